@@ -46,8 +46,8 @@ func TestDetails(t *testing.T) {
 
 var longWord = strings.Repeat("x", 2000)
 
-// TestDetailsSayNoMore: no member of a detail says what the effect's text does
-// not, whatever stands in the words, the paths and the names of tools.
+// TestDetailsSayNoMore checks that a detail reveals nothing that the effect's text
+// masks, for secrets in words, paths and names of tools.
 func TestDetailsSayNoMore(t *testing.T) {
 	const canary = "hunter2canary"
 	token := "ghp_" + strings.Repeat("A1b2", 9)

@@ -68,7 +68,7 @@ func readTable() ([]described, error) {
 				for _, line := range list[kind] {
 					spelled := strings.Fields(line)
 					for _, s := range spelled {
-						// What an option takes is said behind its last spelling.
+						// The suffix of the last spelling tells what the option takes.
 						last := spelled[len(spelled)-1]
 						d.options = append(d.options, option{strings.TrimRight(s, "=[]") + last[len(strings.TrimRight(last, "=[]")):], kind})
 					}

@@ -318,7 +318,7 @@ func (t *traced) compare(v *verdict, add func(kind, class, format string, args .
 	}
 	for _, f := range t.opened {
 		switch {
-		case f.write && !f.harmless() && !v.changes(f.path) && !f.besides(v):
+		case f.write && !f.harmless() && !v.changes(f.path) && !f.besides(v) && !v.leavesOpen(path.Base(f.by)):
 			add("write", path.Base(f.by), "%s by %s (%s)", f.path, f.who(), f.call)
 		case f.write || f.harmless() || v.reaches(f.path, effects.KindRead) || v.leavesOpen(path.Base(f.by)):
 		case slices.Contains(rereaders, path.Base(f.by)) && (v.changes(f.path) || v.makesRepository(f.path)): // it is what they write
@@ -333,7 +333,7 @@ func (t *traced) compare(v *verdict, add func(kind, class, format string, args .
 }
 
 // leavesOpen reports whether the decision says that a word of the program is not
-// known: then it does not say either what is read, and a rule covers that.
+// known: then it does not say either what is read or written, and a rule covers that.
 func (v *verdict) leavesOpen(program string) bool {
 	return slices.ContainsFunc(v.effects, func(e effects.Effect) bool {
 		return e.Kind == effects.KindUnknown && e.Via != nil && e.Via.Arg >= 0 && v.effects[e.Via.Effect].Run != nil &&

@@ -8,8 +8,8 @@ import (
 	"github.com/permd/permd/decisions"
 )
 
-// TestRememberTargets wants a target of npm and make to be remembered with the
-// text that it stands for, and forgotten when that changes.
+// TestRememberTargets checks that a choice for a target of npm or make is bound to
+// the target's text and no longer applies when that changes.
 func TestRememberTargets(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long: a daemon and many processes; TestRemember is the quick one")

@@ -172,7 +172,7 @@ type Result struct {
 	// Project is the root of the project that the call belongs to, "" if none.
 	Project string
 	// Folders are those that a shell which stays alive may be in afterwards,
-	// in addition to those it may have been in; "" stands for one that is not known.
+	// in addition to those it may have been in; "" is an unknown folder.
 	Folders []string
 	// Activated are the folders of programs that such a shell may look into
 	// first afterwards, "" for one that is not known.

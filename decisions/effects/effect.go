@@ -222,7 +222,7 @@ type File struct {
 	// Recursive is set when everything below Path is meant as well.
 	Recursive bool
 	// OtherName is set when the file is guarded by a name that is not Path's (a hard
-	// link): whoever named Path exactly did not mean that file.
+	// link): a rule for exactly Path was not written for that file.
 	OtherName bool
 }
 

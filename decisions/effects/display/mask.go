@@ -11,7 +11,7 @@ const Masked = "***"
 
 // mask replaces secrets by asterisks: tokens of a known form anywhere, and the values
 // of names that denote secrets. Only characters that occur in tokens are replaced, so
-// that nothing with a meaning to a shell can hide behind a mask.
+// that masking never hides a character that is special to a shell.
 func mask(s string) string {
 	if !mayHoldSecret(s) {
 		return s

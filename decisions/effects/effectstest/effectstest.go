@@ -109,7 +109,7 @@ func Compact(e *effects.Effect) string {
 	return out.String()
 }
 
-// Canary stands for a secret; its value has nothing by which it could be told.
+// Canary is used as a secret. Its value does not look like one.
 const Canary = "hunter2canary"
 
 // ProgramFiles is the checkout of the golden cases, and what lies around it.

@@ -12,8 +12,8 @@ import (
 // A hard link is another name of a file, and there is no way to find the other names
 // from one of them. So a file with several names is compared with the files whose
 // names are guarded: permd's own, and those in the project and the person's home, up
-// to the bounds. Apart from that, whoever writes to such a file writes to a file that
-// may lie anywhere.
+// to the bounds. Other names are unknown, so writing to such a file is treated as
+// writing outside of the project.
 
 // Identifier is a file system that identifies files independently of their names.
 type Identifier interface {

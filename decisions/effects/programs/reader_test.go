@@ -154,8 +154,8 @@ func TestReader(t *testing.T) {
 	}
 }
 
-// TestReaderTakesPatterns: what becomes of a pattern is said by whoever knows the
-// names in its folder, and decides how the rest reads.
+// TestReaderTakesPatterns checks that the caller, which knows the names in the
+// folder, decides what a pattern is, and that the following words are read accordingly.
 func TestReaderTakesPatterns(t *testing.T) {
 	table, err := ParseTable(map[string][]byte{"t.yaml": []byte(readerPrograms)})
 	if err != nil {

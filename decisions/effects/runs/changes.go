@@ -84,7 +84,7 @@ func (b *Builder) Changes() int {
 	return n
 }
 
-// After returns the disturbance that the call leaves behind.
+// After returns what the call may have changed for later calls.
 func (b *Builder) After() effects.Disturbance {
 	if len(b.Paths.Disturbed)+len(b.Rearranged) > effects.MaxDisturbed {
 		return effects.Everything()

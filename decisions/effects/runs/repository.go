@@ -133,8 +133,8 @@ func (v *invocation) foreignRepository() {
 	v.changes = true
 }
 
-// isBare reports whether git may take the folder itself for a repository: then whoever
-// can write files there determines what git runs.
+// isBare reports whether git may take the folder itself for a repository. If so, the
+// files in it determine what git runs.
 func (v *invocation) isBare(dir string) bool {
 	return v.Exists(dir+"/HEAD") && !v.Exists(dir+"/.git")
 }

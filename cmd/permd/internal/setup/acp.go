@@ -37,7 +37,7 @@ func (t *ACPTarget) resolve() (*acpClient, *clientAgent, error) {
 	return client, agent, err
 }
 
-// InstallACP configures an ACP client to run an agent behind permd.
+// InstallACP configures an ACP client to run an agent through permd acp.
 func (i *Installer) InstallACP(ctx context.Context, t ACPTarget, o *Options) error {
 	client, agent, err := t.resolve()
 	if err != nil {
