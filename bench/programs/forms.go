@@ -1,51 +1,28 @@
 package main
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
 
-	"go.yaml.in/yaml/v3"
-
-	"github.com/permd/permd/rego"
+	"github.com/permd/permd/bench/shipped"
 )
-
-// entry is what the program table says about a program or sub-command, as far as
-// command lines can be made from it.
-type entry struct {
-	Names         []string            `yaml:"names"`
-	Style         string              `yaml:"style"`
-	Include       []string            `yaml:"include"`
-	IncludeBelow  []string            `yaml:"include_below"`
-	Options       map[string][]string `yaml:"options"`
-	Operands      []string            `yaml:"operands"`
-	Sub           []entry             `yaml:"sub"`
-	Readonly      bool                `yaml:"readonly"`
-	ReadonlyAlone []string            `yaml:"readonly_alone"`
-}
 
 // table is the whole program table.
 type table struct {
 	groups   map[string]map[string][]string
-	programs map[string]*entry // by name
+	programs map[string]*shipped.Entry // by name
 }
 
 func readTable() (*table, error) {
-	t := &table{groups: map[string]map[string][]string{}, programs: map[string]*entry{}}
-	for name, data := range rego.Programs() {
-		var file struct {
-			Groups   map[string]map[string][]string `yaml:"groups"`
-			Programs []entry                        `yaml:"programs"`
-		}
-		if err := yaml.Unmarshal(data, &file); err != nil {
-			return nil, fmt.Errorf("reading program table %s: %w", name, err)
-		}
-		maps.Copy(t.groups, file.Groups)
-		for i := range file.Programs {
-			for _, n := range file.Programs[i].Names {
-				t.programs[n] = &file.Programs[i]
-			}
+	shippedTable, err := shipped.ReadTable()
+	if err != nil {
+		return nil, err
+	}
+	t := &table{groups: shippedTable.Groups, programs: map[string]*shipped.Entry{}}
+	for i := range shippedTable.Programs {
+		for _, n := range shippedTable.Programs[i].Names {
+			t.programs[n] = &shippedTable.Programs[i]
 		}
 	}
 	return t, nil
@@ -111,7 +88,7 @@ func (f *former) add(words []string, tries string) {
 	}
 }
 
-func (f *former) entry(e *entry, words, below []string) {
+func (f *former) entry(e *shipped.Entry, words, below []string) {
 	below = append(slices.Clip(below), e.IncludeBelow...)
 	operands := operandsOf(e)
 	at := strings.Join(words, " ")
@@ -155,7 +132,7 @@ func (f *former) entry(e *entry, words, below []string) {
 }
 
 // optionsOf returns for each option the words that it can be given as.
-func (f *former) optionsOf(e *entry, below []string) [][][]string {
+func (f *former) optionsOf(e *shipped.Entry, below []string) [][][]string {
 	var all [][][]string
 	seen := map[string]bool{}
 	lists := []map[string][]string{e.Options}
@@ -213,7 +190,7 @@ var values = map[string][]string{
 }
 
 // operandsOf returns sets of operands that a program may be given.
-func operandsOf(e *entry) [][]string {
+func operandsOf(e *shipped.Entry) [][]string {
 	all := slices.Clone(operandsFor[e.Names[0]])
 	var words []string
 	for _, o := range e.Operands {

@@ -3,26 +3,17 @@
 package main
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
 
-	"go.yaml.in/yaml/v3"
-
-	"github.com/permd/permd/rego"
+	"github.com/permd/permd/bench/shipped"
 )
 
-// described is what the program table says of a program or sub-command, as far
-// as calls can be made from it.
+// described is a program or sub-command of the program table, with all of its
+// options.
 type described struct {
-	Names        []string            `yaml:"names"`
-	Style        string              `yaml:"style"`
-	Include      []string            `yaml:"include"`
-	IncludeBelow []string            `yaml:"include_below"`
-	Options      map[string][]string `yaml:"options"`
-	Operands     []string            `yaml:"operands"`
-	Sub          []described         `yaml:"sub"`
+	shipped.Entry
 
 	words   []string // the program and its sub-commands
 	options []option
@@ -42,26 +33,18 @@ var traceable = []string{
 
 // readTable reads the programs that can be traced, each sub-command by itself.
 func readTable() ([]described, error) {
-	groups := map[string]map[string][]string{}
-	var all []described
-	for _, name := range slices.Sorted(maps.Keys(rego.Programs())) {
-		var file struct {
-			Groups   map[string]map[string][]string `yaml:"groups"`
-			Programs []described                    `yaml:"programs"`
-		}
-		if err := yaml.Unmarshal(rego.Programs()[name], &file); err != nil {
-			return nil, fmt.Errorf("reading program table %s: %w", name, err)
-		}
-		maps.Copy(groups, file.Groups)
-		all = append(all, file.Programs...)
+	whole, err := shipped.ReadTable()
+	if err != nil {
+		return nil, err
 	}
 	var table []described
-	var flat func(d described, words, below []string)
-	flat = func(d described, words, below []string) {
-		d.words, below = words, append(slices.Clip(below), d.IncludeBelow...)
+	var flat func(e shipped.Entry, words, below []string)
+	flat = func(e shipped.Entry, words, below []string) {
+		d := described{Entry: e, words: words}
+		below = append(slices.Clip(below), d.IncludeBelow...)
 		lists := []map[string][]string{d.Options}
 		for _, group := range slices.Concat(d.Include, below) {
-			lists = append(lists, groups[group])
+			lists = append(lists, whole.Groups[group])
 		}
 		for _, list := range lists {
 			for _, kind := range slices.Sorted(maps.Keys(list)) {
@@ -82,7 +65,7 @@ func readTable() ([]described, error) {
 			}
 		}
 	}
-	for _, d := range all {
+	for _, d := range whole.Programs {
 		for _, name := range d.Names {
 			if slices.Contains(traceable, name) {
 				flat(d, []string{name}, nil)

@@ -1,0 +1,49 @@
+package shipped
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/permd/permd/rego"
+)
+
+// Entry is what the program table has about a program or sub-command, as far as
+// command lines can be made from it.
+type Entry struct {
+	Names         []string            `yaml:"names"`
+	Style         string              `yaml:"style"`
+	Include       []string            `yaml:"include"`
+	IncludeBelow  []string            `yaml:"include_below"`
+	Options       map[string][]string `yaml:"options"`
+	Operands      []string            `yaml:"operands"`
+	Sub           []Entry             `yaml:"sub"`
+	Readonly      bool                `yaml:"readonly"`
+	ReadonlyAlone []string            `yaml:"readonly_alone"`
+}
+
+// Table is the shipped program table as it is written.
+type Table struct {
+	Groups   map[string]map[string][]string // options, by role
+	Programs []Entry                        // in the order of the files' names
+}
+
+// ReadTable reads the shipped program table.
+func ReadTable() (*Table, error) {
+	t := &Table{Groups: map[string]map[string][]string{}}
+	files := rego.Programs()
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		var file struct {
+			Groups   map[string]map[string][]string `yaml:"groups"`
+			Programs []Entry                        `yaml:"programs"`
+		}
+		if err := yaml.Unmarshal(files[name], &file); err != nil {
+			return nil, fmt.Errorf("reading program table %s: %w", name, err)
+		}
+		maps.Copy(t.Groups, file.Groups)
+		t.Programs = append(t.Programs, file.Programs...)
+	}
+	return t, nil
+}
