@@ -239,6 +239,7 @@ var keyCases = map[string]struct{ person, org, nobody []string }{
 	"recursive_with":      {person: []string{"recursive_with: [--plain]"}},
 	"writes_with":         {person: []string{"writes_with: [--plain]"}, nobody: []string{"writes_with: [--nosuch]"}},
 	"deletes_with":        {person: []string{"deletes_with: [--plain]"}, nobody: []string{"deletes_with: [--nosuch]"}},
+	"parents_with":        {person: []string{"parents_with: [--plain]"}, nobody: []string{"parents_with: [--nosuch]"}},
 	"clears_with":         {person: []string{"clears_with: [--plain]"}, nobody: []string{"clears_with: [--nosuch]"}},
 	"keeps_paths_with":    {org: []string{"keeps_paths_with: [--plain]"}},
 	"unpacks_with":        {person: []string{"unpacks_with: [--plain]"}},

@@ -40,6 +40,7 @@ type traits struct {
 	SkipsHidden   bool        `yaml:"skips_hidden" layer:"adds-if-false"` // a recursive search skips hidden names
 	WritesWith    optionNames `yaml:"writes_with" layer:"adds"`           // operands that are read are also written
 	DeletesWith   optionNames `yaml:"deletes_with" layer:"adds"`          // operands that are read or written are then deleted
+	ParentsWith   optionNames `yaml:"parents_with" layer:"adds"`          // the folders above a deleted operand, as far as it names them, are deleted too
 	ClearsWith    optionNames `yaml:"clears_with" layer:"adds"`           // the target of a copy is deleted first
 	KeepsPaths    optionNames `yaml:"keeps_paths_with" layer:"reading"`   // the target of a copy gets the whole path of each source
 	Rearranges    bool        `yaml:"rearranges" layer:"reading"`         // it may create links anywhere in its folder

@@ -2,7 +2,9 @@ package runs
 
 import (
 	"slices"
+	"strings"
 
+	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/decisions/effects/display"
 	"github.com/permd/permd/decisions/effects/programs"
 )
@@ -41,12 +43,38 @@ func (v *invocation) operandEffects() {
 		if (role == programs.RoleReads || role == programs.RoleWrites) && v.has(v.p.DeletesWith) {
 			v.apply(programs.RoleDeletes, i, v.args[i], false, tree)
 		}
+		if role == programs.RoleDeletes && v.has(v.p.ParentsWith) {
+			v.deleteParents(i, v.args[i])
+		}
 		if role == programs.RoleTarget || role == programs.RoleTool || role == programs.RoleModule {
 			break // the words after it are its own
 		}
 	}
 	for _, l := range v.deferred {
 		v.apply(l.role, l.arg, l.word, true, tree)
+	}
+}
+
+// deleteParents adds the deletion of each folder above an operand that the operand
+// itself names: a/b and a for rmdir -p a/b/c (POSIX, rmdir).
+func (v *invocation) deleteParents(i int, w effects.Word) {
+	if w.Dynamic() {
+		return // unknown already
+	}
+	if w.Glob || w.Tree {
+		v.unknown(i, "the folders above a pattern: "+display.Display(display.ShowWord(&w)))
+		return
+	}
+	for dir := w.Text; !v.full(); {
+		end := strings.LastIndexByte(strings.TrimRight(dir, "/"), '/')
+		if end < 0 {
+			return
+		}
+		dir = strings.TrimRight(dir[:end], "/")
+		if dir == "" {
+			return
+		}
+		v.apply(programs.RoleDeletes, i, effects.Word{Text: dir, Shown: dir}, false, false)
 	}
 }
 
