@@ -63,6 +63,9 @@ var (
 //go:embed schema.sql
 var schema string
 
+//go:embed schema2.sql
+var schema2 string
+
 // applicationID marks the file as a journal of permd: "pmdJ".
 const applicationID = 0x706d_644a
 
@@ -79,7 +82,8 @@ type Options struct {
 
 func (o *Options) database() (sqlitedb.Options, error) {
 	db := sqlitedb.Options{
-		Path: o.Path, ApplicationID: applicationID, Migrations: []string{schema}, Now: o.Now,
+		Path: o.Path, ApplicationID: applicationID, Migrations: []string{schema, schema2}, Now: o.Now,
+		Additive: true, Shrinks: true,
 	}
 	switch o.Durability {
 	case Process, "":
