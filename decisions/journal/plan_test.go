@@ -4,6 +4,7 @@ package journal
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -99,6 +100,15 @@ func TestPlans(t *testing.T) {
 	}
 	check(query{"SELECT " + rowColumns + rowTables + bySeq, []any{1}})
 	check(query{"SELECT " + rowColumns + rowTables + byID, []any{"x", "x"}})
+	for _, text := range []string{
+		removeListed, removeDecisions, fmt.Sprintf(removeBodies, ", ?"), removeKinds, removeSpans, selectCandidates, setWhole, setAnswer,
+	} {
+		q := query{text: text}
+		for range strings.Count(text, "?") {
+			q.args = append(q.args, 1)
+		}
+		check(q)
+	}
 	check(query{firstSpan, []any{1}})
 	check(query{lastSpan, []any{1}})
 	if len(seen) < 100 {

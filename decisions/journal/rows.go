@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 )
 
 // The statements that store a record.
@@ -27,7 +28,7 @@ const (
 
 const (
 	// sharedFor is the number of decisions after the first for which a body is
-	// used again. Retention keeps bodies as much longer than their decisions.
+	// used again, and so a bound of the digests that are kept in RAM.
 	sharedFor = 4096
 	// maxKinds bounds the kinds whose numbers are kept in RAM.
 	maxKinds = 4096
@@ -77,6 +78,17 @@ type preparation struct {
 func (w *rowWriter) forget() {
 	w.kinds, w.newest, w.spans = map[kindKey]int64{}, map[int64]int64{}, map[int64][2]int64{}
 	w.bodies = [2]map[digest]int64{{}, {}}
+}
+
+// removed drops what retention may have removed: the bodies of decisions up to a
+// number, and kinds.
+func (w *rowWriter) removed(cut int64, kinds bool) {
+	if kinds {
+		w.kinds = map[kindKey]int64{}
+	}
+	for _, known := range w.bodies {
+		maps.DeleteFunc(known, func(_ digest, first int64) bool { return first <= cut })
+	}
 }
 
 // store stores a record.

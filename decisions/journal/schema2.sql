@@ -40,6 +40,9 @@ CREATE TABLE bodies (
 ) STRICT;
 ALTER TABLE decisions ADD COLUMN shared INTEGER; -- bodies.first, with format 2
 
+-- Which decisions share the body of another one.
+CREATE INDEX decisions_shared ON decisions (shared) WHERE shared < seq;
+
 -- Ids begin with their time, so new ones are added at the end.
 CREATE INDEX decisions_id ON decisions (substr(id, 1, 18));
 

@@ -140,12 +140,15 @@ func (w *writer) refresh() error {
 	return w.prepare(w.db, w.inPlace)
 }
 
-// has reports whether the database has that record under that number.
-func (w *writer) has(seq int64, id string) (bool, error) {
+// had reports whether the database has that record under that number, or may have
+// had it: retention has removed all that are known to be older.
+func (w *writer) had(seq int64, id string) (bool, error) {
 	var there string
 	err := w.conn.QueryRowContext(context.Background(), "SELECT id FROM decisions WHERE seq = ?", seq).Scan(&there)
 	if errors.Is(err, sql.ErrNoRows) {
-		return false, nil
+		var cut int64
+		err = w.conn.QueryRowContext(context.Background(), "SELECT cut FROM retained").Scan(&cut)
+		return seq <= cut, err
 	}
 	return there == id, err
 }

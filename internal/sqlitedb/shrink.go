@@ -3,6 +3,7 @@ package sqlitedb
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 
 	"golang.org/x/sys/unix"
@@ -66,7 +67,14 @@ func (db *DB) Shrink(ctx context.Context, c *sql.Conn, pages int64) error {
 	// The file itself shrinks with a checkpoint: this one, or a later one if a
 	// reader still needs the log.
 	db.place.mayShrink((u.Pages - pages) * u.PageSize)
-	if _, err := c.ExecContext(ctx, fmt.Sprintf("PRAGMA incremental_vacuum(%d)", pages)); err != nil {
+	// SQLite frees a page for each row of the result that is read.
+	rows, err := c.QueryContext(ctx, fmt.Sprintf("PRAGMA incremental_vacuum(%d)", pages))
+	if err == nil {
+		for rows.Next() {
+		}
+		err = errors.Join(rows.Err(), rows.Close())
+	}
+	if err != nil {
 		return fmt.Errorf("shrinking the database: %w", err)
 	}
 	return db.checkpoint(ctx, c)

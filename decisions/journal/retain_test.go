@@ -1,0 +1,449 @@
+//go:build cgo
+
+package journal
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/internal/sqlitedb"
+)
+
+// limited opens a journal with limits.
+func limited(t *testing.T, o Options) *Journal {
+	t.Helper()
+	if o.Path == "" {
+		dir := filepath.Join(t.TempDir(), "permd")
+		if err := os.Mkdir(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		o.Path = filepath.Join(dir, "decisions.db")
+	}
+	j, err := Open(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := j.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return j
+}
+
+// different is a record that shares nothing with others.
+func different(n int) *decisions.Record {
+	rec := numberedRecord(n)
+	rec.Session.ID, rec.Tool = fmt.Sprint("s", n%10), "Bash"
+	rec.Decision.Verdict, rec.Decision.By = decisions.Allow, decisions.ByPolicy
+	rec.Decision.Reason = fmt.Sprintf("reason %d %s", n, strings.Repeat("x", 1000))
+	return rec
+}
+
+func fill(t *testing.T, j *Journal, from, to int, make func(int) *decisions.Record) {
+	t.Helper()
+	for n := from; n < to; n += 64 {
+		var recs []*decisions.Record
+		for i := n; i < min(n+64, to); i++ {
+			recs = append(recs, make(i))
+		}
+		if err := j.Append(t.Context(), recs...); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// drained waits until the spool is empty and nothing is left to be removed.
+func drained(t *testing.T, j *Journal) Retention {
+	t.Helper()
+	defer func() {
+		if t.Failed() {
+			t.Logf("status %+v", j.Status())
+		}
+	}()
+	await(t, func() bool { return j.Status().Spooled == 0 })
+	for range 2 { // the first may have begun before
+		before := j.mover.retention.status.Load()
+		await(t, func() bool { j.mover.moveNow(); return j.mover.retention.status.Load() != before })
+	}
+	return j.Status().Retention
+}
+
+// consistent checks that lists, counts and single records agree, and that each
+// record can be read.
+func consistent(t *testing.T, j *Reader) (seqs []int64) {
+	t.Helper()
+	ctx := context.Background()
+	bySession := map[string]int64{}
+	for after := int64(0); ; {
+		recs, err := j.later(ctx, after)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(recs) == 0 {
+			break
+		}
+		for _, rec := range recs {
+			after, seqs = rec.Seq, append(seqs, rec.Seq)
+			bySession[rec.Session.ID]++
+		}
+	}
+	if n, err := j.Count(ctx, Filter{}); err != nil || int(n) != len(seqs) {
+		t.Errorf("counted %d of %d records, %v", n, len(seqs), err)
+	}
+	for session, want := range bySession {
+		if session == "" {
+			continue
+		}
+		if n, err := j.Count(ctx, Filter{Session: session}); err != nil || n != want {
+			t.Errorf("counted %d of %d records of session %s, %v", n, want, session, err)
+		}
+	}
+	for _, query := range []string{
+		"SELECT count(*) FROM listed WHERE kind NOT IN (SELECT kind FROM kinds)",
+		"SELECT count(*) FROM kinds WHERE kind NOT IN (SELECT kind FROM listed)",
+		"SELECT count(*) FROM listed WHERE seq NOT IN (SELECT seq FROM decisions)",
+		"SELECT count(*) FROM decisions WHERE seq NOT IN (SELECT seq FROM listed)",
+		"SELECT count(*) FROM decisions WHERE shared NOT IN (SELECT first FROM bodies)",
+		"SELECT count(*) FROM bodies WHERE first NOT IN (SELECT shared FROM decisions WHERE shared IS NOT NULL)",
+		"SELECT count(*) FROM decisions WHERE seq / 1024 NOT IN (SELECT span FROM spans)",
+	} {
+		var n int
+		if err := j.db.Read.QueryRow(query).Scan(&n); err != nil || n != 0 {
+			t.Errorf("%s: %d, %v", query, n, err)
+		}
+	}
+	return seqs
+}
+
+// TestRetentionBySize: a journal that is written to without end keeps the newest
+// decisions within its limit.
+func TestRetentionBySize(t *testing.T) {
+	const limit, n = 2 << 20, 8000
+	j := limited(t, Options{MaxBytes: limit})
+	fill(t, j, 1, n, different)
+	s := drained(t, j)
+	seqs := consistent(t, j.Reader)
+	first, last := seqs[0], seqs[len(seqs)-1]
+	if last != n-1 || int(last-first) != len(seqs)-1 || len(seqs) < 500 {
+		t.Errorf("%d records from %d to %d are left", len(seqs), first, last)
+	}
+	await(t, func() bool { s = j.Status().Retention; return s.Removed == first-1 })
+	if !s.Since.Equal(time.Unix(first, 0)) || !s.RemovedUntil.Equal(time.Unix(first-1, 0)) {
+		t.Errorf("%d to %d are left, and the status is %+v", first, last, s)
+	}
+	if info, err := os.Stat(j.path); err != nil || info.Size() > limit+(freePages+shrinkPages)*4096+1<<20 {
+		t.Errorf("the file has %d bytes, %v", info.Size(), err)
+	}
+	if _, err := j.Get(t.Context(), different(1).Decision.ID); !errors.Is(err, ErrNotFound) {
+		t.Errorf("the first record: %v, want %v", err, ErrNotFound)
+	}
+	// The sequence numbers go on after a restart.
+	if err := j.Close(); err != nil {
+		t.Fatal(err)
+	}
+	j = limited(t, Options{Path: j.path, MaxBytes: limit})
+	rec := different(n)
+	if err := j.Append(t.Context(), rec); err != nil || rec.Seq != n {
+		t.Errorf("the next record has number %d, %v; want %d", rec.Seq, err, n)
+	}
+}
+
+// testClock is a clock that a test sets.
+type testClock struct{ at atomic.Int64 }
+
+func (c *testClock) now() time.Time { return time.Unix(c.at.Load(), 0) }
+
+// TestRetentionByAge removes what is older than the limit, whatever its size.
+func TestRetentionByAge(t *testing.T) {
+	var clock testClock
+	clock.at.Store(2000)
+	j := limited(t, Options{MaxAge: 1000 * time.Second, Now: clock.now, steadyFor: 1})
+	fill(t, j, 1, 2000, different)
+	drained(t, j)
+	await(t, func() bool { j.mover.moveNow(); return j.Status().Retention.Removed == 999 })
+	if seqs := consistent(t, j.Reader); seqs[0] != 1000 || len(seqs) != 1000 {
+		t.Errorf("%d records from %d on are left", len(seqs), seqs[0])
+	}
+	// The newest are kept, however old: their numbers go on.
+	clock.at.Store(1e6)
+	await(t, func() bool { j.mover.moveNow(); return j.Status().Retention.Removed == 1999-keptNewest })
+	if seqs := consistent(t, j.Reader); len(seqs) != keptNewest {
+		t.Errorf("%d records are left", len(seqs))
+	}
+}
+
+// TestClockJumpRemovesNothing: a clock that was set wrong empties no journal.
+func TestClockJumpRemovesNothing(t *testing.T) {
+	start := time.Now()
+	c := steadyClock{after: 50 * time.Millisecond}
+	if c.steady(start) {
+		t.Error("steady at once")
+	}
+	time.Sleep(60 * time.Millisecond)
+	if !c.steady(time.Now()) {
+		t.Error("never steady")
+	}
+	if c.steady(time.Now().AddDate(20, 0, 0)) {
+		t.Error("steady after a jump")
+	}
+	time.Sleep(60 * time.Millisecond)
+	if c.steady(time.Now()) {
+		t.Error("steady after a jump back")
+	}
+
+	var clock testClock
+	clock.at.Store(start.Unix())
+	j := limited(t, Options{MaxAge: time.Hour, Now: clock.now})
+	fill(t, j, 1, 1000, different)
+	drained(t, j)
+	clock.at.Store(start.AddDate(20, 0, 0).Unix())
+	fill(t, j, 1000, 1100, different)
+	drained(t, j)
+	if s := j.Status().Retention; s.Removed != 0 {
+		t.Errorf("%d decisions were removed", s.Removed)
+	}
+}
+
+// TestRetentionKeepsWhatIsNeeded: decisions of choices that exist, and questions
+// that a person may answer, are found and answered after all around them is gone;
+// they go when they are not needed any more.
+func TestRetentionKeepsWhatIsNeeded(t *testing.T) {
+	const n = 6000
+	var clock testClock
+	clock.at.Store(n)
+	var forgotten atomic.Bool
+	o := Options{MaxBytes: 1 << 20, Now: clock.now, Referenced: func(id string) bool { return id == "choice" && !forgotten.Load() }}
+	j := limited(t, o)
+	question := func(i int) *decisions.Record {
+		rec := different(i)
+		rec.Decision.Verdict = decisions.Ask
+		rec.Session.ID = "flood"
+		if i < 10 {
+			rec.Session.ID = fmt.Sprint("q", i)
+		}
+		return rec
+	}
+	fill(t, j, 1, 500, question)
+	id := func(i int) string { return question(i).Decision.ID }
+	for i, choices := range map[int][]string{1: {"choice"}, 2: nil, 3: {"gone"}} {
+		err := j.Answer(t.Context(), id(i), decisions.HumanAnswer{Time: clock.now(), Verdict: decisions.Allow, Choices: choices})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	fill(t, j, 500, n, different)
+	drained(t, j)
+	has := func(i int) bool {
+		rec, err := j.Get(t.Context(), id(i))
+		if err != nil && !errors.Is(err, ErrNotFound) {
+			t.Fatal(err)
+		}
+		return err == nil && rec.Decision.Reason == question(i).Decision.Reason
+	}
+	for i, want := range map[int]bool{1: true, 2: false, 3: false, 4: true, 9: true, 10: true, 10 + maxSessionQuestions - 1: true, 10 + maxSessionQuestions: false, 600: false} {
+		if has(i) != want {
+			t.Errorf("record %d is there: %v, want %v", i, !want, want)
+		}
+	}
+	if n, err := j.Count(t.Context(), Filter{Verdict: decisions.Ask, Until: time.Unix(10, 0)}); err != nil || n != 7 {
+		t.Errorf("%d of the first 9 are counted, %v; want 7", n, err)
+	}
+	consistent(t, j.Reader)
+	if err := j.Answer(t.Context(), id(4), decisions.HumanAnswer{Time: clock.now(), Verdict: decisions.Allow}); err != nil {
+		t.Errorf("answering an old question: %v", err)
+	}
+	forgotten.Store(true)
+	clock.at.Add(int64(sweepEvery / time.Second))
+	await(t, func() bool { j.mover.moveNow(); return !has(1) && !has(4) })
+	if !has(5) {
+		t.Error("a question that is still open is gone")
+	}
+	clock.at.Add(int64(questionAge / time.Second))
+	await(t, func() bool { j.mover.moveNow(); return !has(5) && !has(10) })
+	consistent(t, j.Reader)
+}
+
+// TestRetentionSharedBodies: repeated records share a body, in the database and
+// after older ones were removed, and a kept one needs none.
+func TestRetentionSharedBodies(t *testing.T) {
+	repeated := func(n int) *decisions.Record {
+		rec := different(7)
+		rec.Time, rec.Decision.ID, rec.LatencyNS = time.Unix(int64(n), 0).UTC(), fmt.Sprintf("d%06d", n), int64(n)
+		if n == 5 {
+			rec.Decision.Verdict = decisions.Ask
+		}
+		return rec
+	}
+	var clock testClock
+	clock.at.Store(20_000)
+	j := limited(t, Options{MaxBytes: 1 << 20, Now: clock.now})
+	fill(t, j, 1, 20_000, repeated)
+	drained(t, j)
+	seqs := consistent(t, j.Reader)
+	if len(seqs) < 4000 {
+		t.Errorf("only %d repetitions fit into 1 MiB", len(seqs))
+	}
+	for _, seq := range append(seqs[:3:3], seqs[len(seqs)-1]) {
+		rec, err := j.Get(t.Context(), fmt.Sprintf("d%06d", seq))
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, _ := Encode(repeated(int(seq)))
+		rec.Seq = 0
+		if have, _ := Encode(rec); string(have) != string(want) {
+			t.Errorf("have %s\nwant %s", have, want)
+		}
+	}
+	if seqs[0] != 5 {
+		t.Errorf("the oldest is %d, not the open question", seqs[0])
+	}
+	var bodies int
+	if err := j.db.Read.QueryRow("SELECT count(*) FROM bodies").Scan(&bodies); err != nil || bodies > 2+len(seqs)/(sharedFor/2) {
+		t.Errorf("%d bodies for %d records, %v", bodies, len(seqs), err)
+	}
+}
+
+// TestRetentionOfSharedBodiesInUse: a body that is gone with its last decision is
+// not used again.
+func TestRetentionOfSharedBodiesInUse(t *testing.T) {
+	j := limited(t, Options{MaxBytes: 64 << 10})
+	for round := range 12 {
+		fill(t, j, 1000*round, 1000*round+4, func(n int) *decisions.Record {
+			rec := different(7)
+			rec.Decision.ID = fmt.Sprintf("d%06d", n)
+			return rec
+		})
+		fill(t, j, 1000*round+100, 1000*round+400, different)
+		drained(t, j)
+		consistent(t, j.Reader)
+	}
+}
+
+// TestAppendDoesNotWaitForRetention stops retention in the middle of a transaction:
+// decisions are stored and read all the same.
+func TestAppendDoesNotWaitForRetention(t *testing.T) {
+	entered, release := make(chan struct{}, 1), make(chan struct{})
+	var once sync.Once
+	j := limited(t, Options{MaxBytes: 64 << 10, Referenced: func(string) bool {
+		once.Do(func() { entered <- struct{}{}; <-release })
+		return true
+	}})
+	defer close(release)
+	rec := different(1)
+	rec.Decision.Verdict = decisions.Ask
+	if err := j.Append(t.Context(), rec); err != nil {
+		t.Fatal(err)
+	}
+	if err := j.Answer(t.Context(), rec.Decision.ID, decisions.HumanAnswer{Time: time.Now(), Verdict: decisions.Allow, Choices: []string{"c"}}); err != nil {
+		t.Fatal(err)
+	}
+	fill(t, j, 2, 1000, different)
+	<-entered
+	for n := 1000; n < 2000; n++ {
+		if err := j.Append(t.Context(), different(n)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n, err := j.Count(t.Context(), Filter{}); err != nil || n != 1999 {
+		t.Errorf("counted %d, %v", n, err)
+	}
+}
+
+// TestShrink: the file gets smaller when the limit does, in steps; that is not
+// taken for a file that somebody has cut, which is still noticed.
+func TestShrink(t *testing.T) {
+	j := limited(t, Options{})
+	fill(t, j, 1, 16_000, different)
+	drained(t, j)
+	size := func() int64 {
+		info, err := os.Stat(j.path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return info.Size()
+	}
+	if err := j.Close(); err != nil {
+		t.Fatal(err)
+	}
+	before := size()
+	j = limited(t, Options{Path: j.path, MaxBytes: 1 << 20})
+	await(t, func() bool {
+		fill(t, j, 16_000, 16_001, different)
+		return size() <= 1<<20+(freePages+shrinkPages)*4096
+	})
+	if before < 16<<20 {
+		t.Errorf("the file had only %d bytes", before)
+	}
+	drained(t, j)
+	consistent(t, j.Reader)
+	if s := j.Status(); s.Failing != "" || s.Stalled != "" || s.Retention.Failing != "" {
+		t.Errorf("status %+v", s)
+	}
+	if err := j.db.InPlace(); err != nil {
+		t.Error(err)
+	}
+	await(t, func() bool { j.mover.moveNow(); return j.Status().Spooled == 0 })
+	if err := os.Truncate(j.path, size()-4096); err != nil {
+		t.Fatal(err)
+	}
+	if err := j.db.InPlace(); !errors.Is(err, sqlitedb.ErrGone) {
+		t.Errorf("a file that was cut: %v, want ErrGone", err)
+	}
+}
+
+// TestLowSpace: the status and the log warn before the file system is full.
+func TestLowSpace(t *testing.T) {
+	var free atomic.Int64
+	free.Store(10 << 30)
+	var out syncBuffer
+	j := limited(t, Options{
+		MaxBytes: 256 << 20, Log: slog.New(slog.NewTextHandler(&out, nil)),
+		freeSpace: func() (int64, int64, bool) { return free.Load(), 100 << 30, true },
+	})
+	await(t, func() bool { return j.Status().Retention.Free == 10<<30 })
+	if j.Status().Retention.LowSpace {
+		t.Error("10 GiB are called low")
+	}
+	for _, tc := range []struct {
+		free int64
+		low  bool
+	}{{lowSpace + 257<<20, false}, {lowSpace + 255<<20, true}, {0, true}} {
+		free.Store(tc.free)
+		j.mover.moveNow()
+		await(t, func() bool { return j.Status().Retention.Free == tc.free })
+		if j.Status().Retention.LowSpace != tc.low {
+			t.Errorf("%d bytes: low is not %v", tc.free, tc.low)
+		}
+	}
+	if n := strings.Count(out.String(), "almost full"); n != 1 {
+		t.Errorf("the log warned %d times: %s", n, out.String())
+	}
+}
+
+type syncBuffer struct {
+	mu sync.Mutex
+	b  strings.Builder
+}
+
+func (b *syncBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.Write(p)
+}
+
+func (b *syncBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.String()
+}
