@@ -54,7 +54,7 @@ func (r *retention) refresh(ctx context.Context, err error) {
 		s.Failing = err.Error()
 	}
 	now := r.now()
-	s.Free, s.LowSpace = r.space.look(max(0, r.maxBytes-s.Bytes))
+	s.Free, s.LowSpace = r.space.check(max(0, r.maxBytes-s.Bytes))
 	previous := r.status.Swap(s)
 	if r.log == nil {
 		return
@@ -81,9 +81,9 @@ type spaceCheck struct {
 	reminded time.Time
 }
 
-// look returns the free space, and whether it is low if the journal may still grow
+// check returns the free space, and whether it is low if the journal may still grow
 // by so much.
-func (c *spaceCheck) look(growth int64) (free int64, low bool) {
+func (c *spaceCheck) check(growth int64) (free int64, low bool) {
 	free, total, ok := c.measure()
 	return free, ok && free < min(lowSpace, total/8)+growth
 }

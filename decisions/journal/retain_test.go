@@ -3,13 +3,9 @@
 package journal
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"os"
-	"path/filepath"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -18,113 +14,6 @@ import (
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/internal/sqlitedb"
 )
-
-// limited opens a journal with limits.
-func limited(t *testing.T, o Options) *Journal {
-	t.Helper()
-	if o.Path == "" {
-		dir := filepath.Join(t.TempDir(), "permd")
-		if err := os.Mkdir(dir, 0o700); err != nil {
-			t.Fatal(err)
-		}
-		o.Path = filepath.Join(dir, "decisions.db")
-	}
-	j, err := Open(o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := j.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return j
-}
-
-// different is a record that shares nothing with others.
-func different(n int) *decisions.Record {
-	rec := numberedRecord(n)
-	rec.Session.ID, rec.Tool = fmt.Sprint("s", n%10), "Bash"
-	rec.Decision.Verdict, rec.Decision.By = decisions.Allow, decisions.ByPolicy
-	rec.Decision.Reason = fmt.Sprintf("reason %d %s", n, strings.Repeat("x", 1000))
-	return rec
-}
-
-func fill(t *testing.T, j *Journal, from, to int, make func(int) *decisions.Record) {
-	t.Helper()
-	for n := from; n < to; n += 64 {
-		var recs []*decisions.Record
-		for i := n; i < min(n+64, to); i++ {
-			recs = append(recs, make(i))
-		}
-		if err := j.Append(t.Context(), recs...); err != nil {
-			t.Fatal(err)
-		}
-	}
-}
-
-// drained waits until the spool is empty and nothing is left to be removed.
-func drained(t *testing.T, j *Journal) Retention {
-	t.Helper()
-	defer func() {
-		if t.Failed() {
-			t.Logf("status %+v", j.Status())
-		}
-	}()
-	await(t, func() bool { return j.Status().Spooled == 0 })
-	for range 2 { // the first may have begun before
-		before := j.mover.retention.status.Load()
-		await(t, func() bool { j.mover.moveNow(); return j.mover.retention.status.Load() != before })
-	}
-	return j.Status().Retention
-}
-
-// consistent checks that lists, counts and single records agree, and that each
-// record can be read.
-func consistent(t *testing.T, j *Reader) (seqs []int64) {
-	t.Helper()
-	ctx := context.Background()
-	bySession := map[string]int64{}
-	for after := int64(0); ; {
-		recs, err := j.later(ctx, after)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if len(recs) == 0 {
-			break
-		}
-		for _, rec := range recs {
-			after, seqs = rec.Seq, append(seqs, rec.Seq)
-			bySession[rec.Session.ID]++
-		}
-	}
-	if n, err := j.Count(ctx, Filter{}); err != nil || int(n) != len(seqs) {
-		t.Errorf("counted %d of %d records, %v", n, len(seqs), err)
-	}
-	for session, want := range bySession {
-		if session == "" {
-			continue
-		}
-		if n, err := j.Count(ctx, Filter{Session: session}); err != nil || n != want {
-			t.Errorf("counted %d of %d records of session %s, %v", n, want, session, err)
-		}
-	}
-	for _, query := range []string{
-		"SELECT count(*) FROM listed WHERE kind NOT IN (SELECT kind FROM kinds)",
-		"SELECT count(*) FROM kinds WHERE kind NOT IN (SELECT kind FROM listed)",
-		"SELECT count(*) FROM listed WHERE seq NOT IN (SELECT seq FROM decisions)",
-		"SELECT count(*) FROM decisions WHERE seq NOT IN (SELECT seq FROM listed)",
-		"SELECT count(*) FROM decisions WHERE shared NOT IN (SELECT first FROM bodies)",
-		"SELECT count(*) FROM bodies WHERE first NOT IN (SELECT shared FROM decisions WHERE shared IS NOT NULL)",
-		"SELECT count(*) FROM decisions WHERE seq / 1024 NOT IN (SELECT span FROM spans)",
-	} {
-		var n int
-		if err := j.db.Read.QueryRow(query).Scan(&n); err != nil || n != 0 {
-			t.Errorf("%s: %d, %v", query, n, err)
-		}
-	}
-	return seqs
-}
 
 // TestRetentionBySize: a journal that is written to without end keeps the newest
 // decisions within its limit.
@@ -158,11 +47,6 @@ func TestRetentionBySize(t *testing.T) {
 		t.Errorf("the next record has number %d, %v; want %d", rec.Seq, err, n)
 	}
 }
-
-// testClock is a clock that a test sets.
-type testClock struct{ at atomic.Int64 }
-
-func (c *testClock) now() time.Time { return time.Unix(c.at.Load(), 0) }
 
 // TestRetentionByAge removes what is older than the limit, whatever its size.
 func TestRetentionByAge(t *testing.T) {
@@ -400,50 +284,4 @@ func TestShrink(t *testing.T) {
 	if err := j.db.InPlace(); !errors.Is(err, sqlitedb.ErrGone) {
 		t.Errorf("a file that was cut: %v, want ErrGone", err)
 	}
-}
-
-// TestLowSpace: the status and the log warn before the file system is full.
-func TestLowSpace(t *testing.T) {
-	var free atomic.Int64
-	free.Store(10 << 30)
-	var out syncBuffer
-	j := limited(t, Options{
-		MaxBytes: 256 << 20, Log: slog.New(slog.NewTextHandler(&out, nil)),
-		freeSpace: func() (int64, int64, bool) { return free.Load(), 100 << 30, true },
-	})
-	await(t, func() bool { return j.Status().Retention.Free == 10<<30 })
-	if j.Status().Retention.LowSpace {
-		t.Error("10 GiB are called low")
-	}
-	for _, tc := range []struct {
-		free int64
-		low  bool
-	}{{lowSpace + 257<<20, false}, {lowSpace + 255<<20, true}, {0, true}} {
-		free.Store(tc.free)
-		j.mover.moveNow()
-		await(t, func() bool { return j.Status().Retention.Free == tc.free })
-		if j.Status().Retention.LowSpace != tc.low {
-			t.Errorf("%d bytes: low is not %v", tc.free, tc.low)
-		}
-	}
-	if n := strings.Count(out.String(), "almost full"); n != 1 {
-		t.Errorf("the log warned %d times: %s", n, out.String())
-	}
-}
-
-type syncBuffer struct {
-	mu sync.Mutex
-	b  strings.Builder
-}
-
-func (b *syncBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.b.Write(p)
-}
-
-func (b *syncBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.b.String()
 }

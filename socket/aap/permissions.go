@@ -131,7 +131,11 @@ func (h *handler) decide(ctx context.Context, t *talk, b *batch) error {
 		b.decideEntry(e, d)
 		b.digest = d.Policy.Digest
 		if e.once != nil && d.Verdict == decisions.Ask && h.RecordAnswer != nil {
-			h.RecordAnswer(ctx, d.ID, decisions.Allow, nil) // as they said before
+			// As they said before.
+			if h.RecordAnswer(ctx, d.ID, decisions.Allow, nil) != nil {
+				e.once = nil
+				b.decideEntry(e, d) // the yes does not count
+			}
 		}
 		if e.outcome == Ask {
 			t.state.Questions.Add(&native.PendingQuestion{

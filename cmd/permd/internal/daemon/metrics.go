@@ -106,13 +106,16 @@ func (m *metrics) since() time.Time {
 }
 
 // count is a journal whose decisions are counted.
-func (m *metrics) count(j decisions.Journal) decisions.Journal { return countingJournal{j, m} }
+func (m *metrics) count(j decisions.Journal, onFailure decisions.Verdict) decisions.Journal {
+	return countingJournal{j, m, onFailure}
+}
 
 // countingJournal is a journal whose decisions are counted after they were stored, as
 // the verdicts that are sent.
 type countingJournal struct {
 	decisions.Journal
-	metrics *metrics
+	metrics   *metrics
+	onFailure decisions.Verdict // of an allow that cannot be logged
 }
 
 // Append stores the records.
@@ -130,8 +133,8 @@ func (c countingJournal) Append(ctx context.Context, recs ...*decisions.Record) 
 		}
 		verdict, by := d.Verdict, d.By
 		if err != nil && verdict == decisions.Allow {
-			// It leaves as a question.
-			verdict, by = decisions.Ask, decisions.ByFailure
+			// It leaves as a question, or as a deny.
+			verdict, by = decisions.Stricter(decisions.Ask, c.onFailure), decisions.ByFailure
 		}
 		c.metrics.decisions.WithLabelValues(string(verdict), string(by)).Inc()
 		c.metrics.seconds.WithLabelValues(string(verdict)).Observe((time.Duration(r.LatencyNS) + took).Seconds())
