@@ -21,7 +21,7 @@ type Content struct {
 
 // given reports whether a call names the file, and what is in it is not known to be
 // its code.
-func (c *Content) given() bool {
+func (c *Content) namedOnly() bool {
 	return c.Path != "" && !c.Code && c.Sum != sumNothing && c.Sum != sumNoContent
 }
 

@@ -69,7 +69,7 @@ func detailOf(e *effects.Effect, project, home string) EffectDetail {
 	}
 	switch e.Detail() {
 	case effects.DetailRun:
-		if !ok || e.Run.Shown == nil || !joined(shown, e.Run.Shown) {
+		if !ok || e.Run.Shown == nil || !startsWithWords(shown, e.Run.Shown) {
 			return partial
 		}
 		d.Words = e.Run.Shown
@@ -109,8 +109,8 @@ func detailOf(e *effects.Effect, project, home string) EffectDetail {
 	return d
 }
 
-// joined reports whether a text begins with words and blanks between them.
-func joined(text string, words []string) bool {
+// startsWithWords reports whether a text begins with words and blanks between them.
+func startsWithWords(text string, words []string) bool {
 	for i, w := range words {
 		if i > 0 {
 			if !strings.HasPrefix(text, " ") {
@@ -163,15 +163,15 @@ func (e *encoder) detail(i int, d *EffectDetail) {
 	if d.Words != nil {
 		e.list(next(`"words":`), d.Words)
 	}
-	e.some(next(`"path":`), d.Path)
+	e.optionalText(next(`"path":`), d.Path)
 	flag(`"recursive":`, d.Recursive)
-	e.some(next(`"host":`), d.Host)
+	e.optionalText(next(`"host":`), d.Host)
 	if d.Port != 0 {
 		e.number(next(`"port":`), int64(d.Port))
 	}
-	e.some(next(`"method":`), d.Method)
-	e.some(next(`"server":`), d.Server)
-	e.some(next(`"tool":`), d.Tool)
-	e.some(next(`"version":`), d.Version)
+	e.optionalText(next(`"method":`), d.Method)
+	e.optionalText(next(`"server":`), d.Server)
+	e.optionalText(next(`"tool":`), d.Tool)
+	e.optionalText(next(`"version":`), d.Version)
 	e.raw(`}`)
 }

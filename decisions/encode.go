@@ -33,11 +33,11 @@ func (r *Record) AppendJSON(b []byte) ([]byte, error) {
 	e.party(`,"client":`, &r.Client)
 	e.text(`,"session":{"id":`, r.Session.ID)
 	e.list(`,"ancestors":`, r.Session.Ancestors)
-	e.some(`,"mode":`, r.Session.Mode)
+	e.optionalText(`,"mode":`, r.Session.Mode)
 	e.text(`},"protocol":`, r.Protocol)
 	e.text(`,"tool":`, r.Tool)
-	e.some(`,"cwd":`, r.Cwd)
-	e.some(`,"project":`, r.Project)
+	e.optionalText(`,"cwd":`, r.Cwd)
+	e.optionalText(`,"project":`, r.Project)
 	e.number(`,"latencyNs":`, r.LatencyNS)
 	e.raw(`,"decision":`)
 	e.decision(&r.Decision)
@@ -78,7 +78,7 @@ func (e *encoder) decision(d *Decision) {
 	e.text(`,"verdict":`, string(d.Verdict))
 	e.text(`,"needed":`, string(d.Needed))
 	e.text(`,"reason":`, d.Reason)
-	e.some(`,"message":`, d.Message)
+	e.optionalText(`,"message":`, d.Message)
 	e.text(`,"decidedBy":`, string(d.By))
 	e.text(`,"policy":{"digest":`, d.Policy.Digest)
 	e.raw(`}`)
@@ -106,7 +106,7 @@ func (e *encoder) decision(d *Decision) {
 		}
 		e.raw(`]`)
 	}
-	e.some(`,"outcome":`, string(d.Outcome))
+	e.optionalText(`,"outcome":`, string(d.Outcome))
 	e.raw(`}`)
 }
 
@@ -135,20 +135,20 @@ func (e *encoder) effect(i int, x *EffectDecision) {
 		r := &x.Rules[i]
 		e.comma(i)
 		e.text(`{"id":`, r.ID)
-		e.some(`,"title":`, r.Title)
+		e.optionalText(`,"title":`, r.Title)
 		e.text(`,"at":`, r.At)
 		e.text(`,"layer":`, string(r.Layer))
 		e.raw(`}`)
 	}
 	e.raw(`]`)
-	e.some(`,"choiceId":`, x.ChoiceID)
+	e.optionalText(`,"choiceId":`, x.ChoiceID)
 	e.raw(`}`)
 }
 
 func (e *encoder) party(before string, p *effects.Party) {
 	e.raw(before)
 	e.text(`{"name":`, p.Name)
-	e.some(`,"version":`, p.Version)
+	e.optionalText(`,"version":`, p.Version)
 	e.raw(`}`)
 }
 
@@ -165,8 +165,8 @@ func (e *encoder) number(before string, n int64) {
 	e.b = strconv.AppendInt(e.b, n, 10)
 }
 
-// some is text for a member that is left out when it is empty.
-func (e *encoder) some(before, s string) {
+// optionalText is text for a member that is left out when it is empty.
+func (e *encoder) optionalText(before, s string) {
 	if s != "" {
 		e.text(before, s)
 	}

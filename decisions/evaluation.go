@@ -54,7 +54,7 @@ func (e *evaluator) evaluate(ctx context.Context, snap Snapshot, received *intak
 	m.hints = make([]effectFacts, len(m.res.Hints))
 	for i := range len(m.effects) + len(m.hints) {
 		eff, p := m.effectAt(i)
-		p.fence, p.target = fences{e.pid, e.own.Programs()}.why(eff), targetOf(fsys, eff.Run)
+		p.fence, p.target = fences{e.pid, e.own.Programs()}.reason(eff), targetOf(fsys, eff.Run)
 		if p.target != nil && m.res.After.Wrote(p.target.Path) {
 			p.target = nil // what it will say is not known
 		}

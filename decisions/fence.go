@@ -19,14 +19,14 @@ type fences struct {
 }
 
 // why says why an effect is forbidden, "" if it is not.
-func (f fences) why(e *effects.Effect) string {
+func (f fences) reason(e *effects.Effect) string {
 	switch e.Kind {
 	case effects.KindWrite, effects.KindDelete:
 		if e.Tags.Has(effects.Permd) {
 			return "permd's own files may only be changed by a person"
 		}
 	case effects.KindRun:
-		if f.stops(e.Run) {
+		if f.endsDaemon(e.Run) {
 			return "permd may only be stopped by a person"
 		}
 		if e.Run.Own == effects.OwnChanges {
@@ -41,7 +41,7 @@ func (f fences) why(e *effects.Effect) string {
 // debuggers are programs that control a process that they are given by its number.
 var debuggers = []string{"gdb", "cgdb", "lldb", "gcore", "strace", "ltrace", "rr", "criu", "prlimit", "reptyr"}
 
-func (f fences) stops(r *effects.Run) bool {
+func (f fences) endsDaemon(r *effects.Run) bool {
 	name := filepath.Base(r.Program)
 	switch {
 	case name == "kill":

@@ -16,14 +16,14 @@ var signalsByName = []string{"pkill", "killall", "skill", "killall5"}
 // option that takes one makes its value count as a pattern, which denies no more
 // than what names permd.
 const (
-	takesValue        = "dFgGJOPqrsStuU"
-	takesValueKillall = "cnosuyZ"
+	pkillValueOptions   = "dFgGJOPqrsStuU"
+	killallValueOptions = "cnosuyZ"
 )
 
-// selects are those of takesValue that end only what a pattern need not name:
+// selectingOptions are those of pkillValueOptions that end only what a pattern need not name:
 // the children of a process, a group, a session, a terminal. Of all processes
 // of a person, permd is one.
-const selects = "FgJPrst"
+const selectingOptions = "FgJPrst"
 
 // endsByName reports whether a run of pkill or killall may end the daemon. A
 // pattern is compared as those programs compare it, without case, with the names
@@ -32,9 +32,9 @@ func (f fences) endsByName(r *effects.Run) bool {
 	if filepath.Base(r.Program) == "killall5" {
 		return true
 	}
-	takesValue := takesValue
+	takesValue := pkillValueOptions
 	if filepath.Base(r.Program) == "killall" {
-		takesValue = takesValueKillall
+		takesValue = killallValueOptions
 	}
 	full, limited := false, false
 	var patterns []string
@@ -55,7 +55,7 @@ func (f fences) endsByName(r *effects.Run) bool {
 		default:
 			full = full || strings.Contains(word, "f")
 			if last := word[len(word)-1]; len(word) == 2 && strings.IndexByte(takesValue, last) >= 0 && i+1 < len(r.Args) {
-				limited = limited || strings.IndexByte(selects, last) >= 0 && r.Args[i+1] != "1"
+				limited = limited || strings.IndexByte(selectingOptions, last) >= 0 && r.Args[i+1] != "1"
 				if i++; namesPermd(r.Args[i]) {
 					return true
 				}

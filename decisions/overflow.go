@@ -27,7 +27,7 @@ func (e *evaluator) evaluateRest(ctx context.Context, m *evaluation, now time.Ti
 	denied := 0
 	for i := range rest {
 		p := &m.rest[i]
-		p.fence = fences{e.pid, e.own.Programs()}.why(&rest[i])
+		p.fence = fences{e.pid, e.own.Programs()}.reason(&rest[i])
 		if p.fence == "" && ctx.Err() == nil {
 			in.Effect = &rest[i]
 			if p.findings, p.err = m.snapshot.Evaluate(ctx, in); p.err != nil {

@@ -106,7 +106,7 @@ func (e entry) Info() (fs.FileInfo, error) { return nil, errors.ErrUnsupported }
 
 // names asks for the names in a folder, as text: a name holds neither a slash
 // nor a zero.
-func names(fsys effects.FS, path string, limit int64) (string, error) {
+func namesIn(fsys effects.FS, path string, limit int64) (string, error) {
 	entries, err := fsys.Names(path, int(limit))
 	if err != nil {
 		return "", err
@@ -232,7 +232,7 @@ func (l *fsLookup) ask(fsys effects.FS) {
 		data, l.err = fsys.ReadFile(l.path, l.limit)
 		l.text = string(data)
 	case opNames:
-		l.text, l.err = names(fsys, l.path, l.limit)
+		l.text, l.err = namesIn(fsys, l.path, l.limit)
 	case opChoosing:
 		l.text, l.err = choosing(fsys, l.path)
 	case opSurvey:
@@ -262,7 +262,7 @@ func unchanged(fsys effects.FS, looks []fsLookup) bool {
 				return false
 			}
 		case opNames:
-			text, err := names(fsys, l.path, l.limit)
+			text, err := namesIn(fsys, l.path, l.limit)
 			if text != l.text || !sameError(err, l.err) {
 				return false
 			}

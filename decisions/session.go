@@ -50,8 +50,8 @@ func (s *Session) place() string { return cmp.Or(s.Project, s.Cwd) }
 // SamePlace reports whether the rules of two sessions are those of one project.
 func (s *Session) SamePlace(o *Session) bool { return s.place() == o.place() }
 
-// moved returns what was before a session that is now declared again.
-func (s *Session) moved(now *Session) []*Session {
+// formerPlaces returns what was before a session that is now declared again.
+func (s *Session) formerPlaces(now *Session) []*Session {
 	if s == nil {
 		return nil
 	}
@@ -135,7 +135,7 @@ func (s *Sessions) Declare(o Owner, d Declaration) (*Session, error) {
 		}
 		ses.Ancestors = append([]string{d.Parent}, parent.Ancestors...)
 	}
-	ses.Former = mine[d.ID].moved(ses)
+	ses.Former = mine[d.ID].formerPlaces(ses)
 	mine[d.ID] = ses
 	return ses, nil
 }

@@ -20,30 +20,30 @@ type runner struct {
 	// looks for them.
 	files []string
 	// up is set when they are looked for in the folders above as well.
-	up bool
+	inParents bool
 	// elsewhere are options with which it takes other files or shells; a folder
 	// that an option names is the run's own by then.
-	elsewhere []string
+	redirectingOptions []string
 }
 
 var (
 	packageJSON = runner{
-		files: []string{"package.json"}, up: true,
-		elsewhere: []string{"--workspace", "--workspaces", "--include-workspace-root", "--recursive", "--filter", "--filter-prod", "--workspace-root", "--script-shell"},
+		files: []string{"package.json"}, inParents: true,
+		redirectingOptions: []string{"--workspace", "--workspaces", "--include-workspace-root", "--recursive", "--filter", "--filter-prod", "--workspace-root", "--script-shell"},
 	}
 	makefiles = runner{
-		files:     []string{"GNUmakefile", "makefile", "Makefile"},
-		elsewhere: []string{"--file", "--eval", "--include-dir", "--environment-overrides"},
+		files:              []string{"GNUmakefile", "makefile", "Makefile"},
+		redirectingOptions: []string{"--file", "--eval", "--include-dir", "--environment-overrides"},
 	}
 	runners = map[string]runner{
 		"npm": packageJSON, "pnpm": packageJSON, "yarn": packageJSON, "bun": packageJSON,
 		"make": makefiles, "gmake": makefiles,
 		"just": {
-			files: []string{"justfile", "Justfile", ".justfile"}, up: true,
-			elsewhere: []string{"--justfile", "--working-directory", "--command", "--shell", "--set", "--dotenv-path"},
+			files: []string{"justfile", "Justfile", ".justfile"}, inParents: true,
+			redirectingOptions: []string{"--justfile", "--working-directory", "--command", "--shell", "--set", "--dotenv-path"},
 		},
-		"rake":     {files: []string{"rakefile", "Rakefile"}, elsewhere: []string{"--rakefile", "--require", "--rakelibdir", "--libdir"}},
-		"task":     {files: []string{"Taskfile.yml", "taskfile.yml", "Taskfile.yaml", "taskfile.yaml"}, elsewhere: []string{"--taskfile", "-t", "--dir", "-d", "--global", "-g"}},
+		"rake":     {files: []string{"rakefile", "Rakefile"}, redirectingOptions: []string{"--rakefile", "--require", "--rakelibdir", "--libdir"}},
+		"task":     {files: []string{"Taskfile.yml", "taskfile.yml", "Taskfile.yaml", "taskfile.yaml"}, redirectingOptions: []string{"--taskfile", "-t", "--dir", "-d", "--global", "-g"}},
 		"composer": {files: []string{"composer.json"}},
 	}
 )
@@ -72,7 +72,7 @@ func targetOf(fsys effects.FS, r *effects.Run) *effects.Script {
 		return sum("", nil)
 	case !r.Known && slices.ContainsFunc(r.Args, func(a string) bool { return strings.HasPrefix(a, "-") || strings.Contains(a, "=") }):
 		return nil // what its options mean is not known
-	case slices.ContainsFunc(r.Flags, func(f string) bool { return slices.Contains(run.elsewhere, f) }):
+	case slices.ContainsFunc(r.Flags, func(f string) bool { return slices.Contains(run.redirectingOptions, f) }):
 		return nil
 	case slices.Contains(r.Args, effects.DynamicWord) || slices.ContainsFunc(r.Args, changesShell):
 		return nil
@@ -83,11 +83,11 @@ func targetOf(fsys effects.FS, r *effects.Run) *effects.Script {
 		for _, name := range run.files {
 			file := path.Join(dir, name)
 			if _, err := fsys.Lstat(file); err == nil {
-				return hashed(fsys, file)
+				return hashOf(fsys, file)
 			}
 		}
 		// A project's files are not looked for beyond a checkout.
-		if _, err := fsys.Lstat(path.Join(dir, ".git")); err == nil || dir == "/" || !run.up {
+		if _, err := fsys.Lstat(path.Join(dir, ".git")); err == nil || dir == "/" || !run.inParents {
 			return nil
 		}
 	}
@@ -104,9 +104,9 @@ func changesShell(word string) bool {
 	return false
 }
 
-// hashed is the hash of the text that targets are in: of a package.json only
+// hashOf is the hash of the text that targets are in: of a package.json only
 // its scripts, which a changed dependency does not change.
-func hashed(fsys effects.FS, file string) *effects.Script {
+func hashOf(fsys effects.FS, file string) *effects.Script {
 	text, err := fsys.ReadFile(file, maxTargets)
 	if err != nil {
 		return nil

@@ -172,18 +172,18 @@ func (w *widthSearch) at(level int) (OfferSet, bool) {
 	if len(items) == 0 {
 		return OfferSet{}, false // the question has another reason than an effect
 	}
-	set := OfferSet{Items: items, Width: Width{Rule: strings.Join(rules, "\n"), Label: exactly(items, w.contents), Scope: w.scope()}}
+	set := OfferSet{Items: items, Width: Width{Rule: strings.Join(rules, "\n"), Label: exactLabel(items, w.contents), Scope: w.scope()}}
 	if wider != nil {
 		set.Label = clip(strings.Join(wider, ", "), maxLabel)
 	}
 	return set, true
 }
 
-// exactly is the label of the narrowest width, with what it leaves open: a choice
+// exactLabel is the label of the narrowest width, with what it leaves open: a choice
 // knows a file by its path and a host by its name, whatever is written or said
 // there. Of the files that a run is given it knows the words alone, and an unknown
 // program may do what they say, unless one is known to be its script.
-func exactly(items []OfferItem, contents []Content) string {
+func exactLabel(items []OfferItem, contents []Content) string {
 	const label = "exactly this"
 	var open []string
 	for _, item := range items {
@@ -192,7 +192,7 @@ func exactly(items []OfferItem, contents []Content) string {
 		switch e := q.Effect; e.Kind {
 		case effects.KindRun:
 			for _, c := range contents {
-				if text := "any content of " + shownPath(c.Path, q.Project); c.given() && !slices.Contains(open, text) {
+				if text := "any content of " + shownPath(c.Path, q.Project); c.namedOnly() && !slices.Contains(open, text) {
 					open = append(open, text)
 				}
 			}

@@ -19,7 +19,7 @@ import (
 // the file system, so it belongs to one call and one goroutine.
 //
 // It cannot detect bind mounts, all other names of a file with several hard links (see
-// severalNames for those it finds), and changes between the decision and the moment
+// addOtherTags for those it finds), and changes between the decision and the moment
 // when the tool opens the path. A rule about paths protects against links, but not
 // against a program that already runs as the person.
 type Resolver struct {
@@ -35,17 +35,17 @@ type Resolver struct {
 	Made      []string // folders that an earlier part of the call creates
 	Lost      bool     // an earlier part of the call changes something unknown
 
-	listed            []listing       // folders whose names were read
+	listings          []listing       // folders whose names were read
 	choices           []choice        // the results of Choosing, by folder
 	Matched           int             // number of names compared with patterns
 	searchable        map[string]bool // folders, by whether the caller may search them
 	UncertainSearches []string        // folders that are searched and may hold a secret
 	ignores           map[string]ignoreFile
-	common            map[string][]string // ignore files that apply to a whole repository
+	commonIgnoreFiles map[string][]string // ignore files that apply to a whole repository
 
 	session *sessionPaths // made when first needed
 
-	named map[Identity]effects.Tags // guarded files with several names, made when first needed
+	guardedFiles map[Identity]effects.Tags // guarded files with several names, made when first needed
 }
 
 // Environment is what paths are resolved with, the same for all calls.
@@ -86,7 +86,7 @@ func (noFS) Owner(string) (uint32, error)             { return 0, errNoFS }
 //
 // Deleting a path deletes a link itself, not its target, as unlink does.
 func (r *Resolver) File(kind effects.Kind, given, cwd, from string) effects.Effect {
-	p, why := r.written(given, cwd)
+	p, why := r.parseWritten(given, cwd)
 	return r.Effect(kind, Request{AsWritten: given, Path: p, Cwd: cwd, Follow: kind != effects.KindDelete, Both: true}, why, from)
 }
 
@@ -227,7 +227,7 @@ func (r *Resolver) known(kind effects.Kind, q Request, at place, lexical, from s
 	if harmlessDevice(kind, at.Path) {
 		return r.plain(kind, q.AsWritten, at.Path, from)
 	}
-	tags, otherName := r.severalNames(kind, at, r.Where(at.Path)|r.guards(at, lexical))
+	tags, otherName := r.addOtherTags(kind, at, r.Where(at.Path)|r.guards(at, lexical))
 	if kind == effects.KindWrite && strings.Contains(at.Path, "/-") && r.makesOption(at.Path) {
 		tags = tags.With(effects.Startup)
 	}

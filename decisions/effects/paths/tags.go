@@ -24,7 +24,7 @@ func (r *Resolver) Where(p string) effects.Tags {
 		// A project below /opt or /var/www is not the system's.
 		if g.system(f) && !below(tempFolders, f) {
 			t = t.With(effects.System)
-		} else if r.ofRepository(p) {
+		} else if r.inOtherTree(p) {
 			t = t.With(effects.Worktree)
 		}
 	}
@@ -127,7 +127,7 @@ func (r *Resolver) Recurse(e *effects.Effect, skipsHidden bool) {
 	if at, err := r.Lstat(e.File.Path); err == nil && at.IsRegular() || skipsHidden && e.Kind == effects.KindRead {
 		return
 	}
-	e.Tags |= r.contained(e.File.Path, e.Kind)
+	e.Tags |= r.tagsBelow(e.File.Path, e.Kind)
 	if !strings.HasSuffix(e.Text, allBelow) {
 		e.Text += allBelow
 	}
@@ -135,8 +135,8 @@ func (r *Resolver) Recurse(e *effects.Effect, skipsHidden bool) {
 
 const allBelow = " and all below"
 
-// contained returns the tags of what is known to lie below p.
-func (r *Resolver) contained(p string, kind effects.Kind) effects.Tags {
+// tagsBelow returns the tags of what is known to lie below p.
+func (r *Resolver) tagsBelow(p string, kind effects.Kind) effects.Tags {
 	g := r.Session()
 	folded := lexpath.Fold(p)
 	t := Guarded.containedIn(folded, g.fromHome(folded))

@@ -266,8 +266,8 @@ func hooksFolder(c *settingsCheck, value string) bool {
 // lookingHook is the hook that git status and git diff run.
 const lookingHook = "post-index-change"
 
-// errSettings is the error of text that may be parsed in two ways.
-var errSettings = errors.New("settings that may be read in two ways")
+// errRejected is the error of text that may be parsed in two ways.
+var errRejected = errors.New("settings that may be read in two ways")
 
 // once rejects duplicate entries.
 func once(list []entry) ([]entry, error) {
@@ -275,7 +275,7 @@ func once(list []entry) ([]entry, error) {
 	for _, e := range list {
 		key := strings.Join(e.path, "\x00")
 		if seen[key] {
-			return nil, fmt.Errorf("an entry that stands twice: %w", errSettings)
+			return nil, fmt.Errorf("an entry that stands twice: %w", errRejected)
 		}
 		seen[key] = true
 	}
