@@ -12,8 +12,7 @@ const (
 	// moveAfter is how long records wait in the spool, so that many move in one
 	// transaction.
 	moveAfter = 200 * time.Millisecond
-	// moveAt is the number of waiting bytes from which on they are moved at
-	// once.
+	// moveAt is the number of waiting bytes at which they are moved at once.
 	moveAt = maxWaiting / 4
 	// retryAfter is how long the mover waits after a failure.
 	retryAfter = time.Second

@@ -31,7 +31,7 @@ func (j *Journal) start(o *Options, db *sqlitedb.DB) error {
 		}
 	}
 	j.Reader = newReader(db, o.Path, s)
-	j.begin = j.next - 1
+	j.startSeq = j.next - 1
 	j.mover = mover{spool: s, writer: w, db: db}
 	j.mover.start()
 	if s.waiting.Load() > 0 {

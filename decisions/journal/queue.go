@@ -71,7 +71,7 @@ func (j *Journal) pass(ctx context.Context, req *request) error {
 	}
 }
 
-// room waits while the spool is above its limit. If the database accepts
+// waitForRoom waits while the spool is above its limit. If the database accepts
 // nothing, waiting would only block all callers.
 func (j *Journal) waitForRoom(ctx context.Context) error {
 	for j.spool.waiting.Load() >= j.maxWaiting {

@@ -35,9 +35,9 @@ type Pattern struct {
 	Tool *Tool // KindUse
 }
 
-// Detail says which member after Kind is set, in the words of the effects that
-// the line is about. What is made of these members is a switch on it, so that
-// the linter finds the places that a new one has to be added to.
+// Detail returns which member after Kind is set, as the kind of detail of the effects
+// that the line is about. Code that handles these members is a switch on it, so that a
+// linter finds all places where a new one has to be added.
 func (p *Pattern) Detail() effects.Detail {
 	switch {
 	case p.Run != nil:

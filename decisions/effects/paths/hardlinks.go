@@ -110,7 +110,7 @@ func (r *Resolver) mayHold(dir string) bool {
 	return Guarded.containedIn(f, r.Session().fromHome(f)) != 0
 }
 
-// name records a file if it has several names.
+// recordNames records a file if it has several names.
 func (r *Resolver) recordNames(by Identifier, p string, tags effects.Tags) {
 	if tags == 0 {
 		return

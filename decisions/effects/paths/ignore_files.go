@@ -119,8 +119,8 @@ func matchWords(pattern, words []string) bool {
 
 // ignoreFile holds the rules of one ignore file; lost is set if they are not known.
 type ignoreFile struct {
-	rules []ignoreRule
-	lost  bool
+	rules   []ignoreRule
+	unknown bool
 }
 
 // ignoreFile reads an ignore file, once in a call.
@@ -134,7 +134,7 @@ func (r *Resolver) ignoreFile(file string) ignoreFile {
 	case err == nil:
 		found.rules = ignoreRules(string(text))
 	case !errors.Is(err, fs.ErrNotExist):
-		found.lost = true
+		found.unknown = true
 	}
 	if r.ignores == nil {
 		r.ignores = map[string]ignoreFile{}
@@ -233,7 +233,7 @@ func (r *Resolver) reincluded(root, p string, folder bool) bool {
 }
 
 func (f ignoreFile) mayReinclude(rel []string, folder bool) bool {
-	return f.lost || slices.ContainsFunc(f.rules, func(rule ignoreRule) bool { return rule.negated && rule.mayMatch(rel, folder) })
+	return f.unknown || slices.ContainsFunc(f.rules, func(rule ignoreRule) bool { return rule.negated && rule.mayMatch(rel, folder) })
 }
 
 // commonIgnores returns the ignore files that apply to a whole repository, "" for one

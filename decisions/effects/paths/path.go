@@ -33,7 +33,7 @@ type Resolver struct {
 	next      int      // the entry of bases to replace next
 	Disturbed []string // paths that an earlier part of the call may have changed
 	Made      []string // folders that an earlier part of the call creates
-	Lost      bool     // an earlier part of the call changes something unknown
+	Unknown   bool     // an earlier part of the call changes paths that are not known
 
 	listings          []listing       // folders whose names were read
 	choices           []choice        // the results of Choosing, by folder
@@ -57,7 +57,7 @@ type Environment struct {
 }
 
 func NewResolver(env Environment, c *effects.Call) *Resolver {
-	r := &Resolver{c: c, fs: env.FS, Own: env.Own, Others: env.Others, Disturbed: slices.Clip(c.Before.Paths), Lost: c.Before.Lost}
+	r := &Resolver{c: c, fs: env.FS, Own: env.Own, Others: env.Others, Disturbed: slices.Clip(c.Before.Paths), Unknown: c.Before.Unknown}
 	if r.fs == nil {
 		r.fs = noFS{}
 	}
@@ -106,7 +106,7 @@ func (r *Resolver) Entry(kind effects.Kind, word, cwd, from string) effects.Effe
 // at the word: from now on every path through it is unknown.
 func (r *Resolver) Disturb(word, cwd string) {
 	if BadPath(word) != "" || len(r.Disturbed) > effects.MaxDisturbed {
-		r.Lost = true
+		r.Unknown = true
 		return
 	}
 	// The name itself, and the target if it is a link.
@@ -116,7 +116,7 @@ func (r *Resolver) Disturb(word, cwd string) {
 		target, _, why = r.resolve(Request{Path: word, Cwd: cwd, Follow: true})
 		r.Disturbed = append(r.Disturbed, entry.Path, target.Path)
 	}
-	r.Lost = r.Lost || why != ""
+	r.Unknown = r.Unknown || why != ""
 	r.Bases = r.Bases[:0]
 }
 
@@ -162,7 +162,7 @@ func (b *base) resolve(r *Resolver) {
 
 // resolve returns the target of a path, and the path as it would be without links.
 func (r *Resolver) resolve(q Request) (at place, lexical, why string) {
-	if r.Lost {
+	if r.Unknown {
 		return at, "", "an earlier part of the call may change what the path leads to"
 	}
 	if path.IsAbs(q.Path) {

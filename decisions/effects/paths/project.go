@@ -45,9 +45,9 @@ func (r *Resolver) Session() *sessionPaths {
 	}
 	// The session's folders are resolved as before the call, so changes by earlier
 	// parts of the call are ignored here.
-	disturbed, made, lost := r.Disturbed, r.Made, r.Lost
-	r.Disturbed, r.Made, r.Lost = nil, nil, false
-	defer func() { r.Disturbed, r.Made, r.Lost = disturbed, made, lost }()
+	disturbed, made, lost := r.Disturbed, r.Made, r.Unknown
+	r.Disturbed, r.Made, r.Unknown = nil, nil, false
+	defer func() { r.Disturbed, r.Made, r.Unknown = disturbed, made, lost }()
 
 	g := &sessionPaths{}
 	r.session = g
@@ -90,7 +90,7 @@ func (g *sessionPaths) addHome(r *Resolver, home string) {
 	}
 }
 
-// real resolves a folder of the session; "" if that fails.
+// resolveFolder resolves a folder of the session; "" if that fails.
 func (r *Resolver) resolveFolder(p string) string {
 	at, why := r.base(p)
 	if why != "" {

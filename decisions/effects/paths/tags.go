@@ -111,14 +111,12 @@ func (g *sessionPaths) fromHome(f string) string {
 }
 
 // Recurse makes an effect recursive, and adds the tags of what lies below its path.
-// skipsHidden is set if the program skips names that begin with a dot (rg, fd); then
-// a read gets the tags of the path only.
+// skipsHidden is set if the program skips names that begin with a dot (rg, fd); then a
+// read gets the tags of the path only.
 //
 // What lies below is known from names alone (a home holds ~/.ssh, the project holds
-// .git) and from a few names that are looked up directly in the folder. Deeper ones
-// are not looked for: that would need a walk of the tree.
-// holds .git) and from looking for a few names directly in the folder. Deeper
-// ones are not looked for: that would cost a walk of the tree.
+// .git) and from a few names that are looked up directly in the folder. Deeper ones are
+// not looked for: that would need a walk of the tree.
 func (r *Resolver) Recurse(e *effects.Effect, skipsHidden bool) {
 	if e.File == nil {
 		return
@@ -191,7 +189,7 @@ func (r *Resolver) guardedChildren(dir string, kind effects.Kind) effects.Tags {
 // CwdTags returns the tags of a run's working folder. An unknown folder counts as
 // outside of the project.
 func (r *Resolver) CwdTags(cwd string) effects.Tags {
-	if r.Lost {
+	if r.Unknown {
 		return effects.TagsOf(effects.Outside)
 	}
 	r.Session() // it changes bases

@@ -30,7 +30,7 @@ func (r *reader) refuse(c Construct, at int, detail string) bool {
 	return false
 }
 
-// open appends a mark that begins at the next byte, and returns its index.
+// beginMark appends a mark that begins at the next byte, and returns its index.
 func (r *reader) beginMark(kind Kind) int {
 	r.marks = append(r.marks, Mark{Start: int32(r.pos), Kind: kind})
 	return len(r.marks) - 1

@@ -11,7 +11,7 @@ import (
 // Knows reports whether a program is in the table.
 func (t *Table) Knows(program string) bool { return t.entryOf(program) != nil }
 
-// find returns the table's entry of a program, or the overlay's if the table has
+// entryOf returns the table's entry of a program, or the overlay's if the table has
 // none.
 func (t *Table) entryOf(program string) *Program {
 	if p := t.programs[program]; p != nil || !t.TrustOverlay {

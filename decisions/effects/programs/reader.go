@@ -170,7 +170,7 @@ func (r *Reader) subcommand(i int) Arg {
 // (rtk git).
 func (p *Program) RunsItself() bool { return p.Wrapper != nil && p.Wrapper.Itself }
 
-// find reads a word of find: starting points, then an expression.
+// readFind reads a word of find: starting points, then an expression.
 func (r *Reader) readFind(i int, w *effects.Word) Arg {
 	operator := w.Text == "(" || w.Text == "!" || w.Text == ","
 	if !r.begun {

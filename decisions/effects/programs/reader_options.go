@@ -107,7 +107,7 @@ func (r *Reader) singleOption(u OptionUse) Arg {
 	return Arg{Kind: ArgOptions, Index: u.Index}
 }
 
-// open returns an option with an attached value that is not known.
+// openValue returns an option with an attached value that is not known.
 func (r *Reader) openValue(i int, o *Option, name string) Arg {
 	return r.singleOption(OptionUse{Option: o, Index: i, Form: ValueAttached, Value: i, Open: true, name: name})
 }
@@ -229,7 +229,7 @@ func (r *Reader) nextLetter() OptionUse {
 	switch {
 	case o.Arity == ArityNone:
 		return u
-	case dashless, p.ValuesBehind && strings.Trim(rest, digits) != "", p.ValuesBehind && r.consumed > 0:
+	case dashless, p.ValuesAfterBundle && strings.Trim(rest, digits) != "", p.ValuesAfterBundle && r.consumed > 0:
 		// The values follow the bundle, in the order of its letters.
 		r.consumed++
 		if r.takeValue(&u, r.index+r.consumed); u.Form == ValueSeparate {

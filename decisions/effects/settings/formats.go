@@ -54,7 +54,7 @@ func readNpmrc(text string) ([]entry, error) {
 		}
 		list = append(list, entry{[]string{name}, value})
 	}
-	return once(list)
+	return rejectDuplicates(list)
 }
 
 // readINI reads lines of KEY=VALUE with comments, as in .shellcheckrc, but no

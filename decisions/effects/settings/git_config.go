@@ -79,7 +79,7 @@ func (a *Surroundings) obeysTree(s *Format, tree string, depth int) string {
 				return file
 			}
 		}
-		hook := path.Join(git, "hooks", lookingHook)
+		hook := path.Join(git, "hooks", statusHook)
 		if _, err := a.FS.Lstat(hook); a.Files.Changed(hook) || !errors.Is(err, fs.ErrNotExist) {
 			return hook
 		}
