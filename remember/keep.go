@@ -17,14 +17,21 @@ var _ decisions.Keeper = (*Store)(nil)
 const maxExpiry = 10 * 365 * 24 * time.Hour
 
 // errExpiry says so.
-var errExpiry = errors.New("the time limit must be at most ten years")
+var errExpiry = errors.New("the time limit must be more than nothing and at most ten years")
 
 // Expiry is a number of seconds as the time limit of a choice; 0 is none.
 func Expiry(seconds int64) (time.Duration, error) {
-	if seconds < 0 || seconds > int64(maxExpiry/time.Second) {
-		return 0, errExpiry
+	// What no time.Duration can hold is out of bounds either way.
+	limit := time.Duration(min(max(seconds, -1), int64(maxExpiry/time.Second)+1)) * time.Second
+	return limit, checkExpiry(limit)
+}
+
+// checkExpiry returns why a choice cannot have that time limit; 0 is none.
+func checkExpiry(limit time.Duration) error {
+	if limit < 0 || limit > maxExpiry {
+		return errExpiry
 	}
-	return time.Duration(seconds) * time.Second, nil
+	return nil
 }
 
 // Keep stores a person's answer: for an allow the choices of a width, for a
@@ -68,8 +75,8 @@ func (s *Store) draftsOf(a decisions.Answer) ([]Draft, error) {
 	if a.Offer == nil {
 		return nil, errors.New("nothing was offered for this question")
 	}
-	if a.For < 0 || a.For > maxExpiry {
-		return nil, errors.New("the time limit must be more than nothing and at most ten years")
+	if err := checkExpiry(a.For); err != nil {
+		return nil, err
 	}
 	d := Draft{Verdict: a.Verdict, Scope: ScopeKind(a.Scope), DecisionID: a.DecisionID}
 	if a.For > 0 {
