@@ -372,24 +372,12 @@ func (v *verdict) starts(r *ran) string {
 	if slices.Contains(only, r.name()) || r.own() {
 		return ""
 	}
-	near := "no run of it"
-	for i := range v.effects {
-		e := v.effects[i].Run
-		if e == nil || !sameProgram(e, r) {
-			continue
+	return v.nearest(r, func(e *effects.Run) string {
+		if r.cwd != "" && !v.works(e, r) {
+			return "in " + e.Cwd
 		}
-		switch {
-		case !sameArgs(e.Args, r.args):
-			if near == "no run of it" {
-				near = "no run with these words"
-			}
-		case e.Cwd != "" && r.cwd != "" && !v.sameFolder(e.Cwd, r.cwd) && !movesItself(r):
-			near = "in " + e.Cwd
-		default:
-			return ""
-		}
-	}
-	return near
+		return ""
+	})
 }
 
 func (t *traced) print(out io.Writer) {
