@@ -71,7 +71,7 @@ func TestScores(t *testing.T) {
 	golden(t, "report.golden", report)
 	for _, want := range []string{
 		"32.50 %  32.50 %     3  run: frobnicate: ", "\nmost frequent reasons of questions, with memory", "22.50 %  22.50 %     2  run: frobnicate: ",
-		"25.00 %  25.00 %     2  use: store:buy: ", "\nprograms that are not known", "32.50 %     3  run: frobnicate\n",
+		"25.00 %  25.00 %     2  use: store:buy: ", "\nunknown programs", "32.50 %     3  run: frobnicate\n",
 	} {
 		if !strings.Contains(causes, want) {
 			t.Errorf("%q is not in:\n%s", want, causes)
@@ -106,7 +106,7 @@ func TestFailures(t *testing.T) {
 			t.Errorf("%q is not in:\n%s", want, got)
 		}
 	}
-	if got := must(t, options{failures: "unsaf"}); !strings.Contains(got, "no row of the class") {
+	if got := must(t, options{failures: "unsaf"}); !strings.Contains(got, "no row has the class") {
 		t.Errorf("a class that does not exist printed:\n%s", got)
 	}
 	if got := must(t, options{failures: "list"}); !strings.Contains(got, "     3  unsafe\n") {
