@@ -94,6 +94,9 @@ func TestHook(t *testing.T) {
 		"cline":                     {runs, stops, stops, stops},
 	}
 	for _, s := range hookShell {
+		if testing.Short() && strings.Contains(s.name, ",") {
+			continue // long: the further modes and events of a harness
+		}
 		for i, command := range []string{"welcome", "forbidden", "questioned", "whatever"} {
 			out := d.hook(t, s.harness, hookInput(s.in, project, command))
 			wantHook(t, s.name+": "+command, s.harness, s.event, out, want[s.name][i])
