@@ -259,7 +259,7 @@ func mixtures() func(func(*situation) bool) {
 	}
 }
 
-// stops yields all combinations of what stops a call before allows speak, over
+// endsDaemon yields all combinations of what stops a call before allows speak, over
 // the strongest allows.
 func stops() func(func(*situation) bool) {
 	return func(yield func(*situation) bool) {

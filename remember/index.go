@@ -36,8 +36,8 @@ type entry struct {
 	flushed int64
 }
 
-// name gives the choice its id.
-func (e *entry) name(id string) {
+// setID gives the choice its id.
+func (e *entry) setID(id string) {
 	e.choice.ID, e.answer.ID = id, id
 	for _, p := range e.parts {
 		p.answer.ID, p.ask.ID = id, id
@@ -47,7 +47,7 @@ func (e *entry) name(id string) {
 // snapshot returns the choice with its counters.
 func (e *entry) snapshot() Choice {
 	c := e.choice
-	c.Uses, c.ByLine, c.Changed = e.uses.Load(), e.line != nil, e.why()
+	c.Uses, c.ByLine, c.Changed = e.uses.Load(), e.line != nil, e.whyChanged()
 	for _, p := range e.parts {
 		c.Parts = append(c.Parts, p.Part)
 	}
@@ -131,8 +131,8 @@ func (e *entry) inForce(confirmAll, guarded bool) bool {
 		!confirmAll && !guarded && !e.choice.Pins.Guarded
 }
 
-// used counts a match.
-func (e *entry) used(now int64) {
+// countMatch counts a match.
+func (e *entry) countMatch(now int64) {
 	e.uses.Add(1)
 	e.last.Store(now)
 }
@@ -185,7 +185,7 @@ func (x *index) with(entries ...*entry) *index {
 		if !e.byFacts() {
 			continue
 		}
-		shard := n.own(&copied, e.digest[0])
+		shard := n.ownShard(&copied, e.digest[0])
 		shard[e.digest] = append(slices.Clip(shard[e.digest]), e)
 	}
 	return &n
@@ -205,7 +205,7 @@ func (x *index) without(entries ...*entry) *index {
 			n.count(e, -1)
 			continue
 		}
-		shard := n.own(&copied, e.digest[0])
+		shard := n.ownShard(&copied, e.digest[0])
 		rest := withoutEntry(shard[e.digest], e)
 		if len(rest) == len(shard[e.digest]) {
 			continue
@@ -231,8 +231,8 @@ func withoutEntry(list []*entry, e *entry) []*entry {
 	return rest
 }
 
-// own returns a shard that is not shared with an older index.
-func (x *index) own(copied *[256]bool, i byte) map[digest][]*entry {
+// ownShard returns a shard that is not shared with an older index.
+func (x *index) ownShard(copied *[256]bool, i byte) map[digest][]*entry {
 	if !copied[i] {
 		copied[i] = true
 		x.shards[i] = maps.Clone(x.shards[i])
@@ -332,21 +332,21 @@ func (s *search) run() {
 	switch e := s.q.Effect; {
 	case e.Use != nil:
 		if s.x.exactArguments > 0 {
-			s.try(form{})
+			s.tryForm(form{})
 		}
-		s.try(form{anyArguments: true})
+		s.tryForm(form{anyArguments: true})
 	default:
-		s.try(form{})
+		s.tryForm(form{})
 		if s.x.absolutes > 0 && (e.Run != nil || e.File != nil) {
-			s.try(form{absolute: true})
+			s.tryForm(form{absolute: true})
 		}
 	}
 	s.x.lines.search(s)
 	s.x.rejects.search(s)
 }
 
-// try considers the choices about the exact facts of the effect.
-func (s *search) try(f form) {
+// tryForm considers the choices about the exact facts of the effect.
+func (s *search) tryForm(f form) {
 	if d, ok := s.key.digestOf(s.q, f); ok {
 		s.check(s.x.lookup(&d))
 	}

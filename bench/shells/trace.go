@@ -81,7 +81,19 @@ func (s *sandbox) traceAll(ctx context.Context, shell, text string) (*observed, 
 		return nil, err
 	}
 	o.traced = readTrace(string(data), s.known)
+	o.traced.opened = slices.DeleteFunc(o.traced.opened, func(t touched) bool { return strings.HasPrefix(t.call, "mkdir") && s.leadsToRoot(t.path) })
 	return o, nil
+}
+
+// leadsToRoot reports whether a path ends with folders above the sandbox's root:
+// cp --parents "$PWD" d/ makes d/tmp if the root lies in /tmp.
+func (s *sandbox) leadsToRoot(p string) bool {
+	for dir := path.Dir(s.root); dir != "/"; dir = path.Dir(dir) {
+		if strings.HasPrefix(p, project+"/") && strings.HasSuffix(p, dir) {
+			return true
+		}
+	}
+	return false
 }
 
 // process is one of a trace.

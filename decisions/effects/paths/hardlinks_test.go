@@ -110,7 +110,7 @@ func TestHardLinks(t *testing.T) {
 			t.Errorf("%s main.go: %q %v", kind, e.Text, e.Tags)
 		}
 	}
-	if r.named != nil {
+	if r.guardedFiles != nil {
 		t.Error("other names were looked for where no file has any")
 	}
 }

@@ -14,7 +14,7 @@ func (r *Resolver) Links(dir string) []string {
 		return nil
 	}
 	var all []string
-	for _, root := range r.searched(dir) {
+	for _, root := range r.searchRoots(dir) {
 		in := dir
 		switch {
 		case lexpath.In(root, dir):

@@ -48,7 +48,7 @@ func (r *Resolver) Passes(dir string, as Reach) string {
 	if !ok || as == ReachNamed {
 		return ""
 	}
-	for _, root := range r.searched(dir) {
+	for _, root := range r.searchRoots(dir) {
 		in := dir
 		switch {
 		case lexpath.In(root, dir):
@@ -75,11 +75,11 @@ func (r *Resolver) Passes(dir string, as Reach) string {
 	return ""
 }
 
-// searched returns the roots of the session, and that of the working tree of the
+// searchRoots returns the roots of the session, and that of the working tree of the
 // project's repository that a folder lies in.
-func (r *Resolver) searched(dir string) []string {
+func (r *Resolver) searchRoots(dir string) []string {
 	roots := r.Session().roots
-	if slices.ContainsFunc(roots, func(root string) bool { return lexpath.In(root, dir) }) || !r.ofRepository(dir) {
+	if slices.ContainsFunc(roots, func(root string) bool { return lexpath.In(root, dir) }) || !r.inOtherTree(dir) {
 		return roots
 	}
 	return append(slices.Clip(roots), r.treeOf(dir))
