@@ -35,8 +35,8 @@ type entry struct {
 	flushed int64
 }
 
-// name gives the choice its id.
-func (e *entry) name(id string) {
+// setID gives the choice its id.
+func (e *entry) setID(id string) {
 	e.choice.ID, e.answer.ID = id, id
 	for _, p := range e.parts {
 		p.answer.ID, p.ask.ID = id, id
@@ -46,7 +46,7 @@ func (e *entry) name(id string) {
 // snapshot returns the choice with its counters.
 func (e *entry) snapshot() Choice {
 	c := e.choice
-	c.Uses, c.ByLine, c.Changed = e.uses.Load(), e.line != nil, e.why()
+	c.Uses, c.ByLine, c.Changed = e.uses.Load(), e.line != nil, e.whyChanged()
 	for _, p := range e.parts {
 		c.Parts = append(c.Parts, p.Part)
 	}
@@ -130,8 +130,8 @@ func (e *entry) inForce(confirmAll, guarded bool) bool {
 		!confirmAll && !guarded && !e.choice.Pins.Guarded
 }
 
-// used counts a match.
-func (e *entry) used(now int64) {
+// countMatch counts a match.
+func (e *entry) countMatch(now int64) {
 	e.uses.Add(1)
 	e.last.Store(now)
 }
@@ -319,21 +319,21 @@ func (s *search) run() {
 	switch e := s.q.Effect; {
 	case e.Use != nil:
 		if s.x.exactArguments > 0 {
-			s.try(form{})
+			s.tryForm(form{})
 		}
-		s.try(form{anyArguments: true})
+		s.tryForm(form{anyArguments: true})
 	default:
-		s.try(form{})
+		s.tryForm(form{})
 		if s.x.absolutes > 0 && (e.Run != nil || e.File != nil) {
-			s.try(form{absolute: true})
+			s.tryForm(form{absolute: true})
 		}
 	}
 	s.x.lines.search(s)
 	s.x.rejects.search(s)
 }
 
-// try considers the choices about the exact facts of the effect.
-func (s *search) try(f form) {
+// tryForm considers the choices about the exact facts of the effect.
+func (s *search) tryForm(f form) {
 	if d, ok := s.key.digestOf(s.q, f); ok {
 		s.check(s.x.lookup(&d))
 	}

@@ -35,7 +35,7 @@ func (s *Store) Keep(ctx context.Context, a decisions.Answer) ([]decisions.Store
 			continue // two effects of the call share a choice
 		}
 		kept = append(kept, decisions.StoredChoice{
-			ID: c.ID, Verdict: c.Verdict, Label: c.whole(),
+			ID: c.ID, Verdict: c.Verdict, Label: c.fullLabel(),
 			Scope: string(c.Scope.Kind), Expires: c.Expires, Unconfirmed: s.Unconfirmed(c),
 		})
 	}

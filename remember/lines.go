@@ -77,14 +77,14 @@ func (x *lineIndex) counter(e *entry, parts int) *int {
 // at returns the allows filed under an anchor.
 func (x *lineIndex) at(key []byte) []*entry { return x.shards[shardOf(key)][string(key)] }
 
-// head is the start of every anchor: the owner and the kind.
-func head(buf []byte, uid uint32, kind effects.Kind) []byte {
+// anchorHead is the start of every anchor: the owner and the kind.
+func anchorHead(buf []byte, uid uint32, kind effects.Kind) []byte {
 	return append(append(binary.BigEndian.AppendUint32(buf[:0], uid), kind...), 0)
 }
 
 // anchor returns the anchor of a line, and its parts.
 func (e *entry) anchor() (string, int) {
-	key := head(make([]byte, 0, 64), e.choice.UID, e.choice.Kind)
+	key := anchorHead(make([]byte, 0, 64), e.choice.UID, e.choice.Kind)
 	parts := 0
 	switch p := e.line; {
 	case p.Run != nil:
@@ -136,7 +136,7 @@ func appendTool(key []byte, server, tool string) []byte {
 func (x *lineIndex) search(s *search) {
 	var buf [512]byte
 	e := s.q.Effect
-	key := head(buf[:], s.q.UID, e.Kind)
+	key := anchorHead(buf[:], s.q.UID, e.Kind)
 	switch e.Detail() {
 	case effects.DetailRun:
 		x.searchRun(s, key, e.Run)

@@ -132,7 +132,7 @@ func (x *rejectIndex) search(s *search) {
 		}
 		key := keyHead(buf[:], byHost, s.q.UID, e.Kind)
 		for name := e.Connect.Host; ; {
-			x.touching(s, append(key, name...))
+			x.checkTouching(s, append(key, name...))
 			_, parent, ok := strings.Cut(name, ".")
 			if !ok {
 				break
@@ -140,7 +140,7 @@ func (x *rejectIndex) search(s *search) {
 			name = parent
 		}
 		if e.Tags.Has(effects.Loopback) {
-			x.touching(s, append(key, loopbackKey...))
+			x.checkTouching(s, append(key, loopbackKey...))
 		}
 	case effects.DetailUse:
 		if x.counts[byTool] == 0 {
@@ -149,7 +149,7 @@ func (x *rejectIndex) search(s *search) {
 		key := keyHead(buf[:], byTool, s.q.UID, e.Kind)
 		for _, server := range []string{e.Use.Server, "*"} {
 			for _, tool := range toolNames(e.Use) {
-				x.touching(s, appendTool(key, server, tool))
+				x.checkTouching(s, appendTool(key, server, tool))
 			}
 		}
 	case effects.NoDetail:
@@ -166,13 +166,13 @@ func (x *rejectIndex) search(s *search) {
 	if x.counts[bySum] > 0 {
 		for _, absolute := range []bool{false, true} {
 			for _, d := range s.key.sumsOf(s.q, absolute) {
-				x.summed(s, bySum, &d)
+				x.checkSums(s, bySum, &d)
 			}
 		}
 	}
-	if x.counts[byText] > 0 && s.first() {
+	if x.counts[byText] > 0 && s.firstOfText() {
 		if d, ok := s.key.textSum(s.q); ok {
-			x.summed(s, byText, &d)
+			x.checkSums(s, byText, &d)
 		}
 	}
 }
@@ -204,9 +204,9 @@ func toolNames(u *effects.Use) []string {
 	return names
 }
 
-// first reports whether no earlier effect of the call was read from the same
+// firstOfText reports whether no earlier effect of the call was read from the same
 // text: one lookup per call suffices.
-func (s *search) first() bool {
+func (s *search) firstOfText() bool {
 	all := s.q.All
 	return len(all) == 0 || &all[0] == s.q.Effect || all[0].From != s.q.Effect.From || all[0].Shell != s.q.Effect.Shell
 }
@@ -227,7 +227,7 @@ func (x *rejectIndex) searchFile(s *search, buf []byte, file string, inProject b
 		return append(key, '/')
 	}
 	key := begin(byPath)
-	x.touching(s, key)
+	x.checkTouching(s, key)
 	depth, rest := 0, file[1:]
 	for rest != "" && depth < maxDepth {
 		name, after, _ := strings.Cut(rest, "/")
@@ -235,7 +235,7 @@ func (x *rejectIndex) searchFile(s *search, buf []byte, file string, inProject b
 			key = append(key, '/')
 		}
 		key = append(key, name...)
-		x.touching(s, key)
+		x.checkTouching(s, key)
 		depth, rest = depth+1, after
 	}
 	if !s.q.Effect.File.Recursive {
@@ -266,8 +266,8 @@ func (x *rejectIndex) below(s *search, key []byte, scope *Scope) {
 	}
 }
 
-// touching considers the lines under a key that touch the effect.
-func (x *rejectIndex) touching(s *search, key []byte) {
+// checkTouching considers the lines under a key that touch the effect.
+func (x *rejectIndex) checkTouching(s *search, key []byte) {
 	for _, p := range x.at(key) {
 		if p.touches(s.q) {
 			s.checkPart(p)
@@ -275,7 +275,7 @@ func (x *rejectIndex) touching(s *search, key []byte) {
 	}
 }
 
-func (x *rejectIndex) summed(s *search, class byte, d *digest) {
+func (x *rejectIndex) checkSums(s *search, class byte, d *digest) {
 	var key [1 + len(digest{})]byte
 	key[0] = class
 	copy(key[1:], d[:])

@@ -29,8 +29,8 @@ func TestRoleOperands(t *testing.T) {
 	}
 }
 
-// TestPlainShare checks that at least half of what is made is plain, so that a
-// run is not one of refusals.
+// TestPlainShare checks that at least half of the texts are plain, so that a run
+// does not consist of texts that are not allowed.
 func TestPlainShare(t *testing.T) {
 	corpus, err := readCorpora("../..", "")
 	if err != nil {
@@ -52,14 +52,14 @@ func TestPlainShare(t *testing.T) {
 			}
 			different[tr.text] = true
 			if again := g.trial(n, strace); again.text != tr.text || again.agent != tr.agent || again.tree != tr.tree || again.person != tr.person {
-				t.Fatalf("text %d is %q, then %q", n, tr.text, again.text)
+				t.Fatalf("text %d is %q the first time and %q the second, want the same", n, tr.text, again.text)
 			}
 		}
 		if plain < texts/2 {
 			t.Errorf("with strace %v %d of %d texts are plain, want half of them", strace, plain, texts)
 		}
 		if len(different) < texts*3/4 {
-			t.Errorf("with strace %v only %d of %d texts are different", strace, len(different), texts)
+			t.Errorf("with strace %v only %d of %d texts are distinct", strace, len(different), texts)
 		}
 	}
 }
@@ -75,6 +75,6 @@ func TestCorpora(t *testing.T) {
 		}
 	}
 	if len(corpus) < 1000 {
-		t.Errorf("%d texts", len(corpus))
+		t.Errorf("the corpora have only %d texts", len(corpus))
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/permd/permd/decisions/journal"
 )
 
-// BenchmarkEncode measures the part that the callers do at the same time.
+// BenchmarkEncode measures the part that callers do in parallel.
 func BenchmarkEncode(b *testing.B) {
 	rec := record(1)
 	b.ReportAllocs()

@@ -231,9 +231,15 @@ func TestCanary(t *testing.T) {
 		t.Skip("one request after the other: there is no race to find, and the detector makes it take a minute")
 	}
 	docs := poisoned(t)
-	decided, refused := 0, 0
+	decided, refused, every := 0, 0, 1
+	if testing.Short() {
+		every = 5
+	}
 	for _, name := range slices.Sorted(maps.Keys(docs)) {
-		for _, params := range mutants(docs[name]) {
+		for i, params := range mutants(docs[name]) {
+			if i%every != 0 {
+				continue
+			}
 			d := newDaemon(t)
 			d.verdicts["list_bins"], d.verdicts["purge_bin"] = decisions.Allow, decisions.Ask
 			for method := range d.Methods {
@@ -259,7 +265,7 @@ func TestCanary(t *testing.T) {
 		}
 	}
 	t.Logf("%d decided, %d refused", decided, refused)
-	if decided < 500 || refused < 3000 {
+	if decided < 500/every || refused < 3000/every {
 		t.Errorf("%d decided, %d refused: it tests too little", decided, refused)
 	}
 }

@@ -10,7 +10,7 @@ func (r *Resolver) Links(dir string) []string {
 		return nil
 	}
 	var all []string
-	for root, in := range r.searched(dir) {
+	for root, in := range r.searchStarts(dir) {
 		for _, link := range s.Survey(root, in).Links {
 			if !slices.Contains(all, link) {
 				all = append(all, link)
