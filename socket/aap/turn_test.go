@@ -250,7 +250,7 @@ func TestNothingElseIsRead(t *testing.T) {
 		"history":[{"role":"user","content":"` + canary + `"},{"role":"assistant","content":"` + canary + `"}]}`
 	d := newDaemon(t)
 	r := d.Must(t, MethodPermissions, params)
-	for what, text := range map[string]string{"the result": string(r), "the request": fmt.Sprintf("%+v", *d.got[0])} {
+	for what, text := range map[string]string{"the result": r, "the request": fmt.Sprintf("%+v", *d.got[0])} {
 		if strings.Contains(text, canary) {
 			t.Errorf("%s holds it: %s", what, text)
 		}
