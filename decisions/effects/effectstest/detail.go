@@ -15,7 +15,7 @@ func Details[T any](t testing.TB, detail func(*T) effects.Detail, others ...stri
 	if got := detail(new(T)); got != effects.NoDetail {
 		t.Errorf("one without details has detail %d", got)
 	}
-	seen := map[effects.Detail]string{}
+	seen := make(map[effects.Detail]string)
 	seen[effects.NoDetail] = "none"
 	for f := range reflect.TypeFor[T]().Fields() {
 		if f.Type.Kind() != reflect.Pointer || slices.Contains(others, f.Name) {
