@@ -82,7 +82,7 @@ func consistent(t *testing.T, j *Reader) (seqs []int64) {
 	ctx := context.Background()
 	bySession := map[string]int64{}
 	for after := int64(0); ; {
-		recs, err := j.later(ctx, after)
+		recs, err := j.nextRecords(ctx, after)
 		if err != nil {
 			t.Fatal(err)
 		}

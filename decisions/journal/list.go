@@ -235,8 +235,8 @@ func order(newest bool) string {
 	return " ORDER BY d.seq LIMIT ?"
 }
 
-// following lists the records after a sequence number, oldest first.
-func (v *view) following(ctx context.Context, f *Filter) ([]*decisions.Record, error) {
+// listAfter lists the records after a sequence number, oldest first.
+func (v *view) listAfter(ctx context.Context, f *Filter) ([]*decisions.Record, error) {
 	p := &page{limit: f.Limit}
 	if err := v.stored(ctx, p, f, false); err != nil {
 		return nil, err

@@ -93,7 +93,7 @@ func (r *Reader) List(ctx context.Context, f Filter) ([]*decisions.Record, error
 	var recs []*decisions.Record
 	err := r.withView(ctx, func(v *view) (err error) {
 		if f.After > 0 {
-			recs, err = v.following(ctx, &f)
+			recs, err = v.listAfter(ctx, &f)
 		} else {
 			recs, err = v.newest(ctx, &f)
 		}

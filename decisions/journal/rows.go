@@ -157,7 +157,7 @@ func (w *rowWriter) kind(f *frame) (int64, error) {
 	if kind, ok := w.kinds[key]; ok {
 		return kind, nil
 	}
-	kind, err := one(w.findKind, numbered(int64(key.uid), key.session, key.agent, key.tool, key.verdict, key.decidedBy, key.outcome, f.seq))
+	kind, err := queryNumber(w.findKind, numbered(int64(key.uid), key.session, key.agent, key.tool, key.verdict, key.decidedBy, key.outcome, f.seq))
 	if err != nil {
 		return 0, err
 	}
@@ -186,8 +186,8 @@ func (w *rowWriter) finish() error {
 	return nil
 }
 
-// one runs a statement that returns one number.
-func one(stmt driver.Stmt, args []driver.NamedValue) (n int64, err error) {
+// queryNumber runs a statement that returns one number.
+func queryNumber(stmt driver.Stmt, args []driver.NamedValue) (n int64, err error) {
 	rows, err := stmt.(driver.StmtQueryContext).QueryContext(context.Background(), args)
 	if err != nil {
 		return 0, err

@@ -87,7 +87,7 @@ func (w *writer) store(all []byte) error {
 			if f.kind == kindRecord && f.seq <= last {
 				continue
 			}
-			if err := w.one(&f); err != nil {
+			if err := w.storeFrame(&f); err != nil {
 				return err
 			}
 			if f.kind == kindRecord {
@@ -112,9 +112,9 @@ func (w *writer) store(all []byte) error {
 	return nil
 }
 
-// one stores a frame. An answer has the sequence number of its record and does
+// storeFrame stores a frame. An answer has the sequence number of its record and does
 // not change last.
-func (w *writer) one(f *frame) error {
+func (w *writer) storeFrame(f *frame) error {
 	if f.kind == kindAnswer {
 		return run(w.answer, numbered(f.time, f.texts[answerVerdict], f.json, f.seq))
 	}
