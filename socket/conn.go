@@ -111,10 +111,10 @@ func (c *connection) read() {
 				reading = true
 			}
 		case errors.Is(err, errTooLong):
-			c.unread()
+			c.notifyUnread()
 			c.fault(null, invalid("message too long"))
 		case errors.Is(err, errNoRoom):
-			c.unread()
+			c.notifyUnread()
 			c.fault(null, busy(errNoRoom))
 		case errors.Is(err, io.EOF), errors.Is(err, os.ErrDeadlineExceeded):
 			// The client may have closed only its writing side; or the server
@@ -127,8 +127,8 @@ func (c *connection) read() {
 	}
 }
 
-// unread tells methods that a message was refused before they saw it (Conn.OnUnread).
-func (c *connection) unread() {
+// notifyUnread tells methods that a message was refused before they saw it (Conn.OnUnread).
+func (c *connection) notifyUnread() {
 	c.missed = true
 	for _, f := range c.onUnread {
 		f()
@@ -143,13 +143,13 @@ func (c *connection) handle(line []byte) *call {
 	}
 	m, id, fault := decode(line)
 	if fault != nil {
-		c.unread()
+		c.notifyUnread()
 		c.fault(id, fault)
 		return nil
 	}
 	if m.kind == dropped {
 		if m.method != "" {
-			c.unread()
+			c.notifyUnread()
 		}
 		return nil
 	}
@@ -172,14 +172,14 @@ func (c *connection) dispatch(m message, method Method, size int) *call {
 	if c.inUse(m.id) {
 		// Answered with the same id, the error would be taken for the answer to
 		// the first.
-		c.unread()
+		c.notifyUnread()
 		c.fault(null, invalid("id is in use by a request that is not answered yet"))
 		return nil
 	}
 	cl := &call{id: m.id}
 	if size > keepBuffer {
 		if !c.server.limits.reserve(c.Peer.UID, size) {
-			c.unread()
+			c.notifyUnread()
 			c.refuse(m, busy(errNoRoom))
 			return nil
 		}
@@ -218,8 +218,8 @@ func (c *connection) phase1(cl *call, method Method, params strictjson.Value) (r
 	returned := false
 	defer func() {
 		if !returned {
-			c.panicked(cl, recover())
-			c.unread()
+			c.answerPanic(cl, recover())
+			c.notifyUnread()
 		}
 	}()
 	run, err := method(&c.Conn, params)
@@ -253,7 +253,7 @@ func (c *connection) phase2(cl *call) {
 	returned := false
 	defer func() {
 		if !returned {
-			c.panicked(cl, recover())
+			c.answerPanic(cl, recover())
 		}
 	}()
 	body, err := c.result(cl)
@@ -272,7 +272,7 @@ func (c *connection) result(cl *call) (body []byte, err error) {
 	if err == nil && cl.id != nil {
 		body, err = encode(result) // may call methods of the result's types
 		if err == nil {
-			err = c.holdAnswer(cl, len(body))
+			err = c.reserveAnswer(cl, len(body))
 		}
 	}
 	return body, err
@@ -307,10 +307,10 @@ func (c *connection) end() {
 	}
 }
 
-// holdAnswer reserves a long answer's bytes of the budget until it is written, or
+// reserveAnswer reserves a long answer's bytes of the budget until it is written, or
 // returns an error if there is no room: a short request can have a long answer, and the
 // client may not be reading.
-func (c *connection) holdAnswer(cl *call, size int) error {
+func (c *connection) reserveAnswer(cl *call, size int) error {
 	if size <= keepBuffer {
 		return nil
 	}
@@ -321,10 +321,10 @@ func (c *connection) holdAnswer(cl *call, size int) error {
 	return nil
 }
 
-// panicked answers for a method that panicked or ended its goroutine: never
+// answerPanic answers for a method that panicked or ended its goroutine: never
 // with a result. The panic's value is logged only if it is the runtime's own;
 // another may hold the client's input.
-func (c *connection) panicked(cl *call, value any) {
+func (c *connection) answerPanic(cl *call, value any) {
 	what := fmt.Sprintf("%T", value)
 	if err, ok := value.(runtime.Error); ok {
 		what = err.Error()
