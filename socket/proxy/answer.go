@@ -32,7 +32,7 @@ type approval struct {
 	always             bool  // it was to be remembered
 	unknownOption      bool  // the request has no such option
 	why                error // why permd did not accept it
-	late               bool  // the question's connection has ended, so permd may ask differently now
+	outdated           bool  // the question's connection has ended, so permd may ask differently now
 	announced          bool  // the person must be told what is remembered: it was not on the option
 }
 
@@ -87,7 +87,7 @@ func (c *core) onPersonAnswer(m *message) {
 	c.last++
 	t.approval.place = c.last
 	c.add(action{Kind: actReserve, To: agentSide, Place: t.approval.place})
-	t.approval.late = t.decision != nil && t.connectionGone
+	t.approval.outdated = t.decision != nil && t.connectionGone
 	if t.decision == nil || t.connectionGone || t.approval.choice == nil {
 		c.decideAgain(t)
 		return
@@ -219,7 +219,7 @@ func (c *core) onChoiceStored(s pendingChoice, result strictjson.Value, err erro
 		c.add(action{Kind: actWithdraw, N: s.ask})
 		if s.agentWaits() {
 			var rpc *client.Error
-			s.t.approval.late = !s.t.approval.unknownOption && (!errors.As(err, &rpc) || rpc.Code == socket.CodeParams)
+			s.t.approval.outdated = !s.t.approval.unknownOption && (!errors.As(err, &rpc) || rpc.Code == socket.CodeParams)
 			s.t.approval.why = err
 			c.decideAgain(s.t)
 		} else if s.always {
@@ -269,7 +269,7 @@ func (c *core) onDecidedAgain(t *trackedRequest, result strictjson.Value, err er
 		c.finishApproval(t, failure(t.id, socket.CodeInternal, "permd acp: "+client.ErrUnreachable.Error()))
 		return
 	}
-	if y.late && errors.As(err, &rpc) {
+	if y.outdated && errors.As(err, &rpc) {
 		c.askAgain(t, rpc)
 		return
 	}

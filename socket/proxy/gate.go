@@ -125,7 +125,7 @@ func (c *core) gateDecided(t *trackedRequest, result strictjson.Value, err error
 		c.rejectGate(t, socket.CodeInternal, "permd could not decide this: "+rpc.Message)
 	case t.from == clientSide:
 		c.passGate(t)
-	case q != nil && q.late && errors.As(err, &rpc):
+	case q != nil && q.outdated && errors.As(err, &rpc):
 		// The person has approved another question.
 		if t.timesAsked++; t.timesAsked > maxAgain {
 			c.rejectGate(t, socket.CodeBusy, "permd acp: what this would do has changed again and again while the person was asked")

@@ -40,7 +40,7 @@ type gateQuestion struct {
 	id       strictjson.Value  // of the request to the client
 	widths   map[string]string // by the ids of their options
 	approved bool              // the person has approved
-	late     bool              // the question's connection has ended, so permd may ask differently now
+	outdated bool              // the question's connection has ended, so permd may ask differently now
 }
 
 // ownID begins the ids of the proxy's own requests in one conversation.
@@ -209,7 +209,7 @@ func (c *core) onGateAnswer(q *gateQuestion, m *message) {
 		if always {
 			c.printNotRemembered(errRestarted)
 		}
-		q.late = t.decision != nil
+		q.outdated = t.decision != nil
 		c.judgeGate(t)
 		return
 	}
@@ -230,7 +230,7 @@ func (c *core) onGateChoiceStored(o gateApproval, result strictjson.Value, err e
 	case c.gateQuestionOf(o.t) == nil: // it was cancelled meanwhile
 	case err != nil:
 		var rpc *client.Error
-		o.late = !errors.As(err, &rpc) || rpc.Code == socket.CodeParams
+		o.outdated = !errors.As(err, &rpc) || rpc.Code == socket.CodeParams
 		c.judgeGate(o.t)
 	default:
 		c.passGate(o.t)

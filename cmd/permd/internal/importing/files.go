@@ -14,7 +14,7 @@ import (
 
 // importPlaces are the usual places of a tool's settings: of the person, then of
 // a project.
-func importPlaces(peer imports.Tool, home, project string) []string {
+func importPlaces(tool imports.Tool, home, project string) []string {
 	var list []string
 	add := func(root string, names ...string) {
 		for _, n := range names {
@@ -23,7 +23,7 @@ func importPlaces(peer imports.Tool, home, project string) []string {
 			}
 		}
 	}
-	switch peer {
+	switch tool {
 	case imports.Claude:
 		add(home, ".claude/settings.json", ".claude/settings.local.json")
 		add(project, ".claude/settings.json", ".claude/settings.local.json")
@@ -51,7 +51,7 @@ func importPlaces(peer imports.Tool, home, project string) []string {
 }
 
 // importFiles reads the named files and folders, or the usual places.
-func importFiles(peer imports.Tool, named []string, home string) (files []imports.File, absent []string, err error) {
+func importFiles(tool imports.Tool, named []string, home string) (files []imports.File, absent []string, err error) {
 	var names []string
 	look := func(places []string) error {
 		for _, p := range places {
@@ -75,7 +75,7 @@ func importFiles(peer imports.Tool, named []string, home string) (files []import
 		if err != nil {
 			return nil, nil, fmt.Errorf("finding the working directory: %w", err)
 		}
-		if err := look(importPlaces(peer, home, paths.FindProject(paths.OSFS{}, cwd, home))); err != nil {
+		if err := look(importPlaces(tool, home, paths.FindProject(paths.OSFS{}, cwd, home))); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -96,13 +96,13 @@ func importFiles(peer imports.Tool, named []string, home string) (files []import
 		before := len(names)
 		for _, root := range []string{abs, filepath.Dir(abs)} {
 			if len(names) == before {
-				if err := look(importPlaces(peer, "", root)); err != nil {
+				if err := look(importPlaces(tool, "", root)); err != nil {
 					return nil, nil, err
 				}
 			}
 		}
 		if len(names) == before && abs == home {
-			if err := look(importPlaces(peer, home, "")); err != nil {
+			if err := look(importPlaces(tool, home, "")); err != nil {
 				return nil, nil, err
 			}
 		}
