@@ -38,11 +38,11 @@ func FuzzPermissions(f *testing.F) {
 		all.collect(doc)
 		seen := map[string]bool{}
 		for _, c := range calls {
-			if c.id == "" || c.name == "" || seen[c.id] || c.skip && c.denied != "" {
+			if c.id == "" || c.name == "" || seen[c.id] || c.skip && c.whyDenied != "" {
 				t.Fatalf("call %+v", c)
 			}
 			seen[c.id] = true
-			if c.denied != "" || c.skip {
+			if c.whyDenied != "" || c.skip {
 				continue
 			}
 			if w.client[c.name] && (w.server[c.name] || w.exposed[c.name]) {

@@ -221,7 +221,7 @@ func TestSame(t *testing.T) {
 		{`{"a":{"b":"x"}}`, `{"a":{"b":"y"}}`, false},
 	} {
 		a, b := strictjson.Value(strings.TrimSpace(c.a)), strictjson.Value(strings.TrimSpace(c.b))
-		if same(a, b) != c.want || same(b, a) != c.want {
+		if equalValues(a, b) != c.want || equalValues(b, a) != c.want {
 			t.Errorf("%s and %s: not %v", c.a, c.b, c.want)
 		}
 	}

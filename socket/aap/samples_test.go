@@ -37,7 +37,7 @@ func TestSamples(t *testing.T) {
 			}
 			messages, _ := v.Get("messages")
 			items, err := readMessages("messages", messages)
-			if err != nil || len(items) != 1 || items[0].what != itemUser {
+			if err != nil || len(items) != 1 || items[0].kind != itemUser {
 				t.Errorf("%+v, %v", items, err)
 			}
 		},

@@ -22,11 +22,11 @@ func TestUnsettled(t *testing.T) {
 		"a script, then a tool":   {call(true, true), call(true, false), [2]bool{}},
 	} {
 		b := &batch{entries: []*entry{tt.first, tt.second}}
-		if got := [2]bool{b.unsettled(tt.first), b.unsettled(tt.second)}; got != tt.want {
+		if got := [2]bool{b.mayBeAffected(tt.first), b.mayBeAffected(tt.second)}; got != tt.want {
 			t.Errorf("%s: %v, want %v", name, got, tt.want)
 		}
 		tt.first.deny("no")
-		if b.unsettled(tt.second) {
+		if b.mayBeAffected(tt.second) {
 			t.Errorf("%s: unsettled by a call that is denied", name)
 		}
 	}

@@ -168,7 +168,7 @@ func TestCancel(t *testing.T) {
 // not yet said: what is said is that the call is off, and no allow.
 func TestCancelledAfterAnAllow(t *testing.T) {
 	d := &decisions.Decision{Verdict: decisions.Allow, Widths: []decisions.Width{{ID: "w"}}}
-	got := called(d, errTurn)
+	got := cancelledDecision(d, errTurn)
 	if got.Verdict != decisions.Ask || got.By != decisions.ByFailure || got.Widths != nil || !strings.HasPrefix(got.Reason, "cancelled: ") {
 		t.Errorf("%+v", got)
 	}

@@ -109,7 +109,7 @@ func (g *gates) through(t *testing.T, c *socket.Conn, params string) (string, *d
 	return strings.TrimSpace(string(r.Decision.Verdict) + " " + string(r.Decision.Outcome)), r.Decision
 }
 
-// asked is the question that an error is, nil for none.
+// byPerson is the question that an error is, nil for none.
 func asked(t *testing.T, err error) *decisions.Decision {
 	t.Helper()
 	e, ok := errors.AsType[*socket.Error](err)
@@ -272,7 +272,7 @@ func TestGateAsks(t *testing.T) {
 		}},
 		{name: "too long ago", of: asks, gate: terminal("make all"), want: "asks", do: func(t *testing.T, g *gates, c *socket.Conn) {
 			g.yes(t, c, make1)
-			g.clock = g.clock.Add(approvedFor)
+			g.clock = g.clock.Add(approvalLifetime)
 		}},
 		{name: "the clock went back", of: asks, gate: terminal("make all"), want: "asks", do: func(t *testing.T, g *gates, c *socket.Conn) {
 			g.yes(t, c, make1)
@@ -393,7 +393,7 @@ func TestApprovedBounds(t *testing.T) {
 	if !a.take("s", said(-1, 100), now) || a.take("s", said(-1, 100), now) || a.fingerprints != maxApprovedFingerprints-100 {
 		t.Errorf("a part of it: %d fingerprints left", a.fingerprints)
 	}
-	a.ended("s", "")
+	a.endCall("s", "")
 	if len(a.calls) != 0 || a.fingerprints != 0 {
 		t.Errorf("%d calls, %d fingerprints are left", len(a.calls), a.fingerprints)
 	}

@@ -157,7 +157,7 @@ func TestRanThroughGates(t *testing.T) {
 		}},
 		{name: "long ago", ran: ran("Write", edit, ""), want: decisions.RanUnprompted, do: func(t *testing.T, g *gates, c *socket.Conn) {
 			g.through(t, c, write("a"))
-			g.clock = g.clock.Add(approvedFor)
+			g.clock = g.clock.Add(approvalLifetime)
 		}},
 	}
 	for _, c := range cases {

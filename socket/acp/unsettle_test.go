@@ -29,8 +29,8 @@ func TestUnsettle(t *testing.T) {
 	if !a.take("s", &decisions.Decision{Fingerprints: two.Fingerprints[:1]}, now) {
 		t.Fatal("the first part of a call is not approved")
 	}
-	a.unsettle("other")
-	a.unsettle("s")
+	a.dropStateful("other")
+	a.dropStateful("s")
 	for name, tt := range map[string]struct {
 		traces []decisions.Fingerprint
 		want   bool

@@ -10,7 +10,7 @@ import (
 	"github.com/permd/permd/socket/sockettest"
 )
 
-// gated asks the person, but first waits where the call's title says so.
+// gatedCalls asks the person, but first waits where the call's title says so.
 type gated struct {
 	sockettest.Unchanged
 

@@ -210,7 +210,7 @@ func TestLongIDs(t *testing.T) {
 		k.client(back(id, "yes"))
 		k.want(agentSide)
 	}
-	for _, r := range []recent{k.core.answeredByPerson, k.core.answeredByPermd[agentSide]} {
+	for _, r := range []recentIDs{k.core.answeredByPerson, k.core.answeredByPermd[agentSide]} {
 		for _, id := range r.list {
 			if len(id) > 64 {
 				t.Errorf("an id of %d bytes is kept", len(id))

@@ -10,7 +10,7 @@ import (
 	"github.com/permd/permd/socket/client"
 )
 
-// back is an answer of the client, which picks an option.
+// onReachable is an answer of the client, which picks an option.
 func back(id, option string) string {
 	return `{"jsonrpc":"2.0","id":` + id + `,"result":` + picks(option) + `}`
 }
@@ -20,7 +20,7 @@ var errChanged = &client.Error{Code: socket.CodeParams, Message: "the rules have
 // lateDeny is permd's answer where rules deny a call.
 const lateDeny = `{"outcome":{"outcome":"selected","optionId":"no"},"_meta":{"permd":{"verdict":"deny","reason":"frozen"}}}`
 
-// shows has the person see a request that permd leaves to them.
+// requestForPerson has the person see a request that permd leaves to them.
 func (k *talk) shows(id string) {
 	k.t.Helper()
 	k.agent(request(id, "c"))

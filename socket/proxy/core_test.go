@@ -139,7 +139,7 @@ const decisionAsk = `{"decisionId":"d1","callId":"c","verdict":"ask","needed":"r
 	`"effects":[{"kind":"%s","text":"t","from":"f","verdict":"ask","reason":"r","row":10,"rules":[]}],` +
 	`"widths":[{"id":"w1","label":"exactly this","rule":"make install","scope":"project"},{"id":"w2","label":"make *","rule":"make *","scope":"user"}]}`
 
-// asks is the error with which permd leaves a call to the person.
+// noteRequest is the error with which permd leaves a call to the person.
 func asks(kind string) error {
 	return &client.Error{Code: socket.CodeAsk, Message: "ask", Data: strictjson.Value(fmt.Sprintf(decisionAsk, kind))}
 }

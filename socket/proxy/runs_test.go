@@ -12,7 +12,7 @@ import (
 	"github.com/permd/permd/socket/client"
 )
 
-// ran returns what permd was told of calls that ran, and forgets what else it
+// recordRun returns what permd was told of calls that ran, and forgets what else it
 // received.
 func (k *talk) ran() (list []string) {
 	for _, a := range k.acts {

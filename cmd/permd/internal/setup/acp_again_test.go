@@ -156,7 +156,7 @@ func TestACPStarted(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := agent.started(strings.Fields(tt.command)); got != tt.want {
+		if got := agent.matchesCommand(strings.Fields(tt.command)); got != tt.want {
 			t.Errorf("%s: starts %s: %v", tt.command, tt.agent, got)
 		}
 	}

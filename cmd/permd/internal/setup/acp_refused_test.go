@@ -132,12 +132,12 @@ func TestACPAgentOf(t *testing.T) {
 			if name == "" {
 				continue
 			}
-			if other, ok := names[name]; ok && other != a.name || !a.called(name) {
+			if other, ok := names[name]; ok && other != a.name || !a.hasName(name) {
 				t.Errorf("%q is %q and %q, or neither", name, a.name, other)
 			}
 			names[name] = a.name
 		}
-		if !a.started(a.command) {
+		if !a.matchesCommand(a.command) {
 			t.Errorf("%q does not start %s", a.command, a.name)
 		}
 	}
