@@ -40,8 +40,8 @@ func TestLongAnswersShareABudget(t *testing.T) {
 	}
 }
 
-// TestLongAnswerIsWrittenWhenSent: or its bytes would be given back while it
-// still waits after another.
+// TestLongAnswerIsWrittenWhenSent: the bytes of an answer that waits behind another
+// one are not returned to the budget yet.
 func TestLongAnswerIsWrittenWhenSent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		here, there := net.Pipe()

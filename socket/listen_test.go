@@ -311,8 +311,8 @@ func TestSecondStartNamesPID(t *testing.T) {
 		t.Errorf("error is %q, hint %q", run, run.Hint())
 	}
 
-	// A daemon that was killed leaves socket and lock file, and is in nobody's
-	// way.
+	// A killed daemon leaves its socket and lock file, which do not prevent another
+	// one from starting.
 	if err := other.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}

@@ -10,8 +10,9 @@ import (
 	"github.com/permd/permd/decisions"
 )
 
-// TestQuestionsOfFiles: a yes is to what is in the files that the call runs and
-// reads, and none is taken where that is not known of what it runs.
+// TestQuestionsOfFiles: an approval is bound to the contents of the files that the
+// call runs and reads, and is not accepted if the contents of what it runs are
+// unknown.
 func TestQuestionsOfFiles(t *testing.T) {
 	d := newLastingDaemon()
 	f := d.lasting.treeOf(1000, "claude", "s")

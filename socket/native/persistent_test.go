@@ -13,7 +13,8 @@ import (
 	"github.com/permd/permd/socket"
 )
 
-// lastingDaemon keeps sessions of harnesses, at a time that the test sets.
+// lastingDaemon has persistent sessions of harnesses, with a clock that the test
+// sets.
 type lastingDaemon struct {
 	*daemon
 	lasting *PersistentSessions
@@ -116,9 +117,9 @@ func TestLastingSessions(t *testing.T) {
 	d.refused(t, first, MethodDecide, `{"sessionId":"s","calls":[{"callId":"1","tool":{"name":"allow"}}]}`, socket.CodeParams, "not declared")
 }
 
-// TestLastingSessionsSideBySide: a call is about the folder and the mode that its
-// own connection named, whatever hooks of the same session, or of its sub-agents,
-// name meanwhile.
+// TestLastingSessionsSideBySide: a call has the folder and the mode that its own
+// connection named, whatever hooks of the same session, or of its sub-agents, name
+// at the same time.
 func TestLastingSessionsSideBySide(t *testing.T) {
 	for name, between := range map[string][]string{
 		"the same session": {`{"sessionId":"s","cwd":"/b","mode":"acceptEdits","harness":"claude"}`},
@@ -166,7 +167,7 @@ func TestLastingSessionsAreBounded(t *testing.T) {
 	}
 	d.refused(t, c, MethodDecide, `{"sessionId":"s0","calls":[{"callId":"1","tool":{"name":"allow"}}]}`, socket.CodeParams, "not declared")
 	d.decide(t, c, "s1", "allow", `{}`)
-	// Who is there already needs no room.
+	// An existing session needs no room.
 	d.declare(t, c, "s1", "")
 	if len(d.ended) != 1 {
 		t.Errorf("%d ended", len(d.ended))
@@ -202,9 +203,9 @@ func TestLastingRefused(t *testing.T) {
 	plain.refused(t, conn(1), MethodSession, `{"sessionId":"s","cwd":"/w","harness":"claude"}`, socket.CodeParams, "keeps no sessions")
 }
 
-// TestLastingShell: what one call does to a shell that stays alive counts for
-// the next, though that comes over another connection; unless the harness says
-// where the shell is.
+// TestLastingShell: what one call does to a shell that stays alive counts for the
+// next one, even on another connection, unless the harness names the shell's
+// folder.
 func TestLastingShell(t *testing.T) {
 	d := newLastingDaemon()
 	d.live = true
@@ -317,7 +318,7 @@ func TestQuestions(t *testing.T) {
 	}
 }
 
-// TestQuestionsNobodyCanAnswer wait for nobody.
+// TestQuestionsNobodyCanAnswer: such questions are not kept.
 func TestQuestionsNobodyCanAnswer(t *testing.T) {
 	d := newLastingDaemon()
 	f := d.lasting.treeOf(1000, "claude", "s")
@@ -354,7 +355,7 @@ func TestQuestionsAreBounded(t *testing.T) {
 	}
 }
 
-// keeper stores what it is told to.
+// keeper is a memory that stores everything.
 type lastingKeeper struct {
 	decisions.Keeper
 	got decisions.Answer

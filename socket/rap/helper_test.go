@@ -182,7 +182,7 @@ func (d *daemon) must(t testing.TB, method, params string) *answerRead {
 	return &r
 }
 
-// refused wants params to be refused with a text.
+// refused checks that params are refused with a text.
 func (d *daemon) refused(t testing.TB, method, params, says string) {
 	t.Helper()
 	res, err := d.call(t, method, params)
