@@ -40,8 +40,9 @@ func TestLongAnswersShareABudget(t *testing.T) {
 	}
 }
 
-// TestLongAnswerIsWrittenWhenSent: the bytes of an answer that waits behind another
-// one are not returned to the budget yet.
+// TestLongAnswerIsWrittenWhenSent: send returns only after a long answer is
+// written. Otherwise its bytes would be returned to the budget while it still waits
+// for another answer.
 func TestLongAnswerIsWrittenWhenSent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		here, there := net.Pipe()

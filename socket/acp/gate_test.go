@@ -20,7 +20,8 @@ import (
 	"github.com/permd/permd/socket/native"
 )
 
-// rules is a policy: the set of the first entry that is part of an effect's text.
+// rules is a policy: an effect is in the sets of the entries that are part of its
+// text.
 type rules struct {
 	world  *tools.World
 	digest string

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestMisnamed begins with what would run if the client read the name as it may:
-// none of it reaches the client, with an id or without one.
+// TestMisnamed begins with messages that a lenient client would run although the
+// method's name is misspelt: none reaches the client, with an id or without one.
 func TestMisnamed(t *testing.T) {
 	for _, method := range []string{
 		"Terminal/Create", "terminal/create ", " terminal/create", "terminal/create\\u0000", "terminal/create\\n", "terminal//create", "/terminal/create",
@@ -37,7 +37,7 @@ func TestMisnamed(t *testing.T) {
 }
 
 // TestAgentAsProxy begins with a terminal in an envelope: a client that is a
-// conductor would take it out and have it opened.
+// conductor would unwrap and open it.
 func TestAgentAsProxy(t *testing.T) {
 	const gate = `{"method":"terminal/create","params":{"sessionId":"s1","command":"x"}}`
 	envelope := `{"method":"_proxy/successor","params":` + gate + `}`
@@ -58,7 +58,8 @@ func TestAgentAsProxy(t *testing.T) {
 	}
 }
 
-// TestOtherMethods: extensions and what else the protocol has pass as they are.
+// TestOtherMethods: extensions and all other methods of the protocol are passed on
+// unchanged.
 func TestOtherMethods(t *testing.T) {
 	for _, method := range []string{
 		"terminal/output", "terminal/release", "terminal/wait_for_exit", "terminal/kill", "mcp/message", "elicitation/complete", "auth/status_update", "session/delete",
