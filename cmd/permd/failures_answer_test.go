@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestProxyLateDeny changes the rules while the person looks at a request: their
-// yes is worth what it is under the new ones.
+// TestProxyLateDeny changes the rules while the person reads a request: the new
+// rules decide whether the approval counts.
 func TestProxyLateDeny(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long: it waits for new rules; TestProxyChain is the quick one")
