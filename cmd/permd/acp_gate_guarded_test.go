@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestGateGuarded: a file that is guarded is asked about at its gate, once, though
-// no rule of a person matches it; what is not guarded passes.
+// TestGateGuarded: a guarded file asks once at its gate, although no rule of a
+// person matches it; other files pass.
 func TestGateGuarded(t *testing.T) {
 	t.Parallel()
 	d := newTestDaemon(t)

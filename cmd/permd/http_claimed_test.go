@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestHTTPAllowClaimed: where the command stands only in a title, a yes is to that
-// title, whatever permd could say about it.
+// TestHTTPAllowClaimed: if only the title has the command, an approval is bound to
+// that title.
 func TestHTTPAllowClaimed(t *testing.T) {
 	t.Parallel()
 	d, c := startHTTP(t, "unix")
