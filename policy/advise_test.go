@@ -266,7 +266,7 @@ func TestAdviceKeepsRules(t *testing.T) {
 	}
 }
 
-func TestSlip(t *testing.T) {
+func TestTypo(t *testing.T) {
 	for _, tt := range []struct {
 		a, b string
 		want bool

@@ -52,8 +52,8 @@ func TestReadTwice(t *testing.T) {
 	}
 }
 
-// TestReadCalm: changed files are not used before the quiet period has passed.
-func TestReadCalm(t *testing.T) {
+// TestQuietPeriod: changed files are not used before the quiet period has passed.
+func TestQuietPeriod(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	s := w.open(t)
@@ -98,9 +98,9 @@ func TestReadFuture(t *testing.T) {
 	}
 }
 
-// TestRestless: while a file is written all the time the old rules stay, the status
+// TestUnstableFiles: while a file is written all the time the old rules stay, the status
 // says so, and the file is checked again.
-func TestRestless(t *testing.T) {
+func TestUnstableFiles(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	policytest.Write(t, w.user, map[string]string{"a.rego": rulesFor("user", "deny", "rm", "old")})
@@ -133,9 +133,9 @@ func TestRestless(t *testing.T) {
 	}
 }
 
-// TestSettingsSettle: settings that differ between two readings are not used:
+// TestStableSettings: settings that differ between two readings are not used:
 // only_org must not be off while the file is written.
-func TestSettingsSettle(t *testing.T) {
+func TestStableSettings(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	var next []Switches

@@ -70,8 +70,8 @@ func TestSlowCallsLeaveReading(t *testing.T) {
 	})
 }
 
-// TestOverseerRests: watching takes no time while no call is running.
-func TestOverseerRests(t *testing.T) {
+// TestWatchingRests: watching takes no time while no call is running.
+func TestWatchingRests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var s server
 		for range 3 {

@@ -9,11 +9,11 @@ import (
 	"github.com/permd/permd/decisions"
 )
 
-// TestYesBehindOpaque: in a request of several calls, an approval of a call does
+// TestApprovalAfterOpaque: in a request of several calls, an approval of a call does
 // not count if an earlier one may change what it does. RAP, OTC and ACP have one
 // call in each request; there the content is compared when the approval comes
 // (TestLateYes).
-func TestYesBehindOpaque(t *testing.T) {
+func TestApprovalAfterOpaque(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long: a yes in each protocol; TestGates is the quick one")
 	}

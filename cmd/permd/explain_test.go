@@ -33,9 +33,9 @@ func (d *testDaemon) explains(t *testing.T, id string) *explain.Explanation {
 	return x
 }
 
-// TestWaysWork tries each suggestion of explanations, lines in rules.yaml and
+// TestSuggestionsWork tries each suggestion of explanations, lines in rules.yaml and
 // commands: each must allow the call.
-func TestWaysWork(t *testing.T) {
+func TestSuggestionsWork(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long: it does what every explanation says would allow its call")
 	}

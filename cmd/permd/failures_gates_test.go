@@ -111,9 +111,9 @@ func (m *mirrored) shutAt(line string) string {
 	return got
 }
 
-// TestUnaskedRecords: calls that ran without a question are in the journal, the
+// TestUnpromptedRecords: calls that ran without a question are in the journal, the
 // status and the doctor's findings.
-func TestUnaskedRecords(t *testing.T) {
+func TestUnpromptedRecords(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long: it runs the doctor; TestGates is the quick one")
 	}

@@ -65,9 +65,9 @@ func TestRanMovesShell(t *testing.T) {
 	}
 }
 
-// TestUnheard: a request about a call whose updates were sent on another connection
+// TestIncomplete: a request about a call whose updates were sent on another connection
 // is left to the person; one about a call that was not mentioned there is not.
-func TestUnheard(t *testing.T) {
+func TestIncomplete(t *testing.T) {
 	g := newGates(t, map[string]decisions.Set{"ls": decisions.SetAllow, "./": decisions.SetAllow})
 	c := conn(1)
 	g.declare(t, c, "s", "claude-agent-acp")

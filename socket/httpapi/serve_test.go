@@ -171,8 +171,8 @@ func TestBroken(t *testing.T) {
 	}
 }
 
-// TestPatience: deciding that takes too long returns no decision.
-func TestPatience(t *testing.T) {
+// TestDecideTimeout: deciding that takes too long returns no decision.
+func TestDecideTimeout(t *testing.T) {
 	s := serveUnix(t, Options{decideTimeout: 20 * time.Millisecond})
 	s.do = func(ctx context.Context) { <-ctx.Done() }
 	if got := s.send(t, s.post(PathDecision, okInput)); got.status != 503 || !strings.Contains(got.body, "took too long") {

@@ -14,7 +14,7 @@ import (
 // call runs and reads, and is not accepted if the contents of what it runs are
 // unknown.
 func TestQuestionsOfFiles(t *testing.T) {
-	d := newLastingDaemon()
+	d := newPersistentDaemon()
 	f := d.lasting.treeOf(1000, "claude", "s")
 	req := &decisions.Request{Session: decisions.SessionRef{Conn: f.owner.Conn, ID: "s"}}
 	dec := &decisions.Decision{ID: "1", Verdict: decisions.Ask, Contents: []decisions.Content{{Path: "/run", Code: true}, {Path: "/read"}, {Path: "/folder", Code: true}}}

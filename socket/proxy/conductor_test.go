@@ -114,7 +114,7 @@ func TestChain(t *testing.T) {
 	for _, prefix := range []string{"_proxy/", "proxy/"} {
 		t.Run(strings.Trim(prefix, "/"), func(t *testing.T) {
 			for name, test := range map[string]func(*testing.T){
-				"permission": TestPermission, "person": TestPerson, "told": TestTold, "samples": TestSamples, "transcripts": TestTranscripts,
+				"permission": TestPermission, "person": TestPerson, "told": TestNotified, "samples": TestSamples, "transcripts": TestTranscripts,
 				"ids": TestIDs, "bytes": TestBytes, "order": TestOrder, "one answer": TestOneAnswer, "own sessions": TestOwnSessions,
 				"late input": TestLateInput, "replay": TestReplay, "a load that fails": TestLoadFails, "the same call": TestSameCall,
 				"initialize": TestInitialize, "version": TestVersion, "modes": TestModes, "gates": TestGates, "require": TestRequire,

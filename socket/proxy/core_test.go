@@ -352,8 +352,8 @@ func TestPerson(t *testing.T) {
 	}
 }
 
-// TestTold checks which updates permd is sent.
-func TestTold(t *testing.T) {
+// TestNotified checks which updates permd is sent.
+func TestNotified(t *testing.T) {
 	k := newTalk(t, Rules{})
 	k.begin("x")
 	u := update("s1", "tool_call", "c", `,"title":"t","rawInput":{"command":"ls"}`)

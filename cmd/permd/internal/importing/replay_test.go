@@ -9,9 +9,9 @@ import (
 	"github.com/permd/permd/decisions/effects"
 )
 
-// TestRecall: a past call is read from the details of its record, and not from the
+// TestParseRecord: a past call is read from the details of its record, and not from the
 // displayed text.
-func TestRecall(t *testing.T) {
+func TestParseRecord(t *testing.T) {
 	effect := func(kind effects.Kind, text string) decisions.EffectDecision {
 		return decisions.EffectDecision{Kind: kind, Text: text}
 	}
