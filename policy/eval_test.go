@@ -190,7 +190,7 @@ numbers := {n | some i, _ in split("abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqr
 			}
 			for _, f := range got.Fired {
 				if f.Set == decisions.SetAllow {
-					t.Errorf("an allow beside an error: %s", brief(f))
+					t.Errorf("an allow together with an error: %s", brief(f))
 				}
 			}
 			if len(got.Fired) == 0 || got.Fired[0].Reason != "org" {

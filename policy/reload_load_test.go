@@ -156,7 +156,7 @@ func (c *clients) decide() error {
 	c.count++
 	reason := got.Fired[0].Reason
 	if before, ok := c.answers[snap.Digest()]; ok && before != reason {
-		return fmt.Errorf("the digest %s stands for %s and for %s", snap.Digest(), before, reason)
+		return fmt.Errorf("the digest %s is that of %s and of %s", snap.Digest(), before, reason)
 	}
 	c.answers[snap.Digest()] = reason
 	return nil

@@ -242,7 +242,7 @@ func TestListenChecksFolder(t *testing.T) {
 				t.Errorf("error %q does not say %q", err, tt.says)
 			}
 			if _, err := os.Lstat(dir + ".real/" + lockName); err == nil {
-				t.Error("a lock file was made behind the link")
+				t.Error("a lock file was made at the target of the link")
 			}
 		})
 	}

@@ -175,7 +175,7 @@ func (o *aapOut) event(name string, data any) {
 func (s *aapServer) accept(ses *aapSession, messages []aapMessage, out *aapOut) error {
 	if messages[0].Role == "user" {
 		if len(messages) != 1 {
-			return fmt.Errorf("a user message stands alone")
+			return fmt.Errorf("a user message is alone in its turn")
 		}
 		ses.history = append(ses.history, messages[0])
 		clear(ses.waiting)

@@ -187,7 +187,7 @@ func TestProxyAnswersLogged(t *testing.T) {
 		}
 		v1.say(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,%s}`, i, a.result))
 		if got := v1.told(); got != a.told {
-			t.Errorf("%d: the agent was told %q, want %q: %s", i, got, a.told, v1.stderr.String())
+			t.Errorf("%d: the agent got %q, want %q: %s", i, got, a.told, v1.stderr.String())
 		}
 	}
 	// The last answer was a yes, so permd was told of all of them.
@@ -210,7 +210,7 @@ func TestProxyAnswersLogged(t *testing.T) {
 		}
 		told := strings.Replace(option, "permd-width-w1", "yes", 1)
 		if got := v2.picks(i, option); got != told {
-			t.Errorf("%s: the agent was told %q, want %q", call, got, told)
+			t.Errorf("%s: the agent got %q, want %q", call, got, told)
 		}
 	}
 	for id, said := range map[string]string{"d0": "deny 0", "d1": "deny 0", "d2": "deny 0", "d3": "allow 1", "d4": "allow 0"} {
@@ -264,7 +264,7 @@ deny contains "no merging" if { input.effect.kind == "use"; input.effect.tool ==
 			m.say(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"result":%s}`, n, c.person))
 		}
 		if got := m.told(); got != c.told {
-			t.Fatalf("%s: the agent was told %q, want %q: %s", c.name, got, c.told, m.stderr.String())
+			t.Fatalf("%s: the agent got %q, want %q: %s", c.name, got, c.told, m.stderr.String())
 		}
 	}
 	got := map[string]string{}
@@ -287,6 +287,6 @@ deny contains "no merging" if { input.effect.kind == "use"; input.effect.tool ==
 	d.reload(t)
 	m.say(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"result":{"action":"accept","content":{"persist":"always"}}}`, n))
 	if got := m.told(); got != "decline" {
-		t.Errorf("a late deny: the agent was told %q", got)
+		t.Errorf("a late deny: the agent got %q", got)
 	}
 }

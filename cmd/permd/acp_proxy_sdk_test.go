@@ -142,7 +142,7 @@ func (e *editor) answers(prompt, pick, want string) {
 	got := e.prompt(prompt)
 	start, open := strings.CutSuffix(want, "…")
 	if got != want && (!open || !strings.HasPrefix(got, start)) {
-		e.t.Errorf("%s: the agent was told %q, want %q", prompt, got, want)
+		e.t.Errorf("%s: the agent got %q, want %q", prompt, got, want)
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()

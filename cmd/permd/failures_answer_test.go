@@ -21,7 +21,7 @@ deny contains "no modes" if input.effect.kind == "mode"`
 	want := func(what, got, want string) {
 		t.Helper()
 		if got != want {
-			t.Errorf("%s: the agent was told %q, want %q: %s", what, got, want, m.stderr.String())
+			t.Errorf("%s: the agent got %q, want %q: %s", what, got, want, m.stderr.String())
 		}
 	}
 

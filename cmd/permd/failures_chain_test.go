@@ -48,7 +48,7 @@ func TestProxyRestart(t *testing.T) {
 	c.in.Close()
 	ended(t, c.cmd, &c.stderr, 0)
 	if text := "fails until permd is there, and the agent ends without it in 30s"; !strings.Contains(c.stderr.String(), text) {
-		t.Errorf("the person was not told %q: %s", text, c.stderr.String())
+		t.Errorf("the person was not shown %q: %s", text, c.stderr.String())
 	}
 }
 

@@ -128,7 +128,7 @@ func TestUnpromptedRecords(t *testing.T) {
 	call("c", "quux a", "failed")
 	m.say(mirrorAsks(1, "frob b"))
 	if got := m.told(); got != "no" {
-		t.Errorf("the agent was told %q", got)
+		t.Errorf("the agent got %q", got)
 	}
 	m.passes(`{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s","update":{"sessionUpdate":"tool_call_update","toolCallId":"c1","title":"frob b","rawInput":{"command":"frob b"},"status":"completed"}}}`)
 	want := "allow unasked; ask unasked; deny despite; deny unasked"
@@ -257,7 +257,7 @@ func TestGateFailures(t *testing.T) {
 			// Of this one nothing was ever said.
 			m.say(ask(2, "new"))
 			if got := m.told(); got != "yes" {
-				t.Errorf("the agent was told %q", got)
+				t.Errorf("the agent got %q", got)
 			}
 		}},
 	}

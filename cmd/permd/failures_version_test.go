@@ -85,7 +85,7 @@ func proxyOtherVersion(t *testing.T) {
 		m := d.mirror(t, d.project(t, nil), "claude-agent-acp", 1)
 		m.say(mirrorAsks(1, probe))
 		if got := m.told(); got != "yes" {
-			t.Errorf("the agent was told %q", got)
+			t.Errorf("the agent got %q", got)
 		}
 	})
 }

@@ -329,7 +329,7 @@ func TestHookAllow(t *testing.T) {
 		t.Error("the call does not run")
 	}
 	if runs("one", "questioned --all") {
-		t.Error("the call runs twice")
+		t.Error("the call ran two times")
 	}
 	if runs("one", "forbidden") {
 		t.Error("what is denied runs")

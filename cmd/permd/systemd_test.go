@@ -86,7 +86,7 @@ func TestNotify(t *testing.T) {
 	}
 	for range 2 {
 		if got := m.next(t, "WATCHDOG"); got["WATCHDOG"] != "1" {
-			t.Errorf("the watchdog is told %v", got)
+			t.Errorf("the watchdog was sent %v", got)
 		}
 	}
 	w := d.session(t, project)

@@ -91,7 +91,7 @@ func FuzzSSE(f *testing.F) {
 			}
 			for line := range strings.SplitSeq(list[i].data, "\n") {
 				if !strings.Contains(text, line) {
-					t.Fatalf("%q does not stand there", line)
+					t.Fatalf("%q is not in the text", line)
 				}
 			}
 		}

@@ -20,8 +20,7 @@ import (
 	"github.com/permd/permd/socket/native"
 )
 
-// rules is a policy: an effect is in the sets of the entries that are part of its
-// text.
+// rules is a policy: the entries that are part of an effect's text fire.
 type rules struct {
 	world  *tools.World
 	digest string
@@ -215,8 +214,8 @@ func TestGateRefuses(t *testing.T) {
 	}
 }
 
-// TestGateAsks: a gate asks if a rule or a setting says so, and not about what the
-// agent was allowed just before.
+// TestGateAsks: a gate asks if a rule or a setting says so, and not about what was
+// just allowed.
 func TestGateAsks(t *testing.T) {
 	t.Parallel()
 	request := func(id, tool, input string) string {
@@ -344,7 +343,7 @@ func (g *gates) yes(t *testing.T, c *socket.Conn, params string) {
 	g.answer(t, c, params, "y")
 }
 
-// TestGateAnswer: the question of a gate is answered like any other.
+// TestGateAnswer: a gate's question is answered like others.
 func TestGateAnswer(t *testing.T) {
 	g := newGates(t, map[string]decisions.Set{"make": decisions.SetAsk})
 	c := conn(1)
@@ -355,7 +354,7 @@ func TestGateAnswer(t *testing.T) {
 	}
 	g.must(t, c, native.MethodChoose, `{"decisionId":"`+d.ID+`","verdict":"allow"}`)
 	if _, err := g.call(t, c, native.MethodChoose, `{"decisionId":"`+d.ID+`","verdict":"allow"}`); err == nil {
-		t.Error("it was answered twice")
+		t.Error("it was answered two times")
 	}
 	// A yes under other rules does not count.
 	_, d = g.through(t, c, terminal("make all"))

@@ -260,7 +260,7 @@ func TestCovered(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(corpus) == 0 {
-		t.Skip("the corpus is not beside the repository, so there is nothing to compare the samples with")
+		t.Skip("the corpus is not next to the repository, so there is nothing to compare the samples with")
 	}
 	for _, f := range corpus {
 		ours, err := os.ReadFile(filepath.Join("testdata", filepath.Base(f)))

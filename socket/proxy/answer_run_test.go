@@ -121,7 +121,7 @@ func TestAnswersInTurn(t *testing.T) {
 		}
 		got[string(strictjson.Find(strictjson.Value(line), "id"))]++
 		if strings.Contains(line, "width") {
-			t.Errorf("the agent was told %s", line)
+			t.Errorf("the agent got %s", line)
 		}
 	}
 	e.clientSays.Close()

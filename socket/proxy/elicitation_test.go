@@ -248,7 +248,7 @@ func TestFormPerson(t *testing.T) {
 		k.agent(formLine(t))
 		k.agent(request("22", "c"))
 		if got := k.sent(agentSide); len(got) != 1 || !strings.Contains(got[0], fmt.Sprint(-32600)) {
-			t.Errorf("the agent was told %q", got)
+			t.Errorf("the agent got %q", got)
 		}
 	})
 }

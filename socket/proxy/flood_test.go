@@ -104,7 +104,7 @@ func TestAllRecorded(t *testing.T) {
 			}
 			select {
 			case said := <-e.says:
-				t.Errorf("the person was told %q", said)
+				t.Errorf("the person was shown %q", said)
 			default:
 			}
 		})

@@ -119,7 +119,7 @@ func TestGateAnswers(t *testing.T) {
 			} else {
 				a := k.asked("permd/choose")
 				if string(a.Params) != c.choose || !a.Wait {
-					t.Errorf("permd was told %s", a.Params)
+					t.Errorf("permd was sent %s", a.Params)
 				}
 				if c.agent != declined {
 					k.want(clientSide)
@@ -293,7 +293,7 @@ func TestGateIDs(t *testing.T) {
 	// The agent cannot use its own id twice.
 	k.agent(writeLine)
 	if got := k.sent(agentSide); len(got) != 1 || !strings.Contains(got[0], "-32600") {
-		t.Errorf("the agent was told %q", got)
+		t.Errorf("the agent got %q", got)
 	}
 }
 
@@ -311,7 +311,7 @@ func TestGateBounds(t *testing.T) {
 	k.agent(gate(1, ""))
 	k.answer(k.asked("permd/gate"), "", asks("run"))
 	if got := k.sent(agentSide); len(got) != 1 || !strings.Contains(got[0], fmt.Sprint(socket.CodeBusy)) {
-		t.Errorf("the agent was told %q", got)
+		t.Errorf("the agent got %q", got)
 	}
 	k = newTalk(t, Rules{})
 	k.begin("x")
@@ -320,7 +320,7 @@ func TestGateBounds(t *testing.T) {
 	k.agent(gate(2, large))
 	k.answer(k.asked("permd/gate"), "", asks("run"))
 	if got := k.sent(agentSide); len(got) != 1 || !strings.Contains(got[0], fmt.Sprint(socket.CodeBusy)) {
-		t.Errorf("the agent was told %d lines", len(got))
+		t.Errorf("the agent got %d lines", len(got))
 	}
 	// A gate that permd cannot read asks.
 	k = newTalk(t, Rules{})

@@ -57,7 +57,7 @@ func TestModes(t *testing.T) {
 			k.answer(a, `{"passes":false,"decision":{"verdict":"deny","reason":"no modes"}}`, nil)
 			k.want(agentSide, `{"jsonrpc":"2.0","method":"_after"}`)
 			if got := k.sent(clientSide); len(got) != 2 || got[1] != `{"jsonrpc":"2.0","id":5,"error":{"code":-32001,"message":"permd denies this: no modes"}}` {
-				t.Errorf("the client was told %q", got)
+				t.Errorf("the client got %q", got)
 			}
 			k.client(c.line)
 			k.answer(k.asked("permd/gate"), "", client.ErrUnreachable)
@@ -70,7 +70,7 @@ func TestModes(t *testing.T) {
 				k.answer(k.asked("permd/gate"), "", err)
 				k.want(agentSide)
 				if got := k.sent(clientSide); len(got) != 1 || !strings.Contains(got[0], "could not decide this") {
-					t.Errorf("the client was told %q", got)
+					t.Errorf("the client got %q", got)
 				}
 			}
 		})
@@ -139,14 +139,14 @@ func TestGates(t *testing.T) {
 	k.agent(`{"jsonrpc":"2.0","id":3,"method":"fs/write_text_file","params":{"sessionId":"s1","path":"/p/a","Path":"/p/b"}}`)
 	k.want(clientSide)
 	if got := k.sent(agentSide); len(got) != 1 || !strings.Contains(got[0], "-32602") {
-		t.Errorf("two paths: the agent was told %q", got)
+		t.Errorf("two paths: the agent got %q", got)
 	}
 	for id, nothing := range []string{`"command":7`, `"args":["a"]`} {
 		line := fmt.Sprintf(`{"jsonrpc":"2.0","id":1%d,"method":"terminal/create","params":{"sessionId":"s1",%s}}`, id, nothing)
 		k.agent(line)
 		k.want(clientSide)
 		if got := k.sent(agentSide); len(got) != 1 || !strings.Contains(got[0], "-32602") {
-			t.Errorf("%s: the agent was told %q", nothing, got)
+			t.Errorf("%s: the agent got %q", nothing, got)
 		}
 	}
 }
@@ -161,7 +161,7 @@ func TestRequire(t *testing.T) {
 	k.answer(k.asked("permd/gate"), "", client.ErrUnreachable)
 	k.want(clientSide)
 	if got := k.sent(agentSide); len(got) != 2 || !strings.Contains(got[0], `"id":1,"error"`) || !strings.Contains(got[1], `"id":2,"error"`) {
-		t.Errorf("the agent was told %q", got)
+		t.Errorf("the agent got %q", got)
 	}
 }
 

@@ -30,7 +30,7 @@ func TestHidden(t *testing.T) {
 		k.agent(line)
 		k.want(clientSide)
 		if got := k.sent(agentSide); len(got) != 1 || !strings.Contains(got[0], `"id":null,"error"`) || len(k.says) != 1 {
-			t.Errorf("%s: the agent was told %q, the person %q", name, got, k.says)
+			t.Errorf("%s: the agent got %q, the person %q", name, got, k.says)
 		}
 	}
 	for name, line := range map[string]string{
@@ -63,7 +63,7 @@ func TestVagueGates(t *testing.T) {
 		k.agent(`{"jsonrpc":"2.0","id":3,"method":"fs/write_text_file","params":{` + params + `}}`)
 		k.want(clientSide)
 		if got := k.sent(agentSide); len(got) != 1 || !strings.Contains(got[0], `"id":3,"error":{"code":-32602`) {
-			t.Errorf("%s: the agent was told %q", name, got)
+			t.Errorf("%s: the agent got %q", name, got)
 		}
 	}
 	for _, method := range []string{"fs/write_text_file", "fs/read_text_file", "terminal/create"} {
@@ -130,7 +130,7 @@ func TestSharedIDsBound(t *testing.T) {
 		t.Errorf("%d were passed on", n)
 	}
 	if got := k.sent(agentSide); len(got) != 1 || !strings.Contains(got[0], errMany) {
-		t.Errorf("the agent was told %q", got)
+		t.Errorf("the agent got %q", got)
 	}
 }
 

@@ -23,7 +23,7 @@ func TestMisnamed(t *testing.T) {
 			k.agent(`{"jsonrpc":"2.0",` + id + `"method":"` + method + `","params":{"sessionId":"s1","command":"x","path":"/p/a","content":"x"}}`)
 			k.want(clientSide)
 			if got := k.sent(agentSide); len(k.says) != 1 || len(k.open) != 0 || id != "" && (len(got) != 1 || !strings.Contains(got[0], `"id":3,"error":{"code":-32601`)) || id == "" && len(got) != 0 {
-				t.Errorf("%q with %q: the agent was told %q, the person %q", method, id, got, k.says)
+				t.Errorf("%q with %q: the agent got %q, the person %q", method, id, got, k.says)
 			}
 			if id == "" {
 				continue
@@ -51,7 +51,7 @@ func TestAgentAsProxy(t *testing.T) {
 				k.agent(`{"jsonrpc":"2.0",` + id + `"method":"` + method + `","params":` + params + `}`)
 				k.want(clientSide)
 				if got := k.sent(agentSide); (len(got) == 1) != (id != "") || len(k.says) != 1 || len(k.open) != 0 {
-					t.Errorf("%q with %q: the agent was told %q, the person %q", method, id, got, k.says)
+					t.Errorf("%q with %q: the agent got %q, the person %q", method, id, got, k.says)
 				}
 			}
 		}

@@ -95,10 +95,10 @@ func TestBatches(t *testing.T) {
 		k.agent(line)
 		k.want(clientSide)
 		if got := k.sent(agentSide); len(got) != 1 || !strings.Contains(got[0], `"id":null,"error"`) {
-			t.Errorf("%s: the agent was told %q", name, got)
+			t.Errorf("%s: the agent got %q", name, got)
 		}
 		if len(k.acts) != 2 || string(k.acts[0].Params) != `{"sessionId":"s1","update":{}}` || string(k.acts[1].Params) != `{}` {
-			t.Errorf("%s: permd was not told that something was lost: %v", name, k.acts)
+			t.Errorf("%s: permd was not notified that messages were lost: %v", name, k.acts)
 		}
 	}
 }
@@ -139,7 +139,7 @@ func TestOneAnswer(t *testing.T) {
 		k.client(cancelTurn)
 		k.want(agentSide, cancelTurn, `{"jsonrpc":"2.0","id":7,"result":{"outcome":{"outcome":"cancelled"}}}`)
 		if last := k.acts[len(k.acts)-1]; last.Method != "session/cancel" {
-			t.Errorf("permd was not told: %v", k.acts)
+			t.Errorf("permd was not notified: %v", k.acts)
 		}
 		k.answer(a, picks("yes"), nil) // too late
 		k.want(agentSide)
@@ -172,7 +172,7 @@ func TestOneAnswer(t *testing.T) {
 		k.agent(withdraw)
 		k.want(agentSide, `{"jsonrpc":"2.0","id":7,"error":{"code":-32800,"message":"request cancelled"}}`)
 		if last := k.acts[len(k.acts)-1]; last.Kind != actWithdraw || last.N != a.N {
-			t.Errorf("permd was not told: %v", k.acts)
+			t.Errorf("permd was not notified: %v", k.acts)
 		}
 		k.answer(a, picks("yes"), nil)
 		k.want(agentSide)

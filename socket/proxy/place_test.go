@@ -48,7 +48,7 @@ func TestPlaceOfSession(t *testing.T) {
 			}
 			last := k.open[len(k.open)-1]
 			if text(last.Params, "cwd") != want {
-				t.Errorf("%s, in the order %v: permd was told %s last", answers, order, last.Params)
+				t.Errorf("%s, in the order %v: permd was sent %s last", answers, order, last.Params)
 			}
 		}
 	}

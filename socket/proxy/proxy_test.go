@@ -147,7 +147,7 @@ func TestLongLines(t *testing.T) {
 		}
 		told, err := bufio.NewReader(e.agentHears).ReadString('\n')
 		if !strings.Contains(told, errLong.Error()) {
-			t.Errorf("the agent was told %q, %v", told, err)
+			t.Errorf("the agent got %q, %v", told, err)
 		}
 	}()
 	got, err := io.ReadAll(e.clientHears)

@@ -105,6 +105,6 @@ func TestCrossed(t *testing.T) {
 	k.answer(k.asked("permd/gate"), "", asks("write"))
 	k.want(clientSide)
 	if got := k.sent(agentSide); len(got) != 1 || !strings.Contains(got[0], "-32800") {
-		t.Errorf("the agent was told %q, want error %d", got, socket.CodeCancelled)
+		t.Errorf("the agent got %q, want error %d", got, socket.CodeCancelled)
 	}
 }

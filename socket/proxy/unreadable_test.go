@@ -53,7 +53,7 @@ func TestLoose(t *testing.T) {
 		k.agent(line)
 		k.want(clientSide)
 		if len(k.says) != 1 || !strings.Contains(k.says[0], "not passed on") {
-			t.Errorf("%s: the person was told %q", name, k.says)
+			t.Errorf("%s: the person was shown %q", name, k.says)
 		}
 		// The agent's next message is read as usual.
 		k.agent(strings.Replace(gate, "terminal/create", "terminal/output", 1))
@@ -85,7 +85,7 @@ func TestPrinted(t *testing.T) {
 			t.Errorf("%q: the client was sent %q", line, got)
 		}
 		if len(k.sent(agentSide)) != 0 || len(k.acts) != 0 || (len(k.says) == 0) != passes {
-			t.Errorf("%q: permd was told %v, the person %q", line, k.acts, k.says)
+			t.Errorf("%q: permd was sent %v, the person %q", line, k.acts, k.says)
 		}
 	}
 }

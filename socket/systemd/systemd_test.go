@@ -211,7 +211,7 @@ func TestTake(t *testing.T) {
 				t.Errorf("error is %v, want it to say %q", err, tt.says)
 			}
 			if s != (sockets{}) {
-				t.Errorf("sockets %+v beside the error", s)
+				t.Errorf("sockets %+v together with the error", s)
 			}
 		})
 	}
