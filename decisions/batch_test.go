@@ -58,7 +58,7 @@ func TestBatch(t *testing.T) {
 // later one.
 func TestBatchDenied(t *testing.T) {
 	var b earlierCalls
-	b.add(&Decision{Verdict: Deny, Folders: []string{"/x"}, Effects: []EffectDecision{{Kind: effects.KindState}}}, effects.Everything())
+	b.add(&Decision{Verdict: Deny, Folders: []string{"/x"}, Effects: []EffectDecision{{Kind: effects.KindState}}}, effects.UnknownDisturbance())
 	if b.changed || len(b.folders) > 0 {
 		t.Errorf("a denied call is carried over: %+v", b)
 	}
@@ -85,7 +85,7 @@ func TestBatchFailed(t *testing.T) {
 	snap, _ := p.Snapshot(0, "")
 	d := &Decision{}
 	after := e.decide(t.Context(), snap, req, e.receive(req, true), d, e.now())
-	if !reflect.DeepEqual(after, effects.Everything()) || d.Verdict != Ask {
+	if !reflect.DeepEqual(after, effects.UnknownDisturbance()) || d.Verdict != Ask {
 		t.Errorf("after %+v, decided %s", after, d.Verdict)
 	}
 }

@@ -102,7 +102,7 @@ func leaves(v reflect.Value, name string) (all []leaf) {
 	switch v.Kind() {
 	case reflect.Struct:
 		if v.Type() == reflect.TypeFor[effects.Disturbance]() {
-			add(func(v reflect.Value) { v.Set(reflect.ValueOf(effects.Everything())) })
+			add(func(v reflect.Value) { v.Set(reflect.ValueOf(effects.UnknownDisturbance())) })
 			return all
 		}
 		for i := range v.NumField() {

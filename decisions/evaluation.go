@@ -54,8 +54,8 @@ func (e *evaluator) evaluate(ctx context.Context, snap Snapshot, received *intak
 	m.hints = make([]effectFacts, len(m.res.Hints))
 	for i := range len(m.effects) + len(m.hints) {
 		eff, p := m.effectAt(i)
-		p.fence, p.target = fences{e.pid, e.own.Programs()}.why(eff), targetOf(fsys, eff.Run)
-		if p.target != nil && m.res.After.Wrote(p.target.Path) {
+		p.fence, p.target = fences{e.pid, e.own.Programs()}.reason(eff), targetOf(fsys, eff.Run)
+		if p.target != nil && m.res.After.MayWrite(p.target.Path) {
 			p.target = nil // what it will say is not known
 		}
 		in.Effect = eff
@@ -105,8 +105,8 @@ func cacheableRequest(req *Request) *Request {
 	return &r
 }
 
-// toolOfID is the part of a call's id that names a tool, as in TOOL__7; "" when
-// there is none.
+// toolOfID returns the part of a call's id that names a tool, as in TOOL__7; "" if there
+// is none.
 func toolOfID(id string) string {
 	if i := strings.LastIndex(id, "__"); i > 0 {
 		return id[:i+2]

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/permd/permd/bench/shipped"
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects"
 )
@@ -37,6 +39,25 @@ func TestLists(t *testing.T) {
 		}
 		if e.why == "" || e.which == "" || !slices.Contains([]string{"runs", "writes", "connects", "reads", "calls"}, e.what) {
 			t.Errorf("the exception covers nothing or has no reason: %+v", e)
+		}
+	}
+}
+
+// TestRoleValues: a role without a value would leave its options untried, and nobody
+// would notice.
+func TestRoleValues(t *testing.T) {
+	roles := shipped.Roles()
+	if len(roles) < 50 {
+		t.Fatalf("only the roles %v", roles)
+	}
+	for _, role := range roles {
+		if _, ok := values[role]; ok == slices.Contains(untried, role) {
+			t.Errorf("the role %s of the program table needs either a value that it may have, in values of forms.go, or a place in untried there", role)
+		}
+	}
+	for _, role := range slices.AppendSeq(slices.Clone(untried), maps.Keys(values)) {
+		if !slices.Contains(roles, role) {
+			t.Errorf("forms.go has the role %s, and the program table does not", role)
 		}
 	}
 }

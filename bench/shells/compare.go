@@ -95,23 +95,37 @@ func (r *ran) name() string {
 // explains returns "" if the decision has a run effect for the run that was seen,
 // otherwise how the nearest effect differs.
 func (v *verdict) explains(r *ran) string {
+	return v.nearest(r, func(e *effects.Run) string {
+		switch {
+		case !v.works(e, r):
+			return "in " + e.Cwd
+		case !sameStdin(e, r):
+			return "with " + string(e.Stdin)
+		}
+		return ""
+	})
+}
+
+// works reports whether a run of the decision works in the folder that was seen.
+func (v *verdict) works(e *effects.Run, r *ran) bool {
+	return e.Cwd == "" || v.sameFolder(e.Cwd, r.cwd) || movesItself(r)
+}
+
+// nearest returns "" when a run of the decision has the program and the words that were
+// seen and differs in nothing else, or what the one that is nearest differs in.
+func (v *verdict) nearest(r *ran, differs func(e *effects.Run) string) string {
 	near := "no run of it"
 	for i := range v.effects {
 		e := v.effects[i].Run
 		if e == nil || !sameProgram(e, r) {
 			continue
 		}
-		switch {
-		case !sameArgs(e.Args, r.args):
-			if near == "no run of it" {
-				near = "no run with these words"
+		if sameArgs(e.Args, r.args) {
+			if near = differs(e); near == "" {
+				return ""
 			}
-		case e.Cwd != "" && !v.sameFolder(e.Cwd, r.cwd) && !movesItself(r):
-			near = "in " + e.Cwd
-		case !sameStdin(e, r):
-			near = "with " + string(e.Stdin)
-		default:
-			return ""
+		} else if near == "no run of it" {
+			near = "no run with these words"
 		}
 	}
 	return near

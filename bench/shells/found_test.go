@@ -58,6 +58,7 @@ var found = []struct{ name, tree, text string }{
 	{"a file that is named like standard input", "links", `cp - new && cat new`},
 	{"a repository in the folder", "links", `git init`},
 	{"the folders above one that is deleted", "names", `mkdir -p n/x; rmdir -p n/x`},
+	{"a copy that keeps the whole path", "links", `cp --parents "$PWD" d/`},
 	{"a new name with a slash behind it", "links", `mv d new/; ls new`},
 }
 

@@ -155,35 +155,54 @@ func (g *grammar) given(o option) string {
 }
 
 // valueOf returns a value for an option, by role.
-func (g *grammar) valueOf(kind string) string {
-	switch kind {
-	case "reads", "lists", "loads", "sources", "viewed", "writes", "into", "chdir", "archive", "unpack_to", "makes", "deletes", "name":
-		return g.place()
+func (g *grammar) valueOf(role string) string {
+	switch role {
 	case "harmless", "text", "plain", "number":
 		return g.pick("1", "2", "a", "x", "0", "never", "always", "auto", "name", "none", "all", "'*.txt'", "json", "c", ".", "size", "time", "full", g.place())
 	}
-	return g.operand(kind)
+	return g.operand(role)
 }
 
 // operand returns an operand, by role.
-func (g *grammar) operand(kind string) string {
-	switch kind {
-	case "text", "":
-		return g.pick("a", "x", "'^a'", "1", "2", "+%F", ".", g.place())
-	case "sed":
-		return g.pick("-n p", "p", "s/a/b/", "1d", "$=", "'$p'", "'w out'", "r", "'R a.txt'", "F")
-	case "awk":
-		return g.pick("1", "'{print $1}'", "'END{print NR}'", "'{print FILENAME}'", "'BEGIN{print 1}'", "'{print NF}'")
-	case "jq":
-		return g.pick(".", ".a", "'.a[]'", "keys", "length", "input", "inputs", "input_filename", "'$__prog_args'", "-n", "env")
-	case "sql":
-		return g.pick("'select 1'", ".tables", ".schema")
-	case "ref":
-		return g.pick("HEAD", "main", "HEAD~1", "HEAD:a.txt", "main..HEAD", "HEAD -- a.txt", "-- "+g.place(), "a.txt", "HEAD:"+"src", ":a.txt", "HEAD:nosuch", g.place())
-	case "format":
-		return g.pick("+%F", "+%s")
+func (g *grammar) operand(role string) string {
+	if value, ok := operandValues[role]; ok {
+		return value(g)
 	}
 	return g.place()
+}
+
+// operandValues are the operands of roles that are no places. Each role of the
+// program table is here or in placeRoles.
+var operandValues = map[string]func(*grammar) string{
+	"":     plainText,
+	"text": plainText,
+	"sed": func(g *grammar) string {
+		return g.pick("-n p", "p", "s/a/b/", "1d", "$=", "'$p'", "'w out'", "r", "'R a.txt'", "F")
+	},
+	"awk": func(g *grammar) string {
+		return g.pick("1", "'{print $1}'", "'END{print NR}'", "'{print FILENAME}'", "'BEGIN{print 1}'", "'{print NF}'")
+	},
+	"jq": func(g *grammar) string {
+		return g.pick(".", ".a", "'.a[]'", "keys", "length", "input", "inputs", "input_filename", "'$__prog_args'", "-n", "env")
+	},
+	"sql": func(g *grammar) string { return g.pick("'select 1'", ".tables", ".schema") },
+	"ref": func(g *grammar) string {
+		return g.pick("HEAD", "main", "HEAD~1", "HEAD:a.txt", "main..HEAD", "HEAD -- a.txt", "-- "+g.place(), "a.txt", "HEAD:"+"src", ":a.txt", "HEAD:nosuch", g.place())
+	},
+	"format": func(g *grammar) string { return g.pick("+%F", "+%s") },
+}
+
+func plainText(g *grammar) string { return g.pick("a", "x", "'^a'", "1", "2", "+%F", ".", g.place()) }
+
+// placeRoles are given a path: because they take one, or because a word that is none
+// of theirs tells as much about how the program takes it.
+var placeRoles = []string{
+	"archive", "begins", "chdir", "copies", "copies_into", "database", "deletes", "from_top", "globs", "into", "link", "lists", "loads", "makes", "matched",
+	"mount", "moves", "name", "object", "packs", "reads", "sources", "unpack_to", "viewed", "writes",
+
+	"assigns", "changes", "charset", "columns", "command", "connects", "data", "download", "endpoint", "executes", "field", "form", "git_config", "git_format",
+	"git_sort", "go_flags", "guarded_text", "harmless", "host", "inline", "make_target", "method", "module", "number", "package", "package_spec", "plain",
+	"refspec", "remote", "repository", "runner_words", "script", "sends", "server_sql", "target", "tool", "types", "unfetched", "unknown", "yq",
 }
 
 // place returns a path: a file, a folder, a link of each kind, one that does not

@@ -3,9 +3,31 @@
 package main
 
 import (
+	"maps"
 	"slices"
 	"testing"
+
+	"github.com/permd/permd/bench/shipped"
 )
+
+// TestRoleOperands: a new role of the program table is given what it means, or is one
+// of those that a path is good enough for.
+func TestRoleOperands(t *testing.T) {
+	roles := shipped.Roles()
+	if len(roles) < 50 {
+		t.Fatalf("only the roles %v", roles)
+	}
+	for _, role := range roles {
+		if _, ok := operandValues[role]; ok == slices.Contains(placeRoles, role) {
+			t.Errorf("the role %s of the program table needs either values that it may have, in operandValues of generate_table.go, or a place in placeRoles there", role)
+		}
+	}
+	for _, role := range slices.AppendSeq(slices.Clone(placeRoles), maps.Keys(operandValues)) {
+		if role != "" && !slices.Contains(roles, role) {
+			t.Errorf("generate_table.go has the role %s, and the program table does not", role)
+		}
+	}
+}
 
 // TestPlainShare checks that at least half of the texts are plain, so that a run
 // does not consist of texts that are not allowed.

@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/internal/lexpath"
 )
 
 // tracedCalls are the system calls that show which files and addresses that were
@@ -83,7 +84,19 @@ func (s *sandbox) traceAll(ctx context.Context, shell, text string) (*observed, 
 		return nil, err
 	}
 	o.traced = readTrace(string(data), s.known)
+	o.traced.opened = slices.DeleteFunc(o.traced.opened, func(t touched) bool { return strings.HasPrefix(t.call, "mkdir") && s.leadsToRoot(t.path) })
 	return o, nil
+}
+
+// leadsToRoot reports whether a path ends with folders above the sandbox's root:
+// cp --parents "$PWD" d/ makes d/tmp if the root lies in /tmp.
+func (s *sandbox) leadsToRoot(p string) bool {
+	for dir := path.Dir(s.root); dir != "/"; dir = path.Dir(dir) {
+		if lexpath.Below(project, p) && strings.HasSuffix(p, dir) {
+			return true
+		}
+	}
+	return false
 }
 
 // process is one process of a trace.
@@ -364,24 +377,12 @@ func (v *verdict) starts(r *ran) string {
 	if slices.Contains(only, r.name()) || r.own() {
 		return ""
 	}
-	near := "no run of it"
-	for i := range v.effects {
-		e := v.effects[i].Run
-		if e == nil || !sameProgram(e, r) {
-			continue
+	return v.nearest(r, func(e *effects.Run) string {
+		if r.cwd != "" && !v.works(e, r) {
+			return "in " + e.Cwd
 		}
-		switch {
-		case !sameArgs(e.Args, r.args):
-			if near == "no run of it" {
-				near = "no run with these words"
-			}
-		case e.Cwd != "" && r.cwd != "" && !v.sameFolder(e.Cwd, r.cwd) && !movesItself(r):
-			near = "in " + e.Cwd
-		default:
-			return ""
-		}
-	}
-	return near
+		return ""
+	})
 }
 
 func (t *traced) print(out io.Writer) {

@@ -1,6 +1,7 @@
 package shipped
 
 import (
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -28,6 +29,22 @@ type Entry struct {
 type Table struct {
 	Groups   map[string]map[string][]string // options, by role
 	Programs []Entry                        // in the order of the files
+}
+
+// Roles returns the roles that options and operands of the program table may have, as
+// its schema lists them.
+func Roles() []string {
+	var schema struct {
+		Definitions struct {
+			Role struct {
+				Enum []string `json:"enum"`
+			} `json:"role"`
+		} `json:"definitions"`
+	}
+	if err := json.Unmarshal(rego.ProgramsSchema(), &schema); err != nil {
+		panic(err) // the schema is embedded
+	}
+	return schema.Definitions.Role.Enum
 }
 
 // ReadTable reads the shipped program table.

@@ -9,6 +9,9 @@ import (
 // TestGateGuarded: a guarded file asks once at its gate, although no rule of a
 // person matches it; other files pass.
 func TestGateGuarded(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it starts a daemon for guarded files alone; TestGates is the quick one")
+	}
 	t.Parallel()
 	d := newTestDaemon(t)
 	d.start(t)

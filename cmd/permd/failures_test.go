@@ -6,16 +6,15 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/permd/permd/internal/filetest"
 )
 
 // TestFailures has the failures between a client and its answer: each row really
 // breaks one part, and the answer must not be allow. As a control, the same request
 // is allowed while nothing is broken.
 func TestFailures(t *testing.T) {
-	rows := []struct {
-		name string
-		test func(t *testing.T)
-	}{
+	failures(t, []failure{
 		{"message cannot be read in one way", unreadableMessages},
 		{"call not understood", callsNotUnderstood},
 		{"only claims name what is denied", deniedClaims},
@@ -45,8 +44,18 @@ func TestFailures(t *testing.T) {
 		{"proxy with a daemon of another protocol", proxyOtherVersion},
 		{"permd decide with a daemon of another protocol", decideOtherVersion},
 		{"hook whose harness does not end its input", hooksOpenInput},
-	}
-	quick := []string{"call not understood", "too many connections", "shutting down", "daemon not reachable"}
+	}, "call not understood", "too many connections", "shutting down", "daemon not reachable")
+}
+
+// failure is something that is broken for real.
+type failure struct {
+	name string
+	test func(t *testing.T)
+}
+
+// failures runs the rows of a table at the same time, with -short only the quick ones.
+func failures(t *testing.T, rows []failure, quick ...string) {
+	t.Helper()
 	for _, row := range rows {
 		t.Run(row.name, func(t *testing.T) {
 			if testing.Short() && !slices.Contains(quick, row.name) {
@@ -298,10 +307,5 @@ func (d *testDaemon) reload(t *testing.T) {
 
 func writeFile(t *testing.T, path, text string) {
 	t.Helper()
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	filetest.Write(t, path, text)
 }

@@ -9,6 +9,9 @@ import (
 // TestHTTPAllowClaimed: if only the title has the command, an approval is bound to
 // that title.
 func TestHTTPAllowClaimed(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it starts a daemon for claims alone; TestHTTPAllow is the quick one")
+	}
 	t.Parallel()
 	d, c := startHTTP(t, "unix")
 	project := d.project(t, nil)

@@ -11,6 +11,9 @@ import (
 // that the file's content may change; if the choice is bound to the content, it
 // does not.
 func TestExactlyThisSaysWhatIsOpen(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it starts a daemon for labels alone; TestRemember is the quick one")
+	}
 	t.Parallel()
 	d := startDaemon(t)
 	project := d.project(t, map[string]string{

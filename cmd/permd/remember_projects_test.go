@@ -11,6 +11,9 @@ import (
 // TestRememberWorktrees: the worktrees of a repository share its choices, and a
 // folder that only claims to be one does not.
 func TestRememberWorktrees(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it starts a daemon for worktrees alone; TestRemember is the quick one")
+	}
 	t.Parallel()
 	d := startDaemon(t)
 	main := d.project(t, map[string]string{

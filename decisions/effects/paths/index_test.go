@@ -49,7 +49,7 @@ func TestLikely(t *testing.T) {
 		"/ca.pem": none, "/tests/server.key": none, "/tests/.env": certain, "/a/testdata/b/id_rsa": none, "/id_rsa": certain, "/id_rsa.pub": none,
 		"/.aws/credentials": certain, "/main.go": none, "/contest/server.key": certain,
 	} {
-		if got := likely(filepath.Dir(p), filepath.Base(p)); got != want {
+		if got := likelihoodOf(filepath.Dir(p), filepath.Base(p)); got != want {
 			t.Errorf("%s: %d, want %d", p, got, want)
 		}
 	}

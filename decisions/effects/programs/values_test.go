@@ -23,7 +23,7 @@ func TestValuesOfRealPrograms(t *testing.T) {
 			t.Logf("there is no GNU %s here", name)
 			continue
 		}
-		for _, option := range required(table.find(name)) {
+		for _, option := range required(table.entryOf(name)) {
 			cmd := exec.Command(name, option)
 			cmd.Dir = t.TempDir()
 			cmd.Env = []string{"LC_ALL=C", "TMPDIR=" + cmd.Dir, "PATH=" + os.Getenv("PATH")}
@@ -60,7 +60,7 @@ func TestValuesOfGit(t *testing.T) {
 		t.Skip("this git takes the next word as the value of -U, or writes no file")
 	}
 	for _, name := range []string{"log", "shortlog", "show", "diff", "diff-tree", "diff-index", "diff-files", "blame", "rev-list", "reflog", "format-patch"} {
-		for _, option := range required(table.find("git").Subs[name]) {
+		for _, option := range required(table.entryOf("git").Subs[name]) {
 			if git(name, option, "--output=canary"); written() {
 				t.Errorf("git %s %s takes no value from the next word", name, option)
 			}

@@ -28,7 +28,7 @@ func FuzzShell(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		b := shellBuilder(table, files)
 		Text(b, text, effectstest.Cwd, "command")
-		b.OverText(text, effectstest.Cwd, "command")
+		b.DeferText(text, effectstest.Cwd, "command")
 		ReadRest(b, nil)
 		checkEffects(t, b)
 		if len(b.Effects) > 2*MaxEffects || b.Statements > maxStatements+1 {

@@ -45,7 +45,7 @@ func TestReadersDiffer(t *testing.T) {
 	}
 	for i := range marks {
 		for name, change := range map[string]func(m *plainshell.Mark){
-			"start": func(m *plainshell.Mark) { m.Start++ }, "end": func(m *plainshell.Mark) { m.End-- }, "kind": func(m *plainshell.Mark) { m.Kind = foreign },
+			"start": func(m *plainshell.Mark) { m.Start++ }, "end": func(m *plainshell.Mark) { m.End-- }, "kind": func(m *plainshell.Mark) { m.Kind = unknownMark },
 			"command": func(m *plainshell.Mark) { m.Command += 50 },
 		} {
 			other := append([]plainshell.Mark(nil), marks...)

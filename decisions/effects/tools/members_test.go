@@ -240,7 +240,7 @@ func TestBefore(t *testing.T) {
 		"another file":           {effects.Disturbance{Paths: []string{effectstest.Cwd + "/docs/b"}}, file("Read", "docs/a"), true},
 		"all below a folder":     {effects.Disturbance{Trees: []string{effectstest.Cwd + "/docs"}}, file("Read", "docs/a"), false},
 		"all below another":      {effects.Disturbance{Trees: []string{effectstest.Cwd + "/src"}}, file("Read", "docs/a"), true},
-		"it cannot be told what": {effects.Everything(), file("Read", "docs/a"), false},
+		"it cannot be told what": {effects.UnknownDisturbance(), file("Read", "docs/a"), false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			tt.call.Before = tt.before
@@ -272,7 +272,7 @@ func TestUnlistedMembers(t *testing.T) {
 		party := partyOf(t, w.Profiles, p)
 		for tool, s := range p.tools {
 			example := shapeExamples[s.name].input
-			if !s.closed() || s.wraps {
+			if !s.listsAll() || s.wraps {
 				continue
 			}
 			for _, name := range names {
@@ -332,7 +332,7 @@ func TestSubagentMembers(t *testing.T) {
 	for _, p := range w.Profiles.agents {
 		party := partyOf(t, w.Profiles, p)
 		for tool, s := range p.tools {
-			if !w.Profiles.starts[tool] || s.name == "plain" {
+			if !w.Profiles.agentStarters[tool] || s.name == "plain" {
 				continue
 			}
 			if s.name != "subagent" {

@@ -80,7 +80,7 @@ func TestEveryTool(t *testing.T) {
 					t.Errorf("%s %s: is taken for a tool of somebody else", p.id, name)
 				}
 			}
-			if p.asks {
+			if p.onlyQuestions {
 				kinds = slices.DeleteFunc(kinds, func(k effects.Kind) bool { return k == effects.KindQuestion })
 			}
 			if !slices.Equal(kinds, ex.kinds) || len(r.Defects) > 0 {
