@@ -12,8 +12,8 @@ import (
 	"github.com/permd/permd/policy/policytest"
 )
 
-// TestFolders: what happens to folders of rules, each step found by an event.
-// After each, a change in what is there then is found as well.
+// TestFolders changes folders of rules step by step. An event must report each
+// step, and a later change in the new folder too.
 func TestFolders(t *testing.T) {
 	t.Parallel()
 	deny := func(reason string) string { return rulesFor("user", "deny", "rm", reason) }
@@ -66,7 +66,7 @@ func TestFolders(t *testing.T) {
 				policytest.Write(t, user+".new", map[string]string{"a.rego": deny("moved away, a new one moved in later")})
 				drop(t, user+".off")
 				move(t, user, user+".off")
-				time.Sleep(2 * debounceDelay) // its absence is seen
+				time.Sleep(2 * debounceDelay) // its absence is noticed
 				move(t, user+".new", user)
 			}, "a.rego"},
 			{"removed and made again", func(t *testing.T, user string) {
@@ -139,7 +139,7 @@ func TestFolders(t *testing.T) {
 	}
 }
 
-// TestFolderComesLater: neither the folder nor what it is in is there at first.
+// TestFolderComesLater: neither the folder nor its parent exists at first.
 func TestFolderComesLater(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -159,8 +159,8 @@ func TestFolderComesLater(t *testing.T) {
 	serves(t, s, "changed", "second")
 }
 
-// configMap puts a generation of files into a folder in the way that Kubernetes
-// updates a mounted ConfigMap: all at once, by exchanging the link ..data.
+// configMap writes a generation of files into a folder as Kubernetes updates a
+// mounted ConfigMap: all at once, by replacing the link ..data.
 func configMap(t *testing.T, dir, generation string, files map[string]string) {
 	t.Helper()
 	policytest.Write(t, filepath.Join(dir, "..gen_"+generation), files)
@@ -207,8 +207,8 @@ func TestConfigMapSwap(t *testing.T) {
 	})
 }
 
-// TestRepair: when the mistake is in a sub-folder, its correction is found at
-// once, also where the look at the folders ended at the mistake.
+// TestRepair: if the mistake is in a sub-folder, its correction is found at once,
+// even if reading the folders stopped at the mistake.
 func TestRepair(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -221,7 +221,7 @@ func TestRepair(t *testing.T) {
 	soon(t, "repaired", func() bool { return slices.Contains(reasons(t, s, "", "rm"), "user ask sub") })
 }
 
-// TestProjectWatched: a project's list comes, changes and goes.
+// TestProjectWatched: a project's list is created, changed and deleted.
 func TestProjectWatched(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

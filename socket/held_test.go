@@ -40,8 +40,9 @@ func TestLongAnswersShareABudget(t *testing.T) {
 	}
 }
 
-// TestLongAnswerIsWrittenWhenSent: or its bytes would be given back while it
-// still waits after another.
+// TestLongAnswerIsWrittenWhenSent: send returns only after a long answer is
+// written. Otherwise its bytes would be returned to the budget while it still waits
+// for another answer.
 func TestLongAnswerIsWrittenWhenSent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		here, there := net.Pipe()

@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// TestHTTPFailures goes through what can fail between a program that asks over
-// HTTP and its answer, as TestFailures does for the socket.
+// TestHTTPFailures has the failures between a program that asks over HTTP and its
+// answer, as TestFailures has for the socket.
 func TestHTTPFailures(t *testing.T) {
 	failures(t, []failure{
 		{"body cannot be read in one way", httpUnreadable},
@@ -44,7 +44,7 @@ func wantHTTPAllowed(t *testing.T, c *httpClient, project string) {
 	}
 }
 
-// wantHTTP wants a decision that is not allow.
+// wantHTTP checks that a decision is not allow.
 func wantHTTP(t *testing.T, got httpAnswer, decision, reason string) {
 	t.Helper()
 	if got.Status != 200 || got.Decision != decision || !strings.Contains(got.Reason, reason) {
@@ -183,7 +183,7 @@ func httpJournalGone(t *testing.T) {
 	d.wantLogged(t, allowed...)
 }
 
-// httpStrangers: who has not the token learns nothing, and nothing is decided.
+// httpStrangers: a client without the token learns nothing, and nothing is decided.
 func httpStrangers(t *testing.T) {
 	d, c := startHTTP(t, "127.0.0.1:0")
 	project := d.project(t, nil)
@@ -218,8 +218,8 @@ func httpStrangers(t *testing.T) {
 	}
 }
 
-// httpTooMany: those above the limit get no decision, and the other sockets are
-// served as ever.
+// httpTooMany: connections above the limit get no decision, and the other sockets
+// are still served.
 func httpTooMany(t *testing.T) {
 	d := newTestDaemon(t)
 	project := d.project(t, nil)
@@ -257,7 +257,7 @@ func httpTooMany(t *testing.T) {
 	}
 }
 
-// httpHalfRequests: nobody is answered, and nobody else suffers.
+// httpHalfRequests: incomplete requests get no answer, and do not affect others.
 func httpHalfRequests(t *testing.T) {
 	d, c := startHTTP(t, "unix")
 	project := d.project(t, nil)
@@ -279,8 +279,8 @@ func httpHalfRequests(t *testing.T) {
 	}
 }
 
-// httpShutdown: each request that is sent while the daemon ends gets a decision
-// that is logged, or none.
+// httpShutdown: each request that is sent while the daemon ends gets a logged
+// decision, or none.
 func httpShutdown(t *testing.T) {
 	d, c := startHTTP(t, "unix")
 	project := d.project(t, nil)

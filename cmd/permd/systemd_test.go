@@ -24,7 +24,7 @@ type manager struct {
 	conn *net.UnixConn
 }
 
-// newManager makes the socket and tells the daemon of it.
+// newManager makes the socket and sets the daemon's environment variable for it.
 func newManager(t *testing.T, d *testDaemon) *manager {
 	t.Helper()
 	addr := &net.UnixAddr{Name: filepath.Join(d.run, "notify"), Net: "unixgram"}
@@ -69,7 +69,8 @@ func (m *manager) next(t *testing.T, want string) map[string]string {
 	}
 }
 
-// TestNotify: what the service manager is told over a daemon's life.
+// TestNotify checks what the daemon notifies the service manager of, from its start
+// to its end.
 func TestNotify(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long: it waits for the watchdog; TestSocketActivation is the quick one")
@@ -85,7 +86,7 @@ func TestNotify(t *testing.T) {
 	}
 	for range 2 {
 		if got := m.next(t, "WATCHDOG"); got["WATCHDOG"] != "1" {
-			t.Errorf("the watchdog is told %v", got)
+			t.Errorf("the watchdog was sent %v", got)
 		}
 	}
 	w := d.session(t, project)
@@ -118,7 +119,7 @@ func TestNotify(t *testing.T) {
 	wantAllowed(t, w)
 	m.next(t, "WATCHDOG")
 
-	// What is in flight is answered before it ends.
+	// Requests in flight are answered before it ends.
 	release := d.lockJournal(t)
 	if _, err := w.Write([]byte(decideLine(probe) + "\n")); err != nil {
 		t.Fatal(err)

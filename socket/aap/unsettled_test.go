@@ -6,8 +6,8 @@ import (
 	"github.com/permd/permd/decisions"
 )
 
-// TestUnsettled: a yes for one call is not one to what another may make of it. It
-// is taken once the other is denied, and for calls that hang on nothing here.
+// TestUnsettled: an approval of a call does not count while another call may change
+// what it does. It counts after the other is denied, and for independent calls.
 func TestUnsettled(t *testing.T) {
 	call := func(opaque, stateful bool) *entry {
 		return &entry{outcome: Ask, decision: &decisions.Decision{Verdict: decisions.Ask, Opaque: opaque, Stateful: stateful}}

@@ -35,9 +35,9 @@ func seeds(f *testing.F) {
 	}
 }
 
-// FuzzRequest checks that whatever is read as a request has an identity, that
-// an answer is one of its options, and that nothing is allowed of a request
-// that is defective, incomplete, a question or a switch of mode.
+// FuzzRequest checks that every request that can be read has an identity, that an
+// answer is one of its options, and that a request is never allowed if it is
+// defective, incomplete, a question or a switch of mode.
 func FuzzRequest(f *testing.F) {
 	seeds(f)
 	f.Fuzz(func(t *testing.T, data []byte) {

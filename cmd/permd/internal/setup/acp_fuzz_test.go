@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// FuzzACPEntries: in whatever a client's file says, permd gets in front of the
-// agent and of nothing else, and away from it again.
+// FuzzACPEntries: for any client's file, install puts permd before the agent's
+// command and no other, and uninstall removes it.
 func FuzzACPEntries(f *testing.F) {
 	for client, files := range acpFiles {
 		for _, file := range files {
