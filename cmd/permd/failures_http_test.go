@@ -12,7 +12,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
+
+	"github.com/permd/permd/internal/eventually"
 )
 
 // TestHTTPFailures goes through what can fail between a program that asks over
@@ -263,12 +264,7 @@ func httpTooMany(t *testing.T) {
 	for _, c := range taken {
 		c.Close()
 	}
-	for deadline := time.Now().Add(20 * time.Second); c.shell(t, project, probe).Decision != "allow"; {
-		if time.Now().After(deadline) {
-			t.Fatal("there is no room again")
-		}
-		time.Sleep(5 * time.Millisecond)
-	}
+	eventually.Holds(t, "there is room again", func() bool { return c.shell(t, project, probe).Decision == "allow" })
 }
 
 // httpHalfRequests: nobody is answered, and nobody else suffers.
@@ -312,9 +308,7 @@ func httpShutdown(t *testing.T) {
 			}
 		}()
 	}
-	for len(d.records(t)) < 20 {
-		time.Sleep(time.Millisecond)
-	}
+	d.waitStored(t, 20)
 	if err := d.stop(t); err != nil {
 		t.Errorf("the daemon ended with %v", err)
 	}

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/permd/permd/internal/eventually"
 )
 
 // BenchmarkHook is a whole hook process beside a running daemon. Its time is to
@@ -42,12 +44,10 @@ func BenchmarkHook(b *testing.B) {
 		out, _ := cmd.Output()
 		return string(out), time.Since(start)
 	}
-	for range 200 { // until the daemon is there
-		if out, _ := once(program, "hook", "claude"); strings.Contains(out, `"allow"`) {
-			break
-		}
-		time.Sleep(50 * time.Millisecond)
-	}
+	eventually.Holds(b, "the daemon answers", func() bool {
+		out, _ := once(program, "hook", "claude")
+		return strings.Contains(out, `"allow"`)
+	})
 	for _, c := range []struct {
 		name string
 		args []string
