@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/internal/eventually"
 	"github.com/permd/permd/socket"
 )
 
@@ -82,19 +83,16 @@ func TestLimitsOfConnections(t *testing.T) {
 		t.Errorf("above the limit: %+v", got)
 	}
 	first.Close()
-	for {
+	eventually.Holds(t, "the server has seen the end", func() bool {
 		c := s.dial(t)
 		_, _ = io.WriteString(c, s.post(PathDecision, okInput))
 		resp := readAnswer(t, bufio.NewReader(c))
 		c.Close()
-		if resp.status == 200 {
-			break
-		}
-		if resp.status != 503 {
+		if resp.status != 200 && resp.status != 503 {
 			t.Fatalf("answer %+v", resp)
 		}
-		time.Sleep(time.Millisecond) // until the server has seen the end
-	}
+		return resp.status == 200
+	})
 }
 
 // TestRoomForBodies: bodies take of what all may use, and give it back.
@@ -117,9 +115,7 @@ func TestRoomForBodies(t *testing.T) {
 	for _, c := range waiting {
 		c.Close()
 	}
-	for s.send(t, s.post(PathDecision, okInput)).status != 200 {
-		time.Sleep(time.Millisecond)
-	}
+	eventually.Holds(t, "there is room again", func() bool { return s.send(t, s.post(PathDecision, okInput)).status == 200 })
 }
 
 // TestSlow: a body, or a header, that does not come is not waited for.
