@@ -71,3 +71,8 @@ func micros(took []time.Duration, percent int) float64 {
 	slices.Sort(took)
 	return float64(took[len(took)*percent/100].Nanoseconds()) / 1000
 }
+
+// hookInput is what a harness sends of a command.
+func hookInput(in, cwd, command string) string {
+	return strings.NewReplacer("CWD", cwd, "COMMAND", command).Replace(in)
+}

@@ -102,7 +102,7 @@ func (k *killer) round(round int) {
 	eventually.True(func() bool { return c.steps.Load() >= steps || time.Now().After(enough) })
 	// A slow machine reloads less than once a round.
 	eventually.True(func() bool { return k.counts.reloads > 0 || r.reloads.Load() > 0 })
-	<-time.After(time.Duration(rand.IntN(60)) * time.Millisecond)
+	time.Sleep(time.Duration(rand.IntN(60)) * time.Millisecond)
 	d.kill()
 	all.Wait()
 	d.start(t)

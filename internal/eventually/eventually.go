@@ -9,9 +9,9 @@ import (
 	"time"
 )
 
-// Limit is how long a condition is waited for. What takes milliseconds on a quiet
+// limit is how long a condition is waited for. What takes milliseconds on a quiet
 // machine takes seconds on a loaded one.
-const Limit = time.Minute
+const limit = time.Minute
 
 // Pauses between two looks at a condition, which double from the shortest.
 const (
@@ -20,10 +20,10 @@ const (
 )
 
 // True looks at a condition until it holds, and reports false if it does not hold
-// within Limit.
+// within limit.
 func True(holds func() bool) bool {
 	pause := shortestPause
-	for end := time.Now().Add(Limit); !holds(); pause = min(2*pause, longestPause) {
+	for end := time.Now().Add(limit); !holds(); pause = min(2*pause, longestPause) {
 		if time.Now().After(end) {
 			return false
 		}
@@ -32,7 +32,7 @@ func True(holds func() bool) bool {
 	return true
 }
 
-// Holds waits until a condition holds, and ends the test if it does not within Limit.
+// Holds waits until a condition holds, and ends the test if it does not within limit.
 // The states, if any, say what there is instead.
 func Holds(t testing.TB, what string, holds func() bool, states ...func() string) {
 	t.Helper()
@@ -42,5 +42,5 @@ func Holds(t testing.TB, what string, holds func() bool, states ...func() string
 	for _, state := range states {
 		what += "\n" + state()
 	}
-	t.Fatalf("waited %v in vain for: %s", Limit, what)
+	t.Fatalf("waited %v in vain for: %s", limit, what)
 }
