@@ -20,8 +20,8 @@ func put(t *testing.T, top, name, text string) {
 	}
 }
 
-// TestTargets wants an answer about make and npm to be bound to the text that
-// they run, and to nothing where that cannot be told.
+// TestTargets: an answer about make and npm is bound to the text that they run, and
+// cannot be bound if that text is not known.
 func TestTargets(t *testing.T) {
 	top := t.TempDir()
 	put(t, top, ".git/HEAD", "")

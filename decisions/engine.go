@@ -332,8 +332,11 @@ func cancelled(ctx context.Context) string {
 	if !errors.Is(ctx.Err(), context.Canceled) {
 		return ""
 	}
-	return "cancelled: " + context.Cause(ctx).Error()
+	return CancelledReason(context.Cause(ctx))
 }
+
+// CancelledReason is the reason of a decision that nobody waits for any more.
+func CancelledReason(why error) string { return "cancelled: " + why.Error() }
 
 // reasonOf shortens an error's text, which is shown to people and stored.
 func reasonOf(err error) string {

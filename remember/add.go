@@ -73,8 +73,8 @@ func (s *Store) entryOfLine(l *Line, now time.Time) (*entry, error) {
 	if display.Display(c.Label) != c.Label {
 		return nil, fmt.Errorf("%w: the line is too long, or holds a secret that would be stored readable", ErrNotRemembered)
 	}
-	if l.For < 0 || l.For > maxExpiry {
-		return nil, fmt.Errorf("%w: %w", ErrNotRemembered, errExpiry)
+	if err := checkExpiry(l.For); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrNotRemembered, err)
 	}
 	if l.For > 0 {
 		c.Expires = now.Add(l.For).UTC()

@@ -1,7 +1,6 @@
 package remember
 
 import (
-	"maps"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -139,7 +138,7 @@ func (e *entry) countMatch(now int64) {
 
 // index finds choices. It is immutable: a change copies the shards it affects.
 type index struct {
-	shards [256]map[digest][]*entry
+	shards shards[digest, []*entry]
 	lines  lineIndex
 	// rejects are the parts of rejects; those of an earlier permd are in shards
 	// too.
@@ -174,7 +173,7 @@ func (x *index) count(e *entry, n int) {
 // with returns an index with additional entries.
 func (x *index) with(entries ...*entry) *index {
 	n := *x
-	copied := [256]bool{}
+	var facts shardEdit
 	edit, rejects := n.lines.edit(), rejectEdit{x: &n.rejects}
 	for _, e := range entries {
 		n.count(e, 1)
@@ -185,7 +184,7 @@ func (x *index) with(entries ...*entry) *index {
 		if !e.byFacts() {
 			continue
 		}
-		shard := n.ownShard(&copied, e.digest[0])
+		shard := own(&facts, &n.shards, e.digest[0])
 		shard[e.digest] = append(slices.Clip(shard[e.digest]), e)
 	}
 	return &n
@@ -194,7 +193,7 @@ func (x *index) with(entries ...*entry) *index {
 // without returns an index without some entries.
 func (x *index) without(entries ...*entry) *index {
 	n := *x
-	copied := [256]bool{}
+	var facts shardEdit
 	edit, rejects := n.lines.edit(), rejectEdit{x: &n.rejects}
 	for _, e := range entries {
 		rejects.remove(e)
@@ -205,7 +204,7 @@ func (x *index) without(entries ...*entry) *index {
 			n.count(e, -1)
 			continue
 		}
-		shard := n.ownShard(&copied, e.digest[0])
+		shard := own(&facts, &n.shards, e.digest[0])
 		rest := withoutEntry(shard[e.digest], e)
 		if len(rest) == len(shard[e.digest]) {
 			continue
@@ -229,18 +228,6 @@ func withoutEntry(list []*entry, e *entry) []*entry {
 		}
 	}
 	return rest
-}
-
-// ownShard returns a shard that is not shared with an older index.
-func (x *index) ownShard(copied *[256]bool, i byte) map[digest][]*entry {
-	if !copied[i] {
-		copied[i] = true
-		x.shards[i] = maps.Clone(x.shards[i])
-	}
-	if x.shards[i] == nil {
-		x.shards[i] = map[digest][]*entry{}
-	}
-	return x.shards[i]
 }
 
 // search is one lookup of the choices that match an effect.

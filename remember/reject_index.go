@@ -16,7 +16,7 @@ import (
 // candidates are then compared in full. So the time of a search depends on the
 // effect and hardly on the number of rejects. It is immutable, like index.
 type rejectIndex struct {
-	shards [256]map[string][]*rejectPart
+	shards shards[string, []*rejectPart]
 	// counts holds the number of keys of each class, to avoid useless lookups.
 	counts [256]int
 	// lengths holds the number of keys of class byValue for values of each
@@ -51,21 +51,13 @@ const maxDepth = 128
 
 // rejectEdit changes a rejectIndex that is not published yet.
 type rejectEdit struct {
-	x      *rejectIndex
-	copied [256]bool
-	own    bool // x.lengths is a copy
+	x *rejectIndex
+	shardEdit
+	ownLengths bool // x.lengths is a copy
 }
 
 func (r *rejectEdit) shard(key string) map[string][]*rejectPart {
-	i := shardOf([]byte(key))
-	if !r.copied[i] {
-		r.copied[i] = true
-		r.x.shards[i] = maps.Clone(r.x.shards[i])
-	}
-	if r.x.shards[i] == nil {
-		r.x.shards[i] = map[string][]*rejectPart{}
-	}
-	return r.x.shards[i]
+	return own(&r.shardEdit, &r.x.shards, shardOf([]byte(key)))
 }
 
 func (r *rejectEdit) add(e *entry) {
@@ -85,8 +77,8 @@ func (r *rejectEdit) count(key string, n int) {
 	if key[0] != byValue {
 		return
 	}
-	if !r.own {
-		r.own, r.x.lengths = true, maps.Clone(r.x.lengths)
+	if !r.ownLengths {
+		r.ownLengths, r.x.lengths = true, maps.Clone(r.x.lengths)
 	}
 	if r.x.lengths == nil {
 		r.x.lengths = map[int]int{}

@@ -13,8 +13,8 @@ import (
 	"github.com/permd/permd/decisions/journal"
 )
 
-// BenchmarkAppend measures one record for each call, alone and from 64
-// goroutines; p50-ns is what one caller waits.
+// BenchmarkAppend measures one record for each call, from 1 and 64 goroutines.
+// p50-ns is how long one caller waits.
 func BenchmarkAppend(b *testing.B) {
 	for _, d := range []journal.Durability{journal.Process, journal.Power} {
 		for _, producers := range []int{1, 64} {
@@ -57,7 +57,7 @@ func BenchmarkAppend(b *testing.B) {
 	}
 }
 
-// BenchmarkEncode measures the part that the callers do at the same time.
+// BenchmarkEncode measures the part that callers do in parallel.
 func BenchmarkEncode(b *testing.B) {
 	rec := record(1)
 	b.ReportAllocs()

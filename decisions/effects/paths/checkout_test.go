@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// checkout makes a main repository at /main and a worktree of it at /tree, as
-// git does, below a folder that it returns.
+// checkout makes a main repository at main and a worktree of it at tree, as git
+// does, below a folder that it returns.
 func checkout(t *testing.T) string {
 	t.Helper()
 	top, err := filepath.EvalSymlinks(t.TempDir())
@@ -42,8 +42,8 @@ func put(t *testing.T, top, name, text string) {
 	}
 }
 
-// TestProjectKey wants worktrees to share their repository's key, and nobody
-// to join it who only says so.
+// TestProjectKey: worktrees share their repository's key, and a folder that only
+// claims to be a worktree does not.
 func TestProjectKey(t *testing.T) {
 	tests := []struct {
 		name, root, want string

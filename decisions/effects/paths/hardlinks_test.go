@@ -12,8 +12,8 @@ import (
 	"github.com/permd/permd/decisions/effects"
 )
 
-// hardLinked is a home with a project on the real file system, in which some files
-// have a second name.
+// hardLinked makes a home with a project on the real file system, in which some
+// files have a second name.
 func hardLinked(t *testing.T, links map[string]string) (root string, r func() *Resolver) {
 	t.Helper()
 	root, err := filepath.EvalSymlinks(t.TempDir())
@@ -58,9 +58,9 @@ func hardLinkedIn(root string, files effects.FS) func() *Resolver {
 	}
 }
 
-// TestHardLinks: a file of the project that is another name of one that is guarded
-// by its name is guarded as that one is; who writes into a file with several names
-// writes outside of the project.
+// TestHardLinks: a file of the project that is another name of a guarded file is
+// guarded too, and writing a file with several names is a write outside the
+// project.
 func TestHardLinks(t *testing.T) {
 	type wants struct{ read, write effects.Tags }
 	tag := effects.TagsOf
@@ -103,7 +103,7 @@ func TestHardLinks(t *testing.T) {
 			t.Errorf("delete %s, which is %s: %v", link, c.to, remove.Tags)
 		}
 	}
-	// A file with one name is what its name says.
+	// A file with one name has only the tags of its name.
 	r := resolver()
 	for _, kind := range []effects.Kind{effects.KindRead, effects.KindWrite} {
 		if e := r.File(kind, "main.go", root+"/home/proj", ""); e.Tags&guarded != 0 || !e.Tags.Has(effects.InProject) || e.Text != string(kind)+" ./main.go" {
@@ -115,8 +115,8 @@ func TestHardLinks(t *testing.T) {
 	}
 }
 
-// TestHardLinksBound: of a home with many guarded files the nearest are looked at,
-// and no more than so many.
+// TestHardLinksBound: of a home with many guarded files, only the nearest are
+// compared, up to a bound.
 func TestHardLinksBound(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long: it makes thousands of files; TestHardLinks is the quick one")

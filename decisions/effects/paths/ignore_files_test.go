@@ -19,7 +19,7 @@ import (
 func TestSkips(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
-		text   map[string]string // of ignore files
+		text   map[string]string // the ignore files
 		dir    string            // below /p
 		file   string
 		hidden bool // hidden names are left out
@@ -80,16 +80,16 @@ func TestSkips(t *testing.T) {
 			}
 		})
 	}
-	// Without git, its ignore files are files like others.
+	// Without a repository, git's ignore files have no effect.
 	r := NewResolver(Environment{FS: fsfake.New("/p/x.env").File("/p/.gitignore", "*.env\n")}, &effects.Call{})
 	if r.skips("/p", "/p", "/p/x.env", false, true) {
 		t.Error("what is no repository has ignore files")
 	}
 }
 
-// TestRealSearches makes folders with ignore files and runs real searches in
-// them: what they find, permd must say that they go into.
-// PERMD_TEST_SEARCH_ROUNDS is how many folders are made.
+// TestRealSearches makes folders with ignore files and runs real searches in them:
+// whatever they find, permd must say that they search it. PERMD_TEST_SEARCH_ROUNDS
+// is how many folders are made.
 func TestRealSearches(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long: it runs the real programs")
@@ -161,7 +161,7 @@ func TestRealSearches(t *testing.T) {
 			c := exec.Command(program, append(slices.Clone(s.words[1:]), filepath.Join(root, dir))...)
 			c.Env = []string{"HOME=" + top + "/home", "PATH=/usr/bin:/bin"}
 			c.Dir = root
-			out, _ := c.Output() // with nothing found, it fails
+			out, _ := c.Output() // the search fails if it finds nothing
 			res := NewResolver(Environment{FS: OSFS{}}, &effects.Call{User: effects.User{Home: top + "/home"}})
 			for file := range strings.Lines(string(out)) {
 				file = strings.TrimSpace(file)

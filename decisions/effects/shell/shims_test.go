@@ -12,9 +12,9 @@ import (
 	"github.com/permd/permd/decisions/effects/effectstest"
 )
 
-// TestShims: a manager of versions gives any program out of a folder that a file
-// of the project names. A rule that allows read-only programs must not allow it;
-// in projects that name released versions nothing changes.
+// TestShims: a version manager runs any program from a folder that a file of the
+// project names. A rule that allows read-only programs must not allow that. In
+// projects that name released versions nothing changes.
 func TestShims(t *testing.T) {
 	table := effectstest.Table(t)
 	for name, tt := range map[string]struct {
@@ -86,8 +86,8 @@ func TestShims(t *testing.T) {
 	}
 }
 
-// TestShimsUnlisted: in a folder that may only be searched, the files are looked
-// for by their names.
+// TestShimsUnlisted: in a folder that can be searched but not listed, the files are
+// looked up by name.
 func TestShimsUnlisted(t *testing.T) {
 	table := effectstest.Table(t)
 	for file, want := range map[string]bool{".tool-versions": false, "mise.toml": false, "other": true} {

@@ -111,8 +111,8 @@ func TestLoopBound(t *testing.T) {
 	}
 }
 
-// TestUnknownFolder: a program that looks at the folder it runs in, or unpacks
-// into it, reads or writes one that is not known where more folders are possible than are followed.
+// TestUnknownFolder: if more folders are possible than permd follows, a program
+// that reads the folder that it runs in, or unpacks into it, has an unknown folder.
 func TestUnknownFolder(t *testing.T) {
 	for command, want := range map[string]bool{
 		"cd x1; cd x2; cd x3; ls": true,
