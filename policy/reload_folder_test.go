@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/policy/policytest"
@@ -26,7 +25,7 @@ func TestFolders(t *testing.T) {
 	}
 	type step struct {
 		name string
-		do   func(t *testing.T, user string)
+		do   func(t *testing.T, s *Store, user string)
 		file string // where the rule with the step's name is then
 	}
 	tests := []struct {
@@ -34,84 +33,84 @@ func TestFolders(t *testing.T) {
 		steps []step
 	}{
 		{"sub-folders", []step{
-			{"made with a file in it at once", func(t *testing.T, user string) {
+			{"made with a file in it at once", func(t *testing.T, s *Store, user string) {
 				policytest.Write(t, user, map[string]string{"sub/a.rego": deny("made with a file in it at once")})
 				remove(t, user, "a.rego")
 			}, "sub/a.rego"},
-			{"made deep at once", func(t *testing.T, user string) {
+			{"made deep at once", func(t *testing.T, s *Store, user string) {
 				policytest.Write(t, user, map[string]string{"x/y/z/a.rego": deny("made deep at once")})
 				drop(t, filepath.Join(user, "sub"))
 			}, "x/y/z/a.rego"},
-			{"moved in from elsewhere", func(t *testing.T, user string) {
+			{"moved in from elsewhere", func(t *testing.T, s *Store, user string) {
 				policytest.Write(t, filepath.Dir(user), map[string]string{"new/in/a.rego": deny("moved in from elsewhere")})
 				move(t, filepath.Join(filepath.Dir(user), "new"), filepath.Join(user, "moved"))
 				drop(t, filepath.Join(user, "x"))
 			}, "moved/in/a.rego"},
-			{"renamed", func(t *testing.T, user string) {
+			{"renamed", func(t *testing.T, s *Store, user string) {
 				move(t, filepath.Join(user, "moved"), filepath.Join(user, "renamed"))
 				policytest.Write(t, user, map[string]string{"renamed/in/a.rego": deny("renamed")})
 			}, "renamed/in/a.rego"},
-			{"made again", func(t *testing.T, user string) {
+			{"made again", func(t *testing.T, s *Store, user string) {
 				drop(t, filepath.Join(user, "renamed/in"))
 				policytest.Write(t, user, map[string]string{"renamed/in/a.rego": deny("made again")})
 			}, "renamed/in/a.rego"},
 		}},
 		{"the folder", []step{
-			{"moved away, a new one moved in", func(t *testing.T, user string) {
+			{"moved away, a new one moved in", func(t *testing.T, s *Store, user string) {
 				policytest.Write(t, user+".new", map[string]string{"a.rego": deny("moved away, a new one moved in")})
 				move(t, user, user+".off")
 				move(t, user+".new", user)
 			}, "a.rego"},
-			{"moved away, a new one moved in later", func(t *testing.T, user string) {
+			{"moved away, a new one moved in later", func(t *testing.T, s *Store, user string) {
 				policytest.Write(t, user+".new", map[string]string{"a.rego": deny("moved away, a new one moved in later")})
 				drop(t, user+".off")
 				move(t, user, user+".off")
-				time.Sleep(2 * debounceDelay) // its absence is noticed
+				unwell(t, s)
 				move(t, user+".new", user)
 			}, "a.rego"},
-			{"removed and made again", func(t *testing.T, user string) {
+			{"removed and made again", func(t *testing.T, s *Store, user string) {
 				drop(t, user)
 				policytest.Write(t, user, map[string]string{"a.rego": deny("removed and made again")})
 			}, "a.rego"},
-			{"removed and made again later", func(t *testing.T, user string) {
+			{"removed and made again later", func(t *testing.T, s *Store, user string) {
 				drop(t, user)
-				time.Sleep(2 * debounceDelay)
+				unwell(t, s)
 				policytest.Write(t, user, map[string]string{"a.rego": deny("removed and made again later")})
 			}, "a.rego"},
-			{"its parent moved away, a new one moved in", func(t *testing.T, user string) {
+			{"its parent moved away, a new one moved in", func(t *testing.T, s *Store, user string) {
 				up := filepath.Dir(user)
 				policytest.Write(t, up+".new", map[string]string{"policy.d/a.rego": deny("its parent moved away, a new one moved in")})
 				move(t, up, up+".off")
 				move(t, up+".new", up)
 			}, "a.rego"},
-			{"its parent removed and made again", func(t *testing.T, user string) {
+			{"its parent removed and made again", func(t *testing.T, s *Store, user string) {
 				drop(t, filepath.Dir(user))
-				time.Sleep(2 * debounceDelay)
+				unwell(t, s)
 				policytest.Write(t, user, map[string]string{"a.rego": deny("its parent removed and made again")})
 			}, "a.rego"},
-			{"its parent's parent moved away, a new one moved in", func(t *testing.T, user string) {
+			{"its parent's parent moved away, a new one moved in", func(t *testing.T, s *Store, user string) {
 				up := filepath.Dir(filepath.Dir(user))
 				policytest.Write(t, up+".new", map[string]string{"permd/policy.d/a.rego": deny("its parent's parent moved away, a new one moved in")})
 				move(t, up, up+".off")
-				time.Sleep(2 * debounceDelay)
+				unwell(t, s)
 				move(t, up+".new", up)
 			}, "a.rego"},
 		}},
 		{"links", []step{
-			{"a link in the folder's place", func(t *testing.T, user string) {
+			{"a link in the folder's place", func(t *testing.T, s *Store, user string) {
 				real := filepath.Join(filepath.Dir(user), "dotfiles", "policy.d")
 				policytest.Write(t, real, map[string]string{"a.rego": deny("a link in the folder's place")})
 				move(t, user, user+".off")
 				policytest.Link(t, "dotfiles/policy.d", user)
 			}, "a.rego"},
-			{"where the link leads, another moved in", func(t *testing.T, user string) {
+			{"where the link leads, another moved in", func(t *testing.T, s *Store, user string) {
 				real := filepath.Join(filepath.Dir(user), "dotfiles", "policy.d")
 				policytest.Write(t, real+".new", map[string]string{"a.rego": deny("where the link leads, another moved in")})
 				move(t, real, real+".off")
-				time.Sleep(2 * debounceDelay)
+				unwell(t, s)
 				move(t, real+".new", real)
 			}, "a.rego"},
-			{"the link leads elsewhere", func(t *testing.T, user string) {
+			{"the link leads elsewhere", func(t *testing.T, s *Store, user string) {
 				policytest.Write(t, filepath.Dir(user), map[string]string{"other/a.rego": deny("the link leads elsewhere")})
 				policytest.Link(t, "other", user+".tmp")
 				move(t, user+".tmp", user)
@@ -129,7 +128,7 @@ func TestFolders(t *testing.T) {
 			s := w.watched(t)
 			denies(t, s, func() {
 				for _, step := range tt.steps {
-					step.do(t, w.user)
+					step.do(t, s, w.user)
 					serves(t, s, step.name, step.name)
 					policytest.Write(t, w.user, map[string]string{step.file: deny("then changed")})
 					serves(t, s, "a change after: "+step.name, "then changed")

@@ -10,13 +10,15 @@ import (
 	"testing"
 	"time"
 
+	"github.com/permd/permd/internal/eventually"
 	"github.com/permd/permd/policy/policytest"
 )
 
-// watched opens a store and watches until the test ends.
+// watched opens a store and watches until the test ends, for events alone.
 func (w *world) watched(t *testing.T) *Store {
 	t.Helper()
 	s := w.open(t)
+	s.pollInterval = time.Hour
 	ctx, stop := context.WithCancel(context.Background())
 	done := make(chan struct{})
 	go func() { defer close(done); s.Watch(ctx) }()
@@ -24,16 +26,10 @@ func (w *world) watched(t *testing.T) *Store {
 	return s
 }
 
-// soon waits until a condition is true, for less time than a poll takes, so that an
-// event must have caused it.
+// soon waits until a condition holds. In a watched store it was found by an event.
 func soon(t *testing.T, what string, holds func() bool) {
 	t.Helper()
-	for end := time.Now().Add(pollInterval / 2); !holds(); {
-		if time.Now().After(end) {
-			t.Fatalf("%s: it does not come", what)
-		}
-		time.Sleep(5 * time.Millisecond)
-	}
+	eventually.Holds(t, what, holds)
 }
 
 // serves waits until a user deny of rm has that reason and the layer has no error.
@@ -45,7 +41,13 @@ func serves(t *testing.T, s *Store, what, reason string) {
 	})
 }
 
-// userLayer returns the status of the first user's rules.
+// unwell waits until it is seen that the first user's rules are missing or wrong.
+func unwell(t *testing.T, s *Store) {
+	t.Helper()
+	soon(t, "the change is seen", func() bool { return userLayer(s).State != StateOK })
+}
+
+// userLayer is the status of the first user's rules.
 func userLayer(s *Store) LayerStatus {
 	layers := s.Status().Layers
 	return layers[slices.IndexFunc(layers, func(l LayerStatus) bool { return l.Layer == "user" })]
@@ -83,8 +85,12 @@ func watchDenies(t *testing.T, s *Store, do func()) (missing string) {
 	return missing
 }
 
-// pauses waits for less time than the quiet period, unless the machine stalls.
-type pauses struct{ longest time.Duration }
+// pauses is a pause that is too short for a file to be taken as it is, as long
+// as the machine does not stall.
+type pauses struct {
+	store   *Store // that is watched meanwhile
+	longest time.Duration
+}
 
 func (p *pauses) pause(begun time.Time) time.Time {
 	time.Sleep(quietPeriod / 4)
@@ -133,7 +139,7 @@ func TestSave(t *testing.T) {
 		}},
 		{"empty it, and write much later", func(t *testing.T, dir, text string, p *pauses) {
 			put(t, filepath.Join(dir, name), "")
-			time.Sleep(2*debounceDelay + 2*quietPeriod) // the empty file is seen
+			unwell(t, p.store)
 			put(t, filepath.Join(dir, name), text)
 		}},
 		{"write another and rename it", func(t *testing.T, dir, text string, p *pauses) {
@@ -162,7 +168,7 @@ func TestSave(t *testing.T) {
 		{"emacs", func(t *testing.T, dir, text string, p *pauses) {
 			policytest.Link(t, "me@here.4242:1", filepath.Join(dir, ".#a.rego")) // its lock is a link to nothing
 			put(t, filepath.Join(dir, "#a.rego#"), "package half")               // what is not saved yet
-			time.Sleep(2 * debounceDelay)
+			p.pause(time.Now())
 			put(t, filepath.Join(dir, name+"~"), "package permd.user")
 			put(t, filepath.Join(dir, name), text)
 			gone(t, filepath.Join(dir, "#a.rego#"))
@@ -176,7 +182,7 @@ func TestSave(t *testing.T) {
 		}},
 		{"break it and correct it", func(t *testing.T, dir, text string, p *pauses) {
 			put(t, filepath.Join(dir, name), text[:len(text)/2])
-			time.Sleep(2*debounceDelay + 2*quietPeriod)
+			unwell(t, p.store)
 			put(t, filepath.Join(dir, name), text)
 		}},
 	}
@@ -186,7 +192,7 @@ func TestSave(t *testing.T) {
 			w := newWorldIn(t, memory(t))
 			policytest.Write(t, w.user, map[string]string{name: rulesFor("user", "deny", "rm", "old")})
 			s := w.watched(t)
-			var p pauses
+			p := pauses{store: s}
 			missing := watchDenies(t, s, func() {
 				tt.save(t, w.user, rulesFor("user", "deny", "rm", "new"), &p)
 				serves(t, s, tt.name, "new")

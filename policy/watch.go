@@ -39,7 +39,7 @@ func (s *Store) Watch(ctx context.Context) {
 	w.start()
 	defer w.stop()
 	w.reload(ctx)
-	poll := time.NewTicker(pollInterval)
+	poll := time.NewTicker(s.pollInterval)
 	defer poll.Stop()
 	for {
 		select {

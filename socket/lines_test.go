@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// unlimited is a budget without end that counts.
+// newLines returns a reader whose budget has no limit, and counts what it reserves.
 func newLines(r io.Reader, limit int, reserved *int) *lines {
 	return &lines{
 		r: r, max: limit,

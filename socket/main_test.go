@@ -142,14 +142,3 @@ func echo(_ *Conn, params strictjson.Value) (func(context.Context) (any, error),
 func later(f func(context.Context) (any, error)) Method {
 	return func(*Conn, strictjson.Value) (func(context.Context) (any, error), error) { return f, nil }
 }
-
-func eventually(t testing.TB, what string, f func() bool) {
-	t.Helper()
-	for range 2000 {
-		if f() {
-			return
-		}
-		time.Sleep(5 * time.Millisecond)
-	}
-	t.Fatalf("never: %s", what)
-}

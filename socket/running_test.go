@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/permd/permd/internal/eventually"
 	"github.com/permd/permd/internal/strictjson"
 )
 
@@ -29,7 +30,7 @@ func TestStopRefusesWhatWaits(t *testing.T) {
 	for id := range asked {
 		c.write(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"slow"}`+"\n", id))
 	}
-	eventually(t, "all are read, and as many run as may", func() bool {
+	eventually.Holds(t, "all are read, and as many run as may", func() bool {
 		return taken.Load() == asked && began.Load() == running
 	})
 	stopped := make(chan error, 1)

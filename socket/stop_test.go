@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/internal/eventually"
 )
 
 func TestNeverReadingClientIsDropped(t *testing.T) {
@@ -49,8 +50,8 @@ func TestNeverReadingClientIsDropped(t *testing.T) {
 	if !errors.Is(err, unix.EPIPE) && !errors.Is(err, unix.ECONNRESET) {
 		t.Fatalf("the connection was not dropped: %v", err)
 	}
-	eventually(t, "the waiting request is cancelled", func() bool { return cancelled.Load() == 1 })
-	eventually(t, "no goroutine is left", func() bool { return runtime.NumGoroutine() <= before })
+	eventually.Holds(t, "the waiting request is cancelled", func() bool { return cancelled.Load() == 1 })
+	eventually.Holds(t, "no goroutine is left", func() bool { return runtime.NumGoroutine() <= before })
 }
 
 func TestClientGoneCancelsInFlight(t *testing.T) {
@@ -99,7 +100,7 @@ func TestConnectionLimits(t *testing.T) {
 			third.want("")
 			ping(first)
 			_ = second.Close()
-			eventually(t, "there is room again", func() bool {
+			eventually.Holds(t, "there is room again", func() bool {
 				c := r.dial()
 				// A refused connection may be closed before this is written.
 				c.writeAnyway(`{"jsonrpc":"2.0","id":1,"method":"null"}` + "\n")
@@ -134,8 +135,8 @@ func TestConnectAndDisconnect(t *testing.T) {
 			_ = c.Close()
 		}
 	}
-	eventually(t, "nothing is left", func() bool { return descriptors() <= before && runtime.NumGoroutine() <= routines })
-	eventually(t, "there is room", func() bool {
+	eventually.Holds(t, "nothing is left", func() bool { return descriptors() <= before && runtime.NumGoroutine() <= routines })
+	eventually.Holds(t, "there is room", func() bool {
 		c := r.dial()
 		c.writeAnyway(`{"jsonrpc":"2.0","id":1,"method":"null"}` + "\n")
 		return c.line() == `{"jsonrpc":"2.0","id":1,"result":null}`

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/internal/eventually"
 )
 
 // mirrored is a client of permd acp whose agent echoes what it receives: the
@@ -133,11 +134,7 @@ func (m *mirrored) told() string {
 // waitSays waits until permd has printed that on standard error.
 func (m *mirrored) waitSays(want string) {
 	m.t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); !strings.Contains(m.stderr.String(), want); time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			m.t.Fatalf("permd said %q, want %q", m.stderr.String(), want)
-		}
-	}
+	eventually.Holds(m.t, fmt.Sprintf("permd says %q", want), func() bool { return strings.Contains(m.stderr.String(), want) }, m.stderr.String)
 }
 
 const mirrorOptions = `"options":[{"optionId":"always","name":"Always","kind":"allow_always"},{"optionId":"yes","name":"Yes","kind":"allow_once"},{"optionId":"no","name":"No","kind":"reject_once"}]`

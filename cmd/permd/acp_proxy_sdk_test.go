@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"os/exec"
 	"strings"
@@ -11,6 +12,8 @@ import (
 
 	acpsdk "github.com/coder/acp-go-sdk"
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/permd/permd/internal/eventually"
 )
 
 // editor is a client of the Go SDK that knows nothing of permd. Its person
@@ -227,18 +230,13 @@ func TestProxyDaemon(t *testing.T) {
 // waitSays waits until permd has printed these on standard error, in order.
 func (e *editor) waitSays(want ...string) {
 	e.t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+	eventually.Holds(e.t, fmt.Sprintf("permd says %q", want), func() bool {
 		rest, found := e.stderr.String(), true
 		for _, w := range want {
 			if _, rest, found = strings.Cut(rest, w); !found {
 				break
 			}
 		}
-		if found {
-			return
-		}
-		if time.Now().After(deadline) {
-			e.t.Fatalf("permd said %q, want %q", e.stderr.String(), want)
-		}
-	}
+		return found
+	}, e.stderr.String)
 }

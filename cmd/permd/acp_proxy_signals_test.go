@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/permd/permd/internal/eventually"
 )
 
 // scripted is permd acp in front of a shell that is the agent.
@@ -207,7 +209,7 @@ func TestProxyDeafClient(t *testing.T) {
 		cmd := newTestDaemon(t).scripted(`head -c 500000 /dev/zero | tr '\0' x | fold -w 1000; echo said >&2; sleep 1000`)
 		in, _, errs := piped(t, cmd)
 		defer in.Close()
-		waitFor(t, "words of the agent", func() bool { return strings.Contains(errs.String(), "said\n") })
+		eventually.Holds(t, "words of the agent", func() bool { return strings.Contains(errs.String(), "said\n") })
 		_ = cmd.Process.Signal(syscall.SIGTERM)
 		// Waiting for cmd would close the pipe.
 		state, err := cmd.Process.Wait()

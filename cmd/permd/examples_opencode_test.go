@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/permd/permd/internal/eventually"
 )
 
 // TestOpencodeExample runs the bridge against a server that sends questions in
@@ -98,13 +100,7 @@ func TestOpencodeExample(t *testing.T) {
 	}
 	says := func(text string) {
 		t.Helper()
-		deadline := time.Now().Add(30 * time.Second)
-		for !strings.Contains(output.String(), text) {
-			if time.Now().After(deadline) {
-				t.Fatalf("it does not say %q:\n%s", text, output.String())
-			}
-			time.Sleep(10 * time.Millisecond)
-		}
+		eventually.Holds(t, fmt.Sprintf("it says %q", text), func() bool { return strings.Contains(output.String(), text) }, output.String)
 	}
 	// The questions are asked side by side: that one may still be on its way.
 	says("per_05 bash is for you: questioned")

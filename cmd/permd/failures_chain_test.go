@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/permd/permd/internal/eventually"
 )
 
 // session opens a session on a conductor's pipe and returns how the agent asks
@@ -41,7 +43,7 @@ func TestProxyRestart(t *testing.T) {
 	both := `{"jsonrpc":"2.0","method":"_x","params":{}}`
 	c.want(`{"jsonrpc":"2.0","method":"_proxy/successor","params":{"method":"_x","params":{}}}`, both)
 	d.start(t)
-	waitFor(t, "permd acp finds the daemon again", func() bool { return strings.Contains(c.stderr.String(), "permd is there again") })
+	eventually.Holds(t, "permd acp finds the daemon again", func() bool { return strings.Contains(c.stderr.String(), "permd is there again") })
 	if got := ask("c"); !strings.Contains(got, chainAllows) {
 		t.Errorf("with the daemon again: %s", got)
 	}

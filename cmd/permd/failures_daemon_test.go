@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/permd/permd/cmd/permd/internal/cli"
+	"github.com/permd/permd/internal/eventually"
 	"github.com/permd/permd/socket/client"
 )
 
@@ -80,7 +81,6 @@ func journalGone(t *testing.T) {
 				}
 			}
 		}
-		time.Sleep(2 * time.Millisecond)
 	}
 	if n := len(allowed); n < 20 || n == 200 {
 		t.Errorf("%d of 200 were allowed, want many and not all", n)
@@ -128,19 +128,10 @@ func tooManyConnections(t *testing.T) {
 	wantAllowed(t, first)
 	third.Close()
 	second.Close()
-	deadline := time.Now().Add(10 * time.Second)
-	for {
+	eventually.Holds(t, "closed connections no longer count", func() bool {
 		again := d.wire(t)
-		if got := again.ask(t, declaration("s1", project)); got == (answer{}) {
-			if got := again.ask(t, decideLine(probe)); got.Verdict == "allow" {
-				break
-			}
-		}
-		if time.Now().After(deadline) {
-			t.Fatal("closed connections count for ever")
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
+		return again.ask(t, declaration("s1", project)) == (answer{}) && again.ask(t, decideLine(probe)).Verdict == "allow"
+	})
 }
 
 // slowReader: a client that asks and never reads is disconnected, and no other
@@ -181,34 +172,30 @@ func shuttingDown(t *testing.T) {
 	project := d.project(t, nil)
 	w, idle := d.session(t, project), d.session(t, project)
 	wantAllowed(t, w)
-	release := d.lockJournal(t) // requests are in flight until it is released
+	release := d.lockJournal(t) // what is decided stays in the spool until it is released
+	before := d.status(t).Journal.Last
 	for n := range 8 {
 		if _, err := w.Write([]byte(withID(decideLine(probe), n+1) + "\n")); err != nil {
 			t.Fatal(err)
 		}
 	}
-	time.Sleep(200 * time.Millisecond) // until they have been read
+	d.waitStored(t, before+8)
 	if err := d.cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
 	d.waitOutput(t, "stopping")
 	// The sockets hear of it a moment later than the log.
-	until := time.Now().Add(10 * time.Second)
-	for got := idle.ask(t, decideLine(probe)); got.Verdict != "" || got.Picked != ""; got = idle.ask(t, decideLine(probe)) {
-		if time.Now().After(until) {
-			t.Fatalf("a request after the end began: %+v, want an error or nothing", got)
-		}
-	}
-	for {
+	eventually.Holds(t, "a request after the end began gets an error or nothing", func() bool {
+		got := idle.ask(t, decideLine(probe))
+		return got.Verdict == "" && got.Picked == ""
+	})
+	eventually.Holds(t, "no connection is taken after the end began", func() bool {
 		c, err := client.Dial(context.Background(), d.socket(), client.Options{})
-		if err != nil {
-			break
+		if err == nil {
+			c.Close()
 		}
-		c.Close()
-		if time.Now().After(until) {
-			t.Fatal("a connection was taken after the end began")
-		}
-	}
+		return err != nil
+	})
 	release()
 	var answered []answer
 	for got := w.next(t); got != (answer{}); got = w.next(t) {

@@ -6,10 +6,10 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/permd/permd/cmd/permd/internal/daemon"
 	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/internal/eventually"
 )
 
 // gate is a request of the agent for a terminal.
@@ -132,17 +132,13 @@ func TestUnpromptedRecords(t *testing.T) {
 	}
 	m.passes(`{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s","update":{"sessionUpdate":"tool_call_update","toolCallId":"c1","title":"frob b","rawInput":{"command":"frob b"},"status":"completed"}}}`)
 	want := "allow unasked; ask unasked; deny despite; deny unasked"
-	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+	got := ""
+	eventually.Holds(t, "the journal has "+want, func() bool {
 		list := d.outcomes(t, "--unasked")
 		slices.Sort(list) // they are recorded side by side
-		got := strings.Join(list, "; ")
-		if got == want {
-			break
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("the journal has %s, want %s", got, want)
-		}
-	}
+		got = strings.Join(list, "; ")
+		return got == want
+	}, func() string { return got })
 	if got := d.outcomes(t, "--unasked", "--verdict", "allow"); len(got) != 1 {
 		t.Errorf("filtered: %q", got)
 	}

@@ -11,7 +11,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
+
+	"github.com/permd/permd/internal/eventually"
 )
 
 // TestHTTPFailures has the failures between a program that asks over HTTP and its
@@ -249,12 +250,7 @@ func httpTooMany(t *testing.T) {
 	for _, c := range taken {
 		c.Close()
 	}
-	for deadline := time.Now().Add(20 * time.Second); c.shell(t, project, probe).Decision != "allow"; {
-		if time.Now().After(deadline) {
-			t.Fatal("there is no room again")
-		}
-		time.Sleep(5 * time.Millisecond)
-	}
+	eventually.Holds(t, "there is room again", func() bool { return c.shell(t, project, probe).Decision == "allow" })
 }
 
 // httpHalfRequests: incomplete requests get no answer, and do not affect others.
@@ -298,9 +294,7 @@ func httpShutdown(t *testing.T) {
 			}
 		}()
 	}
-	for len(d.records(t)) < 20 {
-		time.Sleep(time.Millisecond)
-	}
+	d.waitStored(t, 20)
 	if err := d.stop(t); err != nil {
 		t.Errorf("the daemon ended with %v", err)
 	}

@@ -8,10 +8,10 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/permd/permd/cmd/permd/internal/cli"
 	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/internal/eventually"
 )
 
 // journalDamaged: the daemon moves the damaged journal aside unchanged, and
@@ -102,7 +102,6 @@ func descriptorsUsedUp(t *testing.T) {
 				t.Fatalf("%s: the answer is %+v, want allow", form, got)
 			}
 		}
-		time.Sleep(5 * time.Millisecond)
 	}
 	// What git's own configuration says cannot be read either.
 	wantProbe(t, w, "ask", "policy", "not understood: obeys "+project+"/.git")
@@ -148,9 +147,7 @@ func daemonsRace(t *testing.T) {
 			go func() { r.ended <- r.cmd.Wait() }()
 			all[i] = r
 		}
-		deadline := time.After(20 * time.Second)
-		var running []*racer
-		for len(all) > 1 {
+		eventually.Holds(t, fmt.Sprintf("round %d: one daemon runs", round), func() bool {
 			var left []*racer
 			for _, r := range all {
 				select {
@@ -159,20 +156,18 @@ func daemonsRace(t *testing.T) {
 					if !ok || exit.ExitCode() != cli.ExitError || !strings.Contains(r.output.String(), "permd: hint: ") {
 						t.Fatalf("round %d: one ended with %v:\n%s", round, err, r.output.String())
 					}
-				case <-deadline:
-					t.Fatalf("round %d: %d daemons run", round, len(all))
 				default:
 					left = append(left, r)
 				}
 			}
 			all = left
-			time.Sleep(5 * time.Millisecond)
-		}
-		if running = all; len(running) != 1 {
+			return len(all) <= 1
+		})
+		if len(all) != 1 {
 			t.Fatalf("round %d: no daemon runs", round)
 		}
-		winner := running[0]
-		waitFor(t, "the winner", func() bool { return strings.Contains(winner.output.String(), "listens") })
+		winner := all[0]
+		eventually.Holds(t, "the winner", func() bool { return strings.Contains(winner.output.String(), "listens") })
 		w := d.session(t, project)
 		wantAllowed(t, w)
 		got := w.ask(t, decideLine(probe))
@@ -187,17 +182,5 @@ func daemonsRace(t *testing.T) {
 		if _, err := os.Lstat(d.socket()); err != nil {
 			t.Fatal(fmt.Errorf("the killed daemon's socket: %w", err))
 		}
-	}
-}
-
-// waitFor waits until a condition is true.
-func waitFor(t *testing.T, what string, is func() bool) {
-	t.Helper()
-	deadline := time.Now().Add(20 * time.Second)
-	for !is() {
-		if time.Now().After(deadline) {
-			t.Fatalf("waiting for %s took too long", what)
-		}
-		time.Sleep(5 * time.Millisecond)
 	}
 }

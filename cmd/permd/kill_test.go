@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/internal/eventually"
 	"github.com/permd/permd/socket/admin"
 	"github.com/permd/permd/socket/client"
 )
@@ -97,13 +98,10 @@ func (k *killer) round(round int) {
 
 	// At any moment, but not always before the person has said something.
 	enough := time.Now().Add(2 * time.Second)
-	for steps := int64(rand.IntN(8)); c.steps.Load() < steps && time.Now().Before(enough); {
-		time.Sleep(time.Millisecond)
-	}
+	steps := int64(rand.IntN(8))
+	eventually.True(func() bool { return c.steps.Load() >= steps || time.Now().After(enough) })
 	// A slow machine reloads less than once a round.
-	for k.counts.reloads == 0 && r.reloads.Load() == 0 && time.Now().Before(enough.Add(time.Minute)) {
-		time.Sleep(time.Millisecond)
-	}
+	eventually.True(func() bool { return k.counts.reloads > 0 || r.reloads.Load() > 0 })
 	time.Sleep(time.Duration(rand.IntN(60)) * time.Millisecond)
 	d.kill()
 	all.Wait()

@@ -16,6 +16,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/permd/permd/internal/eventually"
 )
 
 // generation is a set of files whose rules allow the probe only when all of
@@ -186,18 +188,13 @@ func TestReloadUnderLoad(t *testing.T) {
 		w := d.session(t, project)
 		defer w.Close()
 		want := fmt.Sprintf("generation %d", n)
-		for end := time.Now().Add(15 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+		eventually.Holds(t, want, func() bool {
 			got, err := w.decide(decideLine(probe))
 			if err != nil {
 				t.Fatal(err)
 			}
-			if strings.Contains(got.reason, want) {
-				return
-			}
-			if time.Now().After(end) {
-				t.Fatalf("still %+v, want %s", got, want)
-			}
-		}
+			return strings.Contains(got.reason, want)
+		})
 	}
 	good := 0
 	for n := 1; n <= generations; n++ {

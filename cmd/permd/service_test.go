@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/permd/permd/packaging"
 )
@@ -64,11 +63,7 @@ func TestInstalledUnits(t *testing.T) {
 	if err := d.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	for deadline := time.Now().Add(20 * time.Second); strings.Count(d.output.String(), "Listening on") < len(names); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("no sockets:\n%s", d.output.String())
-		}
-	}
+	d.waitListening(t, len(names))
 	// The doctor is the first client.
 	out, err := d.command("doctor").CombinedOutput()
 	if err != nil || !strings.Contains(string(out), "\n0 errors") {

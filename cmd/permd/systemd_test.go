@@ -15,6 +15,7 @@ import (
 
 	"github.com/permd/permd/cmd/permd/internal/cli"
 	"github.com/permd/permd/cmd/permd/internal/daemon"
+	"github.com/permd/permd/internal/eventually"
 	"github.com/permd/permd/socket/admin"
 	"github.com/permd/permd/socket/client"
 )
@@ -121,10 +122,11 @@ func TestNotify(t *testing.T) {
 
 	// Requests in flight are answered before it ends.
 	release := d.lockJournal(t)
+	before := d.status(t).Journal.Last
 	if _, err := w.Write([]byte(decideLine(probe) + "\n")); err != nil {
 		t.Fatal(err)
 	}
-	time.Sleep(100 * time.Millisecond) // until it has been read
+	d.waitStored(t, before+1)
 	if err := d.cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
@@ -164,13 +166,13 @@ func (d *testDaemon) activate(t *testing.T, names ...string) {
 		t.Fatal(err)
 	}
 	// It opens them one after the other.
-	deadline := time.Now().Add(20 * time.Second)
-	for strings.Count(d.output.String(), "Listening on") < len(names) {
-		if time.Now().After(deadline) {
-			t.Fatalf("no sockets:\n%s", d.output.String())
-		}
-		time.Sleep(5 * time.Millisecond)
-	}
+	d.waitListening(t, len(names))
+}
+
+// waitListening waits until the service manager has opened that many sockets.
+func (d *testDaemon) waitListening(t *testing.T, sockets int) {
+	t.Helper()
+	eventually.Holds(t, "sockets", func() bool { return strings.Count(d.output.String(), "Listening on") >= sockets }, d.output.String)
 }
 
 func (d *testDaemon) activated(name string) string { return filepath.Join(d.run, name+".sock") }

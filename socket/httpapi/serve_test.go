@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/internal/eventually"
 	"github.com/permd/permd/socket"
 )
 
@@ -83,19 +84,16 @@ func TestLimitsOfConnections(t *testing.T) {
 		t.Errorf("above the limit: %+v", got)
 	}
 	first.Close()
-	for {
+	eventually.Holds(t, "the server has seen the end", func() bool {
 		c := s.dial(t)
 		_, _ = io.WriteString(c, s.post(PathDecision, okInput))
 		resp := readAnswer(t, bufio.NewReader(c))
 		c.Close()
-		if resp.status == 200 {
-			break
-		}
-		if resp.status != 503 {
+		if resp.status != 200 && resp.status != 503 {
 			t.Fatalf("answer %+v", resp)
 		}
-		time.Sleep(time.Millisecond) // until the server has seen the end
-	}
+		return resp.status == 200
+	})
 }
 
 // TestRoomForBodies: bodies take their size from a common budget, and return it.
@@ -118,9 +116,7 @@ func TestRoomForBodies(t *testing.T) {
 	for _, c := range waiting {
 		c.Close()
 	}
-	for s.send(t, s.post(PathDecision, okInput)).status != 200 {
-		time.Sleep(time.Millisecond)
-	}
+	eventually.Holds(t, "there is room again", func() bool { return s.send(t, s.post(PathDecision, okInput)).status == 200 })
 }
 
 // TestSlow: the server does not wait long for a body or a header.

@@ -355,14 +355,14 @@ func TestQuestionsAreBounded(t *testing.T) {
 	}
 }
 
-// keeper is a memory that stores everything.
-type lastingKeeper struct {
+// persistentKeeper is a memory that stores everything.
+type persistentKeeper struct {
 	decisions.Keeper
 	got decisions.Answer
 	err error
 }
 
-func (k *lastingKeeper) Keep(_ context.Context, a decisions.Answer) ([]decisions.StoredChoice, error) {
+func (k *persistentKeeper) Keep(_ context.Context, a decisions.Answer) ([]decisions.StoredChoice, error) {
 	k.got = a
 	return []decisions.StoredChoice{{ID: "c1"}}, k.err
 }
@@ -374,7 +374,7 @@ func TestAllowAlways(t *testing.T) {
 	offer := &decisions.Offer{}
 	req := &decisions.Request{Session: decisions.SessionRef{Conn: f.owner.Conn, ID: "s"}}
 	d.lasting.addQuestion(f, req, &decisions.Decision{ID: "d1", Verdict: decisions.Ask, Offer: offer})
-	k := &lastingKeeper{err: decisions.ErrNotKept}
+	k := &persistentKeeper{err: decisions.ErrNotKept}
 	if _, err := d.lasting.AllowAlways(t.Context(), &uid, k, decisions.Answer{DecisionID: "d1", Width: "w9"}); !errors.Is(err, decisions.ErrNotKept) {
 		t.Errorf("what cannot be kept: %v", err)
 	}

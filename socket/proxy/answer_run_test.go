@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/permd/permd/internal/eventually"
 	"github.com/permd/permd/internal/strictjson"
 )
 
@@ -62,12 +63,11 @@ func TestAgentGone(t *testing.T) {
 		t.Fatal(err)
 	}
 	fmt.Fprintln(e.clientSays, back("7", "yes"))
-	for received := false; !received; {
+	eventually.Holds(t, "permd is told", func() bool {
 		d.mu.Lock()
-		received = len(d.received) > 0 && d.received[len(d.received)-1] == "permd/choose"
-		d.mu.Unlock()
-		time.Sleep(time.Millisecond)
-	}
+		defer d.mu.Unlock()
+		return len(d.received) > 0 && d.received[len(d.received)-1] == "permd/choose"
+	})
 	e.agentSays.Close()
 	if err := e.wait(t); err != nil {
 		t.Error(err)

@@ -18,6 +18,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 	"golang.org/x/sys/unix"
+
+	"github.com/permd/permd/internal/eventually"
 )
 
 func TestMain(m *testing.M) {
@@ -77,14 +79,10 @@ func TestActivation(t *testing.T) {
 	}
 	defer func() { cancel(); _ = cmd.Wait() }()
 	var c net.Conn
-	for c == nil && ctx.Err() == nil {
-		if c, err = net.Dial("unix", permd); err != nil {
-			time.Sleep(10 * time.Millisecond)
-		}
-	}
-	if c == nil {
-		t.Fatalf("connecting: %v\n%s", err, out.String())
-	}
+	eventually.Holds(t, "a connection", func() bool {
+		c, err = net.Dial("unix", permd)
+		return err == nil
+	})
 	defer c.Close()
 	if err := c.SetReadDeadline(time.Now().Add(20 * time.Second)); err != nil {
 		t.Fatal(err)
