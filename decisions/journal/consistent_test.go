@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/internal/eventually"
 )
 
 // limited opens a journal with limits.
@@ -67,10 +68,10 @@ func drained(t *testing.T, j *Journal) Retention {
 			t.Logf("status %+v", j.Status())
 		}
 	}()
-	await(t, func() bool { return j.Status().Spooled == 0 })
+	eventually.Holds(t, "retention is done", func() bool { return j.Status().Spooled == 0 })
 	for range 2 { // the first may have begun before
 		before := j.mover.retention.status.Load()
-		await(t, func() bool { j.mover.moveNow(); return j.mover.retention.status.Load() != before })
+		eventually.Holds(t, "retention is done", func() bool { j.mover.moveNow(); return j.mover.retention.status.Load() != before })
 	}
 	return j.Status().Retention
 }

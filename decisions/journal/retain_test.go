@@ -9,9 +9,11 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/internal/eventually"
 	"github.com/permd/permd/internal/sqlitedb"
 )
 
@@ -27,7 +29,7 @@ func TestRetentionBySize(t *testing.T) {
 	if last != n-1 || int(last-first) != len(seqs)-1 || len(seqs) < 500 {
 		t.Errorf("%d records from %d to %d are left", len(seqs), first, last)
 	}
-	await(t, func() bool { s = j.Status().Retention; return s.Removed == first-1 })
+	eventually.Holds(t, "retention is done", func() bool { s = j.Status().Retention; return s.Removed == first-1 })
 	if !s.Since.Equal(time.Unix(first, 0)) || !s.RemovedUntil.Equal(time.Unix(first-1, 0)) {
 		t.Errorf("%d to %d are left, and the status is %+v", first, last, s)
 	}
@@ -55,13 +57,13 @@ func TestRetentionByAge(t *testing.T) {
 	j := limited(t, Options{MaxAge: 1000 * time.Second, Now: clock.now, steadyFor: 1})
 	fill(t, j, 1, 2000, different)
 	drained(t, j)
-	await(t, func() bool { j.mover.moveNow(); return j.Status().Retention.Removed == 999 })
+	eventually.Holds(t, "retention is done", func() bool { j.mover.moveNow(); return j.Status().Retention.Removed == 999 })
 	if seqs := consistent(t, j.Reader); seqs[0] != 1000 || len(seqs) != 1000 {
 		t.Errorf("%d records from %d on are left", len(seqs), seqs[0])
 	}
 	// The newest are kept, however old: their numbers go on.
 	clock.at.Store(1e6)
-	await(t, func() bool { j.mover.moveNow(); return j.Status().Retention.Removed == 1999-keptNewest })
+	eventually.Holds(t, "retention is done", func() bool { j.mover.moveNow(); return j.Status().Retention.Removed == 1999-keptNewest })
 	if seqs := consistent(t, j.Reader); len(seqs) != keptNewest {
 		t.Errorf("%d records are left", len(seqs))
 	}
@@ -69,23 +71,25 @@ func TestRetentionByAge(t *testing.T) {
 
 // TestClockJumpRemovesNothing: a clock that was set wrong empties no journal.
 func TestClockJumpRemovesNothing(t *testing.T) {
-	start := time.Now()
-	c := steadyClock{after: 50 * time.Millisecond}
-	if c.steady(start) {
-		t.Error("steady at once")
-	}
-	time.Sleep(60 * time.Millisecond)
-	if !c.steady(time.Now()) {
-		t.Error("never steady")
-	}
-	if c.steady(time.Now().AddDate(20, 0, 0)) {
-		t.Error("steady after a jump")
-	}
-	time.Sleep(60 * time.Millisecond)
-	if c.steady(time.Now()) {
-		t.Error("steady after a jump back")
-	}
+	synctest.Test(t, func(t *testing.T) {
+		c := steadyClock{after: time.Hour}
+		if c.steady(time.Now()) {
+			t.Error("steady at once")
+		}
+		time.Sleep(time.Hour)
+		if !c.steady(time.Now()) {
+			t.Error("never steady")
+		}
+		if c.steady(time.Now().AddDate(20, 0, 0)) {
+			t.Error("steady after a jump")
+		}
+		time.Sleep(time.Hour)
+		if c.steady(time.Now()) {
+			t.Error("steady after a jump back")
+		}
+	})
 
+	start := time.Now()
 	var clock testClock
 	clock.at.Store(start.Unix())
 	j := limited(t, Options{MaxAge: time.Hour, Now: clock.now})
@@ -149,12 +153,12 @@ func TestRetentionKeepsWhatIsNeeded(t *testing.T) {
 	}
 	forgotten.Store(true)
 	clock.at.Add(int64(sweepEvery / time.Second))
-	await(t, func() bool { j.mover.moveNow(); return !has(1) && !has(4) })
+	eventually.Holds(t, "retention is done", func() bool { j.mover.moveNow(); return !has(1) && !has(4) })
 	if !has(5) {
 		t.Error("a question that is still open is gone")
 	}
 	clock.at.Add(int64(questionAge / time.Second))
-	await(t, func() bool { j.mover.moveNow(); return !has(5) && !has(10) })
+	eventually.Holds(t, "retention is done", func() bool { j.mover.moveNow(); return !has(5) && !has(10) })
 	consistent(t, j.Reader)
 }
 
@@ -262,7 +266,7 @@ func TestShrink(t *testing.T) {
 	}
 	before := size()
 	j = limited(t, Options{Path: j.path, MaxBytes: 1 << 20})
-	await(t, func() bool {
+	eventually.Holds(t, "retention is done", func() bool {
 		fill(t, j, 16_000, 16_001, different)
 		return size() <= 1<<20+(freePages+shrinkPages)*4096
 	})
@@ -277,7 +281,7 @@ func TestShrink(t *testing.T) {
 	if err := j.db.InPlace(); err != nil {
 		t.Error(err)
 	}
-	await(t, func() bool { j.mover.moveNow(); return j.Status().Spooled == 0 })
+	eventually.Holds(t, "retention is done", func() bool { j.mover.moveNow(); return j.Status().Spooled == 0 })
 	if err := os.Truncate(j.path, size()-4096); err != nil {
 		t.Fatal(err)
 	}

@@ -8,6 +8,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+
+	"github.com/permd/permd/internal/eventually"
 )
 
 // TestLowSpace: the status and the log warn before the file system is full.
@@ -19,7 +21,7 @@ func TestLowSpace(t *testing.T) {
 		MaxBytes: 256 << 20, Log: slog.New(slog.NewTextHandler(&out, nil)),
 		freeSpace: func() (int64, int64, bool) { return free.Load(), 100 << 30, true },
 	})
-	await(t, func() bool { return j.Status().Retention.Free == 10<<30 })
+	eventually.Holds(t, "retention is done", func() bool { return j.Status().Retention.Free == 10<<30 })
 	if j.Status().Retention.LowSpace {
 		t.Error("10 GiB are called low")
 	}
@@ -29,7 +31,7 @@ func TestLowSpace(t *testing.T) {
 	}{{lowSpace + 257<<20, false}, {lowSpace + 255<<20, true}, {0, true}} {
 		free.Store(tc.free)
 		j.mover.moveNow()
-		await(t, func() bool { return j.Status().Retention.Free == tc.free })
+		eventually.Holds(t, "retention is done", func() bool { return j.Status().Retention.Free == tc.free })
 		if j.Status().Retention.LowSpace != tc.low {
 			t.Errorf("%d bytes: low is not %v", tc.free, tc.low)
 		}

@@ -29,11 +29,11 @@ type pragma struct {
 	unchecked bool
 }
 
-// safety holds on every connection: a schema cannot call functions with side
+// commonPragmas holds on every connection: a schema cannot call functions with side
 // effects, and damaged cells are noticed when they are read. A small cache (of
 // 256 KiB, where SQLite takes 2 MiB for each connection) is all that rows need
 // which are added at the end and read from RAM.
-var safety = []pragma{
+var commonPragmas = []pragma{
 	{name: "busy_timeout", set: "5000", want: int64(5000)},
 	{name: "cache_size", set: "-256", want: int64(-256)},
 	{name: "trusted_schema", set: "0", want: int64(0)},
@@ -58,7 +58,7 @@ func writer(drv driver.Driver, o *Options) *sql.DB {
 			{name: "journal_mode", set: "wal", want: "wal"},
 			{name: "synchronous", set: fmt.Sprint(int(o.Synchronous)), want: int64(o.Synchronous)},
 			{name: "wal_autocheckpoint", set: fmt.Sprint(pages), want: int64(pages)},
-		}, safety),
+		}, commonPragmas),
 	})
 	db.SetMaxOpenConns(1)
 	db.SetMaxIdleConns(1)
@@ -72,7 +72,7 @@ func reader(drv driver.Driver, o *Options) *sql.DB {
 		pragmas: append([]pragma{
 			{name: "query_only", set: "1", want: int64(1)},
 			{name: "journal_mode", want: "wal"},
-		}, safety...),
+		}, commonPragmas...),
 	})
 	db.SetMaxOpenConns(readers)
 	db.SetMaxIdleConns(readers)

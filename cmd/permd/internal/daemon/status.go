@@ -40,7 +40,7 @@ func (d *daemon) status() Status {
 		Unasked: d.runs.list(), NotPlain: d.engine.NotPlain.Counts(),
 	}
 	s.Degraded = s.Policy.Degraded() || s.Journal.Failing != "" || s.Journal.Stalled != "" ||
-		s.Journal.Retention.LowSpace || s.Journal.Retention.Failing != "" || len(s.Memory.Degraded) > 0
+		s.Journal.Retention.Failing != "" || len(s.Memory.Degraded) > 0
 	return s
 }
 
