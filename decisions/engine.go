@@ -177,6 +177,7 @@ func (e *Engine) Decide(ctx context.Context, reqs ...*Request) []*Decision {
 		if d := decided[i]; len(d.Details) == len(d.Effects) {
 			r.Details = d.Details
 		}
+		r.bound()
 	}
 	if err := e.journal.Append(context.WithoutCancel(ctx), records...); err != nil {
 		e.log.Error("decision not logged, so nothing is allowed", "decisions", len(records), "error", err)

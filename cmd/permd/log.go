@@ -146,6 +146,9 @@ func (a *app) logShow(ctx context.Context, id string) error {
 		return cli.PrintJSON(a.Out, rec)
 	}
 	renderDecision(a.Out, &rec.Decision)
+	if n := rec.LeftOut; n > 0 {
+		fmt.Fprintf(a.Out, "  and %s more, which the journal does not store\n", cli.Plural(n, "effect"))
+	}
 	if o := rec.Decision.Outcome; o != "" {
 		fmt.Fprintf(a.Out, "  outcome %s: %s\n", o, cmp.Or(outcomes[o], "not known to this version"))
 	}
