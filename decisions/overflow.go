@@ -27,12 +27,15 @@ func (e *evaluator) evaluateRest(ctx context.Context, m *evaluation, now time.Ti
 	denied := 0
 	for i := range rest {
 		p := &m.rest[i]
-		p.fence = fences{e.pid, e.own.Programs()}.why(&rest[i])
+		if !rest[i].Guessed {
+			p.fence = fences{e.pid, e.own.Programs()}.why(&rest[i])
+		}
 		if p.fence == "" && ctx.Err() == nil {
 			in.Effect = &rest[i]
 			if p.findings, p.err = m.snapshot.Evaluate(ctx, in); p.err != nil {
 				m.failed = true
 			}
+			p.findings.Fired = ofPersons(&rest[i], p.findings.Fired)
 		}
 		if p.fence != "" || pick(p.findings.Fired, SetDeny, anyLayer) != nil {
 			if denied++; denied == maxRestDenied {

@@ -160,8 +160,8 @@ const (
 type Result struct {
 	// Effects has at least one member.
 	Effects []Effect
-	// Hints are the paths that the agent says the call touches and that no effect
-	// is about. A rule that denies or asks and a fence stop the call at one;
+	// Hints are the paths that the agent says the call touches, or that it may read
+	// beside its effects, and that no effect is about. A rule that denies or asks and a fence stop the call at one;
 	// nothing else is decided by them.
 	Hints []Effect
 	// Defects are the call's own and those found on the way.
@@ -179,7 +179,8 @@ type Result struct {
 	Activated []string
 	// After is what the call may change, Before included.
 	After Disturbance
-	// Rest are effects of what is over the bounds of a call, which is not
-	// understood, then: it is there to be denied, and says nothing of the call.
+	// Rest are effects that are there to be denied, and say nothing of the call: of
+	// what is over its bounds, which is not understood, then; of what its words may
+	// run; and of the files that its programs open and obey.
 	Rest []Effect
 }

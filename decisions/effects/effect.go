@@ -58,12 +58,13 @@ type Effect struct {
 	// its call (a title, a location) rather than the input its tool gets.
 	Claimed bool
 
-	// Hint is set, with Claimed, for what only denies and asks see (see
-	// Result.Hints). No allow needs to be about it, and none that does counts.
+	// Hint is set for what only denies and asks see (see Result.Hints): with Claimed
+	// for what the agent says, without for what a word may do beside the run's effects. No allow needs to be about it, and none that does counts.
 	Hint bool
 
-	// Guessed is set on a Hint when the agent does not say what it does with the
-	// path: it stands for one of several possible effects.
+	// Guessed is set when the effect is one of several that the call may have, so that
+	// only rules of persons count: on a Hint, and in Result.Rest on what the words of a
+	// program that is not understood may run, and what it opens and obeys.
 	Guessed bool
 
 	// Shell is set when the effect was read from shell text, not from a tool's

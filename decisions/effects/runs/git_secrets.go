@@ -78,6 +78,7 @@ func (v *invocation) repositorySecrets() {
 	}
 	v.gitLines()
 	if goesThrough(sub) && !limited {
+		v.printsFolder(len(v.args)-1, ".")
 		v.gitSearch(len(v.args)-1, ".")
 	}
 }
@@ -133,6 +134,7 @@ func (v *invocation) gitSecret(i int, file string) {
 	if !strings.HasPrefix(file, "./") && !strings.HasPrefix(file, "../") {
 		file = v.gitRoot(file)
 	}
+	v.setAside(i, v.b.Operand(effects.KindRead, file, v.run.Cwd, v.at.From))
 	v.gitRead(i, file, false)
 }
 
@@ -225,8 +227,11 @@ func (v *invocation) gitRead(i int, file string, pattern bool) {
 			// Unknown: the run's folder or an earlier part of the call has the reason.
 		case e.Guarded() != 0:
 			v.b.Add(v.via(i, e))
-		case through:
-			v.gitSearch(i, file)
+		default:
+			v.printsFile(i, e, through)
+			if through {
+				v.gitSearch(i, file)
+			}
 		}
 		return
 	}
@@ -235,6 +240,7 @@ func (v *invocation) gitRead(i int, file string, pattern bool) {
 	if dir == "" {
 		dir = "."
 	}
+	v.printsFolder(i, dir)
 	if !choosesSecrets(path.Base(file)) && !paths.Guarded.Match(lexpath.Fold("/"+strings.Trim(file, "/")), "").Has(effects.Secret) {
 		if through && !v.b.Table.PlainPattern(file) {
 			v.gitSearch(i, dir)
@@ -249,6 +255,26 @@ func (v *invocation) gitRead(i int, file string, pattern bool) {
 	e.Tags = e.Tags.With(effects.Secret)
 	e.Text = display.Display("read " + v.b.Paths.Name(e.File.Path) + " and all below named " + path.Base(file))
 	v.b.Add(v.via(i, e))
+}
+
+// printsFile sets aside the read of a word that git may take for a path. One that does
+// not exist is rather a revision, unless it is given as a path of an earlier revision.
+func (v *invocation) printsFile(i int, e effects.Effect, through bool) {
+	mode, err := v.b.Paths.Lstat(e.File.Path)
+	if err != nil && v.dashes < 0 && !through {
+		return
+	}
+	e.File.Recursive = err == nil && mode.IsDir()
+	v.setAside(i, e)
+}
+
+// printsFolder sets aside the read of the tracked files below a folder.
+func (v *invocation) printsFolder(i int, dir string) {
+	e := v.b.Operand(effects.KindRead, dir, v.run.Cwd, v.at.From)
+	if e.File != nil {
+		e.File.Recursive = true
+	}
+	v.setAside(i, e)
 }
 
 // gitSearch adds the read of a tracked secret below a folder.
