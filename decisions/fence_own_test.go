@@ -13,7 +13,7 @@ import (
 // ownCommands reads the list of permd's commands that the effects are made with.
 func ownCommands(t *testing.T) (reads, changes []string) {
 	t.Helper()
-	data, err := os.ReadFile("effects/runs/own_commands.txt")
+	data, err := os.ReadFile("effects/own/own_commands.txt")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -214,7 +214,7 @@ func (v *invocation) mount(i int, w effects.Word) {
 	}
 	e := v.b.Operand(kind, source, v.run.Cwd, v.at.From)
 	v.b.Add(v.via(i, v.below(e, true, false)))
-	if kind == effects.KindWrite {
+	if !readonly {
 		v.passesOn(i, source) // the container reads it as well
 	}
 }
