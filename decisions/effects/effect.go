@@ -222,6 +222,9 @@ type File struct {
 	AsWritten string
 	// Recursive is set when everything below Path is meant as well.
 	Recursive bool
+	// Tree is the root of the other working tree of the project's repository that Path
+	// lies in, "" for none (see Worktree).
+	Tree string
 	// OtherName is set when the file is guarded by a name that is not Path's (a hard
 	// link): a rule for exactly Path was not written for that file.
 	OtherName bool
