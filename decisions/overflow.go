@@ -27,7 +27,8 @@ func (e *evaluator) evaluateRest(ctx context.Context, m *evaluation, now time.Ti
 	denied := 0
 	for i := range rest {
 		p := &m.rest[i]
-		if !rest[i].Guessed {
+		// Of the fences only that of permd's own commands is for what may not happen.
+		if r := rest[i].Run; !rest[i].Guessed || r != nil && r.Own == effects.OwnChanges {
 			p.fence = fences{e.pid, e.own.Programs()}.why(&rest[i])
 		}
 		if p.fence == "" && ctx.Err() == nil {

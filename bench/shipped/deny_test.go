@@ -189,3 +189,23 @@ func TestOpenedLeftOut(t *testing.T) {
 		}
 	}
 }
+
+// TestOwnCommandsInWords: a command of permd that changes what is decided is denied where
+// it stands in the words of another program; its name alone is not.
+func TestOwnCommandsInWords(t *testing.T) {
+	all := []string{
+		"vim -c '!permd remember add run x'", "mytool --exec 'permd remember add run x'", "PAGER='permd serve' git log",
+		"git -c alias.x='!permd serve' x", "flock /tmp/x permd remember add run x", "systemd-run --user permd serve", "gdb -p 1", "systemctl --user exit",
+	}
+	for i, v := range denied(t, "", all...) {
+		if v != decisions.Deny {
+			t.Errorf("%s: %s", all[i], v)
+		}
+	}
+	others := []string{"vim -c '!ls' permd.md", "mytool --exec 'permd status'", "mytool permd", "grep permd src/a.py", "gdb -p 4242", "systemctl --user status"}
+	for i, v := range denied(t, "", others...) {
+		if v == decisions.Deny {
+			t.Errorf("%s: %s", others[i], v)
+		}
+	}
+}

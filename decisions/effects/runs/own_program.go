@@ -161,7 +161,7 @@ func (b *Builder) OwnInText(text string) effects.OwnUse {
 		return effects.OwnNone
 	}
 	words := strings.FieldsFunc(text, func(c rune) bool {
-		return c <= ' ' || strings.ContainsRune("\"'`,()[]{};|&<>$", c)
+		return c <= ' ' || strings.ContainsRune("\"'`,()[]{};|&<>$!", c)
 	})
 	for i, w := range words {
 		if lexpath.Fold(path.Base(w)) == own.Name && own.UseOfWords(words[i+1:min(len(words), i+8)]) == effects.OwnChanges {
