@@ -146,7 +146,7 @@ func (v *invocation) mayDo(i int) {
 	if w.Dynamic() || w.Glob || v.p != nil && v.p.Interpreter != "" {
 		return // code in another language is not shell text
 	}
-	if v.p == nil && !(i > 0 && takesCommand[v.args[i-1].Text]) {
+	if v.p == nil && (i == 0 || !takesCommand[v.args[i-1].Text]) {
 		return // it may be any text
 	}
 	for _, text := range parts(w.Text) {
