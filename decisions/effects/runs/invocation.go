@@ -121,6 +121,7 @@ func (v *invocation) listedProgram(p *programs.Program) {
 	v.flags = slices.Compact(v.flags)
 	v.run.Flags = v.flags
 	v.readonly()
+	v.opens()
 	v.disturb()
 	if p.Interpreter != "" {
 		v.standardInput()
@@ -128,6 +129,7 @@ func (v *invocation) listedProgram(p *programs.Program) {
 	if p.Unknown != "" {
 		v.b.Unknown(v.at.From, p.Unknown)
 		v.run.Readonly = false
+		v.mayDoOperands()
 	}
 	v.input()
 }

@@ -103,6 +103,10 @@ func (v *invocation) unknownOption(i int, name string) {
 		return
 	}
 	v.unknown(i, "an option that the program table does not have: "+display.Display(name))
+	v.mayDo(i)
+	if v.maybeValueSeparate(i) {
+		v.mayDo(i + 1)
+	}
 	if v.maybeValueSeparate(i) && looksLikeOption(v.args[i].Text) {
 		v.harms.maybeValue(i + 1)
 	}
@@ -157,6 +161,9 @@ func (v *invocation) value(o *programs.Option, i int, w effects.Word) {
 			v.queryParams = append(v.queryParams, deferredValue{role: programs.RoleField, arg: i})
 		default:
 			v.unknown(i, "the option "+o.Canonical)
+			if i+1 < len(v.args) {
+				v.mayRun(i + 1) // fd -x COMMAND
+			}
 		}
 		return
 	}
