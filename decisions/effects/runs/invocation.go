@@ -96,7 +96,7 @@ func (v *invocation) known(p *programs.Program) {
 		v.test()
 	case programs.StyleAssign:
 		v.assignments()
-	case programs.StyleGNU, programs.StyleWords:
+	case programs.StyleGNU, programs.StyleWords, programs.StylePS:
 		v.words()
 		v.storeOperands()
 	}
