@@ -47,6 +47,9 @@ func (u *OptionUse) Name() string {
 	return u.name
 }
 
+// Letter reports whether the option is a letter of a bundle.
+func (u *OptionUse) Letter() bool { return u.letter }
+
 // optionWord is the state of reading a word of options.
 type optionWord struct {
 	form     optionText

@@ -51,12 +51,29 @@ func (v *invocation) option(use *programs.OptionUse) {
 		if use.Open {
 			w = effects.Word{Text: effects.DynamicWord, Shown: v.args[i].Shown}
 		}
+		v.afterEquals(use, w)
 		v.value(o, i, w)
 	case programs.ValueSeparate:
 		v.separateValue(use)
 	case programs.NoValue, programs.ValueFalse:
 		v.optionalNumber(o, i)
 		v.value(o, i, effects.Word{})
+	}
+}
+
+// afterEquals handles the value of a letter that begins with "=" (rg -f=FILE). It is part
+// of the value to getopt, but not to clap, pflag, popt, argparse and others.
+func (v *invocation) afterEquals(use *programs.OptionUse, w effects.Word) {
+	rest, ok := strings.CutPrefix(w.Text, "=")
+	if !ok || !use.Letter() {
+		return
+	}
+	switch use.Role {
+	case programs.RoleText, programs.RoleChanges, programs.RoleUnknown:
+	case programs.RoleReads, programs.RoleLists, programs.RoleGlobs, programs.RoleTypes, programs.RoleColumns:
+		v.value(use.Option, use.Index, effects.Word{Text: rest}) // and with it
+	default:
+		v.unknown(use.Index, "a value after =, which some programs leave out: "+display.Display(w.Text))
 	}
 }
 
