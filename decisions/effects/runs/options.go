@@ -7,6 +7,7 @@ import (
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/decisions/effects/display"
 	"github.com/permd/permd/decisions/effects/programs"
+	"github.com/permd/permd/internal/chars"
 )
 
 // options handles the options of one word.
@@ -83,6 +84,7 @@ func (v *invocation) separateValue(use *programs.OptionUse) {
 	i, at := use.Index, use.Value
 	if use.Arity != programs.ArityTwo {
 		v.patternValue(at)
+		v.dashedValue(use)
 		v.value(use.Option, at, v.args[at])
 		v.harmLike(use.Option, i)
 		return
@@ -95,6 +97,21 @@ func (v *invocation) separateValue(use *programs.OptionUse) {
 		v.harm(at - 1)
 		v.harm(at)
 	}
+}
+
+// dashedValue asks about an option in the place of a value: rg 13 --engine --pre=./x
+// runs ./x, as the value may be left out there. What options have a value, and whether
+// it may look like an option, differs between versions. A pattern to search for and a
+// negative number are no options, and find has its own way.
+func (v *invocation) dashedValue(use *programs.OptionUse) {
+	text := v.args[use.Value].Text
+	switch {
+	case !dashed(text), !chars.IsLetter(text[1]) && text[1] != '-', use.Canonical == "--regexp", use.Canonical == "--sort":
+		return
+	case v.p.Style == programs.StyleFind, v.p.Style == programs.StyleWords:
+		return
+	}
+	v.unknown(use.Value, "an option in the place of a value: "+display.Display(text))
 }
 
 // optionalNumber records that a number after an option with an optional value may be

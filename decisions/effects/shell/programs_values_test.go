@@ -22,6 +22,12 @@ func TestEffectsOfValues(t *testing.T) {
 		"kubectl get pods -o=json": "!unknown a value after = | which some programs leave out: =json",
 		"cut -d= -f1 a.txt":        "read a.txt, !unknown a value after = | which some programs leave out: =",
 		"fd -C=/etc passwd":        "unknown a value after = | which some programs leave out: =/etc",
+		// ripgrep 13 runs x: --engine may have no value. The same where the table is wrong.
+		"rg --engine --pre=./x hi": "run x script unlisted h=0",
+		"rg --color --pre=./x hi":  "unknown an option in the place of a value: --pre=./x",
+		"rg -e --pre=./x src":      "read src/**, !unknown an option in the place of a value: --pre=./x",
+		"head -n -5 a.txt":         "read a.txt, !unknown an option in the place of a value: -5",
+		"ruff rule @x":             "unknown a value that names a file: @x",
 		// -x has no value of its own: what it leaves out goes on to -d.
 		"unzip a.zip -x -d docs":   "read a.zip, write docs/**, !write ./**",
 		"unzip a.zip -x b -d docs": "read a.zip, write docs/**",
