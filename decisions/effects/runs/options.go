@@ -106,7 +106,7 @@ func (v *invocation) separateValue(use *programs.OptionUse) {
 func (v *invocation) dashedValue(use *programs.OptionUse) {
 	text := v.args[use.Value].Text
 	switch {
-	case !dashed(text), !chars.IsLetter(text[1]) && text[1] != '-', use.Canonical == "--regexp", use.Canonical == "--sort":
+	case !dashed(text), !chars.IsLetter(text[1]) && text[1] != '-', use.Canonical == "--regexp", use.Canonical == "--sort" && v.p.Style == programs.StylePS:
 		return
 	case v.p.Style == programs.StyleFind, v.p.Style == programs.StyleWords:
 		return
