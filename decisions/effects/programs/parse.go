@@ -152,6 +152,7 @@ func register(into map[string]*Program, prog *Program, e *programEntry) error {
 
 var styles = map[string]style{
 	"": StyleGNU, "gnu": StyleGNU, "words": StyleWords, "find": StyleFind, "test": StyleTest, "assign": StyleAssign,
+	"ps": StylePS,
 }
 
 // program parses an entry. On an error the returned program still has its names.

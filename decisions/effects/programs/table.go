@@ -82,6 +82,7 @@ const (
 	StyleFind                // paths, then an expression of -words
 	StyleTest                // an expression (test, [)
 	StyleAssign              // every word is NAME=value (dd)
+	StylePS                  // --long, -abc and abc, each word by itself (ps)
 )
 
 // subHead is a family of sub-commands whose names share a prefix (describe-*).

@@ -212,7 +212,9 @@ func (v *invocation) opens() {
 	}
 	root := v.b.Paths.Project()
 	for n, dir := 0, v.folderOf(v.run.Cwd); n < maxOpenedDepth && root != "" && lexpath.In(root, dir); n++ {
-		v.opensIn(dir, func(o *programs.Obeyed) bool { return !o.Home && !o.Variable && !o.Git && !o.Project && !o.NextToOperand }, 0)
+		v.opensIn(dir, func(o *programs.Obeyed) bool {
+			return !o.Home && !o.Variable && !o.Git && !o.Project && !o.NextToOperand
+		}, 0)
 		if dir == root {
 			break
 		}

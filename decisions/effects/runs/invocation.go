@@ -96,9 +96,11 @@ func (v *invocation) listedProgram(p *programs.Program) {
 		v.test()
 	case programs.StyleAssign:
 		v.assignments()
-	case programs.StyleGNU, programs.StyleWords:
+	case programs.StyleGNU, programs.StyleWords, programs.StylePS:
 		v.readWords()
 		v.storeOperands()
+	default: // a style without a reader must not make a run harmless
+		v.unexplainedTail(0)
 	}
 	p = v.p
 	if len(v.subs) > 0 {
