@@ -109,7 +109,7 @@ func (s *snapshot) evaluate(in *decisions.Input, kind int, out *decisions.Findin
 	}
 	limited := s.limiter.start()
 	defer s.limiter.stop(limited)
-	doc, err := safely(func() *ast.Term { return input.Build(in, need) })
+	doc, err := recoverPanic(func() *ast.Term { return input.Build(in, need) })
 	if err != nil {
 		return fmt.Errorf("evaluating rules: %w", err)
 	}
@@ -120,7 +120,7 @@ func (s *snapshot) evaluate(in *decisions.Input, kind int, out *decisions.Findin
 		}
 		shown := doc
 		if seen := input.ForLayer(l.layer, in); seen != in {
-			if shown, err = safely(func() *ast.Term { return input.Build(seen, l.needs) }); err != nil {
+			if shown, err = recoverPanic(func() *ast.Term { return input.Build(seen, l.needs) }); err != nil {
 				return fmt.Errorf("evaluating rules: %w", err)
 			}
 		}

@@ -11,8 +11,8 @@ import (
 	"github.com/permd/permd/policy/policytest"
 )
 
-// TestFolders: what happens to folders of rules, each step found by an event.
-// After each, a change in what is there then is found as well.
+// TestFolders changes folders of rules step by step. An event must report each
+// step, and a later change in the new folder too.
 func TestFolders(t *testing.T) {
 	t.Parallel()
 	deny := func(reason string) string { return rulesFor("user", "deny", "rm", reason) }
@@ -138,7 +138,7 @@ func TestFolders(t *testing.T) {
 	}
 }
 
-// TestFolderComesLater: neither the folder nor what it is in is there at first.
+// TestFolderComesLater: neither the folder nor its parent exists at first.
 func TestFolderComesLater(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -158,8 +158,8 @@ func TestFolderComesLater(t *testing.T) {
 	serves(t, s, "changed", "second")
 }
 
-// configMap puts a generation of files into a folder in the way that Kubernetes
-// updates a mounted ConfigMap: all at once, by exchanging the link ..data.
+// configMap writes a generation of files into a folder as Kubernetes updates a
+// mounted ConfigMap: all at once, by replacing the link ..data.
 func configMap(t *testing.T, dir, generation string, files map[string]string) {
 	t.Helper()
 	policytest.Write(t, filepath.Join(dir, "..gen_"+generation), files)
@@ -206,8 +206,8 @@ func TestConfigMapSwap(t *testing.T) {
 	})
 }
 
-// TestRepair: when the mistake is in a sub-folder, its correction is found at
-// once, also where the look at the folders ended at the mistake.
+// TestRepair: if the mistake is in a sub-folder, its correction is found at once,
+// even if reading the folders stopped at the mistake.
 func TestRepair(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -220,7 +220,7 @@ func TestRepair(t *testing.T) {
 	soon(t, "repaired", func() bool { return slices.Contains(reasons(t, s, "", "rm"), "user ask sub") })
 }
 
-// TestProjectWatched: a project's list comes, changes and goes.
+// TestProjectWatched: a project's list is created, changed and deleted.
 func TestProjectWatched(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

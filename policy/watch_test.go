@@ -60,7 +60,7 @@ func TestWatch(t *testing.T) {
 	<-done
 }
 
-// Steady events do not put the reload off: the wait counts from the first one.
+// Steady events do not delay the reload: the wait counts from the first one.
 func TestSettle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var d debounce

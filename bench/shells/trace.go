@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/internal/lexpath"
 )
 
 // tracedCalls are the system calls that show which files and addresses that were
@@ -91,7 +92,7 @@ func (s *sandbox) traceAll(ctx context.Context, shell, text string) (*observed, 
 // cp --parents "$PWD" d/ makes d/tmp if the root lies in /tmp.
 func (s *sandbox) leadsToRoot(p string) bool {
 	for dir := path.Dir(s.root); dir != "/"; dir = path.Dir(dir) {
-		if strings.HasPrefix(p, project+"/") && strings.HasSuffix(p, dir) {
+		if lexpath.Below(project, p) && strings.HasSuffix(p, dir) {
 			return true
 		}
 	}

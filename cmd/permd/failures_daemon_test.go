@@ -19,8 +19,8 @@ import (
 	"github.com/permd/permd/socket/client"
 )
 
-// journalFull: when the journal cannot grow, what would have been allowed asks,
-// and goes on to be allowed when there is space again.
+// journalFull: if the journal cannot grow, what would have been allowed asks, and
+// is allowed when there is space again.
 func journalFull(t *testing.T) {
 	d := startDaemon(t)
 	w := d.session(t, d.project(t, nil))
@@ -42,9 +42,9 @@ func journalFull(t *testing.T) {
 	d.wantLogged(t, w.ask(t, decideLine(probe)))
 }
 
-// journalLocked: another program holds the lock of the journal's database. What
-// is decided meanwhile is stored beside it, can be read at once, and moves there
-// later.
+// journalLocked: another program holds the lock of the journal's database.
+// Decisions made meanwhile are stored in the spool, can be read at once, and move
+// to the database later.
 func journalLocked(t *testing.T) {
 	d := startDaemon(t)
 	w := d.session(t, d.project(t, nil))
@@ -60,8 +60,8 @@ func journalLocked(t *testing.T) {
 	d.wantLogged(t, got)
 }
 
-// journalGone: whatever is allowed while somebody takes the files away that it
-// is stored in first, is in the journal afterwards.
+// journalGone: decisions that allow while somebody deletes the spool's files are in
+// the journal afterwards.
 func journalGone(t *testing.T) {
 	d := startDaemon(t)
 	w := d.session(t, d.project(t, nil))
@@ -109,7 +109,7 @@ func (d *testDaemon) lockJournal(t *testing.T) (release func()) {
 	}
 }
 
-// tooManyConnections: the one above the limit is told so and closed.
+// tooManyConnections: the connection above the limit gets an error and is closed.
 func tooManyConnections(t *testing.T) {
 	d := newTestDaemon(t)
 	project := d.project(t, nil)
@@ -134,8 +134,8 @@ func tooManyConnections(t *testing.T) {
 	})
 }
 
-// slowReader: a client that asks and never reads is dropped, and nobody else
-// waits for it.
+// slowReader: a client that asks and never reads is disconnected, and no other
+// client waits for it.
 func slowReader(t *testing.T) {
 	d := startDaemon(t)
 	project := d.project(t, nil)
@@ -165,8 +165,8 @@ func slowReader(t *testing.T) {
 	}
 }
 
-// shuttingDown: what is in flight is answered, what comes later is not
-// decided, and the daemon ends well.
+// shuttingDown: requests in flight are answered, later ones are not decided, and
+// the daemon ends without an error.
 func shuttingDown(t *testing.T) {
 	d := startDaemon(t)
 	project := d.project(t, nil)

@@ -9,20 +9,16 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
 	"github.com/permd/permd/internal/eventually"
 )
 
-// TestHTTPFailures goes through what can fail between a program that asks over
-// HTTP and its answer, as TestFailures does for the socket.
+// TestHTTPFailures has the failures between a program that asks over HTTP and its
+// answer, as TestFailures has for the socket.
 func TestHTTPFailures(t *testing.T) {
-	rows := []struct {
-		name string
-		test func(t *testing.T)
-	}{
+	failures(t, []failure{
 		{"body cannot be read in one way", httpUnreadable},
 		{"call not understood", httpNotUnderstood},
 		{"policy fails", httpPolicyFails},
@@ -38,17 +34,7 @@ func TestHTTPFailures(t *testing.T) {
 		{"address that is in use", httpAddressInUse},
 		{"socket that is something else", httpSocketTaken},
 		{"address that others reach", httpEverybody},
-	}
-	quick := []string{"call not understood", "not the token, or a browser", "daemon not reachable"}
-	for _, row := range rows {
-		t.Run(row.name, func(t *testing.T) {
-			if testing.Short() && !slices.Contains(quick, row.name) {
-				t.Skip("long: a whole table of failures")
-			}
-			t.Parallel()
-			row.test(t)
-		})
-	}
+	}, "call not understood", "not the token, or a browser", "daemon not reachable")
 }
 
 // wantHTTPAllowed is the control.
@@ -59,7 +45,7 @@ func wantHTTPAllowed(t *testing.T, c *httpClient, project string) {
 	}
 }
 
-// wantHTTP wants a decision that is not allow.
+// wantHTTP checks that a decision is not allow.
 func wantHTTP(t *testing.T, got httpAnswer, decision, reason string) {
 	t.Helper()
 	if got.Status != 200 || got.Decision != decision || !strings.Contains(got.Reason, reason) {
@@ -198,7 +184,7 @@ func httpJournalGone(t *testing.T) {
 	d.wantLogged(t, allowed...)
 }
 
-// httpStrangers: who has not the token learns nothing, and nothing is decided.
+// httpStrangers: a client without the token learns nothing, and nothing is decided.
 func httpStrangers(t *testing.T) {
 	d, c := startHTTP(t, "127.0.0.1:0")
 	project := d.project(t, nil)
@@ -233,8 +219,8 @@ func httpStrangers(t *testing.T) {
 	}
 }
 
-// httpTooMany: those above the limit get no decision, and the other sockets are
-// served as ever.
+// httpTooMany: connections above the limit get no decision, and the other sockets
+// are still served.
 func httpTooMany(t *testing.T) {
 	d := newTestDaemon(t)
 	project := d.project(t, nil)
@@ -267,7 +253,7 @@ func httpTooMany(t *testing.T) {
 	eventually.Holds(t, "there is room again", func() bool { return c.shell(t, project, probe).Decision == "allow" })
 }
 
-// httpHalfRequests: nobody is answered, and nobody else suffers.
+// httpHalfRequests: incomplete requests get no answer, and do not affect others.
 func httpHalfRequests(t *testing.T) {
 	d, c := startHTTP(t, "unix")
 	project := d.project(t, nil)
@@ -289,8 +275,8 @@ func httpHalfRequests(t *testing.T) {
 	}
 }
 
-// httpShutdown: each request that is sent while the daemon ends gets a decision
-// that is logged, or none.
+// httpShutdown: each request that is sent while the daemon ends gets a logged
+// decision, or none.
 func httpShutdown(t *testing.T) {
 	d, c := startHTTP(t, "unix")
 	project := d.project(t, nil)

@@ -14,8 +14,8 @@ import (
 	"github.com/permd/permd/internal/eventually"
 )
 
-// journalDamaged: the daemon sets the old journal aside, as it is, and goes on
-// with a new one. Nothing is allowed that is not in it.
+// journalDamaged: the daemon moves the damaged journal aside unchanged, and
+// continues with a new one. Nothing is allowed that is not in it.
 func journalDamaged(t *testing.T) {
 	noise := bytes.Repeat([]byte("\x07noise\xff\x00"), 512)
 	over := func(at func(size int64) int64) func(*testing.T, string) {
@@ -79,8 +79,8 @@ func journalDamaged(t *testing.T) {
 	}
 }
 
-// descriptorsUsedUp: who is connected is answered, what cannot be looked at is
-// asked, who comes meanwhile is served when there are descriptors again.
+// descriptorsUsedUp: connected clients are answered, paths that cannot be read ask,
+// and new clients are served when there are descriptors again.
 func descriptorsUsedUp(t *testing.T) {
 	d := newTestDaemon(t)
 	project := d.project(t, map[string]string{"run.sh": "echo canary\n"})
@@ -94,7 +94,7 @@ func descriptorsUsedUp(t *testing.T) {
 	lift := limitDescriptors(t, d.cmd.Process.Pid)
 	waiting := make([]*wire, 5)
 	for i := range waiting {
-		waiting[i] = d.wire(t) // the kernel takes it, the daemon cannot
+		waiting[i] = d.wire(t) // the kernel accepts it, the daemon cannot
 	}
 	for range 20 {
 		for form, line := range map[string]string{"permd/decide": decideLine("uname -a"), "ACP": acpLine("uname -a")} {
@@ -124,8 +124,8 @@ func descriptorsUsedUp(t *testing.T) {
 	}
 }
 
-// daemonsRace: of daemons that start at the same time one serves, and the
-// others say so and touch nothing; also where a killed one left its socket.
+// daemonsRace: of daemons that start at the same time one serves, and the others
+// report that and change nothing, even if a killed one left its socket.
 func daemonsRace(t *testing.T) {
 	const racers = 5
 	d := newTestDaemon(t)

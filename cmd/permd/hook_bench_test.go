@@ -12,8 +12,8 @@ import (
 	"github.com/permd/permd/internal/eventually"
 )
 
-// BenchmarkHook is a whole hook process beside a running daemon. Its time is to
-// be compared with that of BenchmarkHook/true, a program that does nothing.
+// BenchmarkHook measures a whole hook process with a running daemon, to be compared
+// with BenchmarkHook/true, a program that does nothing.
 func BenchmarkHook(b *testing.B) {
 	dir := b.TempDir()
 	program := filepath.Join(dir, "permd")

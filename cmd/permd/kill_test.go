@@ -23,9 +23,9 @@ import (
 // killRounds overrides how often TestKill kills.
 const killRounds = "PERMD_TEST_KILL_ROUNDS"
 
-// TestKill kills the daemon, again and again, while it decides, remembers,
-// forgets and reads new rules. Whatever a client was told holds when the daemon
-// runs again: each decision is in the journal, each choice is there and
+// TestKill kills the daemon, again and again, while it decides, remembers, forgets
+// and reads new rules. Everything that a client got an answer for is true when the
+// daemon runs again: each decision is in the journal, each choice is stored and
 // matches, each revoked one is gone, and the rules are those that were written
 // last.
 func TestKill(t *testing.T) {
@@ -73,7 +73,7 @@ type killer struct {
 	counts  struct{ decisions, kept, forgotten, reloads, idle int }
 }
 
-// mostHolding bounds the choices that are carried from round to round.
+// mostHolding is how many choices are kept from round to round.
 const mostHolding = 200
 
 func (k *killer) round(round int) {
@@ -126,7 +126,7 @@ func (k *killer) round(round int) {
 	k.wantRules()
 }
 
-// report says what there is to know of a daemon that has lost something.
+// report prints the state of a daemon that has lost something.
 func (k *killer) report() {
 	k.t.Helper()
 	lines := strings.SplitAfter(k.d.output.String(), "\n")
@@ -160,7 +160,7 @@ func (k *killer) list(f admin.Filter) []*decisions.Record {
 	return got.Records
 }
 
-// wantJournalled wants all answers of a round in the journal, as they were
+// wantJournalled checks that the journal has all answers of a round, as they were
 // given.
 func (k *killer) wantJournalled(after int64, askers []asker) {
 	k.t.Helper()
@@ -174,8 +174,7 @@ func (k *killer) wantJournalled(after int64, askers []asker) {
 	}
 }
 
-// wantChoices wants the choices of all rounds to hold, and those that were
-// revoked not to.
+// wantChoices checks that the choices of all rounds apply, and revoked ones do not.
 func (k *killer) wantChoices(c *chooser) {
 	t := k.t
 	t.Helper()
@@ -277,7 +276,7 @@ func (k *killer) save(edition int) error {
 	return nil
 }
 
-// wantRules wants the rules that were written last to be served.
+// wantRules checks that the rules that were written last are in use.
 func (k *killer) wantRules() {
 	k.t.Helper()
 	p := k.d.asks(k.t, k.project)

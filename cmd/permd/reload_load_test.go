@@ -139,10 +139,10 @@ func (l *loadClients) ask(t *testing.T, w *wire, line string, stop <-chan struct
 	}
 }
 
-// TestReloadUnderLoad: a real daemon whose rules change all the time, good and
+// TestReloadUnderLoad: the rules of a real daemon change all the time, good and
 // broken, by events, signals and commands, while clients ask in both forms and
-// declare sessions: no request fails, and none is decided by rules that were
-// never written like that.
+// declare sessions: no request fails, and each is decided by a set of rules as it
+// was written.
 func TestReloadUnderLoad(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long: it loads the daemon while rules change")

@@ -91,7 +91,7 @@ func waitReady(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// exitCode runs a command and wants that exit code: exitcode N COMMAND ARGS…
+// exitCode runs a command and checks its exit code: exitcode N COMMAND ARGS…
 func exitCode(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 2 {
 		ts.Fatalf("usage: exitcode N COMMAND ARGS…")
@@ -141,7 +141,7 @@ func makeForeign(ts *testscript.TestScript, neg bool, args []string) {
 	change(ts, args[0], "PRAGMA application_id = 5")
 }
 
-// change changes a database that nobody has open, and leaves nothing but its
+// change changes a database that no process has open, and leaves only its main
 // file.
 func change(ts *testscript.TestScript, file, query string) {
 	db, err := sql.Open("sqlite3", ts.MkAbs(file))
@@ -150,8 +150,8 @@ func change(ts *testscript.TestScript, file, query string) {
 	ts.Check(errors.Join(err, db.Close()))
 }
 
-// checkAside wants exactly one file that was set aside for a database, with
-// the content of another file: aside DATABASE FILE
+// checkAside checks that exactly one backup of a database exists, with the content
+// of another file: aside DATABASE FILE
 func checkAside(ts *testscript.TestScript, neg bool, args []string) {
 	want := ts.ReadFile(args[1])
 	found, err := filepath.Glob(ts.MkAbs(args[0]) + ".*")

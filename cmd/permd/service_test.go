@@ -25,9 +25,9 @@ func assigned(t *testing.T, d *testDaemon, unit, key string) string {
 	return strings.ReplaceAll(value, "%t", d.run)
 }
 
-// TestInstalledUnits starts and stops the daemon as the units that permd service
-// install wrote tell systemd to: their sockets under their names, their command
-// line, at the paths where clients look.
+// TestInstalledUnits starts and stops the daemon as systemd would by the units of
+// permd service install: with their sockets and names, their command line, and the
+// paths that clients connect to.
 func TestInstalledUnits(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long: it starts and stops daemons; TestSocketActivation is the quick one")

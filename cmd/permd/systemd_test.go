@@ -25,7 +25,7 @@ type manager struct {
 	conn *net.UnixConn
 }
 
-// newManager makes the socket and tells the daemon of it.
+// newManager makes the socket and sets the daemon's environment variable for it.
 func newManager(t *testing.T, d *testDaemon) *manager {
 	t.Helper()
 	addr := &net.UnixAddr{Name: filepath.Join(d.run, "notify"), Net: "unixgram"}
@@ -70,7 +70,8 @@ func (m *manager) next(t *testing.T, want string) map[string]string {
 	}
 }
 
-// TestNotify: what the service manager is told over a daemon's life.
+// TestNotify checks what the daemon notifies the service manager of, from its start
+// to its end.
 func TestNotify(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long: it waits for the watchdog; TestSocketActivation is the quick one")
@@ -86,7 +87,7 @@ func TestNotify(t *testing.T) {
 	}
 	for range 2 {
 		if got := m.next(t, "WATCHDOG"); got["WATCHDOG"] != "1" {
-			t.Errorf("the watchdog is told %v", got)
+			t.Errorf("the watchdog was sent %v", got)
 		}
 	}
 	w := d.session(t, project)

@@ -9,6 +9,7 @@ import (
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/socket"
 	"github.com/permd/permd/socket/native"
+	"github.com/permd/permd/socket/sockettest"
 )
 
 // TestAgain: a repeated batch can only become stricter.
@@ -57,8 +58,8 @@ func TestAgain(t *testing.T) {
 	}
 }
 
-// TestMeanwhile: what was allowed is not handed out when it has become forbidden
-// while a question of the same batch waited.
+// TestMeanwhile: an allowed call is not returned if it has been forbidden while a
+// question of the same batch waited.
 func TestMeanwhile(t *testing.T) {
 	for name, c := range map[string]struct {
 		now  decisions.Verdict
@@ -71,13 +72,13 @@ func TestMeanwhile(t *testing.T) {
 			d, _ := newTurn(t)
 			d.verdicts["theirs"] = c.now
 			r := d.must(t, MethodAnswer, answers(`{"toolCallId":"a","verdict":"deny"},{"toolCallId":"b","verdict":"allow"}`))
-			diff(t, "outcomes", []string{"a client denied: denied by the user", "b server granted", c.want, "d server denied: not hers"}, outcomes(r))
+			sockettest.Diff(t, "outcomes", []string{"a client denied: denied by the user", "b server granted", c.want, "d server denied: not hers"}, outcomes(r))
 		})
 	}
 }
 
-// TestForbiddenMeanwhile: what a person allowed is not handed out when it has been
-// forbidden since the question was put, whether other questions waited or not.
+// TestForbiddenMeanwhile: a call that a person allowed is not returned if it has
+// been forbidden since the question, whether other questions waited or not.
 func TestForbiddenMeanwhile(t *testing.T) {
 	for name, steps := range map[string][]string{
 		"between two answers": {`{"toolCallId":"a","verdict":"deny"},{"toolCallId":"b","verdict":"allow"}`, `{"toolCallId":"c","verdict":"allow"}`},
@@ -90,14 +91,14 @@ func TestForbiddenMeanwhile(t *testing.T) {
 			d.verdicts["t"], d.message = decisions.Deny, "no more"
 			r := d.must(t, MethodAnswer, answers(steps[1]))
 			want := []string{"a client denied: denied by the user", "b server denied: no more", "c server granted"}
-			diff(t, "outcomes", want, outcomes(r))
-			diff(t, "again", posts(t, r), posts(t, d.must(t, MethodAnswer, answers(``))))
+			sockettest.Diff(t, "outcomes", want, outcomes(r))
+			sockettest.Diff(t, "again", posts(t, r), posts(t, d.must(t, MethodAnswer, answers(``))))
 		})
 	}
 }
 
-// TestAnotherQuestion: a yes to one question is none to another that the same
-// call has become. What was the case when it was put is in asked.
+// TestAnotherQuestion: an approval does not count if the same call now asks another
+// question. asked has what was true when it was asked.
 func TestAnotherQuestion(t *testing.T) {
 	asked := decisions.EffectDecision{
 		Kind: "write", Text: "write ./out/x", Tags: []string{"in_project"}, Verdict: decisions.Ask, Row: 10, Reason: "changes a file",
@@ -146,8 +147,8 @@ func TestAnotherQuestion(t *testing.T) {
 	}
 }
 
-// TestAnsweredFailure: while permd cannot decide, a person's yes still counts; it
-// does not for another failure.
+// TestAnsweredFailure: while permd cannot decide, a person's approval still counts;
+// it does not for another failure.
 func TestAnsweredFailure(t *testing.T) {
 	d := newDaemon(t)
 	d.by = decisions.ByFailure
@@ -161,8 +162,8 @@ func TestAnsweredFailure(t *testing.T) {
 	}
 }
 
-// TestCancelled: a request that is over before its calls are decided takes no
-// outcome back, and the person's yes is there when the client asks again.
+// TestCancelled: a request that ends before its calls are decided has no outcome,
+// and the person's approval still counts when the client asks again.
 func TestCancelled(t *testing.T) {
 	late, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -172,26 +173,26 @@ func TestCancelled(t *testing.T) {
 	d, _ := newTurn(t)
 	d.by = decisions.ByFailure
 	answered := answers(`{"toolCallId":"a","verdict":"deny"},{"toolCallId":"b","verdict":"allow"}`)
-	if _, err := d.callWith(late, t, MethodAnswer, answered); !errors.Is(err, context.Canceled) {
+	if _, err := d.CallWith(late, t, MethodAnswer, answered); !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v", err)
 	}
 	d.by = ""
 	want := []string{"a client denied: denied by the user", "b server granted", "c server granted", "d server denied: not hers"}
-	diff(t, "then", want, outcomes(d.must(t, MethodAnswer, answers(``))))
-	if _, err := d.callWith(late, t, MethodPermissions, theTurnParams(`,"batchId":"b1"`)); !errors.Is(err, context.Canceled) {
+	sockettest.Diff(t, "then", want, outcomes(d.must(t, MethodAnswer, answers(``))))
+	if _, err := d.CallWith(late, t, MethodPermissions, theTurnParams(`,"batchId":"b1"`)); !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v", err)
 	}
 
 	// The first time, what is not decided is for the person, if they are there.
-	if _, err := d.callWith(late, t, MethodPermissions, theTurnParams("")); err != nil {
+	if _, err := d.CallWith(late, t, MethodPermissions, theTurnParams("")); err != nil {
 		t.Errorf("error %v", err)
 	}
-	if _, err := d.callWith(withdrawn, t, MethodPermissions, theTurnParams("")); !errors.Is(err, context.Canceled) {
+	if _, err := d.CallWith(withdrawn, t, MethodPermissions, theTurnParams("")); !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v", err)
 	}
 }
 
-// TestAskedAgain: a question that is asked again is answered by its new id.
+// TestAskedAgain: a repeated question is answered by its new id.
 func TestAskedAgain(t *testing.T) {
 	d, r := newTurn(t)
 	old := r.Calls[1].Decision.ID
@@ -204,14 +205,14 @@ func TestAskedAgain(t *testing.T) {
 	if r.Calls[1].Outcome != Granted || r.Calls[1].Decision.ID == old {
 		t.Errorf("call %+v", r.Calls[1])
 	}
-	diff(t, "noted", []string{"d6 allow 0"}, d.answered)
-	if _, err := native.AnswerQuestion(t.Context(), native.Deps{}, &native.StateOf(d.conn).Questions, native.Answer{DecisionID: "d1", Verdict: decisions.Allow}); err == nil {
+	sockettest.Diff(t, "noted", []string{"d6 allow 0"}, d.answered)
+	if _, err := native.AnswerQuestion(t.Context(), native.Deps{}, &native.StateOf(d.Conn).Questions, native.Answer{DecisionID: "d1", Verdict: decisions.Allow}); err == nil {
 		t.Error("the question of before is still open")
 	}
 }
 
-// TestResultsStay: what the client has run is not run again, nor forgotten when
-// it would be forbidden now.
+// TestResultsStay: a call that the client has run does not run again, and its
+// result stays if the call is forbidden now.
 func TestResultsStay(t *testing.T) {
 	d, _ := newTurn(t)
 	d.must(t, MethodAnswer, `{"sessionId":"s","batchId":"b1","answers":[{"toolCallId":"a","verdict":"allow"},
@@ -226,8 +227,8 @@ func TestResultsStay(t *testing.T) {
 	}
 }
 
-// TestResultsCount: a client that ran its tool when it was told to can say so,
-// also when the call has become forbidden or a question since.
+// TestResultsCount: a client that ran an allowed tool can report its result, even
+// if the call is denied or asks by now.
 func TestResultsCount(t *testing.T) {
 	for _, now := range []decisions.Verdict{decisions.Ask, decisions.Deny} {
 		t.Run(string(now), func(t *testing.T) {
@@ -237,16 +238,16 @@ func TestResultsCount(t *testing.T) {
 			d.verdicts["mine"] = now
 			d.must(t, MethodAnswer, `{"sessionId":"s","batchId":"b1","results":[{"toolCallId":"a","content":"one"}]}`)
 			r := d.must(t, MethodAnswer, `{"sessionId":"s","batchId":"b1","results":[{"toolCallId":"b","content":"two"}]}`)
-			diff(t, "messages", []string{`{"role":"tool","toolCallId":"a","content":"one"}`, `{"role":"tool","toolCallId":"b","content":"two"}`}, posts(t, r))
-			if _, err := native.AnswerQuestion(t.Context(), native.Deps{}, &native.StateOf(d.conn).Questions, native.Answer{DecisionID: "d3", Verdict: decisions.Allow}); err == nil {
+			sockettest.Diff(t, "messages", []string{`{"role":"tool","toolCallId":"a","content":"one"}`, `{"role":"tool","toolCallId":"b","content":"two"}`}, posts(t, r))
+			if _, err := native.AnswerQuestion(t.Context(), native.Deps{}, &native.StateOf(d.Conn).Questions, native.Answer{DecisionID: "d3", Verdict: decisions.Allow}); err == nil {
 				t.Error("the question is still open")
 			}
 		})
 	}
 }
 
-// TestLaterCallOfAnID: the person's yes names only the id of a call, so it must
-// not apply to another call with that id in a later turn.
+// TestLaterCallOfAnID: an approval names only the id of a call, so it must not
+// count for another call with that id in a later turn.
 func TestLaterCallOfAnID(t *testing.T) {
 	const first, other = `"a t 1"`, `"a t 2"`
 	turn := func(call string) string { return theTurn + `,` + turnOf(strings.Trim(call, `"`)) + `}` }
@@ -257,47 +258,47 @@ func TestLaterCallOfAnID(t *testing.T) {
 		d := newDaemon(t)
 		d.must(t, MethodPermissions, turn(first))
 		r := d.must(t, MethodPermissions, turn(other))
-		diff(t, "the later call", []string{"a server denied: " + whyOther}, outcomes(r))
-		d.refused(t, MethodAnswer, yes("b1"), "does not wait")
+		sockettest.Diff(t, "the later call", []string{"a server denied: " + whyOther}, outcomes(r))
+		d.Refused(t, MethodAnswer, yes("b1"), "does not wait")
 		r = d.must(t, MethodAnswer, `{"sessionId":"s","batchId":"b1"}`)
-		diff(t, "the earlier call", []string{"a server denied: " + whyOther}, outcomes(r))
+		sockettest.Diff(t, "the earlier call", []string{"a server denied: " + whyOther}, outcomes(r))
 	})
 	t.Run("after a yes", func(t *testing.T) {
 		d := newDaemon(t)
 		d.must(t, MethodPermissions, turn(first))
 		r := d.must(t, MethodAnswer, yes("b1"))
-		diff(t, "the earlier call", []string{"a server granted"}, outcomes(r))
+		sockettest.Diff(t, "the earlier call", []string{"a server granted"}, outcomes(r))
 		r = d.must(t, MethodPermissions, turn(other))
-		diff(t, "the later call", []string{"a server ask"}, outcomes(r))
+		sockettest.Diff(t, "the later call", []string{"a server ask"}, outcomes(r))
 		for _, method := range []string{MethodAnswer, MethodPermissions} {
 			params := `{"sessionId":"s","batchId":"b1"}`
 			if method == MethodPermissions {
 				params = theTurn + `,"batchId":"b1",` + turnOf("a t 1") + `}`
 			}
 			r = d.must(t, method, params)
-			diff(t, "the earlier call, said again", []string{"a server denied: " + whyOther}, outcomes(r))
+			sockettest.Diff(t, "the earlier call, said again", []string{"a server denied: " + whyOther}, outcomes(r))
 		}
 		r = d.must(t, MethodAnswer, yes("b2"))
-		diff(t, "the later call with its own yes", []string{"a server granted"}, outcomes(r))
+		sockettest.Diff(t, "the later call with its own yes", []string{"a server granted"}, outcomes(r))
 	})
 	t.Run("under another tool", func(t *testing.T) {
 		d := newDaemon(t)
 		d.must(t, MethodPermissions, turn(first))
 		d.must(t, MethodPermissions, turn(`"a u 1"`))
-		d.refused(t, MethodAnswer, yes("b1"), "does not wait")
+		d.Refused(t, MethodAnswer, yes("b1"), "does not wait")
 	})
 	t.Run("the same call", func(t *testing.T) {
 		d := newDaemon(t)
 		d.must(t, MethodPermissions, turn(first))
 		d.must(t, MethodPermissions, turn(first))
-		diff(t, "the first yes", []string{"a server granted"}, outcomes(d.must(t, MethodAnswer, yes("b1"))))
-		diff(t, "the second yes", []string{"a server granted"}, outcomes(d.must(t, MethodAnswer, yes("b2"))))
+		sockettest.Diff(t, "the first yes", []string{"a server granted"}, outcomes(d.must(t, MethodAnswer, yes("b1"))))
+		sockettest.Diff(t, "the second yes", []string{"a server granted"}, outcomes(d.must(t, MethodAnswer, yes("b2"))))
 	})
 	t.Run("another session", func(t *testing.T) {
 		d := newDaemon(t)
 		d.must(t, MethodPermissions, turn(first))
-		d.raw(t, native.MethodSession, `{"sessionId":"s2","cwd":"/home/ana/shop","client":{"name":"playground"}}`)
+		d.Must(t, native.MethodSession, `{"sessionId":"s2","cwd":"/home/ana/shop","client":{"name":"playground"}}`)
 		d.must(t, MethodPermissions, strings.Replace(turn(other), `"sessionId":"s"`, `"sessionId":"s2"`, 1))
-		diff(t, "the yes", []string{"a server granted"}, outcomes(d.must(t, MethodAnswer, yes("b1"))))
+		sockettest.Diff(t, "the yes", []string{"a server granted"}, outcomes(d.must(t, MethodAnswer, yes("b1"))))
 	})
 }

@@ -54,7 +54,8 @@ func TestNotAdmitted(t *testing.T) {
 	}
 }
 
-// TestPeer: who asks is a fact of the socket, and on an address the token's owner.
+// TestPeer: the user who asks is the socket's peer, and on an address the token's
+// owner.
 func TestPeer(t *testing.T) {
 	u := serveUnix(t, Options{})
 	u.send(t, u.post(PathDecision, okInput))
@@ -95,7 +96,7 @@ func TestLimitsOfConnections(t *testing.T) {
 	})
 }
 
-// TestRoomForBodies: bodies take of what all may use, and give it back.
+// TestRoomForBodies: bodies take their size from a common budget, and return it.
 func TestRoomForBodies(t *testing.T) {
 	s := serveUnix(t, Options{Socket: socket.Options{MaxMessage: 24 << 20, MaxConns: 20}})
 	// Half of 16 × 24 MiB is one user's: eight bodies that are announced, and no
@@ -118,7 +119,7 @@ func TestRoomForBodies(t *testing.T) {
 	eventually.Holds(t, "there is room again", func() bool { return s.send(t, s.post(PathDecision, okInput)).status == 200 })
 }
 
-// TestSlow: a body, or a header, that does not come is not waited for.
+// TestSlow: the server does not wait long for a body or a header.
 func TestSlow(t *testing.T) {
 	s := serveUnix(t, Options{readTimeout: 20 * time.Millisecond})
 	if got := s.send(t, s.post(PathDecision, okInput[:10], "Content-Length", "64")); got.status != 408 {
@@ -134,7 +135,7 @@ func TestSlow(t *testing.T) {
 	}
 }
 
-// TestBroken: what breaks on the way is an error, never an answer.
+// TestBroken: a request that fails on the way gets an error, never an answer.
 func TestBroken(t *testing.T) {
 	for name, tt := range map[string]struct {
 		do     func(context.Context)
@@ -166,8 +167,8 @@ func TestBroken(t *testing.T) {
 	}
 }
 
-// TestPatience: deciding that takes too long is no decision.
-func TestPatience(t *testing.T) {
+// TestDecideTimeout: deciding that takes too long returns no decision.
+func TestDecideTimeout(t *testing.T) {
 	s := serveUnix(t, Options{decideTimeout: 20 * time.Millisecond})
 	s.do = func(ctx context.Context) { <-ctx.Done() }
 	if got := s.send(t, s.post(PathDecision, okInput)); got.status != 503 || !strings.Contains(got.body, "took too long") {
@@ -209,7 +210,7 @@ func TestShutdown(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			grace := 200 * time.Millisecond
 			if heeds {
-				grace = time.Minute // not that a slow machine is too late
+				grace = time.Minute // so that a slow machine is not too late
 			}
 			s := serveUnix(t, Options{Socket: socket.Options{Grace: grace}})
 			entered, release := make(chan struct{}), make(chan struct{})
@@ -244,8 +245,8 @@ func TestShutdown(t *testing.T) {
 	}
 }
 
-// TestShutdownHalfRequests: clients that send no more hold the end up for no
-// longer than the grace period.
+// TestShutdownHalfRequests: clients that stop in the middle of a request delay the
+// end by at most the grace period.
 func TestShutdownHalfRequests(t *testing.T) {
 	s := serveUnix(t, Options{Socket: socket.Options{Grace: 50 * time.Millisecond}})
 	half := s.dial(t)

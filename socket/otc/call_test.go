@@ -8,10 +8,11 @@ import (
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/socket"
+	"github.com/permd/permd/socket/sockettest"
 )
 
-// TestRefused: what can be read in two ways, or is not what it should be, is an
-// error that repeats no value, and no decision.
+// TestRefused: an ambiguous or invalid request is an error that repeats no value,
+// and is not decided.
 func TestRefused(t *testing.T) {
 	long := strings.Repeat("x", socket.MaxName+1)
 	many := strings.TrimSuffix(strings.Repeat(`{"id":"a"},`, maxCredentials+1), ",")
@@ -73,7 +74,7 @@ func TestRefused(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			d := newDaemon(t)
 			d.verdicts["B"] = decisions.Allow
-			v, err := d.say(t, MethodCall, tt.params)
+			v, err := d.Call(t, MethodCall, tt.params)
 			if err == nil || !strings.Contains(err.Error(), tt.want) {
 				t.Fatalf("%s, %v, want %q", v, err, tt.want)
 			}
@@ -84,7 +85,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestInputTwice: both names are read when they say the same.
+// TestInputTwice: both names of the input are accepted if they have the same value.
 func TestInputTwice(t *testing.T) {
 	for _, params := range []string{
 		`{"tool_id":"A.B","input":{"a":1,"b":["x",null]},"inputs":{"b":["x",null],"a":1}}`,
@@ -99,8 +100,8 @@ func TestInputTwice(t *testing.T) {
 	}
 }
 
-// TestOutcomes: whatever the rules say, nothing runs that lacks something or that
-// does not fit.
+// TestOutcomes: under any rules, a call that lacks something or does not fit its
+// tool does not run.
 func TestOutcomes(t *testing.T) {
 	const requires = `"tool":{"id":"A.B","requirements":{"authorization":[{"id":"idp"},{"id":"idp"}],"secrets":[{"id":"KEY"},{"id":"OTHER"}],"user_id":true}}`
 	const has = `"context":{"authorization":[{"id":"idp","token":"t"}],"secrets":[{"id":"OTHER","value":"v"},{"id":"KEY","value":"v"}],"user_id":"dana"}`
@@ -159,7 +160,7 @@ func TestOutcomes(t *testing.T) {
 				t.Errorf("result %+v", a.Result)
 			}
 			// Only a question can be answered.
-			_, err := d.say(t, "permd/choose", `{"decisionId":"d1","verdict":"allow"}`)
+			_, err := d.Call(t, "permd/choose", `{"decisionId":"d1","verdict":"allow"}`)
 			if (err == nil) != (tt.want == Ask) {
 				t.Errorf("permd/choose: %v", err)
 			}
@@ -170,33 +171,33 @@ func TestOutcomes(t *testing.T) {
 func TestUnmetForm(t *testing.T) {
 	d := newDaemon(t)
 	a := d.call(t, `{"tool_id":"A.B","tool":{"id":"A.B","requirements":{"authorization":[{"id":"idp"}],"secrets":[{"id":"KEY"}],"user_id":true}}}`)
-	diff(t, "missing", &Missing{Authorization: []Challenge{{ID: "idp"}}, Secrets: []secretName{{"KEY"}}, UserID: true}, a.Response.Body.Missing)
-	diff(t, "defects", []effects.Defect{{Code: effects.DefectContradiction, At: "context", Text: sayUnmet + "secret KEY, authorization idp, user_id"}}, d.got[0].Call.Defects)
+	sockettest.Diff(t, "missing", &Missing{Authorization: []Challenge{{ID: "idp"}}, Secrets: []secretName{{"KEY"}}, UserID: true}, a.Response.Body.Missing)
+	sockettest.Diff(t, "defects", []effects.Defect{{Code: effects.DefectContradiction, At: "context", Text: sayUnmet + "secret KEY, authorization idp, user_id"}}, d.got[0].Call.Defects)
 }
 
-// TestAgain: the same call again gets the same answer, another one with its id
-// none.
+// TestAgain: a repeated call gets the same answer, and another call with its id
+// gets none.
 func TestAgain(t *testing.T) {
 	const first = `{"sessionId":"s","tool_id":"A.B@1.0.0","call_id":"c","input":{"a":1,"b":2}}`
 	for _, verdict := range []decisions.Verdict{decisions.Allow, decisions.Ask, decisions.Deny} {
 		t.Run(string(verdict), func(t *testing.T) {
 			d := newDaemon(t)
 			d.verdicts["B"] = verdict
-			was := d.must(t, MethodCall, first)
+			was := d.Must(t, MethodCall, first)
 			for _, same := range []string{
 				first,
 				`{"sessionId":"s","tool_id":"A.B@1","call_id":"c","inputs":{"b":2,"a":1},"trace_id":"other"}`,
 				`{"sessionId":"s","request":{"tool_id":"A.B@1.0.0","call_id":"c","input":{"a":1,"b":2},"context":{"authorization":[{"id":"new","token":"t"}]}}}`,
 			} {
-				diff(t, "again", was, d.must(t, MethodCall, same))
+				sockettest.Diff(t, "again", was, d.Must(t, MethodCall, same))
 			}
-			diff(t, "decided", 1, len(d.got))
+			sockettest.Diff(t, "decided", 1, len(d.got))
 
 			d.changed = true
 			a := d.call(t, first)
-			diff(t, "anew", "d2", a.Decision.ID)
+			sockettest.Diff(t, "anew", "d2", a.Decision.ID)
 			if verdict == decisions.Ask {
-				if _, err := d.say(t, "permd/choose", `{"decisionId":"d1","verdict":"allow"}`); err == nil {
+				if _, err := d.Call(t, "permd/choose", `{"decisionId":"d1","verdict":"allow"}`); err == nil {
 					t.Error("the old question can be answered")
 				}
 			}
@@ -215,12 +216,12 @@ func TestAgain(t *testing.T) {
 					t.Errorf("%s: %+v", other, a)
 				}
 				marked := d.got[2+i].Call.Defects
-				diff(t, "marked", []effects.Defect{{Code: effects.DefectContradiction, At: "call_id", Text: whyOther}}, marked)
-				if _, err := d.say(t, "permd/choose", fmt.Sprintf(`{"decisionId":%q,"verdict":"allow"}`, a.Decision.ID)); err == nil {
+				sockettest.Diff(t, "marked", []effects.Defect{{Code: effects.DefectContradiction, At: "call_id", Text: whyOther}}, marked)
+				if _, err := d.Call(t, "permd/choose", fmt.Sprintf(`{"decisionId":%q,"verdict":"allow"}`, a.Decision.ID)); err == nil {
 					t.Error("a person could allow it")
 				}
 			}
-			diff(t, "the first one still", "d2", d.call(t, first).Decision.ID)
+			sockettest.Diff(t, "the first one still", "d2", d.call(t, first).Decision.ID)
 		})
 	}
 }
@@ -235,22 +236,23 @@ func TestAgainElsewhere(t *testing.T) {
 	}
 	const s = `"sessionId":"s",`
 	for i, outcome := range []Outcome{call(s, "1").Outcome, call("", "2").Outcome, call(s, "3").Outcome, call("", "2").Outcome} {
-		diff(t, fmt.Sprint(i), []Outcome{Run, Run, Denied, Run}[i], outcome)
+		sockettest.Diff(t, fmt.Sprint(i), []Outcome{Run, Run, Denied, Run}[i], outcome)
 	}
-	d.must(t, "permd/close", `{"sessionId":"s"}`)
-	d.must(t, "permd/session", `{"sessionId":"s","cwd":"/home/ana/shop"}`)
-	diff(t, "in a new session", Run, call(s, "3").Outcome)
-	diff(t, "in none", "d2", call("", "2").Decision.ID)
+	d.Must(t, "permd/close", `{"sessionId":"s"}`)
+	d.Must(t, "permd/session", `{"sessionId":"s","cwd":"/home/ana/shop"}`)
+	sockettest.Diff(t, "in a new session", Run, call(s, "3").Outcome)
+	sockettest.Diff(t, "in none", "d2", call("", "2").Decision.ID)
 	d.connect(t, 2)
-	diff(t, "on another connection", Run, call(s, "4").Outcome)
-	// Without an id each is by itself.
+	sockettest.Diff(t, "on another connection", Run, call(s, "4").Outcome)
+	// Calls without an id are independent.
 	a, b := d.call(t, `{"tool_id":"A.B"}`), d.call(t, `{"tool_id":"A.B"}`)
 	if a.Decision.ID == b.Decision.ID {
 		t.Error("two calls without an id have one decision")
 	}
 }
 
-// TestAnswered: a question that was answered is asked again; a yes is for one call.
+// TestAnswered: a question that was answered is asked again, since an approval is
+// for one call.
 func TestAnswered(t *testing.T) {
 	const params = `{"sessionId":"s","$schema":"urn:oxp:1.0","request":{"tool_id":"A.B","call_id":"c"}}`
 	for verdict, want := range map[string]string{
@@ -260,28 +262,28 @@ func TestAnswered(t *testing.T) {
 			`"result":{"call_id":"c","success":false,"error":{"message":"This tool call is not permitted: denied by the user","developer_message":"permd decision_id=d1","can_retry":false}}}}`,
 	} {
 		d := newDaemon(t)
-		diff(t, "asked", Ask, d.call(t, params).Outcome)
-		if _, err := d.say(t, "permd/choose", `{"decisionId":"d1","optionId":"x"}`); err == nil {
+		sockettest.Diff(t, "asked", Ask, d.call(t, params).Outcome)
+		if _, err := d.Call(t, "permd/choose", `{"decisionId":"d1","optionId":"x"}`); err == nil {
 			t.Error("an option was picked")
 		}
 		choose := `{"decisionId":"d1","verdict":"` + verdict + `"}`
-		diff(t, verdict, want, d.must(t, "permd/choose", choose))
-		if v, err := d.say(t, "permd/choose", choose); err == nil {
+		sockettest.Diff(t, verdict, want, d.Must(t, "permd/choose", choose))
+		if v, err := d.Call(t, "permd/choose", choose); err == nil {
 			t.Errorf("twice: %s", v)
 		}
 		a := d.call(t, params)
-		diff(t, "again", []any{Ask, "d2"}, []any{a.Outcome, a.Decision.ID})
+		sockettest.Diff(t, "again", []any{Ask, "d2"}, []any{a.Outcome, a.Decision.ID})
 	}
-	// A late yes is refused when the rules have changed.
+	// A late approval is refused if the rules have changed.
 	d := newDaemon(t)
 	d.call(t, params)
 	d.digest = "new"
-	if v, err := d.say(t, "permd/choose", `{"decisionId":"d1","verdict":"allow"}`); err == nil {
+	if v, err := d.Call(t, "permd/choose", `{"decisionId":"d1","verdict":"allow"}`); err == nil {
 		t.Errorf("a yes under other rules: %s", v)
 	}
 }
 
-// TestBounds: a connection knows its newest ids, in so many bytes.
+// TestBounds: a connection keeps its newest ids, within a bound in bytes.
 func TestBounds(t *testing.T) {
 	d := newDaemon(t)
 	d.verdicts["B"] = decisions.Allow
@@ -291,9 +293,9 @@ func TestBounds(t *testing.T) {
 	for i := range maxCalls + 1 {
 		call(i, "1")
 	}
-	diff(t, "the newest", Denied, call(maxCalls, "2").Outcome)
-	diff(t, "the oldest that is known", Denied, call(1, "2").Outcome)
-	diff(t, "the one that was forgotten", Run, call(0, "2").Outcome)
+	sockettest.Diff(t, "the newest", Denied, call(maxCalls, "2").Outcome)
+	sockettest.Diff(t, "the oldest that is known", Denied, call(1, "2").Outcome)
+	sockettest.Diff(t, "the one that was forgotten", Run, call(0, "2").Outcome)
 
 	var s calls
 	s.entries = map[callKey]*callEntry{}
@@ -313,15 +315,15 @@ func TestBounds(t *testing.T) {
 func TestLost(t *testing.T) {
 	d := newDaemon(t)
 	d.verdicts["B"], d.lost = decisions.Allow, true
-	if v, err := d.say(t, MethodCall, `{"tool_id":"A.B","call_id":"c"}`); err == nil {
+	if v, err := d.Call(t, MethodCall, `{"tool_id":"A.B","call_id":"c"}`); err == nil {
 		t.Fatalf("%s", v)
 	}
 	d.lost = false
 	was := d.call(t, `{"tool_id":"A.B","call_id":"c"}`)
-	diff(t, "afterwards", Run, was.Outcome)
-	// An answer that no longer holds does not come back.
+	sockettest.Diff(t, "afterwards", Run, was.Outcome)
+	// An answer that no longer holds is not repeated.
 	d.changed, d.lost = true, true
-	if v, err := d.say(t, MethodCall, `{"tool_id":"A.B","call_id":"c"}`); err == nil {
+	if v, err := d.Call(t, MethodCall, `{"tool_id":"A.B","call_id":"c"}`); err == nil {
 		t.Fatalf("%s", v)
 	}
 	d.changed, d.lost = false, false
@@ -330,7 +332,7 @@ func TestLost(t *testing.T) {
 	}
 }
 
-// TestSum: what says the same has the same sum, and nothing else.
+// TestSum: two requests have the same sum if and only if they say the same.
 func TestSum(t *testing.T) {
 	same := [][]string{
 		{`{"a":1,"b":[true,null,"x"]}`, ` { "b" : [ true, null , "\u0078"], "a":1 } `},

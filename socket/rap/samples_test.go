@@ -20,8 +20,8 @@ const (
 	rootSample    = "10-invocation.root-thread.request.json"
 )
 
-// TestSamples holds every sample of the protocol with what is read of it, or made
-// in its form.
+// TestSamples has every sample of the protocol, with what is read from it or
+// written in its form.
 func TestSamples(t *testing.T) {
 	invoke := func(t *testing.T, d *daemon, text string) *answerRead {
 		return d.must(t, MethodInvoke, with(`"toolset":`+sockettest.Sample(t, toolsetSample), text))
@@ -42,7 +42,7 @@ func TestSamples(t *testing.T) {
 		invokeSample: func(t *testing.T, text string) {
 			d, _ := ask(t)
 			r := d.got[0]
-			diff(t, "session", decisions.SessionRef{Conn: 1, ID: "thread_pick_2", Ancestors: []string{"thread_pick", "thread_root"}}, r.Session)
+			sockettest.Diff(t, "session", decisions.SessionRef{Conn: 1, ID: "thread_pick_2", Ancestors: []string{"thread_pick", "thread_root"}}, r.Session)
 			if r.Call.Tool.Name != "purge_bin" || r.Call.ID != "call_9f31" || r.Call.Claims.User != "u-2207" {
 				t.Errorf("%+v", r.Call)
 			}
@@ -54,7 +54,7 @@ func TestSamples(t *testing.T) {
 			}
 			_, r := ask(t)
 			want.Prompt, want.CallID = r.Choice.Prompt, strictjson.Value("null") // the words are the tool's own
-			diff(t, "choice", &want, r.Choice)
+			sockettest.Diff(t, "choice", &want, r.Choice)
 		},
 		"04-user_choice.response.json": func(t *testing.T, text string) {
 			var said struct {
@@ -77,7 +77,7 @@ func TestSamples(t *testing.T) {
 			d.verdicts["purge_bin"], d.message = decisions.Deny, "bin C-17 is under audit hold."
 			r := invoke(t, d, sockettest.Sample(t, invokeSample))
 			want.CallID = strictjson.Value("null")
-			diff(t, "result", &want, r.Result)
+			sockettest.Diff(t, "result", &want, r.Result)
 		},
 		"06-callback.tool_result.ok.json": nil, // a tool's own
 		"07-callback.oauth.json":          nil, // never for permd
@@ -120,11 +120,11 @@ func TestSamples(t *testing.T) {
 	}
 }
 
-// canary is put where nothing is read.
+// canary is put where permd reads nothing.
 const canary = "canary-7f3a"
 
-// poison puts the canary into all addresses of a document, and next to its
-// members in places that hold secrets.
+// poison puts the canary into all addresses of a document, and next to its members
+// in places for secrets.
 func poison(v any) any {
 	switch v := v.(type) {
 	case string:
@@ -223,9 +223,8 @@ func mutants(doc any) (list []string) {
 	return list
 }
 
-// TestCanary: of what is not read nothing comes further, whatever is around it:
-// not to rules, memory and journal, which see the request, not into the answer,
-// and not into an error.
+// TestCanary: what permd does not read reaches neither rules, memory and journal,
+// which see the request, nor the answer or an error.
 func TestCanary(t *testing.T) {
 	if raceEnabled {
 		t.Skip("one request after the other: there is no race to find, and the detector makes it take a minute")
@@ -242,11 +241,11 @@ func TestCanary(t *testing.T) {
 			}
 			d := newDaemon(t)
 			d.verdicts["list_bins"], d.verdicts["purge_bin"] = decisions.Allow, decisions.Ask
-			for method := range d.methods {
+			for method := range d.Methods {
 				if !strings.HasPrefix(method, "rap/") || strictjson.Check([]byte(params)) != nil {
 					continue
 				}
-				out, err := d.call(t, method, params)
+				out, err := d.Call(t, method, params)
 				said := string(out)
 				if err != nil {
 					refused++
@@ -270,8 +269,8 @@ func TestCanary(t *testing.T) {
 	}
 }
 
-// TestMutants: whatever is changed in an invocation that is allowed, only the
-// operation with the given arguments may run, in the given thread.
+// TestMutants: whatever is changed in an allowed invocation, only the operation
+// with the given arguments may run, in the given thread.
 func TestMutants(t *testing.T) {
 	doc := poisoned(t)[rootSample+" with its toolset"]
 	ran := 0
@@ -281,7 +280,7 @@ func TestMutants(t *testing.T) {
 		}
 		d := newDaemon(t)
 		d.verdicts["list_bins"] = decisions.Allow
-		out, err := d.call(t, MethodInvoke, params)
+		out, err := d.Call(t, MethodInvoke, params)
 		if err != nil || !strings.Contains(string(out), `"outcome":"run"`) {
 			continue
 		}

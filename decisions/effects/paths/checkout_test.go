@@ -4,6 +4,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/permd/permd/internal/filetest"
 )
 
 // checkout makes a main repository at main and a worktree of it at tree, as git
@@ -33,13 +35,7 @@ func checkout(t *testing.T) string {
 
 func put(t *testing.T, top, name, text string) {
 	t.Helper()
-	path := filepath.Join(top, name)
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	filetest.Write(t, filepath.Join(top, name), text)
 }
 
 // TestProjectKey: worktrees share their repository's key, and a folder that only

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/internal/filetest"
 )
 
 // hardLinked makes a home with a project on the real file system, in which some
@@ -21,12 +22,7 @@ func hardLinked(t *testing.T, links map[string]string) (root string, r func() *R
 		t.Fatal(err)
 	}
 	write := func(name string) {
-		if err := os.MkdirAll(filepath.Dir(filepath.Join(root, name)), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(root, name), []byte("canary of "+name), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		filetest.Write(t, filepath.Join(root, name), "canary of "+name)
 	}
 	for _, name := range []string{
 		"home/.ssh/id_ed25519", "home/.config/gh/hosts.yml", "home/.aws/sso/cache/a.json", "home/.bashrc", "home/notes.txt",

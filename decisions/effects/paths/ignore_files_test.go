@@ -12,6 +12,7 @@ import (
 
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/decisions/effects/fsfake"
+	"github.com/permd/permd/internal/filetest"
 )
 
 // TestSkips has ignore files in a repository at /p, and a search of all of it or
@@ -126,13 +127,7 @@ func TestRealSearches(t *testing.T) {
 		root := filepath.Join(top, "p")
 		write := func(name, text string) {
 			t.Helper()
-			file := filepath.Join(root, name)
-			if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
-				t.Fatal(err)
-			}
-			if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			filetest.Write(t, filepath.Join(root, name), text)
 		}
 		for _, name := range names {
 			write(name, "CANARY\n")

@@ -193,8 +193,10 @@ func (v *invocation) via(i int, e effects.Effect) effects.Effect {
 func (v *invocation) pathWord(a argument) {
 	before := v.paths
 	v.applyPath(a.role, a.i, a.w, a.tree)
-	if a.w.Text == "-" && !a.option {
-		v.dash(a.role, a.i, a.w)
+	if a.w.Text == "-" && !a.option && a.role == programs.RoleWrites {
+		w := a.w
+		w.Text = "./-"
+		v.applyPath(a.role, a.i, w, false)
 	}
 	if a.option {
 		v.paths = before
@@ -212,8 +214,14 @@ func (v *invocation) scriptWord(a argument) {
 
 // applyPath adds the effect of a path.
 func (v *invocation) applyPath(role programs.Role, i int, w effects.Word, tree bool) {
-	if w.Text == "" || w.Text == "-" && (role == programs.RoleReads || role == programs.RoleWrites || role == programs.RoleScript) {
-		return // nothing, or a standard stream
+	switch {
+	case w.Text == "":
+		return
+	case w.Text == "-" && (role == programs.RoleReads || role == programs.RoleScript):
+		v.dash(role, i, w)
+		return
+	case w.Text == "-" && role == programs.RoleWrites:
+		return // standard output
 	}
 	tree = tree || w.Tree
 	if w.Tree {

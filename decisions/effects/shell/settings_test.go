@@ -172,12 +172,7 @@ func TestObeyedHome(t *testing.T) {
 		fs.File("/home/ana/.npmrc", "registry=https://corp.example/\nprefix=~/.npm-global\n")
 		b := shellBuilder(table, fs)
 		Text(b, c.command, effectstest.Cwd, "command")
-		var last *effects.Run
-		for _, e := range b.Effects {
-			if e.Run != nil {
-				last = e.Run
-			}
-		}
+		last := lastRun(b.Effects)
 		if last == nil || last.Readonly != c.want {
 			t.Errorf("%s: %s: %+v, want read-only: %v", name, c.command, last, c.want)
 		}
@@ -202,12 +197,7 @@ func TestObeyedFolders(t *testing.T) {
 		}
 		b := shellBuilder(table, fs)
 		Text(b, command, effectstest.Cwd, "command")
-		var last *effects.Run
-		for _, e := range b.Effects {
-			if e.Run != nil {
-				last = e.Run
-			}
-		}
+		last := lastRun(b.Effects)
 		if last == nil || last.Readonly != want {
 			t.Errorf("%s: %+v, want read-only: %v", command, last, want)
 		}

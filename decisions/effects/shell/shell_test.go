@@ -28,6 +28,16 @@ func shellBuilderIn(env paths.Environment, table *programs.Table) *runs.Builder 
 	return NewBuilder(env, table, c, paths.NewResolver(env, c))
 }
 
+// lastRun returns the last run of a list, nil if there is none.
+func lastRun(list []effects.Effect) (last *effects.Run) {
+	for _, e := range list {
+		if e.Run != nil {
+			last = e.Run
+		}
+	}
+	return last
+}
+
 // shellEffects returns the effects of shell text, one a line.
 func shellEffects(t testing.TB, table *programs.Table, text string) (lines []string, b *runs.Builder) {
 	t.Helper()

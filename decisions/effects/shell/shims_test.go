@@ -68,12 +68,7 @@ func TestShims(t *testing.T) {
 		files.File(filepath.Join(effectstest.Cwd, tt.file), tt.text)
 		b := shellBuilder(table, files)
 		Text(b, tt.command, effectstest.Cwd, "command")
-		var last *effects.Run
-		for _, e := range b.Effects {
-			if e.Run != nil {
-				last = e.Run
-			}
-		}
+		last := lastRun(b.Effects)
 		if last == nil || last.Readonly != tt.want {
 			t.Errorf("%s: %s: %+v, want read-only: %v", name, tt.command, last, tt.want)
 		}

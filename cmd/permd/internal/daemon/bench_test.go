@@ -18,6 +18,7 @@ import (
 
 	"github.com/permd/permd/cmd/permd/internal/account"
 	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/internal/filetest"
 	"github.com/permd/permd/internal/strictjson"
 	"github.com/permd/permd/internal/xdg"
 	"github.com/permd/permd/socket"
@@ -72,12 +73,7 @@ func newBenchWorld(b testing.TB, cached bool) *benchWorld {
 		filepath.Join(project, "src", "lib.go"):                     "package main\n",
 		filepath.Join(project, "README.md"):                         "# A project\n",
 	} {
-		if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
-			b.Fatal(err)
-		}
-		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
-			b.Fatal(err)
-		}
+		filetest.Write(b, name, text)
 	}
 	d, err := openDaemon(b.Context(), dirs, true, slog.New(slog.DiscardHandler), nil)
 	if err != nil {
@@ -179,9 +175,9 @@ func benchRequest(b *testing.B, cached bool) {
 func BenchmarkSocket(b *testing.B)       { benchSocket(b, false) }
 func BenchmarkSocketCached(b *testing.B) { benchSocket(b, true) }
 
-// benchSocket is a request and its answer over the socket, and beside it a raw
-// echo of the same bytes, in turns: their ratio is the budget, for a call with
-// one effect at most 4, and 3 with the cache.
+// benchSocket measures a request and its answer over the socket, and a raw echo of
+// the same bytes, in turns. The budget is their ratio: for a call with one effect
+// at most 4, and 3 with the cache.
 func benchSocket(b *testing.B, cached bool) {
 	w := newBenchWorld(b, cached)
 	served, echoed := w.serve(b), echoLines(b)
@@ -209,8 +205,8 @@ func benchSocket(b *testing.B, cached bool) {
 	}
 }
 
-// mustAllow stops a benchmark that does not measure what it says: every call
-// here is one that the shipped rules allow.
+// mustAllow stops a benchmark if a call is not allowed: the shipped rules allow
+// every call here.
 func mustAllow(b *testing.B, answer []byte) {
 	if !bytes.Contains(answer, []byte(`"outcome":"selected","optionId":"allow"`)) {
 		b.Fatalf("not allowed: %s", answer)
