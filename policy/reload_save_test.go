@@ -47,7 +47,7 @@ func unwell(t *testing.T, s *Store) {
 	soon(t, "the change is seen", func() bool { return userLayer(s).State != StateOK })
 }
 
-// userLayer is the status of the first user's rules.
+// userLayer returns the status of the first user's rules.
 func userLayer(s *Store) LayerStatus {
 	layers := s.Status().Layers
 	return layers[slices.IndexFunc(layers, func(l LayerStatus) bool { return l.Layer == "user" })]
@@ -85,8 +85,7 @@ func watchDenies(t *testing.T, s *Store, do func()) (missing string) {
 	return missing
 }
 
-// pauses is a pause that is too short for a file to be taken as it is, as long
-// as the machine does not stall.
+// pauses waits for less time than the quiet period, unless the machine stalls.
 type pauses struct {
 	store   *Store // that is watched meanwhile
 	longest time.Duration

@@ -46,6 +46,51 @@ func TestRememberWorktrees(t *testing.T) {
 	}
 }
 
+// TestRejectInWorktrees wants a reject of a file to hold for that file of each worktree of
+// the repository, from a session in any of them.
+func TestRejectInWorktrees(t *testing.T) {
+	t.Parallel()
+	d := startDaemon(t)
+	main := d.project(t, map[string]string{
+		".git/HEAD": "ref: refs/heads/main\n", ".git/objects/x": "", "victim.txt": "", "other.txt": "",
+		".git/worktrees/side/HEAD": "ref: refs/heads/side\n", ".git/worktrees/side/commondir": "../..\n",
+	})
+	side, forged := filepath.Join(d.home, "side"), filepath.Join(d.home, "forged")
+	writeFile(t, filepath.Join(main, ".git/worktrees/side/gitdir"), filepath.Join(side, ".git")+"\n")
+	for _, root := range []string{side, forged} {
+		writeFile(t, filepath.Join(root, ".git"), "gitdir: "+filepath.Join(main, ".git/worktrees/side")+"\n")
+		writeFile(t, filepath.Join(root, "victim.txt"), "")
+	}
+	said := d.asks(t, main)
+	for _, command := range []string{"rm victim.txt", "rm " + side + "/victim.txt", "rm -rf " + side} {
+		if got := said.bash(command); got.Verdict != decisions.Ask {
+			t.Fatalf("%s before it is rejected: %s by %s", command, got.Verdict, got.By)
+		}
+	}
+	said.choose(said.bash("rm victim.txt"), map[string]any{"verdict": "deny", "scope": "project"}, "")
+	for root, commands := range map[string][]string{
+		main: {"rm victim.txt", "rm " + side + "/victim.txt", "cd " + side + " && rm ./victim.txt", "rm -rf " + side},
+		side: {"rm victim.txt", "rm " + main + "/victim.txt", "mv " + main + "/victim.txt x"},
+	} {
+		p := d.asks(t, root)
+		for _, command := range commands {
+			p.is(p.bash(command), decisions.Deny, decisions.ByMemory)
+		}
+	}
+	for root, commands := range map[string][]string{
+		main:   {"rm other.txt", "rm " + side + "/other.txt", "rm " + forged + "/victim.txt"},
+		side:   {"rm " + main + "/other.txt", "rm " + forged + "/victim.txt"},
+		forged: {"rm victim.txt"},
+	} {
+		p := d.asks(t, root)
+		for _, command := range commands {
+			if got := p.bash(command); got.Verdict != decisions.Ask {
+				t.Errorf("%s in %s: %s by %s", command, root, got.Verdict, got.By)
+			}
+		}
+	}
+}
+
 // TestRememberLinkedProjects: the choices for a project apply if it is reached
 // through a link, and in no other project that is linked with it.
 func TestRememberLinkedProjects(t *testing.T) {

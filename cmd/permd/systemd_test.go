@@ -120,7 +120,7 @@ func TestNotify(t *testing.T) {
 	wantAllowed(t, w)
 	m.next(t, "WATCHDOG")
 
-	// Requests in flight are answered before it ends.
+	// What was decided is answered before it ends.
 	release := d.lockJournal(t)
 	before := d.status(t).Journal.Last
 	if _, err := w.Write([]byte(decideLine(probe) + "\n")); err != nil {

@@ -161,6 +161,9 @@ func (v *invocation) change(a argument) {
 	} else {
 		v.markHarmful(a.i)
 	}
+	if v.p.Open {
+		v.mayRun(a.i)
+	}
 }
 
 // notUnderstood asks about a word of RoleUnknown.
@@ -170,6 +173,7 @@ func (v *invocation) notUnderstood(a argument) {
 		why = "an option that can do more: "
 	}
 	v.unknown(a.i, why+display.Display(display.ShowWord(&v.args[a.i])))
+	v.mayDo(a.i)
 }
 
 // queryParam defers a parameter of a request until the request is complete.
@@ -284,6 +288,7 @@ func (v *invocation) applyPath(role programs.Role, i int, w effects.Word, tree b
 	case programs.RoleMoves:
 		v.changes = true
 		add(effects.KindDelete, true, true)
+		v.passesOn(i, w.Text)
 		v.disturbs = append(v.disturbs, w.Text)
 	case programs.RoleLink:
 		// Writing to the link's own name would mean its target.
@@ -291,6 +296,9 @@ func (v *invocation) applyPath(role programs.Role, i int, w effects.Word, tree b
 		if v.has([]string{"--symbolic"}) && w.Text[0] != '/' && len(v.operands) > 1 {
 			v.linkTarget(i, w)
 			return
+		}
+		if !v.has([]string{"--symbolic"}) {
+			v.passesOn(i, w.Text)
 		}
 		add(effects.KindWrite, false, tree)
 	case programs.RoleScript:
