@@ -111,7 +111,7 @@ func consistent(t *testing.T, j *Reader) (seqs []int64) {
 		"SELECT count(*) FROM kinds WHERE kind NOT IN (SELECT kind FROM listed)",
 		"SELECT count(*) FROM listed WHERE seq NOT IN (SELECT seq FROM decisions)",
 		"SELECT count(*) FROM decisions WHERE seq NOT IN (SELECT seq FROM listed)",
-		"SELECT count(*) FROM decisions WHERE shared NOT IN (SELECT first FROM bodies)",
+		"SELECT count(*) FROM decisions WHERE shared IS NOT NULL AND shared NOT IN (SELECT first FROM bodies)",
 		"SELECT count(*) FROM bodies WHERE first NOT IN (SELECT shared FROM decisions WHERE shared IS NOT NULL)",
 		"SELECT count(*) FROM decisions WHERE seq / 1024 NOT IN (SELECT span FROM spans)",
 	} {

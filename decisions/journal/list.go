@@ -57,7 +57,7 @@ func (f *Filter) kinds(low, below int64) query {
 		q.add(" AND uid = ?", int64(*f.UID))
 	}
 	if n := len(f.Outcomes); n > 0 {
-		q.add(" AND outcome IN (?" + strings.Repeat(", ?", n-1) + ")")
+		q.add(" AND outcome <> '' AND outcome IN (?" + strings.Repeat(", ?", n-1) + ")")
 		for _, o := range f.Outcomes {
 			q.args = append(q.args, string(o))
 		}

@@ -27,11 +27,17 @@ func BenchmarkList(b *testing.B) {
 	}
 	o := journal.Options{Path: path(b)}
 	j := open(b, o)
+	// With PERMD_BENCH_JOURNAL_SESSIONS=all, each decision has a session of its own.
+	alone := os.Getenv("PERMD_BENCH_JOURNAL_SESSIONS") == "all"
 	const group = 512
 	for first := 0; first < n; first += group {
 		var recs []*decisions.Record
 		for i := first; i < first+group; i++ {
-			recs = append(recs, benchRecord(i, n))
+			rec := benchRecord(i, n)
+			if alone {
+				rec.Session.ID = fmt.Sprintf("session-%05d", i)
+			}
+			recs = append(recs, rec)
 		}
 		if err := j.Append(b.Context(), recs...); err != nil {
 			b.Fatal(err)

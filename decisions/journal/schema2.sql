@@ -15,6 +15,11 @@ CREATE TABLE kinds (
 ) STRICT;
 CREATE UNIQUE INDEX kinds_values ON kinds (session, tool, agent, uid, verdict, decided_by, outcome);
 CREATE INDEX kinds_newest ON kinds (newest);
+-- For journals in which almost every decision is of a kind of its own.
+CREATE INDEX kinds_tool ON kinds (tool, newest);
+CREATE INDEX kinds_verdict ON kinds (verdict, newest);
+CREATE INDEX kinds_tool_verdict ON kinds (tool, verdict, newest);
+CREATE INDEX kinds_outcome ON kinds (outcome, newest) WHERE outcome <> '';
 
 -- The decisions of each kind, in their order.
 CREATE TABLE listed (
