@@ -19,6 +19,9 @@ const (
 	retryAfter = time.Second
 	// upkeepEvery is how often old decisions are looked for while none come.
 	upkeepEvery = 10 * time.Second
+	// tellEvery is how often the status is brought up to date while much is to be
+	// removed.
+	tellEvery = 500 * time.Millisecond
 	// batchBytes bounds a transaction, in bytes of frames.
 	batchBytes = 1 << 20
 )
@@ -152,9 +155,13 @@ func (m *mover) trim(moved int64) {
 // upkeep removes old decisions in small steps while nothing else is to be done.
 func (m *mover) upkeep() {
 	ctx := context.Background()
-	more, err := true, error(nil)
+	more, err, told := true, error(nil), time.Now()
 	for more && err == nil {
 		more, err = m.retention.step(ctx, false)
+		if time.Since(told) > tellEvery {
+			m.retention.refresh(ctx, err)
+			told = time.Now()
+		}
 		select {
 		case <-m.quit:
 			return

@@ -161,6 +161,10 @@ var (
 	descSpooled   = desc("permd_journal_spooled_bytes", "What is stored and not yet in the database.")
 	descFailing   = desc("permd_journal_failing", "1 while decisions cannot be stored.")
 	descStalled   = desc("permd_journal_stalled", "1 while the database takes none.")
+	descRemoved   = desc("permd_journal_removed_total", "Decisions that were removed since the journal exists.")
+	descBytes     = desc("permd_journal_bytes", "Size of the journal's database in use.")
+	descFree      = desc("permd_journal_free_bytes", "Free space of the journal's file system.")
+	descLowSpace  = desc("permd_journal_low_space", "1 while the journal's file system is almost full.")
 	descChoices   = desc("permd_choices", "Remembered choices.", "verdict")
 	descUnconfirm = desc("permd_choices_unconfirmed", "Allows that wait for a person to confirm them.")
 	descMemory    = desc("permd_memory_degraded", "1 while something is wrong with the memory.")
@@ -177,7 +181,7 @@ func desc(name, help string, labels ...string) *prometheus.Desc {
 func (s state) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
 		descDegraded, descLayers, descRules, descChanged, descRecords, descFailed, descQueued, descCapacity, descSpooled,
-		descFailing, descStalled, descChoices, descUnconfirm, descMemory, descSessions, descConns, descStart,
+		descFailing, descStalled, descRemoved, descBytes, descFree, descLowSpace, descChoices, descUnconfirm, descMemory, descSessions, descConns, descStart,
 	} {
 		ch <- d
 	}
@@ -207,6 +211,11 @@ func (s state) Collect(ch chan<- prometheus.Metric) {
 	gauge(descSpooled, float64(st.Journal.Spooled))
 	flag(descFailing, st.Journal.Failing != "")
 	flag(descStalled, st.Journal.Stalled != "")
+	kept := &st.Journal.Retention
+	put(descRemoved, prometheus.CounterValue, float64(kept.Removed))
+	gauge(descBytes, float64(kept.Bytes))
+	gauge(descFree, float64(kept.Free))
+	flag(descLowSpace, kept.LowSpace)
 	gauge(descChoices, float64(st.Memory.Allows), "allow")
 	gauge(descChoices, float64(st.Memory.Rejects), "reject")
 	gauge(descUnconfirm, float64(st.Memory.Unconfirmed))
