@@ -37,12 +37,12 @@ func (f *Filter) ofKind() bool {
 	return f.Verdict != "" || f.By != "" || f.Session != "" || f.Agent != "" || f.Tool != "" || f.UID != nil || len(f.Outcomes) > 0
 }
 
-// kinds selects a page of kinds with decisions from number low on, those with the
-// newest decisions first. Below continues after a page; no two kinds have the same
-// newest decision.
-func (f *Filter) kinds(low, below int64) query {
+// kinds selects a page of kinds that may have decisions within the bounds, those
+// with the newest decisions first. Below continues after a page; no two kinds have
+// the same newest decision.
+func (f *Filter) kinds(b bounds, below int64) query {
 	var q query
-	q.add("SELECT kind, newest FROM kinds WHERE newest >= ? AND newest < ?", low, below)
+	q.add("SELECT kind, newest FROM kinds WHERE newest >= ? AND newest < ? AND oldest <= ?", b.low, below, b.high)
 	add := func(name, value string) {
 		if value != "" {
 			q.add(" AND "+name+" = ?", column(value))
@@ -131,9 +131,9 @@ func (v *view) bounds(ctx context.Context, f *Filter) (b bounds, err error) {
 
 // eachKind calls visit for each page of the kinds that the filter selects, until it
 // returns false.
-func (v *view) eachKind(ctx context.Context, f *Filter, low int64, visit func(kind, newest int64) (bool, error)) error {
+func (v *view) eachKind(ctx context.Context, f *Filter, b bounds, visit func(kind, newest int64) (bool, error)) error {
 	for below := int64(math.MaxInt64); ; {
-		q := f.kinds(low, below)
+		q := f.kinds(b, below)
 		page, err := pairs(v.tx.QueryContext(ctx, q.text, q.args...))
 		if err != nil {
 			return fmt.Errorf("selecting kinds: %w", err)
@@ -173,7 +173,7 @@ func (v *view) numbers(ctx context.Context, f *Filter, b bounds, limit int, newe
 	if newest {
 		order, compare = " ORDER BY seq DESC LIMIT ?", func(a, b int64) int { return cmp.Compare(b, a) }
 	}
-	err = v.eachKind(ctx, f, b.low, func(kind, last int64) (bool, error) {
+	err = v.eachKind(ctx, f, b, func(kind, last int64) (bool, error) {
 		if newest && len(found) == limit && last < found[limit-1] {
 			return false, nil // neither this kind nor the following ones have newer decisions
 		}
@@ -273,7 +273,7 @@ func (v *view) count(ctx context.Context, f *Filter) (n int64, err error) {
 	if err != nil || b.low > b.high {
 		return 0, err
 	}
-	err = v.eachKind(ctx, f, b.low, func(kind, _ int64) (bool, error) {
+	err = v.eachKind(ctx, f, b, func(kind, _ int64) (bool, error) {
 		q := f.listed("count(*)", kind, b)
 		var of int64
 		err := v.tx.QueryRowContext(ctx, q.text, q.args...).Scan(&of)

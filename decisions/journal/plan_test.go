@@ -86,7 +86,7 @@ func TestPlans(t *testing.T) {
 		}
 	}
 	for _, f := range filters() {
-		check(f.kinds(1, 100))
+		check(f.kinds(bounds{1, 100}, 100))
 		for _, newest := range []bool{false, true} {
 			q := f.listed("seq, time", 1, bounds{1, 100})
 			q.add(map[bool]string{false: " ORDER BY seq LIMIT ?", true: " ORDER BY seq DESC LIMIT ?"}[newest], 1)

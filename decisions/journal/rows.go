@@ -17,8 +17,8 @@ const (
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
 	insertBody   = `INSERT INTO bodies (first, text) VALUES (?, ?)`
 	insertListed = `INSERT INTO listed (kind, seq, time) VALUES (?, ?, ?)`
-	findKind     = `INSERT INTO kinds (uid, session, agent, tool, verdict, decided_by, outcome, newest)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+	findKind     = `INSERT INTO kinds (uid, session, agent, tool, verdict, decided_by, outcome, oldest, newest)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?8, ?8)
 		ON CONFLICT (session, tool, agent, uid, verdict, decided_by, outcome) DO UPDATE SET newest = excluded.newest
 		RETURNING kind`
 	setNewest = `UPDATE kinds SET newest = ? WHERE kind = ?`

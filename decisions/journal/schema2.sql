@@ -11,15 +11,16 @@ CREATE TABLE kinds (
   verdict    TEXT    NOT NULL,
   decided_by TEXT    NOT NULL,
   outcome    TEXT    NOT NULL,           -- '' for none
+  oldest     INTEGER NOT NULL,           -- no decision of it has a lower sequence number
   newest     INTEGER NOT NULL            -- sequence number of its newest decision
 ) STRICT;
 CREATE UNIQUE INDEX kinds_values ON kinds (session, tool, agent, uid, verdict, decided_by, outcome);
-CREATE INDEX kinds_newest ON kinds (newest);
+CREATE INDEX kinds_newest ON kinds (newest, oldest);
 -- For journals in which almost every decision is of a kind of its own.
-CREATE INDEX kinds_tool ON kinds (tool, newest);
-CREATE INDEX kinds_verdict ON kinds (verdict, newest);
-CREATE INDEX kinds_tool_verdict ON kinds (tool, verdict, newest);
-CREATE INDEX kinds_outcome ON kinds (outcome, newest) WHERE outcome <> '';
+CREATE INDEX kinds_tool ON kinds (tool, newest, oldest);
+CREATE INDEX kinds_verdict ON kinds (verdict, newest, oldest);
+CREATE INDEX kinds_tool_verdict ON kinds (tool, verdict, newest, oldest);
+CREATE INDEX kinds_outcome ON kinds (outcome, newest, oldest) WHERE outcome <> '';
 
 -- The decisions of each kind, in their order.
 CREATE TABLE listed (
@@ -63,8 +64,8 @@ INSERT INTO retained VALUES (1, 0, 0, 0);
 CREATE TEMP TABLE outcomes AS SELECT seq, CASE
   WHEN instr(record, CAST('"outcome":"' AS BLOB)) > 0 AND json_valid(CAST(record AS TEXT))
   THEN coalesce(json_extract(CAST(record AS TEXT), '$.decision.outcome'), '') ELSE '' END AS outcome FROM decisions;
-INSERT INTO kinds (uid, session, agent, tool, verdict, decided_by, outcome, newest)
-  SELECT uid, session, agent, tool, verdict, decided_by, outcome, max(seq)
+INSERT INTO kinds (uid, session, agent, tool, verdict, decided_by, outcome, oldest, newest)
+  SELECT uid, session, agent, tool, verdict, decided_by, outcome, min(seq), max(seq)
   FROM decisions JOIN outcomes USING (seq) GROUP BY 1, 2, 3, 4, 5, 6, 7;
 INSERT INTO listed SELECT k.kind, d.seq, d.time FROM decisions d JOIN outcomes o ON o.seq = d.seq JOIN kinds k
   ON k.session = d.session AND k.tool = d.tool AND k.agent = d.agent AND k.uid = d.uid

@@ -24,5 +24,6 @@ func (h *handler) recordAnswer(ctx context.Context, id string, v decisions.Verdi
 			message = "the answer could not be logged and does not count, but its choice holds until permd is restarted"
 		}
 	}
-	return &socket.Error{Code: socket.CodeInternal, Message: message}
+	// As a yes that came too late: clients that go on after other errors ask again.
+	return socket.Refuse("%s", message)
 }
