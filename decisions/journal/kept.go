@@ -104,8 +104,8 @@ func freeSpace(fd int) (free, total int64, ok bool) {
 	if err := unix.Fstatfs(fd, &st); err != nil {
 		return 0, 0, false
 	}
-	size := int64(st.Bsize)                                                //nolint:unconvert // the types differ between systems
-	return int64(st.Bavail) * size, int64(st.Blocks) * size, st.Blocks > 0 //nolint:unconvert // the same
+	size := int64(st.Bsize) //nolint:unconvert // the types differ between systems
+	return int64(st.Bavail) * size, int64(st.Blocks) * size, st.Blocks > 0
 }
 
 const (

@@ -10,6 +10,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/internal/strictjson"
 )
 
 // formatSplit is the form of records that share a body: the record is a JSON
@@ -94,9 +95,14 @@ func (o ownText) encode(id string, at int64) ([]byte, error) {
 
 // decodeOwn reads what encode wrote.
 func decodeOwn(data []byte, id string, at int64) (o ownText, err error) {
-	if err := json.Unmarshal(data, &o); err != nil {
+	list, err := strictjson.ParseArray(data)
+	if err != nil {
 		return o, fmt.Errorf("reading the values of a record's own: %w", err)
 	}
+	if len(list) != len(o) {
+		return o, fmt.Errorf("reading the values of a record's own: there are %d, not %d", len(list), len(o))
+	}
+	copy(o[:], list)
 	own, err := columnValues(id, at)
 	for _, i := range []int{ownTime, ownID} {
 		if o[i].Kind() == 'n' {

@@ -67,17 +67,23 @@ func (db *DB) Shrink(ctx context.Context, c *sql.Conn, pages int64) error {
 	// The file itself shrinks with a checkpoint: this one, or a later one if a
 	// reader still needs the log.
 	db.place.mayShrink((u.Pages - pages) * u.PageSize)
-	// SQLite frees a page for each row of the result that is read.
-	rows, err := c.QueryContext(ctx, fmt.Sprintf("PRAGMA incremental_vacuum(%d)", pages))
-	if err == nil {
-		for rows.Next() {
-		}
-		err = errors.Join(rows.Err(), rows.Close())
-	}
-	if err != nil {
+	if err := freePages(ctx, c, pages); err != nil {
 		return fmt.Errorf("shrinking the database: %w", err)
 	}
 	return db.checkpoint(ctx, c)
+}
+
+// freePages takes free pages from the end of the file. SQLite does so for one page
+// with each row of the result that is read.
+func freePages(ctx context.Context, c *sql.Conn, pages int64) error {
+	rows, err := c.QueryContext(ctx, fmt.Sprintf("PRAGMA incremental_vacuum(%d)", pages))
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+	}
+	return rows.Err()
 }
 
 // Compact rewrites the database without its free pages. It needs as much space
