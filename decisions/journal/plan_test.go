@@ -99,6 +99,10 @@ func TestPlans(t *testing.T) {
 		check(f.listed("count(*)", 1, bounds{1, 100}))
 	}
 	check(query{"SELECT " + rowColumns + rowTables + bySeq, []any{1}})
+	for _, newest := range []bool{false, true} {
+		q := bySeqs([]int64{1, 2, 3}, newest)
+		check(query{"SELECT " + rowColumns + rowTables + q.text, q.args})
+	}
 	check(query{"SELECT " + rowColumns + rowTables + byID, []any{"x", "x"}})
 	for _, text := range []string{
 		removeListed, removeDecisions, fmt.Sprintf(removeBodies, ", ?"), removeKinds, removeSpans, selectCandidates, setWhole, setAnswer,
