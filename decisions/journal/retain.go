@@ -26,7 +26,7 @@ const (
 	// questionAge is for how long a question without an answer is kept beyond the
 	// limits; maxQuestions bounds their number, and maxSessionQuestions those of
 	// one session of a user, so that an agent in a loop does not push out the
-	// questions of others.
+	// questions of others. All of them may have a quarter of the limit of size.
 	questionAge         = 24 * time.Hour
 	maxQuestions        = 4096
 	maxSessionQuestions = 64
@@ -61,6 +61,7 @@ type retention struct {
 	removed   int64
 	questions map[asker]int // that were kept beyond the limits
 	kept      int           // the same, in all
+	keptBytes int64         // of their records
 	sweep     int64         // up to where this sweep has looked
 	sweepAt   time.Time     // of the next
 	compactAt time.Time     // of the next attempt
@@ -119,7 +120,7 @@ func (r *retention) step(ctx context.Context, urgent bool) (more bool, err error
 	}
 	if !now.Before(r.sweepAt) || r.sweepAt.Sub(now) > sweepEvery {
 		if r.sweep == 0 {
-			r.questions, r.kept = map[asker]int{}, 0
+			r.questions, r.kept, r.keptBytes = map[asker]int{}, 0, 0
 		}
 		if more, err := r.remove(ctx, c, r.sweep, r.cut, time.Time{}); more || err != nil {
 			return more, err
@@ -135,7 +136,7 @@ func (r *retention) load(ctx context.Context, c *sql.Conn) error {
 	if err != nil {
 		return fmt.Errorf("reading what was removed: %w", err)
 	}
-	r.questions, r.kept, r.loaded = map[asker]int{}, 0, true
+	r.questions, r.kept, r.keptBytes, r.loaded = map[asker]int{}, 0, 0, true
 	r.sweep, r.sweepAt = 0, time.Time{} // who looks at everything counts the questions
 	return nil
 }
@@ -147,10 +148,11 @@ type candidate struct {
 	verdict string
 	answer  answerColumns
 	shared  sql.NullInt64
+	size    int64 // of the whole record, about
 }
 
-const selectCandidates = `SELECT seq, time, uid, session, verdict, answered_at, answer_info, shared
-	FROM decisions WHERE seq > ? AND seq <= ? ORDER BY seq LIMIT ?`
+const selectCandidates = `SELECT seq, time, uid, session, verdict, answered_at, answer_info, shared,
+	length(record) + coalesce((SELECT length(text) FROM bodies WHERE first = shared), 0) FROM decisions WHERE seq > ? AND seq <= ? ORDER BY seq LIMIT ?`
 
 // candidates reads the next decisions after a number that are older than a time,
 // if that is set.
@@ -162,7 +164,7 @@ func candidates(ctx context.Context, c *sql.Conn, from, to int64, before time.Ti
 	defer func() { err = errors.Join(err, rows.Close()) }()
 	for rows.Next() {
 		var o candidate
-		if err := rows.Scan(&o.seq, &o.time, &o.uid, &o.session, &o.verdict, &o.answer.at, &o.answer.info, &o.shared); err != nil {
+		if err := rows.Scan(&o.seq, &o.time, &o.uid, &o.session, &o.verdict, &o.answer.at, &o.answer.info, &o.shared, &o.size); err != nil {
 			return nil, fmt.Errorf("reading old decisions: %w", err)
 		}
 		if !before.IsZero() && o.time >= before.UnixNano() {
@@ -192,8 +194,12 @@ func (r *retention) needed(o *candidate, now time.Time) bool {
 	if o.verdict != string(decisions.Ask) || age > questionAge || r.kept >= maxQuestions || r.questions[o.asker] >= maxSessionQuestions {
 		return false
 	}
+	if r.maxBytes > 0 && r.keptBytes+o.size > r.maxBytes/4 {
+		return false
+	}
 	r.questions[o.asker]++
 	r.kept++
+	r.keptBytes += o.size
 	return true
 }
 

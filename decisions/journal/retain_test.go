@@ -162,6 +162,30 @@ func TestRetentionKeepsWhatIsNeeded(t *testing.T) {
 	consistent(t, j.Reader)
 }
 
+// TestRetentionOfManyQuestions: open questions do not fill the journal.
+func TestRetentionOfManyQuestions(t *testing.T) {
+	const limit, n = 1 << 20, 4000
+	var clock testClock
+	clock.at.Store(n)
+	j := limited(t, Options{MaxBytes: limit, Now: clock.now})
+	fill(t, j, 1, n, func(i int) *decisions.Record {
+		rec := different(i)
+		rec.Session.ID, rec.Decision.Verdict = fmt.Sprint("s", i), decisions.Ask
+		return rec
+	})
+	s := drained(t, j)
+	seqs := consistent(t, j.Reader)
+	old := 0
+	for _, seq := range seqs {
+		if seq <= s.RemovedUntil.Unix() {
+			old++
+		}
+	}
+	if s.Bytes > limit || old < 50 || old > limit/4/1000 || len(seqs)-old < 200 {
+		t.Errorf("%d open questions and %d newer decisions are left, %d bytes", old, len(seqs)-old, s.Bytes)
+	}
+}
+
 // TestRetentionSharedBodies: repeated records share a body, in the database and
 // after older ones were removed, and a kept one needs none.
 func TestRetentionSharedBodies(t *testing.T) {
