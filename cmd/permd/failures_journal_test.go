@@ -16,6 +16,7 @@ func TestJournalFailures(t *testing.T) {
 	failures(t, []failure{
 		{"an allow cannot be logged, and must be", unloggedDenied},
 		{"a person's allow cannot be logged, and must be", unloggedAnswer},
+		{"permd allow cannot be logged, and must be", unloggedApproval},
 		{"a person's allow cannot be logged, and need not be", unloggedAnswerCounts},
 		{"an agent in a loop fills the journal", journalFlooded},
 	}, "an allow cannot be logged, and must be")
@@ -59,6 +60,32 @@ func unloggedAnswer(t *testing.T) {
 		if answer := r.Answer; (answer != nil) != (r.Decision.ID == allowed.ID || r.Decision.ID == again.ID) {
 			t.Errorf("%s: the journal has the answer %+v", r.Decision.Effects[0].Text, answer)
 		}
+	}
+}
+
+// unloggedApproval: permd allow is refused while it cannot be logged, and nothing runs
+// by it later.
+func unloggedApproval(t *testing.T) {
+	d := startStrict(t)
+	project := d.project(t, nil)
+	asks := func() string {
+		return string(d.hook(t, "cursor", hookInput(hookShell[8].in, project, "frob 1")).Stdout)
+	}
+	m := allowedBy.FindStringSubmatch(asks())
+	if m == nil {
+		t.Fatal("no way to allow it is named")
+	}
+	lift := limitFiles(t, d.cmd.Process.Pid, 4096)
+	if out, err := d.command("allow", m[1]).CombinedOutput(); err == nil || !strings.Contains(string(out), "could not be logged") {
+		t.Errorf("permd allow: %v: %s", err, out)
+	}
+	lift()
+	if said := asks(); strings.Contains(said, `"allow"`) {
+		t.Errorf("it runs: %s", said)
+	}
+	d.permd(t, "allow", m[1])
+	if said := asks(); !strings.Contains(said, `"allow"`) {
+		t.Errorf("it does not run, though it was allowed and logged: %s", said)
 	}
 }
 
