@@ -181,7 +181,7 @@ func TestRetentionOfManyQuestions(t *testing.T) {
 			old++
 		}
 	}
-	if s.Bytes > limit || old < 50 || old > limit/4/1000 || len(seqs)-old < 200 {
+	if s.Bytes > limit || old < 50 || old > limit/4/1000 || len(seqs)-old < keptNewest {
 		t.Errorf("%d open questions and %d newer decisions are left, %d bytes", old, len(seqs)-old, s.Bytes)
 	}
 }
