@@ -193,7 +193,7 @@ var values = map[string][]string{
 	"name": {"ls"}, "chdir": {"sub"}, "package": {"./..."}, "package_spec": {"left-pad"}, "ref": {"HEAD"}, "sed": {"p"},
 	"awk": {"{ print $1 }"}, "jq": {"."}, "sql": {"select 1"}, "git_format": {"%H"}, "format": {"+%Y"}, "guarded_text": {"a"}, "method": {"GET"}, "archive": {"a.tar"}, "packs": {"a.gz"},
 	"runner_words": {"a"}, "number": {"1"}, "charset": {"utf-8"}, "columns": {"pid"}, "from_top": {"a.txt"}, "git_sort": {"refname"},
-	"matched": {"a.txt"}, "unfetched": {"a"}, "yq": {"."}, "object": {"a.txt"},
+	"matched": {"a.txt"}, "unfetched": {"a"}, "suffix": {".bak"}, "yq": {"."}, "object": {"a.txt"},
 }
 
 // operandsOf returns sets of operands that a program may be given.

@@ -57,6 +57,8 @@ var found = []struct{ name, tree, text string }{
 	{"a file that is named like standard output", "links", `ls | tee -`},
 	{"a file that is named like standard input", "links", `cp - new && cat new`},
 	{"an object file that is named like standard input", "links", `mv | readelf -h -`},
+	{"a copy that is kept", "links", `sed -i.bak s/a/b/ a.txt`},
+	{"a copy that is kept elsewhere", "links", `sed -i'docs/*' s/a/b/ a.txt`},
 	{"a repository in the folder", "links", `git init`},
 	{"the folders above one that is deleted", "names", `mkdir -p n/x; rmdir -p n/x`},
 	{"a copy that keeps the whole path", "links", `cp --parents "$PWD" d/`},

@@ -190,6 +190,7 @@ var operandValues = map[string]func(*grammar) string{
 		return g.pick("HEAD", "main", "HEAD~1", "HEAD:a.txt", "main..HEAD", "HEAD -- a.txt", "-- "+g.place(), "a.txt", "HEAD:"+"src", ":a.txt", "HEAD:nosuch", g.place())
 	},
 	"format": func(g *grammar) string { return g.pick("+%F", "+%s") },
+	"suffix": func(g *grammar) string { return g.pick(".bak", "~", "'x/*'", "'*.o'", "../x", "/*") },
 }
 
 func plainText(g *grammar) string { return g.pick("a", "x", "'^a'", "1", "2", "+%F", ".", g.place()) }

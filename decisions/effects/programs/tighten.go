@@ -58,7 +58,7 @@ var activeRoles = map[Role]bool{
 	RoleCopies: true, RoleCopiesInto: true, RoleMount: true, RoleConnects: true, RoleSends: true, RoleData: true, RoleHost: true,
 	RoleDownload: true, RoleSpec: true, RoleExecutes: true, RoleScript: true, RoleInline: true, RoleModule: true, RoleTool: true,
 	RoleServerSQL: true, RoleAssign: true, RoleTarget: true, RoleViewed: true, RoleDatabase: true,
-	RoleFromTop: true, RoleMatched: true, RoleCharset: true, RoleBegins: true,
+	RoleFromTop: true, RoleMatched: true, RoleCharset: true, RoleBegins: true, RoleSuffix: true,
 }
 
 // refuseLoosening returns why a person's layer must not set a key in the entry of a

@@ -40,6 +40,7 @@ type invocation struct {
 	unpackTo          int      // the word with the folder to unpack to, if unpackIn is set
 	unpackIn          string   // that folder
 	filled            bool
+	backupSuffix      string          // what the names of copies of written files end with
 	method            string          // the method of a request, if one is given
 	queryParams       []deferredValue // parameters of a request
 }

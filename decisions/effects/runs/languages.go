@@ -40,7 +40,7 @@ func (v *invocation) language(role programs.Role, i int, w effects.Word) {
 			v.unknown(i, "a key for which git may run a program that checks signatures")
 		}
 	case programs.RoleColumns:
-		if !processColumns(w.Text) {
+		if !languages.Columns(w.Text) {
 			v.unknown(i, "a column that permd does not know, such as the environment: "+display.Display(display.ShowWord(&w)))
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io/fs"
 	"path"
+	"runtime"
 	"strings"
 
 	"github.com/permd/permd/decisions/effects"
@@ -78,6 +79,32 @@ func whyNoFile(role programs.Role, text string) string {
 func (v *invocation) name(a argument) {
 	if a.w.Glob || !v.isName(a.w.Text) {
 		v.unknown(a.i, "a name that may lead to a file: "+display.Display(display.ShowWord(&a.w)))
+	}
+}
+
+// suffix handles what the name of a copy ends with. To sed, * in it is the name of the
+// file, and a slash makes it the copy's path, so that it may lie anywhere.
+func (v *invocation) suffix(a argument) {
+	v.change(a)
+	if a.w.Text == "" && runtime.GOOS == "darwin" {
+		// There -i has a value in any case (sed(1) of macOS): the operands are others.
+		v.unknown(a.i, "an option whose value is the next word on macOS: "+display.Display(v.args[a.i].Text))
+	}
+	if strings.ContainsAny(a.w.Text, "*/") {
+		v.unknown(a.i, "a name for copies that may lie anywhere: "+display.Display(display.ShowWord(&a.w)))
+		return
+	}
+	v.backupSuffix = a.w.Text
+}
+
+// backUp adds the copy of a file that is written, under a name with the suffix.
+func (v *invocation) backUp(i int, w effects.Word) {
+	switch {
+	case v.backupSuffix == "":
+	case w.Tree:
+		v.unknown(i, "copies of files whose names are not known: "+display.Display(display.ShowWord(&w)))
+	default:
+		v.b.Add(v.via(i, v.b.entry(effects.KindWrite, w.Text+v.backupSuffix, v.run.Cwd, v.at.From)))
 	}
 }
 

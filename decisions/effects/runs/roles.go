@@ -120,6 +120,7 @@ func init() {
 		programs.RoleFromTop:    {singleWord, false, v((*invocation).fromTop)},
 		programs.RoleBegins:     {singleWord, false, v((*invocation).namePrefix)},
 		programs.RoleCharset:    {singleWord, false, (*invocation).charset},
+		programs.RoleSuffix:     {singleWord, false, (*invocation).suffix},
 		programs.RoleName:       {singleWord, false, (*invocation).name},
 		programs.RoleRepoName:   {singleWord, false, (*invocation).repoName},
 		programs.RoleUnpackTo:   {singleWord, false, (*invocation).unpackFolder},
@@ -268,6 +269,7 @@ func (v *invocation) applyPath(role programs.Role, i int, w effects.Word, tree b
 			if e := v.b.entry(effects.KindWrite, w.Text, v.run.Cwd, v.at.From); e.File != nil && e.File.Path != v.b.Effects[len(v.b.Effects)-1].Path() {
 				v.b.Add(v.via(i, e))
 			}
+			v.backUp(i, w)
 		}
 	case programs.RoleLists:
 		add(effects.KindRead, false, tree)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/decisions/effects/display"
+	"github.com/permd/permd/decisions/effects/languages"
 	"github.com/permd/permd/decisions/effects/paths"
 	"github.com/permd/permd/decisions/effects/programs"
 	"github.com/permd/permd/internal/lexpath"
@@ -226,7 +227,7 @@ func (v *invocation) requestMethod(a argument) {
 }
 
 func (v *invocation) gitConfig(a argument) {
-	if !harmlessGitConfig(a.w.Text) {
+	if !languages.GitSetting(a.w.Text) {
 		v.unknown(a.i, "a setting of git's, which can name programs to run: "+display.Display(display.ShowWord(&a.w)))
 		v.mayDo(a.i)
 		if name, value, _ := strings.Cut(a.w.Text, "="); strings.HasPrefix(strings.ToLower(name), "alias.") && !a.w.Dynamic() {

@@ -10,26 +10,6 @@ import (
 	"github.com/permd/permd/decisions/effects/settings"
 )
 
-func TestHarmlessGitConfig(t *testing.T) {
-	for _, setting := range []string{
-		"color.ui=never", "core.pager=cat", "core.pager=", "pager.log=false", "core.quotePath=false", "core.editor=true", "commit.gpgsign=false", "core.fsmonitor=false",
-		"advice.detachedHead=false", "init.defaultBranch=main",
-	} {
-		if !harmlessGitConfig(setting) {
-			t.Errorf("%q is not harmless", setting)
-		}
-	}
-	for _, setting := range []string{
-		"core.pager=less", "core.pager", "core.pager=cat x", "core.editor=vi", "core.sshCommand=./x", "alias.x=!rm a", "core.hooksPath=/tmp", "diff.external=./x",
-		"core.fsmonitor=./x", "core.fsmonitor", "protocol.ext.allow=always", "url.x.insteadOf=y", "credential.helper=!x", "filter.x.clean=y", "gpg.program=x",
-		"http.proxy=x", "include.path=x", "core.attributesFile=x", "uploadpack.packObjectsHook=x", "push.default=matching", "remote.origin.url=x",
-	} {
-		if harmlessGitConfig(setting) {
-			t.Errorf("%q is harmless", setting)
-		}
-	}
-}
-
 func TestPlainGoFlags(t *testing.T) {
 	for _, flags := range []string{"-s -w", "-s", "-X a.b=c", "-s -w -X a.b=c -X a.c=d", "-X=a.b=c", "all=-N -l", "-m", "-N -l"} {
 		if !plainGoFlags(flags) {
