@@ -32,7 +32,7 @@ func TestHooksByHand(t *testing.T) {
 			}
 		}
 		for _, m := range hookCommand.FindAllStringSubmatch(b.text, -1) {
-			if hook.Of(m[1]) == nil {
+			if hook.ByName(m[1]) == nil {
 				t.Errorf("line %d: permd hook %s is none", b.first, m[1])
 			}
 			shown[m[1]] = true
