@@ -54,8 +54,8 @@ func TestCacheSize(t *testing.T) {
 			if _, err := c.Check(strictjson.Value(schema), strictjson.Value(`7`)); err != nil {
 				t.Fatal(err)
 			}
-			if len(c.kept) > tt.most || c.size > maxKeptBytes {
-				t.Fatalf("%s: %d are kept, of %d bytes", name, len(c.kept), c.size)
+			if len(c.schemas) > tt.most || c.size > maxCacheBytes {
+				t.Fatalf("%s: %d are kept, of %d bytes", name, len(c.schemas), c.size)
 			}
 		}
 	}
