@@ -175,7 +175,7 @@ func readHook(ctx context.Context, r io.Reader) ([]byte, error) {
 	}
 }
 
-// askForHook has the daemon decide a request.
+// askForHook requests a decision from the daemon.
 func askForHook(ctx context.Context, h *hook.Harness, r *hook.Request) (*decisions.Decision, error) {
 	c, err := client.Connect(ctx, client.Options{Timeout: hookDeadline})
 	if err != nil {
