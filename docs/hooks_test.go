@@ -13,8 +13,8 @@ import (
 
 var hookCommand = regexp.MustCompile(`permd hook ([a-z]+)( \|\| exit 2"|\) && )`)
 
-// TestHooksByHand reads the settings of harnesses that hooks.md shows: each
-// is one of its format, and runs a hook that there is.
+// TestHooksByHand checks the settings in hooks.md: each is valid in its format and runs
+// an existing hook.
 func TestHooksByHand(t *testing.T) {
 	shown := map[string]bool{}
 	for _, b := range read(t, "hooks.md").blocks {
