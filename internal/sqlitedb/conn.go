@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net/url"
+	"slices"
 )
 
 // connector opens connections and verifies their settings. The driver ignores misspelt
@@ -23,6 +24,8 @@ type pragma struct {
 	name string
 	set  string // the value as SQL; "" means that the pragma is only read
 	want driver.Value
+	// unchecked is set if an existing database may keep another value.
+	unchecked bool
 }
 
 // commonPragmas holds for every connection: a schema cannot call functions with side
@@ -30,11 +33,11 @@ type pragma struct {
 // KiB, where SQLite takes 2 MiB for each connection), which is enough for rows that are
 // appended and otherwise read from RAM.
 var commonPragmas = []pragma{
-	{"busy_timeout", "5000", int64(5000)},
-	{"cache_size", "-256", int64(-256)},
-	{"trusted_schema", "0", int64(0)},
-	{"cell_size_check", "1", int64(1)},
-	{"foreign_keys", "1", int64(1)},
+	{name: "busy_timeout", set: "5000", want: int64(5000)},
+	{name: "cache_size", set: "-256", want: int64(-256)},
+	{name: "trusted_schema", set: "0", want: int64(0)},
+	{name: "cell_size_check", set: "1", want: int64(1)},
+	{name: "foreign_keys", set: "1", want: int64(1)},
 }
 
 // defaultAutoCheckpoint is SQLite's default, in pages.
@@ -50,11 +53,11 @@ func writer(drv driver.Driver, o *Options) *sql.DB {
 		// An immediate transaction waits for the lock when it starts. A transaction that
 		// reads first and upgrades later fails, whatever the timeout.
 		dsn: dsn(o.Path, "rw") + "&_txlock=immediate",
-		pragmas: append([]pragma{
-			{"journal_mode", "wal", "wal"},
-			{"synchronous", fmt.Sprint(int(o.Synchronous)), int64(o.Synchronous)},
-			{"wal_autocheckpoint", fmt.Sprint(pages), int64(pages)},
-		}, commonPragmas...),
+		pragmas: slices.Concat(shrinking(o), []pragma{
+			{name: "journal_mode", set: "wal", want: "wal"},
+			{name: "synchronous", set: fmt.Sprint(int(o.Synchronous)), want: int64(o.Synchronous)},
+			{name: "wal_autocheckpoint", set: fmt.Sprint(pages), want: int64(pages)},
+		}, commonPragmas),
 	})
 	db.SetMaxOpenConns(1)
 	db.SetMaxIdleConns(1)
@@ -66,8 +69,8 @@ func reader(drv driver.Driver, o *Options) *sql.DB {
 		drv: drv,
 		dsn: dsn(o.Path, "ro"),
 		pragmas: append([]pragma{
-			{"query_only", "1", int64(1)},
-			{"journal_mode", "", "wal"},
+			{name: "query_only", set: "1", want: int64(1)},
+			{name: "journal_mode", want: "wal"},
 		}, commonPragmas...),
 	})
 	db.SetMaxOpenConns(maxReaders)
@@ -107,6 +110,9 @@ func (p *pragma) apply(ctx context.Context, conn driver.Conn) error {
 		if _, err := firstColumn(ctx, query, "PRAGMA "+p.name+" = "+p.set); err != nil && !errors.Is(err, io.EOF) {
 			return fmt.Errorf("setting %s: %w", p.name, err)
 		}
+	}
+	if p.unchecked {
+		return nil
 	}
 	have, err := firstColumn(ctx, query, "PRAGMA "+p.name)
 	if err != nil {

@@ -71,7 +71,7 @@ type pastToolCall struct {
 // parseRecord parses a record. It returns nil if the record does not contain the whole
 // call, and for a record by an earlier permd, whose effects have only a text.
 func parseRecord(rec *decisions.Record) *pastCall {
-	if len(rec.Details) != len(rec.Decision.Effects) {
+	if len(rec.Details) != len(rec.Decision.Effects) || rec.LeftOut > 0 {
 		return nil
 	}
 	past := &pastCall{}
