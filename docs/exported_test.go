@@ -16,16 +16,15 @@ import (
 
 const modulePath = "github.com/permd/permd"
 
-// byConvention are methods that libraries call: of errors, in formatting,
-// encoding, logging, metrics and databases.
+// byConvention are methods called by libraries: for errors, formatting, encoding,
+// logging, metrics and databases.
 var byConvention = []string{
 	"Describe", "Driver", "Error", "Handle", "Is", "String", "UnmarshalYAML", "Unwrap", "WithAttrs", "WithGroup",
 }
 
-// TestExported looks for exported names of packages that no other package uses,
-// tests included. A type is used where an exported declaration has it, and a constant
-// where its type is. Methods are compared by name alone, so some that are not used
-// are missed.
+// TestExported finds exported names that no other package uses, tests included. A type
+// is used if an exported declaration mentions it, a constant if its type is used.
+// Methods are compared by name alone, so some unused ones are missed.
 func TestExported(t *testing.T) {
 	m := readModule(t)
 	declared := 0
@@ -48,13 +47,13 @@ func TestExported(t *testing.T) {
 	}
 }
 
-// exportedName is where a name is declared; typ is the type of a constant.
+// exportedName is the position of a name's declaration; typ is the type of a constant.
 type exportedName struct {
 	pos token.Pos
 	typ string
 }
 
-// sourceFolder is a folder's package.
+// sourceFolder is the package in a folder.
 type sourceFolder struct {
 	fset      *token.FileSet
 	exported  map[string]exportedName
@@ -73,8 +72,8 @@ func (m sourceModule) at(fset *token.FileSet, folder string) *sourceFolder {
 	return m[folder]
 }
 
-// selects reports whether a package but the one in folder selects name, or any
-// interface has such a method.
+// selects reports whether a package other than the one in folder selects name, or any
+// interface has a method with that name.
 func (m sourceModule) selects(folder, name string) bool {
 	for other, p := range m {
 		if p.selected[name] && (other != folder || p.selected["interface "+name]) {
@@ -118,7 +117,7 @@ func readModule(t *testing.T) sourceModule {
 	return m
 }
 
-// uses notes what a file takes from other packages.
+// uses records what a file uses of other packages.
 func (m sourceModule) uses(fset *token.FileSet, p *sourceFolder, f *ast.File) {
 	imports := map[string]string{}
 	for _, spec := range f.Imports {
@@ -151,7 +150,7 @@ func (m sourceModule) uses(fset *token.FileSet, p *sourceFolder, f *ast.File) {
 	})
 }
 
-// declarations notes what a file exports.
+// declarations records what a file exports.
 func (p *sourceFolder) declarations(f *ast.File) {
 	for _, d := range f.Decls {
 		switch d := d.(type) {
@@ -194,7 +193,7 @@ func (p *sourceFolder) declarations(f *ast.File) {
 	}
 }
 
-// mention notes the types of an exported declaration.
+// mention records the types in an exported declaration.
 func (p *sourceFolder) mention(n ast.Node) {
 	ast.Inspect(n, func(n ast.Node) bool {
 		if id, ok := n.(*ast.Ident); ok {

@@ -13,8 +13,8 @@ import (
 
 var hookCommand = regexp.MustCompile(`permd hook ([a-z]+)( \|\| exit 2"|\) && )`)
 
-// TestHooksByHand reads the settings of harnesses that hooks.md shows: each
-// is one of its format, and runs a hook that there is.
+// TestHooksByHand checks the settings in hooks.md: each is valid in its format and runs
+// an existing hook.
 func TestHooksByHand(t *testing.T) {
 	shown := map[string]bool{}
 	for _, b := range read(t, "hooks.md").blocks {
@@ -32,7 +32,7 @@ func TestHooksByHand(t *testing.T) {
 			}
 		}
 		for _, m := range hookCommand.FindAllStringSubmatch(b.text, -1) {
-			if hook.Of(m[1]) == nil {
+			if hook.ByName(m[1]) == nil {
 				t.Errorf("line %d: permd hook %s is none", b.first, m[1])
 			}
 			shown[m[1]] = true

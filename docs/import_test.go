@@ -13,7 +13,7 @@ import (
 	"github.com/permd/permd/policy/imports"
 )
 
-// TestImports imports the settings that import.md shows, compares the lists, and
+// TestImports imports the settings in import.md, compares the resulting lists, and
 // decides the calls with them.
 func TestImports(t *testing.T) {
 	table, err := shippedTable()
@@ -68,7 +68,7 @@ func TestImports(t *testing.T) {
 	}
 }
 
-// TestImportOutcomes: the table of outcomes names all of them.
+// TestImportOutcomes compares the table of outcomes with the constants.
 func TestImportOutcomes(t *testing.T) {
 	text, err := os.ReadFile("import.md")
 	if err != nil {

@@ -21,7 +21,7 @@ import (
 
 var update = flag.Bool("update", false, "write the examples of the input into policy.md, and what the schema says into protocol.md")
 
-// schemaNode is a part of the input schema.
+// schemaNode is a node of the input schema.
 type schemaNode struct {
 	Type                 string
 	Enum                 []string
@@ -32,7 +32,7 @@ type schemaNode struct {
 	AdditionalProperties *bool
 }
 
-// field is a field of the input as a table shows it.
+// field is a row in a table of the input's fields.
 type field struct {
 	Type     string
 	Kinds    []string // of effects that have it; nil for all
@@ -40,8 +40,7 @@ type field struct {
 	Words    []string // that it may be
 }
 
-// members are the names and values of an object in the order in which they
-// stand.
+// members returns the names and values of an object in their order.
 func members(t *testing.T, data []byte) strictjson.Object {
 	t.Helper()
 	if len(data) == 0 {
@@ -54,7 +53,7 @@ func members(t *testing.T, data []byte) strictjson.Object {
 	return o
 }
 
-// schemaFields collects the fields below a node, by their path.
+// schemaFields collects the fields below a node by their path.
 func schemaFields(t *testing.T, path string, n *schemaNode, out map[string]field) {
 	for _, m := range members(t, n.Properties) {
 		var child schemaNode
@@ -88,8 +87,8 @@ func schemaFields(t *testing.T, path string, n *schemaNode, out map[string]field
 	}
 }
 
-// TestInputFields holds the tables of the input to the schema: each field once,
-// with its type, under the kinds that have it, with the words that it may be.
+// TestInputFields compares the tables of the input with the schema: each field has one
+// row, under the kinds that have it, with its type and possible values.
 func TestInputFields(t *testing.T) {
 	var root schemaNode
 	if err := json.Unmarshal(rego.InputSchema(), &root); err != nil {
@@ -118,7 +117,7 @@ func TestInputFields(t *testing.T) {
 					t.Errorf("%s: may be %q, which is not said", name, word)
 				}
 			}
-			// Members that only some kinds have are optional by their heading.
+			// The heading says that these members are optional.
 			optional := strings.HasPrefix(row[2], "optional: ")
 			if strings.Count(name, ".") == 1 && f.Kinds == nil && optional != f.Optional {
 				t.Errorf("%s: optional is %v, and the table says %v", name, f.Optional, optional)
@@ -139,7 +138,7 @@ func TestInputFields(t *testing.T) {
 	}
 }
 
-// TestTags holds the table of tags to the code.
+// TestTags compares the table of tags with the code.
 func TestTags(t *testing.T) {
 	var names []string
 	for _, tab := range read(t, "policy.md").find("tag", "means", "guarded for") {
@@ -172,7 +171,7 @@ func TestTags(t *testing.T) {
 	}
 }
 
-// dump is a policy that says what it sees.
+// dump is a policy that prints its input.
 const dump = `package permd.user
 
 import rego.v2
@@ -190,7 +189,7 @@ ask contains {"reason": part, "message": json.marshal(seen[part])} if {
 }
 `
 
-// TestInputExamples compares the examples of the input with what rules see.
+// TestInputExamples compares the examples of the input with the real input of rules.
 func TestInputExamples(t *testing.T) {
 	doc := read(t, "policy.md")
 	w := newWorld(t, rules{user: folder(t, map[string]string{"dump.rego": dump}), noBase: true})
@@ -251,7 +250,7 @@ func TestInputExamples(t *testing.T) {
 	}
 }
 
-// seen returns what a rule sees of the call's effect of that kind.
+// seen returns the input of a rule for the call's effect of that kind.
 func (w *world) seen(t *testing.T, call, what, kind string) string {
 	t.Helper()
 	c := w.call(t, call)
@@ -282,8 +281,8 @@ func (w *world) seen(t *testing.T, call, what, kind string) string {
 	return ""
 }
 
-// printed prints JSON with a member a line, in the order of the schema. Only
-// the input as a whole is printed two levels deep.
+// printed formats JSON with one member per line, in the order of the schema. The input
+// as a whole is formatted two levels deep.
 func printed(t *testing.T, data string, root *schemaNode, part string) string {
 	t.Helper()
 	value := map[string]json.RawMessage{}
@@ -322,7 +321,7 @@ func printed(t *testing.T, data string, root *schemaNode, part string) string {
 	return b.String()
 }
 
-// spaced is JSON on one line, with spaces where a person would put them.
+// spaced formats JSON on one line, with spaces as a person would write them.
 func spaced(t *testing.T, data []byte) string {
 	t.Helper()
 	var v any

@@ -13,10 +13,10 @@ import (
 	"github.com/permd/permd/decisions/effects"
 )
 
-// TestKindPlaces compares the section of architecture.md about a new kind of effect
-// with the code: every switch on kinds or details of effects, comparison with a kind
-// and list of kinds is in a file that it names, and so is no file of Go that has
-// nothing to do with kinds. (The linter wants all kinds in each switch.)
+// TestKindPlaces compares the section of architecture.md about new kinds of effects with
+// the code: it names every file that switches on kinds or details of effects, compares
+// kinds, or lists them, and no other file. (The linter checks that each switch has all
+// kinds.)
 func TestKindPlaces(t *testing.T) {
 	data, err := os.ReadFile("architecture.md")
 	if err != nil {
@@ -70,7 +70,7 @@ func TestKindPlaces(t *testing.T) {
 	}
 }
 
-// mentionsKinds reports whether a file has a word for kinds at all.
+// mentionsKinds reports whether a file contains a kind of effect at all.
 func mentionsKinds(f *ast.File) (found bool) {
 	ast.Inspect(f, func(n ast.Node) bool {
 		id, ok := n.(*ast.Ident)
@@ -80,8 +80,8 @@ func mentionsKinds(f *ast.File) (found bool) {
 	return found
 }
 
-// comparesKinds reports whether something is compared with a kind, or a list or a
-// map has two of them.
+// comparesKinds reports whether a file compares a kind, or has a list or map of two or
+// more.
 func comparesKinds(f *ast.File) (found bool) {
 	ast.Inspect(f, func(n ast.Node) bool {
 		switch n := n.(type) {
@@ -104,8 +104,8 @@ func comparesKinds(f *ast.File) (found bool) {
 	return found
 }
 
-// isKind reports whether an expression is the name of a kind of effect, or is made
-// of one, as in string(effects.KindUse).
+// isKind reports whether an expression is a kind of effect or a conversion of one, such
+// as string(effects.KindUse).
 func isKind(e ast.Expr) bool {
 	if c, ok := e.(*ast.CallExpr); ok && len(c.Args) == 1 {
 		e = c.Args[0]
@@ -124,7 +124,7 @@ func isKind(e ast.Expr) bool {
 	return ok && slices.Contains(effects.Kinds, effects.Kind(strings.ToLower(name)))
 }
 
-// switchesOnKinds reports whether a case names a kind, or none of the details.
+// switchesOnKinds reports whether a case is a kind or a detail of effects.
 func switchesOnKinds(f *ast.File) (found bool) {
 	ast.Inspect(f, func(n ast.Node) bool {
 		c, ok := n.(*ast.CaseClause)

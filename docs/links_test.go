@@ -12,7 +12,7 @@ import (
 	"unicode"
 )
 
-// documents are the files that people read, by their path from here.
+// documents returns the paths of the documents, relative to this folder.
 func documents(t *testing.T) []string {
 	t.Helper()
 	all, err := filepath.Glob("*.md")
@@ -31,8 +31,7 @@ var (
 	code = regexp.MustCompile("`[^`]*`")
 )
 
-// TestLinks follows every relative link: the file is there, and so is the
-// heading.
+// TestLinks checks that the file and heading of every relative link exist.
 func TestLinks(t *testing.T) {
 	found := 0
 	for _, path := range documents(t) {
@@ -66,7 +65,7 @@ func TestLinks(t *testing.T) {
 	}
 }
 
-// prose are the lines of a document, those of code blocks empty.
+// prose returns the lines of a document; lines in code blocks are empty.
 func prose(t *testing.T, path string) []string {
 	t.Helper()
 	d := read(t, path)
@@ -79,7 +78,7 @@ func prose(t *testing.T, path string) []string {
 	return lines
 }
 
-// anchors are the fragments that a document's headings have.
+// anchors returns the fragments of a document's headings.
 func anchors(t *testing.T, path string) []string {
 	t.Helper()
 	var out []string
@@ -97,10 +96,10 @@ func anchors(t *testing.T, path string) []string {
 	return out
 }
 
-// file is what looks like the name of a file or folder of this repository.
+// file matches what looks like the path of a file or folder in this repository.
 var file = regexp.MustCompile(`^[A-Za-z_.…*][\w.*…-]*(/[\w.*…-]+)*/?$`)
 
-// TestFiles looks for the files and folders that are named in code.
+// TestFiles checks that files and folders named in code spans exist.
 func TestFiles(t *testing.T) {
 	var all []string
 	err := filepath.WalkDir("..", func(path string, e os.DirEntry, err error) error {
@@ -145,8 +144,8 @@ func TestFiles(t *testing.T) {
 	}
 }
 
-// TestCommands looks for permd's commands in the documents and asks the program
-// whether it has them, with the flags that stand there.
+// TestCommands checks permd's commands in the documents, with their flags, against the
+// program.
 func TestCommands(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long: it builds permd and runs its help for each command of the documents")
@@ -185,8 +184,8 @@ func TestCommands(t *testing.T) {
 	}
 }
 
-// commands are the words behind permd in a line of a console block: behind the
-// prompt, or a pipe.
+// commands returns the words after permd in a line of a console block, after the prompt
+// or a pipe.
 func commands(line string) [][]string {
 	line, prompt := strings.CutPrefix(strings.TrimSpace(line), "$ ")
 	if !prompt {
@@ -202,7 +201,7 @@ func commands(line string) [][]string {
 	return out
 }
 
-// program is permd as its own help describes it.
+// program is permd as described by its help.
 type program struct {
 	bin  string
 	help map[string]string // by sub-command
@@ -221,8 +220,8 @@ func (p *program) helpOf(t *testing.T, sub string) string {
 	return p.help[sub]
 }
 
-// check goes down through sub-commands as far as the words name some, and wants
-// the flags of the last.
+// check follows the words to the sub-command that they name, and checks the flags
+// against its help.
 func (p *program) check(t *testing.T, path string, line int, words []string) {
 	t.Helper()
 	sub := ""

@@ -11,8 +11,8 @@ import (
 	"github.com/permd/permd/decisions/pattern"
 )
 
-// TestListTables decides the calls in the tables of the list language with the
-// entry as the only rule.
+// TestListTables decides the calls in the tables of the list language, with the entry as
+// the only rule.
 func TestListTables(t *testing.T) {
 	doc := read(t, "policy.md")
 	for _, set := range []struct{ name, does, not string }{
@@ -61,7 +61,7 @@ func speaks(t *testing.T, d *decisions.Decision, kind effects.Kind, verdict deci
 	return !slices.ContainsFunc(d.Effects, func(e decisions.EffectDecision) bool { return e.Kind == kind && e.Verdict != verdict })
 }
 
-// TestRefusedEntries parses what the list language refuses.
+// TestRefusedEntries checks that the entries that the documents call invalid are.
 func TestRefusedEntries(t *testing.T) {
 	tables := read(t, "policy.md").find("kind", "entry", "because")
 	if len(tables) != 1 || len(tables[0].rows) < 8 {

@@ -15,7 +15,7 @@ type block struct {
 	end     int
 }
 
-// document is a Markdown file, as far as the tests look into it.
+// document is a parsed Markdown file.
 type document struct {
 	path   string
 	lines  []string
@@ -77,7 +77,7 @@ func read(t *testing.T, path string) *document {
 	return d
 }
 
-// cells are the cells of a table's row; \| is a bar.
+// cells returns the cells of a table row; \| is a literal bar.
 func cells(line string) []string {
 	const bar = "\x00"
 	line = strings.ReplaceAll(line, `\|`, bar)
@@ -89,7 +89,7 @@ func cells(line string) []string {
 	return out
 }
 
-// spans are the texts between backquotes.
+// spans returns the texts between backquotes.
 func spans(cell string) []string {
 	var out []string
 	for i, part := range strings.Split(cell, "`") {
@@ -100,7 +100,7 @@ func spans(cell string) []string {
 	return out
 }
 
-// find returns the tables of that header.
+// find returns the tables with that header.
 func (d *document) find(header ...string) []table {
 	var out []table
 	for _, tab := range d.tables {

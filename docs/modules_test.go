@@ -14,9 +14,9 @@ import (
 	"github.com/permd/permd/internal/lexpath"
 )
 
-// TestModulesOfTests compares go.mod's blocks with what imports them: a module
-// that only tests, packages for tests and bench import is in the block that
-// begins with a comment about that, and no other is.
+// TestModulesOfTests compares the blocks of go.mod with the imports: the block whose
+// comment says so has exactly the modules that only tests, packages for tests, and bench
+// import.
 func TestModulesOfTests(t *testing.T) {
 	data, err := os.ReadFile("../go.mod")
 	if err != nil {
@@ -43,8 +43,8 @@ func TestModulesOfTests(t *testing.T) {
 	}
 }
 
-// shippedImports are the imports of all files but tests, packages for tests
-// (effectstest …) and bench.
+// shippedImports returns the imports of all files except those of tests, of packages for
+// tests (effectstest …) and of bench.
 func shippedImports(t *testing.T) map[string]bool {
 	t.Helper()
 	all := map[string]bool{}

@@ -10,8 +10,8 @@ import (
 	"github.com/permd/permd/rego"
 )
 
-// TestProgramsTried compares the programs that were tried with those of the
-// program table. A program that was not tried says why.
+// TestProgramsTried compares the list of programs that were tried with the program
+// table. A program that was not tried has a reason.
 func TestProgramsTried(t *testing.T) {
 	var want []string
 	for name, data := range rego.Programs() {

@@ -30,8 +30,8 @@ func readSchema(t *testing.T) *protocoldoc.Schema {
 	return s
 }
 
-// otherTables are the tables that are not named after a method, by their heading
-// and the first word of their header.
+// otherTables are the tables that are not named after a method, by heading and first
+// word of the header.
 var otherTables = map[[2]string]string{
 	{"The decision", "member"}:          "decision",
 	{"A choice", "member"}:              "choice",
@@ -43,9 +43,9 @@ var otherTables = map[[2]string]string{
 // schemaRow is a member of a message.
 type schemaRow struct{ name, kind, there string }
 
-// TestProtocolTables compares the tables of protocol.md with the schema: each
-// member has a row, whose second and third cell are what the schema says about it.
-// With -update these cells are written.
+// TestProtocolTables compares the tables of protocol.md with the schema: each member has
+// a row, and the second and third cells are generated from the schema. -update writes
+// them.
 func TestProtocolTables(t *testing.T) {
 	schema, doc := readSchema(t), read(t, "protocol.md")
 	done := map[string]bool{}
@@ -109,7 +109,7 @@ type schemaRows struct {
 	rows   []schemaRow
 }
 
-// resolve follows references, as long as they are not given a title.
+// resolve follows references up to one with a title.
 func (r *schemaRows) resolve(s map[string]any) map[string]any {
 	for {
 		to, ok := s["$ref"].(string)
@@ -120,8 +120,8 @@ func (r *schemaRows) resolve(s map[string]any) map[string]any {
 	}
 }
 
-// below adds the members of an object, and what is in them. A type that has a
-// title has its own table, or is another protocol's.
+// below adds the members of an object and of the objects in it. Types with a title have
+// a table of their own or belong to another protocol.
 func (r *schemaRows) below(path string, s map[string]any) {
 	all, _ := s["properties"].(map[string]any)
 	for name, v := range all {
@@ -149,7 +149,7 @@ func words(list any) (out []string) {
 	return out
 }
 
-// there is the cell that says whether a member has to be there.
+// there returns the cell that says whether a member is required.
 func (r *schemaRows) there(of map[string]any, name string, member map[string]any) string {
 	if slices.Contains(words(of["required"]), name) {
 		if r.params {
@@ -171,13 +171,13 @@ func (r *schemaRows) there(of map[string]any, name string, member map[string]any
 	return ""
 }
 
-// titles are types that have a table elsewhere.
+// titles are the types that have a table elsewhere.
 var titles = map[string]string{
 	"decision": "[decision](#the-decision)", "choice": "[choice](#a-choice)", "session": "[session](#permdsession)",
 	"call": "object", "response": "object", "tool_result": "`tool_result`", "user_choice": "`user_choice`", "CallToolResponse": "object",
 }
 
-// kind is the cell of a member's type.
+// kind returns the cell with a member's type.
 func (r *schemaRows) kind(s map[string]any) string {
 	title, _ := s["title"].(string)
 	if link := titles[title]; link != "" {
@@ -220,7 +220,7 @@ func (r *schemaRows) kind(s map[string]any) string {
 	}
 }
 
-// bounds are the bounds of a number, as text.
+// bounds formats the bounds of a number.
 func bounds(before string, least, most any, unit string) string {
 	switch {
 	case least != nil && most != nil:
@@ -235,8 +235,8 @@ func bounds(before string, least, most any, unit string) string {
 	return ""
 }
 
-// TestProtocolSchemaValues compares the values that the schema lists with the
-// program's constants, and the members of its types with the program's.
+// TestProtocolSchemaValues compares values and members in the schema with the program's
+// constants and types.
 func TestProtocolSchemaValues(t *testing.T) {
 	schema := readSchema(t)
 	of := func(def, member string) []string {
@@ -302,7 +302,7 @@ func TestProtocolSchemaValues(t *testing.T) {
 	}
 }
 
-// TestProtocolExpiry compares the longest time limit of a choice with the program's.
+// TestProtocolExpiry compares the maximum expiry of a choice with the program's.
 func TestProtocolExpiry(t *testing.T) {
 	maximum, err := strconv.ParseInt(fmt.Sprint(readSchema(t).Def("seconds")["maximum"]), 10, 64)
 	if err != nil {
@@ -316,7 +316,7 @@ func TestProtocolExpiry(t *testing.T) {
 	}
 }
 
-// TestProtocolFeatures has every feature of the schema in the table.
+// TestProtocolFeatures compares the features in the schema with the table.
 func TestProtocolFeatures(t *testing.T) {
 	var listed []string
 	for _, tab := range read(t, "protocol.md").find("feature", "what it adds") {
@@ -331,8 +331,8 @@ func TestProtocolFeatures(t *testing.T) {
 	}
 }
 
-// TestProtocolClosed has nothing in permd's answers that is not listed: every
-// object in them is closed, so that TestProtocolSchema finds what is missing.
+// TestProtocolClosed checks that every object in permd's answers is closed in the
+// schema, so that TestProtocolSchema finds missing members.
 func TestProtocolClosed(t *testing.T) {
 	schema := readSchema(t)
 	answer := regexp.MustCompile(`\.(result|answer)$|^(error|decision|choice)$`)

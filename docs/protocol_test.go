@@ -53,8 +53,8 @@ func serveWorld(t *testing.T) string {
 	return sockettest.Serve(t, methods)
 }
 
-// TestTranscripts holds the conversations, which are one connection, line by
-// line with a permd that has the shipped rules.
+// TestTranscripts replays the conversations, which are one connection, with a permd that
+// has the shipped rules, and compares every line.
 func TestTranscripts(t *testing.T) {
 	c, err := net.Dial("unix", serveWorld(t))
 	if err != nil {
@@ -105,7 +105,7 @@ func TestTranscripts(t *testing.T) {
 	}
 }
 
-// fits reports whether a text is the wanted one, in which … stands for anything.
+// fits reports whether got matches want, in which … stands for any text.
 func fits(got, want string) bool {
 	parts := strings.Split(want, "…")
 	for i, p := range parts {
@@ -135,7 +135,8 @@ func TestErrorTable(t *testing.T) {
 	}
 }
 
-// TestAgentTable has every profile in the table, with the shell that it says.
+// TestAgentTable compares the table of agents with the profiles, and the shell that each
+// has.
 func TestAgentTable(t *testing.T) {
 	profiles, err := tools.ParseProfiles(rego.Profiles())
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/permd/permd/rego"
 )
 
-// recipe is one of the policies of policy.md.
+// recipe is a policy in policy.md.
 type recipe struct {
 	title string
 	files map[string]string
@@ -119,7 +119,7 @@ func (r *recipe) decide(t *testing.T, without *world, dir string, layer decision
 	}
 }
 
-// ruleIDs are the rules that matched.
+// ruleIDs returns the ids of the rules that matched.
 func ruleIDs(d *decisions.Decision) []string {
 	var ids []string
 	for _, e := range d.Effects {

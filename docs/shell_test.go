@@ -8,8 +8,8 @@ import (
 	"github.com/permd/permd/decisions/effects/plainshell"
 )
 
-// TestShellExamples runs the examples of shell.md through the recogniser: each
-// follows a line that says whether it is plain.
+// TestShellExamples parses the examples of shell.md. The line before each says whether
+// it is plain.
 func TestShellExamples(t *testing.T) {
 	data, err := os.ReadFile("shell.md")
 	if err != nil {

@@ -9,14 +9,14 @@ import (
 	"testing"
 )
 
-// Bounds of what a reader has to hold in mind at once.
+// Bounds of what a reader has to keep in mind.
 const (
 	maxFileLines    = 400
 	maxPackageFiles = 35   // without tests
 	maxPackageLines = 6000 // without tests
 )
 
-// TestSizes keeps files and packages small enough to be read.
+// TestSizes bounds the size of files and packages.
 func TestSizes(t *testing.T) {
 	type size struct{ files, lines int }
 	packages := map[string]size{}

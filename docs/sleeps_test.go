@@ -12,9 +12,8 @@ import (
 	"testing"
 )
 
-// sleepers are the declarations of tests that sleep for a time, with the reason: what
-// they do while they sleep is what the test is about. None of them waits for
-// something.
+// sleepers are the declarations in tests that may sleep, with the reason: what happens
+// while they sleep is what they test. None of them waits for a condition.
 var sleepers = map[string]string{
 	"cmd/permd/acp_proxy_agent_test.go runAgent":     "an agent that does nothing until it is killed",
 	"cmd/permd/acp_proxy_storm_peer_test.go speak":   "a peer that pauses at random",
@@ -26,9 +25,9 @@ var sleepers = map[string]string{
 	"policy/reload_load_test.go TestReloadUnderLoad": "a writer that pauses at random",
 }
 
-// TestSleeps: a test waits for a condition with internal/eventually, or sleeps on the
-// clock of testing/synctest. How long another process or goroutine takes is never
-// guessed: it differs with the machine and with what else runs on it.
+// TestSleeps checks that tests wait for conditions with internal/eventually or sleep in
+// testing/synctest. How long another process or goroutine takes depends on the machine
+// and its load, so a test must not assume it.
 func TestSleeps(t *testing.T) {
 	found := map[string]bool{}
 	err := filepath.WalkDir("..", func(path string, e fs.DirEntry, err error) error {
@@ -109,7 +108,7 @@ func sleeps(decl ast.Decl) (places []token.Pos) {
 	return places
 }
 
-// declared is the name of a function, method or variable.
+// declared returns the name of a function, method or variable.
 func declared(decl ast.Decl) string {
 	switch d := decl.(type) {
 	case *ast.FuncDecl:
@@ -122,7 +121,7 @@ func declared(decl ast.Decl) string {
 	return ""
 }
 
-// TestSleepsAreFound tries what TestSleeps looks for.
+// TestSleepsAreFound tests the function sleeps.
 func TestSleepsAreFound(t *testing.T) {
 	for body, want := range map[string]int{
 		"time.Sleep(time.Second)":                            1,

@@ -26,7 +26,7 @@ import (
 	"github.com/permd/permd/rego"
 )
 
-// The place that the documents are about.
+// The paths in the documents' examples.
 const (
 	home    = "/home/ana"
 	project = home + "/shop"
@@ -35,17 +35,17 @@ const (
 // now is the time in the documents' examples.
 var now = time.Date(2026, 3, 2, 9, 30, 0, 0, time.UTC)
 
-// rules are folders of rules by layer.
+// rules are folders of rules, by layer.
 type rules struct {
 	org, user string
-	// project is a folder whose .permd holds the project's rules; it takes the
-	// place of the documents' project.
+	// project is a folder whose .permd has the project's rules. It replaces the
+	// documents' project.
 	project string
 	noBase  bool
 	profile string // balanced if empty
 }
 
-// world is an engine with rules, in a file system that exists only here.
+// world is an engine with rules, and a file system in memory.
 type world struct {
 	engine  *decisions.Engine
 	fs      *fsfake.FS
@@ -54,7 +54,7 @@ type world struct {
 	project string
 }
 
-// The shipped program table and agent profiles, which nothing changes.
+// The shipped program table and agent profiles, shared by all tests.
 var (
 	shippedTable    = sync.OnceValues(func() (*programs.Table, error) { return programs.ParseTable(rego.Programs()) })
 	shippedProfiles = sync.OnceValues(func() (*tools.Profiles, error) { return tools.ParseProfiles(rego.Profiles()) })
@@ -108,7 +108,7 @@ func newWorld(t *testing.T, r rules) *world {
 	return w
 }
 
-// nothing remembers nothing and logs nothing.
+// nothing is a memory without choices and a journal that stores nothing.
 type nothing struct{}
 
 func (nothing) Match(*decisions.MemoryQuery) (reject, allow *decisions.Choice, err error) {
@@ -117,7 +117,7 @@ func (nothing) Match(*decisions.MemoryQuery) (reject, allow *decisions.Choice, e
 
 func (nothing) Append(context.Context, ...*decisions.Record) error { return nil }
 
-// callWire is a call as the documents write it.
+// callWire is a call in the JSON of the documents.
 type callWire struct {
 	Tool struct {
 		Name, Server, Version string
@@ -129,8 +129,8 @@ type callWire struct {
 	Cwd             string
 }
 
-// call reads a call in the documents' short form: "Write PATH", "Read PATH",
-// the name of a tool, JSON, or else shell text.
+// call parses a call in the documents' short form: "Write PATH", "Read PATH", the name
+// of a tool, JSON, or otherwise shell text.
 func (w *world) call(t *testing.T, text string) *effects.Call {
 	t.Helper()
 	var wire callWire
@@ -186,9 +186,8 @@ func (w *world) decide(t *testing.T, c *effects.Call) *decisions.Decision {
 	return ds[0]
 }
 
-// folder writes files into a new folder that only its owner can write, as
-// permd wants its rules. They are old, so that permd uses them without waiting
-// for the end of a change.
+// folder writes files into a new folder that only its owner can write, as permd requires
+// of rules. The files are old, so that permd does not wait for further changes.
 func folder(t *testing.T, files map[string]string) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "private", "policy.d")

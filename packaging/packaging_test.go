@@ -14,7 +14,7 @@ import (
 	"github.com/permd/permd/socket/systemd"
 )
 
-// units are the units for this binary.
+// units returns the units for this binary.
 func units(t *testing.T) []Unit {
 	t.Helper()
 	units, err := UserUnits(os.Args[0])
@@ -24,7 +24,7 @@ func units(t *testing.T) []Unit {
 	return units
 }
 
-// values returns what a unit assigns to a key of a section, in order.
+// values returns the values that a unit assigns to a key of a section, in order.
 func values(t *testing.T, units []Unit, name, section, key string) []string {
 	t.Helper()
 	i := slices.IndexFunc(units, func(u Unit) bool { return u.Name == name })
@@ -45,7 +45,7 @@ func values(t *testing.T, units []Unit, name, section, key string) []string {
 	return found
 }
 
-// TestNamesAgree: the units and the program are about the same sockets.
+// TestNamesAgree compares the names of the sockets in the units with the program's.
 func TestNamesAgree(t *testing.T) {
 	run := t.TempDir()
 	if err := os.Chmod(run, 0o700); err != nil {
@@ -85,8 +85,8 @@ func TestNamesAgree(t *testing.T) {
 	}
 }
 
-// TestNothingHidesFiles: options that need a mount namespace would show permd
-// other files than the agent has, and other user ids of those who ask.
+// TestNothingHidesFiles: options that need a mount namespace would make permd see other
+// files than the agent does, and other user ids of its clients.
 func TestNothingHidesFiles(t *testing.T) {
 	units := units(t)
 	for _, key := range []string{
@@ -153,8 +153,8 @@ func TestProgramOfChangedUnit(t *testing.T) {
 	}
 }
 
-// TestVerify: systemd has nothing to say about the units. It returns 0 for keys
-// that it does not know, so any word counts.
+// TestVerify: systemd-analyze verify prints nothing about the units. Its exit code is 0
+// even for unknown keys, so any output is a failure.
 func TestVerify(t *testing.T) {
 	tool, err := exec.LookPath("systemd-analyze")
 	if err != nil {
@@ -162,7 +162,7 @@ func TestVerify(t *testing.T) {
 	}
 	for _, where := range []string{"permd", "100% of $HOME; a b"} {
 		dir := t.TempDir()
-		// systemd looks whether the program is there.
+		// systemd checks that the program exists.
 		program := filepath.Join(dir, where)
 		if err := os.Symlink(os.Args[0], program); err != nil {
 			t.Fatal(err)

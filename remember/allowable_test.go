@@ -10,8 +10,8 @@ import (
 	"github.com/permd/permd/remember"
 )
 
-// TestAllowableRun wants no answer to cover a run that means whatever its words
-// say: those are only bound to a text.
+// TestAllowableRun: no answer covers a run that permd cannot interpret, since its words
+// would only be compared as text.
 func TestAllowableRun(t *testing.T) {
 	table, err := programs.ParseTable(rego.Programs())
 	if err != nil {

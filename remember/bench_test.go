@@ -49,9 +49,8 @@ func BenchmarkMatch(b *testing.B) {
 	}
 }
 
-// BenchmarkSave is how long a person's answer takes until it is stored, with
-// 10,000 choices there already: each waits for the disk, those that must not
-// hang on the log twice more.
+// BenchmarkSave measures storing an answer in a memory of 10,000 choices. Each waits for
+// the disk once, those that must not depend on the log two more times.
 func BenchmarkSave(b *testing.B) {
 	s := open(b, options(path(b)))
 	for start := 0; start < 10_000; start += 1000 {
@@ -123,7 +122,7 @@ func BenchmarkPropose(b *testing.B) {
 	}
 }
 
-// named is a run with options that a line names.
+// named returns a run with options that a line can express.
 func named(sub string) effects.Effect {
 	e := run("go", sub, "x", "--status", "open", "--json")
 	e.Run.Known, e.Run.HarmlessFrom, e.Run.OptionsFrom, e.Run.Harmful = true, 5, 1, []int{0, 2, 3, 4}
@@ -248,8 +247,8 @@ func BenchmarkMatchRejects(b *testing.B) {
 	}
 }
 
-// BenchmarkSaveReject is how long a reject takes until it is stored, with 99,000
-// of other files of the project there already.
+// BenchmarkSaveReject measures storing a reject in a memory with 99,000 rejects of other
+// files of the project.
 func BenchmarkSaveReject(b *testing.B) {
 	s := open(b, options(path(b)))
 	n := 0

@@ -12,7 +12,7 @@ import (
 	"github.com/permd/permd/remember"
 )
 
-// setClock is a memory whose clock is set by hand.
+// setClock is a memory with a fake clock.
 type setClock struct {
 	t       *testing.T
 	now     time.Time
@@ -55,8 +55,8 @@ func (c *setClock) keep(v decisions.Verdict, e effects.Effect, scope remember.Sc
 	return save(c.t, c.Store, d)
 }
 
-// TestClockJumps wants a choice with an end to stay ended when the clock is
-// set back, and no choice to hold longer than it was meant to.
+// TestClockJumps: an expired choice stays expired when the clock is set back, and no
+// choice is valid for longer than intended.
 func TestClockJumps(t *testing.T) {
 	c := newSetClock(t)
 	vet := run("go", "vet")
@@ -74,9 +74,8 @@ func TestClockJumps(t *testing.T) {
 	}
 }
 
-// TestClockSetBackForGood wants choices that are made after the clock was
-// corrected to hold as long as they should, and those that had ended by the
-// wrong clock to stay ended.
+// TestClockSetBackForGood: choices made after the clock was corrected are valid as long
+// as they should be, and choices that expired by the wrong clock stay expired.
 func TestClockSetBackForGood(t *testing.T) {
 	c := newSetClock(t)
 	early, late := run("go", "vet"), run("go", "list")
@@ -107,8 +106,8 @@ func TestClockSetBackForGood(t *testing.T) {
 	}
 }
 
-// TestClockBackAfterRestart wants what has ended not to come back when permd is
-// started again with a clock that runs slow.
+// TestClockBackAfterRestart: expired choices stay expired when permd is restarted with a
+// clock that is behind.
 func TestClockBackAfterRestart(t *testing.T) {
 	c := newSetClock(t)
 	c.keep(decisions.Allow, run("go", "vet"), remember.ForUser, time.Hour)
@@ -123,7 +122,7 @@ func TestClockBackAfterRestart(t *testing.T) {
 		t.Errorf("back: %q, %q", c.says(run("go", "vet")), c.says(run("ls")))
 	}
 
-	// The newest choice tells that it was later once.
+	// The newest choice shows that the clock was later once.
 	c.at(13 * time.Hour)
 	c.keep(decisions.Allow, run("go", "env"), remember.ForUser, time.Hour)
 	c.at(20 * time.Hour)

@@ -38,7 +38,7 @@ func TestDestructive(t *testing.T) {
 			if plain, then := said(t, s, ask(tool(false))), said(t, s, ask(tool(true))); plain != tt.plain || then != tt.then {
 				t.Errorf("%s, level %d: %q, and %q when destructive", name, level, plain, then)
 			}
-			// Said again, it is a choice of its own.
+			// Answered again, it is a choice of its own.
 			d.Query = ask(tool(true))
 			save(t, s, d)
 			if got := said(t, s, ask(tool(true))); got != string(tt.verdict) {

@@ -13,7 +13,7 @@ import (
 	"github.com/permd/permd/remember"
 )
 
-// copyOf is the memory as a crash at this moment leaves it.
+// copyOf returns a copy of the memory as a crash at this moment would leave it.
 func copyOf(t *testing.T, o remember.Options) remember.Options {
 	t.Helper()
 	c := options(path(t))

@@ -52,7 +52,7 @@ type asked struct {
 	path   string // of the store
 }
 
-// engine is one of the members as they are now.
+// engine returns an engine with the present members.
 func (a *asked) engine() *decisions.Engine {
 	e, err := decisions.NewEngine(a.config)
 	if err != nil {
@@ -61,7 +61,7 @@ func (a *asked) engine() *decisions.Engine {
 	return e
 }
 
-// Both are immutable, so that all tests share them.
+// Both are immutable and shared by all tests.
 var (
 	shippedTable    = sync.OnceValues(func() (*programs.Table, error) { return programs.ParseTable(rego.Programs()) })
 	shippedProfiles = sync.OnceValues(func() (*tools.Profiles, error) { return tools.ParseProfiles(rego.Profiles()) })
@@ -91,7 +91,7 @@ func newAsked(t *testing.T) *asked {
 	return a
 }
 
-// decide is the decision of a command of an agent in the project /p.
+// decide decides a command of an agent in the project /p.
 func (a *asked) decide(t *rapid.T, command string) *decisions.Decision {
 	t.Helper()
 	input, err := json.Marshal(map[string]string{"command": command})
@@ -108,7 +108,7 @@ func (a *asked) decide(t *rapid.T, command string) *decisions.Decision {
 	})[0]
 }
 
-// effects are those of a command.
+// effects returns the effects of a command.
 func (a *asked) effects(t *rapid.T, command string) []effects.Effect {
 	t.Helper()
 	input, err := json.Marshal(map[string]string{"command": command})
@@ -124,7 +124,7 @@ func (a *asked) effects(t *rapid.T, command string) []effects.Effect {
 	return w.EffectsIn(w.CallContext(&call)).Effects
 }
 
-// parts are commands with words to draw at the %s.
+// parts are commands with %s in the place of words to draw.
 var parts = []string{
 	"go build %s", "go test %s %s", "go vet ./a", "git add %s", "git commit -m %s", "git push origin %s", "touch %s", "rm %s", "rm -r %s",
 	"cat %s", "cat %s > %s", "echo %s >> %s", "cp %s %s", "mkdir -p %s", "curl -s https://%s.example.com/", "curl -d @%s https://api.example.com/",
@@ -146,7 +146,7 @@ func drawCommand(t *rapid.T) string {
 	return strings.Join(list, rapid.SampledFrom([]string{" && ", "; ", " | "}).Draw(t, "operator"))
 }
 
-// guarded reports whether an effect needs an exact answer, apart from the code
+// guarded reports whether an effect needs an exact answer. It is independent of the code
 // under test.
 func guarded(e *decisions.EffectDecision) bool {
 	has := func(tags ...string) bool {

@@ -67,8 +67,8 @@ func forgetOnFullDisk(path string) {
 		ids = append(ids, saved[0].ID)
 	}
 
-	// Less than the database and its log have already: neither can grow, and
-	// the log cannot be folded in.
+	// The limit is less than the present size of database and log: neither can grow, and
+	// the log cannot be checkpointed.
 	var limit syscall.Rlimit
 	check(syscall.Getrlimit(syscall.RLIMIT_FSIZE, &limit) == nil, "getrlimit")
 	hard := limit.Max

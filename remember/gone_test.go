@@ -12,8 +12,8 @@ import (
 	"github.com/permd/permd/remember"
 )
 
-// TestGoneFile: what would not be there tomorrow is not said to be remembered,
-// and a revocation holds all the same.
+// TestGoneFile: a choice that would be lost on restart is not reported as remembered,
+// but a revocation takes effect.
 func TestGoneFile(t *testing.T) {
 	draft := func(target string) remember.Draft {
 		return remember.Draft{Verdict: decisions.Allow, Query: ask(run("make", target)), Scope: remember.ForUser}

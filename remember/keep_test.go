@@ -15,8 +15,8 @@ import (
 	"github.com/permd/permd/remember"
 )
 
-// offer is what a call of those effects leaves to remember, as the engine
-// makes it: the first width is exact.
+// offer returns the offer of a call with those effects, as the engine makes it: the
+// first width is exact.
 func offer(scope string, list ...*decisions.MemoryQuery) *decisions.Offer {
 	o := &decisions.Offer{Reject: rejection(list...)}
 	set := decisions.OfferSet{Width: decisions.Width{ID: "w1", Scope: scope}}
@@ -27,7 +27,7 @@ func offer(scope string, list ...*decisions.MemoryQuery) *decisions.Offer {
 	return o
 }
 
-// rejection is a call of those effects, all of which were asked about.
+// rejection returns a call with those effects, all of which were asked about.
 func rejection(list ...*decisions.MemoryQuery) *decisions.Rejection {
 	r := &decisions.Rejection{Query: *list[0]}
 	r.Query.All = nil

@@ -18,11 +18,10 @@ import (
 	"github.com/permd/permd/remember"
 )
 
-// TestLabels reads what a person is shown of a choice back: the lines of a reject
-// touch just what it denies, in this project and in another, and the line of an
-// allow of a file matches just what it allows. Only a delete's line says more than
-// an allow that is bound to the path alone: to delete a folder is to delete what is
-// in it.
+// TestLabels parses the displayed lines of choices: the lines of a reject match exactly
+// what it denies, in this project and in another, and the line of an allow of a file
+// matches exactly what it allows. Only the line of a delete means more than an allow
+// that is bound to the path: deleting a folder deletes what is in it.
 func TestLabels(t *testing.T) {
 	s := open(t, options(path(t)))
 	rejects, allows := 0, 0
@@ -130,7 +129,7 @@ func TestToolLabels(t *testing.T) {
 		}
 		e, other := draw(), draw()
 		if rapid.Bool().Draw(t, "alike") {
-			// The same letters, divided in another way.
+			// The same letters, split differently.
 			u := *e.Use
 			whole := u.Server + ":" + u.Tool
 			i := rapid.SampledFrom(indices(whole, ":")).Draw(t, "colon")
@@ -155,8 +154,8 @@ func TestToolLabels(t *testing.T) {
 			t.Fatalf("%q and %q: %q is allowed: %v", label, otherLabel, show(&other), allow != nil)
 		}
 		if strings.Contains(label, `"`) {
-			// What is shown is no line, so nobody can take it for one that says more,
-			// or nothing.
+			// The displayed text is not a valid line, so nobody can mistake it for a wider
+			// one.
 			if p, err := pattern.Parse(effects.KindUse, label); err == nil {
 				t.Fatalf("%q is read as the line %v", label, p)
 			}
@@ -183,7 +182,7 @@ func TestToolLabels(t *testing.T) {
 	}
 }
 
-// indices are where sep is in s.
+// indices returns the indices of sep in s.
 func indices(s, sep string) (list []int) {
 	for i := range len(s) {
 		if strings.HasPrefix(s[i:], sep) {
@@ -212,8 +211,8 @@ func TestUserWideLabel(t *testing.T) {
 	}
 }
 
-// TestBackupCannotBeMade: the memory of an earlier permd stays as it is, and is not
-// opened; the daemon does not start, and nothing is allowed.
+// TestBackupCannotBeMade: if the copy cannot be made, the memory of an earlier permd is
+// neither changed nor opened; the daemon does not start, and nothing is allowed.
 func TestBackupCannotBeMade(t *testing.T) {
 	data, err := os.ReadFile(filepath.Join("testdata", "9eb77c9", "remember.db"))
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/permd/permd/remember"
 )
 
-// words are drawn from few letters, so that different facts are often alike.
+// words are drawn from few letters, so that details are often similar.
 var words = rapid.SampledFrom([]string{"", "a", "b", "ab", "a b", "a\x00b", "-f", "--force", "é", "\x01", "git", "/p", "./x"})
 
 func drawEffect(t *rapid.T) effects.Effect {
@@ -116,7 +116,7 @@ func TestSameFactsMatch(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// Also when this fails: the next one starts with nothing.
+		// Also after a failure, so that the next draw starts empty.
 		defer func() {
 			if _, err := s.Forget(t.Context(), saved[0].ID); err != nil {
 				t.Fatal(err)

@@ -23,7 +23,7 @@ func move(t *testing.T, from, to string) {
 	}
 }
 
-// remove deletes a database, as a person does who takes the new one away.
+// remove deletes a database, like a person who removes the new one.
 func remove(t *testing.T, path string) {
 	t.Helper()
 	for _, side := range []string{"", "-wal", "-shm"} {
@@ -33,12 +33,13 @@ func remove(t *testing.T, path string) {
 	}
 }
 
-// closed ends a memory before the test does; what it could not store is no error.
+// closed closes a memory before the end of the test. Failing to store something is not
+// an error here.
 func closed(s *remember.Store) { _ = s.Close() }
 
-// TestPutBack begins with an allow and its revocation while the database is moved
-// away. The daemon starts with a new one, once and again, and the old one is put
-// back: the allow does not hold, and another of that database does.
+// TestPutBack begins with an allow that is revoked while the database is moved away. The
+// daemon starts twice with a new database, and then the old one is put back: the revoked
+// allow is not in effect, but another allow in that database is.
 func TestPutBack(t *testing.T) {
 	for name, reason := range map[string]func(t *testing.T, s *remember.Store, revoked remember.Choice){
 		"forgotten": func(t *testing.T, s *remember.Store, revoked remember.Choice) {

@@ -9,8 +9,8 @@ import (
 	"github.com/permd/permd/decisions/effects/fsfake"
 )
 
-// TestRejectByOtherNames: a rule allows all, and the agent calls what was
-// rejected by another name: that of a sub-command, or a link to a script.
+// TestRejectByOtherNames: a rule allows everything, and the agent runs what was rejected
+// under another name: an alias of a sub-command, or a link to a script.
 func TestRejectByOtherNames(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long: it decides each spelling with an engine of its own")

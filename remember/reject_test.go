@@ -38,7 +38,7 @@ func (p *generous) Evaluate(_ context.Context, in *decisions.Input) (decisions.F
 
 func anything(*effects.Effect) bool { return true }
 
-// rejecting is an engine with a memory and a file system that the test changes.
+// rejecting returns an engine with a memory and a file system that the test can change.
 func rejecting(t *testing.T, files map[string]string) (a *asked, allow func(func(*effects.Effect) bool)) {
 	t.Helper()
 	a = newAsked(t)
@@ -76,7 +76,7 @@ func (a *asked) call(t testing.TB, c effects.Call) *decisions.Decision {
 	})[0]
 }
 
-// reject answers a question with a reject for always.
+// reject answers a question with a permanent reject.
 func (a *asked) reject(t testing.TB, d *decisions.Decision, scope string) []decisions.StoredChoice {
 	t.Helper()
 	if d.Verdict != decisions.Ask || d.Offer == nil {
@@ -210,7 +210,7 @@ func TestRejectsByEffect(t *testing.T) {
 		for _, command := range tt.allowed {
 			wantVerdict(t, a.in(t, "/p", command), decisions.Allow, fmt.Sprintf("after %q: %s (%s)", tt.rejected, command, kept[0].Label))
 		}
-		// One forget removes all of it.
+		// One forget removes all its parts.
 		if err := a.store.Drop(t.Context(), kept[0].ID); err != nil {
 			t.Fatal(err)
 		}
@@ -275,8 +275,8 @@ func TestRejectHidesSecrets(t *testing.T) {
 	}
 }
 
-// TestRejectScopes: a reject of a file holds where it was said to, and user-wide
-// it means that one file.
+// TestRejectScopes: a reject of a file applies in its scope. With the scope user, it
+// means that one file only.
 func TestRejectScopes(t *testing.T) {
 	for scope, want := range map[string][2]decisions.Verdict{
 		"project": {decisions.Deny, decisions.Allow}, "user": {decisions.Deny, decisions.Allow},

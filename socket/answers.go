@@ -10,35 +10,36 @@ import (
 	"github.com/permd/permd/internal/strictjson"
 )
 
-// maxPending bounds the bytes of answers that are queued while another is written.
+// maxPending bounds the bytes of answers that are queued while another is being written.
 // Above it, send blocks.
 const maxPending = 256 << 10
 
-// answers writes a connection's answers, one at a time. It has no goroutine: a sender
-// that finds nobody writing writes its own answer and then those queued meanwhile. So
-// an answer takes one system call, and concurrent answers share one.
+// answers writes the answers of a connection, one at a time. It has no goroutine of its
+// own: a sender that finds nobody writing writes its own answer, and then those that
+// were queued meanwhile. So an answer takes one system call, and concurrent answers
+// share one.
 type answers struct {
-	conn net.Conn
-	fail func(error) // called when a write has failed
+	conn   net.Conn
+	onFail func(error) // called when a write has failed
 
-	mu      sync.Mutex
-	timeout time.Duration // of one write
-	changed sync.Cond     // pending was taken, or writing or err has changed
-	pending []byte
-	spare   []byte // the other buffer
-	writing bool
-	err     error
+	mu          sync.Mutex
+	timeout     time.Duration // of one write
+	changed     sync.Cond     // signalled when pending was taken, or writing or err has changed
+	pending     []byte
+	spareBuffer []byte // swapped with pending
+	writing     bool
+	err         error
 }
 
 func newAnswers(c net.Conn, timeout time.Duration, fail func(error)) *answers {
-	a := &answers{conn: c, timeout: timeout, fail: fail}
+	a := &answers{conn: c, timeout: timeout, onFail: fail}
 	a.changed.L = &a.mu
 	return a
 }
 
-// send writes one answer: the body is the value of its member "result" or
-// "error". If an answer cannot be written, its connection is dropped. A long answer is
-// not queued: it has been written when send returns.
+// send writes an answer with body as its member "result" or "error". If writing fails,
+// the connection is dropped. A long answer is not queued: it has been written when send
+// returns.
 func (a *answers) send(id strictjson.Value, member string, body []byte) {
 	a.mu.Lock()
 	for a.err == nil && (len(a.pending) > maxPending || a.writing && len(body) > keepBuffer) {
@@ -56,13 +57,13 @@ func (a *answers) send(id strictjson.Value, member string, body []byte) {
 	a.writing = true
 	for len(a.pending) > 0 && a.err == nil {
 		buf, timeout := a.pending, a.timeout
-		a.pending, a.spare = a.spare[:0], nil
+		a.pending, a.spareBuffer = a.spareBuffer[:0], nil
 		a.changed.Broadcast()
 		a.mu.Unlock()
 		err := a.write(buf, timeout)
 		a.mu.Lock()
 		if cap(buf) <= keepBuffer {
-			a.spare = buf[:0]
+			a.spareBuffer = buf[:0]
 		}
 		a.err = err
 	}
@@ -71,11 +72,12 @@ func (a *answers) send(id strictjson.Value, member string, body []byte) {
 	err := a.err
 	a.mu.Unlock()
 	if err != nil {
-		a.fail(err)
+		a.onFail(err)
 	}
 }
 
-// write has one timeout for all bytes, so a client cannot delay it by reading slowly.
+// write uses one timeout for all bytes, so that a client cannot delay it by reading
+// slowly.
 func (a *answers) write(b []byte, timeout time.Duration) error {
 	if err := a.conn.SetWriteDeadline(time.Now().Add(timeout)); err != nil {
 		return err
@@ -84,7 +86,7 @@ func (a *answers) write(b []byte, timeout time.Duration) error {
 	return err
 }
 
-// flush waits until all that was sent is written, or cannot be.
+// flush waits until all queued answers are written or the connection has failed.
 func (a *answers) flush() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -93,7 +95,7 @@ func (a *answers) flush() {
 	}
 }
 
-// shortenTimeout shortens the time for this write and those to come.
+// shortenTimeout shortens the timeout of the current write and of later ones.
 func (a *answers) shortenTimeout(timeout time.Duration) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -111,13 +113,13 @@ func appendAnswer(b []byte, id strictjson.Value, member string, body []byte) []b
 	return append(b, "}\n"...)
 }
 
-// appender is a result that encodes itself, on one line. The JSON library takes as long
-// to encode a decision as permd takes to make one.
+// appender is a result that encodes itself, on one line. The JSON library needs as much
+// time to encode a decision as permd needs to make it.
 type appender interface {
 	AppendJSON(b []byte) ([]byte, error)
 }
 
-// encode is a result in JSON.
+// encode encodes a result as JSON.
 func encode(result any) ([]byte, error) {
 	if a, ok := result.(appender); ok {
 		const usual = 1 << 10
@@ -126,6 +128,6 @@ func encode(result any) ([]byte, error) {
 	return marshal(result)
 }
 
-// marshal is one line: the encoder writes no white space, and takes it out of
-// raw values.
+// marshal encodes v on one line: the encoder adds no white space and removes it from raw
+// values.
 func marshal(v any) ([]byte, error) { return json.Marshal(v, json.Deterministic(true)) }

@@ -10,14 +10,14 @@ import (
 	"github.com/permd/permd/internal/strictjson"
 )
 
-// cancelMethod is ACP's notification that withdraws a request by its id. It is
-// served here because only the framing knows ids.
+// cancelMethod is ACP's notification that withdraws a request. It is handled here
+// because methods do not see ids.
 const cancelMethod = "$/cancel_request"
 
-// enter counts a call as in flight. If there are too many it blocks, and with it the
-// reading, so the client is slowed down rather than refused. It returns false if the
-// connection ends meanwhile.
-func (c *connection) enter(cl *call) bool {
+// addCall adds a call to those in flight. If there are too many, it blocks, and with it
+// the reading goroutine: the client is slowed down rather than refused. It returns false
+// if the connection ends meanwhile.
+func (c *connection) addCall(cl *call) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for len(c.calls) >= c.server.maxInFlight && c.ctx.Err() == nil {
@@ -30,19 +30,20 @@ func (c *connection) enter(cl *call) bool {
 	return true
 }
 
-// inUse reports whether a request with that id is in flight: two answers with the same
-// id could be confused. Null counts as an id here.
-func (c *connection) inUse(id strictjson.Value) bool {
+// idInUse reports whether a request with that id is in flight: the client could not tell
+// the two answers apart. Null is an id like others here.
+func (c *connection) idInUse(id strictjson.Value) bool {
 	if id == nil {
 		return false
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.find(id) != nil
+	return c.findCall(id) != nil
 }
 
-// find ignores answered calls: a client may reuse an id at once.
-func (c *connection) find(id strictjson.Value) *call {
+// findCall returns the unanswered request with that id, nil if there is none. Answered
+// ones do not count: a client may reuse an id at once.
+func (c *connection) findCall(id strictjson.Value) *call {
 	for _, cl := range c.calls {
 		if !cl.answered && cl.id != nil && sameID(cl.id, id) {
 			return cl
@@ -51,8 +52,8 @@ func (c *connection) find(id strictjson.Value) *call {
 	return nil
 }
 
-// sameID reports whether two valid ids are equal to a client. Integers have only one
-// notation, strings have many.
+// sameID reports whether two valid ids are the same to a client. An integer has one
+// notation, a string many.
 func sameID(a, b strictjson.Value) bool {
 	if bytes.Equal(a, b) {
 		return true
@@ -65,7 +66,7 @@ func sameID(a, b strictjson.Value) bool {
 	return ok && yok && x == y
 }
 
-// finish answers a call, once, with body (nil: null) or err, and ends it.
+// finish answers a call, once, with body (nil means null) or err.
 func (c *connection) finish(cl *call, body []byte, err error) {
 	c.mu.Lock()
 	first := !cl.answered
@@ -73,10 +74,10 @@ func (c *connection) finish(cl *call, body []byte, err error) {
 	c.mu.Unlock()
 	if first && cl.id != nil {
 		if err != nil {
-			c.fault(cl.id, c.errorOf(cl, err))
+			c.replyError(cl.id, c.errorOf(cl, err))
 		} else {
 			if body == nil {
-				body = null
+				body = nullID
 			}
 			c.answers.send(cl.id, "result", body)
 		}
@@ -86,46 +87,46 @@ func (c *connection) finish(cl *call, body []byte, err error) {
 	if cl.cancel != nil {
 		cl.cancel(nil)
 	}
-	if cl.reserved > 0 {
-		c.server.limits.release(c.Peer.UID, cl.reserved)
+	if cl.reservedBytes > 0 {
+		c.server.limits.release(c.Peer.UID, cl.reservedBytes)
 	}
 	if first {
-		c.leave(cl)
+		c.removeCall(cl)
 	}
 }
 
-// errorOf returns the error that the client gets for err.
+// errorOf returns the error to answer with for err.
 func (c *connection) errorOf(cl *call, err error) *Error {
 	if e, ok := errors.AsType[*Error](err); ok && e != nil {
 		if e.Code == CodeAsk && cl.ctx != nil && errors.Is(context.Cause(cl.ctx), ErrWithdrawn) {
-			// There is nothing left to ask the person.
-			return cancelled()
+			// The request was withdrawn, so there is nothing left to ask the person.
+			return cancelledError()
 		}
 		return e
 	}
 	if cl.ctx != nil && errors.Is(err, context.Canceled) {
 		cause := context.Cause(cl.ctx)
 		if errors.Is(cause, ErrWithdrawn) {
-			return cancelled()
+			return cancelledError()
 		}
 		if errors.Is(cause, errShutdown) || errors.Is(cause, errTooSlow) || errors.Is(cause, errDisconnected) {
-			return busy(cause)
+			return busyError(cause)
 		}
 	}
 	c.server.Logger.Error("a method failed", "conn", c.ID, "error", err)
 	return &Error{Code: CodeInternal, Message: "internal error; ask the person"}
 }
 
-// cancelled is the error for a request that the client has withdrawn.
-func cancelled() *Error { return &Error{Code: CodeCancelled, Message: "request cancelled"} }
+// cancelledError is the error for a request that the client has withdrawn.
+func cancelledError() *Error { return &Error{Code: CodeCancelled, Message: "request cancelled"} }
 
-// busy is the error for a limit that was reached.
-func busy(why error) *Error {
+// busyError is the error for an exceeded limit.
+func busyError(why error) *Error {
 	return &Error{Code: CodeBusy, Message: why.Error() + "; ask the person"}
 }
 
-// fault answers with an error.
-func (c *connection) fault(id strictjson.Value, e *Error) {
+// replyError answers a message with an error.
+func (c *connection) replyError(id strictjson.Value, e *Error) {
 	body, err := marshal(e)
 	if err != nil {
 		c.server.Logger.Error("an error's data is not JSON", "conn", c.ID, "code", e.Code)
@@ -134,15 +135,15 @@ func (c *connection) fault(id strictjson.Value, e *Error) {
 	c.answers.send(id, "error", body)
 }
 
-// refuse answers a message that is not dispatched; a notification with nothing.
-func (c *connection) refuse(m message, e *Error) {
+// refuseMessage answers a message that is not dispatched. Notifications get no answer.
+func (c *connection) refuseMessage(m message, e *Error) {
 	if m.kind == request {
-		c.fault(m.id, e)
+		c.replyError(m.id, e)
 	}
 }
 
-// withdraw cancels the request that params name. It is still answered: with its
-// result if that is ready, else with CodeCancelled.
+// withdraw cancels the request whose id is in params. It is still answered: with its
+// result if that is ready, otherwise with CodeCancelled.
 func (c *connection) withdraw(params strictjson.Value) {
 	if params == nil {
 		return
@@ -156,7 +157,7 @@ func (c *connection) withdraw(params strictjson.Value) {
 		return
 	}
 	c.mu.Lock()
-	if cl := c.find(id); cl != nil && cl.cancel != nil {
+	if cl := c.findCall(id); cl != nil && cl.cancel != nil {
 		cl.cancel(ErrWithdrawn)
 	}
 	c.mu.Unlock()
@@ -165,15 +166,16 @@ func (c *connection) withdraw(params strictjson.Value) {
 	}
 }
 
-// stopReading stops reading. Requests that were read already are refused.
+// stopReading stops reading. Requests that were read before are refused unless they have
+// started.
 func (c *connection) stopReading() {
 	c.stopping.Store(true)
 	_ = c.net.SetReadDeadline(time.Unix(1, 0))
-	c.handOverReading(c.leading.Load()) // the end is read now
+	c.handOverReading(c.leading.Load()) // so that the end is noticed now
 }
 
-// abandon cancels all requests that are not answered, and answers them with an error at
-// once, without waiting for methods that ignore their context.
+// abandon cancels all unanswered requests and answers them with an error, without
+// waiting for methods that ignore their context.
 func (c *connection) abandon(cause error) {
 	c.cancel(cause)
 	var left []*call
@@ -188,15 +190,15 @@ func (c *connection) abandon(cause error) {
 	c.mu.Unlock()
 	for _, cl := range left {
 		if cl.id != nil {
-			c.fault(cl.id, busy(cause))
+			c.replyError(cl.id, busyError(cause))
 		}
-		c.leave(cl)
+		c.removeCall(cl)
 	}
 }
 
-// leave undoes enter, after the answer has been written: queued answers count as in
-// flight, and the connection is closed when there are none.
-func (c *connection) leave(cl *call) {
+// removeCall undoes addCall after the answer was written: queued answers count as in
+// flight, and the connection closes when none are left.
+func (c *connection) removeCall(cl *call) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if i := slices.Index(c.calls, cl); i >= 0 {
@@ -205,22 +207,22 @@ func (c *connection) leave(cl *call) {
 	}
 }
 
-// drop ends the connection at once, without answering.
+// drop closes the connection at once, without answering.
 func (c *connection) drop() {
 	c.stopping.Store(true)
 	c.cancel(errDisconnected)
 	_ = c.net.Close()
 	c.mu.Lock()
-	c.gone = true
+	c.dropped = true
 	c.changed.Broadcast()
 	c.mu.Unlock()
 }
 
-// close ends the connection after what is in flight is answered, at most a
-// grace period later. It is called on the reading goroutine, as its last.
+// close closes the connection after the requests in flight are answered, at most a grace
+// period later. It is the last call on the reading goroutine.
 func (c *connection) close() {
-	close(c.work)
-	c.lines.free()
+	close(c.workQueue)
+	c.lines.releaseBuffer()
 	late := time.AfterFunc(c.server.Grace, func() {
 		if c.stopping.Load() {
 			c.abandon(errShutdown)
@@ -229,7 +231,7 @@ func (c *connection) close() {
 		}
 	})
 	c.mu.Lock()
-	for len(c.calls) > 0 && !c.gone {
+	for len(c.calls) > 0 && !c.dropped {
 		c.changed.Wait()
 	}
 	c.mu.Unlock()
@@ -237,14 +239,15 @@ func (c *connection) close() {
 	c.answers.flush()
 	c.cancel(errDisconnected)
 	_ = c.net.Close()
-	c.join()
+	c.waitWorkers()
 	for _, f := range c.onClose {
 		c.closed(f)
 	}
 }
 
-// join waits for the workers, except those that ignore their context.
-func (c *connection) join() {
+// waitWorkers waits for the workers, except for those whose methods ignore their
+// context.
+func (c *connection) waitWorkers() {
 	done := make(chan struct{})
 	go func() {
 		c.workers.Wait()

@@ -17,11 +17,11 @@ import (
 	"github.com/permd/permd/internal/strictjson"
 )
 
-// maxIdleWorkers is how many idle workers a connection keeps: the stack of a kept worker has
-// grown already.
+// maxIdleWorkers is the number of idle workers kept for a connection. Reusing one saves
+// growing its stack again.
 const maxIdleWorkers = 4
 
-// Causes for which a connection's requests are cancelled.
+// Causes of cancelled requests.
 var (
 	errDisconnected = errors.New("the connection is gone")
 	errShutdown     = errors.New("shutting down")
@@ -29,47 +29,47 @@ var (
 )
 
 // connection serves one client. One goroutine at a time reads messages and runs the
-// first phase of methods. The second phase runs on workers, or on the reading
-// goroutine as long as there is nothing else to read (see lead.go).
+// first phase of methods. The second phase runs on workers, or on the reading goroutine
+// while there is nothing else to read (see lead.go).
 type connection struct {
 	Conn
 	net     net.Conn
 	server  *server
 	lines   lines
 	answers *answers
-	ctx     context.Context // of all its requests
+	ctx     context.Context // parent of all requests' contexts
 	cancel  context.CancelCauseFunc
 
-	// stopping is set once no further calls are decided.
+	// stopping is set when no more calls are decided.
 	stopping atomic.Bool
-	// work hands calls to idle workers.
-	work    chan *call
-	idle    atomic.Int32
-	workers sync.WaitGroup // the leading goroutine is one
-	// leading is the call whose second phase the reading goroutine runs. Whoever
-	// sets it to nil reads on.
+	// workQueue passes calls to idle workers.
+	workQueue chan *call
+	idle      atomic.Int32
+	workers   sync.WaitGroup // including the reading goroutine while it leads a call
+	// leading is the call whose second phase runs on the reading goroutine. Whoever sets
+	// it to nil continues reading.
 	leading     atomic.Pointer[call]
-	lastLeading *call  // what was leading when the overseer last looked
-	ended       func() // called last
+	lastLeading *call  // leading at the overseer's last check
+	onEnd       func() // called once, when everything has ended
 
 	mu      sync.Mutex
-	changed sync.Cond // calls became fewer
-	calls   []*call   // not answered yet, at most Options.maxInFlight
-	gone    bool      // dropped
+	changed sync.Cond // signalled when calls has become shorter
+	calls   []*call   // unanswered, at most Options.maxInFlight
+	dropped bool      // closed by drop
 }
 
 // call is a request or notification in progress.
 type call struct {
-	id       strictjson.Value // nil for a notification
-	run      func(context.Context) (any, error)
-	ctx      context.Context
-	cancel   context.CancelCauseFunc
-	answered bool // guarded by connection.mu
-	reserved int  // bytes of the shared budget
+	id            strictjson.Value // nil for a notification
+	run           func(context.Context) (any, error)
+	ctx           context.Context
+	cancel        context.CancelCauseFunc
+	answered      bool // guarded by connection.mu
+	reservedBytes int  // of the shared budget
 }
 
 func newConnection(s *server, c net.Conn, id uint64, peer decisions.Peer) *connection {
-	conn := &connection{Conn: Conn{ID: id, Peer: peer}, net: c, server: s, work: make(chan *call)}
+	conn := &connection{Conn: Conn{ID: id, Peer: peer}, net: c, server: s, workQueue: make(chan *call)}
 	conn.changed.L = &conn.mu
 	conn.ctx, conn.cancel = context.WithCancelCause(s.ctx)
 	conn.answers = newAnswers(c, s.WriteTimeout, func(err error) {
@@ -84,14 +84,14 @@ func newConnection(s *server, c net.Conn, id uint64, peer decisions.Peer) *conne
 	return conn
 }
 
-// read reads until the client or the server ends the connection, or another
-// goroutine goes on with it.
+// read reads messages until the client or the server ends the connection, or another
+// goroutine continues reading.
 func (c *connection) read() {
 	reading := true
 	defer func() {
 		if reading {
 			c.close()
-			c.ended()
+			c.onEnd()
 		}
 	}()
 	for {
@@ -101,7 +101,7 @@ func (c *connection) read() {
 			cl := c.handle(line)
 			switch {
 			case cl == nil:
-			case c.lines.waiting():
+			case c.lines.buffered():
 				c.giveToWorker(cl)
 			default:
 				reading = false
@@ -112,14 +112,14 @@ func (c *connection) read() {
 			}
 		case errors.Is(err, errTooLong), errors.Is(err, errNoRoom):
 			c.notifyUnread()
-			e := busy(errNoRoom)
+			e := busyError(errNoRoom)
 			if errors.Is(err, errTooLong) {
 				e = invalid("message too long")
 			}
-			c.fault(null, e)
+			c.replyError(nullID, e)
 		case errors.Is(err, io.EOF), errors.Is(err, os.ErrDeadlineExceeded):
-			// The client may have closed only its writing side; or the server
-			// stops. What was asked is answered.
+			// The client may have closed only its writing side, or the server is stopping.
+			// Requests that were read are answered.
 			return
 		default:
 			c.drop()
@@ -128,7 +128,7 @@ func (c *connection) read() {
 	}
 }
 
-// notifyUnread tells methods that a message was refused before they saw it (Conn.OnUnread).
+// notifyUnread calls the functions registered with Conn.OnUnread.
 func (c *connection) notifyUnread() {
 	c.missed = true
 	for _, f := range c.onUnread {
@@ -136,10 +136,10 @@ func (c *connection) notifyUnread() {
 	}
 }
 
-// handle handles one message. It returns the call whose second phase must be run, nil if
-// there is none.
+// handle handles one message. It returns the call if its second phase must run,
+// otherwise nil.
 func (c *connection) handle(line []byte) (cl *call) {
-	missed := true // also when a method ends its goroutine
+	missed := true // stays true if a method ends its goroutine
 	defer func() {
 		if missed {
 			c.notifyUnread()
@@ -149,15 +149,15 @@ func (c *connection) handle(line []byte) (cl *call) {
 	return cl
 }
 
-// receive is handle without the notice to methods: missed says that the message was
-// meant for one and did not reach it, or may have been.
+// receive is handle without the call of notifyUnread. missed is true if the message was
+// for a method and did not reach it, or may have been.
 func (c *connection) receive(line []byte) (cl *call, missed bool) {
 	if len(bytes.TrimLeft(line, " \t\r")) == 0 {
 		return nil, false
 	}
 	m, id, fault := decode(line)
 	if fault != nil {
-		c.fault(id, fault)
+		c.replyError(id, fault)
 		return nil, true
 	}
 	if m.kind == dropped {
@@ -166,37 +166,36 @@ func (c *connection) receive(line []byte) (cl *call, missed bool) {
 	method, ok := c.server.methods[m.method]
 	switch {
 	case c.stopping.Load():
-		c.refuse(m, busy(errShutdown)) // as all that follows
+		c.refuseMessage(m, busyError(errShutdown)) // as are all later messages
 	case ok:
 		cl, reached := c.dispatch(m, method, len(line))
 		return cl, !reached
 	case m.method == cancelMethod && m.kind == notification:
 		c.withdraw(m.params)
 	default:
-		c.refuse(m, &Error{Code: CodeMethod, Message: "method not found"})
+		c.refuseMessage(m, &Error{Code: CodeMethod, Message: "method not found"})
 	}
 	return nil, false
 }
 
-// dispatch runs a method's first phase, and returns the call if it has a second.
-// reached reports whether the first phase ran to its end.
+// dispatch runs a method's first phase and returns the call if it has a second one.
+// reached is true if the first phase returned.
 func (c *connection) dispatch(m message, method Method, size int) (_ *call, reached bool) {
-	if c.inUse(m.id) {
-		// Answered with the same id, the error would be taken for the answer to
-		// the first.
-		c.fault(null, invalid("id is in use by a request that is not answered yet"))
+	if c.idInUse(m.id) {
+		// An error with that id would be taken for the answer to the first request.
+		c.replyError(nullID, invalid("id is in use by a request that is not answered yet"))
 		return nil, false
 	}
 	cl := &call{id: m.id}
 	if size > keepBuffer {
 		if !c.server.limits.reserve(c.Peer.UID, size) {
-			c.finish(cl, nil, busy(errNoRoom))
+			c.finish(cl, nil, busyError(errNoRoom))
 			return nil, false
 		}
-		cl.reserved = size
+		cl.reservedBytes = size
 	}
-	if !c.enter(cl) {
-		c.finish(cl, nil, busy(errShutdown))
+	if !c.addCall(cl) {
+		c.finish(cl, nil, busyError(errShutdown))
 		return nil, false
 	}
 	c.request = m.id
@@ -211,18 +210,18 @@ func (c *connection) dispatch(m message, method Method, size int) (_ *call, reac
 	return cl, true
 }
 
-// giveToWorker hands a call's second phase to a worker.
+// giveToWorker passes a call to a worker, which runs its second phase.
 func (c *connection) giveToWorker(cl *call) {
 	select {
-	case c.work <- cl:
+	case c.workQueue <- cl:
 	default:
 		c.workers.Add(1)
 		go c.worker(cl)
 	}
 }
 
-// phase1 calls the method. It returns the second phase; if there is none, the call is
-// finished. returned is false if the method panicked.
+// phase1 calls the method. If there is no second phase, it finishes the call. returned
+// is false if the method panicked.
 func (c *connection) phase1(cl *call, method Method, params strictjson.Value) (run func(context.Context) (any, error), returned bool) {
 	defer func() {
 		if !returned {
@@ -238,7 +237,7 @@ func (c *connection) phase1(cl *call, method Method, params strictjson.Value) (r
 	return run, true
 }
 
-// worker runs second phases, first that of cl.
+// worker runs second phases, starting with that of cl.
 func (c *connection) worker(cl *call) {
 	defer c.workers.Done()
 	for {
@@ -248,7 +247,7 @@ func (c *connection) worker(cl *call) {
 			return
 		}
 		var ok bool
-		cl, ok = <-c.work
+		cl, ok = <-c.workQueue
 		c.idle.Add(-1)
 		if !ok {
 			return
@@ -268,16 +267,16 @@ func (c *connection) phase2(cl *call) {
 	c.finish(cl, body, err)
 }
 
-// result runs a second phase. It does not write the answer, so that a client that does
-// not read cannot delay others.
+// result runs a second phase. It does not write the answer, so that a client that is not
+// reading cannot delay others.
 func (c *connection) result(cl *call) (body []byte, err error) {
-	if why := c.begin(); why != nil {
-		return nil, busy(why)
+	if why := c.beginPhase2(); why != nil {
+		return nil, busyError(why)
 	}
-	defer c.end()
+	defer c.endPhase2()
 	result, err := cl.run(cl.ctx)
 	if err == nil && cl.id != nil {
-		body, err = encode(result) // may call methods of the result's types
+		body, err = encode(result) // may call methods of the result
 		if err == nil {
 			err = c.reserveAnswer(cl, len(body))
 		}
@@ -285,20 +284,20 @@ func (c *connection) result(cl *call) (body []byte, err error) {
 	return body, err
 }
 
-// begin waits until another second phase may run, or returns an error if none may any
-// more. It bounds the work that is left when the server stops.
-func (c *connection) begin() error {
+// beginPhase2 waits until another second phase may run, and returns an error if the
+// server is stopping. It bounds the work that is left then.
+func (c *connection) beginPhase2() error {
 	s := c.server
-	if s.running == nil {
+	if s.runningSlots == nil {
 		return nil
 	}
 	select {
-	case s.running <- struct{}{}:
+	case s.runningSlots <- struct{}{}:
 		return nil
 	default:
 	}
 	select {
-	case s.running <- struct{}{}:
+	case s.runningSlots <- struct{}{}:
 		return nil
 	case <-s.stop:
 		return errShutdown
@@ -307,30 +306,30 @@ func (c *connection) begin() error {
 	}
 }
 
-// end undoes begin.
-func (c *connection) end() {
-	if c.server.running != nil {
-		<-c.server.running
+// endPhase2 undoes beginPhase2.
+func (c *connection) endPhase2() {
+	if c.server.runningSlots != nil {
+		<-c.server.runningSlots
 	}
 }
 
-// reserveAnswer reserves a long answer's bytes of the budget until it is written, or
-// returns an error if there is no room: a short request can have a long answer, and the
-// client may not be reading.
+// reserveAnswer reserves the bytes of a long answer in the budget until it is written,
+// and returns an error if there is no room: a short request can have a long answer, and
+// the client may not be reading.
 func (c *connection) reserveAnswer(cl *call, size int) error {
 	if size <= keepBuffer {
 		return nil
 	}
 	if !c.server.limits.reserve(c.Peer.UID, size) {
-		return busy(errNoRoom)
+		return busyError(errNoRoom)
 	}
-	cl.reserved += size
+	cl.reservedBytes += size
 	return nil
 }
 
-// answerPanic answers for a method that panicked or ended its goroutine: never
-// with a result. The panic's value is logged only if it is the runtime's own;
-// another may hold the client's input.
+// answerPanic answers a call whose method panicked or ended its goroutine with an error.
+// The panic's value is logged only if it is a runtime error; others may contain the
+// client's input.
 func (c *connection) answerPanic(cl *call, value any) {
 	what := fmt.Sprintf("%T", value)
 	if err, ok := value.(runtime.Error); ok {
@@ -340,9 +339,9 @@ func (c *connection) answerPanic(cl *call, value any) {
 	c.finish(cl, nil, &Error{Code: CodeInternal, Message: "internal error; ask the person"})
 }
 
-// NewConn returns a connection of that peer which no server serves: methods are
-// called on it one at a time, as on a connection's reading goroutine. The caller
-// calls end when it is over, once.
+// NewConn returns a connection of that peer without a server. Methods must be called on
+// it one at a time, as on a connection's reading goroutine. The caller must call end
+// once.
 func NewConn(peer decisions.Peer) (c *Conn, end func()) {
 	c = &Conn{ID: connIDs.Add(1), Peer: peer}
 	return c, func() {
@@ -352,5 +351,5 @@ func NewConn(peer decisions.Peer) (c *Conn, end func()) {
 	}
 }
 
-// PeerOf is the process at the other end of a Unix socket.
+// PeerOf returns the process at the other end of a Unix socket.
 func PeerOf(c *net.UnixConn) (decisions.Peer, error) { return peerOf(c) }

@@ -10,11 +10,11 @@ var (
 	errConnsPerUID = errors.New("too many connections of this user")
 )
 
-// connLimits counts the connections and the memory that they use, so that no user
-// can take all of it. How many requests of one connection wait is in calls.go.
+// connLimits counts the connections and their memory, so that no user can take all of
+// it. The requests of one connection are bounded in calls.go.
 type connLimits struct {
 	maxConns, maxConnsPerUID int
-	maxBytes                 int // of long messages, for all users
+	maxBytes                 int // of long messages, shared by all users
 
 	mu    sync.Mutex
 	conns int
@@ -24,7 +24,7 @@ type connLimits struct {
 
 type usage struct{ conns, bytes int }
 
-// enter counts a connection, or says which limit it would exceed.
+// enter counts a connection. The error is the limit that it would exceed.
 func (l *connLimits) enter(uid uint32) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -47,7 +47,7 @@ func (l *connLimits) enter(uid uint32) error {
 	return nil
 }
 
-// leave ends what enter began.
+// leave undoes enter.
 func (l *connLimits) leave(uid uint32) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -58,8 +58,8 @@ func (l *connLimits) leave(uid uint32) {
 	}
 }
 
-// reserve takes n bytes of the budget for a user who has entered. A user gets
-// at most half of it.
+// reserve takes n bytes of the budget for a user with a connection. One user gets at
+// most half of it.
 func (l *connLimits) reserve(uid uint32, n int) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -72,7 +72,7 @@ func (l *connLimits) reserve(uid uint32, n int) bool {
 	return true
 }
 
-// release gives back n bytes.
+// release returns n bytes to the budget.
 func (l *connLimits) release(uid uint32, n int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -83,25 +83,25 @@ func (l *connLimits) release(uid uint32, n int) {
 	}
 }
 
-// Limits count what the connections of one server use, so that no user can take
-// all of it.
+// Limits counts what the connections of one server use, so that no user can take all of
+// it.
 type Limits struct{ connLimits }
 
-// NewLimits returns the limits of Options, where a zero means the default.
+// NewLimits returns the limits in o. Zero values mean the defaults.
 func NewLimits(o Options) *Limits {
 	o = o.withDefaults()
 	return &Limits{o.limits()}
 }
 
-// Enter counts a connection, or says which limit it would exceed.
+// Enter counts a connection of a user. The error is the limit that it would exceed.
 func (l *Limits) Enter(uid uint32) error { return l.enter(uid) }
 
-// Leave ends what Enter began.
+// Leave undoes Enter.
 func (l *Limits) Leave(uid uint32) { l.leave(uid) }
 
-// Reserve takes n bytes of what all messages may use together, for a user who has
-// entered. A user gets at most half of it.
+// Reserve takes n bytes of the budget for a user with a connection. One user gets at
+// most half of it.
 func (l *Limits) Reserve(uid uint32, n int) bool { return l.reserve(uid, n) }
 
-// Release gives back n bytes.
+// Release returns n bytes to the budget.
 func (l *Limits) Release(uid uint32, n int) { l.release(uid, n) }

@@ -6,17 +6,17 @@ import (
 	"github.com/permd/permd/internal/strictjson"
 )
 
-// maxID is how long an id may be, in bytes: it is echoed, and kept while the
-// request is answered.
+// maxID bounds an id, in bytes: it is kept while the request is answered, and repeated
+// in the answer.
 const maxID = 1024
 
-// null is the id of an answer to a message whose own id cannot be told.
-var null = strictjson.Value("null")
+// nullID is the id of an answer to a message whose id is unknown.
+var nullID = strictjson.Value("null")
 
-// message is a JSON-RPC message, read.
+// message is a parsed JSON-RPC message.
 type message struct {
 	kind   kind
-	id     strictjson.Value // of a request as it was written
+	id     strictjson.Value // of a request, as raw JSON
 	method string
 	params strictjson.Value // nil if there are none
 }
@@ -26,39 +26,39 @@ type kind int
 const (
 	request kind = iota
 	notification
-	// dropped is neither answered nor called: a response (permd sends no
-	// requests, and an answer to an answer could go on for ever), or a
-	// notification whose params cannot be read; only the latter has a method.
+	// dropped is a message that is ignored: a response (permd sends no requests, and
+	// answering answers could go on forever), or a notification whose params cannot be
+	// read. Only the latter has a method.
 	dropped
 )
 
-// members are the names that JSON-RPC knows.
-var members = []string{"jsonrpc", "id", "method", "params", "result", "error"}
+// knownMembers are the members that JSON-RPC defines.
+var knownMembers = []string{"jsonrpc", "id", "method", "params", "result", "error"}
 
-// decode reads one line. On an error, id is what the error answers: the
-// message's own if that can be told, else null.
+// decode parses one line. If it fails, id is the id to answer with: the message's own if
+// it is known, otherwise null.
 func decode(line []byte) (m message, id strictjson.Value, fault *Error) {
 	if err := strictjson.Check(line); err != nil {
-		return message{}, null, &Error{Code: CodeParse, Message: "reading message: " + err.Error()}
+		return message{}, nullID, &Error{Code: CodeParse, Message: "reading message: " + err.Error()}
 	}
 	switch strictjson.Kind(line) {
 	case '{':
 	case '[':
-		return message{}, null, invalid("batches are not read: send one message on each line")
+		return message{}, nullID, invalid("batches are not read: send one message on each line")
 	default:
-		return message{}, null, invalid("a message must be an object")
+		return message{}, nullID, invalid("a message must be an object")
 	}
-	// What is read shares the copy; the line's buffer is used again.
+	// Values share the memory of the copy; the line's buffer is reused.
 	obj, err := strictjson.ParseObject(bytes.Clone(line))
 	if err != nil {
-		return message{}, null, &Error{Code: CodeParse, Message: "reading message: " + err.Error()}
+		return message{}, nullID, &Error{Code: CodeParse, Message: "reading message: " + err.Error()}
 	}
-	id = null
+	id = nullID
 	rawID, hasID := obj.Get("id")
 	if hasID && obj.NearMiss("id") == "" && validID(rawID) {
 		id = rawID
 	}
-	if obj.NearMiss(members...) != "" {
+	if obj.NearMiss(knownMembers...) != "" {
 		return message{}, id, invalid("a member's name differs from one of JSON-RPC only by case")
 	}
 	method, hasMethod := obj.Get("method")
@@ -68,13 +68,13 @@ func decode(line []byte) (m message, id strictjson.Value, fault *Error) {
 		if hasMethod {
 			return message{}, id, invalid("a message must not be request and response at once")
 		}
-		return message{kind: dropped}, null, nil
+		return message{kind: dropped}, nullID, nil
 	}
 	if v, _ := obj.Get("jsonrpc"); !isString(v, "2.0") {
 		return message{}, id, invalid(`jsonrpc must be "2.0"`)
 	}
 	if hasID && !validID(rawID) {
-		return message{}, null, invalid("id must be an integer, null or a string of at most 1024 bytes")
+		return message{}, nullID, invalid("id must be an integer, null or a string of at most 1024 bytes")
 	}
 	name, ok := strictjson.ParseString(method)
 	if !hasMethod || !ok {
@@ -88,10 +88,10 @@ func decode(line []byte) (m message, id strictjson.Value, fault *Error) {
 	switch strictjson.Kind(params) {
 	case '{':
 		m.params = params
-	case 0, 'n': // absent; some clients write null
+	case 0, 'n': // missing; some clients write null
 	default:
 		if m.kind == notification {
-			return message{kind: dropped, method: name}, null, nil
+			return message{kind: dropped, method: name}, nullID, nil
 		}
 		return message{}, id, &Error{Code: CodeParams, Message: "params must be an object"}
 	}
@@ -100,9 +100,9 @@ func decode(line []byte) (m message, id strictjson.Value, fault *Error) {
 
 func invalid(msg string) *Error { return &Error{Code: CodeRequest, Message: msg} }
 
-// validID reports whether an id can be echoed without a doubt. Numbers with a
-// fraction or an exponent are refused: 1 and 1.0 are one id to some clients and
-// two to others, as are 0 and -0.
+// validID reports whether clients agree on what the id is. Numbers with a fraction or an
+// exponent are not valid: 1 and 1.0 are the same id for some clients and different ones
+// for others, as are 0 and -0.
 func validID(id strictjson.Value) bool {
 	if len(id) > maxID {
 		return false

@@ -172,7 +172,7 @@ func FuzzDecode(f *testing.F) {
 		if diff := cmp.Diff(m, m2, cmp.AllowUnexported(message{})); diff != "" {
 			t.Fatalf("written again it differs:\n%s", diff)
 		}
-		answer := appendAnswer(nil, m.id, "result", null)
+		answer := appendAnswer(nil, m.id, "result", nullID)
 		if m.id != nil && strings.Count(string(answer), "\n") != 1 {
 			t.Fatalf("an answer of more than one line: %q", answer)
 		}

@@ -31,10 +31,10 @@ func TestLongAnswersShareABudget(t *testing.T) {
 	if !ok || refused.Code != CodeBusy {
 		t.Errorf("the second: %v", refused)
 	}
-	if err := c.reserveAnswer(short, keepBuffer); err != nil || short.reserved != 0 {
-		t.Errorf("a short one: %v, %d bytes reserved", err, short.reserved)
+	if err := c.reserveAnswer(short, keepBuffer); err != nil || short.reservedBytes != 0 {
+		t.Errorf("a short one: %v, %d bytes reserved", err, short.reservedBytes)
 	}
-	s.limits.release(uid, first.reserved)
+	s.limits.release(uid, first.reservedBytes)
 	if err := c.reserveAnswer(second, long); err != nil {
 		t.Errorf("the second, with room again: %v", err)
 	}
@@ -49,7 +49,7 @@ func TestLongAnswerIsWrittenWhenSent(t *testing.T) {
 		defer here.Close()
 		defer there.Close()
 		a := newAnswers(here, time.Minute, func(err error) { t.Error(err) })
-		go a.send(strictjson.Value("1"), "result", null)
+		go a.send(strictjson.Value("1"), "result", nullID)
 		r := bufio.NewReaderSize(there, 16)
 		if _, err := r.Peek(1); err != nil { // the first is being written
 			t.Fatal(err)

@@ -2,22 +2,21 @@ package socket
 
 import "time"
 
-// If nothing else of the client has arrived, a connection's reading goroutine runs a
-// second phase itself: waking a worker's thread would take longer than deciding. If
-// the call takes long, the server's overseer hands the reading over to another
-// goroutine, so that cancellations and further requests are read as if a worker had
-// the call.
+// If the client has sent nothing else, the connection's reading goroutine runs the
+// second phase itself: waking a worker's thread would take longer than deciding. If the
+// call takes long, the server's overseer hands the reading over to another goroutine, so
+// that cancellations and further requests are read as if a worker ran the call.
 
-// leadTimeout is the interval of the overseer. A call can keep its connection from
-// being read for at most twice as long.
+// leadTimeout is the interval of the overseer. A call can keep its connection from being
+// read for at most twice as long.
 const leadTimeout = 2 * time.Millisecond
 
-// lead runs a call's second phase on the reading goroutine. It reports whether
-// that goroutine still reads; if not, another one does.
+// lead runs the second phase of a call on the reading goroutine. It returns false if
+// another goroutine has continued reading.
 func (c *connection) lead(cl *call) bool {
 	c.workers.Add(1)
 	c.leading.Store(cl)
-	ended := true // its goroutine, by the method
+	ended := true // by the method, with runtime.Goexit
 	defer func() {
 		if ended {
 			c.handOverReading(cl)
@@ -30,7 +29,7 @@ func (c *connection) lead(cl *call) bool {
 	return c.leading.CompareAndSwap(cl, nil)
 }
 
-// handOverReading hands the reading over to another goroutine if the reading one leads
+// handOverReading lets another goroutine continue reading if the reading goroutine leads
 // that call.
 func (c *connection) handOverReading(cl *call) {
 	if cl != nil && c.leading.CompareAndSwap(cl, nil) {
@@ -38,9 +37,8 @@ func (c *connection) handOverReading(cl *call) {
 	}
 }
 
-// checkOverdue hands the reading over if the reading goroutine leads the same call as
-// at the last check. It reports whether to check again. It must only be called by the
-// overseer.
+// checkOverdue hands the reading over if the reading goroutine leads the same call as at
+// the last check. It returns whether to check again. Only the overseer may call it.
 func (c *connection) checkOverdue() bool {
 	cl := c.leading.Load()
 	if cl == c.lastLeading {
@@ -51,8 +49,8 @@ func (c *connection) checkOverdue() bool {
 	return cl != nil
 }
 
-// startWatching starts the overseer unless it runs. It is called after
-// connection.leading was set.
+// startWatching starts the overseer if it is not running. It must be called after
+// connection.leading is set.
 func (s *server) startWatching() {
 	if !s.leaderSeen.Load() {
 		s.leaderSeen.Store(true)
@@ -62,8 +60,8 @@ func (s *server) startWatching() {
 	}
 }
 
-// watchLeaders is the overseer. It runs while calls are led, and ends if there was none
-// since the last check.
+// watchLeaders is the overseer. It runs while calls are led, and ends when there were
+// none since the last check.
 func (s *server) watchLeaders() {
 	s.leaderSeen.Store(false)
 	led := false
@@ -74,7 +72,7 @@ func (s *server) watchLeaders() {
 	s.mu.Unlock()
 	if !led && !s.leaderSeen.Load() {
 		s.watching.Store(false)
-		// One that was set between the two is not to be missed.
+		// A call may have been led between the two lines above.
 		if !s.leaderSeen.Load() || !s.watching.CompareAndSwap(false, true) {
 			return
 		}

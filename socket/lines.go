@@ -6,9 +6,9 @@ import (
 	"io"
 )
 
-// Sizes of buffers. A connection starts with minBuffer; what it needs above
-// keepBuffer it takes from the budget that all connections share, and gives
-// back after the message.
+// Sizes of buffers, in bytes. A connection starts with minBuffer. What it needs above
+// keepBuffer counts against the budget that all connections share, and is returned after
+// the message.
 const (
 	minBuffer  = 8 << 10
 	keepBuffer = 64 << 10
@@ -19,26 +19,24 @@ var (
 	errNoRoom  = errors.New("too many long messages at once")
 )
 
-// lines cuts a stream into lines without ever holding more than max bytes of
-// one.
+// lines splits a stream into lines and never holds more than max bytes of one.
 type lines struct {
 	r   io.Reader
-	max int // bytes of a line, the newline aside
-	// reserve asks for n more bytes of the shared budget, release gives them
-	// back.
+	max int // bytes of a line without its newline
+	// reserve takes n bytes of the shared budget, release returns them.
 	reserve func(n int) bool
 	release func(n int)
 
 	buf        []byte
-	start, end int // what is read and not yet returned
-	scanned    int // no newline between start and scanned
+	start, end int // buf[start:end] has been read and not returned
+	scanned    int // there is no newline in buf[start:scanned]
 	skipping   bool
 	reserved   int
 }
 
-// next returns the next line without its newline; it is valid until the next
-// call. errTooLong and errNoRoom are about one line, whose rest is skipped;
-// every other error is the end. What comes after the last newline is no line.
+// next returns the next line without its newline, valid until the next call. errTooLong
+// and errNoRoom concern one line, whose rest is skipped; any other error is final. Data
+// after the last newline is not a line.
 func (l *lines) next() ([]byte, error) {
 	for {
 		if i := bytes.IndexByte(l.buf[l.scanned:l.end], '\n'); i >= 0 {
@@ -60,7 +58,7 @@ func (l *lines) next() ([]byte, error) {
 		} else if l.end-l.start > l.max {
 			return nil, l.skip(errTooLong)
 		}
-		if !l.room() {
+		if !l.makeRoom() {
 			return nil, l.skip(errNoRoom)
 		}
 		n, err := l.r.Read(l.buf[l.end:])
@@ -71,8 +69,8 @@ func (l *lines) next() ([]byte, error) {
 	}
 }
 
-// waiting reports whether something of a later line was read already.
-func (l *lines) waiting() bool { return l.start < l.end }
+// buffered reports whether data after the last returned line has been read.
+func (l *lines) buffered() bool { return l.start < l.end }
 
 func (l *lines) skip(err error) error {
 	l.skipping = true
@@ -80,12 +78,13 @@ func (l *lines) skip(err error) error {
 	return err
 }
 
-// room makes place for at least one more byte.
-func (l *lines) room() bool {
+// makeRoom makes room in buf for at least one more byte. It returns false if the budget
+// is exhausted.
+func (l *lines) makeRoom() bool {
 	if l.start == l.end {
 		l.start, l.end, l.scanned = 0, 0, 0
 		if len(l.buf) > keepBuffer {
-			l.free()
+			l.releaseBuffer()
 		}
 	}
 	if l.buf == nil {
@@ -113,8 +112,8 @@ func (l *lines) room() bool {
 	return true
 }
 
-// free gives the buffer back.
-func (l *lines) free() {
+// releaseBuffer drops the buffer and returns its bytes to the budget.
+func (l *lines) releaseBuffer() {
 	l.buf = nil
 	if l.reserved > 0 {
 		l.release(l.reserved)

@@ -70,7 +70,7 @@ func TestLines(t *testing.T) {
 				if diff := cmp.Diff(tt.want, all(t, l)); diff != "" {
 					t.Errorf("lines differ (-want +got):\n%.500s", diff)
 				}
-				l.free()
+				l.releaseBuffer()
 				if reserved != 0 {
 					t.Errorf("%d bytes are still reserved", reserved)
 				}

@@ -17,12 +17,12 @@ import (
 	"github.com/permd/permd/internal/xdg"
 )
 
-// ListenOptions say who may connect to a socket.
+// ListenOptions set the permissions of a socket.
 type ListenOptions struct {
-	// perm is the mode of the socket: 0600 (also if 0), or 0660 for the group gid.
+	// perm is the mode of the socket: 0600, also if it is 0, or 0660 for the group gid.
 	perm fs.FileMode
-	// gid is the group of the socket, and of its folder if Listen makes it; only
-	// with mode 0660, and never 0.
+	// gid is the group of the socket, and of its folder if Listen creates that. It is
+	// used with mode 0660 only and is never 0.
 	gid int
 }
 
@@ -30,8 +30,8 @@ type ListenOptions struct {
 type Listener struct {
 	*net.UnixListener
 	path string
-	lock *lockfile.Lock // nil for an activated socket
-	id   inode          // of the socket that we bound
+	lock *lockfile.Lock // nil for a socket from the service manager
+	id   inode          // of the socket that Listen bound
 
 	stopOnce, closeOnce sync.Once
 	stopErr, closeErr   error
@@ -39,12 +39,11 @@ type Listener struct {
 
 type inode struct{ dev, ino uint64 }
 
-// Listen binds a socket at path, which must have a folder of its own: the
-// folder is made with mode 0700 (0750 with a group), or must be so already. A
-// lock file in it keeps a second daemon away (*errRunning); a stale socket of
-// ours is replaced, everything else that lies at the path stays and is an
-// error. Nobody can connect before the mode is set. Errors may have a method
-// Hint() string.
+// Listen binds a socket at path, which must have a folder of its own. The folder is
+// created with mode 0700 (0750 with a group), or must have that mode already. A lock
+// file in it prevents a second daemon from starting (*errRunning). A stale socket of
+// permd's own is replaced; anything else at path is left alone and is an error. Nobody
+// can connect before the mode is set. Errors may have a method Hint() string.
 func Listen(path string, o ListenOptions) (*Listener, error) {
 	if err := o.check(); err != nil {
 		return nil, err
@@ -70,18 +69,19 @@ func Listen(path string, o ListenOptions) (*Listener, error) {
 	return l, nil
 }
 
-// FromActivated takes a socket that the service manager has bound. Closing it
-// does not remove it, and there is no lock: the manager starts one daemon.
+// FromActivated returns a listener for a socket that the service manager has bound.
+// Closing it does not remove the socket, and it has no lock: the manager starts one
+// daemon only.
 func FromActivated(l *net.UnixListener) *Listener {
 	l.SetUnlinkOnClose(false)
 	return &Listener{UnixListener: l, path: l.Addr().String()}
 }
 
-// Path is where the socket lies.
+// Path returns the path of the socket.
 func (l *Listener) Path() string { return l.path }
 
-// Close stops listening, removes the socket if it is still the one that Listen
-// bound, and frees the lock. Connections stay.
+// Close stops listening, removes the socket if it is still the one that Listen bound,
+// and releases the lock. Open connections are not closed.
 func (l *Listener) Close() error {
 	l.closeOnce.Do(func() {
 		l.closeErr = l.stop()
@@ -92,8 +92,8 @@ func (l *Listener) Close() error {
 	return l.closeErr
 }
 
-// stop is Close without freeing the lock, for the time in which the last
-// requests are answered.
+// stop is Close without releasing the lock. It is used while the last requests are
+// answered.
 func (l *Listener) stop() error {
 	l.stopOnce.Do(func() {
 		if l.lock != nil {
@@ -129,9 +129,9 @@ func (o ListenOptions) mode() fs.FileMode {
 	return o.perm
 }
 
-// checkPath makes path absolute, because the working directory may change
-// before the socket is removed, and measures it: the kernel would only say
-// "invalid argument".
+// checkPath makes path absolute, because the working directory may change before the
+// socket is removed. It also checks its length: the kernel would only report "invalid
+// argument".
 func checkPath(path string) (string, error) {
 	if path == "" || strings.ContainsRune(path, 0) {
 		return "", errors.New("the socket's path is empty or holds a NUL")
@@ -149,8 +149,8 @@ func checkPath(path string) (string, error) {
 	return path, nil
 }
 
-// prepare makes the socket's folder and those above it where they are missing,
-// and checks the result.
+// prepare creates the socket's folder and its parents if they are missing, and checks
+// them.
 func (o ListenOptions) prepare(dir string) error {
 	made, err := makeDirs(dir)
 	if err != nil {
@@ -160,7 +160,8 @@ func (o ListenOptions) prepare(dir string) error {
 	if o.gid > 0 {
 		forbidden = 0o027
 		if made {
-			// Only now, and only our own: the folder was made 0700.
+			// Only a folder that prepare has created is opened to the group. Until here its
+			// mode is 0700.
 			if err := os.Lchown(dir, -1, o.gid); err != nil {
 				return fmt.Errorf("giving the socket's folder to group %d: %w", o.gid, err)
 			}
@@ -183,8 +184,8 @@ func (o ListenOptions) prepare(dir string) error {
 	return nil
 }
 
-// makeDirs is os.MkdirAll with mode 0700 that reports whether dir itself is
-// new, and does not follow a dangling link.
+// makeDirs is os.MkdirAll with mode 0700. It reports whether dir itself is new, and does
+// not follow a dangling link.
 func makeDirs(dir string) (made bool, err error) {
 	if _, err := os.Lstat(dir); err == nil {
 		return false, nil
@@ -203,9 +204,9 @@ func makeDirs(dir string) (made bool, err error) {
 	return true, nil
 }
 
-// removeStale removes the socket that a killed daemon left. The lock is held,
-// so it is not permd's; but another program's socket may have been named by
-// mistake, so it must also be ours and dead.
+// removeStale removes the socket of a daemon that was killed. The lock is held, so no
+// permd uses it. The path may be that of another program's socket by mistake, so it is
+// removed only if it belongs to this user and nobody listens.
 func removeStale(path string) error {
 	fi, err := os.Lstat(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -256,17 +257,16 @@ func typeName(m fs.FileMode) string {
 	return "a device"
 }
 
-// bind makes the socket in three steps, because a socket accepts connections
-// only after listen: bound and not yet listening, it can get its mode and group
-// with nobody on it. Setting the umask instead would hit the files of every
-// other goroutine.
+// bind binds, sets mode and group, and then listens: a socket accepts connections only
+// after listen, so nobody can connect before. Setting the umask instead would affect the
+// files of all other goroutines.
 func (l *Listener) bind(o ListenOptions) error {
 	fd, err := newSocket()
 	if err != nil {
 		return fmt.Errorf("making a socket: %w", err)
 	}
 	f := os.NewFile(uintptr(fd), l.path)
-	defer f.Close() // the listener works on a duplicate
+	defer f.Close() // the listener has a duplicate
 	if err := unix.Bind(fd, &unix.SockaddrUnix{Name: l.path}); err != nil {
 		return fmt.Errorf("binding %s: %w", l.path, err)
 	}

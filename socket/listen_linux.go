@@ -2,7 +2,7 @@ package socket
 
 import "golang.org/x/sys/unix"
 
-// maxPath is how long a socket's path may be: sun_path less the NUL.
+// maxPath is the maximum length of a socket's path, in bytes: sun_path without the NUL.
 const maxPath = 107
 
 func newSocket() (int, error) {

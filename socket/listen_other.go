@@ -8,11 +8,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// maxPath is how long a socket's path may be: sun_path less the NUL.
+// maxPath is the maximum length of a socket's path, in bytes: sun_path without the NUL.
 const maxPath = 103
 
-// newSocket sets close-on-exec apart, under the lock that keeps a fork from
-// coming in between: only Linux takes it as a flag.
+// newSocket sets close-on-exec in a second call, holding the lock that keeps forks out:
+// only Linux has a flag for it.
 func newSocket() (int, error) {
 	syscall.ForkLock.RLock()
 	defer syscall.ForkLock.RUnlock()

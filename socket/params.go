@@ -6,17 +6,17 @@ import (
 	"github.com/permd/permd/internal/strictjson"
 )
 
-// MaxName is how long an id or a name in params may be, in bytes.
+// MaxName bounds an id or a name in params, in bytes.
 const MaxName = 1024
 
-// Refuse is the error for params that do not say what is wanted. Its text names
-// members and never repeats a value of the message: it is logged.
+// Refuse returns the error for invalid params. Its text is logged, so it must name
+// members and never repeat a value of the message.
 func Refuse(format string, args ...any) *Error {
 	return &Error{Code: CodeParams, Message: fmt.Sprintf(format, args...)}
 }
 
-// ReadParams reads an object of the params, called what in errors, strictly:
-// unexpected input is a mistake that the caller should find.
+// ReadParams parses params, or an object in them, strictly: an unexpected member or type
+// is an error. what names the object in errors.
 func ReadParams(what string, v strictjson.Value, into any) error {
 	if strictjson.Kind(v) != '{' {
 		return Refuse("%s must be an object", what)
@@ -27,7 +27,7 @@ func ReadParams(what string, v strictjson.Value, into any) error {
 	return nil
 }
 
-// CheckName refuses an id or name that is missing or too long.
+// CheckName returns an error for an id or name that is missing or too long.
 func CheckName(what, s string) error {
 	switch {
 	case s == "":

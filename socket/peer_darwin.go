@@ -20,8 +20,7 @@ func peerOf(c *net.UnixConn) (decisions.Peer, error) {
 	var credErr error
 	err = raw.Control(func(fd uintptr) {
 		cred, credErr = unix.GetsockoptXucred(int(fd), unix.SOL_LOCAL, unix.LOCAL_PEERCRED)
-		// The pid is only for people to read: without it the peer is known all
-		// the same.
+		// The pid is for display only, so an error is ignored.
 		pid, _ = unix.GetsockoptInt(int(fd), unix.SOL_LOCAL, unix.LOCAL_PEERPID)
 	})
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 	"github.com/permd/permd/decisions"
 )
 
-// peerOf asks the kernel who connected. It answers with the process, user and
-// group at the time of connect; a process in another pid namespace is 0.
+// peerOf returns the peer's process, user and group at the time of connect, from the
+// kernel. The pid is 0 for a process in another pid namespace.
 func peerOf(c *net.UnixConn) (decisions.Peer, error) {
 	raw, err := c.SyscallConn()
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/permd/permd/decisions"
 )
 
-// peerOf fails: without the kernel's word nobody is admitted.
+// peerOf fails: without credentials from the kernel, nobody is admitted.
 func peerOf(*net.UnixConn) (decisions.Peer, error) {
 	return decisions.Peer{}, errors.New("this system does not tell who connected")
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/permd/permd/decisions"
 )
 
-// The defaults of Options.
+// Defaults of Options.
 const (
 	DefaultMaxMessage     = 4 << 20
 	defaultMaxConns       = 256
@@ -27,39 +27,39 @@ const (
 	DefaultGrace          = 5 * time.Second
 )
 
-// handlerGrace is how long a method may run after its context was cancelled,
-// before the connection continues without it.
+// handlerGrace is how long a method may run after its context was cancelled, before the
+// connection is closed without it.
 const handlerGrace = time.Second
 
-// Options bound what clients can use. A zero means the default.
+// Options are the limits of clients. A zero value means the default.
 type Options struct {
-	// MaxMessage is how long a message may be, in bytes without its newline.
+	// MaxMessage bounds a message, in bytes without its newline.
 	MaxMessage int
-	// MaxConns are the connections at one time, MaxConnsPerUID those of one
-	// user. Those above are told so and closed.
+	// MaxConns bounds the connections at a time, MaxConnsPerUID those of one user.
+	// Further ones get an error and are closed.
 	MaxConns, MaxConnsPerUID int
-	// maxInFlight are the requests of one connection that are not answered yet.
-	// At the limit no more is read from it.
+	// maxInFlight bounds the unanswered requests of one connection. At the limit, reading
+	// stops.
 	maxInFlight int
 	// MaxRunning is the maximum number of second phases of methods that run at
 	// one time; the others wait, and are refused when the server stops. Zero is
 	// no limit, for methods that wait for an event.
 	MaxRunning int
-	// WriteTimeout is how long writing an answer may take, before a client that
-	// does not read is dropped.
+	// WriteTimeout bounds writing one answer. A client that does not read for that long
+	// is dropped.
 	WriteTimeout time.Duration
-	// Grace is how long requests in flight may take after the server stops, or
-	// the client has closed its writing side.
+	// Grace bounds the time for requests in flight after the server is stopped, or the
+	// client has closed its writing side.
 	Grace time.Duration
-	// Admit says whether a peer may use the socket. The default admits root and
-	// the daemon's own user.
+	// Admit returns an error for a peer that may not use the socket. The default admits
+	// root and the daemon's own user.
 	Admit func(decisions.Peer) error
-	// Logger gets no contents of messages. The default drops all.
+	// Logger never logs contents of messages. The default discards everything.
 	Logger *slog.Logger
-	// Open counts the connections that are served; nil where nobody looks.
+	// Open counts the open connections. It may be nil.
 	Open *atomic.Int64
 
-	peer func(net.Conn) (decisions.Peer, error) // for tests without sockets
+	peer func(net.Conn) (decisions.Peer, error) // set by tests without sockets
 }
 
 func (o Options) withDefaults() Options {
@@ -87,11 +87,11 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// limits are those of the options.
+// limits returns the limits in o.
 func (o *Options) limits() connLimits {
 	return connLimits{
 		maxConns: o.MaxConns, maxConnsPerUID: o.MaxConnsPerUID,
-		// 64 MiB let four users send a longest message at once, with what
+		// Four users can send a message of maximum length at the same time, including what
 		// is kept of it while it is decided.
 		maxBytes: max(64<<20, 16*o.MaxMessage),
 	}
@@ -105,23 +105,23 @@ func AdmitSelf(p decisions.Peer) error {
 	return nil
 }
 
-// connIDs numbers connections. It is the process's, not a server's: Conn.ID
-// must be unique over all sockets.
+// connIDs numbers the connections of all servers of the process: Conn.ID must be unique
+// among all sockets.
 var connIDs atomic.Uint64
 
 type server struct {
 	Options
 	methods Methods
 	limits  connLimits
-	ctx     context.Context // of requests: it outlives the one of Serve
+	ctx     context.Context // parent of all requests' contexts; outlives that of Serve
 
 	mu       sync.Mutex
 	conns    map[*connection]struct{}
 	stopping bool
 	wg       sync.WaitGroup
 
-	running chan struct{} // one for each second phase that runs; nil for no limit
-	stop    chan struct{} // closed when the server stops
+	runningSlots chan struct{} // holds one value for each running second phase; nil means no limit
+	stop         chan struct{} // closed when the server stops
 
 	methodStuck atomic.Bool // a method did not return in time
 
@@ -129,10 +129,10 @@ type server struct {
 	watching   atomic.Bool // the overseer will look again
 }
 
-// Serve serves methods on ln until ctx is cancelled or ln fails, and closes ln.
-// Then it accepts and reads no more, answers what is in flight within the grace
-// period and the rest with CodeBusy, and returns: nil if it was cancelled and
-// all of its goroutines have ended.
+// Serve serves methods on ln until ctx is cancelled or ln fails, and closes ln. Then it
+// stops accepting and reading, answers the requests in flight within the grace period
+// and the rest with CodeBusy, and returns nil if it was cancelled and all its goroutines
+// have ended.
 func Serve(ctx context.Context, ln net.Listener, methods Methods, o Options) error {
 	o = o.withDefaults()
 	s := &server{
@@ -144,21 +144,21 @@ func Serve(ctx context.Context, ln net.Listener, methods Methods, o Options) err
 		stop:    make(chan struct{}),
 	}
 	if o.MaxRunning > 0 {
-		s.running = make(chan struct{}, o.MaxRunning)
+		s.runningSlots = make(chan struct{}, o.MaxRunning)
 	}
 	unhook := context.AfterFunc(ctx, func() { _ = stop(ln) })
 	defer unhook()
 	err := s.accept(ctx, ln)
 	_ = stop(ln)
 	err = errors.Join(err, s.shutdown())
-	// The lock is freed last: until here this is the running daemon.
+	// The lock is released last: until then, this is the running daemon.
 	if cerr := ln.Close(); cerr != nil && !errors.Is(cerr, net.ErrClosed) {
 		err = errors.Join(err, cerr)
 	}
 	return err
 }
 
-// stop makes ln's Accept return.
+// stop makes ln.Accept return.
 func stop(ln net.Listener) error {
 	if l, ok := ln.(*Listener); ok {
 		return l.stop()
@@ -166,9 +166,9 @@ func stop(ln net.Listener) error {
 	return ln.Close()
 }
 
-// accept takes connections until ctx ends. Running out of file descriptors or
-// memory passes: it waits a little, longer each time, because Accept fails at
-// once and would be called without end.
+// accept accepts connections until ctx is done. A lack of file descriptors or memory is
+// temporary: Accept fails at once then, so accept waits a little before it tries again,
+// and longer each time.
 func (s *server) accept(ctx context.Context, ln net.Listener) error {
 	const least, most = 5 * time.Millisecond, time.Second
 	wait := least
@@ -180,7 +180,7 @@ func (s *server) accept(ctx context.Context, ln net.Listener) error {
 			s.admit(c)
 		case ctx.Err() != nil:
 			return nil
-		case passes(err):
+		case isTransient(err):
 			s.Logger.Warn("accepting a connection", "error", err, "wait", wait)
 			select {
 			case <-ctx.Done():
@@ -194,7 +194,7 @@ func (s *server) accept(ctx context.Context, ln net.Listener) error {
 	}
 }
 
-func passes(err error) bool {
+func isTransient(err error) bool {
 	for _, e := range []error{unix.EMFILE, unix.ENFILE, unix.ENOBUFS, unix.ENOMEM, unix.ECONNABORTED, unix.EINTR} {
 		if errors.Is(err, e) {
 			return true
@@ -203,7 +203,7 @@ func passes(err error) bool {
 	return false
 }
 
-// admit starts serving a connection, or tells it why not and closes it.
+// admit starts serving a connection, or refuses and closes it.
 func (s *server) admit(c net.Conn) {
 	peer, err := s.peer(c)
 	if err != nil {
@@ -218,16 +218,16 @@ func (s *server) admit(c net.Conn) {
 	}
 	if err := s.limits.enter(peer.UID); err != nil {
 		s.Logger.Info("refusing a connection", "uid", peer.UID, "pid", peer.PID, "error", err)
-		turnAway(c, busy(err))
+		turnAway(c, busyError(err))
 		return
 	}
 	conn := newConnection(s, c, connIDs.Add(1), peer)
 	if !s.add(conn) {
 		s.limits.leave(peer.UID)
-		turnAway(c, busy(errShutdown))
+		turnAway(c, busyError(errShutdown))
 		return
 	}
-	conn.ended = func() {
+	conn.onEnd = func() {
 		s.remove(conn)
 		s.limits.leave(peer.UID)
 		s.wg.Done()
@@ -235,7 +235,8 @@ func (s *server) admit(c net.Conn) {
 	go conn.read()
 }
 
-// turnAway tells a client why it is not served, as far as it takes it at once.
+// turnAway sends the error and closes the connection, without waiting for a client that
+// does not read.
 func turnAway(c net.Conn, e *Error) {
 	defer c.Close()
 	body, err := marshal(e)
@@ -243,7 +244,7 @@ func turnAway(c net.Conn, e *Error) {
 		return
 	}
 	if err := c.SetWriteDeadline(time.Now().Add(100 * time.Millisecond)); err == nil {
-		_, _ = c.Write(appendAnswer(nil, null, "error", body))
+		_, _ = c.Write(appendAnswer(nil, nullID, "error", body))
 	}
 }
 
@@ -270,13 +271,13 @@ func (s *server) remove(c *connection) {
 	}
 }
 
-// shutdown ends all connections.
+// shutdown closes all connections.
 func (s *server) shutdown() error {
 	s.mu.Lock()
 	s.stopping = true
 	s.mu.Unlock()
 	close(s.stop)
-	s.each((*connection).stopReading)
+	s.forEachConn((*connection).stopReading)
 	done := make(chan struct{})
 	go func() {
 		s.wg.Wait()
@@ -284,12 +285,12 @@ func (s *server) shutdown() error {
 	}()
 	select {
 	case <-done:
-		return s.left()
+		return s.stuckError()
 	case <-time.After(s.Grace + handlerGrace/2):
 	}
-	// Each connection has seen to its own by now, unless its client does not
-	// read, or a method's first phase blocks.
-	s.each(func(c *connection) {
+	// By now, each connection has closed by itself, unless its client is not reading or a
+	// method's first phase blocks.
+	s.forEachConn(func(c *connection) {
 		c.answers.shortenTimeout(handlerGrace / 2)
 		c.abandon(errShutdown)
 		c.answers.flush()
@@ -300,17 +301,17 @@ func (s *server) shutdown() error {
 	case <-time.After(2 * handlerGrace):
 		s.methodStuck.Store(true)
 	}
-	return s.left()
+	return s.stuckError()
 }
 
-func (s *server) left() error {
+func (s *server) stuckError() error {
 	if s.methodStuck.Load() {
 		return errors.New("stopping: a request did not end in time")
 	}
 	return nil
 }
 
-func (s *server) each(f func(*connection)) {
+func (s *server) forEachConn(f func(*connection)) {
 	s.mu.Lock()
 	conns := make([]*connection, 0, len(s.conns))
 	for c := range s.conns {

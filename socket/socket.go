@@ -1,7 +1,6 @@
-// Package socket is permd's listening side: Unix sockets with peer
-// credentials, JSON-RPC 2.0 with one message per line, strict JSON, limits.
-// It knows messages and methods, not what they mean: each protocol is a
-// sub-package that registers its methods.
+// Package socket serves methods on Unix sockets: peer credentials, JSON-RPC 2.0 with one
+// message per line, strict JSON, limits. It knows messages and methods but not their
+// meaning: each protocol is a sub-package that registers its methods.
 package socket
 
 import (
@@ -12,69 +11,66 @@ import (
 	"github.com/permd/permd/internal/strictjson"
 )
 
-// Method handles one request or notification. It is called on the connection's
-// reading goroutine, in the order of the messages, so that state which an
-// earlier message set is seen; it must not block. What takes time it returns
-// as run, which is called on a goroutine of its own; its result is marshalled
-// as the response; a nil run answers null at once. For a notification run's result is dropped. An *Error
-// becomes the response's error as it is, every other error an internal one
-// that does not repeat the input.
+// Method handles one request or notification. It is called on the connection's reading
+// goroutine, in the order of the messages, so it sees the state that earlier messages
+// set; it must not block. Work that takes time belongs in run, which is called on a
+// goroutine of its own and whose result is marshalled as the response; if run is nil,
+// the response is null. For a notification, run's result is ignored. An *Error is sent
+// as it is; any other error is sent as an internal error without its text, which may
+// repeat input.
 type Method func(c *Conn, params strictjson.Value) (run func(ctx context.Context) (result any, err error), err error)
 
-// Methods are the methods that a socket serves, by name.
+// Methods are the methods of a socket by name.
 type Methods map[string]Method
 
-// Conn is a connection as methods see it.
+// Conn is a connection as seen by methods.
 type Conn struct {
-	// ID is unique while the daemon lives.
+	// ID is unique for the lifetime of the daemon.
 	ID   uint64
 	Peer decisions.Peer
 	// onClose are called once, when the connection has ended.
 	onClose []func()
-	// onUnread are called when a message of the client's could not be handed to
-	// its method.
+	// onUnread are called when a message could not be passed to its method.
 	onUnread []func()
-	missed   bool // there was such a message
-	// onWithdraw are called with the id of each request that is withdrawn.
+	missed   bool // a message could not be passed to its method
+	// onWithdraw are called with the id of each withdrawn request.
 	onWithdraw []func(id strictjson.Value)
-	// request is the id of the request that is being handed to its method.
+	// request is the id of the request that is being passed to its method.
 	request strictjson.Value
-	// values: state that sub-packages keep for the connection, by their own key
-	// type; only touched on the reading goroutine.
+	// values is the state that sub-packages keep for the connection, each under a key
+	// type of its own. It is accessed on the reading goroutine only.
 	values map[any]any
 }
 
-// Owner is the connection as the owner of sessions.
+// Owner returns the connection as an owner of sessions.
 func (c *Conn) Owner() decisions.Owner { return decisions.Owner{UID: c.Peer.UID, Conn: c.ID} }
 
-// OnClose registers f to be called once when the connection ends. Only to be
-// called from a Method.
+// OnClose registers f to be called once when the connection ends. It must be called from
+// a Method.
 func (c *Conn) OnClose(f func()) { c.onClose = append(c.onClose, f) }
 
-// OnUnread registers f to be called on the reading goroutine whenever a message
-// of the client was refused before its method saw it: too long, not readable in
-// one way, no room. It may have been a notification that changes state, so
-// state that is built from notifications cannot be relied on after it. Only to
-// be called from a Method.
+// OnUnread registers f to be called on the reading goroutine whenever a message of the
+// client was refused before it reached its method: it was too long, not strict JSON, or
+// there was no room. It may have been a notification that changes state, so state that
+// depends on notifications is no longer reliable. It must be called from a Method.
 func (c *Conn) OnUnread(f func()) { c.onUnread = append(c.onUnread, f) }
 
-// RequestID returns the id of the request that is being handed to its method,
-// nil for a notification. Only to be called from a Method.
+// RequestID returns the id of the request that is being passed to its method, nil for a
+// notification. It must be called from a Method.
 func (c *Conn) RequestID() strictjson.Value { return c.request }
 
-// OnWithdraw registers f to be called on the reading goroutine with the id of a
-// request that the client withdraws ($/cancel_request), whether it is being
-// answered or was answered before: the answer may have left something open. Only
-// to be called from a Method.
+// OnWithdraw registers f to be called on the reading goroutine with the id of a request
+// that the client withdraws with $/cancel_request. The request may have been answered
+// already: its answer may have left a question open. It must be called from a Method.
 func (c *Conn) OnWithdraw(f func(id strictjson.Value)) { c.onWithdraw = append(c.onWithdraw, f) }
 
-// Missed reports whether a message of the client was refused before its method
-// saw it (see OnUnread), also one before the first call of a method. Only to be
-// called from a Method.
+// Missed reports whether a message of the client was refused before it reached its
+// method (see OnUnread), including messages before the first call of a method. It must
+// be called from a Method.
 func (c *Conn) Missed() bool { return c.missed }
 
-// Value returns state kept under key, making it with new the first time. Only
-// to be called from a Method.
+// Value returns the state kept under key. If there is none, it is created with new. It
+// must be called from a Method.
 func (c *Conn) Value(key any, new func() any) any {
 	if c.values == nil {
 		c.values = map[any]any{}
@@ -97,18 +93,18 @@ type Error struct {
 // Error returns the message.
 func (e *Error) Error() string { return e.Message }
 
-// ErrWithdrawn is why the context of a request is cancelled that its client has
-// withdrawn. A method that returns the context's error answers CodeCancelled.
+// ErrWithdrawn is the cause of the cancelled context of a request that its client has
+// withdrawn. If a method returns the context's error, the response is CodeCancelled.
 var ErrWithdrawn = errors.New("the client withdrew the request")
 
-// Codes of errors: those of JSON-RPC 2.0, of ACP, and permd's own.
+// Error codes: those of JSON-RPC 2.0 and ACP, and permd's own.
 const (
 	CodeParse     = -32700
 	CodeRequest   = -32600
 	CodeMethod    = -32601
 	CodeParams    = -32602
 	CodeInternal  = -32603
-	CodeCancelled = -32800 // ACP: the request was cancelled
-	CodeAsk       = -32050 // permd: ask the person; data is the decision
-	CodeBusy      = -32051 // permd: over a limit; ask the person
+	CodeCancelled = -32800 // ACP: the request was withdrawn
+	CodeAsk       = -32050 // permd: a person must be asked; data is the decision
+	CodeBusy      = -32051 // permd: a limit was exceeded; ask the person
 )

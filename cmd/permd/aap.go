@@ -34,7 +34,7 @@ func (a *app) aapCommand() *cobra.Command {
 	var o aapOptions
 	cmd := &cobra.Command{
 		Use:         "aap TURN.json|-",
-		Annotations: onlyReads,
+		Annotations: readsOnly,
 		Short:       "Decide the calls of a stopped AAP turn",
 		Long: `Decide all calls of a turn of the Agent Application Protocol that has stopped
 for tool use. TURN.json, or standard input, holds the params of aap/permissions:
@@ -82,7 +82,7 @@ func (a *app) aap(ctx context.Context, file string, o *aapOptions) error {
 	if o.cwd, err = filepath.Abs(o.cwd); err != nil {
 		return fmt.Errorf("finding the working directory: %w", err)
 	}
-	to, done, err := a.callerOf(ctx, &decideOptions{local: o.local})
+	to, done, err := a.caller(ctx, &decideOptions{local: o.local})
 	if err != nil {
 		return err
 	}
@@ -112,8 +112,8 @@ func (a *app) aap(ctx context.Context, file string, o *aapOptions) error {
 	return err
 }
 
-// aapParams are the params of aap/permissions in what a file holds: they
-// themselves, or a message with them.
+// aapParams returns the params of aap/permissions from a file, which contains them or a
+// message with them.
 func aapParams(data []byte) (session string, params strictjson.Value, err error) {
 	values, err := strictjson.Values(data)
 	if err != nil {
@@ -151,7 +151,7 @@ func aapParams(data []byte) (session string, params strictjson.Value, err error)
 	return session, params, err
 }
 
-// session is the declaration of the turn's session.
+// session returns the declaration of the turn's session.
 func (o *aapOptions) session(id string) *client.Session {
 	name, v, _ := strings.Cut(o.client, "@")
 	if name == "" {
@@ -160,8 +160,8 @@ func (o *aapOptions) session(id string) *client.Session {
 	return &client.Session{ID: id, Cwd: o.cwd, Client: &effects.Party{Name: name, Version: v}}
 }
 
-// outcomeCode is the exit code of the strictest outcome. An outcome that is not
-// known would count as an allow.
+// outcomeCode returns the exit code for the strictest outcome. An unknown outcome is an
+// error, because it would otherwise count as an allow.
 func outcomeCode(r *aap.Result) (int, error) {
 	strictest := decisions.Allow
 	for _, c := range r.Calls {
@@ -178,12 +178,12 @@ func outcomeCode(r *aap.Result) (int, error) {
 	return cli.VerdictCode(strictest), nil
 }
 
-// outcomeMarks are printed before the outcome of a call.
+// outcomeMarks are printed before the outcomes of calls.
 var outcomeMarks = map[aap.Outcome]string{
 	aap.Granted: "✓", aap.Execute: "✓", aap.Ask: "?", aap.Denied: "✗", aap.Skip: "-",
 }
 
-// renderTurn prints what became of a turn, for a person.
+// renderTurn prints the result of a turn in readable form.
 func renderTurn(w io.Writer, r *aap.Result) error {
 	if len(r.Calls) == 0 {
 		fmt.Fprintln(w, "no call waits")

@@ -88,7 +88,7 @@ type acpFlags struct {
 // config returns the configuration of the proxy.
 func (o acpFlags) config(say func(string)) proxy.Config {
 	return proxy.Config{
-		Rules:     proxy.Rules{Plain: plainOption(), NoReasons: o.noReasons, Require: o.require, AskGates: o.askGates},
+		Rules:     proxy.Rules{Plain: allowOnceOption(), NoReasons: o.noReasons, Require: o.require, AskGates: o.askGates},
 		Conducted: o.proxy,
 		Grace:     max(o.grace, 1),
 		Dial:      dialForACP,
@@ -148,7 +148,7 @@ func (a *app) acp(ctx context.Context, args []string, o acpFlags) error {
 	defer stop(nil)
 	go agent.Supervise(signals, stop)
 
-	say, silence := a.acpSay()
+	say, silence := a.acpPrinter()
 	peers := proxy.Peers{ClientIn: pipes.In, ClientOut: pipes.Out, AgentIn: agent.In, AgentOut: agent.Out}
 	broken := proxy.Run(ctx, peers, o.config(say))
 	pipes.Restore()
@@ -163,9 +163,9 @@ func (a *app) acp(ctx context.Context, args []string, o acpFlags) error {
 	return nil
 }
 
-// plainOption returns a function that names an agent's allow-once option, by the
+// allowOnceOption returns a function that names an agent's allow-once option, by the
 // shipped profiles.
-func plainOption() func(effects.Party) string {
+func allowOnceOption() func(effects.Party) string {
 	profiles, err := tools.ParseProfiles(rego.Profiles())
 	if err != nil {
 		return nil
@@ -173,9 +173,9 @@ func plainOption() func(effects.Party) string {
 	return profiles.OnceOption
 }
 
-// acpSay returns a function that prints to standard error without ever blocking:
+// acpPrinter returns a function that prints to standard error without ever blocking:
 // nobody may be reading it.
-func (a *app) acpSay() (say func(string), end func()) {
+func (a *app) acpPrinter() (say func(string), end func()) {
 	texts, done := make(chan string, 64), make(chan struct{})
 	go func() {
 		defer close(done)
@@ -214,7 +214,7 @@ func (a *app) acpConducted(ctx context.Context, o acpFlags) error {
 	pipe := make(chan os.Signal, 1)
 	signal.Notify(pipe, syscall.SIGPIPE)
 	defer signal.Stop(pipe)
-	say, silence := a.acpSay()
+	say, silence := a.acpPrinter()
 	broken := proxy.Run(ctx, proxy.Peers{ClientIn: pipes.In, ClientOut: pipes.Out}, o.config(say))
 	pipes.Restore()
 	silence()

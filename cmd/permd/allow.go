@@ -44,7 +44,7 @@ command.
 				return cli.Failf(cli.ExitUsage, "permd allow lists them", "--scope and --for belong to a --width")
 			}
 			o.ExpiresIn = int64(limit / time.Second)
-			return withMemory(cmd.Context(), func(m *memory) error {
+			return withMemory(cmd.Context(), func(m *memoryClient) error {
 				if len(args) == 0 {
 					return a.listQuestions(cmd.Context(), m)
 				}
@@ -60,7 +60,7 @@ command.
 	return cmd
 }
 
-func (a *app) allow(ctx context.Context, m *memory, o admin.Approval) error {
+func (a *app) allow(ctx context.Context, m *memoryClient, o admin.Approval) error {
 	var done admin.Approved
 	err := m.c.Call(ctx, admin.MethodQuestionsAllow, o, &done)
 	if e, ok := errors.AsType[*client.Error](err); ok && e.Code == admin.CodeNoDecision {
@@ -83,7 +83,7 @@ func (a *app) allow(ctx context.Context, m *memory, o admin.Approval) error {
 	return nil
 }
 
-func (a *app) listQuestions(ctx context.Context, m *memory) error {
+func (a *app) listQuestions(ctx context.Context, m *memoryClient) error {
 	var got admin.Questions
 	if err := m.c.Call(ctx, admin.MethodQuestionsList, struct{}{}, &got); err != nil {
 		return fmt.Errorf("listing the questions: %w", err)

@@ -25,7 +25,7 @@ func (a *app) completionCommand() *cobra.Command {
 	}
 	return &cobra.Command{
 		Use:         "completion SHELL",
-		Annotations: onlyReads,
+		Annotations: readsOnly,
 		Short:       "Print a shell completion script",
 		Long: `Print a script that lets SHELL (bash, zsh or fish) complete permd's commands and
 options, and the ids of recent decisions. Load it with:

@@ -26,7 +26,7 @@ func (a *app) decideCommand() *cobra.Command {
 	var o decideOptions
 	cmd := &cobra.Command{
 		Use:         "decide FILE|-",
-		Annotations: onlyReads,
+		Annotations: readsOnly,
 		Short:       "Decide calls from a file",
 		Long: `Decide the calls in FILE, or on standard input. The input is one JSON document or
 JSON lines: ACP messages (session/request_permission, with the session/update
@@ -64,7 +64,7 @@ func (a *app) decide(ctx context.Context, file string, o *decideOptions) error {
 	if err != nil {
 		return err
 	}
-	to, done, err := a.callerOf(ctx, o)
+	to, done, err := a.caller(ctx, o)
 	if err != nil {
 		return err
 	}
@@ -101,8 +101,8 @@ func (a *app) decideAll(ctx context.Context, to client.Caller, messages []decide
 	return nil
 }
 
-// callerOf returns what decides calls: the daemon or, with --local, this process.
-func (a *app) callerOf(ctx context.Context, o *decideOptions) (to client.Caller, done func(), err error) {
+// caller returns what decides calls: the daemon or, with --local, this process.
+func (a *app) caller(ctx context.Context, o *decideOptions) (to client.Caller, done func(), err error) {
 	if o.local {
 		dirs, err := a.dirs()
 		if err != nil {

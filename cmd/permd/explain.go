@@ -21,7 +21,7 @@ func (a *app) explainCommand() *cobra.Command {
 	var o decideOptions
 	cmd := &cobra.Command{
 		Use:         "explain FILE|-|DECISION",
-		Annotations: onlyReads,
+		Annotations: readsOnly,
 		Short:       "Explain a decision and show what would allow it",
 		Long: `Explain a decision in the journal, or decide and explain the calls in FILE or on
 standard input (the same input as permd decide).
@@ -108,7 +108,7 @@ func (a *app) explainCalls(ctx context.Context, file string, o *decideOptions) e
 		recent = explain.KeepAll()
 		o.observe = recent.Note
 	}
-	to, done, err := a.callerOf(ctx, o)
+	to, done, err := a.caller(ctx, o)
 	if err != nil {
 		return err
 	}

@@ -28,9 +28,9 @@ func (a *app) generateCommand() *cobra.Command {
 			Example: `  permd generate man out/man1`,
 			Args:    cobra.ExactArgs(1),
 			RunE: func(cmd *cobra.Command, args []string) error {
-				var files []generated
+				var files []generatedFile
 				for _, p := range manpage.Pages(cmd.Root()) {
-					files = append(files, generated{p.Name, func(w io.Writer) error {
+					files = append(files, generatedFile{p.Name, func(w io.Writer) error {
 						_, err := w.Write(p.Text)
 						return err
 					}})
@@ -47,9 +47,9 @@ func (a *app) generateCommand() *cobra.Command {
 			Example: `  permd generate completion out/completions`,
 			Args:    cobra.ExactArgs(1),
 			RunE: func(cmd *cobra.Command, args []string) error {
-				var files []generated
+				var files []generatedFile
 				for _, s := range shellCompletions {
-					files = append(files, generated{s.file, func(w io.Writer) error { return writeCompletion(cmd.Root(), s.shell, w) }})
+					files = append(files, generatedFile{s.file, func(w io.Writer) error { return writeCompletion(cmd.Root(), s.shell, w) }})
 				}
 				return generateInto(args[0], files)
 			},
@@ -59,13 +59,13 @@ func (a *app) generateCommand() *cobra.Command {
 	return cmd
 }
 
-// generated is a file to write.
-type generated struct {
+// generatedFile is a file to write.
+type generatedFile struct {
 	name  string
 	write func(io.Writer) error
 }
 
-func generateInto(dir string, files []generated) error {
+func generateInto(dir string, files []generatedFile) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fmt.Errorf("making the folder: %w", err)
 	}

@@ -58,7 +58,7 @@ one.
 		ValidArgs: hook.Names(),
 		Args:      cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			h := hook.Of(args[0])
+			h := hook.ByName(args[0])
 			switch {
 			case h == nil:
 				return cli.Failf(cli.ExitUsage, "one of: "+strings.Join(hook.Names(), ", "), "unknown harness %q", args[0])
@@ -84,7 +84,7 @@ func (a *app) hookProcess(args []string) (code int, ok bool) {
 	if len(args) != 2 || args[0] != "hook" {
 		return 0, false
 	}
-	h := hook.Of(args[1])
+	h := hook.ByName(args[1])
 	if h == nil {
 		return 0, false
 	}
@@ -103,7 +103,7 @@ func (a *app) hookRefused(args []string, code int) int {
 	if code == cli.ExitOK || len(args) < 2 || args[0] != "hook" {
 		return code
 	}
-	if h := hook.Of(args[1]); h != nil && code == cli.ExitUsage {
+	if h := hook.ByName(args[1]); h != nil && code == cli.ExitUsage {
 		out := h.Failed(nil, "its command line is wrong")
 		fmt.Fprintf(a.Out, "%s", out.Stdout)
 	}
@@ -175,7 +175,7 @@ func readHook(ctx context.Context, r io.Reader) ([]byte, error) {
 	}
 }
 
-// askForHook has the daemon decide a request.
+// askForHook requests a decision from the daemon.
 func askForHook(ctx context.Context, h *hook.Harness, r *hook.Request) (*decisions.Decision, error) {
 	c, err := client.Connect(ctx, client.Options{Timeout: hookDeadline})
 	if err != nil {
@@ -243,7 +243,7 @@ func answerPrompt(ctx context.Context, call *hook.PromptCall) (answer []byte) {
 	}()
 	ctx, cancel := context.WithTimeoutCause(ctx, hookDeadline, errors.New("it took too long"))
 	defer cancel()
-	d, err := askForHook(ctx, hook.Of("claude"), call.Request)
+	d, err := askForHook(ctx, hook.ByName("claude"), call.Request)
 	if err != nil {
 		return call.Failed(noDecisionReason(err))
 	}

@@ -52,7 +52,7 @@ func runHook(t *testing.T, cmd *exec.Cmd) (out hook.Output) {
 
 func wantHook(t *testing.T, name, harness, event string, out hook.Output, want string) {
 	t.Helper()
-	got, err := hooktest.Means(harness, event, out.Stdout, out.Stderr, out.Code)
+	got, err := hooktest.Interpret(harness, event, out.Stdout, out.Stderr, out.Code)
 	if err != nil || got != want {
 		t.Errorf("%s: it %s, %v; want %s: %+v", name, got, err, want, out)
 	}
@@ -254,7 +254,7 @@ ask contains {"reason": "questioned", "remember": false} if { input.effect.kind 
 	t.Setenv("XDG_RUNTIME_DIR", d.run)
 	t.Setenv("PERMD_SOCKET", "")
 	for _, s := range hookShell {
-		h := hook.Of(s.harness)
+		h := hook.ByName(s.harness)
 		for _, command := range []string{"forbidden", "questioned"} {
 			for _, m := range hooktest.Mutants([]byte(hookInput(s.in, project, command))) {
 				if strings.Contains(m.Name, "permission_mode") && command == "questioned" {
@@ -263,7 +263,7 @@ ask contains {"reason": "questioned", "remember": false} if { input.effect.kind 
 				var stdout, stderr bytes.Buffer
 				a := &app{Streams: cli.Streams{In: bytes.NewReader(m.Text), Out: &stdout, Err: &stderr}}
 				code := a.hook(t.Context(), h)
-				got, err := hooktest.Means(s.harness, s.event, stdout.Bytes(), stderr.String(), code)
+				got, err := hooktest.Interpret(s.harness, s.event, stdout.Bytes(), stderr.String(), code)
 				if err != nil {
 					if strings.Contains(err.Error(), "another event") {
 						continue // the mutant is of the other event

@@ -18,11 +18,11 @@ import (
 	"github.com/permd/permd/internal/xdg"
 )
 
-// initial holds the files of a starter configuration. None of them allows
+// initialFiles holds the files of a starter configuration. None of them allows
 // anything.
 //
 //go:embed initial
-var initial embed.FS
+var initialFiles embed.FS
 
 // initialRules are the files written to policy.d.
 var initialRules = []string{"rules.yaml", "example.rego", "example_test.rego"}
@@ -198,7 +198,7 @@ func writeRules(dir string) (err error) {
 func writeNew(file, name string) error { return writeInitialFile(file, name, 0o600) }
 
 func writeInitialFile(file, name string, mode fs.FileMode) (err error) {
-	data, err := initial.ReadFile(path.Join("initial", name))
+	data, err := initialFiles.ReadFile(path.Join("initial", name))
 	if err != nil {
 		return err
 	}

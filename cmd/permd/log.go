@@ -76,7 +76,7 @@ func (a *app) logListCommand() *cobra.Command {
 	var o logOptions
 	cmd := &cobra.Command{
 		Use:         "list",
-		Annotations: onlyReads,
+		Annotations: readsOnly,
 		Short:       "List decisions, newest last",
 		Long: `List decisions, newest last: time, verdict, effects, reason and id. Without a
 running daemon, the journal is read from its file.
@@ -122,7 +122,7 @@ func (a *app) logList(ctx context.Context, o logOptions) error {
 func (a *app) logShowCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:         "show DECISION",
-		Annotations: onlyReads,
+		Annotations: readsOnly,
 		Short:       "Show a decision with its effects and rules",
 		Long: `Show a decision: verdict, reason, effects, the rules that matched, and who asked.
 permd explain shows in addition what would change it.
@@ -161,7 +161,7 @@ func (a *app) logShow(ctx context.Context, id string) error {
 	return nil
 }
 
-// recordOf reads one record, which must be there.
+// recordOf returns the record of a decision, or an error if there is none.
 func recordOf(ctx context.Context, log *records.Log, id string) (*decisions.Record, error) {
 	rec, err := log.Get(ctx, id)
 	if err != nil {
@@ -205,7 +205,7 @@ func (a *app) logFollowCommand() *cobra.Command {
 	var o logOptions
 	cmd := &cobra.Command{
 		Use:         "follow",
-		Annotations: onlyReads,
+		Annotations: readsOnly,
 		Short:       "Print decisions as they are made",
 		Long: `Print decisions as they are made, until interrupted. Requires a running daemon.
 

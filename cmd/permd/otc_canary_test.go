@@ -29,7 +29,7 @@ func TestOTCCanaries(t *testing.T) {
 		t.Fatal(err)
 	}
 	outcomes := map[otc.Outcome]int{}
-	for _, m := range append(mutate.Of(mutate.Copied(whole), []string{"", "ana", "Clock.Now"}), mutate.Mutant{What: "whole", Doc: whole}) {
+	for _, m := range append(mutate.Of(mutate.DeepCopy(whole), []string{"", "ana", "Clock.Now"}), mutate.Mutant{What: "whole", Doc: whole}) {
 		var a json.RawMessage
 		err := c.Call(t.Context(), otc.MethodCall, m.Doc, &a)
 		if said := fmt.Sprint(string(a), err); strings.Contains(said, otcToken) || strings.Contains(said, otcSecret) {

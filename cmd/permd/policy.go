@@ -75,7 +75,7 @@ func (a *app) policyCheckCommand() *cobra.Command {
 	var o folderOptions
 	cmd := &cobra.Command{
 		Use:         "check [DIR]",
-		Annotations: onlyReads,
+		Annotations: readsOnly,
 		Short:       "Check rules for errors and likely mistakes",
 		Long: `Compile the rules in DIR (default: your own) as the daemon does, and print each
 problem with file, line and a fix.
@@ -142,7 +142,7 @@ func (a *app) policyTestCommand() *cobra.Command {
 	var verbose bool
 	cmd := &cobra.Command{
 		Use:         "test [DIR]",
-		Annotations: onlyReads,
+		Annotations: readsOnly,
 		Short:       "Run the tests of rules",
 		Long: `Run the tests (*_test.rego) of the rules in DIR (default: your own) and print their
 line coverage. permd does not use rules whose tests fail.
@@ -226,7 +226,7 @@ func (a *app) policyListCommand() *cobra.Command {
 	var o folderOptions
 	cmd := &cobra.Command{
 		Use:         "list [DIR]",
-		Annotations: onlyReads,
+		Annotations: readsOnly,
 		Short:       "List rules with id, file and line",
 		Long: `List the rules in DIR, and the programs that it adds to the program table or
 extends. Without DIR, list those of all layers, as a daemon started now would use
@@ -275,7 +275,7 @@ func (a *app) rules(ctx context.Context, args []string, o *folderOptions) ([]pol
 			return nil, err
 		}
 		programs, err := f.Programs()
-		return append(rules, inList(programs)...), err
+		return append(rules, asListEntries(programs)...), err
 	}
 	dirs, err := a.dirs()
 	if err != nil {
@@ -285,11 +285,11 @@ func (a *app) rules(ctx context.Context, args []string, o *folderOptions) ([]pol
 	if err != nil {
 		return nil, err
 	}
-	return append(store.List(), inList(store.Programs())...), nil
+	return append(store.List(), asListEntries(store.Programs())...), nil
 }
 
-// inList returns programs in the form of list entries.
-func inList(programs []policy.ProgramInfo) []policy.RuleInfo {
+// asListEntries returns programs in the form of list entries.
+func asListEntries(programs []policy.ProgramInfo) []policy.RuleInfo {
 	out := make([]policy.RuleInfo, len(programs))
 	for i, p := range programs {
 		out[i] = policy.RuleInfo{

@@ -29,21 +29,21 @@ Requires a running daemon.`
 		a.rememberForgetCommand(), a.rememberConfirmCommand(), a.rememberExportCommand())
 }
 
-// memory calls the management methods for the daemon's memory.
-type memory struct{ c *client.Client }
+// memoryClient calls the management methods for the daemon's memory.
+type memoryClient struct{ c *client.Client }
 
 // withMemory connects to the daemon and calls do.
-func withMemory(ctx context.Context, do func(m *memory) error) error {
+func withMemory(ctx context.Context, do func(m *memoryClient) error) error {
 	c, err := client.Connect(ctx, client.Options{Admin: true})
 	if err != nil {
 		return err
 	}
 	defer c.Close()
-	return do(&memory{c})
+	return do(&memoryClient{c})
 }
 
 // list returns all choices.
-func (m *memory) list(ctx context.Context) ([]admin.Choice, error) {
+func (m *memoryClient) list(ctx context.Context) ([]admin.Choice, error) {
 	var all []admin.Choice
 	after := ""
 	for {
@@ -58,8 +58,8 @@ func (m *memory) list(ctx context.Context) ([]admin.Choice, error) {
 	}
 }
 
-// about calls a method that takes the ids of choices.
-func (m *memory) about(ctx context.Context, method string, ids []string) (admin.Choices, error) {
+// callWithIDs calls a method that takes the ids of choices.
+func (m *memoryClient) callWithIDs(ctx context.Context, method string, ids []string) (admin.Choices, error) {
 	var all admin.Choices
 	for part := range slices.Chunk(ids, admin.MaxList) {
 		var got admin.Choices
@@ -138,7 +138,7 @@ func (f *choiceFilter) has(c *admin.Choice) bool {
 func (f *choiceFilter) empty() bool { return *f == choiceFilter{} }
 
 // choose returns the choices that match the filter.
-func (m *memory) choose(ctx context.Context, f *choiceFilter) ([]admin.Choice, error) {
+func (m *memoryClient) choose(ctx context.Context, f *choiceFilter) ([]admin.Choice, error) {
 	if err := f.check(); err != nil {
 		return nil, err
 	}
@@ -150,7 +150,7 @@ func (a *app) rememberListCommand() *cobra.Command {
 	var f choiceFilter
 	cmd := &cobra.Command{
 		Use:         "list",
-		Annotations: onlyReads,
+		Annotations: readsOnly,
 		Short:       "List remembered choices, newest last",
 		Long: `List the choices in force, newest last: what is allowed or denied, where, and how
 often the choice was used: how often it matched a call, also where a rule decided.
@@ -176,7 +176,7 @@ allows that have no effect.
 
 // rememberList prints the choices that match the filter.
 func (a *app) rememberList(ctx context.Context, f choiceFilter) error {
-	return withMemory(ctx, func(m *memory) error {
+	return withMemory(ctx, func(m *memoryClient) error {
 		list, err := m.choose(ctx, &f)
 		if err != nil {
 			return err
@@ -211,7 +211,7 @@ func (a *app) printChoices(list []admin.Choice) error {
 		c := &list[i]
 		for n, p := range partsOf(c) {
 			if n == 0 {
-				fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", c.ID, c.Verdict, p.Kind, cli.Clip(p.Rule, 60), holdsFor(c), usage(c))
+				fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", c.ID, c.Verdict, p.Kind, cli.Clip(p.Rule, 60), scopeText(c), usage(c))
 			} else {
 				fmt.Fprintf(w, "\t\t%s\t%s\t\t\n", p.Kind, cli.Clip(p.Rule, 60))
 			}
@@ -220,8 +220,8 @@ func (a *app) printChoices(list []admin.Choice) error {
 	return w.Flush()
 }
 
-// holdsFor describes where a choice applies.
-func holdsFor(c *admin.Choice) string {
+// scopeText describes where a choice applies.
+func scopeText(c *admin.Choice) string {
 	if c.Of == "" {
 		return c.Scope
 	}
@@ -247,7 +247,7 @@ func usage(c *admin.Choice) string {
 func (a *app) rememberShowCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:         "show CHOICE...",
-		Annotations: onlyReads,
+		Annotations: readsOnly,
 		Short:       "Show choices in full",
 		Long: `Show choices with everything that they depend on (project, script contents, time
 limit) and the decision that each of them answered.
@@ -263,8 +263,8 @@ limit) and the decision that each of them answered.
 
 // rememberShow prints choices in full.
 func (a *app) rememberShow(ctx context.Context, ids []string) error {
-	return withMemory(ctx, func(m *memory) error {
-		got, err := m.about(ctx, admin.MethodChoicesShow, ids)
+	return withMemory(ctx, func(m *memoryClient) error {
+		got, err := m.callWithIDs(ctx, admin.MethodChoicesShow, ids)
 		if err != nil {
 			return err
 		}
@@ -295,7 +295,7 @@ func (a *app) renderChoice(c *admin.Choice) {
 		return t.Local().Format("2006-01-02 15:04:05")
 	}
 	line("id", c.ID)
-	line("holds for", holdsFor(c))
+	line("holds for", scopeText(c))
 	if len(c.Parts) == 0 {
 		line("matches", cli.Either(c.Line, "what the line says", "that very effect"))
 	} else {
@@ -376,7 +376,7 @@ func checkLimit(cmd *cobra.Command, limit time.Duration) error {
 
 // rememberAdd stores a line.
 func (a *app) rememberAdd(ctx context.Context, n admin.NewChoice) error {
-	return withMemory(ctx, func(m *memory) error {
+	return withMemory(ctx, func(m *memoryClient) error {
 		var got admin.Choices
 		if err := m.c.Call(ctx, admin.MethodChoicesAdd, n, &got); err != nil {
 			return fmt.Errorf("adding a choice: %w", err)

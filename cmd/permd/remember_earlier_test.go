@@ -148,7 +148,7 @@ func TestUndoLines(t *testing.T) {
 			[]string{"permd remember add --reject run './x a' --scope user", "permd remember add --reject delete '/p/v' --scope user"},
 		},
 	} {
-		if got := undo(&tt.c); strings.Join(got, "\n") != strings.Join(tt.want, "\n") {
+		if got := undoCommands(&tt.c); strings.Join(got, "\n") != strings.Join(tt.want, "\n") {
 			t.Errorf("%s: %q, want %q", name, got, tt.want)
 		}
 	}

@@ -20,7 +20,7 @@ func (a *app) rememberExportCommand() *cobra.Command {
 	var f choiceFilter
 	cmd := &cobra.Command{
 		Use:         "export",
-		Annotations: onlyReads,
+		Annotations: readsOnly,
 		Short:       "Print remembered choices as rules.yaml",
 		Long: `Print remembered choices in the format of rules.yaml, each with a comment that says
 where it applies. Choices that no line can express (about script contents, secrets
@@ -40,7 +40,7 @@ themselves.
 
 // rememberExport prints choices in the form of rules.yaml.
 func (a *app) rememberExport(ctx context.Context, f choiceFilter) error {
-	return withMemory(ctx, func(m *memory) error {
+	return withMemory(ctx, func(m *memoryClient) error {
 		list, err := m.choose(ctx, &f)
 		if err != nil {
 			return err
@@ -62,10 +62,10 @@ func (a *app) exportRules(list []admin.Choice) {
 		head := string(v) + ":"
 		for _, kind := range pattern.Kinds {
 			under := "  " + string(kind) + ":"
-			for _, part := range exported(list, v, kind) {
+			for _, part := range exportedParts(list, v, kind) {
 				c := part.of
-				line, placed := inPlace(c, part.ChoicePart)
-				if !placed || !asLine(c, part.ChoicePart) || c.Unconfirmed || c.Changed != "" || strings.HasPrefix(c.Scope, "session") {
+				line, placed := outsideProject(c, part.ChoicePart)
+				if !placed || !expressibleAsLine(c, part.ChoicePart) || c.Unconfirmed || c.Changed != "" || strings.HasPrefix(c.Scope, "session") {
 					left[c.ID] = true
 					continue
 				}
@@ -75,14 +75,14 @@ func (a *app) exportRules(list []admin.Choice) {
 					}
 				}
 				head, under = "", ""
-				holds := holdsFor(c)
-				holds += moreByLine(kind, part.Rule)
+				holds := scopeText(c)
+				holds += extraMatches(kind, part.Rule)
 				fmt.Fprintf(a.Out, "    - '%s'  # %s\n", strings.ReplaceAll(line, "'", "''"), holds)
 			}
 		}
 	}
 	for i := range list {
-		// Text that is not understood is of no kind that a list has.
+		// Text that permd could not parse has none of the kinds of a list.
 		if slices.ContainsFunc(partsOf(&list[i]), func(p admin.ChoicePart) bool { return !slices.Contains(pattern.Kinds, effects.Kind(p.Kind)) }) {
 			left[list[i].ID] = true
 		}
@@ -92,8 +92,8 @@ func (a *app) exportRules(list []admin.Choice) {
 	}
 }
 
-// moreByLine says for what a line holds beyond the choice.
-func moreByLine(kind effects.Kind, line string) string {
+// extraMatches describes what a line matches in addition to the choice, "" if nothing.
+func extraMatches(kind effects.Kind, line string) string {
 	switch kind {
 	case effects.KindUse:
 		if !strings.Contains(line, "@") {
@@ -111,8 +111,8 @@ type exportPart struct {
 	of *admin.Choice
 }
 
-// exported are the parts of a kind and a verdict.
-func exported(list []admin.Choice, v decisions.Verdict, kind effects.Kind) (parts []exportPart) {
+// exportedParts returns the parts of a kind and a verdict.
+func exportedParts(list []admin.Choice, v decisions.Verdict, kind effects.Kind) (parts []exportPart) {
 	for i := range list {
 		for _, p := range partsOf(&list[i]) {
 			if list[i].Verdict == v && p.Kind == string(kind) {
@@ -123,11 +123,10 @@ func exported(list []admin.Choice, v decisions.Verdict, kind effects.Kind) (part
 	return parts
 }
 
-// inPlace is a line as it holds outside of the project that its choice is for: a
-// path in the project is named by where it is. A rule is for every project, and
-// the ./ of one means each project's own. It is false for a folder whose name a
-// line would have to quote.
-func inPlace(c *admin.Choice, part admin.ChoicePart) (string, bool) {
+// outsideProject returns a line that means the same outside of the choice's project:
+// paths in the project become absolute, because ./ in a rule means each project's own
+// folder. ok is false if the folder's name would have to be quoted.
+func outsideProject(c *admin.Choice, part admin.ChoicePart) (string, bool) {
 	rest, ok := strings.CutPrefix(part.Rule, "./")
 	if !ok || c.Scope != "project" {
 		return part.Rule, true
@@ -135,7 +134,7 @@ func inPlace(c *admin.Choice, part admin.ChoicePart) (string, bool) {
 	kind := effects.Kind(part.Kind)
 	switch kind {
 	case effects.KindRun:
-		if strings.Trim(c.Of, unquoted) != "" {
+		if strings.Trim(c.Of, unquotedChars) != "" {
 			return "", false
 		}
 	case effects.KindRead, effects.KindWrite, effects.KindDelete, effects.KindConnect, effects.KindUse,
@@ -148,8 +147,8 @@ func inPlace(c *admin.Choice, part admin.ChoicePart) (string, bool) {
 	return p.String(), true
 }
 
-// unquoted are the characters of a folder that no line quotes.
-const unquoted = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-"
+// unquotedChars are the characters that need no quotes in a line.
+const unquotedChars = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-"
 
-// pathEscaper makes a folder's name stand for itself in a line.
+// pathEscaper escapes the characters of a folder's name that are special in a line.
 var pathEscaper = strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`, `]`, `\]`, `{`, `\{`, `}`, `\}`)

@@ -40,7 +40,7 @@ apply from the next request on, even if the disk is full.
 			if named != 1 {
 				return cli.Failf(cli.ExitUsage, "see permd remember list", "give the ids of choices, or --all, or a filter: --kind, --verdict, --scope, --project")
 			}
-			return withMemory(cmd.Context(), func(m *memory) error {
+			return withMemory(cmd.Context(), func(m *memoryClient) error {
 				return a.rememberForget(cmd.Context(), m, args, &f)
 			})
 		},
@@ -50,7 +50,7 @@ apply from the next request on, even if the disk is full.
 	return cmd
 }
 
-func (a *app) rememberForget(ctx context.Context, m *memory, ids []string, f *choiceFilter) error {
+func (a *app) rememberForget(ctx context.Context, m *memoryClient, ids []string, f *choiceFilter) error {
 	if len(ids) == 0 {
 		chosen, err := m.choose(ctx, f)
 		if err != nil {
@@ -60,7 +60,7 @@ func (a *app) rememberForget(ctx context.Context, m *memory, ids []string, f *ch
 			ids = append(ids, chosen[i].ID)
 		}
 	}
-	got, err := m.about(ctx, admin.MethodChoicesForget, ids)
+	got, err := m.callWithIDs(ctx, admin.MethodChoicesForget, ids)
 	if err != nil {
 		return err
 	}
@@ -70,9 +70,9 @@ func (a *app) rememberForget(ctx context.Context, m *memory, ids []string, f *ch
 	for i := range got.Choices {
 		c := &got.Choices[i]
 		for _, p := range partsOf(c) {
-			fmt.Fprintf(a.Out, "forgotten: %s %s %s (%s)\n", c.Verdict, p.Kind, p.Rule, holdsFor(c))
+			fmt.Fprintf(a.Out, "forgotten: %s %s %s (%s)\n", c.Verdict, p.Kind, p.Rule, scopeText(c))
 		}
-		for _, again := range undo(c) {
+		for _, again := range undoCommands(c) {
 			fmt.Fprintf(a.Err, "permd: hint: to have it back: %s\n", again)
 		}
 	}
@@ -86,16 +86,16 @@ func (a *app) rememberForget(ctx context.Context, m *memory, ids []string, f *ch
 	return nil
 }
 
-// undo returns the commands that remember a forgotten choice again, or nil if only
+// undoCommands returns the commands that remember a forgotten choice again, or nil if only
 // an answer can. The new choices match the same effects and no others.
-func undo(c *admin.Choice) []string {
+func undoCommands(c *admin.Choice) []string {
 	if display.Display(c.Of) != c.Of || c.Scope != "project" && c.Scope != "user" || c.Changed != "" {
 		return nil
 	}
 	var commands []string
 	for _, p := range partsOf(c) {
-		if !saysAll(c, p) || !asLine(c, p) {
-			return nil // all of it or nothing
+		if !lineIsExact(c, p) || !expressibleAsLine(c, p) {
+			return nil // all parts or none
 		}
 		words := []string{"permd remember add"}
 		if c.Verdict == decisions.Deny {
@@ -110,9 +110,9 @@ func undo(c *admin.Choice) []string {
 	return commands
 }
 
-// saysAll reports whether the rule of a part says all that the part is compared by. The
-// facts of an allow are more than a line says, but for a file.
-func saysAll(c *admin.Choice, part admin.ChoicePart) bool {
+// lineIsExact reports whether the rule of a part contains everything that the part is
+// compared by. An allow has more details than its line, except for a file.
+func lineIsExact(c *admin.Choice, part admin.ChoicePart) bool {
 	if c.Verdict == decisions.Deny || part.Line {
 		return true
 	}
@@ -125,9 +125,9 @@ func saysAll(c *admin.Choice, part admin.ChoicePart) bool {
 	return false
 }
 
-// asLine reports whether a line of the list language says the same as a part of
-// the choice, or more strictly speaking what a person would write for it.
-func asLine(c *admin.Choice, part admin.ChoicePart) bool {
+// expressibleAsLine reports whether a line of the list language can express the part of
+// a choice, in the form in which a person would write it.
+func expressibleAsLine(c *admin.Choice, part admin.ChoicePart) bool {
 	bound := slices.ContainsFunc(c.Pins, func(p string) bool {
 		return !strings.HasPrefix(p, "in the project") && p != daemon.MoreOptions
 	})
@@ -139,13 +139,13 @@ func asLine(c *admin.Choice, part admin.ChoicePart) bool {
 		return false
 	}
 	if !part.Line && c.Scope == "user" && strings.HasPrefix(part.Rule, "./") {
-		return false // an earlier permd did not say in which project that is
+		return false // an earlier permd did not record the project
 	}
 	switch p.Detail() {
 	case effects.DetailRun:
 		return c.Verdict == decisions.Deny || !strings.Contains(p.Run.Program, "/")
 	case effects.DetailUse:
-		// In a name, or a version; a line would be about other tools.
+		// A name or a version with these characters; a line would match other tools.
 		return part.Line || !strings.ContainsAny(part.Rule, `*@"`) && strings.Count(part.Rule, ":") <= 1
 	case effects.DetailFile, effects.DetailConnect:
 		return true
@@ -176,8 +176,8 @@ list --changed) makes it deny again what its lines match, instead of asking.
 
 // rememberConfirm confirms choices.
 func (a *app) rememberConfirm(ctx context.Context, ids []string) error {
-	return withMemory(ctx, func(m *memory) error {
-		got, err := m.about(ctx, admin.MethodChoicesConfirm, ids)
+	return withMemory(ctx, func(m *memoryClient) error {
+		got, err := m.callWithIDs(ctx, admin.MethodChoicesConfirm, ids)
 		if err != nil {
 			return err
 		}

@@ -80,15 +80,15 @@ func (a *app) report(err error) int {
 	return code
 }
 
-// onlyReads annotates commands that cannot change what permd decides. Agents are
+// readsOnly annotates commands that cannot change what permd decides. Agents are
 // denied every command without it, see
 // decisions/effects/own/own_commands.txt.
-var onlyReads = map[string]string{"effect": "reads"}
+var readsOnly = map[string]string{"effect": "reads"}
 
 func (a *app) command() *cobra.Command {
 	root := &cobra.Command{
 		Use:         "permd",
-		Annotations: onlyReads,
+		Annotations: readsOnly,
 		Short:       "Decide whether an AI agent's tool call may run",
 		Long: `permd decides whether an AI agent's tool call may run. Editors and agent
 harnesses send it each call over a Unix socket; it answers allow, deny or ask,
@@ -169,7 +169,7 @@ func usageErrors(cmd *cobra.Command) {
 
 // group returns a command that does nothing but hold subcommands.
 func group(use, short, long, example string, subs ...*cobra.Command) *cobra.Command {
-	cmd := &cobra.Command{Use: use, Short: short, Long: long + "\n\n" + cli.ExitCodes, Example: example, Annotations: onlyReads, RunE: func(c *cobra.Command, args []string) error {
+	cmd := &cobra.Command{Use: use, Short: short, Long: long + "\n\n" + cli.ExitCodes, Example: example, Annotations: readsOnly, RunE: func(c *cobra.Command, args []string) error {
 		if len(args) == 0 {
 			return c.Help()
 		}

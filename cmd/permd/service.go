@@ -25,7 +25,7 @@ starts it with the first request.`
 type serviceOptions struct {
 	program string // the permd to run; "" means this one
 	force   bool   // overwrite units that were changed by hand
-	dry     bool   // print the units without writing them
+	dryRun  bool   // print the units without writing them
 }
 
 func (a *app) serviceInstallCommand() *cobra.Command {
@@ -51,7 +51,7 @@ changes apart, use: systemctl --user edit permd.service
 	}
 	cmd.Flags().StringVar(&o.program, "exec", "", "`path` of the permd to run (default: this one)")
 	cmd.Flags().BoolVar(&o.force, "force", false, "overwrite units that were changed by hand")
-	cmd.Flags().BoolVar(&o.dry, "dry-run", false, "print the units without writing them")
+	cmd.Flags().BoolVar(&o.dryRun, "dry-run", false, "print the units without writing them")
 	return cmd
 }
 
@@ -69,7 +69,7 @@ func (a *app) serviceInstall(ctx context.Context, o serviceOptions) error {
 	if err != nil {
 		return cli.Failf(cli.ExitUsage, "name another place with --exec", "%v", err)
 	}
-	if o.dry {
+	if o.dryRun {
 		for _, u := range units {
 			fmt.Fprintf(a.Out, "# %s\n%s\n", filepath.Join(service.Dir(dirs), u.Name), u.Text)
 		}

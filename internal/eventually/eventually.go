@@ -1,7 +1,7 @@
-// Package eventually waits for what another goroutine or process does, without
-// depending on how fast the machine is: the end of the wait only decides how long a
-// test that fails takes. It is imported by tests alone; TestSleeps of docs wants no
-// test to sleep otherwise.
+// Package eventually waits for conditions that another goroutine or process brings
+// about, independently of the speed of the machine: the limit only determines how long a
+// failing test takes. It is for tests only; TestSleeps in docs lets tests wait in no
+// other way.
 package eventually
 
 import (
@@ -9,18 +9,17 @@ import (
 	"time"
 )
 
-// limit is how long a condition is waited for. What takes milliseconds on a quiet
-// machine takes seconds on a loaded one.
+// limit bounds the wait. What takes milliseconds on an idle machine can take seconds on
+// a busy one.
 const limit = time.Minute
 
-// Pauses between two looks at a condition, which double from the shortest.
+// Pauses between two checks. They double, from the shortest to the longest.
 const (
 	shortestPause = 200 * time.Microsecond
 	longestPause  = 20 * time.Millisecond
 )
 
-// True looks at a condition until it holds, and reports false if it does not hold
-// within limit.
+// True waits until a condition holds, and returns false if it does not within limit.
 func True(holds func() bool) bool {
 	pause := shortestPause
 	for end := time.Now().Add(limit); !holds(); pause = min(2*pause, longestPause) {
@@ -33,7 +32,7 @@ func True(holds func() bool) bool {
 }
 
 // Holds waits until a condition holds, and ends the test if it does not within limit.
-// The states, if any, say what there is instead.
+// The functions in states describe the actual state in the failure message.
 func Holds(t testing.TB, what string, holds func() bool, states ...func() string) {
 	t.Helper()
 	if True(holds) {

@@ -1,4 +1,4 @@
-// Package filetest writes files for tests. It is imported by tests alone.
+// Package filetest writes files for tests.
 package filetest
 
 import (
@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// Write writes a file that only its owner can read, and makes its folders.
+// Write writes a file that only its owner can read, and creates its folders.
 func Write(t testing.TB, path, text string) {
 	t.Helper()
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {

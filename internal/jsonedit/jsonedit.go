@@ -23,54 +23,52 @@ import (
 	"github.com/permd/permd/internal/strictjson"
 )
 
-// Errors of texts that may be fine for another reader.
+// Errors for texts that other programs may accept.
 var (
 	errComment = errors.New("it has comments, which its reader does not take")
 	ErrEmpty   = errors.New("it has no value")
 )
 
-// SyntaxError is what makes a text unreadable, and where.
+// SyntaxError is a syntax error with its position.
 type SyntaxError struct {
-	Line, Column int // both from 1; columns are bytes
+	Line, Column int // both from 1; a column is a byte
 	Err          error
 }
 
-// Error returns the place and what is wrong.
+// Error returns the position and the underlying error.
 func (e *SyntaxError) Error() string {
 	return fmt.Sprintf("line %d: column %d: %v", e.Line, e.Column, e.Err)
 }
 
-// Unwrap returns what is wrong.
+// Unwrap returns the underlying error.
 func (e *SyntaxError) Unwrap() error { return e.Err }
 
-// Dialect is what a text may hold beside plain JSON.
+// Dialect is the set of extensions of JSON that a text may use.
 type Dialect int
 
-// The dialects: each takes all that the one before it takes.
+// The dialects. Each includes those before it.
 const (
 	Plain    Dialect = iota
 	Comments         // // and /* */ wherever white space may be
-	Relaxed          // also a comma after a last value, and a byte order mark
+	Relaxed          // trailing commas and a byte order mark
 )
 
-// Text is one JSON text that can be edited. It does not change: an edit makes
-// another one.
+// Text is a JSON text. It is immutable: edits return a new Text.
 type Text struct {
-	data  []byte
-	bare  []byte // data as plain JSON of the same length: comments and last commas are blanks
-	lines []int  // where lines end
-	root  hujson.Value
+	data     []byte
+	standard []byte // data with comments and trailing commas replaced by spaces, of the same length
+	lines    []int  // offsets of the line ends
+	root     hujson.Value
 }
 
-// mark is a byte order mark.
-const mark = "\ufeff"
+// byteOrderMark is a byte order mark.
+const byteOrderMark = "\ufeff"
 
-// Parse reads a text: exactly one value, no name twice in one object, nothing
-// but what the dialect takes. Apart from errComment its errors are of type
-// *SyntaxError.
+// Parse parses a text: exactly one value, no duplicate names in an object, no extension
+// outside the dialect. All errors but errComment are of type *SyntaxError.
 func Parse(data []byte, dialect Dialect) (*Text, error) {
 	in := bytes.Clone(data)
-	if dialect == Relaxed && bytes.HasPrefix(in, []byte(mark)) {
+	if dialect == Relaxed && bytes.HasPrefix(in, []byte(byteOrderMark)) {
 		copy(in, "   ")
 	}
 	scanned, err := scan(in)
@@ -86,17 +84,17 @@ func Parse(data []byte, dialect Dialect) (*Text, error) {
 		return nil, parseError(err)
 	}
 	if dialect < Relaxed {
-		if at := lastComma(t.Root()); at > 0 {
+		if at := findLastComma(t.Root()); at > 0 {
 			return nil, syntaxError(data, at, errors.New("a comma after the last value"))
 		}
 	}
-	// Not Clone and Standardize: Clone loses a comma that ends an array.
-	if t.bare, err = hujson.Standardize(in); err != nil {
+	// Not hujson's Clone and then Standardize: Clone loses a comma that ends an array.
+	if t.standard, err = hujson.Standardize(in); err != nil {
 		return nil, parseError(err)
 	}
-	t.bare = t.bare[:len(data)]
-	if err := strictjson.Check(t.bare); err != nil {
-		return nil, syntaxError(data, offsetOfError(t.bare), err)
+	t.standard = t.standard[:len(data)]
+	if err := strictjson.Check(t.standard); err != nil {
+		return nil, syntaxError(data, offsetOfError(t.standard), err)
 	}
 	for i, c := range data {
 		if c == '\n' {
@@ -111,9 +109,9 @@ func syntaxError(data []byte, at int, err error) error {
 	return &SyntaxError{1 + bytes.Count(head, []byte("\n")), len(head) - bytes.LastIndexByte(head, '\n'), err}
 }
 
-// parseError is an error of hujson, which has its place in its words. They
-// repeat what is no literal as it is written there: that may be a secret or
-// control a terminal, and is left out.
+// parseError returns an error of hujson without its position, which is part of its text.
+// The text quotes invalid literals, which are dropped: they may be secrets or control a
+// terminal.
 func parseError(err error) error {
 	e := &SyntaxError{Line: 1, Column: 1}
 	_, _ = fmt.Sscanf(err.Error(), "hujson: line %d, column %d:", &e.Line, &e.Column)
@@ -125,7 +123,7 @@ func parseError(err error) error {
 	return e
 }
 
-// offsetOfError is where plain JSON stops being what strictjson takes.
+// offsetOfError returns the offset at which strictjson rejects the text.
 func offsetOfError(bare []byte) int {
 	dec := jsontext.NewDecoder(bytes.NewReader(bare))
 	for {
@@ -138,32 +136,31 @@ func offsetOfError(bare []byte) int {
 	}
 }
 
-// lastComma is where the first comma after the last value of a container is, 0
-// if there is none.
-func lastComma(n Node) int {
+// findLastComma returns the offset of the first trailing comma in n, 0 if there is none.
+func findLastComma(n Node) int {
 	for i := range n.Len() {
-		if at := lastComma(n.At(i)); at > 0 {
+		if at := findLastComma(n.At(i)); at > 0 {
 			return at
 		}
 	}
-	return n.comma()
+	return n.lastComma()
 }
 
-// Bytes is the text.
+// Bytes returns the text.
 func (t *Text) Bytes() []byte { return t.data }
 
-// Compact is the text without comments and white space, for comparing what two
-// texts say.
+// Compact returns the text without comments and white space, for comparing the contents
+// of two texts.
 func (t *Text) Compact() string {
-	v := jsontext.Value(bytes.Clone(t.bare))
-	_ = v.Compact() // it was checked
+	v := jsontext.Value(bytes.Clone(t.standard))
+	_ = v.Compact() // cannot fail: the text was parsed
 	return string(v)
 }
 
-// Root is the value that the text is.
+// Root returns the root value.
 func (t *Text) Root() Node { return Node{text: t, value: &t.root} }
 
-// line is the line of a place, from 1.
+// line returns the line of an offset, from 1.
 func (t *Text) line(at int) int {
 	n, _ := slices.BinarySearch(t.lines, at)
 	return n + 1

@@ -20,8 +20,7 @@ func parse(t *testing.T, text string) *Text {
 	return parsed
 }
 
-// TestAppend adds a value and takes it out again, by text, which must give the
-// old text.
+// TestAppend adds a value and removes it again, which must restore the old text.
 func TestAppend(t *testing.T) {
 	tests := []struct {
 		name, text, want string
@@ -64,7 +63,7 @@ func TestAppend(t *testing.T) {
 			if got := string(pre.At(pre.Len() - 1).Member("n").Raw()); got != "1" {
 				t.Fatalf("the last element's n is %q", got)
 			}
-			// The way back: what got empty by it goes too.
+			// The reverse: what has become empty is removed too.
 			for _, path := range [][]string{{"hooks", "Pre"}, {"hooks"}, nil} {
 				holder := after.Root().Member(path...)
 				had := before.Root().Member(path...)
@@ -269,8 +268,8 @@ func TestLines(t *testing.T) {
 	}
 }
 
-// TestPrepend adds elements in front and takes them out again. A comment in front of
-// the first stays there, once.
+// TestPrepend adds elements at the beginning and removes them again. A comment before
+// the first element is kept once.
 func TestPrepend(t *testing.T) {
 	for _, tt := range []struct{ name, text, want string }{
 		{"empty", `{"a": []}`, `{"a": [1, 2]}`},
@@ -338,8 +337,8 @@ func TestDrop(t *testing.T) {
 	}
 }
 
-// FuzzEdit: what is appended is there, everything else says what it said, and
-// removing it gives a text that says what the old one did.
+// FuzzEdit checks that an appended value is there, that nothing else has changed, and
+// that removing the value gives a text with the old contents.
 func FuzzEdit(f *testing.F) {
 	for _, seed := range []string{"{}", "{\n\t\"hooks\": {\"Pre\": [1 // x\n]}}", `{"a":{},"hooks":{"b":[]}}`, "[1]", "{/**/}", "{\"hooks\":{//\n}}", "\ufeff{\"a\":[1,],\"hooks\":{\"Pre\":[2,// x\n],},}"} {
 		f.Add(seed)

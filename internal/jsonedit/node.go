@@ -8,17 +8,17 @@ import (
 	"github.com/permd/permd/internal/strictjson"
 )
 
-// Node is a value of a text. The zero Node is no value.
+// Node is a value in a Text. The zero Node stands for a missing value.
 type Node struct {
 	text  *Text
 	value *hujson.Value
-	name  *hujson.Value // of a member
+	name  *hujson.Value // of a member; nil for others
 }
 
-// Exists reports whether there is such a value.
+// Exists reports whether n is a value.
 func (n Node) Exists() bool { return n.value != nil }
 
-// Kind is the first character of the value, 0 for none; numbers have kind '0'.
+// Kind returns the first character of the value: '0' for numbers, 0 for a missing value.
 func (n Node) Kind() byte {
 	if n.value == nil {
 		return 0
@@ -26,7 +26,7 @@ func (n Node) Kind() byte {
 	return byte(n.value.Value.Kind())
 }
 
-// Len is the number of elements or members.
+// Len returns the number of elements or members.
 func (n Node) Len() int {
 	if n.value == nil {
 		return 0
@@ -40,7 +40,7 @@ func (n Node) Len() int {
 	return 0
 }
 
-// Name is the name of a member, "" of what is none.
+// Name returns the name of a member, "" for other values.
 func (n Node) Name() string {
 	if n.name == nil {
 		return ""
@@ -49,7 +49,7 @@ func (n Node) Name() string {
 	return s
 }
 
-// At is an element, or the value of a member, by its place.
+// At returns the element, or the value of the member, with index i.
 func (n Node) At(i int) Node {
 	if object, ok := n.value.Value.(*hujson.Object); ok {
 		m := &object.Members[i]
@@ -58,7 +58,7 @@ func (n Node) At(i int) Node {
 	return Node{n.text, &n.value.Value.(*hujson.Array).Elements[i], nil}
 }
 
-// Member is the value of a member, the zero Node if there is none.
+// Member returns the value at a path of names, the zero Node if there is none.
 func (n Node) Member(path ...string) Node {
 	for _, name := range path {
 		if n.Kind() != '{' {
@@ -75,18 +75,18 @@ func (n Node) Member(path ...string) Node {
 	return n
 }
 
-// Line is the line that the value begins in.
+// Line returns the line on which the value begins.
 func (n Node) Line() int { return n.text.line(n.start()) }
 
-// NameLine is the line that the name of a member is in.
-func (n Node) NameLine() int { return n.text.line(n.from()) }
+// NameLine returns the line of the member's name.
+func (n Node) NameLine() int { return n.text.line(n.outerStart()) }
 
-// Raw is the text of the value, its comments blanked.
+// Raw returns the text of the value, with comments replaced by spaces.
 func (n Node) Raw() []byte {
 	if n.value == nil {
 		return nil
 	}
-	return n.text.bare[n.start():n.end()]
+	return n.text.standard[n.start():n.end()]
 }
 
 // Commented reports whether there are comments in the value.
@@ -94,7 +94,7 @@ func (n Node) Commented() bool {
 	return n.value != nil && !bytes.Equal(n.text.data[n.start():n.end()], n.Raw())
 }
 
-// String is the value of a string, "" of everything else.
+// String returns the value of a string, "" for other values.
 func (n Node) String() string {
 	if n.Kind() != '"' {
 		return ""
@@ -106,19 +106,22 @@ func (n Node) String() string {
 func (n Node) start() int { return n.value.StartOffset }
 func (n Node) end() int   { return n.value.EndOffset }
 
-// from is where a member begins, at its name; any other value at its start.
-func (n Node) from() int {
+// outerStart returns the offset at which a member begins with its name, or another
+// value.
+func (n Node) outerStart() int {
 	if n.name != nil {
 		return n.name.StartOffset
 	}
 	return n.start()
 }
 
-// commaAfter is where the comma after a child is. The last child may have none.
+// commaAfter returns the offset of the comma after a child. Only the last child may have
+// none.
 func (n Node) commaAfter() int { return n.end() + len(n.value.AfterExtra) }
 
-// comma is where the comma after the last child is, 0 if there is none.
-func (n Node) comma() int {
+// lastComma returns the offset of the trailing comma in an array or object, 0 if there
+// is none.
+func (n Node) lastComma() int {
 	if n.Len() == 0 {
 		return 0
 	}

@@ -7,20 +7,20 @@ import (
 	"github.com/permd/permd/internal/strictjson"
 )
 
-// scanResult is what scan found out.
+// scanResult is the result of scan.
 type scanResult struct {
 	comments bool
-	closing  []byte // what hujson needs at the end: it takes no line comment that the text ends in
-	end      int    // how far it came
+	closing  []byte // text to append for hujson, which rejects a line comment at the end
+	end      int    // the offset at which the scan stopped
 }
 
-// scan looks at a text before hujson does, which recurses with each bracket
-// and would end the process by a stack overflow. It takes strings and comments
-// as hujson does, up to where hujson finds an error, so the depth that it counts is
-// never less than hujson's.
+// scan checks a text before it is passed to hujson, which recurses for each bracket:
+// deep nesting would end the process with a stack overflow. It recognises strings and
+// comments as hujson does, up to the first error that hujson reports, so the depth that
+// it counts is at least hujson's.
 //
-// Readers differ in whether a carriage return alone ends a line comment, and so
-// in what is commented out: that is an error.
+// Programs disagree whether a carriage return alone ends a line comment, and so on what
+// is commented out. That is an error.
 func scan(data []byte) (s scanResult, err error) {
 	depth, empty := 0, true
 	for i := 0; i < len(data); i++ {

@@ -13,7 +13,7 @@ import (
 	"github.com/permd/permd/internal/chars"
 )
 
-// In reports whether p is the folder dir or is below it.
+// In reports whether p is the folder dir or below it.
 func In(dir, p string) bool {
 	return strings.HasPrefix(p, dir) && (len(p) == len(dir) || dir == "/" || p[len(dir)] == '/')
 }
@@ -21,8 +21,8 @@ func In(dir, p string) bool {
 // Below reports whether p is below the folder dir.
 func Below(dir, p string) bool { return len(p) > len(dir) && In(dir, p) }
 
-// Rel returns the path of p from the folder dir, "." for the folder itself; ok is
-// false for a path that does not lie in it.
+// Rel returns the path of p relative to dir, "." for dir itself. ok is false if p is not
+// in dir.
 func Rel(dir, p string) (rel string, ok bool) {
 	switch {
 	case !In(dir, p):
@@ -33,8 +33,8 @@ func Rel(dir, p string) (rel string, ok bool) {
 	return strings.TrimPrefix(p[len(dir):], "/"), true
 }
 
-// RelBelow returns the path of p from the folder dir; ok is false for a path that
-// does not lie below it, and where there is no folder ("").
+// RelBelow returns the path of p relative to dir. ok is false if p is not below dir, or
+// if dir is "".
 func RelBelow(dir, p string) (rel string, ok bool) {
 	if dir == "" || !Below(dir, p) {
 		return "", false
@@ -51,7 +51,7 @@ func Shorten(dir, p string) string {
 	return p
 }
 
-// Abs returns p cleaned, from the folder dir if it is relative.
+// Abs returns p cleaned. A relative p is relative to dir.
 func Abs(dir, p string) string {
 	if path.IsAbs(p) {
 		return path.Clean(p)
@@ -88,8 +88,8 @@ func foldUnicode(s string) string {
 	return norm.NFC.String(cases.Fold().String(s))
 }
 
-// Star reports whether a pattern matches a whole name; * matches any
-// characters, or none.
+// Star reports whether a pattern matches the whole of s. * matches any number of
+// characters.
 func Star(pattern, s string) bool {
 	head, rest, any := strings.Cut(pattern, "*")
 	if !any {

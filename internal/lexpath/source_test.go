@@ -64,8 +64,7 @@ func TestComparisons(t *testing.T) {
 	}
 }
 
-// comparisons are the calls that look for a prefix which ends in a slash that is
-// added to something.
+// comparisons returns the calls that look for a prefix to which a slash was added.
 func comparisons(f *ast.File) (found []token.Pos) {
 	ast.Inspect(f, func(n ast.Node) bool {
 		call, ok := n.(*ast.CallExpr)

@@ -1,8 +1,8 @@
-// Package lockfile gives one process at a time exclusive use of something: a
-// socket's folder, a database. The kernel frees a lock when its process ends
-// for any reason; the file names the process, so that a person can find it.
+// Package lockfile gives one process at a time exclusive use of something: a socket's
+// folder, a database. The kernel releases the lock when its process ends for any reason.
+// The file contains the process's id, so that a person can find it.
 //
-// It guards against mistakes, not against the owner of the folder.
+// It protects against mistakes, not against the owner of the folder.
 package lockfile
 
 import (
@@ -18,7 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Held is returned by Take when another process has the lock.
+// Held means that another process holds the lock.
 type Held struct {
 	PID int // of the other process; 0 if it is not known
 }
@@ -31,8 +31,8 @@ func (e *Held) Error() string {
 	return fmt.Sprintf("locked by the process with pid %d", e.PID)
 }
 
-// unsafeError means that the file at a lock's path is not a lock file, and was
-// not touched.
+// unsafeError means that the file at a lock's path is not a lock file. It was not
+// changed.
 type unsafeError struct {
 	path, is string
 }
@@ -42,15 +42,15 @@ func (e *unsafeError) Error() string {
 	return fmt.Sprintf("opening lock file: %s is %s", e.path, e.is)
 }
 
-// Hint returns what to do.
+// Hint returns advice for the user.
 func (e *unsafeError) Hint() string { return "look at it, then move it away" }
 
-// Lock is a lock that is held.
+// Lock is a lock held by this process.
 type Lock struct{ f *os.File }
 
-// Take takes the lock of the file at path, which is made with mode 0600 if it
-// is missing, and never removed: a process that has just opened a removed lock
-// file would lock nothing. The error is *Held when another has it.
+// Take locks the file at path, which is created with mode 0600 if it is missing. It is
+// never removed: a process that has just opened a removed lock file would lock nothing.
+// The error is *Held if another process holds the lock.
 func Take(path string) (*Lock, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0o600)
 	if errors.Is(err, unix.ELOOP) {
@@ -72,15 +72,15 @@ func Take(path string) (*Lock, error) {
 	if err := f.Truncate(0); err == nil {
 		_, err = f.WriteAt([]byte(strconv.Itoa(os.Getpid())+"\n"), 0)
 		if err != nil {
-			// A full disk: the lock holds all the same, only nameless.
+			// The disk is full: the lock is held, only its holder's id is missing.
 			_ = f.Truncate(0)
 		}
 	}
 	return &Lock{f}, nil
 }
 
-// check refuses what is not a file of its own: writing the pid would overwrite
-// a file that has a second name elsewhere.
+// check returns an error unless f is a regular file with a single name:
+// writing the pid to another file would overwrite its contents.
 func check(f *os.File, path string) error {
 	info, err := f.Stat()
 	if err != nil {
@@ -104,8 +104,8 @@ func flock(f *os.File) error {
 	}
 }
 
-// holder reads the pid of the lock's holder. It tries again for a moment,
-// because the holder writes it after it has the lock.
+// holder reads the id of the process that holds the lock. It retries briefly, because
+// the holder writes its id after it has locked the file.
 func holder(f *os.File) int {
 	for range 10 {
 		var b [32]byte
@@ -118,8 +118,8 @@ func holder(f *os.File) int {
 	return 0
 }
 
-// Free empties the file, so that the next holder's pid is not taken for ours,
-// and frees the lock. A second call does nothing.
+// Free releases the lock. It empties the file first, so that the next holder's id is not
+// taken for this one's. A second call does nothing.
 func (l *Lock) Free() error {
 	_ = l.f.Truncate(0)
 	if err := l.f.Close(); err != nil && !errors.Is(err, fs.ErrClosed) {

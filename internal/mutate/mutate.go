@@ -1,5 +1,5 @@
-// Package mutate changes messages of protocols in one place at a time, in all the
-// ways in which one may be wrong or hostile. It is imported by tests alone.
+// Package mutate changes protocol messages in one place at a time, in all the ways in
+// which a message may be malformed or hostile. It is for tests only.
 package mutate
 
 import (
@@ -10,20 +10,20 @@ import (
 	"strings"
 )
 
-// Mutant is a changed document with what was done to it.
+// Mutant is a changed document with a description of the change.
 type Mutant struct {
 	What string
 	Doc  any
 }
 
-// Of changes a decoded document in one place, in all ways there are. Each text
-// also becomes every one of the hostile ones.
+// Of returns copies of a decoded document, each changed in one place. Each string is
+// also replaced by each of the hostile ones.
 func Of(doc any, hostile []string) (list []Mutant) {
 	var at func(path string, v any, set func(any))
 	at = func(path string, v any, set func(any)) {
 		try := func(what string, with any) {
 			set(with)
-			list = append(list, Mutant{path + ": " + what, Copied(doc)})
+			list = append(list, Mutant{path + ": " + what, DeepCopy(doc)})
 			set(v)
 		}
 		for _, with := range []any{nil, true, 7, "x", []any{}, map[string]any{}} {
@@ -71,19 +71,19 @@ func Of(doc any, hostile []string) (list []Mutant) {
 	return list
 }
 
-// Copied is a document that shares nothing with the one it is of.
-func Copied(v any) any {
+// DeepCopy returns a deep copy of a decoded document.
+func DeepCopy(v any) any {
 	switch x := v.(type) {
 	case []any:
 		c := make([]any, len(x))
 		for i := range x {
-			c[i] = Copied(x[i])
+			c[i] = DeepCopy(x[i])
 		}
 		return c
 	case map[string]any:
 		c := make(map[string]any, len(x))
 		for name, value := range x {
-			c[name] = Copied(value)
+			c[name] = DeepCopy(value)
 		}
 		return c
 	}

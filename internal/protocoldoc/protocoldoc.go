@@ -1,6 +1,5 @@
-// Package protocoldoc reads the tables of docs/protocol.md, for the tests that
-// compare them with what the methods read and answer. It is imported by tests
-// alone.
+// Package protocoldoc reads the tables and the schema of docs/protocol.md, for tests
+// that compare them with the methods. It is for tests only.
 package protocoldoc
 
 import (
@@ -17,7 +16,7 @@ var row = regexp.MustCompile("(?m)^\\| `([a-zA-Z_$]+)` \\|")
 // Document is the text of a document.
 type Document string
 
-// Read reads the document of that path.
+// Read reads the document at path.
 func Read(path string) (Document, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -26,8 +25,8 @@ func Read(path string) (Document, error) {
 	return Document(data), nil
 }
 
-// Table returns the first words of the rows of the first table in a
-// second-level section whose heading begins with that word, sorted; an error if
+// Table returns the first word of each row of a table, sorted: the first table in the
+// second-level section whose heading begins with the word head. It returns an error if
 // there is none.
 func (d Document) Table(section, head string) ([]string, error) {
 	_, rest, ok := strings.Cut(string(d), "\n## "+section+"\n")
@@ -47,7 +46,7 @@ func (d Document) Table(section, head string) ([]string, error) {
 	return names, nil
 }
 
-// Members returns the names that the fields of a struct have in JSON, sorted.
+// Members returns the JSON names of a struct's fields, sorted.
 func Members(of reflect.Type) []string {
 	var names []string
 	for f := range of.Fields() {

@@ -13,12 +13,12 @@ import (
 
 // Schema is docs/protocol.schema.json.
 type Schema struct {
-	// root is the document, as jsonschema.UnmarshalJSON reads it.
+	// root is the schema as decoded by jsonschema.UnmarshalJSON.
 	root     map[string]any
-	compiled map[string]*jsonschema.Schema // of $defs
+	compiled map[string]*jsonschema.Schema // the definitions in $defs
 }
 
-// ReadSchema reads and compiles the schema of that path.
+// ReadSchema reads and compiles the schema at path.
 func ReadSchema(path string) (*Schema, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -49,19 +49,19 @@ func (s *Schema) defs() map[string]any {
 	return defs
 }
 
-// Names are the names of all definitions, sorted.
+// Names returns the names of all definitions, sorted.
 func (s *Schema) Names() []string { return slices.Sorted(maps.Keys(s.defs())) }
 
-// Def is the definition of that name, nil if there is none.
+// Def returns the definition with that name, nil if there is none.
 func (s *Schema) Def(name string) map[string]any {
 	def, _ := s.defs()[name].(map[string]any)
 	return def
 }
 
-// Of is the name of the definition of a method's "params" or "result".
+// Of returns the name of the definition of a method's "params" or "result".
 func Of(method, what string) string { return strings.ReplaceAll(method, "/", ".") + "." + what }
 
-// Methods are the methods that a client may call, sorted.
+// Methods returns the methods that a client may call, sorted.
 func (s *Schema) Methods() []string {
 	var methods []string
 	list, _ := property(s.Def("request"), "method")["enum"].([]any)
@@ -80,7 +80,7 @@ func property(of map[string]any, name string) map[string]any {
 	return one
 }
 
-// Check reports how a JSON text departs from the definition of that name.
+// Check returns an error if a JSON text does not match the definition with that name.
 func (s *Schema) Check(name, text string) error {
 	compiled := s.compiled[name]
 	if compiled == nil {

@@ -11,9 +11,8 @@ import (
 	"slices"
 )
 
-// connector makes connections and proves that their settings hold. The driver
-// ignores misspelt names in its data source name, so settings are made by
-// pragma and read back.
+// connector opens connections and verifies their settings. The driver ignores misspelt
+// names in its data source name, so settings are made by pragma and read back.
 type connector struct {
 	drv     driver.Driver
 	dsn     string
@@ -23,16 +22,16 @@ type connector struct {
 // pragma is one setting of a connection.
 type pragma struct {
 	name string
-	set  string // the value as SQL; "" only reads
+	set  string // the value as SQL; "" means that the pragma is only read
 	want driver.Value
 	// unchecked is set if an existing database may keep another value.
 	unchecked bool
 }
 
-// commonPragmas holds on every connection: a schema cannot call functions with side
-// effects, and damaged cells are noticed when they are read. A small cache (of
-// 256 KiB, where SQLite takes 2 MiB for each connection) is all that rows need
-// which are added at the end and read from RAM.
+// commonPragmas holds for every connection: a schema cannot call functions with side
+// effects, and damaged cells are noticed when they are read. The cache is small (256
+// KiB, where SQLite takes 2 MiB for each connection), which is enough for rows that are
+// appended and otherwise read from RAM.
 var commonPragmas = []pragma{
 	{name: "busy_timeout", set: "5000", want: int64(5000)},
 	{name: "cache_size", set: "-256", want: int64(-256)},
@@ -41,7 +40,7 @@ var commonPragmas = []pragma{
 	{name: "foreign_keys", set: "1", want: int64(1)},
 }
 
-// defaultAutoCheckpoint is what SQLite uses when nobody says otherwise.
+// defaultAutoCheckpoint is SQLite's default, in pages.
 const defaultAutoCheckpoint = 1000
 
 func writer(drv driver.Driver, o *Options) *sql.DB {
@@ -51,8 +50,8 @@ func writer(drv driver.Driver, o *Options) *sql.DB {
 	}
 	db := sql.OpenDB(&connector{
 		drv: drv,
-		// An immediate transaction waits for the lock at its start; no timeout
-		// saves one that reads first and upgrades later.
+		// An immediate transaction waits for the lock when it starts. A transaction that
+		// reads first and upgrades later fails, whatever the timeout.
 		dsn: dsn(o.Path, "rw") + "&_txlock=immediate",
 		pragmas: slices.Concat(shrinking(o), []pragma{
 			{name: "journal_mode", set: "wal", want: "wal"},
@@ -74,12 +73,12 @@ func reader(drv driver.Driver, o *Options) *sql.DB {
 			{name: "journal_mode", want: "wal"},
 		}, commonPragmas...),
 	})
-	db.SetMaxOpenConns(readers)
-	db.SetMaxIdleConns(readers)
+	db.SetMaxOpenConns(maxReaders)
+	db.SetMaxIdleConns(maxReaders)
 	return db
 }
 
-// dsn names the file as a URI, so that any path is taken as it is.
+// dsn returns the file's name as a URI, which can hold any path.
 func dsn(path, mode string) string {
 	u := url.URL{Scheme: "file", Path: path, RawQuery: "mode=" + mode}
 	return u.String()
@@ -108,14 +107,14 @@ func (p *pragma) apply(ctx context.Context, conn driver.Conn) error {
 		return errors.New("the SQLite driver cannot query")
 	}
 	if p.set != "" {
-		if _, err := first(ctx, query, "PRAGMA "+p.name+" = "+p.set); err != nil && !errors.Is(err, io.EOF) {
+		if _, err := firstColumn(ctx, query, "PRAGMA "+p.name+" = "+p.set); err != nil && !errors.Is(err, io.EOF) {
 			return fmt.Errorf("setting %s: %w", p.name, err)
 		}
 	}
 	if p.unchecked {
 		return nil
 	}
-	have, err := first(ctx, query, "PRAGMA "+p.name)
+	have, err := firstColumn(ctx, query, "PRAGMA "+p.name)
 	if err != nil {
 		return fmt.Errorf("reading %s back: %w", p.name, err)
 	}
@@ -125,8 +124,8 @@ func (p *pragma) apply(ctx context.Context, conn driver.Conn) error {
 	return nil
 }
 
-// first returns the first column of the first row; io.EOF when there is none.
-func first(ctx context.Context, conn driver.QueryerContext, query string) (driver.Value, error) {
+// firstColumn returns the first column of the first row, or io.EOF if there is none.
+func firstColumn(ctx context.Context, conn driver.QueryerContext, query string) (driver.Value, error) {
 	rows, err := conn.QueryContext(context.WithoutCancel(ctx), query, nil)
 	if err != nil {
 		return nil, err

@@ -10,9 +10,9 @@ import (
 	"github.com/mattn/go-sqlite3"
 )
 
-// minSQLite is the first version without the bug by which two connections that
-// write and checkpoint the log at once can damage the database. The driver
-// includes a newer one, unless it was built with the system's library.
+// minSQLite is the first version without the bug by which two connections that write and
+// checkpoint the log at the same time can damage the database. The driver includes a
+// newer version, unless it was built with the system's library.
 const minSQLite = 3_051_003
 
 func newDriver() (driver.Driver, error) {
@@ -27,8 +27,8 @@ func saysDamaged(err error) bool {
 	return ok && (e.Code == sqlite3.ErrCorrupt || e.Code == sqlite3.ErrNotADB)
 }
 
-// saysFull knows both forms: SQLite's own code, and an input/output error with
-// the system's reason (a limit of the file size or a quota shows up so).
+// saysFull recognises both forms: SQLite's own code, and an input/output error caused by
+// the system (such as a file size limit or a quota).
 func saysFull(err error) bool {
 	e, ok := errors.AsType[sqlite3.Error](err)
 	if !ok {

@@ -10,19 +10,18 @@ import (
 	"time"
 )
 
-// sideFiles are the files that SQLite keeps next to a database.
+// sideFiles are the suffixes of the files that SQLite keeps next to a database.
 var sideFiles = []string{"-wal", "-shm", "-journal"}
 
-// minPage is the smallest page of a database, in bytes.
+// minPage is SQLite's smallest page, in bytes.
 const minPage = 512
 
-// prepare makes sure that the database's file exists and that only we can
-// touch it; the folder has been prepared. It reports whether the file is still
-// without content.
+// prepare makes sure that the database's file exists and that only this user can access
+// it; the folder has been prepared. fresh is true if the file has no content yet.
 //
-// The file is made here because SQLite would make it readable for all and
-// follow a link; its side files take the mode of the file. The descriptor is
-// closed before SQLite opens the file (see the package comment).
+// The file is created here because SQLite would make it readable for everyone and follow
+// a link. Its side files get the mode of the file. The descriptor is closed before
+// SQLite opens the file (see the package comment).
 func prepare(path string) (fresh bool, err error) {
 	for _, side := range sideFiles {
 		if err := checkFile(path + side); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -40,12 +39,12 @@ func prepare(path string) (fresh bool, err error) {
 		return false, err
 	}
 	if info, err := os.Lstat(path); err == nil && info.Size() > 0 {
-		if info.Size() < minPage { // to SQLite it would be a new one
+		if info.Size() < minPage { // SQLite would treat it as new
 			return false, fmt.Errorf("opening %s: %w: it was cut to %d bytes", path, ErrDamaged, info.Size())
 		}
 		return false, nil
 	}
-	// SQLite deletes the log of an empty database without a word.
+	// SQLite silently deletes the log of an empty database.
 	if hasContent(path + "-wal") {
 		return false, fmt.Errorf("opening %s: %w: the database is empty, but its log is not", path, ErrDamaged)
 	}
@@ -63,7 +62,7 @@ func prepareFolder(dir string) error {
 	switch {
 	case !info.IsDir():
 		return fmt.Errorf("folder %s: %w: it is a link or no folder", dir, ErrUnsafe)
-	case !ours(info):
+	case !ownedByUs(info):
 		return fmt.Errorf("folder %s: %w: it belongs to someone else", dir, ErrUnsafe)
 	case info.Mode().Perm()&0o077 != 0:
 		return fmt.Errorf("folder %s: %w: others may enter it (mode %04o, want 0700)", dir, ErrUnsafe, info.Mode().Perm())
@@ -71,8 +70,8 @@ func prepareFolder(dir string) error {
 	return nil
 }
 
-// checkFile refuses what is not a file of ours alone. It looks by name only:
-// nobody else can change names in the folder.
+// checkFile returns an error unless the file is a regular file that only this user can
+// access. It may use the name, because nobody else can change names in the folder.
 func checkFile(path string) error {
 	info, err := os.Lstat(path)
 	if err != nil {
@@ -81,7 +80,7 @@ func checkFile(path string) error {
 	switch {
 	case !info.Mode().IsRegular():
 		return fmt.Errorf("%s: %w: it is a link or no regular file", path, ErrUnsafe)
-	case !ours(info):
+	case !ownedByUs(info):
 		return fmt.Errorf("%s: %w: it belongs to someone else", path, ErrUnsafe)
 	case info.Mode().Perm()&0o077 != 0:
 		return fmt.Errorf("%s: %w: others may open it (mode %04o, want 0600)", path, ErrUnsafe, info.Mode().Perm())
@@ -99,7 +98,7 @@ func checkReadable(path string) error {
 	if !info.Mode().IsRegular() {
 		return fmt.Errorf("%s: %w: it is a link or no regular file", path, ErrUnsafe)
 	}
-	if !ours(info) && os.Geteuid() != 0 {
+	if !ownedByUs(info) && os.Geteuid() != 0 {
 		return fmt.Errorf("%s: %w: it belongs to someone else", path, ErrUnsafe)
 	}
 	return nil
@@ -126,12 +125,12 @@ func exists(path string) bool {
 	return err == nil
 }
 
-func ours(info fs.FileInfo) bool {
+func ownedByUs(info fs.FileInfo) bool {
 	st, ok := info.Sys().(*syscall.Stat_t)
 	return ok && int(st.Uid) == os.Geteuid()
 }
 
-// syncFolder makes new names in a folder survive a power loss.
+// syncFolder makes new names in a folder durable.
 func syncFolder(dir string) error {
 	f, err := os.Open(dir)
 	if err != nil {
@@ -143,11 +142,10 @@ func syncFolder(dir string) error {
 	return nil
 }
 
-// SetAside renames a damaged database and its side files, so that a new one
-// can take its place and the old one can still be looked at. It returns the
-// database's new name, PATH.damaged-TIME; the side files follow it, so that
-// SQLite finds them. Nothing is deleted or overwritten. The database must not
-// be open.
+// SetAside renames a damaged database and its side files, so that a new one can take its
+// place and the old one can still be examined. It returns the new name,
+// PATH.damaged-TIME; the side files are renamed with it, so that SQLite finds them.
+// Nothing is deleted or overwritten. The database must not be open.
 func SetAside(path string, now time.Time) (string, error) {
 	target, err := unusedName(path + ".damaged-" + stamp(now))
 	if err != nil {
@@ -170,8 +168,8 @@ func SetAside(path string, now time.Time) (string, error) {
 	return target, syncFolder(filepath.Dir(path))
 }
 
-// unusedName returns the first of name, name-2, name-3 … that neither exists nor
-// has side files.
+// unusedName returns the first of name, name-2, name-3 … of which neither the file nor
+// side files exist.
 func unusedName(name string) (string, error) {
 	candidate := name
 	for n := 2; n < 1000; n++ {

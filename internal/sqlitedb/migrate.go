@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// version is what a database says about itself.
+// version is what a database's header and schema say about its version.
 type version struct {
 	app    int32
 	user   int
@@ -41,11 +41,11 @@ func readVersion(q querier) (version, error) {
 	return v, nil
 }
 
-// check refuses a database that is not ours or newer than we are.
+// check returns an error for a database of another program or of a newer permd.
 func (v version) check(o *Options) error {
 	switch {
 	case v == version{}:
-		return nil // nothing in it yet
+		return nil // it is empty
 	case v.app != o.ApplicationID:
 		return fmt.Errorf("%w: application id %#x, want %#x", ErrForeign, v.app, o.ApplicationID)
 	case v.user > len(o.Migrations):
@@ -56,12 +56,12 @@ func (v version) check(o *Options) error {
 	return nil
 }
 
-// probe looks at an existing database before anything writes to it: setting
-// the journal mode alone would change a file of another program.
+// probe checks an existing database before anything is written to it: even setting the
+// journal mode would change a file of another program.
 func probe(drv driver.Driver, o *Options) (err error) {
 	mode := "ro"
 	if hasContent(o.Path + "-journal") {
-		// A crash while the file was made: a reader cannot roll it back.
+		// A crash left a rollback journal, which a reader cannot roll back.
 		mode = "rw"
 	}
 	db := sql.OpenDB(&connector{drv: drv, dsn: dsn(o.Path, mode), pragmas: commonPragmas})
@@ -69,15 +69,15 @@ func probe(drv driver.Driver, o *Options) (err error) {
 	defer func() { err = errors.Join(err, db.Close()) }()
 	v, err := readVersion(db)
 	if err != nil {
-		return damaged(err)
+		return markDamaged(err)
 	}
 	if err := v.check(o); err != nil {
 		return err
 	}
-	return damaged(quickCheck(db))
+	return markDamaged(quickCheck(db))
 }
 
-// quickCheck reads the whole file. Damage comes back as text, not as an error.
+// quickCheck reads the whole file. SQLite reports damage as text and not as an error.
 func quickCheck(q querier) error {
 	var result string
 	if err := q.QueryRowContext(context.Background(), "PRAGMA quick_check(1)").Scan(&result); err != nil {
@@ -89,8 +89,8 @@ func quickCheck(q querier) error {
 	return nil
 }
 
-// migrate migrates the database to the newest version, all steps in one
-// transaction, so that a crash leaves the old version or the new one.
+// migrate migrates the database to the newest version in one transaction, so that a
+// crash leaves either the old version or the new one.
 func migrate(db *sql.DB, o *Options) (err error) {
 	before, err := readVersion(db)
 	if err != nil {
@@ -113,7 +113,7 @@ func migrate(db *sql.DB, o *Options) (err error) {
 			err = errors.Join(err, rerr)
 		}
 	}()
-	// Again, under the lock: another process may have been quicker.
+	// Read again under the lock: another process may have migrated it.
 	v, err := readVersion(tx)
 	if err != nil {
 		return err
@@ -139,16 +139,16 @@ func migrate(db *sql.DB, o *Options) (err error) {
 	return nil
 }
 
-// backup leaves a copy of the database, PATH.backup-vVERSION-TIME, that
-// survives a power loss. It takes the place of earlier ones of that version, so
-// that a migration which fails again and again does not fill the disk.
+// backup creates a durable copy of the database, PATH.backup-vVERSION-TIME. It replaces
+// earlier ones of that version, so that a migration that fails repeatedly does not fill
+// the disk.
 func backup(db *sql.DB, o *Options, user int) error {
 	name, err := unusedName(fmt.Sprintf("%s.backup-v%d-%s", o.Path, user, stamp(o.now())))
 	if err != nil {
 		return err
 	}
-	// SQLite accepts an empty file as the target and would make another one
-	// readable for all.
+	// SQLite accepts an empty file as the target. One that it creates itself is readable
+	// for everyone.
 	if err := create(name); err != nil {
 		return err
 	}
@@ -168,7 +168,7 @@ func backup(db *sql.DB, o *Options, user int) error {
 	return dropBackups(o.Path, user, filepath.Base(name))
 }
 
-// dropBackups removes the backups of a version but the one of that name.
+// dropBackups removes all backups of a version except the one with that name.
 func dropBackups(path string, user int, but string) error {
 	names, err := os.ReadDir(filepath.Dir(path))
 	if err != nil {

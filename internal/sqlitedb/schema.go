@@ -9,16 +9,16 @@ import (
 	"slices"
 )
 
-// checkSchema compares what is in a migrated database with what the migrations
-// make: a table that is gone, or a trigger that somebody added, would show only
-// later, or never.
+// checkSchema compares the schema of a migrated database with the one that the
+// migrations create: a missing table or an additional trigger would be noticed late or
+// never.
 func checkSchema(drv driver.Driver, db *sql.DB, o *Options) (err error) {
 	have, err := readSchema(db)
 	if err != nil {
 		return err
 	}
 	model := sql.OpenDB(&connector{drv: drv, dsn: ":memory:", pragmas: commonPragmas})
-	model.SetMaxOpenConns(1) // each connection has a memory of its own
+	model.SetMaxOpenConns(1) // each connection has an in-memory database of its own
 	defer func() { err = errors.Join(err, model.Close()) }()
 	for i, script := range o.Migrations {
 		if _, err := model.Exec(script); err != nil {
@@ -45,7 +45,7 @@ func checkSchema(drv driver.Driver, db *sql.DB, o *Options) (err error) {
 // schemaItem is a table, index, trigger or view.
 type schemaItem struct{ kind, name, text string }
 
-// readSchema leaves out what SQLite creates itself.
+// readSchema returns the schema without what SQLite creates itself.
 func readSchema(db *sql.DB) (items []schemaItem, err error) {
 	rows, err := db.QueryContext(context.Background(),
 		`SELECT type, name, coalesce(sql, '') FROM sqlite_schema WHERE substr(name, 1, 7) <> 'sqlite_'`)

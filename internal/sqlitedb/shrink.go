@@ -66,7 +66,7 @@ func (db *DB) Shrink(ctx context.Context, c *sql.Conn, pages int64) error {
 	}
 	// The file itself shrinks with a checkpoint: this one, or a later one if a
 	// reader still needs the log.
-	db.place.mayShrink((u.Pages - pages) * u.PageSize)
+	db.watched.mayShrink((u.Pages - pages) * u.PageSize)
 	if err := freePages(ctx, c, pages); err != nil {
 		return fmt.Errorf("shrinking the database: %w", err)
 	}
@@ -89,7 +89,7 @@ func freePages(ctx context.Context, c *sql.Conn, pages int64) error {
 // Compact rewrites the database without its free pages. It needs as much space
 // again while it works, and about a second for 100 MiB.
 func (db *DB) Compact(ctx context.Context, c *sql.Conn) error {
-	db.place.mayShrink(minPage)
+	db.watched.mayShrink(minPage)
 	_, err := c.ExecContext(ctx, "VACUUM")
 	// In any case: the file has its size again.
 	if err := errors.Join(err, db.checkpoint(ctx, c)); err != nil {
@@ -105,13 +105,13 @@ func (db *DB) checkpoint(ctx context.Context, c *sql.Conn) error {
 		return fmt.Errorf("copying the log into the database: %w", err)
 	}
 	if busy == 0 && logged == copied {
-		db.place.hasShrunk()
+		db.watched.hasShrunk()
 	}
 	return nil
 }
 
 // mayShrink lets the database's file shrink to that size, until hasShrunk.
-func (p *place) mayShrink(size int64) {
+func (p *watchedFiles) mayShrink(size int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	f := &p.files[0]
@@ -121,7 +121,7 @@ func (p *place) mayShrink(size int64) {
 }
 
 // hasShrunk says that the database's file has its size.
-func (p *place) hasShrunk() {
+func (p *watchedFiles) hasShrunk() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	f := &p.files[0]

@@ -23,50 +23,49 @@ import (
 	"github.com/permd/permd/internal/lockfile"
 )
 
-// Errors that callers tell apart. They come wrapped, with the path.
+// Errors that callers distinguish. They are wrapped, with the path.
 var (
-	// ErrNewer means that a newer permd wrote the database. It is untouched.
+	// ErrNewer means that a newer permd wrote the database, which was not changed.
 	ErrNewer = errors.New("database is from a newer version of permd")
-	// ErrOlder means that the database must be migrated before it can be read;
-	// only OpenReadOnly returns it.
+	// ErrOlder means that the database must be migrated before it can be read. Only
+	// OpenReadOnly returns it.
 	ErrOlder = errors.New("database is from an older version of permd")
-	// ErrForeign means that the file is a database of another program. It is
-	// untouched.
+	// ErrForeign means that the file is a database of another program, which was not
+	// changed.
 	ErrForeign = errors.New("database belongs to another program")
 	// ErrDamaged means that the file cannot be trusted; see SetAside.
 	ErrDamaged = errors.New("database is damaged")
 	// ErrUnsafe means that someone else could change the file or its folder.
 	ErrUnsafe = errors.New("not safe to use")
-	// errOldSQLite means that this program was linked with a SQLite that can
-	// damage a database which two connections write to.
+	// errOldSQLite means that this program was linked with a version of SQLite that can
+	// damage a database to which two connections write.
 	errOldSQLite = errors.New("SQLite is older than 3.51.3")
 )
 
-// Synchronous is what a commit survives.
+// Synchronous says what a committed transaction survives.
 type Synchronous int
 
-// The values are those of SQLite's pragma. The driver's default is Normal,
-// silently.
+// The values are those of SQLite's pragma. The driver silently defaults to Normal.
 const (
-	Normal Synchronous = 1 // a killed process; after a power loss the newest commits may be gone
-	Full   Synchronous = 2 // a power loss
+	Normal Synchronous = 1 // a killed process; after a power failure, the latest commits may be missing
+	Full   Synchronous = 2 // a power failure
 )
 
-// Options say which database to open.
+// Options describe the database to open.
 type Options struct {
-	// Path is the database's file, absolute. Its folder is made (0700) when it
-	// is missing; it must belong to the caller and to nobody else.
+	// Path is the absolute path of the database's file. Its folder is created with mode
+	// 0700 if it is missing; it must belong to the current user alone.
 	Path string
-	// ApplicationID marks files of this kind; not 0.
+	// ApplicationID identifies the program's databases. It must not be 0.
 	ApplicationID int32
-	// Migrations are SQL scripts; number i brings a database of version i to
-	// version i+1. They run in one transaction, so they must not contain one.
+	// Migrations are SQL scripts. Migrations[i] changes a database of version i to
+	// version i+1. All run in one transaction, so they must not contain one.
 	Migrations []string
 	// Synchronous is Normal or Full.
 	Synchronous Synchronous
-	// autoCheckpoint is the number of pages in the write-ahead log at which a
-	// commit checkpoints it and syncs the file; 0 is SQLite's default of 1000.
-	// Callers of Checkpoint can make it large.
+	// autoCheckpoint is the length of the write-ahead log, in pages, at which a commit
+	// checkpoints it and syncs the file; 0 means SQLite's default of 1000. Callers of
+	// Fold can make it large.
 	autoCheckpoint int
 	// Additive says that the migrations only add tables, columns and indexes, so
 	// that no backup is needed before them.
@@ -74,28 +73,28 @@ type Options struct {
 	// Shrinks makes a new database one whose free pages Shrink can return to the
 	// file system. An existing one becomes such a database by Compact.
 	Shrinks bool
-	// Now is the clock that names backups; time.Now if nil.
+	// Now is the clock for the names of backups; nil means time.Now.
 	Now func() time.Time
 }
 
-// readers is the number of connections that only read. Reads are rare compared to
+// maxReaders is the number of connections for reading only. Reads are rare compared to
 // writes: lists, follows, exports.
-const readers = 4
+const maxReaders = 4
 
 // DB is an open database.
 type DB struct {
-	// Write has exactly one connection; its transactions take the write lock
-	// at once. Nil after OpenReadOnly.
+	// Write has exactly one connection, whose transactions take the write lock when they
+	// begin. It is nil after OpenReadOnly.
 	Write *sql.DB
-	// Read cannot write.
+	// Read has connections that cannot write.
 	Read *sql.DB
 
-	lock  *lockfile.Lock
-	place *place
+	lock    *lockfile.Lock
+	watched *watchedFiles
 }
 
-// Open opens a database to write and read, and makes or migrates it as needed.
-// Before a migration it leaves a copy next to the file. See the Err… values for
+// Open opens a database for writing and reading. It creates or migrates the database if
+// needed; before a migration it makes a backup next to the file. The Err… variables list
 // what it refuses.
 func Open(o Options) (*DB, error) {
 	if err := o.check(); err != nil {
@@ -120,7 +119,7 @@ func Open(o Options) (*DB, error) {
 	return db, nil
 }
 
-// open is Open with the lock held.
+// open is Open while the lock is held.
 func open(drv driver.Driver, o *Options) (*DB, error) {
 	fresh, err := prepare(o.Path)
 	if err != nil {
@@ -137,20 +136,20 @@ func open(drv driver.Driver, o *Options) (*DB, error) {
 		err = checkSchema(drv, db.Write, o)
 	}
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("opening %s: %w", o.Path, damaged(err)), db.Close())
+		return nil, errors.Join(fmt.Errorf("opening %s: %w", o.Path, markDamaged(err)), db.Close())
 	}
 	if err := db.Read.Ping(); err != nil {
-		return nil, errors.Join(fmt.Errorf("opening %s to read: %w", o.Path, damaged(err)), db.Close())
+		return nil, errors.Join(fmt.Errorf("opening %s to read: %w", o.Path, markDamaged(err)), db.Close())
 	}
-	if db.place, err = newPlace(o.Path); err != nil {
+	if db.watched, err = watchFiles(o.Path); err != nil {
 		return nil, errors.Join(fmt.Errorf("opening %s: %w", o.Path, err), db.Close())
 	}
 	return db, nil
 }
 
-// OpenReadOnly opens an existing database for reading, whether or not another
-// process writes to it. The error is fs.ErrNotExist if there is none. The
-// database is not checked for damage as a whole.
+// OpenReadOnly opens an existing database for reading, whether or not another process is
+// writing to it. The error is fs.ErrNotExist if there is none. It does not check the
+// whole database for damage.
 func OpenReadOnly(o Options) (*DB, error) {
 	if err := o.check(); err != nil {
 		return nil, err
@@ -171,14 +170,13 @@ func OpenReadOnly(o Options) (*DB, error) {
 		err = fmt.Errorf("%w: start the daemon once to migrate it", ErrOlder)
 	}
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("opening %s: %w", o.Path, damaged(err)), db.Close())
+		return nil, errors.Join(fmt.Errorf("opening %s: %w", o.Path, markDamaged(err)), db.Close())
 	}
 	return db, nil
 }
 
-// OpenDamaged opens a database that was set aside, to read what can still be
-// read. It checks nothing: any query may fail half way, and what it returns
-// may be wrong in any way.
+// OpenDamaged opens a database that was set aside, to read what is still readable. It
+// checks nothing: any query may fail at any row, and any result may be wrong.
 func OpenDamaged(path string) (*sql.DB, error) {
 	drv, err := newDriver()
 	if err != nil {
@@ -192,11 +190,12 @@ func OpenDamaged(path string) (*sql.DB, error) {
 	return db, nil
 }
 
-// Fold folds all of the write-ahead log into the file and empties it, for what
-// must not hang on the log: SQLite drops the end of a damaged one without a
-// word. It waits for the disk, twice, and must not be called in a transaction.
+// Fold checkpoints the whole write-ahead log into the file and empties it. It is for
+// data that must not depend on the log, because SQLite silently drops the rest of a log
+// from the first damaged frame on. It syncs twice and must not be called in a
+// transaction.
 func (db *DB) Fold() error {
-	return db.place.whileTruncating(func() error {
+	return db.watched.whileTruncating(func() error {
 		var busy, logged, folded int
 		if err := db.Write.QueryRow("PRAGMA wal_checkpoint(TRUNCATE)").Scan(&busy, &logged, &folded); err != nil {
 			return fmt.Errorf("folding the log into the database: %w", err)
@@ -205,23 +204,23 @@ func (db *DB) Fold() error {
 	})
 }
 
-// InPlace returns an error that wraps ErrGone when the database's files are not
-// the ones that were opened any more. Ask before a commit that must last. It
-// takes about a microsecond, and is safe for concurrent use.
-func (db *DB) InPlace() error { return db.place.check() }
+// InPlace returns an error that wraps ErrGone if the database's files are no longer
+// those that were opened. Call it before a commit that must be durable. It takes about a
+// microsecond and is safe for concurrent use.
+func (db *DB) InPlace() error { return db.watched.check() }
 
-// Close closes all connections, the writing one last, so that it can fold the
-// write-ahead log into the file.
+// Close closes all connections. The writing one is last, so that it can fold the log
+// into the file.
 func (db *DB) Close() error {
 	err := db.Read.Close()
 	if db.Write != nil {
 		err = errors.Join(err, db.Write.Close())
 	}
-	if db.place != nil {
-		err = errors.Join(err, db.place.close())
+	if db.watched != nil {
+		err = errors.Join(err, db.watched.close())
 	}
 	if db.lock != nil {
-		err = errors.Join(err, db.lock.Free()) // last: until here the files are ours
+		err = errors.Join(err, db.lock.Free()) // last: until here, the lock protects the files
 	}
 	if err != nil {
 		return fmt.Errorf("closing database: %w", err)
@@ -229,19 +228,18 @@ func (db *DB) Close() error {
 	return nil
 }
 
-// IsDamaged reports whether an error says that the database's file is damaged,
-// at opening or later.
+// IsDamaged reports whether an error, from opening the database or from using it, says
+// that its file is damaged.
 func IsDamaged(err error) bool { return errors.Is(err, ErrDamaged) || saysDamaged(err) }
 
-// IsFull reports whether an error, of the database or of a file next to it, says
-// that the disk is full, or the file as large as it may become. What is stored
-// stays readable.
+// IsFull reports whether an error, of the database or of a file next to it, says that
+// the disk is full or a limit of the file size was reached. Stored data stays readable.
 func IsFull(err error) bool {
 	return saysFull(err) || errors.Is(err, syscall.EFBIG) || errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
 }
 
-// damaged marks an error of SQLite that means damage.
-func damaged(err error) error {
+// markDamaged wraps an error with ErrDamaged if SQLite says that it means damage.
+func markDamaged(err error) error {
 	if saysDamaged(err) && !errors.Is(err, ErrDamaged) {
 		return fmt.Errorf("%w: %w", ErrDamaged, err)
 	}

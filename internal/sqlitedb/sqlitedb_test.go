@@ -35,7 +35,7 @@ func options(path string) sqlitedb.Options {
 	}
 }
 
-// folder is a folder that is safe to use, with characters that a URI escapes.
+// folder returns a private folder whose name has characters that a URI escapes.
 func folder(t *testing.T) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "a ?#%41 b")
@@ -66,7 +66,7 @@ func exec(t *testing.T, db *sql.DB, query string, args ...any) {
 	}
 }
 
-// makeNotes makes a database with notes 1 to n and closes it.
+// makeNotes creates a database with notes 1 to n and closes it.
 func makeNotes(t *testing.T, o sqlitedb.Options, n int) {
 	t.Helper()
 	db, err := sqlitedb.Open(o)
@@ -90,7 +90,7 @@ func TestTruncatedLogKeepsItsBeginning(t *testing.T) {
 	for i := range 20 {
 		exec(t, db.Write, "INSERT INTO notes (n, text) VALUES (?, 'x')", i+1)
 	}
-	// The files as a crash leaves them.
+	// The files as they are after a crash.
 	copied := options(filepath.Join(folder(t), "b.db"))
 	data, err := os.ReadFile(o.Path)
 	if err != nil {

@@ -16,13 +16,12 @@ const (
 	longText = 64
 )
 
-// shorten returns data with every string emptied that has more than least bytes
-// and nothing in it that could make data invalid; false when that saves too
-// little. Names stay, for two that differ must. What is returned is JSON exactly
-// if data is.
+// shorten returns data with the contents of plain strings of more than least bytes
+// removed, or false if that saves too little. Names are kept, because different names
+// must stay different. The result is valid JSON if and only if data is.
 func shorten(data []byte, least int) ([]byte, bool) {
 	var short []byte
-	rest, at := 0, 0 // what is not in short yet, what was not looked at yet
+	rest, at := 0, 0 // start of what is not copied yet, offset of the scan
 	for {
 		open := bytes.IndexByte(data[at:], '"')
 		if open < 0 {
@@ -45,7 +44,7 @@ func shorten(data []byte, least int) ([]byte, bool) {
 	return append(short, data[rest:]...), true
 }
 
-// isName reports whether the string before was a name.
+// isName reports whether the string before these bytes is a member's name.
 func isName(after []byte) bool {
 	for _, c := range after {
 		switch c {
@@ -57,9 +56,9 @@ func isName(after []byte) bool {
 	return false
 }
 
-// stringEnd returns where the string ends that opens at a quote, after its
-// other quote; -1 when it does not. Plain says that it is valid. One that is
-// not plain may be valid all the same.
+// stringEnd returns the offset after the string that opens at open, -1 if it does not
+// end. plain is true if the string is certainly valid; if it is false, the string may be
+// valid or not.
 func stringEnd(data []byte, open int) (end int, plain bool) {
 	i, high := open+1, uint64(0)
 	plain = true
@@ -81,7 +80,7 @@ func stringEnd(data []byte, open int) (end int, plain bool) {
 			}
 			return i + 1, plain
 		case c == '\\' && i+1 < len(data) && simpleEscapes[data[i+1]]:
-			// They come in rows: the end of a line, and the next one's indent.
+			// Escapes come in rows, such as a line end and the next line's indentation.
 			for i += 2; i+1 < len(data) && data[i] == '\\' && simpleEscapes[data[i+1]]; {
 				i += 2
 			}
@@ -103,19 +102,18 @@ const (
 	eachHigh = 0x80 * eachOne
 )
 
-// specialBytes marks bytes of a word at which a string is no longer plain text: quotes,
-// backslashes and control characters. The lowest mark is right; above it, there
-// may be others.
+// specialBytes marks the bytes of a word that end plain text: quotes, backslashes and
+// control characters. The lowest mark is exact; marks above it may be wrong.
 func specialBytes(word uint64) uint64 {
 	quote, backslash := word^'"'*eachOne, word^'\\'*eachOne
 	return ((quote-eachOne)&^quote | (backslash-eachOne)&^backslash | (word-' '*eachOne)&^word) & eachHigh
 }
 
-// simpleEscapes are the characters that make an escape with a backslash alone.
+// simpleEscapes are the characters that form an escape together with one backslash.
 var simpleEscapes = [256]bool{'"': true, '\\': true, '/': true, 'b': true, 'f': true, 'n': true, 'r': true, 't': true}
 
-// escape looks at what follows a backslash, if it is no simple escape: its
-// length, and whether it is valid by itself.
+// escape returns the length of the escape after a backslash, and whether it is valid on
+// its own. It is not called for simple escapes.
 func escape(after []byte) (int, bool) {
 	if len(after) < 5 || after[0] != 'u' {
 		return min(len(after), 1), false
@@ -125,6 +123,6 @@ func escape(after []byte) (int, bool) {
 			return 1, false
 		}
 	}
-	// Half a character says nothing about the other half.
+	// A surrogate is not valid on its own.
 	return 5, after[1]|0x20 != 'd' || after[2] < '8'
 }

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestLong has every kind of text in a long string, where it is looked at in
-// another way than in a short one.
+// TestLong checks every kind of text in a long string, for which there is a separate
+// code path.
 func TestLong(t *testing.T) {
 	pad := strings.Repeat("words é ", longData/4)
 	cases := []struct {
@@ -53,7 +53,7 @@ func TestLong(t *testing.T) {
 	}
 }
 
-// FuzzShorten compares what is left of data with data itself.
+// FuzzShorten compares the shortened data with the original.
 func FuzzShorten(f *testing.F) {
 	for _, s := range []string{
 		`{"a":"text","b":["more text",1]}`, `"\u0041\ud83d\ude00"`, `"\ud800 and more"`, `{"name 1":1,"name 2":2}`, "\"a\x00bcdefghijk\"", "\"\xff2345678\"",

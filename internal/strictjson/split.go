@@ -8,15 +8,15 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// ParseObject reads an object's own members; their values stay raw and share
-// the memory of data, which must not change after it. The data must have passed
-// Check as part of its message.
+// ParseObject returns the members of an object with raw values, which share the memory
+// of data: it must not be changed afterwards. The message that contains data must have
+// passed Check.
 func ParseObject(data Value) (Object, error) {
 	s, err := split(data, '{')
 	if err != nil {
 		return nil, err
 	}
-	o := make(Object, 0, 4) // as many as most have
+	o := make(Object, 0, 4) // enough for most objects
 	for s.more(len(o), '}') {
 		name, ok := s.name()
 		value := s.value()
@@ -28,8 +28,9 @@ func ParseObject(data Value) (Object, error) {
 	return o, s.err
 }
 
-// ParseArray reads an array's items; they stay raw and share the memory of data
-// as in ParseObject. The data must have passed Check as part of its message.
+// ParseArray returns the elements of an array as raw values, which share the memory of
+// data: it must not be changed afterwards. The message that contains data must have
+// passed Check.
 func ParseArray(data Value) ([]Value, error) {
 	s, err := split(data, '[')
 	if err != nil {
@@ -46,10 +47,9 @@ func ParseArray(data Value) ([]Value, error) {
 	return items, s.err
 }
 
-// Find returns what is under a path of names in objects within objects, nil
-// if there is none. It shares the memory of data as in ParseObject, and costs
-// less when a single member is wanted. The data must have passed Check as part
-// of its message, so that a name is in an object once.
+// Find returns the value at a path of names, nil if there is none. It shares the memory
+// of data like ParseObject, and is cheaper if only one member is needed. The message
+// that contains data must have passed Check, so that names are unique.
 func Find(data Value, path ...string) Value {
 	for _, name := range path {
 		if Kind(data) != '{' {
@@ -61,19 +61,18 @@ func Find(data Value, path ...string) Value {
 	return data
 }
 
-// errShape is an error of data that has not passed Check.
+// errShape is the error for data that has not passed Check.
 var errShape = errors.New("not valid JSON")
 
-// splitter takes an object or an array apart. What it is given has passed
-// Check, so it only looks for where the values in it end, which is many times
-// as fast as to decode them again at every level.
+// splitter splits an object or array that has passed Check. It only searches for the
+// ends of the values, which is many times faster than decoding them again at each level.
 type splitter struct {
 	data []byte
-	at   int // of the next character that is no space
+	at   int // of the next character that is not white space
 	err  error
 }
 
-// split steps into an object or array.
+// split returns a splitter for an object or array, at its first element.
 func split(data Value, open byte) (splitter, error) {
 	if k := Kind(data); byte(k) != open {
 		return splitter{}, fmt.Errorf("want %s, have %s", KindName(jsontext.Kind(open)), KindName(k))
@@ -81,15 +80,15 @@ func split(data Value, open byte) (splitter, error) {
 	return enter(data), nil
 }
 
-// enter steps over the opening character.
+// enter skips the opening character.
 func enter(data Value) splitter {
 	s := splitter{data: data}
 	s.space()
-	s.take(s.data[s.at])
+	s.skipByte(s.data[s.at])
 	return s
 }
 
-// find returns the value of the member of that name.
+// find returns the value of the member with that name, nil if there is none.
 func (s *splitter) find(name string) Value {
 	for n := 0; s.more(n, '}'); n++ {
 		raw := s.value()
@@ -98,7 +97,7 @@ func (s *splitter) find(name string) Value {
 			unquoted, ok := ParseString(raw)
 			same = ok && unquoted == name
 		}
-		if !s.take(':') {
+		if !s.skipByte(':') {
 			return nil
 		}
 		value := s.value()
@@ -109,40 +108,40 @@ func (s *splitter) find(name string) Value {
 	return nil
 }
 
-// isQuoted reports whether raw is name in quotes, nothing in it escaped.
+// isQuoted reports whether raw is name as a string without escapes.
 func isQuoted(raw []byte, name string) bool {
 	return len(raw) == len(name)+2 && raw[0] == '"' && string(raw[1:len(raw)-1]) == name
 }
 
-// more reports whether another member comes after the first n, and steps to it.
+// more reports whether there is another element after the first n, and moves to it.
 func (s *splitter) more(n int, end byte) bool {
 	switch {
-	case s.take(end):
+	case s.skipByte(end):
 		if s.at < len(s.data) {
 			s.err = errShape
 		}
 		return false
-	case n > 0 && !s.take(','):
+	case n > 0 && !s.skipByte(','):
 		s.err = errShape
 		return false
 	}
 	return true
 }
 
-// name returns the name of the next member and steps over its colon.
+// name returns the next member's name and moves to its value.
 func (s *splitter) name() (string, bool) {
 	raw := s.value()
 	if n := len(raw); n > 2 {
 		if name, ok := commonNames[string(raw[1:n-1])]; ok && raw[0] == '"' && raw[n-1] == '"' {
-			return name, s.take(':')
+			return name, s.skipByte(':')
 		}
 	}
 	name, ok := ParseString(raw)
-	return name, ok && s.take(':')
+	return name, ok && s.skipByte(':')
 }
 
-// commonNames are names that almost every message has, so that they need not be
-// allocated for each. They have no meaning in this package.
+// commonNames are names that most messages have. Sharing them saves allocations; they
+// have no meaning in this package.
 var commonNames = func() map[string]string {
 	names := map[string]string{}
 	for _, name := range []string{
@@ -156,7 +155,7 @@ var commonNames = func() map[string]string {
 	return names
 }()
 
-// value returns the next value and steps over it; nil when there is none.
+// value returns the next value and moves past it, nil if there is none.
 func (s *splitter) value() Value {
 	start, depth := s.at, 0
 	for s.at < len(s.data) {
@@ -198,7 +197,7 @@ func (s *splitter) since(start int) Value {
 	return v
 }
 
-// text steps over a string.
+// text moves past a string.
 func (s *splitter) text() bool {
 	s.at++
 	for start := s.at; ; {
@@ -208,8 +207,8 @@ func (s *splitter) text() bool {
 		}
 		quote := s.at + n
 		s.at = quote + 1
-		// The quote is escaped if the backslashes before it are odd in number.
-		// There is no quote among them, so that none is looked at twice.
+		// A quote is escaped if an odd number of backslashes is before it. The search for
+		// backslashes never passes another quote, so no byte is read twice.
 		first := quote
 		for first > start && s.data[first-1] == '\\' {
 			first--
@@ -220,8 +219,8 @@ func (s *splitter) text() bool {
 	}
 }
 
-// take steps over one character and the space after it.
-func (s *splitter) take(c byte) bool {
+// skipByte moves past one byte and the white space after it.
+func (s *splitter) skipByte(c byte) bool {
 	if s.at >= len(s.data) || s.data[s.at] != c {
 		return false
 	}
@@ -241,7 +240,7 @@ func (s *splitter) space() {
 	}
 }
 
-// ParseString reads a string; false for every other kind of value.
+// ParseString returns the value of a string, false for other values.
 func ParseString(data Value) (string, bool) {
 	if s, ok := plainText(data); ok {
 		return s, true
@@ -253,8 +252,8 @@ func ParseString(data Value) (string, bool) {
 	return string(s), err == nil
 }
 
-// plainText returns the text of a string of printable ASCII characters without
-// escapes, which most are.
+// plainText returns the contents of a string of printable ASCII characters without
+// escapes, as most strings are.
 func plainText(data []byte) (string, bool) {
 	if len(data) < 2 || data[0] != '"' || data[len(data)-1] != '"' {
 		return "", false

@@ -12,8 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// decoded is what the JSON library reads of an object or array; names are nil
-// for an array.
+// decoded returns the contents of an object or array as the JSON library decodes it;
+// names is nil for an array.
 func decoded(data []byte) (names []string, values []string, err error) {
 	dec := jsontext.NewDecoder(bytes.NewReader(data))
 	open, err := dec.ReadToken()
@@ -43,7 +43,7 @@ func decoded(data []byte) (names []string, values []string, err error) {
 	return names, values, nil
 }
 
-// FuzzSplit compares the pieces with those that the JSON library reads.
+// FuzzSplit compares the members and elements with those of the JSON library.
 func FuzzSplit(f *testing.F) {
 	for _, s := range []string{
 		`{}`, ` { } `, `[]`, "[\t]\n", `{"a":1}`, `{"a" : -1.5e+3 , "b":[1,{"c":"}"}],"d":"\"","e":"\\","f\u0041":null}`,
@@ -85,7 +85,7 @@ func FuzzSplit(f *testing.F) {
 	})
 }
 
-// FuzzParseString compares the quick way with the library's.
+// FuzzParseString compares the fast path with the library.
 func FuzzParseString(f *testing.F) {
 	for _, s := range []string{`"a"`, `""`, `"`, `"a"b"`, `"\u0041"`, ` "a" `, "\"\x01\"", "\"\xff\"", `"é"`, `1`, `"a\"`} {
 		f.Add([]byte(s))
@@ -105,7 +105,7 @@ func FuzzParseString(f *testing.F) {
 	})
 }
 
-// FuzzFind compares with ParseObject.
+// FuzzFind compares Find with ParseObject.
 func FuzzFind(f *testing.F) {
 	for _, s := range []string{
 		`{"a":{"b":1}}`, `{"\u0061":{"b":1}}`, `{"b":{},"a":{"a":2}}`, `{"a":[{"b":1}]}`, `{"a\"":1}`, `{"":{"":1}}`, `{}`, `1`,
@@ -130,8 +130,8 @@ func FuzzFind(f *testing.F) {
 	})
 }
 
-// TestSplitRefuses: what has not passed Check is an error where the pieces
-// would not be clear, and never a panic.
+// TestSplitRefuses: data that has not passed Check gives an error if it cannot be split,
+// and never a panic.
 func TestSplitRefuses(t *testing.T) {
 	for _, in := range []string{
 		``, ` `, `{`, `{"a"`, `{"a"}`, `{"a":}`, `{"a":1`, `{"a":1,}`, `{"a":1 "b":2}`, `{a:1}`, `{1:1}`, `{"a":"`, `{"a":"\`, `{"a":"\"}`,
@@ -158,8 +158,8 @@ func BenchmarkParseObject(b *testing.B) {
 	}
 }
 
-// BenchmarkManyEscapes is a text that is nothing but escapes: the time for a
-// byte must be the same, however long the text is.
+// BenchmarkManyEscapes decodes text that consists of escapes: the time per byte must not
+// depend on the length.
 func BenchmarkManyEscapes(b *testing.B) {
 	for _, kib := range []int{1, 16, 256, 4096} {
 		data := []byte(`{"a":"` + strings.Repeat(`\n`, kib<<9) + `"}`)

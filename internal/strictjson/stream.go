@@ -9,8 +9,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Values splits data into the values that are in it one after another, as in
-// JSON lines or in one document over several lines. Each has passed Check.
+// Values splits data into consecutive values, as in JSON Lines. Each of them passes
+// Check.
 func Values(data []byte) ([]Value, error) {
 	dec := jsontext.NewDecoder(bytes.NewReader(data))
 	var values []Value

@@ -25,21 +25,21 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// MaxDepth is the deepest nesting of arrays and objects that is read. The
-// underlying decoder stops at 10,000, which is deep for a policy's input.
+// MaxDepth is the maximum nesting of arrays and objects. The underlying decoder allows
+// 10,000 levels, too deep for the input of a policy.
 const MaxDepth = 128
 
-// ErrDepth is returned for a value nested deeper than MaxDepth.
+// ErrDepth means that a value is nested deeper than MaxDepth.
 var ErrDepth = errors.New("nested deeper than 128 levels")
 
-// Value is one JSON value as its raw text; numbers stay exact in it.
+// Value is a JSON value as raw text, so numbers stay exact.
 type Value = jsontext.Value
 
-// Check reports whether data is exactly one JSON value, white space around it
-// aside: valid UTF-8, no duplicate names, at most MaxDepth deep.
+// Check returns an error unless data is exactly one JSON value with optional white space
+// around it, in valid UTF-8, without duplicate names, and at most MaxDepth deep.
 func Check(data []byte) error {
-	// The token by token way below is needed only for the error's words: these
-	// are many times as fast.
+	// The loop over tokens below is needed only for the text of the error. These checks
+	// are many times faster.
 	if len(data) > longData {
 		if short, ok := shorten(data, longText); ok && shallow(short) && Value(short).IsValid() {
 			return nil
@@ -51,8 +51,8 @@ func Check(data []byte) error {
 	return check(data)
 }
 
-// shallow reports whether data, if it is JSON at all, nests at most MaxDepth
-// deep. Of what is no JSON it may say anything.
+// shallow reports whether data, if it is valid JSON, is nested at most MaxDepth deep.
+// For other data the result is meaningless.
 func shallow(data []byte) bool {
 	depth, quoted := 0, false
 	for i := 0; i < len(data); i++ {
@@ -103,10 +103,9 @@ func check(data []byte) error {
 	return nil
 }
 
-// Unmarshal reads one value into v, whose type names the known members.
-// Unknown members are kept out of v and tolerated; a member whose name differs
-// from a known one only by case or folding is an error, at every level that v
-// describes. Data must be exactly one value, as in Check.
+// Unmarshal decodes one value into v, whose type defines the known members. Unknown
+// members are ignored. A member whose name differs from a known one only by case or
+// folding is an error, at all levels that v describes. data must pass Check.
 func Unmarshal(data []byte, v any) error {
 	if err := Check(data); err != nil {
 		return err
@@ -120,16 +119,16 @@ func Unmarshal(data []byte, v any) error {
 	return nil
 }
 
-// Member is one name and its value, as it stood in an object.
+// Member is a name and its raw value in an object.
 type Member struct {
 	Name  string
 	Value Value
 }
 
-// Object is a JSON object's members in their order, names unique.
+// Object holds the members of an object in their order. Names are unique.
 type Object []Member
 
-// Get returns the value of the member of exactly that name.
+// Get returns the value of the member with exactly that name.
 func (o Object) Get(name string) (Value, bool) {
 	for _, m := range o {
 		if m.Name == name {
@@ -151,11 +150,11 @@ func (o Object) NearMiss(known ...string) string {
 	return ""
 }
 
-// Kind is the kind of a value by its first character: one of n t f " 0 { [,
-// or 0 when data holds no value.
+// Kind returns the kind of a value by its first character: n, t, f, ", 0, { or [, or 0
+// if data holds no value.
 func Kind(data Value) jsontext.Kind { return data.Kind() }
 
-// KindName is a kind in words, for messages.
+// KindName names a kind in messages.
 func KindName(k jsontext.Kind) string {
 	switch k {
 	case '{':
@@ -189,17 +188,17 @@ func nearMiss(name string, known []string) bool {
 			continue
 		}
 		if folded == "" {
-			folded = fold(name)
+			folded = foldName(name)
 		}
-		if fold(k) == folded {
+		if foldName(k) == folded {
 			return true
 		}
 	}
 	return false
 }
 
-// isPlain reports whether a name is of printable ASCII characters alone: only
-// the case of its letters can be taken for another.
+// isPlain reports whether a name consists of printable ASCII characters: then only the
+// case of its letters can be confused.
 func isPlain(s string) bool {
 	for i := range len(s) {
 		if s[i] < ' ' || s[i] > '~' {
@@ -209,10 +208,10 @@ func isPlain(s string) bool {
 	return true
 }
 
-// fold maps every name that a lenient reader might take for another onto one
-// spelling: Unicode simple folding (ſ and the Kelvin sign included), with
-// control and format characters dropped.
-func fold(s string) string {
+// foldName maps all names that a lenient parser could confuse to the same string: with
+// Unicode simple folding (including ſ and the Kelvin sign) and without control and
+// format characters.
+func foldName(s string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) || unicode.Is(unicode.Cf, r) {
 			return -1
@@ -227,9 +226,9 @@ func fold(s string) string {
 
 var knownNames sync.Map // reflect.Type -> map[string]reflect.Type
 
-// names returns a struct's JSON member names with their types, nil for a type
-// that is no struct.
-func names(t reflect.Type) map[string]reflect.Type {
+// memberTypes returns the types of a struct's fields by their JSON names, nil if t is
+// not a struct.
+func memberTypes(t reflect.Type) map[string]reflect.Type {
 	if n, ok := knownNames.Load(t); ok {
 		return n.(map[string]reflect.Type)
 	}
@@ -239,7 +238,7 @@ func names(t reflect.Type) map[string]reflect.Type {
 		switch {
 		case tag == "-":
 		case f.Anonymous && tag == "":
-			for name, ft := range names(f.Type) {
+			for name, ft := range memberTypes(f.Type) {
 				n[name] = ft
 			}
 		case tag != "":
@@ -277,7 +276,7 @@ func nearMisses(data Value, t reflect.Type, depth int) error {
 		if err != nil {
 			return err
 		}
-		known := names(t)
+		known := memberTypes(t)
 		list := make([]string, 0, len(known))
 		for name := range known {
 			list = append(list, name)
@@ -307,8 +306,8 @@ func nearMisses(data Value, t reflect.Type, depth int) error {
 	return nil
 }
 
-// cleanError drops the decoder's package prefix and never repeats the input, which
-// may hold secrets.
+// cleanError removes the decoder's package prefix and any quoted input, which may
+// contain secrets.
 func cleanError(err error) error {
 	if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {
 		return errors.New("ends in the middle of a value")

@@ -105,7 +105,7 @@ func FuzzCheck(f *testing.F) {
 		if Check(data) != nil {
 			return
 		}
-		// What passes once passes in its canonical form too.
+		// Valid data is also valid in its canonical form.
 		v := Value(data).Clone()
 		if err := v.Compact(); err != nil {
 			t.Fatalf("passed Check but does not compact: %v", err)
@@ -116,7 +116,7 @@ func FuzzCheck(f *testing.F) {
 	})
 }
 
-// FuzzFastCheck compares the quick way with the token by token one.
+// FuzzFastCheck compares the fast path with the loop over tokens.
 func FuzzFastCheck(f *testing.F) {
 	for _, s := range []string{
 		`{"a":[1,"x\"]",null,true]}`, `{"a":1,"\u0061":2}`, "\xff", `"\ud800"`, `{} {}`, ``, ` 1 `,

@@ -9,22 +9,21 @@ import (
 	"github.com/permd/permd/internal/strictjson"
 )
 
-// Bounds of what a Cache keeps; above them it starts empty.
+// Bounds of a Cache. When they are exceeded, it is emptied.
 const (
-	maxKept      = 256
-	maxKeptBytes = 8 << 20 // of all schemas together, about
+	maxSchemas    = 256
+	maxCacheBytes = 8 << 20 // of all schemas, approximately
 )
 
-// Cache keeps schemas that were read, by their text: to read one takes several
-// times as long as to check arguments with it. The zero Cache is empty. It is safe
-// for concurrent use.
+// Cache holds compiled schemas by their text: compiling takes several times as long as
+// checking arguments. The zero Cache is empty. It is safe for concurrent use.
 type Cache struct {
-	mu   sync.Mutex
-	kept map[[sha256.Size]byte]*jsonschema.Schema
-	size int
+	mu      sync.Mutex
+	schemas map[[sha256.Size]byte]*jsonschema.Schema
+	size    int
 }
 
-// Check is the function of that name.
+// Check is like the function Check.
 func (c *Cache) Check(schema, arguments strictjson.Value) ([]Problem, error) {
 	return recoverPanic(func() ([]Problem, error) {
 		compiled, err := c.compiled(schema)
@@ -35,11 +34,11 @@ func (c *Cache) Check(schema, arguments strictjson.Value) ([]Problem, error) {
 	})
 }
 
-// compiled returns a schema of that text.
+// compiled returns the compiled schema for a text.
 func (c *Cache) compiled(schema strictjson.Value) (*jsonschema.Schema, error) {
 	sum := sha256.Sum256(schema)
 	c.mu.Lock()
-	s := c.kept[sum]
+	s := c.schemas[sum]
 	c.mu.Unlock()
 	if s != nil {
 		return s, nil
@@ -55,26 +54,26 @@ func (c *Cache) compiled(schema strictjson.Value) (*jsonschema.Schema, error) {
 	size += programs
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.kept == nil || len(c.kept) >= maxKept || c.size+size > maxKeptBytes {
-		c.kept, c.size = map[[sha256.Size]byte]*jsonschema.Schema{}, 0
+	if c.schemas == nil || len(c.schemas) >= maxSchemas || c.size+size > maxCacheBytes {
+		c.schemas, c.size = map[[sha256.Size]byte]*jsonschema.Schema{}, 0
 	}
-	if c.kept[sum] == nil {
-		c.kept[sum] = s
+	if c.schemas[sum] == nil {
+		c.schemas[sum] = s
 		c.size += size
 	}
 	return s, nil
 }
 
-// freeze makes a schema, with all that it leads to, one that does not change any
-// more: several goroutines may use it. Formats are not asserted, and a reference
-// that is resolved while it is checked makes work that cannot be computed.
+// freeze makes a compiled schema, and all schemas it refers to, immutable, so that
+// several goroutines can use it. It disables the assertion of formats, and rejects
+// references that are resolved during the check, whose cost cannot be computed.
 func freeze(root *jsonschema.Schema) error {
 	seen := map[*jsonschema.Schema]bool{root: true}
 	for todo := []*jsonschema.Schema{root}; len(todo) > 0; {
 		s := todo[len(todo)-1]
 		todo = todo[:len(todo)-1]
 		if s.DynamicRef != nil || s.RecursiveRef != nil {
-			return unchecked("it has a reference that is resolved while it is checked")
+			return uncheckedf("it has a reference that is resolved while it is checked")
 		}
 		s.Format = nil
 		for _, to := range subschemas(s) {
@@ -87,7 +86,7 @@ func freeze(root *jsonschema.Schema) error {
 	return nil
 }
 
-// subschemas are the schemas that a schema leads to; nil ones are among them.
+// subschemas returns the schemas directly in a schema, including nil ones.
 func subschemas(s *jsonschema.Schema) []*jsonschema.Schema {
 	list := []*jsonschema.Schema{
 		s.Ref, s.Not, s.If, s.Then, s.Else, s.PropertyNames, s.UnevaluatedProperties, s.Contains, s.Items2020, s.UnevaluatedItems,

@@ -30,15 +30,15 @@ func TestCache(t *testing.T) {
 		})
 	}
 	work.Wait()
-	if len(c.kept) != 5 {
-		t.Errorf("%d are kept", len(c.kept))
+	if len(c.schemas) != 5 {
+		t.Errorf("%d are kept", len(c.schemas))
 	}
-	for i := range 2 * maxKept {
+	for i := range 2 * maxSchemas {
 		if _, err := c.Check(strictjson.Value(fmt.Sprintf(`{"maxItems":%d}`, i)), strictjson.Value(`[]`)); err != nil {
 			t.Fatal(err)
 		}
-		if len(c.kept) > maxKept {
-			t.Fatalf("%d are kept", len(c.kept))
+		if len(c.schemas) > maxSchemas {
+			t.Fatalf("%d are kept", len(c.schemas))
 		}
 	}
 	for i := range 12 {
@@ -46,7 +46,7 @@ func TestCache(t *testing.T) {
 		if _, err := c.Check(strictjson.Value(large), strictjson.Value(`[]`)); err != nil {
 			t.Fatal(err)
 		}
-		if c.size > maxKeptBytes {
+		if c.size > maxCacheBytes {
 			t.Fatalf("%d bytes are kept", c.size)
 		}
 	}

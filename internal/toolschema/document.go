@@ -9,7 +9,7 @@ import (
 	"github.com/permd/permd/internal/strictjson"
 )
 
-// reader makes the values that the library works with, and counts.
+// reader converts JSON to the values that the library uses, and checks the bounds.
 type reader struct {
 	values, objects int
 	pointers        int
@@ -17,14 +17,14 @@ type reader struct {
 	schema          bool
 }
 
-// readSchema makes a document of a schema. size is about how many bytes it takes,
-// once it is compiled: what may be schemas in it takes the most.
+// readSchema converts a schema. size approximates the bytes of the compiled schema, most
+// of which are for what could be schemas in it.
 func readSchema(v strictjson.Value) (doc any, size int, err error) {
 	if k := strictjson.Kind(v); k != '{' && k != 't' && k != 'f' {
-		return nil, 0, unchecked("it is neither an object nor true or false")
+		return nil, 0, uncheckedf("it is neither an object nor true or false")
 	}
 	if len(v) > MaxSchemaBytes {
-		return nil, 0, unchecked("it is longer than %d KiB", MaxSchemaBytes>>10)
+		return nil, 0, uncheckedf("it is longer than %d KiB", MaxSchemaBytes>>10)
 	}
 	r := reader{schema: true, references: map[string]bool{}}
 	n, err := r.read(v, 0, 0)
@@ -34,32 +34,32 @@ func readSchema(v strictjson.Value) (doc any, size int, err error) {
 	return n.value, len(v) + 64*r.values + r.objects<<10, nil
 }
 
-// readArguments makes a tree of arguments.
+// readArguments converts the arguments of a call.
 func readArguments(v strictjson.Value) (*node, error) {
 	if len(v) > maxArgumentBytes {
-		return nil, unchecked("the arguments are longer than %d KiB", maxArgumentBytes>>10)
+		return nil, uncheckedf("the arguments are longer than %d KiB", maxArgumentBytes>>10)
 	}
 	r := reader{}
 	return r.read(v, 0, 0)
 }
 
-// node is a value with what the work that it makes is computed from.
+// node is a value with what is needed to estimate the cost of checking it.
 type node struct {
 	value any
-	size  int // values within, itself included
-	// numbers is what it costs to compute with the numbers within, in steps.
+	size  int // number of values in it, including itself
+	// numbers is the cost of computing with the numbers in it, in steps.
 	numbers int
-	// names are those of an object's members, which are children in the same order;
-	// those of an array are its items.
+	// names are the names of an object's members, in the order of children. For an array,
+	// names is nil and children are its elements.
 	names    []string
 	children []*node
-	// spelt are the names as values, for schemas of names.
+	// nameNodes are the names as values, for schemas of names.
 	nameNodes []*node
 }
 
-// read makes a value, in a place with a path of that length.
+// read converts a value at that depth, whose path is that many bytes long.
 func (r *reader) read(v strictjson.Value, depth, path int) (*node, error) {
-	if err := r.count(v, depth, path); err != nil {
+	if err := r.checkBounds(v, depth, path); err != nil {
 		return nil, err
 	}
 	n := &node{size: 1}
@@ -67,7 +67,7 @@ func (r *reader) read(v strictjson.Value, depth, path int) (*node, error) {
 	case '{':
 		o, err := strictjson.ParseObject(v)
 		if err != nil {
-			return nil, unchecked("it is no JSON")
+			return nil, uncheckedf("it is no JSON")
 		}
 		members := make(map[string]any, len(o))
 		for _, m := range o {
@@ -75,7 +75,7 @@ func (r *reader) read(v strictjson.Value, depth, path int) (*node, error) {
 			if err != nil {
 				return nil, err
 			}
-			if err := r.refer(m.Name, child.value); err != nil {
+			if err := r.checkReference(m.Name, child.value); err != nil {
 				return nil, err
 			}
 			members[m.Name] = child.value
@@ -85,7 +85,7 @@ func (r *reader) read(v strictjson.Value, depth, path int) (*node, error) {
 	case '[':
 		list, err := strictjson.ParseArray(v)
 		if err != nil {
-			return nil, unchecked("it is no JSON")
+			return nil, uncheckedf("it is no JSON")
 		}
 		items := make([]any, 0, len(list))
 		for i, item := range list {
@@ -101,14 +101,14 @@ func (r *reader) read(v strictjson.Value, depth, path int) (*node, error) {
 	case '"':
 		s, ok := strictjson.ParseString(v)
 		if !ok {
-			return nil, unchecked("it is no JSON")
+			return nil, uncheckedf("it is no JSON")
 		}
 		n.value = s
 	case '0':
-		if !plainNumber(string(v)) {
-			return nil, unchecked("it has a number of more than %d digits", maxNumber)
+		if !cheapNumber(string(v)) {
+			return nil, uncheckedf("it has a number of more than %d digits", maxNumber)
 		}
-		n.value, n.numbers = json.Number(v), costOf(string(v))
+		n.value, n.numbers = json.Number(v), numberCost(string(v))
 	case 't', 'f':
 		n.value = strictjson.Kind(v) == 't'
 	}
@@ -122,12 +122,12 @@ func (n *node) add(name string, child *node) {
 	n.size, n.numbers = n.size+child.size, n.numbers+child.numbers
 }
 
-// count holds a value against the bounds.
-func (r *reader) count(v strictjson.Value, depth, path int) error {
+// checkBounds counts a value and returns an error if a bound is exceeded.
+func (r *reader) checkBounds(v strictjson.Value, depth, path int) error {
 	r.values++
 	if !r.schema {
 		if r.values > maxArguments {
-			return unchecked("the arguments have more than %d values", maxArguments)
+			return uncheckedf("the arguments have more than %d values", maxArguments)
 		}
 		return nil
 	}
@@ -137,47 +137,47 @@ func (r *reader) count(v strictjson.Value, depth, path int) error {
 	}
 	switch {
 	case depth > maxSchemaDepth:
-		return unchecked("it is nested deeper than %d levels", maxSchemaDepth)
+		return uncheckedf("it is nested deeper than %d levels", maxSchemaDepth)
 	case r.values > maxSchemaValues:
-		return unchecked("it has more than %d values", maxSchemaValues)
+		return uncheckedf("it has more than %d values", maxSchemaValues)
 	case r.objects > maxObjects:
-		return unchecked("it has more than %d schemas", maxObjects)
+		return uncheckedf("it has more than %d schemas", maxObjects)
 	case r.pointers > maxPointers:
-		return unchecked("its names are too long")
+		return uncheckedf("its names are too long")
 	}
 	return nil
 }
 
-// refer refuses references that leave the schema. What only looks like one, within
-// an example, is refused as well.
-func (r *reader) refer(name string, value any) error {
+// checkReference rejects references to other documents. A string in an example that
+// looks like one is rejected too.
+func (r *reader) checkReference(name string, value any) error {
 	to, ok := value.(string)
 	if !r.schema || !ok {
 		return nil
 	}
 	switch name {
 	case "$schema":
-		// Of the drafts' parts some have no words for properties and types, and so
-		// would take everything.
+		// Some parts of the drafts define neither properties nor types, and would accept
+		// everything.
 		if !slices.Contains(drafts, strings.TrimSuffix(to, "#")) {
-			return unchecked("it is not a schema of a known draft")
+			return uncheckedf("it is not a schema of a known draft")
 		}
 	case "$ref":
 		if !strings.HasPrefix(to, "#") {
-			return unchecked("it refers to another document")
+			return uncheckedf("it refers to another document")
 		}
 		if r.references[to] = true; len(r.references) > maxReferences {
-			return unchecked("it has more than %d references", maxReferences)
+			return uncheckedf("it has more than %d references", maxReferences)
 		}
 	case "$dynamicRef", "$recursiveRef":
-		// What they refer to depends on the way by which they are reached, and the
-		// work cannot be computed.
-		return unchecked("it has a reference that is resolved while it is checked")
+		// The target of these depends on the path by which they are reached, so the cost
+		// cannot be computed.
+		return uncheckedf("it has a reference that is resolved while it is checked")
 	}
 	return nil
 }
 
-// drafts are the names of whole drafts.
+// drafts are the URLs of complete drafts.
 var drafts = []string{
 	"http://json-schema.org/schema", "https://json-schema.org/schema",
 	"http://json-schema.org/draft-04/schema", "https://json-schema.org/draft-04/schema",
@@ -186,9 +186,9 @@ var drafts = []string{
 	"https://json-schema.org/draft/2019-09/schema", "https://json-schema.org/draft/2020-12/schema",
 }
 
-// plainNumber reports whether a number can be computed with at little cost: the
-// library makes a fraction of it.
-func plainNumber(s string) bool {
+// cheapNumber reports whether computing with a number is cheap. The library converts
+// numbers to fractions.
+func cheapNumber(s string) bool {
 	digits, exponent, has := strings.Cut(strings.ToLower(s), "e")
 	if !has {
 		return len(digits) <= maxNumber
@@ -197,8 +197,8 @@ func plainNumber(s string) bool {
 	return err == nil && len(digits) <= maxNumber && n >= -maxExponent && n <= maxExponent
 }
 
-// costOf is what it costs to make a fraction of a plain number, in steps.
-func costOf(s string) int {
+// numberCost is the cost of converting a number to a fraction, in steps.
+func numberCost(s string) int {
 	digits, exponent, _ := strings.Cut(strings.ToLower(s), "e")
 	n, err := strconv.Atoi(exponent)
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 	"github.com/permd/permd/internal/strictjson"
 )
 
-// TestHostileNumbers: the library makes fractions of numbers, each time that it
-// looks at one. With long ones that takes seconds.
+// TestHostileNumbers: the library converts a number to a fraction each time it uses it,
+// which takes seconds for long ones.
 func TestHostileNumbers(t *testing.T) {
 	large := strings.Repeat("9", 290) + "e299"
 	small := strings.Repeat("7", 250) + "e-299"
@@ -38,8 +38,8 @@ func TestHostileNumbers(t *testing.T) {
 	}
 }
 
-// TestCacheSize: what a schema takes is computed with all that it holds, not with its
-// parts alone that may be schemas.
+// TestCacheSize: the computed size of a schema includes all values in it, not only those
+// that may be schemas.
 func TestCacheSize(t *testing.T) {
 	for name, tt := range map[string]struct {
 		schema string
@@ -54,14 +54,14 @@ func TestCacheSize(t *testing.T) {
 			if _, err := c.Check(strictjson.Value(schema), strictjson.Value(`7`)); err != nil {
 				t.Fatal(err)
 			}
-			if len(c.kept) > tt.most || c.size > maxKeptBytes {
-				t.Fatalf("%s: %d are kept, of %d bytes", name, len(c.kept), c.size)
+			if len(c.schemas) > tt.most || c.size > maxCacheBytes {
+				t.Fatalf("%s: %d are kept, of %d bytes", name, len(c.schemas), c.size)
 			}
 		}
 	}
 }
 
-// TestManyProblems: of many findings the first are named, each once.
+// TestManyProblems: of many problems the first ones are reported, each once.
 func TestManyProblems(t *testing.T) {
 	want := "/a/0: must be string; /a/1: must be string; /a/10: must be string; /a/100: must be string; /a/1000: must be string; /a/1001: must be string; /a/1002: must be string; /a/1003: must be string"
 	if d := cmp.Diff(want, checked(t, `{"properties":{"a":{"items":{"allOf":[{"type":"string"},{"type":"string"}]}}}}`, `{"a":[`+times(9_000, ",", constant("1"))+`]}`)); d != "" {

@@ -8,15 +8,15 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// patterns compiles the regular expressions of one schema. Those of JSON Schema
-// are ECMAScript's; permd matches with RE2, in linear time. A pattern that is none
-// in RE2, or that would mean something else there, cannot be checked.
+// patterns compiles the regular expressions of a schema. JSON Schema uses ECMAScript's;
+// permd uses RE2, which matches in linear time. A pattern that RE2 rejects or interprets
+// differently cannot be checked.
 type patterns struct {
 	size   int
-	failed error // the first
+	failed error // the first error
 }
 
-// program is a pattern with its size.
+// program is a compiled pattern with its size.
 type program struct {
 	*regexp.Regexp
 	size int
@@ -26,7 +26,7 @@ func (p *patterns) compile(s string) (jsonschema.Regexp, error) {
 	re, err := compilePattern(s)
 	if err == nil {
 		if p.size += re.size; p.size > maxPrograms {
-			err = unchecked("its patterns are too large")
+			err = uncheckedf("its patterns are too large")
 		}
 	}
 	if err != nil {
@@ -39,20 +39,20 @@ func (p *patterns) compile(s string) (jsonschema.Regexp, error) {
 }
 
 func compilePattern(s string) (*program, error) {
-	foreign := unchecked("it has a pattern that RE2 does not have")
+	foreign := uncheckedf("it has a pattern that RE2 does not have")
 	switch {
 	case len(s) > maxPattern:
-		return nil, unchecked("it has a pattern that is longer than %d bytes", maxPattern)
-	case !common(s):
+		return nil, uncheckedf("it has a pattern that is longer than %d bytes", maxPattern)
+	case !portable(s):
 		return nil, foreign
 	}
 	tree, err := syntax.Parse(s, syntax.Perl)
 	if err != nil {
 		return nil, foreign
 	}
-	size := sizeOf(tree)
+	size := instructionCount(tree)
 	if size > maxProgram {
-		return nil, unchecked("it has a pattern that is too large")
+		return nil, uncheckedf("it has a pattern that is too large")
 	}
 	re, err := regexp.Compile(s)
 	if err != nil {
@@ -61,9 +61,9 @@ func compilePattern(s string) (*program, error) {
 	return &program{re, size}, nil
 }
 
-// sizeOf is about how many instructions a pattern becomes: what is repeated is
-// there as often as it may be.
-func sizeOf(re *syntax.Regexp) int {
+// instructionCount approximates the number of instructions that a pattern compiles to. A
+// repeated part counts once for each repetition.
+func instructionCount(re *syntax.Regexp) int {
 	n := 2
 	switch re.Op {
 	case syntax.OpLiteral:
@@ -72,7 +72,7 @@ func sizeOf(re *syntax.Regexp) int {
 		n += len(re.Rune) / 16
 	}
 	for _, sub := range re.Sub {
-		n += sizeOf(sub)
+		n += instructionCount(sub)
 	}
 	if re.Op == syntax.OpRepeat {
 		n *= max(1, re.Min, re.Max)
@@ -80,10 +80,10 @@ func sizeOf(re *syntax.Regexp) int {
 	return min(n, maxProgram+1)
 }
 
-// common reports whether a pattern is written with what ECMAScript and RE2 have in
-// common, as far as RE2 would take it for something else instead of refusing it.
-func common(s string) bool {
-	const escapes = "dDwWsSbBnrtfvxpP" // letters that mean the same in both
+// portable reports whether a pattern avoids the syntax that RE2 accepts with another
+// meaning than in ECMAScript.
+func portable(s string) bool {
+	const escapes = "dDwWsSbBnrtfvxpP" // letters whose escapes mean the same in both
 	class := false
 	for i := 0; i < len(s); i++ {
 		rest := s[i+1:]
@@ -102,13 +102,13 @@ func common(s string) bool {
 			i++
 		case class:
 			if c == '[' && rest != "" && rest[0] == ':' {
-				return false // a class by name
+				return false // a named class
 			}
 			class = c != ']'
 		case c == '[':
 			class = true
 			if strings.HasPrefix(rest, "]") || strings.HasPrefix(rest, "^]") {
-				return false // it is empty, or everything
+				return false // an empty class: nothing in one, everything in the other
 			}
 		case c == '(' && strings.HasPrefix(rest, "?"):
 			named := len(rest) > 2 && rest[1] == '<' && rest[2] != '=' && rest[2] != '!'

@@ -10,19 +10,19 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6/kind"
 )
 
-// report puts the library's findings into words. It names what the schema says,
-// and of the arguments only where in them something is wrong.
+// report describes the library's errors. It repeats text of the schema, but not of the
+// arguments: of these, it only names the position.
 type report struct {
 	names    map[string]bool
 	root     *node
 	problems []Problem
 	seen     map[Problem]bool
-	// places are those of the members of objects: there may be as many findings as
+	// memberIndexes caches the indexes of members by name: there may be as many errors as
 	// members.
-	places map[*node]map[string]int
+	memberIndexes map[*node]map[string]int
 }
 
-// add takes in a finding with what it consists of.
+// add adds an error or, for a group, its causes.
 func (r *report) add(e *jsonschema.ValidationError) {
 	switch e.ErrorKind.(type) {
 	case *kind.Schema, *kind.Group, *kind.AllOf, *kind.Reference:
@@ -31,22 +31,22 @@ func (r *report) add(e *jsonschema.ValidationError) {
 		}
 		return
 	}
-	p := Problem{At: r.at(e.InstanceLocation), Text: describe(e.ErrorKind)}
+	p := Problem{At: r.pointer(e.InstanceLocation), Text: describe(e.ErrorKind)}
 	if !r.seen[p] {
 		r.seen[p] = true
 		r.problems = append(r.problems, p)
 	}
 }
 
-// place is where among an object's members one of that name is, -1 for nowhere.
-func (r *report) place(n *node, name string) int {
-	of := r.places[n]
+// memberIndex returns the index of an object's member, -1 if there is none.
+func (r *report) memberIndex(n *node, name string) int {
+	of := r.memberIndexes[n]
 	if of == nil {
 		of = make(map[string]int, len(n.names))
 		for i, name := range n.names {
 			of[name] = i
 		}
-		r.places[n] = of
+		r.memberIndexes[n] = of
 	}
 	if i, ok := of[name]; ok {
 		return i
@@ -54,7 +54,7 @@ func (r *report) place(n *node, name string) int {
 	return -1
 }
 
-// sorted returns the problems in an order that is the same each time.
+// sorted returns the problems in a fixed order.
 func (r *report) sorted() []Problem {
 	slices.SortFunc(r.problems, func(a, b Problem) int {
 		if c := strings.Compare(a.At, b.At); c != 0 {
@@ -68,15 +68,15 @@ func (r *report) sorted() []Problem {
 	return r.problems[:min(len(r.problems), maxProblems)]
 }
 
-// at is a place in the arguments.
-func (r *report) at(location []string) string {
+// pointer returns a position in the arguments as a JSON pointer.
+func (r *report) pointer(location []string) string {
 	var b strings.Builder
 	n := r.root
 	for _, token := range location {
 		b.WriteByte('/')
 		i := -1
 		if n != nil && n.names != nil {
-			i = r.place(n, token)
+			i = r.memberIndex(n, token)
 			if !r.names[token] || i < 0 {
 				token = "*"
 			}
@@ -93,17 +93,17 @@ func (r *report) at(location []string) string {
 	return b.String()
 }
 
-// describe is a finding in words.
+// describe describes an error in words.
 func describe(k jsonschema.ErrorKind) string {
 	switch k := k.(type) {
 	case *kind.Type:
 		return "must be " + strings.Join(k.Want, " or ")
 	case *kind.Required:
-		return "is missing " + list(k.Missing)
+		return "is missing " + quoteNames(k.Missing)
 	case *kind.Dependency:
-		return "is missing " + list(k.Missing)
+		return "is missing " + quoteNames(k.Missing)
 	case *kind.DependentRequired:
-		return "is missing " + list(k.Missing)
+		return "is missing " + quoteNames(k.Missing)
 	case *kind.AdditionalProperties:
 		if len(k.Properties) == 1 {
 			return "has a member that the schema does not have"
@@ -112,9 +112,9 @@ func describe(k jsonschema.ErrorKind) string {
 	case *kind.FalseSchema:
 		return "must not be there"
 	case *kind.Enum:
-		return enum(k.Want)
+		return describeEnum(k.Want)
 	case *kind.Const:
-		return enum([]any{k.Want})
+		return describeEnum([]any{k.Want})
 	case *kind.Not:
 		return "has a form that the schema excludes"
 	case *kind.AnyOf:
@@ -152,26 +152,26 @@ func describe(k jsonschema.ErrorKind) string {
 	return "does not fit"
 }
 
-// list names members that the schema has.
-func list(names []string) string {
-	const most = 8
+// quoteNames lists names from the schema.
+func quoteNames(names []string) string {
+	const maxNames = 8
 	var quoted []string
-	for _, name := range names[:min(len(names), most)] {
+	for _, name := range names[:min(len(names), maxNames)] {
 		quoted = append(quoted, strconv.Quote(clip(name)))
 	}
-	if len(names) > most {
+	if len(names) > maxNames {
 		quoted = append(quoted, "…")
 	}
 	return strings.Join(quoted, ", ")
 }
 
-// enum names the values that the schema has.
-func enum(values []any) string {
-	const most = 8
+// describeEnum lists the values that the schema allows.
+func describeEnum(values []any) string {
+	const maxValues = 8
 	var words []string
 	for _, v := range values {
 		switch s, ok := v.(string); {
-		case len(words) == most:
+		case len(words) == maxValues:
 			return "must be one of " + strings.Join(words, ", ") + ", …"
 		case ok:
 			words = append(words, strconv.Quote(clip(s)))
@@ -188,11 +188,11 @@ func enum(values []any) string {
 	return "must be one of " + strings.Join(words, ", ")
 }
 
-// clip cuts a text between characters.
+// clip shortens a text to maxRunes characters.
 func clip(s string) string {
-	const most = 64
-	if r := []rune(s); len(r) > most {
-		return string(r[:most-1]) + "…"
+	const maxRunes = 64
+	if r := []rune(s); len(r) > maxRunes {
+		return string(r[:maxRunes-1]) + "…"
 	}
 	return s
 }

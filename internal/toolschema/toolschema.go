@@ -22,39 +22,39 @@ import (
 	"github.com/permd/permd/internal/strictjson"
 )
 
-// Bounds of a schema and of the arguments. Over them nothing is checked.
+// Bounds of a schema and of arguments. Above them, nothing is checked.
 const (
 	MaxSchemaBytes   = 128 << 10
 	maxArgumentBytes = 1 << 20
-	maxSchemaValues  = 10_000  // of JSON, scalars included
-	maxObjects       = 2_000   // that may be schemas of their own
-	maxSchemaDepth   = 64      // of nesting
-	maxPointers      = 1 << 20 // bytes of the paths to all values together
-	maxReferences    = 256     // different ones
-	maxArguments     = 20_000  // values of JSON
+	maxSchemaValues  = 10_000  // values in a schema
+	maxObjects       = 2_000   // values that may be schemas themselves
+	maxSchemaDepth   = 64      // levels of nesting
+	maxPointers      = 1 << 20 // bytes of the paths to all values
+	maxReferences    = 256     // distinct references
+	maxArguments     = 20_000  // values in the arguments
 	maxNumber        = 300     // digits of a number
-	maxExponent      = 324     // of ten: all that fit a float64, whose largest schemas like to name
+	maxExponent      = 324     // as a power of ten: enough for a float64, whose maximum many schemas name
 	maxPairs         = 50_000  // of a schema and an argument
 	maxWork          = 500_000 // steps
-	maxChain         = 64      // schemas that one argument goes through, each in the other
-	maxPattern       = 512     // bytes
+	maxChain         = 64      // schemas that apply to one argument through each other
+	maxPattern       = 512     // bytes of a pattern
 	maxProgram       = 4_000   // instructions of a pattern
-	maxPrograms      = 40_000  // of all patterns together
+	maxPrograms      = 40_000  // instructions of all patterns
 )
 
-// maxProblems is how many problems are named.
+// maxProblems is the number of problems reported.
 const maxProblems = 8
 
-// Problem is one thing that is wrong with the arguments. It repeats no value and
-// no name of them, only what the schema says.
+// Problem is a violation of the schema. Its text repeats no value or name from the
+// arguments, only text of the schema.
 type Problem struct {
-	// At is where, as a JSON pointer; "" for the arguments as a whole. A name that
-	// the schema does not have is a *.
+	// At is the position as a JSON pointer, "" for the arguments as a whole. Names that
+	// are not in the schema are replaced by *.
 	At   string `json:"at"`
 	Text string `json:"text"`
 }
 
-// String is the problem in one line.
+// String returns the problem on one line.
 func (p Problem) String() string {
 	if p.At == "" {
 		return p.Text
@@ -62,47 +62,47 @@ func (p Problem) String() string {
 	return p.At + ": " + p.Text
 }
 
-// uncheckedError is the error for a schema that cannot be checked. Its text
-// quotes nothing of the schema.
+// uncheckedError means that a schema cannot be checked. Its text quotes nothing of the
+// schema.
 type uncheckedError struct {
 	why string
 }
 
-// Error says why.
+// Error returns the reason.
 func (e *uncheckedError) Error() string { return "checking the schema: " + e.why }
 
-func unchecked(format string, args ...any) error {
+func uncheckedf(format string, args ...any) error {
 	return &uncheckedError{fmt.Sprintf(format, args...)}
 }
 
-// Check returns the violations of the schema by the arguments, at most
-// maxProblems and none if they are valid. An *uncheckedError means that
-// validity is unknown. Both values must have passed strictjson.Check.
+// Check returns at most maxProblems violations of the schema, none if the arguments are
+// valid. An *uncheckedError means that it is not known whether they are. Both values
+// must have passed strictjson.Check.
 //
-// It takes at most some tenths of a second for any input.
+// For any input, it takes at most some tenths of a second.
 func Check(schema, arguments strictjson.Value) ([]Problem, error) {
 	return new(Cache).Check(schema, arguments)
 }
 
-// recoverPanic takes a panic for a schema that is not understood: what the library
-// cannot take is no reason to end the request.
+// recoverPanic treats a panic as a schema that cannot be checked: a failure of the
+// library must not end the request.
 func recoverPanic(f func() ([]Problem, error)) (problems []Problem, err error) {
 	defer func() {
 		if recover() != nil {
-			problems, err = nil, unchecked("it is not understood")
+			problems, err = nil, uncheckedf("it is not understood")
 		}
 	}()
 	return f()
 }
 
-// check puts a compiled schema to arguments.
+// check validates arguments against a compiled schema.
 func check(compiled *jsonschema.Schema, arguments strictjson.Value) ([]Problem, error) {
 	args, err := readArguments(arguments)
 	if err != nil {
 		return nil, err
 	}
-	w := work{memo: map[pair]*weight{}, names: map[string]bool{}, wanted: map[*jsonschema.Schema]int{}}
-	if _, err := w.weigh(compiled, args); err != nil {
+	w := estimator{memo: map[pair]*cost{}, names: map[string]bool{}, listedCost: map[*jsonschema.Schema]int{}}
+	if _, err := w.estimate(compiled, args); err != nil {
 		return nil, err
 	}
 	failed := compiled.Validate(args.value)
@@ -111,44 +111,43 @@ func check(compiled *jsonschema.Schema, arguments strictjson.Value) ([]Problem, 
 	}
 	found, ok := errors.AsType[*jsonschema.ValidationError](failed)
 	if !ok {
-		return nil, unchecked("it is not understood")
+		return nil, uncheckedf("it is not understood")
 	}
-	r := report{names: w.names, root: args, seen: map[Problem]bool{}, places: map[*node]map[string]int{}}
+	r := report{names: w.names, root: args, seen: map[Problem]bool{}, memberIndexes: map[*node]map[string]int{}}
 	r.add(found)
 	return r.sorted(), nil
 }
 
-// location is what the schema is called. It has no folder, so that no relative
-// reference leads to a file.
-const location = "urn:permd:schema"
+// schemaURL is the URL of the schema. It is opaque, so relative references lead nowhere.
+const schemaURL = "urn:permd:schema"
 
-// compile makes the document a schema, in which nothing is loaded. programs is about
-// how many bytes its patterns take.
+// compile compiles a schema without loading anything. programs approximates the bytes of
+// its patterns.
 func compile(doc any) (s *jsonschema.Schema, programs int, err error) {
 	c := jsonschema.NewCompiler()
 	c.DefaultDraft(jsonschema.Draft2020)
 	c.UseLoader(noLoader{})
 	var p patterns
 	c.UseRegexpEngine(p.compile)
-	if err := c.AddResource(location, doc); err != nil {
-		return nil, 0, unchecked("it is not understood")
+	if err := c.AddResource(schemaURL, doc); err != nil {
+		return nil, 0, uncheckedf("it is not understood")
 	}
-	s, err = c.Compile(location)
+	s, err = c.Compile(schemaURL)
 	switch {
 	case p.failed != nil:
 		return nil, 0, p.failed
 	case err != nil:
-		return nil, 0, unchecked("it is not a schema of a known draft")
+		return nil, 0, uncheckedf("it is not a schema of a known draft")
 	}
 	return s, 128 * p.size, freeze(s)
 }
 
-// noLoader loads nothing.
+// noLoader refuses to load other documents.
 type noLoader struct{}
 
 func (noLoader) Load(string) (any, error) { return nil, errors.New("nothing is loaded") }
 
-// Sentence puts problems into one line.
+// Sentence joins problems on one line.
 func Sentence(problems []Problem) string {
 	parts := make([]string, len(problems))
 	for i, p := range problems {

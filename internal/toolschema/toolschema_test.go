@@ -11,7 +11,7 @@ import (
 	"github.com/permd/permd/internal/strictjson"
 )
 
-// checked is what is found, or why nothing is.
+// checked returns the problems, or why the schema could not be checked.
 func checked(t *testing.T, schema, arguments string) string {
 	t.Helper()
 	for _, v := range []string{schema, arguments} {
@@ -95,7 +95,7 @@ func times(n int, sep string, f func(i int) string) string {
 	return strings.Join(parts, sep)
 }
 
-// ladder is a schema in which each step refers to the next twice.
+// ladder returns a schema in which each step refers to the next one twice.
 func ladder(steps int, twice string) string {
 	return `{"$ref":"#/$defs/s0","$defs":{` + times(steps, ",", func(i int) string {
 		return fmt.Sprintf(`"s%d":%s`, i, strings.ReplaceAll(twice, "NEXT", fmt.Sprintf(`{"$ref":"#/$defs/s%d"}`, i+1)))
@@ -104,8 +104,8 @@ func ladder(steps int, twice string) string {
 
 func constant(s string) func(int) string { return func(int) string { return s } }
 
-// TestHostile: what somebody may write to keep permd busy, or to have it give up.
-// Each would take minutes, or for ever, or a stack without end.
+// TestHostile has schemas meant to keep permd busy or to crash it. Each would take
+// minutes, run forever, or overflow the stack.
 func TestHostile(t *testing.T) {
 	long := strings.Repeat("x", 64<<10)
 	for name, tt := range map[string]struct{ schema, arguments, want string }{
@@ -151,7 +151,7 @@ func TestHostile(t *testing.T) {
 	}
 }
 
-// TestLarge: what real tools have is checked.
+// TestLarge: schemas as large as those of real tools are checked.
 func TestLarge(t *testing.T) {
 	schema := `{"type":"object","additionalProperties":false,"properties":{` + times(150, ",", func(i int) string {
 		return fmt.Sprintf(`"p%d":{"description":%q,"anyOf":[{"type":"array","items":{"enum":["a","b","c"]}},{"type":"null"}]}`, i, strings.Repeat("words ", 40))
@@ -165,7 +165,7 @@ func TestLarge(t *testing.T) {
 	}
 }
 
-// TestBounds: at a bound it is checked, over it not.
+// TestBounds: a schema at a bound is checked, one above it is not.
 func TestBounds(t *testing.T) {
 	nested := func(n int) string { return strings.Repeat(`{"not":`, n) + "{}" + strings.Repeat("}", n) }
 	if got := checked(t, nested(maxSchemaDepth-3), `1`); strings.HasPrefix(got, "unchecked") {
@@ -181,8 +181,8 @@ func TestBounds(t *testing.T) {
 	}
 }
 
-// TestNothingIsRepeated: of values and names of the arguments nothing is in the
-// text, nor of the schema in an error.
+// TestNothingIsRepeated: problems repeat no value or name from the arguments, and errors
+// nothing from the schema.
 func TestNothingIsRepeated(t *testing.T) {
 	const canary = "tok_canary"
 	for _, schema := range []string{
@@ -205,7 +205,7 @@ func TestNothingIsRepeated(t *testing.T) {
 	}
 }
 
-// TestPanic: what the library cannot take is not checked.
+// TestPanic: a schema on which the library panics is not checked.
 func TestPanic(t *testing.T) {
 	problems, err := recoverPanic(func() ([]Problem, error) { panic("canary") })
 	if _, ok := errors.AsType[*uncheckedError](err); !ok || problems != nil || strings.Contains(err.Error(), "canary") {
@@ -213,7 +213,7 @@ func TestPanic(t *testing.T) {
 	}
 }
 
-// FuzzCheck: whatever it is given, it ends, and says the same again.
+// FuzzCheck: every check ends, and gives the same result again.
 func FuzzCheck(f *testing.F) {
 	f.Add(purge, `{"bin":"C-17"}`)
 	f.Add(ladder(30, `{"anyOf":[NEXT,NEXT]}`), `{}`)

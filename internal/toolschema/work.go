@@ -7,80 +7,81 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// work reckons, before a schema is put to the arguments, how much work that will
-// be: schemas that refer to others twice, in a row, double it with every step, and
-// the library cannot be stopped.
-type work struct {
-	memo map[pair]*weight
-	// names are those of members that the schema has.
+// estimator estimates, before arguments are validated, how much work that will be: a
+// chain of schemas that each refer to the next one twice doubles it at each step, and
+// the library cannot be interrupted.
+type estimator struct {
+	memo map[pair]*cost
+	// names are the names of members in the schema.
 	names map[string]bool
-	// wanted is what it costs to compute with the numbers that schemas list.
-	wanted map[*jsonschema.Schema]int
+	// listedCost is the cost of computing with the numbers that a schema lists (enum,
+	// const).
+	listedCost map[*jsonschema.Schema]int
 }
 
-// pair is a schema and the value that it is put to.
+// pair is a schema and a value that it applies to.
 type pair struct {
 	schema *jsonschema.Schema
 	value  *node
 }
 
-// weight is what a pair costs.
-type weight struct {
+// cost is the cost of validating a pair.
+type cost struct {
 	steps int
-	// chain is how many schemas the value goes through, one in the other.
+	// chain is the number of schemas that apply to the value through each other.
 	chain int
-	known bool // false while it is computed
+	done  bool // false while the cost is being computed
 }
 
-// weigh returns the weight of a pair, or an error where it is too much.
-func (w *work) weigh(s *jsonschema.Schema, n *node) (*weight, error) {
+// estimate returns the cost of a pair, or an error if it is too high.
+func (w *estimator) estimate(s *jsonschema.Schema, n *node) (*cost, error) {
 	p := pair{s, n}
 	if known := w.memo[p]; known != nil {
-		if !known.known {
-			return nil, unchecked("it refers to itself")
+		if !known.done {
+			return nil, uncheckedf("it refers to itself")
 		}
 		return known, nil
 	}
-	sum := &weight{steps: 1 + len(n.children), chain: 1}
+	sum := &cost{steps: 1 + len(n.children), chain: 1}
 	w.memo[p] = sum
 	if len(w.memo) > maxPairs {
-		return nil, tooMuch()
+		return nil, tooLongError()
 	}
-	if err := w.here(s, n, sum); err != nil {
+	if err := w.addOwn(s, n, sum); err != nil {
 		return nil, err
 	}
-	if err := w.below(s, n, sum); err != nil {
+	if err := w.addChildren(s, n, sum); err != nil {
 		return nil, err
 	}
 	if sum.steps > maxWork {
-		return nil, tooMuch()
+		return nil, tooLongError()
 	}
-	sum.known = true
+	sum.done = true
 	return sum, nil
 }
 
-func tooMuch() error { return unchecked("it would take too long") }
+func tooLongError() error { return uncheckedf("it would take too long") }
 
-// here adds what is done with the value itself.
-func (w *work) here(s *jsonschema.Schema, n *node, sum *weight) error {
+// addOwn adds the cost of validating the value itself.
+func (w *estimator) addOwn(s *jsonschema.Schema, n *node, sum *cost) error {
 	sum.steps += len(s.Required) + len(s.PatternProperties)
 	if s.Enum != nil {
-		sum.steps += 4*len(s.Enum.Values)*min(n.size, 64) + w.compared(s, s.Enum.Values, n)
+		sum.steps += 4*len(s.Enum.Values)*min(n.size, 64) + w.compareSteps(s, s.Enum.Values, n)
 	}
 	if s.Const != nil {
-		sum.steps += w.compared(s, []any{*s.Const}, n)
+		sum.steps += w.compareSteps(s, []any{*s.Const}, n)
 	}
 	if s.Const != nil || s.UniqueItems {
 		sum.steps += 20*n.size + n.numbers
 	}
 	if _, ok := n.value.(json.Number); ok {
-		sum.steps += ranges(s) * n.numbers
+		sum.steps += rangeCount(s) * n.numbers
 		if s.MultipleOf != nil {
 			sum.steps += 4 * (n.numbers + (s.MultipleOf.Num().BitLen()+s.MultipleOf.Denom().BitLen())/64)
 		}
 	}
 	if text, ok := n.value.(string); ok {
-		sum.steps += len(text)/256 + steps(s.Pattern, text)
+		sum.steps += len(text)/256 + patternSteps(s.Pattern, text)
 	}
 	var on []*jsonschema.Schema
 	on = append(on, s.Ref, s.Not, s.If, s.Then, s.Else)
@@ -103,20 +104,20 @@ func (w *work) here(s *jsonschema.Schema, n *node, sum *weight) error {
 		if sub == nil {
 			continue
 		}
-		more, err := w.weigh(sub, n)
+		more, err := w.estimate(sub, n)
 		if err != nil {
 			return err
 		}
 		sum.steps += more.steps
 		if sum.chain = max(sum.chain, more.chain+1); sum.chain > maxChain || sum.steps > maxWork {
-			return tooMuch()
+			return tooLongError()
 		}
 	}
 	return nil
 }
 
-// below adds what is done with what is in the value.
-func (w *work) below(s *jsonschema.Schema, n *node, sum *weight) error {
+// addChildren adds the cost of validating the elements or members of the value.
+func (w *estimator) addChildren(s *jsonschema.Schema, n *node, sum *cost) error {
 	for name := range s.Properties {
 		w.names[name] = true
 	}
@@ -128,12 +129,12 @@ func (w *work) below(s *jsonschema.Schema, n *node, sum *weight) error {
 		if sub == nil {
 			return nil
 		}
-		more, err := w.weigh(sub, child)
+		more, err := w.estimate(sub, child)
 		if err != nil {
 			return err
 		}
 		if sum.steps += more.steps; sum.steps > maxWork {
-			return tooMuch()
+			return tooLongError()
 		}
 		return nil
 	}
@@ -146,7 +147,7 @@ func (w *work) below(s *jsonschema.Schema, n *node, sum *weight) error {
 				to = append(to, s.AdditionalProperties)
 			}
 			for re, sub := range s.PatternProperties {
-				sum.steps += steps(re, name)
+				sum.steps += patternSteps(re, name)
 				to = append(to, sub)
 			}
 			if err := add(s.PropertyNames, n.nameNodes[i]); err != nil {
@@ -169,8 +170,8 @@ func (w *work) below(s *jsonschema.Schema, n *node, sum *weight) error {
 	return nil
 }
 
-// steps is about how much work a pattern has with a text, 0 for none.
-func steps(re jsonschema.Regexp, text string) int {
+// patternSteps approximates the cost of matching a pattern, 0 for none.
+func patternSteps(re jsonschema.Regexp, text string) int {
 	p, ok := re.(*program)
 	if !ok {
 		return 0
@@ -178,8 +179,8 @@ func steps(re jsonschema.Regexp, text string) int {
 	return 1 + p.size*(len(text)+1)/16
 }
 
-// ranges is how many bounds a schema has for numbers.
-func ranges(s *jsonschema.Schema) (n int) {
+// rangeCount returns the number of bounds that a schema has for numbers.
+func rangeCount(s *jsonschema.Schema) (n int) {
 	for _, r := range []*big.Rat{s.Minimum, s.Maximum, s.ExclusiveMinimum, s.ExclusiveMaximum} {
 		if r != nil {
 			n++
@@ -188,35 +189,35 @@ func ranges(s *jsonschema.Schema) (n int) {
 	return n
 }
 
-// compared is what the numbers add where a value is held against those that a
-// schema lists: the library makes fractions of both, each time.
-func (w *work) compared(s *jsonschema.Schema, values []any, n *node) int {
-	const most = 2_000
+// compareSteps is the additional cost of numbers when a value is compared with those
+// that a schema lists: the library converts both to fractions each time.
+func (w *estimator) compareSteps(s *jsonschema.Schema, values []any, n *node) int {
+	const maxSteps = 2_000
 	if n.numbers == 0 {
 		return 0
 	}
-	cost, known := w.wanted[s]
+	cost, known := w.listedCost[s]
 	if !known {
-		cost = numbersIn(values)
-		w.wanted[s] = cost
+		cost = numbersCost(values)
+		w.listedCost[s] = cost
 	}
 	if cost == 0 {
 		return 0
 	}
-	return cost + len(values)*min(n.numbers, most)
+	return cost + len(values)*min(n.numbers, maxSteps)
 }
 
-func numbersIn(v any) (cost int) {
+func numbersCost(v any) (cost int) {
 	switch v := v.(type) {
 	case json.Number:
-		return costOf(string(v))
+		return numberCost(string(v))
 	case []any:
 		for _, item := range v {
-			cost += numbersIn(item)
+			cost += numbersCost(item)
 		}
 	case map[string]any:
 		for _, item := range v {
-			cost += numbersIn(item)
+			cost += numbersCost(item)
 		}
 	}
 	return cost

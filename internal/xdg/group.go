@@ -9,13 +9,14 @@ import (
 	"strings"
 )
 
-// PrivateGroup reports whether a group is a person's own: their primary group,
-// of the same name, with nobody else in it. Many systems give each person one
-// and let their files be written by it (umask 002), which then means them alone.
+// PrivateGroup reports whether a group is private to a user: it is the user's primary
+// group, has the same name, and has no other members. Many systems create such a group
+// for each user and let it write the user's files (umask 002), which then means the user
+// alone.
 //
-// Only /etc/passwd and /etc/group are asked. People and groups of a directory
-// service cannot be listed for certain, so their groups are never private; and
-// root's never is, since system users share it.
+// Only /etc/passwd and /etc/group are read. The users and groups of a directory service
+// cannot be listed reliably, so their groups are never private. Nor is root's group,
+// which system users share.
 func PrivateGroup(uid, gid uint32) bool {
 	passwd, err := readAccounts("/etc/passwd")
 	if err != nil {
@@ -25,7 +26,7 @@ func PrivateGroup(uid, gid uint32) bool {
 	return err == nil && privateGroup(passwd, group, uid, gid)
 }
 
-// maxAccounts is the longest account file that is read, in bytes.
+// maxAccounts is the maximum length of an account file, in bytes.
 const maxAccounts = 16 << 20
 
 func readAccounts(name string) (string, error) {
@@ -36,7 +37,7 @@ func readAccounts(name string) (string, error) {
 	defer f.Close()
 	data, err := io.ReadAll(io.LimitReader(f, maxAccounts+1))
 	if err == nil && len(data) > maxAccounts {
-		err = os.ErrInvalid // the end of it could name others
+		err = os.ErrInvalid // the rest could name other users
 	}
 	return string(data), err
 }
@@ -45,18 +46,18 @@ func privateGroup(passwd, group string, uid, gid uint32) bool {
 	if gid == 0 {
 		return false
 	}
-	var names []string // of the person: several entries may have one uid
+	var names []string // of the user: several entries may have the same uid
 	primary := false
-	for f := range accounts(passwd) { // name:password:uid:gid:…
+	for f := range accountLines(passwd) { // name:password:uid:gid:…
 		if len(f) < 4 {
 			continue
 		}
-		u, uok := number(f[2])
-		g, gok := number(f[3])
+		u, uok := parseID(f[2])
+		g, gok := parseID(f[3])
 		switch {
 		case !uok || !gok:
 			if strings.Contains(f[3], strconv.FormatUint(uint64(gid), 10)) {
-				return false // what it means is for others to guess
+				return false // a malformed entry, which programs may read differently
 			}
 		case u == uid:
 			names = append(names, f[0])
@@ -66,11 +67,11 @@ func privateGroup(passwd, group string, uid, gid uint32) bool {
 		}
 	}
 	named := false
-	for f := range accounts(group) { // name:password:gid:member,…
+	for f := range accountLines(group) { // name:password:gid:member,…
 		if len(f) < 4 {
 			continue
 		}
-		if g, ok := number(f[2]); !ok || g != gid {
+		if g, ok := parseID(f[2]); !ok || g != gid {
 			continue
 		}
 		if !slices.Contains(names, f[0]) {
@@ -86,8 +87,8 @@ func privateGroup(passwd, group string, uid, gid uint32) bool {
 	return primary && named
 }
 
-// accounts are the lines of an account file, split at colons.
-func accounts(text string) iter.Seq[[]string] {
+// accountLines returns the lines of an account file, split at colons.
+func accountLines(text string) iter.Seq[[]string] {
 	return func(yield func([]string) bool) {
 		for line := range strings.Lines(text) {
 			if line = strings.TrimSpace(line); line == "" || strings.HasPrefix(line, "#") {
@@ -100,7 +101,7 @@ func accounts(text string) iter.Seq[[]string] {
 	}
 }
 
-func number(s string) (uint32, bool) {
+func parseID(s string) (uint32, bool) {
 	n, err := strconv.ParseUint(strings.TrimSpace(s), 10, 32)
 	return uint32(n), err == nil
 }

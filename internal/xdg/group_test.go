@@ -43,8 +43,8 @@ func TestPrivateGroup(t *testing.T) {
 	}
 }
 
-// The files of this machine are read: root's group is never private, and
-// neither is one that does not exist.
+// With the files of this machine, root's group is never private, nor is one that does
+// not exist.
 func TestPrivateGroupOfThisMachine(t *testing.T) {
 	if PrivateGroup(0, 0) || PrivateGroup(uint32(os.Getuid()), 1<<31) {
 		t.Error("a group that cannot be private is")

@@ -10,19 +10,19 @@ import (
 	"syscall"
 )
 
-// UntrustedError says why a folder must not hold permd's sockets or files.
+// UntrustedError means that a folder must not hold permd's sockets or files.
 type UntrustedError struct {
-	Path   string // the folder at fault; may be an ancestor
+	Path   string // the untrusted folder: the one that was checked, or an ancestor
 	Reason string
 }
 
-// Error returns path and reason.
+// Error returns the path and the reason.
 func (e *UntrustedError) Error() string { return e.Path + " " + e.Reason }
 
-// CheckOwn fails unless dir is a folder, not a symbolic link, that is owned by
-// uid or root, has none of the permission bits of forbidden, and is in folders
-// that only root and uid can replace. The error is an *UntrustedError, or that
-// of the file system.
+// CheckOwn returns an error unless dir is a folder and not a symbolic link, belongs to
+// uid or root, has none of the permission bits in forbidden, and only root and uid can
+// replace it or its ancestors. The error is an *UntrustedError or one of the file
+// system.
 func CheckOwn(dir string, uid uint32, forbidden fs.FileMode) error {
 	if err := checkDir(dir, uid, forbidden); err != nil {
 		return err
@@ -30,9 +30,9 @@ func CheckOwn(dir string, uid uint32, forbidden fs.FileMode) error {
 	return checkAncestors(dir, uid)
 }
 
-// CheckMachine fails unless dir is a folder that only its owner can write, in
-// folders that only root can write. Then root has created it, and root chose
-// its owner (permd's own user, whom a client does not know).
+// CheckMachine returns an error unless dir is a folder that only its owner can write,
+// and only root can write its ancestors. Such a folder was created by root, who chose
+// its owner: permd's own user, which clients do not know.
 func CheckMachine(dir string) error {
 	owner, err := ownerOf(dir)
 	if err != nil {
@@ -65,10 +65,10 @@ func checkDir(dir string, uid uint32, forbidden fs.FileMode) error {
 	return nil
 }
 
-// checkAncestors checks the folders above dir, links resolved: anyone who may
-// rename entries there can replace dir. In a sticky folder (/tmp) only an
-// entry's owner can rename it. A folder that its group may write is accepted:
-// many systems give each person a group of their own.
+// checkAncestors checks the folders above dir after resolving links: whoever can rename
+// entries there can replace dir. In a sticky folder such as /tmp only the owner of an
+// entry can. A folder that its group can write is accepted: many systems give each user
+// a group of their own.
 func checkAncestors(dir string, uid uint32) error {
 	up, err := filepath.EvalSymlinks(filepath.Dir(dir))
 	if err != nil {

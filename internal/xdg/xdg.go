@@ -1,8 +1,8 @@
-// Package xdg knows permd's folders: where configuration, data, state and
-// sockets lie for a person and for the machine, and whether a folder may be
-// trusted to hold them. It follows the XDG Base Directory Specification 0.8.
+// Package xdg determines permd's folders: where configuration, data, state and sockets
+// are for a user and for the machine, and whether a folder can be trusted to hold them.
+// It follows the XDG Base Directory Specification 0.8.
 //
-// It creates nothing and reads no file's content.
+// It creates nothing and reads no configuration.
 package xdg
 
 import (
@@ -16,9 +16,9 @@ import (
 	"strconv"
 )
 
-// The names of the sockets and of the folders that hold them. The folders
-// differ so that a sandbox can be given the one without the other: what may
-// ask need not be able to answer.
+// The names of the sockets and their folders. Each socket has a folder of its own, so
+// that a sandbox can be given access to one of them alone: a client that asks for
+// decisions does not need to answer questions.
 const (
 	socketName      = "permd.sock"
 	adminSocketName = "admin.sock"
@@ -28,26 +28,26 @@ const (
 	httpName        = "permd-http"
 )
 
-// Env is what the folders depend on.
+// Env is the environment that the folders depend on.
 type Env struct {
 	// Getenv reads an environment variable; "" if it is not set.
 	Getenv func(string) string
 	// UID is the effective user id.
 	UID int
-	// Home is used when $HOME is not set.
+	// Home is the home folder if $HOME is not set.
 	Home string
-	// Hostname keeps machines apart that share one home folder.
+	// Hostname separates the sockets of machines that share a home folder.
 	Hostname string
-	// System is the root of the machine's own folders, "" for /. It is for
-	// tests only: Options.Root is what people use.
+	// System is the root of the machine's folders, "" for /. It is for tests; users set
+	// Options.Root.
 	System string
 }
 
 // FromOS returns the environment of this process.
 func FromOS() Env {
 	e := Env{Getenv: os.Getenv, UID: os.Geteuid()}
-	// Without a host name or a passwd entry the folders still have a place:
-	// what is missing is reported by Find if it is needed.
+	// Without a host name or a passwd entry, most folders are still known. Find reports
+	// what is missing if it is needed.
 	e.Hostname, _ = os.Hostname()
 	if os.Getenv("HOME") == "" {
 		if u, err := user.LookupId(strconv.Itoa(e.UID)); err == nil {
@@ -57,63 +57,63 @@ func FromOS() Env {
 	return e
 }
 
-// Options choose whose folders are wanted.
+// Options select whose folders to find.
 type Options struct {
-	// System is the mode of a daemon for the whole machine.
+	// System selects the folders of a daemon for the whole machine.
 	System bool
-	// Root relocates /etc and /var, for tests and trials. It must be absolute,
-	// and is refused in system mode: the user who starts the daemon could
-	// otherwise remove the organisation's rules.
+	// Root is prepended to /etc and /var, for tests and trials. It must be absolute. In
+	// system mode it is an error: the user who starts the daemon could otherwise bypass
+	// the organisation's rules.
 	Root string
 }
 
-// Dirs are permd's own folders. All are absolute; none need exist.
+// Dirs are permd's folders. All paths are absolute. The folders need not exist.
 type Dirs struct {
 	// System is set for the folders of a daemon that serves several people
 	// (Options.System). Other settings for such a daemon are derived from it.
 	System bool
-	// Org holds the organisation's rules and settings, in both modes.
+	// Org contains the organisation's rules and settings, in both modes.
 	Org string
-	// Config holds the person's rules and settings. In system mode it is Org.
+	// Config contains the user's rules and settings. In system mode it is Org.
 	Config string
-	// Data holds the databases: what must not be lost.
+	// Data contains the databases, which must not be lost.
 	Data string
-	// State holds what may be lost: locks, pinned copies.
+	// State contains what may be lost: locks, pinned copies.
 	State string
-	// Cache holds what can be made again.
+	// Cache contains what can be created again.
 	Cache string
-	// Run holds the decision socket, Admin the management socket, HTTP the one
-	// for HTTP.
+	// Run contains the decision socket, Admin the management socket, HTTP the socket for
+	// HTTP.
 	Run   string
 	Admin string
 	HTTP  string
-	// Ignored names the environment variables that were set but not used,
-	// because their value is not absolute or, for XDG_RUNTIME_DIR, not a
-	// private folder of this user.
+	// Ignored names the environment variables that are set but not used, because their
+	// value is not an absolute path or, for XDG_RUNTIME_DIR, not a private folder of this
+	// user.
 	Ignored []string
 }
 
-// Socket is the path of the decision socket.
+// Socket returns the path of the decision socket.
 func (d Dirs) Socket() string { return filepath.Join(d.Run, socketName) }
 
-// AdminSocket is the path of the management socket.
+// AdminSocket returns the path of the management socket.
 func (d Dirs) AdminSocket() string { return filepath.Join(d.Admin, adminSocketName) }
 
-// HTTPSocket is the path of the socket for HTTP.
+// HTTPSocket returns the path of the socket for HTTP.
 func (d Dirs) HTTPSocket() string { return filepath.Join(d.HTTP, httpSocketName) }
 
-// HTTPToken is the file with the token for HTTP at an address.
+// HTTPToken returns the path of the file with the token for HTTP on a loopback address.
 func (d Dirs) HTTPToken() string { return filepath.Join(d.Data, "http.token") }
 
-// adminBeside is the management socket that belongs to a decision socket at a
-// path of the person's choice: in a folder of its own next to that socket's.
-func adminBeside(socket string) string {
+// adminSocketFor returns the management socket that belongs to a decision socket at a
+// path chosen by the user: in a separate folder next to that of the decision socket.
+func adminSocketFor(socket string) string {
 	return filepath.Join(filepath.Dir(filepath.Dir(socket)), adminName, adminSocketName)
 }
 
-// Find returns the folders. A relative value of an XDG variable is ignored, as
-// the specification asks. It fails only without an absolute home folder (in
-// the mode of a person) or for a Root that cannot be used.
+// Find returns the folders. Relative values of XDG variables are ignored, as the
+// specification requires. It fails without an absolute home folder (except in system
+// mode) and for an invalid Root.
 func Find(e Env, o Options) (Dirs, error) {
 	if o.System {
 		if o.Root != "" {
@@ -144,11 +144,11 @@ func Find(e Env, o Options) (Dirs, error) {
 	d.Data = filepath.Join(base("XDG_DATA_HOME", ".local", "share"), "permd")
 	d.State = filepath.Join(base("XDG_STATE_HOME", ".local", "state"), "permd")
 	d.Cache = filepath.Join(base("XDG_CACHE_HOME", ".cache"), "permd")
-	run := e.runtime()
+	run := e.runtimeDirs()
 	if v := e.Getenv("XDG_RUNTIME_DIR"); v != "" && (len(run) == 0 || run[0] != filepath.Clean(v)) {
 		d.Ignored = append(d.Ignored, "XDG_RUNTIME_DIR")
 	}
-	d.Run, d.Admin, d.HTTP = e.fallback(d.State)
+	d.Run, d.Admin, d.HTTP = e.fallbackDirs(d.State)
 	if len(run) > 0 {
 		d.Run, d.Admin, d.HTTP = filepath.Join(run[0], runName), filepath.Join(run[0], adminName), filepath.Join(run[0], httpName)
 	}
@@ -181,10 +181,10 @@ func (e Env) home() (string, error) {
 	return filepath.Clean(home), nil
 }
 
-// runtime returns the usable runtime folders, the best first. One that belongs
-// to another user is not used: su and sudo often leave XDG_RUNTIME_DIR of the
-// user they came from.
-func (e Env) runtime() []string {
+// runtimeDirs returns the usable runtime folders in order of preference. A folder of
+// another user is not usable: su and sudo often keep the XDG_RUNTIME_DIR of the original
+// user.
+func (e Env) runtimeDirs() []string {
 	var found []string
 	own := filepath.Join("/", e.System, "run", "user", strconv.Itoa(e.UID))
 	for _, dir := range []string{e.Getenv("XDG_RUNTIME_DIR"), own} {
@@ -202,32 +202,31 @@ func (e Env) runtime() []string {
 	return found
 }
 
-// fallback is where the sockets are without a runtime folder: in the state
-// folder, apart for each machine, because a home folder may be shared. Never in
-// /tmp, where others could be first.
-func (e Env) fallback(state string) (run, admin, http string) {
+// fallbackDirs returns the folders of the sockets if there is no runtime folder. They
+// are in the state folder, one set for each machine because a home folder may be shared,
+// and never in /tmp, where other users could create them first.
+func (e Env) fallbackDirs(state string) (run, admin, http string) {
 	sum := sha256.Sum256([]byte(e.Hostname))
 	host := "run-" + hex.EncodeToString(sum[:4])
 	parent := filepath.Dir(state)
 	return filepath.Join(state, host), filepath.Join(parent, adminName, host), filepath.Join(parent, httpName, host)
 }
 
-// Place is one path at which a daemon may listen.
+// Place is a path at which a daemon may listen.
 type Place struct {
 	Path string
-	// Chosen is set for the path that an environment variable names: then
-	// there is no other.
+	// Chosen is set for a path from an environment variable. Then no other is tried.
 	Chosen bool
-	// Machine is set for the machine's own daemon, whose folder only root can
-	// have made.
+	// Machine is set for the machine's own daemon, whose folder only root can have
+	// created.
 	Machine bool
 }
 
-// Sockets returns where clients look for the decision socket, or for the
+// Sockets returns the places where clients look for the decision socket, or for the
 // management socket if admin is set, in this order: $PERMD_SOCKET (or
-// $PERMD_ADMIN_SOCKET) alone if it is set; the runtime folder; /run/user/UID;
-// the state folder; the machine's daemon. If only PERMD_SOCKET is set, the
-// management socket is the one that belongs to it.
+// $PERMD_ADMIN_SOCKET) alone if it is set; the runtime folder; /run/user/UID; the state
+// folder; the machine's daemon. If only PERMD_SOCKET is set, the management socket is
+// the one that belongs to it.
 func Sockets(e Env, admin bool) ([]Place, error) {
 	pick := Dirs.Socket
 	if admin {
@@ -241,13 +240,13 @@ func Sockets(e Env, admin bool) ([]Place, error) {
 		return []Place{{Path: chosen, Chosen: true, Machine: machine}}, nil
 	}
 	var places []Place
-	for _, run := range e.runtime() {
+	for _, run := range e.runtimeDirs() {
 		places = append(places, Place{Path: pick(Dirs{Run: filepath.Join(run, runName), Admin: filepath.Join(run, adminName)})})
 	}
-	// Without a home folder there is no daemon of the person's in the state
-	// folder; the others are still worth a try.
+	// Without a home folder, the state folder is unknown. The other places are still
+	// tried.
 	if d, err := Find(e, Options{}); err == nil {
-		d.Run, d.Admin, d.HTTP = e.fallback(d.State)
+		d.Run, d.Admin, d.HTTP = e.fallbackDirs(d.State)
 		places = append(places, Place{Path: pick(d)})
 	}
 	return append(places, Place{Path: pick(e.system()), Machine: true}), nil
@@ -274,5 +273,5 @@ func (e Env) chosen(admin bool) (string, error) {
 	if v == "" || err != nil {
 		return "", err
 	}
-	return adminBeside(v), nil
+	return adminSocketFor(v), nil
 }

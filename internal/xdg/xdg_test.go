@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// machine is a fake machine: its root and an environment.
+// machine returns the environment of a fake machine with those variables.
 func machine(t *testing.T, vars map[string]string) Env {
 	t.Helper()
 	return Env{
@@ -219,8 +219,8 @@ func TestSockets(t *testing.T) {
 	})
 }
 
-// TestServerAndClientAgree: wherever a daemon listens, a client of the same
-// environment looks.
+// TestServerAndClientAgree: clients look wherever a daemon in the same environment
+// listens.
 func TestServerAndClientAgree(t *testing.T) {
 	run := mkdir(t, filepath.Join(t.TempDir(), "run"), 0o700)
 	for _, vars := range []map[string]string{
@@ -312,7 +312,7 @@ func TestOwners(t *testing.T) {
 	}
 	const daemon, person = 4711, 4712
 	top := mkdir(t, filepath.Join(t.TempDir(), "top"), 0o755)
-	// t.TempDir's own folders are root's.
+	// The folders of t.TempDir belong to root.
 	dir := mkdir(t, filepath.Join(top, "permd"), 0o750)
 	give := func(path string, uid int) {
 		t.Helper()

@@ -169,7 +169,7 @@ func TestMutants(t *testing.T) {
 	for _, m := range streamMutants(sockettest.Sample(t, "05-turn.tool_use.sse")) {
 		doc := parsed(t, sampleParams(t, sampleTurns(t)["sse"])).(map[string]any)
 		doc["turn"] = map[string]any{"sse": m.Doc}
-		list = append(list, mutate.Mutant{What: "stream " + m.What, Doc: mutate.Copied(doc)})
+		list = append(list, mutate.Mutant{What: "stream " + m.What, Doc: mutate.DeepCopy(doc)})
 		doc["history"] = history()
 		list = append(list, mutate.Mutant{What: "stream and history " + m.What, Doc: doc})
 	}

@@ -27,15 +27,16 @@ const (
 // journal.
 const CodeNoDecision = -32052
 
-// Log is the journal's reading side.
+// Log is a journal that can be read.
 type Log interface {
 	List(ctx context.Context, f Filter) ([]*decisions.Record, error)
 	Get(ctx context.Context, decisionID string) (*decisions.Record, error)
-	// Wait returns when a record after seq is there, or ctx is done.
+	// Wait returns when there is a record with a greater sequence number than seq, or
+	// when ctx is done.
 	Wait(ctx context.Context, seq int64) error
 }
 
-// Filter chooses records.
+// Filter selects records of the journal.
 type Filter struct {
 	// Limit is the maximum number of records to return, the newest of those
 	// that match; 0 means MaxList.
@@ -51,32 +52,32 @@ type Filter struct {
 	Unasked bool `json:"unasked,omitzero"`
 }
 
-// Bounds of what one answer holds and how long a follow waits.
+// Bounds of the number of records in one answer, and of the time that a follow waits.
 const (
 	MaxList    = 1000
 	followWait = 25 * time.Second
 )
 
-// Reloaded is the answer to a reload.
+// Reloaded is the result of permd/reload.
 type Reloaded struct {
 	Changed bool   `json:"changed"`
 	Digest  string `json:"digest"`
 }
 
-// Records is the answer to list and follow.
+// Records is the result of list and follow.
 type Records struct {
 	Records []*decisions.Record `json:"records"`
 }
 
-// Deps are the dependencies of the methods.
+// Deps are the dependencies of the management methods.
 type Deps struct {
 	Log Log
-	// Status returns what `permd status` shows; it is marshalled as it is.
+	// Status returns the result of permd/status, to be marshalled.
 	Status func() any
 	Reload func(ctx context.Context) (Reloaded, error)
-	// Memory is nil where nothing is remembered.
+	// Memory may be nil; then the methods about choices do not exist.
 	Memory Memory
-	// Asked is nil where no questions wait.
+	// Asked may be nil; then the methods about questions do not exist.
 	Asked Asked
 }
 
@@ -101,7 +102,7 @@ func Register(m socket.Methods, d Deps) {
 		return func(ctx context.Context) (any, error) {
 			r, err := d.Reload(ctx)
 			if err != nil {
-				// What is wrong with a policy is for the admin to read.
+				// The administrator needs to see what is wrong with the rules.
 				return nil, &socket.Error{Code: socket.CodeInternal, Message: err.Error()}
 			}
 			return r, nil
@@ -143,8 +144,8 @@ func Register(m socket.Methods, d Deps) {
 
 type run = func(context.Context) (any, error)
 
-// follow answers as soon as there is a record after f.After that fits, and
-// with none after followWait: the client asks again.
+// follow returns the records after f.After that match the filter, as soon as there are
+// any. After followWait it returns none, and the client calls again.
 func follow(ctx context.Context, log Log, f Filter) (any, error) {
 	ctx, cancel := context.WithTimeout(ctx, followWait)
 	defer cancel()
@@ -160,7 +161,7 @@ func follow(ctx context.Context, log Log, f Filter) (any, error) {
 			}
 			return nil, fmt.Errorf("waiting for the journal: %w", err)
 		}
-		// What came may not fit the filter: wait for what comes after it.
+		// The new records may not match the filter: wait for later ones.
 		newest, err := log.List(ctx, Filter{Limit: 1})
 		if err != nil || len(newest) == 0 {
 			return Records{[]*decisions.Record{}}, err

@@ -11,7 +11,7 @@ import (
 	"github.com/permd/permd/socket"
 )
 
-// The methods about what permd remembers.
+// The methods about remembered choices.
 const (
 	MethodChoicesList    = "permd/choices.list"
 	MethodChoicesShow    = "permd/choices.show"
@@ -20,46 +20,46 @@ const (
 	MethodChoicesConfirm = "permd/choices.confirm"
 )
 
-// CodeNoChoice is the error code of a choice id that the memory does not hold,
-// or that is another person's.
+// CodeNoChoice is the error code for a choice id that is unknown, or that belongs to
+// another person.
 const CodeNoChoice = -32053
 
-// Choice is one remembered answer on the wire.
+// Choice is a remembered answer in JSON.
 type Choice struct {
 	ID      string            `json:"choiceId"`
 	Verdict decisions.Verdict `json:"verdict"`
 	Kind    string            `json:"kind"`
 	Rule    string            `json:"rule"` // the rule line, secrets masked
-	Line    bool              `json:"line"` // it is matched by that line, else by the effect's very facts
-	// Parts are what a reject is about, one for each effect that was asked about.
+	Line    bool              `json:"line"` // matched by that line, not by the exact details of the effect
+	// Parts are the effects that a reject is about.
 	Parts []ChoicePart `json:"parts,omitzero"`
-	// Changed says why one that an earlier permd stored does not hold as it did, ""
-	// for all others and once a person has accepted it as it is now.
+	// Changed says why a choice that an earlier permd stored no longer has its former
+	// meaning. It is "" for all others, and after the person has confirmed the choice.
 	Changed string   `json:"changed,omitzero"`
 	Scope   string   `json:"scope"`         // session, session+children, project or user
 	Of      string   `json:"of,omitzero"`   // the project's folder or the session's id
-	Pins    []string `json:"pins,omitzero"` // what else it is bound to, in words
+	Pins    []string `json:"pins,omitzero"` // further conditions, described in words
 	UID     uint32   `json:"uid"`
-	// DecisionID is the decision that it answered, as a client reported it; ""
-	// when it was made over the management socket.
+	// DecisionID is the decision that the choice answered, as the client reported it; ""
+	// if the choice was made over the management socket.
 	DecisionID string    `json:"decisionId,omitzero"`
 	Created    time.Time `json:"created"`
 	Expires    time.Time `json:"expires,omitzero"`
 	Confirmed  time.Time `json:"confirmed,omitzero"`
-	// Unconfirmed is set while it does not count, since nobody confirmed it.
+	// Unconfirmed is set while the choice has no effect because nobody has confirmed it.
 	Unconfirmed bool      `json:"unconfirmed,omitzero"`
 	Uses        int64     `json:"uses"`
 	LastUsed    time.Time `json:"lastUsed,omitzero"`
 }
 
-// ChoicePart is one thing that a reject is about.
+// ChoicePart is one of the effects that a reject is about.
 type ChoicePart struct {
-	Kind string `json:"kind"` // of effect; unknown for text that is not understood
-	Rule string `json:"rule"` // the rule line, or what it is about, secrets masked
-	Line bool   `json:"line"` // it is matched by that line, else by a digest of words
+	Kind string `json:"kind"` // of effect; "unknown" for text that permd could not parse
+	Rule string `json:"rule"` // the rule line, or a description, secrets masked
+	Line bool   `json:"line"` // matched by that line, not by a digest of the words
 }
 
-// NewChoice is a choice that a person makes in words.
+// NewChoice is a choice that a person adds with permd remember add.
 type NewChoice struct {
 	Verdict   decisions.Verdict `json:"verdict"`
 	Kind      string            `json:"kind"`
@@ -69,32 +69,33 @@ type NewChoice struct {
 	ExpiresIn int64             `json:"expiresIn,omitzero"` // seconds
 }
 
-// Choices are answers to list, show and forget. Next is the id to list on
+// Choices is the result of list, show and forget. Next is the id to continue the list
 // after, "" at the end.
 type Choices struct {
 	Choices []Choice `json:"choices"`
 	Next    string   `json:"next,omitzero"`
-	// Pending is set when the revocation holds, but could not be stored yet.
+	// Pending is set if the choices are revoked, but the change could not be stored yet.
 	Pending bool `json:"pending,omitzero"`
 }
 
-// Memory is what permd remembers.
+// Memory holds the remembered choices.
 type Memory interface {
-	// List returns all choices of a person, of everybody for nil, the oldest
-	// first.
+	// List returns all choices of a person, oldest first; nil means everybody's.
 	List(uid *uint32) []Choice
-	// Forget revokes choices; stored is false when that could not be made to
-	// survive a restart.
+	// Forget revokes choices. stored is false if the change could not be stored and would
+	// be lost on restart.
 	Forget(ctx context.Context, ids []string) (stored bool, err error)
 	Confirm(ctx context.Context, ids []string) error
-	// Add stores a choice. ErrRefused says that it is not one to remember.
+	// Add stores a choice. The error wraps ErrRefused if the choice must not be
+	// remembered.
 	Add(ctx context.Context, uid uint32, c NewChoice) (Choice, error)
 }
 
-// ErrRefused wraps what is wrong with a choice that a person wants to add.
+// ErrRefused is wrapped by errors for a choice that must not be remembered, or an answer
+// that a question does not allow.
 var ErrRefused = errors.New("not remembered")
 
-// registerChoices adds the methods about choices.
+// registerChoices adds the methods about remembered choices.
 func registerChoices(m socket.Methods, mem Memory) {
 	m[MethodChoicesList] = func(c *socket.Conn, params strictjson.Value) (run, error) {
 		var p struct {
@@ -107,7 +108,7 @@ func registerChoices(m socket.Methods, mem Memory) {
 		if p.Limit < 0 || p.Limit > MaxList {
 			return nil, invalid(fmt.Sprintf("limit must be between 0 and %d", MaxList))
 		}
-		return func(context.Context) (any, error) { return page(mem.List(visible(c)), p.After, p.Limit), nil }, nil
+		return func(context.Context) (any, error) { return pageOf(mem.List(visible(c)), p.After, p.Limit), nil }, nil
 	}
 	m[MethodChoicesShow] = func(c *socket.Conn, params strictjson.Value) (run, error) {
 		ids, err := idsOf(params)
@@ -172,7 +173,8 @@ func registerChoices(m socket.Methods, mem Memory) {
 	}
 }
 
-// visible returns whose choices a peer may see and change: its own; root all.
+// visible returns the owner of the choices that a peer may see and change: the peer's
+// own uid, or nil (everybody's) for root.
 func visible(c *socket.Conn) *uint32 {
 	if c.Peer.UID == 0 {
 		return nil
@@ -181,8 +183,9 @@ func visible(c *socket.Conn) *uint32 {
 	return &uid
 }
 
-// page returns a part of a list, so that an answer fits in a message.
-func page(all []Choice, after string, limit int) Choices {
+// pageOf returns at most limit choices after the one with id after, so that the answer
+// fits in a message.
+func pageOf(all []Choice, after string, limit int) Choices {
 	if limit == 0 {
 		limit = MaxList
 	}
@@ -212,7 +215,7 @@ func idsOf(params strictjson.Value) ([]string, error) {
 	return p.IDs, nil
 }
 
-// find returns the choices of those ids, all of them or an error.
+// find returns the choices with those ids, or an error if one is unknown.
 func find(mem Memory, c *socket.Conn, ids []string) ([]Choice, error) {
 	byID := map[string]*Choice{}
 	all := mem.List(visible(c))
@@ -230,11 +233,11 @@ func find(mem Memory, c *socket.Conn, ids []string) ([]Choice, error) {
 	return found, nil
 }
 
-// clipID keeps what is repeated in an error short and printable.
+// clipID shortens and quotes an id that is repeated in an error.
 func clipID(id string) string {
-	const most = 40
-	if len(id) > most {
-		id = id[:most]
+	const maxBytes = 40
+	if len(id) > maxBytes {
+		id = id[:maxBytes]
 	}
 	return fmt.Sprintf("%q", id)
 }

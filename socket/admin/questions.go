@@ -10,13 +10,13 @@ import (
 	"github.com/permd/permd/socket"
 )
 
-// The methods about questions of harnesses that could not ask their person.
+// The methods about pending questions of harnesses that could not ask their person.
 const (
 	MethodQuestionsList  = "permd/questions.list"
 	MethodQuestionsAllow = "permd/questions.allow"
 )
 
-// Question is a question that waits for a person.
+// Question is a pending question.
 type Question struct {
 	DecisionID string            `json:"decisionId"`
 	UID        uint32            `json:"uid"`
@@ -26,11 +26,11 @@ type Question struct {
 	Cwd        string            `json:"cwd"`
 	Asked      time.Time         `json:"asked"`
 	Reason     string            `json:"reason"`
-	Effects    []string          `json:"effects"` // what the call would do, in words
-	Widths     []decisions.Width `json:"widths"`  // what can be remembered of a yes
+	Effects    []string          `json:"effects"` // what the call would do
+	Widths     []decisions.Width `json:"widths"`  // what a yes can be remembered for
 }
 
-// Questions are the questions that wait, the oldest first.
+// Questions are pending questions, oldest first.
 type Questions struct {
 	Questions []Question `json:"questions"`
 }
@@ -38,33 +38,33 @@ type Questions struct {
 // Approval is a person's yes to a question.
 type Approval struct {
 	DecisionID string `json:"decisionId"`
-	// Width is the width to remember, "" for none: the call is then allowed
-	// once. Scope and ExpiresIn belong to a width.
+	// Width is the width to remember. With "" the call is allowed once, and Scope and
+	// ExpiresIn must be empty.
 	Width     string `json:"width,omitzero"`
 	Scope     string `json:"scope,omitzero"`
 	ExpiresIn int64  `json:"expiresIn,omitzero"` // seconds
 }
 
-// Approved is the result of an approval: until when the call may be made, once,
+// Approved is the result of an approval: the time until which the call may be made once,
 // or the choices that were stored.
 type Approved struct {
 	Until  time.Time                `json:"until,omitzero"`
 	Stored []decisions.StoredChoice `json:"stored"`
 }
 
-// Asked are the questions that wait, and what can be answered to them. Persons
-// see and answer their own, everybody's for nil.
+// Asked holds the pending questions. A uid restricts both methods to the questions of
+// that person; nil means everybody's.
 type Asked interface {
 	Questions(uid *uint32) []Question
-	// Allow answers a question. ErrNoQuestion says that none of that id waits,
-	// ErrRefused that it cannot be answered so.
+	// Allow answers a question with yes. The error wraps ErrNoQuestion if there is no
+	// such question, and ErrRefused if it cannot be answered in this way.
 	Allow(ctx context.Context, uid *uint32, a Approval) (Approved, error)
 }
 
-// ErrNoQuestion means that no question of that id waits.
+// ErrNoQuestion means that no question with that id is pending.
 var ErrNoQuestion = errors.New("no question of that id waits")
 
-// registerQuestions adds the methods about questions.
+// registerQuestions adds the methods about pending questions.
 func registerQuestions(m socket.Methods, asked Asked) {
 	m[MethodQuestionsList] = func(c *socket.Conn, params strictjson.Value) (run, error) {
 		if err := decode(params, &struct{}{}); err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/permd/permd/internal/strictjson"
 )
 
-// The methods that this package has functions for.
+// The methods that have functions in this package.
 const (
 	methodSession           = "permd/session"
 	methodDecide            = "permd/decide"
@@ -21,28 +21,29 @@ const (
 // codeAsk is the error code whose data is a decision that a person must make.
 const codeAsk = -32050
 
-// Caller calls permd's methods: a Client does over the socket, a test or a
-// program that decides in its own process does without.
+// Caller calls permd's methods. A Client does so over the socket; tests and programs
+// that decide in their own process have other implementations.
 type Caller interface {
 	Call(ctx context.Context, method string, params, result any) error
 	Notify(ctx context.Context, method string, params any) error
 }
 
-// Session is what permd/session takes. ID and Cwd are required.
+// Session is the params of permd/session. ID and Cwd are required.
 type Session struct {
 	ID     string         `json:"sessionId"`
 	Cwd    string         `json:"cwd"`
 	Roots  []string       `json:"roots,omitzero"`
-	Parent string         `json:"parent,omitzero"` // id of the session that this one is a part of
+	Parent string         `json:"parent,omitzero"` // id of the session that this one is part of
 	Agent  *effects.Party `json:"agent,omitzero"`
 	Client *effects.Party `json:"client,omitzero"`
 	Mode   string         `json:"mode,omitzero"`
-	// Harness names the harness of a session that outlives the connection.
+	// Harness is the name of the harness, for a session that outlives the connection.
 	Harness string `json:"harness,omitzero"`
-	// AtShell says that Cwd is where the agent's shell is now, and that nothing
-	// else of the shell lives on from one call to the next.
+	// AtShell says that Cwd is the current directory of the agent's shell, and that
+	// nothing else of the shell's state survives from one call to the next.
 	AtShell bool `json:"atShell,omitzero"`
-	// ProtocolVersion is what client and agent have negotiated, 0 for unknown.
+	// ProtocolVersion is the version of ACP that client and agent have negotiated, 0 if
+	// unknown.
 	ProtocolVersion int `json:"protocolVersion,omitzero"`
 }
 
@@ -54,7 +55,7 @@ type Tool struct {
 	Version string `json:"version,omitzero"`
 }
 
-// ToolCall is one of the calls that permd/decide takes.
+// ToolCall is a call in the params of permd/decide.
 type ToolCall struct {
 	ID    string `json:"callId"`
 	Tool  Tool   `json:"tool"`
@@ -63,30 +64,29 @@ type ToolCall struct {
 	Title string `json:"title,omitzero"`
 }
 
-// Choice is the person's answer to a question, as permd/choose takes it: either
-// the option that they picked or a verdict.
+// Choice is the person's answer to a question, as in permd/choose: either the option
+// that they picked, or a verdict.
 type Choice struct {
 	DecisionID string            `json:"decisionId"`
 	OptionID   string            `json:"optionId,omitzero"`
 	Verdict    decisions.Verdict `json:"verdict,omitzero"` // Allow or Deny
-	// Width says what is to be remembered, by the id that the decision gave it;
-	// Scope says for whom, and ExpiresIn for how many seconds.
+	// Width is the id of the width to remember, as the decision named it. Scope says for
+	// whom to remember it, and ExpiresIn for how many seconds.
 	Width     string `json:"width,omitzero"`
 	Scope     string `json:"scope,omitzero"`
 	ExpiresIn int64  `json:"expiresIn,omitzero"`
 }
 
-// ChoiceResult is permd's answer to a Choice.
+// ChoiceResult is the result of permd/choose.
 type ChoiceResult struct {
-	// Stored are the choices that are remembered from now on.
+	// Stored are the choices that are now remembered.
 	Stored []decisions.StoredChoice `json:"stored"`
-	// Result is what to answer the agent, nil where its protocol has no words
-	// for it.
+	// Result is the answer to give to the agent, nil if its protocol has none.
 	Result strictjson.Value `json:"result"`
 }
 
-// Decide asks about calls of a session, "" for none, and returns a decision for
-// each, in order.
+// Decide asks for decisions about the calls of a session, "" for none. It returns one
+// decision for each call, in order.
 func Decide(ctx context.Context, c Caller, session string, calls ...ToolCall) ([]*decisions.Decision, error) {
 	list, err := decide(ctx, c, struct {
 		SessionID string     `json:"sessionId,omitzero"`
@@ -103,13 +103,13 @@ func Decide(ctx context.Context, c Caller, session string, calls ...ToolCall) ([
 	return list, nil
 }
 
-// DecideJSON is Decide for params that are JSON already.
+// DecideJSON is Decide with params that are already JSON.
 func DecideJSON(ctx context.Context, c Caller, params strictjson.Value) ([]*decisions.Decision, error) {
 	var p struct {
 		Calls []strictjson.Value `json:"calls"`
 	}
-	// Params that cannot be read are for permd to refuse. If it does not, its
-	// decisions are for more calls than were counted.
+	// Ignored: permd refuses params that cannot be read, and if it did not, it would
+	// return decisions for more calls than were counted here.
 	_ = strictjson.Unmarshal(params, &p)
 	return decide(ctx, c, params, len(p.Calls))
 }
@@ -124,8 +124,8 @@ func decide(ctx context.Context, c Caller, params any, calls int) ([]*decisions.
 	return out.Decisions, check(out.Decisions, calls)
 }
 
-// RequestPermission asks about an ACP request for permission, whose params are
-// JSON, and returns its decision, also where a person must make it.
+// RequestPermission asks for a decision about an ACP permission request, given its
+// params as JSON. It also returns decisions that ask the person.
 func RequestPermission(ctx context.Context, c Caller, params strictjson.Value) (*decisions.Decision, error) {
 	var out struct {
 		Meta struct {
@@ -148,7 +148,7 @@ func RequestPermission(ctx context.Context, c Caller, params strictjson.Value) (
 	return d, check([]*decisions.Decision{d}, 1)
 }
 
-// Question returns the decision that the error leaves to a person.
+// Question returns the decision, if the error says that a person must be asked.
 func (e *Error) Question() (*decisions.Decision, error) {
 	d := new(decisions.Decision)
 	if err := strictjson.Unmarshal(e.Data, d); err != nil {
@@ -157,7 +157,7 @@ func (e *Error) Question() (*decisions.Decision, error) {
 	return d, nil
 }
 
-// Choose brings permd the person's answer to a question of this connection.
+// Choose reports the person's answer to a question that was asked on this connection.
 func Choose(ctx context.Context, c Caller, choice *Choice) (*ChoiceResult, error) {
 	var out ChoiceResult
 	if err := c.Call(ctx, methodChoose, choice, &out); err != nil {
@@ -166,11 +166,11 @@ func Choose(ctx context.Context, c Caller, choice *Choice) (*ChoiceResult, error
 	return &out, nil
 }
 
-// check refuses an answer that does not decide each call: a missing decision
-// would count as an allow.
+// check returns an error unless each call has a decision: a missing one would count as
+// an allow.
 func check(list []*decisions.Decision, calls int) error {
 	if len(list) != calls {
-		return fmt.Errorf("reading permd's answer: %s for %s", count(len(list), "decision"), count(calls, "call"))
+		return fmt.Errorf("reading permd's answer: %s for %s", countDecisions(len(list), "decision"), countDecisions(calls, "call"))
 	}
 	for _, d := range list {
 		switch {
@@ -183,7 +183,7 @@ func check(list []*decisions.Decision, calls int) error {
 	return nil
 }
 
-func count(n int, noun string) string {
+func countDecisions(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun
 	}

@@ -23,20 +23,20 @@ import (
 	"github.com/permd/permd/internal/strictjson"
 )
 
-// defaultMaxAnswer is how long an answer may be, in bytes.
+// defaultMaxAnswer bounds the length of an answer, in bytes.
 const defaultMaxAnswer = 64 << 20
 
-// defaultTimeout is how long a call waits. permd answers at once, but for
-// reading many rules again, and for following the journal, which it answers
-// after 25 seconds with nothing.
+// defaultTimeout bounds the wait for an answer. permd answers at once, except while it
+// reloads many rules, and when following the journal: without new records, it answers
+// that after 25 seconds.
 const defaultTimeout = time.Minute
 
-// ErrUnreachable is wrapped by every error that means that no permd answered:
-// none listens, its socket is not to be trusted, it went away, or is silent.
+// ErrUnreachable is wrapped by all errors that mean that permd did not answer: nothing
+// is listening, the socket is not trusted, the connection broke, or the call timed out.
 var ErrUnreachable = errors.New("permd is not reachable")
 
-// Error is the error that permd answered with. Code is one of the codes of
-// package socket; at CodeAsk, Data is the decision.
+// Error is an error response from permd. Code is one of the codes of package socket;
+// with CodeAsk, Data is the decision.
 type Error struct {
 	Code    int              `json:"code"`
 	Message string           `json:"message"`
@@ -48,19 +48,19 @@ func (e *Error) Error() string { return e.Message }
 
 // Client is a connection to permd. It is safe for concurrent use.
 type Client struct {
-	conn    net.Conn
-	path    string
-	max     int
-	timeout time.Duration
+	conn      net.Conn
+	path      string
+	maxAnswer int
+	timeout   time.Duration
 
-	writing sync.Mutex
-	done    chan struct{} // closed when the reading has ended
+	writeMu sync.Mutex
+	done    chan struct{} // closed when the reading goroutine has ended
 
-	mu      sync.Mutex
-	last    uint64 // id of the newest call
-	waiting map[uint64]chan reply
-	fault   *Error // an error that named no call
-	err     error  // why the reading has ended
+	mu          sync.Mutex
+	lastID      uint64 // id of the newest call
+	pending     map[uint64]chan reply
+	unaddressed *Error // an error response without an id
+	err         error  // why the reading goroutine has ended
 }
 
 type reply struct {
@@ -70,27 +70,26 @@ type reply struct {
 
 func newClient(conn net.Conn, path string, o Options) *Client {
 	c := &Client{
-		conn: conn, path: path, max: cmp.Or(o.maxAnswer, defaultMaxAnswer), timeout: cmp.Or(o.Timeout, defaultTimeout),
-		done: make(chan struct{}), waiting: map[uint64]chan reply{},
+		conn: conn, path: path, maxAnswer: cmp.Or(o.maxAnswer, defaultMaxAnswer), timeout: cmp.Or(o.Timeout, defaultTimeout),
+		done: make(chan struct{}), pending: map[uint64]chan reply{},
 	}
 	go c.read()
 	return c
 }
 
-// Path is the socket that answered.
+// Path returns the path of the socket.
 func (c *Client) Path() string { return c.path }
 
-// Close ends the connection. Calls that wait fail.
+// Close closes the connection. Pending calls fail.
 func (c *Client) Close() error {
 	err := c.conn.Close()
 	<-c.done
 	return err
 }
 
-// Call calls a method and reads its result into result, which is a pointer, a
-// *strictjson.Value for the raw result, or nil. Params are marshalled; nil means
-// none. It fails with an *Error that permd answered, an error that wraps
-// ErrUnreachable, or ctx's.
+// Call calls a method and stores its result in result: a pointer, a *strictjson.Value
+// for the raw result, or nil. params is marshalled; nil means none. The error is an
+// *Error from permd, wraps ErrUnreachable, or is that of ctx.
 func (c *Client) Call(ctx context.Context, method string, params, result any) error {
 	p, err := c.Start(ctx, method, params)
 	if err != nil {
@@ -99,22 +98,22 @@ func (c *Client) Call(ctx context.Context, method string, params, result any) er
 	return p.Wait(ctx, result)
 }
 
-// PendingCall is a call that was sent.
+// PendingCall is a call that has been sent.
 type PendingCall struct {
-	// ID is the call's id, by which $/cancel_request withdraws it.
+	// ID is the id to withdraw the call with $/cancel_request.
 	ID     uint64
 	client *Client
 	answer chan reply
 }
 
-// Start sends a call, so that what is sent after it comes after it. Its answer
-// is waited for with Wait, which must be called.
+// Start sends a call and returns before it is answered, so that the order of messages is
+// known. The caller must call Wait.
 func (c *Client) Start(ctx context.Context, method string, params any) (*PendingCall, error) {
 	id, answer, err := c.register()
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := c.limited(ctx)
+	ctx, cancel := c.withTimeout(ctx)
 	defer cancel()
 	if err := c.send(ctx, strconv.FormatUint(id, 10), method, params); err != nil {
 		c.forget(id)
@@ -123,16 +122,16 @@ func (c *Client) Start(ctx context.Context, method string, params any) (*Pending
 	return &PendingCall{id, c, answer}, nil
 }
 
-// limited bounds how long is waited for permd.
-func (c *Client) limited(ctx context.Context) (context.Context, context.CancelFunc) {
+// withTimeout adds the client's timeout to ctx.
+func (c *Client) withTimeout(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeoutCause(ctx, c.timeout, fmt.Errorf("%w: %s did not answer within %s", ErrUnreachable, c.path, c.timeout))
 }
 
-// Wait waits for the answer, once; results and errors are those of Call.
+// Wait waits for the answer. It must be called once; results and errors are as for Call.
 func (p *PendingCall) Wait(ctx context.Context, result any) error {
 	c := p.client
 	defer c.forget(p.ID)
-	ctx, cancel := c.limited(ctx)
+	ctx, cancel := c.withTimeout(ctx)
 	defer cancel()
 	select {
 	case <-ctx.Done():
@@ -141,19 +140,19 @@ func (p *PendingCall) Wait(ctx context.Context, result any) error {
 		if r.err != nil {
 			return r.err
 		}
-		return into(r.result, result)
+		return decodeResult(r.result, result)
 	}
 }
 
-// Done is closed when the connection has ended.
+// Done returns a channel that is closed when the connection has ended.
 func (c *Client) Done() <-chan struct{} { return c.done }
 
-// Notify sends a notification, which is not answered.
+// Notify sends a notification, to which there is no answer.
 func (c *Client) Notify(ctx context.Context, method string, params any) error {
 	return c.send(ctx, "", method, params)
 }
 
-func into(raw strictjson.Value, result any) error {
+func decodeResult(raw strictjson.Value, result any) error {
 	switch r := result.(type) {
 	case nil:
 		return nil
@@ -173,19 +172,19 @@ func (c *Client) register() (uint64, chan reply, error) {
 	if c.err != nil {
 		return 0, nil, c.err
 	}
-	c.last++
+	c.lastID++
 	answer := make(chan reply, 1)
-	c.waiting[c.last] = answer
-	return c.last, answer, nil
+	c.pending[c.lastID] = answer
+	return c.lastID, answer, nil
 }
 
 func (c *Client) forget(id uint64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	delete(c.waiting, id)
+	delete(c.pending, id)
 }
 
-// send writes one message; id is "" for a notification.
+// send sends one message; id is "" for a notification.
 func (c *Client) send(ctx context.Context, id, method string, params any) error {
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("asking permd: %w", context.Cause(ctx))
@@ -195,13 +194,13 @@ func (c *Client) send(ctx context.Context, id, method string, params any) error 
 		return fmt.Errorf("writing the request: %w", err)
 	}
 	if err := c.write(ctx, line); err != nil {
-		// Half a message may have gone out.
+		// The message may have been sent partly.
 		if ctx.Err() != nil {
 			_ = c.conn.Close()
 			return fmt.Errorf("asking permd: %w", context.Cause(ctx))
 		}
-		// permd closes a connection that it refuses, after a word of why: let
-		// the reading find that.
+		// If permd refuses the connection, it says why and closes it: let the reading
+		// goroutine find that message.
 		select {
 		case <-c.done:
 		case <-time.After(time.Second):
@@ -235,10 +234,10 @@ func message(id, method string, params any) ([]byte, error) {
 	return append(b, "}\n"...), nil
 }
 
-// write writes the line, until ctx ends.
+// write writes a line; ctx bounds it.
 func (c *Client) write(ctx context.Context, line []byte) error {
-	c.writing.Lock()
-	defer c.writing.Unlock()
+	c.writeMu.Lock()
+	defer c.writeMu.Unlock()
 	if err := c.conn.SetWriteDeadline(time.Time{}); err != nil {
 		return err
 	}
@@ -249,35 +248,35 @@ func (c *Client) write(ctx context.Context, line []byte) error {
 	})
 	_, err := c.conn.Write(line)
 	if !stop() {
-		<-ended // so that it does not hit the next write
+		<-ended // so that it does not affect the next write
 	}
 	return err
 }
 
-// read hands answers to those who wait for them, until the connection ends.
+// read delivers answers until the connection ends.
 func (c *Client) read() {
 	defer close(c.done)
 	r := bufio.NewReaderSize(c.conn, 16<<10)
 	for {
-		line, err := readLine(r, c.max)
+		line, err := readLine(r, c.maxAnswer)
 		if err == nil {
 			err = c.deliver(line)
 		}
 		if err != nil {
-			c.end(err)
+			c.failAll(err)
 			return
 		}
 	}
 }
 
-var errLong = errors.New("the answer is too long")
+var errAnswerTooLong = errors.New("the answer is too long")
 
 func readLine(r *bufio.Reader, limit int) ([]byte, error) {
 	var long []byte
 	for {
 		part, err := r.ReadSlice('\n')
 		if len(long)+len(part) > limit {
-			return nil, errLong
+			return nil, errAnswerTooLong
 		}
 		switch {
 		case err == nil && long == nil:
@@ -300,8 +299,8 @@ type answer struct {
 	Error   *Error           `json:"error"`
 }
 
-// deliver reads one line. An answer that cannot be read in one way only ends
-// the connection, because it might have been a decision.
+// deliver handles one line. An answer that is not strict JSON ends the connection,
+// because it may have been a decision.
 func (c *Client) deliver(line []byte) error {
 	if len(bytes.TrimSpace(line)) == 0 {
 		return nil
@@ -312,7 +311,7 @@ func (c *Client) deliver(line []byte) error {
 	}
 	switch {
 	case a.Method != nil:
-		return nil // a notification of permd's that this client does not know
+		return nil // a notification that this client does not know
 	case a.JSONRPC != "2.0" || (a.Result == nil) == (a.Error == nil):
 		return errors.New("reading permd's answer: neither a result nor an error")
 	}
@@ -323,11 +322,11 @@ func (c *Client) deliver(line []byte) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if strictjson.Kind(a.ID) == 'n' && a.Error != nil {
-		// It is about one of the messages, or about the connection. None of
-		// those who wait can be sure that it is not about them.
-		c.fault = a.Error
-		for id, w := range c.waiting {
-			delete(c.waiting, id)
+		// The error is about one of the messages or about the connection. It may concern
+		// any pending call, so all of them fail.
+		c.unaddressed = a.Error
+		for id, w := range c.pending {
+			delete(c.pending, id)
 			w <- r
 		}
 		return nil
@@ -336,24 +335,24 @@ func (c *Client) deliver(line []byte) error {
 	if err != nil {
 		return nil
 	}
-	if w, ok := c.waiting[id]; ok {
-		delete(c.waiting, id)
+	if w, ok := c.pending[id]; ok {
+		delete(c.pending, id)
 		w <- r
 	}
 	return nil
 }
 
-// end fails all who wait.
-func (c *Client) end(why error) {
+// failAll closes the connection and fails all pending calls.
+func (c *Client) failAll(why error) {
 	_ = c.conn.Close()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.err = fmt.Errorf("%w: the connection to %s ended: %w", ErrUnreachable, c.path, why)
-	if c.fault != nil {
-		c.err = fmt.Errorf("%w: %w", ErrUnreachable, c.fault)
+	if c.unaddressed != nil {
+		c.err = fmt.Errorf("%w: %w", ErrUnreachable, c.unaddressed)
 	}
-	for id, w := range c.waiting {
-		delete(c.waiting, id)
+	for id, w := range c.pending {
+		delete(c.pending, id)
 		w <- reply{err: c.err}
 	}
 }

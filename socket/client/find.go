@@ -14,38 +14,38 @@ import (
 	"github.com/permd/permd/internal/xdg"
 )
 
-// Options select the permd to connect to.
+// Options select the daemon to connect to.
 type Options struct {
 	// Admin selects the management socket.
 	Admin bool
-	// env is where the search starts; the zero Env is this process's.
+	// env is the environment to search; the zero value means that of this process.
 	env xdg.Env
-	// maxAnswer is how long an answer may be, in bytes; 0 is 64 MiB.
+	// maxAnswer bounds the length of an answer, in bytes; 0 means 64 MiB.
 	maxAnswer int
-	// Timeout is how long a call waits for its answer, unless its context ends
-	// earlier; 0 is a minute. After it the error wraps ErrUnreachable.
+	// Timeout bounds the wait for an answer, in addition to the call's context; 0 means a
+	// minute. When it expires, the error wraps ErrUnreachable.
 	Timeout time.Duration
 }
 
-// unreachable says where permd was looked for.
-type unreachable struct {
+// unreachableError lists the places that were tried.
+type unreachableError struct {
 	tried []string
 	hint  string
 }
 
-func (e *unreachable) Error() string {
+func (e *unreachableError) Error() string {
 	return ErrUnreachable.Error() + ": " + strings.Join(e.tried, "; ")
 }
 
-func (e *unreachable) Is(target error) bool { return target == ErrUnreachable }
+func (e *unreachableError) Is(target error) bool { return target == ErrUnreachable }
 
-// Hint says what to do.
-func (e *unreachable) Hint() string { return e.hint }
+// Hint returns advice for the user.
+func (e *unreachableError) Hint() string { return e.hint }
 
-// Connect finds a running permd and connects to it; the places and their order
-// are those of xdg.Sockets. A place where nothing listens is passed over; one
-// that others could have prepared ends the search, because whatever listens
-// there might answer in permd's name. The error wraps ErrUnreachable.
+// Connect finds a running daemon and connects to it. The places and their order are
+// those of xdg.Sockets. A place where nothing listens is skipped; a place that other
+// users could have prepared ends the search, because whatever listens there could answer
+// instead of permd. The error wraps ErrUnreachable.
 func Connect(ctx context.Context, o Options) (*Client, error) {
 	env := o.env
 	if env.Getenv == nil {
@@ -55,7 +55,7 @@ func Connect(ctx context.Context, o Options) (*Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrUnreachable, err)
 	}
-	failed := &unreachable{hint: "start it with: permd serve"}
+	failed := &unreachableError{hint: "start it with: permd serve"}
 	for _, p := range places {
 		c, err := dial(ctx, p, env.UID, o)
 		if err == nil {
@@ -66,7 +66,7 @@ func Connect(ctx context.Context, o Options) (*Client, error) {
 		}
 		untrusted, ok := errors.AsType[*xdg.UntrustedError](err)
 		if ok {
-			return nil, &unreachable{
+			return nil, &unreachableError{
 				tried: []string{"not trusting " + p.Path + ": " + untrusted.Error()},
 				hint:  "permd's socket must lie in a folder that only you or root can change",
 			}
@@ -76,8 +76,8 @@ func Connect(ctx context.Context, o Options) (*Client, error) {
 	return nil, failed
 }
 
-// Dial connects to the socket at path, an absolute path, whose folder must
-// belong to root or this user. The error wraps ErrUnreachable.
+// Dial connects to the socket at an absolute path, whose folder must belong to root or
+// the current user. The error wraps ErrUnreachable.
 func Dial(ctx context.Context, path string, o Options) (*Client, error) {
 	c, err := dial(ctx, xdg.Place{Path: path, Chosen: true}, os.Geteuid(), o)
 	if err != nil {
@@ -100,8 +100,8 @@ func dial(ctx context.Context, p xdg.Place, uid int, o Options) (*Client, error)
 	if p.Machine {
 		err = xdg.CheckMachine(dir)
 	} else {
-		// With socket activation the kernel names the service manager as the
-		// peer, not permd: whose folder it is says more.
+		// With socket activation, the peer credentials are those of the service manager.
+		// The owner of the folder says more.
 		err = xdg.CheckOwn(dir, uint32(uid), 0o022)
 	}
 	if err != nil {

@@ -9,27 +9,27 @@ import (
 	"github.com/permd/permd/internal/strictjson"
 )
 
-// Protocol is the version of permd's protocol that this package reads.
+// Protocol is the version of permd's protocol that this package implements.
 const Protocol = 1
 
-// Hello is permd's description of itself in the answer to a declaration.
+// Hello is permd's description of itself in the result of permd/session.
 type Hello struct {
-	// Protocol is the version that permd speaks, at most Protocol.
+	// Protocol is the version that permd uses, at most the constant Protocol.
 	Protocol int `json:"protocol"`
-	// Version is permd's own, to be shown; "" if it did not say.
+	// Version is the version of permd, for display; "" if it is unknown.
 	Version string `json:"version"`
-	// Features are what this permd can do; docs/protocol.md lists them.
+	// Features are the capabilities of this permd; docs/protocol.md lists them.
 	Features []string `json:"features"`
 }
 
 // Has reports whether permd has a feature.
 func (h Hello) Has(feature string) bool { return slices.Contains(h.Features, feature) }
 
-// VersionError means that permd uses a version of the protocol whose answers
-// this program could misread. Its decisions must not be used.
+// VersionError means that permd uses a version of the protocol whose answers this
+// program could misinterpret. Its decisions must not be used.
 type VersionError struct {
 	Protocol int
-	Version  string // permd's own, "" if it did not say
+	Version  string // version of permd, "" if it is unknown
 }
 
 func (e *VersionError) Error() string {
@@ -40,7 +40,7 @@ func (e *VersionError) Error() string {
 	return fmt.Sprintf("%s speaks version %d of its protocol, and this program only version %d: %s", who, e.Protocol, Protocol, e.Hint())
 }
 
-// Hint says what to do about it.
+// Hint returns advice for the user.
 func (e *VersionError) Hint() string {
 	if e.Protocol > Protocol {
 		return "update this program, and restart what it runs in"
@@ -48,9 +48,8 @@ func (e *VersionError) Hint() string {
 	return "restart permd's daemon, so that it is as new as this program"
 }
 
-// ReadHello reads the answer of permd/session. Of a permd whose protocol has
-// another version the error is a VersionError. One that names none is from before
-// the version was named, and speaks version 1.
+// ReadHello parses the result of permd/session. If permd uses another version of the
+// protocol, the error is a *VersionError. A result without a version is version 1.
 func ReadHello(answer strictjson.Value) (Hello, error) {
 	h := Hello{Protocol: Protocol}
 	if err := strictjson.Unmarshal(answer, &h); err != nil {
@@ -62,13 +61,13 @@ func ReadHello(answer strictjson.Value) (Hello, error) {
 	return h, nil
 }
 
-// DeclareSession declares a session. What was declared holds for this connection. See
-// ReadHello for a permd of another version.
+// DeclareSession declares a session for this connection. See ReadHello for a permd with
+// another version of the protocol.
 func DeclareSession(ctx context.Context, c Caller, s *Session) (Hello, error) {
 	return declare(ctx, c, s)
 }
 
-// DeclareJSON is DeclareSession for params that are JSON already.
+// DeclareJSON is DeclareSession with params that are already JSON.
 func DeclareJSON(ctx context.Context, c Caller, params strictjson.Value) (Hello, error) {
 	return declare(ctx, c, params)
 }

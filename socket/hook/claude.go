@@ -16,25 +16,25 @@ const (
 
 // Claude Code's permission modes. Nothing is certain in an unlisted mode.
 var (
-	// claudePrompts are the modes in which a hook's ask shows a prompt.
-	claudePrompts = []string{"default", "acceptEdits", "plan"}
-	// claudeRules are the modes in which a call without a hook decision goes to
+	// claudePromptModes are the modes in which a hook's ask shows a prompt.
+	claudePromptModes = []string{"default", "acceptEdits", "plan"}
+	// claudeRuleModes are the modes in which a call without a hook decision goes to
 	// a prompt, or to what the person allowed in the settings. dontAsk denies
 	// everything else.
-	claudeRules = []string{"default", "acceptEdits", "plan", "dontAsk"}
+	claudeRuleModes = []string{"default", "acceptEdits", "plan", "dontAsk"}
 )
 
-// claudeQuestions are the tools that only ask the person.
-var claudeQuestions = []string{"AskUserQuestion"}
+// claudeQuestionTools are the tools that do nothing but ask the person.
+var claudeQuestionTools = []string{"AskUserQuestion"}
 
 func claude() *Harness {
 	return &Harness{
 		Name: "claude", Agent: effects.Party{Name: "claude-code"},
-		read: readClaude, say: sayClaude, blocks: Block,
+		read: readClaude, encode: encodeClaude, encodeBlock: Block,
 	}
 }
 
-// claudeInput is what Claude Code writes.
+// claudeInput is the input of Claude Code's hooks.
 type claudeInput struct {
 	Session string           `json:"session_id"`
 	Cwd     string           `json:"cwd"`
@@ -55,7 +55,7 @@ func readClaude(in []byte) (*Request, error) {
 	if err := strictjson.Unmarshal(in, &c); err != nil {
 		return nil, err
 	}
-	input, err := object(c.Input, "tool_input")
+	input, err := requireObject(c.Input, "tool_input")
 	if err != nil {
 		return nil, err
 	}
@@ -65,7 +65,7 @@ func readClaude(in []byte) (*Request, error) {
 	}
 	if c.Server != nil {
 		if c.Server.Name == "" {
-			return nil, errServer // the tool would pass for one of the agent's own
+			return nil, errServer // the tool could be mistaken for one of the agent's own
 		}
 		r.Call.Server, r.Call.Source = c.Server.Name, c.Server.Source
 	}
@@ -76,14 +76,14 @@ func readClaude(in []byte) (*Request, error) {
 		}
 	}
 	r.readOnly = c.Mode == "plan"
-	r.question = slices.Contains(claudeQuestions, c.Tool) && c.Server == nil
+	r.onlyAsks = slices.Contains(claudeQuestionTools, c.Tool) && c.Server == nil
 	switch c.Event {
 	case preToolUse:
-		r.asks = slices.Contains(claudePrompts, c.Mode)
-		r.rules = slices.Contains(claudeRules, c.Mode)
+		r.canAsk = slices.Contains(claudePromptModes, c.Mode)
+		r.ownRules = slices.Contains(claudeRuleModes, c.Mode)
 	case permissionRequest:
-		// The dialog is about to be shown.
-		r.asks, r.rules = true, true
+		// Claude Code is about to show its dialog.
+		r.canAsk, r.ownRules = true, true
 	default:
 		return nil, errEvent
 	}
@@ -92,7 +92,7 @@ func readClaude(in []byte) (*Request, error) {
 
 var errEvent = errors.New("an event that permd does not know")
 
-// preToolUseAnswer is the answer to PreToolUse, of Claude Code and Codex.
+// preToolUseAnswer is the output for PreToolUse, in Claude Code and Codex.
 type preToolUseAnswer struct {
 	Hook struct {
 		Event    string `json:"hookEventName"`
@@ -101,13 +101,13 @@ type preToolUseAnswer struct {
 	} `json:"hookSpecificOutput"`
 }
 
-func preToolUseSays(decision, reason string) Output {
+func encodePreToolUse(decision, reason string) Output {
 	var a preToolUseAnswer
 	a.Hook.Event, a.Hook.Decision, a.Hook.Reason = preToolUse, decision, "permd: "+reason
 	return stdoutAnswer(a)
 }
 
-// permissionAnswer is the answer to PermissionRequest.
+// permissionAnswer is the output for PermissionRequest, in Claude Code and Codex.
 type permissionAnswer struct {
 	Hook struct {
 		Event    string             `json:"hookEventName"`
@@ -121,32 +121,32 @@ type permissionDecision struct {
 	Interrupt *bool  `json:"interrupt,omitzero"`
 }
 
-func permissionSays(d permissionDecision) Output {
+func encodePermission(d permissionDecision) Output {
 	var a permissionAnswer
 	a.Hook.Event, a.Hook.Decision = permissionRequest, d
 	return stdoutAnswer(a)
 }
 
-func sayClaude(r *Request, o answerKind, text string) Output {
+func encodeClaude(r *Request, o answerKind, text string) Output {
 	if r.Event == permissionRequest {
 		switch o {
 		case allow:
-			return permissionSays(permissionDecision{Behavior: "allow"})
-		case ask, silent:
-			return Output{} // the dialog
+			return encodePermission(permissionDecision{Behavior: "allow"})
+		case ask, noOpinion:
+			return Output{} // Claude Code shows its dialog
 		case deny:
 		}
 		goOn := false
-		return permissionSays(permissionDecision{Behavior: "deny", Message: "permd: " + text, Interrupt: &goOn})
+		return encodePermission(permissionDecision{Behavior: "deny", Message: "permd: " + text, Interrupt: &goOn})
 	}
 	switch o {
 	case allow:
-		return preToolUseSays("allow", text)
+		return encodePreToolUse("allow", text)
 	case ask:
-		return preToolUseSays("ask", text)
-	case silent:
+		return encodePreToolUse("ask", text)
+	case noOpinion:
 		return Output{}
 	case deny:
 	}
-	return preToolUseSays("deny", text)
+	return encodePreToolUse("deny", text)
 }

@@ -7,19 +7,19 @@ import (
 	"github.com/permd/permd/internal/strictjson"
 )
 
-// clineQuestions are the tools that only ask the person.
-var clineQuestions = []string{"ask_followup_question", "ask_question", "plan_mode_respond"}
+// clineQuestionTools are the tools that do nothing but ask the person.
+var clineQuestionTools = []string{"ask_followup_question", "ask_question", "plan_mode_respond"}
 
 func cline() *Harness {
 	return &Harness{
 		Name: "cline", Agent: effects.Party{Name: "cline"},
-		read: readCline, say: sayCline,
-		// Cline goes on when its hook fails; only this stops it.
-		blocks: func(text string) Output { return sayCline(nil, deny, text) },
+		read: readCline, encode: encodeCline,
+		// Cline continues if its hook fails; only this answer stops the call.
+		encodeBlock: func(text string) Output { return encodeCline(nil, deny, text) },
 	}
 }
 
-// clineInput is what Cline writes.
+// clineInput is the input of Cline's hooks.
 type clineInput struct {
 	Event string   `json:"hookName"`
 	Task  string   `json:"taskId"`
@@ -38,13 +38,13 @@ func readCline(in []byte) (*Request, error) {
 	if c.Event != preToolUse {
 		return nil, errEvent
 	}
-	input, err := object(c.Pre.Parameters, "preToolUse.parameters")
+	input, err := requireObject(c.Pre.Parameters, "preToolUse.parameters")
 	if err != nil {
 		return nil, err
 	}
 	r := &Request{
 		Event: c.Event, Session: c.Task, Roots: c.Roots, Call: toolCall{Name: c.Pre.Tool, Input: input},
-		question: slices.Contains(clineQuestions, c.Pre.Tool),
+		onlyAsks: slices.Contains(clineQuestionTools, c.Pre.Tool),
 	}
 	if len(c.Roots) > 0 {
 		r.Cwd = c.Roots[0]
@@ -58,8 +58,8 @@ type clineAnswer struct {
 	Context *string `json:"contextModification,omitzero"`
 }
 
-func sayCline(_ *Request, o answerKind, text string) Output {
-	if o == allow || o == silent {
+func encodeCline(_ *Request, o answerKind, text string) Output {
+	if o == allow || o == noOpinion {
 		return stdoutAnswer(clineAnswer{})
 	}
 	return stdoutAnswer(clineAnswer{Cancel: true, Message: "permd: " + text, Context: new(string)})

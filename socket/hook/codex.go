@@ -10,44 +10,43 @@ import (
 	"github.com/permd/permd/internal/strictjson"
 )
 
-// codexRules are the modes in which Codex goes by its approval policy: it asks,
-// or runs the command in the sandbox that its person chose.
-var codexRules = []string{"default", "acceptEdits", "plan"}
+// codexRuleModes are the modes in which Codex follows its approval policy: it asks, or
+// runs the command in the sandbox that the person configured.
+var codexRuleModes = []string{"default", "acceptEdits", "plan"}
 
-// codexQuestions are the tools that only ask the person.
-var codexQuestions = []string{"request_user_input"}
+// codexQuestionTools are the tools that do nothing but ask the person.
+var codexQuestionTools = []string{"request_user_input"}
 
-// codexNetwork is how the description of a request begins that is about reaching
-// a host.
-const codexNetwork = "network-access "
+// codexNetworkPrefix begins the description of a request for network access. The host
+// follows.
+const codexNetworkPrefix = "network-access "
 
 func codex() *Harness {
 	return &Harness{
 		Name: "codex", Agent: effects.Party{Name: "codex"},
-		read: readCodex, say: sayCodex, blocks: Block,
+		read: readCodex, encode: encodeCodex, encodeBlock: Block,
 	}
 }
 
-// readCodex reads what Codex writes, which has the members of Claude Code's.
+// readCodex parses the input of Codex's hooks, which has the members of Claude Code's.
 func readCodex(in []byte) (*Request, error) {
 	r, err := readClaude(in)
 	if err != nil {
 		return nil, err
 	}
 	r.AtShell = false
-	known := slices.Contains(codexRules, r.Mode)
-	// Before a tool there is no word for ask; at a request for permission, saying
-	// nothing goes on to the question.
-	r.asks = r.Event == permissionRequest && known
-	r.rules = known
-	r.question = slices.Contains(codexQuestions, r.Call.Name) && r.Call.Server == ""
+	known := slices.Contains(codexRuleModes, r.Mode)
+	// PreToolUse has no answer for ask. At PermissionRequest, no answer makes Codex ask.
+	r.canAsk = r.Event == permissionRequest && known
+	r.ownRules = known
+	r.onlyAsks = slices.Contains(codexQuestionTools, r.Call.Name) && r.Call.Server == ""
 	if r.Event == permissionRequest {
 		r.Call.Input, err = codexHost(r.Call.Input)
 	}
 	return r, err
 }
 
-// codexHost adds the host to the input of a request that is about reaching one.
+// codexHost adds the host to the input of a request for network access.
 func codexHost(input strictjson.Value) (strictjson.Value, error) {
 	o, err := strictjson.ParseObject(input)
 	if err != nil {
@@ -55,7 +54,7 @@ func codexHost(input strictjson.Value) (strictjson.Value, error) {
 	}
 	v, _ := o.Get("description")
 	text, _ := strictjson.ParseString(v)
-	host, ok := strings.CutPrefix(text, codexNetwork)
+	host, ok := strings.CutPrefix(text, codexNetworkPrefix)
 	if _, has := o.Get("networkApprovalContext"); !ok || has {
 		return input, nil
 	}
@@ -71,16 +70,16 @@ func codexHost(input strictjson.Value) (strictjson.Value, error) {
 	return json.Marshal(members, json.Deterministic(true))
 }
 
-func sayCodex(r *Request, o answerKind, text string) Output {
+func encodeCodex(r *Request, o answerKind, text string) Output {
 	switch {
-	case o == silent, o == ask && r.Event == permissionRequest:
+	case o == noOpinion, o == ask && r.Event == permissionRequest:
 		return Output{}
 	case o == allow && r.Event == permissionRequest:
-		return permissionSays(permissionDecision{Behavior: "allow"})
+		return encodePermission(permissionDecision{Behavior: "allow"})
 	case o == allow:
-		return Output{} // an allow in words is an error there
+		return Output{} // Codex rejects an explicit allow
 	case r.Event == permissionRequest:
-		return permissionSays(permissionDecision{Behavior: "deny", Message: "permd: " + text})
+		return encodePermission(permissionDecision{Behavior: "deny", Message: "permd: " + text})
 	}
-	return preToolUseSays("deny", text)
+	return encodePreToolUse("deny", text)
 }

@@ -8,19 +8,19 @@ import (
 	"github.com/permd/permd/internal/strictjson"
 )
 
-// copilotQuestions are the tools that only ask the person.
-var copilotQuestions = []string{"ask_user"}
+// copilotQuestionTools are the tools that do nothing but ask the person.
+var copilotQuestionTools = []string{"ask_user"}
 
 func copilot() *Harness {
 	return &Harness{
 		Name: "copilot", Agent: effects.Party{Name: "copilot-cli"},
-		read: readCopilot, say: sayCopilot, blocks: Block,
+		read: readCopilot, encode: encodeCopilot, encodeBlock: Block,
 	}
 }
 
-// copilotInput is what GitHub Copilot writes: which members depends on how its
-// configuration spells the event. It says nothing of the mode; with
-// --allow-all-tools and in the desktop app an ask was seen to run the tool.
+// copilotInput is the input of GitHub Copilot's hooks. Its members depend on how the
+// configuration spells the event. It does not contain the mode: with --allow-all-tools
+// and in the desktop app, Copilot was observed to run the tool after an ask.
 type copilotInput struct {
 	Event    string `json:"hook_event_name"`
 	Session  string `json:"session_id"`
@@ -30,9 +30,9 @@ type copilotInput struct {
 	Tool  string           `json:"tool_name"`
 	Input strictjson.Value `json:"tool_input"`
 
-	ToolC string           `json:"toolName"`
-	Args  strictjson.Value `json:"toolArgs"`  // at preToolUse
-	Want  strictjson.Value `json:"toolInput"` // at permissionRequest
+	ToolC     string           `json:"toolName"`
+	Args      strictjson.Value `json:"toolArgs"`  // at preToolUse
+	Requested strictjson.Value `json:"toolInput"` // at permissionRequest
 }
 
 func readCopilot(in []byte) (*Request, error) {
@@ -41,7 +41,7 @@ func readCopilot(in []byte) (*Request, error) {
 		return nil, err
 	}
 	forms := 0
-	for _, v := range []strictjson.Value{c.Input, c.Args, c.Want} {
+	for _, v := range []strictjson.Value{c.Input, c.Args, c.Requested} {
 		if v != nil {
 			forms++
 		}
@@ -59,14 +59,14 @@ func readCopilot(in []byte) (*Request, error) {
 		}
 	case c.Event != "":
 		return nil, errEvent
-	case c.Want != nil:
-		r.Event, name, input = permissionRequest, "toolInput", c.Want
+	case c.Requested != nil:
+		r.Event, name, input = permissionRequest, "toolInput", c.Requested
 	default:
 		r.Event = preToolUse
 	}
 	var err error
 	r.Call.Input, err = textOrObject(input, name)
-	r.question = slices.Contains(copilotQuestions, r.Call.Name)
+	r.onlyAsks = slices.Contains(copilotQuestionTools, r.Call.Name)
 	return r, err
 }
 
@@ -75,9 +75,9 @@ type copilotAnswer struct {
 	Reason   string `json:"permissionDecisionReason,omitzero"`
 }
 
-func sayCopilot(r *Request, o answerKind, text string) Output {
+func encodeCopilot(r *Request, o answerKind, text string) Output {
 	text = "permd: " + text
-	if o == silent {
+	if o == noOpinion {
 		return stdoutAnswer(struct{}{})
 	}
 	if r.Event == permissionRequest {

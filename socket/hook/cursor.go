@@ -15,13 +15,13 @@ var errServer = errors.New("the tool's server has no name")
 func cursor() *Harness {
 	return &Harness{
 		Name: "cursor", Agent: effects.Party{Name: "cursor"},
-		read: readCursor, say: sayCursor, blocks: Block,
+		read: readCursor, encode: encodeCursor, encodeBlock: Block,
 	}
 }
 
-// cursorInput is Cursor's input for any event. Its ask was seen to run the
-// command, and with failClosed an empty answer blocks it, so all answers are
-// allow or deny.
+// cursorInput is the input of all of Cursor's hooks. Cursor was observed to run the
+// command after an ask, and with failClosed an empty answer blocks it, so permd answers
+// allow or deny only.
 type cursorInput struct {
 	Conversation string           `json:"conversation_id"`
 	Event        string           `json:"hook_event_name"`
@@ -44,11 +44,11 @@ func readCursor(in []byte) (*Request, error) {
 	if r.Cwd == "" && len(c.Roots) > 0 {
 		r.Cwd = c.Roots[0]
 	}
-	return r, c.call(&r.Call)
+	return r, c.toolCall(&r.Call)
 }
 
-// call makes the call of the occasion.
-func (c *cursorInput) call(call *toolCall) (err error) {
+// toolCall sets the call that the event is about.
+func (c *cursorInput) toolCall(call *toolCall) (err error) {
 	switch c.Event {
 	case "beforeShellExecution":
 		if c.Command == "" {
@@ -60,17 +60,17 @@ func (c *cursorInput) call(call *toolCall) (err error) {
 		if c.File == "" {
 			return errors.New("file_path is missing")
 		}
-		// The file's content is there as well; permd has no use for it.
+		// The input also has the file's content, which permd does not need.
 		call.Name = "Read"
 		call.Input, err = json.Marshal(map[string]string{"file_path": c.File})
 	case "beforeMCPExecution":
-		// The server's name is not said. Where it is, or what starts it, is.
+		// The name of the server is not in the input, but its URL or command is.
 		if call.Name, call.Server = c.Tool, cmp.Or(c.URL, c.Command); call.Server == "" {
 			return errServer
 		}
 		call.Input, err = textOrObject(c.Input, "tool_input")
 	case "preToolUse":
-		// A tool of a server is called MCP:NAME, which no tool of Cursor's own is.
+		// The tools of servers are called MCP:NAME. None of Cursor's own is.
 		call.Name = c.Tool
 		call.Input, err = textOrObject(c.Input, "tool_input")
 	default:
@@ -85,7 +85,7 @@ type cursorAnswer struct {
 	AgentMessage string `json:"agent_message,omitzero"`
 }
 
-func sayCursor(_ *Request, o answerKind, text string) Output {
+func encodeCursor(_ *Request, o answerKind, text string) Output {
 	if o == allow {
 		return stdoutAnswer(cursorAnswer{Permission: "allow"})
 	}

@@ -7,26 +7,26 @@ import (
 	"github.com/permd/permd/internal/strictjson"
 )
 
-// geminiQuestions are the tools that only ask the person.
-var geminiQuestions = []string{"ask_user"}
+// geminiQuestionTools are the tools that do nothing but ask the person.
+var geminiQuestionTools = []string{"ask_user"}
 
 func gemini() *Harness {
 	return &Harness{
 		Name: "gemini", Agent: effects.Party{Name: "gemini-cli"},
-		read: readGemini, say: sayGemini, blocks: Block,
+		read: readGemini, encode: encodeGemini, encodeBlock: Block,
 	}
 }
 
-// geminiInput is what Gemini CLI writes. It says nothing of the mode, so that no
-// opinion may mean a run.
+// geminiInput is the input of Gemini CLI's hooks. It does not contain the mode, so
+// without an answer the tool may run.
 type geminiInput struct {
 	Session string           `json:"session_id"`
 	Cwd     string           `json:"cwd"`
 	Event   string           `json:"hook_event_name"`
 	Tool    string           `json:"tool_name"`
 	Input   strictjson.Value `json:"tool_input"`
-	// MCP is there for tools of servers; from the tool's name alone the server
-	// could not be told.
+	// MCP is set for tools of servers. The name of the tool alone does not tell the
+	// server.
 	MCP *struct {
 		Server string `json:"server_name"`
 		Tool   string `json:"tool_name"`
@@ -41,13 +41,13 @@ func readGemini(in []byte) (*Request, error) {
 	if g.Event != "BeforeTool" {
 		return nil, errEvent
 	}
-	input, err := object(g.Input, "tool_input")
+	input, err := requireObject(g.Input, "tool_input")
 	if err != nil {
 		return nil, err
 	}
 	r := &Request{
 		Event: g.Event, Session: g.Session, Cwd: g.Cwd, Call: toolCall{Name: g.Tool, Input: input},
-		asks: true, question: slices.Contains(geminiQuestions, g.Tool) && g.MCP == nil,
+		canAsk: true, onlyAsks: slices.Contains(geminiQuestionTools, g.Tool) && g.MCP == nil,
 	}
 	if g.MCP != nil {
 		if r.Call.Name, r.Call.Server = g.MCP.Tool, g.MCP.Server; r.Call.Server == "" || g.Tool == "" {
@@ -63,13 +63,13 @@ type geminiAnswer struct {
 	Message  string `json:"systemMessage,omitzero"`
 }
 
-func sayGemini(_ *Request, o answerKind, text string) Output {
+func encodeGemini(_ *Request, o answerKind, text string) Output {
 	switch o {
 	case allow:
 		return stdoutAnswer(geminiAnswer{Decision: "allow"})
 	case ask:
 		return stdoutAnswer(geminiAnswer{Decision: "ask", Message: "permd: " + text})
-	case silent:
+	case noOpinion:
 		return Output{}
 	case deny:
 	}

@@ -26,16 +26,15 @@ import (
 	"github.com/permd/permd/internal/strictjson"
 )
 
-// MaxInput is the most that a harness may write, in bytes. permd's socket takes
-// 4 MiB; what is longer can not be decided.
+// MaxInput bounds the input of a hook, in bytes. permd's socket takes 4 MiB; longer
+// calls cannot be decided.
 const MaxInput = 8 << 20
 
-// exitBlock is the exit code that stops a tool in all harnesses that look at
-// exit codes, when there is a text on standard error and nothing on standard
-// output.
+// exitBlock is the exit code that blocks the tool in every harness that uses exit codes,
+// with text on standard error and nothing on standard output.
 const exitBlock = 2
 
-// Output is the output of a hook process.
+// Output is the result of a hook process.
 type Output struct {
 	Stdout []byte
 	Stderr string
@@ -44,62 +43,62 @@ type Output struct {
 
 // Request is one tool call that a harness asks about.
 type Request struct {
-	Event string // the harness's name for the occasion
-	// Session is the harness's session, and Parent the one that it belongs to
-	// when it is that of a sub-agent.
+	Event string // the harness's name for the event
+	// Session is the harness's session. For a sub-agent's, Parent is the session that it
+	// belongs to.
 	Session, Parent string
 	Cwd             string   // absolute
 	Roots           []string // absolute
-	Mode            string   // the agent's permission mode, "" when it was not said
-	// AtShell is set when Cwd is where the agent's shell is now, and nothing else
-	// of the shell lives on from one call to the next.
+	Mode            string   // the agent's permission mode, "" if unknown
+	// AtShell is set if Cwd is the current directory of the agent's shell, and nothing
+	// else of the shell's state survives from one call to the next.
 	AtShell bool
 	Call    toolCall
 
-	// asks is set if the harness certainly shows its person a question when
+	// canAsk is set if it is certain that the harness shows its person a question when
 	// told to.
-	asks bool
-	// rules is set if the harness, without an answer, asks its person or
-	// follows what the person allowed in it.
-	rules bool
-	// readOnly is set when the agent may only look and plan: an allow would let it do
-	// more than its person wants, so the harness goes by its own rules.
+	canAsk bool
+	// ownRules is set if the harness, without an answer, asks its person or follows the
+	// rules that the person set in it.
+	ownRules bool
+	// readOnly is set if the agent may only read and plan. An allow would override that,
+	// so permd leaves such calls to the harness.
 	readOnly bool
-	// question is set when the tool does nothing but ask the person, so that one
-	// question more would be no safer.
-	question bool
+	// onlyAsks is set if the tool does nothing but ask the person: a second question
+	// would not make it safer.
+	onlyAsks bool
 }
 
-// toolCall is the tool call itself.
+// toolCall is the planned call of a tool.
 type toolCall struct {
 	ID     string
 	Name   string
-	Server string // the tool server, "" for none
+	Server string // the tool server, "" if none
 	Source string // where that server's configuration comes from
 	Input  strictjson.Value
 }
 
-// Harness is one harness.
+// Harness is an agent harness with hooks.
 type Harness struct {
-	// Name is the word on the command line.
+	// Name is its name on the command line.
 	Name string
-	// Agent is the name by which permd knows the harness's tools.
+	// Agent is its name in permd's profiles of tools.
 	Agent effects.Party
 	// read parses the harness's input.
 	read func(in []byte) (*Request, error)
-	// say encodes an answer for the harness.
-	say func(r *Request, o answerKind, text string) Output
-	// blocks encodes a "no" for when the request could not be read.
-	blocks func(text string) Output
+	// encode returns the output for an answer.
+	encode func(r *Request, o answerKind, text string) Output
+	// encodeBlock returns the output that blocks the tool if the input could not be read.
+	encodeBlock func(text string) Output
 }
 
-// Names are the harnesses that Of knows.
+// Names returns the names that ByName knows.
 func Names() []string {
 	return []string{"claude", "cline", "codex", "copilot", "cursor", "gemini"}
 }
 
-// Of returns the harness of that name, nil if there is none.
-func Of(name string) *Harness {
+// ByName returns the harness with that name, nil if there is none.
+func ByName(name string) *Harness {
 	switch name {
 	case "claude":
 		return claude()
@@ -117,8 +116,8 @@ func Of(name string) *Harness {
 	return nil
 }
 
-// Read makes a request of what the harness wrote on standard input. On an error
-// there is nothing to decide, and Failed says so to the harness.
+// Read parses the input of a hook. After an error there is nothing to decide; Failed
+// tells the harness so.
 func (h *Harness) Read(in []byte) (*Request, error) {
 	if len(in) > MaxInput {
 		return nil, errors.New("the harness wrote too much")
@@ -136,35 +135,35 @@ func (h *Harness) Read(in []byte) (*Request, error) {
 	return r, nil
 }
 
-// Answer says the decision in the harness's words.
+// Answer returns the output for a decision.
 func (h *Harness) Answer(r *Request, d *decisions.Decision) Output {
 	o, text := r.outcome(d)
-	return h.say(r, o, text)
+	return h.encode(r, o, text)
 }
 
-// Failed encodes the lack of a decision: the person is asked where that is
-// certain, otherwise the tool does not run. r is nil if the request could not
-// be read.
+// Failed returns the output for a call that could not be decided: the harness asks its
+// person if that is certain, otherwise it blocks the tool. r is nil if the input could
+// not be read.
 func (h *Harness) Failed(r *Request, why string) Output {
 	if r == nil {
-		return h.blocks(clean(why))
+		return h.encodeBlock(printable(why))
 	}
-	if r.asks {
-		return h.say(r, ask, clean(why))
+	if r.canAsk {
+		return h.encode(r, ask, printable(why))
 	}
-	return h.blocks(clean(why))
+	return h.encodeBlock(printable(why))
 }
 
-// Block is the answer that stops a tool in every harness that looks at exit
-// codes, for when not even the harness is known.
+// Block returns the output that blocks the tool in every harness that uses exit codes,
+// for an unknown harness.
 func Block(text string) Output {
-	return Output{Stderr: "permd: " + clean(text) + "\n", Code: exitBlock}
+	return Output{Stderr: "permd: " + printable(text) + "\n", Code: exitBlock}
 }
 
-// maxName is the most bytes of an id or a name; permd takes no more.
+// maxName bounds ids and names, in bytes, as permd's socket does.
 const maxName = 1024
 
-// check refuses a request that could not be asked about.
+// check returns an error for a request that cannot be sent to permd.
 func (r *Request) check() error {
 	switch {
 	case r.Session == "":
@@ -187,15 +186,15 @@ func (r *Request) check() error {
 	return nil
 }
 
-// object is a tool's input that must be an object.
-func object(v strictjson.Value, name string) (strictjson.Value, error) {
+// requireObject returns a tool's input, which must be an object. name is for the error.
+func requireObject(v strictjson.Value, name string) (strictjson.Value, error) {
 	if strictjson.Kind(v) != '{' {
 		return nil, fmt.Errorf("%s is not an object", name)
 	}
 	return v, nil
 }
 
-// textOrObject is a tool's input that is an object, or one written as text.
+// textOrObject returns a tool's input, which must be an object or the text of one.
 func textOrObject(v strictjson.Value, name string) (strictjson.Value, error) {
 	if text, ok := strictjson.ParseString(v); ok {
 		v = strictjson.Value(text)
@@ -203,17 +202,17 @@ func textOrObject(v strictjson.Value, name string) (strictjson.Value, error) {
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}
 	}
-	return object(v, name)
+	return requireObject(v, name)
 }
 
-// clean makes a text fit for a terminal and for an answer: one line, bounded,
-// nothing that a terminal acts on.
-func clean(s string) string {
-	const most = 2000
+// printable returns s on one line, with at most maxChars characters and without control
+// characters.
+func printable(s string) string {
+	const maxChars = 2000
 	var b strings.Builder
 	n := 0
 	for _, c := range s {
-		if n++; n == most {
+		if n++; n == maxChars {
 			b.WriteRune('…')
 			break
 		}

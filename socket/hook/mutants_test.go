@@ -60,7 +60,7 @@ func FuzzRead(f *testing.F) {
 		f.Add(strings.Split(name, "/")[0], sample(f, name))
 	}
 	f.Fuzz(func(t *testing.T, name string, in []byte) {
-		h := Of(name)
+		h := ByName(name)
 		if h == nil {
 			return
 		}

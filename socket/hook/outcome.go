@@ -7,18 +7,18 @@ import (
 	"github.com/permd/permd/decisions/effects"
 )
 
-// answerKind is the kind of answer to a harness.
+// answerKind is an answer to a harness.
 type answerKind uint8
 
 const (
-	deny   answerKind = iota // the zero value, so that an omission is never more permissive
-	allow                    // run it
-	ask                      // ask the person
-	silent                   // no opinion
+	deny      answerKind = iota // the zero value, so that a missing answer denies
+	allow                       // run the tool
+	ask                         // ask the person
+	noOpinion                   // leave the call to the harness
 )
 
-// outcome turns a decision into the answer for this harness, with the text for
-// person and model.
+// outcome returns the answer to this harness for a decision, and its text for person and
+// model.
 func (r *Request) outcome(d *decisions.Decision) (answerKind, string) {
 	if d == nil {
 		return r.withoutDecision("permd has not decided")
@@ -27,11 +27,11 @@ func (r *Request) outcome(d *decisions.Decision) (answerKind, string) {
 	if d.Message != "" {
 		reason = d.Message
 	}
-	reason = clean(reason)
+	reason = printable(reason)
 	switch d.Verdict {
 	case decisions.Allow:
 		if r.readOnly {
-			return silent, ""
+			return noOpinion, ""
 		}
 		return allow, reason
 	case decisions.Deny:
@@ -45,30 +45,30 @@ func (r *Request) outcome(d *decisions.Decision) (answerKind, string) {
 	return r.withoutDecision("permd's answer has no known verdict")
 }
 
-// leaveToPerson is the outcome of a call that is left to the person.
+// leaveToPerson returns the answer for a decision that asks the person.
 func (r *Request) leaveToPerson(d *decisions.Decision, reason string) (answerKind, string) {
 	switch {
-	case r.question:
-		return silent, ""
-	case d.Needed == decisions.NeededByDefault && r.rules:
-		return silent, ""
-	case r.asks:
+	case r.onlyAsks:
+		return noOpinion, ""
+	case d.Needed == decisions.NeededByDefault && r.ownRules:
+		return noOpinion, ""
+	case r.canAsk:
 		return ask, reason
 	}
 	return deny, reason + "; " + howToAllow(d)
 }
 
-// withoutDecision is the outcome when there is no decision.
+// withoutDecision returns the answer if there is no decision.
 func (r *Request) withoutDecision(why string) (answerKind, string) {
-	if r.asks {
+	if r.canAsk {
 		return ask, why
 	}
 	return deny, why
 }
 
-// howToAllow says how a person allows what could not be asked.
+// howToAllow tells how the person can allow a call if the harness cannot ask.
 func howToAllow(d *decisions.Decision) string {
-	id := clean(d.ID)
+	id := printable(d.ID)
 	switch {
 	case slices.ContainsFunc(d.Effects, func(e decisions.EffectDecision) bool { return e.Kind == effects.KindQuestion }):
 		return "only a person can answer this, and here nobody can be asked"

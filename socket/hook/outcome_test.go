@@ -22,7 +22,7 @@ func decode(t testing.TB, data []byte, v any) {
 // means returns what an answer means to its harness.
 func means(t testing.TB, h *Harness, event string, o Output) string {
 	t.Helper()
-	got, err := hooktest.Means(h.Name, event, o.Stdout, o.Stderr, o.Code)
+	got, err := hooktest.Interpret(h.Name, event, o.Stdout, o.Stderr, o.Code)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -109,7 +109,7 @@ func TestOutcomes(t *testing.T) {
 		{"cline", "`cline`, PreToolUse", "cline", sample(t, "cline/01-PreToolUse.stdin.json"), runs, stops, stops, stops, stops},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			h := Of(c.harness)
+			h := ByName(c.harness)
 			r, err := h.Read(c.in)
 			if err != nil {
 				t.Fatal(err)
@@ -166,7 +166,7 @@ func TestOutcomes(t *testing.T) {
 // TestUnread: input that cannot be read stops the tool.
 func TestUnread(t *testing.T) {
 	for _, name := range Names() {
-		h := Of(name)
+		h := ByName(name)
 		for _, in := range []string{"", "null", "{}", "[]", "7", `{"hook_event_name":"PostToolUse"}`, "{", "{}{}", strings.Repeat("[", 100000), strings.Repeat(" ", MaxInput+1)} {
 			r, err := h.Read([]byte(in))
 			if err == nil {
@@ -181,7 +181,7 @@ func TestUnread(t *testing.T) {
 	for _, server := range []string{`{}`, `{"name":"","source":"project"}`, `{"source":"project"}`} {
 		for _, name := range []string{"claude", "codex"} {
 			in := `{"session_id":"s","cwd":"/","hook_event_name":"PreToolUse","tool_name":"Bash","tool_input":{"command":"ls"},"mcp_server":` + server + `}`
-			if r, err := Of(name).Read([]byte(in)); err == nil {
+			if r, err := ByName(name).Read([]byte(in)); err == nil {
 				t.Errorf("%s: %s is a request: %+v", name, server, r)
 			}
 		}
@@ -189,7 +189,7 @@ func TestUnread(t *testing.T) {
 	// A server's tool with the name of one of the harness's questions is no
 	// question.
 	in := `{"session_id":"s","cwd":"/","permission_mode":"bypassPermissions","hook_event_name":"PreToolUse","tool_name":"request_user_input","tool_input":{},"mcp_server":{"name":"x"}}`
-	if r, err := codex().Read([]byte(in)); err != nil || r.question {
+	if r, err := codex().Read([]byte(in)); err != nil || r.onlyAsks {
 		t.Errorf("%+v, %v", r, err)
 	}
 	if out := Block(`{"decision":"allow"}`); out.Code != 2 || len(out.Stdout) > 0 || json.Valid([]byte(out.Stderr)) {
@@ -200,7 +200,7 @@ func TestUnread(t *testing.T) {
 // TestHostileText: the text of rules is shown on one line, without control
 // characters.
 func TestHostileText(t *testing.T) {
-	h := Of("claude")
+	h := ByName("claude")
 	r, err := h.Read(sample(t, "claude/01-PreToolUse.Bash.stdin.json"))
 	if err != nil {
 		t.Fatal(err)

@@ -13,27 +13,27 @@ import (
 // promptTool is the name of the tool that Prompt offers.
 const promptTool = "approve"
 
-// Prompt is Claude Code's permission-prompt tool: an MCP server with one tool
-// that Claude Code calls, when nobody is there to be asked, instead of showing a
-// prompt. It is served a line at a time. The tool is told nothing of session and
-// folder, so they are those of the server's process.
+// Prompt is Claude Code's permission-prompt tool: an MCP server with one tool, which
+// Claude Code calls instead of showing a prompt when nobody is there to answer. It reads
+// one message per line. The tool's input names neither session nor folder, so those of
+// the server's process are used.
 type Prompt struct {
 	Session string
 	Cwd     string // absolute
 	Version string // of permd
 }
 
-// promptVersions are the versions of MCP that the server can speak: what it says
-// is the same in all of them. The last is offered to a client that wants another.
+// promptVersions are the supported versions of MCP, for which the server's messages are
+// the same. The last one is offered to a client that asks for another.
 var promptVersions = []string{"2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"}
 
-// PromptCall is a call of the tool that waits for its answer.
+// PromptCall is a call of the tool that is to be decided.
 type PromptCall struct {
 	Request *Request
 	id      strictjson.Value
 }
 
-// rpc is a message of the client.
+// rpc is a message from the client.
 type rpc struct {
 	JSONRPC string           `json:"jsonrpc"`
 	ID      strictjson.Value `json:"id"`
@@ -58,13 +58,13 @@ var noID = strictjson.Value("null")
 func rpcLine(id strictjson.Value, result any, fault *rpcError) []byte {
 	line, err := json.Marshal(rpcAnswer{JSONRPC: "2.0", ID: id, Result: result, Error: fault})
 	if err != nil {
-		return nil // a client without an answer does not run the tool
+		return nil // without an answer, the client does not run the tool
 	}
 	return append(line, '\n')
 }
 
-// Line handles one line. It returns the answer to it, nil if there is none, or
-// the call of the tool that is to be decided.
+// Line handles one message. It returns the response, nil if there is none, or a call of
+// the tool that the caller must decide.
 func (p *Prompt) Line(line []byte) ([]byte, *PromptCall) {
 	if len(line) > MaxInput {
 		return rpcLine(noID, nil, &rpcError{-32600, "message too long"}), nil
@@ -77,7 +77,7 @@ func (p *Prompt) Line(line []byte) ([]byte, *PromptCall) {
 		return rpcLine(noID, nil, &rpcError{-32600, "not a message of JSON-RPC 2.0"}), nil
 	}
 	if m.ID == nil || m.Method == "" {
-		return nil, nil // a notification, or an answer to nothing
+		return nil, nil // a notification, or an unexpected response
 	}
 	if k := strictjson.Kind(m.ID); k != '"' && k != '0' {
 		return rpcLine(noID, nil, &rpcError{-32600, "an id must be a string or a number"}), nil
@@ -111,7 +111,7 @@ func (p *Prompt) initialize(params strictjson.Value) any {
 	}{version, map[string]map[string]struct{}{"tools": {}}, party{"permd", p.Version}}
 }
 
-// promptTools is the list of tools.
+// promptTools is the result of tools/list.
 var promptTools = strictjson.Value(`{"tools":[{"name":"` + promptTool + `",` +
 	`"description":"Decides whether a tool call may run.",` +
 	`"inputSchema":{"type":"object","properties":{"tool_name":{"type":"string"},"input":{"type":"object"},"tool_use_id":{"type":"string"}},` +
@@ -127,7 +127,7 @@ func (p *Prompt) call(m *rpc) ([]byte, *PromptCall) {
 	}
 	r, err := p.request(params.Arguments)
 	if err != nil {
-		return promptSays(m.ID, promptAnswer{Behavior: "deny", Message: "permd: reading the call: " + clean(err.Error())}), nil
+		return promptLine(m.ID, promptAnswer{Behavior: "deny", Message: "permd: reading the call: " + printable(err.Error())}), nil
 	}
 	return nil, &PromptCall{r, m.ID}
 }
@@ -144,16 +144,16 @@ func (p *Prompt) request(arguments strictjson.Value) (*Request, error) {
 	if err := strictjson.Unmarshal(arguments, &a); err != nil {
 		return nil, err
 	}
-	input, err := object(a.Input, "input")
+	input, err := requireObject(a.Input, "input")
 	if err != nil {
 		return nil, err
 	}
-	// Where the agent's shell is now is not known.
+	// The current directory of the agent's shell is unknown, so AtShell is not set.
 	r := &Request{Event: "permission_prompt", Session: p.Session, Cwd: p.Cwd, Call: toolCall{ID: a.ID, Name: a.Tool, Input: input}}
 	return r, r.check()
 }
 
-// promptAnswer is what Claude Code reads in the result's text.
+// promptAnswer is the JSON that Claude Code expects in the result's text.
 type promptAnswer struct {
 	Behavior string           `json:"behavior"`
 	Input    strictjson.Value `json:"updatedInput,omitzero"`
@@ -165,7 +165,7 @@ type promptText struct {
 	Text string `json:"text"`
 }
 
-func promptSays(id strictjson.Value, a promptAnswer) []byte {
+func promptLine(id strictjson.Value, a promptAnswer) []byte {
 	text, err := json.Marshal(a)
 	if err != nil {
 		return rpcLine(id, nil, &rpcError{-32603, "writing the answer"})
@@ -173,16 +173,16 @@ func promptSays(id strictjson.Value, a promptAnswer) []byte {
 	return rpcLine(id, map[string][]promptText{"content": {{"text", string(text)}}}, nil)
 }
 
-// Answer is the line that says the decision.
+// Answer returns the response for a decision.
 func (c *PromptCall) Answer(d *decisions.Decision) []byte {
 	o, text := c.Request.outcome(d)
 	if o == allow {
-		return promptSays(c.id, promptAnswer{Behavior: "allow", Input: c.Request.Call.Input})
+		return promptLine(c.id, promptAnswer{Behavior: "allow", Input: c.Request.Call.Input})
 	}
-	return promptSays(c.id, promptAnswer{Behavior: "deny", Message: "permd: " + text})
+	return promptLine(c.id, promptAnswer{Behavior: "deny", Message: "permd: " + text})
 }
 
-// Failed is the line that says that there is no decision.
+// Failed returns the response for a call that could not be decided.
 func (c *PromptCall) Failed(why string) []byte {
-	return promptSays(c.id, promptAnswer{Behavior: "deny", Message: "permd: " + clean(why)})
+	return promptLine(c.id, promptAnswer{Behavior: "deny", Message: "permd: " + printable(why)})
 }

@@ -43,39 +43,39 @@ func TestRead(t *testing.T) {
 	app := []string{"/srv/app"}
 	want := map[string]Request{
 		"claude/01-PreToolUse.Bash.stdin.json": {
-			Event: "PreToolUse", Session: claudeSession, Cwd: "/srv/app", Mode: "default", AtShell: true, asks: true, rules: true,
+			Event: "PreToolUse", Session: claudeSession, Cwd: "/srv/app", Mode: "default", AtShell: true, canAsk: true, ownRules: true,
 			Call: toolCall{ID: "toolu_01Zk1", Name: "Bash", Input: jsontext.Value(`{"command":"rm -rf build && make","description":"Clean build","timeout":120000}`)},
 		},
 		"claude/02-PreToolUse.Write.stdin.json": {
-			Event: "PreToolUse", Session: claudeSession, Cwd: "/srv/app", Mode: "default", AtShell: true, asks: true, rules: true,
+			Event: "PreToolUse", Session: claudeSession, Cwd: "/srv/app", Mode: "default", AtShell: true, canAsk: true, ownRules: true,
 			Call: toolCall{ID: "toolu_01Zk2", Name: "Write", Input: jsontext.Value(`{"file_path":"/srv/app/.env","content":"TOKEN=placeholder\n"}`)},
 		},
 		"claude/03-PreToolUse.mcp.subagent.stdin.json": {
-			Event: "PreToolUse", Session: claudeSession + "/agent-4", Parent: claudeSession, Cwd: "/srv/app", Mode: "default", AtShell: true, asks: true, rules: true,
+			Event: "PreToolUse", Session: claudeSession + "/agent-4", Parent: claudeSession, Cwd: "/srv/app", Mode: "default", AtShell: true, canAsk: true, ownRules: true,
 			Call: toolCall{ID: "toolu_01Zk3", Name: "mcp__github__merge_pull_request", Server: "github", Source: "user", Input: jsontext.Value(`{"owner":"acme","repo":"app","pull_number":77}`)},
 		},
 		"claude/07-PermissionRequest.stdin.json": {
-			Event: "PermissionRequest", Session: claudeSession, Cwd: "/srv/app", Mode: "default", AtShell: true, asks: true, rules: true,
+			Event: "PermissionRequest", Session: claudeSession, Cwd: "/srv/app", Mode: "default", AtShell: true, canAsk: true, ownRules: true,
 			Call: toolCall{ID: "1", Name: "Bash", Input: jsontext.Value(`{"command":"npm install left-pad","description":"Install a package"}`)},
 		},
 		"codex/01-hook.PreToolUse.stdin.json": {
-			Event: "PreToolUse", Session: codexSession, Cwd: "/srv/app", Mode: "default", rules: true,
+			Event: "PreToolUse", Session: codexSession, Cwd: "/srv/app", Mode: "default", ownRules: true,
 			Call: toolCall{ID: "call_c1", Name: "Bash", Input: jsontext.Value(`{"command":"cargo publish"}`)},
 		},
 		"codex/02-hook.PreToolUse.apply_patch.stdin.json": {
-			Event: "PreToolUse", Session: codexSession, Cwd: "/srv/app", Mode: "default", rules: true,
+			Event: "PreToolUse", Session: codexSession, Cwd: "/srv/app", Mode: "default", ownRules: true,
 			Call: toolCall{ID: "call_c2", Name: "apply_patch", Input: jsontext.Value(`{"command":"*** Begin Patch\n*** Update File: src/lib.rs\n@@\n-1\n+2\n*** End Patch\n"}`)},
 		},
 		"codex/04-hook.PermissionRequest.stdin.json": {
-			Event: "PermissionRequest", Session: codexSession + "/agent-2", Parent: codexSession, Cwd: "/srv/app", Mode: "default", asks: true, rules: true,
+			Event: "PermissionRequest", Session: codexSession + "/agent-2", Parent: codexSession, Cwd: "/srv/app", Mode: "default", canAsk: true, ownRules: true,
 			Call: toolCall{ID: "1", Name: "Bash", Input: jsontext.Value(`{"command":"curl -sSf https://example.org/install.sh","description":"network-access example.org","networkApprovalContext":{"host":"example.org"}}`)},
 		},
 		"gemini/01-BeforeTool.run_shell_command.stdin.json": {
-			Event: "BeforeTool", Session: "2c1f7a90", Cwd: "/srv/app", asks: true,
+			Event: "BeforeTool", Session: "2c1f7a90", Cwd: "/srv/app", canAsk: true,
 			Call: toolCall{ID: "1", Name: "run_shell_command", Input: jsontext.Value(`{"command":"terraform apply","description":"Apply the plan"}`)},
 		},
 		"gemini/02-BeforeTool.mcp.stdin.json": {
-			Event: "BeforeTool", Session: "2c1f7a90", Cwd: "/srv/app", asks: true,
+			Event: "BeforeTool", Session: "2c1f7a90", Cwd: "/srv/app", canAsk: true,
 			Call: toolCall{ID: "1", Name: "close_issue", Server: "tracker", Input: jsontext.Value(`{"issue":"WEB-9"}`)},
 		},
 		"cursor/01-beforeShellExecution.stdin.json": {
@@ -149,7 +149,7 @@ func stdins(t testing.TB) (names []string) {
 	return names
 }
 
-func harness(sample string) *Harness { return Of(strings.Split(sample, "/")[0]) }
+func harness(sample string) *Harness { return ByName(strings.Split(sample, "/")[0]) }
 
 // TestSays compares every answer with a sample that its harness reads.
 func TestSays(t *testing.T) {
@@ -198,7 +198,7 @@ func TestSays(t *testing.T) {
 // TestCopilotPermissionRequest: Copilot's documentation has only the names of the
 // members.
 func TestCopilotPermissionRequest(t *testing.T) {
-	h := Of("copilot")
+	h := ByName("copilot")
 	r, err := h.Read([]byte(`{"sessionId":"6f1d","cwd":"/srv/app","toolName":"bash","toolInput":{"command":"kubectl delete ns demo"}}`))
 	if err != nil {
 		t.Fatal(err)

@@ -12,40 +12,42 @@ import (
 	"github.com/permd/permd/socket"
 )
 
-// fault is an answer that is no decision. Its form is that of OPA's errors; its
-// text never holds text of the request.
-type fault struct {
+// apiError is an error response, in the form of OPA's errors. Its text never repeats
+// text of the request.
+type apiError struct {
 	Status  int    `json:"-"`
 	Code    string `json:"code"`
 	Message string `json:"message"`
 }
 
-func (f *fault) Error() string { return f.Message }
+func (f *apiError) Error() string { return f.Message }
 
-func bad(text string) *fault { return &fault{http.StatusBadRequest, "invalid_parameter", text} }
+func badRequest(text string) *apiError {
+	return &apiError{http.StatusBadRequest, "invalid_parameter", text}
+}
 
-// faultOf is the fault of an error of a method.
-func (s *server) faultOf(ctx context.Context, err error) *fault {
-	if f, ok := errors.AsType[*fault](err); ok {
+// apiErrorOf returns the error response for the error of a method.
+func (s *server) apiErrorOf(ctx context.Context, err error) *apiError {
+	if f, ok := errors.AsType[*apiError](err); ok {
 		return f
 	}
 	if ctx.Err() != nil {
-		return ended(ctx)
+		return endedError(ctx)
 	}
 	if e, ok := errors.AsType[*socket.Error](err); ok && e != nil {
 		switch e.Code {
 		case socket.CodeParams, socket.CodeRequest, socket.CodeParse:
-			return bad(e.Message)
+			return badRequest(e.Message)
 		case socket.CodeBusy, socket.CodeCancelled:
-			return &fault{http.StatusServiceUnavailable, "busy", e.Message}
+			return &apiError{http.StatusServiceUnavailable, "busy", e.Message}
 		}
 	}
 	s.log.Error("a method failed", "error", err)
-	return &fault{http.StatusInternalServerError, "internal_error", "internal error; ask the person"}
+	return &apiError{http.StatusInternalServerError, "internal_error", "internal error; ask the person"}
 }
 
-// ended is why nothing is decided any more.
-func ended(ctx context.Context) *fault {
+// endedError returns the error for a context that has ended.
+func endedError(ctx context.Context) *apiError {
 	text := "the client is gone"
 	switch cause := context.Cause(ctx); {
 	case errors.Is(cause, errShutdown):
@@ -53,10 +55,10 @@ func ended(ctx context.Context) *fault {
 	case errors.Is(cause, context.DeadlineExceeded):
 		text = "it took too long; ask the person"
 	}
-	return &fault{http.StatusServiceUnavailable, "busy", text}
+	return &apiError{http.StatusServiceUnavailable, "busy", text}
 }
 
-// reply writes an answer, and drops the connection of a client that does not read.
+// reply writes a response. The write deadline drops clients that do not read.
 func (s *server) reply(w http.ResponseWriter, status int, body []byte) {
 	h := w.Header()
 	h.Set("Content-Type", "application/json")
@@ -68,8 +70,8 @@ func (s *server) reply(w http.ResponseWriter, status int, body []byte) {
 	_, _ = w.Write(append(body, '\n'))
 }
 
-// refuse answers with a fault.
-func (s *server) refuse(w http.ResponseWriter, f *fault) {
+// replyError writes an error response.
+func (s *server) replyError(w http.ResponseWriter, f *apiError) {
 	body, err := json.Marshal(f)
 	if err != nil {
 		s.log.Error("writing an error", "error", err)

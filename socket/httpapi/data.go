@@ -10,19 +10,19 @@ import (
 	"github.com/permd/permd/internal/strictjson"
 )
 
-// The words that @ai-sdk/policy-opa reads. It knows "not-applicable" as well, for
-// which it runs the tool, as for no result at all: neither is ever said.
+// The decisions that @ai-sdk/policy-opa knows. It also knows "not-applicable" and treats
+// it like a missing result: it runs the tool. permd returns neither.
 const (
 	wordAllow = "allow"
 	wordDeny  = "deny"
 	wordAsk   = "requires-approval"
 )
 
-// denied is what the model is told where no rule has a message for it. The reason
-// of a rule stays on this machine.
-const denied = "permd denies this call"
+// defaultDenyReason is the reason given to the model if the rule has no message. The
+// rule's own reason is for people on this machine only.
+const defaultDenyReason = "permd denies this call"
 
-// dataAnswer is what the data API answers with.
+// dataAnswer is the response of the data API.
 type dataAnswer struct {
 	DecisionID string     `json:"decision_id"`
 	Result     dataResult `json:"result"`
@@ -33,7 +33,7 @@ type dataResult struct {
 	Reason   string `json:"reason"`
 }
 
-// decision answers /v1/data/permd/decision: one call, in the words of OPA.
+// decision serves /v1/data/permd/decision: one call, decided in OPA's terms.
 func (s *server) decision(ctx context.Context, peer decisions.Peer, body strictjson.Value) ([]byte, error) {
 	session, calls, err := readInput(body)
 	if err != nil {
@@ -47,11 +47,11 @@ func (s *server) decision(ctx context.Context, peer decisions.Peer, body strictj
 		return nil, errors.New("deciding over HTTP: not one decision")
 	}
 	d := decided.Decisions[0]
-	return json.Marshal(dataAnswer{d.ID, word(d)})
+	return json.Marshal(dataAnswer{d.ID, opaResult(d)})
 }
 
-// word is a decision in the words of OPA. What is not an allow never becomes one.
-func word(d *decisions.Decision) dataResult {
+// opaResult returns a decision in OPA's terms. Everything but an allow denies or asks.
+func opaResult(d *decisions.Decision) dataResult {
 	switch d.Verdict {
 	case decisions.Allow:
 		return dataResult{wordAllow, ""}
@@ -62,67 +62,67 @@ func word(d *decisions.Decision) dataResult {
 	if d.Message != "" {
 		return dataResult{wordDeny, d.Message}
 	}
-	return dataResult{wordDeny, denied}
+	return dataResult{wordDeny, defaultDenyReason}
 }
 
-// inputMembers are what is read of the input. All else, such as the messages of
-// the conversation, is dropped here.
+// inputMembers are the members of the input that are used. All others, such as the
+// messages of the conversation, are ignored.
 var inputMembers = []string{"tool", "args", "callId", "session", "runtimeContext"}
 
-// readInput reads {"input": {...}} into a session and the calls of permd/decide.
+// readInput converts {"input": {...}} to a session and the calls of permd/decide.
 func readInput(body strictjson.Value) (session, calls strictjson.Value, err error) {
 	if err := strictjson.Check(body); err != nil {
-		return nil, nil, bad("reading the body: " + err.Error())
+		return nil, nil, badRequest("reading the body: " + err.Error())
 	}
-	o, err := members(body, "the body", "input")
+	o, err := readMembers(body, "the body", "input")
 	if err != nil {
 		return nil, nil, err
 	}
 	raw, ok := o.Get("input")
 	if !ok {
-		return nil, nil, bad("input is missing")
+		return nil, nil, badRequest("input is missing")
 	}
-	in, err := members(raw, "input", inputMembers...)
+	in, err := readMembers(raw, "input", inputMembers...)
 	if err != nil {
 		return nil, nil, err
 	}
 	if session, err = sessionOf(in); err != nil {
 		return nil, nil, err
 	}
-	tool, args := optional(in, "tool"), optional(in, "args")
+	tool, args := optionalMember(in, "tool"), optionalMember(in, "args")
 	switch {
 	case tool == nil:
-		return nil, nil, bad("input.tool is missing")
+		return nil, nil, badRequest("input.tool is missing")
 	case args == nil:
-		// Nothing says what the tool would do.
-		return nil, nil, bad("input.args is missing")
+		// Without arguments, the effects of the call are unknown.
+		return nil, nil, badRequest("input.args is missing")
 	}
-	id := optional(in, "callId")
+	id := optionalMember(in, "callId")
 	if id == nil {
 		id = strictjson.Value(`"call"`)
 	}
-	call, err := object(strictjson.Object{{Name: "callId", Value: id}, {Name: "tool", Value: tool}, {Name: "input", Value: args}})
+	call, err := encodeObject(strictjson.Object{{Name: "callId", Value: id}, {Name: "tool", Value: tool}, {Name: "input", Value: args}})
 	if err != nil {
 		return nil, nil, err
 	}
 	return session, append(append([]byte{'['}, call...), ']'), nil
 }
 
-// sessionOf is the session of the input: its member session, or permd of what the
-// application carries along with its calls.
+// sessionOf returns the session of the input: its member session, or the member permd of
+// the context that the application attaches to its calls.
 func sessionOf(in strictjson.Object) (strictjson.Value, error) {
-	session := optional(in, "session")
-	carried := optional(in, "runtimeContext")
+	session := optionalMember(in, "session")
+	carried := optionalMember(in, "runtimeContext")
 	if strictjson.Kind(carried) != '{' {
-		return session, nil // the application's own affair
+		return session, nil // not permd's
 	}
-	o, err := members(carried, "input.runtimeContext", "permd")
+	o, err := readMembers(carried, "input.runtimeContext", "permd")
 	if err != nil {
 		return nil, err
 	}
-	own := optional(o, "permd")
+	own := optionalMember(o, "permd")
 	if own != nil && session != nil {
-		return nil, bad("input.session and input.runtimeContext.permd both name a session")
+		return nil, badRequest("input.session and input.runtimeContext.permd both name a session")
 	}
 	if own != nil {
 		return own, nil

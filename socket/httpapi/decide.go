@@ -12,22 +12,23 @@ import (
 	"github.com/permd/permd/socket/native"
 )
 
-// harnessName is what sessions of HTTP are kept under (native.PersistentSessions): the id names
-// them, whatever connection a request came on.
+// harnessName is the harness of sessions declared over HTTP (see
+// native.PersistentSessions): they are found by their id, whatever connection a request
+// uses.
 const harnessName = "http"
 
-// decide decides calls, in a session if one is given. Each request has a
-// connection of its own, on which it declares its session first, as hooks do.
+// decide decides calls, in a session if one is given. Each request gets a connection of
+// its own and declares its session on it first, as hooks do.
 func (s *server) decide(ctx context.Context, peer decisions.Peer, session, calls strictjson.Value) (*native.DecideResult, error) {
 	conn, end := socket.NewConn(peer)
 	defer end()
 	params := append([]byte(`{"calls":`), calls...)
 	if session != nil {
-		declaration, id, err := declare(session)
+		declaration, id, err := sessionParams(session)
 		if err != nil {
 			return nil, err
 		}
-		if err := s.declareOn(ctx, conn, declaration); err != nil {
+		if err := s.declareSession(ctx, conn, declaration); err != nil {
 			return nil, err
 		}
 		params = append(append(params, `,"sessionId":`...), id...)
@@ -47,19 +48,19 @@ func (s *server) decide(ctx context.Context, peer decisions.Peer, session, calls
 	return &decided, nil
 }
 
-// declareOn declares a session, and waits for the rules of its project where they
-// were not looked for a moment ago.
-func (s *server) declareOn(ctx context.Context, conn *socket.Conn, declaration strictjson.Value) error {
+// declareSession declares a session. It waits for the rules of the session's project to
+// load, unless that was done less than prepareEvery ago.
+func (s *server) declareSession(ctx context.Context, conn *socket.Conn, declaration strictjson.Value) error {
 	run, err := s.prepareCall(conn, native.MethodSession, declaration)
 	if err != nil {
 		return err
 	}
-	key := keyOf(conn.Peer.UID, declaration)
-	if s.prepared.fresh(key) {
+	key := preparedKeyOf(conn.Peer.UID, declaration)
+	if s.prepared.isFresh(key) {
 		return nil
 	}
 	if _, err = run(ctx); err == nil {
-		s.prepared.note(key)
+		s.prepared.add(key)
 	}
 	return err
 }
@@ -77,32 +78,31 @@ func (s *server) prepareCall(conn *socket.Conn, name string, params strictjson.V
 	return run, err
 }
 
-// declare makes the params of permd/session, and the session's id as written in
-// them.
-func declare(session strictjson.Value) (params, id strictjson.Value, err error) {
+// sessionParams returns the params of permd/session, and the session's id as raw JSON.
+func sessionParams(session strictjson.Value) (params, id strictjson.Value, err error) {
 	o, err := strictjson.ParseObject(session)
 	if err != nil {
-		return nil, nil, bad("session must be an object")
+		return nil, nil, badRequest("session must be an object")
 	}
 	if _, own := o.Get("harness"); own || o.NearMiss("harness", "sessionId") != "" {
-		return nil, nil, bad("session must not name a harness, and sessionId in these letters")
+		return nil, nil, badRequest("session must not name a harness, and sessionId in these letters")
 	}
 	id, ok := o.Get("sessionId")
 	if !ok {
-		return nil, nil, bad("session.sessionId is missing")
+		return nil, nil, badRequest("session.sessionId is missing")
 	}
 	o = append(o, strictjson.Member{Name: "harness", Value: strictjson.Value(`"` + harnessName + `"`)})
-	params, err = object(o)
+	params, err = encodeObject(o)
 	return params, id, err
 }
 
-// object is the text of an object. Values stay as they were written.
-func object(o strictjson.Object) (strictjson.Value, error) {
+// encodeObject encodes an object. Values are copied verbatim.
+func encodeObject(o strictjson.Object) (strictjson.Value, error) {
 	text := []byte{'{'}
 	for i, m := range o {
 		name, err := json.Marshal(m.Name)
 		if err != nil {
-			return nil, bad("a name cannot be read in one way")
+			return nil, badRequest("a name cannot be read in one way")
 		}
 		if i > 0 {
 			text = append(text, ',')
@@ -112,49 +112,49 @@ func object(o strictjson.Object) (strictjson.Value, error) {
 	return append(text, '}'), nil
 }
 
-// calls answers /v1/calls: permd/decide with the session and the calls in one object.
+// calls serves /v1/calls: permd/decide with the session and the calls in one object.
 func (s *server) calls(ctx context.Context, peer decisions.Peer, body strictjson.Value) ([]byte, error) {
-	// Over all of it first: whoever reads a repeated name in a part that
-	// is dropped here may read another request than permd.
+	// Check the whole body first: a parser that keeps a repeated name of a member that is
+	// ignored here could see a different request.
 	if err := strictjson.Check(body); err != nil {
-		return nil, bad("reading the body: " + err.Error())
+		return nil, badRequest("reading the body: " + err.Error())
 	}
-	o, err := members(body, "the body", "calls", "session", "sessionId")
+	o, err := readMembers(body, "the body", "calls", "session", "sessionId")
 	if err != nil {
 		return nil, err
 	}
 	if _, ok := o.Get("sessionId"); ok {
-		return nil, bad("name the session in session: over HTTP each request declares it")
+		return nil, badRequest("name the session in session: over HTTP each request declares it")
 	}
 	calls, ok := o.Get("calls")
 	if !ok {
-		return nil, bad("calls is missing")
+		return nil, badRequest("calls is missing")
 	}
-	decided, err := s.decide(ctx, peer, optional(o, "session"), calls)
+	decided, err := s.decide(ctx, peer, optionalMember(o, "session"), calls)
 	if err != nil {
 		return nil, err
 	}
 	return json.Marshal(decided, json.Deterministic(true))
 }
 
-// members are those of an object that a part of the body must be. The body has
-// been checked.
-func members(v strictjson.Value, what string, known ...string) (strictjson.Object, error) {
+// readMembers returns the members of v, which must be an object; what names it in
+// errors. The body must have passed strictjson.Check.
+func readMembers(v strictjson.Value, what string, known ...string) (strictjson.Object, error) {
 	if strictjson.Kind(v) != '{' {
-		return nil, bad(what + " must be an object")
+		return nil, badRequest(what + " must be an object")
 	}
 	o, err := strictjson.ParseObject(v)
 	if err != nil {
-		return nil, bad("reading " + what + ": " + err.Error())
+		return nil, badRequest("reading " + what + ": " + err.Error())
 	}
 	if o.NearMiss(known...) != "" {
-		return nil, bad("reading " + what + ": a name is written almost like one of permd's")
+		return nil, badRequest("reading " + what + ": a name is written almost like one of permd's")
 	}
 	return o, nil
 }
 
-// optional is a member that may be left out or be null.
-func optional(o strictjson.Object, name string) strictjson.Value {
+// optionalMember returns a member that may be missing or null, nil if it is.
+func optionalMember(o strictjson.Object, name string) strictjson.Value {
 	if v, ok := o.Get(name); ok && strictjson.Kind(v) != 'n' {
 		return v
 	}

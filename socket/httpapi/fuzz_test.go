@@ -28,7 +28,7 @@ func FuzzInput(f *testing.F) {
 		if session == nil {
 			return
 		}
-		params, id, err := declare(session)
+		params, id, err := sessionParams(session)
 		if err != nil {
 			return
 		}

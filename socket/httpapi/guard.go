@@ -10,23 +10,23 @@ import (
 	"strings"
 )
 
-// guard checks the conditions for any request before it is read further.
-func (s *server) guard(r *http.Request) *fault {
+// checkRequest checks what every request must satisfy, before its body is read.
+func (s *server) checkRequest(r *http.Request) *apiError {
 	switch {
 	case r.ProtoMajor != 1 || r.ProtoMinor != 1:
-		return &fault{http.StatusHTTPVersionNotSupported, "version", "HTTP/1.1 is spoken here"}
+		return &apiError{http.StatusHTTPVersionNotSupported, "version", "HTTP/1.1 is spoken here"}
 	case !s.namesThisServer(r):
-		return &fault{http.StatusForbidden, "host", "the Host is not one that permd listens as"}
+		return &apiError{http.StatusForbidden, "host", "the Host is not one that permd listens as"}
 	case len(r.Header["Origin"]) > 0:
-		return &fault{http.StatusForbidden, "origin", "browsers are not served"}
+		return &apiError{http.StatusForbidden, "origin", "browsers are not served"}
 	case s.Token != "" && !s.hasToken(r):
-		return &fault{http.StatusUnauthorized, "unauthorized", "a request needs the token: Authorization: Bearer TOKEN"}
+		return &apiError{http.StatusUnauthorized, "unauthorized", "a request needs the token: Authorization: Bearer TOKEN"}
 	}
 	return nil
 }
 
-// namesThisServer reports whether the request names this server. A page in a
-// browser whose own name resolves to the loopback address sends that name.
+// namesThisServer reports whether the Host header names this server. This stops DNS
+// rebinding: a page whose host name resolves to the loopback address sends that name.
 func (s *server) namesThisServer(r *http.Request) bool {
 	host, port, err := net.SplitHostPort(r.Host)
 	if err != nil {
@@ -41,8 +41,8 @@ func (s *server) namesThisServer(r *http.Request) bool {
 	return (port == s.port || port == "") && slices.Contains([]string{"localhost", "127.0.0.1", "::1"}, host)
 }
 
-// hasToken reports whether the request has the token. The hashes are compared, so
-// that the time says nothing, not even of the length.
+// hasToken reports whether the request has the token. Comparing hashes hides even the
+// token's length from timing.
 func (s *server) hasToken(r *http.Request) bool {
 	const scheme = "bearer "
 	values := r.Header["Authorization"]
@@ -53,11 +53,11 @@ func (s *server) hasToken(r *http.Request) bool {
 	return subtle.ConstantTimeCompare(got[:], want[:]) == 1
 }
 
-// postable checks the conditions for a request with a body.
-func postable(r *http.Request) *fault {
+// checkPost checks the headers of a request with a body.
+func checkPost(r *http.Request) *apiError {
 	if len(r.Header["Content-Encoding"]) > 0 {
-		// What is small here could be without end when it is unpacked.
-		return &fault{http.StatusUnsupportedMediaType, "encoding", "a body must not be compressed"}
+		// A small compressed body could expand without limit.
+		return &apiError{http.StatusUnsupportedMediaType, "encoding", "a body must not be compressed"}
 	}
 	if types := r.Header["Content-Type"]; len(types) == 1 {
 		kind, params, err := mime.ParseMediaType(types[0])
@@ -66,5 +66,5 @@ func postable(r *http.Request) *fault {
 			return nil
 		}
 	}
-	return &fault{http.StatusUnsupportedMediaType, "content_type", "the Content-Type must be application/json"}
+	return &apiError{http.StatusUnsupportedMediaType, "content_type", "the Content-Type must be application/json"}
 }

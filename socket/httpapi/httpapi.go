@@ -35,41 +35,41 @@ const (
 	maxHeader     = 16 << 10         // bytes; the server of net/http adds 4 KiB of its own
 	headerTimeout = 10 * time.Second // for the header
 	readTimeout   = 20 * time.Second // for header and body
-	// decideTimeout is how long deciding may take, with reading the project's rules.
+	// decideTimeout bounds deciding, including reading the project's rules.
 	decideTimeout = 20 * time.Second
-	idleTimeout   = 2 * time.Minute // between two requests
-	// shutdownExtra is how long requests may go on after they were told to end.
+	idleTimeout   = 2 * time.Minute // between two requests on one connection
+	// shutdownExtra is the time that requests get after their contexts were cancelled at
+	// shutdown.
 	shutdownExtra = time.Second
 )
 
 // Deps are the dependencies of the server.
 type Deps struct {
-	// Methods are those of the decision socket; permd/session and permd/decide
-	// are used.
+	// Methods are those of the decision socket. Only permd/session and permd/decide are
+	// called.
 	Methods socket.Methods
-	// Health returns the state of the daemon. An error means that it cannot
-	// decide; its text is not sent.
+	// Health returns the parts of the daemon that are degraded. An error means that it
+	// cannot decide; its text is logged and not sent.
 	Health func(ctx context.Context) (degraded []string, err error)
-	// Metrics answers with the metrics; nil for none.
+	// Metrics serves the metrics; nil means none.
 	Metrics http.Handler
-	// Served is called for each answered request with its path, "other" for one
-	// that does not exist, and the status. May be nil.
+	// Served is called after each response with the path, "other" for an unknown one, and
+	// the status. It may be nil.
 	Served func(path string, status int)
 }
 
-// Options bound and identify the clients.
+// Options are the limits of clients and how they are identified.
 type Options struct {
-	// Socket has the limits of the sockets: MaxMessage is that of a body,
-	// MaxRunning of requests that are decided at one time. How many requests of a
-	// connection may wait is not limited, since they follow each other.
+	// Socket holds the limits. MaxMessage bounds a request's body and MaxRunning the
+	// requests that are decided at the same time. The number of requests that wait on one
+	// connection is not bounded, because they are read one after another.
 	Socket socket.Options
-	// Token must come with each request on a loopback address; "" on a Unix
-	// socket.
+	// Token is required in every request on a loopback address; "" on a Unix socket.
 	Token string
-	// Owner is the user with the token.
+	// Owner is the peer of all requests on a loopback address: whoever has the token.
 	Owner decisions.Peer
 
-	readTimeout, decideTimeout time.Duration // other ones, for tests
+	readTimeout, decideTimeout time.Duration // set by tests
 }
 
 type server struct {
@@ -83,17 +83,17 @@ type server struct {
 	prepared prepareCache
 
 	mu      sync.Mutex
-	stopped bool           // nothing more is decided
-	pending sync.WaitGroup // methods that run
+	stopped bool           // shutting down: no method may start
+	pending sync.WaitGroup // running methods
 }
 
-// errShutdown is why requests are cancelled at the end.
+// errShutdown is the cause of cancelled contexts at shutdown.
 var errShutdown = errors.New("shutting down")
 
-// Serve serves on ln until ctx is cancelled or ln fails, and closes ln. ln is a
-// Unix socket, or a loopback address if there is a token. At the end it accepts
-// no more, answers what is in flight within the grace period and the rest with
-// status 503.
+// Serve serves on ln until ctx is cancelled or ln fails, and closes ln, which is a Unix
+// socket or, with a token, a loopback address. At the end it accepts no more
+// connections, finishes the requests in flight within the grace period, and answers the
+// rest with status 503.
 func Serve(ctx context.Context, ln net.Listener, deps Deps, o Options) error {
 	s, err := newServer(ln, deps, o)
 	if err != nil {
@@ -110,10 +110,12 @@ func Serve(ctx context.Context, ln net.Listener, deps Deps, o Options) error {
 		MaxHeaderBytes:    maxHeader,
 		ReadHeaderTimeout: min(headerTimeout, reading),
 		ReadTimeout:       reading,
-		// Answers set their own deadline; this one ends what does not get that far.
+		// Responses set a deadline of their own. This one ends connections that do not get
+		// that far.
 		WriteTimeout: reading + s.decideTimeout + cmp.Or(s.Socket.WriteTimeout, socket.DefaultWriteTimeout),
 		IdleTimeout:  idleTimeout,
-		// It says nothing that is not said elsewhere, and may hold text of a request.
+		// Discarded: it reports nothing that is not logged elsewhere, and may contain text
+		// of a request.
 		ErrorLog:    slog.NewLogLogger(slog.DiscardHandler, slog.LevelDebug),
 		BaseContext: func(net.Listener) context.Context { return requests },
 		ConnContext: func(ctx context.Context, c net.Conn) context.Context {
@@ -122,14 +124,14 @@ func Serve(ctx context.Context, ln net.Listener, deps Deps, o Options) error {
 			}
 			return ctx
 		},
-		// "OPTIONS *" is a request like others.
+		// "OPTIONS *" is handled like any other request.
 		DisableGeneralOptionsHandler: true,
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- hs.Serve(&admittingListener{Listener: ln, server: s}) }()
 	select {
 	case err = <-ended:
-		// The listener has failed. What it accepted is answered all the same.
+		// The listener has failed. Requests on open connections are still answered.
 		return errors.Join(err, s.shutdown(hs, abandon))
 	case <-ctx.Done():
 	}
@@ -162,7 +164,7 @@ func newServer(ln net.Listener, deps Deps, o Options) (*server, error) {
 	return s, nil
 }
 
-// shutdown ends all connections.
+// shutdown waits for requests in flight and closes all connections.
 func (s *server) shutdown(hs *http.Server, abandon context.CancelCauseFunc) error {
 	grace := cmp.Or(s.Socket.Grace, socket.DefaultGrace)
 	late := time.AfterFunc(grace, func() { abandon(errShutdown) })
@@ -171,7 +173,7 @@ func (s *server) shutdown(hs *http.Server, abandon context.CancelCauseFunc) erro
 	defer cancel()
 	err := hs.Shutdown(ctx)
 	if errors.Is(err, context.DeadlineExceeded) {
-		// A client that does not read, or has not sent all of its request.
+		// A client is not reading, or has not sent its whole request.
 		err = hs.Close()
 	}
 	abandon(errShutdown)

@@ -32,40 +32,41 @@ func ListenLoopback(address string) (net.Listener, error) {
 
 type peerKey struct{}
 
-// admittingListener is a listener that lets in who may use it, while there is room.
+// admittingListener accepts the connections of peers that may use the server, within its
+// limits.
 type admittingListener struct {
 	net.Listener
 	server *server
 }
 
-// Accept returns the next connection that is served. Those that are not get an
-// answer here, as far as they take it at once.
+// Accept returns the next admitted connection. Others get an error response and are
+// closed.
 func (g *admittingListener) Accept() (net.Conn, error) {
 	for {
 		c, err := g.Listener.Accept()
 		if err != nil {
 			return nil, err
 		}
-		if a := g.server.admit(c); a != nil {
+		if a := g.server.admitConn(c); a != nil {
 			return a, nil
 		}
 	}
 }
 
-// admittedConn is a connection that counts.
+// admittedConn is a connection that is counted in the limits until it is closed.
 type admittedConn struct {
 	net.Conn
-	peer  decisions.Peer
-	leave func()
-	once  sync.Once
+	peer    decisions.Peer
+	release func()
+	once    sync.Once
 }
 
 func (a *admittedConn) Close() error {
-	a.once.Do(a.leave)
+	a.once.Do(a.release)
 	return a.Conn.Close()
 }
 
-func (s *server) admit(c net.Conn) *admittedConn {
+func (s *server) admitConn(c net.Conn) *admittedConn {
 	peer := s.Owner
 	if uc, ok := c.(*net.UnixConn); ok {
 		var err error
@@ -76,19 +77,19 @@ func (s *server) admit(c net.Conn) *admittedConn {
 		}
 		if err := s.Socket.Admit(peer); err != nil {
 			s.log.Info("refusing a connection", "uid", peer.UID, "pid", peer.PID, "error", err)
-			turnAway(c, &fault{http.StatusForbidden, "forbidden", "this user may not use this socket"})
+			turnAway(c, &apiError{http.StatusForbidden, "forbidden", "this user may not use this socket"})
 			return nil
 		}
 	}
 	if err := s.limits.Enter(peer.UID); err != nil {
 		s.log.Info("refusing a connection", "uid", peer.UID, "pid", peer.PID, "error", err)
-		turnAway(c, &fault{http.StatusServiceUnavailable, "busy", err.Error()})
+		turnAway(c, &apiError{http.StatusServiceUnavailable, "busy", err.Error()})
 		return nil
 	}
 	if s.Socket.Open != nil {
 		s.Socket.Open.Add(1)
 	}
-	return &admittedConn{Conn: c, peer: peer, leave: func() {
+	return &admittedConn{Conn: c, peer: peer, release: func() {
 		s.limits.Leave(peer.UID)
 		if s.Socket.Open != nil {
 			s.Socket.Open.Add(-1)
@@ -96,8 +97,9 @@ func (s *server) admit(c net.Conn) *admittedConn {
 	}}
 }
 
-// turnAway answers a connection before its request is read, and closes it.
-func turnAway(c net.Conn, f *fault) {
+// turnAway writes an error response without reading the request, and closes the
+// connection. It waits at most 100 ms for the client to read it.
+func turnAway(c net.Conn, f *apiError) {
 	defer c.Close()
 	body, err := json.Marshal(f)
 	if err != nil {

@@ -9,23 +9,24 @@ import (
 )
 
 const (
-	// prepareEvery is how often the rules of one folder's project are looked for,
-	// however many requests name it: reading them takes longer than a decision.
-	// In between they are kept up to date as they are for everybody, and what is
-	// not loaded asks.
+	// prepareEvery is how often requests wait for the rules of the same folder's project
+	// to load: loading takes longer than deciding. In between, the rules are kept up to
+	// date like all others, and calls in a project whose rules are not loaded ask.
 	prepareEvery = 10 * time.Second
-	// maxPrepared bounds the folders that are known. It is half of the projects
-	// whose rules are kept, so that what is known here is not gone there, which
-	// would ask; beyond it the rules are looked for more often, nothing else.
+	// maxPrepared bounds the folders in the cache. It is half of the number of projects
+	// whose rules are kept, so that a folder in the cache has its rules loaded. With more
+	// folders than that, requests wait for the rules more often; there is no other
+	// effect.
 	maxPrepared = 32
 )
 
-// prepareCache are the folders whose project's rules were loaded a moment ago.
+// prepareCache holds the folders whose project's rules were loaded less than
+// prepareEvery ago.
 type prepareCache struct {
 	now func() time.Time
 
-	mu sync.Mutex
-	at map[preparedKey]time.Time
+	mu    sync.Mutex
+	times map[preparedKey]time.Time
 }
 
 type preparedKey struct {
@@ -33,26 +34,26 @@ type preparedKey struct {
 	cwd [sha256.Size]byte
 }
 
-func keyOf(uid uint32, declaration strictjson.Value) preparedKey {
+func preparedKeyOf(uid uint32, declaration strictjson.Value) preparedKey {
 	return preparedKey{uid, sha256.Sum256(strictjson.Find(declaration, "cwd"))}
 }
 
-// fresh reports whether that was prepared a moment ago. A clock that went back
-// makes nothing fresh.
-func (p *prepareCache) fresh(key preparedKey) bool {
+// isFresh reports whether the rules for the key were loaded less than prepareEvery ago.
+// If the clock has gone back, it returns false.
+func (p *prepareCache) isFresh(key preparedKey) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	at, ok := p.at[key]
+	at, ok := p.times[key]
 	age := p.now().Sub(at)
 	return ok && age >= 0 && age < prepareEvery
 }
 
-// note says that it was prepared now.
-func (p *prepareCache) note(key preparedKey) {
+// add records that the rules for the key have just been loaded.
+func (p *prepareCache) add(key preparedKey) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.at == nil || len(p.at) >= maxPrepared {
-		p.at = map[preparedKey]time.Time{}
+	if p.times == nil || len(p.times) >= maxPrepared {
+		p.times = map[preparedKey]time.Time{}
 	}
-	p.at[key] = p.now()
+	p.times[key] = p.now()
 }

@@ -11,28 +11,28 @@ import (
 func TestPrepared(t *testing.T) {
 	now := time.Unix(1000, 0)
 	p := &prepareCache{now: func() time.Time { return now }}
-	key := keyOf(1, []byte(`{"sessionId":"s","cwd":"/a"}`))
-	if key != keyOf(1, []byte(`{"sessionId":"t","cwd":"/a"}`)) {
+	key := preparedKeyOf(1, []byte(`{"sessionId":"s","cwd":"/a"}`))
+	if key != preparedKeyOf(1, []byte(`{"sessionId":"t","cwd":"/a"}`)) {
 		t.Error("another session in the folder has rules of its own")
 	}
-	if p.fresh(key) {
+	if p.isFresh(key) {
 		t.Error("fresh before it was prepared")
 	}
-	p.note(key)
-	for _, other := range []preparedKey{keyOf(2, []byte(`{"sessionId":"s","cwd":"/a"}`)), keyOf(1, []byte(`{"sessionId":"s","cwd":"/b"}`))} {
-		if p.fresh(other) {
+	p.add(key)
+	for _, other := range []preparedKey{preparedKeyOf(2, []byte(`{"sessionId":"s","cwd":"/a"}`)), preparedKeyOf(1, []byte(`{"sessionId":"s","cwd":"/b"}`))} {
+		if p.isFresh(other) {
 			t.Error("another's is fresh")
 		}
 	}
 	for age, want := range map[time.Duration]bool{0: true, prepareEvery - 1: true, prepareEvery: false, -1: false} {
-		if now = time.Unix(1000, 0).Add(age); p.fresh(key) != want {
+		if now = time.Unix(1000, 0).Add(age); p.isFresh(key) != want {
 			t.Errorf("after %s: fresh %v", age, !want)
 		}
 	}
 	for i := range 3 * maxPrepared {
-		p.note(keyOf(1, fmt.Appendf(nil, `{"cwd":"/%d"}`, i)))
-		if len(p.at) > maxPrepared {
-			t.Fatalf("%d are kept", len(p.at))
+		p.add(preparedKeyOf(1, fmt.Appendf(nil, `{"cwd":"/%d"}`, i)))
+		if len(p.times) > maxPrepared {
+			t.Fatalf("%d are kept", len(p.times))
 		}
 	}
 }

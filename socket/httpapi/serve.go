@@ -16,7 +16,7 @@ import (
 	"github.com/permd/permd/internal/strictjson"
 )
 
-// endpoint answers the requests of one path.
+// endpoint serves one path.
 type endpoint struct {
 	method string
 	answer func(ctx context.Context, peer decisions.Peer, body strictjson.Value) ([]byte, error)
@@ -36,39 +36,39 @@ func (s *server) endpoint(path string) (endpoint, bool) {
 	return endpoint{}, false
 }
 
-// ServeHTTP answers one request.
+// ServeHTTP serves one request.
 func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	seen := &watchedBody{ResponseWriter: w}
+	seen := &statusRecorder{ResponseWriter: w}
 	path := "other"
 	defer func() {
 		if v := recover(); v != nil {
-			s.panicked(v)
+			s.logPanic(v)
 			if seen.status == 0 {
-				s.refuse(seen, s.faultOf(context.Background(), errors.New("a panic")))
+				s.replyError(seen, s.apiErrorOf(context.Background(), errors.New("a panic")))
 			}
 		}
 		if s.Served != nil {
 			s.Served(path, seen.status)
 		}
 	}()
-	if f := s.guard(r); f != nil {
-		// Everybody on the machine can connect to an address: who has no token
-		// keeps no place of those who have.
+	if f := s.checkRequest(r); f != nil {
+		// Any process on the machine can connect to a loopback address. Connections
+		// without the token are closed, so that they take no place of those with it.
 		seen.Header().Set("Connection", "close")
-		s.refuse(seen, f)
+		s.replyError(seen, f)
 		return
 	}
-	// As it was sent: a path that has to be cleaned is another path, and there is
-	// nothing to ask by a query.
+	// The path is compared verbatim: paths that would have to be cleaned do not exist,
+	// and no path takes a query.
 	e, ok := s.endpoint(r.RequestURI)
 	if !ok {
-		s.refuse(seen, &fault{http.StatusNotFound, "not_found", "no such path"})
+		s.replyError(seen, &apiError{http.StatusNotFound, "not_found", "no such path"})
 		return
 	}
 	path = r.RequestURI
 	if r.Method != e.method {
 		seen.Header().Set("Allow", e.method)
-		s.refuse(seen, &fault{http.StatusMethodNotAllowed, "method", "the method must be " + e.method})
+		s.replyError(seen, &apiError{http.StatusMethodNotAllowed, "method", "the method must be " + e.method})
 		return
 	}
 	if e.answer == nil {
@@ -81,80 +81,81 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (s *server) serve(w http.ResponseWriter, r *http.Request, e endpoint) {
 	peer, ok := r.Context().Value(peerKey{}).(decisions.Peer)
 	if !ok {
-		s.refuse(w, s.faultOf(r.Context(), errors.New("serving HTTP: nobody is at the other end")))
+		s.replyError(w, s.apiErrorOf(r.Context(), errors.New("serving HTTP: nobody is at the other end")))
 		return
 	}
 	var body []byte
 	if e.method == http.MethodPost {
-		f := postable(r)
+		f := checkPost(r)
 		if f == nil {
 			var release func()
-			if body, release, f = s.body(w, r, peer); release != nil {
+			if body, release, f = s.readBody(w, r, peer); release != nil {
 				defer release()
 			}
 		}
 		if f != nil {
-			s.refuse(w, f)
+			s.replyError(w, f)
 			return
 		}
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), s.decideTimeout)
 	defer cancel()
-	answer, err := s.await(ctx, func() ([]byte, error) { return e.answer(ctx, peer, body) })
+	answer, err := s.runLimited(ctx, func() ([]byte, error) { return e.answer(ctx, peer, body) })
 	if err == nil && ctx.Err() != nil {
-		err = ended(ctx)
+		err = endedError(ctx)
 	}
 	if err != nil {
-		s.refuse(w, s.faultOf(ctx, err))
+		s.replyError(w, s.apiErrorOf(ctx, err))
 		return
 	}
 	s.reply(w, http.StatusOK, answer)
 }
 
-// body reads a request's body, and takes its bytes of what all may use.
-func (s *server) body(w http.ResponseWriter, r *http.Request, peer decisions.Peer) (body []byte, release func(), f *fault) {
-	most := s.Socket.MaxMessage
-	tooLong := &fault{http.StatusRequestEntityTooLarge, "too_large", fmt.Sprintf("the body is longer than %d bytes", most)}
-	if r.ContentLength > int64(most) {
+// readBody reads the body of a request. It reserves the body's bytes of the budget that
+// all requests share; release gives them back.
+func (s *server) readBody(w http.ResponseWriter, r *http.Request, peer decisions.Peer) (body []byte, release func(), f *apiError) {
+	maxBytes := s.Socket.MaxMessage
+	tooLong := &apiError{http.StatusRequestEntityTooLarge, "too_large", fmt.Sprintf("the body is longer than %d bytes", maxBytes)}
+	if r.ContentLength > int64(maxBytes) {
 		return nil, nil, tooLong
 	}
-	size := most
+	size := maxBytes
 	if r.ContentLength >= 0 {
 		size = int(r.ContentLength)
 	}
 	if !s.limits.Reserve(peer.UID, size) {
-		return nil, nil, &fault{http.StatusServiceUnavailable, "busy", "no room for the body; ask the person"}
+		return nil, nil, &apiError{http.StatusServiceUnavailable, "busy", "no room for the body; ask the person"}
 	}
 	release = func() { s.limits.Release(peer.UID, size) }
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, int64(most)))
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, int64(maxBytes)))
 	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
 		return nil, release, tooLong
 	}
 	switch {
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		return nil, release, &fault{http.StatusRequestTimeout, "timeout", "the body did not come in time"}
+		return nil, release, &apiError{http.StatusRequestTimeout, "timeout", "the body did not come in time"}
 	case err != nil:
-		return nil, release, bad("the body cannot be read")
+		return nil, release, badRequest("the body cannot be read")
 	}
 	return body, release, nil
 }
 
-// await runs f, while there are not too many, until ctx ends: whoever does not
-// heed its context is not waited for.
-func (s *server) await(ctx context.Context, f func() ([]byte, error)) ([]byte, error) {
+// runLimited runs f while fewer than MaxRunning others run, and returns when f or ctx
+// ends. If f ignores its context, it is not waited for.
+func (s *server) runLimited(ctx context.Context, f func() ([]byte, error)) ([]byte, error) {
 	type result struct {
 		answer []byte
 		err    error
 	}
 	done := make(chan result, 1)
-	if !s.begin() {
-		return nil, &fault{http.StatusServiceUnavailable, "busy", errShutdown.Error() + "; ask the person"}
+	if !s.beginMethod() {
+		return nil, &apiError{http.StatusServiceUnavailable, "busy", errShutdown.Error() + "; ask the person"}
 	}
 	go func() {
 		got := result{err: errors.New("a method ended its goroutine")}
 		defer func() {
 			if v := recover(); v != nil {
-				s.panicked(v)
+				s.logPanic(v)
 			}
 			done <- got
 			s.pending.Done()
@@ -164,7 +165,7 @@ func (s *server) await(ctx context.Context, f func() ([]byte, error)) ([]byte, e
 			case s.running <- struct{}{}:
 				defer func() { <-s.running }()
 			case <-ctx.Done():
-				got.err = ended(ctx)
+				got.err = endedError(ctx)
 				return
 			}
 		}
@@ -174,12 +175,12 @@ func (s *server) await(ctx context.Context, f func() ([]byte, error)) ([]byte, e
 	case r := <-done:
 		return r.answer, r.err
 	case <-ctx.Done():
-		return nil, ended(ctx)
+		return nil, endedError(ctx)
 	}
 }
 
-// begin counts a method that runs; false when nothing is decided any more.
-func (s *server) begin() bool {
+// beginMethod counts a running method. It returns false if the server is shutting down.
+func (s *server) beginMethod() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.stopped {
@@ -188,9 +189,9 @@ func (s *server) begin() bool {
 	return !s.stopped
 }
 
-// panicked notes a panic. Its value is logged only if it is the runtime's own;
-// another may hold the client's input.
-func (s *server) panicked(value any) {
+// logPanic logs a panic. Its value is logged only if it is a runtime error; others may
+// contain the client's input.
+func (s *server) logPanic(value any) {
 	what := fmt.Sprintf("%T", value)
 	if err, ok := value.(runtime.Error); ok {
 		what = err.Error()
@@ -198,12 +199,12 @@ func (s *server) panicked(value any) {
 	s.log.Error("a request panicked", "panic", what, "stack", string(debug.Stack()))
 }
 
-// health says how the daemon is.
+// health serves PathHealth.
 func (s *server) health(ctx context.Context, _ decisions.Peer, _ strictjson.Value) ([]byte, error) {
 	degraded, err := s.Health(ctx)
 	if err != nil {
 		s.log.Error("the self-check failed", "error", err)
-		return nil, &fault{Status: http.StatusServiceUnavailable, Code: "failing", Message: "permd cannot decide"}
+		return nil, &apiError{Status: http.StatusServiceUnavailable, Code: "failing", Message: "permd cannot decide"}
 	}
 	said := struct {
 		Status   string   `json:"status"`
@@ -215,25 +216,25 @@ func (s *server) health(ctx context.Context, _ decisions.Peer, _ strictjson.Valu
 	return json.Marshal(said)
 }
 
-// watchedBody notes the status.
-type watchedBody struct {
+// statusRecorder records the status of a response.
+type statusRecorder struct {
 	http.ResponseWriter
 	status int
 }
 
-func (w *watchedBody) WriteHeader(status int) {
+func (w *statusRecorder) WriteHeader(status int) {
 	if w.status == 0 {
 		w.status = status
 	}
 	w.ResponseWriter.WriteHeader(status)
 }
 
-func (w *watchedBody) Write(b []byte) (int, error) {
+func (w *statusRecorder) Write(b []byte) (int, error) {
 	if w.status == 0 {
 		w.status = http.StatusOK
 	}
 	return w.ResponseWriter.Write(b)
 }
 
-// Unwrap is for http.ResponseController.
-func (w *watchedBody) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+// Unwrap lets http.ResponseController find the underlying writer.
+func (w *statusRecorder) Unwrap() http.ResponseWriter { return w.ResponseWriter }

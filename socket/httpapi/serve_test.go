@@ -121,7 +121,7 @@ func TestRoomForBodies(t *testing.T) {
 
 // TestSlow: the server does not wait long for a body or a header.
 func TestSlow(t *testing.T) {
-	s := serveUnix(t, Options{readTimeout: 20 * time.Millisecond})
+	s := serveUnix(t, Options{readTimeout: 200 * time.Millisecond})
 	if got := s.send(t, s.post(PathDecision, okInput[:10], "Content-Length", "64")); got.status != 408 {
 		t.Errorf("half a body: %+v", got)
 	}

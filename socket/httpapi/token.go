@@ -16,26 +16,25 @@ import (
 )
 
 const (
-	// tokenBytes is how much chance is in a token.
+	// tokenBytes is the number of random bytes in a token.
 	tokenBytes = 32
-	// A token that somebody else made is taken if it is of this length, in
-	// characters.
+	// Bounds of a token that somebody else has written, in characters.
 	minToken, maxToken = 32, 512
 )
 
-// A tokenError says what is wrong with a token's file.
+// tokenError describes a problem with the token's file.
 type tokenError struct {
 	Text, Fix string
 }
 
-// Error returns what is wrong.
+// Error returns the problem.
 func (e *tokenError) Error() string { return e.Text }
 
-// Hint returns what fixes it.
+// Hint returns the way to fix it.
 func (e *tokenError) Hint() string { return e.Fix }
 
-// Token reads the token of a file that only the daemon's user can read, and makes
-// the file if there is none. Its folder must be theirs alone.
+// Token reads the token from a file that only the daemon's user can read, and creates
+// the file if it does not exist. Its folder must be accessible to that user alone.
 func Token(file string) (string, error) {
 	dir := filepath.Dir(file)
 	if err := xdg.CheckOwn(dir, uint32(os.Geteuid()), 0o077); err != nil {
@@ -45,15 +44,16 @@ func Token(file string) (string, error) {
 	if !errors.Is(err, fs.ErrNotExist) {
 		return token, err
 	}
-	if err := makeToken(dir, file); err != nil {
+	if err := createToken(dir, file); err != nil {
 		return "", fmt.Errorf("making the token: %w", err)
 	}
 	return ReadToken(file)
 }
 
-// ReadToken reads the token of a file that only its owner, this user, can read.
+// ReadToken reads the token from a file that belongs to the current user and that nobody
+// else can read.
 func ReadToken(file string) (string, error) {
-	// Not blocking, so that a pipe in its place holds nobody up, and no links.
+	// O_NONBLOCK: opening a FIFO must not block. O_NOFOLLOW: no links.
 	f, err := os.OpenFile(file, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_NOFOLLOW, 0)
 	if errors.Is(err, syscall.ELOOP) {
 		return "", &tokenError{"the token's file " + file + " is a link", "remove it: permd makes a new one when it starts"}
@@ -83,7 +83,7 @@ func ReadToken(file string) (string, error) {
 		return "", fmt.Errorf("reading the token: %w", err)
 	}
 	token := strings.TrimSuffix(string(data), "\n")
-	if len(token) < minToken || len(token) > maxToken || strings.ContainsFunc(token, notInToken) {
+	if len(token) < minToken || len(token) > maxToken || strings.ContainsFunc(token, invalidInToken) {
 		return "", &tokenError{
 			fmt.Sprintf("the token's file %s does not hold %d to %d letters, digits, - and _", file, minToken, maxToken),
 			"remove it: permd makes a new one when it starts",
@@ -92,18 +92,18 @@ func ReadToken(file string) (string, error) {
 	return token, nil
 }
 
-func notInToken(r rune) bool {
+func invalidInToken(r rune) bool {
 	return r != '-' && r != '_' && (r < '0' || r > '9') && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z')
 }
 
-// makeToken writes the file whole under another name first, so that a full disk
-// leaves no half-written token.
-func makeToken(dir, file string) error {
+// createToken writes the file completely under a temporary name and then links it, so
+// that a full disk leaves no partial token.
+func createToken(dir, file string) error {
 	f, err := os.CreateTemp(dir, filepath.Base(file)+".new-") // mode 0600
 	if err != nil {
 		return err
 	}
-	defer os.Remove(f.Name()) //nolint:errcheck // after the link it is a second name
+	defer os.Remove(f.Name()) //nolint:errcheck // after the link it is a second name of the token's file
 	var secret [tokenBytes]byte
 	if _, err := rand.Read(secret[:]); err != nil {
 		return errors.Join(err, f.Close())
@@ -112,7 +112,7 @@ func makeToken(dir, file string) error {
 	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
 		return err
 	}
-	// Not a rename: one that came meanwhile stays.
+	// A link and not a rename, so that a file created meanwhile is kept.
 	if err := os.Link(f.Name(), file); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}

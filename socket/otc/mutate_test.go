@@ -54,7 +54,7 @@ func whole(t testing.TB) map[string]any {
 func TestMutants(t *testing.T) {
 	t.Parallel()
 	docs := map[string]any{"whole": whole(t)}
-	bare := mutate.Copied(docs["whole"]).(map[string]any)
+	bare := mutate.DeepCopy(docs["whole"]).(map[string]any)
 	for name, v := range bare["request"].(map[string]any) {
 		bare[name] = v
 	}
@@ -72,7 +72,7 @@ func TestMutants(t *testing.T) {
 	var list []mutate.Mutant
 	for name, doc := range docs {
 		list = append(list, mutate.Mutant{What: name, Doc: doc})
-		for _, m := range mutate.Of(mutate.Copied(doc), hostile) {
+		for _, m := range mutate.Of(mutate.DeepCopy(doc), hostile) {
 			list = append(list, mutate.Mutant{What: name + " " + m.What, Doc: m.Doc})
 		}
 	}
@@ -185,7 +185,7 @@ func TestMalformed(t *testing.T) {
 func TestApproval(t *testing.T) {
 	doc := whole(t)
 	doc["approval"] = map[string]any{"url": "https://x.example/{decisionId}?key=" + canaries[2], "checkUrl": "https://x.example/{decisionId}?" + canaries[2]}
-	for _, m := range append(mutate.Of(mutate.Copied(doc["approval"]), hostile), mutate.Mutant{Doc: doc["approval"]}) {
+	for _, m := range append(mutate.Of(mutate.DeepCopy(doc["approval"]), hostile), mutate.Mutant{Doc: doc["approval"]}) {
 		doc["approval"] = m.Doc
 		text, err := json.Marshal(doc)
 		if err != nil {

@@ -9,22 +9,23 @@ import (
 	"github.com/permd/permd/socket/native"
 )
 
-// scopeBelow is the scope of a yes for a thread, as a value of permd/choose.
-const scopeBelow = "session+children"
+// scopeChildren is the scope, a value of permd/choose, with which a yes for a thread is
+// remembered.
+const scopeChildren = "session+children"
 
 type choiceParams struct {
 	DecisionID string `json:"decisionId"`
 	Selected   *int   `json:"selected"`
 }
 
-// choiceResult is the answer of rap/choice.
+// choiceResult is the result of rap/choice.
 type choiceResult struct {
 	Outcome Outcome                  `json:"outcome"`
 	Result  *ToolResult              `json:"result,omitzero"`
 	Stored  []decisions.StoredChoice `json:"stored,omitzero"`
 }
 
-// choice reports the person's answer, as the index of a label.
+// choice takes the person's answer, which is the index of a label.
 func (h *handler) choice(c *socket.Conn, params strictjson.Value) (run, error) {
 	var p choiceParams
 	if err := socket.ReadParams("params", params, &p); err != nil {
@@ -37,7 +38,7 @@ func (h *handler) choice(c *socket.Conn, params strictjson.Value) (run, error) {
 		return nil, socket.Refuse("selected is missing")
 	}
 	s := stateOf(c)
-	q := s.waiting(p.DecisionID)
+	q := s.questionFor(p.DecisionID)
 	if q == nil {
 		return nil, socket.Refuse("no question of that decisionId is open on this connection")
 	}
@@ -45,31 +46,31 @@ func (h *handler) choice(c *socket.Conn, params strictjson.Value) (run, error) {
 	a := native.Answer{DecisionID: q.id, Verdict: decisions.Allow, UID: &uid}
 	var of *thread
 	switch i := *p.Selected; {
-	case i < 0 || i > q.no():
+	case i < 0 || i > q.rejectIndex():
 		return nil, socket.Refuse("selected is no index of the choices")
-	case i == q.no():
+	case i == q.rejectIndex():
 		a.Verdict = decisions.Deny
 	case i < len(q.threads):
 		if of = q.threads[i]; s.isClosed(of) {
 			return nil, socket.Refuse("the thread that was selected is closed")
 		}
-		s.keep(of)
-		a.Width, a.Scope = q.width.ID, scopeBelow
-		a.Bind = func(o *decisions.Offer) *decisions.Offer { return q.bind(i, o) }
+		s.markRemembering(of)
+		a.Width, a.Scope = q.width.ID, scopeChildren
+		a.Bind = func(o *decisions.Offer) *decisions.Offer { return q.bindOffer(i, o) }
 	}
 	return func(ctx context.Context) (any, error) {
-		kept, err := native.AnswerQuestion(ctx, h.Deps, s.asks, a)
+		kept, err := native.AnswerQuestion(ctx, h.Deps, s.questions, a)
 		if err != nil {
 			return nil, err
 		}
-		s.answered(q)
-		r := q.answered(a.Verdict)
+		s.removeAnswered(q)
+		r := q.answerResult(a.Verdict)
 		r.Stored = kept
 		if of == nil || !s.isClosed(of) {
 			return r, nil
 		}
-		// The thread was closed while the yes was stored, which ends with it. The
-		// call itself may run.
+		// The thread was closed while the choice was being stored, and choices end with
+		// their thread. The call itself may run.
 		r.Stored = []decisions.StoredChoice{}
 		var ids []string
 		for _, k := range kept {
@@ -90,7 +91,7 @@ type closeResult struct {
 	Closed bool `json:"closed"`
 }
 
-// closeThread ends a thread, with what was remembered for it.
+// closeThread ends a thread and forgets what was remembered for it.
 func (h *handler) closeThread(c *socket.Conn, params strictjson.Value) (run, error) {
 	var p closeParams
 	if err := socket.ReadParams("params", params, &p); err != nil {
@@ -99,14 +100,14 @@ func (h *handler) closeThread(c *socket.Conn, params strictjson.Value) (run, err
 	if err := socket.CheckName("thread_id", p.ThreadID); err != nil {
 		return nil, err
 	}
-	closed := stateOf(c).close(p.ThreadID)
+	closed := stateOf(c).closeThread(p.ThreadID)
 	if h.Keeper != nil && h.Sessions.Get(c.Owner(), p.ThreadID) == nil {
-		// Here and not later, or a thread that starts over would begin with the
-		// choices of the old one. What could not be stored is in the status; it holds
-		// all the same.
+		// Done here, in the first phase: a new thread of the same id would otherwise start
+		// with the choices of the old one. An error means that the change could not be
+		// stored. It is in effect all the same, and permd status shows the failure.
 		_ = h.Keeper.EndSession(context.Background(), c.Owner(), p.ThreadID)
 	}
-	return answer(closeResult{closed}), nil
+	return immediate(closeResult{closed}), nil
 }
 
 type cancelParams struct {
@@ -118,7 +119,7 @@ type cancelResult struct {
 	Cancelled bool `json:"cancelled"`
 }
 
-// cancel withdraws a call that is decided, or waits for the person.
+// cancel withdraws a call that is being decided or waits for the person.
 func (h *handler) cancel(c *socket.Conn, params strictjson.Value) (run, error) {
 	var p cancelParams
 	if err := socket.ReadParams("params", params, &p); err != nil {
@@ -131,5 +132,5 @@ func (h *handler) cancel(c *socket.Conn, params strictjson.Value) (run, error) {
 		return nil, err
 	}
 	id := callID{p.ThreadID, p.ToolCallID}
-	return answer(cancelResult{stateOf(c).cancel(func(o *call) bool { return o.callID == id })}), nil
+	return immediate(cancelResult{stateOf(c).cancel(func(o *call) bool { return o.callID == id })}), nil
 }

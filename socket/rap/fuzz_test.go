@@ -27,11 +27,11 @@ func FuzzInvocation(f *testing.F) {
 			}
 			return
 		}
-		if in.Operation == "" || in.ID == "" || in.GroupID == "" || len(in.chain) > maxAncestors+1 || in.chain[len(in.chain)-1] != in.GroupID {
+		if in.Operation == "" || in.ID == "" || in.GroupID == "" || len(in.threads) > maxAncestors+1 || in.threads[len(in.threads)-1] != in.GroupID {
 			t.Fatalf("%+v", in)
 		}
-		if sorted := slices.Sorted(slices.Values(in.chain)); len(slices.Compact(sorted)) != len(in.chain) || sorted[0] == "" {
-			t.Fatalf("the chain is %q", in.chain)
+		if sorted := slices.Sorted(slices.Values(in.threads)); len(slices.Compact(sorted)) != len(in.threads) || sorted[0] == "" {
+			t.Fatalf("the chain is %q", in.threads)
 		}
 		if in.tool != nil && in.tool.Name != in.Operation {
 			t.Fatalf("the tool of %q is %q", in.Operation, in.tool.Name)
@@ -44,9 +44,9 @@ func FuzzInvocation(f *testing.F) {
 		if strictjson.Kind(r.Call.Input) != '{' && defect == nil {
 			t.Fatalf("arguments %s", r.Call.Input)
 		}
-		s := &state{threads: map[string]*thread{}, seen: map[callID][32]byte{}}
-		l := s.enter(in.chain)
-		if again := s.enter(in.chain); l.contrary || again.contrary || !slices.Equal(l.above, again.above) {
+		s := &state{threads: map[string]*thread{}, digests: map[callID][32]byte{}}
+		l := s.addThreads(in.threads)
+		if again := s.addThreads(in.threads); l.inconsistent || again.inconsistent || !slices.Equal(l.ancestors, again.ancestors) {
 			t.Fatalf("%+v, then %+v", l, again)
 		}
 	})

@@ -11,7 +11,7 @@ import (
 	"github.com/permd/permd/socket/native"
 )
 
-// invoke decides an invocation.
+// invoke decides whether an invocation may run.
 func (h *handler) invoke(c *socket.Conn, params strictjson.Value) (run, error) {
 	in, err := readInvocation(params)
 	if err != nil {
@@ -23,33 +23,33 @@ func (h *handler) invoke(c *socket.Conn, params strictjson.Value) (run, error) {
 			return nil, socket.Refuse("the session of sessionId is not declared on this connection: say permd/session first")
 		}
 	}
-	for _, id := range in.chain {
-		// What is remembered for one would hold in the other.
+	for _, id := range in.threads {
+		// A choice remembered for one would apply to the other.
 		if h.Sessions.Get(c.Owner(), id) != nil {
 			return nil, socket.Refuse("a thread has the id of a session that is declared on this connection")
 		}
 	}
 	native.EndWith(c, h.Deps)
 	s, peer, request := stateOf(c), c.Peer, native.RequestKey(c.RequestID())
-	l := s.enter(in.chain)
-	ref := l.ref(c, ses)
+	l := s.addThreads(in.threads)
+	ref := l.sessionRef(c, ses)
 	// From here on the call can be cancelled.
 	owner := c.Owner()
 	began := &call{callID: callID{in.GroupID, in.ID}, session: in.SessionID}
-	other := s.begin(began, in.digest())
+	reused := s.addCall(began, in.callDigest())
 	return func(ctx context.Context) (any, error) {
 		ctx, withdraw := context.WithCancelCause(ctx)
 		defer withdraw(nil)
-		if !s.start(began, withdraw) {
+		if !s.startDeciding(began, withdraw) {
 			return nil, errWithdrawn
 		}
 		req := in.request(ses)
 		req.Peer, req.Session, req.Call.User = peer, ref, h.Users(peer.UID)
-		if l.contrary {
-			req.Call.Defects = append(req.Call.Defects, contradiction("thread_ancestors", "the thread was said to be below other threads before"))
+		if l.inconsistent {
+			req.Call.Defects = append(req.Call.Defects, contradictionDefect("thread_ancestors", "the thread was said to be below other threads before"))
 		}
-		if other {
-			req.Call.Defects = append(req.Call.Defects, contradiction("id", "the id was used for another call of the thread"))
+		if reused {
+			req.Call.Defects = append(req.Call.Defects, contradictionDefect("id", "the id was used for another call of the thread"))
 		}
 		invalid, defect := in.check(&h.schemas)
 		if defect != nil {
@@ -57,48 +57,49 @@ func (h *handler) invoke(c *socket.Conn, params strictjson.Value) (run, error) {
 		}
 		d, err := h.DecideOne(ctx, req)
 		if err != nil {
-			s.end(began, nil, nil)
+			s.finishDeciding(began, nil, nil)
 			return nil, err
 		}
 		if errors.Is(context.Cause(ctx), socket.ErrWithdrawn) {
-			s.end(began, nil, nil)
+			s.finishDeciding(began, nil, nil)
 			return nil, errWithdrawn
 		}
-		r := in.result(d, invalid, &l)
+		r := in.render(d, invalid, &l)
 		var ask *native.PendingQuestion
 		if r.question != nil {
-			ask = in.ask(d, r.question, request, req)
+			ask = in.pendingQuestion(d, r.question, request, req)
 			if in.SessionID != "" {
 				ask.Refresh = func(r *decisions.Request) {
 					now := *r
 					native.RefreshSession(h.Sessions, owner, in.SessionID)(&now)
-					// The thread stays what it is in the session.
+					// The reference stays that of the thread.
 					now.Session.Conn, now.Session.ID, now.Session.Ancestors = r.Session.Conn, r.Session.ID, r.Session.Ancestors
 					*r = now
 				}
 			}
-			answer, own := ask.Resolve, l.chain[len(l.chain)-1]
+			answer, own := ask.Resolve, l.threads[len(l.threads)-1]
 			ask.Resolve = func(p native.Selection) (native.Resolution, error) {
-				s.keep(own)
+				s.markRemembering(own)
 				return answer(p)
 			}
 		}
-		if !s.end(began, r.question, ask) {
+		if !s.finishDeciding(began, r.question, ask) {
 			return nil, errWithdrawn
 		}
 		return r, nil
 	}, nil
 }
 
-// errWithdrawn is the answer to an invocation that was cancelled.
+// errWithdrawn is the error for an invocation that was cancelled.
 var errWithdrawn = &socket.Error{Code: socket.CodeCancelled, Message: "the call was cancelled"}
 
-func contradiction(at, text string) effects.Defect {
+func contradictionDefect(at, text string) effects.Defect {
 	return effects.Defect{Code: effects.DefectContradiction, At: at, Text: text}
 }
 
-// ask lets the question of a call wait for rap/choice, or permd/choose.
-func (in *invocation) ask(d *decisions.Decision, q *question, request string, req *decisions.Request) *native.PendingQuestion {
+// pendingQuestion returns the question as the entry that rap/choice or permd/choose
+// answers.
+func (in *invocation) pendingQuestion(d *decisions.Decision, q *question, request string, req *decisions.Request) *native.PendingQuestion {
 	return &native.PendingQuestion{
 		ID: d.ID, SessionID: "thread " + in.GroupID, RequestID: request, Digest: d.Policy.Digest, Cwd: req.Call.Cwd, Decision: d, Request: req,
 		Size: 1<<10 + len(in.ID) + len(in.GroupID) + len(in.CallID) + 16*len(q.threads), Offer: d.Offer,
@@ -106,7 +107,7 @@ func (in *invocation) ask(d *decisions.Decision, q *question, request string, re
 			if p.OptionID != "" {
 				return native.Resolution{}, errors.New("the request had no options; name a verdict")
 			}
-			return native.Resolution{Verdict: p.Verdict, Result: q.answered(p.Verdict)}, nil
+			return native.Resolution{Verdict: p.Verdict, Result: q.answerResult(p.Verdict)}, nil
 		},
 	}
 }

@@ -303,8 +303,8 @@ func TestManyThreads(t *testing.T) {
 		d.must(t, MethodInvoke, invoked("c", fmt.Sprint("t", i), "list", ""))
 	}
 	s := stateOf(d.Conn)
-	if len(s.threads) != maxThreads || len(s.seen) != maxCalls || len(s.order) != maxCalls || len(s.open) > maxCalls {
-		t.Errorf("%d threads, %d and %d ids, %d calls", len(s.threads), len(s.seen), len(s.order), len(s.open))
+	if len(s.threads) != maxThreads || len(s.digests) != maxCalls || len(s.order) != maxCalls || len(s.pending) > maxCalls {
+		t.Errorf("%d threads, %d and %d ids, %d calls", len(s.threads), len(s.digests), len(s.order), len(s.pending))
 	}
 	d.Refused(t, MethodChoice, `{"decisionId":"`+first.Decision.ID+`","selected":0}`, "closed")
 	if len(d.kept) != 0 {
@@ -321,7 +321,7 @@ func TestManyQuestions(t *testing.T) {
 	for i := range maxCalls + 1 {
 		d.must(t, MethodInvoke, invoked(fmt.Sprint("c", i), "g", "move", ""))
 	}
-	if n := len(stateOf(d.Conn).open); n != maxCalls {
+	if n := len(stateOf(d.Conn).pending); n != maxCalls {
 		t.Errorf("%d calls", n)
 	}
 	for _, method := range []string{MethodChoice + ` {"decisionId":"d1","selected":1}`, native.MethodChoose + ` {"decisionId":"d1","verdict":"allow"}`} {
@@ -339,14 +339,14 @@ func TestCancelledAtTheEnd(t *testing.T) {
 	d := newDaemon(t)
 	s := stateOf(d.Conn)
 	c := &call{callID: callID{"g", "c"}}
-	s.begin(c, [32]byte{})
+	s.addCall(c, [32]byte{})
 	if !s.cancel(func(o *call) bool { return o.id == "c" }) {
 		t.Error("nothing was cancelled")
 	}
-	if s.start(c, nil) || s.end(c, nil, nil) {
+	if s.startDeciding(c, nil) || s.finishDeciding(c, nil, nil) {
 		t.Error("it goes on")
 	}
-	if s.end(c, &question{id: "d1"}, &native.PendingQuestion{ID: "d1"}) || s.asks.Remove("d1") {
+	if s.finishDeciding(c, &question{id: "d1"}, &native.PendingQuestion{ID: "d1"}) || s.questions.Remove("d1") {
 		t.Error("its question waits")
 	}
 }
@@ -370,7 +370,7 @@ func TestWithdrawn(t *testing.T) {
 				d.during = nil
 				d.Refused(t, MethodChoice, `{"decisionId":"d1","selected":1}`, "no question")
 				d.Refused(t, native.MethodChoose, `{"decisionId":"d1","verdict":"allow"}`, "no question")
-				if len(stateOf(d.Conn).open) != 0 {
+				if len(stateOf(d.Conn).pending) != 0 {
 					t.Error("the call is still open")
 				}
 			})

@@ -12,8 +12,9 @@ import (
 	"github.com/permd/permd/socket/toolserver"
 )
 
-// invokeParams are an invocation, with permd's own members. What is not named in
-// these types is not read: addresses, descriptions, scripts.
+// invokeParams is an invocation as the protocol defines it, with permd's own members.
+// Members that are not listed in these types are not read: addresses, descriptions,
+// scripts.
 type invokeParams struct {
 	SessionID string       `json:"sessionId"`
 	Toolset   *toolsetWire `json:"toolset"`
@@ -31,7 +32,7 @@ type invokeParams struct {
 type toolsetWire struct {
 	Name     string     `json:"name"`
 	Endpoint string     `json:"endpoint"`
-	Tools    []toolWire `json:"tools"` // nil if they were not said
+	Tools    []toolWire `json:"tools"` // nil if the member is missing
 }
 
 type toolWire struct {
@@ -40,8 +41,8 @@ type toolWire struct {
 	Annotations annotationsWire  `json:"annotations"`
 }
 
-// annotationsWire are what a tool server says about its tool. What would make a call
-// look harmless is only held to its type.
+// annotationsWire holds the tool server's claims about its tool. The claims that would
+// make a call look harmless are checked for their type and not used.
 type annotationsWire struct {
 	ReadOnly     bool   `json:"readOnly"`
 	Destructive  bool   `json:"destructive"`
@@ -50,16 +51,16 @@ type annotationsWire struct {
 	RequiresAuth string `json:"requiresAuth"`
 }
 
-// invocation is an invocation that was read.
+// invocation is a parsed invocation.
 type invocation struct {
 	*invokeParams
-	source string    // the toolset's address
-	tool   *toolWire // the operation as the toolset describes it, nil if it does not
-	// chain are the threads from the root to the call's own.
-	chain []string
+	source string    // the address of the toolset
+	tool   *toolWire // the operation's description in the toolset, nil if there is none
+	// threads are the ids of the threads from the root to the call's own.
+	threads []string
 }
 
-// readInvocation reads params.
+// readInvocation parses and validates params.
 func readInvocation(params strictjson.Value) (*invocation, error) {
 	in := &invocation{invokeParams: new(invokeParams)}
 	if err := socket.ReadParams("params", params, in.invokeParams); err != nil {
@@ -81,14 +82,14 @@ func readInvocation(params strictjson.Value) (*invocation, error) {
 	case len(in.CallID) > socket.MaxName:
 		return nil, socket.Refuse("call_id is longer than %d bytes", socket.MaxName)
 	}
-	if err := in.readChain(); err != nil {
+	if err := in.readThreads(); err != nil {
 		return nil, err
 	}
-	return in, in.readToolset()
+	return in, in.findTool()
 }
 
-// readChain puts the threads together.
-func (in *invocation) readChain() error {
+// readThreads sets threads from the ancestors and the call's own thread.
+func (in *invocation) readThreads() error {
 	if len(in.ThreadAncestors) > maxAncestors {
 		return socket.Refuse("thread_ancestors holds more than %d threads", maxAncestors)
 	}
@@ -101,14 +102,14 @@ func (in *invocation) readChain() error {
 			return socket.Refuse("thread_ancestors holds a thread twice, or that of group_id")
 		}
 		seen[id] = true
-		in.chain = append(in.chain, id)
+		in.threads = append(in.threads, id)
 	}
-	in.chain = append(in.chain, in.GroupID)
+	in.threads = append(in.threads, in.GroupID)
 	return nil
 }
 
-// readToolset finds the operation in the toolset.
-func (in *invocation) readToolset() error {
+// findTool sets source and tool from the toolset.
+func (in *invocation) findTool() error {
 	t := in.Toolset
 	if t == nil {
 		return nil
@@ -138,9 +139,9 @@ func (in *invocation) readToolset() error {
 	return nil
 }
 
-// check validates the invocation against its description in the toolset. It
-// returns the problem as text for the model, "" if there is none, and as a
-// defect for the log; only a defect if validity cannot be determined.
+// check validates the invocation against its description in the toolset. invalid is the
+// problem as text for the model, "" if there is none; defect is the same for the log. If
+// validity cannot be determined, there is only a defect.
 func (in *invocation) check(schemas *toolschema.Cache) (invalid string, defect *effects.Defect) {
 	wrong := func(at, text string) *effects.Defect {
 		return &effects.Defect{Code: effects.DefectContradiction, At: at, Text: text}
@@ -165,7 +166,8 @@ func (in *invocation) check(schemas *toolschema.Cache) (invalid string, defect *
 	return "", nil
 }
 
-// request makes the domain's request of it, but for where it comes from.
+// request returns the invocation as a request to the engine. The caller sets the peer,
+// the session and the user.
 func (in *invocation) request(ses *decisions.Session) *decisions.Request {
 	call := effects.Call{
 		ID: in.ID, Protocol: Protocol, Tool: effects.Tool{Name: in.Operation, Source: in.source},
@@ -191,8 +193,9 @@ func (in *invocation) request(ses *decisions.Session) *decisions.Request {
 	return r
 }
 
-// digest is what the call's id is used for.
-func (in *invocation) digest() [sha256.Size]byte {
+// callDigest returns a digest of everything that the call's id stands for: two calls
+// with the same id and different digests are different calls.
+func (in *invocation) callDigest() [sha256.Size]byte {
 	var b []byte
 	text := func(s string) {
 		b = binary.AppendUvarint(b, uint64(len(s)))

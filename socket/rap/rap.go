@@ -26,14 +26,14 @@ const (
 // Protocol is the name of the protocol in decisions.
 const Protocol = "rap"
 
-// Bounds of an invocation, and of what is kept of one connection. Over those of
-// the latter the oldest is forgotten.
+// Bounds of an invocation, and of what is kept for one connection. When a bound of the
+// latter is exceeded, the oldest entry is dropped.
 const (
-	maxAncestors = 64   // threads above a thread
-	maxTools     = 1024 // of a toolset
-	maxThreads   = 4096
-	maxCalls     = 1024             // ids of calls, and calls that wait
-	maxAbove     = 4 * maxAncestors // threads above one that was said to be at several places
+	maxAncestors    = 64   // threads above a thread
+	maxTools        = 1024 // of a toolset
+	maxThreads      = 4096
+	maxCalls        = 1024             // ids of calls, and calls that are decided or wait for the person
+	maxAllAncestors = 4 * maxAncestors // threads above one that several invocations placed differently
 )
 
 // Register adds the methods.
@@ -50,10 +50,10 @@ type handler struct {
 	schemas toolschema.Cache
 }
 
-// run is what a method returns for the part that takes time.
+// run is the second phase of a method: the part that takes time.
 type run = func(ctx context.Context) (any, error)
 
-// answer is a run that has nothing left to do.
-func answer(result any) run {
+// immediate returns a second phase that only returns the result.
+func immediate(result any) run {
 	return func(context.Context) (any, error) { return result, nil }
 }

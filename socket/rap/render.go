@@ -10,18 +10,18 @@ import (
 	"github.com/permd/permd/socket/toolserver"
 )
 
-// Outcome is the outcome of an invocation.
+// Outcome tells the caller what to do with an invocation.
 type Outcome string
 
 // The outcomes.
 const (
-	Run            Outcome = "run"     // it may be sent, or run
-	Ask            Outcome = "ask"     // the person must say
+	Run            Outcome = "run"     // it may be sent or run
+	Ask            Outcome = "ask"     // the person must be asked
 	Denied         Outcome = "denied"  // it must not run
-	outcomeInvalid Outcome = "invalid" // the tool could not take it
+	outcomeInvalid Outcome = "invalid" // its arguments do not fit the tool
 )
 
-// invokeResult is the answer of rap/invoke.
+// invokeResult is the result of rap/invoke.
 type invokeResult struct {
 	Outcome  Outcome             `json:"outcome"`
 	Decision *decisions.Decision `json:"decision"`
@@ -40,7 +40,8 @@ type ToolResult struct {
 	Text    string           `json:"text"`
 }
 
-// UserChoice is a user_choice of the protocol, without the address for the answer.
+// UserChoice is a user_choice of the protocol, without the address to post the answer
+// to.
 type UserChoice struct {
 	Type    string           `json:"type"`
 	GroupID string           `json:"group_id"`
@@ -51,14 +52,14 @@ type UserChoice struct {
 	Default int              `json:"default"`
 }
 
-// result renders a decision. Of a call that is not valid no person is asked.
-func (in *invocation) result(d *decisions.Decision, invalid string, l *lineage) *invokeResult {
+// render turns a decision into a result. An invalid call is never put to a person.
+func (in *invocation) render(d *decisions.Decision, invalid string, l *lineage) *invokeResult {
 	r := &invokeResult{Decision: d}
 	switch {
 	case d.Verdict == decisions.Deny:
-		r.Outcome, r.Result = Denied, in.failed("permission denied: "+toolserver.Reason(d))
+		r.Outcome, r.Result = Denied, in.errorResult("permission denied: "+toolserver.Reason(d))
 	case invalid != "":
-		r.Outcome, r.Result = outcomeInvalid, in.failed(invalid)
+		r.Outcome, r.Result = outcomeInvalid, in.errorResult(invalid)
 	case d.Verdict == decisions.Allow:
 		r.Outcome = Run
 	default:
@@ -66,35 +67,35 @@ func (in *invocation) result(d *decisions.Decision, invalid string, l *lineage) 
 		r.question = in.question(d, l)
 		r.Choice = &UserChoice{
 			Type: "user_choice", GroupID: in.GroupID, ID: in.ID, CallID: in.CallID.Clone(),
-			Prompt: r.question.prompt(d, in.Arguments), Choices: r.question.labels(), Default: r.question.no(),
+			Prompt: r.question.prompt(d, in.Arguments), Choices: r.question.labels(), Default: r.question.rejectIndex(),
 		}
 	}
 	return r
 }
 
-// failed is a result that tells the model why there is none.
-func (in *invocation) failed(why string) *ToolResult {
+// errorResult returns a tool_result that tells the model why the call has no result.
+func (in *invocation) errorResult(why string) *ToolResult {
 	return &ToolResult{Type: "tool_result", GroupID: in.GroupID, ID: in.ID, CallID: in.CallID.Clone(), Text: "Error: " + why}
 }
 
-// question is a question to a person about a call. It does not hold the offer,
-// which is stored elsewhere with its own bound.
+// question is a question to a person about a call. The offer is not part of it: it is
+// stored elsewhere with a bound of its own.
 type question struct {
-	id      string
-	refused *ToolResult // what is posted of a no
-	// threads are those that a yes can apply to, the root first; none if the
-	// answer cannot be remembered.
+	id           string
+	rejectResult *ToolResult // what to post if the person says no
+	// threads are the threads that a yes can be remembered for, the root first; none if
+	// the answer cannot be remembered.
 	threads []*thread
-	width   decisions.Width // what a yes for a thread allows there
+	width   decisions.Width // what a yes for a thread allows in that thread
 }
 
-// question makes the question of a decision.
+// question returns the question for a decision.
 func (in *invocation) question(d *decisions.Decision, l *lineage) *question {
-	q := &question{id: d.ID, refused: in.failed("permission denied: " + toolserver.ByPerson)}
+	q := &question{id: d.ID, rejectResult: in.errorResult("permission denied: " + toolserver.ByPerson)}
 	if len(d.Widths) == 0 || d.Offer == nil {
 		return q
 	}
-	q.threads, q.width = l.chain, d.Widths[0]
+	q.threads, q.width = l.threads, d.Widths[0]
 	for _, w := range d.Widths {
 		if w.ID == in.Width {
 			q.width = w
@@ -103,8 +104,8 @@ func (in *invocation) question(d *decisions.Decision, l *lineage) *question {
 	return q
 }
 
-// labels are the labels of the choices. The protocol only gives examples of
-// them.
+// labels returns the labels of the choices. The protocol gives examples and prescribes
+// none.
 func (q *question) labels() []string {
 	var list []string
 	for _, t := range q.threads {
@@ -113,16 +114,16 @@ func (q *question) labels() []string {
 	return append(list, "Yes once", "No")
 }
 
-// no is the index of the no.
-func (q *question) no() int { return len(q.threads) + 1 }
+// rejectIndex is the index of "No".
+func (q *question) rejectIndex() int { return len(q.threads) + 1 }
 
-// prompt returns the text of the question, with the arguments as far as they
-// can be shown, and the scope of a lasting yes.
+// prompt returns the text of the question: what is asked about, the arguments as far as
+// they can be displayed, and what a remembered yes would allow.
 func (q *question) prompt(d *decisions.Decision, arguments strictjson.Value) string {
-	const most = 3
+	const maxTexts = 3
 	var asks []string
 	for i := range d.Effects {
-		if e := &d.Effects[i]; e.Verdict == decisions.Ask && len(asks) < most {
+		if e := &d.Effects[i]; e.Verdict == decisions.Ask && len(asks) < maxTexts {
 			asks = append(asks, e.Text)
 		}
 	}
@@ -139,17 +140,18 @@ func (q *question) prompt(d *decisions.Decision, arguments strictjson.Value) str
 	return text
 }
 
-// answered is what an answer to the question comes to.
-func (q *question) answered(v decisions.Verdict) *choiceResult {
+// answerResult returns the result of rap/choice for an answer.
+func (q *question) answerResult(v decisions.Verdict) *choiceResult {
 	if v == decisions.Allow {
 		return &choiceResult{Outcome: Run}
 	}
-	return &choiceResult{Outcome: Denied, Result: q.refused}
+	return &choiceResult{Outcome: Denied, Result: q.rejectResult}
 }
 
-// bind makes the offer of the question's width one for one of its threads: what is
-// remembered for a session is remembered for that of the query.
-func (q *question) bind(i int, offer *decisions.Offer) *decisions.Offer {
+// bindOffer returns the offer of the question's width, bound to the thread with index i:
+// a choice for a session is remembered for the session of its query, which becomes that
+// thread.
+func (q *question) bindOffer(i int, offer *decisions.Offer) *decisions.Offer {
 	bound := &decisions.Offer{Size: offer.Size}
 	for _, set := range offer.Sets {
 		if set.ID != q.width.ID {

@@ -11,107 +11,111 @@ import (
 	"github.com/permd/permd/socket/native"
 )
 
-// state is what is kept of one connection. It may be used from any goroutine.
+// state holds the threads and calls of one connection. It is safe for concurrent use.
 type state struct {
-	asks *native.PendingQuestions
+	questions *native.PendingQuestions
 
 	mu      sync.Mutex
-	now     uint64 // counts invocations
+	clock   uint64 // counts invocations
 	threads map[string]*thread
-	// seen are the newest ids with what they were used for, the oldest first in order.
-	seen  map[callID][sha256.Size]byte
-	order []callID
-	// open are the calls that are decided or wait for the person, the oldest first.
-	open []*call
+	// digests maps the most recent call ids to what each was used for; order has them
+	// oldest first.
+	digests map[callID][sha256.Size]byte
+	order   []callID
+	// pending are the calls that are being decided or wait for the person, oldest first.
+	pending []*call
 }
 
-// thread is a conversation that calls came from.
+// thread is a conversation that makes calls.
 type thread struct {
 	id, parent string // "" for a root
-	// above is the sum of all threads above it, as they were said first: a parent
-	// that was closed, or forgotten, may come again below others.
-	above [sha256.Size]byte
-	used  uint64
-	// kept is set once an answer may be remembered for it. Then it is forgotten last,
-	// or another thread, or a session, of its id could have what it was given.
-	kept bool
-	// closed is set for good once the thread is closed or forgotten: nothing is
-	// stored for it any more.
+	// ancestorDigest identifies all threads above this one, as the first invocation gave
+	// them. The parent alone is not enough: after it was closed or dropped, the same id
+	// may appear below other threads.
+	ancestorDigest [sha256.Size]byte
+	lastUsed       uint64
+	// remembering is set once an answer may be remembered for the thread. Such threads
+	// are dropped last: a later thread or session with the same id would get what was
+	// allowed for this one.
+	remembering bool
+	// closed is set when the thread is closed or dropped, and stays set: nothing more is
+	// stored for it.
 	closed bool
 }
 
-// callID names a call: ids are those of their thread.
+// callID identifies a call: ids are unique within a thread only.
 type callID struct{ thread, id string }
 
-// call is one that is decided, or waits for the person.
+// call is a call that is being decided or waits for the person.
 type call struct {
 	callID
 	session  string
-	withdraw context.CancelCauseFunc // nil before it is decided
-	// question is set once the person is asked.
-	question *question
-	gone     bool // cancelled
+	withdraw context.CancelCauseFunc // nil before deciding starts
+	// question is set once the person is being asked.
+	question  *question
+	cancelled bool // withdrawn by the client
 }
 
 type stateKey struct{}
 
-// stateOf returns the state of a connection. Only to be called from a method.
+// stateOf returns the state of a connection. It must be called from a method's first
+// phase.
 func stateOf(c *socket.Conn) *state {
 	return c.Value(stateKey{}, func() any {
 		own := native.StateOf(c)
-		s := &state{asks: &own.Questions, threads: map[string]*thread{}, seen: map[callID][sha256.Size]byte{}}
+		s := &state{questions: &own.Questions, threads: map[string]*thread{}, digests: map[callID][sha256.Size]byte{}}
 		own.OnEnd(s.endSession)
 		own.OnCancel(s.endSession)
-		own.OnIDInUse(s.knows)
+		own.OnIDInUse(s.hasThread)
 		return s
 	}).(*state)
 }
 
-// lineage is the thread of a call with those above it.
+// lineage is the thread of a call and the threads above it.
 type lineage struct {
-	chain []*thread // the root first
-	// above are the ids of all threads that the call's own was said to be below,
-	// the nearest first.
-	above []string
-	// contrary is set when it was said to be below others before.
-	contrary bool
+	threads []*thread // the root first
+	// ancestors are the ids of all threads that this or earlier invocations put above the
+	// call's own, nearest first.
+	ancestors []string
+	// inconsistent is set if an earlier invocation put one of the threads below others.
+	inconsistent bool
 }
 
-// enter takes note of a chain of threads. The first that is said about a thread
-// counts: should it be said to be elsewhere later, it is below both.
-func (s *state) enter(chain []string) lineage {
+// addThreads records a chain of threads, the root first. A thread keeps the place that
+// its first invocation gave it; if a later one puts it elsewhere, the call counts as
+// below both.
+func (s *state) addThreads(chain []string) lineage {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.now++
+	s.clock++
 	var l lineage
 	for _, id := range slices.Backward(chain[:len(chain)-1]) {
-		l.above = append(l.above, id)
+		l.ancestors = append(l.ancestors, id)
 	}
 	parent, above := "", [sha256.Size]byte{}
 	for _, id := range chain {
 		t := s.threads[id]
 		if t == nil {
-			t = &thread{id: id, parent: parent, above: above}
+			t = &thread{id: id, parent: parent, ancestorDigest: above}
 			s.threads[id] = t
 		}
-		t.used = s.now
-		if t.above != above {
-			l.contrary = true
-			s.climb(t.parent, chain[len(chain)-1], &l.above)
+		t.lastUsed = s.clock
+		if t.ancestorDigest != above {
+			l.inconsistent = true
+			s.addAncestors(t.parent, chain[len(chain)-1], &l.ancestors)
 		}
-		l.chain = append(l.chain, t)
+		l.threads = append(l.threads, t)
 		parent, above = id, sha256.Sum256(append(above[:], id...))
 	}
 	s.forgetThreads()
 	return l
 }
 
-// climb adds a thread with those above it, up to one that is there already. A
-// call whose threads were said to be elsewhere is asked about, so not all of them
-// are needed.
-func (s *state) climb(id, own string, above *[]string) {
+// addAncestors adds a thread and those above it to the list, up to one that is there
+// already. It may leave some out: permd asks about every call with inconsistent threads.
+func (s *state) addAncestors(id, own string, above *[]string) {
 	for range maxAncestors {
-		if id == "" || slices.Contains(*above, id) || len(*above) >= maxAbove {
+		if id == "" || slices.Contains(*above, id) || len(*above) >= maxAllAncestors {
 			return
 		}
 		if id != own {
@@ -125,15 +129,15 @@ func (s *state) climb(id, own string, above *[]string) {
 	}
 }
 
-// forgetThreads keeps the number of threads bounded.
+// forgetThreads drops the threads used least recently if there are too many.
 func (s *state) forgetThreads() {
 	for len(s.threads) > maxThreads {
 		var oldest *thread
 		for _, t := range s.threads {
-			if t.used == s.now || t.kept && len(s.threads) <= 4*maxThreads {
+			if t.lastUsed == s.clock || t.remembering && len(s.threads) <= 4*maxThreads {
 				continue
 			}
-			if oldest == nil || t.used < oldest.used {
+			if oldest == nil || t.lastUsed < oldest.lastUsed {
 				oldest = t
 			}
 		}
@@ -145,68 +149,69 @@ func (s *state) forgetThreads() {
 	}
 }
 
-// begin takes note of a call. other is true when its id was used for another call.
-func (s *state) begin(c *call, sum [sha256.Size]byte) (other bool) {
+// addCall records a call. reused is true if its id was used for a different call.
+func (s *state) addCall(c *call, sum [sha256.Size]byte) (reused bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	before, known := s.seen[c.callID]
+	before, known := s.digests[c.callID]
 	if !known {
-		s.seen[c.callID] = sum
+		s.digests[c.callID] = sum
 		if s.order = append(s.order, c.callID); len(s.order) > maxCalls {
-			delete(s.seen, s.order[0])
+			delete(s.digests, s.order[0])
 			s.order = s.order[1:]
 		}
 	}
-	for _, o := range s.open {
+	for _, o := range s.pending {
 		if o.callID == c.callID && o.question != nil {
-			s.asks.Remove(o.question.id) // it is asked again
+			s.questions.Remove(o.question.id) // it is asked again
 		}
 	}
-	s.open = slices.DeleteFunc(s.open, func(o *call) bool { return o.callID == c.callID && o.question != nil })
-	if s.open = append(s.open, c); len(s.open) > maxCalls {
-		if q := s.open[0].question; q != nil {
-			s.asks.Remove(q.id)
+	s.pending = slices.DeleteFunc(s.pending, func(o *call) bool { return o.callID == c.callID && o.question != nil })
+	if s.pending = append(s.pending, c); len(s.pending) > maxCalls {
+		if q := s.pending[0].question; q != nil {
+			s.questions.Remove(q.id)
 		}
-		s.open = slices.Delete(s.open, 0, 1)
+		s.pending = slices.Delete(s.pending, 0, 1)
 	}
 	return known && before != sum
 }
 
-// start takes note that a call is about to be decided; false means that it was
+// startDeciding marks a call as being decided. It returns false if the call was
 // cancelled before.
-func (s *state) start(c *call, withdraw context.CancelCauseFunc) bool {
+func (s *state) startDeciding(c *call, withdraw context.CancelCauseFunc) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	c.withdraw = withdraw
-	return !c.gone
+	return !c.cancelled
 }
 
-// end takes note that a call is decided. With a question it waits for the person;
-// false means that it was cancelled meanwhile.
-func (s *state) end(c *call, q *question, ask *native.PendingQuestion) bool {
+// finishDeciding records that a call was decided, or with a question that it waits for
+// the person. It returns false if the call was cancelled meanwhile.
+func (s *state) finishDeciding(c *call, q *question, ask *native.PendingQuestion) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if c.gone {
+	if c.cancelled {
 		return false
 	}
 	if q == nil {
-		s.drop(func(o *call) bool { return o == c })
+		s.remove(func(o *call) bool { return o == c })
 		return true
 	}
 	c.question = q
-	s.asks.Add(ask)
+	s.questions.Add(ask)
 	return true
 }
 
-// cancel withdraws calls, and reports whether one of them waited.
+// cancel withdraws calls and reports whether any of them was being decided or waited for
+// the person.
 func (s *state) cancel(which func(*call) bool) (waited bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.drop(func(c *call) bool {
+	return s.remove(func(c *call) bool {
 		if !which(c) {
 			return false
 		}
-		c.gone = true
+		c.cancelled = true
 		if c.withdraw != nil {
 			c.withdraw(socket.ErrWithdrawn)
 		}
@@ -214,14 +219,15 @@ func (s *state) cancel(which func(*call) bool) (waited bool) {
 	})
 }
 
-// drop forgets calls with their questions, and reports whether one of them waited.
-func (s *state) drop(which func(*call) bool) (waited bool) {
-	s.open = slices.DeleteFunc(s.open, func(c *call) bool {
+// remove removes calls with their questions and reports whether any of them was being
+// decided or waited for the person.
+func (s *state) remove(which func(*call) bool) (waited bool) {
+	s.pending = slices.DeleteFunc(s.pending, func(c *call) bool {
 		if !which(c) {
 			return false
 		}
 		waited = waited || c.question == nil
-		if c.question != nil && s.asks.Remove(c.question.id) {
+		if c.question != nil && s.questions.Remove(c.question.id) {
 			waited = true
 		}
 		return true
@@ -229,14 +235,14 @@ func (s *state) drop(which func(*call) bool) (waited bool) {
 	return waited
 }
 
-// close ends a thread, and reports whether it was known.
-func (s *state) close(id string) bool {
+// closeThread ends a thread and reports whether it was known.
+func (s *state) closeThread(id string) bool {
 	s.cancel(func(c *call) bool { return c.thread == id })
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for seen := range s.seen {
+	for seen := range s.digests {
 		if seen.thread == id {
-			delete(s.seen, seen)
+			delete(s.digests, seen)
 		}
 	}
 	s.order = slices.DeleteFunc(s.order, func(c callID) bool { return c.thread == id })
@@ -249,16 +255,16 @@ func (s *state) close(id string) bool {
 	return true
 }
 
-// endSession withdraws the calls of a session that was closed.
+// endSession withdraws the calls of a session that has ended.
 func (s *state) endSession(id string) {
 	s.cancel(func(c *call) bool { return c.session == id })
 }
 
-// waiting returns the question of a decision, nil if there is none.
-func (s *state) waiting(decision string) *question {
+// questionFor returns the open question of a decision, nil if there is none.
+func (s *state) questionFor(decision string) *question {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, c := range s.open {
+	for _, c := range s.pending {
 		if c.question != nil && c.question.id == decision {
 			return c.question
 		}
@@ -266,31 +272,32 @@ func (s *state) waiting(decision string) *question {
 	return nil
 }
 
-// knows reports whether a thread of that id is known.
-func (s *state) knows(id string) bool {
+// hasThread reports whether a thread with that id is known.
+func (s *state) hasThread(id string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.threads[id] != nil
 }
 
-// keep takes note that an answer may be remembered for a thread.
-func (s *state) keep(t *thread) {
+// markRemembering records that an answer may be remembered for a thread.
+func (s *state) markRemembering(t *thread) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	t.kept = true
+	t.remembering = true
 }
 
-// isClosed reports whether a thread was closed.
+// isClosed reports whether a thread was closed or dropped.
 func (s *state) isClosed(t *thread) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return t.closed
 }
 
-// ref is where a call comes from, as rules and memory may know it.
-func (l *lineage) ref(c *socket.Conn, ses *decisions.Session) decisions.SessionRef {
-	own := l.chain[len(l.chain)-1].id
-	r := decisions.SessionRef{Conn: c.ID, ID: own, Ancestors: l.above}
+// sessionRef returns the call's origin as rules and memory see it: its thread, with the
+// threads and the declared session above it.
+func (l *lineage) sessionRef(c *socket.Conn, ses *decisions.Session) decisions.SessionRef {
+	own := l.threads[len(l.threads)-1].id
+	r := decisions.SessionRef{Conn: c.ID, ID: own, Ancestors: l.ancestors}
 	if ses == nil {
 		return r
 	}
@@ -303,9 +310,9 @@ func (l *lineage) ref(c *socket.Conn, ses *decisions.Session) decisions.SessionR
 	return r
 }
 
-// answered forgets the call of a question that was answered.
-func (s *state) answered(q *question) {
+// removeAnswered removes the call whose question was answered.
+func (s *state) removeAnswered(q *question) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.open = slices.DeleteFunc(s.open, func(c *call) bool { return c.question == q })
+	s.pending = slices.DeleteFunc(s.pending, func(c *call) bool { return c.question == q })
 }

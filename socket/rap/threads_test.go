@@ -87,23 +87,23 @@ func TestForgottenLast(t *testing.T) {
 		return list
 	}
 	for n := range maxThreads/maxAncestors + 2 {
-		s.enter(chain(n))
+		s.addThreads(chain(n))
 	}
 	for id, want := range map[string]bool{"root": true, "own": false, "by-verdict": true} {
-		if s.knows(id) != want {
-			t.Errorf("%s: %t", id, s.knows(id))
+		if s.hasThread(id) != want {
+			t.Errorf("%s: %t", id, s.hasThread(id))
 		}
 	}
 	if len(s.threads) != maxThreads {
 		t.Errorf("%d threads", len(s.threads))
 	}
 	for n := range 4*maxThreads/maxAncestors + 2 {
-		for _, of := range s.enter(chain(1000 + n)).chain {
-			s.keep(of)
+		for _, of := range s.addThreads(chain(1000 + n)).threads {
+			s.markRemembering(of)
 		}
 	}
-	if s.knows("root") || len(s.threads) > 4*maxThreads {
-		t.Errorf("%t, %d threads", s.knows("root"), len(s.threads))
+	if s.hasThread("root") || len(s.threads) > 4*maxThreads {
+		t.Errorf("%t, %d threads", s.hasThread("root"), len(s.threads))
 	}
 }
 
@@ -117,9 +117,9 @@ func TestManyAbove(t *testing.T) {
 			above[j] = fmt.Sprint("a", i, "-", j)
 		}
 		path = append(path, fmt.Sprint("t", i))
-		s.enter(append(above, path[i]))
+		s.addThreads(append(above, path[i]))
 	}
-	if l := s.enter(append(path, "own")); !l.contrary || len(l.above) != maxAbove || l.above[0] != path[maxAncestors-1] {
-		t.Errorf("%t, %d threads above, the first %q", l.contrary, len(l.above), l.above[0])
+	if l := s.addThreads(append(path, "own")); !l.inconsistent || len(l.ancestors) != maxAllAncestors || l.ancestors[0] != path[maxAncestors-1] {
+		t.Errorf("%t, %d threads above, the first %q", l.inconsistent, len(l.ancestors), l.ancestors[0])
 	}
 }

@@ -19,7 +19,7 @@ type Client struct {
 	Conn    *socket.Conn
 }
 
-// Connect begins a connection.
+// Connect starts a new connection with that id.
 func (c *Client) Connect(id uint64) {
 	c.Conn = &socket.Conn{ID: id, Peer: decisions.Peer{UID: 1000, PID: 7}}
 }
@@ -36,7 +36,7 @@ func (c *Client) CallWith(ctx context.Context, t testing.TB, method, params stri
 	return Call(ctx, t, c.Methods, c.Conn, method, params)
 }
 
-// Must is Call for what has to succeed.
+// Must calls a method and fails the test on an error.
 func (c *Client) Must(t testing.TB, method, params string) string {
 	t.Helper()
 	v, err := c.Call(t, method, params)
@@ -46,7 +46,8 @@ func (c *Client) Must(t testing.TB, method, params string) string {
 	return string(v)
 }
 
-// Refused wants params to be refused with a text.
+// Refused fails the test unless the params are refused with an error that contains the
+// text.
 func (c *Client) Refused(t testing.TB, method, params, says string) {
 	t.Helper()
 	res, err := c.Call(t, method, params)
@@ -56,7 +57,7 @@ func (c *Client) Refused(t testing.TB, method, params, says string) {
 	}
 }
 
-// Diff compares what a test got with what it wants.
+// Diff fails the test if got differs from want.
 func Diff(t testing.TB, what string, want, got any, how ...cmp.Option) {
 	t.Helper()
 	if d := cmp.Diff(want, got, how...); d != "" {

@@ -1,6 +1,5 @@
-// Package sockettest calls methods as the socket would, for the tests of the
-// protocols: without a socket, and with what is really encoded. It is imported by
-// tests alone.
+// Package sockettest calls methods as a socket would, without a socket and with the JSON
+// that is really sent. It is for the tests of the protocols only.
 package sockettest
 
 import (
@@ -16,8 +15,8 @@ import (
 	"github.com/permd/permd/socket"
 )
 
-// Call calls a method on a connection, and returns its result as JSON with the
-// members of objects in the order of their names, or its error.
+// Call calls a method on a connection. It returns the result as JSON with sorted member
+// names, or the error.
 func Call(ctx context.Context, t testing.TB, methods socket.Methods, c *socket.Conn, method, params string) (strictjson.Value, error) {
 	t.Helper()
 	if err := strictjson.Check([]byte(params)); err != nil {
@@ -38,11 +37,11 @@ func Call(ctx context.Context, t testing.TB, methods socket.Methods, c *socket.C
 	return b, nil
 }
 
-// Unchanged is for deciders of tests to embed: what was decided earlier would be
-// decided again, and calls do what they did.
+// Unchanged is embedded in the deciders of tests: earlier decisions still hold, and
+// calls had the effects that were decided.
 type Unchanged struct{}
 
-// Again returns true.
+// StillHolds returns true.
 func (Unchanged) StillHolds(context.Context, *decisions.Request, *decisions.Decision) bool {
 	return true
 }
@@ -50,7 +49,7 @@ func (Unchanged) StillHolds(context.Context, *decisions.Request, *decisions.Deci
 // Holds returns true.
 func (Unchanged) Holds(context.Context, *decisions.Request, *decisions.Decision) bool { return true }
 
-// Sample is the text of a file of testdata.
+// Sample returns the contents of a file in testdata.
 func Sample(t testing.TB, name string) string {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join("testdata", name))

@@ -17,41 +17,41 @@ const (
 	AdminName    = "permd-admin"
 )
 
-// sockets are the sockets that the service manager has opened.
+// sockets are the sockets opened by the service manager.
 type sockets struct {
 	Decision, Admin *net.UnixListener
 }
 
-// Listeners takes the sockets that the service manager passes, with the names
-// DecisionName and AdminName, and clears the variables that announce them. It
-// returns false if none are passed. Anything but these two is an error, and all
-// are closed: a unit that is wrong must not run half.
+// Listeners takes over the sockets that the service manager passes, named DecisionName
+// and AdminName, and unsets the variables that announce them. It returns false if none
+// are passed. If anything but exactly these two is passed, it closes all of them and
+// returns an error: a daemon with half of its sockets must not start.
 func Listeners() (sockets, bool, error) {
 	if err := checkAnnounced(); err != nil {
-		unannounce()
+		clearAnnouncement()
 		return sockets{}, false, err
 	}
 	files := activation.Files(true)
 	if len(files) == 0 {
 		return sockets{}, false, nil
 	}
-	s, err := take(files)
+	s, err := takeListeners(files)
 	return s, err == nil, err
 }
 
-// firstFD is the first descriptor that the service manager passes; maxFDs is
-// more than any unit of ours has.
+// firstFD is the first descriptor that the service manager passes. maxFDs is more than
+// permd's units have.
 const (
 	firstFD = 3
 	maxFDs  = 8
 )
 
-// checkAnnounced looks at the descriptors before they are taken: taking one
-// that was not passed would take, and then close, one of the Go runtime's.
+// checkAnnounced checks the descriptors before they are used: one that was not passed
+// may be the Go runtime's, which would then be closed.
 func checkAnnounced() error {
 	pid, err := strconv.Atoi(os.Getenv("LISTEN_PID"))
 	if err != nil || pid != os.Getpid() {
-		return nil // not for us
+		return nil // for another process
 	}
 	n, err := strconv.Atoi(os.Getenv("LISTEN_FDS"))
 	if err != nil || n <= 0 {
@@ -72,18 +72,18 @@ func checkAnnounced() error {
 	return nil
 }
 
-// unannounce clears the variables, so that nobody takes the descriptors later.
-func unannounce() {
+// clearAnnouncement unsets the variables, so that the descriptors are not used later.
+func clearAnnouncement() {
 	for _, name := range []string{"LISTEN_PID", "LISTEN_FDS", "LISTEN_FDNAMES"} {
-		_ = os.Unsetenv(name) // fails only for a name that cannot be one
+		_ = os.Unsetenv(name) // fails for invalid names only
 	}
 }
 
-// take turns files into listeners and closes them.
-func take(files []*os.File) (s sockets, err error) {
+// takeListeners converts files to listeners and closes the files.
+func takeListeners(files []*os.File) (s sockets, err error) {
 	defer func() {
 		for _, f := range files {
-			_ = f.Close() // listeners work on duplicates
+			_ = f.Close() // listeners have duplicates
 		}
 		if err != nil {
 			s.close()
@@ -103,24 +103,24 @@ func take(files []*os.File) (s sockets, err error) {
 		if *to != nil {
 			return s, fmt.Errorf("the service manager passes two sockets named %s", f.Name())
 		}
-		l, err := listener(f)
+		l, err := listenerOf(f)
 		if err != nil {
 			return s, fmt.Errorf("taking the socket %s of the service manager: %w", f.Name(), err)
 		}
 		*to = l
 	}
-	if same(files) {
-		// What may ask would then be able to manage.
+	if sameSocket(files) {
+		// Clients that may only ask for decisions could then manage the daemon.
 		return s, fmt.Errorf("the service manager passes one socket as %s and %s", DecisionName, AdminName)
 	}
 	if s.Decision == nil || s.Admin == nil {
-		return s, errors.Join(missing(s.Decision, DecisionName), missing(s.Admin, AdminName))
+		return s, errors.Join(missingError(s.Decision, DecisionName), missingError(s.Admin, AdminName))
 	}
 	return s, nil
 }
 
-// same reports whether two of the files are one socket.
-func same(files []*os.File) bool {
+// sameSocket reports whether any two of the files are the same socket.
+func sameSocket(files []*os.File) bool {
 	for i, f := range files {
 		a, err := f.Stat()
 		for _, g := range files[:i] {
@@ -133,7 +133,7 @@ func same(files []*os.File) bool {
 	return false
 }
 
-func missing(l *net.UnixListener, name string) error {
+func missingError(l *net.UnixListener, name string) error {
 	if l != nil {
 		return nil
 	}
@@ -148,10 +148,10 @@ func (s sockets) close() {
 	}
 }
 
-// listener makes sure that f listens: net.FileListener takes sockets that do
-// not, whose Accept fails only later.
-func listener(f *os.File) (*net.UnixListener, error) {
-	if err := listens(f); err != nil {
+// listenerOf returns a listener for f, which must be listening: net.FileListener accepts
+// other sockets, and their Accept fails only later.
+func listenerOf(f *os.File) (*net.UnixListener, error) {
+	if err := checkListening(f); err != nil {
 		return nil, err
 	}
 	l, err := net.FileListener(f)

@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-func listens(f *os.File) error {
+func checkListening(f *os.File) error {
 	raw, err := f.SyscallConn()
 	if err != nil {
 		return err

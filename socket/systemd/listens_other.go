@@ -7,7 +7,7 @@ import (
 	"os"
 )
 
-// listens fails: only systemd passes sockets in this way.
-func listens(*os.File) error {
+// checkListening fails: only systemd passes sockets in this way.
+func checkListening(*os.File) error {
 	return errors.New("sockets are passed by a service manager only on Linux")
 }

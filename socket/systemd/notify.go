@@ -17,31 +17,31 @@ import (
 	"github.com/coreos/go-systemd/v22/daemon"
 )
 
-// maxStatus is how long a status text may be, in bytes.
+// maxStatus bounds a status text, in bytes.
 const maxStatus = 1024
 
-// Ready says that permd answers, also after a reload, whatever its outcome.
-func Ready(status string) error { return send(daemon.SdNotifyReady + "\n" + field(status)) }
+// Ready reports that permd answers requests. It also ends a reload, whether that
+// succeeded or not.
+func Ready(status string) error { return send(daemon.SdNotifyReady + "\n" + statusField(status)) }
 
-// Reloading tells the service manager that permd reads its rules again; Ready
-// must follow. The time is in the same datagram: systemd takes a message
-// without it for one of the previous reload, and from version 257 on waits for
-// it without end.
+// Reloading reports that permd is reloading its rules; Ready must follow. The time has
+// to be in the same datagram: without it, systemd takes the message for one of the
+// previous reload, and since version 257 waits for it forever.
 func Reloading() error {
 	return send(daemon.SdNotifyReloading + "\n" + daemon.SdNotifyMonotonicUsec())
 }
 
-// Stopping says that permd ends.
-func Stopping(status string) error { return send(daemon.SdNotifyStopping + "\n" + field(status)) }
+// Stopping reports that permd is shutting down.
+func Stopping(status string) error { return send(daemon.SdNotifyStopping + "\n" + statusField(status)) }
 
-// Status shows a text in systemctl status.
-func Status(text string) error { return send(field(text)) }
+// Status sets the text that systemctl status shows.
+func Status(text string) error { return send(statusField(text)) }
 
-// Watchdog tells the service manager, while ctx lives, that permd is sound:
-// twice in each interval that the manager asks for, if canary returns nil within
-// half of it. After a failure, which onFailure gets, nothing is sent, so that a
-// permd that no longer decides is started again. Without a watchdog it returns
-// nil at once.
+// Watchdog reports to the service manager that permd works, twice per watchdog interval,
+// until ctx is done. Before each report it calls canary, which has half an interval to
+// return nil. If it fails, onFailure is called and no report is sent, so that the
+// service manager restarts a permd that no longer decides. If there is no watchdog,
+// Watchdog returns nil at once.
 func Watchdog(ctx context.Context, canary func(context.Context) error, onFailure func(error)) error {
 	interval, err := daemon.SdWatchdogEnabled(false)
 	if err != nil {
@@ -50,16 +50,16 @@ func Watchdog(ctx context.Context, canary func(context.Context) error, onFailure
 	if interval == 0 {
 		return nil
 	}
-	feed(ctx, interval/2, canary, onFailure, func() error { return send(daemon.SdNotifyWatchdog) })
+	runWatchdog(ctx, interval/2, canary, onFailure, func() error { return send(daemon.SdNotifyWatchdog) })
 	return nil
 }
 
-// feed runs canary now and every period.
-func feed(ctx context.Context, period time.Duration, canary func(context.Context) error, onFailure func(error), alive func() error) {
+// runWatchdog runs canary at once and then every period.
+func runWatchdog(ctx context.Context, period time.Duration, canary func(context.Context) error, onFailure func(error), alive func() error) {
 	t := time.NewTicker(period)
 	defer t.Stop()
 	for {
-		if err := try(ctx, period, canary); err != nil {
+		if err := runCanary(ctx, period, canary); err != nil {
 			if ctx.Err() != nil {
 				return
 			}
@@ -75,7 +75,7 @@ func feed(ctx context.Context, period time.Duration, canary func(context.Context
 	}
 }
 
-func try(ctx context.Context, limit time.Duration, canary func(context.Context) error) error {
+func runCanary(ctx context.Context, limit time.Duration, canary func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	if err := canary(ctx); err != nil {
@@ -84,9 +84,9 @@ func try(ctx context.Context, limit time.Duration, canary func(context.Context) 
 	return ctx.Err()
 }
 
-// field is the assignment of a status. A line break in the text would begin
-// another assignment.
-func field(text string) string {
+// statusField returns the field that sets the status text. Control characters are
+// replaced: a newline would start another field.
+func statusField(text string) string {
 	text = strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) || r == utf8.RuneError {
 			return ' '
@@ -99,20 +99,20 @@ func field(text string) string {
 	return "STATUS=" + text
 }
 
-// notifyTimeout is how long a message to the service manager may take. It takes no
-// time, unless the manager does not read: permd must answer all the same.
+// notifyTimeout bounds the sending of a message. It takes no time unless the service
+// manager is not reading, and even then permd has to answer its clients.
 const notifyTimeout = time.Second
 
 func send(state string) error {
-	if err := write(os.Getenv("NOTIFY_SOCKET"), state); err != nil {
+	if err := sendDatagram(os.Getenv("NOTIFY_SOCKET"), state); err != nil {
 		return fmt.Errorf("telling the service manager: %w", err)
 	}
 	return nil
 }
 
-// write sends one datagram. It is not the library's, which waits without end
+// sendDatagram sends one datagram. The library's function is not used because it blocks
 // while the socket's queue is full.
-func write(path, state string) error {
+func sendDatagram(path, state string) error {
 	if path == "" {
 		return nil
 	}

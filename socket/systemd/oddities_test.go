@@ -72,7 +72,7 @@ func TestTakeOneSocketTwice(t *testing.T) {
 	if err := raw.Control(func(fd uintptr) { again = dup(t, fd, AdminName) }); err != nil {
 		t.Fatal(err)
 	}
-	s, err := take([]*os.File{f, again})
+	s, err := takeListeners([]*os.File{f, again})
 	defer s.close()
 	if err == nil || !strings.Contains(err.Error(), "one socket") {
 		t.Errorf("error is %v", err)

@@ -192,7 +192,7 @@ func TestTake(t *testing.T) {
 			for _, f := range tt.files {
 				files = append(files, passed(t, f.name, f.network))
 			}
-			s, err := take(files)
+			s, err := takeListeners(files)
 			defer s.close()
 			for _, f := range files {
 				if f.Close() == nil {
@@ -382,7 +382,7 @@ func TestFeed(t *testing.T) {
 				ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute+time.Second)
 				defer cancel()
 				runs, alive, failed := 0, 0, 0
-				feed(ctx, period, func(ctx context.Context) error { runs++; return tt.canary(runs, ctx) },
+				runWatchdog(ctx, period, func(ctx context.Context) error { runs++; return tt.canary(runs, ctx) },
 					func(error) { failed++ }, func() error { alive++; return nil })
 				if alive != tt.alive || failed != tt.failed {
 					t.Errorf("alive %d times, failed %d times, want %d and %d", alive, failed, tt.alive, tt.failed)

@@ -1,6 +1,6 @@
-// Package toolserver holds what the protocols of tool servers have in common:
-// the form of a server's address, and what the model is told about a denied
-// call. It implements no protocol itself.
+// Package toolserver holds what the tool-server protocols have in common: normalised
+// server addresses, and what a model is told about a denied call. It implements no
+// protocol.
 package toolserver
 
 import (
@@ -18,12 +18,12 @@ const (
 	maxReason  = 4 << 10
 )
 
-// errAddress means that an address is not one of a server.
+// errAddress means that an address is not an http or https URL.
 var errAddress = errors.New("must be an http or https address of at most 2048 bytes")
 
-// Address normalises a server's address to scheme, host, port and path: without
-// user, query and fragment, which may hold secrets. For "" it returns "". The
-// error is errAddress.
+// Address normalises a server's address to scheme, host, port and path, dropping user,
+// query and fragment, which may contain secrets. For "" it returns "". The error is
+// errAddress.
 func Address(s string) (string, error) {
 	if s == "" {
 		return "", nil
@@ -46,8 +46,8 @@ const (
 	undecided = "it could not be decided"
 )
 
-// Reason returns what the model is told about a deny: the rule's message.
-// Rules, paths of files and memory must not be disclosed there.
+// Reason returns what the model is told about a denied call: the rule's message. It must
+// not disclose rules, file names or remembered choices.
 func Reason(d *decisions.Decision) string {
 	switch {
 	case d.Message != "":
@@ -60,7 +60,7 @@ func Reason(d *decisions.Decision) string {
 	return byPolicy
 }
 
-// clip cuts a text to n bytes, between characters.
+// clip cuts s to at most n bytes, at a character boundary.
 func clip(s string, n int) string {
 	if len(s) <= n {
 		return s

@@ -234,7 +234,7 @@ func (x *extender) checkSyntax(e *programEntry, is func(string) bool, free bool)
 	}
 	for role, list := range e.Options {
 		if _, ok := roleNames[role]; !ok {
-			x.fail(e.keyLines["options"], "the kinds are "+strings.Join(slices.Sorted(maps.Keys(roleNames)), ", "), "unknown kind of option %q", role)
+			x.fail(e.keyLines["options"], "the roles are "+strings.Join(slices.Sorted(maps.Keys(roleNames)), ", "), "unknown role of options %q", role)
 		}
 		for _, line := range list {
 			for _, spelling := range strings.Fields(line.text) {

@@ -49,7 +49,7 @@ func TestLayerFileErrors(t *testing.T) {
 		"a shell table":           {"shell: {nothing: [rm]}", "p.yaml:1: shell is not a layer's to say", "leave it out", true},
 		"a list of secrets":       {"prints_secrets: ['!env']", "p.yaml:1: prints_secrets is not a layer's to say", "leave it out", true},
 		"an unknown key":          {"programs:\n  - names: [x]\n    readonyl: true\n", `p.yaml:3: unknown key "readonyl"`, "the keys are", true},
-		"an unknown kind":         {"programs: [{names: [x], options: {burns: [-x]}}]", `unknown kind of option "burns"`, "the kinds are", true},
+		"an unknown role":         {"programs: [{names: [x], options: {burns: [-x]}}]", `unknown role of options "burns"`, "the roles are", true},
 		"no option":               {"programs: [{names: [x], options: {harmless: [x]}}]", `"x" is no option`, "", true},
 		"all options":             {"programs: [{names: [x], options: {harmless: ['--*']}}]", "is no option", "", true},
 		"an anchor":               {"programs: [{names: &a [x]}]", "anchors are not accepted", "quotes", true},

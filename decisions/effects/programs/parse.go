@@ -182,7 +182,7 @@ func (p *tableParser) program(e *programEntry) (*Program, error) {
 	switch e.Interpreter {
 	case "", "shell", "other":
 	default:
-		return prog, e.errorf("unknown kind of interpreter %q", e.Interpreter)
+		return prog, e.errorf("unknown interpreter %q", e.Interpreter)
 	}
 	if err := p.optionsOf(prog, e); err != nil {
 		return prog, err
@@ -251,7 +251,7 @@ func (p *tableParser) optionsOf(prog *Program, e *programEntry) error {
 		for _, name := range slices.Sorted(maps.Keys(list)) {
 			role, ok := roleNames[name]
 			if !ok {
-				return list.errorf("unknown kind of option %q", name)
+				return list.errorf("unknown role of options %q", name)
 			}
 			switch role {
 			case RoleText, RoleReads, RoleGlobs, RoleTypes:
@@ -323,7 +323,7 @@ func (p *tableParser) operandsOf(prog *Program, e *programEntry) error {
 		name, many := strings.CutSuffix(words[0], "...")
 		role, ok := roleNames[name]
 		if !ok {
-			return line.errorf("unknown kind of operand %q", name)
+			return line.errorf("unknown role of operands %q", name)
 		}
 		o := Operand{Role: role, Many: many}
 		if len(words) > 1 {
@@ -341,7 +341,7 @@ func (p *tableParser) operandsOf(prog *Program, e *programEntry) error {
 	if e.AfterDashes != "" {
 		role, ok := roleNames[e.AfterDashes]
 		if !ok {
-			return e.errorf("unknown kind of operand %q", e.AfterDashes)
+			return e.errorf("unknown role of operands %q", e.AfterDashes)
 		}
 		prog.AfterDashes, prog.HasDashes = role, true
 	}
@@ -360,11 +360,11 @@ func implicitEffects(lines []textNode) ([]ImplicitEffect, error) {
 	for _, line := range lines {
 		words := strings.Fields(line.text)
 		if len(words) < 2 {
-			return nil, line.errorf("effect %q: expected a kind and a value", line.text)
+			return nil, line.errorf("effect %q: expected a role and a value", line.text)
 		}
 		role, ok := roleNames[words[0]]
 		if !ok {
-			return nil, line.errorf("unknown kind of effect %q", words[0])
+			return nil, line.errorf("unknown role of effects %q", words[0])
 		}
 		e := ImplicitEffect{Role: role, Value: words[1]}
 		rest := words[2:]

@@ -10,17 +10,17 @@ import (
 	"github.com/permd/permd/internal/strictjson"
 )
 
-// What a harness does of an answer, in its own reading of it.
+// What a harness does after an answer.
 const (
 	Runs   = "runs"
 	Stops  = "stops"
 	Asks   = "asks"
-	Leaves = "leaves" // to the harness's own rules and questions
+	Leaves = "leaves" // the harness follows its own rules or asks
 )
 
-// Means reads an answer as its harness does. What is not one of its answers is an
-// error: most harnesses then go on.
-func Means(harness, event string, stdout []byte, stderr string, code int) (string, error) {
+// Interpret returns what a harness does after an answer. An answer that is not valid for
+// the harness is an error: most harnesses then run the tool.
+func Interpret(harness, event string, stdout []byte, stderr string, code int) (string, error) {
 	said := fmt.Sprintf("%s: exit code %d, stdout %q, stderr %q", harness, code, stdout, stderr)
 	if code != 0 {
 		if code != 2 || len(stdout) > 0 || strings.TrimSpace(stderr) == "" || json.Valid([]byte(stderr)) || harness == "cline" {
@@ -37,7 +37,7 @@ func Means(harness, event string, stdout []byte, stderr string, code int) (strin
 			return "", fmt.Errorf("%w: %s", err, said)
 		}
 	}
-	word, err := wordOf(harness, event, flat)
+	word, err := verdictOf(harness, event, flat)
 	if err != nil {
 		return "", fmt.Errorf("%w: %s", err, said)
 	}
@@ -54,8 +54,8 @@ func Means(harness, event string, stdout []byte, stderr string, code int) (strin
 	return "", errors.New("no answer: " + said)
 }
 
-// wordOf is the verdict in an answer.
-func wordOf(harness, event string, flat map[string]any) (string, error) {
+// verdictOf returns the verdict in an answer.
+func verdictOf(harness, event string, flat map[string]any) (string, error) {
 	switch harness {
 	case "claude", "codex":
 		if flat == nil {
@@ -66,31 +66,31 @@ func wordOf(harness, event string, flat map[string]any) (string, error) {
 		if flat == nil {
 			return Leaves, nil
 		}
-		return text(flat, "decision"), only(flat, "decision", "reason", "systemMessage")
+		return stringMember(flat, "decision"), onlyMembers(flat, "decision", "reason", "systemMessage")
 	case "cursor":
-		word := text(flat, "permission")
-		if word == "ask" { // it was seen to run the command
+		word := stringMember(flat, "permission")
+		if word == "ask" { // observed: Cursor runs the command
 			word = Runs
 		}
-		return word, only(flat, "permission", "user_message", "agent_message")
+		return word, onlyMembers(flat, "permission", "user_message", "agent_message")
 	case "copilot":
 		if flat != nil && len(flat) == 0 {
 			return Leaves, nil
 		}
 		if event == "PermissionRequest" {
-			return text(flat, "behavior"), only(flat, "behavior", "message", "interrupt")
+			return stringMember(flat, "behavior"), onlyMembers(flat, "behavior", "message", "interrupt")
 		}
-		word := text(flat, "permissionDecision")
-		if word == "ask" { // it was seen to run the tool
+		word := stringMember(flat, "permissionDecision")
+		if word == "ask" { // observed: Copilot runs the tool
 			word = Runs
 		}
-		return word, only(flat, "permissionDecision", "permissionDecisionReason")
+		return word, onlyMembers(flat, "permissionDecision", "permissionDecisionReason")
 	case "cline":
 		word := "allow"
 		if stop, _ := flat["cancel"].(bool); stop {
 			word = "deny"
 		}
-		return word, only(flat, "cancel", "errorMessage", "contextModification")
+		return word, onlyMembers(flat, "cancel", "errorMessage", "contextModification")
 	}
 	return "", errors.New("no such harness")
 }
@@ -98,7 +98,7 @@ func wordOf(harness, event string, flat map[string]any) (string, error) {
 // hookSpecific reads the answers of Claude Code and Codex.
 func hookSpecific(harness, event string, flat map[string]any) (string, error) {
 	in, _ := flat["hookSpecificOutput"].(map[string]any)
-	if len(flat) != 1 || text(in, "hookEventName") != event {
+	if len(flat) != 1 || stringMember(in, "hookEventName") != event {
 		return "", errors.New("an answer to another event")
 	}
 	if event == "PermissionRequest" {
@@ -107,26 +107,26 @@ func hookSpecific(harness, event string, flat map[string]any) (string, error) {
 		if harness == "claude" {
 			known = append(known, "interrupt")
 		}
-		word := text(d, "behavior")
-		if word == "deny" && text(d, "message") == "" {
+		word := stringMember(d, "behavior")
+		if word == "deny" && stringMember(d, "message") == "" {
 			return "", errors.New("a deny without words")
 		}
-		return word, errors.Join(only(in, "hookEventName", "decision"), only(d, known...))
+		return word, errors.Join(onlyMembers(in, "hookEventName", "decision"), onlyMembers(d, known...))
 	}
-	word := text(in, "permissionDecision")
-	if harness == "codex" && (word != "deny" || text(in, "permissionDecisionReason") == "") {
-		word = Runs // what it does not know, it goes past
+	word := stringMember(in, "permissionDecision")
+	if harness == "codex" && (word != "deny" || stringMember(in, "permissionDecisionReason") == "") {
+		word = Runs // Codex ignores answers that it does not know
 	}
-	return word, only(in, "hookEventName", "permissionDecision", "permissionDecisionReason")
+	return word, onlyMembers(in, "hookEventName", "permissionDecision", "permissionDecisionReason")
 }
 
-func text(m map[string]any, name string) string {
+func stringMember(m map[string]any, name string) string {
 	s, _ := m[name].(string)
 	return s
 }
 
-// only wants no member that the harness does not know.
-func only(m map[string]any, names ...string) error {
+// onlyMembers returns an error if m has a member with another name.
+func onlyMembers(m map[string]any, names ...string) error {
 	for name := range m {
 		if !slices.Contains(names, name) {
 			return fmt.Errorf("it does not know %q", name)

@@ -1,5 +1,5 @@
-// Package hooktest is for tests of hooks: it reads answers as the harnesses do,
-// and breaks what they write.
+// Package hooktest is for tests of hooks: it interprets answers as the harnesses do, and
+// makes malformed inputs.
 package hooktest
 
 import (
@@ -18,7 +18,8 @@ type Mutant struct {
 	Text []byte
 }
 
-// Mutants changes each member of each object, one at a time, at any depth.
+// Mutants returns copies of a sample with one member of one object changed, for each
+// member at any depth.
 func Mutants(in []byte) []Mutant {
 	var all []Mutant
 	var walk func(path string, v strictjson.Value, whole func(strictjson.Value) []byte)

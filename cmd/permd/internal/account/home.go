@@ -1,5 +1,5 @@
-// Package account is the person whom this process runs for: their home, permd's
-// folders and settings in it, and what the system knows of users.
+// Package account knows the user that this process runs for: the home folder, permd's
+// folders and settings, and what the system knows about users.
 package account
 
 import (
@@ -15,9 +15,9 @@ import (
 	"github.com/permd/permd/internal/xdg"
 )
 
-// OwnDirs are permd's folders for a command that makes files in them. A home
-// that is not there is not made, and nothing is put into another person's:
-// sudo often keeps HOME, and root's files there would lock their owner out.
+// OwnDirs returns permd's folders for a command that creates files in them. It returns
+// an error if the home folder does not exist or belongs to another user: sudo often
+// keeps HOME, and the owner could not change files that root creates there.
 func OwnDirs(root string) (xdg.Dirs, error) {
 	dirs, err := Dirs(root)
 	if err != nil {
@@ -52,7 +52,7 @@ func checkHome(home string) error {
 	return nil
 }
 
-// Dirs are permd's folders for this process; root relocates those of the
+// Dirs returns permd's folders for this process. root is prepended to those of the
 // system.
 func Dirs(root string) (xdg.Dirs, error) {
 	dirs, err := xdg.Find(xdg.FromOS(), xdg.Options{Root: root})
@@ -62,7 +62,8 @@ func Dirs(root string) (xdg.Dirs, error) {
 	return dirs, nil
 }
 
-// Home is where harnesses look for a person's settings, if it is theirs.
+// Home returns the user's home folder, in which harnesses keep settings. It returns an
+// error if the folder belongs to another user.
 func Home() (string, error) {
 	home := os.Getenv("HOME")
 	if home == "" {

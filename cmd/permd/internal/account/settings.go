@@ -17,14 +17,14 @@ import (
 	"github.com/permd/permd/policy/settings"
 )
 
-// SettingsName is the settings file of org and user.
+// SettingsName is the name of the settings file of organisation and user.
 const SettingsName = "permd.toml"
 
-// maxSettingsSize is as much as is read of a settings file, in bytes, less one: it
-// is what the parser takes.
-const maxSettingsSize = 1 << 20
+// maxSettingsBytes bounds a settings file, as the parser does. One byte more is read, to
+// notice longer files.
+const maxSettingsBytes = 1 << 20
 
-// ReadSettings reads permd.toml of org and user.
+// ReadSettings reads permd.toml of organisation and user.
 func ReadSettings(dirs xdg.Dirs) (settings.Settings, error) {
 	var of [2]settings.Settings
 	for i, dir := range []string{dirs.Org, dirs.Config} {
@@ -43,9 +43,9 @@ func ReadSettings(dirs xdg.Dirs) (settings.Settings, error) {
 	return settings.Merge(of[0], of[1])
 }
 
-// ReadSettingsFile reads a file that only root and we can have written: it can
-// turn rules off. Not blocking, so that a FIFO in its place does not hold the
-// daemon.
+// ReadSettingsFile reads a settings file. It must be writable by root and this user
+// only, because it can turn rules off. It is opened without blocking, in case it is a
+// FIFO.
 func ReadSettingsFile(file string) ([]byte, error) {
 	f, err := os.OpenFile(file, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_NOCTTY, 0)
 	if err != nil {
@@ -65,10 +65,10 @@ func ReadSettingsFile(file string) ([]byte, error) {
 	if info.Mode().Perm()&files.OthersWrite(info, uint32(os.Geteuid())) != 0 {
 		return nil, cli.Failf(cli.ExitError, "chmod go-w "+file, "%s can be written by others (mode %04o)", file, info.Mode().Perm())
 	}
-	return io.ReadAll(io.LimitReader(f, maxSettingsSize+1))
+	return io.ReadAll(io.LimitReader(f, maxSettingsBytes+1))
 }
 
-// ReadSwitches are what the settings say to the rules.
+// ReadSwitches returns the settings that concern the rules.
 func ReadSwitches(dirs xdg.Dirs) (policy.Switches, error) {
 	s, err := ReadSettings(dirs)
 	if err != nil {
@@ -81,5 +81,5 @@ func ReadSwitches(dirs xdg.Dirs) (policy.Switches, error) {
 	}, nil
 }
 
-// PolicyDir is where a layer's rules are, below its folder.
+// PolicyDir is the name of the folder of rules in a layer's folder.
 const PolicyDir = "policy.d"

@@ -9,23 +9,22 @@ import (
 	"github.com/permd/permd/decisions/effects"
 )
 
-// userVariables are the variables that a path may name. Of this process's own
-// user they are read from the environment, for others the standard defaults
-// hold: an environment says nothing about another person.
+// userVariables are the variables that a path may contain. For this process's own user
+// they are read from the environment. For others the standard defaults apply, because
+// the environment says nothing about them.
 var userVariables = []string{
 	"HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME",
 	"XDG_RUNTIME_DIR", "USER", "LOGNAME", "TMPDIR",
 }
 
-// Users looks up people by uid, each once: asking the system takes longer than
-// deciding.
+// Users caches users by uid: asking the system takes longer than deciding.
 type Users struct {
 	mu    sync.Mutex
 	known map[uint32]effects.User
 }
 
-// Lookup returns the person with that uid. One that the system does not know has
-// no home, so that paths below a home are unknown.
+// Lookup returns the user with that uid. An unknown user has no home, so that paths in
+// it are unknown.
 func (u *Users) Lookup(uid uint32) effects.User {
 	u.mu.Lock()
 	defer u.mu.Unlock()

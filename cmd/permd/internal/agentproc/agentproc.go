@@ -13,27 +13,26 @@ import (
 	"time"
 )
 
-// grace is how long an agent that was told to end, and a client that does not
-// read, are waited for.
-const grace = 5 * time.Second
+// gracePeriod is the wait for an agent that was told to end, and for a client that does
+// not read.
+const gracePeriod = 5 * time.Second
 
-// Agent is the agent's process, the leader of a group of its own.
+// Agent is the agent's process, which leads a process group of its own.
 type Agent struct {
 	cmd        *exec.Cmd
 	In, Out    *os.File
 	exited     chan struct{}
-	groupEnded chan struct{} // closed when nothing that it started is left
+	groupEnded chan struct{} // closed when no process of the group is left
 }
 
-// Start runs a program with pipes to it, in a process group of its own.
+// Start starts a program in a process group of its own, with pipes to it.
 func Start(path string, args []string, stderr io.Writer) (*Agent, error) {
 	//nolint:forbidigo // the agent that the person named on the command line
 	cmd := exec.Command(path)
 	cmd.Args = args
 	cmd.Stderr = stderr
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	// Pipes of our own: those of the package are closed by Wait, with what was
-	// not read yet.
+	// Not the pipes of os/exec: Wait closes them and unread output is lost.
 	inRead, inWrite, err := os.Pipe()
 	if err != nil {
 		return nil, fmt.Errorf("starting the agent: %w", err)
@@ -56,11 +55,11 @@ func Start(path string, args []string, stderr io.Writer) (*Agent, error) {
 	return &Agent{cmd, inWrite, outRead, make(chan struct{}), make(chan struct{})}, nil
 }
 
-// Supervise passes signals on to the agent and all that it started, and sees to it
-// that nothing is left when it has ended.
+// Supervise forwards signals to the agent's process group and waits for the agent to
+// end. It then ends what is left of the group.
 func (g *Agent) Supervise(signals <-chan os.Signal, stop context.CancelCauseFunc) {
 	go func() {
-		_ = g.cmd.Wait() // the state says all
+		_ = g.cmd.Wait() // ProcessState has the result
 		close(g.exited)
 		g.sweep()
 		close(g.groupEnded)
@@ -76,12 +75,12 @@ func (g *Agent) Supervise(signals <-chan os.Signal, stop context.CancelCauseFunc
 		}
 		break
 	}
-	_ = g.Out.SetReadDeadline(time.Now().Add(6 * grace))
+	_ = g.Out.SetReadDeadline(time.Now().Add(6 * gracePeriod))
 	if !signalled {
 		return
 	}
-	// Who has ended the agent may not read any more what it said last.
-	time.Sleep(grace)
+	// The client may not have read the agent's last output yet.
+	time.Sleep(gracePeriod)
 	stop(errors.New("ended by a signal"))
 }
 
@@ -90,7 +89,7 @@ func (g *Agent) Supervise(signals <-chan os.Signal, stop context.CancelCauseFunc
 func (g *Agent) sweep() {
 	g.signal(syscall.SIGTERM)
 	const step = 10 * time.Millisecond
-	for waited := time.Duration(0); waited < grace; waited += step {
+	for waited := time.Duration(0); waited < gracePeriod; waited += step {
 		if !groupAlive(g.cmd.Process.Pid) {
 			return
 		}
@@ -103,9 +102,9 @@ func (g *Agent) signal(s syscall.Signal) {
 	_ = syscall.Kill(-g.cmd.Process.Pid, s)
 }
 
-// End waits for the agent, which has closed its output, and returns its exit
-// code, or 128 plus the signal's number if a signal ended it. If broken is set, the
-// conversation ended with an error, and the agent is sent SIGTERM and then SIGKILL.
+// End waits for the agent, which has closed its output, and returns its exit code, or
+// 128 plus the signal's number if a signal ended it. If broken is set, the conversation
+// ended with an error, and the agent is sent SIGTERM and then SIGKILL.
 func (g *Agent) End(broken bool) int {
 	for _, s := range []syscall.Signal{syscall.SIGTERM, syscall.SIGKILL} {
 		if !broken {
@@ -120,7 +119,7 @@ func (g *Agent) End(broken bool) int {
 		g.signal(s)
 		select {
 		case <-g.exited:
-		case <-time.After(grace):
+		case <-time.After(gracePeriod):
 		}
 	}
 	<-g.groupEnded

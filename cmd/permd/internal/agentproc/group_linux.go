@@ -7,9 +7,8 @@ import (
 	"syscall"
 )
 
-// groupAlive reports whether a process of the group runs. One that has ended and
-// that nobody has waited for is none, though it can be signalled: who is left to
-// wait for it may take its time.
+// groupAlive reports whether a process of the group is running. Zombies do not count:
+// they can still be signalled, and their parent may take its time to wait for them.
 func groupAlive(group int) bool {
 	if syscall.Kill(-group, 0) != nil {
 		return false
@@ -26,7 +25,7 @@ func groupAlive(group int) bool {
 		if err != nil {
 			continue // it has just ended
 		}
-		// After the name, which may hold anything: state, parent, group.
+		// After the name, which may contain any character: state, parent, group.
 		fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
 		if len(fields) > 2 && string(fields[2]) == strconv.Itoa(group) && fields[0][0] != 'Z' && fields[0][0] != 'X' {
 			return true

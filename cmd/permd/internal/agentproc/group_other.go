@@ -4,5 +4,5 @@ package agentproc
 
 import "syscall"
 
-// groupAlive reports whether there is a process of the group.
+// groupAlive reports whether there is a process in the group.
 func groupAlive(group int) bool { return syscall.Kill(-group, 0) == nil }

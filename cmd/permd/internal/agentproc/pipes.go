@@ -11,14 +11,14 @@ import (
 	"github.com/permd/permd/cmd/permd/internal/cli"
 )
 
-// Pipes are the client's ends. Reads and writes on them can be interrupted,
-// so that the end of the agent ends them.
+// Pipes are the client's ends. Reads and writes can be interrupted, so that they end
+// with the agent.
 type Pipes struct {
-	In, Out *os.File
-	kept    []int // the same, to set back what others may share with permd
+	In, Out   *os.File
+	originals []int // the original descriptors, to restore the flags that other processes share
 }
 
-// OpenPipes takes over the streams of this process.
+// OpenPipes takes over the standard streams of this process.
 func OpenPipes(streams cli.Streams) (*Pipes, error) {
 	in, ok := streams.In.(*os.File)
 	out, ok2 := streams.Out.(*os.File)
@@ -34,11 +34,11 @@ func OpenPipes(streams cli.Streams) (*Pipes, error) {
 		if err != nil {
 			return nil, fmt.Errorf("opening the client's pipes: %w", err)
 		}
-		// The agent writes to the standard error, and must not find it changed.
+		// The agent uses the same standard error, whose flags must not change.
 		if !sameAsStderr(streams.Err, fd) {
 			if kept, err := unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 3); err == nil {
-				p.kept = append(p.kept, kept)
-				_ = unix.SetNonblock(fd, true) // a file that cannot be is never waited for
+				p.originals = append(p.originals, kept)
+				_ = unix.SetNonblock(fd, true) // if this is not supported, reads and writes do not block for long
 			}
 		}
 		*end.to = os.NewFile(uintptr(fd), end.from.Name())
@@ -58,15 +58,15 @@ func sameAsStderr(w io.Writer, fd int) bool {
 	return unix.Fstat(fd, &x) != nil || unix.Fstat(int(stderr.Fd()), &y) != nil || x.Dev == y.Dev && x.Ino == y.Ino
 }
 
-// Restore gives the streams back as they were.
+// Restore restores the original streams.
 func (p *Pipes) Restore() {
-	for _, fd := range p.kept {
+	for _, fd := range p.originals {
 		_ = unix.SetNonblock(fd, false)
 		_ = unix.Close(fd)
 	}
 }
 
-// IsTerminal reports whether a person types into a file.
+// IsTerminal reports whether a file is a terminal.
 func IsTerminal(f *os.File) bool {
 	_, err := unix.IoctlGetWinsize(int(f.Fd()), unix.TIOCGWINSZ)
 	return err == nil

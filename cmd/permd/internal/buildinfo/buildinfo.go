@@ -1,4 +1,4 @@
-// Package buildinfo says which permd this is and how it was built.
+// Package buildinfo reports the version of this permd and how it was built.
 package buildinfo
 
 import (
@@ -6,8 +6,7 @@ import (
 	"runtime/debug"
 )
 
-// Info is what the program knows of how it was built. Members that the build
-// did not record are empty.
+// Info describes the build. Members that the build did not record are empty.
 type Info struct {
 	Version  string `json:"version"`            // the module's version, or "devel-" and the revision
 	Revision string `json:"revision,omitempty"` // of the checkout it was built from
@@ -18,7 +17,7 @@ type Info struct {
 	OPA      string `json:"opa,omitempty"` // the version of the policy engine
 }
 
-// Read asks the program itself.
+// Read returns the information recorded in the running program.
 func Read() Info {
 	b := Info{Version: "unknown", Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
 	info, ok := debug.ReadBuildInfo()
@@ -49,5 +48,5 @@ func Read() Info {
 	return b
 }
 
-// Version is the one word that permd calls itself by.
+// Version returns the version that permd reports.
 func Version() string { return Read().Version }

@@ -1,6 +1,5 @@
-// Package cli has what all commands of permd share: exit codes, errors with a
-// hint, the streams that they read and write, and the printing of numbers, words
-// and JSON. It knows no command.
+// Package cli holds what all commands of permd share: exit codes, errors with a hint,
+// streams, and the formatting of numbers, words and JSON. It knows no command.
 package cli
 
 import (
@@ -45,7 +44,7 @@ func (f *Failure) Error() string {
 // Unwrap returns the error without its exit code.
 func (f *Failure) Unwrap() error { return f.Err }
 
-// Failf is a Failure whose error is formatted as by fmt.Errorf.
+// Failf returns a Failure whose error is formatted as by fmt.Errorf.
 func Failf(code int, hint, format string, args ...any) error {
 	return &Failure{Code: code, Err: fmt.Errorf(format, args...), Hint: hint}
 }
@@ -85,7 +84,7 @@ func HintOf(err error, otherwise string) string {
 	return otherwise
 }
 
-// DatabaseFailure gives an error of a database its hint.
+// DatabaseFailure adds a hint to an error of a database.
 func DatabaseFailure(err error) error {
 	if errors.Is(err, sqlitedb.ErrNewer) {
 		return &Failure{Code: ExitError, Err: err, Hint: "it was written by a newer permd: use that one; nothing was changed"}

@@ -1,5 +1,5 @@
-// Package decide has the calls decided that a person has in a file. Who decides is the daemon or an
-// engine in this process.
+// Package decide requests decisions about the calls in a file, from the daemon or from
+// an engine in this process.
 package decide
 
 import (
@@ -17,13 +17,13 @@ import (
 	"github.com/permd/permd/socket/client"
 )
 
-// Session is the session of calls that name none.
+// Session describes the session of calls that do not name one.
 type Session struct {
 	Cwd   string // its working directory
 	Agent string // NAME or NAME@VERSION, "" if it is not known
 }
 
-// Each sends the messages in their order and hands each one's decisions on.
+// Each sends the messages in order and passes on the decisions of each.
 func (c *Session) Each(ctx context.Context, to client.Caller, messages []Message, each func([]*decisions.Decision) error) error {
 	declared := map[string]bool{}
 	decided := 0
@@ -54,7 +54,7 @@ func (c *Session) Each(ctx context.Context, to client.Caller, messages []Message
 	return nil
 }
 
-// cliSession is the session of calls that name none.
+// cliSession is the id of the session of calls that do not name one.
 const cliSession = "permd-decide"
 
 func sessionOf(params strictjson.Value) string {
@@ -69,7 +69,7 @@ func sessionOf(params strictjson.Value) string {
 	return cliSession
 }
 
-// Declare tells who decides of the session.
+// Declare declares the session.
 func (c *Session) Declare(ctx context.Context, to client.Caller, id string) error {
 	p := client.Session{ID: id, Cwd: c.Cwd, Client: &effects.Party{Name: "permd decide", Version: buildinfo.Version()}}
 	if c.Agent != "" {
@@ -82,7 +82,7 @@ func (c *Session) Declare(ctx context.Context, to client.Caller, id string) erro
 	return nil
 }
 
-// send sends one message and returns what was decided.
+// send sends one message and returns the decisions.
 func send(ctx context.Context, to client.Caller, m Message) ([]*decisions.Decision, error) {
 	switch {
 	case m.notify:
@@ -107,8 +107,8 @@ func send(ctx context.Context, to client.Caller, m Message) ([]*decisions.Decisi
 	return client.DecideJSON(ctx, to, params)
 }
 
-// bareCall wraps a single call in the params of permd/decide. It makes up an id, so
-// that calls can be written by hand.
+// bareCall wraps a single call in the params of permd/decide. It adds an id if there is
+// none, so that calls are easy to write by hand.
 func bareCall(call strictjson.Value) (strictjson.Value, error) {
 	o, err := strictjson.ParseObject(call)
 	if err != nil {

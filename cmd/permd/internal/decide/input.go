@@ -17,7 +17,7 @@ type Message struct {
 	params strictjson.Value
 }
 
-// Parse reads the messages and calls of an input, in their order.
+// Parse parses the messages and calls of an input, in order.
 func Parse(data []byte) ([]Message, error) {
 	values, err := strictjson.Values(data)
 	if err != nil {
@@ -39,8 +39,8 @@ func Parse(data []byte) ([]Message, error) {
 	return messages, nil
 }
 
-// parseMessage tells what a value is by its members; nil for a message that is
-// part of a transcript but nothing permd is sent.
+// parseMessage recognises a message by its members. It returns nil for a message in a
+// transcript that is not addressed to permd.
 func parseMessage(v strictjson.Value) (*Message, error) {
 	o, err := strictjson.ParseObject(v)
 	if err != nil {
@@ -74,7 +74,7 @@ func parseMessage(v strictjson.Value) (*Message, error) {
 	return nil, errors.New("neither an ACP message, nor calls, nor a call with a tool")
 }
 
-// ReadInput reads a file, or in where the file is "-".
+// ReadInput reads a file, or in if the file is "-".
 func ReadInput(in io.Reader, file string) ([]byte, error) {
 	r := in
 	if file != "-" {
@@ -95,7 +95,7 @@ func ReadInput(in io.Reader, file string) ([]byte, error) {
 	return data, nil
 }
 
-// InputName is what an input is called in errors.
+// InputName is the name of an input in errors.
 func InputName(file string) string {
 	if file == "-" {
 		return "standard input"
@@ -103,5 +103,5 @@ func InputName(file string) string {
 	return file
 }
 
-// maxDecideInput is the most that `permd decide` reads, in bytes.
+// maxDecideInput bounds the input of permd decide, in bytes.
 const maxDecideInput = 64 << 20

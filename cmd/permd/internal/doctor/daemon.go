@@ -22,7 +22,7 @@ import (
 	"github.com/permd/permd/socket/native"
 )
 
-// units looks at what permd service install has written.
+// units checks the units that permd service install writes.
 func (x *examination) units() {
 	dir := service.Dir(x.dirs)
 	var missing []string
@@ -63,7 +63,7 @@ func (x *examination) units() {
 	if plain && !x.program(program) {
 		return
 	}
-	if changed == 0 && plain && outdated(dir, program) {
+	if changed == 0 && plain && unitsOutdated(dir, program) {
 		x.Warn("units", "permd service install --exec "+cli.Quote(program)+" && systemctl --user daemon-reload", "they are from another version of permd")
 	}
 	for _, link := range service.Links(dir) {
@@ -76,7 +76,7 @@ func (x *examination) units() {
 	x.OK("units", "installed in %s and enabled", dir)
 }
 
-// program looks at the program that the service starts.
+// program checks the program that the service starts.
 func (x *examination) program(path string) bool {
 	info, err := os.Stat(path)
 	switch {
@@ -92,8 +92,8 @@ func (x *examination) program(path string) bool {
 	return false
 }
 
-// outdated reports whether this permd would write other units.
-func outdated(dir, program string) bool {
+// unitsOutdated reports whether this permd would write different units.
+func unitsOutdated(dir, program string) bool {
 	units, err := packaging.UserUnits(program)
 	if err != nil {
 		return false
@@ -107,22 +107,22 @@ func outdated(dir, program string) bool {
 	return false
 }
 
-// daemon asks on both sockets, as clients do.
+// daemon calls the daemon on both sockets, as clients do.
 func (x *examination) daemon(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
-	if !x.reach(ctx, "socket", false, native.MethodClose, map[string]string{"sessionId": "permd-doctor"}, nil) {
+	if !x.callSocket(ctx, "socket", false, native.MethodClose, map[string]string{"sessionId": "permd-doctor"}, nil) {
 		return
 	}
 	var s daemon.Status
-	if x.reach(ctx, "admin", true, admin.MethodStatus, struct{}{}, &s) {
-		x.condition(&s)
+	if x.callSocket(ctx, "admin", true, admin.MethodStatus, struct{}{}, &s) {
+		x.daemonState(&s)
 		x.http(ctx, s.HTTP)
 	}
 }
 
-// condition looks at what the daemon says about itself.
-func (x *examination) condition(s *daemon.Status) {
+// daemonState checks what the daemon reports about itself.
+func (x *examination) daemonState(s *daemon.Status) {
 	if v := buildinfo.Version(); s.Version != v {
 		x.Warn("daemon", x.restart(), "it is version %s, pid %d, and this is %s", s.Version, s.PID, v)
 	} else {
@@ -155,8 +155,8 @@ func (x *examination) condition(s *daemon.Status) {
 	}
 }
 
-// reach calls a method on one of the sockets and says how that went.
-func (x *examination) reach(ctx context.Context, check string, management bool, method string, params, result any) bool {
+// callSocket calls a method on one of the sockets and adds a finding about it.
+func (x *examination) callSocket(ctx context.Context, check string, management bool, method string, params, result any) bool {
 	c, err := client.Connect(ctx, client.Options{Admin: management})
 	if err != nil {
 		fix := cli.HintOf(err, x.start())
@@ -175,7 +175,7 @@ func (x *examination) reach(ctx context.Context, check string, management bool, 
 		return false
 	}
 	info, err := os.Lstat(c.Path())
-	if err == nil && info.Mode().Perm()&0o002 != 0 && !machine(c.Path(), management) {
+	if err == nil && info.Mode().Perm()&0o002 != 0 && !isMachineSocket(c.Path(), management) {
 		x.Warn(check, "chmod go-rwx "+cli.Quote(c.Path()), "%s has mode %#o: only its folder keeps others out", c.Path(), info.Mode().Perm())
 		return true
 	}
@@ -183,9 +183,9 @@ func (x *examination) reach(ctx context.Context, check string, management bool, 
 	return true
 }
 
-// machine reports whether a socket is that of the machine's own daemon, which
-// serves others as well.
-func machine(path string, management bool) bool {
+// isMachineSocket reports whether a socket belongs to the machine's own daemon, which
+// serves other users too.
+func isMachineSocket(path string, management bool) bool {
 	places, err := xdg.Sockets(xdg.FromOS(), management)
 	if err != nil {
 		return false
@@ -198,34 +198,34 @@ func machine(path string, management bool) bool {
 	return false
 }
 
-// installed reports whether there are units for this user.
-func (x *examination) installed() bool {
+// unitsInstalled reports whether there are units for this user.
+func (x *examination) unitsInstalled() bool {
 	_, err := os.Lstat(filepath.Join(service.Dir(x.dirs), packaging.DecisionSocket))
 	return err == nil
 }
 
 func (x *examination) start() string {
-	if x.installed() {
+	if x.unitsInstalled() {
 		return "systemctl --user start " + packaging.DecisionSocket + " " + packaging.AdminSocket
 	}
 	return "permd serve"
 }
 
 func (x *examination) restart() string {
-	if x.installed() {
+	if x.unitsInstalled() {
 		return "systemctl --user restart " + packaging.Service
 	}
 	return "end it (kill -TERM PID) and start it again: permd serve"
 }
 
-// knownAgent is a program that could ask permd, and where it keeps its settings.
+// knownAgent is a program that can use permd, and where it keeps its settings.
 type knownAgent struct {
 	name     string
 	programs []string
 	files    []string // below the home folder
 }
 
-// knownAgents are those that are looked for.
+// knownAgents are the programs that agentPrograms looks for.
 var knownAgents = []knownAgent{
 	{"Claude Code", []string{"claude", "claude-agent-acp", "claude-code-acp"}, []string{".claude/settings.json", ".claude.json"}},
 	{"Codex", []string{"codex", "codex-acp"}, []string{".codex/config.toml"}},
@@ -239,8 +239,8 @@ var knownAgents = []knownAgent{
 	{"Kimi", []string{"kimi"}, []string{".kimi/config.toml", ".kimi/config.json"}},
 }
 
-// clients looks for agents and editors: whether they are there, and no further.
-func (x *examination) clients() {
+// agentPrograms checks which agents and editors are installed.
+func (x *examination) agentPrograms() {
 	home := (&account.Users{}).Lookup(x.uid).Home
 	found := 0
 	for _, a := range knownAgents {

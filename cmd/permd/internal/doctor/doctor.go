@@ -39,7 +39,7 @@ func (x *examination) examine(ctx context.Context) {
 	x.databases(ctx)
 	setup.InspectHooks(x.root, &x.List)
 	setup.InspectACP(&x.List)
-	x.clients()
+	x.agentPrograms()
 }
 
 // Examine runs all checks for the current user.

@@ -39,7 +39,7 @@ func TestDoctorCondition(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			dir := t.TempDir()
 			x := &examination{dirs: xdg.Dirs{Config: filepath.Join(dir, "permd"), Data: dir}}
-			x.condition(&tt.s)
+			x.daemonState(&tt.s)
 			last := x.All[len(x.All)-1]
 			if last.State != tt.state || !strings.Contains(last.Text, tt.text) || !strings.Contains(last.Fix, tt.fix) || tt.state != findings.OK && last.Fix == "" {
 				t.Errorf("found %+v", x.All)

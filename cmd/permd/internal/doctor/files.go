@@ -62,9 +62,9 @@ func (x *examination) folders() {
 		}
 	}
 	settings := filepath.Join(x.dirs.Config, account.SettingsName)
-	x.private(settings, x.othersWrite(settings), "go-w")
+	x.privateFile(settings, x.othersWrite(settings), "go-w")
 	for _, name := range databaseNames {
-		x.private(filepath.Join(x.dirs.Data, name), 0o077, "go-rwx")
+		x.privateFile(filepath.Join(x.dirs.Data, name), 0o077, "go-rwx")
 	}
 }
 
@@ -76,8 +76,8 @@ func (x *examination) othersWrite(file string) fs.FileMode {
 	return files.OthersWrite(info, x.uid)
 }
 
-// private checks the mode of a file, if it exists.
-func (x *examination) private(file string, forbidden fs.FileMode, change string) {
+// privateFile checks the mode of a file, if it exists.
+func (x *examination) privateFile(file string, forbidden fs.FileMode, change string) {
 	info, err := os.Stat(file)
 	if err == nil && info.Mode().Perm()&forbidden != 0 {
 		x.Error("folders", "chmod "+change+" "+cli.Quote(file), "%s has mode %#o, so others may use it", file, info.Mode().Perm())

@@ -2,17 +2,16 @@ package engine
 
 import "runtime/debug"
 
-// busyGCPercent is the garbage collector's target, in per cent, while rules are
-// compiled: three times as much as is in use may lie about.
+// busyGCPercent is the garbage collector's target while rules are compiled, in percent
+// of the live heap.
 const busyGCPercent = 300
 
-// reduceGC makes the garbage collector run less often until done is called.
-// Compiling 1,000 rules leaves some 100 MB behind, and with the usual target the
-// collector runs most of that time: requests that come meanwhile have to share
-// the processors with it and to help it. The price is some 20 MB of resident
-// memory for a moment (BenchmarkDuringReload).
+// reduceGC makes the garbage collector run less often until done is called. Compiling
+// 1,000 rules produces some 100 MB of garbage. With the usual target the collector would
+// run most of that time and take processor time from concurrent requests. The price is
+// some 20 MB of additional resident memory for a moment (BenchmarkDuringReload).
 //
-// A target that somebody chose is left alone if it is higher, or none.
+// If GOGC is set to a higher value or off, it is not changed.
 func reduceGC() (done func()) {
 	old := debug.SetGCPercent(busyGCPercent)
 	if old < 0 || old > busyGCPercent {

@@ -1,7 +1,7 @@
-// Package engine makes what decides on this machine: the rules and settings of
-// its person, decisions.Engine on them, sessions, and the methods of all protocols.
-// The daemon gives it a memory and a journal; commands that only try something out
-// give it neither, and nothing remains of what they decide.
+// Package engine assembles what decides on this machine: rules and settings of its user,
+// decisions.Engine, sessions, and the methods of all protocols. The daemon gives it a
+// memory and a journal. Commands that only try something out give it neither, and their
+// decisions leave no trace.
 package engine
 
 import (
@@ -20,53 +20,54 @@ import (
 	"github.com/permd/permd/socket/native"
 )
 
-// Config is what an engine is made of.
+// Config is the configuration of an engine.
 type Config struct {
 	Dirs  xdg.Dirs
 	Rules *Rules
 	Log   *slog.Logger
 
-	// Memory is what people chose; nil remembers nothing and offers nothing.
+	// Memory holds the remembered choices. If it is nil, nothing is remembered or offered
+	// to remember.
 	Memory Memory
-	// Journal takes the decisions; nil logs none.
+	// Journal stores the decisions; nil means that none are stored.
 	Journal decisions.Journal
-	// PID is the daemon's process, which no call may end; 0 when there is none.
+	// PID is the daemon's process, which no call may end; 0 if there is none.
 	PID int
-	// Persistent lets sessions of harnesses outlive their connections, and their
-	// questions be answered elsewhere.
+	// Persistent lets the sessions of harnesses outlive their connections, and lets their
+	// questions be answered on the management socket.
 	Persistent bool
 
-	// Observe is shown what each decision was made of, Ran the calls that ran
-	// without having been asked about, Answered what a person said. Each may be
-	// nil.
+	// Observe is called with the deliberation of each decision, Ran for calls that ran
+	// without having been asked about, and Answered with the person's answers. Each may
+	// be nil.
 	Observe  func(*decisions.Deliberation)
 	Ran      func(agent effects.Party, d *decisions.Decision)
 	Answered func(ctx context.Context, decisionID string, v decisions.Verdict, kept []decisions.StoredChoice) error
 }
 
-// Memory is what an engine asks of remembered choices, and gives new ones to.
+// Memory holds remembered choices: it finds those that match and stores new ones.
 type Memory interface {
 	decisions.Memory
 	decisions.Proposer
 	decisions.Keeper
 }
 
-// Engine decides calls with the rules of this machine, in sessions.
+// Engine decides calls in sessions, by the rules of this machine.
 type Engine struct {
 	rules     *Rules
 	Users     *account.Users
 	Sessions  *decisions.Sessions
 	Decisions *decisions.Engine
-	FS        effects.FS // that the engine looks at
+	FS        effects.FS // the file system as the engine sees it
 	NotPlain  *decisions.NotPlain
-	// Persistent holds the sessions of harnesses; nil if they end with their
-	// connections.
+	// Persistent holds the sessions of harnesses, nil if they end with their connections.
 	Persistent *native.PersistentSessions
 
 	config Config
 }
 
-// New makes an engine. Until ProtectSockets it protects permd's folders.
+// New returns an engine. It protects permd's own folders; ProtectSockets adds the
+// sockets of a daemon.
 func New(c Config) (*Engine, error) {
 	e := &Engine{
 		rules: c.Rules, Users: &account.Users{}, FS: paths.NewIndex(paths.OSFS{}, time.Now),
@@ -78,7 +79,7 @@ func New(c Config) (*Engine, error) {
 	}}
 	of := decisions.Config{
 		Policy: c.Rules, Memory: noMemory{}, Journal: NoJournal{},
-		FS: e.FS, Own: e.own(Sockets{}), PID: c.PID, System: c.Dirs.System,
+		FS: e.FS, Own: e.ownPaths(Sockets{}), PID: c.PID, System: c.Dirs.System,
 		Now: time.Now, NewID: newID, Log: c.Log, Cache: new(decisions.Cache), NotPlain: e.NotPlain,
 		OnLogFailure: c.Rules.Settings.OnLogFailure,
 		Unattended:   c.Rules.Unattended, Observe: c.Observe,
@@ -100,11 +101,11 @@ func New(c Config) (*Engine, error) {
 	return e, nil
 }
 
-// ProtectSockets says where the daemon listens, before it does, so that no call
-// changes that.
-func (e *Engine) ProtectSockets(at Sockets) { e.Decisions.Protect(e.own(at)) }
+// ProtectSockets protects the sockets of the daemon from calls. It is called before the
+// daemon listens.
+func (e *Engine) ProtectSockets(at Sockets) { e.Decisions.Protect(e.ownPaths(at)) }
 
-// Keeper stores what people choose, nil in an engine without memory.
+// Keeper returns the store of remembered choices, nil if the engine has no memory.
 func (e *Engine) Keeper() decisions.Keeper {
 	if e.config.Memory == nil {
 		return nil
@@ -112,24 +113,24 @@ func (e *Engine) Keeper() decisions.Keeper {
 	return e.config.Memory
 }
 
-// newID is a version 7 UUID: unique, and sorted by time.
+// newID returns a version 7 UUID: unique and sorted by time.
 func newID() string { return uuid.Must(uuid.NewV7()).String() }
 
-// own is all that is permd's, when it listens there.
-func (e *Engine) own(at Sockets) paths.Own {
+// ownPaths returns everything that belongs to permd, if it listens on those sockets.
+func (e *Engine) ownPaths(at Sockets) paths.Own {
 	return paths.OwnFiles(ownFiles(e.config.Dirs, at)...).WithProgram(ownPrograms(), programFolders(e.Users.Lookup(uint32(os.Geteuid())).Home))
 }
 
-// noMemory is the memory of an engine that has none.
+// noMemory is a memory without choices.
 type noMemory struct{}
 
-// Match finds nothing.
+// Match returns no match.
 func (noMemory) Match(*decisions.MemoryQuery) (reject, allow *decisions.Choice, err error) {
 	return nil, nil, nil
 }
 
-// NoJournal is the journal of decisions that are not to be enforced.
+// NoJournal is a journal that stores nothing, for decisions that are not enforced.
 type NoJournal struct{}
 
-// Append drops the records.
+// Append discards the records.
 func (NoJournal) Append(context.Context, ...*decisions.Record) error { return nil }

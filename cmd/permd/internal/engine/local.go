@@ -22,9 +22,9 @@ type Caller struct {
 	conn    *socket.Conn
 }
 
-// Local is a caller of an engine without memory and journal: the same methods on
-// the same rules, and nothing remains of a call. Warnings go to w. observe is
-// shown what each decision was made of, and may be nil.
+// Local returns a caller of an engine without memory and journal: it has the same
+// methods and rules, and its decisions leave no trace. Warnings are written to w.
+// observe is called with the deliberation of each decision and may be nil.
 func Local(ctx context.Context, dirs xdg.Dirs, relocated bool, w io.Writer, observe func(*decisions.Deliberation)) (*Caller, error) {
 	rules, err := OpenRules(ctx, dirs, relocated, nil)
 	if err != nil {
@@ -62,7 +62,7 @@ func (c *Caller) Call(ctx context.Context, method string, params, result any) er
 	return strictjson.Unmarshal(raw, result)
 }
 
-// Notify calls a method whose answer nobody waits for.
+// Notify calls a method and ignores its result.
 func (c *Caller) Notify(ctx context.Context, method string, params any) error {
 	_, err := c.do(ctx, method, params)
 	return err

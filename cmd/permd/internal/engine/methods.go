@@ -13,13 +13,13 @@ import (
 	"github.com/permd/permd/socket/rap"
 )
 
-// Methods are the methods of the decision socket, of all protocols.
+// Methods returns the methods of the decision socket, of all protocols.
 func (e *Engine) Methods() socket.Methods {
 	m := socket.Methods{}
 	deps := native.Deps{
 		Sessions: e.Sessions, Decider: e.Decisions, Users: e.Users.Lookup, LiveShell: e.rules.liveShell, Keeper: e.Keeper(),
 		Persistent: e.Persistent, Rules: e.rulesDigest, NewID: newID, Prepare: e.prepare, RecordAnswer: e.config.Answered,
-		PlainOption: e.rules.plainOption, HarmlessEnv: e.rules.harmlessEnv, AskGates: e.rules.AskGates, Version: buildinfo.Version(), Ran: e.config.Ran,
+		PlainOption: e.rules.allowOnceOption, HarmlessEnv: e.rules.harmlessEnv, AskGates: e.rules.AskGates, Version: buildinfo.Version(), Ran: e.config.Ran,
 	}
 	for _, register := range []func(socket.Methods, native.Deps){
 		native.Register, acp.Register, otc.Register, aap.Register, rap.Register,
@@ -34,15 +34,15 @@ func (e *Engine) Methods() socket.Methods {
 	return m
 }
 
-// prepare reads the rules of a project, before the first call in it.
+// prepare loads the rules of a project before the first call in it.
 func (e *Engine) prepare(ctx context.Context, uid uint32, project string) {
 	if err := e.rules.Prepare(ctx, uid, project); err != nil {
 		e.config.Log.Warn("the rules for a project could not all be read", "project", project, "error", err)
 	}
 }
 
-// rulesDigest is that of the rules that a call of that person in that folder would
-// be decided by, "" when there are none yet.
+// rulesDigest returns the digest of the rules for calls of that user in that folder, ""
+// if they are not loaded.
 func (e *Engine) rulesDigest(uid uint32, cwd string) string {
 	snap, err := e.rules.Snapshot(uid, paths.FindProject(e.FS, cwd, e.Users.Lookup(uid).Home))
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 	"github.com/permd/permd/internal/xdg"
 )
 
-// Sockets are where a daemon listens: its own folders, or where the service
-// manager has put them.
+// Sockets are the places where a daemon listens: in its own folders or where the service
+// manager has bound them.
 type Sockets struct {
 	Decision, Management string
 	HTTP                 string // a URL or the path of a socket, "" when HTTP is off
@@ -20,7 +20,7 @@ type Sockets struct {
 func ownPrograms() []string {
 	exe, err := os.Executable()
 	if err != nil {
-		return nil // the name permd still counts
+		return nil // the name permd is still protected
 	}
 	paths := []string{exe}
 	if real, err := filepath.EvalSymlinks(exe); err == nil && real != exe {
@@ -29,8 +29,8 @@ func ownPrograms() []string {
 	return paths
 }
 
-// programFolders are where shells of the person look for programs: the daemon's
-// own PATH, and what people commonly add to theirs.
+// programFolders returns the folders in which the user's shells look for programs: the
+// daemon's own PATH and common additions to it.
 func programFolders(home string) []string {
 	folders := filepath.SplitList(os.Getenv("PATH"))
 	folders = append(folders, "/usr/local/bin", "/usr/bin", "/bin", "/usr/local/sbin", "/usr/sbin", "/sbin", "/opt/homebrew/bin")
@@ -42,8 +42,7 @@ func programFolders(home string) []string {
 	return folders
 }
 
-// ownFiles are permd's own folders and files, as they are named and as they
-// resolve.
+// ownFiles returns permd's own folders and files, as named and with links resolved.
 func ownFiles(dirs xdg.Dirs, at Sockets) []string {
 	units := []string{"permd.service", "permd.socket", "permd-admin.socket"}
 	own := []string{dirs.Org, dirs.Config, dirs.Data, dirs.State, dirs.Run, dirs.Admin, dirs.HTTP,
@@ -63,7 +62,7 @@ func ownFiles(dirs xdg.Dirs, at Sockets) []string {
 	}
 	own = slices.DeleteFunc(own, func(path string) bool { return path == "" })
 	for _, path := range own {
-		// The folders themselves may not exist yet, what they are in does.
+		// The folder itself may not exist yet, but its parent does.
 		if dir, err := filepath.EvalSymlinks(filepath.Dir(path)); err == nil {
 			if real := filepath.Join(dir, filepath.Base(path)); real != path {
 				own = append(own, real)

@@ -19,13 +19,13 @@ import (
 	"github.com/permd/permd/socket/native"
 )
 
-// keepSessions lets sessions of harnesses outlive their connections, and their
+// keepSessions lets the sessions of harnesses outlive their connections, and lets their
 // questions be answered on the management socket.
 func (e *Engine) keepSessions() {
 	e.Persistent = &native.PersistentSessions{Sessions: e.Sessions, Now: wallClock, Digest: contentDigest, OnEnd: func(o decisions.Owner) {
 		if keeper := e.Keeper(); keeper != nil {
-			// What could not be stored holds in memory, and a restart ends all
-			// choices of sessions.
+			// If the change cannot be stored, it is still in effect in memory, and a
+			// restart ends all choices of sessions anyway.
 			_ = keeper.EndConnection(context.Background(), o)
 		}
 	}}
@@ -35,41 +35,42 @@ func (e *Engine) keepSessions() {
 // the machine is suspended, and a yes for half an hour must not outlive a night.
 func wallClock() time.Time { return time.Now().Round(0) }
 
-// contentState tells a file's content from any other: by its hash, and where that
-// would take too long by what the file system says about the file. Whoever writes to
-// it changes that, but not within the same tick of its clock, so nothing is known of a
-// file that was changed less than pause ago. Limit is in bytes.
+// contentState returns a text that changes when the file's content does: its hash or, if
+// hashing would take too long, what the file system says about the file. A write changes
+// the latter only if the file system's clock has ticked since the last write, so for a
+// file that was changed less than minFileAge ago the state is unknown. limit is the
+// number of bytes to hash at most.
 func contentState(path string, limit int64) (state string, size int64, err error) {
 	return contentStateAt(path, limit, time.Now)
 }
 
-// pause is how long a file must not have been changed.
-const pause = 2 * time.Second
+// minFileAge is how long a file must not have been changed.
+const minFileAge = 2 * time.Second
 
 func contentStateAt(path string, limit int64, now func() time.Time) (state string, size int64, err error) {
-	if state, size, err = contentDigest(path, limit); !errors.Is(err, errLong) {
+	if state, size, err = contentDigest(path, limit); !errors.Is(err, errFileTooLong) {
 		return state, size, err
 	}
 	var st unix.Stat_t
 	if err := unix.Stat(path, &st); err != nil {
 		return "", 0, fmt.Errorf("looking at a file: %w", err)
 	}
-	if now().Sub(time.Unix(0, st.Ctim.Nano())).Abs() < pause {
+	if now().Sub(time.Unix(0, st.Ctim.Nano())).Abs() < minFileAge {
 		return "", 0, errors.New("looking at a file: it was changed just now")
 	}
 	return fmt.Sprintf("file %d %d %d %d", st.Dev, st.Ino, st.Size, st.Ctim.Nano()), 0, nil
 }
 
-// errLong means that a file is longer than what may be read.
-var errLong = errors.New("it is too long")
+// errFileTooLong means that a file is too long to be hashed.
+var errFileTooLong = errors.New("it is too long")
 
-// contentDigest is the hash of a regular file's content, and its length.
+// contentDigest returns the hash of a regular file's content, and its length.
 func contentDigest(path string, limit int64) (digest string, size int64, err error) {
-	// A pipe must not hold the answer up.
+	// O_NONBLOCK: opening a FIFO must not block.
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	switch {
 	case errors.Is(err, syscall.ENOTDIR), errors.Is(err, syscall.ENAMETOOLONG), errors.Is(err, syscall.ELOOP):
-		// A word that is no path, or one that leads nowhere.
+		// The word is not a path, or nothing exists there.
 		return "", 0, fmt.Errorf("hashing a file: %w: %w", fs.ErrNotExist, err)
 	case errors.Is(err, syscall.ENXIO), errors.Is(err, syscall.ENODEV):
 		return "", 0, decisions.ErrNoContent // a socket or a device
@@ -85,10 +86,10 @@ func contentDigest(path string, limit int64) (digest string, size int64, err err
 	case !info.Mode().IsRegular():
 		return "", 0, decisions.ErrNoContent
 	case info.Size() > limit:
-		return "", 0, fmt.Errorf("hashing a file: %w", errLong)
+		return "", 0, fmt.Errorf("hashing a file: %w", errFileTooLong)
 	}
 	sum := sha256.New()
-	// It may grow meanwhile.
+	// The file may grow meanwhile.
 	if size, err = io.Copy(sum, io.LimitReader(f, limit+1)); err != nil || size > limit {
 		return "", size, fmt.Errorf("hashing a file: it cannot be read to its end: %w", cmp.Or(err, io.ErrShortBuffer))
 	}

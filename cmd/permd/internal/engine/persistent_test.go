@@ -79,15 +79,15 @@ func TestContentState(t *testing.T) {
 		return state
 	}
 	hash := at(3, 0)
-	if hash == "" || hash != at(3, pause) {
+	if hash == "" || hash != at(3, minFileAge) {
 		t.Errorf("as long as the limit: %q", hash)
 	}
-	for _, after := range []time.Duration{-pause + 1, 0, 1, pause - 1} {
+	for _, after := range []time.Duration{-minFileAge + 1, 0, 1, minFileAge - 1} {
 		if s := at(2, after); s != "" {
 			t.Errorf("%v after a change: %q", after, s)
 		}
 	}
-	rested := at(2, pause)
+	rested := at(2, minFileAge)
 	if rested == "" || rested == hash || rested != at(2, time.Hour) {
 		t.Errorf("rested: %q", rested)
 	}

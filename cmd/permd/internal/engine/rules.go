@@ -20,15 +20,15 @@ import (
 	"github.com/permd/permd/remember"
 )
 
-// Rules are the rules of this machine and its person, with their settings.
+// Rules are the rules and settings of this machine and its user.
 type Rules struct {
 	*policy.Store
 	Settings settings.Settings
 }
 
-// OpenRules reads settings and rules. relocated is set if /etc and /var are taken
-// below another root (--root), where the organisation's rules may belong to the
-// caller. changed, if not nil, is called after each change of the rules.
+// OpenRules opens rules and settings. relocated is set if /etc and /var are below
+// another root (--root), where the organisation's rules may belong to the caller.
+// changed, if not nil, is called after each change of the rules.
 func OpenRules(ctx context.Context, dirs xdg.Dirs, relocated bool, changed func(policy.Status)) (*Rules, error) {
 	read, err := account.ReadSettings(dirs)
 	if err != nil {
@@ -52,7 +52,7 @@ func OpenRules(ctx context.Context, dirs xdg.Dirs, relocated bool, changed func(
 	return &Rules{Store: store, Settings: read}, nil
 }
 
-// PolicyFailure gives an error of the rules its exit code.
+// PolicyFailure adds the exit code to an error in the rules.
 func PolicyFailure(err error) error {
 	if e, ok := errors.AsType[*diag.Error](err); ok {
 		hint := e.Problems[0].Hint
@@ -64,7 +64,7 @@ func PolicyFailure(err error) error {
 	return err
 }
 
-// Digest identifies the rules outside of any project, "" when there are none yet.
+// Digest identifies the rules outside of projects, "" if they are not loaded.
 func (r *Rules) Digest() string {
 	snap, err := r.Snapshot(uint32(os.Geteuid()), "")
 	if err != nil {
@@ -73,7 +73,7 @@ func (r *Rules) Digest() string {
 	return snap.Digest()
 }
 
-// Allowable says why an allow of an effect must not be remembered.
+// Allowable returns an error if an allow of the effect must not be remembered.
 func (r *Rules) Allowable(q *decisions.MemoryQuery) error {
 	if q.Effect.Run == nil {
 		return nil
@@ -85,8 +85,8 @@ func (r *Rules) Allowable(q *decisions.MemoryQuery) error {
 	return remember.AllowableRun(snap.Table(), q)
 }
 
-// Understand adds to a line of a reject what its options mean, by the program
-// table of the daemon's own user.
+// Understand adds the meaning of its options to a line of a reject, by the program table
+// of the daemon's own user.
 func (r *Rules) Understand(p *pattern.Pattern) *pattern.Pattern {
 	snap, err := r.Snapshot(uint32(os.Getuid()), "")
 	if err != nil {
@@ -95,16 +95,16 @@ func (r *Rules) Understand(p *pattern.Pattern) *pattern.Pattern {
 	return p.Resolved(snap.Table())
 }
 
-// liveShell reports whether an agent keeps one shell for all of its commands, so
-// that what one of them changes is in force for the next.
+// liveShell reports whether an agent runs all its commands in one shell, so that a
+// command sees what earlier ones have changed in it.
 func (r *Rules) liveShell(agent effects.Party) bool {
 	snap, err := r.Snapshot(uint32(os.Geteuid()), "")
 	return err != nil || snap.Profiles().LiveShell(agent)
 }
 
-// plainOption is the option by which an agent is allowed just one call, where it
-// offers several that are called so.
-func (r *Rules) plainOption(agent effects.Party) string {
+// allowOnceOption returns the id of the option that allows just one call, for agents
+// that have several options of that kind.
+func (r *Rules) allowOnceOption(agent effects.Party) string {
 	snap, err := r.Snapshot(uint32(os.Geteuid()), "")
 	if err != nil {
 		return ""
@@ -112,8 +112,7 @@ func (r *Rules) plainOption(agent effects.Party) string {
 	return snap.Profiles().OnceOption(agent)
 }
 
-// harmlessEnv reports whether a variable of the environment changes nothing but
-// how output looks.
+// harmlessEnv reports whether an environment variable affects only how output looks.
 func (r *Rules) harmlessEnv(name, value string) bool {
 	snap, err := r.Snapshot(uint32(os.Geteuid()), "")
 	return err == nil && snap.Table().HarmlessAssignment(name, value)

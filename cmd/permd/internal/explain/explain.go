@@ -28,7 +28,7 @@ type Explanation struct {
 	// examined.
 	More bool `json:"more,omitzero"`
 
-	from *decisions.Deliberation
+	deliberation *decisions.Deliberation
 }
 
 // explainedCall describes the call, as far as it is known.
@@ -63,8 +63,8 @@ type firedRule struct {
 	Decided bool          `json:"decided"` // whether it determined the verdict
 }
 
-// rows describes the rows of the precedence table, as docs/policy.md does.
-var rows = []string{
+// rowDescriptions describes the rows of the precedence table, as docs/policy.md does.
+var rowDescriptions = []string{
 	decisions.RowFailure:    "something failed",
 	decisions.RowDeny:       "a deny, of rules or of permd itself",
 	decisions.RowReject:     "a remembered reject",
@@ -80,16 +80,16 @@ var rows = []string{
 }
 
 func rowWords(row int) string {
-	if row < 0 || row >= len(rows) {
+	if row < 0 || row >= len(rowDescriptions) {
 		return "not known"
 	}
-	return rows[row]
+	return rowDescriptions[row]
 }
 
 // Record explains a decision in the journal. from is its deliberation, nil if that
 // is no longer in memory.
 func Record(ctx context.Context, r *decisions.Record, from *decisions.Deliberation) *Explanation {
-	x := &Explanation{Decision: &r.Decision, from: from, Call: explainedCall{
+	x := &Explanation{Decision: &r.Decision, deliberation: from, Call: explainedCall{
 		Time: r.Time, Tool: r.Tool, Agent: r.Agent, Session: r.Session.ID, Cwd: r.Cwd, Project: r.Project,
 	}}
 	if r.Answer != nil {
@@ -102,7 +102,7 @@ func Record(ctx context.Context, r *decisions.Record, from *decisions.Deliberati
 
 // Decision explains a decision that was just made.
 func Decision(ctx context.Context, d *decisions.Decision, from *decisions.Deliberation) *Explanation {
-	x := &Explanation{Decision: d, from: from}
+	x := &Explanation{Decision: d, deliberation: from}
 	if from != nil && from.Len() > 0 {
 		in := from.Input(0)
 		x.Call = explainedCall{
@@ -128,7 +128,7 @@ func (x *Explanation) effects() {
 		}
 		x.Effects = append(x.Effects, one)
 	}
-	x.Known = x.from != nil && x.from.Len() == len(x.Effects) && len(x.Effects) > 0
+	x.Known = x.deliberation != nil && x.deliberation.Len() == len(x.Effects) && len(x.Effects) > 0
 }
 
 // maxExplained bounds the number of effects for which near rules are searched.
@@ -139,14 +139,14 @@ func (x *Explanation) fill(ctx context.Context) {
 	if !x.Known {
 		return
 	}
-	near, _ := x.from.Snapshot.(policy.Explainer)
+	near, _ := x.deliberation.Snapshot.(policy.Explainer)
 	for i := range x.Effects {
 		e := &x.Effects[i]
-		fired := x.from.Fired(i)
-		if r := x.from.Effect(i).Run; r != nil {
+		fired := x.deliberation.Fired(i)
+		if r := x.deliberation.Effect(i).Run; r != nil {
 			e.Table = r.Table
 		}
-		e.Inherited = x.from.Inherited(i)
+		e.Inherited = x.deliberation.Inherited(i)
 		x.fired(e, fired)
 		if near == nil || e.Inherited {
 			continue
@@ -156,7 +156,7 @@ func (x *Explanation) fill(ctx context.Context) {
 			continue
 		}
 		for _, set := range wantedSets(&e.EffectDecision) {
-			list, more := near.Nearest(ctx, x.from.Input(i), set, fired)
+			list, more := near.Nearest(ctx, x.deliberation.Input(i), set, fired)
 			x.More = x.More || more
 			for _, n := range list {
 				// That a shipped ask or deny did not match an allowed effect

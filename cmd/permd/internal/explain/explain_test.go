@@ -31,7 +31,7 @@ func TestDeliberationsBounded(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			k := &Recent{}
 			for i := range 2000 {
-				k.keep(entry{fmt.Sprint(i), tt.size, tt.with(i)}, &decisions.Deliberation{})
+				k.keep(deliberationEntry{fmt.Sprint(i), tt.size, tt.with(i)}, &decisions.Deliberation{})
 			}
 			if len(k.order) != tt.most || len(k.byID) != tt.most || k.size != tt.most*tt.size || len(k.snapshots) > maxSnapshots {
 				t.Errorf("%d kept, %d by id, %d bytes, %d snapshots", len(k.order), len(k.byID), k.size, len(k.snapshots))

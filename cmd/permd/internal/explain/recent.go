@@ -19,7 +19,7 @@ const (
 type Recent struct {
 	mu        sync.Mutex
 	byID      map[string]*decisions.Deliberation
-	order     []entry // oldest first
+	order     []deliberationEntry // oldest first
 	size      int
 	snapshots map[decisions.Snapshot]int
 	whole     bool // keep everything, with raw inputs; for a single command only
@@ -28,11 +28,11 @@ type Recent struct {
 // KeepAll returns a Recent without bounds, for the decisions of a single command.
 func KeepAll() *Recent { return &Recent{whole: true} }
 
-// entry describes a deliberation and its cost.
-type entry struct {
-	id   string
-	size int
-	with decisions.Snapshot
+// deliberationEntry describes a deliberation and its cost.
+type deliberationEntry struct {
+	id       string
+	size     int
+	snapshot decisions.Snapshot
 }
 
 // Note adds a deliberation and drops the oldest ones above the bounds.
@@ -40,10 +40,10 @@ func (k *Recent) Note(d *decisions.Deliberation) {
 	if !k.whole {
 		d.Slim()
 	}
-	k.keep(entry{d.ID, d.Size(), d.Snapshot}, d)
+	k.keep(deliberationEntry{d.ID, d.Size(), d.Snapshot}, d)
 }
 
-func (k *Recent) keep(c entry, d *decisions.Deliberation) {
+func (k *Recent) keep(c deliberationEntry, d *decisions.Deliberation) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.byID == nil {
@@ -52,14 +52,14 @@ func (k *Recent) keep(c entry, d *decisions.Deliberation) {
 	k.byID[c.id] = d
 	k.order = append(k.order, c)
 	k.size += c.size
-	k.snapshots[c.with]++
+	k.snapshots[c.snapshot]++
 	for !k.whole && (len(k.order) > maxDeliberations || k.size > maxDeliberationBytes || len(k.snapshots) > maxSnapshots) {
 		old := k.order[0]
 		k.order = k.order[1:]
 		k.size -= old.size
 		delete(k.byID, old.id)
-		if k.snapshots[old.with]--; k.snapshots[old.with] == 0 {
-			delete(k.snapshots, old.with)
+		if k.snapshots[old.snapshot]--; k.snapshots[old.snapshot] == 0 {
+			delete(k.snapshots, old.snapshot)
 		}
 	}
 }

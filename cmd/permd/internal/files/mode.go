@@ -1,4 +1,4 @@
-// Package files replaces files as a whole, and says who else could change them.
+// Package files replaces files atomically, and tells who else could change them.
 package files
 
 import (
@@ -11,9 +11,9 @@ import (
 	"github.com/permd/permd/internal/xdg"
 )
 
-// OthersWrite are the permission bits with which somebody else than a file's
-// owner could write it. What belongs to a person and to their private group is
-// written by them alone, as where new files are made that way (umask 002).
+// OthersWrite returns the permission bits with which somebody other than the owner can
+// write a file. Write permission for the owner's private group does not count: many
+// systems create files that way (umask 002).
 func OthersWrite(info fs.FileInfo, uid uint32) fs.FileMode {
 	if st, ok := info.Sys().(*syscall.Stat_t); ok && st.Uid == uid && xdg.PrivateGroup(uid, st.Gid) {
 		return 0o002
@@ -21,8 +21,8 @@ func OthersWrite(info fs.FileInfo, uid uint32) fs.FileMode {
 	return 0o022
 }
 
-// RepairCommand is the command that makes a folder, permd's own or one above it,
-// trustworthy.
+// RepairCommand returns the command that makes a folder trustworthy: permd's own or one
+// above it.
 func RepairCommand(path, own string, uid uint32) string {
 	quoted := cli.Quote(path)
 	info, err := os.Lstat(path)

@@ -7,14 +7,13 @@ import (
 	"path/filepath"
 )
 
-// Change is what became of one file that a command writes. Its JSON form is
-// kept.
+// Change says what a command did with a file. Its JSON form is stable.
 type Change struct {
 	Path   string `json:"path"`
 	Action string `json:"action"` // wrote, unchanged, removed, absent
 }
 
-// ReplaceUnsynced puts a file in the place of another, whole or not at all.
+// ReplaceUnsynced writes a file atomically. After a power failure the file may be empty.
 func ReplaceUnsynced(path string, data []byte) error {
 	tmp, err := os.CreateTemp(filepath.Dir(path), ".permd-*")
 	if err != nil {
@@ -31,8 +30,7 @@ func ReplaceUnsynced(path string, data []byte) error {
 	return nil
 }
 
-// Replace puts a file in the place of another, whole or not at all, also
-// when the power fails.
+// Replace writes a file atomically, even if the power fails meanwhile.
 func Replace(path string, data []byte, mode fs.FileMode) error {
 	tmp, err := os.CreateTemp(filepath.Dir(path), ".permd-*")
 	if err != nil {

@@ -19,22 +19,22 @@ import (
 	"github.com/permd/permd/socket/admin"
 )
 
-// Comparison compares the settings of another tool with the imported rules on
-// past decisions. Its JSON form is kept.
+// Comparison compares the settings of another tool with the imported rules, on past
+// decisions. Its JSON form is stable.
 type Comparison struct {
 	Decisions int `json:"decisions"`
 	Same      int `json:"same"`
 	Stricter  int `json:"stricter"` // permd is
 	Looser    int `json:"looser"`   // permd is
-	// Silent counts decisions that no rule of the settings matches.
+	// Silent counts decisions for which the settings have no rule.
 	Silent int `json:"silent"`
-	// Unknown are decisions whose record does not say enough: something in it is
-	// masked or cut, or an earlier permd wrote it, whose records have no details.
+	// Unknown counts decisions whose record does not contain enough: something is masked
+	// or truncated, or an earlier permd wrote it without details.
 	Unknown int          `json:"unknown"`
 	Rows    []Difference `json:"rows"` // that differ
 }
 
-// Difference is one decision that differs.
+// Difference is a decision on which the settings and the rules differ.
 type Difference struct {
 	DecisionID string               `json:"decisionId"`
 	Time       time.Time            `json:"time"`
@@ -47,8 +47,8 @@ type Difference struct {
 	Looser     bool                 `json:"looser,omitzero"`
 }
 
-// Compare compares what the settings say with the imported rules, on the
-// decisions of the journal that the filter lets pass.
+// Compare compares the settings with the imported rules, on the decisions in the journal
+// that match the filter.
 func (report *Report) Compare(ctx context.Context, s cli.Streams, root string, f admin.Filter) error {
 	log, err := records.Open(ctx, root)
 	if err != nil {
@@ -66,7 +66,7 @@ func (report *Report) Compare(ctx context.Context, s cli.Streams, root string, f
 	defer done()
 	check := &Comparison{Decisions: len(recs), Rows: []Difference{}}
 	home := (&account.Users{}).Lookup(uint32(os.Geteuid())).Home
-	r := &replayer{to: with, sessions: map[string]bool{}}
+	r := &replayer{caller: with, sessions: map[string]bool{}}
 	for _, rec := range recs {
 		if err := r.compare(ctx, check, report.Import, rec, home); err != nil {
 			return err
@@ -87,8 +87,8 @@ func (report *Report) Compare(ctx context.Context, s cli.Streams, root string, f
 	return nil
 }
 
-// caller decides in this process with the imported rules in the place of
-// the person's own.
+// caller returns an engine in this process with the imported rules instead of the user's
+// own.
 func (report *Report) caller(ctx context.Context, s cli.Streams, systemRoot string) (*engine.Caller, func(), error) {
 	dirs, err := account.Dirs(systemRoot)
 	if err != nil {
@@ -101,7 +101,7 @@ func (report *Report) caller(ctx context.Context, s cli.Streams, systemRoot stri
 	rules := filepath.Join(root, account.PolicyDir)
 	done := func() {
 		removeScratch(rules, report.Import)
-		_ = os.Remove(filepath.Join(root, account.SettingsName)) // what is left lies in the folder of temporary files
+		_ = os.Remove(filepath.Join(root, account.SettingsName)) // leftovers are in the folder of temporary files
 		_ = os.Remove(root)
 	}
 	err = errors.Join(copySettings(filepath.Join(dirs.Config, account.SettingsName), filepath.Join(root, account.SettingsName)), os.Mkdir(rules, 0o700))
@@ -121,7 +121,7 @@ func (report *Report) caller(ctx context.Context, s cli.Streams, systemRoot stri
 	return caller, done, nil
 }
 
-// copySettings takes the person's settings over, if there are any.
+// copySettings copies the user's settings, if there are any.
 func copySettings(from, to string) error {
 	data, err := account.ReadSettingsFile(from)
 	if errors.Is(err, fs.ErrNotExist) {

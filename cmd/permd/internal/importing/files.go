@@ -12,13 +12,14 @@ import (
 	"github.com/permd/permd/policy/imports"
 )
 
-// importPlaces are the usual places of a tool's settings: of the person, then of
-// a project. Agents must not write them: a test wants each to be guarded.
+// importPlaces returns the usual places of a tool's settings: those of the user, then
+// those of a project. Agents must not write them; a test checks that each one is
+// guarded.
 func importPlaces(tool imports.Tool, home, project string) []string {
-	return placesOn(runtime.GOOS, tool, home, project)
+	return importPlacesOn(runtime.GOOS, tool, home, project)
 }
 
-func placesOn(goos string, tool imports.Tool, home, project string) []string {
+func importPlacesOn(goos string, tool imports.Tool, home, project string) []string {
 	var list []string
 	add := func(root string, names ...string) {
 		for _, n := range names {
@@ -54,7 +55,7 @@ func placesOn(goos string, tool imports.Tool, home, project string) []string {
 	return list
 }
 
-// importFiles reads the named files and folders, or the usual places.
+// importFiles reads the named files and folders, or the usual places if none are named.
 func importFiles(tool imports.Tool, named []string, home string) (files []imports.File, absent []string, err error) {
 	var names []string
 	look := func(places []string) error {
@@ -96,7 +97,7 @@ func importFiles(tool imports.Tool, named []string, home string) (files []import
 			names = append(names, abs)
 			continue
 		}
-		// A folder is a project, or the folder of the tool in one.
+		// A folder is that of a project, or that of the tool within a project.
 		before := len(names)
 		for _, root := range []string{abs, filepath.Dir(abs)} {
 			if len(names) == before {
@@ -112,11 +113,11 @@ func importFiles(tool imports.Tool, named []string, home string) (files []import
 		}
 	}
 	for _, n := range names {
-		// A project is known by where it lies, whatever links lead there.
+		// A project is identified by its path with all links resolved.
 		if real, err := filepath.EvalSymlinks(filepath.Dir(n)); err == nil {
 			n = filepath.Join(real, filepath.Base(n))
 		}
-		data, err := readSome(n)
+		data, err := readLimited(n)
 		if err != nil {
 			return nil, nil, fmt.Errorf("reading settings: %w", err)
 		}
@@ -125,14 +126,14 @@ func importFiles(tool imports.Tool, named []string, home string) (files []import
 	return files, absent, nil
 }
 
-// maxImportedSize is as much as is read of a settings file, in bytes.
-const maxImportedSize = 5 << 20
+// maxImportedBytes bounds a settings file.
+const maxImportedBytes = 5 << 20
 
-func readSome(name string) ([]byte, error) {
+func readLimited(name string) ([]byte, error) {
 	f, err := os.Open(name)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	return io.ReadAll(io.LimitReader(f, maxImportedSize))
+	return io.ReadAll(io.LimitReader(f, maxImportedBytes))
 }

@@ -16,7 +16,7 @@ func TestPlacesAreGuarded(t *testing.T) {
 	r := paths.NewResolver(paths.Environment{FS: paths.OSFS{}}, &effects.Call{Cwd: project, User: effects.User{Home: home}})
 	for _, tool := range imports.Tools {
 		for _, goos := range []string{"linux", "darwin"} {
-			persons, projects := placesOn(goos, tool, home, ""), placesOn(goos, tool, "", project)
+			persons, projects := importPlacesOn(goos, tool, home, ""), importPlacesOn(goos, tool, "", project)
 			if len(persons) == 0 || len(projects) == 0 {
 				t.Errorf("%s, %s: the person's files are %q, a project's %q", tool, goos, persons, projects)
 			}

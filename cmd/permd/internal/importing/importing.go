@@ -1,5 +1,5 @@
-// Package importing makes rules of other tools' permission settings: it finds the
-// settings, has policy/imports translate them, and writes the rules or compares
+// Package importing converts the permission settings of other tools to rules: it finds
+// the settings, translates them with policy/imports, and writes the rules or compares
 // both on past decisions.
 package importing
 
@@ -18,24 +18,24 @@ import (
 	"github.com/permd/permd/rego"
 )
 
-// Report is what --json prints.
+// Report is the output of permd import.
 type Report struct {
 	*imports.Import
-	// Absent are the usual places where there was nothing.
+	// Absent are the usual places that do not exist.
 	Absent []string `json:"absent,omitzero"`
-	// Written says what became of each file of --output.
+	// Written says what was done with each file of --output.
 	Written []files.Change `json:"written,omitzero"`
 	Check   *Comparison    `json:"check,omitzero"`
 }
 
-// Options are what a person can say about an import.
+// Options are the options of an import.
 type Options struct {
-	Project    string // the rules hold in the project in this folder alone
-	Everywhere bool   // rules of a project's settings hold in every project
+	Project    string // the rules apply only to the project in this folder
+	Everywhere bool   // rules from a project's settings apply to every project
 }
 
-// Read makes rules of the settings of a tool in the files and folders that
-// are named, or in the usual places.
+// Read converts the settings of a tool in the named files and folders, or in the usual
+// places.
 func Read(tool imports.Tool, named []string, o Options) (*Report, error) {
 	home := (&account.Users{}).Lookup(uint32(os.Geteuid())).Home
 	files, absent, err := importFiles(tool, named, home)

@@ -18,15 +18,15 @@ import (
 	"github.com/permd/permd/policy/imports"
 )
 
-// Print prints the rules, and what became of each on standard error.
+// Print prints the rules, and the notes on standard error.
 func (report *Report) Print(s cli.Streams) error {
 	if s.JSON {
 		return cli.PrintIndented(s.Out, report)
 	}
 	for _, f := range report.Files {
 		if len(report.Files) > 1 {
-			// With such a line the output is no file of rules, so that nobody takes
-			// one half for the whole.
+			// This line is not valid in a file of rules, so that nobody takes one of two
+			// files for all of the output.
 			fmt.Fprintf(s.Out, "-- %s --\n", f.Name)
 		}
 		fmt.Fprint(s.Out, f.Text)
@@ -35,7 +35,7 @@ func (report *Report) Print(s cli.Streams) error {
 	return nil
 }
 
-// notes says what was read and what became of it.
+// notes prints which files were read, and what became of their entries.
 func (report *Report) notes(streams cli.Streams) {
 	for _, s := range report.Read {
 		where := "for every project"
@@ -76,8 +76,8 @@ func (report *Report) notes(streams cli.Streams) {
 	fmt.Fprintf(streams.Err, "%s\n", strings.Join(parts, ", "))
 }
 
-// Write writes the rules into a folder. What is there with other content
-// stays, and is shown.
+// Write writes the rules into a folder. Existing files with other contents are not
+// replaced, but their difference is shown.
 func (report *Report) Write(s cli.Streams, folder string, force bool) error {
 	dir, err := filepath.Abs(folder)
 	if err != nil {
@@ -128,7 +128,7 @@ func (report *Report) Write(s cli.Streams, folder string, force bool) error {
 	return nil
 }
 
-// writeChange shows the lines that are only in one of two texts.
+// writeChange prints the lines that only one of two texts contains.
 func writeChange(w io.Writer, old, text string) {
 	before, after := strings.Split(strings.TrimSuffix(old, "\n"), "\n"), strings.Split(strings.TrimSuffix(text, "\n"), "\n")
 	for _, l := range before {

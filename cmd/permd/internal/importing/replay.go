@@ -14,9 +14,9 @@ import (
 	"github.com/permd/permd/socket/client"
 )
 
-// replayer decides past calls again, from what the journal kept of them.
+// replayer decides past calls again, from their records in the journal.
 type replayer struct {
-	to       client.Caller
+	caller   client.Caller
 	sessions map[string]bool
 }
 
@@ -53,14 +53,14 @@ func (r *replayer) compare(ctx context.Context, check *Comparison, im *imports.I
 	return nil
 }
 
-// pastCall is a past call, as far as the journal knows it: as the other tool sees
-// it, and as calls that have its effects.
+// pastCall is a past call as far as its record tells: in the form that the other tool
+// judges, and as calls that have its effects.
 type pastCall struct {
 	text  string
 	items []imports.Item
 	calls []pastToolCall
-	// open are effects that no rule can allow.
-	open int
+	// unallowable counts effects that no rule can allow.
+	unallowable int
 }
 
 type pastToolCall struct {
@@ -68,8 +68,8 @@ type pastToolCall struct {
 	input map[string]string
 }
 
-// parseRecord reads a record; nil when it does not say all that the call was. Of
-// a record from before effects had details nothing is known but their text.
+// parseRecord parses a record. It returns nil if the record does not contain the whole
+// call, and for a record by an earlier permd, whose effects have only a text.
 func parseRecord(rec *decisions.Record) *pastCall {
 	if len(rec.Details) != len(rec.Decision.Effects) || rec.LeftOut > 0 {
 		return nil
@@ -96,23 +96,23 @@ func parseRecord(rec *decisions.Record) *pastCall {
 		past.text = strings.Join(rest, "; ")
 	}
 	for i, e := range rec.Decision.Effects {
-		if !past.effect(e.Kind, &rec.Details[i], len(runs) > 0) {
+		if !past.addEffect(e.Kind, &rec.Details[i], len(runs) > 0) {
 			return nil
 		}
 	}
 	return past
 }
 
-// effect adds an effect that is no run. With a command the other tool judges the
-// command, not its files.
-func (p *pastCall) effect(kind effects.Kind, d *decisions.EffectDetail, ofCommand bool) bool {
+// addEffect adds an effect other than a run. For a command, the other tool judges the
+// command and not its files.
+func (p *pastCall) addEffect(kind effects.Kind, d *decisions.EffectDetail, ofCommand bool) bool {
 	item := func(i imports.Item) {
 		if !ofCommand {
 			p.items = append(p.items, i)
 		}
 	}
 	if d.Recursive {
-		return ofCommand // of a command it comes out of its run again
+		return ofCommand // deciding the command again has this effect too
 	}
 	switch kind {
 	case effects.KindRun:
@@ -121,20 +121,20 @@ func (p *pastCall) effect(kind effects.Kind, d *decisions.EffectDetail, ofComman
 		p.calls = append(p.calls, pastToolCall{"Read", map[string]string{"file_path": d.Path}})
 	case effects.KindWrite:
 		item(imports.Writing(d.Path))
-		if ofCommand { // a redirection, which is not what an edit tool writes
+		if ofCommand { // a redirection, which no edit tool does
 			p.calls = append(p.calls, pastToolCall{"Bash", map[string]string{"command": "true > " + cli.Quote(d.Path)}})
 			break
 		}
 		p.calls = append(p.calls, pastToolCall{"Write", map[string]string{"file_path": d.Path}})
 	case effects.KindDelete:
 		if ofCommand {
-			break // it comes out of its run again
+			break // deciding the command again has this effect too
 		}
 		item(imports.Deleting(d.Path))
-		p.open++ // a deletion of a tool's own has no other form here
+		p.unallowable++ // no call has a deletion without a command
 	case effects.KindConnect:
 		if d.Host == "" {
-			break // inherent to its run, whose call has it again
+			break // inherent to a run: deciding the command again has it too
 		}
 		host := d.Host
 		if strings.Contains(host, ":") {
@@ -153,23 +153,23 @@ func (p *pastCall) effect(kind effects.Kind, d *decisions.EffectDetail, ofComman
 		}
 		p.calls = append(p.calls, pastToolCall{name, map[string]string{}})
 	case effects.KindState, effects.KindMode, effects.KindQuestion, effects.KindUnknown:
-		p.open++
+		p.unallowable++
 	}
 	return true
 }
 
-// decide is what permd says about the call now: the strictest of its parts.
+// decide returns permd's verdict about the call now: the strictest one of its parts.
 func (r *replayer) decide(ctx context.Context, rec *decisions.Record, past *pastCall) (verdict decisions.Verdict, reason string, err error) {
 	s := decide.Session{Cwd: rec.Cwd, Agent: "claude-agent-acp"}
 	id := "import " + rec.Cwd
 	if !r.sessions[id] && rec.Cwd != "" {
-		if err := s.Declare(ctx, r.to, id); err != nil {
+		if err := s.Declare(ctx, r.caller, id); err != nil {
 			return "", "", err
 		}
 		r.sessions[id] = true
 	}
 	verdict, reason = decisions.Allow, ""
-	if past.open > 0 {
+	if past.unallowable > 0 {
 		verdict, reason = decisions.Ask, "a part of it is never allowed by a rule"
 	}
 	for _, c := range past.calls {
@@ -177,7 +177,7 @@ func (r *replayer) decide(ctx context.Context, rec *decisions.Record, past *past
 		if rec.Cwd != "" {
 			session = id
 		}
-		list, err := client.Decide(ctx, r.to, session, client.ToolCall{ID: "1", Tool: client.Tool{Name: c.tool}, Input: c.input})
+		list, err := client.Decide(ctx, r.caller, session, client.ToolCall{ID: "1", Tool: client.Tool{Name: c.tool}, Input: c.input})
 		if err != nil {
 			return "", "", fmt.Errorf("deciding %s again: %w", rec.Decision.ID, err)
 		}

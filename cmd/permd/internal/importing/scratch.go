@@ -13,7 +13,7 @@ import (
 	"github.com/permd/permd/rego"
 )
 
-// checkImported compiles the rules as the daemon would, before anybody uses them.
+// checkImported compiles the rules as the daemon would.
 func checkImported(im *imports.Import) error {
 	if len(im.Files) == 0 {
 		return nil
@@ -35,7 +35,7 @@ func checkImported(im *imports.Import) error {
 	return nil
 }
 
-// writeScratch writes the rules into a folder of their own.
+// writeScratch writes the rules into a temporary folder.
 func writeScratch(im *imports.Import) (string, error) {
 	dir, err := os.MkdirTemp("", "permd-import-")
 	if err != nil {
@@ -51,7 +51,7 @@ func writeScratch(im *imports.Import) (string, error) {
 
 func removeScratch(dir string, im *imports.Import) {
 	for _, f := range im.Files {
-		_ = os.Remove(filepath.Join(dir, f.Name)) // what is left lies in the folder of temporary files
+		_ = os.Remove(filepath.Join(dir, f.Name)) // leftovers are in the folder of temporary files
 	}
 	_ = os.Remove(dir)
 }

@@ -1,4 +1,4 @@
-// Package manpage makes the manual pages of permd from its help texts.
+// Package manpage generates the manual pages of permd from its help texts.
 package manpage
 
 import (
@@ -13,15 +13,15 @@ import (
 	"github.com/permd/permd/cmd/permd/internal/cli"
 )
 
-// Page is the text of one page.
+// Page is one manual page.
 type Page struct {
-	Name string // of its file
+	Name string // file name
 	Text []byte
 }
 
-// Pages are the manual pages of a command and those below it, in the man(7)
-// macros. The help texts are plain text with indented tables, which stay as
-// they are; a generator that takes them for Markdown would run them together.
+// Pages returns the manual pages of a command and its sub-commands, in the man(7)
+// macros. Help texts are plain text with indented tables, which are kept; a generator
+// that expects Markdown would join their lines.
 func Pages(cmd *cobra.Command) []Page {
 	pages := []Page{{pageName(cmd) + ".1", render(cmd)}}
 	for _, sub := range cmd.Commands() {
@@ -32,11 +32,11 @@ func Pages(cmd *cobra.Command) []Page {
 	return pages
 }
 
-// pageName is the page's name: permd-policy-check.
+// pageName returns the name of a page, such as permd-policy-check.
 func pageName(cmd *cobra.Command) string { return strings.ReplaceAll(cmd.CommandPath(), " ", "-") }
 
 func render(cmd *cobra.Command) []byte {
-	// The help flag is only made when a command runs.
+	// The help flag does not exist before a command runs.
 	cmd.InitDefaultHelpFlag()
 	cmd.InitDefaultVersionFlag()
 	var b bytes.Buffer
@@ -80,8 +80,8 @@ func render(cmd *cobra.Command) []byte {
 	return b.Bytes()
 }
 
-// writeParagraphs writes text: paragraphs are parted by empty lines, and what is
-// indented keeps its lines.
+// writeParagraphs writes text. Empty lines separate paragraphs; indented lines are kept
+// as they are.
 func writeParagraphs(b *bytes.Buffer, text string) {
 	for i, p := range strings.Split(strings.Trim(text, "\n"), "\n\n") {
 		p = strings.Trim(p, "\n")
@@ -125,8 +125,8 @@ func writeFlags(b *bytes.Buffer, title string, flags *pflag.FlagSet) {
 	})
 }
 
-// escape escapes text: a dot or quote at the start of a line would be a
-// request, a bare hyphen is typeset as one that cannot be copied into a shell.
+// escape escapes text: a dot or quote at the start of a line would be a request, and a
+// bare hyphen is typeset as a character that does not work when pasted into a shell.
 func escape(text string) string {
 	lines := strings.Split(text, "\n")
 	for i, line := range lines {
@@ -139,7 +139,7 @@ func escape(text string) string {
 	return strings.Join(lines, "\n")
 }
 
-// quote is one argument of a macro.
+// quote quotes an argument of a macro.
 func quote(text string) string {
 	return `"` + strings.ReplaceAll(escape(text), `"`, `\(dq`) + `"`
 }

@@ -9,15 +9,14 @@ import (
 	"github.com/permd/permd/socket/admin"
 )
 
-// Journal is the journal's reading side in the words of the management
-// methods.
+// Journal reads the journal in the form of the management methods.
 type Journal struct {
 	Reader *journal.Reader
-	// Ending is closed when nobody is to wait any more; nil for never.
+	// Ending is closed when the daemon ends; nil means never.
 	Ending <-chan struct{}
 }
 
-// List returns the records that the filter lets pass.
+// List returns the records that match the filter.
 func (l Journal) List(ctx context.Context, f admin.Filter) ([]*decisions.Record, error) {
 	of := journal.Filter{
 		Limit: f.Limit, After: f.After, Before: f.Before, Since: f.Since,
@@ -38,8 +37,8 @@ func (l Journal) Get(ctx context.Context, id string) (*decisions.Record, error) 
 	return rec, err
 }
 
-// Wait ends as if its time were over when the daemon ends: whoever follows
-// the journal must not keep it from ending.
+// Wait returns as if its time were over when the daemon ends, so that a client that
+// follows the journal does not delay that.
 func (l Journal) Wait(ctx context.Context, seq int64) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)

@@ -1,5 +1,5 @@
-// Package records reads the journal for the commands: through the daemon when one
-// runs, else from its file. The daemon answers with the same readers.
+// Package records reads the journal for commands: through the daemon if one is running,
+// otherwise from its file. The daemon uses the same types.
 package records
 
 import (
@@ -17,19 +17,19 @@ import (
 	"github.com/permd/permd/socket/client"
 )
 
-// source is the reading side of the journal, wherever it is.
-type source interface {
+// journalReader reads the journal, wherever it is.
+type journalReader interface {
 	List(ctx context.Context, f admin.Filter) ([]*decisions.Record, error)
 	Get(ctx context.Context, decisionID string) (*decisions.Record, error)
 }
 
-// Log is a journal that was opened for reading.
+// Log is a journal opened for reading.
 type Log struct {
-	source
+	journalReader
 	Close func()
 }
 
-// Open reads through the daemon when one runs, else the file itself.
+// Open opens the journal: through the daemon if one is running, otherwise its file.
 func Open(ctx context.Context, root string) (*Log, error) {
 	c, err := client.Connect(ctx, client.Options{Admin: true})
 	if err == nil {
@@ -44,7 +44,7 @@ func Open(ctx context.Context, root string) (*Log, error) {
 // Remote reads the journal through the daemon.
 type Remote struct{ Client *client.Client }
 
-// List returns the records that the filter lets pass.
+// List returns the records that match the filter.
 func (l Remote) List(ctx context.Context, f admin.Filter) ([]*decisions.Record, error) {
 	var out admin.Records
 	err := l.Client.Call(ctx, admin.MethodList, f, &out)
@@ -64,7 +64,7 @@ func (l Remote) Get(ctx context.Context, id string) (*decisions.Record, error) {
 	return &r, nil
 }
 
-// OpenFile reads the journal's file, for when no daemon runs.
+// OpenFile opens the journal's file, if no daemon is running.
 func OpenFile(root string) (*Log, error) {
 	dirs, err := account.Dirs(root)
 	if err != nil {

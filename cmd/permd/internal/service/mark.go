@@ -13,25 +13,25 @@ import (
 	"github.com/permd/permd/cmd/permd/internal/cli"
 )
 
-// mark begins the first line of a unit that permd wrote. What follows it is the
-// digest of the rest, so that an older permd's unit is told from one that a
-// person has changed.
-const mark = "# Written by permd service install; sha256 of what follows: "
+// markPrefix begins the first line of a unit that permd wrote. A digest of the rest
+// follows it: it tells a unit that an older permd wrote from one that was changed by
+// hand.
+const markPrefix = "# Written by permd service install; sha256 of what follows: "
 
-// Marked is a unit with its mark.
+// Marked returns a unit with its first line.
 func Marked(text string) []byte {
 	sum := sha256.Sum256([]byte(text))
-	return []byte(mark + hex.EncodeToString(sum[:]) + "\n" + text)
+	return []byte(markPrefix + hex.EncodeToString(sum[:]) + "\n" + text)
 }
 
-// ownUnit reports whether data is a unit just as a permd wrote it.
-func ownUnit(data []byte) bool {
+// isOwnUnit reports whether data is a unit that permd wrote and nobody has changed.
+func isOwnUnit(data []byte) bool {
 	_, rest, ok := bytes.Cut(data, []byte("\n"))
 	return ok && bytes.Equal(data, Marked(string(rest)))
 }
 
-// ReadUnit reads an installed unit: its text, whether something is there, and
-// whether permd wrote it as it is. A link is never permd's.
+// ReadUnit reads an installed unit. there is true if something exists at path, and own
+// is true if permd wrote it and nobody has changed it. A link is never own.
 func ReadUnit(path string) (data []byte, there, own bool, err error) {
 	info, err := os.Lstat(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -46,11 +46,11 @@ func ReadUnit(path string) (data []byte, there, own bool, err error) {
 	if data, err = os.ReadFile(path); err != nil {
 		return nil, true, false, fmt.Errorf("reading a unit: %w", err)
 	}
-	return data, true, ownUnit(data), nil
+	return data, true, isOwnUnit(data), nil
 }
 
-// refuseChanged fails if one of the units is there and not as a permd wrote it.
-func refuseChanged(dir, verb string) error {
+// checkUnchanged returns an error if one of the units was changed by hand.
+func checkUnchanged(dir, verb string) error {
 	for _, name := range UnitNames {
 		path := filepath.Join(dir, name)
 		_, there, own, err := ReadUnit(path)

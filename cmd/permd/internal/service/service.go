@@ -1,5 +1,5 @@
-// Package service writes, enables and removes the systemd units that run the
-// daemon for one person. It runs nothing: what systemctl has to do, it says.
+// Package service writes, enables and removes the systemd units that run the daemon for
+// one user. It does not run systemctl, but returns the commands for the user to run.
 package service
 
 import (
@@ -21,40 +21,40 @@ import (
 	"github.com/permd/permd/socket/client"
 )
 
-// Report is what the two commands did. Its JSON form is kept.
+// Report is the output of service install and remove. Its JSON form is stable.
 type Report struct {
 	Files []files.Change `json:"files"`
-	// Next are the commands that make it count, which permd does not run.
+	// Next are commands that the user has to run for the change to take effect.
 	Next []string `json:"next"`
 }
 
-// Dir is where a person's units are; the fence around permd's own files
-// names them there.
+// Dir returns the folder of the user's units. The rules that protect permd's own files
+// contain the same path.
 func Dir(dirs xdg.Dirs) string {
 	return filepath.Join(filepath.Dir(dirs.Config), "systemd", "user")
 }
 
-// UnitNames are the files that are installed.
+// UnitNames are the names of the installed units.
 var UnitNames = []string{packaging.DecisionSocket, packaging.AdminSocket, packaging.Service}
 
-// Links are the links that systemctl enable makes for the sockets.
+// Links returns the links that systemctl enable creates for the sockets.
 func Links(dir string) []string {
 	wants := filepath.Join(dir, "sockets.target.wants")
 	return []string{filepath.Join(wants, packaging.DecisionSocket), filepath.Join(wants, packaging.AdminSocket)}
 }
 
-// statusLimit is how long the daemon may take to say which process it is.
-const statusLimit = 10 * time.Second
+// statusTimeout bounds the wait for the daemon's status.
+const statusTimeout = 10 * time.Second
 
-// StartedByHand is the process of a daemon that holds the sockets by itself, 0
-// if there is none. systemd would take their paths from under it.
+// StartedByHand returns the id of a daemon that systemd did not start, 0 if there is
+// none. systemd would replace its sockets.
 func StartedByHand(ctx context.Context, dirs xdg.Dirs) int {
 	for _, link := range Links(Dir(dirs)) {
 		if _, err := os.Lstat(link); err == nil {
 			return 0
 		}
 	}
-	ctx, cancel := context.WithTimeout(ctx, statusLimit)
+	ctx, cancel := context.WithTimeout(ctx, statusTimeout)
 	defer cancel()
 	c, err := client.Dial(ctx, dirs.AdminSocket(), client.Options{Admin: true})
 	if err != nil {
@@ -70,7 +70,7 @@ func StartedByHand(ctx context.Context, dirs xdg.Dirs) int {
 	return status.PID
 }
 
-// Program is the absolute path of the program that the service starts.
+// Program returns the absolute path of the program that the service starts.
 func Program(chosen string) (string, error) {
 	const hint = "install permd where it stays (go install ./cmd/permd), or name it with --exec"
 	find := os.Executable
@@ -81,7 +81,7 @@ func Program(chosen string) (string, error) {
 	if err != nil {
 		return "", cli.Failf(cli.ExitError, hint, "finding the program: %v", err)
 	}
-	// go run builds into a folder that goes away when permd ends.
+	// go run builds into a temporary folder, which is removed when permd ends.
 	if chosen == "" && strings.Contains(path, string(filepath.Separator)+"go-build") {
 		return "", cli.Failf(cli.ExitError, hint, "this permd is a build that will not stay: %s", path)
 	}
@@ -97,11 +97,11 @@ func Program(chosen string) (string, error) {
 	return path, nil
 }
 
-// Install writes the units into dir: all of them or, if one must be left
-// alone, none.
+// Install writes the units into dir. If one of them must not be overwritten, it writes
+// none.
 func Install(dir string, units []packaging.Unit, force bool) (*Report, error) {
 	if !force {
-		if err := refuseChanged(dir, "overwrite"); err != nil {
+		if err := checkUnchanged(dir, "overwrite"); err != nil {
 			return nil, err
 		}
 	}
@@ -132,8 +132,8 @@ func Install(dir string, units []packaging.Unit, force bool) (*Report, error) {
 	return report, nil
 }
 
-// Enable makes the links that systemctl enable makes, so that from the
-// next login on the daemon starts when somebody asks it.
+// Enable creates the links that systemctl enable creates: from the next login on,
+// systemd starts the daemon at the first connection.
 func Enable(dir string, report *Report) error {
 	for _, link := range Links(dir) {
 		f := files.Change{Path: link, Action: "unchanged"}
@@ -161,14 +161,14 @@ func Enable(dir string, report *Report) error {
 // Remove removes the units and the links to them.
 func Remove(dir string, force bool) (*Report, error) {
 	if !force {
-		if err := refuseChanged(dir, "remove"); err != nil {
+		if err := checkUnchanged(dir, "remove"); err != nil {
 			return nil, err
 		}
 	}
 	report := &Report{}
 	for _, path := range Links(dir) {
 		if info, err := os.Lstat(path); err != nil || info.Mode().Type() != fs.ModeSymlink {
-			continue // not enabled, or a file that a person has put there
+			continue // not enabled, or somebody else's file
 		}
 		if err := os.Remove(path); err != nil {
 			return nil, fmt.Errorf("disabling a socket: %w", err)
@@ -189,8 +189,7 @@ func Remove(dir string, force bool) (*Report, error) {
 		report.Files = append(report.Files, f)
 	}
 	if removed {
-		// Stopping comes first: systemd removes the sockets' files as long as it
-		// knows the units.
+		// Stop first: systemd removes the sockets' files only while it knows the units.
 		report.Next = []string{
 			"systemctl --user stop " + strings.Join(UnitNames, " "),
 			"systemctl --user daemon-reload",

@@ -64,7 +64,7 @@ func (i *Installer) InstallACP(ctx context.Context, t ACPTarget, o *Options) err
 	}
 	report := &acpReport{Client: client.name, Agent: agent.name, installReport: newInstallReport(c, "wrote", "unchanged")}
 	report.Notes = entries.otherCommands(c.after)
-	if c.none() {
+	if c.isEmpty() {
 		report.DryRun = o.DryRun
 		return i.reportACP(report)
 	}

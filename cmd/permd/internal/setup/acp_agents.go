@@ -13,7 +13,7 @@ import (
 type clientAgent struct {
 	name    string
 	label   string   // for display
-	command []string // what starts it as an agent of the protocol
+	command []string // the command that starts it as an ACP agent
 	// aliases are other names by which clients call it, and of its programs and
 	// packages: lower case, only letters and digits.
 	aliases []string
@@ -112,15 +112,15 @@ func (a *clientAgent) hasName(key string) bool {
 	if !a.known {
 		return strings.EqualFold(key, a.name)
 	}
-	return a.is(key)
+	return a.hasAlias(key)
 }
 
 // permdSuffix ends the name of an entry that install adds, so that users can tell it
 // from the agent's own.
 const permdSuffix = " (permd)"
 
-// is reports whether name is one of the agent's names.
-func (a *clientAgent) is(name string) bool {
+// hasAlias reports whether name is one of the agent's names.
+func (a *clientAgent) hasAlias(name string) bool {
 	name = strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' {
 			return r
@@ -141,7 +141,7 @@ func (a *clientAgent) matchesCommand(words []string) bool {
 	if !a.known {
 		return slices.Equal(words, a.command)
 	}
-	if a.is(filepath.Base(words[0])) {
+	if a.hasAlias(filepath.Base(words[0])) {
 		return true
 	}
 	if !slices.Contains(runners, filepath.Base(words[0])) {
@@ -155,7 +155,7 @@ func (a *clientAgent) matchesCommand(words []string) bool {
 		}
 		for part := range strings.SplitSeq(word, "/") {
 			// A package, possibly with a version.
-			if part, _, _ = strings.Cut(part, "@"); a.is(part) {
+			if part, _, _ = strings.Cut(part, "@"); a.hasAlias(part) {
 				return true
 			}
 		}

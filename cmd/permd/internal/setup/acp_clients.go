@@ -17,13 +17,13 @@ type acpClient struct {
 	title string
 
 	// For a file:
-	path    func(home string) string
-	list    string // the object with an entry for each agent
-	dialect jsonedit.Dialect
-	typed   bool // its entries have a type, "custom"
-	lines   bool // its commands are one string with quoting; a name means a built-in agent
-	full    bool // it does not have the PATH of the user's shell, so paths must be absolute
-	notes   []string
+	path          func(home string) string
+	list          string // the object with an entry for each agent
+	dialect       jsonedit.Dialect
+	hasType       bool // its entries have a type, "custom"
+	commandLines  bool // its commands are one string with quoting; a name means a built-in agent
+	absolutePaths bool // it does not have the PATH of the user's shell, so paths must be absolute
+	notes         []string
 
 	// For a snippet:
 	where   string // where to insert the snippet
@@ -34,11 +34,11 @@ type acpClient struct {
 func acpClients() []acpClient {
 	return []acpClient{
 		{
-			name: "zed", title: "Zed", path: zedSettings, list: "agent_servers", dialect: jsonedit.Relaxed, typed: true,
+			name: "zed", title: "Zed", path: zedSettings, list: "agent_servers", dialect: jsonedit.Relaxed, hasType: true,
 			notes: []string{"start a new thread of the agent: threads that run already go on without permd"},
 		},
 		{
-			name: "jetbrains", title: "the JetBrains IDE", list: "agent_servers", dialect: jsonedit.Relaxed, full: true,
+			name: "jetbrains", title: "the JetBrains IDE", list: "agent_servers", dialect: jsonedit.Relaxed, absolutePaths: true,
 			path:  func(home string) string { return filepath.Join(home, ".jetbrains", "acp.json") },
 			notes: []string{"start a new chat with the agent: chats that run already go on without permd"},
 		},
@@ -58,7 +58,7 @@ func acpClients() []acpClient {
 			notes: []string{"an agent-shell-permission-responder-function of yours may answer what permd leaves to you"},
 		},
 		{
-			name: "acpx", title: "acpx", list: "agents", dialect: jsonedit.Plain, lines: true,
+			name: "acpx", title: "acpx", list: "agents", dialect: jsonedit.Plain, commandLines: true,
 			path: func(home string) string { return filepath.Join(home, ".acpx", "config.json") },
 			notes: []string{
 				`acpx says yes by itself to what calls itself a read, and to everything with "approve-all": that goes for what permd leaves to you; with "defaultPermissions": "deny-all" it says no`,

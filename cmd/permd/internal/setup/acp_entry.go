@@ -84,7 +84,7 @@ func (e *acpEntries) entries(t *jsonedit.Text, all bool) (found []acpEntry, err 
 
 func (e *acpEntries) entry(key string, node jsonedit.Node) acpEntry {
 	entry := acpEntry{key: key, node: node, command: node.Member("command"), args: node.Member("args")}
-	if e.client.lines {
+	if e.client.commandLines {
 		entry.argv = node.Member("argv") // acpx only
 	}
 	return entry
@@ -111,7 +111,7 @@ func (e *acpEntries) read(entry *acpEntry) error {
 	if entry.command.Kind() != '"' || entry.command.String() == "" || !ok {
 		return e.formatError("%s has a command that is no text, or args that are no list of texts", where)
 	}
-	if e.client.lines && !entry.args.Exists() {
+	if e.client.commandLines && !entry.args.Exists() {
 		if entry.line, ok = splitLine(entry.command.String()); !ok {
 			return e.formatError("%s.command has a quote without an end, or nothing", where)
 		}
@@ -248,7 +248,7 @@ func (e *acpEntries) reread(t *jsonedit.Text, old acpEntry) acpEntry {
 
 // newKey returns the name of an entry that install adds.
 func (e *acpEntries) newKey() string {
-	if e.client.lines {
+	if e.client.commandLines {
 		return strings.ToLower(e.agent.name)
 	}
 	return e.agent.label + permdSuffix
@@ -262,13 +262,13 @@ func (e *acpEntries) value(program string) any {
 		Args    []string          `json:"args"`
 		Env     map[string]string `json:"env"`
 	}
-	if e.client.lines {
+	if e.client.commandLines {
 		return struct {
 			Command string `json:"command"`
 		}{cli.QuoteAll(slices.Concat([]string{program, "acp", "--"}, e.agent.command))}
 	}
 	c := command{Command: program, Args: append([]string{"acp", "--"}, e.defaultCommand()...), Env: map[string]string{}}
-	if e.client.typed {
+	if e.client.hasType {
 		c.Type = "custom"
 	}
 	return c
@@ -277,7 +277,7 @@ func (e *acpEntries) value(program string) any {
 // defaultCommand returns the agent's command as written to a new entry.
 func (e *acpEntries) defaultCommand() []string {
 	words := slices.Clone(e.agent.command)
-	if e.client.full {
+	if e.client.absolutePaths {
 		if path, err := exec.LookPath(words[0]); err == nil {
 			words[0] = path
 		}
@@ -285,8 +285,8 @@ func (e *acpEntries) defaultCommand() []string {
 	return words
 }
 
-// firstWord returns the command of an entry as permd has to be given it: Zed expands
-// ~ in it, and permd does not.
+// firstWord returns the program of an entry in the form that permd needs: Zed expands ~
+// in it, and permd does not.
 func (e *acpEntries) firstWord(entry acpEntry) (string, error) {
 	raw, command := string(entry.command.Raw()), entry.command.String()
 	if rest, ok := strings.CutPrefix(command, "~/"); ok {

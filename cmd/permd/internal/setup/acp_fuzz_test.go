@@ -28,7 +28,7 @@ func wrapAndUnwrap(t *testing.T, name, text string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	client.full = false // whatever is in PATH
+	client.absolutePaths = false // whatever is in PATH
 	const program = "/usr/bin/permd"
 	e := &acpEntries{client: client, agent: agent, home: "/home/ana"}
 	before := commandsOf(t, e, text)

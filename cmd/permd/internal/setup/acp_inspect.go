@@ -64,7 +64,7 @@ func inspectClient(client *acpClient, home string, x *findings.List) {
 			x.Warn("acp", "check it, and then: "+again, "%s: in %s, %s runs permd, but not as install writes it", client.name, path, key)
 		}
 	}
-	if wrapped > 0 && client.lines {
+	if wrapped > 0 && client.commandLines {
 		inspectAcpx(path, t, x)
 	}
 }

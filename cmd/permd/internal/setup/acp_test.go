@@ -142,7 +142,7 @@ func TestACPRoundTrip(t *testing.T) {
 				if _, err := os.Stat(store.dir); err == nil {
 					t.Error("the record is still there")
 				}
-				if c, err := planUninstall(p, store, uid); err != nil || !c.none() {
+				if c, err := planUninstall(p, store, uid); err != nil || !c.isEmpty() {
 					t.Errorf("uninstalling again: %v", err)
 				}
 			})
@@ -266,7 +266,7 @@ func applied(t *testing.T, s configStore, plan func() (*configChange, error)) []
 
 func unchanged(t *testing.T, p *configPlace, e *acpEntries, s configStore) {
 	t.Helper()
-	if c, err := planACPInstall(p, e, s, testProgram, uint32(os.Geteuid())); err != nil || !c.none() {
+	if c, err := planACPInstall(p, e, s, testProgram, uint32(os.Geteuid())); err != nil || !c.isEmpty() {
 		t.Errorf("installing again changes something: %v\n%s", err, c.after)
 	}
 }

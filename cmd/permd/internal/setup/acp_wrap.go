@@ -35,7 +35,7 @@ func (e *acpEntries) wrap(t *jsonedit.Text, entry acpEntry, program string) (*js
 		}
 		return t.Replace(entry.command, quoteJSON(cli.Quote(program)+" acp -- "+strings.TrimSpace(text)))
 	}
-	if e.client.lines && cli.Quote(program) != program {
+	if e.client.commandLines && cli.Quote(program) != program {
 		return nil, cli.Failf(cli.ExitError, `put permd at a path without blanks and name it with --exec, or write the entry as "argv"`, "in it, %s has args, and then %s takes no command with blanks", display.Display(entry.key), e.client.title)
 	}
 	if n == 0 {
@@ -100,7 +100,7 @@ func (e *acpEntries) createdByInstall(entry acpEntry) bool {
 	if entry.key != e.newKey() {
 		return false
 	}
-	if !e.client.lines {
+	if !e.client.commandLines {
 		return true
 	}
 	return entry.node.Len() == 1 && slices.Equal(unwrapWords(entry.words), e.agent.command)

@@ -24,15 +24,15 @@ const linkHint = "show the change with --dry-run in another HOME, and make it by
 
 // configChange is a planned change of a configuration file.
 type configChange struct {
-	place         *configPlace
-	before, after []byte // nil if there is no file
-	mode          fs.FileMode
-	record        *configRecord // to save; nil to delete it
-	base          []byte        // the backup that belongs to record
-	made          []string      // folders to remove
+	place          *configPlace
+	before, after  []byte // nil if there is no file
+	mode           fs.FileMode
+	record         *configRecord // to save; nil to delete it
+	base           []byte        // the backup that belongs to record
+	createdFolders []string      // folders to remove
 }
 
-func (c *configChange) none() bool {
+func (c *configChange) isEmpty() bool {
 	return (c.before == nil) == (c.after == nil) && bytes.Equal(c.before, c.after)
 }
 
@@ -52,7 +52,7 @@ func planInstall(p *configPlace, s configStore, program string, uid uint32) (*co
 	}
 	after, err := p.edit.install(from, program)
 	if err != nil {
-		return nil, inFile(p, err)
+		return nil, isInFile(p, err)
 	}
 	made, err := missingFolders(filepath.Dir(p.path), uid, p.managed)
 	if err != nil {
@@ -80,7 +80,7 @@ func planUninstall(p *configPlace, s configStore, uid uint32) (*configChange, er
 		c.after = text
 	}
 	if record != nil && found && c.after == nil {
-		c.made = record.Made
+		c.createdFolders = record.Made
 	}
 	return c, nil
 }
@@ -94,12 +94,12 @@ func withoutPermd(p *configPlace, s configStore, text []byte) (base []byte, r *c
 	}
 	base, found, err = p.edit.remove(text)
 	if err != nil {
-		return nil, nil, false, inFile(p, err)
+		return nil, nil, false, isInFile(p, err)
 	}
 	return base, nil, found, nil
 }
 
-func inFile(p *configPlace, err error) error {
+func isInFile(p *configPlace, err error) error {
 	if f, ok := errors.AsType[*cli.Failure](err); ok {
 		return cli.Failf(f.Code, f.Hint, "%s: %w", p.path, f.Err)
 	}
@@ -143,8 +143,8 @@ func readConfigFile(p *configPlace, uid uint32) ([]byte, fs.FileMode, error) {
 	return nonNil(text), info.Mode().Perm(), nil
 }
 
-// missingFolders are the folders that have to be made for a file, the innermost
-// first. Those that are there must be the person's own, or root's.
+// missingFolders returns the folders to create for a file, innermost first. Existing
+// ones must belong to the user or to root.
 func missingFolders(dir string, uid uint32, managed bool) (missing []string, err error) {
 	for {
 		info, err := os.Lstat(dir)
@@ -161,8 +161,8 @@ func missingFolders(dir string, uid uint32, managed bool) (missing []string, err
 			forbidden = 0o022
 		}
 		if len(missing) > 0 {
-			// Only its part of the way: others may make entries in /tmp, and not
-			// exchange what is in it.
+			// This folder is above the user's own. In a folder like /tmp, others may create
+			// entries but not replace existing ones.
 			forbidden = 0
 		}
 		if err := xdg.CheckOwn(dir, uid, forbidden); err != nil {
@@ -170,7 +170,7 @@ func missingFolders(dir string, uid uint32, managed bool) (missing []string, err
 			if u, ok := errors.AsType[*xdg.UntrustedError](err); ok {
 				hint = files.RepairCommand(u.Path, "", uid)
 				if link, err := os.Lstat(u.Path); err == nil && link.Mode()&fs.ModeSymlink != 0 {
-					hint = linkHint // what it leads to is the person's
+					hint = linkHint // the target of the link belongs to the user
 				}
 			}
 			return nil, cli.Failf(cli.ExitError, hint, "checking its folder: %w", err)
@@ -179,7 +179,7 @@ func missingFolders(dir string, uid uint32, managed bool) (missing []string, err
 	}
 }
 
-// apply makes the change, if the file is still what the person was shown.
+// apply makes the change, unless the file has changed since it was shown.
 func (c *configChange) apply(s configStore, uid uint32) error {
 	p := c.place
 	now, _, err := readConfigFile(p, uid)
@@ -198,7 +198,7 @@ func (c *configChange) apply(s configStore, uid uint32) error {
 		if err := os.Remove(p.path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("removing the configuration: %w", err)
 		}
-	} else if !c.none() {
+	} else if !c.isEmpty() {
 		mode := fs.FileMode(0o700)
 		if p.managed {
 			mode = 0o755
@@ -211,7 +211,7 @@ func (c *configChange) apply(s configStore, uid uint32) error {
 		}
 	}
 	if c.record == nil {
-		for _, dir := range c.made {
+		for _, dir := range c.createdFolders {
 			if os.Remove(dir) != nil {
 				break // something else is in it
 			}

@@ -9,7 +9,7 @@ const claudeNote = "Claude Code 2.1.295 and newer stop a call when the hook take
 func claudePlaces(root, home string) []configPlace {
 	edit := &jsonHooks{
 		harness: "claude", lists: []jsonList{{[]string{"hooks", "PreToolUse"}, claudeEntry}},
-		off: []jsonSwitch{{[]string{"disableAllHooks"}, "true"}}, limit: hookLimit, closed: `"onFailure":"block"`,
+		offSwitches: []jsonSwitch{{[]string{"disableAllHooks"}, "true"}}, timeout: hookLimit, failClosedMember: `"onFailure":"block"`,
 	}
 	notes := []string{restartNote, claudeNote}
 	return []configPlace{

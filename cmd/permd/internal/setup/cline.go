@@ -16,12 +16,12 @@ func clinePlaces(_, home string) []configPlace {
 	}}
 }
 
-// clineFile is the program that Cline starts before a tool. Cline goes on when
-// its hook fails, so that one says no in words whatever happens to permd.
+// clineFile returns the script that Cline runs before a tool. Cline continues if its
+// hook fails, so the script prints a denial whenever permd fails.
 func clineFile(program string) []byte {
 	return fmt.Appendf(nil, `#!/bin/sh
 # %[1]s%[2]s%[3]s
 answer=$(%[2]s hook cline) && [ -n "$answer" ] && printf '%%s\n' "$answer" && exit 0
 printf '%%s\n' '{"cancel":true,"errorMessage":"permd: permd hook cline did not answer","contextModification":""}'
-`, ownMark, cli.Quote(program), ownMarkEnd)
+`, programPrefix, cli.Quote(program), programSuffix)
 }

@@ -34,7 +34,7 @@ func copilotFile(program string) []byte {
 	text, err := json.Marshal(struct {
 		Version int   `json:"version"`
 		Hooks   hooks `json:"hooks"`
-	}{1, hooks{[]hook{{"command", hookCommand(program, "copilot"), hookLimit, ownMark + cli.Quote(program) + ownMarkEnd}}}}, jsontext.WithIndent("  "))
+	}{1, hooks{[]hook{{"command", hookCommand(program, "copilot"), hookLimit, programPrefix + cli.Quote(program) + programSuffix}}}}, jsontext.WithIndent("  "))
 	if err != nil {
 		panic(err) // strings and numbers
 	}

@@ -6,13 +6,13 @@ import (
 
 func cursorPlaces(root, home string) []configPlace {
 	edit := &jsonHooks{
-		harness: "cursor", pins: []jsonSwitch{{[]string{"version"}, "1"}}, limit: hookLimit, closed: `"failClosed":true`,
+		harness: "cursor", requiredSettings: []jsonSwitch{{[]string{"version"}, "1"}}, timeout: hookLimit, failClosedMember: `"failClosed":true`,
 	}
 	for _, event := range []string{"beforeShellExecution", "beforeMCPExecution", "beforeReadFile"} {
 		edit.lists = append(edit.lists, jsonList{[]string{"hooks", event}, cursorEntry})
 	}
-	// What those three do not see. Not all tools: of a tool server's, only
-	// beforeMCPExecution says which server.
+	// For what the other three do not see. It is not for all tools: only
+	// beforeMCPExecution names the server of a tool server's tool.
 	edit.lists = append(edit.lists, jsonList{[]string{"hooks", "preToolUse"}, cursorToolEntry})
 	return []configPlace{
 		{name: "cursor", path: filepath.Join(home, ".cursor", "hooks.json"), mode: 0o600, edit: edit},

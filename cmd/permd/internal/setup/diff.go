@@ -9,7 +9,8 @@ import (
 	"github.com/rogpeppe/go-internal/diff"
 )
 
-// lineDiff shows what a change of a text does, as diff -u does. nil is no file.
+// lineDiff returns the change of a text in the format of diff -u. nil means that there
+// is no file.
 func lineDiff(path string, before, after []byte) string {
 	from, to := path, path
 	if before == nil {
@@ -23,8 +24,8 @@ func lineDiff(path string, before, after []byte) string {
 	return string(text)
 }
 
-// visibleLines is a text in which a terminal shows all that there is: what moves
-// its cursor or is not seen could hide a part of a change from who is asked.
+// visibleLines escapes characters that move the cursor or are invisible: they could hide
+// a part of a change from the user.
 func visibleLines(text string) string {
 	var b strings.Builder
 	for i, r := range text {

@@ -14,12 +14,12 @@ const (
 func geminiPlaces(root, home string) []configPlace {
 	edit := &jsonHooks{
 		harness: "gemini", lists: []jsonList{{[]string{"hooks", "BeforeTool"}, geminiEntry}}, dialect: jsonedit.Comments,
-		off:   []jsonSwitch{{[]string{"hooksConfig", "enabled"}, "false"}, {[]string{"hooksConfig", "disabled"}, `"permd"`}},
-		limit: hookLimit * 1000,
+		offSwitches: []jsonSwitch{{[]string{"hooksConfig", "enabled"}, "false"}, {[]string{"hooksConfig", "disabled"}, `"permd"`}},
+		timeout:     hookLimit * 1000,
 	}
 	pinned := *edit
-	// A person's own settings could say false; the organisation's win.
-	pinned.pins = []jsonSwitch{{[]string{"hooksConfig", "enabled"}, "true"}}
+	// The user's own settings could turn it off; the managed settings win.
+	pinned.requiredSettings = []jsonSwitch{{[]string{"hooksConfig", "enabled"}, "true"}}
 	return []configPlace{
 		{
 			name: "gemini", mode: 0o600, edit: edit, notes: []string{restartNote, geminiNote},

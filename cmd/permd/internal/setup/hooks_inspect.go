@@ -45,7 +45,7 @@ func inspectHook(p *configPlace, x *findings.List) {
 	}
 	entries, err := p.edit.check(text)
 	if err != nil {
-		x.Error("hooks", cli.HintOf(err, again), "%v", inFile(p, err))
+		x.Error("hooks", cli.HintOf(err, again), "%v", isInFile(p, err))
 		return
 	}
 	for _, program := range entries.programs {

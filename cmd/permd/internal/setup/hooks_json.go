@@ -16,13 +16,13 @@ import (
 
 // jsonHooks is the configEditor of settings in JSON.
 type jsonHooks struct {
-	harness string
-	lists   []jsonList
-	off     []jsonSwitch // settings that turn permd's hook off
-	dialect jsonedit.Dialect
-	pins    []jsonSwitch // settings that are added if they are missing
-	limit   int          // the timeout of every entry, in the harness's unit
-	closed  string       // the member that makes a failing hook block the call
+	harness          string
+	lists            []jsonList
+	offSwitches      []jsonSwitch // settings that turn permd's hook off
+	dialect          jsonedit.Dialect
+	requiredSettings []jsonSwitch // settings that are added if they are missing
+	timeout          int          // the timeout of every entry, in the harness's unit
+	failClosedMember string       // the member that makes a failing hook block the call
 }
 
 // jsonList is an array of hooks, and the entry that is added to it.
@@ -53,12 +53,12 @@ func (h *jsonHooks) install(text []byte, program string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, s := range h.off {
-		if s.on(t) {
+	for _, s := range h.offSwitches {
+		if s.isSet(t) {
 			return nil, cli.Failf(cli.ExitError, "take that out first", "its %s turns hooks off", strings.Join(s.path, "."))
 		}
 	}
-	for _, pin := range h.pins {
+	for _, pin := range h.requiredSettings {
 		if t, err = t.Set(pin.value, pin.path...); err != nil {
 			return nil, h.formatError(err)
 		}
@@ -82,8 +82,8 @@ func (h *jsonHooks) formatError(err error) error {
 	return err
 }
 
-// on reports whether the setting has the value.
-func (s *jsonSwitch) on(t *jsonedit.Text) bool {
+// isSet reports whether the setting has the value.
+func (s *jsonSwitch) isSet(t *jsonedit.Text) bool {
 	n := t.Root().Member(s.path...)
 	for i := 0; n.Kind() == '[' && i < n.Len(); i++ {
 		if string(n.At(i).Raw()) == s.value {
@@ -203,8 +203,8 @@ func (h *jsonHooks) check(text []byte) (e configEntries, err error) {
 	for _, m := range missing {
 		e.problems = append(e.problems, "nothing asks permd at "+m)
 	}
-	for _, s := range h.off {
-		if s.on(t) {
+	for _, s := range h.offSwitches {
+		if s.isSet(t) {
 			e.problems = append(e.problems, "its "+strings.Join(s.path, ".")+" turns hooks off")
 		}
 	}
@@ -227,8 +227,8 @@ func (h *jsonHooks) checkEntry(e *configEntries, list jsonList, n, matcher jsone
 	}{
 		{err != nil, "it cannot be compared"},
 		{!strings.HasSuffix(n.Member("command").String(), " || exit 2"), "the command does not end in || exit 2, so a missing permd may be a yes"},
-		{string(n.Member("timeout").Raw()) != fmt.Sprint(h.limit), fmt.Sprintf("its timeout is not %d", h.limit)},
-		{h.closed != "" && !hasMember(n, h.closed), "it has not " + strings.ReplaceAll(h.closed, ":", ": ") + ", so a failing hook is a yes"},
+		{string(n.Member("timeout").Raw()) != fmt.Sprint(h.timeout), fmt.Sprintf("its timeout is not %d", h.timeout)},
+		{h.failClosedMember != "" && !hasMember(n, h.failClosedMember), "it has not " + strings.ReplaceAll(h.failClosedMember, ":", ": ") + ", so a failing hook is a yes"},
 		{!slices.Contains([]string{want.Matcher, "", "*"}, matcher.String()), "its matcher leaves tools out: " + matcher.String()},
 		{n.Member("if").Exists(), "its if leaves calls out"},
 		{n.Member("type").Exists() && n.Member("type").String() != "command", "its type is not command, so permd is not run"},

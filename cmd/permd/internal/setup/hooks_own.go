@@ -43,14 +43,14 @@ func (o *ownFile) check(text []byte) (e configEntries, err error) {
 	return e, nil
 }
 
-// program is the permd that the file runs, "" if it is not as permd writes it.
+// program returns the permd that the file runs, "" if the file was changed by hand.
 func (o *ownFile) program(text []byte) string {
 	for line := range strings.Lines(string(text)) {
-		_, rest, ok := strings.Cut(line, ownMark)
+		_, rest, ok := strings.Cut(line, programPrefix)
 		if !ok {
 			continue
 		}
-		rest, _, _ = strings.Cut(rest, ownMarkEnd)
+		rest, _, _ = strings.Cut(rest, programSuffix)
 		if program := hookProgram(rest+" hook "+o.harness, o.harness); program != "" && bytes.Equal(o.text(program), text) {
 			return program
 		}
@@ -61,6 +61,6 @@ func (o *ownFile) program(text []byte) string {
 // What stands around the program's path, as a shell takes it, where the files
 // name it first.
 const (
-	ownMark    = "Written by permd hook install for "
-	ownMarkEnd = "; permd hook uninstall removes it."
+	programPrefix = "Written by permd hook install for "
+	programSuffix = "; permd hook uninstall removes it."
 )

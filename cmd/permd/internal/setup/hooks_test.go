@@ -106,7 +106,7 @@ func TestHookRoundTrip(t *testing.T) {
 					if err != nil || !cmp.Equal(e.programs, []string{testProgram}) || len(e.problems) > 0 {
 						t.Fatalf("installed: %+v, %v\n%s", e, err, written)
 					}
-					if again, err := planInstall(p, store, testProgram, uid); err != nil || !again.none() {
+					if again, err := planInstall(p, store, testProgram, uid); err != nil || !again.isEmpty() {
 						t.Errorf("installing again changes something: %v", err)
 					}
 					if backup := read(t, store.backup(p)); string(backup) != file.text {

@@ -65,8 +65,8 @@ func (h *tomlHooks) install(text []byte, program string) ([]byte, error) {
 			return nil, cli.Failf(cli.ExitError, "take that out first", "its features.%s turns hooks off", name)
 		}
 	}
-	// Only what is added gets the file's line ends: a text over several lines means
-	// what it says, byte for byte.
+	// Only added lines get the line ends of the file: in multi-line strings, they are
+	// significant.
 	out, end := string(text), "\n"
 	if bytes.Contains(text, []byte("\r\n")) {
 		end = "\r\n"
@@ -87,7 +87,7 @@ func (h *tomlHooks) install(text []byte, program string) ([]byte, error) {
 		out += end
 	}
 	out += strings.ReplaceAll(h.block(program, h.managed && !any), "\n", end)
-	// The text is only right if it says what the old one said, and permd's part.
+	// The edited text must decode to the old contents and permd's part.
 	after, err := decodeTOML([]byte(out))
 	if err != nil {
 		return nil, errTOML("its hooks stand in a form that lines cannot be added to; write them as [[hooks.PreToolUse]]")
@@ -131,14 +131,14 @@ func (h *tomlHooks) remove(text []byte) ([]byte, bool, error) {
 	}
 	rest := []byte(strings.Join(out, ""))
 	after, err := decodeTOML(rest)
-	if inside || err != nil || had != found || len(h.entries(after).programs) > 0 || !h.onlyOurs(before, after) {
+	if inside || err != nil || had != found || len(h.entries(after).programs) > 0 || !h.removesOnlyOurs(before, after) {
 		return nil, false, cli.Failf(cli.ExitError, "take out by hand what runs permd hook codex", "its lines for permd were changed, so they cannot be told from the rest")
 	}
 	return rest, found, nil
 }
 
-// onlyOurs reports whether all that after lacks of before is permd's.
-func (h *tomlHooks) onlyOurs(before, after map[string]any) bool {
+// removesOnlyOurs reports whether all that after lacks of before is permd's.
+func (h *tomlHooks) removesOnlyOurs(before, after map[string]any) bool {
 	before, after = maps.Clone(before), maps.Clone(after)
 	had, _ := before["hooks"].(map[string]any)
 	has, _ := after["hooks"].(map[string]any)
@@ -186,8 +186,8 @@ func (h *tomlHooks) check(text []byte) (configEntries, error) {
 	return e, nil
 }
 
-// trustedCodex reports whether Codex has noted a trusted hook for both events.
-// Whether it is permd's as it is now, only Codex can say.
+// trustedCodex reports whether Codex has recorded a trusted hook for both events. Only
+// Codex can tell whether that is permd's in its present form.
 func trustedCodex(doc map[string]any) bool {
 	hooks, _ := doc["hooks"].(map[string]any)
 	state, _ := hooks["state"].(map[string]any)
@@ -259,7 +259,7 @@ func groupsOf(table map[string]any, name string) []map[string]any {
 	return nil
 }
 
-// groupProgram is the permd that a group of hooks runs.
+// groupProgram returns the permd that a group of hooks runs.
 func groupProgram(group map[string]any) string {
 	for _, hook := range groupsOf(group, "hooks") {
 		command, _ := hook["command"].(string)

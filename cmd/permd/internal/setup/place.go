@@ -55,7 +55,7 @@ func managedPlaces(places []configPlace, managed bool) []configPlace {
 	return slices.DeleteFunc(slices.Clone(places), func(p configPlace) bool { return p.managed != managed })
 }
 
-// namedProgram is the path of permd that is written into settings.
+// namedProgram returns the path of permd to write into settings.
 func namedProgram(chosen string) (string, error) {
 	program, err := service.Program(chosen)
 	if err != nil {

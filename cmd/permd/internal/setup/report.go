@@ -36,7 +36,7 @@ type installReport struct {
 
 func newInstallReport(c *configChange, changed, same string) installReport {
 	r := installReport{File: c.place.path, Action: changed, Diff: lineDiff(c.place.path, c.before, c.after)}
-	if c.none() {
+	if c.isEmpty() {
 		r.Action, r.Diff = same, ""
 	}
 	return r

@@ -13,12 +13,12 @@ import (
 	"github.com/permd/permd/internal/lockfile"
 )
 
-// ErrGone means that a file of the open database was removed, replaced or
-// truncated. SQLite does not notice: it continues with its open file, and what
-// it writes there is lost when the process ends.
+// ErrGone means that a file of the open database was removed, replaced or truncated.
+// SQLite does not notice that: it continues with the open file, and what it writes there
+// is lost when the process ends.
 var ErrGone = errors.New("the database is no longer in its place")
 
-// InUseError means that another process writes the database.
+// InUseError means that another process is writing to the database.
 type InUseError struct {
 	Path string
 	PID  int // of the other process; 0 if it is not known
@@ -32,7 +32,7 @@ func (e *InUseError) Error() string {
 	return fmt.Sprintf("another permd uses %s (pid %d)", e.Path, e.PID)
 }
 
-// Hint returns what to do.
+// Hint returns advice for the user.
 func (e *InUseError) Hint() string {
 	if e.PID == 0 {
 		return "stop the other one first"
@@ -40,8 +40,8 @@ func (e *InUseError) Hint() string {
 	return fmt.Sprintf("stop it first (kill %d)", e.PID)
 }
 
-// lockDatabase keeps other processes from writing: what each of them holds in
-// RAM would not be what is in the file. The folder must exist.
+// lockDatabase prevents other processes from writing: each of them keeps state in RAM
+// that would no longer match the file. The folder must exist.
 func lockDatabase(path string) (*lockfile.Lock, error) {
 	l, err := lockfile.Take(path + ".lock")
 	if held, ok := errors.AsType[*lockfile.Held](err); ok {
@@ -50,30 +50,30 @@ func lockDatabase(path string) (*lockfile.Lock, error) {
 	return l, err
 }
 
-// place remembers the files of an open database, so that it can tell whether
-// they are still the ones.
-type place struct {
+// watchedFiles identifies the files of an open database, to detect when they are
+// replaced.
+type watchedFiles struct {
 	folder *os.File
 
-	mu        sync.Mutex    // of what follows
-	files     [2]placedFile // the database and its write-ahead log
+	mu        sync.Mutex     // guards the fields below
+	files     [2]watchedFile // the database and its write-ahead log
 	truncated bool
 }
 
-type placedFile struct {
+type watchedFile struct {
 	name     string
 	dev, ino uint64
 	size     int64 // the largest seen
 	floor    int64 // down to which it may shrink at present; 0 for not at all
 }
 
-func newPlace(path string) (*place, error) {
+func watchFiles(path string) (*watchedFiles, error) {
 	folder, err := os.Open(filepath.Dir(path))
 	if err != nil {
 		return nil, fmt.Errorf("opening database folder: %w", err)
 	}
 	base := filepath.Base(path)
-	p := &place{folder: folder}
+	p := &watchedFiles{folder: folder}
 	p.files[0].name, p.files[1].name = base, base+"-wal"
 	if err := p.check(); err != nil {
 		return nil, errors.Join(err, folder.Close())
@@ -81,10 +81,10 @@ func newPlace(path string) (*place, error) {
 	return p, nil
 }
 
-// check looks at both files by name, in the folder that was opened: about a
-// microsecond. Both only ever grow while the database is open. After a file
-// was cut it fails for good, since what was in it is lost.
-func (p *place) check() error {
+// check compares both files, by name in the opened folder, with those that were opened.
+// It takes about a microsecond. Both files only grow while the database is open. If one
+// was truncated, check fails from then on, because its contents are lost.
+func (p *watchedFiles) check() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.truncated {
@@ -113,8 +113,8 @@ func (p *place) check() error {
 	return nil
 }
 
-// whileTruncating runs what cuts the log with a purpose.
-func (p *place) whileTruncating(f func() error) error {
+// whileTruncating runs a function that truncates the log intentionally.
+func (p *watchedFiles) whileTruncating(f func() error) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	err := f()
@@ -122,4 +122,4 @@ func (p *place) whileTruncating(f func() error) error {
 	return err
 }
 
-func (p *place) close() error { return p.folder.Close() }
+func (p *watchedFiles) close() error { return p.folder.Close() }

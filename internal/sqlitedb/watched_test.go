@@ -14,8 +14,7 @@ import (
 	"github.com/permd/permd/internal/sqlitedb"
 )
 
-// TestInPlace: SQLite goes on writing to files that are gone, so that is
-// noticed by name.
+// TestInPlace: SQLite continues writing to removed files, so InPlace compares the names.
 func TestInPlace(t *testing.T) {
 	move := func(from, to string) func(t *testing.T, path string) {
 		return func(t *testing.T, path string) {
@@ -102,7 +101,7 @@ func TestOneWriter(t *testing.T) {
 	open(t, options(path))
 }
 
-// TestLockAfterFailure: a database that could not be opened is not locked.
+// TestLockAfterFailure: after a failed Open, the database is not locked.
 func TestLockAfterFailure(t *testing.T) {
 	path := filepath.Join(folder(t), "test.db")
 	if err := os.WriteFile(path, []byte(strings.Repeat("no database ", 100)), 0o600); err != nil {
@@ -147,7 +146,7 @@ func TestForeignSchema(t *testing.T) {
 	}
 }
 
-// change runs a script on a database, as another program would.
+// change runs a script on a database, like another program.
 func change(t *testing.T, path, script string) {
 	t.Helper()
 	uri := url.URL{Scheme: "file", Path: path}

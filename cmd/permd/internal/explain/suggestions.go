@@ -42,7 +42,7 @@ const (
 // findSuggestions searches for lines that allow the call, narrowest first. It tries
 // each of them in the precedence table, as a rule and as a choice.
 func (x *Explanation) findSuggestions() {
-	d := x.from
+	d := x.deliberation
 	if d.Len() > maxTriedEffects {
 		x.More = true
 		return
@@ -70,7 +70,7 @@ func (x *Explanation) findSuggestions() {
 // shown if another effect is denied, nor are inherent effects of a run that is not
 // allowed itself.
 func (x *Explanation) worthNaming(i int, left []int) bool {
-	e := x.from.Effect(i)
+	e := x.deliberation.Effect(i)
 	if e.Inherent() && slices.Contains(left, e.Via.Effect) && x.Effects[i].Verdict != decisions.Deny {
 		return false
 	}
@@ -258,7 +258,7 @@ func obstacleOf(d *decisions.Deliberation, i int) string {
 	if n := linesOf(d, i); len(n) > 0 {
 		said = d.With(n[:1], decisions.AsRule)[i]
 	}
-	at := placesOf(said.Rules)
+	at := rulePlaces(said.Rules)
 	switch said.Row {
 	case decisions.RowFailure:
 		return "something failed: " + said.Reason
@@ -300,7 +300,7 @@ func denyObstacle(d *decisions.Deliberation, i int, rules []decisions.RuleRef) s
 	if len(rules) == 0 {
 		return "it is denied"
 	}
-	switch at := placesOf(rules); rules[0].Layer {
+	switch at := rulePlaces(rules); rules[0].Layer {
 	case decisions.Org:
 		return "the organisation denies it at " + at + ", which only its own rules change"
 	case decisions.Base:
@@ -311,7 +311,7 @@ func denyObstacle(d *decisions.Deliberation, i int, rules []decisions.RuleRef) s
 	return "it is denied"
 }
 
-func placesOf(rules []decisions.RuleRef) string {
+func rulePlaces(rules []decisions.RuleRef) string {
 	var at []string
 	for _, r := range rules {
 		if !slices.Contains(at, r.At) {
