@@ -213,6 +213,9 @@ type Record struct {
 	// Details describe the effects of the decision, one for each, in their order; nil
 	// after a failure and in records written by versions that did not store them.
 	Details []EffectDetail `json:"details,omitzero"`
+	// LeftOut is the number of effects that are not stored, because all of them
+	// would be too many.
+	LeftOut int `json:"leftOut,omitzero"`
 	// Answer is what the person said to a question, nil while it is not known.
 	Answer *HumanAnswer `json:"answer,omitzero"`
 }

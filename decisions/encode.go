@@ -48,6 +48,9 @@ func (r *Record) AppendJSON(b []byte) ([]byte, error) {
 		}
 		e.raw(`]`)
 	}
+	if r.LeftOut != 0 {
+		e.number(`,"leftOut":`, int64(r.LeftOut))
+	}
 	if a := r.Answer; a != nil {
 		e.time(`,"answer":{"time":`, a.Time)
 		e.text(`,"verdict":`, string(a.Verdict))

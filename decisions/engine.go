@@ -20,6 +20,9 @@ type Config struct {
 	Policy  Policy
 	Memory  Memory
 	Journal Journal
+	// OnLogFailure is the verdict for a call that may run and cannot be logged: Ask
+	// if empty, or Deny.
+	OnLogFailure Verdict
 	// Proposer proposes what could be remembered. If nil, nothing is offered.
 	Proposer Proposer
 	// Observe, if not nil, is called with the deliberation of each decision before
@@ -174,12 +177,13 @@ func (e *Engine) Decide(ctx context.Context, reqs ...*Request) []*Decision {
 		if d := decided[i]; len(d.Details) == len(d.Effects) {
 			r.Details = d.Details
 		}
+		r.bound()
 	}
 	if err := e.journal.Append(context.WithoutCancel(ctx), records...); err != nil {
-		e.log.Error("decision not logged, asking", "decisions", len(records), "error", err)
+		e.log.Error("decision not logged, so nothing is allowed", "decisions", len(records), "error", err)
 		for i, d := range decided {
 			if d.mayRun() {
-				d.fail(Ask, "the decision could not be logged")
+				d.fail(Stricter(Ask, e.config.OnLogFailure), "the decision could not be logged")
 				d.finalize(reqs[i], alone)
 			}
 		}

@@ -23,7 +23,12 @@ import (
 
 func (a *app) logCommand() *cobra.Command {
 	long := `Read the journal: each request, its decision and the reason. A decision's id is
-part of the answer that the client got.`
+part of the answer that the client got.
+
+The oldest decisions are removed when the journal reaches journal.max_bytes or
+journal.max_age of permd.toml (256 MiB and 90 days by default), except for those
+that remembered choices came from; permd status says since when they are kept. Of
+a call with very many effects only the strictest are stored.`
 	example := `  permd log list --verdict ask --since 1h
   permd log follow`
 	return group("log", "Read the decision log", long, example, a.logListCommand(), a.logShowCommand(), a.logFollowCommand())
@@ -146,6 +151,9 @@ func (a *app) logShow(ctx context.Context, id string) error {
 		return cli.PrintJSON(a.Out, rec)
 	}
 	renderDecision(a.Out, &rec.Decision)
+	if n := rec.LeftOut; n > 0 {
+		fmt.Fprintf(a.Out, "  and %s more, which the journal does not store\n", cli.Plural(n, "effect"))
+	}
 	if o := rec.Decision.Outcome; o != "" {
 		fmt.Fprintf(a.Out, "  outcome %s: %s\n", o, cmp.Or(outcomes[o], "not known to this version"))
 	}

@@ -70,7 +70,10 @@ func (a *app) renderStatus(s *daemon.Status) {
 	if s.Policy.Watching != "" {
 		fmt.Fprintf(a.Out, "  changes of rules are found within 20 seconds: %s\n", s.Policy.Watching)
 	}
-	fmt.Fprintf(a.Out, "  journal  %s, %d of them since the start\n", cli.Plural(int(s.Journal.Last), "decision"), s.Journal.Records)
+	fmt.Fprintf(a.Out, "  journal  %s, %d of them since the start\n", cli.Plural(int(s.Journal.Last-s.Journal.Retention.Removed), "decision"), s.Journal.Records)
+	for _, line := range daemon.RetentionLines(&s.Journal.Retention) {
+		fmt.Fprintf(a.Out, "           %s\n", line)
+	}
 	if s.Journal.Failing != "" {
 		fmt.Fprintf(a.Out, "           cannot be written, so nothing is allowed: %s\n", s.Journal.Failing)
 	}

@@ -31,7 +31,9 @@ func TestMain(m *testing.M) {
 	case !ok:
 		goleak.VerifyTestMain(m)
 	case mode == "killed":
-		appendUntilKilled(path)
+		appendUntilKilled(path, 0)
+	case mode == "limited":
+		appendUntilKilled(path, 4<<20)
 	case mode == "full":
 		appendUntilFull(path)
 	}
@@ -48,8 +50,8 @@ func child(t *testing.T, mode, path string) *exec.Cmd {
 
 // appendUntilKilled appends from several goroutines and prints the id of each
 // record after its append has returned.
-func appendUntilKilled(path string) {
-	j, err := journal.Open(journal.Options{Path: path})
+func appendUntilKilled(path string, maxBytes int64) {
+	j, err := journal.Open(journal.Options{Path: path, MaxBytes: maxBytes})
 	if err != nil {
 		fmt.Println("error:", err)
 		os.Exit(1)
@@ -60,6 +62,9 @@ func appendUntilKilled(path string) {
 			for i := 0; ; i++ {
 				rec := record(1)
 				rec.Decision.ID = fmt.Sprintf("d%d-%d-%d", os.Getpid(), p, i)
+				if maxBytes > 0 { // records of about 4 KiB that share nothing
+					rec.Session.ID, rec.Decision.Reason = rec.Decision.ID, rec.Decision.ID+strings.Repeat("x", 4000)
+				}
 				if err := j.Append(context.Background(), rec); err != nil {
 					fmt.Println("error:", err)
 					os.Exit(1)

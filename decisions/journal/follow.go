@@ -76,7 +76,7 @@ func (r *Reader) sleep(ctx context.Context, next <-chan struct{}) bool {
 func (r *Reader) nextRecords(ctx context.Context, after int64) (recs []*decisions.Record, err error) {
 	err = r.withView(ctx, func(v *view) (err error) {
 		p := &page{limit: pageRows}
-		if err := v.query(ctx, p, " WHERE seq > ? ORDER BY seq LIMIT ?", after, pageRows); err != nil {
+		if err := v.query(ctx, p, " WHERE d.seq > ? ORDER BY d.seq LIMIT ?", after, pageRows); err != nil {
 			return err
 		}
 		for i := range v.records {

@@ -19,6 +19,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -63,6 +64,9 @@ var (
 //go:embed schema.sql
 var schema string
 
+//go:embed schema2.sql
+var schema2 string
+
 // applicationID marks the file as a journal of permd: "pmdJ".
 const applicationID = 0x706d_644a
 
@@ -73,13 +77,27 @@ type Options struct {
 	Path string
 	// Durability is Process if empty.
 	Durability Durability
-	// Now names files that are set aside; time.Now if nil.
+	// MaxBytes and MaxAge limit what is kept, 0 for no limit. The oldest decisions
+	// are removed first, except for those that are needed.
+	MaxBytes int64
+	MaxAge   time.Duration
+	// Referenced reports whether a choice still exists, whose decision is kept; if
+	// nil, all do.
+	Referenced func(choiceID string) bool
+	// Log is told of what is removed and of a lack of space; nil for nothing.
+	Log *slog.Logger
+	// Now is the clock; time.Now if nil.
 	Now func() time.Time
+
+	// steadyFor and freeSpace are for tests.
+	steadyFor time.Duration
+	freeSpace func() (free, total int64, ok bool)
 }
 
 func (o *Options) database() (sqlitedb.Options, error) {
 	db := sqlitedb.Options{
-		Path: o.Path, ApplicationID: applicationID, Migrations: []string{schema}, Now: o.Now,
+		Path: o.Path, ApplicationID: applicationID, Migrations: []string{schema, schema2}, Now: o.Now,
+		Additive: true, Shrinks: true,
 	}
 	switch o.Durability {
 	case Process, "":
@@ -227,6 +245,8 @@ type Status struct {
 	Spooled   int64  `json:"spooled"`            // bytes of records not in the database yet
 	Damaged   string `json:"setAside,omitzero"`  // where damaged files were set aside at the start
 	LastBatch int    `json:"lastBatch,omitzero"` // records in the latest commit
+
+	Retention Retention `json:"retention"`
 }
 
 // Status returns the journal's state.
@@ -244,6 +264,9 @@ func (j *Journal) Status() Status {
 	}
 	if p := j.stats.failing.Load(); p != nil {
 		s.Failing = (*p).Error()
+	}
+	if r := j.mover.retention.status.Load(); r != nil {
+		s.Retention = *r
 	}
 	if s.Last == 0 {
 		s.Last = j.startSeq

@@ -1,6 +1,7 @@
 package journal
 
 import (
+	"context"
 	"fmt"
 	"sync"
 	"time"
@@ -16,6 +17,11 @@ const (
 	moveAt = maxWaiting / 4
 	// retryAfter is how long the mover waits after a failure.
 	retryAfter = time.Second
+	// upkeepEvery is how often old decisions are looked for while none come.
+	upkeepEvery = 10 * time.Second
+	// tellEvery is how often the status is brought up to date while much is to be
+	// removed.
+	tellEvery = 500 * time.Millisecond
 	// batchBytes bounds a transaction, in bytes of frames.
 	batchBytes = 1 << 20
 )
@@ -25,6 +31,8 @@ type mover struct {
 	spool  *spool
 	writer *writer // used by the mover alone, once it runs
 	db     *sqlitedb.DB
+
+	retention retention
 
 	wake chan struct{} // capacity 1: something is waiting
 	now  chan struct{} // capacity 1: do not delay
@@ -71,9 +79,14 @@ func (m *mover) run() {
 	defer pause.Stop()
 	<-pause.C
 	wait := moveAfter
+	upkeep := time.NewTicker(upkeepEvery)
+	defer upkeep.Stop()
 	for {
+		m.upkeep()
 		select {
 		case <-m.wake:
+		case <-upkeep.C:
+			continue
 		case <-m.quit:
 			return
 		}
@@ -109,7 +122,7 @@ func (m *mover) move() error {
 // unless the spool is full.
 func (m *mover) moveAll() error {
 	for n := 0; n < segments || m.spool.waiting.Load() >= moveAt; n++ {
-		all := m.spool.next()
+		all, before := m.spool.next(), m.writer.last
 		for len(all) > 0 {
 			n := sizeOf(all)
 			for n < len(all) && n < batchBytes {
@@ -123,8 +136,42 @@ func (m *mover) moveAll() error {
 		if err := m.spool.moved(); err != nil {
 			return fmt.Errorf("emptying the spool: %w", err)
 		}
+		m.trim(m.writer.last - before)
 	}
 	return nil
+}
+
+// trim removes old decisions while many new ones come, twice as many as were moved,
+// so that the database gets smaller if it is too large. What is in the spool is
+// never removed: it is called when a segment is empty.
+func (m *mover) trim(moved int64) {
+	for n := int64(0); n < 1+2*moved/stepRows; n++ {
+		if more, err := m.retention.step(context.Background(), true); !more || err != nil {
+			return // upkeep reports the error
+		}
+	}
+}
+
+// upkeep removes old decisions in small steps while nothing else is to be done.
+func (m *mover) upkeep() {
+	ctx := context.Background()
+	more, err, told := true, error(nil), time.Now()
+	for more && err == nil {
+		more, err = m.retention.step(ctx, false)
+		if time.Since(told) > tellEvery {
+			m.retention.refresh(ctx, err)
+			told = time.Now()
+		}
+		select {
+		case <-m.quit:
+			return
+		default:
+		}
+		if m.spool.waiting.Load() >= moveAt {
+			break
+		}
+	}
+	m.retention.refresh(ctx, err)
 }
 
 // state returns a channel that is closed after the next attempt, and why the

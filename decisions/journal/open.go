@@ -33,6 +33,7 @@ func (j *Journal) start(o *Options, db *sqlitedb.DB) error {
 	j.Reader = newReader(db, o.Path, s)
 	j.startSeq = j.next - 1
 	j.mover = mover{spool: s, writer: w, db: db}
+	j.mover.retention.configure(o, w, db, s)
 	j.mover.start()
 	if s.waiting.Load() > 0 {
 		j.mover.moveNow()
@@ -121,7 +122,7 @@ func belongs(all []byte, w *writer) (bool, error) {
 		if f.seq > w.last {
 			continue
 		}
-		if ok, err := w.has(f.seq, f.texts[textID]); !ok || err != nil {
+		if ok, err := w.had(f.seq, f.texts[textID]); !ok || err != nil {
 			return false, err
 		}
 	}

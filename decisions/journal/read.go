@@ -2,11 +2,8 @@ package journal
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/permd/permd/decisions"
@@ -82,41 +79,6 @@ const (
 	maxBytes     = 8 << 20 // of records; the one that exceeds it is the last
 )
 
-func (f *Filter) where() (string, []any) {
-	var terms []string
-	var args []any
-	add := func(set bool, term string, arg any) {
-		if set {
-			terms, args = append(terms, term), append(args, arg)
-		}
-	}
-	add(f.After > 0, "seq > ?", f.After)
-	add(f.Before > 0, "seq < ?", f.Before)
-	add(!f.Since.IsZero(), "time >= ?", f.Since.UnixNano())
-	add(!f.Until.IsZero(), "time < ?", f.Until.UnixNano())
-	add(f.Verdict != "", "verdict = ?", string(f.Verdict))
-	add(f.By != "", "decided_by = ?", string(f.By))
-	add(f.Session != "", "session = ?", column(f.Session))
-	add(f.Agent != "", "agent = ?", column(f.Agent))
-	add(f.Tool != "", "tool = ?", column(f.Tool))
-	if f.UID != nil {
-		add(true, "uid = ?", int64(*f.UID))
-	}
-	if len(f.Outcomes) > 0 {
-		// There is no column for it. Inside a text of the record the quotes
-		// would be escaped.
-		var each []string
-		for _, o := range f.Outcomes {
-			each, args = append(each, "instr(record, ?) > 0"), append(args, outcomeMember(o))
-		}
-		terms = append(terms, "("+strings.Join(each, " OR ")+")")
-	}
-	if terms == nil {
-		return "", nil
-	}
-	return " WHERE " + strings.Join(terms, " AND "), args
-}
-
 // outcomeMember returns the text that the JSON of a record with that outcome
 // contains.
 func outcomeMember(o decisions.Outcome) []byte { return []byte(`"outcome":"` + string(o) + `"`) }
@@ -156,40 +118,6 @@ func (p *page) add(rec *decisions.Record, size int) {
 	p.recs, p.size = append(p.recs, rec), p.size+size
 }
 
-// listAfter lists the records after a sequence number, oldest first.
-func (v *view) listAfter(ctx context.Context, f *Filter) ([]*decisions.Record, error) {
-	p := &page{limit: f.Limit}
-	where, args := f.where()
-	if err := v.query(ctx, p, where+" ORDER BY seq LIMIT ?", append(args, f.Limit)...); err != nil {
-		return nil, err
-	}
-	for i := range v.records {
-		if p.full() {
-			break
-		}
-		if err := v.take(p, f, &v.records[i]); err != nil {
-			return nil, err
-		}
-	}
-	return p.recs, nil
-}
-
-// newest lists the newest records, oldest first.
-func (v *view) newest(ctx context.Context, f *Filter) ([]*decisions.Record, error) {
-	p := &page{limit: f.Limit}
-	for i := len(v.records) - 1; i >= 0 && !p.full(); i-- {
-		if err := v.take(p, f, &v.records[i]); err != nil {
-			return nil, err
-		}
-	}
-	where, args := f.where()
-	if err := v.query(ctx, p, where+" ORDER BY seq DESC LIMIT ?", append(args, f.Limit)...); err != nil {
-		return nil, err
-	}
-	slices.Reverse(p.recs)
-	return p.recs, nil
-}
-
 // take adds a record of the spool if it passes the filter.
 func (v *view) take(p *page, f *Filter, r *frame) error {
 	if !f.passes(r) {
@@ -202,13 +130,7 @@ func (v *view) take(p *page, f *Filter, r *frame) error {
 	return err
 }
 
-// maxIDDistance is how far, in sequence numbers, a record can be from the position of
-// its id: records written concurrently may be stored in any order.
-const maxIDDistance = 8 * (queueLength + batchRows)
-
-// Get returns the record of a decision, or ErrNotFound. Ids are ordered by
-// time, so it uses binary search; an id that is out of order is found by
-// reading everything.
+// Get returns the record of a decision, or ErrNotFound.
 func (r *Reader) Get(ctx context.Context, id string) (*decisions.Record, error) {
 	var rec *decisions.Record
 	err := r.withView(ctx, func(v *view) (err error) {
@@ -230,31 +152,16 @@ func (r *Reader) Get(ctx context.Context, id string) (*decisions.Record, error) 
 	return rec, nil
 }
 
+// byID selects a record by its id.
+const byID = " WHERE substr(d.id, 1, 18) = substr(?, 1, 18) AND d.id = ? LIMIT 1"
+
 // get searches the database.
 func (v *view) get(ctx context.Context, id string) (*decisions.Record, error) {
-	low, high := int64(1), v.last
-	for low < high {
-		middle := low + (high-low)/2
-		var there string
-		row := v.tx.QueryRowContext(ctx, "SELECT id FROM decisions WHERE seq >= ? ORDER BY seq LIMIT 1", middle)
-		if err := row.Scan(&there); err != nil {
-			return nil, err
-		}
-		if there < id {
-			low = middle + 1
-		} else {
-			high = middle
-		}
-	}
-	// Most are almost at their position, and each row read is a page.
 	p := &page{limit: 1}
-	for _, near := range []int64{32, maxIDDistance / 8, maxIDDistance, v.last} {
-		err := v.query(ctx, p, " WHERE seq BETWEEN ? AND ? AND id = ? LIMIT 1", low-near, low+near, id)
-		if err != nil || len(p.recs) > 0 {
-			return slices.Concat(p.recs, []*decisions.Record{nil})[0], err
-		}
+	if err := v.query(ctx, p, byID, id, id); err != nil || len(p.recs) == 0 {
+		return nil, err
 	}
-	return nil, nil
+	return p.recs[0], nil
 }
 
 // Last returns the newest sequence number, 0 when the journal is empty.
@@ -275,11 +182,9 @@ func (r *Reader) Last(ctx context.Context) (int64, error) {
 
 // Count returns the number of records that pass the filter, ignoring its Limit.
 func (r *Reader) Count(ctx context.Context, f Filter) (int64, error) {
-	where, args := f.where()
 	var n int64
-	err := r.withView(ctx, func(v *view) error {
-		n = 0
-		if err := v.tx.QueryRowContext(ctx, "SELECT count(*) FROM decisions"+where, args...).Scan(&n); err != nil {
+	err := r.withView(ctx, func(v *view) (err error) {
+		if n, err = v.count(ctx, &f); err != nil {
 			return err
 		}
 		for i := range v.records {
@@ -300,33 +205,24 @@ func (v *view) query(ctx context.Context, p *page, rest string, args ...any) (er
 	if p.full() {
 		return nil
 	}
-	rows, err := v.tx.QueryContext(ctx, "SELECT seq, format, record, answered_at, answer, answer_info FROM decisions"+rest, args...)
+	rows, err := v.tx.QueryContext(ctx, "SELECT "+rowColumns+rowTables+rest, args...)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, rows.Close()) }()
 	for !p.full() && rows.Next() {
-		var seq, format int64
-		var data sql.RawBytes
-		var said answerColumns
-		if err := rows.Scan(&seq, &format, &data, &said.at, &said.verdict, &said.info); err != nil {
+		var r row
+		if err := r.scan(rows.Scan); err != nil {
 			return err
 		}
-		if format != formatJSON {
-			return fmt.Errorf("record %d has format %d, which this version does not know", seq, format)
-		}
-		rec, err := Decode(data)
+		rec, size, err := r.decode()
 		if err != nil {
-			return fmt.Errorf("record %d: %w", seq, err)
-		}
-		rec.Seq = seq
-		if err := said.to(rec); err != nil {
-			return fmt.Errorf("record %d: %w", seq, err)
+			return err
 		}
 		if err := v.answer(rec); err != nil {
 			return err
 		}
-		p.add(rec, len(data))
+		p.add(rec, size)
 	}
 	return rows.Err()
 }

@@ -1,9 +1,7 @@
--- One row for each decision, in the order of commits. The columns before the
--- record are what lists are filtered by; the record holds everything, as the
--- exact bytes that the hash chain will cover.
---
--- There is no index: each would cost every commit a page. Ids are made in the
--- order of time, so a record is found by halving.
+-- One row for each decision, in the order of commits. The record holds
+-- everything, as the exact bytes that were appended; version 2 splits it
+-- (schema2.sql), and the bytes are those of its parts together. prev_hash and
+-- hash are reserved, always NULL: there is no chain of hashes.
 CREATE TABLE decisions (
   seq         INTEGER PRIMARY KEY,
   format      INTEGER NOT NULL,          -- of the record: 1 is JSON without seq

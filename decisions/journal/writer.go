@@ -8,14 +8,6 @@ import (
 	"fmt"
 )
 
-// insert stores one record; insertColumns is the number of its values.
-const (
-	insert = `INSERT INTO decisions
-		(seq, format, id, time, uid, session, agent, tool, verdict, decided_by, latency, record)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
-	insertColumns = 12
-)
-
 // writer stores frames in the database. It uses the driver's statements
 // directly: database/sql's conversions would cost as much as the insert itself.
 // Contexts are never cancellable, which would cost a goroutine for each
@@ -28,7 +20,8 @@ type writer struct {
 	// inPlace checks that the database's files are still in place.
 	inPlace func() error
 
-	insert, answer, begin, commitTx, rollback driver.Stmt
+	rows                              rowWriter
+	answer, begin, commitTx, rollback driver.Stmt
 }
 
 func (w *writer) prepare(db *sql.DB, inPlace func() error) error {
@@ -42,17 +35,9 @@ func (w *writer) prepare(db *sql.DB, inPlace func() error) error {
 		return errors.Join(fmt.Errorf("reading the newest sequence number: %w", err), conn.Close())
 	}
 	w.stale = false
+	w.rows.forget()
 	err = conn.Raw(func(raw any) error {
-		for _, s := range []struct {
-			stmt  *driver.Stmt
-			query string
-		}{
-			{&w.insert, insert},
-			{&w.answer, setAnswer},
-			{&w.begin, "BEGIN IMMEDIATE"},
-			{&w.commitTx, "COMMIT"},
-			{&w.rollback, "ROLLBACK"},
-		} {
+		for _, s := range w.statements() {
 			stmt, err := raw.(driver.Conn).Prepare(s.query)
 			if err != nil {
 				return fmt.Errorf("preparing %q: %w", s.query, err)
@@ -65,6 +50,16 @@ func (w *writer) prepare(db *sql.DB, inPlace func() error) error {
 		return errors.Join(err, w.finish())
 	}
 	return nil
+}
+
+// statements are what prepare prepares.
+func (w *writer) statements() []preparation {
+	return append(w.rows.statements(), []preparation{
+		{&w.answer, setAnswer},
+		{&w.begin, "BEGIN IMMEDIATE"},
+		{&w.commitTx, "COMMIT"},
+		{&w.rollback, "ROLLBACK"},
+	}...)
 }
 
 // store stores all frames in one transaction, or none of them. Records that are
@@ -99,9 +94,13 @@ func (w *writer) store(all []byte) error {
 				last = max(last, f.seq)
 			}
 		}
+		if err := w.rows.finish(); err != nil {
+			return err
+		}
 		return run(w.commitTx, nil)
 	})
 	if err != nil {
+		w.rows.forget()
 		_ = w.conn.Raw(func(any) error {
 			// It fails if SQLite has already rolled back.
 			_ = run(w.rollback, nil)
@@ -116,17 +115,10 @@ func (w *writer) store(all []byte) error {
 // storeFrame stores a frame. An answer has the sequence number of its record and does
 // not change last.
 func (w *writer) storeFrame(f *frame) error {
-	var values []driver.NamedValue
-	stmt := w.insert
 	if f.kind == kindAnswer {
-		stmt = w.answer
-		values = numbered(f.time, f.texts[answerVerdict], f.json, f.seq)
-	} else {
-		values = numbered(f.seq, int64(formatJSON), f.texts[textID], f.time, int64(f.uid),
-			f.texts[textSession], f.texts[textAgent], f.texts[textTool], f.texts[textVerdict], f.texts[textBy],
-			f.latency, f.json)
+		return run(w.answer, numbered(f.time, f.texts[answerVerdict], f.json, f.seq))
 	}
-	return run(stmt, values)
+	return w.rows.store(f)
 }
 
 func numbered(values ...driver.Value) []driver.NamedValue {
@@ -148,12 +140,15 @@ func (w *writer) refresh() error {
 	return w.prepare(w.db, w.inPlace)
 }
 
-// has reports whether the database has that record under that number.
-func (w *writer) has(seq int64, id string) (bool, error) {
+// had reports whether the database has that record under that number, or may have
+// had it: retention has removed all that are known to be older.
+func (w *writer) had(seq int64, id string) (bool, error) {
 	var there string
 	err := w.conn.QueryRowContext(context.Background(), "SELECT id FROM decisions WHERE seq = ?", seq).Scan(&there)
 	if errors.Is(err, sql.ErrNoRows) {
-		return false, nil
+		var cut int64
+		err = w.conn.QueryRowContext(context.Background(), "SELECT cut FROM retained").Scan(&cut)
+		return seq <= cut, err
 	}
 	return there == id, err
 }
@@ -167,9 +162,9 @@ func run(stmt driver.Stmt, args []driver.NamedValue) error {
 func (w *writer) finish() error {
 	err := w.conn.Raw(func(any) error {
 		var errs []error
-		for _, stmt := range []driver.Stmt{w.insert, w.answer, w.begin, w.commitTx, w.rollback} {
-			if stmt != nil {
-				errs = append(errs, stmt.Close())
+		for _, s := range w.statements() {
+			if *s.stmt != nil {
+				errs = append(errs, (*s.stmt).Close())
 			}
 		}
 		return errors.Join(errs...)

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net/url"
+	"slices"
 )
 
 // connector makes connections and proves that their settings hold. The driver
@@ -24,6 +25,8 @@ type pragma struct {
 	name string
 	set  string // the value as SQL; "" only reads
 	want driver.Value
+	// unchecked is set if an existing database may keep another value.
+	unchecked bool
 }
 
 // commonPragmas holds on every connection: a schema cannot call functions with side
@@ -31,11 +34,11 @@ type pragma struct {
 // 256 KiB, where SQLite takes 2 MiB for each connection) is all that rows need
 // which are added at the end and read from RAM.
 var commonPragmas = []pragma{
-	{"busy_timeout", "5000", int64(5000)},
-	{"cache_size", "-256", int64(-256)},
-	{"trusted_schema", "0", int64(0)},
-	{"cell_size_check", "1", int64(1)},
-	{"foreign_keys", "1", int64(1)},
+	{name: "busy_timeout", set: "5000", want: int64(5000)},
+	{name: "cache_size", set: "-256", want: int64(-256)},
+	{name: "trusted_schema", set: "0", want: int64(0)},
+	{name: "cell_size_check", set: "1", want: int64(1)},
+	{name: "foreign_keys", set: "1", want: int64(1)},
 }
 
 // defaultAutoCheckpoint is what SQLite uses when nobody says otherwise.
@@ -51,11 +54,11 @@ func writer(drv driver.Driver, o *Options) *sql.DB {
 		// An immediate transaction waits for the lock at its start; no timeout
 		// saves one that reads first and upgrades later.
 		dsn: dsn(o.Path, "rw") + "&_txlock=immediate",
-		pragmas: append([]pragma{
-			{"journal_mode", "wal", "wal"},
-			{"synchronous", fmt.Sprint(int(o.Synchronous)), int64(o.Synchronous)},
-			{"wal_autocheckpoint", fmt.Sprint(pages), int64(pages)},
-		}, commonPragmas...),
+		pragmas: slices.Concat(shrinking(o), []pragma{
+			{name: "journal_mode", set: "wal", want: "wal"},
+			{name: "synchronous", set: fmt.Sprint(int(o.Synchronous)), want: int64(o.Synchronous)},
+			{name: "wal_autocheckpoint", set: fmt.Sprint(pages), want: int64(pages)},
+		}, commonPragmas),
 	})
 	db.SetMaxOpenConns(1)
 	db.SetMaxIdleConns(1)
@@ -67,8 +70,8 @@ func reader(drv driver.Driver, o *Options) *sql.DB {
 		drv: drv,
 		dsn: dsn(o.Path, "ro"),
 		pragmas: append([]pragma{
-			{"query_only", "1", int64(1)},
-			{"journal_mode", "", "wal"},
+			{name: "query_only", set: "1", want: int64(1)},
+			{name: "journal_mode", want: "wal"},
 		}, commonPragmas...),
 	})
 	db.SetMaxOpenConns(readers)
@@ -108,6 +111,9 @@ func (p *pragma) apply(ctx context.Context, conn driver.Conn) error {
 		if _, err := first(ctx, query, "PRAGMA "+p.name+" = "+p.set); err != nil && !errors.Is(err, io.EOF) {
 			return fmt.Errorf("setting %s: %w", p.name, err)
 		}
+	}
+	if p.unchecked {
+		return nil
 	}
 	have, err := first(ctx, query, "PRAGMA "+p.name)
 	if err != nil {

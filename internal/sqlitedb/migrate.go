@@ -96,7 +96,7 @@ func migrate(db *sql.DB, o *Options) (err error) {
 	if err != nil {
 		return err
 	}
-	if before.user > 0 && before.user < len(o.Migrations) {
+	if before.user > 0 && before.user < len(o.Migrations) && !o.Additive {
 		if err := backup(db, o, before.user); err != nil {
 			return fmt.Errorf("backing up before the migration: %w", err)
 		}

@@ -64,6 +64,7 @@ type placedFile struct {
 	name     string
 	dev, ino uint64
 	size     int64 // the largest seen
+	floor    int64 // down to which it may shrink at present; 0 for not at all
 }
 
 func newPlace(path string) (*place, error) {
@@ -103,7 +104,7 @@ func (p *place) check() error {
 			f.dev, f.ino = dev, ino
 		case f.dev != dev || f.ino != ino:
 			return fmt.Errorf("%w: %s is another file; put it back or start permd again", ErrGone, f.name)
-		case st.Size < f.size:
+		case st.Size < f.size && (f.floor == 0 || st.Size < f.floor):
 			p.truncated = true
 			return fmt.Errorf("%w: %s was cut; start permd again", ErrGone, f.name)
 		}

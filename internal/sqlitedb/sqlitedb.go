@@ -68,6 +68,12 @@ type Options struct {
 	// commit checkpoints it and syncs the file; 0 is SQLite's default of 1000.
 	// Callers of Checkpoint can make it large.
 	autoCheckpoint int
+	// Additive says that the migrations only add tables, columns and indexes, so
+	// that no backup is needed before them.
+	Additive bool
+	// Shrinks makes a new database one whose free pages Shrink can return to the
+	// file system. An existing one becomes such a database by Compact.
+	Shrinks bool
 	// Now is the clock that names backups; time.Now if nil.
 	Now func() time.Time
 }

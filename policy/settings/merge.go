@@ -47,6 +47,11 @@ func Merge(org, user Settings) (Settings, error) {
 			ConnectionsPerUser: cmp.Or(org.Limits.ConnectionsPerUser, user.Limits.ConnectionsPerUser, 128),
 		},
 	}
+	merged.OnLogFailure = cmp.Or(org.OnLogFailure, user.OnLogFailure, decisions.Ask)
+	merged.Journal = Journal{
+		MaxBytes: cmp.Or(org.Journal.MaxBytes, user.Journal.MaxBytes, defaultJournalBytes),
+		MaxAge:   cmp.Or(org.Journal.MaxAge, user.Journal.MaxAge, defaultJournalAge),
+	}
 	merged.HTTP.Listen = cmp.Or(org.HTTP.Listen, user.HTTP.Listen, ListenOff)
 	if org.Disable != nil {
 		merged.Disable = org.Disable

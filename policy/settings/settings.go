@@ -51,7 +51,14 @@ type Settings struct {
 	// own request. If org sets it, a user cannot turn it off.
 	AskGates bool `toml:"ask_gates"`
 
+	// OnLogFailure is the answer when a decision that would be allowed, or a
+	// person's allow, cannot be logged: "ask", the default, which lets a person's
+	// allow pass, or "deny".
+	OnLogFailure decisions.Verdict `toml:"on_log_failure"`
+
 	Limits Limits `toml:"limits"`
+
+	Journal Journal `toml:"journal"`
 
 	HTTP HTTP `toml:"http"`
 }
@@ -97,7 +104,8 @@ const (
 // a person who reads the file would not.
 var keys = []string{
 	"profile", "only_org", "disable", "durability", "confirm", "on_failure", "ask_gates",
-	"limits", "limits.message_bytes", "limits.connections", "limits.connections_per_user",
+	"on_log_failure", "limits", "limits.message_bytes", "limits.connections", "limits.connections_per_user",
+	"journal", "journal.max_bytes", "journal.max_age",
 	"http", "http.listen",
 }
 
@@ -185,6 +193,9 @@ func (s *Settings) check() *valueError {
 	if !slices.Contains([]decisions.Verdict{"", decisions.Ask, decisions.Deny}, s.OnFailure) {
 		return wrong("on_failure", `write "ask" or "deny"`, "a failure cannot be answered with %q", s.OnFailure)
 	}
+	if !slices.Contains([]decisions.Verdict{"", decisions.Ask, decisions.Deny}, s.OnLogFailure) {
+		return wrong("on_log_failure", `write "ask" or "deny"`, "a failure cannot be answered with %q", s.OnLogFailure)
+	}
 	for _, id := range s.Disable {
 		if !strings.HasPrefix(id, "base.") {
 			return wrong("disable", "permd policy list shows the ids of the base rules", "%q is no id of a base rule", id)
@@ -194,7 +205,11 @@ func (s *Settings) check() *valueError {
 		return wrong("listen", `write "off", "unix", or a loopback address: "127.0.0.1:PORT" or "[::1]:PORT"`,
 			"permd does not listen at %q for HTTP: others could reach it there, or it is no address with a port", s.HTTP.Listen)
 	}
+	if !s.Journal.validAge() {
+		return wrong("max_age", fmt.Sprintf("write days, from \"1d\" to \"%dd\"", maxJournalDays), "the age %q cannot be used", s.Journal.MaxAge)
+	}
 	for _, e := range []*valueError{
+		between("max_bytes", s.Journal.MaxBytes, minJournalBytes, maxJournalBytes),
 		between("message_bytes", s.Limits.MessageBytes, minMessageBytes, maxMessageBytes),
 		between("connections", s.Limits.Connections, 1, maxConnections),
 		between("connections_per_user", s.Limits.ConnectionsPerUser, 1, maxConnections),

@@ -20,6 +20,11 @@ disable = ["base.network"]
 durability = "power"
 confirm = "always"
 on_failure = "deny"
+on_log_failure = "deny"
+
+[journal]
+max_bytes = 33554432
+max_age = "30d"
 
 [limits]
 message_bytes = 1048576
@@ -34,6 +39,7 @@ listen = "[::1]:8181"
 	}
 	want := Settings{
 		Profile: "balanced", OnlyOrg: true, Disable: []string{"base.network"}, Durability: "power", Confirm: "always", OnFailure: decisions.Deny,
+		OnLogFailure: decisions.Deny, Journal: Journal{MaxBytes: 32 << 20, MaxAge: "30d"},
 		Limits: Limits{MessageBytes: 1 << 20, Connections: 16, ConnectionsPerUser: 8}, HTTP: HTTP{Listen: "[::1]:8181"},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -66,6 +72,15 @@ func TestParseRefuses(t *testing.T) {
 		{"confirm", "confirm = \"never\"", 1, "no way to confirm", "always"},
 		{"durability", "durability = \"full\"", 1, "no durability", "power"},
 		{"failure that allows", "on_failure = \"allow\"", 1, "cannot be answered", "deny"},
+		{"unlogged that is allowed", "on_log_failure = \"allow\"", 1, "cannot be answered", "deny"},
+		{"small journal", "[journal]\nmax_bytes = 1024", 2, "max_bytes is 1024", "16777216"},
+		{"large journal", "journal.max_bytes = 1099511627777", 1, "max_bytes is 1099511627777", "1099511627776"},
+		{"age without a unit", "[journal]\nmax_age = \"90\"", 2, "the age \"90\"", "1d"},
+		{"no age", "[journal]\nmax_age = \"0d\"", 2, "the age \"0d\"", "36500d"},
+		{"long age", "[journal]\nmax_age = \"36501d\"", 2, "the age \"36501d\"", "36500d"},
+		{"age below zero", "[journal]\nmax_age = \"-1d\"", 2, "the age \"-1d\"", "1d"},
+		{"age with a sign", "[journal]\nmax_age = \"+1d\"", 2, "the age \"+1d\"", "1d"},
+		{"unknown key of the journal", "[journal]\nage = \"1d\"", 2, "the key journal.age is not known", "journal.max_age"},
 		{"disable of another layer", "disable = [\"org/x.rego:1\"]", 1, "no id of a base rule", "policy list"},
 		{"small messages", "[limits]\nmessage_bytes = 1", 2, "message_bytes is 1", "65536"},
 		{"negative", "[limits]\nconnections = -1", 2, "connections is -1", "65536"},
@@ -103,6 +118,7 @@ func TestMerge(t *testing.T) {
 	defaults := Settings{
 		Profile: ProfileBalanced, Durability: durabilityProcess, Confirm: confirmGuarded, OnFailure: decisions.Ask,
 		Limits: Limits{MessageBytes: 4 << 20, Connections: 256, ConnectionsPerUser: 128}, HTTP: HTTP{Listen: ListenOff},
+		OnLogFailure: decisions.Ask, Journal: Journal{MaxBytes: 256 << 20, MaxAge: "90d"},
 	}
 	with := func(change func(*Settings)) Settings {
 		s := defaults
@@ -136,6 +152,21 @@ func TestMerge(t *testing.T) {
 			name: "gates that the user has asked about",
 			user: Settings{AskGates: true},
 			want: with(func(s *Settings) { s.AskGates = true }),
+		},
+		{
+			name: "journal of the user",
+			user: Settings{OnLogFailure: decisions.Deny, Journal: Journal{MaxBytes: 16 << 20, MaxAge: "1d"}},
+			want: with(func(s *Settings) {
+				s.OnLogFailure, s.Journal = decisions.Deny, Journal{MaxBytes: 16 << 20, MaxAge: "1d"}
+			}),
+		},
+		{
+			name: "journal of org",
+			org:  Settings{OnLogFailure: decisions.Deny, Journal: Journal{MaxBytes: 1 << 30, MaxAge: "365d"}},
+			user: Settings{OnLogFailure: decisions.Ask, Journal: Journal{MaxBytes: 16 << 20, MaxAge: "1d"}},
+			want: with(func(s *Settings) {
+				s.OnLogFailure, s.Journal = decisions.Deny, Journal{MaxBytes: 1 << 30, MaxAge: "365d"}
+			}),
 		},
 		{
 			name: "HTTP of the user",

@@ -93,8 +93,9 @@ func newDaemon(t testing.TB) *daemon {
 	deps := native.Deps{
 		Sessions: new(decisions.Sessions), Decider: d, Keeper: d,
 		Users: func(uid uint32) effects.User { return effects.User{UID: uid, Home: "/home/ana"} },
-		RecordAnswer: func(_ context.Context, id string, v decisions.Verdict, kept []decisions.StoredChoice) {
+		RecordAnswer: func(_ context.Context, id string, v decisions.Verdict, kept []decisions.StoredChoice) error {
 			d.answered = append(d.answered, fmt.Sprint(id, " ", v, " ", len(kept)))
+			return nil
 		},
 		NewID: func() string { n++; return fmt.Sprintf("b%d", n) },
 	}

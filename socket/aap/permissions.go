@@ -130,7 +130,11 @@ func (h *handler) decide(ctx context.Context, t *requestContext, b *batch) error
 		b.decideEntry(e, d)
 		b.digest = d.Policy.Digest
 		if e.approvedOnce != nil && d.Verdict == decisions.Ask && h.RecordAnswer != nil {
-			h.RecordAnswer(ctx, d.ID, decisions.Allow, nil) // as the person answered before
+			// As the person answered before.
+			if h.RecordAnswer(ctx, d.ID, decisions.Allow, nil) != nil {
+				e.approvedOnce = nil
+				b.decideEntry(e, d) // the yes does not count
+			}
 		}
 		if e.outcome == Ask {
 			t.state.Questions.Add(&native.PendingQuestion{

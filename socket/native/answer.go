@@ -25,8 +25,8 @@ type Answer struct {
 // AnswerQuestion answers a question for a protocol with its own method for the
 // person's answers. It does the same as permd/choose, except that it does not
 // call the question's Answer, which may refuse permd/choose. On an error the
-// question stays open, unless a yes came too late; the error's text may be
-// shown.
+// question stays open, unless a yes came too late or could not be logged; the
+// error's text may be shown.
 func AnswerQuestion(ctx context.Context, deps Deps, asks *PendingQuestions, a Answer) ([]decisions.StoredChoice, error) {
 	h := &handler{Deps: deps}
 	if a.Verdict != decisions.Allow && a.Verdict != decisions.Deny {
@@ -61,6 +61,8 @@ func AnswerQuestion(ctx context.Context, deps Deps, asks *PendingQuestions, a An
 		// The session or its turn ended meanwhile.
 		return nil, socket.Refuse("no question of that decisionId is open on this connection")
 	}
-	h.recordAnswer(ctx, ask.ID, a.Verdict, kept)
+	if err := h.recordAnswer(ctx, ask.ID, a.Verdict, kept); err != nil {
+		return nil, err
+	}
 	return kept, nil
 }

@@ -51,7 +51,7 @@ func TestAnswerQuestion(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			memory, noted := &settler{err: c.err}, 0
-			deps := Deps{Keeper: memory, RecordAnswer: func(context.Context, string, decisions.Verdict, []decisions.StoredChoice) { noted++ }}
+			deps := Deps{Keeper: memory, RecordAnswer: func(context.Context, string, decisions.Verdict, []decisions.StoredChoice) error { noted++; return nil }}
 			var asks PendingQuestions
 			refused := func(Selection) (Resolution, error) { return Resolution{}, errors.New("not here") }
 			asks.Add(&PendingQuestion{ID: "d1", Offer: c.offer, Resolve: refused})

@@ -69,8 +69,10 @@ func (h *handler) choose(c *socket.Conn, params strictjson.Value) (run, error) {
 			if err := h.checkUnchanged(ctx, uid, ask, now, picked); err != nil {
 				return nil, err
 			}
+			if err := h.recordAnswer(ctx, ask.ID, picked.Verdict, nil); err != nil {
+				return nil, err
+			}
 			picked.stored()
-			h.recordAnswer(ctx, ask.ID, picked.Verdict, nil)
 			return chooseResult{Stored: []decisions.StoredChoice{}, Result: picked.Result}, nil
 		}, nil
 	}
@@ -83,8 +85,10 @@ func (h *handler) choose(c *socket.Conn, params strictjson.Value) (run, error) {
 		if err != nil {
 			return nil, err
 		}
+		if err := h.recordAnswer(ctx, ask.ID, picked.Verdict, kept); err != nil {
+			return nil, err
+		}
 		picked.stored()
-		h.recordAnswer(ctx, ask.ID, picked.Verdict, kept)
 		return chooseResult{Stored: kept, Result: picked.Result}, nil
 	}, nil
 }
@@ -175,12 +179,4 @@ func (h *handler) keep(ctx context.Context, asks *PendingQuestions, ask *Pending
 		}
 	}
 	return kept, nil
-}
-
-// recordAnswer records the person's answer. The answer counts even if that
-// fails: it is the person's, and its choices are stored.
-func (h *handler) recordAnswer(ctx context.Context, id string, v decisions.Verdict, kept []decisions.StoredChoice) {
-	if h.RecordAnswer != nil && v != "" {
-		h.RecordAnswer(ctx, id, v, kept)
-	}
 }

@@ -51,9 +51,9 @@ type Deps struct {
 	// Persistent are the sessions that outlive their connections. Nil means that
 	// there are none.
 	Persistent *PersistentSessions
-	// RecordAnswer records the person's answer to a decision. Nil means that answers
-	// are not recorded.
-	RecordAnswer func(ctx context.Context, decisionID string, v decisions.Verdict, kept []decisions.StoredChoice)
+	// RecordAnswer records the person's answer to a decision. After an error the
+	// answer does not count. Nil means that answers are not recorded.
+	RecordAnswer func(ctx context.Context, decisionID string, v decisions.Verdict, kept []decisions.StoredChoice) error
 
 	// Version is what this permd calls its version, for clients to show.
 	Version string

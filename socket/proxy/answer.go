@@ -34,6 +34,7 @@ type approval struct {
 	why                error // why permd did not accept it
 	outdated           bool  // the question's connection has ended, so permd may ask differently now
 	announced          bool  // the person must be told what is remembered: it was not on the option
+	reportedAgain      bool  // as the answer to permd's second question
 }
 
 // pendingChoice is an answer of the person on its way to permd.
@@ -280,11 +281,20 @@ func (c *core) onDecidedAgain(t *trackedRequest, result strictjson.Value, err er
 		}
 		c.printNotRemembered(why)
 	}
-	c.finishApproval(t, y.line)
-	if !errors.As(err, &rpc) || rpc.Code != socket.CodeAsk {
+	var d *decisions.Decision
+	if errors.As(err, &rpc) && rpc.Code == socket.CodeAsk {
+		d = question(rpc)
+	}
+	if d != nil && y.choice != nil && !y.unknownOption && !y.reportedAgain && errors.As(y.why, &rpc) {
+		// This question is the one that has the person's answer. As permd could not
+		// take the first one, it may be unable to log this one, too, and then the
+		// answer may not count: it waits.
+		y.reportedAgain, y.always = true, false
+		c.pendingChoices[c.choose(d, *y.onceChoice)] = pendingChoice{t: t, ask: t.ask}
 		return
 	}
-	switch d := question(rpc); {
+	c.finishApproval(t, y.line)
+	switch {
 	case d == nil:
 	case y.choice == nil:
 		c.withdraw(t) // nobody answered yes in a form that permd knows, so it is not reported

@@ -99,7 +99,6 @@ func TestLateDeny(t *testing.T) {
 		{name: "the disk is full", pick: "permd-width-w1", refusal: &client.Error{Code: socket.CodeInternal, Message: "the choice could not be stored; nothing was"}, result: picks("yes"), agent: yes, says: []string{"could not be stored"}},
 		{name: "permd has been restarted, and denies", pick: "yes", refusal: client.ErrUnreachable, result: lateDeny, agent: back("7", "no"), says: []string{"frozen"}},
 		{name: "permd has been restarted, and asks", pick: "yes", refusal: client.ErrUnreachable, err: &client.Error{Code: socket.CodeAsk, Data: strictjson.Value(again)}, asked: "7"},
-		{name: "the disk is full, and permd asks", pick: "yes", refusal: &client.Error{Code: socket.CodeInternal, Message: "x"}, err: &client.Error{Code: socket.CodeAsk, Data: strictjson.Value(again)}, agent: yes, received: `{"decisionId":"d2","optionId":"yes"}`},
 		{name: "permd is gone", pick: "yes", refusal: client.ErrUnreachable, err: client.ErrUnreachable, agent: yes},
 		{name: "permd is gone, for always", pick: "permd-width-w1", refusal: client.ErrUnreachable, err: client.ErrUnreachable, agent: yes, says: []string{"not remembered"}},
 		{name: "permd is gone, and required", rules: Rules{Require: true}, pick: "yes", refusal: client.ErrUnreachable, err: client.ErrUnreachable, agent: `{"jsonrpc":"2.0","id":7,"error":{"code":-32603,"message":"permd acp: ` + client.ErrUnreachable.Error() + `"}}`},
@@ -200,6 +199,37 @@ func TestUnasked(t *testing.T) {
 			t.Errorf("permd was asked %v", k.open)
 		}
 	})
+}
+
+// TestUnstoredApproval: permd cannot store an approval for always and asks about the
+// call again. The approval of the call alone waits until permd has taken it; if permd
+// cannot log it either, and must, the person is asked again.
+func TestUnstoredApproval(t *testing.T) {
+	again := strictjson.Value(`{"decisionId":"d2","verdict":"ask","effects":[]}`)
+	for _, logged := range []bool{true, false} {
+		k := newTalk(t, Rules{})
+		k.begin("x")
+		k.shows("7")
+		k.client(back("7", "permd-width-w1"))
+		k.answer(k.asked("permd/choose"), "", &client.Error{Code: socket.CodeInternal, Message: "could not be stored"})
+		k.answer(k.asked("session/request_permission"), "", &client.Error{Code: socket.CodeAsk, Data: again})
+		k.want(agentSide)
+		a := k.asked("permd/choose")
+		if string(a.Params) != `{"decisionId":"d2","optionId":"yes"}` {
+			t.Errorf("permd received %s", a.Params)
+		}
+		if logged {
+			k.answer(a, `{"stored":[]}`, nil)
+			k.want(agentSide, back("7", "yes"))
+			continue
+		}
+		k.answer(a, "", &client.Error{Code: socket.CodeParams, Message: "could not be logged"})
+		k.answer(k.asked("session/request_permission"), "", &client.Error{Code: socket.CodeAsk, Data: again})
+		k.want(agentSide)
+		if got := k.sent(clientSide); len(got) != 1 || !strings.Contains(got[0], "session/request_permission") {
+			t.Errorf("the person was shown %q", got)
+		}
+	}
 }
 
 // TestOdd: an answer that may be an approval waits like one, and is passed on

@@ -134,11 +134,14 @@ func (c *core) gateDecided(t *trackedRequest, result strictjson.Value, err error
 		c.removeGateQuestion(q)
 		c.leaveGateToPerson(t, rpc)
 	case q != nil && errors.As(err, &rpc) && rpc.Code == socket.CodeAsk:
-		// The person has approved it already, and this is the same question.
-		c.passGate(t)
-		if d := question(rpc); d != nil {
-			c.pendingChoices[c.choose(d, client.Choice{Verdict: decisions.Allow})] = pendingChoice{ask: t.ask}
+		// The person has approved it already, and this is the same question. It
+		// passes once permd has logged that, or need not.
+		if d := question(rpc); d != nil && !q.reportedAgain {
+			q.reportedAgain = true
+			c.gateApprovals[c.choose(d, client.Choice{Verdict: decisions.Allow})] = gateApproval{q, false}
+			return
 		}
+		c.passGate(t)
 	case q != nil:
 		c.passGate(t)
 	case errors.As(err, &rpc):

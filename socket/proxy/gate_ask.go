@@ -36,11 +36,12 @@ const (
 
 // gateQuestion is a question of the proxy's own about a gate.
 type gateQuestion struct {
-	t        *trackedRequest
-	id       strictjson.Value  // of the request to the client
-	widths   map[string]string // by the ids of their options
-	approved bool              // the person has approved
-	outdated bool              // the question's connection has ended, so permd may ask differently now
+	t             *trackedRequest
+	id            strictjson.Value  // of the request to the client
+	widths        map[string]string // by the ids of their options
+	approved      bool              // the person has approved
+	outdated      bool              // the question's connection has ended, so permd may ask differently now
+	reportedAgain bool              // as the answer to permd's second question
 }
 
 // ownID begins the ids of the proxy's own requests in one conversation.

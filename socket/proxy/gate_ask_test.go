@@ -271,6 +271,35 @@ func TestGateStale(t *testing.T) {
 	}
 }
 
+// TestGateUnstored: permd cannot store an approval for always. That of this gate alone
+// passes once permd has taken it; if permd cannot log it either, and must, the person
+// is asked again.
+func TestGateUnstored(t *testing.T) {
+	for _, logged := range []bool{true, false} {
+		k := newTalk(t, Rules{})
+		k.begin("x")
+		id := k.gateAsked(writeLine, asks("run"))
+		k.replies(id, picks("permd-width-w1"))
+		k.answer(k.asked("permd/choose"), "", &client.Error{Code: socket.CodeInternal, Message: "could not be stored"})
+		k.answer(k.asked("permd/gate"), "", asks("run"))
+		k.want(clientSide)
+		a := k.asked("permd/choose")
+		if string(a.Params) != `{"decisionId":"d1","verdict":"allow"}` {
+			t.Errorf("permd was sent %s", a.Params)
+		}
+		if logged {
+			k.answer(a, `{"stored":[]}`, nil)
+			k.want(clientSide, writeLine)
+			continue
+		}
+		k.answer(a, "", &client.Error{Code: socket.CodeParams, Message: "could not be logged"})
+		k.answer(k.asked("permd/gate"), "", asks("run"))
+		if got := k.sent(clientSide); len(got) != 1 || !strings.Contains(got[0], "session/request_permission") {
+			t.Errorf("the client was sent %q", got)
+		}
+	}
+}
+
 // TestGateIDs: no other message has the id of the proxy's question, and no request
 // gets another's answer.
 func TestGateIDs(t *testing.T) {

@@ -108,8 +108,9 @@ func newDaemon(t testing.TB) *daemon {
 		Sessions: new(decisions.Sessions), Decider: d, Keeper: d,
 		Users: func(uid uint32) effects.User { return effects.User{UID: uid, Home: "/home/ana"} },
 		Rules: func(uint32, string) string { return d.rules },
-		RecordAnswer: func(_ context.Context, id string, v decisions.Verdict, kept []decisions.StoredChoice) {
+		RecordAnswer: func(_ context.Context, id string, v decisions.Verdict, kept []decisions.StoredChoice) error {
 			d.answered = append(d.answered, fmt.Sprint(id, " ", v, " ", len(kept)))
+			return nil
 		},
 	}
 	native.Register(d.Methods, deps)

@@ -34,16 +34,27 @@ func (d *daemon) flushUseCounts(ctx context.Context) {
 	}
 }
 
+// errNotLogged refuses a person's allow that cannot be logged.
+var errNotLogged = errors.New("the answer could not be logged, so it does not count (on_log_failure)")
+
 // recordAnswer notes in the journal what the person said. The answer holds even
-// where that fails; the choices that it made name the decision as well.
-func (d *daemon) recordAnswer(ctx context.Context, id string, v decisions.Verdict, kept []decisions.StoredChoice) {
+// where that fails, since the choices that it made name the decision as well; but
+// an allow does not if the settings want all of them logged.
+func (d *daemon) recordAnswer(ctx context.Context, id string, v decisions.Verdict, kept []decisions.StoredChoice) error {
 	a := decisions.HumanAnswer{Time: time.Now(), Verdict: v}
 	for i := range kept {
 		a.Choices = append(a.Choices, kept[i].ID)
 	}
-	if err := d.journal.Answer(ctx, id, a); err != nil {
-		d.log.Warn("a person's answer is not in the journal", "decision", id, "error", err)
+	err := d.journal.Answer(ctx, id, a)
+	if err == nil {
+		return nil
 	}
+	if v == decisions.Allow && d.rules.Settings.OnLogFailure == decisions.Deny {
+		d.log.Error("a person's allow is refused: it could not be logged", "decision", id, "error", err)
+		return errNotLogged
+	}
+	d.log.Warn("a person's answer is not in the journal", "decision", id, "error", err)
+	return nil
 }
 
 // choices is the memory in the words of the management methods.

@@ -49,8 +49,13 @@ func openDaemon(ctx context.Context, dirs xdg.Dirs, relocated bool, log *slog.Lo
 	if d.rules, err = engine.OpenRules(ctx, dirs, relocated, changed); err != nil {
 		return nil, err
 	}
+	// The journal is opened first, and asks the memory once that is open, too.
+	var memory references
+	limits := d.rules.Settings.Journal
 	d.journal, err = journal.Open(journal.Options{
 		Path: filepath.Join(dirs.Data, "decisions.db"), Durability: journal.Durability(d.rules.Settings.Durability),
+		MaxBytes: int64(limits.MaxBytes), MaxAge: limits.Age(), Log: log,
+		Referenced: memory.has,
 	})
 	if err != nil {
 		return nil, cli.DatabaseFailure(err)
@@ -62,6 +67,7 @@ func openDaemon(ctx context.Context, dirs xdg.Dirs, relocated bool, log *slog.Lo
 	if err != nil {
 		return nil, errors.Join(cli.DatabaseFailure(err), d.journal.Close())
 	}
+	memory.store.Store(d.memory)
 	if aside := d.journal.Status().Damaged; aside != "" {
 		log.Warn("the journal was damaged and has been set aside", "path", aside)
 	}
@@ -71,7 +77,7 @@ func openDaemon(ctx context.Context, dirs xdg.Dirs, relocated bool, log *slog.Lo
 	var j decisions.Journal = d.journal
 	if d.rules.Settings.HTTP.Listen != settings.ListenOff {
 		d.metrics = newMetrics(d)
-		j = d.metrics.count(j)
+		j = d.metrics.count(j, d.rules.Settings.OnLogFailure)
 	}
 	d.engine, err = engine.New(engine.Config{
 		Dirs: dirs, Rules: d.rules, Log: log, Memory: d.memory, Journal: j, PID: os.Getpid(), Persistent: true,

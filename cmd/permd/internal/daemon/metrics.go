@@ -106,13 +106,16 @@ func (m *metrics) since() time.Time {
 }
 
 // count is a journal whose decisions are counted.
-func (m *metrics) count(j decisions.Journal) decisions.Journal { return countingJournal{j, m} }
+func (m *metrics) count(j decisions.Journal, onFailure decisions.Verdict) decisions.Journal {
+	return countingJournal{j, m, onFailure}
+}
 
 // countingJournal is a journal whose decisions are counted after they were stored, as
 // the verdicts that are sent.
 type countingJournal struct {
 	decisions.Journal
-	metrics *metrics
+	metrics   *metrics
+	onFailure decisions.Verdict // of an allow that cannot be logged
 }
 
 // Append stores the records.
@@ -130,8 +133,8 @@ func (c countingJournal) Append(ctx context.Context, recs ...*decisions.Record) 
 		}
 		verdict, by := d.Verdict, d.By
 		if err != nil && verdict == decisions.Allow {
-			// It leaves as a question.
-			verdict, by = decisions.Ask, decisions.ByFailure
+			// It leaves as a question, or as a deny.
+			verdict, by = decisions.Stricter(decisions.Ask, c.onFailure), decisions.ByFailure
 		}
 		c.metrics.decisions.WithLabelValues(string(verdict), string(by)).Inc()
 		c.metrics.seconds.WithLabelValues(string(verdict)).Observe((time.Duration(r.LatencyNS) + took).Seconds())
@@ -158,6 +161,10 @@ var (
 	descSpooled   = desc("permd_journal_spooled_bytes", "What is stored and not yet in the database.")
 	descFailing   = desc("permd_journal_failing", "1 while decisions cannot be stored.")
 	descStalled   = desc("permd_journal_stalled", "1 while the database takes none.")
+	descRemoved   = desc("permd_journal_removed_total", "Decisions that were removed since the journal exists.")
+	descBytes     = desc("permd_journal_bytes", "Size of the journal's database in use.")
+	descFree      = desc("permd_journal_free_bytes", "Free space of the journal's file system.")
+	descLowSpace  = desc("permd_journal_low_space", "1 while the journal's file system is almost full.")
 	descChoices   = desc("permd_choices", "Remembered choices.", "verdict")
 	descUnconfirm = desc("permd_choices_unconfirmed", "Allows that wait for a person to confirm them.")
 	descMemory    = desc("permd_memory_degraded", "1 while something is wrong with the memory.")
@@ -174,7 +181,7 @@ func desc(name, help string, labels ...string) *prometheus.Desc {
 func (s state) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
 		descDegraded, descLayers, descRules, descChanged, descRecords, descFailed, descQueued, descCapacity, descSpooled,
-		descFailing, descStalled, descChoices, descUnconfirm, descMemory, descSessions, descConns, descStart,
+		descFailing, descStalled, descRemoved, descBytes, descFree, descLowSpace, descChoices, descUnconfirm, descMemory, descSessions, descConns, descStart,
 	} {
 		ch <- d
 	}
@@ -204,6 +211,11 @@ func (s state) Collect(ch chan<- prometheus.Metric) {
 	gauge(descSpooled, float64(st.Journal.Spooled))
 	flag(descFailing, st.Journal.Failing != "")
 	flag(descStalled, st.Journal.Stalled != "")
+	kept := &st.Journal.Retention
+	put(descRemoved, prometheus.CounterValue, float64(kept.Removed))
+	gauge(descBytes, float64(kept.Bytes))
+	gauge(descFree, float64(kept.Free))
+	flag(descLowSpace, kept.LowSpace)
 	gauge(descChoices, float64(st.Memory.Allows), "allow")
 	gauge(descChoices, float64(st.Memory.Rejects), "reject")
 	gauge(descUnconfirm, float64(st.Memory.Unconfirmed))

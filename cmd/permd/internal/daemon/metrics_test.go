@@ -22,7 +22,7 @@ func TestMetricsOfFailures(t *testing.T) {
 	d := &daemon{started: time.Now()}
 	m := newMetrics(d)
 	m.registry.Unregister(state{d, m})
-	j := m.count(failingJournal{})
+	j := m.count(failingJournal{}, decisions.Ask)
 	_ = j.Append(t.Context(), allowRecord(), allowRecord()) // it fails
 	families, err := m.registry.Gather()
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/remember"
@@ -35,12 +36,16 @@ func (q questions) Questions(uid *uint32) []admin.Question {
 // Allow answers a question with yes.
 func (q questions) Allow(ctx context.Context, uid *uint32, a admin.Approval) (admin.Approved, error) {
 	if a.Width == "" {
+		// Logged before it counts, and refused if it cannot be.
+		if !q.open(uid, a.DecisionID) {
+			return admin.Approved{}, admin.ErrNoQuestion
+		}
+		if err := q.d.recordAnswer(ctx, a.DecisionID, decisions.Allow, nil); err != nil {
+			return admin.Approved{}, fmt.Errorf("%w: %w", admin.ErrRefused, err)
+		}
 		until, err := q.d.engine.Persistent.AllowOnce(uid, a.DecisionID)
 		if errors.Is(err, native.ErrNoQuestion) {
 			return admin.Approved{}, admin.ErrNoQuestion
-		}
-		if err == nil {
-			q.d.recordAnswer(ctx, a.DecisionID, decisions.Allow, nil)
 		}
 		return admin.Approved{Until: until, Stored: []decisions.StoredChoice{}}, err
 	}
@@ -59,9 +64,25 @@ func (q questions) Allow(ctx context.Context, uid *uint32, a admin.Approval) (ad
 	case err != nil:
 		return admin.Approved{}, err
 	}
-	q.d.recordAnswer(ctx, a.DecisionID, decisions.Allow, kept)
+	if err := q.d.recordAnswer(ctx, a.DecisionID, decisions.Allow, kept); err != nil {
+		return admin.Approved{}, errors.Join(fmt.Errorf("%w: %w", admin.ErrRefused, err), q.drop(ctx, kept))
+	}
 	q.confirm(ctx, kept)
 	return admin.Approved{Stored: kept}, nil
+}
+
+// open reports whether a question waits.
+func (q questions) open(uid *uint32, id string) bool {
+	return slices.ContainsFunc(q.d.engine.Persistent.Questions(uid), func(o native.OpenQuestion) bool { return o.Decision.ID == id })
+}
+
+// drop revokes choices that were stored for an answer.
+func (q questions) drop(ctx context.Context, kept []decisions.StoredChoice) error {
+	ids := make([]string, len(kept))
+	for i := range kept {
+		ids[i] = kept[i].ID
+	}
+	return q.d.engine.Keeper().Drop(context.WithoutCancel(ctx), ids...)
 }
 
 // confirm makes choices count at once: the answer comes from a person, over the

@@ -39,7 +39,8 @@ func (d *daemon) status() Status {
 		Policy: d.rules.Status(), Journal: d.journal.Status(), Memory: d.memory.Status(),
 		Unasked: d.runs.list(), NotPlain: d.engine.NotPlain.Counts(),
 	}
-	s.Degraded = s.Policy.Degraded() || s.Journal.Failing != "" || s.Journal.Stalled != "" || len(s.Memory.Degraded) > 0
+	s.Degraded = s.Policy.Degraded() || s.Journal.Failing != "" || s.Journal.Stalled != "" ||
+		s.Journal.Retention.Failing != "" || len(s.Memory.Degraded) > 0
 	return s
 }
 

@@ -144,6 +144,12 @@ func (x *examination) condition(s *daemon.Status) {
 	if s.Journal.Failing != "" {
 		x.Error("daemon", "df "+cli.Quote(x.dirs.Data), "decisions cannot be logged, so nothing is allowed: %s", s.Journal.Failing)
 	}
+	if r := &s.Journal.Retention; r.LowSpace {
+		x.Warn("daemon", "df "+cli.Quote(x.dirs.Data), "%s", daemon.LowSpace(r))
+	}
+	if why := s.Journal.Retention.Failing; why != "" {
+		x.Warn("daemon", "permd status", "old decisions cannot be removed from the journal: %s", why)
+	}
 	for _, why := range s.Memory.Degraded {
 		x.Warn("daemon", "permd status", "the memory is degraded: %s", why)
 	}

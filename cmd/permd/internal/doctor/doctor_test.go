@@ -32,6 +32,8 @@ func TestDoctorCondition(t *testing.T) {
 		{"settings", daemon.Status{Version: buildinfo.Version(), Policy: policy.Status{Settings: "permd.toml:1: x"}}, findings.Error, "permd.toml:1: x", "permd reload"},
 		{"rules", daemon.Status{Version: buildinfo.Version(), Policy: policy.Status{Layers: []policy.LayerStatus{{Layer: decisions.User, Error: "a.rego:1: x"}}}}, findings.Error, "the user rules are not what their files say: a.rego:1: x", "permd reload"},
 		{"journal", daemon.Status{Version: buildinfo.Version(), Journal: journal.Status{Failing: "the disk is full"}}, findings.Error, "nothing is allowed: the disk is full", "df "},
+		{"little space", daemon.Status{Version: buildinfo.Version(), Journal: journal.Status{Retention: journal.Retention{LowSpace: true, Free: 300 << 20}}}, findings.Warn, "only 300 MiB left", "df "},
+		{"retention", daemon.Status{Version: buildinfo.Version(), Journal: journal.Status{Retention: journal.Retention{Failing: "the disk is full"}}}, findings.Warn, "cannot be removed from the journal: the disk is full", "permd status"},
 		{"memory", daemon.Status{Version: buildinfo.Version(), Memory: remember.Status{Degraded: []string{"it was damaged"}}}, findings.Warn, "the memory is degraded: it was damaged", "permd status"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

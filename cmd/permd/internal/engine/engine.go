@@ -41,7 +41,7 @@ type Config struct {
 	// nil.
 	Observe  func(*decisions.Deliberation)
 	Ran      func(agent effects.Party, d *decisions.Decision)
-	Answered func(ctx context.Context, decisionID string, v decisions.Verdict, kept []decisions.StoredChoice)
+	Answered func(ctx context.Context, decisionID string, v decisions.Verdict, kept []decisions.StoredChoice) error
 }
 
 // Memory is what an engine asks of remembered choices, and gives new ones to.
@@ -80,7 +80,8 @@ func New(c Config) (*Engine, error) {
 		Policy: c.Rules, Memory: noMemory{}, Journal: NoJournal{},
 		FS: e.FS, Own: e.own(Sockets{}), PID: c.PID, System: c.Dirs.System,
 		Now: time.Now, NewID: newID, Log: c.Log, Cache: new(decisions.Cache), NotPlain: e.NotPlain,
-		Unattended: c.Rules.Unattended, Observe: c.Observe,
+		OnLogFailure: c.Rules.Settings.OnLogFailure,
+		Unattended:   c.Rules.Unattended, Observe: c.Observe,
 	}
 	if c.Memory != nil {
 		of.Memory, of.Proposer = c.Memory, c.Memory

@@ -71,7 +71,7 @@ type pastToolCall struct {
 // parseRecord reads a record; nil when it does not say all that the call was. Of
 // a record from before effects had details nothing is known but their text.
 func parseRecord(rec *decisions.Record) *pastCall {
-	if len(rec.Details) != len(rec.Decision.Effects) {
+	if len(rec.Details) != len(rec.Decision.Effects) || rec.LeftOut > 0 {
 		return nil
 	}
 	past := &pastCall{}

@@ -1,0 +1,138 @@
+package main
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/internal/eventually"
+)
+
+// TestJournalFailures are the rows of the failure table about the limits of the
+// journal and about answers that it must hold.
+func TestJournalFailures(t *testing.T) {
+	failures(t, []failure{
+		{"an allow cannot be logged, and must be", unloggedDenied},
+		{"a person's allow cannot be logged, and must be", unloggedAnswer},
+		{"permd allow cannot be logged, and must be", unloggedApproval},
+		{"a person's allow cannot be logged, and need not be", unloggedAnswerCounts},
+		{"an agent in a loop fills the journal", journalFlooded},
+	}, "an allow cannot be logged, and must be")
+}
+
+// startStrict starts a daemon that allows nothing which it cannot log.
+func startStrict(t *testing.T) *testDaemon {
+	t.Helper()
+	d := newTestDaemon(t)
+	writeFile(t, filepath.Join(d.home, ".config", "permd", "permd.toml"), "on_log_failure = \"deny\"\n")
+	d.start(t)
+	return d
+}
+
+// unloggedDenied: what a rule allows is denied while it cannot be logged.
+func unloggedDenied(t *testing.T) {
+	d := startStrict(t)
+	w := d.session(t, d.project(t, nil))
+	wantAllowed(t, w)
+	lift := limitFiles(t, d.cmd.Process.Pid, 4096)
+	wantProbe(t, w, "deny", "failure", "could not be logged")
+	lift()
+	wantAllowed(t, w)
+}
+
+// unloggedAnswer: a person's allow is refused while it cannot be logged, and counts
+// when it can be; their no always counts.
+func unloggedAnswer(t *testing.T) {
+	d := startStrict(t)
+	p := d.asks(t, d.project(t, nil))
+	allowed, refused, denied := p.bash("frob 1"), p.bash("frob 2"), p.bash("frob 3")
+	p.choose(allowed, nil, "")
+	lift := limitFiles(t, d.cmd.Process.Pid, 4096)
+	p.choose(refused, nil, "could not be logged")
+	p.choose(denied, map[string]any{"verdict": "deny"}, "")
+	lift()
+	again := p.bash("frob 2")
+	p.is(again, decisions.Ask, decisions.ByPolicy)
+	p.choose(again, nil, "")
+	for _, r := range d.records(t) {
+		if answer := r.Answer; (answer != nil) != (r.Decision.ID == allowed.ID || r.Decision.ID == again.ID) {
+			t.Errorf("%s: the journal has the answer %+v", r.Decision.Effects[0].Text, answer)
+		}
+	}
+}
+
+// unloggedApproval: permd allow is refused while it cannot be logged, and nothing runs
+// by it later.
+func unloggedApproval(t *testing.T) {
+	d := startStrict(t)
+	project := d.project(t, nil)
+	asks := func() string {
+		return string(d.hook(t, "cursor", hookInput(hookShell[8].in, project, "frob 1")).Stdout)
+	}
+	m := allowedBy.FindStringSubmatch(asks())
+	if m == nil {
+		t.Fatal("no way to allow it is named")
+	}
+	lift := limitFiles(t, d.cmd.Process.Pid, 4096)
+	if out, err := d.command("allow", m[1]).CombinedOutput(); err == nil || !strings.Contains(string(out), "could not be logged") {
+		t.Errorf("permd allow: %v: %s", err, out)
+	}
+	lift()
+	if said := asks(); strings.Contains(said, `"allow"`) {
+		t.Errorf("it runs: %s", said)
+	}
+	d.permd(t, "allow", m[1])
+	if said := asks(); !strings.Contains(said, `"allow"`) {
+		t.Errorf("it does not run, though it was allowed and logged: %s", said)
+	}
+}
+
+// unloggedAnswerCounts: by default a person's answer counts, as it is theirs.
+func unloggedAnswerCounts(t *testing.T) {
+	d := startDaemon(t)
+	p := d.asks(t, d.project(t, nil))
+	q := p.bash("frob 1")
+	limitFiles(t, d.cmd.Process.Pid, 4096)
+	p.choose(q, nil, "")
+}
+
+// journalFlooded: a client in a loop that fills the journal to its limit pushes out
+// its own decisions, and not the questions of others, which are answered and found
+// afterwards; nothing that asks is allowed meanwhile.
+func journalFlooded(t *testing.T) {
+	d := newTestDaemon(t)
+	writeFile(t, filepath.Join(d.home, ".config", "permd", "permd.toml"), "[journal]\nmax_bytes = 16777216\n")
+	d.start(t)
+	project := d.project(t, nil)
+	p, w := d.asks(t, project), d.session(t, project)
+	open, first := p.bash("frob open"), w.ask(t, decideLine(probe))
+	sum := func() int64 { return d.status(t).Journal.Retention.Removed }
+	n := 0
+	for ; n < 40_000 && (n%500 != 0 || sum() < 200); n++ {
+		got := w.ask(t, decideLine(fmt.Sprintf("frob %d %s", n, strings.Repeat(fmt.Sprintf(" arg%d", n), 400))))
+		if got.Verdict != "ask" {
+			t.Fatalf("decision %d: the answer is %+v", n, got)
+		}
+	}
+	eventually.Holds(t, "old decisions are removed", func() bool {
+		r := d.status(t).Journal.Retention
+		return r.Removed > 0 && r.Bytes <= 16<<20 && r.Failing == ""
+	})
+	p.choose(open, nil, "")
+	d.kill()
+	d.start(t)
+	d.wantLogged(t, answer{ID: open.ID, Verdict: "ask"})
+	out := d.permd(t, "log", "show", open.ID)
+	if !strings.Contains(out, "by the person at") {
+		t.Errorf("the answer is not shown:\n%s", out)
+	}
+	if out, err := d.command("log", "show", first.ID).CombinedOutput(); err == nil {
+		t.Errorf("after %d decisions the first is still there: %s", n, out)
+	}
+	if out := d.permd(t, "status"); !strings.Contains(out, "were removed, the others are kept since") {
+		t.Errorf("the status does not say what was removed:\n%s", out)
+	}
+	wantAllowed(t, d.session(t, project))
+}

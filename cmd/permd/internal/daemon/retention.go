@@ -1,0 +1,31 @@
+package daemon
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/permd/permd/cmd/permd/internal/cli"
+	"github.com/permd/permd/decisions/journal"
+)
+
+// RetentionLines say what the journal keeps and has removed, and what is wrong with
+// that; none while there is nothing to say.
+func RetentionLines(r *journal.Retention) (lines []string) {
+	if r.Removed > 0 {
+		lines = append(lines, fmt.Sprintf("%s until %s were removed, the others are kept since %s (limits: %d MiB, %s)",
+			cli.Plural(int(r.Removed), "decision"), r.RemovedUntil.Local().Format(time.DateTime), r.Since.Local().Format(time.DateTime),
+			r.MaxBytes>>20, cli.Plural(int(r.MaxAgeS/(24*3600)), "day")))
+	}
+	if r.LowSpace {
+		lines = append(lines, LowSpace(r))
+	}
+	if r.Failing != "" {
+		lines = append(lines, "old decisions cannot be removed: "+r.Failing)
+	}
+	return lines
+}
+
+// LowSpace warns that the disk will be full.
+func LowSpace(r *journal.Retention) string {
+	return fmt.Sprintf("the disk has only %d MiB left: when it is full, nothing is allowed", r.Free>>20)
+}

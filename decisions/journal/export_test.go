@@ -1,0 +1,6 @@
+//go:build cgo
+
+package journal
+
+// Consistent is consistent.
+var Consistent = consistent

@@ -1,0 +1,121 @@
+//go:build cgo
+
+package journal
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/permd/permd/decisions"
+)
+
+// filters are all mixtures of what a list can be filtered by.
+func filters() []Filter {
+	uid := uint32(7)
+	set := []func(*Filter){
+		func(f *Filter) { f.Verdict = decisions.Ask },
+		func(f *Filter) { f.By = decisions.ByMemory },
+		func(f *Filter) { f.Session = "s" },
+		func(f *Filter) { f.Agent = "a" },
+		func(f *Filter) { f.Tool = "t" },
+		func(f *Filter) { f.UID = &uid },
+		func(f *Filter) { f.Outcomes = []decisions.Outcome{decisions.RanUnprompted, decisions.RanDespiteDeny} },
+		func(f *Filter) { f.Since = time.Unix(1, 0) },
+		func(f *Filter) { f.Until = time.Unix(2, 0) },
+		func(f *Filter) { f.After = 1 },
+		func(f *Filter) { f.Before = 9 },
+	}
+	var all []Filter
+	for mixture := range 1 << len(set) {
+		var f Filter
+		for i, s := range set {
+			if mixture&(1<<i) != 0 {
+				s(&f)
+			}
+		}
+		all = append(all, f)
+	}
+	return all
+}
+
+// TestPlans: no query of a list, of a count, of a record, and none of retention
+// reads a table of decisions from one end to the other.
+func TestPlans(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "permd")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	j, err := Open(Options{Path: filepath.Join(dir, "decisions.db")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer j.Close()
+	seen := map[string]bool{}
+	check := func(q query) {
+		t.Helper()
+		if seen[q.text] {
+			return
+		}
+		seen[q.text] = true
+		rows, err := j.db.Read.QueryContext(context.Background(), "EXPLAIN QUERY PLAN "+q.text, q.args...)
+		if err != nil {
+			t.Fatalf("%s: %v", q.text, err)
+		}
+		defer rows.Close()
+		for rows.Next() {
+			var id, parent, unused int
+			var step string
+			if err := rows.Scan(&id, &parent, &unused, &step); err != nil {
+				t.Fatal(err)
+			}
+			if strings.HasPrefix(step, "SCAN") && !strings.HasPrefix(step, "SCAN spans") || strings.Contains(step, "AUTOMATIC") {
+				t.Errorf("%s\n%s", q.text, step)
+			}
+			// Sorting is for kinds of one session only.
+			if strings.Contains(step, "TEMP B-TREE") && !strings.Contains(q.text, "FROM kinds") {
+				t.Errorf("%s\n%s", q.text, step)
+			}
+		}
+		if err := rows.Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, f := range filters() {
+		check(f.kinds(bounds{1, 100}, 100))
+		for _, newest := range []bool{false, true} {
+			q := f.listed("seq, time", 1, bounds{1, 100})
+			q.add(map[bool]string{false: " ORDER BY seq LIMIT ?", true: " ORDER BY seq DESC LIMIT ?"}[newest], 1)
+			check(q)
+			q = query{text: "SELECT " + rowColumns + rowTables + inBounds}
+			f.within(&q, bounds{1, 100}, "d.seq", "d.")
+			q.add(order(newest), 1)
+			check(q)
+		}
+		check(f.listed("count(*)", 1, bounds{1, 100}))
+	}
+	check(query{"SELECT " + rowColumns + rowTables + bySeq, []any{1}})
+	for _, newest := range []bool{false, true} {
+		q := bySeqs([]int64{1, 2, 3}, newest)
+		check(query{"SELECT " + rowColumns + rowTables + q.text, q.args})
+	}
+	check(query{"SELECT " + rowColumns + rowTables + byID, []any{"x", "x"}})
+	for _, text := range []string{
+		removeListed, removeDecisions, fmt.Sprintf(removeBodies, ", ?"), removeKinds, removeSpans, selectCandidates, setWhole, setAnswer,
+	} {
+		q := query{text: text}
+		for range strings.Count(text, "?") {
+			q.args = append(q.args, 1)
+		}
+		check(q)
+	}
+	check(query{firstSpan, []any{1}})
+	check(query{lastSpan, []any{1}})
+	if len(seen) < 100 {
+		t.Errorf("only %d queries were looked at", len(seen))
+	}
+}

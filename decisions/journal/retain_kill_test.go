@@ -1,0 +1,75 @@
+//go:build cgo && linux
+
+package journal_test
+
+import (
+	"bufio"
+	"testing"
+
+	"github.com/permd/permd/decisions/journal"
+)
+
+// TestKilledWhileRemoving kills a journal that removes old decisions all the time.
+// What was acknowledged is there, except for the oldest, which are gone without a
+// gap; and nothing is left of what was removed.
+func TestKilledWhileRemoving(t *testing.T) {
+	rounds := 8
+	if testing.Short() {
+		rounds = 2
+	}
+	o := journal.Options{Path: path(t), MaxBytes: 4 << 20}
+	acknowledged := 0
+	for round := range rounds {
+		cmd := child(t, "limited", o.Path)
+		out, err := cmd.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		var ids []string
+		lines := bufio.NewScanner(out)
+		for lines.Scan() {
+			if ids = append(ids, lines.Text()); len(ids) == 3000+round*171 {
+				if err := cmd.Process.Kill(); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		_ = cmd.Wait() // killed
+		acknowledged += len(ids)
+
+		j, err := journal.Open(journal.Options{Path: o.Path})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s := j.Status(); s.Damaged != "" {
+			t.Fatalf("set aside: %s", s.Damaged)
+		}
+		seqs := journal.Consistent(t, j.Reader)
+		last, err := j.Last(t.Context())
+		if err != nil || int(last) < acknowledged || last-seqs[0] != int64(len(seqs)-1) {
+			t.Fatalf("%d records from %d to %d, %v; %d were acknowledged", len(seqs), seqs[0], last, err, acknowledged)
+		}
+		if round > 0 && seqs[0] == 1 {
+			t.Error("nothing was removed")
+		}
+		missing := 0
+		for _, id := range ids {
+			if _, err := j.Get(t.Context(), id); err != nil {
+				missing++
+			}
+		}
+		// Each has 4 KiB: those of the limit and the spool are there.
+		if len(ids)-missing < 500 || round > 0 && int64(missing) > seqs[0]-1 {
+			t.Errorf("round %d: %d of %d acknowledged records are gone, the first is %d", round, missing, len(ids), seqs[0])
+		}
+		if err := j.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if acknowledged < 5000 {
+		t.Errorf("only %d records were acknowledged", acknowledged)
+	}
+}
