@@ -99,14 +99,14 @@ func (c *connection) errorOf(cl *call, err error) *Error {
 	if e, ok := errors.AsType[*Error](err); ok && e != nil {
 		if e.Code == CodeAsk && cl.ctx != nil && errors.Is(context.Cause(cl.ctx), ErrWithdrawn) {
 			// There is nothing left to ask the person.
-			return cancelled()
+			return withdrawn()
 		}
 		return e
 	}
 	if cl.ctx != nil && errors.Is(err, context.Canceled) {
 		cause := context.Cause(cl.ctx)
 		if errors.Is(cause, ErrWithdrawn) {
-			return cancelled()
+			return withdrawn()
 		}
 		if errors.Is(cause, errShutdown) || errors.Is(cause, errTooSlow) || errors.Is(cause, errDisconnected) {
 			return busy(cause)
@@ -116,8 +116,9 @@ func (c *connection) errorOf(cl *call, err error) *Error {
 	return &Error{Code: CodeInternal, Message: "internal error; ask the person"}
 }
 
-// cancelled is the error for a request that the client has withdrawn.
-func cancelled() *Error { return &Error{Code: CodeCancelled, Message: "request cancelled"} }
+// withdrawn is the error for a request that the client has withdrawn. The wire calls it
+// cancelled, as it does a request whose turn was cancelled.
+func withdrawn() *Error { return &Error{Code: CodeCancelled, Message: "request cancelled"} }
 
 // busy is the error for a limit that was reached.
 func busy(why error) *Error {
