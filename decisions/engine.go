@@ -160,7 +160,7 @@ func (e *Engine) Decide(ctx context.Context, reqs ...*Request) []*Decision {
 		decided[i] = d
 		records[i] = record(req, d, first.project, start)
 	}
-	if why := cancelled(ctx); why != "" {
+	if why := abandonedReason(ctx); why != "" {
 		for _, d := range decided {
 			if d.Verdict != Deny {
 				d.fail(Ask, why)
@@ -316,7 +316,7 @@ func (e *Engine) effect(ctx context.Context, snap Snapshot, eff *effects.Effect,
 	if err != nil {
 		failed := effectResult{
 			verdict: Stricter(Ask, snap.OnFailure()), row: RowFailure, by: ByFailure,
-			needed: NeededByRule, reason: cmp.Or(cancelled(ctx), "policy failed: "+reasonOf(err)),
+			needed: NeededByRule, reason: cmp.Or(abandonedReason(ctx), "policy failed: "+reasonOf(err)),
 		}
 		// The rules of the layers that could be evaluated, and the results that need no
 		// policy, may still be stricter.
@@ -340,16 +340,18 @@ func record(req *Request, d *Decision, project string, now time.Time) *Record {
 	return r
 }
 
-// cancelled returns why nobody waits for the answer any more, "" if somebody does. An
+// abandonedReason returns why nobody waits for the answer any more, "" if somebody does:
+// the request was withdrawn, its turn was cancelled, or the client is gone. An
 // exceeded deadline is not such a reason, but a failure.
-func cancelled(ctx context.Context) string {
+func abandonedReason(ctx context.Context) string {
 	if !errors.Is(ctx.Err(), context.Canceled) {
 		return ""
 	}
 	return CancelledReason(context.Cause(ctx))
 }
 
-// CancelledReason is the reason of a decision that nobody waits for any more.
+// CancelledReason is the reason of a decision that nobody waits for any more; its text
+// says cancelled for all of them, as the wire does.
 func CancelledReason(why error) string { return "cancelled: " + why.Error() }
 
 // reasonOf shortens an error's text, which is shown to people and stored.

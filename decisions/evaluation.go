@@ -62,7 +62,7 @@ func (e *evaluator) evaluate(ctx context.Context, snap Snapshot, received *intak
 		p.findings, p.err = snap.Evaluate(ctx, in)
 		if p.err != nil {
 			m.failed = true
-			if cancelled(ctx) != "" {
+			if abandonedReason(ctx) != "" {
 				continue // nobody waits for it, and nothing is wrong
 			}
 			e.log.Warn("policy failed, asking", "kind", eff.Kind, "error", p.err)

@@ -31,9 +31,9 @@ func TestImports(t *testing.T) {
 		words := strings.Fields(b.info)
 		switch {
 		case len(words) == 3:
-			peer := imports.Tool(words[1])
-			seen = append(seen, peer)
-			im, err = imports.Translate(peer, []imports.File{{Name: filepath.Join(home, words[2]), Data: []byte(b.text)}},
+			tool := imports.Tool(words[1])
+			seen = append(seen, tool)
+			im, err = imports.Translate(tool, []imports.File{{Name: filepath.Join(home, words[2]), Data: []byte(b.text)}},
 				imports.Options{Home: home, Table: table, Profiles: profiles})
 			if err != nil {
 				t.Fatalf("import.md:%d: %v", b.first, err)

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -135,6 +136,109 @@ func declarations(t *testing.T, folder string) map[string]token.Position {
 		t.Errorf("nothing is declared below %s", folder)
 	}
 	return all
+}
+
+// TestNamesInFiles: in the documents, a name in "`name` in `file.go`" is declared or
+// used in that file. A file without a folder lies in the last one that the line names.
+func TestNamesInFiles(t *testing.T) {
+	pair := regexp.MustCompile("`([A-Za-z_][A-Za-z0-9_.]*)` in (?:the )?`([a-z0-9_/]+\\.go)`")
+	span := regexp.MustCompile("`([^`]+)`")
+	found := 0
+	for _, doc := range documents(t) {
+		for i, line := range prose(t, doc) {
+			for _, at := range pair.FindAllStringSubmatchIndex(line, -1) {
+				found++
+				name, file := line[at[2]:at[3]], line[at[4]:at[5]]
+				name = name[strings.LastIndex(name, ".")+1:]
+				var candidates []string
+				if strings.Contains(file, "/") {
+					candidates = append(candidates, file)
+				}
+				for _, m := range span.FindAllStringSubmatch(line, -1) {
+					folder := m[1]
+					if filepath.Ext(folder) != "" {
+						folder = filepath.Dir(folder)
+					}
+					candidates = append(candidates, folder+"/"+file, "decisions/effects/"+folder+"/"+file)
+				}
+				if !slices.ContainsFunc(candidates, func(c string) bool { return usesName(t, filepath.Join("..", c), name) }) {
+					t.Errorf("%s:%d: no file %s that the line may mean has the name %s", doc, i+1, file, name)
+				}
+			}
+		}
+	}
+	if found < 15 {
+		t.Errorf("only %d names in files", found)
+	}
+}
+
+// usesName reports whether a Go file exists and declares a name outside of functions,
+// or calls or selects it. A local variable of that name does not count.
+func usesName(t *testing.T, path, name string) (found bool) {
+	t.Helper()
+	if _, err := os.Stat(path); err != nil {
+		return false
+	}
+	f, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
+	if err != nil {
+		t.Fatal(err)
+	}
+	is := func(ids ...*ast.Ident) {
+		found = found || slices.ContainsFunc(ids, func(id *ast.Ident) bool { return id.Name == name })
+	}
+	ast.Inspect(f, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.FuncDecl:
+			is(n.Name)
+		case *ast.TypeSpec:
+			is(n.Name)
+		case *ast.ValueSpec:
+			is(n.Names...)
+		case *ast.Field:
+			is(n.Names...)
+		case *ast.SelectorExpr:
+			is(n.Sel)
+		case *ast.CallExpr:
+			if id, ok := n.Fun.(*ast.Ident); ok {
+				is(id)
+			}
+		}
+		return !found
+	})
+	return found
+}
+
+// TestFilesInSQL: a file that a comment in SQL names exists beside it.
+func TestFilesInSQL(t *testing.T) {
+	named := regexp.MustCompile(`\b[a-z0-9_]+\.(?:go|sql)\b`)
+	files := 0
+	for _, top := range []string{"decisions", "internal", "remember"} {
+		err := filepath.WalkDir(filepath.Join("..", top), func(path string, e os.DirEntry, err error) error {
+			if err != nil || e.IsDir() || filepath.Ext(path) != ".sql" || strings.Contains(path, "/testdata/") {
+				return err
+			}
+			files++
+			data, err := os.ReadFile(path)
+			if err != nil {
+				return err
+			}
+			for line := range strings.Lines(string(data)) {
+				_, comment, _ := strings.Cut(line, "--")
+				for _, name := range named.FindAllString(comment, -1) {
+					if _, err := os.Stat(filepath.Join(filepath.Dir(path), name)); err != nil {
+						t.Errorf("%s: there is no %s", path, name)
+					}
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if files < 3 {
+		t.Errorf("only %d files of SQL", files)
+	}
 }
 
 // TestSeeFile: a file that a comment refers to, as in "see lead.go", exists, beside

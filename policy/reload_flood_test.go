@@ -68,7 +68,7 @@ func overflows(t *testing.T, dir string, do func()) {
 }
 
 // TestFlood: 40,000 files at once cause more events than the kernel keeps. Later
-// changes are not lost, and too many files of rules are a clear error that
+// changes are not lost, and too many files are a clear error that
 // disappears with them.
 func TestFlood(t *testing.T) {
 	if testing.Short() {
@@ -107,8 +107,8 @@ func TestFlood(t *testing.T) {
 				}
 			}
 		})
-		soon(t, "too many files of rules", func() bool { return userLayer(s).State == StateDegraded })
-		if l := userLayer(s); !strings.HasSuffix(l.Error, w.user+": holds more than 4096 files of rules") || len(l.Problems) != 1 || l.Deny != 1 {
+		soon(t, "too many files", func() bool { return userLayer(s).State == StateDegraded })
+		if l := userLayer(s); !strings.HasSuffix(l.Error, w.user+": holds more than 4096 files that permd reads (rules, tests, lists and programs)") || len(l.Problems) != 1 || l.Deny != 1 {
 			t.Errorf("status %+v", l)
 		}
 		if got := s.Status().Summary(); !strings.HasPrefix(got, "degraded since ") || !strings.Contains(got, "more than 4096 files") {

@@ -184,12 +184,12 @@ func (s *Store) flush() error {
 		}
 		s.unstored = nil
 	}
-	type count struct{ uses, last int64 }
+	type count struct{ matches, last int64 }
 	used := map[*entry]count{}
 	var over []*entry
 	for _, e := range s.byID {
-		if n := e.uses.Load(); n != e.flushed {
-			used[e] = count{n, e.last.Load()}
+		if n := e.matchCount.Load(); n != e.flushed {
+			used[e] = count{n, e.lastMatch.Load()}
 		}
 		if s.expired(e) {
 			over = append(over, e)
@@ -198,7 +198,7 @@ func (s *Store) flush() error {
 	if len(used) > 0 {
 		err := s.write(func(tx *sql.Tx) error {
 			for _, e := range slices.SortedFunc(maps.Keys(used), func(a, b *entry) int { return int(a.row - b.row) }) {
-				if _, err := tx.Exec("UPDATE choices SET uses = ?, last_used = ? WHERE n = ?", used[e].uses, used[e].last, e.row); err != nil {
+				if _, err := tx.Exec("UPDATE choices SET uses = ?, last_used = ? WHERE n = ?", used[e].matches, used[e].last, e.row); err != nil {
 					return err
 				}
 			}
@@ -208,7 +208,7 @@ func (s *Store) flush() error {
 			return err
 		}
 		for e, c := range used {
-			e.flushed = c.uses
+			e.flushed = c.matches
 		}
 	}
 	s.expire(over)

@@ -35,7 +35,7 @@ func TestListAndForget(t *testing.T) {
 	want := remember.Choice{
 		ID: saved.ID, Verdict: decisions.Allow, Kind: effects.KindRun, Label: "git commit -m …",
 		Pins: remember.Pins{Project: "/p", Stdin: "none"}, Scope: remember.Scope{Kind: remember.ForProject, Key: "/p"},
-		UID: ada, DecisionID: "d1", Created: noon, Expires: noon.Add(time.Hour), Uses: 2, LastUsed: noon,
+		UID: ada, DecisionID: "d1", Created: noon, Expires: noon.Add(time.Hour), Matches: 2, LastMatched: noon,
 	}
 	if err := s.Close(); err != nil {
 		t.Fatal(err)

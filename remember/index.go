@@ -27,11 +27,11 @@ type entry struct {
 	expire  int64 // nanoseconds since 1970, 0 for never
 	row     int64 // in the database
 
-	uses      atomic.Int64
-	last      atomic.Int64 // nanoseconds since 1970, 0 for not yet
-	confirmed atomic.Int64 // when a person confirmed it, 0 for not yet
-	accepted  atomic.Int64 // when a person accepted the change, 0 for not yet
-	// flushed is the value of uses in the database; under the Store's lock.
+	matchCount atomic.Int64 // column uses
+	lastMatch  atomic.Int64 // nanoseconds since 1970, 0 for not yet
+	confirmed  atomic.Int64 // when a person confirmed it, 0 for not yet
+	accepted   atomic.Int64 // when a person accepted the change, 0 for not yet
+	// flushed is the number of matches in the database; under the Store's lock.
 	flushed int64
 }
 
@@ -46,12 +46,12 @@ func (e *entry) setID(id string) {
 // snapshot returns the choice with its counters.
 func (e *entry) snapshot() Choice {
 	c := e.choice
-	c.Uses, c.ByLine, c.Changed = e.uses.Load(), e.line != nil, e.whyChanged()
+	c.Matches, c.ByLine, c.Changed = e.matchCount.Load(), e.line != nil, e.whyChanged()
 	for _, p := range e.parts {
 		c.Parts = append(c.Parts, p.Part)
 	}
-	if last := e.last.Load(); last != 0 {
-		c.LastUsed = time.Unix(0, last).UTC()
+	if last := e.lastMatch.Load(); last != 0 {
+		c.LastMatched = time.Unix(0, last).UTC()
 	}
 	if at := e.confirmed.Load(); at != 0 {
 		c.Confirmed = time.Unix(0, at).UTC()
@@ -67,7 +67,7 @@ func (e *entry) expiredAt(now int64) bool {
 	if !e.choice.Scope.Kind.ofSession() {
 		return false
 	}
-	since := max(e.last.Load(), e.choice.Created.UnixNano())
+	since := max(e.lastMatch.Load(), e.choice.Created.UnixNano())
 	return now-since > int64(sessionIdle)
 }
 
@@ -132,8 +132,8 @@ func (e *entry) inForce(confirmAll, guarded bool) bool {
 
 // countMatch counts a match.
 func (e *entry) countMatch(now int64) {
-	e.uses.Add(1)
-	e.last.Store(now)
+	e.matchCount.Add(1)
+	e.lastMatch.Store(now)
 }
 
 // index finds choices. It is immutable: a change copies the shards it affects.

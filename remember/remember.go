@@ -105,11 +105,12 @@ type Choice struct {
 	Created    time.Time `json:"created"`
 	Expires    time.Time `json:"expires,omitzero"`   // zero: never
 	Confirmed  time.Time `json:"confirmed,omitzero"` // over the management socket; zero: not
-	// Uses counts how often the choice matched an effect of a call, also where a rule
-	// decided it; LastUsed is the newest time.
+	// Matches counts how often the choice matched an effect of a call, also where a
+	// rule decided it; LastMatched is the newest time. Exports call them "uses" and
+	// "lastUsed", as the first version did.
 	// Both are stored now and then (Flush), so a crash may lose some.
-	Uses     int64     `json:"uses"`
-	LastUsed time.Time `json:"lastUsed,omitzero"`
+	Matches     int64     `json:"uses"`
+	LastMatched time.Time `json:"lastUsed,omitzero"`
 }
 
 // Draft is a choice to save.

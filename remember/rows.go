@@ -53,7 +53,7 @@ func insert(db execer, e *entry) error {
 	if e.expire != 0 {
 		expires = e.expire
 	}
-	if t := e.last.Load(); t != 0 {
+	if t := e.lastMatch.Load(); t != 0 {
 		last = t
 	}
 	if t := e.confirmed.Load(); t != 0 {
@@ -61,7 +61,7 @@ func insert(db execer, e *entry) error {
 	}
 	res, err := db.Exec(insertChoice, c.ID, int64(c.UID), string(c.Verdict), string(c.Kind), c.Label,
 		e.stored, e.digest[:], pins, string(c.Scope.Kind), c.Scope.Key, int64(c.Scope.Conn),
-		c.DecisionID, c.Created.UnixNano(), expires, e.uses.Load(), last, confirmed, parts, looked)
+		c.DecisionID, c.Created.UnixNano(), expires, e.matchCount.Load(), last, confirmed, parts, looked)
 	if err != nil {
 		return err
 	}
@@ -103,8 +103,8 @@ func scan(rows *sql.Rows) (*entry, error) {
 	if expires.Valid {
 		e.expire, c.Expires = expires.Int64, time.Unix(0, expires.Int64).UTC()
 	}
-	e.uses.Store(uses)
-	e.last.Store(last.Int64)
+	e.matchCount.Store(uses)
+	e.lastMatch.Store(last.Int64)
 	e.confirmed.Store(confirmed.Int64)
 	e.accepted.Store(looked.Int64)
 	e.flushed = uses

@@ -100,14 +100,14 @@ func (c *connection) errorOf(cl *call, err error) *Error {
 	if e, ok := errors.AsType[*Error](err); ok && e != nil {
 		if e.Code == CodeAsk && cl.ctx != nil && errors.Is(context.Cause(cl.ctx), ErrWithdrawn) {
 			// The request was withdrawn, so there is nothing left to ask the person.
-			return cancelledError()
+			return withdrawnError()
 		}
 		return e
 	}
 	if cl.ctx != nil && errors.Is(err, context.Canceled) {
 		cause := context.Cause(cl.ctx)
 		if errors.Is(cause, ErrWithdrawn) {
-			return cancelledError()
+			return withdrawnError()
 		}
 		if errors.Is(cause, errShutdown) || errors.Is(cause, errTooSlow) || errors.Is(cause, errDisconnected) {
 			return busyError(cause)
@@ -117,8 +117,9 @@ func (c *connection) errorOf(cl *call, err error) *Error {
 	return &Error{Code: CodeInternal, Message: "internal error; ask the person"}
 }
 
-// cancelledError is the error for a request that the client has withdrawn.
-func cancelledError() *Error { return &Error{Code: CodeCancelled, Message: "request cancelled"} }
+// withdrawnError is the error for a request that the client has withdrawn. The wire calls
+// it cancelled, as it does a request whose turn was cancelled.
+func withdrawnError() *Error { return &Error{Code: CodeCancelled, Message: "request cancelled"} }
 
 // busyError is the error for an exceeded limit.
 func busyError(why error) *Error {

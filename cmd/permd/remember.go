@@ -236,12 +236,12 @@ func usage(c *admin.Choice) string {
 		return "of an earlier permd, not used"
 	case c.Unconfirmed:
 		return "not confirmed, so not used"
-	case c.Uses == 0:
+	case c.Matches == 0:
 		return "never used"
-	case c.Uses == 1:
+	case c.Matches == 1:
 		return "used once"
 	}
-	return fmt.Sprintf("used %d times", c.Uses)
+	return fmt.Sprintf("used %d times", c.Matches)
 }
 
 func (a *app) rememberShowCommand() *cobra.Command {
@@ -316,7 +316,7 @@ func (a *app) renderChoice(c *admin.Choice) {
 	line("decision", c.DecisionID)
 	line("confirmed", date(c.Confirmed))
 	line("use", usage(c))
-	line("last used", date(c.LastUsed))
+	line("last used", date(c.LastMatched))
 	w.Flush()
 }
 

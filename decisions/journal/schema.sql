@@ -1,6 +1,7 @@
 -- One row for each decision, in the order of commits. The record holds
--- everything, as the exact bytes that the hash chain will cover; version 2
--- splits it (schema2.sql), and the bytes are those of its parts together.
+-- everything, as the exact bytes that were appended; version 2 splits it
+-- (schema2.sql), and the bytes are those of its parts together. prev_hash and
+-- hash are reserved, always NULL: there is no chain of hashes.
 CREATE TABLE decisions (
   seq         INTEGER PRIMARY KEY,
   format      INTEGER NOT NULL,          -- of the record: 1 is JSON without seq

@@ -8,7 +8,7 @@ func claudeRules(allow, ask, deny string) string {
 
 func TestClaude(t *testing.T) {
 	const user, shared = ".claude/settings.json", "project/.claude/settings.json"
-	testPeers(t, Claude, []peerTest{
+	testTool(t, Claude, []toolTest{
 		{
 			name: "a prefix covers what its words say", file: user, text: claudeRules(`"Bash(git log:*)", "Bash(npm run build)"`, ``, ``),
 			calls: `allow git log --oneline

@@ -19,7 +19,9 @@ import (
 // used for measuring only and never copied.
 const corpus = "../../../shared/corpus/peer-cases.jsonl"
 
-type peerCase struct {
+type corpusCase struct {
+	// Peer is the word of the corpus for the tool whose settings they are; Tool is what
+	// is called.
 	ID, Peer, Mode, Command, Tool, Shell, OS string
 	MCPServer                                string `json:"mcp_server"`
 	Input                                    json.RawMessage
@@ -28,7 +30,7 @@ type peerCase struct {
 	Accept                                   []string
 }
 
-type peerRule struct {
+type corpusRule struct {
 	Kind, Pattern, Match, Permission, Decision, Tool string
 	Value                                            json.RawMessage
 	ArgsRegex                                        string `json:"args_regex"`
@@ -41,28 +43,28 @@ type peerRule struct {
 	AllowRedirection                                 bool `json:"allow_redirection"`
 }
 
-type peerRules struct {
-	Allow, Ask, Deny []peerRule
+type corpusRules struct {
+	Allow, Ask, Deny []corpusRule
 	Default          string
-	Ordered          []peerRule `json:"ordered_last_match_wins"`
-	Priority         []peerRule `json:"ordered_by_priority"`
+	Ordered          []corpusRule `json:"ordered_last_match_wins"`
+	Priority         []corpusRule `json:"ordered_by_priority"`
 	Mode             string
 	NonInteractive   bool `json:"non_interactive"`
 	CallAnnotations  any  `json:"call_annotations"`
 }
 
-// settings writes the rules of a case as the peer's own settings file. why is the
+// settings writes the rules of a case as the tool's own settings file. why is the
 // reason if there is no such file.
-func (c *peerCase) settings(r *peerRules) (peer Tool, name, text, why string) {
+func (c *corpusCase) settings(r *corpusRules) (tool Tool, name, text, why string) {
 	obj := func(v any) string { b, _ := json.MarshalIndent(v, "", " "); return string(b) }
-	value := func(p peerRule) (s string) { _ = json.Unmarshal(p.Value, &s); return s }
+	value := func(p corpusRule) (s string) { _ = json.Unmarshal(p.Value, &s); return s }
 	switch c.Peer {
 	case "zed":
 		toolName := "terminal"
 		if c.Tool == "EditFile" {
 			toolName = "edit_file"
 		}
-		list := func(rules []peerRule) (out []map[string]string) {
+		list := func(rules []corpusRule) (out []map[string]string) {
 			for _, p := range rules {
 				out = append(out, map[string]string{"pattern": value(p)})
 			}
@@ -79,7 +81,7 @@ func (c *peerCase) settings(r *peerRules) (peer Tool, name, text, why string) {
 	case "vscode":
 		m := map[string]any{}
 		for _, s := range []struct {
-			rules   []peerRule
+			rules   []corpusRule
 			approve bool
 		}{{r.Allow, true}, {r.Ask, false}} {
 			for _, p := range s.rules {
@@ -120,7 +122,7 @@ func (c *peerCase) settings(r *peerRules) (peer Tool, name, text, why string) {
 	case "codex":
 		var b strings.Builder
 		for _, s := range []struct {
-			rules    []peerRule
+			rules    []corpusRule
 			decision string
 		}{{r.Allow, "allow"}, {r.Ask, "prompt"}, {r.Deny, "forbidden"}} {
 			for _, p := range s.rules {
@@ -164,7 +166,7 @@ func (c *peerCase) settings(r *peerRules) (peer Tool, name, text, why string) {
 }
 
 // call returns the case's call as an agent would send it to permd.
-func (c *peerCase) call(t *testing.T) (name, input string) {
+func (c *corpusCase) call(t *testing.T) (name, input string) {
 	quote := func(s string) string { b, _ := json.Marshal(s); return string(b) }
 	if c.Command != "" && (c.Tool == "" || c.Tool == "run_shell_command" || c.Tool == "shell") {
 		return "Bash", `{"command":` + quote(c.Command) + `}`
@@ -193,8 +195,8 @@ func (c *peerCase) call(t *testing.T) (name, input string) {
 	return c.Tool, `{}`
 }
 
-// classOf returns why permd is stricter than a peer, "" if no known reason fits.
-func classOf(c *peerCase, r *peerRules, im *Import, d *decisions.Decision) string {
+// classOf returns why permd is stricter than a tool, "" if no known reason fits.
+func classOf(c *corpusCase, r *corpusRules, im *Import, d *decisions.Decision) string {
 	refused := map[Reason]bool{}
 	for _, n := range im.Notes {
 		if n.Outcome == LeftOut || n.Outcome == Narrower || n.Outcome == Asks || n.Outcome == Wider {
@@ -218,7 +220,7 @@ func classOf(c *peerCase, r *peerRules, im *Import, d *decisions.Decision) strin
 		return "a rule that holds in some cases only asks always, or allows nothing"
 	}
 	if r.Default == "allow" || c.Peer == "codex" && r.Default == "allow" {
-		return "the peer allows what no rule names; that is not imported"
+		return "the tool allows what no rule names; that is not imported"
 	}
 	if c.Shell != "" && c.Shell != "bash" && c.Shell != "zsh" || c.OS == "Windows" {
 		return "another shell, which permd reads as a POSIX one"
@@ -245,7 +247,7 @@ func classOf(c *peerCase, r *peerRules, im *Import, d *decisions.Decision) strin
 	case refused[Loose] && open["run"]:
 		return "an expression that ends or begins within a word covers whole words alone"
 	case deniedBy || askedBy:
-		return "a deny or ask covers more than the peer's"
+		return "a deny or ask covers more than the tool's"
 	case open["run"], refused[NotKnown]:
 		return "further words are covered only where permd knows them to be harmless"
 	case open["use"]:
@@ -254,8 +256,8 @@ func classOf(c *peerCase, r *peerRules, im *Import, d *decisions.Decision) strin
 	return ""
 }
 
-// TestCorpus writes the rules of the corpus as the peers' own files, imports them,
-// and compares permd's verdicts with the peer's. permd may be stricter for a known
+// TestCorpus writes the rules of the corpus as the tools' own files, imports them,
+// and compares permd's verdicts with the tool's. permd may be stricter for a known
 // reason, and never more permissive.
 func TestCorpus(t *testing.T) {
 	if testing.Short() {
@@ -278,29 +280,29 @@ func TestCorpus(t *testing.T) {
 		plain, whole *world
 	}
 	type row struct {
-		c peerCase
-		r peerRules
+		c corpusCase
+		r corpusRules
 		k *imported
-		// settings are the peer's own.
+		// settings are the tool's own.
 		settings string
 	}
 	known := map[string]*imported{}
 	scores := map[string]*score{}
 	var rows []row
 	for line := range strings.Lines(string(data)) {
-		var c peerCase
+		var c corpusCase
 		if err := json.Unmarshal([]byte(line), &c); err != nil {
 			t.Fatal(err)
 		}
 		if c.Mode != "rules" {
 			continue
 		}
-		var r peerRules
+		var r corpusRules
 		if err := json.Unmarshal(c.Rules, &r); err != nil {
-			continue // a form of a peer that is not imported
+			continue // a form of a tool that is not imported
 		}
-		peer, name, text, why := c.settings(&r)
-		if peer == "" {
+		tool, name, text, why := c.settings(&r)
+		if tool == "" {
 			continue
 		}
 		if scores[c.Peer] == nil {
@@ -312,7 +314,7 @@ func TestCorpus(t *testing.T) {
 		}
 		k := known[name+text]
 		if k == nil {
-			im := translate(t, peer, home+"/"+name, text)
+			im := translate(t, tool, home+"/"+name, text)
 			k = &imported{im: im, dir: folder(t, im)}
 			known[name+text] = k
 		}
@@ -349,7 +351,7 @@ func TestCorpus(t *testing.T) {
 				s.asks++ // as a note of the import says
 				continue
 			case r.Default == "deny" || r.NonInteractive || c.NonInteractive:
-				s.asks++ // the peer's own default, which is no setting
+				s.asks++ // the tool's own default, which is no setting
 				continue
 			}
 		}
@@ -368,13 +370,13 @@ func TestCorpus(t *testing.T) {
 		}
 		s.classes[why]++
 	}
-	for peer, s := range scores {
-		t.Logf("%s: %d rows, %d agree (%d with the whole base layer), %d stricter, %d ask where the peer denies by a condition or by default, %d looser, %d not to be written as settings", peer, s.rows, s.agree, s.withBase, s.stricter, s.asks, s.looser, s.skipped)
+	for tool, s := range scores {
+		t.Logf("%s: %d rows, %d agree (%d with the whole base layer), %d stricter, %d ask where the tool denies by a condition or by default, %d looser, %d not to be written as settings", tool, s.rows, s.agree, s.withBase, s.stricter, s.asks, s.looser, s.skipped)
 		for why, n := range s.classes {
 			t.Logf("    %3d  %s", n, why)
 		}
 	}
 	if len(scores) != 5 {
-		t.Errorf("%d peers have cases", len(scores))
+		t.Errorf("%d tools have cases", len(scores))
 	}
 }

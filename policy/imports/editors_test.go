@@ -7,7 +7,7 @@ func TestZed(t *testing.T) {
 	wrap := func(s string) string {
 		return "{\n  // mine\n  \"agent\": {\"tool_permissions\": {" + s + "}},\n}"
 	}
-	testPeers(t, Zed, []peerTest{
+	testTool(t, Zed, []toolTest{
 		{
 			name: "expressions that spell out words", file: user,
 			text:  wrap(`"tools": {"terminal": {"always_allow": [{"pattern": "^cargo\\s+(build|check)\\b"}, {"pattern": "^git (log|status)$"}, {"pattern": "^ls\\b"}], "always_deny": [{"pattern": "rm\\s+-rf"}], "always_confirm": [{"pattern": "git\\s+push"}]}}`),
@@ -62,7 +62,7 @@ func TestVSCode(t *testing.T) {
 	wrap := func(s string) string {
 		return `{"editor.fontSize": 12, "chat.tools.terminal.autoApprove": {` + s + `},}`
 	}
-	testPeers(t, VSCode, []peerTest{
+	testTool(t, VSCode, []toolTest{
 		{
 			name: "words and expressions", file: user,
 			text:  wrap(`"git log": true, "/^git (status|show\\b.*)$/": true, "rm": false, "/--force/": false, "cat": null, "/^npm run build$/": {"approve": true, "matchCommandLine": true}`),

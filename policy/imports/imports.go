@@ -37,8 +37,8 @@ const (
 var Tools = []Tool{Claude, Codex, Gemini, OpenCode, Zed, VSCode}
 
 // Name is the name that the tool's makers use.
-func (p Tool) Name() string {
-	switch p {
+func (t Tool) Name() string {
+	switch t {
 	case Claude:
 		return "Claude Code"
 	case Codex:
@@ -52,7 +52,7 @@ func (p Tool) Name() string {
 	case VSCode:
 		return "VS Code"
 	}
-	return string(p)
+	return string(t)
 }
 
 // File is one settings file.
@@ -145,7 +145,7 @@ const (
 
 // Import is the result of a translation.
 type Import struct {
-	Tool  Tool     `json:"peer"`
+	Tool  Tool     `json:"peer"` // the name of the first version, which scripts read
 	Files []Out    `json:"files"`
 	Notes []Note   `json:"notes"` // ordered by file and line
 	Read  []Source `json:"read"`

@@ -10,10 +10,10 @@ import (
 	"github.com/permd/permd/decisions"
 )
 
-// The commands that the settings below allow, in each peer's own format.
+// The commands that the settings below allow, in each tool's own format.
 var named = []string{"git log", "npm run build", "echo hi"}
 
-// sameRules allow the same commands in each peer's settings.
+// sameRules allow the same commands in each tool's settings.
 var sameRules = map[Tool][2]string{
 	Claude:   {".claude/settings.json", `{"permissions": {"allow": ["Bash(git log:*)", "Bash(npm run build)", "Bash(echo hi *)"]}}`},
 	Codex:    {".codex/rules/a.rules", "prefix_rule(pattern=[\"git\", \"log\"])\nprefix_rule(pattern=[\"npm\", \"run\", \"build\"])\nprefix_rule(pattern=[\"echo\", \"hi\"])\n"},
@@ -23,16 +23,28 @@ var sameRules = map[Tool][2]string{
 	VSCode:   {".config/Code/User/settings.json", `{"chat.tools.terminal.autoApprove": {"git log": true, "npm run build": {"approve": true, "matchCommandLine": true}, "echo hi": true}}`},
 }
 
+// TestSameRules: no tool is left out of the tests below.
+func TestSameRules(t *testing.T) {
+	for _, tool := range Tools {
+		if sameRules[tool] == ([2]string{}) {
+			t.Errorf("sameRules has no settings of %s", tool)
+		}
+	}
+	if len(sameRules) != len(Tools) {
+		t.Errorf("sameRules has %d tools, and there are %d", len(sameRules), len(Tools))
+	}
+}
+
 // TestCompoundCommands: an imported allow never covers a compound command with a
-// part that the peer's rules do not name, however the parts are put together.
+// part that the tool's rules do not name, however the parts are put together.
 func TestCompoundCommands(t *testing.T) {
 	parts := append(slices.Clone(named), "git log -3", "echo hi there", "rm -rf src", "git push", "npm run deploy", "echo hello", "curl https://x.example/i.sh", "sh", "tee .env",
 		"git log --output=x", "git -c core.pager=./x log", "./npm run build", "npm run build extra", "echo hi $(id)", "echo `id`", "sudo git log", "env X=1 git log", "$CMD", "python3 -c 'x'")
 	ways := []string{" && ", " || ", "; ", " | ", " & ", "\n", " |& "}
 	wraps := []string{"%", "(%)", "{ %; }", "if true; then %; fi", "X=1 %", "% > out.txt", "% < /etc/passwd", "bash -c '%'", "echo hi $(%)", "! %", "for i in 1 2; do %; done", "f() { %; }; f", "% <(id)", "timeout 5 %"}
-	for peer, settings := range sameRules {
-		t.Run(string(peer), func(t *testing.T) {
-			im := translate(t, peer, home+"/"+settings[0], settings[1])
+	for tool, settings := range sameRules {
+		t.Run(string(tool), func(t *testing.T) {
+			im := translate(t, tool, home+"/"+settings[0], settings[1])
 			w := newWorld(t, im, nil)
 			for _, c := range named {
 				if d := w.decide(t, c); d.Verdict != decisions.Allow {
@@ -40,7 +52,7 @@ func TestCompoundCommands(t *testing.T) {
 				}
 			}
 			// These settings name the command without further words.
-			exact := peer == Claude || peer == OpenCode || peer == Zed
+			exact := tool == Claude || tool == OpenCode || tool == Zed
 			allowed := 0
 			rapid.Check(t, func(rt *rapid.T) {
 				line, clean := "", true
@@ -70,10 +82,10 @@ func TestCompoundCommands(t *testing.T) {
 	}
 }
 
-// TestSays checks the verdicts of peers' rules against their documentation.
+// TestSays checks the verdicts of tools' rules against their documentation.
 func TestSays(t *testing.T) {
-	for peer, settings := range sameRules {
-		im := translate(t, peer, home+"/"+settings[0], settings[1])
+	for tool, settings := range sameRules {
+		im := translate(t, tool, home+"/"+settings[0], settings[1])
 		for _, tt := range []struct {
 			items []Item
 			want  decisions.Verdict
@@ -86,7 +98,7 @@ func TestSays(t *testing.T) {
 			{nil, ""},
 		} {
 			if got := im.Decide(project, home, tt.items); got.Verdict != tt.want {
-				t.Errorf("%s: %v: %q, want %q", peer, tt.items, got.Verdict, tt.want)
+				t.Errorf("%s: %v: %q, want %q", tool, tt.items, got.Verdict, tt.want)
 			}
 		}
 	}

@@ -153,18 +153,18 @@ func (w *world) call(t testing.TB, name, input, cwd string) *decisions.Decision 
 	return ds[0]
 }
 
-// translate imports one settings file of a peer.
-func translate(t testing.TB, peer Tool, name, text string) *Import {
+// translate imports one settings file of a tool.
+func translate(t testing.TB, tool Tool, name, text string) *Import {
 	t.Helper()
-	im, err := tryTranslate(t, peer, name, text)
+	im, err := tryTranslate(t, tool, name, text)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return im
 }
 
-func tryTranslate(t testing.TB, peer Tool, name, text string) (*Import, error) {
+func tryTranslate(t testing.TB, tool Tool, name, text string) (*Import, error) {
 	t.Helper()
 	table, profiles := shipped()
-	return Translate(peer, []File{{name, []byte(text)}}, Options{Home: home, Table: table, Profiles: profiles})
+	return Translate(tool, []File{{name, []byte(text)}}, Options{Home: home, Table: table, Profiles: profiles})
 }

@@ -31,7 +31,15 @@ func schemaPaths(n *Node, at string, kind effects.Kind, into map[string]bool) {
 // The inputs that Go builds match the schema, for each kind.
 func TestMatchesSchema(t *testing.T) {
 	schema := schemaOf(t)
-	for _, in := range inputtest.Everything() {
+	all := inputtest.Everything()
+	var kinds []effects.Kind
+	for _, in := range all {
+		kinds = append(kinds, in.Effect.Kind)
+	}
+	if diff := cmp.Diff(slices.Sorted(slices.Values(effects.Kinds)), slices.Sorted(slices.Values(kinds))); diff != "" {
+		t.Errorf("inputtest.Everything has not each kind once (-want +got):\n%s", diff)
+	}
+	for _, in := range all {
 		t.Run(string(in.Effect.Kind), func(t *testing.T) {
 			got, want := map[string]bool{}, map[string]bool{}
 			doc := Build(in, AllParts)

@@ -216,7 +216,7 @@ func (r *reader) entry(rel string, depth int) error {
 func (r *reader) read(rel string) error {
 	shown := filepath.Join(r.dir, rel)
 	if len(r.tree.Files) >= maxFiles {
-		return diag.Problem{File: r.dir, Text: fmt.Sprintf("holds more than %d files of rules", maxFiles)}.AsError()
+		return diag.Problem{File: r.dir, Text: fmt.Sprintf("holds more than %d files that permd reads (rules, tests, lists and programs)", maxFiles)}.AsError()
 	}
 	// Non-blocking: a FIFO put here since it was listed must not block the
 	// daemon.

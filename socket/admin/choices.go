@@ -47,9 +47,11 @@ type Choice struct {
 	Expires    time.Time `json:"expires,omitzero"`
 	Confirmed  time.Time `json:"confirmed,omitzero"`
 	// Unconfirmed is set while the choice has no effect because nobody has confirmed it.
-	Unconfirmed bool      `json:"unconfirmed,omitzero"`
-	Uses        int64     `json:"uses"`
-	LastUsed    time.Time `json:"lastUsed,omitzero"`
+	Unconfirmed bool `json:"unconfirmed,omitzero"`
+	// How often and when last it matched an effect, also where a rule decided; the
+	// names in JSON are those of the first version.
+	Matches     int64     `json:"uses"`
+	LastMatched time.Time `json:"lastUsed,omitzero"`
 }
 
 // ChoicePart is one of the effects that a reject is about.

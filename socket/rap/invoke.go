@@ -41,7 +41,7 @@ func (h *handler) invoke(c *socket.Conn, params strictjson.Value) (run, error) {
 		ctx, withdraw := context.WithCancelCause(ctx)
 		defer withdraw(nil)
 		if !s.startDeciding(began, withdraw) {
-			return nil, errWithdrawn
+			return nil, errCancelled
 		}
 		req := in.request(ses)
 		req.Peer, req.Session, req.Call.User = peer, ref, h.Users(peer.UID)
@@ -62,7 +62,7 @@ func (h *handler) invoke(c *socket.Conn, params strictjson.Value) (run, error) {
 		}
 		if errors.Is(context.Cause(ctx), socket.ErrWithdrawn) {
 			s.finishDeciding(began, nil, nil)
-			return nil, errWithdrawn
+			return nil, errCancelled
 		}
 		r := in.render(d, invalid, &l)
 		var ask *native.PendingQuestion
@@ -84,14 +84,14 @@ func (h *handler) invoke(c *socket.Conn, params strictjson.Value) (run, error) {
 			}
 		}
 		if !s.finishDeciding(began, r.question, ask) {
-			return nil, errWithdrawn
+			return nil, errCancelled
 		}
 		return r, nil
 	}, nil
 }
 
-// errWithdrawn is the error for an invocation that was cancelled.
-var errWithdrawn = &socket.Error{Code: socket.CodeCancelled, Message: "the call was cancelled"}
+// errCancelled is the error for an invocation that was cancelled.
+var errCancelled = &socket.Error{Code: socket.CodeCancelled, Message: "the call was cancelled"}
 
 func contradictionDefect(at, text string) effects.Defect {
 	return effects.Defect{Code: effects.DefectContradiction, At: at, Text: text}

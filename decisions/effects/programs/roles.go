@@ -9,7 +9,7 @@ const (
 	RoleChanges                 // changes what the program does: not harmless
 	RoleUnknown                 // not understood
 	RoleReads                   // a path that is read
-	RoleLists                   // a path whose name or listing is read
+	RoleLists                   // a path whose name or listing is read; a file that holds a list of paths is RoleReads
 	RoleWrites                  // a path that is written
 	RoleMakes                   // a folder that is created
 	RoleDeletes                 // a path that is deleted

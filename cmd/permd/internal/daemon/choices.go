@@ -15,11 +15,11 @@ import (
 	"github.com/permd/permd/socket/admin"
 )
 
-// flushEvery is how often use counts are stored.
+// flushEvery is how often use counts of choices are stored.
 const flushEvery = 3 * time.Minute
 
-// flushMemory stores use counts now and then.
-func (d *daemon) flushMemory(ctx context.Context) {
+// flushUseCounts stores the use counts of choices now and then.
+func (d *daemon) flushUseCounts(ctx context.Context) {
 	tick := time.NewTicker(flushEvery)
 	defer tick.Stop()
 	for {
@@ -81,7 +81,7 @@ func (m choices) wire(c *remember.Choice) admin.Choice {
 		ID: c.ID, Verdict: c.Verdict, Kind: string(c.Kind), Rule: c.Label, Line: c.ByLine,
 		Scope: string(c.Scope.Kind), Of: c.Scope.Key, Pins: pinsInWords(c), UID: c.UID, DecisionID: c.DecisionID,
 		Created: c.Created, Expires: c.Expires, Confirmed: c.Confirmed, Unconfirmed: m.d.memory.Unconfirmed(c),
-		Uses: c.Uses, LastUsed: c.LastUsed,
+		Matches: c.Matches, LastMatched: c.LastMatched,
 	}
 }
 

@@ -20,9 +20,9 @@ const (
 	releaseEvery = time.Minute
 )
 
-// saveMemory keeps the daemon small until ctx ends. Who sets GOGC or GOMEMLIMIT
-// knows better.
-func (d *daemon) saveMemory(ctx context.Context) {
+// limitFootprint limits how much memory the daemon uses until ctx ends: it sets the
+// garbage collector, unless GOGC or GOMEMLIMIT is set, and returns unused memory.
+func (d *daemon) limitFootprint(ctx context.Context) {
 	if os.Getenv("GOGC") == "" && os.Getenv("GOMEMLIMIT") == "" {
 		defer debug.SetGCPercent(debug.SetGCPercent(gcPercent))
 	}

@@ -146,8 +146,8 @@ func (s *server) run(ctx context.Context) error {
 		})
 	}
 	all.Go(func() { s.rules.Watch(serving) })
-	all.Go(func() { s.flushMemory(serving) })
-	all.Go(func() { s.saveMemory(serving) })
+	all.Go(func() { s.flushUseCounts(serving) })
+	all.Go(func() { s.limitFootprint(serving) })
 	all.Go(func() { s.reloadOnSignal(serving, hup) })
 	all.Go(func() {
 		err := systemd.Watchdog(serving, s.canary, func(err error) {

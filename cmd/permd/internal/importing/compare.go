@@ -39,7 +39,7 @@ type Difference struct {
 	DecisionID string               `json:"decisionId"`
 	Time       time.Time            `json:"time"`
 	Call       string               `json:"call"`
-	Tool       imports.ToolDecision `json:"peer"`
+	Tool       imports.ToolDecision `json:"peer"` // the name of the first version, which scripts read
 	Permd      decisions.Verdict    `json:"permd"`
 	Reason     string               `json:"reason"`
 	Recorded   decisions.Verdict    `json:"recorded"`

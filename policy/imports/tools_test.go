@@ -8,9 +8,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// peerTest is one settings file, with permd's verdicts about calls under it alone,
+// toolTest is one settings file, with permd's verdicts about calls under it alone,
 // and the notes about rules that were not imported as they are.
-type peerTest struct {
+type toolTest struct {
 	name string
 	file string // below home
 	text string
@@ -20,11 +20,11 @@ type peerTest struct {
 	notes string
 }
 
-func testPeers(t *testing.T, peer Tool, tests []peerTest) {
+func testTool(t *testing.T, tool Tool, tests []toolTest) {
 	t.Helper()
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			im := translate(t, peer, home+"/"+tt.file, tt.text)
+			im := translate(t, tool, home+"/"+tt.file, tt.text)
 			w := newWorld(t, im, nil)
 			for line := range strings.Lines(tt.calls) {
 				want, call, ok := strings.Cut(strings.TrimSpace(line), " ")
@@ -65,7 +65,7 @@ func testPeers(t *testing.T, peer Tool, tests []peerTest) {
 
 func TestCodex(t *testing.T) {
 	const rules, config = ".codex/rules/default.rules", ".codex/config.toml"
-	testPeers(t, Codex, []peerTest{
+	testTool(t, Codex, []toolTest{
 		{
 			name: "prefixes with alternatives", file: rules,
 			text:  "# mine\nprefix_rule(pattern = [\"git\", [\"log\", \"status\"]], match = [\"git log\"])\nprefix_rule(\n  pattern=['rm', '-rf'],\n  decision=\"forbidden\", justification = \"no\",\n)\nprefix_rule(pattern=[\"git\",\"push\"], decision=\"prompt\")\n",
@@ -97,7 +97,7 @@ func TestCodex(t *testing.T) {
 
 func TestGemini(t *testing.T) {
 	const settings, policies = ".gemini/settings.json", ".gemini/policies/mine.toml"
-	testPeers(t, Gemini, []peerTest{
+	testTool(t, Gemini, []toolTest{
 		{
 			name: "the highest priority decides", file: policies,
 			text: `[[rule]]
@@ -188,7 +188,7 @@ x = 1
 
 func TestOpenCode(t *testing.T) {
 	const user = ".config/opencode/opencode.json"
-	testPeers(t, OpenCode, []peerTest{
+	testTool(t, OpenCode, []toolTest{
 		{
 			name: "the last rule decides", file: user,
 			text:  `{"permission": {"bash": {"*": "ask", "git *": "allow", "git push *": "deny", "git push origin *": "ask", "grep *": "allow"}}}`,
@@ -233,7 +233,7 @@ func TestOpenCode(t *testing.T) {
 func TestRefused(t *testing.T) {
 	tests := []struct {
 		name string
-		peer Tool
+		tool Tool
 		file string
 		text string
 		want string
@@ -259,7 +259,7 @@ func TestRefused(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			_, err := tryTranslate(t, tt.peer, home+"/"+tt.file, tt.text)
+			_, err := tryTranslate(t, tt.tool, home+"/"+tt.file, tt.text)
 			if err == nil || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("got %v, want %q", err, tt.want)
 			}
