@@ -126,10 +126,7 @@ func (c *checker) check(w *place, words []string, r *run, list []effects.Effect)
 		text := what + " " + changing.ReplaceAllString(detail, "…")
 		if !seen[text] {
 			seen[text] = true
-			if c.found[text] == 0 {
-				c.first[text] = quoted(words)
-			}
-			c.found[text]++
+			c.note(what, changing.ReplaceAllString(detail, "…"), words)
 		}
 	}
 	for i, e := range r.execs {
@@ -171,6 +168,15 @@ func (c *checker) check(w *place, words []string, r *run, list []effects.Effect)
 		}
 	}
 	return changed
+}
+
+// note counts a difference that a command line has.
+func (c *checker) note(what, detail string, words []string) {
+	text := what + " " + detail
+	if c.found[text] == 0 {
+		c.first[text] = quoted(words)
+	}
+	c.found[text]++
 }
 
 // findings returns the differences, each with the first form that had it and how

@@ -71,7 +71,8 @@ func (v *invocation) checksSyntax() bool {
 		}
 	}
 	// +n would undo the option.
-	return strings.IndexByte("+-", v.args[v.operands[0]].Text[0]) < 0
+	script := v.args[v.operands[0]].Text
+	return script != "" && strings.IndexByte("+-", script[0]) < 0
 }
 
 // disturb tells the resolver what the run links, moves or extracts: later paths through

@@ -143,6 +143,12 @@ func (v *invocation) skipOperands(i, skip int) int {
 	return i
 }
 
+// optionsAfterHost reports whether a program may take the word where the command begins for
+// an option: ssh reads options again after the host, with -oProxyCommand=CMD among them.
+func (v *invocation) optionsAfterHost(first *effects.Word) bool {
+	return v.p.Wrapper.Joined && v.dashes != 0 && (strings.HasPrefix(first.Text, "-") || strings.HasPrefix(first.Prefix, "-"))
+}
+
 // innerCommand adds the effects of the command of a sub-command that wraps one (uv run, docker
 // exec), or of a program that runs it on another machine.
 func (v *invocation) innerCommand() {
@@ -178,11 +184,22 @@ func (v *invocation) innerCommand() {
 		return
 	}
 	v.changes = true
+	first := &v.args[start]
 	if w.Elsewhere {
+		switch {
+		case !v.optionsAfterHost(first):
+		case first.Text == "--":
+			start++
+		default:
+			v.unknown(start, "options after the host: "+display.Display(display.ShowWord(first)))
+			return
+		}
+		if start == len(v.args) {
+			return
+		}
 		v.remoteCommand(start)
 		return
 	}
-	first := &v.args[start]
 	if first.Expandable() || strings.HasPrefix(first.Text, "-") {
 		v.unknown(start, "a program whose name is not known before it runs: "+display.Display(display.ShowWord(first)))
 		return
