@@ -178,6 +178,12 @@ func (v *invocation) markOptionWord(o *programs.Option, i int) {
 
 // value applies an option's role to its value; w.Text is "" for none.
 func (v *invocation) value(o *programs.Option, i int, w effects.Word) {
+	if len(v.p.ArchivesWith) > 0 && (o.Role == programs.RoleReads || o.Role == programs.RoleLoads) {
+		// tar opens the lists of -T and -X before it enters the folder of -C, in
+		// whichever order they are (seen in GNU's and libarchive's).
+		defer func(cwd string) { v.run.Cwd = cwd }(v.run.Cwd)
+		v.run.Cwd = v.at.Cwd
+	}
 	if o.Arity == programs.ArityNone {
 		switch o.Role {
 		case programs.RoleText:
