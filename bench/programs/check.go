@@ -133,7 +133,7 @@ func (c *checker) check(w *place, words []string, r *run, list []effects.Effect)
 		switch {
 		case strings.HasPrefix(e.file, w.root), !path.IsAbs(e.file):
 			add("RUNS", e.file)
-		case i > 0 && !e.first && filepath.Base(e.file) != c.name:
+		case i > 0 && !e.first && filepath.Base(e.file) != c.name && !runs(e.file, list):
 			add("runs", e.file)
 		}
 	}
@@ -203,6 +203,13 @@ func covered(file string, list []effects.Effect) bool {
 func writes(file string, list []effects.Effect) bool {
 	return slices.ContainsFunc(list, func(e effects.Effect) bool {
 		return e.Kind == effects.KindWrite && e.File != nil && e.File.Path == file
+	})
+}
+
+// runs reports whether one of the effects, of a wrapper such as time, runs a program.
+func runs(file string, list []effects.Effect) bool {
+	return slices.ContainsFunc(list, func(e effects.Effect) bool {
+		return e.Kind == effects.KindRun && e.Run != nil && e.Run.Program == filepath.Base(file)
 	})
 }
 

@@ -11,7 +11,7 @@ import (
 
 // triesPerForm is how many command lines random makes for each that is to be run.
 // Most are not allowed.
-const triesPerForm = 40
+const triesPerForm = 15
 
 // random returns n command lines of a program whose words are put together as its own
 // reader might take them in another way than permd: options in any order, bundled,
