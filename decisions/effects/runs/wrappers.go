@@ -143,12 +143,6 @@ func (v *invocation) skipOperands(i, skip int) int {
 	return i
 }
 
-// optionsAfterHost reports whether a program may take the word where the command begins for
-// an option: ssh reads options again after the host, with -oProxyCommand=CMD among them.
-func (v *invocation) optionsAfterHost(first *effects.Word) bool {
-	return v.p.Wrapper.Joined && v.dashes != 0 && (strings.HasPrefix(first.Text, "-") || strings.HasPrefix(first.Prefix, "-"))
-}
-
 // innerCommand adds the effects of the command of a sub-command that wraps one (uv run, docker
 // exec), or of a program that runs it on another machine.
 func (v *invocation) innerCommand() {
@@ -186,15 +180,9 @@ func (v *invocation) innerCommand() {
 	v.changes = true
 	first := &v.args[start]
 	if w.Elsewhere {
-		switch {
-		case !v.optionsAfterHost(first):
-		case first.Text == "--":
-			start++
-		default:
+		// ssh reads options again after the host, with -oProxyCommand=CMD among them.
+		if w.Joined && v.dashes != 0 && first.Text != "--" && (strings.HasPrefix(first.Text, "-") || strings.HasPrefix(first.Prefix, "-")) {
 			v.unknown(start, "options after the host: "+display.Display(display.ShowWord(first)))
-			return
-		}
-		if start == len(v.args) {
 			return
 		}
 		v.remoteCommand(start)
