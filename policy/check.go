@@ -1,9 +1,11 @@
 package policy
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -13,7 +15,9 @@ import (
 	"github.com/permd/permd/decisions/effects/tools"
 	"github.com/permd/permd/policy/diag"
 	"github.com/permd/permd/policy/input"
+	"github.com/permd/permd/policy/settings"
 	"github.com/permd/permd/policy/source"
+	"github.com/permd/permd/rego"
 )
 
 // CheckReport is what Check finds.
@@ -54,6 +58,9 @@ type Folder struct {
 	// Org is the admins' folder; the programs it describes are known to the
 	// layers below it. "" for none.
 	Org string
+	// Profile selects the files of the base layer that Test runs; "" is
+	// settings.ProfileBalanced, as for the daemon.
+	Profile string
 }
 
 // Check compiles the folder's rules as the daemon would, except for the
@@ -84,6 +91,12 @@ func (f Folder) Test(ctx context.Context) (*TestReport, error) {
 	u, schema, err := f.open()
 	if err != nil {
 		return nil, err
+	}
+	if u.layer == decisions.Base {
+		// The profiles' rules contradict each other, so the daemon loads those of one.
+		u.files = slices.DeleteFunc(u.files, func(file source.File) bool {
+			return !rego.InProfile(path.Join("base", file.Rel), cmp.Or(f.Profile, settings.ProfileBalanced))
+		})
 	}
 	// Rules that the daemon would refuse must not pass their tests.
 	if _, ps := compile(u, schema); ps.Failed() {

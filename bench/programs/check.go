@@ -126,17 +126,14 @@ func (c *checker) check(w *place, words []string, r *run, list []effects.Effect)
 		text := what + " " + changing.ReplaceAllString(detail, "…")
 		if !seen[text] {
 			seen[text] = true
-			if c.found[text] == 0 {
-				c.first[text] = quoted(words)
-			}
-			c.found[text]++
+			c.note(what, changing.ReplaceAllString(detail, "…"), words)
 		}
 	}
 	for i, e := range r.execs {
 		switch {
 		case strings.HasPrefix(e.file, w.root), !path.IsAbs(e.file):
 			add("RUNS", e.file)
-		case i > 0 && !e.first && filepath.Base(e.file) != c.name:
+		case i > 0 && !e.first && filepath.Base(e.file) != c.name && !runs(e.file, list):
 			add("runs", e.file)
 		}
 	}
@@ -173,6 +170,15 @@ func (c *checker) check(w *place, words []string, r *run, list []effects.Effect)
 	return changed
 }
 
+// note counts a difference that a command line has.
+func (c *checker) note(what, detail string, words []string) {
+	text := what + " " + detail
+	if c.found[text] == 0 {
+		c.first[text] = quoted(words)
+	}
+	c.found[text]++
+}
+
 // findings returns the differences, each with the first form that had it and how
 // many more did.
 func (c *checker) findings() []string {
@@ -197,6 +203,13 @@ func covered(file string, list []effects.Effect) bool {
 func writes(file string, list []effects.Effect) bool {
 	return slices.ContainsFunc(list, func(e effects.Effect) bool {
 		return e.Kind == effects.KindWrite && e.File != nil && e.File.Path == file
+	})
+}
+
+// runs reports whether one of the effects, of a wrapper such as time, runs a program.
+func runs(file string, list []effects.Effect) bool {
+	return slices.ContainsFunc(list, func(e effects.Effect) bool {
+		return e.Kind == effects.KindRun && e.Run != nil && e.Run.Program == filepath.Base(file)
 	})
 }
 

@@ -64,6 +64,9 @@ type noJournal struct{}
 
 func (noJournal) Append(context.Context, ...*decisions.Record) error { return nil }
 
+// errUndecided means that the engine answered with a failure, which asks or denies.
+var errUndecided = errors.New("permd could not decide")
+
 // decide returns the decision on a command line in a project on the real file
 // system, with the call's effects.
 func (j *judge) decide(ctx context.Context, w *place, words []string) (decisions.Verdict, []effects.Effect, error) {
@@ -91,7 +94,7 @@ func (j *judge) decide(ctx context.Context, w *place, words []string) (decisions
 	}
 	got := e.Decide(ctx, r)
 	if len(got) != 1 || got[0].By == decisions.ByFailure {
-		return "", nil, errors.New("permd could not decide about " + quoted(words))
+		return "", nil, fmt.Errorf("%w about %s", errUndecided, quoted(words))
 	}
 	world := tools.World{FS: fs, Table: j.snap.Table(), Profiles: j.snap.Profiles()}
 	return got[0].Verdict, world.Effects(&r.Call).Effects, nil

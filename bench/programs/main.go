@@ -29,6 +29,9 @@ func main() {
 	within := flag.Duration("within", 4*time.Hour, "what has not begun by then is not run, and named")
 	every := flag.Duration("each", 0, "how long one program may take; what has not begun by then is not run (default: as long as it takes)")
 	most := flag.Int("most", 0, "how many forms of a program are run (default: all)")
+	random := flag.Int("random", 0, "run this many command lines of each program with words in random orders and spellings, instead of the table's forms")
+	seed := flag.Uint64("seed", 1, "of the random command lines")
+	posix := flag.Bool("posix", false, "set POSIXLY_CORRECT in the programs' environment")
 	keep := flag.Bool("keep", false, "keep the folder with the project")
 	asJSON := flag.Bool("json", false, "print outcomes as JSON, one a line")
 	results := flag.String("results", "", "a file that outcomes are added to; without -only, programs that are in it are not tried again, and -write takes the last outcome of each")
@@ -37,7 +40,7 @@ func main() {
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	t := &trial{limit: *limit, max: *most, each: *every, until: time.Now().Add(*within), keep: *keep, verbose: *verbose}
+	t := &trial{limit: *limit, max: *most, each: *every, until: time.Now().Add(*within), keep: *keep, verbose: *verbose, random: *random, seed: *seed, posix: *posix}
 	ok, err := all(ctx, t, *only, *results, *install, *asJSON, *write)
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "programs: error: %v\n", err)

@@ -21,6 +21,7 @@ type place struct {
 	base    string // a copy of home as it was made
 	now     []hostile
 	path    string // further folders of programs
+	posix   bool   // POSIXLY_CORRECT is set
 }
 
 // secret is the beginning of each value that no program may print.
@@ -159,7 +160,7 @@ func programFolders(further string) []string {
 // proxy.
 func (w *place) env() []string {
 	const closed = "http://127.0.0.1:9"
-	return []string{
+	env := []string{
 		"PATH=" + strings.Join(programFolders(w.path), ":"), "HOME=" + w.home, "USER=dev", "LOGNAME=dev", "LANG=C.UTF-8", "TERM=xterm", "SHELL=/bin/bash",
 		"TMPDIR=" + filepath.Join(w.root, "tmp"), "http_proxy=" + closed, "https_proxy=" + closed, "HTTPS_PROXY=" + closed,
 		"AWS_SECRET_ACCESS_KEY=" + secret + "aws", "GITHUB_TOKEN=" + secret + "github", "NPM_TOKEN=" + secret + "npm",
@@ -168,6 +169,10 @@ func (w *place) env() []string {
 		"PAGER=" + w.canary, "GIT_PAGER=" + w.canary, "MANPAGER=" + w.canary, "EDITOR=" + w.canary, "VISUAL=" + w.canary, "GIT_EDITOR=" + w.canary,
 		"BROWSER=" + w.canary, "LESSOPEN=|" + w.canary + " %s",
 	}
+	if w.posix {
+		env = append(env, "POSIXLY_CORRECT=1")
+	}
+	return env
 }
 
 // homeFiles are the files of the home: secrets and plain settings.

@@ -26,6 +26,9 @@ type trial struct {
 	keep    bool
 	verbose bool
 	path    string // further folders of the PATH
+	random  int    // how many random forms of each program are run, 0 for the table's
+	seed    uint64 // of the random forms
+	posix   bool   // programs run with POSIXLY_CORRECT
 
 	table *table
 	judge *judge
@@ -72,6 +75,7 @@ func (t *trial) run(ctx context.Context, names []string, each func(*programResul
 	if t.bad, err = newPlace(ctx, filepath.Join(dir, "bad"), t.path); err != nil {
 		return err
 	}
+	t.plain.posix, t.bad.posix = t.posix, t.posix
 	for _, name := range names {
 		o, err := t.program(ctx, name)
 		if err != nil {
@@ -101,6 +105,9 @@ func (t *trial) program(ctx context.Context, name string) (*programResult, error
 	c.forgive()
 	done, start := map[string]bool{}, time.Now()
 	forms := t.table.forms(name)
+	if t.random > 0 {
+		forms = t.table.random(name, t.seed, t.random*triesPerForm)
+	}
 	for _, f := range forms {
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
@@ -109,7 +116,7 @@ func (t *trial) program(ctx context.Context, name string) (*programResult, error
 			o.Missing = "no time left for all forms"
 			break
 		}
-		if t.max > 0 && o.Forms >= t.max || t.each > 0 && time.Since(start) > t.each {
+		if t.max > 0 && o.Forms >= t.max || t.random > 0 && o.Forms >= t.random || t.each > 0 && time.Since(start) > t.each {
 			break
 		}
 		ran, good, err := t.form(ctx, c, f.words)
@@ -200,8 +207,17 @@ func (t *trial) must(name string) string {
 // in the ordinary project. It reports whether it ran, and ended by itself.
 func (t *trial) form(ctx context.Context, c *checker, words []string) (ran, good bool, err error) {
 	verdict, list, err := t.judge.decide(ctx, t.plain, words)
+	if errors.Is(err, errUndecided) && t.random > 0 {
+		c.note("FAILS", "to decide", words)
+		return false, false, nil
+	}
 	if err != nil || verdict != decisions.Allow {
 		return false, false, err
+	}
+	if t.random > 0 {
+		// What a hostile file does is tried with forms that end well.
+		good, err = t.try(ctx, c, t.plain, words, list)
+		return true, good, err
 	}
 	bad, err := c.unnoticed(ctx, words)
 	if err != nil {

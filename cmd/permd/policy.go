@@ -33,7 +33,7 @@ line. Example rules are in examples/policies.`
 }
 
 // folderOptions select a directory of rules.
-type folderOptions struct{ layer string }
+type folderOptions struct{ layer, profile string }
 
 func (o *folderOptions) flags(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&o.layer, "layer", "", "`layer` of the rules: org, user, project or base (default: the one of their package)")
@@ -41,7 +41,7 @@ func (o *folderOptions) flags(cmd *cobra.Command) {
 
 // folder returns the directory named by args, or by default the user's own rules.
 func (a *app) folder(args []string, o *folderOptions) (policy.Folder, error) {
-	f := policy.Folder{Layer: decisions.Layer(o.layer), Schema: rego.InputSchema()}
+	f := policy.Folder{Layer: decisions.Layer(o.layer), Schema: rego.InputSchema(), Profile: o.profile}
 	if o.layer != "" && !slices.Contains(decisions.Layers, f.Layer) {
 		return f, cli.Failf(cli.ExitUsage, "one of: org, user, project, base", "unknown layer %q", o.layer)
 	}
@@ -155,6 +155,7 @@ line coverage. permd does not use rules whose tests fail.
 		},
 	}
 	o.flags(cmd)
+	cmd.Flags().StringVar(&o.profile, "profile", "", "`profile` of the base layer: careful, balanced or unattended (default: balanced)")
 	cmd.Flags().BoolVarP(&verbose, "verbose", "v", false, "also print passing tests and uncovered lines")
 	return cmd
 }

@@ -71,7 +71,7 @@ func (v *invocation) checksSyntax() bool {
 		}
 	}
 	// +n would undo the option.
-	return strings.IndexByte("+-", v.args[v.operands[0]].Text[0]) < 0
+	return strings.Trim(v.args[v.operands[0]].Text, "+-") == v.args[v.operands[0]].Text && v.args[v.operands[0]].Text != ""
 }
 
 // disturb tells the resolver what the run links, moves or extracts: later paths through

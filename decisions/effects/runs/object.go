@@ -63,7 +63,7 @@ func (v *invocation) plainFile(a argument) {
 // whyNoFile returns why a word at a file's position is no file, "" if it is one.
 func whyNoFile(role programs.Role, text string) string {
 	switch {
-	case role == programs.RoleSources && strings.HasPrefix(text, "@"):
+	case (role == programs.RoleSources || role == programs.RoleMatched) && strings.HasPrefix(text, "@"):
 		return "a file of options"
 	case role == programs.RoleViewed && strings.HasPrefix(text, "+"):
 		return "a command for a program that shows files"

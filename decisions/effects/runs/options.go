@@ -42,11 +42,7 @@ func (v *invocation) option(use *programs.OptionUse) {
 	case programs.ValueUnexpected:
 		v.unknown(i, "a value for an option that takes none: "+display.Display(use.Name()))
 	case programs.ValueMissing:
-		why := "an option without its value: "
-		if o.Arity == programs.ArityTwo {
-			why = "an option without its values: "
-		}
-		v.unknown(i, why+display.Display(use.Name()))
+		v.unknown(i, "an option without its value: "+display.Display(use.Name()))
 	case programs.ValueAttached:
 		w := effects.Word{Text: use.Text}
 		if use.Open {
@@ -178,6 +174,11 @@ func (v *invocation) markOptionWord(o *programs.Option, i int) {
 
 // value applies an option's role to its value; w.Text is "" for none.
 func (v *invocation) value(o *programs.Option, i int, w effects.Word) {
+	if len(v.p.ArchivesWith) > 0 && (o.Role == programs.RoleReads || o.Role == programs.RoleLoads) {
+		// Both tars open the lists of -T and -X before they enter the folder of -C.
+		defer func(cwd string) { v.run.Cwd = cwd }(v.run.Cwd)
+		v.run.Cwd = v.at.Cwd
+	}
 	if o.Arity == programs.ArityNone {
 		switch o.Role {
 		case programs.RoleText:

@@ -178,11 +178,16 @@ func (v *invocation) innerCommand() {
 		return
 	}
 	v.changes = true
+	first := &v.args[start]
 	if w.Elsewhere {
+		// ssh reads options again after the host, with -oProxyCommand=CMD among them.
+		if w.Joined && v.dashes != 0 && first.Text != "--" && (strings.HasPrefix(first.Text, "-") || strings.HasPrefix(first.Prefix, "-")) {
+			v.unknown(start, "options after the host: "+display.Display(display.ShowWord(first)))
+			return
+		}
 		v.remoteCommand(start)
 		return
 	}
-	first := &v.args[start]
 	if first.Expandable() || strings.HasPrefix(first.Text, "-") {
 		v.unknown(start, "a program whose name is not known before it runs: "+display.Display(display.ShowWord(first)))
 		return
