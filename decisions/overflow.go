@@ -28,7 +28,9 @@ func (e *evaluator) evaluateRest(ctx context.Context, m *evaluation, now time.Ti
 	for i := range rest {
 		p := &m.rest[i]
 		p.fence = fences{e.pid, e.own.Programs()}.why(&rest[i])
-		if p.fence == "" && ctx.Err() == nil {
+		if ctx.Err() != nil {
+			m.failed = true // a denied one may be among those that are left
+		} else if p.fence == "" {
 			in.Effect = &rest[i]
 			if p.findings, p.err = m.snapshot.Evaluate(ctx, in); p.err != nil {
 				m.failed = true

@@ -2,6 +2,7 @@ package decisions
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"io/fs"
 	"slices"
@@ -24,11 +25,16 @@ const (
 // it was told, so that a later call can find out whether it would be told the
 // same. It belongs to one call.
 type recordingFS struct {
-	fs      effects.FS
+	fs effects.FS
+	// ctx ends the time to look at anything; nil for none.
+	ctx     context.Context
 	lookups []fsLookup
 	bytes   int
 	// uncomparable is set when something was told that cannot be compared.
 	uncomparable bool
+	// unanswered is why something is not known that the file system was asked for, ""
+	// if all is known (see unanswered).
+	unanswered string
 }
 
 // fsLookup is one question to the file system with its answer.
@@ -126,14 +132,24 @@ func names(fsys effects.FS, path string, limit int64) (string, error) {
 // Owner implements effects.FS. It is not compared later.
 func (o *recordingFS) Owner(path string) (uint32, error) {
 	o.uncomparable = true
-	return o.fs.Owner(path)
+	if err := o.late(); err != nil {
+		return 0, err
+	}
+	uid, err := o.fs.Owner(path)
+	o.note(path, err)
+	return uid, err
 }
 
 // Identity implements paths.Identifier. It is not compared later.
 func (o *recordingFS) Identity(path string) (paths.Identity, error) {
 	o.uncomparable = true
+	if err := o.late(); err != nil {
+		return paths.Identity{}, err
+	}
 	if by, ok := o.fs.(paths.Identifier); ok {
-		return by.Identity(path)
+		id, err := by.Identity(path)
+		o.note(path, err)
+		return id, err
 	}
 	return paths.Identity{}, errors.ErrUnsupported
 }
@@ -201,7 +217,10 @@ func (o *recordingFS) lookup(l fsLookup) fsLookup {
 			return *k
 		}
 	}
-	l.ask(o.fs)
+	if l.err = o.late(); l.err == nil {
+		l.ask(o.fs)
+		o.note(l.path, l.err)
+	}
 	// Only "does not exist" means the same each time; what other errors say is
 	// not taken for known.
 	if l.err != nil && !errors.Is(l.err, fs.ErrNotExist) {

@@ -15,6 +15,7 @@ import (
 	"github.com/permd/permd/cmd/permd/internal/account"
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/decisions/effects/mounts"
 	"github.com/permd/permd/decisions/effects/paths"
 	"github.com/permd/permd/internal/xdg"
 	"github.com/permd/permd/socket/native"
@@ -30,6 +31,8 @@ type Config struct {
 	Memory Memory
 	// Journal takes the decisions; nil logs none.
 	Journal decisions.Journal
+	// Mounts is the file system that is looked at; nil for that of this machine.
+	Mounts *mounts.FS
 	// PID is the daemon's process, which no call may end; 0 when there is none.
 	PID int
 	// Persistent lets sessions of harnesses outlive their connections, and their
@@ -58,6 +61,7 @@ type Engine struct {
 	Sessions  *decisions.Sessions
 	Decisions *decisions.Engine
 	FS        effects.FS // that the engine looks at
+	Mounts    *mounts.FS // which FS looks through
 	NotPlain  *decisions.NotPlain
 	// Persistent holds the sessions of harnesses; nil if they end with their
 	// connections.
@@ -69,9 +73,12 @@ type Engine struct {
 // New makes an engine. Until ProtectSockets it protects permd's folders.
 func New(c Config) (*Engine, error) {
 	e := &Engine{
-		rules: c.Rules, Users: &account.Users{}, FS: paths.NewIndex(paths.OSFS{}, time.Now),
-		NotPlain: new(decisions.NotPlain), config: c,
+		rules: c.Rules, Users: &account.Users{}, Mounts: c.Mounts, NotPlain: new(decisions.NotPlain), config: c,
 	}
+	if e.Mounts == nil {
+		e.Mounts = mounts.New()
+	}
+	e.FS = paths.NewIndex(e.Mounts, time.Now)
 	home := e.Users.Lookup(uint32(os.Geteuid())).Home
 	e.Sessions = &decisions.Sessions{FindProject: func(cwd string) string {
 		return paths.FindProject(e.FS, cwd, home)
@@ -90,7 +97,7 @@ func New(c Config) (*Engine, error) {
 	}
 	if c.Persistent {
 		e.keepSessions()
-		of.TakeApproval, of.Digest = e.Persistent.TakeGrant, contentState
+		of.TakeApproval, of.Digest = e.Persistent.TakeGrant, bounded(e.Mounts, contentState)
 	}
 	var err error
 	if e.Decisions, err = decisions.NewEngine(of); err != nil {

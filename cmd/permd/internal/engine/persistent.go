@@ -16,13 +16,14 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/decisions/effects/mounts"
 	"github.com/permd/permd/socket/native"
 )
 
 // keepSessions lets sessions of harnesses outlive their connections, and their
 // questions be answered on the management socket.
 func (e *Engine) keepSessions() {
-	e.Persistent = &native.PersistentSessions{Sessions: e.Sessions, Now: wallClock, Digest: contentDigest, OnEnd: func(o decisions.Owner) {
+	e.Persistent = &native.PersistentSessions{Sessions: e.Sessions, Now: wallClock, Digest: bounded(e.Mounts, contentDigest), OnEnd: func(o decisions.Owner) {
 		if keeper := e.Keeper(); keeper != nil {
 			// What could not be stored holds in memory, and a restart ends all
 			// choices of sessions.
@@ -34,6 +35,26 @@ func (e *Engine) keepSessions() {
 // wallClock returns the time without a monotonic clock reading. That clock stops while
 // the machine is suspended, and a yes for half an hour must not outlive a night.
 func wallClock() time.Time { return time.Now().Round(0) }
+
+// content is what a function says of a file's content.
+type content struct {
+	text string
+	size int64
+}
+
+// bounded does not wait for a file system that does not answer.
+func bounded(files *mounts.FS, of func(string, int64) (string, int64, error)) func(string, int64) (string, int64, error) {
+	return func(path string, limit int64) (string, int64, error) {
+		c, err := mounts.Look(files, path, func(path string) (c content, err error) {
+			c.text, c.size, err = of(path, limit)
+			return c, err
+		})
+		if noPath(err) {
+			err = fmt.Errorf("looking at a file: %w: %w", fs.ErrNotExist, err)
+		}
+		return c.text, c.size, err
+	}
+}
 
 // contentState tells a file's content from any other: by its hash, and where that
 // would take too long by what the file system says about the file. Whoever writes to
@@ -63,13 +84,18 @@ func contentStateAt(path string, limit int64, now func() time.Time) (state strin
 // errLong means that a file is longer than what may be read.
 var errLong = errors.New("it is too long")
 
+// noPath reports whether an error says that a word is no path, or one that leads
+// nowhere.
+func noPath(err error) bool {
+	return errors.Is(err, syscall.ENOTDIR) || errors.Is(err, syscall.ENAMETOOLONG) || errors.Is(err, syscall.ELOOP)
+}
+
 // contentDigest is the hash of a regular file's content, and its length.
 func contentDigest(path string, limit int64) (digest string, size int64, err error) {
 	// A pipe must not hold the answer up.
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	switch {
-	case errors.Is(err, syscall.ENOTDIR), errors.Is(err, syscall.ENAMETOOLONG), errors.Is(err, syscall.ELOOP):
-		// A word that is no path, or one that leads nowhere.
+	case noPath(err):
 		return "", 0, fmt.Errorf("hashing a file: %w: %w", fs.ErrNotExist, err)
 	case errors.Is(err, syscall.ENXIO), errors.Is(err, syscall.ENODEV):
 		return "", 0, decisions.ErrNoContent // a socket or a device
