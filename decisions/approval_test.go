@@ -10,8 +10,8 @@ import (
 	"github.com/permd/permd/decisions/effects"
 )
 
-// TestAnswered: a yes that a person gave elsewhere turns a question to allow, and
-// nothing else.
+// TestAnswered: an approval that a person gave elsewhere turns an ask into allow,
+// and changes no other verdict.
 func TestAnswered(t *testing.T) {
 	tests := []struct {
 		name string
@@ -70,7 +70,7 @@ func TestAnswered(t *testing.T) {
 	}
 }
 
-// TestContents: what is left to the person says which files it runs, reads and
+// TestContents: a decision that asks has the files that the call runs, reads and
 // names.
 func TestContents(t *testing.T) {
 	p, _, _, e := newFakes(t)

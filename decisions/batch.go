@@ -7,7 +7,8 @@ import (
 	"github.com/permd/permd/decisions/effects/tools"
 )
 
-// maxFolders bounds the folders that the shell of a batch may be in.
+// maxFolders is how many folders the shell of a batch may be in; with more it may be in
+// any.
 const maxFolders = 8
 
 // earlierCalls tracks how the calls of a request affect later ones. All are decided before
@@ -23,7 +24,7 @@ type earlierCalls struct {
 	activated []string
 }
 
-// prepare adds to a call what the earlier ones may do.
+// prepare adds to a call what the earlier ones may change.
 func (b *earlierCalls) prepare(c *effects.Call, profiles *tools.Profiles) {
 	c.Before = b.before
 	if !b.changed && len(b.folders) == 0 && len(b.activated) == 0 || !profiles.LiveShell(c.Harness()) {
@@ -42,7 +43,7 @@ func (b *earlierCalls) prepare(c *effects.Call, profiles *tools.Profiles) {
 	}
 }
 
-// add adds a decided call.
+// add records what a decided call may change for the calls after it.
 func (b *earlierCalls) add(d *Decision, after effects.Disturbance) {
 	if d.Verdict == Deny {
 		return

@@ -11,14 +11,14 @@ import (
 	"github.com/permd/permd/internal/strictjson"
 )
 
-// TestBatch decides calls of one request that mean something to one another.
+// TestBatch decides requests whose calls affect each other.
 func TestBatch(t *testing.T) {
 	shell := func(text string) [2]string { return [2]string{"Bash", `{"command":` + quote(text) + `}`} }
 	read := func(path string) [2]string { return [2]string{"Read", `{"file_path":` + quote(path) + `}`} }
 	for name, tt := range map[string]struct {
 		calls [][2]string
-		want  Verdict // of the last
-		sees  string  // an effect that it has
+		want  Verdict // verdict of the last call
+		sees  string  // an effect of the last call
 	}{
 		"nothing before":                      {[][2]string{read("x/passwd")}, Allow, ""},
 		"a look before":                       {[][2]string{shell("ls"), read("x/passwd")}, Allow, ""},
@@ -54,10 +54,11 @@ func TestBatch(t *testing.T) {
 	}
 }
 
-// TestBatchDenied has a first call that is denied, so it does not run.
+// TestBatchDenied: the first call is denied, so it does not run and affects no
+// later one.
 func TestBatchDenied(t *testing.T) {
 	var b earlierCalls
-	b.add(&Decision{Verdict: Deny, Folders: []string{"/x"}, Effects: []EffectDecision{{Kind: effects.KindState}}}, effects.Everything())
+	b.add(&Decision{Verdict: Deny, Folders: []string{"/x"}, Effects: []EffectDecision{{Kind: effects.KindState}}}, effects.UnknownDisturbance())
 	if b.changed || len(b.folders) > 0 {
 		t.Errorf("a denied call is carried over: %+v", b)
 	}
@@ -75,8 +76,8 @@ func TestBatchDenied(t *testing.T) {
 	}
 }
 
-// TestBatchFailed has a first call that could not be looked at: what it does is
-// not known, so no path of a later one is.
+// TestBatchFailed: the effects of the first call could not be found, so no path of
+// a later call is known.
 func TestBatchFailed(t *testing.T) {
 	p, _, _, e := newFakes(t)
 	p.panics = true
@@ -84,7 +85,7 @@ func TestBatchFailed(t *testing.T) {
 	snap, _ := p.Snapshot(0, "")
 	d := &Decision{}
 	after := e.decide(t.Context(), snap, req, e.receive(t.Context(), req, true), d, e.now())
-	if !reflect.DeepEqual(after, effects.Everything()) || d.Verdict != Ask {
+	if !reflect.DeepEqual(after, effects.UnknownDisturbance()) || d.Verdict != Ask {
 		t.Errorf("after %+v, decided %s", after, d.Verdict)
 	}
 }

@@ -9,15 +9,15 @@ import (
 	"github.com/permd/permd/decisions/effects"
 )
 
-// appendRequest appends the key of a request: every field of what
-// cacheableRequest leaves of it, so that two requests have one key only if they are equal. Each text has
-// its length before it, each list its number, so that nothing can be taken for
-// something else. False means that it cannot be told apart from others, or is
-// too long.
+// appendRequest appends the key of a request: every field that cacheableRequest leaves
+// in it, so that two requests have one key only if they are equal. Each text is preceded
+// by its length and each list by its number of elements, so that no two sequences of
+// fields have the same bytes. It returns false if the request has no distinguishing key,
+// or one that would be too long.
 func appendRequest(b []byte, r *Request) ([]byte, bool) {
 	c := &r.Call
 	if !reflect.ValueOf(&c.Before).Elem().IsZero() {
-		return b, false // it cannot be looked into from here
+		return b, false // changes by earlier calls are not part of the key
 	}
 	size := len(c.Input) + len(c.Claims.Meta)
 	for _, t := range c.Claims.Texts {
@@ -55,7 +55,7 @@ func appendRequest(b []byte, r *Request) ([]byte, bool) {
 	return k, len(k) <= maxKeyBytes
 }
 
-// keyer is a key that is being made.
+// keyer is a key under construction.
 type keyer []byte
 
 func (k *keyer) number(n int) { *k = binary.AppendVarint(*k, int64(n)) }
@@ -84,7 +84,7 @@ func (k *keyer) list(list []string) {
 	k.texts(list...)
 }
 
-// bytes tells nothing from an empty value.
+// bytes appends v; nil and an empty value differ.
 func (k *keyer) bytes(v []byte) {
 	k.flag(v != nil)
 	k.number(len(v))

@@ -8,7 +8,7 @@ import (
 	"github.com/permd/permd/decisions/effects"
 )
 
-// whole is a request with something in each of its fields.
+// whole returns a request in which no field is empty.
 func whole(t *testing.T) *Request {
 	t.Helper()
 	text := func(s string) []string { return []string{s} }
@@ -38,12 +38,12 @@ func whole(t *testing.T) *Request {
 	}
 }
 
-// unseen are the fields that rules cannot depend on, since evaluate is not given
+// unseen are the fields that rules cannot depend on, since evaluate does not get
 // them (see cacheableRequest).
 var unseen = []string{".Peer.GID", ".Peer.PID", ".Session.Conn", ".Gate", ".Ran"}
 
-// TestKeyIsComplete changes each field of a request, however deep, by
-// reflection: whatever rules can look at makes another key.
+// TestKeyIsComplete changes each field of a request, however deep, by reflection:
+// each field that rules can depend on makes another key.
 func TestKeyIsComplete(t *testing.T) {
 	base, ok := appendRequest(nil, whole(t))
 	if !ok {
@@ -87,8 +87,8 @@ type leaf struct {
 	changes []func(reflect.Value)
 }
 
-// leaves walks all that a value holds. A field that is empty is an error of the
-// test: whole must fill it.
+// leaves walks all fields of a value. An empty field fails the test: whole must
+// fill it.
 func leaves(v reflect.Value, name string) (all []leaf) {
 	self := func(v reflect.Value) reflect.Value { return v }
 	below := func(inner []leaf, step func(reflect.Value) reflect.Value) {
@@ -102,7 +102,7 @@ func leaves(v reflect.Value, name string) (all []leaf) {
 	switch v.Kind() {
 	case reflect.Struct:
 		if v.Type() == reflect.TypeFor[effects.Disturbance]() {
-			add(func(v reflect.Value) { v.Set(reflect.ValueOf(effects.Everything())) })
+			add(func(v reflect.Value) { v.Set(reflect.ValueOf(effects.UnknownDisturbance())) })
 			return all
 		}
 		for i := range v.NumField() {
@@ -142,8 +142,8 @@ func leaves(v reflect.Value, name string) (all []leaf) {
 	return all
 }
 
-// TestKeyOfIDs: two calls have ids of their own and are one otherwise; a tool's
-// name in the id counts.
+// TestKeyOfIDs: two equal calls with different ids have one key, unless the ids
+// have a tool's name.
 func TestKeyOfIDs(t *testing.T) {
 	key := func(id string) string {
 		r := whole(t)

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestCachedListings: a decision that depends on the names in a folder, such as
-// those of git and of patterns, is kept as long as the names are the same.
+// TestCachedListings: a decision that depends on the names in a folder, as for git
+// and patterns, is cached as long as the names are the same.
 func TestCachedListings(t *testing.T) {
 	for command, added := range map[string]string{
 		"git status": ".git/commondir",

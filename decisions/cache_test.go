@@ -15,7 +15,7 @@ import (
 	"github.com/permd/permd/decisions/effects"
 )
 
-// countingPolicy counts how often rules are asked.
+// countingPolicy counts how often rules are evaluated.
 type countingPolicy struct {
 	*fakePolicy
 	mu       sync.Mutex
@@ -34,7 +34,7 @@ func (p *countingPolicy) Evaluate(ctx context.Context, in *Input) (Findings, err
 	return p.fakePolicy.Evaluate(ctx, in)
 }
 
-// again decides a request and reports whether rules were asked for it.
+// again decides a request and reports whether rules were evaluated for it.
 func (p *countingPolicy) again(t *testing.T, e *Engine, req *Request) (*Decision, bool) {
 	t.Helper()
 	before := p.asked
@@ -50,8 +50,8 @@ func newCached(t *testing.T) (*countingPolicy, *fakeMemory, *fakeJournal, *Engin
 	return counting, m, j, e
 }
 
-// TestCachedIsAsFresh decides calls with and without a cache: all but the ids is
-// the same, for the decision and the journal.
+// TestCachedIsAsFresh decides calls with and without a cache: decisions and records
+// are the same except for their ids.
 func TestCachedIsAsFresh(t *testing.T) {
 	_, _, freshJournal, fresh := newFakes(t)
 	p, _, j, cached := newCached(t)
@@ -75,8 +75,8 @@ func TestCachedIsAsFresh(t *testing.T) {
 	}
 }
 
-// TestCacheIsInvalidated: whatever else the answer depends on is looked at for
-// each request.
+// TestCacheIsInvalidated: a change of anything else that the answer depends on
+// invalidates it.
 func TestCacheIsInvalidated(t *testing.T) {
 	p, m, _, e := newCached(t)
 	dir := t.TempDir()
@@ -125,7 +125,7 @@ func TestCacheIsInvalidated(t *testing.T) {
 	want("the folder is a project", true)
 	want("again", false)
 
-	// Memory is asked each time.
+	// Memory is queried each time.
 	m.reject = &Choice{ID: "c", Label: "no"}
 	if d := want("a reject was remembered", false); d.Verdict != Deny || d.By != ByMemory {
 		t.Errorf("decided %s by %s", d.Verdict, d.By)
@@ -135,7 +135,7 @@ func TestCacheIsInvalidated(t *testing.T) {
 		t.Errorf("decided %s by %s", d.Verdict, d.By)
 	}
 
-	// Another snapshot, though it says that it is the same.
+	// Another snapshot with the same digest.
 	next := *p.fakePolicy
 	next.fired = []Finding{finding(Org, SetDeny)}
 	q := &countingPolicy{fakePolicy: &next}
@@ -148,7 +148,7 @@ func TestCacheIsInvalidated(t *testing.T) {
 	}
 }
 
-// TestNotCached: what may be another thing the next time is found out each time.
+// TestNotCached: an answer that may be different the next time is not cached.
 func TestNotCached(t *testing.T) {
 	tests := []struct {
 		name   string
@@ -185,7 +185,7 @@ func TestNotCached(t *testing.T) {
 	})
 }
 
-// unreadable is a file system in which /srv cannot be looked at.
+// unreadable is a file system in which /srv cannot be read.
 type unreadable struct{ effects.FS }
 
 func (u unreadable) Lstat(path string) (os.FileMode, error) {
@@ -195,7 +195,7 @@ func (u unreadable) Lstat(path string) (os.FileMode, error) {
 	return u.FS.Lstat(path)
 }
 
-// TestCacheIsBounded: it forgets, in whole halves, and what is used stays.
+// TestCacheIsBounded: the cache drops whole generations, and entries in use remain.
 func TestCacheIsBounded(t *testing.T) {
 	p, _, _, e := newCached(t)
 	often := bash(t, "ls often")

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestSecretsStayInside decides calls with secrets in them, and looks for these
-// in all that leaves the engine: decisions, the journal's records, the log.
+// TestSecretsStayInside decides calls that have secrets, and searches for these in
+// everything that leaves the engine: decisions, the journal's records, the log.
 func TestSecretsStayInside(t *testing.T) {
 	const canary = "hunter2canary"
 	commands := []string{

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// cancelsWhileAppending is a journal whose caller goes away while it stores.
+// cancelsWhileAppending is a journal whose caller cancels while it stores.
 type cancelsWhileAppending struct {
 	fakeJournal
 	cancel func()
@@ -20,8 +20,8 @@ func (j *cancelsWhileAppending) Append(ctx context.Context, recs ...*Record) err
 	return j.fakeJournal.Append(ctx, recs...)
 }
 
-// TestCancelled decides requests that were called off: the journal says so, and
-// by whom, and nothing of them is an allow.
+// TestCancelled decides requests that were cancelled: the journal says so, and by
+// whom, and none is allowed.
 func TestCancelled(t *testing.T) {
 	cause := errors.New("the client withdrew the request")
 	tests := []struct {
@@ -61,7 +61,7 @@ func TestCancelled(t *testing.T) {
 		}
 	})
 	t.Run("while the journal stores", func(t *testing.T) {
-		// What was decided is logged, whoever has gone away meanwhile.
+		// A decision is stored even if its caller has disconnected.
 		_, _, _, e := newFakes(t)
 		ctx, cancel := context.WithCancel(t.Context())
 		j := &cancelsWhileAppending{cancel: cancel}

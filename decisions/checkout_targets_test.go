@@ -1,27 +1,21 @@
 package decisions
 
 import (
-	"os"
 	"path/filepath"
 	"testing"
 
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/decisions/effects/paths"
+	"github.com/permd/permd/internal/filetest"
 )
 
 func put(t *testing.T, top, name, text string) {
 	t.Helper()
-	path := filepath.Join(top, name)
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	filetest.Write(t, filepath.Join(top, name), text)
 }
 
-// TestTargets wants an answer about make and npm to be bound to the text that
-// they run, and to nothing where that cannot be told.
+// TestTargets: an answer about make and npm is bound to the text that they run, and
+// cannot be bound if that text is not known.
 func TestTargets(t *testing.T) {
 	top := t.TempDir()
 	put(t, top, ".git/HEAD", "")

@@ -7,7 +7,7 @@ import (
 	"github.com/permd/permd/decisions/effects"
 )
 
-// conclude makes the decision from what was decided of each effect.
+// conclude makes the decision from the results of its effects.
 func (d *Decision) conclude(effs []effects.Effect, results []effectResult) {
 	if len(results) == 0 {
 		// A call always has an effect; one without is not understood.
@@ -40,7 +40,7 @@ func (d *Decision) conclude(effs []effects.Effect, results []effectResult) {
 	d.Permanent = d.Verdict == Deny && lead.by == ByPolicy
 }
 
-// reasonsOf says why all effects are allowed: each reason once, the first three.
+// reasonsOf returns why all effects are allowed: the first three distinct reasons.
 func reasonsOf(results []effectResult) string {
 	const limit = 3
 	var reasons []string
@@ -56,7 +56,7 @@ func reasonsOf(results []effectResult) string {
 	return strings.Join(reasons, "; ")
 }
 
-// fail makes the decision one that something broke.
+// fail makes d a decision by failure, with an explanation of what broke.
 func (d *Decision) fail(v Verdict, reason string) {
 	d.Verdict, d.Reason, d.By, d.Message, d.Permanent = v, reason, ByFailure, "", false
 	d.Needed, d.Widths, d.Offer = NotNeeded, nil, nil

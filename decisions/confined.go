@@ -5,17 +5,15 @@ import (
 	"strings"
 )
 
-// readOnlyModes are words of agents' names for the modes in which they only look and
-// plan.
+// readOnlyModes are words in agents' names for modes in which they only read and plan.
 var readOnlyModes = []string{"plan", "planning", "planner", "readonly", "architect", "explore"}
 
-// confinement says why a session may do less than a sub-agent that it starts, ""
-// if nothing is known that confines it. Mode and ancestors are claims; all they
-// can do here is to make a start ask.
+// confinement returns why a session may do less than a sub-agent that it starts, "" if
+// nothing is known to confine it. Mode and ancestors are claims; here they can only make
+// a start ask.
 //
-// A session that another one started was given its tools by that one. What its
-// own sub-agents get is up to the harness, and harnesses have let a planner
-// start a builder.
+// A session that was started by another one got its tools from that one. What its own
+// sub-agents get is up to the harness, and harnesses have let a planner start a builder.
 func (s *SessionRef) confinement() string {
 	if len(s.Ancestors) > 0 {
 		return "another session started this one"

@@ -30,7 +30,8 @@ func TestConfined(t *testing.T) {
 	}
 }
 
-// A rule that allows the tool does not allow a sub-agent of a confined session.
+// TestSubAgentOfConfinedSession: a rule that allows the tool does not allow a sub-agent of a
+// confined session.
 func TestSubAgentOfConfinedSession(t *testing.T) {
 	for _, tt := range []struct {
 		name string

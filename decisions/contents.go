@@ -10,22 +10,21 @@ import (
 	"github.com/permd/permd/decisions/effects"
 )
 
-// Content is a file whose content is part of what a call does.
+// Content is a file whose content determines what a call does.
 type Content struct {
 	Path string // "" for files that are too many
-	// Code is set when the call runs what is in it.
+	// Code is set if the call executes the content.
 	Code bool
-	// Sum tells what is in the file from anything else; "" where that is not known.
+	// Sum identifies the content; it is "" if the content is not known.
 	Sum string
 }
 
-// given reports whether a call names the file, and what is in it is not known to be
-// its code.
-func (c *Content) given() bool {
+// namedOnly reports whether a call names the file without being known to execute it.
+func (c *Content) namedOnly() bool {
 	return c.Path != "" && !c.Code && c.Sum != sumNothing && c.Sum != sumNoContent
 }
 
-// The sums of what has no content, and of what cannot be read.
+// Sums of paths without content, and of files that cannot be read.
 const (
 	sumNothing     = "nothing"
 	sumNoContent   = "no content" // a folder: what is run in it is not named
@@ -35,19 +34,20 @@ const (
 // ErrNoContent means that what lies at a path is no file of data.
 var ErrNoContent = errors.New("no file of data")
 
-// Bounds of the files of one call: how many, and of a path, which is no file's
-// when it is longer.
+// Bounds of the files of one call: their number, and the length of a path; a longer one
+// cannot be that of a file.
 const (
 	maxContents = 1024
 	maxPath     = 4096
-	// maxSummed is how much of them is read, in bytes: less than a second's work.
+	// maxSummed bounds the bytes that are hashed for one call: less than a second's work.
 	maxSummed = 256 << 20
 )
 
-// contents are the files whose content is part of what a call does that is left to
-// the person: the scripts and the texts of targets that it runs, and then what it
-// reads or names, which may be code as well (sh < file, psql -f file). A yes to the
-// call is not one to what they say later. Nobody needs them of other calls.
+// contents returns the files whose content determines what a call does, if the call is
+// left to the person: the scripts and the texts of targets that it runs, then the files
+// that it reads or names, which may be code as well (sh < file, psql -f file). An
+// approval of the call does not cover what these files contain later. For other calls it
+// returns nil.
 func (e *Engine) contents(m *evaluation, d *Decision) []Content {
 	if d.Verdict != Ask || e.takeApproval == nil && e.digest == nil {
 		return nil
@@ -100,8 +100,8 @@ func (e *Engine) contents(m *evaluation, d *Decision) []Content {
 	return list
 }
 
-// executes reports whether a call has a part that may run what it reads: what is
-// not known to only look.
+// executes reports whether a part of the call may run what it reads: one that is not
+// known to be read-only.
 func executes(effs []effects.Effect) bool {
 	return slices.ContainsFunc(effs, func(e effects.Effect) bool {
 		switch e.Kind {
@@ -116,7 +116,7 @@ func executes(effs []effects.Effect) bool {
 	})
 }
 
-// sum says what is in files.
+// sum sets the sums of the files.
 func (e *Engine) sum(list []Content) {
 	if e.digest == nil {
 		return
@@ -142,7 +142,7 @@ func (e *Engine) sum(list []Content) {
 	}
 }
 
-// inFolder is the path of a name in a folder, "" when that is not known.
+// inFolder returns the path of a name in a folder, relative if the folder is not known.
 func inFolder(dir, name string) string {
 	if path.IsAbs(name) {
 		return path.Clean(name)

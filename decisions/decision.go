@@ -133,8 +133,7 @@ type Decision struct {
 	// Outcome says what happened to the call, if the verdict does not tell.
 	Outcome Outcome `json:"outcome,omitzero"`
 
-	// Details are what the effects are about, for the record; none where something
-	// broke.
+	// Details describe the effects for the record; nil after a failure.
 	Details []EffectDetail `json:"-"`
 	// Folders are those in which the call may leave a shell that stays alive
 	// (effects.Result).
@@ -211,9 +210,8 @@ type Record struct {
 	// the JSON library encodes no time.Duration.
 	LatencyNS int64    `json:"latencyNs"`
 	Decision  Decision `json:"decision"`
-	// Details are what the effects of the decision are about, one for each, in
-	// their order; none where something broke, and in records of before there were
-	// any.
+	// Details describe the effects of the decision, one for each, in their order; nil
+	// after a failure and in records written by versions that did not store them.
 	Details []EffectDetail `json:"details,omitzero"`
 	// Answer is what the person said to a question, nil while it is not known.
 	Answer *HumanAnswer `json:"answer,omitzero"`

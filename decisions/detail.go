@@ -9,17 +9,17 @@ import (
 	"github.com/permd/permd/internal/lexpath"
 )
 
-// maxDetails bounds the texts of a record's details, in bytes. Effects beyond it
-// have partial ones.
+// maxDetails bounds the texts of a record's details, in bytes. Effects beyond it have
+// partial details.
 const maxDetails = 64 << 10
 
-// EffectDetail is what an effect is about, for programs that read records. It
-// says nothing that the text of the effect does not: where that is masked or cut,
-// only that it is. Its JSON form is kept; members may be added, none renamed.
+// EffectDetail is the structured form of an effect's text, for programs that read
+// records. It contains nothing that the text does not: if a part of that is masked or
+// cut, only that fact. Its JSON form is stable: members may be added, but not renamed.
 type EffectDetail struct {
-	// Partial is set when the rest is not all that the effect was.
+	// Partial is set if the other members do not describe the whole effect.
 	Partial bool `json:"partial,omitzero"`
-	// Inherent is set when the effect takes its allow from a run or use.
+	// Inherent is set if the effect takes its allow from a run or use.
 	Inherent bool `json:"inherent,omitzero"`
 
 	// Words are the program and its words in a shell's syntax.
@@ -38,8 +38,8 @@ type EffectDetail struct {
 	Version string `json:"version,omitzero"`
 }
 
-// details are what effects are about. Paths in the project and the person's home
-// are shown without these, and given with them.
+// details returns the details of effects. Texts show paths in the project and the
+// person's home relative to these; the details have them in full.
 func details(effs []effects.Effect, project, home string) []EffectDetail {
 	list := make([]EffectDetail, len(effs))
 	left := maxDetails
@@ -59,7 +59,7 @@ func details(effs []effects.Effect, project, home string) []EffectDetail {
 	return list
 }
 
-// detailOf takes of an effect what its text shows.
+// detailOf returns the part of an effect that its text shows.
 func detailOf(e *effects.Effect, project, home string) EffectDetail {
 	d := EffectDetail{Inherent: e.Inherent()}
 	partial := EffectDetail{Partial: true, Inherent: d.Inherent}
@@ -69,7 +69,7 @@ func detailOf(e *effects.Effect, project, home string) EffectDetail {
 	}
 	switch e.Detail() {
 	case effects.DetailRun:
-		if !ok || e.Run.Shown == nil || !joined(shown, e.Run.Shown) {
+		if !ok || e.Run.Shown == nil || !startsWithWords(shown, e.Run.Shown) {
 			return partial
 		}
 		d.Words = e.Run.Shown
@@ -109,8 +109,8 @@ func detailOf(e *effects.Effect, project, home string) EffectDetail {
 	return d
 }
 
-// joined reports whether a text begins with words and blanks between them.
-func joined(text string, words []string) bool {
+// startsWithWords reports whether a text begins with the words, separated by blanks.
+func startsWithWords(text string, words []string) bool {
 	for i, w := range words {
 		if i > 0 {
 			if !strings.HasPrefix(text, " ") {
@@ -127,8 +127,8 @@ func joined(text string, words []string) bool {
 	return true
 }
 
-// showsPath reports whether a text begins with a path as people read it: in full,
-// or with . for the project and ~ for the home.
+// showsPath reports whether a text begins with a path as it is displayed: in full, or
+// with . for the project and ~ for the home.
 func showsPath(text, path, project, home string) bool {
 	begins := func(text, with string) bool {
 		rest, ok := strings.CutPrefix(text, with)
@@ -163,15 +163,15 @@ func (e *encoder) detail(i int, d *EffectDetail) {
 	if d.Words != nil {
 		e.list(next(`"words":`), d.Words)
 	}
-	e.some(next(`"path":`), d.Path)
+	e.optionalText(next(`"path":`), d.Path)
 	flag(`"recursive":`, d.Recursive)
-	e.some(next(`"host":`), d.Host)
+	e.optionalText(next(`"host":`), d.Host)
 	if d.Port != 0 {
 		e.number(next(`"port":`), int64(d.Port))
 	}
-	e.some(next(`"method":`), d.Method)
-	e.some(next(`"server":`), d.Server)
-	e.some(next(`"tool":`), d.Tool)
-	e.some(next(`"version":`), d.Version)
+	e.optionalText(next(`"method":`), d.Method)
+	e.optionalText(next(`"server":`), d.Server)
+	e.optionalText(next(`"tool":`), d.Tool)
+	e.optionalText(next(`"version":`), d.Version)
 	e.raw(`}`)
 }

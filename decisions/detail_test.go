@@ -11,7 +11,7 @@ import (
 	"github.com/permd/permd/decisions/effects"
 )
 
-// TestDetails: a record says what each effect is about, in members.
+// TestDetails: a record has members for the details of each effect.
 func TestDetails(t *testing.T) {
 	_, _, j, e := newFakes(t)
 	for command, want := range map[string][]EffectDetail{
@@ -46,8 +46,8 @@ func TestDetails(t *testing.T) {
 
 var longWord = strings.Repeat("x", 2000)
 
-// TestDetailsSayNoMore checks that a detail reveals nothing that the effect's text
-// masks, for secrets in words, paths and names of tools.
+// TestDetailsSayNoMore checks that details do not reveal what the effect's text
+// masks: secrets in words, paths and names of tools.
 func TestDetailsSayNoMore(t *testing.T) {
 	const canary = "hunter2canary"
 	token := "ghp_" + strings.Repeat("A1b2", 9)
@@ -99,7 +99,7 @@ func TestDetailsSayNoMore(t *testing.T) {
 	}
 }
 
-// TestDetailsBounded: what is beyond the bound is partial, and nothing else is.
+// TestDetailsBounded: only details beyond the bound are partial.
 func TestDetailsBounded(t *testing.T) {
 	const size = 512
 	var list []effects.Effect
@@ -115,7 +115,7 @@ func TestDetailsBounded(t *testing.T) {
 	}
 }
 
-// TestDetailOfWrongText: where the text is about something else, nothing is said.
+// TestDetailOfWrongText: if the text is about something else, there is no detail.
 func TestDetailOfWrongText(t *testing.T) {
 	run := func(text string, words ...string) effects.Effect {
 		return effects.Effect{Kind: effects.KindRun, Text: text, Run: &effects.Run{Shown: words}}

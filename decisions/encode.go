@@ -12,13 +12,13 @@ import (
 	"github.com/permd/permd/decisions/effects"
 )
 
-// ErrNotUTF8 is returned with an encoding in which U+FFFD replaces what was
-// not UTF-8, such as a file's name.
+// ErrNotUTF8 is returned with an encoding in which U+FFFD replaces invalid UTF-8, for
+// example in a file's name.
 var ErrNotUTF8 = errors.New("text that is not UTF-8")
 
-// AppendJSON appends the record's JSON form, the same as the JSON library's, but
-// without its reflection, which takes as long as to write the record down. With
-// ErrNotUTF8 the form is whole; with every other error it is none.
+// AppendJSON appends the record's JSON form, equal to that of the JSON library but made
+// without reflection, which would take as long as storing the record. With ErrNotUTF8
+// the form is complete; with any other error it is not usable.
 func (r *Record) AppendJSON(b []byte) ([]byte, error) {
 	e := encoder{b: append(b, '{')}
 	if r.Seq != 0 {
@@ -33,11 +33,11 @@ func (r *Record) AppendJSON(b []byte) ([]byte, error) {
 	e.party(`,"client":`, &r.Client)
 	e.text(`,"session":{"id":`, r.Session.ID)
 	e.list(`,"ancestors":`, r.Session.Ancestors)
-	e.some(`,"mode":`, r.Session.Mode)
+	e.optionalText(`,"mode":`, r.Session.Mode)
 	e.text(`},"protocol":`, r.Protocol)
 	e.text(`,"tool":`, r.Tool)
-	e.some(`,"cwd":`, r.Cwd)
-	e.some(`,"project":`, r.Project)
+	e.optionalText(`,"cwd":`, r.Cwd)
+	e.optionalText(`,"project":`, r.Project)
 	e.number(`,"latencyNs":`, r.LatencyNS)
 	e.raw(`,"decision":`)
 	e.decision(&r.Decision)
@@ -65,8 +65,8 @@ func (d *Decision) AppendJSON(b []byte) ([]byte, error) {
 	return e.b, e.err
 }
 
-// encoder appends members. Each takes the text before its value, so that names
-// are written once and without a look at what is in them.
+// encoder appends members of JSON objects. Each method takes the text before its value,
+// so that names are constants that need no escaping.
 type encoder struct {
 	b   []byte
 	err error
@@ -78,7 +78,7 @@ func (e *encoder) decision(d *Decision) {
 	e.text(`,"verdict":`, string(d.Verdict))
 	e.text(`,"needed":`, string(d.Needed))
 	e.text(`,"reason":`, d.Reason)
-	e.some(`,"message":`, d.Message)
+	e.optionalText(`,"message":`, d.Message)
 	e.text(`,"decidedBy":`, string(d.By))
 	e.text(`,"policy":{"digest":`, d.Policy.Digest)
 	e.raw(`}`)
@@ -106,7 +106,7 @@ func (e *encoder) decision(d *Decision) {
 		}
 		e.raw(`]`)
 	}
-	e.some(`,"outcome":`, string(d.Outcome))
+	e.optionalText(`,"outcome":`, string(d.Outcome))
 	e.raw(`}`)
 }
 
@@ -135,20 +135,20 @@ func (e *encoder) effect(i int, x *EffectDecision) {
 		r := &x.Rules[i]
 		e.comma(i)
 		e.text(`{"id":`, r.ID)
-		e.some(`,"title":`, r.Title)
+		e.optionalText(`,"title":`, r.Title)
 		e.text(`,"at":`, r.At)
 		e.text(`,"layer":`, string(r.Layer))
 		e.raw(`}`)
 	}
 	e.raw(`]`)
-	e.some(`,"choiceId":`, x.ChoiceID)
+	e.optionalText(`,"choiceId":`, x.ChoiceID)
 	e.raw(`}`)
 }
 
 func (e *encoder) party(before string, p *effects.Party) {
 	e.raw(before)
 	e.text(`{"name":`, p.Name)
-	e.some(`,"version":`, p.Version)
+	e.optionalText(`,"version":`, p.Version)
 	e.raw(`}`)
 }
 
@@ -165,14 +165,14 @@ func (e *encoder) number(before string, n int64) {
 	e.b = strconv.AppendInt(e.b, n, 10)
 }
 
-// some is text for a member that is left out when it is empty.
-func (e *encoder) some(before, s string) {
+// optionalText is text for a member that is omitted if empty.
+func (e *encoder) optionalText(before, s string) {
 	if s != "" {
 		e.text(before, s)
 	}
 }
 
-// list is left out when it is nil.
+// list appends a list of texts; a nil one is omitted.
 func (e *encoder) list(before string, list []string) {
 	if list == nil {
 		return
@@ -207,7 +207,7 @@ func (e *encoder) text(before, s string) {
 	e.b = append(e.b, '"')
 }
 
-// time leaves the library to say which times there are.
+// time uses the library, which rejects times that RFC 3339 cannot express.
 func (e *encoder) time(before string, t time.Time) {
 	e.raw(before)
 	if _, offset := t.Zone(); offset%60 == 0 && t.Year() >= 1000 && t.Year() <= 9999 {

@@ -12,8 +12,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// drawInto fills a value at random, also with text that must be escaped or is
-// not UTF-8. Fields that JSON leaves out are left alone.
+// drawInto fills a value at random, also with text that must be escaped or is not
+// UTF-8. It skips fields that JSON leaves out.
 func drawInto(t *rapid.T, v reflect.Value) {
 	switch v.Kind() {
 	case reflect.Struct:
@@ -61,14 +61,14 @@ func drawInto(t *rapid.T, v reflect.Value) {
 	}
 }
 
-// TestAppendJSON compares with the library, whatever is in the fields.
+// TestAppendJSON compares with encoding/json for random values.
 func TestAppendJSON(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var r Record
 		drawInto(t, reflect.ValueOf(&r).Elem())
 		want, err := json.Marshal(&r, jsontext.AllowInvalidUTF8(true))
 		if err != nil {
-			t.Skip("the library refuses it: ", err) // a year that RFC 3339 has not
+			t.Skip("the library refuses it: ", err) // a year that RFC 3339 does not have
 		}
 		got, err := r.AppendJSON([]byte("x"))
 		if string(got) != "x"+string(want) {
@@ -84,7 +84,7 @@ func TestAppendJSON(t *testing.T) {
 	})
 }
 
-// TestAppendJSONRefuses a time that has no JSON form.
+// TestAppendJSONRefuses: a time that has no JSON form is an error.
 func TestAppendJSONRefuses(t *testing.T) {
 	r := Record{Time: time.Date(12_345, 1, 1, 0, 0, 0, 0, time.UTC)}
 	if got, err := r.AppendJSON(nil); err == nil || errors.Is(err, ErrNotUTF8) || !strings.Contains(string(got), `"time":null`) {

@@ -117,8 +117,8 @@ func (e *Engine) World(snap Snapshot) tools.World {
 	return e.world(e.fs, snap)
 }
 
-// Protect sets permd's own files, if they are known only once its sockets are open.
-// It must be called before the first call is decided.
+// Protect sets permd's own files, if they are only known once its sockets are open. It
+// must be called before the first call is decided.
 func (e *Engine) Protect(own paths.Own) { e.own, e.config.Own = own, own }
 
 // Decide decides the calls of one request by one policy snapshot and returns a
@@ -197,7 +197,7 @@ func (e *Engine) Decide(ctx context.Context, reqs ...*Request) []*Decision {
 	return decided
 }
 
-// denyUnattended denies what a person would be asked, if nobody is there.
+// denyUnattended denies the call if it would ask and nobody is there to answer.
 func (d *Decision) denyUnattended(alone bool) {
 	if !alone || d.Verdict != Ask {
 		return
@@ -207,8 +207,8 @@ func (d *Decision) denyUnattended(alone bool) {
 	d.Widths, d.Offer = nil, nil
 }
 
-// decide fills d, and returns what the call may change of where paths lead. A
-// panic anywhere below is a failure, never an answer.
+// decide fills d and returns what the call may change for later calls. A panic anywhere
+// below is a failure, never an answer.
 func (e *Engine) decide(
 	ctx context.Context, snap Snapshot, req *Request, received *intake, d *Decision, now time.Time,
 ) (after effects.Disturbance) {
@@ -217,7 +217,7 @@ func (e *Engine) decide(
 			e.log.Error("deciding panicked", "decision", d.ID, "panic", fmt.Sprint(r), "stack", string(debug.Stack()))
 			d.fail(Stricter(Ask, snap.OnFailure()), "deciding failed")
 			d.Opaque, d.Stateful = true, true
-			after = effects.Everything()
+			after = effects.UnknownDisturbance()
 		}
 	}()
 	m := e.evaluation(ctx, snap, received, now)
@@ -301,8 +301,8 @@ func (e *Engine) hints(
 	return all, inputs, results
 }
 
-// effect looks one effect up in memory and applies the table. err is the error of
-// evaluating the rules.
+// effect looks up choices for one effect and applies the precedence table. err is the
+// error of evaluating the rules.
 func (e *Engine) effect(ctx context.Context, snap Snapshot, eff *effects.Effect, err error, q *MemoryQuery, v *effectInputs) effectResult {
 	var unread error
 	if v.reject, v.allow, unread = e.memory.Match(q); unread != nil {
@@ -314,7 +314,7 @@ func (e *Engine) effect(ctx context.Context, snap Snapshot, eff *effects.Effect,
 			verdict: Stricter(Ask, snap.OnFailure()), row: RowFailure, by: ByFailure,
 			needed: NeededByRule, reason: cmp.Or(cancelled(ctx), "policy failed: "+reasonOf(err)),
 		}
-		// What the layers that could be evaluated say, and what is known without
+		// The rules of the layers that could be evaluated, and the results that need no
 		// policy, may still be stricter.
 		if o := precede(eff, v); o.verdict == Deny {
 			return o
@@ -336,14 +336,17 @@ func record(req *Request, d *Decision, project string, now time.Time) *Record {
 	return r
 }
 
-// cancelled says why nobody waits for the answer any more, "" if somebody does. An
+// cancelled returns why nobody waits for the answer any more, "" if somebody does. An
 // exceeded deadline is not such a reason, but a failure.
 func cancelled(ctx context.Context) string {
 	if !errors.Is(ctx.Err(), context.Canceled) {
 		return ""
 	}
-	return "cancelled: " + context.Cause(ctx).Error()
+	return CancelledReason(context.Cause(ctx))
 }
+
+// CancelledReason is the reason of a decision that nobody waits for any more.
+func CancelledReason(why error) string { return "cancelled: " + why.Error() }
 
 // reasonOf shortens an error's text, which is shown to people and stored.
 func reasonOf(err error) string {

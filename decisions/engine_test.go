@@ -18,7 +18,7 @@ import (
 	"github.com/permd/permd/rego"
 )
 
-// fakePolicy says the same of every effect.
+// fakePolicy gives every effect the same result.
 type fakePolicy struct {
 	table     *programs.Table
 	profiles  *tools.Profiles
@@ -71,7 +71,8 @@ func finding(l Layer, set Set) Finding {
 	return Finding{Rule: RuleRef{ID: string(l) + "/" + string(set), At: "x.rego:1", Layer: l}, Set: set, Reason: string(set) + " of " + string(l)}
 }
 
-// Both are immutable and take most of the time of a small test, so that all share them.
+// Both are immutable and take most of the time of a small test, so all tests share
+// them.
 var (
 	shippedTable    = sync.OnceValues(func() (*programs.Table, error) { return programs.ParseTable(rego.Programs()) })
 	shippedProfiles = sync.OnceValues(func() (*tools.Profiles, error) { return tools.ParseProfiles(rego.Profiles()) })
@@ -102,7 +103,7 @@ func newFakes(t *testing.T) (*fakePolicy, *fakeMemory, *fakeJournal, *Engine) {
 	return p, m, j, e
 }
 
-// An engine without one of the parts that it needs is not made.
+// NewEngine refuses a configuration without one of the required parts.
 func TestNewEngineChecks(t *testing.T) {
 	p, m, j, _ := newFakes(t)
 	whole := Config{
@@ -162,8 +163,8 @@ func TestDecide(t *testing.T) {
 	}
 }
 
-// TestFailures breaks one thing at a time around a call that a rule allows:
-// none of it may come out as allow.
+// TestFailures breaks one part at a time for a call that a rule allows: the call
+// must never be allowed.
 func TestFailures(t *testing.T) {
 	tests := []struct {
 		name   string
@@ -324,8 +325,8 @@ func TestFences(t *testing.T) {
 	}
 }
 
-// TestSecretLeaves: neither half is more than a rule away, both together need
-// a person.
+// TestSecretLeaves: rules allow each effect by itself, but both together need a
+// person.
 func TestSecretLeaves(t *testing.T) {
 	p, _, _, e := newFakes(t)
 	allow := finding(Org, SetAllow)

@@ -49,7 +49,7 @@ func (e *evaluator) evaluate(ctx context.Context, snap Snapshot, received *intak
 	for i := range len(m.effects) + len(m.hints) {
 		eff, p := m.effectAt(i)
 		p.target = targetOf(fsys, eff.Run)
-		if p.target != nil && m.res.After.Wrote(p.target.Path) {
+		if p.target != nil && m.res.After.MayWrite(p.target.Path) {
 			p.target = nil // what it will say is not known
 		}
 	}
@@ -64,7 +64,7 @@ func (e *evaluator) evaluate(ctx context.Context, snap Snapshot, received *intak
 	in.Now = now
 	for i := range len(m.effects) + len(m.hints) {
 		eff, p := m.effectAt(i)
-		p.fence = fences{e.pid, e.own.Programs()}.why(eff)
+		p.fence = fences{e.pid, e.own.Programs()}.reason(eff)
 		in.Effect = eff
 		p.findings, p.err = snap.Evaluate(ctx, in)
 		if p.err != nil {
@@ -112,8 +112,8 @@ func cacheableRequest(req *Request) *Request {
 	return &r
 }
 
-// toolOfID is the part of a call's id that names a tool, as in TOOL__7; "" when
-// there is none.
+// toolOfID returns the part of a call's id that names a tool, as in TOOL__7; "" if there
+// is none.
 func toolOfID(id string) string {
 	if i := strings.LastIndex(id, "__"); i > 0 {
 		return id[:i+2]

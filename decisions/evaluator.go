@@ -30,7 +30,7 @@ type intake struct {
 	buffer  []byte      // of the cache
 	key     []byte      // in it; nil when the cache is not for it
 	cached  *cacheEntry // nil when nothing is
-	// Else what the request is evaluated by, of which a cache may keep all.
+	// The rest is set if the request is not cached; a cache may keep all of it.
 	req      *Request
 	context  *tools.CallContext
 	recorder *recordingFS

@@ -8,7 +8,7 @@ import (
 	"github.com/permd/permd/decisions/pattern"
 )
 
-// deliberate decides a command and returns what the decision was made of.
+// deliberate decides a command and returns the inputs of the decision.
 func deliberate(t *testing.T, e *Engine, command string) (*Decision, *Deliberation) {
 	t.Helper()
 	var seen *Deliberation
@@ -32,7 +32,8 @@ func lines(t *testing.T, kind effects.Kind, text ...string) (list []*pattern.Pat
 	return list
 }
 
-// TestWith: a line more is put through the table, as a rule and as a choice.
+// TestWith: one more line goes through the table, as a rule and as a remembered
+// choice.
 func TestWith(t *testing.T) {
 	ask, firm := finding(User, SetAsk), finding(User, SetAsk)
 	no := false
@@ -75,8 +76,8 @@ func TestWith(t *testing.T) {
 	}
 }
 
-// What is guarded is opened by the exact path alone, and what a word means by a
-// rule's line, not by a remembered one.
+// A guarded effect is allowed only by its exact path; what a word means, by a line
+// of a rule but not by a remembered one.
 func TestWithPaths(t *testing.T) {
 	p, _, _, e := newFakes(t)
 	p.fired = nil
@@ -119,7 +120,7 @@ func TestWithPaths(t *testing.T) {
 	}
 }
 
-// What broke is not fixed by a line.
+// A line does not change a decision that failed.
 func TestWithFailure(t *testing.T) {
 	p, _, _, e := newFakes(t)
 	p.fired, p.err = nil, errors.New("broken")
@@ -129,7 +130,7 @@ func TestWithFailure(t *testing.T) {
 	}
 }
 
-// Slim keeps all but what may be whole files.
+// Slim drops only what may be whole files.
 func TestSlim(t *testing.T) {
 	_, _, _, e := newFakes(t)
 	_, d := deliberate(t, e, "frob x")
@@ -146,7 +147,7 @@ func TestSlim(t *testing.T) {
 	}
 }
 
-// TestReasons: why several effects are allowed is said once for each reason.
+// TestReasons: if several effects are allowed, each reason is given once.
 func TestReasons(t *testing.T) {
 	for _, tt := range []struct {
 		reasons []string

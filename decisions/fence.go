@@ -9,24 +9,24 @@ import (
 	"github.com/permd/permd/decisions/effects"
 )
 
-// fences are the denies that hold without any policy: what would take permd
-// itself out of the way. They are in the engine so that no rule, no broken
-// rule and no remembered choice can open them.
+// fences are denies that apply without any policy: they protect permd's process, files
+// and services. They are part of the engine, so that no rule, broken rule or remembered
+// choice can override them.
 type fences struct {
 	pid int // of the daemon, 0 when there is none
 	// programs are the paths of the program that runs as the daemon.
 	programs []string
 }
 
-// why says why an effect is forbidden, "" if it is not.
-func (f fences) why(e *effects.Effect) string {
+// reason returns why an effect is forbidden, "" if it is not.
+func (f fences) reason(e *effects.Effect) string {
 	switch e.Kind {
 	case effects.KindWrite, effects.KindDelete:
 		if e.Tags.Has(effects.Permd) {
 			return "permd's own files may only be changed by a person"
 		}
 	case effects.KindRun:
-		if f.stops(e.Run) {
+		if f.endsDaemon(e.Run) {
 			return "permd may only be stopped by a person"
 		}
 		if e.Run.Own == effects.OwnChanges {
@@ -38,10 +38,10 @@ func (f fences) why(e *effects.Effect) string {
 	return ""
 }
 
-// debuggers are programs that control a process that they are given by its number.
+// debuggers are programs that control a process given by its number.
 var debuggers = []string{"gdb", "cgdb", "lldb", "gcore", "strace", "ltrace", "rr", "criu", "prlimit", "reptyr"}
 
-func (f fences) stops(r *effects.Run) bool {
+func (f fences) endsDaemon(r *effects.Run) bool {
 	name := filepath.Base(r.Program)
 	switch {
 	case name == "kill":
@@ -56,15 +56,15 @@ func (f fences) stops(r *effects.Run) bool {
 	return false
 }
 
-// meansDaemon reports whether a word of kill is the daemon's process or its
-// process group. (-1 after the first word means every process; as the first
-// word it is a signal.)
+// meansDaemon reports whether a word of kill means the daemon's process or its process
+// group. (-1 after the first word means every process; as the first word it is a
+// signal.)
 func (f fences) meansDaemon(word string) bool {
 	return f.pid > 0 && strings.TrimPrefix(word, "-") == strconv.Itoa(f.pid)
 }
 
-// attachesDaemon reports whether a word of a debugger is the daemon's process:
-// PID, -pPID, --pid=PID, or "attach PID" among its commands.
+// attachesDaemon reports whether a word of a debugger means the daemon's process: PID,
+// -pPID, --pid=PID, or "attach PID" among its commands.
 func (f fences) attachesDaemon(word string) bool {
 	if f.pid <= 0 {
 		return false
@@ -72,8 +72,8 @@ func (f fences) attachesDaemon(word string) bool {
 	return slices.Contains(strings.FieldsFunc(word, func(c rune) bool { return c < '0' || c > '9' }), strconv.Itoa(f.pid))
 }
 
-// namesPermd reports whether a word names permd's process or units, also as a
-// pattern that pkill would match.
+// namesPermd reports whether a word names permd's process or units, or is a pattern for
+// them as pkill matches it.
 func namesPermd(word string) bool {
 	word = strings.ToLower(strings.Trim(word, "^$"))
 	word = strings.TrimSuffix(strings.TrimSuffix(word, ".service"), ".socket")

@@ -9,32 +9,31 @@ import (
 	"github.com/permd/permd/decisions/effects"
 )
 
-// Programs that end processes which they find by name, and by other traits.
+// Programs that end processes selected by name or by other properties.
 var signalsByName = []string{"pkill", "killall", "skill", "killall5"}
 
-// The options of pkill, and of killall, that take the next word. Another
-// option that takes one makes its value count as a pattern, which denies no more
-// than what names permd.
+// The letters of options of pkill, and of killall, whose value is the next word. For
+// other options with a value, that is taken for a pattern, which can only deny more.
 const (
-	takesValue        = "dFgGJOPqrsStuU"
-	takesValueKillall = "cnosuyZ"
+	pkillValueOptions   = "dFgGJOPqrsStuU"
+	killallValueOptions = "cnosuyZ"
 )
 
-// selects are those of takesValue that end only what a pattern need not name:
-// the children of a process, a group, a session, a terminal. Of all processes
-// of a person, permd is one.
-const selects = "FgJPrst"
+// selectingOptions are those of pkillValueOptions that select processes by something
+// else than a pattern: parent, group, session, terminal. Without a pattern they may
+// select permd too.
+const selectingOptions = "FgJPrst"
 
-// endsByName reports whether a run of pkill or killall may end the daemon. A
-// pattern is compared as those programs compare it, without case, with the names
-// that the daemon's process may have.
+// endsByName reports whether a run of pkill or killall may end the daemon. Patterns are
+// matched as these programs do, ignoring case, against the names that the daemon's
+// process may have.
 func (f fences) endsByName(r *effects.Run) bool {
 	if filepath.Base(r.Program) == "killall5" {
 		return true
 	}
-	takesValue := takesValue
+	takesValue := pkillValueOptions
 	if filepath.Base(r.Program) == "killall" {
-		takesValue = takesValueKillall
+		takesValue = killallValueOptions
 	}
 	full, limited := false, false
 	var patterns []string
@@ -55,7 +54,7 @@ func (f fences) endsByName(r *effects.Run) bool {
 		default:
 			full = full || strings.Contains(word, "f")
 			if last := word[len(word)-1]; len(word) == 2 && strings.IndexByte(takesValue, last) >= 0 && i+1 < len(r.Args) {
-				limited = limited || strings.IndexByte(selects, last) >= 0 && r.Args[i+1] != "1"
+				limited = limited || strings.IndexByte(selectingOptions, last) >= 0 && r.Args[i+1] != "1"
 				if i++; namesPermd(r.Args[i]) {
 					return true
 				}
@@ -80,8 +79,8 @@ func (f fences) endsByName(r *effects.Run) bool {
 	})
 }
 
-// matches reports whether a pattern matches what the daemon's process is called.
-// One that cannot be read may.
+// matches reports whether a pattern matches a name of permd's process. A pattern that
+// cannot be parsed counts as matching.
 func (f fences) matches(pattern string, full bool) bool {
 	if namesPermd(pattern) {
 		return true

@@ -10,7 +10,7 @@ import (
 	"github.com/permd/permd/decisions/effects/paths"
 )
 
-// ownCommands reads the list of permd's commands that the effects are made with.
+// ownCommands reads permd's own entry of the program table.
 func ownCommands(t *testing.T) (reads, changes []string) {
 	t.Helper()
 	data, err := os.ReadFile("effects/runs/own_commands.txt")
@@ -37,7 +37,7 @@ func ownCommands(t *testing.T) (reads, changes []string) {
 	return reads, changes
 }
 
-// waysToRun are command lines that run permd with the words at %.
+// waysToRun are command lines that run permd with the words in place of %.
 var waysToRun = []string{
 	"permd %", "PERMD %", "permd --json %", "permd --root /x %", "permd --root=/x %", "/usr/local/bin/permd %", "./permd %", "../x/permd %", `\permd %`, `"per"md %`, `p='permd'; $p %`,
 	"env permd %", "env A=b permd %", "PERMD_SOCKET=/x/permd.sock permd %", "sudo permd %", "sudo -u other permd %", "doas permd %",
@@ -54,7 +54,7 @@ var waysToRun = []string{
 	"coreutils --coreutils-prog=env permd %", "./link %", "./other %", "renamed %",
 }
 
-// world is a project with links to permd, and a permd that has another name.
+// world makes a project with links to permd, and a permd with another name.
 func ownWorld(t *testing.T, e *Engine, r *Request) {
 	t.Helper()
 	dir := t.TempDir()
@@ -75,9 +75,9 @@ func ownWorld(t *testing.T, e *Engine, r *Request) {
 	e.own = paths.OwnFiles("/run/user/1000/permd/permd.sock", "/srv/own/control.sock").WithProgram([]string{filepath.Join(dir, "started-from")}, []string{dir})
 }
 
-// TestOwnCommandsAreDenied begins with a rule and a choice that allow
-// everything: no command of permd that changes something runs, however it is
-// started, and nothing is offered.
+// TestOwnCommandsAreDenied begins with a rule and a remembered choice that allow
+// everything: no command of permd that changes something may run, however it is
+// started, and no width is offered.
 func TestOwnCommandsAreDenied(t *testing.T) {
 	p, m, _, e := newFakes(t)
 	p.fired = []Finding{{Rule: finding(User, SetAllow).Rule, Set: SetAllow, CoversUnknown: true, Covers: effects.TagsOf(effects.AllTags()...)}}
@@ -119,8 +119,8 @@ func TestOwnCommandsAreDenied(t *testing.T) {
 	}
 }
 
-// TestOwnProgramIsNotOffered: a question about permd can be answered once, and
-// by nothing that is remembered.
+// TestOwnProgramIsNotOffered: a question about permd can be allowed once, but not
+// remembered.
 func TestOwnProgramIsNotOffered(t *testing.T) {
 	p, _, _, e := newFakes(t)
 	p.fired = nil
@@ -159,7 +159,7 @@ func TestOwnSocketsAreDenied(t *testing.T) {
 	}
 }
 
-// TestOwnNameIsNoUse: work on files and text that hold permd's name goes on.
+// TestOwnNameIsNoUse: work on files and text with permd's name stays allowed.
 func TestOwnNameIsNoUse(t *testing.T) {
 	_, _, _, e := newFakes(t)
 	for _, command := range []string{

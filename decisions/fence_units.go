@@ -10,9 +10,9 @@ import (
 	"github.com/permd/permd/decisions/effects"
 )
 
-// Programs that control services. permd is one, of the person's own manager in
-// most places: who ends that manager, the session, or a unit that permd is part of
-// or needs, ends permd without naming it.
+// Programs that control services. permd usually runs as a service of the person's own
+// manager: ending that manager, the session, or a unit that permd belongs to or requires
+// ends permd without naming it.
 
 // serviceManagers are programs that control units by name.
 var serviceManagers = []string{"systemctl", "service", "launchctl", "loginctl"}
@@ -23,29 +23,29 @@ var (
 		"status", "show", "cat", "help", "is-active", "is-enabled", "is-failed", "is-system-running", "get-default", "show-environment", "list-units",
 		"list-unit-files", "list-timers", "list-sockets", "list-paths", "list-automounts", "list-dependencies", "list-jobs", "list-machines", "whoami",
 	}
-	// systemctlEndManager are those that end a manager with all that it started.
+	// systemctlEndManager are those that end a manager with everything that it started.
 	systemctlEndManager = []string{"exit", "rescue", "emergency", "default", "isolate"}
-	// systemctlEndMachine end the whole machine, and so the agent as well: rules and
-	// people decide about that. Given to the manager of a person they would end
-	// permd alone.
+	// systemctlEndMachine end the whole machine and so the agent as well: this is left to
+	// rules and people. With --user they would end permd alone.
 	systemctlEndMachine = []string{"halt", "poweroff", "reboot", "soft-reboot", "kexec", "switch-root"}
-	// systemctlStopUnits are those that stop, or may stop, the units that they are given.
+	// systemctlStopUnits are those that stop, or may stop, the units they name.
 	systemctlStopUnits = []string{
 		"stop", "kill", "restart", "try-restart", "condrestart", "reload-or-restart", "try-reload-or-restart", "force-reload", "freeze", "disable", "mask",
 		"clean", "revert", "set-property",
 	}
-	// requiredUnits are units that permd is part of, or needs: what stops one of them
+	// requiredUnits are units that permd belongs to or requires: stopping one of them
 	// stops permd (systemd.special(7)).
 	requiredUnits = []string{"-.slice", "user.slice", "user-0.slice", "app.slice", "session.slice", "user@0.service", "basic.target", "sysinit.target", "sockets.target"}
-	// requiredUnitOfAnyone is one of them that is of a person or a session.
+	// requiredUnitOfAnyone matches such units of a person or a session.
 	requiredUnitOfAnyone = regexp.MustCompile(`^(user-[^.]*\.slice|user@[^.]*(\.service)?|session-[^.]*\.scope)$`)
-	// terminatingUnits are units that end the manager once they are started.
+	// terminatingUnits are units that end the manager when they are started.
 	terminatingUnits = regexp.MustCompile(`^(exit|shutdown|final|umount|halt|poweroff|reboot|kexec|soft-reboot|rescue|emergency|initrd-switch-root|ctrl-alt-del)\.target$|^systemd-(exit|halt|poweroff|reboot|kexec|soft-reboot)(\.service)?$`)
-	// permdUnits are permd's own, with which patterns are compared.
+	// permdUnits are permd's own units, which patterns are matched against.
 	permdUnits = []string{"permd.service", "permd.socket", "permd-admin.socket"}
 
 	loginctlTerminate = []string{"terminate-session", "terminate-user", "terminate-seat", "kill-session", "kill-user", "disable-linger"}
-	// wholeDomain is a domain of launchd: all that runs for a person, or at all.
+	// wholeDomain matches a domain of launchd: everything that runs for a person, or on
+	// the machine.
 	wholeDomain = regexp.MustCompile(`^(system|pid|(gui|user|login|session)(/[^/]*)?/?)$`)
 	permdLabel  = regexp.MustCompile(`(?i)^(.*[./])?permd(-admin)?(\.plist)?$`)
 )
@@ -81,7 +81,7 @@ func stopsUnit(r *effects.Run) bool {
 			return true
 		case "bootout":
 			if slices.ContainsFunc(r.Args[1:], wholeDomain.MatchString) {
-				// With a file after it, only that service goes.
+				// With a file as operand, only that service is affected.
 				return len(r.Args) == 2 || slices.ContainsFunc(r.Args[1:], permdLabel.MatchString)
 			}
 		}
@@ -91,7 +91,7 @@ func stopsUnit(r *effects.Run) bool {
 	return slices.ContainsFunc(r.Args, namesPermd) && (len(r.Args) != 2 || r.Args[1] != "status")
 }
 
-// operandsOf are the words of systemctl that are no options and no values of them.
+// operandsOf returns the words of systemctl that are neither options nor their values.
 func operandsOf(args []string) []string {
 	var words []string
 	for i := 0; i < len(args); i++ {
@@ -101,12 +101,12 @@ func operandsOf(args []string) []string {
 		case len(w) < 2 || w[0] != '-':
 			words = append(words, w)
 		case w[1] == '-':
-			// A beginning of a name is taken for all of it.
+			// getopt accepts unique prefixes of long options.
 			if slices.ContainsFunc(systemctlLong, func(o string) bool { return strings.HasPrefix(o, w) }) {
 				i++
 			}
 		default:
-			// -nfoo has its value in the word, -qn in the next.
+			// In -nfoo the value is part of the word, after -qn it is the next word.
 			if at := strings.IndexAny(w[1:], systemctlShort); at >= 0 && at == len(w)-2 {
 				i++
 			}
@@ -127,8 +127,8 @@ func systemctlStopsPermd(words []string) bool {
 	})
 }
 
-// matchesUnit reports whether a pattern matches one of some units. One that cannot
-// be read may.
+// matchesUnit reports whether a pattern matches one of the units. A pattern that cannot
+// be parsed counts as matching.
 func matchesUnit(pattern string, units []string) bool {
 	if pattern == effects.DynamicWord || !strings.ContainsAny(pattern, "*?[") {
 		return false // the first is an unknown effect by itself

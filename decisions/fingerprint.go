@@ -9,12 +9,13 @@ import (
 	"github.com/permd/permd/internal/strictjson"
 )
 
-// Fingerprint tells one effect from another: two with the same trace do the same
-// thing. Unlike an effect's text it hides and shortens nothing.
+// Fingerprint identifies an effect: two effects with the same fingerprint do the same
+// thing. Unlike an effect's text it covers what is masked and shortened there.
 type Fingerprint [16]byte
 
-// fingerprints are those of a call's effects, in order. What is not known before it
-// runs (state, unknown) is the same only as part of the same text.
+// fingerprints returns those of a call's effects, in order. An effect that is not known
+// before it runs (state, unknown) has the same fingerprint only as part of the same
+// text.
 func fingerprints(call *effects.Call, effs []effects.Effect) []Fingerprint {
 	list := make([]Fingerprint, len(effs))
 	for i := range effs {
@@ -32,7 +33,7 @@ func fingerprints(call *effects.Call, effs []effects.Effect) []Fingerprint {
 		case effects.DetailFile:
 			k.text(e.File.Path)
 			k.flag(e.File.Recursive)
-			// A file that has become another name of a guarded one.
+			// The file may have become another name of a guarded one since.
 			k.text(strconv.FormatUint(uint64(e.Guarded()), 16))
 		case effects.DetailConnect:
 			c := e.Connect
@@ -51,7 +52,7 @@ func fingerprints(call *effects.Call, effs []effects.Effect) []Fingerprint {
 	return list
 }
 
-// source is the text that an effect was read from.
+// source returns the text that an effect was read from.
 func source(call *effects.Call, from string) string {
 	if from == "title" {
 		return call.Claims.Title

@@ -6,7 +6,8 @@ import (
 	"github.com/permd/permd/decisions/effects"
 )
 
-// TestTraceOfTitle: what was read from a title is the same only in the same title.
+// TestTraceOfTitle: effects that were read from a title have the same fingerprint
+// only with the same title.
 func TestTraceOfTitle(t *testing.T) {
 	of := func(title string) Fingerprint {
 		call := &effects.Call{Claims: effects.Claims{Title: title}}

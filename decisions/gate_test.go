@@ -7,7 +7,8 @@ import (
 	"github.com/permd/permd/decisions/effects"
 )
 
-// TestGate: what becomes of a gate, for each verdict and whoever asks.
+// TestGate checks the answer to a gate question for each verdict and each kind of
+// asker.
 func TestGate(t *testing.T) {
 	yes, no := func(*Decision) bool { return true }, func(*Decision) bool { return false }
 	firm := finding(Org, SetAsk)
@@ -66,8 +67,8 @@ func TestGate(t *testing.T) {
 	}
 }
 
-// TestRan: a call that is over is decided for the record alone. A yes that waits
-// for the same call is not used up by it.
+// TestRan: a call that has already run is decided for the record only. It does not
+// use up an approval that waits for the same call.
 func TestRan(t *testing.T) {
 	for _, alone := range []bool{false, true} {
 		p, _, j, e := newFakes(t)
@@ -86,8 +87,8 @@ func TestRan(t *testing.T) {
 	}
 }
 
-// TestTraces: effects have one trace where they do the same thing, wherever they
-// were read, and else two.
+// TestTraces: two effects have the same fingerprint if and only if they do the
+// same, wherever they were read.
 func TestTraces(t *testing.T) {
 	_, _, _, e := newFakes(t)
 	dir := bash(t, "true").Call.Cwd

@@ -8,7 +8,7 @@ import (
 	"github.com/permd/permd/decisions/effects"
 )
 
-// claimRules are rules about paths that only claims name.
+// claimRules has rules about paths that only claims name.
 type claimRules struct {
 	*fakePolicy
 	set      Set
@@ -28,8 +28,8 @@ func (p *claimRules) Evaluate(_ context.Context, in *Input) (Findings, error) {
 	return Findings{Fired: fired}, nil
 }
 
-// TestHints: a path that only a claim names stops a call where a rule says so,
-// and changes nothing otherwise.
+// TestHints: a path that only a claim names stops a call if a rule denies it or
+// asks, and changes nothing otherwise.
 func TestHints(t *testing.T) {
 	call := func(path, kind string) *Request {
 		r := bash(t, "ls")
@@ -109,7 +109,7 @@ func TestHintsAndMemory(t *testing.T) {
 	}
 }
 
-// hintMemory remembers something of hints alone.
+// hintMemory has remembered choices about hints only.
 type hintMemory struct{ of *fakeMemory }
 
 func (m hintMemory) Match(q *MemoryQuery) (*Choice, *Choice, error) {
@@ -119,8 +119,8 @@ func (m hintMemory) Match(q *MemoryQuery) (*Choice, *Choice, error) {
 	return nil, nil, nil
 }
 
-// TestHintsOpenNothing: what only a claim names never makes an answer milder,
-// whatever allows it.
+// TestHintsOpenNothing: a path that only a claim names never makes an answer
+// milder, whatever allows the path.
 func TestHintsOpenNothing(t *testing.T) {
 	p, m, _, e := newFakes(t)
 	allow := finding(Org, SetAllow)

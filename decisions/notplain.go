@@ -7,12 +7,12 @@ import (
 	"github.com/permd/permd/decisions/effects/plainshell"
 )
 
-// NotPlain counts the calls with shell text that is not plain, by what of it is
-// not: what the recogniser asks about in daily use is seen so. There is a counter
-// for each construct that there is, so a client cannot make it grow. Its zero
-// value is ready, and it is safe for concurrent use.
+// NotPlain counts the calls with shell text that is not plain, by the construct that is
+// not, to show which constructs cause questions in daily use. The number of counters is
+// fixed, so clients cannot make it grow. Its zero value is ready for use; it is safe for
+// concurrent use.
 type NotPlain struct {
-	counts [64]atomic.Int64 // by the place in plainshell.Constructs
+	counts [64]atomic.Int64 // indexed like plainshell.Constructs
 }
 
 // note counts each construct of a call once.
@@ -34,8 +34,8 @@ func (n *NotPlain) note(list []effects.Effect) {
 	}
 }
 
-// Counts returns how many calls had each construct, without those that none had;
-// nil when there were none.
+// Counts returns how many calls had each construct, without those that none had; nil if
+// there were none.
 func (n *NotPlain) Counts() map[string]int64 {
 	var counts map[string]int64
 	for at, c := range plainshell.Constructs {

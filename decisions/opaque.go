@@ -6,14 +6,14 @@ import (
 	"github.com/permd/permd/decisions/effects"
 )
 
-// A yes that holds once was said about a call in the state that the person knew. A
-// call before it that may change anything (make, an unknown program, a tool of a
-// server) can make another one of it: the same words then run another script. So
-// the yes is for a call that nothing of the kind precedes.
+// A one-time approval is for a call in the state that the person knew. An earlier call
+// that may change anything (make, an unknown program, a server's tool) could change what
+// this call does: the same words could then run another script. So the approval counts
+// only if no such call precedes it.
 
-// opaque reports whether the call, when it runs, may change what cannot be told
-// from its effects. Only what is known to change nothing, or just the files that it
-// names, does not.
+// opaque reports whether the call, when it runs, may change things that its effects do
+// not show. It returns false only for calls that are known to change nothing, or nothing
+// but the files they name.
 func opaque(effs []effects.Effect, after *effects.Disturbance) bool {
 	return !after.Known() || len(effs) == 0 || slices.ContainsFunc(effs, func(e effects.Effect) bool {
 		switch e.Kind {
@@ -27,8 +27,8 @@ func opaque(effs []effects.Effect, after *effects.Disturbance) bool {
 	})
 }
 
-// stateful reports whether what the call does hangs on what is on this machine
-// when it runs. A tool of a server gets its arguments and nothing else.
+// stateful reports whether what the call does depends on the state of this machine when
+// it runs. A tool of a server depends on its arguments alone.
 func stateful(effs []effects.Effect) bool {
 	return slices.ContainsFunc(effs, func(e effects.Effect) bool {
 		switch e.Kind {
@@ -40,11 +40,11 @@ func stateful(effs []effects.Effect) bool {
 	})
 }
 
-// mayAffect reports whether the calls before may make another one of the call
-// than a person said yes to.
+// mayAffect reports whether earlier calls of the request may change what an approved
+// call does.
 func (b *earlierCalls) mayAffect(d *Decision) bool {
 	if d.Stateful && b.opaque {
 		return true
 	}
-	return slices.ContainsFunc(d.Contents, func(c Content) bool { return c.Path == "" || b.before.Wrote(c.Path) })
+	return slices.ContainsFunc(d.Contents, func(c Content) bool { return c.Path == "" || b.before.MayWrite(c.Path) })
 }

@@ -8,10 +8,10 @@ import (
 	"github.com/permd/permd/internal/strictjson"
 )
 
-// TestOnceYesInBatch: a person said yes, once, to the last call of a request. A
-// rule of the user asks about it and allows the rest, so without that the yes
-// would be used; what may change anything before it, or writes what it runs, has it
-// asked again.
+// TestOnceYesInBatch: a person has approved the last call of a request once. A rule
+// of the user asks about it and allows the other calls, so the approval would
+// normally count. If an earlier call may change anything, or writes what the last
+// one runs, permd asks again.
 func TestOnceYesInBatch(t *testing.T) {
 	shell := func(text string) [2]string { return [2]string{"Bash", `{"command":` + quote(text) + `}`} }
 	for name, tt := range map[string]struct {

@@ -8,14 +8,14 @@ import (
 	"github.com/permd/permd/decisions/effects"
 )
 
-// maxRestDenied is how many denied effects of a call's rest a decision shows.
+// maxRestDenied is how many denied effects from a call's rest a decision shows.
 const maxRestDenied = 8
 
-// maxCachedRest is the most that is kept of a call's rest for the next like it.
+// maxCachedRest is how many effects of a call's rest are cached.
 const maxCachedRest = 64
 
-// evaluateRest looks for what is denied in that part of a call that is over the
-// bounds. A person is asked about such a call anyway; here only a deny counts.
+// evaluateRest searches the part of a call beyond the bounds for denied effects. A
+// person is asked about such a call anyway, so only denies matter here.
 func (e *evaluator) evaluateRest(ctx context.Context, m *evaluation, now time.Time) {
 	rest := m.res.Rest
 	if len(rest) == 0 {
@@ -27,7 +27,7 @@ func (e *evaluator) evaluateRest(ctx context.Context, m *evaluation, now time.Ti
 	denied := 0
 	for i := range rest {
 		p := &m.rest[i]
-		p.fence = fences{e.pid, e.own.Programs()}.why(&rest[i])
+		p.fence = fences{e.pid, e.own.Programs()}.reason(&rest[i])
 		if ctx.Err() != nil {
 			m.failed = true // a denied one may be among those that are left
 		} else if p.fence == "" {
@@ -45,8 +45,7 @@ func (e *evaluator) evaluateRest(ctx context.Context, m *evaluation, now time.Ti
 	}
 }
 
-// deniedOfRest returns the effects of a call's rest that are denied, with what
-// is said about them.
+// deniedOfRest returns the denied effects of a call's rest with their results.
 func (e *Engine) deniedOfRest(ctx context.Context, m *evaluation, q *MemoryQuery) (denied []effects.Effect, results []effectResult) {
 	for i := range m.rest {
 		eff, p := &m.res.Rest[i], &m.rest[i]

@@ -2,7 +2,8 @@ package decisions
 
 import "github.com/permd/permd/decisions/effects"
 
-// needsPerson says why the whole call needs a person (row 3 of the table in docs/policy.md).
+// needsPerson returns why the whole call needs a person (row 3 of the table in
+// docs/policy.md), "" if it does not.
 func needsPerson(req *Request, res *effects.Result) string {
 	switch {
 	case len(res.Defects) > 0:
@@ -17,9 +18,9 @@ func needsPerson(req *Request, res *effects.Result) string {
 	return ""
 }
 
-// secretLeaves reports whether a call both has a secret and reaches something
-// other than this machine. A program that prints secrets has them from the
-// service that it always asks, so for what it prints only others count.
+// secretLeaves reports whether a call both accesses a secret and connects to something
+// other than this machine. A program that prints secrets gets them from a service that
+// it always connects to, so for such secrets only other connections count.
 func secretLeaves(effs []effects.Effect) bool {
 	var read, printed, leaves, elsewhere bool
 	for i := range effs {

@@ -86,7 +86,7 @@ func precede(e *effects.Effect, v *effectInputs) effectResult {
 		return byRules(Ask, RowAsk, asks)
 	}
 	if e.Hint {
-		// Only the agent says so, and what the call does is in other effects.
+		// This is only a claim, and the other effects cover what the call does.
 		return effectResult{verdict: Allow, row: RowDefault, by: ByDefault, needed: NotNeeded, reason: "only what the agent says"}
 	}
 	if r := pick(f, SetAllow, v.mayAllow); r != nil {
@@ -98,8 +98,8 @@ func precede(e *effects.Effect, v *effectInputs) effectResult {
 	if r := pick(f, SetAsk, inBase); r != nil {
 		o := byRules(Ask, RowBase, r)
 		if filter(r, memoryMayNotAnswer) == nil {
-			// The shipped asks are defaults with better words: a harness with a
-			// dialog of its own need not be overruled by them.
+			// The shipped asks are defaults with better explanations: they need not
+			// overrule a harness that has a permission dialog of its own.
 			o.needed = NeededByDefault
 		}
 		return o
@@ -116,7 +116,8 @@ func precede(e *effects.Effect, v *effectInputs) effectResult {
 	}
 }
 
-// personRequired says why a person must answer, whatever rules and memory say.
+// personRequired returns why a person must answer, whatever rules and memory say; "" if
+// none must.
 func (v *effectInputs) personRequired(e *effects.Effect) string {
 	switch {
 	case v.person != "":
@@ -124,7 +125,7 @@ func (v *effectInputs) personRequired(e *effects.Effect) string {
 	case v.reject != nil:
 		return "this may have been rejected before: " + v.reject.Label + "; see permd remember list --changed"
 	case e.File != nil && e.File.OtherName:
-		// An exact path, of a rule or a choice, names another file.
+		// The exact path in a rule or choice is another name of the file.
 		return "another name of a guarded file: " + strings.Join(e.Guarded().Names(), ", ")
 	}
 	switch e.Kind {
@@ -133,7 +134,7 @@ func (v *effectInputs) personRequired(e *effects.Effect) string {
 	case effects.KindMode:
 		return "the agent's own permissions would be widened"
 	case effects.KindUnknown:
-		// What has a cause of its own no rule can cover.
+		// No rule can cover an unknown effect with a cause.
 		switch {
 		case e.Cause == "" && v.coversUnknown():
 		case e.Why == "":

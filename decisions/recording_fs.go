@@ -13,38 +13,36 @@ import (
 	"github.com/permd/permd/decisions/effects/paths"
 )
 
-// Bounds of what is kept of a call's looks at the file system; a call that
-// looks at more is not kept.
+// Bounds of the lookups recorded for one call; a call that exceeds them is not cached.
 const (
 	maxLookups     = 64
-	maxLookupBytes = 64 << 10 // of files' contents
+	maxLookupBytes = 64 << 10 // of file content
 )
 
-// recordingFS is the file system as one call sees it. It asks for each thing once,
-// so that all parts of a decision see the same moment, and it notes what
-// it was told, so that a later call can find out whether it would be told the
-// same. It belongs to one call.
+// recordingFS is the file system as one call sees it. It reads each thing once, so that
+// all parts of a decision see the same state, and records the results, so that a later
+// call can check whether they are still the same. It belongs to one call.
 type recordingFS struct {
 	fs effects.FS
 	// ctx ends the time to look at anything; nil for none.
 	ctx     context.Context
 	lookups []fsLookup
 	bytes   int
-	// uncomparable is set when something was told that cannot be compared.
+	// uncomparable is set if a result cannot be compared later.
 	uncomparable bool
 	// unanswered is why something is not known that the file system was asked for, ""
 	// if all is known (see unanswered).
 	unanswered string
 }
 
-// fsLookup is one question to the file system with its answer.
+// fsLookup is one read access to the file system, with its result.
 type fsLookup struct {
 	op    lookupOp
 	path  string
 	limit int64 // of a read, in bytes, or of a list of names
 
 	mode fs.FileMode
-	text string // a link's target, a file's content, a folder's names, what a survey says
+	text string // a link's target, a file's content, a folder's names, a survey
 	err  error
 }
 
@@ -56,7 +54,7 @@ const (
 	opReadFile
 	opNames
 	opChoosing
-	opSurvey // limit is how much of the path is the project's root
+	opSurvey // limit is the length of the project's root in path
 )
 
 // Lstat implements effects.FS.
@@ -80,8 +78,8 @@ func (o *recordingFS) ReadFile(path string, limit int64) ([]byte, error) {
 	return []byte(l.text), nil
 }
 
-// Names implements effects.FS. The entries know their names and types alone:
-// these are what is compared later.
+// Names implements effects.FS. The entries have only their names and types, which are
+// what is compared later.
 func (o *recordingFS) Names(path string, limit int) ([]fs.DirEntry, error) {
 	l := o.lookup(fsLookup{op: opNames, path: path, limit: int64(limit)})
 	if l.err != nil || l.text == "" {
@@ -110,9 +108,9 @@ func (e entry) Type() fs.FileMode          { return e.mode }
 func (e entry) IsDir() bool                { return e.mode.IsDir() }
 func (e entry) Info() (fs.FileInfo, error) { return nil, errors.ErrUnsupported }
 
-// names asks for the names in a folder, as text: a name holds neither a slash
-// nor a zero.
-func names(fsys effects.FS, path string, limit int64) (string, error) {
+// namesIn reads the names in a folder as one text: a name contains neither a slash nor a
+// NUL.
+func namesIn(fsys effects.FS, path string, limit int64) (string, error) {
 	entries, err := fsys.Names(path, int(limit))
 	if err != nil {
 		return "", err
@@ -154,8 +152,8 @@ func (o *recordingFS) Identity(path string) (paths.Identity, error) {
 	return paths.Identity{}, errors.ErrUnsupported
 }
 
-// Survey implements paths.Surveyor. A file system that is none has nothing to
-// say, and nothing is in doubt then.
+// Survey implements paths.Surveyor. For a file system that does not, it returns an
+// empty, complete survey.
 func (o *recordingFS) Survey(root, dir string) paths.Survey {
 	if !strings.HasPrefix(dir, root) {
 		return paths.Survey{Incomplete: true}
@@ -174,7 +172,8 @@ func (o *recordingFS) Survey(root, dir string) paths.Survey {
 	return s
 }
 
-// Choosing is what package paths asks a file system for that knows names in a folder.
+// Choosing implements the method by which package paths reads the names in a folder that
+// may determine what a shim runs.
 func (o *recordingFS) Choosing(dir string) ([]string, error) {
 	l := o.lookup(fsLookup{op: opChoosing, path: dir})
 	if l.err != nil || l.text == "" {
@@ -183,18 +182,18 @@ func (o *recordingFS) Choosing(dir string) ([]string, error) {
 	return strings.Split(l.text, "\x00"), nil
 }
 
-// choosing asks for the names that choose versions, as text.
+// choosing reads these names as one text.
 func choosing(fsys effects.FS, path string) (string, error) {
 	names, err := paths.Choosing(fsys, path)
 	return strings.Join(names, "\x00"), err
 }
 
 const (
-	incompleteMark = "?" // precedes the names of a survey that is
+	incompleteMark = "?" // begins the text of an incomplete survey
 	linkMark       = "@" // precedes the name of a link
 )
 
-// surveyText asks for a survey, as text: absolute paths hold no zero.
+// surveyText reads a survey as one text: absolute paths contain no NUL.
 func surveyText(fsys effects.FS, path string, root int64) string {
 	by, ok := fsys.(paths.Surveyor)
 	if !ok {
@@ -221,12 +220,11 @@ func (o *recordingFS) lookup(l fsLookup) fsLookup {
 		l.ask(o.fs)
 		o.note(l.path, l.err)
 	}
-	// Only "does not exist" means the same each time; what other errors say is
-	// not taken for known.
+	// Only fs.ErrNotExist means the same each time; other errors cannot be compared.
 	if l.err != nil && !errors.Is(l.err, fs.ErrNotExist) {
 		o.uncomparable = true
 	}
-	// What is kept must not hold on to the message that the path came in.
+	// The copy does not keep the message alive that the path came in.
 	l.path = strings.Clone(l.path)
 	if o.bytes += len(l.text); len(o.lookups) >= maxLookups || o.bytes > maxLookupBytes {
 		o.uncomparable = true
@@ -239,7 +237,7 @@ func (o *recordingFS) lookup(l fsLookup) fsLookup {
 	return l
 }
 
-// ask puts the question.
+// ask performs the lookup.
 func (l *fsLookup) ask(fsys effects.FS) {
 	switch l.op {
 	case opLstat:
@@ -251,7 +249,7 @@ func (l *fsLookup) ask(fsys effects.FS) {
 		data, l.err = fsys.ReadFile(l.path, l.limit)
 		l.text = string(data)
 	case opNames:
-		l.text, l.err = names(fsys, l.path, l.limit)
+		l.text, l.err = namesIn(fsys, l.path, l.limit)
 	case opChoosing:
 		l.text, l.err = choosing(fsys, l.path)
 	case opSurvey:
@@ -259,8 +257,7 @@ func (l *fsLookup) ask(fsys effects.FS) {
 	}
 }
 
-// unchanged reports whether the file system still gives the same answer to each of
-// these questions.
+// unchanged reports whether each of these lookups still has the same result.
 func unchanged(fsys effects.FS, looks []fsLookup) bool {
 	for i := range looks {
 		l := &looks[i]
@@ -281,7 +278,7 @@ func unchanged(fsys effects.FS, looks []fsLookup) bool {
 				return false
 			}
 		case opNames:
-			text, err := names(fsys, l.path, l.limit)
+			text, err := namesIn(fsys, l.path, l.limit)
 			if text != l.text || !sameError(err, l.err) {
 				return false
 			}
@@ -299,8 +296,7 @@ func unchanged(fsys effects.FS, looks []fsLookup) bool {
 	return true
 }
 
-// sameError compares with an error that was noted: nil, or that it does not
-// exist.
+// sameError reports whether an error equals a recorded one: nil, or fs.ErrNotExist.
 func sameError(now, then error) bool {
 	if now == nil || then == nil {
 		return now == nil && then == nil

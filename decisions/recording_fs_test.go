@@ -14,7 +14,7 @@ import (
 	"github.com/permd/permd/decisions/effects/paths"
 )
 
-// surveyFS has one answer to every survey.
+// surveyFS returns the same answer to every survey.
 type surveyFS struct {
 	effects.FS
 	survey paths.Survey
@@ -22,8 +22,7 @@ type surveyFS struct {
 
 func (f surveyFS) Survey(string, string) paths.Survey { return f.survey }
 
-// TestObservedSurvey: what is kept of a survey, to be compared with a later one,
-// is all of it.
+// TestObservedSurvey: all of a survey is recorded, to be compared with a later one.
 func TestObservedSurvey(t *testing.T) {
 	for name, want := range map[string]paths.Survey{
 		"nothing":          {},
@@ -43,8 +42,8 @@ func TestObservedSurvey(t *testing.T) {
 	}
 }
 
-// TestObservedNames: a folder's names count as they were told, and a name or a
-// type that has changed since is seen.
+// TestObservedNames: a folder's names are recorded as they were returned, and a
+// name or type that changed since is noticed.
 func TestObservedNames(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{"b", "a", "-x"} {

@@ -12,9 +12,9 @@ import (
 	"github.com/permd/permd/decisions/effects/paths"
 )
 
-// TestCacheSeesNewSecrets: a search that was kept as harmless is looked at again
-// when a file named like a secret has come into a folder that it goes through,
-// and once more when it is gone.
+// TestCacheSeesNewSecrets: a cached search is decided again after a file with the
+// name of a secret was made in a folder that it searches, and again after it was
+// deleted.
 func TestCacheSeesNewSecrets(t *testing.T) {
 	p, _, _, e := newCached(t)
 	e.fs = paths.NewIndex(paths.OSFS{}, time.Now)
@@ -51,8 +51,8 @@ func TestCacheSeesNewSecrets(t *testing.T) {
 	step("it is gone", false, true)
 }
 
-// TestSecretAndNetwork: what a call reads, or a program in it prints, together with
-// what it reaches.
+// TestSecretAndNetwork has calls that read a secret, or whose programs print one,
+// and reach the network.
 func TestSecretAndNetwork(t *testing.T) {
 	secret, loopback := effects.TagsOf(effects.Secret), effects.TagsOf(effects.Loopback)
 	read := effects.Effect{Kind: effects.KindRead, Tags: secret}

@@ -38,20 +38,20 @@ type Session struct {
 	Ancestors []string // nearest first
 	Project   string   // root of the project of Cwd, "" if none
 	conn      uint64   // the connection that it belongs to
-	// Former is the session as it was declared in other places before, one for
-	// each project, the latest first, without roots. What its agent began there
-	// may still go on.
+	// Former are earlier declarations of the session in other projects, one for each, the
+	// latest first, without roots. Work that its agent started there may still be
+	// running.
 	Former []*Session
 }
 
-// place is what tells the rules of one session from those of another.
+// place identifies the project whose rules apply to the session.
 func (s *Session) place() string { return cmp.Or(s.Project, s.Cwd) }
 
-// SamePlace reports whether the rules of two sessions are those of one project.
+// SamePlace reports whether the rules of the same project apply to both sessions.
 func (s *Session) SamePlace(o *Session) bool { return s.place() == o.place() }
 
-// moved returns what was before a session that is now declared again.
-func (s *Session) moved(now *Session) []*Session {
+// formerPlaces returns Session.Former for a session that is declared again as now.
+func (s *Session) formerPlaces(now *Session) []*Session {
 	if s == nil {
 		return nil
 	}
@@ -81,7 +81,7 @@ const (
 	maxAncestors = 32
 	maxRoots     = 64
 	maxName      = 1024 // bytes of an id, a mode or a party's name
-	// MaxFormer is how many former places of a session are kept, the latest.
+	// MaxFormer is how many former places of a session are kept.
 	MaxFormer = 17
 )
 
@@ -135,7 +135,7 @@ func (s *Sessions) Declare(o Owner, d Declaration) (*Session, error) {
 		}
 		ses.Ancestors = append([]string{d.Parent}, parent.Ancestors...)
 	}
-	ses.Former = mine[d.ID].moved(ses)
+	ses.Former = mine[d.ID].formerPlaces(ses)
 	mine[d.ID] = ses
 	return ses, nil
 }

@@ -92,8 +92,8 @@ func TestSessionBounds(t *testing.T) {
 	}
 }
 
-// TestFormerPlaces: a session that is declared elsewhere keeps where it was, a
-// place for each project, and no more than so many.
+// TestFormerPlaces: a session that is declared again with another folder keeps its
+// former folders, one for each project, up to a bound.
 func TestFormerPlaces(t *testing.T) {
 	s := &Sessions{FindProject: func(cwd string) string { return strings.TrimSuffix(cwd, "/src") }}
 	o := Owner{Conn: 1}

@@ -50,19 +50,18 @@ func (e *Engine) decideAgain(ctx context.Context, req *Request, earlier *Decisio
 	return d, false
 }
 
-// Holds reports whether a person's approval, given now, is about what the call would
-// do now: the same question would be asked, about the same effects and the same
-// contents of files, or the call would be allowed without one.
+// Holds reports whether a person's approval, given now, still fits the call: deciding
+// again would ask the same question, about the same effects and the same contents of
+// files, or would allow the call.
 //
-// A question that was asked because of a failure holds unless something contradicts
-// it.
+// A question that was asked because of a failure holds unless a new decision denies it.
 func (e *Engine) Holds(ctx context.Context, req *Request, asked *Decision) bool {
 	d, changed := e.decideAgain(ctx, req, asked)
 	switch {
 	case changed || ctx.Err() != nil:
 		return false
 	case asked.By == ByFailure && asked.Fingerprints == nil:
-		// Nothing was known of the call, and the person saw that.
+		// Nothing was known about the call, and the person saw that.
 		return d == nil || d.Verdict != Deny
 	case d == nil:
 		return false

@@ -9,9 +9,9 @@ import (
 	"testing"
 )
 
-// TestHoldsLimits: a yes that comes late is bound to the content of all files that
-// the call runs, reads or names. At the limit it counts; above it nobody can say
-// that they hold what they held, so it does not, whoever they are.
+// TestHoldsLimits: a late approval is bound to the contents of all files that the
+// call runs, reads or names. At the limit it counts. Above it permd cannot tell
+// whether the files changed, so it does not count.
 func TestHoldsLimits(t *testing.T) {
 	const most = 10 // bytes
 	names := func(n int) string {
@@ -26,7 +26,7 @@ func TestHoldsLimits(t *testing.T) {
 		command string
 		files   map[string]string
 		errs    map[string]error
-		change  map[string]string // before the yes comes
+		change  map[string]string // changes made before the approval comes
 		want    bool
 	}{
 		"as long as the limit":                            {command: "tool a b", files: map[string]string{"a": "1234", "b": "123456"}, want: true},

@@ -9,14 +9,14 @@ import (
 	"github.com/permd/permd/decisions/effects"
 )
 
-// otherRules are the same rules under another digest.
+// otherRules is the same policy with another digest.
 type otherRules struct{ *fakePolicy }
 
 func (p otherRules) Snapshot(uint32, string) (Snapshot, error) { return p, nil }
 func (otherRules) Digest() string                              { return "other" }
 
-// TestAgain: an earlier answer is given again only while deciding again would say
-// the very same.
+// TestAgain: an earlier answer still holds only as long as deciding again would
+// give the same one.
 func TestAgain(t *testing.T) {
 	request := func() *Request {
 		return &Request{Call: effects.Call{
@@ -92,7 +92,7 @@ func TestAgainAsks(t *testing.T) {
 		t.Error("not denied again")
 	}
 	alone = false
-	// With a cache it is the same.
+	// The same is true with a cache.
 	e.cache = new(Cache)
 	e.now = func() time.Time { return time.Unix(1_700_000_100, 0) }
 	for range 2 {
@@ -101,8 +101,8 @@ func TestAgainAsks(t *testing.T) {
 			t.Error("not the same with a cache")
 		}
 	}
-	// Another choice that says the same is another answer, and a failure is never
-	// given again.
+	// Another choice with the same content is another answer, and a failure never
+	// holds.
 	p, m, _, e := newFakes(t)
 	p.fired, m.allow = nil, &Choice{ID: "one", Label: "use it"}
 	d = e.Decide(t.Context(), r)[0]
@@ -117,7 +117,7 @@ func TestAgainAsks(t *testing.T) {
 		t.Errorf("a failure again: %+v", d)
 	}
 	p.err = nil
-	// An allow that could not be logged was an answer by failure.
+	// An allow that could not be logged is an answer by failure.
 	p.fired = []Finding{finding(User, SetAllow)}
 	e.journal = &fakeJournal{err: errors.New("full")}
 	if d := e.Decide(t.Context(), r)[0]; d.Verdict != Ask || e.StillHolds(t.Context(), r, d) {

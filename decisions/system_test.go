@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestSystem: an engine that serves several people does not look for a person
-// where that person cannot look, whatever rules allow.
+// TestSystem: an engine that serves several people does not read files for a person
+// that the person cannot read, whatever rules allow.
 func TestSystem(t *testing.T) {
 	for name, tt := range map[string]struct {
 		system, open bool
@@ -43,7 +43,7 @@ func TestSystem(t *testing.T) {
 			for d := dir; d != os.TempDir() && d != "/"; d = filepath.Dir(d) {
 				if d != dir {
 					if err := os.Chmod(d, 0o755); err != nil {
-						break // not ours
+						break // not owned by this user
 					}
 				}
 			}
@@ -54,7 +54,7 @@ func TestSystem(t *testing.T) {
 	}
 }
 
-// systemPolicy is a policy that says whom its rules are for.
+// systemPolicy is a policy for the system-wide mode.
 type systemPolicy struct {
 	Policy
 	system bool
@@ -62,7 +62,7 @@ type systemPolicy struct {
 
 func (p systemPolicy) System() bool { return p.system }
 
-// TestSystemIsOneSetting: policy and engine cannot be told different things.
+// TestSystemIsOneSetting: policy and engine cannot have different modes.
 func TestSystemIsOneSetting(t *testing.T) {
 	p, _, _, e := newFakes(t)
 	for _, policy := range []bool{false, true} {

@@ -16,51 +16,51 @@ import (
 // maxTargets bounds the files that targets are read from, in bytes.
 const maxTargets = 1 << 20
 
-// runner is a program that runs what a file of the project says.
+// runner is a program that runs commands defined in a file of the project.
 type runner struct {
-	// files are the names of those files, in the order in which the program
-	// looks for them.
+	// files are the names of those files, in the order in which the program looks for
+	// them.
 	files []string
-	// up is set when they are looked for in the folders above as well.
-	up bool
-	// elsewhere are options with which it takes other files or shells; a folder
-	// that an option names is the run's own by then.
-	elsewhere []string
+	// inParents is set if they are searched in parent folders too.
+	inParents bool
+	// redirectingOptions make the program use other files or shells. (A folder that an
+	// option names is already the run's Cwd.)
+	redirectingOptions []string
 }
 
 var (
 	packageJSON = runner{
-		files: []string{"package.json"}, up: true,
-		elsewhere: []string{"--workspace", "--workspaces", "--include-workspace-root", "--recursive", "--filter", "--filter-prod", "--workspace-root", "--script-shell"},
+		files: []string{"package.json"}, inParents: true,
+		redirectingOptions: []string{"--workspace", "--workspaces", "--include-workspace-root", "--recursive", "--filter", "--filter-prod", "--workspace-root", "--script-shell"},
 	}
 	makefiles = runner{
-		files:     []string{"GNUmakefile", "makefile", "Makefile"},
-		elsewhere: []string{"--file", "--eval", "--include-dir", "--environment-overrides"},
+		files:              []string{"GNUmakefile", "makefile", "Makefile"},
+		redirectingOptions: []string{"--file", "--eval", "--include-dir", "--environment-overrides"},
 	}
 	runners = map[string]runner{
 		"npm": packageJSON, "pnpm": packageJSON, "yarn": packageJSON, "bun": packageJSON,
 		"make": makefiles, "gmake": makefiles,
 		"just": {
-			files: []string{"justfile", "Justfile", ".justfile"}, up: true,
-			elsewhere: []string{"--justfile", "--working-directory", "--command", "--shell", "--set", "--dotenv-path"},
+			files: []string{"justfile", "Justfile", ".justfile"}, inParents: true,
+			redirectingOptions: []string{"--justfile", "--working-directory", "--command", "--shell", "--set", "--dotenv-path"},
 		},
-		"rake":     {files: []string{"rakefile", "Rakefile"}, elsewhere: []string{"--rakefile", "--require", "--rakelibdir", "--libdir"}},
-		"task":     {files: []string{"Taskfile.yml", "taskfile.yml", "Taskfile.yaml", "taskfile.yaml"}, elsewhere: []string{"--taskfile", "-t", "--dir", "-d", "--global", "-g"}},
+		"rake":     {files: []string{"rakefile", "Rakefile"}, redirectingOptions: []string{"--rakefile", "--require", "--rakelibdir", "--libdir"}},
+		"task":     {files: []string{"Taskfile.yml", "taskfile.yml", "Taskfile.yaml", "taskfile.yaml"}, redirectingOptions: []string{"--taskfile", "-t", "--dir", "-d", "--global", "-g"}},
 		"composer": {files: []string{"composer.json"}},
 	}
 )
 
-// RunsTargets reports whether what a program does is written in a file of the
-// project, so that an answer about it holds only while that text is the same.
+// RunsTargets reports whether a program runs commands defined in a file of the project,
+// so that an answer about it applies only to their present text.
 func RunsTargets(program string) bool {
 	_, ok := runners[program]
 	return ok
 }
 
-// targetOf returns the text that a run of such a program executes, as the file
-// with the hash of the text, and nil when it cannot be told. Memory binds the
-// person's answer to it: else whoever may edit the file could run anything. A
-// run that only looks executes no text, and is bound to none.
+// targetOf returns the text that a run of such a program executes, as the file with the
+// hash of the text; nil if that is not known. Memory binds the person's answer to it:
+// otherwise whoever may edit the file could run anything. A read-only run executes no
+// text and is bound to none.
 func targetOf(fsys effects.FS, r *effects.Run) *effects.Script {
 	if r == nil || fsys == nil || !path.IsAbs(r.Cwd) {
 		return nil
@@ -73,8 +73,8 @@ func targetOf(fsys effects.FS, r *effects.Run) *effects.Script {
 	case r.Readonly:
 		return sum("", nil)
 	case !r.Known && slices.ContainsFunc(r.Args, func(a string) bool { return strings.HasPrefix(a, "-") || strings.Contains(a, "=") }):
-		return nil // what its options mean is not known
-	case slices.ContainsFunc(r.Flags, func(f string) bool { return slices.Contains(run.elsewhere, f) }):
+		return nil // the meaning of its options is not known
+	case slices.ContainsFunc(r.Flags, func(f string) bool { return slices.Contains(run.redirectingOptions, f) }):
 		return nil
 	case slices.Contains(r.Args, effects.DynamicWord) || slices.ContainsFunc(r.Args, changesShell):
 		return nil
@@ -86,20 +86,20 @@ func targetOf(fsys effects.FS, r *effects.Run) *effects.Script {
 			file := path.Join(dir, name)
 			switch _, err := fsys.Lstat(file); {
 			case err == nil:
-				return hashed(fsys, file)
+				return hashOf(fsys, file)
 			case !errors.Is(err, fs.ErrNotExist):
 				return nil // there may be one
 			}
 		}
-		// A project's files are not looked for beyond a checkout.
-		if _, err := fsys.Lstat(path.Join(dir, ".git")); !errors.Is(err, fs.ErrNotExist) || dir == "/" || !run.up {
+		// A project's files are not searched beyond its repository.
+		if _, err := fsys.Lstat(path.Join(dir, ".git")); !errors.Is(err, fs.ErrNotExist) || dir == "/" || !run.inParents {
 			return nil
 		}
 	}
 }
 
-// changesShell reports whether a word sets one of make's variables that say
-// what runs its recipes.
+// changesShell reports whether a word sets one of make's variables that determine what
+// runs its recipes.
 func changesShell(word string) bool {
 	name, _, ok := strings.Cut(word, "=")
 	switch strings.TrimRight(name, ":+?!") {
@@ -109,9 +109,9 @@ func changesShell(word string) bool {
 	return false
 }
 
-// hashed is the hash of the text that targets are in: of a package.json only
-// its scripts, which a changed dependency does not change.
-func hashed(fsys effects.FS, file string) *effects.Script {
+// hashOf returns the hash of the text that contains the targets: of a package.json only
+// its scripts, so that a changed dependency does not change it.
+func hashOf(fsys effects.FS, file string) *effects.Script {
 	text, err := fsys.ReadFile(file, maxTargets)
 	if err != nil {
 		return nil

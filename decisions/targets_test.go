@@ -7,8 +7,8 @@ import (
 	"github.com/permd/permd/decisions/effects/fsfake"
 )
 
-// TestTargetsWithOptions wants options that change nothing about which text
-// runs to leave the target known, and all others not.
+// TestTargetsWithOptions: only with options that do not change which text runs is
+// the target known.
 func TestTargetsWithOptions(t *testing.T) {
 	const root = "/home/ana/shop"
 	fs := fsfake.New(root + "/.git/HEAD")

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// Where nobody can be asked, every question is a rejection that says why, also
-// one that comes of a failure.
+// TestUnattended: if nobody can be asked, every ask becomes a deny with the reason,
+// even one that a failure caused.
 func TestUnattended(t *testing.T) {
 	tests := []struct {
 		name string

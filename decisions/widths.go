@@ -12,22 +12,20 @@ import (
 // Bounds of what is offered.
 const (
 	maxWidths = 3
-	// maxOffer is the size of a call, in bytes of its words, paths and
-	// arguments, over which nothing is offered: it would have to be kept until
-	// the person answers.
+	// maxOffer bounds the size of a call for which widths are offered, in bytes of its
+	// words, paths and arguments: the offer is kept until the person answers.
 	maxOffer = 256 << 10
 	maxLabel = 120 // characters
 )
 
-// Offer is what a person's answer to a question can be remembered as. It is
-// kept while the question waits.
+// Offer is how a person's answer to a question can be remembered. It is kept until the
+// question is answered.
 type Offer struct {
 	// Sets are the effects to remember, for each of the decision's widths.
 	Sets []OfferSet
-	// Reject is what a reject of the call is about, nil if none can be
-	// remembered.
+	// Reject is the reject of the call that could be remembered, nil if none can.
 	Reject *Rejection
-	// Size is about how many bytes the offer holds on to.
+	// Size is the memory that the offer uses, in bytes, approximately.
 	Size int
 }
 
@@ -63,7 +61,7 @@ func (e *Engine) offer(d *Decision, q *MemoryQuery, inputs []effectInputs, resul
 		for level := range maxWidths {
 			set, ok := w.at(level)
 			if !ok {
-				break // nor at a wider one
+				break // nor does a wider one
 			}
 			if n := len(o.Sets); n > 0 && slices.Equal(levels(o.Sets[n-1].Items), levels(set.Items)) {
 				continue
@@ -86,7 +84,7 @@ func levels(items []OfferItem) []int {
 	return list
 }
 
-// widthSearch looks for the choices that would turn a call to allow.
+// widthSearch searches for the choices that would turn a call to allow.
 type widthSearch struct {
 	engine   *Engine
 	query    MemoryQuery // without an effect
@@ -94,11 +92,11 @@ type widthSearch struct {
 	results  []effectResult
 	queries  []*MemoryQuery
 	proposed [][]Proposal
-	contents []Content // of the files of the call, as far as they can be told apart
+	contents []Content // files of the call whose content is known
 }
 
-// rememberable reports whether none of the call's asks is one that no choice
-// can answer. No use of permd itself is ever remembered.
+// rememberable reports whether choices could answer all of the call's asks. No use of
+// permd itself is ever remembered.
 func (w *widthSearch) rememberable() bool {
 	for i := range w.query.All {
 		if r := w.query.All[i].Run; r != nil && r.Own != effects.OwnNone {
@@ -172,18 +170,18 @@ func (w *widthSearch) at(level int) (OfferSet, bool) {
 	if len(items) == 0 {
 		return OfferSet{}, false // the question has another reason than an effect
 	}
-	set := OfferSet{Items: items, Width: Width{Rule: strings.Join(rules, "\n"), Label: exactly(items, w.contents), Scope: w.scope()}}
+	set := OfferSet{Items: items, Width: Width{Rule: strings.Join(rules, "\n"), Label: exactLabel(items, w.contents), Scope: w.scope()}}
 	if wider != nil {
 		set.Label = clip(strings.Join(wider, ", "), maxLabel)
 	}
 	return set, true
 }
 
-// exactly is the label of the narrowest width, with what it leaves open: a choice
-// knows a file by its path and a host by its name, whatever is written or said
-// there. Of the files that a run is given it knows the words alone, and an unknown
-// program may do what they say, unless one is known to be its script.
-func exactly(items []OfferItem, contents []Content) string {
+// exactLabel returns the label of the narrowest width, with what it leaves open: a
+// choice identifies a file by its path and a host by its name, whatever is written or
+// sent there. Of the files that a run is given it knows only the words, and an unknown
+// program may execute their content, unless one is known to be its script.
+func exactLabel(items []OfferItem, contents []Content) string {
 	const label = "exactly this"
 	var open []string
 	for _, item := range items {
@@ -192,7 +190,7 @@ func exactly(items []OfferItem, contents []Content) string {
 		switch e := q.Effect; e.Kind {
 		case effects.KindRun:
 			for _, c := range contents {
-				if text := "any content of " + shownPath(c.Path, q.Project); c.given() && !slices.Contains(open, text) {
+				if text := "any content of " + shownPath(c.Path, q.Project); c.namedOnly() && !slices.Contains(open, text) {
 					open = append(open, text)
 				}
 			}
@@ -223,7 +221,7 @@ func exactly(items []OfferItem, contents []Content) string {
 	return clip(label+" ("+strings.Join(open, ", ")+")", maxLabel)
 }
 
-// shownPath is a path as a rule line has it, short in the project.
+// shownPath returns a path as rule lines have it: short if it is in the project.
 func shownPath(file, project string) string {
 	if rest, ok := lexpath.RelBelow(project, file); ok {
 		file = "./" + rest
@@ -231,8 +229,8 @@ func shownPath(file, project string) string {
 	return display.Display(file)
 }
 
-// widest returns the widest proposal for an effect, up to a level, with which
-// the table says allow.
+// widest returns the widest proposal for an effect, up to a level, with which the
+// precedence table allows the effect.
 func (w *widthSearch) widest(i, level int, v *effectInputs) (*Proposal, effectResult) {
 	ways := w.proposals(i)
 	for n := len(ways) - 1; n >= 0; n-- {
@@ -249,8 +247,7 @@ func (w *widthSearch) widest(i, level int, v *effectInputs) (*Proposal, effectRe
 	return nil, effectResult{}
 }
 
-// scope is where a width is stored when the person names no scope; "" when one
-// must be named.
+// scope returns the default scope of a width, "" if the person must name one.
 func (w *widthSearch) scope() string {
 	switch {
 	case w.query.Project != "":
@@ -261,8 +258,7 @@ func (w *widthSearch) scope() string {
 	return ""
 }
 
-// rejectable is what a reject of the call would be about, nil if none can be
-// remembered.
+// rejectable returns the reject of the call that could be remembered, nil if none can.
 func (w *widthSearch) rejectable() *Rejection {
 	for i := range w.results {
 		if kind := w.query.All[i].Kind; kind == effects.KindQuestion || kind == effects.KindMode {
@@ -276,9 +272,9 @@ func (w *widthSearch) rejectable() *Rejection {
 	return r
 }
 
-// asked are the effects that the table asks about for what they are, whatever is
-// wrong with the call as a whole. What follows from a run that is asked about
-// itself is part of that run.
+// asked returns the indexes of the effects that the table asks about by themselves, not
+// because of the call as a whole. Effects inherent to a run that is asked about are part
+// of that run.
 func (w *widthSearch) asked() []int {
 	own := make([]effectResult, len(w.results))
 	var list []int

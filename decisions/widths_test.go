@@ -28,8 +28,8 @@ func (p *fakeProposer) Propose(q *MemoryQuery) []Proposal {
 
 func (p *fakeProposer) Rejectable(r *Rejection) bool { return len(r.Asked) > 0 }
 
-// TestOffer goes through the rows that ask: widths are offered only where they
-// turn the whole call to allow.
+// TestOffer goes through the rows that ask: a width is offered only if it allows
+// the whole call.
 func TestOffer(t *testing.T) {
 	remember := func(f Finding, is bool) Finding { f.Remember = &is; return f }
 	tests := []struct {

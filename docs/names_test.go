@@ -13,31 +13,78 @@ import (
 
 // TestRenamed looks for names that were given up in favour of the field's terms:
 // testdata/renamed.txt has a folder, an old name and its new one in each line, and
-// no file of the folder or below it declares the old one.
+// no file of the folder or below it declares the old one. Comments there, those of
+// tests too, do not use it either where it cannot be a plain English word: it has an
+// inner capital, as in lookFile, or the line ends with the word "comments".
 func TestRenamed(t *testing.T) {
 	data, err := os.ReadFile("testdata/renamed.txt")
 	if err != nil {
 		t.Fatal(err)
 	}
 	declared := map[string]map[string]token.Position{} // by folder
-	lines := 0
+	mentioned := map[string]map[string]token.Position{}
+	lines, sought := 0, 0
 	for line := range strings.Lines(string(data)) {
 		words := strings.Fields(line)
-		if len(words) != 3 {
+		marked := len(words) == 4 && words[3] == "comments"
+		if len(words) != 3 && !marked {
 			t.Fatalf("testdata/renamed.txt: %q is no folder, old and new name", line)
 		}
 		lines++
 		folder, old := words[0], words[1]
 		if declared[folder] == nil {
-			declared[folder] = declarations(t, filepath.Join("..", filepath.FromSlash(folder)))
+			dir := filepath.Join("..", filepath.FromSlash(folder))
+			declared[folder] = declarations(t, dir)
+			mentioned[folder] = commentWords(t, dir)
 		}
 		if at, ok := declared[folder][old]; ok {
 			t.Errorf("%s declares %s, which is called %s now", at, old, words[2])
 		}
+		if !marked && !innerCapital.MatchString(old) {
+			continue
+		}
+		sought++
+		if at, ok := mentioned[folder][old]; ok {
+			t.Errorf("%s: the comment names %s, which is called %s now", at, old, words[2])
+		}
 	}
-	if lines < 200 {
-		t.Errorf("only %d names", lines)
+	if lines < 200 || sought < 100 {
+		t.Errorf("only %d names, and %d that comments were searched for", lines, sought)
 	}
+}
+
+var (
+	innerCapital = regexp.MustCompile(`[a-z][A-Z]`)
+	commentWord  = regexp.MustCompile(`[A-Za-z][A-Za-z0-9_]*`)
+)
+
+// commentWords returns the words of the comments in the Go files of a folder and
+// below it, tests too, each with the position of a comment that has it.
+func commentWords(t *testing.T, folder string) map[string]token.Position {
+	t.Helper()
+	all := map[string]token.Position{}
+	fset := token.NewFileSet()
+	err := filepath.WalkDir(folder, func(path string, e os.DirEntry, err error) error {
+		if err != nil || e.IsDir() || !strings.HasSuffix(path, ".go") || path == "../docs/names_test.go" {
+			return err
+		}
+		f, err := parser.ParseFile(fset, path, nil, parser.ParseComments|parser.SkipObjectResolution)
+		if err != nil {
+			return err
+		}
+		for _, group := range f.Comments {
+			for _, c := range group.List {
+				for _, w := range commentWord.FindAllString(c.Text, -1) {
+					all[w] = fset.Position(c.Pos())
+				}
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
 }
 
 // declarations are the names that the files below a folder declare, but for those

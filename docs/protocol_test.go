@@ -2,11 +2,9 @@ package docs
 
 import (
 	"bufio"
-	"context"
 	"encoding/json"
 	"fmt"
 	"net"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -22,6 +20,7 @@ import (
 	"github.com/permd/permd/socket/acp"
 	"github.com/permd/permd/socket/native"
 	"github.com/permd/permd/socket/otc"
+	"github.com/permd/permd/socket/sockettest"
 )
 
 // serveWorld serves the methods of the decision socket with the shipped rules.
@@ -51,21 +50,7 @@ func serveWorld(t *testing.T) string {
 	native.Register(methods, deps)
 	otc.Register(methods, deps)
 	aap.Register(methods, deps)
-	path := filepath.Join(t.TempDir(), "private", "permd.sock")
-	ln, err := socket.Listen(path, socket.ListenOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, stop := context.WithCancel(context.Background())
-	done := make(chan error, 1)
-	go func() { done <- socket.Serve(ctx, ln, methods, socket.Options{}) }()
-	t.Cleanup(func() {
-		stop()
-		if err := <-done; err != nil {
-			t.Errorf("serving: %v", err)
-		}
-	})
-	return path
+	return sockettest.Serve(t, methods)
 }
 
 // TestTranscripts holds the conversations, which are one connection, line by

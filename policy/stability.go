@@ -32,7 +32,7 @@ const (
 	// loadTimeout is how long one reload waits for that, for all layers together.
 	loadTimeout = 2 * time.Second
 	// emptyGrace is how long a file must have been empty before its rules are
-	// dropped, and shortDoubt the same when a person requests a reload.
+	// dropped, and reloadEmptyGrace the same when a person requests a reload.
 	emptyGrace       = 10 * time.Second
 	reloadEmptyGrace = time.Second
 )

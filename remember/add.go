@@ -43,7 +43,7 @@ func (s *Store) Add(_ context.Context, l Line) (Choice, error) {
 	if err != nil {
 		return Choice{}, err
 	}
-	if same := s.same(e, nil); same != nil {
+	if same := s.equalChoice(e, nil); same != nil {
 		return same.snapshot(), nil
 	}
 	if err := s.checkRoom(e, nil); err != nil {
@@ -62,7 +62,7 @@ func (s *Store) entryOfLine(l *Line, now time.Time) (*entry, error) {
 	if err != nil {
 		return nil, err
 	}
-	if p, err = atHome(p, l.Home); err != nil {
+	if p, err = expandHome(p, l.Home); err != nil {
 		return nil, err
 	}
 	e := &entry{line: p, choice: Choice{
@@ -73,8 +73,8 @@ func (s *Store) entryOfLine(l *Line, now time.Time) (*entry, error) {
 	if display.Display(c.Label) != c.Label {
 		return nil, fmt.Errorf("%w: the line is too long, or holds a secret that would be stored readable", ErrNotRemembered)
 	}
-	if l.For < 0 || l.For > maxExpiry {
-		return nil, fmt.Errorf("%w: %w", ErrNotRemembered, errExpiry)
+	if err := checkExpiry(l.For); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrNotRemembered, err)
 	}
 	if l.For > 0 {
 		c.Expires = now.Add(l.For).UTC()
@@ -113,9 +113,9 @@ func (s *Store) entryOfLine(l *Line, now time.Time) (*entry, error) {
 	return e, nil
 }
 
-// atHome replaces ~/ by a home folder, since choices are matched without
+// expandHome replaces ~/ by a home folder, since choices are matched without
 // knowing homes.
-func atHome(p *pattern.Pattern, home string) (*pattern.Pattern, error) {
+func expandHome(p *pattern.Pattern, home string) (*pattern.Pattern, error) {
 	if p.Path == nil || p.Path.Base != pattern.Home {
 		return p, nil
 	}
@@ -174,7 +174,7 @@ func (s *Store) Confirm(_ context.Context, ids ...string) error {
 		if e := s.byID[id]; e == nil || s.expired(e) {
 			return fmt.Errorf("%w: %q", ErrNotFound, id)
 		} else if !e.acceptable() {
-			return fmt.Errorf("%w: choice %s cannot be carried over: %s", ErrNotRemembered, id, e.why())
+			return fmt.Errorf("%w: choice %s cannot be carried over: %s", ErrNotRemembered, id, e.whyChanged())
 		}
 	}
 	err := s.write(func(tx *sql.Tx) error {
@@ -182,7 +182,7 @@ func (s *Store) Confirm(_ context.Context, ids ...string) error {
 			if _, err := tx.Exec("UPDATE choices SET confirmed = ? WHERE id = ? AND confirmed IS NULL", now, id); err != nil {
 				return err
 			}
-			if s.byID[id].why() == "" {
+			if s.byID[id].whyChanged() == "" {
 				continue
 			}
 			if _, err := tx.Exec("UPDATE choices SET looked = ? WHERE id = ? AND looked IS NULL", now, id); err != nil {
@@ -197,7 +197,7 @@ func (s *Store) Confirm(_ context.Context, ids ...string) error {
 	for _, id := range ids {
 		e := s.byID[id]
 		e.confirmed.CompareAndSwap(0, now)
-		if e.why() != "" {
+		if e.whyChanged() != "" {
 			e.accepted.CompareAndSwap(0, now)
 		}
 	}

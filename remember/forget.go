@@ -77,7 +77,7 @@ func (s *Store) revoke(entries []*entry, reason string) error {
 	for _, e := range entries {
 		s.pending.ids[e.choice.ID] = revocation{
 			at: now, by: reason, created: e.choice.Created.UnixNano(),
-			ends: e.choice.Scope.Conn != 0, nowhere: e.choice.Verdict == decisions.Deny,
+			temporary: e.choice.Scope.Conn != 0, neverStored: e.choice.Verdict == decisions.Deny,
 		}
 	}
 	if s.closed {
@@ -114,7 +114,7 @@ func (s *Store) storePending() error {
 			}
 			// A reject made in this run without a row was never stored, so no
 			// database has it.
-			if n, err := res.RowsAffected(); err != nil || n == 0 && !r.ends && !r.nowhere {
+			if n, err := res.RowsAffected(); err != nil || n == 0 && !r.temporary && !r.neverStored {
 				absent[id] = r
 			}
 		}
@@ -124,7 +124,7 @@ func (s *Store) storePending() error {
 		return err
 	}
 	clear(s.pending.ids)
-	maps.Copy(s.pending.absent, absent)
+	maps.Copy(s.pending.notInDatabase, absent)
 	return s.pending.save()
 }
 
@@ -134,7 +134,7 @@ func (s *Store) dropPending() {
 	now := s.now().UnixNano()
 	old := 0
 	for id, e := range s.byID {
-		if e.choice.Verdict == decisions.Allow && e.choice.Created.UnixNano() <= s.pending.before {
+		if e.choice.Verdict == decisions.Allow && e.choice.Created.UnixNano() <= s.pending.revokedBefore {
 			if _, named := s.pending.ids[id]; !named {
 				s.pending.ids[id] = revocation{at: now, by: byPerson, created: e.choice.Created.UnixNano()}
 				old++
@@ -142,7 +142,7 @@ func (s *Store) dropPending() {
 		}
 	}
 	if old > 0 {
-		s.wrong = append(s.wrong, fmt.Sprintf("%d remembered allows were revoked, since any of them may have been: more revocations than could be noted while the database could not be written", old))
+		s.problems = append(s.problems, fmt.Sprintf("%d remembered allows were revoked, since any of them may have been: more revocations than could be noted while the database could not be written", old))
 	}
 	var entries []*entry
 	for id := range s.pending.ids {

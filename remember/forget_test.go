@@ -102,7 +102,11 @@ func TestMatchWhileChanging(t *testing.T) {
 			}
 		})
 	}
-	for i := range 30 {
+	rounds := 30
+	if testing.Short() {
+		rounds = 10
+	}
+	for i := range rounds {
 		q := ask(run("make", fmt.Sprint(i)))
 		c := save(t, s, remember.Draft{Verdict: decisions.Allow, Query: q, Scope: remember.ForProject})
 		if said(t, s, q) != "allow" {

@@ -1,7 +1,6 @@
 package remember
 
 import (
-	"maps"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -36,8 +35,8 @@ type entry struct {
 	flushed int64
 }
 
-// name gives the choice its id.
-func (e *entry) name(id string) {
+// setID gives the choice its id.
+func (e *entry) setID(id string) {
 	e.choice.ID, e.answer.ID = id, id
 	for _, p := range e.parts {
 		p.answer.ID, p.ask.ID = id, id
@@ -47,7 +46,7 @@ func (e *entry) name(id string) {
 // snapshot returns the choice with its counters.
 func (e *entry) snapshot() Choice {
 	c := e.choice
-	c.Uses, c.ByLine, c.Changed = e.uses.Load(), e.line != nil, e.why()
+	c.Uses, c.ByLine, c.Changed = e.uses.Load(), e.line != nil, e.whyChanged()
 	for _, p := range e.parts {
 		c.Parts = append(c.Parts, p.Part)
 	}
@@ -131,15 +130,15 @@ func (e *entry) inForce(confirmAll, guarded bool) bool {
 		!confirmAll && !guarded && !e.choice.Pins.Guarded
 }
 
-// used counts a match.
-func (e *entry) used(now int64) {
+// countMatch counts a match.
+func (e *entry) countMatch(now int64) {
 	e.uses.Add(1)
 	e.last.Store(now)
 }
 
 // index finds choices. It is immutable: a change copies the shards it affects.
 type index struct {
-	shards [256]map[digest][]*entry
+	shards shards[digest, []*entry]
 	lines  lineIndex
 	// rejects are the parts of rejects; those of an earlier permd are in shards
 	// too.
@@ -174,7 +173,7 @@ func (x *index) count(e *entry, n int) {
 // with returns an index with additional entries.
 func (x *index) with(entries ...*entry) *index {
 	n := *x
-	copied := [256]bool{}
+	var facts shardEdit
 	edit, rejects := n.lines.edit(), rejectEdit{x: &n.rejects}
 	for _, e := range entries {
 		n.count(e, 1)
@@ -185,7 +184,7 @@ func (x *index) with(entries ...*entry) *index {
 		if !e.byFacts() {
 			continue
 		}
-		shard := n.own(&copied, e.digest[0])
+		shard := own(&facts, &n.shards, e.digest[0])
 		shard[e.digest] = append(slices.Clip(shard[e.digest]), e)
 	}
 	return &n
@@ -194,7 +193,7 @@ func (x *index) with(entries ...*entry) *index {
 // without returns an index without some entries.
 func (x *index) without(entries ...*entry) *index {
 	n := *x
-	copied := [256]bool{}
+	var facts shardEdit
 	edit, rejects := n.lines.edit(), rejectEdit{x: &n.rejects}
 	for _, e := range entries {
 		rejects.remove(e)
@@ -205,7 +204,7 @@ func (x *index) without(entries ...*entry) *index {
 			n.count(e, -1)
 			continue
 		}
-		shard := n.own(&copied, e.digest[0])
+		shard := own(&facts, &n.shards, e.digest[0])
 		rest := withoutEntry(shard[e.digest], e)
 		if len(rest) == len(shard[e.digest]) {
 			continue
@@ -229,18 +228,6 @@ func withoutEntry(list []*entry, e *entry) []*entry {
 		}
 	}
 	return rest
-}
-
-// own returns a shard that is not shared with an older index.
-func (x *index) own(copied *[256]bool, i byte) map[digest][]*entry {
-	if !copied[i] {
-		copied[i] = true
-		x.shards[i] = maps.Clone(x.shards[i])
-	}
-	if x.shards[i] == nil {
-		x.shards[i] = map[digest][]*entry{}
-	}
-	return x.shards[i]
 }
 
 // search is one lookup of the choices that match an effect.
@@ -332,21 +319,21 @@ func (s *search) run() {
 	switch e := s.q.Effect; {
 	case e.Use != nil:
 		if s.x.exactArguments > 0 {
-			s.try(form{})
+			s.tryForm(form{})
 		}
-		s.try(form{anyArguments: true})
+		s.tryForm(form{anyArguments: true})
 	default:
-		s.try(form{})
+		s.tryForm(form{})
 		if s.x.absolutes > 0 && (e.Run != nil || e.File != nil) {
-			s.try(form{absolute: true})
+			s.tryForm(form{absolute: true})
 		}
 	}
 	s.x.lines.search(s)
 	s.x.rejects.search(s)
 }
 
-// try considers the choices about the exact facts of the effect.
-func (s *search) try(f form) {
+// tryForm considers the choices about the exact facts of the effect.
+func (s *search) tryForm(f form) {
 	if d, ok := s.key.digestOf(s.q, f); ok {
 		s.check(s.x.lookup(&d))
 	}

@@ -5,27 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/permd/permd/decisions"
 )
 
 var _ decisions.Keeper = (*Store)(nil)
-
-// maxExpiry is the longest time limit of a choice; longer-lived choices have
-// none.
-const maxExpiry = 10 * 365 * 24 * time.Hour
-
-// errExpiry says so.
-var errExpiry = errors.New("the time limit must be at most ten years")
-
-// Expiry is a number of seconds as the time limit of a choice; 0 is none.
-func Expiry(seconds int64) (time.Duration, error) {
-	if seconds < 0 || seconds > int64(maxExpiry/time.Second) {
-		return 0, errExpiry
-	}
-	return time.Duration(seconds) * time.Second, nil
-}
 
 // Keep stores a person's answer: for an allow the choices of a width, for a
 // reject one choice with everything that was asked about. If it cannot be
@@ -51,7 +35,7 @@ func (s *Store) Keep(ctx context.Context, a decisions.Answer) ([]decisions.Store
 			continue // two effects of the call share a choice
 		}
 		kept = append(kept, decisions.StoredChoice{
-			ID: c.ID, Verdict: c.Verdict, Label: c.whole(),
+			ID: c.ID, Verdict: c.Verdict, Label: c.fullLabel(),
 			Scope: string(c.Scope.Kind), Expires: c.Expires, Unconfirmed: s.Unconfirmed(c),
 		})
 	}
@@ -68,8 +52,8 @@ func (s *Store) draftsOf(a decisions.Answer) ([]Draft, error) {
 	if a.Offer == nil {
 		return nil, errors.New("nothing was offered for this question")
 	}
-	if a.For < 0 || a.For > maxExpiry {
-		return nil, errors.New("the time limit must be more than nothing and at most ten years")
+	if err := checkExpiry(a.For); err != nil {
+		return nil, err
 	}
 	d := Draft{Verdict: a.Verdict, Scope: ScopeKind(a.Scope), DecisionID: a.DecisionID}
 	if a.For > 0 {

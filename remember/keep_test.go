@@ -5,6 +5,7 @@ package remember_test
 import (
 	"errors"
 	"fmt"
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -161,5 +162,19 @@ func TestGuardedSince(t *testing.T) {
 	}
 	if said(t, s, ask(now)) != "allow" {
 		t.Error("the very path, confirmed, does not answer")
+	}
+}
+
+// TestExpiryBounds: one limit, whatever the number of seconds is.
+func TestExpiryBounds(t *testing.T) {
+	const longest = 10 * 365 * 24 * 60 * 60
+	for seconds, ok := range map[int64]bool{
+		0: true, 1: true, longest: true, longest + 1: false, -1: false,
+		math.MaxInt64: false, math.MinInt64: false, math.MaxInt64/int64(time.Second) + 1: false, 1<<55 + 1: false,
+	} {
+		limit, err := remember.Expiry(seconds)
+		if (err == nil) != ok || ok && limit != time.Duration(seconds)*time.Second {
+			t.Errorf("%d seconds: %s, %v", seconds, limit, err)
+		}
 	}
 }

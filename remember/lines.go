@@ -2,7 +2,6 @@ package remember
 
 import (
 	"encoding/binary"
-	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -25,7 +24,7 @@ const (
 // under its anchor: the literal beginning of its line, which every effect that
 // it matches shares.
 type lineIndex struct {
-	shards [256]map[string][]*entry
+	shards shards[string, []*entry]
 	// runs and files count the lines by the number of parts of their anchor, to
 	// avoid useless lookups; other counts the lines of hosts and tools.
 	runs, files [maxLineWords + 1]int
@@ -34,22 +33,14 @@ type lineIndex struct {
 
 // lineEdit changes a lineIndex that is not published yet.
 type lineEdit struct {
-	x      *lineIndex
-	copied [256]bool
+	x *lineIndex
+	shardEdit
 }
 
 func (x *lineIndex) edit() *lineEdit { return &lineEdit{x: x} }
 
 func (l *lineEdit) shard(key string) map[string][]*entry {
-	i := shardOf([]byte(key))
-	if !l.copied[i] {
-		l.copied[i] = true
-		l.x.shards[i] = maps.Clone(l.x.shards[i])
-	}
-	if l.x.shards[i] == nil {
-		l.x.shards[i] = map[string][]*entry{}
-	}
-	return l.x.shards[i]
+	return own(&l.shardEdit, &l.x.shards, shardOf([]byte(key)))
 }
 
 func (l *lineEdit) add(e *entry) {
@@ -86,23 +77,14 @@ func (x *lineIndex) counter(e *entry, parts int) *int {
 // at returns the allows filed under an anchor.
 func (x *lineIndex) at(key []byte) []*entry { return x.shards[shardOf(key)][string(key)] }
 
-// shardOf distributes anchors over shards (FNV-1a).
-func shardOf(key []byte) byte {
-	h := uint32(2166136261)
-	for _, c := range key {
-		h = (h ^ uint32(c)) * 16777619
-	}
-	return byte(h>>24) ^ byte(h>>16) ^ byte(h>>8) ^ byte(h)
-}
-
-// head is the start of every anchor: the owner and the kind.
-func head(buf []byte, uid uint32, kind effects.Kind) []byte {
+// anchorHead is the start of every anchor: the owner and the kind.
+func anchorHead(buf []byte, uid uint32, kind effects.Kind) []byte {
 	return append(append(binary.BigEndian.AppendUint32(buf[:0], uid), kind...), 0)
 }
 
 // anchor returns the anchor of a line, and its parts.
 func (e *entry) anchor() (string, int) {
-	key := head(make([]byte, 0, 64), e.choice.UID, e.choice.Kind)
+	key := anchorHead(make([]byte, 0, 64), e.choice.UID, e.choice.Kind)
 	parts := 0
 	switch p := e.line; {
 	case p.Run != nil:
@@ -154,7 +136,7 @@ func appendTool(key []byte, server, tool string) []byte {
 func (x *lineIndex) search(s *search) {
 	var buf [512]byte
 	e := s.q.Effect
-	key := head(buf[:], s.q.UID, e.Kind)
+	key := anchorHead(buf[:], s.q.UID, e.Kind)
 	switch e.Detail() {
 	case effects.DetailRun:
 		x.searchRun(s, key, e.Run)

@@ -82,7 +82,7 @@ func (s *Store) askForLost(why string) {
 		}
 	}
 	e := s.lost()
-	s.wrong = append(s.wrong, fmt.Sprintf(
+	s.problems = append(s.problems, fmt.Sprintf(
 		"%s: every call asks, since rejects may be lost, until you have looked at what is left (permd remember list) and say so (permd remember forget %s)", why, e.choice.ID))
-	s.keep(e)
+	s.addSalvaged(e)
 }

@@ -93,9 +93,9 @@ func widest(c *Choice) *pattern.Pattern {
 	return line
 }
 
-// why returns why a choice of an earlier permd no longer applies as it did, ""
+// whyChanged returns why a choice of an earlier permd no longer applies as it did, ""
 // if it does, or if a person has reviewed it.
-func (e *entry) why() string {
+func (e *entry) whyChanged() string {
 	switch {
 	case !e.changed || e.accepted.Load() != 0:
 		return ""
@@ -115,5 +115,5 @@ func (e *entry) why() string {
 // allow that no longer matches anything can only be forgotten, and so can a
 // reject that no line covers.
 func (e *entry) acceptable() bool {
-	return e.why() == "" || e.choice.Verdict == decisions.Deny && len(e.parts) > 0 && !e.parts[0].matchesAll()
+	return e.whyChanged() == "" || e.choice.Verdict == decisions.Deny && len(e.parts) > 0 && !e.parts[0].matchesAll()
 }

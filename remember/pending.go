@@ -26,11 +26,11 @@ import (
 // next start finds a new one without the choice, and the old one may come back
 // later.
 type pendingRevocations struct {
-	ids    map[string]revocation // not stored yet
-	absent map[string]revocation // their choices have no row in this database
-	before int64                 // allows created up to then are revoked, in nanoseconds since 1970; 0 for none
-	file   *os.File
-	used   bool // the file holds something
+	ids           map[string]revocation // not stored yet
+	notInDatabase map[string]revocation // their choices have no row in this database
+	revokedBefore int64                 // allows created up to then are revoked, in nanoseconds since 1970; 0 for none
+	file          *os.File
+	nonEmpty      bool // the file holds something
 }
 
 type revocation struct {
@@ -39,16 +39,16 @@ type revocation struct {
 	created int64 // when the choice was made, in nanoseconds since 1970
 	// ends means that the choice does not survive a restart anyway, nowhere
 	// that no database can contain it.
-	ends, nowhere bool
+	temporary, neverStored bool
 }
 
 // pendingBytes is the size of the file: room for more than 600 ids, one on each
 // line, the rest spaces.
 const pendingBytes = 16 << 10
 
-// everything is written to the file in place of ids that do not fit: all allows
+// revokeAll is written to the file in place of ids that do not fit: all allows
 // are revoked that are not newer than the newest of them.
-const everything = "*"
+const revokeAll = "*"
 
 // timeSign separates an id from the second in which its choice was made.
 const timeSign = "@"
@@ -57,7 +57,7 @@ const timeSign = "@"
 // latest the latest time recorded in any choice, both in nanoseconds since
 // 1970.
 func (p *pendingRevocations) open(path string, now, latest int64) error {
-	p.ids, p.absent = map[string]revocation{}, map[string]revocation{}
+	p.ids, p.notInDatabase = map[string]revocation{}, map[string]revocation{}
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|syscall.O_NOFOLLOW, 0o600)
 	if err != nil {
 		return fmt.Errorf("opening revocations: %w", err)
@@ -69,7 +69,7 @@ func (p *pendingRevocations) open(path string, now, latest int64) error {
 		return errors.Join(fmt.Errorf("reading revocations: %w", err), f.Close())
 	}
 	for _, field := range strings.Fields(string(bytes.Trim(data[:n], "\x00"))) {
-		p.used = true
+		p.nonEmpty = true
 		id, seconds, _ := strings.Cut(field, timeSign)
 		created, err := strconv.ParseInt(seconds, 10, 64)
 		if err != nil || created < 0 || created > math.MaxInt64/int64(time.Second) {
@@ -77,8 +77,8 @@ func (p *pendingRevocations) open(path string, now, latest int64) error {
 		} else {
 			created *= int64(time.Second)
 		}
-		if id == everything {
-			p.before = max(p.before, created)
+		if id == revokeAll {
+			p.revokedBefore = max(p.revokedBefore, created)
 			continue
 		}
 		p.ids[id] = revocation{at: now, by: byPerson, created: created}
@@ -94,7 +94,7 @@ func (p *pendingRevocations) open(path string, now, latest int64) error {
 // save overwrites the file with the revocations and syncs it.
 func (p *pendingRevocations) save() error {
 	content := p.content()
-	if len(content) == 0 && !p.used && p.full() {
+	if len(content) == 0 && !p.nonEmpty && p.full() {
 		return nil
 	}
 	data := append(content, bytes.Repeat([]byte(" "), pendingBytes-len(content))...)
@@ -107,7 +107,7 @@ func (p *pendingRevocations) save() error {
 	if err := p.file.Sync(); err != nil {
 		return fmt.Errorf("storing revocations: %w", err)
 	}
-	p.used = len(content) > 0
+	p.nonEmpty = len(content) > 0
 	return nil
 }
 
@@ -116,26 +116,26 @@ func (p *pendingRevocations) save() error {
 func (p *pendingRevocations) content() []byte {
 	all := map[string]revocation{}
 	for id, r := range p.ids {
-		if !r.ends {
+		if !r.temporary {
 			all[id] = r
 		}
 	}
-	maps.Copy(all, p.absent)
+	maps.Copy(all, p.notInDatabase)
 	ids := slices.SortedFunc(maps.Keys(all), func(a, b string) int {
 		return cmp.Or(cmp.Compare(all[b].created, all[a].created), cmp.Compare(a, b))
 	})
-	before := p.before
+	before := p.revokedBefore
 	var data []byte
 	for _, id := range ids {
 		line := pendingLine(id, all[id].created)
-		if len(data)+len(line)+len(pendingLine(everything, math.MaxInt64)) > pendingBytes {
+		if len(data)+len(line)+len(pendingLine(revokeAll, math.MaxInt64)) > pendingBytes {
 			before = max(before, all[id].created)
 			break
 		}
 		data = append(data, line...)
 	}
 	if before > 0 {
-		data = append(data, pendingLine(everything, before)...)
+		data = append(data, pendingLine(revokeAll, before)...)
 	}
 	return data
 }

@@ -192,7 +192,7 @@ func pathLine(f *effects.File, project string) string {
 // the effect's own words.
 func runLabel(q *decisions.MemoryQuery, scope ScopeKind) string {
 	e := q.Effect
-	if line := lineFor(q, scope); e.Run.StdinText == "" && plain(e, line) {
+	if line := lineFor(q, scope); e.Run.StdinText == "" && isPlainLine(e, line) {
 		if p, err := pattern.Parse(e.Kind, line); err == nil && p.String() == line {
 			return line
 		}

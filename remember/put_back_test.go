@@ -101,6 +101,9 @@ func TestPutBack(t *testing.T) {
 // alone. One more, and no allow holds that may be among them, in whichever
 // database; one that is made later holds, over starts.
 func TestPutBackLimit(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it remembers and forgets what fills the file; TestPutBack is the quick one")
+	}
 	const fit = (16<<10 - len("*@9223372037\n")) / len("abcdefghijkl@1772366400\n")
 	for _, more := range []int{0, 1} {
 		t.Run(fmt.Sprintf("%d more", more), func(t *testing.T) {

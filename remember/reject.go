@@ -151,7 +151,7 @@ func (k *hashKey) partsOf(r *decisions.Rejection, scope ScopeKind, understand fu
 	for _, i := range r.Asked {
 		q.Effect = &q.All[i]
 		p := k.partOf(&q, scope)
-		if p == nil && open(q.Effect) {
+		if p == nil && isOpenEnded(q.Effect) {
 			texts = true
 		}
 		if p == nil {
@@ -219,9 +219,9 @@ func wordOfScript(r *effects.Run, all []effects.Effect) int {
 	return slices.IndexFunc(r.Args, func(arg string) bool { return filepath.Base(arg) == name })
 }
 
-// open reports whether words of a run are only known when it runs, or are not
+// isOpenEnded reports whether words of a run are only known when it runs, or are not
 // its whole input: then no line can express the reject.
-func open(e *effects.Effect) bool {
+func isOpenEnded(e *effects.Effect) bool {
 	r := e.Run
 	return r != nil && (r.StdinText != "" || r.Program == effects.DynamicWord || slices.Contains(r.Args, effects.DynamicWord) ||
 		slices.ContainsFunc(r.Args, func(a string) bool { return strings.Contains(a, effects.DynamicWord) }))
@@ -231,11 +231,11 @@ func open(e *effects.Effect) bool {
 // its text.
 func (k *hashKey) partOf(q *decisions.MemoryQuery, scope ScopeKind) *rejectPart {
 	e := q.Effect
-	if checkKnown(q, decisions.Deny) != nil || open(e) {
+	if checkKnown(q, decisions.Deny) != nil || isOpenEnded(e) {
 		return nil
 	}
 	ctx := pattern.Context{Project: q.Project}
-	if line := lineFor(q, scope); line != "" && plain(e, line) {
+	if line := lineFor(q, scope); line != "" && isPlainLine(e, line) {
 		if p, err := pattern.Parse(e.Kind, line); err == nil && p.String() == line && p.Touches(e, ctx) {
 			return &rejectPart{Part: Part{Kind: e.Kind, Rule: line}, line: p}
 		}
@@ -248,10 +248,10 @@ func (k *hashKey) partOf(q *decisions.MemoryQuery, scope ScopeKind) *rejectPart 
 	return p
 }
 
-// plain reports whether a line may be stored and displayed: nothing in it is
+// isPlainLine reports whether a line may be stored and displayed: nothing in it is
 // masked, in the line or in the effect's own words, which identify more
 // secrets.
-func plain(e *effects.Effect, line string) bool {
+func isPlainLine(e *effects.Effect, line string) bool {
 	return display.Display(line) == line && !strings.Contains(e.Text, "***") && !strings.Contains(e.Text, "…")
 }
 
@@ -285,8 +285,8 @@ func (p *rejectPart) spell() {
 	}
 }
 
-// read converts the stored part to its matchable form.
-func (p *rejectPart) read() error {
+// parse converts the stored part to its matchable form.
+func (p *rejectPart) parse() error {
 	if p.matchesAll() {
 		p.unsure = true
 		return nil

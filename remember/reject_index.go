@@ -16,7 +16,7 @@ import (
 // candidates are then compared in full. So the time of a search depends on the
 // effect and hardly on the number of rejects. It is immutable, like index.
 type rejectIndex struct {
-	shards [256]map[string][]*rejectPart
+	shards shards[string, []*rejectPart]
 	// counts holds the number of keys of each class, to avoid useless lookups.
 	counts [256]int
 	// lengths holds the number of keys of class byValue for values of each
@@ -51,21 +51,13 @@ const maxDepth = 128
 
 // rejectEdit changes a rejectIndex that is not published yet.
 type rejectEdit struct {
-	x      *rejectIndex
-	copied [256]bool
-	own    bool // x.lengths is a copy
+	x *rejectIndex
+	shardEdit
+	ownLengths bool // x.lengths is a copy
 }
 
 func (r *rejectEdit) shard(key string) map[string][]*rejectPart {
-	i := shardOf([]byte(key))
-	if !r.copied[i] {
-		r.copied[i] = true
-		r.x.shards[i] = maps.Clone(r.x.shards[i])
-	}
-	if r.x.shards[i] == nil {
-		r.x.shards[i] = map[string][]*rejectPart{}
-	}
-	return r.x.shards[i]
+	return own(&r.shardEdit, &r.x.shards, shardOf([]byte(key)))
 }
 
 func (r *rejectEdit) add(e *entry) {
@@ -85,8 +77,8 @@ func (r *rejectEdit) count(key string, n int) {
 	if key[0] != byValue {
 		return
 	}
-	if !r.own {
-		r.own, r.x.lengths = true, maps.Clone(r.x.lengths)
+	if !r.ownLengths {
+		r.ownLengths, r.x.lengths = true, maps.Clone(r.x.lengths)
 	}
 	if r.x.lengths == nil {
 		r.x.lengths = map[int]int{}
@@ -140,7 +132,7 @@ func (x *rejectIndex) search(s *search) {
 		}
 		key := keyHead(buf[:], byHost, s.q.UID, e.Kind)
 		for name := e.Connect.Host; ; {
-			x.touching(s, append(key, name...))
+			x.checkTouching(s, append(key, name...))
 			_, parent, ok := strings.Cut(name, ".")
 			if !ok {
 				break
@@ -148,7 +140,7 @@ func (x *rejectIndex) search(s *search) {
 			name = parent
 		}
 		if e.Tags.Has(effects.Loopback) {
-			x.touching(s, append(key, loopbackKey...))
+			x.checkTouching(s, append(key, loopbackKey...))
 		}
 	case effects.DetailUse:
 		if x.counts[byTool] == 0 {
@@ -157,7 +149,7 @@ func (x *rejectIndex) search(s *search) {
 		key := keyHead(buf[:], byTool, s.q.UID, e.Kind)
 		for _, server := range []string{e.Use.Server, "*"} {
 			for _, tool := range toolNames(e.Use) {
-				x.touching(s, appendTool(key, server, tool))
+				x.checkTouching(s, appendTool(key, server, tool))
 			}
 		}
 	case effects.NoDetail:
@@ -174,13 +166,13 @@ func (x *rejectIndex) search(s *search) {
 	if x.counts[bySum] > 0 {
 		for _, absolute := range []bool{false, true} {
 			for _, d := range s.key.sumsOf(s.q, absolute) {
-				x.summed(s, bySum, &d)
+				x.checkSums(s, bySum, &d)
 			}
 		}
 	}
-	if x.counts[byText] > 0 && s.first() {
+	if x.counts[byText] > 0 && s.firstOfText() {
 		if d, ok := s.key.textSum(s.q); ok {
-			x.summed(s, byText, &d)
+			x.checkSums(s, byText, &d)
 		}
 	}
 }
@@ -212,9 +204,9 @@ func toolNames(u *effects.Use) []string {
 	return names
 }
 
-// first reports whether no earlier effect of the call was read from the same
+// firstOfText reports whether no earlier effect of the call was read from the same
 // text: one lookup per call suffices.
-func (s *search) first() bool {
+func (s *search) firstOfText() bool {
 	all := s.q.All
 	return len(all) == 0 || &all[0] == s.q.Effect || all[0].From != s.q.Effect.From || all[0].Shell != s.q.Effect.Shell
 }
@@ -235,7 +227,7 @@ func (x *rejectIndex) searchFile(s *search, buf []byte, file string, inProject b
 		return append(key, '/')
 	}
 	key := begin(byPath)
-	x.touching(s, key)
+	x.checkTouching(s, key)
 	depth, rest := 0, file[1:]
 	for rest != "" && depth < maxDepth {
 		name, after, _ := strings.Cut(rest, "/")
@@ -243,7 +235,7 @@ func (x *rejectIndex) searchFile(s *search, buf []byte, file string, inProject b
 			key = append(key, '/')
 		}
 		key = append(key, name...)
-		x.touching(s, key)
+		x.checkTouching(s, key)
 		depth, rest = depth+1, after
 	}
 	if !s.q.Effect.File.Recursive {
@@ -274,8 +266,8 @@ func (x *rejectIndex) below(s *search, key []byte, scope *Scope) {
 	}
 }
 
-// touching considers the lines under a key that touch the effect.
-func (x *rejectIndex) touching(s *search, key []byte) {
+// checkTouching considers the lines under a key that touch the effect.
+func (x *rejectIndex) checkTouching(s *search, key []byte) {
 	for _, p := range x.at(key) {
 		if p.touches(s.q) {
 			s.checkPart(p)
@@ -283,7 +275,7 @@ func (x *rejectIndex) touching(s *search, key []byte) {
 	}
 }
 
-func (x *rejectIndex) summed(s *search, class byte, d *digest) {
+func (x *rejectIndex) checkSums(s *search, class byte, d *digest) {
 	var key [1 + len(digest{})]byte
 	key[0] = class
 	copy(key[1:], d[:])

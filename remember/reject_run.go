@@ -111,22 +111,22 @@ func (x *rejectIndex) searchRun(s *search, buf []byte, r *effects.Run) {
 		}
 		key := func(class byte) []byte { return append(keyHead(buf, class, s.q.UID, effects.KindRun), name...) }
 		if x.counts[byName] > 0 {
-			x.touching(s, key(byName))
+			x.checkTouching(s, key(byName))
 		}
 		k := key(byWords)
 		for _, arg := range r.Args {
 			k = append(append(k, 0), arg...)
 		}
-		x.touching(s, k)
+		x.checkTouching(s, k)
 		if x.counts[byFlags] > 0 {
 			x.searchFlags(s, key(byFlags), r)
 		}
 		if x.counts[byWord] > 0 {
 			k := append(key(byWord), 0)
 			for _, arg := range r.Args {
-				x.touching(s, append(k, arg...))
+				x.checkTouching(s, append(k, arg...))
 				if option, _, ok := strings.Cut(arg, "="); ok && strings.HasPrefix(arg, "-") {
-					x.touching(s, append(k, option...))
+					x.checkTouching(s, append(k, option...))
 				}
 			}
 		}
@@ -145,9 +145,9 @@ func (x *rejectIndex) searchFlags(s *search, key []byte, r *effects.Run) {
 			continue
 		}
 		k := append(append(key, r.Subcommand[:end]...), 0)
-		x.touching(s, k)
+		x.checkTouching(s, k)
 		for _, flag := range r.Flags {
-			x.touching(s, append(k, flag...))
+			x.checkTouching(s, append(k, flag...))
 		}
 	}
 }
@@ -156,13 +156,13 @@ func (x *rejectIndex) searchFlags(s *search, key []byte, r *effects.Run) {
 // end of one that begins with a dash.
 func (x *rejectIndex) searchValues(s *search, key []byte, r *effects.Run) {
 	for _, arg := range r.Args {
-		x.touching(s, append(key, arg...))
+		x.checkTouching(s, append(key, arg...))
 		if !strings.HasPrefix(arg, "-") {
 			continue
 		}
 		for length := range x.lengths {
 			if length < len(arg) {
-				x.touching(s, append(key, arg[len(arg)-length:]...))
+				x.checkTouching(s, append(key, arg[len(arg)-length:]...))
 			}
 		}
 	}

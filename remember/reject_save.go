@@ -56,9 +56,9 @@ func (s *Store) rejectOf(d *Draft, now time.Time) (*entry, error) {
 	return e, nil
 }
 
-// rejects checks that a reject alone denies each effect that one of its parts
+// checkRejects checks that a reject alone denies each effect that one of its parts
 // came from.
-func (s *Store) rejects(e *entry, d *Draft, now int64) error {
+func (s *Store) checkRejects(e *entry, d *Draft, now int64) error {
 	r, err := d.rejection()
 	if err != nil {
 		return err
@@ -84,9 +84,9 @@ func (s *Store) Rejectable(r *decisions.Rejection) bool {
 	return len(parts) > 0
 }
 
-// whole returns the label with the kind of effect, of each part if there are
+// fullLabel returns the label with the kind of effect, of each part if there are
 // several, and what it leaves open.
-func (c *Choice) whole() string {
+func (c *Choice) fullLabel() string {
 	label := c.Label
 	if len(c.Parts) <= 1 {
 		label = string(c.Kind) + " " + label

@@ -147,7 +147,7 @@ func (e *entry) readBound(sum, pins, parts []byte) error {
 		}
 		for _, one := range list {
 			p := &rejectPart{Part: one}
-			if err := p.read(); err != nil {
+			if err := p.parse(); err != nil {
 				return fmt.Errorf("choice %d: a part of it: %w", e.row, err)
 			}
 			e.parts = append(e.parts, p)
@@ -211,7 +211,7 @@ func (s *Store) load(db *sqlitedb.DB) error {
 	}
 	if _, err := db.Write.Exec(`UPDATE choices SET revoked = ?, revoked_by = 'restart'
 		WHERE revoked IS NULL AND scope_conn <> 0`, now); err != nil {
-		s.writing = err.Error() // they are not in RAM, which is what counts
+		s.writeErr = err.Error() // they are not in RAM, which is what counts
 	}
 	return nil
 }

@@ -43,14 +43,14 @@ func (s *Store) save(drafts []Draft) ([]Choice, error) {
 		if err != nil {
 			return nil, err
 		}
-		if same := s.same(e, fresh); same != nil {
+		if same := s.equalChoice(e, fresh); same != nil {
 			entries[i] = same
 			continue
 		}
 		if err := s.checkRoom(e, fresh); err != nil {
 			return nil, err
 		}
-		e.name(newID())
+		e.setID(newID())
 		entries[i], fresh = e, append(fresh, e)
 	}
 	err := s.write(func(tx *sql.Tx) error {
@@ -104,7 +104,7 @@ func (s *Store) checkRoom(e *entry, fresh []*entry) error {
 	}
 	n := 0
 	key, _ := e.anchor()
-	for _, list := range [][]*entry{s.similar(e), fresh} {
+	for _, list := range [][]*entry{s.candidates(e), fresh} {
 		for _, other := range list {
 			if other.line == nil || other.choice.Verdict != e.choice.Verdict || other.choice.UID != e.choice.UID {
 				continue
@@ -234,9 +234,9 @@ func scopeOf(d *Draft, q *decisions.MemoryQuery) (Scope, error) {
 	return Scope{}, fmt.Errorf("unknown scope %q", d.Scope)
 }
 
-// same returns an equal choice, nil if there is none.
-func (s *Store) same(e *entry, fresh []*entry) *entry {
-	for _, list := range [][]*entry{s.similar(e), fresh} {
+// equalChoice returns an equal choice, nil if there is none.
+func (s *Store) equalChoice(e *entry, fresh []*entry) *entry {
+	for _, list := range [][]*entry{s.candidates(e), fresh} {
 		for _, other := range list {
 			a, b := &e.choice, &other.choice
 			if e.digest == other.digest && a.Verdict == b.Verdict && a.Scope == b.Scope && a.UID == b.UID &&
@@ -254,8 +254,8 @@ func (s *Store) same(e *entry, fresh []*entry) *entry {
 	return nil
 }
 
-// similar returns the entries that may be equal to e.
-func (s *Store) similar(e *entry) []*entry {
+// candidates returns the entries that may be equal to e.
+func (s *Store) candidates(e *entry) []*entry {
 	x := s.state.Load().index
 	switch {
 	case e.choice.Verdict == decisions.Deny:
@@ -296,7 +296,7 @@ func (s *Store) selfCheck(tx *sql.Tx, e *entry, d *Draft, now int64) (err error)
 // checkMatches checks that a choice alone matches the effect that it came from.
 func (s *Store) checkMatches(e *entry, d *Draft, now int64) error {
 	if d.Verdict == decisions.Deny {
-		return s.rejects(e, d, now)
+		return s.checkRejects(e, d, now)
 	}
 	alone := (&index{}).with(e) // whether it is confirmed does not matter here
 	if reject, allow := alone.matchUnconfirmed(&s.key, d.Query, now); allow != e || reject != nil {
@@ -321,9 +321,9 @@ func (s *Store) insertAll(entries []*entry) error {
 // turns allows off.
 func (s *Store) write(f func(tx *sql.Tx) error) (err error) {
 	defer func() {
-		s.writing = ""
+		s.writeErr = ""
 		if err != nil && !errors.Is(err, ErrSelfCheck) {
-			s.writing = err.Error()
+			s.writeErr = err.Error()
 		}
 		if sqlitedb.IsDamaged(err) && s.state.Load().off == nil {
 			s.turnOff(fmt.Errorf("%w: %w", ErrOff, err))

@@ -59,14 +59,14 @@ type Store struct {
 	// newest is the latest time observed, in nanoseconds since 1970 (clock.go).
 	newest atomic.Int64
 
-	mu      sync.Mutex // guards the fields below, and changes of state
-	byID    map[string]*entry
-	ofUser  map[uint32]int // number of choices
-	pending pendingRevocations
-	wrong   []string // problems since the start
-	writing string   // why the newest write failed, "" if it did not
-	aside   string
-	rescued int
+	mu          sync.Mutex // guards the fields below, and changes of state
+	byID        map[string]*entry
+	ofUser      map[uint32]int // number of choices
+	pending     pendingRevocations
+	problems    []string // problems since the start
+	writeErr    string   // why the newest write failed, "" if it did not
+	setAside    string
+	numSalvaged int
 	// unstored are rejects in force that could not be written so far.
 	unstored []*entry
 	closed   bool
@@ -95,7 +95,7 @@ func Open(o Options) (*Store, error) {
 	missing := wasDeleted(o.Path)
 	err := s.open()
 	if sqlitedb.IsDamaged(err) {
-		err = s.replace(err)
+		err = s.replaceDamaged(err)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("opening memory: %w", err)
@@ -131,8 +131,8 @@ func (s *Store) open() error {
 	return nil
 }
 
-// replace sets a damaged database aside and continues with a new one.
-func (s *Store) replace(damage error) error {
+// replaceDamaged sets a damaged database aside and continues with a new one.
+func (s *Store) replaceDamaged(damage error) error {
 	aside, err := sqlitedb.SetAside(s.options.Path, s.now())
 	if err != nil {
 		return errors.Join(damage, err)
@@ -142,17 +142,17 @@ func (s *Store) replace(damage error) error {
 	if err := s.open(); err != nil {
 		return errors.Join(damage, err)
 	}
-	s.aside, s.rescued = aside, len(found.rejects)
+	s.setAside, s.numSalvaged = aside, len(found.rejects)
 	s.turnOff(fmt.Errorf("%w: the database was damaged (%w); it was set aside as %s", ErrOff, damage, aside))
-	s.keep(found.rejects...)
+	s.addSalvaged(found.rejects...)
 	s.askForLost(fmt.Sprintf("the memory was damaged and %d rejects could be read from it", len(found.rejects)))
 	return nil
 }
 
-// keep adds rejects that do not come from a request.
-func (s *Store) keep(entries ...*entry) {
+// addSalvaged adds rejects that do not come from a request.
+func (s *Store) addSalvaged(entries ...*entry) {
 	if err := s.insertAll(entries); err != nil {
-		s.writing = err.Error()
+		s.writeErr = err.Error()
 		s.unstored = append(s.unstored, entries...)
 	}
 	s.add(entries...)
@@ -161,7 +161,7 @@ func (s *Store) keep(entries ...*entry) {
 // turnOff stops allows from counting. Rejects still do.
 func (s *Store) turnOff(why error) {
 	s.state.Store(&state{index: s.state.Load().index, off: why})
-	s.wrong = append(s.wrong, why.Error())
+	s.problems = append(s.problems, why.Error())
 }
 
 // understand adds their meaning to the lines of a reject.
@@ -211,7 +211,7 @@ func (s *Store) Match(q *decisions.MemoryQuery) (reject, allow *decisions.Choice
 	found := st.index.match(&s.key, q, now, s.latest(now))
 	r, a := found.reject, found.allow
 	if r != nil {
-		r.used(now)
+		r.countMatch(now)
 		reject = found.answer()
 	}
 	if st.off != nil {
@@ -219,7 +219,7 @@ func (s *Store) Match(q *decisions.MemoryQuery) (reject, allow *decisions.Choice
 	}
 	if a != nil {
 		if r == nil {
-			a.used(now)
+			a.countMatch(now)
 		}
 		allow = &a.answer
 	}
@@ -263,17 +263,17 @@ func (s *Store) Status() Status {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	st := Status{
-		Degraded: slices.Clone(s.wrong), AllowsOff: s.state.Load().off != nil,
-		Pending: len(s.pending.ids), SetAside: s.aside, Salvaged: s.rescued,
+		Degraded: slices.Clone(s.problems), AllowsOff: s.state.Load().off != nil,
+		Pending: len(s.pending.ids), SetAside: s.setAside, Salvaged: s.numSalvaged,
 	}
 	if st.Pending > 0 {
 		st.Degraded = append(st.Degraded, fmt.Sprintf("%d revocations hold, but are not in the database yet", st.Pending))
 	}
-	if s.writing != "" {
-		st.Degraded = append(st.Degraded, "writing failed: "+s.writing)
+	if s.writeErr != "" {
+		st.Degraded = append(st.Degraded, "writing failed: "+s.writeErr)
 	}
 	for _, e := range s.byID {
-		if !s.expired(e) && e.why() != "" {
+		if !s.expired(e) && e.whyChanged() != "" {
 			st.Changed++
 		}
 		switch {

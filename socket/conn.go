@@ -110,12 +110,13 @@ func (c *connection) read() {
 				}
 				reading = true
 			}
-		case errors.Is(err, errTooLong):
+		case errors.Is(err, errTooLong), errors.Is(err, errNoRoom):
 			c.unread()
-			c.fault(null, invalid("message too long"))
-		case errors.Is(err, errNoRoom):
-			c.unread()
-			c.fault(null, busy(errNoRoom))
+			e := busy(errNoRoom)
+			if errors.Is(err, errTooLong) {
+				e = invalid("message too long")
+			}
+			c.fault(null, e)
 		case errors.Is(err, io.EOF), errors.Is(err, os.ErrDeadlineExceeded):
 			// The client may have closed only its writing side; or the server
 			// stops. What was asked is answered.
@@ -137,69 +138,77 @@ func (c *connection) unread() {
 
 // handle handles one message. It returns the call whose second phase must be run, nil if
 // there is none.
-func (c *connection) handle(line []byte) *call {
+func (c *connection) handle(line []byte) (cl *call) {
+	missed := true // also when a method ends its goroutine
+	defer func() {
+		if missed {
+			c.unread()
+		}
+	}()
+	cl, missed = c.receive(line)
+	return cl
+}
+
+// receive is handle without the notice to methods: missed says that the message was
+// meant for one and did not reach it, or may have been.
+func (c *connection) receive(line []byte) (cl *call, missed bool) {
 	if len(bytes.TrimLeft(line, " \t\r")) == 0 {
-		return nil
+		return nil, false
 	}
 	m, id, fault := decode(line)
 	if fault != nil {
-		c.unread()
 		c.fault(id, fault)
-		return nil
+		return nil, true
 	}
 	if m.kind == dropped {
-		if m.method != "" {
-			c.unread()
-		}
-		return nil
+		return nil, m.method != ""
 	}
 	method, ok := c.server.methods[m.method]
 	switch {
 	case c.stopping.Load():
-		c.refuse(m, busy(errShutdown))
+		c.refuse(m, busy(errShutdown)) // as all that follows
 	case ok:
-		return c.dispatch(m, method, len(line))
+		cl, reached := c.dispatch(m, method, len(line))
+		return cl, !reached
 	case m.method == cancelMethod && m.kind == notification:
 		c.withdraw(m.params)
 	default:
 		c.refuse(m, &Error{Code: CodeMethod, Message: "method not found"})
 	}
-	return nil
+	return nil, false
 }
 
 // dispatch runs a method's first phase, and returns the call if it has a second.
-func (c *connection) dispatch(m message, method Method, size int) *call {
+// reached reports whether the first phase ran to its end.
+func (c *connection) dispatch(m message, method Method, size int) (_ *call, reached bool) {
 	if c.inUse(m.id) {
 		// Answered with the same id, the error would be taken for the answer to
 		// the first.
-		c.unread()
 		c.fault(null, invalid("id is in use by a request that is not answered yet"))
-		return nil
+		return nil, false
 	}
 	cl := &call{id: m.id}
 	if size > keepBuffer {
 		if !c.server.limits.reserve(c.Peer.UID, size) {
-			c.unread()
-			c.refuse(m, busy(errNoRoom))
-			return nil
+			c.finish(cl, nil, busy(errNoRoom))
+			return nil, false
 		}
 		cl.reserved = size
 	}
 	if !c.enter(cl) {
-		c.server.limits.release(c.Peer.UID, cl.reserved)
-		c.refuse(m, busy(errShutdown))
-		return nil
+		c.finish(cl, nil, busy(errShutdown))
+		return nil, false
 	}
 	c.request = m.id
-	run, ok := c.phase1(cl, method, m.params)
-	if !ok {
-		return nil
+	run, reached := c.phase1(cl, method, m.params)
+	if run == nil {
+		return nil, reached
 	}
 	c.mu.Lock()
 	cl.run = run
 	cl.ctx, cl.cancel = context.WithCancelCause(c.ctx)
 	c.mu.Unlock()
-	return cl
+	return cl, true
 }
 
 // giveToWorker hands a call's second phase to a worker.
@@ -212,21 +221,19 @@ func (c *connection) giveToWorker(cl *call) {
 	}
 }
 
-// phase1 calls the method. It reports whether there is a second phase; if not,
-// the call is finished.
-func (c *connection) phase1(cl *call, method Method, params strictjson.Value) (run func(context.Context) (any, error), ok bool) {
-	returned := false
+// phase1 calls the method. It returns the second phase; if there is none, the call is
+// finished. returned is false if the method panicked.
+func (c *connection) phase1(cl *call, method Method, params strictjson.Value) (run func(context.Context) (any, error), returned bool) {
 	defer func() {
 		if !returned {
 			c.panicked(cl, recover())
-			c.unread()
 		}
 	}()
 	run, err := method(&c.Conn, params)
 	returned = true
 	if run == nil || err != nil {
 		c.finish(cl, nil, err)
-		return nil, false
+		return nil, true
 	}
 	return run, true
 }

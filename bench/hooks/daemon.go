@@ -11,7 +11,7 @@ import (
 )
 
 // rules are the person's rules for all harnesses: one command of each verdict.
-// What matches none of them falls to permd's default, which asks.
+// permd's default, which asks, decides everything else.
 const rules = `allow:
   run: ["touch ran-allow", "touch ran-down", "touch ran-gone"]
 ask:
@@ -20,14 +20,14 @@ deny:
   run: ["touch ran-deny"]
 `
 
-// daemon is a permd of its own, with a home and a run-time folder of its own.
+// daemon is a permd daemon with its own home and run-time folder.
 type daemon struct {
 	permd, home, run string
 	cmd              *exec.Cmd
 }
 
 func startDaemon(ctx context.Context, permd, dir string) (*daemon, error) {
-	// The path of a socket is short.
+	// The path of a socket must be short.
 	run, err := os.MkdirTemp("", "pl")
 	if err != nil {
 		return nil, err
@@ -59,7 +59,7 @@ func startDaemon(ctx context.Context, permd, dir string) (*daemon, error) {
 		}
 		if time.Now().After(deadline) {
 			d.stop()
-			return nil, fmt.Errorf("permd does not start; see %s", log.Name())
+			return nil, fmt.Errorf("permd did not start; see %s", log.Name())
 		}
 	}
 }

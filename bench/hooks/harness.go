@@ -7,22 +7,22 @@ import (
 	"path/filepath"
 )
 
-// harness is how one agent harness is run without a person: with the stand-in
-// model, and permd's hook as permd hook install writes it.
+// harness says how one agent harness is run without a person, with the stand-in
+// model and the hook that permd hook install writes.
 type harness struct {
-	name  string // as permd hook install knows it
+	name  string // its name for permd hook install
 	title string
 	pkg   string // npm package
 	seen  string // the version that docs/hooks.md describes
-	bin   string // the program that it installs
+	bin   string // the program that the package installs
 	env   func(m *model) []string
-	// setup writes what is needed in addition to the hook; off is for a person who turned
-	// hooks off.
+	// setup writes the settings that are needed in addition to the hook; with off
+	// they turn hooks off.
 	setup func(home string, m *model, off bool) error
 	args  func(prompt string, bypass bool) []string
-	// drive runs it, where a command line is not enough.
+	// drive runs the harness if a command line is not enough.
 	drive func(l *live, ctx context.Context, h *harness, t *trial) (string, error)
-	// except are rows that come out otherwise, without permd being asked.
+	// except has the rows with another result, in which permd is not asked.
 	except map[string]string
 }
 
@@ -33,7 +33,7 @@ var harnesses = []harness{
 			return []string{
 				"ANTHROPIC_BASE_URL=" + m.URL, "ANTHROPIC_API_KEY=none", "ANTHROPIC_MODEL=" + modelName, "ANTHROPIC_SMALL_FAST_MODEL=" + modelName,
 				"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1", "DISABLE_AUTOUPDATER=1", "DISABLE_TELEMETRY=1",
-				"IS_SANDBOX=1", // root may not bypass permissions otherwise
+				"IS_SANDBOX=1", // otherwise root may not bypass permissions
 			}
 		},
 		setup: func(home string, _ *model, off bool) error {

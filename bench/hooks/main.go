@@ -1,11 +1,11 @@
-// Command hooks shows what real agent harnesses make of permd's hooks. It starts
-// each harness that is there with a stand-in for its model, on the loopback
-// alone, which asks for one shell command; permd hook install has made the
-// harness ask a permd of its own before. Whether the command ran shows in a file
-// that it makes. Nothing here decides anything: it only looks.
+// Command hooks shows whether real agent harnesses obey permd's hooks. It starts
+// each installed harness with a stand-in for its model, on the loopback only, which
+// asks for one shell command. Before, permd hook install has set the harness up to
+// ask a permd daemon of this run. The command makes a file, which shows whether it
+// ran.
 //
-// It fails if a command ran that must not run, or one did not that should.
-// Harnesses come from npm; what cannot be run is named with the reason.
+// It fails if a command ran that must not run, or did not run although it should.
+// Harnesses come from npm. Those that cannot be run are printed with the reason.
 package main
 
 import (
@@ -60,41 +60,41 @@ func main() {
 type row struct {
 	name    string
 	verdict string // what permd decides; "" if it is not asked
-	bypass  bool   // the harness runs everything by itself
+	bypass  bool   // the harness was told to ask nobody
 	bare    bool   // the harness has no hook
-	down    bool   // the daemon is not there
-	gone    bool   // the program is not there
-	hangs   bool   // the program does not end
-	// managed: the hook is in the organisation's settings, and the person's
-	// own turn hooks off.
+	down    bool   // the daemon is not running
+	gone    bool   // the permd program is gone
+	hangs   bool   // the permd program hangs
+	// managed: the organisation's settings have the hook, and the person's own
+	// settings turn hooks off.
 	managed bool
 	runs    string
 }
 
-// notSeen is the outcome of a run that did not get as far as a tool.
+// notSeen is the result of a run in which the harness called no tool.
 const notSeen = "not seen"
 
-// What is known beforehand.
+// Whether the command must run.
 const (
 	must    = "yes"
 	mustNot = "no"
-	either  = "" // the harness's own rules
+	either  = "" // depends on the harness
 )
 
 var rows = []row{
-	{name: "bare", bare: true, bypass: true, runs: must}, // so that a no below means something
+	{name: "bare", bare: true, bypass: true, runs: must}, // shows that the command runs unless something stops it
 	{name: "allow", verdict: "allow", runs: must},
 	{name: "deny", verdict: "deny", runs: mustNot},
-	{name: "ask", verdict: "ask", runs: mustNot}, // there is nobody to say yes
+	{name: "ask", verdict: "ask", runs: mustNot}, // nobody is there to answer
 	{name: "bypass", verdict: "ask", bypass: true, runs: mustNot},
 	{name: "default", verdict: "ask", runs: either},
 	{name: "down", down: true, runs: mustNot},
 	{name: "gone", gone: true, runs: mustNot},
-	{name: "hangs", bypass: true, hangs: true, runs: either}, // each in its own way
+	{name: "hangs", bypass: true, hangs: true, runs: either}, // harnesses differ
 	{name: "managed", verdict: "ask", managed: true, bypass: true, runs: mustNot},
 }
 
-// what says a row in words.
+// what describes the rows, as in docs/hooks.md.
 var what = map[string]string{
 	"bare":    "no permd, and the harness was told to ask nobody",
 	"allow":   "a rule allows it",
@@ -159,19 +159,19 @@ func (l *live) run(ctx context.Context, install bool) (ok bool, err error) {
 				continue
 			}
 			if time.Now().After(l.until) {
-				fmt.Printf("NOT RUN: %s: %s: the time is up\n", h.title, what[r.name])
+				fmt.Printf("NOT RUN: %s: %s: the time limit (-within) was reached\n", h.title, what[r.name])
 				cells = append(cells, "not run")
 				continue
 			}
 			got, good, err := l.try(ctx, h, r)
-			if got == notSeen { // harnesses wait for what is not here, and some give up
+			if got == notSeen { // some harnesses wait for the network and give up, so try once more
 				got, good, err = l.try(ctx, h, r)
 			}
 			if err != nil {
 				return false, fmt.Errorf("%s, %s: %w", h.title, r.name, err)
 			}
 			if got == notSeen {
-				fmt.Printf("NOT SEEN: %s: %s: the harness asked its model for nothing in %s; see %s\n", h.title, what[r.name], l.limit, filepath.Join(l.dir, h.name, r.name))
+				fmt.Printf("NOT SEEN: %s: %s: the harness called no tool within %s; see %s\n", h.title, what[r.name], l.limit, filepath.Join(l.dir, h.name, r.name))
 				l.keep = true
 			}
 			ok = ok && good
@@ -180,7 +180,7 @@ func (l *live) run(ctx context.Context, install bool) (ok bool, err error) {
 		}
 		table = append(table, cells)
 	}
-	fmt.Printf("NOT RUN: Cursor, Cline: they are editors, not programs of npm that run without one\n\n")
+	fmt.Printf("NOT RUN: Cursor, Cline: they are editors and cannot run without a person\n\n")
 	l.print(table)
 	if ran == 0 {
 		fmt.Println("\nno harness could be run")
@@ -217,7 +217,7 @@ func (l *live) prepare(ctx context.Context, install bool) error {
 		return err
 	}
 	if out, err := exec.CommandContext(ctx, "unshare", append(withEtc("/"), "true")...).CombinedOutput(); err != nil {
-		fmt.Printf("NOT RUN: the organisation's settings: they need another /etc: %s\n", lastLine(out))
+		fmt.Printf("NOT RUN: the organisation's settings: cannot make a mount namespace for another /etc: %s\n", lastLine(out))
 	} else {
 		l.namespaces = true
 	}
@@ -226,11 +226,11 @@ func (l *live) prepare(ctx context.Context, install bool) error {
 	return err
 }
 
-// install fetches the harnesses. One that cannot be had is left out, and named
-// later.
+// install installs the harnesses with npm. One that cannot be installed is left
+// out, and printed later.
 func (l *live) install(ctx context.Context) error {
 	if _, err := exec.LookPath("npm"); err != nil {
-		fmt.Println("MISSING: npm, so that no harness can be installed")
+		fmt.Println("MISSING: npm: no harness can be installed")
 		return nil
 	}
 	if err := writeFile(filepath.Join(l.npm, "package.json"), "{\"private\": true}\n"); err != nil {
@@ -259,7 +259,7 @@ func (l *live) program(h *harness) string { return filepath.Join(l.npm, "node_mo
 // version asks a harness for its version, which also shows whether it starts.
 func (l *live) version(ctx context.Context, h *harness) (string, error) {
 	if _, err := os.Stat(l.program(h)); err != nil {
-		return "", fmt.Errorf("it is not installed (npm install %s)", h.pkg)
+		return "", fmt.Errorf("not installed (npm install %s)", h.pkg)
 	}
 	ctx, cancel := context.WithTimeout(ctx, l.limit)
 	defer cancel()
@@ -267,18 +267,18 @@ func (l *live) version(ctx context.Context, h *harness) (string, error) {
 	cmd.Env = l.environment(h, filepath.Join(l.dir, h.name, "version"), l.daemon.run)
 	out, err := cmd.Output()
 	if err != nil {
-		return "", fmt.Errorf("it does not start: %w", err)
+		return "", fmt.Errorf("does not start: %w", err)
 	}
 	for _, word := range strings.Fields(string(out)) {
 		if word[0] >= '0' && word[0] <= '9' {
 			return strings.TrimSuffix(word, "."), nil
 		}
 	}
-	return "", errors.New("it does not say its version")
+	return "", errors.New("does not print its version")
 }
 
-// environment is all that a harness gets: a home of its own, and no proxy that
-// could lead away from this machine.
+// environment returns the whole environment of a harness: a home of its own, and no
+// proxy that could lead out of this machine.
 func (l *live) environment(h *harness, home, run string) []string {
 	env := []string{
 		"HOME=" + home, "XDG_RUNTIME_DIR=" + run, "PATH=" + os.Getenv("PATH"), "SHELL=/bin/bash", "LANG=C.UTF-8", "TERM=dumb", "NO_COLOR=1",

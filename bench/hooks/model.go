@@ -13,23 +13,23 @@ import (
 	"sync"
 )
 
-// model is a stand-in for the models of all harnesses, on the loopback alone. It
-// answers every conversation in two turns: the first asks for one shell command,
-// the one that the prompt names; when the result of a tool has come back it says
-// that it is done. What it was told is kept.
+// model is a stand-in for the models of all harnesses, on the loopback only. It
+// answers every conversation in two turns: the first asks for the shell command
+// that the prompt names, and after the result of a tool the second says that it is
+// done. It keeps the results of tools.
 type model struct {
 	*httptest.Server
 	log *log.Logger
 
 	mu      sync.Mutex
-	command string   // to ask for, whatever the prompt is; "" for that of the prompt
-	answer  string   // the last word of a conversation
-	asked   int      // how many times a command was asked for
-	results []string // what harnesses said about the commands
-	lost    []string // requests that nothing answers
+	command string   // the command to ask for; "" for that of the prompt
+	answer  string   // the text of the second turn
+	asked   int      // how many times it asked for a command
+	results []string // the results of tools that harnesses sent
+	lost    []string // paths of requests that are not answered
 }
 
-// What stands around the command in a prompt.
+// The marks around the command in a prompt.
 const (
 	commandFrom = "RUN<<"
 	commandTo   = ">>"
@@ -44,10 +44,10 @@ func newModel(l *log.Logger) *model {
 	return m
 }
 
-// turn is what a request wants, in no protocol's words.
+// turn is what all protocols' requests have in common.
 type turn struct {
 	body    []byte
-	command string // what to run; "" once it was tried
+	command string // the command to ask for; "" if the request has its result
 	tools   []string
 	stream  bool
 }
@@ -82,8 +82,8 @@ func (m *model) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// turn reads what all protocols have in common. result is how a tool's result is
-// spelled.
+// turn reads the common part of a request. result is the text that shows a tool's
+// result in the protocol.
 func (m *model) turn(body []byte, result string) *turn {
 	t := &turn{body: body}
 	var r struct {
@@ -129,9 +129,8 @@ func (m *model) turn(body []byte, result string) *turn {
 	return t
 }
 
-// ask is the tool that is to run the command: the first of some names that the
-// harness offers. It is "" when there is nothing to run, or nothing to run it
-// with.
+// ask returns the tool that is to run the command: the first of names that the
+// harness offers. It is "" if there is no command, or no such tool.
 func (m *model) ask(t *turn, names ...string) string {
 	for _, name := range names {
 		if t.command != "" && slices.Contains(t.tools, name) {
@@ -144,29 +143,29 @@ func (m *model) ask(t *turn, names ...string) string {
 	return ""
 }
 
-// play sets what every conversation is: the command, and the last word.
+// play sets the command to ask for, and the text of the second turn.
 func (m *model) play(command, answer string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.command, m.answer = command, answer
 }
 
-// last is the last word of a conversation.
+// last returns the text of the second turn.
 func (m *model) last() string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.answer
 }
 
-// waits reports whether a command was asked for, and nothing has come back.
+// waits reports whether a command was asked for and no result has come.
 func (m *model) waits() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.asked > 0 && len(m.results) == 0
 }
 
-// seen are the counters since the last call, and what was said about the
-// commands.
+// seen returns and resets how many commands were asked for, their results, and the
+// requests that were not answered.
 func (m *model) seen() (asked int, results, lost []string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

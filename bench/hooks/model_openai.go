@@ -2,8 +2,8 @@ package main
 
 import "net/http"
 
-// shellCall is the call of a shell tool as OpenAI's protocols name it: each
-// harness offers a tool of its own.
+// shellCall returns the name and arguments of a shell tool in OpenAI's protocols,
+// in which each harness offers another one.
 func (m *model) shellCall(t *turn) (name string, input object) {
 	switch name = m.ask(t, "shell_command", "exec_command", "bash", "shell"); name {
 	case "shell_command":

@@ -9,9 +9,8 @@ import (
 	"testing"
 )
 
-// TestModel: in every protocol the first turn asks for the command of the
-// prompt, with the tool that the harness offers, and the second asks for
-// nothing.
+// TestModel: in every protocol the first turn asks for the command of the prompt
+// with the tool that the harness offers, and the second asks for no command.
 func TestModel(t *testing.T) {
 	const prompt = `RUN\u003c\u003ctouch here\u003e\u003e`
 	tests := []struct {
@@ -43,23 +42,23 @@ func TestModel(t *testing.T) {
 			for _, stream := range []string{"true", "false"} {
 				m.seen()
 				if got := post(`{"stream":` + stream + `,"tools":` + tt.tools + `,"input":"` + prompt + `"}`); !strings.Contains(got, tt.want) {
-					t.Errorf("first turn: %s", got)
+					t.Errorf("the first turn is %s", got)
 				}
 				if got := post(`{"stream":` + stream + `,"tools":` + tt.tools + `,"input":"` + prompt + `","more":[{` + tt.result + `, "x": "refused"}]}`); strings.Contains(got, "touch") || !strings.Contains(got, "done") {
-					t.Errorf("second turn: %s", got)
+					t.Errorf("the second turn is %s", got)
 				}
 				if got := post(`{"stream":` + stream + `,"tools":[{"name":"other"}],"input":"` + prompt + `"}`); strings.Contains(got, "touch") {
-					t.Errorf("without a shell: %s", got)
+					t.Errorf("the answer without a shell tool is %s", got)
 				}
 				if asked, results, lost := m.seen(); asked != 1 || len(results) != 1 || !strings.Contains(results[0], "refused") || len(lost) > 0 {
-					t.Errorf("asked %d, results %q, unanswered %q", asked, results, lost)
+					t.Errorf("asked for %d commands, results %q, unanswered %q", asked, results, lost)
 				}
 			}
 		})
 	}
 }
 
-// TestRowsInDocs: the table of what was seen has the rows that are tried.
+// TestRowsInDocs: the table in docs/hooks.md has a row for each row that is tried.
 func TestRowsInDocs(t *testing.T) {
 	text, err := os.ReadFile("../../docs/hooks.md")
 	if err != nil {

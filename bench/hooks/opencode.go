@@ -17,9 +17,9 @@ import (
 	"time"
 )
 
-// opencode has no hook that can stop a tool. It asks whoever listens to its
-// server, if its settings say ask; the example of a bridge listens, and answers
-// once what permd allows or denies. What permd leaves to a person stays open.
+// opencode has no hook that can stop a tool. If its settings say ask, it sends its
+// questions to the clients of its server. The bridge in examples/clients is such a
+// client: it answers what permd allows or denies, and leaves other questions open.
 var opencode = harness{
 	name: "opencode", title: "opencode", pkg: "opencode-ai", seen: "1.18.33", bin: "opencode",
 	env: func(*model) []string {
@@ -36,15 +36,15 @@ var opencode = harness{
 	drive: (*live).driveOpencode,
 	except: map[string]string{
 		"hangs":   must,
-		"bypass":  must,        // it asks nobody, so that permd is not asked either
-		"managed": "not tried", // permd has nothing for its settings
+		"bypass":  must,        // opencode asks nobody, not even permd
+		"managed": "not tried", // permd hook install does not know opencode
 	},
 }
 
-// quiet is how long a question may stay open before it counts as not answered.
+// quiet is how long a question must stay open to count as not answered.
 const quiet = 3 * time.Second
 
-// driveOpencode starts opencode's server, gives it the prompt, and is the bridge.
+// driveOpencode starts opencode's server and the bridge, and sends the prompt.
 func (l *live) driveOpencode(ctx context.Context, h *harness, t *trial) (text string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, l.limit)
 	defer cancel()
@@ -52,7 +52,7 @@ func (l *live) driveOpencode(ctx context.Context, h *harness, t *trial) (text st
 	if t.row.bypass {
 		permission = "allow"
 	}
-	// With port 0 it would take one that is always the same.
+	// With port 0 it would always take the same port.
 	free, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return "", err
@@ -81,7 +81,7 @@ func (l *live) driveOpencode(ctx context.Context, h *harness, t *trial) (text st
 		_, server, _ = strings.Cut(lines.Text(), "listening on ")
 	}
 	if server == "" {
-		return "", errors.New("its server does not start")
+		return "", errors.New("opencode's server did not start")
 	}
 	go func() { _, _ = io.Copy(io.Discard, out) }()
 	said, err := startBridge(ctx, t, server)
@@ -99,8 +99,8 @@ func (l *live) driveOpencode(ctx context.Context, h *harness, t *trial) (text st
 	return l.wait(ctx, t, done, said)
 }
 
-// startBridge runs the bridge until ctx ends, and tells what it says, a line
-// each.
+// startBridge runs the bridge until ctx ends, and returns a channel of the lines
+// that it prints.
 func startBridge(ctx context.Context, t *trial, server string) (<-chan string, error) {
 	said := make(chan string, 16)
 	if t.row.bare || t.row.gone {
@@ -128,12 +128,12 @@ func startBridge(ctx context.Context, t *trial, server string) (<-chan string, e
 	return said, nil
 }
 
-// wait waits until opencode is done, or a question stays open.
+// wait waits until opencode has ended the conversation, or a question stays open.
 func (l *live) wait(ctx context.Context, t *trial, done <-chan error, said <-chan string) (string, error) {
 	text := ""
 	look := time.NewTicker(100 * time.Millisecond)
 	defer look.Stop()
-	var open <-chan time.Time // ends when a question was open for long enough
+	var open <-chan time.Time // fires when a question has been open for the time of quiet
 	for {
 		select {
 		case err := <-done:
@@ -143,7 +143,7 @@ func (l *live) wait(ctx context.Context, t *trial, done <-chan error, said <-cha
 				open = time.After(quiet)
 			}
 		case <-look.C:
-			// Without a bridge nothing is said.
+			// Without a bridge there are no lines.
 			if t.row.gone && open == nil && l.model.waits() {
 				open = time.After(quiet)
 			}

@@ -23,8 +23,8 @@ const (
 	screenRows    = 34
 )
 
-// What the picture shows: a person's words, the command that the stand-in for
-// the model makes of them, and what it says once it has the result.
+// What the picture shows: a person's prompt, the command that the stand-in model
+// asks for, and its last words.
 const (
 	pictureProject = "shop"
 	picturePrompt  = "Install the deploy tool from get.example.com"
@@ -32,9 +32,8 @@ const (
 	pictureAnswer  = "permd stopped it: a shell would run whatever get.example.com sends. Shall I download the script and read it first?"
 )
 
-// picture runs Claude Code in a terminal, with permd's hook and the shipped
-// rules, and draws the screen as it is once the command was stopped, from the
-// person's words on.
+// picture runs Claude Code in a terminal, with permd's hook and the shipped rules,
+// and draws the screen after the command was stopped, from the person's prompt on.
 func (l *live) picture(ctx context.Context, install bool, file string) (err error) {
 	if l.dir, err = os.MkdirTemp("", "permd-hooks"); err != nil {
 		return err
@@ -68,7 +67,7 @@ func (l *live) picture(ctx context.Context, install bool, file string) (err erro
 	return os.WriteFile(file, drawScreen(screen, picturePrompt), 0o644)
 }
 
-// show runs a harness in a terminal until it has its model's last word.
+// show runs a harness in a terminal until it shows the model's last words.
 func (l *live) show(ctx context.Context, h *harness, t *trial) (vt10x.Terminal, error) {
 	ctx, cancel := context.WithTimeout(ctx, l.limit)
 	defer cancel()
@@ -76,7 +75,7 @@ func (l *live) show(ctx context.Context, h *harness, t *trial) (vt10x.Terminal, 
 	if err := os.MkdirAll(filepath.Join(project, ".git"), 0o700); err != nil {
 		return nil, err
 	}
-	// What a person has answered when they used Claude Code before.
+	// The answers to Claude Code's first questions.
 	state := fmt.Sprintf(`{"hasCompletedOnboarding": true, "theme": "dark", "customApiKeyResponses": {"approved": ["none"]},
 "projects": {%q: {"hasTrustDialogAccepted": true, "hasCompletedProjectOnboarding": true}}}`, project)
 	if err := writeFile(filepath.Join(t.home, ".claude.json"), state); err != nil {
@@ -99,8 +98,8 @@ func (l *live) show(ctx context.Context, h *harness, t *trial) (vt10x.Terminal, 
 	var reader sync.WaitGroup
 	reader.Go(func() { _, _ = io.Copy(screen, term) })
 	defer func() {
-		// Harnesses start others, which must not stay. The terminal made the harness
-		// the leader of a session, and so of a group of processes.
+		// Kill the processes that the harness started too. The terminal made it the
+		// leader of a session, and so of a process group.
 		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
 		_ = cmd.Wait()
 		_ = term.Close()
@@ -110,12 +109,12 @@ func (l *live) show(ctx context.Context, h *harness, t *trial) (vt10x.Terminal, 
 	for {
 		text := screen.String()
 		if strings.Contains(text, last[len(last)-1]) {
-			time.Sleep(time.Second) // the rest of the screen
+			time.Sleep(time.Second) // time for the rest of the screen
 			return screen, nil
 		}
 		select {
 		case <-ctx.Done():
-			return nil, fmt.Errorf("the command was not stopped in %s; the screen is\n%s", l.limit, text)
+			return nil, fmt.Errorf("the command was not stopped within %s; the screen is\n%s", l.limit, text)
 		case <-time.After(100 * time.Millisecond):
 		}
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/hinshun/vt10x"
 )
 
-// How a cell of the screen is drawn, in units of the picture.
+// The size of cells and margins, in units of the picture.
 const (
 	cellWidth  = 8.4
 	cellHeight = 18
@@ -31,16 +31,16 @@ const (
 	glyphItalic
 )
 
-// sixteen are the colours that terminals have by number, as xterm has them, a
-// little brighter where they would be hard to read on a dark ground.
+// sixteen are xterm's first 16 colours, some of them brighter to be readable on a
+// dark background.
 var sixteen = [16]string{
 	"#3b4252", "#e06c75", "#98c379", "#e5c07b", "#61afef", "#c678dd", "#56b6c2", "#d8dee9",
 	"#7f848e", "#ff7b86", "#b5e890", "#ffd68a", "#82c4ff", "#dd9bf0", "#7fdbe6", "#ffffff",
 }
 
-// drawScreen draws a terminal as SVG: text that can be selected and searched, in
-// the reader's own monospaced font. Rows before the one that holds from, and those
-// without anything at the end, are left out.
+// drawScreen draws a terminal as SVG, as text that can be selected and searched, in
+// the reader's own monospaced font. It leaves out the rows before the one that
+// contains from, and blank rows at the end.
 func drawScreen(screen vt10x.View, from string) []byte {
 	screen.Lock()
 	defer screen.Unlock()
@@ -97,9 +97,9 @@ func blankRow(screen vt10x.View, y, columns int) bool {
 	return true
 }
 
-// cellStyle is how a cell looks; two cells of one style are drawn together.
+// cellStyle is how a cell looks. Neighbours of one style are drawn together.
 type cellStyle struct {
-	ink, paper              string // "" for those of the picture
+	ink, paper              string // "" for the picture's own colours
 	bold, italic, underline bool
 }
 
@@ -129,7 +129,7 @@ func (s cellStyle) draw(b *bytes.Buffer, x, y, n int, text string) {
 	if strings.TrimSpace(text) == "" {
 		return
 	}
-	// The width is said, so that rows stay in line in whatever font a reader has.
+	// textLength keeps columns aligned in whatever font a reader has.
 	fmt.Fprintf(b, `<text x="%.1f" y="%d" textLength="%.1f"`, left, top+fontSize, float64(n)*cellWidth)
 	if s.ink != "" {
 		fmt.Fprintf(b, ` fill="%s"`, s.ink)
@@ -143,11 +143,11 @@ func (s cellStyle) draw(b *bytes.Buffer, x, y, n int, text string) {
 		}
 	}
 	b.WriteByte('>')
-	_ = xml.EscapeText(b, []byte(text)) // a buffer takes everything
+	_ = xml.EscapeText(b, []byte(text)) // a bytes.Buffer returns no error
 	b.WriteString("</text>\n")
 }
 
-// colour is a colour of the screen in SVG's words, "" for the default ones.
+// colour returns a colour of the screen as SVG writes it, "" for the default ones.
 func colour(c vt10x.Color) string {
 	switch {
 	case c >= vt10x.DefaultFG:

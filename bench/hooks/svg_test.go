@@ -10,8 +10,8 @@ import (
 	"github.com/hinshun/vt10x"
 )
 
-// TestDrawScreen draws a screen with what terminals do to text, and reads the
-// picture back.
+// TestDrawScreen draws a screen with colours and other attributes, and reads the
+// text from the picture.
 func TestDrawScreen(t *testing.T) {
 	screen := vt10x.New(vt10x.WithSize(20, 6))
 	if _, err := screen.Write([]byte("welcome\r\n\x1b[1m$ \x1b[0mcat <a&b>\r\n\x1b[38;2;1;200;3mgreen\x1b[0m \x1b[7mturned\x1b[0m\r\n\x1b[38;5;196mred\x1b[0m")); err != nil {
@@ -32,7 +32,7 @@ func TestDrawScreen(t *testing.T) {
 		}
 	}
 	if got := strings.Join(texts, "|"); got != "$|cat <a&b>|green|turned|red" {
-		t.Errorf("the picture says %q", got)
+		t.Errorf("the text of the picture is %q", got)
 	}
 	for _, want := range []string{
 		`y="30" textLength="16.8" font-weight="bold">$ <`, // the first row that is drawn
@@ -40,7 +40,7 @@ func TestDrawScreen(t *testing.T) {
 		`fill="` + picturePaper + `">turned<`, `height="18" fill="` + pictureInk + `"/>`,
 	} {
 		if !strings.Contains(svg, want) {
-			t.Errorf("no %s in\n%s", want, svg)
+			t.Errorf("the picture has no %s:\n%s", want, svg)
 		}
 	}
 }

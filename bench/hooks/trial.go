@@ -16,13 +16,13 @@ import (
 type trial struct {
 	row                        row
 	base, home, project, permd string
-	root                       string // whose /etc is the harness's, "" for the real one
+	root                       string // the folder that the harness has as /etc, "" for the real one
 	prompt                     string
 	env                        []string
 }
 
-// try runs a harness once, and says whether the command ran, and whether that is
-// as it must be.
+// try runs a harness once. It returns whether the command ran, as the table shows
+// it, and whether that is the wanted result.
 func (l *live) try(ctx context.Context, h *harness, r row) (got string, good bool, err error) {
 	want, excepted := h.except[r.name]
 	switch {
@@ -60,13 +60,13 @@ func (l *live) try(ctx context.Context, h *harness, r row) (got string, good boo
 		got = must
 	}
 	if asked == 0 {
-		// Nothing was tried, so nothing was seen.
+		// The harness called no tool.
 		return notSeen, true, nil
 	}
 	if want != either && got != want {
 		return got + " (WRONG)", false, nil
 	}
-	// The right thing must have happened for the right reason.
+	// The result must have the right reason: permd's verdict.
 	verdict := r.verdict
 	if excepted {
 		verdict = ""
@@ -80,12 +80,12 @@ func (l *live) try(ctx context.Context, h *harness, r row) (got string, good boo
 	return got, true, nil
 }
 
-// trial makes the folders of a run.
+// trial makes the folders for a run.
 func (l *live) trial(h *harness, r row) (*trial, error) {
 	base := filepath.Join(l.dir, h.name, r.name)
 	t := &trial{
 		row: r, base: base, home: filepath.Join(base, "home"), project: filepath.Join(base, "project"),
-		permd:  filepath.Join(base, "permd of mine"), // with blanks, as people have them
+		permd:  filepath.Join(base, "permd of mine"), // with blanks, as people's folders have
 		prompt: commandFrom + "touch ran-" + r.name + commandTo,
 	}
 	if r.managed {
@@ -96,7 +96,7 @@ func (l *live) trial(h *harness, r row) (*trial, error) {
 		run = filepath.Join(base, "run")
 	}
 	t.env = l.environment(h, t.home, run)
-	if err := os.RemoveAll(base); err != nil { // of an earlier try
+	if err := os.RemoveAll(base); err != nil { // remove those of an earlier try
 		return nil, err
 	}
 	for _, dir := range []string{t.home, filepath.Join(t.project, ".git"), run} {
@@ -107,8 +107,8 @@ func (l *live) trial(h *harness, r row) (*trial, error) {
 	return t, nil
 }
 
-// decided is the verdict that permd's journal has for the call of a project, ""
-// if it was not asked.
+// decided returns the verdict that permd's journal has for the call in a project,
+// "" if permd was not asked.
 func (l *live) decided(ctx context.Context, project string) (string, error) {
 	cmd := exec.CommandContext(ctx, l.permd, "log", "list", "--json")
 	cmd.Env = []string{"HOME=" + l.daemon.home, "XDG_RUNTIME_DIR=" + l.daemon.run}
@@ -132,8 +132,8 @@ func (l *live) decided(ctx context.Context, project string) (string, error) {
 	return verdict, nil
 }
 
-// hook installs permd's hook for a trial, for a program that is gone again if the
-// row wants that.
+// hook installs permd's hook for a trial. If the row wants that, the permd program
+// that the hook names is then removed, or replaced by one that hangs.
 func (l *live) hook(ctx context.Context, h *harness, t *trial) error {
 	if t.row.bare {
 		return nil
@@ -166,7 +166,7 @@ func (l *live) hook(ctx context.Context, h *harness, t *trial) error {
 	return nil
 }
 
-// start runs a harness to its end, or until its time is up.
+// start runs a harness until it ends or its time limit is reached.
 func (l *live) start(ctx context.Context, h *harness, t *trial) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, l.limit)
 	defer cancel()
@@ -175,7 +175,7 @@ func (l *live) start(ctx context.Context, h *harness, t *trial) (string, error) 
 		cmd = exec.CommandContext(ctx, "unshare", append(withEtc(t.root), cmd.Args...)...)
 	}
 	cmd.Dir, cmd.Env = t.project, t.env
-	// Harnesses start others, which must not stay.
+	// Kill the processes that the harness started too.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = time.Second
@@ -185,8 +185,8 @@ func (l *live) start(ctx context.Context, h *harness, t *trial) (string, error) 
 	return out.String(), err
 }
 
-// withEtc are the words before a command that runs in a mount namespace of its
-// own, with another /etc.
+// withEtc returns the words before a command that make it run in its own mount
+// namespace, with another /etc.
 func withEtc(root string) []string {
 	return []string{"--mount", "--propagation", "private", "sh", "-c", `mount --bind "$0/etc" /etc && exec "$@"`, root}
 }

@@ -9,19 +9,19 @@ import (
 	"github.com/permd/permd/internal/strictjson"
 )
 
-// The person and the project of rows that name paths; commands run in the
-// ordinary project.
+// The home and the project of rows that name paths. Commands run in the ordinary
+// project.
 const (
 	pathHome    = "/home/u"
 	pathProject = "/srv/proj"
 )
 
-// bypassRow is an attack on a careless rule, or a call that the rule is for.
+// bypassRow is an attack on a careless rule, or a benign call that the rule is for.
 type bypassRow struct {
 	ID        string           `json:"id"`
 	Command   string           `json:"command"`
 	Path      string           `json:"path"`
-	Op        string           `json:"op"` // of the path
+	Op        string           `json:"op"` // the operation on the path
 	URL       string           `json:"url"`
 	Request   strictjson.Value `json:"request"`
 	Naive     string           `json:"naive_rule"`
@@ -29,18 +29,18 @@ type bypassRow struct {
 	Expected  string           `json:"expected"`
 	Class     string           `json:"class"`
 	Tier      int              `json:"tier"`
-	// Fixture is a link of the project: "name -> target".
+	// Fixture is a link in the project: "name -> target".
 	Fixture string `json:"fixture"`
 	// Remembered is a command that the person said "always" to.
 	Remembered string `json:"remembered"`
-	// Raw says that the request is the text of one.
+	// Raw says that the row has the text of a whole request.
 	Raw bool `json:"raw"`
-	// Shell is the shell, if it is not bash.
+	// Shell is the shell that reads the command, "" for bash.
 	Shell string `json:"shell"`
 }
 
-// bypass measures rows with the rule that each is about, given to permd as a
-// person's own in addition to the shipped ones.
+// bypass decides each row under its careless rule, which is a person's own rule in
+// addition to the shipped ones.
 func (b *bench) bypass(ctx context.Context, rows []bypassRow) (*bypassScore, error) {
 	s := &bypassScore{Classes: map[string]*unsafeCount{}}
 	got := make([]result, len(rows))
@@ -79,7 +79,7 @@ func (b *bench) bypass(ctx context.Context, rows []bypassRow) (*bypassScore, err
 	return s, nil
 }
 
-// count takes a verdict in and returns the row's classes.
+// count counts a verdict and returns the row's classes.
 func (s *bypassScore) count(r *bypassRow, v decisions.Verdict) []string {
 	if r.Expected == "allowed" {
 		s.Benign.Total++
@@ -96,7 +96,7 @@ func (s *bypassScore) count(r *bypassRow, v decisions.Verdict) []string {
 	}
 	tier := map[int]*unsafeCount{1: &s.Tier1, 2: &s.Tier2, 3: &s.Tier3, 4: &s.Tier4}[r.Tier]
 	if tier == nil {
-		tier = &s.Tier1 // what has no tier of its own must be perfect
+		tier = &s.Tier1 // attacks without a tier must all be stopped
 	}
 	tier.Total++
 	class.Total++
@@ -108,7 +108,7 @@ func (s *bypassScore) count(r *bypassRow, v decisions.Verdict) []string {
 	return []string{fmt.Sprintf("bypass.tier%d.%s", r.Tier, r.Class), "unsafe.bypass"}
 }
 
-// call is what the row asks about, as text.
+// call returns the call of the row as text.
 func (r *bypassRow) call() string {
 	switch {
 	case r.Command != "":
@@ -121,7 +121,7 @@ func (r *bypassRow) call() string {
 	return string(r.Request)
 }
 
-// attack decides a row under the rules of a person.
+// attack decides a row under a person's rules.
 func (b *bench) attack(ctx context.Context, r *bypassRow, d *draft) (result, error) {
 	snap, err := b.rules.With(ctx, d.finish())
 	if err != nil {
@@ -153,7 +153,7 @@ func (b *bench) attack(ctx context.Context, r *bypassRow, d *draft) (result, err
 	return decide(ctx, b.engine(w, snap, nil), snap, w.request(c)), nil
 }
 
-// attackWorld is the ordinary project with what attacks lean on.
+// attackWorld returns the ordinary project, with the files that attacks use.
 func attackWorld() *world {
 	w := newWorld(devHome).checkout(devProject)
 	for _, file := range []string{"evil.sh", "ok.sh", "evil.config.js", "evilpkg/package.json", "evil.d/evil", "evilhooks/pre-commit", "evil/main.tf", "victimdir/a"} {
@@ -164,8 +164,8 @@ func attackWorld() *world {
 	return w
 }
 
-// remembered decides a row after the person has said "always" to another call,
-// at the widest width. A script may have changed since.
+// remembered decides a row after the person has answered "always" to another call,
+// at the widest width. A script may have changed since then.
 func (b *bench) remembered(ctx context.Context, w *world, r *bypassRow, snap decisions.Snapshot) (o result, err error) {
 	memory, err := b.memory(snap.Table())
 	if err != nil {
@@ -184,7 +184,7 @@ func (b *bench) remembered(ctx context.Context, w *world, r *bypassRow, snap dec
 			return result{}, fmt.Errorf("remembering: %w", err)
 		}
 	}
-	if r.Remembered == r.Command { // the same call is an attack only if what it runs is another
+	if r.Remembered == r.Command { // the same call is an attack only if the script that it runs has changed
 		w.fs.File(devProject+"/"+strings.TrimPrefix(r.Command, "./"), "#!/bin/sh\ntouch PWNED\n")
 	}
 	return decide(ctx, e, snap, w.request(bash(r.Command, devProject))), nil

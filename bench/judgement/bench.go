@@ -17,14 +17,14 @@ import (
 	"github.com/permd/permd/remember"
 )
 
-// bench is what all measurements share.
+// bench has what all measurements share.
 type bench struct {
 	rules   *shipped.Rules
 	profile string
-	shipped decisions.Snapshot // of the profile, without rules of a person
+	shipped decisions.Snapshot // the profile's rules, without those of a person
 	now     time.Time
 	found   findings
-	count   atomic.Int64 // of memories
+	count   atomic.Int64 // number of memories
 }
 
 // newBench loads the shipped rules.
@@ -40,7 +40,7 @@ func newBench(ctx context.Context, profile string) (*bench, error) {
 	return b, nil
 }
 
-// engine is the real engine on a machine in memory. It remembers nothing when
+// engine returns the real engine on a machine in memory. It remembers nothing if
 // memory is nil.
 func (b *bench) engine(w *world, snap decisions.Snapshot, memory *remember.Store) *decisions.Engine {
 	return shipped.Engine(snap, w.fs, w.own(), daemonPID, b.now, func(c *decisions.Config) {
@@ -84,7 +84,7 @@ func (w *world) request(c *call) *decisions.Request {
 	return r
 }
 
-// result is a decision with the effects that it was made of.
+// result is a decision with the call's effects.
 type result struct {
 	*decisions.Decision
 	request *decisions.Request
@@ -101,7 +101,7 @@ func decide(ctx context.Context, e *decisions.Engine, snap decisions.Snapshot, r
 	return o
 }
 
-// shown is a call as it is printed, on one line.
+// shown returns a call as it is printed, on one line.
 func shown(tool string, input []byte) string {
 	const most = 300
 	s := strings.Map(func(r rune) rune {

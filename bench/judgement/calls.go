@@ -28,14 +28,14 @@ type callRow struct {
 	order int
 }
 
-// repository is where a call was made.
+// repository returns the label of the repository in which the call was made.
 func (r *callRow) repository() string {
 	repo, _, _ := strings.Cut(r.Source, ":")
 	return repo
 }
 
-// call is the call as the agent sends it: with the name that it has for its
-// tool. Of tools of servers the corpus has the full name in the other member.
+// call returns the call as the agent sends it, with the agent's name for the tool.
+// For tools of servers the corpus has the full name in the other member.
 func (r *callRow) call() *call {
 	tool := cmp.Or(r.NativeTool, r.Tool)
 	if strings.HasPrefix(r.Tool, "mcp__") {
@@ -44,14 +44,15 @@ func (r *callRow) call() *call {
 	return &call{tool: tool, agent: r.Agent, input: r.Input, cwd: r.Cwd}
 }
 
-// cutPatch finds a patch that the corpus holds the beginning of: it shortens
-// long texts, and of a patch that is what the call does.
+// cutPatch matches a patch of which the corpus has only the beginning: it shortens
+// long texts, so what the call does is lost.
 var cutPatch = regexp.MustCompile(`\*\*\* Begin Patch.*…\[cut \d+\]`)
 
 // cut reports whether the row is such a patch.
 func (r *callRow) cut() bool { return r.place() == "project" && cutPatch.Match(r.Input) }
 
-// place says whether a row can be measured: in a project, or apart.
+// place returns where a row is counted: with its repository, or with those without
+// a folder or of Windows.
 func (r *callRow) place() string {
 	switch {
 	case strings.HasPrefix(r.Cwd, "/"):
@@ -65,12 +66,12 @@ func (r *callRow) place() string {
 // shellText reports whether a row is a command.
 func (r *callRow) shellText() bool { return r.Command != "" }
 
-// both are the decisions of a row, without memory and with it.
+// both has the decisions of a row, without memory and with it.
 type both [2]result
 
-// calls measures what agents really did: each call by itself, and each
-// repository's calls in order with a person who answers every question with
-// "always", at the second width that is offered.
+// calls measures the calls that agents made: each by itself, and each repository's
+// calls in order with a person who answers every question with "always", at the
+// second width that is offered.
 func (b *bench) calls(ctx context.Context, rows []callRow) (*callsScore, error) {
 	var repos []string
 	byRepo := map[string][]int{}
@@ -135,10 +136,10 @@ func always(ctx context.Context, memory *remember.Store, d *decisions.Decision) 
 	return err
 }
 
-// repositoryWorld is a machine with the checkout and the worktrees that the
-// calls were made in. A folder below another is a part of that checkout if its
-// path does not say that it is a worktree; the shortest folder is the main
-// checkout, or lies in a worktree of it.
+// repositoryWorld returns a machine with the checkout and the worktrees that the
+// calls were made in. A folder below another is part of that checkout unless its
+// path shows that it is a worktree. The shortest folder is the main checkout, or is
+// in a worktree of it.
 func (b *bench) repositoryWorld(rows []*callRow) *world {
 	w := newWorld(devHome)
 	var folders []string
@@ -148,7 +149,7 @@ func (b *bench) repositoryWorld(rows []*callRow) *world {
 		}
 	}
 	slices.SortFunc(folders, func(a, b string) int { return cmp.Or(cmp.Compare(len(a), len(b)), strings.Compare(a, b)) })
-	var roots []string // of the checkout and its worktrees
+	var roots []string // folders of the checkout and its worktrees
 	for _, folder := range folders {
 		if len(roots) == 0 {
 			roots = append(roots, mainOf(folder))
@@ -177,7 +178,7 @@ func (b *bench) repositoryWorld(rows []*callRow) *world {
 	return w
 }
 
-// mainOf is the checkout that a folder belongs to, as far as its path says.
+// mainOf returns the checkout that a folder belongs to, as far as its path shows.
 func mainOf(folder string) string {
 	for _, between := range []string{"/.worktrees/", "/.claude/worktrees/"} {
 		if before, _, ok := strings.Cut(folder, between); ok {
@@ -187,7 +188,7 @@ func mainOf(folder string) string {
 	return folder
 }
 
-// scoreCalls adds the decisions up.
+// scoreCalls sums up the decisions.
 func (b *bench) scoreCalls(rows []callRow, repos []string, got []both) *callsScore {
 	s := &callsScore{ByAgent: map[string]*modes{}, ByTool: map[string]*modes{}}
 	perRepo := map[string]*modes{}
@@ -269,7 +270,7 @@ func sampleOf(r *callRow) []byte {
 	return r.Input
 }
 
-// noteCall keeps the row for -failures.
+// noteCall notes the row for -failures.
 func (b *bench) noteCall(r *callRow, got *both) {
 	for mode, name := range []string{"calls", "memory"} {
 		o := got[mode]
@@ -289,7 +290,7 @@ func (b *bench) noteCall(r *callRow, got *both) {
 	}
 }
 
-// toolClass names a tool; those of servers are one class.
+// toolClass returns the class of a tool: its name, or "mcp" for tools of servers.
 func toolClass(r *callRow) string {
 	if strings.HasPrefix(r.Tool, "mcp__") {
 		return "mcp"
@@ -327,10 +328,10 @@ func (r *rates) count(v decisions.Verdict) {
 
 func (r *rates) finish() { r.PromptRate = round(r.share()) }
 
-// share is the share of calls that were asked.
+// share returns the share of calls that were asked.
 func (r *rates) share() float64 { return float64(r.Ask) / float64(max(1, r.Allow+r.Ask+r.Deny)) }
 
-// round keeps four digits, so that scores can be compared.
+// round keeps four decimal places, so that scores can be compared.
 func round(x float64) float64 { return float64(int(x*10000+0.5)) / 10000 }
 
 func (u *unknownScore) count(o *result, programs, mysteries causes, weight float64, sample string) {

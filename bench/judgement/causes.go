@@ -10,20 +10,21 @@ import (
 	"github.com/permd/permd/decisions/effects"
 )
 
-// cause is why calls are asked, or what of them is not known.
+// cause is a reason why calls are asked, or something unknown in them.
 type cause struct {
-	kind   string // of the effect
-	what   string // program and sub-command, tool, or host
+	kind   string // kind of the effect
+	what   string // the program and sub-command, the tool, or the host
 	reason string
 	rule   string
 	calls  int
-	// weight is the share of all calls, weighted by repository; alone that of the
-	// calls which are asked for nothing else: what would be gained at once.
+	// weight is its share of all calls, weighted by repository. alone is the share
+	// of calls that are asked for this cause only, which would not be asked without
+	// it.
 	weight, alone float64
 	sample        string
 }
 
-// causes adds up causes by what they are.
+// causes sums up equal causes.
 type causes map[string]*cause
 
 func (c causes) add(x cause, alone bool, weight float64, sample string) {
@@ -41,7 +42,7 @@ func (c causes) add(x cause, alone bool, weight float64, sample string) {
 	}
 }
 
-// sorted returns the causes, the weightiest first.
+// sorted returns the causes, those with the greatest weight first.
 func (c causes) sorted() []cause {
 	var list []cause
 	for _, x := range c {
@@ -56,7 +57,7 @@ func (c causes) sorted() []cause {
 	return list
 }
 
-// asks are the distinct causes of a question.
+// asks returns the distinct causes of a question.
 func (o *result) asks() []cause {
 	if len(o.Effects) == 0 {
 		return []cause{{kind: "-", reason: o.Reason}}
@@ -81,7 +82,7 @@ func (o *result) asks() []cause {
 	return list
 }
 
-// subject names what an effect is about, in as few words as tell it from others.
+// subject returns a short name of what an effect is about.
 func (o *result) subject(i int) string {
 	if i >= len(o.effects) {
 		return ""
@@ -112,8 +113,8 @@ func programOf(r *effects.Run) string {
 	return name
 }
 
-// unknown reports whether a call runs a program that is not known, and whether
-// it has an effect that is not.
+// unknown reports whether a call runs an unknown program, and whether it has an
+// unknown effect.
 func (o *result) unknown() (program, effect bool) {
 	for i := range o.effects {
 		e := &o.effects[i]
@@ -123,7 +124,8 @@ func (o *result) unknown() (program, effect bool) {
 	return program, effect
 }
 
-// notPlain are the distinct constructs for which a call's shell text is not plain.
+// notPlain returns the distinct constructs for which a call's shell text is not
+// plain.
 func (o *result) notPlain() []string {
 	var list []string
 	for i := range o.effects {
@@ -134,7 +136,7 @@ func (o *result) notPlain() []string {
 	return list
 }
 
-// programs are the distinct programs of a call that are not known.
+// programs returns the distinct unknown programs of a call.
 func (o *result) programs() []cause {
 	var list []cause
 	for i := range o.effects {
@@ -147,12 +149,12 @@ func (o *result) programs() []cause {
 	return list
 }
 
-// mysteries are the distinct unknown effects of a call.
+// mysteries returns the reasons of the distinct unknown effects of a call.
 func (o *result) mysteries() []cause {
 	var list []cause
 	for i := range o.effects {
 		if e := &o.effects[i]; e.Kind == effects.KindUnknown {
-			why, _, _ := strings.Cut(e.Why, ": ") // before the words of the call
+			why, _, _ := strings.Cut(e.Why, ": ") // the part before words of the call
 			if x := (cause{kind: "unknown", what: o.subject(i), reason: why}); !slices.Contains(list, x) {
 				list = append(list, x)
 			}

@@ -16,13 +16,14 @@ import (
 type metric struct {
 	name  string
 	value float64
-	// better is 1 when more is better, else -1.
+	// better is 1 if a higher value is better, otherwise -1.
 	better int
-	// total is what it is a part of: of another corpus it says nothing.
+	// total is the number of rows it is counted over. Values with different totals
+	// come from different corpora and are not compared.
 	total int
 }
 
-// metrics are the numbers that -check holds against a file.
+// metrics returns the numbers that -check compares with a file.
 func (s *score) metrics() []metric {
 	var list []metric
 	less := func(name string, value, total int) { list = append(list, metric{name, float64(value), -1, total}) }
@@ -73,8 +74,8 @@ func writeScores(file string, s *score) error {
 	return f.Close()
 }
 
-// checkScores compares the scores with those of a file. The error wraps errWorse
-// when one of them is worse.
+// checkScores compares the scores with those of a file. The error wraps errWorse if
+// one of them is worse.
 func checkScores(out io.Writer, file string, s *score, quiet bool) error {
 	data, err := os.ReadFile(file)
 	if err != nil {
@@ -96,7 +97,7 @@ func checkScores(out io.Writer, file string, s *score, quiet bool) error {
 		switch {
 		case !ok:
 		case b.total != m.total:
-			errs = append(errs, fmt.Errorf("%w: %s is out of %d, it was out of %d", errWorse, m.name, m.total, b.total))
+			errs = append(errs, fmt.Errorf("%w: the total of %s is %d, it was %d", errWorse, m.name, m.total, b.total))
 		case float64(m.better)*(m.value-b.value) < 0:
 			errs = append(errs, fmt.Errorf("%w: %s is %v, it was %v", errWorse, m.name, m.value, b.value))
 		case m.value != b.value:
@@ -107,9 +108,9 @@ func checkScores(out io.Writer, file string, s *score, quiet bool) error {
 		errs = append(errs, fmt.Errorf("%w: %s was not measured", errWorse, name))
 	}
 	if len(errs) == 0 && !quiet {
-		fmt.Fprintf(out, "\nno score is worse than in %s\n", file)
+		fmt.Fprintf(out, "\nNo score is worse than in %s.\n", file)
 		if better > 0 {
-			fmt.Fprintf(out, "%d are better: -update %s keeps them\n", better, file)
+			fmt.Fprintf(out, "Better scores: %d. Write them with -update %s.\n", better, file)
 		}
 	}
 	return errors.Join(errs...)

@@ -11,25 +11,26 @@ import (
 	"github.com/permd/permd/decisions"
 )
 
-// finding is one measured row, by the classes that it belongs to.
+// finding is one measured row, with the classes that it belongs to.
 type finding struct {
-	classes []string // words joined by dots, from the general to the special
-	order   int      // in its corpus
+	classes []string // words joined by dots, from general to specific
+	order   int      // its number in the corpus
 	id      string
 	call    string
 	expects string
 	verdict decisions.Verdict
 	reason  string
-	effects []string // with what was decided of each
+	effects []string // each with its verdict
 }
 
-// findings are the rows that can be asked for.
+// findings are the rows that -failures can print.
 type findings struct {
 	mu   sync.Mutex
 	list []finding
 }
 
-// add notes a row; it belongs to no class of the empty name.
+// add notes a row with its classes. Empty names of classes are dropped, and a row
+// without a class is not noted.
 func (f *findings) add(x finding, o result) {
 	x.classes = slices.DeleteFunc(x.classes, func(c string) bool { return c == "" })
 	if len(x.classes) == 0 {
@@ -57,7 +58,7 @@ func (f *findings) add(x finding, o result) {
 	f.list = append(f.list, x)
 }
 
-// in reports whether a row is of a class or of one below it.
+// in reports whether a row belongs to a class or one below it.
 func (x *finding) in(class string) bool {
 	return slices.ContainsFunc(x.classes, func(c string) bool {
 		return c == class || strings.HasPrefix(c, class+".")
@@ -68,7 +69,7 @@ func (x *finding) in(class string) bool {
 func (f *findings) print(out io.Writer, class string) error {
 	rows := slices.DeleteFunc(slices.Clone(f.list), func(x finding) bool { return !x.in(class) })
 	if len(rows) == 0 && !f.has(class) {
-		fmt.Fprintf(out, "no row of the class %q; -failures list prints the classes there are\n", class)
+		fmt.Fprintf(out, "no row has the class %q; -failures list prints the classes\n", class)
 		return nil
 	}
 	slices.SortStableFunc(rows, func(a, b finding) int {
@@ -83,7 +84,11 @@ func (f *findings) print(out io.Writer, class string) error {
 			fmt.Fprintf(out, "    %s\n", e)
 		}
 	}
-	fmt.Fprintf(out, "%d rows\n", len(rows))
+	if len(rows) == 1 {
+		fmt.Fprintln(out, "1 row")
+	} else {
+		fmt.Fprintf(out, "%d rows\n", len(rows))
+	}
 	return nil
 }
 
@@ -91,7 +96,7 @@ func (f *findings) has(class string) bool {
 	return slices.ContainsFunc(f.list, func(x finding) bool { return x.in(class) })
 }
 
-// classes prints the classes with their number of rows.
+// classes prints the classes with their numbers of rows.
 func (f *findings) classes(out io.Writer) {
 	count := map[string]int{}
 	for _, x := range f.list {

@@ -8,7 +8,7 @@ import (
 	"github.com/permd/permd/internal/strictjson"
 )
 
-// labelledRow is a call with the verdict that a careful engineer wants.
+// labelledRow is a call, labelled with the verdict that a careful engineer wants.
 type labelledRow struct {
 	ID   string `json:"id"`
 	Call struct {
@@ -21,8 +21,8 @@ type labelledRow struct {
 	Family  string `json:"family"`
 }
 
-// accepts are the verdicts that a label allows for. What is wanted of a deny
-// is a deny, yet a question is not unsafe.
+// accepts has the verdicts that are right for each label. For deny, ask is not the
+// wanted verdict, but it is safe.
 var accepts = map[string][]decisions.Verdict{
 	"allow":        {decisions.Allow},
 	"ask_or_allow": {decisions.Allow, decisions.Ask},
@@ -31,7 +31,7 @@ var accepts = map[string][]decisions.Verdict{
 	"deny":         {decisions.Deny},
 }
 
-// labelled measures the shipped rules alone, in an ordinary checkout.
+// labelled measures the shipped rules without others, in an ordinary checkout.
 func (b *bench) labelled(ctx context.Context, rows []labelledRow) (*labelledScore, error) {
 	s := &labelledScore{Confusion: map[string]map[string]map[string]int{}, Families: map[string]*unsafeCount{}}
 	got := make([]result, len(rows))
@@ -39,7 +39,7 @@ func (b *bench) labelled(ctx context.Context, rows []labelledRow) (*labelledScor
 	err := each(len(rows), func(i int) error {
 		r := &rows[i]
 		if accepts[r.Label] == nil {
-			return fmt.Errorf("row %s: the label %q is not known", r.ID, r.Label)
+			return fmt.Errorf("row %s: unknown label %q", r.ID, r.Label)
 		}
 		e := b.engine(w, b.shipped, nil)
 		got[i] = decide(ctx, e, b.shipped, w.request(&call{tool: r.Call.Tool, agent: claudeAgent, input: r.Call.Input, cwd: r.Call.Cwd}))
@@ -60,7 +60,7 @@ func (b *bench) labelled(ctx context.Context, rows []labelledRow) (*labelledScor
 	return s, nil
 }
 
-// count takes a verdict in, and returns what kind of failure it is, if any.
+// count counts a verdict and returns which kind of failure it is, or "".
 func (s *labelledScore) count(r *labelledRow, v decisions.Verdict) string {
 	s.Total++
 	variants := at(s.Confusion, r.Label)
@@ -101,7 +101,7 @@ func (s *labelledScore) count(r *labelledRow, v decisions.Verdict) string {
 	return "right"
 }
 
-// at returns the map of a key, making it the first time.
+// at returns the map of a key, and makes it if it is missing.
 func at[M ~map[string]V, V any](m map[string]M, key string) M {
 	if m[key] == nil {
 		m[key] = M{}
@@ -109,13 +109,13 @@ func at[M ~map[string]V, V any](m map[string]M, key string) M {
 	return m[key]
 }
 
-// usageRow is a command of a program's documentation.
+// usageRow is an example command of a program's documentation.
 type usageRow struct {
 	ID      string `json:"id"`
 	Command string `json:"command"`
 }
 
-// usage measures whether everything is answered, and how much is known.
+// usage measures whether permd answers every example, and how many it understands.
 func (b *bench) usage(ctx context.Context, rows []usageRow) (*usageScore, error) {
 	s := &usageScore{Total: len(rows), Verdicts: map[string]int{}}
 	got := make([]result, len(rows))
@@ -146,7 +146,7 @@ func (b *bench) usage(ctx context.Context, rows []usageRow) (*usageScore, error)
 	return s, nil
 }
 
-// bash is a call of the shell of an agent.
+// bash returns a call of an agent's shell tool.
 func bash(command, cwd string) *call {
 	return &call{tool: "Bash", agent: claudeAgent, input: []byte(`{"command":` + text(command) + `}`), cwd: cwd}
 }

@@ -1,15 +1,14 @@
-// Command judgement measures how good the shipped rules decide: it runs them,
-// as a daemon would, over corpora of labelled attacks, labelled calls, calls
-// that agents really made, test cases of other permission systems and examples
-// of documentation, and prints the scores.
+// Command judgement measures how well the shipped rules decide. It runs them, as a
+// daemon would, on corpora of labelled attacks, labelled calls, calls that agents
+// really made, test cases of other permission systems and examples of
+// documentation, and prints the scores.
 //
-// Nothing of it touches the machine: homes, projects and their files are made
-// in memory. It is a benchmark of judgement, not of time, so its numbers are the
-// same on every machine, and -check holds them against a file of scores.
+// It does not touch the machine: homes, projects and their files are made in
+// memory. It measures verdicts, not time, so its numbers are the same on every
+// machine, and -check compares them with a file of scores.
 //
-// It knows no verdict by itself. What a row expects is in the corpus; how
-// the rules of other systems are written in permd's own form is in
-// translate.go and peers_rules.go.
+// The wanted verdicts are in the corpora. translate.go and peers_rules.go translate
+// careless rules, and those of other systems, into permd's own.
 package main
 
 import (
@@ -22,7 +21,7 @@ import (
 	"os/signal"
 )
 
-// options are what the command line says.
+// options are the options of the command line.
 type options struct {
 	corpus   string
 	profile  string
@@ -33,7 +32,7 @@ type options struct {
 	max      int
 }
 
-// errWorse means that a score is worse than the one it was held against.
+// errWorse means that a score is worse than the one in the file of -check.
 var errWorse = errors.New("a score is worse than it was")
 
 func main() {
@@ -44,7 +43,7 @@ func main() {
 	flag.StringVar(&o.failures, "failures", "", "print the rows of a `CLASS` instead of the scores; \"list\" prints the classes")
 	flag.StringVar(&o.check, "check", "", "fail when a score is worse than in this `FILE`")
 	flag.StringVar(&o.update, "update", "", "write the scores to this `FILE`")
-	flag.IntVar(&o.max, "most", 15, "lines of each list of what is asked and not known")
+	flag.IntVar(&o.max, "most", 15, "maximum `LINES` of each list of reasons and unknown programs")
 	flag.Usage = usage
 	flag.Parse()
 	if flag.NArg() > 0 || o.check != "" && o.update != "" || o.max < 0 {
@@ -57,7 +56,7 @@ func main() {
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "judgement: error:", err)
 		if errors.Is(err, errWorse) {
-			fmt.Fprintf(os.Stderr, "judgement: hint: if that is meant, -update %s writes the new scores\n", o.check)
+			fmt.Fprintf(os.Stderr, "judgement: hint: if that is intended, -update %s writes the new scores\n", o.check)
 		}
 		os.Exit(1)
 	}
@@ -66,13 +65,13 @@ func main() {
 func usage() {
 	fmt.Fprint(flag.CommandLine.Output(), `usage: judgement [-corpus DIR] [-profile NAME] [-json | -failures CLASS] [-check FILE | -update FILE]
 
-Runs the shipped rules over the corpora in DIR and prints the scores.
+Decides the calls of the corpora in DIR with the shipped rules, and prints how many verdicts are right.
 
 `)
 	flag.PrintDefaults()
 }
 
-// judge measures and prints what the options ask for.
+// judge measures the rules and prints what the options ask for.
 func judge(ctx context.Context, out io.Writer, o options) (err error) {
 	b, err := newBench(ctx, o.profile)
 	if err != nil {

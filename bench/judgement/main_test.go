@@ -18,7 +18,7 @@ var update = flag.Bool("update", false, "write the golden files anew")
 
 const corpus = "testdata/corpus"
 
-// run is the program with some options.
+// run returns what the program prints with some options.
 func run(t *testing.T, o options) (string, error) {
 	t.Helper()
 	if o.corpus == "" {
@@ -41,7 +41,7 @@ func must(t *testing.T, o options) string {
 	return out
 }
 
-// golden compares a text with that of a file.
+// golden compares a text with the contents of a file.
 func golden(t *testing.T, name, got string) {
 	t.Helper()
 	file := filepath.Join("testdata", name)
@@ -59,19 +59,19 @@ func golden(t *testing.T, name, got string) {
 	}
 }
 
-// The small corpus has a row of every kind of success and failure, so the golden
-// files show that each is counted where it belongs.
+// TestScores: the small corpus has a row of every kind of success and failure, and
+// the golden files have the count of each.
 func TestScores(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long: it measures the corpora")
 	}
 	golden(t, "score.golden", must(t, options{asJSON: true}))
-	// What is asked most is in words of the rules, which change more often.
-	report, causes, _ := strings.Cut(must(t, options{max: 5}), "\nasked most, memoryless")
+	// Leave out the reasons of questions: the rules' texts change more often.
+	report, causes, _ := strings.Cut(must(t, options{max: 5}), "\nmost frequent reasons of questions, without memory")
 	golden(t, "report.golden", report)
 	for _, want := range []string{
-		"32.50 %  32.50 %     3  run: frobnicate: ", "\nasked most, with memory", "22.50 %  22.50 %     2  run: frobnicate: ",
-		"25.00 %  25.00 %     2  use: store:buy: ", "\nprograms that are not known", "32.50 %     3  run: frobnicate\n",
+		"32.50 %  32.50 %     3  run: frobnicate: ", "\nmost frequent reasons of questions, with memory", "22.50 %  22.50 %     2  run: frobnicate: ",
+		"25.00 %  25.00 %     2  use: store:buy: ", "\nunknown programs", "32.50 %     3  run: frobnicate\n",
 	} {
 		if !strings.Contains(causes, want) {
 			t.Errorf("%q is not in:\n%s", want, causes)
@@ -79,17 +79,18 @@ func TestScores(t *testing.T) {
 	}
 }
 
-// An allow that should not be is counted, in every corpus that knows such ones.
+// TestUnsafeAllowsAreCounted: a wrong allow is counted in every corpus that labels
+// them.
 func TestUnsafeAllowsAreCounted(t *testing.T) {
 	var s score
 	if err := strictjson.Unmarshal([]byte(must(t, options{asJSON: true})), &s); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(unsafeCount{Unsafe: 1, Total: 11}, s.Bypass.Tier1); diff != "" {
-		t.Errorf("attacks of tier 1 (-want +got):\n%s", diff)
+		t.Errorf("unsafe attacks of tier 1 (-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff(unsafeCount{Unsafe: 1, Total: 2}, s.Bypass.Tier4); diff != "" {
-		t.Errorf("attacks of tier 4 (-want +got):\n%s", diff)
+		t.Errorf("unsafe attacks of tier 4 (-want +got):\n%s", diff)
 	}
 	j := s.Judgement
 	if j.Unsafe != 1 || j.Overreach != 1 || j.Noise != 1 {
@@ -97,7 +98,7 @@ func TestUnsafeAllowsAreCounted(t *testing.T) {
 	}
 }
 
-// Rows of a class are printed with what was decided of each effect.
+// TestFailures: rows of a class are printed with the verdict of each effect.
 func TestFailures(t *testing.T) {
 	got := must(t, options{failures: "unsafe"})
 	for _, want := range []string{"b2  bypass.tier1.compound unsafe.bypass", "frobnicate now", "j3  judgement.unsafe", "3 rows"} {
@@ -105,7 +106,7 @@ func TestFailures(t *testing.T) {
 			t.Errorf("%q is not in:\n%s", want, got)
 		}
 	}
-	if got := must(t, options{failures: "unsaf"}); !strings.Contains(got, "no row of the class") {
+	if got := must(t, options{failures: "unsaf"}); !strings.Contains(got, "no row has the class") {
 		t.Errorf("a class that does not exist printed:\n%s", got)
 	}
 	if got := must(t, options{failures: "list"}); !strings.Contains(got, "     3  unsafe\n") {
@@ -122,7 +123,7 @@ func TestNoCorpus(t *testing.T) {
 	}
 }
 
-// Nothing is left behind.
+// TestTidy: a run leaves no files in the folder for temporary files.
 func TestTidy(t *testing.T) {
 	tmp := t.TempDir()
 	t.Setenv("TMPDIR", tmp)
@@ -139,8 +140,8 @@ func TestCheck(t *testing.T) {
 	}
 	file := filepath.Join(t.TempDir(), "score.json")
 	must(t, options{asJSON: true, update: file})
-	if got := must(t, options{check: file}); !strings.Contains(got, "no score is worse") {
-		t.Errorf("the same scores: %s", got)
+	if got := must(t, options{check: file}); !strings.Contains(got, "No score is worse") {
+		t.Errorf("checking the same scores failed: %s", got)
 	}
 	data, err := os.ReadFile(file)
 	if err != nil {
@@ -149,7 +150,7 @@ func TestCheck(t *testing.T) {
 	for _, c := range []struct{ name, old, new, want string }{
 		{"an unsafe allow more", `"unsafe": 1,`, `"unsafe": 0,`, "unsafe is 1, it was 0"},
 		{"less agreement", `"agree": 2,`, `"agree": 3,`, "peers.alpha.agree is 2, it was 3"},
-		{"another corpus", `"allow_total": 2,`, `"allow_total": 3,`, "judgement.noise is out of 2, it was out of 3"},
+		{"another corpus", `"allow_total": 2,`, `"allow_total": 3,`, "the total of judgement.noise is 2, it was 3"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			other := strings.Replace(string(data), c.old, c.new, 1)
@@ -167,7 +168,7 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// What is measured is not compared with what was not, nor forgotten.
+// TestCheckFewerCorpora: a score that was not measured fails the check.
 func TestCheckFewerCorpora(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long: it measures the corpora")
@@ -184,7 +185,7 @@ func TestCheckFewerCorpora(t *testing.T) {
 	must(t, options{asJSON: true, update: all})
 	must(t, options{asJSON: true, update: few, corpus: dir})
 	if _, err := run(t, options{check: all, corpus: dir}); !errors.Is(err, errWorse) || !strings.Contains(err.Error(), "judgement.unsafe was not measured") {
-		t.Errorf("fewer corpora than before: %v", err)
+		t.Errorf("the error with fewer corpora than before is %v, want errWorse", err)
 	}
 	must(t, options{check: few})
 }

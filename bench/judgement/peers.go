@@ -26,9 +26,9 @@ type peerRow struct {
 	Accept  []decisions.Verdict `json:"accept"`
 }
 
-// peers measures how often permd agrees with what others expect of themselves:
-// with their rules where these can be written in permd's own form, else with
-// the shipped ones. They contradict each other, so nobody agrees with all.
+// peers measures how often permd agrees with the verdicts that other systems expect
+// in their own tests. It uses their rules if these can be translated, otherwise the
+// shipped ones. The systems contradict each other, so nobody can agree with all.
 func (b *bench) peers(ctx context.Context, rows []peerRow) (map[string]*peerScore, error) {
 	score := map[string]*peerScore{}
 	got := make([]result, len(rows))
@@ -80,7 +80,7 @@ func (b *bench) peers(ctx context.Context, rows []peerRow) (map[string]*peerScor
 	return score, nil
 }
 
-// placeIn finds the home and the project that a preset names.
+// placeIn matches the home and the project in the name of a preset.
 var placeIn = regexp.MustCompile(`\b(home|project) (/[\w/.-]+)`)
 
 func (r *peerRow) places() (home, project string) {
@@ -110,7 +110,7 @@ var peerAgents = map[string]string{
 	"goose": "goose", "mistral-vibe": "mistral-vibe",
 }
 
-// call is the row's call. A command alone is one of a shell.
+// call returns the row's call. A command without a tool is one of a shell.
 func (r *peerRow) call() *call {
 	_, project := r.places()
 	cwd := cmp.Or(r.Cwd, project)

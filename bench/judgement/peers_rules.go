@@ -12,7 +12,7 @@ import (
 	"github.com/permd/permd/internal/strictjson"
 )
 
-// peerRules are the forms in which other systems write rules.
+// peerRules are the rules of another system, in one of several forms.
 type peerRules struct {
 	Allow    []peerRule       `json:"allow"`
 	Deny     []peerRule       `json:"deny"`
@@ -26,19 +26,19 @@ type peerRules struct {
 	Alone    strictjson.Value `json:"non_interactive"`
 }
 
-// peerRule is one rule; which members it has says what it is.
+// peerRule is one rule. Which members it has shows its form.
 type peerRule struct {
 	Kind     string           `json:"kind"`
-	Value    strictjson.Value `json:"value"` // a text, or words with alternatives
+	Value    strictjson.Value `json:"value"` // a string, or words with alternatives
 	Flags    []string         `json:"flags"`
 	Pattern  string           `json:"pattern"`
 	Decision string           `json:"decision"`
-	// Of agentsh.
+	// For agentsh.
 	Commands []string         `json:"commands"`
 	Args     strictjson.Value `json:"args_patterns"`
-	// Of opencode.
+	// For opencode.
 	Permission string `json:"permission"`
-	// Of gemini-cli.
+	// For gemini-cli.
 	Tool        string           `json:"tool"`
 	Server      string           `json:"mcp_server"`
 	Prefix      strictjson.Value `json:"command_prefix"`
@@ -48,16 +48,15 @@ type peerRule struct {
 	Interactive strictjson.Value `json:"interactive"`
 	Annotations strictjson.Value `json:"annotations"`
 	Redirection strictjson.Value `json:"allow_redirection"`
-	// Of others.
+	// For others.
 	Field   string `json:"field"`
 	Exclude string `json:"exclude"`
 	Match   string `json:"match"`
 }
 
-// translatePeer writes a row's rules in permd's own form. It is false when that
-// would take more than writing them down: conditions that permd has no words
-// for, regular expressions over the text of a command, an order in which a
-// milder rule beats a stricter one.
+// translatePeer translates a row's rules. It returns false if they have no simple
+// translation: conditions that permd does not have, regular expressions over a
+// command's text, an order in which a milder rule overrides a stricter one.
 func translatePeer(r *peerRow) (*draft, bool) {
 	var rules peerRules
 	if strictjson.Unmarshal(r.Rules, &rules) != nil || rules.Mode != nil || rules.Notes != nil || rules.Alone != nil {
@@ -90,8 +89,8 @@ func translatePeer(r *peerRow) (*draft, bool) {
 	case "allow":
 		d.everything()
 	case "deny":
-		// What no rule of permd matches is asked, which nobody who wants a
-		// deny by default is hurt by; a system that has denies only means it.
+		// permd asks what no rule matches, which is safe for a default of deny. A
+		// system that has only denies allows the rest.
 		if rules.First != nil {
 			denyOthers(d)
 		}
@@ -108,7 +107,7 @@ func strictness(v decisions.Verdict) int {
 	return slices.Index([]decisions.Verdict{decisions.Allow, decisions.Ask, decisions.Deny}, v)
 }
 
-// denyOthers denies the programs that no allow names.
+// denyOthers denies all programs that no allow names.
 func denyOthers(d *draft) {
 	names := "{"
 	for _, line := range d.lines[decisions.Allow][effects.KindRun] {
@@ -118,11 +117,11 @@ func denyOthers(d *draft) {
 	d.rule("deny", "only some programs may run", `input.effect.kind == "run"`, "not input.effect.program in "+names, "not input.effect.executable in "+names)
 }
 
-// simple finds the words that a regular expression begins with, where it says
-// no more than that a command begins with them.
+// simple matches a regular expression that only says which words a command begins
+// with.
 var simple = regexp.MustCompile(`^\^([\w./-]+(?:(?: |\\s\+?)[\w./-]+)*)(?:\\b|\\s\+?| )?$`)
 
-// write adds a rule to a draft, and reports whether it could.
+// write adds a rule to a draft, and reports whether it has a translation.
 func (p *peerRule) write(d *draft, v decisions.Verdict) bool {
 	if p.ArgsRegex != nil || p.Modes != nil || p.Annotations != nil || p.Interactive != nil || p.Redirection != nil ||
 		p.Args != nil || p.Field != "" || p.Exclude != "" {
@@ -153,7 +152,7 @@ func (p *peerRule) write(d *draft, v decisions.Verdict) bool {
 		return words(d, v, prefix, ok)
 	case "regex":
 		expr := cmp.Or(p.Pattern, value)
-		if inner, ok := strings.CutPrefix(expr, "/"); ok { // as JavaScript writes them
+		if inner, ok := strings.CutPrefix(expr, "/"); ok { // as JavaScript spells it
 			expr = strings.TrimSuffix(inner, "/")
 		}
 		m := simple.FindStringSubmatch(expr)
@@ -182,12 +181,12 @@ func words(d *draft, v decisions.Verdict, command string, more bool) bool {
 // program adds the line of a program.
 func (p *peerRule) program(d *draft, v decisions.Verdict, name string, byPath bool) {
 	if byPath && v == decisions.Deny {
-		name = path.Base(name) // a deny of a program is one of its name
+		name = path.Base(name) // denying a program denies its name
 	}
 	d.line(v, effects.KindRun, name+" *")
 }
 
-// argv adds the lines of words of which each may have alternatives.
+// argv adds the lines for words that may each have alternatives.
 func (p *peerRule) argv(d *draft, v decisions.Verdict) bool {
 	parts, err := strictjson.ParseArray(p.Value)
 	if err != nil {
@@ -224,7 +223,7 @@ func (p *peerRule) argv(d *draft, v decisions.Verdict) bool {
 	return true
 }
 
-// permission is a rule of opencode: a tool and a glob of what it is given.
+// permission adds a rule of opencode: a tool and a glob of its argument.
 func (p *peerRule) permission(d *draft, v decisions.Verdict) bool {
 	if p.Permission != "bash" && p.Permission != "*" {
 		return false
@@ -240,7 +239,7 @@ func (p *peerRule) permission(d *draft, v decisions.Verdict) bool {
 	return words(d, v, prefix, more)
 }
 
-// geminiTool is a rule of gemini-cli: about a tool, or the words of its command.
+// geminiTool adds a rule of gemini-cli: about a tool, or the words of its command.
 func (p *peerRule) geminiTool(d *draft, v decisions.Verdict) bool {
 	shell := p.Tool == "run_shell_command" || p.Tool == "shell"
 	switch {

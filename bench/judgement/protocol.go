@@ -13,17 +13,17 @@ import (
 	"github.com/permd/permd/socket/native"
 )
 
-// onceOptions are those of a client that can allow one call.
+// onceOptions are the options of a request whose person can allow one call.
 const onceOptions = `[{"optionId":"yes","name":"Allow","kind":"allow_once"},{"optionId":"no","name":"Reject","kind":"reject_once"}]`
 
-// protocol decides a row that is a request: one of ACP goes through the whole
-// adapter, since what the attack is on may be the reading or the answer.
+// protocol decides a row that is a whole request. A request of ACP goes through the
+// whole adapter, since it may attack the parsing or the answer.
 func (b *bench) protocol(ctx context.Context, w *world, r *bypassRow, snap decisions.Snapshot) (result, error) {
 	request := r.Request
 	if r.Raw {
 		s, ok := strictjson.ParseString(request)
 		if !ok {
-			return result{}, errors.New("the raw request is no text")
+			return result{}, errors.New("the raw request is not a string")
 		}
 		request = strictjson.Value(s)
 	}
@@ -70,8 +70,8 @@ func (n *recordingDecider) Decide(ctx context.Context, reqs ...*decisions.Reques
 	return list
 }
 
-// acp sends a permission request through the adapter. What the decision is must
-// be what the client is answered: a question is an error of the protocol.
+// acp sends a permission request through the adapter, and checks that the client's
+// answer fits the decision. An ask is an error of the protocol.
 func (b *bench) acp(ctx context.Context, w *world, toolCall, options strictjson.Value, snap decisions.Snapshot) (result, error) {
 	decider := &recordingDecider{Engine: b.engine(w, snap, nil)}
 	sessions, methods := new(decisions.Sessions), socket.Methods{}
@@ -95,7 +95,7 @@ func (b *bench) acp(ctx context.Context, w *world, toolCall, options strictjson.
 	return o, nil
 }
 
-// send hands a message to its method, as a connection does.
+// send calls the method of a message, as a connection does.
 func send(ctx context.Context, methods socket.Methods, c *socket.Conn, method, params string) (any, error) {
 	run, err := methods[method](c, strictjson.Value(params))
 	if err != nil || run == nil {

@@ -9,12 +9,12 @@ import (
 	"github.com/permd/permd/internal/lexpath"
 )
 
-// provide makes what the runs of a call need to be what they were where the
-// call was made: the folder that they run in, the repository that git works on,
-// the script of the project that they execute, the targets that they name, the
-// environment that they activate. main is the checkout of the repository. Without a file there would be no
-// text to bind a person's answer to, and such a call would ask for ever. What
-// else a call touches is left out, so that no path is more than its name says.
+// provide makes the files that the runs of a call had where the call was made: the
+// folder that they run in, the repository that git works on, the project's script
+// that they execute, the targets that they name, the environment that they
+// activate. main is the checkout of the repository. Remembered answers are bound to
+// the text of such files: without them permd would ask every time. Other files that
+// a call touches are not made.
 func (w *world) provide(list []effects.Effect, root, main string) {
 	for i := range list {
 		if f := list[i].File; f != nil && list[i].Kind == effects.KindRead && strings.HasSuffix(f.Path, "/bin/activate") {
@@ -44,9 +44,9 @@ func (w *world) provide(list []effects.Effect, root, main string) {
 	}
 }
 
-// outside makes a folder that git works in, and that is not the project's, a
-// worktree of the project's if it is called so, else an ordinary repository, if
-// none of the folders that it lies in is one: git works nowhere else.
+// outside makes a repository of a folder outside the project that git works in,
+// unless it is in one already: git needs a repository. It is a worktree of the
+// project if its name says so, otherwise an ordinary repository.
 func (w *world) outside(dir, main string) {
 	for d := dir; d != "/"; d = path.Dir(d) {
 		if _, err := w.fs.Lstat(path.Join(d, ".git")); err == nil {
@@ -61,8 +61,8 @@ func (w *world) outside(dir, main string) {
 	w.repository(path.Join(dir, ".git"))
 }
 
-// targets makes the files that a run of npm, make and their like reads. They
-// hold no particular targets: what is pinned is the text.
+// targets makes the files that a run of npm, make and the like reads. They have no
+// particular targets, since answers are bound to the whole text.
 func (w *world) targets(r *effects.Run) {
 	switch r.Program {
 	case "make", "gmake":
@@ -76,7 +76,7 @@ func (w *world) targets(r *effects.Run) {
 	}
 }
 
-// activate is what activating a virtual environment of Python comes to.
+// activate is the script that activates a virtual environment of Python.
 const activate = `
 VIRTUAL_ENV="DIR"
 export VIRTUAL_ENV
@@ -85,7 +85,7 @@ export PATH
 hash -r 2>/dev/null
 `
 
-// within reports whether a path lies below a folder.
+// within reports whether a path is below a folder.
 func within(p, dir string) bool {
 	return lexpath.In(dir, p)
 }

@@ -35,9 +35,9 @@ func report(out io.Writer, s *score, most int) {
 
 type table struct{ *tabwriter.Writer }
 
-// row prints a row: the first cell to the left, the others to the right.
+// row prints a row, the first cell left-aligned and the others right-aligned.
 func (t *table) row(first string, cells ...any) {
-	fmt.Fprintf(t, "%-28s", first)
+	fmt.Fprintf(t, "%-32s", first)
 	for _, c := range cells {
 		fmt.Fprintf(t, "\t%v", c)
 	}
@@ -56,8 +56,8 @@ func (t *table) bypass(s *bypassScore) {
 		t.row(fmt.Sprintf("  tier %d", i+1), c.Unsafe, c.Total, percent(c.Unsafe, c.Total))
 	}
 	t.row("  benign, asked", s.Benign.Asked, s.Benign.Total, percent(s.Benign.Asked, s.Benign.Total))
-	t.row("  untranslated", s.Untranslated, "", "")
-	t.row("  lines refused", s.Refused, "", "")
+	t.row("  rules not translated", s.Untranslated, "", "")
+	t.row("  rule lines that permd refuses", s.Refused, "", "")
 	for _, class := range slices.Sorted(maps.Keys(s.Classes)) {
 		if c := s.Classes[class]; c.Unsafe > 0 {
 			t.row("  class "+class, c.Unsafe, c.Total, percent(c.Unsafe, c.Total))
@@ -82,19 +82,19 @@ func (t *table) judgement(s *labelledScore) {
 }
 
 func (t *table) calls(s *callsScore) {
-	t.title("calls of agents", "allow", "ask", "deny", "memoryless", "", "allow", "ask", "deny", "with memory")
+	t.title("calls of agents", "allow", "ask", "deny", "no memory", "", "allow", "ask", "deny", "with memory")
 	line := func(name string, m *modes) {
 		t.row("  "+name, append(m.Memoryless.cells(), append([]any{""}, m.WithMemory.cells()...)...)...)
 	}
 	line(fmt.Sprintf("mean of %d repositories", s.Repositories), &modes{s.Memoryless, s.WithMemory})
 	if s.Cut != nil {
-		line("of these: cut patches", s.Cut)
+		line("of these: shortened patches", s.Cut)
 	}
 	if s.NoCwd != nil {
-		line("apart: no cwd", s.NoCwd)
+		line("not in the mean: no folder", s.NoCwd)
 	}
 	if s.Windows != nil {
-		line("apart: Windows", s.Windows)
+		line("not in the mean: Windows", s.Windows)
 	}
 	for i, m := range s.ByRepository {
 		line(fmt.Sprintf("repository %d", i+1), m)
@@ -109,7 +109,7 @@ func (t *table) calls(s *callsScore) {
 	t.title("commands of agents", "", "of", "")
 	t.row("  with an unknown program", u.Programs, u.Commands, percent(u.Programs, u.Commands))
 	t.row("  with an unknown effect", u.Effects, u.Commands, percent(u.Effects, u.Commands))
-	t.row("  not plain", u.notPlain, u.Commands, percent(u.notPlain, u.Commands))
+	t.row("  that shells read differently", u.notPlain, u.Commands, percent(u.notPlain, u.Commands))
 	for _, construct := range slices.Sorted(maps.Keys(u.constructs)) {
 		t.row("    "+construct, u.constructs[construct], u.Commands, percent(u.constructs[construct], u.Commands))
 	}
@@ -119,7 +119,7 @@ func (r *rates) cells() []any {
 	return []any{r.Allow, r.Ask, r.Deny, fmt.Sprintf("%.1f %%", 100*r.PromptRate)}
 }
 
-// byAsks are the keys, those with most questions first.
+// byAsks returns the keys, those with most questions first.
 func byAsks(m map[string]*modes) []string {
 	return slices.SortedFunc(maps.Keys(m), func(a, b string) int {
 		if d := m[b].Memoryless.Ask - m[a].Memoryless.Ask; d != 0 {
@@ -130,7 +130,7 @@ func byAsks(m map[string]*modes) []string {
 }
 
 func (t *table) peers(peers map[string]*peerScore) {
-	t.title("agreement with peers", "agree", "of", "", "untranslated")
+	t.title("agreement with other systems", "agree", "of", "", "untranslated")
 	for _, name := range slices.Sorted(maps.Keys(peers)) {
 		p := peers[name]
 		t.row("  "+name, p.Agree, p.Total, percent(p.Agree, p.Total), p.Untranslated)
@@ -153,15 +153,15 @@ func percent(n, of int) string {
 	return fmt.Sprintf("%.1f %%", 100*float64(n)/float64(of))
 }
 
-// causesOf prints what is asked most, and why.
+// causesOf prints the most frequent reasons of questions, and what is unknown.
 func causesOf(out io.Writer, s *callsScore, most int) {
-	for mode, name := range []string{"memoryless", "with memory"} {
-		fmt.Fprintf(out, "\nasked most, %s (share of all calls weighted by repository, share asked for nothing else, calls)\n", name)
+	for mode, name := range []string{"without memory", "with memory"} {
+		fmt.Fprintf(out, "\nmost frequent reasons of questions, %s (share of all calls, weighted by repository; share of calls asked for this reason only; calls)\n", name)
 		list(out, s.asked[mode], most, true)
 	}
-	fmt.Fprint(out, "\nprograms that are not known (share of all calls, calls)\n")
+	fmt.Fprint(out, "\nunknown programs (share of all calls, calls)\n")
 	list(out, s.Unknown.programs, most, false)
-	fmt.Fprint(out, "\nwhat else is not known (share of all calls, calls)\n")
+	fmt.Fprint(out, "\nother unknown effects (share of all calls, calls)\n")
 	list(out, s.Unknown.why, most, false)
 }
 

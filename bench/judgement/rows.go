@@ -13,8 +13,8 @@ import (
 	"github.com/permd/permd/internal/strictjson"
 )
 
-// readRows reads a corpus of one object a line. A file that does not exist has
-// no rows: who measures may have some of the corpora only.
+// readRows reads a corpus of one object a line. A file that does not exist has no
+// rows, since not everybody has all corpora.
 func readRows[T any](dir, name string) ([]T, error) {
 	data, err := os.ReadFile(filepath.Join(dir, name))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -37,7 +37,7 @@ func readRows[T any](dir, name string) ([]T, error) {
 	return rows, nil
 }
 
-// each runs f for 0 to n-1, on all processors. The first error wins.
+// each runs f for 0 to n-1, on all processors, and returns the first error.
 func each(n int, f func(i int) error) error {
 	var wg sync.WaitGroup
 	next := make(chan int)
@@ -57,11 +57,11 @@ func each(n int, f func(i int) error) error {
 	return errors.Join(errs...)
 }
 
-// text is the JSON of a string.
+// text returns the JSON of a string.
 func text(s string) string {
 	b, err := marshal(s)
 	if err != nil {
-		return `""` // a text that is not UTF-8 is in no corpus
+		return `""` // every text of the corpora is UTF-8
 	}
 	return string(b)
 }

@@ -11,17 +11,16 @@ import (
 	"github.com/permd/permd/decisions/pattern"
 )
 
-// draft collects the rules of a person, in the two forms that they are written
-// in.
+// draft collects the rules of a person: lines of a list, and Rego.
 type draft struct {
 	lines   map[decisions.Verdict]map[effects.Kind][]string
 	rego    []string
-	refused []string // lines that permd does not take
-	paths   bool     // the rules say which files may be touched
+	refused []string // lines that permd refuses
+	paths   bool     // the rules say which files may be read or changed
 }
 
-// line adds a line to the list, once. A line that permd refuses is no rule: who
-// writes it is told so, and the mistake is not made.
+// line adds a line to the list, unless it has it. A line that permd refuses is
+// noted instead: permd tells its writer, so the mistake cannot be made.
 func (d *draft) line(v decisions.Verdict, kind effects.Kind, line string) {
 	if _, err := pattern.Parse(kind, line); err != nil {
 		d.refused = append(d.refused, string(kind)+" "+line)
@@ -50,7 +49,7 @@ func (d *draft) deny(kind effects.Kind, lines ...string) {
 	}
 }
 
-// files adds a line for reading, writing and deleting.
+// files adds a line to each of read, write and delete.
 func (d *draft) files(v decisions.Verdict, lines ...string) {
 	d.paths = d.paths || v == decisions.Allow
 	for _, l := range lines {
@@ -60,7 +59,7 @@ func (d *draft) files(v decisions.Verdict, lines ...string) {
 	}
 }
 
-// rule adds a rule in Rego, once.
+// rule adds a rule in Rego, unless it is there.
 func (d *draft) rule(set, reason string, conditions ...string) {
 	r := fmt.Sprintf("%s contains %q if {\n\t%s\n}\n", set, reason, strings.Join(conditions, "\n\t"))
 	if !slices.Contains(d.rego, r) {
@@ -68,13 +67,13 @@ func (d *draft) rule(set, reason string, conditions ...string) {
 	}
 }
 
-// everything is a broad allow: all that can be allowed but for what is guarded
-// or not known, which an allow has to name.
+// everything adds a broad allow: of all effects except guarded and unknown ones,
+// which an allow must name.
 func (d *draft) everything() {
 	d.rule("allow", "everything is allowed", `input.effect.kind in {"run", "read", "write", "delete", "connect", "use", "state"}`)
 }
 
-// finish returns the rules as files.
+// finish returns the texts of the list and of the policy.
 func (d *draft) finish() shipped.User {
 	r := shipped.User{Paths: d.paths}
 	var list strings.Builder

@@ -9,8 +9,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// score is all that is measured. The names of its members are what scripts
-// read: members may be added, none renamed.
+// score has all scores. Scripts read its members by name: members may be added but
+// not renamed.
 type score struct {
 	Bypass     *bypassScore          `json:"bypass,omitzero"`
 	Judgement  *labelledScore        `json:"judgement,omitzero"`
@@ -35,10 +35,10 @@ type bypassScore struct {
 	Tier3  unsafeCount `json:"tier3"`
 	Tier4  unsafeCount `json:"tier4"`
 	Benign askedCount  `json:"benign"`
-	// Untranslated are rows whose rule has no translation; they are in no total.
+	// Untranslated counts rows whose rule has no translation. They are in no total.
 	Untranslated int `json:"untranslated"`
-	// Refused are lines of rules that permd does not take, so that the mistake
-	// which the row is about cannot be made.
+	// Refused counts lines of rules that permd refuses, so that the mistake of the
+	// row cannot be made.
 	Refused int                     `json:"refused"`
 	Classes map[string]*unsafeCount `json:"classes"`
 }
@@ -68,35 +68,35 @@ type usageScore struct {
 	Verdicts map[string]int `json:"verdicts"`
 }
 
-// rates are the verdicts of some calls.
+// rates counts the verdicts of some calls.
 type rates struct {
 	Allow int `json:"allow"`
 	Ask   int `json:"ask"`
 	Deny  int `json:"deny"`
-	// PromptRate is the share of calls that were asked, where rows stand for
-	// repositories as the mean of the shares of each.
+	// PromptRate is the share of calls that were asked: for all repositories, the
+	// mean of their shares.
 	PromptRate float64 `json:"prompt_rate"`
 }
 
 type callsScore struct {
 	Memoryless rates `json:"memoryless"`
 	WithMemory rates `json:"with_memory"`
-	// Repositories is how many the rates are the mean of.
+	// Repositories is how many repositories the means are made of.
 	Repositories int `json:"repositories"`
-	// NoCwd and Windows are rows that are in none of the others.
+	// NoCwd and Windows are rows that are in no other number.
 	NoCwd   *modes `json:"no_cwd,omitzero"`
 	Windows *modes `json:"windows,omitzero"`
-	// Cut are patches of which the corpus holds the beginning only: nobody could
-	// tell what they do. They are in the others, and shown as a part of them.
+	// Cut are patches of which the corpus has only the beginning, so that nobody
+	// could tell what they do. They are counted in the other numbers too.
 	Cut *modes `json:"cut,omitzero"`
-	// ByAgent and ByTool are unweighted.
+	// ByAgent and ByTool are not weighted by repository.
 	ByAgent map[string]*modes `json:"by_agent"`
 	ByTool  map[string]*modes `json:"by_tool"`
 	// ByRepository is keyed by the repository's number in the corpus.
 	ByRepository []*modes     `json:"by_repository"`
 	Unknown      unknownScore `json:"unknown"`
 
-	asked [2][]cause // memoryless, with memory
+	asked [2][]cause // without memory, with memory
 }
 
 type modes struct {
@@ -104,16 +104,16 @@ type modes struct {
 	WithMemory rates `json:"with_memory"`
 }
 
-// unknownScore counts what of the agents' commands permd does not know.
+// unknownScore counts the agents' commands that permd does not understand.
 type unknownScore struct {
 	Commands int `json:"commands"`
-	Programs int `json:"programs"` // commands with a program that is not known
-	Effects  int `json:"effects"`  // commands with an effect that is not known
+	Programs int `json:"programs"` // commands with an unknown program
+	Effects  int `json:"effects"`  // commands with an unknown effect
 
 	programs, why []cause
 
-	notPlain   int            // commands that not every shell reads alike
-	constructs map[string]int // the same by what of them
+	notPlain   int            // commands that shells read differently
+	constructs map[string]int // the same, by construct
 }
 
 type peerScore struct {
@@ -122,7 +122,7 @@ type peerScore struct {
 	Untranslated int `json:"untranslated"`
 }
 
-// measure runs all corpora that are in a folder.
+// measure measures all corpora in a folder.
 func (b *bench) measure(ctx context.Context, dir string) (*score, error) {
 	s := new(score)
 	attacks, err1 := readRows[bypassRow](dir, "bypass.jsonl")

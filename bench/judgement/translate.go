@@ -9,18 +9,17 @@ import (
 	"github.com/permd/permd/decisions/effects"
 )
 
-// A corpus of attacks names, for each, the careless rule under which it passes.
-// translations write that rule as a careful person would write it for permd, to
-// the same end: words of a command become a line of the list, a string before a
-// host becomes the host, a claim becomes the effect that it is a claim about.
-// Nothing is written with an attack in mind: a rule depends on the naive rule
-// alone, never on the call.
+// The corpus of attacks has, for each attack, the naive rule under which it passes.
+// translations write that rule as a careful person would write it for permd, with
+// the same intention: the first words of a command become a line of the list, the
+// beginning of an address becomes a host, a claim becomes the effect that it
+// claims. A translation depends on the naive rule alone, never on the attack.
 //
-// What a rule is about and permd has no rule for (which of two duplicate members
-// is read, a look-up in a table of names) becomes no rule at all, or the rule
-// for what was meant to be allowed.
+// If permd has no such rule (which of two duplicate members is read, a look-up in a
+// table of names), the translation is empty, or a rule for what the naive rule was
+// meant to allow.
 var translations = map[string]func(d *draft, value string){
-	// Words that a command begins with. A script is a program of its own.
+	// The first words of a command. A script is a program of its own.
 	"prefix":        runs,
 	"contains":      runs,
 	"last-command":  runs,
@@ -32,20 +31,20 @@ var translations = map[string]func(d *draft, value string){
 	},
 	"prefix-string": runs,
 	"first-key":     runs,
-	// The text of a member of the JSON: what is in it is meant.
+	// The text of a JSON member: the rule is about its value.
 	"json-regex": func(d *draft, v string) {
 		if i := strings.LastIndexByte(v, '"'); i >= 0 {
 			v = v[i+1:]
 		}
 		runs(d, v)
 	},
-	// Each part of a compound command by itself: so permd reads all of them.
+	// Each part of a compound command by itself, as permd always decides.
 	"segments": func(d *draft, v string) {
 		for part := range strings.SplitSeq(v, ",") {
 			runs(d, part)
 		}
 	},
-	// Assignments and comments before and after are no part of the words.
+	// Assignments before a command and comments after it are not its words.
 	"strip-env":      nothing,
 	"strip-comments": nothing,
 
@@ -55,7 +54,7 @@ var translations = map[string]func(d *draft, value string){
 		denies(d, strings.TrimSpace(v))
 	},
 
-	// Folders and files. An allow of a folder is one of reading and changing.
+	// Folders and files. An allow of a folder allows to read and change its files.
 	"path-prefix":        folder,
 	"path-prefix-any":    folder,
 	"path-prefix-string": folder,
@@ -76,7 +75,7 @@ var translations = map[string]func(d *draft, value string){
 		}
 	},
 
-	// Hosts, however the naive rule looked for them in an address.
+	// Hosts, in whatever way the naive rule searched for them in an address.
 	"host":               hosts,
 	"host-any-scheme":    hosts,
 	"host-suffix-string": func(d *draft, v string) { hosts(d, v); hosts(d, "*."+v) },
@@ -90,21 +89,21 @@ var translations = map[string]func(d *draft, value string){
 				d.rule("deny", "the metadata service", `input.effect.kind == "connect"`, `"metadata_service" in input.effect.tags`)
 				continue
 			}
-			if host == "localhost" || strings.HasPrefix(host, "127.") { // this machine, however it is called
+			if host == "localhost" || strings.HasPrefix(host, "127.") { // this machine, by any name
 				d.rule("deny", "this machine", `input.effect.kind == "connect"`, `"loopback" in input.effect.tags`)
 			}
 			d.deny(effects.KindConnect, host)
 		}
 	},
 
-	// Tools. That of a server is named by the server and its own name.
+	// Tools. A tool of a server has the server's name and its own.
 	"tool":            toolWords,
 	"tool-glob":       toolWords,
 	"tool-confusable": toolWords,
 	// A look-up in an empty table of tools: no rule.
 	"map-lookup": nothing,
-	// What the agent calls its call: the effect that the word stands for, in
-	// the project.
+	// The kind that the agent gives its call: the effect of that name, in the
+	// project.
 	"kind": func(d *draft, v string) {
 		switch v {
 		case "read":
@@ -114,22 +113,22 @@ var translations = map[string]func(d *draft, value string){
 			d.allow(effects.KindWrite, "./**")
 		}
 	},
-	// Who the call says that it is for: who it really is for.
+	// The user that the call names: the real user.
 	"user": func(d *draft, v string) {
 		d.rule("allow", "that user may do anything", "input.user.name == "+text(v), `input.effect.kind in {"run", "use"}`)
 	},
-	// Which option is chosen: the call itself is allowed.
+	// The option that is chosen: the call itself is allowed.
 	"prefer-allow-any": func(d *draft, _ string) { d.everything() },
 
-	// What a person said "always" to is in the row's own command.
+	// The remembered command is a member of the row.
 	"remembered-argv0":      nothing,
 	"remembered-prefix":     nothing,
 	"remembered-prefix-ci":  nothing,
 	"remembered-exact-path": nothing,
 }
 
-// translate writes a naive rule in permd's own form. It is false for a rule that
-// has no translation.
+// translate translates a naive rule. It returns false if the rule has no
+// translation.
 func translate(naive string, more []string) (*draft, bool) {
 	d := new(draft)
 	for _, rule := range append([]string{naive}, more...) {
@@ -147,8 +146,8 @@ func translate(naive string, more []string) (*draft, bool) {
 
 func nothing(*draft, string) {}
 
-// runs allows a program with the words that are there and further ones. An
-// address among the words is meant with the host that it names.
+// runs allows a program with these words and any further ones. If an address is
+// among the words, its host is allowed.
 func runs(d *draft, words string) {
 	fields := strings.Fields(words)
 	if len(fields) == 0 {
@@ -169,8 +168,8 @@ func folder(d *draft, v string) {
 	d.files(decisions.Allow, rooted(strings.TrimSuffix(v, "/")+"/**")...)
 }
 
-// rooted are the lines for a path that may have no root: it is meant in the
-// project, and with ** before it anywhere.
+// rooted returns the lines for a path. A relative path is one in the project, and
+// after **/ one anywhere.
 func rooted(v string) []string {
 	switch {
 	case strings.HasPrefix(v, "/"), strings.HasPrefix(v, "~/"), strings.HasPrefix(v, "\\"):
@@ -187,7 +186,7 @@ func hosts(d *draft, v string) {
 	}
 }
 
-// hostOf is the host of an address or of the beginning of one.
+// hostOf returns the host of an address or of the beginning of one.
 func hostOf(v string) string {
 	if !strings.Contains(v, "://") {
 		return v
@@ -199,8 +198,8 @@ func hostOf(v string) string {
 	return u.Hostname()
 }
 
-// address allows what lies below an address, and a bare one with all below its
-// host: one with a path needs a rule in Rego, since a line names hosts only.
+// address allows an address and all below it, by a rule in Rego, since lines of a
+// list have only hosts.
 func address(d *draft, v string) {
 	u, err := url.Parse(v)
 	if err != nil {
@@ -213,8 +212,8 @@ func address(d *draft, v string) {
 	d.rule("allow", "below that address", conditions...)
 }
 
-// toolWords allows a tool by its name. A * at the end of a server's name is meant
-// for the tools of that server.
+// toolWords allows a tool by its name. A * after a server's name allows all tools
+// of that server.
 func toolWords(d *draft, v string) {
 	if rest, ok := strings.CutPrefix(v, "mcp__"); ok {
 		server, tool, named := strings.Cut(rest, "__")

@@ -47,7 +47,7 @@ func TestTranslate(t *testing.T) {
 		t.Run(c.naive, func(t *testing.T) {
 			d, ok := translate(c.naive, nil)
 			if !ok {
-				t.Fatal("it has no translation")
+				t.Fatal("the rule has no translation")
 			}
 			r := d.finish()
 			if diff := cmp.Diff(c.list, r.List); diff != "" {
@@ -62,7 +62,7 @@ func TestTranslate(t *testing.T) {
 				}
 			}
 			if len(d.refused) > 0 {
-				t.Errorf("refused: %v", d.refused)
+				t.Errorf("lines were refused: %v", d.refused)
 			}
 		})
 	}
@@ -70,11 +70,11 @@ func TestTranslate(t *testing.T) {
 
 func TestTranslateRefuses(t *testing.T) {
 	if _, ok := translate("prefix:ls;moon-phase:full", nil); ok {
-		t.Error("a rule that nobody knows was translated")
+		t.Error("an unknown rule was translated")
 	}
 	d, ok := translate(`path-prefix-string:\`, nil)
 	if !ok || len(d.refused) == 0 || d.finish().List != "" {
-		t.Errorf("a line that permd does not take became %+v", d)
+		t.Errorf("a line that permd refuses became %+v", d)
 	}
 }
 

@@ -9,7 +9,7 @@ import (
 	"github.com/permd/permd/decisions/effects/paths"
 )
 
-// The person of the corpora and the project they work in.
+// The home and the project of the corpora's person.
 const (
 	uid         = 1000
 	devHome     = "/home/dev"
@@ -19,13 +19,13 @@ const (
 	claudeAgent = "claude-agent-acp"
 )
 
-// world is a machine in memory: whose it is, and its files.
+// world is a machine in memory: its person and its files.
 type world struct {
 	home string
 	fs   *fsfake.FS
 }
 
-// newWorld makes the machine of a person, with what every machine has.
+// newWorld makes the machine of a person, with the files that every machine has.
 func newWorld(home string) *world {
 	w := &world{home: path.Clean(home), fs: fsfake.New(
 		"/bin -> usr/bin", "/usr/bin/", "/usr/local/bin/", "/etc/passwd", "/etc/hosts", "/etc/os-release", "/etc/shadow",
@@ -44,7 +44,8 @@ func newWorld(home string) *world {
 	return w
 }
 
-// plainFiles are those of an ordinary project: no secret, no rules of its own.
+// plainFiles are the files of an ordinary project, which has no secrets and no
+// rules.
 var plainFiles = map[string]string{
 	"README.md": "# project\n", "LICENSE": "\n", ".gitignore": "node_modules\n", "go.mod": "module example.com/project\n", "go.sum": "\n",
 	"package.json": `{"name":"project","scripts":{"build":"tsc","test":"node --test","lint":"eslint .","dev":"vite","start":"node ."}}` + "\n",
@@ -76,8 +77,8 @@ func (w *world) repository(git string) {
 	w.fs.File(git+"/refs/heads/main", "0000000000000000000000000000000000000000\n")
 }
 
-// worktree makes a folder a worktree of a checkout, so that both are one
-// project to the memory.
+// worktree makes a folder a worktree of a checkout, so that both are one project
+// for remembered choices.
 func (w *world) worktree(dir, main string) *world {
 	admin := path.Join(main, ".git/worktrees", strings.ReplaceAll(strings.Trim(dir, "/"), "/", "-"))
 	w.fs.File(path.Join(dir, ".git"), "gitdir: "+admin+"\n")
@@ -85,21 +86,21 @@ func (w *world) worktree(dir, main string) *world {
 	return w.files(dir)
 }
 
-// add makes the files that are not there yet.
+// add makes those files that do not exist yet.
 func (w *world) add(file, text string) {
 	if _, err := w.fs.Lstat(file); err != nil {
 		w.fs.File(file, text)
 	}
 }
 
-// user is the person as the daemon would know them.
+// user returns the person as the daemon would know them.
 func (w *world) user() effects.User {
 	return effects.User{UID: uid, Name: path.Base(w.home), Home: w.home, Env: map[string]string{
 		"HOME": w.home, "USER": path.Base(w.home), "LOGNAME": path.Base(w.home), "XDG_RUNTIME_DIR": runtimeDir,
 	}}
 }
 
-// own are permd's own files of that person.
+// own returns permd's own files of that person.
 func (w *world) own() paths.Own {
 	return paths.OwnFiles(
 		path.Join(w.home, ".config/permd"), path.Join(w.home, ".local/share/permd"), path.Join(w.home, ".local/state/permd"),

@@ -21,17 +21,17 @@ type checker struct {
 	trial     *trial
 	name      string
 	file      string         // the program
-	noticed   []string       // hostile files with which permd does not allow the program
+	noticed   []string       // hostile files that make permd not allow the program
 	excuses   []exception    // of this program
 	explained []string       // the reasons of those that were needed
-	found     map[string]int // findings, and how many forms had each
+	found     map[string]int // how many forms had each finding
 	first     map[string]string
-	alone     int // forms that were tried with some of the hostile files
+	alone     int // how many forms were tried with some of the hostile files
 }
 
-// unnoticed makes the project hold all hostile files with which permd still
-// allows the command line, and returns the effects that it has then; nil if it
-// allows it with none of them.
+// unnoticed gives the project all hostile files with which permd still allows the
+// command line, and returns its effects then. It returns nil if permd allows it
+// with none of them.
 func (c *checker) unnoticed(ctx context.Context, words []string) ([]effects.Effect, error) {
 	t := c.trial
 	for range 2 {
@@ -50,8 +50,7 @@ func (c *checker) unnoticed(ctx context.Context, words []string) ([]effects.Effe
 	return nil, nil
 }
 
-// notice finds out with which of the files permd does not allow the command
-// line.
+// notice finds the hostile files that make permd not allow the command line.
 func (c *checker) notice(ctx context.Context, words []string, files []hostile) error {
 	for _, h := range files {
 		if err := c.trial.bad.set([]hostile{h}); err != nil {
@@ -68,14 +67,14 @@ func (c *checker) notice(ctx context.Context, words []string, files []hostile) e
 	return nil
 }
 
-// Bounds of what is tried with some of the hostile files.
+// Bounds of the runs with some of the hostile files.
 const (
 	maxApart = 3  // forms of a program
 	together = 15 // files
 )
 
-// apart tries a command line that fails with all hostile files with some of them
-// at a time: one that is broken must not hide what another one does.
+// apart tries a command line that fails with all hostile files again with a few at
+// a time, so that a file that breaks it does not hide what another one does.
 func (c *checker) apart(ctx context.Context, words []string) error {
 	if c.alone++; c.alone > maxApart {
 		return nil
@@ -108,13 +107,14 @@ func (c *checker) some(ctx context.Context, words []string, files []hostile, siz
 	return nil
 }
 
-// changing are parts of names that differ from run to run.
+// changing matches parts of names that differ from run to run.
 var changing = regexp.MustCompile(`\d{4}-\d\d-\d\dT[0-9_.Z-]+|/[0-9a-f]{2}/[0-9a-f]{38,}|\b[0-9a-f]{12,}\b|\d{4,}`)
 
-// ownEntry are the names of threads, and what is kept of a crash.
+// ownEntry matches the files of /proc that a process may write about itself: names
+// of threads, and what a crash keeps.
 var ownEntry = regexp.MustCompile(`^/proc/(self|\d+)/(task/\d+/comm|coredump_filter)$`)
 
-// check notes what a run did that the decision does not say. It reports whether
+// check notes what a run did that is no effect of the decision. It reports whether
 // the run changed the place.
 func (c *checker) check(w *place, words []string, r *run, list []effects.Effect) (changed bool) {
 	seen := map[string]bool{}
@@ -173,7 +173,8 @@ func (c *checker) check(w *place, words []string, r *run, list []effects.Effect)
 	return changed
 }
 
-// findings returns what was found, with the first form and how many had it.
+// findings returns the differences, each with the first form that had it and how
+// many more did.
 func (c *checker) findings() []string {
 	var all []string
 	for _, text := range slices.Sorted(maps.Keys(c.found)) {
@@ -186,7 +187,7 @@ func (c *checker) findings() []string {
 	return all
 }
 
-// covered reports whether a file is read by one of the effects.
+// covered reports whether one of the effects reads a file.
 func covered(file string, list []effects.Effect) bool {
 	return slices.ContainsFunc(list, func(e effects.Effect) bool {
 		return e.Kind == effects.KindRead && e.File != nil && (e.File.Path == file || e.File.Recursive && lexpath.In(e.File.Path, file))
@@ -205,7 +206,7 @@ func readsSecret(list []effects.Effect) bool {
 	})
 }
 
-// forgive looks up the exceptions of the program.
+// forgive collects the exceptions for the program.
 func (c *checker) forgive() {
 	c.first = map[string]string{}
 	for _, e := range exceptions {
@@ -233,8 +234,8 @@ func (c *checker) excused(what, detail string) bool {
 	return false
 }
 
-// matches compares with a pattern of which a last ** is anything, a first **/
-// any folder.
+// matches reports whether a path matches a pattern. A final ** is anything, and **/
+// at the beginning is any folder.
 func matches(pattern, name string) bool {
 	if head, ok := strings.CutSuffix(pattern, "**"); ok {
 		return strings.HasPrefix(name, head)

@@ -20,7 +20,7 @@ import (
 	"github.com/permd/permd/rego"
 )
 
-// judge decides command lines as a permd with the shipped rules alone does.
+// judge decides command lines with the shipped rules and no others.
 type judge struct {
 	snap decisions.Snapshot
 }
@@ -48,7 +48,8 @@ func newJudge(ctx context.Context, dir string) (*judge, error) {
 	return &judge{snap}, nil
 }
 
-// fixedPolicy is a policy that is always the same; forgetful and dropped keep nothing.
+// fixedPolicy is a policy that never changes. noMemory remembers nothing, and
+// noJournal records nothing.
 type fixedPolicy struct{ snap decisions.Snapshot }
 
 func (f fixedPolicy) Snapshot(uint32, string) (decisions.Snapshot, error) { return f.snap, nil }
@@ -63,8 +64,8 @@ type noJournal struct{}
 
 func (noJournal) Append(context.Context, ...*decisions.Record) error { return nil }
 
-// decide returns the decision on a command line in a project of the machine's
-// file system, with the call's effects.
+// decide returns the decision on a command line in a project on the real file
+// system, with the call's effects.
 func (j *judge) decide(ctx context.Context, w *place, words []string) (decisions.Verdict, []effects.Effect, error) {
 	input, err := json.Marshal(map[string]string{"command": quoted(words)})
 	if err != nil {

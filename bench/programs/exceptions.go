@@ -1,11 +1,12 @@
 package main
 
-// exception is something that programs do in addition to their effects, and why
-// that is no harm. docs/programs.md lists all that were needed.
+// exception is something that programs do besides the effects that permd shows,
+// with the reason why it is harmless. docs/programs.md lists the exceptions that
+// were needed.
 type exception struct {
-	programs string // names, with blanks
+	programs string // names of programs, separated by blanks
 	what     string // runs, writes, connects, reads, calls
-	which    string // patterns, with blanks; in the home they begin with ~/
+	which    string // patterns, separated by blanks; ~/ is the home
 	why      string
 }
 
@@ -76,5 +77,5 @@ var exceptions = []exception{
 	{"pnpm pnpx yarn", "reads", "package.json pnpm-workspace.yaml .npmrc ~/.npmrc .yarnrc.yml .yarnrc", "reads its settings"},
 }
 
-// reason says of programs that are never run why.
+// reason says why some programs are never run, by program.
 var reason = map[string]string{}

@@ -8,7 +8,7 @@ import (
 	"github.com/permd/permd/bench/shipped"
 )
 
-// table is the whole program table.
+// table is the program table that forms are made from.
 type table struct {
 	groups   map[string]map[string][]string
 	programs map[string]*shipped.Entry // by name
@@ -28,26 +28,31 @@ func readTable() (*table, error) {
 	return t, nil
 }
 
-// Bounds of what is tried.
+// Bounds of the forms that are made.
 const (
-	maxForms  = 20000 // of one program
+	maxForms  = 20000 // forms of one program
 	maxValues = 3     // values of one option
 )
 
-// skippedKinds are kinds of options that no decision calls harmless, so that no
-// form needs to be made from them. What is missing here costs only time.
-var skippedKinds = []string{"changes", "unknown", "writes", "executes", "command", "script", "inline", "module", "deletes", "moves", "connects", "sends"}
+// untried are the roles of options and operands that no form is made from: no
+// decision calls them harmless, or their value would have to lie outside of this
+// machine. What is missing here and in values fails a test.
+var untried = []string{
+	"changes", "unknown", "writes", "executes", "command", "script", "inline", "module", "deletes", "moves", "connects", "sends",
+	"assigns", "begins", "copies", "copies_into", "data", "download", "endpoint", "field", "form", "git_config", "go_flags", "host", "into", "link",
+	"make_target", "makes", "mount", "refspec", "remote", "repository", "server_sql", "target", "tool", "unpack_to",
+}
 
-// form is one command line, and what of the table it tries: a sub-command, or one
-// of its options.
+// form is one command line, with the entry of the table that it tries: a
+// sub-command, or one of its options.
 type form struct {
 	words []string
 	tries string
 }
 
-// forms returns the command lines of a program that are put before permd: each
-// sub-command, plain and with operands, with each option, --version and help.
-// Which of them may run is permd's decision.
+// forms returns the command lines of a program that permd decides: each sub-command
+// without and with operands, with each option, with --version and with help. Only
+// those that permd allows are run.
 func (t *table) forms(name string) []form {
 	e := t.programs[name]
 	if e == nil {
@@ -58,8 +63,8 @@ func (t *table) forms(name string) []form {
 		f.add(append([]string{name}, words...), strings.Join(append([]string{name}, words...), " "))
 	}
 	f.entry(e, []string{name}, nil)
-	// One of each sub-command after the other, so that a bound takes the same
-	// from all.
+	// Take one form of each sub-command in turn, so that the bound cuts all
+	// sub-commands equally.
 	for more, n := true, 0; more; n++ {
 		more = false
 		for _, options := range f.options {
@@ -76,7 +81,7 @@ type former struct {
 	t    *table
 	seen map[string]bool
 	all  []form
-	// options are the forms with options of each sub-command.
+	// options adds the forms that have options, by sub-command.
 	options [][]form
 }
 
@@ -96,7 +101,7 @@ func (f *former) entry(e *shipped.Entry, words, below []string) {
 	for _, o := range operands {
 		f.add(append(slices.Clip(words), o...), at)
 	}
-	// Sub-commands first: their plain forms must not fall victim to the bound.
+	// Sub-commands come first, so that the bound does not drop their plain forms.
 	for i := range e.Sub {
 		for _, name := range e.Sub[i].Names {
 			if strings.Contains(name, "*") {
@@ -131,7 +136,7 @@ func (f *former) entry(e *shipped.Entry, words, below []string) {
 	}
 }
 
-// optionsOf returns for each option the words that it can be given as.
+// optionsOf returns, for each option, the words that give it.
 func (f *former) optionsOf(e *shipped.Entry, below []string) [][][]string {
 	var all [][][]string
 	seen := map[string]bool{}
@@ -141,7 +146,7 @@ func (f *former) optionsOf(e *shipped.Entry, below []string) [][][]string {
 	}
 	for _, list := range lists {
 		for _, kind := range slices.Sorted(maps.Keys(list)) {
-			if slices.Contains(skippedKinds, kind) {
+			if slices.Contains(untried, kind) {
 				continue
 			}
 			for _, line := range list[kind] {
@@ -158,7 +163,7 @@ func (f *former) optionsOf(e *shipped.Entry, below []string) [][][]string {
 	return all
 }
 
-// given returns the words of an option with the values that are tried.
+// given returns the words of an option, once for each value that is tried.
 func given(spelling, kind string) [][]string {
 	name := strings.TrimRight(spelling, "=[]")
 	switch {
@@ -180,13 +185,15 @@ func given(spelling, kind string) [][]string {
 	return all
 }
 
-// values are those that an option or operand of a kind is given.
+// values are the values that are tried for an option or operand, by role. Each role of
+// the program table is here or in untried.
 var values = map[string][]string{
 	"harmless": {"1", "a", "json"}, "text": {"1", "a"}, "plain": {"a"}, "globs": {"*.txt"}, "types": {"c"},
 	"reads": {"a.txt"}, "sources": {"a.txt"}, "viewed": {"a.txt"}, "database": {"a.db"}, "lists": {"."}, "loads": {"a.txt"},
 	"name": {"ls"}, "chdir": {"sub"}, "package": {"./..."}, "package_spec": {"left-pad"}, "ref": {"HEAD"}, "sed": {"p"},
 	"awk": {"{ print $1 }"}, "jq": {"."}, "sql": {"select 1"}, "git_format": {"%H"}, "format": {"+%Y"}, "guarded_text": {"a"}, "method": {"GET"}, "archive": {"a.tar"}, "packs": {"a.gz"},
-	"runner_words": {"a"},
+	"runner_words": {"a"}, "number": {"1"}, "charset": {"utf-8"}, "columns": {"pid"}, "from_top": {"a.txt"}, "git_sort": {"refname"},
+	"matched": {"a.txt"}, "unfetched": {"a"}, "yq": {"."}, "object": {"a.txt"},
 }
 
 // operandsOf returns sets of operands that a program may be given.
@@ -208,8 +215,8 @@ func operandsOf(e *shipped.Entry) [][]string {
 	return all
 }
 
-// operandsFor are operands with which a program does more than with those that
-// their kinds say, by the first name of a program or sub-command.
+// operandsFor are further operands, by the first name of a program or sub-command,
+// for those that do more with them than with the values of their operands' roles.
 var operandsFor = map[string][][]string{
 	"find": {{"."}}, "diff": {{"a.txt", "b.txt"}}, "log": {{"HEAD", "--", "a.txt"}}, "show": {{"HEAD"}, {"HEAD:a.txt"}},
 	"blame": {{"a.txt"}}, "ls": {{"."}}, "grep": {{"-r", "a", "."}}, "rev-parse": {{"HEAD"}}, "cat-file": {{"HEAD"}}, "list": {{"./..."}},

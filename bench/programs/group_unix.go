@@ -5,7 +5,7 @@ import (
 	"syscall"
 )
 
-// endGroup makes a command's end that of all processes that it started.
+// endGroup makes the cancelling of a command kill all processes that it started.
 func endGroup(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }

@@ -1,16 +1,14 @@
 package main
 
-// hostile is a file that somebody who means harm puts into a repository, or
-// has others put there.
+// hostile is a file that an attacker puts into a repository.
 type hostile struct {
-	name    string // below the project
-	text    string // with @CANARY@ for the program that must not run
+	name    string // relative to the project
+	text    string // @CANARY@ is the path of the program that must not run
 	appends bool   // the text is added to that of the plain file
 }
 
-// hostiles are the files that programs may obey. Those that a program of the
-// table obeys by its manual are here, and names that other programs obey: no
-// program is asked which are its own.
+// hostiles are files that programs may obey. Every program is tried with all of
+// them, whichever it reads by its manual.
 var hostiles = []hostile{
 	{name: ".git/config", appends: true, text: `
 [core]

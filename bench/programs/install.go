@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// Where programs come from that have not the name of their package.
+// Packages of programs that have another name than their package.
 var (
 	fromApt = map[string]string{
 		"ripgrep": "rg", "gh": "gh", "jq": "jq", "lsof": "lsof", "sqlite3": "sqlite3", "tmux": "tmux", "xxd": "xxd", "unzip": "unzip zipinfo", "zip": "zip", "file": "file",
@@ -35,11 +35,12 @@ var (
 		"markdownlint-cli": "markdownlint", "playwright": "playwright", "vue-tsc": "vue-tsc", "mongosh": "mongosh",
 	}
 	fromGo = map[string]string{"github.com/mikefarah/yq/v4@latest": "yq", "mvdan.cc/sh/v3/cmd/shfmt@latest": "shfmt", "helm.sh/helm/v3/cmd/helm@latest": "helm"}
-	// Modules that go does not install by themselves, with their packages: it builds them in a module of ours.
+	// Modules that go install does not take, with their packages: they are built in
+	// a temporary module.
 	fromModule = map[[2]string]string{
 		{"github.com/docker/compose/v2@latest", "github.com/docker/compose/v2/cmd"}: "docker-compose",
 	}
-	// Other names of a program that Debian has under one.
+	// Other names of programs that Debian has under one name.
 	fromName = map[string]string{"sed": "gsed", "tar": "gtar", "zcat": "gzcat", "timeout": "gtimeout", "batcat": "bat", "fdfind": "fd"}
 )
 
@@ -47,7 +48,7 @@ var (
 func toolsFolder() (string, error) {
 	cache, err := os.UserCacheDir()
 	if os.Geteuid() == 0 {
-		cache, err = "/var/cache", nil // the user that they run as cannot look into root's
+		cache, err = "/var/cache", nil // the user that programs run as cannot read root's home
 	}
 	if err != nil {
 		return "", fmt.Errorf("finding a folder for programs: %w", err)
@@ -56,13 +57,13 @@ func toolsFolder() (string, error) {
 	return dir, os.MkdirAll(filepath.Join(dir, "bin"), 0o755)
 }
 
-// toolsPath is the part of the PATH that the folder of programs has.
+// toolsPath returns the folders of toolsFolder that belong in the PATH.
 func toolsPath(dir string) string {
 	return dir + "/node_modules/.bin:" + dir + "/bin"
 }
 
-// installAll installs what is missing of the programs, and returns what could
-// not be.
+// installAll installs the programs that are missing, and returns those that it
+// could not install.
 func installAll(ctx context.Context, dir string, names []string) (missing []string) {
 	further := toolsPath(dir)
 	wanted := func(programs string) bool {
@@ -70,7 +71,8 @@ func installAll(ctx context.Context, dir string, names []string) (missing []stri
 			if !slices.Contains(names, p) {
 				return false
 			}
-			// Where the trial looks: a person's PATH has programs that the user of the runs cannot reach.
+			// Look where the trial looks: the caller's PATH may have programs that
+			// the user of the runs cannot reach.
 			_, err := findIn(programFolders(further), p)
 			return err != nil
 		})
@@ -93,7 +95,8 @@ func installAll(ctx context.Context, dir string, names []string) (missing []stri
 		missing = append(missing, "missing: root with apt-get (packages of Debian are not installed)")
 	}
 	if _, err := exec.LookPath("npm"); err == nil {
-		// One at a time, npm would take each away again for the next.
+		// All in one command: npm would remove each again when it installs the
+		// next.
 		var pkgs []string
 		for _, pkg := range slices.Sorted(maps.Keys(fromNpm)) {
 			if wanted(fromNpm[pkg]) {

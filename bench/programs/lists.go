@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// sixty are the programs of the table that agents use most, counted in calls of
-// agents (September 2026) and kept.
+// sixty are the programs of the table that agents use most: a fixed list, counted
+// in agents' calls in September 2026.
 var sixty = []string{
 	"git", "head", "grep", "echo", "tail", "cat", "go", "gh", "sed", "ls", "curl", "python3", "find", "wc", "rg", "node", "bun", "sort", "pnpm", "rm", "npx", "rtk",
 	"npm", "mise", "jq", "gofmt", "awk", "golangci-lint", "mkdir", "sleep", "python", "printf", "ps", "flutter", "dart", "make", "xargs", "[", "eslint", "cp",
@@ -14,7 +14,7 @@ var sixty = []string{
 	"tmux", "uniq",
 }
 
-// fast are those that .ci/run tries: what nearly every machine has.
+// fast are the programs that .ci/run tries. Nearly every machine has them.
 var fast = []string{
 	"git", "grep", "sed", "find", "go", "gofmt", "npm", "node", "python3", "cat", "head", "tail", "ls", "sort", "wc", "cut", "tr", "uniq", "diff", "stat", "bash", "awk",
 	"curl", "make", "[", "test", "basename", "which", "jq", "file",

@@ -1,8 +1,8 @@
 // Command programs runs the real programs of the program table and compares what
 // they do with what permd decides about them. Each command line that the shipped
-// rules allow is run under strace, without a network, in a project whose files
-// mean harm: it must run nothing but itself, change nothing, reach nobody, and
-// read nothing of the person's but what the effects say.
+// rules allow is run under strace, without a network, in a project whose files are
+// hostile. It must run nothing but itself, change nothing and reach no network, and
+// read only those of the person's files that the effects name.
 //
 // The result is the table in docs/programs.md, which -write writes.
 package main
@@ -50,7 +50,7 @@ func main() {
 
 func all(ctx context.Context, t *trial, only, results string, install, asJSON, write bool) (bool, error) {
 	if _, err := exec.LookPath("strace"); err != nil {
-		return false, errors.New("strace is not there: install it (apt-get install strace)")
+		return false, errors.New("strace is not installed (apt-get install strace)")
 	}
 	table, err := readTable()
 	if err != nil {
@@ -98,7 +98,7 @@ func all(ctx context.Context, t *trial, only, results string, install, asJSON, w
 			_ = json.NewEncoder(os.Stdout).Encode(o)
 			return
 		}
-		fmt.Printf("%s %s: %d forms run, %d not allowed, %d not tried%s\n", o.Name, o.Version, o.Forms, o.Asked, len(o.Untried), prefixed(", ", o.Missing))
+		fmt.Printf("%s %s: %d command lines run, %d not allowed, %d allowed but only seen failing, %s%s\n", o.Name, o.Version, o.Forms, o.Asked, len(o.Untried), differences(len(o.Findings)), prefixed("; ", o.Missing))
 		for _, f := range o.Findings {
 			fmt.Println("   ", f)
 		}

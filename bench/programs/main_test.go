@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/permd/permd/bench/shipped"
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects"
 )
@@ -22,7 +24,7 @@ func TestLists(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(sixty) != 60 {
-		t.Errorf("there are %d", len(sixty))
+		t.Errorf("there are %d programs, want 60", len(sixty))
 	}
 	for _, name := range slices.Concat(sixty, fast) {
 		if table.programs[name] == nil {
@@ -32,11 +34,30 @@ func TestLists(t *testing.T) {
 	for _, e := range exceptions {
 		for name := range strings.FieldsSeq(e.programs) {
 			if table.programs[name] == nil {
-				t.Errorf("an exception of %s, which is not in the program table", name)
+				t.Errorf("there is an exception for %s, which is not in the program table", name)
 			}
 		}
 		if e.why == "" || e.which == "" || !slices.Contains([]string{"runs", "writes", "connects", "reads", "calls"}, e.what) {
-			t.Errorf("an exception that says too little: %+v", e)
+			t.Errorf("the exception covers nothing or has no reason: %+v", e)
+		}
+	}
+}
+
+// TestRoleValues: a role without a value would leave its options untried, and nobody
+// would notice.
+func TestRoleValues(t *testing.T) {
+	roles := shipped.Roles()
+	if len(roles) < 50 {
+		t.Fatalf("only the roles %v", roles)
+	}
+	for _, role := range roles {
+		if _, ok := values[role]; ok == slices.Contains(untried, role) {
+			t.Errorf("the role %s of the program table needs either a value that it may have, in values of forms.go, or a place in untried there", role)
+		}
+	}
+	for _, role := range slices.AppendSeq(slices.Clone(untried), maps.Keys(values)) {
+		if !slices.Contains(roles, role) {
+			t.Errorf("forms.go has the role %s, and the program table does not", role)
 		}
 	}
 }
@@ -54,12 +75,12 @@ func TestForms(t *testing.T) {
 		if !slices.ContainsFunc(got, func(g string) bool {
 			return g == want || strings.HasPrefix(want, "git config") && strings.HasPrefix(g, want)
 		}) {
-			t.Errorf("%s is not tried", want)
+			t.Errorf("no form tries %s", want)
 		}
 	}
 }
 
-// TestTraceLog reads what strace -f -y writes.
+// TestTraceLog reads a log of strace -f -y.
 func TestTraceLog(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "log")
 	log := `10 execve("/usr/bin/git", ["git", "status"], 0x7ffd /* 9 vars */) = 0
@@ -103,11 +124,11 @@ func TestTraceLog(t *testing.T) {
 		}
 	}
 	if !r.execs[0].first || r.execs[1].first {
-		t.Errorf("which process ran what: %+v", r.execs)
+		t.Errorf("the executions are %+v", r.execs)
 	}
 }
 
-// TestCheck begins with what a decision must not leave out.
+// TestCheck lists what runs did, and which of it check must report.
 func TestCheck(t *testing.T) {
 	w := &place{root: "/r", home: "/r/home", project: "/r/home/project", canary: "/r/evil/canary"}
 	read := effects.Effect{Kind: effects.KindRead, File: &effects.File{Path: "/r/home/project/a.txt"}}
@@ -145,11 +166,11 @@ func TestCheck(t *testing.T) {
 func TestRealProgram(t *testing.T) {
 	for _, name := range []string{"strace", "git"} {
 		if _, err := exec.LookPath(name); err != nil {
-			t.Skip(name + " is not there")
+			t.Skip(name + " is not installed")
 		}
 	}
 	dir := t.TempDir()
-	if err := os.Chmod(filepath.Dir(dir), 0o755); err != nil { // for whom it runs as
+	if err := os.Chmod(filepath.Dir(dir), 0o755); err != nil { // for the user that git runs as
 		t.Fatal(err)
 	}
 	j, err := newJudge(t.Context(), dir)
@@ -187,8 +208,8 @@ func TestRealProgram(t *testing.T) {
 	}
 }
 
-// TestReportUnseen: a program that is not there is named with what permd allows of it,
-// which nobody has seen run, up to a bound.
+// TestReportUnseen: for a program that is not installed, the report names the forms
+// that permd allows and nobody has seen run, up to a bound.
 func TestReportUnseen(t *testing.T) {
 	var many []string
 	for i := range maxUnseen + 2 {
@@ -208,6 +229,6 @@ func TestReportUnseen(t *testing.T) {
 		}
 	}
 	if strings.Contains(got, "`many 40`") {
-		t.Errorf("the report names more than %d forms", maxUnseen)
+		t.Errorf("the report names more than %d forms of a program that is not installed", maxUnseen)
 	}
 }

@@ -11,19 +11,19 @@ import (
 	"strings"
 )
 
-// place is a person's machine in a folder: a home, and a project in it that was
-// cloned from somebody who means harm.
+// place is a home in a folder, and in it a project that was cloned from an
+// attacker.
 type place struct {
 	root    string // of all
 	home    string
 	project string
-	canary  string // a program that must never run
+	canary  string // the path of a program that must never run
 	base    string // a copy of home as it was made
 	now     []hostile
 	path    string // further folders of programs
 }
 
-// secret begins each value that must not be seen in any output.
+// secret is the beginning of each value that no program may print.
 const secret = "CANARY-SECRET-"
 
 // newPlace makes a place below a folder.
@@ -62,15 +62,15 @@ func newPlace(ctx context.Context, root, path string) (*place, error) {
 		return w, err
 	}
 	if out, err := exec.CommandContext(ctx, "chown", "-R", fmt.Sprintf("%d:%d", nobody, nobody), w.root).CombinedOutput(); err != nil {
-		return nil, fmt.Errorf("giving a place away: %w: %s", err, out)
+		return nil, fmt.Errorf("changing the owner of a place: %w: %s", err, out)
 	}
 	return w, nil
 }
 
-// nobody is the user that programs run as where this is root.
+// nobody is the user that programs run as if this process is root's.
 const nobody = 65534
 
-// user is the user that programs run as.
+// user returns the user that programs run as.
 func user() uint32 {
 	if uid := os.Geteuid(); uid != 0 {
 		return uint32(uid)
@@ -85,7 +85,7 @@ func (w *place) copyTree(ctx context.Context, from, to string) error {
 	return nil
 }
 
-// renew makes the home what it was at first, after a program has changed it.
+// renew restores the home after a program has changed it.
 func (w *place) renew(ctx context.Context) error {
 	if err := os.RemoveAll(w.home); err != nil {
 		return fmt.Errorf("removing a place: %w", err)
@@ -110,7 +110,7 @@ func (w *place) write(file, text string) error {
 	return nil
 }
 
-// set makes these the hostile files of the project, and no others.
+// set gives the project these hostile files and no others.
 func (w *place) set(files []hostile) error {
 	for _, h := range w.now {
 		if slices.ContainsFunc(files, func(o hostile) bool { return o.name == h.name }) {
@@ -122,7 +122,7 @@ func (w *place) set(files []hostile) error {
 		}
 		if data, err := os.ReadFile(before); err == nil {
 			if err := os.WriteFile(file, data, 0o644); err != nil {
-				return fmt.Errorf("giving a file back: %w", err)
+				return fmt.Errorf("restoring a file: %w", err)
 			}
 		}
 	}
@@ -146,7 +146,7 @@ func (w *place) set(files []hostile) error {
 	return nil
 }
 
-// programFolders are the folders of the PATH of all runs, further ones first.
+// programFolders returns the PATH of all runs, the further folders first.
 func programFolders(further string) []string {
 	dirs := []string{"/usr/local/sbin", "/usr/local/bin", "/usr/local/go/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"}
 	if further != "" {
@@ -155,8 +155,8 @@ func programFolders(further string) []string {
 	return dirs
 }
 
-// env is the environment of all runs: a person's, with secrets, and without a
-// way out for programs that ask for a proxy.
+// env returns the environment of all runs: a person's with secrets, and without a
+// proxy.
 func (w *place) env() []string {
 	const closed = "http://127.0.0.1:9"
 	return []string{
@@ -170,19 +170,19 @@ func (w *place) env() []string {
 	}
 }
 
-// homeFiles are a person's own: secrets, and plain settings.
+// homeFiles are the files of the home: secrets and plain settings.
 var homeFiles = map[string]string{
 	".gitconfig": "[user]\n\tname = dev\n\temail = dev@example.com\n", ".ssh/id_rsa": secret + "ssh\n", ".netrc": "machine x login y password " + secret + "netrc\n",
 	".aws/credentials": "[default]\naws_secret_access_key = " + secret + "aws-file\n", ".npmrc": "//registry.npmjs.org/:_authToken=" + secret + "npmrc\nfetch-retries=0\nfetch-timeout=1000\n",
 	".config/go/telemetry/mode": "off\n",
-	// A package that is installed from the project.
+	// A Python package that was installed from the project's sources.
 	".local/lib/python3.11/site-packages/project-1.dist-info/METADATA":        "Metadata-Version: 2.1\nName: project\nVersion: 1\n",
 	".local/lib/python3.11/site-packages/project-1.dist-info/direct_url.json": `{"url": "file://@PROJECT@", "dir_info": {"editable": true}}` + "\n",
 	".local/lib/python3.11/site-packages/project-1.dist-info/INSTALLER":       "pip\n",
 	".local/lib/python3.11/site-packages/project-1.dist-info/RECORD":          "",
 }
 
-// plainFiles are the project's as an ordinary one has them.
+// plainFiles are the files of an ordinary project.
 var plainFiles = map[string]string{
 	"a.txt": "a 1\nb 2\n", "b.txt": "a 1\nc 3\n", "a.json": `{"a": [1, 2]}` + "\n", "a.yaml": "a: 1\n", "a.csv": "a,b\n1,2\n", "src/a.go": "package src\n",
 	"main.go": "package main\n\nimport \"fmt\"\n\nfunc main() { fmt.Println() }\n", "go.mod": "module example.com/project\n\ngo 1.20\n",

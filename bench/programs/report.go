@@ -10,14 +10,14 @@ import (
 	"strings"
 )
 
-// Where the table is in docs/programs.md.
+// The table in docs/programs.md is between these marks.
 const (
 	docsFile = "docs/programs.md"
 	docsFrom = "<!-- written by go run ./bench/programs -write -->\n"
 	docsTo   = "<!-- end -->\n"
 )
 
-// writeDocs puts the outcomes between the marks of docs/programs.md.
+// writeDocs writes the results between the marks of docs/programs.md.
 func writeDocs(list []*programResult) error {
 	data, err := os.ReadFile(docsFile)
 	if err != nil {
@@ -26,7 +26,7 @@ func writeDocs(list []*programResult) error {
 	before, rest, found := strings.Cut(string(data), docsFrom)
 	_, after, end := strings.Cut(rest, docsTo)
 	if !found || !end {
-		return fmt.Errorf("%s does not have the marks that the table stands between", docsFile)
+		return fmt.Errorf("%s has no marks for the table", docsFile)
 	}
 	if err := os.WriteFile(docsFile, []byte(before+docsFrom+"\n"+report(list)+"\n"+docsTo+after), 0o644); err != nil {
 		return fmt.Errorf("writing the page: %w", err)
@@ -34,10 +34,11 @@ func writeDocs(list []*programResult) error {
 	return nil
 }
 
-// maxUnseen is how many forms are named of a program that is not there.
+// maxUnseen is how many forms the report names of a program that is not installed.
 const maxUnseen = 40
 
-// report is the table, with what was not tried.
+// report returns the table, with lists of the forms of which little or nothing was
+// seen.
 func report(list []*programResult) string {
 	var b strings.Builder
 	b.WriteString("| program | version | forms | outcome |\n|---|---|---|---|\n")
@@ -65,7 +66,7 @@ func report(list []*programResult) string {
 			text = "no form is allowed by itself"
 		}
 		if len(o.Findings) > 0 {
-			text = fmt.Sprintf("**%d differences**", len(o.Findings))
+			text = fmt.Sprintf("**%s**", differences(len(o.Findings)))
 		}
 		if len(o.Noticed) > 0 {
 			text += "; asks with " + codes(o.Noticed)
@@ -87,6 +88,15 @@ func report(list []*programResult) string {
 	return b.String()
 }
 
+// differences returns a number of differences in words.
+func differences(n int) string {
+	if n == 1 {
+		return "1 difference"
+	}
+	return fmt.Sprintf("%d differences", n)
+}
+
+// codes returns a list in Markdown, each entry as code.
 func codes(list []string) string {
 	list = slices.Clone(list)
 	for i := range list {
@@ -95,16 +105,16 @@ func codes(list []string) string {
 	return strings.Join(list, ", ")
 }
 
-// keep adds an outcome to a file of them.
+// keep appends a result to a file of results.
 func keep(file string, o *programResult) error {
 	f, err := os.OpenFile(file, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
 	if err != nil {
-		return fmt.Errorf("keeping an outcome: %w", err)
+		return fmt.Errorf("keeping a result: %w", err)
 	}
 	return errors.Join(json.NewEncoder(f).Encode(o), f.Close())
 }
 
-// last returns the last outcome of each program in a file of them, in the order
+// last returns the last result of each program in a file of results, in the order
 // of the table.
 func last(file string, t *table) ([]*programResult, error) {
 	data, err := os.ReadFile(file)

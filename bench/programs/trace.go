@@ -16,8 +16,8 @@ import (
 	"time"
 )
 
-// traced are the system calls that are looked at: what runs a program, opens,
-// makes, changes or removes a file, or reaches out of the process.
+// traced are the system calls that are traced: those that run a program, open,
+// make, change or remove a file, or reach out of the process.
 var traced = []string{
 	"execve", "execveat", "open", "openat", "openat2", "creat", "connect", "sendto", "sendmsg", "sendmmsg", "unlink", "unlinkat", "rename", "renameat",
 	"renameat2", "mkdir", "mkdirat", "rmdir", "link", "linkat", "symlink", "symlinkat", "chmod", "fchmod", "fchmodat", "fchmodat2", "chown", "fchown", "lchown",
@@ -26,22 +26,22 @@ var traced = []string{
 	"vfork", "fork", "clone", "clone3", "bind",
 }
 
-// run is what one run of a program was seen doing.
+// run is what strace saw of one run of a program.
 type run struct {
 	exit   int // -1 when it did not end by itself
 	output []byte
 	execs  []execution
 	reads  []string // files that were opened for reading only
-	writes []string // what was changed, with the system call
-	sends  []string // where was connected to
+	writes []string // files that were changed, each with the system call
+	sends  []string // addresses that were connected to
 	other  []string // other system calls that change the machine
 }
 
-// execution is one program that was run.
+// execution is the start of one program.
 type execution struct {
 	file  string
 	args  string
-	first bool // by the process that was started, before it made another one
+	first bool // by the first process, before it made another one
 }
 
 // maxOutput bounds what is kept of a program's output, in bytes.
@@ -54,8 +54,8 @@ func trace(ctx context.Context, w *place, words []string, limit time.Duration) (
 	args = append(args, words...)
 	name := "strace"
 	if os.Geteuid() == 0 {
-		// Without a network, and as somebody who cannot change the machine: what is
-		// wrong in the table must not show by what it destroys.
+		// Without a network and as a user who cannot change the machine, so that a
+		// mistake in the table destroys nothing.
 		who := strconv.Itoa(nobody)
 		args = append([]string{"-n", "--", "setpriv", "--reuid=" + who, "--regid=" + who, "--clear-groups", "--", name}, args...)
 		name = "unshare"
@@ -113,7 +113,7 @@ func (r *run) read(log *os.File) error {
 			first = pid
 		}
 		if m := unfinshed.FindStringSubmatch(line); m != nil {
-			// A fork counts from when it begins.
+			// A fork counts from the moment it begins.
 			half[m[1]] = m[2]
 			forked = forked || isFork(m[2])
 			continue
@@ -140,7 +140,7 @@ func isFork(call string) bool {
 func (r *run) call(name, args, result, rest string, first bool) {
 	switch name {
 	case "connect", "sendto", "sendmsg", "sendmmsg", "bind":
-		// Attempts count: without a network they fail.
+		// Attempts count, since all fail without a network.
 		if at := address(args); at != "" {
 			r.sends = append(r.sends, at)
 		}
@@ -184,8 +184,8 @@ func (r *run) call(name, args, result, rest string, first bool) {
 	}
 }
 
-// pathOf returns the file that a system call names first, absolute where a
-// folder is given.
+// pathOf returns the first file that a system call names, as an absolute path if
+// the call has a folder.
 func pathOf(args string) string {
 	dir := ""
 	if m := folderArg.FindStringSubmatch(args); m != nil {
@@ -206,8 +206,8 @@ func unescape(s string) string {
 	return strings.NewReplacer(`\"`, `"`, `\\`, `\`, `\n`, "\n", `\t`, "\t").Replace(s)
 }
 
-// address returns what a socket is connected to, "" for what stays in the
-// machine's own services: the kernel, the name service's cache.
+// address returns what a socket is connected to, or "" for services of the machine
+// itself: the kernel and the cache of the name service.
 func address(args string) string {
 	_, at, ok := strings.Cut(args, "{sa_family=")
 	if !ok {
@@ -223,14 +223,14 @@ func address(args string) string {
 		return "unix " + m[1]
 	case "AF_INET", "AF_INET6":
 		if strings.Contains(at, "port=htons(0)") {
-			return "" // asks whether there is such a network at all
+			return "" // only asks whether there is such a network
 		}
 		return at
 	}
 	return ""
 }
 
-// knownCalls are those of traced that this strace and machine know.
+// knownCalls returns those of traced that this strace and machine know.
 var knownCalls []string
 
 func known(ctx context.Context) []string {
@@ -246,8 +246,8 @@ func known(ctx context.Context) []string {
 	return slices.Clip(knownCalls)
 }
 
-// isFolder reports whether a path is a folder; names of files are not what they
-// hold.
+// isFolder reports whether a path is a folder. Listing names does not read the
+// files.
 func isFolder(file string) bool {
 	fi, err := os.Stat(file)
 	return err == nil && fi.IsDir()

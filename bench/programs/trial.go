@@ -17,7 +17,7 @@ import (
 	"github.com/permd/permd/decisions/effects"
 )
 
-// trial is one run of the whole comparison.
+// trial is one run of the comparison, over any number of programs.
 type trial struct {
 	limit   time.Duration
 	until   time.Time
@@ -25,28 +25,28 @@ type trial struct {
 	each    time.Duration // how long one program may take, 0 for ever
 	keep    bool
 	verbose bool
-	path    string // further folders of programs
+	path    string // further folders of the PATH
 
 	table *table
 	judge *judge
-	// plain is an ordinary project, bad one whose files mean harm.
+	// plain has an ordinary project, bad one with hostile files.
 	plain, bad *place
 }
 
-// programResult is what became of a program.
+// programResult is the result of one program.
 type programResult struct {
 	Name      string   `json:"name"`
 	Version   string   `json:"version,omitempty"`
 	Missing   string   `json:"missing,omitempty"` // why it was not tried
-	Forms     int      `json:"forms"`             // that were run
-	Asked     int      `json:"asked"`             // that permd does not allow by itself
-	Untried   []string `json:"untried,omitempty"` // what ended with an error wherever it ran
-	Noticed   []string `json:"noticed,omitempty"` // hostile files with which permd asks
+	Forms     int      `json:"forms"`             // how many were run
+	Asked     int      `json:"asked"`             // how many permd does not allow without a person
+	Untried   []string `json:"untried,omitempty"` // forms that ended with an error wherever they ran
+	Noticed   []string `json:"noticed,omitempty"` // hostile files that make permd ask
 	Explained []string `json:"explained,omitempty"`
 	Findings  []string `json:"findings,omitempty"`
 }
 
-// run tries the programs, and calls each with every outcome.
+// run tries the programs, and calls each with the result of each program.
 func (t *trial) run(ctx context.Context, names []string, each func(*programResult)) error {
 	dir, err := os.MkdirTemp("", "permd-programs-")
 	if err != nil {
@@ -87,7 +87,7 @@ func (t *trial) program(ctx context.Context, name string) (*programResult, error
 	file, err := t.find(name)
 	switch {
 	case t.table.programs[name] == nil:
-		return nil, errors.New("the table does not have it")
+		return nil, errors.New("it is not in the program table")
 	case reason[name] != "":
 		o.Missing = reason[name]
 	case err != nil:
@@ -136,8 +136,8 @@ func (t *trial) program(ctx context.Context, name string) (*programResult, error
 	return o, nil
 }
 
-// allowed returns what permd allows in an ordinary project of a program that is
-// not there to be run, and how many forms it does not allow.
+// allowed returns the forms of a program that permd allows in an ordinary project,
+// and how many it does not allow. It is for programs that are not installed.
 func (t *trial) allowed(ctx context.Context, name string) (asked int, tries []string, err error) {
 	for _, f := range t.table.forms(name) {
 		if ctx.Err() != nil {
@@ -156,7 +156,7 @@ func (t *trial) allowed(ctx context.Context, name string) (asked int, tries []st
 	return asked, tries, nil
 }
 
-// find looks for a program where the place's environment does.
+// find looks for a program in the PATH of the place's environment.
 func (t *trial) find(name string) (string, error) {
 	return findIn(programFolders(t.path), name)
 }
@@ -195,9 +195,9 @@ func (t *trial) must(name string) string {
 	return file
 }
 
-// form tries one command line, if permd allows it in an ordinary project: where
-// all hostile files lie with which permd allows it still, and in the ordinary
-// one if it fails there. It reports whether it ran, and came to an end.
+// form tries one command line that permd allows in an ordinary project. It runs
+// with all hostile files with which permd still allows it, and if it fails there,
+// in the ordinary project. It reports whether it ran, and ended by itself.
 func (t *trial) form(ctx context.Context, c *checker, words []string) (ran, good bool, err error) {
 	verdict, list, err := t.judge.decide(ctx, t.plain, words)
 	if err != nil || verdict != decisions.Allow {
@@ -227,7 +227,7 @@ func (t *trial) try(ctx context.Context, c *checker, w *place, words []string, l
 	before := len(c.found)
 	changed := c.check(w, words, r, list)
 	if t.verbose {
-		fmt.Fprintf(os.Stderr, "  %s: exit %d with %d hostile files, %d new findings\n", quoted(words), r.exit, len(w.now), len(c.found)-before)
+		fmt.Fprintf(os.Stderr, "  %s: exit code %d with %d hostile files, new differences: %d\n", quoted(words), r.exit, len(w.now), len(c.found)-before)
 	}
 	if changed {
 		err = w.renew(ctx)
@@ -235,13 +235,14 @@ func (t *trial) try(ctx context.Context, c *checker, w *place, words []string, l
 	return r.exit == 0 || r.exit == 1 && saysNo[c.name], err
 }
 
-// saysNo are programs that end with 1 when they found nothing, or a difference.
+// saysNo are programs for which exit code 1 is an answer, such as grep that found
+// nothing.
 var saysNo = map[string]bool{
 	"grep": true, "egrep": true, "fgrep": true, "rg": true, "ag": true, "ack": true, "diff": true, "cmp": true, "test": true, "[": true, "expr": true, "zgrep": true, "xzgrep": true,
 	"pgrep": true, "which": true, "whereis": true, "false": true, "shellcheck": true, "yamllint": true, "lsof": true, "type": true, "pidof": true, "zstd": true, "fd": true, "fdfind": true,
 }
 
-// quoted is a command line as a shell reads it.
+// quoted returns a command line, quoted for a shell.
 func quoted(words []string) string {
 	all := make([]string, len(words))
 	for i, w := range words {

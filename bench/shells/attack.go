@@ -7,13 +7,14 @@ import (
 	"strings"
 )
 
-// payload is what an attack wants to run.
+// payload returns the command that an attack wants to run.
 func (g *grammar) payload() string {
 	return g.pick("touch pwned", "touch pwned", "pwned", "./evil.sh", "sh evil.sh", "evil.sh", "pwned x")
 }
 
-// fragment is a piece of text that shells read in different ways, or that
-// hides what it runs. P stands for what it wants to run, W for a word.
+// fragment returns a piece of text that shells read in different ways, or that
+// hides what it runs. In the templates, P is replaced by the payload and W by a
+// word.
 func (g *grammar) fragment() string {
 	f := g.pick(
 		// Comments and continuations.
@@ -34,7 +35,7 @@ func (g *grammar) fragment() string {
 		"function a { P; }; a", "a() { P; }; a", "a () P; a", "f() ( P ); f", "alias a=touch\na pwned", "alias a='P'\na", "eval P", "eval 'P'", "trap 'P' EXIT", "trap P 0", "exec P", ". ./evil.sh", "source evil.sh", "command P", "builtin P", "noglob P", "nocorrect P", "- P", "repeat 1 P", "for ((i=0;i<1;i++)); do P; done", "for x in a; { P; }", "for x (a) P", "foreach x (a); P; end",
 		"if (true) { P; }", "while (no) { P; }", "if [ a ] P", "local x=$(P)", "declare x=$(P)", "typeset 'x[$(P)]=1'", "let 'x[$(P)]'", "read 'x[$(P)]' <<<1", "printf -v 'x[$(P)]' 1", "unset 'x[$(P)]'", "export x=`P`", "set -- P; $@", "set P; $1", "$@", "\"$*\"", "hash -p /bin/touch a", "enable -n cd", "emulate sh -c 'P'", "zmodload x", "autoload P; P", "setopt x", "shopt -s extglob", "fc -e P", "bindkey x", "print -P 'P'", "PROMPT_COMMAND=P", "PS4='$(P)'; set -x; a", "IFS=o; x=aotouchopwned; a $x", "PATH=.:$PATH; evil.sh", "PATH=. a", "ENV=evil.sh sh", "BASH_ENV=./evil.sh bash -c a",
 		"x=P; $x", "x='P'; eval $x", "x=touch; $x pwned", "\"$x\" W", "a=(P)", "a=([$(P)]=1)", "x+=P", "path=(.); evil.sh", "cdpath=/", "argv=P", "status=1", "x[1]=$(P)", "{x}=P", "name=W P", "x=.env; cat $=x", "cat \"\"~/other/shadow", "cat ''~/x",
-		// Loops whose body moves.
+		// Loops whose body changes the folder.
 		"while false; do cd src; done; a", "cd src <nosuch; a", "\\cd src; a", "for d in src; do cd $d; break; done; a", "until cd nosuch; do break; done; a", "cd src || cd d; a", "cd -P src; a", "cd src d; a", "cd +1", "pushd src; a", "popd", "cd -- -; a", "CDPATH=..; cd src; a", "cd project; a",
 		// Globs.
 		"find . ?delete", "find . ?exec sh evil.sh ?", "a ?rf", "a *", "a [a]", "a [!a]*", "a **", "a *(N)", "a *(e:'P':)", "a @(x|P)", "a !(x)", "a *.txt(.)", "a a.txt(+P)", "ls *(e:P:)", "a ^x", "a x~y", "a x#", "a <1-9>", "a **/*", "*", "?", "./evi?.sh", "evi*.sh", "a(N)", "a a.*~b.txt",
@@ -47,16 +48,16 @@ func (g *grammar) fragment() string {
 	return strings.ReplaceAll(f, "W", g.literal())
 }
 
-// specials are the characters that shells give a meaning.
+// specials are the characters that have a meaning for shells.
 const specials = "\"'\\`$(){}[]<>|&;#~*?!^=\n \t-%:,+@0Ee"
 
-// splice puts a fragment somewhere into a text.
+// splice inserts a fragment into a text.
 func (g *grammar) splice(text string) string {
 	at := g.boundary(text)
 	return text[:at] + g.pick(" ", "", " ", "; ", "\n") + g.fragment() + g.pick(" ", "", "\n", "; ") + text[at:]
 }
 
-// boundary is the offset of a token of a text, or any other.
+// boundary returns the offset of a token of a text, or a random one.
 func (g *grammar) boundary(text string) int {
 	if text == "" {
 		return 0
@@ -70,7 +71,7 @@ func (g *grammar) boundary(text string) int {
 	return at
 }
 
-// edit changes a text by a few characters.
+// edit changes a few characters of a text.
 func (g *grammar) edit(text string) string {
 	b := []byte(text)
 	for range 1 + g.IntN(3) {
@@ -90,10 +91,10 @@ func (g *grammar) edit(text string) string {
 			if len(b) > 0 {
 				b[at] = c
 			}
-		case 3: // the same piece twice
+		case 3: // duplicate a piece
 			end := min(len(b), at+1+g.IntN(8))
 			b = append(b[:end:end], append([]byte(string(b[at:end])), b[end:]...)...)
-		default: // a piece elsewhere
+		default: // move a piece
 			end := min(len(b), at+1+g.IntN(8))
 			piece := string(b[at:end])
 			b = append(b[:at:at], b[end:]...)
@@ -104,7 +105,7 @@ func (g *grammar) edit(text string) string {
 	return string(b)
 }
 
-// attack is made of fragments alone, with an ordinary command in front.
+// attack returns a text of fragments alone, after an ordinary command.
 func (g *grammar) attack() string {
 	out := g.pick("a", "echo", "cat a.txt", "ls", "say x", "b x", "cat", "grep x a.txt", "rd", "echo x", "") + g.pick(" ", " ", "; ", "\n", "")
 	for range 1 + g.of(3, 2, 1) {
@@ -113,7 +114,7 @@ func (g *grammar) attack() string {
 	return out
 }
 
-// wrapper is a program that runs another.
+// wrapper returns a command whose program runs another.
 func (g *grammar) wrapper(depth int) string {
 	inner := g.simple()
 	if depth > 0 && g.chance(30) {
@@ -159,17 +160,17 @@ func (g *grammar) wrapper(depth int) string {
 	}
 }
 
-// commandWord finds the words that begin commands, roughly.
+// commandWord matches the words that begin commands, roughly.
 var commandWord = regexp.MustCompile(`(^|[;|&\n(] *)([a-z][a-z0-9_-]*)`)
 
-// fromCorpus is a command that an agent, a person or an attacker wrote, changed
-// a little.
+// fromCorpus returns a text of a corpus, which an agent, a person or an attacker
+// wrote, with small changes.
 func (g *grammar) fromCorpus() string {
 	if len(g.corpus) == 0 {
 		return g.splice(g.list(2))
 	}
 	text := g.corpus[g.IntN(len(g.corpus))]
-	if g.chance(60) { // other programs, which run
+	if g.chance(60) { // replace programs by stubs, which run
 		text = commandWord.ReplaceAllStringFunc(text, func(m string) string {
 			if g.chance(30) {
 				return m

@@ -12,12 +12,12 @@ import (
 	"github.com/permd/permd/internal/lexpath"
 )
 
-// difference is something that a text did and its decision does not say.
+// difference is something that a text did and that is no effect of its decision.
 type difference struct {
 	kind  string // canary, run, write, delete, read, connect or exec
 	shell string
 	what  string
-	class string // differences with the same kind, shell and class are alike
+	class string // differences of one kind, shell and class are counted as one
 }
 
 // compare returns what a text did in one shell that is no effect of its
@@ -68,13 +68,13 @@ func compare(v *verdict, o *observed) []difference {
 	return all
 }
 
-// movesItself reports whether a program works in another folder than it is
-// started in: an effect has the one that it works in.
+// movesItself reports whether a program changes its folder itself: the effect has
+// the folder that it works in, not the one that it is started in.
 func movesItself(r *ran) bool {
 	switch r.name() {
 	case "git":
-		// Git refuses -C with its folder in the same word, so what permd says of that
-		// does not count.
+		// Git rejects -C with its folder in the same word, so the folder does not
+		// matter.
 		return slices.ContainsFunc(r.args, func(arg string) bool { return strings.HasPrefix(arg, "-C") })
 	case "tar", "patch":
 		return slices.ContainsFunc(r.args, func(arg string) bool {
@@ -84,7 +84,7 @@ func movesItself(r *ran) bool {
 	return false
 }
 
-// name is the program as permd names it.
+// name returns the program as permd names it.
 func (r *ran) name() string {
 	if exe := path.Clean(r.exe); slices.Contains([]string{"/bin", "/usr/bin", "/sbin", "/usr/sbin"}, path.Dir(exe)) {
 		return path.Base(exe)
@@ -92,26 +92,40 @@ func (r *ran) name() string {
 	return r.exe
 }
 
-// explains returns "" when a run of the decision is the one that was seen, else
-// what is nearest to it.
+// explains returns "" if the decision has a run effect for the run that was seen,
+// otherwise how the nearest effect differs.
 func (v *verdict) explains(r *ran) string {
+	return v.nearest(r, func(e *effects.Run) string {
+		switch {
+		case !v.works(e, r):
+			return "in " + e.Cwd
+		case !sameStdin(e, r):
+			return "with " + string(e.Stdin)
+		}
+		return ""
+	})
+}
+
+// works reports whether a run of the decision works in the folder that was seen.
+func (v *verdict) works(e *effects.Run, r *ran) bool {
+	return e.Cwd == "" || v.sameFolder(e.Cwd, r.cwd) || movesItself(r)
+}
+
+// nearest returns "" when a run of the decision has the program and the words that were
+// seen and differs in nothing else, or what the one that is nearest differs in.
+func (v *verdict) nearest(r *ran, differs func(e *effects.Run) string) string {
 	near := "no run of it"
 	for i := range v.effects {
 		e := v.effects[i].Run
 		if e == nil || !sameProgram(e, r) {
 			continue
 		}
-		switch {
-		case !sameArgs(e.Args, r.args):
-			if near == "no run of it" {
-				near = "no run with these words"
+		if sameArgs(e.Args, r.args) {
+			if near = differs(e); near == "" {
+				return ""
 			}
-		case e.Cwd != "" && !v.sameFolder(e.Cwd, r.cwd) && !movesItself(r):
-			near = "in " + e.Cwd
-		case !sameStdin(e, r):
-			near = "with " + string(e.Stdin)
-		default:
-			return ""
+		} else if near == "no run of it" {
+			near = "no run with these words"
 		}
 	}
 	return near
@@ -136,10 +150,9 @@ func sameProgram(e *effects.Run, r *ran) bool {
 	return false
 }
 
-// sameArgs compares words with those of an effect, of which one that is not
-// known stands for any number, and one with a pattern for those that match it.
-// A pattern does not stand for options: only after "--", or where it begins
-// like one.
+// sameArgs compares words with those of an effect. There, an unknown word matches
+// any number of words, and a pattern matches file names. A pattern matches a word
+// that looks like an option only after "--", or if it begins with a dash itself.
 func sameArgs(want, have []string) bool { return matchArgs(want, have, false) }
 
 func matchArgs(want, have []string, operands bool) bool {
@@ -147,7 +160,7 @@ func matchArgs(want, have []string, operands bool) bool {
 		return len(have) == 0
 	}
 	w := want[0]
-	if w == effects.DynamicWord || w == "{}" { // find and xargs put paths there
+	if w == effects.DynamicWord || w == "{}" { // find and xargs replace it by paths
 		for n := range len(have) + 1 {
 			if matchArgs(want[1:], have[n:], operands) {
 				return true
@@ -180,7 +193,7 @@ func matchArgs(want, have []string, operands bool) bool {
 // /dev/null.
 func sameStdin(e *effects.Run, r *ran) bool {
 	switch r.stdin {
-	case stdinClosed, stdinNull: // nothing can be read
+	case stdinClosed, stdinNull: // a closed or empty input: nothing can be read
 		return true
 	case stdinInherited:
 		return e.Stdin == effects.StdinNone || e.Stdin == ""
@@ -198,8 +211,8 @@ func sameText(e *effects.Run, r *ran) bool {
 	return path.Base(r.exe) != "rd" || e.StdinText == "" || strings.Contains(e.StdinText, effects.DynamicWord) || strings.TrimSuffix(e.StdinText, "\n") == strings.TrimSuffix(r.text, "\n")
 }
 
-// touches reports whether the decision has an effect of one of the kinds on a
-// path.
+// touches reports whether the decision has an effect of one of the kinds that
+// covers a path.
 func (v *verdict) touches(p string, kinds ...effects.Kind) bool {
 	for i := range v.effects {
 		f := v.effects[i].File
@@ -213,8 +226,8 @@ func (v *verdict) touches(p string, kinds ...effects.Kind) bool {
 	return false
 }
 
-// open reports whether a word of the decision is not known: what is read through
-// it is not either.
+// open reports whether a word of the decision is not known. Then the files that are
+// read through it are not known either.
 func (v *verdict) open() bool {
 	return slices.ContainsFunc(v.effects, func(e effects.Effect) bool {
 		return e.Kind == effects.KindUnknown && e.Via != nil && e.Via.Arg >= 0 && v.effects[e.Via.Effect].Run != nil

@@ -10,8 +10,8 @@ import (
 	"github.com/permd/permd/decisions/effects"
 )
 
-// TestPlanted takes from a decision what a text does, one thing at a time: each
-// must be found in every shell. With the whole decision nothing may be.
+// TestPlanted removes one effect at a time from a decision: compare must find the
+// difference in every shell. With the whole decision it must find none.
 func TestPlanted(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long: it runs the real shells")
@@ -58,7 +58,7 @@ func TestPlanted(t *testing.T) {
 				t.Fatal(err)
 			}
 			if len(seen) != len(shellPath) {
-				t.Errorf("%d shells, want %d", len(seen), len(shellPath))
+				t.Errorf("the text ran in %d shells, want %d", len(seen), len(shellPath))
 			}
 			for _, o := range seen {
 				found := slices.ContainsFunc(diffs, func(d difference) bool { return d.shell == o.shell && d.kind == c.kind })
@@ -70,7 +70,7 @@ func TestPlanted(t *testing.T) {
 	}
 }
 
-// TestCanary checks that what nobody knows is called so.
+// TestCanary: a program that no rule allows is reported as a canary.
 func TestCanary(t *testing.T) {
 	w := testWorker(t)
 	for _, text := range []string{"touch pwned", "./evil.sh", "sh -c 'pwned x'", "env -u x touch y"} {
@@ -86,7 +86,7 @@ func TestCanary(t *testing.T) {
 	}
 }
 
-// TestPlantedTrace is TestPlanted for what strace sees.
+// TestPlantedTrace does under strace what TestPlanted does with stubs.
 func TestPlantedTrace(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long: it runs the real shells under strace")
@@ -160,7 +160,7 @@ func TestSameArgs(t *testing.T) {
 	}
 }
 
-// TestReadTrace reads lines of strace that other processes interrupted.
+// TestReadTrace reads lines of strace that lines of other processes interrupt.
 func TestReadTrace(t *testing.T) {
 	x := func(s string) string {
 		var out strings.Builder

@@ -12,7 +12,8 @@ import (
 	"strings"
 )
 
-// maxCorpusText bounds the texts of corpora that are changed, in bytes.
+// maxCorpusText is the length of the longest text of a corpus that is used, in
+// bytes.
 const maxCorpusText = 600
 
 // readCorpora reads the shell texts of the project's own test data and, if dir
@@ -54,9 +55,9 @@ func readCorpora(module, dir string) ([]string, error) {
 	return slices.Compact(texts), nil
 }
 
-// cases returns the inputs of a file of cases: after a line "== NAME", up to a
-// line "--"; after "$ ", "yes " or "no " and up to the line's end or "::", where
-// ⏎ is a newline.
+// cases returns the shell texts of a file of test cases. A text is what is between
+// a line "== NAME" and a line "--", or what follows "$ ", "yes " or "no " in a
+// line, up to its end or "::". There, ⏎ is a newline.
 func cases(file string) []string {
 	var texts []string
 	for line := range strings.Lines(file) {

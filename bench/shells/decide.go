@@ -18,22 +18,22 @@ import (
 	"github.com/permd/permd/policy/settings"
 )
 
-// agent is who sends a call, and the shells that may then read its text.
+// agent is an agent that sends calls, with the shells that may read its texts.
 type agent struct {
 	name, tool string
 	shells     []string
 }
 
-// agents are one whose shells are not known, and some whose shells are.
+// agents are one whose shells are not known, and some whose shells are known.
 var agents = []agent{
 	{name: "goose", tool: "developer__shell", shells: []string{"bash", "dash", "zsh", "busybox"}},
 	{name: "claude-code", tool: "Bash", shells: []string{"bash", "zsh"}},
 	{name: "gemini-cli", tool: "run_shell_command", shells: []string{"bash"}},
 }
 
-// persons are the rules that are tried: those of somebody who trusts programs
-// of their own, and with words that are not known before they run; lists as they
-// are written; and none.
+// persons are the persons whose rules are tried: one whose Rego allows their own
+// programs, another whose Rego allows them with unknown words too, one with
+// ordinary lists, and one without rules.
 var persons = []struct {
 	name string
 	user shipped.User
@@ -47,7 +47,7 @@ var persons = []struct {
 
 const files = "allow:\n  read: [./**]\n  write: [./**]\n  delete: [./**]\n"
 
-// covering allows words that are not known, which more texts need to be run.
+// covering also allows unknown words, so that more texts run.
 const covering = `
 allow contains {"reason": "words of mine", "covers": ["unknown"]} if {
 	input.effect.kind == "unknown"
@@ -60,13 +60,13 @@ allow contains "variables of mine" if {
 }
 `
 
-// changesOf allows programs that change files, for which their other effects are
-// what counts, and new repositories.
+// changesOf returns rules that allow programs that change files, whose other
+// effects decide, and new repositories.
 func changesOf() string {
 	return runsOf("a program that changes files", changing) + "allow contains \"a new repository\" if {\n\tinput.effect.kind == \"run\"\n\tinput.effect.program == \"git\"\n\tinput.effect.subcommand == \"init\"\n}\n"
 }
 
-// trusting allows the ordinary stubs whatever their words and their input.
+// trusting allows the ordinary stubs with any words and any input.
 func trusting() string { return runsOf("a program of mine", ordinary) }
 
 func runsOf(reason string, programs []string) string {
@@ -78,7 +78,7 @@ func runsOf(reason string, programs []string) string {
 		strings.Join(names, ", ") + "}\n}\n"
 }
 
-// judge decides texts as the daemon would. It is for one goroutine.
+// judge decides texts as the daemon would. It is not safe for concurrent use.
 type judge struct {
 	snaps   []decisions.Snapshot  // by person
 	engines [][]*decisions.Engine // by person and tree
@@ -111,17 +111,18 @@ func openRules() (*shipped.Rules, error) {
 	return shipped.Open(settings.ProfileBalanced, uid, time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC))
 }
 
-// trial is a text as it is tried: who sends it, by whose rules, and where.
+// trial is a text with the agent that sends it, the rules that decide it, and the
+// tree that it runs in.
 type trial struct {
 	text   string
 	family string
 	agent  *agent
-	person int // of persons
-	tree   int // of trees
+	person int // index in persons
+	tree   int // index in trees
 	strace bool
 }
 
-// verdict is a decision with what it was made of.
+// verdict is a decision with the effects and context that it was made from.
 type verdict struct {
 	allowed bool
 	by      string
@@ -149,7 +150,7 @@ func (j *judge) decide(ctx context.Context, t *trial) verdict {
 	return v
 }
 
-// shown are the effects on a line each.
+// shown returns the effects, one a line.
 func (v *verdict) shown() []string {
 	var lines []string
 	for i := range v.effects {
@@ -166,7 +167,7 @@ func (v *verdict) shown() []string {
 	return slices.Compact(lines)
 }
 
-// why says in a few words why a text is not allowed.
+// why returns a short reason why a text is not allowed.
 func (v *verdict) why() string {
 	for i := range v.effects {
 		e := &v.effects[i]
@@ -178,7 +179,7 @@ func (v *verdict) why() string {
 	return v.by
 }
 
-// plain reports whether all shells of the call read the text alike.
+// plain reports whether all shells of the call read the text the same way.
 func (t *trial) plain() bool {
 	var shells plainshell.Shells
 	for _, name := range t.agent.shells {

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// found are texts that were allowed once, and did what their decision did not
-// say, by what was not understood. ⏎ is a newline.
+// found are texts that were once allowed although they did more than the effects of
+// their decision, grouped by what permd misunderstood. ⏎ is a newline.
 var found = []struct{ name, tree, text string }{
 	{"a comment that ends in a backslash", "", `ls # x \⏎touch pwned`},
 	{"a continuation inside an expansion", "", `echo "$\⏎(touch pwned)"`},
@@ -62,7 +62,7 @@ var found = []struct{ name, tree, text string }{
 	{"a new name with a slash behind it", "links", `mv d new/; ls new`},
 }
 
-// TestFound runs those of them that are allowed now.
+// TestFound runs those of found that are allowed now.
 func TestFound(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long: it runs the real shells")
@@ -93,7 +93,7 @@ func TestFound(t *testing.T) {
 						t.Fatal(err)
 					}
 					for _, d := range diffs {
-						t.Errorf("agent %s, %s: %s: %s", agents[i].name, d.shell, d.kind, d.what)
+						t.Errorf("agent %s, %s: the decision has no effect for %s: %s", agents[i].name, d.shell, d.kind, d.what)
 					}
 				}
 			}

@@ -8,24 +8,24 @@ import (
 	"strings"
 )
 
-// generator makes texts. The same seed and number make the same text, given the
-// same corpora.
+// generator makes texts. With the same corpora, a seed and a number always make the
+// same text.
 type generator struct {
 	seed   uint64
 	corpus []string
 	table  []described
-	only   string // one family, or all
+	only   string // the only family to make, "" for all
 }
 
-// family is one way to make texts, with its share of them.
+// family is one way to make texts, and its share of all texts.
 type family struct {
 	name  string
 	share int
 	make  func(g *grammar) string
 }
 
-// The families. Those called plain hold nothing but what all shells read alike,
-// which is what permd may allow; the others what it must not take for that.
+// The families. Plain ones have only what all shells read the same way, which permd
+// may allow. The others have what permd must not take for that.
 var families = []family{
 	{"plain", 45, func(g *grammar) string { return g.list(g.of(4, 5, 1, 0)) }},
 	{"plain-loops", 8, func(g *grammar) string { return g.moving() }},
@@ -37,15 +37,15 @@ var families = []family{
 	{"corpus", 10, func(g *grammar) string { return g.fromCorpus() }},
 }
 
-// Families of texts that start programs as they are, for strace.
+// Families of texts that start real programs, for strace.
 var realFamilies = []family{
 	{"programs", 20, func(g *grammar) string { return g.programs() }},
 	{"shared", 30, func(g *grammar) string { return g.shared() }},
 	{"options", 20, func(g *grammar) string { return g.some(1, 2, g.pick(" && ", "; ", " | ", "\n"), g.optioned) }},
 }
 
-// trial makes the text number n. Under strace, half of the texts start programs
-// with files and options that they have.
+// trial makes text number n. For strace, half of the texts start real programs with
+// their own options and existing files.
 func (gen *generator) trial(n uint64, strace bool) *trial {
 	g := &grammar{Rand: rand.New(rand.NewPCG(gen.seed, n)), corpus: gen.corpus, table: gen.table}
 	t := &trial{strace: strace}
@@ -61,26 +61,26 @@ func (gen *generator) trial(n uint64, strace bool) *trial {
 		f, real = &realFamilies[at], true
 	}
 	t.family, t.text = f.name, f.make(g)
-	t.text = strings.ToValidUTF8(t.text, "\ufffd") // as JSON has it
+	t.text = strings.ToValidUTF8(t.text, "\ufffd") // as it is after JSON
 	// Most texts are tried for an agent that may use any shell.
 	t.agent = &agents[max(0, g.IntN(len(agents)+3)-3)]
 	t.person = g.of(9, 1, 1, 1, 1)
 	t.tree = g.of(6, 1, 2)
-	if real && t.family != "programs" { // their words name what lies there
+	if real && t.family != "programs" { // their words name files of this tree
 		t.person, t.tree = g.of(4, 0, 1, 1, 6), g.of(2, 0, 1, 8)
 	}
 	return t
 }
 
-// grammar makes texts of one grammar. What it makes ends: no loop has a
-// condition that stays true without a break.
+// grammar makes texts of one grammar. All of them end: no loop has a condition that
+// stays true without a break.
 type grammar struct {
 	*rand.Rand
 	corpus []string
 	table  []described
-	vars   []string // that the text has set
-	inside int      // of substitutions
-	level  int      // of lists
+	vars   []string // variables that the text has set
+	inside int      // depth of substitutions
+	level  int      // depth of lists
 }
 
 // family picks a family by its share.
@@ -92,7 +92,7 @@ func (g *grammar) family(list []family) *family {
 	return &list[g.of(shares...)]
 }
 
-// of returns a number by shares.
+// of returns a random index, weighted by shares.
 func (g *grammar) of(shares ...int) int {
 	total := 0
 	for _, s := range shares {
@@ -120,7 +120,7 @@ func (g *grammar) some(least, most int, sep string, f func() string) string {
 	return strings.Join(all, sep)
 }
 
-// list is a list of commands; what is nested in it is at most depth deep.
+// list returns a list of commands that nests at most depth levels.
 func (g *grammar) list(depth int) string {
 	top := g.level == 0
 	g.level++
@@ -195,7 +195,7 @@ func (g *grammar) variable() string {
 	return g.pick("x", "y", "f", "d", "name", "_v", "HOME", "n1", "PWD")
 }
 
-// simple is a simple command.
+// simple returns a simple command.
 func (g *grammar) simple() string {
 	var out []string
 	for range g.of(20, 2, 1) {
@@ -242,7 +242,7 @@ func (g *grammar) simple() string {
 	return strings.Join(out, " ")
 }
 
-// redirection is one redirection.
+// redirection returns one redirection.
 func (g *grammar) redirection() string {
 	switch g.of(4, 4, 2, 4, 2) {
 	case 0:
@@ -258,7 +258,7 @@ func (g *grammar) redirection() string {
 	}
 }
 
-// word is a word of a command.
+// word returns a word of a command.
 func (g *grammar) word() string {
 	switch g.of(40, 8, 12, 12, 9, 5, 6) {
 	case 0:
@@ -278,7 +278,7 @@ func (g *grammar) word() string {
 	}
 }
 
-// piece is a part of a word.
+// piece returns a part of a word.
 func (g *grammar) piece() string {
 	switch g.of(6, 2, 2, 2) {
 	case 0:
@@ -315,7 +315,7 @@ func (g *grammar) inDouble() string {
 	}
 }
 
-// expansion is an expansion that all shells know.
+// expansion returns an expansion that all shells know.
 func (g *grammar) expansion() string {
 	v := g.pick("x", "y", "f", "HOME", "nosuch", "name")
 	if len(g.vars) > 0 && g.chance(70) {
@@ -344,7 +344,7 @@ func (g *grammar) expansion() string {
 	}
 }
 
-// value is what a variable is set to.
+// value returns a value for a variable.
 func (g *grammar) value() string {
 	return g.pick("1", "a.txt", "src", "'two words'", "\"$y\"", "$x", "'*'", "-n", "", "\"a b\"", ".env", "~/x", "$(say v)", "${y:-src}", "'$(touch pwned)'", "nosuch")
 }

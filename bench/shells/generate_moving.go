@@ -4,8 +4,8 @@ package main
 
 import "strings"
 
-// moving is a text that changes folder and variables in ways that may not
-// happen, and then looks.
+// moving returns a text that changes the folder and variables in ways that may not
+// happen, and then runs commands that depend on them.
 func (g *grammar) moving() string {
 	move := func() string {
 		return g.pick("cd src", "cd d", "cd nosuch", "cd ..", "x=b.txt", "x=src", "y=2", "cd \"$x\"", "read -r x < b.txt", "cd src <nosuch", "cd d > nosuch/x", "export x=9", "cd -", "cd", "unset x", "cd /home/dev", "cd docs", "a > ./-n", "echo x > -delete", "a > 'x *'",
@@ -80,7 +80,7 @@ func (g *grammar) moving() string {
 	return out.String()
 }
 
-// heredoc is a here-document of the forms that all shells know.
+// heredoc returns a here-document in one of the forms that all shells know.
 func (g *grammar) heredoc() string {
 	name := g.pick("EOF", "E", "END", "X_1")
 	open := g.pick("'"+name+"'", "'"+name+"'", `"`+name+`"`, name)

@@ -4,11 +4,10 @@ package main
 
 import "strings"
 
-// programs is a text of programs as they are installed, with files that are
-// there.
+// programs returns a text that starts installed programs with existing files.
 func (g *grammar) programs() string {
 	var out strings.Builder
-	if g.chance(8) { // in a folder that may be another
+	if g.chance(8) { // perhaps in another folder
 		return g.moving()
 	}
 	for i := range 1 + g.of(5, 3, 1) {
@@ -32,13 +31,13 @@ func (g *grammar) programs() string {
 	return out.String()
 }
 
-// file is a file or folder, or a pattern.
+// file returns a file, a folder or a pattern.
 func (g *grammar) file() string {
 	return g.pick("a.txt", "b.txt", "src", "src/main.go", "README.md", "docs", "docs/index.md", "d", "nosuch", "'x y'", "link", "*.txt", "src/*", "*", ".", "./*", "./a.txt", "..", "\"a.txt\"", "src/../a.txt",
 		"link/../b.txt", "out", "?.txt", "d/*", "../project/a.txt", "*/a.txt", "a b", "-", "-- *", "-- *.txt", "./-rf", "{}", ".env.example", "~", "$PWD/a.txt", "\"$PWD\"/src")
 }
 
-// program is one call of a program.
+// program returns a command that calls one program.
 func (g *grammar) program() string {
 	files := func() string { return g.some(0, 2, " ", g.file) }
 	flag := func(list ...string) string {

@@ -4,11 +4,11 @@ package main
 
 import "strings"
 
-// shared is a text of commands that share a folder: some of them change what
-// lies in it, the others look at it then.
+// shared returns a text of commands that share a folder: some change its files, and
+// later ones read them.
 func (g *grammar) shared() string {
 	n := 2 + g.of(4, 3, 2)
-	changes := g.IntN(n - 1) // at least one stands before another
+	changes := g.IntN(n - 1) // so that at least one command comes before another
 	var out strings.Builder
 	for i := range n {
 		if i > 0 {
@@ -39,7 +39,7 @@ func (g *grammar) shared() string {
 	return out.String()
 }
 
-// changesFiles is a command that changes what lies in a folder.
+// changesFiles returns a command that changes the files of a folder.
 func (g *grammar) changesFiles() string {
 	to := func() string {
 		return g.pick("new", "new", "d", "d/new", "src", "n", "n/x", "a.txt", "b.txt", "l.file", "l.dir", "l.gone", "l.new", "out.txt", "-n", "./-x", "src/new", "d/a.txt", "l.dir/new", "docs", "'x y'", "new/a.txt", "l.out", "./new/", "d/")
@@ -86,7 +86,7 @@ func (g *grammar) changesFiles() string {
 	}
 }
 
-// looks is a command that looks at what lies in a folder.
+// looks returns a command that reads the files of a folder.
 func (g *grammar) looks() string {
 	p := func() string {
 		if g.chance(50) {

@@ -10,8 +10,7 @@ import (
 	"github.com/permd/permd/bench/shipped"
 )
 
-// described is a program or sub-command of the program table, with all of its
-// options.
+// described is a program or sub-command of the program table, with all its options.
 type described struct {
 	shipped.Entry
 
@@ -19,11 +18,12 @@ type described struct {
 	options []option
 }
 
-// option is one spelling of an option, "=" and the like included, with its kind.
+// option is one spelling of an option with its suffix ("=" and the like), and its
+// role.
 type option struct{ spelling, kind string }
 
-// traceable are the programs of the table that the strace part has as they are.
-// Each is one file that starts nothing but itself.
+// traceable are the programs of the table whose real program runs under strace.
+// Each is one file that starts no other program.
 var traceable = []string{
 	"cat", "ls", "wc", "head", "tail", "grep", "sort", "uniq", "cut", "tr", "nl", "basename", "dirname", "seq", "date", "git", "stat", "awk", "gawk", "mawk", "sed", "rg", "jq", "tree", "file",
 	"diff", "cmp", "comm", "tac", "rev", "fold", "od", "tee", "find", "paste", "join", "expand", "cksum", "md5sum", "sha1sum", "sha256sum", "b2sum", "du", "realpath", "readlink", "xxd",
@@ -31,7 +31,7 @@ var traceable = []string{
 	"cp", "mv", "ln", "mktemp", "split", "truncate", "install", "patch", "dd", "expr", "test", "printf", "sqlite3", "unlink", "shuf", "pr", "tsort", "vdir", "dir", "sum",
 }
 
-// readTable reads the programs that can be traced, each sub-command by itself.
+// readTable reads the table's entries for traceable, each sub-command by itself.
 func readTable() ([]described, error) {
 	whole, err := shipped.ReadTable()
 	if err != nil {
@@ -75,14 +75,14 @@ func readTable() ([]described, error) {
 	return table, nil
 }
 
-// endless are options with which a program waits for more.
+// endless are options with which a program does not end by itself.
 var endless = []string{"-f", "-F", "--follow", "--retry", "--pid", "-s", "--sleep-interval"}
 
-// optioned is a call of a program of the table, with options and operands of any
-// kind.
+// optioned returns a command that calls a program of the table with random options
+// and operands.
 func (g *grammar) optioned() string {
 	d := &g.table[g.IntN(len(g.table))]
-	if g.chance(70) { // git has many sub-commands, and others have one
+	if g.chance(70) { // git, which has many sub-commands, is as frequent as all others together
 		for d.words[0] == "git" {
 			d = &g.table[g.IntN(len(g.table))]
 		}
@@ -116,7 +116,7 @@ func (g *grammar) optioned() string {
 		}
 		words = append(words, g.operand(kind))
 	}
-	if g.chance(10) && len(words) > 2 { // options may stand behind operands
+	if g.chance(10) && len(words) > 2 { // options may follow operands
 		at, to := 1+g.IntN(len(words)-1), 1+g.IntN(len(words)-1)
 		words[at], words[to] = words[to], words[at]
 	}
@@ -124,13 +124,13 @@ func (g *grammar) optioned() string {
 		words = append(words, "a.txt")
 	}
 	text := strings.Join(words, " ")
-	if words[0] == "git" && g.chance(40) { // some of its commands begin at the top of the repository
+	if words[0] == "git" && g.chance(40) { // some git commands start at the top of the repository
 		return g.pick("cd src && ", "cd src/deep; ", "cd d; ", "cd docs && ") + text
 	}
 	return text
 }
 
-// given is an option with a value as it may stand in a text.
+// given returns an option with a value, as a text may spell it.
 func (g *grammar) given(o option) string {
 	name := strings.TrimRight(o.spelling, "=[]")
 	var value string
@@ -154,40 +154,59 @@ func (g *grammar) given(o option) string {
 	return name + g.pick("", " ", " ") + value
 }
 
-// valueOf is a value of an option of a kind.
-func (g *grammar) valueOf(kind string) string {
-	switch kind {
-	case "reads", "lists", "loads", "sources", "viewed", "writes", "into", "chdir", "archive", "unpack_to", "makes", "deletes", "name":
-		return g.place()
+// valueOf returns a value for an option, by role.
+func (g *grammar) valueOf(role string) string {
+	switch role {
 	case "harmless", "text", "plain", "number":
 		return g.pick("1", "2", "a", "x", "0", "never", "always", "auto", "name", "none", "all", "'*.txt'", "json", "c", ".", "size", "time", "full", g.place())
 	}
-	return g.operand(kind)
+	return g.operand(role)
 }
 
-// operand is an operand of a kind.
-func (g *grammar) operand(kind string) string {
-	switch kind {
-	case "text", "":
-		return g.pick("a", "x", "'^a'", "1", "2", "+%F", ".", g.place())
-	case "sed":
-		return g.pick("-n p", "p", "s/a/b/", "1d", "$=", "'$p'", "'w out'", "r", "'R a.txt'", "F")
-	case "awk":
-		return g.pick("1", "'{print $1}'", "'END{print NR}'", "'{print FILENAME}'", "'BEGIN{print 1}'", "'{print NF}'")
-	case "jq":
-		return g.pick(".", ".a", "'.a[]'", "keys", "length", "input", "inputs", "input_filename", "'$__prog_args'", "-n", "env")
-	case "sql":
-		return g.pick("'select 1'", ".tables", ".schema")
-	case "ref":
-		return g.pick("HEAD", "main", "HEAD~1", "HEAD:a.txt", "main..HEAD", "HEAD -- a.txt", "-- "+g.place(), "a.txt", "HEAD:"+"src", ":a.txt", "HEAD:nosuch", g.place())
-	case "format":
-		return g.pick("+%F", "+%s")
+// operand returns an operand, by role.
+func (g *grammar) operand(role string) string {
+	if value, ok := operandValues[role]; ok {
+		return value(g)
 	}
 	return g.place()
 }
 
-// place is a path of any kind: a file, a folder, a link of each kind, what does
-// not exist, what looks like an option, a pattern.
+// operandValues are the operands of roles that are no places. Each role of the
+// program table is here or in placeRoles.
+var operandValues = map[string]func(*grammar) string{
+	"":     plainText,
+	"text": plainText,
+	"sed": func(g *grammar) string {
+		return g.pick("-n p", "p", "s/a/b/", "1d", "$=", "'$p'", "'w out'", "r", "'R a.txt'", "F")
+	},
+	"awk": func(g *grammar) string {
+		return g.pick("1", "'{print $1}'", "'END{print NR}'", "'{print FILENAME}'", "'BEGIN{print 1}'", "'{print NF}'")
+	},
+	"jq": func(g *grammar) string {
+		return g.pick(".", ".a", "'.a[]'", "keys", "length", "input", "inputs", "input_filename", "'$__prog_args'", "-n", "env")
+	},
+	"sql": func(g *grammar) string { return g.pick("'select 1'", ".tables", ".schema") },
+	"ref": func(g *grammar) string {
+		return g.pick("HEAD", "main", "HEAD~1", "HEAD:a.txt", "main..HEAD", "HEAD -- a.txt", "-- "+g.place(), "a.txt", "HEAD:"+"src", ":a.txt", "HEAD:nosuch", g.place())
+	},
+	"format": func(g *grammar) string { return g.pick("+%F", "+%s") },
+}
+
+func plainText(g *grammar) string { return g.pick("a", "x", "'^a'", "1", "2", "+%F", ".", g.place()) }
+
+// placeRoles are given a path: because they take one, or because a word that is none
+// of theirs tells as much about how the program takes it.
+var placeRoles = []string{
+	"archive", "begins", "chdir", "copies", "copies_into", "database", "deletes", "from_top", "globs", "into", "link", "lists", "loads", "makes", "matched",
+	"mount", "moves", "name", "object", "packs", "reads", "sources", "unpack_to", "viewed", "writes",
+
+	"assigns", "changes", "charset", "columns", "command", "connects", "data", "download", "endpoint", "executes", "field", "form", "git_config", "git_format",
+	"git_sort", "go_flags", "guarded_text", "harmless", "host", "inline", "make_target", "method", "module", "number", "package", "package_spec", "plain",
+	"refspec", "remote", "repository", "runner_words", "script", "sends", "server_sql", "target", "tool", "types", "unfetched", "unknown", "yq",
+}
+
+// place returns a path: a file, a folder, a link of each kind, one that does not
+// exist, one that looks like an option, or a pattern.
 func (g *grammar) place() string {
 	if g.chance(55) {
 		return g.pick("a.txt", "b.txt", "src", ".", "l.file", "l.dir", "d", "docs", "n.txt", "src/a.txt", "j.json", "sub", "list", "g.txt.gz", "t.tar", "new")

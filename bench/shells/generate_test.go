@@ -3,12 +3,34 @@
 package main
 
 import (
+	"maps"
 	"slices"
 	"testing"
+
+	"github.com/permd/permd/bench/shipped"
 )
 
-// TestPlainShare checks that at least half of what is made is plain, so that a
-// run is not one of refusals.
+// TestRoleOperands: a new role of the program table is given what it means, or is one
+// of those that a path is good enough for.
+func TestRoleOperands(t *testing.T) {
+	roles := shipped.Roles()
+	if len(roles) < 50 {
+		t.Fatalf("only the roles %v", roles)
+	}
+	for _, role := range roles {
+		if _, ok := operandValues[role]; ok == slices.Contains(placeRoles, role) {
+			t.Errorf("the role %s of the program table needs either values that it may have, in operandValues of generate_table.go, or a place in placeRoles there", role)
+		}
+	}
+	for _, role := range slices.AppendSeq(slices.Clone(placeRoles), maps.Keys(operandValues)) {
+		if role != "" && !slices.Contains(roles, role) {
+			t.Errorf("generate_table.go has the role %s, and the program table does not", role)
+		}
+	}
+}
+
+// TestPlainShare checks that at least half of the texts are plain, so that a run
+// does not consist of texts that are not allowed.
 func TestPlainShare(t *testing.T) {
 	corpus, err := readCorpora("../..", "")
 	if err != nil {
@@ -30,14 +52,14 @@ func TestPlainShare(t *testing.T) {
 			}
 			different[tr.text] = true
 			if again := g.trial(n, strace); again.text != tr.text || again.agent != tr.agent || again.tree != tr.tree || again.person != tr.person {
-				t.Fatalf("text %d is %q, then %q", n, tr.text, again.text)
+				t.Fatalf("text %d is %q the first time and %q the second, want the same", n, tr.text, again.text)
 			}
 		}
 		if plain < texts/2 {
 			t.Errorf("with strace %v %d of %d texts are plain, want half of them", strace, plain, texts)
 		}
 		if len(different) < texts*3/4 {
-			t.Errorf("with strace %v only %d of %d texts are different", strace, len(different), texts)
+			t.Errorf("with strace %v only %d of %d texts are distinct", strace, len(different), texts)
 		}
 	}
 }
@@ -53,6 +75,6 @@ func TestCorpora(t *testing.T) {
 		}
 	}
 	if len(corpus) < 1000 {
-		t.Errorf("%d texts", len(corpus))
+		t.Errorf("the corpora have only %d texts", len(corpus))
 	}
 }

@@ -21,7 +21,7 @@ import (
 	"github.com/permd/permd/bench/shipped"
 )
 
-// hunter is what all workers share.
+// hunter is the state that all workers share.
 type hunter struct {
 	o     *options
 	dir   string
@@ -85,7 +85,7 @@ func hunt(ctx context.Context, out io.Writer, o *options) (err error) {
 	return nil
 }
 
-// all runs workers until enough was run.
+// all runs workers until enough texts have run.
 func (h *hunter) all(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -114,11 +114,11 @@ func (h *hunter) all(ctx context.Context) error {
 	}
 }
 
-// worker is one of those that try texts.
+// worker tries texts, one at a time.
 type worker struct {
 	*hunter
 	judge *judge
-	boxes map[string]*sandbox // by tree, and whether programs are real
+	boxes map[string]*sandbox // by tree, and whether the programs are real ones
 	dir   string
 }
 
@@ -137,7 +137,7 @@ func (w *worker) close() {
 	}
 }
 
-// box is the sandbox for a text.
+// box returns the sandbox for a text.
 func (w *worker) box(t *trial) (*sandbox, error) {
 	name, fill := trees[t.tree].name, w.stubs
 	if t.strace {
@@ -154,7 +154,7 @@ func (w *worker) box(t *trial) (*sandbox, error) {
 	return s, nil
 }
 
-// work tries texts until there are enough.
+// work tries texts until enough have run.
 func (h *hunter) work(ctx context.Context, i int) error {
 	w, err := h.worker(ctx, i)
 	if err != nil {
@@ -194,10 +194,10 @@ func (h *hunter) work(ctx context.Context, i int) error {
 			h.add(f)
 		}
 	}
-	return nil // who interrupts sees what was found
+	return nil // an interrupt prints what was found so far
 }
 
-// wants reports whether more texts are to be tried, and whether under strace.
+// wants reports whether to try another text, and whether under strace.
 func (h *hunter) wants() (strace, more bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -210,8 +210,8 @@ func (h *hunter) wants() (strace, more bool) {
 	return true, h.sum.Traced < h.o.traced
 }
 
-// count counts a text, and reports whether it is to be run: it is allowed, and
-// was not run before.
+// count counts a text, and reports whether to run it: it is allowed and has not run
+// before.
 func (h *hunter) count(t *trial, v *verdict) bool {
 	sum := maphash.String(h.hash, fmt.Sprint(t.strace, t.agent.name, t.tree, t.person, "\x00", t.text))
 	h.mu.Lock()
@@ -234,11 +234,12 @@ func (h *hunter) ran(t *trial, seen []*observed) {
 	h.sum.ran(t, seen)
 }
 
-// maxSimilar bounds how many differences of one class are shown; others are
+// maxSimilar is how many differences of one class are shown. The others are only
 // counted.
 const maxSimilar = 3
 
-// more counts a difference of a class of which enough have been shown.
+// more counts a difference if enough of its class have been shown, and reports
+// whether it did.
 func (h *hunter) more(f *finding) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -255,7 +256,7 @@ func (h *hunter) more(f *finding) bool {
 	return true
 }
 
-// classOf names what is different.
+// classOf returns the class of some differences, by which they are counted.
 func classOf(diffs []difference) string {
 	var all []string
 	for _, d := range diffs {
@@ -305,8 +306,8 @@ func (w *worker) try(ctx context.Context, t *trial, v *verdict) ([]difference, [
 	return diffs, all, nil
 }
 
-// shells are those that a text is run in: all that it may have, and one of them
-// where it is traced, which takes its time.
+// shells returns the shells that a text runs in: all that may read it, or one of
+// them under strace, which is slow.
 func (t *trial) shells() []string {
 	there := slices.DeleteFunc(slices.Clone(t.agent.shells), func(name string) bool { return shellPath[name] == "" })
 	if !t.strace || len(there) == 0 {
@@ -319,7 +320,7 @@ func (t *trial) shells() []string {
 	return []string{there[n%len(there)]}
 }
 
-// one tries one text and prints all that is seen.
+// one tries one text and prints all that it did.
 func (h *hunter) one(ctx context.Context, out io.Writer) error {
 	w, err := h.worker(ctx, 0)
 	if err != nil {

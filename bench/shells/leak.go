@@ -8,7 +8,7 @@ import (
 	"os"
 )
 
-// secretsIn are the secrets that stand in a text, but for one.
+// secretsIn returns the secrets that a text contains, except for one.
 func secretsIn(text []byte, but string) []string {
 	var found []string
 	for p, secret := range secrets {
@@ -19,7 +19,7 @@ func secretsIn(text []byte, but string) []string {
 	return found
 }
 
-// printed says which secrets a text printed, whatever names they went through,
+// printed returns the secrets that a text printed, however it named their files,
 // and empties the output.
 func (s *sandbox) printed() ([]string, error) {
 	text, err := io.ReadAll(io.NewSectionReader(s.out, 0, maxFileSize))
@@ -29,14 +29,14 @@ func (s *sandbox) printed() ([]string, error) {
 	return secretsIn(text, ""), s.out.Truncate(0)
 }
 
-// holds says which secrets of others stand in a file that a text changed.
+// holds returns the secrets of other files that are in a file which a text changed.
 func (s *sandbox) holds(p string, st stamp) []string {
 	if !st.mode.IsRegular() {
 		return nil
 	}
 	text, err := os.ReadFile(p)
 	if err != nil {
-		return nil // what cannot be read is not spread
+		return nil // a file that cannot be read spreads nothing
 	}
 	return secretsIn(text, s.known(p))
 }

@@ -1,12 +1,12 @@
 //go:build linux
 
 // Command shells compares what permd understands of shell text with what real
-// shells make of it. It makes texts, from a grammar and by changing those of
-// corpora, lets permd decide them as a daemon with the shipped rules would, and
-// runs those that are allowed in every shell that the call may have: bash, dash,
-// zsh and busybox, each text in a session of its own, as nobody, with programs
-// on the PATH that only write down how they were started. Whatever a text did
-// that is no effect of its decision is a difference:
+// shells do with it. It makes texts from a grammar and by changing those of
+// corpora, and decides them with the shipped rules as the daemon would. It runs the
+// allowed texts in every shell that the call may use: bash, dash, zsh and busybox.
+// Each runs in its own session, as nobody, with programs on the PATH that only log
+// how they were started. Whatever a text did that is no effect of its decision is a
+// difference:
 //
 //   - a program ran, with these words, in this folder or with this kind of
 //     standard input;
@@ -14,8 +14,8 @@
 //   - with strace, and real programs: a file was opened, a program executed or
 //     an address connected to.
 //
-// A decision may say more than happens: shells end early, and branches are not
-// taken. Differences are made small and printed; there must be none.
+// A decision may have more effects than happen: shells end early, and branches are
+// not taken. Differences are minimised and printed; there must be none.
 package main
 
 import (
@@ -31,7 +31,7 @@ import (
 	"time"
 )
 
-// options are what the command line says.
+// options are the options of the command line.
 type options struct {
 	allowed int
 	traced  int
@@ -49,11 +49,11 @@ type options struct {
 	asJSON  bool
 	small   bool
 	asked   int
-	inside  bool // this process is the one with its own network
+	inside  bool // this process has its own network namespace
 }
 
-// errDifferent means that a text did what its decision does not say.
-var errDifferent = errors.New("a text did what its decision does not say")
+// errDifferent means that a text did something that is no effect of its decision.
+var errDifferent = errors.New("a text did something that is no effect of its decision")
 
 func main() {
 	var o options
@@ -94,13 +94,14 @@ func main() {
 	os.Exit(code)
 }
 
-// apart starts this program again where there is no network, if the system lets
-// it, so that a wrong allow reaches nobody. It reports whether it did.
+// apart starts this program again in a network namespace without a network, if the
+// system allows that, so that a wrong allow reaches nobody. It reports whether it
+// did.
 func apart(ctx context.Context) (code int, done bool) {
 	test := exec.CommandContext(ctx, "true")
 	test.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNET}
 	if err := test.Run(); err != nil {
-		fmt.Fprintln(os.Stderr, "shells: missing: a network namespace: what is run can reach the network")
+		fmt.Fprintln(os.Stderr, "shells: cannot make a network namespace: programs that run can reach the network")
 		return 0, false
 	}
 	cmd := exec.CommandContext(ctx, "/proc/self/exe", append([]string{"-inside"}, os.Args[1:]...)...)
@@ -119,25 +120,25 @@ func apart(ctx context.Context) (code int, done bool) {
 	return 0, true
 }
 
-// shellPath holds the shells that are there, by name.
+// shellPath has the paths of the installed shells, by name.
 var shellPath = map[string]string{}
 
-// findShells finds the shells, and names those that are missing.
+// findShells finds the shells, and prints those that are missing.
 func findShells(list string) error {
 	clear(shellPath)
 	for name := range strings.SplitSeq(list, ",") {
 		if shellArgs[name] == nil {
-			return fmt.Errorf("there is no shell %q", name)
+			return fmt.Errorf("unknown shell %q", name)
 		}
 		path, err := exec.LookPath(name)
 		if err != nil {
-			fmt.Fprintf(os.Stderr, "shells: missing: %s (texts are not run in it)\n", name)
+			fmt.Fprintf(os.Stderr, "shells: %s is not installed: no text runs in it\n", name)
 			continue
 		}
 		shellPath[name] = path
 	}
 	if len(shellPath) == 0 {
-		return errors.New("none of the shells is there")
+		return errors.New("none of the shells is installed")
 	}
 	return nil
 }

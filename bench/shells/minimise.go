@@ -8,14 +8,14 @@ import (
 	"strings"
 )
 
-// maxMinimised bounds how many texts are tried to make a difference small.
+// maxMinimised is how many texts are tried to minimise one difference.
 const maxMinimised = 300
 
-// token splits a text into words, blanks and the characters between.
+// token matches a word, blanks or one other character of a text.
 var token = regexp.MustCompile(`[A-Za-z0-9_./-]+|\s+|[^A-Za-z0-9_./\s-]`)
 
-// minimise takes away from a text what its difference does not need, and notes
-// what is left.
+// minimise removes parts of a text as long as the same difference remains, and
+// notes the shortest text.
 func (w *worker) minimise(ctx context.Context, f *finding, diffs []difference) error {
 	best := *f.trial
 	v := w.judge.decide(ctx, &best)
@@ -63,7 +63,8 @@ func (w *worker) minimise(ctx context.Context, f *finding, diffs []difference) e
 	return nil
 }
 
-// sameKind keeps a small text from showing something else.
+// sameKind reports whether two texts have a difference of one kind, so that the
+// shorter one does not show something else.
 func sameKind(a, b []difference) bool {
 	for i := range a {
 		for k := range b {

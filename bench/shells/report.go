@@ -15,16 +15,16 @@ import (
 	"time"
 )
 
-// counts are those of a family.
+// counts are the numbers of texts of one family.
 type counts struct {
 	Made    int `json:"made"`
-	Plain   int `json:"plain"` // read alike by the shells of the call
+	Plain   int `json:"plain"` // read the same way by all shells of the call
 	Allowed int `json:"allowed"`
 	Run     int `json:"run"`
 	Traced  int `json:"traced"`
 }
 
-// summary counts what was tried.
+// summary counts what was tried and what it did.
 type summary struct {
 	Made     int                `json:"made"`
 	Plain    int                `json:"plain"`
@@ -33,12 +33,12 @@ type summary struct {
 	Run      int                `json:"run"`
 	Traced   int                `json:"traced"`
 	Families map[string]*counts `json:"families"`
-	Shells   map[string]int     `json:"shells"`   // starts of each
-	Programs int                `json:"programs"` // that ran
+	Shells   map[string]int     `json:"shells"`   // starts of each shell
+	Programs int                `json:"programs"` // programs that ran
 	Written  int                `json:"written"`  // files that changed
 	Opened   int                `json:"opened"`   // files that were opened under strace
-	Silent   int                `json:"silent"`   // texts that did nothing in any shell
-	Late     int                `json:"late"`     // that did not end by themselves
+	Silent   int                `json:"silent"`   // texts that ran no program and changed no file in any shell
+	Late     int                `json:"late"`     // shells that were killed because they did not end
 
 	Asked map[string]int `json:"asked"` // why plain texts were not allowed
 
@@ -99,7 +99,7 @@ func (s *summary) ran(t *trial, seen []*observed) {
 	}
 }
 
-// finding is a text that did what its decision does not say.
+// finding is a text that did something that is no effect of its decision.
 type finding struct {
 	Seed        uint64   `json:"seed"`
 	Number      uint64   `json:"number"`
@@ -118,7 +118,7 @@ type finding struct {
 	class string
 }
 
-// set notes a text with its decision and what was different.
+// set notes a text with its decision and its differences.
 func (f *finding) set(t *trial, v *verdict, diffs []difference) {
 	f.Small, f.Agent, f.Tree, f.Rules, f.Family, f.Strace = t.text, t.agent.name, trees[t.tree].name, persons[t.person].name, t.family, t.strace
 	f.Decision, f.Differences = v.shown(), nil
@@ -127,15 +127,15 @@ func (f *finding) set(t *trial, v *verdict, diffs []difference) {
 	}
 }
 
-// progress says how far it is.
+// progress prints how far the run is.
 func (h *hunter) progress() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	fmt.Fprintf(os.Stderr, "shells: %s: %d texts, %d allowed, %d run, %d traced, %d different\n",
-		time.Since(h.sum.start).Round(time.Second), h.sum.Made, h.sum.Allowed, h.sum.Run, h.sum.Traced, len(h.found))
+	fmt.Fprintf(os.Stderr, "shells: %s: %d texts, %d allowed, %d run, %d run under strace, %s\n",
+		time.Since(h.sum.start).Round(time.Second), h.sum.Made, h.sum.Allowed, h.sum.Run, h.sum.Traced, differences(len(h.found)))
 }
 
-// report prints what was tried and every difference.
+// report prints every difference, and what was tried.
 func (h *hunter) report(out io.Writer) error {
 	if h.o.asJSON {
 		e := json.NewEncoder(out)
@@ -151,18 +151,18 @@ func (h *hunter) report(out io.Writer) error {
 		return nil
 	}
 	for _, f := range h.found {
-		fmt.Fprintf(out, "\n== seed %d, text %d, %s, agent %q, rules %q, tree %q, strace %v, %d times\n%s\n", f.Seed, f.Number, f.Family, f.Agent, f.Rules, f.Tree, f.Strace, f.Times, f.Small)
+		fmt.Fprintf(out, "\n== seed %d, text %d, family %s, agent %q, rules %q, tree %q, strace %v, found %d times\n%s\n", f.Seed, f.Number, f.Family, f.Agent, f.Rules, f.Tree, f.Strace, f.Times, f.Small)
 		if f.Small != f.Text {
-			fmt.Fprintf(out, "-- made small from\n%s\n", f.Text)
+			fmt.Fprintf(out, "-- minimised from\n%s\n", f.Text)
 		}
-		fmt.Fprintf(out, "-- decision\n%s\n-- but\n%s\n", strings.Join(f.Decision, "\n"), strings.Join(f.Differences, "\n"))
+		fmt.Fprintf(out, "-- effects of the decision\n%s\n-- did in addition\n%s\n", strings.Join(f.Decision, "\n"), strings.Join(f.Differences, "\n"))
 	}
 	s := &h.sum
-	fmt.Fprintf(out, "\n%d texts of seed %d in %s: %d plain, %d allowed, %d run, %d run under strace, %d came again, %d did nothing, %d starts did not end by themselves\n",
-		s.Made, h.o.seed, time.Since(s.start).Round(time.Second), s.Plain, s.Allowed, s.Run, s.Traced, s.Again, s.Silent, s.Late)
-	fmt.Fprintf(out, "%d programs ran, %d files changed, %d were opened\n\n", s.Programs, s.Written, s.Opened)
+	fmt.Fprintf(out, "\nseed %d, %s: made %d texts, of these %d plain and %d allowed\n%d run with stubs, %d run under strace, %d not run again (same text), %d without any program or change, %d shells killed because they did not end\n",
+		h.o.seed, time.Since(s.start).Round(time.Second), s.Made, s.Plain, s.Allowed, s.Run, s.Traced, s.Again, s.Silent, s.Late)
+	fmt.Fprintf(out, "%d programs started, %d files changed, %d files opened (seen under strace only)\n\n", s.Programs, s.Written, s.Opened)
 	w := tabwriter.NewWriter(out, 0, 8, 2, ' ', 0)
-	fmt.Fprintln(w, "family\tmade\tplain\tallowed\trun\tstrace")
+	fmt.Fprintln(w, "family\tmade\tplain\tallowed\trun with stubs\trun under strace")
 	for _, name := range slices.Sorted(maps.Keys(s.Families)) {
 		c := s.Families[name]
 		fmt.Fprintf(w, "%s\t%d\t%d\t%d\t%d\t%d\n", name, c.Made, c.Plain, c.Allowed, c.Run, c.Traced)
@@ -175,18 +175,26 @@ func (h *hunter) report(out io.Writer) error {
 		return err
 	}
 	reasons := slices.SortedFunc(maps.Keys(s.Asked), func(a, b string) int { return cmp.Or(s.Asked[b]-s.Asked[a], strings.Compare(a, b)) })
-	fmt.Fprintln(out, "\nwhy texts of the plain families were not allowed, the most frequent:")
+	fmt.Fprintln(out, "\nmost frequent reasons why texts of the plain families were not allowed:")
 	for _, why := range reasons[:min(len(reasons), h.o.asked)] {
 		fmt.Fprintf(out, "%7d  %s\n", s.Asked[why], why)
 	}
 	if s.Run < h.o.allowed || s.Traced < h.o.traced {
-		fmt.Fprintln(out, "\nnot all that was asked for was run: the time, or the number of differences, is used up")
+		fmt.Fprintln(out, "\nfewer texts were run than asked for: the time or the number of differences was reached")
 	}
-	fmt.Fprintf(out, "\n%d differences\n", len(h.found))
+	fmt.Fprintf(out, "\n%s\n", differences(len(h.found)))
 	return nil
 }
 
-// print shows what a text did in one shell.
+// differences returns a number of differences in words.
+func differences(n int) string {
+	if n == 1 {
+		return "1 difference"
+	}
+	return fmt.Sprintf("%d differences", n)
+}
+
+// print prints what a text did in one shell.
 func (o *observed) print(out io.Writer) {
 	fmt.Fprintf(out, "%s:\n", o.shell)
 	for i := range o.ran {
@@ -198,7 +206,11 @@ func (o *observed) print(out io.Writer) {
 		fmt.Fprintln(out)
 	}
 	for _, c := range o.changed {
-		fmt.Fprintf(out, "  changed %s (deleted %v)\n", c.path, c.deleted)
+		did := "changed"
+		if c.deleted {
+			did = "deleted"
+		}
+		fmt.Fprintf(out, "  %s %s\n", did, c.path)
 	}
 	for _, p := range o.leaked {
 		fmt.Fprintf(out, "  leaked %s\n", p)
@@ -207,6 +219,6 @@ func (o *observed) print(out io.Writer) {
 		o.traced.print(out)
 	}
 	if o.late {
-		fmt.Fprintln(out, "  did not end")
+		fmt.Fprintln(out, "  did not end by itself")
 	}
 }

@@ -13,8 +13,8 @@ import (
 // maxLinks bounds how many links of a path are followed.
 const maxLinks = 20
 
-// resolve follows the links of a tree in a path: those of its folders, and with
-// last its own.
+// resolve follows the links of a tree in the folders of a path, and if last is set,
+// in its last element too.
 func (t *tree) resolve(p string, last bool) string {
 	done := "/"
 	for rest := strings.Split(strings.Trim(p, "/"), "/"); len(rest) > 0; {
@@ -32,14 +32,14 @@ func (t *tree) resolve(p string, last bool) string {
 			target = path.Join(done, target)
 		}
 		if lexpath.In(next, target) {
-			return p // it leads to itself
+			return p // the link leads to itself
 		}
 		rest, done = append(strings.Split(strings.Trim(target, "/"), "/"), rest...), "/"
 	}
 	return done
 }
 
-// link is where a path of the tree leads, if it is a link.
+// link returns where a path of the tree leads, if it is a link.
 func (t *tree) link(p string) (target string, ok bool) {
 	rest, ok := lexpath.RelBelow(home, p)
 	if !ok {
@@ -48,17 +48,17 @@ func (t *tree) link(p string) (target string, ok bool) {
 	return strings.CutPrefix(t.files[rest], "-> ")
 }
 
-// sameFolder compares a folder of an effect with one that was seen, where links
-// do not show.
+// sameFolder compares a folder of an effect with one that was seen, in which links
+// are already followed.
 func (v *verdict) sameFolder(want, have string) bool {
 	return want == have || trees[v.tree].resolve(want, true) == have
 }
 
-// reaches is touches for a path that may lead through links of the tree.
+// reaches is like touches, for a path that may lead through links of the tree.
 func (v *verdict) reaches(p string, kinds ...effects.Kind) bool {
 	t := &trees[v.tree]
 	return v.touches(p, kinds...) || v.touches(t.resolve(p, false), kinds...) || v.touches(t.resolve(p, true), kinds...)
 }
 
-// changes reports whether the decision writes or deletes a path.
+// changes reports whether the decision has an effect that writes or deletes a path.
 func (v *verdict) changes(p string) bool { return v.reaches(p, effects.KindWrite, effects.KindDelete) }

@@ -22,28 +22,28 @@ import (
 const (
 	maxTime     = 3 * time.Second
 	maxFileSize = 16 << 20 // bytes
-	maxFiles    = 256      // open at once
-	maxTasks    = 512      // of the person that texts run as
+	maxFiles    = 256      // files open at once
+	maxTasks    = 512      // processes of the user that texts run as
 	nobody      = 65534
 )
 
-// sandbox is a home with a tree, a PATH of stubs and what is needed to see what
-// a text does. It is for one goroutine.
+// sandbox is a home with a tree, a PATH of stubs, and the logs that show what a
+// text does. It is not safe for concurrent use.
 type sandbox struct {
-	root      string // what permd knows as /home/dev is below it
+	root      string // the home, /home/dev for permd, is below it
 	tree      *tree
 	in        *os.File // the standard input of shells, empty
 	inherited inode
-	log       *os.File // what stubs write
+	log       *os.File // the log of the stubs
 	out       *os.File // the standard output and error of shells
 	clean     map[string]stamp
 	path      string // the PATH of the shells
 	limit     time.Duration
-	idle      map[string]map[string]bool // by shell, what an empty text opens
+	idle      map[string]map[string]bool // by shell, the files that an empty text opens
 	to, from  *strings.Replacer
 }
 
-// stamp tells whether a file was changed.
+// stamp is what shows that a file was changed.
 type stamp struct {
 	mode fs.FileMode
 	size int64
@@ -51,8 +51,8 @@ type stamp struct {
 	link string
 }
 
-// newSandbox makes a sandbox in a folder that does not exist yet. fill puts
-// programs into its bin.
+// newSandbox makes a sandbox in a folder that does not exist yet. It calls fill to
+// put programs into its bin.
 func newSandbox(root string, t *tree, fill func(bin string) error) (*sandbox, error) {
 	s := &sandbox{root: root, tree: t, path: filepath.Join(root, "bin"), limit: maxTime}
 	s.to = strings.NewReplacer(home, root+home, "/tmp", root+"/tmp")
@@ -100,7 +100,7 @@ func (s *sandbox) close() {
 	}
 }
 
-// restore makes the tree.
+// restore makes the files of the tree.
 func (s *sandbox) restore() error {
 	var errs []error
 	s.tree.paths(func(p, text string) { errs = append(errs, s.put(p, text)) })
@@ -125,7 +125,7 @@ func (s *sandbox) put(p, text string) error {
 		return os.Symlink(s.to.Replace(target), real)
 	}
 	if filepath.Base(p) == hostile {
-		// It is a canary however it is run, by its path or by a shell.
+		// It is a canary whether it is run by its path or by a shell.
 		text = "#!" + filepath.Join(s.path, "evil") + "\n" + filepath.Join(s.path, "pwned") + " script\n"
 		if err := os.WriteFile(real, []byte(text), 0o755); err != nil {
 			return err
@@ -135,7 +135,7 @@ func (s *sandbox) put(p, text string) error {
 	return os.WriteFile(real, []byte(text), 0o644)
 }
 
-// scan looks at all files of the home.
+// scan returns the stamps of all files of the home.
 func (s *sandbox) scan() (map[string]stamp, error) {
 	all := make(map[string]stamp, len(s.clean))
 	for _, dir := range []string{s.root + home, s.root + "/tmp"} {
@@ -164,17 +164,17 @@ func (s *sandbox) scan() (map[string]stamp, error) {
 	return all, nil
 }
 
-// change is a file that a text changed, by its path as permd knows it.
+// change is a file that a text changed, with its path as permd knows it.
 type change struct {
 	path    string
 	deleted bool
 }
 
-// changes notes what a text changed, and puts it right again.
+// changes notes the files that a text changed, and restores them.
 func (s *sandbox) changes(o *observed) error {
 	now, err := s.scan()
 	if err != nil {
-		// The text may have taken its rights from a folder.
+		// The text may have removed its permissions from a folder.
 		o.changed = []change{{path: home}}
 		return s.again()
 	}
@@ -195,7 +195,7 @@ func (s *sandbox) changes(o *observed) error {
 	return s.again()
 }
 
-// again recreates the home.
+// again makes the home anew.
 func (s *sandbox) again() error {
 	for _, dir := range []string{s.root + home, s.root + "/tmp"} {
 		err := filepath.WalkDir(dir, func(p string, e fs.DirEntry, err error) error {
@@ -224,7 +224,7 @@ func (s *sandbox) again() error {
 	return err
 }
 
-// known is a path or a text with paths as permd knows it.
+// known returns a path, or a text with paths, as permd knows it.
 func (s *sandbox) known(p string) string {
 	if !strings.Contains(p, s.root) {
 		return p
@@ -232,17 +232,17 @@ func (s *sandbox) known(p string) string {
 	return s.from.Replace(p)
 }
 
-// observed is what a text did in one shell.
+// observed is what was seen of a text in one shell.
 type observed struct {
 	shell   string
 	ran     []ran
 	changed []change
-	leaked  []string // secrets that were printed or written into other files
+	leaked  []string // files of secrets that were printed or written into other files
 	traced  *traced  // nil without strace
-	late    bool     // it did not end by itself
+	late    bool     // the shell was killed because it did not end
 }
 
-// shellArgs is how the shells are started.
+// shellArgs has the command line that starts each shell.
 var shellArgs = map[string][]string{
 	"bash":    {"bash", "--norc", "--noprofile", "-c"},
 	"dash":    {"dash", "-c"},
@@ -250,8 +250,8 @@ var shellArgs = map[string][]string{
 	"busybox": {"busybox", "sh", "-c"},
 }
 
-// run runs a text in a shell, in a session of its own. before are the words of a
-// program that starts the shell, such as strace.
+// run runs a text in a shell, in a session of its own. before is the command line
+// of a program that starts the shell, such as strace, or nil.
 func (s *sandbox) run(ctx context.Context, shell, text string, before ...string) (*observed, error) {
 	words := append(append([]string{}, before...), append([]string{shellPath[shell]}, shellArgs[shell][1:]...)...)
 	words = append(words, s.to.Replace(text))
@@ -259,7 +259,7 @@ func (s *sandbox) run(ctx context.Context, shell, text string, before ...string)
 	if err != nil {
 		return nil, err
 	}
-	alive, end, err := os.Pipe() // held open by all that the text starts
+	alive, end, err := os.Pipe() // held open by every process that the text starts
 	if err != nil {
 		return nil, err
 	}
@@ -272,7 +272,7 @@ func (s *sandbox) run(ctx context.Context, shell, text string, before ...string)
 		SysProcAttr: &syscall.SysProcAttr{Setsid: true},
 	}
 	if len(before) > 0 {
-		cmd.Env = append(cmd.Env, "LC_ALL=C") // programs then open few files of their own
+		cmd.Env = append(cmd.Env, "LC_ALL=C") // so that programs open few files of their own
 	}
 	if os.Geteuid() == 0 {
 		cmd.SysProcAttr.Credential = &syscall.Credential{Uid: nobody, Gid: nobody}
@@ -285,7 +285,8 @@ func (s *sandbox) run(ctx context.Context, shell, text string, before ...string)
 	o := &observed{shell: shell}
 	o.late = !ended(alive, s.limit) || ctx.Err() != nil
 	if o.late {
-		// The session's first group, then whoever has one of their own.
+		// First the group of the session's leader, then processes with groups of
+		// their own.
 		if err := syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL); err != nil && !errors.Is(err, syscall.ESRCH) {
 			return nil, err
 		}
@@ -320,7 +321,7 @@ func (s *sandbox) run(ctx context.Context, shell, text string, before ...string)
 	return o, err
 }
 
-// readLog takes what stubs wrote.
+// readLog reads and empties the log of the stubs.
 func (s *sandbox) readLog() ([]byte, error) {
 	var log bytes.Buffer
 	info, err := s.log.Stat()
@@ -336,7 +337,7 @@ func (s *sandbox) readLog() ([]byte, error) {
 	return log.Bytes(), s.log.Truncate(0)
 }
 
-// ended waits until nobody holds the other end of a pipe.
+// ended waits until no process holds the other end of a pipe.
 func ended(alive *os.File, limit time.Duration) bool {
 	if err := alive.SetReadDeadline(time.Now().Add(limit)); err != nil {
 		return false
@@ -349,7 +350,7 @@ func ended(alive *os.File, limit time.Duration) bool {
 	}
 }
 
-// killSession ends all processes of a session, by their ids.
+// killSession kills all processes of a session, by their ids.
 func killSession(sid int) error {
 	entries, err := os.ReadDir("/proc")
 	if err != nil {
@@ -369,16 +370,16 @@ func killSession(sid int) error {
 	return nil
 }
 
-// confine bounds what this process and all that it starts may use, and is to be
-// called once. What texts run as somebody else may not start more tasks either.
+// confine limits the resources of this process and all that it starts. It must be
+// called once. Texts run as another user, whose processes are limited too.
 func confine() error {
 	limits := map[int]uint64{unix.RLIMIT_FSIZE: maxFileSize, unix.RLIMIT_NOFILE: maxFiles, unix.RLIMIT_CORE: 0}
 	if os.Geteuid() == 0 {
-		limits[unix.RLIMIT_NPROC] = maxTasks // of nobody: root has none
+		limits[unix.RLIMIT_NPROC] = maxTasks // for nobody: root has no such limit
 	}
 	for what, most := range limits {
 		if err := unix.Setrlimit(what, &unix.Rlimit{Cur: most, Max: most}); err != nil {
-			return fmt.Errorf("bounding what texts may use: %w", err)
+			return fmt.Errorf("limiting what texts may use: %w", err)
 		}
 	}
 	return nil

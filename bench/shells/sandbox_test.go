@@ -12,7 +12,8 @@ import (
 	"time"
 )
 
-// testWorker makes a worker as hunt does. It skips where a program is missing.
+// testWorker makes a worker as hunt does. It skips the test if a program is
+// missing.
 func testWorker(t *testing.T, needs ...string) *worker {
 	t.Helper()
 	for _, name := range append(needs, "gcc", "bash") {
@@ -23,7 +24,7 @@ func testWorker(t *testing.T, needs ...string) *worker {
 	if err := findShells("bash,dash,zsh,busybox"); err != nil {
 		t.Skip(err)
 	}
-	dir, err := os.MkdirTemp("", "permd-shells-test-") // t.TempDir's parent is for its owner alone
+	dir, err := os.MkdirTemp("", "permd-shells-test-") // only its owner can enter the parent of t.TempDir
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -85,7 +86,7 @@ func TestSandbox(t *testing.T) {
 				"rd  /home/dev/project/src file src\n",
 				"rm a.txt /home/dev/project/src inherited ",
 			}
-			if shell == "zsh" { // a command in the background reads what the shell reads
+			if shell == "zsh" { // a command in the background reads the shell's standard input
 				want[2] = strings.Replace(want[2], "null", "inherited", 1)
 			}
 			got = slices.Compact(got)
@@ -96,7 +97,7 @@ func TestSandbox(t *testing.T) {
 				t.Errorf("changed %v", o.changed)
 			}
 			if _, err := os.Lstat(filepath.Join(box.root, project, "src/new")); err == nil {
-				t.Error("the folder was not put right")
+				t.Error("the folder was not restored")
 			}
 		})
 	}

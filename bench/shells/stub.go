@@ -18,12 +18,11 @@ import (
 //go:embed stub/stub.c
 var stubSource []byte
 
-// The names that the stub goes by. A rule of the person allows the ordinary
-// ones; nothing allows canaries, so that one that ran is a wrong allow whatever
-// else the decision says.
+// The names of the stub. The person's rules allow the ordinary ones. No rule allows
+// canaries, so a canary that ran is a wrong allow whatever its decision says.
 var (
 	ordinary = []string{"a", "b", "c", "d", "say", "no", "rd"}
-	known    = []string{ // programs that the shipped table knows to be read-only
+	known    = []string{ // programs that are read-only by the shipped table
 		"cat", "ls", "wc", "head", "tail", "grep", "sort", "uniq", "cut", "tr", "nl", "basename", "dirname", "seq", "date", "git", "stat",
 		"awk", "sed", "rg", "jq", "tree", "file", "diff", "cmp", "tac", "rev", "fold", "od", "sleep", "tee",
 	}
@@ -33,12 +32,13 @@ var (
 		"repeat", "function", "coproc", "select", "time", "eval", "source", "noglob", "nocorrect", "builtin", "local", "declare", "let", "print", "[[", "((",
 		"}", "{", "1", "2", "10", "_", "!", "docker", "gh", "tar", "ssh", "dd", "tsc",
 	}
-	// changing are programs that the strace part has as they are: what they
-	// change are effects of their own.
+	// changing are programs whose real ones run under strace: what they change are
+	// effects of their own.
 	changing = []string{
 		"mkdir", "rm", "rmdir", "cp", "mv", "ln", "touch", "tar", "unzip", "zip", "gzip", "gunzip", "bzip2", "xz", "zstd", "mktemp", "split", "truncate", "install", "patch", "dd", "unlink", "tee",
 	}
-	// Programs that run others are the real ones, so that what they run shows.
+	// Programs that run others are the real ones, so that the stubs see what they
+	// run.
 	wrappers = map[string][]string{
 		"sh": {"dash"}, "bash": {"bash"}, "dash": {"dash"}, "zsh": {"zsh"}, "env": {"env"}, "xargs": {"xargs"}, "timeout": {"timeout"}, "nice": {"nice"},
 		"nohup": {"nohup"}, "find": {"find"}, "setsid": {"setsid"}, "stdbuf": {"stdbuf"},
@@ -57,38 +57,38 @@ func compileStub(ctx context.Context, dir string) (string, error) {
 	return program, os.Chmod(program, 0o755)
 }
 
-// ran is one start of a stub.
+// ran is one start of a program.
 type ran struct {
 	exe   string // the file that was executed
 	cwd   string
 	stdin stdin
-	text  string // what a stub that reads was given
+	text  string // what the stub read from standard input
 	args  []string
-	by    string // under strace, the program that started it, "" for a shell
+	by    string // under strace, the program that started it; "" for a shell
 }
 
-// stdin says what the standard input of a stub was.
+// stdin describes the standard input of a stub.
 type stdin string
 
 const (
 	stdinClosed    stdin = "closed"
-	stdinInherited stdin = "inherited" // that of the shell
+	stdinInherited stdin = "inherited" // it is the shell's own
 	stdinNull      stdin = "null"
 	stdinFile      stdin = "file"
 	stdinPipe      stdin = "pipe"
 	stdinOther     stdin = "other"
 )
 
-// inode tells files apart.
+// inode identifies a file.
 type inode struct{ dev, ino uint64 }
 
-// readLog reads what stubs wrote. inherited is the standard input of the shell.
+// readLog reads a log of stubs. inherited is the standard input of the shell.
 func readLog(log []byte, inherited inode) ([]ran, error) {
 	var all []ran
 	next := func() (string, error) {
 		field, rest, ok := bytes.Cut(log, []byte{0})
 		if !ok {
-			return "", errors.New("a log of stubs that is cut off")
+			return "", errors.New("the log of stubs is truncated")
 		}
 		log = rest
 		return string(field), nil
@@ -142,8 +142,8 @@ func readStdin(s string, inherited inode) stdin {
 	return stdinOther
 }
 
-// stubs fills a folder with the stub under all its names, and with the programs
-// that run others.
+// stubs fills a folder with the stub under all its names, and with the real
+// programs that run others.
 func (h *hunter) stubs(bin string) error { return h.fill(bin, nil) }
 
 // programs fills a folder with real programs, and stubs for all others.

@@ -14,9 +14,11 @@ import (
 	"strings"
 
 	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/internal/lexpath"
 )
 
-// tracedCalls are the system calls that say what a text touches.
+// tracedCalls are the system calls that show which files and addresses that were
+// connected to a text touches.
 const tracedCalls = "trace=execve,execveat,open,openat,openat2,creat,unlink,unlinkat,rename,renameat,renameat2,mkdir,mkdirat,rmdir,link,linkat," +
 	"symlink,symlinkat,mknod,mknodat,truncate,chdir,fchdir,chmod,fchmodat,chown,lchown,fchownat,utimensat,connect,clone,clone3,fork,vfork"
 
@@ -27,19 +29,20 @@ type traced struct {
 	reached  []string // addresses
 }
 
-// touched is a file that was opened or changed, by its path as permd knows it.
+// touched is a file that was opened or changed, with its path as permd knows it.
 type touched struct {
 	path   string
 	write  bool
 	folder bool   // opened as a folder
 	there  bool   // as "." or "/"
 	inner  bool   // by a shell that the text starts
-	same   bool   // by a program that was told -samefile
+	same   bool   // by a program with the option -samefile
 	by     string // the program, "" for the shell
 	call   string
 }
 
-// trace runs a text under strace. What an empty text opens is left out.
+// trace runs a text under strace, and leaves out the files that an empty text
+// opens.
 func (s *sandbox) trace(ctx context.Context, shell, text string) (*observed, error) {
 	if s.idle == nil {
 		s.idle = map[string]map[string]bool{}
@@ -89,23 +92,24 @@ func (s *sandbox) traceAll(ctx context.Context, shell, text string) (*observed, 
 // cp --parents "$PWD" d/ makes d/tmp if the root lies in /tmp.
 func (s *sandbox) leadsToRoot(p string) bool {
 	for dir := path.Dir(s.root); dir != "/"; dir = path.Dir(dir) {
-		if strings.HasPrefix(p, project+"/") && strings.HasSuffix(p, dir) {
+		if lexpath.Below(project, p) && strings.HasSuffix(p, dir) {
 			return true
 		}
 	}
 	return false
 }
 
-// process is one of a trace.
+// process is one process of a trace.
 type process struct {
-	program string   // "" for the shell that strace started, and its copies
-	cwd     string   // "" until it shows
-	waiting string   // a line whose end is yet to come
-	run     int      // in traced.executed, -1 if none
-	copied  *process // as it was when it last made a thread or a copy, which may do much before that shows
+	program string   // "" for the shell that strace started, and its forks
+	cwd     string   // "" until a call shows it
+	waiting string   // the beginning of a line whose end comes later
+	run     int      // index in traced.executed, -1 if none
+	copied  *process // its state at its last fork, whose child may do much before the call's line is complete
 }
 
-// readTrace reads the output of strace -f -y -xx. known translates paths.
+// readTrace reads the output of strace -f -y -xx. known translates paths to those
+// that permd knows.
 func readTrace(text string, known func(string) string) *traced {
 	t := &traced{}
 	all := map[string]*process{}
@@ -157,9 +161,9 @@ func readTrace(text string, known func(string) string) *traced {
 			r := ran{exe: known(c.strings[0]), by: p.program}
 			p.program, p.cwd, p.run = r.exe, "", len(t.executed)
 			if path.Base(r.by) == "tar" && r.name() == "sh" {
-				p.program = r.by // it starts what packs
+				p.program = r.by // it starts a compression program
 			} else if slices.Contains(readers, path.Base(p.program)) {
-				p.program = "" // it reads text that the decision has parsed
+				p.program = "" // it reads text whose commands the decision has
 			}
 			for _, arg := range c.strings[min(2, len(c.strings)):] {
 				r.args = append(r.args, known(arg))
@@ -192,8 +196,8 @@ func readTrace(text string, known func(string) string) *traced {
 
 var forks = []string{"clone", "clone3", "fork", "vfork"}
 
-// readParents returns which process started which: what a child does may stand
-// before the end of the line that started it.
+// readParents returns the parent of each process. What a child does may come before
+// the end of the line that started it.
 func readParents(text string) map[string]string {
 	parents := map[string]string{}
 	for line := range strings.Lines(text) {
@@ -212,7 +216,7 @@ func readParents(text string) map[string]string {
 	return parents
 }
 
-// change follows the process to another folder.
+// change follows a process to another folder.
 func (p *process) change(c *call) {
 	switch {
 	case len(c.strings) > 0 && path.IsAbs(c.strings[0]):
@@ -224,19 +228,19 @@ func (p *process) change(c *call) {
 	}
 }
 
-// call is one system call of a trace.
+// call is one system call in a trace.
 type call struct {
 	name    string
-	strings []string // its quoted words
-	folders []string // those of its descriptors, in order; AT_FDCWD is one
+	strings []string // its quoted arguments
+	folders []string // the paths of its descriptors in order, AT_FDCWD included
 	cwd     string
 	opened  string // the path of the descriptor that it returned
 	flags   string
 	failed  bool
 }
 
-// readCall reads a line of strace -y -xx: in quotes and angle brackets stands
-// nothing but \x and two digits.
+// readCall reads a line of strace -y -xx: in quotes and angle brackets every byte
+// is \x and two digits.
 func readCall(line string) (call, bool) {
 	name, rest, ok := strings.Cut(line, "(")
 	i := strings.LastIndex(rest, ") = ")
@@ -291,7 +295,7 @@ func unhex(s string) string {
 	return string(b)
 }
 
-// files are the files that a call touches.
+// files returns the files that a call touches.
 func (c *call) files(cwd string) []touched {
 	switch c.name {
 	case "open", "openat", "openat2", "creat":
@@ -306,7 +310,7 @@ func (c *call) files(cwd string) []touched {
 	var all []touched
 	for i, p := range c.strings {
 		if c.name == "symlink" && i == 0 || c.name == "symlinkat" && i == 0 {
-			continue // what it leads to is not touched
+			continue // the target of a link is not touched
 		}
 		dir := cwd
 		if n := len(c.folders); n > 0 {
@@ -320,7 +324,7 @@ func (c *call) files(cwd string) []touched {
 	return all
 }
 
-// compare reports what strace saw that is no effect of the decision.
+// compare returns what strace saw that is no effect of the decision.
 func (t *traced) compare(v *verdict, add func(kind, class, format string, args ...any)) {
 	for i := range t.executed {
 		r := &t.executed[i]
@@ -333,7 +337,7 @@ func (t *traced) compare(v *verdict, add func(kind, class, format string, args .
 		case f.write && !f.harmless() && !v.changes(f.path) && !f.besides(v) && !v.leavesOpen(path.Base(f.by)):
 			add("write", path.Base(f.by), "%s by %s (%s)", f.path, f.who(), f.call)
 		case f.write || f.harmless() || v.reaches(f.path, effects.KindRead) || v.leavesOpen(path.Base(f.by)):
-		case slices.Contains(rereaders, path.Base(f.by)) && (v.changes(f.path) || v.makesRepository(f.path)): // it is what they write
+		case slices.Contains(rereaders, path.Base(f.by)) && (v.changes(f.path) || v.makesRepository(f.path)): // they write it
 		case f.folder && (path.Base(f.by) == "mkdir" || v.changes(f.path)): // it is made, moved or removed
 		default:
 			add("read", path.Base(f.by), "%s by %s", f.path, f.who())
@@ -344,8 +348,9 @@ func (t *traced) compare(v *verdict, add func(kind, class, format string, args .
 	}
 }
 
-// leavesOpen reports whether the decision says that a word of the program is not
-// known: then it does not say either what is read or written, and a rule covers that.
+// leavesOpen reports whether the decision has an unknown word of the program. Then
+// it does not know what is read or written either, and a rule had to allow the
+// unknown word.
 func (v *verdict) leavesOpen(program string) bool {
 	return slices.ContainsFunc(v.effects, func(e effects.Effect) bool {
 		return e.Kind == effects.KindUnknown && e.Via != nil && e.Via.Arg >= 0 && v.effects[e.Via.Effect].Run != nil &&
@@ -360,36 +365,24 @@ func (f *touched) who() string {
 	return f.by
 }
 
-// readers are the shells by the names that texts call them.
+// readers are the names by which texts call shells.
 var readers = []string{"bash", "dash", "sh", "zsh"}
 
-// Programs that do nothing but run another are no run of their own.
+// Programs that only run another one have no run effect of their own.
 var only = []string{"env", "nice", "nohup", "setsid", "stdbuf", "timeout", "time", "command"}
 
-// starts is explains for a program that strace saw: its standard input is not
+// starts is like explains, for a program that strace saw: its standard input is not
 // known, and its folder may not be.
 func (v *verdict) starts(r *ran) string {
 	if slices.Contains(only, r.name()) || r.own() {
 		return ""
 	}
-	near := "no run of it"
-	for i := range v.effects {
-		e := v.effects[i].Run
-		if e == nil || !sameProgram(e, r) {
-			continue
+	return v.nearest(r, func(e *effects.Run) string {
+		if r.cwd != "" && !v.works(e, r) {
+			return "in " + e.Cwd
 		}
-		switch {
-		case !sameArgs(e.Args, r.args):
-			if near == "no run of it" {
-				near = "no run with these words"
-			}
-		case e.Cwd != "" && r.cwd != "" && !v.sameFolder(e.Cwd, r.cwd) && !movesItself(r):
-			near = "in " + e.Cwd
-		default:
-			return ""
-		}
-	}
-	return near
+		return ""
+	})
 }
 
 func (t *traced) print(out io.Writer) {

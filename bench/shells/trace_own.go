@@ -12,9 +12,9 @@ import (
 	"github.com/permd/permd/internal/lexpath"
 )
 
-// besides reports whether a program makes a file on the way to one that the
-// decision has: the folders that lead to a new one, what programs write before
-// they have all, and what git keeps in a repository that it makes.
+// besides reports whether a program makes a file in addition to one that the
+// decision has: the folders above a new one, temporary files that are renamed when
+// complete, and what git keeps in a repository that it makes.
 func (f *touched) besides(v *verdict) bool {
 	name := path.Base(f.by)
 	if slices.Contains(temporaries, name) && temporary.MatchString(path.Base(f.path)) {
@@ -29,7 +29,7 @@ func (f *touched) besides(v *verdict) bool {
 	return (name == "mkdir" || name == "git" || name == "patch" || name == "install" || name == "cp" || name == "tar" || name == "unzip") && v.below(f.path, effects.KindWrite)
 }
 
-// makesRepository reports whether a path lies in a repository that the decision
+// makesRepository reports whether a path is in a repository that the decision
 // makes.
 func (v *verdict) makesRepository(p string) bool {
 	return slices.ContainsFunc(v.effects, func(e effects.Effect) bool {
@@ -49,10 +49,10 @@ func (v *verdict) below(folder string, kinds ...effects.Kind) bool {
 // packers are the programs that tar starts.
 var packers = []string{"gzip", "bzip2", "xz", "zstd", "lzma", "compress", "lzip", "lzop"}
 
-// gitParts are the programs that git consists of.
+// gitParts are programs that are parts of git.
 const gitParts = "/usr/lib/git-core/git"
 
-// own reports whether a program is a part of the one that started it.
+// own reports whether a program is part of the one that started it.
 func (r *ran) own() bool {
 	switch path.Base(r.by) {
 	case "tar":
@@ -68,20 +68,20 @@ var (
 	temporary   = regexp.MustCompile(`^(sed|sort|tac|Cu)[A-Za-z0-9]{6}$|^zi[A-Za-z0-9]{6}$|^p[pieo][A-Za-z0-9]{6}$|\.[ro][A-Za-z0-9]{6}$|^\..*\.(rej|orig)$`)
 )
 
-// What every program of the system opens for itself, and what some do.
+// Files that every program, or some programs, of the system open for themselves.
 var (
 	ownFolders = []string{"/lib/", "/lib64/", "/usr/lib/", "/usr/lib64/", "/usr/share/locale/", "/usr/share/zoneinfo/", "/usr/share/awk/", "/usr/share/i18n/", "/usr/share/file/", "/usr/share/misc/", "/etc/alternatives/", "/sys/fs/cgroup/", "/usr/libexec/", "/usr/share/git-core/templates/"}
 	ownSingle  = []string{"/etc/ld.so.cache", "/etc/ld.so.preload", "/etc/locale.alias", "/etc/localtime", "/proc/filesystems", "/proc/self/maps", "/dev/null", "/dev/tty", "/etc/magic", "/proc/meminfo", "/proc/cpuinfo", "/sys/devices/system/cpu/online", "/proc/self/cgroup", "/proc/self/mountinfo"}
-	lookUp     = []string{"/etc/nsswitch.conf", "/etc/passwd", "/etc/group"} // of names of owners
+	lookUp     = []string{"/etc/nsswitch.conf", "/etc/passwd", "/etc/group"} // to show the names of owners
 	looksUp    = []string{"ls", "dir", "vdir", "stat", "find", "git", "tree", "tar", "install"}
-	startUp    = []string{"/etc/nsswitch.conf", "/etc/passwd", "/etc/group", "/etc/zsh/zshenv", "/proc/self/loginuid", "/dev/tty", "/etc/inputrc"} // of shells
+	startUp    = []string{"/etc/nsswitch.conf", "/etc/passwd", "/etc/group", "/etc/zsh/zshenv", "/proc/self/loginuid", "/dev/tty", "/etc/inputrc"} // opened by shells
 	terminals  = []string{"/etc/terminfo/", "/lib/terminfo/", "/usr/lib/terminfo/", "/usr/share/terminfo/"}
 	keepers    = []string{"gzip", "install", "tar", "unzip", "rm", "du", "cp", "zip", "zstd"}
-	rereaders  = []string{"zip", "unzip", "tar", "git", "patch"} // what they write, too
+	rereaders  = []string{"zip", "unzip", "tar", "git", "patch"} // also opened for writing
 	heredocs   = []string{"/tmp/zsh", "/tmp/sh-thd"}             // where shells keep here-documents
 )
 
-// harmless reports whether the program opens that whatever it is told.
+// harmless reports whether the program opens the file whatever its arguments are.
 func (f *touched) harmless() bool {
 	in := func(folder string) bool { return strings.HasPrefix(f.path, folder) }
 	if f.by == "" && (slices.ContainsFunc(heredocs, in) || f.folder && !f.write) {
@@ -92,7 +92,7 @@ func (f *touched) harmless() bool {
 	}
 	name := path.Base(f.by)
 	if name == "git" && path.Dir(f.path) == project+"/.git" && strings.HasPrefix(path.Base(f.path), "index") {
-		return true // git status writes down what it found out about files
+		return true // git status refreshes the times of files in its index
 	}
 	if f.by == "" && !f.write && slices.ContainsFunc(terminals, in) {
 		return true // zsh looks up how to show what set -x prints
@@ -110,19 +110,19 @@ func (f *touched) harmless() bool {
 		return true
 	}
 	if rel, ok := lexpath.RelBelow(project, f.path); ok && name == "git" && slices.Contains(tracked, rel) {
-		return true // a command of git may look at every file that git knows
+		return true // a git command may read every file that git tracks
 	}
 	if (f.folder || f.there) && slices.Contains(keepers, name) {
-		return true // they keep the folder that a name lies in
+		return true // they open the folder of a name
 	}
 	if name == "git" && (f.folder || strings.Contains(f.path, "/.git") || in(home+"/.config/git") || f.path == "/etc/gitconfig") {
 		return true
 	}
 	if name == "mkdir" && f.there {
-		return true // it comes back to it
+		return true // it opens the folder in order to return to it
 	}
 	if name == "find" && (f.there || f.same) {
-		return true // it keeps the folder that it comes back to, and looks at a file's identity
+		return true // it opens the folder that it returns to, and reads a file's identity
 	}
 	return slices.Contains(ownSingle, f.path) || slices.ContainsFunc(ownFolders, in) || slices.Contains(lookUp, f.path) && slices.Contains(looksUp, name)
 }

@@ -11,31 +11,32 @@ import (
 	"github.com/permd/permd/decisions/effects/paths"
 )
 
-// The person whose calls are tried, and their project, as permd knows them. In
-// the sandbox both lie below its root.
+// The home and the project of the person whose calls are tried, as permd knows
+// them. In the sandbox both are below its root.
 const (
 	uid     = 1000
 	home    = "/home/dev"
 	project = "/home/dev/project"
 )
 
-// tree is what lies in the home before each text: a path that ends in a slash
-// is a folder, a text that begins with "-> " the target of a link.
+// tree is the contents of the home before each text. A path that ends in a slash is
+// a folder, and a text that begins with "-> " is the target of a link.
 type tree struct {
 	name  string
 	files map[string]string
 }
 
-// hostile is the script that must never run.
+// hostile is the path of the script that must never run.
 const hostile = "evil.sh"
 
-// secrets are files that no text reads without an effect that says so, with
-// what they hold.
+// secrets are the files, with their contents, that no text may read without a read
+// effect.
 var secrets = map[string]string{project + "/.env": "TOKEN=canary-of-env", home + "/other/shadow": "canary-of-shadow"}
 
-// Each text is tried in one of these. The first holds what the commands of the
-// corpora name, the second nothing, the third names that look like options,
-// commands and patterns, the fourth what leads elsewhere.
+// Each text is tried in one of these trees. The first has the files that commands
+// of the corpora name, the second none, the third files whose names look like
+// options, commands and patterns, the fourth links and archives that lead
+// elsewhere.
 var trees = []tree{
 	{"project", map[string]string{
 		"project/a.txt": "a\n", "project/b.txt": "b\nb\n", "project/README.md": "# project\n", "project/src/main.go": "package main\n",
@@ -64,7 +65,7 @@ func (t *tree) paths(f func(p, text string)) {
 	}
 }
 
-// fake is the machine of the person with the tree, in memory.
+// fake returns a file system in memory with the tree, for permd to decide on.
 func (t *tree) fake() *fsfake.FS {
 	fs := fsfake.New("/bin -> usr/bin", "/usr/bin/", "/usr/local/bin/", "/etc/passwd", "/etc/hosts", "/etc/shadow", "/tmp/", "/var/tmp/", "/proc/self/", "/root/", project+"/")
 	for _, device := range []string{"null", "zero", "full", "random", "urandom", "tty"} {
@@ -87,7 +88,7 @@ func (t *tree) fake() *fsfake.FS {
 	return fs
 }
 
-// person is who the daemon would take the caller for.
+// person returns the user that the daemon would see.
 func person() effects.User {
 	return effects.User{UID: uid, Name: "dev", Home: home, Env: map[string]string{"HOME": home, "USER": "dev", "LOGNAME": "dev"}}
 }

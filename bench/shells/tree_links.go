@@ -12,12 +12,12 @@ import (
 	"time"
 )
 
-// tracked are the files of the tree that its repository holds.
+// tracked are the files of the tree that its repository tracks.
 var tracked = []string{"a.txt", "b.txt", "README.md", "src/main.go", "src/a.txt", "x y"}
 
-// linked is a tree with what leads elsewhere: links of every kind, archives that
-// hold links, a repository with a commit, and one inside of it that runs a
-// command.
+// linked returns a tree with what leads elsewhere: links of every kind, archives
+// that contain links, a repository with a commit, and inside it another repository
+// whose settings run a command.
 func linked() tree {
 	files := map[string]string{
 		"project/a.txt": "a\nb\na b\n", "project/b.txt": "b\nb\n", "project/n.txt": "1 a.txt\n2 src\n", "project/README.md": "# project\n",
@@ -35,7 +35,7 @@ func linked() tree {
 	for _, name := range tracked {
 		committed[name] = files["project/"+name]
 	}
-	committed["b.txt"] = "b\n" // what is there is another text
+	committed["b.txt"] = "b\n" // the file in the tree has other contents
 	committed["gone.txt"] = "gone\n"
 	for name, text := range repository(committed) {
 		files["project/.git/"+name] = text
@@ -43,7 +43,7 @@ func linked() tree {
 	return tree{"links", maps.Clone(files)}
 }
 
-// members are in both archives: some of them lead out of the folder.
+// members are the members of both archives. Some lead out of the folder.
 var members = []struct{ name, text, link string }{
 	{name: "in/x.txt", text: "x\n"}, {name: "a.txt", text: "new\n"}, {name: "in/l", link: "../../other"}, {name: "in/up", link: "../.."}, {name: "../above", text: "x\n"},
 }
@@ -92,7 +92,7 @@ func packed(text string) string {
 	return b.String()
 }
 
-// must is for writers that write to memory, where nothing can fail.
+// must panics on an error. It is for writers to memory, which cannot fail.
 func must(err error) {
 	if err != nil {
 		panic(err)

@@ -15,8 +15,8 @@ import (
 	"strings"
 )
 
-// repository returns the files of a .git folder that has one commit of files, so
-// that commands of git have something to read.
+// repository returns the files of a .git folder with one commit, so that git
+// commands have something to read.
 func repository(files map[string]string) map[string]string {
 	r := repo{"HEAD": "ref: refs/heads/main\n", "config": "[core]\n\trepositoryformatversion = 0\n", "refs/tags/": ""}
 	person := "dev <dev@example.com> 1700000000 +0000"
@@ -26,7 +26,7 @@ func repository(files map[string]string) map[string]string {
 	return r
 }
 
-// repo holds files of a .git folder by their names.
+// repo has the files of a .git folder, by name.
 type repo map[string]string
 
 // object adds an object and returns its name.
@@ -43,9 +43,9 @@ func (r repo) object(kind, text string) []byte {
 	return sum[:]
 }
 
-// tree adds the tree of a folder, with all below it.
+// tree adds the tree object of a folder, and those of all folders below it.
 func (r repo) tree(files map[string]string, folder string) []byte {
-	entries := map[string]string{} // by the name that git sorts by
+	entries := map[string]string{} // by the name that git uses for sorting
 	for name, text := range files {
 		rest, ok := strings.CutPrefix(name, folder)
 		if !ok {
@@ -66,8 +66,7 @@ func (r repo) tree(files map[string]string, folder string) []byte {
 	return r.object("tree", text.String())
 }
 
-// index is the index of files whose times git does not know, so that it looks at
-// each of them.
+// index returns an index without the files' times, so that git reads each file.
 func (r repo) index(files map[string]string) string {
 	b := append([]byte("DIRC"), 0, 0, 0, 2)
 	b = binary.BigEndian.AppendUint32(b, uint32(len(files)))

@@ -11,9 +11,9 @@ import (
 	"github.com/permd/permd/decisions/effects/paths"
 )
 
-// Engine is the real engine on a file system of the caller's, with a fixed
-// clock. It keeps no journal, and remembers nothing unless change gives it a
-// memory; change may be nil.
+// Engine returns the real engine on the given file system, with a fixed clock. It
+// has no journal, and remembers nothing unless change gives it a memory. change may
+// be nil.
 func Engine(
 	snap decisions.Snapshot, fs effects.FS, own paths.Own, pid int, now time.Time, change func(*decisions.Config),
 ) *decisions.Engine {
@@ -28,17 +28,17 @@ func Engine(
 	}
 	e, err := decisions.NewEngine(c)
 	if err != nil {
-		panic(err) // a member is missing above
+		panic(err) // a member is missing in the literal above
 	}
 	return e
 }
 
-// fixedPolicy is a policy that is always the same.
+// fixedPolicy is a policy that never changes.
 type fixedPolicy struct{ snap decisions.Snapshot }
 
 func (f fixedPolicy) Snapshot(uint32, string) (decisions.Snapshot, error) { return f.snap, nil }
 
-// noMemory is a memory of nothing, dropped a journal of nothing.
+// noMemory remembers nothing, and noJournal records nothing.
 type noMemory struct{}
 
 func (noMemory) Match(*decisions.MemoryQuery) (reject, allow *decisions.Choice, err error) {

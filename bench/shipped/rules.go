@@ -1,5 +1,5 @@
-// Package shipped loads the shipped rules and makes the engine that decides by
-// them, for the benchmarks that measure decisions without a daemon.
+// Package shipped loads the shipped rules and makes engines that decide by them,
+// for benchmarks that need no daemon.
 package shipped
 
 import (
@@ -19,8 +19,8 @@ import (
 	"github.com/permd/permd/rego"
 )
 
-// Rules are the shipped rules of one profile, alone and with those of persons.
-// They are safe for concurrent use.
+// Rules are the shipped rules of one profile, alone and with those of persons. They
+// are safe for concurrent use.
 type Rules struct {
 	dir     string // removed by Close
 	profile string
@@ -32,14 +32,14 @@ type Rules struct {
 	snaps  map[User]decisions.Snapshot
 }
 
-// User are the rules of a person: a list and a policy, either may be "".
+// User has the rules of a person: a list and a policy, of which either may be "".
 type User struct {
 	List, Rego string
-	Paths      bool // they say which files may be touched
+	Paths      bool // the rules say which files may be read or changed
 }
 
-// Open loads the shipped rules of a profile for the person uid. Close removes
-// the folder that it makes.
+// Open loads the shipped rules of a profile for the person uid. Call Close to
+// remove the folder that it makes.
 func Open(profile string, uid uint32, now time.Time) (*Rules, error) {
 	if !slices.Contains([]string{settings.ProfileCareful, settings.ProfileBalanced, settings.ProfileUnattended}, profile) {
 		return nil, fmt.Errorf("there is no profile %q", profile)
@@ -58,13 +58,13 @@ func Open(profile string, uid uint32, now time.Time) (*Rules, error) {
 	return r, nil
 }
 
-// Dir is a folder for databases of the measurement. Close removes the files in
-// it, so it must hold no folders.
+// Dir returns a folder for databases. Close removes the files in it, so it must not
+// have folders.
 func (r *Rules) Dir() string { return r.dir }
 
 func (r *Rules) userDir() string { return filepath.Join(r.dir, "policy.d") }
 
-// Close removes what was made.
+// Close removes the folder and the files in it.
 func (r *Rules) Close() error {
 	var errs []error
 	for _, dir := range []string{r.userDir(), r.dir} {
@@ -83,24 +83,24 @@ func (r *Rules) Close() error {
 	return errors.Join(errs...)
 }
 
-// With returns the shipped rules with those of a person. Where these say which
-// files may be touched, the shipped allows for the files of the project are
-// off, as such a person would switch them off: what is tested is what their own
-// rules allow.
+// With returns the shipped rules with those of a person. If these say which files
+// may be read or changed, the shipped rules do not allow the project's files, so
+// that only the person's rules do.
 func (r *Rules) With(ctx context.Context, u User) (decisions.Snapshot, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if snap := r.snaps[u]; snap != nil {
 		return snap, nil
 	}
-	// A file without rules is not an empty one, which would look as if it was
-	// just being written.
+	// A file without rules must not be empty: an empty file looks as if it is just
+	// being written.
 	for name, text := range map[string]string{"rules.yaml": cmp.Or(u.List, "# none\n"), "user.rego": cmp.Or(u.Rego, "package permd.user\n")} {
 		file := filepath.Join(r.userDir(), name)
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 			return nil, fmt.Errorf("writing rules: %w", err)
 		}
-		// Files that have just been written are waited for.
+		// The loader would wait for files that have just been written, so make them
+		// older.
 		if err := errors.Join(os.Chtimes(file, r.now, r.now), os.Chtimes(r.userDir(), r.now, r.now)); err != nil {
 			return nil, fmt.Errorf("writing rules: %w", err)
 		}
@@ -120,8 +120,8 @@ func (r *Rules) With(ctx context.Context, u User) (decisions.Snapshot, error) {
 	return snap, nil
 }
 
-// store returns the shipped rules, without what they allow of the project's
-// files if paths is set, loading them the first time. The caller holds the lock.
+// store returns the shipped rules, and loads them the first time. If paths is set,
+// they do not allow the project's files. The caller holds the lock.
 func (r *Rules) store(ctx context.Context, paths bool) (*policy.Store, error) {
 	if s := r.stores[paths]; s != nil {
 		return s, nil
@@ -135,7 +135,7 @@ func (r *Rules) store(ctx context.Context, paths bool) (*policy.Store, error) {
 	}
 	s, err := policy.Open(ctx, policy.Options{
 		UserDir: func(uint32) (string, error) { return r.userDir(), nil },
-		UID:     uint32(os.Geteuid()), // whom the rules must belong to
+		UID:     uint32(os.Geteuid()), // the user that must own the rules
 		Base:    rego.Base(), Schema: rego.InputSchema(), Programs: rego.Programs(), Profiles: rego.Profiles(),
 		Switches: func() (policy.Switches, error) { return sw, nil },
 	})

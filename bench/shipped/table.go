@@ -1,6 +1,7 @@
 package shipped
 
 import (
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -10,8 +11,8 @@ import (
 	"github.com/permd/permd/rego"
 )
 
-// Entry is what the program table has about a program or sub-command, as far as
-// command lines can be made from it.
+// Entry is the part of a program or sub-command in the program table that command
+// lines are made from.
 type Entry struct {
 	Names         []string            `yaml:"names"`
 	Style         string              `yaml:"style"`
@@ -24,10 +25,26 @@ type Entry struct {
 	ReadonlyAlone []string            `yaml:"readonly_alone"`
 }
 
-// Table is the shipped program table as it is written.
+// Table is the shipped program table, as its files have it.
 type Table struct {
 	Groups   map[string]map[string][]string // options, by role
-	Programs []Entry                        // in the order of the files' names
+	Programs []Entry                        // in the order of the files
+}
+
+// Roles returns the roles that options and operands of the program table may have, as
+// its schema lists them.
+func Roles() []string {
+	var schema struct {
+		Definitions struct {
+			Role struct {
+				Enum []string `json:"enum"`
+			} `json:"role"`
+		} `json:"definitions"`
+	}
+	if err := json.Unmarshal(rego.ProgramsSchema(), &schema); err != nil {
+		panic(err) // the schema is embedded
+	}
+	return schema.Definitions.Role.Enum
 }
 
 // ReadTable reads the shipped program table.

@@ -7,15 +7,15 @@ import (
 	"strings"
 )
 
-// call is a request, and what may come back.
+// call is a request with the verdict that it must get.
 type call struct {
-	updates []string // notifications that go before it
+	updates []string // notifications that are sent before it
 	method  string
 	params  any
-	want    string // the verdict, "" for any
+	want    string // the wanted verdict, "" for any
 }
 
-// kinds of calls, by their weight of a hundred.
+// kinds are the kinds of calls, with their share of 100.
 var kinds = []struct {
 	weight int
 	make   func(w *worker, n int) call
@@ -30,7 +30,8 @@ var kinds = []struct {
 	{2, garbage},
 }
 
-// draw draws one of the calls that agents make. No two are quite the same.
+// draw returns a random call of those that agents make. Two are hardly ever the
+// same.
 func (w *worker) draw(n int) call {
 	at := w.rand.IntN(100)
 	for _, k := range kinds {
@@ -54,7 +55,7 @@ func (w *worker) decide(n int, tool string, input any, want string) call {
 
 func pick(r *rand.Rand, of ...string) string { return of[r.IntN(len(of))] }
 
-// shell is what agents run most: looking around and testing.
+// shell returns a command of those that agents run most: reading files and testing.
 func shell(w *worker, n int) call {
 	r := w.rand
 	command := pick(r,
@@ -80,7 +81,7 @@ func files(w *worker, n int) call {
 	return w.decide(n, "Edit", map[string]any{"file_path": path, "old_string": "a", "new_string": fmt.Sprintf("b%d", n)}, "")
 }
 
-// acp is a permission request with the updates that come before it.
+// acp returns a permission request with the updates that come before it.
 func acp(w *worker, n int) call {
 	id := fmt.Sprintf("toolu_%d_%d", w.number, n)
 	command := fmt.Sprintf("git diff --stat HEAD~%d", w.rand.IntN(10_000))
@@ -120,7 +121,8 @@ func tools(w *worker, n int) call {
 	return w.decide(n, tool, map[string]any{"owner": "o", "number": n, "list": []int{1, 2, n}}, "")
 }
 
-// questions are what a person is asked, and sometimes remembers.
+// questions returns a call that permd asks about, and whose answer is sometimes
+// remembered.
 func questions(w *worker, n int) call {
 	r := w.rand
 	return w.decide(n, "Bash", map[string]any{"command": pick(r,
@@ -136,13 +138,13 @@ func denied(w *worker, n int) call {
 	return w.decide(n, "Bash", map[string]any{"command": pick(w.rand, "rm -rf /", "git push --force origin main", fmt.Sprintf("ls pkg%d; rm -rf ~", n))}, "deny")
 }
 
-// long are calls with a lot of text.
+// long returns a call with much text.
 func long(w *worker, n int) call {
 	text := strings.Repeat(fmt.Sprintf("line %d of a file that is written\n", n), 50+w.rand.IntN(1500))
 	return w.decide(n, "Write", map[string]any{"file_path": w.file(), "content": text}, "")
 }
 
-// garbage is what is asked, and not understood.
+// garbage returns a call that permd does not understand and asks about.
 func garbage(w *worker, n int) call {
 	r := w.rand
 	return w.decide(n, "Bash", map[string]any{"command": pick(r,
@@ -151,7 +153,7 @@ func garbage(w *worker, n int) call {
 	)}, "")
 }
 
-// message is a line of JSON-RPC; id 0 is a notification.
+// message returns a line of JSON-RPC; with id 0 it is a notification.
 func message(id int, method string, params any) string {
 	m := map[string]any{"jsonrpc": "2.0", "method": method, "params": params}
 	if id > 0 {
@@ -159,7 +161,7 @@ func message(id int, method string, params any) string {
 	}
 	line, err := json.Marshal(m)
 	if err != nil {
-		panic(err) // of a literal above
+		panic(err) // it encodes a literal above, which cannot fail
 	}
 	return string(line) + "\n"
 }

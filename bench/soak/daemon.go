@@ -18,14 +18,14 @@ import (
 
 // daemon is a permd process with a home of its own.
 type daemon struct {
-	dir     string // holds the home, the project and the sockets
+	dir     string // has the home, the project and the sockets
 	project string
 	cmd     *exec.Cmd
 	log     *os.File
 }
 
-// rules are a person's rules, as many as somebody who cares has. The number
-// makes each reload a real one.
+// rules are a person's rules, as many as a careful person has. The number n makes
+// each version different, so that each reload compiles.
 const rules = `package permd.user
 
 import rego.v2
@@ -48,9 +48,9 @@ deny contains "no force-push, in edition %d" if {
 }
 `
 
-// startDaemon makes the home and starts the daemon in it.
+// startDaemon makes the home and starts a daemon in it.
 func startDaemon(ctx context.Context, o options) (*daemon, error) {
-	// Short: a socket's path has room for 107 bytes.
+	// The name is short: the path of a socket has at most 107 bytes.
 	dir, err := os.MkdirTemp("", "soak")
 	if err != nil {
 		return nil, fmt.Errorf("making a folder: %w", err)
@@ -58,7 +58,7 @@ func startDaemon(ctx context.Context, o options) (*daemon, error) {
 	d := &daemon{dir: dir, project: filepath.Join(dir, "home", "project")}
 	if err := d.furnish(o.settings); err != nil {
 		d.end()
-		return nil, fmt.Errorf("furnishing the home: %w", err)
+		return nil, fmt.Errorf("writing the home's files: %w", err)
 	}
 	program := o.program
 	if program == "" {
@@ -147,7 +147,7 @@ func (d *daemon) start(program string) error {
 		}
 		if time.Now().After(deadline) {
 			text, _ := os.ReadFile(d.log.Name())
-			return fmt.Errorf("permd did not come up: %w\n%s", err, text)
+			return fmt.Errorf("permd did not start: %w\n%s", err, text)
 		}
 		time.Sleep(20 * time.Millisecond)
 	}
@@ -168,10 +168,10 @@ func (d *daemon) end() {
 	_ = os.RemoveAll(d.dir)
 }
 
-// memory is what the kernel says about the daemon, in MiB.
+// memory is the daemon's memory by /proc/PID/status, in MiB.
 type memory struct {
 	RSS  float64 `json:"rss"`  // VmRSS
-	HWM  float64 `json:"hwm"`  // VmHWM: the most that it ever was
+	HWM  float64 `json:"hwm"`  // VmHWM: the peak of VmRSS
 	Anon float64 `json:"anon"` // RssAnon: heap and stacks
 	File float64 `json:"file"` // RssFile: the program itself
 	Shm  float64 `json:"shm"`  // RssShmem
@@ -202,7 +202,7 @@ func (d *daemon) memory() (memory, error) {
 	return m, nil
 }
 
-// disk is the size of a database with its log, in MiB.
+// disk returns the size of a database with its log, in MiB.
 func (d *daemon) disk(name string) float64 {
 	total := int64(0)
 	for _, suffix := range []string{"", "-wal"} {

@@ -16,21 +16,21 @@ import (
 	"github.com/permd/permd/socket/client"
 )
 
-// What a connection does now and then.
+// How often a connection does what, in calls.
 const (
-	callsPerSession    = 200   // then it closes its session and declares another
-	callsPerConnection = 20000 // then it connects again
+	callsPerSession    = 200   // after so many it closes its session and declares another
+	callsPerConnection = 20000 // after so many it connects again
 	answeredOf         = 3     // one question of so many is answered
-	rememberedOf       = 10    // and of these one of so many is remembered
-	maxRemembered      = 2000  // the oldest are forgotten above it
+	rememberedOf       = 10    // one answer of so many is remembered
+	maxRemembered      = 2000  // above it the oldest choices are forgotten
 )
 
-// load is all that is asked of the daemon.
+// load is the work of all clients, with what they measured.
 type load struct {
 	daemon *daemon
 	o      options
 
-	started atomic.Int64 // when the first was asked, nanoseconds
+	started atomic.Int64 // time of the first request, in nanoseconds
 	asked   atomic.Int64
 	done    atomic.Int64
 	allow   atomic.Int64
@@ -40,12 +40,13 @@ type load struct {
 	reloads atomic.Int64
 
 	mu   sync.Mutex
-	took []time.Duration // a sample of how long requests took
+	took []time.Duration // a random sample of the requests' durations
 }
 
 func newLoad(d *daemon, o options) *load { return &load{daemon: d, o: o} }
 
-// run asks until all is asked, or ctx ends. An error is a wrong answer, or none.
+// run sends requests until all are sent, or ctx ends. It returns an error if an
+// answer is wrong or missing.
 func (l *load) run(ctx context.Context) error {
 	ctx, fail := context.WithCancelCause(ctx)
 	defer fail(nil)
@@ -74,8 +75,8 @@ func (l *load) run(ctx context.Context) error {
 	return nil
 }
 
-// manage does what people do while agents work: they change rules, look at the
-// status and the journal, and forget choices.
+// manage does what people do while agents work: it changes rules, reads the status
+// and the journal, and forgets choices.
 func (l *load) manage(ctx context.Context) error {
 	c, err := client.Dial(ctx, l.daemon.admin(), client.Options{})
 	if err != nil {
@@ -112,7 +113,7 @@ func (l *load) manage(ctx context.Context) error {
 	}
 }
 
-// forgetOldest keeps the number of choices within what people have.
+// forgetOldest keeps the number of choices within maxRemembered.
 func forgetOldest(ctx context.Context, c *client.Client) error {
 	var ids []string
 	for after := ""; ; {
@@ -147,7 +148,7 @@ type worker struct {
 	session string
 	conn    net.Conn
 	lines   *bufio.Reader
-	calls   int // on this connection
+	calls   int // calls on this connection
 	id      int
 }
 
@@ -172,7 +173,7 @@ func (w *worker) run(ctx context.Context) error {
 	return nil
 }
 
-// prepare connects and declares sessions when their time has come.
+// prepare connects and declares a session if it is time.
 func (w *worker) prepare() error {
 	if w.calls >= callsPerConnection && w.conn != nil {
 		w.conn.Close()
@@ -214,7 +215,7 @@ func (w *worker) call(method string, params any) (*reply, error) {
 	return r, err
 }
 
-// batch has several requests open at a time, and answers some of the questions.
+// batch sends several requests at once, and answers some of the questions.
 func (w *worker) batch(n int) error {
 	var lines []byte
 	wants := map[int]string{}
@@ -242,7 +243,7 @@ func (w *worker) batch(n int) error {
 			return err
 		}
 		if want := wants[r.ID]; want != "" && want != d.Verdict && d.DecidedBy != "memory" {
-			return fmt.Errorf("%s instead of %s: %s", d.Verdict, want, d.Reason)
+			return fmt.Errorf("the verdict is %s, want %s: %s", d.Verdict, want, d.Reason)
 		}
 		w.count(d)
 		if d.Verdict == "ask" {
@@ -275,7 +276,7 @@ func (w *worker) count(d *decision) {
 	}
 }
 
-// answer is the person's answer to a question.
+// answer sends the person's answer to a question.
 func (w *worker) answer(d *decision) error {
 	params := map[string]any{"decisionId": d.DecisionID, "verdict": "allow"}
 	if len(d.Widths) > 0 && w.rand.IntN(rememberedOf) == 0 {
@@ -292,7 +293,7 @@ func (w *worker) answer(d *decision) error {
 	return err
 }
 
-// reply is an answer of the daemon.
+// reply is a reply of the daemon.
 type reply struct {
 	ID     int
 	Result *struct {

@@ -1,8 +1,8 @@
-// Command soak drives a real daemon over its socket with a million calls, as
-// agents make them, and prints what the daemon's memory does meanwhile.
+// Command soak sends a real daemon a million calls over its socket, as agents make
+// them, and prints the daemon's memory use meanwhile.
 //
-// It is a benchmark, not a test: its numbers are for people on a quiet machine.
-// It fails only when the daemon answers wrongly or not at all.
+// It is a benchmark, not a test: its numbers are for people on a quiet machine. It
+// fails only if the daemon answers wrongly or not at all.
 package main
 
 import (
@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// budget is how much memory the daemon may hold at the end, in MiB.
+// budget is how much memory the daemon may use at the end, in MiB.
 const budget = 64
 
 type options struct {
@@ -77,7 +77,8 @@ func soak(ctx context.Context, o options) error {
 		case err := <-ended:
 			report.sample("end")
 			if err == nil {
-				// What is not in use any more goes back within seconds, or stays.
+				// Memory that is no longer in use is returned within seconds, or
+				// not at all.
 				time.Sleep(25 * time.Second)
 				report.sample("rest")
 			}

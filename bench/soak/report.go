@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// report prints samples as they are taken.
+// report prints each sample when it is taken.
 type report struct {
 	w      io.Writer
 	asJSON bool
@@ -18,12 +18,12 @@ type report struct {
 	last   sample
 }
 
-// sample is the daemon at one moment.
+// sample is the state of the daemon at one moment.
 type sample struct {
-	At        string  `json:"at,omitempty"` // idle, end or rest; else one in between
+	At        string  `json:"at,omitempty"` // "idle", "end" or "rest", or "" for one during the load
 	Seconds   float64 `json:"seconds"`
 	Decisions int64   `json:"decisions"`
-	PerSecond float64 `json:"perSecond"` // since the sample before
+	PerSecond float64 `json:"perSecond"` // requests a second since the sample before
 	memory
 	Journal float64 `json:"journalMiB"`
 	Memory  float64 `json:"rememberMiB"`
@@ -33,7 +33,7 @@ type sample struct {
 
 func newReport(w io.Writer, asJSON bool, d *daemon, l *load) *report {
 	if !asJSON {
-		fmt.Fprintf(w, "%8s %10s %8s %8s %8s %8s %8s %9s %8s\n", "seconds", "decisions", "per s", "RSS", "most", "heap", "program", "journal", "choices")
+		fmt.Fprintf(w, "%8s %10s %8s %8s %8s %8s %8s %9s %8s\n", "seconds", "decisions", "per s", "RSS", "peak RSS", "heap", "program", "journal", "choices")
 	}
 	return &report{w: w, asJSON: asJSON, daemon: d, load: l, start: time.Now()}
 }
@@ -42,7 +42,7 @@ func (r *report) sample(at string) {
 	s := sample{At: at, Seconds: time.Since(r.start).Seconds(), Decisions: r.load.done.Load(), Reloads: r.load.reloads.Load(), Stored: r.load.stored.Load()}
 	var err error
 	if s.memory, err = r.daemon.memory(); err != nil {
-		fmt.Fprintln(r.w, "no sample:", err)
+		fmt.Fprintln(r.w, "cannot read the memory use:", err)
 		return
 	}
 	s.Journal, s.Memory = r.daemon.disk("decisions.db"), r.daemon.disk("remember.db")
@@ -58,8 +58,8 @@ func (r *report) sample(at string) {
 		s.Seconds, s.Decisions, s.PerSecond, s.RSS, s.HWM, s.Anon, s.File, s.Journal, s.Stored, at)
 }
 
-// summary says what was asked, how long it took, and whether the memory is
-// within the budget.
+// summary prints the verdicts, the durations, and whether the memory is within the
+// budget.
 func (r *report) summary() {
 	l := r.load
 	l.mu.Lock()
@@ -75,7 +75,7 @@ func (r *report) summary() {
 		Allow     int64   `json:"allow"`
 		Ask       int64   `json:"ask"`
 		Deny      int64   `json:"deny"`
-		P50       float64 `json:"p50Micros"` // of a request among those in flight
+		P50       float64 `json:"p50Micros"` // duration of a request, with others in flight
 		P99       float64 `json:"p99Micros"`
 		RSS       float64 `json:"rss"`
 		Budget    int     `json:"budget"`
@@ -86,7 +86,7 @@ func (r *report) summary() {
 		r.json(end)
 		return
 	}
-	fmt.Fprintf(r.w, "%d allowed, %d asked, %d denied; %.0f µs a request, p99 %.0f µs, with %d in flight on each of %d connections\n",
+	fmt.Fprintf(r.w, "%d allowed, %d asked, %d denied; p50 %.0f µs, p99 %.0f µs for a request, with %d in flight on each of %d connections\n",
 		end.Allow, end.Ask, end.Deny, end.P50, end.P99, l.o.inFlight, l.o.conns)
 	word := "within"
 	if !end.InBudget {
@@ -98,7 +98,7 @@ func (r *report) summary() {
 func (r *report) json(v any) {
 	line, err := json.Marshal(v)
 	if err != nil {
-		panic(err) // of a struct above
+		panic(err) // it encodes a struct above, which cannot fail
 	}
 	fmt.Fprintln(r.w, string(line))
 }

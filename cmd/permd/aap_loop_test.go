@@ -217,6 +217,9 @@ func TestAAPResumes(t *testing.T) {
 // TestAAPLostAnswer: the server does what a POST says, and its answer is lost.
 // The client reads the history before it posts again, and nothing runs twice.
 func TestAAPLostAnswer(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it loses the answer of each POST; TestAAPConversation is the quick one")
+	}
 	t.Parallel()
 	d := aapDaemon(t)
 	s := newAAPServer(t, calls(`a1 page {"who":"ana"}`), calls(`b1 deploy `+production, `b2 page {"who":"bob"}`), says("done"))

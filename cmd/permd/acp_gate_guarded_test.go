@@ -9,6 +9,9 @@ import (
 // TestGateGuarded: a file that is guarded is asked about at its gate, once, though
 // no rule of a person matches it; what is not guarded passes.
 func TestGateGuarded(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it starts a daemon for guarded files alone; TestGates is the quick one")
+	}
 	t.Parallel()
 	d := newTestDaemon(t)
 	d.start(t)

@@ -150,6 +150,9 @@ func mirrorAsks(id int, command string) string {
 
 // TestProxyAnswersLogged looks in the decision log for what the person answered.
 func TestProxyAnswersLogged(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it answers in every way and reads the log; TestProxyWithSDK is the quick one")
+	}
 	t.Parallel()
 	d := newTestDaemon(t)
 	d.start(t)
@@ -223,6 +226,9 @@ func TestProxyAnswersLogged(t *testing.T) {
 
 // TestProxyForms decides the forms by which Codex asks about tools of servers.
 func TestProxyForms(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it starts a daemon for forms alone; TestProxyWithSDK is the quick one")
+	}
 	t.Parallel()
 	d := newTestDaemon(t)
 	d.policy(t, "forms.rego", `

@@ -127,6 +127,9 @@ func TestProxyProcess(t *testing.T) {
 
 // TestProxyRequired ends the agent when the daemon goes away for good.
 func TestProxyRequired(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it waits for a daemon that is gone; TestProxyProcess is the quick one")
+	}
 	t.Parallel()
 	d := startDaemon(t)
 	cmd := d.command("acp", "--require", "--grace", "0s", "--", os.Args[0], asAgent, "echo")

@@ -15,14 +15,7 @@ func TestExampleOTC(t *testing.T) {
 		t.Skip("long: it runs a runtime as a process")
 	}
 	t.Parallel()
-	python, err := exec.LookPath("python3")
-	if err != nil {
-		t.Skip("python3 is not installed")
-	}
-	script, err := filepath.Abs(filepath.Join(examples, "clients", "python", "otc.py"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	python, script := pythonExample(t, "otc.py")
 	d := otcDaemon(t)
 	dir := t.TempDir()
 	writeFile(t, filepath.Join(dir, "tool.json"), string(otcFind(otcToolsOf(t, otcTools), "Sms.Send@1.2.0").raw)+"\n")

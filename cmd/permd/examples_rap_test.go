@@ -15,14 +15,7 @@ func TestExampleRAP(t *testing.T) {
 		t.Skip("long: it runs a runtime as a process")
 	}
 	t.Parallel()
-	python, err := exec.LookPath("python3")
-	if err != nil {
-		t.Skip("python3 is not installed")
-	}
-	script, err := filepath.Abs(filepath.Join(examples, "clients", "python", "rap.py"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	python, script := pythonExample(t, "rap.py")
 	d, _ := rapDaemon(t)
 	dir := t.TempDir()
 	toolset := "{\n  \"name\": \"warehouse\",\n  \"endpoint\": \"http://127.0.0.1:7410/invoke\",\n  \"tools\": " + rapTools + "\n}\n"

@@ -54,14 +54,7 @@ func TestExampleClients(t *testing.T) {
 			return []string{bin}
 		}},
 		{"python", func(t *testing.T) []string {
-			python, err := exec.LookPath("python3")
-			if err != nil {
-				t.Skip("python3 is not installed")
-			}
-			script, err := filepath.Abs(filepath.Join(examples, "clients", "python", "client.py"))
-			if err != nil {
-				t.Fatal(err)
-			}
+			python, script := pythonExample(t, "client.py")
 			return []string{python, script}
 		}},
 	}
@@ -193,4 +186,18 @@ func TestExamplePoliciesServed(t *testing.T) {
 			}
 		})
 	}
+}
+
+// pythonExample is Python and one of the examples for it.
+func pythonExample(t *testing.T, name string) (python, script string) {
+	t.Helper()
+	python, err := exec.LookPath("python3")
+	if err != nil {
+		t.Skip("python3 is not installed")
+	}
+	script, err = filepath.Abs(filepath.Join(examples, "clients", "python", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return python, script
 }

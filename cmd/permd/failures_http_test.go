@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -18,10 +17,7 @@ import (
 // TestHTTPFailures goes through what can fail between a program that asks over
 // HTTP and its answer, as TestFailures does for the socket.
 func TestHTTPFailures(t *testing.T) {
-	rows := []struct {
-		name string
-		test func(t *testing.T)
-	}{
+	failures(t, []failure{
 		{"body cannot be read in one way", httpUnreadable},
 		{"call not understood", httpNotUnderstood},
 		{"policy fails", httpPolicyFails},
@@ -37,17 +33,7 @@ func TestHTTPFailures(t *testing.T) {
 		{"address that is in use", httpAddressInUse},
 		{"socket that is something else", httpSocketTaken},
 		{"address that others reach", httpEverybody},
-	}
-	quick := []string{"call not understood", "not the token, or a browser", "daemon not reachable"}
-	for _, row := range rows {
-		t.Run(row.name, func(t *testing.T) {
-			if testing.Short() && !slices.Contains(quick, row.name) {
-				t.Skip("long: a whole table of failures")
-			}
-			t.Parallel()
-			row.test(t)
-		})
-	}
+	}, "call not understood", "not the token, or a browser", "daemon not reachable")
 }
 
 // wantHTTPAllowed is the control.

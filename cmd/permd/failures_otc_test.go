@@ -16,23 +16,14 @@ func TestFailuresOTC(t *testing.T) {
 		t.Skip("long: a whole table of failures; TestOTCServer is the quick one")
 	}
 	t.Parallel()
-	rows := []struct {
-		name string
-		test func(t *testing.T)
-	}{
+	failures(t, []failure{
 		{"call cannot be read in one way", otcUnreadable},
 		{"schema cannot be checked", otcUnchecked},
 		{"decision cannot be logged, disk full", otcUnlogged},
 		{"choice cannot be stored, disk full", otcUnstored},
 		{"rules change before the answer", otcLate},
 		{"daemon gone between question and answer", otcGone},
-	}
-	for _, row := range rows {
-		t.Run(row.name, func(t *testing.T) {
-			t.Parallel()
-			row.test(t)
-		})
-	}
+	})
 }
 
 // raw asks about params as they are.

@@ -82,6 +82,9 @@ func TestTwoProjects(t *testing.T) {
 
 // TestTwoProjectsOneRule: a rule that holds everywhere asks once.
 func TestTwoProjectsOneRule(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it starts a second daemon with two projects; TestTwoProjects is the quick one")
+	}
 	t.Parallel()
 	d, m := twoProjects(t, "")
 	d.policy(t, "quux.rego", "ask contains \"quux\" if input.effect.program == \"quux\"")

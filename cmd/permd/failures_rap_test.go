@@ -19,23 +19,14 @@ func TestFailuresRAP(t *testing.T) {
 		t.Skip("long: a whole table of failures; TestRAPShown is the quick one")
 	}
 	t.Parallel()
-	rows := []struct {
-		name string
-		test func(t *testing.T)
-	}{
+	failures(t, []failure{
 		{"invocation cannot be read in one way", rapUnreadable},
 		{"schema cannot be checked", rapUnchecked},
 		{"decision cannot be logged, disk full", rapUnlogged},
 		{"choice cannot be stored, disk full", rapUnstored},
 		{"rules change before the answer", rapLate},
 		{"daemon gone between question and answer", rapGone},
-	}
-	for _, row := range rows {
-		t.Run(row.name, func(t *testing.T) {
-			t.Parallel()
-			row.test(t)
-		})
-	}
+	})
 }
 
 func rapLine(t *testing.T, params any) string {

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/permd/permd/internal/filetest"
 )
 
 // TestFailures goes through what can fail between a client and its answer: each
@@ -13,10 +15,7 @@ import (
 // the same while nothing is broken, where the answer is allow. What fails at
 // clients that permd does not have yet comes with them.
 func TestFailures(t *testing.T) {
-	rows := []struct {
-		name string
-		test func(t *testing.T)
-	}{
+	failures(t, []failure{
 		{"message cannot be read in one way", unreadableMessages},
 		{"call not understood", callsNotUnderstood},
 		{"only claims name what is denied", deniedClaims},
@@ -46,8 +45,18 @@ func TestFailures(t *testing.T) {
 		{"proxy with a daemon of another protocol", proxyOtherVersion},
 		{"permd decide with a daemon of another protocol", decideOtherVersion},
 		{"hook whose harness does not end its input", hooksOpenInput},
-	}
-	quick := []string{"call not understood", "too many connections", "shutting down", "daemon not reachable"}
+	}, "call not understood", "too many connections", "shutting down", "daemon not reachable")
+}
+
+// failure is something that is broken for real.
+type failure struct {
+	name string
+	test func(t *testing.T)
+}
+
+// failures runs the rows of a table at the same time, with -short only the quick ones.
+func failures(t *testing.T, rows []failure, quick ...string) {
+	t.Helper()
 	for _, row := range rows {
 		t.Run(row.name, func(t *testing.T) {
 			if testing.Short() && !slices.Contains(quick, row.name) {
@@ -300,10 +309,5 @@ func (d *testDaemon) reload(t *testing.T) {
 
 func writeFile(t *testing.T, path, text string) {
 	t.Helper()
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	filetest.Write(t, path, text)
 }

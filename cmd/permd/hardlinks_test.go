@@ -12,6 +12,9 @@ import (
 // all. The ordinary files of a project, and those that a package manager has linked
 // from its store, are read as before.
 func TestHardLinks(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it starts a daemon for hard links; TestHardLinks of decisions/effects/paths is the quick one")
+	}
 	t.Parallel()
 	d := newTestDaemon(t)
 	d.policy(t, "src.rego", `allow contains "src" if { input.effect.kind in {"read", "write"}; startswith(input.effect.project_path, "src/") }`)

@@ -9,6 +9,9 @@ import (
 // TestHTTPAllowClaimed: where the command stands only in a title, a yes is to that
 // title, whatever permd could say about it.
 func TestHTTPAllowClaimed(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it starts a daemon for claims alone; TestHTTPAllow is the quick one")
+	}
 	t.Parallel()
 	d, c := startHTTP(t, "unix")
 	project := d.project(t, nil)

@@ -305,6 +305,9 @@ func TestOTCServer(t *testing.T) {
 // the same decision until rules or memory change; another call with its id is
 // refused and marked.
 func TestOTCAgain(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it reloads rules and loses answers; TestOTCServer is the quick one")
+	}
 	t.Parallel()
 	d := otcDaemon(t)
 	s := newOTCServer(t)

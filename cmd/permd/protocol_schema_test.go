@@ -190,6 +190,9 @@ func TestProtocolSchema(t *testing.T) {
 // TestProtocolSchemaRequired leaves one member after the other out of good
 // messages: the daemon refuses what the schema does, and reads what it allows.
 func TestProtocolSchemaRequired(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it leaves out every member of every message; TestProtocolSchema is the quick one")
+	}
 	t.Parallel()
 	p := newSchemaPeer(t, startDaemon(t))
 	dir := t.TempDir()

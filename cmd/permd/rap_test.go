@@ -65,6 +65,9 @@ func TestRAPStory(t *testing.T) {
 	t.Parallel()
 	for _, serverAsks := range []bool{false, true} {
 		t.Run(fmt.Sprint("the server asks ", serverAsks), func(t *testing.T) {
+			if testing.Short() && serverAsks {
+				t.Skip("long: the same story once more; a runtime that asks is the quick one")
+			}
 			t.Parallel()
 			d, project := rapDaemon(t)
 			rt := newRAPRuntime(t, d, project, serverAsks)
@@ -166,6 +169,9 @@ func TestRAPFences(t *testing.T) {
 	t.Parallel()
 	for _, scope := range []string{"session", "session+children"} {
 		t.Run(scope, func(t *testing.T) {
+			if testing.Short() && scope == "session" {
+				t.Skip("long: the narrower of the two; session+children is the quick one")
+			}
 			t.Parallel()
 			d, project := rapDaemon(t)
 			c := rapConnection(t, d, project)
@@ -240,6 +246,9 @@ func (d *testDaemon) remembersNothing(t *testing.T) {
 // TestRAPWithoutSession: threads need no session; what was remembered for them
 // ends with the connection all the same.
 func TestRAPWithoutSession(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it starts a daemon for threads without a session; TestRAPStory is the quick one")
+	}
 	t.Parallel()
 	d, _ := rapDaemon(t)
 	c := d.dial(t)
@@ -262,6 +271,9 @@ func TestRAPWithoutSession(t *testing.T) {
 
 // TestRAPYesForOne: a yes that was not for all children is for none.
 func TestRAPYesForOne(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it starts a daemon for one answer; TestRAPStory is the quick one")
+	}
 	t.Parallel()
 	d, project := rapDaemon(t)
 	c := rapConnection(t, d, project)
@@ -289,6 +301,9 @@ func TestRAPYesForOne(t *testing.T) {
 // TestRAPShown: what was remembered and decided can be read, and the yes ends with
 // the connection.
 func TestRAPShown(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it runs every command that shows what was remembered; TestRAPStory is the quick one")
+	}
 	t.Parallel()
 	d, project := rapDaemon(t)
 	c := rapConnection(t, d, project)

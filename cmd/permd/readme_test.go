@@ -183,6 +183,9 @@ func (d *testDaemon) shell(dir, line string) (string, error) {
 // TestGreetingWithoutName: started by go run, permd is not in PATH, and what
 // the greeting says to try works all the same.
 func TestGreetingWithoutName(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it starts a daemon for its greeting alone; TestReadmeTranscript is the quick one")
+	}
 	t.Parallel()
 	d := newTestDaemon(t)
 	project := d.project(t, nil)

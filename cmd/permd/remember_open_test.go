@@ -11,6 +11,9 @@ import (
 // that the choice holds whatever is in the file by then; where a choice is bound to
 // a file's content, it does not.
 func TestExactlyThisSaysWhatIsOpen(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it starts a daemon for labels alone; TestRemember is the quick one")
+	}
 	t.Parallel()
 	d := startDaemon(t)
 	project := d.project(t, map[string]string{

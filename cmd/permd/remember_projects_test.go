@@ -11,6 +11,9 @@ import (
 // TestRememberWorktrees wants the worktrees of a repository to share what was
 // said of it, and a folder that only says it is one not to.
 func TestRememberWorktrees(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it starts a daemon for worktrees alone; TestRemember is the quick one")
+	}
 	t.Parallel()
 	d := startDaemon(t)
 	main := d.project(t, map[string]string{

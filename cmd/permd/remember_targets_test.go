@@ -88,6 +88,9 @@ func TestRememberTargets(t *testing.T) {
 // TestRememberScript wants a script that is run by its path to be remembered
 // with its content and its words.
 func TestRememberScript(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it starts a daemon for scripts alone; TestRemember is the quick one")
+	}
 	t.Parallel()
 	d := startDaemon(t)
 	project := d.project(t, map[string]string{"run.sh": "#!/bin/sh\necho canary\n"})
@@ -119,6 +122,9 @@ func TestRememberScript(t *testing.T) {
 // TestRememberTargetsInLiveShell remembers a target, leaves the agent's shell in
 // a folder with one of the same name, and wants that one to ask.
 func TestRememberTargetsInLiveShell(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it starts a daemon for targets alone; TestRemember is the quick one")
+	}
 	t.Parallel()
 	d := startDaemon(t)
 	root := d.project(t, map[string]string{

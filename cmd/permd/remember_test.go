@@ -190,6 +190,9 @@ func TestRemember(t *testing.T) {
 
 // TestRememberSessions wants choices for a session to end with it.
 func TestRememberSessions(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it starts a daemon for sessions alone; TestRemember is the quick one")
+	}
 	t.Parallel()
 	d := startDaemon(t)
 	project := d.project(t, map[string]string{"go.mod": "module canary\n"})

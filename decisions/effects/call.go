@@ -2,8 +2,8 @@ package effects
 
 import "github.com/permd/permd/internal/strictjson"
 
-// Call is one tool call that waits for permission, in the form every protocol
-// adapter brings it to. Its input has passed strictjson.Check.
+// Call is one tool call that waits for permission, in the form that all protocol
+// adapters convert it to. Its input has passed strictjson.Check.
 type Call struct {
 	// ID is the client's or agent's id of the call; not unique, never a key.
 	ID string
@@ -17,7 +17,7 @@ type Call struct {
 	Credentials Credentials
 	// InputFrom is the member that Input was read from, "" for "rawInput".
 	InputFrom string
-	// Claims are what the agent says about the call. They are hints.
+	// Claims are the agent's statements about the call.
 	Claims Claims
 	Agent  Party
 	Client Party
@@ -26,15 +26,15 @@ type Call struct {
 	// Roots are further folders that the session's files live in.
 	Roots []string
 	User  User
-	// Marks are what the adapter recognised the request itself to be.
+	// Marks say that the request itself is a question or a switch of mode.
 	Marks []Mark
 	// Defects are what the adapter found wrong with the request.
 	Defects []Defect
-	// Incomplete says what the adapter knows to be missing from the call; ""
-	// when it has all that the protocol sends.
+	// Incomplete says what is known to be missing from the call; "" if it has everything
+	// that the protocol sends.
 	Incomplete string
-	// Confined says why the session may do less than a sub-agent that the call
-	// starts, "" when nothing is known that confines it.
+	// Confined says why the session may do less than a sub-agent that the call starts, ""
+	// if nothing is known that confines it.
 	Confined string
 	// LiveShell is set when an earlier call of the session changed the state of
 	// a shell that stays alive, so relative paths have no known base.
@@ -42,10 +42,9 @@ type Call struct {
 	// Folders are further folders that such a shell may be in: those that
 	// earlier calls of the session moved it to, within the project.
 	Folders []string
-	// Activated are the folders of programs that such a shell may look into
-	// before all others (bin of a virtual environment of Python): those that
-	// earlier calls of the session activated; "" stands for ones that are not
-	// known any more.
+	// Activated are the folders of programs that such a shell may search before all
+	// others (bin of a Python virtual environment): those that earlier calls of the
+	// session activated; "" is an unknown folder.
 	Activated []string
 	// Before is what earlier calls of the same request may have changed.
 	Before Disturbance
@@ -56,11 +55,11 @@ type Tool struct {
 	Name   string // "" when the protocol brought none
 	Server string // the tool server, when the protocol names it apart
 	Source string // where that server's configuration comes from
-	// Version is the one that was asked for, "" where none was named: the server
-	// runs the one that it has by then.
+	// Version is the requested version, "" if none was named: the server then runs its
+	// current one.
 	Version string
-	// Destructive is set when the tool's server says that the tool may destroy
-	// something. That it says nothing means nothing.
+	// Destructive is set if the tool's server declares that the tool may destroy
+	// something. Its absence means nothing.
 	Destructive bool
 }
 
@@ -70,7 +69,7 @@ type Credentials struct {
 	Authorizations []Authorization
 }
 
-// Authorization is a grant that a tool would be handed a token of.
+// Authorization is an authorization whose token the tool would be given.
 type Authorization struct {
 	ID     string
 	Scopes []string // as far as the tool's definition says
@@ -82,8 +81,8 @@ type Party struct {
 	Version string `json:"version,omitzero"`
 }
 
-// User is the person whose files are meant, from facts of the socket and the
-// system, never from a message.
+// User is the person whose files are meant, known from the socket and the system, never
+// from a message.
 type User struct {
 	UID    uint32
 	Name   string
@@ -95,12 +94,12 @@ type User struct {
 	Env map[string]string
 }
 
-// Claims are the agent's words about its call.
+// Claims are the agent's statements about its call.
 type Claims struct {
 	Kind      string // the protocol's tool kind, as sent; "" if none
 	Title     string
-	Prompt    string // what the person is asked, where that stands apart from the title
-	User      string // for whom the caller says that the call is; not who the person is
+	Prompt    string // the question to the person, if separate from the title
+	User      string // the user that the caller acts for, as it claims; not User
 	Locations []Location
 	Diffs     []Diff
 	Texts     []string         // text content, in order
@@ -156,30 +155,30 @@ const (
 	None    Completeness = "none"    // nothing is known
 )
 
-// Result is what a call comes to.
+// Result is the analysis of a call.
 type Result struct {
 	// Effects has at least one member.
 	Effects []Effect
-	// Hints are the paths that the agent says the call touches and that no effect
-	// is about. A rule that denies or asks and a fence stop the call at one;
-	// nothing else is decided by them.
+	// Hints are paths that the agent says the call touches and that no effect is about. A
+	// deny, an ask or a fence for one of them applies to the call; nothing else depends
+	// on them.
 	Hints []Effect
 	// Defects are the call's own and those found on the way.
 	Defects      []Defect
 	Completeness Completeness
-	// Missing says in words what is not known when not Full.
+	// Missing describes what is not known, unless the completeness is Full.
 	Missing string
 	// Project is the root of the project that the call belongs to, "" if none.
 	Project string
 	// Folders are those that a shell which stays alive may be in afterwards,
 	// in addition to those it may have been in; "" is an unknown folder.
 	Folders []string
-	// Activated are the folders of programs that such a shell may look into
-	// first afterwards, "" for one that is not known.
+	// Activated are the folders of programs that such a shell may search first
+	// afterwards, "" for an unknown one.
 	Activated []string
 	// After is what the call may change, Before included.
 	After Disturbance
-	// Rest are effects of what is over the bounds of a call, which is not
-	// understood, then: it is there to be denied, and says nothing of the call.
+	// Rest are effects of the part of a call beyond its bounds. Such a call is not
+	// understood and asks; these effects can only deny it.
 	Rest []Effect
 }

@@ -5,9 +5,8 @@ import (
 	"strings"
 )
 
-// Sorted brings credentials to one order, so that the same ones are the same
-// fact however a caller lists them. An authorization that occurs twice has the
-// scopes of both.
+// Sorted returns the credentials sorted, so that the same ones are equal however a
+// caller lists them. An authorization that occurs twice gets the scopes of both.
 func (g Credentials) Sorted() Credentials {
 	scopes := map[string][]string{}
 	for _, a := range g.Authorizations {
@@ -28,10 +27,10 @@ func unique(list []string) []string {
 	return slices.Compact(list)
 }
 
-// Empty reports whether nothing is handed over.
+// Empty reports whether there are no credentials.
 func (g *Credentials) Empty() bool { return len(g.Secrets)+len(g.Authorizations) == 0 }
 
-// String says what is handed over, as a person reads it; "" for nothing.
+// String describes the credentials for people; "" if there are none.
 func (g *Credentials) String() string {
 	var parts []string
 	for _, id := range g.Secrets {

@@ -1,8 +1,7 @@
 package effects
 
-// Detail says which of its detail members an effect has. What is made of these
-// members is a switch on it: the linter then finds the places that a new one has
-// to be added to.
+// Detail says which of its detail members an effect has. Code that handles these members
+// is a switch on it, so that a linter finds all places where a new one has to be added.
 type Detail uint8
 
 // The details.
@@ -14,7 +13,7 @@ const (
 	DetailUse
 )
 
-// Detail is which of Run, File, Connect and Use is set.
+// Detail returns which of Run, File, Connect and Use is set.
 func (e *Effect) Detail() Detail {
 	switch {
 	case e.Run != nil:

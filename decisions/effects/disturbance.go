@@ -7,53 +7,52 @@ import (
 	"github.com/permd/permd/internal/lexpath"
 )
 
-// Disturbance is what calls may change of what paths lead to and hold: they
-// link, move, extract or write something there. What is not known any more of a
-// path is not known to a call that comes after them. The zero value is none.
+// Disturbance is what earlier calls may have changed about the targets and contents of
+// paths: they link, move, extract or write there. Later calls treat these paths as
+// unknown. The zero value means no changes.
 type Disturbance struct {
-	Paths []string // what is linked or moved
+	Paths []string // that are linked or moved
 	Trees []string // folders that may hold links anywhere, "" for all
-	// Written is what files are written or deleted, folded; a folder of which
-	// everything may be ends in a slash.
+	// Written are the paths that are written or deleted, folded; one that ends in a slash
+	// includes everything below it.
 	Written []string
-	Lost    bool // it cannot be told what
+	Unknown bool // paths may be changed that are not listed
 }
 
-// Everything is the disturbance by a call of which nothing is known.
-func Everything() Disturbance { return Disturbance{Lost: true, Written: []string{"/"}} }
+// UnknownDisturbance is the disturbance by a call of which nothing is known.
+func UnknownDisturbance() Disturbance { return Disturbance{Unknown: true, Written: []string{"/"}} }
 
 // None reports whether nothing is changed.
 func (d *Disturbance) None() bool {
-	return !d.Lost && len(d.Paths) == 0 && len(d.Trees) == 0 && len(d.Written) == 0
+	return !d.Unknown && len(d.Paths) == 0 && len(d.Trees) == 0 && len(d.Written) == 0
 }
 
-// Known reports whether it can be told what is changed.
-func (d *Disturbance) Known() bool { return !d.Lost && !slices.Contains(d.Written, "/") }
+// Known reports whether all changes are listed.
+func (d *Disturbance) Known() bool { return !d.Unknown && !slices.Contains(d.Written, "/") }
 
-// MaxDisturbed bounds what is remembered from call to call; over it, nothing
-// is known.
+// MaxDisturbed bounds each list of changed paths; beyond it, nothing is known.
 const MaxDisturbed = 256
 
-// Wrote reports whether the calls may write or delete the file at an absolute
-// path, so that what it holds now says nothing of what it will hold then.
-func (d *Disturbance) Wrote(file string) bool {
-	if d.Lost || len(d.Written) == 0 && len(d.Trees) == 0 {
-		return d.Lost
+// MayWrite reports whether the calls may write or delete the file at an absolute path,
+// so that its content when it is used is not known.
+func (d *Disturbance) MayWrite(file string) bool {
+	if d.Unknown || len(d.Written) == 0 && len(d.Trees) == 0 {
+		return d.Unknown
 	}
 	f := lexpath.Fold(file)
 	return slices.ContainsFunc(d.Written, func(w string) bool { return Covers(w, f) }) ||
 		slices.ContainsFunc(d.Trees, func(dir string) bool { return dir == "" || lexpath.In(lexpath.Fold(dir), f) })
 }
 
-// Covers reports whether what is written, as in Disturbance, has a folded path
-// in it.
+// Covers reports whether an element of Disturbance.Written includes a folded path.
 func Covers(written, folded string) bool {
 	return written != "" && written == folded || strings.HasSuffix(written, "/") && strings.HasPrefix(folded+"/", written)
 }
 
-// Changed is what an effect writes or deletes, in the form of Disturbance; ""
-// for nothing. To delete a folder or to move it is to change all below.
-func (e *Effect) Changed() string {
+// ChangedPath returns the path that an effect writes or deletes, as in
+// Disturbance.Written; "" if there is none. Deleting or moving a folder changes
+// everything below it.
+func (e *Effect) ChangedPath() string {
 	if e.File == nil || e.FromOverlay {
 		return ""
 	}

@@ -1,13 +1,12 @@
-// Package effects has the words of a decision: a tool call, and the effects that
-// it would have: programs that would run, paths read, written or deleted, hosts
-// reached, named tools used. Policy and memory decide each effect by itself, so
-// what makes effects is what makes a rule about one thing sound: everything a
-// call would do must be an effect, and what is not understood must be an Unknown
-// one.
+// Package effects defines calls and their effects: the programs that a call would run,
+// the paths it would read, write or delete, the hosts it would reach and the tools it
+// would use. Policy and memory decide each effect by itself. So a rule about one kind of
+// thing is sound only if everything that a call would do is an effect, and what is not
+// understood is an Unknown one.
 //
-// The packages below make effects of calls; package tools is the entry. They know
-// no wire, no policy and no database. They look at the file system only through
-// the FS interface, to resolve links; they run nothing.
+// The packages below derive effects from calls; package tools is the entry. They know no
+// protocol, policy or database. They read the file system only through the FS interface,
+// and run nothing.
 package effects
 
 import (
@@ -58,8 +57,8 @@ type Effect struct {
 	// its call (a title, a location) rather than the input its tool gets.
 	Claimed bool
 
-	// Hint is set, with Claimed, for what only denies and asks see (see
-	// Result.Hints). No allow needs to be about it, and none that does counts.
+	// Hint is set, with Claimed, for a member of Result.Hints, which only denies and asks
+	// see. It needs no allow, and an allow of it has no effect.
 	Hint bool
 
 	// Guessed is set on a Hint when the agent does not say what it does with the
@@ -70,13 +69,12 @@ type Effect struct {
 	// own fields: what a file tool writes is shown to the person as such.
 	Shell bool
 
-	// Via is set when the effect comes out of another of the same call: from the
-	// operands and options of a run, inherent to its program, or named by the
-	// arguments of a use.
+	// Via is set if the effect comes from another one of the same call: from the operands
+	// and options of a run, from its program, or from the arguments of a use.
 	Via *Via
 
-	// FromOverlay is set when only a person's own layer, by what it says about a program,
-	// names the effect. What the rest of the call means does not depend on it.
+	// FromOverlay is set if only the overlay, a person's own description of a program,
+	// has the effect. The meaning of the rest of the call does not depend on it.
 	FromOverlay bool
 
 	Run     *Run     // KindRun
@@ -91,23 +89,23 @@ type Effect struct {
 	// Cause is set on an unknown effect that no rule, choice or setting can allow:
 	// only a person can, each time.
 	Cause Cause
-	// Construct is what of the text is not plain, for CauseNotPlain.
+	// Construct is the part of the text that is not plain, for CauseNotPlain.
 	Construct plainshell.Construct
 }
 
 // Cause says what kind of unknown effect it is.
 type Cause string
 
-// CauseNotPlain: shell text that not every shell reads alike, so that what permd
-// understood of it may not be what runs (docs/shell.md).
+// CauseNotPlain: shell text that shells may read differently, so that what permd
+// understood may not be what runs (docs/shell.md).
 const CauseNotPlain Cause = "not_plain"
 
 // Via says which run or use an effect comes from.
 type Via struct {
 	// Effect is the index of the run or use in the call's effects.
 	Effect int
-	// Arg is the index in Run.Args of the word that causes the effect, or
-	// Inherent when the program and sub-command cause it whatever the words.
+	// Arg is the index in Run.Args of the word that causes the effect, or Inherent if the
+	// program and sub-command cause it whatever the words.
 	Arg int
 }
 
@@ -116,7 +114,7 @@ type Via struct {
 // takes its allow from its run or use; every other one needs its own.
 const Inherent = -1
 
-// Path is the path that the effect is about, "" for none.
+// Path returns the path that the effect is about, "" for none.
 func (e *Effect) Path() string {
 	if e.File == nil {
 		return ""
@@ -147,9 +145,8 @@ type Run struct {
 	Program string
 	// Executable is the program's path as written, when it was given as one.
 	Executable string
-	// Args are the words after the program, quoting removed. A word that is
-	// not known before it runs is an Unknown effect of its own and stands here
-	// as DynamicWord.
+	// Args are the words after the program, without quotes. A word that is not known
+	// before it runs is an Unknown effect of its own, and DynamicWord here.
 	Args []string
 	// Shown are the program and its words as Effect.Text has them, in a shell's
 	// syntax; nil when something in that text is masked or cut.
@@ -157,49 +154,46 @@ type Run struct {
 	// Subcommand is the sub-command's words joined by a space ("push",
 	// "remote add"), empty when the table knows none.
 	Subcommand string
-	// Flags are the options in canonical long names, with bundles,
-	// abbreviations and refspecs resolved ("--force" for "-f" and "+main"),
-	// sorted, without values, each once.
+	// Flags are the options by their canonical long names, with bundles, abbreviations
+	// and refspecs resolved ("--force" for "-f" and "+main"), sorted, without values or
+	// duplicates.
 	Flags []string
-	// Operands are the words that are neither options nor values of options nor
-	// the sub-command, in their order; nil when that is not certain: the table
-	// does not have the program or one of its options, or the words are those of
-	// another program.
+	// Operands are the words that are neither options, nor values of options, nor the
+	// sub-command, in order. It is nil if these are not certain: the table does not have
+	// the program or one of its options, or the words are a command for another program.
 	Operands []string
 	Stdin    Stdin
 	// StdinText is the literal text of a here-document or here-string.
 	StdinText string
 	// Cwd is the folder the program runs in, "" if it is not known.
 	Cwd string
-	// Script is the script of the project that the run executes, if it is one.
+	// Script is the project's script that the run executes, nil if it executes none.
 	Script *Script
 	// Own is how the run uses permd itself.
 	Own OwnUse
 	// Known is set when the program is in the program table.
 	Known bool
-	// Table is the file and line of a layer that describes the program, "" when
-	// only the shipped table does or none.
+	// Table is the file and line of the layer that describes the program, "" if only the
+	// shipped table does, or none.
 	Table string
-	// WithoutOverlay is the run as it is when a person's own layer says nothing of its
-	// program, nil when it does not: what that person cannot change for others.
+	// WithoutOverlay is the run without the overlay's description of its program, nil if
+	// there is no such description: a person's own layer cannot change it for others.
 	WithoutOverlay *Run
 	// Readonly is set only when every option and operand is known not to
 	// change anything.
 	Readonly bool
-	// HarmlessFrom is the least n such that every word of Args from index n on
-	// is harmless: an operand whose effects are effects of their own, or an
-	// option that the table calls harmless. A prefix of n words or more with a
-	// last * covers the run.
+	// HarmlessFrom is the least n such that every word of Args from index n on is
+	// harmless: an operand whose effects are effects of their own, or an option that the
+	// table calls harmless. An entry of at least n words with a last * covers the run.
 	HarmlessFrom int
-	// Harmful are the indexes of the words that are not known to be harmless, in
-	// order. Among them are both words of an option whose value is in a word
-	// of its own and, after an option that no table explains, the word that may
-	// be its value: that one alone may lie at HarmlessFrom or after.
+	// Harmful are the indexes of the words that are not known to be harmless, in order.
+	// They include both words of an option with a separate value and, after an option
+	// that the table does not explain, the word that may be its value; only the latter
+	// may be at HarmlessFrom or after it.
 	Harmful []int
-	// OptionsFrom is the least n such that every word of Harmful from index n on
-	// is an option, or the value of the option before it, that means the same
-	// wherever it is. It is more than there are words when a sub-command may
-	// be among any of them.
+	// OptionsFrom is the least n such that every word of Harmful from index n on is an
+	// option, or the value of the option before it, whose meaning does not depend on its
+	// position. It exceeds the number of words if any of them may be a sub-command.
 	OptionsFrom int
 }
 
@@ -221,8 +215,8 @@ type File struct {
 	AsWritten string
 	// Recursive is set when everything below Path is meant as well.
 	Recursive bool
-	// OtherName is set when the file is guarded by a name that is not Path's (a hard
-	// link): a rule for exactly Path was not written for that file.
+	// OtherName is set if the file is guarded because of another of its names (a hard
+	// link): a rule for exactly Path is not about that name.
 	OtherName bool
 }
 
@@ -243,18 +237,18 @@ type Connect struct {
 
 // Use is a named tool that would be called.
 type Use struct {
-	Server  string // "" for a tool that no server is named for
+	Server  string // "" if the tool has no server
 	Source  string // where the server's configuration comes from, "" if not known
 	Tool    string
-	Version string // the one that was asked for, "" where none was named
-	// Destructive is what the tool's server says about it (see Tool).
+	Version string // the requested version, "" if none was named
+	// Destructive is set if the tool's server declares so (see Tool).
 	Destructive bool
 	Arguments   []byte // raw JSON, nil if none
-	// Credentials are the credentials that the tool would be handed, each list sorted
-	// and without repetitions.
+	// Credentials are the credentials that the tool would be given, each list sorted and
+	// without duplicates.
 	Credentials Credentials
-	// OnBehalfOf is for whom the caller says that the call is, "" if it does not: what a
-	// person allows for one user of a runtime is not for the next.
+	// OnBehalfOf is the user that the caller acts for, "" if it names none: an allow for
+	// one user of a runtime is not one for others.
 	OnBehalfOf string
 }
 
@@ -277,7 +271,7 @@ const (
 	Vital                // losing it is a catastrophe: /, a home, a system folder
 
 	Secret          // keys, tokens, credentials, .env files
-	Startup         // runs by itself later: shell rc, cron, git hooks, .envrc …
+	Startup         // runs later without a command: shell rc, cron, git hooks, .envrc …
 	VCS             // a repository's own data (.git)
 	AgentConfig     // agents' settings, .mcp.json, instruction files
 	CI              // pipelines

@@ -10,9 +10,9 @@ import (
 	"github.com/permd/permd/decisions/journal"
 )
 
-// A person answers while the database cannot take what is in the spool, and the
-// process is killed: the records that came before the answer are all there, and
-// so is the answer.
+// TestAnswerInASegmentOfItsOwn: a person answers while the database cannot store the spool's
+// records, and the process is killed: all earlier records are there, and so is the
+// answer.
 func TestAnswerInASegmentOfItsOwn(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long: it waits out the database's busy timeout")
@@ -25,8 +25,8 @@ func TestAnswerInASegmentOfItsOwn(t *testing.T) {
 	for i := 1; i <= n; i++ {
 		mustAppend(t, j, record(i))
 	}
-	// The mover takes the segment with the records, and cannot store it; what
-	// comes then goes into the other one.
+	// The mover takes the segment with the records and cannot store it. Later
+	// records go into the other segment.
 	deadline := time.Now().Add(20 * time.Second)
 	for i := 0; j.Status().Stalled == ""; i++ {
 		if time.Now().After(deadline) {

@@ -15,8 +15,8 @@ import (
 	"github.com/permd/permd/decisions/journal"
 )
 
-// TestAnswer adds answers to records, while others are written, and reads them
-// back after a restart. The first answer is kept.
+// TestAnswer adds answers to records while others are written, and reads them after
+// a restart. The first answer is kept.
 func TestAnswer(t *testing.T) {
 	o := journal.Options{Path: path(t)}
 	j, err := journal.Open(o)

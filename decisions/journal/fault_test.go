@@ -21,7 +21,8 @@ import (
 	"github.com/permd/permd/internal/sqlitedb"
 )
 
-// childMode makes the test binary a child that is killed or starved.
+// childMode is the environment variable that makes the test binary a child, which
+// is killed or has no space left.
 const childMode = "PERMD_JOURNAL_TEST_CHILD"
 
 func TestMain(m *testing.M) {
@@ -64,7 +65,7 @@ func appendUntilKilled(path string) {
 					os.Exit(1)
 				}
 				mu.Lock()
-				// One write for each line, so that a kill leaves no half of one.
+				// One write for each line, so that a kill leaves only whole lines.
 				fmt.Fprintln(os.Stdout, rec.Decision.ID)
 				mu.Unlock()
 			}
@@ -138,9 +139,10 @@ func TestKilledLosesNothing(t *testing.T) {
 	}
 }
 
-// appendUntilFull runs into a limit of the file size, clears it and goes on.
+// appendUntilFull appends until it reaches a limit of the file size, removes the
+// limit and continues.
 func appendUntilFull(path string) {
-	// The kernel would end the process, not the write.
+	// Otherwise the kernel would end the process instead of failing the write.
 	signal.Ignore(syscall.SIGXFSZ)
 	check := func(ok bool, what string, args ...any) {
 		if !ok {
@@ -156,9 +158,9 @@ func appendUntilFull(path string) {
 
 	j, err := journal.Open(journal.Options{Path: path})
 	check(err == nil, "opening: %v", err)
-	// Until the spool is full as well as the database behind it: once that
-	// takes nothing, the segments change places no more, so that the next error
-	// is about the second of them.
+	// Append until the database and the spool are full. Once the database is full,
+	// the segments are no longer swapped, so the next error is about the second
+	// segment.
 	stored, stalled, full := 0, false, false
 	for stored < 10_000 && !full {
 		if err = j.Append(context.Background(), record(stored)); err == nil {
@@ -172,8 +174,8 @@ func appendUntilFull(path string) {
 	check(sqlitedb.IsFull(err), "not known as a full disk: %v", err)
 	check(!sqlitedb.IsDamaged(err), "taken for damage: %v", err)
 
-	// A record a few bytes shorter than the one that was refused may still fit
-	// after the last; acknowledged records must be there.
+	// A slightly shorter record than the refused one may still fit. All
+	// acknowledged records must be there.
 	var wg sync.WaitGroup
 	var fit atomic.Int64
 	for i := range 50 {

@@ -29,7 +29,7 @@ func (r *Reader) Follow(ctx context.Context, after int64) iter.Seq2[*decisions.R
 		for {
 			// Taken before reading: records stored after the read wake us.
 			next := r.news.next()
-			recs, err := r.later(ctx, after)
+			recs, err := r.nextRecords(ctx, after)
 			if ctx.Err() != nil || r.news.ended() {
 				return
 			}
@@ -72,8 +72,8 @@ func (r *Reader) sleep(ctx context.Context, next <-chan struct{}) bool {
 	return true
 }
 
-// later returns the next records after a sequence number.
-func (r *Reader) later(ctx context.Context, after int64) (recs []*decisions.Record, err error) {
+// nextRecords returns the next records after a sequence number.
+func (r *Reader) nextRecords(ctx context.Context, after int64) (recs []*decisions.Record, err error) {
 	err = r.withView(ctx, func(v *view) (err error) {
 		p := &page{limit: pageRows}
 		if err := v.query(ctx, p, " WHERE seq > ? ORDER BY seq LIMIT ?", after, pageRows); err != nil {

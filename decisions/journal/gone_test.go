@@ -14,8 +14,8 @@ import (
 	"github.com/permd/permd/internal/sqlitedb"
 )
 
-// TestAppendToGoneFile: SQLite goes on writing to a file that was taken away,
-// and all of it would be gone with the process.
+// TestAppendToGoneFile: SQLite continues to write to a deleted file, and all of it
+// would be lost with the process.
 func TestAppendToGoneFile(t *testing.T) {
 	p := path(t)
 	j := open(t, journal.Options{Path: p})
@@ -38,8 +38,8 @@ func TestAppendToGoneFile(t *testing.T) {
 	}
 }
 
-// TestLargeRecords: one list of large records is shorter than asked for, and
-// still goes through an answer; who follows misses none.
+// TestLargeRecords: a list of large records is shorter than its limit, and a caller
+// that continues from it misses none.
 func TestLargeRecords(t *testing.T) {
 	const n = 12
 	j := open(t, journal.Options{Path: path(t)})

@@ -16,10 +16,10 @@ import (
 	"github.com/permd/permd/internal/sqlitedb"
 )
 
-// groupCommit is what the journal would be without its spool: callers encode their
-// records and queue up, the first of them writes what has queued in one transaction
-// of the database, with its log (WAL), and tells the others. It is here to be
-// compared with.
+// groupCommit is the journal as it would be without its spool: callers encode and
+// queue their records, and the first of them writes the queue in one transaction of
+// the database (WAL) and wakes the others. The benchmark compares the spool with
+// it.
 type groupCommit struct {
 	w     *writer
 	mu    sync.Mutex
@@ -68,8 +68,8 @@ func (g *groupCommit) append(rec *decisions.Record) error {
 	return err
 }
 
-// BenchmarkSpool compares the journal with and without its spool, alone and from
-// 64 clients. p50-ns and p99-ns are what one caller waits.
+// BenchmarkSpool compares the journal with and without its spool, for 1 and 64
+// clients. p50-ns and p99-ns are how long one caller waits.
 func BenchmarkSpool(b *testing.B) {
 	for _, d := range []Durability{Process, Power} {
 		for _, clients := range []int{1, 64} {
@@ -152,7 +152,7 @@ func benchStore(b *testing.B, clients int, store func(*decisions.Record) error) 
 	b.ReportMetric(float64(all[len(all)*99/100]), "p99-ns")
 }
 
-// benchRecord is an allow of a command of two programs.
+// benchRecord returns the record of an allowed command of two programs.
 func benchRecord() *decisions.Record {
 	rule := decisions.RuleRef{ID: "base/programs.rego:12", At: "base/programs.rego:12", Layer: decisions.Base}
 	effect := decisions.EffectDecision{

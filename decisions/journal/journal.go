@@ -96,7 +96,7 @@ func (o *Options) database() (sqlitedb.Options, error) {
 type Journal struct {
 	*Reader
 	damaged    []string // where damaged files were set aside
-	begin      int64    // newest sequence number at the start
+	startSeq   int64    // newest sequence number at the start
 	maxWaiting int64    // bytes in the spool, see maxWaiting
 
 	requests sync.Pool
@@ -246,7 +246,7 @@ func (j *Journal) Status() Status {
 		s.Failing = (*p).Error()
 	}
 	if s.Last == 0 {
-		s.Last = j.begin
+		s.Last = j.startSeq
 	}
 	return s
 }

@@ -23,7 +23,7 @@ import (
 
 var noon = time.Date(2026, 3, 1, 12, 0, 0, 123, time.UTC)
 
-// record is record number n of a test.
+// record returns record number n of a test.
 func record(n int) *decisions.Record {
 	return &decisions.Record{
 		Time:      noon.Add(time.Duration(n) * time.Second),

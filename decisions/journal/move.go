@@ -12,8 +12,7 @@ const (
 	// moveAfter is how long records wait in the spool, so that many move in one
 	// transaction.
 	moveAfter = 200 * time.Millisecond
-	// moveAt is the number of waiting bytes from which on they are moved at
-	// once.
+	// moveAt is the number of waiting bytes at which they are moved at once.
 	moveAt = maxWaiting / 4
 	// retryAfter is how long the mover waits after a failure.
 	retryAfter = time.Second
@@ -32,14 +31,14 @@ type mover struct {
 	quit chan struct{}
 	done sync.WaitGroup
 
-	mu    sync.Mutex
-	err   error         // why the latest attempt failed, nil if it succeeded
-	tried chan struct{} // closed at the end of the next attempt
+	mu          sync.Mutex
+	err         error         // why the latest attempt failed, nil if it succeeded
+	nextAttempt chan struct{} // closed at the end of the next attempt
 }
 
 func (m *mover) start() {
 	m.wake, m.now, m.quit = make(chan struct{}, 1), make(chan struct{}, 1), make(chan struct{})
-	m.tried = make(chan struct{})
+	m.nextAttempt = make(chan struct{})
 	m.done.Go(m.run)
 }
 
@@ -100,8 +99,8 @@ func (m *mover) move() error {
 	err := m.moveAll()
 	m.mu.Lock()
 	m.err = err
-	close(m.tried)
-	m.tried = make(chan struct{})
+	close(m.nextAttempt)
+	m.nextAttempt = make(chan struct{})
 	m.mu.Unlock()
 	return err
 }
@@ -133,7 +132,7 @@ func (m *mover) moveAll() error {
 func (m *mover) state() (<-chan struct{}, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.tried, m.err
+	return m.nextAttempt, m.err
 }
 
 // stop ends the mover after a last attempt.

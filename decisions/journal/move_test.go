@@ -11,8 +11,8 @@ import (
 	"github.com/permd/permd/decisions/journal"
 )
 
-// TestReadBesideMover reads while records move: each reader sees every record
-// that was stored before it looked, once.
+// TestReadBesideMover reads while records move: each reader sees every record that
+// was stored before, exactly once.
 func TestReadBesideMover(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long: it reads for seconds while records are moved")
@@ -52,8 +52,8 @@ func TestReadBesideMover(t *testing.T) {
 	}
 }
 
-// TestCloseEmptiesSpool: after an orderly end all is in the database, whatever
-// the durability.
+// TestCloseEmptiesSpool: after Close all records are in the database, with every
+// durability.
 func TestCloseEmptiesSpool(t *testing.T) {
 	for _, d := range []journal.Durability{journal.Process, journal.Power} {
 		o := journal.Options{Path: path(t), Durability: d}

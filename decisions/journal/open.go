@@ -31,7 +31,7 @@ func (j *Journal) start(o *Options, db *sqlitedb.DB) error {
 		}
 	}
 	j.Reader = newReader(db, o.Path, s)
-	j.begin = j.next - 1
+	j.startSeq = j.next - 1
 	j.mover = mover{spool: s, writer: w, db: db}
 	j.mover.start()
 	if s.waiting.Load() > 0 {
@@ -48,7 +48,7 @@ func (j *Journal) openSpool(o *Options, db *sqlitedb.DB, w *writer) (*spool, err
 	if err != nil {
 		return nil, err
 	}
-	aside, err := s.unusable(w)
+	aside, err := s.unusableSegments(w)
 	if err == nil && len(aside) == 0 {
 		return s, nil
 	}
@@ -69,11 +69,11 @@ func (j *Journal) openSpool(o *Options, db *sqlitedb.DB, w *writer) (*spool, err
 	return openSpool(o.Path, power, db)
 }
 
-// unusable returns the names of the segments to set aside: those that are
+// unusableSegments returns the names of the segments to set aside: those that are
 // damaged, after their readable part was stored, and those that belong to
 // another database, since their numbers mean other records there. It makes the
 // segment with the older records the next to be moved.
-func (s *spool) unusable(w *writer) (names []string, err error) {
+func (s *spool) unusableSegments(w *writer) (names []string, err error) {
 	// A segment that holds only answers is never the older: they may be answers
 	// to records of the other.
 	if a, b := firstOf(s.seg[0].frames), firstOf(s.seg[1].frames); a > 0 && (b == 0 || b > a) {

@@ -11,8 +11,8 @@ import (
 	"github.com/permd/permd/decisions/journal"
 )
 
-// TestListOutcomes finds records by what became of the call, in the spool and in
-// the database, and is not taken in by a text that says the same.
+// TestListOutcomes finds records by the call's outcome, in the spool and in the
+// database, and does not match a record whose text has the same words.
 func TestListOutcomes(t *testing.T) {
 	o := journal.Options{Path: path(t)}
 	j := open(t, o)

@@ -42,7 +42,7 @@ func (j *Journal) pass(ctx context.Context, req *request) error {
 		}
 	}
 	defer func() { <-j.slots }()
-	if err := j.room(ctx); err != nil {
+	if err := j.waitForRoom(ctx); err != nil {
 		return err
 	}
 
@@ -71,9 +71,9 @@ func (j *Journal) pass(ctx context.Context, req *request) error {
 	}
 }
 
-// room waits while the spool is above its limit. If the database accepts
+// waitForRoom waits while the spool is above its limit. If the database accepts
 // nothing, waiting would only block all callers.
-func (j *Journal) room(ctx context.Context) error {
+func (j *Journal) waitForRoom(ctx context.Context) error {
 	for j.spool.waiting.Load() >= j.maxWaiting {
 		tried, err := j.mover.state()
 		if err != nil {

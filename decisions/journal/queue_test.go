@@ -47,7 +47,7 @@ func (j *Journal) atNextWrite(f func()) {
 		f()
 		return look()
 	}
-	j.spool.dirState.valid = false // or it would not be asked
+	j.spool.dirState.valid = false // otherwise the hook would not be called
 }
 
 func await(t *testing.T, ok func() bool) {
@@ -61,8 +61,8 @@ func await(t *testing.T, ok func() bool) {
 	t.Fatal("waited in vain")
 }
 
-// TestAppendEndsWithItsContext: who waits for another's write gives up when its
-// context ends, and nothing of it is stored.
+// TestAppendEndsWithItsContext: an append that waits for another's write fails when
+// its context ends, and its record is not stored.
 func TestAppendEndsWithItsContext(t *testing.T) {
 	j := openInside(t)
 	entered, release := make(chan struct{}), make(chan struct{})
@@ -106,15 +106,15 @@ func TestAppendEndsWithItsContext(t *testing.T) {
 	}
 }
 
-// TestFullSpool: above the bound Append waits for the mover, and fails at once
-// when the database takes nothing.
+// TestFullSpool: above the bound Append waits for the mover, and fails at once if
+// the database cannot be written.
 func TestFullSpool(t *testing.T) {
 	j := openInside(t)
 	var locked atomic.Bool
 	inPlace := j.mover.writer.inPlace
 	entered := make(chan struct{}, 1000)
 	hold := make(chan struct{})
-	// The mover is held up where it looks for the database, then it fails there.
+	// The mover blocks where it checks the database, and then fails there.
 	j.mover.writer.inPlace = func() error {
 		entered <- struct{}{}
 		<-hold
@@ -158,7 +158,7 @@ func TestFullSpool(t *testing.T) {
 	}
 }
 
-// TestPanicLeavesNobodyWaiting has one append panic while another waits.
+// TestPanicLeavesNobodyWaiting: one append panics while another waits.
 func TestPanicLeavesNobodyWaiting(t *testing.T) {
 	j := openInside(t)
 	appendOne := func(id string) (err error) {

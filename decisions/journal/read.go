@@ -131,7 +131,7 @@ func (r *Reader) List(ctx context.Context, f Filter) ([]*decisions.Record, error
 	var recs []*decisions.Record
 	err := r.withView(ctx, func(v *view) (err error) {
 		if f.After > 0 {
-			recs, err = v.following(ctx, &f)
+			recs, err = v.listAfter(ctx, &f)
 		} else {
 			recs, err = v.newest(ctx, &f)
 		}
@@ -156,8 +156,8 @@ func (p *page) add(rec *decisions.Record, size int) {
 	p.recs, p.size = append(p.recs, rec), p.size+size
 }
 
-// following lists the records after a sequence number, oldest first.
-func (v *view) following(ctx context.Context, f *Filter) ([]*decisions.Record, error) {
+// listAfter lists the records after a sequence number, oldest first.
+func (v *view) listAfter(ctx context.Context, f *Filter) ([]*decisions.Record, error) {
 	p := &page{limit: f.Limit}
 	where, args := f.where()
 	if err := v.query(ctx, p, where+" ORDER BY seq LIMIT ?", append(args, f.Limit)...); err != nil {
@@ -202,9 +202,9 @@ func (v *view) take(p *page, f *Filter, r *frame) error {
 	return err
 }
 
-// nearby is how far, in sequence numbers, a record can be from the position of
+// maxIDDistance is how far, in sequence numbers, a record can be from the position of
 // its id: records written concurrently may be stored in any order.
-const nearby = 8 * (queueLength + batchRows)
+const maxIDDistance = 8 * (queueLength + batchRows)
 
 // Get returns the record of a decision, or ErrNotFound. Ids are ordered by
 // time, so it uses binary search; an id that is out of order is found by
@@ -248,7 +248,7 @@ func (v *view) get(ctx context.Context, id string) (*decisions.Record, error) {
 	}
 	// Most are almost at their position, and each row read is a page.
 	p := &page{limit: 1}
-	for _, near := range []int64{32, nearby / 8, nearby, v.last} {
+	for _, near := range []int64{32, maxIDDistance / 8, maxIDDistance, v.last} {
 		err := v.query(ctx, p, " WHERE seq BETWEEN ? AND ? AND id = ? LIMIT 1", low-near, low+near, id)
 		if err != nil || len(p.recs) > 0 {
 			return slices.Concat(p.recs, []*decisions.Record{nil})[0], err

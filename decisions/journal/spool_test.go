@@ -19,13 +19,13 @@ import (
 	"github.com/permd/permd/internal/sqlitedb"
 )
 
-// left makes a journal of a process that was killed with n records in the spool
-// alone, one of them answered, and returns its path.
+// left makes the journal of a process that was killed with n records in the spool
+// only, one of them answered, and returns its path.
 func left(t *testing.T, n int) string {
 	t.Helper()
 	from := path(t)
 	j := open(t, journal.Options{Path: from})
-	release := hold(t, from) // so that nothing moves
+	release := hold(t, from) // so that no record moves to the database
 	defer release()
 	for i := 1; i <= n; i++ {
 		mustAppend(t, j, record(i))
@@ -53,7 +53,7 @@ func copyFile(t *testing.T, from, to string) {
 	}
 }
 
-// spooled is the segment of a spool that holds records.
+// spooled returns the segment of a spool that has records.
 func spooled(t *testing.T, path string) string {
 	t.Helper()
 	for _, n := range []string{"0", "1"} {
@@ -67,7 +67,8 @@ func spooled(t *testing.T, path string) string {
 	return ""
 }
 
-// wantRecords wants the first n records, in order, with the answer to the first.
+// wantRecords checks that a journal has the first n records in order, with the
+// answer to the first.
 func wantRecords(t *testing.T, r *journal.Reader, n int) {
 	t.Helper()
 	recs, err := r.List(t.Context(), journal.Filter{})
@@ -104,8 +105,9 @@ func wantRecords(t *testing.T, r *journal.Reader, n int) {
 	}
 }
 
-// TestSpoolIsReadAndReplayed: what was only in the spool when the process ended
-// is read without a daemon, and is in the journal when it is opened again, once.
+// TestSpoolIsReadAndReplayed: records that were only in the spool when the process
+// ended can be read without a daemon, and are in the journal exactly once after it
+// is opened again.
 func TestSpoolIsReadAndReplayed(t *testing.T) {
 	p := left(t, 12)
 	r, err := journal.OpenReadOnly(journal.Options{Path: p})
@@ -146,8 +148,9 @@ func TestSpoolIsReadAndReplayed(t *testing.T) {
 	wantRecords(t, j.Reader, 13)
 }
 
-// TestSpoolTornAnywhere cuts the spool off at each byte of its last frames: what
-// was written before is kept, the part of a frame is dropped and no damage.
+// TestSpoolTornAnywhere truncates the spool at each byte of its last frames:
+// complete frames are kept, and the incomplete one is dropped without counting as
+// damage.
 func TestSpoolTornAnywhere(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long: it tears the spool at each byte")
@@ -185,7 +188,7 @@ func TestSpoolTornAnywhere(t *testing.T) {
 	if fewest != 0 || most != 3 {
 		t.Errorf("between %d and %d records were kept, want all from 0 to 3", fewest, most)
 	}
-	// The first page was being made.
+	// The process was killed while it wrote the first page.
 	if err := os.Truncate(name, 7); err != nil {
 		t.Fatal(err)
 	}
@@ -196,8 +199,8 @@ func TestSpoolTornAnywhere(t *testing.T) {
 	}
 }
 
-// TestSpoolDamaged: a damaged spool is set aside, whole, and the records before
-// the damage are in the journal.
+// TestSpoolDamaged: a damaged spool is moved aside unchanged, and the records
+// before the damage are in the journal.
 func TestSpoolDamaged(t *testing.T) {
 	for name, tc := range map[string]struct {
 		damage func([]byte) []byte
@@ -239,8 +242,8 @@ func TestSpoolDamaged(t *testing.T) {
 	}
 }
 
-// TestSpoolOfAnotherDatabase: with a database that has other records under the
-// spool's numbers, the spool is kept apart, and nothing is taken for known.
+// TestSpoolOfAnotherDatabase: if the database has other records with the spool's
+// numbers, the spool is moved aside, and none of its records counts as stored.
 func TestSpoolOfAnotherDatabase(t *testing.T) {
 	p := left(t, 5)
 	other := path(t)
@@ -263,7 +266,8 @@ func TestSpoolOfAnotherDatabase(t *testing.T) {
 	}
 }
 
-// TestSpoolRefused: what is not a file of ours alone is not written to.
+// TestSpoolRefused: a spool that is not a regular file of this user alone is not
+// written to.
 func TestSpoolRefused(t *testing.T) {
 	for name, make := range map[string]func(path string) error{
 		"others may write": func(p string) error { return errors.Join(os.WriteFile(p, nil, 0o600), os.Chmod(p, 0o622)) },
@@ -296,8 +300,8 @@ func TestSpoolRefused(t *testing.T) {
 	}
 }
 
-// TestSpoolTakenAway: nothing is answered that went to a file without a name,
-// and what was stored before is not lost.
+// TestSpoolTakenAway: no record counts as stored that was written to a deleted
+// file, and those stored before are not lost.
 func TestSpoolTakenAway(t *testing.T) {
 	for name, take := range map[string]func(path string) error{
 		"deleted": os.Remove,
@@ -319,7 +323,7 @@ func TestSpoolTakenAway(t *testing.T) {
 				t.Error("the status does not say so")
 			}
 			release()
-			// From RAM to the database, and then a new file.
+			// The records in memory go to the database, and a new file is made.
 			rec := record(3)
 			for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) {
 				if err := j.Append(t.Context(), rec); err == nil || time.Now().After(deadline) {
@@ -342,7 +346,7 @@ func TestSpoolTakenAway(t *testing.T) {
 	}
 }
 
-// TestOneDaemon: a second one gets neither database nor spool.
+// TestOneDaemon: a second daemon can open neither the database nor the spool.
 func TestOneDaemon(t *testing.T) {
 	o := journal.Options{Path: path(t)}
 	j := open(t, o)

@@ -92,7 +92,7 @@ func (w *writer) store(all []byte) error {
 			if f.kind == kindRecord && f.seq <= last {
 				continue
 			}
-			if err := w.one(&f); err != nil {
+			if err := w.storeFrame(&f); err != nil {
 				return err
 			}
 			if f.kind == kindRecord {
@@ -113,9 +113,9 @@ func (w *writer) store(all []byte) error {
 	return nil
 }
 
-// one stores a frame. An answer has the sequence number of its record and does
+// storeFrame stores a frame. An answer has the sequence number of its record and does
 // not change last.
-func (w *writer) one(f *frame) error {
+func (w *writer) storeFrame(f *frame) error {
 	var values []driver.NamedValue
 	stmt := w.insert
 	if f.kind == kindAnswer {

@@ -177,17 +177,17 @@ func (h *Host) Loopback() bool { return !h.Below && paths.IsLoopback(h.Name) }
 // touches reports whether the connection may be covered by the line. One
 // without a scheme may have any.
 func (h *Host) touches(c *effects.Connect, tags effects.Tags) bool {
-	if h.place(c) {
+	if h.matchesPlace(c) {
 		return h.is(c) || h.Loopback() && tags.Has(effects.Loopback)
 	}
 	return false
 }
 
 // covers is touches for the exact name.
-func (h *Host) covers(c *effects.Connect) bool { return h.place(c) && h.is(c) }
+func (h *Host) covers(c *effects.Connect) bool { return h.matchesPlace(c) && h.is(c) }
 
-// place compares port and scheme.
-func (h *Host) place(c *effects.Connect) bool {
+// matchesPlace compares port and scheme.
+func (h *Host) matchesPlace(c *effects.Connect) bool {
 	return (h.Port == 0 || c.Port == h.Port) && (h.Scheme == "" || c.Scheme == h.Scheme || c.Scheme == "")
 }
 

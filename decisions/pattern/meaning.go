@@ -44,9 +44,9 @@ type Meaning struct {
 	texts []*regexp.Regexp
 }
 
-// joined returns a run's words as one text, for Meaning.Texts: each is preceded
+// joinWords returns a run's words as one text, for Meaning.Texts: each is preceded
 // by a NUL, which no word contains.
-func joined(args []string) string {
+func joinWords(args []string) string {
 	var b strings.Builder
 	for _, a := range args {
 		b.WriteByte(0)
@@ -57,10 +57,10 @@ func joined(args []string) string {
 
 const (
 	anyInWord = `[^\x00]*`
-	// skipped matches an option and perhaps its value.
-	skipped = `(?:\x00-` + anyInWord + `(?:\x00` + anyInWord + `)?)*?`
-	subword = `\x00(?:[^-\x00]` + anyInWord + `)?` + skipped
-	wordEnd = `(?:\x00|$)`
+	// anyOption matches an option and perhaps its value.
+	anyOption = `(?:\x00-` + anyInWord + `(?:\x00` + anyInWord + `)?)*?`
+	subword   = `\x00(?:[^-\x00]` + anyInWord + `)?` + anyOption
+	wordEnd   = `(?:\x00|$)`
 )
 
 // Resolved returns the pattern with the meaning of its words, as far as the
@@ -97,7 +97,7 @@ func (r *Run) spellings(t *programs.Table) []*Run {
 	for i, w := range spoken {
 		var literal bool
 		if words[i], literal = w.Literal(); !literal {
-			words[i] = openWord
+			words[i] = placeholder
 		}
 	}
 	var found []*Run
@@ -118,8 +118,8 @@ func (r *Run) spellings(t *programs.Table) []*Run {
 	return found
 }
 
-// openWord replaces a word with a * when the table parses a line.
-const openWord = "*"
+// placeholder replaces a word with a * when the table parses a line.
+const placeholder = "*"
 
 func (r *Run) meaningOf(t *programs.Table) *Meaning {
 	spoken := r.givenWords()
@@ -130,12 +130,12 @@ func (r *Run) meaningOf(t *programs.Table) *Meaning {
 			if strings.HasPrefix(w.Prefix(), "-") {
 				return nil // the option's value is not fixed
 			}
-			lit = openWord // an operand, if any
+			lit = placeholder // an operand, if any
 		}
 		words[i] = lit
 	}
 	l, ok := t.Line(r.Program, words)
-	if !ok || slices.Contains(l.Values, openWord) {
+	if !ok || slices.Contains(l.Values, placeholder) {
 		return nil
 	}
 	if len(l.Flags) == 0 && l.Subcommand == "" && r.Rest && len(l.Operands) == 0 {
@@ -146,9 +146,9 @@ func (r *Run) meaningOf(t *programs.Table) *Meaning {
 		s.Operands = append(s.Operands, spoken[i])
 	}
 	if len(l.Operands) > 0 || !r.Rest {
-		s.Order = "(?s)^" + skipped + strings.Repeat("(?:"+subword+")", l.Subwords)
+		s.Order = "(?s)^" + anyOption + strings.Repeat("(?:"+subword+")", l.Subwords)
 		for _, g := range s.Operands {
-			s.Order += `\x00` + g.Regexp(anyInWord) + skipped
+			s.Order += `\x00` + g.Regexp(anyInWord) + anyOption
 		}
 		s.Order += r.orderEnd()
 	}
@@ -199,7 +199,7 @@ func (s *Meaning) touches(run *effects.Run) bool {
 	}
 	args := ""
 	if s.order != nil || len(s.texts) > 0 {
-		args = joined(run.Args)
+		args = joinWords(run.Args)
 	}
 	for _, re := range s.texts {
 		if !re.MatchString(args) {

@@ -27,8 +27,8 @@ func touching(t *testing.T, table *programs.Table, line, text string) bool {
 	return slices.ContainsFunc(runsOf(t, table, text), func(e effects.Effect) bool { return p.Touches(&e, here) })
 }
 
-// TestTouchesMoreOptions: a deny of a run without a last * is not passed by
-// adding an option, nor by another spelling of the same run.
+// TestTouchesMoreOptions: adding an option, or spelling the run differently, does
+// not evade a deny without a final *.
 func TestTouchesMoreOptions(t *testing.T) {
 	table := shippedTable(t)
 	for _, tt := range []struct {
@@ -64,8 +64,8 @@ func TestTouchesMoreOptions(t *testing.T) {
 		{"mytool -rf a", []string{"mytool -r -f a", "mytool -fr a", "mytool -vrf a", "mytool a -r -f"}, []string{"mytool -r a", "mytool a", "mytool -rf b"}},
 		{"./tool.sh x", []string{"./tool.sh --now x", "./tool.sh x -v"}, []string{"./tool.sh y", "./tool.sh", "./other.sh x"}},
 		{"python3 a.py x", []string{"python3 -u a.py x", "python3 a.py --now x", "python3 a.py x -v"}, []string{"python3 a.py", "python3 b.py x", "python3 a.py y"}},
-		// The reading of these words as effects: a number, an option taken
-		// back, one given twice, values after a bundle.
+		// Words that need to be read: a number, a negated option, a repeated one,
+		// values after a bundle.
 		{"pkill -9 node", []string{"pkill -9 node", "pkill -f -9 node", "pkill node -9"}, []string{"pkill node", "pkill -9 vim"}},
 		{"go test -race=false ./...", []string{"go test -race=false ./...", "go test -v -race=false ./..."}, []string{"go test ./...", "go vet ./..."}},
 		{"gofmt -l=true .", []string{"gofmt -l .", "gofmt -l=true .", "gofmt --l -s ."}, []string{"gofmt -s .", "gofmt -l x.go"}},
@@ -87,8 +87,8 @@ func TestTouchesMoreOptions(t *testing.T) {
 	}
 }
 
-// TestMoreOptionsAllowNothing: an allow matches as it did, whatever a deny of the
-// same line would touch.
+// TestMoreOptionsAllowNothing: an allow does not match what a deny of the same line
+// would match in addition.
 func TestMoreOptionsAllowNothing(t *testing.T) {
 	table := shippedTable(t)
 	for line, texts := range map[string][]string{
@@ -113,8 +113,8 @@ func TestMoreOptionsAllowNothing(t *testing.T) {
 	}
 }
 
-// TestLoopbackIsOne: a deny of this machine is one of all its names, an allow of
-// the one that it says.
+// TestLoopbackIsOne: a deny of this machine denies all its names, an allow only the
+// written one.
 func TestLoopbackIsOne(t *testing.T) {
 	names := []string{"localhost", "127.0.0.1", "::1", "0.0.0.0", "127.0.0.2"}
 	for _, line := range []string{"localhost", "127.0.0.1", "[::1]:80", "localhost:80"} {
@@ -142,7 +142,7 @@ func TestLoopbackIsOne(t *testing.T) {
 	}
 }
 
-// tableEntry is what this test reads of the program table.
+// tableEntry is the part of the program table that this test reads.
 type tableEntry struct {
 	Names   []string            `yaml:"names"`
 	Style   string              `yaml:"style"`
@@ -155,14 +155,14 @@ type tableEntry struct {
 	} `yaml:"wrapper"`
 }
 
-// command is a program with its sub-commands and what it takes for options.
+// command is a program with its sub-commands and options.
 type command struct {
 	words []string
 	outer []string // options before the last sub-command
 	inner []string
 }
 
-// tableCommands are the commands of the shipped table.
+// tableCommands returns the commands of the shipped table.
 func tableCommands(t *testing.T) []command {
 	t.Helper()
 	var files []struct {
@@ -188,7 +188,7 @@ func tableCommands(t *testing.T) []command {
 			return
 		}
 		var inner []string
-		own := map[string]bool{} // what a program lists itself wins over its groups
+		own := map[string]bool{} // a program's own options override those of its groups
 		for kind, list := range e.Options {
 			for _, line := range list {
 				for name := range strings.FieldsSeq(line) {
@@ -196,7 +196,7 @@ func tableCommands(t *testing.T) []command {
 				}
 			}
 			if kind == "inline" {
-				continue // then it runs that code
+				continue // with it the program runs code
 			}
 			inner = append(inner, list...)
 		}
@@ -232,12 +232,11 @@ func tableCommands(t *testing.T) []command {
 	return found
 }
 
-// spelling is the name of an option without what says how it takes a value.
+// spelling returns an option without the suffix that says how it takes a value.
 func spelling(name string) string { return strings.TrimRight(strings.TrimSuffix(name, "[=]"), "=") }
 
-// TestMoreOptionsStillTouch is an attack on denies: whatever options are put
-// among the words of a run of a program that the table knows, or of one that
-// nobody knows, a deny of the run reaches it.
+// TestMoreOptionsStillTouch attacks denies: whatever options are added to a run of
+// a program of the table, or of an unknown one, a deny of the run matches it.
 func TestMoreOptionsStillTouch(t *testing.T) {
 	table := shippedTable(t)
 	commands := tableCommands(t)

@@ -12,7 +12,7 @@ import (
 	"github.com/permd/permd/internal/strictjson"
 )
 
-// runsOf are the runs of shell text, made with the shipped table.
+// runsOf returns the runs of shell text, made with the shipped table.
 func runsOf(t *testing.T, table *programs.Table, text string) []effects.Effect {
 	t.Helper()
 	profiles, err := parsedProfiles()
@@ -37,7 +37,7 @@ func runsOf(t *testing.T, table *programs.Table, text string) []effects.Effect {
 	return runs
 }
 
-// A line that denies or asks is compared by what its words mean.
+// A line that denies or asks is compared by the meaning of its words.
 func TestTouchesByMeaning(t *testing.T) {
 	table := shippedTable(t)
 	for _, tt := range []struct {
@@ -90,7 +90,7 @@ func TestTouchesByMeaning(t *testing.T) {
 	}
 }
 
-// What a line means widens what it denies, never what it allows.
+// Comparing by meaning makes a line deny more, and never allow more.
 func TestMeaningAllowsNothing(t *testing.T) {
 	table := shippedTable(t)
 	ctx := pattern.Context{Project: "/h/p", Home: "/h", Cwd: "/h/p"}
@@ -108,8 +108,8 @@ func TestMeaningAllowsNothing(t *testing.T) {
 	}
 }
 
-// The last * of a line that names a script allows nothing: nobody knows what a
-// script does with its words, and it may be another one tomorrow.
+// The final * of a line that names a script does not count for allows: permd does
+// not know what a script does with its arguments, and the script may change.
 func TestOpenLineOfAScript(t *testing.T) {
 	ctx := pattern.Context{Project: "/h/p", Home: "/h", Cwd: "/h/p"}
 	for _, tt := range []struct {

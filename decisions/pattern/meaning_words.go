@@ -19,7 +19,7 @@ func (r *Run) byWords(known bool) *Meaning {
 	if r.Rest && len(spoken) == 0 {
 		return nil
 	}
-	s := &Meaning{Rest: r.Rest, Order: "(?s)^" + skipped}
+	s := &Meaning{Rest: r.Rest, Order: "(?s)^" + anyOption}
 	valued := false // the word before is an option without a value
 	for _, g := range spoken {
 		word, literal := g.Literal()
@@ -47,11 +47,11 @@ func (r *Run) byWords(known bool) *Meaning {
 			}
 		case valued:
 			valued = false
-			s.Order += `(?:\x00` + g.Regexp(anyInWord) + skipped + ")?"
+			s.Order += `(?:\x00` + g.Regexp(anyInWord) + anyOption + ")?"
 			s.value(word, g)
 		default:
 			s.Operands = append(s.Operands, g)
-			s.Order += `\x00` + g.Regexp(anyInWord) + skipped
+			s.Order += `\x00` + g.Regexp(anyInWord) + anyOption
 		}
 	}
 	s.Order += r.orderEnd()

@@ -36,11 +36,11 @@ func (r *Run) name(w Glob, index int) *refusal {
 	return nil
 }
 
-// names reports whether the words from the * on that are not harmless are
+// namesAll reports whether the words from the * on that are not harmless are
 // exactly those that the line names, in its order, each value right after its
 // option. A missing word is as different as an additional one: allowing a run
 // with --dry-run does not allow it without.
-func (r *Run) names(run *effects.Run) bool {
+func (r *Run) namesAll(run *effects.Run) bool {
 	n := len(r.Words)
 	if run.OptionsFrom > n {
 		return false
@@ -69,10 +69,10 @@ func (r *Run) touchesNamed(args []string) bool {
 			continue
 		}
 		value, has := r.ValueOf(k)
-		if !slices.ContainsFunc(args, func(arg string) bool { return option == arg || attached(option, arg, value, has) }) {
+		if !slices.ContainsFunc(args, func(arg string) bool { return option == arg || hasAttachedValue(option, arg, value, has) }) {
 			return false
 		}
-		if has && !slices.ContainsFunc(args, func(arg string) bool { return value == arg || attached(option, arg, value, has) }) {
+		if has && !slices.ContainsFunc(args, func(arg string) bool { return value == arg || hasAttachedValue(option, arg, value, has) }) {
 			return false
 		}
 	}
@@ -87,9 +87,9 @@ func (r *Run) ValueOf(k int) (string, bool) {
 	return "", false
 }
 
-// attached reports whether a word is an option with its value: --env=prod, or
+// hasAttachedValue reports whether a word is an option with its value: --env=prod, or
 // -eprod for an option of one letter.
-func attached(option, arg, value string, has bool) bool {
+func hasAttachedValue(option, arg, value string, has bool) bool {
 	rest, ok := strings.CutPrefix(arg, option)
 	if !ok {
 		return false

@@ -14,7 +14,7 @@ import (
 	"github.com/permd/permd/rego"
 )
 
-// Both are immutable, so that all tests share them.
+// Both are immutable, so all tests share them.
 var (
 	parsedTable    = sync.OnceValues(func() (*programs.Table, error) { return programs.ParseTable(rego.Programs()) })
 	parsedProfiles = sync.OnceValues(func() (*tools.Profiles, error) { return tools.ParseProfiles(rego.Profiles()) })
@@ -29,8 +29,8 @@ func shippedTable(t *testing.T) *programs.Table {
 	return table
 }
 
-// TestNamedOptions is what a line with options after its * covers, of runs that
-// are read with the shipped table. tool is a program that nobody knows.
+// TestNamedOptions checks which runs a line with options after its * covers. The
+// runs are read with the shipped table, in which tool is unknown.
 func TestNamedOptions(t *testing.T) {
 	table := shippedTable(t)
 	for _, tt := range []struct {
@@ -41,7 +41,7 @@ func TestNamedOptions(t *testing.T) {
 			"tool search * --json",
 			[]string{"tool search --json", "tool search github --json", "tool search a b --json", "/usr/bin/tool search x --json"},
 			[]string{
-				"tool search", "tool search x", // what is named must be there
+				"tool search", "tool search x", // the named option must be there
 				"tool search --json x", "tool search --json close", // may be its value
 				"tool search x --json --all", "tool search x --json --json", "tool search -a --json", "tool search x --json -",
 				"tool search x --json=1", "tool search x --jso", "tool search x --JSON", "tool search x -json",
@@ -67,25 +67,25 @@ func TestNamedOptions(t *testing.T) {
 		{"tool do * -x", []string{"tool do -x"}, []string{"tool do -xy", "tool do -xx", "tool do -x -x", "tool do -X"}},
 		{"tool do * --off -5", []string{"tool do --off -5"}, []string{"tool do --off", "tool do -5 --off", "tool do --off x -5"}},
 		{"tool do -- * -x", []string{"tool do -- a -x"}, []string{"tool do a -x", "tool do -x --", "tool do -- a -x --"}},
-		// A value of nothing, and one that looks like two words.
+		// An empty value, and one that looks like two words.
 		{"tool do * --msg 'a b'", []string{"tool do --msg 'a b'"}, []string{"tool do --msg a b", "tool do --msg a"}},
-		// The table knows that --force takes no value: what follows is an operand.
+		// The table says that --force takes no value: the next word is an operand.
 		{"git push * --force", []string{"git push --force", "git push --force origin main", "git push origin --force main"},
 			[]string{"git push", "git push -f", "git push --forc", "git push --force --no-verify", "git push --force origin +main", "git push --force origin :main", "git -C x push --force", "git push --force --receive-pack=x"}},
 		{"git push * --no-verify --force", []string{"git push --no-verify origin --force main"}, []string{"git push --force --no-verify", "git push --no-verify", "git push --force"}},
-		// Where the place of an option counts, none is named.
+		// If the position of options matters, none can be named.
 		{"find . * -delete", nil, []string{"find . -delete", "find . -name x -delete", "find . -o -delete"}},
 		{"python3 * -m http.server", nil, []string{"python3 -m http.server"}},
 		{"docker exec box * rm", nil, nil},
 		{"docker exec box * --force", nil, []string{"docker exec box --force", "docker exec box rm --force"}},
 		{"ssh host * --force", nil, []string{"ssh host rm --force", "ssh host --force"}},
 		{"tar * -v", nil, []string{"tar -xf a.tar -v", "tar xf a.tar -v"}},
-		// Before the -- an option is npm's own, and npm has none of that name.
+		// Before -- the option would be npm's own, and npm has none of that name.
 		{"npm run lint * --fix", nil, []string{"npm run lint --fix", "npm run lint", "npm run lint -- --fix", "npm run build --fix", "npm run lint --fix ../x"}},
 		{"npm run lint -- * --fix", []string{"npm run lint -- --fix", "npm run lint -- src --fix"}, []string{"npm run lint --fix", "npm run lint -- --fix -- x", "npm run lint -- --fix x"}},
 		{"mise run lint * --fix", []string{"mise run lint --fix", "mise run lint src --fix"}, []string{"mise run lint --fix src", "mise run lint -- --fix", "mise --fix run lint", "mise run --fix lint", "mise run build --fix"}},
 		{"./tool do * --json", nil, []string{"./tool do --json", "tool do --json"}},
-		// Of a program that nobody knows the first word may be a sub-command.
+		// The first word of an unknown program may be a sub-command.
 		{"tool * --json", nil, []string{"tool x --json", "tool --json", "tool --json close"}},
 	} {
 		p, err := pattern.Parse(effects.KindRun, tt.line)
@@ -116,7 +116,7 @@ func TestNamedOptions(t *testing.T) {
 	}
 }
 
-// TestNamedOptionsTouch is what a line that denies or asks is about.
+// TestNamedOptionsTouch checks which runs such a line touches if it denies or asks.
 func TestNamedOptionsTouch(t *testing.T) {
 	table := shippedTable(t)
 	for _, tt := range []struct {
@@ -163,8 +163,8 @@ func callWords() *rapid.Generator[[]string] {
 	}), 0, 6)
 }
 
-// What is offered for a call, and then matched by another one, never covers an
-// option, or a value, that the first did not have, nor lacks one that it had.
+// If a line that was offered for one call covers another call, both have the same
+// options and values.
 func TestWidenedLinesCoverNothingElse(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long: it compares thousands of lines")
@@ -213,9 +213,9 @@ func TestWidenedLinesCoverNothingElse(t *testing.T) {
 	}
 }
 
-// dangers are, read off the words alone, the options of a run from a place on,
-// each with what follows it where that may be its value; only programs whose
-// table says so have options that do not count.
+// dangers returns the options of a run from a position on, by its words alone, each
+// with the next word if that may be its value. Only the table says which options of a
+// program do not count.
 func dangers(r *effects.Run, from int) string {
 	var out []string
 	for i := from; i < len(r.Args); i++ {
@@ -231,8 +231,8 @@ func dangers(r *effects.Run, from int) string {
 	return strings.Join(out, "|")
 }
 
-// TestNamedFacts is what a line covers of facts that no table would tell: they
-// must agree with each other.
+// TestNamedFacts checks what a line covers for facts that contradict each other,
+// which no table has.
 func TestNamedFacts(t *testing.T) {
 	p, err := pattern.Parse(effects.KindRun, "tool do * -a x")
 	if err != nil {

@@ -35,9 +35,9 @@ type Pattern struct {
 	Tool *Tool // KindUse
 }
 
-// Detail says which member after Kind is set, in the words of the effects that
-// the line is about. What is made of these members is a switch on it, so that
-// the linter finds the places that a new one has to be added to.
+// Detail returns which member after Kind is set, as the kind of detail of the effects
+// that the line is about. Code that handles these members is a switch on it, so that a
+// linter finds all places where a new one has to be added.
 func (p *Pattern) Detail() effects.Detail {
 	switch {
 	case p.Run != nil:
@@ -100,7 +100,7 @@ func Parse(kind effects.Kind, line string) (*Pattern, error) {
 }
 
 func parse(kind effects.Kind, line string) (*Pattern, *refusal) {
-	if r := readable(line); r != nil {
+	if r := checkReadable(line); r != nil {
 		return nil, r
 	}
 	p := &Pattern{Kind: kind}
@@ -129,9 +129,9 @@ func parse(kind effects.Kind, line string) (*Pattern, *refusal) {
 	return p, nil
 }
 
-// readable refuses text that does not look like what it is: a person must be
+// checkReadable refuses text that does not look like what it is: a person must be
 // able to review a line by reading it.
-func readable(line string) *refusal {
+func checkReadable(line string) *refusal {
 	switch {
 	case line == "":
 		return refuse("", "the line is empty")
@@ -143,16 +143,16 @@ func readable(line string) *refusal {
 		return refuse("remove the spaces", "the line begins or ends with a space")
 	}
 	for _, c := range line {
-		if hidden(c) {
+		if isInvisible(c) {
 			return refuse("", "the line has the control or invisible character %U", c)
 		}
 	}
 	return nil
 }
 
-// hidden reports whether a character is invisible or changes how its neighbours
+// isInvisible reports whether a character is invisible or changes how its neighbours
 // are displayed (controls, bidirectional and zero-width characters).
-func hidden(c rune) bool {
+func isInvisible(c rune) bool {
 	return c != ' ' && !unicode.IsPrint(c)
 }
 

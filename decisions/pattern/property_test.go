@@ -11,7 +11,7 @@ import (
 	"github.com/permd/permd/decisions/pattern"
 )
 
-// What a line covers it also touches, and what it prints it means.
+// A line touches all that it covers, and its printed form has the same meaning.
 func TestProperties(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		kind := rapid.SampledFrom(pattern.Kinds).Draw(t, "kind")

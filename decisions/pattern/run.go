@@ -68,7 +68,7 @@ func (r *Run) matchRun(e *effects.Effect, ctx Context) bool {
 // harmless, or named by it.
 func (r *Run) covers(run *effects.Run) bool {
 	if len(r.Named) > 0 {
-		return r.names(run)
+		return r.namesAll(run)
 	}
 	return run.HarmlessFrom <= len(r.Words)
 }
@@ -137,7 +137,7 @@ func (r *Run) isExecutable(run *effects.Run) bool {
 // spells out. The program must use the word literally: a relative path must not
 // lead out of the project, and a host must be in the word.
 func (r *Run) matchWord(e *effects.Effect, all []effects.Effect, ctx Context) bool {
-	word, ok := r.spelled(e, all)
+	word, ok := r.spelledWord(e, all)
 	if !ok || !r.isProgram(all[e.Via.Effect].Run.Program, ctx) {
 		return false
 	}
@@ -151,11 +151,11 @@ func (r *Run) matchWord(e *effects.Effect, all []effects.Effect, ctx Context) bo
 	return false
 }
 
-// spelled returns the word that an effect comes from if its run's words are
+// spelledWord returns the word that an effect comes from if its run's words are
 // those of the line and the line spells this word out. If a * admits further
 // words, the word must occur only once: the same text in another position may
 // mean something else (the second file of cp).
-func (r *Run) spelled(e *effects.Effect, all []effects.Effect) (string, bool) {
+func (r *Run) spelledWord(e *effects.Effect, all []effects.Effect) (string, bool) {
 	if e.Via == nil || e.Via.Effect < 0 || e.Via.Effect >= len(all) || all[e.Via.Effect].Run == nil {
 		return "", false
 	}
@@ -187,7 +187,7 @@ func (r *Run) Literal() bool {
 // exact reports whether the effect is that of an absolute path that the line
 // spells out.
 func (r *Run) exact(e *effects.Effect, all []effects.Effect) bool {
-	word, ok := r.spelled(e, all)
+	word, ok := r.spelledWord(e, all)
 	return ok && e.File != nil && strings.HasPrefix(word, "/")
 }
 

@@ -7,8 +7,8 @@ import (
 	"github.com/permd/permd/decisions/pattern"
 )
 
-// TestQuotedTools begins with a deny that was copied from a label: read letter by
-// letter it spoke of a tool that has the quotes in its name, and denied nothing.
+// TestQuotedTools begins with a deny that was copied from a label: read literally,
+// it named a tool with quotes in its name and denied nothing.
 func TestQuotedTools(t *testing.T) {
 	for _, line := range []string{`"a@1"`, `"a:b"`, `"s:x":get`, `s:"x@1"`, `"Developer: Shell"`, `s:get@"1 2"`, `"a@1"@"2*"`, `"`, `s:"`, `a@":a"`} {
 		if p, err := pattern.Parse(effects.KindUse, line); err == nil {

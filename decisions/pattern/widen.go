@@ -73,7 +73,7 @@ func prefixOf(e *effects.Effect) *Run {
 		r.Stdin == effects.StdinText, r.Stdin == effects.StdinNetwork && !r.Readonly:
 		return nil
 	}
-	n, named := nameable(r, max(r.OptionsFrom, subcommandEnd(r)))
+	n, named := nameableWords(r, max(r.OptionsFrom, subcommandEnd(r)))
 	if n > len(r.Args) || n+len(named) > maxPrefix || !r.Known && n == 0 {
 		return nil // the first word of an unknown program may be anything
 	}
@@ -84,9 +84,9 @@ func prefixOf(e *effects.Effect) *Run {
 	return p
 }
 
-// nameable returns the words that are not harmless, from index n on, in the
+// nameableWords returns the words that are not harmless, from index n on, in the
 // form in which a line can name them; n skips those that it cannot.
-func nameable(r *effects.Run, n int) (int, []string) {
+func nameableWords(r *effects.Run, n int) (int, []string) {
 	var named []string
 	before := -1
 	for _, i := range r.Harmful {

@@ -8,7 +8,7 @@ import (
 	"github.com/permd/permd/decisions/effects"
 )
 
-// TestWiden is which lines are suggested for an effect, the narrowest first.
+// TestWiden checks which lines are suggested for an effect, the narrowest first.
 func TestWiden(t *testing.T) {
 	run := func(r effects.Run, tags ...effects.Tag) effects.Effect {
 		if r.Cwd == "" {

@@ -25,6 +25,9 @@ file(kind, path, tags, recursive) := effect(kind, {"path": path, "given": path, 
 
 connect(tags) := effect("connect", {"host": "x.example", "port": 443, "scheme": "https", "url": "", "method": "get", "tags": tags})
 
+# Sent by a redirection of the shell, as to /dev/tcp.
+sends(host, tags) := effect("connect", {"host": host, "port": 80, "scheme": "", "url": "", "method": "send", "shell": true, "tags": tags})
+
 use(server, source, tool) := effect("use", {"server": server, "source": source, "tool": tool})
 
 # What may happen without a person.

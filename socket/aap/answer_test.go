@@ -8,6 +8,7 @@ import (
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/socket"
 	"github.com/permd/permd/socket/native"
+	"github.com/permd/permd/socket/sockettest"
 )
 
 // theTurn has a call of each side that rules leave to the person, and one of each
@@ -33,35 +34,35 @@ func answers(list string) string {
 // the calls.
 func TestAnswers(t *testing.T) {
 	d, r := newTurn(t)
-	diff(t, "needs", needs{Answers: []string{"a", "b"}, Results: []string{}}, r.Needs)
+	sockettest.Diff(t, "needs", needs{Answers: []string{"a", "b"}, Results: []string{}}, r.Needs)
 	r = d.must(t, MethodAnswer, answers(`{"toolCallId":"b","verdict":"allow"}`))
-	diff(t, "needs", needs{Answers: []string{"a"}, Results: []string{}}, r.Needs)
+	sockettest.Diff(t, "needs", needs{Answers: []string{"a"}, Results: []string{}}, r.Needs)
 	if r.Messages != nil {
 		t.Errorf("messages %v", r.Messages)
 	}
 	r = d.must(t, MethodAnswer, answers(`{"toolCallId":"a","verdict":"allow"}`))
-	diff(t, "needs", needs{Answers: []string{}, Results: []string{"a"}}, r.Needs)
+	sockettest.Diff(t, "needs", needs{Answers: []string{}, Results: []string{"a"}}, r.Needs)
 	ready := []string{
 		`{"role":"tool_permission","toolCallId":"b","granted":true}`,
 		`{"role":"tool_permission","toolCallId":"c","granted":true}`,
 		`{"role":"tool_permission","toolCallId":"d","granted":false,"reason":"not hers"}`,
 	}
-	diff(t, "messages", ready, posts(t, r))
+	sockettest.Diff(t, "messages", ready, posts(t, r))
 	r = d.must(t, MethodAnswer, `{"sessionId":"s","batchId":"b1","results":[{"toolCallId":"a","content":[{"type":"text","text":"1 < 2"}]}]}`)
 	whole := append([]string{`{"role":"tool","toolCallId":"a","content":[{"type":"text","text":"1 < 2"}]}`}, ready...)
-	diff(t, "messages", whole, posts(t, r))
-	diff(t, "needs", needs{Answers: []string{}, Results: []string{}}, r.Needs)
+	sockettest.Diff(t, "messages", whole, posts(t, r))
+	sockettest.Diff(t, "needs", needs{Answers: []string{}, Results: []string{}}, r.Needs)
 	// Calls are decided again when they are handed out, and the log has what the
 	// person said about each.
-	diff(t, "noted", []string{"d2 allow 0", "d1 allow 0", "d5 allow 0", "d6 allow 0", "d8 allow 0"}, d.answered)
+	sockettest.Diff(t, "noted", []string{"d2 allow 0", "d1 allow 0", "d5 allow 0", "d6 allow 0", "d8 allow 0"}, d.answered)
 
 	// The POST failed: again, in both ways.
-	diff(t, "messages again", whole, posts(t, d.must(t, MethodAnswer, `{"sessionId":"s","batchId":"b1"}`)))
-	diff(t, "messages again", whole, posts(t, d.must(t, MethodPermissions, theTurnParams(`,"batchId":"b1"`))))
-	diff(t, "messages again", whole, posts(t, d.must(t, MethodAnswer, `{"sessionId":"s","batchId":"b1","results":[{"toolCallId":"a","content":[ {"text":"1 < 2","type":"text"} ]}]}`)))
+	sockettest.Diff(t, "messages again", whole, posts(t, d.must(t, MethodAnswer, `{"sessionId":"s","batchId":"b1"}`)))
+	sockettest.Diff(t, "messages again", whole, posts(t, d.must(t, MethodPermissions, theTurnParams(`,"batchId":"b1"`))))
+	sockettest.Diff(t, "messages again", whole, posts(t, d.must(t, MethodAnswer, `{"sessionId":"s","batchId":"b1","results":[{"toolCallId":"a","content":[ {"text":"1 < 2","type":"text"} ]}]}`)))
 	// The same calls without saying so may be those of a later turn.
 	r = d.must(t, MethodPermissions, theTurnParams(""))
-	diff(t, "needs", needs{Answers: []string{"a", "b"}, Results: []string{}}, r.Needs)
+	sockettest.Diff(t, "needs", needs{Answers: []string{"a", "b"}, Results: []string{}}, r.Needs)
 	if r.BatchID == "b1" {
 		t.Error("it is taken for the old batch")
 	}
@@ -73,7 +74,7 @@ func TestAllAtOnce(t *testing.T) {
 	d, _ := newTurn(t)
 	r := d.must(t, MethodAnswer, `{"sessionId":"s","batchId":"b1","answers":[{"toolCallId":"a","verdict":"allow"},
 		{"toolCallId":"b","verdict":"deny","reason":"<b> first"}],"results":[{"toolCallId":"a","content":"done"}]}`)
-	diff(t, "messages", []string{
+	sockettest.Diff(t, "messages", []string{
 		`{"role":"tool","toolCallId":"a","content":"done"}`,
 		`{"role":"tool_permission","toolCallId":"b","granted":false,"reason":"<b> first"}`,
 		`{"role":"tool_permission","toolCallId":"c","granted":true}`,
@@ -90,15 +91,15 @@ func TestAlways(t *testing.T) {
 		t.Errorf("stored %+v", r.Stored)
 	}
 	want := posts(t, r)
-	diff(t, "again", want, posts(t, d.must(t, MethodPermissions, theTurnParams(`,"batchId":"b1"`))))
-	diff(t, "again", want, posts(t, d.must(t, MethodAnswer, `{"sessionId":"s","batchId":"b1"}`)))
-	diff(t, "noted", []string{"d1 deny 0", "d2 allow 1"}, d.answered)
+	sockettest.Diff(t, "again", want, posts(t, d.must(t, MethodPermissions, theTurnParams(`,"batchId":"b1"`))))
+	sockettest.Diff(t, "again", want, posts(t, d.must(t, MethodAnswer, `{"sessionId":"s","batchId":"b1"}`)))
+	sockettest.Diff(t, "noted", []string{"d1 deny 0", "d2 allow 1"}, d.answered)
 
 	d.connect(t, 2)
-	d.refused(t, MethodAnswer, `{"sessionId":"s","batchId":"b1"}`, "no batch of that batchId")
-	d.refused(t, MethodPermissions, theTurnParams(`,"batchId":"b1"`), "no batch of that batchId")
+	d.Refused(t, MethodAnswer, `{"sessionId":"s","batchId":"b1"}`, "no batch of that batchId")
+	d.Refused(t, MethodPermissions, theTurnParams(`,"batchId":"b1"`), "no batch of that batchId")
 	r = d.must(t, MethodPermissions, theTurnParams(""))
-	diff(t, "another connection", []string{
+	sockettest.Diff(t, "another connection", []string{
 		"a client ask", "b server granted", "c server granted", "d server denied: not hers",
 	}, outcomes(r))
 }
@@ -141,7 +142,7 @@ func TestAnswersRefused(t *testing.T) {
 			if strings.Contains(c.params, `"turn"`) {
 				method = MethodPermissions
 			}
-			d.refused(t, method, c.params, c.says)
+			d.Refused(t, method, c.params, c.says)
 			// Nothing of it was taken.
 			if len(d.answered) > 0 || len(d.got) != 4 {
 				t.Errorf("noted %v, decided %d", d.answered, len(d.got))
@@ -163,7 +164,7 @@ func TestProblems(t *testing.T) {
 	if c := r.Calls[0]; c.Outcome != Ask || !strings.Contains(c.Problem, "cannot be remembered") || r.Calls[1].Outcome != Granted {
 		t.Errorf("calls %+v", r.Calls)
 	}
-	diff(t, "needs", needs{Answers: []string{"a"}, Results: []string{}}, r.Needs)
+	sockettest.Diff(t, "needs", needs{Answers: []string{"a"}, Results: []string{}}, r.Needs)
 	r = d.must(t, MethodAnswer, answers(`{"toolCallId":"a","verdict":"deny"}`))
 	if c := r.Calls[0]; c.Outcome != Denied || c.Problem != "" {
 		t.Errorf("call %+v", c)
@@ -175,10 +176,10 @@ func TestProblems(t *testing.T) {
 func TestOneUse(t *testing.T) {
 	d, r := newTurn(t)
 	id := r.Calls[1].Decision.ID
-	if _, err := d.call(t, native.MethodChoose, `{"decisionId":"`+id+`","verdict":"allow"}`); err == nil || !strings.Contains(err.Error(), MethodAnswer) {
+	if _, err := d.Call(t, native.MethodChoose, `{"decisionId":"`+id+`","verdict":"allow"}`); err == nil || !strings.Contains(err.Error(), MethodAnswer) {
 		t.Errorf("permd/choose: %v", err)
 	}
-	native.StateOf(d.conn).Questions.Remove(id)
+	native.StateOf(d.Conn).Questions.Remove(id)
 	r = d.must(t, MethodAnswer, answers(`{"toolCallId":"b","verdict":"allow"}`))
 	if c := r.Calls[1]; c.Outcome != Ask || !strings.Contains(c.Problem, "no question") {
 		t.Errorf("call %+v", c)
@@ -193,15 +194,15 @@ func TestOneUse(t *testing.T) {
 // TestSessions: a batch is of the session that it was asked in, as that was then.
 func TestSessions(t *testing.T) {
 	d, _ := newTurn(t)
-	d.raw(t, native.MethodSession, `{"sessionId":"s2","cwd":"/home/ana/shop"}`)
-	d.refused(t, MethodAnswer, `{"sessionId":"s2","batchId":"b1"}`, "no batch")
-	d.raw(t, native.MethodSession, `{"sessionId":"s","cwd":"/home/ana/other"}`)
-	d.refused(t, MethodAnswer, `{"sessionId":"s","batchId":"b1"}`, "no batch")
+	d.Must(t, native.MethodSession, `{"sessionId":"s2","cwd":"/home/ana/shop"}`)
+	d.Refused(t, MethodAnswer, `{"sessionId":"s2","batchId":"b1"}`, "no batch")
+	d.Must(t, native.MethodSession, `{"sessionId":"s","cwd":"/home/ana/other"}`)
+	d.Refused(t, MethodAnswer, `{"sessionId":"s","batchId":"b1"}`, "no batch")
 	d.must(t, MethodPermissions, theTurnParams(""))
-	d.raw(t, native.MethodClose, `{"sessionId":"s"}`)
-	d.raw(t, native.MethodSession, `{"sessionId":"s","cwd":"/home/ana/shop"}`)
-	d.refused(t, MethodAnswer, `{"sessionId":"s","batchId":"b2"}`, "no batch")
-	if s := batchesOf(d.conn); len(s.list) != 0 || s.size != 0 {
+	d.Must(t, native.MethodClose, `{"sessionId":"s"}`)
+	d.Must(t, native.MethodSession, `{"sessionId":"s","cwd":"/home/ana/shop"}`)
+	d.Refused(t, MethodAnswer, `{"sessionId":"s","batchId":"b2"}`, "no batch")
+	if s := batchesOf(d.Conn); len(s.list) != 0 || s.size != 0 {
 		t.Errorf("%d batches, %d bytes are kept", len(s.list), s.size)
 	}
 }
@@ -210,7 +211,7 @@ func TestSessions(t *testing.T) {
 func TestDecider(t *testing.T) {
 	d := newDaemon(t)
 	d.short = true
-	if _, err := d.call(t, MethodPermissions, theTurnParams("")); !errors.Is(err, native.ErrNoDecision) {
+	if _, err := d.Call(t, MethodPermissions, theTurnParams("")); !errors.Is(err, native.ErrNoDecision) {
 		t.Errorf("error %v", err)
 	}
 	var e *socket.Error

@@ -14,7 +14,7 @@ func TestBatchesAreBounded(t *testing.T) {
 	for range maxBatches {
 		d.must(t, MethodPermissions, theTurnParams(""))
 	}
-	d.refused(t, MethodAnswer, `{"sessionId":"s","batchId":"b1"}`, "no batch")
+	d.Refused(t, MethodAnswer, `{"sessionId":"s","batchId":"b1"}`, "no batch")
 	d.must(t, MethodAnswer, `{"sessionId":"s","batchId":"b2"}`)
 
 	d = newDaemon(t)
@@ -24,17 +24,17 @@ func TestBatchesAreBounded(t *testing.T) {
 		d.must(t, MethodPermissions, theTurn+`,`+turnOf("a mine 1", "b mine 2", "c mine 3")+`}`)
 		d.must(t, MethodAnswer, fmt.Sprintf(`{"sessionId":"s","batchId":"b%d","results":[{"toolCallId":"a","content":"%s"}]}`, i+1, big))
 	}
-	s := batchesOf(d.conn)
+	s := batchesOf(d.Conn)
 	if len(s.list) != 2 || s.size > maxBatchBytes {
 		t.Errorf("%d batches, %d bytes are kept", len(s.list), s.size)
 	}
 	d.must(t, MethodAnswer, `{"sessionId":"s","batchId":"b4","results":[{"toolCallId":"b","content":"`+big+`"}]}`)
-	d.refused(t, MethodAnswer, `{"sessionId":"s","batchId":"b4","results":[{"toolCallId":"c","content":"`+big+`"}]}`, "larger than")
+	d.Refused(t, MethodAnswer, `{"sessionId":"s","batchId":"b4","results":[{"toolCallId":"c","content":"`+big+`"}]}`, "larger than")
 	if len(s.list) != 1 || s.size > maxBatchBytes {
 		t.Errorf("%d batches, %d bytes are kept", len(s.list), s.size)
 	}
 	huge := `{"role":"assistant","content":[{"type":"tool_use","toolCallId":"x","name":"t","input":{"x":"` + strings.Repeat("x", maxBatchBytes) + `"}}]}`
-	d.refused(t, MethodPermissions, theTurn+`,"history":[`+huge+`]}`, "larger than")
+	d.Refused(t, MethodPermissions, theTurn+`,"history":[`+huge+`]}`, "larger than")
 }
 
 // TestDecisionsAreBounded: what decisions hold counts as well. The newest batch
@@ -47,7 +47,7 @@ func TestDecisionsAreBounded(t *testing.T) {
 	for range 8 {
 		d.must(t, MethodPermissions, theTurn+`,`+turnOf("a mine 1")+`}`)
 	}
-	s := batchesOf(d.conn)
+	s := batchesOf(d.Conn)
 	if len(s.list) != 2 || s.size > maxBatchBytes {
 		t.Errorf("%d batches, %d bytes are kept", len(s.list), s.size)
 	}
@@ -62,7 +62,7 @@ func TestDecisionsAreBounded(t *testing.T) {
 			t.Error("an answered question is held on to")
 		}
 	}
-	d.raw(t, "permd/close", `{"sessionId":"s"}`)
+	d.Must(t, "permd/close", `{"sessionId":"s"}`)
 	if len(s.list) != 0 || s.size != 0 {
 		t.Errorf("%d batches, %d bytes are kept", len(s.list), s.size)
 	}

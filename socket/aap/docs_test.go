@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/permd/permd/internal/protocoldoc"
+	"github.com/permd/permd/socket/sockettest"
 )
 
 // TestDocumented compares the tables in docs/protocol.md with what is read.
@@ -22,10 +23,10 @@ func TestDocumented(t *testing.T) {
 		}
 		return names
 	}
-	diff(t, MethodPermissions, protocoldoc.Members(reflect.TypeFor[permissionsParams]()), table(MethodPermissions, "parameter"))
-	diff(t, MethodAnswer, protocoldoc.Members(reflect.TypeFor[answerParams]()), table(MethodAnswer, "parameter"))
-	diff(t, "result", protocoldoc.Members(reflect.TypeFor[Result]()), table(MethodPermissions, "result"))
-	diff(t, "outcomes", []string{string(Ask), string(Denied), string(Execute), string(Granted), string(Skip)}, table(MethodPermissions, "outcome"))
+	sockettest.Diff(t, MethodPermissions, protocoldoc.Members(reflect.TypeFor[permissionsParams]()), table(MethodPermissions, "parameter"))
+	sockettest.Diff(t, MethodAnswer, protocoldoc.Members(reflect.TypeFor[answerParams]()), table(MethodAnswer, "parameter"))
+	sockettest.Diff(t, "result", protocoldoc.Members(reflect.TypeFor[Result]()), table(MethodPermissions, "result"))
+	sockettest.Diff(t, "outcomes", []string{string(Ask), string(Denied), string(Execute), string(Granted), string(Skip)}, table(MethodPermissions, "outcome"))
 	for _, bound := range []string{fmt.Sprint("more than ", maxCalls, " waiting calls"), fmt.Sprintf("At most %d batches and %d MiB", maxBatches, maxBatchBytes>>20)} {
 		if !strings.Contains(string(doc), bound) {
 			t.Errorf("docs/protocol.md does not say %q", bound)

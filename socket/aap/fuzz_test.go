@@ -85,7 +85,7 @@ func FuzzSSE(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		diff(t, "with CRLF", len(list), len(again))
+		sockettest.Diff(t, "with CRLF", len(list), len(again))
 		for i := range list {
 			if list[i] != again[i] {
 				t.Fatalf("%+v is %+v with CRLF", list[i], again[i])

@@ -2,13 +2,11 @@ package aap
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"testing"
 
 	"github.com/go-json-experiment/json"
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects"
@@ -83,15 +81,14 @@ func (*fakeDecider) EndConnection(context.Context, decisions.Owner) error      {
 // daemon is the methods with a fake decider, on one connection at a time.
 type daemon struct {
 	*fakeDecider
-	methods  socket.Methods
+	sockettest.Client
 	answered []string
-	conn     *socket.Conn
 }
 
 // newDaemon declares session s on the first connection.
 func newDaemon(t testing.TB) *daemon {
 	t.Helper()
-	d := &daemon{fakeDecider: &fakeDecider{verdicts: map[string]decisions.Verdict{}}, methods: socket.Methods{}}
+	d := &daemon{fakeDecider: &fakeDecider{verdicts: map[string]decisions.Verdict{}}, Client: sockettest.Client{Methods: socket.Methods{}}}
 	n := 0
 	deps := native.Deps{
 		Sessions: new(decisions.Sessions), Decider: d, Keeper: d,
@@ -101,54 +98,25 @@ func newDaemon(t testing.TB) *daemon {
 		},
 		NewID: func() string { n++; return fmt.Sprintf("b%d", n) },
 	}
-	native.Register(d.methods, deps)
-	Register(d.methods, deps)
+	native.Register(d.Methods, deps)
+	Register(d.Methods, deps)
 	d.connect(t, 1)
 	return d
 }
 
 func (d *daemon) connect(t testing.TB, id uint64) {
 	t.Helper()
-	d.conn = &socket.Conn{ID: id, Peer: decisions.Peer{UID: 1000, PID: 7}}
-	d.raw(t, native.MethodSession, `{"sessionId":"s","cwd":"/home/ana/shop","client":{"name":"playground"}}`)
-}
-
-func (d *daemon) call(t testing.TB, method, params string) (strictjson.Value, error) {
-	t.Helper()
-	return d.callWith(t.Context(), t, method, params)
-}
-
-func (d *daemon) callWith(ctx context.Context, t testing.TB, method, params string) (strictjson.Value, error) {
-	t.Helper()
-	return sockettest.Call(ctx, t, d.methods, d.conn, method, params)
-}
-
-func (d *daemon) raw(t testing.TB, method, params string) strictjson.Value {
-	t.Helper()
-	v, err := d.call(t, method, params)
-	if err != nil {
-		t.Fatalf("%s %s: %v", method, params, err)
-	}
-	return v
+	d.Connect(id)
+	d.Must(t, native.MethodSession, `{"sessionId":"s","cwd":"/home/ana/shop","client":{"name":"playground"}}`)
 }
 
 func (d *daemon) must(t testing.TB, method, params string) *Result {
 	t.Helper()
 	var r Result
-	if err := strictjson.Unmarshal(d.raw(t, method, params), &r); err != nil {
+	if err := strictjson.Unmarshal(strictjson.Value(d.Must(t, method, params)), &r); err != nil {
 		t.Fatal(err)
 	}
 	return &r
-}
-
-// refused wants params to be refused with a text.
-func (d *daemon) refused(t testing.TB, method, params, says string) {
-	t.Helper()
-	res, err := d.call(t, method, params)
-	e, ok := errors.AsType[*socket.Error](err)
-	if !ok || e.Code != socket.CodeParams || !strings.Contains(e.Message, says) {
-		t.Errorf("%s %s: %s, error %v; want one with %q", method, params, res, err, says)
-	}
 }
 
 // outcomes are those of a result, with the reasons.
@@ -174,13 +142,6 @@ func posts(t testing.TB, r *Result) (list []string) {
 		list = append(list, string(b))
 	}
 	return list
-}
-
-func diff(t testing.TB, what string, want, got any) {
-	t.Helper()
-	if d := cmp.Diff(want, got); d != "" {
-		t.Errorf("%s (-want +got):\n%s", what, d)
-	}
 }
 
 func quote(t testing.TB, s string) string {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/internal/strictjson"
+	"github.com/permd/permd/socket/sockettest"
 )
 
 // The parts of turns in tests: c is a call of tool "name" with input {"n":n}, r
@@ -137,7 +138,7 @@ func TestPlan(t *testing.T) {
 				d.verdicts[tool] = decisions.Allow
 			}
 			r := d.must(t, MethodPermissions, `{"sessionId":"s",`+c.who+`,`+c.turn+`}`)
-			diff(t, "outcomes", c.want, outcomes(r))
+			sockettest.Diff(t, "outcomes", c.want, outcomes(r))
 			// A denied call's side is told so in its own terms.
 			n := 0
 			for _, call := range r.Calls {

@@ -21,7 +21,7 @@ func TestSideBySide(t *testing.T) {
 	var runs []run
 	for i := range n {
 		for _, verdict := range []string{"allow", "deny"} {
-			r, err := d.methods[MethodAnswer](d.conn, strictjson.Value(answers(fmt.Sprintf(`{"toolCallId":"x%d","verdict":%q}`, i, verdict))))
+			r, err := d.Methods[MethodAnswer](d.Conn, strictjson.Value(answers(fmt.Sprintf(`{"toolCallId":"x%d","verdict":%q}`, i, verdict))))
 			if err != nil {
 				t.Fatal(err)
 			}

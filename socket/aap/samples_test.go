@@ -20,8 +20,8 @@ func TestSamples(t *testing.T) {
 			if err := w.readMeta(strictjson.Value(text)); err != nil {
 				t.Fatal(err)
 			}
-			diff(t, "version", "0.9.4", w.version)
-			diff(t, "tools", map[string]bool{"search_docs": true, "deploy_service": true}, w.exposed)
+			sockettest.Diff(t, "version", "0.9.4", w.version)
+			sockettest.Diff(t, "tools", map[string]bool{"search_docs": true, "deploy_service": true}, w.exposed)
 		},
 		"02-post-sessions.request.json": readsSession,
 		"03-post-sessions.response.json": func(t *testing.T, text string) {
@@ -59,7 +59,7 @@ func TestSamples(t *testing.T) {
 			}
 			// The text of the client's denial is the client's own.
 			want.Messages[1].Content = strictjson.Value(`"Tool call denied: denied by the user"`)
-			diff(t, "messages", posts(t, &Result{Messages: want.Messages}), posts(t, r))
+			sockettest.Diff(t, "messages", posts(t, &Result{Messages: want.Messages}), posts(t, r))
 		},
 		"09-tool_permission.granted.json": func(t *testing.T, text string) {
 			d := newDaemon(t)
@@ -70,7 +70,7 @@ func TestSamples(t *testing.T) {
 			if err := strictjson.Unmarshal([]byte(text), &want); err != nil {
 				t.Fatal(err)
 			}
-			diff(t, "message", posts(t, &Result{Messages: []message{want}}), posts(t, &Result{Messages: r.Messages[2:]}))
+			sockettest.Diff(t, "message", posts(t, &Result{Messages: []message{want}}), posts(t, &Result{Messages: r.Messages[2:]}))
 		},
 		"10-get-session.response.json": readsSession,
 	}
@@ -105,8 +105,8 @@ func readsSession(t *testing.T, text string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	diff(t, "client", map[string]bool{"read_workspace_file": true, "open_editor_diff": true}, w.client)
-	diff(t, "server", map[string]bool{"search_docs": true, "deploy_service": true}, w.server)
+	sockettest.Diff(t, "client", map[string]bool{"read_workspace_file": true, "open_editor_diff": true}, w.client)
+	sockettest.Diff(t, "server", map[string]bool{"search_docs": true, "deploy_service": true}, w.server)
 }
 
 // decidesSample decides the samples' turn in one of its forms: they all say the
@@ -116,10 +116,10 @@ func decidesSample(t *testing.T, form string) {
 	d.verdicts["read_workspace_file"], d.verdicts["open_editor_diff"] = decisions.Allow, decisions.Deny
 	d.message, d.digest = "no diffs here", "abc"
 	r := d.must(t, MethodPermissions, sampleParams(t, sampleTurns(t)[form]))
-	diff(t, "outcomes", []string{
+	sockettest.Diff(t, "outcomes", []string{
 		"call_a1 client execute", "call_a2 client denied: no diffs here", "call_a3 server skip: it has its result", "call_a4 server ask",
 	}, outcomes(r))
-	diff(t, "needs", needs{Answers: []string{"call_a4"}, Results: []string{"call_a1"}}, r.Needs)
+	sockettest.Diff(t, "needs", needs{Answers: []string{"call_a4"}, Results: []string{"call_a1"}}, r.Needs)
 	if r.Messages != nil || r.Policy.Digest != "abc" || d.batches != 1 {
 		t.Errorf("messages %v, digest %q, %d batches", r.Messages, r.Policy.Digest, d.batches)
 	}

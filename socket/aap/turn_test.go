@@ -47,7 +47,7 @@ func TestStreams(t *testing.T) {
 			d := newDaemon(t)
 			d.verdicts["t"] = decisions.Allow
 			r := d.must(t, MethodPermissions, `{"sessionId":"s",`+open+`,"turn":{"sse":`+quote(t, text)+`}}`)
-			diff(t, "messages", []string{`{"role":"tool_permission","toolCallId":"x","granted":true}`}, posts(t, r))
+			sockettest.Diff(t, "messages", []string{`{"role":"tool_permission","toolCallId":"x","granted":true}`}, posts(t, r))
 		})
 	}
 }
@@ -94,7 +94,7 @@ func TestStreamsRefused(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			d := newDaemon(t)
 			d.verdicts["t"] = decisions.Allow
-			d.refused(t, MethodPermissions, `{"sessionId":"s",`+open+`,"turn":{"sse":`+quote(t, c.text)+`}}`, c.says)
+			d.Refused(t, MethodPermissions, `{"sessionId":"s",`+open+`,"turn":{"sse":`+quote(t, c.text)+`}}`, c.says)
 			if len(d.got) > 0 {
 				t.Error("it was decided all the same")
 			}
@@ -176,7 +176,7 @@ func TestRefused(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			d := newDaemon(t)
 			d.verdicts["t"] = decisions.Allow
-			d.refused(t, MethodPermissions, c.params, c.says)
+			d.Refused(t, MethodPermissions, c.params, c.says)
 			if len(d.got) > 0 {
 				t.Error("it was decided all the same")
 			}
@@ -220,8 +220,8 @@ func TestBounds(t *testing.T) {
 		t.Errorf("%d calls, %d messages", len(r.Calls), len(r.Messages))
 	}
 	many := theStream[:strings.Index(theStream, "event: tool_call")] + strings.Repeat("event: usage\n\n", maxItems+1)
-	d.refused(t, MethodPermissions, `{"sessionId":"s",`+open+`,"turn":{"sse":`+quote(t, many)+`}}`, "events")
-	d.refused(t, MethodPermissions, `{"sessionId":"s",`+open+`,"history":[`+strings.Repeat(`{"role":"user","content":""},`, maxItems)+`{"role":"user","content":""}]}`, "calls and results")
+	d.Refused(t, MethodPermissions, `{"sessionId":"s",`+open+`,"turn":{"sse":`+quote(t, many)+`}}`, "events")
+	d.Refused(t, MethodPermissions, `{"sessionId":"s",`+open+`,"history":[`+strings.Repeat(`{"role":"user","content":""},`, maxItems)+`{"role":"user","content":""}]}`, "calls and results")
 }
 
 func TestEndpoint(t *testing.T) {
@@ -249,8 +249,8 @@ func TestNothingElseIsRead(t *testing.T) {
 			{"role":"assistant","content":[{"type":"tool_use","toolCallId":"x","name":"t","input":{"n":1},"callback_url":"` + canary + `"}]}]},
 		"history":[{"role":"user","content":"` + canary + `"},{"role":"assistant","content":"` + canary + `"}]}`
 	d := newDaemon(t)
-	r := d.raw(t, MethodPermissions, params)
-	for what, text := range map[string]string{"the result": string(r), "the request": fmt.Sprintf("%+v", *d.got[0])} {
+	r := d.Must(t, MethodPermissions, params)
+	for what, text := range map[string]string{"the result": r, "the request": fmt.Sprintf("%+v", *d.got[0])} {
 		if strings.Contains(text, canary) {
 			t.Errorf("%s holds it: %s", what, text)
 		}
@@ -265,7 +265,7 @@ func TestNothingElseIsRead(t *testing.T) {
 			if strictjson.Check([]byte(broken)) != nil {
 				continue
 			}
-			if _, err := d.call(t, MethodPermissions, broken); err != nil && strings.Contains(err.Error(), canary) {
+			if _, err := d.Call(t, MethodPermissions, broken); err != nil && strings.Contains(err.Error(), canary) {
 				t.Errorf("%s for %s: %v", with, wrong, err)
 			}
 		}

@@ -171,7 +171,7 @@ func called(d *decisions.Decision, why error) *decisions.Decision {
 	}
 	q := *d
 	q.Verdict, q.Needed, q.By = decisions.Ask, decisions.NeededByRule, decisions.ByFailure
-	q.Reason, q.Message, q.Widths, q.Offer = "cancelled: "+why.Error(), "", nil, nil
+	q.Reason, q.Message, q.Widths, q.Offer = decisions.CancelledReason(why), "", nil, nil
 	return &q
 }
 

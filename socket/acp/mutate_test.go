@@ -151,10 +151,12 @@ func mutations() []mutation {
 		{name: "in capitals beside", to: set("x"), twice: true, as: strings.ToUpper},
 		{name: "with a hidden character beside", to: set("x"), twice: true, as: func(s string) string { return s + "\u200b" }},
 	}
-	for name, text := range map[string]string{
+	texts := map[string]string{
 		"oversized": strings.Repeat("x", 40_000), "bidi": "\u202e", "control": "\u0000\u001b[2K", "lines": "\n\nls\n", "quote": `"\`,
 		"command": "; touch /home/ana/.bashrc #", "path": "/../../../etc/passwd", "lone": "\ufffd\u2028",
-	} {
+	}
+	for _, name := range slices.Sorted(maps.Keys(texts)) {
+		text := texts[name]
 		list = append(list, mutation{name: name, other: true, to: func(v any) (any, bool) {
 			s, ok := v.(string)
 			return s + text, ok
@@ -350,9 +352,15 @@ func spoilAll(t *testing.T, g *guard, s *sample, params map[string]any) {
 	if want := s.SafeAllow != nil && !s.Facts.Widening; want != allowed {
 		t.Errorf("the sample as it is: allowed %v, want %v; %v", allowed, want, slices.Sorted(maps.Keys(before)))
 	}
-	n := 0
+	n, tried, every := 0, 0, 1
+	if testing.Short() {
+		every = 5
+	}
 	for _, path := range paths(params, "") {
 		for _, m := range mutations() {
+			if tried++; tried%every != 0 {
+				continue
+			}
 			var b bytes.Buffer
 			if !spoil(&b, params, "", path, &m) {
 				continue
@@ -379,7 +387,7 @@ func spoilAll(t *testing.T, g *guard, s *sample, params map[string]any) {
 			t.Errorf("%s %s: allowed, without %v; it would do %v", path, m.name, less, slices.Sorted(maps.Keys(after)))
 		}
 	}
-	if n < 50 {
+	if n < 50/every {
 		t.Errorf("only %d spoiled requests", n)
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"net"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -42,25 +41,13 @@ func serve(t *testing.T) *wire {
 
 func serveWith(t *testing.T, d native.Decider) *wire {
 	t.Helper()
-	w := &wire{filepath.Join(t.TempDir(), "private", "permd.sock"), new(decisions.Sessions)}
+	w := &wire{sessions: new(decisions.Sessions)}
 	users := func(uid uint32) effects.User { return effects.User{UID: uid} }
 	methods := socket.Methods{}
 	deps := native.Deps{Sessions: w.sessions, Decider: d, Users: users}
 	acp.Register(methods, deps)
 	native.Register(methods, deps)
-	ln, err := socket.Listen(w.path, socket.ListenOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, stop := context.WithCancel(context.Background())
-	done := make(chan error, 1)
-	go func() { done <- socket.Serve(ctx, ln, methods, socket.Options{}) }()
-	t.Cleanup(func() {
-		stop()
-		if err := <-done; err != nil {
-			t.Errorf("serving: %v", err)
-		}
-	})
+	w.path = sockettest.Serve(t, methods)
 	return w
 }
 

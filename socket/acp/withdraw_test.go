@@ -25,7 +25,7 @@ func (g *gated) Decide(ctx context.Context, reqs ...*decisions.Request) []*decis
 		select {
 		case <-g.gate:
 		case <-ctx.Done():
-			d.Reason = "cancelled: " + context.Cause(ctx).Error()
+			d.Reason = decisions.CancelledReason(context.Cause(ctx))
 		}
 		d.Verdict = decisions.Allow // it could have been decided in the same moment
 	}

@@ -82,8 +82,6 @@ func registerQuestions(m socket.Methods, asked Asked) {
 			return nil, invalid("decisionId is missing")
 		case a.Width == "" && (a.Scope != "" || a.ExpiresIn != 0):
 			return nil, invalid("scope and expiresIn belong to a width")
-		case a.ExpiresIn < 0:
-			return nil, invalid("expiresIn must be at least a second")
 		}
 		return func(ctx context.Context) (any, error) {
 			done, err := asked.Allow(ctx, visible(c), a)

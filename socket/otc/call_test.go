@@ -8,6 +8,7 @@ import (
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/socket"
+	"github.com/permd/permd/socket/sockettest"
 )
 
 // TestRefused: what can be read in two ways, or is not what it should be, is an
@@ -73,7 +74,7 @@ func TestRefused(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			d := newDaemon(t)
 			d.verdicts["B"] = decisions.Allow
-			v, err := d.say(t, MethodCall, tt.params)
+			v, err := d.Call(t, MethodCall, tt.params)
 			if err == nil || !strings.Contains(err.Error(), tt.want) {
 				t.Fatalf("%s, %v, want %q", v, err, tt.want)
 			}
@@ -159,7 +160,7 @@ func TestOutcomes(t *testing.T) {
 				t.Errorf("result %+v", a.Result)
 			}
 			// Only a question can be answered.
-			_, err := d.say(t, "permd/choose", `{"decisionId":"d1","verdict":"allow"}`)
+			_, err := d.Call(t, "permd/choose", `{"decisionId":"d1","verdict":"allow"}`)
 			if (err == nil) != (tt.want == Ask) {
 				t.Errorf("permd/choose: %v", err)
 			}
@@ -170,8 +171,8 @@ func TestOutcomes(t *testing.T) {
 func TestUnmetForm(t *testing.T) {
 	d := newDaemon(t)
 	a := d.call(t, `{"tool_id":"A.B","tool":{"id":"A.B","requirements":{"authorization":[{"id":"idp"}],"secrets":[{"id":"KEY"}],"user_id":true}}}`)
-	diff(t, "missing", &Missing{Authorization: []Challenge{{ID: "idp"}}, Secrets: []secretName{{"KEY"}}, UserID: true}, a.Response.Body.Missing)
-	diff(t, "defects", []effects.Defect{{Code: effects.DefectContradiction, At: "context", Text: sayUnmet + "secret KEY, authorization idp, user_id"}}, d.got[0].Call.Defects)
+	sockettest.Diff(t, "missing", &Missing{Authorization: []Challenge{{ID: "idp"}}, Secrets: []secretName{{"KEY"}}, UserID: true}, a.Response.Body.Missing)
+	sockettest.Diff(t, "defects", []effects.Defect{{Code: effects.DefectContradiction, At: "context", Text: sayUnmet + "secret KEY, authorization idp, user_id"}}, d.got[0].Call.Defects)
 }
 
 // TestAgain: the same call again gets the same answer, another one with its id
@@ -182,21 +183,21 @@ func TestAgain(t *testing.T) {
 		t.Run(string(verdict), func(t *testing.T) {
 			d := newDaemon(t)
 			d.verdicts["B"] = verdict
-			was := d.must(t, MethodCall, first)
+			was := d.Must(t, MethodCall, first)
 			for _, same := range []string{
 				first,
 				`{"sessionId":"s","tool_id":"A.B@1","call_id":"c","inputs":{"b":2,"a":1},"trace_id":"other"}`,
 				`{"sessionId":"s","request":{"tool_id":"A.B@1.0.0","call_id":"c","input":{"a":1,"b":2},"context":{"authorization":[{"id":"new","token":"t"}]}}}`,
 			} {
-				diff(t, "again", was, d.must(t, MethodCall, same))
+				sockettest.Diff(t, "again", was, d.Must(t, MethodCall, same))
 			}
-			diff(t, "decided", 1, len(d.got))
+			sockettest.Diff(t, "decided", 1, len(d.got))
 
 			d.changed = true
 			a := d.call(t, first)
-			diff(t, "anew", "d2", a.Decision.ID)
+			sockettest.Diff(t, "anew", "d2", a.Decision.ID)
 			if verdict == decisions.Ask {
-				if _, err := d.say(t, "permd/choose", `{"decisionId":"d1","verdict":"allow"}`); err == nil {
+				if _, err := d.Call(t, "permd/choose", `{"decisionId":"d1","verdict":"allow"}`); err == nil {
 					t.Error("the old question can be answered")
 				}
 			}
@@ -215,12 +216,12 @@ func TestAgain(t *testing.T) {
 					t.Errorf("%s: %+v", other, a)
 				}
 				marked := d.got[2+i].Call.Defects
-				diff(t, "marked", []effects.Defect{{Code: effects.DefectContradiction, At: "call_id", Text: whyOther}}, marked)
-				if _, err := d.say(t, "permd/choose", fmt.Sprintf(`{"decisionId":%q,"verdict":"allow"}`, a.Decision.ID)); err == nil {
+				sockettest.Diff(t, "marked", []effects.Defect{{Code: effects.DefectContradiction, At: "call_id", Text: whyOther}}, marked)
+				if _, err := d.Call(t, "permd/choose", fmt.Sprintf(`{"decisionId":%q,"verdict":"allow"}`, a.Decision.ID)); err == nil {
 					t.Error("a person could allow it")
 				}
 			}
-			diff(t, "the first one still", "d2", d.call(t, first).Decision.ID)
+			sockettest.Diff(t, "the first one still", "d2", d.call(t, first).Decision.ID)
 		})
 	}
 }
@@ -235,14 +236,14 @@ func TestAgainElsewhere(t *testing.T) {
 	}
 	const s = `"sessionId":"s",`
 	for i, outcome := range []Outcome{call(s, "1").Outcome, call("", "2").Outcome, call(s, "3").Outcome, call("", "2").Outcome} {
-		diff(t, fmt.Sprint(i), []Outcome{Run, Run, Denied, Run}[i], outcome)
+		sockettest.Diff(t, fmt.Sprint(i), []Outcome{Run, Run, Denied, Run}[i], outcome)
 	}
-	d.must(t, "permd/close", `{"sessionId":"s"}`)
-	d.must(t, "permd/session", `{"sessionId":"s","cwd":"/home/ana/shop"}`)
-	diff(t, "in a new session", Run, call(s, "3").Outcome)
-	diff(t, "in none", "d2", call("", "2").Decision.ID)
+	d.Must(t, "permd/close", `{"sessionId":"s"}`)
+	d.Must(t, "permd/session", `{"sessionId":"s","cwd":"/home/ana/shop"}`)
+	sockettest.Diff(t, "in a new session", Run, call(s, "3").Outcome)
+	sockettest.Diff(t, "in none", "d2", call("", "2").Decision.ID)
 	d.connect(t, 2)
-	diff(t, "on another connection", Run, call(s, "4").Outcome)
+	sockettest.Diff(t, "on another connection", Run, call(s, "4").Outcome)
 	// Without an id each is by itself.
 	a, b := d.call(t, `{"tool_id":"A.B"}`), d.call(t, `{"tool_id":"A.B"}`)
 	if a.Decision.ID == b.Decision.ID {
@@ -260,23 +261,23 @@ func TestAnswered(t *testing.T) {
 			`"result":{"call_id":"c","success":false,"error":{"message":"This tool call is not permitted: denied by the user","developer_message":"permd decision_id=d1","can_retry":false}}}}`,
 	} {
 		d := newDaemon(t)
-		diff(t, "asked", Ask, d.call(t, params).Outcome)
-		if _, err := d.say(t, "permd/choose", `{"decisionId":"d1","optionId":"x"}`); err == nil {
+		sockettest.Diff(t, "asked", Ask, d.call(t, params).Outcome)
+		if _, err := d.Call(t, "permd/choose", `{"decisionId":"d1","optionId":"x"}`); err == nil {
 			t.Error("an option was picked")
 		}
 		choose := `{"decisionId":"d1","verdict":"` + verdict + `"}`
-		diff(t, verdict, want, d.must(t, "permd/choose", choose))
-		if v, err := d.say(t, "permd/choose", choose); err == nil {
+		sockettest.Diff(t, verdict, want, d.Must(t, "permd/choose", choose))
+		if v, err := d.Call(t, "permd/choose", choose); err == nil {
 			t.Errorf("twice: %s", v)
 		}
 		a := d.call(t, params)
-		diff(t, "again", []any{Ask, "d2"}, []any{a.Outcome, a.Decision.ID})
+		sockettest.Diff(t, "again", []any{Ask, "d2"}, []any{a.Outcome, a.Decision.ID})
 	}
 	// A late yes is refused when the rules have changed.
 	d := newDaemon(t)
 	d.call(t, params)
 	d.digest = "new"
-	if v, err := d.say(t, "permd/choose", `{"decisionId":"d1","verdict":"allow"}`); err == nil {
+	if v, err := d.Call(t, "permd/choose", `{"decisionId":"d1","verdict":"allow"}`); err == nil {
 		t.Errorf("a yes under other rules: %s", v)
 	}
 }
@@ -291,9 +292,9 @@ func TestBounds(t *testing.T) {
 	for i := range maxCalls + 1 {
 		call(i, "1")
 	}
-	diff(t, "the newest", Denied, call(maxCalls, "2").Outcome)
-	diff(t, "the oldest that is known", Denied, call(1, "2").Outcome)
-	diff(t, "the one that was forgotten", Run, call(0, "2").Outcome)
+	sockettest.Diff(t, "the newest", Denied, call(maxCalls, "2").Outcome)
+	sockettest.Diff(t, "the oldest that is known", Denied, call(1, "2").Outcome)
+	sockettest.Diff(t, "the one that was forgotten", Run, call(0, "2").Outcome)
 
 	var s calls
 	s.entries = map[callKey]*callEntry{}
@@ -313,15 +314,15 @@ func TestBounds(t *testing.T) {
 func TestLost(t *testing.T) {
 	d := newDaemon(t)
 	d.verdicts["B"], d.lost = decisions.Allow, true
-	if v, err := d.say(t, MethodCall, `{"tool_id":"A.B","call_id":"c"}`); err == nil {
+	if v, err := d.Call(t, MethodCall, `{"tool_id":"A.B","call_id":"c"}`); err == nil {
 		t.Fatalf("%s", v)
 	}
 	d.lost = false
 	was := d.call(t, `{"tool_id":"A.B","call_id":"c"}`)
-	diff(t, "afterwards", Run, was.Outcome)
+	sockettest.Diff(t, "afterwards", Run, was.Outcome)
 	// An answer that no longer holds does not come back.
 	d.changed, d.lost = true, true
-	if v, err := d.say(t, MethodCall, `{"tool_id":"A.B","call_id":"c"}`); err == nil {
+	if v, err := d.Call(t, MethodCall, `{"tool_id":"A.B","call_id":"c"}`); err == nil {
 		t.Fatalf("%s", v)
 	}
 	d.changed, d.lost = false, false

@@ -11,6 +11,7 @@ import (
 
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/internal/protocoldoc"
+	"github.com/permd/permd/socket/sockettest"
 )
 
 // TestDocumented compares the tables in docs/protocol.md with what is read and
@@ -30,9 +31,9 @@ func TestDocumented(t *testing.T) {
 	}
 	params := append(protocoldoc.Members(reflect.TypeFor[paramsWire]()), protocoldoc.Members(reflect.TypeFor[callWire]())...)
 	slices.Sort(params)
-	diff(t, "parameters", params, table("parameter"))
-	diff(t, "result", protocoldoc.Members(reflect.TypeFor[Answer]()), table("result"))
-	diff(t, "outcomes", []string{string(Ask), string(Denied), string(outcomeInvalid), string(Run), string(outcomeUnmet)}, table("outcome"))
+	sockettest.Diff(t, "parameters", params, table("parameter"))
+	sockettest.Diff(t, "result", protocoldoc.Members(reflect.TypeFor[Answer]()), table("result"))
+	sockettest.Diff(t, "outcomes", []string{string(Ask), string(Denied), string(outcomeInvalid), string(Run), string(outcomeUnmet)}, table("outcome"))
 
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -51,9 +52,9 @@ func TestDocumented(t *testing.T) {
 	if len(lines) != 2 {
 		t.Fatalf("%d samples", len(lines))
 	}
-	d.must(t, "permd/session", `{"sessionId":"s1","cwd":"/home/ana/shop"}`)
+	d.Must(t, "permd/session", `{"sessionId":"s1","cwd":"/home/ana/shop"}`)
 	d.call(t, lines[1])
-	got := d.must(t, MethodCall, lines[0])
+	got := d.Must(t, MethodCall, lines[0])
 	_, answer, _ := strings.Cut(section, "```otc result\n")
 	answer, _, _ = strings.Cut(answer, "```")
 	parts := strings.Split(strings.ReplaceAll(strings.TrimSpace(answer), "d7", "d2"), "…")

@@ -7,11 +7,9 @@ import (
 	"testing"
 
 	"github.com/go-json-experiment/json"
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects"
-	"github.com/permd/permd/internal/strictjson"
 	"github.com/permd/permd/socket"
 	"github.com/permd/permd/socket/native"
 	"github.com/permd/permd/socket/sockettest"
@@ -62,48 +60,32 @@ func (f *fakeDecider) StillHolds(context.Context, *decisions.Request, *decisions
 // daemon is the methods with a fake decider, on one connection at a time.
 type daemon struct {
 	*fakeDecider
-	methods socket.Methods
-	conn    *socket.Conn
+	sockettest.Client
 }
 
 // newDaemon declares session s on the first connection.
 func newDaemon(t testing.TB) *daemon {
 	t.Helper()
-	d := &daemon{fakeDecider: &fakeDecider{verdicts: map[string]decisions.Verdict{}}, methods: socket.Methods{}}
+	d := &daemon{fakeDecider: &fakeDecider{verdicts: map[string]decisions.Verdict{}}, Client: sockettest.Client{Methods: socket.Methods{}}}
 	users := func(uid uint32) effects.User { return effects.User{UID: uid, Home: "/home/ana"} }
 	sessions := new(decisions.Sessions)
 	deps := native.Deps{Sessions: sessions, Decider: d, Users: users, Rules: func(uint32, string) string { return d.digest }}
-	native.Register(d.methods, deps)
-	Register(d.methods, deps)
+	native.Register(d.Methods, deps)
+	Register(d.Methods, deps)
 	d.connect(t, 1)
 	return d
 }
 
 func (d *daemon) connect(t testing.TB, id uint64) {
 	t.Helper()
-	d.conn = &socket.Conn{ID: id, Peer: decisions.Peer{UID: 1000, PID: 7}}
-	d.must(t, native.MethodSession, `{"sessionId":"s","cwd":"/home/ana/shop","agent":{"name":"runtime"}}`)
-}
-
-// say sends a message, as the socket would.
-func (d *daemon) say(t testing.TB, method, params string) (strictjson.Value, error) {
-	t.Helper()
-	return sockettest.Call(t.Context(), t, d.methods, d.conn, method, params)
-}
-
-func (d *daemon) must(t testing.TB, method, params string) string {
-	t.Helper()
-	v, err := d.say(t, method, params)
-	if err != nil {
-		t.Fatalf("%s %s: %v", method, params, err)
-	}
-	return string(v)
+	d.Connect(id)
+	d.Must(t, native.MethodSession, `{"sessionId":"s","cwd":"/home/ana/shop","agent":{"name":"runtime"}}`)
 }
 
 // call asks about a call.
 func (d *daemon) call(t testing.TB, params string) (a Answer) {
 	t.Helper()
-	decode(t, d.must(t, MethodCall, params), &a)
+	decode(t, d.Must(t, MethodCall, params), &a)
 	return a
 }
 
@@ -111,13 +93,6 @@ func decode(t testing.TB, text string, into any) {
 	t.Helper()
 	if err := json.Unmarshal([]byte(text), into); err != nil {
 		t.Fatalf("%v: %s", err, text)
-	}
-}
-
-func diff(t *testing.T, what string, want, got any) {
-	t.Helper()
-	if d := cmp.Diff(want, got); d != "" {
-		t.Errorf("%s (-want +got):\n%s", what, d)
 	}
 }
 

@@ -88,7 +88,7 @@ func TestMutants(t *testing.T) {
 		d.got = nil
 		conn++
 		d.connect(t, conn)
-		v, err := d.say(t, MethodCall, string(text))
+		v, err := d.Call(t, MethodCall, string(text))
 		clean(t, m.What, string(v), fmt.Sprint(err), seen(d))
 		if err != nil {
 			counts["refused"]++
@@ -174,7 +174,7 @@ func TestMalformed(t *testing.T) {
 			"cut": text[:i], "doubled": text[:i] + text[i:i+1] + text[i:], "quoted": text[:i] + `"` + text[i:],
 			"no UTF-8": text[:i] + "\xff" + text[i:], "escaped": text[:i] + `\` + text[i:], "without": text[:i] + text[i+1:],
 		} {
-			v, err := d.say(t, MethodCall, broken)
+			v, err := d.Call(t, MethodCall, broken)
 			clean(t, fmt.Sprint(what, " at ", i), fmt.Sprint(err), string(v), seen(d))
 			d.got = nil
 		}
@@ -192,7 +192,7 @@ func TestApproval(t *testing.T) {
 			t.Fatal(err)
 		}
 		d := newDaemon(t)
-		_, err = d.say(t, MethodCall, string(text))
+		_, err = d.Call(t, MethodCall, string(text))
 		clean(t, m.What, fmt.Sprint(err), seen(d))
 	}
 }
@@ -213,7 +213,7 @@ func FuzzCall(f *testing.F) {
 	d := newDaemon(f)
 	d.verdicts["PostEntry"] = decisions.Allow
 	f.Fuzz(func(t *testing.T, params string) {
-		v, err := d.say(t, MethodCall, params)
+		v, err := d.Call(t, MethodCall, params)
 		if err != nil {
 			return
 		}

@@ -24,29 +24,29 @@ func TestSamples(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			diff(t, "authorizations", []effects.Authorization{{ID: "books-idp", Scopes: []string{"ledger.write"}}}, got.authorizations)
-			diff(t, "secrets", []string{"LEDGER_HMAC_KEY"}, got.secrets)
-			diff(t, "user_id", true, got.userID)
+			sockettest.Diff(t, "authorizations", []effects.Authorization{{ID: "books-idp", Scopes: []string{"ledger.write"}}}, got.authorizations)
+			sockettest.Diff(t, "secrets", []string{"LEDGER_HMAC_KEY"}, got.secrets)
+			sockettest.Diff(t, "user_id", true, got.userID)
 		},
 		"02-call-tool.request.enveloped.json": func(t *testing.T, text string) {
 			d := newDaemon(t)
 			d.verdicts["PostEntry"] = decisions.Allow
 			a := d.call(t, with(text, `"sessionId":"s","endpoint":"https://user:pw@Tools.example:443/v1/?key=1","tool":`+sockettest.Sample(t, "01-tool-definition.json")))
-			diff(t, "outcome", Run, a.Outcome)
+			sockettest.Diff(t, "outcome", Run, a.Outcome)
 			c := d.got[0].Call
-			diff(t, "tool", effects.Tool{Name: "PostEntry", Server: "Ledger", Source: "https://tools.example/v1", Version: "2.1.0"}, c.Tool)
-			diff(t, "given", effects.Credentials{
+			sockettest.Diff(t, "tool", effects.Tool{Name: "PostEntry", Server: "Ledger", Source: "https://tools.example/v1", Version: "2.1.0"}, c.Tool)
+			sockettest.Diff(t, "given", effects.Credentials{
 				Secrets: []string{"LEDGER_HMAC_KEY"}, Authorizations: []effects.Authorization{{ID: "books-idp", Scopes: []string{"ledger.write"}}},
 			}, c.Credentials)
-			diff(t, "claims", effects.Claims{User: "dana@example.org"}, c.Claims)
-			diff(t, "facts", []string{"0190c8de-5a0e-7c44-9d55-2f0c3b7f1a10", "otc", "input", "runtime", "/home/ana/shop", "/home/ana"},
+			sockettest.Diff(t, "claims", effects.Claims{User: "dana@example.org"}, c.Claims)
+			sockettest.Diff(t, "facts", []string{"0190c8de-5a0e-7c44-9d55-2f0c3b7f1a10", "otc", "input", "runtime", "/home/ana/shop", "/home/ana"},
 				[]string{c.ID, c.Protocol, c.InputFrom, c.Agent.Name, c.Cwd, c.User.Home})
 		},
 		"03-call-tool.request.bare-as-in-seed.json": func(t *testing.T, text string) {
 			d := newDaemon(t)
-			diff(t, "outcome", Ask, d.call(t, text).Outcome)
+			sockettest.Diff(t, "outcome", Ask, d.call(t, text).Outcome)
 			c := d.got[0].Call
-			diff(t, "tool", effects.Tool{Name: "Now", Server: "Clock"}, c.Tool)
+			sockettest.Diff(t, "tool", effects.Tool{Name: "Now", Server: "Clock"}, c.Tool)
 			if c.Input != nil || d.got[0].Session.ID != "" {
 				t.Errorf("%+v", d.got[0])
 			}
@@ -55,8 +55,8 @@ func TestSamples(t *testing.T) {
 			d := newDaemon(t)
 			d.call(t, text)
 			c := d.got[0].Call
-			diff(t, "version", "2.0.0", c.Tool.Version)
-			diff(t, "from", "inputs", c.InputFrom)
+			sockettest.Diff(t, "version", "2.0.0", c.Tool.Version)
+			sockettest.Diff(t, "from", "inputs", c.InputFrom)
 			if c.Input == nil {
 				t.Error("there is no input")
 			}
@@ -64,7 +64,7 @@ func TestSamples(t *testing.T) {
 		"05-call-tool.request.hostile-input-and-inputs.json": func(t *testing.T, text string) {
 			d := newDaemon(t)
 			d.verdicts["PostEntry"] = decisions.Allow
-			if v, err := d.say(t, MethodCall, text); err == nil || err.Error() != "input and inputs say different things" || d.got != nil {
+			if v, err := d.Call(t, MethodCall, text); err == nil || err.Error() != "input and inputs say different things" || d.got != nil {
 				t.Errorf("%s, %v", v, err)
 			}
 		},
@@ -79,13 +79,13 @@ func TestSamples(t *testing.T) {
 			var got struct {
 				Result map[string]any `json:"result"`
 			}
-			decode(t, d.must(t, MethodCall, sockettest.Sample(t, "02-call-tool.request.enveloped.json")), &got)
+			decode(t, d.Must(t, MethodCall, sockettest.Sample(t, "02-call-tool.request.enveloped.json")), &got)
 			for _, r := range []map[string]any{want.Result, got.Result} {
 				delete(r, "duration") // it did not run
 				e := r["error"].(map[string]any)
 				e["message"], e["developer_message"] = "", ""
 			}
-			diff(t, "result", want.Result, got.Result)
+			sockettest.Diff(t, "result", want.Result, got.Result)
 		},
 		"08-call-tool.response.400-policy-denied.json": func(t *testing.T, text string) {
 			d := newDaemon(t)
@@ -94,7 +94,7 @@ func TestSamples(t *testing.T) {
 			var want Body
 			decode(t, text, &want)
 			want.DeveloperMessage = "permd decision_id=d1 rule=org.limit"
-			diff(t, "response", &Response{Status: 400, Body: want}, a.Response)
+			sockettest.Diff(t, "response", &Response{Status: 400, Body: want}, a.Response)
 		},
 		"09-call-tool.response.400-missing-authorization.json": func(t *testing.T, text string) {
 			d := newDaemon(t)
@@ -106,7 +106,7 @@ func TestSamples(t *testing.T) {
 			want.Missing.Authorization[0] = Challenge{
 				ID: "permd-approval-d1", URL: "http://127.0.0.1:8787/approve/d1", CheckURL: "http://127.0.0.1:8787/approve/d1/status",
 			}
-			diff(t, "response", &Response{Status: 400, Body: want}, a.Response)
+			sockettest.Diff(t, "response", &Response{Status: 400, Body: want}, a.Response)
 			if a.Outcome != Ask || a.Result != nil {
 				t.Errorf("%+v", a)
 			}
@@ -119,12 +119,12 @@ func TestSamples(t *testing.T) {
 			var want Body
 			decode(t, text, &want)
 			want.DeveloperMessage = "permd decision_id=d1"
-			diff(t, "outcome", outcomeInvalid, a.Outcome)
+			sockettest.Diff(t, "outcome", outcomeInvalid, a.Outcome)
 			if len(a.Response.Body.ParameterErrors) != 1 || a.Response.Body.ParameterErrors["amount_cents"] == "" {
 				t.Errorf("%+v", a.Response.Body)
 			}
 			want.ParameterErrors = a.Response.Body.ParameterErrors // in other words
-			diff(t, "response", &Response{Status: 422, Body: want}, a.Response)
+			sockettest.Diff(t, "response", &Response{Status: 422, Body: want}, a.Response)
 		},
 	}
 	var all []string

@@ -292,7 +292,7 @@ func TestRequiredGone(t *testing.T) {
 	})
 	t.Run("silent", func(t *testing.T) {
 		d := newPermd(t, func(string) string { return "" })
-		e := startWith(t, Config{Rules: Rules{Require: true}, Dial: d.dial, Timeout: time.Millisecond, Retry: time.Millisecond, Grace: time.Second})
+		e := startWith(t, Config{Rules: Rules{Require: true}, Dial: d.dial, Timeout: time.Millisecond, Retry: time.Millisecond, Grace: 100 * time.Millisecond})
 		go func() {
 			for i := 0; ; i++ {
 				if _, err := fmt.Fprintln(e.agentSays, request(fmt.Sprint(i), "c")); err != nil {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/socket/native"
+	"github.com/permd/permd/socket/sockettest"
 )
 
 // asked has a question open: of call c in thread root/pick/pick_2.
@@ -42,8 +43,8 @@ func TestChoice(t *testing.T) {
 		if r.Outcome != want.outcome {
 			t.Errorf("%d: %+v", selected, r)
 		}
-		diff(t, fmt.Sprint(selected, " result"), want.result, r.Result)
-		diff(t, fmt.Sprint(selected, " answered"), []string{want.answered}, d.answered)
+		sockettest.Diff(t, fmt.Sprint(selected, " result"), want.result, r.Result)
+		sockettest.Diff(t, fmt.Sprint(selected, " answered"), []string{want.answered}, d.answered)
 		if (want.session != "") != (len(d.kept) == 1) || (want.session != "") != (len(r.Stored) == 1) {
 			t.Fatalf("%d: kept %+v, stored %+v", selected, d.kept, r.Stored)
 		}
@@ -52,12 +53,12 @@ func TestChoice(t *testing.T) {
 			if a.Verdict != decisions.Allow || a.Width != "w1" || a.Scope != "session+children" || a.DecisionID != "d1" || len(a.Offer.Sets) != 1 || a.Offer.Reject != nil {
 				t.Errorf("%d: kept %+v", selected, a)
 			}
-			diff(t, "session", decisions.SessionRef{Conn: 1, ID: want.session, Ancestors: want.above}, a.Offer.Sets[0].Items[0].Query.Session)
+			sockettest.Diff(t, "session", decisions.SessionRef{Conn: 1, ID: want.session, Ancestors: want.above}, a.Offer.Sets[0].Items[0].Query.Session)
 		}
 		// One use.
 		for _, again := range []string{MethodChoice + " " + chosen(id, 0), MethodChoice + " " + chosen(id, 3), native.MethodChoose + ` {"decisionId":"d1","verdict":"allow"}`} {
 			method, params, _ := strings.Cut(again, " ")
-			d.refused(t, method, params, "no question")
+			d.Refused(t, method, params, "no question")
 		}
 	}
 }
@@ -78,22 +79,22 @@ func TestChoiceWidth(t *testing.T) {
 func TestChoiceRefused(t *testing.T) {
 	d, id := asked(t)
 	for _, selected := range []string{`-1`, `5`, `1e3`, `0.5`, `"0"`, `true`, `[]`, `9223372036854775808`} {
-		d.refused(t, MethodChoice, `{"decisionId":"`+id+`","selected":`+selected+`}`, "selected")
+		d.Refused(t, MethodChoice, `{"decisionId":"`+id+`","selected":`+selected+`}`, "selected")
 	}
-	d.refused(t, MethodChoice, chosen("d9", 0), "no question")
-	d.refused(t, native.MethodChoose, `{"decisionId":"d1","optionId":"yes"}`, "no options")
-	d.connect(2)
-	d.refused(t, MethodChoice, chosen(id, 0), "no question")
-	d.refused(t, MethodCancel, `{"thread_id":"pick_2","tool_call_id":""}`, "missing")
+	d.Refused(t, MethodChoice, chosen("d9", 0), "no question")
+	d.Refused(t, native.MethodChoose, `{"decisionId":"d1","optionId":"yes"}`, "no options")
+	d.Connect(2)
+	d.Refused(t, MethodChoice, chosen(id, 0), "no question")
+	d.Refused(t, MethodCancel, `{"thread_id":"pick_2","tool_call_id":""}`, "missing")
 	if r := d.must(t, MethodCancel, `{"thread_id":"pick_2","tool_call_id":"c"}`); *r.Cancelled {
 		t.Error("another connection cancelled the call")
 	}
 	if r := d.must(t, MethodCloseThread, `{"thread_id":"pick_2"}`); *r.Closed {
 		t.Error("another connection closed the thread")
 	}
-	d.connect(1)
+	d.Connect(1)
 	d2 := newDaemon(t)
-	d2.refused(t, MethodChoice, chosen(id, 0), "no question")
+	d2.Refused(t, MethodChoice, chosen(id, 0), "no question")
 }
 
 // TestChoiceOfWhatCannotBeRemembered: there are two labels, and no third.
@@ -101,11 +102,11 @@ func TestChoiceOfWhatCannotBeRemembered(t *testing.T) {
 	for selected, want := range map[int]Outcome{0: Run, 1: Denied} {
 		d := newDaemon(t)
 		r := d.must(t, MethodInvoke, `{"operation":"move","arguments":{},"id":"c","group_id":"g","thread_ancestors":["root"]}`)
-		diff(t, "choices", []string{"Yes once", "No"}, r.Choice.Choices)
+		sockettest.Diff(t, "choices", []string{"Yes once", "No"}, r.Choice.Choices)
 		if r.Choice.Default != 1 {
 			t.Errorf("the default is %d", r.Choice.Default)
 		}
-		d.refused(t, MethodChoice, chosen("d1", 2), "no index")
+		d.Refused(t, MethodChoice, chosen("d1", 2), "no index")
 		if r := d.must(t, MethodChoice, chosen("d1", selected)); r.Outcome != want || len(d.kept) != 0 {
 			t.Errorf("%d: %+v, kept %+v", selected, r, d.kept)
 		}
@@ -123,9 +124,9 @@ func TestLateYes(t *testing.T) {
 			}
 			continue
 		}
-		d.refused(t, MethodChoice, chosen(id, selected), "the rules have changed")
+		d.Refused(t, MethodChoice, chosen(id, selected), "the rules have changed")
 		d.rules = ""
-		d.refused(t, MethodChoice, chosen(id, selected), "no question")
+		d.Refused(t, MethodChoice, chosen(id, selected), "no question")
 		if len(d.kept)+len(d.answered) != 0 {
 			t.Errorf("kept %+v, answered %q", d.kept, d.answered)
 		}
@@ -135,18 +136,18 @@ func TestLateYes(t *testing.T) {
 // TestChoose: permd/choose answers the question as well.
 func TestChoose(t *testing.T) {
 	d, id := asked(t)
-	if out := d.raw(t, native.MethodChoose, `{"decisionId":"`+id+`","verdict":"allow","width":"w2","scope":"project"}`); !strings.Contains(out, `"result":{"outcome":"run"}`) {
+	if out := d.Must(t, native.MethodChoose, `{"decisionId":"`+id+`","verdict":"allow","width":"w2","scope":"project"}`); !strings.Contains(out, `"result":{"outcome":"run"}`) {
 		t.Error(out)
 	}
 	if a := d.kept[0]; a.Width != "w2" || a.Scope != "project" {
 		t.Errorf("kept %+v", a)
 	}
 	d, id = asked(t)
-	if out := d.raw(t, native.MethodChoose, `{"decisionId":"`+id+`","verdict":"deny"}`); !strings.Contains(out, `"outcome":"denied"`) ||
+	if out := d.Must(t, native.MethodChoose, `{"decisionId":"`+id+`","verdict":"deny"}`); !strings.Contains(out, `"outcome":"denied"`) ||
 		!strings.Contains(out, `"text":"Error: permission denied: denied by the user"`) {
 		t.Error(out)
 	}
-	d.refused(t, MethodChoice, chosen(id, 0), "no question")
+	d.Refused(t, MethodChoice, chosen(id, 0), "no question")
 }
 
 // TestCloseThread: what was for the thread ends, and nothing else.
@@ -159,12 +160,12 @@ func TestCloseThread(t *testing.T) {
 	if r := d.must(t, MethodCloseThread, `{"thread_id":"pick_2"}`); *r.Closed {
 		t.Error("closed twice")
 	}
-	d.refused(t, MethodChoice, chosen(id, 3), "no question")
-	d.refused(t, native.MethodChoose, `{"decisionId":"`+id+`","verdict":"allow"}`, "no question")
-	diff(t, "ended", []string{"1 pick_2", "1 pick_2"}, d.ended)
+	d.Refused(t, MethodChoice, chosen(id, 3), "no question")
+	d.Refused(t, native.MethodChoose, `{"decisionId":"`+id+`","verdict":"allow"}`, "no question")
+	sockettest.Diff(t, "ended", []string{"1 pick_2", "1 pick_2"}, d.ended)
 	// A thread above is closed: no yes is for it any more, but for the others.
 	d.must(t, MethodCloseThread, `{"thread_id":"root"}`)
-	d.refused(t, MethodChoice, chosen(other.Decision.ID, 0), "closed")
+	d.Refused(t, MethodChoice, chosen(other.Decision.ID, 0), "closed")
 	if r := d.must(t, MethodChoice, chosen(other.Decision.ID, 1)); r.Outcome != Run || len(d.kept) != 1 {
 		t.Errorf("%+v", r)
 	}
@@ -172,7 +173,7 @@ func TestCloseThread(t *testing.T) {
 	d, id = asked(t)
 	d.must(t, MethodCloseThread, `{"thread_id":"root"}`)
 	d.must(t, MethodInvoke, invoked("x", "root", "list", ""))
-	d.refused(t, MethodChoice, chosen(id, 0), "closed")
+	d.Refused(t, MethodChoice, chosen(id, 0), "closed")
 }
 
 // TestClosedWhileStored: a thread that is closed while a yes for it is stored has
@@ -184,12 +185,12 @@ func TestClosedWhileStored(t *testing.T) {
 	if r.Outcome != Run || len(r.Stored) != 0 {
 		t.Errorf("%+v", r)
 	}
-	diff(t, "dropped", []string{"c1"}, d.dropped)
+	sockettest.Diff(t, "dropped", []string{"c1"}, d.dropped)
 	// Its own thread: the question has ended with it.
 	d, id = asked(t)
 	d.whenKept = func() { d.must(t, MethodCloseThread, `{"thread_id":"pick_2"}`) }
-	d.refused(t, MethodChoice, chosen(id, 0), "no question")
-	diff(t, "dropped", []string{"c1"}, d.dropped)
+	d.Refused(t, MethodChoice, chosen(id, 0), "no question")
+	sockettest.Diff(t, "dropped", []string{"c1"}, d.dropped)
 }
 
 // TestCancel: a question that is withdrawn takes no answer; others do.
@@ -209,7 +210,7 @@ func TestCancel(t *testing.T) {
 			t.Errorf("%s: %v", tt.params, *r.Cancelled)
 		}
 	}
-	d.refused(t, MethodChoice, chosen(id, 0), "no question")
+	d.Refused(t, MethodChoice, chosen(id, 0), "no question")
 	if r := d.must(t, MethodChoice, chosen(other.Decision.ID, 3)); r.Outcome != Run {
 		t.Errorf("%+v", r)
 	}
@@ -225,15 +226,15 @@ func TestCancel(t *testing.T) {
 // TestSessionEnds: the questions of a session end with it.
 func TestSessionEnds(t *testing.T) {
 	d := newDaemon(t)
-	d.raw(t, native.MethodSession, `{"sessionId":"s","cwd":"/home/ana/shop"}`)
+	d.Must(t, native.MethodSession, `{"sessionId":"s","cwd":"/home/ana/shop"}`)
 	r := d.must(t, MethodInvoke, invoked("c", "root", "move", `"sessionId":"s"`))
 	free := d.must(t, MethodInvoke, invoked("f", "root", "move", ""))
-	d.raw(t, native.MethodClose, `{"sessionId":"s"}`)
-	d.refused(t, MethodChoice, chosen(r.Decision.ID, 0), "no question")
+	d.Must(t, native.MethodClose, `{"sessionId":"s"}`)
+	d.Refused(t, MethodChoice, chosen(r.Decision.ID, 0), "no question")
 	if r := d.must(t, MethodChoice, chosen(free.Decision.ID, 0)); r.Outcome != Run {
 		t.Errorf("%+v", r)
 	}
-	d.refused(t, MethodInvoke, invoked("c2", "root", "move", `"sessionId":"s"`), "not declared")
+	d.Refused(t, MethodInvoke, invoked("c2", "root", "move", `"sessionId":"s"`), "not declared")
 }
 
 // TestLabels: what a thread is called cannot hide what is asked.

@@ -12,6 +12,7 @@ import (
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/internal/protocoldoc"
 	"github.com/permd/permd/internal/toolschema"
+	"github.com/permd/permd/socket/sockettest"
 )
 
 const document = "../../docs/protocol.md"
@@ -30,15 +31,15 @@ func TestDocumented(t *testing.T) {
 		}
 		return names
 	}
-	diff(t, MethodInvoke, protocoldoc.Members(reflect.TypeFor[invokeParams]()), table(MethodInvoke, "parameter"))
+	sockettest.Diff(t, MethodInvoke, protocoldoc.Members(reflect.TypeFor[invokeParams]()), table(MethodInvoke, "parameter"))
 	result := protocoldoc.Members(reflect.TypeFor[invokeResult]())
 	result = slices.DeleteFunc(result, func(s string) bool { return s == "" })
-	diff(t, "result", result, table(MethodInvoke, "result"))
-	diff(t, "outcomes", []string{string(Ask), string(Denied), string(outcomeInvalid), string(Run)}, table(MethodInvoke, "outcome"))
-	diff(t, MethodChoice, protocoldoc.Members(reflect.TypeFor[choiceParams]()), table(MethodChoice, "parameter"))
-	diff(t, "result of a choice", protocoldoc.Members(reflect.TypeFor[choiceResult]()), table(MethodChoice, "result"))
-	diff(t, MethodCloseThread, protocoldoc.Members(reflect.TypeFor[closeParams]()), table(MethodCloseThread, "parameter"))
-	diff(t, MethodCancel, protocoldoc.Members(reflect.TypeFor[cancelParams]()), table(MethodCancel, "parameter"))
+	sockettest.Diff(t, "result", result, table(MethodInvoke, "result"))
+	sockettest.Diff(t, "outcomes", []string{string(Ask), string(Denied), string(outcomeInvalid), string(Run)}, table(MethodInvoke, "outcome"))
+	sockettest.Diff(t, MethodChoice, protocoldoc.Members(reflect.TypeFor[choiceParams]()), table(MethodChoice, "parameter"))
+	sockettest.Diff(t, "result of a choice", protocoldoc.Members(reflect.TypeFor[choiceResult]()), table(MethodChoice, "result"))
+	sockettest.Diff(t, MethodCloseThread, protocoldoc.Members(reflect.TypeFor[closeParams]()), table(MethodCloseThread, "parameter"))
+	sockettest.Diff(t, MethodCancel, protocoldoc.Members(reflect.TypeFor[cancelParams]()), table(MethodCancel, "parameter"))
 	for _, want := range []string{fmt.Sprintf("at most %d.", maxAncestors), fmt.Sprintf("is over %d KiB long", toolschema.MaxSchemaBytes>>10)} {
 		if !strings.Contains(string(doc), want) {
 			t.Errorf("%s does not say %q", document, want)
@@ -73,7 +74,7 @@ func TestDocumentSamples(t *testing.T) {
 	d := newDaemon(t)
 	d.verdicts["list"] = decisions.Allow
 	for i := range 6 {
-		d.raw(t, MethodInvoke, invoked(fmt.Sprint("c", i), "pick_3", "list", ""))
+		d.Must(t, MethodInvoke, invoked(fmt.Sprint("c", i), "pick_3", "list", ""))
 	}
 	fits("asked", ordered(t, d, MethodInvoke, samples["invoke"]))
 	d.verdicts["purge_bin"], d.message = decisions.Deny, "bin C-17 is under audit hold"
@@ -82,7 +83,7 @@ func TestDocumentSamples(t *testing.T) {
 	d.label = "use warehouse:purge_bin (with these arguments)"
 	fits("chosen", ordered(t, d, MethodChoice, samples["choice"]))
 	d.verdicts["purge_bin"] = ""
-	d.raw(t, MethodInvoke, strings.Replace(samples["invoke"], "call_9f31", "call_9f33", 1))
+	d.Must(t, MethodInvoke, strings.Replace(samples["invoke"], "call_9f31", "call_9f33", 1))
 	if r := d.must(t, MethodCancel, strings.Replace(samples["cancel"], "call_9f31", "call_9f33", 1)); !*r.Cancelled {
 		t.Error("not cancelled")
 	}

@@ -3,13 +3,11 @@ package rap
 import (
 	gocmp "cmp"
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"testing"
 
 	"github.com/go-json-experiment/json"
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects"
@@ -98,15 +96,14 @@ func (*fakeDecider) EndConnection(context.Context, decisions.Owner) error { retu
 // daemon is the methods with a fake decider, on one connection at a time.
 type daemon struct {
 	*fakeDecider
-	methods  socket.Methods
-	conn     *socket.Conn
+	sockettest.Client
 	rules    string // the digest of now
 	answered []string
 }
 
 func newDaemon(t testing.TB) *daemon {
 	t.Helper()
-	d := &daemon{fakeDecider: &fakeDecider{verdicts: map[string]decisions.Verdict{}, by: decisions.ByPolicy}, methods: socket.Methods{}}
+	d := &daemon{fakeDecider: &fakeDecider{verdicts: map[string]decisions.Verdict{}, by: decisions.ByPolicy}, Client: sockettest.Client{Methods: socket.Methods{}}}
 	deps := native.Deps{
 		Sessions: new(decisions.Sessions), Decider: d, Keeper: d,
 		Users: func(uid uint32) effects.User { return effects.User{UID: uid, Home: "/home/ana"} },
@@ -115,39 +112,16 @@ func newDaemon(t testing.TB) *daemon {
 			d.answered = append(d.answered, fmt.Sprint(id, " ", v, " ", len(kept)))
 		},
 	}
-	native.Register(d.methods, deps)
-	Register(d.methods, deps)
-	d.connect(1)
+	native.Register(d.Methods, deps)
+	Register(d.Methods, deps)
+	d.Connect(1)
 	return d
-}
-
-func (d *daemon) connect(id uint64) {
-	d.conn = &socket.Conn{ID: id, Peer: decisions.Peer{UID: 1000, PID: 7}}
-}
-
-func (d *daemon) call(t testing.TB, method, params string) (strictjson.Value, error) {
-	t.Helper()
-	return d.callWith(t.Context(), t, method, params)
-}
-
-func (d *daemon) callWith(ctx context.Context, t testing.TB, method, params string) (strictjson.Value, error) {
-	t.Helper()
-	return sockettest.Call(ctx, t, d.methods, d.conn, method, params)
-}
-
-func (d *daemon) raw(t testing.TB, method, params string) string {
-	t.Helper()
-	v, err := d.call(t, method, params)
-	if err != nil {
-		t.Fatalf("%s %s: %v", method, params, err)
-	}
-	return string(v)
 }
 
 // ordered is the answer as it is written, its members in their order.
 func ordered(t testing.TB, d *daemon, method, params string) string {
 	t.Helper()
-	r, err := d.methods[method](d.conn, strictjson.Value(params))
+	r, err := d.Methods[method](d.Conn, strictjson.Value(params))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -176,27 +150,10 @@ type answerRead struct {
 func (d *daemon) must(t testing.TB, method, params string) *answerRead {
 	t.Helper()
 	var r answerRead
-	if err := strictjson.Unmarshal(strictjson.Value(d.raw(t, method, params)), &r); err != nil {
+	if err := strictjson.Unmarshal(strictjson.Value(d.Must(t, method, params)), &r); err != nil {
 		t.Fatal(err)
 	}
 	return &r
-}
-
-// refused wants params to be refused with a text.
-func (d *daemon) refused(t testing.TB, method, params, says string) {
-	t.Helper()
-	res, err := d.call(t, method, params)
-	e, ok := errors.AsType[*socket.Error](err)
-	if !ok || e.Code != socket.CodeParams || !strings.Contains(e.Message, says) {
-		t.Errorf("%s %.300s: %s, error %v; want one with %q", method, params, res, err, says)
-	}
-}
-
-func diff(t testing.TB, what string, want, got any, how ...cmp.Option) {
-	t.Helper()
-	if d := cmp.Diff(want, got, how...); d != "" {
-		t.Errorf("%s (-want +got):\n%s", what, d)
-	}
 }
 
 // with puts members into an object, in front.

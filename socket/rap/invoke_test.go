@@ -13,6 +13,7 @@ import (
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/socket"
 	"github.com/permd/permd/socket/native"
+	"github.com/permd/permd/socket/sockettest"
 )
 
 // TestInvoke: the outcome of each verdict, with what is posted of it.
@@ -24,14 +25,14 @@ func TestInvoke(t *testing.T) {
 		t.Errorf("allowed: %+v", r)
 	}
 	r = d.must(t, MethodInvoke, invoked("b", "root/pick", "purge", `"call_id":"m-1"`))
-	diff(t, "denied", &ToolResult{
+	sockettest.Diff(t, "denied", &ToolResult{
 		Type: "tool_result", GroupID: "pick", ID: "b", CallID: []byte(`"m-1"`), Text: "Error: permission denied: bin C-17 is under audit hold",
 	}, r.Result)
 	if r.Outcome != Denied || r.Choice != nil {
 		t.Errorf("denied: %+v", r)
 	}
 	r = d.must(t, MethodInvoke, invoked("c", "root/pick/pick_2", "move", `"call_id":null`))
-	diff(t, "asked", &UserChoice{
+	sockettest.Diff(t, "asked", &UserChoice{
 		Type: "user_choice", GroupID: "pick_2", ID: "c", CallID: []byte("null"),
 		Prompt:  "May this run? use it, with {\"bin\":\"C-17\"}. A yes for a thread allows there: use it (with these arguments)",
 		Choices: []string{"Yes (root and all children)", "Yes (pick and all children)", "Yes (pick_2 and all children)", "Yes once", "No"}, Default: 4,
@@ -39,7 +40,7 @@ func TestInvoke(t *testing.T) {
 	if r.Outcome != Ask || r.Result != nil {
 		t.Errorf("asked: %+v", r)
 	}
-	if out := d.raw(t, MethodInvoke, invoked("d", "root", "move", "")); strings.Contains(out, "call_id") {
+	if out := d.Must(t, MethodInvoke, invoked("d", "root", "move", "")); strings.Contains(out, "call_id") {
 		t.Errorf("a call_id that nobody said: %s", out)
 	}
 	r = d.must(t, MethodInvoke, invoked("e", "root", "move", `"width":"w2"`))
@@ -64,22 +65,22 @@ func TestDenyReasons(t *testing.T) {
 // TestRequest: what rules and memory are told of a call.
 func TestRequest(t *testing.T) {
 	d := newDaemon(t)
-	d.raw(t, native.MethodSession, `{"sessionId":"p","cwd":"/home/ana"}`)
-	d.raw(t, native.MethodSession, `{"sessionId":"s","cwd":"/home/ana/shop","parent":"p","agent":{"name":"infinity"},"mode":"plan"}`)
-	d.raw(t, MethodInvoke, `{"sessionId":"s","operation":"purge_bin","arguments":{"bin":"C-17"},"id":"c1","group_id":"pick_2","thread_ancestors":["root","pick"],
+	d.Must(t, native.MethodSession, `{"sessionId":"p","cwd":"/home/ana"}`)
+	d.Must(t, native.MethodSession, `{"sessionId":"s","cwd":"/home/ana/shop","parent":"p","agent":{"name":"infinity"},"mode":"plan"}`)
+	d.Must(t, MethodInvoke, `{"sessionId":"s","operation":"purge_bin","arguments":{"bin":"C-17"},"id":"c1","group_id":"pick_2","thread_ancestors":["root","pick"],
 		"user_id":"u-7","toolset":{"name":"warehouse","endpoint":"http://k:canary@127.0.0.1:7410/invoke?canary","tools":[
 		{"name":"purge_bin","annotations":{"readOnly":true,"idempotent":true,"destructive":true,"longRunning":false,"requiresAuth":"sso","x-canary":"canary"}}]}}`)
 	r := d.got[0]
-	diff(t, "call", effects.Call{
+	sockettest.Diff(t, "call", effects.Call{
 		ID: "c1", Protocol: "rap",
 		Tool:  effects.Tool{Name: "purge_bin", Server: "warehouse", Source: "http://127.0.0.1:7410/invoke", Destructive: true},
 		Input: []byte(`{"bin":"C-17"}`), InputFrom: "arguments", Credentials: effects.Credentials{Authorizations: []effects.Authorization{{ID: "sso"}}},
 		Claims: effects.Claims{User: "u-7"}, Agent: effects.Party{Name: "infinity"}, Cwd: "/home/ana/shop",
 		User: effects.User{UID: 1000, Home: "/home/ana"},
 	}, r.Call, cmpopts.IgnoreUnexported(effects.Disturbance{}))
-	diff(t, "session", decisions.SessionRef{Conn: 1, ID: "pick_2", Ancestors: []string{"pick", "root", "s", "p"}, Mode: "plan"}, r.Session)
-	diff(t, "peer", decisions.Peer{UID: 1000, PID: 7}, r.Peer)
-	d.raw(t, MethodInvoke, `{"operation":"x","arguments":{},"id":"c2","group_id":"alone","thread_ancestors":null,"user_id":null}`)
+	sockettest.Diff(t, "session", decisions.SessionRef{Conn: 1, ID: "pick_2", Ancestors: []string{"pick", "root", "s", "p"}, Mode: "plan"}, r.Session)
+	sockettest.Diff(t, "peer", decisions.Peer{UID: 1000, PID: 7}, r.Peer)
+	d.Must(t, MethodInvoke, `{"operation":"x","arguments":{},"id":"c2","group_id":"alone","thread_ancestors":null,"user_id":null}`)
 	if r := d.got[1]; r.Call.Incomplete == "" || r.Session.ID != "alone" || r.Session.Ancestors != nil || r.Call.Claims.User != "" {
 		t.Errorf("without a toolset: %+v, %+v", r.Call, r.Session)
 	}
@@ -118,13 +119,13 @@ func TestValid(t *testing.T) {
 			if tt.arguments != "" {
 				arguments = `"arguments":` + tt.arguments + `,`
 			}
-			out := d.raw(t, MethodInvoke, fmt.Sprintf(`{"operation":%q,%s"id":"c","group_id":"g","toolset":{"name":"w","tools":[%s]}}`, tt.operation, arguments, tt.tools))
+			out := d.Must(t, MethodInvoke, fmt.Sprintf(`{"operation":%q,%s"id":"c","group_id":"g","toolset":{"name":"w","tools":[%s]}}`, tt.operation, arguments, tt.tools))
 			r := d.must(t, MethodInvoke, fmt.Sprintf(`{"operation":%q,%s"id":"c2","group_id":"g","toolset":{"name":"w","tools":[%s]}}`, tt.operation, arguments, tt.tools))
 			at := ""
 			for _, f := range r.Decision.Defects {
 				at = f.At
 			}
-			diff(t, "defect", tt.defect, at)
+			sockettest.Diff(t, "defect", tt.defect, at)
 			if strings.Contains(out, "canary") {
 				t.Errorf("it repeats what it was told: %s", out)
 			}
@@ -133,8 +134,8 @@ func TestValid(t *testing.T) {
 				if r.Outcome != outcomeInvalid || r.Choice != nil || r.Result == nil || r.Result.Text != "Error: "+tt.want || r.Decision.Verdict == decisions.Allow {
 					t.Errorf("%s", out)
 				}
-				d.refused(t, MethodChoice, `{"decisionId":"d1","selected":0}`, "no question")
-				d.refused(t, native.MethodChoose, `{"decisionId":"d1","verdict":"allow"}`, "no question")
+				d.Refused(t, MethodChoice, `{"decisionId":"d1","selected":0}`, "no question")
+				d.Refused(t, native.MethodChoose, `{"decisionId":"d1","verdict":"allow"}`, "no question")
 			case tt.defect != "":
 				if r.Outcome != Ask || len(r.Choice.Choices) != 2 {
 					t.Errorf("%s", out)
@@ -184,7 +185,7 @@ func TestChains(t *testing.T) {
 			// Closed, it may be anywhere.
 			last := steps[len(steps)-1].path
 			own := last[strings.LastIndex(last, "/")+1:]
-			d.raw(t, MethodCloseThread, `{"thread_id":"`+own+`"}`)
+			d.Must(t, MethodCloseThread, `{"thread_id":"`+own+`"}`)
 			if r := d.must(t, MethodInvoke, invoked("new", "fresh/"+own, "list", "")); r.Outcome != Run || ancestors(d.got[len(d.got)-1]) != own+" fresh" {
 				t.Errorf("closed: %s, %q", r.Outcome, ancestors(d.got[len(d.got)-1]))
 			}
@@ -217,8 +218,8 @@ func TestSameID(t *testing.T) {
 	// A question that comes again is one question.
 	first := d.must(t, MethodInvoke, invoked("q", "root", "move", ""))
 	second := d.must(t, MethodInvoke, invoked("q", "root", "move", ""))
-	d.refused(t, MethodChoice, `{"decisionId":"`+first.Decision.ID+`","selected":1}`, "no question")
-	d.refused(t, native.MethodChoose, `{"decisionId":"`+first.Decision.ID+`","verdict":"allow"}`, "no question")
+	d.Refused(t, MethodChoice, `{"decisionId":"`+first.Decision.ID+`","selected":1}`, "no question")
+	d.Refused(t, native.MethodChoose, `{"decisionId":"`+first.Decision.ID+`","verdict":"allow"}`, "no question")
 	if r := d.must(t, MethodChoice, `{"decisionId":"`+second.Decision.ID+`","selected":1}`); r.Outcome != Run {
 		t.Errorf("%+v", r)
 	}
@@ -262,18 +263,18 @@ func TestRefused(t *testing.T) {
 		with(`"toolset":{"name":"w","tools":[{"name":"list","annotations":{"requiresAuth":"`+long+`"}}]}`, base):    "annotation",
 		with(`"toolset":{"name":"w","tools":[`+strings.Repeat(`{"name":"x"},`, maxTools)+`{"name":"list"}]}`, base): "more than 1024",
 	} {
-		d.refused(t, MethodInvoke, params, says)
+		d.Refused(t, MethodInvoke, params, says)
 	}
 	if len(d.got) != 0 {
 		t.Errorf("%d of them were decided", len(d.got))
 	}
-	d.refused(t, MethodCloseThread, `{"thread_id":7}`, "thread_id")
-	d.refused(t, MethodCloseThread, `{}`, "thread_id is missing")
-	d.refused(t, MethodCancel, `{"thread_id":"g"}`, "tool_call_id is missing")
-	d.refused(t, MethodCancel, `{"tool_call_id":"c"}`, "thread_id is missing")
-	d.refused(t, MethodChoice, `{"selected":0}`, "decisionId is missing")
-	d.refused(t, MethodChoice, `{"decisionId":"d1"}`, "selected is missing")
-	d.refused(t, MethodChoice, `{"decisionId":"d1","selected":null}`, "selected is missing")
+	d.Refused(t, MethodCloseThread, `{"thread_id":7}`, "thread_id")
+	d.Refused(t, MethodCloseThread, `{}`, "thread_id is missing")
+	d.Refused(t, MethodCancel, `{"thread_id":"g"}`, "tool_call_id is missing")
+	d.Refused(t, MethodCancel, `{"tool_call_id":"c"}`, "thread_id is missing")
+	d.Refused(t, MethodChoice, `{"selected":0}`, "decisionId is missing")
+	d.Refused(t, MethodChoice, `{"decisionId":"d1"}`, "selected is missing")
+	d.Refused(t, MethodChoice, `{"decisionId":"d1","selected":null}`, "selected is missing")
 	// At the bounds it is decided.
 	chain := make([]string, maxAncestors)
 	for i := range chain {
@@ -288,7 +289,7 @@ func TestRefused(t *testing.T) {
 func TestBrokenDecider(t *testing.T) {
 	d := newDaemon(t)
 	d.verdicts["list"], d.short = decisions.Allow, true
-	if res, err := d.call(t, MethodInvoke, invoked("c", "g", "list", "")); !errors.Is(err, native.ErrNoDecision) {
+	if res, err := d.Call(t, MethodInvoke, invoked("c", "g", "list", "")); !errors.Is(err, native.ErrNoDecision) {
 		t.Errorf("%s, %v", res, err)
 	}
 }
@@ -301,11 +302,11 @@ func TestManyThreads(t *testing.T) {
 	for i := range maxThreads {
 		d.must(t, MethodInvoke, invoked("c", fmt.Sprint("t", i), "list", ""))
 	}
-	s := stateOf(d.conn)
+	s := stateOf(d.Conn)
 	if len(s.threads) != maxThreads || len(s.seen) != maxCalls || len(s.order) != maxCalls || len(s.open) > maxCalls {
 		t.Errorf("%d threads, %d and %d ids, %d calls", len(s.threads), len(s.seen), len(s.order), len(s.open))
 	}
-	d.refused(t, MethodChoice, `{"decisionId":"`+first.Decision.ID+`","selected":0}`, "closed")
+	d.Refused(t, MethodChoice, `{"decisionId":"`+first.Decision.ID+`","selected":0}`, "closed")
 	if len(d.kept) != 0 {
 		t.Errorf("stored: %+v", d.kept)
 	}
@@ -320,12 +321,12 @@ func TestManyQuestions(t *testing.T) {
 	for i := range maxCalls + 1 {
 		d.must(t, MethodInvoke, invoked(fmt.Sprint("c", i), "g", "move", ""))
 	}
-	if n := len(stateOf(d.conn).open); n != maxCalls {
+	if n := len(stateOf(d.Conn).open); n != maxCalls {
 		t.Errorf("%d calls", n)
 	}
 	for _, method := range []string{MethodChoice + ` {"decisionId":"d1","selected":1}`, native.MethodChoose + ` {"decisionId":"d1","verdict":"allow"}`} {
 		name, params, _ := strings.Cut(method, " ")
-		d.refused(t, name, params, "no question")
+		d.Refused(t, name, params, "no question")
 	}
 	if r := d.must(t, MethodChoice, chosen("d2", 1)); r.Outcome != Run {
 		t.Errorf("%+v", r)
@@ -336,7 +337,7 @@ func TestManyQuestions(t *testing.T) {
 // not yet its answer, has none.
 func TestCancelledAtTheEnd(t *testing.T) {
 	d := newDaemon(t)
-	s := stateOf(d.conn)
+	s := stateOf(d.Conn)
 	c := &call{callID: callID{"g", "c"}}
 	s.begin(c, [32]byte{})
 	if !s.cancel(func(o *call) bool { return o.id == "c" }) {
@@ -361,15 +362,15 @@ func TestWithdrawn(t *testing.T) {
 				d := newDaemon(t)
 				d.verdicts["list"] = verdict
 				method, params, _ := strings.Cut(cancel, " ")
-				d.during = func() { d.raw(t, method, params) }
-				res, err := d.call(t, MethodInvoke, invoked("c", "root/pick", "list", ""))
+				d.during = func() { d.Must(t, method, params) }
+				res, err := d.Call(t, MethodInvoke, invoked("c", "root/pick", "list", ""))
 				if e, ok := errors.AsType[*socket.Error](err); !ok || e.Code != socket.CodeCancelled {
 					t.Errorf("%s, %v", res, err)
 				}
 				d.during = nil
-				d.refused(t, MethodChoice, `{"decisionId":"d1","selected":1}`, "no question")
-				d.refused(t, native.MethodChoose, `{"decisionId":"d1","verdict":"allow"}`, "no question")
-				if len(stateOf(d.conn).open) != 0 {
+				d.Refused(t, MethodChoice, `{"decisionId":"d1","selected":1}`, "no question")
+				d.Refused(t, native.MethodChoose, `{"decisionId":"d1","verdict":"allow"}`, "no question")
+				if len(stateOf(d.Conn).open) != 0 {
 					t.Error("the call is still open")
 				}
 			})
@@ -378,7 +379,7 @@ func TestWithdrawn(t *testing.T) {
 	d := newDaemon(t)
 	ctx, withdraw := context.WithCancelCause(t.Context())
 	withdraw(socket.ErrWithdrawn)
-	if res, err := d.callWith(ctx, t, MethodInvoke, invoked("c", "g", "list", "")); err == nil {
+	if res, err := d.CallWith(ctx, t, MethodInvoke, invoked("c", "g", "list", "")); err == nil {
 		t.Errorf("the request was withdrawn: %s", res)
 	}
 }

@@ -42,7 +42,7 @@ func TestSamples(t *testing.T) {
 		invokeSample: func(t *testing.T, text string) {
 			d, _ := ask(t)
 			r := d.got[0]
-			diff(t, "session", decisions.SessionRef{Conn: 1, ID: "thread_pick_2", Ancestors: []string{"thread_pick", "thread_root"}}, r.Session)
+			sockettest.Diff(t, "session", decisions.SessionRef{Conn: 1, ID: "thread_pick_2", Ancestors: []string{"thread_pick", "thread_root"}}, r.Session)
 			if r.Call.Tool.Name != "purge_bin" || r.Call.ID != "call_9f31" || r.Call.Claims.User != "u-2207" {
 				t.Errorf("%+v", r.Call)
 			}
@@ -54,7 +54,7 @@ func TestSamples(t *testing.T) {
 			}
 			_, r := ask(t)
 			want.Prompt, want.CallID = r.Choice.Prompt, strictjson.Value("null") // the words are the tool's own
-			diff(t, "choice", &want, r.Choice)
+			sockettest.Diff(t, "choice", &want, r.Choice)
 		},
 		"04-user_choice.response.json": func(t *testing.T, text string) {
 			var said struct {
@@ -77,7 +77,7 @@ func TestSamples(t *testing.T) {
 			d.verdicts["purge_bin"], d.message = decisions.Deny, "bin C-17 is under audit hold."
 			r := invoke(t, d, sockettest.Sample(t, invokeSample))
 			want.CallID = strictjson.Value("null")
-			diff(t, "result", &want, r.Result)
+			sockettest.Diff(t, "result", &want, r.Result)
 		},
 		"06-callback.tool_result.ok.json": nil, // a tool's own
 		"07-callback.oauth.json":          nil, // never for permd
@@ -231,16 +231,22 @@ func TestCanary(t *testing.T) {
 		t.Skip("one request after the other: there is no race to find, and the detector makes it take a minute")
 	}
 	docs := poisoned(t)
-	decided, refused := 0, 0
+	decided, refused, every := 0, 0, 1
+	if testing.Short() {
+		every = 5
+	}
 	for _, name := range slices.Sorted(maps.Keys(docs)) {
-		for _, params := range mutants(docs[name]) {
+		for i, params := range mutants(docs[name]) {
+			if i%every != 0 {
+				continue
+			}
 			d := newDaemon(t)
 			d.verdicts["list_bins"], d.verdicts["purge_bin"] = decisions.Allow, decisions.Ask
-			for method := range d.methods {
+			for method := range d.Methods {
 				if !strings.HasPrefix(method, "rap/") || strictjson.Check([]byte(params)) != nil {
 					continue
 				}
-				out, err := d.call(t, method, params)
+				out, err := d.Call(t, method, params)
 				said := string(out)
 				if err != nil {
 					refused++
@@ -259,7 +265,7 @@ func TestCanary(t *testing.T) {
 		}
 	}
 	t.Logf("%d decided, %d refused", decided, refused)
-	if decided < 500 || refused < 3000 {
+	if decided < 500/every || refused < 3000/every {
 		t.Errorf("%d decided, %d refused: it tests too little", decided, refused)
 	}
 }
@@ -275,7 +281,7 @@ func TestMutants(t *testing.T) {
 		}
 		d := newDaemon(t)
 		d.verdicts["list_bins"] = decisions.Allow
-		out, err := d.call(t, MethodInvoke, params)
+		out, err := d.Call(t, MethodInvoke, params)
 		if err != nil || !strings.Contains(string(out), `"outcome":"run"`) {
 			continue
 		}

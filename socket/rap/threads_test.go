@@ -27,7 +27,7 @@ func TestClosedBetween(t *testing.T) {
 			d.verdicts["list"] = decisions.Allow
 			for i, s := range steps {
 				if id, closes := strings.CutPrefix(s.path, "-"); closes {
-					d.raw(t, MethodCloseThread, `{"thread_id":"`+id+`"}`)
+					d.Must(t, MethodCloseThread, `{"thread_id":"`+id+`"}`)
 					continue
 				}
 				r := d.must(t, MethodInvoke, invoked(fmt.Sprint("c", i), s.path, "list", ""))
@@ -48,25 +48,25 @@ func TestClosedBetween(t *testing.T) {
 func TestSessionOfThatID(t *testing.T) {
 	const declared = `{"sessionId":"s","cwd":"/home/ana/shop"}`
 	d := newDaemon(t)
-	d.raw(t, native.MethodSession, declared)
+	d.Must(t, native.MethodSession, declared)
 	for _, path := range []string{"s", "s/pick", "root/s/pick", "root/s"} {
-		d.refused(t, MethodInvoke, invoked("c", path, "move", ""), "id of a session")
-		d.refused(t, MethodInvoke, invoked("c", path, "move", `"sessionId":"s"`), "id of a session")
+		d.Refused(t, MethodInvoke, invoked("c", path, "move", ""), "id of a session")
+		d.Refused(t, MethodInvoke, invoked("c", path, "move", `"sessionId":"s"`), "id of a session")
 	}
 	// What was rejected in the session stays.
 	if r := d.must(t, MethodCloseThread, `{"thread_id":"s"}`); *r.Closed || d.ended != nil {
 		t.Errorf("closed: %t, ended %q", *r.Closed, d.ended)
 	}
-	d.raw(t, native.MethodClose, `{"sessionId":"s"}`)
+	d.Must(t, native.MethodClose, `{"sessionId":"s"}`)
 	d.must(t, MethodInvoke, invoked("c", "root/s/pick", "move", ""))
-	d.refused(t, native.MethodSession, declared, "id of a thread")
-	d.raw(t, native.MethodSession, `{"sessionId":"other","cwd":"/home/ana/shop"}`)
-	d.connect(2)
-	d.raw(t, native.MethodSession, declared) // it is another connection's
-	d.connect(3)
+	d.Refused(t, native.MethodSession, declared, "id of a thread")
+	d.Must(t, native.MethodSession, `{"sessionId":"other","cwd":"/home/ana/shop"}`)
+	d.Connect(2)
+	d.Must(t, native.MethodSession, declared) // it is another connection's
+	d.Connect(3)
 	d.must(t, MethodInvoke, invoked("c", "root/s", "move", ""))
 	d.must(t, MethodCloseThread, `{"thread_id":"s"}`)
-	d.raw(t, native.MethodSession, declared)
+	d.Must(t, native.MethodSession, declared)
 }
 
 // TestForgottenLast: a thread that something may be remembered for is kept longer
@@ -77,8 +77,8 @@ func TestForgottenLast(t *testing.T) {
 	chosen0 := d.must(t, MethodInvoke, invoked("c", "root/own", "move", ""))
 	d.must(t, MethodChoice, chosen(chosen0.Decision.ID, 0))
 	own := d.must(t, MethodInvoke, invoked("c", "by-verdict", "move", ""))
-	d.raw(t, native.MethodChoose, `{"decisionId":"`+own.Decision.ID+`","verdict":"deny"}`)
-	s := stateOf(d.conn)
+	d.Must(t, native.MethodChoose, `{"decisionId":"`+own.Decision.ID+`","verdict":"deny"}`)
+	s := stateOf(d.Conn)
 	chain := func(n int) []string {
 		list := make([]string, maxAncestors)
 		for i := range list {
@@ -110,7 +110,7 @@ func TestForgottenLast(t *testing.T) {
 // TestManyAbove: of a thread that was said to be nearly everywhere only so many
 // places are told.
 func TestManyAbove(t *testing.T) {
-	s := stateOf(newDaemon(t).conn)
+	s := stateOf(newDaemon(t).Conn)
 	var path []string
 	for i := range maxAncestors {
 		above := make([]string, maxAncestors)

@@ -145,5 +145,4 @@ func cutSegment(name string) (segment, rest string) {
 func isUpper(c byte) bool { return 'A' <= c && c <= 'Z' }
 
 // upperCase reports whether a name is written like an environment variable.
-// are.
 func upperCase(name string) bool { return strings.ToUpper(name) == name }

@@ -160,7 +160,7 @@ func secretValue(words []effects.Word, option, text string) int {
 		return secretHeader(text)
 	case strings.HasPrefix(option, "--no-") || strings.Contains(option, "="):
 	case len(option) > 4 && SecretName(option, nameOfOption) && !strings.HasPrefix(text, "id=") && !strings.HasPrefix(text, "type="):
-		if from, end := spared(text, 0, len(text)); end > from && strings.IndexByte("/~.", text[0]) < 0 {
+		if from, end := excluded(text, 0, len(text)); end > from && strings.IndexByte("/~.", text[0]) < 0 {
 			return 0
 		}
 	case len(option) == 2:

@@ -100,14 +100,14 @@ func (m *masker) fieldAt(i int) (from, end int) {
 			return m.value(start, end+1)
 		}
 	}
-	if _, rest := cutSegment(name); rest == "" && !secretLooking(s[from:end]) && !strings.EqualFold(name, "authorization") {
+	if _, rest := cutSegment(name); rest == "" && !looksSecret(s[from:end]) && !strings.EqualFold(name, "authorization") {
 		return 0, 0 // "token: refresh it earlier" is prose
 	}
 	return from, end
 }
 
-// secretLooking tells a secret from a common word.
-func secretLooking(value string) bool {
+// looksSecret tells a secret from a common word.
+func looksSecret(value string) bool {
 	return len(value) >= 6 && strings.ContainsAny(value, "0123456789=") || len(value) >= 20
 }
 
@@ -145,15 +145,15 @@ func (m *masker) value(start, v int) (from, end int) {
 			n = len(s) - v
 		}
 		if content := s[v : v+n]; strings.Trim(content, " ") != "" && !strings.ContainsAny(content, ";|&$`()<>\"'{}\\\t\r\n") {
-			return spared(s, v, v+n)
+			return excluded(s, v, v+n)
 		}
 		n = plainLen(s[v:v+n], mark == "'")
-		return spared(s, v, v+n)
+		return excluded(s, v, v+n)
 	}
 	if strings.IndexByte("/~< ", s[v]) >= 0 || strings.HasPrefix(s[v:], "./") || strings.HasPrefix(s[v:], "../") {
 		return 0, 0 // a reference to the secret
 	}
-	return spared(s, v, v+plainLen(s[v:], false))
+	return excluded(s, v, v+plainLen(s[v:], false))
 }
 
 // plainLen returns the length of an unquoted value at the beginning of s.
@@ -166,8 +166,8 @@ func plainLen(s string, literal bool) int {
 	return len(s)
 }
 
-// spared excludes values that are no secrets.
-func spared(s string, from, end int) (int, int) {
+// excluded excludes values that are no secrets.
+func excluded(s string, from, end int) (int, int) {
 	switch strings.ToLower(s[from:end]) {
 	case "", Masked, "true", "false", "null", "none", "nil", "undefined", "yes", "no", "on", "off", "0", "1":
 		return 0, 0

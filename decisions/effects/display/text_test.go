@@ -91,7 +91,7 @@ func FuzzDisplay(f *testing.F) {
 				t.Fatalf("%q is shown as %q", s, got)
 			}
 		}
-		// Whatever a shell acts on must be seen.
+		// Characters that a shell acts on must be visible.
 		for _, c := range ";|&$`()<>\"'{}#/" {
 			if n, m := strings.Count(s, string(c)), strings.Count(got, string(c)); m < n && len(s) <= 100 {
 				t.Fatalf("%q hides a %q: %q", s, c, got)

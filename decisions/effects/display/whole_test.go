@@ -17,7 +17,7 @@ func TestCommand(t *testing.T) {
 	}
 	for name, tt := range map[string]struct {
 		words []effects.Word
-		want  []string // nil where the text is not whole
+		want  []string // nil if the text is not whole
 	}{
 		"plain":           {words("git", "log", "a b"), []string{"git", "log", "'a b'"}},
 		"a pattern":       {append(words("ls"), effects.Word{Text: "*.go", Shown: "*.go", Glob: true}), []string{"ls", "*.go"}},

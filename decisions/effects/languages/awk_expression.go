@@ -17,7 +17,7 @@ func (p *awk) expression(bare bool) bool {
 			if have && before == "number" {
 				return false
 			}
-			have, divides, before = p.pass(), true, "number"
+			have, divides, before = p.afterOperand(), true, "number"
 			continue
 		case awkString:
 			p.operand = true
@@ -47,7 +47,7 @@ func (p *awk) expression(bare bool) bool {
 			if !have || !p.take("in") || !p.variable() {
 				return false
 			}
-			have, divides, before = p.pass(), false, "name"
+			have, divides, before = p.afterOperand(), false, "name"
 			continue
 		case awkSign:
 		case awkEnd, awkNewline:
@@ -57,7 +57,7 @@ func (p *awk) expression(bare bool) bool {
 		}
 		switch o := p.word; o {
 		case "(":
-			if before == "name" || !p.take("(") || !p.nested(p.list) || !p.closed(")") {
+			if before == "name" || !p.take("(") || !p.nested(p.list) || !p.closingBracket(")") {
 				return false
 			}
 			have, divides, before = true, true, ")"
@@ -118,8 +118,8 @@ func (p *awk) expression(bare bool) bool {
 	}
 }
 
-// pass continues after an operand that may be divided.
-func (p *awk) pass() bool {
+// afterOperand continues after an operand that may be divided.
+func (p *awk) afterOperand() bool {
 	p.operand = true
 	p.next()
 	return true
@@ -139,9 +139,9 @@ func (p *awk) name() (divides, ok bool) {
 		}
 		p.take("(")
 		if p.is(")") {
-			return true, p.closed(")")
+			return true, p.closingBracket(")")
 		}
-		return true, p.nested(p.list) && p.closed(")")
+		return true, p.nested(p.list) && p.closingBracket(")")
 	case word == "length":
 		return false, true
 	case awkFunctions[word], p.is("("):

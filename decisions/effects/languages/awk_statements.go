@@ -1,7 +1,7 @@
 package languages
 
 func (p *awk) program() bool {
-	for p.ends(); p.tok != awkEnd; p.ends() {
+	for p.skipEnds(); p.tok != awkEnd; p.skipEnds() {
 		if !p.item() {
 			return false
 		}
@@ -63,7 +63,7 @@ func (p *awk) block() bool {
 	if !p.deeper() || !p.take("{") {
 		return false
 	}
-	for p.ends(); !p.is("}"); p.ends() {
+	for p.skipEnds(); !p.is("}"); p.skipEnds() {
 		if !p.statement() {
 			return false
 		}
@@ -91,7 +91,7 @@ func (p *awk) statement() bool {
 		if !p.body() {
 			return false
 		}
-		p.ends()
+		p.skipEnds()
 		return p.is("while") && p.condition() && p.end()
 	case p.is("for"):
 		return p.loop() && p.body()
@@ -107,7 +107,7 @@ func (p *awk) body() bool {
 
 func (p *awk) otherwise() bool {
 	at := *p
-	p.ends()
+	p.skipEnds()
 	if !p.is("else") {
 		*p = at
 		return true
@@ -146,7 +146,7 @@ func (p *awk) loop() bool {
 		return false
 	}
 	at := *p
-	if p.each() {
+	if p.forIn() {
 		return true
 	}
 	*p = at
@@ -161,8 +161,8 @@ func (p *awk) loop() bool {
 	return (p.is(")") || p.simple()) && p.take(")")
 }
 
-// each parses "NAME in NAME)".
-func (p *awk) each() bool {
+// forIn parses "NAME in NAME)".
+func (p *awk) forIn() bool {
 	for range 2 {
 		if !p.variable() {
 			return false
@@ -234,11 +234,11 @@ func (p *awk) list(bare bool) bool {
 }
 
 func (p *awk) subscript() bool {
-	return p.take("[") && p.nested(func(bool) bool { return p.list(true) }) && p.is("]") && p.closed("]")
+	return p.take("[") && p.nested(func(bool) bool { return p.list(true) }) && p.is("]") && p.closingBracket("]")
 }
 
-// closed skips a bracket after which / divides.
-func (p *awk) closed(word string) bool {
+// closingBracket skips a bracket after which / divides.
+func (p *awk) closingBracket(word string) bool {
 	if !p.is(word) {
 		return false
 	}

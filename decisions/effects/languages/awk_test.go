@@ -2,7 +2,7 @@ package languages
 
 import "testing"
 
-// plainAwkPrograms are of the kind that agents write.
+// plainAwkPrograms are programs such as agents write.
 var plainAwkPrograms = []string{
 	`{print $1}`, `NR>=710 && NR<=716`, `NR>1 {print $2,$1}`, `BEGIN{printf "%+.1f%%", (y-x)/x*100}`, `/real/{printf "%ss ",$2}`,
 	`NR>=26 && /^}/ {print "init ends: "NR; exit}`, `!/_test/`, `/^func write\(s rune\)/,/^}/`, `!seen[$0]++`, `{s+=$1} END{print s}`,
@@ -21,8 +21,8 @@ var plainAwkPrograms = []string{
 	"{ if (($1 > 2) && ($2 > 3)) s += $2 } END { print (s > 9) }", "{print ($1 > 2)}", "1", "/[^]]/",
 }
 
-// harmfulAwkPrograms write, read or run something in one implementation at
-// least, or are read in different ways.
+// harmfulAwkPrograms write, read or run something in at least one implementation,
+// or are read differently by several.
 var harmfulAwkPrograms = []string{
 	"BEGIN { # \"\nprint \"x\" | \"sh\" # \"\n}", `{ print > "pwned" }`, `{ print $1 >> "pwned" }`, `BEGIN { print "touch pwned" | "sh" }`, `BEGIN { system("touch pwned") }`,
 	`BEGIN { "touch pwned" | getline }`, `BEGIN { getline x < "canary" ; print x }`, `BEGIN { while ((getline line < ARGV[1]) > 0) print line }`, `BEGIN { print ENVIRON["X"] }`,

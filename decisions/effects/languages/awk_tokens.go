@@ -157,8 +157,8 @@ func (p *awk) take(word string) bool {
 	return true
 }
 
-// ends skips newlines and semicolons.
-func (p *awk) ends() {
+// skipEnds skips newlines and semicolons.
+func (p *awk) skipEnds() {
 	for p.tok == awkNewline || p.is(";") {
 		p.operand = false
 		p.next()

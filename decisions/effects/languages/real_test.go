@@ -16,13 +16,13 @@ import (
 	"time"
 )
 
-// TestRealPrograms makes programs by mutation of harmless and harmful ones and
-// runs those that a reader takes for harmless in the real implementations under
-// strace: they must execute nothing, open nothing but their operand, write
-// nothing, connect nowhere and print neither a file nor the environment.
+// TestRealPrograms mutates harmless and harmful programs, and runs those that a
+// reader takes for harmless in the real implementations under strace. They must not
+// execute or write anything, open only their operand, not connect, and print
+// neither a file nor the environment.
 //
 // PERMD_TEST_LANGUAGE_ROUNDS is how many programs each implementation runs,
-// PERMD_TEST_LANGUAGE_SEED makes others.
+// PERMD_TEST_LANGUAGE_SEED the seed of the mutations.
 func TestRealPrograms(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long: it runs the real programs")
@@ -40,7 +40,7 @@ func TestRealPrograms(t *testing.T) {
 		plain  func(string) bool
 		seeds  []string
 		pieces []string
-		run    [][]string // the program goes in for PROGRAM
+		run    [][]string // PROGRAM is replaced by the program
 	}{
 		{
 			name: "awk", plain: Awk,
@@ -174,7 +174,7 @@ func realPrograms(t *testing.T, strace, path string, run []string, plain func(st
 	}
 }
 
-// mutant is a program with up to four changes.
+// mutant returns a program with up to four changes.
 func mutant(r *rand.Rand, seeds, pieces []string) string {
 	text := seeds[r.IntN(len(seeds))]
 	for range 1 + r.IntN(4) {
@@ -197,7 +197,7 @@ func mutant(r *rand.Rand, seeds, pieces []string) string {
 
 var opened = regexp.MustCompile(`open(?:at)?\((?:AT_FDCWD, )?"([^"]*)", ([A-Z_|]*)`)
 
-// beyond is a line of a trace that shows more than a program that reads its
+// beyond returns a line of a trace that shows more than a program reading its
 // operand.
 func beyond(trace string, script bool) string {
 	executed := 0
@@ -227,7 +227,7 @@ func beyond(trace string, script bool) string {
 	return ""
 }
 
-// snapshot is what a folder holds.
+// snapshot returns the files of a folder with their contents.
 func snapshot(t *testing.T, dir string) string {
 	t.Helper()
 	entries, err := os.ReadDir(dir)

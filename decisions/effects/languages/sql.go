@@ -234,7 +234,7 @@ func sqlCalls(tokens []sqlToken, defined map[int]bool) bool {
 		}
 		calls := i+1 < len(tokens) && tokens[i+1].kind == sqlSign && tokens[i+1].text == "("
 		switch {
-		case sqlTables[t.text], strings.HasPrefix(t.text, "pragma_") && !sqlTelling[t.text[len("pragma_"):]]:
+		case sqlVirtualTables[t.text], strings.HasPrefix(t.text, "pragma_") && !sqlReadOnlyPragmas[t.text[len("pragma_"):]]:
 			return false
 		case calls && defined[i]:
 		case t.kind == sqlName && calls:
@@ -258,22 +258,22 @@ func sqlPragma(tokens []sqlToken) bool {
 	}
 	switch verb := tokens[0].text; {
 	case len(tokens) == 1:
-		return sqlTelling[verb] || sqlState[verb]
+		return sqlReadOnlyPragmas[verb] || sqlValuePragmas[verb]
 	case len(tokens) == 4:
-		return sqlTelling[verb] && tokens[1].text == "(" && tokens[2].kind != sqlSign && tokens[3].text == ")"
+		return sqlReadOnlyPragmas[verb] && tokens[1].text == "(" && tokens[2].kind != sqlSign && tokens[3].text == ")"
 	}
 	return false
 }
 
 var (
-	// sqlTelling are pragmas that only return something, even with an argument.
-	sqlTelling = words(`table_info table_xinfo table_list index_list index_info index_xinfo foreign_key_list foreign_key_check integrity_check quick_check
+	// sqlReadOnlyPragmas are pragmas that only return something, even with an argument.
+	sqlReadOnlyPragmas = words(`table_info table_xinfo table_list index_list index_info index_xinfo foreign_key_list foreign_key_check integrity_check quick_check
 		database_list collation_list compile_options function_list module_list pragma_list`)
-	// sqlState are pragmas that only return something if they have no argument.
-	sqlState = words("user_version application_id schema_version page_count page_size freelist_count encoding journal_mode foreign_keys auto_vacuum")
-	// sqlTables are tables that are not in the database.
-	sqlTables   = words("fsdir fstree zipfile sqlite_dbpage lsmode")
-	sqlChanging = words("insert update delete replace attach detach vacuum create drop alter pragma returning reindex analyze begin commit rollback savepoint release")
+	// sqlValuePragmas are pragmas that only return something if they have no argument.
+	sqlValuePragmas = words("user_version application_id schema_version page_count page_size freelist_count encoding journal_mode foreign_keys auto_vacuum")
+	// sqlVirtualTables are tables that are not in the database.
+	sqlVirtualTables = words("fsdir fstree zipfile sqlite_dbpage lsmode")
+	sqlChanging      = words("insert update delete replace attach detach vacuum create drop alter pragma returning reindex analyze begin commit rollback savepoint release")
 	// sqlFunctions are the functions, and the keywords, that may precede a parenthesis.
 	sqlFunctions = words(`
 		abs acos acosh asin asinh atan atan2 atanh avg bm25 cast ceil ceiling changes char coalesce concat concat_ws cos cosh count cume_dist

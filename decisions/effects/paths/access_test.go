@@ -9,8 +9,8 @@ import (
 	"github.com/permd/permd/decisions/effects/fsfake"
 )
 
-// TestFoldersThatThePersonCannotSearch is about a daemon that sees more than
-// the person: what lies behind such a folder is unknown.
+// TestFoldersThatThePersonCannotSearch: if the daemon can read more than the
+// person, paths below a folder that the person cannot search are unknown.
 func TestFoldersThatThePersonCannotSearch(t *testing.T) {
 	const other, person = 2000, 1000
 	for _, tt := range []struct {

@@ -4,10 +4,12 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/permd/permd/internal/filetest"
 )
 
-// checkout makes a main repository at /main and a worktree of it at /tree, as
-// git does, below a folder that it returns.
+// checkout makes a main repository at main and a worktree of it at tree, as git
+// does, below a folder that it returns.
 func checkout(t *testing.T) string {
 	t.Helper()
 	top, err := filepath.EvalSymlinks(t.TempDir())
@@ -33,17 +35,11 @@ func checkout(t *testing.T) string {
 
 func put(t *testing.T, top, name, text string) {
 	t.Helper()
-	path := filepath.Join(top, name)
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	filetest.Write(t, filepath.Join(top, name), text)
 }
 
-// TestProjectKey wants worktrees to share their repository's key, and nobody
-// to join it who only says so.
+// TestProjectKey: worktrees share their repository's key, and a folder that only
+// claims to be a worktree does not.
 func TestProjectKey(t *testing.T) {
 	tests := []struct {
 		name, root, want string

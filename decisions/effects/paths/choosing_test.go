@@ -13,7 +13,8 @@ import (
 	"github.com/permd/permd/decisions/effects/fsfake"
 )
 
-// TestChoosingBounds: what one folder may hold, and what an index keeps, is bounded.
+// TestChoosingBounds: the names of one folder, and those that an index keeps, are
+// bounded.
 func TestChoosingBounds(t *testing.T) {
 	f := fsfake.New()
 	for i := range maxChoosing {
@@ -42,7 +43,8 @@ func TestChoosingBounds(t *testing.T) {
 	}
 }
 
-// TestChoosingIsNew: what an index keeps of a folder is never older than the call.
+// TestChoosingIsNew: an index never uses names of a folder that are older than the
+// call.
 func TestChoosingIsNew(t *testing.T) {
 	x := NewIndex(OSFS{}, time.Now)
 	dir := t.TempDir()

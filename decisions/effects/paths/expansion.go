@@ -42,9 +42,9 @@ func BadPath(p string) string {
 	return ""
 }
 
-// written parses a path as a file tool gets it. It returns the path with a leading ~
+// parseWritten parses a path as a file tool gets it. It returns the path with a leading ~
 // or variable replaced, either absolute or relative to the working folder.
-func (r *Resolver) written(given, cwd string) (p, why string) {
+func (r *Resolver) parseWritten(given, cwd string) (p, why string) {
 	if why := BadPath(given); why != "" {
 		return "", why
 	}
@@ -77,7 +77,7 @@ func (r *Resolver) written(given, cwd string) (p, why string) {
 		if head != "~" {
 			return "", "path names a home that is not known"
 		}
-		return r.prefixed(r.home(), head, tail, cwd)
+		return r.joinPrefix(r.home(), head, tail, cwd)
 	case '$':
 		name, tail, ok := variable(given)
 		if !ok {
@@ -88,7 +88,7 @@ func (r *Resolver) written(given, cwd string) (p, why string) {
 			return "", "path begins with a variable that is not known"
 		}
 		head, _, _ := strings.Cut(given, "/")
-		return r.prefixed(value, head, tail, cwd)
+		return r.joinPrefix(value, head, tail, cwd)
 	}
 	if strings.Contains(given, "${") || strings.Contains(given, "$(") || strings.IndexByte(given, '`') >= 0 {
 		return "", "path holds a variable or a substitution"
@@ -96,10 +96,10 @@ func (r *Resolver) written(given, cwd string) (p, why string) {
 	return given, ""
 }
 
-// prefixed joins the value of a leading ~ or variable and the rest. Some tools take
+// joinPrefix joins the value of a leading ~ or variable and the rest. Some tools take
 // such a path literally: if something of that literal name exists, the path is
 // ambiguous.
-func (r *Resolver) prefixed(value, head, tail, cwd string) (p, why string) {
+func (r *Resolver) joinPrefix(value, head, tail, cwd string) (p, why string) {
 	if !path.IsAbs(value) {
 		return "", "path names a home that is not known"
 	}

@@ -29,9 +29,9 @@ type listing struct {
 // Names returns the names in a folder, or why they are not known. A folder that does
 // not exist has none.
 func (r *Resolver) Names(dir string) ([]fs.DirEntry, string) {
-	for i := range r.listed {
-		if r.listed[i].dir == dir {
-			return r.listed[i].names, r.listed[i].why
+	for i := range r.listings {
+		if r.listings[i].dir == dir {
+			return r.listings[i].names, r.listings[i].why
 		}
 	}
 	l := listing{dir: dir}
@@ -43,8 +43,8 @@ func (r *Resolver) Names(dir string) ([]fs.DirEntry, string) {
 	default:
 		l.names = names
 	}
-	if len(r.listed) < effects.MaxDisturbed {
-		r.listed = append(r.listed, l)
+	if len(r.listings) < effects.MaxDisturbed {
+		r.listings = append(r.listings, l)
 	}
 	return l.names, l.why
 }

@@ -40,11 +40,11 @@ func (r *Resolver) otherNames(kind effects.Kind, p string) effects.Tags {
 	if err != nil {
 		return effects.TagsOf(effects.Secret) // it existed a moment ago
 	}
-	if r.named == nil {
-		r.named = map[Identity]effects.Tags{}
-		r.nameGuarded(by)
+	if r.guardedFiles == nil {
+		r.guardedFiles = map[Identity]effects.Tags{}
+		r.recordGuarded(by)
 	}
-	tags := r.named[id]
+	tags := r.guardedFiles[id]
 	if kind == effects.KindRead {
 		return tags & effects.TagsOf(effects.Secret, effects.Permd)
 	}
@@ -56,31 +56,31 @@ func (r *Resolver) otherNames(kind effects.Kind, p string) effects.Tags {
 	return tags
 }
 
-// nameGuarded records the files with several names of which one is guarded.
-func (r *Resolver) nameGuarded(by Identifier) {
+// recordGuarded records the files with several names of which one is guarded.
+func (r *Resolver) recordGuarded(by Identifier) {
 	for _, own := range r.Own.paths {
-		r.nameBelow(by, own, func(string) effects.Tags { return effects.TagsOf(effects.Permd) })
+		r.recordBelow(by, own, func(string) effects.Tags { return effects.TagsOf(effects.Permd) })
 	}
 	g := r.Session()
 	for _, root := range slices.Concat(g.roots, g.Homes) {
 		if s, ok := r.fs.(Surveyor); ok && slices.Contains(g.roots, root) {
 			for _, file := range s.Survey(root, root).Secrets {
-				r.name(by, file, r.Guard(file))
+				r.recordNames(by, file, r.Guard(file))
 			}
 		}
-		r.nameBelow(by, root, r.Guard)
+		r.recordBelow(by, root, r.Guard)
 	}
 }
 
-// nameBelow walks a folder, breadth first, into folders that are guarded or may hold
+// recordBelow walks a folder, breadth first, into folders that are guarded or may hold
 // something that is.
-func (r *Resolver) nameBelow(by Identifier, top string, guard func(string) effects.Tags) {
+func (r *Resolver) recordBelow(by Identifier, top string, guard func(string) effects.Tags) {
 	type folder struct {
 		path  string
 		depth int
 	}
 	if mode, err := r.fs.Lstat(top); err != nil || !mode.IsDir() {
-		r.name(by, top, guard(top))
+		r.recordNames(by, top, guard(top))
 		return
 	}
 	left := maxNamed
@@ -95,7 +95,7 @@ func (r *Resolver) nameBelow(by Identifier, top string, guard func(string) effec
 			p := path.Join(in.path, e.Name())
 			switch tags := guard(p); {
 			case e.Type().IsRegular() && tags != 0:
-				r.name(by, p, tags)
+				r.recordNames(by, p, tags)
 			case e.IsDir() && in.depth < maxNamedDepth && (tags != 0 || r.mayHold(p)):
 				queue = append(queue, folder{p, in.depth + 1})
 			}
@@ -110,8 +110,8 @@ func (r *Resolver) mayHold(dir string) bool {
 	return Guarded.containedIn(f, r.Session().fromHome(f)) != 0
 }
 
-// name records a file if it has several names.
-func (r *Resolver) name(by Identifier, p string, tags effects.Tags) {
+// recordNames records a file if it has several names.
+func (r *Resolver) recordNames(by Identifier, p string, tags effects.Tags) {
 	if tags == 0 {
 		return
 	}
@@ -119,14 +119,14 @@ func (r *Resolver) name(by Identifier, p string, tags effects.Tags) {
 		return
 	}
 	if id, err := by.Identity(p); err == nil {
-		r.named[id] |= tags
+		r.guardedFiles[id] |= tags
 	}
 }
 
-// severalNames adds the tags of a file's other names to its own, and reports whether
+// addOtherTags adds the tags of a file's other names to its own, and reports whether
 // they guard it more than its own name does. Writing to a file with several names may
 // change one outside of the project.
-func (r *Resolver) severalNames(kind effects.Kind, at place, tags effects.Tags) (_ effects.Tags, guarded bool) {
+func (r *Resolver) addOtherTags(kind effects.Kind, at place, tags effects.Tags) (_ effects.Tags, guarded bool) {
 	if kind == effects.KindDelete || at.mode&effects.ModeLinked == 0 || at.mode&fs.ModeSymlink != 0 {
 		return tags, false // deleting a name leaves the file under the others
 	}

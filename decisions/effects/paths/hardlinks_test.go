@@ -2,16 +2,19 @@ package paths
 
 import (
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/internal/filetest"
 )
 
-// hardLinked is a home with a project on the real file system, in which some files
-// have a second name.
+// hardLinked makes a home with a project on the real file system, in which some
+// files have a second name.
 func hardLinked(t *testing.T, links map[string]string) (root string, r func() *Resolver) {
 	t.Helper()
 	root, err := filepath.EvalSymlinks(t.TempDir())
@@ -19,12 +22,7 @@ func hardLinked(t *testing.T, links map[string]string) (root string, r func() *R
 		t.Fatal(err)
 	}
 	write := func(name string) {
-		if err := os.MkdirAll(filepath.Dir(filepath.Join(root, name)), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(root, name), []byte("canary of "+name), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		filetest.Write(t, filepath.Join(root, name), "canary of "+name)
 	}
 	for _, name := range []string{
 		"home/.ssh/id_ed25519", "home/.config/gh/hosts.yml", "home/.aws/sso/cache/a.json", "home/.bashrc", "home/notes.txt",
@@ -43,17 +41,22 @@ func hardLinked(t *testing.T, links map[string]string) (root string, r func() *R
 			t.Fatal(err)
 		}
 	}
+	return root, hardLinkedIn(root, OSFS{})
+}
+
+// hardLinkedIn makes resolvers for what hardLinked made.
+func hardLinkedIn(root string, files effects.FS) func() *Resolver {
 	own := OwnFiles(root+"/home/.config/permd", root+"/home/.local/share/permd").WithProgram([]string{root + "/opt/permd"}, nil)
-	index := NewIndex(OSFS{}, time.Now)
+	index := NewIndex(files, time.Now)
 	index.Background = func(task func()) { task() }
-	return root, func() *Resolver {
+	return func() *Resolver {
 		return NewResolver(Environment{FS: index, Own: &own}, &effects.Call{Cwd: root + "/home/proj", User: effects.User{Home: root + "/home"}})
 	}
 }
 
-// TestHardLinks: a file of the project that is another name of one that is guarded
-// by its name is guarded as that one is; who writes into a file with several names
-// writes outside of the project.
+// TestHardLinks: a file of the project that is another name of a guarded file is
+// guarded too, and writing a file with several names is a write outside the
+// project.
 func TestHardLinks(t *testing.T) {
 	type wants struct{ read, write effects.Tags }
 	tag := effects.TagsOf
@@ -96,22 +99,25 @@ func TestHardLinks(t *testing.T) {
 			t.Errorf("delete %s, which is %s: %v", link, c.to, remove.Tags)
 		}
 	}
-	// A file with one name is what its name says.
+	// A file with one name has only the tags of its name.
 	r := resolver()
 	for _, kind := range []effects.Kind{effects.KindRead, effects.KindWrite} {
 		if e := r.File(kind, "main.go", root+"/home/proj", ""); e.Tags&guarded != 0 || !e.Tags.Has(effects.InProject) || e.Text != string(kind)+" ./main.go" {
 			t.Errorf("%s main.go: %q %v", kind, e.Text, e.Tags)
 		}
 	}
-	if r.named != nil {
+	if r.guardedFiles != nil {
 		t.Error("other names were looked for where no file has any")
 	}
 }
 
-// TestHardLinksBound: of a home with many guarded files the nearest are looked at,
-// and no more than so many.
+// TestHardLinksBound: of a home with many guarded files, only the nearest are
+// compared, up to a bound.
 func TestHardLinksBound(t *testing.T) {
-	root, resolver := hardLinked(t, map[string]string{"a.txt": "home/.ssh/id_ed25519", "b.txt": "home/.bashrc"})
+	if testing.Short() {
+		t.Skip("long: it makes thousands of files; TestHardLinks is the quick one")
+	}
+	root, _ := hardLinked(t, map[string]string{"a.txt": "home/.ssh/id_ed25519", "b.txt": "home/.bashrc"})
 	for i := range 3 {
 		dir := fmt.Sprintf("%s/home/.mozilla/p%d", root, i)
 		if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -123,11 +129,25 @@ func TestHardLinksBound(t *testing.T) {
 			}
 		}
 	}
-	begin := time.Now()
-	if e := resolver().File(effects.KindRead, "a.txt", root+"/home/proj", ""); !e.Tags.Has(effects.Secret) {
+	files := countingFS{below: root + "/home/.mozilla/", looks: new(int)}
+	if e := hardLinkedIn(root, files)().File(effects.KindRead, "a.txt", root+"/home/proj", ""); !e.Tags.Has(effects.Secret) {
 		t.Errorf("%v", e.Tags)
 	}
-	if took := time.Since(begin); took > 5*time.Second {
-		t.Errorf("it took %v", took)
+	if *files.looks < maxNamed/2 || *files.looks > maxNamed {
+		t.Errorf("%d of %d files were looked at, want at most %d", *files.looks, 3*maxNamed/2, maxNamed)
 	}
+}
+
+// countingFS counts how often a file below a folder is looked at.
+type countingFS struct {
+	OSFS
+	below string
+	looks *int
+}
+
+func (c countingFS) Lstat(path string) (fs.FileMode, error) {
+	if strings.HasPrefix(path, c.below) && strings.Count(path[len(c.below):], "/") > 0 {
+		*c.looks++
+	}
+	return c.OSFS.Lstat(path)
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/permd/permd/decisions/effects"
 )
 
-// What rules compare with startswith is the same text for the same place.
+// Equivalent addresses have the same text for rules that compare with startswith.
 func TestConnectURL(t *testing.T) {
 	r := testResolver(tree())
 	for given, want := range map[string]string{
@@ -47,8 +47,8 @@ func TestConnectURL(t *testing.T) {
 	}
 }
 
-// Where a server or a program may take another path than is written, no prefix
-// of an address says where it leads.
+// If a server or a program may take another path than the written one, no prefix of
+// the address shows where it leads.
 func TestConnectURLOfTwoPlaces(t *testing.T) {
 	r := testResolver(tree())
 	for _, given := range []string{
@@ -65,7 +65,7 @@ func TestConnectURLOfTwoPlaces(t *testing.T) {
 	}
 }
 
-// A program that sends what the address spells does not plainly get.
+// A program that sends data in the address is no plain download.
 func TestConnectOfTalkingSchemes(t *testing.T) {
 	r := testResolver(tree())
 	for given, want := range map[string]string{

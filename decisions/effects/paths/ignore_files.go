@@ -77,8 +77,8 @@ func (rule *ignoreRule) matches(rel []string, folder bool) bool {
 	return !rule.unsupported && !rule.mayMatchLess && (!rule.folders || folder) && matchWords(rule.words, rel)
 }
 
-// may reports whether the rule may match, ignoring case as some file systems do.
-func (rule *ignoreRule) may(rel []string, folder bool) bool {
+// mayMatch reports whether the rule may match, ignoring case as some file systems do.
+func (rule *ignoreRule) mayMatch(rel []string, folder bool) bool {
 	if rule.unsupported {
 		return true
 	}
@@ -119,8 +119,8 @@ func matchWords(pattern, words []string) bool {
 
 // ignoreFile holds the rules of one ignore file; lost is set if they are not known.
 type ignoreFile struct {
-	rules []ignoreRule
-	lost  bool
+	rules   []ignoreRule
+	unknown bool
 }
 
 // ignoreFile reads an ignore file, once in a call.
@@ -134,7 +134,7 @@ func (r *Resolver) ignoreFile(file string) ignoreFile {
 	case err == nil:
 		found.rules = ignoreRules(string(text))
 	case !errors.Is(err, fs.ErrNotExist):
-		found.lost = true
+		found.unknown = true
 	}
 	if r.ignores == nil {
 		r.ignores = map[string]ignoreFile{}
@@ -218,13 +218,13 @@ func (r *Resolver) reincluded(root, p string, folder bool) bool {
 		return true
 	}
 	inRoot := strings.Split(strings.TrimPrefix(p[len(root):], "/"), "/")
-	if r.common == nil {
-		r.common = map[string][]string{}
+	if r.commonIgnoreFiles == nil {
+		r.commonIgnoreFiles = map[string][]string{}
 	}
-	if _, known := r.common[root]; !known {
-		r.common[root] = r.commonIgnores(root)
+	if _, known := r.commonIgnoreFiles[root]; !known {
+		r.commonIgnoreFiles[root] = r.commonIgnores(root)
 	}
-	for _, file := range r.common[root] {
+	for _, file := range r.commonIgnoreFiles[root] {
 		if file == "" || r.ignoreFile(file).mayReinclude(inRoot, folder) {
 			return true
 		}
@@ -233,7 +233,7 @@ func (r *Resolver) reincluded(root, p string, folder bool) bool {
 }
 
 func (f ignoreFile) mayReinclude(rel []string, folder bool) bool {
-	return f.lost || slices.ContainsFunc(f.rules, func(rule ignoreRule) bool { return rule.negated && rule.may(rel, folder) })
+	return f.unknown || slices.ContainsFunc(f.rules, func(rule ignoreRule) bool { return rule.negated && rule.mayMatch(rel, folder) })
 }
 
 // commonIgnores returns the ignore files that apply to a whole repository, "" for one

@@ -12,6 +12,7 @@ import (
 
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/decisions/effects/fsfake"
+	"github.com/permd/permd/internal/filetest"
 )
 
 // TestSkips has ignore files in a repository at /p, and a search of all of it or
@@ -19,7 +20,7 @@ import (
 func TestSkips(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
-		text   map[string]string // of ignore files
+		text   map[string]string // the ignore files
 		dir    string            // below /p
 		file   string
 		hidden bool // hidden names are left out
@@ -80,16 +81,16 @@ func TestSkips(t *testing.T) {
 			}
 		})
 	}
-	// Without git, its ignore files are files like others.
+	// Without a repository, git's ignore files have no effect.
 	r := NewResolver(Environment{FS: fsfake.New("/p/x.env").File("/p/.gitignore", "*.env\n")}, &effects.Call{})
 	if r.skips("/p", "/p", "/p/x.env", false, true) {
 		t.Error("what is no repository has ignore files")
 	}
 }
 
-// TestRealSearches makes folders with ignore files and runs real searches in
-// them: what they find, permd must say that they go into.
-// PERMD_TEST_SEARCH_ROUNDS is how many folders are made.
+// TestRealSearches makes folders with ignore files and runs real searches in them:
+// whatever they find, permd must say that they search it. PERMD_TEST_SEARCH_ROUNDS
+// is how many folders are made.
 func TestRealSearches(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long: it runs the real programs")
@@ -126,13 +127,7 @@ func TestRealSearches(t *testing.T) {
 		root := filepath.Join(top, "p")
 		write := func(name, text string) {
 			t.Helper()
-			file := filepath.Join(root, name)
-			if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
-				t.Fatal(err)
-			}
-			if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			filetest.Write(t, filepath.Join(root, name), text)
 		}
 		for _, name := range names {
 			write(name, "CANARY\n")
@@ -161,7 +156,7 @@ func TestRealSearches(t *testing.T) {
 			c := exec.Command(program, append(slices.Clone(s.words[1:]), filepath.Join(root, dir))...)
 			c.Env = []string{"HOME=" + top + "/home", "PATH=/usr/bin:/bin"}
 			c.Dir = root
-			out, _ := c.Output() // with nothing found, it fails
+			out, _ := c.Output() // the search fails if it finds nothing
 			res := NewResolver(Environment{FS: OSFS{}}, &effects.Call{User: effects.User{Home: top + "/home"}})
 			for file := range strings.Lines(string(out)) {
 				file = strings.TrimSpace(file)

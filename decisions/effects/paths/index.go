@@ -157,7 +157,7 @@ type projectIndex struct {
 	mu      sync.Mutex
 	root    *folder
 	folders int  // number of folders, root included
-	busy    bool // a task is reading folders
+	reading bool // a task is reading folders
 }
 
 // folder is the cache of one folder.
@@ -248,10 +248,10 @@ func (f *folder) collect(s *Survey) {
 // task returns a function that reads folders, and those found in them, in the
 // background. There is one at a time.
 func (p *projectIndex) task(x *Index, list []*folder) func() {
-	if p.busy {
+	if p.reading {
 		return nil
 	}
-	p.busy = true
+	p.reading = true
 	list = slices.Clone(list)
 	return func() {
 		for n := 0; n < len(list) && n < maxFolders; n++ {
@@ -262,7 +262,7 @@ func (p *projectIndex) task(x *Index, list []*folder) func() {
 			p.mu.Unlock()
 		}
 		p.mu.Lock()
-		p.busy = false
+		p.reading = false
 		p.mu.Unlock()
 	}
 }

@@ -44,7 +44,7 @@ func (x *Index) list(f *folder) folderListing {
 			if n.Type()&fs.ModeSymlink != 0 && len(l.links) < maxLinked {
 				l.links = append(l.links, strings.Clone(name))
 			}
-			switch likely(f.path[f.base:], name) {
+			switch likelihoodOf(f.path[f.base:], name) {
 			case certain:
 				l.secrets = append(l.secrets, strings.Clone(name))
 			case possible:
@@ -134,22 +134,22 @@ const (
 	certain
 )
 
-// likely judges a file by its name and those of its folders, from the project's root
+// likelihoodOf judges a file by its name and those of its folders, from the project's root
 // on. It is used for searches only, which touch many files that nobody had in mind.
 // So it excludes names of secrets that are none in most projects: keys in test data,
 // and certificates. A call that names such a file still asks.
-func likely(dir, name string) likelihood {
+func likelihoodOf(dir, name string) likelihood {
 	f := lexpath.Fold(name)
 	p := lexpath.Fold(dir) + "/" + f
 	if !Guarded.Match(p, "").Has(effects.Secret) {
 		return none
 	}
 	switch {
-	case sometimes[f]:
+	case maybeSecretNames[f]:
 		return possible
 	case !keyKinds.Match("/"+f, "").Has(effects.Secret):
 		return certain
-	case certificate(f):
+	case isCertificate(f):
 		return none
 	}
 	for part := range strings.SplitSeq(lexpath.Fold(dir), "/") {
@@ -160,9 +160,9 @@ func likely(dir, name string) likelihood {
 	return certain
 }
 
-// sometimes are names of configuration files that most projects commit, and that hold
+// maybeSecretNames are names of configuration files that most projects commit, and that hold
 // a secret in a few.
-var sometimes = wordset.Of(".npmrc", ".envrc", ".env.test", ".env.ci", ".env.defaults")
+var maybeSecretNames = wordset.Of(".npmrc", ".envrc", ".env.test", ".env.ci", ".env.defaults")
 
 // keyKinds are the names of keys and certificates.
 var keyKinds = newGuardIndex([]guardGroup{{[]effects.Tag{effects.Secret}, []string{
@@ -175,9 +175,9 @@ var testFolders = wordset.Of(
 	"test", "tests", "__tests__", "spec", "specs", "e2e", "mock", "mocks", "__mocks__", "examples", "example", "samples", "sample", "testing",
 )
 
-// certificate reports whether a folded name is that of a public certificate, as in
+// isCertificate reports whether a folded name is that of a public certificate, as in
 // ca-bundle.pem.
-func certificate(f string) bool {
+func isCertificate(f string) bool {
 	stem, ok := strings.CutSuffix(f, ".pem")
 	if !ok || strings.Contains(stem, "key") || strings.Contains(stem, "priv") {
 		return false

@@ -49,14 +49,14 @@ func TestLikely(t *testing.T) {
 		"/ca.pem": none, "/tests/server.key": none, "/tests/.env": certain, "/a/testdata/b/id_rsa": none, "/id_rsa": certain, "/id_rsa.pub": none,
 		"/.aws/credentials": certain, "/main.go": none, "/contest/server.key": certain,
 	} {
-		if got := likely(filepath.Dir(p), filepath.Base(p)); got != want {
+		if got := likelihoodOf(filepath.Dir(p), filepath.Base(p)); got != want {
 			t.Errorf("%s: %d, want %d", p, got, want)
 		}
 	}
 }
 
-// TestSurveyOfTests: that a project itself lies in a folder of tests says
-// nothing of its keys.
+// TestSurveyOfTests: keys of a project are secret even if the project itself is in
+// a folder of tests.
 func TestSurveyOfTests(t *testing.T) {
 	x := indexAtOnce(fsfake.New("/home/ana/tests/shop/server.key"))
 	if s := x.Survey("/home/ana/tests/shop", "/home/ana/tests/shop"); len(s.Secrets) != 1 {
@@ -64,8 +64,8 @@ func TestSurveyOfTests(t *testing.T) {
 	}
 }
 
-// TestSurveyFresh is the promise that no answer is older than its question, on
-// a real file system.
+// TestSurveyFresh checks on a real file system that no answer is older than its
+// question.
 func TestSurveyFresh(t *testing.T) {
 	root, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
@@ -115,12 +115,12 @@ func TestSurveyFresh(t *testing.T) {
 	expect("gone", file("newer/deep/prod.env"))
 }
 
-// stampedFS gives folders of a file system in memory stamps, and counts how
-// often one is read.
+// stampedFS gives folders of a file system in memory stamps, and counts how often
+// they are read.
 type stampedFS struct {
 	*fsfake.FS
 	stamp   Stamp
-	changed map[string]uint64 // folders, by how often they have
+	changed map[string]uint64 // by folder, how often it has changed
 	names   int
 }
 
@@ -135,8 +135,7 @@ func (s *stampedFS) Names(path string, limit int) ([]fs.DirEntry, error) {
 	return s.FS.Names(path, limit)
 }
 
-// TestSurveyStamps: a folder is read again when its stamp is another one, and
-// only then.
+// TestSurveyStamps: a folder is read again if its stamp has changed, and only then.
 func TestSurveyStamps(t *testing.T) {
 	f := &stampedFS{FS: fsfake.New("/p/a/b/c", "/p/d/e"), stamp: Stamp{File: 1}, changed: map[string]uint64{}}
 	x := NewIndex(f, func() time.Time { return time.Unix(1e9, 0) })
@@ -164,8 +163,8 @@ func TestSurveyStamps(t *testing.T) {
 	survey("again", 0, "/p/d/new/prod.env")
 }
 
-// TestSurveyRestless: a stamp that is hardly older than the look may hide what
-// came a moment later.
+// TestSurveyRestless: a folder whose stamp is almost as new as its reading is read
+// again, since a change a moment later may have the same stamp.
 func TestSurveyRestless(t *testing.T) {
 	now := time.Unix(1e9, 0)
 	for _, tt := range []struct {
@@ -190,7 +189,8 @@ func TestSurveyRestless(t *testing.T) {
 	}
 }
 
-// TestSurveyBounds: what is over a bound is in doubt, never taken for none.
+// TestSurveyBounds: what is over a bound is uncertain, and never counts as no
+// secret.
 func TestSurveyBounds(t *testing.T) {
 	many := func(n int, name func(i int) string) *fsfake.FS {
 		f := fsfake.New()
@@ -238,8 +238,8 @@ func TestSurveyBounds(t *testing.T) {
 	})
 }
 
-// TestSurveyBeside: what one survey cannot read itself is read beside the
-// requests, and the next one knows it.
+// TestSurveyBeside: what one survey has no time to read is read in the background,
+// and the next one has it.
 func TestSurveyBeside(t *testing.T) {
 	f := &stampedFS{FS: fsfake.New("/p/z/z/.env"), stamp: Stamp{File: 1}}
 	for i := range 2 * maxListed {
@@ -262,7 +262,7 @@ func TestSurveyBeside(t *testing.T) {
 	}
 }
 
-// TestSurveyForgets: folders that come and go do not use up the bound.
+// TestSurveyForgets: folders that were deleted do not count towards the bound.
 func TestSurveyForgets(t *testing.T) {
 	f := fsfake.New("/p/a")
 	x := indexAtOnce(f)
@@ -303,7 +303,8 @@ func TestTracked(t *testing.T) {
 	}
 }
 
-// BenchmarkSurvey is what a search of a project of 500 folders costs on top.
+// BenchmarkSurvey measures what the index adds to a search of a project of 500
+// folders.
 func BenchmarkSurvey(b *testing.B) {
 	root, err := filepath.EvalSymlinks(b.TempDir())
 	if err != nil {
@@ -349,7 +350,7 @@ func surveyedFiles() *fsfake.FS {
 		File(indexRoot+"/.git/index", "DIRC\x00\x00\x00\x02\x00\x00\x00\x01…\x0bconfig/.env\x00").File(indexRoot+"/.git/HEAD", "x")
 }
 
-// indexAtOnce is an index whose tasks are done when they are started.
+// indexAtOnce returns an index whose background tasks run at once.
 func indexAtOnce(fs effects.FS) *Index {
 	x := NewIndex(fs, func() time.Time { return time.Unix(2e9, 0) })
 	x.Background = func(task func()) { task() }

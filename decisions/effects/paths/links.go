@@ -1,10 +1,6 @@
 package paths
 
-import (
-	"slices"
-
-	"github.com/permd/permd/internal/lexpath"
-)
+import "slices"
 
 // Links returns the known links below a folder of the session, or of another working
 // tree of its project.
@@ -14,15 +10,7 @@ func (r *Resolver) Links(dir string) []string {
 		return nil
 	}
 	var all []string
-	for _, root := range r.searched(dir) {
-		in := dir
-		switch {
-		case lexpath.In(root, dir):
-		case lexpath.In(dir, root):
-			in = root
-		default:
-			continue
-		}
+	for root, in := range r.searchStarts(dir) {
 		for _, link := range s.Survey(root, in).Links {
 			if !slices.Contains(all, link) {
 				all = append(all, link)

@@ -92,8 +92,8 @@ func TestOSFSReadFile(t *testing.T) {
 	}
 }
 
-// BenchmarkFile is one effect of a path in a project on the real file system;
-// lstat is what the file system's part of it costs.
+// BenchmarkFile measures one effect of a path in a project on the real file system;
+// lstat measures the file system's part of it.
 func BenchmarkFile(b *testing.B) {
 	root := b.TempDir()
 	if err := os.MkdirAll(root+"/home/proj/.git", 0o700); err != nil {

@@ -19,7 +19,7 @@ import (
 // the file system, so it belongs to one call and one goroutine.
 //
 // It cannot detect bind mounts, all other names of a file with several hard links (see
-// severalNames for those it finds), and changes between the decision and the moment
+// addOtherTags for those it finds), and changes between the decision and the moment
 // when the tool opens the path. A rule about paths protects against links, but not
 // against a program that already runs as the person.
 type Resolver struct {
@@ -33,19 +33,19 @@ type Resolver struct {
 	next      int      // the entry of bases to replace next
 	Disturbed []string // paths that an earlier part of the call may have changed
 	Made      []string // folders that an earlier part of the call creates
-	Lost      bool     // an earlier part of the call changes something unknown
+	Unknown   bool     // an earlier part of the call changes paths that are not known
 
-	listed            []listing       // folders whose names were read
+	listings          []listing       // folders whose names were read
 	choices           []choice        // the results of Choosing, by folder
 	Matched           int             // number of names compared with patterns
 	searchable        map[string]bool // folders, by whether the caller may search them
 	UncertainSearches []string        // folders that are searched and may hold a secret
 	ignores           map[string]ignoreFile
-	common            map[string][]string // ignore files that apply to a whole repository
+	commonIgnoreFiles map[string][]string // ignore files that apply to a whole repository
 
 	session *sessionPaths // made when first needed
 
-	named map[Identity]effects.Tags // guarded files with several names, made when first needed
+	guardedFiles map[Identity]effects.Tags // guarded files with several names, made when first needed
 }
 
 // Environment is what paths are resolved with, the same for all calls.
@@ -57,7 +57,7 @@ type Environment struct {
 }
 
 func NewResolver(env Environment, c *effects.Call) *Resolver {
-	r := &Resolver{c: c, fs: env.FS, Own: env.Own, Others: env.Others, Disturbed: slices.Clip(c.Before.Paths), Lost: c.Before.Lost}
+	r := &Resolver{c: c, fs: env.FS, Own: env.Own, Others: env.Others, Disturbed: slices.Clip(c.Before.Paths), Unknown: c.Before.Unknown}
 	if r.fs == nil {
 		r.fs = noFS{}
 	}
@@ -86,7 +86,7 @@ func (noFS) Owner(string) (uint32, error)             { return 0, errNoFS }
 //
 // Deleting a path deletes a link itself, not its target, as unlink does.
 func (r *Resolver) File(kind effects.Kind, given, cwd, from string) effects.Effect {
-	p, why := r.written(given, cwd)
+	p, why := r.parseWritten(given, cwd)
 	return r.Effect(kind, Request{AsWritten: given, Path: p, Cwd: cwd, Follow: kind != effects.KindDelete, Both: true}, why, from)
 }
 
@@ -106,7 +106,7 @@ func (r *Resolver) Entry(kind effects.Kind, word, cwd, from string) effects.Effe
 // at the word: from now on every path through it is unknown.
 func (r *Resolver) Disturb(word, cwd string) {
 	if BadPath(word) != "" || len(r.Disturbed) > effects.MaxDisturbed {
-		r.Lost = true
+		r.Unknown = true
 		return
 	}
 	// The name itself, and the target if it is a link.
@@ -116,7 +116,7 @@ func (r *Resolver) Disturb(word, cwd string) {
 		target, _, why = r.resolve(Request{Path: word, Cwd: cwd, Follow: true})
 		r.Disturbed = append(r.Disturbed, entry.Path, target.Path)
 	}
-	r.Lost = r.Lost || why != ""
+	r.Unknown = r.Unknown || why != ""
 	r.Bases = r.Bases[:0]
 }
 
@@ -162,7 +162,7 @@ func (b *base) resolve(r *Resolver) {
 
 // resolve returns the target of a path, and the path as it would be without links.
 func (r *Resolver) resolve(q Request) (at place, lexical, why string) {
-	if r.Lost {
+	if r.Unknown {
 		return at, "", "an earlier part of the call may change what the path leads to"
 	}
 	if path.IsAbs(q.Path) {
@@ -227,7 +227,7 @@ func (r *Resolver) known(kind effects.Kind, q Request, at place, lexical, from s
 	if harmlessDevice(kind, at.Path) {
 		return r.plain(kind, q.AsWritten, at.Path, from)
 	}
-	tags, otherName := r.severalNames(kind, at, r.Where(at.Path)|r.guards(at, lexical))
+	tags, otherName := r.addOtherTags(kind, at, r.Where(at.Path)|r.guards(at, lexical))
 	if kind == effects.KindWrite && strings.Contains(at.Path, "/-") && r.makesOption(at.Path) {
 		tags = tags.With(effects.Startup)
 	}

@@ -14,8 +14,8 @@ import (
 	"github.com/permd/permd/internal/lexpath"
 )
 
-// TestResolveProperties draws file systems and paths: what is resolved is
-// absolute, clean, free of links and resolves to itself.
+// TestResolveProperties draws file systems and paths: a resolved path is absolute,
+// clean, free of links and resolves to itself.
 func TestResolveProperties(t *testing.T) {
 	names := []string{"a", "b", "c", "..", ".", "~", ".env", ""}
 	rapid.Check(t, func(t *rapid.T) {
@@ -52,7 +52,7 @@ func TestResolveProperties(t *testing.T) {
 	})
 }
 
-// FuzzFile checks what holds for any text a path may be given as.
+// FuzzFile checks what must be true of any text as a path.
 func FuzzFile(f *testing.F) {
 	for _, s := range []string{
 		"src/a.go", "/srv/proj/./.././other/secret", "/proc/self/root/etc/passwd", "~root/.bashrc", "~/.ssh", "$HOME/x", "${HOME}/x",

@@ -15,7 +15,7 @@ const (
 	testProj = "/home/dev/proj"
 )
 
-// tree is the file system that most tests of paths share.
+// tree returns the file system that most tests of paths share.
 func tree(more ...string) *fsfake.FS {
 	return fsfake.New(append([]string{
 		testProj + "/.git/config", testProj + "/src/a.go", testProj + "/.env", testProj + "/notes/x.md",
@@ -29,7 +29,8 @@ func testResolver(fs effects.FS) *Resolver {
 	return NewResolver(Environment{FS: fs, Own: &own}, &effects.Call{Cwd: testProj, User: effects.User{Home: testHome, Env: map[string]string{"HOME": testHome}}})
 }
 
-// resolved is what a test says about an effect: its path, or "?" and a part of the reason.
+// resolved is what a test wants of an effect: its path, or "?" and a part of the
+// reason.
 func resolved(e effects.Effect) string {
 	if e.File == nil {
 		return "? " + e.Why
@@ -312,7 +313,7 @@ func TestMkdir(t *testing.T) {
 	}
 }
 
-// One call sees one state of the file system, the next call the new one.
+// One call uses one state of the file system, the next call the new one.
 func TestLinkReplacedBetweenEffects(t *testing.T) {
 	fs := tree(testProj + "/link -> src")
 	r := testResolver(fs)

@@ -45,9 +45,9 @@ func (r *Resolver) Session() *sessionPaths {
 	}
 	// The session's folders are resolved as before the call, so changes by earlier
 	// parts of the call are ignored here.
-	disturbed, made, lost := r.Disturbed, r.Made, r.Lost
-	r.Disturbed, r.Made, r.Lost = nil, nil, false
-	defer func() { r.Disturbed, r.Made, r.Lost = disturbed, made, lost }()
+	disturbed, made, lost := r.Disturbed, r.Made, r.Unknown
+	r.Disturbed, r.Made, r.Unknown = nil, nil, false
+	defer func() { r.Disturbed, r.Made, r.Unknown = disturbed, made, lost }()
 
 	g := &sessionPaths{}
 	r.session = g
@@ -56,22 +56,22 @@ func (r *Resolver) Session() *sessionPaths {
 	}
 	g.own = r.Own.folded
 	if t := r.c.User.Env["TMPDIR"]; path.IsAbs(t) && BadPath(t) == "" {
-		for _, p := range []string{path.Clean(t), r.real(t)} {
+		for _, p := range []string{path.Clean(t), r.resolveFolder(t)} {
 			// A TMPDIR that is a home or a system folder does not make everything below it
 			// temporary.
-			if p != "" && !g.never(p) && !slices.Contains(g.temps, p) {
+			if p != "" && !g.cannotBeProject(p) && !slices.Contains(g.temps, p) {
 				g.temps = append(g.temps, p)
 			}
 		}
 	}
-	if cwd := r.real(r.c.Cwd); cwd != "" {
+	if cwd := r.resolveFolder(r.c.Cwd); cwd != "" {
 		g.project = r.findProjectRoot(g, cwd)
 	}
 	if g.project != "" {
 		g.roots = append(g.roots, g.project)
 	}
 	for _, root := range r.c.Roots {
-		if p := r.real(root); p != "" && !g.never(p) && !slices.Contains(g.roots, p) {
+		if p := r.resolveFolder(root); p != "" && !g.cannotBeProject(p) && !slices.Contains(g.roots, p) {
 			g.roots = append(g.roots, p)
 		}
 	}
@@ -82,7 +82,7 @@ func (g *sessionPaths) addHome(r *Resolver, home string) {
 	if !path.IsAbs(home) || BadPath(home) != "" {
 		return
 	}
-	for _, h := range []string{path.Clean(home), r.real(home)} {
+	for _, h := range []string{path.Clean(home), r.resolveFolder(home)} {
 		if h != "" && h != "/" && !slices.Contains(systemFolders, lexpath.Fold(h)) && !slices.Contains(g.Homes, h) {
 			g.Homes = append(g.Homes, h)
 			g.folded = append(g.folded, lexpath.Fold(h))
@@ -90,8 +90,8 @@ func (g *sessionPaths) addHome(r *Resolver, home string) {
 	}
 }
 
-// real resolves a folder of the session; "" if that fails.
-func (r *Resolver) real(p string) string {
+// resolveFolder resolves a folder of the session; "" if that fails.
+func (r *Resolver) resolveFolder(p string) string {
 	at, why := r.base(p)
 	if why != "" {
 		return ""
@@ -101,10 +101,10 @@ func (r *Resolver) real(p string) string {
 
 // findProjectRoot searches for the root of the project upwards from cwd.
 func (r *Resolver) findProjectRoot(g *sessionPaths, cwd string) string {
-	if g.never(cwd) {
+	if g.cannotBeProject(cwd) {
 		return ""
 	}
-	for dir := cwd; !g.never(dir); dir = path.Dir(dir) {
+	for dir := cwd; !g.cannotBeProject(dir); dir = path.Dir(dir) {
 		_, err := r.Lstat(dir + "/.git")
 		if err == nil && !strings.HasSuffix(dir, "/.git") {
 			return dir
@@ -113,10 +113,10 @@ func (r *Resolver) findProjectRoot(g *sessionPaths, cwd string) string {
 	return cwd
 }
 
-// ofRepository reports whether a path outside of the project lies in another working
+// inOtherTree reports whether a path outside of the project lies in another working
 // tree of the project's repository: its main checkout, or a worktree that the
 // repository points back to.
-func (r *Resolver) ofRepository(p string) bool {
+func (r *Resolver) inOtherTree(p string) bool {
 	g := r.session
 	if g.project == "" || !r.hasTrees() {
 		return false
@@ -159,7 +159,7 @@ func (r *Resolver) hasTrees() bool {
 // treeOf returns the nearest folder upwards from a path that holds ".git" and can be a
 // project, "" if there is none.
 func (r *Resolver) treeOf(p string) string {
-	for dir := p; !r.session.never(dir); dir = path.Dir(dir) {
+	for dir := p; !r.session.cannotBeProject(dir); dir = path.Dir(dir) {
 		if _, err := r.Lstat(dir + "/.git"); err == nil {
 			return dir
 		}
@@ -170,9 +170,9 @@ func (r *Resolver) treeOf(p string) string {
 // Project returns the root of the call's project, "" if there is none.
 func (r *Resolver) Project() string { return r.Session().project }
 
-// never reports whether p cannot be a project: a system folder, a home, or a folder
+// cannotBeProject reports whether p cannot be a project: a system folder, a home, or a folder
 // that holds any of these.
-func (g *sessionPaths) never(p string) bool {
+func (g *sessionPaths) cannotBeProject(p string) bool {
 	f := lexpath.Fold(p)
 	if vitalPaths[f] || homeShaped(f) || g.system(f) && !below(projectFolders, f) {
 		return true

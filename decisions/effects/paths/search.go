@@ -1,6 +1,7 @@
 package paths
 
 import (
+	"iter"
 	"slices"
 	"strings"
 
@@ -48,15 +49,7 @@ func (r *Resolver) Passes(dir string, as Reach) string {
 	if !ok || as == ReachNamed {
 		return ""
 	}
-	for _, root := range r.searched(dir) {
-		in := dir
-		switch {
-		case lexpath.In(root, dir):
-		case lexpath.In(dir, root):
-			in = root
-		default:
-			continue
-		}
+	for root, in := range r.searchStarts(dir) {
 		found := s.Survey(root, in)
 		for _, file := range found.Secrets {
 			if !lexpath.In(in, file) || !r.searchEnters(as, root, in, file) {
@@ -75,11 +68,31 @@ func (r *Resolver) Passes(dir string, as Reach) string {
 	return ""
 }
 
-// searched returns the roots of the session, and that of the working tree of the
+// searchStarts returns the roots that a search of a folder goes through, each with the
+// folder in it where the search begins.
+func (r *Resolver) searchStarts(dir string) iter.Seq2[string, string] {
+	return func(yield func(root, in string) bool) {
+		for _, root := range r.searchRoots(dir) {
+			in := dir
+			switch {
+			case lexpath.In(root, dir):
+			case lexpath.In(dir, root):
+				in = root
+			default:
+				continue
+			}
+			if !yield(root, in) {
+				return
+			}
+		}
+	}
+}
+
+// searchRoots returns the roots of the session, and that of the working tree of the
 // project's repository that a folder lies in.
-func (r *Resolver) searched(dir string) []string {
+func (r *Resolver) searchRoots(dir string) []string {
 	roots := r.Session().roots
-	if slices.ContainsFunc(roots, func(root string) bool { return lexpath.In(root, dir) }) || !r.ofRepository(dir) {
+	if slices.ContainsFunc(roots, func(root string) bool { return lexpath.In(root, dir) }) || !r.inOtherTree(dir) {
 		return roots
 	}
 	return append(slices.Clip(roots), r.treeOf(dir))

@@ -139,7 +139,7 @@ func (x *guardIndex) tags(p, below string, begin bool) effects.Tags {
 
 func tagsOf(rules []*guardRule, words []string, begin bool) (t effects.Tags) {
 	for _, rule := range rules {
-		if begin && rule.begins(words) || !begin && rule.match(words) {
+		if begin && rule.hasProperPrefix(words) || !begin && rule.match(words) {
 			t |= rule.tags
 		}
 	}
@@ -174,8 +174,8 @@ func (g *guardRule) match(words []string) bool {
 	return true
 }
 
-// begins reports whether words are a proper prefix of the rule's words.
-func (g *guardRule) begins(words []string) bool {
+// hasProperPrefix reports whether words are a proper prefix of the rule's words.
+func (g *guardRule) hasProperPrefix(words []string) bool {
 	return len(words) < len(g.words) && leads(g.words[:len(words)], words)
 }
 

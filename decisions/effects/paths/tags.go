@@ -24,7 +24,7 @@ func (r *Resolver) Where(p string) effects.Tags {
 		// A project below /opt or /var/www is not the system's.
 		if g.system(f) && !below(tempFolders, f) {
 			t = t.With(effects.System)
-		} else if r.ofRepository(p) {
+		} else if r.inOtherTree(p) {
 			t = t.With(effects.Worktree)
 		}
 	}
@@ -111,14 +111,12 @@ func (g *sessionPaths) fromHome(f string) string {
 }
 
 // Recurse makes an effect recursive, and adds the tags of what lies below its path.
-// skipsHidden is set if the program skips names that begin with a dot (rg, fd); then
-// a read gets the tags of the path only.
+// skipsHidden is set if the program skips names that begin with a dot (rg, fd); then a
+// read gets the tags of the path only.
 //
 // What lies below is known from names alone (a home holds ~/.ssh, the project holds
-// .git) and from a few names that are looked up directly in the folder. Deeper ones
-// are not looked for: that would need a walk of the tree.
-// holds .git) and from looking for a few names directly in the folder. Deeper
-// ones are not looked for: that would cost a walk of the tree.
+// .git) and from a few names that are looked up directly in the folder. Deeper ones are
+// not looked for: that would need a walk of the tree.
 func (r *Resolver) Recurse(e *effects.Effect, skipsHidden bool) {
 	if e.File == nil {
 		return
@@ -127,7 +125,7 @@ func (r *Resolver) Recurse(e *effects.Effect, skipsHidden bool) {
 	if at, err := r.Lstat(e.File.Path); err == nil && at.IsRegular() || skipsHidden && e.Kind == effects.KindRead {
 		return
 	}
-	e.Tags |= r.contained(e.File.Path, e.Kind)
+	e.Tags |= r.tagsBelow(e.File.Path, e.Kind)
 	if !strings.HasSuffix(e.Text, allBelow) {
 		e.Text += allBelow
 	}
@@ -135,8 +133,8 @@ func (r *Resolver) Recurse(e *effects.Effect, skipsHidden bool) {
 
 const allBelow = " and all below"
 
-// contained returns the tags of what is known to lie below p.
-func (r *Resolver) contained(p string, kind effects.Kind) effects.Tags {
+// tagsBelow returns the tags of what is known to lie below p.
+func (r *Resolver) tagsBelow(p string, kind effects.Kind) effects.Tags {
 	g := r.Session()
 	folded := lexpath.Fold(p)
 	t := Guarded.containedIn(folded, g.fromHome(folded))
@@ -191,7 +189,7 @@ func (r *Resolver) guardedChildren(dir string, kind effects.Kind) effects.Tags {
 // CwdTags returns the tags of a run's working folder. An unknown folder counts as
 // outside of the project.
 func (r *Resolver) CwdTags(cwd string) effects.Tags {
-	if r.Lost {
+	if r.Unknown {
 		return effects.TagsOf(effects.Outside)
 	}
 	r.Session() // it changes bases

@@ -12,7 +12,7 @@ import (
 	"github.com/permd/permd/internal/lexpath"
 )
 
-// guardedNames are the words of the guarded tags of a path.
+// guardedNames returns the names of a path's guarded tags.
 func guardedNames(t effects.Tags) []string {
 	return (&effects.Effect{Kind: effects.KindWrite, Tags: t}).Guarded().Names()
 }
@@ -207,7 +207,7 @@ func TestRecursiveEffects(t *testing.T) {
 		kind        effects.Kind
 		path        string
 		skipsHidden bool
-		want        string // tags that the recursion adds, of those that are guarded or vital
+		want        string // guarded and vital tags that the recursion adds
 	}{
 		{effects.KindDelete, testProj, false, "vital secret vcs ci"},
 		{effects.KindDelete, testProj + "/dist", false, ""},

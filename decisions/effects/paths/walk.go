@@ -80,7 +80,7 @@ func (r *Resolver) Walk(at place, rest string, follow bool) (_ place, why string
 		if len(next) > MaxPath {
 			return at, "path is too long"
 		}
-		if why := r.opaque(at.Path, next); why != "" {
+		if why := r.whyOpaque(at.Path, next); why != "" {
 			return at, why
 		}
 		if why := r.unsearchable(at); why != "" {
@@ -151,9 +151,9 @@ func Joined(dir, rest string) string {
 	return "/" + rest
 }
 
-// opaque returns why the path next, a child of the folder dir, cannot be known whatever
+// whyOpaque returns why the path next, a child of the folder dir, cannot be known whatever
 // lies there; "" if it can.
-func (r *Resolver) opaque(dir, next string) string {
+func (r *Resolver) whyOpaque(dir, next string) string {
 	switch dir {
 	case "/":
 		switch next {

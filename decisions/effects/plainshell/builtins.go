@@ -8,9 +8,9 @@ var specialBuiltins = map[string]bool{
 	"readonly": true, "return": true, "set": true, "shift": true, "source": true, "times": true, "trap": true, "unset": true,
 }
 
-// named checks a simple command by its first word: the name must be literal, and if the
+// checkName checks a simple command by its first word: the name must be literal, and if the
 // shell runs it itself, all shells must do the same with its words.
-func (r *reader) named(words []word, assigned, ifs bool) bool {
+func (r *reader) checkName(words []word, assigned, ifs bool) bool {
 	at := words[0].start
 	if words[0].has&(hasExpansion|hasPattern) != 0 {
 		return r.refuse(FirstWord, at, "a command whose name is not known before it runs")
@@ -22,13 +22,13 @@ func (r *reader) named(words []word, assigned, ifs bool) bool {
 	if ifs && name != "read" {
 		return r.refuse(SpecialName, at, "the variable IFS")
 	}
-	if own[name]&r.shells == 0 {
+	if ownCommands[name]&r.shells == 0 {
 		return true
 	}
 	if assigned && specialBuiltins[name] {
 		return r.refuse(Assignment, at, "an assignment before "+name+", which some shells keep")
 	}
-	form := forms[name]
+	form := portableForms[name]
 	if form == nil || name != "[" && reserved[name]&r.shells != 0 && name != "export" {
 		return r.refuse(Builtin, at, name+", which is no program in every shell")
 	}
@@ -71,27 +71,27 @@ func (r *reader) literal(w word) (string, bool) {
 	return r.value(w), true
 }
 
-// forms are builtins that all shells run alike if their operands have a certain form, which
+// portableForms are builtins that all shells run alike if their operands have a certain form, which
 // the function checks. Output and exit status can still differ.
-var forms = map[string]func(r *reader, args []word) bool{
+var portableForms = map[string]func(r *reader, args []word) bool{
 	":": anything, "true": anything, "false": anything, "echo": anything,
-	"kill": anything, "which": finds, "type": finds,
+	"kill": anything, "which": findsCommands, "type": findsCommands,
 	"pwd": func(r *reader, args []word) bool {
 		return len(args) == 0 || len(args) == 1 && (r.is(args[0], "-P") || r.is(args[0], "-L"))
 	},
-	"cd": changesFolder,
+	"cd": cdForm,
 	"[": func(r *reader, args []word) bool {
-		return len(args) > 0 && r.text[args[len(args)-1].start:args[len(args)-1].end] == "]" && tests(r, args[:len(args)-1])
+		return len(args) > 0 && r.text[args[len(args)-1].start:args[len(args)-1].end] == "]" && posixTest(r, args[:len(args)-1])
 	},
-	"test": tests, "printf": prints, "read": reads, "set": sets, "export": exports,
-	"exit": numbers, "break": numbers, "continue": numbers, "wait": jobs, "umask": numbers,
-	"command": runs,
+	"test": posixTest, "printf": printfForm, "read": readForm, "set": setForm, "export": exportForm,
+	"exit": optionalNumber, "break": optionalNumber, "continue": optionalNumber, "wait": jobNumbers, "umask": optionalNumber,
+	"command": commandForm,
 	"pushd": func(r *reader, args []word) bool {
-		return r.shells.within(Bash|Zsh) && len(args) == 1 && changesFolder(r, args)
+		return r.shells.within(Bash|Zsh) && len(args) == 1 && cdForm(r, args)
 	},
 	"popd":   func(r *reader, args []word) bool { return r.shells.within(Bash|Zsh) && len(args) == 0 },
-	".":      sources,
-	"source": func(r *reader, args []word) bool { return r.shells.within(Bash|Zsh) && sources(r, args) },
+	".":      sourceForm,
+	"source": func(r *reader, args []word) bool { return r.shells.within(Bash|Zsh) && sourceForm(r, args) },
 }
 
 func (r *reader) is(w word, text string) bool {
@@ -101,8 +101,8 @@ func (r *reader) is(w word, text string) bool {
 
 func anything(*reader, []word) bool { return true }
 
-// quoted: no operand is split into several words.
-func quoted(_ *reader, args []word) bool {
+// unsplit: no operand is split into several words.
+func unsplit(_ *reader, args []word) bool {
 	for _, w := range args {
 		if w.has&(hasOpen|hasPattern) != 0 {
 			return false
@@ -111,8 +111,8 @@ func quoted(_ *reader, args []word) bool {
 	return true
 }
 
-// literals: only names.
-func literals(r *reader, args []word) bool {
+// namesOnly: only names.
+func namesOnly(r *reader, args []word) bool {
 	for _, w := range args {
 		if text, ok := r.literal(w); !ok || text == "" || text[0] == '-' {
 			return false
@@ -121,16 +121,16 @@ func literals(r *reader, args []word) bool {
 	return len(args) > 0
 }
 
-// finds: only names, or -a and names.
-func finds(r *reader, args []word) bool {
+// findsCommands: only names, or -a and names.
+func findsCommands(r *reader, args []word) bool {
 	if len(args) > 0 && r.is(args[0], "-a") {
 		args = args[1:]
 	}
-	return literals(r, args)
+	return namesOnly(r, args)
 }
 
-// numbers: at most one, in digits, or a plain $?. zsh evaluates anything else.
-func numbers(r *reader, args []word) bool {
+// optionalNumber: at most one, in digits, or a plain $?. zsh evaluates anything else.
+func optionalNumber(r *reader, args []word) bool {
 	return len(args) == 0 || len(args) == 1 && r.number(args[0])
 }
 
@@ -145,8 +145,8 @@ func (r *reader) number(w word) bool {
 
 func digits(text string) bool { return text != "" && strings.Trim(text, "0123456789") == "" }
 
-// jobs: numbers of processes or of jobs.
-func jobs(r *reader, args []word) bool {
+// jobNumbers: numbers of processes or of jobs.
+func jobNumbers(r *reader, args []word) bool {
 	for _, w := range args {
 		if text, ok := r.literal(w); !ok || !digits(strings.TrimPrefix(text, "%")) {
 			return false
@@ -155,9 +155,9 @@ func jobs(r *reader, args []word) bool {
 	return true
 }
 
-// changesFolder: at most one operand. To zsh, -1 and +1 are entries of its stack of folders,
+// cdForm: at most one operand. To zsh, -1 and +1 are entries of its stack of folders,
 // and two operands replace text in the folder's name.
-func changesFolder(r *reader, args []word) bool {
+func cdForm(r *reader, args []word) bool {
 	if len(args) == 2 && r.is(args[0], "--") {
 		args = args[1:]
 	}
@@ -174,10 +174,10 @@ func changesFolder(r *reader, args []word) bool {
 	return text == "-" || text == "" || text[0] != '-' && text[0] != '+'
 }
 
-// tests: one of the POSIX forms, of operands that are not split. Numbers are literal, because
+// posixTest: one of the POSIX forms, of operands that are not split. Numbers are literal, because
 // zsh evaluates them.
-func tests(r *reader, args []word) bool {
-	if !quoted(r, args) {
+func posixTest(r *reader, args []word) bool {
+	if !unsplit(r, args) {
 		return false
 	}
 	if len(args) > 1 && r.is(args[0], "!") {
@@ -204,20 +204,20 @@ func tests(r *reader, args []word) bool {
 	return false
 }
 
-// runs: -v and names, or the command of a program.
-func runs(r *reader, args []word) bool {
+// commandForm: -v and names, or the command of a program.
+func commandForm(r *reader, args []word) bool {
 	if len(args) == 0 {
 		return false
 	}
 	name, ok := r.literal(args[0])
 	if name == "-v" || name == "-V" {
-		return literals(r, args[1:])
+		return namesOnly(r, args[1:])
 	}
-	return ok && name != "" && name[0] != '-' && own[name] == 0
+	return ok && name != "" && name[0] != '-' && ownCommands[name] == 0
 }
 
-// prints: a literal format, and numbers that no shell evaluates.
-func prints(r *reader, args []word) bool {
+// printfForm: a literal format, and numbers that no shell evaluates.
+func printfForm(r *reader, args []word) bool {
 	if len(args) > 0 && r.is(args[0], "--") {
 		args = args[1:]
 	}
@@ -251,8 +251,8 @@ func prints(r *reader, args []word) bool {
 	}
 }
 
-// reads: -r and names of variables without a special meaning to a shell.
-func reads(r *reader, args []word) bool {
+// readForm: -r and names of variables without a special meaning to a shell.
+func readForm(r *reader, args []word) bool {
 	names := 0
 	for i, w := range args {
 		text, ok := r.literal(w)
@@ -267,8 +267,8 @@ func reads(r *reader, args []word) bool {
 	return names > 0
 }
 
-// sets: only options that make the shell exit earlier or print what it does.
-func sets(r *reader, args []word) bool {
+// setForm: only options that make the shell exit earlier or print what it does.
+func setForm(r *reader, args []word) bool {
 	for i := 0; i < len(args); i++ {
 		text, ok := r.literal(args[i])
 		if !ok || len(text) < 2 || text[0] != '-' && text[0] != '+' {
@@ -292,8 +292,8 @@ func sets(r *reader, args []word) bool {
 	return len(args) > 0
 }
 
-// exports: NAME=text without unquoted expansions, or NAME.
-func exports(r *reader, args []word) bool {
+// exportForm: NAME=text without unquoted expansions, or NAME.
+func exportForm(r *reader, args []word) bool {
 	for _, w := range args {
 		text := r.text[w.start:w.end]
 		n := nameAt(text)
@@ -306,8 +306,8 @@ func exports(r *reader, args []word) bool {
 	return len(args) > 0
 }
 
-// sources: one file by a path, so that no shell searches for it.
-func sources(r *reader, args []word) bool {
+// sourceForm: one file by a path, so that no shell searches for it.
+func sourceForm(r *reader, args []word) bool {
 	if len(args) != 1 || args[0].has&(hasOpen|hasPattern) != 0 {
 		return false
 	}

@@ -29,11 +29,10 @@ var realShells = []struct {
 	{"yash", []string{"yash", "--norcfile", "-c"}, 0},
 }
 
-// laboratory is a folder with stubs for all programs, and a log of how they were
-// called.
+// laboratory is a folder with stubs for all programs, and a log of their calls.
 type laboratory struct {
 	dir   string
-	paths map[string]string // of the shells that are installed
+	paths map[string]string // the installed shells
 }
 
 func newLaboratory(t *testing.T) *laboratory {
@@ -91,7 +90,7 @@ func (l *laboratory) run(t *testing.T, shell int, text string) (calls [][]string
 		return nil, false
 	}
 	if strings.Contains(text, "&") {
-		time.Sleep(10 * time.Millisecond) // for what runs in the background
+		time.Sleep(10 * time.Millisecond) // wait for what runs in the background
 	}
 	entries, err := os.ReadDir(log)
 	if err != nil {
@@ -116,7 +115,7 @@ type listed struct {
 	known, many bool
 }
 
-// commandsOf are the commands that the reader lists, with their words.
+// commandsOf returns the commands that the reader lists, with their words.
 func commandsOf(text string, script *Script) [][]listed {
 	var all [][]listed
 	for _, spans := range script.commands() {
@@ -151,7 +150,8 @@ func matches(words []listed, call []string) bool {
 	return len(call) > 0 && (!words[0].known || words[0].value == call[0]) && matches(words[1:], call[1:])
 }
 
-// difference says which call of a shell the reader did not list, "" for none.
+// difference returns a call of a shell that the reader did not list, "" if there is
+// none.
 func difference(commands [][]listed, calls [][]string) string {
 	for _, call := range calls {
 		if !slices.ContainsFunc(commands, func(words []listed) bool {
@@ -167,10 +167,11 @@ func difference(commands [][]listed, calls [][]string) string {
 }
 
 // TestShellsAgree runs generated plain texts in real shells: each must run the
-// commands that the reader lists, with those words. Where nothing is expanded
-// outside of quotes and no text ends early, all shells must have run the same.
+// commands that the reader lists, with those words. If nothing is expanded outside
+// of quotes and no text ends early, all shells must run the same.
 //
-// PERMD_TEST_PLAIN_TEXTS runs more of them, PERMD_TEST_PLAIN_SEED others.
+// PERMD_TEST_PLAIN_TEXTS is how many texts to run, PERMD_TEST_PLAIN_SEED the seed
+// of the generator.
 func TestShellsAgree(t *testing.T) {
 	l := newLaboratory(t)
 	n, seed := 60, uint64(1)
@@ -223,7 +224,7 @@ func (l *laboratory) compare(t *testing.T, text string, script *Script) {
 			t.Errorf("%s %s: %q", s.name, d, text)
 		}
 		if s.is == 0 || strings.ContainsAny(text, "$*?~&<>|") || strings.Contains(text, "set -e") || strings.Contains(text, "read") || strings.Contains(text, "cd") {
-			continue // joined, see docs/shell.md
+			continue // joined words, see docs/shell.md
 		}
 		slices.SortFunc(calls, slices.Compare)
 		if got := fmt.Sprintf("%q", calls); firstShell == "" {

@@ -8,7 +8,7 @@ func (r *reader) expansion() bool {
 	case c == '(':
 		return r.substitution()
 	case c == '{':
-		return r.braced()
+		return r.bracedParameter()
 	case c == '?', c == '$', isNameStart(c):
 		return r.parameter()
 	case c == '\'' || c == '"':
@@ -21,7 +21,7 @@ func (r *reader) expansion() bool {
 
 // parameter reads $NAME, $? or $$.
 func (r *reader) parameter() bool {
-	m, start := r.open(MarkParameter), r.pos
+	m, start := r.beginMark(MarkParameter), r.pos
 	r.pos++
 	switch n := nameAt(r.text[r.pos:]); {
 	case n == 0:
@@ -34,7 +34,7 @@ func (r *reader) parameter() bool {
 	default:
 		r.pos += n
 	}
-	r.done(m)
+	r.endMark(m)
 	switch c := r.next(); {
 	case c == '[':
 		return r.refuse(Parameter, start, "a [ behind a parameter, which zsh takes for a subscript")
@@ -46,10 +46,10 @@ func (r *reader) parameter() bool {
 	return true
 }
 
-// braced reads ${NAME}, ${#NAME}, and the forms with a default or with a prefix or suffix to
+// bracedParameter reads ${NAME}, ${#NAME}, and the forms with a default or with a prefix or suffix to
 // remove.
-func (r *reader) braced() bool {
-	m, start := r.open(MarkParameter), r.pos
+func (r *reader) bracedParameter() bool {
+	m, start := r.beginMark(MarkParameter), r.pos
 	r.pos += 2
 	length := r.next() == '#'
 	if length {
@@ -82,7 +82,7 @@ func (r *reader) braced() bool {
 		return r.refuse(Parameter, start, "an expansion of another form than ${NAME}, ${NAME:-text} or ${NAME%text}")
 	}
 	r.pos++
-	r.done(m)
+	r.endMark(m)
 	return true
 }
 
@@ -100,11 +100,11 @@ func removable(c byte) bool {
 
 // substitution reads $(…).
 func (r *reader) substitution() bool {
-	m, start := r.open(MarkSubstitution), r.pos
+	m, start := r.beginMark(MarkSubstitution), r.pos
 	if len(r.docs) > 0 {
 		return r.refuse(HereDocument, start, "$(…) on a line with a here-document")
 	}
-	if r.inside++; r.inside > maxSubstitutions {
+	if r.openSubstitutions++; r.openSubstitutions > maxSubstitutions {
 		return r.refuse(TooDeep, start, "more than four $(…) inside each other")
 	}
 	depth := r.depth
@@ -118,15 +118,15 @@ func (r *reader) substitution() bool {
 	}
 	r.pos++
 	r.depth = depth
-	r.inside--
-	r.done(m)
+	r.openSubstitutions--
+	r.endMark(m)
 	return true
 }
 
 // arithmetic reads $((…)) of numbers. The value of a variable in it would be evaluated, which
 // can run commands.
 func (r *reader) arithmetic() bool {
-	m, start := r.open(MarkArithmetic), r.pos
+	m, start := r.beginMark(MarkArithmetic), r.pos
 	r.pos += 3
 	depth, operand := 0, true // whether an operand must follow
 	for {
@@ -147,7 +147,7 @@ func (r *reader) arithmetic() bool {
 			depth--
 		case c == ')' && r.peek(1) == ')' && !operand:
 			r.pos += 2
-			r.done(m)
+			r.endMark(m)
 			return true
 		case (c == '+' || c == '-' || c == '*' || c == '/' || c == '%') && !operand:
 			operand = true

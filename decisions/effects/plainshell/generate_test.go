@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// generator makes shell texts, most of them plain, all of commands that do no
-// harm: every program is a stub of the tests.
+// generator makes shell texts, most of them plain. Their commands are harmless:
+// every program is a stub of the tests.
 type generator struct {
 	*rand.Rand
 	depth int
@@ -16,7 +16,7 @@ func (g *generator) pick(list ...string) string { return list[g.IntN(len(list))]
 
 func (g *generator) chance(n int) bool { return g.IntN(n) == 0 }
 
-// text is a list of one to three commands.
+// text returns a list of one to three commands.
 func (g *generator) text() string {
 	var out strings.Builder
 	for i := range 1 + g.IntN(3) {

@@ -61,11 +61,11 @@ func (r *reader) list(end until, condition bool) bool {
 				return false
 			}
 		case '&':
-			m := r.open(MarkBackground)
+			m := r.beginMark(MarkBackground)
 			if !r.operator(1) {
 				return false
 			}
-			r.done(m)
+			r.endMark(m)
 		default:
 			return r.refuse(Operator, r.pos, "something behind a command that no operator joins")
 		}
@@ -87,20 +87,20 @@ func (r *reader) andor(condition bool) bool {
 		default:
 			return true
 		}
-		if !r.joint(kind, 2) {
+		if !r.joiningOperator(kind, 2) {
 			return false
 		}
 	}
 }
 
-// joint reads an operator that must be followed by a command, on the same line or a later
+// joiningOperator reads an operator that must be followed by a command, on the same line or a later
 // one.
-func (r *reader) joint(kind Kind, n int) bool {
-	m := r.open(kind)
+func (r *reader) joiningOperator(kind Kind, n int) bool {
+	m := r.beginMark(kind)
 	if !r.operator(n) {
 		return false
 	}
-	r.done(m)
+	r.endMark(m)
 	if !r.newlines() {
 		return false
 	}
@@ -114,13 +114,13 @@ func (r *reader) joint(kind Kind, n int) bool {
 // zsh writes to both.
 func (r *reader) pipeline(condition bool) bool {
 	if r.next() == '!' && (r.peek(1) == ' ' || r.peek(1) == '\t') {
-		r.take(MarkNot, 1)
+		r.readMark(MarkNot, 1)
 		if !r.blanks() {
 			return false
 		}
 	}
 	if r.token() == "time" && r.shells.within(Bash|Zsh) {
-		r.take(MarkTime, 4)
+		r.readMark(MarkTime, 4)
 		if !r.skip(0) || !r.blanks() {
 			return false
 		}
@@ -140,7 +140,7 @@ func (r *reader) pipeline(condition bool) bool {
 		if !used.add(1) {
 			return r.refuse(Redirected, start, "standard output redirected before a pipe")
 		}
-		if !r.joint(MarkPipe, 1) {
+		if !r.joiningOperator(MarkPipe, 1) {
 			return false
 		}
 		used = 1 // standard input
@@ -207,11 +207,11 @@ func (r *reader) group(used *descriptors, condition bool, read func(*reader) boo
 
 // subshell reads ( list ).
 func (r *reader) subshell() bool {
-	m := r.open(MarkSubshell)
+	m := r.beginMark(MarkSubshell)
 	if !r.operator(1) {
 		return false
 	}
-	r.done(m)
+	r.endMark(m)
 	if !r.list(untilParen, false) {
 		return false
 	}
@@ -300,7 +300,7 @@ func (r *reader) forClause() bool {
 
 // keyword reads a word of n bytes that begins a construct, and marks its first.
 func (r *reader) keyword(kind Kind, n int) bool {
-	r.take(kind, 1)
+	r.readMark(kind, 1)
 	return r.skip(n - 1)
 }
 

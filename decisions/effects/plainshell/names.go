@@ -67,8 +67,8 @@ SRANDOM STTY TIMEFORMAT TMOUT`
 var (
 	// reserved are the reserved words, each with the shells that have it.
 	reserved = index(map[string]Shells{bashReserved: Sh | Bash, zshReserved: Zsh})
-	// own are the commands that are no programs, each with the shells that have it.
-	own = index(map[string]Shells{
+	// ownCommands are the commands that are no programs, each with the shells that have it.
+	ownCommands = index(map[string]Shells{
 		bashBuiltins: Sh | Bash, dashBuiltins: Sh, busyboxBuiltins: Sh, posixBuiltins: All, zshBuiltins: Zsh,
 		bashReserved: Sh | Bash, zshReserved: Zsh,
 	})

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestPlain: what agents write must stay plain.
+// TestPlain has texts that agents write, which must stay plain.
 func TestPlain(t *testing.T) {
 	for _, text := range []string{
 		"", "# nothing", "ls", "ls -la src | head -20", "cd src && go test ./... 2>&1 | tail -5",
@@ -38,8 +38,8 @@ func TestPlain(t *testing.T) {
 	}
 }
 
-// TestNotPlain has a text for each sentence of docs/shell.md that says what is not
-// plain, and the shell that reads it differently from others.
+// TestNotPlain has a text for each sentence of docs/shell.md about what is not
+// plain, with the shell that reads it differently from others.
 func TestNotPlain(t *testing.T) {
 	for _, c := range []struct {
 		text   string
@@ -97,7 +97,7 @@ func TestNotPlain(t *testing.T) {
 	}
 }
 
-// TestBounds: what is exactly at a bound is plain.
+// TestBounds: a text exactly at a bound is plain, and one above it is not.
 func TestBounds(t *testing.T) {
 	for _, text := range []string{
 		strings.Repeat("( ", maxNesting) + "ls" + strings.Repeat(")", maxNesting), "ls $(a $(b $(c $(d))))", strings.Repeat("a", maxText),
@@ -108,7 +108,7 @@ func TestBounds(t *testing.T) {
 	}
 }
 
-// TestShellsMatter: which shells may read the text.
+// TestShellsMatter: what is plain depends on the shells that may read the text.
 func TestShellsMatter(t *testing.T) {
 	for _, c := range []struct {
 		text   string
@@ -163,8 +163,8 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// FuzzRead: reading ends, its marks lie in the text and inside each other, and
-// each part that it refuses is in the text.
+// FuzzRead: reading ends, positions are within the text and nested, and each
+// refused part is in the text.
 func FuzzRead(f *testing.F) {
 	for _, text := range []string{"ls \"$(cat <<'E'\na\nE\n)\" &", "for x in a; do { ls; } > x; done", "if ! a; then b | c; fi # d", "x=${y%%*} z \\\n a"} {
 		f.Add(text, uint8(All))
@@ -188,7 +188,7 @@ func FuzzRead(f *testing.F) {
 				t.Errorf("mark %+v behind %+v", m, script.Marks[i-1])
 			}
 		}
-		// What is plain for some shells is plain for fewer.
+		// A text that is plain for some shells is plain for fewer of them.
 		for _, one := range []Shells{Bash, Zsh} {
 			if Shells(shells)&one != 0 {
 				if _, refusal := Read(text, Shells(shells)&^All|one); refusal != nil {

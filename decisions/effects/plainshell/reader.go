@@ -14,13 +14,13 @@ type reader struct {
 	shells  Shells
 	refusal *Refusal
 
-	marks    []Mark
-	words    []word     // of the commands being read, the innermost last
-	docs     []document // documents whose bodies begin after the next newline
-	commands int32      // number of simple commands so far
-	depth    int        // nesting of groups, loops and conditions
-	inside   int        // number of open command substitutions
-	patterns bool       // a word with a pattern was read
+	marks             []Mark
+	words             []word     // of the commands being read, the innermost last
+	docs              []document // documents whose bodies begin after the next newline
+	commands          int32      // number of simple commands so far
+	depth             int        // nesting of groups, loops and conditions
+	openSubstitutions int        // number of open command substitutions
+	patterns          bool       // a word with a pattern was read
 }
 
 func (r *reader) refuse(c Construct, at int, detail string) bool {
@@ -30,20 +30,20 @@ func (r *reader) refuse(c Construct, at int, detail string) bool {
 	return false
 }
 
-// open appends a mark that begins at the next byte, and returns its index.
-func (r *reader) open(kind Kind) int {
+// beginMark appends a mark that begins at the next byte, and returns its index.
+func (r *reader) beginMark(kind Kind) int {
 	r.marks = append(r.marks, Mark{Start: int32(r.pos), Kind: kind})
 	return len(r.marks) - 1
 }
 
-// done ends a mark before the next byte.
-func (r *reader) done(mark int) { r.marks[mark].End = int32(r.pos) }
+// endMark ends a mark before the next byte.
+func (r *reader) endMark(mark int) { r.marks[mark].End = int32(r.pos) }
 
-// take reads n bytes as one mark.
-func (r *reader) take(kind Kind, n int) {
-	m := r.open(kind)
+// readMark reads n bytes as one mark.
+func (r *reader) readMark(kind Kind, n int) {
+	m := r.beginMark(kind)
 	r.pos += n
-	r.done(m)
+	r.endMark(m)
 }
 
 // next returns the next byte, 0 at the end.
@@ -155,7 +155,7 @@ func (r *reader) comment() bool {
 	switch {
 	case !isSpace(r.before()):
 		return r.refuse(Comment, start, "# behind something else than a blank")
-	case r.inside > 0:
+	case r.openSubstitutions > 0:
 		return r.refuse(Comment, start, "a comment inside $(…)")
 	case len(r.docs) > 0:
 		return r.refuse(Comment, start, "a comment on a line with a here-document")

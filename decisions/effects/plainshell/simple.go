@@ -62,7 +62,7 @@ func (r *reader) simple(used *descriptors) bool {
 	r.words = r.words[:first]
 	switch {
 	case len(words) > 0:
-		return r.named(words, assigned, ifs)
+		return r.checkName(words, assigned, ifs)
 	case !assigned && redirected:
 		return r.refuse(EmptyCommand, start, "redirections without a command, for which zsh runs one")
 	case !assigned:
@@ -77,7 +77,7 @@ func (r *reader) simple(used *descriptors) bool {
 
 // assignment reads NAME=word.
 func (r *reader) assignment(number int32) bool {
-	m := r.open(MarkAssignment)
+	m := r.beginMark(MarkAssignment)
 	r.marks[m].Command = number
 	name := r.token()
 	name = name[:strings.IndexByte(name, '=')]
@@ -90,7 +90,7 @@ func (r *reader) assignment(number int32) bool {
 			return false
 		}
 	}
-	r.done(m)
+	r.endMark(m)
 	return true
 }
 
@@ -99,7 +99,7 @@ func (r *reader) assignment(number int32) bool {
 func (r *reader) redirection(used *descriptors) (redirects, ok bool) {
 	start := r.pos
 	if r.next() == '&' && r.peek(1) == '>' && r.shells.within(Bash|Zsh) {
-		return r.both(used)
+		return r.redirectBoth(used)
 	}
 	n := 0
 	if isDigit(r.next()) {
@@ -132,9 +132,9 @@ func (r *reader) redirection(used *descriptors) (redirects, ok bool) {
 		if !isDigit(r.next()) && r.next() != '-' || !isEnd(r.peek(1)) || r.peek(1) == '<' || r.peek(1) == '>' {
 			return false, r.refuse(Redirection, start, "a redirection of another form than >&1")
 		}
-		m := r.open(MarkTarget)
+		m := r.beginMark(MarkTarget)
 		r.pos++
-		r.done(m)
+		r.endMark(m)
 		return true, true
 	case c == '>' && r.next() == '>':
 		r.pos++
@@ -153,8 +153,8 @@ func (r *reader) redirection(used *descriptors) (redirects, ok bool) {
 	return true, ok
 }
 
-// both reads &> and its target, which dash reads as & and >.
-func (r *reader) both(used *descriptors) (redirects, ok bool) {
+// redirectBoth reads &> and its target, which dash reads as & and >.
+func (r *reader) redirectBoth(used *descriptors) (redirects, ok bool) {
 	start := r.pos
 	if !isSpace(r.before()) || r.peek(2) == '>' || r.peek(2) == '&' {
 		return false, r.refuse(Redirection, start, "&> of another form")
@@ -184,19 +184,19 @@ func (r *reader) hereDocument(start int) bool {
 	if c := r.next(); c == '<' || c == '-' {
 		return r.refuse(HereDocument, start, "<<"+string(c))
 	}
-	if r.inside > 0 && r.shells&Old != 0 && r.shells&(Bash|Sh) != 0 {
+	if r.openSubstitutions > 0 && r.shells&Old != 0 && r.shells&(Bash|Sh) != 0 {
 		return r.refuse(HereDocument, start, "a here-document inside $(…), which bash 3.2 ends elsewhere")
 	}
 	if !r.blanks() {
 		return false
 	}
-	m := r.open(MarkDelimiter)
+	m := r.beginMark(MarkDelimiter)
 	quote := r.next()
 	if quote == '\'' || quote == '"' {
 		if quote == '\'' {
-			r.open(MarkSingle)
+			r.beginMark(MarkSingle)
 		} else {
-			r.open(MarkDouble)
+			r.beginMark(MarkDouble)
 		}
 		r.pos++
 	} else {
@@ -207,13 +207,13 @@ func (r *reader) hereDocument(start int) bool {
 	r.pos += n
 	if quote != 0 && r.next() == quote {
 		r.pos++
-		r.done(m + 1)
+		r.endMark(m + 1)
 		quote = 0
 	}
 	if n == 0 || quote != 0 || !isEnd(r.next()) || r.next() == '<' || r.next() == '>' || r.next() == '(' {
 		return r.refuse(HereDocument, start, "a here-document whose delimiter is no plain name")
 	}
-	r.done(m)
+	r.endMark(m)
 	r.docs = append(r.docs, doc)
 	return true
 }
@@ -232,14 +232,14 @@ func (r *reader) bodies() bool {
 // document reads a here-document's lines up to the one that ends it.
 func (r *reader) document(doc document) bool {
 	start := r.pos
-	m := r.open(MarkBody)
+	m := r.beginMark(MarkBody)
 	for r.pos < len(r.text) {
 		line, _, _ := strings.Cut(r.text[r.pos:], "\n")
 		if line == doc.delimiter {
 			if r.pos == start {
 				r.marks = r.marks[:m] // it has no lines
 			} else {
-				r.done(m)
+				r.endMark(m)
 			}
 			r.pos = min(r.pos+len(line)+1, len(r.text))
 			return true
@@ -271,7 +271,7 @@ func (r *reader) bareLine(end int) bool {
 				return false
 			}
 		case r.peek(1) == '{' && isNameStart(r.peek(2)) && r.peek(2+nameAt(r.text[r.pos+2:])) == '}':
-			if !r.braced() {
+			if !r.bracedParameter() {
 				return false
 			}
 		default:

@@ -41,10 +41,10 @@ func plainByte(c byte) bool {
 
 // word reads a word as one mark.
 func (r *reader) word(at place, kind Kind) (word, bool) {
-	m := r.open(kind)
+	m := r.beginMark(kind)
 	w, ok := r.parts(at)
 	if ok {
-		r.done(m)
+		r.endMark(m)
 	}
 	return w, ok
 }
@@ -52,7 +52,7 @@ func (r *reader) word(at place, kind Kind) (word, bool) {
 // parts reads the parts of a word, or of an assignment's value.
 func (r *reader) parts(at place) (word, bool) {
 	w := word{start: r.pos}
-	if n := r.whole(at); n > 0 {
+	if n := r.wholeWordLen(at); n > 0 {
 		r.pos += n
 		w.end = r.pos
 		return w, true
@@ -73,7 +73,7 @@ func (r *reader) parts(at place) (word, bool) {
 			r.pos++
 			continue
 		case c == '=', c == '~', c == '^', c == '#':
-			if !r.doubtful(c, prev, at, &w) {
+			if !r.checkSpecial(c, prev, at, &w) {
 				return w, false
 			}
 			if prev = 0; c == '^' {
@@ -124,7 +124,7 @@ func (r *reader) parts(at place) (word, bool) {
 		case c == '{' && r.peek(1) == '}' && at == inOperands:
 			r.pos += 2
 		case c == '(' || c == '<' || c == '>':
-			return w, r.glued(c)
+			return w, r.rejectAdjacent(c)
 		case isEnd(c):
 			w.end = r.pos
 			if w.has&(hasPattern|hasExtended) == hasPattern|hasExtended {
@@ -132,14 +132,14 @@ func (r *reader) parts(at place) (word, bool) {
 			}
 			return w, true
 		default:
-			return w, r.stray(c)
+			return w, r.rejectUnquoted(c)
 		}
 		prev = 0
 	}
 }
 
-// whole returns the length of a word that is only allowed as a whole.
-func (r *reader) whole(at place) int {
+// wholeWordLen returns the length of a word that is only allowed as a whole.
+func (r *reader) wholeWordLen(at place) int {
 	switch token := r.token(); {
 	case token == "[" && at == inName, token == "]" && at == inOperands:
 		return 1
@@ -151,9 +151,9 @@ func (r *reader) whole(at place) int {
 	return 0
 }
 
-// doubtful checks =, ~, ^ and #, which are special at the beginning of a word and after a quote
+// checkSpecial checks =, ~, ^ and #, which are special at the beginning of a word and after a quote
 // or an expansion.
-func (r *reader) doubtful(c, prev byte, at place, w *word) bool {
+func (r *reader) checkSpecial(c, prev byte, at place, w *word) bool {
 	start := r.pos == w.start && at != inValue
 	switch {
 	case c == '=' && at == inName:
@@ -185,16 +185,16 @@ func (r *reader) revision(at place) bool {
 	return true
 }
 
-// glued rejects a byte that directly follows a word.
-func (r *reader) glued(c byte) bool {
+// rejectAdjacent rejects a byte that directly follows a word.
+func (r *reader) rejectAdjacent(c byte) bool {
 	if c == '(' {
 		return r.refuse(Parenthesis, r.pos, "a parenthesis directly behind a word")
 	}
 	return r.refuse(Redirection, r.pos, "a redirection directly behind a word")
 }
 
-// stray rejects a byte that must not occur unquoted in a word.
-func (r *reader) stray(c byte) bool {
+// rejectUnquoted rejects a byte that must not occur unquoted in a word.
+func (r *reader) rejectUnquoted(c byte) bool {
 	switch c {
 	case '{', '}':
 		return r.refuse(Brace, r.pos, "a brace that is not quoted")
@@ -210,7 +210,7 @@ func (r *reader) stray(c byte) bool {
 
 // single reads '…'.
 func (r *reader) single() bool {
-	m := r.open(MarkSingle)
+	m := r.beginMark(MarkSingle)
 	n := strings.IndexByte(r.text[r.pos+1:], '\'')
 	if n < 0 {
 		return r.refuse(Quote, r.pos, "a quote that does not end")
@@ -219,13 +219,13 @@ func (r *reader) single() bool {
 		return r.refuse(HereDocument, r.pos, "a newline in quotes on a line with a here-document")
 	}
 	r.pos += n + 2
-	r.done(m)
+	r.endMark(m)
 	return true
 }
 
 // double reads "…" and reports whether it contains an expansion.
 func (r *reader) double() (expands, ok bool) {
-	m, start := r.open(MarkDouble), r.pos
+	m, start := r.beginMark(MarkDouble), r.pos
 	r.pos++
 	for {
 		switch c := r.next(); c {
@@ -233,7 +233,7 @@ func (r *reader) double() (expands, ok bool) {
 			return expands, r.refuse(Quote, start, "a quote that does not end")
 		case '"':
 			r.pos++
-			r.done(m)
+			r.endMark(m)
 			return expands, true
 		case '\\':
 			if c := r.peek(1); c < ' ' || c > '~' {

@@ -6,7 +6,7 @@ package programs
 // words are the words between the program and the option. If one of them is more
 // than a sub-command, the answer is no: the table need not explain what follows.
 func (t *Table) Explains(program string, words []string, option string) bool {
-	p := t.find(program)
+	p := t.entryOf(program)
 	if p == nil {
 		return false
 	}
@@ -18,7 +18,7 @@ func (t *Table) Explains(program string, words []string, option string) bool {
 		}
 		p = a.Sub
 	}
-	if !p.comparable() {
+	if !p.hasComparableOptions() {
 		return false
 	}
 	a := r.Next()

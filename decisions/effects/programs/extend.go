@@ -187,15 +187,15 @@ func (x *extender) checkInvariants(p *Program, e *programEntry) {
 	}
 	for i := range e.Sub {
 		for _, name := range e.Sub[i].Names {
-			if sub := p.named(name.text); sub != nil {
+			if sub := p.exactSub(name.text); sub != nil {
 				x.checkInvariants(sub, &e.Sub[i])
 			}
 		}
 	}
 }
 
-// named returns the sub-command that is listed under exactly that name.
-func (p *Program) named(name string) *Program {
+// exactSub returns the sub-command that is listed under exactly that name.
+func (p *Program) exactSub(name string) *Program {
 	if head, ok := strings.CutSuffix(name, "*"); ok {
 		for i := range p.subHeads {
 			if p.subHeads[i].head == head {

@@ -14,8 +14,8 @@ import (
 	"github.com/permd/permd/internal/wordset"
 )
 
-// TestExtendEveryKey checks what may be said with each key, that there is no key
-// about which nobody thought, and that what a person says takes nothing away.
+// TestExtendEveryKey checks what each layer may say with each key, that every key
+// has a case, and that a person's entries take no effect away.
 func TestExtendEveryKey(t *testing.T) {
 	table, err := ParseTable(map[string][]byte{"t.yaml": []byte(knownProgram)})
 	if err != nil {
@@ -67,11 +67,12 @@ func TestExtendEveryKey(t *testing.T) {
 	}
 }
 
-// TakesNothing is set by the tests that make effects with a table.
+// TakesNothing is set by the tests that make effects with a table, and checks that
+// an overlay takes no effect away.
 var TakesNothing func(t *testing.T, entry string, table, with *Table)
 
-// TestTraits checks that each key that is kept as it is written says who may say
-// it, and that a layer's word for it is taken over without a change of the table's.
+// TestTraits checks that each key that is stored as written declares which layers
+// may use it, and that a layer's value is copied without changing the table's.
 func TestTraits(t *testing.T) {
 	for key, field := range keysOf(reflect.TypeFor[programEntry]()) {
 		if layerTags[field.Tag.Get("layer")] == 0 {
@@ -127,8 +128,8 @@ func TestTraits(t *testing.T) {
 	}
 }
 
-// TestEveryRoleIsJudged checks that each role was considered: whether words of it
-// have an effect whatever they are.
+// TestEveryRoleIsJudged checks that it was decided for each role whether its words
+// always have an effect.
 func TestEveryRoleIsJudged(t *testing.T) {
 	// Some words of these roles are only text.
 	text := wordset.Fields(`text harmless plain format globs types guarded_text ref remote refspec package sed awk git_format git_sort columns jq yq sql number runner_words
@@ -140,8 +141,8 @@ func TestEveryRoleIsJudged(t *testing.T) {
 	}
 }
 
-// TestEveryWrapperKeyIsJudged checks that each key of a wrapper was thought of:
-// all are org's for a program that is known, and transparent for every other.
+// TestEveryWrapperKeyIsJudged checks each key of a wrapper: only org may set it for
+// a known program, and it makes every other program transparent.
 func TestEveryWrapperKeyIsJudged(t *testing.T) {
 	judged := wordset.Fields("transparent skip assignments appends dashes elsewhere joined scripts itself")
 	table := shipped(t)
@@ -160,7 +161,8 @@ func TestEveryWrapperKeyIsJudged(t *testing.T) {
 	}
 }
 
-// TestSchemaHasEveryKey compares the schema of the files with what is read.
+// TestSchemaHasEveryKey compares the schema of the files with the keys that are
+// read.
 func TestSchemaHasEveryKey(t *testing.T) {
 	data, err := os.ReadFile("../../../rego/programs.schema.json")
 	if err != nil {
@@ -190,8 +192,8 @@ func TestSchemaHasEveryKey(t *testing.T) {
 	same("roles", schema.Definitions.Role.Enum, slices.Collect(maps.Keys(roleNames)))
 }
 
-// TestKeysAreDocumented compares the table of keys in docs/policy.md with who may
-// say what.
+// TestKeysAreDocumented compares the table of keys in docs/policy.md with the
+// layers that may use them.
 func TestKeysAreDocumented(t *testing.T) {
 	data, err := os.ReadFile("../../../docs/policy.md")
 	if err != nil {
@@ -213,8 +215,8 @@ func TestKeysAreDocumented(t *testing.T) {
 	}
 }
 
-// keyCases say about each key of an entry what a person may say with it of a program
-// that is known, what only org may, and what nobody may.
+// keyCases has, for each key of an entry, what a person may say with it about a
+// known program, what only org may say, and what no layer may say.
 var keyCases = map[string]struct{ person, org, nobody []string }{
 	"names":               {nobody: []string{"names: []"}},
 	"sub":                 {person: []string{"sub: [{names: [two], unknown: no}]", "sub: [{names: [new], unknown: no}]", "sub: [{names: [one], sub: [{names: [deep], options: {writes: [--x=]}}]}]"}, org: []string{"sub: [{names: [two], readonly: true}]", "sub: [{names: [new], open: true}]"}},

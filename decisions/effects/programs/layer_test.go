@@ -7,15 +7,16 @@ import (
 	"testing"
 )
 
-// TestLayerFileErrors attacks the reader and the rules of who may say what.
+// TestLayerFileErrors has files that the reader must refuse: malformed ones, and
+// ones that say more than their layer may.
 func TestLayerFileErrors(t *testing.T) {
 	table := shipped(t)
 	deep := strings.Repeat("[", 5000) + strings.Repeat("]", 5000)
 	for name, c := range map[string]struct {
 		text string
-		want string // of the error, "file:line: text"
+		want string // a part of the error, "file:line: text"
 		fix  string
-		org  bool // org is refused as well
+		org  bool // refused for org too
 	}{
 		"rm read-only":            {"programs:\n  - names: [rm]\n    readonly: true\n", `p.yaml:2: the name "rm" is a program that permd knows`, "under extend", true},
 		"git push harmless":       {"extend:\n  - names: [git]\n    sub:\n      - names: [push]\n        readonly: true\n", `p.yaml:5: program "push": it says readonly: true`, "only org", false},

@@ -23,8 +23,8 @@ type LineWords struct {
 // an option that is negated.
 func (t *Table) Line(program string, words []string) (LineWords, bool) {
 	var l LineWords
-	p := t.find(program)
-	if p == nil || !p.comparable() {
+	p := t.entryOf(program)
+	if p == nil || !p.hasComparableOptions() {
 		return l, false
 	}
 	var subs []string
@@ -91,9 +91,9 @@ func (l *LineWords) option(use *OptionUse, words []string) bool {
 	return true
 }
 
-// comparable reports whether the options of a program have names by which rules can
+// hasComparableOptions reports whether the options of a program have names by which rules can
 // refer to them, whatever their position.
-func (p *Program) comparable() bool {
+func (p *Program) hasComparableOptions() bool {
 	return (p.Style == StyleGNU || p.Style == StyleWords) && !p.Dashless
 }
 

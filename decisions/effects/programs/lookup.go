@@ -9,11 +9,11 @@ import (
 // The queries that checks of rules use: whether a rule can ever match.
 
 // Knows reports whether a program is in the table.
-func (t *Table) Knows(program string) bool { return t.find(program) != nil }
+func (t *Table) Knows(program string) bool { return t.entryOf(program) != nil }
 
-// find returns the table's entry of a program, or the overlay's if the table has
+// entryOf returns the table's entry of a program, or the overlay's if the table has
 // none.
-func (t *Table) find(program string) *Program {
+func (t *Table) entryOf(program string) *Program {
 	if p := t.programs[program]; p != nil || !t.TrustOverlay {
 		return p
 	}
@@ -40,14 +40,14 @@ func (t *Table) Transparent(program string) bool {
 // HasSubcommands reports whether the first operand of a program is a
 // sub-command.
 func (t *Table) HasSubcommands(program string) bool {
-	p := t.find(program)
+	p := t.entryOf(program)
 	return p != nil && len(p.Subs) > 0 && !p.SubOptional
 }
 
 // Flag returns the name that an option has in Run.Flags, with the sub-command's
 // words joined by a space; ok is false if the table does not know the option.
 func (t *Table) Flag(program, subcommand, option string) (name string, ok bool) {
-	p := t.find(program)
+	p := t.entryOf(program)
 	for p != nil {
 		// The option of the innermost command wins.
 		if o := p.Options[option]; o != nil {

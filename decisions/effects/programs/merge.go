@@ -217,7 +217,7 @@ func (e *programEntry) lineOf(spelling string) int {
 func (x *extender) sub(p *Program, e *programEntry) {
 	var fresh []textNode
 	for _, n := range e.Names {
-		was := p.named(n.text)
+		was := p.exactSub(n.text)
 		switch {
 		case was == nil:
 			fresh = append(fresh, n)

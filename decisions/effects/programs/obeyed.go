@@ -15,21 +15,21 @@ var obeyedVariable = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*[*]?$`)
 // any parent, next to a file that is an operand, or in the person's home; the whole
 // project; or a variable.
 type Obeyed struct {
-	Name     string
-	Beside   bool // next to the files that are operands
-	Home     bool
-	Git      bool             // the configuration of the repository
-	Project  bool             // all files of the project, so that no form is read-only
-	Variable bool             // an environment variable
-	Settings *settings.Format // nil if the file's existence is enough
+	Name          string
+	NextToOperand bool // next to the files that are operands
+	Home          bool
+	Git           bool             // the configuration of the repository
+	Project       bool             // all files of the project, so that no form is read-only
+	Variable      bool             // an environment variable
+	Settings      *settings.Format // nil if the file's existence is enough
 }
 
 // wholeProject is the line for all files of a project. variableMark begins the name
-// of a variable, besideMark that of a file that lies next to an operand.
+// of a variable, operandMark that of a file that lies next to an operand.
 const (
 	wholeProject = "."
 	variableMark = "$"
-	besideMark   = "*/"
+	operandMark  = "*/"
 )
 
 // obeyedFiles reads lines such as "rust-toolchain.toml = rustup".
@@ -49,8 +49,8 @@ func (p *tableParser) obeyedFiles(lines []textNode) ([]Obeyed, error) {
 		}
 		o := Obeyed{Name: name, Git: name == ".git", Project: name == wholeProject}
 		o.Name, o.Home = strings.CutPrefix(name, "~/")
-		o.Name, o.Beside = strings.CutPrefix(o.Name, besideMark)
-		if o.Name == "" || strings.ContainsAny(o.Name, " \t:=~*") || o.Beside && (o.Home || o.Name == wholeProject || o.Name == ".git") || path.IsAbs(o.Name) || path.Clean(o.Name) != o.Name || strings.HasPrefix(o.Name, "..") {
+		o.Name, o.NextToOperand = strings.CutPrefix(o.Name, operandMark)
+		if o.Name == "" || strings.ContainsAny(o.Name, " \t:=~*") || o.NextToOperand && (o.Home || o.Name == wholeProject || o.Name == ".git") || path.IsAbs(o.Name) || path.Clean(o.Name) != o.Name || strings.HasPrefix(o.Name, "..") {
 			return nil, line.errorf("file %q: expected NAME or NAME = SETTINGS", line.text)
 		}
 		if known {

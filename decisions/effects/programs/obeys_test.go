@@ -7,7 +7,7 @@ import (
 	"github.com/permd/permd/rego"
 )
 
-// obeysEntries are the programs of the table's files.
+// obeysEntries returns the programs of the table's files.
 func obeysEntries(t *testing.T) map[string][]programEntry {
 	t.Helper()
 	all := map[string][]programEntry{}
@@ -21,8 +21,9 @@ func obeysEntries(t *testing.T) map[string][]programEntry {
 	return all
 }
 
-// TestEveryProgramSaysWhatItObeys: a program whose manual nobody has read for what
-// it obeys would be called read-only in a project that tells it to do more.
+// TestEveryProgramSaysWhatItObeys: each read-only program says which files it
+// obeys. Otherwise it would count as read-only in a project whose files make it do
+// more.
 func TestEveryProgramSaysWhatItObeys(t *testing.T) {
 	seen := 0
 	for name, programs := range obeysEntries(t) {
@@ -38,8 +39,8 @@ func TestEveryProgramSaysWhatItObeys(t *testing.T) {
 	}
 }
 
-// TestObeyedVariablesAreNotHarmless: a variable that a program obeys must not be
-// one that a call may set without a question.
+// TestObeyedVariablesAreNotHarmless: a call may not set a variable that a program
+// obeys without a question.
 func TestObeyedVariablesAreNotHarmless(t *testing.T) {
 	table := shipped(t)
 	seen := 0

@@ -84,9 +84,9 @@ func (r *Reader) Next() Arg {
 	w, p := &r.words[i], r.program
 	switch p.Style {
 	case StyleFind:
-		return r.find(i, w)
+		return r.readFind(i, w)
 	case StyleAssign:
-		return r.assignment(i, w)
+		return r.readAssignment(i, w)
 	case StyleTest:
 		return r.operand(i)
 	case StyleGNU, StyleWords:
@@ -100,14 +100,14 @@ func (r *Reader) Next() Arg {
 		r.operands++
 		return Arg{Kind: ArgOperand, Index: i, Fixed: true}
 	case mayBeOption(w):
-		if o, name := p.valued(w.Prefix); o != nil && !w.Split {
+		if o, name := p.optionWithValue(w.Prefix); o != nil && !w.Split {
 			// As in "--format=$(…)": the option is known, its value is not.
-			return r.open(i, o, name)
+			return r.openValue(i, o, name)
 		}
 		return Arg{Kind: ArgUnknown, Index: i}
 	case w.Glob && !w.Dynamic() && MayMatchOption(w.Text):
 		// Whatever --include=*.go expands to is this option.
-		if o, _ := p.valued(w.Text); o == nil || o.Role != RoleText && o.Role != RoleGlobs && o.Role != RoleTypes {
+		if o, _ := p.optionWithValue(w.Text); o == nil || o.Role != RoleText && o.Role != RoleGlobs && o.Role != RoleTypes {
 			return Arg{Kind: ArgPattern, Index: i}
 		}
 	}
@@ -170,8 +170,8 @@ func (r *Reader) subcommand(i int) Arg {
 // (rtk git).
 func (p *Program) RunsItself() bool { return p.Wrapper != nil && p.Wrapper.Itself }
 
-// find reads a word of find: starting points, then an expression.
-func (r *Reader) find(i int, w *effects.Word) Arg {
+// readFind reads a word of find: starting points, then an expression.
+func (r *Reader) readFind(i int, w *effects.Word) Arg {
 	operator := w.Text == "(" || w.Text == "!" || w.Text == ","
 	if !r.begun {
 		switch {
@@ -192,17 +192,17 @@ func (r *Reader) find(i int, w *effects.Word) Arg {
 	if w.Dynamic() || w.Glob {
 		return Arg{Kind: ArgUnknown, Index: i}
 	}
-	a := r.primary(i)
+	a := r.readPrimary(i)
 	if r.use.Option == nil || r.use.Role != RoleCommand {
 		return a
 	}
 	a.Kind = ArgExec
-	r.exec(&a)
+	r.readExec(&a)
 	return a
 }
 
-// exec finds the end of the command after -exec: ; or {} +.
-func (r *Reader) exec(a *Arg) {
+// readExec finds the end of the command after -exec: ; or {} +.
+func (r *Reader) readExec(a *Arg) {
 	end := a.Index + 1
 	for end < len(r.words) && r.words[end].Text != ";" && (r.words[end].Text != "+" || r.words[end-1].Text != "{}") {
 		end++

@@ -101,20 +101,20 @@ func (r *Reader) bundle(i, letter int) Arg {
 	return Arg{Kind: ArgOptions, Index: i}
 }
 
-// single returns a word that is one option.
-func (r *Reader) single(u OptionUse) Arg {
+// singleOption returns a word that is one option.
+func (r *Reader) singleOption(u OptionUse) Arg {
 	r.optionWord = optionWord{form: singleUse, use: u}
 	return Arg{Kind: ArgOptions, Index: u.Index}
 }
 
-// open returns an option with an attached value that is not known.
-func (r *Reader) open(i int, o *Option, name string) Arg {
-	return r.single(OptionUse{Option: o, Index: i, Form: ValueAttached, Value: i, Open: true, name: name})
+// openValue returns an option with an attached value that is not known.
+func (r *Reader) openValue(i int, o *Option, name string) Arg {
+	return r.singleOption(OptionUse{Option: o, Index: i, Form: ValueAttached, Value: i, Open: true, name: name})
 }
 
-// valued returns the long option whose name and = begin the word, nil if there is no
+// optionWithValue returns the long option whose name and = begin the word, nil if there is no
 // such option that takes a value.
-func (p *Program) valued(text string) (o *Option, name string) {
+func (p *Program) optionWithValue(text string) (o *Option, name string) {
 	name, _, attached := strings.Cut(text, "=")
 	if !attached || p.Style != StyleGNU || !strings.HasPrefix(name, "--") || strings.ContainsAny(name, "*?[") {
 		return nil, ""
@@ -137,7 +137,7 @@ func (r *Reader) Option() (u OptionUse, ok bool) {
 		if o := r.program.Options[name]; o != nil {
 			return r.long(o, name, value, attached), true
 		}
-		if r.from, r.to = r.program.abbreviated(name); r.from == r.to {
+		if r.from, r.to = r.program.matchingOptions(name); r.from == r.to {
 			return OptionUse{Index: r.index, name: name}, true
 		}
 		r.form = candidates
@@ -167,9 +167,9 @@ func (r *Reader) finish() {
 	}
 }
 
-// abbreviated returns the range of long options that begin with name, if the program
+// matchingOptions returns the range of long options that begin with name, if the program
 // accepts abbreviations.
-func (p *Program) abbreviated(name string) (from, to int) {
+func (p *Program) matchingOptions(name string) (from, to int) {
 	if !p.Abbreviations || len(name) < 3 || name[:2] != "--" {
 		return 0, 0
 	}
@@ -229,7 +229,7 @@ func (r *Reader) nextLetter() OptionUse {
 	switch {
 	case o.Arity == ArityNone:
 		return u
-	case dashless, p.ValuesBehind && strings.Trim(rest, digits) != "", p.ValuesBehind && r.consumed > 0:
+	case dashless, p.ValuesAfterBundle && strings.Trim(rest, digits) != "", p.ValuesAfterBundle && r.consumed > 0:
 		// The values follow the bundle, in the order of its letters.
 		r.consumed++
 		if r.takeValue(&u, r.index+r.consumed); u.Form == ValueSeparate {
@@ -246,8 +246,8 @@ func (r *Reader) nextLetter() OptionUse {
 	return u
 }
 
-// primary reads a word of find's expression that is no operator.
-func (r *Reader) primary(i int) Arg {
+// readPrimary reads a word of find's expression that is no operator.
+func (r *Reader) readPrimary(i int) Arg {
 	name := r.words[i].Text
 	if strings.HasPrefix(name, "-newer") && len(name) == len("-newerXY") {
 		name = "-newerXY"
@@ -260,11 +260,11 @@ func (r *Reader) primary(i int) Arg {
 			r.next++ // the file and the format
 		}
 	}
-	return r.single(u)
+	return r.singleOption(u)
 }
 
-// assignment reads a word of a program that takes NAME=value (dd).
-func (r *Reader) assignment(i int, w *effects.Word) Arg {
+// readAssignment reads a word of a program that takes NAME=value (dd).
+func (r *Reader) readAssignment(i int, w *effects.Word) Arg {
 	if w.Dynamic() || w.Glob {
 		return Arg{Kind: ArgUnknown, Index: i}
 	}
@@ -276,5 +276,5 @@ func (r *Reader) assignment(i int, w *effects.Word) Arg {
 			u.Form, u.Value = ValueAttached, i
 		}
 	}
-	return r.single(u)
+	return r.singleOption(u)
 }

@@ -45,7 +45,7 @@ programs:
     options: {reads: ["if="], harmless: ["sync"]}
 `
 
-// reading is what a reader makes of words, each as it is in testWord.
+// reading is how a reader reads words, each as in testWord.
 func reading(table *Table, program string, words ...string) string {
 	all := make([]effects.Word, len(words))
 	for i, text := range words {
@@ -97,8 +97,8 @@ func reading(table *Table, program string, words ...string) string {
 	return strings.Join(out, " ")
 }
 
-// testWord makes of $X a word that is not known, of "p$X" one that begins with p
-// and is a single word, and of what has a * a pattern.
+// testWord makes a word: $X is an unknown one, "p$X" an unknown single word that
+// begins with p, and one with * a pattern.
 func testWord(text string) effects.Word {
 	prefix, _, unknown := strings.Cut(text, "$")
 	switch {
@@ -165,7 +165,7 @@ func TestReaderTakesPatterns(t *testing.T) {
 	for _, tt := range []struct {
 		name string
 		take func(*Reader, Arg) Arg
-		want ArgKind // of the second word
+		want ArgKind // what the second word is
 	}{
 		{"literal", (*Reader).Literal, ArgOperand},
 		{"operand", (*Reader).Operand, ArgOperand},
@@ -179,9 +179,9 @@ func TestReaderTakesPatterns(t *testing.T) {
 	}
 }
 
-// TestOneReading compares what the rules' side makes of options with what real
-// programs do with them: tree(1) reads -La 2 as -L 2 -a; GNU programs refuse
-// -f=x and --force=x; Go's take -l=false for no -l.
+// TestOneReading compares how rules read options with how real programs do: tree(1)
+// reads -La 2 as -L 2 -a, GNU programs refuse -f=x and --force=x, and Go's read
+// -l=false as no -l.
 func TestOneReading(t *testing.T) {
 	table := shipped(t)
 	if l, ok := table.Line("tree", []string{"-La", "2", "src"}); !ok || fmt.Sprint(l.Flags, l.Values, l.Operands) != "[-L -a] [2] [2]" {

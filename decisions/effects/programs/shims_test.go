@@ -4,8 +4,9 @@ import (
 	"testing"
 )
 
-// TestShimNames: a file that chooses versions has a name that is looked for in
-// folders; the table is refused otherwise, and does not leave it out in silence.
+// TestShimNames: a file that chooses versions must have a name that can be searched
+// for in folders. The table is refused otherwise, so that no file is silently
+// ignored.
 func TestShimNames(t *testing.T) {
 	for line, ok := range map[string]bool{
 		".tool-versions": true, "mise.*.toml": true, ".config/mise": true, "MISE.toml": true,

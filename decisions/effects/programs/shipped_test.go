@@ -6,7 +6,7 @@ import (
 	"github.com/permd/permd/rego"
 )
 
-// shipped is the program table as it is shipped.
+// shipped returns the shipped program table.
 func shipped(t testing.TB) *Table {
 	t.Helper()
 	table, err := ParseTable(rego.Programs())

@@ -71,8 +71,7 @@ func TestParseTableAcrossFiles(t *testing.T) {
 	}
 }
 
-// TestShippedTable checks what no parser can: that the shipped data keeps the
-// promises it is read with.
+// TestShippedTable checks what no parser can: that the shipped data is consistent.
 func TestShippedTable(t *testing.T) {
 	table := shipped(t)
 	programs := slices.Collect(maps.Keys(table.programs))
@@ -89,7 +88,7 @@ func TestShippedTable(t *testing.T) {
 	}
 	for assignment, want := range map[string]bool{
 		"LC_ALL=C.UTF-8": true, "TZ=Europe/Berlin": true, "CI=1": true, "GIT_PAGER=cat": true, "PAGER=cat": true, "GIT_EDITOR=true": true,
-		// These name files to read, or a program to run.
+		// These options name files to read, or a program to run.
 		"LC_ALL=/tmp/x": false, "LANGUAGE=../x": false, "TZ=:/etc/shadow": false, "TERM=../x": false, "PAGER=cat x": false, "GIT_PAGER=./cat": false,
 	} {
 		name, value, _ := strings.Cut(assignment, "=")
@@ -117,7 +116,7 @@ func checkProgram(t *testing.T, name string, p *Program, programs []string) {
 	}
 }
 
-// TestParseTableLines checks that an error says where in the file it is.
+// TestParseTableLines checks that an error names its line in the file.
 func TestParseTableLines(t *testing.T) {
 	for name, c := range map[string]struct{ text, want string }{
 		"an option":      {"programs:\n  - names: [x]\n    options:\n      harmless:\n        - -a\n        - -a\n", "bad.yaml:6:"},
@@ -140,8 +139,8 @@ func TestParseTableLines(t *testing.T) {
 	}
 }
 
-// TestGroups checks that what a program says wins over a group, that groups
-// reach sub-commands, and that two files cannot describe one group.
+// TestGroups checks that a program's own options override those of a group, that
+// groups apply to sub-commands, and that two files cannot describe one group.
 func TestGroups(t *testing.T) {
 	table, err := ParseTable(map[string][]byte{"a.yaml": []byte(`
 groups:
@@ -195,7 +194,7 @@ func TestTableIsDocumented(t *testing.T) {
 	for _, word := range words {
 		switch word {
 		case "names", "options", "operands", "abbreviations":
-			continue // in its example
+			continue // it is in the README's example
 		}
 		if !strings.Contains(string(data), "`"+word+"`") {
 			t.Errorf("%s is not explained", word)

@@ -14,8 +14,8 @@ import (
 
 func init() { programs.TakesNothing = takesNothing }
 
-// takesNothing checks that all effects of the table are there with the second
-// opinion as well, and that no run looks more harmless.
+// takesNothing checks that a user overlay keeps all effects of the table, and makes
+// no run look more harmless.
 func takesNothing(t *testing.T, entry string, table, with *programs.Table) {
 	t.Helper()
 	for _, text := range []string{
@@ -60,7 +60,7 @@ func ran(t *testing.T, table *programs.Table, text string) (run *effects.Run, li
 	return run, lines
 }
 
-// kindsIn are the effects without what runs say about their words.
+// kindsIn returns the effects, without the facts about the words of runs.
 func kindsIn(lines []string) []string {
 	var out []string
 	for _, l := range lines {

@@ -16,12 +16,12 @@ type traits struct {
 	Open        bool `yaml:"open" layer:"adds-if-false"`      // options and sub-commands that are not listed are ignored
 	OpenSubs    bool `yaml:"open_subs" layer:"adds-if-false"` // sub-commands that are not listed are ignored
 
-	Abbreviations bool `yaml:"abbreviations" layer:"adds-if-true"` // unique prefixes of long options are accepted
-	Numeric       bool `yaml:"numeric" layer:"reading"`            // -20 is an option
-	ValuesBehind  bool `yaml:"values_behind" layer:"reading"`      // -ab V W: the values of bundled options follow the bundle
-	Stop          bool `yaml:"stop" layer:"reading"`               // options end at the first operand
-	Text          bool `yaml:"text" layer:"reading"`               // every word is text, known or not
-	Dashless      bool `yaml:"dashless" layer:"reading"`           // the first word may be options without a dash (tar xzf)
+	Abbreviations     bool `yaml:"abbreviations" layer:"adds-if-true"` // unique prefixes of long options are accepted
+	Numeric           bool `yaml:"numeric" layer:"reading"`            // -20 is an option
+	ValuesAfterBundle bool `yaml:"values_behind" layer:"reading"`      // -ab V W: the values of bundled options follow the bundle
+	Stop              bool `yaml:"stop" layer:"reading"`               // options end at the first operand
+	Text              bool `yaml:"text" layer:"reading"`               // every word is text, known or not
+	Dashless          bool `yaml:"dashless" layer:"reading"`           // the first word may be options without a dash (tar xzf)
 
 	Readonly      bool        `yaml:"readonly" layer:"adds-if-false"`
 	ReadonlyWith  optionNames `yaml:"readonly_with" layer:"reading"`

@@ -8,9 +8,9 @@ import (
 	"github.com/permd/permd/internal/wordset"
 )
 
-// gettingSchemes are the schemes with which a program only requests something. With
+// requestSchemes are the schemes with which a program only requests something. With
 // any other, parts of the address may be sent to the host.
-var gettingSchemes = wordset.Of("", "http", "https", "git", "oci", "docker", "svn")
+var requestSchemes = wordset.Of("", "http", "https", "git", "oci", "docker", "svn")
 
 // guessedSchemes are the protocols that curl assumes for an address without a scheme
 // whose host begins with that name and a dot (CURLOPT_URL).

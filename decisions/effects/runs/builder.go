@@ -110,8 +110,8 @@ func (b *Builder) NotPlain(from string, r *plainshell.Refusal) {
 	b.Add(effects.Effect{Kind: effects.KindUnknown, From: from, Why: why, Text: why, Cause: effects.CauseNotPlain, Construct: r.Construct})
 }
 
-// Reading calls do while shell text is read for other shells.
-func (b *Builder) Reading(shells plainshell.Shells, do func()) {
+// WithShells calls do while shell text is read for other shells.
+func (b *Builder) WithShells(shells plainshell.Shells, do func()) {
 	defer func(before plainshell.Shells) { b.Shells = before }(b.Shells)
 	b.Shells = shells
 	do()

@@ -20,7 +20,7 @@ func (b *Builder) mayChange(is func(written string) bool) bool {
 		return false
 	}
 	for i := range b.Effects {
-		if w := b.Effects[i].Changed(); w != "" && is(w) {
+		if w := b.Effects[i].ChangedPath(); w != "" && is(w) {
 			return true
 		}
 	}
@@ -40,7 +40,7 @@ func (b *Builder) Stale(file string) bool {
 func (b *Builder) writes(file string) bool {
 	f := lexpath.Fold(file)
 	for i := range b.Effects {
-		if e := &b.Effects[i]; e.Kind == effects.KindWrite && effects.Covers(e.Changed(), f) {
+		if e := &b.Effects[i]; e.Kind == effects.KindWrite && effects.Covers(e.ChangedPath(), f) {
 			return true
 		}
 	}
@@ -78,7 +78,7 @@ func (b *Builder) changesGit() bool {
 // Changes counts the call's changes so far to the meaning and content of paths.
 func (b *Builder) Changes() int {
 	n := len(b.Paths.Disturbed) + len(b.Rearranged) + b.written
-	if b.Paths.Lost {
+	if b.Paths.Unknown {
 		n++
 	}
 	return n
@@ -87,11 +87,11 @@ func (b *Builder) Changes() int {
 // After returns what the call may have changed for later calls.
 func (b *Builder) After() effects.Disturbance {
 	if len(b.Paths.Disturbed)+len(b.Rearranged) > effects.MaxDisturbed {
-		return effects.Everything()
+		return effects.UnknownDisturbance()
 	}
-	d := effects.Disturbance{Paths: slices.Clip(b.Paths.Disturbed), Trees: slices.Clip(b.Rearranged), Written: slices.Clip(b.Call.Before.Written), Lost: b.Paths.Lost}
+	d := effects.Disturbance{Paths: slices.Clip(b.Paths.Disturbed), Trees: slices.Clip(b.Rearranged), Written: slices.Clip(b.Call.Before.Written), Unknown: b.Paths.Unknown}
 	for i := range b.Effects {
-		w := b.Effects[i].Changed()
+		w := b.Effects[i].ChangedPath()
 		if w == "" || slices.Contains(d.Written, w) {
 			continue
 		}
@@ -120,7 +120,7 @@ func (b *Builder) fetches(file string) bool {
 	f := lexpath.Fold(file)
 	for i := range b.Effects {
 		e := &b.Effects[i]
-		if e.Kind != effects.KindWrite || e.Via == nil || !effects.Covers(e.Changed(), f) {
+		if e.Kind != effects.KindWrite || e.Via == nil || !effects.Covers(e.ChangedPath(), f) {
 			continue
 		}
 		if r := b.Effects[e.Via.Effect].Run; r != nil && b.NetworkProgram(r.Program) {

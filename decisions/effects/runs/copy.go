@@ -25,9 +25,9 @@ func (v *invocation) linkTarget(i int, w effects.Word) {
 	v.b.Add(v.via(i, v.b.Operand(effects.KindWrite, dir+"/"+w.Text, v.run.Cwd, v.at.From)))
 }
 
-// into adds the writes of a copy or move: to the target, or if that is a folder, to the
+// copyInto adds the writes of a copy or move: to the target, or if that is a folder, to the
 // sources' names in it.
-func (v *invocation) into(i int, w effects.Word) {
+func (v *invocation) copyInto(i int, w effects.Word) {
 	v.changes = true
 	if w.Glob {
 		v.unknown(i, "a pattern whose files are not known: "+display.Display(display.ShowWord(&w)))
@@ -56,10 +56,10 @@ func (v *invocation) into(i int, w effects.Word) {
 		// "ln -s TARGET" creates the link in the working folder.
 		name := path.Base(w.Text)
 		v.disturbs = append(v.disturbs, name)
-		v.put(i, name, false)
+		v.writeCopy(i, name, false)
 	}
 	if becomes {
-		v.put(i, w.Text, whole)
+		v.writeCopy(i, w.Text, whole)
 		if !folder && !made {
 			return
 		}
@@ -72,14 +72,14 @@ func (v *invocation) into(i int, w effects.Word) {
 		if j == i {
 			continue
 		}
-		base := v.copied(source)
+		base := v.copiedName(source)
 		if base == "" {
-			v.put(i, w.Text, true)
+			v.writeCopy(i, w.Text, true)
 			continue
 		}
 		name := strings.TrimRight(w.Text, "/") + "/" + base
 		v.disturbs = append(v.disturbs, name)
-		v.put(i, name, deep || moved && v.mayBeFolder(source))
+		v.writeCopy(i, name, deep || moved && v.mayBeFolder(source))
 	}
 }
 
@@ -114,7 +114,7 @@ func (v *invocation) mayBeFolder(source *effects.Word) bool {
 	}
 	mode, err := v.b.Paths.Lstat(entry.File.Path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return !v.first() // a name that does not exist is not moved, unless an earlier part creates it
+		return !v.firstChange() // a name that does not exist is not moved, unless an earlier part creates it
 	}
 	return err != nil || mode.IsDir()
 }
@@ -124,7 +124,7 @@ func (v *invocation) changedBefore(file string) bool {
 	f := lexpath.Fold(file)
 	changes := func(w string) bool { return w != "" && effects.Covers(w, f) }
 	return slices.ContainsFunc(v.b.Call.Before.Written, changes) ||
-		slices.ContainsFunc(v.b.Effects[:v.index], func(e effects.Effect) bool { return changes(e.Changed()) })
+		slices.ContainsFunc(v.b.Effects[:v.index], func(e effects.Effect) bool { return changes(e.ChangedPath()) })
 }
 
 // madeBefore reports whether something before this run may make a folder of that
@@ -134,20 +134,20 @@ func (v *invocation) madeBefore(name string) bool {
 	in := lexpath.Fold(name) + "/"
 	within := func(w string) bool { return strings.HasPrefix(w, in) }
 	return v.changedBefore(name) || slices.ContainsFunc(v.b.Call.Before.Written, within) ||
-		slices.ContainsFunc(v.b.Effects[:v.index], func(e effects.Effect) bool { return within(e.Changed()) })
+		slices.ContainsFunc(v.b.Effects[:v.index], func(e effects.Effect) bool { return within(e.ChangedPath()) })
 }
 
-// first reports whether nothing before this run, in this call or in others that are
+// firstChange reports whether nothing before this run, in this call or in others that are
 // decided with it, may change a file.
-func (v *invocation) first() bool {
+func (v *invocation) firstChange() bool {
 	return v.b.Call.Before.None() && !slices.ContainsFunc(v.b.Effects[:v.index], func(e effects.Effect) bool {
 		return e.Kind != effects.KindRead && (e.Run == nil || !e.Run.Readonly)
 	})
 }
 
-// copied returns the name that a copied source gets in the target folder, "" if it is
+// copiedName returns the name that a copied source gets in the target folder, "" if it is
 // not known.
-func (v *invocation) copied(source *effects.Word) string {
+func (v *invocation) copiedName(source *effects.Word) string {
 	if source.Expandable() {
 		return ""
 	}
@@ -177,10 +177,10 @@ func (v *invocation) copied(source *effects.Word) string {
 	return base
 }
 
-// put adds the write of a copy, preceded by the deletion of the target if the options
+// writeCopy adds the write of a copy, preceded by the deletion of the target if the options
 // ask for that. If the target is a link, both the link and what it leads to may be
 // written.
-func (v *invocation) put(i int, text string, deep bool) {
+func (v *invocation) writeCopy(i int, text string, deep bool) {
 	e := v.b.Operand(effects.KindWrite, text, v.run.Cwd, v.at.From)
 	if v.has(v.p.ClearsWith) {
 		if gone := v.b.entry(effects.KindDelete, text, v.run.Cwd, v.at.From); gone.File == nil || !v.surroundings().Absent(gone.File.Path) {

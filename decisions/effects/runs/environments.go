@@ -12,8 +12,8 @@ import (
 	"github.com/permd/permd/internal/wordset"
 )
 
-// Venvs records an environment that the call activates.
-func (b *Builder) Venvs(bin string) {
+// AddVenv records an environment that the call activates.
+func (b *Builder) AddVenv(bin string) {
 	if len(b.Activated) >= maxVenvs {
 		bin = ""
 	}

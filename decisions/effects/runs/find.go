@@ -50,7 +50,7 @@ func (v *invocation) primary(use *programs.OptionUse) {
 	switch {
 	case o.Role == programs.RoleDeletes:
 		v.changes = true
-		v.harm(i)
+		v.markHarmful(i)
 		v.deleteRoots(i)
 		return
 	case use.Form == programs.NoValue:
@@ -96,7 +96,7 @@ func (v *invocation) findRoots() []effects.Word {
 // findCommand adds the run of -exec and similar, whose words end at ; or +. {} is any
 // path below the starting points.
 func (v *invocation) findCommand(i, end int) {
-	v.harm(i)
+	v.markHarmful(i)
 	v.changes = v.changes || v.args[i].Text != "-exec"
 	if end < 0 {
 		v.unknown(i, "a command of find that does not end")

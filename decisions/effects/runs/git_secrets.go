@@ -77,14 +77,14 @@ func (v *invocation) repositorySecrets() {
 		}
 	}
 	v.gitLines()
-	if goesThrough(sub) && !limited {
+	if printsTracked(sub) && !limited {
 		v.gitSearch(len(v.args)-1, ".")
 	}
 }
 
-// goesThrough reports whether a sub-command prints all tracked files, or what it finds
+// printsTracked reports whether a sub-command prints all tracked files, or what it finds
 // in them.
-func goesThrough(sub string) bool { return sub == "grep" || sub == "archive" }
+func printsTracked(sub string) bool { return sub == "grep" || sub == "archive" }
 
 // gitOperands returns the indices of the words that are no options.
 func (v *invocation) gitOperands() []int {
@@ -217,7 +217,7 @@ func (v *invocation) gitRead(i int, file string, pattern bool) {
 		v.unknown(i, "a path that is too long")
 		return
 	}
-	through := goesThrough(v.subs[0])
+	through := printsTracked(v.subs[0])
 	if !pattern {
 		e := v.b.Operand(effects.KindRead, file, v.run.Cwd, v.at.From)
 		switch {

@@ -26,12 +26,12 @@ func (h *harms) word(i int) {
 // position.
 func (h *harms) option(i int) {
 	h.from = max(h.from, i+1)
-	h.maybe(i)
+	h.maybeValue(i)
 }
 
-// maybe records a word that may be the value of the preceding option, or a harmless
+// maybeValue records a word that may be the value of the preceding option, or a harmless
 // operand.
-func (h *harms) maybe(i int) { h.words = append(h.words, i) }
+func (h *harms) maybeValue(i int) { h.words = append(h.words, i) }
 
 // last reports whether a word is the last one recorded.
 func (h *harms) last(i int) bool {
@@ -57,22 +57,22 @@ func (h *harms) store(r *effects.Run) {
 	}
 }
 
-// harm records that a word is not harmless.
-func (v *invocation) harm(i int) { v.harms.word(i) }
+// markHarmful records that a word is not harmless.
+func (v *invocation) markHarmful(i int) { v.harms.word(i) }
 
-// harmFrom records that all words from i on are not harmless: the meaning of one may
+// markHarmfulFrom records that all words from i on are not harmless: the meaning of one may
 // depend on any other.
-func (v *invocation) harmFrom(i int) {
+func (v *invocation) markHarmfulFrom(i int) {
 	for ; i < len(v.args); i++ {
-		v.harm(i)
+		v.markHarmful(i)
 	}
 }
 
-// harmOption records an option or its value. For programs whose options depend on their
+// markOption records an option or its value. For programs whose options depend on their
 // position, or that run the words after them, it is recorded like any other word.
-func (v *invocation) harmOption(i int) {
+func (v *invocation) markOption(i int) {
 	if v.positionMatters() {
-		v.harm(i)
+		v.markHarmful(i)
 		return
 	}
 	v.harms.option(i)
@@ -85,26 +85,28 @@ func (v *invocation) positionMatters() bool {
 		p.Wrapper != nil || p.Interpreter != "" || p.Text)
 }
 
-// dashed reports whether a word looks like an option.
-func dashed(text string) bool { return len(text) > 1 && text[0] == '-' && text != "--" }
+// looksLikeOption reports whether a word looks like an option.
+func looksLikeOption(text string) bool { return len(text) > 1 && text[0] == '-' && text != "--" }
 
 // takesNext reports whether the word after a word may be its value.
-func takesNext(w *effects.Word) bool { return dashed(w.Text) && !strings.Contains(w.Text, "=") }
+func takesNext(w *effects.Word) bool {
+	return looksLikeOption(w.Text) && !strings.Contains(w.Text, "=")
+}
 
-// unexplained records the word at i, one of the words from n on that the table does not
+// unexplainedWord records the word at i, one of the words from n on that the table does not
 // explain: an option, with the word after it, may mean anything, but the meaning does
 // not depend on its position.
-func (v *invocation) unexplained(n, i int) {
+func (v *invocation) unexplainedWord(n, i int) {
 	w := &v.args[i]
 	value := i > n && takesNext(&v.args[i-1]) && w.Text != "--"
 	switch plain := plainOperand(w.Text); {
 	case plain && value && !v.positionMatters():
-		v.harms.maybe(i)
+		v.harms.maybeValue(i)
 	case plain:
-	case value, dashed(w.Text):
-		v.harmOption(i)
+	case value, looksLikeOption(w.Text):
+		v.markOption(i)
 	default:
-		v.harm(i)
+		v.markHarmful(i)
 	}
 }
 

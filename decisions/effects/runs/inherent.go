@@ -18,7 +18,7 @@ func (v *invocation) implicitEffects() {
 	}
 	for _, e := range list {
 		if (len(e.With) == 0 || v.has(e.With)) && !v.has(e.Unless) {
-			v.implicitly(e)
+			v.implicitEffect(e)
 		}
 	}
 	if v.p.Repository {
@@ -28,7 +28,6 @@ func (v *invocation) implicitEffects() {
 }
 
 // readonly decides whether the run is known to change nothing.
-// anything.
 func (v *invocation) readonly() {
 	p := v.p
 	ok := p.Readonly && !v.changes
@@ -106,7 +105,7 @@ func (v *invocation) standardInput() {
 	if v.at.Stdin == effects.StdinText && v.p.Interpreter == "shell" && v.at.Text != effects.DynamicWord {
 		v.b.Unknown(v.at.From, "code given inline")
 		quiet := v.b.Nothing
-		v.b.Reading(v.shells(len(v.args)), func() { v.b.texts.Text(v.b, v.at.Text, v.run.Cwd, v.at.From) })
+		v.b.WithShells(v.shells(len(v.args)), func() { v.b.texts.Text(v.b, v.at.Text, v.run.Cwd, v.at.From) })
 		v.b.Nothing = quiet
 		v.run.Readonly = false
 		return
@@ -125,12 +124,12 @@ var StandardInputs = map[string]bool{"-": true, "/dev/stdin": true, "/dev/fd/0":
 // has already been added.
 func (b *Builder) AddLikely(text, cwd, from string) {
 	quiet := b.Nothing
-	b.Reading(plainshell.All, func() { b.texts.Text(b, text, cwd, from) })
+	b.WithShells(plainshell.All, func() { b.texts.Text(b, text, cwd, from) })
 	b.Nothing = quiet
 }
 
-// implicitly adds one effect that no word names.
-func (v *invocation) implicitly(e programs.ImplicitEffect) {
+// implicitEffect adds one effect that no word names.
+func (v *invocation) implicitEffect(e programs.ImplicitEffect) {
 	own := &effects.Via{Effect: v.index, Arg: effects.Inherent}
 	tree := v.p.Recursive || v.has(v.p.RecursiveWith) || e.Value == "/"
 	kind := effects.KindRead

@@ -79,9 +79,9 @@ func (v *invocation) curlConfig() {
 // maxAppended is how many words of its input a command is read with.
 const maxAppended = 64
 
-// appended adds the effects of a command with the words that its wrapper (xargs) reads
+// withAppended adds the effects of a command with the words that its wrapper (xargs) reads
 // from standard input, if these are known.
-func (b *Builder) appended(options, command []effects.Word, at Setting) {
+func (b *Builder) withAppended(options, command []effects.Word, at Setting) {
 	text := at.Printed
 	if at.Stdin == effects.StdinText && at.Text != effects.DynamicWord {
 		text = at.Text

@@ -64,10 +64,10 @@ func (v *invocation) full() bool {
 	if !v.tooManyEffects {
 		v.tooManyEffects = true
 		if v.b.Rest == nil {
-			v.b.overWords(append([]effects.Word{effects.LiteralWord(v.asWritten)}, v.args...), v.at)
+			v.b.deferWords(append([]effects.Word{effects.LiteralWord(v.asWritten)}, v.args...), v.at)
 		}
 		v.unknown(len(v.args)-1, "more words than permd follows")
-		v.harmFrom(0)
+		v.markHarmfulFrom(0)
 	}
 	return true
 }
@@ -75,7 +75,7 @@ func (v *invocation) full() bool {
 // unknown adds an Unknown effect for a word.
 func (v *invocation) unknown(i int, why string) {
 	v.changes = true
-	v.harm(i)
+	v.markHarmful(i)
 	if v.args[i].Glob {
 		v.run.Args[i] = effects.DynamicWord
 	}
@@ -86,8 +86,8 @@ func (v *invocation) dynamicWord(i int) {
 	v.unknown(i, "an argument that is not known before it runs: "+display.Display(display.ShowWord(&v.args[i])))
 }
 
-// known reads the words of a program that the table has.
-func (v *invocation) known(p *programs.Program) {
+// listedProgram reads the words of a program that the table has.
+func (v *invocation) listedProgram(p *programs.Program) {
 	v.p, v.dashes = p, -1
 	switch p.Style {
 	case programs.StyleFind:
@@ -97,7 +97,7 @@ func (v *invocation) known(p *programs.Program) {
 	case programs.StyleAssign:
 		v.assignments()
 	case programs.StyleGNU, programs.StyleWords:
-		v.words()
+		v.readWords()
 		v.storeOperands()
 	}
 	p = v.p
@@ -106,7 +106,7 @@ func (v *invocation) known(p *programs.Program) {
 	}
 	v.operandEffects()
 	if p.Wrapper != nil && (len(v.subs) > 0 || p.Wrapper.Elsewhere) {
-		v.inner()
+		v.innerCommand()
 	}
 	v.fields()
 	v.implicitEffects()
@@ -150,9 +150,9 @@ func (v *invocation) input() {
 	v.run.Readonly = false
 }
 
-// words reads options, sub-commands and operands in the order in which the program
+// readWords reads options, sub-commands and operands in the order in which the program
 // does.
-func (v *invocation) words() {
+func (v *invocation) readWords() {
 	for r := v.p.Read(v.args); r.More() && !v.unparsed && !v.full(); {
 		a := r.Next()
 		if a.Kind == programs.ArgPattern && !v.patternWord(a.Index) {
@@ -214,7 +214,7 @@ func (v *invocation) wrapperOperand(i int) {
 		return
 	}
 	if !v.b.Table.HarmlessAssignment(name, value) {
-		v.harm(i)
+		v.markHarmful(i)
 		v.b.Add(effects.Effect{
 			Kind: effects.KindState, From: v.at.From, Why: "sets the variable " + name, Text: display.Display(display.ShowWord(w)),
 			Via: &effects.Via{Effect: v.index, Arg: i},
@@ -229,7 +229,7 @@ func (v *invocation) subcommand(a *programs.Arg) {
 	if v.harms.last(i) {
 		// It may be an option's value, and the next word the sub-command.
 		if i+1 < len(v.args) {
-			v.harm(i + 1)
+			v.markHarmful(i + 1)
 		}
 		v.harms.options = max(v.harms.options, i+2)
 	}
@@ -239,7 +239,7 @@ func (v *invocation) subcommand(a *programs.Arg) {
 		v.unparsed = true
 	case sub != nil:
 		v.subs = append(v.subs, a.Name)
-		v.harm(i)
+		v.markHarmful(i)
 		v.p = sub
 		if sub.RunsItself() {
 			v.operands = append(v.operands, i)
@@ -250,14 +250,14 @@ func (v *invocation) subcommand(a *programs.Arg) {
 		// The words are read like those of an unknown program.
 		v.subs = append(v.subs, w.Text)
 		v.changes = true
-		v.harm(i)
-		v.tail(i + 1)
+		v.markHarmful(i)
+		v.unexplainedTail(i + 1)
 	default:
 		// An alias, an extension, or newer than the table.
 		v.unknown(i, "a sub-command that the program table does not have: "+display.Display(display.ShowWord(w)))
 		v.subs = append(v.subs, w.Text)
 		v.unparsed = true
-		v.harmFrom(i)
+		v.markHarmfulFrom(i)
 	}
 }
 

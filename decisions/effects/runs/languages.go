@@ -106,7 +106,7 @@ func (v *invocation) sql(i int, w effects.Word, option bool) {
 		}
 	case !languages.SQL(w.Text):
 		v.changes = true
-		v.harm(i)
+		v.markHarmful(i)
 		if !v.has([]string{"-safe"}) {
 			v.unknown(i, "SQL that can reach other files or run code")
 			return
@@ -124,7 +124,7 @@ func (v *invocation) database(i int, w effects.Word) {
 	if w.Text == ":memory:" || w.Text == "" {
 		return
 	}
-	if why := noFile(programs.RoleDatabase, w.Text); why != "" {
+	if why := whyNoFile(programs.RoleDatabase, w.Text); why != "" {
 		v.unknown(i, why+": "+display.Display(display.ShowWord(&w)))
 		return
 	}

@@ -60,12 +60,12 @@ func (v *invocation) obeysProject() string {
 		}
 	}
 	// The folder matters only if the program obeys files of a folder.
-	if slices.ContainsFunc(v.p.Obeys, func(o programs.Obeyed) bool { return !o.Home && !o.Project && !o.Variable && !o.Beside }) {
+	if slices.ContainsFunc(v.p.Obeys, func(o programs.Obeyed) bool { return !o.Home && !o.Project && !o.Variable && !o.NextToOperand }) {
 		if file := v.obeysFrom(around, v.folderOf(v.run.Cwd), false); file != "" {
 			return file
 		}
 	}
-	if !slices.ContainsFunc(v.p.Obeys, func(o programs.Obeyed) bool { return o.Beside }) {
+	if !slices.ContainsFunc(v.p.Obeys, func(o programs.Obeyed) bool { return o.NextToOperand }) {
 		return ""
 	}
 	for _, dir := range v.operandFolders() {
@@ -97,7 +97,7 @@ func (v *invocation) obeysFrom(around *settings.Surroundings, dir string, beside
 			o := &v.p.Obeys[i]
 			file := path.Join(dir, o.Name)
 			switch {
-			case o.Git, o.Home, o.Variable, o.Beside != beside:
+			case o.Git, o.Home, o.Variable, o.NextToOperand != beside:
 			case slices.Contains(homes, dir):
 				if v.Rewritten(file) {
 					return file
@@ -158,8 +158,8 @@ func (v *invocation) Rewritten(file string) bool {
 	return v.Changed(file) || v.b.mayChange(func(w string) bool { return strings.HasPrefix(w, in) }) || v.b.CheckLinks(effects.Effect{File: &effects.File{Path: file}}).File == nil
 }
 
-// Leads implements settings.Files.
-func (v *invocation) Leads(file string) (at string, secret bool) {
+// Target implements settings.Files.
+func (v *invocation) Target(file string) (at string, secret bool) {
 	e := v.b.Operand(effects.KindRead, file, "", v.at.From)
 	if e.File == nil {
 		return "", false

@@ -52,15 +52,15 @@ func (v *invocation) objectFile(a argument) {
 
 // plainFile handles a file that is read, unless the word has a special form.
 func (v *invocation) plainFile(a argument) {
-	if why := noFile(a.role, a.w.Text); why != "" {
+	if why := whyNoFile(a.role, a.w.Text); why != "" {
 		v.unknown(a.i, why+": "+display.Display(display.ShowWord(&a.w)))
 		return
 	}
 	v.applyPath(programs.RoleReads, a.i, a.w, v.p.Recursive)
 }
 
-// noFile returns why a word at a file's position is no file, "" if it is one.
-func noFile(role programs.Role, text string) string {
+// whyNoFile returns why a word at a file's position is no file, "" if it is one.
+func whyNoFile(role programs.Role, text string) string {
 	switch {
 	case role == programs.RoleSources && strings.HasPrefix(text, "@"):
 		return "a file of options"

@@ -33,7 +33,7 @@ func (v *invocation) option(use *programs.OptionUse) {
 	}
 	if use.Form == programs.ValueFalse {
 		v.changes = true
-		v.harm(i)
+		v.markHarmful(i)
 		return
 	}
 	v.flag(o)
@@ -67,16 +67,16 @@ func (v *invocation) separateValue(use *programs.OptionUse) {
 	if use.Arity != programs.ArityTwo {
 		v.patternValue(at)
 		v.value(use.Option, at, v.args[at])
-		v.harmLike(use.Option, i)
+		v.markOptionWord(use.Option, i)
 		return
 	}
 	v.apply(programs.RoleText, at-1, v.args[at-1], true, false)
 	v.patternValue(at)
 	v.value(use.Option, at, v.args[at])
 	if v.harms.last(at) {
-		v.harm(i)
-		v.harm(at - 1)
-		v.harm(at)
+		v.markHarmful(i)
+		v.markHarmful(at - 1)
+		v.markHarmful(at)
 	}
 }
 
@@ -94,17 +94,17 @@ func (v *invocation) unknownOption(i int, name string) {
 	v.unclear = true
 	if v.p.Open {
 		v.changes = true
-		v.harmOption(i)
+		v.markOption(i)
 		if v.maybeValueSeparate(i) {
-			v.harmOption(i + 1) // it may be the option's value
+			v.markOption(i + 1) // it may be the option's value
 		}
 		v.flags = append(v.flags, name)
 		v.guardedWord(i, v.args[i].Text)
 		return
 	}
 	v.unknown(i, "an option that the program table does not have: "+display.Display(name))
-	if v.maybeValueSeparate(i) && dashed(v.args[i].Text) {
-		v.harms.maybe(i + 1)
+	if v.maybeValueSeparate(i) && looksLikeOption(v.args[i].Text) {
+		v.harms.maybeValue(i + 1)
 	}
 	v.flags = append(v.flags, name)
 }
@@ -128,13 +128,13 @@ func (v *invocation) has(flags []string) bool {
 	return false
 }
 
-// harmLike records the option's own word if its value is a separate word.
-func (v *invocation) harmLike(o *programs.Option, i int) {
+// markOptionWord records the option's own word if its value is a separate word.
+func (v *invocation) markOptionWord(o *programs.Option, i int) {
 	switch o.Role {
 	case programs.RoleChanges:
-		v.harmOption(i)
+		v.markOption(i)
 	case programs.RoleUnknown, programs.RoleInline, programs.RoleScript, programs.RoleChdir, programs.RoleTarget, programs.RoleMount, programs.RoleModule, programs.RoleLoads:
-		v.harm(i)
+		v.markHarmful(i)
 	}
 }
 
@@ -145,7 +145,7 @@ func (v *invocation) value(o *programs.Option, i int, w effects.Word) {
 		case programs.RoleText:
 		case programs.RoleChanges:
 			v.changes = true
-			v.harmOption(i)
+			v.markOption(i)
 		case programs.RoleInline:
 			v.unknown(i, "code given inline")
 		case programs.RoleDownload:

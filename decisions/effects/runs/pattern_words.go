@@ -51,7 +51,7 @@ func (v *invocation) patternOption(w *effects.Word, is func(name string) bool) s
 // mayMake reports whether an earlier part of the call, or an earlier call, may create
 // one of the names in a folder.
 func (b *Builder) mayMake(dir string, name func(string) bool) bool {
-	if b.Paths.Lost || slices.ContainsFunc(b.Rearranged, func(d string) bool { return d == "" || lexpath.In(d, dir) || lexpath.In(dir, d) }) {
+	if b.Paths.Unknown || slices.ContainsFunc(b.Rearranged, func(d string) bool { return d == "" || lexpath.In(d, dir) || lexpath.In(dir, d) }) {
 		return true
 	}
 	f := lexpath.Fold(dir)

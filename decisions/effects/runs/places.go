@@ -43,17 +43,17 @@ func (v *invocation) top() string {
 	return ""
 }
 
-// begins handles a prefix of the names of files that are written: the program may write
+// namePrefix handles a prefix of the names of files that are written: the program may write
 // any file of that folder. Outside of the project this is unknown, since the effect
 // would cover more than is meant.
-func (v *invocation) begins(i int, w effects.Word) {
+func (v *invocation) namePrefix(i int, w effects.Word) {
 	if w.Glob {
 		v.unknown(i, "a pattern whose files are not known: "+display.Display(display.ShowWord(&w)))
 		return
 	}
 	v.changes = true
 	v.paths++
-	v.harm(i)
+	v.markHarmful(i)
 	e := v.b.Operand(effects.KindWrite, path.Dir(w.Text+"x"), v.run.Cwd, v.at.From)
 	if root := v.b.Paths.Project(); e.File != nil && (root == "" || !lexpath.In(root, e.File.Path)) {
 		v.applyPath(programs.RoleWrites, i, w, false)

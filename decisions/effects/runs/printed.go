@@ -36,8 +36,8 @@ func printsVariable(program string, words []effects.Word) bool {
 	return false
 }
 
-// printed marks a run that prints secrets.
-func (b *Builder) printed(index int, words []effects.Word) {
+// markPrintsSecrets marks a run that prints secrets.
+func (b *Builder) markPrintsSecrets(index int, words []effects.Word) {
 	if r := b.Effects[index].Run; b.Table.PrintsSecrets(r) || printsVariable(r.Program, words) {
 		b.Effects[index].Tags = b.Effects[index].Tags.With(effects.Secret)
 	}

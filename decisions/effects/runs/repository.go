@@ -9,8 +9,8 @@ import (
 	"github.com/permd/permd/decisions/effects/programs"
 )
 
-// connects adds the effect of an address.
-func (v *invocation) connects(role programs.Role, i int, w effects.Word) {
+// connect adds the effect of an address.
+func (v *invocation) connect(role programs.Role, i int, w effects.Word) {
 	if w.Glob || isURLPattern(w.Text) {
 		v.unknown(i, "an address that is a pattern: "+display.Display(display.ShowWord(&w)))
 		return
@@ -34,7 +34,7 @@ func (v *invocation) connects(role programs.Role, i int, w effects.Word) {
 			v.unknown(i, "an address that programs read in two ways: "+display.Display(display.ShowWord(&w))) // wget takes HOST:PATH for FTP
 			return
 		}
-		if !gettingSchemes[c.Scheme] {
+		if !requestSchemes[c.Scheme] {
 			e, v.changes = v.b.Paths.Connect(url, effects.MethodSend, v.at.From), true
 		}
 	}
@@ -157,15 +157,15 @@ func (v *invocation) folderOf(cwd string) string {
 // read files may well fetch it; some read-only programs do too (kubectl get -f), but for
 // these fetches returns false, because the word may also be a path.
 func (v *invocation) fetches(i int, w effects.Word) bool {
-	v.harm(i)
-	v.connects(programs.RoleConnects, i, w)
+	v.markHarmful(i)
+	v.connect(programs.RoleConnects, i, w)
 	return !v.p.Readonly
 }
 
-// completed adds the reads of files that the program tries if the named one does not
+// completedNames adds the reads of files that the program tries if the named one does not
 // exist: zcat notes reads notes.gz, which may be a link. Whether the file exists does
 // not matter: an earlier part of the call may delete it.
-func (v *invocation) completed(i int, w effects.Word, tree bool) {
+func (v *invocation) completedNames(i int, w effects.Word, tree bool) {
 	if len(v.p.Completes) == 0 {
 		return
 	}

@@ -95,20 +95,20 @@ func init() {
 		programs.RoleLink:     {knownWord, false, (*invocation).pathWord},
 		programs.RoleLoads:    {knownWord, false, (*invocation).pathWord},
 		programs.RoleScript:   {knownWord, false, (*invocation).scriptWord},
-		programs.RoleInto:     {knownWord, false, v((*invocation).into)},
-		programs.RoleConnects: {knownWord, false, withRole((*invocation).connects)},
-		programs.RoleSends:    {knownWord, false, withRole((*invocation).connects)},
-		programs.RoleDownload: {knownWord, false, withRole((*invocation).connects)},
-		programs.RolePacks:    {knownWord, false, v((*invocation).packs)},
-		programs.RoleCopies:   {knownWord, false, withRole((*invocation).copies)},
+		programs.RoleInto:     {knownWord, false, v((*invocation).copyInto)},
+		programs.RoleConnects: {knownWord, false, withRole((*invocation).connect)},
+		programs.RoleSends:    {knownWord, false, withRole((*invocation).connect)},
+		programs.RoleDownload: {knownWord, false, withRole((*invocation).connect)},
+		programs.RolePacks:    {knownWord, false, v((*invocation).replacePacked)},
+		programs.RoleCopies:   {knownWord, false, withRole((*invocation).copyOperand)},
 		programs.RoleSpec:     {knownWord, false, (*invocation).spec},
-		programs.RoleExecutes: {knownWord, false, (*invocation).executes},
+		programs.RoleExecutes: {knownWord, false, (*invocation).commandLine},
 		programs.RoleChdir:    {knownWord, false, v((*invocation).chdir)},
 		programs.RoleAssign:   {knownWord, false, (*invocation).assign},
 
 		programs.RoleArchive:    {singleWord, false, v((*invocation).archive)},
 		programs.RoleMount:      {singleWord, false, v((*invocation).mount)},
-		programs.RoleCopiesInto: {singleWord, false, withRole((*invocation).copies)},
+		programs.RoleCopiesInto: {singleWord, false, withRole((*invocation).copyOperand)},
 		programs.RoleHost:       {singleWord, false, v((*invocation).host)},
 		programs.RoleEndpoint:   {singleWord, false, (*invocation).endpoint},
 		programs.RoleSQL:        {singleWord, false, func(v *invocation, a argument) { v.sql(a.i, a.w, a.option) }},
@@ -118,11 +118,11 @@ func init() {
 		programs.RoleViewed:     {singleWord, false, (*invocation).plainFile},
 		programs.RoleMatched:    {singleWord, false, (*invocation).plainFile},
 		programs.RoleFromTop:    {singleWord, false, v((*invocation).fromTop)},
-		programs.RoleBegins:     {singleWord, false, v((*invocation).begins)},
+		programs.RoleBegins:     {singleWord, false, v((*invocation).namePrefix)},
 		programs.RoleCharset:    {singleWord, false, (*invocation).charset},
 		programs.RoleName:       {singleWord, false, (*invocation).name},
 		programs.RoleRepoName:   {singleWord, false, (*invocation).repoName},
-		programs.RoleUnpackTo:   {singleWord, false, (*invocation).unpacksTo},
+		programs.RoleUnpackTo:   {singleWord, false, (*invocation).unpackFolder},
 	}
 }
 
@@ -157,9 +157,9 @@ func (v *invocation) apply(role programs.Role, i int, w effects.Word, option, tr
 func (v *invocation) change(a argument) {
 	v.changes = true
 	if a.option {
-		v.harmOption(a.i)
+		v.markOption(a.i)
 	} else {
-		v.harm(a.i)
+		v.markHarmful(a.i)
 	}
 }
 
@@ -179,7 +179,7 @@ func (v *invocation) queryParam(a argument) {
 
 // assign handles a word that sets a variable of the shell.
 func (v *invocation) assign(a argument) {
-	v.harm(a.i)
+	v.markHarmful(a.i)
 	v.b.Add(v.via(a.i, effects.Effect{Kind: effects.KindState, From: v.at.From, Why: "sets a variable", Text: display.Display(display.ShowWord(&a.w))}))
 }
 
@@ -247,7 +247,7 @@ func (v *invocation) applyPath(role programs.Role, i int, w effects.Word, tree b
 	switch role {
 	case programs.RoleReads:
 		add(effects.KindRead, false, tree)
-		v.completed(i, w, tree)
+		v.completedNames(i, w, tree)
 		if v.has(v.p.WritesWith) {
 			v.changes = true
 			add(effects.KindWrite, false, tree)
@@ -260,7 +260,7 @@ func (v *invocation) applyPath(role programs.Role, i int, w effects.Word, tree b
 	case programs.RoleLists:
 		add(effects.KindRead, false, tree)
 	case programs.RoleLoads:
-		v.harm(i)
+		v.markHarmful(i)
 		v.changes = true
 		add(effects.KindRead, false, false)
 	case programs.RoleWrites:
@@ -286,7 +286,7 @@ func (v *invocation) applyPath(role programs.Role, i int, w effects.Word, tree b
 		}
 		add(effects.KindWrite, false, tree)
 	case programs.RoleScript:
-		v.harm(i)
+		v.markHarmful(i)
 		v.changes = true
 		e := v.b.Operand(effects.KindRead, w.Text, v.run.Cwd, v.at.From)
 		if e.File != nil {
@@ -318,7 +318,7 @@ func (v *invocation) below(e effects.Effect, tree, names bool) effects.Effect {
 		// a type of rg may match any name.
 		narrow := v.searchesNoSecrets && !v.searchesHidden && !v.has([]string{"--exclude", "--exclude-from", "--type-add"})
 		v.b.Paths.Recurse(&e, narrow || v.p.SkipsHidden && !hidden)
-		v.b.Paths.Search(&e, v.reach(narrow, hidden))
+		v.b.Paths.Search(&e, v.searchReach(narrow, hidden))
 		if v.linked || v.followsLinks() {
 			v.followed = append(v.followed, e.File.Path)
 		}
@@ -328,7 +328,7 @@ func (v *invocation) below(e effects.Effect, tree, names bool) effects.Effect {
 
 // chdir handles an option that changes the program's working folder.
 func (v *invocation) chdir(i int, w effects.Word) {
-	v.harm(i)
+	v.markHarmful(i)
 	v.run.Cwd = v.folder(i, w.Text)
 	if v.run.Cwd == "" {
 		v.unknown(i, "a folder that is not known: "+display.Display(display.ShowWord(&w)))

@@ -8,8 +8,8 @@ import (
 	"github.com/permd/permd/decisions/effects/programs"
 )
 
-// TestEveryRoleIsHandled checks that something was decided for words of each role
-// that a program file can name.
+// TestEveryRoleIsHandled checks that every role that a program file can name has a
+// handler.
 func TestEveryRoleIsHandled(t *testing.T) {
 	data, err := os.ReadFile("../../../rego/programs.schema.json")
 	if err != nil {

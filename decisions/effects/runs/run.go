@@ -39,22 +39,22 @@ type Setting struct {
 	via *effects.Via
 	// wrapped is the number of wrappers around the command; appended is set if one of
 	// them adds words that it reads at run time.
-	wrapped  int
-	appended bool
+	wrappers     int
+	appendsWords bool
 }
 
 // Command adds the effects of running the words as a command. The first word is
 // literal.
 func (b *Builder) Command(words []effects.Word, at Setting) {
 	first := len(b.Effects)
-	if why := foreignCommand(words); why != "" {
+	if why := whyForeign(words); why != "" {
 		b.Unknown(at.From, why)
 	}
 	p := b.Table.Program(b.programName(words[0].Text))
 	if p != nil && p.Wrapper != nil && !p.Wrapper.Elsewhere {
-		if at.wrapped++; at.wrapped > maxWrappers {
+		if at.wrappers++; at.wrappers > maxWrappers {
 			b.Unknown(at.From, "commands wrapped in each other too deeply")
-			b.overWrapped(words, at)
+			b.deferWrapped(words, at)
 			return
 		}
 		b.wrapped(p, words, at)
@@ -145,11 +145,11 @@ func (b *Builder) Run(words []effects.Word, at Setting) int {
 	switch {
 	case p != nil:
 		r.Known, r.Table = true, p.At
-		if v.known(p); opinion != nil {
+		if v.listedProgram(p); opinion != nil {
 			v.applyOverlay(opinion)
 		}
 	default:
-		if v.unlisted(); opinion != nil {
+		if v.unlistedProgram(); opinion != nil {
 			v.applyUserProgram(opinion)
 		}
 	}
@@ -162,13 +162,13 @@ func (b *Builder) Run(words []effects.Word, at Setting) int {
 	}
 	b.Effects[index].Tags = b.Paths.CwdTags(r.Cwd)
 	if p := b.Table.Program(name); p == nil || p.Wrapper == nil || p.Wrapper.Elsewhere {
-		b.printed(index, words)
+		b.markPrintsSecrets(index, words)
 	}
 	if r.WithoutOverlay != nil && r.Cwd != at.Cwd {
 		b.Effects[index].Tags |= b.Paths.CwdTags(at.Cwd)
 	}
 	b.inVenvs(words, at)
-	r.Own = b.ownUse(r, given, at.appended)
+	r.Own = b.ownUse(r, given, at.appendsWords)
 	return index
 }
 
@@ -255,19 +255,19 @@ func (b *Builder) nested(index, arg int, text string, at Setting) {
 	}
 }
 
-// unlisted handles a program that the table does not have: its words have no effects,
+// unlistedProgram handles a program that the table does not have: its words have no effects,
 // only plain operands at the end count as harmless, and the first word may be a
 // sub-command that does anything.
-func (v *invocation) unlisted() {
+func (v *invocation) unlistedProgram() {
 	if len(v.args) > 0 {
-		v.harm(0)
+		v.markHarmful(0)
 		v.harms.options = firstPlain(v.args)
 	}
-	v.tail(0)
+	v.unexplainedTail(0)
 }
 
-// tail handles words that no entry explains, from index n on.
-func (v *invocation) tail(n int) {
+// unexplainedTail handles words that no entry explains, from index n on.
+func (v *invocation) unexplainedTail(n int) {
 	v.unparsed = true
 	for i := n; i < len(v.args) && !v.full(); i++ {
 		w := &v.args[i]
@@ -275,7 +275,7 @@ func (v *invocation) tail(n int) {
 		case w.Dynamic(), w.Glob, w.Tree:
 			v.dynamicWord(i)
 		default:
-			v.unexplained(n, i)
+			v.unexplainedWord(n, i)
 			v.guardedWord(i, w.Text)
 		}
 	}

@@ -28,9 +28,9 @@ func (b *Builder) AskForUncertainSearches() {
 	}
 }
 
-// reach returns the extent of a search: narrow is set if it only reads names that are
+// searchReach returns the extent of a search: narrow is set if it only reads names that are
 // not those of secrets, hidden if it includes hidden names.
-func (v *invocation) reach(narrow, hidden bool) paths.Reach {
+func (v *invocation) searchReach(narrow, hidden bool) paths.Reach {
 	switch {
 	case narrow, ownReaders[v.run.Program]:
 		return paths.ReachNamed
@@ -120,9 +120,9 @@ func (v *invocation) findsLinks() bool {
 	return !files
 }
 
-// followers are the options with which programs follow links while they walk folders; a
+// followOptions are the options with which programs follow links while they walk folders; a
 // program without options always does.
-var followers = map[string][]string{
+var followOptions = map[string][]string{
 	"ack": {"--follow"}, "ag": {"--follow"}, "cp": {"--dereference"}, "diff": nil, "egrep": {"--dereference-recursive"}, "fgrep": {"--dereference-recursive"},
 	"find": {"-L", "-follow"}, "fd": {"--follow"}, "fdfind": {"--follow"}, "du": {"--dereference"}, "ls": {"--dereference"}, "tree": {"-l"},
 	"grep": {"--dereference-recursive"}, "rg": {"--follow"}, "rsync": {"--copy-links"}, "scp": nil, "tar": {"--dereference"}, "zip": nil,
@@ -130,7 +130,7 @@ var followers = map[string][]string{
 
 // followsLinks reports whether the run reads the targets of links in a folder.
 func (v *invocation) followsLinks() bool {
-	options, ok := followers[v.run.Program]
+	options, ok := followOptions[v.run.Program]
 	return ok && (len(options) == 0 && !v.has([]string{"--no-dereference", "--symlinks"}) || v.has(options))
 }
 

@@ -59,10 +59,10 @@ func (v *invocation) shells(text int) plainshell.Shells {
 	return shells
 }
 
-// foreignCommand returns why a command's words do not seem to be those of a Unix shell,
+// whyForeign returns why a command's words do not seem to be those of a Unix shell,
 // "" if nothing indicates that: a tool that calls itself a shell may be PowerShell or
 // cmd, to which the words have another meaning.
-func foreignCommand(words []effects.Word) string {
+func whyForeign(words []effects.Word) string {
 	name := words[0].Text
 	verb, noun, ok := strings.Cut(name, "-")
 	if ok && verb != "" && noun != "" && capital(verb) && capital(noun) && powerShellVerbs[strings.ToLower(verb)] {

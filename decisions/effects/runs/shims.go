@@ -82,7 +82,7 @@ func (v *invocation) choosesUnlisted(s *programs.Shims, dir, root string) string
 // harmlessShim reports whether such a file does not exist or has only harmless settings.
 // The caller has checked rewritesShims.
 func (v *invocation) harmlessShim(f *programs.ShimFile, file, root string) bool {
-	if _, err := v.b.Paths.Lstat(file); err != nil && missing(err) {
+	if _, err := v.b.Paths.Lstat(file); err != nil && isMissing(err) {
 		return true
 	} else if f.Settings == nil {
 		return false
@@ -111,8 +111,8 @@ func (v *invocation) rewritesShims(s *programs.Shims, dir string) string {
 	return found
 }
 
-// missing reports whether the path does not exist, including a path through something
+// isMissing reports whether the path does not exist, including a path through something
 // that is no folder.
-func missing(err error) bool {
+func isMissing(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
 }

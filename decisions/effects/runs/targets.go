@@ -23,23 +23,23 @@ const (
 // checked elsewhere.
 func (v *invocation) target(role programs.Role, i int, w effects.Word) {
 	v.changes = true
-	v.harm(i)
+	v.markHarmful(i)
 	if w.Dynamic() || w.Glob {
 		v.dynamicWord(i)
 		return
 	}
 	if role == programs.RoleTarget && strings.Contains(w.Text, "://") {
-		v.connects(programs.RoleConnects, i, w)
-		v.tail(i + 1)
+		v.connect(programs.RoleConnects, i, w)
+		v.unexplainedTail(i + 1)
 		return
 	}
 	if role == programs.RoleTarget && runsFiles[v.run.Program] && scriptSuffixes[path.Ext(w.Text)] {
 		v.applyPath(programs.RoleScript, i, w, false)
-		v.tail(i + 1)
+		v.unexplainedTail(i + 1)
 		return
 	}
 	if role == programs.RoleTarget {
-		v.tail(i + 1)
+		v.unexplainedTail(i + 1)
 	} else if strings.Contains(w.Text, "=") {
 		return
 	}

@@ -21,7 +21,7 @@ const goProxy = "https://proxy.golang.org"
 func (v *invocation) goPackage(i int, w effects.Word) {
 	if strings.Contains(w.Text, "@") {
 		v.changes = true
-		v.harm(i)
+		v.markHarmful(i)
 		e := v.b.Paths.Connect(goProxy, effects.MethodGet, v.at.From)
 		e.Via = &effects.Via{Effect: v.index, Arg: effects.Inherent}
 		v.b.Add(e)
@@ -32,7 +32,7 @@ func (v *invocation) goPackage(i int, w effects.Word) {
 	}
 	if e := v.b.Operand(effects.KindRead, file, v.run.Cwd, v.at.From); e.File == nil || !e.Tags.Has(effects.InProject) {
 		v.changes = true
-		v.harm(i)
+		v.markHarmful(i)
 		v.b.Add(v.via(i, e))
 	}
 }
@@ -153,14 +153,14 @@ func (v *invocation) unfetched(a argument) {
 func (v *invocation) format(a argument) {
 	if !strings.HasPrefix(a.w.Text, "+") {
 		v.changes = true
-		v.harm(a.i)
+		v.markHarmful(a.i)
 	}
 }
 
 func (v *invocation) plainText(a argument) {
 	if strings.Contains(a.w.Text, "=") {
 		v.changes = true
-		v.harm(a.i)
+		v.markHarmful(a.i)
 	}
 }
 
@@ -173,11 +173,11 @@ func (v *invocation) ref(a argument) {
 func (v *invocation) refspec(a argument) {
 	if strings.HasPrefix(a.w.Text, "+") {
 		v.flags = append(v.flags, "--force")
-		v.harm(a.i)
+		v.markHarmful(a.i)
 	}
 	if strings.HasPrefix(strings.TrimPrefix(a.w.Text, "+"), ":") {
 		v.flags = append(v.flags, "--delete")
-		v.harm(a.i)
+		v.markHarmful(a.i)
 	}
 }
 
@@ -195,7 +195,7 @@ func (v *invocation) data(a argument) {
 
 func (v *invocation) serverSQL(a argument) {
 	v.changes = true
-	v.harm(a.i)
+	v.markHarmful(a.i)
 	// psql's own commands begin with a backslash, and with COPY a server runs programs
 	// and writes files.
 	if strings.Contains(a.w.Text, "\\") || strings.Contains(strings.ToLower(a.w.Text), "copy") {
@@ -206,7 +206,7 @@ func (v *invocation) serverSQL(a argument) {
 func (v *invocation) runnerWord(a argument) {
 	if !runnerWords[a.w.Text] && !plainOperand(a.w.Text) {
 		v.changes = true
-		v.harm(a.i)
+		v.markHarmful(a.i)
 		v.guardedWord(a.i, a.w.Text)
 	}
 }
@@ -221,7 +221,7 @@ func (v *invocation) requestMethod(a argument) {
 	v.method = strings.ToUpper(a.w.Text)
 	if v.method != "GET" && v.method != "HEAD" {
 		v.changes, v.send = true, true
-		v.harm(a.i)
+		v.markHarmful(a.i)
 	}
 }
 

@@ -24,7 +24,7 @@ func (v *invocation) spec(a argument) {
 // endpoint handles a part of an address, or a full one.
 func (v *invocation) endpoint(a argument) {
 	if strings.Contains(a.w.Text, "://") {
-		v.connects(programs.RoleConnects, a.i, a.w)
+		v.connect(programs.RoleConnects, a.i, a.w)
 	}
 }
 
@@ -41,8 +41,8 @@ func (v *invocation) repoName(a argument) {
 	v.b.Add(v.via(a.i, v.b.Paths.Connect(host, effects.MethodGet, v.at.From)))
 }
 
-// unpacksTo records the folder that an archive is unpacked to.
-func (v *invocation) unpacksTo(a argument) {
+// unpackFolder records the folder that an archive is unpacked to.
+func (v *invocation) unpackFolder(a argument) {
 	if a.w.Text != "" {
 		v.unpackTo, v.unpackIn, v.filled = a.i, a.w.Text, true
 	}
@@ -62,7 +62,7 @@ func (v *invocation) unpack() {
 	// prefix.
 	v.changes = true
 	v.run.Readonly = false
-	v.harmFrom(0)
+	v.markHarmfulFrom(0)
 	arg, to := effects.Inherent, "."
 	if v.filled {
 		arg, to = v.unpackTo, v.unpackIn
@@ -102,8 +102,8 @@ func (v *invocation) archive(i int, w effects.Word) {
 // packSuffixes are the suffixes of packed files.
 var packSuffixes = []string{".gz", ".bz2", ".bz", ".xz", ".lzma", ".zst", ".lz4", ".Z", ".z", ".tgz", ".taz", ".tbz", ".tbz2", ".txz", ".tlz", ".tzst"}
 
-// packs handles a file that is replaced by its packed or unpacked form.
-func (v *invocation) packs(i int, w effects.Word) {
+// replacePacked handles a file that is replaced by its packed or unpacked form.
+func (v *invocation) replacePacked(i int, w effects.Word) {
 	// Of several modes, most programs use the last one: bzip2 -t -z packs.
 	looks := v.has([]string{"--list", "--test"}) && !v.has([]string{"--compress", "--decompress"})
 	if looks || v.has([]string{"--stdout"}) {
@@ -131,16 +131,16 @@ func (v *invocation) packs(i int, w effects.Word) {
 func (v *invocation) packedNames(name string) []string {
 	suffix := packSuffix(v.run.Program)
 	if !strings.Contains(v.run.Program, "un") && !v.has([]string{"--decompress"}) {
-		return packed(name, suffix)
+		return packedName(name, suffix)
 	}
-	names := unpacked(name, suffix)
+	names := unpackedNames(name, suffix)
 	if v.has([]string{"--compress"}) { // the last of the two options counts
 		names = append(names, name+suffix)
 	}
 	return names
 }
 
-func packed(name, suffix string) []string {
+func packedName(name, suffix string) []string {
 	for _, known := range packSuffixes {
 		if plain, ok := strings.CutSuffix(name, known); ok && plain != "" {
 			return []string{plain, name + suffix} // gzip skips packed files, others pack them again
@@ -149,7 +149,7 @@ func packed(name, suffix string) []string {
 	return []string{name + suffix}
 }
 
-func unpacked(name, suffix string) []string {
+func unpackedNames(name, suffix string) []string {
 	for _, known := range packSuffixes {
 		plain, ok := strings.CutSuffix(name, known)
 		switch {
@@ -178,7 +178,7 @@ func packSuffix(program string) string {
 // mount handles a part of this machine that a container sees: SRC:DST[:OPTIONS], or
 // type=bind,source=SRC and so on.
 func (v *invocation) mount(i int, w effects.Word) {
-	v.harm(i)
+	v.markHarmful(i)
 	v.changes = true
 	source, rest, bare := strings.Cut(w.Text, ":")
 	readonly := false
@@ -216,14 +216,14 @@ func (v *invocation) mount(i int, w effects.Word) {
 	v.b.Add(v.via(i, v.below(e, true, false)))
 }
 
-// copies handles a word that is a path, or HOST:PATH.
-func (v *invocation) copies(role programs.Role, i int, w effects.Word) {
+// copyOperand handles a word that is a path, or HOST:PATH.
+func (v *invocation) copyOperand(role programs.Role, i int, w effects.Word) {
 	host, rest, remote := strings.Cut(w.Text, ":")
 	switch {
 	case remote && host != "" && !strings.Contains(host, "/") && !v.b.Table.Shell.Network[v.run.Program]:
 		// A container or pod, not a machine.
 		v.changes = true
-		v.harm(i)
+		v.markHarmful(i)
 	case remote && host != "" && !strings.Contains(host, "/"):
 		if strings.HasPrefix(rest, "//") && strings.Contains(w.Text, "://") {
 			host = "" // a URL
@@ -244,7 +244,7 @@ func (v *invocation) copies(role programs.Role, i int, w effects.Word) {
 			v.applyPath(programs.RoleDeletes, i, w, v.has(v.p.RecursiveWith))
 		}
 	default:
-		v.into(i, w)
+		v.copyInto(i, w)
 	}
 }
 
@@ -254,7 +254,7 @@ func (v *invocation) packageSpec(i int, w effects.Word) {
 	if v.p.Readonly && !w.Glob && settings.PlainSpec(w.Text) {
 		return // it is only looked up
 	}
-	v.harm(i)
+	v.markHarmful(i)
 	v.changes = true
 	text := w.Text
 	if at := strings.LastIndex(text, "@"); at > 0 && strings.ContainsAny(text[at:], "/:") {
@@ -287,7 +287,7 @@ func (v *invocation) packageSpec(i int, w effects.Word) {
 // host handles the machine that a program logs in to.
 func (v *invocation) host(i int, w effects.Word) {
 	address := w.Text
-	v.harm(i)
+	v.markHarmful(i)
 	switch {
 	case strings.HasPrefix(address, "/"):
 		v.b.Add(v.via(i, v.b.Operand(effects.KindWrite, address, v.run.Cwd, v.at.From))) // a socket
@@ -323,12 +323,12 @@ func (v *invocation) fields() {
 		return
 	}
 	v.fieldFiles()
-	if len(v.operands) > 0 && v.args[v.operands[0]].Text == "graphql" && v.method == "" && v.queries() {
+	if len(v.operands) > 0 && v.args[v.operands[0]].Text == "graphql" && v.method == "" && v.isGraphQLQuery() {
 		return
 	}
 	v.changes, v.send = true, true
 	for _, f := range v.queryParams {
-		v.harm(f.arg)
+		v.markHarmful(f.arg)
 	}
 }
 
@@ -345,9 +345,9 @@ func (v *invocation) fieldFiles() {
 	}
 }
 
-// queries reports whether the parameters contain exactly one GraphQL document, which
+// isGraphQLQuery reports whether the parameters contain exactly one GraphQL document, which
 // only queries.
-func (v *invocation) queries() bool {
+func (v *invocation) isGraphQLQuery() bool {
 	found := false
 	for _, f := range v.queryParams {
 		name, value, _ := strings.Cut(f.word.Text, "=")

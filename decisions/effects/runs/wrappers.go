@@ -18,7 +18,7 @@ func (b *Builder) wrapped(p *programs.Program, words []effects.Word, at Setting)
 	if !plain {
 		index := b.Run(words, at)
 		if start < 0 || start >= len(v.args) {
-			b.printed(index, words)
+			b.markPrintsSecrets(index, words)
 			return
 		}
 		at.via = &effects.Via{Effect: index, Arg: start}
@@ -27,8 +27,8 @@ func (b *Builder) wrapped(p *programs.Program, words []effects.Word, at Setting)
 		}
 		if p.Wrapper.Appends {
 			b.unknownArg(index, start, at.From, "arguments that are read while it runs")
-			b.appended(words[1:1+start], words[1+start:], at)
-			if at.appended = true; !v.readsWordsFile(start) {
+			b.withAppended(words[1:1+start], words[1+start:], at)
+			if at.appendsWords = true; !v.readsWordsFile(start) {
 				at.Stdin, at.Text, at.Printed = effects.StdinNone, "", ""
 			}
 		}
@@ -143,9 +143,9 @@ func (v *invocation) skipOperands(i, skip int) int {
 	return i
 }
 
-// inner adds the effects of the command of a sub-command that wraps one (uv run, docker
+// innerCommand adds the effects of the command of a sub-command that wraps one (uv run, docker
 // exec), or of a program that runs it on another machine.
-func (v *invocation) inner() {
+func (v *invocation) innerCommand() {
 	w := v.p.Wrapper
 	if v.unparsed || len(v.operands) == 0 {
 		return
@@ -179,7 +179,7 @@ func (v *invocation) inner() {
 	}
 	v.changes = true
 	if w.Elsewhere {
-		v.elsewhere(start)
+		v.remoteCommand(start)
 		return
 	}
 	first := &v.args[start]
@@ -192,16 +192,16 @@ func (v *invocation) inner() {
 	}
 	// It depends on this run which program the name finds there, in an environment or
 	// among a project's own scripts.
-	v.harm(start)
+	v.markHarmful(start)
 	if strings.Contains(first.Text, "://") {
-		v.connects(programs.RoleConnects, start, *first)
+		v.connect(programs.RoleConnects, start, *first)
 		return
 	}
 	at := v.at
 	at.Cwd, at.via = v.run.Cwd, &effects.Via{Effect: v.index, Arg: start}
-	if at.wrapped++; at.wrapped > maxWrappers {
+	if at.wrappers++; at.wrappers > maxWrappers {
 		v.unknown(start, "commands wrapped in each other too deeply")
-		v.b.overWrapped(v.args[start:], at)
+		v.b.deferWrapped(v.args[start:], at)
 		return
 	}
 	words := v.args[start:]
@@ -211,16 +211,16 @@ func (v *invocation) inner() {
 	v.b.Command(words, at)
 }
 
-// elsewhere adds the runs of a command on another machine or in a container, for rules
+// remoteCommand adds the runs of a command on another machine or in a container, for rules
 // to see. Its paths are not those of this machine, so only its runs and connections are
 // kept, and whoever allows it must spell out its words.
-func (v *invocation) elsewhere(start int) {
-	v.harmFrom(start)
+func (v *invocation) remoteCommand(start int) {
+	v.markHarmfulFrom(start)
 	first := len(v.b.Effects)
-	rearranged, disturbed, lost, quiet := v.b.Rearranged, v.b.Paths.Disturbed, v.b.Paths.Lost, v.b.Nothing
+	rearranged, disturbed, lost, quiet := v.b.Rearranged, v.b.Paths.Disturbed, v.b.Paths.Unknown, v.b.Nothing
 	at := v.at
 	at.Cwd, at.via, at.Text = "/", nil, ""
-	if at.wrapped++; at.wrapped > maxWrappers {
+	if at.wrappers++; at.wrappers > maxWrappers {
 		v.unknown(start, "commands wrapped in each other too deeply")
 		return
 	}
@@ -241,7 +241,7 @@ func (v *invocation) elsewhere(start int) {
 	case v.p.Wrapper.Joined:
 		outer := v.b.Input
 		v.b.Input = Input{Kind: at.Stdin}
-		v.b.Reading(plainshell.All, func() { v.b.texts.TextIn(v.b, strings.Join(parts, " "), "/", v.at.From) })
+		v.b.WithShells(plainshell.All, func() { v.b.texts.TextIn(v.b, strings.Join(parts, " "), "/", v.at.From) })
 		v.b.Input = outer
 	default:
 		v.b.Command(v.args[start:], at)
@@ -262,19 +262,19 @@ func (v *invocation) elsewhere(start int) {
 		kept = append(kept, e)
 	}
 	v.b.Effects = kept
-	v.b.Rearranged, v.b.Paths.Disturbed, v.b.Paths.Lost, v.b.Nothing = rearranged, disturbed, lost, quiet
+	v.b.Rearranged, v.b.Paths.Disturbed, v.b.Paths.Unknown, v.b.Nothing = rearranged, disturbed, lost, quiet
 }
 
 // inline handles code that an interpreter is given as a word.
 func (v *invocation) inline(a argument) {
-	v.harm(a.i)
+	v.markHarmful(a.i)
 	v.changes = true
 	if v.p.Interpreter == "shell" {
-		v.b.Reading(v.shells(a.i), func() { v.b.Inline(v.index, a.i, []effects.Word{a.w}, v.at, false) })
+		v.b.WithShells(v.shells(a.i), func() { v.b.Inline(v.index, a.i, []effects.Word{a.w}, v.at, false) })
 		return
 	}
 	v.unknown(a.i, "code given inline")
-	v.tail(a.i + 1)
+	v.unexplainedTail(a.i + 1)
 }
 
 // runModule handles the name of a module that an interpreter runs.
@@ -282,32 +282,32 @@ func (v *invocation) runModule(a argument) {
 	if a.w.Dynamic() || a.w.Glob {
 		v.dynamicWord(a.i)
 	}
-	v.harm(a.i)
+	v.markHarmful(a.i)
 	v.changes = true
 	if !v.module(a.i, a.w.Text) {
-		v.tail(a.i + 1)
+		v.unexplainedTail(a.i + 1)
 	}
 }
 
-// executes handles a command line. Some programs pass it to sh, others to the person's
+// commandLine handles a command line. Some programs pass it to sh, others to the person's
 // own shell.
-func (v *invocation) executes(a argument) {
+func (v *invocation) commandLine(a argument) {
 	v.changes = true
-	v.harm(a.i)
-	v.b.Reading(plainshell.All, func() { v.b.nested(v.index, a.i, a.w.Text, v.at) })
+	v.markHarmful(a.i)
+	v.b.WithShells(plainshell.All, func() { v.b.nested(v.index, a.i, a.w.Text, v.at) })
 }
 
 // module runs a module of an interpreter that is a program in the table (python -m
 // pytest) as that program.
 func (v *invocation) module(i int, name string) bool {
-	return v.delegate(i, v.p.Modules[name])
+	return v.runAsProgram(i, v.p.Modules[name])
 }
 
 // tool handles a program that is run by name from the project's packages, or fetched
 // (npx). The table's entry of that name gives the effects of its words; whether it may
 // run at all is decided by this run.
 func (v *invocation) tool(i int, w effects.Word) {
-	v.harm(i)
+	v.markHarmful(i)
 	v.changes = true
 	if w.Dynamic() || w.Glob {
 		v.dynamicWord(i)
@@ -318,22 +318,22 @@ func (v *invocation) tool(i int, w effects.Word) {
 		v.target(programs.RoleTarget, i, w)
 		return
 	}
-	if !v.delegate(i, w.Text) {
+	if !v.runAsProgram(i, w.Text) {
 		if strings.ContainsAny(w.Text, ":/") {
 			v.packageSpec(i, w)
 		}
-		v.tail(i + 1)
+		v.unexplainedTail(i + 1)
 	}
 }
 
-// delegate adds the run of a program in the table with the words after i.
-func (v *invocation) delegate(i int, program string) bool {
+// runAsProgram adds the run of a program in the table with the words after i.
+func (v *invocation) runAsProgram(i int, program string) bool {
 	if program == "" || v.b.Table.Program(program) == nil {
 		return false
 	}
 	at := v.at
 	at.Cwd, at.via = v.run.Cwd, &effects.Via{Effect: v.index, Arg: i}
-	if at.wrapped++; at.wrapped > maxWrappers {
+	if at.wrappers++; at.wrappers > maxWrappers {
 		return false
 	}
 	v.b.Command(append([]effects.Word{effects.LiteralWord(program)}, v.args[i+1:]...), at)

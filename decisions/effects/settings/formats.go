@@ -40,13 +40,13 @@ func readNpmrc(text string) ([]entry, error) {
 			// Credentials of a registry are sent only to it.
 			host, what, _ := strings.Cut(rest, "/:")
 			if !plainValue(host) || !plainKey(what) {
-				return nil, errSettings
+				return nil, errRejected
 			}
 			list = append(list, entry{[]string{"//" + host + "/:" + what}, value})
 			continue
 		}
 		if !plainKey(name) || strings.ContainsAny(value, "$\"'\\`") {
-			return nil, fmt.Errorf("line %d: %w", len(list)+1, errSettings)
+			return nil, fmt.Errorf("line %d: %w", len(list)+1, errRejected)
 		}
 		if many {
 			list = append(list, entry{[]string{name, strconv.Itoa(len(list))}, value})
@@ -54,7 +54,7 @@ func readNpmrc(text string) ([]entry, error) {
 		}
 		list = append(list, entry{[]string{name}, value})
 	}
-	return once(list)
+	return rejectDuplicates(list)
 }
 
 // readINI reads lines of KEY=VALUE with comments, as in .shellcheckrc, but no
@@ -69,7 +69,7 @@ func readINI(text string) ([]entry, error) {
 		key, value, ok := strings.Cut(line, "=")
 		key, value = strings.TrimSpace(key), strings.TrimSpace(value)
 		if !ok || !plainKey(strings.ReplaceAll(key, ".", "")) || strings.ContainsAny(value, "$\"'\\`:#;") {
-			return nil, errSettings
+			return nil, errRejected
 		}
 		list = append(list, entry{strings.Split(key, "."), value})
 	}
@@ -85,7 +85,7 @@ func readWords(text string) ([]entry, error) {
 		words := strings.Fields(line)
 		// A name with a colon is the program's source (npm:x).
 		if len(words) > 0 && !plainKey(words[0]) {
-			return nil, errSettings
+			return nil, errRejected
 		}
 		for _, w := range words[min(1, len(words)):] {
 			list = append(list, entry{[]string{words[0]}, w})
@@ -108,7 +108,7 @@ func readLines(text string) ([]entry, error) {
 func readTOML(text string) ([]entry, error) {
 	var all map[string]any
 	if _, err := toml.Decode(text, &all); err != nil {
-		return nil, errSettings
+		return nil, errRejected
 	}
 	return flatten(nil, nil, all, 0)
 }
@@ -117,12 +117,12 @@ func readTOML(text string) ([]entry, error) {
 // a template that may run a program ({{ }}).
 func readMise(text string) ([]entry, error) {
 	if strings.Contains(text, "{{") || strings.Contains(text, "{%") || strings.Contains(text, `\`) {
-		return nil, errSettings
+		return nil, errRejected
 	}
 	list, err := readTOML(text)
 	for _, e := range list {
 		if slices.Contains(e.path, "_") || e.path[0] != "tasks" && slices.ContainsFunc(e.path, func(name string) bool { return !plainKey(name) }) {
-			return nil, errSettings
+			return nil, errRejected
 		}
 	}
 	return list, err
@@ -132,14 +132,14 @@ func readMise(text string) ([]entry, error) {
 func readJSON(text string) ([]entry, error) {
 	data := []byte(text)
 	if strictjson.Check(data) != nil {
-		return nil, errSettings
+		return nil, errRejected
 	}
 	var all any
 	if err := strictjson.Unmarshal(data, &all); err != nil {
-		return nil, errSettings
+		return nil, errRejected
 	}
 	if _, ok := all.(map[string]any); !ok {
-		return nil, errSettings
+		return nil, errRejected
 	}
 	return flatten(nil, nil, all, 0)
 }
@@ -147,7 +147,7 @@ func readJSON(text string) ([]entry, error) {
 // flatten adds the entries of a table. An empty table is an entry too.
 func flatten(list []entry, at []string, v any, depth int) ([]entry, error) {
 	if depth > maxNested || len(list) > maxSettings {
-		return nil, errSettings
+		return nil, errRejected
 	}
 	var err error
 	switch v := v.(type) {
@@ -190,7 +190,7 @@ func flatten(list []entry, at []string, v any, depth int) ([]entry, error) {
 func readYAML(text string) ([]entry, error) {
 	// After a comment with these words yarn reads its own older format.
 	if strings.Contains(strings.ToLower(text), "yarn lockfile") || strings.Contains(text, "\t") || strings.HasPrefix(text, "%") || strings.Contains(text, "\n%") {
-		return nil, errSettings
+		return nil, errRejected
 	}
 	dec := yaml.NewDecoder(strings.NewReader(text))
 	var doc yaml.Node
@@ -198,22 +198,22 @@ func readYAML(text string) ([]entry, error) {
 		if strings.TrimSpace(text) == "" {
 			return nil, nil
 		}
-		return nil, errSettings
+		return nil, errRejected
 	}
 	if err := dec.Decode(&yaml.Node{}); err == nil || len(doc.Content) != 1 {
-		return nil, errSettings
+		return nil, errRejected
 	}
 	if n := doc.Content[0]; n.Kind == yaml.ScalarNode && n.Tag == "!!null" {
 		return nil, nil
 	} else if n.Kind != yaml.MappingNode {
-		return nil, errSettings
+		return nil, errRejected
 	}
 	return yamlEntries(nil, nil, doc.Content[0], 0)
 }
 
 func yamlEntries(list []entry, at []string, n *yaml.Node, depth int) ([]entry, error) {
 	if depth > maxNested || len(list) > maxSettings || n.Anchor != "" || n.Style&yaml.TaggedStyle != 0 {
-		return nil, errSettings
+		return nil, errRejected
 	}
 	var err error
 	switch n.Kind {
@@ -222,7 +222,7 @@ func yamlEntries(list []entry, at []string, n *yaml.Node, depth int) ([]entry, e
 		for i := 0; i+1 < len(n.Content); i += 2 {
 			key := n.Content[i]
 			if key.Kind != yaml.ScalarNode || key.Anchor != "" || key.Style&yaml.TaggedStyle != 0 || key.Value == "<<" || seen[key.Value] {
-				return nil, errSettings
+				return nil, errRejected
 			}
 			seen[key.Value] = true
 			if list, err = yamlEntries(list, append(slices.Clip(at), key.Value), n.Content[i+1], depth+1); err != nil {
@@ -244,7 +244,7 @@ func yamlEntries(list []entry, at []string, n *yaml.Node, depth int) ([]entry, e
 	case yaml.ScalarNode:
 		list = append(list, entry{at, n.Value})
 	default: // an alias
-		return nil, errSettings
+		return nil, errRejected
 	}
 	return list, nil
 }

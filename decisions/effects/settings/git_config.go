@@ -26,17 +26,17 @@ func readGitConfig(text string) ([]entry, error) {
 		if line[0] == '[' {
 			name, ok := strings.CutSuffix(line[1:], "]")
 			if !ok {
-				return nil, errSettings
+				return nil, errRejected
 			}
 			head, sub, quoted := strings.Cut(name, ` "`)
 			if !plainKey(head) {
-				return nil, errSettings // [a.b] is an old form of [a "b"]
+				return nil, errRejected // [a.b] is an old form of [a "b"]
 			}
 			section = []string{strings.ToLower(head)}
 			if quoted {
 				sub, ok = strings.CutSuffix(sub, `"`)
 				if !ok || strings.ContainsAny(sub, `"\`) {
-					return nil, errSettings
+					return nil, errRejected
 				}
 				section = append(section, sub)
 			}
@@ -45,7 +45,7 @@ func readGitConfig(text string) ([]entry, error) {
 		key, value, _ := strings.Cut(line, "=")
 		key, value = strings.TrimSpace(key), strings.TrimSpace(value)
 		if len(section) == 0 || !plainKey(key) || strings.ContainsAny(value, `"\#;`) {
-			return nil, errSettings
+			return nil, errRejected
 		}
 		list = append(list, entry{append(section[:len(section):len(section)], strings.ToLower(key)), value})
 	}
@@ -79,7 +79,7 @@ func (a *Surroundings) obeysTree(s *Format, tree string, depth int) string {
 				return file
 			}
 		}
-		hook := path.Join(git, "hooks", lookingHook)
+		hook := path.Join(git, "hooks", statusHook)
 		if _, err := a.FS.Lstat(hook); a.Files.Changed(hook) || !errors.Is(err, fs.ErrNotExist) {
 			return hook
 		}

@@ -72,7 +72,7 @@ type Files interface {
 	Rewritten(file string) bool
 	// Leads returns the target of a path, "" if unknown, and whether that is a
 	// guarded secret or permd's own.
-	Leads(file string) (at string, secret bool)
+	Target(file string) (at string, secret bool)
 }
 
 // settingsCheck is the location of a settings file.
@@ -260,22 +260,22 @@ func hooksFolder(c *settingsCheck, value string) bool {
 	if !path.IsAbs(dir) {
 		dir = path.Join(c.root, dir)
 	}
-	return lexpath.In(c.root, dir) && c.Absent(path.Join(dir, lookingHook))
+	return lexpath.In(c.root, dir) && c.Absent(path.Join(dir, statusHook))
 }
 
-// lookingHook is the hook that git status and git diff run.
-const lookingHook = "post-index-change"
+// statusHook is the hook that git status and git diff run.
+const statusHook = "post-index-change"
 
-// errSettings is the error of text that may be parsed in two ways.
-var errSettings = errors.New("settings that may be read in two ways")
+// errRejected is the error of text that may be parsed in two ways.
+var errRejected = errors.New("settings that may be read in two ways")
 
-// once rejects duplicate entries.
-func once(list []entry) ([]entry, error) {
+// rejectDuplicates rejects duplicate entries.
+func rejectDuplicates(list []entry) ([]entry, error) {
 	seen := map[string]bool{}
 	for _, e := range list {
 		key := strings.Join(e.path, "\x00")
 		if seen[key] {
-			return nil, fmt.Errorf("an entry that stands twice: %w", errSettings)
+			return nil, fmt.Errorf("an entry that stands twice: %w", errRejected)
 		}
 		seen[key] = true
 	}

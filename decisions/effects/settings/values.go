@@ -41,7 +41,7 @@ func harmlessEnvFile(c *settingsCheck, value string) bool {
 	if !literalValue(value) || !insideValue(value) {
 		return false
 	}
-	file, secret := c.Files.Leads(path.Join(path.Dir(c.file), value))
+	file, secret := c.Files.Target(path.Join(path.Dir(c.file), value))
 	if file == "" || !lexpath.In(c.root, file) {
 		return false
 	}

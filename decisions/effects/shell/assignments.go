@@ -84,7 +84,7 @@ func (s *walker) assignment(a *syntax.Assign, at *scope, in runs.Input) {
 		}
 	}
 	if a.Value != nil {
-		s.inert(a.Value, at, in)
+		s.ignoredWord(a.Value, at, in)
 	}
 	if a.Array != nil {
 		s.substitutions(a.Array, at, in)

@@ -30,9 +30,9 @@ func (s *walker) builtin(words []effects.Word, at scope, in runs.Input) (exitSco
 		if args = execArguments(args); len(args) > 0 {
 			return s.simple(args, at, in), true
 		}
-		return either(at), true
+		return bothExits(at), true
 	case "noglob", "nocorrect", "-": // zsh: a command without some expansions, or as a login shell
-		out, readers := either(at), s.b.Readers()
+		out, readers := bothExits(at), s.b.Readers()
 		if readers&^plainshell.Zsh&plainshell.All != 0 {
 			s.command(words, &at, in) // a program to other shells
 		}
@@ -41,17 +41,17 @@ func (s *walker) builtin(words []effects.Word, at scope, in runs.Input) (exitSco
 		}
 		return exitScopes{join(out.success, at), join(out.failure, at)}, true
 	case "builtin", "command":
-		return s.bypass(words, at, in), true
+		return s.commandBuiltin(words, at, in), true
 	case "break", "continue", "exit", "return":
 		if !plainOperands(args) {
 			s.unknown("an operand of " + name + " that can run code: " + display.Display(display.ShowWords(words)))
 			s.assumeAnything(&at)
-			return either(at), true
+			return bothExits(at), true
 		}
 		return s.jump(name, args, at), true
 	}
-	known := s.setting(words, &at, in)
-	return either(at), known
+	known := s.plainBuiltin(words, &at, in)
+	return bothExits(at), known
 }
 
 // jump handles the commands that leave a loop or the shell.
@@ -63,11 +63,11 @@ func (s *walker) jump(name string, args []effects.Word, at scope) exitScopes {
 	}
 	switch name {
 	case "exit":
-		if certain || len(args) == 1 && args[0].Dynamic() && !s.sets("IFS") {
+		if certain || len(args) == 1 && args[0].Dynamic() && !s.maySet("IFS") {
 			if !at.subprocess {
 				s.exits = join(s.exits, at)
 			}
-			return either(at.ended())
+			return bothExits(at.asUnreachable())
 		}
 	case "return":
 		// Outside of a function it is an error, or exits the shell.
@@ -77,16 +77,16 @@ func (s *walker) jump(name string, args []effects.Word, at scope) exitScopes {
 	case "break", "continue":
 		if certain && n > 0 && len(s.loops) > 0 {
 			s.leaveLoops(&at, n, name == "break", name == "continue")
-			return either(at.ended())
+			return bothExits(at.asUnreachable())
 		}
 		s.leaveLoops(&at, 0, true, true)
 	}
-	return either(at)
+	return bothExits(at)
 }
 
-// setting handles the shell's commands without control flow; it returns false for any
+// plainBuiltin handles the shell's commands without control flow; it returns false for any
 // other command.
-func (s *walker) setting(words []effects.Word, at *scope, in runs.Input) bool {
+func (s *walker) plainBuiltin(words []effects.Word, at *scope, in runs.Input) bool {
 	table := &s.b.Table.Shell
 	name, args := words[0].Text, words[1:]
 	if variableSetters[name] {
@@ -99,7 +99,7 @@ func (s *walker) setting(words []effects.Word, at *scope, in runs.Input) bool {
 			return true
 		}
 		s.state("sets variables", display.ShowWords(words))
-		s.evaluated(name, args, at)
+		s.checkEvaluated(name, args, at)
 		return true
 	case "eval":
 		if len(args) == 0 {
@@ -114,7 +114,7 @@ func (s *walker) setting(words []effects.Word, at *scope, in runs.Input) bool {
 		s.redefineAny()
 		return true
 	case "source", ".":
-		s.sourced(words, at, in)
+		s.sourceFile(words, at, in)
 		return true
 	case "alias", "unalias":
 		if name == "alias" && len(args) == 0 {
@@ -141,7 +141,7 @@ func (s *walker) setting(words []effects.Word, at *scope, in runs.Input) bool {
 	case "printf":
 		if len(args) > 0 && strings.HasPrefix(args[0].Text, "-v") {
 			s.state("sets a variable", display.ShowWords(words))
-			s.evaluated(name, args[:min(len(args), 2)], at)
+			s.checkEvaluated(name, args[:min(len(args), 2)], at)
 			return true
 		}
 		if len(args) > 0 && args[0].Dynamic() && (args[0].Prefix == "" || args[0].Prefix[0] == '-' || strings.Contains(args[0].Prefix, "%")) {
@@ -181,14 +181,14 @@ func (s *walker) setting(words []effects.Word, at *scope, in runs.Input) bool {
 			e := &s.b.Effects[len(s.b.Effects)-1]
 			e.Tags = e.Tags.With(effects.Secret)
 		}
-		s.stateful(name, args, at)
+		s.changeState(name, args, at)
 		return true
 	}
 	return false
 }
 
-// sourced handles a file that the shell reads and executes.
-func (s *walker) sourced(words []effects.Word, at *scope, in runs.Input) {
+// sourceFile handles a file that the shell reads and executes.
+func (s *walker) sourceFile(words []effects.Word, at *scope, in runs.Input) {
 	args := words[1:]
 	if s.activate(args, at) {
 		return
@@ -198,7 +198,7 @@ func (s *walker) sourced(words []effects.Word, at *scope, in runs.Input) {
 		if args[0].Dynamic() || args[0].Glob {
 			s.unknown("a file that is not known before it runs")
 		} else {
-			s.opens(effects.KindRead, args[0].Text, at)
+			s.openFile(effects.KindRead, args[0].Text, at)
 		}
 		text, ok := in.Known()
 		switch {
@@ -212,14 +212,14 @@ func (s *walker) sourced(words []effects.Word, at *scope, in runs.Input) {
 	s.redefineAny()
 }
 
-// bypass handles builtin and command, which run their operands without regard to
+// commandBuiltin handles builtin and command, which run their operands without regard to
 // functions and aliases.
-func (s *walker) bypass(words []effects.Word, at scope, in runs.Input) exitScopes {
+func (s *walker) commandBuiltin(words []effects.Word, at scope, in runs.Input) exitScopes {
 	args := words[1:]
 	if words[0].Text == "command" && len(args) > 0 {
 		switch args[0].Text {
 		case "-v", "-V":
-			return either(at) // it only looks up names
+			return bothExits(at) // it only looks up names
 		case "-p":
 			s.unknown("command -p searches other folders")
 			args = args[1:]
@@ -229,19 +229,19 @@ func (s *walker) bypass(words []effects.Word, at scope, in runs.Input) exitScope
 		args = args[1:]
 	}
 	if len(args) == 0 {
-		return either(at)
+		return bothExits(at)
 	}
 	if strings.HasPrefix(args[0].Text, "-") {
 		s.unknown("an option of " + words[0].Text + " that permd does not know")
 		s.assumeAnything(&at)
-		return either(at)
+		return bothExits(at)
 	}
 	switch name := args[0].Text; name {
 	case "builtin", "export", "declare", "typeset", "local", "readonly", "let":
 		s.state("changes the shell: "+name, display.ShowWords(words))
 		s.unknown("a declaration that permd does not take apart")
 		s.setAny()
-		return either(at)
+		return bothExits(at)
 	}
 	out := s.simple(args, at, in)
 	// In zsh, command runs no builtins; not all shells have builtin.
@@ -280,8 +280,8 @@ func execArguments(args []effects.Word) []effects.Word {
 	return args
 }
 
-// stateful adds the other effects of a command that changes the shell.
-func (s *walker) stateful(name string, args []effects.Word, at *scope) {
+// changeState adds the other effects of a command that changes the shell.
+func (s *walker) changeState(name string, args []effects.Word, at *scope) {
 	switch name {
 	case "compgen", "fc", "repeat", "emulate", "let", "integer", "float", "zmodload", "bind", "function", "zstyle", "bindkey":
 		s.unknown("a command of the shell that can run code: " + name)
@@ -306,9 +306,9 @@ func (s *walker) stateful(name string, args []effects.Word, at *scope) {
 				s.unknown("a command of the shell that can run code: " + name)
 			}
 		}
-		s.evaluated(name, args, at)
+		s.checkEvaluated(name, args, at)
 	case "unset", "getopts", "shift", "ulimit", "umask", "dirs", "fg", "bg", "disown", "caller", "complete", "compopt":
-		s.evaluated(name, args, at)
+		s.checkEvaluated(name, args, at)
 	case "export", "declare", "typeset", "local", "readonly":
 		// The parser recognises declarations only in another form.
 		s.unknown("a declaration that permd does not take apart")
@@ -316,9 +316,9 @@ func (s *walker) stateful(name string, args []effects.Word, at *scope) {
 	}
 }
 
-// evaluated checks words that a shell takes for names of variables or for numbers, and
+// checkEvaluated checks words that a shell takes for names of variables or for numbers, and
 // records the names: a subscript in them can run code.
-func (s *walker) evaluated(name string, args []effects.Word, at *scope) {
+func (s *walker) checkEvaluated(name string, args []effects.Word, at *scope) {
 	for i := range args {
 		if w := &args[i]; w.Dynamic() || w.Glob || strings.ContainsAny(w.Text, "[") {
 			s.unknown("an operand of " + name + " that can run code: " + display.Display(display.ShowWord(w)))

@@ -51,7 +51,7 @@ func attacks(t testing.TB) []attack {
 	return all
 }
 
-// attackFiles is the checkout that the attacks were written for.
+// attackFiles is the checkout for which the attacks were written.
 func attackFiles() *fsfake.FS {
 	fs := fsfake.New("/home/ana/.ssh/id_ed25519", "/home/ana/.bashrc", "/etc/passwd", "/usr/bin/git", "/dev/null", "/tmp/")
 	for _, name := range []string{
@@ -103,8 +103,8 @@ func passes(b *runs.Builder, rules [][]string) bool {
 	return true
 }
 
-// TestBypass gives each attack the allow rule that a careless matcher would be
-// fooled by. The rule must not be enough.
+// TestBypass gives each attack the allow rule under which a careless matcher would
+// let it pass. The rule must not allow it.
 func TestBypass(t *testing.T) {
 	table := effectstest.Table(t)
 	count := map[int]int{}
@@ -132,8 +132,8 @@ func TestBypass(t *testing.T) {
 	}
 }
 
-// TestBypassControls gives the harmless commands beside the attacks the same
-// rules: they must be enough, or nobody would keep them.
+// TestBypassControls gives the harmless commands that come with the attacks the
+// same rules: the rules must allow them.
 func TestBypassControls(t *testing.T) {
 	table := effectstest.Table(t)
 	// Programs that the table does not have yet: their options are not known
@@ -159,9 +159,9 @@ func TestBypassControls(t *testing.T) {
 	}
 }
 
-// TestBypassDeny looks at the commands that a deny rule about their words would
-// miss: something of each must be more than a harmless run, so that under a
-// policy that asks, none is allowed.
+// TestBypassDeny has commands that a deny rule about their words would miss: each
+// must have an effect other than a harmless run, so that a policy that asks allows
+// none.
 func TestBypassDeny(t *testing.T) {
 	table := effectstest.Table(t)
 	for _, a := range attacks(t) {

@@ -15,8 +15,8 @@ import (
 // remain open.
 func (s *walker) call(cmd *syntax.CallExpr, at scope, in, outer runs.Input) (out exitScopes, exec bool) {
 	for _, a := range cmd.Assigns {
-		if s.enough() {
-			return either(at), false
+		if s.boundReached() {
+			return bothExits(at), false
 		}
 		s.assignment(a, &at, outer)
 		if in.Kind != outer.Kind && substitutes(a.Value) {
@@ -36,7 +36,7 @@ func (s *walker) call(cmd *syntax.CallExpr, at scope, in, outer runs.Input) (out
 		}
 	}
 	if len(cmd.Args) == 0 {
-		return either(at), false
+		return bothExits(at), false
 	}
 	// Nested commands find no scratch buffer, and allocate their own.
 	words := s.b.Scratch
@@ -101,18 +101,18 @@ func (s *walker) simple(words []effects.Word, at scope, in runs.Input) exitScope
 			s.command(guessed, &at, in)
 		}
 		s.assumeAnything(&at) // it may be a cd
-		return either(at)
+		return bothExits(at)
 	}
 	if s.allRedefined || s.redefined[name.Text] {
 		s.unknown("the name " + display.Display(name.Text) + " is redefined in the command")
 		s.assumeAnything(&at)
-		return either(at)
+		return bothExits(at)
 	}
 	if out, ok := s.builtin(words, at, in); ok {
 		return out
 	}
 	s.command(words, &at, in)
-	return either(at)
+	return bothExits(at)
 }
 
 // command adds the effects of a program in each folder that the shell may be in.

@@ -66,7 +66,7 @@ func (s *walker) cdFrom(from []location, t cdWords, at scope) exitScopes {
 // cdUnknown is the result of a cd to an unknown folder.
 func (s *walker) cdUnknown(at scope) exitScopes {
 	s.leave(&at, "")
-	out := either(at)
+	out := bothExits(at)
 	out.success.places, out.success.elsewhere = nil, true
 	return out
 }
@@ -195,9 +195,9 @@ func (s *walker) cdTarget(args []effects.Word) (t cdWords, why string) {
 		t.text = args[0].Text
 	}
 	switch {
-	case s.sets("CDPATH") || s.sets("HOME") || s.sets("PWD"):
+	case s.maySet("CDPATH") || s.maySet("HOME") || s.maySet("PWD"):
 		return t, "cd after a change of the variables that guide it"
-	case t.text == "-" && !s.sets("OLDPWD"):
+	case t.text == "-" && !s.maySet("OLDPWD"):
 		t.back = true
 	case t.text == "", t.text[0] == '-', t.text[0] == '+':
 		return t, unknown
@@ -218,7 +218,7 @@ func (s *walker) pushd(args []effects.Word, at scope) exitScopes {
 		n := len(w.stack) - 1
 		top := w.stack[n]
 		w.stack = append(w.stack[:n:n], w.cwd)
-		out = s.goTo(top, w, at)
+		out = s.changeFolder(top, w, at)
 	case len(args) == 1 && w.cwd != "" && !strings.HasPrefix(args[0].Text, "-"):
 		t, why := s.cdTarget(args)
 		if why != "" {
@@ -226,7 +226,7 @@ func (s *walker) pushd(args []effects.Word, at scope) exitScopes {
 			return s.cdUnknown(at)
 		}
 		w.stack = append(w.stack[:len(w.stack):len(w.stack)], w.cwd)
-		out = s.goTo(t.text, w, at)
+		out = s.changeFolder(t.text, w, at)
 	default:
 		s.unknown(unknown)
 		return s.cdUnknown(at)
@@ -244,12 +244,12 @@ func (s *walker) popd(args []effects.Word, at scope) exitScopes {
 	n := len(w.stack) - 1
 	top := w.stack[n]
 	w.stack = w.stack[:n:n]
-	return s.goTo(top, w, at)
+	return s.changeFolder(top, w, at)
 }
 
-// goTo changes the folder for pushd and popd. One that fails keeps the folder, but the
+// changeFolder changes the folder for pushd and popd. One that fails keeps the folder, but the
 // stack is no longer known.
-func (s *walker) goTo(to string, w location, at scope) exitScopes {
+func (s *walker) changeFolder(to string, w location, at scope) exitScopes {
 	out := s.cdFrom([]location{w}, cdWords{text: to}, at)
 	if !out.failure.unreachable {
 		w.stack = nil

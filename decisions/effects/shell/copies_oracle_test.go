@@ -21,8 +21,8 @@ import (
 )
 
 // TestCopiesOracle runs cp, mv, ln and install of GNU coreutils with each way of
-// naming a target, and compares what is another file, folder or link afterwards with
-// the writes and deletes that are their effects.
+// naming a target, and compares the files, folders and links that changed with the
+// effects' writes and deletes.
 func TestCopiesOracle(t *testing.T) {
 	table := effectstest.Table(t)
 	heads := []string{
@@ -39,6 +39,9 @@ func TestCopiesOracle(t *testing.T) {
 	targets := []string{"e", "d", "n", "g", "l", "lg", "lx", "e/", "d/", "n/", "g/", "l/", ".", "d/n", "d/n/", "n/n", "./d/../e", "d/s", "deep/s"}
 	tried, happened := 0, 0
 	every := 41 // a fixed part; all of them with PERMD_TEST_COPIES=1
+	if testing.Short() {
+		every = 401 // like 41, prime to the sizes of the dimensions
+	}
 	if os.Getenv("PERMD_TEST_COPIES") != "" {
 		every = 1
 	}
@@ -138,8 +141,8 @@ func shown(effs []effects.Effect) string {
 	return b.String()
 }
 
-// foretold reports whether the effects say that what is at a path may change, or go.
-// What is not understood says it of every path.
+// foretold reports whether the effects say that the file at a path may be changed
+// or deleted. An unknown effect says so for every path.
 func foretold(effs []effects.Effect, file string, gone bool) bool {
 	for i := range effs {
 		e := &effs[i]
@@ -149,7 +152,7 @@ func foretold(effs []effects.Effect, file string, gone bool) bool {
 		case e.File == nil, e.Kind != effects.KindWrite && e.Kind != effects.KindDelete:
 			continue
 		case e.File.Path == file:
-			return true // what is written may take the place of what was there, or fail to
+			return true // a write may or may not replace the old file
 		case gone && e.Kind != effects.KindDelete:
 			continue
 		}
@@ -160,15 +163,14 @@ func foretold(effs []effects.Effect, file string, gone bool) bool {
 	return false
 }
 
-// leadsTo reports whether a new folder is one that had to be made for a path that is
-// written.
+// leadsTo reports whether a new folder was needed for a path that is written.
 func leadsTo(effs []effects.Effect, file, what string) bool {
 	return strings.HasPrefix(what, "d") && slices.ContainsFunc(effs, func(e effects.Effect) bool {
 		return e.Kind == effects.KindWrite && e.File != nil && lexpath.Below(file, e.File.Path)
 	})
 }
 
-// snapshot says of each name below a folder what is there.
+// snapshot returns what each name below a folder is.
 func snapshot(t *testing.T, root string) map[string]string {
 	t.Helper()
 	found := map[string]string{}

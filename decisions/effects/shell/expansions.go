@@ -13,13 +13,13 @@ import (
 // substitutions adds the effects of all commands in a node: $(…), backquotes, <(…) and
 // >(…), at any depth of quotes and expansions.
 func (s *walker) substitutions(n syntax.Node, at *scope, in runs.Input) {
-	if s.alone {
+	if s.oneByOne {
 		return // the substitution walks its own content
 	}
 	syntax.Walk(n, func(n syntax.Node) bool {
 		switch n := n.(type) {
 		case *syntax.CmdSubst:
-			s.reading(in, func(in runs.Input) {
+			s.withInput(in, func(in runs.Input) {
 				s.outOfLoops(func() { s.stmts(n.Stmts, at.subshell(), in) })
 			})
 			if n.TempFile || n.ReplyVar {
@@ -32,8 +32,8 @@ func (s *walker) substitutions(n syntax.Node, at *scope, in runs.Input) {
 				stdin = runs.Input{Kind: effects.StdinPipe}
 			}
 			start := at.subshell()
-			s.concurrently(func() {
-				s.reading(stdin, func(in runs.Input) {
+			s.walkConcurrent(func() {
+				s.withInput(stdin, func(in runs.Input) {
 					s.outOfLoops(func() { s.stmts(n.Stmts, start, in) })
 				})
 			})
@@ -46,17 +46,17 @@ func (s *walker) substitutions(n syntax.Node, at *scope, in runs.Input) {
 	})
 }
 
-// reading walks something that reads standard input, once with each input that it may
+// withInput walks something that reads standard input, once with each input that it may
 // have.
-func (s *walker) reading(in runs.Input, walk func(in runs.Input)) {
+func (s *walker) withInput(in runs.Input, walk func(in runs.Input)) {
 	own := in.Own
 	in.Own = nil
 	first := len(s.b.Effects)
-	if walk(in); own == nil || s.enough() {
+	if walk(in); own == nil || s.boundReached() {
 		return
 	}
 	next := len(s.b.Effects)
-	if walk(*own); sameThere(s.b.Effects[first:next], s.b.Effects[next:], next-first) {
+	if walk(*own); sameEffects(s.b.Effects[first:next], s.b.Effects[next:], next-first) {
 		s.b.Effects = s.b.Effects[:next]
 	}
 }
@@ -75,9 +75,9 @@ func unsafeExpansion(w *syntax.Word) bool {
 		case *syntax.ExtGlob:
 			unsafe = true // in zsh *(e:'…':) runs code
 		case *syntax.Word:
-			unsafe = unsafe || subscripted(n.Parts)
+			unsafe = unsafe || hasZshSubscript(n.Parts)
 		case *syntax.DblQuoted:
-			unsafe = unsafe || subscripted(n.Parts)
+			unsafe = unsafe || hasZshSubscript(n.Parts)
 		case *syntax.ParamExp:
 			unsafe = unsafe || unsafeParam(n)
 		}

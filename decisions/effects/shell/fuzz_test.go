@@ -12,7 +12,7 @@ import (
 	"github.com/permd/permd/decisions/effects/runs"
 )
 
-// FuzzShell checks what must hold of the effects of any text at all.
+// FuzzShell checks what must be true of the effects of any text.
 func FuzzShell(f *testing.F) {
 	for _, a := range attacks(f) {
 		f.Add(a.Command)
@@ -28,7 +28,7 @@ func FuzzShell(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		b := shellBuilder(table, files)
 		Text(b, text, effectstest.Cwd, "command")
-		b.OverText(text, effectstest.Cwd, "command")
+		b.DeferText(text, effectstest.Cwd, "command")
 		ReadRest(b, nil)
 		checkEffects(t, b)
 		if len(b.Effects) > 2*MaxEffects || b.Statements > maxStatements+1 {
@@ -64,8 +64,9 @@ func checkEffects(t testing.TB, b *runs.Builder) {
 	}
 }
 
-// TestShellBounds gives the parser what would break it. The times are far
-// above what the bounds need and far below what their absence would cost.
+// TestShellBounds has texts that would take the parser too long without bounds. The
+// limits of time are far above what it needs with bounds and far below what it
+// would need without.
 func TestShellBounds(t *testing.T) {
 	table, files := effectstest.Table(t), effectstest.Files()
 	repeat := strings.Repeat

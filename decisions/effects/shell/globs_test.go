@@ -61,7 +61,7 @@ func TestGlobs(t *testing.T) {
 	}
 }
 
-// TestGlobsTellSecrets has patterns whose names say that a secret is read.
+// TestGlobsTellSecrets has patterns that match the names of secrets.
 func TestGlobsTellSecrets(t *testing.T) {
 	table, fs := effectstest.Table(t), effectstest.Files()
 	fs.File(effectstest.Cwd+"/keys/id_rsa", "x").File(effectstest.Cwd+"/keys/.env", "x").File(effectstest.Cwd+"/plain/a", "x")

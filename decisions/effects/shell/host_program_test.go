@@ -12,7 +12,8 @@ import (
 	"github.com/permd/permd/decisions/effects/paths"
 )
 
-// TestFileURLs compares what permd takes a file URL for with what curl reads.
+// TestFileURLs compares the file that permd takes a file URL for with the one that
+// curl reads.
 func TestFileURLs(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long: it runs curl on more than a thousand URLs")
@@ -57,8 +58,8 @@ func TestFileURLs(t *testing.T) {
 	}
 }
 
-// TestFileURLEffects: each form that is understood is a read of the file that is
-// meant, so that a deny of that file fires.
+// TestFileURLEffects: each form that permd understands is a read of its file, so
+// that a deny of the file fires.
 func TestFileURLEffects(t *testing.T) {
 	table := effectstest.Table(t)
 	for _, command := range []string{
@@ -77,8 +78,8 @@ func TestFileURLEffects(t *testing.T) {
 	}
 }
 
-// TestAddressesOfPrograms: what is not a plain get is never one, and what
-// programs read in two ways is unknown.
+// TestAddressesOfPrograms: only plain downloads count as such, and addresses that
+// programs read in different ways are unknown.
 func TestAddressesOfPrograms(t *testing.T) {
 	table := effectstest.Table(t)
 	tests := map[string]string{

@@ -32,8 +32,8 @@ func (s *walker) loop(at scope, cond, body []*syntax.Stmt, until bool, name stri
 			out := s.stmts(body, run, in)
 			back = out.end()
 		})
-		end = join(end, ends.broken)
-		return join(back, ends.continued)
+		end = join(end, ends.breaks)
+		return join(back, ends.continues)
 	}
 	once, news := len(s.b.Effects), s.definitions
 	sinks, besides := len(s.sinks), len(s.concurrentParts)
@@ -43,13 +43,13 @@ func (s *walker) loop(at scope, cond, body []*syntax.Stmt, until bool, name stri
 			once, sinks, besides = len(s.b.Effects), len(s.sinks), len(s.concurrentParts)
 		}
 		next := join(at, back)
-		if s.full || next.same(&at) && s.definitions == news {
+		if s.full || next.equal(&at) && s.definitions == news {
 			if round == 0 {
-				s.repeat(first, once, before, func() { walk(at) })
-			} else if next := len(s.b.Effects); sameThere(s.b.Effects[first:once], s.b.Effects[once:], next-once) {
+				s.rewalk(first, once, before, func() { walk(at) })
+			} else if next := len(s.b.Effects); sameEffects(s.b.Effects[first:once], s.b.Effects[once:], next-once) {
 				s.b.Effects = s.b.Effects[:once]
 			}
-			return either(end)
+			return bothExits(end)
 		}
 		if round > 0 {
 			// No fixed point within the bound: any folder, any values.
@@ -58,7 +58,7 @@ func (s *walker) loop(at scope, cond, body []*syntax.Stmt, until bool, name stri
 		}
 		if round > maxRounds {
 			s.unknown("a loop that permd does not follow to its end")
-			return either(end)
+			return bothExits(end)
 		}
 		at, news = next, s.definitions
 		// The next iteration has all effects of this one, and more: only the first and
@@ -102,14 +102,14 @@ func (s *walker) forClause(cmd *syntax.ForClause, at scope, in runs.Input) exitS
 // rounds walks the body of a loop once for each of its words; it returns false if these
 // are not all known.
 func (s *walker) rounds(cmd *syntax.ForClause, name string, items []effects.Word, at scope, in runs.Input) (exitScopes, bool) {
-	if len(items) > maxLoopWords || len(items) > 0 && (s.followed >= maxLoops || len(s.source(cmd)) > maxLoopText) {
-		s.over = true
+	if len(items) > maxLoopWords || len(items) > 0 && (s.unrolledLoops >= maxLoops || len(s.source(cmd)) > maxLoopText) {
+		s.boundHit = true
 		return exitScopes{}, false
 	}
 	if len(items) == 0 || cmd.Select || !plainVariable(name) {
 		return exitScopes{}, false
 	}
-	s.followed++
+	s.unrolledLoops++
 	for i := range items {
 		if items[i].Dynamic() || items[i].Glob {
 			return exitScopes{}, false
@@ -121,8 +121,8 @@ func (s *walker) rounds(cmd *syntax.ForClause, name string, items []effects.Word
 		s.set(name, items[i].Text, &at)
 		var out exitScopes
 		ends := s.inLoop(func() { out = s.stmts(cmd.Do, at, in) })
-		at = join(out.end(), ends.continued)
-		broken = join(broken, ends.broken)
+		at = join(out.end(), ends.continues)
+		broken = join(broken, ends.breaks)
 	}
-	return either(join(at, broken)), true
+	return bothExits(join(at, broken)), true
 }

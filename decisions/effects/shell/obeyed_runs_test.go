@@ -7,8 +7,8 @@ import (
 	"github.com/permd/permd/decisions/effects/programs"
 )
 
-// TestObeysInUnknownFolder: only a program that obeys files of a folder, or that a
-// manager of versions may take the place of, needs the folder to be known.
+// TestObeysInUnknownFolder: the folder must be known only for programs that obey
+// its files, or that a version manager may replace.
 func TestObeysInUnknownFolder(t *testing.T) {
 	table := effectstest.Table(t)
 	for command, want := range map[string]bool{"sort": true, "grep -c x": true, "git status": false, "jq .a": false, "/usr/bin/jq .a": true, "docker ps": false, "cargo --version": false, "mvn --version": false} {
@@ -20,8 +20,8 @@ func TestObeysInUnknownFolder(t *testing.T) {
 	}
 }
 
-// TestObeysProject: a program that obeys all of a project is never read-only in
-// one.
+// TestObeysProject: a program that obeys any file of a project is never read-only
+// in a project.
 func TestObeysProject(t *testing.T) {
 	table, err := programs.ParseTable(map[string][]byte{"x.yaml": []byte("programs:\n" +
 		"  - {names: [plain], readonly: true, obeys: []}\n" +
@@ -39,8 +39,7 @@ func TestObeysProject(t *testing.T) {
 	}
 }
 
-// TestObeysProjectExtended: org may say that a form of such a program is read-only
-// all the same, and then it is.
+// TestObeysProjectExtended: org may declare a form of such a program read-only.
 func TestObeysProjectExtended(t *testing.T) {
 	table, err := programs.ParseTable(map[string][]byte{"x.yaml": []byte("programs:\n  - {names: [x], obeys: [., y.conf], sub: [{names: [old]}]}\n")})
 	if err != nil {

@@ -20,9 +20,9 @@ import (
 	"github.com/permd/permd/decisions/effects/programs"
 )
 
-// TestShellOracle compares the folders and words that a text's commands are
-// found to run with to those that real shells run them with. PERMD_TEST_SHELL_TEXTS
-// is how many texts are made, PERMD_TEST_SHELL_SEED where the first one begins.
+// TestShellOracle compares the folders and words of a text's run effects with those
+// of the commands that real shells run. PERMD_TEST_SHELL_TEXTS is how many texts
+// are made, PERMD_TEST_SHELL_SEED the seed of the first.
 func TestShellOracle(t *testing.T) {
 	texts, seed := 60, 1
 	if testing.Short() {
@@ -53,8 +53,8 @@ func TestShellOracle(t *testing.T) {
 	}
 }
 
-// shellOracle runs texts in real shells. A text reports with the command p, and
-// with q, which fails.
+// shellOracle runs texts in real shells. The commands p and q of a text log their
+// folder and words; q also fails.
 type shellOracle struct {
 	root   string
 	shells [][]string
@@ -96,15 +96,14 @@ func newShellOracle(t *testing.T) *shellOracle {
 	return o
 }
 
-// oraclePrelude defines what texts report with. It ends a text that goes on for
-// too long: every beginning of a run counts.
+// oraclePrelude defines p and q. It ends a text that runs too long, since the
+// beginning of a run is enough.
 const oraclePrelude = `p() { printf '%s|%s\n' "$PWD" "$1${2+|$2}${3+|$3}${4+|$4}${5+|$5}" >&9; : $((n9 += 1)); [ "$n9" -lt 60 ] || kill -9 -$$; }
 q() { p "$@"; return 1; }
 n9=0
 `
 
-// check runs a text in all shells and returns the runs that it was found to
-// have.
+// check runs a text in all shells and returns its run effects.
 func (o *shellOracle) check(t *testing.T, text string) []*effects.Run {
 	t.Helper()
 	c := &effects.Call{Cwd: o.root, User: effects.User{UID: uint32(os.Getuid()), Name: "ana", Home: o.root + "/a", Env: map[string]string{"HOME": o.root + "/a"}}} //nolint:gosec // of 32 bits
@@ -138,8 +137,7 @@ func (o *shellOracle) check(t *testing.T, text string) []*effects.Run {
 	return runs
 }
 
-// ranAs reports whether a run is one of which a shell reported the folder and the
-// words.
+// ranAs reports whether a shell logged the folder and the words of a run.
 func ranAs(r *effects.Run, reported []string) bool {
 	if r.Cwd != "" {
 		folder, err := filepath.EvalSymlinks(r.Cwd)
@@ -152,7 +150,7 @@ func ranAs(r *effects.Run, reported []string) bool {
 		slices.ContainsFunc(r.Args, func(arg string) bool { return strings.ContainsAny(arg, "*?[") })
 }
 
-// run returns what a text reports in a shell.
+// run returns what a text logs in a shell.
 func (o *shellOracle) run(t *testing.T, shell []string, text string) []string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Second)
@@ -181,7 +179,7 @@ func (o *shellOracle) run(t *testing.T, shell []string, text string) []string {
 		t.Fatal(err)
 	}
 	_ = cmd.Wait() // the text may fail
-	// What it has left in the background ends with it.
+	// Its background processes end with it.
 	_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
 	data, err := os.ReadFile(log.Name())
 	if err != nil {
@@ -194,7 +192,7 @@ func (o *shellOracle) run(t *testing.T, shell []string, text string) []string {
 type textMaker struct {
 	*rand.Rand
 	root  string
-	n     int // reports so far
+	n     int // uses of p and q so far
 	loops int
 }
 
@@ -223,7 +221,7 @@ func (g *textMaker) list(depth, most int) string {
 		text.WriteString(strings.TrimSuffix(g.command(depth), "\n"))
 	}
 	if strings.Contains(text.String(), "<<E") {
-		return g.list(depth, most) // its text must begin on a line of its own
+		return g.list(depth, most) // its text begins on the next line
 	}
 	return text.String()
 }

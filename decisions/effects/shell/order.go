@@ -18,32 +18,32 @@ type concurrentPart struct {
 	walk   func()
 }
 
-// concurrently walks a part that runs while later parts run.
-func (s *walker) concurrently(walk func()) {
+// walkConcurrent walks a part that runs while later parts run.
+func (s *walker) walkConcurrent(walk func()) {
 	first := len(s.b.Effects)
 	walk()
-	if !s.repeated {
+	if !s.rewalking {
 		s.concurrentParts = append(s.concurrentParts, concurrentPart{first: first, end: len(s.b.Effects), before: s.b.Changes(), walk: walk})
 	}
 }
 
-// rejoin walks those concurrent parts again that later parts have changed.
-func (s *walker) rejoin() {
+// rewalkConcurrent walks those concurrent parts again that later parts have changed.
+func (s *walker) rewalkConcurrent() {
 	parts := s.concurrentParts
 	s.concurrentParts = nil
 	for _, p := range parts {
-		s.repeat(p.first, p.end, p.before, p.walk)
+		s.rewalk(p.first, p.end, p.before, p.walk)
 	}
 }
 
-// repeat walks a part again, whose effects are those from first up to end, if the number
+// rewalk walks a part again, whose effects are those from first up to end, if the number
 // of changes has grown since before.
-func (s *walker) repeat(first, end, before int, walk func()) {
-	if s.repeated || s.full || s.b.Changes() == before {
+func (s *walker) rewalk(first, end, before int, walk func()) {
+	if s.rewalking || s.full || s.b.Changes() == before {
 		return
 	}
-	s.repeated = true
-	defer func() { s.repeated = false }()
+	s.rewalking = true
+	defer func() { s.rewalking = false }()
 	next := len(s.b.Effects)
 	walk()
 	if sameElsewhere(s.b.Effects[first:end], s.b.Effects[next:], next-first) {

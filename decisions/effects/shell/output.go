@@ -26,13 +26,13 @@ const (
 // output returns what a statement prints if its own words determine all of it, ""
 // otherwise.
 func (s *walker) output(stmt *syntax.Stmt, at *scope, in runs.Input) string {
-	if stmt == nil || stmt.Negated || stmt.Background || stmt.Coprocess || s.allRedefined || s.guessing >= maxStages {
+	if stmt == nil || stmt.Negated || stmt.Background || stmt.Coprocess || s.allRedefined || s.outputDepth >= maxStages {
 		return ""
 	}
 	// A guess must not depend on other guesses: each level of substitutions would
 	// double the work.
-	s.guessing++
-	defer func() { s.guessing-- }()
+	s.outputDepth++
+	defer func() { s.outputDepth-- }()
 	for _, r := range stmt.Redirs {
 		switch {
 		case r.Op == syntax.WordHdoc && r.N == nil:
@@ -77,7 +77,7 @@ func (s *walker) guess(w *syntax.Word, at *scope) string {
 			parts = quoted.Parts
 		}
 	}
-	if s.guessing > 0 || len(parts) != 1 {
+	if s.outputDepth > 0 || len(parts) != 1 {
 		return ""
 	}
 	var stmts []*syntax.Stmt
@@ -118,7 +118,7 @@ func (s *walker) commandOutput(call *syntax.CallExpr, at *scope, in runs.Input) 
 				return text
 			}
 		}
-		text, _ := s.echoed(name, call.Args[1:], at)
+		text, _ := s.echoOutput(name, call.Args[1:], at)
 		if len(text) > runs.MaxOutput {
 			return ""
 		}
@@ -136,12 +136,12 @@ func (s *walker) commandOutput(call *syntax.CallExpr, at *scope, in runs.Input) 
 		}
 		args = append(args, value.Text)
 	}
-	return transformed(name, args, text)
+	return transformOutput(name, args, text)
 }
 
-// transformed returns the output of a program that only transforms its input, "" for
+// transformOutput returns the output of a program that only transforms its input, "" for
 // others.
-func transformed(name string, args []string, text string) string {
+func transformOutput(name string, args []string, text string) string {
 	is := func(options ...string) bool {
 		return len(args) > 0 && !slices.ContainsFunc(args, func(a string) bool { return !slices.Contains(options, a) })
 	}
@@ -176,7 +176,7 @@ func transformed(name string, args []string, text string) string {
 		}
 		return strings.Join(lines, "\n")
 	case name == "tr" && len(args) == 2:
-		return translated(args[0], args[1], text)
+		return trOutput(args[0], args[1], text)
 	}
 	if err != nil {
 		return ""
@@ -184,9 +184,9 @@ func transformed(name string, args []string, text string) string {
 	return string(data)
 }
 
-// translated returns the output of tr, for sets of characters and ranges.
-func translated(from, to, text string) string {
-	a, b := characters(from), characters(to)
+// trOutput returns the output of tr, for sets of characters and ranges.
+func trOutput(from, to, text string) string {
+	a, b := trCharacters(from), trCharacters(to)
 	if len(a) == 0 || len(b) == 0 || len(a) > runs.MaxOutput || len(b) > runs.MaxOutput {
 		return ""
 	}
@@ -198,8 +198,8 @@ func translated(from, to, text string) string {
 	}, text)
 }
 
-// characters returns the characters of tr's set, with its ranges; none for other forms.
-func characters(set string) []rune {
+// trCharacters returns the characters of tr's set, with its ranges; none for other forms.
+func trCharacters(set string) []rune {
 	if strings.ContainsAny(set, "[\\") {
 		return nil
 	}

@@ -88,8 +88,8 @@ func (r *overflow) drain() {
 	// A command's changes to paths do not apply to the next command: they would make its
 	// paths unknown.
 	r.b.Rearranged, r.b.FinalFolders, r.b.Activated = nil, nil, nil
-	if r.b.Paths.Lost || len(r.b.Paths.Disturbed) > 0 || len(r.b.Paths.Made) > 0 {
-		r.b.Paths.Lost, r.b.Paths.Disturbed, r.b.Paths.Made = false, nil, nil
+	if r.b.Paths.Unknown || len(r.b.Paths.Disturbed) > 0 || len(r.b.Paths.Made) > 0 {
+		r.b.Paths.Unknown, r.b.Paths.Disturbed, r.b.Paths.Made = false, nil, nil
 		r.b.Paths.Bases = r.b.Paths.Bases[:0]
 	}
 }

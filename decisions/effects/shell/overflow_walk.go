@@ -29,7 +29,7 @@ type node struct{ subprocess, piped bool }
 // walk reads the commands of a parsed text.
 func (r *overflow) walk(file *syntax.File, text string, at runs.Setting) {
 	w := &restWalk{overflow: r, at: restScope(at.Cwd), loops: map[string][]string{}, pipes: map[*syntax.Stmt]bool{}}
-	w.s = &walker{b: r.b, text: text, from: at.From, alone: true}
+	w.s = &walker{b: r.b, text: text, from: at.From, oneByOne: true}
 	syntax.Walk(file, w.visit)
 }
 

@@ -119,9 +119,9 @@ func plainSet(args []effects.Word) bool {
 	return len(args) > 0
 }
 
-// subscripted reports whether an expansion is followed by what zsh takes for its
+// hasZshSubscript reports whether an expansion is followed by what zsh takes for its
 // subscript, and evaluates: $x[y].
-func subscripted(parts []syntax.WordPart) bool {
+func hasZshSubscript(parts []syntax.WordPart) bool {
 	for i := range parts[:max(len(parts)-1, 0)] {
 		p, ok := parts[i].(*syntax.ParamExp)
 		if !ok || !p.Short {

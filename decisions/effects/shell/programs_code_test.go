@@ -9,8 +9,8 @@ import (
 	"github.com/permd/permd/decisions/effects/effectstest"
 )
 
-// TestTargetText checks that a run of a target shows what the project's file
-// says about it.
+// TestTargetText checks that a run of a target shows the target's text in the
+// project's file.
 func TestTargetText(t *testing.T) {
 	table := effectstest.Table(t)
 	for text, want := range map[string]string{
@@ -39,8 +39,8 @@ func TestTargetText(t *testing.T) {
 	}
 }
 
-// TestForeignShells checks that text of PowerShell and cmd is a question, and
-// that text of a Unix shell which looks a little like it is not.
+// TestForeignShells checks that text of PowerShell and cmd asks, and that similar
+// text of a Unix shell does not.
 func TestForeignShells(t *testing.T) {
 	table := effectstest.Table(t)
 	for text, want := range map[string]bool{
@@ -75,7 +75,8 @@ func TestForeignShells(t *testing.T) {
 	}
 }
 
-// TestWrappedTooDeeply checks that sub-commands which wrap commands end.
+// TestWrappedTooDeeply checks that the nesting of sub-commands that wrap commands
+// is bounded.
 func TestWrappedTooDeeply(t *testing.T) {
 	table := effectstest.Table(t)
 	for _, words := range []string{"uv run ", "ssh host ", "docker exec x ", "npx npx ", "python -m pip ", "bundle exec ", "kubectl exec x -- ", "rtk test "} {

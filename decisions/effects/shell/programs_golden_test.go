@@ -39,7 +39,7 @@ func programCases(t *testing.T) map[string][][2]string {
 	return all
 }
 
-// TestPrograms compares what programs of the table do with the cases of
+// TestPrograms compares the effects of programs of the table with the cases of
 // testdata/programs. Read every line that -update changes.
 func TestPrograms(t *testing.T) {
 	table := effectstest.Table(t)
@@ -92,7 +92,7 @@ func TestProgramsHaveCases(t *testing.T) {
 	for _, cases := range programCases(t) {
 		for _, c := range cases {
 			note(c[0])
-			// Transparent wrappers are no runs of their own.
+			// Transparent wrappers have no run effect of their own.
 			for part := range strings.SplitSeq(c[0], "; ") {
 				seen[strings.Fields(part)[0]] = true
 			}
@@ -120,8 +120,8 @@ func TestProgramsHaveCases(t *testing.T) {
 	}
 }
 
-// withoutCase are the sub-commands of which no case runs any name, down to the
-// second level.
+// withoutCase returns the sub-commands, down to the second level, that no case runs
+// by any of their names.
 func withoutCase(p *programs.Program, paths []string, seen map[string]bool, depth int) (missing []string) {
 	entries := map[*programs.Program][]string{}
 	for _, name := range slices.Sorted(maps.Keys(p.Subs)) {

@@ -30,8 +30,8 @@ programs:
     sub: [{names: [do], open: true, operands: ["text..."]}]
 `
 
-// TestHarmful is which words of a run are not harmless, and from which on a rule
-// line may name them as options.
+// TestHarmful checks which words of a run are not harmless, and from which word on
+// a rule line may name them as options.
 func TestHarmful(t *testing.T) {
 	shipped := effectstest.Table(t)
 	table := shipped.With(opinions(t, shipped, harmProgram), true)
@@ -41,7 +41,7 @@ func TestHarmful(t *testing.T) {
 		harmful string
 		options int
 	}{
-		// Nobody knows the program: the first word may be a sub-command, an option
+		// The program is unknown: the first word may be a sub-command, an option
 		// may take the word after it, and -- may change what an option is.
 		{"tool", 0, "", 0},
 		{"tool do x", 1, "do", 1},
@@ -61,7 +61,8 @@ func TestHarmful(t *testing.T) {
 		{"tool --json", 1, "--json", 2},
 		{"tool -- do", 1, "--", 2},
 
-		// The table knows: only what changes something, with its value.
+		// The table knows the program: only options that change something, with
+		// their values.
 		{"plain a -q b", 0, "", 0},
 		{"plain a -o v b", 0, "", 0},
 		{"plain a -x b", 2, "-x", 0},
@@ -83,7 +84,8 @@ func TestHarmful(t *testing.T) {
 		{"plain a --confi v b", 2, "--confi v", 2},
 		{"plain -- -x", 0, "", 0},
 
-		// The program is open: what the table lacks may be anything.
+		// The table's options of the program are incomplete: others may be
+		// anything.
 		{"opener a --new b", 3, "--new b", 0},
 		{"opener a --new -q b", 2, "--new", 0},
 		{"opensubs do --new b", 3, "do --new b", 1},
@@ -92,8 +94,8 @@ func TestHarmful(t *testing.T) {
 		{"opensubs --n=1 other --new x y", 3, "--n=1 other --new x", 2},
 		{"opensubs -n=1 other --new x y", 3, "-n=1 other --new x", 3},
 
-		// Where the place of an option counts, and where words are those of
-		// something else, all is spelled out.
+		// If the position of an option matters, or words belong to another command,
+		// all are listed.
 		{"find . -name x -delete", 4, "-delete", 4},
 		{"tar -xf a.tar -v", 3, "-xf a.tar -v", 3},
 		{"docker exec box rm --force", 4, "exec rm --force", 4},
@@ -116,7 +118,8 @@ func TestHarmful(t *testing.T) {
 	}
 }
 
-// TestHarmfulAgrees holds the three facts to each other for any words.
+// TestHarmfulAgrees checks that the three facts agree with each other for any
+// words.
 func TestHarmfulAgrees(t *testing.T) {
 	shipped := effectstest.Table(t)
 	table := shipped.With(opinions(t, shipped, harmProgram), true)

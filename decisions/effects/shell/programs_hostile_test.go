@@ -9,7 +9,7 @@ import (
 	"github.com/permd/permd/decisions/effects/effectstest"
 )
 
-// TestHostileForms begins with the shipped rule for programs that only look, which
+// TestHostileForms begins with the shipped rule for read-only programs, which
 // allows each command that is read-only and understood.
 func TestHostileForms(t *testing.T) {
 	table := effectstest.Table(t)

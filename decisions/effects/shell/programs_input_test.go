@@ -9,11 +9,11 @@ import (
 	"github.com/permd/permd/decisions/effects/programs"
 )
 
-// TestInputIsDecided wants for each program of the table that only looks that
-// somebody said what its standard input is to it.
+// TestInputIsDecided checks that each read-only program of the table says what its
+// standard input is.
 func TestInputIsDecided(t *testing.T) {
 	table := effectstest.Table(t)
-	// They take commands, answers or settings from there, so they ask.
+	// They read commands, answers or settings from it, so they ask.
 	asks := []string{"sqlite3", "nslookup", "aws", "terraform", "tofu"}
 	var looks func(p *programs.Program) bool
 	looks = func(p *programs.Program) bool {
@@ -69,7 +69,7 @@ func TestInput(t *testing.T) {
 			}
 		}
 	}
-	// A program that only looks, of which nobody decided.
+	// A read-only program that does not say what its input is.
 	undecided, err := programs.ParseTable(map[string][]byte{"a.yaml": []byte("programs:\n  - {names: [frob], readonly: true}\n  - {names: [look], readonly: true}\nshell: {data_input: [look]}\n")})
 	if err != nil {
 		t.Fatal(err)

@@ -8,8 +8,8 @@ import (
 	"github.com/permd/permd/decisions/effects/runs"
 )
 
-// TestLanguages gives calls the rule that allows their program with any words.
-// What the program is told in its own language must not pass by that.
+// TestLanguages gives calls the rule that allows their program with any words. Code
+// in the program's own language must not be allowed by it.
 func TestLanguages(t *testing.T) {
 	table := effectstest.Table(t)
 	for _, tt := range []struct {

@@ -9,10 +9,9 @@ import (
 	"github.com/permd/permd/decisions/effects/effectstest"
 )
 
-// TestEffectsOfLosses: what a rule denies to be deleted or written is not got
-// round with a program that deletes or writes it on the way. Each line is a
-// command, the effects that a rule must be able to see, and after ! those that
-// the command does not have.
+// TestEffectsOfLosses: a rule that denies to delete or write a file also stops
+// programs that do so on the way to something else. Each line has a command, the
+// effects that a rule must see, and after ! those that the command does not have.
 func TestEffectsOfLosses(t *testing.T) {
 	table := effectstest.Table(t)
 	for command, want := range map[string]string{
@@ -79,7 +78,7 @@ func TestEffectsOfLosses(t *testing.T) {
 	}
 }
 
-// TestMountIsNotUnderstood: what is written below a mount is written elsewhere.
+// TestMountIsNotUnderstood: after a mount, a write below it goes elsewhere.
 func TestMountIsNotUnderstood(t *testing.T) {
 	table := effectstest.Table(t)
 	for command, want := range map[string]bool{

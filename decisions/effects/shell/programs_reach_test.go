@@ -8,9 +8,9 @@ import (
 	"github.com/permd/permd/decisions/effects/fsfake"
 )
 
-// TestBareProject: git takes a folder that looks like its own data for a
-// repository, and obeys what is there, so that such a folder is no harmless
-// place although the session is in it.
+// TestBareProject: git takes a folder that looks like its own data for a repository
+// and obeys its configuration, so such a folder is not harmless although the
+// session is in it.
 func TestBareProject(t *testing.T) {
 	const dir = "/home/ana/src/x"
 	table := effectstest.Table(t)

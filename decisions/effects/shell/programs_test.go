@@ -58,8 +58,8 @@ func TestArgv(t *testing.T) {
 	}
 }
 
-// TestShellSecrets checks that a secret in a command stays out of the texts
-// that people and logs see.
+// TestShellSecrets checks that a secret in a command is not in the texts that
+// people and logs see.
 func TestShellSecrets(t *testing.T) {
 	table := effectstest.Table(t)
 	for _, text := range []string{
@@ -127,7 +127,7 @@ func TestSearchedSecrets(t *testing.T) {
 		"grep -r KEY .":                                true,
 		"grep -r KEY . --include=*.go":                 false,
 		"grep -r KEY . --include=*.go --include='*'":   true,
-		"grep -r KEY . --exclude=x --include=*.go":     true, // what neither names is searched then
+		"grep -r KEY . --exclude=x --include=*.go":     true, // what neither names is searched by default
 		"grep -r KEY . --include=*.go --exclude-dir=x": false,
 		"rg KEY":                         false,
 		"rg KEY .env":                    true,
@@ -140,7 +140,7 @@ func TestSearchedSecrets(t *testing.T) {
 		"rg -uu KEY":                     true,
 		"rg -g '*.go' KEY":               false,
 		"rg -g '!*.go' KEY":              false,
-		"rg -g '*' KEY":                  true, // a glob chooses hidden files, too
+		"rg -g '*' KEY":                  true, // a glob also selects hidden files
 		"rg -g '*.go' -g '*' KEY":        true,
 		"rg --iglob '**' KEY":            true,
 		"rg -t go KEY":                   false,
@@ -158,8 +158,8 @@ func TestSearchedSecrets(t *testing.T) {
 	}
 }
 
-// TestManyWords checks that a command of many words asks, and that what is
-// found of it stays small.
+// TestManyWords checks that a command of many words asks, and that its result stays
+// small.
 func TestManyWords(t *testing.T) {
 	table := effectstest.Table(t)
 	for name, text := range map[string]string{
@@ -178,8 +178,8 @@ func TestManyWords(t *testing.T) {
 	}
 }
 
-// TestFoldersOfLongText: to judge a long command once for each folder would take
-// too long.
+// TestFoldersOfLongText: a long command is not read once for each possible folder,
+// which would take too long.
 func TestFoldersOfLongText(t *testing.T) {
 	table := effectstest.Table(t)
 	long := "echo " + strings.Repeat("a", maxShellText/2)
@@ -199,7 +199,8 @@ func TestFoldersOfLongText(t *testing.T) {
 	}
 }
 
-// TestShellTextWithin: what a command makes permd parse is bounded.
+// TestShellTextWithin: the shell text in a command's words that permd parses is
+// bounded.
 func TestShellTextWithin(t *testing.T) {
 	b := shellBuilder(effectstest.Table(t), effectstest.Files())
 	Text(b, strings.Repeat("eval ", 5000)+"ls", effectstest.Cwd, "command")
@@ -211,8 +212,8 @@ func TestShellTextWithin(t *testing.T) {
 	}
 }
 
-// TestFoldersOfLiveShell checks that what a command does is judged in every
-// folder that the agent's shell may be in.
+// TestFoldersOfLiveShell checks that a command has its effects in every folder that
+// the agent's shell may be in.
 func TestFoldersOfLiveShell(t *testing.T) {
 	table := effectstest.Table(t)
 	for name, c := range map[string]struct {

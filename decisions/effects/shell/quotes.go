@@ -5,7 +5,7 @@ import "strings"
 // tilde expands a leading ~ and returns what follows it.
 func (s *walker) tilde(value string, whole bool, text *strings.Builder) (string, bool) {
 	home := s.b.Call.User.Home
-	if home == "" || s.sets("HOME") {
+	if home == "" || s.maySet("HOME") {
 		return value, false
 	}
 	switch {

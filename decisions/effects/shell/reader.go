@@ -64,8 +64,8 @@ func (r *shellReader) tree(text string) *syntax.File {
 	return file
 }
 
-// foreign is the kind of marks that no plain text has.
-const foreign = plainshell.Kind(255)
+// unknownMark is the kind of marks that no plain text has.
+const unknownMark = plainshell.Kind(255)
 
 // treeMarks appends the marks of a tree, in the order of plainshell.Script.
 func treeMarks(marks []plainshell.Mark, file *syntax.File) []plainshell.Mark {
@@ -81,7 +81,7 @@ func treeMarks(marks []plainshell.Mark, file *syntax.File) []plainshell.Mark {
 	}
 	or := func(is bool, kind plainshell.Kind) plainshell.Kind {
 		if is {
-			return foreign
+			return unknownMark
 		}
 		return kind
 	}
@@ -96,7 +96,7 @@ func treeMarks(marks []plainshell.Mark, file *syntax.File) []plainshell.Mark {
 				token(plainshell.MarkBackground, n.Semicolon, 1)
 			}
 			if n.Coprocess || n.Disown {
-				node(foreign, n, 0)
+				node(unknownMark, n, 0)
 			}
 		case *syntax.TimeClause:
 			token(or(n.PosixFormat, plainshell.MarkTime), n.Time, 4)
@@ -128,7 +128,7 @@ func treeMarks(marks []plainshell.Mark, file *syntax.File) []plainshell.Mark {
 			case syntax.RdrIn, syntax.RdrOut, syntax.AppOut, syntax.DplOut, syntax.RdrAll:
 				node(plainshell.MarkTarget, n.Word, 0)
 			default:
-				node(foreign, n, 0)
+				node(unknownMark, n, 0)
 			}
 		case *syntax.WordIter:
 			for _, w := range n.Items {
@@ -167,10 +167,10 @@ func treeMarks(marks []plainshell.Mark, file *syntax.File) []plainshell.Mark {
 			case syntax.Pipe:
 				token(plainshell.MarkPipe, n.OpPos, 1)
 			default:
-				token(foreign, n.OpPos, 2)
+				token(unknownMark, n.OpPos, 2)
 			}
 		default:
-			node(foreign, n, 0)
+			node(unknownMark, n, 0)
 		}
 		return true
 	})

@@ -10,8 +10,8 @@ import (
 	"github.com/permd/permd/decisions/effects/runs"
 )
 
-// FuzzPlainShell: what the recogniser accepts, the parser reads with the same
-// words, quotes, expansions and operators.
+// FuzzPlainShell: a text that the recogniser accepts has the same words, quotes,
+// expansions and operators for the parser.
 func FuzzPlainShell(f *testing.F) {
 	for _, text := range []string{
 		"ls -la | head", "cat <<'E' > f\nit's\nE\nls", "git commit -m \"$(cat <<'E'\na (b)\nE\n)\"", "for f in a b; do wc -l \"$f\"; done < x",
@@ -31,8 +31,8 @@ func FuzzPlainShell(f *testing.F) {
 	})
 }
 
-// TestReadersDiffer: a difference between the two readers is found wherever it
-// is, so that an error of either asks.
+// TestReadersDiffer: a difference between the two readers is found wherever it is,
+// so that a mistake of one of them makes permd ask.
 func TestReadersDiffer(t *testing.T) {
 	const text = "a \"$x\" 'b' $(c d) && e | f & { g; }; for h in i; do j; done <k"
 	file, refusal := reader.read(text, plainshell.All)
@@ -45,13 +45,13 @@ func TestReadersDiffer(t *testing.T) {
 	}
 	for i := range marks {
 		for name, change := range map[string]func(m *plainshell.Mark){
-			"start": func(m *plainshell.Mark) { m.Start++ }, "end": func(m *plainshell.Mark) { m.End-- }, "kind": func(m *plainshell.Mark) { m.Kind = foreign },
+			"start": func(m *plainshell.Mark) { m.Start++ }, "end": func(m *plainshell.Mark) { m.End-- }, "kind": func(m *plainshell.Mark) { m.Kind = unknownMark },
 			"command": func(m *plainshell.Mark) { m.Command += 50 },
 		} {
 			other := append([]plainshell.Mark(nil), marks...)
 			change(&other[i])
 			if name == "command" && marks[i].Kind != plainshell.MarkWord {
-				continue // its number alone says nothing
+				continue // its number alone proves nothing
 			}
 			if _, same := sameMarks(other, marks); same {
 				t.Errorf("another %s of mark %d is not seen", name, i)
@@ -98,7 +98,7 @@ func TestShellOfText(t *testing.T) {
 	}
 }
 
-// TestNotPlainOnce: one reason is said once, also for a shell in many folders.
+// TestNotPlainOnce: each reason is reported once, even for a shell in many folders.
 func TestNotPlainOnce(t *testing.T) {
 	b := shellBuilder(effectstest.Table(t), effectstest.Files())
 	b.Call.Folders = []string{effectstest.Cwd + "/src", effectstest.Cwd + "/docs"}

@@ -16,7 +16,7 @@ func (s *walker) redirects(list []*syntax.Redirect, at *scope, outer runs.Input)
 	in := outer
 	in.Own = nil
 	for _, r := range list {
-		if s.enough() {
+		if s.boundReached() {
 			return in
 		}
 		first, descriptor := len(s.b.Effects), ""
@@ -52,9 +52,9 @@ func (s *walker) redirects(list []*syntax.Redirect, at *scope, outer runs.Input)
 	return in
 }
 
-// joins reports whether a redirection is to or from another command of the text, < <(…)
+// isProcessSubstitution reports whether a redirection is to or from another command of the text, < <(…)
 // or > >(…), which has effects of its own.
-func joins(r *syntax.Redirect) bool {
+func isProcessSubstitution(r *syntax.Redirect) bool {
 	if len(r.Word.Parts) != 1 {
 		return false
 	}
@@ -67,7 +67,7 @@ func (s *walker) redirect(r *syntax.Redirect, descriptor string, at *scope, in, 
 	words := s.expand(nil, r.Word, at, outer, inRedirect)
 	target := words[0]
 	stdin := descriptor == "" || descriptor == "0"
-	if joins(r) {
+	if isProcessSubstitution(r) {
 		if stdin && r.Op == syntax.RdrIn {
 			in = runs.Input{Kind: effects.StdinPipe}
 		}
@@ -112,16 +112,16 @@ func (s *walker) redirect(r *syntax.Redirect, descriptor string, at *scope, in, 
 	switch r.Op {
 	case syntax.RdrIn:
 		if target.Text != "/dev/null" {
-			s.opens(effects.KindRead, target.Text, at)
+			s.openFile(effects.KindRead, target.Text, at)
 		}
 	case syntax.RdrInOut:
-		s.opens(effects.KindRead, target.Text, at)
-		s.opens(effects.KindWrite, target.Text, at)
+		s.openFile(effects.KindRead, target.Text, at)
+		s.openFile(effects.KindWrite, target.Text, at)
 	case syntax.RdrOut, syntax.AppOut, syntax.RdrClob, syntax.RdrAll, syntax.AppAll, syntax.DplOut:
 		switch target.Text {
 		case "/dev/null", "/dev/stdout", "/dev/stderr":
 		default:
-			s.opens(effects.KindWrite, target.Text, at)
+			s.openFile(effects.KindWrite, target.Text, at)
 		}
 		if descriptor == "0" {
 			in = runs.Input{Kind: effects.StdinFile}
@@ -136,8 +136,8 @@ func (s *walker) redirect(r *syntax.Redirect, descriptor string, at *scope, in, 
 	return in
 }
 
-// opens adds the effect of a file that a redirection opens.
-func (s *walker) opens(kind effects.Kind, target string, at *scope) {
+// openFile adds the effect of a file that a redirection opens.
+func (s *walker) openFile(kind effects.Kind, target string, at *scope) {
 	s.each(at, func(cwd string) { s.b.Add(s.b.Operand(kind, target, cwd, s.from)) })
 }
 
@@ -178,7 +178,7 @@ func cutDevice(target string) (string, bool) {
 // hereDocument adds the effects of the substitutions in a here-document.
 func (s *walker) hereDocument(r *syntax.Redirect, at *scope, in, outer runs.Input, descriptor string) runs.Input {
 	if r.Hdoc != nil {
-		s.inert(r.Hdoc, at, outer)
+		s.ignoredWord(r.Hdoc, at, outer)
 	}
 	if descriptor != "" && descriptor != "0" {
 		return in
@@ -225,9 +225,9 @@ func (s *walker) hereText(r *syntax.Redirect, at *scope) (string, bool) {
 	return strings.Join(lines, "\n"), true
 }
 
-// printed returns the value of $(cat <<'EOF' … EOF), the form in which agents write long
+// catHereDocument returns the value of $(cat <<'EOF' … EOF), the form in which agents write long
 // texts.
-func (s *walker) printed(sub *syntax.CmdSubst, at *scope) (string, bool) {
+func (s *walker) catHereDocument(sub *syntax.CmdSubst, at *scope) (string, bool) {
 	if len(sub.Stmts) != 1 || s.allRedefined || s.redefined["cat"] {
 		return "", false
 	}
@@ -237,7 +237,7 @@ func (s *walker) printed(sub *syntax.CmdSubst, at *scope) (string, bool) {
 		return "", false
 	}
 	if name := call.Args[0].Lit(); len(stmt.Redirs) == 0 && (name == "echo" || name == "printf") && !s.redefined[name] {
-		return s.echoed(name, call.Args[1:], at)
+		return s.echoOutput(name, call.Args[1:], at)
 	}
 	if len(stmt.Redirs) != 1 || len(call.Args) != 1 || call.Args[0].Lit() != "cat" {
 		return "", false

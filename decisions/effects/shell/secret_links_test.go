@@ -10,8 +10,8 @@ import (
 	"github.com/permd/permd/decisions/effects/paths"
 )
 
-// TestStrays has a project with links to a secret, to a file elsewhere, and to
-// one of its own: a run that follows links reads what these lead to.
+// TestStrays has a project with links to a secret, to a file elsewhere, and to one
+// of its own: a run that follows links reads their targets.
 func TestStrays(t *testing.T) {
 	table := effectstest.Table(t)
 	for command, want := range map[string]string{
@@ -56,8 +56,8 @@ func TestStrays(t *testing.T) {
 	}
 }
 
-// TestSearchOfWorktree: what a search passes over in another working tree of the
-// project's repository is looked for as in the project.
+// TestSearchOfWorktree: secrets that a search may find in another working tree of
+// the project's repository are looked up as in the project.
 func TestSearchOfWorktree(t *testing.T) {
 	const tree, admin = "/home/ana/trees/fix", effectstest.Cwd + "/.git/worktrees/fix"
 	for command, want := range map[string]bool{

@@ -13,9 +13,9 @@ import (
 	"github.com/permd/permd/decisions/effects/paths"
 )
 
-// TestSecrets compares which secrets commands come to with the cases of
-// testdata/secrets.txt: a command after "$ ", its effects, each with "!secret"
-// where it has the tag. Read every line that -update changes.
+// TestSecrets compares which secrets commands reach with the cases of
+// testdata/secrets.txt: a command after "$ ", then its effects, with "!secret"
+// after those that have the tag. Read every line that -update changes.
 func TestSecrets(t *testing.T) {
 	const file = "../testdata/secrets.txt"
 	table := effectstest.Table(t)
@@ -60,7 +60,7 @@ func TestSecrets(t *testing.T) {
 	}
 }
 
-// TestSecretNamed is what a person reads of a search that passes over a secret.
+// TestSecretNamed: the text of a search names the secret that it finds.
 func TestSecretNamed(t *testing.T) {
 	b := shellBuilder(effectstest.Table(t), effectstest.IndexOf(effectstest.SecretFiles()))
 	Text(b, "grep -r KEY .", effectstest.Cwd, "command")
@@ -69,8 +69,8 @@ func TestSecretNamed(t *testing.T) {
 	}
 }
 
-// TestSecretHiddenFromCaller: what the person's own programs cannot get at, the
-// index does not tell of.
+// TestSecretHiddenFromCaller: the index does not reveal secrets that the person's
+// own programs cannot reach.
 func TestSecretHiddenFromCaller(t *testing.T) {
 	fs := effectstest.SecretFiles().Own(effectstest.Cwd+"/config", 0, 0o700).Own(effectstest.Cwd, 1000, 0o755)
 	for _, dir := range []string{"/home", "/home/ana"} {

@@ -7,8 +7,8 @@ import (
 	"github.com/permd/permd/decisions/effects/fsfake"
 )
 
-// TestForeignStores begins with the rule that would have let each pass: the
-// shipped one, which allows git log and git status because they only look.
+// TestForeignStores begins with the rule that would have let each pass: the shipped
+// one, which allows git log and git status because they are read-only.
 func TestForeignStores(t *testing.T) {
 	table := effectstest.Table(t)
 	const other = "/home/u/private/.git"

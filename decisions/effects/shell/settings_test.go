@@ -10,8 +10,8 @@ import (
 	"github.com/permd/permd/decisions/effects/settings/settingstest"
 )
 
-// obeyTrials are projects with one file, the command that obeys it, and whether
-// the command is still one that only looks.
+// obeyTrials are projects with one file, each with the command that obeys it and
+// whether the command is still read-only.
 var obeyTrials = map[string]struct {
 	file, text, command string
 	want                bool
@@ -131,8 +131,7 @@ func TestObeyed(t *testing.T) {
 	}
 }
 
-// TestObeyedSubmodules reads lists of tracked files that git has written, in all
-// its versions.
+// TestObeyedSubmodules reads indexes of all versions that git writes.
 func TestObeyedSubmodules(t *testing.T) {
 	table := effectstest.Table(t)
 	for version, data := range settingstest.GitIndexes(t) {
@@ -173,20 +172,15 @@ func TestObeyedHome(t *testing.T) {
 		fs.File("/home/ana/.npmrc", "registry=https://corp.example/\nprefix=~/.npm-global\n")
 		b := shellBuilder(table, fs)
 		Text(b, c.command, effectstest.Cwd, "command")
-		var last *effects.Run
-		for _, e := range b.Effects {
-			if e.Run != nil {
-				last = e.Run
-			}
-		}
+		last := lastRun(b.Effects)
 		if last == nil || last.Readonly != c.want {
 			t.Errorf("%s: %s: %+v, want read-only: %v", name, c.command, last, c.want)
 		}
 	}
 }
 
-// TestObeyedFolders runs commands in a folder whose files mean harm, in each way
-// that an option can say so.
+// TestObeyedFolders has commands that run in a folder with hostile files, which
+// each names with another option.
 func TestObeyedFolders(t *testing.T) {
 	table := effectstest.Table(t)
 	for command, want := range map[string]bool{
@@ -203,12 +197,7 @@ func TestObeyedFolders(t *testing.T) {
 		}
 		b := shellBuilder(table, fs)
 		Text(b, command, effectstest.Cwd, "command")
-		var last *effects.Run
-		for _, e := range b.Effects {
-			if e.Run != nil {
-				last = e.Run
-			}
-		}
+		last := lastRun(b.Effects)
 		if last == nil || last.Readonly != want {
 			t.Errorf("%s: %+v, want read-only: %v", command, last, want)
 		}

@@ -9,12 +9,12 @@ import (
 	"github.com/permd/permd/decisions/effects/effectstest"
 )
 
-// maxObject is the size up to which a file is looked into for a thin archive.
+// maxObject is the size up to which a file is checked for being a thin archive, in
+// bytes.
 const maxObject = 64 << 10
 
-// TestSettingsValues: values of a project's files that would be opened or printed
-// by a program that only looks. A rule that allows read-only programs must not
-// allow those.
+// TestSettingsValues has values in a project's files that make a read-only program
+// open or print a file. A rule that allows read-only programs must not allow that.
 func TestSettingsValues(t *testing.T) {
 	const web = "services:\n  web:\n    image: x\n"
 	table := effectstest.Table(t)
@@ -73,7 +73,8 @@ func TestSettingsValues(t *testing.T) {
 	}
 }
 
-// TestAddressesInText: what curl and gh only send is no file, whatever it holds.
+// TestAddressesInText: text that curl and gh only send is no file, whatever it
+// says.
 func TestAddressesInText(t *testing.T) {
 	table := effectstest.Table(t)
 	for command, want := range map[string]bool{

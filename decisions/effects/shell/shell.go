@@ -42,7 +42,7 @@ func Text(b *runs.Builder, text, cwd, from string) {
 	base := b.Effects[first:len(b.Effects):len(b.Effects)]
 	if len(b.Call.Folders)*len(text) > maxShellText {
 		b.Unknown(from, "a command too long to be judged in each folder that its shell may be in")
-		b.OverText(text, cwd, from)
+		b.DeferText(text, cwd, from)
 		return
 	}
 	for _, folder := range b.Call.Folders {
@@ -100,7 +100,7 @@ func shellTextIn(b *runs.Builder, text, cwd, from string) {
 	}
 	if why != "" {
 		b.Unknown(from, why)
-		b.OverText(text, cwd, from)
+		b.DeferText(text, cwd, from)
 		return
 	}
 	b.Depth++
@@ -113,10 +113,10 @@ func shellTextIn(b *runs.Builder, text, cwd, from string) {
 	}
 	end := s.script(file.Stmts, startAt(cwd), in)
 	b.Input = in
-	s.rejoin()
+	s.rewalkConcurrent()
 	s.drain(0, before, runs.Input{})
-	if s.full || s.over {
-		b.OverText(text, cwd, from)
+	if s.full || s.boundHit {
+		b.DeferText(text, cwd, from)
 	}
 	s.leavesProject(&end)
 	if len(b.Effects) == before {
@@ -214,13 +214,13 @@ type walker struct {
 
 	level int // nesting of the walk
 	full  bool
-	// over is set if a bound was reached; alone, if commands are read one by one (see
-	// rest).
-	over, alone bool
+	// boundHit is set if a bound was reached, oneByOne if commands are read one by one
+	// (see overflow.go).
+	boundHit, oneByOne bool
 	// socket is set if a redirection of the text connects to another machine.
 	socket bool
 	// guessing is the depth of nested pipelines while the output of a command is searched.
-	guessing int
+	outputDepth int
 
 	// redefined holds the names that a function or alias of the text redefines.
 	redefined    map[string]bool
@@ -237,23 +237,23 @@ type walker struct {
 	// loops are the enclosing loops, innermost last.
 	loops []*loopEnds
 	// followed counts the loops that are walked once per word.
-	followed int
+	unrolledLoops int
 	// exits is the scope in which the text may exit, aborts that in which a line may be
 	// abandoned.
 	exits, aborts scope
 
 	// concurrentParts holds the parts that run at the same time as later ones.
 	concurrentParts []concurrentPart
-	repeated        bool   // this is a second walk of the same part
+	rewalking       bool   // this is a second walk of the same part
 	sinks           []sink // the commands of >(…) whose input is not yet known
 }
 
 // unknown appends an Unknown effect of the text.
 func (s *walker) unknown(why string) { s.b.Unknown(s.from, why) }
 
-// enough reports whether the call has reached the bound of effects and asks anyway, so
+// boundReached reports whether the call has reached the bound of effects and asks anyway, so
 // that the rest of it need not be examined.
-func (s *walker) enough() bool {
+func (s *walker) boundReached() bool {
 	if !s.full && len(s.b.Effects) > effectLimit(s.b) {
 		s.full = true
 		s.unknown("more commands than permd follows")
@@ -307,8 +307,8 @@ func (s *walker) redefineAny() {
 	}
 }
 
-// sets reports whether the text may set a variable.
-func (s *walker) sets(name string) bool { return s.anyAssigned || s.assigned[name] }
+// maySet reports whether the text may set a variable.
+func (s *walker) maySet(name string) bool { return s.anyAssigned || s.assigned[name] }
 
 // assign records that the text sets a variable to an unknown value.
 func (s *walker) assign(name string, at *scope) {

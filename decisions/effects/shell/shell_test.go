@@ -28,7 +28,17 @@ func shellBuilderIn(env paths.Environment, table *programs.Table) *runs.Builder 
 	return NewBuilder(env, table, c, paths.NewResolver(env, c))
 }
 
-// shellEffects shows the effects of shell text, one on a line.
+// lastRun returns the last run of a list, nil if there is none.
+func lastRun(list []effects.Effect) (last *effects.Run) {
+	for _, e := range list {
+		if e.Run != nil {
+			last = e.Run
+		}
+	}
+	return last
+}
+
+// shellEffects returns the effects of shell text, one a line.
 func shellEffects(t testing.TB, table *programs.Table, text string) (lines []string, b *runs.Builder) {
 	t.Helper()
 	b = shellBuilder(table, effectstest.Files())
@@ -87,8 +97,8 @@ func shellCases(t *testing.T, file string) {
 	}
 }
 
-// TestGitInWorktree wants git to be known in another working tree of the
-// project's repository, whose configuration is the same, and nowhere else.
+// TestGitInWorktree: git is understood in another working tree of the project's
+// repository, whose configuration is the same, and in no other repository.
 func TestGitInWorktree(t *testing.T) {
 	const tree, admin = "/home/ana/trees/fix", effectstest.Cwd + "/.git/worktrees/fix"
 	fs := effectstest.Files()

@@ -12,9 +12,9 @@ import (
 	"github.com/permd/permd/decisions/effects/effectstest"
 )
 
-// TestShims: a manager of versions gives any program out of a folder that a file
-// of the project names. A rule that allows read-only programs must not allow it;
-// in projects that name released versions nothing changes.
+// TestShims: a version manager runs any program from a folder that a file of the
+// project names. A rule that allows read-only programs must not allow that. In
+// projects that name released versions nothing changes.
 func TestShims(t *testing.T) {
 	table := effectstest.Table(t)
 	for name, tt := range map[string]struct {
@@ -68,12 +68,7 @@ func TestShims(t *testing.T) {
 		files.File(filepath.Join(effectstest.Cwd, tt.file), tt.text)
 		b := shellBuilder(table, files)
 		Text(b, tt.command, effectstest.Cwd, "command")
-		var last *effects.Run
-		for _, e := range b.Effects {
-			if e.Run != nil {
-				last = e.Run
-			}
-		}
+		last := lastRun(b.Effects)
 		if last == nil || last.Readonly != tt.want {
 			t.Errorf("%s: %s: %+v, want read-only: %v", name, tt.command, last, tt.want)
 		}
@@ -86,8 +81,8 @@ func TestShims(t *testing.T) {
 	}
 }
 
-// TestShimsUnlisted: in a folder that may only be searched, the files are looked
-// for by their names.
+// TestShimsUnlisted: in a folder that can be searched but not listed, the files are
+// looked up by name.
 func TestShimsUnlisted(t *testing.T) {
 	table := effectstest.Table(t)
 	for file, want := range map[string]bool{".tool-versions": false, "mise.toml": false, "other": true} {

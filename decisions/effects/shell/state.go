@@ -48,8 +48,8 @@ type scope struct {
 // failed.
 type exitScopes struct{ success, failure scope }
 
-// either is the result of a command that does not change the shell.
-func either(at scope) exitScopes { return exitScopes{at, at} }
+// bothExits is the result of a command that does not change the shell.
+func bothExits(at scope) exitScopes { return exitScopes{at, at} }
 
 // end is the scope after a command whose exit status is ignored.
 func (o *exitScopes) end() scope { return join(o.success, o.failure) }
@@ -77,8 +77,8 @@ func (at *scope) cwd() string {
 	return at.places[0].cwd
 }
 
-// ended returns the scope as unreachable.
-func (at *scope) ended() scope {
+// asUnreachable returns the scope as unreachable.
+func (at *scope) asUnreachable() scope {
 	d := *at
 	d.unreachable = true
 	return d
@@ -156,22 +156,22 @@ func (w location) equal(o location) bool {
 	return w.cwd == o.cwd && w.old == o.old && w.outside == o.outside && w.moved == o.moved && slices.Equal(w.stack, o.stack)
 }
 
-// same reports whether two scopes are equal. Places are compared in their order: a join
+// equal reports whether two scopes are equal. Places are compared in their order: a join
 // preserves that of its first scope.
-func (at *scope) same(o *scope) bool {
+func (at *scope) equal(o *scope) bool {
 	return at.elsewhere == o.elsewhere && at.unreachable == o.unreachable && slices.EqualFunc(at.places, o.places, location.equal) && sameVars(at.vars, o.vars)
 }
 
 // binding is a list of variables with known values, each once. A variable that is not in
-// the list was not set by the text, or its value is not known (see walker.sets).
+// the list was not set by the text, or its value is not known (see walker.maySet).
 type binding struct {
 	name, value string
 	next        *binding
 	n           int // length of the list
 }
 
-// bound returns the value of a variable.
-func (at *scope) bound(name string) (string, bool) {
+// valueOf returns the value of a variable.
+func (at *scope) valueOf(name string) (string, bool) {
 	for b := at.vars; b != nil; b = b.next {
 		if b.name == name {
 			return b.value, true
@@ -194,7 +194,7 @@ func (at *scope) bind(name, value string) {
 
 // unbind drops the value of a variable.
 func (at *scope) unbind(name string) {
-	if _, ok := at.bound(name); ok {
+	if _, ok := at.valueOf(name); ok {
 		at.vars = at.vars.without(func(b *binding) bool { return b.name == name })
 	}
 }
@@ -224,7 +224,7 @@ func joinVars(a, b *binding) *binding {
 	}
 	other := scope{vars: b}
 	differs := func(x *binding) bool {
-		value, ok := other.bound(x.name)
+		value, ok := other.valueOf(x.name)
 		return !ok || value != x.value
 	}
 	for x := a; x != nil && x != b; x = x.next {
@@ -255,12 +255,12 @@ func (s *walker) each(at *scope, does func(cwd string)) {
 		next, quiet := len(s.b.Effects), s.b.Nothing
 		if does(cwd); end < 0 {
 			end = len(s.b.Effects)
-		} else if sameThere(s.b.Effects[first:end], s.b.Effects[next:], next-first) {
+		} else if sameEffects(s.b.Effects[first:end], s.b.Effects[next:], next-first) {
 			s.b.Effects, s.b.Nothing = s.b.Effects[:next], quiet
 		}
 	}
 	for i := range at.places {
-		if s.enough() {
+		if s.boundReached() {
 			return
 		}
 		in(at.places[i].cwd)
@@ -270,8 +270,8 @@ func (s *walker) each(at *scope, does func(cwd string)) {
 	}
 }
 
-// sameThere is sameElsewhere for effects whose folder, and whose reads, count too.
-func sameThere(a, b []effects.Effect, shift int) bool {
+// sameEffects is sameElsewhere for effects whose folder, and whose reads, count too.
+func sameEffects(a, b []effects.Effect, shift int) bool {
 	if !sameElsewhere(a, b, shift) {
 		return false
 	}
@@ -284,7 +284,7 @@ func sameThere(a, b []effects.Effect, shift int) bool {
 }
 
 // loopEnds collects the scopes at the break and continue commands of a loop.
-type loopEnds struct{ broken, continued scope }
+type loopEnds struct{ breaks, continues scope }
 
 // inLoop walks the body of a loop.
 func (s *walker) inLoop(walk func()) loopEnds {
@@ -314,10 +314,10 @@ func (s *walker) leaveLoops(at *scope, n int, broken, continued bool) {
 			continue
 		}
 		if broken {
-			l.broken = join(l.broken, *at)
+			l.breaks = join(l.breaks, *at)
 		}
 		if continued {
-			l.continued = join(l.continued, *at)
+			l.continues = join(l.continues, *at)
 		}
 		if n > 0 {
 			return

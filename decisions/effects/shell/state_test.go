@@ -28,7 +28,7 @@ func (at *scope) knows(o *scope) bool {
 		}
 	}
 	for b := at.vars; b != nil; b = b.next {
-		if value, ok := o.bound(b.name); !ok || value != b.value {
+		if value, ok := o.valueOf(b.name); !ok || value != b.value {
 			return false
 		}
 	}
@@ -53,7 +53,7 @@ func TestJoin(t *testing.T) {
 		if !c.knows(&a) || !c.knows(&b) {
 			t.Fatalf("join of %+v and %+v is %+v", a, b, c)
 		}
-		if again := join(c, a); !a.unreachable && !again.same(&c) {
+		if again := join(c, a); !a.unreachable && !again.equal(&c) {
 			t.Fatalf("join of %+v with its part %+v is %+v", c, a, again)
 		}
 		if len(c.places) > maxPlaces {
@@ -77,7 +77,7 @@ func TestScopeBounds(t *testing.T) {
 	for i := range maxVars + 1 {
 		at.bind(fmt.Sprint("v", i), "x")
 		at.bind(fmt.Sprint("v", i), "y")
-		if value, ok := at.bound(fmt.Sprint("v", i)); ok != (i < maxVars) || ok && value != "y" {
+		if value, ok := at.valueOf(fmt.Sprint("v", i)); ok != (i < maxVars) || ok && value != "y" {
 			t.Errorf("variable %d: %q %v", i, value, ok)
 		}
 	}
@@ -111,8 +111,8 @@ func TestLoopBound(t *testing.T) {
 	}
 }
 
-// TestUnknownFolder: a program that looks at the folder it runs in, or unpacks
-// into it, reads or writes one that is not known where more folders are possible than are followed.
+// TestUnknownFolder: if more folders are possible than permd follows, a program
+// that reads the folder that it runs in, or unpacks into it, has an unknown folder.
 func TestUnknownFolder(t *testing.T) {
 	for command, want := range map[string]bool{
 		"cd x1; cd x2; cd x3; ls": true,

@@ -12,7 +12,7 @@ import (
 	"github.com/permd/permd/decisions/effects/programs"
 )
 
-// opinions reads a person's program file against the shipped table.
+// opinions reads a person's program file as an overlay of the shipped table.
 func opinions(t *testing.T, table *programs.Table, text string) *programs.Overlay {
 	t.Helper()
 	o, errs := table.ParseOverlay(map[string][]byte{"p.yaml": []byte(text)})
@@ -50,8 +50,8 @@ programs:
         inherent: ["sends cluster"]
 `
 
-// TestVouch checks what a person's word does to a program nobody else knows:
-// it adds effects, and what it says about the run is kept apart.
+// TestVouch checks a person's entry for a program that no other layer has: it adds
+// effects, and its facts about the run are kept apart.
 func TestVouch(t *testing.T) {
 	table := effectstest.Table(t)
 	o := opinions(t, table, team)
@@ -84,7 +84,7 @@ func TestVouch(t *testing.T) {
 					t.Errorf("there is no effect %q among %q", want, lines)
 				}
 			}
-			// Where the person's word does not count, the effects stay.
+			// Where the person's entry does not count, the effects remain.
 			bare, more := ran(t, table.With(o, false), c.text)
 			if bare.Known || bare.Readonly || bare.WithoutOverlay != nil || bare.HarmlessFrom != c.plain || len(more) != len(lines) {
 				t.Errorf("without the overlay it is %+v, %q", bare, more)
@@ -93,8 +93,8 @@ func TestVouch(t *testing.T) {
 	}
 }
 
-// TestVouchLosesNothing checks that whatever a person says, the effects that an
-// unknown program has are there.
+// TestVouchLosesNothing checks that a person's entry never takes away the effects
+// of an unknown program.
 func TestVouchLosesNothing(t *testing.T) {
 	table := effectstest.Table(t)
 	for _, entry := range []string{
@@ -123,7 +123,7 @@ func TestVouchLosesNothing(t *testing.T) {
 	}
 }
 
-// kindsIn are the effects without what a table says about a run.
+// kindsIn returns the effects, without the table's facts about runs.
 func kindsIn(lines []string) []string {
 	var out []string
 	for _, l := range lines {
@@ -135,15 +135,15 @@ func kindsIn(lines []string) []string {
 	return out
 }
 
-// TestSecondOpinion checks that what a person says about a program that is known
-// only ever adds.
+// TestSecondOpinion checks that a person's entry for a known program only adds
+// effects.
 func TestSecondOpinion(t *testing.T) {
 	table := effectstest.Table(t)
 	for name, c := range map[string]struct {
 		extend   string
 		text     string
 		readonly bool
-		want     []string // effects beside those without it
+		want     []string // effects in addition to those without the entry
 	}{
 		"not read-only":         {extend: "{names: [grep], readonly: false}", text: "grep -rn x src"},
 		"an option that does":   {extend: "{names: [ls], options: {writes: ['--tabsize=']}}", text: "ls --tabsize=out.txt", want: []string{"write"}},
@@ -181,13 +181,13 @@ func TestSecondOpinion(t *testing.T) {
 	}
 }
 
-// TestOpinionFacts checks what a person's word does beside effects.
+// TestOpinionFacts checks the facts about runs that a person's entry changes.
 func TestOpinionFacts(t *testing.T) {
 	table := effectstest.Table(t)
 	o := opinions(t, table, "extend:\n  - {names: [ls], options: {changes: ['-a']}}\n  - {names: [cat], network: true}\n"+
 		"programs: [{names: [tool], network: true, readonly: true, options: {chdir: ['-C=']}, operands: ['text...']}]")
 	with := table.With(o, true)
-	// All spellings of an option, and a last * does not stand for it.
+	// All spellings of an option, which a final * does not match.
 	if run, _ := ran(t, with, "ls --all src"); run.Readonly || run.HarmlessFrom != 1 {
 		t.Errorf("another spelling: %+v", run)
 	}
@@ -196,15 +196,15 @@ func TestOpinionFacts(t *testing.T) {
 			t.Errorf("%s: %q", text, lines)
 		}
 	}
-	// A run in another folder is in both.
+	// A run in another folder has it in both folders.
 	_, b := shellEffects(t, with, "cd / && tool -C "+effectstest.Cwd+" x")
 	if tags := b.Effects[0].Tags; !tags.Has(effects.InProject) || !tags.Has(effects.Outside) {
 		t.Errorf("tags are %v", tags.Names())
 	}
 }
 
-// TestSecondOpinionIsBounded checks that commands in commands are not looked at
-// twice at each level.
+// TestSecondOpinionIsBounded checks that nested commands are not read two times at
+// each level.
 func TestSecondOpinionIsBounded(t *testing.T) {
 	table := effectstest.Table(t)
 	with := table.With(opinions(t, table, "extend: [{names: [docker], sub: [{names: [exec], unknown: ours}]}]"), true)
@@ -216,7 +216,7 @@ func TestSecondOpinionIsBounded(t *testing.T) {
 	}
 }
 
-// TestOrgExtends checks that org may say everything.
+// TestOrgExtends checks that org may set every key.
 func TestOrgExtends(t *testing.T) {
 	shipped := effectstest.Table(t)
 	table, described, errs := shipped.Extended(map[string][]byte{"org.yaml": []byte(`
@@ -260,7 +260,7 @@ extend:
 			t.Errorf("%s: %+v, %q", c.text, run, lines)
 		}
 	}
-	// The table that was extended is as it was.
+	// The extended table itself is unchanged.
 	if run, _ := ran(t, shipped, "git team --all x"); run.Readonly || shipped.Knows("bd") {
 		t.Error("the shipped table changed")
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/permd/permd/decisions/effects/programs"
 )
 
-// commandsOf are the commands of the golden files and of the attacks.
+// commandsOf returns the commands of the golden files and of the attacks.
 func commandsOf(t *testing.T) []string {
 	t.Helper()
 	var all []string
@@ -42,9 +42,9 @@ func commandsOf(t *testing.T) []string {
 	return all
 }
 
-// TestOpinionsOnlyAdd lets a person say all that is accepted, and the worst of
-// it, of every program there is, and checks every command: what permd knew of it
-// stays, effect by effect, and what is later in it means the same.
+// TestOpinionsOnlyAdd has a person's overlay that says everything it may about
+// every program, and checks every command: all effects of the table remain, and
+// later parts of the command keep their meaning.
 func TestOpinionsOnlyAdd(t *testing.T) {
 	table := effectstest.Table(t)
 	commands := commandsOf(t)
@@ -102,8 +102,8 @@ func TestOpinionsOnlyAdd(t *testing.T) {
 	}
 }
 
-// extended reads an extension in files of a hundred entries, as one would be too
-// large.
+// extended reads an overlay in files of a hundred entries, since one file would be
+// too large.
 func extended(t *testing.T, table *programs.Table, entries string) map[string]*programs.Program {
 	t.Helper()
 	all := map[string]*programs.Program{}
@@ -132,7 +132,7 @@ func onlyAdded(t *testing.T, text string, before, after []string) {
 	}
 }
 
-// runsStay checks that each run is there, as others than the person may see it.
+// runsStay checks that each run remains, as persons without the overlay see it.
 func runsStay(t *testing.T, text string, before, after []effects.Effect) {
 	t.Helper()
 	plain := func(e *effects.Effect) *effects.Run {

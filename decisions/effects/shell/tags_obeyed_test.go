@@ -13,8 +13,8 @@ import (
 	"github.com/permd/permd/decisions/effects/programs"
 )
 
-// unguardedObeyed are files of a project that a program of the table obeys and
-// that are not guarded when they are written, with the reason.
+// unguardedObeyed are files of a project that a program of the table obeys but
+// whose writes are not guarded, with the reason.
 var unguardedObeyed = map[string]string{
 	"package.json":                 "agents edit it all day; what it can name is looked for before each run",
 	"global.json":                  "data files have that name; what it can name is looked for before each run",
@@ -47,7 +47,7 @@ var unguardedObeyed = map[string]string{
 	"docker-compose.override.yml":  "source: what is in it runs only by a command that asks",
 }
 
-// obeyedNames are the files that the programs of a table obey.
+// obeyedNames returns the files that the programs of a table obey.
 func obeyedNames(table *programs.Table) []string {
 	names := map[string]bool{}
 	seen := map[*programs.Program]bool{}
@@ -76,8 +76,8 @@ func obeyedNames(table *programs.Table) []string {
 	return slices.Sorted(maps.Keys(names))
 }
 
-// TestObeyedFilesAreGuarded: what makes a later harmless command dangerous is
-// guarded when it is written, or it is said here why not.
+// TestObeyedFilesAreGuarded: writes of files that make a later harmless command
+// dangerous are guarded, or unguardedObeyed says why not.
 func TestObeyedFilesAreGuarded(t *testing.T) {
 	names := obeyedNames(effectstest.Table(t))
 	if len(names) < 15 {
@@ -105,9 +105,9 @@ func TestObeyedFilesAreGuarded(t *testing.T) {
 	}
 }
 
-// TestShimFilesAreGuarded: so is what chooses the programs of a manager of
-// versions, but files that hold a version and nothing else: these are read before
-// each run, and asked about when they do not.
+// TestShimFilesAreGuarded: so are writes of files that choose the programs of a
+// version manager, except those that have only a version: permd reads these before
+// each run, and asks if they have more.
 func TestShimFilesAreGuarded(t *testing.T) {
 	table := effectstest.Table(t)
 	r := obeyedResolver(obeyedTree(obeyedProject + "/.git/HEAD"))
@@ -130,8 +130,8 @@ func TestShimFilesAreGuarded(t *testing.T) {
 	}
 }
 
-// TestTripwiresAreGuarded: a file that something obeys as soon as the project is
-// opened needs an exact answer; a rule for all writes does not cover it.
+// TestTripwiresAreGuarded: writing a file that takes effect when the project is
+// opened needs a rule that names it; a rule for all writes does not cover it.
 func TestTripwiresAreGuarded(t *testing.T) {
 	r := obeyedResolver(obeyedTree(obeyedProject + "/.git/HEAD"))
 	for _, name := range []string{

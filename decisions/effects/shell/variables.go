@@ -75,9 +75,9 @@ var specialVariables = wordset.Fields(`
 	historywords match mbegin mend psvar watch fignore dirstack modules parameters terminfo termcap mapfile userdirs nameddirs
 	usergroups jobtexts jobdirs jobstates errnos sysparams widgets keymaps keys region_highlight zle_bracketed_paste`)
 
-// echoed returns what echo or printf prints into a substitution, if all of it is known
+// echoOutput returns what echo or printf prints into a substitution, if all of it is known
 // and every shell prints the same.
-func (s *walker) echoed(name string, args []*syntax.Word, at *scope) (string, bool) {
+func (s *walker) echoOutput(name string, args []*syntax.Word, at *scope) (string, bool) {
 	words := make([]string, 0, len(args))
 	for _, w := range args {
 		value := s.value(w, "", at)
@@ -87,7 +87,7 @@ func (s *walker) echoed(name string, args []*syntax.Word, at *scope) (string, bo
 		words = append(words, value.Text)
 	}
 	if name == "printf" {
-		return formatted(words)
+		return printfOutput(words)
 	}
 	if len(words) > 0 && words[0] == "-n" {
 		words = words[1:] // trailing newlines are removed anyway
@@ -99,8 +99,8 @@ func (s *walker) echoed(name string, args []*syntax.Word, at *scope) (string, bo
 	return strings.TrimRight(text, "\n"), true
 }
 
-// formatted returns the output of printf, for formats of text and %s only.
-func formatted(words []string) (string, bool) {
+// printfOutput returns the output of printf, for formats of text and %s only.
+func printfOutput(words []string) (string, bool) {
 	if len(words) == 0 || strings.HasPrefix(words[0], "-") {
 		return "", false
 	}
@@ -133,7 +133,7 @@ func formatted(words []string) (string, bool) {
 // it; none if they are not known. zsh takes it for one name, which is hardly a
 // program.
 func (s *walker) splitName(w *syntax.Word, at *scope) []effects.Word {
-	if len(w.Parts) != 1 || s.sets("IFS") {
+	if len(w.Parts) != 1 || s.maySet("IFS") {
 		return nil
 	}
 	var value string
@@ -142,7 +142,7 @@ func (s *walker) splitName(w *syntax.Word, at *scope) []effects.Word {
 	case *syntax.ParamExp:
 		value, ok = s.variable(part, at)
 	case *syntax.CmdSubst:
-		value, ok = s.printed(part, at)
+		value, ok = s.catHereDocument(part, at)
 	}
 	if !ok || !strings.ContainsAny(value, " \t\n") || strings.ContainsAny(value, "*?[\\") {
 		return nil

@@ -36,7 +36,7 @@ func activates(b *runs.Builder, text, bin string) bool {
 		f, isFunc := n.(*syntax.FuncDecl)
 		return a.ok && (!isFunc || f.Name.Value != "pydoc")
 	})
-	return a.ok && a.set && a.leads
+	return a.ok && a.set && a.inPath
 }
 
 // asciiLines reports whether a text is ASCII, with backquotes only in comment lines.
@@ -57,12 +57,12 @@ type activation struct {
 	ok  bool
 	// set and leads are set when the script has named its environment, and when it has
 	// put it into PATH.
-	set, leads bool
+	set, inPath bool
 	// resets is set when the script has defined deactivate.
-	resets bool
+	definesDeactivate bool
 	// guarded are the assignments that restore a variable's earlier value after a check
 	// that it was saved.
-	guarded []*syntax.Assign
+	restores []*syntax.Assign
 }
 
 // node reports whether a node is of a kind that occurs in such scripts.
@@ -72,7 +72,7 @@ func (a *activation) node(n syntax.Node) bool {
 		*syntax.CaseClause, *syntax.CaseItem, *syntax.Block, *syntax.TestClause, *syntax.ParenTest:
 		return true
 	case *syntax.IfClause:
-		a.guards(n)
+		a.recordRestore(n)
 		return true
 	case *syntax.DblQuoted:
 		return !n.Dollar
@@ -89,7 +89,7 @@ func (a *activation) node(n syntax.Node) bool {
 	case *syntax.BinaryCmd:
 		return n.Op == syntax.AndStmt || n.Op == syntax.OrStmt
 	case *syntax.FuncDecl:
-		a.resets = a.resets || n.Name.Value == "deactivate"
+		a.definesDeactivate = a.definesDeactivate || n.Name.Value == "deactivate"
 		return n.Name.Value == "deactivate" || n.Name.Value == "pydoc" && isPydoc(n)
 	case *syntax.Redirect:
 		return n.Word != nil && n.Word.Lit() == "/dev/null"
@@ -112,10 +112,10 @@ func (a *activation) node(n syntax.Node) bool {
 // savedVariables are the variables that hold the earlier values of others.
 var savedVariables = map[string]string{"PATH": "_OLD_VIRTUAL_PATH", "PYTHONHOME": "_OLD_VIRTUAL_PYTHONHOME", "PS1": "_OLD_VIRTUAL_PS1"}
 
-// guards records the assignment of `if [ -n "$_OLD_VIRTUAL_PATH" ]; then
+// recordRestore records the assignment of `if [ -n "$_OLD_VIRTUAL_PATH" ]; then
 // PATH="$_OLD_VIRTUAL_PATH"`. Without the condition PATH could become empty, which means
 // the working folder.
-func (a *activation) guards(n *syntax.IfClause) {
+func (a *activation) recordRestore(n *syntax.IfClause) {
 	if len(n.Cond) != 1 || len(n.Then) == 0 || n.Cond[0].Negated || len(n.Cond[0].Redirs) > 0 {
 		return
 	}
@@ -131,12 +131,12 @@ func (a *activation) guards(n *syntax.IfClause) {
 	if _, quoted := cond.Args[2].Parts[0].(*syntax.DblQuoted); !quoted {
 		return
 	}
-	if name, ok := savedVariables[call.Assigns[0].Name.Value]; ok && isValueOf(typed(cond.Args[2]), name) {
-		a.guarded = append(a.guarded, call.Assigns[0])
+	if name, ok := savedVariables[call.Assigns[0].Name.Value]; ok && isValueOf(normalWord(cond.Args[2]), name) {
+		a.restores = append(a.restores, call.Assigns[0])
 	}
 }
 
-// isValueOf reports whether a word, as returned by typed, is a variable's value.
+// isValueOf reports whether a word, as returned by normalWord, is a variable's value.
 func isValueOf(word, variable string) bool {
 	return word == "${"+variable+"}" || word == "${"+variable+":-}"
 }
@@ -149,39 +149,39 @@ func (a *activation) assign(n *syntax.Assign) bool {
 	if n.Naked {
 		return true
 	}
-	value := typed(n.Value)
+	value := normalWord(n.Value)
 	switch name := n.Name.Value; name {
 	case "PATH":
 		if value == "${VIRTUAL_ENV}/bin:${PATH}" {
-			a.leads = true
+			a.inPath = true
 			return true
 		}
-		return isValueOf(value, savedVariables[name]) && slices.Contains(a.guarded, n)
+		return isValueOf(value, savedVariables[name]) && slices.Contains(a.restores, n)
 	case "PYTHONHOME":
-		return isValueOf(value, savedVariables[name]) && slices.Contains(a.guarded, n)
+		return isValueOf(value, savedVariables[name]) && slices.Contains(a.restores, n)
 	case "_OLD_VIRTUAL_PATH":
 		return isValueOf(value, "PATH")
 	case "_OLD_VIRTUAL_PYTHONHOME":
 		return isValueOf(value, "PYTHONHOME")
 	case "VIRTUAL_ENV":
-		if a.converted(n.Value) {
+		if a.isCygwinPath(n.Value) {
 			return true
 		}
-		a.set = a.set || a.itself(value)
-		return a.itself(value)
+		a.set = a.set || a.isEnvironment(value)
+		return a.isEnvironment(value)
 	}
 	return true
 }
 
-// itself reports whether a word, as returned by typed, is the environment's folder. A
+// isEnvironment reports whether a word, as returned by normalWord, is the environment's folder. A
 // colon in it would end the entry of PATH.
-func (a *activation) itself(value string) bool {
+func (a *activation) isEnvironment(value string) bool {
 	return value != "" && value == path.Dir(a.bin) && !strings.Contains(value, ":")
 }
 
-// converted reports whether a word is the environment's folder as converted by
+// isCygwinPath reports whether a word is the environment's folder as converted by
 // Cygwin.
-func (a *activation) converted(w *syntax.Word) bool {
+func (a *activation) isCygwinPath(w *syntax.Word) bool {
 	if w == nil || len(w.Parts) != 1 {
 		return false
 	}
@@ -190,7 +190,7 @@ func (a *activation) converted(w *syntax.Word) bool {
 		return false
 	}
 	call, ok := subst.Stmts[0].Cmd.(*syntax.CallExpr)
-	return ok && len(call.Args) == 2 && call.Args[0].Lit() == "cygpath" && a.itself(typed(call.Args[1]))
+	return ok && len(call.Args) == 2 && call.Args[0].Lit() == "cygpath" && a.isEnvironment(normalWord(call.Args[1]))
 }
 
 // call checks a command.
@@ -205,7 +205,7 @@ func (a *activation) call(n *syntax.CallExpr) bool {
 	case "[", "test":
 		// -v and numeric comparisons evaluate subscripts.
 		for _, w := range n.Args[1:] {
-			if text := bare(w); strings.HasPrefix(text, "-") && text != "-n" && text != "-z" && text != "-a" && text != "-o" {
+			if text := unquotedWord(w); strings.HasPrefix(text, "-") && text != "-n" && text != "-z" && text != "-a" && text != "-o" {
 				return false
 			}
 		}
@@ -223,16 +223,16 @@ func (a *activation) call(n *syntax.CallExpr) bool {
 	case "hash":
 		return len(n.Args) == 2 && n.Args[1].Lit() == "-r" // -p would set where a program is
 	case "deactivate":
-		return a.resets && a.absent(name) // the function may be unset again
+		return a.definesDeactivate && a.absentProgram(name) // the function may be unset again
 	case "uname", "cygpath", "basename":
-		return a.absent(name)
+		return a.absentProgram(name)
 	}
 	return false
 }
 
-// absent reports whether no environment has a program of that name: PATH may by now begin
+// absentProgram reports whether no environment has a program of that name: PATH may by now begin
 // with this one, or with one that was activated before.
-func (a *activation) absent(name string) bool {
+func (a *activation) absentProgram(name string) bool {
 	for _, bin := range slices.Concat([]string{a.bin}, a.b.Activated, a.b.Call.Activated) {
 		file := path.Join(bin, name)
 		if _, err := a.b.Paths.Lstat(file); bin == "" || !errors.Is(err, fs.ErrNotExist) || a.b.Stale(file) {
@@ -242,9 +242,9 @@ func (a *activation) absent(name string) bool {
 	return true
 }
 
-// typed returns a word without its quotes and with braces around every variable; "" if it
+// normalWord returns a word without its quotes and with braces around every variable; "" if it
 // contains anything else, or characters that would make that ambiguous.
-func typed(w *syntax.Word) string {
+func normalWord(w *syntax.Word) string {
 	if w == nil {
 		return ""
 	}
@@ -304,8 +304,8 @@ func isPydoc(n *syntax.FuncDecl) bool {
 // isInertPrompt reports whether a shell that shows the text as its prompt runs nothing.
 func isInertPrompt(text string) bool { return !strings.ContainsAny(text, "$`\\") }
 
-// bare returns a word without its quotes and braces.
-func bare(w *syntax.Word) string {
+// unquotedWord returns a word without its quotes and braces.
+func unquotedWord(w *syntax.Word) string {
 	if w == nil {
 		return ""
 	}

@@ -16,7 +16,7 @@ import (
 	"github.com/permd/permd/decisions/effects/runs"
 )
 
-// activateText is what such a script comes to.
+// activateText is the text of such a script.
 const activateText = `
 deactivate () {
 	if [ -n "${_OLD_VIRTUAL_PATH:-}" ] ; then
@@ -46,13 +46,13 @@ func venvFiles(text string) *fsfake.FS {
 	return fs
 }
 
-// venvBuilder has an agent whose shell stays alive, and one of which nothing is
+// venvBuilder has an agent whose shell stays alive, and one about which nothing is
 // known.
 func venvBuilder(t *testing.T, text string) *runs.Builder {
 	t.Helper()
 	b := shellBuilder(effectstest.Table(t), venvFiles(text))
 	b.KeepsFolder = true
-	b.Shells = plainshell.Bash | plainshell.Zsh // source is no command of dash
+	b.Shells = plainshell.Bash | plainshell.Zsh // dash has no command source
 	return b
 }
 
@@ -102,8 +102,8 @@ func TestVenv(t *testing.T) {
 }
 
 // TestVenvNot has scripts that do more than activate an environment, and agents
-// of which it is not known what becomes of their shell: the shell's state
-// changes, and what comes after it is not known.
+// whose shell may or may not stay alive: the shell's state changes, and later
+// commands are not known.
 func TestVenvNot(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long: it reads some hundred scripts")
@@ -177,8 +177,8 @@ func TestVenvNot(t *testing.T) {
 	}
 }
 
-// TestVenvAfterAnother: what a script runs may be a program of an environment
-// that was activated before it.
+// TestVenvAfterAnother: a script may run a program of an environment that was
+// activated before it.
 func TestVenvAfterAnother(t *testing.T) {
 	for _, before := range []string{effectstest.Cwd + "/node", ""} {
 		b := venvBuilder(t, activateText)
@@ -189,7 +189,7 @@ func TestVenvAfterAnother(t *testing.T) {
 	}
 }
 
-// TestVenvOfPython reads what Python itself makes.
+// TestVenvOfPython reads scripts that Python itself makes.
 func TestVenvOfPython(t *testing.T) {
 	python, err := exec.LookPath("python3")
 	if err != nil {

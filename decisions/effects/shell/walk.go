@@ -36,7 +36,7 @@ func (s *walker) leavesProject(at *scope) {
 
 // stmts walks a list of statements that run in sequence.
 func (s *walker) stmts(list []*syntax.Stmt, at scope, in runs.Input) exitScopes {
-	out := either(at)
+	out := bothExits(at)
 	for i, stmt := range list {
 		if i > 0 {
 			at = out.end()
@@ -48,18 +48,18 @@ func (s *walker) stmts(list []*syntax.Stmt, at scope, in runs.Input) exitScopes 
 
 // stmt walks one statement.
 func (s *walker) stmt(stmt *syntax.Stmt, at scope, in runs.Input) exitScopes {
-	if s.enough() {
-		return either(at)
+	if s.boundReached() {
+		return bothExits(at)
 	}
 	if s.b.Statements++; s.b.Statements > maxStatements {
 		s.full = true
 		s.unknown("more commands than permd follows")
-		return either(at)
+		return bothExits(at)
 	}
 	if s.level >= maxShellNesting {
 		s.full = true
 		s.unknown("shell text nested too deeply")
-		return either(at)
+		return bothExits(at)
 	}
 	s.level++
 	defer func() { s.level-- }()
@@ -68,10 +68,10 @@ func (s *walker) stmt(stmt *syntax.Stmt, at scope, in runs.Input) exitScopes {
 		s.unknown("a statement of another shell")
 	}
 	if stmt.Background {
-		s.concurrently(func() {
+		s.walkConcurrent(func() {
 			s.outOfLoops(func() { s.foreground(stmt, at.subshell(), in) })
 		})
-		return either(s.beforeLast(stmt, at, in))
+		return bothExits(s.beforeLast(stmt, at, in))
 	}
 	return s.foreground(stmt, at, in)
 }
@@ -97,7 +97,7 @@ func (s *walker) foreground(stmt *syntax.Stmt, at scope, in runs.Input) exitScop
 	// standard input are then known.
 	outer := in
 	in = s.redirects(stmt.Redirs, &at, outer)
-	out := either(at)
+	out := bothExits(at)
 	switch cmd := stmt.Cmd.(type) {
 	case nil:
 	case *syntax.CallExpr:
@@ -127,13 +127,13 @@ func (s *walker) foreground(stmt *syntax.Stmt, at scope, in runs.Input) exitScop
 		out = s.caseClause(cmd, at, in)
 	case *syntax.TestClause:
 		s.testExpr(cmd.X, &at, in)
-		out = either(at)
+		out = bothExits(at)
 	case *syntax.FuncDecl:
 		s.state("defines a function", s.source(cmd))
 		s.outOfLoops(func() { s.stmt(cmd.Body, startAt(""), runs.Input{Kind: effects.StdinPipe}) })
 	case *syntax.DeclClause:
 		s.declare(cmd, &at, outer)
-		out = either(at)
+		out = bothExits(at)
 	case *syntax.ArithmCmd:
 		s.substitutions(cmd, &at, in)
 		if !plainArithmetic(cmd.X) {
@@ -151,7 +151,7 @@ func (s *walker) foreground(stmt *syntax.Stmt, at scope, in runs.Input) exitScop
 	default:
 		s.unknown("a kind of command that permd does not know")
 		s.assumeAnything(&at)
-		out = either(at)
+		out = bothExits(at)
 	}
 	if mayFail(stmt.Redirs) {
 		// The command does not run if that fails.
@@ -197,12 +197,12 @@ func (s *walker) binary(cmd *syntax.BinaryCmd, at scope, in runs.Input) exitScop
 		// The right side runs in a separate process in bash, but not in zsh.
 		out := s.stmt(cmd.Y, at, piped)
 		// Both sides run at the same time.
-		s.repeat(first, end, before, walk)
+		s.rewalk(first, end, before, walk)
 		return exitScopes{join(at, out.success), join(at, out.failure)}
 	default:
 		s.unknown("a kind of list that permd does not know")
 		s.assumeAnything(&at)
-		return either(at)
+		return bothExits(at)
 	}
 }
 
@@ -225,14 +225,14 @@ func (s *walker) reachesNetwork(first, end int) bool {
 }
 
 func (s *walker) ifClause(cmd *syntax.IfClause, at scope, in runs.Input) exitScopes {
-	out := either(scope{unreachable: true})
+	out := bothExits(scope{unreachable: true})
 	for clause := cmd; clause != nil; clause = clause.Else {
 		holds := at
 		if len(clause.Cond) > 0 {
 			cond := s.stmts(clause.Cond, at, in)
 			holds, at = cond.success, cond.failure
 		} else {
-			at = at.ended() // an else
+			at = at.asUnreachable() // an else
 		}
 		then := s.stmts(clause.Then, holds, in)
 		out = exitScopes{join(out.success, then.success), join(out.failure, then.failure)}
@@ -242,24 +242,24 @@ func (s *walker) ifClause(cmd *syntax.IfClause, at scope, in runs.Input) exitSco
 }
 
 func (s *walker) caseClause(cmd *syntax.CaseClause, at scope, in runs.Input) exitScopes {
-	s.inert(cmd.Word, &at, in)
+	s.ignoredWord(cmd.Word, &at, in)
 	end, through := at, scope{unreachable: true}
 	for _, item := range cmd.Items {
 		for _, pattern := range item.Patterns {
-			s.inert(pattern, &at, in)
+			s.ignoredWord(pattern, &at, in)
 		}
 		out := s.stmts(item.Stmts, join(at, through), in)
 		through = out.end()
 		end = join(end, through)
 		if item.Op == syntax.Break {
-			through = through.ended()
+			through = through.asUnreachable()
 		}
 	}
-	return either(end)
+	return bothExits(end)
 }
 
-// inert walks a word whose value is irrelevant to rules.
-func (s *walker) inert(w *syntax.Word, at *scope, in runs.Input) {
+// ignoredWord walks a word whose value is irrelevant to rules.
+func (s *walker) ignoredWord(w *syntax.Word, at *scope, in runs.Input) {
 	if w == nil {
 		return
 	}
@@ -275,7 +275,7 @@ func (s *walker) inert(w *syntax.Word, at *scope, in runs.Input) {
 func (s *walker) testExpr(x syntax.TestExpr, at *scope, in runs.Input) {
 	switch x := x.(type) {
 	case *syntax.Word:
-		s.inert(x, at, in)
+		s.ignoredWord(x, at, in)
 	case *syntax.ParenTest:
 		s.testExpr(x.X, at, in)
 	case *syntax.UnaryTest:

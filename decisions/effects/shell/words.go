@@ -12,18 +12,18 @@ import (
 	"github.com/permd/permd/internal/chars"
 )
 
-// where is the context of a word, on which expansions depend.
-type where uint8
+// wordContext is the context of a word, on which expansions depend.
+type wordContext uint8
 
 const (
-	inCommand    where = iota // braces, tilde, globs and splitting
-	inRedirect                // one word is expected
-	inAssignment              // no braces, no globs, no splitting
+	inCommand    wordContext = iota // braces, tilde, globs and splitting
+	inRedirect                      // one word is expected
+	inAssignment                    // no braces, no globs, no splitting
 )
 
 // expand appends the expansion of a word, after adding the effects of its
 // substitutions.
-func (s *walker) expand(words []effects.Word, w *syntax.Word, at *scope, in runs.Input, place where) []effects.Word {
+func (s *walker) expand(words []effects.Word, w *syntax.Word, at *scope, in runs.Input, place wordContext) []effects.Word {
 	if lit, ok := plainLiteral(w); ok {
 		return append(words, effects.Word{Text: lit})
 	}
@@ -32,7 +32,7 @@ func (s *walker) expand(words []effects.Word, w *syntax.Word, at *scope, in runs
 
 // expandParts is expand for the words, about one in three, that contain something to
 // expand.
-func (s *walker) expandParts(words []effects.Word, w *syntax.Word, at *scope, in runs.Input, place where) []effects.Word {
+func (s *walker) expandParts(words []effects.Word, w *syntax.Word, at *scope, in runs.Input, place wordContext) []effects.Word {
 	s.substitutions(w, at, in)
 	if unsafeExpansion(w) {
 		s.unknown("an expansion that can run code or set a variable")
@@ -49,16 +49,16 @@ func (s *walker) expandParts(words []effects.Word, w *syntax.Word, at *scope, in
 	}
 	before := len(words)
 	if place == inRedirect || s.b.Braces >= maxAllBraces/maxBraceWords*braceLimit(s.b) || !flatBraces(w) {
-		s.over = s.over || s.b.Braces >= maxAllBraces/maxBraceWords*braceLimit(s.b)
+		s.boundHit = s.boundHit || s.b.Braces >= maxAllBraces/maxBraceWords*braceLimit(s.b)
 		return append(words, effects.Word{Text: effects.DynamicWord, Shown: shown, Split: true})
 	}
-	if s.alone {
+	if s.oneByOne {
 		w = &syntax.Word{Parts: slices.Clone(w.Parts)} // the walk still needs the word
 	}
 	syntax.SplitBraces(w)
 	for part, err := range expand.BracesSeq(nil, w) {
 		if err != nil || len(words) >= before+braceLimit(s.b) {
-			s.over = true
+			s.boundHit = true
 			return append(words[:before], effects.Word{Text: effects.DynamicWord, Shown: shown, Split: true})
 		}
 		words = append(words, s.value(part, shown, at))
@@ -153,13 +153,13 @@ func (s *walker) value(w *syntax.Word, shown string, at *scope) effects.Word {
 			s.quoted(&v, part, at)
 		case *syntax.ParamExp:
 			value, ok := s.variable(part, at)
-			s.unquoted(&v, value, ok && !modified(w.Parts, i))
+			s.unquoted(&v, value, ok && !hasZshModifier(w.Parts, i))
 		case *syntax.CmdSubst:
-			value, ok := s.printed(part, at)
+			value, ok := s.catHereDocument(part, at)
 			s.unquoted(&v, value, ok)
 		case *syntax.ArithmExp:
 			// A number: one word, unless IFS contains digits.
-			v.stop(s.sets("IFS"))
+			v.stop(s.maySet("IFS"))
 		case *syntax.ExtGlob:
 			// In zsh *(e:'…':) runs code.
 			v.stop(true)
@@ -230,14 +230,14 @@ func (s *walker) quoted(v *wordValue, q *syntax.DblQuoted, at *scope) {
 		case *syntax.Lit:
 			unescapeQuoted(&v.text, part.Value, "$`\"\\")
 		case *syntax.ParamExp:
-			if value, ok := s.variable(part, at); ok && !modified(q.Parts, i) {
+			if value, ok := s.variable(part, at); ok && !hasZshModifier(q.Parts, i) {
 				v.text.WriteString(value)
 			} else {
 				// "$@" and "${a[@]}" expand to any number of words.
 				v.stop(manyWords(part))
 			}
 		case *syntax.CmdSubst:
-			if value, ok := s.printed(part, at); ok {
+			if value, ok := s.catHereDocument(part, at); ok {
 				v.text.WriteString(value)
 			} else {
 				v.stop(false)
@@ -250,16 +250,16 @@ func (s *walker) quoted(v *wordValue, q *syntax.DblQuoted, at *scope) {
 
 // unquoted adds the value of an unquoted expansion, if it is known and one word.
 func (s *walker) unquoted(v *wordValue, value string, known bool) {
-	if known && !s.sets("IFS") && !strings.ContainsAny(value, " \t\n*?[\\") && value != "" {
+	if known && !s.maySet("IFS") && !strings.ContainsAny(value, " \t\n*?[\\") && value != "" {
 		v.text.WriteString(value)
 	} else {
 		v.stop(true)
 	}
 }
 
-// modified reports whether zsh takes what follows an expansion without braces for a
+// hasZshModifier reports whether zsh takes what follows an expansion without braces for a
 // modifier ($f:h, $f:s/a/b/) or a subscript ($f[2,-1]).
-func modified(parts []syntax.WordPart, i int) bool {
+func hasZshModifier(parts []syntax.WordPart, i int) bool {
 	p, ok := parts[i].(*syntax.ParamExp)
 	if !ok || !p.Short || i+1 >= len(parts) {
 		return false
@@ -283,10 +283,10 @@ func (s *walker) variable(p *syntax.ParamExp, at *scope) (string, bool) {
 	if p.Param == nil || !plainParam(p) {
 		return "", false
 	}
-	if value, ok := at.bound(p.Param.Value); ok && !s.anyAssigned {
+	if value, ok := at.valueOf(p.Param.Value); ok && !s.anyAssigned {
 		return value, true
 	}
-	if s.sets(p.Param.Value) {
+	if s.maySet(p.Param.Value) {
 		return "", false
 	}
 	switch name := p.Param.Value; {

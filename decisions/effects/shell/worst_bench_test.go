@@ -11,8 +11,8 @@ import (
 	"github.com/permd/permd/decisions/effects/runs"
 )
 
-// worstTexts are shell texts of the greatest length, each made so that some part
-// of permd has as much to do as it can.
+// worstTexts are shell texts of the greatest length, each made to give one part of
+// permd as much work as possible.
 func worstTexts() []struct{ name, text string } {
 	fill := func(head, part, tail string) string {
 		return head + strings.Repeat(part, (maxShellText-len(head)-len(tail))/len(part)) + tail
@@ -135,8 +135,8 @@ func worstFiles() *fsfake.FS {
 	return fs
 }
 
-// BenchmarkWorst is the slowest that permd can be made with one command. The
-// budget is 50 ms each; over what permd follows, the answer is a question.
+// BenchmarkWorst measures the slowest known commands. The budget is 50 ms for each;
+// beyond its bounds, permd asks.
 func BenchmarkWorst(b *testing.B) {
 	table, files := effectstest.Table(b), worstFiles()
 	for _, worst := range worstTexts() {
@@ -158,8 +158,8 @@ func BenchmarkWorst(b *testing.B) {
 	}
 }
 
-// TestWorstIsBounded has the same texts: whatever they hold, the effects are
-// bounded in number and in what they hold.
+// TestWorstIsBounded has the same texts: the number and the size of their effects
+// are bounded.
 func TestWorstIsBounded(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long: it reads the largest texts that the bounds allow")

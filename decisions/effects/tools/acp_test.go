@@ -10,14 +10,15 @@ import (
 	"github.com/permd/permd/internal/strictjson"
 )
 
-// acp makes a call of a request over ACP, which names no tool.
+// acp returns the call of an ACP request, which names no tool.
 func acp(agent string, change func(c *effects.Call)) *effects.Call {
 	c := agentCall(agent, "", "")
 	change(c)
 	return c
 }
 
-// TestACP has what agents are known to send, and the same from strangers.
+// TestACP has calls that agents are known to send, and the same from unknown
+// agents.
 func TestACP(t *testing.T) {
 	in := func(s string) strictjson.Value { return strictjson.Value(s) }
 	runToolCases(t, []toolCase{
@@ -287,8 +288,8 @@ func TestACP(t *testing.T) {
 	})
 }
 
-// Only Codex wraps each of its commands in a shell; elsewhere the wrapper is
-// what the model asked for.
+// Only Codex wraps each of its commands in a shell. For other agents, the model
+// asked for the wrapper.
 func TestShellByArgvKeepsItsWrapper(t *testing.T) {
 	w := toolWorld(t)
 	for _, agent := range []string{"nobody", "opencode"} {

@@ -8,12 +8,12 @@ import (
 	"github.com/permd/permd/internal/strictjson"
 )
 
-// startsAgent adds an Unknown effect for a sub-agent of a confined session. The effect is
+// addAgentStart adds an Unknown effect for a sub-agent of a confined session. The effect is
 // Unknown and not a mode: the harness may well pass the limits on, and whoever knows that
 // theirs does can allow it by a rule. An allow of the tool, or permd's own rules, must
 // not suffice: these were made for sessions that may do whatever their sub-agents may.
-func (t *tool) startsAgent(name string, args strictjson.Value, from string) {
-	if !t.all.starts[name] {
+func (t *tool) addAgentStart(name string, args strictjson.Value, from string) {
+	if !t.all.agentStarters[name] {
 		return
 	}
 	if t.Call.Confined != "" {
@@ -48,14 +48,14 @@ func (t *tool) agentMode(v strictjson.Value, from string, depth int) {
 			at := memberOf(from, m.Name)
 			switch {
 			case strictjson.Kind(m.Value) == '{' || strictjson.Kind(m.Value) == '[':
-				if namesMode(m.Name) && granted(m.Value) && !t.narrow(m.Value) {
+				if namesMode(m.Name) && requestsAnything(m.Value) && !t.narrow(m.Value) {
 					t.widens(at)
 				} else if depth < foreignDepth {
 					t.agentMode(m.Value, at, depth+1)
 				} else {
 					t.Unknown(at, "what a sub-agent is started with is nested too deeply")
 				}
-			case namesMode(m.Name) && granted(m.Value) && !t.narrow(m.Value):
+			case namesMode(m.Name) && requestsAnything(m.Value) && !t.narrow(m.Value):
 				t.widens(at)
 			}
 		}

@@ -7,8 +7,8 @@ import (
 	"github.com/permd/permd/decisions/effects"
 )
 
-// TestAgentModes starts sub-agents with more or less than they have by
-// themselves. The tools are ones that the shipped rules allow.
+// TestAgentModes starts sub-agents with more or fewer permissions than by default.
+// The shipped rules allow the tools.
 func TestAgentModes(t *testing.T) {
 	w := toolWorld(t)
 	for input, wide := range map[string]string{
@@ -50,7 +50,7 @@ func TestAgentModes(t *testing.T) {
 			}
 		}
 	}
-	// A tool that starts nobody has modes of its own.
+	// The mode of a tool that starts no agent means something else.
 	for _, e := range w.Effects(agentCall("claude", "mcp__x__render", `{"mode":"dark"}`)).Effects {
 		if e.Kind == effects.KindMode {
 			t.Errorf("a mode that is none: %+v", e)

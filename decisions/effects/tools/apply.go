@@ -14,14 +14,14 @@ import (
 // apply adds the effects of an input of the shape.
 func (t *tool) apply(s *shape, o strictjson.Object, from string) {
 	fs := t.facts(s, o, from)
-	t.differ(fs)
+	t.checkAgreement(fs)
 	cwd := t.folder(fs, s.runs())
 	verb := t.verb(fs)
 	have := t.each(s, fs, cwd, verb)
 	if s.whole && !have.has(roleTree) {
 		n := len(t.Effects)
 		t.tree(".", cwd, "cwd")
-		t.searched(n)
+		t.addSearched(n)
 		return
 	}
 	if len(s.needs) > 0 && !slices.ContainsFunc(s.needs, have.has) {
@@ -50,7 +50,7 @@ func (t *tool) each(s *shape, fs []fact, cwd string, verb verb) roles {
 		case roleShell:
 			t.shellProgram(f)
 		case roleTyped:
-			if granted(f.val) {
+			if requestsAnything(f.val) {
 				t.Unknown(f.from, "the text is typed at a program that already runs")
 			}
 		case roleFeed:
@@ -70,14 +70,14 @@ func (t *tool) each(s *shape, fs []fact, cwd string, verb verb) roles {
 		case roleWrite:
 			t.files(s, f, cwd, effects.KindWrite)
 		case roleDelete:
-			t.deleted(t.files(s, f, cwd, effects.KindDelete))
+			t.markRecursive(t.files(s, f, cwd, effects.KindDelete))
 		case roleTouch:
 			t.touch(s, f, cwd, verb)
 		case roleFrom:
 			t.files(s, f, cwd, effects.KindRead)
 			t.files(s, f, cwd, effects.KindDelete)
 		case roleConnect:
-			t.connects(s, f)
+			t.connectFact(s, f)
 		case roleHost:
 			t.host(f)
 		case roleText:
@@ -97,14 +97,14 @@ func (t *tool) each(s *shape, fs []fact, cwd string, verb verb) roles {
 		}
 	}
 	if have.has(roleFrom) {
-		t.moved(before)
+		t.markMoved(before)
 	}
 	return have
 }
 
-// differ finds members of the same role with different values: the person may be shown
+// checkAgreement finds members of the same role with different values: the person may be shown
 // one and the tool may use the other.
-func (t *tool) differ(fs []fact) {
+func (t *tool) checkAgreement(fs []fact) {
 	for i, f := range fs {
 		if !slices.Contains([]role{roleCommand, roleCwd, roleRead, roleTree, roleWrite, roleDelete, roleTouch, roleConnect, roleGlob}, f.role) {
 			continue
@@ -144,7 +144,7 @@ func (t *tool) folder(fs []fact, runs bool) string {
 		if given == "" {
 			continue
 		}
-		t.hidden(given, f.from)
+		t.checkHidden(given, f.from)
 		if given == t.Call.Cwd && given != "" {
 			cwd = given
 			continue
@@ -168,8 +168,8 @@ func (t *tool) commandFact(s *shape, f fact, cwd string) {
 		if t.from == t.adapterFrom && t.p.shellPrefix {
 			// Outside of the input the command includes its wrapper.
 			if args, ok := plainWords(text); ok {
-				if inner, ok := prefixed(args); ok {
-					t.Reading(runs.ShellNamed(args[0]), func() { t.command(inner, cwd, f.from) })
+				if inner, ok := unwrapShell(args); ok {
+					t.WithShells(runs.ShellNamed(args[0]), func() { t.command(inner, cwd, f.from) })
 					return
 				}
 			}
@@ -183,11 +183,11 @@ func (t *tool) commandFact(s *shape, f fact, cwd string) {
 		return
 	}
 	for _, a := range args {
-		t.hidden(a, f.from)
+		t.checkHidden(a, f.from)
 	}
 	if t.p.shellPrefix && s.name == "codex_shell" {
-		if text, ok := prefixed(args); ok {
-			t.Reading(runs.ShellNamed(args[0]), func() { t.command(text, cwd, f.from) })
+		if text, ok := unwrapShell(args); ok {
+			t.WithShells(runs.ShellNamed(args[0]), func() { t.command(text, cwd, f.from) })
 			return
 		}
 		if len(args) == 2 && (args[0] == "apply_patch" || args[0] == "applypatch") {
@@ -203,9 +203,9 @@ func (t *tool) commandFact(s *shape, f fact, cwd string) {
 	shell.Argv(t.Builder, args, cwd, f.from)
 }
 
-// prefixed returns the text of a command that its harness wraps in the agent's own shell;
+// unwrapShell returns the text of a command that its harness wraps in the agent's own shell;
 // the wrapper is irrelevant, since the harness adds it to every command.
-func prefixed(args []string) (string, bool) {
+func unwrapShell(args []string) (string, bool) {
 	if len(args) != 3 || args[1] != "-lc" && args[1] != "-c" {
 		return "", false
 	}
@@ -234,7 +234,7 @@ func (t *tool) command(text, cwd, from string) {
 		t.addMissing("the command is empty")
 		return
 	}
-	t.hidden(text, from)
+	t.checkHidden(text, from)
 	shell.Text(t.Builder, text, cwd, from)
 }
 

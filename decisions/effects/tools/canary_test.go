@@ -9,7 +9,7 @@ import (
 	"github.com/permd/permd/decisions/effects/effectstest"
 )
 
-// secretCommands hold a secret each, in the ways in which agents write them.
+// secretCommands have one secret each, in the ways in which agents write them.
 var secretCommands = []string{
 	`curl -H "X-Api-Key: CANARY" https://a.dev`, `curl -H 'Cookie: sid=CANARY; b=CANARY' https://a.dev`, `curl -H "Authorization: Custom CANARY" https://a.dev`,
 	`curl -u ana:CANARY https://a.dev`, `curl --user=ana:CANARY https://a.dev`, `curl "https://a.dev/?access_token=CANARY"`, `curl https://ana:CANARY@a.dev/x`,
@@ -27,8 +27,8 @@ var secretCommands = []string{
 	`[[ -v 'x[$(frob --token=CANARY)]' ]]`, `source <(frob --token CANARY)`, `pass=CANARY`, `read -p "password=CANARY" x`, `terraform apply -var db_password=CANARY`,
 }
 
-// TestCanary looks for secrets in all that a call's effects show to people and
-// logs. What rules match with keeps them: it is never shown.
+// TestCanary searches for secrets in everything that a call's effects show to
+// people and logs. The text that rules match keeps them, but is never shown.
 func TestCanary(t *testing.T) {
 	w := toolWorld(t)
 	w.Table = effectstest.Table(t)

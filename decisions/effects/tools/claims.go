@@ -32,7 +32,7 @@ func (t *tool) fromClaims(s *shape) {
 	case s.takes(roleTree):
 		n := len(t.Effects)
 		t.claimedLocations(effects.KindRead, nil)
-		t.deleted(n)
+		t.markRecursive(n)
 	}
 	if len(t.Effects) == before {
 		t.claimed = t.id.claimed
@@ -131,7 +131,7 @@ func (t *tool) unnamedTool() {
 	const commands = roles(1<<roleCommand | 1<<roleCommands)
 	switch {
 	case have&commands != 0 && !editorVerb(fs):
-		t.differ(fs)
+		t.checkAgreement(fs)
 		t.each(s, fs, t.folder(fs, true), verbUnknown)
 		t.unknownMembers(t.input, t.from)
 		if !acp || have&^(commands|1<<roleGrant) != 0 {
@@ -200,10 +200,10 @@ func (t *tool) byKind(s *shape, fs []fact, have roles) bool {
 		v = verbWrite
 	}
 	n := len(t.Effects)
-	t.differ(fs)
+	t.checkAgreement(fs)
 	t.each(s, fs, t.folder(fs, false), v)
 	if t.Call.Claims.Kind == "search" || t.Call.Claims.Kind == "delete" {
-		t.deleted(n)
+		t.markRecursive(n)
 	}
 	return true
 }

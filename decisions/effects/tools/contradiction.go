@@ -13,10 +13,10 @@ import (
 // says that the claim is exact, or if no honest call has such a mismatch.
 func (t *tool) contradict() {
 	cl := &t.Call.Claims
-	t.hidden(cl.Title, "title")
-	t.hidden(strings.ReplaceAll(cl.Prompt, "\n", " "), "title")
-	t.hidden(t.Call.Tool.Name, "tool")
-	t.hidden(t.Call.Tool.Server, "tool")
+	t.checkHidden(cl.Title, "title")
+	t.checkHidden(strings.ReplaceAll(cl.Prompt, "\n", " "), "title")
+	t.checkHidden(t.Call.Tool.Name, "tool")
+	t.checkHidden(t.Call.Tool.Server, "tool")
 	t.title()
 	switch cl.Kind {
 	case "read", "search", "think", "fetch":
@@ -168,8 +168,8 @@ func (t *tool) names(claimed string, fits func(e *effects.Effect, p string) bool
 	return false
 }
 
-// hidden records characters that make text look like other text.
-func (t *tool) hidden(text, at string) {
+// checkHidden records characters that make text look like other text.
+func (t *tool) checkHidden(text, at string) {
 	if text != "" && shell.HiddenCharacter(text) != "" {
 		t.defect(effects.DefectCharacters, at, "hidden, control or bidirectional characters")
 	}

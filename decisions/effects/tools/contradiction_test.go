@@ -12,8 +12,8 @@ import (
 	"github.com/permd/permd/internal/strictjson"
 )
 
-// TestDefects has calls whose parts do not agree, or are not what they look
-// like, and honest calls that come near.
+// TestDefects has calls whose parts contradict each other or are not what they
+// seem, and similar honest calls.
 func TestDefects(t *testing.T) {
 	claude := func(tool, input, kind, title string) *effects.Call {
 		c := agentCall("claude-code", tool, input)
@@ -99,8 +99,8 @@ func TestDefects(t *testing.T) {
 		{"another word", claude("Bash", `{"command":"make a","commander":"x","descriptioN":"y"}`, "execute", ""),
 			[]string{"contradiction @rawInput.commander", "contradiction @rawInput.descriptioN"}},
 
-		// Claude's Bash has no member for a folder: the command runs where it would
-		// without one, and the path is not what it looks like.
+		// Claude's Bash has no member for a folder: the command ignores it, so the
+		// path is another one than it seems.
 		{"folder that the tool does not take", claude("Bash", `{"command":"cat ../x","cwd":"docs"}`, "execute", ""), []string{"contradiction @rawInput.cwd"}},
 		{"another name of such a folder", claude("Bash", `{"command":"cat ../x","workdir":"docs"}`, "execute", ""), []string{"contradiction @rawInput.workdir"}},
 		{"folder by another agent's name", agentCall("opencode", "bash", `{"command":"cat ../x","cwd":"docs"}`), []string{"contradiction @rawInput.cwd"}},
@@ -129,16 +129,15 @@ func TestDefects(t *testing.T) {
 	}
 }
 
-// TestAttacks has calls that a careless reader would take for something
-// harmless; each names what must be among the effects, or that a person must
-// be asked.
+// TestAttacks has calls that a careless reader would take for harmless, each with
+// an effect that it must have, or that a person must be asked.
 func TestAttacks(t *testing.T) {
 	stranger := func(tool, input string) *effects.Call { return agentCall("nobody", tool, input) }
 	claude := func(tool, input string) *effects.Call { return agentCall("claude-code", tool, input) }
 	tests := []struct {
 		name string
 		call *effects.Call
-		want string // the beginning of a line of effects
+		want string // the beginning of a line of the effects
 	}{
 		{"command under another case", claude("Bash", `{"command":"git status","Command":"make PWNED"}`), "run make PWNED"},
 		{"homoglyph of a known tool", claude("Re\u0430d", `{"file_path":"a"}`), "use :"},

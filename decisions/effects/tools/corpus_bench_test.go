@@ -18,8 +18,8 @@ import (
 	"github.com/permd/permd/internal/strictjson"
 )
 
-// agentCommands are the shell commands that agents really ran, each once, of a
-// collection that is not part of the repository.
+// agentCommands returns the shell commands that agents really ran, each once, from
+// a collection that is not part of the repository.
 func agentCommands(b *testing.B) []string {
 	b.Helper()
 	file, err := os.Open("../../../shared/corpus/agent-calls.jsonl")
@@ -49,11 +49,11 @@ func agentCommands(b *testing.B) []string {
 	return slices.Compact(all)
 }
 
-// BenchmarkAgentCalls is the way from each command of the collection to its
-// effects. One round is one pass over all commands; of each command the best of
-// three times counts, so that another process on the machine is not measured.
-// The budget in memory is 15 µs for half of the commands and 150 µs for 99 of a
-// hundred; what the disk adds is the kernel's part.
+// BenchmarkAgentCalls measures the time from each command of the collection to its
+// effects. One round is one pass over all commands. The best of three times counts
+// for each command, so that other processes on the machine matter less. The budget
+// in memory is 15 µs at p50 and 150 µs at p99; what the disk adds is the kernel's
+// part.
 func BenchmarkAgentCalls(b *testing.B) {
 	commands := agentCommands(b)
 	inMemory := toolWorld(b)
@@ -108,7 +108,7 @@ func BenchmarkAgentCalls(b *testing.B) {
 			at := func(share float64) float64 {
 				return float64(best[order[int(share*float64(len(order)-1))]]) / 1e3
 			}
-			b.ReportMetric(0, "ns/op") // of a whole round, which says nothing
+			b.ReportMetric(0, "ns/op") // the time of a whole round means nothing
 			b.ReportMetric(at(0.5), "p50-µs")
 			b.ReportMetric(at(0.99), "p99-µs")
 			b.ReportMetric(at(1), "max-µs")

@@ -19,7 +19,7 @@ import (
 
 const designCwd = "/home/ana/src/shop"
 
-// designWorld is a machine with the shipped table and profiles.
+// designWorld returns a machine with the shipped table and profiles.
 func designWorld(t *testing.T) *tools.World {
 	t.Helper()
 	table := effectstest.Table(t)
@@ -38,7 +38,7 @@ func designWorld(t *testing.T) *tools.World {
 	return &tools.World{FS: fs, Table: table, Profiles: profiles, Own: paths.OwnFiles("/home/ana/.config/permd")}
 }
 
-// designCall is the call that a line of testdata/design.txt is about.
+// designCall returns the call of a line of testdata/design.txt.
 func designCall(text string) *effects.Call {
 	c := &effects.Call{
 		ID: "1", Protocol: "acp", Tool: effects.Tool{Name: "Bash"}, Agent: effects.Party{Name: "claude-code"}, Cwd: designCwd,
@@ -76,16 +76,16 @@ func quoted(text string) string {
 	return `"` + b.String() + `"`
 }
 
-// rules are those of one sentence.
+// rules are the rules of one line of testdata/design.txt.
 type rules struct {
 	lines []*pattern.Pattern
 	state bool // a rule that allows all changes of the shell's state
 }
 
-// uncovered are the effects of a call that the rules do not allow, by what the
-// engine does with the lines of a list: all of it must match, what is guarded
-// must be named exactly, what is not understood is never allowed, and what is
-// inherent goes with its run.
+// uncovered returns the effects of a call that the rules do not allow, by the
+// engine's reading of a list: a line must match the whole effect, guarded effects
+// must be named exactly, unknown ones are never allowed, and inherent ones are
+// allowed with their run.
 func (r *rules) uncovered(res *effects.Result) (left []*effects.Effect) {
 	ctx := pattern.Context{Project: res.Project, Home: "/home/ana", Cwd: designCwd}
 	allowed := make([]bool, len(res.Effects))
@@ -109,7 +109,7 @@ func (r *rules) uncovered(res *effects.Result) (left []*effects.Effect) {
 	return left
 }
 
-// told is an effect as the lines of testdata/design.txt name it.
+// told returns an effect as the lines of testdata/design.txt name it.
 func told(e *effects.Effect) string {
 	words := []string{string(e.Kind)}
 	switch {
@@ -131,8 +131,9 @@ func told(e *effects.Effect) string {
 	return strings.ReplaceAll(text, designCwd+"/", "./")
 }
 
-// TestDesign gives each command of testdata/design.txt the rules that a careless
-// matcher would let it pass by, and wants the one effect that is not allowed.
+// TestDesign gives each command of testdata/design.txt the rules under which a
+// careless matcher would let it pass, and checks which one effect they do not
+// allow.
 func TestDesign(t *testing.T) {
 	w := designWorld(t)
 	data, err := os.ReadFile("../testdata/design.txt")

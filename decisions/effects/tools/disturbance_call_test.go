@@ -6,7 +6,7 @@ import (
 	"github.com/permd/permd/decisions/effects/effectstest"
 )
 
-// TestDatabaseOfTheSession has a call read a database that the call before it
+// TestDatabaseOfTheSession has a call that reads a database which an earlier call
 // wrote.
 func TestDatabaseOfTheSession(t *testing.T) {
 	w := toolWorld(t)

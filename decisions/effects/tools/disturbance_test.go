@@ -9,8 +9,8 @@ import (
 	"github.com/permd/permd/decisions/effects/effectstest"
 )
 
-// TestWhatEarlierCallsWrite has two calls of one request: what the first writes
-// makes the second one unclear.
+// TestWhatEarlierCallsWrite has two calls of one request: what the first one writes
+// makes the second one uncertain.
 func TestWhatEarlierCallsWrite(t *testing.T) {
 	w := toolWorld(t)
 	w.Table = effectstest.Table(t)
@@ -24,7 +24,7 @@ func TestWhatEarlierCallsWrite(t *testing.T) {
 	for _, tt := range []struct {
 		name          string
 		first, second *effects.Call
-		unclear       string // a part of why, "" when all stays clear
+		unclear       string // a part of the reason, "" if the second call is certain
 	}{
 		{"the HEAD of a bare repository", write("docs/HEAD"), bash("cd docs && git status"), "other than the project's"},
 		{"in another case", write("docs/head"), bash("cd docs && git status"), "other than the project's"},
@@ -67,7 +67,7 @@ func TestWhatEarlierCallsWrite(t *testing.T) {
 	}
 }
 
-// agentCallAfter is a look that changes nothing, after something else.
+// agentCallAfter returns a read-only call that follows another one.
 func agentCallAfter(c *effects.Call, before effects.Disturbance) *effects.Call {
 	look := *c
 	look.Input, look.Before = []byte(`{"command":"true"}`), before
@@ -84,8 +84,8 @@ func whyUnknown(r effects.Result) string {
 	return strings.Join(all, "; ")
 }
 
-// TestScriptsThatAreWritten has scripts whose text is another one when they
-// run: their hash must not be known, or an answer for the old text would hold.
+// TestScriptsThatAreWritten has scripts that are changed before they run: their
+// hash must be unknown, or an answer for the old text would count.
 func TestScriptsThatAreWritten(t *testing.T) {
 	w := toolWorld(t)
 	w.Table = effectstest.Table(t)

@@ -6,8 +6,8 @@ import (
 	"github.com/permd/permd/decisions/effects"
 )
 
-// Tool servers are asked by the very name: one that looks like a name of MCP is
-// another tool there, and no allow of the tool within it means it.
+// Tool servers match names exactly: one that looks like a name of MCP is another
+// tool there, and allowing the tool of that part of the name does not allow it.
 func TestExactNames(t *testing.T) {
 	call := func(protocol, name string) *effects.Call {
 		c := agentCall("", name, `{"a":1}`)

@@ -34,7 +34,7 @@ func (t *tool) facts(s *shape, o strictjson.Object, from string) []fact {
 			case f.role == roleNone:
 				exact, near := t.nearMiss(m)
 				if !near {
-					if s.closed() && t.unlisted(s, m) {
+					if s.listsAll() && t.isUnlisted(s, m) {
 						t.defect(effects.DefectContradiction, f.from, "the tool is not known to take this member")
 					}
 					continue
@@ -44,12 +44,12 @@ func (t *tool) facts(s *shape, o strictjson.Object, from string) []fact {
 					f.role = t.all.roleOf(exact)
 				}
 			case s.name == "generic":
-			case f.role == roleCwd && s.use+s.question+s.mode != "" && !s.closed():
+			case f.role == roleCwd && s.use+s.question+s.mode != "" && !s.listsAll():
 			case f.role == roleCwd && s.runs() && t.inSession(m.Value):
 				// It makes no difference whether the tool obeys it.
 				continue
 			case strictjson.Kind(m.Value) == 'n':
-			case f.role == roleGrant && !granted(m.Value):
+			case f.role == roleGrant && !requestsAnything(m.Value):
 			default:
 				t.defect(effects.DefectContradiction, f.from, "the tool is not known to take this member")
 			}
@@ -83,7 +83,7 @@ func (t *tool) nearMiss(m *strictjson.Member) (exact string, near bool) {
 	}
 	if plain {
 		lower := strings.ToLower(m.Name)
-		if !p.known[lower] {
+		if !p.factNames[lower] {
 			return "", false
 		}
 		for _, n := range p.names {
@@ -196,8 +196,8 @@ func argvOf(v strictjson.Value) ([]string, bool) {
 	return args, true
 }
 
-// granted reports whether a value requests anything: not null, false or empty.
-func granted(v strictjson.Value) bool {
+// requestsAnything reports whether a value requests anything: not null, false or empty.
+func requestsAnything(v strictjson.Value) bool {
 	switch strictjson.Kind(v) {
 	case 0, 'n', 'f':
 		return false
@@ -210,7 +210,7 @@ func granted(v strictjson.Value) bool {
 			return true
 		}
 		for _, m := range o {
-			if granted(m.Value) {
+			if requestsAnything(m.Value) {
 				return true
 			}
 		}

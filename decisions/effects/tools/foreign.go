@@ -10,8 +10,8 @@ import (
 	"github.com/permd/permd/internal/strictjson"
 )
 
-// connects adds the effects of addresses.
-func (t *tool) connects(s *shape, f fact) {
+// connectFact adds the effects of addresses.
+func (t *tool) connectFact(s *shape, f fact) {
 	list := t.texts(f, s)
 	for _, g := range list {
 		url, _ := strictjson.ParseString(g.val)
@@ -44,7 +44,7 @@ func (t *tool) connect(url, method, from string) {
 	if t.tooMany(&t.paths, maxToolPaths, from) {
 		return
 	}
-	t.hidden(url, from)
+	t.checkHidden(url, from)
 	t.Add(t.Paths.Connect(url, method, from))
 }
 
@@ -92,7 +92,7 @@ func (t *tool) addresses(f fact) {
 
 // grant adds the mode effect of wider permissions.
 func (t *tool) grant(f fact) {
-	if granted(f.val) {
+	if requestsAnything(f.val) {
 		why := "wider permissions are asked for: " + f.name
 		t.Add(effects.Effect{Kind: effects.KindMode, From: f.from, Why: why, Text: display.Display(why)})
 	}
@@ -122,7 +122,7 @@ func (t *tool) items(s *shape, f fact, cwd string) {
 		from := itemOf(f.from, i)
 		fs := t.facts(s, o, from)
 		fs = slices.DeleteFunc(fs, func(g fact) bool { return g.role == roleItems })
-		t.differ(fs)
+		t.checkAgreement(fs)
 		t.each(s, fs, cwd, verbWrite)
 	}
 }
@@ -197,19 +197,19 @@ func (t *tool) fromForeign(o strictjson.Object, from string, depth int) {
 			roleDelete, roleHost, roleText, roleItems, roleFilter:
 			// Roles that only an agent's own tool has.
 		}
-		t.coveredByUse(n)
+		t.markCovered(n)
 	}
 	if slices.ContainsFunc(fs, func(f fact) bool { return f.role == roleFrom }) {
-		t.moved(before)
+		t.markMoved(before)
 	}
 	if depth < foreignDepth {
 		t.nested(o, from, depth)
 	}
 }
 
-// coveredByUse marks the effects from index n on as allowed by an allow of the call's
+// markCovered marks the effects from index n on as allowed by an allow of the call's
 // use.
-func (t *tool) coveredByUse(n int) {
+func (t *tool) markCovered(n int) {
 	if t.use < 0 {
 		return
 	}
@@ -271,7 +271,7 @@ func (t *tool) touchForeign(f fact, cwd string, v verb) {
 		t.filesForeign(f, cwd, effects.KindWrite)
 	}
 	if v == verbDelete {
-		t.deleted(t.filesForeign(f, cwd, effects.KindDelete))
+		t.markRecursive(t.filesForeign(f, cwd, effects.KindDelete))
 	}
 }
 

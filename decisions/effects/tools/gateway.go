@@ -105,13 +105,13 @@ func (t *tool) innerTool(outer string, o strictjson.Object, from string, named b
 		t.defect(effects.DefectContradiction, from, "two members that mean the same say different things")
 	}
 	at = memberOf(from, at)
-	t.hidden(name, at)
-	t.hidden(server, at)
+	t.checkHidden(name, at)
+	t.checkHidden(server, at)
 	t.Add(effects.Effect{
 		Kind: effects.KindUse, From: at, Text: display.Display("use " + server + ":" + name + " through " + outer), Claimed: t.id.claimed,
 		Use: &effects.Use{Server: server, Tool: name, Arguments: args},
 	})
-	t.startsAgent(name, args, memberOf(from, argsAt))
+	t.addAgentStart(name, args, memberOf(from, argsAt))
 	switch inner, err := strictjson.ParseObject(args); {
 	case depth >= foreignDepth:
 		t.Unknown(from, "tools that call tools are nested too deeply")

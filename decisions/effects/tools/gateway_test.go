@@ -8,7 +8,8 @@ import (
 	"github.com/permd/permd/decisions/effects"
 )
 
-// What a gateway calls is a use of its own: no allow of the gateway means it.
+// The tool that a gateway calls is a use of its own: allowing the gateway does not
+// allow it.
 func TestGateway(t *testing.T) {
 	claude := func(tool, input string) *effects.Call { return agentCall("claude-code", tool, input) }
 	runToolCases(t, []toolCase{
@@ -44,8 +45,8 @@ func TestGateway(t *testing.T) {
 	})
 }
 
-// Starting a sub-agent is no more than the start in a session that may do all
-// that its sub-agents may; in a confined one it is not known what follows.
+// Starting a sub-agent is only the start if the session itself may do all that its
+// sub-agents may. In a confined session its effects are unknown.
 func TestSubAgentOfConfinedSession(t *testing.T) {
 	w := toolWorld(t)
 	for _, tt := range []struct{ agent, tool, input string }{

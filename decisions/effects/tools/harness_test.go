@@ -8,8 +8,8 @@ import (
 	"github.com/permd/permd/decisions/effects"
 )
 
-// TestHarness: a server that is called like an agent does not say how the tools
-// of the client are read, and its own are never anybody's built-in ones.
+// TestHarness: a server with the name of an agent does not choose the profile for
+// the client's tools, and its own tools are never built-in ones.
 func TestHarness(t *testing.T) {
 	const read, run = `{"file_path":"src/vat.ts"}`, `{"command":"ls"}`
 	for name, c := range map[string]struct {

@@ -21,7 +21,7 @@ func (t *tool) hint() {
 	if len(cl.Diffs)+len(cl.Locations) == 0 {
 		return
 	}
-	h := hinting{tool: t, understood: t.understood(), have: map[hintKey]bool{}}
+	h := hintState{tool: t, understood: t.isComplete(), have: map[hintKey]bool{}}
 	for i := range t.Effects {
 		if e := &t.Effects[i]; e.File != nil {
 			h.have[hintKey{e.Kind, e.File.Path, e.File.Recursive}] = true
@@ -55,8 +55,8 @@ type hintKey struct {
 	recursive bool
 }
 
-// hinting is the state of hint.
-type hinting struct {
+// hintState is the state of hint.
+type hintState struct {
 	*tool
 	understood bool
 	have       map[hintKey]bool
@@ -65,7 +65,7 @@ type hinting struct {
 }
 
 // locationKinds returns the access to the call's locations.
-func (h *hinting) locationKinds() []effects.Kind {
+func (h *hintState) locationKinds() []effects.Kind {
 	switch h.Call.Claims.Kind {
 	case "read", "search":
 		return []effects.Kind{effects.KindRead}
@@ -88,7 +88,7 @@ func (h *hinting) locationKinds() []effects.Kind {
 
 // add adds a claimed path with each kind of access. A search reads everything below a
 // folder, and a delete deletes it; below is false if the input determines the extent.
-func (h *hinting) add(given, from string, below bool, kinds ...effects.Kind) {
+func (h *hintState) add(given, from string, below bool, kinds ...effects.Kind) {
 	if len(kinds) == 0 {
 		return
 	}
@@ -118,9 +118,9 @@ func (h *hinting) add(given, from string, below bool, kinds ...effects.Kind) {
 	}
 }
 
-// understood reports whether the call's effects are complete: nothing is unknown or missing,
+// isComplete reports whether the call's effects are complete: nothing is unknown or missing,
 // and no foreign tool is called.
-func (t *tool) understood() bool {
+func (t *tool) isComplete() bool {
 	if t.missing != "" || t.Call.Incomplete != "" {
 		return false
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/permd/permd/decisions/effects/effectstest"
 )
 
-// hintsOf shows the hints of a result, each as its kind and its path.
+// hintsOf returns the hints of a result, each as its kind and its path.
 func hintsOf(r effects.Result) []string {
 	var out []string
 	for _, e := range r.Hints {
@@ -87,7 +87,7 @@ func TestHints(t *testing.T) {
 			c.Tool.Name, c.Claims.Kind, c.Claims.Locations = "Edit", "edit", at(m)
 		}), []string{"write ./migrations/1.sql"}},
 
-		// What is ordinary.
+		// Ordinary calls.
 		{"the path of the input", acp("claude-agent-acp", func(c *effects.Call) {
 			c.Tool.Name, c.Claims.Kind, c.Claims.Locations, c.Input = "Edit", "edit", at(m), []byte(`{"file_path":"migrations/1.sql"}`)
 			c.Claims.Diffs = []effects.Diff{{Path: m, From: "content[0]"}}
@@ -113,7 +113,7 @@ func TestHints(t *testing.T) {
 	}
 }
 
-// TestHintsAreBounded: with more paths than are looked at, the call is not known.
+// TestHintsAreBounded: a call with more paths than the bound is not understood.
 func TestHintsAreBounded(t *testing.T) {
 	w := toolWorld(t)
 	for n, known := range map[int]bool{maxHints: true, maxHints + 1: false} {

@@ -54,10 +54,10 @@ func (t *tool) identify() {
 		if t.id.source == "" {
 			t.id.source = foreignSource(c.Tool.Source)
 		}
-		t.named(c.Tool.Name, "tool")
+		t.setName(c.Tool.Name, "tool")
 		return
 	}
-	if t.wrapped() {
+	if t.wrappedTool() {
 		return
 	}
 	if t.id.remote {
@@ -67,7 +67,7 @@ func (t *tool) identify() {
 	}
 	if strings.HasPrefix(c.Claims.Title, "mcp__") || strings.HasPrefix(c.Claims.Title, "mcp.") {
 		if server, name, _ := serverTool(c.Claims.Title); server != "" || name == c.Claims.Title && !strings.ContainsAny(name, " /") {
-			t.named(c.Claims.Title, "title")
+			t.setName(c.Claims.Title, "title")
 			t.id.claimed = true
 			return
 		}
@@ -96,7 +96,7 @@ func (t *tool) identifyBy(how string) {
 				for _, m := range t.p.metaName {
 					from += "." + m
 				}
-				t.named(name, from)
+				t.setName(name, from)
 			}
 		}
 	case "kind":
@@ -110,13 +110,13 @@ func (t *tool) identifyBy(how string) {
 		}
 	case "idPrefix":
 		if i := strings.LastIndex(t.Call.ID, "__"); i > 0 {
-			t.named(t.Call.ID[:i], "toolCallId")
+			t.setName(t.Call.ID[:i], "toolCallId")
 		}
 	case "titlePrefix":
 		if name, _, ok := strings.Cut(title, ": "); ok && t.p.tools[name] != nil {
-			t.named(name, "title")
+			t.setName(name, "title")
 		} else if t.p.tools[title] != nil {
-			t.named(title, "title")
+			t.setName(title, "title")
 		}
 	case "title":
 		t.titleTool()
@@ -126,13 +126,13 @@ func (t *tool) identifyBy(how string) {
 // titleTool takes the tool's name from the title.
 func (t *tool) titleTool() {
 	if title := t.Call.Claims.Title; title != "" {
-		t.named(title, "title")
+		t.setName(title, "title")
 		t.id.claimed = t.p.claimedName || t.id.shape == nil
 	}
 }
 
-// named sets the tool's name and what follows from it.
-func (t *tool) named(name, from string) {
+// setName sets the tool's name and what follows from it.
+func (t *tool) setName(name, from string) {
 	t.id.name, t.id.from = name, from
 	if server, tool, ok := serverTool(name); ok {
 		t.id.remote, t.id.name = true, tool
@@ -245,12 +245,12 @@ func (t *tool) metaServer(v strictjson.Value) {
 	}
 }
 
-// wrapped recognises an input with the name of a server and its tool and, next to these,
+// wrappedTool recognises an input with the name of a server and its tool and, next to these,
 // the arguments.
-func (t *tool) wrapped() bool {
+func (t *tool) wrappedTool() bool {
 	server, twoServers := t.oneOf("server", "serverName", "server_name")
 	tool, twoTools := t.oneOf("tool", "toolName", "tool_name")
-	if server == "" || tool == "" && !t.standalone() {
+	if server == "" || tool == "" && !t.namelessApproval() {
 		return false
 	}
 	t.id.remote, t.id.server, t.id.name, t.id.from = true, server, tool, t.from+".tool"
@@ -277,15 +277,15 @@ func (t *tool) wrapped() bool {
 	if asked, ok := metaAt(t.Call.Claims.Meta, "tool_params"); ok && !sameMembers(asked, t.id.arguments) {
 		t.defect(effects.DefectContradiction, "_meta.tool_params", "the request is about other arguments than the call that it names")
 	}
-	if asked, ok := metaAt(t.Call.Claims.Meta, "approval_message"); ok && !asksFor(asked, t.id.name) {
+	if asked, ok := metaAt(t.Call.Claims.Meta, "approval_message"); ok && !questionNames(asked, t.id.name) {
 		t.defect(effects.DefectContradiction, "_meta.approval_message", "the request does not ask for the tool of the call that it names")
 	}
 	return true
 }
 
-// asksFor reports whether a question ends with the name of the tool, as in
+// questionNames reports whether a question ends with the name of the tool, as in
 // `Allow github to run tool "merge"?`.
-func asksFor(question strictjson.Value, tool string) bool {
+func questionNames(question strictjson.Value, tool string) bool {
 	s, _ := strictjson.ParseString(question)
 	rest, ok := strings.CutSuffix(strings.TrimRight(s, "?\"'` "), tool)
 	return ok && tool != "" && (strings.HasSuffix(rest, " ") || strings.HasSuffix(rest, `"`) || strings.HasSuffix(rest, "'") || strings.HasSuffix(rest, "`"))
@@ -328,8 +328,8 @@ func (t *tool) serverApproval() bool {
 	return ok && strictjson.Kind(v) != 'f' && strictjson.Kind(v) != 'n'
 }
 
-// standalone recognises the approval of a server's tool that names no tool.
-func (t *tool) standalone() bool {
+// namelessApproval recognises the approval of a server's tool that names no tool.
+func (t *tool) namelessApproval() bool {
 	_, schema := t.input.Get("schema")
 	_, named := t.input.Get("serverName")
 	return schema && named

@@ -14,10 +14,10 @@ func (s *shape) shell() bool {
 	return s.runs() && s.use+s.question+s.mode == "" && !s.takes(rolePatch)
 }
 
-// besides returns the shape of one agent's shell tool, with the members that it is known to
+// withSiblings returns the shape of one agent's shell tool, with the members that it is known to
 // take. Next to a command, any other member may change what it does, whatever it means to
 // the tools of other agents.
-func (s *shape) besides(members []string) (*shape, error) {
+func (s *shape) withSiblings(members []string) (*shape, error) {
 	if members == nil {
 		return nil, errors.New("the agent does not say what its shell takes beside the command")
 	}
@@ -32,14 +32,14 @@ func (s *shape) besides(members []string) (*shape, error) {
 	return &own, nil
 }
 
-// unlisted reports whether a member without a role in the shape is not known to be harmless:
+// isUnlisted reports whether a member without a role in the shape is not known to be harmless:
 // a newer version of the agent, or an extension of it, may take it for part of the
 // command: {"command": "ls", "prefix": "sudo"}. Next to the command of a known agent's
 // shell, only the members that this tool is known to take are harmless. s is nil for an
 // object without a shape.
-func (t *tool) unlisted(s *shape, m *strictjson.Member) bool {
+func (t *tool) isUnlisted(s *shape, m *strictjson.Member) bool {
 	general := t.all.harmless[m.Name] && (s == nil || !s.own)
-	return !general && (s == nil || !s.harmless[m.Name]) && granted(m.Value)
+	return !general && (s == nil || !s.harmless[m.Name]) && requestsAnything(m.Value)
 }
 
 // unknownMembers finds the members of a nameless tool's input that are on no list, neither
@@ -50,7 +50,7 @@ func (t *tool) unknownMembers(o strictjson.Object, from string) {
 		if _, near := t.nearMiss(m); near {
 			continue // it is a defect already
 		}
-		if t.all.roleOf(m.Name) == roleNone && t.unlisted(nil, m) {
+		if t.all.roleOf(m.Name) == roleNone && t.isUnlisted(nil, m) {
 			t.defect(effects.DefectContradiction, memberOf(from, m.Name), "no tool is known to take this member beside a command")
 		}
 	}
@@ -69,7 +69,7 @@ func (t *tool) commandSiblings(s *shape, o strictjson.Object, from string) {
 		if r == roleNone {
 			r = t.all.roleOf(m.Name)
 		}
-		if r != roleCommand && r != roleIgnore && t.unlisted(s, m) {
+		if r != roleCommand && r != roleIgnore && t.isUnlisted(s, m) {
 			t.defect(effects.DefectContradiction, memberOf(from, m.Name), "this member of a command in a list is not read")
 		}
 	}

@@ -10,8 +10,8 @@ import (
 	"github.com/permd/permd/internal/strictjson"
 )
 
-// TestMembers has inputs in which a member that a careless reader passes over
-// is all that matters.
+// TestMembers has inputs whose effects depend on a member that a careless reader
+// would skip.
 func TestMembers(t *testing.T) {
 	gemini := func(tool, input string) *effects.Call { return agentCall("gemini-cli", tool, input) }
 	claude := func(tool, input string) *effects.Call { return agentCall("claude", tool, input) }
@@ -84,8 +84,8 @@ func TestMembers(t *testing.T) {
 	})
 }
 
-// TestBeside: a member that the shell of one agent takes is believed for the shell of
-// no other one, and those for files of no shell at all.
+// TestBeside: a member that one agent's shell takes counts for no other agent's
+// shell, and those of file tools count for no shell at all.
 func TestBeside(t *testing.T) {
 	w := toolWorld(t)
 	names := map[string]bool{}
@@ -130,7 +130,7 @@ func TestBeside(t *testing.T) {
 	}
 }
 
-// TestLoudKind has claims of a change or a run by a tool that only reads.
+// TestLoudKind has calls of a read-only tool whose kind claims a change or a run.
 func TestLoudKind(t *testing.T) {
 	kind := func(agent, tool, input, kind string) *effects.Call {
 		c := agentCall(agent, tool, input)
@@ -150,8 +150,8 @@ func TestLoudKind(t *testing.T) {
 	})
 }
 
-// TestNamelessCommand has commands that name no tool: they are the agent's
-// shell only where the agent does not say that they are something else.
+// TestNamelessCommand has commands that name no tool: they are for the agent's
+// shell only if the agent does not say that they are something else.
 func TestNamelessCommand(t *testing.T) {
 	w := toolWorld(t)
 	for kind, want := range map[string]bool{"": true, "execute": true, "search": true, "other": false, "think": false, "fetch": false, "edit": false, "x": false} {
@@ -163,8 +163,8 @@ func TestNamelessCommand(t *testing.T) {
 	}
 }
 
-// TestNamelessMembers has members beside a command that name no tool: what is
-// not known to be harmless needs a person.
+// TestNamelessMembers has calls without a tool that have members besides the command:
+// those not known to be harmless need a person.
 func TestNamelessMembers(t *testing.T) {
 	w := toolWorld(t)
 	for input, at := range map[string]string{
@@ -197,8 +197,8 @@ func TestNamelessMembers(t *testing.T) {
 	}
 }
 
-// TestServerMarks has calls that say about themselves that a server's tool is
-// meant, under the name of a tool of the agent.
+// TestServerMarks has calls with the name of a tool of the agent that also say that
+// they call a server's tool.
 func TestServerMarks(t *testing.T) {
 	w := toolWorld(t)
 	for name, tt := range map[string]struct {
@@ -224,7 +224,7 @@ func TestServerMarks(t *testing.T) {
 	}
 }
 
-// TestBefore has calls after others that move what lies at their paths.
+// TestBefore has calls after others that move the files at their paths.
 func TestBefore(t *testing.T) {
 	w := toolWorld(t)
 	file := func(tool, path string) *effects.Call { return agentCall("claude", tool, `{"file_path":"`+path+`"}`) }
@@ -240,7 +240,7 @@ func TestBefore(t *testing.T) {
 		"another file":           {effects.Disturbance{Paths: []string{effectstest.Cwd + "/docs/b"}}, file("Read", "docs/a"), true},
 		"all below a folder":     {effects.Disturbance{Trees: []string{effectstest.Cwd + "/docs"}}, file("Read", "docs/a"), false},
 		"all below another":      {effects.Disturbance{Trees: []string{effectstest.Cwd + "/src"}}, file("Read", "docs/a"), true},
-		"it cannot be told what": {effects.Everything(), file("Read", "docs/a"), false},
+		"it cannot be told what": {effects.UnknownDisturbance(), file("Read", "docs/a"), false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			tt.call.Before = tt.before
@@ -262,8 +262,8 @@ func TestBefore(t *testing.T) {
 	})
 }
 
-// TestUnlistedMembers has, beside what each agent's tools are known to take, a
-// member that they are not: whatever it is called, the call is not understood.
+// TestUnlistedMembers adds an unknown member to calls of each agent's tools:
+// whatever its name, the call is not understood.
 func TestUnlistedMembers(t *testing.T) {
 	w := toolWorld(t)
 	names := []string{"prefix", "setup", "then", "wrapper", "user", "container", "program", "redirect", "tee", "envs", "vars", "init", "profile", "rcfile",
@@ -272,7 +272,7 @@ func TestUnlistedMembers(t *testing.T) {
 		party := partyOf(t, w.Profiles, p)
 		for tool, s := range p.tools {
 			example := shapeExamples[s.name].input
-			if !s.closed() || s.wraps {
+			if !s.listsAll() || s.wraps {
 				continue
 			}
 			for _, name := range names {
@@ -291,8 +291,8 @@ func TestUnlistedMembers(t *testing.T) {
 	}
 }
 
-// TestListedMembers has calls as agents make them, with all that their tools are
-// declared to take.
+// TestListedMembers has calls as agents make them, with all members that their
+// tools declare.
 func TestListedMembers(t *testing.T) {
 	w := toolWorld(t)
 	for _, tt := range []struct{ agent, tool, input string }{
@@ -325,13 +325,14 @@ func TestListedMembers(t *testing.T) {
 	}
 }
 
-// TestSubagentMembers has members that give a sub-agent more than it is told.
+// TestSubagentMembers has members that give a sub-agent more permissions than its
+// prompt.
 func TestSubagentMembers(t *testing.T) {
 	w := toolWorld(t)
 	for _, p := range w.Profiles.agents {
 		party := partyOf(t, w.Profiles, p)
 		for tool, s := range p.tools {
-			if !w.Profiles.starts[tool] || s.name == "plain" {
+			if !w.Profiles.agentStarters[tool] || s.name == "plain" {
 				continue
 			}
 			if s.name != "subagent" {

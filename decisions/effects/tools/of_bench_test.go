@@ -12,9 +12,9 @@ import (
 	"github.com/permd/permd/decisions/effects/paths"
 )
 
-// BenchmarkTypical is the whole way from a typical call to its effects, on the
-// real file system and, beside it, on one in memory: what is between the two is
-// the kernel's part. The budget is 15 µs.
+// BenchmarkTypical measures the time from a typical call to its effects, on the
+// real file system and on one in memory: the difference is the kernel's part. The
+// budget is 15 µs.
 func BenchmarkTypical(b *testing.B) {
 	root, err := filepath.EvalSymlinks(b.TempDir())
 	if err != nil {

@@ -128,7 +128,7 @@ func (t *tool) changeMembers(o strictjson.Object, from string) {
 		case "path", "type", "kind", "move_path", "movepath", "unified_diff", "unifieddiff", "diff", "content":
 			continue // FileChange and FileUpdateChange of Codex's protocol
 		}
-		if t.all.roleOf(o[i].Name) != roleNone && strictjson.Kind(o[i].Value) != 'n' || t.unlisted(nil, &o[i]) {
+		if t.all.roleOf(o[i].Name) != roleNone && strictjson.Kind(o[i].Value) != 'n' || t.isUnlisted(nil, &o[i]) {
 			t.defect(effects.DefectContradiction, memberOf(from, o[i].Name), "the change is not known to take this member")
 		}
 	}

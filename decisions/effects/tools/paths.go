@@ -48,7 +48,7 @@ func (t *tool) touch(s *shape, f fact, cwd string, v verb) {
 		t.files(s, f, cwd, effects.KindWrite)
 	}
 	if v == verbDelete {
-		t.deleted(t.files(s, f, cwd, effects.KindDelete))
+		t.markRecursive(t.files(s, f, cwd, effects.KindDelete))
 	}
 }
 
@@ -62,8 +62,8 @@ func (t *tool) files(s *shape, f fact, cwd string, kind effects.Kind) int {
 	return n
 }
 
-// deleted makes the deletes from index n on recursive: the path may be a folder.
-func (t *tool) deleted(n int) {
+// markRecursive makes the deletes from index n on recursive: the path may be a folder.
+func (t *tool) markRecursive(n int) {
 	for i := n; i < len(t.Effects); i++ {
 		t.Paths.Recurse(&t.Effects[i], false)
 	}
@@ -74,13 +74,13 @@ func (t *tool) file(kind effects.Kind, given, cwd, from string) {
 	if t.tooMany(&t.paths, maxToolPaths, from) {
 		return
 	}
-	t.hidden(given, from)
+	t.checkHidden(given, from)
 	t.Add(t.CheckLinks(t.Paths.File(kind, given, cwd, from)))
 }
 
-// moved records that the paths of the effects from index n on were moved: what is there now
+// markMoved records that the paths of the effects from index n on were moved: what is there now
 // may be a link.
-func (t *tool) moved(n int) {
+func (t *tool) markMoved(n int) {
 	for i := n; i < len(t.Effects); i++ {
 		if f := t.Effects[i].File; f != nil {
 			t.Paths.Disturbed = append(t.Paths.Disturbed, f.Path)
@@ -108,14 +108,14 @@ func (t *tool) treeText(f fact, cwd string) {
 	}
 	n := len(t.Effects)
 	t.tree(given, cwd, f.from)
-	t.searched(n)
+	t.addSearched(n)
 }
 
 // tree adds the recursive read of a folder.
 func (t *tool) tree(given, cwd, from string) {
 	n := len(t.Effects)
 	t.file(effects.KindRead, given, cwd, from)
-	t.deleted(n)
+	t.markRecursive(n)
 }
 
 func globbed(fs []fact) bool {
@@ -152,7 +152,7 @@ func (t *tool) glob(f fact, fs []fact, cwd string) {
 		}
 		n := len(t.Effects)
 		t.tree(root, cwd, g.from)
-		t.matched(n, f.name, pattern)
+		t.addMatched(n, f.name, pattern)
 	}
 }
 
@@ -161,7 +161,7 @@ func (t *tool) glob(f fact, fs []fact, cwd string) {
 func (t *tool) filter(s *shape, f fact) {
 	for _, g := range t.texts(f, s) {
 		pattern, _ := strictjson.ParseString(g.val)
-		t.hidden(pattern, g.from)
+		t.checkHidden(pattern, g.from)
 		pattern = strings.TrimLeft(pattern, "!:^ ")
 		if strings.Contains(pattern, "..") || strings.HasPrefix(pattern, "/") || strings.HasPrefix(pattern, "~") || strings.Contains(pattern, "\\") {
 			t.Unknown(g.from, "a pattern that may leave its folder")

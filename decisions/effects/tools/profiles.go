@@ -29,13 +29,13 @@ type Profiles struct {
 	// harmless are members that do not affect what a call does.
 	harmless map[string]bool
 	// starts are names of tools that start a sub-agent.
-	starts map[string]bool
+	agentStarters map[string]bool
 	// narrow are modes, in lower case, in which a sub-agent has no more rights than by
 	// default.
 	narrow map[string]bool
 	// known are the names of facts, folded, to find near misses.
-	known map[string]bool
-	names []string // the same, not folded
+	factNames map[string]bool
+	names     []string // the same, not folded
 }
 
 // profile is the description of one agent.
@@ -47,18 +47,18 @@ type profile struct {
 	identity []string
 	titles   []titleShape
 
-	claimedName bool // a name taken from the title is only a claim
-	kindIsHint  bool
-	titleIsCmd  bool
-	shellPrefix bool
-	argv        bool // its commands may be lists of words
-	asks        bool // all its requests are questions
-	liveShell   bool
-	freshShell  bool
-	inputText   bool
-	separator   string
-	onceOption  string
-	shells      plainshell.Shells // that may read its commands; 0 if not known
+	claimedName   bool // a name taken from the title is only a claim
+	kindIsHint    bool
+	titleIsCmd    bool
+	shellPrefix   bool
+	argv          bool // its commands may be lists of words
+	onlyQuestions bool // all its requests are questions
+	liveShell     bool
+	freshShell    bool
+	inputText     bool
+	separator     string
+	onceOption    string
+	shells        plainshell.Shells // that may read its commands; 0 if not known
 
 	claimTitle, claimLocations, claimDiffs bool
 
@@ -88,10 +88,10 @@ type shape struct {
 	mode     string
 }
 
-// closed reports whether the shape lists all members that its tools take, so that any other
+// listsAll reports whether the shape lists all members that its tools take, so that any other
 // one may be essential. Tools that affect nothing outside of the conversation may take
 // any, unless a list says what they take.
-func (s *shape) closed() bool {
+func (s *shape) listsAll() bool {
 	return s.name != "generic" && (s.use+s.question+s.mode == "" || len(s.harmless) > 0)
 }
 

@@ -10,8 +10,8 @@ import (
 	"github.com/permd/permd/internal/strictjson"
 )
 
-// shapeExamples are inputs for the shapes, each with the kinds of the effects
-// that it must have.
+// shapeExamples are inputs for the shapes, each with the kinds of effects that it
+// must have.
 var shapeExamples = map[string]struct {
 	input string
 	kinds []effects.Kind
@@ -50,8 +50,8 @@ var shapeExamples = map[string]struct {
 	"permissions":    {`{"permissions":{"network":{"enabled":true}}}`, []effects.Kind{effects.KindMode}},
 }
 
-// TestEveryTool calls every tool of every profile by its name: it has the
-// effects of its shape, and is nobody else's tool.
+// TestEveryTool calls every tool of every profile by its name: it has the effects
+// of its shape, and no other agent has the tool.
 func TestEveryTool(t *testing.T) {
 	w := toolWorld(t)
 	used := map[string]bool{}
@@ -72,7 +72,7 @@ func TestEveryTool(t *testing.T) {
 			r := w.Effects(c)
 			var kinds []effects.Kind
 			for i := range r.Effects {
-				// A run brings reads and writes of its own with it.
+				// A run has further reads and writes.
 				if e := &r.Effects[i]; e.Via == nil {
 					kinds = append(kinds, e.Kind)
 				}
@@ -80,7 +80,7 @@ func TestEveryTool(t *testing.T) {
 					t.Errorf("%s %s: is taken for a tool of somebody else", p.id, name)
 				}
 			}
-			if p.asks {
+			if p.onlyQuestions {
 				kinds = slices.DeleteFunc(kinds, func(k effects.Kind) bool { return k == effects.KindQuestion })
 			}
 			if !slices.Equal(kinds, ex.kinds) || len(r.Defects) > 0 {
@@ -95,7 +95,7 @@ func TestEveryTool(t *testing.T) {
 	}
 }
 
-// partyOf is an agent that has the profile.
+// partyOf returns an agent that has the profile.
 func partyOf(t *testing.T, all *Profiles, p *profile) effects.Party {
 	t.Helper()
 	for name, list := range all.byName {
@@ -112,8 +112,8 @@ func partyOf(t *testing.T, all *Profiles, p *profile) effects.Party {
 	return effects.Party{}
 }
 
-// TestAgents has, for each agent, what it really sends beside what acp_test.go
-// has of it.
+// TestAgents has calls that each agent really sends, in addition to those in
+// acp_test.go.
 func TestAgents(t *testing.T) {
 	in := func(s string) strictjson.Value { return strictjson.Value(s) }
 	at := func(paths ...string) (list []effects.Location) {
@@ -267,8 +267,8 @@ func TestAgents(t *testing.T) {
 	})
 }
 
-// TestOnceOption names the option that allows one call, where an agent offers
-// several by that kind.
+// TestOnceOption: if an agent offers several options of one kind, the profile names
+// the one that allows one call.
 func TestOnceOption(t *testing.T) {
 	w := toolWorld(t)
 	for name, want := range map[string]string{"OpenHands CLI ACP Agent": "accept", "openhands": "accept", "claude-agent-acp": "", "": "", "nobody": ""} {

@@ -95,8 +95,8 @@ type agentData struct {
 	Tools        map[string][]string `yaml:"tools"`
 	// Beside are the harmless members that the agent's own shell tools are known to take
 	// next to the command.
-	Beside []string `yaml:"beside"`
-	Titles []struct {
+	Siblings []string `yaml:"beside"`
+	Titles   []struct {
 		Prefix string `yaml:"prefix"`
 		Shape  string `yaml:"shape"`
 		Mode   string `yaml:"mode"`

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// toolFolders are the members by which the agents' own shell tools take a folder:
+// toolFolders are the members with which the agents' own shell tools take a folder:
 //
 //	acp-client      terminal/create of the Agent Client Protocol
 //	codex           its app-server (cwd) and its shell tool's schema (workdir)
@@ -16,7 +16,7 @@ import (
 //	docker-agent    RunShellArgs in pkg/tools/builtin/shell
 //	crush           BashParams in internal/agent/tools/bash.go
 //
-// The others have none, or it is not known: Claude Code, Kimi, Vibe, Goose, Cline,
+// The others have none, or are not known: Claude Code, Kimi, Vibe, Goose, Cline,
 // OpenHands, SWE-agent, mini-SWE-agent, Pi; Cursor, Devin.
 var toolFolders = map[string][]string{
 	"acp-client": {"cwd"}, "codex": {"cwd", "workdir"}, "codex-rust": {"cwd", "workdir"},
@@ -24,9 +24,9 @@ var toolFolders = map[string][]string{
 	"copilot": {"cwd"}, "docker-agent": {"cwd"}, "crush": {"working_dir"},
 }
 
-// TestToolFolder: a folder counts in a member that the agent's own tool is known to
-// take. Else the call may run in the session's folder, where the same words are
-// another file: it is not understood, unless that is the folder.
+// TestToolFolder: a folder counts if it is in a member that the agent's own tool is
+// known to take. Otherwise the call may run in the session's folder, where its
+// words name other files, so it is not understood unless both folders are the same.
 func TestToolFolder(t *testing.T) {
 	w := toolWorld(t)
 	members := []string{"dir", "folder", "working-dir", "base_dir", "workspace", "root"}
@@ -57,7 +57,8 @@ func TestToolFolder(t *testing.T) {
 					c.Input = []byte(fmt.Sprintf(`{"command":"cat shadow","%s":%q}`, member, dir))
 					r := w.Effects(c)
 					known := slices.Contains(toolFolders[p.id], member)
-					// Names that mean a folder nowhere are not read, whatever they say.
+					// Members that mean a folder for no agent are ignored, whatever
+					// their value.
 					want := !known && (!own || w.Profiles.roleOf(member) != roleCwd)
 					if got := len(r.Defects) > 0; got != want {
 						t.Errorf("%s %s: %s: defects %+v, want some: %v", p.id, tool, c.Input, r.Defects, want)

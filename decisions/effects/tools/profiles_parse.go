@@ -44,7 +44,7 @@ func ParseProfiles(data []byte) (*Profiles, error) {
 }
 
 func (d *profilesData) compile() (*Profiles, error) {
-	p := &Profiles{byName: map[string][]*profile{}, harmless: map[string]bool{}, starts: map[string]bool{}, narrow: map[string]bool{}, known: map[string]bool{}}
+	p := &Profiles{byName: map[string][]*profile{}, harmless: map[string]bool{}, agentStarters: map[string]bool{}, narrow: map[string]bool{}, factNames: map[string]bool{}}
 	var err error
 	if p.generic, err = d.Generic.compile("generic"); err != nil {
 		return nil, err
@@ -56,7 +56,7 @@ func (d *profilesData) compile() (*Profiles, error) {
 		p.harmless[name] = true
 	}
 	for _, name := range d.Generic.Starts {
-		p.starts[name] = true
+		p.agentStarters[name] = true
 	}
 	for _, mode := range d.Generic.Narrow {
 		p.narrow[strings.ToLower(mode)] = true
@@ -90,13 +90,12 @@ func (d *profilesData) compile() (*Profiles, error) {
 	return p, nil
 }
 
-// addNames adds a shape's names of facts to those for near misses.
-// against.
+// addNames adds a shape's names of facts to those that near misses are compared with.
 func (p *Profiles) addNames(s *shape) {
 	for name, r := range s.members {
 		if r != roleIgnore {
 			p.names = append(p.names, name)
-			p.known[strings.ToLower(name)] = true
+			p.factNames[strings.ToLower(name)] = true
 		}
 	}
 }
@@ -144,7 +143,7 @@ func (d *agentData) compile(shapes map[string]*shape) (*profile, error) {
 	p := &profile{
 		id: d.ID, tools: map[string]*shape{}, byKind: d.ByKind, identity: d.Identity,
 		claimedName: d.ClaimedName, kindIsHint: d.Kind == "hint", titleIsCmd: d.Title == "command",
-		shellPrefix: d.ShellPrefix, argv: d.Argv, asks: d.Asks, liveShell: d.LiveShell, freshShell: d.FreshShell, inputText: d.InputText, separator: d.Separator,
+		shellPrefix: d.ShellPrefix, argv: d.Argv, onlyQuestions: d.Asks, liveShell: d.LiveShell, freshShell: d.FreshShell, inputText: d.InputText, separator: d.Separator,
 		metaName: d.MetaName, metaServer: d.MetaServer, metaInput: d.MetaInput,
 		onceOption: d.OnceOption, questionMeta: d.QuestionMeta, cwdText: d.CwdText,
 	}
@@ -161,7 +160,7 @@ func (d *agentData) compile(shapes map[string]*shape) (*profile, error) {
 			return nil, fmt.Errorf("shape %q is not known", shapeName)
 		}
 		if s.shell() {
-			if s, err = s.besides(d.Beside); err != nil {
+			if s, err = s.withSiblings(d.Siblings); err != nil {
 				return nil, fmt.Errorf("shape %q: %w", shapeName, err)
 			}
 		}

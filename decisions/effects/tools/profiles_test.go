@@ -117,7 +117,7 @@ func TestVersionRange(t *testing.T) {
 	}
 }
 
-// TestWithoutProfiles has a world that was given none: nothing is known.
+// TestWithoutProfiles: without profiles no tool is known.
 func TestWithoutProfiles(t *testing.T) {
 	w := toolWorld(t)
 	w.Profiles = nil
@@ -133,8 +133,8 @@ func TestWithoutProfiles(t *testing.T) {
 	}
 }
 
-// FuzzTool feeds inputs to tools of every shape. Whatever is in them, the
-// result keeps its promises, and the call of a server's tool is a use.
+// FuzzTool gives inputs to tools of every shape. Whatever they are, the result is
+// valid, and the call of a server's tool is a use.
 func FuzzTool(f *testing.F) {
 	w := toolWorld(f)
 	for _, s := range []string{

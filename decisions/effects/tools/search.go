@@ -9,10 +9,10 @@ import (
 	"github.com/permd/permd/internal/strictjson"
 )
 
-// searched adds, to the folders of a tool's effects from index n on, the secrets that a
+// addSearched adds, to the folders of a tool's effects from index n on, the secrets that a
 // search of them reads. A tool without a search pattern only lists names.
-func (t *tool) searched(n int) {
-	if !t.given("pattern", "query", "regex", "search", "keyword", "text") {
+func (t *tool) addSearched(n int) {
+	if !t.hasMember("pattern", "query", "regex", "search", "keyword", "text") {
 		return
 	}
 	as := paths.ReachKept
@@ -28,18 +28,18 @@ func (t *tool) searched(n int) {
 			as = paths.ReachNamed
 		}
 	}
-	t.pass(n, as)
+	t.addSearchTags(n, as)
 }
 
-// matched is searched for a tool whose pattern, in the named member, selects the files that
+// addMatched is addSearched for a tool whose pattern, in the named member, selects the files that
 // it reads. If the member is "pattern", the tool only lists names.
-func (t *tool) matched(n int, member, pattern string) {
+func (t *tool) addMatched(n int, member, pattern string) {
 	if member != "pattern" && member != "glob_pattern" && slices.ContainsFunc(runs.Alternatives(path.Base(pattern)), t.mayBeSecret) {
-		t.pass(n, paths.ReachKept)
+		t.addSearchTags(n, paths.ReachKept)
 	}
 }
 
-func (t *tool) pass(n int, as paths.Reach) {
+func (t *tool) addSearchTags(n int, as paths.Reach) {
 	for i := n; i < len(t.Effects); i++ {
 		t.Paths.Search(&t.Effects[i], as)
 	}
@@ -50,7 +50,7 @@ func (t *tool) mayBeSecret(pattern string) bool {
 	return pattern == "" || t.Table == nil || !t.Table.PlainPattern(pattern)
 }
 
-func (t *tool) given(names ...string) bool {
+func (t *tool) hasMember(names ...string) bool {
 	return slices.ContainsFunc(names, func(name string) bool {
 		_, ok := t.input.Get(name)
 		return ok

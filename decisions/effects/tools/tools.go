@@ -128,7 +128,7 @@ func (t *tool) marks() {
 			t.Add(effects.Effect{Kind: m.Kind, From: m.From, Why: m.Why, Text: display.Display(m.Why)})
 		}
 	}
-	if t.p.asks && !t.has(effects.KindQuestion) {
+	if t.p.onlyQuestions && !t.has(effects.KindQuestion) {
 		why := "this agent asks for no permissions, only for answers"
 		t.Add(effects.Effect{Kind: effects.KindQuestion, From: "agent", Why: why, Text: why})
 	}
@@ -294,14 +294,14 @@ func (t *tool) useEffect(args strictjson.Value, source string) {
 		Kind: effects.KindUse, From: t.id.from, Text: display.Display("use " + text), Claimed: t.id.claimed,
 		Use: &effects.Use{Server: t.id.server, Source: source, Tool: t.id.name, Version: t.Call.Tool.Version, Destructive: t.Call.Tool.Destructive, Arguments: args, Credentials: given, OnBehalfOf: t.Call.Claims.User},
 	})
-	t.startsAgent(t.id.name, args, t.from)
+	t.addAgentStart(t.id.name, args, t.from)
 }
 
 // own handles the call of a tool that the profile lists as the agent's own.
 func (t *tool) own() {
 	s := t.id.shape
 	if s.wraps {
-		if !t.wrapped() {
+		if !t.wrappedTool() {
 			t.useEffect(t.Call.Input, t.id.source)
 			t.addMissing("the input names no tool of a server")
 			return
@@ -360,7 +360,7 @@ func (t *tool) applyAdapterInput(s *shape) {
 				continue
 			}
 			if args, ok := plainWords(text); ok {
-				if inner, ok := prefixed(args); ok && inner == t.text {
+				if inner, ok := unwrapShell(args); ok && inner == t.text {
 					continue
 				}
 			}

@@ -15,8 +15,8 @@ import (
 	"github.com/permd/permd/internal/strictjson"
 )
 
-// testTable knows a few programs, so that what the shipped table says is not
-// what the tests of tools look at.
+// testTable returns a table with a few programs, so that the tests of tools do not
+// depend on the shipped one.
 const testTable = `
 shell: {system_folders: [/bin, /usr/bin], nothing: ["true"]}
 programs:
@@ -58,9 +58,9 @@ func agentCall(agent, tool, input string) *effects.Call {
 	return c
 }
 
-// lines shows the effects of a result, one on a line: kind, what it is about,
-// where it comes from. A claimed one begins with "?", one that takes its allow
-// from another begins with "^".
+// lines returns the effects of a result, one a line: the kind, its subject, and
+// where it comes from. A claimed effect begins with "?", one that is allowed with
+// another begins with "^".
 func lines(r effects.Result) []string {
 	out := make([]string, 0, len(r.Effects))
 	for i := range r.Effects {
@@ -109,7 +109,7 @@ type toolCase struct {
 	call    *effects.Call
 	want    []string
 	defects []string
-	// missing is set when the call is not to be fully known.
+	// missing is set if the call must not be fully known.
 	missing bool
 }
 
@@ -138,7 +138,7 @@ func runToolCases(t *testing.T, cases []toolCase) {
 	}
 }
 
-// checkResult holds a result against what every result promises.
+// checkResult checks what must be true of every result.
 func checkResult(t testing.TB, r effects.Result) {
 	t.Helper()
 	if len(r.Effects) == 0 {

@@ -18,6 +18,7 @@ import (
 
 	"github.com/permd/permd/cmd/permd/internal/account"
 	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/internal/filetest"
 	"github.com/permd/permd/internal/strictjson"
 	"github.com/permd/permd/internal/xdg"
 	"github.com/permd/permd/socket"
@@ -72,12 +73,7 @@ func newBenchWorld(b testing.TB, cached bool) *benchWorld {
 		filepath.Join(project, "src", "lib.go"):                     "package main\n",
 		filepath.Join(project, "README.md"):                         "# A project\n",
 	} {
-		if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
-			b.Fatal(err)
-		}
-		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
-			b.Fatal(err)
-		}
+		filetest.Write(b, name, text)
 	}
 	d, err := openDaemon(b.Context(), dirs, true, slog.New(slog.DiscardHandler), nil)
 	if err != nil {

@@ -13,8 +13,12 @@ import (
 )
 
 // importPlaces are the usual places of a tool's settings: of the person, then of
-// a project.
+// a project. Agents must not write them: a test wants each to be guarded.
 func importPlaces(peer imports.Tool, home, project string) []string {
+	return placesOn(runtime.GOOS, peer, home, project)
+}
+
+func placesOn(goos string, peer imports.Tool, home, project string) []string {
 	var list []string
 	add := func(root string, names ...string) {
 		for _, n := range names {
@@ -40,7 +44,7 @@ func importPlaces(peer imports.Tool, home, project string) []string {
 		add(home, ".config/zed/settings.json")
 		add(project, ".zed/settings.json")
 	case imports.VSCode:
-		if runtime.GOOS == "darwin" {
+		if goos == "darwin" {
 			add(home, "Library/Application Support/Code/User/settings.json")
 		} else {
 			add(home, ".config/Code/User/settings.json")

@@ -26,33 +26,33 @@ const (
 	maxRestWords    = 32 << 10  // of commands with too many wrappers
 )
 
-// OverText defers a text that exceeds a bound.
-func (b *Builder) OverText(text, cwd, from string) {
-	b.over(unread{Text: text, At: Setting{Cwd: cwd, From: from}})
+// DeferText defers a text that exceeds a bound.
+func (b *Builder) DeferText(text, cwd, from string) {
+	b.deferUnread(unread{Text: text, At: Setting{Cwd: cwd, From: from}})
 }
 
-// overWords defers a command with too many words.
-func (b *Builder) overWords(words []effects.Word, at Setting) {
-	at.via, at.wrapped = nil, 0
-	b.over(unread{Words: words, At: at})
+// deferWords defers a command with too many words.
+func (b *Builder) deferWords(words []effects.Word, at Setting) {
+	at.via, at.wrappers = nil, 0
+	b.deferUnread(unread{Words: words, At: at})
 }
 
-// overWrapped defers a command with too many wrappers. The command follows the last of
+// deferWrapped defers a command with too many wrappers. The command follows the last of
 // the wrappers, so that part is read first.
-func (b *Builder) overWrapped(words []effects.Word, at Setting) {
+func (b *Builder) deferWrapped(words []effects.Word, at Setting) {
 	for i, n := len(words)-1, 0; b.Rest == nil && i > 0 && n < maxRestWrappers; i-- {
 		if words[i].Dynamic() || words[i].Glob {
 			continue
 		}
 		if p := b.Table.Program(b.programName(words[i].Text)); p != nil && p.Wrapper != nil {
-			b.overWords(words[i:], at)
+			b.deferWords(words[i:], at)
 			n++
 		}
 	}
-	b.overWords(words, at)
+	b.deferWords(words, at)
 }
 
-func (b *Builder) over(w unread) {
+func (b *Builder) deferUnread(w unread) {
 	switch {
 	case b.Rest != nil && w.Words != nil:
 		if b.Rest.words += len(w.Words); b.Rest.words <= maxRestWords {

@@ -58,12 +58,12 @@ func (v *invocation) interpretWith(p *programs.Program) (run effects.Run, found 
 		Program: v.run.Program, Executable: v.run.Executable, Args: v.run.Args, Stdin: v.run.Stdin, StdinText: v.run.StdinText, Cwd: v.at.Cwd,
 	}
 	w := invocation{b: b, at: v.at, index: v.index, run: &run, args: v.args}
-	w.known(p)
+	w.listedProgram(p)
 	if p.Wrapper != nil && !p.Wrapper.Elsewhere {
-		w.wraps(p)
+		w.overlayCommand(p)
 	}
 	b.Rearranged, b.FinalFolders, b.Statements, b.Braces, b.Nothing = before.Rearranged, before.FinalFolders, before.Statements, before.Braces, before.Nothing
-	b.Paths.Disturbed, b.Paths.Lost, b.Paths.Made, b.Paths.Matched = paths.Disturbed, paths.Lost, paths.Made, paths.Matched
+	b.Paths.Disturbed, b.Paths.Unknown, b.Paths.Made, b.Paths.Matched = paths.Disturbed, paths.Unknown, paths.Made, paths.Matched
 	b.Paths.Bases = b.Paths.Bases[:0]
 	b.Effects[v.index].Text = text
 	b.dropDuplicates(v.index, first)
@@ -73,25 +73,25 @@ func (v *invocation) interpretWith(p *programs.Program) (run effects.Run, found 
 	return run, w.harms
 }
 
-// wraps adds the command in a wrapper's operands, as wrapped does for wrappers of the
+// overlayCommand adds the command in a wrapper's operands, as wrapped does for wrappers of the
 // table.
-func (v *invocation) wraps(p *programs.Program) {
+func (v *invocation) overlayCommand(p *programs.Program) {
 	peek := invocation{b: v.b, at: v.at, index: v.index, run: v.run, args: v.args, p: p}
 	start := peek.wrappedCommand(p)
 	if start < 0 || start >= len(v.args) {
 		return
 	}
-	v.harm(start)
+	v.markHarmful(start)
 	at := v.at
 	at.via = &effects.Via{Effect: v.index, Arg: start}
 	if p.Wrapper.Appends {
 		v.unknown(start, "arguments that are read while it runs")
 		at.Stdin, at.Text = effects.StdinNone, ""
 	}
-	if at.wrapped++; at.wrapped > maxWrappers {
+	if at.wrappers++; at.wrappers > maxWrappers {
 		v.unknown(start, "commands wrapped in each other too deeply")
 		if inner := v.args[start:]; !inner[0].Dynamic() && !inner[0].Glob {
-			v.b.overWrapped(inner, at)
+			v.b.deferWrapped(inner, at)
 		}
 		return
 	}
