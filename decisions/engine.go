@@ -150,7 +150,7 @@ func (e *Engine) Decide(ctx context.Context, reqs ...*Request) []*Decision {
 			d.Policy.Digest = snap.Digest()
 			d.fail(Stricter(Ask, snap.OnFailure()), why)
 			d.Opaque, d.Stateful = true, true
-			before.add(d, effects.Everything())
+			before.add(d, effects.UnknownDisturbance())
 		} else {
 			d.Policy.Digest = snap.Digest()
 			received := first
