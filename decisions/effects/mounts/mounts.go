@@ -114,7 +114,7 @@ func (f *FS) Names(p string, limit int) ([]fs.DirEntry, error) {
 	if t.holdsMount(p) {
 		// Of a name whose type is not in the folder, the type is looked up, and the
 		// name may be that of a mount point.
-		return await(f, mount{key: p, point: p}, p, list)
+		return await(f, mount{key: p, point: p}, f.patience, p, list)
 	}
 	return lookAt(f, t, p, list)
 }
@@ -173,7 +173,7 @@ func lookAt[T any](f *FS, t *table, p string, do func(string) (T, error)) (T, er
 		return none, errNotClean
 	}
 	if m := t.of(p); m != nil {
-		return await(f, *m, p, do)
+		return await(f, *m, f.patience, p, do)
 	}
 	if f.linked != nil {
 		if links, err := f.linked(p); err == nil && !links {
@@ -197,7 +197,8 @@ var (
 const maxLinks = 40
 
 // real resolves the links of all folders on the way to a path, each component by a
-// look of its own, as the kernel would do without a time limit.
+// look of its own, as the kernel would do without a time limit. With an error it
+// returns how far it came.
 func (f *FS) real(t *table, p string) (string, error) {
 	at, rest := "/", p[1:]
 	for links := 0; ; {
@@ -215,7 +216,7 @@ func (f *FS) real(t *table, p string) (string, error) {
 		}
 		mode, err := direct(f, t, next, f.files.Lstat)
 		if err != nil {
-			return "", err
+			return next, err
 		}
 		rest = more
 		if mode&fs.ModeSymlink == 0 {
@@ -223,22 +224,22 @@ func (f *FS) real(t *table, p string) (string, error) {
 			continue
 		}
 		if t.magic(next) {
-			return "", errMagic
+			return next, errMagic
 		}
 		if links++; links > maxLinks {
-			return "", errLinks
+			return next, errLinks
 		}
 		target, err := direct(f, t, next, f.files.Readlink)
 		switch {
 		case err != nil:
-			return "", err
+			return next, err
 		case target == "":
-			return "", errLinks
+			return next, errLinks
 		case target[0] == '/':
 			at = "/"
 		}
 		if rest = target + "/" + more; len(rest) > paths.MaxPath {
-			return "", errLinks
+			return next, errLinks
 		}
 	}
 }
@@ -257,7 +258,7 @@ func first(rest string) (name, more string) {
 // direct looks at a path whose folders are no links.
 func direct[T any](f *FS, t *table, p string, do func(string) (T, error)) (T, error) {
 	if m := t.of(p); m != nil {
-		return await(f, *m, p, do)
+		return await(f, *m, f.patience, p, do)
 	}
 	return do(p)
 }

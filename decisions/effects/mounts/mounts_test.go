@@ -206,7 +206,7 @@ func TestMaxStuck(t *testing.T) {
 func TestPoolsAreBounded(t *testing.T) {
 	f := Of(newDead(fsfake.New("/mnt/a"), "/nowhere"))
 	for i := range 4 * maxPools {
-		if _, err := await(f, mount{key: fmt.Sprint(i), point: "/mnt"}, "/mnt/a", f.files.Lstat); err != nil {
+		if _, err := await(f, mount{key: fmt.Sprint(i), point: "/mnt"}, patience, "/mnt/a", f.files.Lstat); err != nil {
 			t.Fatal(err)
 		}
 		for len(f.pools[fmt.Sprint(i)].free) < maxUnderWay { // given back a moment after the answer

@@ -53,7 +53,7 @@ type lookup struct {
 
 // await looks at a path of a remote mount in another goroutine, and returns an error if
 // there is no answer in time.
-func await[T any](f *FS, m mount, path string, do func(string) (T, error)) (T, error) {
+func await[T any](f *FS, m mount, patience time.Duration, path string, do func(string) (T, error)) (T, error) {
 	type answer struct {
 		value T
 		err   error
@@ -64,7 +64,7 @@ func await[T any](f *FS, m mount, path string, do func(string) (T, error)) (T, e
 	if p == nil {
 		return none, silent
 	}
-	timer := time.NewTimer(f.patience)
+	timer := time.NewTimer(patience)
 	defer timer.Stop()
 	select {
 	case <-p.free:

@@ -31,8 +31,6 @@ type Config struct {
 	Memory Memory
 	// Journal takes the decisions; nil logs none.
 	Journal decisions.Journal
-	// Mounts is the file system that is looked at; nil for that of this machine.
-	Mounts *mounts.FS
 	// PID is the daemon's process, which no call may end; 0 when there is none.
 	PID int
 	// Persistent lets sessions of harnesses outlive their connections, and their
@@ -73,10 +71,7 @@ type Engine struct {
 // New makes an engine. Until ProtectSockets it protects permd's folders.
 func New(c Config) (*Engine, error) {
 	e := &Engine{
-		rules: c.Rules, Users: &account.Users{}, Mounts: c.Mounts, NotPlain: new(decisions.NotPlain), config: c,
-	}
-	if e.Mounts == nil {
-		e.Mounts = mounts.New()
+		rules: c.Rules, Users: &account.Users{}, Mounts: c.Rules.Mounts, NotPlain: new(decisions.NotPlain), config: c,
 	}
 	e.FS = paths.NewIndex(e.Mounts, time.Now)
 	home := e.Users.Lookup(uint32(os.Geteuid())).Home
