@@ -44,7 +44,7 @@ func TestProjectDoesNotAnswer(t *testing.T) {
 	defer reading.Wait()
 	defer close(stop)
 	w.opts.Files = mounts.Of(noFiles{fsfake.New()})
-	w.opts.readTree = func(dir string, rules source.Access) (*source.Tree, error) {
+	w.opts.readDir = func(dir string, rules source.Access) (*source.Tree, error) {
 		if dir == dead {
 			reading.Add(1)
 			defer reading.Done()
@@ -168,7 +168,7 @@ func TestOrgChangesMeanwhile(t *testing.T) {
 			t.Error(errs)
 		}
 	})
-	w.opts.readTree = func(dir string, rules source.Access) (*source.Tree, error) {
+	w.opts.readDir = func(dir string, rules source.Access) (*source.Tree, error) {
 		if dir == filepath.Join(w.project, ".permd") {
 			once()
 		}

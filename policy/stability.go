@@ -78,14 +78,14 @@ func (s *Store) readOnce(n *layerState) *folderContents {
 // not answer.
 func (s *Store) readFolder(n *layerState, dir string, rules source.Access) (*source.Tree, error) {
 	if s.opts.Files == nil {
-		return s.opts.readTree(dir, rules)
+		return s.opts.readDir(dir, rules)
 	}
 	type contents struct {
 		tree *source.Tree
 		err  error
 	}
 	c, err := mounts.Tree(s.opts.Files, dir, loadTimeout, n.layer == decisions.Project, func(dir string) (contents, error) {
-		t, err := s.opts.readTree(dir, rules)
+		t, err := s.opts.readDir(dir, rules)
 		return contents{t, err}, nil
 	})
 	switch {

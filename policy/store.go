@@ -81,8 +81,8 @@ type Options struct {
 	// it returns afterwards: no other work takes as much time and memory. May
 	// be nil.
 	OnWork func() (done func())
-	// readTree reads a folder of rules; source.Read if nil.
-	readTree func(dir string, rules source.Access) (*source.Tree, error)
+	// readDir reads a folder of rules; source.Read if nil.
+	readDir func(dir string, rules source.Access) (*source.Tree, error)
 	// now returns the time; time.Now if nil.
 	now func() time.Time
 }
@@ -143,8 +143,8 @@ func Open(ctx context.Context, opts Options) (*Store, error) {
 	if opts.OrgOwners == nil {
 		opts.OrgOwners = []uint32{0}
 	}
-	if opts.readTree == nil {
-		opts.readTree = source.Read
+	if opts.readDir == nil {
+		opts.readDir = source.Read
 	}
 	if opts.privateGroup == nil {
 		opts.privateGroup = xdg.PrivateGroup
