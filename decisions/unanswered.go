@@ -33,24 +33,30 @@ func (o *recordingFS) late() error {
 
 // note takes in the error of a look.
 func (o *recordingFS) note(path string, err error) {
-	if err == nil || o.unanswered != "" {
-		return
-	}
-	var silent *effects.NoAnswerError
-	switch {
-	case errors.As(err, &silent):
-		o.unanswered = silent.Error()
-	case !answers(err):
-		o.unanswered = "the file system has an error: " + path
+	if err != nil && o.unanswered == "" && !errors.Is(err, fs.ErrNotExist) {
+		o.unanswered = unansweredBy(path, err)
 	}
 }
 
-// answers reports whether an error is an answer: that a path does not exist, is of
-// another kind, or may not be looked at by permd. Errors that are not the system's are
-// permd's own bounds.
+// unansweredBy returns why a path is not known after an error, "" if the error says what
+// is there.
+func unansweredBy(path string, err error) string {
+	var silent *effects.NoAnswerError
+	switch {
+	case errors.As(err, &silent):
+		return silent.Error()
+	case !answers(err):
+		return "the file system has an error: " + path
+	}
+	return ""
+}
+
+// answers reports whether an error other than fs.ErrNotExist is an answer: that a path
+// is of another kind, or may not be looked at by permd. Errors that are not the system's
+// are permd's own bounds.
 func answers(err error) bool {
 	var no syscall.Errno
-	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) || !errors.As(err, &no) || slices.Contains(answerErrors, no)
+	return errors.Is(err, fs.ErrPermission) || !errors.As(err, &no) || slices.Contains(answerErrors, no)
 }
 
 var answerErrors = []syscall.Errno{
