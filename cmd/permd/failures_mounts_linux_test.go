@@ -60,6 +60,8 @@ func mountSilent(t *testing.T) {
 	// The rule that would let all of it pass.
 	writeFile(t, filepath.Join(d.home, ".config/permd/policy.d/a.rego"),
 		"package permd.user\nimport rego.v2\nallow contains \"reading\" if input.effect.kind in {\"run\", \"read\"}\n")
+	d.listensHTTP(t, "unix")
+	manager := newManager(t, d)
 	d.startWithMount(t, silent)
 	const why = "the file system does not answer"
 	wantAnswers := func() {
@@ -100,6 +102,14 @@ func mountSilent(t *testing.T) {
 	}
 	if out, err := d.command("status").Output(); err != nil || !strings.Contains(string(out), "2 looks stuck for ") || !strings.Contains(string(out), "below "+silent) {
 		t.Errorf("status: %v\n%s", err, out)
+	}
+
+	for told := ""; !strings.Contains(told, "stuck since ") || !strings.Contains(told, "below "+silent); {
+		told = manager.next(t, "STATUS")["STATUS"]
+	}
+	page := d.http(t).send(t, "GET", "/metrics", "").Body
+	if !strings.Contains(page, `permd_files_unanswered{mount="`+silent+`"} 2`) || !strings.Contains(page, `permd_files_unanswered_since_timestamp_seconds{mount=`) {
+		t.Errorf("metrics:\n%s", page)
 	}
 
 	// A project whose rules lie there, and one that lies there itself.
