@@ -10,9 +10,9 @@ import (
 	"github.com/permd/permd/decisions/effects"
 )
 
-// TestAnswered: an approval that a person gave elsewhere turns an ask into allow,
+// TestTakeApproval: an approval that a person gave elsewhere turns an ask into allow,
 // and changes no other verdict.
-func TestAnswered(t *testing.T) {
+func TestTakeApproval(t *testing.T) {
 	tests := []struct {
 		name string
 		set  func(*fakePolicy, *fakeJournal)

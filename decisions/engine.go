@@ -289,16 +289,26 @@ func (e *Engine) hints(
 		eff, p := &m.res.Hints[i], &m.hints[i]
 		q.Effect, q.Target = eff, nil
 		v := effectInputs{fence: p.fence, trusted: m.snapshot.Trusted(), findings: p.findings}
-		if eff.Guessed {
-			// The shipped denies are of catastrophes that are sure to happen, not
-			// of one thing of several that a call may do to a path.
-			v.findings.Fired = filter(v.findings.Fired, func(r Finding) bool { return !inBase(r) })
+		v.findings.Fired = ofPersons(eff, v.findings.Fired)
+		o := e.effect(ctx, m.snapshot, eff, p.err, &q, &v)
+		if o.row == RowGuarded && !eff.Claimed {
+			continue // what is certain of a guarded file is an effect of its own
 		}
-		if o := e.effect(ctx, m.snapshot, eff, p.err, &q, &v); o.verdict != Allow {
+		if o.verdict != Allow {
 			all, inputs, results = append(all, *eff), append(inputs, v), append(results, o)
 		}
 	}
 	return all, inputs, results
+}
+
+// ofPersons leaves out the shipped rules if an effect is a guess. Their denies are about
+// catastrophes that are certain to happen, not about one of several things that a call
+// may do.
+func ofPersons(e *effects.Effect, fired []Finding) []Finding {
+	if !e.Guessed {
+		return fired
+	}
+	return filter(fired, func(r Finding) bool { return !inBase(r) })
 }
 
 // effect looks up choices for one effect and applies the precedence table. err is the

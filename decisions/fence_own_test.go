@@ -13,7 +13,7 @@ import (
 // ownCommands reads permd's own entry of the program table.
 func ownCommands(t *testing.T) (reads, changes []string) {
 	t.Helper()
-	data, err := os.ReadFile("effects/runs/own_commands.txt")
+	data, err := os.ReadFile("effects/own/own_commands.txt")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,9 +6,9 @@ import (
 	"github.com/permd/permd/decisions/effects"
 )
 
-// TestTraceOfTitle: effects that were read from a title have the same fingerprint
+// TestFingerprintOfTitle: effects that were read from a title have the same fingerprint
 // only with the same title.
-func TestTraceOfTitle(t *testing.T) {
+func TestFingerprintOfTitle(t *testing.T) {
 	of := func(title string) Fingerprint {
 		call := &effects.Call{Claims: effects.Claims{Title: title}}
 		return fingerprints(call, []effects.Effect{{Kind: effects.KindUnknown, Why: "not parsed", From: "title"}})[0]

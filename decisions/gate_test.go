@@ -87,9 +87,9 @@ func TestRan(t *testing.T) {
 	}
 }
 
-// TestTraces: two effects have the same fingerprint if and only if they do the
+// TestFingerprints: two effects have the same fingerprint if and only if they do the
 // same, wherever they were read.
-func TestTraces(t *testing.T) {
+func TestFingerprints(t *testing.T) {
 	_, _, _, e := newFakes(t)
 	dir := bash(t, "true").Call.Cwd
 	of := func(input string, agent effects.Party, tool, kind string) []Fingerprint {

@@ -27,7 +27,11 @@ func (e *evaluator) evaluateRest(ctx context.Context, m *evaluation, now time.Ti
 	denied := 0
 	for i := range rest {
 		p := &m.rest[i]
-		p.fence = fences{e.pid, e.own.Programs()}.reason(&rest[i])
+		// The only fence that applies to what merely may happen is that of permd's own
+		// commands.
+		if r := rest[i].Run; !rest[i].Guessed || r != nil && r.Own == effects.OwnChanges {
+			p.fence = fences{e.pid, e.own.Programs()}.reason(&rest[i])
+		}
 		if ctx.Err() != nil {
 			m.failed = true // a denied one may be among those that are left
 		} else if p.fence == "" {
@@ -35,6 +39,7 @@ func (e *evaluator) evaluateRest(ctx context.Context, m *evaluation, now time.Ti
 			if p.findings, p.err = m.snapshot.Evaluate(ctx, in); p.err != nil {
 				m.failed = true
 			}
+			p.findings.Fired = ofPersons(&rest[i], p.findings.Fired)
 		}
 		if p.fence != "" || pick(p.findings.Fired, SetDeny, anyLayer) != nil {
 			if denied++; denied == maxRestDenied {

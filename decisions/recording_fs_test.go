@@ -22,8 +22,8 @@ type surveyFS struct {
 
 func (f surveyFS) Survey(string, string) paths.Survey { return f.survey }
 
-// TestObservedSurvey: all of a survey is recorded, to be compared with a later one.
-func TestObservedSurvey(t *testing.T) {
+// TestRecordedSurvey: all of a survey is recorded, to be compared with a later one.
+func TestRecordedSurvey(t *testing.T) {
 	for name, want := range map[string]paths.Survey{
 		"nothing":          {},
 		"doubt":            {Incomplete: true},
@@ -42,9 +42,9 @@ func TestObservedSurvey(t *testing.T) {
 	}
 }
 
-// TestObservedNames: a folder's names are recorded as they were returned, and a
+// TestRecordedNames: a folder's names are recorded as they were returned, and a
 // name or type that changed since is noticed.
-func TestObservedNames(t *testing.T) {
+func TestRecordedNames(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{"b", "a", "-x"} {
 		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o600); err != nil {

@@ -15,9 +15,9 @@ type otherRules struct{ *fakePolicy }
 func (p otherRules) Snapshot(uint32, string) (Snapshot, error) { return p, nil }
 func (otherRules) Digest() string                              { return "other" }
 
-// TestAgain: an earlier answer still holds only as long as deciding again would
+// TestStillHolds: an earlier answer still holds only as long as deciding again would
 // give the same one.
-func TestAgain(t *testing.T) {
+func TestStillHolds(t *testing.T) {
 	request := func() *Request {
 		return &Request{Call: effects.Call{
 			ID: "c", Protocol: "otc", Tool: effects.Tool{Name: "Send", Server: "Sms", Version: "1.2.0"}, Input: []byte(`{"to":"a"}`), InputFrom: "input",

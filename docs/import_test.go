@@ -63,8 +63,8 @@ func TestImports(t *testing.T) {
 			}
 		}
 	}
-	if !slices.Equal(seen, imports.Peers) {
-		t.Errorf("there are examples of %v, want %v", seen, imports.Peers)
+	if !slices.Equal(seen, imports.Tools) {
+		t.Errorf("there are examples of %v, want %v", seen, imports.Tools)
 	}
 }
 

@@ -77,8 +77,8 @@ func (l *adviser) adviseProject(u unit) {
 	}
 }
 
-// quoted is a list of names in a message.
-func quoted(names []string) string {
+// quoteNames is a list of names in a message.
+func quoteNames(names []string) string {
 	out := make([]string, len(names))
 	for i, n := range names {
 		out[i] = fmt.Sprintf("%q", n)

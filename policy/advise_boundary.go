@@ -35,7 +35,7 @@ func (b *boundary) rule(r *ast.Rule) {
 		return
 	}
 	b.seen[r] = true
-	for _, e := range inlined(r.Body) {
+	for _, e := range inlineVariables(r.Body) {
 		if e.Negated {
 			continue // under negation the danger is reversed
 		}
@@ -79,7 +79,7 @@ func (b *boundary) call(loc *ast.Location, op string, args []*ast.Term) {
 		}
 	case "regex.match":
 		name, text := effectField(args[1]), word(args[0])
-		if kindOfField(name) != "" && text != "" && !anchored(text, kindOfField(name) == "host") {
+		if kindOfField(name) != "" && text != "" && !isAnchored(text, kindOfField(name) == "host") {
 			b.warn(loc, `begin it with ^ and end it with $`, "the pattern %q matches in the middle of input.effect.%s too", text, name)
 		}
 	case "glob.match":
@@ -95,7 +95,7 @@ func (b *boundary) call(loc *ast.Location, op string, args []*ast.Term) {
 func (b *boundary) affix(loc *ast.Location, op, name, text string) {
 	switch kind := kindOfField(name); {
 	case kind == "host" && op == "endswith" && !strings.HasPrefix(text, "."):
-		b.warn(loc, "write "+quoted([]string{"." + text})+", and a rule for the host itself",
+		b.warn(loc, "write "+quoteNames([]string{"." + text})+", and a rule for the host itself",
 			"input.effect.host that ends with %q may be a host of somebody else", text)
 	case kind == "host" && op != "endswith":
 		b.warn(loc, "compare the whole host, or its end from a dot on",
@@ -121,10 +121,10 @@ func (b *boundary) warn(loc *ast.Location, hint, format string, args ...any) {
 	b.adviser.found.Add(loc, diag.SeverityWarning, hint, format, args...)
 }
 
-// anchored reports whether a regular expression is anchored at the end of the
+// isAnchored reports whether a regular expression is anchored at the end of the
 // text and, where others choose the beginning too, at the start of a whole
 // name.
-func anchored(pattern string, host bool) bool {
+func isAnchored(pattern string, host bool) bool {
 	re, err := syntax.Parse(pattern, syntax.Perl)
 	if err != nil {
 		return true // OPA reports the error

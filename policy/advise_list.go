@@ -131,8 +131,8 @@ func (l *adviser) shortOption(e listEntry, r *pattern.Run) {
 	}
 }
 
-// wideBelow lists folders that hold all files of a person or of the machine.
-var wideBelow = []string{"/", "/home", "/Users", "/root", "/etc", "/usr", "/var", "/opt", "/tmp", "/var/tmp"}
+// wideFolders lists folders that hold all files of a person or of the machine.
+var wideFolders = []string{"/", "/home", "/Users", "/root", "/etc", "/usr", "/var", "/opt", "/tmp", "/var/tmp"}
 
 func (l *adviser) pathEntry(e listEntry, p *pattern.Path) {
 	line := p.String()
@@ -142,7 +142,7 @@ func (l *adviser) pathEntry(e listEntry, p *pattern.Path) {
 	}
 	hint := "name the folders that you mean"
 	switch {
-	case p.Base == pattern.Root && (top == "" || slices.Contains(wideBelow, top)):
+	case p.Base == pattern.Root && (top == "" || slices.Contains(wideFolders, top)):
 		l.warn(e, hint, "is all that lies below %s/, of every project and person", top)
 	case p.Base == pattern.Root && strings.Count(top, "/") == 2 && (strings.HasPrefix(top, "/home/") || strings.HasPrefix(top, "/Users/")):
 		l.warn(e, hint, "is a whole home, with all projects and settings that are not guarded")
@@ -159,9 +159,9 @@ func (l *adviser) toolEntry(e listEntry, t *pattern.Tool) {
 	case t.Server == nil && literal && l.profiles != nil && l.profiles.Own(name):
 		l.warn(e, "write what it may do instead: run, read, write, delete or connect entries",
 			"never matches: %s is an agent's own tool, and permd sees what its calls do", name)
-	case e.Set == decisions.SetAllow && t.Server != nil && wild(t.Name):
+	case e.Set == decisions.SetAllow && t.Server != nil && isStar(t.Name):
 		l.warn(e, `name its tools, such as "server:get_*"`, "allows every tool of the server, also those that it gets later")
-	case e.Set == decisions.SetAllow && t.Server != nil && wild(t.Server):
+	case e.Set == decisions.SetAllow && t.Server != nil && isStar(t.Server):
 		l.warn(e, "name the server", "allows it of every server: whoever writes one chooses the names of its tools")
 	}
 }
@@ -265,7 +265,7 @@ func pathWithin(w, n *pattern.Path) bool {
 }
 
 func globWithin(w, n pattern.Glob) bool {
-	if w.Equal(n) || wild(w) {
+	if w.Equal(n) || isStar(w) {
 		return true
 	}
 	lit, ok := n.Literal()

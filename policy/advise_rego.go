@@ -40,18 +40,18 @@ func bodiesOf(c *compiledLayer) map[int]ast.Body {
 	out := map[int]ast.Body{}
 	for _, r := range c.compiler.GetRulesExact(firedRef(c.layer)) {
 		if n, ok := numberOf(r); ok && out[n] == nil {
-			out[n] = inlined(r.Body)
+			out[n] = inlineVariables(r.Body)
 		}
 	}
 	return out
 }
 
-// inlined returns a compiled body in which variables are replaced by the fields
+// inlineVariables returns a compiled body in which variables are replaced by the fields
 // and literals that they equal, close to what the author wrote.
-func inlined(body ast.Body) ast.Body {
+func inlineVariables(body ast.Body) ast.Body {
 	means := map[ast.Var]ast.Value{}
 	var out ast.Body
-	for _, e := range inlinedWith(body, means) {
+	for _, e := range inlineIn(body, means) {
 		if _, value := equalTo(e); value == nil {
 			out = append(out, e)
 		}
@@ -59,9 +59,9 @@ func inlined(body ast.Body) ast.Body {
 	return out
 }
 
-// inlinedWith does the same for some expressions of a body, given what the
+// inlineIn does the same for some expressions of a body, given what the
 // variables of the expressions before them equal.
-func inlinedWith(exprs []*ast.Expr, means map[ast.Var]ast.Value) []*ast.Expr {
+func inlineIn(exprs []*ast.Expr, means map[ast.Var]ast.Value) []*ast.Expr {
 	out := make([]*ast.Expr, 0, len(exprs))
 	for _, e := range exprs {
 		e = e.Copy()
@@ -137,8 +137,8 @@ func effectField(t *ast.Term) string {
 	return field
 }
 
-// impossible lists values that a field never has, with what to write instead.
-var impossible = map[string]func(word string) (why, hint string){
+// impossibleValues lists values that a field never has, with what to write instead.
+var impossibleValues = map[string]func(word string) (why, hint string){
 	"program": func(w string) (string, string) {
 		dir, _, path := strings.Cut(strings.TrimPrefix(w, "/usr"), "/bin/")
 		if path && (dir == "" || dir == "/local") && strings.HasPrefix(w, "/") {
@@ -192,10 +192,10 @@ func (l *adviser) unsatisfiableRules(r *ast.Rule, b ast.Body) {
 		}
 		if len(both) == 0 {
 			l.found.Add(r.Location, diag.SeverityWarning, "write a rule for each",
-				"the rule never fires: input.effect.%s cannot be %s at once", field, quoted(slices.Concat(all...)))
+				"the rule never fires: input.effect.%s cannot be %s at once", field, quoteNames(slices.Concat(all...)))
 			continue
 		}
-		if check := impossible[field]; check != nil {
+		if check := impossibleValues[field]; check != nil {
 			for _, w := range both {
 				if why, hint := check(w); why != "" {
 					l.found.Add(r.Location, diag.SeverityWarning, hint, "input.effect.%s is never %q: %s", field, w, why)
@@ -256,7 +256,7 @@ func (l *adviser) flags(b ast.Body, program string, subcommands [][]string) {
 
 // interpreters finds allows of programs that run anything, anywhere.
 func (l *adviser) interpreters(c *compiledLayer, r *ast.Rule, b ast.Body) {
-	if l.table == nil || narrows(c, b, maxHelpers) {
+	if l.table == nil || hasRestriction(c, b, maxHelpers) {
 		return
 	}
 	var wide []string
@@ -269,13 +269,13 @@ func (l *adviser) interpreters(c *compiledLayer, r *ast.Rule, b ast.Body) {
 	}
 	if len(wide) > 0 {
 		l.found.Add(r.Location, diag.SeverityWarning, "test input.effect.args or input.effect.script as well",
-			"the rule allows %s with any words, and these programs run others, or any code they are given", quoted(wide))
+			"the rule allows %s with any words, and these programs run others, or any code they are given", quoteNames(wide))
 	}
 }
 
-// narrows reports whether conditions, or the helpers they call, restrict what
+// hasRestriction reports whether conditions, or the helpers they call, restrict what
 // runs or in which project.
-func narrows(c *compiledLayer, x any, depth int) bool {
+func hasRestriction(c *compiledLayer, x any, depth int) bool {
 	found := false
 	ast.WalkRefs(x, func(ref ast.Ref) bool {
 		if field, ok := input.Field(ref); ok {
@@ -284,7 +284,7 @@ func narrows(c *compiledLayer, x any, depth int) bool {
 			found = found || ref[1].Equal(ast.StringTerm("project"))
 		} else if depth > 0 {
 			for _, helper := range helpersOf(c, ref) {
-				found = found || narrows(c, helper.Body, depth-1)
+				found = found || hasRestriction(c, helper.Body, depth-1)
 			}
 		}
 		return found

@@ -23,8 +23,8 @@ var (
 	shippedProfiles = sync.OnceValues(func() (*tools.Profiles, error) { return tools.ParseProfiles(rego.Profiles()) })
 )
 
-// adviceOn checks files with the shipped table and profiles and returns what is
-// found, without the errors.
+// adviceOn checks files with the shipped table and profiles and returns the
+// warnings and notes.
 func adviceOn(t *testing.T, layer decisions.Layer, files map[string]string) []diag.Problem {
 	t.Helper()
 	f := folder(t, files)
@@ -130,7 +130,7 @@ func TestAdviseLists(t *testing.T) {
 	}
 }
 
-// checkOne wants one finding, or none for line 0.
+// checkOne checks that there is one finding, or none for line 0.
 func checkOne(t *testing.T, got []diag.Problem, file string, line int, sev diag.Severity, want, hint string) {
 	t.Helper()
 	if line == 0 {
@@ -222,7 +222,7 @@ func TestAdviseRego(t *testing.T) {
 	}
 }
 
-// A project's own rules count only so far.
+// Some of a project's own rules do not count.
 func TestAdviseProject(t *testing.T) {
 	files := map[string]string{
 		"rules.yaml": "deny:\n  run:\n    - make deploy\nallow:\n  run:\n    - make lint\n    - make test\n",
@@ -243,7 +243,7 @@ func TestAdviseProject(t *testing.T) {
 	}
 }
 
-// What permd ships has no warning.
+// The shipped rules have no warnings.
 func TestAdviseShipped(t *testing.T) {
 	files := map[string]string{}
 	for name, data := range rego.Base() {
@@ -258,7 +258,7 @@ func TestAdviseShipped(t *testing.T) {
 	}
 }
 
-// Advice keeps no rules from being used.
+// Advice does not prevent rules from being used.
 func TestAdviceKeepsRules(t *testing.T) {
 	r := CheckReport{Problems: adviceOn(t, decisions.User, map[string]string{"rules.yaml": "allow:\n  run: [\"bash *\", \"gti *\"]\n"})}
 	if len(r.Problems) != 2 || !r.Passed() {
@@ -266,7 +266,7 @@ func TestAdviceKeepsRules(t *testing.T) {
 	}
 }
 
-func TestSlip(t *testing.T) {
+func TestTypo(t *testing.T) {
 	for _, tt := range []struct {
 		a, b string
 		want bool

@@ -50,9 +50,9 @@ func baseUnit() unit {
 	return u
 }
 
-// BenchmarkEvaluate is the policy of one effect, input built and rules
-// attributed, with the given number of rules over org, user and the shipped
-// base layer. The budget is 20 µs p50, at any number.
+// BenchmarkEvaluate measures the evaluation of one effect, including its input and
+// the attribution of rules, with the given number of rules in org, user and the
+// shipped base layer. The budget is 20 µs p50, at any number.
 func BenchmarkEvaluate(b *testing.B) {
 	schema := testSchema(b)
 	base, ps := compile(baseUnit(), schema)
@@ -92,9 +92,8 @@ func BenchmarkEvaluate(b *testing.B) {
 	}
 }
 
-// BenchmarkFloor is the least that an evaluation by OPA costs: what the numbers
-// above are to be compared with on another machine (2.0 µs p50 where the budget
-// of 20 µs was set).
+// BenchmarkFloor measures the cheapest evaluation by OPA, to compare the numbers
+// above with on another machine (2.0 µs p50 where the budget of 20 µs was set).
 func BenchmarkFloor(b *testing.B) {
 	l := mustCompile(b, decisions.Org, `allow contains "x" if input.effect.kind == "run"`)
 	q := &query{input: input.Build(inputOf(run("x")), 0), cancel: topdown.NewCancel()}
@@ -118,7 +117,7 @@ func report(b *testing.B, took []time.Duration) {
 	b.ReportMetric(float64(took[len(took)*99/100].Nanoseconds())/1000, "p99-µs")
 }
 
-// BenchmarkBuildInput is the part of Evaluate that does not depend on rules.
+// BenchmarkBuildInput measures the part of Evaluate that does not depend on rules.
 func BenchmarkBuildInput(b *testing.B) {
 	in := inputOf(run("git", "push", "--force"))
 	for _, bb := range []struct {
@@ -134,9 +133,9 @@ func BenchmarkBuildInput(b *testing.B) {
 	}
 }
 
-// BenchmarkReload is a reload of 1,000 org rules of which one has changed,
-// without and with tests of theirs. Waiting is left out: for the first event,
-// and until files have rested. The budget is 300 ms.
+// BenchmarkReload measures a reload of 1,000 org rules of which one has changed,
+// without and with tests, and without the waiting for the first event and for the
+// quiet period. The budget is 300 ms.
 func BenchmarkReload(b *testing.B) {
 	for _, tests := range []int{0, 100} {
 		b.Run(fmt.Sprintf("tests=%d", tests), func(b *testing.B) {

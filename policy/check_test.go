@@ -31,7 +31,7 @@ func TestCheck(t *testing.T) {
 		"b.rego":     "package permd.org\nimport rego.v1\nask contains \"x\" if not input.effect.knwn\n",
 		"rules.yaml": "deny:\n  run: [\"make deploy *\"]\n",
 	})
-	policytest.Chmod(t, f.Dir, 0o777) // whose files they are does not matter before they are installed
+	policytest.Chmod(t, f.Dir, 0o777) // their owner does not matter before they are installed
 	report, err := f.Check()
 	if err != nil {
 		t.Fatal(err)
@@ -156,7 +156,7 @@ func TestLayerOf(t *testing.T) {
 	}
 }
 
-// TestProblemsAreShort has texts of files that errors quote.
+// TestProblemsAreShort: errors quote only short parts of files.
 func TestProblemsAreShort(t *testing.T) {
 	long := strings.Repeat("x", 200_000)
 	for name, files := range map[string]map[string]string{

@@ -73,7 +73,7 @@ type moduleSet struct {
 // error among the problems. OPA's compiler has panicked on odd rules before;
 // that is reported as a problem of the layer and does not stop the daemon.
 func compile(u unit, schema *input.Schema) (c *compiledLayer, ps diag.List) {
-	_, err := safely(func() bool {
+	_, err := recoverPanic(func() bool {
 		c, ps = compileUnsafe(u, schema)
 		return true
 	})

@@ -111,7 +111,7 @@ func (s *snapshot) evaluate(ctx context.Context, in *decisions.Input, kind int, 
 	}
 	limited := s.limiter.start(ctx)
 	defer s.limiter.stop(limited)
-	doc, err := safely(func() *ast.Term { return input.Build(in, need) })
+	doc, err := recoverPanic(func() *ast.Term { return input.Build(in, need) })
 	if err != nil {
 		return fmt.Errorf("evaluating rules: %w", err)
 	}
@@ -122,7 +122,7 @@ func (s *snapshot) evaluate(ctx context.Context, in *decisions.Input, kind int, 
 		}
 		shown := doc
 		if seen := input.ForLayer(l.layer, in); seen != in {
-			if shown, err = safely(func() *ast.Term { return input.Build(seen, l.needs) }); err != nil {
+			if shown, err = recoverPanic(func() *ast.Term { return input.Build(seen, l.needs) }); err != nil {
 				return fmt.Errorf("evaluating rules: %w", err)
 			}
 		}

@@ -106,7 +106,7 @@ func (l *compiledLayer) lookup(q *query) (rules []*ast.Rule, ok bool, err error)
 		return nil, false, nil
 	}
 	var found *ast.IndexResult
-	err, panicked := safely(func() (err error) {
+	err, panicked := recoverPanic(func() (err error) {
 		found, err = l.index.Lookup(q)
 		return err
 	})
@@ -205,7 +205,7 @@ func (l *compiledLayer) run(q *query, body ast.Body, each func(topdown.QueryResu
 		WithStrictBuiltinErrors(true).
 		WithTime(q.now).
 		WithCancel(q.cancel)
-	err, panicked := safely(func() error {
+	err, panicked := recoverPanic(func() error {
 		return tq.Iter(context.Background(), func(qr topdown.QueryResult) error {
 			each(qr)
 			return nil
@@ -311,9 +311,9 @@ func asInt(v ast.Value) (int, bool) {
 	return n.Int()
 }
 
-// safely calls fn and returns a panic as an error: a bug in OPA triggered by
+// recoverPanic calls fn and returns a panic as an error: a bug in OPA triggered by
 // unusual input must fail one answer, not the daemon.
-func safely[T any](fn func() T) (out T, err error) {
+func recoverPanic[T any](fn func() T) (out T, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("the policy engine panicked: %v", p)

@@ -107,7 +107,7 @@ ask contains input.effect.by.arg if input.effect.kind == "delete"
 	}
 }
 
-// Rules may refer to the sets; the answer is the same as when nobody does.
+// Rules may refer to the sets, which does not change the answer.
 func TestEvaluateSetsReferred(t *testing.T) {
 	snap := snapshotOf(mustCompile(t, decisions.Org, `
 deny contains "no" if input.effect.program == "rm"
@@ -149,7 +149,7 @@ deny contains rego.metadata.rule().title if input.effect.program == "rm"
 	}
 }
 
-// Whatever breaks in a rule is an error, and never an allow.
+// A failure in a rule is an error, and never an allow.
 func TestEvaluateFails(t *testing.T) {
 	const allow = "allow contains \"yes\" if input.effect.kind == \"run\"\n"
 	tests := []struct{ name, text, want string }{
@@ -190,7 +190,7 @@ numbers := {n | some i, _ in split("abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqr
 			}
 			for _, f := range got.Fired {
 				if f.Set == decisions.SetAllow {
-					t.Errorf("an allow beside an error: %s", brief(f))
+					t.Errorf("an allow together with an error: %s", brief(f))
 				}
 			}
 			if len(got.Fired) == 0 || got.Fired[0].Reason != "org" {

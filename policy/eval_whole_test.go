@@ -15,10 +15,10 @@ import (
 	"github.com/permd/permd/policy/input/inputtest"
 )
 
-// A rule that reads any one member sees it: no part that is needed is left out.
+// A rule that reads any one member gets it: no required part is left out.
 func TestNeeds(t *testing.T) {
 	schema := testSchema(t)
-	compiled := map[string]*compiledLayer{} // by text: the inputs have most paths in common
+	compiled := map[string]*compiledLayer{} // by text, since the inputs have most paths in common
 	for _, in := range inputtest.Everything() {
 		all := map[string]bool{}
 		inputtest.Paths(input.Build(in, input.AllParts).Value, "", all)
@@ -106,10 +106,10 @@ deny contains input.effect.script.path if input.effect.program == "git"`)}
 	})
 }
 
-// TestWholeInputBesideRaw: a deny that looks at the whole effect as text sees
-// the same whether or not another rule reads the tool's raw input. (With a lazy
-// object json.marshal was given Go values that print otherwise, and the deny
-// did not fire.)
+// TestWholeInputBesideRaw: a deny that reads the whole effect as text gets the same
+// text whether or not another rule reads the tool's raw input. (With a lazy object
+// json.marshal was given Go values that print otherwise, and the deny did not
+// fire.)
 func TestWholeInputBesideRaw(t *testing.T) {
 	const deny = "deny contains \"no force\" if contains(json.marshal(input.effect), `\"flags\":[\"--force\"]`)\n"
 	for name, text := range map[string]string{

@@ -77,7 +77,7 @@ func (s *snapshot) Nearest(
 func (s *snapshot) nearestWithin(
 	ctx context.Context, in *decisions.Input, set decisions.Set, fired []decisions.Finding, limit int,
 ) (near []Near, more bool) {
-	_, err := safely(func() bool {
+	_, err := recoverPanic(func() bool {
 		t := &nearSearch{snapshot: s, in: in, ctx: ctx, left: limit}
 		for _, l := range s.layers {
 			spoke := map[string]bool{}

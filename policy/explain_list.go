@@ -123,24 +123,24 @@ func (d *comparison) run(p *pattern.Run, r *effects.Run) bool {
 	}
 	for i, w := range p.Words {
 		if i >= len(r.Args) {
-			d.say(costDetail, "", "the line has a further word: %s", written(w))
+			d.say(costDetail, "", "the line has a further word: %s", writtenWord(w))
 			break
 		}
 		if lit, ok := w.Literal(); ok && lit == r.Args[i] {
 			d.held++
 			continue
 		} else if !ok && w.MatchWithin(r.Args[i]) {
-			if why := slips(w, r.Args[i]); why != "" && d.allow {
-				d.say(costDetail, "", "word %d is %s, and the * in %s does not stand for that", i+1, why, written(w))
+			if why := describeEvasion(w, r.Args[i]); why != "" && d.allow {
+				d.say(costDetail, "", "word %d is %s, and the * in %s does not stand for that", i+1, why, writtenWord(w))
 			} else {
 				d.held++
 			}
 			continue
 		}
 		if r.Args[i] == effects.DynamicWord {
-			d.say(costWord, "", "word %d is only known when the command runs, the line says %s", i+1, written(w))
+			d.say(costWord, "", "word %d is only known when the command runs, the line says %s", i+1, writtenWord(w))
 		} else {
-			d.say(costWord, "", "word %d is %s, the line says %s", i+1, shown(r.Args[i]), written(w))
+			d.say(costWord, "", "word %d is %s, the line says %s", i+1, shown(r.Args[i]), writtenWord(w))
 		}
 		break // the remaining words are hardly comparable
 	}
@@ -152,7 +152,7 @@ func (d *comparison) run(p *pattern.Run, r *effects.Run) bool {
 	}
 	switch {
 	case len(p.Named) > 0:
-		d.named(p, r)
+		d.compareNamed(p, r)
 	case p.Rest && r.HarmlessFrom > len(p.Words) && r.HarmlessFrom <= len(r.Args):
 		d.say(costDetail, "", "%s is not known to be harmless, and a last * stands for nothing else", shownWord(r.Args[r.HarmlessFrom-1]))
 	}
@@ -165,9 +165,9 @@ func (d *comparison) run(p *pattern.Run, r *effects.Run) bool {
 	return true
 }
 
-// named compares the words that are not harmless, from the line's * on, with
+// compareNamed compares the words that are not harmless, from the line's * on, with
 // the words that it names.
-func (d *comparison) named(p *pattern.Run, r *effects.Run) {
+func (d *comparison) compareNamed(p *pattern.Run, r *effects.Run) {
 	n, k, before := len(p.Words), 0, -1
 	for _, i := range r.Harmful {
 		switch {
@@ -217,8 +217,8 @@ func (d *comparison) program(p *pattern.Run, r *effects.Run) bool {
 	return true
 }
 
-// slips describes how a word evades the meaning of a *.
-func slips(w pattern.Glob, arg string) string {
+// describeEvasion describes how a word evades the meaning of a *.
+func describeEvasion(w pattern.Glob, arg string) string {
 	switch {
 	case arg == effects.DynamicWord:
 		return "only known when the command runs"
@@ -311,7 +311,7 @@ func domainOf(host string) string {
 func (d *comparison) tool(p *pattern.Tool, u *effects.Use) bool {
 	server := p.Server == nil && u.Server == "" || p.Server != nil && u.Server != "" && p.Server.Match(u.Server)
 	name := p.Names(u)
-	if !server && !name || name && wild(p.Name) || server && p.Server != nil && wild(p.Server) {
+	if !server && !name || name && isStar(p.Name) || server && p.Server != nil && isStar(p.Server) {
 		return false // the names have only a * in common
 	}
 	if server && p.Server == nil {
@@ -319,7 +319,7 @@ func (d *comparison) tool(p *pattern.Tool, u *effects.Use) bool {
 	}
 	d.held++
 	if !server {
-		d.say(costWord, "", "the server is %s", written(pattern.Glob{u.Server}))
+		d.say(costWord, "", "the server is %s", writtenWord(pattern.Glob{u.Server}))
 	}
 	if !name {
 		tool := u.Tool
@@ -331,11 +331,11 @@ func (d *comparison) tool(p *pattern.Tool, u *effects.Use) bool {
 	return true
 }
 
-// wild reports whether a name is just a star.
-func wild(g pattern.Glob) bool { return len(g) == 2 && g[0] == "" && g[1] == "" }
+// isStar reports whether a name is just a star.
+func isStar(g pattern.Glob) bool { return len(g) == 2 && g[0] == "" && g[1] == "" }
 
-// written returns a word of a line as written.
-func written(g pattern.Glob) string { return shown(strings.Join(g, "*")) }
+// writtenWord returns a word of a line as written.
+func writtenWord(g pattern.Glob) string { return shown(strings.Join(g, "*")) }
 
 // shown returns a word of the call as it may be displayed.
 func shown(s string) string {

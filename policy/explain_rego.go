@@ -100,7 +100,7 @@ func (t *nearSearch) rule(l *compiledLayer, rule *rule, fired *ast.Rule) (Near, 
 	missing := map[ast.Var]bool{} // variables that a failed condition would have bound
 	means := map[ast.Var]ast.Value{}
 	for _, p := range partsOfBody(fired.Body) {
-		p.shown = inlinedWith(p.exprs, means)
+		p.shown = inlineIn(p.exprs, means)
 		kinds := kindsOf(p)
 		if kinds != nil && !slices.Contains(kinds, string(t.in.Effect.Kind)) {
 			return near, false // it is about other effects
@@ -115,7 +115,7 @@ func (t *nearSearch) rule(l *compiledLayer, rule *rule, fired *ast.Rule) (Near, 
 			// It may well hold: only the condition it depends on counts.
 		default:
 			together := append(slices.Clone(held), p.exprs...)
-			holds, bound, err := t.holds(l, together, held)
+			holds, bound, err := t.evalConditions(l, together, held)
 			if err != nil {
 				return near, false
 			}
@@ -141,11 +141,11 @@ func (t *nearSearch) rule(l *compiledLayer, rule *rule, fired *ast.Rule) (Near, 
 	return near, len(near.Failed) > 0
 }
 
-// holds evaluates conditions that belong together. bound holds the variables
+// evalConditions evaluates conditions that belong together. bound holds the variables
 // that all but the last one bind, if they do not hold.
-func (t *nearSearch) holds(l *compiledLayer, together, before ast.Body) (holds bool, bound topdown.QueryResult, err error) {
+func (t *nearSearch) evalConditions(l *compiledLayer, together, before ast.Body) (holds bool, bound topdown.QueryResult, err error) {
 	if len(together) == 1 {
-		if known, is := t.plain(together[0]); known {
+		if known, is := t.evalComparison(together[0]); known {
 			return is, nil, nil
 		}
 	}
@@ -175,9 +175,9 @@ func (t *nearSearch) holds(l *compiledLayer, together, before ast.Body) (holds b
 	return false, bound, err
 }
 
-// plain evaluates a comparison of a field with a literal without the evaluator;
+// evalComparison evaluates a comparison of a field with a literal without the evaluator;
 // most conditions are such.
-func (t *nearSearch) plain(e *ast.Expr) (known, holds bool) {
+func (t *nearSearch) evalComparison(e *ast.Expr) (known, holds bool) {
 	if e.Negated || !e.IsCall() || len(e.With) > 0 || len(e.Operands()) != 2 {
 		return false, false
 	}

@@ -13,8 +13,8 @@ import (
 	"github.com/permd/permd/decisions/pattern"
 )
 
-// saying prints near rules for comparison: place, what does not hold, and what
-// is there instead.
+// saying prints near rules for comparison: the place, the condition that does not
+// hold, and the value instead.
 func saying(near []Near) []string {
 	var out []string
 	for _, n := range near {
@@ -147,7 +147,7 @@ func TestNearestRego(t *testing.T) {
 	}
 }
 
-// What an explanation no longer has is not taken for a condition that fails.
+// A value that the explanation no longer has is no failing condition.
 func TestNearestRaw(t *testing.T) {
 	l := mustCompile(t, decisions.User, "allow contains \"x\" if {\n\tinput.effect.kind == \"run\"\n\tinput.effect.program == \"npm\"\n\tinput.call.raw.command == \"y\"\n}")
 	in := inputOf(run("npm"))
@@ -163,7 +163,7 @@ func TestNearestRaw(t *testing.T) {
 	}
 }
 
-// TestNearestBound: it gives up when there is too much to try, and says so.
+// TestNearestBound: with too many conditions to try, the search stops and says so.
 func TestNearestBound(t *testing.T) {
 	var rules strings.Builder
 	const limit = 20
@@ -258,8 +258,8 @@ func TestNearestEntries(t *testing.T) {
 	}
 }
 
-// TestDifferingAgrees: an effect differs in nothing from a line if and only if
-// the line matches it, for allows and for denies.
+// TestDifferingAgrees: an effect does not differ from a line if and only if the
+// line matches it, for allows and denies.
 func TestDifferingAgrees(t *testing.T) {
 	lines := map[effects.Kind][]string{
 		effects.KindRun:     {"go test *", "go test", "go *", "npm run test:*", "make", "make lint", "/usr/bin/go test *", "./build.sh *"},

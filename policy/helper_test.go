@@ -20,7 +20,7 @@ import (
 )
 
 // parallelTests is how many parallel tests run at a time unless -parallel says
-// otherwise. They wait for files to rest and for events, so they need no
+// otherwise. They wait for quiet periods and events, so they do not need a
 // processor each.
 const parallelTests = 8
 

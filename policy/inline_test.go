@@ -10,7 +10,7 @@ import (
 	"github.com/permd/permd/policy/input"
 )
 
-// TestInlined: which rules are left to be evaluated for a program, and that the
+// TestInlined checks which rules remain to be evaluated for a program, and that the
 // answer is that of the whole set.
 func TestInlined(t *testing.T) {
 	tests := []struct {
@@ -87,8 +87,8 @@ deny contains "x" if {
 	}
 }
 
-// TestShippedRulesAreIndexed: few of the shipped rules are evaluated for what
-// agents do most.
+// TestShippedRulesAreIndexed: few of the shipped rules are evaluated for the most
+// frequent effects.
 func TestShippedRulesAreIndexed(t *testing.T) {
 	s := newWorld(t).open(t)
 	snap, err := s.Snapshot(1000, "")

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// TestLimiter: each evaluation gets its whole time however many there are, and
-// the timer rests when there are none.
+// TestLimiter: each evaluation gets its whole time however many there are, and the
+// timer stops if there are none.
 func TestLimiter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var l limiter

@@ -36,7 +36,8 @@ func TestExamples(t *testing.T) {
 					t.Errorf("%s:%d: %s %s: %s", r.File, r.Line, r.Outcome, r.Name, r.Detail())
 				}
 			}
-			// What is reached of a list is not counted: it has no lines of Rego.
+			// The coverage of lists is not counted, since they have no lines of
+			// Rego.
 			if name != "lists" && (report.Coverage == nil || *report.Coverage < 80) {
 				t.Errorf("coverage %v, uncovered %v", report.Coverage, report.Uncovered)
 			}

@@ -10,7 +10,7 @@ import (
 	"github.com/permd/permd/policy/diag"
 )
 
-// hintFields is what every error of a field of the input ends with.
+// hintFields is the end of every error about a field of the input.
 const hintFields = "the fields of input are listed in docs/policy.md and rego/input.schema.json"
 
 // OPA's long messages are reported in few words, and the likely intention is

@@ -38,8 +38,8 @@ func fits(t *testing.T, data []byte) (bool, string) {
 	return result.Elem(0).Value.Compare(ast.Boolean(true)) == 0, result.Elem(1).String()
 }
 
-// TestProgramsSchema checks that the schema takes what the shipped files and the
-// examples say, and refuses what the reader refuses for its form.
+// TestProgramsSchema checks that the schema accepts the shipped files and the
+// examples, and refuses files whose form the reader refuses.
 func TestProgramsSchema(t *testing.T) {
 	for name, data := range rego.Programs() {
 		if ok, why := fits(t, data); !ok {

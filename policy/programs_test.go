@@ -18,7 +18,7 @@ import (
 	"github.com/permd/permd/rego"
 )
 
-// judged is what the rules say about a command's effects, with the table of the
+// judged returns the rules' results for a command's effects, with the table of the
 // snapshot, and the first run.
 func judged(t *testing.T, s *Store, project, command string) (fired []string, first *effects.Run) {
 	t.Helper()
@@ -103,7 +103,7 @@ func TestPrograms(t *testing.T) {
 	check("before", "deployctl status", org, false)
 	check("before, an option", "deployctl push web -f", org, false)
 
-	// The user's word: user rules see it, those of org do not.
+	// User rules see the user's facts, those of org do not.
 	file := filepath.Join("programs", "team.yaml")
 	policytest.Write(t, w.user, map[string]string{file: deployctl})
 	reload("")
@@ -122,7 +122,7 @@ func TestPrograms(t *testing.T) {
 		t.Error(diff)
 	}
 
-	// A broken file: what was good stays.
+	// A broken file: the last good one stays.
 	policytest.Write(t, w.user, map[string]string{file: "programs: [{names: [rm], readonly: true}]"})
 	reload("team.yaml:1: the name \"rm\" is a program that permd knows")
 	check("broken", "deployctl status", append(slices.Clone(org), "user allow looks"), true)
@@ -132,8 +132,8 @@ func TestPrograms(t *testing.T) {
 	policytest.Write(t, w.user, map[string]string{file: deployctl})
 	reload("")
 
-	// Org describes it as well: then the user's is in its way, and the last good
-	// word of the user only adds.
+	// Org describes it too: then the user's file is an error, and the last good one
+	// only adds effects.
 	orgFile := filepath.Join("programs", "org.yaml")
 	policytest.Write(t, w.org, map[string]string{orgFile: "programs: [{names: [deployctl], sub: [{names: [status], readonly: true}]}]"})
 	reload("the name \"deployctl\" is a program that permd knows")
@@ -152,7 +152,7 @@ func TestPrograms(t *testing.T) {
 	}
 }
 
-// TestProgramsOnlyOrg checks that a user's word about programs counts no more
+// TestProgramsOnlyOrg checks that a user's entry about a program counts no more
 // than a user's allow.
 func TestProgramsOnlyOrg(t *testing.T) {
 	w := newWorld(t)
@@ -216,7 +216,8 @@ func TestProgramsOfProject(t *testing.T) {
 	}
 }
 
-// TestProgramFiles checks which files are read, and that errors have places.
+// TestProgramFiles checks which files are read, and that errors have a file and
+// line.
 func TestProgramFiles(t *testing.T) {
 	for name, c := range map[string]struct {
 		files map[string]string
@@ -258,7 +259,7 @@ func TestProgramFiles(t *testing.T) {
 	}
 }
 
-// TestProgramsOwner checks that nobody else's file says what programs do.
+// TestProgramsOwner checks that files with another owner are refused.
 func TestProgramsOwner(t *testing.T) {
 	w := newWorld(t)
 	policytest.Write(t, w.user, map[string]string{"programs/a.yaml": deployctl})

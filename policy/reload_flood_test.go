@@ -42,8 +42,8 @@ func flood(t *testing.T, dir, suffix string, remove bool) {
 	all.Wait()
 }
 
-// overflows makes sure that the events overflow: of a watcher that does not take
-// them while something is done, as the daemon's while it reads and compiles.
+// overflows checks that the events overflow for a watcher that does not read them
+// while f runs, like the daemon's while it reads and compiles.
 func overflows(t *testing.T, dir string, do func()) {
 	t.Helper()
 	w, err := fsnotify.NewWatcher()
@@ -67,9 +67,9 @@ func overflows(t *testing.T, dir string, do func()) {
 	}
 }
 
-// TestFlood: 40,000 files at once are more events than the kernel keeps. Those
-// that follow are not lost with them, and too many files of rules are a clear
-// error that passes when they are gone.
+// TestFlood: 40,000 files at once cause more events than the kernel keeps. Later
+// changes are not lost, and too many files of rules are a clear error that
+// disappears with them.
 func TestFlood(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long: it writes thousands of files")
@@ -83,7 +83,7 @@ func TestFlood(t *testing.T) {
 		serves(t, s, name, reason)
 	}
 	change("a.rego", "watched")
-	// While the lock is held, Watch waits for it with its next look and takes no
+	// While the lock is held, Watch waits for it before its next check and reads no
 	// events.
 	stuck := func(do func()) {
 		s.mu.Lock()
@@ -123,7 +123,8 @@ func TestFlood(t *testing.T) {
 	}
 }
 
-// TestManyFolders: each folder needs a watch, of which the system has so many.
+// TestManyFolders: each folder needs a watch, and the system has a limited number
+// of these.
 func TestManyFolders(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {

@@ -6,14 +6,13 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/policy/policytest"
 )
 
-// TestFolders: what happens to folders of rules, each step found by an event.
-// After each, a change in what is there then is found as well.
+// TestFolders changes folders of rules step by step. An event must report each
+// step, and a later change in the new folder too.
 func TestFolders(t *testing.T) {
 	t.Parallel()
 	deny := func(reason string) string { return rulesFor("user", "deny", "rm", reason) }
@@ -26,7 +25,7 @@ func TestFolders(t *testing.T) {
 	}
 	type step struct {
 		name string
-		do   func(t *testing.T, user string)
+		do   func(t *testing.T, s *Store, user string)
 		file string // where the rule with the step's name is then
 	}
 	tests := []struct {
@@ -34,84 +33,84 @@ func TestFolders(t *testing.T) {
 		steps []step
 	}{
 		{"sub-folders", []step{
-			{"made with a file in it at once", func(t *testing.T, user string) {
+			{"made with a file in it at once", func(t *testing.T, s *Store, user string) {
 				policytest.Write(t, user, map[string]string{"sub/a.rego": deny("made with a file in it at once")})
 				remove(t, user, "a.rego")
 			}, "sub/a.rego"},
-			{"made deep at once", func(t *testing.T, user string) {
+			{"made deep at once", func(t *testing.T, s *Store, user string) {
 				policytest.Write(t, user, map[string]string{"x/y/z/a.rego": deny("made deep at once")})
 				drop(t, filepath.Join(user, "sub"))
 			}, "x/y/z/a.rego"},
-			{"moved in from elsewhere", func(t *testing.T, user string) {
+			{"moved in from elsewhere", func(t *testing.T, s *Store, user string) {
 				policytest.Write(t, filepath.Dir(user), map[string]string{"new/in/a.rego": deny("moved in from elsewhere")})
 				move(t, filepath.Join(filepath.Dir(user), "new"), filepath.Join(user, "moved"))
 				drop(t, filepath.Join(user, "x"))
 			}, "moved/in/a.rego"},
-			{"renamed", func(t *testing.T, user string) {
+			{"renamed", func(t *testing.T, s *Store, user string) {
 				move(t, filepath.Join(user, "moved"), filepath.Join(user, "renamed"))
 				policytest.Write(t, user, map[string]string{"renamed/in/a.rego": deny("renamed")})
 			}, "renamed/in/a.rego"},
-			{"made again", func(t *testing.T, user string) {
+			{"made again", func(t *testing.T, s *Store, user string) {
 				drop(t, filepath.Join(user, "renamed/in"))
 				policytest.Write(t, user, map[string]string{"renamed/in/a.rego": deny("made again")})
 			}, "renamed/in/a.rego"},
 		}},
 		{"the folder", []step{
-			{"moved away, a new one moved in", func(t *testing.T, user string) {
+			{"moved away, a new one moved in", func(t *testing.T, s *Store, user string) {
 				policytest.Write(t, user+".new", map[string]string{"a.rego": deny("moved away, a new one moved in")})
 				move(t, user, user+".off")
 				move(t, user+".new", user)
 			}, "a.rego"},
-			{"moved away, a new one moved in later", func(t *testing.T, user string) {
+			{"moved away, a new one moved in later", func(t *testing.T, s *Store, user string) {
 				policytest.Write(t, user+".new", map[string]string{"a.rego": deny("moved away, a new one moved in later")})
 				drop(t, user+".off")
 				move(t, user, user+".off")
-				time.Sleep(2 * debounceDelay) // its absence is seen
+				unwell(t, s)
 				move(t, user+".new", user)
 			}, "a.rego"},
-			{"removed and made again", func(t *testing.T, user string) {
+			{"removed and made again", func(t *testing.T, s *Store, user string) {
 				drop(t, user)
 				policytest.Write(t, user, map[string]string{"a.rego": deny("removed and made again")})
 			}, "a.rego"},
-			{"removed and made again later", func(t *testing.T, user string) {
+			{"removed and made again later", func(t *testing.T, s *Store, user string) {
 				drop(t, user)
-				time.Sleep(2 * debounceDelay)
+				unwell(t, s)
 				policytest.Write(t, user, map[string]string{"a.rego": deny("removed and made again later")})
 			}, "a.rego"},
-			{"its parent moved away, a new one moved in", func(t *testing.T, user string) {
+			{"its parent moved away, a new one moved in", func(t *testing.T, s *Store, user string) {
 				up := filepath.Dir(user)
 				policytest.Write(t, up+".new", map[string]string{"policy.d/a.rego": deny("its parent moved away, a new one moved in")})
 				move(t, up, up+".off")
 				move(t, up+".new", up)
 			}, "a.rego"},
-			{"its parent removed and made again", func(t *testing.T, user string) {
+			{"its parent removed and made again", func(t *testing.T, s *Store, user string) {
 				drop(t, filepath.Dir(user))
-				time.Sleep(2 * debounceDelay)
+				unwell(t, s)
 				policytest.Write(t, user, map[string]string{"a.rego": deny("its parent removed and made again")})
 			}, "a.rego"},
-			{"its parent's parent moved away, a new one moved in", func(t *testing.T, user string) {
+			{"its parent's parent moved away, a new one moved in", func(t *testing.T, s *Store, user string) {
 				up := filepath.Dir(filepath.Dir(user))
 				policytest.Write(t, up+".new", map[string]string{"permd/policy.d/a.rego": deny("its parent's parent moved away, a new one moved in")})
 				move(t, up, up+".off")
-				time.Sleep(2 * debounceDelay)
+				unwell(t, s)
 				move(t, up+".new", up)
 			}, "a.rego"},
 		}},
 		{"links", []step{
-			{"a link in the folder's place", func(t *testing.T, user string) {
+			{"a link in the folder's place", func(t *testing.T, s *Store, user string) {
 				real := filepath.Join(filepath.Dir(user), "dotfiles", "policy.d")
 				policytest.Write(t, real, map[string]string{"a.rego": deny("a link in the folder's place")})
 				move(t, user, user+".off")
 				policytest.Link(t, "dotfiles/policy.d", user)
 			}, "a.rego"},
-			{"where the link leads, another moved in", func(t *testing.T, user string) {
+			{"where the link leads, another moved in", func(t *testing.T, s *Store, user string) {
 				real := filepath.Join(filepath.Dir(user), "dotfiles", "policy.d")
 				policytest.Write(t, real+".new", map[string]string{"a.rego": deny("where the link leads, another moved in")})
 				move(t, real, real+".off")
-				time.Sleep(2 * debounceDelay)
+				unwell(t, s)
 				move(t, real+".new", real)
 			}, "a.rego"},
-			{"the link leads elsewhere", func(t *testing.T, user string) {
+			{"the link leads elsewhere", func(t *testing.T, s *Store, user string) {
 				policytest.Write(t, filepath.Dir(user), map[string]string{"other/a.rego": deny("the link leads elsewhere")})
 				policytest.Link(t, "other", user+".tmp")
 				move(t, user+".tmp", user)
@@ -129,7 +128,7 @@ func TestFolders(t *testing.T) {
 			s := w.watched(t)
 			denies(t, s, func() {
 				for _, step := range tt.steps {
-					step.do(t, w.user)
+					step.do(t, s, w.user)
 					serves(t, s, step.name, step.name)
 					policytest.Write(t, w.user, map[string]string{step.file: deny("then changed")})
 					serves(t, s, "a change after: "+step.name, "then changed")
@@ -139,7 +138,7 @@ func TestFolders(t *testing.T) {
 	}
 }
 
-// TestFolderComesLater: neither the folder nor what it is in is there at first.
+// TestFolderComesLater: neither the folder nor its parent exists at first.
 func TestFolderComesLater(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -159,8 +158,8 @@ func TestFolderComesLater(t *testing.T) {
 	serves(t, s, "changed", "second")
 }
 
-// configMap puts a generation of files into a folder in the way that Kubernetes
-// updates a mounted ConfigMap: all at once, by exchanging the link ..data.
+// configMap writes a generation of files into a folder as Kubernetes updates a
+// mounted ConfigMap: all at once, by replacing the link ..data.
 func configMap(t *testing.T, dir, generation string, files map[string]string) {
 	t.Helper()
 	policytest.Write(t, filepath.Join(dir, "..gen_"+generation), files)
@@ -207,8 +206,8 @@ func TestConfigMapSwap(t *testing.T) {
 	})
 }
 
-// TestRepair: when the mistake is in a sub-folder, its correction is found at
-// once, also where the look at the folders ended at the mistake.
+// TestRepair: if the mistake is in a sub-folder, its correction is found at once,
+// even if reading the folders stopped at the mistake.
 func TestRepair(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -221,7 +220,7 @@ func TestRepair(t *testing.T) {
 	soon(t, "repaired", func() bool { return slices.Contains(reasons(t, s, "", "rm"), "user ask sub") })
 }
 
-// TestProjectWatched: a project's list comes, changes and goes.
+// TestProjectWatched: a project's list is created, changed and deleted.
 func TestProjectWatched(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -26,10 +26,10 @@ func generation(n int) map[string]string {
 	}
 }
 
-// writers put a generation of files into the folder of rules.
+// writers write a generation of files into the folder of rules.
 var writers = []struct {
 	name string
-	// put returns the longest time that the folder held a part of it.
+	// put returns the longest time for which the folder had only a part of it.
 	put func(t *testing.T, dir string, n int, files map[string]string) time.Duration
 }{
 	{"swapped", func(t *testing.T, dir string, n int, files map[string]string) time.Duration {
@@ -49,9 +49,9 @@ var writers = []struct {
 	}},
 }
 
-// TestReloadUnderLoad: while files are written constantly, and reloads are
-// started in every way, each answer belongs to one generation as it was
-// written, and no digest is shared by two of them.
+// TestReloadUnderLoad: while files are constantly written and reloads started in
+// every way, each answer belongs to one whole generation, and no two generations
+// share a digest.
 func TestReloadUnderLoad(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long: it reloads for seconds under load")
@@ -66,9 +66,9 @@ func TestReloadUnderLoad(t *testing.T) {
 			const generations = 20
 			excused := false
 			for n := 1; n <= generations; n++ {
-				// When the machine stalls between two writes of a generation for
-				// as long as a pause between two generations, nobody can tell them
-				// apart.
+				// If the machine stalls between two writes of a generation for as
+				// long as the pause between two generations, they cannot be
+				// distinguished.
 				if tt.put(t, w.user, n, generation(n)) >= quietPeriod*3/4 {
 					excused = true
 				}
@@ -91,7 +91,8 @@ func TestReloadUnderLoad(t *testing.T) {
 	}
 }
 
-// memory is a temporary folder that no disk stalls, where there is one.
+// memory returns a temporary folder in memory, if there is one, so that no disk
+// stalls.
 func memory(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("/dev/shm", "permd")
@@ -102,7 +103,7 @@ func memory(t *testing.T) string {
 	return dir
 }
 
-// clients decide all the time, and reload.
+// clients constantly decide and reload.
 type clients struct {
 	store *Store
 
@@ -155,13 +156,13 @@ func (c *clients) decide() error {
 	c.count++
 	reason := got.Fired[0].Reason
 	if before, ok := c.answers[snap.Digest()]; ok && before != reason {
-		return fmt.Errorf("the digest %s stands for %s and for %s", snap.Digest(), before, reason)
+		return fmt.Errorf("the digest %s is that of %s and of %s", snap.Digest(), before, reason)
 	}
 	c.answers[snap.Digest()] = reason
 	return nil
 }
 
-// expected leaves out that files are written faster than they rest.
+// expected drops errors that files never had a quiet period.
 func expected(err error) error {
 	if err != nil && strings.Contains(err.Error(), "keep changing") {
 		return nil

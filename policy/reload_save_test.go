@@ -10,13 +10,15 @@ import (
 	"testing"
 	"time"
 
+	"github.com/permd/permd/internal/eventually"
 	"github.com/permd/permd/policy/policytest"
 )
 
-// watched opens a store and watches until the test ends.
+// watched opens a store and watches until the test ends, for events alone.
 func (w *world) watched(t *testing.T) *Store {
 	t.Helper()
 	s := w.open(t)
+	s.pollInterval = time.Hour
 	ctx, stop := context.WithCancel(context.Background())
 	done := make(chan struct{})
 	go func() { defer close(done); s.Watch(ctx) }()
@@ -24,19 +26,13 @@ func (w *world) watched(t *testing.T) *Store {
 	return s
 }
 
-// soon waits until a condition holds, less long than the poll takes: what holds
-// then was found by an event.
+// soon waits until a condition holds. In a watched store it was found by an event.
 func soon(t *testing.T, what string, holds func() bool) {
 	t.Helper()
-	for end := time.Now().Add(pollInterval / 2); !holds(); {
-		if time.Now().After(end) {
-			t.Fatalf("%s: it does not come", what)
-		}
-		time.Sleep(5 * time.Millisecond)
-	}
+	eventually.Holds(t, what, holds)
 }
 
-// serves waits until a user deny of rm has that reason and the layer is well.
+// serves waits until a user deny of rm has that reason and the layer has no error.
 func serves(t *testing.T, s *Store, what, reason string) {
 	t.Helper()
 	soon(t, what, func() bool {
@@ -45,14 +41,20 @@ func serves(t *testing.T, s *Store, what, reason string) {
 	})
 }
 
-// userLayer is the status of the first user's rules.
+// unwell waits until it is seen that the first user's rules are missing or wrong.
+func unwell(t *testing.T, s *Store) {
+	t.Helper()
+	soon(t, "the change is seen", func() bool { return userLayer(s).State != StateOK })
+}
+
+// userLayer returns the status of the first user's rules.
 func userLayer(s *Store) LayerStatus {
 	layers := s.Status().Layers
 	return layers[slices.IndexFunc(layers, func(l LayerStatus) bool { return l.Layer == "user" })]
 }
 
-// denies makes sure that a deny of rm is never missing while something is done:
-// no way of saving a file may lose it.
+// denies checks that a deny of rm is never missing while f runs: no way of saving a
+// file may lose it.
 func denies(t *testing.T, s *Store, do func()) {
 	t.Helper()
 	if missing := watchDenies(t, s, do); missing != "" {
@@ -60,7 +62,7 @@ func denies(t *testing.T, s *Store, do func()) {
 	}
 }
 
-// watchDenies says when the deny was missing, "" if it never was.
+// watchDenies returns when the deny was missing, "" if it never was.
 func watchDenies(t *testing.T, s *Store, do func()) (missing string) {
 	t.Helper()
 	stop, done := make(chan struct{}), make(chan struct{})
@@ -83,9 +85,11 @@ func watchDenies(t *testing.T, s *Store, do func()) (missing string) {
 	return missing
 }
 
-// pauses is a pause that is too short for a file to be taken as it is, as long
-// as the machine does not stall.
-type pauses struct{ longest time.Duration }
+// pauses waits for less time than the quiet period, unless the machine stalls.
+type pauses struct {
+	store   *Store // that is watched meanwhile
+	longest time.Duration
+}
 
 func (p *pauses) pause(begun time.Time) time.Time {
 	time.Sleep(quietPeriod / 4)
@@ -93,12 +97,11 @@ func (p *pauses) pause(begun time.Time) time.Time {
 	return time.Now()
 }
 
-// stalled reports whether a pause became so long that nobody can tell it from
-// the end of a change.
+// stalled reports whether a pause became as long as the one at the end of a change.
 func (p *pauses) stalled() bool { return p.longest >= quietPeriod*3/4 }
 
-// TestSave: the ways in which programs save a file. Each writes the reason
-// "new" over "old", and none may show anything but one of them.
+// TestSave has the ways in which programs save a file. Each replaces the reason
+// "old" by "new", and at any time one of them must be in use.
 func TestSave(t *testing.T) {
 	t.Parallel()
 	put := func(t *testing.T, path, text string) {
@@ -135,7 +138,7 @@ func TestSave(t *testing.T) {
 		}},
 		{"empty it, and write much later", func(t *testing.T, dir, text string, p *pauses) {
 			put(t, filepath.Join(dir, name), "")
-			time.Sleep(2*debounceDelay + 2*quietPeriod) // the empty file is seen
+			unwell(t, p.store)
 			put(t, filepath.Join(dir, name), text)
 		}},
 		{"write another and rename it", func(t *testing.T, dir, text string, p *pauses) {
@@ -162,9 +165,9 @@ func TestSave(t *testing.T) {
 			gone(t, filepath.Join(dir, ".a.rego.swp"))
 		}},
 		{"emacs", func(t *testing.T, dir, text string, p *pauses) {
-			policytest.Link(t, "me@here.4242:1", filepath.Join(dir, ".#a.rego")) // its lock leads nowhere
+			policytest.Link(t, "me@here.4242:1", filepath.Join(dir, ".#a.rego")) // its lock is a link to nothing
 			put(t, filepath.Join(dir, "#a.rego#"), "package half")               // what is not saved yet
-			time.Sleep(2 * debounceDelay)
+			p.pause(time.Now())
 			put(t, filepath.Join(dir, name+"~"), "package permd.user")
 			put(t, filepath.Join(dir, name), text)
 			gone(t, filepath.Join(dir, "#a.rego#"))
@@ -178,7 +181,7 @@ func TestSave(t *testing.T) {
 		}},
 		{"break it and correct it", func(t *testing.T, dir, text string, p *pauses) {
 			put(t, filepath.Join(dir, name), text[:len(text)/2])
-			time.Sleep(2*debounceDelay + 2*quietPeriod)
+			unwell(t, p.store)
 			put(t, filepath.Join(dir, name), text)
 		}},
 	}
@@ -188,7 +191,7 @@ func TestSave(t *testing.T) {
 			w := newWorldIn(t, memory(t))
 			policytest.Write(t, w.user, map[string]string{name: rulesFor("user", "deny", "rm", "old")})
 			s := w.watched(t)
-			var p pauses
+			p := pauses{store: s}
 			missing := watchDenies(t, s, func() {
 				tt.save(t, w.user, rulesFor("user", "deny", "rm", "new"), &p)
 				serves(t, s, tt.name, "new")
@@ -205,8 +208,8 @@ func TestSave(t *testing.T) {
 	}
 }
 
-// TestEmptied: a file that was emptied keeps its denies and loses its allows,
-// until it has been so for long, a person says so, or it is written.
+// TestEmptied: an emptied file keeps its denies and loses its allows, until it has
+// been empty for long, a person requests a reload, or it is written.
 func TestEmptied(t *testing.T) {
 	t.Parallel()
 	both := rulesFor("user", "deny", "rm", "d") + "allow contains \"a\" if input.effect.program == \"rm\"\n"
@@ -302,7 +305,7 @@ func TestEmptied(t *testing.T) {
 	})
 }
 
-// TestBlank: a file without rules is a set of no rules, not a mistake.
+// TestBlank: a file without rules is no error.
 func TestBlank(t *testing.T) {
 	t.Parallel()
 	for name, text := range map[string]string{

@@ -15,8 +15,8 @@ import (
 	"github.com/permd/permd/policy/policytest"
 )
 
-// TestReadTwice: what was exchanged while it was read is read again, also when
-// the times of the files do not tell.
+// TestReadTwice: files that were replaced while they were read are read again, even
+// if their times do not show it.
 func TestReadTwice(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -52,8 +52,8 @@ func TestReadTwice(t *testing.T) {
 	}
 }
 
-// TestReadCalm: what has just been changed is not used before it has rested.
-func TestReadCalm(t *testing.T) {
+// TestQuietPeriod: changed files are not used before the quiet period has passed.
+func TestQuietPeriod(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	s := w.open(t)
@@ -78,8 +78,8 @@ func TestReadCalm(t *testing.T) {
 	}
 }
 
-// TestReadFuture: a time in the future, which any file may have, holds nothing up
-// and hides no other file's.
+// TestReadFuture: a time in the future, which any file may have, neither delays
+// reading nor hides another file's time.
 func TestReadFuture(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -98,9 +98,9 @@ func TestReadFuture(t *testing.T) {
 	}
 }
 
-// TestRestless: while a file is written all the time the former rules stay, the
-// status tells, and it is looked at again.
-func TestRestless(t *testing.T) {
+// TestUnstableFiles: while a file is written all the time the old rules stay, the status
+// says so, and the file is checked again.
+func TestUnstableFiles(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	policytest.Write(t, w.user, map[string]string{"a.rego": rulesFor("user", "deny", "rm", "old")})
@@ -133,9 +133,9 @@ func TestRestless(t *testing.T) {
 	}
 }
 
-// TestSettingsSettle: settings that are read once and are others the next time
-// are not used: only_org must not be off while the file is written.
-func TestSettingsSettle(t *testing.T) {
+// TestStableSettings: settings that differ between two readings are not used:
+// only_org must not be off while the file is written.
+func TestStableSettings(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	var next []Switches

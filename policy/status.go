@@ -58,7 +58,7 @@ const maxSummaryReason = 240
 // Summary describes in one line which rules are in use and, if they are not
 // those in the files, since when, where and why.
 func (s Status) Summary() string {
-	serving, more := s.serving(), 0
+	serving, more := s.rulesInUse(), 0
 	var worst *LayerStatus // the first broken one; layers without any rules first
 	for i := range s.Layers {
 		l := &s.Layers[i]
@@ -86,13 +86,13 @@ func (s Status) Summary() string {
 		why = strings.ToValidUTF8(why[:maxSummaryReason], "") + "…"
 	}
 	if more > 1 {
-		why += fmt.Sprintf(" (and %s more)", counted(more-1, "layer"))
+		why += fmt.Sprintf(" (and %s more)", countNoun(more-1, "layer"))
 	}
 	return fmt.Sprintf("degraded since %s: %s; %s, %s", since.Local().Format(time.DateTime), why, serving, instead)
 }
 
-// serving describes how many rules are in use, and of which layers.
-func (s Status) serving() string {
+// rulesInUse describes how many rules are in use, and of which layers.
+func (s Status) rulesInUse() string {
 	total := 0
 	var parts []string
 	for _, layer := range decisions.Layers {
@@ -109,10 +109,10 @@ func (s Status) serving() string {
 	if total == 0 {
 		return "serving no rules"
 	}
-	return fmt.Sprintf("serving %s: %s", counted(total, "rule"), strings.Join(parts, ", "))
+	return fmt.Sprintf("serving %s: %s", countNoun(total, "rule"), strings.Join(parts, ", "))
 }
 
-func counted(n int, what string) string {
+func countNoun(n int, what string) string {
 	if n == 1 {
 		return "1 " + what
 	}

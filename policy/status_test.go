@@ -8,7 +8,7 @@ import (
 	"github.com/permd/permd/decisions"
 )
 
-// TestSummary: one line says what is served, and what is wrong with it.
+// TestSummary: one line has the rules in use, and what is wrong with them.
 func TestSummary(t *testing.T) {
 	since := time.Date(2026, 3, 4, 5, 6, 7, 0, time.Local)
 	org := LayerStatus{Layer: decisions.Org, State: StateOK, Deny: 2, Digest: "d"}

@@ -105,6 +105,7 @@ type Store struct {
 	generation     atomic.Int64
 	state          atomic.Pointer[state]
 	foldersChanged chan struct{} // tells Watch that the folders to watch have changed
+	pollInterval   time.Duration // the constant, except in tests of events
 
 	limiter limiter // shared by the evaluations of all snapshots
 }
@@ -149,7 +150,7 @@ func Open(ctx context.Context, opts Options) (*Store, error) {
 	if opts.privateGroup == nil {
 		opts.privateGroup = xdg.PrivateGroup
 	}
-	s := &Store{opts: opts, foldersChanged: make(chan struct{}, 1)}
+	s := &Store{opts: opts, foldersChanged: make(chan struct{}, 1), pollInterval: pollInterval}
 	how := loadOptions{deadline: time.Now().Add(loadTimeout)}
 	var err error
 	if s.schema, err = input.ParseSchema(opts.Schema); err != nil {

@@ -34,7 +34,7 @@ func TestOpen(t *testing.T) {
 	if l := layerStatus(t, s, decisions.User); l.Files != 2 || l.Rules() < 2 {
 		t.Errorf("status of user: %+v", l)
 	}
-	snap, err := s.Snapshot(s.opts.UID+1, "") // one person's daemon judges all by that person's rules
+	snap, err := s.Snapshot(s.opts.UID+1, "") // a person's daemon uses that person's rules for all
 	if err != nil || snap.Table() == nil || snap.Profiles() == nil || snap.Digest() == "" || snap.Trusted() || snap.OnFailure() != decisions.Ask {
 		t.Errorf("snapshot %+v, %v", snap, err)
 	}
@@ -75,8 +75,8 @@ func TestOpenFails(t *testing.T) {
 	}
 }
 
-// User rules that have never been good: the daemon starts, denies of others
-// stand, and nothing is allowed.
+// User rules that have never been good: the daemon starts, denies of other layers
+// still count, and nothing is allowed.
 func TestOpenBrokenUser(t *testing.T) {
 	w := newWorld(t)
 	policytest.Write(t, w.org, map[string]string{"a.rego": rulesFor("org", "deny", "rm", "org") + "allow contains \"all\" if input.effect.kind == \"run\"\n"})
@@ -98,8 +98,8 @@ func TestOpenBrokenUser(t *testing.T) {
 	}
 }
 
-// The steps of a life: good, broken in all ways, good again. What was good last
-// stays in use, and the status tells.
+// Rules are good, broken in all ways, and good again. The last good ones stay in
+// use, and the status says so.
 func TestReloadSteps(t *testing.T) {
 	w := newWorld(t)
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -253,7 +253,7 @@ func TestProjects(t *testing.T) {
 	}
 }
 
-// At most 64 projects are kept, those that were asked for last.
+// At most 64 projects are kept, the most recently used ones.
 func TestProjectsEvicted(t *testing.T) {
 	w := newWorld(t)
 	s := w.open(t)
@@ -304,7 +304,7 @@ func TestSystemUsers(t *testing.T) {
 	}
 }
 
-// Evaluating while reloading sees one set of rules or the other, whole.
+// Evaluating while reloading uses one whole set of rules or the other.
 func TestReloadRace(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long: it reloads for seconds under load")

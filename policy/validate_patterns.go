@@ -146,7 +146,7 @@ func taintOf(r *ast.Rule, rules map[string]bool) *taint {
 			if !e.IsCall() || !slices.ContainsFunc(e.Operands(), t.readsInput) {
 				return false
 			}
-			for _, o := range bound(e) {
+			for _, o := range boundTerms(e) {
 				ast.WalkVars(o, func(v ast.Var) bool {
 					grew = grew || !t.vars[v]
 					t.vars[v] = true
@@ -159,9 +159,9 @@ func taintOf(r *ast.Rule, rules map[string]bool) *taint {
 	return t
 }
 
-// bound returns the terms of a call that it may bind: both sides of an
+// boundTerms returns the terms of a call that it may bind: both sides of an
 // equality, or the captured result, which is the last operand.
-func bound(e *ast.Expr) []*ast.Term {
+func boundTerms(e *ast.Expr) []*ast.Term {
 	ops := e.Operands()
 	switch e.Operator().String() {
 	case "eq", "assign", "equal":

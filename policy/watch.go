@@ -39,7 +39,7 @@ func (s *Store) Watch(ctx context.Context) {
 	w.start()
 	defer w.stop()
 	w.reload(ctx)
-	poll := time.NewTicker(pollInterval)
+	poll := time.NewTicker(s.pollInterval)
 	defer poll.Stop()
 	for {
 		select {
@@ -256,11 +256,11 @@ func (s *Store) folders() (dirs, watch []string) {
 		if n.layer == decisions.Project {
 			levels = 1 // farther up, polling finds new folders
 		}
-		watch = append(watch, above(first, levels)...)
+		watch = append(watch, parents(first, levels)...)
 		// Events use the names of a link's target.
-		if real := resolved(first, maxLinks); real != first {
+		if real := resolvePath(first, maxLinks); real != first {
 			dirs = append(dirs, real)
-			watch = append(watch, above(real, levels)...)
+			watch = append(watch, parents(real, levels)...)
 		}
 	}
 	slices.Sort(watch)
@@ -273,9 +273,9 @@ func (s *Store) local(dir string) bool { return s.opts.Files == nil || s.opts.Fi
 // maxLinks bounds the length of a chain of dangling links.
 const maxLinks = 8
 
-// resolved returns a folder's path without links, even if it does not exist at
+// resolvePath returns a folder's path without links, even if it does not exist at
 // the moment: then its link still gives the expected path.
-func resolved(dir string, links int) string {
+func resolvePath(dir string, links int) string {
 	if real, err := filepath.EvalSymlinks(dir); err == nil {
 		return real
 	}
@@ -289,12 +289,12 @@ func resolved(dir string, links int) string {
 		}
 		dir, links = to, links-1
 	}
-	return filepath.Join(resolved(filepath.Dir(dir), links), filepath.Base(dir))
+	return filepath.Join(resolvePath(filepath.Dir(dir), links), filepath.Base(dir))
 }
 
-// above returns the parent folders of a folder that exist, up to a number of
+// parents returns the parent folders of a folder that exist, up to a number of
 // levels.
-func above(dir string, levels int) []string {
+func parents(dir string, levels int) []string {
 	var out []string
 	for levels > 0 && dir != filepath.Dir(dir) {
 		dir = filepath.Dir(dir)

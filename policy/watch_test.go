@@ -2,11 +2,13 @@ package policy
 
 import (
 	"context"
+	"fmt"
 	"path/filepath"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/permd/permd/internal/eventually"
 	"github.com/permd/permd/policy/policytest"
 )
 
@@ -48,23 +50,17 @@ func TestWatch(t *testing.T) {
 	}
 	for _, step := range steps {
 		step.do()
-		deadline := time.Now().Add(10 * time.Second)
-		for {
-			got := reasons(t, s, "", "rm")
-			if len(got) > 0 && got[0] == "user deny "+step.want {
-				break
-			}
-			if time.Now().After(deadline) {
-				t.Fatalf("%s: still %q", step.name, got)
-			}
-			time.Sleep(10 * time.Millisecond)
-		}
+		var got []string
+		eventually.Holds(t, step.name, func() bool {
+			got = reasons(t, s, "", "rm")
+			return len(got) > 0 && got[0] == "user deny "+step.want
+		}, func() string { return fmt.Sprintf("%q", got) })
 	}
 	stop()
 	<-done
 }
 
-// Steady events do not put the reload off: the wait counts from the first one.
+// Steady events do not delay the reload: the wait counts from the first one.
 func TestSettle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var d debounce

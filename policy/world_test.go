@@ -14,7 +14,7 @@ import (
 
 // world is a store over temporary folders.
 type world struct {
-	root               string // holds the others
+	root               string // contains the others
 	org, user, project string
 	opts               Options
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/permd/permd/remember"
 )
 
-// BenchmarkMatch matches among 100,000 choices.
+// BenchmarkMatch measures matching among 100,000 choices.
 func BenchmarkMatch(b *testing.B) {
 	s := open(b, options(path(b)))
 	const choices = 100_000

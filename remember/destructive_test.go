@@ -10,8 +10,8 @@ import (
 	"github.com/permd/permd/remember"
 )
 
-// TestDestructive: an allow of a tool ends when its server begins to say that the
-// tool may destroy something; a reject, and a line that a person wrote, do not.
+// TestDestructive: an allow of a tool ends if its server begins to mark the tool as
+// destructive; a reject, and a line that a person wrote, do not.
 func TestDestructive(t *testing.T) {
 	tool := func(destructive bool) effects.Effect {
 		e := use("warehouse", "purge", `{"bin":"C-17"}`)

@@ -30,8 +30,7 @@ func copyOf(t *testing.T, o remember.Options) remember.Options {
 }
 
 // TestDamagedLog damages the write-ahead log of a memory that was not closed.
-// SQLite drops its end without a word: what may be lost that way is an allow,
-// and nothing else.
+// SQLite silently drops its end: only allows may be lost that way.
 func TestDamagedLog(t *testing.T) {
 	o := options(path(t))
 	s := open(t, o)
@@ -114,8 +113,8 @@ func TestCutDatabase(t *testing.T) {
 	}
 }
 
-// TestSelfCheck has the database store something else than it was told: nothing
-// is remembered then, since nobody can say what it would match.
+// TestSelfCheck: if the database stores something else than was written, nothing is
+// remembered, since it is not known what it would match.
 func TestSelfCheck(t *testing.T) {
 	for name, change := range map[string]string{
 		"another digest": "UPDATE choices SET digest = zeroblob(32) WHERE n = new.n",

@@ -212,7 +212,7 @@ func TestEarlierChanged(t *testing.T) {
 	}
 	for _, label := range []string{"rm victim", "go run ./a", "git push --force origin main", "cat a/a.go", "touch ./never-anywhere"} {
 		if ids[label] == "" {
-			t.Errorf("%q was said of a whole call, and nobody is told", label)
+			t.Errorf("%q is about a whole call, and this is not reported", label)
 		}
 	}
 	for _, label := range []string{"./tool.sh", "make ship (echo ship)", "npm test", "go build ./a", "jira:*"} {

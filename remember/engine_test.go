@@ -25,7 +25,7 @@ import (
 	"github.com/permd/permd/remember"
 )
 
-// silence is a policy without any rule: all that is not remembered asks.
+// silence is a policy without rules: everything that is not remembered asks.
 type silence struct {
 	table    *programs.Table
 	profiles *tools.Profiles
@@ -163,10 +163,10 @@ func guarded(e *decisions.EffectDecision) bool {
 	return false
 }
 
-// TestOfferedWidths goes the whole way with the real table: each width that is
-// offered turns its call to allow; the narrowest allows no call with an effect
-// that was not in it, none a guarded effect that was not; each allows all that
-// a narrower one does; and forgotten, they allow nothing.
+// TestOfferedWidths uses the real table: each offered width allows its call; the
+// narrowest allows only calls whose effects were all in it, and no width allows a
+// guarded effect that was not; each allows everything that a narrower one does; and
+// after they are forgotten they allow nothing.
 func TestOfferedWidths(t *testing.T) {
 	a := newAsked(t)
 	widths, crossed, wider := 0, 0, 0

@@ -37,7 +37,7 @@ func TestMain(m *testing.M) {
 
 // forgetOnFullDisk saves, fills the disk and then revokes.
 func forgetOnFullDisk(path string) {
-	// The kernel would end the process, not the write.
+	// Otherwise the kernel would end the process instead of failing the write.
 	signal.Ignore(syscall.SIGXFSZ)
 	ctx := context.Background()
 	check := func(ok bool, what string, args ...any) {
@@ -136,9 +136,8 @@ func TestMoreRevocationsThanTheFileNames(t *testing.T) {
 	}
 }
 
-// TestDamagedPages overwrites one page after the other: whatever is lost, no
-// allow counts, the old file stays, and rejects are kept where they can be
-// read.
+// TestDamagedPages overwrites one page after the other: whatever is lost, no allow
+// counts, the old file is kept, and rejects are kept if they can be read.
 func TestDamagedPages(t *testing.T) {
 	o := options(path(t))
 	s := open(t, o)

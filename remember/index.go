@@ -242,6 +242,9 @@ type search struct {
 	call   string // digest of the whole call, computed when needed
 	// unconfirmed includes allows that wait to be confirmed.
 	unconfirmed bool
+	// tree is the other working tree of the project in which lines about files are
+	// looked for, "" for the project itself.
+	tree string
 
 	reject, allow *entry
 	unsure        bool        // the reject only asks

@@ -38,8 +38,7 @@ func rejection(list ...*decisions.MemoryQuery) *decisions.Rejection {
 	return r
 }
 
-// TestKeep is what an answer may ask for, and what is stored of it: all or
-// nothing.
+// TestKeep checks which answers are accepted, and what is stored: all or nothing.
 func TestKeep(t *testing.T) {
 	plain, other := ask(run("go", "vet")), ask(file(effects.KindWrite, "/p/x"))
 	nowhere := ask(connect("example.com", 443, effects.MethodGet))
@@ -90,8 +89,8 @@ func TestKeep(t *testing.T) {
 	}
 }
 
-// TestAddBounds wants odd lines to be refused, and those that begin alike not to
-// become so many that looking through them takes time.
+// TestAddBounds: invalid lines are refused, and the number of lines with the same
+// beginning is bounded, so that searching them is fast.
 func TestAddBounds(t *testing.T) {
 	s := open(t, options(path(t)))
 	line := remember.Line{UID: ada, Verdict: decisions.Allow, Kind: effects.KindRun, Scope: remember.ForUser, Home: "/home/ada"}
@@ -129,8 +128,8 @@ func TestAddBounds(t *testing.T) {
 	}
 }
 
-// TestAddReject wants a line that a person rejects to be found wherever it
-// touches a call of this person, and nobody else's.
+// TestAddReject: a rejected line matches wherever it touches a call of this person,
+// and no one else's.
 func TestAddReject(t *testing.T) {
 	s := open(t, options(path(t)))
 	_, err := s.Add(t.Context(), remember.Line{UID: ada, Verdict: decisions.Deny, Kind: effects.KindRun, Line: "rm -rf *", Scope: remember.ForUser})
@@ -146,8 +145,8 @@ func TestAddReject(t *testing.T) {
 	}
 }
 
-// TestGuardedSince wants an allow that a client reported not to answer what has
-// become guarded since, until a person confirms it.
+// TestGuardedSince: an allow that a client reported does not match what has become
+// guarded since, until a person confirms it.
 func TestGuardedSince(t *testing.T) {
 	s := open(t, options(path(t)))
 	e := file(effects.KindWrite, "/p/tool.conf")

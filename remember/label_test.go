@@ -193,8 +193,8 @@ func indices(s, sep string) (list []int) {
 	return list
 }
 
-// TestUserWideLabel: a choice for everywhere shows the absolute path that it is
-// matched by, so that the printed way back means the same file.
+// TestUserWideLabel: a choice for everywhere shows the absolute path that it
+// matches, so that the printed command that restores it means the same file.
 func TestUserWideLabel(t *testing.T) {
 	s := open(t, options(path(t)))
 	for scope, want := range map[remember.ScopeKind]string{remember.ForUser: "/p/foo2", remember.ForProject: "./foo2"} {

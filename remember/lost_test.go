@@ -13,9 +13,9 @@ import (
 	"github.com/permd/permd/remember"
 )
 
-// TestLost begins with a reject and an effect that a rule would allow: in
-// whatever way the database is lost, the effect is rejected or asks after this
-// start and the next one, until a person forgets the replacement.
+// TestLost begins with a reject of an effect that a rule would allow: in whatever
+// way the database is lost, the effect is rejected or asks after this start and the
+// next one, until a person forgets the replacement.
 func TestLost(t *testing.T) {
 	change := func(queries ...string) func(t *testing.T, path string) {
 		return func(t *testing.T, path string) {
@@ -108,7 +108,7 @@ func TestLost(t *testing.T) {
 	}
 }
 
-// TestLostScope: one reject that cannot be read asks where it held, and nowhere
+// TestLostScope: a reject that cannot be read asks where it applied, and nowhere
 // else.
 func TestLostScope(t *testing.T) {
 	o := options(path(t))

@@ -64,8 +64,8 @@ func drawEffect(t *rapid.T) effects.Effect {
 	return e
 }
 
-// facts prints all that a choice must be bound to, apart from the code under
-// test: no field of one value can be mistaken for a part of another.
+// facts prints everything that a choice must be bound to, independently of the code
+// under test, so that no field can be mistaken for a part of another.
 func facts(q *decisions.MemoryQuery, anyArguments bool) string {
 	e := q.Effect
 	s := fmt.Sprintf("%d %q %v ", q.UID, e.Kind, e.Claimed)

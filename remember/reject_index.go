@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/decisions/pattern"
 )
@@ -125,6 +124,13 @@ func (x *rejectIndex) search(s *search) {
 			x.searchFile(s, buf[:], "/"+strings.TrimPrefix(e.File.Path[len(s.q.Project):], "/"), true)
 		} else if e.File.Recursive && within(s.q.Project, e.File.Path) {
 			x.searchFile(s, buf[:], "/", true)
+		}
+		if tree := e.File.Tree; tree != "" && within(e.File.Path, tree) {
+			// What was said of a file of the project holds for that file of each of its
+			// working trees, from whichever of them the call comes.
+			s.tree = tree
+			x.searchFile(s, buf[:], "/"+strings.TrimPrefix(e.File.Path[len(tree):], "/"), true)
+			s.tree = ""
 		}
 	case effects.DetailConnect:
 		if x.counts[byHost] == 0 {
@@ -255,12 +261,12 @@ func (x *rejectIndex) searchFile(s *search, buf []byte, file string, inProject b
 // below the path that the effect reaches.
 func (x *rejectIndex) below(s *search, key []byte, scope *Scope) {
 	for _, p := range x.at(appendScope(key, scope)) {
-		if !p.unsure && p.touches(s.q) && s.checkPart(p) {
+		if !p.unsure && s.touchedBy(p) && s.checkPart(p) {
 			return
 		}
 	}
 	for _, p := range x.at(appendScope(key, scope)) {
-		if p.unsure && p.touches(s.q) && s.checkPart(p) {
+		if p.unsure && s.touchedBy(p) && s.checkPart(p) {
 			return
 		}
 	}
@@ -269,7 +275,7 @@ func (x *rejectIndex) below(s *search, key []byte, scope *Scope) {
 // checkTouching considers the lines under a key that touch the effect.
 func (x *rejectIndex) checkTouching(s *search, key []byte) {
 	for _, p := range x.at(key) {
-		if p.touches(s.q) {
+		if s.touchedBy(p) {
 			s.checkPart(p)
 		}
 	}
@@ -284,8 +290,16 @@ func (x *rejectIndex) checkSums(s *search, class byte, d *digest) {
 	}
 }
 
-func (p *rejectPart) touches(q *decisions.MemoryQuery) bool {
-	return p.line.Touches(q.Effect, pattern.Context{Project: q.Project})
+// touchedBy reports whether the line touches the effect. In another working tree only a
+// choice for the project does.
+func (s *search) touchedBy(p *rejectPart) bool {
+	root := s.q.Project
+	if s.tree != "" {
+		if root = s.tree; p.entry.choice.Scope.Kind != ForProject {
+			return false
+		}
+	}
+	return p.line.Touches(s.q.Effect, pattern.Context{Project: root})
 }
 
 // checkPart considers a part that the effect touches, and reports whether it

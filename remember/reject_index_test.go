@@ -17,8 +17,8 @@ import (
 	"github.com/permd/permd/remember"
 )
 
-// TestRejectIndex compares the index with a look at every line: what it finds is
-// what pattern.Touches says.
+// TestRejectIndex compares the index with a search of every line by
+// pattern.Touches.
 func TestRejectIndex(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long: it compares each line with hundreds of calls")

@@ -18,7 +18,7 @@ import (
 	"github.com/permd/permd/remember"
 )
 
-// generous is a policy whose user allows what the test says.
+// generous is a policy whose user layer allows what the test selects.
 type generous struct {
 	silence
 	allows func(e *effects.Effect) bool
@@ -38,7 +38,7 @@ func (p *generous) Evaluate(_ context.Context, in *decisions.Input) (decisions.F
 
 func anything(*effects.Effect) bool { return true }
 
-// rejecting is an engine over a file system that the test changes.
+// rejecting is an engine with a memory and a file system that the test changes.
 func rejecting(t *testing.T, files map[string]string) (a *asked, allow func(func(*effects.Effect) bool)) {
 	t.Helper()
 	a = newAsked(t)
@@ -96,8 +96,8 @@ func wantVerdict(t testing.TB, d *decisions.Decision, v decisions.Verdict, of st
 	}
 }
 
-// TestRejectIgnoresContent: a rule allows all, and an agent that may edit a file
-// edits the one whose run was rejected. The reject stays, in every scope.
+// TestRejectIgnoresContent: a rule allows everything, and the agent edits the file
+// whose run was rejected. The reject still applies, in every scope.
 func TestRejectIgnoresContent(t *testing.T) {
 	before := map[string]string{
 		"/p/tool.sh": "#!/bin/sh\necho 1\n", "/p/Makefile": "ship:\n\techo ship\n", "/p/package.json": `{"scripts":{"test":"node t.js"}}`,
@@ -136,9 +136,9 @@ func TestAllowsStayBoundToContent(t *testing.T) {
 	wantVerdict(t, a.in(t, "/p", "./tool.sh"), decisions.Ask, "a changed script")
 }
 
-// TestRejectsByEffect: a rule allows all that is tried, and the person has
-// rejected one call. Whatever has an effect that they were asked about is
-// denied, and what was allowed by itself in the rejected call is not.
+// TestRejectsByEffect: a rule allows all calls of the test, and the person has
+// rejected one. Calls with an effect that they were asked about are denied, and
+// those with only allowed effects of the rejected call are not.
 func TestRejectsByEffect(t *testing.T) {
 	looks := func(e *effects.Effect) bool {
 		return e.Run != nil && (e.Run.Program == "ls" || e.Run.Program == "cd")
@@ -210,7 +210,7 @@ func TestRejectsByEffect(t *testing.T) {
 		for _, command := range tt.allowed {
 			wantVerdict(t, a.in(t, "/p", command), decisions.Allow, fmt.Sprintf("after %q: %s (%s)", tt.rejected, command, kept[0].Label))
 		}
-		// One forget undoes all of it.
+		// One forget removes all of it.
 		if err := a.store.Drop(t.Context(), kept[0].ID); err != nil {
 			t.Fatal(err)
 		}
@@ -222,8 +222,8 @@ func TestRejectsByEffect(t *testing.T) {
 	}
 }
 
-// TestRejectOfText: where nothing is understood, or only what the agent says of
-// a call is known, the very call is rejected, and no other.
+// TestRejectOfText: if a call is not understood, or only the agent's description of
+// it is known, exactly that call is rejected.
 func TestRejectOfText(t *testing.T) {
 	a, allow := rejecting(t, map[string]string{"/p/a/x": "x"})
 	allow(func(e *effects.Effect) bool { return e.Kind != effects.KindUnknown })
@@ -293,8 +293,8 @@ func TestRejectScopes(t *testing.T) {
 	}
 }
 
-// TestRejectBounds: of a call that does too much, so much is stored as there is
-// room for, and the text of the call.
+// TestRejectBounds: for a call with too many effects, as many as there is room for
+// are stored, and the text of the call.
 func TestRejectBounds(t *testing.T) {
 	a, allow := rejecting(t, nil)
 	var command strings.Builder

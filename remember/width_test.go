@@ -180,10 +180,10 @@ func near(e *effects.Effect) (list []effects.Effect) {
 	return list
 }
 
-// TestWidths saves an effect in a width that was proposed and asks about
-// others: the choice matches what was approved, nothing that was not, and all
-// that a narrower width matches; nothing guarded but by its very path; and
-// nothing once it is forgotten.
+// TestWidths saves an effect in a proposed width and tries others: the choice
+// matches what was approved, everything that a narrower width matches, and nothing
+// else; guarded effects only by their exact path; and nothing after it is
+// forgotten.
 func TestWidths(t *testing.T) {
 	s := open(t, options(path(t)))
 	seen := map[string]int{}
@@ -243,7 +243,7 @@ func TestWidths(t *testing.T) {
 			}
 		}
 	}
-	// What is drawn is up to chance: a rare width may need another round.
+	// The draws are random: a rare width may need another round.
 	wanted := []string{"run0", "run1", "read0", "write1", "delete1", "write2", "connect0", "connect2", "use0", "use1"}
 	untested := func(want string) bool { return seen[want] == 0 }
 	for round := 0; round == 0 || round < 30 && slices.ContainsFunc(wanted, untested); round++ {
@@ -266,8 +266,8 @@ func show(e *effects.Effect) string {
 	return fmt.Sprintf("%+v", *e.Use)
 }
 
-// TestWorktrees wants the worktrees of a repository to share its choices, by
-// where files are in the project, and nobody else to.
+// TestWorktrees: only the worktrees of a repository share its choices, with paths
+// relative to the project.
 func TestWorktrees(t *testing.T) {
 	s := open(t, options(path(t)))
 	in := func(root, key string, e effects.Effect) *decisions.MemoryQuery {

@@ -253,7 +253,7 @@ func (c *connection) join() {
 	select {
 	case <-done:
 	case <-time.After(handlerGrace):
-		c.server.stuck.Store(true)
+		c.server.methodStuck.Store(true)
 		c.server.Logger.Error("a method goes on after its connection has ended", "conn", c.ID)
 	}
 }

@@ -111,7 +111,7 @@ func (c *connection) read() {
 				reading = true
 			}
 		case errors.Is(err, errTooLong), errors.Is(err, errNoRoom):
-			c.unread()
+			c.notifyUnread()
 			e := busy(errNoRoom)
 			if errors.Is(err, errTooLong) {
 				e = invalid("message too long")
@@ -128,8 +128,8 @@ func (c *connection) read() {
 	}
 }
 
-// unread tells methods that a message was refused before they saw it (Conn.OnUnread).
-func (c *connection) unread() {
+// notifyUnread tells methods that a message was refused before they saw it (Conn.OnUnread).
+func (c *connection) notifyUnread() {
 	c.missed = true
 	for _, f := range c.onUnread {
 		f()
@@ -142,7 +142,7 @@ func (c *connection) handle(line []byte) (cl *call) {
 	missed := true // also when a method ends its goroutine
 	defer func() {
 		if missed {
-			c.unread()
+			c.notifyUnread()
 		}
 	}()
 	cl, missed = c.receive(line)
@@ -226,7 +226,7 @@ func (c *connection) giveToWorker(cl *call) {
 func (c *connection) phase1(cl *call, method Method, params strictjson.Value) (run func(context.Context) (any, error), returned bool) {
 	defer func() {
 		if !returned {
-			c.panicked(cl, recover())
+			c.answerPanic(cl, recover())
 		}
 	}()
 	run, err := method(&c.Conn, params)
@@ -260,7 +260,7 @@ func (c *connection) phase2(cl *call) {
 	returned := false
 	defer func() {
 		if !returned {
-			c.panicked(cl, recover())
+			c.answerPanic(cl, recover())
 		}
 	}()
 	body, err := c.result(cl)
@@ -279,7 +279,7 @@ func (c *connection) result(cl *call) (body []byte, err error) {
 	if err == nil && cl.id != nil {
 		body, err = encode(result) // may call methods of the result's types
 		if err == nil {
-			err = c.holdAnswer(cl, len(body))
+			err = c.reserveAnswer(cl, len(body))
 		}
 	}
 	return body, err
@@ -314,10 +314,10 @@ func (c *connection) end() {
 	}
 }
 
-// holdAnswer reserves a long answer's bytes of the budget until it is written, or
+// reserveAnswer reserves a long answer's bytes of the budget until it is written, or
 // returns an error if there is no room: a short request can have a long answer, and the
 // client may not be reading.
-func (c *connection) holdAnswer(cl *call, size int) error {
+func (c *connection) reserveAnswer(cl *call, size int) error {
 	if size <= keepBuffer {
 		return nil
 	}
@@ -328,10 +328,10 @@ func (c *connection) holdAnswer(cl *call, size int) error {
 	return nil
 }
 
-// panicked answers for a method that panicked or ended its goroutine: never
+// answerPanic answers for a method that panicked or ended its goroutine: never
 // with a result. The panic's value is logged only if it is the runtime's own;
 // another may hold the client's input.
-func (c *connection) panicked(cl *call, value any) {
+func (c *connection) answerPanic(cl *call, value any) {
 	what := fmt.Sprintf("%T", value)
 	if err, ok := value.(runtime.Error); ok {
 		what = err.Error()

@@ -10,7 +10,7 @@ import (
 	"github.com/permd/permd/internal/strictjson"
 )
 
-// deep is a message with params nested so deep that the message has n levels.
+// deep returns a message whose params are nested so that the message has n levels.
 func deep(n int) string {
 	return `{"jsonrpc":"2.0","id":1,"method":"m","params":{"a":` +
 		strings.Repeat("[", n-2) + strings.Repeat("]", n-2) + `}}`
@@ -19,7 +19,7 @@ func deep(n int) string {
 var envelopes = []struct {
 	name, in string
 	want     message
-	id       string // what an error answers
+	id       string // the id that an error has
 	code     int    // 0: no error
 }{
 	{name: "request", in: `{"jsonrpc":"2.0","id":7,"method":"m","params":{"a":1}}`,
@@ -153,7 +153,7 @@ func FuzzDecode(f *testing.F) {
 		if (m.kind == request) != (m.id != nil) || m.id != nil && !validID(m.id) {
 			t.Fatalf("kind %d with id %q", m.kind, m.id)
 		}
-		// What was read can be written and is read as the same again.
+		// A message that was read can be written, and is then read as the same.
 		name, err := marshal(m.method)
 		if err != nil {
 			t.Fatal(err)
@@ -179,8 +179,8 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-// TestDecodeCopies: the buffer of a line is used again while what was read of
-// it is still at work.
+// TestDecodeCopies: the buffer of a line is reused while the message that was read
+// from it is still in use.
 func TestDecodeCopies(t *testing.T) {
 	line := []byte(`{"jsonrpc":"2.0","id":"a","method":"m","params":{"command":"true"}}`)
 	m, _, fault := decode(line)

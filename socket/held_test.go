@@ -24,24 +24,25 @@ func TestLongAnswersShareABudget(t *testing.T) {
 	}
 	c := &connection{server: s, Conn: Conn{Peer: decisions.Peer{UID: uid}}}
 	first, second, short := new(call), new(call), new(call)
-	if err := c.holdAnswer(first, long); err != nil {
+	if err := c.reserveAnswer(first, long); err != nil {
 		t.Errorf("the first: %v", err)
 	}
-	refused, ok := errors.AsType[*Error](c.holdAnswer(second, long))
+	refused, ok := errors.AsType[*Error](c.reserveAnswer(second, long))
 	if !ok || refused.Code != CodeBusy {
 		t.Errorf("the second: %v", refused)
 	}
-	if err := c.holdAnswer(short, keepBuffer); err != nil || short.reserved != 0 {
+	if err := c.reserveAnswer(short, keepBuffer); err != nil || short.reserved != 0 {
 		t.Errorf("a short one: %v, %d bytes reserved", err, short.reserved)
 	}
 	s.limits.release(uid, first.reserved)
-	if err := c.holdAnswer(second, long); err != nil {
+	if err := c.reserveAnswer(second, long); err != nil {
 		t.Errorf("the second, with room again: %v", err)
 	}
 }
 
-// TestLongAnswerIsWrittenWhenSent: or its bytes would be given back while it
-// still waits after another.
+// TestLongAnswerIsWrittenWhenSent: send returns only after a long answer is
+// written. Otherwise its bytes would be returned to the budget while it still waits
+// for another answer.
 func TestLongAnswerIsWrittenWhenSent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		here, there := net.Pipe()

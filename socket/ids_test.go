@@ -10,8 +10,8 @@ import (
 
 const inUse = `{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"id is in use by a request that is not answered yet"}}`
 
-// TestIDsThatAreOne: ids that a client reads as the same must not be in flight
-// at once, or it takes one request's answer for the other's.
+// TestIDsThatAreOne: ids that a client reads as the same must not be in flight at
+// the same time, or it takes the answer to one request for the other's.
 func TestIDsThatAreOne(t *testing.T) {
 	tests := []struct{ name, first, second, want string }{
 		{"string with an escape", `"a"`, `"\u0061"`, inUse},
@@ -56,7 +56,7 @@ func TestUnreadMessages(t *testing.T) {
 	c := r.dial()
 	c.write(`{"jsonrpc":"2.0","id":1,"method":"watch"}` + "\n" + `{"jsonrpc":"2.0","id":2,"method":"wait"}` + "\n")
 	c.want(`{"jsonrpc":"2.0","id":1,"result":null}`)
-	// A response is no message of the client's to a method.
+	// A response is for no method.
 	c.write(`{"jsonrpc":"2.0","id":5,"result":{}}` + "\n")
 	c.write(`{"jsonrpc":"2.0","id":2,"method":"count"}` + "\n")
 	c.want(inUse)
@@ -65,7 +65,8 @@ func TestUnreadMessages(t *testing.T) {
 	c.want(`{"jsonrpc":"2.0","id":3,"result":2}`)
 }
 
-// TestCancelledQuestion: who withdraws a request is not told to ask the person.
+// TestCancelledQuestion: a client that withdraws a request is not asked to ask the
+// person.
 func TestCancelledQuestion(t *testing.T) {
 	started := make(chan struct{}, 1)
 	r := serve(t, Methods{"ask": later(func(ctx context.Context) (any, error) {

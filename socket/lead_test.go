@@ -14,9 +14,8 @@ import (
 	"github.com/permd/permd/decisions"
 )
 
-// TestSlowCallsLeaveReading: calls that come one by one are each led by the
-// goroutine that reads, and none keeps those after it waiting for longer than
-// the overseer's patience.
+// TestSlowCallsLeaveReading: the goroutine that reads runs calls that come one by
+// one itself, and none delays the next for longer than leadTimeout.
 func TestSlowCallsLeaveReading(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ln := &piped{conns: make(chan net.Conn), done: make(chan struct{})}
@@ -71,8 +70,8 @@ func TestSlowCallsLeaveReading(t *testing.T) {
 	})
 }
 
-// TestOverseerRests: it costs nothing while there is nothing to oversee.
-func TestOverseerRests(t *testing.T) {
+// TestWatchingRests: watching takes no time while no call is running.
+func TestWatchingRests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var s server
 		for range 3 {

@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// unlimited is a budget without end that counts.
+// newLines returns a reader whose budget has no limit, and counts what it reserves.
 func newLines(r io.Reader, limit int, reserved *int) *lines {
 	return &lines{
 		r: r, max: limit,
@@ -20,7 +20,7 @@ func newLines(r io.Reader, limit int, reserved *int) *lines {
 	}
 }
 
-// all is what next returns until the end, errors as their text.
+// all returns everything that next returns, errors as their text.
 func all(t *testing.T, l *lines) []string {
 	t.Helper()
 	var got []string

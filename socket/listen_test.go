@@ -242,7 +242,7 @@ func TestListenChecksFolder(t *testing.T) {
 				t.Errorf("error %q does not say %q", err, tt.says)
 			}
 			if _, err := os.Lstat(dir + ".real/" + lockName); err == nil {
-				t.Error("a lock file was made behind the link")
+				t.Error("a lock file was made at the target of the link")
 			}
 		})
 	}
@@ -311,8 +311,8 @@ func TestSecondStartNamesPID(t *testing.T) {
 		t.Errorf("error is %q, hint %q", run, run.Hint())
 	}
 
-	// A daemon that was killed leaves socket and lock file, and is in nobody's
-	// way.
+	// A killed daemon leaves its socket and lock file, which do not prevent another
+	// one from starting.
 	if err := other.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}

@@ -24,8 +24,8 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// listenUntilKilled is this binary as another daemon: it listens at the path
-// that the variable names, says so, and is killed.
+// listenUntilKilled is this binary as another daemon: it listens at the path in the
+// environment variable, prints that it does, and is killed.
 func listenUntilKilled() {
 	l, err := Listen(os.Getenv("PERMD_TEST_LISTEN"), ListenOptions{})
 	if err != nil {
@@ -36,7 +36,7 @@ func listenUntilKilled() {
 	_ = Serve(context.Background(), l, nil, Options{})
 }
 
-// shortDir is a private folder whose name is short enough for sockets in it.
+// shortDir returns a private folder whose path is short enough for sockets in it.
 func shortDir(t testing.TB) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "p")
@@ -47,7 +47,7 @@ func shortDir(t testing.TB) string {
 	return dir
 }
 
-// peer is a client under test's control.
+// peer is a client that the test controls.
 type peer struct {
 	*net.UnixConn
 	t testing.TB
@@ -64,7 +64,7 @@ func (p *peer) write(s string) {
 // writeAnyway writes what may come too late, or is never read.
 func (p *peer) writeAnyway(s string) { _, _ = p.Write([]byte(s)) }
 
-// line returns the next answer, "" when the connection has ended.
+// line returns the next answer, "" if the connection has ended.
 func (p *peer) line() string {
 	p.t.Helper()
 	if err := p.SetReadDeadline(time.Now().Add(20 * time.Second)); err != nil {
@@ -141,15 +141,4 @@ func echo(_ *Conn, params strictjson.Value) (func(context.Context) (any, error),
 // later runs f as second phase.
 func later(f func(context.Context) (any, error)) Method {
 	return func(*Conn, strictjson.Value) (func(context.Context) (any, error), error) { return f, nil }
-}
-
-func eventually(t testing.TB, what string, f func() bool) {
-	t.Helper()
-	for range 2000 {
-		if f() {
-			return
-		}
-		time.Sleep(5 * time.Millisecond)
-	}
-	t.Fatalf("never: %s", what)
 }

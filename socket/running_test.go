@@ -8,11 +8,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/permd/permd/internal/eventually"
 	"github.com/permd/permd/internal/strictjson"
 )
 
-// TestStopRefusesWhatWaits: a server that has more to do than it may do at one
-// time ends what runs, refuses the rest, and has nothing to complain of.
+// TestStopRefusesWhatWaits: a server with more requests than may run at once
+// finishes those that run, refuses the others, and stops without an error.
 func TestStopRefusesWhatWaits(t *testing.T) {
 	const running, asked = 2, 40
 	gate := make(chan struct{})
@@ -29,7 +30,7 @@ func TestStopRefusesWhatWaits(t *testing.T) {
 	for id := range asked {
 		c.write(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"slow"}`+"\n", id))
 	}
-	eventually(t, "all are read, and as many run as may", func() bool {
+	eventually.Holds(t, "all are read, and as many run as may", func() bool {
 		return taken.Load() == asked && began.Load() == running
 	})
 	stopped := make(chan error, 1)
@@ -54,8 +55,8 @@ func TestStopRefusesWhatWaits(t *testing.T) {
 	}
 }
 
-// TestSlowReaderHoldsNobodyUp: what cannot be written yet does not count as
-// running.
+// TestSlowReaderHoldsNobodyUp: a request whose answer cannot be written yet does
+// not count as running.
 func TestSlowReaderHoldsNobodyUp(t *testing.T) {
 	body := strings.Repeat("x", 1<<20)
 	r := serve(t, Methods{"big": now(body, nil), "small": now("small", nil)}, Options{MaxRunning: 1, WriteTimeout: 20 * time.Second})
@@ -70,7 +71,7 @@ func TestSlowReaderHoldsNobodyUp(t *testing.T) {
 	_ = deaf.Close()
 }
 
-// TestPanicEndsRunning: a method that panics does not count for ever.
+// TestPanicEndsRunning: a method that panics no longer counts as running.
 func TestPanicEndsRunning(t *testing.T) {
 	r := serve(t, Methods{
 		"bad": later(func(context.Context) (any, error) { panic("bad") }), "small": now("small", nil),

@@ -123,7 +123,7 @@ type server struct {
 	running chan struct{} // one for each second phase that runs; nil for no limit
 	stop    chan struct{} // closed when the server stops
 
-	stuck atomic.Bool // a method did not return in time
+	methodStuck atomic.Bool // a method did not return in time
 
 	leaderSeen atomic.Bool // a connection has led a call since the overseer last looked
 	watching   atomic.Bool // the overseer will look again
@@ -298,13 +298,13 @@ func (s *server) shutdown() error {
 	select {
 	case <-done:
 	case <-time.After(2 * handlerGrace):
-		s.stuck.Store(true)
+		s.methodStuck.Store(true)
 	}
 	return s.left()
 }
 
 func (s *server) left() error {
-	if s.stuck.Load() {
+	if s.methodStuck.Load() {
 		return errors.New("stopping: a request did not end in time")
 	}
 	return nil

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/internal/eventually"
 	"github.com/permd/permd/internal/strictjson"
 )
 
@@ -93,7 +94,7 @@ func TestNoAnswer(t *testing.T) {
 	} {
 		c.write(in + "\n")
 	}
-	eventually(t, "the notifications ran", func() bool { return ran.Load() == 3 })
+	eventually.Holds(t, "the notifications ran", func() bool { return ran.Load() == 3 })
 	c.write(`{"jsonrpc":"2.0","id":9,"method":"null"}` + "\n")
 	c.want(`{"jsonrpc":"2.0","id":9,"result":null}`)
 }
@@ -183,7 +184,7 @@ func TestInFlightLimitSlowsReading(t *testing.T) {
 	for i := range 20 {
 		c.write(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"m"}`+"\n", i))
 	}
-	eventually(t, "three run", func() bool { return running.Load() == 3 })
+	eventually.Holds(t, "three run", func() bool { return running.Load() == 3 })
 	close(gate)
 	for range 20 {
 		if got := c.line(); !strings.Contains(got, `"result":null`) {
@@ -203,7 +204,7 @@ func TestIDInUse(t *testing.T) {
 	c.want(`{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"id is in use by a request that is not answered yet"}}`)
 	close(gate)
 	c.want(`{"jsonrpc":"2.0","id":1,"result":null}`)
-	eventually(t, "the id is free again", func() bool {
+	eventually.Holds(t, "the id is free again", func() bool {
 		c.write(`{"jsonrpc":"2.0","id":1,"method":"m"}` + "\n")
 		return c.line() == `{"jsonrpc":"2.0","id":1,"result":null}`
 	})

@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/internal/eventually"
 )
 
 func TestNeverReadingClientIsDropped(t *testing.T) {
@@ -49,8 +50,8 @@ func TestNeverReadingClientIsDropped(t *testing.T) {
 	if !errors.Is(err, unix.EPIPE) && !errors.Is(err, unix.ECONNRESET) {
 		t.Fatalf("the connection was not dropped: %v", err)
 	}
-	eventually(t, "the waiting request is cancelled", func() bool { return cancelled.Load() == 1 })
-	eventually(t, "no goroutine is left", func() bool { return runtime.NumGoroutine() <= before })
+	eventually.Holds(t, "the waiting request is cancelled", func() bool { return cancelled.Load() == 1 })
+	eventually.Holds(t, "no goroutine is left", func() bool { return runtime.NumGoroutine() <= before })
 }
 
 func TestClientGoneCancelsInFlight(t *testing.T) {
@@ -99,9 +100,9 @@ func TestConnectionLimits(t *testing.T) {
 			third.want("")
 			ping(first)
 			_ = second.Close()
-			eventually(t, "there is room again", func() bool {
+			eventually.Holds(t, "there is room again", func() bool {
 				c := r.dial()
-				// What is refused may be closed before this is written.
+				// A refused connection may be closed before this is written.
 				c.writeAnyway(`{"jsonrpc":"2.0","id":1,"method":"null"}` + "\n")
 				return c.line() == `{"jsonrpc":"2.0","id":1,"result":null}`
 			})
@@ -109,8 +110,8 @@ func TestConnectionLimits(t *testing.T) {
 	}
 }
 
-// TestConnectAndDisconnect: after a storm there are as many descriptors and
-// goroutines as before, and the limits count nobody.
+// TestConnectAndDisconnect: after many connections there are as many descriptors
+// and goroutines as before, and the limits count none.
 func TestConnectAndDisconnect(t *testing.T) {
 	r := serve(t, Methods{"null": now(nil, nil)}, Options{MaxConns: 16})
 	descriptors := func() int {
@@ -123,7 +124,7 @@ func TestConnectAndDisconnect(t *testing.T) {
 	before, routines := descriptors(), runtime.NumGoroutine()
 	for range 20 {
 		var conns []*peer
-		for i := range 32 { // half of them are turned away
+		for i := range 32 { // half of them are refused
 			c := r.dial()
 			if i%3 != 0 {
 				c.writeAnyway(`{"jsonrpc":"2.0","id":1,"method":"null"}` + "\n{")
@@ -134,8 +135,8 @@ func TestConnectAndDisconnect(t *testing.T) {
 			_ = c.Close()
 		}
 	}
-	eventually(t, "nothing is left", func() bool { return descriptors() <= before && runtime.NumGoroutine() <= routines })
-	eventually(t, "there is room", func() bool {
+	eventually.Holds(t, "nothing is left", func() bool { return descriptors() <= before && runtime.NumGoroutine() <= routines })
+	eventually.Holds(t, "there is room", func() bool {
 		c := r.dial()
 		c.writeAnyway(`{"jsonrpc":"2.0","id":1,"method":"null"}` + "\n")
 		return c.line() == `{"jsonrpc":"2.0","id":1,"result":null}`
@@ -200,7 +201,7 @@ func TestShutdownDrains(t *testing.T) {
 	if _, err := net.Dial("unix", r.path); err == nil {
 		t.Error("a stopping server still accepts")
 	}
-	// The daemon is still running: no second one may start.
+	// The daemon is still running, so no second one may start.
 	if l, err := Listen(r.path, ListenOptions{}); err == nil {
 		_ = l.Close()
 		t.Error("another could start while this one drains")
@@ -294,7 +295,7 @@ func TestServeEndsWithItsListener(t *testing.T) {
 	}
 }
 
-// piped hands out one connection of a pipe.
+// piped is a listener that accepts one end of a pipe.
 type piped struct {
 	conns chan net.Conn
 	done  chan struct{}
@@ -336,7 +337,7 @@ func TestDefaultTimes(t *testing.T) {
 		begin := time.Now()
 		_, _ = mute.Write([]byte(`{"jsonrpc":"2.0","id":1,"method":"null"}` + "\n"))
 		synctest.Wait()
-		_, err := mute.Write([]byte(strings.Repeat("\n", 1<<20))) // taken until it is dropped
+		_, err := mute.Write([]byte(strings.Repeat("\n", 1<<20))) // accepted until it is dropped
 		for err == nil {
 			_, err = mute.Write([]byte("\n"))
 			time.Sleep(time.Second)

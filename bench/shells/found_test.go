@@ -56,6 +56,7 @@ var found = []struct{ name, tree, text string }{
 	{"names that go on", "links", `split -l 1 a.txt d/n`},
 	{"a file that is named like standard output", "links", `ls | tee -`},
 	{"a file that is named like standard input", "links", `cp - new && cat new`},
+	{"an object file that is named like standard input", "links", `mv | readelf -h -`},
 	{"a repository in the folder", "links", `git init`},
 	{"the folders above one that is deleted", "names", `mkdir -p n/x; rmdir -p n/x`},
 	{"a copy that keeps the whole path", "links", `cp --parents "$PWD" d/`},

@@ -37,7 +37,7 @@ type aapClient struct {
 	posts int
 }
 
-// aapLaunch makes a session on the server and declares it to permd.
+// aapLaunch opens a session on the server and declares it to permd.
 func aapLaunch(t *testing.T, d *testDaemon, s *aapServer, stream string) *aapClient {
 	t.Helper()
 	c := &aapClient{
@@ -105,7 +105,7 @@ func (c *aapClient) post(messages any) []byte {
 	return c.http("POST", "/sessions/"+c.session+"/turns", map[string]any{"messages": messages, "stream": c.stream}, http.StatusOK)
 }
 
-// say posts a message of the user, and answers whatever waits until the turn has
+// say posts a message of the user, and answers all questions until the turn has
 // ended.
 func (c *aapClient) say(text string) {
 	c.t.Helper()
@@ -121,7 +121,7 @@ func (c *aapClient) say(text string) {
 	}
 }
 
-// resume goes on with a session of which nothing is known but its history.
+// resume continues a session of which only the history is known.
 func (c *aapClient) resume() {
 	c.t.Helper()
 	history := c.http("GET", "/sessions/"+c.session+"/history?type=full", nil, http.StatusOK)

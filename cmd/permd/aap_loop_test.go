@@ -14,8 +14,8 @@ import (
 	"github.com/permd/permd/socket/aap"
 )
 
-// aapRules decide what the test's agent may: read_note is the client's, the
-// others are the server's.
+// aapRules are the rules for the test's agent: the tool read_note is the client's,
+// the others are the server's.
 const aapRules = `package permd.user
 import rego.v2
 allow contains "notes may be read" if { input.effect.kind == "use"; input.effect.server == ""; input.effect.tool == "read_note" }
@@ -151,9 +151,9 @@ func (d *testDaemon) wantNowhere(t *testing.T, text string) {
 	}
 }
 
-// TestAAPResumes: client and daemon are started again while calls wait. What
-// rules and remembered choices say is the same again; the person is asked again
-// about what they had allowed once.
+// TestAAPResumes: client and daemon are restarted while calls wait. Rules and
+// remembered choices give the same verdicts; the person is asked again about what
+// they had allowed once.
 func TestAAPResumes(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long: it restarts the client and the daemon; TestAAPConversation is the quick one")
@@ -176,7 +176,7 @@ func TestAAPResumes(t *testing.T) {
 				"results": []any{map[string]any{"toolCallId": "a4", "content": "the result of a4"}},
 			})
 			first := messagesText(t, r)
-			// Neither gets messages of the other any more.
+			// Neither gets messages of the other anymore.
 			c.permd.Close()
 			if err := d.stop(t); err != nil {
 				t.Fatal(err)
@@ -214,8 +214,8 @@ func TestAAPResumes(t *testing.T) {
 	}
 }
 
-// TestAAPLostAnswer: the server does what a POST says, and its answer is lost.
-// The client reads the history before it posts again, and nothing runs twice.
+// TestAAPLostAnswer: the server carries out a POST, and its answer is lost. The
+// client reads the history before it posts again, and nothing runs two times.
 func TestAAPLostAnswer(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long: it loses the answer of each POST; TestAAPConversation is the quick one")
@@ -246,7 +246,7 @@ func TestAAPLostAnswer(t *testing.T) {
 	want(t, "the server ran", []string{`page {"who":"ana"}`, `page {"who":"bob"}`}, s.executed)
 }
 
-// brokenTurns: whatever goes wrong with a turn, nothing runs.
+// brokenTurns: no call of a broken turn runs.
 func brokenTurns(t *testing.T) {
 	d := aapDaemon(t)
 	s := newAAPServer(t, calls(`a1 deploy `+staging, `a2 read_note {"n":1}`), says("done"))
@@ -268,8 +268,8 @@ func brokenTurns(t *testing.T) {
 			t.Errorf("%s: it was decided", name)
 		}
 	}
-	// The same ids and names, but not as the server says: the trusted one is not
-	// what the rule is about.
+	// The same ids and names, but other owners than the server declares: the rule
+	// does not match the trusted call.
 	elsewhere := c.params("turn", map[string]string{"sse": body})
 	elsewhere["endpoint"] = "https://elsewhere.example.com"
 	want(t, "elsewhere", []string{"deploy ask", "read_note execute"}, outcomes(c.permissions(elsewhere)))

@@ -25,8 +25,8 @@ type aapServer struct {
 	sessions map[string]*aapSession
 	// executed are the calls of its own tools that it ran: "name input".
 	executed []string
-	// refuse answers that many turns with 503 before anything is done; lose does
-	// what they say and drops the connection.
+	// refuse is how many turns get status 503 before anything is done; lose is how
+	// many are carried out without an answer.
 	refuse, lose int
 }
 
@@ -175,7 +175,7 @@ func (o *aapOut) event(name string, data any) {
 func (s *aapServer) accept(ses *aapSession, messages []aapMessage, out *aapOut) error {
 	if messages[0].Role == "user" {
 		if len(messages) != 1 {
-			return fmt.Errorf("a user message stands alone")
+			return fmt.Errorf("a user message is alone in its turn")
 		}
 		ses.history = append(ses.history, messages[0])
 		clear(ses.waiting)

@@ -43,7 +43,7 @@ func (d *testDaemon) chained(t *testing.T, flags ...string) *chained {
 	return c
 }
 
-// say says a line and returns what is said to it.
+// say sends a line and returns the answer.
 func (c *chained) say(line string) string {
 	c.t.Helper()
 	if _, err := fmt.Fprintln(c.in, line); err != nil {
@@ -63,7 +63,7 @@ func (c *chained) want(line, want string) {
 	}
 }
 
-// TestProxyChain is a conversation on a conductor's pipe, with the daemon.
+// TestProxyChain plays a conversation on a conductor's pipe, with the daemon.
 func TestProxyChain(t *testing.T) {
 	t.Parallel()
 	d := startDaemon(t)
@@ -114,7 +114,7 @@ func TestProxyChain(t *testing.T) {
 	}
 }
 
-// TestProxyChainAlone is what people see who use the form in the wrong place.
+// TestProxyChainAlone: without a conductor, --proxy prints what to use instead.
 func TestProxyChainAlone(t *testing.T) {
 	t.Parallel()
 	d := newTestDaemon(t)

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestGateGuarded: a file that is guarded is asked about at its gate, once, though
-// no rule of a person matches it; what is not guarded passes.
+// TestGateGuarded: a guarded file asks once at its gate, although no rule of a
+// person matches it; other files pass.
 func TestGateGuarded(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long: it starts a daemon for guarded files alone; TestGates is the quick one")

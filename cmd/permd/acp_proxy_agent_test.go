@@ -15,7 +15,7 @@ import (
 )
 
 // asAgent makes this test binary an agent, for tests of permd acp: the next
-// argument says which.
+// argument is the kind of agent.
 const asAgent = "acp-test-agent"
 
 func init() {
@@ -43,14 +43,14 @@ func runAgent(kind string, args []string) int {
 		if _, err := io.Copy(os.Stdout, os.Stdin); err != nil {
 			return 1
 		}
-	case "exit": // says its arguments, and ends with a status
+	case "exit": // prints its arguments, and ends with a status
 		fmt.Println(strings.Join(args, " "))
 		fmt.Fprintln(os.Stderr, "words of the agent")
 		return 42
 	case "crash": // dies in the middle of a line
 		fmt.Print(`{"jsonrpc":"2.0","method":"_whole"}` + "\n" + `{"jsonrpc":"2.0","me`)
 		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
-	case "signal": // ends with the signal, and says that it came to its child
+	case "signal": // ends with the signal, and prints that its child got it too
 		signals := make(chan os.Signal, 1)
 		signal.Notify(signals, syscall.SIGTERM)
 		child := exec.Command(os.Args[0], asAgent, "child")
@@ -79,11 +79,11 @@ func runAgent(kind string, args []string) int {
 		}()
 		_, _ = io.Copy(os.Stdout, os.Stdin)
 		return 7
-	case "cling": // cannot be told to end
+	case "cling": // ignores signals that end programs
 		signal.Ignore(syscall.SIGTERM)
 		fmt.Println("ready")
 		time.Sleep(time.Hour)
-	case "linger": // does nothing until it is told to end
+	case "linger": // does nothing until a signal ends it
 		fmt.Println("ready")
 		time.Sleep(time.Hour)
 	case "orphan": // leaves a process running that keeps its output open
@@ -97,8 +97,8 @@ func runAgent(kind string, args []string) int {
 	return 0
 }
 
-// sdkAgent is an agent of the Go SDK. Each prompt is one thing to do; what
-// became of it is said as a message.
+// sdkAgent is an agent of the Go SDK. Each prompt is one action, whose result it
+// sends as a message.
 type sdkAgent struct {
 	acpsdk.Agent // what is not overridden is not called
 	conn         *acpsdk.AgentSideConnection

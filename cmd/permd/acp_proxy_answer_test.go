@@ -13,10 +13,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/internal/eventually"
 )
 
-// mirrored is a client of permd acp whose agent echoes what it receives. So the
-// client's lines are the agent's as well, and the agent's input comes back.
+// mirrored is a client of permd acp whose agent echoes what it receives: the
+// agent's lines are the client's, and the agent's input comes back.
 type mirrored struct {
 	t      *testing.T
 	in     io.WriteCloser
@@ -75,7 +76,7 @@ func (m *mirrored) hear() string {
 	return strings.TrimSuffix(line, "\n")
 }
 
-// passes says a line that comes back as it is.
+// passes sends a line that comes back unchanged.
 func (m *mirrored) passes(line string) {
 	m.t.Helper()
 	m.say(line)
@@ -84,7 +85,7 @@ func (m *mirrored) passes(line string) {
 	}
 }
 
-// shows has the agent ask, and the person see it.
+// shows sends a request of the agent that the person is shown.
 func (m *mirrored) shows(request string) string {
 	m.t.Helper()
 	m.say(request)
@@ -95,15 +96,15 @@ func (m *mirrored) shows(request string) string {
 	return got
 }
 
-// picks has the person answer the request of that id, and returns what the agent
-// was told.
+// picks sends the person's answer to the request with that id, and returns the
+// answer that the agent got.
 func (m *mirrored) picks(id int, option string) string {
 	m.t.Helper()
 	m.say(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"result":{"outcome":{"outcome":"selected","optionId":%q}}}`, id, option))
 	return m.told()
 }
 
-// told is the option in what the agent was told.
+// told returns the option in the answer that the agent got.
 func (m *mirrored) told() string {
 	m.t.Helper()
 	var got struct {
@@ -130,25 +131,21 @@ func (m *mirrored) told() string {
 	}
 }
 
-// waitSays waits until permd has said that on the standard error.
+// waitSays waits until permd has printed that on standard error.
 func (m *mirrored) waitSays(want string) {
 	m.t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); !strings.Contains(m.stderr.String(), want); time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			m.t.Fatalf("permd said %q, want %q", m.stderr.String(), want)
-		}
-	}
+	eventually.Holds(m.t, fmt.Sprintf("permd says %q", want), func() bool { return strings.Contains(m.stderr.String(), want) }, m.stderr.String)
 }
 
 const mirrorOptions = `"options":[{"optionId":"always","name":"Always","kind":"allow_always"},{"optionId":"yes","name":"Yes","kind":"allow_once"},{"optionId":"no","name":"No","kind":"reject_once"}]`
 
-// mirrorAsks is a request about a command.
+// mirrorAsks returns a request about a command.
 func mirrorAsks(id int, command string) string {
 	return fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"session/request_permission","params":{"sessionId":"s","toolCall":{"toolCallId":"c%d","name":"Bash","title":%q,"kind":"execute","rawInput":{"command":%q}},%s}}`,
 		id, id, command, command, mirrorOptions)
 }
 
-// TestProxyAnswersLogged looks in the decision log for what the person answered.
+// TestProxyAnswersLogged: the decision log has the person's answers.
 func TestProxyAnswersLogged(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long: it answers in every way and reads the log; TestProxyWithSDK is the quick one")
@@ -190,7 +187,7 @@ func TestProxyAnswersLogged(t *testing.T) {
 		}
 		v1.say(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,%s}`, i, a.result))
 		if got := v1.told(); got != a.told {
-			t.Errorf("%d: the agent was told %q, want %q: %s", i, got, a.told, v1.stderr.String())
+			t.Errorf("%d: the agent got %q, want %q: %s", i, got, a.told, v1.stderr.String())
 		}
 	}
 	// The last answer was a yes, so permd was told of all of them.
@@ -213,7 +210,7 @@ func TestProxyAnswersLogged(t *testing.T) {
 		}
 		told := strings.Replace(option, "permd-width-w1", "yes", 1)
 		if got := v2.picks(i, option); got != told {
-			t.Errorf("%s: the agent was told %q, want %q", call, got, told)
+			t.Errorf("%s: the agent got %q, want %q", call, got, told)
 		}
 	}
 	for id, said := range map[string]string{"d0": "deny 0", "d1": "deny 0", "d2": "deny 0", "d3": "allow 1", "d4": "allow 0"} {
@@ -224,7 +221,8 @@ func TestProxyAnswersLogged(t *testing.T) {
 	}
 }
 
-// TestProxyForms decides the forms by which Codex asks about tools of servers.
+// TestProxyForms: permd decides the forms with which Codex asks about tools of
+// servers.
 func TestProxyForms(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long: it starts a daemon for forms alone; TestProxyWithSDK is the quick one")
@@ -269,7 +267,7 @@ deny contains "no merging" if { input.effect.kind == "use"; input.effect.tool ==
 			m.say(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"result":%s}`, n, c.person))
 		}
 		if got := m.told(); got != c.told {
-			t.Fatalf("%s: the agent was told %q, want %q: %s", c.name, got, c.told, m.stderr.String())
+			t.Fatalf("%s: the agent got %q, want %q: %s", c.name, got, c.told, m.stderr.String())
 		}
 	}
 	got := map[string]string{}
@@ -292,6 +290,6 @@ deny contains "no merging" if { input.effect.kind == "use"; input.effect.tool ==
 	d.reload(t)
 	m.say(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"result":{"action":"accept","content":{"persist":"always"}}}`, n))
 	if got := m.told(); got != "decline" {
-		t.Errorf("a late deny: the agent was told %q", got)
+		t.Errorf("a late deny: the agent got %q", got)
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// pairMessage is one message of a conversation, as far as the comparison looks at it.
+// pairMessage is one message of a conversation, with the members that are compared.
 type pairMessage struct {
 	ID     json.RawMessage `json:"id"`
 	Method string          `json:"method"`
@@ -41,8 +41,8 @@ func (w *pairMessage) answers(ids []string) bool {
 	return w.Method == "" && w.ID != nil && slices.Contains(ids, string(w.ID))
 }
 
-// notReceived are the ids of the requests that one side made and the other did not
-// get.
+// notReceived returns the ids of the requests that one side made and the other did
+// not get.
 func notReceived(said, received []string) (ids []string) {
 	got := map[string]bool{}
 	for _, line := range received {
@@ -58,7 +58,7 @@ func notReceived(said, received []string) (ids []string) {
 	return ids
 }
 
-// texts are the messages that the agent said.
+// texts returns the agent's messages to the person.
 func (h *received) texts() (texts []string) {
 	for _, line := range h.agentSaid {
 		if u := parsePair(line).Params.Update; u.SessionUpdate == "agent_message_chunk" {
@@ -70,9 +70,9 @@ func (h *received) texts() (texts []string) {
 	return texts
 }
 
-// checkPassage compares what each side said with what the other received, line by
-// line: byte for byte, in order, but for the requests that permd is to answer,
-// and those of which the person is shown something else.
+// checkPassage compares what each side sent with what the other received, byte for
+// byte and in order, except requests that permd must answer, and those that the
+// person is shown in another form.
 func (h *received) checkPassage(t *testing.T, plan pairPlan) {
 	t.Helper()
 	permd, modes := notReceived(h.agentSaid, h.clientHeard), notReceived(h.clientSaid, h.agentHeard)
@@ -87,8 +87,8 @@ func (h *received) checkPassage(t *testing.T, plan pairPlan) {
 		sameButOption)
 }
 
-// checkAnswered compares who answered what with the plan, and that each request
-// of the agent has one answer.
+// checkAnswered compares who answered which request with the plan, and checks that
+// each request of the agent has one answer.
 func (h *received) checkAnswered(t *testing.T, plan pairPlan, permd, modes []string) {
 	t.Helper()
 	var want, wantModes, got []string
@@ -123,7 +123,7 @@ func (h *received) checkAnswered(t *testing.T, plan pairPlan, permd, modes []str
 	}
 }
 
-// passage walks through what was said and what was received of it.
+// passage compares what was sent with what was received.
 func passage(t *testing.T, what string, said, received []string, dropped, added func(pairMessage) bool, alike func(said, received string) bool) {
 	t.Helper()
 	for len(said) > 0 || len(received) > 0 {
@@ -143,13 +143,14 @@ func passage(t *testing.T, what string, said, received []string, dropped, added 
 	}
 }
 
-// unshown turns the request that the person was shown back into the one that
-// the agent sent: any other difference remains. The agent's options must be
-// present, except those that it would remember, and only permd's may be added.
+// unshown turns the request that the person was shown back into the one that the
+// agent sent, so that any other difference shows. The agent's options must be
+// present, except those that the agent itself would remember, and only permd's may
+// be added.
 func unshown(t *testing.T, said, shown string) string {
 	t.Helper()
 	if said == shown {
-		return shown // there was nothing that permd could offer
+		return shown // permd had nothing to offer
 	}
 	before, after := parsePair(said), parsePair(shown)
 	if before.Method != "session/request_permission" || after.Params.Options == nil {
@@ -173,8 +174,8 @@ func unshown(t *testing.T, said, shown string) string {
 	return replaceMember(said, shown, "params", "description")
 }
 
-// replaceMember sets a member of shown to what it is in said, without touching
-// any other byte.
+// replaceMember sets a member of shown to its value in said, without changing any
+// other byte.
 func replaceMember(said, shown string, path ...string) string {
 	raw := func(line string) string {
 		v := json.RawMessage(line)
@@ -213,8 +214,8 @@ func inOrder(lines []string) []string {
 	return lines
 }
 
-// checkAgainst compares a conversation with permd with the same without, byte
-// for byte but for what permd answered.
+// checkAgainst compares a conversation with permd with the same one without, byte
+// for byte except for permd's answers.
 func (h *received) checkAgainst(t *testing.T, without *received) {
 	t.Helper()
 	permd, modes := notReceived(h.agentSaid, h.clientHeard), notReceived(h.clientSaid, h.agentHeard)

@@ -36,10 +36,9 @@ func readProxySamples(t *testing.T) (list []proxySample) {
 	return list
 }
 
-// TestProxySamples has agents ask with each shape of request that is known of
-// them, under rules that allow, that deny, and the shipped ones. An answer of
-// permd names an option that is safe, and whatever permd does not answer, the
-// client is asked, once.
+// TestProxySamples sends agents' requests of each known form, under rules that
+// allow, that deny, and the shipped ones. permd's answers must select a safe
+// option, and the client must be asked once about each other request.
 func TestProxySamples(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long: the whole corpus of requests; TestProxyForms is the quick one")
@@ -68,7 +67,7 @@ func TestProxySamples(t *testing.T) {
 					answered++
 				}
 			}
-			// Rules that did not bite would be no test.
+			// Rules that never apply would test nothing.
 			if samples < 45 || tt.rego != "" && answered < 10 {
 				t.Errorf("permd answered %d of %d", answered, samples)
 			}
@@ -140,9 +139,8 @@ func (r *relayed) checkSafe(t *testing.T, s *proxySample, answer, rules string) 
 	}
 }
 
-// TestProxyTranscripts plays whole conversations of agents. Everything that one
-// side sends reaches the other, in order, except the requests that permd
-// answers and the client's answers to these.
+// TestProxyTranscripts plays whole conversations of agents: everything that one
+// side sends reaches the other, in order, except the requests that permd answers.
 func TestProxyTranscripts(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long: the whole corpus of conversations; TestProxyChain is the quick one")
@@ -193,7 +191,7 @@ func (d *testDaemon) transcript(t *testing.T, name string) {
 			received := hear(t, r.fromAgent)
 			switch {
 			case received != mark:
-				// What is rewritten is written without spaces.
+				// Rewritten messages have no spaces.
 				if tight := compacted(t, msg); received != msg && unshown(t, tight, compacted(t, received)) != tight {
 					t.Errorf("the client received %q of %q", received, msg)
 				}

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestProxyHeld cancels requests while permd is being asked about them: the
-// agent gets its answer at once, and the client, which never saw them, nothing.
+// TestProxyHeld cancels requests while permd is being asked about them: the agent
+// gets its answer at once, and the client, which never saw them, gets no message.
 func TestProxyHeld(t *testing.T) {
 	t.Parallel()
 	d := startDaemon(t)

@@ -45,7 +45,7 @@ deny contains "no terraform" if input.effect.program == "terraform"
 deny contains "locked" if { input.effect.kind == "write"; endswith(input.effect.path, "/locked") }
 deny contains "no yolo" if { input.effect.kind == "mode"; input.call.raw.modeId == "yolo" }`
 
-// pairSteps is a conversation with all that passes through the proxy's hands.
+// pairSteps is a conversation with all kinds of messages that the proxy handles.
 func pairSteps(project string) []pairStep {
 	return []pairStep{
 		{Prompt: "run git status && cat main.go", Pick: []string{"Allow"}, said: "allow-once", permd: true},
@@ -82,10 +82,10 @@ func pairSteps2(project string) (steps []pairStep) {
 	return steps
 }
 
-// TestProxyPairs has clients and agents of two SDKs, which know nothing of
-// permd, talk with each other, with permd acp between them and without. What
-// each of them says and hears is the same bytes, but for the requests that permd
-// answers, what the person is shown of the others, and the option of theirs.
+// TestProxyPairs has clients and agents of two SDKs, which know nothing of permd,
+// talk with each other, with permd acp between them and without. What each of them
+// sends and receives is the same bytes, except the requests that permd answers,
+// what the person is shown of the others, and the option that the person selects.
 func TestProxyPairs(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long: it runs each pair of SDKs")

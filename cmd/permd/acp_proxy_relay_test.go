@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// relayed is a conversation of which a test plays both sides: permd acp, with
-// an agent that sends what the test wants and passes on what it receives.
+// relayed is a conversation in which the test plays both sides: permd acp, with an
+// agent that sends what the test wants and passes on what it receives.
 type relayed struct {
 	cmd       *exec.Cmd
 	stderr    lockedBuffer
@@ -106,7 +106,7 @@ func (d *testDaemon) relay(t *testing.T, child ...string) *relayed {
 	return r
 }
 
-// say writes a line as one of the peers.
+// say sends a line as one of the peers.
 func say(t *testing.T, w io.Writer, line string) {
 	t.Helper()
 	if _, err := io.WriteString(w, line+"\n"); err != nil {
@@ -124,7 +124,7 @@ func hear(t *testing.T, r *bufio.Reader) string {
 	return strings.TrimSuffix(line, "\n")
 }
 
-// passes has one peer say a line that the other must hear as it is.
+// passes sends a line as one peer that the other must get unchanged.
 func passes(t *testing.T, w io.Writer, r *bufio.Reader, line string) {
 	t.Helper()
 	say(t, w, line)
@@ -139,7 +139,7 @@ func (r *relayed) begin(t *testing.T, agent, version, protocol, session, cwd str
 	greet(t, talkers{r.toAgent, r.fromAgent, r.agent, r.agentIn}, agent, version, protocol, session, cwd)
 }
 
-// talkers are the ends of a conversation that a test plays.
+// talkers are the ends of a conversation, which the test plays.
 type talkers struct {
 	client      io.Writer
 	clientHears *bufio.Reader
@@ -159,7 +159,7 @@ func greet(t *testing.T, k talkers, agent, version, protocol, session, cwd strin
 	passes(t, k.agent, k.clientHears, fmt.Sprintf(`{"jsonrpc":"2.0","id":"n","result":{"sessionId":%q}}`, session))
 }
 
-// end closes the client's pipe, and wants that everything ends with it.
+// end closes the client's pipe, and checks that everything ends with it.
 func (r *relayed) end(t *testing.T) {
 	t.Helper()
 	r.toAgent.Close()
@@ -174,7 +174,7 @@ func (r *relayed) end(t *testing.T) {
 	r.gone(t)
 }
 
-// gone wants that the agent and all that it started are gone.
+// gone checks that the agent and all processes that it started have ended.
 func (r *relayed) gone(t *testing.T) {
 	t.Helper()
 	_ = r.life.SetReadDeadline(time.Now().Add(30 * time.Second))

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"os/exec"
 	"strings"
@@ -11,6 +12,8 @@ import (
 
 	acpsdk "github.com/coder/acp-go-sdk"
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/permd/permd/internal/eventually"
 )
 
 // editor is a client of the Go SDK that knows nothing of permd. Its person
@@ -99,7 +102,7 @@ func (d *testDaemon) edit(t *testing.T, project string, flags ...string) *editor
 	return e
 }
 
-// ended waits for a process, which must end by itself with that status.
+// ended waits until a process ends by itself, and checks its status.
 func ended(t *testing.T, cmd *exec.Cmd, stderr *lockedBuffer, want int) {
 	t.Helper()
 	done := make(chan struct{})
@@ -116,7 +119,7 @@ func ended(t *testing.T, cmd *exec.Cmd, stderr *lockedBuffer, want int) {
 	}
 }
 
-// prompt has the agent do something and returns what it says about it.
+// prompt makes the agent do something and returns its message about the result.
 func (e *editor) prompt(text string) string {
 	e.t.Helper()
 	_, err := e.conn.Prompt(e.t.Context(), acpsdk.PromptRequest{SessionId: e.session, Prompt: []acpsdk.ContentBlock{acpsdk.TextBlock(text)}})
@@ -142,7 +145,7 @@ func (e *editor) answers(prompt, pick, want string) {
 	got := e.prompt(prompt)
 	start, open := strings.CutSuffix(want, "…")
 	if got != want && (!open || !strings.HasPrefix(got, start)) {
-		e.t.Errorf("%s: the agent was told %q, want %q", prompt, got, want)
+		e.t.Errorf("%s: the agent got %q, want %q", prompt, got, want)
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -151,8 +154,8 @@ func (e *editor) answers(prompt, pick, want string) {
 	}
 }
 
-// TestProxyWithSDK runs whole prompts between an agent and a client that both
-// know nothing of permd.
+// TestProxyWithSDK runs whole prompts between an agent and a client that do not
+// know of permd.
 func TestProxyWithSDK(t *testing.T) {
 	t.Parallel()
 	d := newTestDaemon(t)
@@ -203,7 +206,7 @@ deny contains "no modes" if input.effect.kind == "mode"`)
 	}
 }
 
-// TestProxyDaemon takes the daemon away and brings it back.
+// TestProxyDaemon stops the daemon and starts it again.
 func TestProxyDaemon(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long: it waits for daemons that end and start")
@@ -212,7 +215,7 @@ func TestProxyDaemon(t *testing.T) {
 	d := newTestDaemon(t)
 	project := d.project(t, map[string]string{"main.go": "package main\n"})
 	e := d.edit(t, project)
-	e.answers("run git status", "Always", "allow-always") // as if there were no permd
+	e.answers("run git status", "Always", "allow-always") // as without permd
 	d.start(t)
 	e.waitSays("permd is there again")
 	e.answers("run git status", "", "allow-once")
@@ -224,21 +227,16 @@ func TestProxyDaemon(t *testing.T) {
 	e.answers("run git status", "", "allow-once")
 }
 
-// waitSays waits until permd has said these on the standard error, in order.
+// waitSays waits until permd has printed these on standard error, in order.
 func (e *editor) waitSays(want ...string) {
 	e.t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+	eventually.Holds(e.t, fmt.Sprintf("permd says %q", want), func() bool {
 		rest, found := e.stderr.String(), true
 		for _, w := range want {
 			if _, rest, found = strings.Cut(rest, w); !found {
 				break
 			}
 		}
-		if found {
-			return
-		}
-		if time.Now().After(deadline) {
-			e.t.Fatalf("permd said %q, want %q", e.stderr.String(), want)
-		}
-	}
+		return found
+	}, e.stderr.String)
 }

@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/permd/permd/internal/eventually"
 )
 
 // scripted is permd acp in front of a shell that is the agent.
@@ -42,7 +44,7 @@ func piped(t *testing.T, cmd *exec.Cmd) (to io.WriteCloser, from *bufio.Reader, 
 	return to, bufio.NewReader(out), errs
 }
 
-// rest reads what is still said, to the end.
+// rest reads the rest of the output.
 func rest(t *testing.T, from io.Reader) string {
 	t.Helper()
 	data, err := io.ReadAll(from)
@@ -52,16 +54,16 @@ func rest(t *testing.T, from io.Reader) string {
 	return string(data)
 }
 
-// TestProxySignals sends permd acp each signal by which clients and terminals
-// end programs. It reaches the agent and what the agent waits for, and permd
-// ends as the agent does.
+// TestProxySignals sends permd acp each signal with which clients and terminals end
+// programs. It reaches the agent and the processes that the agent waits for, and
+// permd ends like the agent.
 func TestProxySignals(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long: a whole table of signals; TestProxyProcess is the quick one")
 	}
 	t.Parallel()
-	// Whoever runs the tests may have them ignored, and so would the programs
-	// that they start. What is caught here is not ignored there.
+	// If the signals are ignored where the tests run, the programs that they start
+	// ignore them too. Catching them here prevents that.
 	caught := make(chan os.Signal, 1)
 	all := []os.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT}
 	signal.Notify(caught, all...)
@@ -69,7 +71,7 @@ func TestProxySignals(t *testing.T) {
 	d := newTestDaemon(t)
 	for name, s := range map[string]syscall.Signal{"INT": syscall.SIGINT, "TERM": syscall.SIGTERM, "HUP": syscall.SIGHUP, "QUIT": syscall.SIGQUIT} {
 		t.Run(name, func(t *testing.T) {
-			// The shell hears of it when the program that it waits for has ended.
+			// The shell handles it when the program that it waits for has ended.
 			cmd := d.scripted(`ulimit -c 0; trap 'echo told; trap - ` + name + `; kill -` + name + ` $$' ` + name + `; echo ready; sleep 1000`)
 			in, out, errs := piped(t, cmd)
 			defer in.Close()
@@ -143,8 +145,8 @@ func TestProxyStatus(t *testing.T) {
 	}
 }
 
-// TestProxyGroup looks at the agent's process group: it is its own, so that a
-// terminal's signals do not reach it twice, and nothing of it outlives permd.
+// TestProxyGroup: the agent has its own process group, so that a terminal's signals
+// reach it only once, and none of its processes outlives permd.
 func TestProxyGroup(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long: it waits for processes that do not end")
@@ -176,7 +178,7 @@ func TestProxyGroup(t *testing.T) {
 	})
 }
 
-// TestProxyDeafClient has a client that does not read, or has closed its pipe.
+// TestProxyDeafClient: the client does not read, or has closed its pipe.
 func TestProxyDeafClient(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long: it waits for a client that never reads")
@@ -198,16 +200,16 @@ func TestProxyDeafClient(t *testing.T) {
 		w.Close()
 		hear(t, bufio.NewReader(r))
 		r.Close()
-		// The agent ends of it as it would without permd.
+		// It ends the agent as it would without permd.
 		ended(t, cmd, new(lockedBuffer), 128+13)
 	})
 	t.Run("open, and a signal", func(t *testing.T) {
 		t.Parallel()
-		// More than the pipe takes, less than permd keeps.
+		// More than the pipe's buffer, less than permd queues.
 		cmd := newTestDaemon(t).scripted(`head -c 500000 /dev/zero | tr '\0' x | fold -w 1000; echo said >&2; sleep 1000`)
 		in, _, errs := piped(t, cmd)
 		defer in.Close()
-		waitFor(t, "words of the agent", func() bool { return strings.Contains(errs.String(), "said\n") })
+		eventually.Holds(t, "words of the agent", func() bool { return strings.Contains(errs.String(), "said\n") })
 		_ = cmd.Process.Signal(syscall.SIGTERM)
 		// Waiting for cmd would close the pipe.
 		state, err := cmd.Process.Wait()
@@ -217,8 +219,8 @@ func TestProxyDeafClient(t *testing.T) {
 	})
 }
 
-// TestProxyFiles has files for pipes, and one pipe for two. They are left as they
-// were found.
+// TestProxyFiles uses files as pipes, and one pipe for two streams. Their modes are
+// left unchanged.
 func TestProxyFiles(t *testing.T) {
 	t.Parallel()
 	d := newTestDaemon(t)
@@ -275,7 +277,7 @@ func TestProxyFiles(t *testing.T) {
 		}
 	})
 	t.Run("standard error is the same pipe", func(t *testing.T) {
-		// The agent's own words on it are more than fits: it must wait.
+		// The agent's output there is more than fits: it must wait.
 		from, out := pipe(t)
 		cmd := d.scripted("head -c 1000000 /dev/zero | tr '\\0' '#' >&2; echo; cat")
 		cmd.Stdin = strings.NewReader("hello\n")
@@ -292,8 +294,8 @@ func TestProxyFiles(t *testing.T) {
 	})
 }
 
-// TestProxyStderr passes the agent's standard error on as it is, and goes on
-// when nobody reads permd's own words there.
+// TestProxyStderr: the agent's standard error is passed on unchanged, and permd
+// continues if nobody reads its own messages there.
 func TestProxyStderr(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long: it fills pipes that nobody reads")
@@ -326,7 +328,7 @@ func TestProxyStderr(t *testing.T) {
 			t.Fatal(err)
 		}
 		from := bufio.NewReader(out)
-		for range 3000 { // permd says something of each
+		for range 3000 { // permd prints a message about each
 			say(t, in, "[]")
 			if !bytes.Contains([]byte(hear(t, from)), []byte("batches")) {
 				t.Error("the batch was passed on")

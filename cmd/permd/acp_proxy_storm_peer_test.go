@@ -13,18 +13,18 @@ import (
 	"time"
 )
 
-// fate says what may become of a stormNumber line.
+// fate is what may happen to a stormNumber line.
 type fate int
 
 const (
 	arrives   fate = iota // arrives as it is
 	isYes                 // arrives, with another option maybe, or permd answers in its place, or permd answers in its place
 	isAsk                 // arrives, changed maybe, or is answered by permd
-	mayArrive             // arrives as it is, or not at all
+	mayArrive             // arrives unchanged, or not at all
 	isRefused             // is refused
 )
 
-// stormLine is one line that a peer said.
+// stormLine is one line that a peer sent.
 type stormLine struct {
 	n      int
 	text   string
@@ -32,14 +32,13 @@ type stormLine struct {
 	unsure bool // this peer or the other ended in the middle of it
 }
 
-// stormPeer is an agent or a client that says all that it can think of, and
-// dies at any moment.
+// stormPeer is an agent or a client that sends random lines, and dies at any
+// moment.
 type stormPeer struct {
 	agent bool
-	rng   *rand.Rand // of its mouth
+	rng   *rand.Rand // of its output
 	ear   *rand.Rand
-	// What it says goes to out, what it hears comes from in. Nobody else
-	// touches them.
+	// It writes to out and reads from in. Nothing else uses them.
 	out io.WriteCloser
 	in  io.ReadCloser
 
@@ -54,10 +53,10 @@ type stormPeer struct {
 	received []string       // all that was received, whole
 	replies  []string       // to be said: answers to what was received
 	open     map[string]int // its requests, by id: how many answers came
-	done     bool           // the other one has said all that it wants
+	done     bool           // the other one has sent everything that it wants
 	finished bool           // so has this one
 	eof      bool           // nothing more comes
-	err      error          // a failure to report
+	err      error          // a failure of the test
 }
 
 func newStormPeer(agent bool, rng *rand.Rand, out io.WriteCloser, in io.ReadCloser) *stormPeer {
@@ -66,14 +65,14 @@ func newStormPeer(agent bool, rng *rand.Rand, out io.WriteCloser, in io.ReadClos
 	return p
 }
 
-// speak says everything, and then ends.
+// speak sends everything, and then ends.
 func (p *stormPeer) speak() {
 	defer p.out.Close()
 	written := 0
 	write := func(l stormLine, id string) bool {
 		text := l.text + "\n"
 		l.unsure = p.dieAt >= 0 && written+len(text) > p.dieAt
-		// Said before it is written: the other may answer at once.
+		// Noted before it is written: the other may answer at once.
 		p.mu.Lock()
 		if id != "" {
 			p.open[id] = 0
@@ -131,9 +130,9 @@ const (
 	finishes
 )
 
-// next waits until there is something to say: a reply, or what the peer thinks
-// of. A settled one says when it has said all and all its requests are answered,
-// and stays until the other has, too; others end at once.
+// next waits until there is something to send: a reply, or a random line. A settled
+// peer reports when it has sent everything and all its requests are answered, and
+// stays until the other has too; others end at once.
 func (p *stormPeer) next() (reply string, what act) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -159,7 +158,7 @@ func (p *stormPeer) next() (reply string, what act) {
 	}
 }
 
-// said is the fate of a reply: permd may have the last word on a yes.
+// said is the fate of a reply: permd may refuse an approval.
 func said(reply string) fate {
 	switch {
 	case strings.Contains(reply, ownRequest):
@@ -188,7 +187,7 @@ var (
 	optionID    = regexp.MustCompile(`"optionId":"([^"]*)"`)
 )
 
-// listen hears everything, and answers some of it.
+// listen reads everything, and answers some of it.
 func (p *stormPeer) listen() {
 	defer p.in.Close()
 	r := bufio.NewReaderSize(p.in, 1+p.ear.IntN(100_000))
@@ -201,7 +200,7 @@ func (p *stormPeer) listen() {
 	for n := 0; n != p.deafAt; n++ {
 		line, err := r.ReadString('\n')
 		if err != nil {
-			return // the beginning of a line at the end is nobody's
+			return // an incomplete line at the end does not count
 		}
 		p.hear(strings.TrimSuffix(line, "\n"))
 		if p.ear.IntN(60) == 0 {
@@ -221,7 +220,8 @@ func (p *stormPeer) hear(line string) {
 	case m.Method == "_done":
 		p.done = true
 	case strings.HasPrefix(id, `"permd-`):
-		// What was asked about follows a yes, in whatever place: it gets a no here.
+		// The question follows an approval, in whatever place: it gets a reject
+		// here.
 		p.replies = append(p.replies, `{"jsonrpc":"2.0","id":`+id+`,"result":{"outcome":{"outcome":"cancelled"}},"_x":{"_n":%n}}`)
 	case m.Method == "session/request_permission" && m.ID != nil:
 		reply := `"result":{"outcome":{"outcome":"cancelled"}}`
@@ -240,7 +240,7 @@ func (p *stormPeer) hear(line string) {
 	}
 }
 
-// think makes up a line, and returns the id of the request if it is one.
+// think makes a random line, and returns the id of the request if it is one.
 func (p *stormPeer) think(n int) (stormLine, string) {
 	num := `"_n":` + strconv.Itoa(n)
 	pad := strings.Repeat([]string{"x", "é", `\n`, "\u2028"}[p.rng.IntN(4)], p.rng.IntN(600))
@@ -296,22 +296,22 @@ func (p *stormPeer) think(n int) (stormLine, string) {
 	return line(notify("_n", `"pad":"`+pad+`"`), arrives)
 }
 
-// maxStormAsked is how often the person may be asked about one request, when each of
-// their answers comes after a change.
+// maxStormAsked is how often the person may be asked about one request, if each
+// answer comes after a change.
 const maxStormAsked = 3
 
-// compareStorm compares what one said with what the other received: nothing twice,
-// nothing out of order, nothing missing in between; with whole, nothing at all,
-// and with cut, the last line may have lost its end.
+// compareStorm compares what one peer sent with what the other received: nothing is
+// repeated, out of order or missing in between; with whole, nothing is missing at
+// all, and with cut, the last line may be incomplete.
 func compareStorm(sent []stormLine, received []string, whole, cut bool) error {
-	// A yes that permd was not told of when its turn or request is cancelled.
+	// An approval that permd did not get because its turn or request was cancelled.
 	instead := map[string]bool{}
 	for _, line := range received {
 		if w := parsePair(line); w.Method == "" && w.ID != nil && stormNumber.FindString(line) == "" {
 			instead[string(w.ID)] = true
 		}
 	}
-	// A yes after which permd asked the person once more, who answered once more.
+	// An approval after which permd asked the person once more, who answered again.
 	last := map[string]int{}
 	for _, l := range sent {
 		if w := parsePair(l.text); w.Method == "" && w.ID != nil {
@@ -346,7 +346,7 @@ func compareStorm(sent []stormLine, received []string, whole, cut bool) error {
 			if w := parsePair(line); (w.Method != "" || w.ID == nil) && !strings.Contains(line, ownRequest) && !strings.Contains(line, `{"requestId":"permd-`) {
 				return fmt.Errorf("nobody said %.300q", line)
 			}
-			continue // permd's word
+			continue // permd's answer
 		}
 		n, _ := strconv.Atoi(m[1])
 		if j := slices.IndexFunc(sent[:i], func(l stormLine) bool { return l.n == n && l.fate == isAsk }); j >= 0 &&

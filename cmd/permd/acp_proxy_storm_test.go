@@ -20,8 +20,7 @@ import (
 	"github.com/permd/permd/socket/proxy"
 )
 
-// Both override what a storm is made of: how many conversations, and the number
-// that their chances are drawn from.
+// Both override the storm's parameters: the number of conversations, and the seed.
 const (
 	stormRounds = "PERMD_TEST_STORM_ROUNDS"
 	stormSeed   = "PERMD_TEST_STORM_SEED"
@@ -45,11 +44,11 @@ func stormSettings(t *testing.T, rounds int) (int, uint64) {
 	return rounds, seed
 }
 
-// TestProxyStorm has an agent and a client say everything at once, valid and
-// broken, answer, stop reading and die at any byte, while the daemon dies, stops
-// and comes back. What arrives is what was said, once and in order, and nothing
-// is missing before it; where nobody died, everything arrives and each request
-// has one answer. Nothing that the proxy started is left.
+// TestProxyStorm: an agent and a client send valid and broken messages at once,
+// answer, stop reading and die at any byte, while the daemon dies, stops and
+// restarts. Messages arrive unchanged, once, in order and without gaps; if nobody
+// died, everything arrives and each request has one answer. No process or goroutine
+// of the proxy is left.
 func TestProxyStorm(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long: it loads the proxy and kills daemons")
@@ -99,8 +98,8 @@ func TestProxyStorm(t *testing.T) {
 	goleak.VerifyNone(t, before)
 }
 
-// TestProxyStormProcess is the same with the program as it is, and an agent that
-// is killed, too. No process is left.
+// TestProxyStormProcess is the same with the real program, and an agent that is
+// killed too. No process is left.
 func TestProxyStormProcess(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long: it loads the proxy and kills agents")
@@ -145,7 +144,7 @@ func newStorm(rng *rand.Rand) *storm {
 	return &storm{rng: rng, settled: rng.IntN(3) == 0}
 }
 
-// run has the two talk until both have ended.
+// run runs both peers until they have ended.
 func (s *storm) run(t *testing.T, d *testDaemon, kill func()) {
 	t.Helper()
 	for _, p := range []*stormPeer{s.client, s.agent} {
@@ -202,7 +201,7 @@ func (s *storm) run(t *testing.T, d *testDaemon, kill func()) {
 	}
 }
 
-// check compares what was said with what was received.
+// check compares what was sent with what was received.
 func (s *storm) check(t *testing.T, round int) {
 	t.Helper()
 	whole := s.client.deafAt < 0 && !s.killed

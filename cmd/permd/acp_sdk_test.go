@@ -203,7 +203,7 @@ func TestACPWithSDK(t *testing.T) {
 	asks := 0
 	for i, s := range steps {
 		if ag.got[i] != s.want {
-			t.Errorf("%s: the agent was told %q, want %q", s.name, ag.got[i], s.want)
+			t.Errorf("%s: the agent got %q, want %q", s.name, ag.got[i], s.want)
 		}
 		if s.asked {
 			asks++

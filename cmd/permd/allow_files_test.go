@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestHookAllowFiles: a file that a call runs, reads or names is part of the call
-// that a person says yes to.
+// TestHookAllowFiles: an approval is bound to the files that the call runs, reads
+// or names.
 func TestHookAllowFiles(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long: a table of files; TestHook is the quick one")

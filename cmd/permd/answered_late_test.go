@@ -12,8 +12,9 @@ import (
 	"github.com/permd/permd/socket/client"
 )
 
-// late is a way on which a person's yes reaches permd: it asks about a call that
-// runs run.sh, and returns what brings the yes and says whether the call may run.
+// late is a way for a person's approval to reach permd: it asks about a call that
+// runs run.sh, and returns a function that sends the approval and reports whether
+// the call may run.
 type late struct {
 	t       *testing.T
 	d       *testDaemon
@@ -50,7 +51,7 @@ func (l *late) question(result string, err error) string {
 	return id
 }
 
-// chosen brings the yes with permd/choose.
+// chosen sends the approval with permd/choose.
 func (l *late) chosen(members, method, params string, args ...any) func() bool {
 	l.t.Helper()
 	id := l.question(l.say(method, params, args...))
@@ -68,9 +69,9 @@ const (
 	lateStopped = `{"sessionId":"s1","agent":{"name":"helper"},"tools":[{"name":"Bash"}],"turn":{"stopReason":"tool_use","messages":[{"role":"assistant","content":[{"type":"tool_use","toolCallId":"c","name":"Bash","input":{"command":"sh run.sh data"}}]}]}}`
 )
 
-// TestLateYes: on every way on which a person's yes arrives, it is one to what they
-// were asked. It does not count once the script that the call runs, what it reads,
-// the link to it, or the folder or mode of the session is another one, nor when a
+// TestLateYes: in whatever way a person's approval arrives, it is for what they
+// were asked. It does not count if the script that the call runs, a file that it
+// reads, a link to these, or the folder or mode of the session has changed, or if a
 // rule denies the call by then.
 func TestLateYes(t *testing.T) {
 	if testing.Short() {
@@ -78,7 +79,7 @@ func TestLateYes(t *testing.T) {
 	}
 	t.Parallel()
 	const (
-		file  = 1 << iota // permd knows the files that the call hangs on
+		file  = 1 << iota // permd knows the files that the call depends on
 		moved             // the session that was declared may change
 
 	)

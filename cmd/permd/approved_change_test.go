@@ -7,10 +7,10 @@ import (
 	"testing"
 )
 
-// TestApprovedAndChanged: what a person said yes to comes through a gate once without
-// a further question, as long as it is what they said yes to: not when a file has
-// changed that the call runs or is given, not when a path is another name of a guarded
-// file by then, and not when something has run in between that may change anything.
+// TestApprovedAndChanged: an approved call passes a gate once without a further
+// question, but not if a file that the call runs or names has changed, if a path
+// has become another name of a guarded file, or if something that may change
+// anything has run in between.
 func TestApprovedAndChanged(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long: a yes in each protocol; TestGates is the quick one")

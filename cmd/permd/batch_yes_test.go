@@ -9,10 +9,11 @@ import (
 	"github.com/permd/permd/decisions"
 )
 
-// TestYesBehindOpaque: a yes to a call is taken in no form of request that holds
-// several calls, where one before it may change what it does. RAP, OTC and ACP have
-// one call a request; there the content is compared when the yes comes (TestLateYes).
-func TestYesBehindOpaque(t *testing.T) {
+// TestApprovalAfterOpaque: in a request of several calls, an approval of a call does
+// not count if an earlier one may change what it does. RAP, OTC and ACP have one
+// call in each request; there the content is compared when the approval comes
+// (TestLateYes).
+func TestApprovalAfterOpaque(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long: a yes in each protocol; TestGates is the quick one")
 	}
@@ -52,7 +53,7 @@ func TestYesBehindOpaque(t *testing.T) {
 			_, outcome, _ := strings.Cut(call, `"outcome":"`)
 			return strings.HasPrefix(outcome, `execute"`)
 		},
-		// As permd hook and HTTP ask: the yes comes from elsewhere.
+		// As permd hook and HTTP ask: the approval comes from permd allow.
 		"permd allow": func(l *late, first string) bool {
 			if _, err := l.say("permd/session", `{"harness":"test","sessionId":"h1","cwd":%q,"agent":{"name":"claude-agent-acp"}}`, l.project); err != nil {
 				l.t.Fatal(err)

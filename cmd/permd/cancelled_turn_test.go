@@ -9,9 +9,9 @@ import (
 	"github.com/permd/permd/socket/client"
 )
 
-// TestCancelledTurn: on every way on which a call is asked about on the decision
-// socket, one in a session whose turn the client has cancelled is not allowed before
-// the next turn, also in the sessions below; what waited for the person takes no yes.
+// TestCancelledTurn: with every method of the decision socket, a call in a session
+// whose turn the client has cancelled, or in a session below it, is not allowed
+// before the next turn, and pending questions accept no approval.
 func TestCancelledTurn(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long: a turn in each protocol; TestGates is the quick one")

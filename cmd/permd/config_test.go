@@ -77,8 +77,8 @@ func TestConfigPage(t *testing.T) {
 	}
 }
 
-// TestInitialSettings: what permd init writes says nothing, and would say the
-// defaults if it were uncommented.
+// TestInitialSettings: the file that permd init writes sets nothing, and if it were
+// uncommented, it would set the defaults.
 func TestInitialSettings(t *testing.T) {
 	t.Parallel()
 	first := readPage(t, "initial/"+account.SettingsName)

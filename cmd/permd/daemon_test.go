@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -12,10 +13,10 @@ import (
 	"sync"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/permd/permd/cmd/permd/internal/daemon"
 	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/internal/eventually"
 	"github.com/permd/permd/socket/admin"
 	"github.com/permd/permd/socket/client"
 )
@@ -64,19 +65,15 @@ func (d *testDaemon) start(t *testing.T, args ...string) {
 	if err := d.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	deadline := time.Now().Add(20 * time.Second)
-	for time.Now().Before(deadline) {
-		if c, err := client.Dial(context.Background(), d.socket(), client.Options{}); err == nil {
-			// The socket takes connections before the rules are read.
-			err = c.Call(t.Context(), "permd/close", map[string]string{"sessionId": "none"}, nil)
-			c.Close()
-			if err == nil {
-				return
-			}
+	eventually.Holds(t, "the daemon answers", func() bool {
+		c, err := client.Dial(context.Background(), d.socket(), client.Options{})
+		if err != nil {
+			return false
 		}
-		time.Sleep(10 * time.Millisecond)
-	}
-	t.Fatalf("the daemon did not come up:\n%s", d.output.String())
+		defer c.Close()
+		// The socket takes connections before the rules are read.
+		return c.Call(t.Context(), "permd/close", map[string]string{"sessionId": "none"}, nil) == nil
+	}, d.output.String)
 }
 
 // command is a permd process in the daemon's home.
@@ -126,13 +123,14 @@ func (d *testDaemon) stop(t *testing.T) error {
 // waitOutput waits until the daemon has printed that.
 func (d *testDaemon) waitOutput(t *testing.T, want string) {
 	t.Helper()
-	deadline := time.Now().Add(20 * time.Second)
-	for !strings.Contains(d.output.String(), want) {
-		if time.Now().After(deadline) {
-			t.Fatalf("the daemon did not print %q:\n%s", want, d.output.String())
-		}
-		time.Sleep(5 * time.Millisecond)
-	}
+	eventually.Holds(t, fmt.Sprintf("the daemon prints %q", want), func() bool { return strings.Contains(d.output.String(), want) }, d.output.String)
+}
+
+// waitStored waits until that many decisions are stored, whether in the journal's
+// spool or in its database.
+func (d *testDaemon) waitStored(t *testing.T, decisions int64) {
+	t.Helper()
+	eventually.Holds(t, fmt.Sprintf("%d decisions are stored", decisions), func() bool { return d.status(t).Journal.Last >= decisions }, d.output.String)
 }
 
 // status asks the daemon how it is.

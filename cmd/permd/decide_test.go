@@ -22,8 +22,8 @@ func (a answers) Call(_ context.Context, method string, _, result any) error {
 
 func (a answers) Notify(context.Context, string, any) error { return nil }
 
-// TestDecideExitCode: whatever comes back, only an allow for each call exits
-// like one.
+// TestDecideExitCode: whatever the answer is, the exit code is that of allow only
+// if each call is allowed.
 func TestDecideExitCode(t *testing.T) {
 	t.Parallel()
 	const (

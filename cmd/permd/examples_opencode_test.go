@@ -11,10 +11,12 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/permd/permd/internal/eventually"
 )
 
-// TestOpencodeExample runs the bridge against a server that tells of questions
-// in opencode's words.
+// TestOpencodeExample runs the bridge against a server that sends questions in
+// opencode's format.
 func TestOpencodeExample(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long: it runs Node")
@@ -85,8 +87,8 @@ func TestOpencodeExample(t *testing.T) {
 		{first("per_02", "forbidden") + "\r\n\r\n", `/permission/per_02/reply {"reply":"reject","message":"permd: forbidden"}`},
 		{second("per_03", "welcome") + "\n\n", `/api/session/ses_01/permission/per_03/reply {"reply":"once"}`},
 		{second("per_04", "forbidden") + "\n\n", `/api/session/ses_01/permission/per_04/reply {"reply":"reject","message":"permd: forbidden"}`},
-		// What permd leaves to the person is not answered: the next answer is that
-		// to the next question.
+		// What permd leaves to the person is not answered: the next answer is for
+		// the next question.
 		{first("per_05", "questioned") + "\n\n" + first("per_06", "welcome") + "\n\n", `/permission/per_06/reply {"reply":"once"}`},
 	} {
 		// In pieces, as networks do.
@@ -98,13 +100,7 @@ func TestOpencodeExample(t *testing.T) {
 	}
 	says := func(text string) {
 		t.Helper()
-		deadline := time.Now().Add(30 * time.Second)
-		for !strings.Contains(output.String(), text) {
-			if time.Now().After(deadline) {
-				t.Fatalf("it does not say %q:\n%s", text, output.String())
-			}
-			time.Sleep(10 * time.Millisecond)
-		}
+		eventually.Holds(t, fmt.Sprintf("it says %q", text), func() bool { return strings.Contains(output.String(), text) }, output.String)
 	}
 	// The questions are asked side by side: that one may still be on its way.
 	says("per_05 bash is for you: questioned")

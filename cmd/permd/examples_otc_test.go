@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestExampleOTC runs the runtime of examples/clients for Open Tool Calling as it
-// is.
+// TestExampleOTC runs the runtime of examples/clients for Open Tool Calling
+// unchanged.
 func TestExampleOTC(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long: it runs a runtime as a process")

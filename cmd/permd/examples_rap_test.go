@@ -9,7 +9,7 @@ import (
 )
 
 // TestExampleRAP runs the runtime of examples/clients for the Reactive Agent
-// Protocol as it is.
+// Protocol unchanged.
 func TestExampleRAP(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long: it runs a runtime as a process")

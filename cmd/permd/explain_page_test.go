@@ -59,8 +59,8 @@ func TestExplainPage(t *testing.T) {
 	}
 }
 
-// shippedAside leaves out which of the shipped rules fired: there are more of
-// them from time to time, and the page is not about them.
+// shippedAside drops the shipped rules that fired: these change from time to time,
+// and the page is not about them.
 func shippedAside(s string) string {
 	return regexp.MustCompile(`(?m)^    (by|beside) +base .*\n`).ReplaceAllString(steady(s), "")
 }

@@ -33,9 +33,9 @@ func (d *testDaemon) explains(t *testing.T, id string) *explain.Explanation {
 	return x
 }
 
-// TestWaysWork does what explanations say would allow a call: the lines in
-// rules.yaml, and the commands. Each must do it.
-func TestWaysWork(t *testing.T) {
+// TestSuggestionsWork tries each suggestion of explanations, lines in rules.yaml and
+// commands: each must allow the call.
+func TestSuggestionsWork(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long: it does what every explanation says would allow its call")
 	}

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestProxyLateDeny changes the rules while the person looks at a request: their
-// yes is worth what it is under the new ones.
+// TestProxyLateDeny changes the rules while the person reads a request: the new
+// rules decide whether the approval counts.
 func TestProxyLateDeny(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long: it waits for new rules; TestProxyChain is the quick one")
@@ -21,7 +21,7 @@ deny contains "no modes" if input.effect.kind == "mode"`
 	want := func(what, got, want string) {
 		t.Helper()
 		if got != want {
-			t.Errorf("%s: the agent was told %q, want %q: %s", what, got, want, m.stderr.String())
+			t.Errorf("%s: the agent got %q, want %q: %s", what, got, want, m.stderr.String())
 		}
 	}
 

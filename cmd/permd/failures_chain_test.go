@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/permd/permd/internal/eventually"
 )
 
 // session opens a session on a conductor's pipe and returns how the agent asks
@@ -21,8 +23,8 @@ func (c *chained) session() (ask func(id string) string) {
 // chainAllows is in the answer to it.
 const chainAllows = `"optionId":"y"},`
 
-// TestProxyRestart restarts a daemon that is required: what needs it fails
-// meanwhile, everything else goes on, and then it decides again.
+// TestProxyRestart restarts a required daemon: what needs it fails meanwhile,
+// everything else continues, and then it decides again.
 func TestProxyRestart(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long: it waits for daemons that end and start")
@@ -41,19 +43,19 @@ func TestProxyRestart(t *testing.T) {
 	both := `{"jsonrpc":"2.0","method":"_x","params":{}}`
 	c.want(`{"jsonrpc":"2.0","method":"_proxy/successor","params":{"method":"_x","params":{}}}`, both)
 	d.start(t)
-	waitFor(t, "permd acp finds the daemon again", func() bool { return strings.Contains(c.stderr.String(), "permd is there again") })
+	eventually.Holds(t, "permd acp finds the daemon again", func() bool { return strings.Contains(c.stderr.String(), "permd is there again") })
 	if got := ask("c"); !strings.Contains(got, chainAllows) {
 		t.Errorf("with the daemon again: %s", got)
 	}
 	c.in.Close()
 	ended(t, c.cmd, &c.stderr, 0)
 	if text := "fails until permd is there, and the agent ends without it in 30s"; !strings.Contains(c.stderr.String(), text) {
-		t.Errorf("the person was not told %q: %s", text, c.stderr.String())
+		t.Errorf("the person was not shown %q: %s", text, c.stderr.String())
 	}
 }
 
-// TestProxyEnvelopes loses an envelope that cannot be read: what it may have said
-// of a call is not decided by, and nothing is passed on.
+// TestProxyEnvelopes: an envelope that cannot be read is not passed on, and calls
+// that it may have been about are left to the person.
 func TestProxyEnvelopes(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long: it needs a daemon and an agent; TestProxyChain is the quick one")
@@ -75,7 +77,7 @@ func TestProxyEnvelopes(t *testing.T) {
 			if got := c.say(envelope); !strings.Contains(got, `"error":{"code":-32600`) {
 				t.Errorf("the conductor was sent %s", got)
 			}
-			// A call that it may have mentioned is the person's.
+			// A call that it may have named is left to the person.
 			again := `{"jsonrpc":"2.0","id":"b","method":"_proxy/successor","params":{"method":"session/request_permission","params":{"sessionId":"s1","toolCall":` +
 				`{"toolCallId":"a"},"options":[{"optionId":"y","name":"Allow","kind":"allow_once"},{"optionId":"n","name":"Reject","kind":"reject_once"}]}}}`
 			if got := c.say(again); !strings.Contains(got, `"method":"session/request_permission"`) {

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// deniedClaims: the only word of a path that is denied is what the agent says
-// about its call.
+// deniedClaims: only the agent's description of its call names the path that is
+// denied.
 func deniedClaims(t *testing.T) {
 	d := newTestDaemon(t)
 	writeFile(t, filepath.Join(d.home, ".config", "permd", "policy.d", "rules.yaml"),
@@ -65,7 +65,7 @@ func deniedClaims(t *testing.T) {
 		"_meta": object{"claudeCode": object{"toolName": "mcp__fs__put"}}}); got.Verdict != "deny" {
 		t.Errorf("tool of a server that is allowed: %+v, want deny", got)
 	}
-	// No rule denies it, and nobody has allowed it.
+	// No rule denies it, and no rule or person has allowed it.
 	if got := ask("an agent that nobody knows", object{"kind": "edit", "title": "Edit", "content": diff("src/a")}); got.Verdict != "ask" {
 		t.Errorf("claims alone: %+v, want ask", got)
 	}

@@ -15,11 +15,12 @@ import (
 	"time"
 
 	"github.com/permd/permd/cmd/permd/internal/cli"
+	"github.com/permd/permd/internal/eventually"
 	"github.com/permd/permd/socket/client"
 )
 
-// journalFull: when the journal cannot grow, what would have been allowed asks,
-// and goes on to be allowed when there is space again.
+// journalFull: if the journal cannot grow, what would have been allowed asks, and
+// is allowed when there is space again.
 func journalFull(t *testing.T) {
 	d := startDaemon(t)
 	w := d.session(t, d.project(t, nil))
@@ -41,9 +42,9 @@ func journalFull(t *testing.T) {
 	d.wantLogged(t, w.ask(t, decideLine(probe)))
 }
 
-// journalLocked: another program holds the lock of the journal's database. What
-// is decided meanwhile is stored beside it, can be read at once, and moves there
-// later.
+// journalLocked: another program holds the lock of the journal's database.
+// Decisions made meanwhile are stored in the spool, can be read at once, and move
+// to the database later.
 func journalLocked(t *testing.T) {
 	d := startDaemon(t)
 	w := d.session(t, d.project(t, nil))
@@ -59,8 +60,8 @@ func journalLocked(t *testing.T) {
 	d.wantLogged(t, got)
 }
 
-// journalGone: whatever is allowed while somebody takes the files away that it
-// is stored in first, is in the journal afterwards.
+// journalGone: decisions that allow while somebody deletes the spool's files are in
+// the journal afterwards.
 func journalGone(t *testing.T) {
 	d := startDaemon(t)
 	w := d.session(t, d.project(t, nil))
@@ -80,7 +81,6 @@ func journalGone(t *testing.T) {
 				}
 			}
 		}
-		time.Sleep(2 * time.Millisecond)
 	}
 	if n := len(allowed); n < 20 || n == 200 {
 		t.Errorf("%d of 200 were allowed, want many and not all", n)
@@ -109,7 +109,7 @@ func (d *testDaemon) lockJournal(t *testing.T) (release func()) {
 	}
 }
 
-// tooManyConnections: the one above the limit is told so and closed.
+// tooManyConnections: the connection above the limit gets an error and is closed.
 func tooManyConnections(t *testing.T) {
 	d := newTestDaemon(t)
 	project := d.project(t, nil)
@@ -128,23 +128,14 @@ func tooManyConnections(t *testing.T) {
 	wantAllowed(t, first)
 	third.Close()
 	second.Close()
-	deadline := time.Now().Add(10 * time.Second)
-	for {
+	eventually.Holds(t, "closed connections no longer count", func() bool {
 		again := d.wire(t)
-		if got := again.ask(t, declaration("s1", project)); got == (answer{}) {
-			if got := again.ask(t, decideLine(probe)); got.Verdict == "allow" {
-				break
-			}
-		}
-		if time.Now().After(deadline) {
-			t.Fatal("closed connections count for ever")
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
+		return again.ask(t, declaration("s1", project)) == (answer{}) && again.ask(t, decideLine(probe)).Verdict == "allow"
+	})
 }
 
-// slowReader: a client that asks and never reads is dropped, and nobody else
-// waits for it.
+// slowReader: a client that asks and never reads is disconnected, and no other
+// client waits for it.
 func slowReader(t *testing.T) {
 	d := startDaemon(t)
 	project := d.project(t, nil)
@@ -174,41 +165,37 @@ func slowReader(t *testing.T) {
 	}
 }
 
-// shuttingDown: what is in flight is answered, what comes later is not
-// decided, and the daemon ends well.
+// shuttingDown: requests in flight are answered, later ones are not decided, and
+// the daemon ends without an error.
 func shuttingDown(t *testing.T) {
 	d := startDaemon(t)
 	project := d.project(t, nil)
 	w, idle := d.session(t, project), d.session(t, project)
 	wantAllowed(t, w)
-	release := d.lockJournal(t) // requests are in flight until it is released
+	release := d.lockJournal(t) // what is decided stays in the spool until it is released
+	before := d.status(t).Journal.Last
 	for n := range 8 {
 		if _, err := w.Write([]byte(withID(decideLine(probe), n+1) + "\n")); err != nil {
 			t.Fatal(err)
 		}
 	}
-	time.Sleep(200 * time.Millisecond) // until they have been read
+	d.waitStored(t, before+8)
 	if err := d.cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
 	d.waitOutput(t, "stopping")
 	// The sockets hear of it a moment later than the log.
-	until := time.Now().Add(10 * time.Second)
-	for got := idle.ask(t, decideLine(probe)); got.Verdict != "" || got.Picked != ""; got = idle.ask(t, decideLine(probe)) {
-		if time.Now().After(until) {
-			t.Fatalf("a request after the end began: %+v, want an error or nothing", got)
-		}
-	}
-	for {
+	eventually.Holds(t, "a request after the end began gets an error or nothing", func() bool {
+		got := idle.ask(t, decideLine(probe))
+		return got.Verdict == "" && got.Picked == ""
+	})
+	eventually.Holds(t, "no connection is taken after the end began", func() bool {
 		c, err := client.Dial(context.Background(), d.socket(), client.Options{})
-		if err != nil {
-			break
+		if err == nil {
+			c.Close()
 		}
-		c.Close()
-		if time.Now().After(until) {
-			t.Fatal("a connection was taken after the end began")
-		}
-	}
+		return err != nil
+	})
 	release()
 	var answered []answer
 	for got := w.next(t); got != (answer{}); got = w.next(t) {

@@ -6,10 +6,10 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/permd/permd/cmd/permd/internal/daemon"
 	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/internal/eventually"
 )
 
 // gate is a request of the agent for a terminal.
@@ -57,8 +57,8 @@ func (d *testDaemon) outcomes(t *testing.T, filter ...string) (list []string) {
 	return list
 }
 
-// TestGates goes with a real daemon through what becomes of gates, and what of
-// that is in the journal.
+// TestGates checks the results of gates with a real daemon, and their records in
+// the journal.
 func TestGates(t *testing.T) {
 	t.Parallel()
 	d, m := gateStart(t, "")
@@ -111,9 +111,9 @@ func (m *mirrored) shutAt(line string) string {
 	return got
 }
 
-// TestUnaskedRecords: calls that ran are in the journal, the status and what the
-// doctor says.
-func TestUnaskedRecords(t *testing.T) {
+// TestUnpromptedRecords: calls that ran without a question are in the journal, the
+// status and the doctor's findings.
+func TestUnpromptedRecords(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long: it runs the doctor; TestGates is the quick one")
 	}
@@ -128,21 +128,17 @@ func TestUnaskedRecords(t *testing.T) {
 	call("c", "quux a", "failed")
 	m.say(mirrorAsks(1, "frob b"))
 	if got := m.told(); got != "no" {
-		t.Errorf("the agent was told %q", got)
+		t.Errorf("the agent got %q", got)
 	}
 	m.passes(`{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s","update":{"sessionUpdate":"tool_call_update","toolCallId":"c1","title":"frob b","rawInput":{"command":"frob b"},"status":"completed"}}}`)
 	want := "allow unasked; ask unasked; deny despite; deny unasked"
-	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+	got := ""
+	eventually.Holds(t, "the journal has "+want, func() bool {
 		list := d.outcomes(t, "--unasked")
 		slices.Sort(list) // they are recorded side by side
-		got := strings.Join(list, "; ")
-		if got == want {
-			break
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("the journal has %s, want %s", got, want)
-		}
-	}
+		got = strings.Join(list, "; ")
+		return got == want
+	}, func() string { return got })
 	if got := d.outcomes(t, "--unasked", "--verdict", "allow"); len(got) != 1 {
 		t.Errorf("filtered: %q", got)
 	}
@@ -160,7 +156,7 @@ func TestUnaskedRecords(t *testing.T) {
 	m.waitSays("run what your rules deny: run frob a")
 }
 
-// TestGateSettings asks about whatever is not allowed, where the settings say so.
+// TestGateSettings: if the settings say so, every gate that is not allowed asks.
 func TestGateSettings(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long: it needs a daemon of other settings; TestGates is the quick one")
@@ -175,8 +171,8 @@ func TestGateSettings(t *testing.T) {
 	m.passes(gate(4, "make"))
 }
 
-// TestGateFailures: what goes wrong at a gate never opens one that was shut, and
-// asks where permd is there and cannot say.
+// TestGateFailures: a failure never lets a denied gate pass, and the person is
+// asked if permd is running and cannot decide.
 func TestGateFailures(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long: it breaks one thing after the other; TestGates is the quick one")
@@ -257,7 +253,7 @@ func TestGateFailures(t *testing.T) {
 			// Of this one nothing was ever said.
 			m.say(ask(2, "new"))
 			if got := m.told(); got != "yes" {
-				t.Errorf("the agent was told %q", got)
+				t.Errorf("the agent got %q", got)
 			}
 		}},
 	}

@@ -13,15 +13,15 @@ import (
 	"github.com/permd/permd/socket/hook/hooktest"
 )
 
-// undecidedHooks is what each harness does of a hook that has no decision: it
-// asks where it is certain that it does, else it stops.
+// undecidedHooks is what each harness does if a hook has no decision: it asks if
+// that is certain, otherwise it stops the call.
 var undecidedHooks = map[string]string{
 	"claude": hooktest.Asks, "claude, plan": hooktest.Asks, "claude, sub-agent": hooktest.Asks, "claude, asked": hooktest.Leaves,
 	"codex, asked": hooktest.Leaves, "gemini": hooktest.Asks,
 }
 
-// wantUndecided runs the hook of every harness, all at once, for a call that is
-// allowed where there is a daemon.
+// wantUndecided runs the hook of every harness at once, for a call that the daemon
+// would allow.
 func wantUndecided(t *testing.T, d *testDaemon, why string) {
 	t.Helper()
 	var all sync.WaitGroup
@@ -41,7 +41,7 @@ func wantUndecided(t *testing.T, d *testDaemon, why string) {
 	all.Wait()
 }
 
-// wantHooksAllowed is the control.
+// wantHooksAllowed is the control: the call is allowed.
 func wantHooksAllowed(t *testing.T, d *testDaemon) {
 	t.Helper()
 	for _, s := range hookShell {
@@ -70,8 +70,8 @@ func hooksUnreachable(t *testing.T) {
 	wantUndecided(t, d, "not trusting")
 }
 
-// pretend listens in the daemon's place; serve gets each line of each connection
-// and answers it, or hangs up by false.
+// pretend listens in place of the daemon; serve gets each line of each connection
+// and returns the answer, or false to close the connection.
 func (d *testDaemon) pretend(t *testing.T, serve func(c net.Conn, line string) bool) {
 	t.Helper()
 	if err := os.MkdirAll(filepath.Dir(d.socket()), 0o700); err != nil {
@@ -103,7 +103,7 @@ func (d *testDaemon) pretend(t *testing.T, serve func(c net.Conn, line string) b
 	t.Cleanup(func() { ln.Close(); conns.Wait() })
 }
 
-// hooksSilent: the hook has a limit of its own.
+// hooksSilent: the hook has its own time limit.
 func hooksSilent(t *testing.T) {
 	d := newTestDaemon(t)
 	d.pretend(t, func(net.Conn, string) bool { return true })
@@ -202,8 +202,8 @@ func hooksNonsense(t *testing.T) {
 	})
 }
 
-// hooksOpenInput: a harness that writes and does not end what it writes gets an
-// answer all the same, in time.
+// hooksOpenInput: a harness that does not close the hook's input still gets an
+// answer in time.
 func hooksOpenInput(t *testing.T) {
 	d := startDaemon(t)
 	cmd := d.command("hook", "claude")

@@ -23,7 +23,8 @@ func httpNotReachable(t *testing.T) {
 	wantHTTPAllowed(t, c, project)
 }
 
-// refusesToStart wants a start to fail with those words, and no daemon after it.
+// refusesToStart checks that a start fails with those words, and that no daemon
+// runs afterwards.
 func (d *testDaemon) refusesToStart(t *testing.T, words ...string) {
 	t.Helper()
 	out, err := d.command("serve").CombinedOutput()
@@ -40,7 +41,8 @@ func (d *testDaemon) refusesToStart(t *testing.T, words ...string) {
 	}
 }
 
-// httpBadToken: a token that others may have read is none, and nothing is served.
+// httpBadToken: a token that others may have read is refused, and nothing is
+// served.
 func httpBadToken(t *testing.T) {
 	d := newTestDaemon(t)
 	d.listensHTTP(t, "127.0.0.1:0")
@@ -74,7 +76,7 @@ func httpAddressInUse(t *testing.T) {
 	d.refusesToStart(t, "listening for HTTP", "hint: choose another port in http.listen")
 }
 
-// httpSocketTaken: what is not a dead socket of ours is left as it is.
+// httpSocketTaken: a file that is not a stale socket of this user is not changed.
 func httpSocketTaken(t *testing.T) {
 	d := newTestDaemon(t)
 	d.listensHTTP(t, "unix")

@@ -11,11 +11,12 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
+
+	"github.com/permd/permd/internal/eventually"
 )
 
-// TestHTTPFailures goes through what can fail between a program that asks over
-// HTTP and its answer, as TestFailures does for the socket.
+// TestHTTPFailures has the failures between a program that asks over HTTP and its
+// answer, as TestFailures has for the socket.
 func TestHTTPFailures(t *testing.T) {
 	failures(t, []failure{
 		{"body cannot be read in one way", httpUnreadable},
@@ -44,7 +45,7 @@ func wantHTTPAllowed(t *testing.T, c *httpClient, project string) {
 	}
 }
 
-// wantHTTP wants a decision that is not allow.
+// wantHTTP checks that a decision is not allow.
 func wantHTTP(t *testing.T, got httpAnswer, decision, reason string) {
 	t.Helper()
 	if got.Status != 200 || got.Decision != decision || !strings.Contains(got.Reason, reason) {
@@ -183,7 +184,7 @@ func httpJournalGone(t *testing.T) {
 	d.wantLogged(t, allowed...)
 }
 
-// httpStrangers: who has not the token learns nothing, and nothing is decided.
+// httpStrangers: a client without the token learns nothing, and nothing is decided.
 func httpStrangers(t *testing.T) {
 	d, c := startHTTP(t, "127.0.0.1:0")
 	project := d.project(t, nil)
@@ -218,8 +219,8 @@ func httpStrangers(t *testing.T) {
 	}
 }
 
-// httpTooMany: those above the limit get no decision, and the other sockets are
-// served as ever.
+// httpTooMany: connections above the limit get no decision, and the other sockets
+// are still served.
 func httpTooMany(t *testing.T) {
 	d := newTestDaemon(t)
 	project := d.project(t, nil)
@@ -249,15 +250,10 @@ func httpTooMany(t *testing.T) {
 	for _, c := range taken {
 		c.Close()
 	}
-	for deadline := time.Now().Add(20 * time.Second); c.shell(t, project, probe).Decision != "allow"; {
-		if time.Now().After(deadline) {
-			t.Fatal("there is no room again")
-		}
-		time.Sleep(5 * time.Millisecond)
-	}
+	eventually.Holds(t, "there is room again", func() bool { return c.shell(t, project, probe).Decision == "allow" })
 }
 
-// httpHalfRequests: nobody is answered, and nobody else suffers.
+// httpHalfRequests: incomplete requests get no answer, and do not affect others.
 func httpHalfRequests(t *testing.T) {
 	d, c := startHTTP(t, "unix")
 	project := d.project(t, nil)
@@ -279,8 +275,8 @@ func httpHalfRequests(t *testing.T) {
 	}
 }
 
-// httpShutdown: each request that is sent while the daemon ends gets a decision
-// that is logged, or none.
+// httpShutdown: each request that is sent while the daemon ends gets a logged
+// decision, or none.
 func httpShutdown(t *testing.T) {
 	d, c := startHTTP(t, "unix")
 	project := d.project(t, nil)
@@ -298,9 +294,7 @@ func httpShutdown(t *testing.T) {
 			}
 		}()
 	}
-	for len(d.records(t)) < 20 {
-		time.Sleep(time.Millisecond)
-	}
+	d.waitStored(t, 20)
 	if err := d.stop(t); err != nil {
 		t.Errorf("the daemon ended with %v", err)
 	}

@@ -8,14 +8,14 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/permd/permd/cmd/permd/internal/cli"
 	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/internal/eventually"
 )
 
-// journalDamaged: the daemon sets the old journal aside, as it is, and goes on
-// with a new one. Nothing is allowed that is not in it.
+// journalDamaged: the daemon moves the damaged journal aside unchanged, and
+// continues with a new one. Nothing is allowed that is not in it.
 func journalDamaged(t *testing.T) {
 	noise := bytes.Repeat([]byte("\x07noise\xff\x00"), 512)
 	over := func(at func(size int64) int64) func(*testing.T, string) {
@@ -79,8 +79,8 @@ func journalDamaged(t *testing.T) {
 	}
 }
 
-// descriptorsUsedUp: who is connected is answered, what cannot be looked at is
-// asked, who comes meanwhile is served when there are descriptors again.
+// descriptorsUsedUp: connected clients are answered, paths that cannot be read ask,
+// and new clients are served when there are descriptors again.
 func descriptorsUsedUp(t *testing.T) {
 	d := newTestDaemon(t)
 	project := d.project(t, map[string]string{"run.sh": "echo canary\n"})
@@ -94,7 +94,7 @@ func descriptorsUsedUp(t *testing.T) {
 	lift := limitDescriptors(t, d.cmd.Process.Pid)
 	waiting := make([]*wire, 5)
 	for i := range waiting {
-		waiting[i] = d.wire(t) // the kernel takes it, the daemon cannot
+		waiting[i] = d.wire(t) // the kernel accepts it, the daemon cannot
 	}
 	for range 20 {
 		for form, line := range map[string]string{"permd/decide": decideLine("uname -a"), "ACP": acpLine("uname -a")} {
@@ -102,7 +102,6 @@ func descriptorsUsedUp(t *testing.T) {
 				t.Fatalf("%s: the answer is %+v, want allow", form, got)
 			}
 		}
-		time.Sleep(5 * time.Millisecond)
 	}
 	// What git's own configuration says cannot be read either.
 	wantProbe(t, w, "ask", "policy", "not understood: obeys "+project+"/.git")
@@ -125,8 +124,8 @@ func descriptorsUsedUp(t *testing.T) {
 	}
 }
 
-// daemonsRace: of daemons that start at the same time one serves, and the
-// others say so and touch nothing; also where a killed one left its socket.
+// daemonsRace: of daemons that start at the same time one serves, and the others
+// report that and change nothing, even if a killed one left its socket.
 func daemonsRace(t *testing.T) {
 	const racers = 5
 	d := newTestDaemon(t)
@@ -148,9 +147,7 @@ func daemonsRace(t *testing.T) {
 			go func() { r.ended <- r.cmd.Wait() }()
 			all[i] = r
 		}
-		deadline := time.After(20 * time.Second)
-		var running []*racer
-		for len(all) > 1 {
+		eventually.Holds(t, fmt.Sprintf("round %d: one daemon runs", round), func() bool {
 			var left []*racer
 			for _, r := range all {
 				select {
@@ -159,20 +156,18 @@ func daemonsRace(t *testing.T) {
 					if !ok || exit.ExitCode() != cli.ExitError || !strings.Contains(r.output.String(), "permd: hint: ") {
 						t.Fatalf("round %d: one ended with %v:\n%s", round, err, r.output.String())
 					}
-				case <-deadline:
-					t.Fatalf("round %d: %d daemons run", round, len(all))
 				default:
 					left = append(left, r)
 				}
 			}
 			all = left
-			time.Sleep(5 * time.Millisecond)
-		}
-		if running = all; len(running) != 1 {
+			return len(all) <= 1
+		})
+		if len(all) != 1 {
 			t.Fatalf("round %d: no daemon runs", round)
 		}
-		winner := running[0]
-		waitFor(t, "the winner", func() bool { return strings.Contains(winner.output.String(), "listens") })
+		winner := all[0]
+		eventually.Holds(t, "the winner", func() bool { return strings.Contains(winner.output.String(), "listens") })
 		w := d.session(t, project)
 		wantAllowed(t, w)
 		got := w.ask(t, decideLine(probe))
@@ -187,17 +182,5 @@ func daemonsRace(t *testing.T) {
 		if _, err := os.Lstat(d.socket()); err != nil {
 			t.Fatal(fmt.Errorf("the killed daemon's socket: %w", err))
 		}
-	}
-}
-
-// waitFor waits until something is so.
-func waitFor(t *testing.T, what string, is func() bool) {
-	t.Helper()
-	deadline := time.Now().Add(20 * time.Second)
-	for !is() {
-		if time.Now().After(deadline) {
-			t.Fatalf("waiting for %s took too long", what)
-		}
-		time.Sleep(5 * time.Millisecond)
 	}
 }

@@ -17,8 +17,8 @@ import (
 	"github.com/permd/permd/socket/native"
 )
 
-// memoryDamaged: remembered allows are off, rejects are kept as far as they can
-// be read, and the file stays beside the new one.
+// memoryDamaged: remembered allows are off, rejects are kept as far as they can be
+// read, and the damaged file stays next to the new one.
 func memoryDamaged(t *testing.T) {
 	const allowed, rejected = "mcp__github__get_issue", "mcp__github__delete_issue"
 	// A whole page of noise, where SQLite can do without, or from the start.
@@ -47,7 +47,7 @@ func memoryDamaged(t *testing.T) {
 			}
 		}, "ask"},
 		{"a log that is not its own", func(t *testing.T, path string) {
-			// An empty database beside a log: somebody restored half of it.
+			// An empty database with a log: somebody restored half of a backup.
 			if err := os.Rename(path, path+"-wal"); err != nil {
 				t.Fatal(err)
 			}
@@ -147,8 +147,8 @@ func indexPage(t *testing.T, path string) int64 {
 	return (page - 1) * size
 }
 
-// memoryFull: a choice that cannot be stored is an error, nothing of it holds,
-// and its question stays open; a revocation works at once, and stays.
+// memoryFull: a choice that cannot be stored is an error and does not count, and
+// its question stays open; a revocation works at once, and stays.
 func memoryFull(t *testing.T) {
 	d := newTestDaemon(t)
 	project := d.project(t, map[string]string{"go.mod": "module canary\n"})
@@ -194,7 +194,7 @@ func memoryFull(t *testing.T) {
 		t.Errorf("half of what could not be stored holds: %s", got.Verdict)
 	}
 
-	// The same daemon goes on when there is space again.
+	// The same daemon continues when there is space again.
 	open = p.bash("go build ./c && go vet ./d")
 	lift := limitFiles(t, d.cmd.Process.Pid, 4096)
 	p.choose(open, map[string]any{"width": open.Widths[0].ID}, "could not be stored")
@@ -221,7 +221,7 @@ func choicesOf(t *testing.T, manage *client.Client) (all []admin.Choice) {
 	}
 }
 
-// memoryLogDamaged: what SQLite loses with the end of a damaged log is never a
+// memoryLogDamaged: what SQLite loses at the end of a damaged log is never a
 // revocation or a reject.
 func memoryLogDamaged(t *testing.T) {
 	d := newTestDaemon(t)
@@ -259,8 +259,8 @@ func memoryLogDamaged(t *testing.T) {
 	keep("go build ./late", map[string]any{})
 }
 
-// wrongChoices: a question takes one answer, from its own connection, and
-// what does not fit it stores nothing.
+// wrongChoices: a question accepts one answer, from its own connection; an answer
+// that does not fit stores nothing.
 func wrongChoices(t *testing.T) {
 	d := newTestDaemon(t)
 	project := d.project(t, map[string]string{"go.mod": "module canary\n"})
@@ -317,14 +317,14 @@ func wrongChoices(t *testing.T) {
 		t.Errorf("stored %+v", list)
 	}
 
-	// Of a session that has ended nothing is open.
+	// A session that has ended has no open questions.
 	late := p.bash("go build ./c")
 	if err := p.Call(t.Context(), native.MethodClose, map[string]string{"sessionId": "s"}, nil); err != nil {
 		t.Fatal(err)
 	}
 	p.choose(late, map[string]any{"width": width}, "no question of that decisionId")
 
-	// Outside of any project there is none to bind to.
+	// Outside any project there is none to bind the choice to.
 	lost := d.asks(t, "/")
 	q = lost.ask("s", "mcp__github__get_issue", map[string]string{"n": "1"})
 	if len(q.Widths) == 0 {

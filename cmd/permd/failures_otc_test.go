@@ -9,8 +9,8 @@ import (
 	"github.com/permd/permd/socket/otc"
 )
 
-// TestFailuresOTC is TestFailures for tool calls of Open Tool Calling: each row
-// breaks one thing, and wants an answer by which nothing runs.
+// TestFailuresOTC is like TestFailures, for tool calls of Open Tool Calling: each
+// row breaks one part, and the answer must not let the call run.
 func TestFailuresOTC(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long: a whole table of failures; TestOTCServer is the quick one")
@@ -35,7 +35,7 @@ func (r *otcRuntime) raw(t *testing.T, params string) (a otc.Answer) {
 	return a
 }
 
-// otcUnreadable: credentials stand everywhere, and come no further.
+// otcUnreadable has credentials everywhere, which must not go further.
 func otcUnreadable(t *testing.T) {
 	d := otcDaemon(t)
 	w := d.wire(t)
@@ -144,7 +144,8 @@ func otcUnlogged(t *testing.T) {
 	want(t, "with an id", otc.Run, r.raw(t, called).Outcome)
 }
 
-// otcUnstored: a yes that cannot be stored is none, and can be said again.
+// otcUnstored: an approval that cannot be stored does not count, and can be
+// repeated.
 func otcUnstored(t *testing.T) {
 	d := otcDaemon(t)
 	r := otcLaunch(t, d, newOTCServer(t))
@@ -163,7 +164,7 @@ func otcUnstored(t *testing.T) {
 	want(t, "remembered", otc.Run, r.raw(t, otcLedger).Outcome)
 }
 
-// otcLate: what the person says yes to is denied by now.
+// otcLate: what the person approves is denied by now.
 func otcLate(t *testing.T) {
 	for _, answer := range []func(*otc.Answer) map[string]any{once, remembered(0)} {
 		d := otcDaemon(t)
@@ -180,7 +181,7 @@ func otcLate(t *testing.T) {
 	}
 }
 
-// otcGone: a question dies with the daemon, and so does what it knew of a call.
+// otcGone: a question ends with the daemon, and so does what it knew of a call.
 func otcGone(t *testing.T) {
 	d := otcDaemon(t)
 	s := newOTCServer(t)

@@ -24,14 +24,14 @@ func twoProjects(t *testing.T, rules string) (*testDaemon, *mirrored) {
 	return d, m
 }
 
-// opens has the client open a further session.
+// opens opens a further session for the client.
 func (m *mirrored) opens(session, cwd string) {
 	m.t.Helper()
 	m.passes(fmt.Sprintf(`{"jsonrpc":"2.0","id":"n%s","method":"session/new","params":{"cwd":%q,"mcpServers":[]}}`, session, cwd))
 	m.passes(fmt.Sprintf(`{"jsonrpc":"2.0","id":"n%s","result":{"sessionId":%q}}`, session, session))
 }
 
-// TestTwoProjects: what an agent has its client do is judged by the rules of all
+// TestTwoProjects: what an agent makes its client do is decided by the rules of all
 // projects that it works in, whichever session it names.
 func TestTwoProjects(t *testing.T) {
 	t.Parallel()
@@ -73,14 +73,14 @@ func TestTwoProjects(t *testing.T) {
 		}
 	}
 
-	// A yes in the other session is no word on this project's rule.
+	// An approval in the other session does not answer this project's rule.
 	asked := strings.Replace(mirrorAsks(7, "quux b"), `"sessionId":"s"`, `"sessionId":"t"`, 1)
 	m.shows(asked)
 	m.picks(7, "yes")
 	m.question(in("t", run("quux b")))
 }
 
-// TestTwoProjectsOneRule: a rule that holds everywhere asks once.
+// TestTwoProjectsOneRule: a rule that applies to both projects asks once.
 func TestTwoProjectsOneRule(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long: it starts a second daemon with two projects; TestTwoProjects is the quick one")
@@ -146,7 +146,7 @@ func TestProjectsOfMovedSession(t *testing.T) {
 					t.Errorf("in %s: %s", session, got)
 				}
 			}
-			// What no project's rules speak of passes.
+			// What no project's rules match passes.
 			m.passes(run("make"))
 		})
 	}

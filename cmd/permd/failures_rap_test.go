@@ -12,8 +12,8 @@ import (
 	"github.com/permd/permd/socket/rap"
 )
 
-// TestFailuresRAP is TestFailures for invocations: each row breaks one thing, and
-// wants an answer by which nothing runs.
+// TestFailuresRAP is like TestFailures, for invocations: each row breaks one part,
+// and the answer must not let the call run.
 func TestFailuresRAP(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long: a whole table of failures; TestRAPShown is the quick one")
@@ -38,7 +38,7 @@ func rapLine(t *testing.T, params any) string {
 	return `{"jsonrpc":"2.0","id":1,"method":"rap/invoke","params":` + string(b) + `}`
 }
 
-// rapUnreadable: secrets stand everywhere, and come no further.
+// rapUnreadable has secrets everywhere, which must not go further.
 func rapUnreadable(t *testing.T) {
 	d, project := rapDaemon(t)
 	w := d.session(t, project)
@@ -145,7 +145,8 @@ func rapUnlogged(t *testing.T) {
 	want(t, "with space again", rap.Run, outcome("3"))
 }
 
-// rapUnstored: a yes that cannot be stored is none, and can be said again.
+// rapUnstored: an approval that cannot be stored does not count, and can be
+// repeated.
 func rapUnstored(t *testing.T) {
 	d, project := rapDaemon(t)
 	c := rapConnection(t, d, project)
@@ -165,7 +166,7 @@ func rapUnstored(t *testing.T) {
 	}
 }
 
-// rapLate: what the person says yes to is denied by now.
+// rapLate: what the person approves is denied by now.
 func rapLate(t *testing.T) {
 	for _, selected := range []int{0, 2} {
 		d, project := rapDaemon(t)
@@ -185,7 +186,7 @@ func rapLate(t *testing.T) {
 	}
 }
 
-// rapGone: a question dies with the daemon, and so does a yes for a thread.
+// rapGone: a question ends with the daemon, and so does an approval for a thread.
 func rapGone(t *testing.T) {
 	d, project := rapDaemon(t)
 	c := rapConnection(t, d, project)

@@ -10,10 +10,9 @@ import (
 	"github.com/permd/permd/internal/filetest"
 )
 
-// TestFailures goes through what can fail between a client and its answer: each
-// row breaks one thing for real, wants an answer that is not allow, and asks
-// the same while nothing is broken, where the answer is allow. What fails at
-// clients that permd does not have yet comes with them.
+// TestFailures has the failures between a client and its answer: each row really
+// breaks one part, and the answer must not be allow. As a control, the same request
+// is allowed while nothing is broken.
 func TestFailures(t *testing.T) {
 	failures(t, []failure{
 		{"message cannot be read in one way", unreadableMessages},
@@ -104,7 +103,7 @@ func unreadableMessages(t *testing.T) {
 	d := startDaemon(t)
 	project := d.project(t, nil)
 	good := decideLine(probe)
-	// What is wrong is beside the call that would be allowed.
+	// The fault is outside the call that would be allowed.
 	swap := func(old, with string) string {
 		if !strings.Contains(good, old) {
 			t.Fatalf("%s is not part of %s", old, good)
@@ -154,15 +153,15 @@ func unreadableMessages(t *testing.T) {
 		t.Errorf("the log repeats what a message held:\n%s", got)
 	}
 
-	// Half a message and no more: nobody is answered, and nobody else suffers.
+	// An incomplete message gets no answer, and does not affect others.
 	half := d.wire(t)
 	if _, err := half.Write([]byte(good[:40])); err != nil {
 		t.Fatal(err)
 	}
 	half.Close()
 
-	// What could not be read may have been an update of the very call that is
-	// asked about next.
+	// The unreadable message may have been an update of the call that is asked
+	// about next.
 	w := d.session(t, project)
 	wantAllowed(t, w)
 	w.ask(t, good[:len(good)/2])
@@ -246,7 +245,7 @@ func policyFailures(t *testing.T) {
 	}
 }
 
-// policyFailuresDenied: the organisation may say that failures are denied.
+// policyFailuresDenied: with a setting of the organisation, failures are denied.
 func policyFailuresDenied(t *testing.T) {
 	d := newTestDaemon(t)
 	project := d.project(t, nil)
@@ -260,9 +259,8 @@ func policyFailuresDenied(t *testing.T) {
 	wantProbe(t, w, "deny", "failure", "")
 }
 
-// unreadablePolicies: a layer that cannot be read at the start leaves nothing
-// to rely on, so everything asks. (One that breaks later leaves the last good
-// rules in force: see reload.txtar.)
+// unreadablePolicies: if a layer cannot be read at the start, everything asks. (One
+// that breaks later leaves the last good rules in force: see reload.txtar.)
 func unreadablePolicies(t *testing.T) {
 	for _, tt := range []struct{ name, rego, problem string }{
 		{"does not compile", `deny contains "x" if input.effect.nonsense`, "undefined ref: input.effect.nonsense"},

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// pretendVersion is a daemon that allows all that it is asked, and says this of
-// its protocol.
+// pretendVersion is a daemon that allows everything, and has this answer to
+// permd/session.
 func (d *testDaemon) pretendVersion(t *testing.T, hello string) {
 	t.Helper()
 	d.pretend(t, func(c net.Conn, line string) bool {
@@ -41,7 +41,8 @@ var otherVersions = map[string]string{
 	"text":  `{"protocol":"1"}`,
 }
 
-// hooksOtherVersion: what a daemon of another protocol answers is no decision.
+// hooksOtherVersion: the answer of a daemon with another protocol version is no
+// decision.
 func hooksOtherVersion(t *testing.T) {
 	for name, hello := range otherVersions {
 		t.Run(name, func(t *testing.T) {
@@ -61,7 +62,7 @@ func hooksOtherVersion(t *testing.T) {
 	})
 }
 
-// proxyOtherVersion: the person is asked, and told why.
+// proxyOtherVersion: the person is asked, and the reason is printed.
 func proxyOtherVersion(t *testing.T) {
 	for name, hello := range otherVersions {
 		t.Run(name, func(t *testing.T) {
@@ -84,7 +85,7 @@ func proxyOtherVersion(t *testing.T) {
 		m := d.mirror(t, d.project(t, nil), "claude-agent-acp", 1)
 		m.say(mirrorAsks(1, probe))
 		if got := m.told(); got != "yes" {
-			t.Errorf("the agent was told %q", got)
+			t.Errorf("the agent got %q", got)
 		}
 	})
 }

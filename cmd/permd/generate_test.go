@@ -22,7 +22,7 @@ func allPages(t *testing.T) map[string]string {
 	return found
 }
 
-// pageName is what a command's page is called.
+// pageName returns the name of a command's page.
 func pageName(cmd *cobra.Command) string { return strings.ReplaceAll(cmd.CommandPath(), " ", "-") }
 
 // TestManPagesCover: each command that a person sees has a page, which names
@@ -63,7 +63,7 @@ func TestManPagesCover(t *testing.T) {
 	}
 }
 
-// TestManPagesFormat: the formatter has nothing to say about the pages.
+// TestManPagesFormat: the formatter reports no problem in the pages.
 func TestManPagesFormat(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long: it runs the formatter on each page")

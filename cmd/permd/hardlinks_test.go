@@ -7,10 +7,10 @@ import (
 	"testing"
 )
 
-// TestHardLinks: a second name of a guarded file in the project opens the file to
-// no rule that speaks of the project's files, and permd's own files stay shut to
-// all. The ordinary files of a project, and those that a package manager has linked
-// from its store, are read as before.
+// TestHardLinks: if a guarded file has a second name in the project, rules about
+// the project's files do not allow it, and permd's own files stay denied. The
+// ordinary files of a project, and those that a package manager has linked from its
+// store, are read as before.
 func TestHardLinks(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long: it starts a daemon for hard links; TestHardLinks of decisions/effects/paths is the quick one")

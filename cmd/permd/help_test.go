@@ -15,8 +15,8 @@ import (
 	"github.com/permd/permd/cmd/permd/internal/cli"
 )
 
-// TestHelp walks all commands: each says what it is for, in full, and its
-// examples are commands that there are.
+// TestHelp walks all commands: each has complete descriptions, and its examples are
+// commands that exist.
 func TestHelp(t *testing.T) {
 	t.Parallel()
 	root := newRoot()
@@ -91,11 +91,11 @@ func exampleCommands(t *testing.T, text string) (commands [][]string) {
 	return commands
 }
 
-// checkExample parses an example as permd would and wants it to be one of the
-// command, or of one below it.
+// checkExample parses an example as permd would and checks that it is one of the
+// command, or of one of its sub-commands.
 func checkExample(t *testing.T, of *cobra.Command, args []string) {
 	t.Helper()
-	// A command of its own: parsing leaves its traces.
+	// A new command for each: parsing changes it.
 	cmd, rest, err := newRoot().Find(args)
 	if err != nil {
 		t.Errorf("permd %q: %v", args, err)

@@ -8,10 +8,12 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/permd/permd/internal/eventually"
 )
 
-// BenchmarkHook is a whole hook process beside a running daemon. Its time is to
-// be compared with that of BenchmarkHook/true, a program that does nothing.
+// BenchmarkHook measures a whole hook process with a running daemon, to be compared
+// with BenchmarkHook/true, a program that does nothing.
 func BenchmarkHook(b *testing.B) {
 	dir := b.TempDir()
 	program := filepath.Join(dir, "permd")
@@ -42,12 +44,10 @@ func BenchmarkHook(b *testing.B) {
 		out, _ := cmd.Output()
 		return string(out), time.Since(start)
 	}
-	for range 200 { // until the daemon is there
-		if out, _ := once(program, "hook", "claude"); strings.Contains(out, `"allow"`) {
-			break
-		}
-		time.Sleep(50 * time.Millisecond)
-	}
+	eventually.Holds(b, "the daemon answers", func() bool {
+		out, _ := once(program, "hook", "claude")
+		return strings.Contains(out, `"allow"`)
+	})
 	for _, c := range []struct {
 		name string
 		args []string
@@ -70,4 +70,9 @@ func BenchmarkHook(b *testing.B) {
 func micros(took []time.Duration, percent int) float64 {
 	slices.Sort(took)
 	return float64(took[len(took)*percent/100].Nanoseconds()) / 1000
+}
+
+// hookInput is what a harness sends of a command.
+func hookInput(in, cwd, command string) string {
+	return strings.NewReplacer("CWD", cwd, "COMMAND", command).Replace(in)
 }

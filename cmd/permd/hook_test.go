@@ -13,7 +13,7 @@ import (
 	"github.com/permd/permd/socket/hook/hooktest"
 )
 
-// hookShell is a shell command as each harness asks about it; COMMAND and CWD
+// hookShell is a request about a shell command for each harness; COMMAND and CWD
 // are replaced.
 var hookShell = []struct{ name, harness, event, in string }{
 	{"claude", "claude", "PreToolUse", `{"session_id":"s","cwd":"CWD","permission_mode":"default","hook_event_name":"PreToolUse","tool_name":"Bash","tool_input":{"command":"COMMAND"},"tool_use_id":"t"}`},
@@ -29,10 +29,6 @@ var hookShell = []struct{ name, harness, event, in string }{
 	{"copilot, text", "copilot", "PreToolUse", `{"sessionId":"s","cwd":"CWD","toolName":"bash","toolArgs":"{\"command\":\"COMMAND\"}"}`},
 	{"copilot, asked", "copilot", "PermissionRequest", `{"sessionId":"s","cwd":"CWD","toolName":"bash","toolInput":{"command":"COMMAND"}}`},
 	{"cline", "cline", "PreToolUse", `{"hookName":"PreToolUse","taskId":"s","workspaceRoots":["CWD"],"preToolUse":{"toolName":"execute_command","parameters":{"command":"COMMAND","requires_approval":"true"}}}`},
-}
-
-func hookInput(in, cwd, command string) string {
-	return strings.NewReplacer("CWD", cwd, "COMMAND", command).Replace(in)
 }
 
 // hook runs permd hook as a harness does.
@@ -93,23 +89,23 @@ func TestHook(t *testing.T) {
 		"cline":                     {runs, stops, stops, stops},
 	}
 	for _, s := range hookShell {
-		if testing.Short() && strings.Contains(s.name, ",") {
-			continue // long: the further modes and events of a harness
-		}
 		for i, command := range []string{"welcome", "forbidden", "questioned", "whatever"} {
+			if testing.Short() && strings.Contains(s.name, ",") {
+				break // long: the further modes and events of a harness
+			}
 			out := d.hook(t, s.harness, hookInput(s.in, project, command))
 			wantHook(t, s.name+": "+command, s.harness, s.event, out, want[s.name][i])
 		}
 	}
-	// The journal knows who asked.
+	// The journal has the harness that asked.
 	recs := d.records(t)
 	if r := recs[0]; r.Session.ID == "" || r.Agent.Name == "" || r.Client.Name != "permd hook" || r.Project != project {
 		t.Errorf("the record is %+v", r)
 	}
 }
 
-// TestHookTools: what a harness calls its own tools is what permd's profiles call
-// them, and tools of servers are known by server and tool.
+// TestHookTools: permd's profiles have the harness's names of its own tools, and
+// tools of servers are identified by server and tool.
 func TestHookTools(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long: the tools of all harnesses; TestHook is the quick one")
@@ -171,8 +167,8 @@ deny contains "command server" if { input.effect.kind == "use"; input.effect.ser
 			t.Errorf("%s: it is asked about, and not denied: %s", c.in, out.Stdout)
 		}
 	}
-	// What only speaks with the person is left to the harness, a tool of a server
-	// with such a name is not.
+	// Tools that only talk to the person are left to the harness, but not a
+	// server's tool with such a name.
 	for _, c := range []struct{ harness, in, want string }{
 		{"claude", claude("AskUserQuestion", `{"questions":[]}`), hooktest.Leaves},
 		{"claude", claude("TodoWrite", `{"todos":[]}`), hooktest.Runs},
@@ -189,7 +185,7 @@ deny contains "command server" if { input.effect.kind == "use"; input.effect.ser
 	}
 }
 
-// TestHookUsage: no command line of a hook passes for a yes.
+// TestHookUsage: no wrong command line of a hook counts as an allow.
 func TestHookUsage(t *testing.T) {
 	t.Parallel()
 	d := newTestDaemon(t)
@@ -209,8 +205,8 @@ func TestHookUsage(t *testing.T) {
 	wantHook(t, "nothing on standard input", "claude", "", out, hooktest.Stops)
 }
 
-// TestHookClosedOutput: a no that nobody reads on standard output is one in exit
-// code and on standard error, also where a broken pipe would end the process.
+// TestHookClosedOutput: if nobody reads standard output, a deny still shows in the
+// exit code and on standard error, even if a broken pipe would end the process.
 func TestHookClosedOutput(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long: a process for each harness; TestHook is the quick one")
@@ -241,8 +237,8 @@ func TestHookClosedOutput(t *testing.T) {
 // hookCallMember finds the members that say which call it is.
 var hookCallMember = regexp.MustCompile(`(?i)tool_?(name|input|args)|command|parameters`)
 
-// TestHookMutants: with the real daemon, no sample that is not allowed becomes
-// one that runs, whatever is wrong with it.
+// TestHookMutants: with the real daemon, no mutant of a sample that is not allowed
+// may run.
 func TestHookMutants(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long: mutations of all samples; TestHook is the quick one")
@@ -290,7 +286,7 @@ ask contains {"reason": "questioned", "remember": false} if { input.effect.kind 
 
 var allowedBy = regexp.MustCompile(`permd allow ([0-9a-f-]{36})`)
 
-// TestHookAllow: the command that a no names says yes, to this call and once.
+// TestHookAllow: the command that a deny names allows this call, once.
 func TestHookAllow(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long: a process for each step of each harness; TestHook is the quick one")
@@ -331,13 +327,13 @@ func TestHookAllow(t *testing.T) {
 		t.Error("the call does not run")
 	}
 	if runs("one", "questioned --all") {
-		t.Error("the call runs twice")
+		t.Error("the call ran two times")
 	}
 	if runs("one", "forbidden") {
 		t.Error("what is denied runs")
 	}
-	// To remember is another word; here for the session, which is that of all
-	// processes of the hook.
+	// Remembering needs an option; here for the session, which all processes of the
+	// hook share.
 	id = refused("one", "whatever a")
 	if out := d.permd(t, "allow", id, "--width", "w1", "--scope", "session"); !strings.Contains(out, "remembered: allow run whatever a (session)") {
 		t.Errorf("the answer is %s", out)

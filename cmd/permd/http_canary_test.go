@@ -52,8 +52,8 @@ func withCanaries(v any, canary string, n *int) any {
 	return v
 }
 
-// mutations are what becomes of a body on a bad way: cut, doubled, with a
-// character more or another one.
+// mutations are damages of a body: truncated, doubled, with an added or changed
+// character.
 func mutations(body string) []string {
 	list := []string{body, body + body, body + "}", strings.ToUpper(body), strings.Replace(body, ":", ":{", 1)}
 	for i := range 24 {
@@ -63,8 +63,8 @@ func mutations(body string) []string {
 	return list
 }
 
-// TestHTTPCanaries: what is not of the call itself is in no file, no log, no
-// answer and nothing that rules can see; of what is malformed, nothing is.
+// TestHTTPCanaries: what does not belong to the call is in no file, log or answer
+// and not visible to rules; nothing of a malformed body is.
 func TestHTTPCanaries(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long: messages with a credential in each place")
@@ -73,7 +73,7 @@ func TestHTTPCanaries(t *testing.T) {
 	const canary, token = "canaryOfTheConversation", "ghp_canary0123456789abcdefghijklmnopqrst"
 	d := newTestDaemon(t)
 	d.listensHTTP(t, "127.0.0.1:0")
-	// Rules show all that they see in what the person is told.
+	// The rules put everything that they see into their reason.
 	d.policy(t, "all.rego", `ask contains {"reason": json.marshal(input)} if input.effect.tool == "seen"`)
 	d.start(t)
 	c := d.http(t)

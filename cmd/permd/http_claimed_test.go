@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestHTTPAllowClaimed: where the command stands only in a title, a yes is to that
-// title, whatever permd could say about it.
+// TestHTTPAllowClaimed: if only the title has the command, an approval is bound to
+// that title.
 func TestHTTPAllowClaimed(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long: it starts a daemon for claims alone; TestHTTPAllow is the quick one")

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// aiScene is a call of a model of the AI SDK, see testdata/node/policy_opa.mjs.
+// aiScene is a call by a model of the AI SDK, see testdata/node/policy_opa.mjs.
 type aiScene struct {
 	URL            string `json:"url"`
 	Token          string `json:"token,omitzero"`
@@ -22,7 +22,7 @@ type aiScene struct {
 	RuntimeContext any    `json:"runtimeContext,omitzero"`
 }
 
-// aiOutcome is what became of it.
+// aiOutcome is its result.
 type aiOutcome struct {
 	Type, Reason string
 	Ran          int

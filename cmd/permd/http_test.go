@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// httpClient asks a daemon over HTTP, as a program of somebody else does.
+// httpClient asks a daemon over HTTP, as a third-party program does.
 type httpClient struct {
 	url, token string
 	client     *http.Client
@@ -59,7 +59,7 @@ func (d *testDaemon) http(t *testing.T) *httpClient {
 	return c
 }
 
-// httpAnswer is what a client got, as far as it matters whether the call may run.
+// httpAnswer is the part of a response that says whether the call may run.
 type httpAnswer struct {
 	Status   int // 0 when there was no answer
 	Decision string
@@ -196,8 +196,8 @@ func TestHTTPSame(t *testing.T) {
 	}
 }
 
-// TestHTTPAllow: what an application could not ask its person, they answer with
-// permd allow, once or for ever, in the session that asked.
+// TestHTTPAllow: if an application cannot ask its person, they answer with permd
+// allow, once or for longer, for the session that asked.
 func TestHTTPAllow(t *testing.T) {
 	t.Parallel()
 	d, c := startHTTP(t, "unix")
@@ -227,7 +227,7 @@ func TestHTTPAllow(t *testing.T) {
 	if got := c.shell(t, project, "make install"); got.Decision != "allow" {
 		t.Errorf("after the yes: %+v", got)
 	}
-	asks() // the yes was for once
+	asks() // the approval was for one call
 	// In a session of another harness with the same id it is not theirs.
 	if got := d.hook(t, "claude", encoded(t, map[string]any{
 		"session_id": "s1", "cwd": project, "hook_event_name": "PreToolUse", "permission_mode": "default",
@@ -237,7 +237,7 @@ func TestHTTPAllow(t *testing.T) {
 	}
 }
 
-// TestHTTPOff: nothing is served unless somebody says so.
+// TestHTTPOff: HTTP is not served unless a setting says so.
 func TestHTTPOff(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long: it starts several daemons; TestHTTPAllow is the quick one")
@@ -252,7 +252,7 @@ func TestHTTPOff(t *testing.T) {
 			t.Errorf("%s is there: %v", path, err)
 		}
 	}
-	// Org's word counts more.
+	// Org's setting overrides the user's.
 	d = newTestDaemon(t)
 	d.listensHTTP(t, "unix")
 	root := filepath.Join(d.home, "root")
@@ -263,7 +263,7 @@ func TestHTTPOff(t *testing.T) {
 	}
 }
 
-// TestHTTPShown: greeting, status and doctor say where, and never the token.
+// TestHTTPShown: greeting, status and doctor show the address, and never the token.
 func TestHTTPShown(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long: it runs the doctor; TestHTTPAllow is the quick one")
@@ -299,7 +299,7 @@ func TestHTTPShown(t *testing.T) {
 	}
 }
 
-// wantNowhereBut wants a text in none of the daemon's files but one.
+// wantNowhereBut checks that a text is in none of the daemon's files except one.
 func (d *testDaemon) wantNowhereBut(t *testing.T, text, file string) {
 	t.Helper()
 	path := d.data(file)
@@ -316,7 +316,8 @@ func (d *testDaemon) wantNowhereBut(t *testing.T, text, file string) {
 	}
 }
 
-// TestHTTPHealth: degraded is said by part, without what is in the files.
+// TestHTTPHealth: the response says which part is degraded, without the contents of
+// files.
 func TestHTTPHealth(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long: it waits for broken rules; TestHTTPAllow is the quick one")

@@ -23,8 +23,8 @@ type importFlags struct {
 
 func (a *app) importCommand() *cobra.Command {
 	var o importFlags
-	names := make([]string, len(imports.Peers))
-	for i, p := range imports.Peers {
+	names := make([]string, len(imports.Tools))
+	for i, p := range imports.Tools {
 		names[i] = string(p)
 	}
 	cmd := &cobra.Command{
@@ -56,11 +56,11 @@ built-in rules, without your own.
 		Args:      cobra.MinimumNArgs(1),
 		ValidArgs: names,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			peer := imports.Tool(args[0])
-			if !slices.Contains(imports.Peers, peer) {
+			tool := imports.Tool(args[0])
+			if !slices.Contains(imports.Tools, tool) {
 				return cli.Failf(cli.ExitUsage, "one of: "+strings.Join(names, ", "), "permd cannot import from %q", args[0])
 			}
-			return a.importRules(cmd.Context(), peer, args[1:], &o)
+			return a.importRules(cmd.Context(), tool, args[1:], &o)
 		},
 	}
 	f := cmd.Flags()
@@ -76,8 +76,8 @@ built-in rules, without your own.
 	return cmd
 }
 
-func (a *app) importRules(ctx context.Context, peer imports.Tool, named []string, o *importFlags) error {
-	report, err := importing.Read(peer, named, o.Options)
+func (a *app) importRules(ctx context.Context, tool imports.Tool, named []string, o *importFlags) error {
+	report, err := importing.Read(tool, named, o.Options)
 	if err != nil {
 		return err
 	}

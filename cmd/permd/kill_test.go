@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/internal/eventually"
 	"github.com/permd/permd/socket/admin"
 	"github.com/permd/permd/socket/client"
 )
@@ -22,9 +23,9 @@ import (
 // killRounds overrides how often TestKill kills.
 const killRounds = "PERMD_TEST_KILL_ROUNDS"
 
-// TestKill kills the daemon, again and again, while it decides, remembers,
-// forgets and reads new rules. Whatever a client was told holds when the daemon
-// runs again: each decision is in the journal, each choice is there and
+// TestKill kills the daemon, again and again, while it decides, remembers, forgets
+// and reads new rules. Everything that a client got an answer for is true when the
+// daemon runs again: each decision is in the journal, each choice is stored and
 // matches, each revoked one is gone, and the rules are those that were written
 // last.
 func TestKill(t *testing.T) {
@@ -72,7 +73,7 @@ type killer struct {
 	counts  struct{ decisions, kept, forgotten, reloads, idle int }
 }
 
-// mostHolding bounds the choices that are carried from round to round.
+// mostHolding is how many choices are kept from round to round.
 const mostHolding = 200
 
 func (k *killer) round(round int) {
@@ -97,13 +98,10 @@ func (k *killer) round(round int) {
 
 	// At any moment, but not always before the person has said something.
 	enough := time.Now().Add(2 * time.Second)
-	for steps := int64(rand.IntN(8)); c.steps.Load() < steps && time.Now().Before(enough); {
-		time.Sleep(time.Millisecond)
-	}
+	steps := int64(rand.IntN(8))
+	eventually.True(func() bool { return c.steps.Load() >= steps || time.Now().After(enough) })
 	// A slow machine reloads less than once a round.
-	for k.counts.reloads == 0 && r.reloads.Load() == 0 && time.Now().Before(enough.Add(time.Minute)) {
-		time.Sleep(time.Millisecond)
-	}
+	eventually.True(func() bool { return k.counts.reloads > 0 || r.reloads.Load() > 0 })
 	time.Sleep(time.Duration(rand.IntN(60)) * time.Millisecond)
 	d.kill()
 	all.Wait()
@@ -128,7 +126,7 @@ func (k *killer) round(round int) {
 	k.wantRules()
 }
 
-// report says what there is to know of a daemon that has lost something.
+// report prints the state of a daemon that has lost something.
 func (k *killer) report() {
 	k.t.Helper()
 	lines := strings.SplitAfter(k.d.output.String(), "\n")
@@ -162,7 +160,7 @@ func (k *killer) list(f admin.Filter) []*decisions.Record {
 	return got.Records
 }
 
-// wantJournalled wants all answers of a round in the journal, as they were
+// wantJournalled checks that the journal has all answers of a round, as they were
 // given.
 func (k *killer) wantJournalled(after int64, askers []asker) {
 	k.t.Helper()
@@ -176,8 +174,7 @@ func (k *killer) wantJournalled(after int64, askers []asker) {
 	}
 }
 
-// wantChoices wants the choices of all rounds to hold, and those that were
-// revoked not to.
+// wantChoices checks that the choices of all rounds apply, and revoked ones do not.
 func (k *killer) wantChoices(c *chooser) {
 	t := k.t
 	t.Helper()
@@ -279,7 +276,7 @@ func (k *killer) save(edition int) error {
 	return nil
 }
 
-// wantRules wants the rules that were written last to be served.
+// wantRules checks that the rules that were written last are in use.
 func (k *killer) wantRules() {
 	k.t.Helper()
 	p := k.d.asks(k.t, k.project)

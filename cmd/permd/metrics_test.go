@@ -24,8 +24,8 @@ func (c *httpClient) samples(t *testing.T, prefixes ...string) (lines []string) 
 	return lines
 }
 
-// TestMetrics: decisions of all sockets are counted as they left, and the state is
-// what permd status says.
+// TestMetrics: decisions of all sockets are counted with the verdict that was sent,
+// and the state is that of permd status.
 func TestMetrics(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long: calls over each socket")

@@ -10,8 +10,8 @@ import (
 	"github.com/permd/permd/socket/otc"
 )
 
-// TestOTCCanaries sends messages with credentials wherever one may stand, and each
-// of them wrong in each place. Nothing of them is in an answer or in any file.
+// TestOTCCanaries sends messages with credentials in all possible places, and
+// mutants of each. The credentials must not be in an answer or any file.
 func TestOTCCanaries(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long: messages with a credential in each place")

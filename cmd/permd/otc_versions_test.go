@@ -10,8 +10,8 @@ import (
 	"github.com/permd/permd/socket/otc"
 )
 
-// TestOTCVersionLines: a line of a list is about every version, or of those after
-// its @; one that a person remembers is about what it names.
+// TestOTCVersionLines: a line of a list matches every version, or those after its
+// @; a remembered one matches only the version that it names.
 func TestOTCVersionLines(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long: a table of lines, each with new rules")

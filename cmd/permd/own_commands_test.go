@@ -14,11 +14,11 @@ import (
 
 var updateCommands = flag.Bool("update-commands", false, "write the list of permd's commands")
 
-const ownCommandsFile = "../../decisions/effects/runs/own_commands.txt"
+const ownCommandsFile = "../../decisions/effects/own/own_commands.txt"
 
 // TestOwnCommands compares the list of commands that agents are denied with the
-// tree of commands: a new command or option is on it, and one that is not marked
-// changes something.
+// tree of commands: a new command or option must be on it, and counts as changing
+// something unless it is marked.
 func TestOwnCommands(t *testing.T) {
 	t.Parallel()
 	var b strings.Builder

@@ -15,7 +15,8 @@ import (
 	"github.com/permd/permd/socket/client"
 )
 
-// schemaPeer is a connection whose messages and answers are held to the schema.
+// schemaPeer is a connection whose messages and answers are validated by the
+// schema.
 type schemaPeer struct {
 	*wire
 	schema  *protocoldoc.Schema
@@ -106,8 +107,8 @@ func (p *schemaPeer) note(a schemaAnswer) {
 	}
 }
 
-// schemaMessages are good messages, in an order in which each finds what it is
-// about: at least one for each method. $DIR is a folder, $ID the newest question,
+// schemaMessages are valid messages, at least one for each method, in an order in
+// which each refers to earlier ones. $DIR is a folder, $ID the newest question,
 // $BATCH the newest batch.
 var schemaMessages = []struct{ method, params string }{
 	{"permd/session", `{"sessionId":"s1","cwd":"$DIR","roots":["/tmp"],"agent":{"name":"claude-agent-acp","version":"0.100.0"},"client":{"name":"zed"},"mode":"default","protocolVersion":1}`},
@@ -149,8 +150,8 @@ var schemaMessages = []struct{ method, params string }{
 	{"permd/close", `{"sessionId":"s1"}`},
 }
 
-// TestProtocolSchema has a conversation with a real daemon in which each method
-// is called, and holds all messages and all answers to docs/protocol.schema.json.
+// TestProtocolSchema calls each method of a real daemon, and validates all messages
+// and answers by docs/protocol.schema.json.
 func TestProtocolSchema(t *testing.T) {
 	t.Parallel()
 	d, web := startHTTP(t, "127.0.0.1:0")
@@ -233,8 +234,9 @@ func TestProtocolSchemaRequired(t *testing.T) {
 	}
 }
 
-// TestHandshake declares a session as clients of before and of after the version
-// was named do: a daemon has every feature of the schema, and nobody has to look.
+// TestHandshake declares a session as clients do that know the version member and
+// as older ones do: the daemon has every feature of the schema, and clients need
+// not check.
 func TestHandshake(t *testing.T) {
 	t.Parallel()
 	d := startDaemon(t)

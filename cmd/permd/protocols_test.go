@@ -28,8 +28,8 @@ type speaker struct {
 	n    int
 }
 
-// protocols ask about a call, and return the verdict and who decided; "refused"
-// for a call that the protocol cannot say.
+// protocols ask about a call, and return the verdict and who decided; "refused" for
+// a call that the protocol cannot express.
 var protocols = map[string]func(s *speaker, t *testing.T, c oneCall) string{
 	"permd/decide": func(s *speaker, t *testing.T, c oneCall) string {
 		r := s.say(t, "permd/decide", map[string]any{"sessionId": "s1", "calls": []any{c.native(s.id())}})
@@ -129,7 +129,7 @@ type spokenDecision struct {
 	} `json:"widths"`
 }
 
-// spoken is an answer of any protocol.
+// spoken is an answer in any protocol.
 type spoken struct {
 	Result struct {
 		Decisions []spokenDecision
@@ -175,7 +175,7 @@ func (s *speaker) read(t *testing.T, line string) (r spoken) {
 	return r
 }
 
-// outcome holds the word to the verdict.
+// outcome checks that the word fits the verdict.
 func (r *spoken) outcome(t *testing.T, c oneCall, run string) string {
 	t.Helper()
 	if r.Error.Code != 0 {
@@ -214,8 +214,8 @@ deny contains "no such order" if { input.effect.kind == "use"; input.effect.tool
 `,
 }
 
-// TestOneToolManyProtocols: one policy and one remembered choice say the same of a
-// tool call, whatever protocol brings it.
+// TestOneToolManyProtocols: one policy and one remembered choice give a tool call
+// the same verdict in every protocol.
 func TestOneToolManyProtocols(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long: one call over each protocol")
@@ -247,7 +247,7 @@ func TestOneToolManyProtocols(t *testing.T) {
 		asked      = "ask by policy"
 		denied     = "deny by policy"
 	)
-	// What differs by design, and why.
+	// Differences by design, with the reason.
 	noOwnTools := map[string]string{"RAP": asked, "OTC": asked} // they only have tools of servers: nobody's shell or file tool is looked into for an allow
 	notAWord := map[string]string{"OTC": "refused"}             // its names are letters, digits and _
 	tests := []struct {
@@ -316,7 +316,7 @@ func TestOneToolManyProtocols(t *testing.T) {
 			}
 			wanted := tt.want
 			if wanted == "" {
-				// Not allowed, and all say the same.
+				// Not allowed, with the same verdict in all protocols.
 				if wanted = said["permd/decide"]; strings.HasPrefix(wanted, "allow") {
 					t.Errorf("permd/decide says %s", wanted)
 				}

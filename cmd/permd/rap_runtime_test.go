@@ -68,8 +68,8 @@ func (rt *rapRuntime) asker() *rapGate {
 	return rt.server.gate
 }
 
-// call has the model call an operation in a thread, "root/pick": it returns what
-// the model is told.
+// call makes the model call an operation in a thread, "root/pick", and returns the
+// result that the model gets.
 func (rt *rapRuntime) call(thread, operation, arguments string) string {
 	rt.t.Helper()
 	rt.calls++

@@ -48,7 +48,7 @@ type rapCallback struct {
 	ResponseURL string   `json:"response_url,omitempty"`
 }
 
-// rapAnswer is what permd says.
+// rapAnswer is permd's answer.
 type rapAnswer struct {
 	Outcome  rap.Outcome `json:"outcome"`
 	Decision struct {

@@ -5,8 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
+	"github.com/permd/permd/internal/eventually"
 	"github.com/permd/permd/socket/client"
 	"github.com/permd/permd/socket/native"
 	"github.com/permd/permd/socket/rap"
@@ -229,18 +229,13 @@ func TestRAPFences(t *testing.T) {
 // remembersNothing waits until nothing is remembered any more.
 func (d *testDaemon) remembersNothing(t *testing.T) {
 	t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+	eventually.Holds(t, "it is no longer remembered", func() bool {
 		out, err := d.command("remember", "list", "--json").CombinedOutput()
 		if err != nil {
 			t.Fatalf("%v\n%s", err, out)
 		}
-		if !strings.Contains(string(out), "move_bin") {
-			return
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("it is still remembered: %s", out)
-		}
-	}
+		return !strings.Contains(string(out), "move_bin")
+	})
 }
 
 // TestRAPWithoutSession: threads need no session; what was remembered for them

@@ -12,8 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// The README is run as a person would: its commands print what it shows, its
-// rules compile, its messages are answered as it says.
+// The README is followed as a person would: its commands print what it shows, and
+// its rules compile.
 
 // readme is the README, and what it is made of.
 type readme struct {
@@ -44,7 +44,7 @@ func readDocument(t *testing.T, path string) readme {
 	return r
 }
 
-// find is the one block of that language that contains some text.
+// find returns the only block of that language that contains a text.
 func (r readme) find(t *testing.T, language, contains string) string {
 	t.Helper()
 	var found []string
@@ -180,8 +180,8 @@ func (d *testDaemon) shell(dir, line string) (string, error) {
 	return string(out), err
 }
 
-// TestGreetingWithoutName: started by go run, permd is not in PATH, and what
-// the greeting says to try works all the same.
+// TestGreetingWithoutName: started by go run, permd is not in PATH, and the command
+// that the greeting suggests still works.
 func TestGreetingWithoutName(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long: it starts a daemon for its greeting alone; TestReadmeTranscript is the quick one")
@@ -206,8 +206,8 @@ func TestReadmeRules(t *testing.T) {
 	}
 }
 
-// TestStartClient sends the messages of docs/start-client.md and wants the answers that
-// it shows; … stands for anything.
+// TestStartClient sends the messages of docs/start-client.md and checks the answers
+// that it shows; … matches anything.
 func TestStartClient(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long: it does what a page says")

@@ -16,6 +16,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/permd/permd/internal/eventually"
 )
 
 // generation is a set of files whose rules allow the probe only when all of
@@ -137,10 +139,10 @@ func (l *loadClients) ask(t *testing.T, w *wire, line string, stop <-chan struct
 	}
 }
 
-// TestReloadUnderLoad: a real daemon whose rules change all the time, good and
+// TestReloadUnderLoad: the rules of a real daemon change all the time, good and
 // broken, by events, signals and commands, while clients ask in both forms and
-// declare sessions: no request fails, and none is decided by rules that were
-// never written like that.
+// declare sessions: no request fails, and each is decided by a set of rules as it
+// was written.
 func TestReloadUnderLoad(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long: it loads the daemon while rules change")
@@ -186,18 +188,13 @@ func TestReloadUnderLoad(t *testing.T) {
 		w := d.session(t, project)
 		defer w.Close()
 		want := fmt.Sprintf("generation %d", n)
-		for end := time.Now().Add(15 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+		eventually.Holds(t, want, func() bool {
 			got, err := w.decide(decideLine(probe))
 			if err != nil {
 				t.Fatal(err)
 			}
-			if strings.Contains(got.reason, want) {
-				return
-			}
-			if time.Now().After(end) {
-				t.Fatalf("still %+v, want %s", got, want)
-			}
-		}
+			return strings.Contains(got.reason, want)
+		})
 	}
 	good := 0
 	for n := 1; n <= generations; n++ {

@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// TestReloadStatus: without anybody asking for a reload, the service manager,
-// permd status and the log are told what is served, what is wrong with the
-// rules, where, and since when, in few words, and when it is over.
+// TestReloadStatus: without a request for a reload, the service manager, permd
+// status and the log show the rules in use, what is wrong with new ones, where and
+// since when, and when it is fixed.
 func TestReloadStatus(t *testing.T) {
 	t.Parallel()
 	d := newTestDaemon(t)

@@ -15,7 +15,7 @@ import (
 	"github.com/permd/permd/socket/native"
 )
 
-// exactly has a command remembered in its narrowest width.
+// exactly remembers a command in its narrowest width.
 func (p *person) exactly(command string) []decisions.StoredChoice {
 	p.t.Helper()
 	q := p.bash(command)
@@ -25,8 +25,8 @@ func (p *person) exactly(command string) []decisions.StoredChoice {
 	return p.choose(q, map[string]any{"width": q.Widths[0].ID}, "")
 }
 
-// TestRememberSecrets wants a secret in a remembered call to be stored nowhere,
-// and another one in its place not to be allowed.
+// TestRememberSecrets: a secret in a remembered call is not stored, and another one
+// in its place is not allowed.
 func TestRememberSecrets(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long: a daemon and many processes; TestRemember is the quick one")
@@ -93,8 +93,8 @@ func TestRememberSecrets(t *testing.T) {
 	}
 }
 
-// TestRememberWords wants a choice to be about what a call does, never about
-// what the agent calls it: ids, titles and options.
+// TestRememberWords: a choice is about what a call does, and not about the agent's
+// ids, titles and options.
 func TestRememberWords(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long: a daemon and many processes; TestRemember is the quick one")
@@ -145,8 +145,8 @@ func TestRememberWords(t *testing.T) {
 	}
 }
 
-// TestRememberForgotten wants a revocation to hold for every connection and
-// session from its answer on.
+// TestRememberForgotten: a revocation applies to every connection and session as
+// soon as it is answered.
 func TestRememberForgotten(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long: a daemon and many processes; TestRemember is the quick one")
@@ -159,7 +159,7 @@ func TestRememberForgotten(t *testing.T) {
 	manage := d.dialAdmin(t)
 	for range 20 {
 		kept := asking[0].exactly("go build ./a")
-		for range 3 { // whatever keeps answers has this one now
+		for range 3 { // every cache has this answer now
 			for _, p := range asking {
 				p.is(p.bash("go build ./a"), decisions.Allow, decisions.ByMemory)
 			}
@@ -175,8 +175,8 @@ func TestRememberForgotten(t *testing.T) {
 	}
 }
 
-// TestRememberParts wants one choice for each effect that asked, and a call that
-// is a part of what was allowed to be allowed, one with more not.
+// TestRememberParts: each effect that asked gets a choice; a call with a part of
+// these effects is allowed, and one with more is not.
 func TestRememberParts(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long: a daemon and many processes; TestRemember is the quick one")
@@ -206,7 +206,7 @@ func TestRememberParts(t *testing.T) {
 	}
 }
 
-// TestRememberNothing wants no widths where one of the asks cannot be remembered.
+// TestRememberNothing: no width is offered if one of the asks cannot be remembered.
 func TestRememberNothing(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long: a daemon and many processes; TestRemember is the quick one")

@@ -10,7 +10,7 @@ import (
 	"github.com/permd/permd/socket/client"
 )
 
-// TestRememberCommand is what the command refuses, and what it prints.
+// TestRememberCommand checks what the command refuses and prints.
 func TestRememberCommand(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long: it runs a process for each use of the command; TestRemember is the quick one")

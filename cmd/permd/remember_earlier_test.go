@@ -11,8 +11,8 @@ import (
 	"github.com/permd/permd/socket/admin"
 )
 
-// TestRememberNoTime: a time that is none is refused, with what to write instead,
-// before anything is asked of a daemon.
+// TestRememberNoTime: an invalid time is refused with a hint, before the daemon is
+// asked anything.
 func TestRememberNoTime(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long: a daemon and many processes; TestRemember is the quick one")
@@ -34,7 +34,7 @@ func TestRememberNoTime(t *testing.T) {
 			}
 		}
 	}
-	// A time that is one is taken.
+	// A valid time is accepted.
 	d.start(t)
 	if out := d.permd(t, "remember", "add", "connect", "x.example.com", "--scope", "user", "--for", "1h"); !strings.Contains(out, "x.example.com") {
 		t.Errorf("an hour is refused:\n%s", out)
@@ -42,7 +42,7 @@ func TestRememberNoTime(t *testing.T) {
 }
 
 // TestRememberEarlier: all commands work with the choices of an earlier permd, and
-// say what has become of them.
+// show how they were converted.
 func TestRememberEarlier(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long: a daemon and many processes; TestRemember is the quick one")
@@ -64,7 +64,7 @@ func TestRememberEarlier(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// They are those of who runs the test, who may see no others.
+	// They belong to the user who runs the test, who may see no others.
 	if _, err := db.Exec("UPDATE choices SET uid = ?", os.Getuid()); err != nil {
 		t.Fatal(err)
 	}
@@ -102,7 +102,7 @@ func TestRememberEarlier(t *testing.T) {
 	if !strings.Contains(out, "--reject run 'rm victim'") {
 		t.Errorf("no way back:\n%s", out)
 	}
-	// The one whose project nobody knows any more has no way back, and no rule.
+	// The one whose project is no longer known cannot be restored, and has no rule.
 	list := d.permd(t, "remember", "list", "--scope", "user")
 	for line := range strings.Lines(list) {
 		if !strings.Contains(line, "./foo2") {
@@ -126,8 +126,8 @@ func TestRememberEarlier(t *testing.T) {
 	}
 }
 
-// TestUndoLines: what a person is told to write to have a choice back makes one
-// that matches the same, or nothing is told.
+// TestUndoLines: the printed command that restores a choice makes one that matches
+// the same, or no command is printed.
 func TestUndoLines(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {

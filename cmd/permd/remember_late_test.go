@@ -2,8 +2,9 @@ package main
 
 import "testing"
 
-// TestAnsweredLate: a yes counts under the rules that asked for it. Other ones
-// may deny the call by the time that the person answers; the next request says.
+// TestAnsweredLate: an approval counts only under the rules that asked. Other rules
+// may deny the call by the time the person answers; the next request shows the
+// verdict.
 func TestAnsweredLate(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long: it waits for new rules")

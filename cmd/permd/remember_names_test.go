@@ -28,9 +28,9 @@ var nasty = map[string]string{
 	"long":        strings.Repeat("long", 250),
 }
 
-// TestNastyNames wants what a person reads to be one line for each thing, with
-// nothing in it that the terminal would obey, whatever agents, clients, tools,
-// sessions and folders are called.
+// TestNastyNames: whatever the names of agents, clients, tools, sessions and
+// folders are, a person reads one line for each, without control characters for the
+// terminal.
 func TestNastyNames(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long: it runs a process for each of many names")
@@ -120,8 +120,8 @@ func TestNastyNames(t *testing.T) {
 	clean(0, append([]string{"remember", "forget"}, ids...)...)
 }
 
-// TestLongNames wants names of 10,000 characters to be refused, and nothing of
-// what they came with to be kept.
+// TestLongNames: names of 10,000 characters are refused, and nothing of their
+// messages is stored.
 func TestLongNames(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long: it starts a daemon; TestRemember is the quick one")
@@ -171,8 +171,8 @@ func TestLongNames(t *testing.T) {
 	}
 }
 
-// TestHome wants a home that is not there or not ours to be an error that says
-// what to do, and nothing to be made in it.
+// TestHome: a home that does not exist or belongs to another user is an error with
+// a hint, and nothing is made in it.
 func TestHome(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long: it runs a process for each of many homes")
@@ -230,8 +230,8 @@ func TestHome(t *testing.T) {
 	}
 }
 
-// TestNamesNoLineSays wants a choice about a tool whose names hold what means
-// something in a line to be exported as none: the line would be about others.
+// TestNamesNoLineSays: a choice about a tool whose names have characters with a
+// meaning in lines is not exported as a line, which would match other tools.
 func TestNamesNoLineSays(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long: it runs a process for each of many names")

@@ -6,10 +6,10 @@ import (
 	"testing"
 )
 
-// TestExactlyThisSaysWhatIsOpen: a choice knows the words of a run. Where a word
+// TestExactlyThisSaysWhatIsOpen: a choice is bound to the words of a run. If a word
 // names a file and the program is not known to run it as its script, the label says
-// that the choice holds whatever is in the file by then; where a choice is bound to
-// a file's content, it does not.
+// that the file's content may change; if the choice is bound to the content, it
+// does not.
 func TestExactlyThisSaysWhatIsOpen(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long: it starts a daemon for labels alone; TestRemember is the quick one")
@@ -38,7 +38,7 @@ func TestExactlyThisSaysWhatIsOpen(t *testing.T) {
 			t.Errorf("%s: %+v, want %q", command, q.Widths, want)
 		}
 	}
-	// What the label says is what holds.
+	// The choice behaves as its label says.
 	q := p.bash("julia t.jl")
 	p.choose(q, map[string]any{"width": q.Widths[0].ID}, "")
 	if err := os.WriteFile(filepath.Join(project, "t.jl"), []byte("x = 2\n"), 0o600); err != nil {

@@ -8,8 +8,8 @@ import (
 	"github.com/permd/permd/decisions"
 )
 
-// TestRememberWorktrees wants the worktrees of a repository to share what was
-// said of it, and a folder that only says it is one not to.
+// TestRememberWorktrees: the worktrees of a repository share its choices, and a
+// folder that only claims to be one does not.
 func TestRememberWorktrees(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long: it starts a daemon for worktrees alone; TestRemember is the quick one")
@@ -39,15 +39,60 @@ func TestRememberWorktrees(t *testing.T) {
 			t.Errorf("%s in a folder that the repository does not know: %s by %s", command, got.Verdict, got.By)
 		}
 	}
-	// What is said there stays there.
+	// Choices made there apply only there.
 	liar.exactly("go test ./a")
 	if got := back.bash("go test ./a"); got.Verdict == decisions.Allow {
 		t.Errorf("said in a forged worktree, allowed in the repository: %s", got.By)
 	}
 }
 
-// TestRememberLinkedProjects wants what was said of a project to hold where a link
-// leads to it, and in no other project that a link joins with it.
+// TestRejectInWorktrees wants a reject of a file to hold for that file of each worktree of
+// the repository, from a session in any of them.
+func TestRejectInWorktrees(t *testing.T) {
+	t.Parallel()
+	d := startDaemon(t)
+	main := d.project(t, map[string]string{
+		".git/HEAD": "ref: refs/heads/main\n", ".git/objects/x": "", "victim.txt": "", "other.txt": "",
+		".git/worktrees/side/HEAD": "ref: refs/heads/side\n", ".git/worktrees/side/commondir": "../..\n",
+	})
+	side, forged := filepath.Join(d.home, "side"), filepath.Join(d.home, "forged")
+	writeFile(t, filepath.Join(main, ".git/worktrees/side/gitdir"), filepath.Join(side, ".git")+"\n")
+	for _, root := range []string{side, forged} {
+		writeFile(t, filepath.Join(root, ".git"), "gitdir: "+filepath.Join(main, ".git/worktrees/side")+"\n")
+		writeFile(t, filepath.Join(root, "victim.txt"), "")
+	}
+	said := d.asks(t, main)
+	for _, command := range []string{"rm victim.txt", "rm " + side + "/victim.txt", "rm -rf " + side} {
+		if got := said.bash(command); got.Verdict != decisions.Ask {
+			t.Fatalf("%s before it is rejected: %s by %s", command, got.Verdict, got.By)
+		}
+	}
+	said.choose(said.bash("rm victim.txt"), map[string]any{"verdict": "deny", "scope": "project"}, "")
+	for root, commands := range map[string][]string{
+		main: {"rm victim.txt", "rm " + side + "/victim.txt", "cd " + side + " && rm ./victim.txt", "rm -rf " + side},
+		side: {"rm victim.txt", "rm " + main + "/victim.txt", "mv " + main + "/victim.txt x"},
+	} {
+		p := d.asks(t, root)
+		for _, command := range commands {
+			p.is(p.bash(command), decisions.Deny, decisions.ByMemory)
+		}
+	}
+	for root, commands := range map[string][]string{
+		main:   {"rm other.txt", "rm " + side + "/other.txt", "rm " + forged + "/victim.txt"},
+		side:   {"rm " + main + "/other.txt", "rm " + forged + "/victim.txt"},
+		forged: {"rm victim.txt"},
+	} {
+		p := d.asks(t, root)
+		for _, command := range commands {
+			if got := p.bash(command); got.Verdict != decisions.Ask {
+				t.Errorf("%s in %s: %s by %s", command, root, got.Verdict, got.By)
+			}
+		}
+	}
+}
+
+// TestRememberLinkedProjects: the choices for a project apply if it is reached
+// through a link, and in no other project that is linked with it.
 func TestRememberLinkedProjects(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long: a daemon and many processes; TestRemember is the quick one")
@@ -83,7 +128,7 @@ func TestRememberLinkedProjects(t *testing.T) {
 		p := d.asks(t, root)
 		for _, command := range commands {
 			if root != one && command == commands[0] {
-				continue // a run is bound to its folder by the name that it was given by
+				continue // a run is bound to the name by which its folder was given
 			}
 			if got := p.bash(command); got.Verdict != decisions.Allow || got.By != decisions.ByMemory {
 				t.Errorf("%s in %s: %s by %s", command, root, got.Verdict, got.By)

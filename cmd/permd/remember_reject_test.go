@@ -7,8 +7,8 @@ import (
 	"github.com/permd/permd/decisions"
 )
 
-// TestRememberReject wants a remembered reject to deny each effect that was asked
-// about, alone and with others, and nothing else; one forget undoes it.
+// TestRememberReject: a remembered reject denies each effect that was asked about,
+// alone and with others, and nothing else; one forget removes it.
 func TestRememberReject(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long: a daemon and many processes; TestRemember is the quick one")
@@ -51,7 +51,7 @@ func TestRememberReject(t *testing.T) {
 		t.Errorf("forgotten: %s", got.Verdict)
 	}
 
-	// Options are known in their other spellings and places.
+	// Options match in other spellings and positions.
 	p.choose(p.bash("git push --force origin main"), map[string]any{"verdict": "deny", "scope": "user"}, "")
 	p.is(p.bash("git push origin -f main"), decisions.Deny, decisions.ByMemory)
 	if got := p.bash("git push origin main"); got.Verdict == decisions.Deny {

@@ -85,8 +85,8 @@ func TestRememberTargets(t *testing.T) {
 	}
 }
 
-// TestRememberScript wants a script that is run by its path to be remembered
-// with its content and its words.
+// TestRememberScript: a script that is run by its path is remembered with its
+// content and its words.
 func TestRememberScript(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long: it starts a daemon for scripts alone; TestRemember is the quick one")
@@ -119,8 +119,8 @@ func TestRememberScript(t *testing.T) {
 	p.is(p.bash("./run.sh a"), decisions.Allow, decisions.ByMemory)
 }
 
-// TestRememberTargetsInLiveShell remembers a target, leaves the agent's shell in
-// a folder with one of the same name, and wants that one to ask.
+// TestRememberTargetsInLiveShell remembers a target and leaves the agent's shell in
+// a folder with another target of that name, which must ask.
 func TestRememberTargetsInLiveShell(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long: it starts a daemon for targets alone; TestRemember is the quick one")

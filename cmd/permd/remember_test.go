@@ -13,7 +13,7 @@ import (
 	"github.com/permd/permd/socket/native"
 )
 
-// person is a client that asks permd and brings the person's answers.
+// person is a client that asks permd and sends the person's answers.
 type person struct {
 	*client.Client
 	t *testing.T
@@ -98,9 +98,9 @@ func (d *testDaemon) permd(t *testing.T, args ...string) string {
 	return string(out)
 }
 
-// TestRemember goes the whole way: a question, the person's "always", the same
-// call allowed by memory, after a restart too, nowhere else, and not once it
-// is forgotten.
+// TestRemember: after a question and the person's "always", the same call is
+// allowed by memory, after a restart too, but not in another project, and not after
+// the choice is forgotten.
 func TestRemember(t *testing.T) {
 	t.Parallel()
 	d := startDaemon(t)
@@ -188,7 +188,7 @@ func TestRemember(t *testing.T) {
 	}
 }
 
-// TestRememberSessions wants choices for a session to end with it.
+// TestRememberSessions: choices for a session end with it.
 func TestRememberSessions(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long: it starts a daemon for sessions alone; TestRemember is the quick one")
@@ -228,8 +228,8 @@ func TestRememberSessions(t *testing.T) {
 	}
 }
 
-// TestRememberGuarded wants a client's word not to be enough for what is
-// guarded, and a line on the command line to be.
+// TestRememberGuarded: for guarded effects a choice from a client is not enough,
+// but a line on the command line is.
 func TestRememberGuarded(t *testing.T) {
 	t.Parallel()
 	d := startDaemon(t)
@@ -264,8 +264,8 @@ func TestRememberGuarded(t *testing.T) {
 	p.is(write(), decisions.Allow, decisions.ByMemory)
 }
 
-// TestRememberAlways wants the agent's own "always" to be remembered by permd,
-// in the narrowest width, while the agent gets its option for once.
+// TestRememberAlways: the agent's own "always" is remembered by permd, in the
+// narrowest width, while the agent gets its option for once.
 func TestRememberAlways(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long: a daemon and many processes; TestRemember is the quick one")
@@ -340,8 +340,8 @@ func TestRememberAlways(t *testing.T) {
 	}
 }
 
-// TestRememberConfirm wants a choice that a client reports to wait for a person
-// where the settings say so, and a reject not to wait.
+// TestRememberConfirm: if the settings say so, an allow that a client reports must
+// be confirmed by a person; a reject need not.
 func TestRememberConfirm(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long: a daemon and many processes; TestRemember is the quick one")

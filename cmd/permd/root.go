@@ -82,7 +82,7 @@ func (a *app) report(err error) int {
 
 // onlyReads annotates commands that cannot change what permd decides. Agents are
 // denied every command without it, see
-// decisions/effects/runs/own_commands.txt.
+// decisions/effects/own/own_commands.txt.
 var onlyReads = map[string]string{"effect": "reads"}
 
 func (a *app) command() *cobra.Command {

@@ -10,8 +10,8 @@ import (
 	"github.com/permd/permd/cmd/permd/internal/decide"
 )
 
-// TestRunWithoutCommandLine: what a command does is called with a context, streams
-// and options, without the command line.
+// TestRunWithoutCommandLine: commands can be called with a context, streams and
+// options, without the command line.
 func TestRunWithoutCommandLine(t *testing.T) {
 	home := t.TempDir()
 	t.Setenv("HOME", home)

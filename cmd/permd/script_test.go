@@ -10,10 +10,10 @@ import (
 	"regexp"
 	"strconv"
 	"testing"
-	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/permd/permd/internal/eventually"
 	"github.com/permd/permd/socket/client"
 )
 
@@ -63,7 +63,6 @@ func TestScripts(t *testing.T) {
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"ready":       waitReady,
 			"exitcode":    exitCode,
-			"follow":      letFollow,
 			"showlast":    showLast,
 			"explainlast": explainLast,
 			"newer":       makeNewer,
@@ -79,19 +78,20 @@ func waitReady(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Fatalf("usage: ready")
 	}
 	path := filepath.Join(ts.Getenv("XDG_RUNTIME_DIR"), "permd", "permd.sock")
-	deadline := time.Now().Add(20 * time.Second)
-	for time.Now().Before(deadline) {
+	// The last socket that it opens is not this one, and it answers when all are open.
+	if !eventually.True(func() bool {
 		c, err := client.Dial(context.Background(), path, client.Options{})
-		if err == nil {
-			c.Close()
-			return
+		if err != nil {
+			return false
 		}
-		time.Sleep(20 * time.Millisecond)
+		defer c.Close()
+		return c.Call(context.Background(), "permd/close", map[string]string{"sessionId": "none"}, nil) == nil
+	}) {
+		ts.Fatalf("the daemon did not come up at %s", path)
 	}
-	ts.Fatalf("the daemon did not come up at %s", path)
 }
 
-// exitCode runs a command and wants that exit code: exitcode N COMMAND ARGS…
+// exitCode runs a command and checks its exit code: exitcode N COMMAND ARGS…
 func exitCode(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 2 {
 		ts.Fatalf("usage: exitcode N COMMAND ARGS…")
@@ -109,14 +109,6 @@ func exitCode(ts *testscript.TestScript, neg bool, args []string) {
 	if got != want {
 		ts.Fatalf("exit code %d, want %d", got, want)
 	}
-}
-
-// letFollow gives a follower in the background the time to connect and to read
-// what has come.
-func letFollow(ts *testscript.TestScript, neg bool, args []string) {
-	// What a command in the background prints is only seen when it has ended;
-	// the daemon answers a follower within the time of a commit.
-	time.Sleep(500 * time.Millisecond)
 }
 
 // showLast runs permd log show on the newest decision.
@@ -149,7 +141,7 @@ func makeForeign(ts *testscript.TestScript, neg bool, args []string) {
 	change(ts, args[0], "PRAGMA application_id = 5")
 }
 
-// change changes a database that nobody has open, and leaves nothing but its
+// change changes a database that no process has open, and leaves only its main
 // file.
 func change(ts *testscript.TestScript, file, query string) {
 	db, err := sql.Open("sqlite3", ts.MkAbs(file))
@@ -158,8 +150,8 @@ func change(ts *testscript.TestScript, file, query string) {
 	ts.Check(errors.Join(err, db.Close()))
 }
 
-// checkAside wants exactly one file that was set aside for a database, with
-// the content of another file: aside DATABASE FILE
+// checkAside checks that exactly one backup of a database exists, with the content
+// of another file: aside DATABASE FILE
 func checkAside(ts *testscript.TestScript, neg bool, args []string) {
 	want := ts.ReadFile(args[1])
 	found, err := filepath.Glob(ts.MkAbs(args[0]) + ".*")

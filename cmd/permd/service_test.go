@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/permd/permd/packaging"
 )
@@ -26,9 +25,9 @@ func assigned(t *testing.T, d *testDaemon, unit, key string) string {
 	return strings.ReplaceAll(value, "%t", d.run)
 }
 
-// TestInstalledUnits starts and stops the daemon as the units that permd service
-// install wrote tell systemd to: their sockets under their names, their command
-// line, at the paths where clients look.
+// TestInstalledUnits starts and stops the daemon as systemd would by the units of
+// permd service install: with their sockets and names, their command line, and the
+// paths that clients connect to.
 func TestInstalledUnits(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long: it starts and stops daemons; TestSocketActivation is the quick one")
@@ -64,11 +63,7 @@ func TestInstalledUnits(t *testing.T) {
 	if err := d.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	for deadline := time.Now().Add(20 * time.Second); strings.Count(d.output.String(), "Listening on") < len(names); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("no sockets:\n%s", d.output.String())
-		}
-	}
+	d.waitListening(t, len(names))
 	// The doctor is the first client.
 	out, err := d.command("doctor").CombinedOutput()
 	if err != nil || !strings.Contains(string(out), "\n0 errors") {

@@ -9,9 +9,9 @@ import (
 	"testing"
 )
 
-// The pages for beginners are done as they say: each command of their console
-// blocks runs, in one project, and prints what the page shows. A line … stands
-// for any lines, and … in a line for anything.
+// The start pages are followed step by step: each command of their console blocks
+// runs, in one project, and prints what the page shows. A line … matches any lines,
+// and … in a line anything.
 
 func TestStartAgentUser(t *testing.T) {
 	if testing.Short() {
@@ -54,8 +54,8 @@ func TestStartAdmin(t *testing.T) {
 	}
 }
 
-// followPage runs the commands of a page of docs in a folder. What the page says
-// of /etc happens below a folder of the test, and sudo changes nothing.
+// followPage runs the commands of a page of docs in a folder. Paths in /etc are
+// below a folder of the test, and sudo does nothing.
 func (d *testDaemon) followPage(t *testing.T, page, dir string) {
 	t.Helper()
 	root := filepath.Join(d.home, "root")
@@ -65,7 +65,8 @@ func (d *testDaemon) followPage(t *testing.T, page, dir string) {
 		t.Fatal(err)
 	}
 	for name, text := range map[string]string{
-		// Hooks are not given a permd that will not stay, as that of a test.
+		// permd hook install refuses a permd in a temporary folder, such as that of
+		// a test.
 		"permd": "#!/bin/sh\ncase \"$1 $2\" in 'hook install') set -- \"$@\" --exec '" + bin + "/permd' ;; esac\n" +
 			"exec permd-itself \"$@\" --root '" + root + "'\n",
 		"sudo": "#!/bin/sh\nexec \"$@\"\n",

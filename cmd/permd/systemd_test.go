@@ -15,6 +15,7 @@ import (
 
 	"github.com/permd/permd/cmd/permd/internal/cli"
 	"github.com/permd/permd/cmd/permd/internal/daemon"
+	"github.com/permd/permd/internal/eventually"
 	"github.com/permd/permd/socket/admin"
 	"github.com/permd/permd/socket/client"
 )
@@ -24,7 +25,7 @@ type manager struct {
 	conn *net.UnixConn
 }
 
-// newManager makes the socket and tells the daemon of it.
+// newManager makes the socket and sets the daemon's environment variable for it.
 func newManager(t *testing.T, d *testDaemon) *manager {
 	t.Helper()
 	addr := &net.UnixAddr{Name: filepath.Join(d.run, "notify"), Net: "unixgram"}
@@ -69,7 +70,8 @@ func (m *manager) next(t *testing.T, want string) map[string]string {
 	}
 }
 
-// TestNotify: what the service manager is told over a daemon's life.
+// TestNotify checks what the daemon notifies the service manager of, from its start
+// to its end.
 func TestNotify(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long: it waits for the watchdog; TestSocketActivation is the quick one")
@@ -85,7 +87,7 @@ func TestNotify(t *testing.T) {
 	}
 	for range 2 {
 		if got := m.next(t, "WATCHDOG"); got["WATCHDOG"] != "1" {
-			t.Errorf("the watchdog is told %v", got)
+			t.Errorf("the watchdog was sent %v", got)
 		}
 	}
 	w := d.session(t, project)
@@ -118,12 +120,13 @@ func TestNotify(t *testing.T) {
 	wantAllowed(t, w)
 	m.next(t, "WATCHDOG")
 
-	// What is in flight is answered before it ends.
+	// What was decided is answered before it ends.
 	release := d.lockJournal(t)
+	before := d.status(t).Journal.Last
 	if _, err := w.Write([]byte(decideLine(probe) + "\n")); err != nil {
 		t.Fatal(err)
 	}
-	time.Sleep(100 * time.Millisecond) // until it has been read
+	d.waitStored(t, before+1)
 	if err := d.cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
@@ -163,13 +166,13 @@ func (d *testDaemon) activate(t *testing.T, names ...string) {
 		t.Fatal(err)
 	}
 	// It opens them one after the other.
-	deadline := time.Now().Add(20 * time.Second)
-	for strings.Count(d.output.String(), "Listening on") < len(names) {
-		if time.Now().After(deadline) {
-			t.Fatalf("no sockets:\n%s", d.output.String())
-		}
-		time.Sleep(5 * time.Millisecond)
-	}
+	d.waitListening(t, len(names))
+}
+
+// waitListening waits until the service manager has opened that many sockets.
+func (d *testDaemon) waitListening(t *testing.T, sockets int) {
+	t.Helper()
+	eventually.Holds(t, "sockets", func() bool { return strings.Count(d.output.String(), "Listening on") >= sockets }, d.output.String)
 }
 
 func (d *testDaemon) activated(name string) string { return filepath.Join(d.run, name+".sock") }

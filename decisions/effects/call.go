@@ -159,9 +159,9 @@ const (
 type Result struct {
 	// Effects has at least one member.
 	Effects []Effect
-	// Hints are paths that the agent says the call touches and that no effect is about. A
-	// deny, an ask or a fence for one of them applies to the call; nothing else depends
-	// on them.
+	// Hints are paths that the agent says the call touches, or that it may read besides
+	// its effects, and that no effect is about. A deny, an ask or a fence for one of them
+	// applies to the call; nothing else depends on them.
 	Hints []Effect
 	// Defects are the call's own and those found on the way.
 	Defects      []Defect
@@ -178,7 +178,8 @@ type Result struct {
 	Activated []string
 	// After is what the call may change, Before included.
 	After Disturbance
-	// Rest are effects of the part of a call beyond its bounds. Such a call is not
-	// understood and asks; these effects can only deny it.
+	// Rest are effects that can only deny the call: those of a part beyond its bounds,
+	// which is not understood and so asks; those of commands that words of it may run;
+	// and the files that its programs open and obey.
 	Rest []Effect
 }

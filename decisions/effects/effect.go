@@ -57,12 +57,14 @@ type Effect struct {
 	// its call (a title, a location) rather than the input its tool gets.
 	Claimed bool
 
-	// Hint is set, with Claimed, for a member of Result.Hints, which only denies and asks
-	// see. It needs no allow, and an allow of it has no effect.
+	// Hint is set for a member of Result.Hints, which only denies and asks see. With
+	// Claimed it is what the agent says; without, what a word of a run may do besides the
+	// run's effects. It needs no allow, and an allow of it has no effect.
 	Hint bool
 
-	// Guessed is set on a Hint when the agent does not say what it does with the
-	// path: it stands for one of several possible effects.
+	// Guessed is set when the effect is one of several that the call may have, so that
+	// only rules of persons count: on a Hint, and in Result.Rest on what the words of a
+	// program that is not understood may run, and what it opens and obeys.
 	Guessed bool
 
 	// Shell is set when the effect was read from shell text, not from a tool's
@@ -215,6 +217,9 @@ type File struct {
 	AsWritten string
 	// Recursive is set when everything below Path is meant as well.
 	Recursive bool
+	// Tree is the root of the other working tree of the project's repository that Path
+	// lies in, "" for none (see Worktree).
+	Tree string
 	// OtherName is set if the file is guarded because of another of its names (a hard
 	// link): a rule for exactly Path is not about that name.
 	OtherName bool

@@ -5,9 +5,9 @@ package journal_test
 import (
 	"os"
 	"testing"
-	"time"
 
 	"github.com/permd/permd/decisions/journal"
+	"github.com/permd/permd/internal/eventually"
 )
 
 // TestAnswerInASegmentOfItsOwn: a person answers while the database cannot store the spool's
@@ -27,13 +27,7 @@ func TestAnswerInASegmentOfItsOwn(t *testing.T) {
 	}
 	// The mover takes the segment with the records and cannot store it. Later
 	// records go into the other segment.
-	deadline := time.Now().Add(20 * time.Second)
-	for i := 0; j.Status().Stalled == ""; i++ {
-		if time.Now().After(deadline) {
-			t.Fatal("the database was not found to be held")
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
+	eventually.Holds(t, "the database is found to be held", func() bool { return j.Status().Stalled != "" })
 	if err := j.Answer(t.Context(), record(n).Decision.ID, said); err != nil {
 		t.Fatal(err)
 	}
@@ -47,9 +41,7 @@ func TestAnswerInASegmentOfItsOwn(t *testing.T) {
 		}
 	}
 	k := open(t, journal.Options{Path: to})
-	for time.Now().Before(deadline) && k.Status().Spooled > 0 {
-		time.Sleep(10 * time.Millisecond)
-	}
+	eventually.Holds(t, "the spool is moved to the database", func() bool { return k.Status().Spooled == 0 })
 	if got, err := k.Count(t.Context(), journal.Filter{}); err != nil || got != n {
 		t.Errorf("after the kill: %d of %d records (%v)", got, n, err)
 	}

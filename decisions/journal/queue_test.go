@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/internal/eventually"
 )
 
 func openInside(t *testing.T) *Journal {
@@ -50,17 +51,6 @@ func (j *Journal) atNextWrite(f func()) {
 	j.spool.dirState.valid = false // otherwise the hook would not be called
 }
 
-func await(t *testing.T, ok func() bool) {
-	t.Helper()
-	for range 20_000 {
-		if ok() {
-			return
-		}
-		time.Sleep(100 * time.Microsecond)
-	}
-	t.Fatal("waited in vain")
-}
-
 // TestAppendEndsWithItsContext: an append that waits for another's write fails when
 // its context ends, and its record is not stored.
 func TestAppendEndsWithItsContext(t *testing.T) {
@@ -92,9 +82,9 @@ func TestAppendEndsWithItsContext(t *testing.T) {
 		defer j.mu.Unlock()
 		return len(j.queue)
 	}
-	await(t, func() bool { return waiting() == calls })
+	eventually.Holds(t, "what the other has to do first", func() bool { return waiting() == calls })
 	cancel()
-	await(t, func() bool { return waiting() == 0 && len(j.slots) == 1 })
+	eventually.Holds(t, "what the other has to do first", func() bool { return waiting() == 0 && len(j.slots) == 1 })
 	close(release)
 	wg.Wait()
 	next := numberedRecord(2)
@@ -152,7 +142,7 @@ func TestFullSpool(t *testing.T) {
 		t.Errorf("have %d, %v; want %d", have, err, n)
 	}
 	locked.Store(false)
-	await(t, func() bool { return j.Append(t.Context(), numberedRecord(n+3)) == nil })
+	eventually.Holds(t, "what the other has to do first", func() bool { return j.Append(t.Context(), numberedRecord(n+3)) == nil })
 	if s := j.Status(); s.Stalled != "" {
 		t.Errorf("still stalled: %+v", s)
 	}
@@ -179,9 +169,7 @@ func TestPanicLeavesNobodyWaiting(t *testing.T) {
 	go func() { results <- appendOne("a") }()
 	<-entered
 	go func() { results <- appendOne("b") }()
-	for j.Status().Waiting == 0 {
-		time.Sleep(time.Millisecond)
-	}
+	eventually.Holds(t, "the second append waits", func() bool { return j.Status().Waiting > 0 })
 	close(release)
 	var panicked, stored int
 	for range 2 {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/journal"
+	"github.com/permd/permd/internal/eventually"
 	"github.com/permd/permd/internal/sqlitedb"
 )
 
@@ -325,11 +326,7 @@ func TestSpoolTakenAway(t *testing.T) {
 			release()
 			// The records in memory go to the database, and a new file is made.
 			rec := record(3)
-			for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) {
-				if err := j.Append(t.Context(), rec); err == nil || time.Now().After(deadline) {
-					break
-				}
-			}
+			eventually.Holds(t, "records are stored again", func() bool { return j.Append(t.Context(), rec) == nil })
 			if rec.Seq != 2 {
 				t.Fatalf("have number %d; status %+v", rec.Seq, j.Status())
 			}

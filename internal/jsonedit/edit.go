@@ -28,7 +28,7 @@ func (e *KindError) Error() string {
 // Objects on the way, and the array, are made where there are none. The value
 // is laid out like what is around it.
 func (t *Text) Append(value string, path ...string) (*Text, error) {
-	at, edited, err := t.reach(path, "["+value+"]")
+	at, edited, err := t.makePath(path, "["+value+"]")
 	if err != nil || edited != nil {
 		return edited, err
 	}
@@ -41,7 +41,7 @@ func (t *Text) Append(value string, path ...string) (*Text, error) {
 // Set makes the member that path names, below the root, with the objects on the
 // way. A member that is there stays as it is.
 func (t *Text) Set(value string, path ...string) (*Text, error) {
-	_, edited, err := t.reach(path, value)
+	_, edited, err := t.makePath(path, value)
 	if err == nil && edited == nil {
 		edited = t
 	}
@@ -50,15 +50,15 @@ func (t *Text) Set(value string, path ...string) (*Text, error) {
 
 // Replace puts a value in the place of another one.
 func (t *Text) Replace(n Node, value string) (*Text, error) {
-	if err := t.has(n); err != nil {
+	if err := t.checkNode(n); err != nil {
 		return nil, err
 	}
-	return t.again(splice(t.data, [2]int{n.start(), n.end()}, value))
+	return t.reparse(splice(t.data, [2]int{n.start(), n.end()}, value))
 }
 
 // Prepend adds values at the beginning of an array.
 func (t *Text) Prepend(n Node, values ...string) (*Text, error) {
-	if err := t.has(n); err != nil {
+	if err := t.checkNode(n); err != nil {
 		return nil, err
 	}
 	if n.Kind() != '[' {
@@ -73,21 +73,21 @@ func (t *Text) Prepend(n Node, values ...string) (*Text, error) {
 		}
 		values = append(slices.Clone(values), "")
 	}
-	return t.again(splice(t.data, [2]int{at, at}, strings.Join(values, between)))
+	return t.reparse(splice(t.data, [2]int{at, at}, strings.Join(values, between)))
 }
 
-// has makes sure that a value is one of this text: those of another have other
+// checkNode makes sure that a value is one of this text: those of another have other
 // places.
-func (t *Text) has(n Node) error {
+func (t *Text) checkNode(n Node) error {
 	if n.text != t || n.value == nil {
 		return errors.New("editing JSON: the value is not in this text")
 	}
 	return nil
 }
 
-// reach goes to the value that path names; where the way ends it is made, with
+// makePath goes to the value that path names; where the way ends it is made, with
 // that value.
-func (t *Text) reach(path []string, value string) (at Node, edited *Text, err error) {
+func (t *Text) makePath(path []string, value string) (at Node, edited *Text, err error) {
 	at = t.Root()
 	for i, name := range path {
 		if at.Kind() != '{' {
@@ -160,7 +160,7 @@ func (t *Text) Remove(from Node, i int) (*Text, error) {
 		out = append(out, t.data[at:cut[0]]...)
 		at = cut[1]
 	}
-	return t.again(append(out, t.data[at:]...))
+	return t.reparse(append(out, t.data[at:]...))
 }
 
 // gap is where the white space before a place begins, not before limit.
@@ -171,8 +171,8 @@ func (t *Text) gap(at, limit int) int {
 	return at
 }
 
-// again parses an edited text; what was in the old one is fine.
-func (t *Text) again(data []byte) (*Text, error) {
+// reparse parses an edited text; what was in the old one is fine.
+func (t *Text) reparse(data []byte) (*Text, error) {
 	n, err := Parse(data, Relaxed)
 	if err != nil {
 		return nil, fmt.Errorf("editing JSON: %w", err)
@@ -190,7 +190,7 @@ func (t *Text) insert(c Node, name, value string) (*Text, error) {
 			return nil, err
 		}
 		tail := t.newline() + indent
-		return t.again(splice(t.data, [2]int{inner, c.end() - 1}, t.newline()+indent+t.unit()+value+tail))
+		return t.reparse(splice(t.data, [2]int{inner, c.end() - 1}, t.newline()+indent+t.unit()+value+tail))
 	}
 	last, trailing := c.At(c.Len()-1), c.comma()
 	if !bytes.Contains(t.data[c.start():c.end()], []byte("\n")) {
@@ -199,9 +199,9 @@ func (t *Text) insert(c Node, name, value string) (*Text, error) {
 			return nil, err
 		}
 		if trailing > 0 {
-			return t.again(splice(t.data, [2]int{trailing + 1, trailing + 1}, " "+value+","))
+			return t.reparse(splice(t.data, [2]int{trailing + 1, trailing + 1}, " "+value+","))
 		}
-		return t.again(splice(t.data, [2]int{last.end(), last.end()}, ", "+value))
+		return t.reparse(splice(t.data, [2]int{last.end(), last.end()}, ", "+value))
 	}
 	indent := t.lineIndent(c.start()) + t.unit()
 	if from := t.lineStart(last.from()); len(bytes.TrimSpace(t.data[from:last.from()])) == 0 {
@@ -215,10 +215,10 @@ func (t *Text) insert(c Node, name, value string) (*Text, error) {
 	// belong to it.
 	below := t.gap(c.end()-1, last.end())
 	if trailing > 0 {
-		return t.again(splice(t.data, [2]int{below, below}, t.newline()+indent+value+","))
+		return t.reparse(splice(t.data, [2]int{below, below}, t.newline()+indent+value+","))
 	}
 	data := splice(t.data, [2]int{below, below}, t.newline()+indent+value)
-	return t.again(splice(data, [2]int{last.end(), last.end()}, ","))
+	return t.reparse(splice(data, [2]int{last.end(), last.end()}, ","))
 }
 
 func splice(data []byte, cut [2]int, text string) []byte {

@@ -7,8 +7,8 @@ import (
 	"github.com/permd/permd/internal/strictjson"
 )
 
-// scanned is what scan found out.
-type scanned struct {
+// scanResult is what scan found out.
+type scanResult struct {
 	comments bool
 	closing  []byte // what hujson needs at the end: it takes no line comment that the text ends in
 	end      int    // how far it came
@@ -21,7 +21,7 @@ type scanned struct {
 //
 // Readers differ in whether a carriage return alone ends a line comment, and so
 // in what is commented out: that is an error.
-func scan(data []byte) (s scanned, err error) {
+func scan(data []byte) (s scanResult, err error) {
 	depth, empty := 0, true
 	for i := 0; i < len(data); i++ {
 		s.end = i

@@ -26,11 +26,11 @@ type pragma struct {
 	want driver.Value
 }
 
-// safety holds on every connection: a schema cannot call functions with side
+// commonPragmas holds on every connection: a schema cannot call functions with side
 // effects, and damaged cells are noticed when they are read. A small cache (of
 // 256 KiB, where SQLite takes 2 MiB for each connection) is all that rows need
 // which are added at the end and read from RAM.
-var safety = []pragma{
+var commonPragmas = []pragma{
 	{"busy_timeout", "5000", int64(5000)},
 	{"cache_size", "-256", int64(-256)},
 	{"trusted_schema", "0", int64(0)},
@@ -55,7 +55,7 @@ func writer(drv driver.Driver, o *Options) *sql.DB {
 			{"journal_mode", "wal", "wal"},
 			{"synchronous", fmt.Sprint(int(o.Synchronous)), int64(o.Synchronous)},
 			{"wal_autocheckpoint", fmt.Sprint(pages), int64(pages)},
-		}, safety...),
+		}, commonPragmas...),
 	})
 	db.SetMaxOpenConns(1)
 	db.SetMaxIdleConns(1)
@@ -69,7 +69,7 @@ func reader(drv driver.Driver, o *Options) *sql.DB {
 		pragmas: append([]pragma{
 			{"query_only", "1", int64(1)},
 			{"journal_mode", "", "wal"},
-		}, safety...),
+		}, commonPragmas...),
 	})
 	db.SetMaxOpenConns(readers)
 	db.SetMaxIdleConns(readers)

@@ -149,7 +149,7 @@ func syncFolder(dir string) error {
 // SQLite finds them. Nothing is deleted or overwritten. The database must not
 // be open.
 func SetAside(path string, now time.Time) (string, error) {
-	target, err := unused(path + ".damaged-" + stamp(now))
+	target, err := unusedName(path + ".damaged-" + stamp(now))
 	if err != nil {
 		return "", fmt.Errorf("setting %s aside: %w", path, err)
 	}
@@ -170,9 +170,9 @@ func SetAside(path string, now time.Time) (string, error) {
 	return target, syncFolder(filepath.Dir(path))
 }
 
-// unused returns the first of name, name-2, name-3 … that neither exists nor
+// unusedName returns the first of name, name-2, name-3 … that neither exists nor
 // has side files.
-func unused(name string) (string, error) {
+func unusedName(name string) (string, error) {
 	candidate := name
 	for n := 2; n < 1000; n++ {
 		free := !exists(candidate)

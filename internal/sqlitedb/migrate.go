@@ -64,7 +64,7 @@ func probe(drv driver.Driver, o *Options) (err error) {
 		// A crash while the file was made: a reader cannot roll it back.
 		mode = "rw"
 	}
-	db := sql.OpenDB(&connector{drv: drv, dsn: dsn(o.Path, mode), pragmas: safety})
+	db := sql.OpenDB(&connector{drv: drv, dsn: dsn(o.Path, mode), pragmas: commonPragmas})
 	db.SetMaxOpenConns(1)
 	defer func() { err = errors.Join(err, db.Close()) }()
 	v, err := readVersion(db)
@@ -143,7 +143,7 @@ func migrate(db *sql.DB, o *Options) (err error) {
 // survives a power loss. It takes the place of earlier ones of that version, so
 // that a migration which fails again and again does not fill the disk.
 func backup(db *sql.DB, o *Options, user int) error {
-	name, err := unused(fmt.Sprintf("%s.backup-v%d-%s", o.Path, user, stamp(o.now())))
+	name, err := unusedName(fmt.Sprintf("%s.backup-v%d-%s", o.Path, user, stamp(o.now())))
 	if err != nil {
 		return err
 	}

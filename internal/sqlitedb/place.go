@@ -55,12 +55,12 @@ func lockDatabase(path string) (*lockfile.Lock, error) {
 type place struct {
 	folder *os.File
 
-	mu    sync.Mutex // of what follows
-	files [2]placed  // the database and its write-ahead log
-	cut   bool
+	mu        sync.Mutex    // of what follows
+	files     [2]placedFile // the database and its write-ahead log
+	truncated bool
 }
 
-type placed struct {
+type placedFile struct {
 	name     string
 	dev, ino uint64
 	size     int64 // the largest seen
@@ -86,7 +86,7 @@ func newPlace(path string) (*place, error) {
 func (p *place) check() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.cut {
+	if p.truncated {
 		return fmt.Errorf("%w: a file of it was cut; start permd again", ErrGone)
 	}
 	for i := range p.files {
@@ -104,7 +104,7 @@ func (p *place) check() error {
 		case f.dev != dev || f.ino != ino:
 			return fmt.Errorf("%w: %s is another file; put it back or start permd again", ErrGone, f.name)
 		case st.Size < f.size:
-			p.cut = true
+			p.truncated = true
 			return fmt.Errorf("%w: %s was cut; start permd again", ErrGone, f.name)
 		}
 		f.size = st.Size
@@ -112,8 +112,8 @@ func (p *place) check() error {
 	return nil
 }
 
-// cutting runs what cuts the log with a purpose.
-func (p *place) cutting(f func() error) error {
+// whileTruncating runs what cuts the log with a purpose.
+func (p *place) whileTruncating(f func() error) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	err := f()

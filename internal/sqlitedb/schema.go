@@ -17,7 +17,7 @@ func checkSchema(drv driver.Driver, db *sql.DB, o *Options) (err error) {
 	if err != nil {
 		return err
 	}
-	model := sql.OpenDB(&connector{drv: drv, dsn: ":memory:", pragmas: safety})
+	model := sql.OpenDB(&connector{drv: drv, dsn: ":memory:", pragmas: commonPragmas})
 	model.SetMaxOpenConns(1) // each connection has a memory of its own
 	defer func() { err = errors.Join(err, model.Close()) }()
 	for i, script := range o.Migrations {

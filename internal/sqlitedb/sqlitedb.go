@@ -181,7 +181,7 @@ func OpenDamaged(path string) (*sql.DB, error) {
 	if err := checkReadable(path); err != nil {
 		return nil, err
 	}
-	db := sql.OpenDB(&connector{drv: drv, dsn: dsn(path, "ro"), pragmas: safety})
+	db := sql.OpenDB(&connector{drv: drv, dsn: dsn(path, "ro"), pragmas: commonPragmas})
 	db.SetMaxOpenConns(1)
 	return db, nil
 }
@@ -190,7 +190,7 @@ func OpenDamaged(path string) (*sql.DB, error) {
 // must not hang on the log: SQLite drops the end of a damaged one without a
 // word. It waits for the disk, twice, and must not be called in a transaction.
 func (db *DB) Fold() error {
-	return db.place.cutting(func() error {
+	return db.place.whileTruncating(func() error {
 		var busy, logged, folded int
 		if err := db.Write.QueryRow("PRAGMA wal_checkpoint(TRUNCATE)").Scan(&busy, &logged, &folded); err != nil {
 			return fmt.Errorf("folding the log into the database: %w", err)

@@ -12,7 +12,7 @@ import (
 // parsing, so in data above long bytes these strings are searched first, and
 // only the rest is parsed.
 const (
-	long     = 4 << 10
+	longData = 4 << 10
 	longText = 64
 )
 
@@ -38,7 +38,7 @@ func shorten(data []byte, least int) ([]byte, bool) {
 			rest = end - 1
 		}
 		at = end
-		if len(short)+at-rest > len(data)/8 && at > long {
+		if len(short)+at-rest > len(data)/8 && at > longData {
 			return nil, false
 		}
 	}
@@ -67,7 +67,7 @@ func stringEnd(data []byte, open int) (end int, plain bool) {
 		if i+8 <= len(data) {
 			word := binary.LittleEndian.Uint64(data[i:])
 			high |= word
-			stop := stops(word)
+			stop := specialBytes(word)
 			if stop == 0 {
 				i += 8
 				continue
@@ -80,9 +80,9 @@ func stringEnd(data []byte, open int) (end int, plain bool) {
 				plain = false
 			}
 			return i + 1, plain
-		case c == '\\' && i+1 < len(data) && simple[data[i+1]]:
+		case c == '\\' && i+1 < len(data) && simpleEscapes[data[i+1]]:
 			// They come in rows: the end of a line, and the next one's indent.
-			for i += 2; i+1 < len(data) && data[i] == '\\' && simple[data[i+1]]; {
+			for i += 2; i+1 < len(data) && data[i] == '\\' && simpleEscapes[data[i+1]]; {
 				i += 2
 			}
 		case c == '\\':
@@ -103,16 +103,16 @@ const (
 	eachHigh = 0x80 * eachOne
 )
 
-// stops marks bytes of a word at which a string is no longer plain text: quotes,
+// specialBytes marks bytes of a word at which a string is no longer plain text: quotes,
 // backslashes and control characters. The lowest mark is right; above it, there
 // may be others.
-func stops(word uint64) uint64 {
+func specialBytes(word uint64) uint64 {
 	quote, backslash := word^'"'*eachOne, word^'\\'*eachOne
 	return ((quote-eachOne)&^quote | (backslash-eachOne)&^backslash | (word-' '*eachOne)&^word) & eachHigh
 }
 
-// simple are the characters that make an escape with a backslash alone.
-var simple = [256]bool{'"': true, '\\': true, '/': true, 'b': true, 'f': true, 'n': true, 'r': true, 't': true}
+// simpleEscapes are the characters that make an escape with a backslash alone.
+var simpleEscapes = [256]bool{'"': true, '\\': true, '/': true, 'b': true, 'f': true, 'n': true, 'r': true, 't': true}
 
 // escape looks at what follows a backslash, if it is no simple escape: its
 // length, and whether it is valid by itself.

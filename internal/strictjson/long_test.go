@@ -8,7 +8,7 @@ import (
 // TestLong has every kind of text in a long string, where it is looked at in
 // another way than in a short one.
 func TestLong(t *testing.T) {
-	pad := strings.Repeat("words é ", long/4)
+	pad := strings.Repeat("words é ", longData/4)
 	cases := []struct {
 		name string
 		in   string
@@ -38,8 +38,8 @@ func TestLong(t *testing.T) {
 		{"deep", strings.Repeat("[", MaxDepth) + `"` + pad + `"` + strings.Repeat("]", MaxDepth), true},
 		{"too deep", strings.Repeat("[", MaxDepth+1) + `"` + pad + `"` + strings.Repeat("]", MaxDepth+1), false},
 		{"brackets in text", `["` + pad + strings.Repeat("[", 2*MaxDepth) + `"]`, true},
-		{"many short ones", `[` + strings.Repeat(`"a",`, long) + `"b"]`, true},
-		{"many short ones and a bad one", `[` + strings.Repeat(`"a",`, long) + "\"\x01\"]", false},
+		{"many short ones", `[` + strings.Repeat(`"a",`, longData) + `"b"]`, true},
+		{"many short ones and a bad one", `[` + strings.Repeat(`"a",`, longData) + "\"\x01\"]", false},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {

@@ -133,7 +133,7 @@ func (s *splitter) more(n int, end byte) bool {
 func (s *splitter) name() (string, bool) {
 	raw := s.value()
 	if n := len(raw); n > 2 {
-		if name, ok := usual[string(raw[1:n-1])]; ok && raw[0] == '"' && raw[n-1] == '"' {
+		if name, ok := commonNames[string(raw[1:n-1])]; ok && raw[0] == '"' && raw[n-1] == '"' {
 			return name, s.take(':')
 		}
 	}
@@ -141,9 +141,9 @@ func (s *splitter) name() (string, bool) {
 	return name, ok && s.take(':')
 }
 
-// usual are names that almost every message has, so that they need not be
+// commonNames are names that almost every message has, so that they need not be
 // allocated for each. They have no meaning in this package.
-var usual = func() map[string]string {
+var commonNames = func() map[string]string {
 	names := map[string]string{}
 	for _, name := range []string{
 		"jsonrpc", "id", "method", "params", "sessionId", "toolCall", "toolCallId", "title", "kind", "rawInput",

@@ -20,7 +20,7 @@ func Values(data []byte) ([]Value, error) {
 			return values, nil
 		}
 		if err != nil {
-			return nil, fmt.Errorf("value %d: %w", len(values)+1, tidy(err))
+			return nil, fmt.Errorf("value %d: %w", len(values)+1, cleanError(err))
 		}
 		if err := Check(v); err != nil {
 			return nil, fmt.Errorf("value %d: %w", len(values)+1, err)

@@ -40,7 +40,7 @@ type Value = jsontext.Value
 func Check(data []byte) error {
 	// The token by token way below is needed only for the error's words: these
 	// are many times as fast.
-	if len(data) > long {
+	if len(data) > longData {
 		if short, ok := shorten(data, longText); ok && shallow(short) && Value(short).IsValid() {
 			return nil
 		}
@@ -85,7 +85,7 @@ func check(data []byte) error {
 			return io.ErrUnexpectedEOF
 		}
 		if err != nil {
-			return tidy(err)
+			return cleanError(err)
 		}
 		if dec.StackDepth() > MaxDepth {
 			return ErrDepth
@@ -96,7 +96,7 @@ func check(data []byte) error {
 	}
 	if _, err := dec.ReadToken(); !errors.Is(err, io.EOF) {
 		if err != nil {
-			return tidy(err)
+			return cleanError(err)
 		}
 		return errors.New("more than one value")
 	}
@@ -115,7 +115,7 @@ func Unmarshal(data []byte, v any) error {
 		return err
 	}
 	if err := json.Unmarshal(data, v); err != nil {
-		return tidy(err)
+		return cleanError(err)
 	}
 	return nil
 }
@@ -307,9 +307,9 @@ func nearMisses(data Value, t reflect.Type, depth int) error {
 	return nil
 }
 
-// tidy drops the decoder's package prefix and never repeats the input, which
+// cleanError drops the decoder's package prefix and never repeats the input, which
 // may hold secrets.
-func tidy(err error) error {
+func cleanError(err error) error {
 	if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {
 		return errors.New("ends in the middle of a value")
 	}

@@ -26,7 +26,7 @@ type Cache struct {
 
 // Check is the function of that name.
 func (c *Cache) Check(schema, arguments strictjson.Value) ([]Problem, error) {
-	return guarded(func() ([]Problem, error) {
+	return recoverPanic(func() ([]Problem, error) {
 		compiled, err := c.compiled(schema)
 		if err != nil {
 			return nil, err

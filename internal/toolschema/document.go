@@ -54,7 +54,7 @@ type node struct {
 	names    []string
 	children []*node
 	// spelt are the names as values, for schemas of names.
-	spelt []*node
+	nameNodes []*node
 }
 
 // read makes a value, in a place with a path of that length.
@@ -118,7 +118,7 @@ func (r *reader) read(v strictjson.Value, depth, path int) (*node, error) {
 func (n *node) add(name string, child *node) {
 	n.names = append(n.names, name)
 	n.children = append(n.children, child)
-	n.spelt = append(n.spelt, &node{value: name, size: 1})
+	n.nameNodes = append(n.nameNodes, &node{value: name, size: 1})
 	n.size, n.numbers = n.size+child.size, n.numbers+child.numbers
 }
 

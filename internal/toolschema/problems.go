@@ -31,7 +31,7 @@ func (r *report) add(e *jsonschema.ValidationError) {
 		}
 		return
 	}
-	p := Problem{At: r.at(e.InstanceLocation), Text: say(e.ErrorKind)}
+	p := Problem{At: r.at(e.InstanceLocation), Text: describe(e.ErrorKind)}
 	if !r.seen[p] {
 		r.seen[p] = true
 		r.problems = append(r.problems, p)
@@ -93,8 +93,8 @@ func (r *report) at(location []string) string {
 	return b.String()
 }
 
-// say is a finding in words.
-func say(k jsonschema.ErrorKind) string {
+// describe is a finding in words.
+func describe(k jsonschema.ErrorKind) string {
 	switch k := k.(type) {
 	case *kind.Type:
 		return "must be " + strings.Join(k.Want, " or ")

@@ -84,9 +84,9 @@ func Check(schema, arguments strictjson.Value) ([]Problem, error) {
 	return new(Cache).Check(schema, arguments)
 }
 
-// guarded takes a panic for a schema that is not understood: what the library
+// recoverPanic takes a panic for a schema that is not understood: what the library
 // cannot take is no reason to end the request.
-func guarded(f func() ([]Problem, error)) (problems []Problem, err error) {
+func recoverPanic(f func() ([]Problem, error)) (problems []Problem, err error) {
 	defer func() {
 		if recover() != nil {
 			problems, err = nil, unchecked("it is not understood")

@@ -207,7 +207,7 @@ func TestNothingIsRepeated(t *testing.T) {
 
 // TestPanic: what the library cannot take is not checked.
 func TestPanic(t *testing.T) {
-	problems, err := guarded(func() ([]Problem, error) { panic("canary") })
+	problems, err := recoverPanic(func() ([]Problem, error) { panic("canary") })
 	if _, ok := errors.AsType[*uncheckedError](err); !ok || problems != nil || strings.Contains(err.Error(), "canary") {
 		t.Errorf("%v, %v", problems, err)
 	}

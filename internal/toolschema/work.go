@@ -149,7 +149,7 @@ func (w *work) below(s *jsonschema.Schema, n *node, sum *weight) error {
 				sum.steps += steps(re, name)
 				to = append(to, sub)
 			}
-			if err := add(s.PropertyNames, n.spelt[i]); err != nil {
+			if err := add(s.PropertyNames, n.nameNodes[i]); err != nil {
 				return err
 			}
 		} else {

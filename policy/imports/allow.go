@@ -35,9 +35,9 @@ func allowAll(a area) ([]line, *untranslatable) {
 	return nil, &untranslatable{Everything, "it allows everything", "choose a profile in permd.toml, and allow what you mean"}
 }
 
-// allowable parses an allow line and refuses lines that cover more than their
+// parseAllow parses an allow line and refuses lines that cover more than their
 // words say, or nothing at all.
-func (t *translator) allowable(l line) (*pattern.Pattern, *untranslatable) {
+func (t *translator) parseAllow(l line) (*pattern.Pattern, *untranslatable) {
 	if l.kind == effects.KindRun && middleStar(l.text) {
 		return nil, &untranslatable{NotWords, "a * of its own stands before other words, where it may be anything", "write the words out"}
 	}
@@ -54,7 +54,7 @@ func (t *translator) allowable(l line) (*pattern.Pattern, *untranslatable) {
 	}
 	switch {
 	case p.Run != nil:
-		if n := t.runnable(p.Run); n != nil {
+		if n := t.checkRunnable(p.Run); n != nil {
 			return nil, n
 		}
 	case p.Path != nil:
@@ -79,9 +79,9 @@ func (t *translator) allowable(l line) (*pattern.Pattern, *untranslatable) {
 	return p, nil
 }
 
-// runnable refuses lines that allow code which permd cannot see, and drops a
+// checkRunnable refuses lines that allow code which permd cannot see, and drops a
 // final * where it would cover nothing.
-func (t *translator) runnable(r *pattern.Run) *untranslatable {
+func (t *translator) checkRunnable(r *pattern.Run) *untranslatable {
 	open := r.Rest || slices.ContainsFunc(r.Words, func(w pattern.Glob) bool { _, ok := w.Literal(); return !ok })
 	bare := len(r.Words) == 0
 	base := path.Base(r.Program)

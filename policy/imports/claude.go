@@ -27,7 +27,7 @@ func (t *translator) claude(f File) error {
 		return err
 	}
 	if doc.kind != '{' {
-		return &fileError{at: t.at(doc.line), err: notAn("object", doc)}
+		return &fileError{at: t.at(doc.line), err: typeError("object", doc)}
 	}
 	for _, m := range doc.members {
 		switch m.name {
@@ -53,17 +53,17 @@ func (t *translator) claude(f File) error {
 
 func (t *translator) claudePermissions(n *node) error {
 	if n.kind != '{' {
-		return &fileError{at: t.at(n.line), err: notAn("object", n)}
+		return &fileError{at: t.at(n.line), err: typeError("object", n)}
 	}
 	for _, m := range n.members {
 		switch m.name {
 		case "allow", "ask", "deny":
 			if m.value.kind != '[' {
-				return &fileError{at: t.at(m.line), err: notAn("list", m.value)}
+				return &fileError{at: t.at(m.line), err: typeError("list", m.value)}
 			}
 			for _, item := range m.value.items {
 				if item.kind != '"' {
-					return &fileError{at: t.at(item.line), err: notAn("text", item)}
+					return &fileError{at: t.at(item.line), err: typeError("text", item)}
 				}
 				t.claudeRule(decisions.Set(m.name), item)
 			}
@@ -117,7 +117,7 @@ func (t *translator) claudeRule(set decisions.Set, item *node) {
 	}
 	name, spec := form[1], form[2]
 	if name != "*" && set != decisions.SetAllow {
-		for _, n := range matching(name, "Bash", "Read", "Edit", "WebFetch", "Task", "Agent") {
+		for _, n := range matchNames(name, "Bash", "Read", "Edit", "WebFetch", "Task", "Agent") {
 			one := *item
 			one.text = n + strings.TrimPrefix(item.text, name)
 			t.claudeRule(set, &one)
@@ -128,30 +128,30 @@ func (t *translator) claudeRule(set decisions.Set, item *node) {
 	case strings.HasPrefix(name, "mcp__"):
 		r.m = claudeServer(name)
 		if !bare {
-			r.only = "with these arguments"
+			r.condition = "with these arguments"
 		}
 	case name == "*":
-		r.m = everything(anyArea)
+		r.m = wholeArea(anyArea)
 		if set == decisions.SetAllow {
-			r.m = nothing(r.m, Everything, "allow what you mean", "it allows everything")
+			r.m = inexpressible(r.m, Everything, "allow what you mean", "it allows everything")
 		}
 	case strings.Contains(name, "*"):
 		r.m = tool("", name)
 	case name == "Bash" || name == "PowerShell" || name == "Monitor":
-		r.m = everything(runArea)
+		r.m = wholeArea(runArea)
 		if !bare {
 			r.m = claudeCommand(spec)
 		}
 		if claudeParameter.MatchString(spec) {
-			r.m, r.only = everything(runArea), "with "+spec
+			r.m, r.condition = wholeArea(runArea), "with "+spec
 		}
 	case slices.Contains([]string{"Read", "Glob", "Grep", "LS", "NotebookRead"}, name):
-		r.m = everything(readArea)
+		r.m = wholeArea(readArea)
 		if !bare {
 			r.m = t.claudePath(readArea, []effects.Kind{effects.KindRead}, spec, set)
 		}
 	case slices.Contains([]string{"Edit", "Write", "MultiEdit", "NotebookEdit"}, name):
-		r.m = everything(editArea)
+		r.m = wholeArea(editArea)
 		if !bare {
 			kinds := []effects.Kind{effects.KindWrite}
 			if set != decisions.SetAllow {
@@ -161,31 +161,31 @@ func (t *translator) claudeRule(set decisions.Set, item *node) {
 		}
 		if !bare && name != "Edit" {
 			if set == decisions.SetAllow {
-				r.m = nothing(r.m, Broken, "write Edit("+spec+")", "%s looks at Edit(…) and Read(…) alone, so this rule allows nothing there", Claude.Name())
+				r.m = inexpressible(r.m, Broken, "write Edit("+spec+")", "%s looks at Edit(…) and Read(…) alone, so this rule allows nothing there", Claude.Name())
 			} else {
 				r.remark = Claude.Name() + " itself looks at Edit(…) alone, so there it says nothing"
 			}
 		}
 	case name == "WebFetch":
-		r.m = everything(fetchArea)
+		r.m = wholeArea(fetchArea)
 		if domain, ok := strings.CutPrefix(spec, "domain:"); ok {
 			r.m = claudeDomain(strings.TrimSpace(domain))
 		} else if !bare {
-			r.only = "for " + spec
+			r.condition = "for " + spec
 		}
 	case name == "Task" || name == "Agent":
 		// Both are names of the same tool.
 		r.m = tool("", "Task")
 		other := tool("", "Agent")
 		r.m.lines, r.m.bodies = append(r.m.lines, other.lines...), append(r.m.bodies, other.bodies...)
-		r.m.says = either(r.m.says, other.says)
+		r.m.decides = anyOf(r.m.decides, other.decides)
 		if !bare {
-			r.only = "for " + spec
+			r.condition = "for " + spec
 		}
 	default:
 		r.m = tool("", name)
 		if !bare {
-			r.only = "for " + spec
+			r.condition = "for " + spec
 		}
 	}
 	if set != decisions.SetAllow && strings.HasPrefix(spec, "!") {
@@ -223,7 +223,7 @@ func (t *translator) claudeUnread(r rule, why string) {
 		t.note(Note{At: r.at, Text: r.text, Outcome: LeftOut, Reason: Broken, Why: why})
 		return
 	}
-	r.set, r.m, r.remark = decisions.SetAsk, everything(a), why
+	r.set, r.m, r.remark = decisions.SetAsk, wholeArea(a), why
 	t.add(r)
 }
 
@@ -245,7 +245,7 @@ func claudeServer(name string) match {
 	}
 	if server == "*" || server == "" {
 		if toolName == "*" {
-			return everything(toolArea)
+			return wholeArea(toolArea)
 		}
 		return tool("*", toolName)
 	}
@@ -255,7 +255,7 @@ func claudeServer(name string) match {
 // claudeDomain reads a domain; *. matches all its subdomains.
 func claudeDomain(domain string) match {
 	if domain == "*" || domain == "" {
-		return everything(fetchArea)
+		return wholeArea(fetchArea)
 	}
 	return hosts([]string{domain}, !strings.Contains(strings.TrimPrefix(domain, "*."), "*"), "(?is)^"+globRegexp(domain)+"$")
 }
@@ -284,7 +284,7 @@ func (t *translator) claudePath(a area, kinds []effects.Kind, spec string, set d
 		// For a person's own settings some versions read it from their folder,
 		// others from the project: an allow takes the first, a deny both.
 		dir := strings.TrimPrefix(filepath.ToSlash(filepath.Dir(t.file)), "/")
-		places = []place{{pattern.Root, under(dir, spec)}}
+		places = []place{{pattern.Root, joinPattern(dir, spec)}}
 		if set != decisions.SetAllow {
 			places = append(places, place{pattern.Project, spec[1:]})
 		}

@@ -80,7 +80,7 @@ func (t *translator) codexServers(n *node) error {
 			case "disabled_tools":
 				names, ok := k.value.list()
 				if !ok {
-					return &fileError{at: t.at(k.line), err: notAn("list of texts", k.value)}
+					return &fileError{at: t.at(k.line), err: typeError("list of texts", k.value)}
 				}
 				for _, name := range names {
 					t.add(rule{at: t.at(k.line), text: text + " " + name, set: decisions.SetDeny, m: tool(s.name, name)})
@@ -213,7 +213,7 @@ func argvPrefix(words [][]string) match {
 			}
 		}
 		if lists = next; len(lists) > maxArgv {
-			return nothing(runs(re, false, nil, false), NoPattern, "write the words out", "the pattern has more than %d forms", maxArgv)
+			return inexpressible(runs(re, false, nil, false), NoPattern, "write the words out", "the pattern has more than %d forms", maxArgv)
 		}
 	}
 	var lines []string

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-func notAn(what string, n *node) error {
+func typeError(what string, n *node) error {
 	article := "a"
 	if what[0] == 'o' {
 		article = "an"
@@ -19,5 +19,5 @@ func (t *translator) otherKey(m member, known []string) {
 		t.note(Note{At: t.at(m.line), Text: m.name, Outcome: Remark, Why: "it says nothing of permissions"})
 		return
 	}
-	t.note(Note{At: t.at(m.line), Text: m.name, Outcome: Unknown, Why: "permd does not know this key of " + t.peer.Name()})
+	t.note(Note{At: t.at(m.line), Text: m.name, Outcome: Unknown, Why: "permd does not know this key of " + t.tool.Name()})
 }

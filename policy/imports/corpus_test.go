@@ -15,8 +15,8 @@ import (
 	"github.com/permd/permd/rego"
 )
 
-// The corpus holds test cases of other permission systems with their rules. It is
-// measured with and never copied.
+// The corpus has test cases of other permission systems with their rules. It is
+// used for measuring only and never copied.
 const corpus = "../../../shared/corpus/peer-cases.jsonl"
 
 type peerCase struct {
@@ -51,8 +51,8 @@ type peerRules struct {
 	CallAnnotations  any  `json:"call_annotations"`
 }
 
-// settings writes the rules of a case as the peer's own settings file. why says
-// why there is no such file.
+// settings writes the rules of a case as the peer's own settings file. why is the
+// reason if there is no such file.
 func (c *peerCase) settings(r *peerRules) (peer Tool, name, text, why string) {
 	obj := func(v any) string { b, _ := json.MarshalIndent(v, "", " "); return string(b) }
 	value := func(p peerRule) (s string) { _ = json.Unmarshal(p.Value, &s); return s }
@@ -163,7 +163,7 @@ func (c *peerCase) settings(r *peerRules) (peer Tool, name, text, why string) {
 	return "", "", "", "no importer"
 }
 
-// call is the case's call as an agent would send it to permd.
+// call returns the case's call as an agent would send it to permd.
 func (c *peerCase) call(t *testing.T) (name, input string) {
 	quote := func(s string) string { b, _ := json.Marshal(s); return string(b) }
 	if c.Command != "" && (c.Tool == "" || c.Tool == "run_shell_command" || c.Tool == "shell") {
@@ -193,7 +193,7 @@ func (c *peerCase) call(t *testing.T) (name, input string) {
 	return c.Tool, `{}`
 }
 
-// classOf says why permd is stricter than a peer, "" when no known reason fits.
+// classOf returns why permd is stricter than a peer, "" if no known reason fits.
 func classOf(c *peerCase, r *peerRules, im *Import, d *decisions.Decision) string {
 	refused := map[Reason]bool{}
 	for _, n := range im.Notes {
@@ -254,9 +254,9 @@ func classOf(c *peerCase, r *peerRules, im *Import, d *decisions.Decision) strin
 	return ""
 }
 
-// TestCorpus puts the rules of the corpus into the peers' own files, imports
-// them, and compares what permd says with what the peer says. permd may be
-// stricter for a known reason, and never looser.
+// TestCorpus writes the rules of the corpus as the peers' own files, imports them,
+// and compares permd's verdicts with the peer's. permd may be stricter for a known
+// reason, and never more permissive.
 func TestCorpus(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long: it imports the whole corpus")
@@ -346,7 +346,7 @@ func TestCorpus(t *testing.T) {
 		if d.Verdict == decisions.Ask && mildest == decisions.Deny {
 			switch {
 			case slices.ContainsFunc(im.Notes, func(n Note) bool { return n.Outcome == Asks }):
-				s.asks++ // as the import said
+				s.asks++ // as a note of the import says
 				continue
 			case r.Default == "deny" || r.NonInteractive || c.NonInteractive:
 				s.asks++ // the peer's own default, which is no setting

@@ -30,7 +30,7 @@ func (t *translator) gemini(f File) error {
 		return err
 	}
 	if doc.kind != '{' {
-		return &fileError{at: t.at(doc.line), err: notAn("object", doc)}
+		return &fileError{at: t.at(doc.line), err: typeError("object", doc)}
 	}
 	others := 0
 	for _, m := range doc.members {
@@ -90,7 +90,7 @@ func (t *translator) geminiModes(m member) {
 
 func (t *translator) geminiTools(n *node) error {
 	if n.kind != '{' {
-		return &fileError{at: t.at(n.line), err: notAn("object", n)}
+		return &fileError{at: t.at(n.line), err: typeError("object", n)}
 	}
 	for _, m := range n.members {
 		switch m.name {
@@ -113,14 +113,14 @@ func (t *translator) geminiTools(n *node) error {
 // that are not asked about.
 func (t *translator) geminiTool(m member) error {
 	if m.value.kind != '[' {
-		return &fileError{at: t.at(m.line), err: notAn("list", m.value)}
+		return &fileError{at: t.at(m.line), err: typeError("list", m.value)}
 	}
 	if m.name == "core" {
 		return t.geminiCore(m)
 	}
 	for _, item := range m.value.items {
 		if item.kind != '"' {
-			return &fileError{at: t.at(item.line), err: notAn("text", item)}
+			return &fileError{at: t.at(item.line), err: typeError("text", item)}
 		}
 		r := rule{at: t.at(item.line), text: m.name + " " + item.text, m: geminiNamed(item.text), rank: geminiExclude}
 		switch m.name {
@@ -142,7 +142,7 @@ func (t *translator) geminiCore(m member) error {
 	listed := make(map[area]bool)
 	for _, item := range m.value.items {
 		if item.kind != '"' {
-			return &fileError{at: t.at(item.line), err: notAn("text", item)}
+			return &fileError{at: t.at(item.line), err: typeError("text", item)}
 		}
 		named := geminiNamed(item.text)
 		listed[named.area] = true
@@ -156,7 +156,7 @@ func (t *translator) geminiCore(m member) error {
 		name string
 	}{{runArea, "run_shell_command"}, {editArea, "write_file"}, {fetchArea, "web_fetch"}, {readArea, "read_file"}} {
 		if !listed[tool.area] {
-			t.add(rule{at: t.at(m.line), text: "core does not list " + tool.name, set: decisions.SetDeny, m: everything(tool.area)})
+			t.add(rule{at: t.at(m.line), text: "core does not list " + tool.name, set: decisions.SetDeny, m: wholeArea(tool.area)})
 		}
 	}
 	return nil
@@ -179,20 +179,20 @@ func geminiNamed(text string) match {
 func geminiArea(name string) match {
 	switch name {
 	case "*":
-		return everything(anyArea)
+		return wholeArea(anyArea)
 	case "run_shell_command", "ShellTool", "shell":
-		return everything(runArea)
+		return wholeArea(runArea)
 	case "read_file", "read_many_files", "list_directory", "glob", "search_file_content", "grep_search",
 		"ReadFileTool", "ReadManyFilesTool", "LSTool", "GlobTool", "GrepTool", "RipGrepTool":
-		return everything(readArea)
+		return wholeArea(readArea)
 	case "write_file", "replace", "edit", "WriteFileTool", "EditTool":
-		return everything(editArea)
+		return wholeArea(editArea)
 	case "web_fetch", "WebFetchTool":
-		return everything(fetchArea)
+		return wholeArea(fetchArea)
 	}
 	if rest, ok := strings.CutPrefix(name, "mcp_"); ok {
 		if rest == "*" {
-			return everything(toolArea)
+			return wholeArea(toolArea)
 		}
 		if server, toolName, ok := strings.Cut(rest, "_"); ok {
 			return geminiServerTool(server, toolName, name)
@@ -213,14 +213,14 @@ func geminiServerTool(server, toolName, long string) match {
 	}
 	own := tool("", long)
 	m.bodies, m.exact = append(m.bodies, own.bodies...), false
-	says := m.says
-	m.says = func(i *Item) bool { return says(i) || own.says(i) }
+	says := m.decides
+	m.decides = func(i *Item) bool { return says(i) || own.decides(i) }
 	return m
 }
 
 func (t *translator) geminiServers(n *node) error {
 	if n.kind != '{' {
-		return &fileError{at: t.at(n.line), err: notAn("object", n)}
+		return &fileError{at: t.at(n.line), err: typeError("object", n)}
 	}
 	for _, s := range n.members {
 		for _, k := range s.value.members {
@@ -231,7 +231,7 @@ func (t *translator) geminiServers(n *node) error {
 				}
 			case "excludeTools":
 				if k.value.kind != '[' {
-					return &fileError{at: t.at(k.line), err: notAn("list", k.value)}
+					return &fileError{at: t.at(k.line), err: typeError("list", k.value)}
 				}
 				for _, item := range k.value.items {
 					t.add(rule{at: t.at(item.line), text: "mcpServers." + s.name + ".excludeTools " + item.text, set: decisions.SetDeny,
@@ -247,7 +247,7 @@ func (t *translator) geminiServers(n *node) error {
 
 func (t *translator) geminiMCP(n *node) error {
 	if n.kind != '{' {
-		return &fileError{at: t.at(n.line), err: notAn("object", n)}
+		return &fileError{at: t.at(n.line), err: typeError("object", n)}
 	}
 	for _, m := range n.members {
 		if m.name != "excluded" && m.name != "exclude" {

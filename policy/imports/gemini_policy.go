@@ -14,7 +14,7 @@ func (t *translator) geminiPolicy(doc *node) error {
 		switch m.name {
 		case "rule":
 			if m.value.kind != '[' {
-				return &fileError{at: t.at(m.line), err: notAn("list", m.value)}
+				return &fileError{at: t.at(m.line), err: typeError("list", m.value)}
 			}
 			for _, item := range m.value.items {
 				if err := t.geminiRule(item); err != nil {
@@ -82,7 +82,7 @@ func (t *translator) geminiRule(n *node) error {
 	if server != "" {
 		r.text = server + " " + r.text
 	}
-	r.only = strings.Join(slices.Compact(only), " and ")
+	r.condition = strings.Join(slices.Compact(only), " and ")
 	for _, m := range matches {
 		one := r
 		one.m = m
@@ -147,7 +147,7 @@ func geminiMatches(n *node, server string, names, prefixes []string) ([]match, [
 		for _, name := range names {
 			name = strings.TrimPrefix(strings.TrimPrefix(name, "mcp_"+server+"_"), server+"__")
 			if server == "*" && name == "*" {
-				matches = append(matches, everything(toolArea))
+				matches = append(matches, wholeArea(toolArea))
 				continue
 			}
 			matches = append(matches, geminiServerTool(server, name, "mcp_"+server+"_"+name))
@@ -159,7 +159,7 @@ func geminiMatches(n *node, server string, names, prefixes []string) ([]match, [
 		for _, name := range names {
 			matches = append(matches, geminiArea(name))
 			if name != "*" {
-				for _, n := range matching(name, "run_shell_command", "read_file", "write_file", "web_fetch") {
+				for _, n := range matchNames(name, "run_shell_command", "read_file", "write_file", "web_fetch") {
 					matches = append(matches, geminiArea(n))
 				}
 			}
@@ -185,7 +185,7 @@ func geminiArguments(matches []match, p *node, allow bool) (only []string) {
 				matches[i].bodies = append(matches[i].bodies, body("input.effect.shell == true", regoText("(?s)"+plain, "json.marshal(input.call.raw)")))
 			}
 			if allow {
-				matches[i] = nothing(matches[i], NotWords, "write a commandPrefix for each command that you mean", "the expression may match anywhere in the input")
+				matches[i] = inexpressible(matches[i], NotWords, "write a commandPrefix for each command that you mean", "the expression may match anywhere in the input")
 			}
 		} else {
 			only = append(only, "where the input matches "+p.text)

@@ -23,7 +23,7 @@ import (
 // Tool is a tool whose settings can be read.
 type Tool string
 
-// The peers, by the words of the command line.
+// The tools, by the words of the command line.
 const (
 	Claude   Tool = "claude"
 	Codex    Tool = "codex"
@@ -33,8 +33,8 @@ const (
 	VSCode   Tool = "vscode"
 )
 
-// Peers are all of them.
-var Peers = []Tool{Claude, Codex, Gemini, OpenCode, Zed, VSCode}
+// Tools are all of them.
+var Tools = []Tool{Claude, Codex, Gemini, OpenCode, Zed, VSCode}
 
 // Name is the name that the tool's makers use.
 func (p Tool) Name() string {
@@ -66,7 +66,7 @@ const maxFile = 4 << 20
 
 // Options say where the settings come from.
 type Options struct {
-	// Home is the person's home folder: the peer's own settings files below it
+	// Home is the person's home folder: the tool's own settings files below it
 	// apply to all projects.
 	Home string
 	// Project binds the rules to the project with this root. If it is "", the
@@ -93,31 +93,31 @@ func (p Place) String() string {
 	return fmt.Sprintf("%s:%d", p.File, p.Line)
 }
 
-// Fate is the result of translating a rule or a setting.
-type Fate string
+// Outcome is the result of translating a rule or a setting.
+type Outcome string
 
 // The outcomes.
 const (
-	Kept     Fate = "kept"     // translated exactly
-	Narrower Fate = "narrower" // an allow that covers less than the peer's
-	Wider    Fate = "wider"    // a deny or ask that covers more
-	Asks     Fate = "asks"     // an ask where the peer denied
-	LeftOut  Fate = "left out" // yields no rule
-	Mode     Fate = "mode"     // a mode of the peer
-	Unknown  Fate = "unknown"  // an unknown key
-	Remark   Fate = "note"     // worth knowing
+	Kept     Outcome = "kept"     // translated exactly
+	Narrower Outcome = "narrower" // an allow that covers less than the tool's
+	Wider    Outcome = "wider"    // a deny or ask that covers more
+	Asks     Outcome = "asks"     // an ask where the tool denied
+	LeftOut  Outcome = "left out" // yields no rule
+	Mode     Outcome = "mode"     // a mode of the tool
+	Unknown  Outcome = "unknown"  // an unknown key
+	Remark   Outcome = "note"     // worth knowing
 )
 
 // Outcomes are all outcomes, in the order of a summary.
-var Outcomes = []Fate{Kept, Narrower, Wider, Asks, LeftOut, Mode, Unknown, Remark}
+var Outcomes = []Outcome{Kept, Narrower, Wider, Asks, LeftOut, Mode, Unknown, Remark}
 
 // Note is the outcome for one rule or setting.
 type Note struct {
-	At      Place  `json:"at"`
-	Text    string `json:"text"` // as written in the settings
-	Outcome Fate   `json:"outcome"`
-	Why     string `json:"why,omitzero"`
-	Instead string `json:"instead,omitzero"`
+	At      Place   `json:"at"`
+	Text    string  `json:"text"` // as written in the settings
+	Outcome Outcome `json:"outcome"`
+	Why     string  `json:"why,omitzero"`
+	Instead string  `json:"instead,omitzero"`
 	// Reason is the class of Why, for machine use.
 	Reason Reason `json:"reason,omitzero"`
 }
@@ -137,15 +137,15 @@ const (
 	Condition   Reason = "condition"    // it applies only in some cases
 	NoPattern   Reason = "no pattern"   // a pattern that lists cannot express
 	Loose       Reason = "loose prefix" // a prefix that ends within a word
-	Broken      Reason = "broken"       // the peer ignores it
-	Unreadable  Reason = "unreadable"   // permd cannot read it, but perhaps the peer can
+	Broken      Reason = "broken"       // the tool ignores it
+	Unreadable  Reason = "unreadable"   // permd cannot read it, but perhaps the tool can
 	Elsewhere   Reason = "elsewhere"    // permd has no equivalent
-	Overruled   Reason = "overruled"    // overridden by another rule of the peer
+	Overruled   Reason = "overruled"    // overridden by another rule of the tool
 )
 
 // Import is the result of a translation.
 type Import struct {
-	Peer  Tool     `json:"peer"`
+	Tool  Tool     `json:"peer"`
 	Files []Out    `json:"files"`
 	Notes []Note   `json:"notes"` // ordered by file and line
 	Read  []Source `json:"read"`
@@ -182,22 +182,22 @@ func (e *fileError) Unwrap() error { return e.err }
 // Hint returns how to fix it, "" if nothing is known.
 func (e *fileError) Hint() string { return e.fix }
 
-// Translate reads settings and turns them into rules. Files of the same peer
+// Translate reads settings and turns them into rules. Files of the same tool
 // are one set of settings; where their order matters, a later one takes
 // precedence. A file that cannot be read completely is an error with a method
 // Hint, because its denies are not known.
-func Translate(peer Tool, files []File, o Options) (*Import, error) {
+func Translate(from Tool, files []File, o Options) (*Import, error) {
 	if len(files) == 0 {
 		return nil, errors.New("translating settings: there is no file")
 	}
-	t := &translator{peer: peer, o: o, im: &Import{Peer: peer, Notes: []Note{}, Files: []Out{}}}
+	t := &translator{tool: from, o: o, im: &Import{Tool: from, Notes: []Note{}, Files: []Out{}}}
 	for _, f := range files {
 		if len(f.Data) > maxFile {
 			return nil, &fileError{at: Place{File: f.Name}, err: fmt.Errorf("the file is longer than %d bytes", maxFile)}
 		}
 		root := o.Project
 		if root == "" && !o.Everywhere {
-			root = projectOf(peer, f.Name, o.Home)
+			root = projectOf(from, f.Name, o.Home)
 		}
 		t.project, t.file = root, f.Name
 		if err := t.read(f); err != nil {
@@ -217,9 +217,9 @@ func Translate(peer Tool, files []File, o Options) (*Import, error) {
 	return t.im, nil
 }
 
-// translator reads the files of one peer and collects their rules.
+// translator reads the files of one tool and collects their rules.
 type translator struct {
-	peer    Tool
+	tool    Tool
 	o       Options
 	project string // root of the project that the current file's rules are bound to
 	file    string // current file
@@ -228,7 +228,7 @@ type translator struct {
 }
 
 func (t *translator) read(f File) error {
-	switch t.peer {
+	switch t.tool {
 	case Claude:
 		return t.claude(f)
 	case Codex:
@@ -242,10 +242,10 @@ func (t *translator) read(f File) error {
 	case VSCode:
 		return t.vscode(f)
 	}
-	return fmt.Errorf("unknown tool %q", t.peer)
+	return fmt.Errorf("unknown tool %q", t.tool)
 }
 
-// rule is one rule of a peer.
+// rule is one rule of a tool.
 type rule struct {
 	at   Place
 	text string
@@ -254,13 +254,13 @@ type rule struct {
 	// rank orders rules: of those that match, the highest decides, among equals
 	// the strictest.
 	rank int
-	// message is for the model, where the peer has one.
+	// message is for the model, where the tool has one.
 	message string
 	// project is the root of the project that the rule is bound to, "" for
 	// every project.
 	project string
-	// only describes the cases in which the rule applies, "" for always.
-	only string
+	// condition describes the cases in which the rule applies, "" for always.
+	condition string
 	// remark is added to the note about the rule.
 	remark string
 }
@@ -283,7 +283,7 @@ func (t *translator) mode(line int, text, why, instead string) {
 	t.note(Note{At: t.at(line), Text: text, Outcome: Mode, Reason: Elsewhere, Why: why, Instead: instead})
 }
 
-// folders are where each peer keeps the settings of a project, relative to its
+// folders are where each tool keeps the settings of a project, relative to its
 // root.
 var folders = map[Tool][]string{
 	Claude: {".claude"}, Codex: {".codex", ".codex/rules"}, Gemini: {".gemini", ".gemini/policies"},
@@ -292,9 +292,9 @@ var folders = map[Tool][]string{
 
 // projectOf returns the root of the project that a settings file belongs to, ""
 // if it applies to all.
-func projectOf(peer Tool, file, home string) string {
+func projectOf(from Tool, file, home string) string {
 	dir := filepath.Dir(file)
-	for _, sub := range folders[peer] {
+	for _, sub := range folders[from] {
 		root := dir
 		if sub != "." {
 			for s := filepath.ToSlash(sub); ; {

@@ -12,7 +12,7 @@ import (
 	"github.com/permd/permd/decisions/pattern"
 )
 
-// area is the kind of thing a rule of a peer is about.
+// area is the kind of thing a rule of a tool is about.
 type area uint8
 
 const (
@@ -25,29 +25,29 @@ const (
 	toolArea // named tools, of servers or of the agent
 )
 
-// match is what a rule of a peer matches, in three forms: lines of a list,
+// match is what a rule of a tool matches, in three forms: lines of a list,
 // conditions in Rego, and a function used for comparing.
 type match struct {
 	area area
 	all  bool // everything of the area
 	// lines are the list lines for it.
 	lines []line
-	// exact is set if the lines cover at least everything the peer matches, so
+	// exact is set if the lines cover at least everything the tool matches, so
 	// that they suffice for a deny.
 	exact bool
-	// narrow describes how the lines cover less than the peer does, "" if they
+	// narrow describes how the lines cover less than the tool does, "" if they
 	// do not.
 	narrow string
-	// bodies are Rego conditions that match what the peer matches, or more; any
+	// bodies are Rego conditions that match what the tool matches, or more; any
 	// one of them suffices. textsName and lineName are placeholders for the
 	// helpers.
 	bodies []string
 	// untranslatable is the reason why there are no lines.
 	untranslatable *untranslatable
-	// apart names a separate question that the peer asks in addition: only
+	// separateQuestion names a separate question that the tool asks in addition: only
 	// rules about the same one are exceptions.
-	apart string
-	says  func(*Item) bool
+	separateQuestion string
+	decides          func(*Item) bool
 }
 
 type line struct {
@@ -61,7 +61,7 @@ type untranslatable struct {
 	why, instead string
 }
 
-// Item is one thing that a peer decides about: a command of a command line, a
+// Item is one thing that a tool decides about: a command of a command line, a
 // file, an address, a tool.
 type Item struct {
 	area area
@@ -101,20 +101,20 @@ func quote(s string) string {
 	return string(b)
 }
 
-// unread is a pattern that permd cannot read but the peer perhaps can: an allow
+// unreadable is a pattern that permd cannot read but the tool perhaps can: an allow
 // of it is left out, and a deny asks about everything of the area.
-func unread(a area, err error) match {
-	return match{area: a, bodies: allBodies(a, false), says: func(*Item) bool { return false },
+func unreadable(a area, err error) match {
+	return match{area: a, bodies: allBodies(a, false), decides: func(*Item) bool { return false },
 		untranslatable: &untranslatable{Unreadable, "permd cannot read the expression: " + err.Error(), "write an entry for each thing that you mean"}}
 }
 
-// everything returns the match of a whole area.
-func everything(a area) match {
-	return match{area: a, all: true, says: func(i *Item) bool { return a == anyArea || i.area == a }}
+// wholeArea returns the match of a whole area.
+func wholeArea(a area) match {
+	return match{area: a, all: true, decides: func(i *Item) bool { return a == anyArea || i.area == a }}
 }
 
 // allBodies returns the conditions for everything of an area. With exceptions
-// only what a tool itself does counts: the peer decides about the files and
+// only what a tool itself does counts: the tool decides about the files and
 // hosts of a command by the command's rule.
 func allBodies(a area, excepted bool) []string {
 	const plain = "input.effect.shell == false"
@@ -156,13 +156,13 @@ func runs(re string, wide bool, lines []string, exact bool) match {
 	}
 	compiled, err := regexp.Compile(re)
 	if err != nil {
-		return unread(runArea, err)
+		return unreadable(runArea, err)
 	}
 	m.bodies = []string{body(kindIs(effects.KindRun), "some text in "+textsName, regoText(re, "text"))}
 	if wide {
 		m.bodies = append(m.bodies, body("input.effect.shell == true", regoText(re, lineName)))
 	}
-	m.says = func(i *Item) bool {
+	m.decides = func(i *Item) bool {
 		return i.area == runArea && (compiled.MatchString(i.text) || wide && compiled.MatchString(i.line))
 	}
 	return m
@@ -186,7 +186,7 @@ func runGlob(glob string) match {
 		return m
 	}
 	if strings.Trim(glob, "* ") == "" {
-		return everything(runArea)
+		return wholeArea(runArea)
 	}
 	head, open := strings.CutSuffix(glob, "*")
 	bounded := strings.HasSuffix(head, " ")
@@ -239,10 +239,10 @@ func hosts(lines []string, exact bool, re string) match {
 	compiled, err := regexp.Compile(re)
 	if err != nil {
 		m.untranslatable = &untranslatable{Broken, "the pattern is no regular expression: " + err.Error(), ""}
-		m.says = func(*Item) bool { return false }
+		m.decides = func(*Item) bool { return false }
 		return m
 	}
-	m.says = func(i *Item) bool {
+	m.decides = func(i *Item) bool {
 		return i.area == fetchArea && (compiled.MatchString(i.host) || compiled.MatchString(i.url))
 	}
 	m.bodies = []string{
@@ -275,31 +275,31 @@ func tool(server, name string) match {
 	}
 	test("input.effect.tool", name)
 	m.bodies = []string{body(conditions...)}
-	m.says = func(i *Item) bool {
+	m.decides = func(i *Item) bool {
 		ok := func(glob, s string) bool { return pattern.Glob(strings.Split(glob, "*")).Match(s) }
 		return i.area == toolArea && (server == "") == (i.server == "") && ok(server, i.server) && ok(name, i.tool)
 	}
 	return m
 }
 
-// nothing returns a match that no list can express, with the bodies of a wider
+// inexpressible returns a match that no list can express, with the bodies of a wider
 // one.
-func nothing(wider match, reason Reason, instead, format string, args ...any) match {
+func inexpressible(wider match, reason Reason, instead, format string, args ...any) match {
 	wider.lines, wider.exact = nil, false
 	wider.untranslatable = &untranslatable{reason, fmt.Sprintf(format, args...), instead}
 	return wider
 }
 
-// under joins a folder of a settings file with a pattern, in the form of a path
+// joinPattern joins a folder of a settings file with a pattern, in the form of a path
 // line.
-func under(folder, rest string) string { return strings.TrimPrefix(path.Join(folder, rest), "/") }
+func joinPattern(folder, rest string) string { return strings.TrimPrefix(path.Join(folder, rest), "/") }
 
-func either(a, b func(*Item) bool) func(*Item) bool {
+func anyOf(a, b func(*Item) bool) func(*Item) bool {
 	return func(i *Item) bool { return a(i) || b(i) }
 }
 
-// matching are the names that a pattern of names matches, when it is one.
-func matching(glob string, names ...string) (found []string) {
+// matchNames are the names that a pattern of names matches, when it is one.
+func matchNames(glob string, names ...string) (found []string) {
 	if !strings.Contains(glob, "*") {
 		return nil
 	}

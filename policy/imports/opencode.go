@@ -29,7 +29,7 @@ func (t *translator) opencode(f File) error {
 		return err
 	}
 	if doc.kind != '{' {
-		return &fileError{at: t.at(doc.line), err: notAn("object", doc)}
+		return &fileError{at: t.at(doc.line), err: typeError("object", doc)}
 	}
 	o := &opencode{t: t, servers: doc.get("mcp")}
 	others := 0
@@ -83,7 +83,7 @@ type opencode struct {
 // tools reads the old form, in which false disables a tool.
 func (o *opencode) tools(m member, only string) error {
 	if m.value.kind != '{' {
-		return &fileError{at: o.t.at(m.line), err: notAn("object", m.value)}
+		return &fileError{at: o.t.at(m.line), err: typeError("object", m.value)}
 	}
 	for _, e := range m.value.members {
 		switch e.value.kind {
@@ -94,7 +94,7 @@ func (o *opencode) tools(m member, only string) error {
 		case 't':
 			o.t.note(Note{At: o.t.at(e.line), Text: e.name + ": true", Outcome: Remark, Why: "the tool is offered; that allows nothing"})
 		default:
-			return &fileError{at: o.t.at(e.line), err: notAn("true or false", e.value)}
+			return &fileError{at: o.t.at(e.line), err: typeError("true or false", e.value)}
 		}
 	}
 	return nil
@@ -105,7 +105,7 @@ func (o *opencode) permission(n *node, only string) error {
 		return o.rule("*", "*", n.text, n.line, only)
 	}
 	if n.kind != '{' {
-		return &fileError{at: o.t.at(n.line), err: notAn("object", n)}
+		return &fileError{at: o.t.at(n.line), err: typeError("object", n)}
 	}
 	for _, m := range n.members {
 		switch m.value.kind {
@@ -116,14 +116,14 @@ func (o *opencode) permission(n *node, only string) error {
 		case '{':
 			for _, p := range m.value.members {
 				if p.value.kind != '"' {
-					return &fileError{at: o.t.at(p.line), err: notAn("text", p.value)}
+					return &fileError{at: o.t.at(p.line), err: typeError("text", p.value)}
 				}
 				if err := o.rule(m.name, p.name, p.value.text, p.line, only); err != nil {
 					return err
 				}
 			}
 		default:
-			return &fileError{at: o.t.at(m.line), err: notAn("text or an object", m.value)}
+			return &fileError{at: o.t.at(m.line), err: typeError("text or an object", m.value)}
 		}
 	}
 	return nil
@@ -135,13 +135,13 @@ func (o *opencode) rule(name, glob, action string, at int, only string) error {
 		return &fileError{at: o.t.at(at), err: fmt.Errorf("%q is not allow, ask or deny", action)}
 	}
 	if name != "*" {
-		for _, n := range matching(name, "bash", "read", "edit", "list", "glob", "grep", "webfetch", "external_directory") {
+		for _, n := range matchNames(name, "bash", "read", "edit", "list", "glob", "grep", "webfetch", "external_directory") {
 			if err := o.rule(n, glob, action, at, only); err != nil {
 				return err
 			}
 		}
 	}
-	r := rule{at: o.t.at(at), text: fmt.Sprintf("%s %s: %s", name, glob, action), set: set, rank: len(o.t.rules), only: only}
+	r := rule{at: o.t.at(at), text: fmt.Sprintf("%s %s: %s", name, glob, action), set: set, rank: len(o.t.rules), condition: only}
 	all := glob == "*" || glob == "**"
 	home := strings.NewReplacer("$HOME/", "~/").Replace(glob)
 	if strings.HasPrefix(glob, "~/") || strings.HasPrefix(glob, "$HOME/") {
@@ -149,27 +149,27 @@ func (o *opencode) rule(name, glob, action string, at int, only string) error {
 	}
 	file := func(a area, kinds ...effects.Kind) match {
 		if all {
-			return everything(a)
+			return wholeArea(a)
 		}
 		return opencodePath(a, kinds, glob)
 	}
 	switch name {
 	case "*":
-		r.m = everything(anyArea)
+		r.m = wholeArea(anyArea)
 		if !all {
 			r.m = opencodeAny(glob)
 		}
 	case "bash":
-		r.m = everything(runArea)
+		r.m = wholeArea(runArea)
 		if !all {
 			r.m = runGlob(glob)
 		}
 	case "read":
 		r.m = file(readArea, effects.KindRead)
 	case "list", "glob", "grep":
-		r.m = everything(readArea)
+		r.m = wholeArea(readArea)
 		if !all {
-			r.only = join(only, "for "+glob)
+			r.condition = join(only, "for "+glob)
 		}
 	case "edit", "write", "patch", "multiedit":
 		kinds := []effects.Kind{effects.KindWrite}
@@ -178,7 +178,7 @@ func (o *opencode) rule(name, glob, action string, at int, only string) error {
 		}
 		r.m = file(editArea, kinds...)
 	case "webfetch":
-		r.m = everything(fetchArea)
+		r.m = wholeArea(fetchArea)
 		if !all {
 			r.m = urlGlob(glob)
 		}
@@ -190,7 +190,7 @@ func (o *opencode) rule(name, glob, action string, at int, only string) error {
 	default:
 		r.m = o.tool(name)
 		if !all {
-			r.only = join(only, "for "+glob)
+			r.condition = join(only, "for "+glob)
 		}
 	}
 	o.t.add(r)
@@ -212,10 +212,10 @@ func opencodeAny(glob string) match {
 	m.bodies = append(m.bodies, body(`input.effect.kind in {"read", "write", "delete"}`, regoText(re, "input.effect.path")),
 		body(`input.effect.kind in {"read", "write", "delete"}`, regoText(re, "input.effect.project_path")),
 		body(kindIs(effects.KindUse), regoText(re, "input.effect.tool")))
-	m.says = func(i *Item) bool {
+	m.decides = func(i *Item) bool {
 		i2 := *i
 		i2.area = runArea
-		return i.area == runArea && run.says(&i2)
+		return i.area == runArea && run.decides(&i2)
 	}
 	return m
 }
@@ -252,7 +252,7 @@ func opencodePath(a area, kinds []effects.Kind, glob string) match {
 		// A path outside of the project matches too.
 		_, everywhere, _ := pathGlob(pattern.Root, glob, ".*")
 		wide := paths(a, kinds, nil, append(tests, everywhere...), false)
-		m.bodies, m.says, m.exact = wide.bodies, wide.says, false
+		m.bodies, m.decides, m.exact = wide.bodies, wide.decides, false
 	}
 	if failed != nil && len(lines) == 0 {
 		m.untranslatable = &untranslatable{NoPattern, failed.Error(), "write the paths out"}
@@ -276,14 +276,14 @@ func opencodeOutside(all bool, set decisions.Set, glob string) match {
 		m = opencodePath(editArea, kinds, glob)
 	} else {
 		m.bodies = []string{body(`input.effect.kind in {"read", "write", "delete"}`, `"outside" in input.effect.tags`)}
-		m.says = func(i *Item) bool {
+		m.decides = func(i *Item) bool {
 			return i.path != "" && i.project != "" && !lexpath.Below(i.project, i.path)
 		}
 		if set == decisions.SetAllow {
 			m.untranslatable = &untranslatable{Everything, "it opens every folder", "allow the folders that you mean under read and write"}
 		}
 	}
-	m.apart = "external_directory"
+	m.separateQuestion = "external_directory"
 	if set == decisions.SetAllow && m.untranslatable == nil {
 		m.narrow = "only reading; allow write for what may be changed there"
 	}
@@ -307,8 +307,8 @@ func (o *opencode) tool(name string) match {
 		m.exact = false
 		m.bodies = append(m.bodies, body(kindIs(effects.KindUse), `input.effect.server != ""`,
 			fmt.Sprintf("regex.match(%s, concat(\"_\", [input.effect.server, input.effect.tool]))", quote("(?s)^"+globRegexp(name)+"$"))))
-		own := m.says
-		m.says = func(i *Item) bool {
+		own := m.decides
+		m.decides = func(i *Item) bool {
 			return own(i) || i.area == toolArea && i.server != "" &&
 				pattern.Glob(strings.Split(name, "*")).Match(i.server+"_"+i.tool)
 		}

@@ -10,7 +10,7 @@ import (
 	"github.com/permd/permd/internal/lexpath"
 )
 
-// Ways to write a path in a rule of a peer.
+// Ways to write a path in a rule of a tool.
 
 // paths returns the match of files of these kinds by list lines, with regular
 // expressions for what a list cannot express.
@@ -25,14 +25,14 @@ func paths(a area, kinds []effects.Kind, lines []string, tests []pathTest, exact
 	for _, p := range tests {
 		re, err := regexp.Compile(p.re)
 		if err != nil {
-			return unread(a, err)
+			return unreadable(a, err)
 		}
 		compiled = append(compiled, re)
 		for _, k := range kinds {
 			m.bodies = append(m.bodies, body(kindIs(k), regoText(p.re, "input.effect."+p.field)))
 		}
 	}
-	m.says = func(i *Item) bool {
+	m.decides = func(i *Item) bool {
 		if i.area != a && (a != editArea || i.area != deleteArea) {
 			return false
 		}

@@ -8,15 +8,15 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// peerTest is one settings file, what permd says about calls with it and no other
-// rules, and what became of the rules that were not kept.
+// peerTest is one settings file, with permd's verdicts about calls under it alone,
+// and the notes about rules that were not imported as they are.
 type peerTest struct {
 	name string
 	file string // below home
 	text string
-	// calls are "verdict call", one a line.
+	// calls has lines "verdict call".
 	calls string
-	// notes are "outcome reason text", one a line.
+	// notes has lines "outcome reason text".
 	notes string
 }
 
@@ -228,8 +228,8 @@ func TestOpenCode(t *testing.T) {
 	})
 }
 
-// TestRefused: a file that cannot be read whole is refused, since nobody knows
-// what it denies.
+// TestRefused: a file that cannot be read completely is refused, since it is not
+// known what it denies.
 func TestRefused(t *testing.T) {
 	tests := []struct {
 		name string

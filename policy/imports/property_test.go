@@ -10,7 +10,7 @@ import (
 	"github.com/permd/permd/decisions"
 )
 
-// The commands that the settings below allow, in each peer's own words.
+// The commands that the settings below allow, in each peer's own format.
 var named = []string{"git log", "npm run build", "echo hi"}
 
 // sameRules allow the same commands in each peer's settings.
@@ -39,7 +39,7 @@ func TestCompoundCommands(t *testing.T) {
 					t.Fatalf("%q is not allowed: %s", c, d.Reason)
 				}
 			}
-			// These settings name the one command without further words.
+			// These settings name the command without further words.
 			exact := peer == Claude || peer == OpenCode || peer == Zed
 			allowed := 0
 			rapid.Check(t, func(rt *rapid.T) {
@@ -70,7 +70,7 @@ func TestCompoundCommands(t *testing.T) {
 	}
 }
 
-// TestSays: what the peers' rules say, by their documentation.
+// TestSays checks the verdicts of peers' rules against their documentation.
 func TestSays(t *testing.T) {
 	for peer, settings := range sameRules {
 		im := translate(t, peer, home+"/"+settings[0], settings[1])

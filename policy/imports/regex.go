@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Regular expressions that peers match against the text of a command. A list
+// Regular expressions that tools match against the text of a command. A list
 // can only express the first words of a command, so these are derived from the
 // words that an expression spells out.
 
@@ -23,7 +23,7 @@ type spelling struct {
 }
 
 // commandRegexp returns the match of commands by a regular expression. anchored
-// says that the peer itself matches from the beginning; wide that it also
+// says that the tool itself matches from the beginning; wide that it also
 // matches the whole line. fold ignores case.
 func commandRegexp(src string, fold, wide, anchored bool) match {
 	re, dropped := withoutLookaround(src)
@@ -49,10 +49,10 @@ func commandRegexp(src string, fold, wide, anchored bool) match {
 	}
 	parsed, err := syntax.Parse(full, syntax.Perl)
 	if err != nil {
-		return unread(runArea, err)
+		return unreadable(runArea, err)
 	}
 	if matchesAll(full) {
-		all := everything(runArea)
+		all := wholeArea(runArea)
 		return all
 	}
 	start, list := anchorOf(parsed)

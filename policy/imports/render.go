@@ -19,7 +19,7 @@ const (
 )
 
 func (t *translator) header(b *strings.Builder) {
-	fmt.Fprintf(b, "# Made by permd import %s.\n", t.peer)
+	fmt.Fprintf(b, "# Made by permd import %s.\n", t.tool)
 	for _, f := range t.im.Read {
 		fmt.Fprintf(b, "# From %s\n", comment(f.File))
 	}
@@ -62,8 +62,8 @@ func (out *output) places() string {
 	return b.String()
 }
 
-// bound returns the condition for an allow that applies to one project only.
-func bound(project string) string { return "input.project.root == " + quote(project) }
+// projectTest returns the condition for an allow that applies to one project only.
+func projectTest(project string) string { return "input.project.root == " + quote(project) }
 
 // files renders the collected rules: lists that apply everywhere as a list, and
 // everything else as Rego.
@@ -199,7 +199,7 @@ func (t *translator) bind(b *strings.Builder, out *output, project, rules string
 			if !strings.HasSuffix(l, " if {\n") {
 				return fmt.Errorf("binding rules to the project: %q has no body", l)
 			}
-			condition := bound(project)
+			condition := projectTest(project)
 			if set != decisions.SetAllow {
 				condition = t.within(out, project)
 			}

@@ -21,7 +21,7 @@ func (t *translator) vscode(f File) error {
 		return err
 	}
 	if doc.kind != '{' {
-		return &fileError{at: t.at(doc.line), err: notAn("object", doc)}
+		return &fileError{at: t.at(doc.line), err: typeError("object", doc)}
 	}
 	off := doc.get("chat.tools.terminal.enableAutoApprove")
 	others := 0
@@ -68,7 +68,7 @@ func (t *translator) vscode(f File) error {
 
 func (t *translator) vscodeEach(m member, each func(member) error) error {
 	if m.value.kind != '{' {
-		return &fileError{at: t.at(m.line), err: notAn("object", m.value)}
+		return &fileError{at: t.at(m.line), err: typeError("object", m.value)}
 	}
 	for _, e := range m.value.members {
 		if err := each(e); err != nil {
@@ -95,7 +95,7 @@ func (t *translator) vscodeValue(m member, key string) (set decisions.Set, more 
 	case 'n':
 		return "", more, nil
 	}
-	return "", nil, &fileError{at: t.at(m.line), err: notAn("true or false", v)}
+	return "", nil, &fileError{at: t.at(m.line), err: typeError("true or false", v)}
 }
 
 func (t *translator) vscodeTerminal(m member, off bool) error {
@@ -125,7 +125,7 @@ func (t *translator) vscodeTerminal(m member, off bool) error {
 		}
 		r := rule{at: t.at(e.line), text: fmt.Sprintf("%s: %v", e.name, set == decisions.SetAllow), set: set, m: vscodeCommand(e.name, whole, set)}
 		if off && set == decisions.SetAllow {
-			r.m = nothing(r.m, Broken, "", "chat.tools.terminal.enableAutoApprove is false, so it allows nothing there")
+			r.m = inexpressible(r.m, Broken, "", "chat.tools.terminal.enableAutoApprove is false, so it allows nothing there")
 		}
 		t.add(r)
 		return nil
@@ -136,7 +136,7 @@ func (t *translator) vscodeTerminal(m member, off bool) error {
 // a command. whole says that the whole line is compared.
 func vscodeCommand(text string, whole bool, set decisions.Set) match {
 	ignored := func(why string) match {
-		m := match{area: runArea, untranslatable: &untranslatable{Broken, why, ""}, says: func(*Item) bool { return false }}
+		m := match{area: runArea, untranslatable: &untranslatable{Broken, why, ""}, decides: func(*Item) bool { return false }}
 		return m
 	}
 	if src, ok := strings.CutPrefix(text, "/"); ok {
@@ -145,7 +145,7 @@ func vscodeCommand(text string, whole bool, set decisions.Set) match {
 			plain, _ := withoutLookaround(src)
 			re, err := regexp.Compile(plain)
 			if err != nil {
-				return unread(runArea, err)
+				return unreadable(runArea, err)
 			}
 			if re.MatchString("") && plain == src {
 				return ignored("VS Code ignores an expression that matches no text at all")
@@ -175,7 +175,7 @@ func (t *translator) vscodeEdit(e member) error {
 	}
 	r := rule{at: t.at(e.line), text: fmt.Sprintf("edits %s: %v", e.name, set == decisions.SetAllow), set: set}
 	if e.name == "**" || e.name == "**/*" {
-		r.m = everything(editArea)
+		r.m = wholeArea(editArea)
 		if set == decisions.SetAsk {
 			// The catch-all of the map: more specific patterns precede it.
 			r.rank = -1
@@ -224,7 +224,7 @@ func urlGlob(glob string) match {
 	}
 	host, p, _ := strings.Cut(rest, "/")
 	if host == "*" || host == "" || strings.Trim(glob, "*/:") == "" {
-		return everything(fetchArea)
+		return wholeArea(fetchArea)
 	}
 	re := "(?is)^" + globRegexp(scheme) + "://" + globRegexp(host)
 	if scheme == "" || scheme == "*" {
@@ -254,11 +254,11 @@ func (t *translator) vscodeEligible(e member) error {
 	r := rule{at: t.at(e.line), text: e.name + ": false", set: set}
 	switch {
 	case slices.Contains([]string{"runInTerminal", "run_in_terminal"}, e.name):
-		r.m = everything(runArea)
+		r.m = wholeArea(runArea)
 	case slices.Contains([]string{"fetch", "fetchWebPage", "fetch_webpage"}, e.name):
-		r.m = everything(fetchArea)
+		r.m = wholeArea(fetchArea)
 	case slices.Contains([]string{"editFiles", "createFile", "edit", "insert_edit_into_file", "create_file"}, e.name):
-		r.m = everything(editArea)
+		r.m = wholeArea(editArea)
 	default:
 		r.m = tool("", e.name)
 	}

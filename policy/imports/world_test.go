@@ -88,7 +88,7 @@ func openWorld(t testing.TB, im *Import, dir string, base map[string][]byte) *wo
 	return &world{engine}
 }
 
-// nobody remembers nothing and logs nothing.
+// nobody is a memory and journal that store nothing.
 type nobody struct{}
 
 func (nobody) Match(*decisions.MemoryQuery) (reject, allow *decisions.Choice, err error) {

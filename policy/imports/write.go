@@ -53,7 +53,7 @@ func (t *translator) write() error {
 	return t.files(out)
 }
 
-func (t *translator) outcome(r *rule, o Fate, reason Reason, why, instead string) {
+func (t *translator) outcome(r *rule, o Outcome, reason Reason, why, instead string) {
 	if r.remark != "" {
 		if why != "" {
 			why += "; "
@@ -64,7 +64,7 @@ func (t *translator) outcome(r *rule, o Fate, reason Reason, why, instead string
 }
 
 func (out *output) list(set decisions.Set, p *pattern.Pattern, r *rule) {
-	p = rooted(p, r.project)
+	p = relativeToSettings(p, r.project)
 	e := entry{set, p.Kind, p.String(), fmt.Sprintf("%s: %s", r.at, r.text), r.project}
 	if !slices.ContainsFunc(out.entries, func(o entry) bool {
 		return o.set == set && o.kind == e.kind && o.line == e.line && (o.project == "" || o.project == e.project)
@@ -73,9 +73,9 @@ func (out *output) list(set decisions.Set, p *pattern.Pattern, r *rule) {
 	}
 }
 
-// rooted converts a path relative to the project's root to one relative to the
+// relativeToSettings converts a path relative to the project's root to one relative to the
 // settings' project, which may be inside the project that permd knows.
-func rooted(p *pattern.Pattern, project string) *pattern.Pattern {
+func relativeToSettings(p *pattern.Pattern, project string) *pattern.Pattern {
 	if project == "" {
 		return p
 	}
@@ -104,8 +104,8 @@ func (t *translator) allow(out *output, r *rule) {
 			m.narrow = "it covers the project, without what is guarded"
 		}
 	}
-	if r.only != "" {
-		refused = &untranslatable{Condition, "it holds only " + r.only, "write a rule in Rego that tests for it"}
+	if r.condition != "" {
+		refused = &untranslatable{Condition, "it holds only " + r.condition, "write a rule in Rego that tests for it"}
 	}
 	if refused != nil {
 		t.outcome(r, LeftOut, refused.reason, refused.why, refused.instead)
@@ -114,7 +114,7 @@ func (t *translator) allow(out *output, r *rule) {
 	var kept []*pattern.Pattern
 	var why *untranslatable
 	for _, l := range lines {
-		p, n := t.allowable(l)
+		p, n := t.parseAllow(l)
 		if n != nil {
 			why = n
 			continue
@@ -145,7 +145,7 @@ func (t *translator) allow(out *output, r *rule) {
 }
 
 // noteNarrowStar notes where a final * of a list covers far less than the
-// peer's.
+// tool's.
 func (t *translator) noteNarrowStar(kept []*pattern.Pattern) *untranslatable {
 	for _, p := range kept {
 		r := p.Run
@@ -174,12 +174,12 @@ func (t *translator) restrict(out *output, r *rule) {
 		// A deny that another rule overrides was hardly meant as a deny.
 		set, exceptions = decisions.SetAsk, nil
 		result, reason, why = Asks, Overruled, "another rule of the settings allows all of it"
-	case r.only != "" && set == decisions.SetDeny:
+	case r.condition != "" && set == decisions.SetDeny:
 		set, exceptions = decisions.SetAsk, nil
-		result, reason, why = Asks, Condition, "it denies only "+r.only+"; permd asks always"
-	case r.only != "":
+		result, reason, why = Asks, Condition, "it denies only "+r.condition+"; permd asks always"
+	case r.condition != "":
 		exceptions = nil
-		result, reason, why = Wider, Condition, "it asks only "+r.only+"; permd asks always"
+		result, reason, why = Wider, Condition, "it asks only "+r.condition+"; permd asks always"
 	}
 	if m.untranslatable != nil && result == Kept {
 		if m.untranslatable.reason == Unreadable {
@@ -208,13 +208,13 @@ func (t *translator) restrict(out *output, r *rule) {
 		}
 		if len(m.bodies) > 0 && p.Run != nil && (middleStar(l.text) || slices.ContainsFunc(p.Run.Words, func(w pattern.Glob) bool { return len(w) > 1 })) {
 			// A * inside a word means something else in a list than to the
-			// peer.
+			// tool.
 			exact = false
 			continue
 		}
 		parsed = append(parsed, p)
 	}
-	m.bodies = append(slices.Clip(m.bodies), t.wrapped(m.lines)...)
+	m.bodies = append(slices.Clip(m.bodies), t.wrapperConditions(m.lines)...)
 	if exceptions == nil {
 		for _, p := range parsed {
 			out.list(set, p, r)
@@ -238,10 +238,10 @@ func (t *translator) restrict(out *output, r *rule) {
 	t.outcome(r, result, reason, why, "")
 }
 
-// wrapped returns the conditions for programs that only run another one: permd
+// wrapperConditions returns the conditions for programs that only run another one: permd
 // decides about that one, so they are searched for in the text of the whole
 // line.
-func (t *translator) wrapped(lines []line) (bodies []string) {
+func (t *translator) wrapperConditions(lines []line) (bodies []string) {
 	for _, l := range lines {
 		p, err := pattern.Parse(l.kind, l.text)
 		if err != nil || p.Run == nil || t.o.Table == nil || !t.o.Table.Transparent(p.Run.Program) {
@@ -254,7 +254,7 @@ func (t *translator) wrapped(lines []line) (bodies []string) {
 }
 
 // middleStar reports whether a separate * precedes other words: there lists and
-// peers differ.
+// tools differ.
 func middleStar(text string) bool {
 	words := strings.Fields(text)
 	return len(words) > 1 && slices.Contains(words[:len(words)-1], "*")
@@ -270,8 +270,8 @@ func ownTool(p *tools.Profiles, tool *pattern.Tool) bool {
 func (t *translator) exceptions(r *rule) (list []*rule, whole bool) {
 	for i := range t.rules {
 		o := &t.rules[i]
-		if o.rank <= r.rank || o.only != "" || strict(o.set) >= strict(r.set) || !overlap(&o.m, &r.m) ||
-			o.m.untranslatable != nil && (o.m.untranslatable.reason == Broken || o.m.untranslatable.reason == Unreadable) || o.m.apart != r.m.apart {
+		if o.rank <= r.rank || o.condition != "" || strict(o.set) >= strict(r.set) || !overlap(&o.m, &r.m) ||
+			o.m.untranslatable != nil && (o.m.untranslatable.reason == Broken || o.m.untranslatable.reason == Unreadable) || o.m.separateQuestion != r.m.separateQuestion {
 			continue
 		}
 		if o.project != "" && r.project != "" && o.project != r.project {
@@ -337,7 +337,7 @@ func (t *translator) restriction(out *output, set decisions.Set, r *rule, bodies
 					continue
 				}
 				if e.project != "" {
-					b = body(inProject(b, e.project), bound(e.project))
+					b = body(inProject(b, e.project), projectTest(e.project))
 				}
 				fmt.Fprintf(&out.rego, "\n# but for %s: %s\n%s if {\n\t%s\n}\n", e.at, comment(e.text), except, name(b))
 			}

@@ -52,18 +52,18 @@ func (t *translator) zed(f File) error {
 
 func (t *translator) zedPermissions(n *node) error {
 	if n.kind != '{' {
-		return &fileError{at: t.at(n.line), err: notAn("object", n)}
+		return &fileError{at: t.at(n.line), err: typeError("object", n)}
 	}
 	t.zedBuiltIn(n.line)
 	for _, m := range n.members {
 		switch m.name {
 		case "default":
-			if err := t.zedDefault(m, "every tool", everything(anyArea), zedGlobal); err != nil {
+			if err := t.zedDefault(m, "every tool", wholeArea(anyArea), zedGlobal); err != nil {
 				return err
 			}
 		case "tools":
 			if m.value.kind != '{' {
-				return &fileError{at: t.at(m.line), err: notAn("object", m.value)}
+				return &fileError{at: t.at(m.line), err: typeError("object", m.value)}
 			}
 			for _, tool := range m.value.members {
 				if err := t.zedTool(tool); err != nil {
@@ -92,7 +92,7 @@ func (t *translator) zedBuiltIn(at int) {
 // zedDefault reads the default for when no pattern matches.
 func (t *translator) zedDefault(m member, of string, all match, rank int) error {
 	if m.value.kind != '"' {
-		return &fileError{at: t.at(m.line), err: notAn("text", m.value)}
+		return &fileError{at: t.at(m.line), err: typeError("text", m.value)}
 	}
 	text := "default of " + of + ": " + m.value.text
 	r := rule{at: t.at(m.line), text: text, m: all, rank: rank}
@@ -109,7 +109,7 @@ func (t *translator) zedDefault(m member, of string, all match, rank int) error 
 	case "deny":
 		r.set = decisions.SetDeny
 	default:
-		return &fileError{at: t.at(m.line), err: notAn(`"allow", "confirm" or "deny"`, m.value)}
+		return &fileError{at: t.at(m.line), err: typeError(`"allow", "confirm" or "deny"`, m.value)}
 	}
 	t.add(r)
 	return nil
@@ -136,10 +136,10 @@ func zedArea(name string) (area, []effects.Kind) {
 
 func (t *translator) zedTool(m member) error {
 	if m.value.kind != '{' {
-		return &fileError{at: t.at(m.line), err: notAn("object", m.value)}
+		return &fileError{at: t.at(m.line), err: typeError("object", m.value)}
 	}
 	a, kinds := zedArea(m.name)
-	all := everything(a)
+	all := wholeArea(a)
 	if a == toolArea {
 		parts := strings.SplitN(m.name, ":", 3)
 		switch {
@@ -162,14 +162,14 @@ func (t *translator) zedTool(m member) error {
 			t.otherKey(k, nil)
 			continue
 		case k.value.kind != '[':
-			return &fileError{at: t.at(k.line), err: notAn("list", k.value)}
+			return &fileError{at: t.at(k.line), err: typeError("list", k.value)}
 		}
 		for _, item := range k.value.items {
 			src, fold, line := item.text, true, item.line
 			if item.kind == '{' {
 				p := item.get("pattern")
 				if p == nil || p.kind != '"' {
-					return &fileError{at: t.at(item.line), err: notAn("pattern", item)}
+					return &fileError{at: t.at(item.line), err: typeError("pattern", item)}
 				}
 				src, line = p.text, p.line
 				if c := item.get("case_sensitive"); c != nil && c.kind == 't' {
@@ -181,7 +181,7 @@ func (t *translator) zedTool(m member) error {
 					}
 				}
 			} else if item.kind != '"' {
-				return &fileError{at: t.at(item.line), err: notAn("pattern", item)}
+				return &fileError{at: t.at(item.line), err: typeError("pattern", item)}
 			}
 			r := rule{at: t.at(line), text: m.name + " " + k.name + ": " + src, set: set, rank: zedPattern}
 			switch a {
@@ -190,7 +190,7 @@ func (t *translator) zedTool(m member) error {
 			case fetchArea:
 				r.m = urlRegexp(src, fold)
 			case toolArea:
-				r.m, r.only = all, "where the input matches "+src
+				r.m, r.condition = all, "where the input matches "+src
 			case anyArea, readArea, editArea, deleteArea:
 				r.m = pathRegexpMatch(a, kinds, src, fold)
 			}
@@ -217,7 +217,7 @@ func urlRegexp(src string, fold bool) match {
 		m.narrow = "the whole host is compared; other addresses that the expression matches are not covered"
 		return m
 	}
-	return nothing(m, NoPattern, "name the hosts under connect", "the expression is not one host")
+	return inexpressible(m, NoPattern, "name the hosts under connect", "the expression is not one host")
 }
 
 // spelledHost returns the host that an expression spells out completely, as in
@@ -246,7 +246,7 @@ func pathRegexpMatch(a area, kinds []effects.Kind, src string, fold bool) match 
 	}
 	re, _ := withoutLookaround(src)
 	if matchesAll(re) {
-		return everything(a)
+		return wholeArea(a)
 	}
 	tests := []pathTest{{"path", flags + re}, {"project_path", flags + re}, {"given", flags + re}}
 	m := paths(a, kinds, nil, tests, false)
@@ -268,7 +268,7 @@ func pathRegexpMatch(a area, kinds []effects.Kind, src string, fold bool) match 
 		m.narrow = "it covers the project alone"
 		return m
 	}
-	return nothing(m, NoPattern, "write the paths under read, write or delete", "the expression is not a folder and not an ending of names")
+	return inexpressible(m, NoPattern, "write the paths under read, write or delete", "the expression is not a folder and not an ending of names")
 }
 
 // spelledFolder reads expressions like ^src/.

@@ -28,7 +28,7 @@ func schemaPaths(n *Node, at string, kind effects.Kind, into map[string]bool) {
 	}
 }
 
-// What Go builds and what the schema says are the same, kind by kind.
+// The inputs that Go builds match the schema, for each kind.
 func TestMatchesSchema(t *testing.T) {
 	schema := schemaOf(t)
 	for _, in := range inputtest.Everything() {

@@ -9,8 +9,8 @@ import (
 	"github.com/permd/permd/decisions/effects"
 )
 
-// TestSharedTerms builds the input of each effect of a call: what is the same
-// for all of them is one term, and no effect sees what belongs to another.
+// TestSharedTerms builds the input of each effect of a call: the common part is one
+// term, and no effect has values of another.
 func TestSharedTerms(t *testing.T) {
 	call := &effects.Call{
 		Input: []byte(`{"command":"cp a b; cp c d"}`), User: effects.User{Name: "ada", Groups: []string{"g"}},

@@ -24,13 +24,13 @@ import (
 // Where the effects of these tests happen.
 var context = pattern.Context{Project: "/h/p", Home: "/h", Cwd: "/h/p"}
 
-// answer is what a list says about one effect.
+// answer is a list's result for one effect.
 type answer struct {
 	Fired bool
 	Exact bool // an allow that covers the guarded tags
 }
 
-// evaluate returns what the compiled list says about an effect.
+// evaluate returns the compiled list's result for an effect.
 func evaluate(t *rapid.T, m *ast.Module, set decisions.Set, input map[string]any) answer {
 	t.Helper()
 	c := ast.NewCompiler().WithCapabilities(capabilitiesForLists())
@@ -62,13 +62,14 @@ func evaluate(t *rapid.T, m *ast.Module, set decisions.Set, input map[string]any
 	return a
 }
 
-// capabilitiesForLists are stock OPA's: an exported list has to run there.
+// capabilitiesForLists are those of unmodified OPA, on which an exported list must
+// run.
 func capabilitiesForLists() *ast.Capabilities {
 	return ast.CapabilitiesForThisVersion(ast.CapabilitiesRegoVersion(ast.RegoV1))
 }
 
-// listInput is the input of an effect, made here by hand so that the lists are
-// held to the published fields and not to the code that makes them.
+// listInput returns the input of an effect, made by hand so that lists are tested
+// against the documented fields and not against the code that makes them.
 func listInput(e *effects.Effect, all []effects.Effect) map[string]any {
 	out := map[string]any{"kind": string(e.Kind), "tags": e.Tags.Names()}
 	if e.Via != nil {
@@ -115,7 +116,7 @@ func listInput(e *effects.Effect, all []effects.Effect) map[string]any {
 	}
 }
 
-// says returns what the Go matcher says about the same line and effect.
+// says returns the Go matcher's result for the same line and effect.
 func says(p *pattern.Pattern, set decisions.Set, e *effects.Effect, all []effects.Effect) answer {
 	if set == decisions.SetAllow {
 		return answer{Fired: p.Match(e, all, context), Exact: p.Exact(e, all, context)}
@@ -245,7 +246,7 @@ func drawPath(t *rapid.T, p *pattern.Path) *effects.File {
 	return f
 }
 
-// drawEffect draws an effect that may be what the line is about.
+// drawEffect draws an effect that the line may match.
 func drawEffect(t *rapid.T, p *pattern.Pattern) (*effects.Effect, []effects.Effect) {
 	e := effects.Effect{Kind: p.Kind}
 	for _, tag := range []effects.Tag{effects.Outside, effects.Secret, effects.Loopback} {
@@ -282,8 +283,8 @@ func drawEffect(t *rapid.T, p *pattern.Pattern) (*effects.Effect, []effects.Effe
 	return &all[len(all)-1], all
 }
 
-// listTable knows the program of the lines, so that denies are compared by what
-// they mean as well.
+// listTable has the program of the lines, so that denies are compared by meaning
+// too.
 var listTable = sync.OnceValues(func() (*programs.Table, error) {
 	return programs.ParseTable(map[string][]byte{"test.yaml": []byte(`
 shell: {}
@@ -306,8 +307,8 @@ var lineFor = map[effects.Kind]*rapid.Generator[string]{
 	effects.KindUse:     rapid.StringMatching(`((a|a\*|\*|\*b):)?(a\*|\*b|a|ab|a\*b\*)(@(1|1\.0\.0|1\.\*|\*|\*1|))?`),
 }
 
-// A list compiled to Rego and the matcher that choices use say the same, and
-// refuse the same lines.
+// A list compiled to Rego and the matcher of remembered choices agree, and refuse
+// the same lines.
 func TestAgreesWithMatcher(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		kind := rapid.SampledFrom(pattern.Kinds).Draw(t, "kind")
@@ -346,7 +347,7 @@ func TestAgreesWithMatcher(t *testing.T) {
 	})
 }
 
-// The property above is worth something only if both answers come up.
+// The property above is meaningful only if both answers occur.
 func TestAgreementIsNotVacuous(t *testing.T) {
 	seen := map[string]int{}
 	for i := range 10000 {

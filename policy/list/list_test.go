@@ -81,7 +81,7 @@ func reasonOf(r *ast.Rule) string {
 	return ""
 }
 
-// The list of a project that nobody trusts tightens, and says nothing.
+// The list of a project is used for its asks and denies only.
 func TestCompileRestricted(t *testing.T) {
 	m, err := Compile("project", "rules.yaml", []byte(sampleList), true, nil)
 	if err != nil {
@@ -208,7 +208,7 @@ func TestExport(t *testing.T) {
 	}
 }
 
-// Only the entries that may fire are tried: what a list costs does not grow
+// Only the entries that may fire are evaluated: the cost of a list does not grow
 // with its length.
 func TestIsIndexed(t *testing.T) {
 	var list strings.Builder

@@ -13,8 +13,8 @@ import (
 	"github.com/permd/permd/decisions/pattern"
 )
 
-// TestAgreesOnNamedOptions is TestListAgreesWithMatcher for the lines that
-// name options, of which that one draws few.
+// TestAgreesOnNamedOptions is like TestAgreesWithMatcher, for lines that name
+// options, which that test rarely draws.
 func TestAgreesOnNamedOptions(t *testing.T) {
 	matched := 0
 	rapid.Check(t, func(t *rapid.T) {

@@ -58,8 +58,8 @@ func TestAgain(t *testing.T) {
 	}
 }
 
-// TestMeanwhile: what was allowed is not handed out when it has become forbidden
-// while a question of the same batch waited.
+// TestMeanwhile: an allowed call is not returned if it has been forbidden while a
+// question of the same batch waited.
 func TestMeanwhile(t *testing.T) {
 	for name, c := range map[string]struct {
 		now  decisions.Verdict
@@ -77,8 +77,8 @@ func TestMeanwhile(t *testing.T) {
 	}
 }
 
-// TestForbiddenMeanwhile: what a person allowed is not handed out when it has been
-// forbidden since the question was put, whether other questions waited or not.
+// TestForbiddenMeanwhile: a call that a person allowed is not returned if it has
+// been forbidden since the question, whether other questions waited or not.
 func TestForbiddenMeanwhile(t *testing.T) {
 	for name, steps := range map[string][]string{
 		"between two answers": {`{"toolCallId":"a","verdict":"deny"},{"toolCallId":"b","verdict":"allow"}`, `{"toolCallId":"c","verdict":"allow"}`},
@@ -97,8 +97,8 @@ func TestForbiddenMeanwhile(t *testing.T) {
 	}
 }
 
-// TestAnotherQuestion: a yes to one question is none to another that the same
-// call has become. What was the case when it was put is in asked.
+// TestAnotherQuestion: an approval does not count if the same call now asks another
+// question. asked has what was true when it was asked.
 func TestAnotherQuestion(t *testing.T) {
 	asked := decisions.EffectDecision{
 		Kind: "write", Text: "write ./out/x", Tags: []string{"in_project"}, Verdict: decisions.Ask, Row: 10, Reason: "changes a file",
@@ -147,8 +147,8 @@ func TestAnotherQuestion(t *testing.T) {
 	}
 }
 
-// TestAnsweredFailure: while permd cannot decide, a person's yes still counts; it
-// does not for another failure.
+// TestAnsweredFailure: while permd cannot decide, a person's approval still counts;
+// it does not for another failure.
 func TestAnsweredFailure(t *testing.T) {
 	d := newDaemon(t)
 	d.by = decisions.ByFailure
@@ -162,8 +162,8 @@ func TestAnsweredFailure(t *testing.T) {
 	}
 }
 
-// TestCancelled: a request that is over before its calls are decided takes no
-// outcome back, and the person's yes is there when the client asks again.
+// TestCancelled: a request that ends before its calls are decided has no outcome,
+// and the person's approval still counts when the client asks again.
 func TestCancelled(t *testing.T) {
 	late, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -192,7 +192,7 @@ func TestCancelled(t *testing.T) {
 	}
 }
 
-// TestAskedAgain: a question that is asked again is answered by its new id.
+// TestAskedAgain: a repeated question is answered by its new id.
 func TestAskedAgain(t *testing.T) {
 	d, r := newTurn(t)
 	old := r.Calls[1].Decision.ID
@@ -211,8 +211,8 @@ func TestAskedAgain(t *testing.T) {
 	}
 }
 
-// TestResultsStay: what the client has run is not run again, nor forgotten when
-// it would be forbidden now.
+// TestResultsStay: a call that the client has run does not run again, and its
+// result stays if the call is forbidden now.
 func TestResultsStay(t *testing.T) {
 	d, _ := newTurn(t)
 	d.must(t, MethodAnswer, `{"sessionId":"s","batchId":"b1","answers":[{"toolCallId":"a","verdict":"allow"},
@@ -227,8 +227,8 @@ func TestResultsStay(t *testing.T) {
 	}
 }
 
-// TestResultsCount: a client that ran its tool when it was told to can say so,
-// also when the call has become forbidden or a question since.
+// TestResultsCount: a client that ran an allowed tool can report its result, even
+// if the call is denied or asks by now.
 func TestResultsCount(t *testing.T) {
 	for _, now := range []decisions.Verdict{decisions.Ask, decisions.Deny} {
 		t.Run(string(now), func(t *testing.T) {
@@ -246,8 +246,8 @@ func TestResultsCount(t *testing.T) {
 	}
 }
 
-// TestLaterCallOfAnID: the person's yes names only the id of a call, so it must
-// not apply to another call with that id in a later turn.
+// TestLaterCallOfAnID: an approval names only the id of a call, so it must not
+// count for another call with that id in a later turn.
 func TestLaterCallOfAnID(t *testing.T) {
 	const first, other = `"a t 1"`, `"a t 2"`
 	turn := func(call string) string { return theTurn + `,` + turnOf(strings.Trim(call, `"`)) + `}` }

@@ -34,14 +34,14 @@ type resultWire struct {
 	Content    strictjson.Value `json:"content"`
 }
 
-// answer takes the person's answers and the client's results. Without either it
+// answer handles the person's answers and the client's results. Without either it
 // returns the messages again.
 func (h *handler) answer(c *socket.Conn, params strictjson.Value) (run, error) {
 	var p answerParams
 	if err := socket.ReadParams("params", params, &p); err != nil {
 		return nil, err
 	}
-	t, err := h.talkOf(c, p.SessionID)
+	t, err := h.contextOf(c, p.SessionID)
 	if err != nil {
 		return nil, err
 	}
@@ -55,9 +55,9 @@ func (h *handler) answer(c *socket.Conn, params strictjson.Value) (run, error) {
 		if err := p.check(b, t.batches); err != nil {
 			return nil, err
 		}
-		stored := h.take(ctx, t, b, p.Answers)
+		stored := h.applyAnswers(ctx, t, b, p.Answers)
 		b.takeResults(t.batches, &t.state.Questions, p.Results)
-		if b.runs() {
+		if b.readyToRun() {
 			// Time has passed since these calls were decided, and since a
 			// person was asked: a call that is forbidden by now must not be
 			// released.
@@ -101,9 +101,9 @@ func (p *answerParams) check(b *batch, all *batches) error {
 			return socket.Refuse("results: the client has no call of that toolCallId in the batch")
 		case seen[r.ToolCallID]:
 			return socket.Refuse("results: two of them are for one call")
-		case e.result != nil && !same(e.result, r.Content):
+		case e.result != nil && !equalValues(e.result, r.Content):
 			return socket.Refuse("results: another result of that call was brought before")
-		case !e.told && e.result == nil && !allowed[r.ToolCallID]:
+		case !e.released && e.result == nil && !allowed[r.ToolCallID]:
 			return socket.Refuse("results: a call of that toolCallId may not run")
 		}
 		switch strictjson.Kind(r.Content) {
@@ -131,8 +131,8 @@ func (b *batch) entry(id string) *entry {
 	return nil
 }
 
-// runs reports whether no question is left and a call is about to run.
-func (b *batch) runs() bool {
+// readyToRun reports whether no question is left and at least one call will run.
+func (b *batch) readyToRun() bool {
 	some := false
 	for _, e := range b.entries {
 		if e.outcome == Ask {
@@ -143,16 +143,16 @@ func (b *batch) runs() bool {
 	return some
 }
 
-// take applies the answers one by one: one that cannot be stored leaves its
+// applyAnswers applies the answers one by one: one that cannot be stored leaves its
 // question open and does not affect the others.
-func (h *handler) take(ctx context.Context, t *talk, b *batch, answers []answerWire) (stored []decisions.StoredChoice) {
+func (h *handler) applyAnswers(ctx context.Context, t *requestContext, b *batch, answers []answerWire) (stored []decisions.StoredChoice) {
 	// A denied call does not run, and so changes nothing for the others.
 	answers = slices.Clone(answers)
 	slices.SortStableFunc(answers, func(x, y answerWire) int { return cmp.Compare(y.Verdict, x.Verdict) })
 	for _, a := range answers {
 		e := b.entry(a.ToolCallID)
-		if a.Verdict == decisions.Allow && a.Width == "" && b.unsettled(e) {
-			e.problem = whyUnsettled
+		if a.Verdict == decisions.Allow && a.Width == "" && b.mayBeAffected(e) {
+			e.problem = whyAffected
 			continue
 		}
 		kept, err := native.AnswerQuestion(ctx, h.Deps, &t.state.Questions, native.Answer{
@@ -169,9 +169,9 @@ func (h *handler) take(ctx context.Context, t *talk, b *batch, answers []answerW
 		stored = append(stored, kept...)
 		switch {
 		case a.Verdict == decisions.Allow:
-			// What was stored answers by itself, for as long as it is stored.
+			// A stored choice decides by itself, for as long as it is stored.
 			if !slices.ContainsFunc(kept, func(k decisions.StoredChoice) bool { return !k.Unconfirmed }) {
-				e.once = e.decision
+				e.approvedOnce = e.decision
 			}
 			e.allow()
 		case a.Reason != "":
@@ -188,10 +188,10 @@ func (h *handler) take(ctx context.Context, t *talk, b *batch, answers []answerW
 func (b *batch) takeResults(all *batches, asks *native.PendingQuestions, results []resultWire) {
 	for _, r := range results {
 		e := b.entry(r.ToolCallID)
-		if e.outcome != Execute && !e.told || e.result != nil {
-			continue // its answer could not be applied, or is a repetition
+		if e.outcome != Execute && !e.released || e.result != nil {
+			continue // its answer could not be applied, or was sent before
 		}
-		asks.Remove(e.decision.ID) // there is nothing left to answer
+		asks.Remove(e.decision.ID) // its question needs no answer any more
 		all.grow(b, len(r.Content))
 		e.result = bytes.Clone(r.Content)
 		e.outcome, e.reason = Skip, whySkipHere

@@ -11,8 +11,7 @@ import (
 	"github.com/permd/permd/socket/sockettest"
 )
 
-// theTurn has a call of each side that rules leave to the person, and one of each
-// that they decide.
+// theTurn has a call of each side that asks, and one of each that rules decide.
 const theTurn = `{"sessionId":"s",` + open
 
 func theTurnParams(more string) string {
@@ -30,8 +29,8 @@ func answers(list string) string {
 	return `{"sessionId":"s","batchId":"b1","answers":[` + list + `]}`
 }
 
-// TestAnswers: all comes bit by bit, in any order; messages are in the order of
-// the calls.
+// TestAnswers: answers come one at a time, in any order; messages are in the order
+// of the calls.
 func TestAnswers(t *testing.T) {
 	d, r := newTurn(t)
 	sockettest.Diff(t, "needs", needs{Answers: []string{"a", "b"}, Results: []string{}}, r.Needs)
@@ -68,8 +67,8 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
-// TestAllAtOnce: a client that has run its tool after the person's yes may bring
-// both together.
+// TestAllAtOnce: a client that has run its tool after the person's approval may
+// send both together.
 func TestAllAtOnce(t *testing.T) {
 	d, _ := newTurn(t)
 	r := d.must(t, MethodAnswer, `{"sessionId":"s","batchId":"b1","answers":[{"toolCallId":"a","verdict":"allow"},
@@ -82,8 +81,8 @@ func TestAllAtOnce(t *testing.T) {
 	}, posts(t, r))
 }
 
-// TestAlways: what is remembered is stored once, and the batch is the same again,
-// on this connection and, since it is remembered, on another.
+// TestAlways: a choice is stored once, and a repeated batch gets the same answer,
+// on this connection and on another.
 func TestAlways(t *testing.T) {
 	d, _ := newTurn(t)
 	r := d.must(t, MethodAnswer, answers(`{"toolCallId":"a","verdict":"deny"},{"toolCallId":"b","verdict":"allow","width":"w1"}`))
@@ -155,8 +154,8 @@ func TestAnswersRefused(t *testing.T) {
 	}
 }
 
-// TestProblems: an answer that cannot be taken leaves its question open, and the
-// others alone.
+// TestProblems: an answer that cannot be accepted leaves its question open and does
+// not affect others.
 func TestProblems(t *testing.T) {
 	d, _ := newTurn(t)
 	r := d.must(t, MethodAnswer, `{"sessionId":"s","batchId":"b1","answers":[{"toolCallId":"a","verdict":"allow","width":"w9"},
@@ -171,8 +170,8 @@ func TestProblems(t *testing.T) {
 	}
 }
 
-// TestOneUse: a question of a batch is answered here or nowhere, and one that is
-// gone is asked again.
+// TestOneUse: a question of a batch can be answered only by this method, and one
+// that was dropped is asked again.
 func TestOneUse(t *testing.T) {
 	d, r := newTurn(t)
 	id := r.Calls[1].Decision.ID
@@ -191,7 +190,8 @@ func TestOneUse(t *testing.T) {
 	}
 }
 
-// TestSessions: a batch is of the session that it was asked in, as that was then.
+// TestSessions: a batch belongs to the session in which it was asked, as it was
+// declared then.
 func TestSessions(t *testing.T) {
 	d, _ := newTurn(t)
 	d.Must(t, native.MethodSession, `{"sessionId":"s2","cwd":"/home/ana/shop"}`)
@@ -207,7 +207,7 @@ func TestSessions(t *testing.T) {
 	}
 }
 
-// TestDecider: no decision is no answer.
+// TestDecider: without a decision there is no answer.
 func TestDecider(t *testing.T) {
 	d := newDaemon(t)
 	d.short = true

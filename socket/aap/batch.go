@@ -20,8 +20,8 @@ const (
 	Granted Outcome = "granted" // the server may run it
 	Execute Outcome = "execute" // the client may run it
 	Denied  Outcome = "denied"
-	Ask     Outcome = "ask"  // the person must say
-	Skip    Outcome = "skip" // it has its result
+	Ask     Outcome = "ask"  // the person must answer
+	Skip    Outcome = "skip" // it already has a result
 )
 
 // entry is one call of a batch and its state.
@@ -30,12 +30,12 @@ type entry struct {
 	outcome  Outcome
 	reason   string // for the model, of a call that is denied or skipped
 	decision *decisions.Decision
-	// once is the question that the person answered with yes, this once; nil if
-	// they did not.
-	once *decisions.Decision
-	// told is set once the client was told to run the call: it may have run,
-	// whatever is decided later.
-	told bool
+	// approvedOnce is the question to which the person said yes, once; nil if they did
+	// not.
+	approvedOnce *decisions.Decision
+	// released is set once the client was told to run the call: it may have run, whatever
+	// is decided later.
+	released bool
 	// result is the result of the client's tool, nil until it arrives.
 	result strictjson.Value
 	// problem is why the person's answer could not be applied.
@@ -48,16 +48,16 @@ type batch struct {
 	id      string
 	session *decisions.Session
 	parties *parties // without the tools' names, which the calls' sides came from
-	// size is what the calls and results hold, decided what the decisions do;
-	// both are only touched with the lock of the connection's batches held.
-	size, decided int
+	// size is the size of the calls and results in bytes, decisionBytes that of the
+	// decisions; both are guarded by the lock of the connection's batches.
+	size, decisionBytes int
 
 	mu      sync.Mutex
 	entries []*entry
 	digest  string // of the rules
 }
 
-// newBatch makes a batch of planned calls. What it keeps of them is its own.
+// newBatch returns a batch of planned calls. It copies what it keeps of them.
 func newBatch(id string, ses *decisions.Session, w *parties, calls []plannedCall) *batch {
 	b := &batch{id: id, session: ses, parties: &parties{agent: w.agent, version: w.version, endpoint: w.endpoint}, size: 8 << 10}
 	for _, c := range calls {
@@ -74,13 +74,13 @@ func newBatch(id string, ses *decisions.Session, w *parties, calls []plannedCall
 
 // sameAs reports whether the batch has exactly those calls.
 func (b *batch) sameAs(w *parties, calls []plannedCall) bool {
-	mine, theirs := waiting(b.entries, func(e *entry) plannedCall { return e.plannedCall }), waiting(calls, func(c plannedCall) plannedCall { return c })
+	mine, theirs := withoutResult(b.entries, func(e *entry) plannedCall { return e.plannedCall }), withoutResult(calls, func(c plannedCall) plannedCall { return c })
 	if !b.sameParty(w) || len(mine) != len(theirs) {
 		return false
 	}
 	for i := range mine {
 		x, y := &mine[i], &theirs[i]
-		if x.id != y.id || x.name != y.name || x.side != y.side || !same(x.input, y.input) {
+		if x.id != y.id || x.name != y.name || x.side != y.side || !equalValues(x.input, y.input) {
 			return false
 		}
 	}
@@ -98,7 +98,7 @@ func (b *batch) close(later *batch, asks *native.PendingQuestions) (open []strin
 	}
 	for _, e := range b.entries {
 		o := others[e.id]
-		if o == nil || e.skip || e.result != nil || b.sameParty(later.parties) && e.name == o.name && e.side == o.side && same(e.input, o.input) {
+		if o == nil || e.skip || e.result != nil || b.sameParty(later.parties) && e.name == o.name && e.side == o.side && equalValues(e.input, o.input) {
 			continue
 		}
 		if e.outcome == Ask || e.outcome == "" {
@@ -107,7 +107,7 @@ func (b *batch) close(later *batch, asks *native.PendingQuestions) (open []strin
 		if e.decision != nil {
 			asks.Remove(e.decision.ID)
 		}
-		e.denied = cmp.Or(e.denied, whyOther)
+		e.whyDenied = cmp.Or(e.whyDenied, whyOther)
 		e.deny(whyOther)
 	}
 	return open
@@ -117,9 +117,9 @@ func (b *batch) sameParty(w *parties) bool {
 	return w.agent == b.parties.agent && w.endpoint == b.parties.endpoint
 }
 
-// waiting are the calls that have no result. Those that have one are left out of
-// a history, or not, with the turns that it holds.
-func waiting[T any](list []T, of func(T) plannedCall) []plannedCall {
+// withoutResult returns the calls that have no result. A history may or may not contain
+// calls that have one, depending on its turns.
+func withoutResult[T any](list []T, of func(T) plannedCall) []plannedCall {
 	var calls []plannedCall
 	for _, v := range list {
 		if c := of(v); !c.skip {
@@ -129,11 +129,11 @@ func waiting[T any](list []T, of func(T) plannedCall) []plannedCall {
 	return calls
 }
 
-// requests returns the requests for the calls of the batch that rules decide,
-// which are all that may still run, and the entry of each.
+// requests returns the requests for the calls that rules must decide, which are all that
+// may still run, and the entry of each.
 func (b *batch) requests() (reqs []*decisions.Request, of []*entry) {
 	for _, e := range b.entries {
-		if e.asksRules() {
+		if e.needsDecision() {
 			reqs = append(reqs, e.request(b.parties, b.session))
 			of = append(of, e)
 		}
@@ -141,10 +141,11 @@ func (b *batch) requests() (reqs []*decisions.Request, of []*entry) {
 	return reqs, of
 }
 
-// asksRules: what is denied stays denied, and does not run before the others.
-func (e *entry) asksRules() bool { return !e.skip && e.result == nil && e.outcome != Denied }
+// needsDecision reports whether rules must decide the call: a denied one stays denied,
+// and does not run.
+func (e *entry) needsDecision() bool { return !e.skip && e.result == nil && e.outcome != Denied }
 
-func (b *batch) asksRules() bool { return slices.ContainsFunc(b.entries, (*entry).asksRules) }
+func (b *batch) needsDecision() bool { return slices.ContainsFunc(b.entries, (*entry).needsDecision) }
 
 // decideEntry applies the decision for a call. A repeated decision can only
 // become stricter: what the person denied stays denied, and what they allowed
@@ -154,26 +155,25 @@ func (b *batch) decideEntry(e *entry, d *decisions.Decision) {
 	kept.Offer = nil // the pending question keeps it
 	e.decision = &kept
 	switch {
-	case e.denied != "":
-		e.outcome, e.reason = Denied, e.denied
+	case e.whyDenied != "":
+		e.outcome, e.reason = Denied, e.whyDenied
 	case d.Verdict == decisions.Allow:
 		e.allow()
 	case d.Verdict == decisions.Deny:
 		e.deny(toolserver.Reason(d))
-	case e.once != nil && sameQuestion(e.once, d) && !b.unsettled(e):
+	case e.approvedOnce != nil && sameQuestion(e.approvedOnce, d) && !b.mayBeAffected(e):
 		e.allow()
 	default:
-		e.outcome, e.reason, e.once = Ask, "", nil
+		e.outcome, e.reason, e.approvedOnce = Ask, "", nil
 	}
 }
 
-// whyUnsettled explains why a yes cannot be accepted.
-const whyUnsettled = "calls of the turn that come before this one may change what it does: deny it, and let the agent try it again after them"
+// whyAffected explains why an approval cannot be accepted.
+const whyAffected = "calls of the turn that come before this one may change what it does: deny it, and let the agent try it again after them"
 
-// unsettled reports whether another call of the batch may change what the call
-// does after the person says yes: an earlier one that may change things it does
-// not name.
-func (b *batch) unsettled(e *entry) bool {
+// mayBeAffected reports whether another call of the batch may change what the call does
+// after the person approves it: an earlier one that may change things it does not name.
+func (b *batch) mayBeAffected(e *entry) bool {
 	switch {
 	case e.decision == nil:
 		return false
@@ -186,7 +186,7 @@ func (b *batch) unsettled(e *entry) bool {
 		switch {
 		case o == e:
 			return false
-		case o.asksRules() && o.decision != nil && o.decision.Opaque:
+		case o.needsDecision() && o.decision != nil && o.decision.Opaque:
 			return true
 		}
 	}
@@ -200,11 +200,11 @@ func (e *entry) allow() {
 	}
 }
 
-func (e *entry) deny(reason string) { e.outcome, e.reason, e.once = Denied, reason, nil }
+func (e *entry) deny(reason string) { e.outcome, e.reason, e.approvedOnce = Denied, reason, nil }
 
-// sameQuestion reports whether a yes to one question is also a yes to the
-// other: it asks for no more, and for the same reasons. The same call may do
-// something else later, if a link has a new target, and another rule may ask.
+// sameQuestion reports whether an approval of one question covers the other: it asks for
+// no more, and for the same reasons. The same call may do something else later, if a
+// link has a new target, and another rule may ask.
 func sameQuestion(answered, d *decisions.Decision) bool {
 	if d.By != answered.By || d.By == decisions.ByFailure && d.Reason != answered.Reason || !slices.Equal(d.Defects, answered.Defects) || !slices.Equal(d.Contents, answered.Contents) {
 		return false

@@ -18,7 +18,7 @@ const (
 	maxBatchBytes = 8 << 20
 )
 
-// batches are those of one connection. They may be used from any goroutine.
+// batches are the batches of one connection. They may be used from any goroutine.
 type batches struct {
 	mu   sync.Mutex
 	list []*batch // the oldest first
@@ -42,15 +42,14 @@ func (s *batches) add(b *batch) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.list = append(s.list, b)
-	s.size += b.size + b.decided
+	s.size += b.size + b.decisionBytes
 	s.makeRoom(b)
 }
 
-// supersede compares the calls of a batch with those of the same ids in the
-// other batches of its session. The person's yes names only an id, so of two
-// calls under one id only the later one can be meant: the earlier is closed. If
-// that one was still waiting, the protocol forbids the later one too. No
-// batch's lock is held.
+// supersede compares the calls of a batch with those of the same ids in the other
+// batches of its session. The person's approval names only an id, so of two calls with
+// one id only the later one can be meant: the earlier is closed. If that one was still
+// waiting, the protocol forbids the later one too. No batch's lock is held.
 func (s *batches) supersede(b *batch, asks *native.PendingQuestions) {
 	s.mu.Lock()
 	list := slices.Clone(s.list)
@@ -65,7 +64,7 @@ func (s *batches) supersede(b *batch, asks *native.PendingQuestions) {
 	defer b.mu.Unlock()
 	for _, id := range contrary {
 		if e := b.entry(id); !e.skip {
-			e.denied = cmp.Or(e.denied, whyOther)
+			e.whyDenied = cmp.Or(e.whyDenied, whyOther)
 		}
 	}
 }
@@ -77,7 +76,7 @@ func (s *batches) makeRoom(b *batch) {
 			i++
 			continue
 		}
-		s.size -= s.list[i].size + s.list[i].decided
+		s.size -= s.list[i].size + s.list[i].decisionBytes
 		s.list = slices.Delete(s.list, i, i+1)
 	}
 }
@@ -107,32 +106,32 @@ func (s *batches) grow(b *batch, n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	b.size += n
-	s.grown(b, n)
+	s.makeRoomAfter(b, n)
 }
 
-// weigh updates the size of a batch's decisions. Its lock is held.
-func (s *batches) weigh(b *batch) {
+// updateSize updates the size of a batch's decisions. Its lock is held.
+func (s *batches) updateSize(b *batch) {
 	n := 0
 	for _, e := range b.entries {
-		n += sizeOf(e.decision) + sizeOf(e.once)
+		n += sizeOf(e.decision) + sizeOf(e.approvedOnce)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	more := n - b.decided
-	b.decided = n
-	s.grown(b, more)
+	more := n - b.decisionBytes
+	b.decisionBytes = n
+	s.makeRoomAfter(b, more)
 }
 
-// grown makes room after a batch has grown, unless it was forgotten.
-func (s *batches) grown(b *batch, n int) {
+// makeRoomAfter makes room after a batch has grown, unless it was dropped.
+func (s *batches) makeRoomAfter(b *batch, n int) {
 	if slices.Contains(s.list, b) {
 		s.size += n
 		s.makeRoom(b)
 	}
 }
 
-// sizeOf is about how many bytes a decision holds, without what is shared with
-// the rules.
+// sizeOf estimates the bytes that a decision uses, without what it shares with the
+// rules.
 func sizeOf(d *decisions.Decision) int {
 	if d == nil {
 		return 0
@@ -145,14 +144,14 @@ func sizeOf(d *decisions.Decision) int {
 	return n
 }
 
-// end forgets the batches of a session.
+// end drops the batches of a session.
 func (s *batches) end(session string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var left []*batch
 	for _, b := range s.list {
 		if b.session.ID == session {
-			s.size -= b.size + b.decided
+			s.size -= b.size + b.decisionBytes
 		} else {
 			left = append(left, b)
 		}

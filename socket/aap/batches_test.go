@@ -8,7 +8,7 @@ import (
 	"github.com/permd/permd/decisions"
 )
 
-// TestBatchesAreBounded: the oldest batches make room.
+// TestBatchesAreBounded: the oldest batches are dropped.
 func TestBatchesAreBounded(t *testing.T) {
 	d, _ := newTurn(t)
 	for range maxBatches {
@@ -37,8 +37,8 @@ func TestBatchesAreBounded(t *testing.T) {
 	d.Refused(t, MethodPermissions, theTurn+`,"history":[`+huge+`]}`, "larger than")
 }
 
-// TestDecisionsAreBounded: what decisions hold counts as well. The newest batch
-// stays, whatever it holds.
+// TestDecisionsAreBounded: the size of decisions counts too. The newest batch
+// stays, whatever its size.
 func TestDecisionsAreBounded(t *testing.T) {
 	d := newDaemon(t)
 	for range 4 << 10 {

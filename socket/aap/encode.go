@@ -8,7 +8,7 @@ import (
 	"github.com/permd/permd/internal/strictjson"
 )
 
-// encodeText is a text in JSON.
+// encodeText encodes a text as JSON.
 func encodeText(s string) (strictjson.Value, error) {
 	v, err := json.Marshal(s)
 	if err != nil {

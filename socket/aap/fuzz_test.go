@@ -10,9 +10,8 @@ import (
 	"github.com/permd/permd/socket/sockettest"
 )
 
-// FuzzPermissions: whatever is read, each id is listed once, what may run has
-// the one meaning that the document gives it however carelessly it is read, and
-// each call has at most one message.
+// FuzzPermissions: each id is listed once, a call that may run has the same meaning
+// for every reader of the document, and each call has at most one message.
 func FuzzPermissions(f *testing.F) {
 	for _, turn := range sampleTurns(f) {
 		f.Add([]byte(sampleParams(f, turn)))
@@ -38,11 +37,11 @@ func FuzzPermissions(f *testing.F) {
 		all.collect(doc)
 		seen := map[string]bool{}
 		for _, c := range calls {
-			if c.id == "" || c.name == "" || seen[c.id] || c.skip && c.denied != "" {
+			if c.id == "" || c.name == "" || seen[c.id] || c.skip && c.whyDenied != "" {
 				t.Fatalf("call %+v", c)
 			}
 			seen[c.id] = true
-			if c.denied != "" || c.skip {
+			if c.whyDenied != "" || c.skip {
 				continue
 			}
 			if w.client[c.name] && (w.server[c.name] || w.exposed[c.name]) {
@@ -92,7 +91,7 @@ func FuzzSSE(f *testing.F) {
 			}
 			for line := range strings.SplitSeq(list[i].data, "\n") {
 				if !strings.Contains(text, line) {
-					t.Fatalf("%q does not stand there", line)
+					t.Fatalf("%q is not in the text", line)
 				}
 			}
 		}

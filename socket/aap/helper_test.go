@@ -27,7 +27,7 @@ type fakeDecider struct {
 	by       decisions.DecidedBy  // of asks, if not the default
 	got      []*decisions.Request // all of them
 	batches  int
-	short    bool // it breaks its promise
+	short    bool // it returns no valid decision
 	digest   string
 	effects  []decisions.EffectDecision // of every decision
 }
@@ -65,7 +65,7 @@ func (f *fakeDecider) Decide(_ context.Context, reqs ...*decisions.Request) []*d
 	return list
 }
 
-// Keep makes the fake a memory: what is kept is allowed from then on.
+// Keep makes the fake a memory: what it stores is allowed afterwards.
 func (f *fakeDecider) Keep(_ context.Context, a decisions.Answer) ([]decisions.StoredChoice, error) {
 	if a.Width != "w1" {
 		return nil, fmt.Errorf("keeping: %w", decisions.ErrNotKept)
@@ -119,7 +119,7 @@ func (d *daemon) must(t testing.TB, method, params string) *Result {
 	return &r
 }
 
-// outcomes are those of a result, with the reasons.
+// outcomes returns the outcomes of a result, with the reasons.
 func outcomes(r *Result) (list []string) {
 	for _, c := range r.Calls {
 		s := fmt.Sprintf("%s %s %s", c.ToolCallID, c.Side, c.Outcome)

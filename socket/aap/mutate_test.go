@@ -19,8 +19,8 @@ import (
 	"github.com/permd/permd/socket/sockettest"
 )
 
-// allowList is a decider that allows two calls of the samples, to the letter,
-// denies deploying, and leaves all else to the person.
+// allowList is a decider that allows exactly two calls of the samples, denies
+// deploying, and asks about everything else.
 type allowList struct{ sockettest.Unchanged }
 
 var allowedCalls = []string{
@@ -54,7 +54,7 @@ func callText(of, name string, input any) string {
 	return of + " " + name + " " + string(b)
 }
 
-// hostile are texts that somebody may have put in any place.
+// hostile are texts that an attacker may put anywhere.
 var hostile = []string{
 	"", "call_a1", "call_a3", "call_a4", "search_docs", "read_workspace_file", "deploy_service", "tool_call", "tool_result", "tool_use", "end_turn",
 	"turn_start", "turn_stop", "user", "tool", "tool_permission", "assistant", "\u202egnp.exe", "a\x00b", "\x1b[2J", "../../etc/passwd", "\u200bsearch_docs", strings.Repeat("x", 70<<10),
@@ -101,8 +101,7 @@ func streamMutants(text string) (list []mutate.Mutant) {
 	return list
 }
 
-// said are all calls and results that are anywhere in a document, read as
-// carelessly as can be.
+// said are all calls and results anywhere in a document, read by a careless reader.
 type said struct {
 	calls map[string][]string // by id: name and input
 	ended map[string]int
@@ -140,11 +139,9 @@ func (s *said) collect(v any) {
 	}
 }
 
-// TestMutants changes every sample in every place. Nothing that comes of it may
-// run a call that the unchanged ones would not: whatever runs is one of the two
-// calls that are allowed, to the letter, and nothing else that the document says
-// of its id is another call or, for the calls that rules deny or leave to the
-// person, anything at all.
+// TestMutants changes every sample in every place. No mutant may run a call that
+// the unchanged samples would not: every call that runs is exactly one of the two
+// allowed ones, and the document has no other call with its id.
 func TestMutants(t *testing.T) {
 	t.Parallel()
 	if raceEnabled {
@@ -238,7 +235,7 @@ func TestMutants(t *testing.T) {
 	}
 }
 
-// permissions asks about a document, as the socket would.
+// permissions sends a document as the socket would.
 func permissions(h *handler, c *socket.Conn, params strictjson.Value) (*Result, error) {
 	if err := strictjson.Check(params); err != nil {
 		return nil, socket.Refuse("reading message: %v", err)

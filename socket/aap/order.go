@@ -9,15 +9,15 @@ import (
 	"github.com/permd/permd/socket"
 )
 
-// The calls of a turn wait together, and a client may run its own concurrently.
-// Rules decide each call as if the ones before it had run: later calls see a
-// link that an earlier one creates. So if one of the client's calls changes
-// something, all of them are also decided in reverse order, and the stricter
-// answer counts: then each was decided with every other one before it.
+// The calls of a turn wait together, and a client may run its own concurrently. Rules
+// decide each call as if the ones before it had run: later calls see a link that an
+// earlier one creates. So if one of the client's calls changes something, all of them
+// are also decided in reverse order, and the stricter answer counts: then each was
+// decided with every other one before it.
 
-// ordered decides requests in the given order, and the client's in every order
-// that matters. All decisions it returns use the same rules.
-func (h *handler) ordered(ctx context.Context, t *talk, b *batch) ([]*decisions.Decision, []*entry, error) {
+// decideOrdered decides requests in the given order, and the client's in every order
+// that could give another result. All decisions it returns use the same rules.
+func (h *handler) decideOrdered(ctx context.Context, t *requestContext, b *batch) ([]*decisions.Decision, []*entry, error) {
 	const tries = 3
 	for range tries {
 		reqs, of := h.requests(t, b)
@@ -25,7 +25,7 @@ func (h *handler) ordered(ctx context.Context, t *talk, b *batch) ([]*decisions.
 		if err != nil {
 			return nil, nil, err
 		}
-		mine := sideBySide(of, decided)
+		mine := concurrentCalls(of, decided)
 		if mine == nil {
 			return decided, of, nil
 		}
@@ -53,9 +53,9 @@ func (h *handler) ordered(ctx context.Context, t *talk, b *batch) ([]*decisions.
 	return nil, nil, &socket.Error{Code: socket.CodeBusy, Message: "the rules changed while the calls were decided; ask again"}
 }
 
-// requests are the requests for the calls of a batch that rules decide, and the
-// side that runs each.
-func (h *handler) requests(t *talk, b *batch) ([]*decisions.Request, []*entry) {
+// requests returns the requests for the calls that rules must decide, and the side that
+// runs each.
+func (h *handler) requests(t *requestContext, b *batch) ([]*decisions.Request, []*entry) {
 	reqs, of := b.requests()
 	user := h.Users(t.peer.UID)
 	live := h.ShellStaysAlive(t.session.Client)
@@ -68,9 +68,9 @@ func (h *handler) requests(t *talk, b *batch) ([]*decisions.Request, []*entry) {
 	return reqs, of
 }
 
-// sideBySide returns which calls the client may run concurrently, if that
-// matters: nil if there is only one, or none that affects the others.
-func sideBySide(of []*entry, decided []*decisions.Decision) (mine []int) {
+// concurrentCalls returns which calls the client may run concurrently, if that can
+// change a decision: nil if there is only one, or none that affects the others.
+func concurrentCalls(of []*entry, decided []*decisions.Decision) (mine []int) {
 	changed := false
 	for i, e := range of {
 		if e.side != client || decided[i].Verdict == decisions.Deny {
@@ -87,8 +87,7 @@ func sideBySide(of []*entry, decided []*decisions.Decision) (mine []int) {
 	return mine
 }
 
-// changes reports whether an effect of that kind may change what another call
-// finds.
+// changes reports whether an effect of that kind may affect another call.
 func changes(k effects.Kind) bool {
 	switch k {
 	case effects.KindWrite, effects.KindDelete, effects.KindState, effects.KindUnknown:

@@ -50,8 +50,8 @@ func (o *orderly) Decide(_ context.Context, reqs ...*decisions.Request) (list []
 	return list
 }
 
-// TestSideBySideOrder: where one of the client's calls changes something, all of
-// them are judged in both orders.
+// TestSideBySideOrder: if one of the client's calls changes something, all of them
+// are decided in both orders.
 func TestSideBySideOrder(t *testing.T) {
 	const tools = `"agent":{"name":"h"},"tools":[{"name":"read"},{"name":"link"},{"name":"no"},{"name":"cd"}]`
 	for name, c := range map[string]struct {

@@ -21,12 +21,12 @@ type permissionsParams struct {
 
 type agentWire struct {
 	Name  string     `json:"name"`
-	Tools []toolWire `json:"tools"` // nil if it was not said
+	Tools []toolWire `json:"tools"` // nil if absent
 }
 
 type toolWire struct {
 	Name  string `json:"name"`
-	Trust bool   `json:"trust"` // what the server does with it is not asked about
+	Trust bool   `json:"trust"` // read only so that other spellings are rejected
 }
 
 type metaWire struct {
@@ -38,17 +38,17 @@ type metaWire struct {
 	} `json:"agents"`
 }
 
-// parties are the participants of a turn, and the owners of tools.
+// parties are the participants of a turn, and the owners of its tools.
 type parties struct {
 	agent, version string
 	endpoint       string
 	client         map[string]bool
-	// server are the tools that the server was told to use, exposed those that
-	// the client has too; either may be nil when nothing was said.
+	// server are the tools that the server was told to use, exposed those that the client
+	// has too; either may be nil if it is not known.
 	server, exposed map[string]bool
 }
 
-// readParties reads who takes part.
+// readParties reads the participants.
 func (p *permissionsParams) readParties() (*parties, error) {
 	if err := socket.CheckName("agent.name", p.Agent.Name); err != nil {
 		return nil, err
@@ -130,8 +130,8 @@ const (
 	server side = "server"
 )
 
-// Reasons for denying calls without consulting rules, and for skipping them;
-// the model is told. Why a call needs a person is told only to the person.
+// Reasons for denying calls without consulting rules, and for skipping them; they are
+// sent to the model. Reasons for needing a person are shown only to the person.
 const (
 	whyBoth     = "the client and the server both have a tool of this name"
 	whyUnknown  = "no tool of this name is enabled in this session"
@@ -146,8 +146,8 @@ const (
 	whyPerson   = toolserver.ByPerson
 )
 
-// origin finds out whose tool a name is; why is set when that is a reason to
-// deny the call.
+// origin determines whose tool a name is; why is set if that is a reason to deny the
+// call.
 func (w *parties) origin(name string) (of side, why string) {
 	isServer := w.server[name] || w.exposed[name]
 	switch {

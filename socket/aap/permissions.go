@@ -16,7 +16,7 @@ func (h *handler) permissions(c *socket.Conn, params strictjson.Value) (run, err
 	if err := socket.ReadParams("params", params, &p); err != nil {
 		return nil, err
 	}
-	t, err := h.talkOf(c, p.SessionID)
+	t, err := h.contextOf(c, p.SessionID)
 	if err != nil {
 		return nil, err
 	}
@@ -76,9 +76,8 @@ func (p *permissionsParams) calls() (*parties, []plannedCall, error) {
 	return w, calls, err
 }
 
-// talk is the context of one request: its session and the state of its
-// connection.
-type talk struct {
+// requestContext is the session of a request and the state of its connection.
+type requestContext struct {
 	peer    decisions.Peer
 	session *decisions.Session
 	request string
@@ -86,9 +85,9 @@ type talk struct {
 	batches *batches
 }
 
-// talkOf finds the session of a request. It is called on the connection's
-// reading goroutine.
-func (h *handler) talkOf(c *socket.Conn, session string) (*talk, error) {
+// contextOf finds the session of a request. It is called on the connection's reading
+// goroutine.
+func (h *handler) contextOf(c *socket.Conn, session string) (*requestContext, error) {
 	if session == "" {
 		return nil, socket.Refuse("sessionId is missing")
 	}
@@ -96,13 +95,13 @@ func (h *handler) talkOf(c *socket.Conn, session string) (*talk, error) {
 	if ses == nil {
 		return nil, socket.Refuse("the session of sessionId is not declared on this connection: say permd/session first")
 	}
-	return &talk{
+	return &requestContext{
 		peer: c.Peer, session: ses, request: native.RequestKey(c.RequestID()),
 		state: native.StateOf(c), batches: batchesOf(c),
 	}, nil
 }
 
-func (t *talk) batch(id string) (*batch, error) {
+func (t *requestContext) batch(id string) (*batch, error) {
 	if b := t.batches.find(id, t.session); b != nil {
 		return b, nil
 	}
@@ -110,17 +109,17 @@ func (t *talk) batch(id string) (*batch, error) {
 }
 
 // decide decides the calls of a batch, all at once. The batch's lock is held.
-func (h *handler) decide(ctx context.Context, t *talk, b *batch) error {
-	if !b.asksRules() {
+func (h *handler) decide(ctx context.Context, t *requestContext, b *batch) error {
+	if !b.needsDecision() {
 		return nil
 	}
-	decided, of, err := h.ordered(ctx, t, b)
+	decided, of, err := h.decideOrdered(ctx, t, b)
 	if err != nil {
 		return err
 	}
 	if ctx.Err() != nil && (errors.Is(context.Cause(ctx), socket.ErrWithdrawn) || of[0].outcome != "") {
-		// A call that was decided before keeps its outcome, and nothing is
-		// released: a yes must not be lost because the client did not wait.
+		// A call that was decided before keeps its outcome, and nothing is released: an
+		// approval must not be lost because the client did not wait.
 		return ctx.Err()
 	}
 	for i, d := range decided {
@@ -130,24 +129,24 @@ func (h *handler) decide(ctx context.Context, t *talk, b *batch) error {
 		}
 		b.decideEntry(e, d)
 		b.digest = d.Policy.Digest
-		if e.once != nil && d.Verdict == decisions.Ask && h.RecordAnswer != nil {
-			h.RecordAnswer(ctx, d.ID, decisions.Allow, nil) // as they said before
+		if e.approvedOnce != nil && d.Verdict == decisions.Ask && h.RecordAnswer != nil {
+			h.RecordAnswer(ctx, d.ID, decisions.Allow, nil) // as the person answered before
 		}
 		if e.outcome == Ask {
 			t.state.Questions.Add(&native.PendingQuestion{
-				ID: d.ID, SessionID: t.session.ID, RequestID: t.request, Offer: d.Offer, Resolve: notChosen,
+				ID: d.ID, SessionID: t.session.ID, RequestID: t.request, Offer: d.Offer, Resolve: refuseChoice,
 			})
 		}
 		if e.outcome != Denied && e.side == client {
 			t.state.Shells.Record(t.session.ID, d)
 		}
 	}
-	t.batches.weigh(b)
+	t.batches.updateSize(b)
 	return nil
 }
 
-// notChosen keeps permd/choose from answering one call of a batch: the batch
-// would not know.
-func notChosen(native.Selection) (native.Resolution, error) {
+// refuseChoice keeps permd/choose from answering one call of a batch, which would not be
+// updated.
+func refuseChoice(native.Selection) (native.Resolution, error) {
 	return native.Resolution{}, errors.New("it belongs to a batch: answer with " + MethodAnswer)
 }

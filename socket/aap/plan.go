@@ -12,58 +12,57 @@ import (
 // protocol is the name of the protocol in decisions.
 const protocol = effects.ProtocolAAP
 
-// plannedCall is one call of a batch, before rules are asked.
+// plannedCall is one call of a batch, before rules decide.
 type plannedCall struct {
 	id, name string
 	side     side
 	input    strictjson.Value // nil if it was left out
-	// skip is set for a call that has its result.
+	// skip is set for a call that has a result.
 	skip bool
-	// denied says why the protocol forbids the call, "" if it does not.
-	denied string
-	// answered is set when a permission for the call was given before.
-	answered bool
+	// whyDenied says why the protocol forbids the call, "" if it does not.
+	whyDenied string
+	// permitted is set if the history contains a permission for the call.
+	permitted bool
 }
 
-// use is what is known about an id while the items are walked. An id may have
-// been used for several calls; the last one counts, with those that came before
-// its result.
-type use struct {
-	call     item // the last call, the first of several without a result between them
-	open     bool // it has no result
-	old      bool // it is before the last message of the user
-	differs  bool // the id is used for another call as well
-	again    bool // there was an earlier call, or only a result, that has ended
-	finished bool // there is a result
-	allowed  bool // there is a permission
+// idUse is the use of an id in the items read so far. An id may have been used for
+// several calls; the last one counts, with those before its result.
+type idUse struct {
+	call        item // the last call; the first of several without a result between them
+	noResult    bool // it has no result
+	beforeUser  bool // it precedes the last message of the user
+	reused      bool // the id is also used for another call
+	earlierCall bool // there was an earlier call, or only a result, that has ended
+	hasResult   bool // there is a result
+	permitted   bool // there is a permission
 }
 
-// uses are the ids of some items.
-type uses map[string]*use
+// idUses are the uses of ids by some items.
+type idUses map[string]*idUse
 
-// note takes an item in, and reports whether it begins a call.
-func (u uses) note(it item, old bool) bool {
-	if it.what == itemUser {
+// note records an item, and reports whether it begins a call.
+func (u idUses) note(it item, old bool) bool {
+	if it.kind == itemUser {
 		return false
 	}
 	o := u[it.id]
 	if o == nil {
-		o = new(use)
+		o = new(idUse)
 		u[it.id] = o
 	}
 	switch {
-	case it.what == itemResult:
-		o.open, o.finished = false, true
-	case it.what == itemPermission:
-		o.allowed = true
-	case o.open:
-		o.differs = o.differs || !sameCall(o.call, it)
-		// Said again after the user's message, it waits again.
-		begins := o.old && !old
-		o.old = old
+	case it.kind == itemResult:
+		o.noResult, o.hasResult = false, true
+	case it.kind == itemPermission:
+		o.permitted = true
+	case o.noResult:
+		o.reused = o.reused || !sameCall(o.call, it)
+		// A call repeated after the user's message waits again.
+		begins := o.beforeUser && !old
+		o.beforeUser = old
 		return begins
 	default:
-		o.call, o.open, o.old, o.differs, o.again = it, true, old, false, o.finished
+		o.call, o.noResult, o.beforeUser, o.reused, o.earlierCall = it, true, old, false, o.hasResult
 		return true
 	}
 	return false
@@ -75,11 +74,11 @@ func (u uses) note(it item, old bool) bool {
 func plan(w *parties, t *turn, history []item) ([]plannedCall, error) {
 	last := -1
 	for i := range history {
-		if history[i].what == itemUser {
+		if history[i].kind == itemUser {
 			last = i
 		}
 	}
-	before := uses{}
+	before := idUses{}
 	var order []string
 	for i, it := range history {
 		if before.note(it, i <= last) && i > last {
@@ -89,7 +88,7 @@ func plan(w *parties, t *turn, history []item) ([]plannedCall, error) {
 	if t == nil {
 		return before.list(w, order)
 	}
-	ids := uses{}
+	ids := idUses{}
 	order = nil
 	for _, it := range t.items {
 		if ids.note(it, false) {
@@ -97,7 +96,7 @@ func plan(w *parties, t *turn, history []item) ([]plannedCall, error) {
 		}
 	}
 	for id, b := range before {
-		if b.open && !b.old && ids[id] == nil {
+		if b.noResult && !b.beforeUser && ids[id] == nil {
 			return nil, socket.Refuse("the history holds a call without a result that the turn does not have")
 		}
 	}
@@ -116,24 +115,24 @@ func plan(w *parties, t *turn, history []item) ([]plannedCall, error) {
 	return calls, nil
 }
 
-// compare holds a call of a turn against what the history says about its id.
-func (c *plannedCall) compare(b, now *use) {
-	c.answered = c.answered || b.allowed
-	other := b.call.id != "" && (b.differs || !sameCall(b.call, now.call))
+// compare compares a call of a turn with the use of its id in the history.
+func (c *plannedCall) compare(b, now *idUse) {
+	c.permitted = c.permitted || b.permitted
+	other := b.call.id != "" && (b.reused || !sameCall(b.call, now.call))
 	switch {
-	case other && b.open && !b.old:
-		// The history holds the turn as well, with another call of that id.
-		c.skip, c.denied = false, cmp.Or(c.denied, whyContrary)
+	case other && b.noResult && !b.beforeUser:
+		// The history contains the turn as well, with another call of that id.
+		c.skip, c.whyDenied = false, cmp.Or(c.whyDenied, whyContrary)
 	case c.skip:
-	case b.finished:
-		c.denied = cmp.Or(c.denied, whyFinished)
+	case b.hasResult:
+		c.whyDenied = cmp.Or(c.whyDenied, whyFinished)
 	case other:
-		c.denied = cmp.Or(c.denied, whyOther)
+		c.whyDenied = cmp.Or(c.whyDenied, whyOther)
 	}
 }
 
-// list makes the calls of ids, each once, in their order.
-func (u uses) list(w *parties, order []string) ([]plannedCall, error) {
+// list returns the calls of ids, each once, in order.
+func (u idUses) list(w *parties, order []string) ([]plannedCall, error) {
 	calls := make([]plannedCall, 0, len(order))
 	listed := make(map[string]bool, len(order))
 	waiting := 0
@@ -143,18 +142,18 @@ func (u uses) list(w *parties, order []string) ([]plannedCall, error) {
 		}
 		listed[id] = true
 		o := u[id]
-		c := plannedCall{id: id, name: o.call.name, input: o.call.input, answered: o.allowed}
+		c := plannedCall{id: id, name: o.call.name, input: o.call.input, permitted: o.permitted}
 		var why string
 		c.side, why = w.origin(c.name)
 		switch {
-		case o.differs:
-			c.denied = whyOther
-		case !o.open:
+		case o.reused:
+			c.whyDenied = whyOther
+		case !o.noResult:
 			c.skip = true
-		case o.again:
-			c.denied = whyFinished
+		case o.earlierCall:
+			c.whyDenied = whyFinished
 		case why != "":
-			c.denied = why
+			c.whyDenied = why
 		}
 		if !c.skip {
 			waiting++
@@ -169,12 +168,12 @@ func (u uses) list(w *parties, order []string) ([]plannedCall, error) {
 
 // sameCall reports whether two items are the same call.
 func sameCall(a, b item) bool {
-	return a.name == b.name && same(a.input, b.input)
+	return a.name == b.name && equalValues(a.input, b.input)
 }
 
-// same reports whether two JSON values are equal: members may be in another
-// order and strings in another notation, numbers may not.
-func same(a, b strictjson.Value) bool {
+// equalValues reports whether two JSON values are equal: members may be in another order
+// and strings in another notation, numbers may not.
+func equalValues(a, b strictjson.Value) bool {
 	k := strictjson.Kind(a)
 	if k != strictjson.Kind(b) {
 		return false
@@ -195,7 +194,7 @@ func same(a, b strictjson.Value) bool {
 			members[m.Name] = m.Value
 		}
 		for _, m := range y {
-			if v, ok := members[m.Name]; !ok || !same(v, m.Value) {
+			if v, ok := members[m.Name]; !ok || !equalValues(v, m.Value) {
 				return false
 			}
 		}
@@ -207,7 +206,7 @@ func same(a, b strictjson.Value) bool {
 			return false
 		}
 		for i := range x {
-			if !same(x[i], y[i]) {
+			if !equalValues(x[i], y[i]) {
 				return false
 			}
 		}
@@ -216,8 +215,8 @@ func same(a, b strictjson.Value) bool {
 	return string(a) == string(b)
 }
 
-// request makes the request of a call. A server's tool is treated as one of a
-// tool server with the agent's name.
+// request returns the request for a call. A server's tool is treated as one of a tool
+// server with the agent's name.
 func (c *plannedCall) request(w *parties, ses *decisions.Session) *decisions.Request {
 	call := effects.Call{
 		ID: c.id, Protocol: protocol, Tool: effects.Tool{Name: c.name},
@@ -236,12 +235,12 @@ func (c *plannedCall) request(w *parties, ses *decisions.Session) *decisions.Req
 	case strictjson.Kind(c.input) != '{':
 		call.Defects = append(call.Defects, effects.Defect{Code: effects.DefectDropped, At: "input", Text: whyBadInput})
 	}
-	if c.denied != "" {
-		// So that the log says why.
-		call.Defects = append(call.Defects, effects.Defect{Code: effects.DefectContradiction, At: "toolCallId", Text: c.denied})
+	if c.whyDenied != "" {
+		// The defect records the reason in the log.
+		call.Defects = append(call.Defects, effects.Defect{Code: effects.DefectContradiction, At: "toolCallId", Text: c.whyDenied})
 	}
 	r := &decisions.Request{Call: call, Session: ses.Ref()}
-	if c.answered {
+	if c.permitted {
 		r.HarnessAsks = whyAnswered
 	}
 	return r

@@ -63,15 +63,15 @@ func historyOf(parts ...string) string {
 	return `"history":[` + strings.Join(list, ",") + `]`
 }
 
-// known says whose tools are whose: mine is the client's, theirs the server's,
-// both of both, and the server's list is known.
+// known declares the owners of tools: mine is the client's, theirs the server's,
+// both belongs to both, and the server's list is known.
 const known = `"agent":{"name":"helper","tools":[{"name":"theirs"},{"name":"trusted","trust":true},{"name":"both"}]},"tools":[{"name":"mine"},{"name":"both"}]`
 
 // open leaves open what the server has.
 const open = `"agent":{"name":"helper"},"tools":[{"name":"mine"}]`
 
-// TestPlan: with rules that allow everything, the protocol still forbids what
-// could be taken for two things, and what has run.
+// TestPlan: even if rules allow everything, calls that are ambiguous or have
+// already run are not allowed.
 func TestPlan(t *testing.T) {
 	const both = `x client denied: the client and the server both have a tool of this name`
 	for name, c := range map[string]struct {
@@ -139,7 +139,7 @@ func TestPlan(t *testing.T) {
 			}
 			r := d.must(t, MethodPermissions, `{"sessionId":"s",`+c.who+`,`+c.turn+`}`)
 			sockettest.Diff(t, "outcomes", c.want, outcomes(r))
-			// A denied call's side is told so in its own terms.
+			// Each side gets a denial in its own terms.
 			n := 0
 			for _, call := range r.Calls {
 				switch call.Outcome {
@@ -172,7 +172,7 @@ func TestLogged(t *testing.T) {
 	}
 }
 
-// TestInputs: an input that is missing or no object needs a person.
+// TestInputs: a call whose input is missing or not an object needs a person.
 func TestInputs(t *testing.T) {
 	for name, c := range map[string]struct{ input, missing, defect string }{
 		"object":  {`,"input":{}`, "", ""},
@@ -221,7 +221,7 @@ func TestSame(t *testing.T) {
 		{`{"a":{"b":"x"}}`, `{"a":{"b":"y"}}`, false},
 	} {
 		a, b := strictjson.Value(strings.TrimSpace(c.a)), strictjson.Value(strings.TrimSpace(c.b))
-		if same(a, b) != c.want || same(b, a) != c.want {
+		if equalValues(a, b) != c.want || equalValues(b, a) != c.want {
 			t.Errorf("%s and %s: not %v", c.a, c.b, c.want)
 		}
 	}

@@ -5,18 +5,18 @@ import (
 	"github.com/permd/permd/internal/strictjson"
 )
 
-// Result is the answer of both methods.
+// Result is the result of both methods.
 type Result struct {
 	BatchID string              `json:"batchId"`
 	Policy  decisions.PolicyRef `json:"policy"`
 	Calls   []Call              `json:"calls"`
 	Needs   needs               `json:"needs"`
-	// Messages are nil while a call is ask.
+	// Messages are nil while a call has the outcome ask.
 	Messages []message                `json:"messages,omitzero"`
 	Stored   []decisions.StoredChoice `json:"stored,omitzero"`
 }
 
-// Call is one call of a turn, with what became of it.
+// Call is one call of a turn with its outcome.
 type Call struct {
 	ToolCallID string              `json:"toolCallId"`
 	Name       string              `json:"name"`
@@ -27,7 +27,7 @@ type Call struct {
 	Decision   *decisions.Decision `json:"decision,omitzero"`
 }
 
-// needs are the calls that something is missing of.
+// needs are the calls that lack something.
 type needs struct {
 	Answers []string `json:"answers"`
 	Results []string `json:"results"`
@@ -42,7 +42,7 @@ type message struct {
 	Reason     string           `json:"reason,omitzero"`
 }
 
-// result renders the batch as it is. The batch's lock is held.
+// result renders the batch in its current state. The batch's lock is held.
 func (b *batch) result(stored []decisions.StoredChoice) (*Result, error) {
 	r := &Result{
 		BatchID: b.id, Policy: decisions.PolicyRef{Digest: b.digest}, Calls: make([]Call, 0, len(b.entries)),
@@ -53,14 +53,14 @@ func (b *batch) result(stored []decisions.StoredChoice) (*Result, error) {
 		c := Call{
 			ToolCallID: e.id, Name: e.name, Side: e.side, Outcome: e.outcome, Reason: e.reason, Problem: e.problem,
 		}
-		if e.denied == "" { // else rules had no say
+		if e.whyDenied == "" { // otherwise rules did not decide it
 			c.Decision = e.decision
 		}
 		switch e.outcome {
 		case Ask:
 			r.Needs.Answers = append(r.Needs.Answers, e.id)
 		case Execute:
-			e.told = true
+			e.released = true
 			r.Needs.Results = append(r.Needs.Results, e.id)
 		case Granted, Denied, Skip:
 			m, ok, err := e.message()
@@ -79,8 +79,8 @@ func (b *batch) result(stored []decisions.StoredChoice) (*Result, error) {
 	return r, nil
 }
 
-// message is what is posted of a call that nothing is missing of; false if that
-// is nothing.
+// message returns what to post for a call that lacks nothing; false if nothing is
+// posted.
 func (e *entry) message() (m message, ok bool, err error) {
 	m = message{ToolCallID: e.id}
 	switch {

@@ -8,8 +8,8 @@ import (
 	"github.com/permd/permd/internal/strictjson"
 )
 
-// TestSideBySide answers a batch from many requests at once: one answer is
-// taken for each call, and none is lost.
+// TestSideBySide answers a batch from many requests at once: each call gets one
+// answer, and none is lost.
 func TestSideBySide(t *testing.T) {
 	const n = 16
 	d := newDaemon(t)
@@ -59,7 +59,7 @@ func TestSideBySide(t *testing.T) {
 			t.Errorf("call %d is %s", i, c.Outcome)
 		}
 	}
-	// What is allowed is decided once more, when it is handed out.
+	// An allowed call is decided once more when it is returned.
 	if noted != n+allowed {
 		t.Errorf("%d answers were noted, %d of them allow", noted, allowed)
 	}

@@ -11,8 +11,8 @@ import (
 	"github.com/permd/permd/socket/sockettest"
 )
 
-// TestSamples holds every sample of the protocol with what is read of it, or made
-// in its form.
+// TestSamples has every sample of the protocol, with what is read from it or
+// written in its form.
 func TestSamples(t *testing.T) {
 	tested := map[string]func(t *testing.T, text string){
 		"01-get-meta.response.json": func(t *testing.T, text string) {
@@ -37,7 +37,7 @@ func TestSamples(t *testing.T) {
 			}
 			messages, _ := v.Get("messages")
 			items, err := readMessages("messages", messages)
-			if err != nil || len(items) != 1 || items[0].what != itemUser {
+			if err != nil || len(items) != 1 || items[0].kind != itemUser {
 				t.Errorf("%+v, %v", items, err)
 			}
 		},
@@ -95,7 +95,7 @@ func TestSamples(t *testing.T) {
 	}
 }
 
-// readsSession reads whose tools are whose from a session.
+// readsSession reads the owners of tools from a session.
 func readsSession(t *testing.T, text string) {
 	var p permissionsParams
 	if err := socket.ReadParams("it", strictjson.Value(text), &p); err != nil {

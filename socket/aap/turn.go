@@ -7,13 +7,13 @@ import (
 	"github.com/permd/permd/socket"
 )
 
-// item is one thing of a turn or a history that matters to permissions, in the
-// order in which they come. Texts, results and options are never kept.
+// item is one thing in a turn or a history that affects permissions. Items are kept in
+// order. Texts, results and options are never kept.
 type item struct {
-	what itemKind
+	kind itemKind
 	id   string // of the call, result or permission
 	name string // of a call's tool
-	// input is what a call's tool would get, nil if it was left out.
+	// input is the input of a call's tool, nil if it was left out.
 	input strictjson.Value
 }
 
@@ -22,7 +22,7 @@ type itemKind uint8
 const (
 	itemCall itemKind = iota
 	itemResult
-	itemPermission // one that was given; servers do not keep them
+	itemPermission // a permission that was given; servers do not store these
 	itemUser       // a message of the user
 )
 
@@ -76,7 +76,7 @@ func readTurn(v strictjson.Value) (*turn, error) {
 		return nil, err
 	}
 	for _, it := range t.items {
-		if it.what == itemUser || it.what == itemPermission {
+		if it.kind == itemUser || it.kind == itemPermission {
 			return nil, socket.Refuse("turn.messages holds a message of the client's")
 		}
 	}
@@ -96,7 +96,7 @@ func readStream(text string) (*turn, error) {
 	if err != nil {
 		return nil, err
 	}
-	var f follower
+	var f turnReader
 	for _, ev := range list {
 		known, what := isOneOf(ev.name, events), "an event"
 		if name := strings.TrimSpace(ev.name); known {
@@ -130,7 +130,7 @@ func readEvents(v strictjson.Value) (*turn, error) {
 	if err != nil {
 		return nil, err
 	}
-	var f follower
+	var f turnReader
 	for _, e := range list {
 		o, err := object("an event", e, "event", "data", "type")
 		if err != nil {
@@ -157,13 +157,13 @@ func readEvents(v strictjson.Value) (*turn, error) {
 	return f.turn("turn.events")
 }
 
-// follower follows the events of a turn.
-type follower struct {
+// turnReader reads the events of a turn.
+type turnReader struct {
 	t              turn
 	begun, stopped bool
 }
 
-func (f *follower) event(name string, data strictjson.Value, at string) error {
+func (f *turnReader) event(name string, data strictjson.Value, at string) error {
 	switch {
 	case f.stopped:
 		return socket.Refuse("%s goes on after turn_stop", at)
@@ -194,20 +194,20 @@ func (f *follower) event(name string, data strictjson.Value, at string) error {
 		if err != nil {
 			return err
 		}
-		f.t.items = append(f.t.items, item{what: itemResult, id: id})
+		f.t.items = append(f.t.items, item{kind: itemResult, id: id})
 	}
 	return nil
 }
 
-func (f *follower) turn(at string) (*turn, error) {
+func (f *turnReader) turn(at string) (*turn, error) {
 	if !f.stopped {
 		return nil, socket.Refuse("%s ends before turn_stop: read the session's history, and send that", at)
 	}
 	return &f.t, f.t.check()
 }
 
-// readHistory reads the param history: a list of messages, or what the server
-// said when it was asked for one.
+// readHistory reads the param history: a list of messages, or the server's response that
+// contains one.
 func readHistory(v strictjson.Value) ([]item, error) {
 	if strictjson.Kind(v) != '{' {
 		return readMessages("history", v)
@@ -232,7 +232,7 @@ func readHistory(v strictjson.Value) ([]item, error) {
 	return readMessages("history.compacted", compacted)
 }
 
-// readMessages reads what matters of messages.
+// readMessages reads the items of messages.
 func readMessages(at string, v strictjson.Value) ([]item, error) {
 	list, err := array(at, v)
 	if err != nil {
@@ -249,7 +249,7 @@ func readMessages(at string, v strictjson.Value) ([]item, error) {
 		switch role {
 		case "system":
 		case "user":
-			items = append(items, item{what: itemUser})
+			items = append(items, item{kind: itemUser})
 		case "assistant":
 			content, _ := o.Get("content")
 			if items, err = readBlocks(items, at, content); err != nil {
@@ -264,7 +264,7 @@ func readMessages(at string, v strictjson.Value) ([]item, error) {
 			if role == "tool_permission" {
 				what = itemPermission
 			}
-			items = append(items, item{what: what, id: id})
+			items = append(items, item{kind: what, id: id})
 		default:
 			return nil, socket.Refuse("%s: a message has no role that is known", at)
 		}
@@ -313,7 +313,7 @@ func readCall(v strictjson.Value) (item, error) {
 	if err != nil {
 		return item{}, err
 	}
-	it := item{what: itemCall}
+	it := item{kind: itemCall}
 	if it.id, err = name(o, "a call", "toolCallId"); err != nil {
 		return item{}, err
 	}
@@ -334,7 +334,7 @@ func readID(what string, v strictjson.Value) (string, error) {
 	return name(o, what, "toolCallId")
 }
 
-// name is the text of a member that must be there.
+// name returns a required member that is a text.
 func name(o strictjson.Object, what, member string) (string, error) {
 	raw, _ := o.Get(member)
 	s, ok := strictjson.ParseString(raw)
@@ -347,7 +347,7 @@ func name(o strictjson.Object, what, member string) (string, error) {
 	return s, nil
 }
 
-// object reads an object in which nothing may be taken for a known member.
+// object reads an object in which no member may be mistaken for a known one.
 func object(what string, v strictjson.Value, known ...string) (strictjson.Object, error) {
 	if strictjson.Kind(v) != '{' {
 		return nil, socket.Refuse("%s must be an object", what)

@@ -11,15 +11,16 @@ import (
 	"github.com/permd/permd/socket/sockettest"
 )
 
-// theStream is a stream with one call of t.
+// theStream is a stream with one call of the tool t.
 const theStream = "event: turn_start\ndata: {}\n\n" +
 	"event: tool_call\ndata: {\"toolCallId\":\"x\",\"name\":\"t\",\"input\":{\"n\":1}}\n\n" +
 	"event: turn_stop\ndata: {\"stopReason\":\"tool_use\"}\n\n"
 
-// renamed is a call for readers that take an event's name from its data.
+// renamed is an event that is a call only for readers that take its name from its
+// data.
 const renamed = `{"event":"tool_call","toolCallId":"x","name":"t","input":{"n":2}}`
 
-// TestStreams are streams that say the same in another way.
+// TestStreams has streams that say the same in different forms.
 func TestStreams(t *testing.T) {
 	for name, text := range map[string]string{
 		"plain":                 theStream,
@@ -52,7 +53,7 @@ func TestStreams(t *testing.T) {
 	}
 }
 
-// TestStreamsRefused are streams that are not whole, or can be read in two ways.
+// TestStreamsRefused has streams that are incomplete, or can be read in two ways.
 func TestStreamsRefused(t *testing.T) {
 	call := theStream[strings.Index(theStream, "event: tool_call"):strings.Index(theStream, "event: turn_stop")]
 	for name, c := range map[string]struct{ text, says string }{
@@ -102,7 +103,8 @@ func TestStreamsRefused(t *testing.T) {
 	}
 }
 
-// TestCut cuts the samples' stream at every byte: all of it is read, or nothing.
+// TestCut truncates the samples' stream at every byte: either the whole stream is
+// read, or nothing.
 func TestCut(t *testing.T) {
 	whole := sockettest.Sample(t, "05-turn.tool_use.sse")
 	full, err := readStream(whole)
@@ -121,7 +123,7 @@ func TestCut(t *testing.T) {
 	}
 }
 
-// TestRefused are params that do not say what is wanted.
+// TestRefused has params that are refused.
 func TestRefused(t *testing.T) {
 	stop := `{"event":"turn_start"},{"event":"turn_stop","stopReason":"tool_use"}`
 	for name, c := range map[string]struct{ params, says string }{
@@ -199,7 +201,7 @@ func manyCalls(n int) (list []string) {
 	return list
 }
 
-// TestBounds: what is just within them is decided.
+// TestBounds: a request exactly at a bound is decided, and one above it is refused.
 func TestBounds(t *testing.T) {
 	d := newDaemon(t)
 	d.verdicts["t"] = decisions.Allow
@@ -232,8 +234,8 @@ func TestEndpoint(t *testing.T) {
 	}
 }
 
-// TestNothingElseIsRead puts a canary into everything that is not a call: it
-// must not come to rules, to the log, or into what is said.
+// TestNothingElseIsRead puts a canary into everything that is not a call: it must
+// not reach rules, the log or the answer.
 func TestNothingElseIsRead(t *testing.T) {
 	const canary = "canary-7f3a"
 	params := `{"sessionId":"s","endpoint":"https://u:` + canary + `@example.com/?k=` + canary + `",

@@ -6,8 +6,8 @@ import (
 	"github.com/permd/permd/decisions"
 )
 
-// TestUnsettled: a yes for one call is not one to what another may make of it. It
-// is taken once the other is denied, and for calls that hang on nothing here.
+// TestUnsettled: an approval of a call does not count while another call may change
+// what it does. It counts after the other is denied, and for independent calls.
 func TestUnsettled(t *testing.T) {
 	call := func(opaque, stateful bool) *entry {
 		return &entry{outcome: Ask, decision: &decisions.Decision{Verdict: decisions.Ask, Opaque: opaque, Stateful: stateful}}
@@ -22,11 +22,11 @@ func TestUnsettled(t *testing.T) {
 		"a script, then a tool":   {call(true, true), call(true, false), [2]bool{}},
 	} {
 		b := &batch{entries: []*entry{tt.first, tt.second}}
-		if got := [2]bool{b.unsettled(tt.first), b.unsettled(tt.second)}; got != tt.want {
+		if got := [2]bool{b.mayBeAffected(tt.first), b.mayBeAffected(tt.second)}; got != tt.want {
 			t.Errorf("%s: %v, want %v", name, got, tt.want)
 		}
 		tt.first.deny("no")
-		if b.unsettled(tt.second) {
+		if b.mayBeAffected(tt.second) {
 			t.Errorf("%s: unsettled by a call that is denied", name)
 		}
 	}

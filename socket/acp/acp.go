@@ -57,7 +57,7 @@ func stateOf(c *socket.Conn) *connState {
 	return c.Value(stateKey{}, func() any {
 		s := new(connState)
 		native.StateOf(c).OnEnd(s.forget)
-		native.StateOf(c).OnDeclare(s.opened)
+		native.StateOf(c).OnDeclare(s.onDeclared)
 		// A message that was not read may have been an update of any session.
 		c.OnUnread(func() { s.forgetCalls("") })
 		if c.Missed() {
@@ -99,7 +99,7 @@ func (h *handler) take(state *connState, owner decisions.Owner, id string, param
 	case u.call != nil:
 		state.apply(s, u.call, u.created)
 		if u.call.ended {
-			state.approved.ended(s.id, u.call.id)
+			state.approved.endCall(s.id, u.call.id)
 		}
 	}
 	return nil
@@ -135,7 +135,7 @@ func (h *handler) cancel(c *socket.Conn, params strictjson.Value) (run, error) {
 	stateOf(c).cancel(id)
 	for _, ses := range append(h.Sessions.All(c.Owner()), &decisions.Session{Declaration: decisions.Declaration{ID: id}}) {
 		if ses.ID == id || slices.Contains(ses.Ancestors, id) {
-			stateOf(c).approved.ended(ses.ID, "")
+			stateOf(c).approved.endCall(ses.ID, "")
 			native.StateOf(c).Cancel(ses.ID)
 		}
 	}

@@ -59,16 +59,16 @@ type pendingRequest struct {
 	request decisions.Request
 	turns   turns
 	state   *native.State
-	// allowed notes that the call was allowed.
-	allowed func(d *decisions.Decision)
-	// now updates the request to the current session.
-	now func(*decisions.Request)
+	// onAllowed records that the call was allowed.
+	onAllowed func(d *decisions.Decision)
+	// refresh updates the request to the current session.
+	refresh func(*decisions.Request)
 	// requestID is the request's id on the connection (native.RequestKey).
 	requestID string
 }
 
-// requestPermission takes a request in, with what is known of its call at this
-// moment, and decides it.
+// requestPermission reads a request, merges it with the updates about its call so far,
+// and decides it.
 func (h *handler) requestPermission(c *socket.Conn, params strictjson.Value) (run, error) {
 	r, err := parseRequest(params)
 	if err != nil {
@@ -84,14 +84,14 @@ func (h *handler) requestPermission(c *socket.Conn, params strictjson.Value) (ru
 	if h.PlainOption != nil && declared != nil {
 		plain = h.PlainOption(declared.Agent)
 	}
-	p := r.pending(state.about(s, r), declared, s, plain)
+	p := r.newPendingRequest(state.callOf(s, r), declared, s, plain)
 	p.turns = state.turnsOf(r.sessionID, declared)
 	p.request.Peer = c.Peer
 	p.state, p.requestID = native.StateOf(c), native.RequestKey(c.RequestID())
-	p.now = func(now *decisions.Request) {
+	p.refresh = func(now *decisions.Request) {
 		now.Session = s.describe(&now.Call, h.Sessions.Get(c.Owner(), r.sessionID))
 	}
-	p.allowed = func(d *decisions.Decision) { state.approved.note(r.sessionID, d, h.Time()) }
+	p.onAllowed = func(d *decisions.Decision) { state.approved.note(r.sessionID, d, h.Time()) }
 	return func(ctx context.Context) (any, error) {
 		call := &p.request.Call
 		call.User = h.Users(p.request.Peer.UID)
@@ -102,9 +102,9 @@ func (h *handler) requestPermission(c *socket.Conn, params strictjson.Value) (ru
 	}, nil
 }
 
-// pending makes what is decided of a request, its call as merged and its
+// newPendingRequest returns the request to decide, with its call as merged and its
 // session as declared, nil if it was not.
-func (r *request) pending(t *toolCall, declared *decisions.Session, s *session, plain string) *pendingRequest {
+func (r *request) newPendingRequest(t *toolCall, declared *decisions.Session, s *session, plain string) *pendingRequest {
 	call := r.assemble(t)
 	p := &pendingRequest{offer: &offer{session: r.sessionID, options: r.options}, turns: turns{s.turn}}
 	ref := s.describe(&call, declared)
@@ -146,10 +146,10 @@ func (p *pendingRequest) decide(ctx context.Context, deps *native.Deps) (any, er
 	}
 	result, err := p.answer(d)
 	switch {
-	case p.turns.over():
+	case p.turns.cancelled():
 		// The turn ended while the call was decided, and with it the call.
 		p.state.Questions.Remove(d.ID)
-		return cancelled().with(called(d, errTurn)), nil
+		return cancelled().with(cancelledDecision(d, errTurn)), nil
 	case ctx.Err() != nil:
 		// The client has withdrawn the request, or is gone. Not even an allow
 		// may be sent now: the agent has continued without it.
@@ -158,14 +158,14 @@ func (p *pendingRequest) decide(ctx context.Context, deps *native.Deps) (any, er
 	}
 	p.state.Shells.Record(p.session, d)
 	if err == nil && d.Verdict == decisions.Allow {
-		p.allowed(d)
+		p.onAllowed(d)
 	}
 	return result, err
 }
 
-// called returns the decision for a call that was cancelled: a deny remains,
+// cancelledDecision returns the decision for a call that was cancelled: a deny remains,
 // any other decision is void.
-func called(d *decisions.Decision, why error) *decisions.Decision {
+func cancelledDecision(d *decisions.Decision, why error) *decisions.Decision {
 	if d.Verdict == decisions.Deny {
 		return d
 	}
@@ -187,7 +187,7 @@ func (p *pendingRequest) answer(d *decisions.Decision) (any, error) {
 		}
 		// Such a call has a defect, a mark or a gap, and was allowed
 		// nevertheless. The agent must not be given more than was allowed.
-		d = unsaid(d)
+		d = askInstead(d)
 	case decisions.Deny:
 		if id, ok := Choose(p.options, decisions.Deny, facts); ok {
 			return selected(id).with(d), nil
@@ -198,8 +198,9 @@ func (p *pendingRequest) answer(d *decisions.Decision) (any, error) {
 	return nil, p.ask(d)
 }
 
-// unsaid is the question that an allow becomes which no option can say.
-func unsaid(d *decisions.Decision) *decisions.Decision {
+// askInstead returns the question that replaces an allow which no option of the agent
+// expresses.
+func askInstead(d *decisions.Decision) *decisions.Decision {
 	q := *d
 	q.Verdict, q.Needed, q.By = decisions.Ask, decisions.NeededByRule, decisions.ByFailure
 	q.Reason = "no option says this allow and nothing more"
@@ -216,13 +217,13 @@ func (p *pendingRequest) ask(d *decisions.Decision) error {
 		return errors.New("encoding the decision")
 	}
 	p.state.Questions.Add(&native.PendingQuestion{ID: d.ID, SessionID: p.session, RequestID: p.requestID, Size: p.size(), Offer: d.Offer,
-		Resolve: p.noting(d, p.allowed), Digest: d.Policy.Digest, Cwd: p.request.Call.Cwd, Decision: d, Request: &p.request, Refresh: p.now})
+		Resolve: p.pickAndRecord(d, p.onAllowed), Digest: d.Policy.Digest, Cwd: p.request.Call.Cwd, Decision: d, Request: &p.request, Refresh: p.refresh})
 	return &socket.Error{Code: socket.CodeAsk, Message: "ask the person: " + d.Reason, Data: strictjson.Value(data)}
 }
 
-// noting wraps pick and records a yes.
-func (f *offer) noting(d *decisions.Decision, allowed func(*decisions.Decision)) func(native.Selection) (native.Resolution, error) {
-	// Of the decision no more is kept than that.
+// pickAndRecord returns pick with recording of an approval.
+func (f *offer) pickAndRecord(d *decisions.Decision, allowed func(*decisions.Decision)) func(native.Selection) (native.Resolution, error) {
+	// Only this part of the decision is kept.
 	call := &decisions.Decision{ID: d.ID, CallID: d.CallID, Verdict: d.Verdict, Policy: d.Policy, Fingerprints: d.Fingerprints, Contents: d.Contents, Stateful: d.Stateful}
 	return func(pick native.Selection) (native.Resolution, error) {
 		picked, err := f.pick(pick)
@@ -233,7 +234,7 @@ func (f *offer) noting(d *decisions.Decision, allowed func(*decisions.Decision))
 	}
 }
 
-// size is about how many bytes a waiting question holds on to.
+// size estimates the bytes that a waiting question uses.
 func (f *offer) size() int {
 	const overhead = 512
 	n := overhead + len(f.session)

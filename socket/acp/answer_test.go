@@ -165,7 +165,7 @@ func TestChoosing(t *testing.T) {
 				t.Errorf("%s, want %s", got, want)
 			}
 			if _, err := d.call(t, c, native.MethodChoose, `{"decisionId":"d1","optionId":"n"}`); err == nil {
-				t.Error("a question was answered twice")
+				t.Error("a question was answered two times")
 			}
 		})
 	}

@@ -8,18 +8,18 @@ import (
 	"github.com/permd/permd/decisions"
 )
 
-// Bounds of the calls known to be allowed. Above them the oldest is forgotten,
-// and the person may be asked twice.
+// Bounds of the recorded approvals. Above them the oldest is dropped, and the person may
+// be asked twice.
 const (
 	maxApproved             = 256
 	maxApprovedFingerprints = 4096
-	// Nothing is recorded for a call with more files, or with longer paths and
-	// digests of them in bytes.
+	// A call is not recorded if it has more files than this, or if their paths and
+	// digests are longer, in bytes.
 	maxApprovedFiles = 256
 	maxApprovedBytes = 64 << 10
-	// approvedFor is the maximum time between the allow of a call and its
-	// execution by the agent's client.
-	approvedFor = 10 * time.Minute
+	// approvalLifetime is the maximum time between the allow of a call and its execution
+	// by the agent's client.
+	approvalLifetime = 10 * time.Minute
 )
 
 // approvals are the calls of a connection that were allowed, by policy or a
@@ -34,15 +34,15 @@ type approvals struct {
 
 type approval struct {
 	decision, session, call string
-	digest                  string // of the rules that it was allowed under
+	digest                  string // of the rules that allowed it
 	at                      time.Time
-	left                    []decisions.Fingerprint
-	denied                  bool // of a gate, denied
+	remaining               []decisions.Fingerprint
+	denied                  bool // it is a gate that was denied
 	stateful                bool // its effects depend on the state of the machine
-	begun                   bool // a part of it has passed a gate
-	// asked is set for a person's yes, contents are the files that it was
+	partlyUsed              bool // a gate has used some of its effects
+	// byPerson is set for a person's approval, which covers contents, the files it was
 	// about. An allow by rules does not depend on the contents of files.
-	asked    bool
+	byPerson bool
 	contents []decisions.Content
 }
 
@@ -57,7 +57,7 @@ func (a *approvals) note(session string, d *decisions.Decision, now time.Time) {
 	a.calls = append(a.calls, approval{d.ID, session, d.CallID, d.Policy.Digest, now, slices.Clone(d.Fingerprints), d.Verdict == decisions.Deny, d.Stateful, false, d.Verdict == decisions.Ask, d.Contents})
 	a.fingerprints += len(d.Fingerprints)
 	for len(a.calls) > maxApproved || a.fingerprints > maxApprovedFingerprints {
-		a.fingerprints -= len(a.calls[0].left)
+		a.fingerprints -= len(a.calls[0].remaining)
 		a.calls = slices.Delete(a.calls, 0, 1)
 	}
 }
@@ -73,17 +73,17 @@ func (a *approvals) take(session string, gate *decisions.Decision, now time.Time
 	defer a.mu.Unlock()
 	// Setting the clock back extends nothing.
 	a.drop(func(c *approval) bool {
-		return now.Sub(c.at) >= approvedFor || now.Before(c.at) || c.session == session && c.digest != digest
+		return now.Sub(c.at) >= approvalLifetime || now.Before(c.at) || c.session == session && c.digest != digest
 	})
 	for i := range a.calls {
 		c := &a.calls[i]
-		if c.session != session || !c.knew(gate.Contents) {
+		if c.session != session || !c.sameContents(gate.Contents) {
 			continue
 		}
-		if left, ok := without(c.left, want); ok {
+		if left, ok := subtract(c.remaining, want); ok {
 			a.fingerprints -= len(want)
-			c.begun = true
-			if c.left = left; len(left) == 0 {
+			c.partlyUsed = true
+			if c.remaining = left; len(left) == 0 {
 				a.calls = slices.Delete(a.calls, i, i+1)
 			}
 			return true
@@ -99,9 +99,9 @@ func sizeOf(contents []decisions.Content) (n int) {
 	return n
 }
 
-// knew reports whether the files are as they were when the person said yes.
-func (c *approval) knew(contents []decisions.Content) bool {
-	return !c.asked || !slices.ContainsFunc(contents, func(f decisions.Content) bool {
+// sameContents reports whether the files are unchanged since the person's approval.
+func (c *approval) sameContents(contents []decisions.Content) bool {
+	return !c.byPerson || !slices.ContainsFunc(contents, func(f decisions.Content) bool {
 		return f.Path == "" || !slices.Contains(c.contents, f)
 	})
 }
@@ -117,16 +117,16 @@ func (a *approvals) deny(decision string) {
 	}
 }
 
-// covers reports whether all of it passed gates of the session, and whether
+// covers reports whether everything in want passed gates of the session, and whether
 // some of it was denied there the last time.
 func (a *approvals) covers(session string, want []decisions.Fingerprint, now time.Time) (all, denied bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.drop(func(c *approval) bool { return now.Sub(c.at) >= approvedFor || now.Before(c.at) })
+	a.drop(func(c *approval) bool { return now.Sub(c.at) >= approvalLifetime || now.Before(c.at) })
 	for _, t := range want {
 		i := len(a.calls) - 1
 		for ; i >= 0; i-- {
-			if c := &a.calls[i]; c.session == session && slices.Contains(c.left, t) {
+			if c := &a.calls[i]; c.session == session && slices.Contains(c.remaining, t) {
 				denied = denied || c.denied
 				break
 			}
@@ -138,8 +138,8 @@ func (a *approvals) covers(session string, want []decisions.Fingerprint, now tim
 	return len(want) > 0, denied
 }
 
-// without is have without want, if all of it is there.
-func without(have, want []decisions.Fingerprint) ([]decisions.Fingerprint, bool) {
+// subtract returns have without want; false if have does not contain all of it.
+func subtract(have, want []decisions.Fingerprint) ([]decisions.Fingerprint, bool) {
 	left := slices.Clone(have)
 	for _, t := range want {
 		i := slices.Index(left, t)
@@ -151,16 +151,16 @@ func without(have, want []decisions.Fingerprint) ([]decisions.Fingerprint, bool)
 	return left, true
 }
 
-// unsettle forgets the calls of a session that depend on the state of the
-// machine: something ran that may have changed anything.
-func (a *approvals) unsettle(session string) {
+// dropStateful drops the session's calls that depend on the state of the machine:
+// something ran that may have changed anything.
+func (a *approvals) dropStateful(session string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.drop(func(c *approval) bool { return c.session == session && c.stateful && !c.begun })
+	a.drop(func(c *approval) bool { return c.session == session && c.stateful && !c.partlyUsed })
 }
 
-// ended forgets a call that is over, for "" all of the session.
-func (a *approvals) ended(session, call string) {
+// endCall drops a finished call, or all calls of the session if call is "".
+func (a *approvals) endCall(session, call string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.drop(func(c *approval) bool { return c.session == session && (call == "" || c.call == call) })
@@ -169,7 +169,7 @@ func (a *approvals) ended(session, call string) {
 func (a *approvals) drop(which func(*approval) bool) {
 	a.calls = slices.DeleteFunc(a.calls, func(c approval) bool {
 		if which(&c) {
-			a.fingerprints -= len(c.left)
+			a.fingerprints -= len(c.remaining)
 			return true
 		}
 		return false

@@ -64,7 +64,7 @@ func TestCancel(t *testing.T) {
 				d, c := newDaemon(v), conn(1)
 				d.during = func(ctx context.Context) {
 					d.must(t, c, MethodCancel, `{"sessionId":"s"}`)
-					<-ctx.Done() // the decider is told
+					<-ctx.Done() // the decider's context is cancelled
 				}
 				res, err := d.call(t, c, MethodRequestPermission, request)
 				checkCancelled(t, v, res, err)
@@ -84,7 +84,7 @@ func TestCancel(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				// The framing turns the error into that of a cancelled request.
+				// The transport turns the error into that of a cancelled request.
 				if res, err := r(ctx); res != nil || !errors.Is(err, context.Canceled) {
 					t.Errorf("%+v, error %v", res, err)
 				}
@@ -116,7 +116,7 @@ func TestCancel(t *testing.T) {
 		d.must(t, c, native.MethodChoose, `{"decisionId":"d1","verdict":"allow"}`)
 	})
 	t.Run("a shell that was not reached", func(t *testing.T) {
-		// A call that was called off has not moved the shell.
+		// A cancelled call has not changed the shell's folder.
 		d, c := newDaemon(decisions.Allow), conn(1)
 		d.declare(t, c, "s", "alive")
 		d.kind = "state"
@@ -168,7 +168,7 @@ func TestCancel(t *testing.T) {
 // not yet said: what is said is that the call is off, and no allow.
 func TestCancelledAfterAnAllow(t *testing.T) {
 	d := &decisions.Decision{Verdict: decisions.Allow, Widths: []decisions.Width{{ID: "w"}}}
-	got := called(d, errTurn)
+	got := cancelledDecision(d, errTurn)
 	if got.Verdict != decisions.Ask || got.By != decisions.ByFailure || got.Widths != nil || !strings.HasPrefix(got.Reason, "cancelled: ") {
 		t.Errorf("%+v", got)
 	}

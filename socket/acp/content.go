@@ -9,8 +9,8 @@ import (
 	"github.com/permd/permd/socket"
 )
 
-// locations reads the paths that the agent says its call touches; false when
-// the message does not say it.
+// locations reads the paths that the agent says its call touches; false if the message
+// has none.
 func (l *lenient) locations(o strictjson.Object) ([]effects.Location, bool, error) {
 	items, ok := l.items(o, "locations", "locations")
 	if !ok {
@@ -30,7 +30,7 @@ func (l *lenient) locations(o strictjson.Object) ([]effects.Location, bool, erro
 		if line, ok := l.get(loc, "line"); ok && strictjson.Kind(line) != '0' {
 			l.drop(at+".line", "is not a number and was left out")
 		}
-		path := l.required(loc, at, "path")
+		path := l.requiredText(loc, at, "path")
 		if path == nil {
 			continue
 		}
@@ -39,8 +39,8 @@ func (l *lenient) locations(o strictjson.Object) ([]effects.Location, bool, erro
 	return list, true, nil
 }
 
-// required reads a string without which the schema skips its item.
-func (l *lenient) required(o strictjson.Object, at, name string) *string {
+// requiredText reads a string without which the schema skips its item.
+func (l *lenient) requiredText(o strictjson.Object, at, name string) *string {
 	v, _ := o.Get(name)
 	s, ok := strictjson.ParseString(v)
 	if !ok {
@@ -50,8 +50,7 @@ func (l *lenient) required(o strictjson.Object, at, name string) *string {
 	return &s
 }
 
-// content reads the texts and diffs of a call; false when the message does not
-// say them.
+// content reads the texts and diffs of a call; false if the message has none.
 func (l *lenient) content(o strictjson.Object, into *facts) (bool, error) {
 	items, ok := l.items(o, "content", "content")
 	if !ok {
@@ -75,7 +74,7 @@ func (l *lenient) item(into *facts, item strictjson.Value, at string) error {
 	if err != nil {
 		return err
 	}
-	typ := l.required(o, at, "type")
+	typ := l.requiredText(o, at, "type")
 	if typ == nil {
 		return nil
 	}
@@ -85,23 +84,23 @@ func (l *lenient) item(into *facts, item strictjson.Value, at string) error {
 	case "diff":
 		return l.diff(into, o, at)
 	case "terminal":
-		l.required(o, at, "terminalId")
+		l.requiredText(o, at, "terminalId")
 	default:
 		l.unknownType(*typ, at, "is of a type that this version does not have and was left out")
 	}
 	return nil
 }
 
-// unknownType notes a type without a meaning here. Version 2 lets anyone add
-// types that begin with an underscore, which clients ignore; all others may
-// come from a version with more than is read here.
+// unknownType records a type that permd does not know. Version 2 lets anyone add types
+// that begin with an underscore, which clients ignore; all others may come from a later
+// version.
 func (l *lenient) unknownType(typ, at, why string) {
 	if l.version != version2 || !strings.HasPrefix(typ, "_") {
 		l.drop(at, why)
 	}
 }
 
-// block reads a content block; only text says something of a call.
+// block reads a content block; only text describes a call.
 func (l *lenient) block(into *facts, o strictjson.Object, at string) error {
 	v, _ := o.Get("content")
 	if strictjson.Kind(v) != '{' {
@@ -112,13 +111,13 @@ func (l *lenient) block(into *facts, o strictjson.Object, at string) error {
 	if err != nil {
 		return err
 	}
-	typ := l.required(b, at, "type")
+	typ := l.requiredText(b, at, "type")
 	if typ == nil {
 		return nil
 	}
 	switch *typ {
 	case "text":
-		if text := l.required(b, at, "text"); text != nil {
+		if text := l.requiredText(b, at, "text"); text != nil {
 			into.texts = append(into.texts, *text)
 		}
 	case "image", "audio", "resource", "resource_link":
@@ -128,9 +127,8 @@ func (l *lenient) block(into *facts, o strictjson.Object, at string) error {
 	return nil
 }
 
-// diff reads which files a diff changes: one path in version 1, a list of
-// changes in version 2. If the version is not known, the members present
-// decide.
+// diff reads which files a diff changes: one path in version 1, a list of changes in
+// version 2. If the version is not known, the members present decide.
 func (l *lenient) diff(into *facts, o strictjson.Object, at string) error {
 	_, list := o.Get("changes")
 	_, path := o.Get("path")
@@ -149,14 +147,13 @@ func (l *lenient) diff(into *facts, o strictjson.Object, at string) error {
 // change reads which file a diff changes, and how if that is said: neither a
 // null oldText nor an empty newText proves anything.
 func (l *lenient) change(into *facts, o strictjson.Object, at string) error {
-	path := l.required(o, at, "path")
+	path := l.requiredText(o, at, "path")
 	if path == nil {
 		return nil
 	}
 	if v, _ := o.Get("newText"); strictjson.Kind(v) != '"' {
 		l.drop(at, "has no newText that is a string and was left out")
-		// The path is real nevertheless; knowing it is worth more to a deny
-		// than the schema's tolerance.
+		// The path is used nevertheless: a deny needs it.
 	}
 	if v, ok := l.get(o, "oldText"); ok && strictjson.Kind(v) != '"' {
 		l.drop(at+".oldText", "is not a string and was left out")
@@ -176,7 +173,7 @@ func (l *lenient) change(into *facts, o strictjson.Object, at string) error {
 		case "add", "delete", "move", "copy":
 			d.Operation = kind
 		case "modify", "update":
-			// It never unsays a deletion.
+			// It never cancels a deletion.
 			if d.Operation == "" {
 				d.Operation = "modify"
 			}
@@ -204,7 +201,7 @@ func (l *lenient) changes(into *facts, o strictjson.Object, at string) error {
 		if err != nil {
 			return err
 		}
-		op, path := l.required(c, at, "operation"), l.required(c, at, "path")
+		op, path := l.requiredText(c, at, "operation"), l.requiredText(c, at, "path")
 		if path == nil {
 			continue
 		}

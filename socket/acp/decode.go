@@ -8,8 +8,7 @@ import (
 	"github.com/permd/permd/socket"
 )
 
-// Bounds of what one message may hold; what it is as a whole is bounded by the
-// socket.
+// Bounds of the parts of one message; its total length is bounded by the socket.
 const (
 	maxOptions  = 64
 	maxID       = 1024 // bytes of a session's, call's or option's id
@@ -36,7 +35,7 @@ func object(v strictjson.Value, at string, known ...string) (strictjson.Object, 
 	return o, nil
 }
 
-// identifier reads a string that must be there.
+// identifier reads a required string.
 func identifier(o strictjson.Object, name, at string) (string, error) {
 	v, ok := o.Get(name)
 	if !ok {
@@ -54,19 +53,19 @@ func identifier(o strictjson.Object, name, at string) (string, error) {
 	return s, nil
 }
 
-// lenient reads the members that the schema is tolerant of, and records a
-// defect for each that it leaves out.
+// lenient reads members for which the schema is tolerant, and records a defect for each
+// that it leaves out.
 type lenient struct {
 	version version
 	defects []effects.Defect
 }
 
-// drop notes that something was left out.
+// drop records that something was left out.
 func (l *lenient) drop(at, why string) {
 	l.defects = addDefect(l.defects, effects.Defect{Code: effects.DefectDropped, At: at, Text: at + " " + why})
 }
 
-// addDefect appends a defect that is not there yet, to at most maxDefects.
+// addDefect appends a defect unless it is present, up to maxDefects.
 func addDefect(list []effects.Defect, d effects.Defect) []effects.Defect {
 	if len(list) >= maxDefects {
 		return list
@@ -79,7 +78,7 @@ func addDefect(list []effects.Defect, d effects.Defect) []effects.Defect {
 	return append(list, d)
 }
 
-// get returns a member that is there and not null.
+// get returns a member that is present and not null.
 func (l *lenient) get(o strictjson.Object, name string) (strictjson.Value, bool) {
 	v, ok := o.Get(name)
 	return v, ok && strictjson.Kind(v) != 'n'

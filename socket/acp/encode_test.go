@@ -8,7 +8,7 @@ import (
 	"github.com/permd/permd/decisions"
 )
 
-// TestResultForm compares with what the JSON library makes of the same struct.
+// TestResultForm compares with encoding/json's output for the same struct.
 func TestResultForm(t *testing.T) {
 	for name, r := range map[string]permissionResult{
 		"nothing":             {},

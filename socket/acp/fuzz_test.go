@@ -35,9 +35,9 @@ func seeds(f *testing.F) {
 	}
 }
 
-// FuzzRequest checks that whatever is read as a request has an identity, that
-// an answer is one of its options, and that nothing is allowed of a request
-// that is defective, incomplete, a question or a switch of mode.
+// FuzzRequest checks that every request that can be read has an identity, that an
+// answer is one of its options, and that a request is never allowed if it is
+// defective, incomplete, a question or a switch of mode.
 func FuzzRequest(f *testing.F) {
 	seeds(f)
 	f.Fuzz(func(t *testing.T, data []byte) {
@@ -56,7 +56,7 @@ func FuzzRequest(f *testing.F) {
 		if _, err := state.noteVersion(s, r.version, nil); err != nil {
 			t.Fatal(err)
 		}
-		p := r.pending(state.about(s, r), nil, s, "")
+		p := r.newPendingRequest(state.callOf(s, r), nil, s, "")
 		call := &p.request.Call
 		if len(call.Defects) > maxDefects {
 			t.Fatalf("%d defects", len(call.Defects))
@@ -112,7 +112,7 @@ func FuzzUpdate(f *testing.F) {
 				t.Fatalf("the same update twice: %d bytes, then %d", once, state.bytes)
 			}
 		}
-		t1 := state.merged(s, &patch{id: u.call.id})
+		t1 := state.mergeRequest(s, &patch{id: u.call.id})
 		if known := len(s.calls) == 1; known == u.call.ended || known && t1.id != u.call.id {
 			t.Fatalf("known: %v, ended: %v", known, u.call.ended)
 		}

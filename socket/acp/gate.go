@@ -16,19 +16,19 @@ import (
 	"github.com/permd/permd/socket/native"
 )
 
-// The methods with which a proxy between client and agent tells permd
-// what it sees other than requests for permission.
+// The methods with which a proxy between client and agent reports what it sees besides
+// permission requests.
 const (
 	MethodGate       = "permd/gate"
 	MethodRan        = "permd/ran"
 	MethodIncomplete = "permd/unheard"
 )
 
-// gateAgent is the agent whose tools, in the profiles, the gates are. What a
-// client does for its agent is expressed in the protocol's own terms.
+// gateAgent is the agent whose profile has the gates as tools. Gates are expressed in
+// the protocol's own terms.
 const gateAgent = "acp-client"
 
-// The gates: what a client does for its agent, and what a person does with it.
+// The gates: operations of a client for its agent, and of a person with it.
 const (
 	gateTerminal  = "terminal/create"
 	gateWrite     = "fs/write_text_file"
@@ -39,29 +39,29 @@ const (
 
 // gateResult is the answer of permd/gate.
 type gateResult struct {
-	// Passes is false if the gate must stay closed.
+	// Passes is false if the gate's operation must not be carried out.
 	Passes   bool                `json:"passes"`
 	Decision *decisions.Decision `json:"decision"`
 }
 
 // gate is one permd/gate.
 type gate struct {
-	session string
-	request decisions.Request
-	others  []*decisions.Request // the same by the rules of other projects
-	state   *native.State
-	gated   *approvals
-	// approved are the calls of the agent's own requests.
+	session       string
+	request       decisions.Request
+	otherProjects []*decisions.Request // the same operation for other projects
+	state         *native.State
+	gatedCalls    *approvals
+	// approved are the approved calls of the agent's own requests.
 	approved *approvals
 	now      time.Time
 	turns    turns
-	// renewed updates the request to the current session.
-	renewed func(*decisions.Request)
+	// refresh updates the request to the current session.
+	refresh func(*decisions.Request)
 	// requestID is the request's id on the connection (native.RequestKey).
 	requestID string
 }
 
-// gate reads what is about to pass a gate, and decides it.
+// gate reads an operation that is about to pass a gate, and decides it.
 func (h *handler) gate(c *socket.Conn, params strictjson.Value) (run, error) {
 	o, err := object(params, "params", "sessionId", "method", "params", "ask", "_meta")
 	if err != nil {
@@ -86,7 +86,7 @@ func (h *handler) gate(c *socket.Conn, params strictjson.Value) (run, error) {
 	}
 	ask, _ := o.Get("ask")
 	state := stateOf(c)
-	g.gated, g.approved, g.now = &state.gated, &state.approved, h.Time()
+	g.gatedCalls, g.approved, g.now = &state.gatedCalls, &state.approved, h.Time()
 	s, declared := state.session(g.session), h.Sessions.Get(c.Owner(), g.session)
 	state.declare(s, declared)
 	g.request = decisions.Request{Call: *call, Peer: c.Peer, Gate: &decisions.Gate{
@@ -101,16 +101,16 @@ func (h *handler) gate(c *socket.Conn, params strictjson.Value) (run, error) {
 	g.request.Gate.Agent = g.request.Call.Agent
 	g.request.Call.Agent = effects.Party{Name: gateAgent}
 	g.turns = state.turnsOf(g.session, declared)
-	g.renewed = func(r *decisions.Request) {
+	g.refresh = func(r *decisions.Request) {
 		r.Session = s.describe(&r.Call, h.Sessions.Get(c.Owner(), g.session))
 		r.Call.Agent = effects.Party{Name: gateAgent}
 	}
 	if !g.request.Gate.Own {
-		g.others = inOthers(&g.request, declared, h.Sessions.All(c.Owner()))
+		g.otherProjects = inOtherProjects(&g.request, declared, h.Sessions.All(c.Owner()))
 	}
 	return func(ctx context.Context) (any, error) {
 		g.request.Call.User = h.Users(c.Peer.UID)
-		for _, other := range g.others {
+		for _, other := range g.otherProjects {
 			other.Call.User = g.request.Call.User
 		}
 		return g.decide(ctx, &h.Deps)
@@ -118,7 +118,7 @@ func (h *handler) gate(c *socket.Conn, params strictjson.Value) (run, error) {
 }
 
 func (g *gate) decide(ctx context.Context, deps *native.Deps) (any, error) {
-	if !g.request.Gate.Own { // that is the client's own affair, in no turn
+	if !g.request.Gate.Own { // otherwise it is the client's own operation, and part of no turn
 		var done func()
 		ctx, done = g.turns.with(ctx)
 		defer done()
@@ -127,17 +127,17 @@ func (g *gate) decide(ctx context.Context, deps *native.Deps) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if g.turns.over() && !g.request.Gate.Own {
-		return gateResult{Decision: called(d, errTurn)}, nil
+	if g.turns.cancelled() && !g.request.Gate.Own {
+		return gateResult{Decision: cancelledDecision(d, errTurn)}, nil
 	}
 	if ctx.Err() != nil {
 		return nil, ctx.Err() // nobody waits for it
 	}
-	g.gated.note(g.session, d, g.now)
+	g.gatedCalls.note(g.session, d, g.now)
 	if d.Opaque && (d.Verdict == decisions.Allow || d.Outcome == decisions.Passed || d.Outcome == decisions.Approved) {
 		// Calls that were approved and have not run yet may have other effects
 		// now.
-		g.approved.unsettle(g.session)
+		g.approved.dropStateful(g.session)
 	}
 	if d.Verdict != decisions.Ask || d.Outcome != "" {
 		return gateResult{Passes: d.Verdict != decisions.Deny, Decision: d}, nil
@@ -148,24 +148,24 @@ func (g *gate) decide(ctx context.Context, deps *native.Deps) (any, error) {
 	}
 	g.state.Questions.Add(&native.PendingQuestion{
 		ID: d.ID, SessionID: g.session, RequestID: g.requestID, Offer: d.Offer, Resolve: g.pick(d.ID),
-		Digest: d.Policy.Digest, Cwd: made.Call.Cwd, Decision: d, Request: made, Refresh: g.renew(made),
+		Digest: d.Policy.Digest, Cwd: made.Call.Cwd, Decision: d, Request: made, Refresh: g.refreshFunc(made),
 	})
 	return nil, &socket.Error{Code: socket.CodeAsk, Message: "ask the person: " + d.Reason, Data: strictjson.Value(data)}
 }
 
-// renew updates the request for the named session to its current state; those
-// for others stay as they were decided.
-func (g *gate) renew(made *decisions.Request) func(*decisions.Request) {
+// refreshFunc returns a function that updates the request for the named session to its
+// current state; those for others stay as they were decided.
+func (g *gate) refreshFunc(made *decisions.Request) func(*decisions.Request) {
 	if made != &g.request {
 		return nil
 	}
-	return g.renewed
+	return g.refresh
 }
 
-// pick applies the answer to a question about a gate: the caller opens it or
-// not.
+// pick applies the answer to a question about a gate: the caller lets the operation pass
+// or not.
 func (g *gate) pick(decision string) func(native.Selection) (native.Resolution, error) {
-	gated := g.gated
+	gated := g.gatedCalls
 	return func(p native.Selection) (native.Resolution, error) {
 		if p.OptionID != "" {
 			return native.Resolution{}, errors.New("a gate has no options; name a verdict")
@@ -177,7 +177,7 @@ func (g *gate) pick(decision string) func(native.Selection) (native.Resolution, 
 	}
 }
 
-// gateCall makes a call of what is about to happen.
+// gateCall returns the call for an operation.
 func gateCall(method string, params strictjson.Value, safe func(name, value string) bool) (*effects.Call, error) {
 	o, err := object(params, "params.params", "command", "args", "env", "cwd", "path", "modeId", "configId", "value", "sessionId", "_meta")
 	if err != nil {
@@ -212,7 +212,7 @@ func gateCall(method string, params strictjson.Value, safe func(name, value stri
 			return nil, socket.Refuse("params.params.path must be a string")
 		}
 		if name, _ := strictjson.ParseString(path); !strings.HasPrefix(name, "/") {
-			// The protocol has none. What it is below is the client's to say.
+			// The protocol has no such operation. The client determines what it does.
 			call.Defects = addDefect(call.Defects, effects.Defect{
 				Code: effects.DefectDropped, At: "path", Text: "the path is not absolute, so the client may mean another file",
 			})
@@ -298,7 +298,7 @@ func commandOf(o strictjson.Object, call *effects.Call, safe func(name, value st
 		value = assignments(env) + command
 	case len(env) > 0:
 		for i, w := range words {
-			words[i] = quoted(w)
+			words[i] = quoteWord(w)
 		}
 		value = assignments(env) + strings.Join(words, " ")
 	}
@@ -349,10 +349,10 @@ func assignments(env []variable) string {
 	var b strings.Builder
 	for _, e := range env {
 		if plainName(e.name) {
-			b.WriteString(e.name + "=" + quoted(e.value) + "\n")
+			b.WriteString(e.name + "=" + quoteWord(e.value) + "\n")
 		} else {
-			// No shell would assign it, but it is there all the same.
-			b.WriteString("export " + quoted(e.name+"="+e.value) + "\n")
+			// No shell can assign it, but programs get it nevertheless.
+			b.WriteString("export " + quoteWord(e.name+"="+e.value) + "\n")
 		}
 	}
 	return b.String()
@@ -368,4 +368,4 @@ func plainName(name string) bool {
 	return true
 }
 
-func quoted(word string) string { return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'" }
+func quoteWord(word string) string { return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'" }

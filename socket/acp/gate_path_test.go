@@ -2,9 +2,8 @@ package acp
 
 import "testing"
 
-// TestGatePaths: a path that could be another file's is asked about, whatever the
-// file that it seems to be, and what a rule denies stays denied however it is
-// written.
+// TestGatePaths: a path that could mean another file asks, whichever file it seems
+// to be, and what a rule denies stays denied however the path is written.
 func TestGatePaths(t *testing.T) {
 	t.Parallel()
 	cases := []struct{ name, path, write, read string }{
@@ -36,8 +35,8 @@ func TestGatePaths(t *testing.T) {
 	}
 }
 
-// TestGateDefects: a terminal of which a part had to be left out is asked about,
-// one that is only not understood is what the agent's own request asks about.
+// TestGateDefects: a terminal request with a skipped part asks; one that is only
+// not understood is left to the agent's own request.
 func TestGateDefects(t *testing.T) {
 	cases := []struct{ name, params, want string }{
 		{"not understood", `{"command":"make $(x)"}`, "ask passed"},

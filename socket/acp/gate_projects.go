@@ -22,9 +22,9 @@ const maxGateProjects = 16
 // of earlier declarations of an open session: an agent that answers session/new
 // with an id in use would otherwise drop a project's rules.
 
-// inOthers makes a request of a gate for each other project of the connection's
-// sessions. The operation and its folder stay the same.
-func inOthers(r *decisions.Request, named *decisions.Session, all []*decisions.Session) []*decisions.Request {
+// inOtherProjects returns a request for the same gate in each other project of the
+// connection's sessions. The operation and its folder stay the same.
+func inOtherProjects(r *decisions.Request, named *decisions.Session, all []*decisions.Session) []*decisions.Request {
 	var seen, places []*decisions.Session
 	if named != nil {
 		seen = append(seen, named)
@@ -45,7 +45,7 @@ func inOthers(r *decisions.Request, named *decisions.Session, all []*decisions.S
 		}
 		seen = append(seen, s)
 		other, gate := *r, *r.Gate
-		other.Call.Input = inFolder(r.Call.Input, r.Call.Cwd)
+		other.Call.Input = withFolder(r.Call.Input, r.Call.Cwd)
 		other.Call.Cwd, other.Call.Roots, other.Session = s.Cwd, s.Roots, s.Ref()
 		// In the other project, a missing rule alone is no reason to ask; and
 		// an approval applies only under the rules of one project.
@@ -56,9 +56,9 @@ func inOthers(r *decisions.Request, named *decisions.Session, all []*decisions.S
 	return list
 }
 
-// inFolder says in the input of a terminal where it runs, which is below the
-// folder of the session that was named.
-func inFolder(input strictjson.Value, cwd string) strictjson.Value {
+// withFolder adds the folder of the named session to the input of a terminal, below
+// which it runs.
+func withFolder(input strictjson.Value, cwd string) strictjson.Value {
 	o, err := strictjson.ParseObject(input)
 	if err != nil {
 		return input
@@ -83,15 +83,15 @@ func inFolder(input strictjson.Value, cwd string) strictjson.Value {
 	return out
 }
 
-// strictest decides the gate by the rules of the named session's project and of
-// all others. A question of the named session's is the one that is asked.
-// made is the request that the decision is of.
+// strictest decides the gate by the rules of the named session's project and of all
+// others. If several ask, the question of the named session is used. made is the request
+// of the returned decision.
 func (g *gate) strictest(ctx context.Context, deps *native.Deps) (d *decisions.Decision, made *decisions.Request, err error) {
 	made = &g.request
 	if d, err = deps.DecideOne(ctx, made); err != nil {
 		return nil, nil, err
 	}
-	for _, other := range g.others {
+	for _, other := range g.otherProjects {
 		if d.Verdict == decisions.Deny {
 			break
 		}
@@ -108,7 +108,7 @@ func (g *gate) strictest(ctx context.Context, deps *native.Deps) (d *decisions.D
 	return d, made, nil
 }
 
-// asksPerson reports whether a person has to say whether the gate opens.
+// asksPerson reports whether a person must decide about the gate.
 func asksPerson(d *decisions.Decision) bool { return d.Verdict == decisions.Ask && d.Outcome == "" }
 
 // sameRulesAsk reports whether rules ask about the gate in the other project,
@@ -139,8 +139,7 @@ func sameRulesAsk(first, other *decisions.Decision) bool {
 	return asks && len(other.Defects) == 0
 }
 
-// askedBy reports whether a rule that is the same in all projects asks in a
-// decision.
+// askedBy reports whether a rule that is the same in all projects asks in a decision.
 func askedBy(d *decisions.Decision, r decisions.RuleRef) bool {
 	return r.Layer != decisions.Project && slices.ContainsFunc(d.Effects, func(e decisions.EffectDecision) bool {
 		return e.Verdict == decisions.Ask && slices.Contains(e.Rules, r)

@@ -20,7 +20,7 @@ import (
 	"github.com/permd/permd/socket/native"
 )
 
-// rules says which set an effect is in: the first word of its text's match.
+// rules is a policy: the entries that are part of an effect's text fire.
 type rules struct {
 	world  *tools.World
 	digest string
@@ -92,7 +92,7 @@ func newGates(t *testing.T, of map[string]decisions.Set) *gates {
 	return g
 }
 
-// through sends a gate and says what became of it.
+// through sends a gate and returns its result.
 func (g *gates) through(t *testing.T, c *socket.Conn, params string) (string, *decisions.Decision) {
 	t.Helper()
 	res, err := g.call(t, c, MethodGate, params)
@@ -109,7 +109,7 @@ func (g *gates) through(t *testing.T, c *socket.Conn, params string) (string, *d
 	return strings.TrimSpace(string(r.Decision.Verdict) + " " + string(r.Decision.Outcome)), r.Decision
 }
 
-// asked is the question that an error is, nil for none.
+// asked returns the question in an error, nil if there is none.
 func asked(t *testing.T, err error) *decisions.Decision {
 	t.Helper()
 	e, ok := errors.AsType[*socket.Error](err)
@@ -129,7 +129,7 @@ func terminal(text string) string {
 
 func quote(s string) string { return strings.ReplaceAll(fmt.Sprintf("%q", s), `\x00`, `\u0000`) }
 
-// TestGateCalls: what a gate would do, as effects.
+// TestGateCalls checks the effects of each gate.
 func TestGateCalls(t *testing.T) {
 	t.Parallel()
 	cases := []struct {
@@ -189,7 +189,8 @@ func TestGateCalls(t *testing.T) {
 	}
 }
 
-// TestGateRefuses what could be read in two ways or is no gate.
+// TestGateRefuses has gates that could be read in two ways, and messages that are
+// no gates.
 func TestGateRefuses(t *testing.T) {
 	t.Parallel()
 	for _, params := range []string{
@@ -213,8 +214,8 @@ func TestGateRefuses(t *testing.T) {
 	}
 }
 
-// TestGateAsks: a gate asks where a rule does or the settings say so, and not
-// about what the agent was allowed just before.
+// TestGateAsks: a gate asks if a rule or a setting says so, and not about what was
+// just allowed.
 func TestGateAsks(t *testing.T) {
 	t.Parallel()
 	request := func(id, tool, input string) string {
@@ -272,7 +273,7 @@ func TestGateAsks(t *testing.T) {
 		}},
 		{name: "too long ago", of: asks, gate: terminal("make all"), want: "asks", do: func(t *testing.T, g *gates, c *socket.Conn) {
 			g.yes(t, c, make1)
-			g.clock = g.clock.Add(approvedFor)
+			g.clock = g.clock.Add(approvalLifetime)
 		}},
 		{name: "the clock went back", of: asks, gate: terminal("make all"), want: "asks", do: func(t *testing.T, g *gates, c *socket.Conn) {
 			g.yes(t, c, make1)
@@ -342,8 +343,7 @@ func (g *gates) yes(t *testing.T, c *socket.Conn, params string) {
 	g.answer(t, c, params, "y")
 }
 
-// TestGateAnswer: the person's answer about a gate is one of a question as any
-// other.
+// TestGateAnswer: a gate's question is answered like others.
 func TestGateAnswer(t *testing.T) {
 	g := newGates(t, map[string]decisions.Set{"make": decisions.SetAsk})
 	c := conn(1)
@@ -354,7 +354,7 @@ func TestGateAnswer(t *testing.T) {
 	}
 	g.must(t, c, native.MethodChoose, `{"decisionId":"`+d.ID+`","verdict":"allow"}`)
 	if _, err := g.call(t, c, native.MethodChoose, `{"decisionId":"`+d.ID+`","verdict":"allow"}`); err == nil {
-		t.Error("it was answered twice")
+		t.Error("it was answered two times")
 	}
 	// A yes under other rules does not count.
 	_, d = g.through(t, c, terminal("make all"))
@@ -364,7 +364,7 @@ func TestGateAnswer(t *testing.T) {
 	}
 }
 
-// TestApprovedBounds: what is known of allowed calls stays bounded.
+// TestApprovedBounds: the memory about allowed calls is bounded.
 func TestApprovedBounds(t *testing.T) {
 	var a approvals
 	now := time.Unix(1_700_000_000, 0)
@@ -393,7 +393,7 @@ func TestApprovedBounds(t *testing.T) {
 	if !a.take("s", said(-1, 100), now) || a.take("s", said(-1, 100), now) || a.fingerprints != maxApprovedFingerprints-100 {
 		t.Errorf("a part of it: %d fingerprints left", a.fingerprints)
 	}
-	a.ended("s", "")
+	a.endCall("s", "")
 	if len(a.calls) != 0 || a.fingerprints != 0 {
 		t.Errorf("%d calls, %d fingerprints are left", len(a.calls), a.fingerprints)
 	}

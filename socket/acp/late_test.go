@@ -10,9 +10,9 @@ import (
 	"github.com/permd/permd/socket/native"
 )
 
-// TestLateAnswers: when the rules have changed since the question, no answer is
-// taken that lets the agent go on, in another mode or with its question answered
-// either. A no is.
+// TestLateAnswers: if the rules have changed since the question, only a reject is
+// accepted, and no answer that lets the agent continue, switch its mode or have its
+// question answered.
 func TestLateAnswers(t *testing.T) {
 	const options = `"options":[{"optionId":"y","name":"Yes","kind":"allow_once"},{"optionId":"a","name":"Always","kind":"allow_always"},{"optionId":"n","name":"No","kind":"reject_once"},{"optionId":"x","name":"Never","kind":"reject_always"}]`
 	calls := map[string]string{

@@ -2,16 +2,15 @@ package acp
 
 import "hash/maphash"
 
-// maxLostIDs is how many ids a lostIDs tells apart.
+// maxLostIDs is how many ids a lostIDs distinguishes.
 const maxLostIDs = 4096
 
-// lostIDs are the ids of items that are no longer kept, so that a new item can
-// be told from one whose beginning may be missing. It holds hashes: a collision
-// costs a question.
+// lostIDs are the ids of dropped items, so that a new item can be distinguished from one
+// whose beginning may be missing. It stores hashes: a collision costs a question.
 type lostIDs struct {
 	seed maphash.Seed
 	ids  map[uint64]string // to the reason
-	all  string            // the reason, when there were too many to tell apart
+	all  string            // the reason for all ids, when there were too many
 }
 
 func (f *lostIDs) add(id, why string) {
@@ -26,14 +25,14 @@ func (f *lostIDs) add(id, why string) {
 	}
 }
 
-// remove takes an id out: what comes under it is new.
+// remove removes an id: items with it are new.
 func (f *lostIDs) remove(id string) {
 	if f.ids != nil {
 		delete(f.ids, maphash.String(f.seed, id))
 	}
 }
 
-// why says why something of that id may be lost, "" if nothing is.
+// why returns why messages about an id may be lost, "" if none are.
 func (f *lostIDs) why(id string) string {
 	if f.ids == nil {
 		return f.all

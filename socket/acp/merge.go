@@ -7,22 +7,21 @@ import (
 	"github.com/permd/permd/decisions/effects"
 )
 
-// toolCall is what is known of a call after all messages so far.
+// toolCall is a call as merged from all messages so far.
 type toolCall struct {
 	id string
 	facts
 	defects []effects.Defect
 	// missing is why messages about the call may be lost; "" if none are.
 	missing string
-	// unclear are members that a null has cleared if the session is one of
-	// version 2 (see version); unsure are those for which a request had a
-	// different value.
+	// unclear are members that a null has cleared if the session has version 2 (see
+	// version); unsure are those for which a request had a different value.
 	unclear, unsure members
 
-	touched uint64 // for eviction: when it was last said something of
+	lastUsed uint64 // for eviction: time of the last message about it
 }
 
-// changes are the members that the message changes or clears.
+// changes returns the members that the message changes or clears.
 func (p *patch) changes(v version) members {
 	if p.more {
 		return 0
@@ -41,11 +40,11 @@ func (t *toolCall) merge(p *patch, v version) {
 	case p.more:
 		t.add(p)
 	default:
-		t.put(p.set, &p.facts)
+		t.copyMembers(p.set, &p.facts)
 	}
 	switch v {
 	case version2:
-		t.put(p.null, new(facts))
+		t.copyMembers(p.null, new(facts))
 	case 0:
 		t.unclear |= p.null & t.has()
 	case version1:
@@ -70,8 +69,8 @@ func (t *toolCall) add(p *patch) {
 	t.texts = append(slices.Clip(t.texts), p.texts...)
 }
 
-// put copies the members from from.
-func (f *facts) put(which members, from *facts) {
+// copyMembers copies the members from from.
+func (f *facts) copyMembers(which members, from *facts) {
 	if which&memberName != 0 {
 		f.name = from.name
 	}
@@ -96,10 +95,10 @@ func (f *facts) put(which members, from *facts) {
 }
 
 // has returns the members that are present.
-func (f *facts) has() members { return f.unlike(new(facts)) }
+func (f *facts) has() members { return f.differing(new(facts)) }
 
-// unlike returns the members that differ.
-func (f *facts) unlike(g *facts) (m members) {
+// differing returns the members that differ.
+func (f *facts) differing(g *facts) (m members) {
 	for _, c := range []struct {
 		member members
 		same   bool
@@ -119,18 +118,18 @@ func (f *facts) unlike(g *facts) (m members) {
 	return m
 }
 
-// differs are the members of which a request says something else than what is
-// known.
-func (t *toolCall) differs(p *patch, v version) members {
+// contradicted returns the members for which a request has another value than the merged
+// call.
+func (t *toolCall) contradicted(p *patch, v version) members {
 	after := t.facts
-	after.put(p.set, &p.facts)
+	after.copyMembers(p.set, &p.facts)
 	if v == version2 {
-		after.put(p.null, new(facts))
+		after.copyMembers(p.null, new(facts))
 	}
-	return t.unlike(&after)
+	return t.differing(&after)
 }
 
-// size is about how many bytes the call holds on to.
+// size estimates the bytes that the call uses.
 func (t *toolCall) size() int {
 	const overhead = 512
 	n := overhead + len(t.id) + len(t.name) + len(t.title) + len(t.kind) + len(t.input) + len(t.meta)

@@ -21,8 +21,8 @@ import (
 	"github.com/permd/permd/socket/native"
 )
 
-// generous allows whatever rules may allow: what it does not allow needs a
-// person, whatever the rules say.
+// generous allows everything that rules can allow: what it does not allow needs a
+// person under any rules.
 type generous struct{ world *tools.World }
 
 func (g generous) Snapshot(uint32, string) (decisions.Snapshot, error) { return g, nil }
@@ -46,7 +46,7 @@ func (nothing) Match(*decisions.MemoryQuery) (reject, allow *decisions.Choice, e
 }
 func (nothing) Append(context.Context, ...*decisions.Record) error { return nil }
 
-// guard is all of permd that decides over a request.
+// guard is the whole of permd that decides a request.
 type guard struct {
 	*daemon
 	world  *tools.World
@@ -76,12 +76,12 @@ func (g *guard) Decide(ctx context.Context, reqs ...*decisions.Request) []*decis
 	return g.engine.Decide(ctx, reqs...)
 }
 
-// try decides over a request on a connection of its own. It returns what the
-// call would do, and whether it was allowed.
+// try decides a request on a new connection. It returns the call's effects, and
+// whether it was allowed.
 func (g *guard) try(t *testing.T, agent, version string, params []byte) (done map[string]bool, allowed bool) {
 	t.Helper()
 	if strictjson.Check(params) != nil {
-		return nil, false // the framing refuses it
+		return nil, false // the transport refuses it
 	}
 	c := conn(1)
 	session := text(params, "sessionId")
@@ -117,12 +117,12 @@ type mutation struct {
 	name string
 	// to returns the new value; false removes the member.
 	to func(v any) (any, bool)
-	// twice writes the member a second time, with this value after it or, if
-	// first is set, in front of it; under another name if as is set.
+	// twice writes the member a second time with this value, after the first one
+	// or, if first is set, before it; under another name if as is set.
 	twice bool
 	first bool
 	as    func(name string) string
-	// other is set when the message says something else, and not less.
+	// other is set if the message then says something else, and not less.
 	other bool
 }
 
@@ -165,7 +165,7 @@ func mutations() []mutation {
 	return list
 }
 
-// paths are those of all members and items below a value.
+// paths returns the paths of all members and items below a value.
 func paths(v any, at string) []string {
 	var list []string
 	switch v := v.(type) {
@@ -184,8 +184,8 @@ func paths(v any, at string) []string {
 	return list
 }
 
-// spoil writes v with the mutation at a path. It is false where the mutation
-// does not apply.
+// spoil returns v with the mutation at a path, and false if the mutation does not
+// apply.
 func spoil(b *bytes.Buffer, v any, at, path string, m *mutation) bool {
 	hit := false
 	write := func(name string, item any) {
@@ -262,7 +262,7 @@ func spoil(b *bytes.Buffer, v any, at, path string, m *mutation) bool {
 	return hit
 }
 
-// asVersion2 is a request of version 1 as version 2 would have it.
+// asVersion2 returns a request of version 1 in the form of version 2.
 func asVersion2(params map[string]any) map[string]any {
 	call := maps.Clone(params["toolCall"].(map[string]any))
 	if content, ok := call["content"].([]any); ok {
@@ -281,8 +281,8 @@ func asVersion2(params map[string]any) map[string]any {
 	return out
 }
 
-// elsewhere reports whether the message says something else by that, as an
-// honest agent would, and not less of the same.
+// elsewhere reports whether the mutated message says something else that an honest
+// agent could say, and not less of the same.
 func elsewhere(agent, path, mutation string) bool {
 	gone := mutation == "missing" || mutation == "null" || strings.HasPrefix(mutation, "empty ")
 	_, item := strconv.Atoi(path[strings.LastIndexByte(path, '/')+1:])
@@ -297,9 +297,9 @@ func elsewhere(agent, path, mutation string) bool {
 	return false
 }
 
-// TestSpoiledFields spoils every field of every sample, in both versions, in
-// every way: what is allowed then would do no less than what the sample says,
-// and nothing panics.
+// TestSpoiledFields applies every mutation to every field of every sample, in both
+// versions: an allowed request must still have all effects of the sample, and
+// nothing may panic.
 func TestSpoiledFields(t *testing.T) {
 	if raceEnabled {
 		t.Skip("one request after the other: there is no race to find, and the detector makes it take minutes")

@@ -15,8 +15,8 @@ import (
 	"github.com/permd/permd/internal/strictjson"
 )
 
-// fields is what both readers make of a request. Go's zero values stand for
-// what is absent or of another type.
+// fields are the fields of a request that both readers read. Absent ones, and those
+// of another type, have Go's zero values.
 type fields struct {
 	SessionID string   `json:"sessionId"`
 	CallID    string   `json:"callId"`

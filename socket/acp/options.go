@@ -28,12 +28,11 @@ type Option struct {
 	ID   string
 	Name string
 	Kind OptionKind
-	// lasts is set where the option's _meta says that it holds for longer than
-	// the agent's turn.
+	// lasts is set if the option's _meta says that it applies beyond the agent's turn.
 	lasts bool
 }
 
-// Facts are what the choice of an option depends on besides the options.
+// Facts are the properties of a request on which the choice of an option depends.
 type Facts struct {
 	// Plain is the id of the option that allows this call and changes nothing
 	// else, for agents that offer several of kind allow_once; "" if none is
@@ -45,21 +44,21 @@ type Facts struct {
 	// defective is set when a part of the request was left out or contradicts
 	// another, Incomplete when it does not say what would happen.
 	defective, incomplete bool
-	// permanent is set for a deny that holds for every such call.
+	// permanent is set for a deny that applies to every such call.
 	permanent bool
 }
 
-// continuing are ids of reject options that let the agent's turn go on, where
-// an agent offers several: decline (Codex), denied (Codex's Rust adapter),
-// revise (plan reviews of Codex and Kimi Code).
-var continuing = []string{"decline", "denied", "revise_plan", "plan_revise"}
+// continuingIDs are ids of reject options that let the agent's turn continue, for agents
+// that offer several: decline (Codex), denied (Codex's Rust adapter), revise (plan
+// reviews of Codex and Kimi Code).
+var continuingIDs = []string{"decline", "denied", "revise_plan", "plan_revise"}
 
-// Choose returns the id of the option that means the verdict and nothing more.
-// It returns false if the agent offers none: an allow must then be left to the
-// person, a deny is answered "cancelled". It never chooses an option that the
-// agent would remember, except for a deny that is itself permanent.
+// Choose returns the id of the option that means the verdict and nothing more. It
+// returns false if the agent offers none: an allow must then be left to the person, a
+// deny is answered "cancelled". It never chooses an option that the agent would
+// remember, except for a deny that is permanent itself.
 func Choose(options []Option, verdict decisions.Verdict, facts Facts) (id string, ok bool) {
-	if repeats(options) {
+	if hasDuplicates(options) {
 		return "", false
 	}
 	switch verdict {
@@ -94,8 +93,7 @@ func plainAllow(options []Option, plain string) (string, bool) {
 // continue.
 func plainReject(options []Option, facts Facts) (string, bool) {
 	if facts.question && len(ofKind(options, AllowOnce)) != 1 {
-		// Where the options are answers, the one called reject is an answer
-		// as well ("skip").
+		// If the options are answers, the one called reject is an answer as well ("skip").
 		return "", false
 	}
 	// An option whose words grant something must not answer a deny, whatever
@@ -109,12 +107,12 @@ func plainReject(options []Option, facts Facts) (string, bool) {
 		}
 		return "", false
 	}
-	for _, id := range continuing {
+	for _, id := range continuingIDs {
 		if i := slices.IndexFunc(once, func(o Option) bool { return o.ID == id }); i >= 0 {
 			return id, true
 		}
 	}
-	if i := slices.IndexFunc(once, func(o Option) bool { return !o.stops() }); i >= 0 {
+	if i := slices.IndexFunc(once, func(o Option) bool { return !o.endsTurn() }); i >= 0 {
 		return once[i].ID, true
 	}
 	return once[0].ID, true
@@ -130,9 +128,9 @@ func ofKind(options []Option, kind OptionKind) []Option {
 	return list
 }
 
-// repeats reports whether two options have the same id, so that an answer
-// would not say which is meant.
-func repeats(options []Option) bool {
+// hasDuplicates reports whether two options have the same id, so that an answer would be
+// ambiguous.
+func hasDuplicates(options []Option) bool {
 	for i, o := range options {
 		if slices.ContainsFunc(options[:i], func(p Option) bool { return p.ID == o.ID }) {
 			return true
@@ -141,14 +139,14 @@ func repeats(options []Option) bool {
 	return false
 }
 
-// oneKind reports whether all options are of one kind: then they are answers,
-// not permissions.
+// oneKind reports whether all options have the same kind: then they are answers, not
+// permissions.
 func oneKind(options []Option) bool {
 	return !slices.ContainsFunc(options, func(o Option) bool { return o.Kind != options[0].Kind })
 }
 
-// wideningWords are words in an option that allow more than the call at hand.
-// A needless one costs a question, a missing one a wrong allow.
+// wideningWords are words in an option that allow more than this call. An unnecessary
+// one costs a question, a missing one a wrong allow.
 var wideningWords = []string{
 	"access", "all", "allowlist", "always", "any", "anything", "bypass", "commands", "conversation", "directory", "disable", "edits",
 	"elevated", "escalate", "escalated", "ever", "every", "everything", "everywhere", "files", "folder", "forever", "full", "future",
@@ -158,7 +156,7 @@ var wideningWords = []string{
 	"unrestricted", "unsandboxed", "until", "whitelist", "workspace", "yolo",
 }
 
-// modeWords are words in an option that change how the agent asks at all.
+// modeWords are words in an option that change whether the agent asks at all.
 var modeWords = []string{"autopilot", "bypass", "dangerously", "mode", "unattended", "unrestricted", "yolo"}
 
 // stoppingWords are words in an option that end the agent's turn.
@@ -166,19 +164,19 @@ var stoppingWords = []string{
 	"abort", "cancel", "end", "exit", "interrupt", "quit", "stop", "terminate", "timed", "timeout",
 }
 
-// widens reports whether the option's words allow more than this call, or
-// cannot be read for certain.
+// widens reports whether the option's words allow more than this call, or cannot be read
+// with certainty.
 func (o Option) widens() bool {
-	if o.lasts || hidden(o.ID) || hidden(o.Name) {
+	if o.lasts || hasHidden(o.ID) || hasHidden(o.Name) {
 		return true
 	}
 	ws := o.words()
-	if slices.ContainsFunc(ws, mixed) {
+	if slices.ContainsFunc(ws, mixesScripts) {
 		return true
 	}
 	for i, w := range ws {
 		switch {
-		case slices.Contains(wideningWords, w), automatic(w):
+		case slices.Contains(wideningWords, w), isAutomatic(w):
 			return true
 		case asks(w) && slices.ContainsFunc(ws[:i], negates):
 			return true // "don't ask again"
@@ -211,9 +209,9 @@ func (o Option) grants() bool {
 	})
 }
 
-// mixed reports whether a word mixes Latin letters with similar ones of other
+// mixesScripts reports whether a word mixes Latin letters with similar ones of other
 // scripts, so that it looks like another word.
-func mixed(word string) bool {
+func mixesScripts(word string) bool {
 	latin, other := false, false
 	for _, r := range word {
 		latin = latin || unicode.Is(unicode.Latin, r)
@@ -225,16 +223,16 @@ func mixed(word string) bool {
 // switchesMode reports whether the option's words say that the agent's mode
 // would change.
 func (o Option) switchesMode() bool {
-	return slices.ContainsFunc(o.words(), func(w string) bool { return slices.Contains(modeWords, w) || automatic(w) })
+	return slices.ContainsFunc(o.words(), func(w string) bool { return slices.Contains(modeWords, w) || isAutomatic(w) })
 }
 
-// stops reports whether the option's words say that the turn would end.
-func (o Option) stops() bool {
+// endsTurn reports whether the option's words say that the turn would end.
+func (o Option) endsTurn() bool {
 	return slices.ContainsFunc(o.words(), func(w string) bool { return slices.Contains(stoppingWords, w) })
 }
 
-// automatic matches auto, auto-accept, autonomous and their like.
-func automatic(word string) bool { return strings.HasPrefix(word, "auto") }
+// isAutomatic matches auto, auto-accept, autonomous and similar words.
+func isAutomatic(word string) bool { return strings.HasPrefix(word, "auto") }
 
 func asks(word string) bool {
 	switch word {
@@ -248,8 +246,8 @@ func negates(word string) bool {
 	return word == "not" || word == "never" || word == "without" || word == "don" || word == "dont" || word == "stop"
 }
 
-// words are the words of the option's id and name in lower case; an id is
-// also split between a small letter and a capital one.
+// words returns the words of the option's id and name in lower case; an id is also split
+// between a small letter and a capital one.
 func (o Option) words() []string {
 	words := make([]string, 0, 8)
 	for _, text := range []string{o.ID, o.Name} {
@@ -277,14 +275,14 @@ func (o Option) words() []string {
 	return words
 }
 
-// hidden reports whether a text holds characters that are not shown, which
+// hasHidden reports whether a text holds characters that are not shown, which
 // could hide a word from whoever compares it.
-func hidden(s string) bool {
+func hasHidden(s string) bool {
 	return strings.ContainsFunc(s, func(r rune) bool { return unicode.IsControl(r) || unicode.Is(unicode.Cf, r) })
 }
 
-// parseOptions reads the options, strictly as the protocol does: one that is
-// malformed makes the request unreadable.
+// parseOptions reads the options, strictly as the protocol does: a malformed one makes
+// the request unreadable.
 func parseOptions(o strictjson.Object, ver version) ([]Option, error) {
 	v, ok := o.Get("options")
 	if !ok {
@@ -339,12 +337,12 @@ func parseOption(v strictjson.Value, at string, ver version) (Option, error) {
 	return opt, socket.Refuse("%s.kind must be allow_once, allow_always, reject_once or reject_always", at)
 }
 
-// lasts reads what Codex says in _meta of an option: the changes that choosing
-// it makes to what is permitted, each for a turn or for longer.
+// lasts reads Codex's _meta of an option, which lists the permissions that choosing it
+// changes, each for a turn or longer.
 func lasts(o strictjson.Object) bool {
 	meta, _ := o.Get("_meta")
 	permission := member(meta, "permission")
-	if !present(permission) {
+	if !isPresent(permission) {
 		return false
 	}
 	changes, err := strictjson.ParseArray(orEmptyList(member(permission, "changes")))

@@ -8,14 +8,13 @@ import (
 	"github.com/permd/permd/socket/native"
 )
 
-// pick turns the person's answer into the agent's. What the person sees and
-// what the agent is given differ in one case: for "always" the agent gets its
-// option for once, because permd remembers the answer.
+// pick converts the person's answer to the agent's. They differ in one case: for
+// "always" the agent gets its option for once, because permd remembers the answer.
 //
-// An error says why the answer does not fit.
+// The error says why the answer does not fit.
 func (f *offer) pick(choice native.Selection) (native.Resolution, error) {
 	none := native.Resolution{}
-	if repeats(f.options) {
+	if hasDuplicates(f.options) {
 		return none, errors.New("the request's options have ids that repeat, so none can be named")
 	}
 	if choice.Verdict != "" {
@@ -27,7 +26,7 @@ func (f *offer) pick(choice native.Selection) (native.Resolution, error) {
 	}
 	o := f.options[i]
 	if f.facts.question || f.facts.modeSwitch {
-		// An answer, not a permission: there is no once.
+		// It is an answer, not a permission: there is no option for once.
 		return native.Resolution{Result: selected(o.ID), LetsAgentContinue: o.Kind != RejectOnce && o.Kind != RejectAlways}, nil
 	}
 	switch o.Kind {
@@ -36,8 +35,8 @@ func (f *offer) pick(choice native.Selection) (native.Resolution, error) {
 		if !ok {
 			return none, errors.New("the agent would remember this option itself, and it offers none that allows just this call")
 		}
-		// What an option says besides "always" (switch the mode, all tools) is
-		// not what permd would remember.
+		// The further meaning of such an option (switch the mode, all tools) is not what
+		// permd would remember.
 		return native.Resolution{Result: selected(id), Verdict: decisions.Allow, Remember: !o.switchesMode()}, nil
 	case RejectAlways:
 		p := native.Resolution{Result: selected(o.ID), Verdict: decisions.Deny, Remember: true}
@@ -52,8 +51,8 @@ func (f *offer) pick(choice native.Selection) (native.Resolution, error) {
 	return native.Resolution{Result: selected(o.ID), Verdict: decisions.Allow}, nil
 }
 
-// pickVerdict turns a person's verdict into an option. Reasons that keep permd
-// from allowing do not apply to the person.
+// pickVerdict converts a person's verdict to an option. Reasons that keep permd from
+// allowing do not apply to the person.
 func (f *offer) pickVerdict(v decisions.Verdict) (native.Resolution, error) {
 	facts := Facts{Plain: f.facts.Plain, question: f.facts.question, modeSwitch: f.facts.modeSwitch}
 	p := native.Resolution{Verdict: v}

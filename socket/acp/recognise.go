@@ -27,7 +27,7 @@ var modeTools = []string{
 	"setmode", "switchmode", "switchtoactmode",
 }
 
-// wideningTools are names of tools that ask for wider limits than the call's.
+// wideningTools are names of tools that request wider limits than the call's.
 var wideningTools = []string{"requestpermission", "requestpermissions"}
 
 // findings is the classification of a request.
@@ -46,18 +46,18 @@ func (r *findings) isSwitch(why, from string) {
 	r.mark(effects.KindMode, why, from)
 }
 
-// widens notes that the agent's limits would be widened. Its once option still
-// says just that, so an explicit answer can be expressed.
+// widens records that the agent's limits would be widened. The option for once still
+// means only that, so an explicit answer can be expressed.
 func (r *findings) widens(why, from string) { r.mark(effects.KindMode, why, from) }
 
-// mark keeps the first reason of a kind: more of them tell the person nothing.
+// mark keeps the first reason of a kind: further ones do not help the person.
 func (r *findings) mark(kind effects.Kind, why, from string) {
 	if !slices.ContainsFunc(r.marks, func(m effects.Mark) bool { return m.Kind == kind }) {
 		r.marks = append(r.marks, effects.Mark{Kind: kind, Why: why, From: from})
 	}
 }
 
-// recognise says what a request is other than a tool call.
+// recognise classifies a request that may be something else than a tool call.
 func recognise(call *effects.Call, options []Option) findings {
 	var r findings
 	r.byName(call.Tool.Name, "name")
@@ -66,7 +66,7 @@ func recognise(call *effects.Call, options []Option) findings {
 	r.byName(prompt, "title")
 	r.byName(call.ID, "toolCallId")
 	if strings.HasPrefix(call.ID, "pi-ui-") {
-		// As pi-acp calls the dialogs of its extensions.
+		// pi-acp names the dialogs of its extensions so.
 		r.isQuestion("an extension of the agent asks the person", "toolCallId")
 	}
 	if call.Claims.Kind == "switch_mode" {
@@ -90,8 +90,8 @@ func (r *findings) byName(name, from string) {
 	}
 }
 
-// byMeta looks for what agents say in _meta: Qwen Code calls a question so,
-// Vibe marks the stages of moving a session, Codex passes its own request on.
+// byMeta checks _meta: Qwen Code marks questions there, Vibe the stages of moving a
+// session, and Codex passes its own request on.
 func (r *findings) byMeta(meta strictjson.Value) {
 	if meta == nil {
 		return
@@ -104,15 +104,15 @@ func (r *findings) byMeta(meta strictjson.Value) {
 	}
 	params := member(meta, "codex", "params")
 	for _, name := range []string{"grantRoot", "additionalPermissions", "permissions"} {
-		if present(member(params, name)) {
+		if isPresent(member(params, name)) {
 			r.widens("the agent asks for wider permissions", "_meta.codex.params."+name)
 		}
 	}
 }
 
-// byInput looks for requests for wider limits: those of Codex hold the
-// permissions wanted, and Gemini's agents name a file outside of the workspace
-// in the call's id.
+// byInput checks for requests for wider limits: those of Codex contain the requested
+// permissions, and Gemini's agents name a file outside of the workspace in the call's
+// id.
 func (r *findings) byInput(call *effects.Call) {
 	if strings.HasPrefix(call.ID, "resolve-prompt-") {
 		r.widens("the file's path would be added to the agent's workspace", "toolCallId")
@@ -125,19 +125,19 @@ func (r *findings) byInput(call *effects.Call) {
 		switch m.Name {
 		case "permissions":
 			if strictjson.Kind(m.Value) != '{' {
-				continue // a file's mode, of a tool that sets it
+				continue // the mode of a file, for a tool that sets it
 			}
 		case "additionalPermissions", "additional_permissions", "grantRoot", "grant_root":
 		default:
 			continue
 		}
-		if present(m.Value) {
+		if isPresent(m.Value) {
 			r.widens("the agent asks for wider permissions", "rawInput."+m.Name)
 		}
 	}
 }
 
-// byOptions looks for options that are answers or modes.
+// byOptions checks for options that are answers or modes.
 func (r *findings) byOptions(options []Option) {
 	if len(options) > 0 && oneKind(options) {
 		r.isQuestion("all options are of one kind, so they are answers", "options")
@@ -184,8 +184,8 @@ func isPlanOption(o Option) bool {
 	return o.ID == "restore_previous"
 }
 
-// harnessAsks says why the agent itself wants a person to look; "" if it does
-// not say so. Claude's adapter tells JetBrains' client to offer "no" first.
+// harnessAsks returns why the agent itself wants a person to decide; "" if it does not
+// say so. Claude's adapter tells JetBrains' client to offer "no" first.
 func harnessAsks(meta strictjson.Value) string {
 	air := member(meta, "jetbrains", "air")
 	for _, v := range []strictjson.Value{member(air, "permission", "defaultToNo"), member(air, "defaultToNo")} {
@@ -196,10 +196,10 @@ func harnessAsks(meta strictjson.Value) string {
 	return ""
 }
 
-// bareName drops what tools of one name differ in: case, blanks, dashes and
-// underscores.
+// bareName removes the differences between spellings of a tool's name: case, blanks,
+// dashes and underscores.
 func bareName(s string) string {
-	const most = 64 // longer is no tool's name
+	const most = 64 // longer texts are no tool's name
 	if len(s) > most {
 		return ""
 	}
@@ -211,11 +211,11 @@ func bareName(s string) string {
 	}, s)
 }
 
-// present reports whether a value is there and says something.
-func present(v strictjson.Value) bool {
+// isPresent reports whether a value is present and not empty.
+func isPresent(v strictjson.Value) bool {
 	switch strictjson.Kind(v) {
 	case 0, 'n', 'f':
 		return false
 	}
-	return !empty(v)
+	return !isEmpty(v)
 }

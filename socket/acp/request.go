@@ -17,7 +17,7 @@ type request struct {
 	call      *patch   // nil when the request names no tool call
 	command   *command // of version 2
 	prompt    string   // of version 2: what the person is asked
-	noSubject string   // of version 2: why nothing says what would happen
+	noSubject string   // of version 2: why it is not known what would happen
 	options   []Option
 	meta      strictjson.Value // of the params, apart from the call's own
 	defects   []effects.Defect // of the params
@@ -26,9 +26,9 @@ type request struct {
 // requestMembers are the names of a request's members, in both versions.
 var requestMembers = []string{"sessionId", "toolCall", "options", "_meta", "subject", "title", "description"}
 
-// parseRequest reads the params of session/request_permission, whose shape
-// says their version. Session, call id and options are read strictly; of the
-// rest, what is malformed is left out with a defect.
+// parseRequest reads the params of session/request_permission, whose shape determines
+// their version. Session, call id and options are read strictly; other malformed parts
+// are left out with a defect.
 func parseRequest(params strictjson.Value) (*request, error) {
 	o, err := object(params, "params", requestMembers...)
 	if err != nil {
@@ -59,9 +59,9 @@ func parseRequest(params strictjson.Value) (*request, error) {
 	return r, nil
 }
 
-// shapeOf tells the version of a request. Version 1 needs a toolCall next to
-// the session, version 2 a title and, if it is about something, a subject. One
-// that has the members of both could be read in two ways.
+// shapeOf returns the version of a request. Version 1 needs a toolCall next to the
+// session, version 2 a title and, if it is about something, a subject. A request with
+// the members of both is ambiguous.
 func shapeOf(o strictjson.Object) (version, error) {
 	_, call := o.Get("toolCall")
 	_, title := o.Get("title")
@@ -77,8 +77,8 @@ func shapeOf(o strictjson.Object) (version, error) {
 	return 0, socket.Refuse("toolCall is missing")
 }
 
-// mergeMeta puts the two _meta objects that come with a request into one: the
-// members of the call's own, and those of the request that it has not.
+// mergeMeta merges the two _meta objects of a request: the members of the call's own,
+// and those of the request that it lacks.
 func mergeMeta(call, request strictjson.Value) (strictjson.Value, *effects.Defect) {
 	if call == nil || request == nil {
 		if call == nil {
@@ -108,7 +108,7 @@ func mergeMeta(call, request strictjson.Value) (strictjson.Value, *effects.Defec
 	}
 	var b bytes.Buffer
 	enc := jsontext.NewEncoder(&b)
-	_ = enc.WriteToken(jsontext.BeginObject) // a buffer takes everything
+	_ = enc.WriteToken(jsontext.BeginObject) // writing to a buffer cannot fail
 	for _, m := range mine {
 		if err := enc.WriteToken(jsontext.String(m.Name)); err != nil {
 			return nil, unreadMeta()
@@ -125,8 +125,8 @@ func unreadMeta() *effects.Defect {
 	return &effects.Defect{Code: effects.DefectDropped, At: "_meta", Text: "_meta could not be read and was left out"}
 }
 
-// assemble makes the call from what is known about a tool call and the request
-// for it. The caller adds session, agent and person.
+// assemble builds the call from the merged tool call and the request. The caller adds
+// session, agent and person.
 func (r *request) assemble(t *toolCall) effects.Call {
 	call := effects.Call{
 		ID:       t.id,
@@ -153,7 +153,7 @@ func (r *request) assemble(t *toolCall) effects.Call {
 		r.command.take(&call)
 	}
 	if call.Incomplete = r.noSubject; call.Incomplete == "" {
-		call.Incomplete = missing(t, &call)
+		call.Incomplete = whyIncomplete(t, &call)
 	}
 	return call
 }
@@ -201,21 +201,21 @@ func nearMiss(at string) effects.Defect {
 	}
 }
 
-// missing says what is not known of a call that the request is about; "" when
-// it holds what its agent ever sends, however little that may be.
-func missing(t *toolCall, call *effects.Call) string {
+// whyIncomplete returns what is missing of the call that the request is about; "" if it
+// has what its agent always sends, however little that is.
+func whyIncomplete(t *toolCall, call *effects.Call) string {
 	if t.missing != "" {
 		return t.missing
 	}
 	paths := len(t.locations) > 0 || len(t.diffs) > 0
 	switch {
 	case call.InputFrom != "":
-		return "" // the subject is whole in itself
+		return "" // the subject is complete in itself
 	case t.input == nil && !paths && call.Tool.Name == "" && t.title == "" && len(t.texts) == 0:
 		return "nothing was said of the call before, and the request only names it"
 	case call.Tool.Name != "" || paths:
 		return ""
-	case t.input != nil && empty(t.input):
+	case t.input != nil && isEmpty(t.input):
 		return "the tool's input is empty; it may still be on its way"
 	case t.input == nil && (t.kind == "" || t.kind == "other") && !namedByID(t.id):
 		return "the tool's input was never sent, and nothing says what kind of call it is"
@@ -230,8 +230,8 @@ func namedByID(id string) bool {
 	return ok && len(tool) > 0 && len(rest) > 0
 }
 
-// empty reports whether a value holds nothing: {}, [] or "".
-func empty(v strictjson.Value) bool {
+// isEmpty reports whether a value is empty: {}, [] or "".
+func isEmpty(v strictjson.Value) bool {
 	switch strictjson.Kind(v) {
 	case '{':
 		o, err := strictjson.ParseObject(v)
@@ -246,8 +246,7 @@ func empty(v strictjson.Value) bool {
 	return false
 }
 
-// member returns a member of an object, found by names from the outside in;
-// nil when one is missing.
+// member returns a member of an object, found by a path of names; nil if one is missing.
 func member(v strictjson.Value, names ...string) strictjson.Value {
 	return strictjson.Find(v, names...)
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/permd/permd/socket"
 )
 
-// TestRefused holds what can be read in two ways, or what the protocol's
-// schema refuses as well: no decision is made.
+// TestRefused has requests that can be read in two ways, or that the protocol's
+// schema refuses too: they are not decided.
 func TestRefused(t *testing.T) {
 	const call = `"toolCall":{"toolCallId":"c"}`
 	tests := []struct{ name, params, says string }{
@@ -62,8 +62,8 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestTolerated holds what the schema reads as absent or skips. What is left
-// out makes a defect, which keeps the call from being allowed.
+// TestTolerated has values that the schema reads as absent or skips. A skipped one
+// is a defect, so the call is not allowed.
 func TestTolerated(t *testing.T) {
 	const in = `{"toolCallId":"c","kind":"execute","rawInput":{"command":"ls"},`
 	tests := []struct {
@@ -181,7 +181,7 @@ func TestMergeMeta(t *testing.T) {
 	}
 }
 
-// TestRecognised holds requests that are something else than a tool call.
+// TestRecognised has requests that are no tool calls.
 func TestRecognised(t *testing.T) {
 	const q, m = effects.KindQuestion, effects.KindMode
 	tests := []struct {
@@ -235,7 +235,8 @@ func TestHarnessAsks(t *testing.T) {
 	}
 }
 
-// TestUndeclaredSession decides without a folder, an agent or a session.
+// TestUndeclaredSession: a request of an undeclared session is decided without a
+// folder, an agent or a session.
 func TestUndeclaredSession(t *testing.T) {
 	d := newDaemon(decisions.Ask)
 	c := conn(1)

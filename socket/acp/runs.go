@@ -15,8 +15,8 @@ type ranResult struct {
 	Decision *decisions.Decision `json:"decision"`
 }
 
-// ran handles a call that ran without a question, or although it was denied,
-// and decides it for the record: the verdict has no consequence.
+// ran handles a call that ran without a request, or although it was denied, and decides
+// it for the record: the verdict has no consequence.
 func (h *handler) ran(c *socket.Conn, params strictjson.Value) (run, error) {
 	o, err := object(params, "params", "sessionId", "toolCall", "done", "denied", "_meta")
 	if err != nil {
@@ -45,7 +45,7 @@ func (h *handler) ran(c *socket.Conn, params strictjson.Value) (run, error) {
 	}
 	done, _ := o.Get("done")
 	req.Gate = &decisions.Gate{Agent: call.Agent, Through: func(d *decisions.Decision) decisions.Outcome {
-		all, denied := state.gated.covers(id, needed(d), h.Time())
+		all, denied := state.gatedCalls.covers(id, neededAllows(d), h.Time())
 		switch {
 		case !all:
 			return ""
@@ -66,7 +66,7 @@ func (h *handler) ran(c *socket.Conn, params strictjson.Value) (run, error) {
 		if err != nil {
 			return nil, err
 		}
-		// Whatever the verdict, it ran.
+		// It ran, whatever the verdict.
 		happened := *d
 		happened.Verdict = decisions.Allow
 		own.Shells.Record(id, &happened)
@@ -77,9 +77,9 @@ func (h *handler) ran(c *socket.Conn, params strictjson.Value) (run, error) {
 	}, nil
 }
 
-// needed returns the effects that required an allow. The use of a tool is not
+// neededAllows returns the effects that required an allow. The use of a tool is not
 // among them: its name says nothing about what it does at a gate.
-func needed(d *decisions.Decision) (list []decisions.Fingerprint) {
+func neededAllows(d *decisions.Decision) (list []decisions.Fingerprint) {
 	if len(d.Fingerprints) != len(d.Effects) {
 		return nil
 	}
@@ -91,13 +91,13 @@ func needed(d *decisions.Decision) (list []decisions.Fingerprint) {
 	return list
 }
 
-// finishedCall is what is known of a call that is over.
+// finishedCall returns the merged call of a report about a finished one.
 func (c *connState) finishedCall(s *session, p *patch) *toolCall {
 	t := &toolCall{id: p.id}
 	if i := s.find(p.id); i >= 0 {
 		*t = *s.calls[i]
 	} else {
-		t.missing = s.missed(p.id)
+		t.missing = s.whyMissed(p.id)
 	}
 	t.merge(p, s.version)
 	return t
@@ -137,7 +137,7 @@ func (h *handler) incomplete(c *socket.Conn, params strictjson.Value) (run, erro
 	return nil, nil
 }
 
-// forgetCall forgets one call, of which messages are lost.
+// forgetCall drops one call, because messages about it were lost.
 func (c *connState) forgetCall(s *session, call string) {
 	if i := s.find(call); i >= 0 {
 		c.bytes -= s.calls[i].size()

@@ -9,8 +9,8 @@ import (
 	"github.com/permd/permd/socket"
 )
 
-// TestRan decides calls that are over for the record, by all that was said of
-// them.
+// TestRan: calls that have already run are decided for the record, by all updates
+// about them.
 func TestRan(t *testing.T) {
 	of := map[string]decisions.Set{"make": decisions.SetDeny, "ls": decisions.SetAllow, "./": decisions.SetAllow}
 	announce := func(input string) string {
@@ -49,8 +49,8 @@ func TestRan(t *testing.T) {
 	}
 }
 
-// TestRanMovesShell: a call that nobody was asked about has moved the shell as
-// any other has.
+// TestRanMovesShell: a call that ran without a request changes the shell's folder
+// like any other.
 func TestRanMovesShell(t *testing.T) {
 	g := newGates(t, map[string]decisions.Set{"rm": decisions.SetAllow, "delete ./": decisions.SetAllow})
 	c := conn(1)
@@ -65,9 +65,9 @@ func TestRanMovesShell(t *testing.T) {
 	}
 }
 
-// TestUnheard: a request that rests on what was said on another connection is
-// left to the person; one about a call that was not mentioned then is not.
-func TestUnheard(t *testing.T) {
+// TestIncomplete: a request about a call whose updates were sent on another connection
+// is left to the person; one about a call that was not mentioned there is not.
+func TestIncomplete(t *testing.T) {
 	g := newGates(t, map[string]decisions.Set{"ls": decisions.SetAllow, "./": decisions.SetAllow})
 	c := conn(1)
 	g.declare(t, c, "s", "claude-agent-acp")
@@ -93,7 +93,7 @@ func TestUnheard(t *testing.T) {
 	if got := ask("old"); got[0] != "allow" {
 		t.Errorf("announced anew: %v", got)
 	}
-	// A shell that stays alive is where it was.
+	// A shell that stays alive keeps its folder.
 	cat := permission(`{"toolCallId":"cat","name":"Bash","kind":"execute","rawInput":{"command":"ls ./x"}}`)
 	if _, err := g.call(t, c, MethodRequestPermission, cat); err != nil {
 		t.Errorf("before: %v", err)
@@ -102,7 +102,7 @@ func TestUnheard(t *testing.T) {
 	if _, err := g.call(t, c, MethodRequestPermission, cat); code(err) != socket.CodeAsk {
 		t.Errorf("after: %v", err)
 	}
-	// What cannot be read may have named any call.
+	// A message that cannot be read may have named any call.
 	for _, params := range []string{`{"sessionId":"s","toolCallIds":"x"}`, `{"sessionId":"s","toolCallIds":[7]}`} {
 		g := newGates(t, g.of)
 		g.declare(t, c, "s", "claude-agent-acp")
@@ -117,8 +117,8 @@ func TestUnheard(t *testing.T) {
 	}
 }
 
-// TestRanThroughGates: what came through a gate was decided there. An agent that
-// does by itself what was denied at a gate has done it all the same.
+// TestRanThroughGates: a call that passed a gate was decided there. If an agent
+// does by itself what a gate denied, that is recorded.
 func TestRanThroughGates(t *testing.T) {
 	write := func(path string) string {
 		return `{"sessionId":"s","method":"fs/write_text_file","params":{"path":"/home/ana/src/shop/` + path + `"}}`
@@ -157,7 +157,7 @@ func TestRanThroughGates(t *testing.T) {
 		}},
 		{name: "long ago", ran: ran("Write", edit, ""), want: decisions.RanUnprompted, do: func(t *testing.T, g *gates, c *socket.Conn) {
 			g.through(t, c, write("a"))
-			g.clock = g.clock.Add(approvedFor)
+			g.clock = g.clock.Add(approvalLifetime)
 		}},
 	}
 	for _, c := range cases {

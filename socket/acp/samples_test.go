@@ -13,8 +13,8 @@ import (
 	"github.com/permd/permd/socket"
 )
 
-// sample is one entry of testdata/index.json: what a message of an agent says,
-// and which options are safe to pick if the verdict were allow or deny.
+// sample is one entry of testdata/index.json: the facts of an agent's message, and
+// the options that are safe to select for allow and deny.
 type sample struct {
 	File       string      `json:"file"`
 	Agent      string      `json:"agent"`
@@ -126,7 +126,7 @@ func readFacts(t testing.TB, file string, v strictjson.Value) (f sampleFacts) {
 			f.Unknown = yes
 		case "needsMerge":
 			f.NeedsMerge = yes
-		case "mcpServer": // of the elicitation, which is not this method
+		case "mcpServer": // for the elicitation, which is another method
 		default:
 			t.Errorf("%s: a fact that the test does not know: %s", file, m.Name)
 		}
@@ -134,7 +134,7 @@ func readFacts(t testing.TB, file string, v strictjson.Value) (f sampleFacts) {
 	return f
 }
 
-// unsupported are the samples that are answered with a clear error.
+// unsupported are the samples that must be answered with a clear error.
 var unsupported = map[string]struct {
 	code int
 	says string
@@ -142,7 +142,7 @@ var unsupported = map[string]struct {
 	"codex-1.6-elicitation-mcp-approval.json": {socket.CodeMethod, ""},
 }
 
-// sessionOf is the session that a message names.
+// sessionOf returns the session that a message names.
 func sessionOf(t testing.TB, params strictjson.Value) string {
 	t.Helper()
 	id := text(params, "sessionId")
@@ -230,7 +230,7 @@ func checkCall(t *testing.T, s *sample, call *effects.Call) {
 	if got, want := call.Incomplete != "", s.Facts.Unknown || s.Facts.NeedsMerge; got != want {
 		t.Errorf("incomplete = %q, want %v", call.Incomplete, want)
 	}
-	// That an agent offers no option to allow by makes its request no worse.
+	// A request without an option that allows is no defect.
 	wrong := slices.DeleteFunc(slices.Clone(call.Defects), func(d effects.Defect) bool {
 		return d.Code == effects.DefectOption && s.SafeAllow == nil && !s.Facts.Malformed
 	})
@@ -242,8 +242,8 @@ func checkCall(t *testing.T, s *sample, call *effects.Call) {
 	}
 }
 
-// TestCovered fails when a sample is not among those that the tests read: every
-// message of the corpus is here as it is there, and every transcript is replayed.
+// TestCovered fails if the tests do not read a sample: testdata has every message
+// of the corpus unchanged, and every transcript is replayed.
 func TestCovered(t *testing.T) {
 	replayed := string(readFile(t, "transcript_test.go"))
 	transcripts, err := filepath.Glob("testdata/*.jsonl")
@@ -260,7 +260,7 @@ func TestCovered(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(corpus) == 0 {
-		t.Skip("the corpus is not beside the repository, so there is nothing to compare the samples with")
+		t.Skip("the corpus is not next to the repository, so there is nothing to compare the samples with")
 	}
 	for _, f := range corpus {
 		ours, err := os.ReadFile(filepath.Join("testdata", filepath.Base(f)))

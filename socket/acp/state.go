@@ -16,41 +16,40 @@ const (
 	maxBytes    = 8 << 20 // of one connection
 )
 
-// session is what is known of one session of the agent.
+// session is the state of one session of the agent.
 type session struct {
 	id       string
 	version  version
-	declared *decisions.Session // as it was when it last was of use
+	declared *decisions.Session // as of the latest message
 
 	calls []*toolCall // the one longest untouched first
-	// evicted are calls that were forgotten. lost says why any call may have been.
+	// evicted are calls that were dropped; lost says why any call may have been.
 	evicted lostIDs
 	lost    string
 
 	mode    string             // of the last current_mode_update
-	modeFor *decisions.Session // the declaration it came after
+	modeFor *decisions.Session // the declaration before it
 
-	// turn ends when the client cancels the session's turn; then there is a
-	// new one.
+	// turn ends when the client cancels the session's turn; a new one replaces it.
 	turn context.Context
 	end  context.CancelFunc
 	// prompted is set if the client reports the beginning of turns: then there
 	// is no new one before the next prompt, and requests of the agent until
 	// then have crossed with the cancel.
-	prompted bool
+	reportsPrompts bool
 }
 
-// missed says why messages about a call that is not known may be lost, "" when
-// there were none.
-func (s *session) missed(id string) string {
+// whyMissed returns why messages about an unknown call may have been lost, "" if none
+// were.
+func (s *session) whyMissed(id string) string {
 	if s.lost != "" {
 		return s.lost
 	}
 	return s.evicted.why(id)
 }
 
-// noteMode keeps the mode that the agent says it is in. A later declaration of
-// the session is newer and counts instead.
+// noteMode records the mode that the agent reports. A later declaration of the session
+// overrides it.
 func (s *session) noteMode(mode string, declared *decisions.Session) {
 	s.mode, s.modeFor = mode, declared
 }
@@ -61,21 +60,21 @@ func (s *session) find(id string) int {
 	return slices.IndexFunc(s.calls, func(t *toolCall) bool { return t.id == id })
 }
 
-// connState is what was merged on one connection. It is only touched on the
-// connection's reading goroutine.
+// connState is the merged state of one connection. It is used on the connection's
+// reading goroutine only.
 type connState struct {
-	sessions []*session // the one longest unused first
+	sessions []*session // the least recently used one first
 	bytes    int
 	clock    uint64
-	// evicted are sessions that were forgotten. lost says why any may have been.
+	// evicted are sessions that were dropped; lost says why any may have been.
 	evicted lostIDs
 	lost    string
 
-	approved approvals
-	gated    approvals // what came through gates, whatever was decided of it
+	approved   approvals
+	gatedCalls approvals // calls that passed gates, whatever their decision
 }
 
-// The reasons for missing messages, as a person reads them.
+// The reasons for missing messages, as shown to people.
 const (
 	lostBound   = "earlier messages about the session's calls were too many to keep"
 	lostUpdate  = "an earlier message about the session's calls could not be read"
@@ -87,7 +86,7 @@ const (
 	lostRequest = "an earlier request for the same call said something else of it"
 )
 
-// session returns the state of a session, which becomes the latest used.
+// session returns the state of a session, which becomes the most recently used one.
 func (c *connState) session(id string) *session {
 	i := slices.IndexFunc(c.sessions, func(s *session) bool { return s.id == id })
 	if i >= 0 {
@@ -110,9 +109,9 @@ func (c *connState) session(id string) *session {
 	return s
 }
 
-// opened notes that a session was declared. A session without earlier messages
-// is new, so nothing of it can have been lost.
-func (c *connState) opened(id string) {
+// onDeclared is called when a session was declared. A session without earlier messages
+// is new, so none of them can have been lost.
+func (c *connState) onDeclared(id string) {
 	known := slices.ContainsFunc(c.sessions, func(s *session) bool { return s.id == id })
 	if !known && c.evicted.why(id) == "" {
 		c.session(id).lost = ""
@@ -131,7 +130,7 @@ func (c *connState) apply(s *session, p *patch, created bool) {
 		s.calls = slices.Delete(s.calls, i, i+1)
 	}
 	if p.ended || created {
-		// What a call was says nothing of a later one by the same id; some
+		// The state of an earlier call with the same id does not apply to a new one; some
 		// agents use one id for all.
 		s.evicted.remove(p.id)
 	}
@@ -139,17 +138,17 @@ func (c *connState) apply(s *session, p *patch, created bool) {
 		return
 	}
 	if t == nil || created {
-		// A new call is whole in its message, so nothing older is kept. A
-		// patch on a call that is not known may lack what was lost before.
+		// A new call is complete in its message, so nothing older is kept. A patch on an
+		// unknown call may lack earlier messages.
 		t = &toolCall{id: p.id}
 		if !created {
-			t.missing = s.missed(p.id)
+			t.missing = s.whyMissed(p.id)
 		}
 	}
-	// What is kept must not hold on to the whole of its message.
+	// The copy does not keep the message alive.
 	p.input, p.meta = bytes.Clone(p.input), bytes.Clone(p.meta)
 	t.merge(p, s.version)
-	t.touched = c.clock
+	t.lastUsed = c.clock
 	s.calls = append(s.calls, t)
 	c.bytes += t.size()
 	for len(s.calls) > maxCalls {
@@ -160,26 +159,26 @@ func (c *connState) apply(s *session, p *patch, created bool) {
 	}
 }
 
-// oldest is the session that holds the call longest untouched. There is one
-// while bytes is above zero.
+// oldest returns the session with the least recently used call. There is one while bytes
+// is above zero.
 func (c *connState) oldest() *session {
 	var found *session
 	for _, s := range c.sessions {
-		if len(s.calls) > 0 && (found == nil || s.calls[0].touched < found.calls[0].touched) {
+		if len(s.calls) > 0 && (found == nil || s.calls[0].lastUsed < found.calls[0].lastUsed) {
 			found = s
 		}
 	}
 	return found
 }
 
-// evict forgets a session's oldest call.
+// evict drops a session's oldest call.
 func (c *connState) evict(s *session) {
 	c.bytes -= s.calls[0].size()
 	s.evicted.add(s.calls[0].id, lostBound)
 	s.calls = slices.Delete(s.calls, 0, 1)
 }
 
-// retire forgets all calls of a session that are known. Others are new.
+// retire drops all known calls of a session. Calls with other ids are new.
 func (c *connState) retire(s *session, why string) {
 	for _, t := range s.calls {
 		s.evicted.add(t.id, why)
@@ -187,16 +186,16 @@ func (c *connState) retire(s *session, why string) {
 	c.empty(s)
 }
 
-// about returns what is known of what a request is about.
-func (c *connState) about(s *session, r *request) *toolCall {
+// callOf returns the merged call that a request is about.
+func (c *connState) callOf(s *session, r *request) *toolCall {
 	if r.call == nil {
 		return new(toolCall)
 	}
 	if r.command == nil {
-		return c.merged(s, r.call)
+		return c.mergeRequest(s, r.call)
 	}
-	// A command is whole in itself, so it does not matter what of its call was
-	// lost. What is known of that stays as it is.
+	// A command is complete in itself, so lost messages about its call do not matter. The
+	// state of that call is unchanged.
 	t := &toolCall{id: r.call.id}
 	if i := s.find(t.id); i >= 0 && t.id != "" {
 		*t = *s.calls[i]
@@ -206,11 +205,11 @@ func (c *connState) about(s *session, r *request) *toolCall {
 	return t
 }
 
-// merged returns what is known about the call of a request. The request's own
-// patch is not kept: two requests can be about different things under one id,
-// and one must not fill the gaps of the other. But if it contradicts what was
-// known, a later request cannot rely on that.
-func (c *connState) merged(s *session, p *patch) *toolCall {
+// mergeRequest returns the merged call of a request. The request's own patch is not
+// kept: two requests can be about different things under one id, and one must not fill
+// the gaps of the other. But if it contradicts the state so far, a later request cannot
+// rely on that.
+func (c *connState) mergeRequest(s *session, p *patch) *toolCall {
 	t := &toolCall{id: p.id}
 	if i := s.find(p.id); i >= 0 {
 		known := s.calls[i]
@@ -223,9 +222,9 @@ func (c *connState) merged(s *session, p *patch) *toolCall {
 		case s.version == version2 && known.unclear&rests != 0:
 			t.missing = lostNull
 		}
-		known.unsure |= known.differs(p, s.version)
+		known.unsure |= known.contradicted(p, s.version)
 	} else {
-		t.missing = s.missed(p.id)
+		t.missing = s.whyMissed(p.id)
 	}
 	t.merge(p, s.version)
 	return t
@@ -252,27 +251,27 @@ func (c *connState) cancel(sessionID string) {
 	for _, s := range c.sessions {
 		if s.id == sessionID {
 			s.end()
-			if !s.prompted {
+			if !s.reportsPrompts {
 				s.newTurn()
 			}
 		}
 	}
 }
 
-// prompt begins a turn of a session. One that was not cancelled goes on.
+// prompt begins a turn of a session. One that was not cancelled continues.
 func (c *connState) prompt(sessionID string) {
 	s := c.session(sessionID)
-	s.prompted = true
+	s.reportsPrompts = true
 	if s.turn.Err() != nil {
 		s.newTurn()
 	}
 }
 
-// forget drops what is known of a session that was closed.
+// forget drops the state of a session that was closed.
 func (c *connState) forget(sessionID string) {
 	c.evicted.remove(sessionID)
-	c.approved.ended(sessionID, "")
-	c.gated.ended(sessionID, "")
+	c.approved.endCall(sessionID, "")
+	c.gatedCalls.endCall(sessionID, "")
 	for _, s := range c.sessions {
 		if s.id == sessionID {
 			s.end()
@@ -282,7 +281,7 @@ func (c *connState) forget(sessionID string) {
 	}
 }
 
-// drop forgets a session; what of it is being decided goes on.
+// drop drops a session; requests that are being decided are not affected.
 func (c *connState) drop(s *session) {
 	c.empty(s)
 	c.sessions = slices.DeleteFunc(c.sessions, func(x *session) bool { return x == s })

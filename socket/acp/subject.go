@@ -18,16 +18,15 @@ const (
 	maxPath    = 4096
 )
 
-// command is a command that is the subject of a request of version 2: whole in
-// itself, run by the agent. The call that it belongs to is named only so that
-// it can be shown there.
+// command is a command that is the subject of a request of version 2: complete in
+// itself, run by the agent. The call that it belongs to is named only for display.
 type command struct {
 	text string
 	cwd  string
 }
 
-// parsePrompt reads what version 2 has in the place of a tool call: the words
-// for the person, and the subject.
+// parsePrompt reads the members that version 2 has instead of a tool call: the text for
+// the person, and the subject.
 func (r *request) parsePrompt(l *lenient, o strictjson.Object) error {
 	v, ok := o.Get("title")
 	if !ok {
@@ -101,8 +100,8 @@ func (r *request) parseCommand(l *lenient, s strictjson.Object) error {
 	return nil
 }
 
-// take makes the command the input of the call. What else is known of the call
-// that it belongs to stays: its tool may be one that is no shell of the agent's.
+// take makes the command the input of the call. The rest of that call is kept: its tool
+// may not be a shell of the agent's.
 func (c *command) take(call *effects.Call) {
 	for _, name := range []string{"command", "cmd"} {
 		known, ok := strictjson.ParseString(member(call.Input, name))
@@ -118,12 +117,12 @@ func (c *command) take(call *effects.Call) {
 		Cwd     string `json:"cwd"`
 	}{c.text, c.cwd})
 	if err != nil {
-		// Not to be had from strings that were read from JSON.
+		// Strings that were read from JSON cannot cause this.
 		call.Defects = addDefect(call.Defects, effects.Defect{Code: effects.DefectDropped, At: "subject", Text: "the command could not be taken over"})
 		return
 	}
 	call.Input, call.InputFrom = input, "subject"
-	// Title, places and content are those of the call as it is shown.
+	// Title, locations and content describe the displayed call.
 	call.Claims.Title, call.Claims.Locations, call.Claims.Diffs, call.Claims.Texts = "", nil, nil, nil
 	if call.Claims.Kind == "" {
 		call.Claims.Kind = "execute"

@@ -9,7 +9,7 @@ import (
 	"github.com/permd/permd/socket"
 )
 
-// TestRefusedVersion2 holds what can be read in two ways, or what the schema
+// TestRefusedVersion2 has requests that can be read in two ways, or that the schema
 // of version 2 refuses.
 func TestRefusedVersion2(t *testing.T) {
 	request := func(members string) string { return `{"sessionId":"s",` + members + `,` + onceOptions + `}` }
@@ -55,7 +55,7 @@ func TestRefusedVersion2(t *testing.T) {
 	}
 }
 
-// TestSubjects holds what is made of each kind of subject.
+// TestSubjects has a request for each kind of subject.
 func TestSubjects(t *testing.T) {
 	tests := []struct {
 		name, subject string
@@ -100,7 +100,7 @@ func TestSubjects(t *testing.T) {
 	}
 }
 
-// TestQuestionInThePrompt: words for the person are looked at like a title.
+// TestQuestionInThePrompt: text for the person is read like a title.
 func TestQuestionInThePrompt(t *testing.T) {
 	for title, want := range map[string]bool{"AskUserQuestion": true, "Run it?": false} {
 		d := newDaemon(decisions.Ask)
@@ -112,8 +112,8 @@ func TestQuestionInThePrompt(t *testing.T) {
 	}
 }
 
-// TestCommandOfACall asks for a command of a call that something is known of:
-// the call's tool stays what it is.
+// TestCommandOfACall: a request for a command of a known call does not change the
+// call's tool.
 func TestCommandOfACall(t *testing.T) {
 	request := `{"sessionId":"s","title":"Go on?","subject":{"type":"command","command":"ls","cwd":"/w","toolCallId":"c","_meta":{"a":1}},` + onceOptions + `}`
 	tests := []struct {
@@ -137,7 +137,7 @@ func TestCommandOfACall(t *testing.T) {
 			if call.Tool.Name != tt.tool || len(call.Defects) != tt.defects || string(call.Input) != `{"command":"ls","cwd":"/w"}` || call.InputFrom != "subject" {
 				t.Errorf("decided on %+v", call)
 			}
-			// The subject changes nothing of the call.
+			// The subject does not change the call.
 			_, _ = d.call(t, c, MethodRequestPermission, ask(bare))
 			if next := d.last(t).Call; strings.Contains(string(next.Input), "cwd") || next.Claims.Title != "x" || next.Incomplete != "" && next.Tool.Name != "" {
 				t.Errorf("then on %+v", next)

@@ -14,8 +14,8 @@ type facts struct {
 	kind  string
 	input strictjson.Value
 	meta  strictjson.Value
-	// What the agent says that its call touches, and its content. The text of
-	// files stays in the message: no rule needs it.
+	// The agent's claims about paths that its call touches, and the call's content. The
+	// text of files is not kept: no rule needs it.
 	locations []effects.Location
 	diffs     []effects.Diff
 	texts     []string
@@ -34,15 +34,15 @@ const (
 	memberContent
 )
 
-// patch is what one message says about a tool call.
+// patch is the content of one message about a tool call.
 type patch struct {
 	id string
 	facts
-	set  members // those that the message has
-	null members // those that it has as null
-	// more is set when the content is to be added to what is there.
+	set  members // members that are present
+	null members // members that are null
+	// more is set if the content is to be appended.
 	more    bool
-	ended   bool // the status says that the call is over
+	ended   bool // the status says that the call has ended
 	defects []effects.Defect
 }
 
@@ -53,15 +53,14 @@ var toolCallMembers = []string{
 	"rawInput", "rawOutput", "_meta", "sessionUpdate",
 }
 
-// kinds are the tool kinds that have a meaning; every other word is read as
-// "other", which is what version 1 says, and what a client of version 2 that
-// does not know the word shows.
+// kinds are the known tool kinds; every other word is read as "other", as version 1
+// requires, and as a client of version 2 shows a word that it does not know.
 var kinds = []string{
 	"read", "edit", "delete", "move", "search", "execute", "think", "fetch", "switch_mode", "other",
 }
 
-// parseToolCall reads a ToolCall or ToolCallUpdate. It fails only when the
-// object has no id or can be read in two ways.
+// parseToolCall reads a ToolCall or ToolCallUpdate. It fails only if the object has no
+// id or is ambiguous.
 func parseToolCall(v strictjson.Value, at string, ver version) (*patch, error) {
 	o, err := object(v, at, toolCallMembers...)
 	if err != nil {
@@ -106,7 +105,7 @@ func parseToolCall(v strictjson.Value, at string, ver version) (*patch, error) {
 	return p, nil
 }
 
-// parseChunk reads one item that is to be added to a call's content.
+// parseChunk reads one item that is appended to a call's content.
 func parseChunk(v strictjson.Value, at string, ver version) (*patch, error) {
 	o, err := object(v, at, "toolCallId", "content", "_meta", "sessionUpdate")
 	if err != nil {
@@ -125,7 +124,7 @@ func parseChunk(v strictjson.Value, at string, ver version) (*patch, error) {
 	return p, nil
 }
 
-// note notes that a member is null.
+// note records that a member is null.
 func (p *patch) note(o strictjson.Object, name string, m members) {
 	if v, ok := o.Get(name); ok && strictjson.Kind(v) == 'n' {
 		p.null |= m
@@ -140,8 +139,8 @@ func (p *patch) word(l *lenient, o strictjson.Object, name string, m members, in
 	}
 }
 
-// ended reads whether the status says that the call is over. Version 2 knows
-// one more word for that, and leaves room for others.
+// ended reports whether the status says that the call has ended. Version 2 has one more
+// word for that, and may get others.
 func (l *lenient) ended(o strictjson.Object) bool {
 	status := l.text(o, "status", "status")
 	if status == nil {

@@ -33,9 +33,9 @@ func transcript(t testing.TB, name string) []line {
 	return list
 }
 
-// replay hands a transcript to permd as an editor would: it declares the
-// session that the agent opened, and passes on what ACP sends permd. It
-// returns the answers to the permission requests by their ids.
+// replay sends a transcript to permd as an editor would: it declares the session
+// that the agent opened, and forwards the messages that permd needs. It returns the
+// answers to the permission requests by their ids.
 func replay(t *testing.T, d *daemon, c *socket.Conn, name string) map[string]string {
 	t.Helper()
 	var agent, cwd string
@@ -80,8 +80,8 @@ func replay(t *testing.T, d *daemon, c *socket.Conn, name string) map[string]str
 func TestTranscripts(t *testing.T) {
 	const question = "ask the person: no option says this allow and nothing more"
 	t.Run("late input", func(t *testing.T) {
-		// The input comes only after the request: what was known when it was
-		// asked holds nothing that could be allowed.
+		// The input comes after the request, so at the time of the request there
+		// was nothing to allow.
 		d := newDaemon(decisions.Allow)
 		answers := replay(t, d, conn(1), "transcript-opencode-late-input.jsonl")
 		if call := d.last(t).Call; string(call.Input) != "{}" || call.Incomplete == "" || call.Agent.Name != "OpenCode" {
@@ -118,7 +118,8 @@ func TestTranscripts(t *testing.T) {
 		}
 	})
 	t.Run("withdrawn", func(t *testing.T) {
-		// The framing cancels a withdrawn request by its id; here it is whole.
+		// The transport cancels a withdrawn request by its id; here the request
+		// continues.
 		d := newDaemon(decisions.Allow)
 		answers := replay(t, d, conn(1), "transcript-agent-cancel-request.jsonl")
 		if answers["4"] != `{"outcome":"selected","optionId":"allow-once"}` {

@@ -11,14 +11,14 @@ import (
 	"github.com/permd/permd/socket/native"
 )
 
-// errTurn is why a request is cancelled whose turn was.
+// errTurn is the cause with which requests of a cancelled turn are cancelled.
 var errTurn = errors.New("the client cancelled the session's turn")
 
-// turns are the turns that a request of a session belongs to: its own, and
-// those of its parent sessions. If one is cancelled so is the request.
+// turns are the turns that a request of a session belongs to: its own, and those of its
+// parent sessions. If one is cancelled, so is the request.
 type turns []context.Context
 
-// turnsOf returns those of a session, declared or not. Only to be called from a
+// turnsOf returns the turns of a session, declared or not. It must only be called from a
 // method.
 func (c *connState) turnsOf(id string, declared *decisions.Session) turns {
 	list := turns{c.session(id).turn}
@@ -30,8 +30,8 @@ func (c *connState) turnsOf(id string, declared *decisions.Session) turns {
 	return list
 }
 
-// over reports whether one of them was cancelled.
-func (t turns) over() bool {
+// cancelled reports whether one of them was cancelled.
+func (t turns) cancelled() bool {
 	return slices.ContainsFunc(t, func(turn context.Context) bool { return turn.Err() != nil })
 }
 
@@ -41,7 +41,7 @@ func (t turns) with(ctx context.Context) (context.Context, func()) {
 	var stops []func() bool
 	for _, turn := range t {
 		if turn.Err() != nil {
-			cancel(errTurn) // here and now, not on a goroutine of its own
+			cancel(errTurn) // at once, not on another goroutine
 		}
 		stops = append(stops, context.AfterFunc(turn, func() { cancel(errTurn) }))
 	}
@@ -72,7 +72,7 @@ func InTurn(sessions *decisions.Sessions, method socket.Method) socket.Method {
 			ctx, done := in.with(ctx)
 			defer done()
 			result, err := r(ctx)
-			if in.over() {
+			if in.cancelled() {
 				own.Questions.RemoveSession(id)
 				return nil, &socket.Error{Code: socket.CodeCancelled, Message: errTurn.Error()}
 			}

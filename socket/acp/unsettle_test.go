@@ -9,9 +9,9 @@ import (
 	"github.com/permd/permd/decisions"
 )
 
-// TestUnsettle: an approval that depends on the state of the machine is void
-// once something ran that may have changed anything; the rest of a call of
-// which a part has passed a gate continues.
+// TestUnsettle: an approval that depends on the state of the machine is void after
+// something ran that may have changed it; a call continues after a part of it has
+// passed a gate.
 func TestUnsettle(t *testing.T) {
 	now := time.Unix(1_700_000_000, 0)
 	said := func(id string, stateful bool, traces ...byte) *decisions.Decision {
@@ -29,8 +29,8 @@ func TestUnsettle(t *testing.T) {
 	if !a.take("s", &decisions.Decision{Fingerprints: two.Fingerprints[:1]}, now) {
 		t.Fatal("the first part of a call is not approved")
 	}
-	a.unsettle("other")
-	a.unsettle("s")
+	a.dropStateful("other")
+	a.dropStateful("s")
 	for name, tt := range map[string]struct {
 		traces []decisions.Fingerprint
 		want   bool
@@ -46,8 +46,9 @@ func TestUnsettle(t *testing.T) {
 	}
 }
 
-// TestApprovedContents: a person's yes is to what was in the files that it was about;
-// what rules allow they allow whatever is in files. Of too many files nothing is known.
+// TestApprovedContents: a person's approval is bound to the contents of the call's
+// files; what rules allow does not depend on contents. With too many files the
+// contents are unknown.
 func TestApprovedContents(t *testing.T) {
 	now := time.Unix(1_700_000_000, 0)
 	files := func(sums ...string) (list []decisions.Content) {

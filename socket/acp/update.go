@@ -6,7 +6,7 @@ import (
 
 // update is one session/update notification, as far as permd reads it.
 type update struct {
-	call    *patch // what is said about a tool call
+	call    *patch // about a tool call
 	created bool   // the message is the whole call
 	mode    string // that the agent is in now
 }
@@ -20,9 +20,9 @@ func updateSession(params strictjson.Value) (string, error) {
 	return identifier(o, "sessionId", "sessionId")
 }
 
-// updateVersion tells which version an update is of, by its kind: version 1
-// announces calls, version 2 adds to their content. All that permd reads else
-// is in both.
+// updateVersion returns the version that an update's kind implies: version 1 announces
+// calls, version 2 appends to their content. Both have all other updates that permd
+// reads.
 func updateVersion(params strictjson.Value) version {
 	switch text(params, "update", "sessionUpdate") {
 	case "tool_call":
@@ -59,8 +59,8 @@ func parseUpdate(params strictjson.Value, ver version) (update, error) {
 	return u, err
 }
 
-// parseMode reads the mode that the agent is in now. The schema and the agents
-// say currentModeId; a page of the documentation says modeId.
+// parseMode reads the agent's current mode. The schema and the agents use currentModeId;
+// a page of the documentation has modeId.
 func parseMode(v strictjson.Value) (string, error) {
 	o, err := object(v, "update", "sessionUpdate", "currentModeId", "modeId", "_meta")
 	if err != nil {
@@ -72,8 +72,8 @@ func parseMode(v strictjson.Value) (string, error) {
 	return identifier(o, "modeId", "update.modeId")
 }
 
-// parseModeOption reads the mode out of the options of a session, where agents
-// of version 2 and some of version 1 have it; "" when none of them is one.
+// parseModeOption reads the mode from the options of a session, which agents of version
+// 2 and some of version 1 use; "" if there is none.
 func parseModeOption(v strictjson.Value) (string, error) {
 	o, err := object(v, "update", "sessionUpdate", "configOptions", "_meta")
 	if err != nil {

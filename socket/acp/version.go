@@ -5,15 +5,14 @@ import (
 	"github.com/permd/permd/socket"
 )
 
-// version is a version of the protocol, 0 while it is not known.
+// version is a version of the protocol, 0 if not known.
 //
-// It is negotiated between client and agent, where permd does not see it, and
-// the two differ in what a null means: version 1 keeps what was known before,
-// version 2 clears it. So a client says the version with permd/session. Where
-// it does not, the messages tell: a request has another shape in each version,
-// and some updates exist only in one. What came before that and would mean two
-// things is kept, and noted as unclear: a request that rests on it is left to
-// the person.
+// Client and agent negotiate it, which permd does not see, and versions differ in the
+// meaning of null: version 1 keeps the earlier value, version 2 clears it. So clients
+// declare the version with permd/session. Otherwise the messages determine it: requests
+// have another shape in each version, and some updates exist in only one. Earlier
+// members that could mean two things are marked as unclear: requests that depend on them
+// are left to the person.
 type version int
 
 // The versions that permd knows.
@@ -31,11 +30,10 @@ func declaredVersion(ses *decisions.Session) version {
 	return version(ses.ProtocolVersion)
 }
 
-// noteVersion notes that a message of version v came in the session (0: it could be
-// of either), and returns the version that the session is in. A message of
-// another version than the declared one is an error. Without a declaration the
-// newest message counts, and what the session's calls were before is forgotten:
-// it was read by other rules.
+// noteVersion records that a message of version v came in the session (0: it could be of
+// either), and returns the session's version. A message of another version than the
+// declared one is an error. Without a declaration the latest message counts, and the
+// session's calls so far are dropped: they were read by other rules.
 func (c *connState) noteVersion(s *session, v version, ses *decisions.Session) (version, error) {
 	declared := declaredVersion(ses)
 	if v != 0 && declared != 0 && v != declared {
@@ -55,8 +53,8 @@ func (c *connState) noteVersion(s *session, v version, ses *decisions.Session) (
 	return now, nil
 }
 
-// declare notes the session's declaration. Another agent under the same id may
-// use the ids of calls for other calls, so what was known of them is forgotten.
+// declare records the session's declaration. Another agent under the same id may use
+// call ids for other calls, so the calls so far are dropped.
 func (c *connState) declare(s *session, ses *decisions.Session) {
 	if ses == nil || ses == s.declared {
 		return

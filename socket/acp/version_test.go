@@ -34,8 +34,7 @@ func TestMergeVersion2(t *testing.T) {
 	whole := seen{Title: "ls", Kind: "execute", Input: `{"command":"ls"}`, Paths: []string{"/a"}}
 	changed := func(f func(*seen)) seen { s := whole; f(&s); return s }
 	gap := changed(func(s *seen) { s.Incomplete = true })
-	// What it lacks without its input is for the effects to see: some agents
-	// never send one.
+	// A call without an input is left to the effects: some agents never send one.
 	noInput := changed(func(s *seen) { s.Input = "" })
 	tests := []struct {
 		name       string
@@ -130,8 +129,8 @@ func TestVersionOf(t *testing.T) {
 	}
 }
 
-// TestDeclaredTwice declares a session again, as another agent or as another
-// version: what was said about its calls before was said by other rules.
+// TestDeclaredTwice declares a session again with another agent or version: earlier
+// updates about its calls no longer count.
 func TestDeclaredTwice(t *testing.T) {
 	const announce = `{"sessionUpdate":"tool_call_update","toolCallId":"c","title":"ls","kind":"execute","rawInput":{"command":"ls"}}`
 	tests := []struct{ name, first, second, request string }{

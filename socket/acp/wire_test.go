@@ -11,6 +11,7 @@ import (
 
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/internal/eventually"
 	"github.com/permd/permd/socket"
 	"github.com/permd/permd/socket/acp"
 	"github.com/permd/permd/socket/native"
@@ -152,13 +153,7 @@ func TestDisconnect(t *testing.T) {
 	if err := c.Close(); err != nil {
 		t.Fatal(err)
 	}
-	for range 200 {
-		if w.sessions.Len() == 0 {
-			return
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
-	t.Errorf("%d sessions are left", w.sessions.Len())
+	eventually.Holds(t, "no sessions are left", func() bool { return w.sessions.Len() == 0 })
 }
 
 // TestUnreadBeforeAll: also a message that came before all others of ACP may

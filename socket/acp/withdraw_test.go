@@ -10,7 +10,7 @@ import (
 	"github.com/permd/permd/socket/sockettest"
 )
 
-// gated asks the person, but first waits where the call's title says so.
+// gated asks the person, but first waits at the gate that the call's title names.
 type gated struct {
 	sockettest.Unchanged
 
@@ -82,7 +82,7 @@ func TestWithdraw(t *testing.T) {
 				if got := c.line(t); got != want {
 					t.Errorf("%s, want %s", got, want)
 				}
-				// After it is answered, withdrawing it means nothing; nor before it
+				// Withdrawing it has no effect after it is answered, or before it
 				// is asked.
 				c.send(t, withdraw(tt.id), withdraw(tt.id))
 				c.send(t, asking(tt.id, "q", "ask", version))
@@ -95,8 +95,8 @@ func TestWithdraw(t *testing.T) {
 				if got := c.line(t); !strings.Contains(got, `"code":-32050`) {
 					t.Fatalf("no question: %s", got)
 				}
-				// The question of a request that is withdrawn later cannot be
-				// answered any more; that of another can.
+				// After a request is withdrawn, its question cannot be answered;
+				// those of others can.
 				c.send(t, withdraw(tt.id))
 				if got := c.exchange(t, choosing(`51`, "q")); !strings.Contains(got["51"], "no question of that decisionId is open") {
 					t.Errorf("a withdrawn question was answered: %s", got["51"])

@@ -15,7 +15,7 @@ import (
 	"github.com/permd/permd/socket/native"
 )
 
-// caller answers each call alike.
+// caller gives each call the same answer.
 type caller struct {
 	method string
 	params string
@@ -37,8 +37,8 @@ func (c *caller) Call(_ context.Context, method string, params, result any) erro
 
 func (*caller) Notify(context.Context, string, any) error { return nil }
 
-// TestMissingDecisions: an answer that does not decide each call is an error,
-// for what it leaves out would count as allowed.
+// TestMissingDecisions: an answer that does not decide each call is an error: a
+// call without a decision could be taken for allowed.
 func TestMissingDecisions(t *testing.T) {
 	t.Parallel()
 	calls := []client.ToolCall{{ID: "1", Tool: client.Tool{Name: "x"}}, {ID: "2", Tool: client.Tool{Name: "x"}}}

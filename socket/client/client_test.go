@@ -20,7 +20,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// shortDir is a private folder whose name is short enough for sockets in it.
+// shortDir returns a private folder whose path is short enough for sockets in it.
 func shortDir(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "p")
@@ -279,7 +279,7 @@ func TestNotify(t *testing.T) {
 	}
 }
 
-// TestSilentDaemon: a caller that forgets a deadline does not wait for ever.
+// TestSilentDaemon: a caller without a deadline does not wait forever.
 func TestSilentDaemon(t *testing.T) {
 	path := filepath.Join(shortDir(t), "permd.sock")
 	daemon(t, path, func(string) string { return "\n" })

@@ -14,8 +14,8 @@ import (
 	"github.com/permd/permd/socket/native"
 )
 
-// prudent is a Decider for the examples: it allows what the tool "search" does,
-// denies "delete", and leaves everything else to the person.
+// prudent is a Decider for the examples: it allows the tool "search", denies
+// "delete", and asks about everything else.
 type prudent struct{ asked int }
 
 func (p *prudent) Decide(_ context.Context, reqs ...*decisions.Request) []*decisions.Decision {

@@ -15,7 +15,7 @@ import (
 	"github.com/permd/permd/socket"
 )
 
-// env is a machine of its own below dir.
+// env returns the environment of a machine whose files are below dir.
 func env(dir string, vars map[string]string) xdg.Env {
 	return xdg.Env{Getenv: func(name string) string { return vars[name] }, UID: os.Geteuid(), Hostname: "h", System: dir}
 }

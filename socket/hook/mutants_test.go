@@ -8,8 +8,8 @@ import (
 	"github.com/permd/permd/socket/hook/hooktest"
 )
 
-// TestMutants: whatever is wrong with what a harness writes, a no stays a no, and
-// a question by a rule never becomes a run.
+// TestMutants: whatever is wrong with a harness's input, a denied call stays
+// denied, and an ask by a rule never becomes a run.
 func TestMutants(t *testing.T) {
 	for _, name := range stdins(t) {
 		t.Run(name, func(t *testing.T) {
@@ -54,7 +54,7 @@ func TestMutants(t *testing.T) {
 	}
 }
 
-// FuzzRead: no input makes a harness run what permd says no to.
+// FuzzRead: no input makes a harness run what permd denies.
 func FuzzRead(f *testing.F) {
 	for _, name := range stdins(f) {
 		f.Add(strings.Split(name, "/")[0], sample(f, name))

@@ -19,7 +19,7 @@ func decode(t testing.TB, data []byte, v any) {
 	}
 }
 
-// means reads an answer as its harness does.
+// means returns what an answer means to its harness.
 func means(t testing.TB, h *Harness, event string, o Output) string {
 	t.Helper()
 	got, err := hooktest.Means(h.Name, event, o.Stdout, o.Stderr, o.Code)
@@ -45,7 +45,7 @@ func put(t *testing.T, in []byte, old, with string) []byte {
 	return []byte(strings.Replace(string(in), old, with, 1))
 }
 
-// words are what docs/hooks.md calls the meanings.
+// words are the names of the meanings in docs/hooks.md.
 var words = map[string]string{runs: "runs", stops: "no", asks: "asks", leaves: "its rules"}
 
 // documents are the lines of docs/hooks.md.
@@ -58,7 +58,7 @@ func documents(t *testing.T) []string {
 	return strings.Split(string(text), "\n")
 }
 
-// TestOutcomes is the table of docs/hooks.md.
+// TestOutcomes checks the table of docs/hooks.md.
 func TestOutcomes(t *testing.T) {
 	mode := func(name, mode string) []byte {
 		return put(t, sample(t, name), `"permission_mode": "default"`, `"permission_mode": "`+mode+`"`)
@@ -143,7 +143,7 @@ func TestOutcomes(t *testing.T) {
 					t.Errorf("a decision without a verdict %s: %+v", got, d)
 				}
 			}
-			// A no that replaces a question names the command that allows it.
+			// A deny in place of a question names the command that allows it.
 			if c.byRule == stops {
 				if out := h.Answer(r, ask(decisions.NeededByRule)); !strings.Contains(string(out.Stdout), "permd allow d1") {
 					t.Errorf("the way to say yes is not named: %s", out.Stdout)
@@ -163,7 +163,7 @@ func TestOutcomes(t *testing.T) {
 	}
 }
 
-// TestUnread: what cannot be read stops the tool.
+// TestUnread: input that cannot be read stops the tool.
 func TestUnread(t *testing.T) {
 	for _, name := range Names() {
 		h := Of(name)
@@ -186,7 +186,8 @@ func TestUnread(t *testing.T) {
 			}
 		}
 	}
-	// What a server calls like one of the harness's questions is none.
+	// A server's tool with the name of one of the harness's questions is no
+	// question.
 	in := `{"session_id":"s","cwd":"/","permission_mode":"bypassPermissions","hook_event_name":"PreToolUse","tool_name":"request_user_input","tool_input":{},"mcp_server":{"name":"x"}}`
 	if r, err := codex().Read([]byte(in)); err != nil || r.question {
 		t.Errorf("%+v, %v", r, err)
@@ -196,7 +197,8 @@ func TestUnread(t *testing.T) {
 	}
 }
 
-// TestHostileText: what rules say is shown on one line, as text.
+// TestHostileText: the text of rules is shown on one line, without control
+// characters.
 func TestHostileText(t *testing.T) {
 	h := Of("claude")
 	r, err := h.Read(sample(t, "claude/01-PreToolUse.Bash.stdin.json"))

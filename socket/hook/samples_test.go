@@ -21,7 +21,7 @@ func sample(t testing.TB, name string) []byte {
 	return b
 }
 
-// same compares JSON texts but for white space.
+// same compares JSON texts, ignoring white space.
 func same(t *testing.T, got, want []byte) {
 	t.Helper()
 	g, w := jsontext.Value(got).Clone(), jsontext.Value(want).Clone()
@@ -151,7 +151,7 @@ func stdins(t testing.TB) (names []string) {
 
 func harness(sample string) *Harness { return Of(strings.Split(sample, "/")[0]) }
 
-// TestSays compares every answer with the sample of what its harness reads.
+// TestSays compares every answer with a sample that its harness reads.
 func TestSays(t *testing.T) {
 	for _, c := range []struct {
 		asked   string
@@ -186,8 +186,8 @@ func TestSays(t *testing.T) {
 			if got.Code != 0 || got.Stderr != "" {
 				t.Errorf("exit code %d, stderr %q", got.Code, got.Stderr)
 			}
-			// The samples do not all name permd, and not all tell person and model
-			// the same; the shape is what is compared.
+			// Not all samples name permd or have the same text for person and
+			// model, so only their form is compared.
 			want := strings.ReplaceAll(string(sample(t, c.want)), `"permd: `, `"`)
 			want = strings.ReplaceAll(want, "Blocked by policy org.docker.prune. Do not retry.", c.reason)
 			same(t, []byte(strings.ReplaceAll(string(got.Stdout), `"permd: `, `"`)), []byte(want))
@@ -195,8 +195,8 @@ func TestSays(t *testing.T) {
 	}
 }
 
-// TestCopilotPermissionRequest: how it is written is not in the documents but by
-// names of members.
+// TestCopilotPermissionRequest: Copilot's documentation has only the names of the
+// members.
 func TestCopilotPermissionRequest(t *testing.T) {
 	h := Of("copilot")
 	r, err := h.Read([]byte(`{"sessionId":"6f1d","cwd":"/srv/app","toolName":"bash","toolInput":{"command":"kubectl delete ns demo"}}`))
@@ -270,8 +270,8 @@ func TestPrompt(t *testing.T) {
 	same(t, []byte(strings.Replace(string(deny), "permd: ", "", 1)), sample(t, "claude/13-permission-prompt-tool.result-text.deny.json"))
 	same(t, text(ask().Answer(byRule)), []byte(`{"behavior":"deny","message":"permd: why; a person must allow this, in a terminal of their own, with: permd allow d1 (then try again)"}`))
 	same(t, text(ask().Failed("no daemon")), []byte(`{"behavior":"deny","message":"permd: no daemon"}`))
-	// What cannot be read is denied in the tool's words, so that Claude Code reads
-	// it as an answer.
+	// What cannot be read is denied in the form of the tool's result, so that
+	// Claude Code reads it as an answer.
 	for _, bad := range []string{`{}`, `null`, `7`, `{"tool_name":"Bash"}`, `{"tool_name":"Bash","input":"ls"}`, `{"tool_name":7,"input":{}}`, `{"tool_name":"","input":{}}`, `{"Tool_name":"Bash","tool_name":"Bash","input":{}}`} {
 		answer, call := p.Line([]byte(`{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"approve","arguments":` + bad + `}}`))
 		if call != nil || !strings.HasPrefix(string(text(answer)), `{"behavior":"deny","message":"permd: reading the call: `) {

@@ -13,8 +13,8 @@ import (
 	"github.com/permd/permd/internal/protocoldoc"
 )
 
-// TestWords: a verdict has one word. One that does not exist denies, and nothing
-// but an allow is ever called so.
+// TestWords: each verdict has one word. An unknown verdict is a deny, and only an
+// allow has the word for it.
 func TestWords(t *testing.T) {
 	for _, tt := range []struct {
 		verdict decisions.Verdict
@@ -39,7 +39,7 @@ func TestWords(t *testing.T) {
 	}
 }
 
-// TestInput: what of an input becomes part of the call, and nothing else does.
+// TestInput checks which parts of an input become part of the call.
 func TestInput(t *testing.T) {
 	s := serveUnix(t, Options{})
 	for _, tt := range []struct {
@@ -91,8 +91,8 @@ func TestInput(t *testing.T) {
 	}
 }
 
-// TestInputRefused: what can be read in two ways, or lacks what is needed, is an
-// error, and nothing is decided.
+// TestInputRefused: an ambiguous or incomplete input is an error, and nothing is
+// decided.
 func TestInputRefused(t *testing.T) {
 	s := serveUnix(t, Options{})
 	decision := func(input string) [2]string { return [2]string{PathDecision, `{"input":` + input + `}`} }
@@ -171,8 +171,8 @@ func TestInputRefused(t *testing.T) {
 	}
 }
 
-// TestSessionsLast: a session belongs to the person and its id, whatever
-// connection a request comes on; without an id there is none.
+// TestSessionsLast: a session is identified by the person and its id, on any
+// connection; without an id there is none.
 func TestSessionsLast(t *testing.T) {
 	s := serveUnix(t, Options{})
 	in := func(session string) *decisions.Request {

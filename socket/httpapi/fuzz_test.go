@@ -6,8 +6,8 @@ import (
 	"github.com/permd/permd/internal/strictjson"
 )
 
-// FuzzInput: whatever a body is, reading it ends in an error, or in params that
-// can be read in one way: one call, and a session that names permd's own harness.
+// FuzzInput: reading any body returns an error, or unambiguous params: one call,
+// and a session that names permd's own harness.
 func FuzzInput(f *testing.F) {
 	for _, s := range []string{
 		okInput, okCalls, `{"input":{"tool":{"name":"x"},"args":[],"callId":"\u0000","session":{"sessionId":"s","cwd":"/"}}}`,

@@ -12,9 +12,8 @@ import (
 	"github.com/permd/permd/socket"
 )
 
-// TestRefused: each way in which a request is not what it has to be gets its
-// status, an error in JSON, and nothing is decided. The same request without
-// what is wrong is decided.
+// TestRefused: each invalid request gets its status and an error in JSON, and is
+// not decided. The same request without the fault is decided.
 func TestRefused(t *testing.T) {
 	s := serveLoopback(t, Options{Socket: socket.Options{MaxMessage: 64 << 10}})
 	_, port, _ := net.SplitHostPort(s.address)
@@ -149,9 +148,8 @@ func TestUnixHosts(t *testing.T) {
 	}
 }
 
-// TestFollowing: requests on one connection are answered in order, also when they
-// are all there before the first answer, and one that was refused does not spoil
-// those after it.
+// TestFollowing: requests on one connection are answered in order, even if all were
+// sent before the first answer, and a refused one does not affect later ones.
 func TestFollowing(t *testing.T) {
 	s := serveUnix(t, Options{})
 	c := s.dial(t)

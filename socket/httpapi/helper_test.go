@@ -36,7 +36,7 @@ type decider struct {
 	verdict decisions.Verdict
 	message string
 	do      func(ctx context.Context) // before it answers
-	broken  bool                      // it breaks its promise
+	broken  bool                      // it returns no valid decision
 }
 
 func (d *decider) Decide(ctx context.Context, reqs ...*decisions.Request) []*decisions.Decision {
@@ -66,7 +66,7 @@ func (d *decider) requests() []*decisions.Request {
 	return d.asked
 }
 
-// served is a server of a test.
+// served is a running server.
 type served struct {
 	*decider
 	network, address string
@@ -167,7 +167,7 @@ func serveOn(t *testing.T, ln net.Listener, network, address string, o Options) 
 	return s
 }
 
-// dial connects. All is over in a minute at most.
+// dial connects. The connection has a deadline of a minute.
 func (s *served) dial(t *testing.T) net.Conn {
 	t.Helper()
 	c, err := net.Dial(s.network, s.address)
@@ -191,7 +191,7 @@ type answered struct {
 func (s *served) send(t *testing.T, raw string) answered {
 	t.Helper()
 	c := s.dial(t)
-	// A server that has answered already may not take the rest.
+	// A server that has already answered may not read the rest.
 	_, _ = io.WriteString(c, raw)
 	method, _, _ := strings.Cut(raw, " ")
 	return readAnswerTo(t, bufio.NewReader(c), method)

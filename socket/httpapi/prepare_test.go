@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// TestPrepared: a folder is fresh for a while, for its person alone, and
-// nobody makes permd remember without end.
+// TestPrepared: a prepared folder counts for a limited time and only for its
+// person, and the number of folders is bounded.
 func TestPrepared(t *testing.T) {
 	now := time.Unix(1000, 0)
 	p := &prepareCache{now: func() time.Time { return now }}

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/internal/eventually"
 	"github.com/permd/permd/socket"
 )
 
@@ -53,7 +54,8 @@ func TestNotAdmitted(t *testing.T) {
 	}
 }
 
-// TestPeer: who asks is a fact of the socket, and on an address the token's owner.
+// TestPeer: the user who asks is the socket's peer, and on an address the token's
+// owner.
 func TestPeer(t *testing.T) {
 	u := serveUnix(t, Options{})
 	u.send(t, u.post(PathDecision, okInput))
@@ -82,22 +84,19 @@ func TestLimitsOfConnections(t *testing.T) {
 		t.Errorf("above the limit: %+v", got)
 	}
 	first.Close()
-	for {
+	eventually.Holds(t, "the server has seen the end", func() bool {
 		c := s.dial(t)
 		_, _ = io.WriteString(c, s.post(PathDecision, okInput))
 		resp := readAnswer(t, bufio.NewReader(c))
 		c.Close()
-		if resp.status == 200 {
-			break
-		}
-		if resp.status != 503 {
+		if resp.status != 200 && resp.status != 503 {
 			t.Fatalf("answer %+v", resp)
 		}
-		time.Sleep(time.Millisecond) // until the server has seen the end
-	}
+		return resp.status == 200
+	})
 }
 
-// TestRoomForBodies: bodies take of what all may use, and give it back.
+// TestRoomForBodies: bodies take their size from a common budget, and return it.
 func TestRoomForBodies(t *testing.T) {
 	s := serveUnix(t, Options{Socket: socket.Options{MaxMessage: 24 << 20, MaxConns: 20}})
 	// Half of 16 × 24 MiB is one user's: eight bodies that are announced, and no
@@ -117,12 +116,10 @@ func TestRoomForBodies(t *testing.T) {
 	for _, c := range waiting {
 		c.Close()
 	}
-	for s.send(t, s.post(PathDecision, okInput)).status != 200 {
-		time.Sleep(time.Millisecond)
-	}
+	eventually.Holds(t, "there is room again", func() bool { return s.send(t, s.post(PathDecision, okInput)).status == 200 })
 }
 
-// TestSlow: a body, or a header, that does not come is not waited for.
+// TestSlow: the server does not wait long for a body or a header.
 func TestSlow(t *testing.T) {
 	s := serveUnix(t, Options{readTimeout: 20 * time.Millisecond})
 	if got := s.send(t, s.post(PathDecision, okInput[:10], "Content-Length", "64")); got.status != 408 {
@@ -138,7 +135,7 @@ func TestSlow(t *testing.T) {
 	}
 }
 
-// TestBroken: what breaks on the way is an error, never an answer.
+// TestBroken: a request that fails on the way gets an error, never an answer.
 func TestBroken(t *testing.T) {
 	for name, tt := range map[string]struct {
 		do     func(context.Context)
@@ -170,8 +167,8 @@ func TestBroken(t *testing.T) {
 	}
 }
 
-// TestPatience: deciding that takes too long is no decision.
-func TestPatience(t *testing.T) {
+// TestDecideTimeout: deciding that takes too long returns no decision.
+func TestDecideTimeout(t *testing.T) {
 	s := serveUnix(t, Options{decideTimeout: 20 * time.Millisecond})
 	s.do = func(ctx context.Context) { <-ctx.Done() }
 	if got := s.send(t, s.post(PathDecision, okInput)); got.status != 503 || !strings.Contains(got.body, "took too long") {
@@ -213,7 +210,7 @@ func TestShutdown(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			grace := 200 * time.Millisecond
 			if heeds {
-				grace = time.Minute // not that a slow machine is too late
+				grace = time.Minute // so that a slow machine is not too late
 			}
 			s := serveUnix(t, Options{Socket: socket.Options{Grace: grace}})
 			entered, release := make(chan struct{}), make(chan struct{})
@@ -248,8 +245,8 @@ func TestShutdown(t *testing.T) {
 	}
 }
 
-// TestShutdownHalfRequests: clients that send no more hold the end up for no
-// longer than the grace period.
+// TestShutdownHalfRequests: clients that stop in the middle of a request delay the
+// end by at most the grace period.
 func TestShutdownHalfRequests(t *testing.T) {
 	s := serveUnix(t, Options{Socket: socket.Options{Grace: 50 * time.Millisecond}})
 	half := s.dial(t)

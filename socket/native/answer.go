@@ -8,17 +8,17 @@ import (
 	"github.com/permd/permd/socket"
 )
 
-// Answer is the person's answer to a question, as permd/choose takes it.
+// Answer is the person's answer to a question, with the members of permd/choose.
 type Answer struct {
 	DecisionID string
 	Verdict    decisions.Verdict // Allow or Deny
 	// Width, Scope and ExpiresIn say what to remember, as in permd/choose.
 	Width, Scope string
 	ExpiresIn    strictjson.Value
-	// Bind makes the offer that is stored out of the question's; nil for that one.
+	// Bind derives the offer to store from the question's; nil for that one.
 	Bind func(*decisions.Offer) *decisions.Offer
-	// UID is whose rules must still be those that asked, for a yes to count; nil
-	// for a caller that has the call decided once more.
+	// UID is the user whose rules must be unchanged since the question, for an approval
+	// to count; nil if the caller decides the call again.
 	UID *uint32
 }
 

@@ -8,7 +8,7 @@ import (
 	"github.com/permd/permd/decisions"
 )
 
-// settler is a memory that keeps what it is given, or fails.
+// settler is a memory that stores everything, or fails.
 type settler struct {
 	kept []decisions.Answer
 	err  error
@@ -25,9 +25,9 @@ func (*settler) Drop(context.Context, ...string) error                     { ret
 func (*settler) EndSession(context.Context, decisions.Owner, string) error { return nil }
 func (*settler) EndConnection(context.Context, decisions.Owner) error      { return nil }
 
-// TestSettle: an answer is taken once, and one that does not fit, or cannot be
+// TestAnswerQuestion: an answer is accepted once, and one that does not fit, or cannot be
 // stored, leaves the question open.
-func TestSettle(t *testing.T) {
+func TestAnswerQuestion(t *testing.T) {
 	offer := &decisions.Offer{Sets: []decisions.OfferSet{{Width: decisions.Width{ID: "w1"}}}, Reject: &decisions.Rejection{}}
 	for name, c := range map[string]struct {
 		answer Answer

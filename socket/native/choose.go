@@ -24,16 +24,15 @@ type chooseParams struct {
 
 // chooseResult is the answer of permd/choose.
 type chooseResult struct {
-	// Stored are the choices that were remembered; none for an answer that
-	// holds once.
+	// Stored are the choices that were remembered; none for an answer that applies once.
 	Stored []decisions.StoredChoice `json:"stored"`
 	// Result is what to send the agent, absent when the protocol has no
 	// answer of its own.
 	Result any `json:"result,omitzero"`
 }
 
-// choose brings the person's answer to a question of this connection. A
-// question takes one answer; one that does not fit leaves it open.
+// choose handles the person's answer to a question of this connection. A question
+// accepts one answer; one that does not fit leaves it open.
 func (h *handler) choose(c *socket.Conn, params strictjson.Value) (run, error) {
 	var p chooseParams
 	if err := socket.ReadParams("params", params, &p); err != nil {
@@ -48,7 +47,7 @@ func (h *handler) choose(c *socket.Conn, params strictjson.Value) (run, error) {
 		return nil, socket.Refuse("verdict must be allow or deny")
 	}
 	asks := &StateOf(c).Questions
-	// From here on no other answer is taken, while this one is stored.
+	// From here on no other answer is accepted, while this one is stored.
 	ask, err := asks.reserve(p.DecisionID)
 	if err != nil {
 		return nil, err
@@ -99,11 +98,11 @@ func (p *chooseParams) limit() (time.Duration, error) {
 	return 0, socket.Refuse("expiresIn must be a whole number of seconds, at least 1")
 }
 
-// choice returns what is to be remembered of the person's answer, nil for an
-// answer that applies once.
+// choice returns what to remember of the person's answer, nil for an answer that applies
+// once.
 func (p *chooseParams) choice(ask *PendingQuestion, picked Resolution) (*decisions.Answer, error) {
 	limited := len(p.ExpiresIn) > 0 && strictjson.Kind(p.ExpiresIn) != 'n'
-	// A scope or a limit says that an answer is meant for more than this call.
+	// With a scope or a limit, an answer is meant for more than this call.
 	more := p.Scope != "" || limited
 	switch picked.Verdict {
 	case decisions.Allow:
@@ -114,7 +113,7 @@ func (p *chooseParams) choice(ask *PendingQuestion, picked Resolution) (*decisio
 			return nil, nil
 		}
 		if !more && p.Width == "" && (ask.Offer == nil || len(ask.Offer.Sets) == 0) {
-			return nil, nil // "always" was meant, but cannot be had
+			return nil, nil // "always" was meant, but is not possible
 		}
 	case decisions.Deny:
 		if p.Width != "" {
@@ -160,8 +159,8 @@ func (h *handler) keep(ctx context.Context, asks *PendingQuestions, ask *Pending
 		return nil, &socket.Error{Code: socket.CodeInternal, Message: "the choice could not be stored; nothing was"}
 	}
 	if !asks.finish(ask) {
-		// The session or its turn ended meanwhile. What holds elsewhere is the
-		// person's choice all the same; what was for the session ends with it.
+		// The session or its turn ended meanwhile. Choices with a wider scope are kept;
+		// those for the session end with it.
 		var ended []string
 		for i := range kept {
 			if strings.HasPrefix(kept[i].Scope, "session") {

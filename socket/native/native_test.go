@@ -208,7 +208,7 @@ func TestDecide(t *testing.T) {
 	if d.got[1].Call.Input != nil || string(d.got[2].Call.Input) != `"x"` {
 		t.Errorf("inputs %s, %s", d.got[1].Call.Input, d.got[2].Call.Input)
 	}
-	// Without a session nothing is known of the folder.
+	// Without a session the folder is unknown.
 	d.must(t, c, MethodDecide, `{"calls":[{"callId":"1","tool":{"name":"allow"}}]}`)
 	if r := d.got[len(d.got)-1]; r.Call.Cwd != "" || r.Session.ID != "" {
 		t.Errorf("without a session: %+v", r)
@@ -247,7 +247,7 @@ func TestDecideRefused(t *testing.T) {
 	}
 }
 
-// broken is a decider that does not keep its promise.
+// broken is a decider that returns no valid decision.
 type broken struct {
 	sockettest.Unchanged
 

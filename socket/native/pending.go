@@ -10,15 +10,15 @@ import (
 	"github.com/permd/permd/socket"
 )
 
-// Bounds of the questions that wait on one connection. Over them the oldest
-// is forgotten; its client can still answer its agent, and ask again.
+// Bounds of the questions that wait on one connection. Above them the oldest is dropped;
+// its client can still answer its agent, and ask again.
 const (
 	maxPending      = 1024
 	maxPendingBytes = 16 << 20
 )
 
-// Selection is what the person chose: an option of the request by its id, or a
-// verdict. Exactly one is set.
+// Selection is the person's choice: an option of the request by its id, or a verdict.
+// Exactly one is set.
 type Selection struct {
 	OptionID string
 	Verdict  decisions.Verdict // Allow or Deny
@@ -30,59 +30,57 @@ type PendingQuestion struct {
 	ID        string // the decision's id
 	SessionID string // the session's id, "" for none
 	RequestID string // the request's id (RequestKey), "" for none
-	// Digest is that of the rules that left the call to the person, and Cwd the
-	// folder of the session, "" if none: a yes counts under those rules alone.
+	// Digest identifies the rules that left the call to the person, and Cwd is the
+	// session's folder, "" if none: an approval counts under the same rules only.
 	Digest, Cwd string
-	// Decision is the question, and Made the request that it is about: a yes counts
-	// only while the call would do the same. Nil where the call is decided once
-	// more before it runs, or where nothing is known of that.
+	// Decision is the question, and Request the request that it is about: an approval
+	// counts only while the call would do the same. They are nil if the call is decided
+	// again before it runs, or if that is not known.
 	Decision *decisions.Decision
 	Request  *decisions.Request
-	// Refresh puts what is known of the request's session by now in the place of what
-	// was known then; nil when it has none. It is called on the connection's reading
-	// goroutine, except in AnswerQuestion.
+	// Refresh updates a request to the current state of its session; nil if it has none.
+	// It is called on the connection's reading goroutine, except in AnswerQuestion.
 	Refresh func(*decisions.Request)
-	// Size is about how many bytes Answer holds on to.
+	// Size is the approximate number of bytes that Resolve keeps in memory.
 	Size int
-	// Offer is what the answer can be remembered as, nil for nothing.
+	// Offer is how the answer can be remembered, nil if it cannot.
 	Offer *decisions.Offer
-	// Resolve turns the pick into what to send the agent. An error says why the
-	// pick does not fit the request; the question then keeps waiting.
+	// Resolve converts the selection to what to send the agent. An error says why the
+	// selection does not fit the request; the question then stays open.
 	Resolve func(Selection) (Resolution, error)
 
 	reserved bool // an answer is being stored
 }
 
-// Resolution is what a pick means.
+// Resolution is the meaning of a selection.
 type Resolution struct {
 	// Result is what to send the agent, nil if the protocol sends nothing.
 	Result any
-	// Verdict is Allow or Deny; "" for an answer that is no permission.
+	// Verdict is Allow or Deny; "" for an answer that is not a permission.
 	Verdict decisions.Verdict
-	// Remember is set when the person picked an option that is meant for more
-	// than this call.
+	// Remember is set if the selected option is meant for more than this call.
 	Remember bool
-	// LetsAgentContinue is set for an answer that is no permission and lets the agent go on
-	// all the same, into another mode for one.
+	// LetsAgentContinue is set for an answer that is not a permission but lets the agent
+	// continue, for example in another mode.
 	LetsAgentContinue bool
-	// OnStored is called when the answer has been taken; nil for nothing.
+	// OnStored is called when the answer has been accepted; may be nil.
 	OnStored func()
 }
 
 // PendingQuestions are the questions that wait on one connection. Unlike the rest of a
-// connection's state they may be used from any goroutine: a decision is made
-// on a goroutine of its own.
+// connection's state they may be used from any goroutine: decisions are made on
+// goroutines of their own.
 type PendingQuestions struct {
 	mu   sync.Mutex
 	list []*PendingQuestion // the oldest first
 	size int
 }
 
-// Add lets a question wait.
+// Add adds a question.
 func (a *PendingQuestions) Add(ask *PendingQuestion) {
 	if ask.Request != nil {
 		r := *ask.Request
-		// What is kept must not hold on to the message.
+		// The copy does not keep the message alive.
 		r.Call.Input, r.Call.Claims.Meta = bytes.Clone(r.Call.Input), bytes.Clone(r.Call.Claims.Meta)
 		ask.Request = &r
 	}
@@ -97,19 +95,19 @@ func (a *PendingQuestions) Add(ask *PendingQuestion) {
 	}
 }
 
-// RemoveSession forgets the questions of a session.
+// RemoveSession removes the questions of a session.
 func (a *PendingQuestions) RemoveSession(session string) {
 	a.removeAll(func(ask *PendingQuestion) bool { return ask.SessionID == session })
 }
 
-// removeRequest forgets the questions of a request.
+// removeRequest removes the questions of a request.
 func (a *PendingQuestions) removeRequest(request string) {
 	if request != "" {
 		a.removeAll(func(ask *PendingQuestion) bool { return ask.RequestID == request })
 	}
 }
 
-// Remove forgets one question, and reports whether it waited.
+// Remove removes one question, and reports whether it was open.
 func (a *PendingQuestions) Remove(id string) bool {
 	return a.removeAll(func(ask *PendingQuestion) bool { return ask.ID == id })
 }
@@ -128,7 +126,7 @@ func (a *PendingQuestions) removeAll(which func(*PendingQuestion) bool) bool {
 	return len(a.list) < before
 }
 
-// Contains reports whether a question waits for its answer.
+// Contains reports whether a question is open.
 func (a *PendingQuestions) Contains(id string) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -147,15 +145,14 @@ func (a *PendingQuestions) reserve(id string) (*PendingQuestion, error) {
 	return a.list[i], nil
 }
 
-// release lets a reserved question wait again.
+// release reopens a reserved question.
 func (a *PendingQuestions) release(ask *PendingQuestion) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	ask.reserved = false
 }
 
-// finish ends a reserved question. It is false when the question was forgotten
-// meanwhile.
+// finish removes a reserved question. It returns false if it was removed meanwhile.
 func (a *PendingQuestions) finish(ask *PendingQuestion) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -168,7 +165,7 @@ func (a *PendingQuestions) finish(ask *PendingQuestion) bool {
 	return true
 }
 
-// size is about how many bytes a question holds on to.
+// size estimates the bytes that a question uses.
 func (a *PendingQuestion) size() int {
 	n := a.Size
 	if a.Offer != nil {
@@ -199,7 +196,7 @@ type State struct {
 	Questions PendingQuestions
 	Shells    Shells
 
-	// declared are where the sessions belong that were declared on the connection.
+	// declared are the sessions that were declared on the connection.
 	declared     map[string]declaredSession
 	onEnd        []func(session string)
 	onCancel     []func(session string)
@@ -214,15 +211,15 @@ type stateKey struct{}
 func StateOf(c *socket.Conn) *State {
 	return c.Value(stateKey{}, func() any {
 		s := &State{declared: map[string]declaredSession{}}
-		// A client that withdraws a request which was answered with a question
-		// has called that off as well.
+		// A client that withdraws a request which was answered with a question withdraws
+		// that question too.
 		c.OnWithdraw(func(id strictjson.Value) { s.Questions.removeRequest(RequestKey(id)) })
 		return s
 	}).(*State)
 }
 
-// RequestKey is a request's id in a form that is the same for all ways to write
-// it, "" for no id.
+// RequestKey returns a request's id in a form that is equal for all its notations, ""
+// for no id.
 func RequestKey(id strictjson.Value) string {
 	if s, ok := strictjson.ParseString(id); ok {
 		return "s" + s
@@ -238,7 +235,7 @@ func (s *State) OnEnd(f func(session string)) { s.onEnd = append(s.onEnd, f) }
 // cancels the work in a session.
 func (s *State) OnCancel(f func(session string)) { s.onCancel = append(s.onCancel, f) }
 
-// Cancel forgets the questions of a session whose turn was cancelled. Only to be
+// Cancel removes the questions of a session whose turn was cancelled. It must only be
 // called from a method.
 func (s *State) Cancel(session string) {
 	s.Questions.RemoveSession(session)

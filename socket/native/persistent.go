@@ -14,28 +14,28 @@ import (
 const (
 	// sessionIdle is how long such a session is kept after its last message.
 	sessionIdle = 12 * time.Hour
-	// maxSessionTrees is how many are kept of one person; over it the one that was
-	// silent longest is ended.
+	// maxSessionTrees is how many are kept for one person; above it the least recently
+	// used one is ended.
 	maxSessionTrees = 256
 	// firstPersistentConn is the number of the first owner of such sessions. Connections
 	// are numbered from 1.
 	firstPersistentConn = 1 << 62
 )
 
-// PersistentSessions are the sessions of harnesses that ask over a connection of its own for
-// each call, as `permd hook` does. They belong to the person, the harness and the
-// id that it names its session by, and end after 12 hours without a message.
+// PersistentSessions are the sessions of harnesses that ask over a new connection for
+// each call, as `permd hook` does. They are identified by the person, the harness and
+// the harness's id of the session, and end after 12 hours without a message.
 //
-// A session and those of its sub-agents form one tree, with one owner. It is
-// safe for concurrent use.
+// A session and those of its sub-agents form one tree, with one owner. It is safe for
+// concurrent use.
 type PersistentSessions struct {
 	Sessions *decisions.Sessions
 	// OnEnd is called with the owner of a tree that has ended; nil for nothing.
 	OnEnd func(decisions.Owner)
 	Now   func() time.Time
-	// Digest is the hash of a file's content, with its length, if that is not over
-	// the limit. Without it no question can be answered elsewhere whose call runs
-	// a file.
+	// Digest returns the hash of a file's content and its length, if that is within the
+	// limit. If nil, questions about calls that run a file cannot be answered out of
+	// band.
 	Digest func(path string, limit int64) (sum string, size int64, err error)
 
 	mu        sync.Mutex
@@ -59,7 +59,7 @@ type sessionTree struct {
 	used time.Time // guarded by PersistentSessions.mu
 }
 
-// treeOf returns the tree of a session, which begins now if there is none.
+// treeOf returns the tree of a session, a new one if there is none.
 func (l *PersistentSessions) treeOf(uid uint32, harness, id string) *sessionTree {
 	now := l.Now()
 	l.mu.Lock()
@@ -85,14 +85,14 @@ func (l *PersistentSessions) treeOf(uid uint32, harness, id string) *sessionTree
 	return f
 }
 
-// removeExpired forgets what has been silent for too long, and makes room for the one
-// that enters.
+// removeExpired removes trees that were not used for too long, and makes room for the
+// one that enters.
 func (l *PersistentSessions) removeExpired(now time.Time, enters sessionTreeKey) (ended []decisions.Owner) {
 	var oldest sessionTreeKey
 	mine := 0
 	for key, f := range l.trees {
-		// A clock that went back ends nothing early, and keeps nothing longer
-		// than from now on.
+		// If the clock was set back, nothing ends early, and nothing is kept longer than
+		// from now on.
 		if f.used.After(now) {
 			f.used = now
 		}
@@ -113,7 +113,7 @@ func (l *PersistentSessions) removeExpired(now time.Time, enters sessionTreeKey)
 	return ended
 }
 
-// removeTree forgets a tree with its questions.
+// removeTree removes a tree with its questions.
 func (l *PersistentSessions) removeTree(key sessionTreeKey) decisions.Owner {
 	f := l.trees[key]
 	delete(l.trees, key)
@@ -121,14 +121,14 @@ func (l *PersistentSessions) removeTree(key sessionTreeKey) decisions.Owner {
 	return f.owner
 }
 
-// removeQuestions forgets what waits in one session.
+// removeQuestions removes the questions of one session.
 func (l *PersistentSessions) removeQuestions(o decisions.Owner, session string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.deleteQuestions(func(q *boundQuestion) bool { return q.tree.owner == o && q.Session == session })
 }
 
-// declaredSession is where a session belongs that was declared on a connection.
+// declaredSession is a session that was declared on a connection, with its owner.
 type declaredSession struct {
 	tree    *sessionTree // nil for the connection itself
 	atShell bool
@@ -138,7 +138,7 @@ type declaredSession struct {
 	session *decisions.Session
 }
 
-// declaredSession finds where a session belongs.
+// declaredSession determines the owner of a session to declare.
 func (h *handler) declaredSession(c *socket.Conn, p *sessionParams) (declaredSession, error) {
 	at := declaredSession{atShell: p.AtShell}
 	if p.Harness == "" {
@@ -148,7 +148,7 @@ func (h *handler) declaredSession(c *socket.Conn, p *sessionParams) (declaredSes
 	case h.Persistent == nil:
 		return at, socket.Refuse("this permd keeps no sessions of harnesses")
 	case strings.ContainsFunc(p.Harness, notInName):
-		// It is shown to people, in their terminals.
+		// The name is displayed in terminals.
 		return at, socket.Refuse("harness must be a word of letters, digits and -")
 	case len(p.Harness) > socket.MaxName || len(p.SessionID) > socket.MaxName || len(p.Parent) > socket.MaxName:
 		return at, socket.Refuse("a name is longer than %d bytes", socket.MaxName)

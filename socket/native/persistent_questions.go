@@ -16,22 +16,21 @@ import (
 	"github.com/permd/permd/internal/strictjson"
 )
 
-// Bounds of the questions that wait for an answer from elsewhere, and of the
-// answers that wait for the call. Over them the oldest is forgotten; the agent
-// asks again.
+// Bounds of the questions that wait for an answer out of band, and of the answers that
+// wait for the call. Above them the oldest is dropped; the agent asks again.
 const (
 	maxOpenQuestions     = 256 // of one person
 	maxOpenQuestionBytes = 4 << 20
 	maxGrants            = 256
-	// maxContent is how much of files is hashed for one call, in bytes. It takes
-	// less time than a hook waits.
+	// maxContent bounds the bytes of files that are hashed for one call: that takes less
+	// time than a hook waits.
 	maxContent = 256 << 20
-	// grantTime is how long a yes waits for the call that it is for.
+	// grantTime is how long an approval waits for its call.
 	grantTime = 30 * time.Minute
 )
 
 // OpenQuestion is a question of a harness that could not ask its person. It waits until
-// they answer it elsewhere.
+// they answer it out of band.
 type OpenQuestion struct {
 	Decision *decisions.Decision
 	UID      uint32
@@ -42,17 +41,17 @@ type OpenQuestion struct {
 	Asked    time.Time
 }
 
-// boundQuestion is an open question with what its answer is bound to.
+// boundQuestion is an open question with what its answer applies to.
 type boundQuestion struct {
 	OpenQuestion
 	tree *sessionTree
 	key  callKey
 }
 
-// callKey tells one call from another.
+// callKey identifies a call by its content.
 type callKey [sha256.Size]byte
 
-// grant is a yes that waits for its call.
+// grant is an approval that waits for its call.
 type grant struct {
 	conn uint64 // of the tree's owner
 	key  callKey
@@ -62,8 +61,8 @@ type grant struct {
 // ErrNoQuestion means that no question of that id waits.
 var ErrNoQuestion = errors.New("no question of that id waits")
 
-// addQuestion lets a question of a lasting session wait. What a person could not answer
-// elsewhere it leaves alone.
+// addQuestion adds a question of a persistent session, unless a person could not answer
+// it out of band.
 func (l *PersistentSessions) addQuestion(f *sessionTree, req *decisions.Request, d *decisions.Decision) {
 	if !d.Answerable() {
 		return
@@ -107,7 +106,7 @@ func (q *boundQuestion) size() int {
 	return n
 }
 
-// deleteQuestions forgets questions.
+// deleteQuestions removes questions.
 func (l *PersistentSessions) deleteQuestions(which func(*boundQuestion) bool) {
 	l.questions = slices.DeleteFunc(l.questions, which)
 }
@@ -126,8 +125,8 @@ func (l *PersistentSessions) Questions(uid *uint32) []OpenQuestion {
 	return list
 }
 
-// AllowOnce answers a question with yes: when the harness asks about the very
-// call again within the time Once, in the same session, it is allowed, one time.
+// AllowOnce answers a question with yes: if the harness asks about exactly the same call
+// again within grantTime, in the same session, it is allowed once.
 func (l *PersistentSessions) AllowOnce(uid *uint32, id string) (until time.Time, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -144,7 +143,7 @@ func (l *PersistentSessions) AllowOnce(uid *uint32, id string) (until time.Time,
 	return until, nil
 }
 
-// AllowAlways answers a question with yes, and has a width of it remembered.
+// AllowAlways answers a question with yes, and stores a width of it.
 func (l *PersistentSessions) AllowAlways(
 	ctx context.Context, uid *uint32, keeper decisions.Keeper, a decisions.Answer,
 ) ([]decisions.StoredChoice, error) {
@@ -175,8 +174,8 @@ func (l *PersistentSessions) find(uid *uint32, id string) *boundQuestion {
 	return l.questions[i]
 }
 
-// TakeGrant reports whether a person said yes to this very question; the yes is
-// used up. It is decisions.Engine's Answered.
+// TakeGrant reports whether a person approved exactly this question, and consumes the
+// approval. It is for decisions.Config.TakeApproval.
 func (l *PersistentSessions) TakeGrant(req *decisions.Request, d *decisions.Decision) bool {
 	conn := req.Session.Conn
 	if conn < firstPersistentConn {
@@ -195,7 +194,7 @@ func (l *PersistentSessions) TakeGrant(req *decisions.Request, d *decisions.Deci
 	now := l.Now()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	// A clock that went back makes no yes hold longer.
+	// Setting the clock back extends no approval.
 	l.grants = slices.DeleteFunc(l.grants, func(g grant) bool { return !now.Before(g.ends) || g.ends.Sub(now) > grantTime })
 	i := slices.IndexFunc(l.grants, func(g grant) bool { return g.conn == conn && g.key == key })
 	if i < 0 {
@@ -205,11 +204,10 @@ func (l *PersistentSessions) TakeGrant(req *decisions.Request, d *decisions.Deci
 	return true
 }
 
-// keyOf is the key of a call that was left to the person: the call as the harness
-// sent it, all that permd found that it would do, and what is in the files that it
-// runs and reads, so that a link that was moved or a script that was written
-// meanwhile makes it another one. There is none when it runs a file that cannot be
-// compared.
+// keyOf returns the key of a call that was left to the person: the call as the harness
+// sent it, all its effects, and the content of files that it runs and reads, so that a
+// link with a new target or a rewritten script makes it another call. It returns false
+// if the call runs a file that cannot be compared.
 func (l *PersistentSessions) keyOf(req *decisions.Request, d *decisions.Decision) (key callKey, ok bool) {
 	type effect struct {
 		Kind, Text, From, Reason string
@@ -238,7 +236,7 @@ func (l *PersistentSessions) keyOf(req *decisions.Request, d *decisions.Decision
 		call.Effects = append(call.Effects, effect{string(e.Kind), e.Text, e.From, e.Reason, e.Tags, e.Row})
 		described = described && e.Kind != effects.KindUse
 		if e.Claimed {
-			// What it was read from, which its text may hide or shorten.
+			// The sources of effects, which their texts may mask or shorten.
 			call.Claimed = [2]string{c.Claims.Kind, c.Claims.Title}
 		}
 	}
@@ -255,8 +253,8 @@ func (l *PersistentSessions) keyOf(req *decisions.Request, d *decisions.Decision
 	}
 	if o, err := strictjson.ParseObject(c.Input); err == nil {
 		for _, m := range o {
-			// Models word what they say about a command again each time. For a tool of
-			// somebody else the member may mean anything.
+			// Models vary the description of a command. In the input of another tool the
+			// member may mean anything.
 			if m.Name == "description" && described && strictjson.Kind(m.Value) == '"' {
 				continue
 			}
@@ -273,7 +271,7 @@ func (l *PersistentSessions) keyOf(req *decisions.Request, d *decisions.Decision
 	return sha256.Sum256(text), true
 }
 
-// content says what is in a file; it is not known of what cannot be read, or is
+// content identifies a file's content; it is not known if the file cannot be read, or is
 // longer than what is left to hash.
 func (l *PersistentSessions) content(path string, left *int64) (said string, known bool) {
 	if l.Digest == nil {

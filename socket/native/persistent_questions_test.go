@@ -10,10 +10,11 @@ import (
 	"github.com/permd/permd/decisions"
 )
 
-// TestQuestionsOfFiles: a yes is to what is in the files that the call runs and
-// reads, and none is taken where that is not known of what it runs.
+// TestQuestionsOfFiles: an approval is bound to the contents of the files that the
+// call runs and reads, and is not accepted if the contents of what it runs are
+// unknown.
 func TestQuestionsOfFiles(t *testing.T) {
-	d := newLastingDaemon()
+	d := newPersistentDaemon()
 	f := d.lasting.treeOf(1000, "claude", "s")
 	req := &decisions.Request{Session: decisions.SessionRef{Conn: f.owner.Conn, ID: "s"}}
 	dec := &decisions.Decision{ID: "1", Verdict: decisions.Ask, Contents: []decisions.Content{{Path: "/run", Code: true}, {Path: "/read"}, {Path: "/folder", Code: true}}}

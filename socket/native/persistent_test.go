@@ -13,8 +13,9 @@ import (
 	"github.com/permd/permd/socket"
 )
 
-// lastingDaemon keeps sessions of harnesses, at a time that the test sets.
-type lastingDaemon struct {
+// persistentDaemon has persistent sessions of harnesses, with a clock that the test
+// sets.
+type persistentDaemon struct {
 	*daemon
 	lasting *PersistentSessions
 	now     time.Time
@@ -22,8 +23,8 @@ type lastingDaemon struct {
 	live    bool
 }
 
-func newLastingDaemon() *lastingDaemon {
-	d := &lastingDaemon{daemon: newDaemon(), now: time.Date(2026, 3, 2, 9, 0, 0, 0, time.UTC)}
+func newPersistentDaemon() *persistentDaemon {
+	d := &persistentDaemon{daemon: newDaemon(), now: time.Date(2026, 3, 2, 9, 0, 0, 0, time.UTC)}
 	d.lasting = &PersistentSessions{
 		Sessions: d.sessions, Now: func() time.Time { return d.now },
 		OnEnd: func(o decisions.Owner) { d.ended = append(d.ended, o) },
@@ -36,20 +37,20 @@ func newLastingDaemon() *lastingDaemon {
 	return d
 }
 
-func (d *lastingDaemon) declare(t *testing.T, c *socket.Conn, id, more string) {
+func (d *persistentDaemon) declare(t *testing.T, c *socket.Conn, id, more string) {
 	t.Helper()
 	d.must(t, c, MethodSession, `{"sessionId":"`+id+`","cwd":"/w","harness":"claude"`+more+`}`)
 }
 
 // decide asks for a verdict and returns the request as the engine sees it.
-func (d *lastingDaemon) decide(t *testing.T, c *socket.Conn, session, verdict, input string) *decisions.Request {
+func (d *persistentDaemon) decide(t *testing.T, c *socket.Conn, session, verdict, input string) *decisions.Request {
 	t.Helper()
 	d.must(t, c, MethodDecide, `{"sessionId":"`+session+`","calls":[{"callId":"1","tool":{"name":"`+verdict+`"},"input":`+input+`}]}`)
 	return d.got[len(d.got)-1]
 }
 
-func TestLastingSessions(t *testing.T) {
-	d := newLastingDaemon()
+func TestPersistentSessions(t *testing.T) {
+	d := newPersistentDaemon()
 	owner := func(c *socket.Conn, session string) uint64 {
 		t.Helper()
 		return d.decide(t, c, session, "allow", `{}`).Session.Conn
@@ -116,10 +117,10 @@ func TestLastingSessions(t *testing.T) {
 	d.refused(t, first, MethodDecide, `{"sessionId":"s","calls":[{"callId":"1","tool":{"name":"allow"}}]}`, socket.CodeParams, "not declared")
 }
 
-// TestLastingSessionsSideBySide: a call is about the folder and the mode that its
-// own connection named, whatever hooks of the same session, or of its sub-agents,
-// name meanwhile.
-func TestLastingSessionsSideBySide(t *testing.T) {
+// TestPersistentSessionsSideBySide: a call has the folder and the mode that its own
+// connection named, whatever hooks of the same session, or of its sub-agents, name
+// at the same time.
+func TestPersistentSessionsSideBySide(t *testing.T) {
 	for name, between := range map[string][]string{
 		"the same session": {`{"sessionId":"s","cwd":"/b","mode":"acceptEdits","harness":"claude"}`},
 		"a sub-agent": {
@@ -128,7 +129,7 @@ func TestLastingSessionsSideBySide(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			d := newLastingDaemon()
+			d := newPersistentDaemon()
 			first, next := conn(1), conn(2)
 			d.must(t, first, MethodSession, `{"sessionId":"s","cwd":"/a","mode":"plan","harness":"claude"}`)
 			for _, declaration := range between {
@@ -154,8 +155,8 @@ func containsOwner(list []decisions.Owner, conn uint64) bool {
 	return false
 }
 
-func TestLastingSessionsAreBounded(t *testing.T) {
-	d := newLastingDaemon()
+func TestPersistentSessionsAreBounded(t *testing.T) {
+	d := newPersistentDaemon()
 	c := conn(1)
 	for i := range maxSessionTrees + 1 {
 		d.now = d.now.Add(time.Second)
@@ -166,7 +167,7 @@ func TestLastingSessionsAreBounded(t *testing.T) {
 	}
 	d.refused(t, c, MethodDecide, `{"sessionId":"s0","calls":[{"callId":"1","tool":{"name":"allow"}}]}`, socket.CodeParams, "not declared")
 	d.decide(t, c, "s1", "allow", `{}`)
-	// Who is there already needs no room.
+	// An existing session needs no room.
 	d.declare(t, c, "s1", "")
 	if len(d.ended) != 1 {
 		t.Errorf("%d ended", len(d.ended))
@@ -183,8 +184,8 @@ func TestLastingSessionsAreBounded(t *testing.T) {
 	t.Error("a connection declares without end")
 }
 
-func TestLastingRefused(t *testing.T) {
-	d := newLastingDaemon()
+func TestPersistentRefused(t *testing.T) {
+	d := newPersistentDaemon()
 	long := strings.Repeat("x", socket.MaxName+1)
 	for params, says := range map[string]string{
 		`{"sessionId":"","cwd":"/w","harness":"claude"}`:                          "sessionId is missing",
@@ -202,11 +203,11 @@ func TestLastingRefused(t *testing.T) {
 	plain.refused(t, conn(1), MethodSession, `{"sessionId":"s","cwd":"/w","harness":"claude"}`, socket.CodeParams, "keeps no sessions")
 }
 
-// TestLastingShell: what one call does to a shell that stays alive counts for
-// the next, though that comes over another connection; unless the harness says
-// where the shell is.
-func TestLastingShell(t *testing.T) {
-	d := newLastingDaemon()
+// TestPersistentShell: what one call does to a shell that stays alive counts for the
+// next one, even on another connection, unless the harness names the shell's
+// folder.
+func TestPersistentShell(t *testing.T) {
+	d := newPersistentDaemon()
 	d.live = true
 	change := &decisions.Decision{Verdict: decisions.Allow, Effects: []decisions.EffectDecision{{Kind: effects.KindState}}}
 	d.declare(t, conn(1), "s", "")
@@ -225,7 +226,7 @@ func TestLastingShell(t *testing.T) {
 
 func TestQuestions(t *testing.T) {
 	uid, stranger := uint32(1000), uint32(1001)
-	d := newLastingDaemon()
+	d := newPersistentDaemon()
 	c := conn(1)
 	d.declare(t, c, "s", "")
 	asked := func(input string) *decisions.Decision {
@@ -317,9 +318,9 @@ func TestQuestions(t *testing.T) {
 	}
 }
 
-// TestQuestionsNobodyCanAnswer wait for nobody.
+// TestQuestionsNobodyCanAnswer: such questions are not kept.
 func TestQuestionsNobodyCanAnswer(t *testing.T) {
-	d := newLastingDaemon()
+	d := newPersistentDaemon()
 	f := d.lasting.treeOf(1000, "claude", "s")
 	req := &decisions.Request{Session: decisions.SessionRef{Conn: f.owner.Conn, ID: "s"}}
 	for _, dec := range []*decisions.Decision{
@@ -336,7 +337,7 @@ func TestQuestionsNobodyCanAnswer(t *testing.T) {
 }
 
 func TestQuestionsAreBounded(t *testing.T) {
-	d := newLastingDaemon()
+	d := newPersistentDaemon()
 	f := d.lasting.treeOf(1000, "claude", "s")
 	req := &decisions.Request{Session: decisions.SessionRef{Conn: f.owner.Conn, ID: "s"}}
 	for i := range maxOpenQuestions + 1 {
@@ -354,26 +355,26 @@ func TestQuestionsAreBounded(t *testing.T) {
 	}
 }
 
-// keeper stores what it is told to.
-type lastingKeeper struct {
+// persistentKeeper is a memory that stores everything.
+type persistentKeeper struct {
 	decisions.Keeper
 	got decisions.Answer
 	err error
 }
 
-func (k *lastingKeeper) Keep(_ context.Context, a decisions.Answer) ([]decisions.StoredChoice, error) {
+func (k *persistentKeeper) Keep(_ context.Context, a decisions.Answer) ([]decisions.StoredChoice, error) {
 	k.got = a
 	return []decisions.StoredChoice{{ID: "c1"}}, k.err
 }
 
 func TestAllowAlways(t *testing.T) {
 	uid := uint32(1000)
-	d := newLastingDaemon()
+	d := newPersistentDaemon()
 	f := d.lasting.treeOf(uid, "claude", "s")
 	offer := &decisions.Offer{}
 	req := &decisions.Request{Session: decisions.SessionRef{Conn: f.owner.Conn, ID: "s"}}
 	d.lasting.addQuestion(f, req, &decisions.Decision{ID: "d1", Verdict: decisions.Ask, Offer: offer})
-	k := &lastingKeeper{err: decisions.ErrNotKept}
+	k := &persistentKeeper{err: decisions.ErrNotKept}
 	if _, err := d.lasting.AllowAlways(t.Context(), &uid, k, decisions.Answer{DecisionID: "d1", Width: "w9"}); !errors.Is(err, decisions.ErrNotKept) {
 		t.Errorf("what cannot be kept: %v", err)
 	}

@@ -23,8 +23,8 @@ type sessionParams struct {
 	Mode      string         `json:"mode"`
 	// Harness makes the session one that outlives the connection (see PersistentSessions).
 	Harness string `json:"harness"`
-	// AtShell says that Cwd is where the agent's shell is now, and that nothing
-	// else of the shell lives on from one call to the next.
+	// AtShell says that Cwd is where the agent's shell is now, and that no other state of
+	// the shell persists between calls.
 	AtShell bool `json:"atShell"`
 	// ProtocolVersion is what client and agent negotiated (ACP: 1 or 2).
 	ProtocolVersion *int `json:"protocolVersion"`
@@ -34,8 +34,8 @@ type sessionParams struct {
 // reads.
 const maxProtocolVersion = 2
 
-// session declares a session. The declaration holds from here on, also for
-// messages that the client sent before it read the answer.
+// session declares a session. The declaration applies from here on, also to messages
+// that the client sent before it read the answer.
 func (h *handler) session(c *socket.Conn, params strictjson.Value) (run, error) {
 	var p sessionParams
 	if err := socket.ReadParams("params", params, &p); err != nil {
@@ -98,15 +98,15 @@ func (h *handler) session(c *socket.Conn, params strictjson.Value) (run, error) 
 	}, nil
 }
 
-// EndWith has the sessions of a connection, and what was remembered for them, end
-// with it. Only to be called from a method, which may do so again.
+// EndWith ends the sessions of a connection, and the choices for them, when it closes.
+// It must only be called from a method; repeated calls have no effect.
 func EndWith(c *socket.Conn, deps Deps) {
 	own := c.Owner()
 	StateOf(c).disconnect(c, func() {
 		deps.Sessions.Disconnect(own)
 		if deps.Keeper != nil {
-			// What could not be stored holds in memory, and a restart ends all
-			// choices of connections.
+			// The revocation is effective even if it could not be stored, and a restart
+			// ends all choices of connections.
 			_ = deps.Keeper.EndConnection(context.Background(), own)
 		}
 	})
@@ -120,7 +120,7 @@ type closeResult struct {
 	Closed bool `json:"closed"`
 }
 
-// close ends a session of this connection, with all that waits in it.
+// close ends a session of this connection, with its open questions.
 func (h *handler) close(c *socket.Conn, params strictjson.Value) (run, error) {
 	var p closeParams
 	if err := socket.ReadParams("params", params, &p); err != nil {
@@ -136,9 +136,9 @@ func (h *handler) close(c *socket.Conn, params strictjson.Value) (run, error) {
 	closed := h.Sessions.Close(owner, p.SessionID)
 	StateOf(c).end(p.SessionID)
 	if closed && h.Keeper != nil {
-		// Here and not later, or a session that is declared again would begin
-		// with the choices of the old one. What could not be stored is in the
-		// status; it holds all the same.
+		// This must happen here, or a session that is declared again would begin with the
+		// choices of the old one. The revocation is effective even if it could not be
+		// stored, which the status reports.
 		_ = h.Keeper.EndSession(context.Background(), owner, p.SessionID)
 	}
 	return answer(closeResult{closed}), nil

@@ -15,22 +15,22 @@ const (
 	maxFolders = 8
 )
 
-// Shells says in which sessions of a connection a call may have changed what
-// later commands mean: in a shell that stays alive, a cd of one call moves the
-// relative paths of the next. It may be used from any goroutine.
+// Shells records in which sessions of a connection a call may have changed what later
+// commands mean: in a persistent shell, a cd of one call changes the relative paths of
+// the next. It may be used from any goroutine.
 type Shells struct {
 	mu      sync.Mutex
 	changed map[string]bool
-	all     bool // there were too many to tell apart
-	// folders are where the shell of a session may be, other than its own folder.
-	// They only become more: which calls ran, and in which order, is not told.
+	all     bool // there were too many to distinguish
+	// folders are where the shell of a session may be, besides its own folder. They are
+	// never removed: it is not known which calls ran, and in which order.
 	folders map[string][]string
-	// activated are the folders of programs that the shell of a session may look
-	// into first. They only become more as well.
+	// activated are the folders of programs that the shell of a session may search first.
+	// They are never removed either.
 	activated map[string][]string
 }
 
-// ApplyTo tells a call of the shell that it will run in.
+// ApplyTo adds the state of the shell to a call that it will run.
 func (s *Shells) ApplyTo(session string, c *effects.Call) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -73,7 +73,7 @@ func (s *Shells) Record(session string, d *decisions.Decision) {
 	}
 }
 
-// move notes a folder, "" when it is not known.
+// move records a folder, "" if it is not known.
 func (s *Shells) move(session, folder string) {
 	known := s.folders[session]
 	switch {
@@ -89,7 +89,7 @@ func (s *Shells) move(session, folder string) {
 	}
 }
 
-// activate notes an environment, "" when it is not known which.
+// activate records an environment, "" if it is not known which.
 func (s *Shells) activate(session, bin string) {
 	known := s.activated[session]
 	switch {
@@ -109,8 +109,7 @@ func (s *Shells) activate(session, bin string) {
 	}
 }
 
-// MarkUnknown notes that a call of which nothing is known here may have changed the
-// session's shell.
+// MarkUnknown records that an unknown call may have changed the session's shell.
 func (s *Shells) MarkUnknown(session string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -94,7 +94,7 @@ func TestShells(t *testing.T) {
 	})
 }
 
-// told returns what a call of a session is told about its shell.
+// told returns the state of the shell that a call of a session is decided with.
 func told(s *Shells, session string) (c effects.Call) {
 	s.ApplyTo(session, &c)
 	return c

@@ -11,7 +11,7 @@ import (
 	"github.com/permd/permd/socket/native"
 )
 
-// whyOther is told to the model, and recorded in the decision log.
+// whyOther is sent to the model, and recorded in the decision log.
 const whyOther = "the id of this call was also used for another call"
 
 // call decides a call.
@@ -43,7 +43,7 @@ func (h *handler) call(c *socket.Conn, params strictjson.Value) (run, error) {
 			}
 			return a.answer(d, &f), nil
 		}
-		// The same call again waits for the first: its answer may be the same.
+		// A repetition of a call waits for the first one: its answer may be the same.
 		of.mu.Lock()
 		defer of.mu.Unlock()
 		if d := of.decision; d != nil {
@@ -60,7 +60,7 @@ func (h *handler) call(c *socket.Conn, params strictjson.Value) (run, error) {
 		of.decision = d
 		if f.outcome(d) == Ask {
 			state.Questions.Add(&native.PendingQuestion{
-				ID: d.ID, SessionID: a.own.SessionID, RequestID: request, Offer: d.Offer, Resolve: a.picks(d),
+				ID: d.ID, SessionID: a.own.SessionID, RequestID: request, Offer: d.Offer, Resolve: a.resolve(d),
 				Digest: d.Policy.Digest, Cwd: req.Call.Cwd, Decision: d, Request: req, Refresh: native.RefreshSession(h.Sessions, owner, a.own.SessionID),
 			})
 		}
@@ -68,10 +68,10 @@ func (h *handler) call(c *socket.Conn, params strictjson.Value) (run, error) {
 	}, nil
 }
 
-// decisionBytes is about what a decision takes in addition to its call.
+// decisionBytes estimates the size of a decision in addition to its call.
 const decisionBytes = 4 << 10
 
-// decide has one call decided.
+// decide decides a call.
 func (h *handler) decide(ctx context.Context, req *decisions.Request) (*decisions.Decision, error) {
 	d, err := h.DecideOne(ctx, req)
 	if err != nil {
@@ -83,8 +83,8 @@ func (h *handler) decide(ctx context.Context, req *decisions.Request) (*decision
 	return d, nil
 }
 
-// mayRepeat reports whether an earlier answer can be given again: it still is what
-// would be said, and a question still waits for its answer.
+// mayRepeat reports whether an earlier answer can be given again: deciding again would
+// give the same one, and a question is still open.
 func (h *handler) mayRepeat(ctx context.Context, req *decisions.Request, d *decisions.Decision, f *findings, asks *native.PendingQuestions) bool {
 	if f.outcome(d) == Ask && !asks.Contains(d.ID) {
 		return false
@@ -92,15 +92,15 @@ func (h *handler) mayRepeat(ctx context.Context, req *decisions.Request, d *deci
 	return h.Decider.StillHolds(ctx, req, d)
 }
 
-// findings are what was found out of a call before rules were asked.
+// findings are the problems found in a call before rules decide.
 type findings struct {
 	missing missingContext
 	invalid invalid
-	other   bool // the id is another call's
+	other   bool // the id is used for another call
 }
 
-// findings looks at what the call lacks, and marks it at the call: one that cannot
-// run, or that could not be checked, is never allowed.
+// findings checks the call and records the problems as marks: a call that cannot run, or
+// that could not be checked, is never allowed.
 func (a *callRequest) findings(call *effects.Call) (f findings) {
 	var unchecked error
 	f.missing = a.missing()

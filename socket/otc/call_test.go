@@ -11,8 +11,8 @@ import (
 	"github.com/permd/permd/socket/sockettest"
 )
 
-// TestRefused: what can be read in two ways, or is not what it should be, is an
-// error that repeats no value, and no decision.
+// TestRefused: an ambiguous or invalid request is an error that repeats no value,
+// and is not decided.
 func TestRefused(t *testing.T) {
 	long := strings.Repeat("x", socket.MaxName+1)
 	many := strings.TrimSuffix(strings.Repeat(`{"id":"a"},`, maxCredentials+1), ",")
@@ -85,7 +85,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestInputTwice: both names are read when they say the same.
+// TestInputTwice: both names of the input are accepted if they have the same value.
 func TestInputTwice(t *testing.T) {
 	for _, params := range []string{
 		`{"tool_id":"A.B","input":{"a":1,"b":["x",null]},"inputs":{"b":["x",null],"a":1}}`,
@@ -100,8 +100,8 @@ func TestInputTwice(t *testing.T) {
 	}
 }
 
-// TestOutcomes: whatever the rules say, nothing runs that lacks something or that
-// does not fit.
+// TestOutcomes: under any rules, a call that lacks something or does not fit its
+// tool does not run.
 func TestOutcomes(t *testing.T) {
 	const requires = `"tool":{"id":"A.B","requirements":{"authorization":[{"id":"idp"},{"id":"idp"}],"secrets":[{"id":"KEY"},{"id":"OTHER"}],"user_id":true}}`
 	const has = `"context":{"authorization":[{"id":"idp","token":"t"}],"secrets":[{"id":"OTHER","value":"v"},{"id":"KEY","value":"v"}],"user_id":"dana"}`
@@ -175,8 +175,8 @@ func TestUnmetForm(t *testing.T) {
 	sockettest.Diff(t, "defects", []effects.Defect{{Code: effects.DefectContradiction, At: "context", Text: sayUnmet + "secret KEY, authorization idp, user_id"}}, d.got[0].Call.Defects)
 }
 
-// TestAgain: the same call again gets the same answer, another one with its id
-// none.
+// TestAgain: a repeated call gets the same answer, and another call with its id
+// gets none.
 func TestAgain(t *testing.T) {
 	const first = `{"sessionId":"s","tool_id":"A.B@1.0.0","call_id":"c","input":{"a":1,"b":2}}`
 	for _, verdict := range []decisions.Verdict{decisions.Allow, decisions.Ask, decisions.Deny} {
@@ -244,14 +244,15 @@ func TestAgainElsewhere(t *testing.T) {
 	sockettest.Diff(t, "in none", "d2", call("", "2").Decision.ID)
 	d.connect(t, 2)
 	sockettest.Diff(t, "on another connection", Run, call(s, "4").Outcome)
-	// Without an id each is by itself.
+	// Calls without an id are independent.
 	a, b := d.call(t, `{"tool_id":"A.B"}`), d.call(t, `{"tool_id":"A.B"}`)
 	if a.Decision.ID == b.Decision.ID {
 		t.Error("two calls without an id have one decision")
 	}
 }
 
-// TestAnswered: a question that was answered is asked again; a yes is for one call.
+// TestAnswered: a question that was answered is asked again, since an approval is
+// for one call.
 func TestAnswered(t *testing.T) {
 	const params = `{"sessionId":"s","$schema":"urn:oxp:1.0","request":{"tool_id":"A.B","call_id":"c"}}`
 	for verdict, want := range map[string]string{
@@ -273,7 +274,7 @@ func TestAnswered(t *testing.T) {
 		a := d.call(t, params)
 		sockettest.Diff(t, "again", []any{Ask, "d2"}, []any{a.Outcome, a.Decision.ID})
 	}
-	// A late yes is refused when the rules have changed.
+	// A late approval is refused if the rules have changed.
 	d := newDaemon(t)
 	d.call(t, params)
 	d.digest = "new"
@@ -282,7 +283,7 @@ func TestAnswered(t *testing.T) {
 	}
 }
 
-// TestBounds: a connection knows its newest ids, in so many bytes.
+// TestBounds: a connection keeps its newest ids, within a bound in bytes.
 func TestBounds(t *testing.T) {
 	d := newDaemon(t)
 	d.verdicts["B"] = decisions.Allow
@@ -320,7 +321,7 @@ func TestLost(t *testing.T) {
 	d.lost = false
 	was := d.call(t, `{"tool_id":"A.B","call_id":"c"}`)
 	sockettest.Diff(t, "afterwards", Run, was.Outcome)
-	// An answer that no longer holds does not come back.
+	// An answer that no longer holds is not repeated.
 	d.changed, d.lost = true, true
 	if v, err := d.Call(t, MethodCall, `{"tool_id":"A.B","call_id":"c"}`); err == nil {
 		t.Fatalf("%s", v)
@@ -331,7 +332,7 @@ func TestLost(t *testing.T) {
 	}
 }
 
-// TestSum: what says the same has the same sum, and nothing else.
+// TestSum: two requests have the same sum if and only if they say the same.
 func TestSum(t *testing.T) {
 	same := [][]string{
 		{`{"a":1,"b":[true,null,"x"]}`, ` { "b" : [ true, null , "\u0078"], "a":1 } `},

@@ -8,16 +8,15 @@ import (
 	"github.com/permd/permd/socket/native"
 )
 
-// maxCalls is how many calls are known by their ids on one connection. Over it the
-// oldest are forgotten: the same call is decided again.
+// maxCalls is how many calls of one connection are kept by id. Above it the oldest is
+// dropped: if it is repeated, it is decided again.
 const maxCalls = 1024
 
-// maxCallBytes bounds about what is kept of them.
+// maxCallBytes bounds the estimated size of these calls.
 const maxCallBytes = 8 << 20
 
-// calls are those of one connection by their ids. The first message that has an
-// id is the first of its calls: the index is only touched on the connection's
-// reading goroutine.
+// calls are the calls of one connection by id. The first message with an id determines
+// its call. The index is used on the connection's reading goroutine only.
 type calls struct {
 	entries map[callKey]*callEntry
 	order   []callKey // the oldest first
@@ -29,10 +28,10 @@ type callKey struct{ session, id string }
 // callEntry is one call that was asked about.
 type callEntry struct {
 	sum  sum
-	size int // as it was counted
+	size int // as counted in calls.size
 
 	mu       sync.Mutex
-	decision *decisions.Decision // nil until there is one
+	decision *decisions.Decision // nil before it is decided
 }
 
 type stateKey struct{}
@@ -46,9 +45,9 @@ func callsOf(c *socket.Conn) *calls {
 	}).(*calls)
 }
 
-// slotOf finds the slot of a call, or makes one; other is set when the id is that
-// of another call. A call without an id has a slot of its own. size is about what
-// the call's decision will hold.
+// slotOf returns the entry of a call, or makes one; other is set if the id is used for
+// another call. A call without an id gets a new entry. size is the estimated size of the
+// call's decision.
 func (s *calls) slotOf(key callKey, of sum, size int) (found *callEntry, other bool) {
 	if key.id == "" {
 		return &callEntry{sum: of}, false

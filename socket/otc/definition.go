@@ -28,7 +28,7 @@ type authorizationWire struct {
 	} `json:"oauth2"`
 }
 
-// definition is what the caller knows of a tool.
+// definition is the caller's description of a tool.
 type definition struct {
 	schema         strictjson.Value // nil for none
 	authorizations []effects.Authorization
@@ -36,8 +36,8 @@ type definition struct {
 	userID         bool
 }
 
-// readDefinition reads the definition of a tool. That of another tool or version
-// is an error: what it says would be about something else.
+// readDefinition reads the definition of a tool. It is an error if that is of another
+// tool or version.
 func readDefinition(v strictjson.Value, of toolID) (*definition, error) {
 	var w definitionWire
 	if err := socket.ReadParams("tool", v, &w); err != nil {
@@ -61,7 +61,7 @@ func readDefinition(v strictjson.Value, of toolID) (*definition, error) {
 		return nil, socket.Refuse("tool is the definition of another version than tool_id")
 	}
 	d := &definition{userID: w.Requirements.UserID}
-	if present(w.InputSchema) {
+	if isPresent(w.InputSchema) {
 		d.schema = w.InputSchema
 	}
 	if err := d.readAuthorizations(w.Requirements.Authorization); err != nil {
@@ -95,7 +95,7 @@ func (d *definition) readAuthorizations(list []authorizationWire) error {
 	return nil
 }
 
-// scopes are those that the definition asks for with an authorization.
+// scopes returns those that the definition requires of an authorization.
 func (d *definition) scopes(id string) (list []string) {
 	if d == nil {
 		return nil
@@ -108,7 +108,7 @@ func (d *definition) scopes(id string) (list []string) {
 	return list
 }
 
-// missingContext is what a tool requires and a call does not carry.
+// missingContext is what a tool requires and a call lacks.
 type missingContext struct {
 	authorizations, secrets []string
 	userID                  bool
@@ -116,7 +116,7 @@ type missingContext struct {
 
 func (m *missingContext) any() bool { return len(m.authorizations)+len(m.secrets) > 0 || m.userID }
 
-// text names what is missing.
+// text describes what is missing.
 func (m *missingContext) text() string {
 	g := effects.Credentials{Secrets: m.secrets}
 	for _, id := range m.authorizations {
@@ -132,7 +132,7 @@ func (m *missingContext) text() string {
 	return display.Display(text)
 }
 
-// missing compares what the definition requires with what the call carries.
+// missing returns what the definition requires and the call lacks.
 func (a *callRequest) missing() (m missingContext) {
 	if a.definition == nil {
 		return m

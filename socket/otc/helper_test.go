@@ -22,11 +22,11 @@ type fakeDecider struct {
 
 	verdicts map[string]decisions.Verdict
 	message  string // of denies
-	changed  bool   // what would be said is not what was said
+	changed  bool   // deciding again would give another answer
 	digest   string
 	got      []*decisions.Request
 	again    int
-	lost     bool // it breaks its promise
+	lost     bool // it returns no valid decision
 }
 
 func (f *fakeDecider) Decide(_ context.Context, reqs ...*decisions.Request) (list []*decisions.Decision) {

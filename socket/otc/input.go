@@ -7,7 +7,7 @@ import (
 	"github.com/permd/permd/internal/toolschema"
 )
 
-// invalid is what is wrong with an input.
+// invalid describes an input that does not fit its tool.
 type invalid struct {
 	whole      string            // with the input as a whole
 	parameters map[string]string // by parameter
@@ -42,7 +42,7 @@ func joined(a, b string) string {
 	return a + "; " + b
 }
 
-// invalid checks the input. An error says in words why that could not be done.
+// invalid checks the input against the schema; unchecked says why that was not possible.
 func (a *callRequest) invalid() (v invalid, unchecked error) {
 	if a.input != nil && strictjson.Kind(a.input) != '{' {
 		v.whole = "the input must be an object"
@@ -55,8 +55,8 @@ func (a *callRequest) invalid() (v invalid, unchecked error) {
 	if input == nil {
 		input = strictjson.Value("{}")
 	}
-	// The schema itself, and the one that it wraps: what fits only one reading is
-	// refused.
+	// The schema itself, and the one that it wraps: an input that fits only one of them
+	// is refused.
 	schemas := []strictjson.Value{a.definition.schema}
 	if strictjson.Kind(a.definition.schema) == '{' {
 		if inner := strictjson.Find(a.definition.schema, "parameters"); inner != nil {

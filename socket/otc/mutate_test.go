@@ -14,7 +14,7 @@ import (
 	"github.com/permd/permd/socket/sockettest"
 )
 
-// hostile are texts that somebody may have put in any place.
+// hostile are texts that an attacker may put anywhere.
 var hostile = []string{
 	"", "Ledger.PostEntry@2.1.0", "Ledger.PostEntry", "Ledger.Delete@2.1.0", "Ledger.PostEntry@2.1.0\u200b", "LEDGER_HMAC_KEY", "books-idp", "s",
 	"\u202egnp.exe", "a\x00b", "\x1b[2J", "../../etc/passwd", "urn:oxp:9", strings.Repeat("x", 3<<10),
@@ -24,8 +24,8 @@ var hostile = []string{
 // next to them, and the parts of addresses that are not the address.
 var canaries = []string{"NOT-A-REAL-TOKEN-1", "NOT-A-REAL-SECRET-1", "NOT-A-REAL-QUERY-1", "NOT-A-REAL-EXTRA-1", "NOT-A-REAL-URL-1"}
 
-// whole is a message with all that there can be, and with canaries wherever there
-// may be one.
+// whole is a message with all possible members, and with canaries wherever one can
+// be.
 func whole(t testing.TB) map[string]any {
 	t.Helper()
 	var doc map[string]any
@@ -48,9 +48,9 @@ func whole(t testing.TB) map[string]any {
 	return doc
 }
 
-// TestMutants changes a message with everything in it in every place, and the
-// samples. Nothing that comes of it may run another call than the unchanged one;
-// no canary comes out of anything.
+// TestMutants changes a message with all members, and the samples, in every place.
+// No mutant may run another call than the unchanged one, and no output may have a
+// canary.
 func TestMutants(t *testing.T) {
 	t.Parallel()
 	docs := map[string]any{"whole": whole(t)}
@@ -107,7 +107,7 @@ func TestMutants(t *testing.T) {
 		if c.Tool.Name != "PostEntry" || c.Defects != nil || a.Decision.Verdict != decisions.Allow {
 			t.Errorf("%s: runs %+v", m.What, c)
 		}
-		// What is allowed is what a careless reader finds.
+		// The allowed call is the one that a careless reader finds.
 		said := m.Doc.(map[string]any)
 		if inner, ok := said["request"].(map[string]any); ok {
 			said = inner
@@ -137,7 +137,7 @@ func callID(toolkit, name, version string) string {
 	return toolkit + "." + name + version
 }
 
-// seen is all that rules, memory and the log are given of a call.
+// seen is everything that rules, memory and the log get of a call.
 func seen(d *daemon) string {
 	var b strings.Builder
 	for _, r := range d.got {
@@ -167,7 +167,7 @@ func TestMalformed(t *testing.T) {
 	text := string(b)
 	for i := range text {
 		if text[i] == '?' {
-			continue // without it, what is after would be the path
+			continue // without it, the text after it would be the path
 		}
 		d := newDaemon(t)
 		for what, broken := range map[string]string{

@@ -12,8 +12,8 @@ import (
 	"github.com/permd/permd/socket/toolserver"
 )
 
-// paramsWire are permd's own members of the params. What is not named in these
-// types is not read.
+// paramsWire are permd's own members of the params. Members not in these types are not
+// read.
 type paramsWire struct {
 	SessionID string           `json:"sessionId"`
 	Endpoint  string           `json:"endpoint"`
@@ -27,7 +27,7 @@ type paramsWire struct {
 type callWire struct {
 	ToolID  string           `json:"tool_id"`
 	CallID  string           `json:"call_id"`
-	TraceID strictjson.Value `json:"trace_id"` // named so that no other spelling of it passes
+	TraceID strictjson.Value `json:"trace_id"` // listed so that no other spelling of it is accepted
 	Input   strictjson.Value `json:"input"`
 	Inputs  strictjson.Value `json:"inputs"`
 	Context *contextWire     `json:"context"`
@@ -45,35 +45,36 @@ type secretName struct {
 	ID string `json:"id"`
 }
 
-// approval says where a person can answer a question, with {decisionId} for which.
+// approval is the address where a person can answer a question; {decisionId} in it is
+// replaced.
 type approval struct {
 	URL      string `json:"url"`
 	CheckURL string `json:"checkUrl"`
 }
 
-// callRequest is one call as it was asked about.
+// callRequest is one otc/call request.
 type callRequest struct {
 	own  paramsWire
 	call callWire
 
 	tool     toolID
 	endpoint string
-	// input is nil when there is none, and from the member that holds it.
+	// input is nil if there is none; from is the member that holds it.
 	input      strictjson.Value
 	from       string
-	definition *definition // nil when the caller has none
+	definition *definition // nil if the caller sent none
 }
 
 // callNames are the members of a bare CallToolRequest.
 var callNames = []string{"tool_id", "call_id", "trace_id", "input", "inputs", "context"}
 
-// readParams reads the params. Errors repeat nothing but names.
+// readParams reads the params. Errors contain only names.
 func readParams(params strictjson.Value) (*callRequest, error) {
 	a := new(callRequest)
 	if err := socket.ReadParams("params", params, &a.own); err != nil {
 		return nil, err
 	}
-	// In an envelope too: a near miss of a call's member counts there.
+	// In an envelope too, a near miss of a call's member is an error.
 	if err := socket.ReadParams("params", params, &a.call); err != nil {
 		return nil, err
 	}
@@ -127,7 +128,7 @@ func (a *callRequest) check() error {
 	if err := a.readInput(); err != nil {
 		return err
 	}
-	if present(a.own.Tool) {
+	if isPresent(a.own.Tool) {
 		a.definition, err = readDefinition(a.own.Tool, a.tool)
 	}
 	return err
@@ -143,14 +144,14 @@ func (a *callRequest) readInput() error {
 	case in != nil && ins != nil && sumOf(in) != sumOf(ins):
 		return socket.Refuse("input and inputs say different things")
 	}
-	if present(in) {
+	if isPresent(in) {
 		a.input = in
 	}
 	return nil
 }
 
-// present reports whether a member is there and not null.
-func present(v strictjson.Value) bool {
+// isPresent reports whether a member is present and not null.
+func isPresent(v strictjson.Value) bool {
 	k := strictjson.Kind(v)
 	return k != 0 && k != 'n'
 }
@@ -167,25 +168,25 @@ func checkNames(what string, list []secretName) error {
 	return nil
 }
 
-// place is the placeholder of the decision's id in an address.
-const place = "{decisionId}"
+// idPlaceholder is the placeholder for the decision's id in an address.
+const idPlaceholder = "{decisionId}"
 
 func (p *approval) check() error {
 	if p == nil {
 		return nil
 	}
 	if !isApproval(p.URL) || p.CheckURL != "" && !isApproval(p.CheckURL) {
-		return socket.Refuse("approval: url and checkUrl must be http or https addresses of at most %d bytes with %s in them", maxApproval, place)
+		return socket.Refuse("approval: url and checkUrl must be http or https addresses of at most %d bytes with %s in them", maxApproval, idPlaceholder)
 	}
 	return nil
 }
 
 func isApproval(s string) bool {
-	u, err := url.Parse(strings.ReplaceAll(s, place, "id"))
-	return err == nil && len(s) <= maxApproval && u.Host != "" && (u.Scheme == "https" || u.Scheme == "http") && strings.Contains(s, place)
+	u, err := url.Parse(strings.ReplaceAll(s, idPlaceholder, "id"))
+	return err == nil && len(s) <= maxApproval && u.Host != "" && (u.Scheme == "https" || u.Scheme == "http") && strings.Contains(s, idPlaceholder)
 }
 
-// request makes the domain's request of the call.
+// request converts the call to the domain's request.
 func (a *callRequest) request(ses *decisions.Session) *decisions.Request {
 	call := effects.Call{
 		ID: a.call.CallID, Protocol: Protocol,

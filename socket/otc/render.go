@@ -16,7 +16,7 @@ type Outcome string
 // The outcomes.
 const (
 	Run            Outcome = "run"
-	Ask            Outcome = "ask"     // the person must say
+	Ask            Outcome = "ask"     // the person must answer
 	Denied         Outcome = "denied"  // by rules, a remembered answer or a person
 	outcomeUnmet   Outcome = "unmet"   // it lacks what the tool requires
 	outcomeInvalid Outcome = "invalid" // its input does not fit the tool
@@ -31,7 +31,7 @@ type Answer struct {
 	Result   *callResult         `json:"result,omitzero"`
 }
 
-// Response is what a tool server answers with.
+// Response is the response that a tool server would send.
 type Response struct {
 	Status int  `json:"status"`
 	Body   Body `json:"body"`
@@ -57,7 +57,7 @@ type Missing struct {
 // Challenge is an authorization that a person must complete.
 type Challenge struct {
 	ID       string `json:"id"`
-	URL      string `json:"url"` // "" when permd knows none; the protocol wants the member
+	URL      string `json:"url"` // "" if permd knows none; the protocol requires the member
 	CheckURL string `json:"check_url,omitzero"`
 }
 
@@ -111,7 +111,7 @@ func (a *callRequest) answer(d *decisions.Decision, f *findings) Answer {
 	default:
 		body.Message = sayAsk
 		if p := a.own.Approval; p != nil {
-			at := func(s string) string { return strings.ReplaceAll(s, place, d.ID) }
+			at := func(s string) string { return strings.ReplaceAll(s, idPlaceholder, d.ID) }
 			body.Missing = &Missing{Authorization: []Challenge{{ID: approvalOf + d.ID, URL: at(p.URL), CheckURL: at(p.CheckURL)}}}
 		}
 	}
@@ -119,7 +119,7 @@ func (a *callRequest) answer(d *decisions.Decision, f *findings) Answer {
 	return r
 }
 
-// refusal sets both forms of a no, of a question the one for servers.
+// refusal sets both forms of a refusal; for a question only the one for servers.
 func (a *callRequest) refusal(r *Answer, body Body, decision string) {
 	body.Schema = a.own.Schema
 	r.Response = &Response{Status: 400, Body: body}
@@ -162,9 +162,9 @@ func developerMessage(d *decisions.Decision) string {
 	return text
 }
 
-// picks answers the question of a call with what to send. What waits does not hold
-// on to the message.
-func (a *callRequest) picks(d *decisions.Decision) func(native.Selection) (native.Resolution, error) {
+// resolve returns the function that answers the call's question with what to send. It
+// does not keep the message alive.
+func (a *callRequest) resolve(d *decisions.Decision) func(native.Selection) (native.Resolution, error) {
 	brief := &callRequest{own: paramsWire{Schema: a.own.Schema}, call: callWire{CallID: a.call.CallID}}
 	id := d.ID
 	return func(p native.Selection) (native.Resolution, error) {

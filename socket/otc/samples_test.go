@@ -11,8 +11,8 @@ import (
 	"github.com/permd/permd/socket/sockettest"
 )
 
-// TestSamples holds every sample of the protocol with what is read of it, or made
-// in its form.
+// TestSamples has every sample of the protocol, with what is read from it or
+// written in its form.
 func TestSamples(t *testing.T) {
 	names, err := filepath.Glob("testdata/*.json")
 	if err != nil {

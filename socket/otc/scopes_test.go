@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestSameAuthorization: an authorization that is named often brings its scopes
-// once; else a short message would become a long list.
+// TestSameAuthorization: a repeated authorization adds its scopes only once, so
+// that a short message does not become a long list.
 func TestSameAuthorization(t *testing.T) {
 	many := func(s string) string { return strings.Repeat(s+",", maxCredentials-1) + s }
 	var scopes []string

@@ -9,12 +9,12 @@ import (
 	"github.com/permd/permd/internal/strictjson"
 )
 
-// sum is what two values share only when they say the same.
+// sum is a digest of a value that is independent of its notation.
 type sum [sha256.Size]byte
 
-// sumOf is the same for values that say the same: members may come in another
-// order and strings be written in another way. Numbers are as they are written: 1
-// and 1.0 are two, since servers tell them apart.
+// sumOf is equal for equal values: members may be in another order and strings in
+// another notation. Numbers are compared as written: 1 and 1.0 differ, since servers
+// distinguish them.
 func sumOf(v strictjson.Value) sum { return sha256.Sum256(appendValue(nil, v)) }
 
 // appendValue writes a value in a canonical form, the same for all callers with
@@ -52,8 +52,8 @@ func appendText(b []byte, s string) []byte {
 	return append(binary.AppendUvarint(b, uint64(len(s))), s...)
 }
 
-// sum is that of the call: its tool and its input. What else it carries may
-// be another when it is said again, such as a token that was missing.
+// sum returns the digest of the call's tool and input. Other members may differ in a
+// repetition, such as a token that was missing.
 func (a *callRequest) sum() sum {
 	var b []byte
 	for _, s := range []string{a.tool.toolkit, a.tool.name, a.tool.version, a.endpoint} {

@@ -7,21 +7,20 @@ import (
 	"github.com/permd/permd/socket"
 )
 
-// toolID is a tool as a call names it.
+// toolID is the name of a tool in a call.
 type toolID struct {
 	toolkit, name string
 	version       string // x.y.z, "" for the latest one
 }
 
-// parseToolID reads Toolkit.Tool[@x|x.y.z]. A version has one way to be written,
-// so that no rule about it can be gone around: x is x.0.0, and no number begins
-// with a 0.
+// parseToolID reads Toolkit.Tool[@x|x.y.z]. Each version has one notation, so that no
+// rule about it can be evaded: x is x.0.0, and no number begins with a 0.
 func parseToolID(s string) (id toolID, ok bool) {
 	if len(s) > socket.MaxName {
 		return id, false
 	}
 	rest, version, versioned := strings.Cut(s, "@")
-	if id.toolkit, id.name, ok = strings.Cut(rest, "."); !ok || !word(id.toolkit) || !word(id.name) {
+	if id.toolkit, id.name, ok = strings.Cut(rest, "."); !ok || !isWord(id.toolkit) || !isWord(id.name) {
 		return toolID{}, false
 	}
 	if !versioned {
@@ -48,8 +47,8 @@ func parseVersion(s string) (string, bool) {
 	return s, len(parts) == 3
 }
 
-// word reports whether a text is letters, digits and underscores of ASCII.
-func word(s string) bool {
+// isWord reports whether a text is letters, digits and underscores of ASCII.
+func isWord(s string) bool {
 	for _, c := range []byte(s) {
 		if c != '_' && (c < '0' || c > '9') && (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') {
 			return false

@@ -6,25 +6,26 @@ import (
 	"github.com/permd/permd/internal/strictjson"
 )
 
-// actionKind is an action does.
+// actionKind is what an action does.
 type actionKind int
 
-// The kinds of acts.
+// The kinds of actions.
 const (
-	// actWrite sends Line to the peer To. Own says that it is the proxy's word and
-	// not forwarded.
+	// actWrite sends Line to the peer To. Own is set for messages of the proxy itself,
+	// which are not forwarded ones.
 	actWrite actionKind = iota
-	// actReserve keeps a place, named Slot, in what is sent to To: what is written
-	// after it waits, so that nothing is reordered while permd decides.
+	// actReserve reserves the place Place in what is sent to To: what is written after it
+	// waits, so that nothing is reordered while permd decides.
 	actReserve
-	// actFill puts Line in the place Slot, or nothing, and lets what waits go on.
+	// actFill puts Line in the place Place, or nothing, and releases what waits behind
+	// it.
 	actFill
-	// actAsk calls Method of permd; the answer goes to core.onAnswer under the
-	// number N. With Wait, nothing else is sent to permd before the answer.
+	// actAsk calls Method of permd; the answer goes to core.onAnswer under the number N.
+	// With Wait, nothing else is sent to permd before the answer.
 	actAsk
 	// actNotify sends permd a notification.
 	actNotify
-	// actWithdraw withdraws what was asked under N, answered or not.
+	// actWithdraw withdraws the question N, answered or not.
 	actWithdraw
 	// actWake calls core.onLate with N after the time After.
 	actWake
@@ -32,7 +33,7 @@ const (
 	actPrint
 )
 
-// action is one thing that a core wants done. Actions are done in their order.
+// action is one thing that a core requests. Actions are performed in order.
 type action struct {
 	Kind   actionKind
 	To     peerSide
@@ -56,7 +57,7 @@ func (c *core) forward(from peerSide, line []byte) {
 
 // reply answers a peer's request in place of the other peer.
 func (c *core) reply(to peerSide, line []byte) {
-	c.chain.replied(line)
+	c.chain.onReply(line)
 	c.add(action{Kind: actWrite, To: to, Line: line, Own: true})
 }
 

@@ -14,26 +14,26 @@ import (
 	"github.com/permd/permd/socket/native"
 )
 
-// A person's no is passed on at once. A yes is held until permd knows of it:
-// the question was based on the rules at that time, and the current ones may
-// deny the call, which no person can overrule, or the call may have other
-// effects by now. If permd does not accept it, for whatever reason, permd is
-// asked about the call again: a deny or an allow counts, and after an ask the
-// person is asked again, because their yes was to another question. If permd
-// cannot be reached the yes counts as it would without permd.
+// A person's no is passed on at once. A yes is held until permd has accepted it: the
+// question was based on the rules at that time, and the current ones may deny the call,
+// which no person can override, or the call may have other effects by now. If permd does
+// not accept it, for whatever reason, permd is asked about the call again: a deny or an
+// allow counts, and after an ask the person is asked again, because their yes was to
+// another question. If permd cannot be reached, the yes counts as it would without
+// permd.
 
 // approval is an answer that may let the call run, on its way to the agent.
 type approval struct {
 	line  []byte // the message for the agent if the answer counts
 	place uint64 // its place in what the agent is sent
-	// choice is the answer to report to permd, nil if there is none; once is
-	// the one for this call alone.
+	// choice is the answer to report to permd, nil if there is none; onceChoice is the
+	// one for this call alone.
 	choice, onceChoice *client.Choice
 	always             bool  // it was to be remembered
 	unknownOption      bool  // the request has no such option
-	why                error // why permd did not take it
-	late               bool  // it is one to a question that permd may no longer ask so
-	announced          bool  // what is remembered is said: the person was not shown it
+	why                error // why permd did not accept it
+	outdated           bool  // the question's connection has ended, so permd may ask differently now
+	announced          bool  // the person must be told what is remembered: it was not on the option
 }
 
 // pendingChoice is an answer of the person on its way to permd.
@@ -62,47 +62,47 @@ func (c *core) onPersonAnswer(m *message) {
 		c.forward(clientSide, m.line)
 		return
 	}
-	if t.refuses(m) {
-		c.refused(t, m)
+	if t.isRefusal(m) {
+		c.onRefusal(t, m)
 		return
 	}
-	if t.over {
-		// A yes to a call of a turn that the client itself has ended.
+	if t.turnCancelled {
+		// A yes to a call of a turn that the client itself has cancelled.
 		c.reply(agentSide, t.cancelled())
-		c.done(t)
+		c.forgetRequest(t)
 		return
 	}
 	if t.withdrawn {
-		// The agent wants no answer any more, and nobody asks permd about one.
+		// The agent has withdrawn the request.
 		c.reply(agentSide, failure(t.id, socket.CodeCancelled, "request cancelled"))
-		c.done(t)
+		c.forgetRequest(t)
 		return
 	}
 	if t.asked == nil {
 		c.forward(clientSide, m.line) // permd could not be asked, and cannot now
-		c.done(t)
+		c.forgetRequest(t)
 		return
 	}
-	t.approval = t.reads(m)
+	t.approval = t.readApproval(m)
 	c.last++
 	t.approval.place = c.last
 	c.add(action{Kind: actReserve, To: agentSide, Place: t.approval.place})
-	t.approval.late = t.decision != nil && t.stale
-	if t.decision == nil || t.stale || t.approval.choice == nil {
+	t.approval.outdated = t.decision != nil && t.connectionGone
+	if t.decision == nil || t.connectionGone || t.approval.choice == nil {
 		c.decideAgain(t)
 		return
 	}
 	c.pendingChoices[c.choose(t.decision, *t.approval.choice)] = pendingChoice{t: t, always: t.approval.always, announced: t.approval.announced, ask: t.ask}
 }
 
-// done ends what is known of a request that has its answer.
-func (c *core) done(t *trackedRequest) {
+// forgetRequest drops the state of a request that has been answered.
+func (c *core) forgetRequest(t *trackedRequest) {
 	c.drop(t)
 	c.answeredByPerson.add(key(t.id))
 }
 
-// refuses reports whether an answer surely lets nothing run.
-func (t *trackedRequest) refuses(m *message) bool {
+// isRefusal reports whether an answer certainly lets nothing run.
+func (t *trackedRequest) isRefusal(m *message) bool {
 	switch {
 	case m.fault != nil:
 		return m.result == nil
@@ -120,7 +120,7 @@ func (t *trackedRequest) refuses(m *message) bool {
 	return false
 }
 
-// kindOf is the kind of an option of the request, "" for one that it has not.
+// kindOf returns the kind of an option of the request, "" for an unknown one.
 func (t *trackedRequest) kindOf(id string) acp.OptionKind {
 	options, ok := readOptions(t.params)
 	if !ok {
@@ -132,31 +132,31 @@ func (t *trackedRequest) kindOf(id string) acp.OptionKind {
 	return ""
 }
 
-// has reports whether an option of that id is one of the request's.
-func (t *trackedRequest) has(id string) bool {
+// hasOption reports whether the request has an option with that id.
+func (t *trackedRequest) hasOption(id string) bool {
 	options, ok := readOptions(t.params)
 	return ok && slices.ContainsFunc(options, func(o option) bool { return o.ID == id })
 }
 
-// refused passes a no on, and tells permd of it.
-func (c *core) refused(t *trackedRequest, m *message) {
-	c.done(t)
+// onRefusal passes a no on, and reports it to permd.
+func (c *core) onRefusal(t *trackedRequest, m *message) {
+	c.forgetRequest(t)
 	id := text(m.result, "outcome", "optionId")
 	line, choose, always := m.line, client.Choice{Verdict: decisions.Deny}, false
 	if t.form == nil && text(m.result, "outcome", "outcome") == outcomeSelected {
 		choose = client.Choice{OptionID: id}
 		if t.shown != nil {
 			p := t.shown.pick(id)
-			line, always = t.instead(m, p.option, "outcome", "optionId"), p.always
+			line, always = t.withAnswer(m, p.option, "outcome", "optionId"), p.always
 		}
 	}
 	c.forward(clientSide, line)
 	switch {
 	case t.decision == nil || t.withdrawn:
-	case m.fault != nil || t.over:
+	case m.fault != nil || t.turnCancelled:
 		// Nobody answered: the client could not ask, or the turn is over.
 		c.withdraw(t)
-	case t.stale:
+	case t.connectionGone:
 		if always {
 			c.printNotRemembered(errRestarted)
 		}
@@ -167,18 +167,18 @@ func (c *core) refused(t *trackedRequest, m *message) {
 
 var errRestarted = errors.New("permd has been restarted since it asked")
 
-// reads returns the meaning of a yes.
-func (t *trackedRequest) reads(m *message) *approval {
+// readApproval returns the meaning of a yes.
+func (t *trackedRequest) readApproval(m *message) *approval {
 	if t.form != nil {
-		return t.form.reads(t, m)
+		return t.form.readApproval(t, m)
 	}
 	y := &approval{line: m.line, onceChoice: &client.Choice{Verdict: decisions.Allow}}
 	id := text(m.result, "outcome", "optionId")
 	if text(m.result, "outcome", "outcome") != outcomeSelected || id == "" {
-		return y // only the agent knows what that means
+		return y // only the agent knows its meaning
 	}
 	y.choice = &client.Choice{OptionID: id}
-	y.unknownOption = !t.has(id) && (t.shown == nil || t.shown.widths[id] == "")
+	y.unknownOption = !t.hasOption(id) && (t.shown == nil || t.shown.widths[id] == "")
 	if t.kindOf(id) != acp.AllowAlways {
 		y.onceChoice = y.choice
 	}
@@ -186,7 +186,7 @@ func (t *trackedRequest) reads(m *message) *approval {
 		return y
 	}
 	p := t.shown.pick(id)
-	y.line, y.always = t.instead(m, p.option, "outcome", "optionId"), p.always
+	y.line, y.always = t.withAnswer(m, p.option, "outcome", "optionId"), p.always
 	if p.width != "" {
 		y.onceChoice = &client.Choice{OptionID: p.option}
 		y.choice = &client.Choice{Verdict: decisions.Allow, Width: p.width}
@@ -194,8 +194,8 @@ func (t *trackedRequest) reads(m *message) *approval {
 	return y
 }
 
-// instead is an answer with another text under a path of its result.
-func (t *trackedRequest) instead(m *message, value string, path ...string) []byte {
+// withAnswer returns an answer with another text at a path of its result.
+func (t *trackedRequest) withAnswer(m *message, value string, path ...string) []byte {
 	if text(m.result, path...) == value {
 		return m.line
 	}
@@ -206,20 +206,20 @@ func (t *trackedRequest) instead(m *message, value string, path ...string) []byt
 	return append(bytes.TrimSpace(v), '\n')
 }
 
-// choose tells permd of an answer. Nothing else is said to permd before it has
-// stored that, so that the next request finds it.
+// choose reports an answer to permd. Nothing else is sent to permd before it has stored
+// that, so that the next request finds it.
 func (c *core) choose(d *decisions.Decision, answer client.Choice) uint64 {
 	answer.DecisionID = d.ID
 	return c.ask(native.MethodChoose, encoded(answer), true)
 }
 
-// onChoiceStored takes permd's answer to that.
+// onChoiceStored handles permd's answer to that.
 func (c *core) onChoiceStored(s pendingChoice, result strictjson.Value, err error) {
 	if err != nil {
 		c.add(action{Kind: actWithdraw, N: s.ask})
-		if s.waits() {
+		if s.agentWaits() {
 			var rpc *client.Error
-			s.t.approval.late = !s.t.approval.unknownOption && (!errors.As(err, &rpc) || rpc.Code == socket.CodeParams)
+			s.t.approval.outdated = !s.t.approval.unknownOption && (!errors.As(err, &rpc) || rpc.Code == socket.CodeParams)
 			s.t.approval.why = err
 			c.decideAgain(s.t)
 		} else if s.always {
@@ -236,40 +236,40 @@ func (c *core) onChoiceStored(s pendingChoice, result strictjson.Value, err erro
 			c.print("remembered: " + text(v, "verdict") + " " + text(v, "label") + " (" + text(v, "scope") + ")")
 		}
 	}
-	if s.waits() {
+	if s.agentWaits() {
 		c.finishApproval(s.t, s.t.approval.line)
 	}
 }
 
-// waits reports whether the agent waits for this.
-func (s *pendingChoice) waits() bool { return s.t != nil && s.t.approval != nil }
+// agentWaits reports whether the agent waits for this.
+func (s *pendingChoice) agentWaits() bool { return s.t != nil && s.t.approval != nil }
 
-// printNotRemembered says why an answer is not remembered.
+// printNotRemembered prints why an answer is not remembered.
 func (c *core) printNotRemembered(why error) {
 	c.print("your answer holds for this call and was not remembered: " + why.Error())
 }
 
-// decideAgain asks permd once more about a call that a person has said yes to.
+// decideAgain asks permd again about a call that a person has approved.
 func (c *core) decideAgain(t *trackedRequest) {
 	t.ask = c.ask(acp.MethodRequestPermission, t.asked, false)
 	c.waiting[t.ask] = t
 }
 
-// onDecidedAgain takes permd's answer to that.
+// onDecidedAgain handles permd's answer to that.
 func (c *core) onDecidedAgain(t *trackedRequest, result strictjson.Value, err error) {
 	y := t.approval
 	var rpc *client.Error
 	switch {
-	case err == nil && !t.allows(result):
+	case err == nil && !t.isAllow(result):
 		d := strictjson.Find(result, "_meta", "permd")
 		c.print("permd denies the call by now, so your yes was not passed on: " + cmp.Or(text(d, "reason"), "no reason was given"))
-		c.finishApproval(t, t.denied(result))
+		c.finishApproval(t, t.denial(result))
 		return
 	case err != nil && c.rules.Require && !errors.As(err, &rpc):
 		c.finishApproval(t, failure(t.id, socket.CodeInternal, "permd acp: "+client.ErrUnreachable.Error()))
 		return
 	}
-	if y.late && errors.As(err, &rpc) {
+	if y.outdated && errors.As(err, &rpc) {
 		c.askAgain(t, rpc)
 		return
 	}
@@ -294,13 +294,13 @@ func (c *core) onDecidedAgain(t *trackedRequest, result strictjson.Value, err er
 	}
 }
 
-// maxAgain is how often a request is put to the person again.
+// maxAgain is how often a person is asked about a request again.
 const maxAgain = 3
 
-// askAgain puts a request to the person once more: what they said yes to is not
-// what it is about now.
+// askAgain asks the person about a request again: it is about something else than what
+// they approved.
 func (c *core) askAgain(t *trackedRequest, rpc *client.Error) {
-	if t.times++; t.times > maxAgain {
+	if t.timesAsked++; t.timesAsked > maxAgain {
 		c.print("what the call would do has changed again and again while you were asked, so your yes was not passed on")
 		c.withdraw(t)
 		c.finishApproval(t, t.cancelled())
@@ -308,18 +308,18 @@ func (c *core) askAgain(t *trackedRequest, rpc *client.Error) {
 	}
 	c.print("your yes was not passed on, since permd's question has changed meanwhile: you are asked again")
 	c.add(action{Kind: actFill, To: agentSide, Place: t.approval.place})
-	t.approval, t.shown, t.stale = nil, nil, false
+	t.approval, t.shown, t.connectionGone = nil, nil, false
 	t.decision = nil
 	if rpc.Code == socket.CodeAsk {
 		t.decision = question(rpc)
 	}
-	c.add(action{Kind: actWrite, To: clientSide, Line: c.shows(t)})
+	c.add(action{Kind: actWrite, To: clientSide, Line: c.requestForPerson(t)})
 }
 
-// denied is the person's answer with the option that permd has chosen in the place
-// of theirs, or permd's answer where theirs has none.
-func (t *trackedRequest) denied(result strictjson.Value) []byte {
-	line, ok := t.answers(result)
+// denial returns the person's answer with the option that permd has chosen in place of
+// theirs, or permd's answer if theirs has none.
+func (t *trackedRequest) denial(result strictjson.Value) []byte {
+	line, ok := t.agentAnswer(result)
 	switch {
 	case !ok:
 		return t.cancelled()
@@ -330,11 +330,11 @@ func (t *trackedRequest) denied(result strictjson.Value) []byte {
 	if err != nil || m.fault != nil || text(m.result, "outcome", "outcome") != outcomeSelected {
 		return line
 	}
-	return t.instead(&m, text(result, "outcome", "optionId"), "outcome", "optionId")
+	return t.withAnswer(&m, text(result, "outcome", "optionId"), "outcome", "optionId")
 }
 
-// allows reports whether permd's answer is an allow.
-func (t *trackedRequest) allows(result strictjson.Value) bool {
+// isAllow reports whether permd's answer is an allow.
+func (t *trackedRequest) isAllow(result strictjson.Value) bool {
 	return text(result, "outcome", "outcome") == outcomeSelected && t.kindOf(text(result, "outcome", "optionId")) == acp.AllowOnce
 }
 
@@ -343,5 +343,5 @@ func (c *core) finishApproval(t *trackedRequest, line []byte) {
 	c.add(action{Kind: actFill, To: agentSide, Place: t.approval.place, Line: line})
 	delete(c.chain.open, key(t.id))
 	t.approval = nil
-	c.done(t)
+	c.forgetRequest(t)
 }

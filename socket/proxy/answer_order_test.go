@@ -13,8 +13,8 @@ const (
 	cancelAsk  = `{"jsonrpc":"2.0","method":"$/cancel_request","params":{"requestId":7}}`
 )
 
-// TestCancelledYes cancels at each point of a yes's way: the agent gets one
-// answer, no yes, and at once.
+// TestCancelledYes cancels at each step of an approval: the agent gets one answer
+// at once, which is not an approval.
 func TestCancelledYes(t *testing.T) {
 	points := []struct {
 		name string
@@ -69,7 +69,7 @@ func TestCancelledYes(t *testing.T) {
 				k.do(k.core.onEnded(agentSide))
 				k.answer(open, l.result, l.err)
 				k.client(`{"jsonrpc":"2.0","method":"_after"}`)
-				k.want(agentSide, `{"jsonrpc":"2.0","method":"_after"}`) // nothing holds it up
+				k.want(agentSide, `{"jsonrpc":"2.0","method":"_after"}`) // nothing delays it
 			})
 		}
 	}
@@ -97,8 +97,8 @@ func TestCancelledYes(t *testing.T) {
 	})
 }
 
-// TestTwoAnswers: the first answer of the client counts, and no other reaches the
-// agent, whenever it comes.
+// TestTwoAnswers: only the first answer of the client reaches the agent, whenever
+// the others come.
 func TestTwoAnswers(t *testing.T) {
 	no, yes := back("7", "no"), back("7", "yes")
 	t.Run("while the first waits", func(t *testing.T) {
@@ -167,8 +167,8 @@ func TestTwoAnswers(t *testing.T) {
 	})
 }
 
-// TestAskedAgain: a request that a new connection was asked about is answered
-// there; the questions of the one before are dead.
+// TestAskedAgain: a request that was asked again on a new connection is answered
+// there; the questions of the old one no longer count.
 func TestAskedAgain(t *testing.T) {
 	for name, before := range map[string]bool{"before": true, "after": false} {
 		k := newTalk(t, Rules{})
@@ -192,7 +192,7 @@ func TestAskedAgain(t *testing.T) {
 	}
 }
 
-// TestLongIDs: ids as long as messages are told apart, and not kept.
+// TestLongIDs: ids as long as messages are distinguished, and not kept.
 func TestLongIDs(t *testing.T) {
 	k := newTalk(t, Rules{})
 	k.begin("x")
@@ -210,7 +210,7 @@ func TestLongIDs(t *testing.T) {
 		k.client(back(id, "yes"))
 		k.want(agentSide)
 	}
-	for _, r := range []recent{k.core.answeredByPerson, k.core.answeredByPermd[agentSide]} {
+	for _, r := range []recentIDs{k.core.answeredByPerson, k.core.answeredByPermd[agentSide]} {
 		for _, id := range r.list {
 			if len(id) > 64 {
 				t.Errorf("an id of %d bytes is kept", len(id))

@@ -8,11 +8,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/permd/permd/internal/eventually"
 	"github.com/permd/permd/internal/strictjson"
 )
 
-// slow is a permd that leaves all to the person, and never says that it has
-// been told of their answers.
+// slow is a permd that asks about everything, and never confirms the person's
+// answers.
 func slow(line string) string {
 	switch {
 	case strings.Contains(line, "permd/choose"):
@@ -23,8 +24,8 @@ func slow(line string) string {
 	return `"result":{}`
 }
 
-// TestSlowAnswer: a yes that permd takes too long to hear of reaches the agent,
-// before what the client said after it, and also when the client has ended.
+// TestSlowAnswer: an approval that permd does not confirm in time reaches the
+// agent, before later messages of the client, and even if the client has ended.
 func TestSlowAnswer(t *testing.T) {
 	t.Parallel()
 	d := newPermd(t, slow)
@@ -51,8 +52,8 @@ func TestSlowAnswer(t *testing.T) {
 	}
 }
 
-// TestAgentGone: the agent ends while permd is told of a yes, and nothing is
-// left.
+// TestAgentGone: the agent ends while permd is sent an approval, and nothing is
+// left running.
 func TestAgentGone(t *testing.T) {
 	d := newPermd(t, slow)
 	e := startWith(t, Config{Dial: d.dial, Timeout: time.Minute})
@@ -62,20 +63,19 @@ func TestAgentGone(t *testing.T) {
 		t.Fatal(err)
 	}
 	fmt.Fprintln(e.clientSays, back("7", "yes"))
-	for received := false; !received; {
+	eventually.Holds(t, "permd is told", func() bool {
 		d.mu.Lock()
-		received = len(d.received) > 0 && d.received[len(d.received)-1] == "permd/choose"
-		d.mu.Unlock()
-		time.Sleep(time.Millisecond)
-	}
+		defer d.mu.Unlock()
+		return len(d.received) > 0 && d.received[len(d.received)-1] == "permd/choose"
+	})
 	e.agentSays.Close()
 	if err := e.wait(t); err != nil {
 		t.Error(err)
 	}
 }
 
-// TestAnswersInTurn has many requests at once, answered in another order than
-// theirs while permd is asked: each gets its own answer, once.
+// TestAnswersInTurn has many requests at once, answered in another order while
+// permd is asked: each gets its own answer, once.
 func TestAnswersInTurn(t *testing.T) {
 	d := newPermd(t, func(line string) string {
 		if strings.Contains(line, "permd/choose") {
@@ -121,7 +121,7 @@ func TestAnswersInTurn(t *testing.T) {
 		}
 		got[string(strictjson.Find(strictjson.Value(line), "id"))]++
 		if strings.Contains(line, "width") {
-			t.Errorf("the agent was told %s", line)
+			t.Errorf("the agent got %s", line)
 		}
 	}
 	e.clientSays.Close()

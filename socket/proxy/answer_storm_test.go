@@ -11,10 +11,10 @@ import (
 	"github.com/permd/permd/socket/client"
 )
 
-// TestStorm plays everything against everything: rules that change all the time, a
-// permd that goes and comes, clients that answer twice and cancel, an agent that
-// withdraws and uses its ids again. Each request gets one answer, and the agent
-// never a yes for what permd, when it was there, denied last.
+// TestStorm mixes everything at random: rules that change all the time, a permd
+// that stops and starts, clients that answer two times and cancel, an agent that
+// withdraws requests and reuses ids. Each request gets one answer, and the agent
+// never gets an approval of what permd last denied.
 func TestStorm(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(300) {
@@ -47,14 +47,14 @@ func TestStorm(t *testing.T) {
 	}
 }
 
-// storm is a conversation in which anything happens.
+// storm is a conversation with random events.
 type storm struct {
 	*talk
 	r      *rand.Rand
 	rules  int            // how often they changed; odd ones deny
-	gone   bool           // permd is not there
+	gone   bool           // permd is not running
 	live   [4]int         // requests of an id that have no answer
-	sure   [4]bool        // permd answered last of it, and denied
+	sure   [4]bool        // permd's last answer about it was a deny
 	digest map[string]int // the rules of a question
 	was    [4]bool        // ids of which there was a request
 	asks   int
@@ -97,7 +97,7 @@ func (s *storm) step() {
 	s.hear()
 }
 
-// reply has permd answer the oldest question, by the rules of now.
+// reply makes permd answer the oldest question, by the current rules.
 func (s *storm) reply() {
 	if len(s.open) == 0 {
 		return
@@ -139,7 +139,7 @@ func (s *storm) mark(id string, deny bool) {
 	}
 }
 
-// hear counts the messages to the agent.
+// hear counts the messages that the agent gets.
 func (s *storm) hear() {
 	s.sent(clientSide)
 	for _, line := range s.sent(agentSide) {

@@ -10,17 +10,17 @@ import (
 	"github.com/permd/permd/socket/client"
 )
 
-// back is an answer of the client, which picks an option.
+// back returns an answer of the client that selects an option.
 func back(id, option string) string {
 	return `{"jsonrpc":"2.0","id":` + id + `,"result":` + picks(option) + `}`
 }
 
 var errChanged = &client.Error{Code: socket.CodeParams, Message: "the rules have changed since the question; ask again"}
 
-// lateDeny is permd's answer where rules deny a call.
+// lateDeny is permd's answer if rules deny a call.
 const lateDeny = `{"outcome":{"outcome":"selected","optionId":"no"},"_meta":{"permd":{"verdict":"deny","reason":"frozen"}}}`
 
-// shows has the person see a request that permd leaves to them.
+// shows shows the person a request that permd asks about.
 func (k *talk) shows(id string) {
 	k.t.Helper()
 	k.agent(request(id, "c"))
@@ -31,8 +31,8 @@ func (k *talk) shows(id string) {
 	k.acts = nil
 }
 
-// TestAskedTooOften: who is asked about something else each time is asked a few times
-// and no more.
+// TestAskedTooOften: if each answer leads to another question, the person is asked
+// only a few times.
 func TestAskedTooOften(t *testing.T) {
 	k := newTalk(t, Rules{})
 	k.begin("x")
@@ -64,8 +64,8 @@ func TestAskedTooOften(t *testing.T) {
 	k.want(agentSide, `{"jsonrpc":"2.0","id":7,"result":{"outcome":{"outcome":"cancelled"}}}`)
 }
 
-// TestLateDeny follows a yes that permd does not take: what its rules deny by now
-// is denied, and what they ask is asked again.
+// TestLateDeny has approvals that permd does not accept: what its rules deny by now
+// is denied, and what they ask about is asked again.
 func TestLateDeny(t *testing.T) {
 	yes := back("7", "yes")
 	again := strings.Replace(fmt.Sprintf(decisionAsk, "run"), `"d1"`, `"d2"`, 1)
@@ -113,7 +113,7 @@ func TestLateDeny(t *testing.T) {
 			k.client(back("7", c.pick))
 			k.client(`{"jsonrpc":"2.0","method":"_after"}`)
 			k.answer(k.asked("permd/choose"), "", c.refusal)
-			k.want(agentSide) // it waits, and so does what comes after it
+			k.want(agentSide) // it waits, and so do later messages
 			a := k.asked("session/request_permission")
 			if want := string(strictjson.Find(strictjson.Value(request("7", "c")), "params")); string(a.Params) != want {
 				t.Errorf("permd was asked %s, want %s", a.Params, want)
@@ -148,7 +148,7 @@ func TestLateDeny(t *testing.T) {
 				if string(a.Params) != c.received {
 					t.Errorf("permd received %s, want %s", a.Params, c.received)
 				}
-				k.answer(a, "", errChanged) // a second time: the yes has counted
+				k.answer(a, "", errChanged) // a second time: the approval has counted
 				k.want(agentSide)
 			}
 			if len(k.open) != 0 {
@@ -165,8 +165,8 @@ func TestLateDeny(t *testing.T) {
 	}
 }
 
-// TestUnasked: where permd could not be asked about a request, it is asked when
-// the person answers.
+// TestUnasked: if permd could not be asked about a request, it is asked when the
+// person answers.
 func TestUnasked(t *testing.T) {
 	for name, c := range map[string]struct {
 		pick, result string
@@ -202,7 +202,7 @@ func TestUnasked(t *testing.T) {
 	})
 }
 
-// TestOdd: an answer that is not surely a no waits as a yes does, and goes on
+// TestOdd: an answer that may be an approval waits like one, and is passed on
 // unchanged.
 func TestOdd(t *testing.T) {
 	for name, result := range map[string]string{
@@ -242,7 +242,7 @@ func TestOdd(t *testing.T) {
 	}
 }
 
-// TestNo: a no is passed on at once, and permd is told of it.
+// TestNo: a reject is passed on at once, and permd is notified of it.
 func TestNo(t *testing.T) {
 	cases := []struct{ name, client, agent, received string }{
 		{"reject", back("7", "no"), back("7", "no"), `{"decisionId":"d1","optionId":"no"}`},
@@ -290,7 +290,7 @@ func TestNo(t *testing.T) {
 	})
 }
 
-// TestDeniedBytes: of an answer that permd denies only the option is another.
+// TestDeniedBytes: of an answer that permd denies, only the option is changed.
 func TestDeniedBytes(t *testing.T) {
 	k := newTalk(t, Rules{})
 	k.begin("x")

@@ -21,7 +21,7 @@ func echo(r io.Reader, w io.WriteCloser) {
 	}()
 }
 
-// writer is a writer and nothing else, so that the bytes go through the process.
+// writer is only a writer, so that the bytes are copied through the process.
 type writer struct{ io.Writer }
 
 func pipe(b *testing.B) (r, w *os.File) {
@@ -34,8 +34,8 @@ func pipe(b *testing.B) (r, w *os.File) {
 	return r, w
 }
 
-// trips sends a message and waits until it is back, again and again. Reported
-// is the median, for the mean is that of the garbage collector too.
+// trips sends a message and waits until it is back, b.N times. It reports the
+// median, since the mean includes the garbage collector.
 func trips(b *testing.B, message string, w io.Writer, r io.Reader) {
 	in := bufio.NewReaderSize(r, 64<<10)
 	b.SetBytes(int64(len(message)))
@@ -67,11 +67,11 @@ func trips(b *testing.B, message string, w io.Writer, r io.Reader) {
 	b.ReportMetric(float64(took[len(took)/2].Nanoseconds())/1000, "p50-µs")
 }
 
-// BenchmarkProxyMessage is the round trip of a message between a client and an
-// agent that sends it back, over pipes: directly, through a process that copies
-// what it reads, and through the proxy. What the proxy adds is the difference
-// between the first and the last; the copy is the least that anything in the
-// middle adds. Chained is a conductor's pipe, one way.
+// BenchmarkProxyMessage measures the round trip of a message between a client and
+// an agent that sends it back, over pipes: directly, through a process that copies
+// what it reads, and through the proxy. The proxy adds the difference between the
+// first and the last; any process in between adds at least that of the copy.
+// Chained is a conductor's pipe, one way.
 func BenchmarkProxyMessage(b *testing.B) {
 	message := func(text string) string {
 		return `{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s1","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"` + text + `"}}}}` + "\n"
@@ -117,8 +117,8 @@ func BenchmarkProxyMessage(b *testing.B) {
 	}
 }
 
-// BenchmarkProxyPermission is a permission request that permd decides, with a
-// permd that answers at once: asked directly, and through the proxy.
+// BenchmarkProxyPermission measures a permission request that permd answers at
+// once, directly and through the proxy.
 func BenchmarkProxyPermission(b *testing.B) {
 	line := request("1", "c")
 	b.Run("direct", func(b *testing.B) {

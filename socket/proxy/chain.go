@@ -31,9 +31,9 @@ const (
 // maxOpen is how many requests of a conductor may wait for an answer.
 const maxOpen = 1 << 16
 
-// chain is what a core knows of a conductor.
+// chain is the state of a conversation with a conductor.
 type chain struct {
-	prefix string              // how the conductor has its methods
+	prefix string              // prefix of the conductor's methods
 	open   map[string]peerSide // requests without an answer, by the side that asked
 }
 
@@ -43,14 +43,13 @@ var (
 	errAlone    = errors.New("permd stands in front of an agent here (acp --proxy), and is the last of the chain; use permd acp -- AGENT")
 )
 
-// onConducted takes one line of a conductor. A core that is given one receives from
-// nobody else.
+// onConducted handles one line of a conductor, which carries the messages of both sides.
 func (c *core) onConducted(line []byte) []action {
 	m, err := read(line)
 	return c.conductedLine(&m, err)
 }
 
-// conductedLine takes a line that was read, or could not be.
+// conductedLine handles a line that was read, or could not be.
 func (c *core) conductedLine(m *message, err error) []action {
 	switch {
 	case errors.Is(err, errText):
@@ -62,19 +61,19 @@ func (c *core) conductedLine(m *message, err error) []action {
 	case m.method == "":
 		c.conductedAnswer(m)
 	default:
-		c.conducted(m)
+		c.onConductedMessage(m)
 	}
 	return c.take()
 }
 
-// onUnreadableConducted drops a line that cannot be passed on unread. It may have been
-// anybody's.
+// onUnreadableConducted drops a line that cannot be passed on unread. Its sender is not
+// known.
 func (c *core) onUnreadableConducted(why error) []action {
 	c.refuse(agentSide, "the conductor", why)
 	return c.take()
 }
 
-// conductedAnswer takes an answer to what permd has passed on.
+// conductedAnswer handles an answer to a request that permd has passed on.
 func (c *core) conductedAnswer(m *message) {
 	k := key(m.id)
 	asker, ok := c.chain.open[k]
@@ -84,30 +83,30 @@ func (c *core) conductedAnswer(m *message) {
 	}
 	t := c.tracked[asker][k]
 	if t == nil || !t.inPlace && t.approval == nil && c.gateQuestions[k] == nil {
-		delete(c.chain.open, k) // else it will only be sent
+		delete(c.chain.open, k) // otherwise the request will only be sent
 	}
 	c.receive(asker.other(), m)
 	if t != nil && t.approval != nil {
-		c.chain.open[k] = asker // permd must learn of the answer first
+		c.chain.open[k] = asker // permd must get the answer first
 	}
 }
 
-// conducted takes a request or notification.
-func (c *core) conducted(m *message) {
+// onConductedMessage handles a request or notification.
+func (c *core) onConductedMessage(m *message) {
 	from, err := c.chain.unwrap(m)
 	switch {
 	case err != nil:
 		c.refuseRequest(from, m, err)
 		if from == agentSide {
-			c.runs.forgot = true // it may have said something of a call
-			c.lost()
+			c.runs.incomplete = true // it may have been an update of a call
+			c.missedUpdates()
 		}
 		return
 	case m.method == methodCancelRequest && m.id == nil:
 		// It names one of the conductor's ids, whichever way it comes.
 		asker, ok := c.chain.open[key(strictjson.Find(m.params, "requestId"))]
 		if !ok {
-			return // that has its answer
+			return // that has been answered
 		}
 		from = asker
 	case m.request():
@@ -126,9 +125,9 @@ func (c *core) conducted(m *message) {
 		c.chain.open[k] = from
 	}
 	if from == agentSide {
-		m.line = m.bare()
+		m.line = m.withoutEnvelope()
 	} else {
-		m.line = m.wrapped(c.chain.successor())
+		m.line = m.withEnvelope(c.chain.successor())
 	}
 	c.receive(from, m)
 }
@@ -141,14 +140,14 @@ func (c *core) refuseRequest(from peerSide, m *message, why error) {
 	c.print("a message of the conductor was not passed on: " + why.Error())
 }
 
-// replied notes that a request has its answer from permd.
-func (h *chain) replied(answer []byte) {
+// onReply records that permd has answered a request.
+func (h *chain) onReply(answer []byte) {
 	if len(h.open) > 0 {
 		delete(h.open, key(strictjson.Find(answer, "id")))
 	}
 }
 
-// successor is the method of the envelope.
+// successor returns the method of the envelope.
 func (h *chain) successor() string {
 	return cmp.Or(h.prefix, chainPrefix) + chainSuccessor
 }
@@ -159,7 +158,7 @@ func (h *chain) unwrap(m *message) (peerSide, error) {
 	switch {
 	case name == chainSuccessor:
 		h.prefix = cmp.Or(h.prefix, prefix)
-		return agentSide, m.open()
+		return agentSide, m.unwrapParams()
 	case name == chainInitialize && m.id != nil:
 		h.prefix, m.method = prefix, methodInitialize
 		for i := range m.object {
@@ -186,8 +185,8 @@ func chainMethod(method string) (prefix, name string) {
 	return "", ""
 }
 
-// open leaves the message that is in an envelope.
-func (m *message) open() error {
+// unwrapParams replaces a message by the one in its envelope.
+func (m *message) unwrapParams() error {
 	inner, err := strictjson.ParseObject(m.params)
 	if err != nil || inner.NearMiss("jsonrpc", "id", "method", "params", "result", "error", "message") != "" {
 		return errEnvelope
@@ -200,8 +199,8 @@ func (m *message) open() error {
 		case "params":
 			m.params = member.Value
 		case "jsonrpc", "id", "result", "error", "message":
-			// The last is how envelopes were before: another reader may find
-			// another message there.
+			// The last is the envelope's earlier form: another reader may find another
+			// message in it.
 			return errEnvelope
 		}
 	}
@@ -215,16 +214,16 @@ func (m *message) open() error {
 	return nil
 }
 
-// members are those of a message that belong to it and not to the pipe.
+// members returns the members of a message that belong to it and not to the pipe.
 func (m *message) members() strictjson.Object {
 	return slices.DeleteFunc(slices.Clone(m.object), func(member strictjson.Member) bool {
 		return member.Name == "jsonrpc" || member.Name == "id"
 	})
 }
 
-// bare is the message without its envelope. Members other than its method and
-// parameters stay with them.
-func (m *message) bare() []byte {
+// withoutEnvelope returns the message without its envelope. Members other than its
+// method and parameters are kept.
+func (m *message) withoutEnvelope() []byte {
 	list := m.members()
 	list = slices.DeleteFunc(list, func(member strictjson.Member) bool {
 		return member.Name == "params" && strictjson.Kind(member.Value) == 'n' // see wrapped
@@ -232,9 +231,9 @@ func (m *message) bare() []byte {
 	return asLine(append(strictjson.Object{member("jsonrpc", "2.0"), {Name: "id", Value: m.id}}, list...)...)
 }
 
-// wrapped is the message in an envelope. One without parameters has null there:
-// that is how conductors write it, and some read none without.
-func (m *message) wrapped(method string) []byte {
+// withEnvelope returns the message in an envelope. If it has no parameters they are
+// null: that is how conductors write it, and some require the member.
+func (m *message) withEnvelope(method string) []byte {
 	list := m.members()
 	if m.params == nil {
 		list = append(list, strictjson.Member{Name: "params", Value: strictjson.Value("null")})

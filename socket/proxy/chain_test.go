@@ -15,7 +15,7 @@ import (
 	"github.com/permd/permd/socket/client"
 )
 
-// wire has a conductor say lines and returns all that it is sent.
+// wire sends a conductor's lines and returns everything that it is sent.
 func (k *talk) wire(lines ...string) (sent []string) {
 	for _, line := range lines {
 		k.do(k.core.onConducted([]byte(line + "\n")))
@@ -31,7 +31,7 @@ func (k *talk) wire(lines ...string) (sent []string) {
 	return sent
 }
 
-// TestEnvelopes is the pipe of a conductor, message by message.
+// TestEnvelopes checks the messages on a conductor's pipe one by one.
 func TestEnvelopes(t *testing.T) {
 	const refused = `{"jsonrpc":"2.0","id":%s,"error":{"code":-32600,"message":"permd acp: %s"}}`
 	cases := []struct {
@@ -39,7 +39,7 @@ func TestEnvelopes(t *testing.T) {
 		in   []string
 		out  []string
 		says int
-		lost bool // permd is told that something was lost
+		lost bool // permd is notified that messages were lost
 	}{
 		{
 			name: "from the client", in: []string{`{"jsonrpc":"2.0","id":"u-1","method":"session\/prompt","params":{"n":1.50, "s":"\u00e9"}}`},
@@ -152,8 +152,8 @@ func TestEnvelopes(t *testing.T) {
 	}
 }
 
-// TestEnvelopedGates: what the agent says in an envelope is looked at as it would
-// be without, and permd's answer is the conductor's to carry back.
+// TestEnvelopedGates: a message in an envelope is decided as it would be without,
+// and the conductor delivers permd's answer.
 func TestEnvelopedGates(t *testing.T) {
 	k := newTalk(t, Rules{})
 	write := `{"jsonrpc":"2.0","id":"x","method":"_proxy/successor","params":{"method":"fs/write_text_file","params":{"sessionId":"s1","path":"/etc/passwd","content":"x"}}}`
@@ -173,8 +173,8 @@ func TestEnvelopedGates(t *testing.T) {
 	}
 }
 
-// TestEarlyAnswers has a conductor answer what it was not sent yet: it is the
-// answer to what it is sent then that counts.
+// TestEarlyAnswers: a conductor answers a request before it is sent: only an answer
+// that comes afterwards counts.
 func TestEarlyAnswers(t *testing.T) {
 	ask := newConductor("_proxy/").says(agentSide, request("1", "c"))
 	write := `{"jsonrpc":"2.0","id":"agent 1","method":"_proxy/successor","params":{"method":"fs/write_text_file","params":{"sessionId":"s1","path":"/p/a","content":"x"}}}`
@@ -219,7 +219,7 @@ func TestEarlyAnswers(t *testing.T) {
 	}
 }
 
-// TestManyOpen bounds what is remembered of a conductor that never answers.
+// TestManyOpen: the memory for a conductor that never answers is bounded.
 func TestManyOpen(t *testing.T) {
 	k := newTalk(t, Rules{})
 	for i := range maxOpen {
@@ -235,8 +235,8 @@ func TestManyOpen(t *testing.T) {
 	}
 }
 
-// TestRunConducted moves much on a conductor's pipe, for both sides at once:
-// all of it arrives once, for the other side, and in order.
+// TestRunConducted moves much on a conductor's pipe, in both directions at once:
+// everything arrives once, at the other side, and in order.
 func TestRunConducted(t *testing.T) {
 	d := newPermd(t, allows)
 	e := startWith(t, Config{Dial: d.dial, Timeout: 10e9, Retry: 20e6, Conducted: true})
@@ -295,8 +295,8 @@ func TestRunConducted(t *testing.T) {
 	}
 }
 
-// TestConductorGone ends permd with its conductor, whichever end it closes first
-// and whatever is under way.
+// TestConductorGone: permd ends with its conductor, whichever end it closes first
+// and whatever is pending.
 func TestConductorGone(t *testing.T) {
 	for name, closeOne := range map[string]func(e *ends){
 		"it says no more":  func(e *ends) { e.clientSays.Close() },
@@ -315,9 +315,8 @@ func TestConductorGone(t *testing.T) {
 	}
 }
 
-// FuzzEnvelopes has a conductor say anything. Without permd nothing is passed on
-// that it did not say, and what makes even a careless client do something is
-// never passed on without asking permd.
+// FuzzEnvelopes sends arbitrary lines as a conductor. Only these are passed on, and
+// those that would make even a careless client act never without asking permd.
 func FuzzEnvelopes(f *testing.F) {
 	for _, line := range []string{
 		request("1", "c"), newConductor("_proxy/").says(agentSide, request("1", "c")), newConductor("proxy/").says(agentSide, request("1", "c")),

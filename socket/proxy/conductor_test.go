@@ -20,7 +20,7 @@ func newConductor(prefix string) *conductor {
 	return &conductor{prefix, map[string]strictjson.Value{}}
 }
 
-// id is the conductor's in the place of a side's.
+// id returns the conductor's id for a side's id.
 func (c *conductor) id(of peerSide, id strictjson.Value) strictjson.Value {
 	own := quoted(nil, of.String()+" "+key(id))
 	c.ids[string(own)] = id
@@ -61,7 +61,7 @@ func (c *conductor) says(from peerSide, said string) string {
 	return string(object(member("jsonrpc", "2.0"), strictjson.Member{Name: "id", Value: id}, member("method", c.prefix+"successor"), strictjson.Member{Name: "params", Value: object(inner...)}))
 }
 
-// hears returns what permd sends, and to whom.
+// hears returns what permd sends, and to which side.
 func (c *conductor) hears(said string) (peerSide, string, error) {
 	m, err := read([]byte(said))
 	if err != nil {
@@ -99,8 +99,7 @@ func (c *conductor) hears(said string) (peerSide, string, error) {
 	return to, string(bare), nil
 }
 
-// usual has the members of a message in the order in which a pipe's envelope
-// puts them; all else stays.
+// usual puts the members of a message into the order of a pipe's envelope.
 func usual(said string) string {
 	m, err := read([]byte(said))
 	if err != nil {
@@ -109,13 +108,13 @@ func usual(said string) string {
 	return string(object(append(strictjson.Object{member("jsonrpc", "2.0"), {Name: "id", Value: m.id}}, m.members()...)...))
 }
 
-// TestChain plays the conversations of the plain form in the chains' form: each
+// TestChain plays the conversations of the plain form through a conductor: each
 // side, and permd, is sent the same.
 func TestChain(t *testing.T) {
 	for _, prefix := range []string{"_proxy/", "proxy/"} {
 		t.Run(strings.Trim(prefix, "/"), func(t *testing.T) {
 			for name, test := range map[string]func(*testing.T){
-				"permission": TestPermission, "person": TestPerson, "told": TestTold, "samples": TestSamples, "transcripts": TestTranscripts,
+				"permission": TestPermission, "person": TestPerson, "told": TestNotified, "samples": TestSamples, "transcripts": TestTranscripts,
 				"ids": TestIDs, "bytes": TestBytes, "order": TestOrder, "one answer": TestOneAnswer, "own sessions": TestOwnSessions,
 				"late input": TestLateInput, "replay": TestReplay, "a load that fails": TestLoadFails, "the same call": TestSameCall,
 				"initialize": TestInitialize, "version": TestVersion, "modes": TestModes, "gates": TestGates, "require": TestRequire,

@@ -19,11 +19,11 @@ type Rules struct {
 	Plain func(agent effects.Party) string
 	// NoReasons leaves the reason for asking out of what the person sees.
 	NoReasons bool
-	// Require answers a permission request that permd cannot be asked about
-	// with an error, in place of leaving it to the person.
+	// Require answers a permission request with an error if permd cannot be asked,
+	// instead of leaving it to the person.
 	Require bool
-	// AskGates has the person asked of all that an agent would have its client
-	// do and that nobody has allowed.
+	// AskGates asks the person about everything that an agent wants its client to do and
+	// that has not been allowed.
 	AskGates bool
 	// LateWait is how long a request waits for an input that its agent sends
 	// late; 0 is 150 ms.
@@ -43,8 +43,7 @@ const (
 	spare           = 64 << 10
 )
 
-// codeDenied is the error for a request that permd denies and that has no
-// answer of its own for that.
+// codeDenied is the error for a denied request that has no answer of its own for that.
 const codeDenied = -32001
 
 // core decides what to do with each line. It performs no I/O, and is not safe
@@ -57,23 +56,23 @@ type core struct {
 	version int // of the protocol, 0 while it is not known
 	parties [2]effects.Party
 
-	calls            [2]map[string]*call           // what a side asked of the other
-	tracked          [2]map[string]*trackedRequest // what a side asked that permd is asked about
+	calls            [2]map[string]*call           // requests by a side
+	tracked          [2]map[string]*trackedRequest // requests by a side that permd is asked about
 	waiting          map[uint64]*trackedRequest    // by the number of the question to permd
 	pendingChoices   map[uint64]pendingChoice
-	opening          map[uint64]string // declarations on their way
-	answeredByPermd  [2]recent
-	undecided        map[string]int // ids of the agent's requests that nothing is decided of and that wait for an answer
-	answeredByPerson recent         // ids of the agent's requests whose answer of the person was passed on
+	declaring        map[uint64]string // declarations that permd has not answered
+	answeredByPermd  [2]recentIDs
+	undecided        map[string]int // ids of the agent's requests that are not decided, by how many wait for an answer
+	answeredByPerson recentIDs      // ids of the agent's requests that the person has answered
 	sessions         sessions
 	contents         contents
 	chain            chain
 	runs             runs
 	ownID            string                   // begins the ids of the proxy's own requests
-	gateQuestions    map[string]*gateQuestion // what the person is asked of gates, by the agent's id
+	gateQuestions    map[string]*gateQuestion // questions to the person about gates, by the agent's id
 	gateApprovals    map[uint64]gateApproval
-	dropped          int                 // lines of the agent that loose has dropped
-	runReports       map[uint64]*callRun // calls that ran unasked, on their way to permd
+	dropped          int                 // number of lines that dropUnreadable has dropped
+	runReports       map[uint64]*callRun // calls that ran unprompted, being reported to permd
 }
 
 // newCore returns a core for one conversation.
@@ -82,7 +81,7 @@ func newCore(rules Rules) *core {
 		rules.LateWait = defaultLateWait
 	}
 	c := &core{
-		rules: rules, waiting: map[uint64]*trackedRequest{}, pendingChoices: map[uint64]pendingChoice{}, opening: map[uint64]string{},
+		rules: rules, waiting: map[uint64]*trackedRequest{}, pendingChoices: map[uint64]pendingChoice{}, declaring: map[uint64]string{},
 		sessions: sessions{byID: map[string]*session{}}, contents: contents{byCall: map[string]*content{}},
 		ownID: ownID(), gateApprovals: map[uint64]gateApproval{}, runReports: map[uint64]*callRun{}, undecided: map[string]int{},
 	}
@@ -92,26 +91,26 @@ func newCore(rules Rules) *core {
 	return c
 }
 
-// take returns the acts so far. They are valid until the next line.
+// take returns the actions so far. They are valid until the next line.
 func (c *core) take() []action {
 	acts := c.acts
 	c.acts = c.acts[:0]
 	return acts
 }
 
-// onLine takes one line of a peer, with its newline if it has one.
+// onLine handles one line of a peer, with its newline if it has one.
 func (c *core) onLine(from peerSide, line []byte) []action {
 	m, err := read(line)
 	return c.line(from, &m, err)
 }
 
-// line takes a line that was read, or could not be.
+// line handles a line that was read, or could not be.
 func (c *core) line(from peerSide, m *message, err error) []action {
 	switch {
 	case err == nil:
 		c.receive(from, m)
 	case errors.Is(err, errText), from == clientSide && !errors.Is(err, errBatch):
-		// What the person's own client says reaches the agent in any case.
+		// Messages of the person's own client reach the agent in any case.
 		c.forward(from, m.line)
 	case from == agentSide && errors.Is(err, errLoose):
 		return c.dropUnreadable(m.line)
@@ -121,7 +120,7 @@ func (c *core) line(from peerSide, m *message, err error) []action {
 	return c.take()
 }
 
-// receive takes a message that could be read.
+// receive handles a message that could be read.
 func (c *core) receive(from peerSide, m *message) {
 	if from == clientSide {
 		c.fromClient(m)
@@ -144,13 +143,13 @@ func (c *core) refuse(from peerSide, who string, why error) {
 	c.add(action{Kind: actWrite, To: from, Line: failure(nil, code, "permd acp: "+why.Error()), Own: true})
 	c.print("a message of " + who + " was not passed on: " + why.Error())
 	if from == agentSide {
-		// It may have said something of a call.
-		c.runs.forgot = true
-		c.lost()
+		// It may have been an update of a call.
+		c.runs.incomplete = true
+		c.missedUpdates()
 	}
 }
 
-// fromAgent takes a message of the agent.
+// fromAgent handles a message of the agent.
 func (c *core) fromAgent(m *message) {
 	if m.method != "" {
 		if err := checkMethod(m.method); err != nil {
@@ -170,10 +169,10 @@ func (c *core) fromAgent(m *message) {
 			c.cancelRequest(agentSide, m)
 		}
 	case m.method == acp.MethodRequestPermission && m.request():
-		c.runs.asks(m)
+		c.runs.noteRequest(m)
 		c.permission(m)
 	case m.method == methodElicit && m.request():
-		c.runs.asks(m)
+		c.runs.noteRequest(m)
 		if approves(m) {
 			c.elicitation(m)
 		} else {
@@ -182,19 +181,19 @@ func (c *core) fromAgent(m *message) {
 	case isGate(m.method) && m.request():
 		c.gate(agentSide, m)
 	case isGate(m.method):
-		// It has no id to answer under, and some clients would do it all the same.
+		// It has no id to answer, and some clients would act on it nevertheless.
 		c.print("the agent wanted " + m.method + " without an answer to it, which was not passed on")
 	default:
 		c.pass(agentSide, m)
 	}
 }
 
-// fromClient takes a message of the client.
+// fromClient handles a message of the client.
 func (c *core) fromClient(m *message) {
 	switch {
 	case m.answer():
 		if !c.isGateAnswer(m) {
-			c.runs.answered(c.tracked[agentSide][key(m.id)], m)
+			c.runs.noteAnswer(c.tracked[agentSide][key(m.id)], m)
 			c.onPersonAnswer(m)
 		}
 	case m.method == acp.MethodCancel:
@@ -202,7 +201,7 @@ func (c *core) fromClient(m *message) {
 		c.cancelGateQuestions(text(m.params, "sessionId"))
 	case m.method == methodCancelRequest:
 		c.cancelRequest(clientSide, m)
-	case m.request() && c.switches(m):
+	case m.request() && c.switchesMode(m):
 		c.note(m)
 		c.gate(clientSide, m)
 	default:
@@ -213,7 +212,7 @@ func (c *core) fromClient(m *message) {
 	}
 }
 
-// pass forwards a message that nothing is decided of.
+// pass forwards a message that is not decided.
 func (c *core) pass(from peerSide, m *message) {
 	if m.request() {
 		k := key(m.id)
@@ -225,9 +224,8 @@ func (c *core) pass(from peerSide, m *message) {
 	c.forward(from, m.line)
 }
 
-// trackUndecided notes a request of the agent that nothing is decided of. One with the id
-// of a request that is decided is refused: its answer would be taken for a word on
-// that.
+// trackUndecided records a request of the agent that is not decided. One with the id of
+// a request that is decided is refused: its answer would be taken for that request's.
 func (c *core) trackUndecided(m *message, k string) bool {
 	switch {
 	case c.tracked[agentSide][k] != nil:
@@ -237,31 +235,31 @@ func (c *core) trackUndecided(m *message, k string) bool {
 		c.reply(agentSide, failure(m.id, socket.CodeBusy, errMany))
 		return false
 	}
-	c.undecided[short(k)]++
+	c.undecided[shortKey(k)]++
 	c.answeredByPerson.remove(k)
 	return true
 }
 
-// untrackUndecided notes that such a request has its answer.
+// untrackUndecided records that such a request has been answered.
 func (c *core) untrackUndecided(k string) {
-	k = short(k)
+	k = shortKey(k)
 	if c.undecided[k]--; c.undecided[k] <= 0 {
 		delete(c.undecided, k)
 	}
 }
 
-// onAnswer takes permd's answer to the question n; err is why there is none.
+// onAnswer handles permd's answer to the question n; err is why there is none.
 func (c *core) onAnswer(n uint64, result strictjson.Value, err error) []action {
 	if t, ok := c.waiting[n]; ok {
 		delete(c.waiting, n)
-		c.runs.decided(t, result, err)
+		c.runs.noteDecision(t, result, err)
 		switch {
 		case t.gate:
 			c.gateDecided(t, result, err)
 		case t.approval != nil:
 			c.onDecidedAgain(t, result, err)
 		default:
-			c.decided(t, result, err)
+			c.onDecided(t, result, err)
 		}
 	} else if s, ok := c.pendingChoices[n]; ok {
 		delete(c.pendingChoices, n)
@@ -272,8 +270,8 @@ func (c *core) onAnswer(n uint64, result strictjson.Value, err error) []action {
 	} else if r, ok := c.runReports[n]; ok {
 		delete(c.runReports, n)
 		c.onRecorded(r, result, err)
-	} else if id, ok := c.opening[n]; ok {
-		delete(c.opening, n)
+	} else if id, ok := c.declaring[n]; ok {
+		delete(c.declaring, n)
 		if rpc, ok := errors.AsType[*client.Error](err); ok {
 			c.print("the session " + id + " could not be declared, so its calls are left to you: " + rpc.Message)
 		}
@@ -281,56 +279,56 @@ func (c *core) onAnswer(n uint64, result strictjson.Value, err error) []action {
 	return c.take()
 }
 
-// onLate says that the time of a Wake is over.
+// onLate is called when the time of an actWake has passed.
 func (c *core) onLate(n uint64) []action {
 	for _, t := range c.tracked[agentSide] {
-		if t.late && t.ask == n {
-			t.late = false
-			c.toPerson(t, t.decision)
+		if t.waitsForInput && t.ask == n {
+			t.waitsForInput = false
+			c.leaveToPerson(t, t.decision)
 			break
 		}
 	}
 	return c.take()
 }
 
-// onConnected reports a new connection to permd. again means that it is not the
-// first, so that permd knows nothing of the conversation.
+// onConnected handles a new connection to permd. again is set if it is not the first:
+// the new one has no state of the conversation.
 func (c *core) onConnected(again bool) []action {
 	for _, s := range c.sessions.list {
 		c.declareAgain(s)
 	}
 	if again {
 		for _, t := range c.tracked[agentSide] {
-			t.stale = true
+			t.connectionGone = true
 		}
 		c.tellIncomplete()
 	}
 	return c.take()
 }
 
-// onLost says that permd was not sent all that it should have been.
+// onLost is called when messages for permd had to be dropped.
 func (c *core) onLost() []action {
-	c.lost()
+	c.missedUpdates()
 	return c.take()
 }
 
-// lost sends updates that permd cannot read, one for each session and one for
-// all others: it then leaves calls to the person that it was not told the
-// announcement of from here on. A session that is declared for the first time
-// counts as new for permd, whatever was lost, so each must be named.
-func (c *core) lost() {
+// missedUpdates sends updates that permd cannot read, one for each session and one for
+// all others: permd then leaves calls to the person unless they are announced from here
+// on. A session that is declared for the first time counts as new for permd, whatever
+// was lost, so each must be named.
+func (c *core) missedUpdates() {
 	for _, s := range c.sessions.list {
-		c.notify(acp.MethodUpdate, unread(s.id))
+		c.notify(acp.MethodUpdate, unreadableUpdate(s.id))
 	}
 	c.notify(acp.MethodUpdate, strictjson.Value(`{}`))
 }
 
-func unread(sessionID string) strictjson.Value {
+func unreadableUpdate(sessionID string) strictjson.Value {
 	return object(member("sessionId", sessionID), strictjson.Member{Name: "update", Value: strictjson.Value(`{}`)})
 }
 
-// onEnded says that a peer has ended: nobody waits for the answers to what it
-// asked, and what it wanted done must not be done without one.
+// onEnded is called when a peer has ended: nobody waits for answers to its requests, and
+// none of them may be carried out unanswered.
 func (c *core) onEnded(from peerSide) []action {
 	for k, t := range c.tracked[from] {
 		if t.inPlace {
@@ -344,33 +342,31 @@ func (c *core) onEnded(from peerSide) []action {
 	return c.take()
 }
 
-// recent are the ids of the last requests that a side got its answer to from
-// the proxy.
-type recent struct{ list []string }
+// recentIDs are the ids of the latest requests of a side that the proxy answered.
+type recentIDs struct{ list []string }
 
-// short keeps an id from holding on to more than its length is worth: an agent
-// may choose them as long as a message.
-func short(k string) string {
+// shortKey shortens an id for keeping: an agent may choose one as long as a message.
+func shortKey(k string) string {
 	if len(k) <= sha256.Size {
 		return k
 	}
 	sum := sha256.Sum256([]byte(k))
-	return "#" + string(sum[:]) // no id begins so
+	return "#" + string(sum[:]) // no other key begins with this
 }
 
-func (r *recent) add(k string) {
+func (r *recentIDs) add(k string) {
 	r.remove(k)
-	r.list = append(r.list, short(k))
+	r.list = append(r.list, shortKey(k))
 	if len(r.list) > maxRecent {
 		r.list = append(r.list[:0], r.list[len(r.list)-maxRecent/2:]...)
 	}
 }
 
-func (r *recent) has(k string) bool {
+func (r *recentIDs) has(k string) bool {
 	if len(r.list) == 0 {
 		return false
 	}
-	k = short(k)
+	k = shortKey(k)
 	for _, have := range r.list {
 		if have == k {
 			return true
@@ -379,11 +375,11 @@ func (r *recent) has(k string) bool {
 	return false
 }
 
-func (r *recent) remove(k string) {
+func (r *recentIDs) remove(k string) {
 	if len(r.list) == 0 {
 		return
 	}
-	k = short(k)
+	k = shortKey(k)
 	for i, have := range r.list {
 		if have == k {
 			r.list = append(r.list[:i], r.list[i+1:]...)

@@ -18,8 +18,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// talk is a conversation of which a test says every line, and of which it plays
-// permd.
+// talk is a conversation in which the test sends every line and plays permd.
 type talk struct {
 	t     *testing.T
 	core  *core
@@ -78,7 +77,7 @@ func (k *talk) line(from peerSide, line string) {
 	k.do(k.core.onLine(from, []byte(line+"\n")))
 }
 
-// sent returns what a peer was sent since the last time.
+// sent returns what a peer was sent since the last call.
 func (k *talk) sent(to peerSide) []string {
 	var list []string
 	for len(k.out[to]) > 0 && !k.out[to][0].open {
@@ -139,7 +138,7 @@ const decisionAsk = `{"decisionId":"d1","callId":"c","verdict":"ask","needed":"r
 	`"effects":[{"kind":"%s","text":"t","from":"f","verdict":"ask","reason":"r","row":10,"rules":[]}],` +
 	`"widths":[{"id":"w1","label":"exactly this","rule":"make install","scope":"project"},{"id":"w2","label":"make *","rule":"make *","scope":"user"}]}`
 
-// asks is the error with which permd leaves a call to the person.
+// asks returns the error with which permd leaves a call to the person.
 func asks(kind string) error {
 	return &client.Error{Code: socket.CodeAsk, Message: "ask", Data: strictjson.Value(fmt.Sprintf(decisionAsk, kind))}
 }
@@ -176,8 +175,8 @@ func update(session, kind, call, rest string) string {
 	return `{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"` + session + `","update":{"sessionUpdate":"` + kind + `","toolCallId":"` + call + `"` + rest + `}}}`
 }
 
-// TestForwards passes messages through that the proxy has no business with: the
-// very bytes, in their order.
+// TestForwards: messages that do not concern the proxy are passed on byte for byte,
+// in order.
 func TestForwards(t *testing.T) {
 	odd := []string{
 		`{"jsonrpc":"2.0","id":1,"method":"x/y","params":{"n":12345678901234567890.10,"K":1,"k":2,"_meta":{"a":"\u00e9\/"}},"more":[1 , 2]}`,
@@ -200,7 +199,7 @@ func TestForwards(t *testing.T) {
 	}
 }
 
-// TestSamples sends every sample of a message through, with no permd there.
+// TestSamples sends every sample of a message through the proxy, without a permd.
 func TestSamples(t *testing.T) {
 	names, err := filepath.Glob("../acp/testdata/*.json")
 	if err != nil || len(names) < 40 {
@@ -226,11 +225,11 @@ func TestSamples(t *testing.T) {
 			k.answer(a, "", client.ErrUnreachable)
 		}
 		k.want(clientSide, string(v))
-		// The person's answer goes back as it is.
+		// The person's answer goes back unchanged.
 		id := strictjson.Find(v, "id")
 		back := `{"jsonrpc":"2.0","id":` + string(id) + `,"result":` + picks("anything") + `}`
 		k.client(back)
-		for len(k.open) > 0 { // a yes, perhaps: permd is looked for again
+		for len(k.open) > 0 { // it may be an approval: the proxy tries to connect to permd again
 			k.answer(k.asked("session/request_permission"), "", client.ErrUnreachable)
 		}
 		k.want(agentSide, back)
@@ -264,7 +263,7 @@ func TestPermission(t *testing.T) {
 			k.begin("x")
 			k.agent(request("7", "c"))
 			k.agent(after)
-			k.want(clientSide) // it waits for permd, and so does what comes after it
+			k.want(clientSide) // it waits for permd, and so do later messages
 			k.answer(k.asked("session/request_permission"), c.result, c.err)
 			k.want(clientSide, c.toClient...)
 			k.want(agentSide, c.toAgent...)
@@ -272,7 +271,7 @@ func TestPermission(t *testing.T) {
 	}
 }
 
-// TestPerson follows requests that a person answers.
+// TestPerson has requests that a person answers.
 func TestPerson(t *testing.T) {
 	const shown = `{"jsonrpc":"2.0","id":7,"method":"session/request_permission","params":{"sessionId":"s1","toolCall":{"toolCallId":"c"%s},"options":[` +
 		`{"optionId":"yes","name":"Yes","kind":"allow_once"},` +
@@ -330,7 +329,7 @@ func TestPerson(t *testing.T) {
 			if no {
 				k.want(agentSide, c.agent) // at once: nobody waits for permd
 			} else {
-				k.want(agentSide) // before permd has been told of it
+				k.want(agentSide) // before permd has received it
 			}
 			if c.choose == "" {
 				if len(k.acts) != 1 || k.acts[0].Kind != actWithdraw {
@@ -353,8 +352,8 @@ func TestPerson(t *testing.T) {
 	}
 }
 
-// TestTold lists what permd is told about updates.
-func TestTold(t *testing.T) {
+// TestNotified checks which updates permd is sent.
+func TestNotified(t *testing.T) {
 	k := newTalk(t, Rules{})
 	k.begin("x")
 	u := update("s1", "tool_call", "c", `,"title":"t","rawInput":{"command":"ls"}`)
@@ -369,7 +368,7 @@ func TestTold(t *testing.T) {
 	want := []string{
 		"session/update " + string(strictjson.Find(strictjson.Value(u), "params")),
 		`session/update {"sessionId":"s1","update":{"sessionUpdate":"something_new","toolCallId":"c"}}`,
-		`session/update {"sessionId":"s1","update":{}}`, // too long: what permd knows is void
+		`session/update {"sessionId":"s1","update":{}}`, // too long: what permd knows of the call no longer counts
 	}
 	if d := cmp.Diff(want, told); d != "" {
 		t.Errorf("permd received (-want +got):\n%s", d)

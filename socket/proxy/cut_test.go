@@ -2,8 +2,8 @@ package proxy
 
 import "testing"
 
-// TestCutLine: a peer that ends in the middle of a line that is passed on as it
-// is does not take what permd says after it into that line.
+// TestCutLine: if a peer ends in the middle of a line that is passed on, permd's
+// next message does not become part of that line.
 func TestCutLine(t *testing.T) {
 	q := newQueue()
 	for _, line := range []string{"whole\n", "cut", "{}\n", "cut", "cut", "end\n"} {

@@ -9,10 +9,10 @@ import (
 	"github.com/permd/permd/socket/client"
 )
 
-// Codex asks for permission to use a tool of a server with a form, where the
-// client can show one: yes or no, and for how long. Such a form is decided as a
-// request for permission about the call that it names. Every other form is a
-// question to the person, and so is one that asks for anything else as well.
+// Codex asks for permission to use a server's tool with a form, if the client can show
+// one: yes or no, and for how long. Such a form is decided as a permission request about
+// the call that it names. Every other form is a question to the person, and so is one
+// that asks for anything else as well.
 
 const methodElicit = "elicitation/create"
 
@@ -23,7 +23,7 @@ const (
 	actionCancel  = "cancel"
 )
 
-// The ids of the options of the answers.
+// The ids of the options that stand for these answers.
 const (
 	formAllow  = "once"
 	formReject = "decline"
@@ -33,21 +33,21 @@ var formOptions = strictjson.Value(`[{"optionId":"` + formAllow + `","name":"All
 
 // form is a form that asks for permission.
 type form struct {
-	// content says yes, once; nil when the form asks for more than that.
+	// content is the answer for a yes, once; nil if the form asks for more than that.
 	content strictjson.Value
 }
 
-// approves reports whether a form asks for permission for one call. Without the
-// call the tool is not known.
+// approves reports whether a form asks for permission for one call. Without the call,
+// the tool is not known.
 func approves(m *message) bool {
 	o, err := strictjson.ParseObject(m.params)
 	return err == nil && o.NearMiss("sessionId", "toolCallId", "mode", "message", "requestedSchema", "_meta") == "" && text(m.params, "_meta", "codex_approval_kind") == "mcp_tool_call" && text(m.params, "mode") == "form" &&
 		text(m.params, "sessionId") != "" && text(m.params, "toolCallId") != ""
 }
 
-// elicitation takes such a form.
+// elicitation handles such a form.
 func (c *core) elicitation(m *message) {
-	if !c.admit(agentSide, m) {
+	if !c.checkID(agentSide, m) {
 		return
 	}
 	session := text(m.params, "sessionId")
@@ -66,14 +66,14 @@ func (c *core) elicitation(m *message) {
 	params = append(params, strictjson.Member{Name: "_meta", Value: meta}, strictjson.Member{Name: "options", Value: formOptions})
 	c.decide(&trackedRequest{
 		from: agentSide, id: m.id, line: m.line, params: object(params...), session: session,
-		form: &form{content: onceOf(strictjson.Find(m.params, "requestedSchema"))},
+		form: &form{content: onceContent(strictjson.Find(m.params, "requestedSchema"))},
 	})
 }
 
-// onceOf is the content that says yes for once to a form that asks for nothing
-// but how long it holds; nil for every other form.
-func onceOf(schema strictjson.Value) strictjson.Value {
-	o, ok := only(schema, "type", "title", "description", "properties", "required")
+// onceContent returns the content for a yes, once, to a form that asks for nothing but
+// its duration; nil for every other form.
+func onceContent(schema strictjson.Value) strictjson.Value {
+	o, ok := objectWithOnly(schema, "type", "title", "description", "properties", "required")
 	if !ok || text(schema, "type") != "object" {
 		return nil
 	}
@@ -82,25 +82,25 @@ func onceOf(schema strictjson.Value) strictjson.Value {
 	if !ok || strictjson.Kind(properties) != '{' || err != nil {
 		return nil
 	}
-	required, ok := listed(o, "required")
+	required, ok := textList(o, "required")
 	switch {
 	case !ok || slices.ContainsFunc(required, func(name string) bool { return name != "persist" }):
 		return nil
 	case len(asks) == 0 && len(required) == 0:
 		return strictjson.Value("{}")
-	case len(asks) != 1 || asks[0].Name != "persist" || !lasts(asks[0].Value):
+	case len(asks) != 1 || asks[0].Name != "persist" || !isDuration(asks[0].Value):
 		return nil
 	}
 	return object(member("persist", formAllow))
 }
 
-// lasts reports whether a property is the choice of how long a yes holds.
-func lasts(v strictjson.Value) bool {
-	o, ok := only(v, "type", "title", "description", "oneOf", "enum", "default")
+// isDuration reports whether a property is the choice of how long a yes applies.
+func isDuration(v strictjson.Value) bool {
+	o, ok := objectWithOnly(v, "type", "title", "description", "oneOf", "enum", "default")
 	if !ok || text(v, "type") != "string" {
 		return false
 	}
-	values, ok := listed(o, "enum")
+	values, ok := textList(o, "enum")
 	if items, has := o.Get("oneOf"); has {
 		list, err := strictjson.ParseArray(items)
 		if !ok || values != nil || strictjson.Kind(items) != '[' || err != nil {
@@ -114,8 +114,8 @@ func lasts(v strictjson.Value) bool {
 		!slices.ContainsFunc(values, func(s string) bool { return s != formAllow && s != "session" && s != "always" })
 }
 
-// only reads an object that has none but these members.
-func only(v strictjson.Value, names ...string) (strictjson.Object, bool) {
+// objectWithOnly reads an object that has no members but these.
+func objectWithOnly(v strictjson.Value, names ...string) (strictjson.Object, bool) {
 	if strictjson.Kind(v) != '{' {
 		return nil, false
 	}
@@ -123,8 +123,8 @@ func only(v strictjson.Value, names ...string) (strictjson.Object, bool) {
 	return o, err == nil && !slices.ContainsFunc(o, func(m strictjson.Member) bool { return !slices.Contains(names, m.Name) })
 }
 
-// listed reads a member that is a list of texts, nil when it is not there.
-func listed(o strictjson.Object, name string) (list []string, ok bool) {
+// textList reads a member that is a list of texts, nil if it is absent.
+func textList(o strictjson.Object, name string) (list []string, ok bool) {
 	v, has := o.Get(name)
 	if !has {
 		return nil, true
@@ -140,12 +140,12 @@ func listed(o strictjson.Object, name string) (list []string, ok bool) {
 	return list, err == nil
 }
 
-// answers puts permd's answer in the form's words; false where they would say
-// more, or where what was allowed is no tool of a server.
-func (f *form) answers(id, result strictjson.Value) ([]byte, bool) {
+// formAnswer expresses permd's answer as one to the form; false if that would mean more,
+// or if something else than a server's tool was allowed.
+func (f *form) formAnswer(id, result strictjson.Value) ([]byte, bool) {
 	switch text(result, "outcome", "optionId") {
 	case formAllow:
-		if f.content == nil || !uses(result) {
+		if f.content == nil || !decidesToolUse(result) {
 			return nil, false
 		}
 		return response(id, object(member("action", actionAccept), strictjson.Member{Name: "content", Value: f.content})), true
@@ -155,20 +155,19 @@ func (f *form) answers(id, result strictjson.Value) ([]byte, bool) {
 	return response(id, object(member("action", actionCancel))), true
 }
 
-// uses reports whether permd has decided about a tool of a server.
-func uses(result strictjson.Value) bool {
+// decidesToolUse reports whether permd has decided about a server's tool.
+func decidesToolUse(result strictjson.Value) bool {
 	list, err := strictjson.ParseArray(strictjson.Find(result, "_meta", "permd", "effects"))
 	return err == nil && slices.ContainsFunc(list, func(e strictjson.Value) bool { return text(e, "kind") == string(effects.KindUse) })
 }
 
-// reads returns the meaning of a person's answer that accepts the form. If it
-// is meant to last, permd remembers it, and the agent is told that it applies
-// once. The form names no rules, so permd uses the narrowest, and reports
-// which.
-func (f *form) reads(t *trackedRequest, m *message) *approval {
+// readApproval returns the meaning of a person's answer that accepts the form. If it is
+// meant to last, permd remembers it, and the agent gets it as one for once. The form
+// names no rules, so permd uses the narrowest width, and reports which.
+func (f *form) readApproval(t *trackedRequest, m *message) *approval {
 	y := &approval{line: m.line, onceChoice: &client.Choice{Verdict: decisions.Allow}}
 	if text(m.result, "action") != actionAccept {
-		return y // only the agent knows what that means
+		return y // only the agent knows its meaning
 	}
 	y.choice = y.onceChoice
 	persist := text(m.result, "content", "persist")
@@ -176,7 +175,7 @@ func (f *form) reads(t *trackedRequest, m *message) *approval {
 		return y
 	}
 	y.always, y.announced = true, true
-	y.line = t.instead(m, formAllow, "content", "persist")
+	y.line = t.withAnswer(m, formAllow, "content", "persist")
 	if widths := t.decision.Widths; len(widths) > 0 {
 		y.choice = &client.Choice{Verdict: decisions.Allow, Width: widths[0].ID}
 		if persist == "session" {

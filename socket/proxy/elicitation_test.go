@@ -10,7 +10,7 @@ import (
 	"github.com/permd/permd/socket/client"
 )
 
-// formLine is the form by which Codex asks about a call of a server's tool.
+// formLine is the form with which Codex asks about a call of a server's tool.
 func formLine(t *testing.T) string {
 	t.Helper()
 	data, err := os.ReadFile("../acp/testdata/codex-1.6-elicitation-mcp-approval.json")
@@ -33,7 +33,7 @@ const (
 
 func formAnswer(result string) string { return `{"jsonrpc":"2.0","id":22,"result":` + result + `}` }
 
-// TestForm decides a form that asks for permission.
+// TestForm: a form that asks for permission is decided.
 func TestForm(t *testing.T) {
 	accepted := formAnswer(`{"action":"accept","content":{"persist":"once"}}`)
 	cases := []struct {
@@ -109,7 +109,7 @@ func TestForm(t *testing.T) {
 	})
 }
 
-// TestOtherForms are questions to the person, whatever their sender and text.
+// TestOtherForms: other forms go to the person, whatever their sender and text.
 func TestOtherForms(t *testing.T) {
 	line := formLine(t)
 	for name, change := range map[string][2]string{
@@ -248,7 +248,7 @@ func TestFormPerson(t *testing.T) {
 		k.agent(formLine(t))
 		k.agent(request("22", "c"))
 		if got := k.sent(agentSide); len(got) != 1 || !strings.Contains(got[0], fmt.Sprint(-32600)) {
-			t.Errorf("the agent was told %q", got)
+			t.Errorf("the agent got %q", got)
 		}
 	})
 }

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// TestSlowGates: while permd is reachable and does not answer, the person is
-// asked about what it would decide, because an agent may be keeping it busy.
+// TestSlowGates: while permd is reachable but does not answer, the person is asked,
+// because an agent may be keeping permd busy.
 func TestSlowGates(t *testing.T) {
 	const timeout = 50 * time.Millisecond
 	first := make(chan struct{})
@@ -22,8 +22,8 @@ func TestSlowGates(t *testing.T) {
 	})
 	e := startWith(t, Config{Dial: d.dial, Timeout: timeout, Retry: time.Hour})
 	hears := bufio.NewReader(e.clientHears)
-	// The second still has time when the first has none any more, and the third
-	// comes when permd is not waited for.
+	// The second still has time when the first has timed out, and the third comes
+	// while the proxy does not wait for permd.
 	fmt.Fprintln(e.agentSays, numbered(1))
 	<-first
 	fmt.Fprintln(e.agentSays, numbered(2))
@@ -46,8 +46,8 @@ func numbered(id int) string {
 	return strings.Replace(writeLine, `"id":3`, fmt.Sprintf(`"id":%d`, id), 1)
 }
 
-// TestAllRecorded: what an agent does unasked is recorded, also when it says more
-// at once than permd can take in, and when it ends right after it.
+// TestAllRecorded: calls that an agent runs without a request are recorded, even if
+// it sends more at once than permd can take, and if it ends right after.
 func TestAllRecorded(t *testing.T) {
 	t.Parallel()
 	for name, n := range map[string]int{"some": 1000, "more than is kept": maxActs} {
@@ -80,7 +80,7 @@ func TestAllRecorded(t *testing.T) {
 				}
 				e.agentSays.Close()
 			})
-			for range 1000 { // permd says nothing so long
+			for range 1000 { // permd does not answer for this long
 				if _, err := hears.ReadString('\n'); err != nil {
 					t.Fatal(err)
 				}
@@ -104,14 +104,15 @@ func TestAllRecorded(t *testing.T) {
 			}
 			select {
 			case said := <-e.says:
-				t.Errorf("the person was told %q", said)
+				t.Errorf("the person was shown %q", said)
 			default:
 			}
 		})
 	}
 }
 
-// TestUnrecorded: what permd could not be told of is counted at the end.
+// TestUnrecorded: the number of calls that could not be recorded is reported at the
+// end.
 func TestUnrecorded(t *testing.T) {
 	e := start(t, nil)
 	fmt.Fprintln(e.agentSays, update("s1", "tool_call", "c", `,"title":"x","status":"completed"`))

@@ -12,8 +12,8 @@ import (
 	"github.com/permd/permd/socket/client"
 )
 
-// careless is a message as encoding/json reads it: names in any case, the last
-// of two.
+// careless is a message as encoding/json reads it: member names in any case, the
+// last of duplicates.
 type careless struct {
 	ID     json.RawMessage
 	Method string
@@ -37,9 +37,8 @@ func acts(line []byte) bool {
 }
 
 // FuzzLines sends arbitrary lines from both sides. Without permd every line is
-// passed on unchanged or its sender is told once that it is not. A line that
-// could make even a careless client act is never passed on without asking
-// permd.
+// passed on unchanged, or its sender gets one error. A line that could make even a
+// careless client act is never passed on without asking permd.
 func FuzzLines(f *testing.F) {
 	names, err := filepath.Glob("../acp/testdata/*.json")
 	if err != nil || len(names) == 0 {
@@ -86,7 +85,7 @@ func FuzzLines(f *testing.F) {
 		}
 		passed, told := k.sent(from.other()), k.sent(from)
 		_, err := read(kept)
-		printed := agent && errors.Is(err, errLoose) // what is printed by mistake is dropped in silence
+		printed := agent && errors.Is(err, errLoose) // text printed by mistake is dropped without an error
 		if n := len(passed) + len(told); n != 1 && (n != 0 || !printed) || len(passed) == 1 && passed[0]+"\n" != string(kept) {
 			t.Errorf("passed on %q, told its sender %q", passed, told)
 		}

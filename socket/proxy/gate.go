@@ -12,8 +12,8 @@ import (
 	"github.com/permd/permd/socket/client"
 )
 
-// Gates: what an agent has its client do. It passes the proxy, whether it was
-// asked about or not.
+// Gates: requests by which an agent has its client do something. They pass through the
+// proxy whether permission was requested or not.
 const (
 	methodTerminal = "terminal/create"
 	methodWrite    = "fs/write_text_file"
@@ -24,8 +24,8 @@ func isGate(method string) bool {
 	return method == methodTerminal || method == methodWrite || method == methodRead
 }
 
-// switches reports whether a request of the client switches the agent's mode.
-func (c *core) switches(m *message) bool {
+// switchesMode reports whether a request of the client switches the agent's mode.
+func (c *core) switchesMode(m *message) bool {
 	switch m.method {
 	case methodSetMode:
 		return true
@@ -37,8 +37,8 @@ func (c *core) switches(m *message) bool {
 	return false
 }
 
-// gateMembers are the members of the gates' parameters, gateFacts those that
-// are sent to permd. The contents of files are left out.
+// gateMembers are the members of the gates' parameters, gateFacts those that are sent to
+// permd: without the contents of files.
 var (
 	gateMembers = []string{
 		"sessionId", "command", "args", "env", "cwd", "outputByteLimit", "path", "content", "line", "limit", "modeId", "configId", "value", "_meta",
@@ -46,10 +46,10 @@ var (
 	gateFacts = []string{"command", "args", "env", "cwd", "path", "modeId", "configId", "value"}
 )
 
-// gate asks permd whether a request may pass. Where a person would have to be
-// asked, the agent's own request for permission is what asks them, so a deny
-// stops it, and a rule that asks, or whatever the rules do not allow where that
-// was chosen. The person's own switch of mode is asked about by nobody.
+// gate asks permd whether a request may pass. The person is normally asked by the
+// agent's own permission request, so a gate is stopped only by a deny, by a rule that
+// asks or, with AskGates, by the lack of an allow. The person is never asked about their
+// own switch of mode.
 func (c *core) gate(from peerSide, m *message) {
 	o, err := strictjson.ParseObject(m.params)
 	if err != nil || o.NearMiss(gateMembers...) != "" {
@@ -67,7 +67,7 @@ func (c *core) gate(from peerSide, m *message) {
 		c.reply(from, failure(m.id, socket.CodeParams, "permd acp: the parameters do not say what is to be done"))
 		return
 	}
-	if !c.admit(from, m) {
+	if !c.checkID(from, m) {
 		return
 	}
 	t := &trackedRequest{from: from, id: m.id, line: m.line, params: m.params, session: session, gate: true}
@@ -80,7 +80,7 @@ func (c *core) gate(from peerSide, m *message) {
 	}
 	t.method, t.asked = m.method, object(params...)
 	c.declareUnknown(session)
-	c.hold(t)
+	c.delay(t)
 	c.judgeGate(t)
 }
 
@@ -95,7 +95,7 @@ func (c *core) judgeGate(t *trackedRequest) {
 
 var errLargeGate = &client.Error{Code: socket.CodeParams, Message: "it is longer than permd reads"}
 
-// hasSubject reports whether a request names what it is to do.
+// hasSubject reports whether a request says what it is about.
 func hasSubject(m *message) bool {
 	name := "path"
 	switch m.method {
@@ -107,7 +107,7 @@ func hasSubject(m *message) bool {
 	return strictjson.Kind(strictjson.Find(m.params, name)) == '"'
 }
 
-// gateDecided takes permd's answer to that.
+// gateDecided handles permd's answer to that.
 func (c *core) gateDecided(t *trackedRequest, result strictjson.Value, err error) {
 	var rpc *client.Error
 	q := c.gateQuestionOf(t)
@@ -120,21 +120,21 @@ func (c *core) gateDecided(t *trackedRequest, result strictjson.Value, err error
 	case !errors.As(err, &rpc) && c.rules.Require:
 		c.rejectGate(t, socket.CodeInternal, "permd acp: "+client.ErrUnreachable.Error())
 	case t.from == clientSide && errors.As(err, &rpc):
-		// Nobody can be asked: the person is the one who wants it. But a rule
-		// that denies it may be among those that could not be read.
+		// Nobody can be asked: it is the person's own request. But a rule that denies it
+		// may be among those that could not be read.
 		c.rejectGate(t, socket.CodeInternal, "permd could not decide this: "+rpc.Message)
 	case t.from == clientSide:
 		c.passGate(t)
-	case q != nil && q.late && errors.As(err, &rpc):
-		// The person has said yes to another question.
-		if t.times++; t.times > maxAgain {
+	case q != nil && q.outdated && errors.As(err, &rpc):
+		// The person has approved another question.
+		if t.timesAsked++; t.timesAsked > maxAgain {
 			c.rejectGate(t, socket.CodeBusy, "permd acp: what this would do has changed again and again while the person was asked")
 			return
 		}
 		c.removeGateQuestion(q)
-		c.asksGate(t, rpc)
+		c.leaveGateToPerson(t, rpc)
 	case q != nil && errors.As(err, &rpc) && rpc.Code == socket.CodeAsk:
-		// It has the person's yes already, and this is the question with it.
+		// The person has approved it already, and this is the same question.
 		c.passGate(t)
 		if d := question(rpc); d != nil {
 			c.pendingChoices[c.choose(d, client.Choice{Verdict: decisions.Allow})] = pendingChoice{ask: t.ask}
@@ -142,7 +142,7 @@ func (c *core) gateDecided(t *trackedRequest, result strictjson.Value, err error
 	case q != nil:
 		c.passGate(t)
 	case errors.As(err, &rpc):
-		c.asksGate(t, rpc)
+		c.leaveGateToPerson(t, rpc)
 	case c.rules.AskGates, errors.Is(err, errSlow), errors.Is(err, errFull), errors.Is(err, errOther):
 		c.askGate(t, "permd cannot be asked: "+err.Error())
 	default:
@@ -150,9 +150,9 @@ func (c *core) gateDecided(t *trackedRequest, result strictjson.Value, err error
 	}
 }
 
-// asksGate asks the person what permd left to them.
-func (c *core) asksGate(t *trackedRequest, rpc *client.Error) {
-	t.stale = false
+// leaveGateToPerson asks the person what permd left to them.
+func (c *core) leaveGateToPerson(t *trackedRequest, rpc *client.Error) {
+	t.connectionGone = false
 	t.decision = question(rpc)
 	why := "permd could not decide this: " + rpc.Message
 	if t.decision != nil {
@@ -173,7 +173,7 @@ func (c *core) passGate(t *trackedRequest) {
 	c.drop(t)
 }
 
-// rejectGate answers a gate's request in the place of the other side.
+// rejectGate answers a gate's request in place of the other side.
 func (c *core) rejectGate(t *trackedRequest, code int, why string) {
 	delete(c.calls[t.from], key(t.id))
 	line := failure(t.id, code, why)

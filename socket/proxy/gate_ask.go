@@ -15,12 +15,12 @@ import (
 )
 
 // If the person has to be asked about a gate, the proxy asks: the client gets a
-// request for permission instead of the gate's request, under an unguessable id
-// of the proxy's own, and its answer is not forwarded. The gate's request
-// follows once the person has said yes and permd knows it. Other messages of
-// the agent are not held back.
+// permission request instead of the gate's request, under an unguessable id of the
+// proxy's own, and its answer is not forwarded. The gate's request follows once the
+// person has approved and permd has stored that. Other messages of the agent are not
+// held back.
 
-// Bounds of what waits for the person. Above them a gate is shut.
+// Bounds of what waits for the person. Above them a gate is rejected.
 const (
 	maxAsking      = 64
 	maxAskingBytes = 64 << 20
@@ -36,11 +36,11 @@ const (
 
 // gateQuestion is a question of the proxy's own about a gate.
 type gateQuestion struct {
-	t      *trackedRequest
-	id     strictjson.Value  // of the request to the client
-	widths map[string]string // by the ids of their options
-	yes    bool              // the person has said so
-	late   bool              // to a question that permd may no longer ask so
+	t        *trackedRequest
+	id       strictjson.Value  // of the request to the client
+	widths   map[string]string // by the ids of their options
+	approved bool              // the person has approved
+	outdated bool              // the question's connection has ended, so permd may ask differently now
 }
 
 // ownID begins the ids of the proxy's own requests in one conversation.
@@ -78,7 +78,7 @@ func (c *core) askGate(t *trackedRequest, why string) {
 	c.add(action{Kind: actWrite, To: clientSide, Line: line, Own: true}) // once more
 }
 
-// gateQuestionOf is the question about a gate, nil while there is none.
+// gateQuestionOf returns the question about a gate, nil if there is none.
 func (c *core) gateQuestionOf(t *trackedRequest) *gateQuestion {
 	if q := c.gateQuestions[key(t.id)]; q != nil && q.t == t {
 		return q
@@ -86,13 +86,13 @@ func (c *core) gateQuestionOf(t *trackedRequest) *gateQuestion {
 	return nil
 }
 
-// removeGateQuestion ends what is known of a question.
+// removeGateQuestion drops the state of a question.
 func (c *core) removeGateQuestion(q *gateQuestion) {
 	delete(c.gateQuestions, key(q.t.id))
 	delete(c.chain.open, key(q.id))
 }
 
-// line is the request to the client.
+// line returns the request to the client.
 func (q *gateQuestion) line(id, why string, silent bool) []byte {
 	p := q.t.params
 	kind, title, from := "edit", "Write ", "path"
@@ -108,7 +108,7 @@ func (q *gateQuestion) line(id, why string, silent bool) []byte {
 		s, _ := strictjson.ParseString(a)
 		title += " " + s
 	}
-	title = display.Display(title) // a line that shows what is in it; the input has the very words
+	title = display.Display(title) // shows invisible characters; the input has the exact text
 	var input []strictjson.Member
 	for _, name := range []string{"command", "args", "env", "cwd", "path"} {
 		input = append(input, strictjson.Member{Name: name, Value: strictjson.Find(p, name)})
@@ -136,7 +136,7 @@ func (q *gateQuestion) line(id, why string, silent bool) []byte {
 		)})
 }
 
-// options are what the person can say.
+// options returns the possible answers of the person.
 func (q *gateQuestion) options() strictjson.Value {
 	option := func(id, name string, kind acp.OptionKind) strictjson.Value {
 		return object(member("optionId", id), member("name", name), member("kind", string(kind)))
@@ -163,8 +163,8 @@ func array(items []strictjson.Value) strictjson.Value {
 	return append(b, ']')
 }
 
-// isGateAnswer takes an answer of the client to a question of the proxy's own;
-// false when it is to something else.
+// isGateAnswer handles an answer of the client to a question of the proxy's own; it
+// returns false for other messages.
 func (c *core) isGateAnswer(m *message) bool {
 	if t := c.tracked[agentSide][key(m.id)]; t != nil && t.gate && !t.inPlace {
 		c.print("an answer of the client to a request that it was not sent was not passed on")
@@ -175,7 +175,7 @@ func (c *core) isGateAnswer(m *message) bool {
 		return false
 	}
 	for _, q := range c.gateQuestions {
-		if key(q.id) == key(m.id) && !q.yes {
+		if key(q.id) == key(m.id) && !q.approved {
 			c.onGateAnswer(q, m)
 			break
 		}
@@ -183,7 +183,7 @@ func (c *core) isGateAnswer(m *message) bool {
 	return true
 }
 
-// onGateAnswer takes the person's answer about a gate.
+// onGateAnswer handles the person's answer about a gate.
 func (c *core) onGateAnswer(q *gateQuestion, m *message) {
 	t := q.t
 	pick := ""
@@ -195,7 +195,7 @@ func (c *core) onGateAnswer(q *gateQuestion, m *message) {
 		d := t.decision
 		c.rejectGate(t, codeDenied, "the person declined this")
 		switch {
-		case d == nil || t.stale:
+		case d == nil || t.connectionGone:
 		case pick == gateReject:
 			c.pendingChoices[c.choose(d, client.Choice{Verdict: decisions.Deny})] = pendingChoice{ask: t.ask}
 		default:
@@ -203,52 +203,52 @@ func (c *core) onGateAnswer(q *gateQuestion, m *message) {
 		}
 		return
 	}
-	q.yes = true
+	q.approved = true
 	delete(c.chain.open, key(q.id))
-	if t.decision == nil || t.stale {
+	if t.decision == nil || t.connectionGone {
 		if always {
 			c.printNotRemembered(errRestarted)
 		}
-		q.late = t.decision != nil
+		q.outdated = t.decision != nil
 		c.judgeGate(t)
 		return
 	}
 	c.gateApprovals[c.choose(t.decision, client.Choice{Verdict: decisions.Allow, Width: width})] = gateApproval{q, always}
 }
 
-// gateApproval is a person's yes to a gate on its way to permd.
+// gateApproval is a person's approval of a gate that is being reported to permd.
 type gateApproval struct {
 	*gateQuestion
 	always bool
 }
 
-// onGateChoiceStored takes permd's answer to a person's yes. When permd does not take it,
-// it is asked about the gate once more: what it denies by now stays shut.
+// onGateChoiceStored handles permd's answer to a person's approval. If permd does not
+// accept it, permd is asked about the gate again: what it denies by now is rejected.
 func (c *core) onGateChoiceStored(o gateApproval, result strictjson.Value, err error) {
 	c.onChoiceStored(pendingChoice{always: o.always, ask: o.t.ask}, result, err)
 	switch {
-	case c.gateQuestionOf(o.t) == nil: // it was called off meanwhile
+	case c.gateQuestionOf(o.t) == nil: // it was cancelled meanwhile
 	case err != nil:
 		var rpc *client.Error
-		o.late = !errors.As(err, &rpc) || rpc.Code == socket.CodeParams
+		o.outdated = !errors.As(err, &rpc) || rpc.Code == socket.CodeParams
 		c.judgeGate(o.t)
 	default:
 		c.passGate(o.t)
 	}
 }
 
-// cancelGateQuestion ends a question about a gate that nobody wants an answer to any more.
+// cancelGateQuestion ends a question about a gate whose answer is no longer needed.
 func (c *core) cancelGateQuestion(q *gateQuestion) {
 	c.withdraw(q.t)
-	if !q.yes {
+	if !q.approved {
 		c.add(action{Kind: actWrite, To: clientSide, Line: asLine(member("jsonrpc", "2.0"), member("method", methodCancelRequest),
 			strictjson.Member{Name: "params", Value: object(strictjson.Member{Name: "requestId", Value: q.id})}), Own: true})
 	}
 	c.rejectGate(q.t, socket.CodeCancelled, "request cancelled")
 }
 
-// gateCancelled takes a $/cancel_request of the agent; false when it is about
-// something else.
+// gateCancelled handles a $/cancel_request of the agent; false if it is about something
+// else.
 func (c *core) gateCancelled(m *message) bool {
 	q := c.gateQuestions[key(strictjson.Find(m.params, "requestId"))]
 	if q == nil {
@@ -258,7 +258,8 @@ func (c *core) gateCancelled(m *message) bool {
 	return true
 }
 
-// cancelGateQuestions ends the questions of a session whose turn the client has cancelled.
+// cancelGateQuestions ends the questions of a session whose turn the client has
+// cancelled.
 func (c *core) cancelGateQuestions(session string) {
 	for _, q := range c.gateQuestions {
 		if q.t.session == session {

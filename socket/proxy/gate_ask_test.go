@@ -35,7 +35,7 @@ func (k *talk) replies(id, result string) {
 	k.client(`{"jsonrpc":"2.0","id":"` + id + `","result":` + result + `}`)
 }
 
-// TestGateQuestion is what the person is shown of a gate.
+// TestGateQuestion checks what the person is shown of a gate.
 func TestGateQuestion(t *testing.T) {
 	options := `"options":[{"optionId":"permd-once","name":"Allow once","kind":"allow_once"},` +
 		`{"optionId":"permd-width-w1","name":"Always, exactly this: make install (project)","kind":"allow_always"},` +
@@ -70,16 +70,15 @@ func TestGateQuestion(t *testing.T) {
 	}
 }
 
-// TestGateAnswers: the result of a gate by the person's answer, by permd's
-// reply to it, and what permd is told. Other messages of the agent are not held
-// back.
+// TestGateAnswers checks the result of a gate for the person's answer and permd's
+// reply to it, and what permd is sent. Other messages of the agent are not delayed.
 func TestGateAnswers(t *testing.T) {
 	declined := `{"jsonrpc":"2.0","id":3,"error":{"code":-32001,"message":"the person declined this"}}`
 	denied := `{"jsonrpc":"2.0","id":3,"error":{"code":-32001,"message":"permd denies this: now"}}`
 	late := &client.Error{Code: socket.CodeParams, Message: "the rules have changed"}
 	cases := []struct {
 		name, answer string
-		choose       string // what permd is told; "" for nothing
+		choose       string // what permd is sent; "" for nothing
 		saved        error
 		again        string // permd's second answer; "" for none is asked for
 		againErr     error
@@ -120,7 +119,7 @@ func TestGateAnswers(t *testing.T) {
 			} else {
 				a := k.asked("permd/choose")
 				if string(a.Params) != c.choose || !a.Wait {
-					t.Errorf("permd was told %s", a.Params)
+					t.Errorf("permd was sent %s", a.Params)
 				}
 				if c.agent != declined {
 					k.want(clientSide)
@@ -167,8 +166,8 @@ func TestGateAnswers(t *testing.T) {
 	}
 }
 
-// TestGateFailures: where permd is there and cannot decide, the person is asked;
-// where it is not there, only if they want to be.
+// TestGateFailures: if permd is running and cannot decide, the person is asked; if
+// it is not running, only if the settings say so.
 func TestGateFailures(t *testing.T) {
 	for _, c := range []struct {
 		name  string
@@ -217,7 +216,7 @@ func TestGateFailures(t *testing.T) {
 	}
 }
 
-// TestGateCalledOff: a question that nobody wants an answer to any more.
+// TestGateCalledOff: a question whose gate was cancelled.
 func TestGateCalledOff(t *testing.T) {
 	cancelled := `{"jsonrpc":"2.0","id":3,"error":{"code":-32800,"message":"request cancelled"}}`
 	turn := `{"jsonrpc":"2.0","method":"session/cancel","params":{"sessionId":"s1"}}`
@@ -255,8 +254,8 @@ func TestGateCalledOff(t *testing.T) {
 	}
 }
 
-// TestGateStale: a question that was asked before permd was restarted takes a
-// yes, after permd was asked once more; nothing of it is remembered.
+// TestGateStale: a question from before permd was restarted accepts an approval
+// after permd was asked once more; nothing is remembered.
 func TestGateStale(t *testing.T) {
 	k := newTalk(t, Rules{})
 	k.begin("x")
@@ -272,8 +271,8 @@ func TestGateStale(t *testing.T) {
 	}
 }
 
-// TestGateIDs: the id of the proxy's question is nobody else's, and nobody is
-// answered for another.
+// TestGateIDs: no other message has the id of the proxy's question, and no request
+// gets another's answer.
 func TestGateIDs(t *testing.T) {
 	k, other := newTalk(t, Rules{}), newTalk(t, Rules{})
 	k.begin("x")
@@ -294,12 +293,12 @@ func TestGateIDs(t *testing.T) {
 	// The agent cannot use its own id twice.
 	k.agent(writeLine)
 	if got := k.sent(agentSide); len(got) != 1 || !strings.Contains(got[0], "-32600") {
-		t.Errorf("the agent was told %q", got)
+		t.Errorf("the agent got %q", got)
 	}
 }
 
-// TestGateBounds: what waits for the person is bounded, and what is above is
-// shut.
+// TestGateBounds: the number of gates that wait for the person is bounded, and
+// those above the bound are rejected.
 func TestGateBounds(t *testing.T) {
 	gate := func(id int, content string) string {
 		return fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"fs/write_text_file","params":{"sessionId":"s1","path":"/p/a","content":"%s"}}`, id, content)
@@ -312,7 +311,7 @@ func TestGateBounds(t *testing.T) {
 	k.agent(gate(1, ""))
 	k.answer(k.asked("permd/gate"), "", asks("run"))
 	if got := k.sent(agentSide); len(got) != 1 || !strings.Contains(got[0], fmt.Sprint(socket.CodeBusy)) {
-		t.Errorf("the agent was told %q", got)
+		t.Errorf("the agent got %q", got)
 	}
 	k = newTalk(t, Rules{})
 	k.begin("x")
@@ -321,9 +320,9 @@ func TestGateBounds(t *testing.T) {
 	k.agent(gate(2, large))
 	k.answer(k.asked("permd/gate"), "", asks("run"))
 	if got := k.sent(agentSide); len(got) != 1 || !strings.Contains(got[0], fmt.Sprint(socket.CodeBusy)) {
-		t.Errorf("the agent was told %d lines", len(got))
+		t.Errorf("the agent got %d lines", len(got))
 	}
-	// What permd does not read is asked about.
+	// A gate that permd cannot read asks.
 	k = newTalk(t, Rules{})
 	k.begin("x")
 	k.agent(`{"jsonrpc":"2.0","id":3,"method":"terminal/create","params":{"sessionId":"s1","command":"` + strings.Repeat("x", maxNotification) + `"}}`)

@@ -10,7 +10,7 @@ import (
 	"github.com/permd/permd/socket/client"
 )
 
-// 12: what the two say about themselves is not touched.
+// 12: the capabilities of both sides are not changed.
 func TestInitialize(t *testing.T) {
 	k := newTalk(t, Rules{})
 	in := `{"jsonrpc":"2.0", "id":0,"method":"initialize","params":{"protocolVersion":1,"clientCapabilities":{"fs":{"readTextFile":true},"terminal":true,"_meta":{"x":1}},"clientInfo":{"name":"ed"}}}`
@@ -35,8 +35,8 @@ func TestVersion(t *testing.T) {
 	}
 }
 
-// 14: a switch of mode passes unless permd denies it, and permd is told of it.
-// It is the person's own, so nobody is asked about it.
+// 14: a switch of mode passes unless permd denies it, and permd is notified of it.
+// It is the person's own action, so it never asks.
 func TestModes(t *testing.T) {
 	cases := []struct{ name, line, params string }{
 		{"mode", `{"jsonrpc":"2.0","id":5,"method":"session/set_mode","params":{"sessionId":"s1","modeId":"yolo"}}`, `{"modeId":"yolo"}`},
@@ -57,7 +57,7 @@ func TestModes(t *testing.T) {
 			k.answer(a, `{"passes":false,"decision":{"verdict":"deny","reason":"no modes"}}`, nil)
 			k.want(agentSide, `{"jsonrpc":"2.0","method":"_after"}`)
 			if got := k.sent(clientSide); len(got) != 2 || got[1] != `{"jsonrpc":"2.0","id":5,"error":{"code":-32001,"message":"permd denies this: no modes"}}` {
-				t.Errorf("the client was told %q", got)
+				t.Errorf("the client got %q", got)
 			}
 			k.client(c.line)
 			k.answer(k.asked("permd/gate"), "", client.ErrUnreachable)
@@ -70,7 +70,7 @@ func TestModes(t *testing.T) {
 				k.answer(k.asked("permd/gate"), "", err)
 				k.want(agentSide)
 				if got := k.sent(clientSide); len(got) != 1 || !strings.Contains(got[0], "could not decide this") {
-					t.Errorf("the client was told %q", got)
+					t.Errorf("the client got %q", got)
 				}
 			}
 		})
@@ -91,7 +91,7 @@ func TestModes(t *testing.T) {
 
 const passes = `{"passes":true,"decision":{"decisionId":"g1","verdict":"ask","outcome":"passed"}}`
 
-// TestGates asks permd about what the client is to do for the agent.
+// TestGates: permd is asked about what the client is to do for the agent.
 func TestGates(t *testing.T) {
 	deny := `{"passes":false,"decision":{"verdict":"deny","reason":"r","message":"use the pipeline"}}`
 	cases := []struct{ name, method, params, told string }{
@@ -139,19 +139,19 @@ func TestGates(t *testing.T) {
 	k.agent(`{"jsonrpc":"2.0","id":3,"method":"fs/write_text_file","params":{"sessionId":"s1","path":"/p/a","Path":"/p/b"}}`)
 	k.want(clientSide)
 	if got := k.sent(agentSide); len(got) != 1 || !strings.Contains(got[0], "-32602") {
-		t.Errorf("two paths: the agent was told %q", got)
+		t.Errorf("two paths: the agent got %q", got)
 	}
 	for id, nothing := range []string{`"command":7`, `"args":["a"]`} {
 		line := fmt.Sprintf(`{"jsonrpc":"2.0","id":1%d,"method":"terminal/create","params":{"sessionId":"s1",%s}}`, id, nothing)
 		k.agent(line)
 		k.want(clientSide)
 		if got := k.sent(agentSide); len(got) != 1 || !strings.Contains(got[0], "-32602") {
-			t.Errorf("%s: the agent was told %q", nothing, got)
+			t.Errorf("%s: the agent got %q", nothing, got)
 		}
 	}
 }
 
-// TestRequire answers with an error where permd cannot be asked.
+// TestRequire: the answer is an error if permd cannot be asked.
 func TestRequire(t *testing.T) {
 	k := newTalk(t, Rules{Require: true})
 	k.begin("x")
@@ -161,12 +161,12 @@ func TestRequire(t *testing.T) {
 	k.answer(k.asked("permd/gate"), "", client.ErrUnreachable)
 	k.want(clientSide)
 	if got := k.sent(agentSide); len(got) != 2 || !strings.Contains(got[0], `"id":1,"error"`) || !strings.Contains(got[1], `"id":2,"error"`) {
-		t.Errorf("the agent was told %q", got)
+		t.Errorf("the agent got %q", got)
 	}
 }
 
-// TestConnectedAgain declares everything to a new permd, and tells it of which
-// calls it has missed something; the questions of the old one are void.
+// TestConnectedAgain: a new permd gets all declarations, and the calls of which it
+// has missed messages; the questions of the old one no longer count.
 func TestConnectedAgain(t *testing.T) {
 	k := newTalk(t, Rules{})
 	k.begin("x")
@@ -192,7 +192,7 @@ func TestConnectedAgain(t *testing.T) {
 	}
 }
 
-// TestConnectedAgainState: permd is told in which sessions a shell may be in
+// TestConnectedAgainState: a new permd is sent the sessions whose shell may be in
 // another folder.
 func TestConnectedAgainState(t *testing.T) {
 	state := `{"effects":[{"kind":"run","text":"ls"},{"kind":"state","text":"cd /etc"}]}`
@@ -236,8 +236,8 @@ func TestConnectedAgainState(t *testing.T) {
 	}
 }
 
-// TestConnectedAgainLost: where a message of the agent could not be read, it may
-// have mentioned any call.
+// TestConnectedAgainLost: a message of the agent that could not be read may have
+// named any call.
 func TestConnectedAgainLost(t *testing.T) {
 	k := newTalk(t, Rules{})
 	k.begin("x")

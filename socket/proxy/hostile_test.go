@@ -8,8 +8,8 @@ import (
 	"github.com/permd/permd/internal/strictjson"
 )
 
-// TestHidden: where another reader may find a message in a line that is another
-// one for permd, or none, the line goes no further.
+// TestHidden: a line in which another reader may find another message than permd
+// does, or one that permd does not find, is not passed on.
 func TestHidden(t *testing.T) {
 	const gate = `{"jsonrpc":"2.0","id":3,"method":"terminal/create","params":{"sessionId":"s1","command":"x"}}`
 	refused := map[string]string{
@@ -30,7 +30,7 @@ func TestHidden(t *testing.T) {
 		k.agent(line)
 		k.want(clientSide)
 		if got := k.sent(agentSide); len(got) != 1 || !strings.Contains(got[0], `"id":null,"error"`) || len(k.says) != 1 {
-			t.Errorf("%s: the agent was told %q, the person %q", name, got, k.says)
+			t.Errorf("%s: the agent got %q, the person %q", name, got, k.says)
 		}
 	}
 	for name, line := range map[string]string{
@@ -50,8 +50,8 @@ func TestHidden(t *testing.T) {
 	}
 }
 
-// TestVagueGates: what a client may do although it lacks what the protocol wants
-// of it is not passed on.
+// TestVagueGates: a gate without required members, which a lenient client might
+// carry out, is not passed on.
 func TestVagueGates(t *testing.T) {
 	const path = `"path":"/p/a","content":"x"`
 	for name, params := range map[string]string{
@@ -63,7 +63,7 @@ func TestVagueGates(t *testing.T) {
 		k.agent(`{"jsonrpc":"2.0","id":3,"method":"fs/write_text_file","params":{` + params + `}}`)
 		k.want(clientSide)
 		if got := k.sent(agentSide); len(got) != 1 || !strings.Contains(got[0], `"id":3,"error":{"code":-32602`) {
-			t.Errorf("%s: the agent was told %q", name, got)
+			t.Errorf("%s: the agent got %q", name, got)
 		}
 	}
 	for _, method := range []string{"fs/write_text_file", "fs/read_text_file", "terminal/create"} {
@@ -77,8 +77,8 @@ func TestVagueGates(t *testing.T) {
 	}
 }
 
-// TestSharedIDs: an answer is taken for a person's yes only where no other request
-// of that id could be meant.
+// TestSharedIDs: an answer counts as a person's approval only if no other request
+// has that id.
 func TestSharedIDs(t *testing.T) {
 	const (
 		other  = `{"jsonrpc":"2.0","id":7,"method":"terminal/output","params":{"sessionId":"s1","terminalId":"t"}}`
@@ -108,7 +108,7 @@ func TestSharedIDs(t *testing.T) {
 	k.agent(other)
 	k.want(clientSide)
 	k.want(agentSide, inUse)
-	// permd is not told of an answer whose yes is not in the protocol's terms.
+	// permd is not sent an approval that does not follow the protocol.
 	k.client(output)
 	k.answer(k.asked("session/request_permission"), "", asks("run"))
 	k.want(agentSide, output)
@@ -119,7 +119,7 @@ func TestSharedIDs(t *testing.T) {
 	}
 }
 
-// TestSharedIDsBound: requests that nobody answers take no more than so much.
+// TestSharedIDsBound: the memory for unanswered requests is bounded.
 func TestSharedIDsBound(t *testing.T) {
 	k := newTalk(t, Rules{})
 	k.begin("x")
@@ -130,12 +130,11 @@ func TestSharedIDsBound(t *testing.T) {
 		t.Errorf("%d were passed on", n)
 	}
 	if got := k.sent(agentSide); len(got) != 1 || !strings.Contains(got[0], errMany) {
-		t.Errorf("the agent was told %q", got)
+		t.Errorf("the agent got %q", got)
 	}
 }
 
-// TestMoved: a session is judged in the folder that the client has opened it in
-// last.
+// TestMoved: a session's folder is the one in which the client opened it last.
 func TestMoved(t *testing.T) {
 	for _, method := range []string{"session/load", "session/resume"} {
 		k := newTalk(t, Rules{})
@@ -149,8 +148,7 @@ func TestMoved(t *testing.T) {
 			t.Errorf("%s: permd was told of the same folder: %v", method, k.open)
 		}
 	}
-	// An agent that mentions a session before it is opened does not choose its
-	// folder with that.
+	// An agent that names a session before it is opened does not choose its folder.
 	k := newTalk(t, Rules{})
 	k.begin("x")
 	k.agent(update("s2", "tool_call", "c", `,"title":"x"`))
@@ -171,7 +169,7 @@ func (k *talk) declared(session, cwd, roots string) action {
 	return a
 }
 
-// TestGateTitle: permd's own question shows in one line what is in it.
+// TestGateTitle: permd's own question shows the gate in one line.
 func TestGateTitle(t *testing.T) {
 	k := newTalk(t, Rules{})
 	k.begin("x")

@@ -11,7 +11,7 @@ import (
 // maxLine is how long a line may be, in bytes.
 const maxLine = 32 << 20
 
-// errLong is about a line that was too long to be looked at.
+// errLong is returned for a line that is too long.
 var errLong = errors.New("the message is longer than 32 MiB")
 
 const (
@@ -29,10 +29,10 @@ type lines struct {
 	r    io.Reader
 	max  int
 	read []byte // readSize long
-	rest []byte // of it, what is not handed out
+	rest []byte // its unread part
 	err  error
 
-	pieces sync.Pool // emptied with the garbage: long lines are seldom
+	pieces sync.Pool // long lines are rare, so these may be garbage-collected
 }
 
 func newLines(r io.Reader) *lines {
@@ -95,7 +95,7 @@ func (l *lines) long() ([]byte, error) {
 	var line []byte
 	err := l.err
 	if end {
-		err = nil // what it is comes when the rest was handed out
+		err = nil // the error is returned once the rest has been
 	}
 	switch {
 	case size <= l.max+1:

@@ -16,8 +16,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestLines cuts lines of all lengths around those of the buffers, however they
-// come.
+// TestLines reads lines of all lengths around those of the buffers, in pieces of
+// any size.
 func TestLines(t *testing.T) {
 	var lengths []int
 	for _, n := range []int{0, 1, 100, readSize, 2 * readSize, pieceSize, pieceSize + readSize, 2 * pieceSize} {
@@ -68,8 +68,7 @@ type oddReader struct {
 
 func (o *oddReader) Read(b []byte) (int, error) { return o.r.Read(b[:1+o.IntN(len(b))]) }
 
-// TestTooLong skips lines that are longer than they may be, wherever the limit
-// is, and nothing else.
+// TestTooLong: exactly the lines above the limit are skipped, for any limit.
 func TestTooLong(t *testing.T) {
 	for _, limit := range []int{readSize, 3 * readSize / 2, pieceSize, 2*pieceSize + 5} {
 		var data []byte
@@ -106,8 +105,8 @@ func TestTooLong(t *testing.T) {
 	}
 }
 
-// TestNothingStays passes long messages on, in both forms, and looks for what is
-// left of them in memory while nothing else is said.
+// TestNothingStays passes long messages on, in both forms, and checks that nothing
+// of them stays in memory.
 func TestNothingStays(t *testing.T) {
 	heap := func() int64 {
 		for range 3 { // a pool keeps things for two
@@ -163,8 +162,7 @@ func TestNothingStays(t *testing.T) {
 	}
 }
 
-// TestEndless reads a line that does not end for long: what is too long is not
-// kept.
+// TestEndless reads a very long line: what is above the limit is not kept.
 func TestEndless(t *testing.T) {
 	l := newLines(io.MultiReader(io.LimitReader(zeros{}, 64*pieceSize), strings.NewReader("\nafter\n")))
 	l.max = pieceSize

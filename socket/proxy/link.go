@@ -22,44 +22,44 @@ const (
 
 var (
 	errFull = errors.New("permd does not keep up")
-	// errSlow is about a permd that is there and does not answer. An agent may be
-	// what keeps it busy, so what is only looked at does not pass then.
+	// errSlow means that permd runs but does not answer. An agent may be what keeps it
+	// busy, so gates do not pass then.
 	errSlow = fmt.Errorf("%w: it does not answer", client.ErrUnreachable)
-	// errOther is about a permd whose protocol is another one. That it is there says
-	// that rules are, so what is only looked at does not pass then, either.
+	// errOther means that permd has another protocol version. Since it runs there are
+	// rules, so gates do not pass then either.
 	errOther = errors.New("its answers are not used")
 )
 
 // link is the connection to permd. One goroutine uses it, so that permd gets
 // everything in the order in which it happened.
 type link struct {
-	p    *pumps
+	p    *conversation
 	wake chan struct{}
 
 	mu        sync.Mutex
 	acts      []action
 	bytes     int
-	lost      bool // something was dropped that permd should have been told
-	ended     bool // nothing is sent to permd any more
+	lost      bool // a message for permd was dropped
+	ended     bool // nothing more is sent to permd
 	roomFreed sync.Cond
 
-	// Only touched by the goroutine.
+	// The following is used by the goroutine alone.
 	conn          *client.Client
-	ids           map[uint64]uint64 // questions that may be withdrawn, as permd numbers them
+	ids           map[uint64]uint64 // questions that may be withdrawn, by permd's request id
 	connectedOnce bool              // there was a connection
-	busy          bool              // a new connection is being given the state it needs
+	restoring     bool              // a new connection is being given the state it needs
 	timedOut      *atomic.Bool      // permd took too long on this connection
-	tooSlow       bool              // that is why there is none
+	tooSlow       bool              // that is why there is no connection
 	version       error             // permd has another version, and nothing is asked of it
-	since         time.Time         // when the connection was made
-	down          bool              // the person was told that there is none
+	connectedAt   time.Time         // when the connection was made
+	reportedDown  bool              // the person was told that there is no connection
 	answeredOnce  atomic.Bool       // permd answered something since then
-	gone          time.Time         // when it was last found to be gone
-	until         time.Time         // before then permd is not tried again
+	lastGone      time.Time         // when permd was last found unreachable
+	retryAt       time.Time         // permd is not contacted before then
 	waiters       sync.WaitGroup
 }
 
-func newLink(p *pumps) *link {
+func newLink(p *conversation) *link {
 	l := &link{p: p, wake: make(chan struct{}, 1)}
 	l.roomFreed.L = &l.mu
 	return l
@@ -84,7 +84,7 @@ func (l *link) finish() {
 	l.roomFreed.Broadcast()
 }
 
-// push takes an act over, or reports that it cannot.
+// push queues an action, or reports that it cannot.
 func (l *link) push(a action) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -130,11 +130,11 @@ func (l *link) run(ctx context.Context) {
 		a, lost, ok := l.pop()
 		if ok {
 			if lost && l.conn != nil {
-				for _, missed := range l.p.lost() {
-					l.do(ctx, missed)
+				for _, missed := range l.p.missedUpdates() {
+					l.perform(ctx, missed)
 				}
 			}
-			l.do(ctx, a)
+			l.perform(ctx, a)
 			continue
 		}
 		var gone <-chan struct{}
@@ -146,7 +146,7 @@ func (l *link) run(ctx context.Context) {
 			return
 		case <-l.wake:
 		case <-gone:
-			l.failed(ctx)
+			l.onBroken(ctx)
 		case <-retry.C:
 			if l.conn == nil {
 				l.connect(ctx)
@@ -155,9 +155,9 @@ func (l *link) run(ctx context.Context) {
 	}
 }
 
-// connect tries to reach permd, and tells it what it must know.
+// connect connects to permd and sends it the state that it needs.
 func (l *link) connect(ctx context.Context) bool {
-	if time.Now().Before(l.until) || ctx.Err() != nil {
+	if time.Now().Before(l.retryAt) || ctx.Err() != nil {
 		return false
 	}
 	dialling, cancel := context.WithTimeout(ctx, l.p.cfg.timeout())
@@ -171,55 +171,56 @@ func (l *link) connect(ctx context.Context) bool {
 		return false
 	}
 	l.conn, l.ids, l.timedOut, l.tooSlow = conn, map[uint64]uint64{}, new(atomic.Bool), false
-	again := l.connectedOnce || l.down // something may have been said that permd was not told
+	again := l.connectedOnce || l.reportedDown // permd may have missed something
 	if l.version == nil {
-		l.back()
+		l.onReachable()
 	}
-	l.connectedOnce, l.busy, l.since = true, true, time.Now()
-	defer func() { l.busy = false }()
+	l.connectedOnce, l.restoring, l.connectedAt = true, true, time.Now()
+	defer func() { l.restoring = false }()
 	for _, a := range l.p.connected(again) {
-		l.do(ctx, a)
+		l.perform(ctx, a)
 	}
 	return l.conn != nil
 }
 
-// back says that permd can be asked again, if the person was told that it cannot.
-func (l *link) back() {
-	if l.down {
+// onReachable tells the person that permd can be asked again, if they were told that it
+// cannot.
+func (l *link) onReachable() {
+	if l.reportedDown {
 		l.p.say("permd is there again")
 	}
-	l.down = false
+	l.reportedDown = false
 }
 
-// greeted reads the answer to the declaration of a session. Of a permd of another
-// version no answer is believed: what needs one is as without permd.
-func (l *link) greeted(answer strictjson.Value) error {
+// checkVersion reads the answer to the declaration of a session. Answers of a permd with
+// another version are not used: it is treated like a missing one.
+func (l *link) checkVersion(answer strictjson.Value) error {
 	_, err := client.ReadHello(answer)
 	if err == nil {
 		if l.version != nil {
 			l.version = nil
-			l.back()
+			l.onReachable()
 		}
 		return nil
 	}
 	err = fmt.Errorf("%w; %w", err, errOther)
 	l.hangUp()
 	l.version = err
-	l.until = time.Now().Add(10 * l.p.cfg.retry())
+	l.retryAt = time.Now().Add(10 * l.p.cfg.retry())
 	l.onUnreachable(err)
 	return err
 }
 
-// onUnreachable says once that permd cannot be asked. Where it is required, what needs
-// it fails from here on, and everything ends when it does not come back.
+// onUnreachable reports once that permd cannot be asked. If it is required, requests
+// that need it fail from now on, and the conversation ends if it does not come back.
 func (l *link) onUnreachable(why error) {
 	required := l.p.cfg.Require
-	if !l.down {
-		l.down = true
-		// A permd that closes its connections without an answer counts as gone
-		// all the time.
-		if l.answeredOnce.Swap(false) || l.gone.IsZero() || time.Since(l.since) >= l.p.cfg.grace() {
-			l.gone = time.Now()
+	if !l.reportedDown {
+		l.reportedDown = true
+		// A permd that closes connections without an answer counts as unreachable all the
+		// time.
+		if l.answeredOnce.Swap(false) || l.lastGone.IsZero() || time.Since(l.connectedAt) >= l.p.cfg.grace() {
+			l.lastGone = time.Now()
 		}
 		if required {
 			l.p.say("what needs a permission fails until permd is there, and the agent ends without it in " + l.p.cfg.grace().String() + ": " + why.Error())
@@ -227,14 +228,14 @@ func (l *link) onUnreachable(why error) {
 			l.p.say("permissions are yours to answer until permd is there: " + why.Error())
 		}
 	}
-	if required && time.Since(l.gone) >= l.p.cfg.grace() {
+	if required && time.Since(l.lastGone) >= l.p.cfg.grace() {
 		l.p.stop(fmt.Errorf("permd is required: %w", why))
 	}
 }
 
-// failed takes note that the connection has broken, and tries another one,
-// unless this one was broken from the start.
-func (l *link) failed(ctx context.Context) bool {
+// onBroken handles a broken connection and tries another one, unless this one was broken
+// from the start.
+func (l *link) onBroken(ctx context.Context) bool {
 	l.hangUp()
 	switch {
 	case ctx.Err() != nil:
@@ -242,8 +243,8 @@ func (l *link) failed(ctx context.Context) bool {
 	case l.timedOut.Load():
 		l.onTooSlow()
 		return false
-	case l.busy || time.Since(l.since) < l.p.cfg.retry():
-		l.until = time.Now().Add(l.p.cfg.retry())
+	case l.restoring || time.Since(l.connectedAt) < l.p.cfg.retry():
+		l.retryAt = time.Now().Add(l.p.cfg.retry())
 		l.onUnreachable(client.ErrUnreachable)
 		return false
 	}
@@ -257,17 +258,17 @@ func (l *link) hangUp() {
 	}
 }
 
-// onTooSlow is called when permd took too long: the person is not kept waiting for
-// it again for a while.
+// onTooSlow is called if permd took too long: the person is not made to wait for it
+// again for a while.
 func (l *link) onTooSlow() {
 	l.hangUp()
 	l.tooSlow = true
-	l.until = time.Now().Add(10 * l.p.cfg.retry())
+	l.retryAt = time.Now().Add(10 * l.p.cfg.retry())
 	l.onUnreachable(errSlow)
 }
 
-// why is why permd cannot be asked.
-func (l *link) why() error {
+// unavailable returns why permd cannot be asked, nil if it can.
+func (l *link) unavailable() error {
 	if l.tooSlow {
 		return errSlow
 	}
@@ -277,11 +278,11 @@ func (l *link) why() error {
 	return client.ErrUnreachable
 }
 
-// do does one act.
-func (l *link) do(ctx context.Context, a action) {
-	if l.conn == nil && (a.Kind != actAsk || l.busy || !l.connect(ctx)) {
+// perform performs one action.
+func (l *link) perform(ctx context.Context, a action) {
+	if l.conn == nil && (a.Kind != actAsk || l.restoring || !l.connect(ctx)) {
 		if a.Kind == actAsk {
-			l.p.answer(a.N, nil, l.why())
+			l.p.answer(a.N, nil, l.unavailable())
 		}
 		return
 	}
@@ -307,12 +308,12 @@ func (l *link) notify(ctx context.Context, method string, params strictjson.Valu
 			l.onTooSlow()
 			return
 		}
-		l.failed(ctx)
+		l.onBroken(ctx)
 	}
 }
 
-// ask calls permd. One that is not to be waited for is answered on a goroutine
-// of its own; how many there are is bounded by the requests that are held.
+// ask calls permd. A call that need not be waited for is answered on a goroutine of its
+// own; their number is bounded by that of held requests.
 func (l *link) ask(ctx context.Context, a action) {
 	asking, cancel := context.WithTimeout(ctx, l.p.cfg.timeout())
 	conn, slow := l.conn, l.timedOut
@@ -323,13 +324,13 @@ func (l *link) ask(ctx context.Context, a action) {
 		switch {
 		case late:
 			l.onTooSlow()
-		case l.failed(ctx) && !a.Wait && l.conn != nil:
-			// A new permd was told of all sessions just now. What was said about calls
-			// it was not told, so it asks where it would have known.
+		case l.onBroken(ctx) && !a.Wait && l.conn != nil:
+			// A new permd was just told about all sessions, but not about calls, so it asks
+			// in cases where the old one might have decided.
 			l.ask(ctx, a)
 			return
 		}
-		l.p.answer(a.N, nil, l.why())
+		l.p.answer(a.N, nil, l.unavailable())
 		return
 	}
 	if !a.Wait {
@@ -347,7 +348,7 @@ func (l *link) ask(ctx context.Context, a action) {
 	defer cancel()
 	result, err := l.wait(ctx, asking, conn, slow, p)
 	if err == nil && a.Method == native.MethodSession {
-		err = l.greeted(result)
+		err = l.checkVersion(result)
 	}
 	l.p.answer(a.N, result, err)
 }
@@ -356,8 +357,8 @@ func (l *link) ask(ctx context.Context, a action) {
 func (l *link) wait(ctx, asking context.Context, conn *client.Client, slow *atomic.Bool, p *client.PendingCall) (result strictjson.Value, err error) {
 	err = p.Wait(asking, &result)
 	if err != nil && asking.Err() != nil {
-		// Whatever comes now is too late. The connection ends, and with it the
-		// questions of the others, for they would wait as long.
+		// A later answer is useless. The connection ends, and with it the questions of the
+		// others, which would wait as long.
 		if ctx.Err() == nil {
 			slow.Store(true)
 		}
@@ -367,7 +368,7 @@ func (l *link) wait(ctx, asking context.Context, conn *client.Client, slow *atom
 	if _, answered := errors.AsType[*client.Error](err); err == nil || answered {
 		l.answeredOnce.Store(true)
 	} else if slow.Load() {
-		err = errSlow // for another question, of which it knows nothing more than of this one
+		err = errSlow // because of another question; nothing more is known about this one
 	}
 	return result, err
 }

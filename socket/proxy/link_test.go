@@ -95,7 +95,7 @@ func (d *permd) serve(c net.Conn) {
 	}
 }
 
-// die ends the daemon with all its connections.
+// die stops the daemon and closes all its connections.
 func (d *permd) die() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -116,8 +116,8 @@ func allows(line string) string {
 	return `"result":{}`
 }
 
-// TestRestarts keeps permd dying: no request is lost, doubled or reordered, each
-// is answered by permd or left to the client.
+// TestRestarts restarts permd again and again: no request is lost, doubled or
+// reordered, each is answered by permd or left to the client.
 func TestRestarts(t *testing.T) {
 	d := newPermd(t, allows)
 	e := start(t, d.dial)
@@ -130,7 +130,7 @@ func TestRestarts(t *testing.T) {
 		close(answered)
 	}()
 	last := 0
-	go func() { // the client answers whatever comes to it, in order
+	go func() { // the client answers everything it gets, in order
 		lines := bufio.NewReader(e.clientHears)
 		for {
 			line, err := lines.ReadString('\n')
@@ -159,7 +159,7 @@ func TestRestarts(t *testing.T) {
 		case 30:
 			d.listen()
 		}
-		if i%10 == 0 { // in step, so that every state is met
+		if i%10 == 0 { // in step, so that every state occurs
 			for len(got) < i {
 				got[<-answered]++
 			}
@@ -205,8 +205,8 @@ func TestSilentPermd(t *testing.T) {
 	}
 }
 
-// TestMissed starts permd late: it is told that it has missed something, before
-// anything else but the sessions.
+// TestMissed starts permd late: after the sessions, the first thing it is sent is
+// that it has missed messages.
 func TestMissed(t *testing.T) {
 	d := newPermd(t, allows)
 	d.die()
@@ -244,8 +244,8 @@ func TestMissed(t *testing.T) {
 	}
 }
 
-// TestRequired has a permd that is required go away: what needs it fails until
-// it is there again, everything else goes on, and nobody is asked in its place.
+// TestRequired stops a permd that is required: what needs it fails until it is
+// running again, everything else continues, and the person is not asked instead.
 func TestRequired(t *testing.T) {
 	d := newPermd(t, allows)
 	e := startWith(t, Config{Rules: Rules{Require: true}, Dial: d.dial, Timeout: 10 * time.Second, Retry: 20 * time.Millisecond, Grace: time.Hour})
@@ -278,8 +278,8 @@ func TestRequired(t *testing.T) {
 	}
 }
 
-// TestRequiredGone ends the conversation when a permd that is required does not
-// come back, also when it comes and goes without a word.
+// TestRequiredGone: the conversation ends if a permd that is required does not come
+// back, or connects and disconnects without an answer.
 func TestRequiredGone(t *testing.T) {
 	t.Parallel()
 	t.Run("gone", func(t *testing.T) {

@@ -7,6 +7,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/permd/permd/internal/eventually"
 )
 
 // TestOtherVersion: while permd uses another version of its protocol, requests
@@ -43,12 +45,23 @@ func TestOtherVersion(t *testing.T) {
 	if !strings.Contains(said, "speaks version 2") || !strings.Contains(said, "update this program") {
 		t.Errorf("it said %q", said)
 	}
+	tries := func() (n int) {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		for _, method := range d.received {
+			if method == "permd/session" {
+				n++
+			}
+		}
+		return n
+	}
 	for i := range 5 {
 		fmt.Fprintln(e.agentSays, request(fmt.Sprint(i), "c"))
 		if line := read(person); line != request(fmt.Sprint(i), "c") {
 			t.Fatalf("the client was sent %q", line)
 		}
-		time.Sleep(5 * time.Millisecond) // it tries again
+		before := tries()
+		eventually.Holds(t, "it tries again", func() bool { return tries() > before })
 	}
 	newer.Store(false)
 	if said = <-e.says; !strings.Contains(said, "there again") {

@@ -22,7 +22,7 @@ const (
 
 func (s peerSide) other() peerSide { return 1 - s }
 
-// String names the side in messages.
+// String returns the side's name for messages.
 func (s peerSide) String() string {
 	if s == clientSide {
 		return "client"
@@ -30,10 +30,9 @@ func (s peerSide) String() string {
 	return "agent"
 }
 
-// message is one line, as far as the proxy looks at it. Its values share the
-// line's memory.
+// message is one line, as far as the proxy reads it. Its values share the line's memory.
 type message struct {
-	line   []byte           // what the other side is to be sent
+	line   []byte           // what is sent to the other side
 	id     strictjson.Value // nil for none
 	method string           // "" for an answer
 	params strictjson.Value
@@ -42,10 +41,10 @@ type message struct {
 	object strictjson.Object
 }
 
-// request reports whether the message wants an answer.
+// request reports whether the message requires an answer.
 func (m *message) request() bool { return m.method != "" && m.id != nil }
 
-// answer reports whether the message is one.
+// answer reports whether the message is an answer.
 func (m *message) answer() bool { return m.method == "" && m.id != nil }
 
 var (
@@ -55,8 +54,8 @@ var (
 	errLoose     = errors.New("it is no message, and some readers may find one in it")
 )
 
-// read takes a line apart. errText is about a line that no reader takes for a
-// message, errLoose about one that is none for permd and may be one for others.
+// read parses a line. errText is returned for a line that no reader takes for a message,
+// errLoose for one that only lenient readers might.
 func read(line []byte) (m message, err error) {
 	m.line = line
 	body := bytes.TrimSpace(line)
@@ -65,12 +64,12 @@ func read(line []byte) (m message, err error) {
 		return m, errText
 	case body[0] == '{':
 		if bytes.IndexByte(body, '\r') >= 0 {
-			// Some take it for the end of a line, and the rest for another message.
+			// Some readers take it for the end of a line, and the rest for another message.
 			return m, errAmbiguous
 		}
 	case body[0] == '[' && strictjson.Check(body) == nil:
 		return m, errBatch
-	case mayHold(body):
+	case mayContainMessage(body):
 		return m, errLoose
 	default:
 		return m, errText
@@ -107,8 +106,8 @@ func read(line []byte) (m message, err error) {
 	return m, nil
 }
 
-// key tells ids apart as a peer does: 1, 1.0 and "1" are three, and a string
-// may be written in several ways.
+// key distinguishes ids as a peer does: 1, 1.0 and "1" are three, and a string may be
+// written in several ways.
 func key(id strictjson.Value) string {
 	if s, ok := strictjson.ParseString(id); ok {
 		return `"` + s
@@ -137,7 +136,7 @@ func object(members ...strictjson.Member) strictjson.Value {
 	return appendObject(make([]byte, 0, size(members)), members)
 }
 
-// encoded are params in JSON; nil, which permd refuses, where they are none.
+// encoded returns params in JSON; nil, which permd refuses, if that fails.
 func encoded(params any) strictjson.Value {
 	b, err := json.Marshal(params, json.Deterministic(true), jsontext.AllowInvalidUTF8(true))
 	if err != nil {
@@ -151,7 +150,7 @@ func asLine(members ...strictjson.Member) []byte {
 	return append(appendObject(make([]byte, 0, size(members)+1), members), '\n')
 }
 
-// size is how long an object becomes if no name in it must be escaped.
+// size returns the length of an object, if no name in it has to be escaped.
 func size(members []strictjson.Member) int {
 	n := len("{}")
 	for _, m := range members {
@@ -222,8 +221,8 @@ func response(id, result strictjson.Value) []byte {
 	return asLine(member("jsonrpc", "2.0"), strictjson.Member{Name: "id", Value: id}, strictjson.Member{Name: "result", Value: result})
 }
 
-// failure is an error as an answer; a nil id is that of a request that could
-// not be read.
+// failure returns an error as an answer; a nil id is that of a request that could not be
+// read.
 func failure(id strictjson.Value, code int, why string) []byte {
 	if id == nil {
 		id = strictjson.Value("null")

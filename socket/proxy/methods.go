@@ -21,7 +21,7 @@ var decidedMethods = []string{
 }
 
 // plainMethods are the methods for terminals and files that do nothing new: they are
-// about a terminal that there is already.
+// about an existing terminal.
 var plainMethods = []string{"terminal/output", "terminal/release", "terminal/wait_for_exit", "terminal/kill"}
 
 // foldedUpdate may be part of the name of something else that is about a session.
@@ -33,7 +33,8 @@ var (
 	errNoProxy    = errors.New("what proxies say to a conductor cannot come from an agent; a proxy of a chain is permd acp --proxy")
 )
 
-// checkMethod says why a message of an agent with that method is not passed on.
+// checkMethod returns an error if a message of an agent with that method must not be
+// passed on.
 func checkMethod(method string) error {
 	if slices.Contains(decidedMethods, method) || slices.Contains(plainMethods, method) {
 		return nil
@@ -57,7 +58,7 @@ func checkMethod(method string) error {
 	return nil
 }
 
-// area is the first word of a method's name, in lower case.
+// area returns the first word of a method's name, in lower case.
 func area(method string) string {
 	word := strings.TrimLeftFunc(method, func(r rune) bool { return !letterOrDigit(r) })
 	if i := strings.IndexFunc(word, func(r rune) bool { return !letterOrDigit(r) }); i >= 0 {
@@ -66,7 +67,7 @@ func area(method string) string {
 	return strings.ToLower(word)
 }
 
-// foldMethod is the name without case and separators.
+// foldMethod returns the name without case and separators.
 func foldMethod(method string) string {
 	return strings.ToLower(strings.Map(func(r rune) rune {
 		if letterOrDigit(r) {

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestMisnamed begins with what would run if the client read the name as it may:
-// none of it reaches the client, with an id or without one.
+// TestMisnamed begins with messages that a lenient client would run although the
+// method's name is misspelt: none reaches the client, with an id or without one.
 func TestMisnamed(t *testing.T) {
 	for _, method := range []string{
 		"Terminal/Create", "terminal/create ", " terminal/create", "terminal/create\\u0000", "terminal/create\\n", "terminal//create", "/terminal/create",
@@ -23,7 +23,7 @@ func TestMisnamed(t *testing.T) {
 			k.agent(`{"jsonrpc":"2.0",` + id + `"method":"` + method + `","params":{"sessionId":"s1","command":"x","path":"/p/a","content":"x"}}`)
 			k.want(clientSide)
 			if got := k.sent(agentSide); len(k.says) != 1 || len(k.open) != 0 || id != "" && (len(got) != 1 || !strings.Contains(got[0], `"id":3,"error":{"code":-32601`)) || id == "" && len(got) != 0 {
-				t.Errorf("%q with %q: the agent was told %q, the person %q", method, id, got, k.says)
+				t.Errorf("%q with %q: the agent got %q, the person %q", method, id, got, k.says)
 			}
 			if id == "" {
 				continue
@@ -37,7 +37,7 @@ func TestMisnamed(t *testing.T) {
 }
 
 // TestAgentAsProxy begins with a terminal in an envelope: a client that is a
-// conductor would take it out and have it opened.
+// conductor would unwrap and open it.
 func TestAgentAsProxy(t *testing.T) {
 	const gate = `{"method":"terminal/create","params":{"sessionId":"s1","command":"x"}}`
 	envelope := `{"method":"_proxy/successor","params":` + gate + `}`
@@ -51,14 +51,15 @@ func TestAgentAsProxy(t *testing.T) {
 				k.agent(`{"jsonrpc":"2.0",` + id + `"method":"` + method + `","params":` + params + `}`)
 				k.want(clientSide)
 				if got := k.sent(agentSide); (len(got) == 1) != (id != "") || len(k.says) != 1 || len(k.open) != 0 {
-					t.Errorf("%q with %q: the agent was told %q, the person %q", method, id, got, k.says)
+					t.Errorf("%q with %q: the agent got %q, the person %q", method, id, got, k.says)
 				}
 			}
 		}
 	}
 }
 
-// TestOtherMethods: extensions and what else the protocol has pass as they are.
+// TestOtherMethods: extensions and all other methods of the protocol are passed on
+// unchanged.
 func TestOtherMethods(t *testing.T) {
 	for _, method := range []string{
 		"terminal/output", "terminal/release", "terminal/wait_for_exit", "terminal/kill", "mcp/message", "elicitation/complete", "auth/status_update", "session/delete",

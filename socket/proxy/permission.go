@@ -21,8 +21,7 @@ const (
 	outcomeCancelled = "cancelled"
 )
 
-// trackedRequest is a request that permd is asked about, from when it comes until it
-// is answered.
+// trackedRequest is a request that permd is asked about, from its arrival to its answer.
 type trackedRequest struct {
 	from    peerSide
 	id      strictjson.Value
@@ -30,36 +29,35 @@ type trackedRequest struct {
 	session string
 	call    string           // its toolCallId
 	params  strictjson.Value // of a session/request_permission, also for a form
-	form    *form            // it is a form that asks for the same, nil if not
+	form    *form            // set for a form that asks for permission
 	gate    bool
 
 	slot  uint64           // its place in what is sent to the other side
-	ask   uint64           // the question to permd
-	asked strictjson.Value // what permd was asked; nil when it was not
+	ask   uint64           // number of the question to permd
+	asked strictjson.Value // the params sent to permd; nil if it was not asked
 	// method is that of a gate.
-	method  string
-	inPlace bool // the other side has not seen it
-	late    bool // it waits for an input that its agent sends late
-	// again is set when it was asked about a second time, with the input that
-	// came late.
-	again bool
+	method        string
+	inPlace       bool // the other side has not seen it
+	waitsForInput bool // it waits for an input that its agent sends late
+	// decidedAgain is set if permd was asked a second time, with the late input.
+	decidedAgain bool
 
-	// What the person was shown, once they were asked.
-	decision *decisions.Decision
-	stale    bool // the connection on which permd asked is gone
-	shown    *shownOptions
-	// withdrawn is set when the agent has withdrawn what the person was asked,
-	// over when the client has cancelled the turn.
-	withdrawn, over bool
-	// times is how often the person was asked again.
-	times int
+	// The question that the person was shown, if they were asked.
+	decision       *decisions.Decision
+	connectionGone bool // permd's question was on a connection that has ended
+	shown          *shownOptions
+	// withdrawn is set if the agent has withdrawn the request after the person was asked,
+	// turnCancelled if the client has cancelled the turn.
+	withdrawn, turnCancelled bool
+	// timesAsked is how often the person was asked again.
+	timesAsked int
 	// approval is the person's answer while it is being reported to permd.
 	approval *approval
 }
 
-// permission takes a session/request_permission of the agent.
+// permission handles a session/request_permission of the agent.
 func (c *core) permission(m *message) {
-	if !c.admit(agentSide, m) {
+	if !c.checkID(agentSide, m) {
 		return
 	}
 	t := &trackedRequest{
@@ -69,23 +67,23 @@ func (c *core) permission(m *message) {
 	c.decide(t)
 }
 
-// decide has permd decide a request before the client sees it.
+// decide asks permd for a decision before the client sees the request.
 func (c *core) decide(t *trackedRequest) {
 	t.call = text(t.params, append(callAt(t.params), "toolCallId")...)
 	c.declareUnknown(t.session)
 	if c.cancelled(t.session) {
-		// The request and the cancel have crossed. The client would answer so, and
-		// some that have ended the turn would not answer at all.
+		// The request and the cancel have crossed. The client would answer so, and some
+		// clients that have ended the turn would not answer at all.
 		c.reply(agentSide, t.cancelled())
 		c.answeredByPermd[agentSide].add(key(t.id))
 		return
 	}
-	c.hold(t)
+	c.delay(t)
 	c.askPermission(t, t.params)
 }
 
-// callAt is where a request says something of its tool call: version 2 has it
-// in the subject.
+// callAt returns the path of the tool call in a request: version 2 has it in the
+// subject.
 func callAt(params strictjson.Value) []string {
 	if strictjson.Find(params, "toolCall") == nil && text(params, "subject", "type") == "tool_call" {
 		return []string{"subject", "toolCall"}
@@ -95,7 +93,7 @@ func callAt(params strictjson.Value) []string {
 
 func (c *core) askPermission(t *trackedRequest, params strictjson.Value) {
 	if params == nil || len(params) > maxNotification-spare {
-		c.toPerson(t, nil)
+		c.leaveToPerson(t, nil)
 		return
 	}
 	t.asked = params
@@ -108,11 +106,11 @@ const (
 	errMany  = "permd acp: too many requests at once"
 )
 
-// admit refuses a request whose id is in use: an answer would not say which of
-// the two it is to.
-func (c *core) admit(from peerSide, m *message) bool {
+// checkID refuses a request whose id is in use: an answer would not say which of the two
+// it is for.
+func (c *core) checkID(from peerSide, m *message) bool {
 	k := key(m.id)
-	if c.tracked[from][k] != nil || from == agentSide && c.undecided[short(k)] > 0 {
+	if c.tracked[from][k] != nil || from == agentSide && c.undecided[shortKey(k)] > 0 {
 		c.reply(from, failure(m.id, socket.CodeRequest, errInUse))
 		return false
 	}
@@ -127,21 +125,21 @@ func (c *core) admit(from peerSide, m *message) bool {
 	return true
 }
 
-// hold keeps a request back, with all that its side says after it.
-func (c *core) hold(t *trackedRequest) {
+// delay holds a request back, and everything that its side sends after it.
+func (c *core) delay(t *trackedRequest) {
 	c.last++
 	t.slot, t.inPlace = c.last, true
 	c.tracked[t.from][key(t.id)] = t
 	c.add(action{Kind: actReserve, To: t.from.other(), Place: t.slot})
 }
 
-// release lets the other side see a request, as line; nil for never.
+// release sends line to the other side in place of the request, nothing if it is nil.
 func (c *core) release(t *trackedRequest, line []byte) {
 	t.inPlace = false
 	c.add(action{Kind: actFill, To: t.from.other(), Place: t.slot, Line: line})
 }
 
-// finish answers a request in the place of the other side, which never sees it.
+// finish answers a request in place of the other side, which never sees it.
 func (c *core) finish(t *trackedRequest, line []byte) {
 	c.reply(t.from, line)
 	c.release(t, nil)
@@ -160,39 +158,39 @@ func (c *core) withdraw(t *trackedRequest) {
 	}
 }
 
-// decided takes permd's answer to a permission request.
-func (c *core) decided(t *trackedRequest, result strictjson.Value, err error) {
+// onDecided handles permd's answer to a permission request.
+func (c *core) onDecided(t *trackedRequest, result strictjson.Value, err error) {
 	var rpc *client.Error
 	switch {
 	case err == nil:
-		line, ok := t.answers(result)
+		line, ok := t.agentAnswer(result)
 		if !ok {
 			if t.form == nil {
 				c.print("permd's answer fits none of the agent's options, so the call is left to you")
 			}
-			c.toPerson(t, nil)
+			c.leaveToPerson(t, nil)
 			return
 		}
 		c.finish(t, line)
 	case errors.As(err, &rpc) && rpc.Code == socket.CodeAsk:
-		// A connection that has answered takes the answer, except one that
-		// ended just now, whose permd will ask again.
-		t.stale = false
+		// A connection that has answered accepts the person's answer, unless it ended just
+		// now: then permd will be asked again.
+		t.connectionGone = false
 		d := question(rpc)
-		if d != nil && !t.again && c.waitsFor(t) {
-			t.late, t.decision = true, d
+		if d != nil && !t.decidedAgain && c.mayWaitForInput(t) {
+			t.waitsForInput, t.decision = true, d
 			c.add(action{Kind: actWake, N: t.ask, After: c.rules.LateWait})
 			return
 		}
-		c.toPerson(t, d)
+		c.leaveToPerson(t, d)
 	case c.rules.Require && !errors.As(err, &rpc):
 		c.finish(t, failure(t.id, socket.CodeInternal, "permd acp: "+client.ErrUnreachable.Error()))
 	default:
-		c.toPerson(t, nil)
+		c.leaveToPerson(t, nil)
 	}
 }
 
-// question is what permd asks of the person, nil when it cannot be read.
+// question returns permd's question to the person, nil if it cannot be read.
 func question(rpc *client.Error) *decisions.Decision {
 	d, err := rpc.Question()
 	if err != nil || d.ID == "" {
@@ -201,20 +199,20 @@ func question(rpc *client.Error) *decisions.Decision {
 	return d
 }
 
-// answers expresses permd's answer as one to the agent's request; false if that
+// agentAnswer expresses permd's answer as one to the agent's request; false if that
 // is not possible.
-func (t *trackedRequest) answers(result strictjson.Value) ([]byte, bool) {
+func (t *trackedRequest) agentAnswer(result strictjson.Value) ([]byte, bool) {
 	switch {
-	case !offers(t.params, result):
+	case !isOffered(t.params, result):
 		return nil, false
 	case t.form != nil:
-		return t.form.answers(t.id, result)
+		return t.form.formAnswer(t.id, result)
 	}
 	return response(t.id, result), true
 }
 
-// cancelled is the answer to a request whose turn is over. Version 2 says with
-// it that the request was declined, too.
+// cancelled returns the answer to a request whose turn is over. In version 2 this also
+// means that the request was declined.
 func (t *trackedRequest) cancelled() []byte {
 	if t.form != nil {
 		return response(t.id, object(member("action", actionCancel)))
@@ -222,8 +220,8 @@ func (t *trackedRequest) cancelled() []byte {
 	return response(t.id, object(strictjson.Member{Name: "outcome", Value: object(member("outcome", outcomeCancelled))}))
 }
 
-// offers reports whether an answer names an option of the request, or none.
-func offers(params, result strictjson.Value) bool {
+// isOffered reports whether an answer names an option of the request, or none.
+func isOffered(params, result strictjson.Value) bool {
 	switch text(result, "outcome", "outcome") {
 	case outcomeCancelled:
 		return true
@@ -235,15 +233,15 @@ func offers(params, result strictjson.Value) bool {
 	return false
 }
 
-// toPerson leaves a request to the person. d is permd's question, nil when it
-// could not be asked.
-func (c *core) toPerson(t *trackedRequest, d *decisions.Decision) {
-	t.decision, t.late = d, false
-	c.release(t, c.shows(t))
+// leaveToPerson leaves a request to the person. d is permd's question, nil if there is
+// none.
+func (c *core) leaveToPerson(t *trackedRequest, d *decisions.Decision) {
+	t.decision, t.waitsForInput = d, false
+	c.release(t, c.requestForPerson(t))
 }
 
-// shows is the request as the person sees it.
-func (c *core) shows(t *trackedRequest) []byte {
+// requestForPerson returns the request as the person sees it.
+func (c *core) requestForPerson(t *trackedRequest) []byte {
 	if t.decision != nil && t.form == nil {
 		if shown, line := c.rewrite(t, t.decision); shown != nil {
 			t.shown = shown
@@ -253,25 +251,25 @@ func (c *core) shows(t *trackedRequest) []byte {
 	return t.line
 }
 
-// cancelTurn takes the client's session/cancel: what permd holds of the session
-// is answered as the client would.
+// cancelTurn handles the client's session/cancel: requests of the session that are being
+// decided are answered as the client would.
 func (c *core) cancelTurn(m *message) {
 	c.forward(clientSide, m.line)
 	id := text(m.params, "sessionId")
 	if s := c.sessions.byID[id]; s != nil {
 		s.turn.cancel()
 	}
-	for _, t := range c.ofSession(id) {
+	for _, t := range c.inSession(id) {
 		switch {
 		case t.inPlace:
 			c.finish(t, t.cancelled())
 		case t.approval != nil:
-			// The turn must not wait for permd, and without its word the yes
+			// The turn must not wait for permd, and without permd's answer the approval
 			// must not count.
 			c.withdraw(t)
 			c.finishApproval(t, t.cancelled())
 		default:
-			t.over = true
+			t.turnCancelled = true
 		}
 	}
 	if m.params != nil {
@@ -279,8 +277,8 @@ func (c *core) cancelTurn(m *message) {
 	}
 }
 
-// ofSession are the permission requests of a session, in their order.
-func (c *core) ofSession(id string) (list []*trackedRequest) {
+// inSession returns the permission requests of a session, in order.
+func (c *core) inSession(id string) (list []*trackedRequest) {
 	for _, t := range c.tracked[agentSide] {
 		if t.session == id && !t.gate {
 			list = append(list, t)
@@ -290,7 +288,7 @@ func (c *core) ofSession(id string) (list []*trackedRequest) {
 	return list
 }
 
-// cancelRequest takes a $/cancel_request of a side.
+// cancelRequest handles a $/cancel_request of a side.
 func (c *core) cancelRequest(from peerSide, m *message) {
 	k := key(strictjson.Find(m.params, "requestId"))
 	t := c.tracked[from][k]
@@ -303,7 +301,7 @@ func (c *core) cancelRequest(from peerSide, m *message) {
 		c.finishApproval(t, failure(t.id, socket.CodeCancelled, "request cancelled"))
 		c.forward(from, m.line)
 	case c.answeredByPermd[from].has(k):
-		// It has its answer, and the other side never saw it.
+		// It has been answered, and the other side never saw it.
 	default:
 		if t != nil {
 			c.withdraw(t)
@@ -313,17 +311,17 @@ func (c *core) cancelRequest(from peerSide, m *message) {
 	}
 }
 
-// lateAgents send the input of a call after the request for it.
+// lateAgents send the input of a call after the permission request for it.
 var lateAgents = []string{"opencode", "opencode-ai"}
 
-// waitsFor reports whether the input of a request may still be on its way.
-func (c *core) waitsFor(t *trackedRequest) bool {
+// mayWaitForInput reports whether the input of a request may still arrive.
+func (c *core) mayWaitForInput(t *trackedRequest) bool {
 	name := strings.ToLower(c.parties[agentSide].Name)
-	return slices.Contains(lateAgents, name) && t.call != "" && nothing(strictjson.Find(t.params, append(callAt(t.params), "rawInput")...))
+	return slices.Contains(lateAgents, name) && t.call != "" && isNothing(strictjson.Find(t.params, append(callAt(t.params), "rawInput")...))
 }
 
-// nothing reports whether a value says nothing.
-func nothing(v strictjson.Value) bool {
+// isNothing reports whether a value is empty.
+func isNothing(v strictjson.Value) bool {
 	switch strictjson.Kind(v) {
 	case 0, 'n':
 		return true
@@ -334,11 +332,11 @@ func nothing(v strictjson.Value) bool {
 	return false
 }
 
-// arrived takes the news that a call's input came: a request that waited for it
-// is decided again, by what permd knows of the call now.
-func (c *core) arrived(sessionID, callID string) {
-	for _, t := range c.ofSession(sessionID) {
-		if !t.late || t.call != callID {
+// onInput is called when a call's input has arrived: a request that waited for it is
+// decided again, with what permd knows about the call now.
+func (c *core) onInput(sessionID, callID string) {
+	for _, t := range c.inSession(sessionID) {
+		if !t.waitsForInput || t.call != callID {
 			continue
 		}
 		params, ok := put(t.params, nil, append(callAt(t.params), "rawInput")...)
@@ -346,14 +344,14 @@ func (c *core) arrived(sessionID, callID string) {
 			continue
 		}
 		c.withdraw(t)
-		t.late, t.again = false, true
+		t.waitsForInput, t.decidedAgain = false, true
 		c.askPermission(t, params)
 	}
 }
 
-// plain is the option of the agent that allows just one call, where its profile
-// names one.
-func (c *core) plain(agent effects.Party) string {
+// onceOption returns the id of the agent's option that allows just one call, if its
+// profile names one.
+func (c *core) onceOption(agent effects.Party) string {
 	if c.rules.Plain == nil || agent.Name == "" {
 		return ""
 	}

@@ -10,9 +10,9 @@ import (
 	"github.com/permd/permd/socket/client"
 )
 
-// The ways in which a proxy between an ACP client and an agent goes wrong, a
-// test for each. Those of the process (logging in at a terminal, signals and
-// exit status) are tested with the command.
+// The ways in which a proxy between an ACP client and an agent can go wrong, each
+// with a test. Those of the process (logging in at a terminal, signals and exit
+// status) are tested with the command.
 
 // 1: ids are told apart by their bytes and never changed, in both directions at
 // once.
@@ -45,8 +45,8 @@ func TestIDs(t *testing.T) {
 	}
 }
 
-// 2: what is forwarded are the bytes, also where permd rewrites something else
-// of a message.
+// 2: bytes are forwarded unchanged, even if permd rewrites another part of the
+// message.
 func TestBytes(t *testing.T) {
 	k := newTalk(t, Rules{NoReasons: true})
 	k.begin("x")
@@ -95,16 +95,15 @@ func TestBatches(t *testing.T) {
 		k.agent(line)
 		k.want(clientSide)
 		if got := k.sent(agentSide); len(got) != 1 || !strings.Contains(got[0], `"id":null,"error"`) {
-			t.Errorf("%s: the agent was told %q", name, got)
+			t.Errorf("%s: the agent got %q", name, got)
 		}
 		if len(k.acts) != 2 || string(k.acts[0].Params) != `{"sessionId":"s1","update":{}}` || string(k.acts[1].Params) != `{}` {
-			t.Errorf("%s: permd was not told that something was lost: %v", name, k.acts)
+			t.Errorf("%s: permd was not notified that messages were lost: %v", name, k.acts)
 		}
 	}
 }
 
-// 4: permd gets updates and requests in the agent's order, and the client is
-// sent nothing out of order.
+// 4: permd gets updates and requests in the agent's order, and so does the client.
 func TestOrder(t *testing.T) {
 	k := newTalk(t, Rules{})
 	k.begin("x")
@@ -127,8 +126,8 @@ func TestOrder(t *testing.T) {
 	k.want(clientSide, request("1", "a"), update("s1", "tool_call_update", "a", `,"rawInput":{"command":"two"}`), request("2", "b"), `{"jsonrpc":"2.0","method":"_last"}`)
 }
 
-// 5: every request is answered once, and who has not seen it is not told that
-// it was cancelled.
+// 5: every request is answered once, and a side that has not seen it is not told
+// that it was cancelled.
 func TestOneAnswer(t *testing.T) {
 	const cancelTurn = `{"jsonrpc":"2.0","method":"session/cancel","params":{"sessionId":"s1"}}`
 	const withdraw = `{"jsonrpc":"2.0","method":"$/cancel_request","params":{"requestId":7}}`
@@ -140,7 +139,7 @@ func TestOneAnswer(t *testing.T) {
 		k.client(cancelTurn)
 		k.want(agentSide, cancelTurn, `{"jsonrpc":"2.0","id":7,"result":{"outcome":{"outcome":"cancelled"}}}`)
 		if last := k.acts[len(k.acts)-1]; last.Method != "session/cancel" {
-			t.Errorf("permd was not told: %v", k.acts)
+			t.Errorf("permd was not notified: %v", k.acts)
 		}
 		k.answer(a, picks("yes"), nil) // too late
 		k.want(agentSide)
@@ -173,7 +172,7 @@ func TestOneAnswer(t *testing.T) {
 		k.agent(withdraw)
 		k.want(agentSide, `{"jsonrpc":"2.0","id":7,"error":{"code":-32800,"message":"request cancelled"}}`)
 		if last := k.acts[len(k.acts)-1]; last.Kind != actWithdraw || last.N != a.N {
-			t.Errorf("permd was not told: %v", k.acts)
+			t.Errorf("permd was not notified: %v", k.acts)
 		}
 		k.answer(a, picks("yes"), nil)
 		k.want(agentSide)
@@ -240,8 +239,8 @@ func TestOwnSessions(t *testing.T) {
 	}
 }
 
-// 7: where an agent sends the input after the request for it, permd is asked
-// again with it; the wait is bounded.
+// 7: if an agent sends the input after the request, permd is asked again with it;
+// the wait is bounded.
 func TestLateInput(t *testing.T) {
 	late := strings.Replace(request("7", "c"), `"toolCallId":"c"`, `"toolCallId":"c","title":"bash","rawInput":{}`, 1)
 	input := update("s1", "tool_call_update", "c", `,"rawInput":{"command":"ls"}`)
@@ -268,7 +267,7 @@ func TestLateInput(t *testing.T) {
 		if v := strictjson.Find(a.Params, "toolCall", "rawInput"); v != nil || text(a.Params, "toolCall", "title") != "bash" {
 			t.Errorf("asked about %s: its own empty input hides the other", a.Params)
 		}
-		k.do(k.core.onLate(k.wakes[0].N)) // it is over, and nobody waits any more
+		k.do(k.core.onLate(k.wakes[0].N)) // it has ended, and nobody waits any more
 		k.answer(a, picks("yes"), nil)
 		k.want(agentSide, `{"jsonrpc":"2.0","id":7,"result":`+picks("yes")+`}`)
 	})
@@ -291,7 +290,7 @@ func TestLateInput(t *testing.T) {
 	})
 }
 
-// 8: what a session that is loaded did long ago is not what it does now.
+// 8: the history of a loaded session is not what it does now.
 func TestReplay(t *testing.T) {
 	k := newTalk(t, Rules{})
 	k.begin("x")

@@ -8,11 +8,10 @@ import (
 	"github.com/permd/permd/internal/strictjson"
 )
 
-// A session is where its client has opened it last, from the moment of the
-// request. A request that the agent refuses has changed nothing, and there may be
-// several of them at a time.
+// A session is where its client opened it last, counted from the moment of the request.
+// A request that the agent refuses changes nothing, and there may be several at a time.
 
-// location is a place that a session works in.
+// location is the folders that a session works in.
 type location struct {
 	cwd    string
 	roots  strictjson.Value
@@ -27,9 +26,9 @@ func (w location) equal(o location) bool {
 
 func (k *call) place() location { return location{k.cwd, k.roots, k.parent} }
 
-// openedAs notes that the agent has opened the session as a request says. Of two
-// requests the later one says where it is, in whatever order they are answered.
-func (s *session) openedAs(k *call) {
+// onOpened records that the agent has opened the session as a request says. Of two
+// requests the later one determines the place, whatever the order of their answers.
+func (s *session) onOpened(k *call) {
 	if k.cwd == "" || k.number < s.openedBy {
 		return
 	}
@@ -37,8 +36,8 @@ func (s *session) openedAs(k *call) {
 	s.openedAt, s.openedBy = &at, k.number
 }
 
-// notOpened takes a request that the agent has not carried out.
-func (c *core) notOpened(k *call) {
+// onNotOpened handles a request that the agent has refused.
+func (c *core) onNotOpened(k *call) {
 	s := c.sessions.byID[k.session]
 	if s == nil || !slices.Contains(s.pending, k) {
 		return
@@ -48,12 +47,12 @@ func (c *core) notOpened(k *call) {
 		c.closed(s.id) // it was never opened
 		return
 	}
-	c.replace(s)
+	c.updatePlace(s)
 }
 
-// replace has a session be where the latest request says that may still be
-// carried out, or else where the agent has it.
-func (c *core) replace(s *session) {
+// updatePlace moves a session to the place in the latest request that may still succeed,
+// or else to where the agent has it.
+func (c *core) updatePlace(s *session) {
 	to := s.place()
 	if s.openedAt != nil {
 		to = *s.openedAt

@@ -20,9 +20,9 @@ func (k *talk) loadRefused(id int) {
 	k.agent(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"error":{"code":-32002,"message":"x"}}`, id))
 }
 
-// TestPlaceOfSession: however many requests to open a session elsewhere are on
-// their way, and in whatever order they are answered, the session ends up where
-// the latest one that was carried out says, and where it was if none was.
+// TestPlaceOfSession: if several requests that open a session in other folders are
+// pending, in whatever order they are answered, the session's folder is that of the
+// latest successful one, or unchanged if all failed.
 func TestPlaceOfSession(t *testing.T) {
 	for answers, want := range map[string]string{
 		"no no": "/p", "yes no": "/q", "no yes": "/r", "yes yes": "/r",
@@ -48,14 +48,14 @@ func TestPlaceOfSession(t *testing.T) {
 			}
 			last := k.open[len(k.open)-1]
 			if text(last.Params, "cwd") != want {
-				t.Errorf("%s, in the order %v: permd was told %s last", answers, order, last.Params)
+				t.Errorf("%s, in the order %v: permd was sent %s last", answers, order, last.Params)
 			}
 		}
 	}
 }
 
-// TestLoadedTwice: a session that no request has opened yet is not gone before the
-// last one is refused.
+// TestLoadedTwice: a session that is being opened by two requests is dropped only
+// after both are refused.
 func TestLoadedTwice(t *testing.T) {
 	k := newTalk(t, Rules{})
 	k.begin("x")
@@ -72,8 +72,8 @@ func TestLoadedTwice(t *testing.T) {
 	}
 }
 
-// TestFormerPlaces: a daemon that was restarted learns where sessions were before
-// as well, the latest place last.
+// TestFormerPlaces: a restarted daemon is also sent the former folders of sessions,
+// the latest last.
 func TestFormerPlaces(t *testing.T) {
 	k := newTalk(t, Rules{})
 	k.begin("x")

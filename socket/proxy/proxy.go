@@ -20,13 +20,13 @@ import (
 	"github.com/permd/permd/socket/client"
 )
 
-// Peers are the four ends of the two pipes. Closing one must end a read or write
-// on it. Of a conductor, there are only the client's.
+// Peers are the four ends of the two pipes. Closing one must end a read or write on it.
+// For a conductor only the client's are set.
 type Peers struct {
-	ClientIn  io.ReadCloser  // what the client says
+	ClientIn  io.ReadCloser  // messages from the client
 	ClientOut io.WriteCloser // messages to the client
 	AgentIn   io.WriteCloser // messages to the agent
-	AgentOut  io.ReadCloser  // what it says
+	AgentOut  io.ReadCloser  // messages from the agent
 }
 
 // Config configures Run.
@@ -37,15 +37,14 @@ type Config struct {
 	Conducted bool
 	// Dial connects to permd.
 	Dial func(ctx context.Context) (*client.Client, error)
-	// Say tells the person something; it must not block.
+	// Say prints a message for the person; it must not block.
 	Say func(text string)
-	// Timeout is how long permd is waited for; 0 is 5 seconds.
+	// Timeout is how long to wait for permd; 0 is 5 seconds.
 	Timeout time.Duration
-	// Retry is how often permd is looked for when it is not there; 0 is a
-	// second.
+	// Retry is the interval of attempts to reach permd; 0 is a second.
 	Retry time.Duration
-	// Grace is how long a permd that is required may be gone before that ends
-	// the conversation; 0 is DefaultGrace.
+	// Grace is how long a required permd may be unreachable before the conversation ends;
+	// 0 is DefaultGrace.
 	Grace time.Duration
 }
 
@@ -53,41 +52,41 @@ type Config struct {
 // asking a person.
 const defaultTimeout = 5 * time.Second
 
-// DefaultGrace is enough for permd to be restarted or upgraded, and little for
-// an agent that works on without it.
+// DefaultGrace is long enough to restart or upgrade permd, and short for an agent that
+// continues without it.
 const DefaultGrace = 30 * time.Second
 
 func (c *Config) timeout() time.Duration { return cmp.Or(c.Timeout, defaultTimeout) }
 func (c *Config) retry() time.Duration   { return cmp.Or(c.Retry, time.Second) }
 func (c *Config) grace() time.Duration   { return cmp.Or(c.Grace, DefaultGrace) }
 
-// pumps are the goroutines of one conversation: a reader and a writer for each
+// conversation is the goroutines of one conversation: a reader and a writer for each
 // peer, and one that talks to permd.
-type pumps struct {
+type conversation struct {
 	cfg   Config
 	peers Peers
 	out   [2]*queue
 	link  *link
 	stop  context.CancelCauseFunc
 
-	mu    sync.Mutex
-	core  *core
-	over  bool
-	wakes map[*time.Timer]struct{}
-	quiet chan struct{} // closed when permd has been told of all that ran; nil while nobody waits for it
+	mu          sync.Mutex
+	core        *core
+	over        bool
+	timers      map[*time.Timer]struct{}
+	allRecorded chan struct{} // closed when permd has recorded everything that ran; nil while nobody waits for that
 }
 
-// Run is one conversation, until the agent has said its last or ctx ends. When
-// the client ends, the agent's input ends, and what it still says is passed on.
-// All of peers are closed when it returns. The error is why the conversation was
-// broken off, nil when it came to its end.
+// Run moves the messages of one conversation until the agent's output or ctx ends. When
+// the client ends, the agent's input is closed, and what it still sends is passed on.
+// All of peers are closed when it returns. The error is why the conversation was broken
+// off, nil if it ended normally.
 func Run(ctx context.Context, peers Peers, cfg Config) error {
 	if cfg.Say == nil {
 		cfg.Say = func(string) {}
 	}
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	p := &pumps{cfg: cfg, peers: peers, stop: stop, core: newCore(cfg.Rules), wakes: map[*time.Timer]struct{}{}}
+	p := &conversation{cfg: cfg, peers: peers, stop: stop, core: newCore(cfg.Rules), timers: map[*time.Timer]struct{}{}}
 	p.out = [2]*queue{newQueue(), newQueue()}
 	p.link = newLink(p)
 
@@ -100,11 +99,11 @@ func Run(ctx context.Context, peers Peers, cfg Config) error {
 	defer broken()
 
 	if cfg.Conducted {
-		p.conducted()
+		p.relayConducted()
 	} else {
-		p.between(&talking)
+		p.relay(&talking)
 	}
-	p.recorded(ctx)
+	p.waitRecorded(ctx)
 	p.finish()
 	unlink()
 	p.breakOff()
@@ -112,9 +111,8 @@ func Run(ctx context.Context, peers Peers, cfg Config) error {
 	return context.Cause(ctx)
 }
 
-// between moves what a client and an agent say to each other, until the agent has
-// said its last.
-func (p *pumps) between(talking *sync.WaitGroup) {
+// relay moves the messages of a client and an agent until the agent's output ends.
+func (p *conversation) relay(talking *sync.WaitGroup) {
 	talking.Go(func() {
 		p.readSide(clientSide, p.peers.ClientIn)
 		p.out[agentSide].end()
@@ -126,7 +124,7 @@ func (p *pumps) between(talking *sync.WaitGroup) {
 	var writing sync.WaitGroup
 	writing.Go(func() {
 		p.write(clientSide, p.peers.ClientOut)
-		// A client that does not read ends the agent's words as its pipe would.
+		// A client that does not read ends the agent's output, as its pipe would.
 		p.peers.AgentOut.Close()
 	})
 	p.readSide(agentSide, p.peers.AgentOut)
@@ -135,9 +133,9 @@ func (p *pumps) between(talking *sync.WaitGroup) {
 	writing.Wait()
 }
 
-// conducted moves what a conductor says for both sides, until it ends.
-func (p *pumps) conducted() {
-	out := &whole{w: p.peers.ClientOut}
+// relayConducted moves the messages of a conductor, for both sides, until it ends.
+func (p *conversation) relayConducted() {
+	out := &lineWriter{w: p.peers.ClientOut}
 	var writing sync.WaitGroup
 	for _, to := range []peerSide{clientSide, agentSide} {
 		writing.Go(func() {
@@ -147,8 +145,8 @@ func (p *pumps) conducted() {
 	}
 	p.read(p.peers.ClientIn, p.core.conductedLine, p.core.onUnreadableConducted, func() {
 		for _, q := range p.out {
-			q.room()
-			q.drained()
+			q.waitRoom()
+			q.waitDrained()
 		}
 		p.link.waitForRoom()
 	})
@@ -159,20 +157,20 @@ func (p *pumps) conducted() {
 	writing.Wait()
 }
 
-// whole writes the lines of several, one after another.
-type whole struct {
+// lineWriter serialises lines from several goroutines.
+type lineWriter struct {
 	mu sync.Mutex
 	w  io.Writer
 }
 
-func (w *whole) Write(line []byte) (int, error) {
+func (w *lineWriter) Write(line []byte) (int, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.w.Write(line)
 }
 
 // breakOff ends every read and write.
-func (p *pumps) breakOff() {
+func (p *conversation) breakOff() {
 	p.out[clientSide].kill()
 	p.out[agentSide].kill()
 	p.peers.ClientIn.Close()
@@ -183,21 +181,21 @@ func (p *pumps) breakOff() {
 	}
 }
 
-// readSide takes what a peer says.
-func (p *pumps) readSide(from peerSide, r io.Reader) {
+// readSide reads the messages of a peer.
+func (p *conversation) readSide(from peerSide, r io.Reader) {
 	take := func(m *message, err error) []action { return p.core.line(from, m, err) }
 	refuse := func(why error) []action { return p.core.onUnreadable(from, why) }
 	p.read(r, take, refuse, func() {
-		p.out[from.other()].room()
-		p.out[from].drained()
+		p.out[from.other()].waitRoom()
+		p.out[from].waitDrained()
 		if from == agentSide {
 			p.link.waitForRoom()
 		}
 	})
 }
 
-// read takes lines, and waits after each.
-func (p *pumps) read(r io.Reader, take func(m *message, err error) []action, refuse func(error) []action, wait func()) {
+// read reads lines, and calls wait after each.
+func (p *conversation) read(r io.Reader, take func(m *message, err error) []action, refuse func(error) []action, wait func()) {
 	in := newLines(r)
 	for {
 		line, end := in.next()
@@ -206,7 +204,7 @@ func (p *pumps) read(r io.Reader, take func(m *message, err error) []action, ref
 			p.do(func() []action { return refuse(end) })
 			end = nil
 		case len(line) > 0:
-			m, err := read(line) // a long one takes its time, and others do not wait for it
+			m, err := read(line) // a long line takes time; others need not wait for it
 			p.do(func() []action { return take(&m, err) })
 		}
 		if end != nil {
@@ -216,8 +214,8 @@ func (p *pumps) read(r io.Reader, take func(m *message, err error) []action, ref
 	}
 }
 
-// write tells a peer what is for it.
-func (p *pumps) write(to peerSide, w io.Writer) {
+// write writes the messages for a peer.
+func (p *conversation) write(to peerSide, w io.Writer) {
 	for {
 		line, ok := p.out[to].next()
 		if !ok {
@@ -232,20 +230,20 @@ func (p *pumps) write(to peerSide, w io.Writer) {
 
 // do passes something to the core, and performs the resulting actions. It never
 // blocks.
-func (p *pumps) do(f func() []action) {
+func (p *conversation) do(f func() []action) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.apply(f())
 }
 
-func (p *pumps) apply(acts []action) {
+func (p *conversation) apply(acts []action) {
 	var refused []uint64
 	for _, a := range acts {
 		switch a.Kind {
 		case actWrite:
 			p.out[a.To].push(a.Line, a.Own)
 		case actReserve:
-			p.out[a.To].hold(a.Place)
+			p.out[a.To].reserve(a.Place)
 		case actFill:
 			p.out[a.To].fill(a.Place, a.Line)
 		case actAsk, actNotify, actWithdraw:
@@ -253,40 +251,40 @@ func (p *pumps) apply(acts []action) {
 				refused = append(refused, a.N)
 			}
 		case actWake:
-			p.later(a)
+			p.wakeAfter(a)
 		case actPrint:
 			p.cfg.Say(a.Text)
 		}
 	}
-	clear(acts) // the core keeps the place, and must not keep the lines
+	clear(acts) // the core reuses the slice, which must not keep the lines alive
 	for _, n := range refused {
 		p.apply(p.core.onAnswer(n, nil, errFull))
 	}
 }
 
-// later wakes the core after a while.
-func (p *pumps) later(a action) {
+// wakeAfter calls the core after a while.
+func (p *conversation) wakeAfter(a action) {
 	if p.over {
 		return
 	}
 	var t *time.Timer
 	t = time.AfterFunc(a.After, func() {
 		p.do(func() []action {
-			delete(p.wakes, t)
+			delete(p.timers, t)
 			return p.core.onLate(a.N)
 		})
 	})
-	p.wakes[t] = struct{}{}
+	p.timers[t] = struct{}{}
 }
 
-// recorded waits until permd has been told of what ran, no longer than for any other
-// answer of it: an agent that ends at once must not keep it from being recorded.
-func (p *pumps) recorded(ctx context.Context) {
+// waitRecorded waits until permd has recorded what ran, at most as long as for any other
+// answer: calls of an agent that ends at once must be recorded too.
+func (p *conversation) waitRecorded(ctx context.Context) {
 	p.mu.Lock()
 	quiet := make(chan struct{})
-	if p.quiet = quiet; len(p.core.runReports) == 0 {
+	if p.allRecorded = quiet; len(p.core.runReports) == 0 {
 		close(quiet)
-		p.quiet = nil
+		p.allRecorded = nil
 	}
 	p.mu.Unlock()
 	late := time.NewTimer(p.cfg.timeout())
@@ -299,39 +297,39 @@ func (p *pumps) recorded(ctx context.Context) {
 	p.do(p.core.onUnrecorded)
 }
 
-// finish ends what would come later.
-func (p *pumps) finish() {
+// finish stops all timers.
+func (p *conversation) finish() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.over = true
-	for t := range p.wakes {
+	for t := range p.timers {
 		t.Stop()
 	}
 }
 
-func (p *pumps) answer(n uint64, result strictjson.Value, err error) {
+func (p *conversation) answer(n uint64, result strictjson.Value, err error) {
 	p.do(func() []action {
 		acts := p.core.onAnswer(n, result, err)
-		if p.quiet != nil && len(p.core.runReports) == 0 {
-			close(p.quiet)
-			p.quiet = nil
+		if p.allRecorded != nil && len(p.core.runReports) == 0 {
+			close(p.allRecorded)
+			p.allRecorded = nil
 		}
 		return acts
 	})
 }
 
 // connected returns what a new permd must be told first.
-func (p *pumps) connected(again bool) (acts []action) {
+func (p *conversation) connected(again bool) (acts []action) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return append(acts, p.core.onConnected(again)...)
 }
 
-// lost returns what permd must be told when it has missed something.
-func (p *pumps) lost() (acts []action) {
+// missedUpdates returns what permd must be told when it has missed something.
+func (p *conversation) missedUpdates() (acts []action) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return append(acts, p.core.onLost()...)
 }
 
-func (p *pumps) say(text string) { p.cfg.Say(text) }
+func (p *conversation) say(text string) { p.cfg.Say(text) }

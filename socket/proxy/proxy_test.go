@@ -80,8 +80,8 @@ func (e *ends) wait(t testing.TB) error {
 	}
 }
 
-// stream is what a peer says in tests: lines of all lengths, numbered, some of
-// them over what is queued.
+// stream returns what a peer sends in tests: numbered lines of all lengths, some
+// longer than the queue.
 func stream(seed, n int) []byte {
 	var b bytes.Buffer
 	for i := range n {
@@ -123,7 +123,7 @@ func TestRun(t *testing.T) {
 	now := make(chan struct{})
 	close(now)
 	move(e.clientSays, e.agentHears, stream(1, 1500), 1000, now, func() { close(received) })
-	move(e.agentSays, e.clientHears, stream(2, 1500), 65537, received, func() {}) // with its last word, all ends
+	move(e.agentSays, e.clientHears, stream(2, 1500), 65537, received, func() {}) // after its last message everything ends
 	wait.Wait()
 	if err := e.wait(t); err != nil {
 		t.Error(err)
@@ -147,7 +147,7 @@ func TestLongLines(t *testing.T) {
 		}
 		told, err := bufio.NewReader(e.agentHears).ReadString('\n')
 		if !strings.Contains(told, errLong.Error()) {
-			t.Errorf("the agent was told %q, %v", told, err)
+			t.Errorf("the agent got %q, %v", told, err)
 		}
 	}()
 	got, err := io.ReadAll(e.clientHears)
@@ -159,8 +159,8 @@ func TestLongLines(t *testing.T) {
 	}
 }
 
-// TestSlowClient does not read for a while: the agent is slowed down, and
-// nothing is lost.
+// TestSlowClient: the client does not read for a while: the agent is slowed down,
+// and nothing is lost.
 func TestSlowClient(t *testing.T) {
 	e := start(t, nil)
 	data := stream(3, 3000)
@@ -172,7 +172,7 @@ func TestSlowClient(t *testing.T) {
 		e.agentSays.Close()
 		close(wrote)
 	}()
-	// What the other direction says still comes through.
+	// Messages in the other direction still arrive.
 	fmt.Fprintln(e.clientSays, "hello")
 	if line, err := bufio.NewReader(e.agentHears).ReadString('\n'); line != "hello\n" {
 		t.Error(line, err)
@@ -192,8 +192,8 @@ func TestSlowClient(t *testing.T) {
 	}
 }
 
-// TestDeath has a peer die at every byte of what it says: what it said before
-// has arrived, its last words are not taken for more, and nothing is left.
+// TestDeath ends a peer after every byte that it sends: its complete lines arrive,
+// an incomplete one does not count, and nothing is left running.
 func TestDeath(t *testing.T) {
 	said := `{"jsonrpc":"2.0","id":1,"method":"_a","params":"é"}` + "\n" + `{"jsonrpc":"2.0","id":2,"method":"_b"}` + "\n"
 	for n := 0; n <= len(said); n++ {
@@ -223,8 +223,8 @@ func TestDeath(t *testing.T) {
 	}
 }
 
-// TestClientGone closes the client's ear: the agent must find its output
-// closed, as it would without a proxy.
+// TestClientGone: the client stops reading, and the agent finds its output closed,
+// as it would without a proxy.
 func TestClientGone(t *testing.T) {
 	e := start(t, nil)
 	e.clientHears.Close()
@@ -241,7 +241,7 @@ func TestClientGone(t *testing.T) {
 	}
 }
 
-// TestStop breaks a conversation off in which everybody is silent.
+// TestStop stops a conversation in which nobody sends anything.
 func TestStop(t *testing.T) {
 	e := start(t, nil)
 	e.stop()

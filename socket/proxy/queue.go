@@ -2,18 +2,18 @@ package proxy
 
 import "sync"
 
-// queue is what is to be written to one peer, in order. Some of it may still be
-// open: a place that permd's decision fills.
+// queue is what is to be written to one peer, in order. Places in it may be reserved
+// until permd has decided.
 type queue struct {
-	mu      sync.Mutex
-	changed sync.Cond
-	items   []*item
-	slots   map[uint64]*item
-	bytes   int // of lines that are forwarded
-	own     int // of lines that are the proxy's
-	ended   bool
-	dead    bool
-	cut     bool // the line before ended without its newline
+	mu           sync.Mutex
+	changed      sync.Cond
+	items        []*item
+	slots        map[uint64]*item
+	bytes        int // of forwarded lines
+	own          int // of the proxy's own lines
+	ended        bool
+	peerGone     bool
+	unterminated bool // the previous line had no newline
 }
 
 type item struct {
@@ -28,12 +28,11 @@ func newQueue() *queue {
 	return q
 }
 
-// push adds a line without waiting: readers must ask for room before they
-// continue.
+// push adds a line without waiting: readers must call waitRoom before they continue.
 func (q *queue) push(line []byte, own bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.dead {
+	if q.peerGone {
 		return
 	}
 	q.items = append(q.items, &item{line: line, own: own})
@@ -49,11 +48,11 @@ func (q *queue) count(line []byte, own bool, sign int) {
 	}
 }
 
-// hold keeps a place.
-func (q *queue) hold(slot uint64) {
+// reserve reserves a place.
+func (q *queue) reserve(slot uint64) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.dead {
+	if q.peerGone {
 		return
 	}
 	i := &item{open: true}
@@ -61,7 +60,7 @@ func (q *queue) hold(slot uint64) {
 	q.slots[slot] = i
 }
 
-// fill fills a place, with nothing where line is nil.
+// fill fills a place, with nothing if line is nil.
 func (q *queue) fill(slot uint64, line []byte) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -75,13 +74,13 @@ func (q *queue) fill(slot uint64, line []byte) {
 	q.changed.Broadcast()
 }
 
-// next waits for the next line; false when there is none any more.
+// next waits for the next line; false if there is none any more.
 func (q *queue) next() ([]byte, bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	for {
 		switch {
-		case q.dead:
+		case q.peerGone:
 			return nil, false
 		case len(q.items) > 0 && !q.items[0].open:
 			i := q.items[0]
@@ -90,7 +89,7 @@ func (q *queue) next() ([]byte, bool) {
 			q.count(i.line, i.own, -1)
 			q.changed.Broadcast()
 			if len(i.line) > 0 {
-				return q.whole(i.line), true
+				return q.completeLine(i.line), true
 			}
 			continue
 		case len(q.items) == 0 && q.ended:
@@ -100,13 +99,13 @@ func (q *queue) next() ([]byte, bool) {
 	}
 }
 
-// whole keeps what comes after the last, broken-off line of a peer from
-// becoming a part of it.
-func (q *queue) whole(line []byte) []byte {
-	if q.cut {
+// completeLine separates a line from a preceding one that was broken off without a
+// newline.
+func (q *queue) completeLine(line []byte) []byte {
+	if q.unterminated {
 		line = append([]byte{'\n'}, line...)
 	}
-	q.cut = line[len(line)-1] != '\n'
+	q.unterminated = line[len(line)-1] != '\n'
 	return line
 }
 
@@ -117,25 +116,25 @@ const (
 	maxItems  = 4096
 )
 
-// room waits until more may be forwarded.
-func (q *queue) room() {
+// waitRoom waits until more may be forwarded.
+func (q *queue) waitRoom() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	for !q.dead && (q.bytes > maxQueued || len(q.items) > maxItems) {
+	for !q.peerGone && (q.bytes > maxQueued || len(q.items) > maxItems) {
 		q.changed.Wait()
 	}
 }
 
-// drained waits until the peer has read most of what the proxy itself said.
-func (q *queue) drained() {
+// waitDrained waits until the peer has read most of the proxy's own messages.
+func (q *queue) waitDrained() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	for !q.dead && q.own > maxOwn {
+	for !q.peerGone && q.own > maxOwn {
 		q.changed.Wait()
 	}
 }
 
-// end says that nothing more comes.
+// end marks the end of the queue.
 func (q *queue) end() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -147,7 +146,7 @@ func (q *queue) end() {
 func (q *queue) kill() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.dead = true
+	q.peerGone = true
 	q.items, q.slots = nil, map[uint64]*item{}
 	q.changed.Broadcast()
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/permd/permd/socket/acp"
 )
 
-// maxOptions is how many options of a request are looked at.
+// maxOptions is how many options of a request are read.
 const maxOptions = 64
 
 // widthID begins the ids of options that are permd's widths.
@@ -23,8 +23,8 @@ type option struct {
 	raw strictjson.Value
 }
 
-// readOptions reads the options of a request; false when they cannot be read or
-// told apart.
+// readOptions reads the options of a request; false if they cannot be read or
+// distinguished.
 func readOptions(params strictjson.Value) ([]option, bool) {
 	v := strictjson.Find(params, "options")
 	if strictjson.Kind(v) != '[' {
@@ -50,7 +50,7 @@ func readOptions(params strictjson.Value) ([]option, bool) {
 	return options, true
 }
 
-// shownOptions is what a person was shown in the place of a request.
+// shownOptions are the options that a person was shown in place of the request's.
 type shownOptions struct {
 	options []option
 	widths  map[string]string // by the id of their option
@@ -58,7 +58,7 @@ type shownOptions struct {
 	reject  string            // the one that rejects just this call; "" for none
 }
 
-// pick is what an answer means.
+// pick is the meaning of an answer.
 type pick struct {
 	option string // the option sent to the agent
 	width  string // what is to be remembered
@@ -74,7 +74,7 @@ func (s *shownOptions) pick(id string) pick {
 		return pick{option: id}
 	}
 	switch s.options[i].Kind {
-	case acp.AllowAlways: // the person was not shown it
+	case acp.AllowAlways: // the person was not shown this option
 		return pick{option: s.once, always: true}
 	case acp.RejectAlways:
 		if s.reject != "" {
@@ -93,7 +93,7 @@ func (s *shownOptions) pick(id string) pick {
 // about a call.
 func (c *core) rewrite(t *trackedRequest, d *decisions.Decision) (*shownOptions, []byte) {
 	shape := shapeOf(t.params)
-	if shape == 0 || c.version != 0 && c.version != shape || !permits(d) {
+	if shape == 0 || c.version != 0 && c.version != shape || !isPermission(d) {
 		return nil, nil
 	}
 	options, ok := readOptions(t.params)
@@ -108,7 +108,7 @@ func (c *core) rewrite(t *trackedRequest, d *decisions.Decision) (*shownOptions,
 		}
 	}
 	s := &shownOptions{options: options, widths: map[string]string{}}
-	if s.once, ok = acp.Choose(plain, decisions.Allow, acp.Facts{Plain: c.plain(c.parties[agentSide])}); !ok {
+	if s.once, ok = acp.Choose(plain, decisions.Allow, acp.Facts{Plain: c.onceOption(c.parties[agentSide])}); !ok {
 		return nil, nil
 	}
 	s.reject, _ = acp.Choose(plain, decisions.Deny, acp.Facts{})
@@ -122,8 +122,8 @@ func (c *core) rewrite(t *trackedRequest, d *decisions.Decision) (*shownOptions,
 	return s, append(line, '\n')
 }
 
-// shapeOf is the version of the protocol whose shape a request about a call has;
-// 0 for one that is about something else, or about nothing that it names.
+// shapeOf returns the protocol version of a request about a call, by its shape; 0 for a
+// request about something else, or about nothing that it names.
 func shapeOf(params strictjson.Value) int {
 	o, err := strictjson.ParseObject(params)
 	if err != nil {
@@ -141,9 +141,9 @@ func shapeOf(params strictjson.Value) int {
 	return 0
 }
 
-// permits reports whether a decision is about a call that a person permits, and
-// not about something that they answer.
-func permits(d *decisions.Decision) bool {
+// isPermission reports whether a decision is about a call that a person permits, and not
+// about a question that they answer.
+func isPermission(d *decisions.Decision) bool {
 	for _, e := range d.Effects {
 		if e.Kind == effects.KindQuestion || e.Kind == effects.KindMode {
 			return false
@@ -157,9 +157,9 @@ func permits(d *decisions.Decision) bool {
 	return true
 }
 
-// list are the options that the person is shown. The widths come after the
-// option for once, wherever the agent's own were: some clients pick the first
-// that allows, and that must be remembered by nobody.
+// list returns the options that the person is shown. The widths follow the option for
+// once, wherever the agent's own were: some clients pick the first one that allows, and
+// that must not be remembered.
 func (s *shownOptions) list(widths []decisions.Width) strictjson.Value {
 	b := []byte{'['}
 	item := func(v strictjson.Value) {
@@ -169,7 +169,7 @@ func (s *shownOptions) list(widths []decisions.Width) strictjson.Value {
 		b = append(b, v...)
 	}
 	if !slices.ContainsFunc(s.options, func(o option) bool { return o.Kind == acp.AllowAlways }) {
-		widths = nil // an agent that offers no always has its reasons
+		widths = nil // an agent that offers no "always" has its reasons
 	}
 	for _, o := range s.options {
 		if o.Kind != acp.AllowAlways {
@@ -187,8 +187,8 @@ func (s *shownOptions) list(widths []decisions.Width) strictjson.Value {
 	return append(b, ']')
 }
 
-// label is what a person reads of a width: all that it would save, and where
-// that holds.
+// label returns the text of a width: everything that it would save, and where that
+// applies.
 func label(w decisions.Width) string {
 	rule := strings.ReplaceAll(strings.TrimSpace(w.Rule), "\n", "; ")
 	name := "Always, " + w.Label
@@ -204,8 +204,8 @@ func label(w decisions.Width) string {
 	return name
 }
 
-// explain adds why permd asks to what the client shows. It leaves it out where
-// that would take the place of something else.
+// explain adds permd's reason for asking to what the client shows. It is left out if
+// that would replace something else.
 func (c *core) explain(t *trackedRequest, shape int, line strictjson.Value, why string) strictjson.Value {
 	var value strictjson.Value
 	at := []string{"params", "toolCall", "content"}
@@ -235,10 +235,10 @@ func (c *core) explain(t *trackedRequest, shape int, line strictjson.Value, why 
 	return line
 }
 
-// content is the content of the call with a text added; false when what the
-// client shows of the call is not known, for content in a request replaces it.
+// content returns the content of the call with a text added; false if what the client
+// shows of the call is not known, since content in a request replaces it.
 func (c *core) content(t *trackedRequest, why string) (strictjson.Value, bool) {
-	items, ok := c.contents.of(t.session, t.call, strictjson.Find(t.params, "toolCall", "content"))
+	items, ok := c.contents.shownContent(t.session, t.call, strictjson.Find(t.params, "toolCall", "content"))
 	if !ok {
 		return nil, false
 	}

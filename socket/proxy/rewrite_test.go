@@ -17,8 +17,8 @@ func v2(members, options string) string {
 	return `{"jsonrpc":"2.0","id":7,"method":"session/request_permission","params":{"sessionId":"s1",` + members + `,"options":[` + options + `]}}`
 }
 
-// TestVersion2 says what the person is shown of requests of version 2, and what
-// their answers become.
+// TestVersion2 checks what the person is shown of requests of version 2, and the
+// answers that the agent gets.
 func TestVersion2(t *testing.T) {
 	const (
 		always  = `{"optionId":"al","name":"Always","kind":"allow_always"}`
@@ -128,8 +128,8 @@ func TestVersion2(t *testing.T) {
 	})
 }
 
-// TestVersion2Late asks again with an input that came late, where version 2 has
-// it.
+// TestVersion2Late: permd is asked again with an input that came late, as version 2
+// sends it.
 func TestVersion2Late(t *testing.T) {
 	k := newTalk(t, Rules{})
 	k.begin("opencode")

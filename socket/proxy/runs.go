@@ -20,24 +20,24 @@ import (
 // any request about it. permd records it with the verdict that it would have
 // given. The same applies to a call that completes although it was denied.
 
-// maxRuns is how many calls are followed at one time; above it the oldest is
-// forgotten. maxCallID is how long an id is that is followed.
+// maxRuns is how many calls are tracked at one time; above it the oldest is forgotten.
+// maxCallID is the maximum length of a tracked id.
 const (
 	maxRuns   = 4096
 	maxCallID = 1024
 )
 
-// callRun is what is known of one call.
+// callRun is the state of one call.
 type callRun struct {
-	session, call string
-	told          members // what an update has said about it
-	mentioned     bool    // an update mentioned it
-	asked         bool    // a request was about it
-	denied        bool    // and was denied, the last one
-	began         bool    // it is running, as the agent says
-	over, done    bool
-	old           bool // it is history
-	place         *list.Element
+	session, call  string
+	knownMembers   members // members that an update has sent
+	mentioned      bool    // an update mentioned it
+	asked          bool    // a request was about it
+	denied         bool    // the latest request about it was denied
+	running        bool    // the agent reports it as running
+	finished, done bool
+	isHistory      bool // it is part of a replayed history
+	place          *list.Element
 }
 
 // members of a call, in the order of callMembers.
@@ -49,17 +49,17 @@ var callMembers = []string{"name", "title", "kind", "rawInput", "locations", "_m
 type runs struct {
 	byCall map[string]*callRun
 	order  list.List // the oldest first
-	// forgot is set when something was said that is not known here: a call that
-	// was not announced may have been asked about.
-	forgot bool
-	// changed are sessions in which a call may have changed what later commands
-	// mean: permd knows that of its own connection alone.
-	changed map[string]bool
-	warned  map[runWarning]bool // what the person was told of
-	missed  int                 // calls that ran while permd could not be told
+	// incomplete is set if a message was lost: a call that is not known may have been
+	// asked about in it.
+	incomplete bool
+	// changed are sessions in which a call may have changed what later commands mean:
+	// permd knows that for its own connection only.
+	changed        map[string]bool
+	warned         map[runWarning]bool // warnings that the person was given
+	unrecordedRuns int                 // calls that ran while permd could not be told
 }
 
-// runWarning is said once.
+// runWarning identifies a warning that is given once.
 type runWarning struct {
 	session string
 	of      decisions.Outcome
@@ -67,10 +67,10 @@ type runWarning struct {
 
 func (r *runs) of(session, call string) *callRun { return r.byCall[contentKey(session, call)] }
 
-// enter begins to follow a call.
+// enter begins to track a call.
 func (r *runs) enter(session, call string) *callRun {
 	if call == "" || len(call) > maxCallID || len(session) > maxCallID {
-		r.forgot = true
+		r.incomplete = true
 		return nil
 	}
 	one := r.of(session, call)
@@ -85,7 +85,7 @@ func (r *runs) enter(session, call string) *callRun {
 	one.place = r.order.PushBack(one)
 	if r.order.Len() > maxRuns {
 		r.drop(r.order.Front().Value.(*callRun))
-		r.forgot = true
+		r.incomplete = true
 	}
 	return one
 }
@@ -114,22 +114,22 @@ func (r *runs) all() (all []*callRun) {
 	return all
 }
 
-// history notes a call of another conversation.
-func (r *runs) history(session string, update strictjson.Value) {
+// noteHistory records a call of another conversation.
+func (r *runs) noteHistory(session string, update strictjson.Value) {
 	if one := r.enter(session, text(update, "toolCallId")); one != nil {
-		one.old = true
+		one.isHistory = true
 	}
 }
 
-// mention notes that something was said about a call.
+// mention records that an update mentioned a call.
 func (r *runs) mention(session, call string) {
 	if one := r.enter(session, call); one != nil {
 		one.mentioned = true
 	}
 }
 
-// asks notes a request about a call.
-func (r *runs) asks(m *message) {
+// noteRequest records a request about a call.
+func (r *runs) noteRequest(m *message) {
 	session := text(m.params, "sessionId")
 	for _, at := range [][]string{{"toolCall"}, {"subject", "toolCall"}, {"subject"}, nil} {
 		if call := text(m.params, append(at, "toolCallId")...); call != "" {
@@ -141,23 +141,24 @@ func (r *runs) asks(m *message) {
 	}
 }
 
-// decided notes what permd said to a request, before it is passed on.
-func (r *runs) decided(t *trackedRequest, result strictjson.Value, err error) {
+// noteDecision records permd's answer to a request, before it is passed on.
+func (r *runs) noteDecision(t *trackedRequest, result strictjson.Value, err error) {
 	if t.gate {
 		return
 	}
 	if rpc, ok := errors.AsType[*client.Error](err); ok {
-		r.changes(t.session, rpc.Data)
-	} else if err == nil && t.allows(result) {
-		r.changes(t.session, strictjson.Find(result, "_meta", "permd"))
+		r.noteChanges(t.session, rpc.Data)
+	} else if err == nil && t.isAllow(result) {
+		r.noteChanges(t.session, strictjson.Find(result, "_meta", "permd"))
 	}
 	if one := r.of(t.session, t.call); one != nil && err == nil {
-		one.denied = !t.allows(result)
+		one.denied = !t.isAllow(result)
 	}
 }
 
-// changes notes what a call that runs, by permd's decision, changes for later calls.
-func (r *runs) changes(session string, decision strictjson.Value) {
+// noteChanges records what a call that runs, by permd's decision, changes for later
+// calls.
+func (r *runs) noteChanges(session string, decision strictjson.Value) {
 	list, err := strictjson.ParseArray(strictjson.Find(decision, "effects"))
 	if err != nil || !slices.ContainsFunc(list, func(e strictjson.Value) bool { return text(e, "kind") == string(effects.KindState) }) {
 		return
@@ -168,30 +169,30 @@ func (r *runs) changes(session string, decision strictjson.Value) {
 	if len(r.changed) < 2*maxSessions {
 		r.changed[session] = true
 	} else if !r.changed[session] {
-		r.forgot = true
+		r.incomplete = true
 	}
 }
 
-// answered notes what the person said to a request. What is a question of the
-// agent's has no no.
-func (r *runs) answered(t *trackedRequest, m *message) {
-	if t == nil || t.inPlace || t.gate || t.decision == nil || !permits(t.decision) {
+// noteAnswer records the person's answer to a request. A question of the agent cannot be
+// denied.
+func (r *runs) noteAnswer(t *trackedRequest, m *message) {
+	if t == nil || t.inPlace || t.gate || t.decision == nil || !isPermission(t.decision) {
 		return
 	}
 	if one := r.of(t.session, t.call); one != nil {
-		one.denied = t.refuses(m)
+		one.denied = t.isRefusal(m)
 	}
 }
 
-// unlinked are agents whose requests do not name the calls that they are about,
-// so that nothing says which were asked for.
-var unlinked = []string{"openhands"}
+// unlinkedAgents are agents whose requests do not name their calls, so that it is not
+// known which calls were asked about.
+var unlinkedAgents = []string{"openhands"}
 
 // follow handles an update of a call.
 func (c *core) follow(id string, s *session, update strictjson.Value, created bool) {
 	o, err := strictjson.ParseObject(update)
 	if err != nil {
-		c.runs.forgot = true
+		c.runs.incomplete = true
 		return
 	}
 	get := func(name string) string {
@@ -202,60 +203,60 @@ func (c *core) follow(id string, s *session, update strictjson.Value, created bo
 	call, status := get("toolCallId"), get("status")
 	over := status == "completed" || status == "failed" || status == "cancelled"
 	known := c.runs.of(id, call)
-	if created && known != nil && known.over && !over {
-		c.runs.drop(known) // another call by the same id
+	if created && known != nil && known.finished && !over {
+		c.runs.drop(known) // another call with the same id
 		known = nil
 	}
 	one := c.runs.enter(id, call)
-	if one == nil || one.over {
+	if one == nil || one.finished {
 		return
 	}
 	one.mentioned = true
-	if s != nil && c.replays(s) || known == nil && !created && c.runs.forgot {
-		one.old = true
+	if s != nil && c.isReplay(s) || known == nil && !created && c.runs.incomplete {
+		one.isHistory = true
 	}
 	rest := one.update(o)
-	began := one.began
-	one.began = began || status == "in_progress"
+	began := one.running
+	one.running = began || status == "in_progress"
 	if !over {
 		return
 	}
-	one.over = true
-	// One that was called off before it began has not run.
+	one.finished = true
+	// A call that was cancelled before it began has not run.
 	if status != "cancelled" || began {
-		c.ran(one, rest, status == "completed")
+		c.recordRun(one, rest, status == "completed")
 	}
 }
 
-// replays reports whether what is said about a session's calls is history.
-func (c *core) replays(s *session) bool {
+// isReplay reports whether updates about a session's calls are history.
+func (c *core) isReplay(s *session) bool {
 	parent := c.sessions.byID[s.parent]
-	return s.replayed || parent != nil && parent.replayed
+	return s.replaying || parent != nil && parent.replaying
 }
 
-// update notes what an update says about a call, and returns what is new of it.
+// update records an update of a call, and returns its new members.
 func (r *callRun) update(o strictjson.Object) []strictjson.Member {
 	var rest []strictjson.Member
-	first := r.told == 0
+	first := r.knownMembers == 0
 	for i, name := range callMembers {
 		v, ok := o.Get(name)
-		if !ok || strictjson.Kind(v) == 'n' || name == "rawInput" && nothing(v) {
+		if !ok || strictjson.Kind(v) == 'n' || name == "rawInput" && isNothing(v) {
 			continue
 		}
-		// What comes of a call is no part of it.
-		if bit := members(1) << i; r.told&bit == 0 && (name != "content" || first) {
-			r.told |= bit
+		// The result of a call is not part of it.
+		if bit := members(1) << i; r.knownMembers&bit == 0 && (name != "content" || first) {
+			r.knownMembers |= bit
 			rest = append(rest, strictjson.Member{Name: name, Value: v})
 		}
 	}
 	return rest
 }
 
-// ran has permd record a call, unless it was allowed. Rest is what permd has not
-// been told yet.
-func (c *core) ran(one *callRun, rest []strictjson.Member, completed bool) {
+// recordRun makes permd record a call, unless it was allowed. rest is what permd has not
+// been sent yet.
+func (c *core) recordRun(one *callRun, rest []strictjson.Member, completed bool) {
 	switch {
-	case one.old, one.asked && (!one.denied || !completed), slices.Contains(unlinked, c.agentName()):
+	case one.isHistory, one.asked && (!one.denied || !completed), slices.Contains(unlinkedAgents, c.agentName()):
 		return
 	}
 	call := object(append([]strictjson.Member{member("toolCallId", one.call)}, rest...)...)
@@ -272,31 +273,31 @@ func (c *core) ran(one *callRun, rest []strictjson.Member, completed bool) {
 	c.runReports[c.ask(acp.MethodRan, object(params...), false)] = one
 }
 
-// agentName is how the agent calls itself, in a form to compare.
+// agentName returns the agent's name for itself, normalised.
 func (c *core) agentName() string {
 	name, _, _ := strings.Cut(strings.ToLower(c.parties[agentSide].Name), " ")
 	return name
 }
 
-// turnOver records what is still running when a turn ends, in the session and
-// those that it started.
-func (c *core) turnOver(session string) {
+// onTurnEnd records calls that still run when a turn ends, in the session and those that
+// it started.
+func (c *core) onTurnEnd(session string) {
 	for _, one := range c.runs.all() {
 		s := c.sessions.byID[one.session]
-		if one.began && !one.over && (one.session == session || s != nil && s.parent == session) {
-			one.over = true
-			c.ran(one, nil, false)
+		if one.running && !one.finished && (one.session == session || s != nil && s.parent == session) {
+			one.finished = true
+			c.recordRun(one, nil, false)
 		}
 	}
 }
 
-// onRecorded takes permd's answer to that.
+// onRecorded handles permd's answer to that.
 func (c *core) onRecorded(one *callRun, result strictjson.Value, err error) {
 	if err != nil {
-		c.runs.missed++
+		c.runs.unrecordedRuns++
 		return
 	}
-	c.runs.changes(one.session, strictjson.Find(result, "decision"))
+	c.runs.noteChanges(one.session, strictjson.Find(result, "decision"))
 	d := new(decisions.Decision)
 	if strictjson.Unmarshal(strictjson.Find(result, "decision"), d) != nil {
 		return
@@ -315,14 +316,14 @@ func (c *core) onRecorded(one *callRun, result strictjson.Value, err error) {
 		if !one.done {
 			verb = "begun or tried"
 		}
-		c.print("the agent has asked nobody and " + verb + " what your rules deny: " + offending(d) + ". permd log list --unasked shows all that ran so")
+		c.print("the agent has asked nobody and " + verb + " what your rules deny: " + deniedEffect(d) + ". permd log list --unasked shows all that ran so")
 		return
 	}
-	c.print("the agent says that it has done what it was denied: " + offending(d) + ". permd log list --unasked shows all such calls")
+	c.print("the agent says that it has done what it was denied: " + deniedEffect(d) + ". permd log list --unasked shows all such calls")
 }
 
-// offending returns the effect for which a call is denied, or the whole call.
-func offending(d *decisions.Decision) string {
+// deniedEffect returns the effect for which a call is denied, or the whole call.
+func deniedEffect(d *decisions.Decision) string {
 	for i := range d.Effects {
 		if d.Effects[i].Verdict == d.Verdict {
 			return d.Effects[i].Text
@@ -331,32 +332,32 @@ func offending(d *decisions.Decision) string {
 	return d.Reason
 }
 
-// onUnrecorded says at the end how many calls ran that permd was not told of.
+// onUnrecorded reports at the end how many calls ran without being recorded.
 func (c *core) onUnrecorded() []action {
-	c.runs.missed += len(c.runReports)
+	c.runs.unrecordedRuns += len(c.runReports)
 	clear(c.runReports)
 	c.unrecorded()
 	return c.take()
 }
 
 func (c *core) unrecorded() {
-	if n := c.runs.missed; n > 0 {
-		c.runs.missed = 0
+	if n := c.runs.unrecordedRuns; n > 0 {
+		c.runs.unrecordedRuns = 0
 		c.print("calls that ran without having been asked for, and that permd could not be told of: " + strconv.Itoa(n))
 	}
 }
 
-// tellIncomplete tells a new permd which calls were mentioned before it came. What is
-// asked about others has nothing missing.
+// tellIncomplete tells a new permd which calls were mentioned before it connected.
+// Requests about other calls lack nothing.
 func (c *core) tellIncomplete() {
 	c.unrecorded()
 	var order []string
 	calls := map[string][]strictjson.Value{}
-	if c.runs.forgot {
-		c.lost()
+	if c.runs.incomplete {
+		c.missedUpdates()
 	} else {
 		for _, one := range c.runs.all() {
-			if !one.mentioned || one.over {
+			if !one.mentioned || one.finished {
 				continue
 			}
 			if calls[one.session] == nil {

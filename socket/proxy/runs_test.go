@@ -12,8 +12,8 @@ import (
 	"github.com/permd/permd/socket/client"
 )
 
-// ran returns what permd was told of calls that ran, and forgets what else it
-// received.
+// ran returns the calls that were reported to permd as run, and drops everything
+// else that it received.
 func (k *talk) ran() (list []string) {
 	for _, a := range k.acts {
 		if a.Method == "permd/ran" {
@@ -29,8 +29,8 @@ func (k *talk) update(kind, call, rest string) {
 	k.agent(update("s1", kind, call, rest))
 }
 
-// TestRan records calls that ran and that nobody was asked about, once, when
-// they are over.
+// TestRan: calls that ran without a request are recorded once, after they have
+// ended.
 func TestRan(t *testing.T) {
 	command := `,"kind":"execute","title":"ls","rawInput":{"command":"ls"}`
 	prompt := func(k *talk) {
@@ -214,8 +214,8 @@ func TestRan(t *testing.T) {
 	}
 }
 
-// TestRanOrder: permd records a call by what it was told about it, so before it
-// learns that the call is over.
+// TestRanOrder: permd gets all updates about a call before it learns that the call
+// has ended.
 func TestRanOrder(t *testing.T) {
 	k := newTalk(t, Rules{})
 	k.begin("x")
@@ -227,7 +227,7 @@ func TestRanOrder(t *testing.T) {
 	}
 }
 
-// TestRanLoud: the person is told once in a session of what is denied, and
+// TestRanLoud: once in each session, the person is notified of a denied call that
 // ran.
 func TestRanLoud(t *testing.T) {
 	result := func(verdict, outcome string) string {
@@ -264,7 +264,7 @@ func TestRanLoud(t *testing.T) {
 	if len(k.says) != 3 || !strings.Contains(k.says[2], "denied") {
 		t.Errorf("said %q", k.says)
 	}
-	// What could not be recorded is said when permd is there again.
+	// What could not be recorded is reported when permd is running again.
 	k.says = nil
 	do("d", "", client.ErrUnreachable)
 	do("e", "", &client.Error{Code: socket.CodeBusy})
@@ -275,8 +275,8 @@ func TestRanLoud(t *testing.T) {
 	}
 }
 
-// TestRunsBounds: what is followed is bounded. Of what was forgotten nothing is
-// made up.
+// TestRunsBounds: the number of tracked calls is bounded, and nothing is recorded
+// about those that were dropped.
 func TestRunsBounds(t *testing.T) {
 	k := newTalk(t, Rules{})
 	k.begin("x")

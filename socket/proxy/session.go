@@ -23,7 +23,7 @@ const (
 	methodPrompt     = "session/prompt"
 )
 
-// session is what the proxy knows of one session.
+// session is the state of one session.
 type session struct {
 	id      string
 	cwd     string
@@ -32,19 +32,19 @@ type session struct {
 	mode    string
 	modes   []string // ids of configuration options that are modes
 	loading int      // session/load requests that are not answered
-	// openedAt is where the agent has it, as far as it has answered; nil while it
-	// has not. openedBy is the number of the request that it answered.
+	// openedAt is where the agent has opened it, according to its answers; nil if
+	// nowhere. openedBy is the number of the request that it answered.
 	openedAt *location
 	openedBy uint64
-	pending  []*call    // requests to open it elsewhere that wait, in their order
-	former   []location // where it was before, the latest last; permd has the rules of these, too
-	// replayed is set while what the agent says about calls is history: from
-	// session/load until the client says something in the session.
-	replayed bool
-	turn     turn
+	pending  []*call    // unanswered requests to open it elsewhere, in order
+	former   []location // earlier places, the latest last; permd applies the rules of these, too
+	// replaying is set while updates about calls are history: from session/load until the
+	// client sends something in the session.
+	replaying bool
+	turn      turn
 }
 
-// sessions are those of one conversation, in the order in which they came.
+// sessions are those of one conversation, in order of their opening.
 type sessions struct {
 	byID map[string]*session
 	list []*session
@@ -69,8 +69,8 @@ func (s *sessions) loading() bool {
 	return slices.ContainsFunc(s.list, func(one *session) bool { return one.loading > 0 })
 }
 
-// root returns the only session that the client has opened, nil when there is
-// none or more than one.
+// root returns the only session that the client has opened, nil if there is none or more
+// than one.
 func (s *sessions) root() (root *session) {
 	for _, one := range s.list {
 		if one.parent == "" {
@@ -83,7 +83,7 @@ func (s *sessions) root() (root *session) {
 	return root
 }
 
-// call is a request of the client whose answer tells something.
+// call is a request of the client whose answer changes a session.
 type call struct {
 	method  string
 	session string
@@ -94,7 +94,7 @@ type call struct {
 	number  uint64 // in their order
 }
 
-// note remembers a request of the client whose answer tells something.
+// note records a request of the client whose answer changes a session.
 func (c *core) note(m *message) {
 	k := &call{method: m.method, session: text(m.params, "sessionId")}
 	switch m.method {
@@ -102,7 +102,7 @@ func (c *core) note(m *message) {
 		c.parties[clientSide] = party(strictjson.Find(m.params, "clientInfo"))
 	case methodNew, methodLoad, methodResume, methodFork:
 		k.cwd = text(m.params, "cwd")
-		k.roots = paths(strictjson.Find(m.params, "additionalDirectories"))
+		k.roots = textArray(strictjson.Find(m.params, "additionalDirectories"))
 	case methodSetMode:
 		k.mode = text(m.params, "modeId")
 	case methodSetOption:
@@ -110,13 +110,13 @@ func (c *core) note(m *message) {
 	case methodClose, methodDelete:
 	case methodPrompt:
 		if s := c.sessions.byID[k.session]; s != nil {
-			s.replayed = false
+			s.replaying = false
 		}
 	default:
 		return
 	}
 	if m.method == methodFork {
-		k.session = "" // that of the answer is another
+		k.session = "" // the answer names another one
 	}
 	c.last++
 	k.number = c.last
@@ -132,27 +132,27 @@ func (c *core) note(m *message) {
 			if kept {
 				s.pending = append(s.pending, k)
 			} else {
-				s.openedAs(k) // its answer will not be recognised
+				s.onOpened(k) // its answer will not be recognised
 			}
-			c.replace(s)
+			c.updatePlace(s)
 		}
 		if s != nil && m.method == methodLoad {
 			s.loading++
-			s.replayed = true
+			s.replaying = true
 		}
 	}
 	if kept {
 		if twice := c.calls[clientSide][key(m.id)]; twice != nil {
-			c.notOpened(twice)
+			c.onNotOpened(twice)
 		}
 		c.calls[clientSide][key(m.id)] = k
 		if s := c.sessions.byID[k.session]; m.method == methodPrompt && s != nil {
-			s.turn.prompted()
+			s.turn.onPrompt()
 		}
 	}
 }
 
-// answerOf takes the answer to a request of a side.
+// answerOf handles the answer to a request of a side.
 func (c *core) answerOf(from peerSide, m *message) {
 	if len(c.calls[from]) == 0 {
 		return
@@ -167,13 +167,13 @@ func (c *core) answerOf(from peerSide, m *message) {
 		s.loading--
 	}
 	if k.method == methodPrompt && s != nil && (c.version != 2 || m.result == nil) {
-		s.turn.answered()
+		s.turn.onPromptAnswered()
 	}
 	if k.method == methodPrompt && c.version != 2 {
-		c.turnOver(k.session)
+		c.onTurnEnd(k.session)
 	}
 	if m.result == nil {
-		c.notOpened(k)
+		c.onNotOpened(k)
 		return
 	}
 	switch k.method {
@@ -188,8 +188,8 @@ func (c *core) answerOf(from peerSide, m *message) {
 		}
 		if s != nil {
 			s.pending = slices.DeleteFunc(s.pending, func(p *call) bool { return p == k })
-			s.openedAs(k)
-			c.replace(s)
+			s.onOpened(k)
+			c.updatePlace(s)
 			c.setMode(s, text(m.result, "modes", "currentModeId"))
 			s.options(strictjson.Find(m.result, "configOptions"))
 		}
@@ -221,7 +221,7 @@ func (c *core) initialized(result strictjson.Value) {
 	}
 }
 
-// open makes a session known to permd, nil when there are too many.
+// open declares a session to permd, and returns nil if there are too many.
 func (c *core) open(s *session) *session {
 	if !c.sessions.add(s) {
 		return nil
@@ -230,7 +230,7 @@ func (c *core) open(s *session) *session {
 	return s
 }
 
-// setMode notes the mode that a session is in.
+// setMode records the mode of a session.
 func (c *core) setMode(s *session, mode string) {
 	if mode != "" && mode != s.mode {
 		s.mode = mode
@@ -249,7 +249,7 @@ func (c *core) closed(id string) {
 	c.runs.forget(id)
 }
 
-// declare tells permd of a session. Without a folder there is nothing to tell.
+// declare declares a session to permd, unless its folder is not known.
 func (c *core) declare(s *session) { c.declareAt(s, s.place()) }
 
 // declareAgain declares a session to a permd that does not know it, including
@@ -276,27 +276,27 @@ func (c *core) declareAt(s *session, at location) {
 	if p := c.parties[clientSide]; p.Name != "" {
 		d.Client = &p
 	}
-	c.opening[c.ask(native.MethodSession, encoded(d), true)] = s.id
+	c.declaring[c.ask(native.MethodSession, encoded(d), true)] = s.id
 }
 
-// declareUnknown makes sure that permd knows a session that the agent mentions. Agents
-// open some of their own; of these nothing but the id is known. Where the client
-// has opened just one session they can only belong to it.
+// declareUnknown declares a session that the agent mentions and permd does not know.
+// Agents open sessions of their own; only the ids of these are known. If the client has
+// opened just one session they must belong to it.
 func (c *core) declareUnknown(id string) *session {
 	if s := c.sessions.byID[id]; s != nil {
 		return s
 	}
 	root := c.sessions.root()
-	if id == "" || root == nil || root.cwd == "" || c.sessions.loading() || c.creating() {
+	if id == "" || root == nil || root.cwd == "" || c.sessions.loading() || c.isOpening() {
 		return nil
 	}
 	at := location{root.cwd, root.roots, root.id}
 	return c.open(&session{id: id, cwd: at.cwd, roots: at.roots, parent: at.parent, openedAt: &at})
 }
 
-// creating reports whether the client is opening a session: the agent may use
+// isOpening reports whether the client is opening a session: the agent may use
 // its id before it has announced it.
-func (c *core) creating() bool {
+func (c *core) isOpening() bool {
 	for _, k := range c.calls[clientSide] {
 		if k.method == methodNew || k.method == methodFork {
 			return true
@@ -305,13 +305,13 @@ func (c *core) creating() bool {
 	return false
 }
 
-// party reads how a program names itself.
+// party reads the name and version of a program.
 func party(v strictjson.Value) effects.Party {
 	return effects.Party{Name: text(v, "name"), Version: text(v, "version")}
 }
 
-// paths returns an array of strings, nil for everything else.
-func paths(v strictjson.Value) strictjson.Value {
+// textArray returns an array of strings, nil for everything else.
+func textArray(v strictjson.Value) strictjson.Value {
 	if strictjson.Kind(v) != '[' {
 		return nil
 	}
@@ -322,7 +322,7 @@ func paths(v strictjson.Value) strictjson.Value {
 	return slices.Clone(v)
 }
 
-// options notes which of a session's configuration options are modes.
+// options records which of a session's configuration options are modes.
 func (s *session) options(v strictjson.Value) {
 	if strictjson.Kind(v) != '[' {
 		return

@@ -10,8 +10,8 @@ import (
 	"github.com/permd/permd/socket/client"
 )
 
-// TestTranscripts plays whole conversations of agents and clients: with no permd
-// there, each side is sent what the other said, byte for byte.
+// TestTranscripts plays whole conversations of agents and clients: without a permd,
+// each side gets the other's messages byte for byte.
 func TestTranscripts(t *testing.T) {
 	names, err := filepath.Glob("../acp/testdata/transcript-*.jsonl")
 	if err != nil || len(names) < 4 {

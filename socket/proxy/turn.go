@@ -6,31 +6,29 @@ import (
 	"github.com/permd/permd/internal/strictjson"
 )
 
-// turn is what is known of the turns of a session: how many of the client's
-// prompts have no answer, and whether the client has cancelled them. Until the
-// agent is done with what it was told to stop, it may still ask: its request and
-// the cancel have crossed. A new prompt is not meant by it.
+// turn is the state of a session's turns: the number of unanswered prompts, and whether
+// the client has cancelled them. Until the agent has stopped it may still send requests,
+// which have crossed with the cancel. A new prompt is not affected.
 //
-// In version 2 of the protocol a prompt is answered at once, and the turn lasts
-// until the agent says that it is idle.
+// In version 2 of the protocol a prompt is answered at once, and the turn lasts until
+// the agent reports that it is idle.
 type turn struct {
 	prompts   int
 	cancelled bool
 }
 
-func (t *turn) prompted() { t.prompts, t.cancelled = t.prompts+1, false }
+func (t *turn) onPrompt() { t.prompts, t.cancelled = t.prompts+1, false }
 
-func (t *turn) answered() {
+func (t *turn) onPromptAnswered() {
 	if t.prompts--; t.prompts <= 0 {
 		*t = turn{}
 	}
 }
 
-// cancel notes a session/cancel. Without a prompt there is nothing that it
-// could be about.
+// cancel records a session/cancel. Without a prompt it has no effect.
 func (t *turn) cancel() { t.cancelled = t.prompts > 0 }
 
-// updateState is the update of version 2 with the state of the agent.
+// updateState is the update of version 2 that reports the agent's state.
 const updateState = "state_update"
 
 // idle handles the agent's reports about its turn in version 2.
@@ -40,8 +38,8 @@ func (c *core) idle(s *session, update strictjson.Value) {
 	}
 }
 
-// cancelled reports whether the client has cancelled the turn that a session is
-// in, or that of a session which started it.
+// cancelled reports whether the client has cancelled the turn of a session, or that of a
+// session which started it.
 func (c *core) cancelled(id string) bool {
 	var seen []string
 	for s := c.sessions.byID[id]; s != nil && !slices.Contains(seen, s.id); s = c.sessions.byID[s.parent] {

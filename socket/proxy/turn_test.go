@@ -7,9 +7,8 @@ import (
 	"github.com/permd/permd/socket"
 )
 
-// TestCrossed: what an agent asks in a turn that the client has cancelled, and
-// that the agent has not ended, is answered cancelled. A permd that would allow
-// it is not asked.
+// TestCrossed: requests in a turn that the client has cancelled and the agent has
+// not ended are answered as cancelled, and permd is not asked.
 func TestCrossed(t *testing.T) {
 	const (
 		prompt  = `{"jsonrpc":"2.0","id":4,"method":"session/prompt","params":{"sessionId":"s1","prompt":[]}}`
@@ -66,7 +65,7 @@ func TestCrossed(t *testing.T) {
 			}
 		}
 		asked(k, tt.judged)
-		// The agent may withdraw it, which means nothing any more.
+		// The agent may withdraw it, which no longer has an effect.
 		if !tt.judged {
 			k.agent(cancelAsk)
 			k.want(clientSide)
@@ -87,7 +86,7 @@ func TestCrossed(t *testing.T) {
 	k.want(clientSide)
 	k.want(agentSide, gone)
 
-	// A yes to what the person was shown before is none.
+	// An approval of what the person was shown before does not count.
 	k = newTalk(t, Rules{})
 	k.begin("x")
 	k.client(prompt)
@@ -96,7 +95,7 @@ func TestCrossed(t *testing.T) {
 	k.client(`{"jsonrpc":"2.0","id":7,"result":` + picks("yes") + `}`)
 	k.want(agentSide, prompt, cancelTurn, gone)
 
-	// A gate that would be asked about is not.
+	// A gate that would ask is not shown to the person.
 	k = newTalk(t, Rules{})
 	k.begin("x")
 	k.client(prompt)
@@ -106,6 +105,6 @@ func TestCrossed(t *testing.T) {
 	k.answer(k.asked("permd/gate"), "", asks("write"))
 	k.want(clientSide)
 	if got := k.sent(agentSide); len(got) != 1 || !strings.Contains(got[0], "-32800") {
-		t.Errorf("the agent was told %q, want error %d", got, socket.CodeCancelled)
+		t.Errorf("the agent got %q, want error %d", got, socket.CodeCancelled)
 	}
 }

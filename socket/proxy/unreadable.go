@@ -5,14 +5,14 @@ import (
 	"strconv"
 )
 
-// mayHold reports whether any reader, however lenient, could find a message in
+// mayContainMessage reports whether any reader, however lenient, could find a message in
 // a line that is not one. Readers skip comments, byte order marks and control
 // characters, split a line at characters other than the newline or continue
 // after it, look for the first brace, and read keys without quotes; the line
 // may be in another encoding. In every case a message is an object with
 // members, so it has a brace, and before the closing one a separator between a
 // name and its value. Other lines with braces are text.
-func mayHold(line []byte) bool {
+func mayContainMessage(line []byte) bool {
 	for {
 		i := bytes.IndexByte(line, '{')
 		if i < 0 {
@@ -25,11 +25,10 @@ func mayHold(line []byte) bool {
 	}
 }
 
-// speaks reports whether a line that is not a message contains a name of the
-// protocol, or hides its words. Such a line is an attempt at a message. Other
-// lines that may contain one are the agent's ordinary output with braces in it,
-// and nothing was lost with them.
-func speaks(line []byte) bool {
+// mentionsProtocol reports whether a line that is not a message contains a name of the
+// protocol, or hides its words. Such a line is an attempt at a message. Other lines are
+// the agent's ordinary output with braces in it, and nothing was lost with them.
+func mentionsProtocol(line []byte) bool {
 	if bytes.IndexByte(line, 0) >= 0 || bytes.IndexByte(line, '\\') >= 0 {
 		return true
 	}
@@ -46,7 +45,7 @@ func speaks(line []byte) bool {
 // some readers may find one. Agents print such lines by mistake, so the person
 // is told about the first few and then less and less often.
 func (c *core) dropUnreadable(line []byte) []action {
-	if speaks(line) {
+	if mentionsProtocol(line) {
 		return c.onUnreadable(agentSide, errLoose)
 	}
 	c.dropped++

@@ -17,9 +17,8 @@ func utf16le(s string) string {
 	return b.String()
 }
 
-// TestLoose: a line that is no message for permd, and that a more tolerant
-// client could take for one, goes no further. Each would have the client start a
-// program that nobody was asked about.
+// TestLoose: a line that permd cannot read, but a more tolerant client could, is
+// not passed on. Each would make the client start a program without a question.
 func TestLoose(t *testing.T) {
 	const gate = `{"jsonrpc":"2.0","id":3,"method":"terminal/create","params":{"sessionId":"s1","command":"x"}}`
 	for name, line := range map[string]string{
@@ -54,16 +53,16 @@ func TestLoose(t *testing.T) {
 		k.agent(line)
 		k.want(clientSide)
 		if len(k.says) != 1 || !strings.Contains(k.says[0], "not passed on") {
-			t.Errorf("%s: the person was told %q", name, k.says)
+			t.Errorf("%s: the person was shown %q", name, k.says)
 		}
-		// The agent's next words are read as ever.
+		// The agent's next message is read as usual.
 		k.agent(strings.Replace(gate, "terminal/create", "terminal/output", 1))
 		k.want(clientSide, strings.Replace(gate, "terminal/create", "terminal/output", 1))
 	}
 }
 
-// TestPrinted: what agents print by mistake neither breaks the conversation nor
-// costs a question, whether it is passed on or not.
+// TestPrinted: text that agents print by mistake neither breaks the conversation
+// nor causes a question, whether it is passed on or not.
 func TestPrinted(t *testing.T) {
 	for line, passes := range map[string]bool{
 		"Loading configuration ...":                   true,
@@ -72,7 +71,7 @@ func TestPrinted(t *testing.T) {
 		"https://x.example/a?b=c":                     true,
 		"\x1b[32mready\x1b[0m {1}":                    true,
 		"matched {} of {a,b}":                         true,
-		`{"level":30,"time":1,"msg":"ready"}`:         true, // a message of nothing
+		`{"level":30,"time":1,"msg":"ready"}`:         true, // an empty message
 		"":                                            true,
 		"listening { port: 80 }":                      false,
 		"Error: ENOENT { errno: -2, code: 'ENOENT' }": false,
@@ -86,12 +85,12 @@ func TestPrinted(t *testing.T) {
 			t.Errorf("%q: the client was sent %q", line, got)
 		}
 		if len(k.sent(agentSide)) != 0 || len(k.acts) != 0 || (len(k.says) == 0) != passes {
-			t.Errorf("%q: permd was told %v, the person %q", line, k.acts, k.says)
+			t.Errorf("%q: permd was sent %v, the person %q", line, k.acts, k.says)
 		}
 	}
 }
 
-// TestPrintedALot: the reports of such lines become seldom.
+// TestPrintedALot: many such lines are reported only rarely.
 func TestPrintedALot(t *testing.T) {
 	k := newTalk(t, Rules{})
 	k.begin("x")

@@ -13,8 +13,7 @@ var ignoredUpdates = []string{
 	"agent_message_chunk", "agent_thought_chunk", "user_message_chunk", "plan", "available_commands_update", "usage_update", "session_info_update",
 }
 
-// observe passes an update on to permd, which decides by all that was said about a
-// call.
+// observe passes an update on to permd, which decides by all updates of a call.
 func (c *core) observe(m *message) {
 	kind := text(m.params, "update", "sessionUpdate")
 	if slices.Contains(ignoredUpdates, kind) {
@@ -29,10 +28,10 @@ func (c *core) observe(m *message) {
 	}
 	s := c.declareUnknown(id)
 	if s != nil && s.loading > 0 || s == nil && c.sessions.loading() {
-		// History of another conversation. permd knows nothing about a call of
-		// it that is mentioned again later.
+		// History of another conversation. permd knows nothing about a call in it that is
+		// mentioned again later.
 		if about {
-			c.runs.history(id, update)
+			c.runs.noteHistory(id, update)
 		}
 		return
 	}
@@ -54,14 +53,14 @@ func (c *core) observe(m *message) {
 		c.runs.mention(id, text(update, "toolCallId"))
 	}
 	if len(m.params) > maxNotification-spare {
-		// Longer than permd accepts: an unreadable update tells it that
+		// The update is longer than permd accepts: an unreadable one tells it that
 		// something of the session was lost.
-		c.notify(acp.MethodUpdate, unread(id))
+		c.notify(acp.MethodUpdate, unreadableUpdate(id))
 		return
 	}
 	c.notify(acp.MethodUpdate, m.params)
-	if !nothing(strictjson.Find(update, "rawInput")) {
-		c.arrived(id, text(update, "toolCallId"))
+	if !isNothing(strictjson.Find(update, "rawInput")) {
+		c.onInput(id, text(update, "toolCallId"))
 	}
 }
 
@@ -78,8 +77,8 @@ const (
 	maxContentBytes = 8 << 20
 )
 
-// contents is what a client shows of calls. A request with content replaces
-// that, so where permd adds to it, it must say the rest again.
+// contents is what a client shows of calls. Content in a request replaces it, so where
+// permd adds to it, the rest must be repeated.
 type contents struct {
 	byCall map[string]*content
 	order  []*content // the one longest untouched first
@@ -96,8 +95,8 @@ type content struct {
 
 func contentKey(session, call string) string { return session + "\x00" + call }
 
-// note takes in what an update says; size is that of its message, which is kept
-// as a whole.
+// note records the content in an update; size is that of its message, which is kept as a
+// whole.
 func (s *contents) note(session string, update strictjson.Value, created bool, size int) {
 	k := contentKey(session, text(update, "toolCallId"))
 	items := strictjson.Find(update, "content")
@@ -137,9 +136,9 @@ func (s *contents) forget(session string) {
 	}
 }
 
-// of returns what the client shows of a call, with the request's own content;
-// false when that is not known.
-func (s *contents) of(session, call string, own strictjson.Value) ([]strictjson.Value, bool) {
+// shownContent returns what the client shows of a call, with the request's own content;
+// false if that is not known.
+func (s *contents) shownContent(session, call string, own strictjson.Value) ([]strictjson.Value, bool) {
 	if strictjson.Kind(own) != '[' {
 		if k := strictjson.Kind(own); k != 0 && k != 'n' {
 			return nil, false

@@ -22,7 +22,7 @@ func chosen(id string, selected int) string {
 	return fmt.Sprintf(`{"decisionId":%q,"selected":%d}`, id, selected)
 }
 
-// TestChoice: what each index means, and what is stored of it.
+// TestChoice checks what each index means, and which choice is stored.
 func TestChoice(t *testing.T) {
 	refused := &ToolResult{Type: "tool_result", GroupID: "pick_2", ID: "c", CallID: []byte(`"m"`), Text: "Error: permission denied: denied by the user"}
 	for selected, want := range map[int]struct {
@@ -63,7 +63,7 @@ func TestChoice(t *testing.T) {
 	}
 }
 
-// TestChoiceWidth: a yes is for the width that the labels were made for.
+// TestChoiceWidth: an approval has the width for which the labels were made.
 func TestChoiceWidth(t *testing.T) {
 	for width, want := range map[string]string{"w1": "w1", "w2": "w2", "w9": "w1", "": "w1"} {
 		d := newDaemon(t)
@@ -75,7 +75,7 @@ func TestChoiceWidth(t *testing.T) {
 	}
 }
 
-// TestChoiceRefused: what is no answer leaves the question open.
+// TestChoiceRefused: an invalid answer leaves the question open.
 func TestChoiceRefused(t *testing.T) {
 	d, id := asked(t)
 	for _, selected := range []string{`-1`, `5`, `1e3`, `0.5`, `"0"`, `true`, `[]`, `9223372036854775808`} {
@@ -113,7 +113,8 @@ func TestChoiceOfWhatCannotBeRemembered(t *testing.T) {
 	}
 }
 
-// TestLateYes: a yes counts under the rules that asked, a no under any.
+// TestLateYes: an approval counts only under the rules that asked, a reject under
+// any.
 func TestLateYes(t *testing.T) {
 	for selected, outcome := range map[int]Outcome{0: "", 3: "", 4: Denied} {
 		d, id := asked(t)
@@ -150,7 +151,7 @@ func TestChoose(t *testing.T) {
 	d.Refused(t, MethodChoice, chosen(id, 0), "no question")
 }
 
-// TestCloseThread: what was for the thread ends, and nothing else.
+// TestCloseThread: closing a thread ends the choices for it, and no others.
 func TestCloseThread(t *testing.T) {
 	d, id := asked(t)
 	other := d.must(t, MethodInvoke, invoked("o", "root/pick", "move", ""))
@@ -176,8 +177,8 @@ func TestCloseThread(t *testing.T) {
 	d.Refused(t, MethodChoice, chosen(id, 0), "closed")
 }
 
-// TestClosedWhileStored: a thread that is closed while a yes for it is stored has
-// it no longer.
+// TestClosedWhileStored: a thread that is closed while an approval for it is being
+// stored does not keep it.
 func TestClosedWhileStored(t *testing.T) {
 	d, id := asked(t)
 	d.whenKept = func() { d.must(t, MethodCloseThread, `{"thread_id":"root"}`) }
@@ -193,7 +194,7 @@ func TestClosedWhileStored(t *testing.T) {
 	sockettest.Diff(t, "dropped", []string{"c1"}, d.dropped)
 }
 
-// TestCancel: a question that is withdrawn takes no answer; others do.
+// TestCancel: a withdrawn question accepts no answer; others do.
 func TestCancel(t *testing.T) {
 	d, id := asked(t)
 	other := d.must(t, MethodInvoke, invoked("o", "root/pick/pick_2", "move", ""))
@@ -237,7 +238,7 @@ func TestSessionEnds(t *testing.T) {
 	d.Refused(t, MethodInvoke, invoked("c2", "root", "move", `"sessionId":"s"`), "not declared")
 }
 
-// TestLabels: what a thread is called cannot hide what is asked.
+// TestLabels: the name of a thread cannot hide the question.
 func TestLabels(t *testing.T) {
 	d := newDaemon(t)
 	r := d.must(t, MethodInvoke, `{"operation":"move","arguments":{},"id":"c","group_id":"a\u202eb\nNo","thread_ancestors":["ghp_0123456789abcdefghijABCDEFGHIJ012345"],"toolset":{"name":"w"}}`)

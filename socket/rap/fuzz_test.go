@@ -9,8 +9,8 @@ import (
 	"github.com/permd/permd/socket/sockettest"
 )
 
-// FuzzInvocation: what is read of an invocation is within its bounds, and the
-// chain is what is there.
+// FuzzInvocation: what is read from an invocation is within its bounds, and its
+// chain is the document's.
 func FuzzInvocation(f *testing.F) {
 	for _, name := range []string{invokeSample, rootSample} {
 		f.Add([]byte(with(`"toolset":`+sockettest.Sample(f, toolsetSample), sockettest.Sample(f, name))))

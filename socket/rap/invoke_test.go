@@ -16,7 +16,7 @@ import (
 	"github.com/permd/permd/socket/sockettest"
 )
 
-// TestInvoke: the outcome of each verdict, with what is posted of it.
+// TestInvoke checks the outcome of each verdict, with the posted messages.
 func TestInvoke(t *testing.T) {
 	d := newDaemon(t)
 	d.verdicts["list"], d.verdicts["purge"], d.message = decisions.Allow, decisions.Deny, "bin C-17 is under audit hold"
@@ -49,7 +49,7 @@ func TestInvoke(t *testing.T) {
 	}
 }
 
-// TestDenyReasons: the model is told the rule's message, never permd's reason.
+// TestDenyReasons: the model gets the rule's message, never permd's reason.
 func TestDenyReasons(t *testing.T) {
 	for by, want := range map[decisions.DecidedBy]string{
 		decisions.ByPolicy: "not allowed by policy", decisions.ByMemory: "denied by the user", decisions.ByFailure: "it could not be decided",
@@ -62,7 +62,7 @@ func TestDenyReasons(t *testing.T) {
 	}
 }
 
-// TestRequest: what rules and memory are told of a call.
+// TestRequest checks what rules and memory see of a call.
 func TestRequest(t *testing.T) {
 	d := newDaemon(t)
 	d.Must(t, native.MethodSession, `{"sessionId":"p","cwd":"/home/ana"}`)
@@ -88,8 +88,8 @@ func TestRequest(t *testing.T) {
 
 const purgeSchema = `{"name":"purge","inputSchema":{"type":"object","required":["bin"],"properties":{"bin":{"type":"string"},"mode":{"enum":["soft"]}},"additionalProperties":false}}`
 
-// TestValid: arguments that the tool could not take, and operations that it does
-// not have, are refused in its stead, and nobody is asked.
+// TestValid: permd refuses arguments that the tool could not take, and operations
+// that it does not have, and asks nobody.
 func TestValid(t *testing.T) {
 	for name, tt := range map[string]struct {
 		operation, arguments, tools string
@@ -154,7 +154,7 @@ func TestValid(t *testing.T) {
 	}
 }
 
-// TestChains: what is said about threads.
+// TestChains checks the chain of threads for each invocation.
 func TestChains(t *testing.T) {
 	ancestors := func(r *decisions.Request) string { return r.Session.ID + " " + strings.Join(r.Session.Ancestors, " ") }
 	type step struct{ path, want, at string }
@@ -225,7 +225,7 @@ func TestSameID(t *testing.T) {
 	}
 }
 
-// TestRefused: what cannot be read in one way has no answer.
+// TestRefused: an ambiguous or invalid invocation has no answer.
 func TestRefused(t *testing.T) {
 	d := newDaemon(t)
 	base := `{"operation":"list","arguments":{},"id":"c","group_id":"g"}`
@@ -294,7 +294,7 @@ func TestBrokenDecider(t *testing.T) {
 	}
 }
 
-// TestManyThreads: what is kept has a bound, and what is forgotten is closed.
+// TestManyThreads: the number of threads is bounded, and forgotten ones are closed.
 func TestManyThreads(t *testing.T) {
 	d := newDaemon(t)
 	d.verdicts["list"] = decisions.Allow
@@ -315,7 +315,7 @@ func TestManyThreads(t *testing.T) {
 	}
 }
 
-// TestManyQuestions: of more questions than are kept the oldest is forgotten.
+// TestManyQuestions: above the bound the oldest question is forgotten.
 func TestManyQuestions(t *testing.T) {
 	d := newDaemon(t)
 	for i := range maxCalls + 1 {

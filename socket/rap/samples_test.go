@@ -20,8 +20,8 @@ const (
 	rootSample    = "10-invocation.root-thread.request.json"
 )
 
-// TestSamples holds every sample of the protocol with what is read of it, or made
-// in its form.
+// TestSamples has every sample of the protocol, with what is read from it or
+// written in its form.
 func TestSamples(t *testing.T) {
 	invoke := func(t *testing.T, d *daemon, text string) *answerRead {
 		return d.must(t, MethodInvoke, with(`"toolset":`+sockettest.Sample(t, toolsetSample), text))
@@ -120,11 +120,11 @@ func TestSamples(t *testing.T) {
 	}
 }
 
-// canary is put where nothing is read.
+// canary is put where permd reads nothing.
 const canary = "canary-7f3a"
 
-// poison puts the canary into all addresses of a document, and next to its
-// members in places that hold secrets.
+// poison puts the canary into all addresses of a document, and next to its members
+// in places for secrets.
 func poison(v any) any {
 	switch v := v.(type) {
 	case string:
@@ -223,9 +223,8 @@ func mutants(doc any) (list []string) {
 	return list
 }
 
-// TestCanary: of what is not read nothing comes further, whatever is around it:
-// not to rules, memory and journal, which see the request, not into the answer,
-// and not into an error.
+// TestCanary: what permd does not read reaches neither rules, memory and journal,
+// which see the request, nor the answer or an error.
 func TestCanary(t *testing.T) {
 	if raceEnabled {
 		t.Skip("one request after the other: there is no race to find, and the detector makes it take a minute")
@@ -270,8 +269,8 @@ func TestCanary(t *testing.T) {
 	}
 }
 
-// TestMutants: whatever is changed in an invocation that is allowed, only the
-// operation with the given arguments may run, in the given thread.
+// TestMutants: whatever is changed in an allowed invocation, only the operation
+// with the given arguments may run, in the given thread.
 func TestMutants(t *testing.T) {
 	doc := poisoned(t)[rootSample+" with its toolset"]
 	ran := 0

@@ -68,8 +68,8 @@ func (k *steadyKeeper) EndSession(_ context.Context, _ decisions.Owner, id strin
 
 func (*steadyKeeper) EndConnection(context.Context, decisions.Owner) error { return nil }
 
-// TestSideBySide: whatever of a connection's requests comes between whichever
-// others, a thread that is closed for good holds nothing.
+// TestSideBySide: in whatever order a connection's requests are interleaved, a
+// thread that stays closed has no choices.
 func TestSideBySide(t *testing.T) {
 	keeper := &steadyKeeper{holds: map[string]string{}}
 	methods := socket.Methods{}

@@ -9,8 +9,8 @@ import (
 	"github.com/permd/permd/socket/native"
 )
 
-// TestClosedBetween: a thread whose parent was closed, and has begun again below
-// others, is not below those others without a person.
+// TestClosedBetween: if a thread's parent was closed and opened again below others,
+// the thread is below these only with a person's approval.
 func TestClosedBetween(t *testing.T) {
 	type step struct{ path, at string } // "-x" closes x
 	for name, steps := range map[string][]step{
@@ -43,8 +43,8 @@ func TestClosedBetween(t *testing.T) {
 	}
 }
 
-// TestSessionOfThatID: a choice for a session does not apply to a thread with
-// its id, nor the other way round, so the two are never mixed.
+// TestSessionOfThatID: a choice for a session does not apply to a thread with its
+// id, nor the other way round.
 func TestSessionOfThatID(t *testing.T) {
 	const declared = `{"sessionId":"s","cwd":"/home/ana/shop"}`
 	d := newDaemon(t)
@@ -69,8 +69,8 @@ func TestSessionOfThatID(t *testing.T) {
 	d.Must(t, native.MethodSession, declared)
 }
 
-// TestForgottenLast: a thread that something may be remembered for is kept longer
-// than others, and for those there is a bound as well.
+// TestForgottenLast: a thread that may have remembered choices is kept longer than
+// others, up to a bound.
 func TestForgottenLast(t *testing.T) {
 	d := newDaemon(t)
 	d.verdicts["list"] = decisions.Allow
@@ -107,8 +107,7 @@ func TestForgottenLast(t *testing.T) {
 	}
 }
 
-// TestManyAbove: of a thread that was said to be nearly everywhere only so many
-// places are told.
+// TestManyAbove: the number of a thread's possible parents is bounded.
 func TestManyAbove(t *testing.T) {
 	s := stateOf(newDaemon(t).Conn)
 	var path []string

@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestNotifyFullQueue: a service manager that does not read must not hold permd
-// up, neither at its start nor at its end.
+// TestNotifyFullQueue: a service manager that does not read must not delay permd's
+// start or end.
 func TestNotifyFullQueue(t *testing.T) {
 	m := manager(t)
 	c, err := net.DialUnix("unixgram", nil, m.LocalAddr().(*net.UnixAddr))
@@ -38,8 +38,8 @@ func TestNotifyFullQueue(t *testing.T) {
 	}
 }
 
-// TestListenersChecksFirst: descriptors that the manager cannot have passed are
-// left alone; some of them are the Go runtime's own.
+// TestListenersChecksFirst: descriptors that the manager cannot have passed are not
+// touched; some of them are the Go runtime's own.
 func TestListenersChecksFirst(t *testing.T) {
 	for _, tt := range []struct{ name, n, says string }{
 		{"too many", "1000000", "passes 1000000 sockets"},
@@ -60,8 +60,8 @@ func TestListenersChecksFirst(t *testing.T) {
 	}
 }
 
-// TestTakeOneSocketTwice: on one socket under both names, what may ask could
-// manage.
+// TestTakeOneSocketTwice: one socket passed under both names is refused: clients
+// that may only ask could manage the daemon.
 func TestTakeOneSocketTwice(t *testing.T) {
 	f := passed(t, DecisionName, "unix")
 	raw, err := f.SyscallConn()

@@ -18,6 +18,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 	"golang.org/x/sys/unix"
+
+	"github.com/permd/permd/internal/eventually"
 )
 
 func TestMain(m *testing.M) {
@@ -28,8 +30,8 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// activated is this binary as a daemon that the service manager starts: it
-// accepts one connection and says on it what it was passed.
+// activated is this binary as a daemon that the service manager starts: it accepts
+// one connection and writes the descriptors that it was passed.
 func activated() {
 	s, ok, err := Listeners()
 	if !ok {
@@ -68,7 +70,7 @@ func TestActivation(t *testing.T) {
 	var out bytes.Buffer
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
-	// The names in the order that is not the packaged one: only they count.
+	// The names are not in the order of the packaged unit: only the names count.
 	cmd := exec.CommandContext(ctx, tool, "-l", admin, "-l", permd, "--fdname="+AdminName+":"+DecisionName,
 		"-E", "PERMD_TEST_ACTIVATED=1", os.Args[0])
 	cmd.Stdout, cmd.Stderr = &out, &out
@@ -77,14 +79,10 @@ func TestActivation(t *testing.T) {
 	}
 	defer func() { cancel(); _ = cmd.Wait() }()
 	var c net.Conn
-	for c == nil && ctx.Err() == nil {
-		if c, err = net.Dial("unix", permd); err != nil {
-			time.Sleep(10 * time.Millisecond)
-		}
-	}
-	if c == nil {
-		t.Fatalf("connecting: %v\n%s", err, out.String())
-	}
+	eventually.Holds(t, "a connection", func() bool {
+		c, err = net.Dial("unix", permd)
+		return err == nil
+	})
 	defer c.Close()
 	if err := c.SetReadDeadline(time.Now().Add(20 * time.Second)); err != nil {
 		t.Fatal(err)
@@ -110,7 +108,8 @@ func TestListenersWithoutManager(t *testing.T) {
 	}
 }
 
-// passed is a descriptor of a socket as the service manager would name it.
+// passed is the descriptor of a socket with the name that the service manager gives
+// it.
 func passed(t *testing.T, name, network string) *os.File {
 	t.Helper()
 	path := filepath.Join(shortDir(t), "s.sock")
@@ -210,7 +209,7 @@ func TestTake(t *testing.T) {
 				t.Errorf("error is %v, want it to say %q", err, tt.says)
 			}
 			if s != (sockets{}) {
-				t.Errorf("sockets %+v beside the error", s)
+				t.Errorf("sockets %+v together with the error", s)
 			}
 		})
 	}

@@ -29,7 +29,7 @@ func (f *FS) watch(ctx context.Context) error {
 	if err := unix.Pipe2(wake[:], unix.O_CLOEXEC); err != nil {
 		return err
 	}
-	defer unix.Close(wake[0])
+	defer func() { _ = unix.Close(wake[0]) }()
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)

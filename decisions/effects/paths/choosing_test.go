@@ -46,7 +46,8 @@ func TestChoosingBounds(t *testing.T) {
 // TestChoosingIsNew: an index never uses names of a folder that are older than the
 // call.
 func TestChoosingIsNew(t *testing.T) {
-	x := NewIndex(OSFS{}, time.Now)
+	later := time.Duration(0)
+	x := NewIndex(OSFS{}, func() time.Time { return time.Now().Add(later) })
 	dir := t.TempDir()
 	check := func(want ...string) {
 		t.Helper()
@@ -68,11 +69,12 @@ func TestChoosingIsNew(t *testing.T) {
 		}
 		check()
 	}
-	time.Sleep(2 * minStampAge)
+	later = 2 * minStampAge
 	check()
 	if len(x.choices) != 1 {
 		t.Fatal("nothing is kept of a folder that rests")
 	}
+	later = 0
 	if err := os.WriteFile(filepath.Join(dir, "mise.toml"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -163,9 +163,9 @@ func TestSurveyStamps(t *testing.T) {
 	survey("again", 0, "/p/d/new/prod.env")
 }
 
-// TestSurveyRestless: a folder whose stamp is almost as new as its reading is read
+// TestSurveyUnstable: a folder whose stamp is almost as new as its reading is read
 // again, since a change a moment later may have the same stamp.
-func TestSurveyRestless(t *testing.T) {
+func TestSurveyUnstable(t *testing.T) {
 	now := time.Unix(1e9, 0)
 	for _, tt := range []struct {
 		name  string
@@ -238,9 +238,9 @@ func TestSurveyBounds(t *testing.T) {
 	})
 }
 
-// TestSurveyBeside: what one survey has no time to read is read in the background,
+// TestSurveyBackground: what one survey has no time to read is read in the background,
 // and the next one has it.
-func TestSurveyBeside(t *testing.T) {
+func TestSurveyBackground(t *testing.T) {
 	f := &stampedFS{FS: fsfake.New("/p/z/z/.env"), stamp: Stamp{File: 1}}
 	for i := range 2 * maxListed {
 		f.Dir(fmt.Sprintf("/p/%03d", i))

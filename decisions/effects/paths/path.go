@@ -251,10 +251,11 @@ func (r *Resolver) known(kind effects.Kind, q Request, at place, lexical, from s
 	if at.links > 0 && at.Path != lexical {
 		text += " (given as " + q.AsWritten + ")"
 	}
-	return effects.Effect{
-		Kind: kind, From: from, Tags: tags, Text: display.Display(text),
-		File: &effects.File{Path: at.Path, AsWritten: q.AsWritten, OtherName: otherName},
+	f := &effects.File{Path: at.Path, AsWritten: q.AsWritten, OtherName: otherName}
+	if tags.Has(effects.Worktree) {
+		f.Tree = r.treeOf(at.Path)
 	}
+	return effects.Effect{Kind: kind, From: from, Tags: tags, Text: display.Display(text), File: f}
 }
 
 // guards returns the guarded tags of a path by all its names.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -80,17 +81,28 @@ func (l *laboratory) run(t *testing.T, shell int, text string) (calls [][]string
 		t.Fatal(err)
 	}
 	s := realShells[shell]
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, l.paths[s.name], append(slices.Clone(s.args[1:]), text)...)
 	cmd.Dir, cmd.WaitDelay = work, 200*time.Millisecond
 	cmd.Env = []string{"PATH=" + filepath.Join(l.dir, "bin"), "HOME=" + work, "LOG=" + log, "LC_ALL=C.UTF-8"}
+	// All that the shell starts holds the pipe open, also in the background.
+	running, held, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer running.Close()
+	cmd.ExtraFiles = []*os.File{held}
 	err = cmd.Run()
+	held.Close()
 	if ctx.Err() != nil || errors.Is(err, exec.ErrWaitDelay) {
 		return nil, false
 	}
-	if strings.Contains(text, "&") {
-		time.Sleep(10 * time.Millisecond) // wait for what runs in the background
+	if err := running.SetReadDeadline(time.Now().Add(20 * time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.Copy(io.Discard, running); err != nil {
+		return nil, false
 	}
 	entries, err := os.ReadDir(log)
 	if err != nil {

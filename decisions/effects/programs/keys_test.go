@@ -254,6 +254,7 @@ var keyCases = map[string]struct{ person, org, nobody []string }{
 	"numeric":             {org: []string{"numeric: true", "numeric: false"}},
 	"values_behind":       {org: []string{"values_behind: true"}},
 	"dashless":            {org: []string{"dashless: true"}},
+	"plus":                {org: []string{"plus: true"}},
 	"stop":                {org: []string{"stop: true"}},
 	"text":                {org: []string{"text: true"}},
 	"sub_optional":        {org: []string{"sub_optional: true"}},

@@ -18,7 +18,7 @@ import (
 // the program.
 func ParseTable(files map[string][]byte) (*Table, error) {
 	p := &tableParser{
-		table: &Table{programs: map[string]*Program{}, Shell: shellTable{
+		table: &Table{programs: map[string]*Program{}, subs: map[string]bool{}, Shell: shellTable{
 			harmlessEnv: map[string]bool{}, Nothing: map[string]bool{}, Numbers: map[string]bool{}, State: map[string]bool{},
 			Network: map[string]bool{}, folders: map[string]bool{}, DataInput: map[string]bool{}, Shipped: map[string]bool{},
 		}, groups: map[string]optionList{}, settings: map[string]*settings.Format{}},
@@ -75,8 +75,9 @@ func ParseTable(files map[string][]byte) (*Table, error) {
 		}
 	}
 	p.table.indexPrinters()
-	for name := range p.table.programs {
+	for name, program := range p.table.programs {
 		p.table.Shell.Shipped[name] = true
+		p.table.addSubcommands(program)
 	}
 	return p.table, nil
 }
@@ -151,6 +152,7 @@ func register(into map[string]*Program, prog *Program, e *programEntry) error {
 
 var styles = map[string]style{
 	"": StyleGNU, "gnu": StyleGNU, "words": StyleWords, "find": StyleFind, "test": StyleTest, "assign": StyleAssign,
+	"ps": StylePS,
 }
 
 // program parses an entry. On an error the returned program still has its names.

@@ -26,6 +26,7 @@ type Reader struct {
 	operands int      // number of operands so far
 	ended    bool     // "--" was read
 	begun    bool     // find's expression has begun
+	bsd      bool     // readPS may read words with a dash as BSD options
 	optionWord
 }
 
@@ -89,6 +90,8 @@ func (r *Reader) Next() Arg {
 		return r.readAssignment(i, w)
 	case StyleTest:
 		return r.operand(i)
+	case StylePS:
+		return r.readPS(i, w)
 	case StyleGNU, StyleWords:
 	}
 	switch {
@@ -99,7 +102,7 @@ func (r *Reader) Next() Arg {
 	case r.ended, p.Stop && r.operands > 0:
 		r.operands++
 		return Arg{Kind: ArgOperand, Index: i, Fixed: true}
-	case mayBeOption(w):
+	case mayBeOption(w), p.Plus && w.Dynamic() && w.Prefix != "" && w.Prefix[0] == '+':
 		if o, name := p.optionWithValue(w.Prefix); o != nil && !w.Split {
 			// As in "--format=$(…)": the option is known, its value is not.
 			return r.openValue(i, o, name)
@@ -115,7 +118,12 @@ func (r *Reader) Next() Arg {
 }
 
 // Literal reads an ArgPattern again, as a word with the pattern's text.
-func (r *Reader) Literal(pattern Arg) Arg { return r.literal(pattern.Index) }
+func (r *Reader) Literal(pattern Arg) Arg {
+	if r.program.Style == StylePS {
+		return r.psLiteral(pattern.Index)
+	}
+	return r.literal(pattern.Index)
+}
 
 // Operand reads an ArgPattern again, as an operand.
 func (r *Reader) Operand(pattern Arg) Arg { return r.operand(pattern.Index) }
@@ -128,6 +136,8 @@ func (r *Reader) literal(i int) Arg {
 		return Arg{Kind: ArgDashes, Index: i}
 	case len(w.Text) > 1 && w.Text[0] == '-':
 		return r.options(i)
+	case p.Plus && w.Text != "" && w.Text[0] == '+':
+		return r.singleOption(OptionUse{Index: i, name: w.Text}) // the table has none of these
 	case !p.Dashless || i > 0 || w.Text == "":
 	case w.Tree:
 		return Arg{Kind: ArgUnknown, Index: i}

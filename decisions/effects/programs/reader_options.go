@@ -47,6 +47,9 @@ func (u *OptionUse) Name() string {
 	return u.name
 }
 
+// Letter reports whether the option is a letter of a bundle.
+func (u *OptionUse) Letter() bool { return u.letter }
+
 // optionWord is the state of reading a word of options.
 type optionWord struct {
 	form     optionText
@@ -68,6 +71,7 @@ const (
 	longOption
 	candidates
 	bundle
+	bsdLetters // of a bundle that ps may read as BSD options
 )
 
 const digits = "0123456789"
@@ -116,7 +120,7 @@ func (r *Reader) openValue(i int, o *Option, name string) Arg {
 // such option that takes a value.
 func (p *Program) optionWithValue(text string) (o *Option, name string) {
 	name, _, attached := strings.Cut(text, "=")
-	if !attached || p.Style != StyleGNU || !strings.HasPrefix(name, "--") || strings.ContainsAny(name, "*?[") {
+	if !attached || p.Style != StyleGNU && p.Style != StylePS || !strings.HasPrefix(name, "--") || strings.ContainsAny(name, "*?[") {
 		return nil, ""
 	}
 	if o = p.Options[name]; o == nil || o.Arity == ArityNone {
@@ -152,9 +156,19 @@ func (r *Reader) Option() (u OptionUse, ok bool) {
 		return u, true
 	case bundle:
 		if r.letter < len(r.text) {
-			return r.nextLetter(), true
+			u = r.nextLetter()
+			if r.form == nothingLeft && r.bsd {
+				r.form, r.letter = bsdLetters, 0
+			}
+			return u, true
 		}
 		r.form = nothingLeft
+		if r.bsd {
+			r.form, r.letter = bsdLetters, 0
+			return r.nextBSD()
+		}
+	case bsdLetters:
+		return r.nextBSD()
 	case nothingLeft:
 	}
 	return OptionUse{}, false
@@ -217,7 +231,11 @@ func (r *Reader) nextLetter() OptionUse {
 	p, letter, rest := r.program, r.text[r.letter:r.letter+1], r.text[r.letter+1:]
 	dashless := r.text[0] != '-'
 	o := p.Options["-"+letter]
-	if dashless && p.Options[letter] != nil {
+	switch {
+	case p.Style == StylePS:
+		o = r.psOption(letter, dashless)
+		dashless = false // its values stand where a letter with a dash has them
+	case dashless && p.Options[letter] != nil:
 		o = p.Options[letter]
 	}
 	r.letter++

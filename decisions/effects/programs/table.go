@@ -17,6 +17,7 @@ import (
 type Table struct {
 	programs map[string]*Program
 	Shell    shellTable
+	subs     map[string]bool // names of sub-commands of any shipped program
 	printers []secretPrinter // programs that print secrets
 	// printersOf are the indices in printers by program name, and printersOfAny those
 	// of the lines with a pattern for a name.
@@ -81,6 +82,7 @@ const (
 	StyleFind                // paths, then an expression of -words
 	StyleTest                // an expression (test, [)
 	StyleAssign              // every word is NAME=value (dd)
+	StylePS                  // --long, -abc and abc, each word by itself (ps)
 )
 
 // subHead is a family of sub-commands whose names share a prefix (describe-*).
@@ -147,6 +149,20 @@ type ImplicitEffect struct {
 	Value  string
 	With   []string // only when one of these options is given; empty = always
 	Unless []string // not when one of these is given
+}
+
+// IsSubcommand reports whether a shipped program has a sub-command of that name, so that
+// the word need not be the program of the same name.
+func (t *Table) IsSubcommand(name string) bool { return t.subs[name] }
+
+// addSubcommands records the names of the sub-commands of a program, at any depth.
+func (t *Table) addSubcommands(p *Program) {
+	for name, sub := range p.Subs {
+		if sub.Wrapper == nil || !sub.Wrapper.Itself { // such a name is the program
+			t.subs[name] = true
+		}
+		t.addSubcommands(sub)
+	}
 }
 
 // Program returns the entry of that name.

@@ -22,6 +22,7 @@ type traits struct {
 	Stop              bool `yaml:"stop" layer:"reading"`               // options end at the first operand
 	Text              bool `yaml:"text" layer:"reading"`               // every word is text, known or not
 	Dashless          bool `yaml:"dashless" layer:"reading"`           // the first word may be options without a dash (tar xzf)
+	Plus              bool `yaml:"plus" layer:"reading"`               // a word that begins with + may be an option, too
 
 	Readonly      bool        `yaml:"readonly" layer:"adds-if-false"`
 	ReadonlyWith  optionNames `yaml:"readonly_with" layer:"reading"`

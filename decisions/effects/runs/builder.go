@@ -61,6 +61,11 @@ type Builder struct {
 	// Rearranged holds the folders in which an earlier run of the call may have
 	// put links anywhere (git checkout): paths below them are not known.
 	Rearranged []string
+	// Asides become Result.Hints, and Opened, with what is possible, a part of
+	// Result.Rest: see aside.go. possible counts commands.
+	Asides, Opened []effects.Effect
+	tooManyAsides  bool
+	possible       int
 	// Unread holds what exceeded a bound. Rest is set while Unread is processed.
 	Unread []unread
 	Rest   *RestCount

@@ -6,6 +6,7 @@ import (
 
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/decisions/effects/display"
+	"github.com/permd/permd/decisions/effects/languages"
 	"github.com/permd/permd/decisions/effects/paths"
 	"github.com/permd/permd/internal/lexpath"
 	"github.com/permd/permd/internal/wordset"
@@ -64,7 +65,7 @@ func (v *invocation) repositorySecrets() {
 		if sub == "grep" && n == 0 && !behind && !v.has([]string{"-e", "-f"}) {
 			continue // the pattern
 		}
-		switch file, ok := gitObject(w.Text); {
+		switch file, ok := languages.GitObject(w.Text); {
 		case ok && objects && !behind:
 			limited = true
 			if !silent || sub == "show" {
@@ -78,6 +79,7 @@ func (v *invocation) repositorySecrets() {
 	}
 	v.gitLines()
 	if printsTracked(sub) && !limited {
+		v.printsFolder(len(v.args)-1, ".")
 		v.gitSearch(len(v.args)-1, ".")
 	}
 }
@@ -100,39 +102,13 @@ func (v *invocation) gitOperands() []int {
 	return all
 }
 
-// gitObject returns the path of REV:PATH; without REV, or with a stage number, it is a
-// path in the index. Dates and expressions in braces may contain colons.
-func gitObject(text string) (file string, ok bool) {
-	depth := 0
-	for i := range len(text) {
-		switch text[i] {
-		case '{':
-			depth++
-		case '}':
-			depth--
-		case ':':
-			if depth > 0 {
-				continue
-			}
-			file = text[i+1:]
-			if i == 0 && file != "" && strings.IndexByte("/!^(", file[0]) >= 0 {
-				return "", false // pathspec magic, or a search for a message
-			}
-			if i == 0 && len(file) > 1 && file[0] >= '0' && file[0] <= '3' && file[1] == ':' {
-				file = file[2:]
-			}
-			return file, file != ""
-		}
-	}
-	return "", false
-}
-
 // gitSecret adds the read of a file in a revision, if it has the name of a secret. Its
 // path is relative to the repository's root unless it begins with a dot.
 func (v *invocation) gitSecret(i int, file string) {
 	if !strings.HasPrefix(file, "./") && !strings.HasPrefix(file, "../") {
 		file = v.gitRoot(file)
 	}
+	v.setAside(i, v.b.Operand(effects.KindRead, file, v.run.Cwd, v.at.From))
 	v.gitRead(i, file, false)
 }
 
@@ -148,65 +124,24 @@ func (v *invocation) gitRoot(file string) string {
 // possibly with magic. It reports whether the word limits the paths that git reads: a
 // revision does not, nor does an exclusion.
 func (v *invocation) gitPathspec(i int, spec string, behind bool) bool {
-	s, ok := parsePathspec(spec)
-	if !ok || s.path == "" {
+	s, ok := languages.ParsePathspec(spec)
+	if !ok || s.Path == "" {
 		return false
 	}
-	literal := s.literal || v.has([]string{"--literal-pathspecs"})
-	if literal && !s.signs {
-		s.path = spec
+	literal := s.Literal || v.has([]string{"--literal-pathspecs"})
+	if literal && !s.Signs {
+		s.Path = spec
 	}
-	if s.top {
-		s.path = v.gitRoot(s.path)
+	if s.Top {
+		s.Path = v.gitRoot(s.Path)
 	}
-	pattern := !literal && strings.ContainsAny(s.path, "*?[\\")
-	v.gitRead(i, s.path, pattern)
-	if behind || pattern || s.signs {
+	pattern := !literal && strings.ContainsAny(s.Path, "*?[\\")
+	v.gitRead(i, s.Path, pattern)
+	if behind || pattern || s.Signs {
 		return true
 	}
-	e := v.b.Paths.Operand(effects.KindRead, s.path, v.run.Cwd, v.at.From)
+	e := v.b.Paths.Operand(effects.KindRead, s.Path, v.run.Cwd, v.at.From)
 	return e.File == nil || e.Guarded() != 0 || v.Exists(e.File.Path)
-}
-
-// pathspec is a parsed pathspec: magic such as :(top,glob) or :/, and a path.
-type pathspec struct {
-	path                string
-	signs, top, literal bool
-}
-
-// parsePathspec parses a word; ok is false for an exclusion or another word.
-func parsePathspec(spec string) (s pathspec, ok bool) {
-	rest, signs := strings.CutPrefix(spec, ":")
-	s.signs = signs
-	long, isLong := strings.CutPrefix(rest, "(")
-	switch {
-	case !signs:
-		s.path = spec
-	case isLong:
-		var words string
-		if words, s.path, ok = strings.Cut(long, ")"); !ok {
-			return s, false
-		}
-		for word := range strings.SplitSeq(words, ",") {
-			switch strings.TrimSpace(word) {
-			case "top":
-				s.top = true
-			case "literal":
-				s.literal = true
-			case "exclude":
-				return s, false
-			}
-		}
-	default:
-		for rest != "" && strings.IndexByte("/!^", rest[0]) >= 0 {
-			if rest[0] != '/' {
-				return s, false
-			}
-			s.top, rest = true, rest[1:]
-		}
-		s.path = strings.TrimPrefix(rest, ":")
-	}
-	return s, true
 }
 
 // gitRead adds the read of a path if it is guarded, or of the folder of a pattern for
@@ -225,8 +160,11 @@ func (v *invocation) gitRead(i int, file string, pattern bool) {
 			// Unknown: the run's folder or an earlier part of the call has the reason.
 		case e.Guarded() != 0:
 			v.b.Add(v.via(i, e))
-		case through:
-			v.gitSearch(i, file)
+		default:
+			v.printsFile(i, e, through)
+			if through {
+				v.gitSearch(i, file)
+			}
 		}
 		return
 	}
@@ -235,6 +173,7 @@ func (v *invocation) gitRead(i int, file string, pattern bool) {
 	if dir == "" {
 		dir = "."
 	}
+	v.printsFolder(i, dir)
 	if !choosesSecrets(path.Base(file)) && !paths.Guarded.Match(lexpath.Fold("/"+strings.Trim(file, "/")), "").Has(effects.Secret) {
 		if through && !v.b.Table.PlainPattern(file) {
 			v.gitSearch(i, dir)
@@ -249,6 +188,26 @@ func (v *invocation) gitRead(i int, file string, pattern bool) {
 	e.Tags = e.Tags.With(effects.Secret)
 	e.Text = display.Display("read " + v.b.Paths.Name(e.File.Path) + " and all below named " + path.Base(file))
 	v.b.Add(v.via(i, e))
+}
+
+// printsFile sets aside the read of a word that git may take for a path. One that does
+// not exist is rather a revision, unless it is given as a path of an earlier revision.
+func (v *invocation) printsFile(i int, e effects.Effect, through bool) {
+	mode, err := v.b.Paths.Lstat(e.File.Path)
+	if err != nil && v.dashes < 0 && !through {
+		return
+	}
+	e.File.Recursive = err == nil && mode.IsDir()
+	v.setAside(i, e)
+}
+
+// printsFolder sets aside the read of the tracked files below a folder.
+func (v *invocation) printsFolder(i int, dir string) {
+	e := v.b.Operand(effects.KindRead, dir, v.run.Cwd, v.at.From)
+	if e.File != nil {
+		e.File.Recursive = true
+	}
+	v.setAside(i, e)
 }
 
 // gitSearch adds the read of a tracked secret below a folder.

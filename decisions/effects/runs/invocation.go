@@ -96,9 +96,11 @@ func (v *invocation) listedProgram(p *programs.Program) {
 		v.test()
 	case programs.StyleAssign:
 		v.assignments()
-	case programs.StyleGNU, programs.StyleWords:
+	case programs.StyleGNU, programs.StyleWords, programs.StylePS:
 		v.readWords()
 		v.storeOperands()
+	default: // a style without a reader must not make a run harmless
+		v.unexplainedTail(0)
 	}
 	p = v.p
 	if len(v.subs) > 0 {
@@ -121,6 +123,7 @@ func (v *invocation) listedProgram(p *programs.Program) {
 	v.flags = slices.Compact(v.flags)
 	v.run.Flags = v.flags
 	v.readonly()
+	v.opens()
 	v.disturb()
 	if p.Interpreter != "" {
 		v.standardInput()
@@ -128,6 +131,7 @@ func (v *invocation) listedProgram(p *programs.Program) {
 	if p.Unknown != "" {
 		v.b.Unknown(v.at.From, p.Unknown)
 		v.run.Readonly = false
+		v.mayDoOperands()
 	}
 	v.input()
 }

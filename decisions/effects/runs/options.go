@@ -7,6 +7,7 @@ import (
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/decisions/effects/display"
 	"github.com/permd/permd/decisions/effects/programs"
+	"github.com/permd/permd/internal/chars"
 )
 
 // options handles the options of one word.
@@ -51,6 +52,7 @@ func (v *invocation) option(use *programs.OptionUse) {
 		if use.Open {
 			w = effects.Word{Text: effects.DynamicWord, Shown: v.args[i].Shown}
 		}
+		v.afterEquals(use, w)
 		v.value(o, i, w)
 	case programs.ValueSeparate:
 		v.separateValue(use)
@@ -60,12 +62,29 @@ func (v *invocation) option(use *programs.OptionUse) {
 	}
 }
 
+// afterEquals handles the value of a letter that begins with "=" (rg -f=FILE). It is part
+// of the value to getopt, but not to clap, pflag, popt, argparse and others.
+func (v *invocation) afterEquals(use *programs.OptionUse, w effects.Word) {
+	rest, ok := strings.CutPrefix(w.Text, "=")
+	if !ok || !use.Letter() {
+		return
+	}
+	switch use.Role {
+	case programs.RoleText, programs.RoleChanges, programs.RoleUnknown:
+	case programs.RoleReads, programs.RoleLists, programs.RoleGlobs, programs.RoleTypes, programs.RoleColumns:
+		v.value(use.Option, use.Index, effects.Word{Text: rest}) // and with it
+	default:
+		v.unknown(use.Index, "a value after =, which some programs leave out: "+display.Display(w.Text))
+	}
+}
+
 // separateValue handles an option whose value is the next word, or the next two, of
 // which the first is a name.
 func (v *invocation) separateValue(use *programs.OptionUse) {
 	i, at := use.Index, use.Value
 	if use.Arity != programs.ArityTwo {
 		v.patternValue(at)
+		v.dashedValue(use)
 		v.value(use.Option, at, v.args[at])
 		v.markOptionWord(use.Option, i)
 		return
@@ -78,6 +97,21 @@ func (v *invocation) separateValue(use *programs.OptionUse) {
 		v.markHarmful(at - 1)
 		v.markHarmful(at)
 	}
+}
+
+// dashedValue asks about an option in the place of a value: rg 13 --engine --pre=./x
+// runs ./x, as the value may be left out there. What options have a value, and whether
+// it may look like an option, differs between versions. A pattern to search for and a
+// negative number are no options, and find has its own way.
+func (v *invocation) dashedValue(use *programs.OptionUse) {
+	text := v.args[use.Value].Text
+	switch {
+	case !looksLikeOption(text), !chars.IsLetter(text[1]) && text[1] != '-', use.Canonical == "--regexp", use.Canonical == "--sort" && v.p.Style == programs.StylePS:
+		return
+	case v.p.Style == programs.StyleFind, v.p.Style == programs.StyleWords:
+		return
+	}
+	v.unknown(use.Value, "an option in the place of a value: "+display.Display(text))
 }
 
 // optionalNumber records that a number after an option with an optional value may be
@@ -103,6 +137,10 @@ func (v *invocation) unknownOption(i int, name string) {
 		return
 	}
 	v.unknown(i, "an option that the program table does not have: "+display.Display(name))
+	v.mayDo(i)
+	if v.maybeValueSeparate(i) {
+		v.mayDo(i + 1)
+	}
 	if v.maybeValueSeparate(i) && looksLikeOption(v.args[i].Text) {
 		v.harms.maybeValue(i + 1)
 	}
@@ -157,6 +195,9 @@ func (v *invocation) value(o *programs.Option, i int, w effects.Word) {
 			v.queryParams = append(v.queryParams, deferredValue{role: programs.RoleField, arg: i})
 		default:
 			v.unknown(i, "the option "+o.Canonical)
+			if i+1 < len(v.args) {
+				v.mayRun(i + 1) // fd -x COMMAND
+			}
 		}
 		return
 	}

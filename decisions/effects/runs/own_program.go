@@ -6,12 +6,12 @@ import (
 	"strings"
 
 	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/decisions/effects/own"
 	"github.com/permd/permd/decisions/effects/paths"
 	"github.com/permd/permd/internal/lexpath"
 )
 
 const (
-	ownName = "permd"
 	// maxOwnSearch is how much of one word or text is searched for permd's name, in
 	// bytes.
 	maxOwnSearch = 64 << 10
@@ -26,11 +26,11 @@ func (b *Builder) ownUse(r *effects.Run, given string, appended bool) effects.Ow
 		args = append(slices.Clip(args), effects.DynamicWord)
 	}
 	if b.isOwn(r.Program, r.Cwd) || b.isOwn(given, r.Cwd) {
-		return ownCommand(args)
+		return own.Command(args)
 	}
 	use := effects.OwnNone
-	if p := b.Table.Program(r.Program); p == nil && (appended || startsOwnCommand(args)) && b.linkedToOwn(given) {
-		use = ownCommand(args)
+	if p := b.Table.Program(r.Program); p == nil && (appended || own.StartsCommand(args)) && b.linkedToOwn(given) {
+		use = own.Command(args)
 	}
 	if r.Known && r.Readonly {
 		return use // it runs no other program, and only reads files
@@ -49,11 +49,11 @@ func (b *Builder) ownUse(r *effects.Run, given string, appended bool) effects.Ow
 		if b.ownSocket(word) {
 			return effects.OwnChanges
 		}
-		if b.isOwn(ownWord(word), r.Cwd) || given == "go" && path.Base(path.Join(r.Cwd, word)) == ownName {
+		if b.isOwn(own.Word(word), r.Cwd) || given == "go" && path.Base(path.Join(r.Cwd, word)) == own.Name {
 			if slices.Contains(ownWrappers, path.Base(r.Program)) {
-				use = max(use, ownCommand(args[i+1:]))
+				use = max(use, own.Command(args[i+1:]))
 			} else {
-				use = max(use, ownUseOfWords(args[i+1:]))
+				use = max(use, own.UseOfWords(args[i+1:]))
 			}
 		}
 		if code {
@@ -81,7 +81,7 @@ func (b *Builder) ownCandidates(r *effects.Run) []int {
 
 // isOwn reports whether a program's name or path is permd's.
 func (b *Builder) isOwn(name, cwd string) bool {
-	if lexpath.Fold(path.Base(name)) == ownName {
+	if lexpath.Fold(path.Base(name)) == own.Name {
 		return true
 	}
 	if len(b.Own.Programs()) == 0 || !strings.Contains(name, "/") {
@@ -157,63 +157,16 @@ func (b *Builder) OwnInText(text string) effects.OwnUse {
 	if b.ownSocket(text) {
 		return effects.OwnChanges
 	}
-	if !strings.Contains(lexpath.Fold(text), ownName) {
+	if !strings.Contains(lexpath.Fold(text), own.Name) {
 		return effects.OwnNone
 	}
 	words := strings.FieldsFunc(text, func(c rune) bool {
-		return c <= ' ' || strings.ContainsRune("\"'`,()[]{};|&<>$", c)
+		return c <= ' ' || strings.ContainsRune("\"'`,()[]{};|&<>$!", c)
 	})
 	for i, w := range words {
-		if lexpath.Fold(path.Base(w)) == ownName && ownUseOfWords(words[i+1:min(len(words), i+8)]) == effects.OwnChanges {
+		if lexpath.Fold(path.Base(w)) == own.Name && own.UseOfWords(words[i+1:min(len(words), i+8)]) == effects.OwnChanges {
 			return effects.OwnChanges
 		}
 	}
 	return effects.OwnNone
-}
-
-// ownWord returns the name of the program in the name of a package:
-// example.org/permd/cmd/permd@latest, nixpkgs#permd, registry/permd:1.
-func ownWord(word string) string {
-	if i := strings.LastIndexByte(word, '#'); i >= 0 {
-		word = word[i+1:]
-	}
-	if i := strings.IndexByte(word, '@'); i > 0 {
-		word = word[:i]
-	}
-	if i := strings.LastIndexByte(word, ':'); i > strings.LastIndexByte(word, '/') {
-		word = word[:i]
-	}
-	if strings.HasSuffix(word, ".go") {
-		word = path.Dir(word)
-	}
-	return word
-}
-
-// ownUseOfWords returns the use of permd by the words after its name. The name may be
-// that of a file, so only the words of a command are a use.
-func ownUseOfWords(args []string) effects.OwnUse {
-	if !startsOwnCommand(args) {
-		if len(args) == 0 {
-			return effects.OwnReads
-		}
-		return effects.OwnNone
-	}
-	return ownCommand(args)
-}
-
-// startsOwnCommand reports whether words begin with a command of permd, possibly after
-// options.
-func startsOwnCommand(args []string) bool {
-	for i := 0; i < len(args); i++ {
-		switch w := args[i]; {
-		case w == "--":
-		case w == "--root":
-			i++
-		case strings.HasPrefix(w, "-"):
-		default:
-			_, ok := ownCommands()[ownName+" "+w]
-			return ok
-		}
-	}
-	return false
 }

@@ -94,6 +94,7 @@ func (v *invocation) pattern(role programs.Role, i int, w effects.Word) {
 		e.File.AsWritten = w.Text
 	}
 	if role == programs.RoleMoves {
+		v.passesOn(i, dir)
 		v.disturbs = append(v.disturbs, dir)
 	}
 	var more []effects.Effect

@@ -63,17 +63,12 @@ func (v *invocation) namePrefix(i int, w effects.Word) {
 	v.b.Add(v.via(i, v.below(e, true, false)))
 }
 
-// dash handles the operand "-". For most programs it is standard input or output; for
-// cp, mv and tee it is a file of that name.
+// dash handles the word "-" where a file is read. For most programs it is standard
+// input; for some, such as cp and readelf, it is a file of that name.
 func (v *invocation) dash(role programs.Role, i int, w effects.Word) {
-	w.Text = "./-"
-	switch role {
-	case programs.RoleWrites:
-		v.applyPath(role, i, w, false)
-	case programs.RoleReads:
-		file := path.Join(v.run.Cwd, "-")
-		if v.run.Cwd == "" || v.Exists(file) || v.Changed(file) {
-			v.applyPath(role, i, w, v.p.Recursive)
-		}
+	file := path.Join(v.run.Cwd, "-")
+	if v.run.Cwd == "" || v.Exists(file) || v.Changed(file) {
+		w.Text = "./-"
+		v.applyPath(role, i, w, v.p.Recursive)
 	}
 }

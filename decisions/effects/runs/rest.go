@@ -8,6 +8,8 @@ import (
 type RestCount struct {
 	bytes int // of texts
 	words int // of deferred commands
+	// Guessed is set while what is read was deferred as Guessed.
+	Guessed bool
 }
 
 // unread is a text or a command that is deferred to the rest.
@@ -15,6 +17,8 @@ type unread struct {
 	Text  string
 	Words []effects.Word // instead of a text
 	At    Setting
+	// Guessed is set for what may not run at all: see aside.go.
+	Guessed bool
 }
 
 // Bounds of the rest of a call.
@@ -37,6 +41,16 @@ func (b *Builder) deferWords(words []effects.Word, at Setting) {
 	b.deferUnread(unread{Words: words, At: at})
 }
 
+// possibly defers text, or words, that the run may run.
+func (b *Builder) possibly(text string, words []effects.Word, cwd string, at Setting) {
+	if b.Rest != nil || b.possible >= maxPossible {
+		return
+	}
+	b.possible++
+	at.via, at.wrappers, at.Cwd = nil, 0, cwd
+	b.deferUnread(unread{Text: text, Words: words, At: at, Guessed: true})
+}
+
 // deferWrapped defers a command with too many wrappers. The command follows the last of
 // the wrappers, so that part is read first.
 func (b *Builder) deferWrapped(words []effects.Word, at Setting) {
@@ -53,6 +67,7 @@ func (b *Builder) deferWrapped(words []effects.Word, at Setting) {
 }
 
 func (b *Builder) deferUnread(w unread) {
+	w.Guessed = w.Guessed || b.Rest != nil && b.Rest.Guessed
 	switch {
 	case b.Rest != nil && w.Words != nil:
 		if b.Rest.words += len(w.Words); b.Rest.words <= maxRestWords {

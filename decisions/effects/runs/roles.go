@@ -161,6 +161,9 @@ func (v *invocation) change(a argument) {
 	} else {
 		v.markHarmful(a.i)
 	}
+	if v.p.Open {
+		v.mayRun(a.i)
+	}
 }
 
 // notUnderstood asks about a word of RoleUnknown.
@@ -170,6 +173,7 @@ func (v *invocation) notUnderstood(a argument) {
 		why = "an option that can do more: "
 	}
 	v.unknown(a.i, why+display.Display(display.ShowWord(&v.args[a.i])))
+	v.mayDo(a.i)
 }
 
 // queryParam defers a parameter of a request until the request is complete.
@@ -193,8 +197,10 @@ func (v *invocation) via(i int, e effects.Effect) effects.Effect {
 func (v *invocation) pathWord(a argument) {
 	before := v.paths
 	v.applyPath(a.role, a.i, a.w, a.tree)
-	if a.w.Text == "-" && !a.option {
-		v.dash(a.role, a.i, a.w)
+	if a.w.Text == "-" && !a.option && a.role == programs.RoleWrites {
+		w := a.w
+		w.Text = "./-"
+		v.applyPath(a.role, a.i, w, false)
 	}
 	if a.option {
 		v.paths = before
@@ -212,8 +218,14 @@ func (v *invocation) scriptWord(a argument) {
 
 // applyPath adds the effect of a path.
 func (v *invocation) applyPath(role programs.Role, i int, w effects.Word, tree bool) {
-	if w.Text == "" || w.Text == "-" && (role == programs.RoleReads || role == programs.RoleWrites || role == programs.RoleScript) {
-		return // nothing, or a standard stream
+	switch {
+	case w.Text == "":
+		return
+	case w.Text == "-" && (role == programs.RoleReads || role == programs.RoleScript):
+		v.dash(role, i, w)
+		return
+	case w.Text == "-" && role == programs.RoleWrites:
+		return // standard output
 	}
 	tree = tree || w.Tree
 	if w.Tree {
@@ -276,6 +288,7 @@ func (v *invocation) applyPath(role programs.Role, i int, w effects.Word, tree b
 	case programs.RoleMoves:
 		v.changes = true
 		add(effects.KindDelete, true, true)
+		v.passesOn(i, w.Text)
 		v.disturbs = append(v.disturbs, w.Text)
 	case programs.RoleLink:
 		// Writing to the link's own name would mean its target.
@@ -283,6 +296,9 @@ func (v *invocation) applyPath(role programs.Role, i int, w effects.Word, tree b
 		if v.has([]string{"--symbolic"}) && w.Text[0] != '/' && len(v.operands) > 1 {
 			v.linkTarget(i, w)
 			return
+		}
+		if !v.has([]string{"--symbolic"}) {
+			v.passesOn(i, w.Text)
 		}
 		add(effects.KindWrite, false, tree)
 	case programs.RoleScript:

@@ -154,6 +154,7 @@ func (b *Builder) Run(words []effects.Word, at Setting) int {
 		}
 	}
 	v.harms.store(r)
+	v.mayReadWords()
 	if at.via != nil && at.via.Arg >= 0 {
 		// A rule line that spells out the wrapper covers only the words that a line for
 		// the program itself would cover.
@@ -259,6 +260,9 @@ func (b *Builder) nested(index, arg int, text string, at Setting) {
 // only plain operands at the end count as harmless, and the first word may be a
 // sub-command that does anything.
 func (v *invocation) unlistedProgram() {
+	if sub, ok := strings.CutPrefix(path.Base(v.asWritten), "git-"); ok {
+		v.b.possibly("", append([]effects.Word{effects.LiteralWord("git"), effects.LiteralWord(sub)}, v.args...), v.run.Cwd, v.at)
+	}
 	if len(v.args) > 0 {
 		v.markHarmful(0)
 		v.harms.options = firstPlain(v.args)
@@ -277,6 +281,8 @@ func (v *invocation) unexplainedTail(n int) {
 		default:
 			v.unexplainedWord(n, i)
 			v.guardedWord(i, w.Text)
+			v.mayDo(i)
+			v.mayRun(i)
 		}
 	}
 }

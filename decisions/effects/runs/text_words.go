@@ -228,5 +228,9 @@ func (v *invocation) requestMethod(a argument) {
 func (v *invocation) gitConfig(a argument) {
 	if !harmlessGitConfig(a.w.Text) {
 		v.unknown(a.i, "a setting of git's, which can name programs to run: "+display.Display(display.ShowWord(&a.w)))
+		v.mayDo(a.i)
+		if name, value, _ := strings.Cut(a.w.Text, "="); strings.HasPrefix(strings.ToLower(name), "alias.") && !a.w.Dynamic() {
+			v.mayRunText("git " + value)
+		}
 	}
 }

@@ -214,6 +214,9 @@ func (v *invocation) mount(i int, w effects.Word) {
 	}
 	e := v.b.Operand(kind, source, v.run.Cwd, v.at.From)
 	v.b.Add(v.via(i, v.below(e, true, false)))
+	if !readonly {
+		v.passesOn(i, source) // the container reads it as well
+	}
 }
 
 // copyOperand handles a word that is a path, or HOST:PATH.

@@ -29,11 +29,18 @@ const (
 type overflow struct {
 	b        *runs.Builder // for one command after the other
 	seed     maphash.Seed
-	seen     map[uint64]bool
-	commands map[uint64]bool
+	seen     map[restKey]bool
+	commands map[restKey]bool // by text
 	list     []effects.Effect
 	count    runs.RestCount
 	network  bool // some part of it connects to the network
+}
+
+// restKey identifies an effect, or a command, of the rest. What certainly runs is read
+// even if it was guessed before.
+type restKey struct {
+	hash    uint64
+	guessed bool
 }
 
 // ReadRest returns the effects of what exceeds the bounds, each once, beginning with
@@ -42,7 +49,7 @@ func ReadRest(b *runs.Builder, beyond []effects.Effect) []effects.Effect {
 	if len(b.Unread) == 0 && len(beyond) == 0 {
 		return nil
 	}
-	r := &overflow{seed: maphash.MakeSeed(), seen: map[uint64]bool{}, commands: map[uint64]bool{}}
+	r := &overflow{seed: maphash.MakeSeed(), seen: map[restKey]bool{}, commands: map[restKey]bool{}}
 	for i := range beyond {
 		r.keep(&beyond[i])
 	}
@@ -55,6 +62,7 @@ func ReadRest(b *runs.Builder, beyond []effects.Effect) []effects.Effect {
 	r.b.Unread, b.Unread = b.Unread, nil
 	for n := 0; n < len(r.b.Unread); n++ {
 		w := r.b.Unread[n]
+		r.count.Guessed = w.Guessed
 		if w.Words != nil {
 			r.b.Command(w.Words, w.At)
 			r.drain()
@@ -101,13 +109,13 @@ func (r *overflow) keep(e *effects.Effect) {
 	if e.Kind == effects.KindUnknown || r.full() || len(r.list) >= runs.MaxRest && harmlessEffect(e) {
 		return
 	}
-	key := effectKey(e, r.seed)
+	key := restKey{effectKey(e, r.seed), r.count.Guessed}
 	if r.seen[key] {
 		return
 	}
 	r.seen[key] = true
 	kept := *e
-	kept.Via = nil
+	kept.Via, kept.Guessed = nil, r.count.Guessed
 	r.list = append(r.list, kept)
 }
 

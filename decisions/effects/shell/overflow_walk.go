@@ -116,7 +116,7 @@ func (w *restWalk) stmt(n *syntax.Stmt) {
 			_, _ = h.WriteString("\x00" + w.s.source(r.Hdoc))
 		}
 	}
-	key := h.Sum64()
+	key := restKey{h.Sum64(), w.count.Guessed}
 	if w.commands[key] && !strings.Contains(source, "$") {
 		return
 	}

@@ -10,9 +10,9 @@ import (
 	"github.com/permd/permd/decisions/effects/paths"
 )
 
-// TestStrays has a project with links to a secret, to a file elsewhere, and to one
+// TestReadsThroughLinks has a project with links to a secret, to a file elsewhere, and to one
 // of its own: a run that follows links reads their targets.
-func TestStrays(t *testing.T) {
+func TestReadsThroughLinks(t *testing.T) {
 	table := effectstest.Table(t)
 	for command, want := range map[string]string{
 		"grep -R x src":                      "~/.ssh ~/note.txt",

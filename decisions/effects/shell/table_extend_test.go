@@ -50,9 +50,9 @@ programs:
         inherent: ["sends cluster"]
 `
 
-// TestVouch checks a person's entry for a program that no other layer has: it adds
+// TestUserProgram checks a person's entry for a program that no other layer has: it adds
 // effects, and its facts about the run are kept apart.
-func TestVouch(t *testing.T) {
+func TestUserProgram(t *testing.T) {
 	table := effectstest.Table(t)
 	o := opinions(t, table, team)
 	with := table.With(o, true)
@@ -93,9 +93,9 @@ func TestVouch(t *testing.T) {
 	}
 }
 
-// TestVouchLosesNothing checks that a person's entry never takes away the effects
+// TestUserProgramLosesNothing checks that a person's entry never takes away the effects
 // of an unknown program.
-func TestVouchLosesNothing(t *testing.T) {
+func TestUserProgramLosesNothing(t *testing.T) {
 	table := effectstest.Table(t)
 	for _, entry := range []string{
 		"{names: [tool], readonly: true, operands: ['text...'], options: {harmless: ['--key=', '-k=']}}",
@@ -135,9 +135,9 @@ func kindsIn(lines []string) []string {
 	return out
 }
 
-// TestSecondOpinion checks that a person's entry for a known program only adds
+// TestUserOverlay checks that a person's entry for a known program only adds
 // effects.
-func TestSecondOpinion(t *testing.T) {
+func TestUserOverlay(t *testing.T) {
 	table := effectstest.Table(t)
 	for name, c := range map[string]struct {
 		extend   string
@@ -181,8 +181,8 @@ func TestSecondOpinion(t *testing.T) {
 	}
 }
 
-// TestOpinionFacts checks the facts about runs that a person's entry changes.
-func TestOpinionFacts(t *testing.T) {
+// TestOverlayFacts checks the facts about runs that a person's entry changes.
+func TestOverlayFacts(t *testing.T) {
 	table := effectstest.Table(t)
 	o := opinions(t, table, "extend:\n  - {names: [ls], options: {changes: ['-a']}}\n  - {names: [cat], network: true}\n"+
 		"programs: [{names: [tool], network: true, readonly: true, options: {chdir: ['-C=']}, operands: ['text...']}]")
@@ -203,9 +203,9 @@ func TestOpinionFacts(t *testing.T) {
 	}
 }
 
-// TestSecondOpinionIsBounded checks that nested commands are not read two times at
+// TestUserOverlayIsBounded checks that nested commands are not read two times at
 // each level.
-func TestSecondOpinionIsBounded(t *testing.T) {
+func TestUserOverlayIsBounded(t *testing.T) {
 	table := effectstest.Table(t)
 	with := table.With(opinions(t, table, "extend: [{names: [docker], sub: [{names: [exec], unknown: ours}]}]"), true)
 	text := strings.Repeat("docker exec c ", 25) + "ls"

@@ -84,9 +84,9 @@ func TestMembers(t *testing.T) {
 	})
 }
 
-// TestBeside: a member that one agent's shell takes counts for no other agent's
+// TestAdapterInput: a member that one agent's shell takes counts for no other agent's
 // shell, and those of file tools count for no shell at all.
-func TestBeside(t *testing.T) {
+func TestAdapterInput(t *testing.T) {
 	w := toolWorld(t)
 	names := map[string]bool{}
 	for _, p := range w.Profiles.agents {
@@ -130,8 +130,8 @@ func TestBeside(t *testing.T) {
 	}
 }
 
-// TestLoudKind has calls of a read-only tool whose kind claims a change or a run.
-func TestLoudKind(t *testing.T) {
+// TestChangingKind has calls of a read-only tool whose kind claims a change or a run.
+func TestChangingKind(t *testing.T) {
 	kind := func(agent, tool, input, kind string) *effects.Call {
 		c := agentCall(agent, tool, input)
 		c.Claims.Kind = kind
@@ -150,9 +150,9 @@ func TestLoudKind(t *testing.T) {
 	})
 }
 
-// TestNamelessCommand has commands that name no tool: they are for the agent's
+// TestUnnamedTool has commands that name no tool: they are for the agent's
 // shell only if the agent does not say that they are something else.
-func TestNamelessCommand(t *testing.T) {
+func TestUnnamedTool(t *testing.T) {
 	w := toolWorld(t)
 	for kind, want := range map[string]bool{"": true, "execute": true, "search": true, "other": false, "think": false, "fetch": false, "edit": false, "x": false} {
 		c := agentCall("somebody", "", `{"command":"ls docs"}`)
@@ -163,9 +163,9 @@ func TestNamelessCommand(t *testing.T) {
 	}
 }
 
-// TestNamelessMembers has calls without a tool that have members besides the command:
+// TestUnnamedToolMembers has calls without a tool that have members besides the command:
 // those not known to be harmless need a person.
-func TestNamelessMembers(t *testing.T) {
+func TestUnnamedToolMembers(t *testing.T) {
 	w := toolWorld(t)
 	for input, at := range map[string]string{
 		`{"command":"ls docs","env":{"GIT_EXTERNAL_DIFF":"./x"}}`:       "rawInput.env",

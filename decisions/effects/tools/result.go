@@ -1,6 +1,8 @@
 package tools
 
 import (
+	"slices"
+
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/decisions/effects/shell"
 )
@@ -64,6 +66,8 @@ func (t *tool) result() effects.Result {
 	} else {
 		r.Rest = shell.ReadRest(t.Builder, nil)
 	}
+	r.Rest = append(r.Rest, ofShown(t.Opened)...)
+	t.hints = append(t.hints, ofShown(t.Asides)...)
 	if r.Missing == "" {
 		r.Missing = t.Call.Incomplete
 	}
@@ -82,4 +86,10 @@ func (t *tool) isEmpty() bool {
 	cl := &t.Call.Claims
 	return t.have == inputAbsent && t.id.name == "" && cl.Title == "" && len(cl.Locations) == 0 &&
 		len(cl.Diffs) == 0 && len(t.Call.Marks) == 0 && (cl.Kind == "" || cl.Kind == "other")
+}
+
+// ofShown returns those of the effects that come out of a run which is among the effects
+// of the call, and not over their bound.
+func ofShown(list []effects.Effect) []effects.Effect {
+	return slices.DeleteFunc(list, func(e effects.Effect) bool { return e.Via.Effect >= shell.MaxEffects })
 }

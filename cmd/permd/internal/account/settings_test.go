@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// TestSettingsFile: a file that others can write could turn rules off, and one
-// that is no file must not hold the daemon.
+// TestSettingsFile: a file that others can write is refused, since it could turn
+// rules off, and one that is not a regular file must not block the daemon.
 func TestSettingsFile(t *testing.T) {
 	tests := []struct {
 		name string

@@ -13,8 +13,8 @@ import (
 	"github.com/permd/permd/socket/proxy"
 )
 
-// BenchmarkProxyDecision is a permission request of an agent that permd decides,
-// through the proxy and asked over the socket, in turns: the budget is that the
+// BenchmarkProxyDecision measures a permission request of an agent that permd
+// decides, through the proxy and over the socket, in turns. The budget is that the
 // proxy adds at most 50 µs.
 func BenchmarkProxyDecision(b *testing.B) {
 	w := newBenchWorld(b, true)

@@ -175,9 +175,9 @@ func benchRequest(b *testing.B, cached bool) {
 func BenchmarkSocket(b *testing.B)       { benchSocket(b, false) }
 func BenchmarkSocketCached(b *testing.B) { benchSocket(b, true) }
 
-// benchSocket is a request and its answer over the socket, and beside it a raw
-// echo of the same bytes, in turns: their ratio is the budget, for a call with
-// one effect at most 4, and 3 with the cache.
+// benchSocket measures a request and its answer over the socket, and a raw echo of
+// the same bytes, in turns. The budget is their ratio: for a call with one effect
+// at most 4, and 3 with the cache.
 func benchSocket(b *testing.B, cached bool) {
 	w := newBenchWorld(b, cached)
 	served, echoed := w.serve(b), echoLines(b)
@@ -205,8 +205,8 @@ func benchSocket(b *testing.B, cached bool) {
 	}
 }
 
-// mustAllow stops a benchmark that does not measure what it says: every call
-// here is one that the shipped rules allow.
+// mustAllow stops a benchmark if a call is not allowed: the shipped rules allow
+// every call here.
 func mustAllow(b *testing.B, answer []byte) {
 	if !bytes.Contains(answer, []byte(`"outcome":"selected","optionId":"allow"`)) {
 		b.Fatalf("not allowed: %s", answer)

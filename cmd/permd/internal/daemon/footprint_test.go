@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// TestRelease wants memory to go back when nothing is decided any more, and
-// then now and then, but never while something is.
+// TestRelease: memory is returned when no call is being decided, and then from time
+// to time, but never while one is.
 func TestRelease(t *testing.T) {
 	var r release
 	start := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)

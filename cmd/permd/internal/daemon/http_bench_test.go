@@ -16,7 +16,7 @@ import (
 	"github.com/permd/permd/socket/httpapi"
 )
 
-// BenchmarkHTTP is a call over HTTP on a Unix socket and the same call by
+// BenchmarkHTTP measures a call over HTTP on a Unix socket and the same call with
 // permd/decide, in turns. Over HTTP each request declares its session again.
 func BenchmarkHTTP(b *testing.B) {
 	w := newBenchWorld(b, true)

@@ -16,7 +16,7 @@ import (
 	"github.com/permd/permd/decisions"
 )
 
-// TestMetricsOfFailures: an allow that could not be logged left as a question, and
+// TestMetricsOfFailures: an allow that could not be logged was sent as an ask, and
 // is counted as one.
 func TestMetricsOfFailures(t *testing.T) {
 	d := &daemon{started: time.Now()}

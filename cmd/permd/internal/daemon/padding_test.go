@@ -27,7 +27,7 @@ var deniedTexts = []string{
 	"prog5 x", "touch /srv/2/x", "curl https://h11.example.com/",
 }
 
-// paddings put a command, at %, where a bound keeps permd from following it.
+// paddings are texts in which a command, at %, is beyond a bound of permd.
 func paddings() map[string]string {
 	numbered := func(n int, format string) string {
 		var b strings.Builder
@@ -103,9 +103,9 @@ func paddedCall(w *benchWorld, text string) *decisions.Request {
 	}, Peer: decisions.Peer{UID: uint32(os.Geteuid())}}
 }
 
-// TestPadding puts each command that is denied after, between and inside of
-// what is too much to be followed. Each of them is denied by itself. With
-// PERMD_TEST_PADDING=all each is put into each padding, which takes minutes.
+// TestPadding puts each denied command after, between and inside of text that is
+// beyond a bound. It must still be denied. With PERMD_TEST_PADDING=all each is put
+// into each padding, which takes minutes.
 func TestPadding(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long: it decides hundreds of commands at the bounds")
@@ -165,7 +165,7 @@ func TestPadding(t *testing.T) {
 	t.Logf("the slowest took %v: %s", slowest, which)
 }
 
-// BenchmarkPadding is what such a call costs at most: the budget is a second.
+// BenchmarkPadding measures the slowest of these calls: the budget is a second.
 func BenchmarkPadding(b *testing.B) {
 	w := newBenchWorld(b, false)
 	if err := w.rules.Prepare(b.Context(), uint32(os.Geteuid()), w.project); err != nil {

@@ -18,8 +18,7 @@ import (
 	"github.com/permd/permd/remember"
 )
 
-// TestDoctorCondition: what a daemon says about itself becomes findings, each with
-// what fixes it.
+// TestDoctorCondition: the daemon's status becomes findings, each with a fix.
 func TestDoctorCondition(t *testing.T) {
 	for _, tt := range []struct {
 		name  string

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// The collector's target is as it was when rules have been compiled, and one
-// that is higher than permd's own, or none at all, is not lowered.
+// The collector's target is restored after rules were compiled, and is not changed
+// if it is higher than permd's own, or off.
 func TestCollectLess(t *testing.T) {
 	begin := debug.SetGCPercent(100)
 	defer debug.SetGCPercent(begin)

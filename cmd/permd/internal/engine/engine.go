@@ -82,7 +82,7 @@ func New(c Config) (*Engine, error) {
 		Policy: c.Rules, Memory: noMemory{}, Journal: NoJournal{},
 		FS: e.FS, Own: e.own(Sockets{}), PID: c.PID, System: c.Dirs.System,
 		Now: time.Now, NewID: newID, Log: c.Log, Cache: new(decisions.Cache), NotPlain: e.NotPlain,
-		Deadline: time.Duration(c.Rules.Settings.Limits.DecisionMilliseconds) * time.Millisecond,
+		Deadline:   time.Duration(c.Rules.Settings.Limits.DecisionMilliseconds) * time.Millisecond,
 		Unattended: c.Rules.Unattended, Observe: c.Observe,
 	}
 	if c.Memory != nil {

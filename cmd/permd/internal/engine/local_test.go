@@ -10,8 +10,8 @@ import (
 	"github.com/permd/permd/internal/xdg"
 )
 
-// TestLocal: an engine without memory and journal decides as the daemon's does,
-// offers nothing to remember, and writes no file.
+// TestLocal: an engine without memory and journal decides like the daemon's, offers
+// no choices to remember, and writes no file.
 func TestLocal(t *testing.T) {
 	home := t.TempDir()
 	t.Setenv("HOME", home)

@@ -40,8 +40,7 @@ func TestContentDigest(t *testing.T) {
 	}
 }
 
-// TestContentNoPath: words that are no paths of anything that could be read say
-// that there is nothing, as often as they are asked about.
+// TestContentNoPath: words that are not paths of files have no content, every time.
 func TestContentNoPath(t *testing.T) {
 	dir := t.TempDir()
 	file, loop, socket := filepath.Join(dir, "file"), filepath.Join(dir, "loop"), filepath.Join(dir, "socket")
@@ -59,8 +58,8 @@ func TestContentNoPath(t *testing.T) {
 	}
 }
 
-// TestContentState: of a file that is above the limit nothing is known before it has
-// rested, to the nanosecond, and then as long as nobody touches it.
+// TestContentState: a file above the limit has no state before it has been
+// unchanged for long enough, to the nanosecond, and then keeps it until it changes.
 func TestContentState(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(file, []byte("abc"), 0o600); err != nil {

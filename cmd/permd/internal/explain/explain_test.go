@@ -13,7 +13,7 @@ import (
 	"github.com/permd/permd/policy"
 )
 
-// What is kept for explanations is bounded by number, by size and by sets of
+// The decisions kept for explanations are bounded by number, by size and by sets of
 // rules.
 func TestDeliberationsBounded(t *testing.T) {
 	same := &numbered{}
@@ -43,13 +43,13 @@ func TestDeliberationsBounded(t *testing.T) {
 	}
 }
 
-// numbered is a set of rules that is not like any other.
+// numbered is a set of rules that differs from all others.
 type numbered struct {
 	decisions.Snapshot
 	n int
 }
 
-// TestRenderExplanation is how an explanation looks, whole.
+// TestRenderExplanation checks the whole text of an explanation.
 func TestRenderExplanation(t *testing.T) {
 	x := &Explanation{
 		Decision: &decisions.Decision{

@@ -39,7 +39,7 @@ type Difference struct {
 	DecisionID string               `json:"decisionId"`
 	Time       time.Time            `json:"time"`
 	Call       string               `json:"call"`
-	Peer       imports.PeerDecision `json:"peer"`
+	Tool       imports.ToolDecision `json:"peer"`
 	Permd      decisions.Verdict    `json:"permd"`
 	Reason     string               `json:"reason"`
 	Recorded   decisions.Verdict    `json:"recorded"`
@@ -79,11 +79,11 @@ func (report *Report) Compare(ctx context.Context, s cli.Streams, root string, f
 	report.notes(s)
 	for _, row := range check.Rows {
 		what := cli.Either(row.Looser, "permd is looser", "permd is stricter")
-		fmt.Fprintf(s.Out, "%s  %s\n    %s: %s says %s (%s), permd %s (%s)\n", row.DecisionID, row.Call, what, report.Peer.Name(),
-			row.Peer.Verdict, row.Peer.At, row.Permd, display.Display(row.Reason))
+		fmt.Fprintf(s.Out, "%s  %s\n    %s: %s says %s (%s), permd %s (%s)\n", row.DecisionID, row.Call, what, report.Tool.Name(),
+			row.Tool.Verdict, row.Tool.At, row.Permd, display.Display(row.Reason))
 	}
 	fmt.Fprintf(s.Out, "%s: %d the same, %d where permd is stricter, %d where it is looser; no rule of %s speaks of %d, and %d cannot be told\n",
-		cli.Plural(check.Decisions, "decision"), check.Same, check.Stricter, check.Looser, report.Peer.Name(), check.Silent, check.Unknown)
+		cli.Plural(check.Decisions, "decision"), check.Same, check.Stricter, check.Looser, report.Tool.Name(), check.Silent, check.Unknown)
 	return nil
 }
 

@@ -14,11 +14,11 @@ import (
 
 // importPlaces are the usual places of a tool's settings: of the person, then of
 // a project. Agents must not write them: a test wants each to be guarded.
-func importPlaces(peer imports.Tool, home, project string) []string {
-	return placesOn(runtime.GOOS, peer, home, project)
+func importPlaces(tool imports.Tool, home, project string) []string {
+	return placesOn(runtime.GOOS, tool, home, project)
 }
 
-func placesOn(goos string, peer imports.Tool, home, project string) []string {
+func placesOn(goos string, tool imports.Tool, home, project string) []string {
 	var list []string
 	add := func(root string, names ...string) {
 		for _, n := range names {
@@ -27,7 +27,7 @@ func placesOn(goos string, peer imports.Tool, home, project string) []string {
 			}
 		}
 	}
-	switch peer {
+	switch tool {
 	case imports.Claude:
 		add(home, ".claude/settings.json", ".claude/settings.local.json")
 		add(project, ".claude/settings.json", ".claude/settings.local.json")
@@ -55,7 +55,7 @@ func placesOn(goos string, peer imports.Tool, home, project string) []string {
 }
 
 // importFiles reads the named files and folders, or the usual places.
-func importFiles(peer imports.Tool, named []string, home string) (files []imports.File, absent []string, err error) {
+func importFiles(tool imports.Tool, named []string, home string) (files []imports.File, absent []string, err error) {
 	var names []string
 	look := func(places []string) error {
 		for _, p := range places {
@@ -79,7 +79,7 @@ func importFiles(peer imports.Tool, named []string, home string) (files []import
 		if err != nil {
 			return nil, nil, fmt.Errorf("finding the working directory: %w", err)
 		}
-		if err := look(importPlaces(peer, home, paths.FindProject(paths.OSFS{}, cwd, home))); err != nil {
+		if err := look(importPlaces(tool, home, paths.FindProject(paths.OSFS{}, cwd, home))); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -100,13 +100,13 @@ func importFiles(peer imports.Tool, named []string, home string) (files []import
 		before := len(names)
 		for _, root := range []string{abs, filepath.Dir(abs)} {
 			if len(names) == before {
-				if err := look(importPlaces(peer, "", root)); err != nil {
+				if err := look(importPlaces(tool, "", root)); err != nil {
 					return nil, nil, err
 				}
 			}
 		}
 		if len(names) == before && abs == home {
-			if err := look(importPlaces(peer, home, "")); err != nil {
+			if err := look(importPlaces(tool, home, "")); err != nil {
 				return nil, nil, err
 			}
 		}

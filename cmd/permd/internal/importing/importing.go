@@ -36,14 +36,14 @@ type Options struct {
 
 // Read makes rules of the settings of a tool in the files and folders that
 // are named, or in the usual places.
-func Read(peer imports.Tool, named []string, o Options) (*Report, error) {
+func Read(tool imports.Tool, named []string, o Options) (*Report, error) {
 	home := (&account.Users{}).Lookup(uint32(os.Geteuid())).Home
-	files, absent, err := importFiles(peer, named, home)
+	files, absent, err := importFiles(tool, named, home)
 	if err != nil {
 		return nil, err
 	}
 	if len(files) == 0 {
-		return nil, cli.Failf(cli.ExitError, "name the file: permd import "+string(peer)+" FILE", "there are no settings of %s at %s", peer.Name(), strings.Join(absent, ", "))
+		return nil, cli.Failf(cli.ExitError, "name the file: permd import "+string(tool)+" FILE", "there are no settings of %s at %s", tool.Name(), strings.Join(absent, ", "))
 	}
 	opts := imports.Options{Home: home, Everywhere: o.Everywhere}
 	if o.Project != "" {
@@ -57,7 +57,7 @@ func Read(peer imports.Tool, named []string, o Options) (*Report, error) {
 	if opts.Profiles, err = tools.ParseProfiles(rego.Profiles()); err != nil {
 		return nil, fmt.Errorf("reading the agent profiles: %w", err)
 	}
-	im, err := imports.Translate(peer, files, opts)
+	im, err := imports.Translate(tool, files, opts)
 	if err != nil {
 		return nil, err
 	}

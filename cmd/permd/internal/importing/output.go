@@ -50,7 +50,7 @@ func (report *Report) notes(streams cli.Streams) {
 	for _, p := range report.Absent {
 		fmt.Fprintf(streams.Err, "not there: %s\n", p)
 	}
-	counts := make(map[imports.Fate]int)
+	counts := make(map[imports.Outcome]int)
 	for _, n := range report.Notes {
 		counts[n.Outcome]++
 		if n.Outcome == imports.Kept && n.Why == "" {
@@ -104,7 +104,7 @@ func (report *Report) Write(s cli.Streams, folder string, force bool) error {
 		}
 	}
 	if conflict != "" && !force {
-		return cli.Failf(cli.ExitError, "choose another folder, such as "+filepath.Join(dir, string(report.Peer))+", or write over it with --force",
+		return cli.Failf(cli.ExitError, "choose another folder, such as "+filepath.Join(dir, string(report.Tool))+", or write over it with --force",
 			"%s is there with other content; nothing was written", conflict)
 	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {

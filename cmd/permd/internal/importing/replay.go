@@ -40,7 +40,7 @@ func (r *replayer) compare(ctx context.Context, check *Comparison, im *imports.I
 		check.Same++
 		return nil
 	}
-	row := Difference{DecisionID: rec.Decision.ID, Time: rec.Time, Call: past.text, Peer: says, Permd: verdict, Reason: reason, Recorded: rec.Decision.Verdict}
+	row := Difference{DecisionID: rec.Decision.ID, Time: rec.Time, Call: past.text, Tool: says, Permd: verdict, Reason: reason, Recorded: rec.Decision.Verdict}
 	if rec.Answer != nil {
 		row.Answered = &rec.Answer.Verdict
 	}

@@ -9,9 +9,9 @@ import (
 	"github.com/permd/permd/decisions/effects"
 )
 
-// TestRecall: a past call is what the details of its record say, and not what
-// people read.
-func TestRecall(t *testing.T) {
+// TestParseRecord: a past call is read from the details of its record, and not from the
+// displayed text.
+func TestParseRecord(t *testing.T) {
 	effect := func(kind effects.Kind, text string) decisions.EffectDecision {
 		return decisions.EffectDecision{Kind: kind, Text: text}
 	}
@@ -19,7 +19,7 @@ func TestRecall(t *testing.T) {
 	for name, tt := range map[string]struct {
 		effects []decisions.EffectDecision
 		details []decisions.EffectDetail
-		want    []pastToolCall // nil where it cannot be told
+		want    []pastToolCall // nil if it is not known
 	}{
 		"of an earlier permd": {effects: []decisions.EffectDecision{run}},
 		"of another length":   {[]decisions.EffectDecision{run, read}, []decisions.EffectDetail{{Words: []string{"ls"}}}, nil},

@@ -10,8 +10,8 @@ import (
 	"github.com/permd/permd/cmd/permd/internal/cli"
 )
 
-// TestACPInstallAgain: another permd takes the place of the one that install wrote,
-// and what the person wrote into its entry since stays.
+// TestACPInstallAgain: another permd replaces the installed one, and later changes
+// by the person stay.
 func TestACPInstallAgain(t *testing.T) {
 	uid := uint32(os.Geteuid())
 	for client, file := range map[string]struct{ text, old, mine string }{
@@ -54,8 +54,7 @@ func TestACPInstallAgainUnknown(t *testing.T) {
 	}
 }
 
-// TestACPLinkedFolder: who keeps their settings in a linked folder is not told to move
-// them away.
+// TestACPLinkedFolder: settings in a linked folder are no error.
 func TestACPLinkedFolder(t *testing.T) {
 	p, e, store := acpPlaceOf(t, "zed", "claude")
 	real := filepath.Join(e.home, "dotfiles")
@@ -74,7 +73,7 @@ func TestACPLinkedFolder(t *testing.T) {
 	}
 }
 
-// TestACPOtherCommand: a command that was named and is not taken is said.
+// TestACPOtherCommand: if a given command is not used, install says so.
 func TestACPOtherCommand(t *testing.T) {
 	for _, tt := range []struct {
 		name, text string
@@ -114,7 +113,7 @@ func TestACPRemoveKeepsComments(t *testing.T) {
 	}
 }
 
-// TestACPShown: the name of an entry does nothing to the terminal.
+// TestACPShown: the name of an entry is printed without control characters.
 func TestACPShown(t *testing.T) {
 	_, e, _ := acpPlaceOf(t, "zed", "claude", "/opt/claude")
 	for _, text := range []string{
@@ -130,8 +129,8 @@ func TestACPShown(t *testing.T) {
 	}
 }
 
-// TestACPStarted: an agent is known by what a command starts, and not by what that
-// is told.
+// TestACPStarted: an agent is recognised by the program that a command starts, and
+// not by its arguments.
 func TestACPStarted(t *testing.T) {
 	for _, tt := range []struct {
 		agent, command string
@@ -156,7 +155,7 @@ func TestACPStarted(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := agent.started(strings.Fields(tt.command)); got != tt.want {
+		if got := agent.matchesCommand(strings.Fields(tt.command)); got != tt.want {
 			t.Errorf("%s: starts %s: %v", tt.command, tt.agent, got)
 		}
 	}

@@ -103,8 +103,8 @@ func acpAgentOf(name string, command []string) (*clientAgent, error) {
 // isPermd reports whether a command is permd by its name.
 func isPermd(command string) bool { return strings.HasPrefix(filepath.Base(command), "permd") }
 
-// called reports whether a client's entry with that name is for this agent.
-func (a *clientAgent) called(key string) bool {
+// hasName reports whether a client's entry with that name is for this agent.
+func (a *clientAgent) hasName(key string) bool {
 	if key == a.name || key == a.label {
 		return true
 	}
@@ -133,8 +133,8 @@ func (a *clientAgent) is(name string) bool {
 // runners start a program that their arguments name.
 var runners = []string{"npx", "npm", "pnpm", "yarn", "bunx", "bun", "uvx", "uv", "node", "env", "deno"}
 
-// started reports whether a command line starts this agent.
-func (a *clientAgent) started(words []string) bool {
+// matchesCommand reports whether a command line starts this agent.
+func (a *clientAgent) matchesCommand(words []string) bool {
 	if len(words) == 0 {
 		return false
 	}
@@ -175,7 +175,7 @@ func runnerOperands(words []string) (names []string) {
 	for i, word := range words {
 		switch {
 		case permdWords(words[i:]) > 0:
-			return append(names, unwrapped(words[i:])...)
+			return append(names, unwrapWords(words[i:])...)
 		case slices.Contains(runnerWords, word):
 			value = false
 		case strings.HasPrefix(word, "-"):

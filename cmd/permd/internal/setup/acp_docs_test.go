@@ -15,8 +15,8 @@ const docsProgram = "/usr/local/bin/permd"
 
 var codeBlock = regexp.MustCompile("(?ms)^```(\\w*)\n(.*?)^```$")
 
-// TestACPDocs: what docs/acp.md shows for each client is what install writes
-// or shows, and its tables name the same clients and agents.
+// TestACPDocs: docs/acp.md shows for each client what install writes or prints, and
+// its tables have the same clients and agents.
 func TestACPDocs(t *testing.T) {
 	b, err := os.ReadFile("../../../../docs/acp.md")
 	if err != nil {
@@ -92,8 +92,8 @@ func TestACPDocs(t *testing.T) {
 	}
 }
 
-// unbalanced is where the brackets and texts of a piece of Lua or Lisp do not
-// fit, "" if they do.
+// unbalanced returns where the brackets and strings of a piece of Lua or Lisp do
+// not match, "" if they do.
 func unbalanced(text string) string {
 	var open []byte
 	pairs := map[byte]byte{')': '(', '}': '{', ']': '['}
@@ -126,7 +126,8 @@ func unbalanced(text string) string {
 	return ""
 }
 
-// TestACPSnippets: whatever the words of a command are, they stay what they are.
+// TestACPSnippets: any words of a command are quoted so that they are read
+// unchanged.
 func TestACPSnippets(t *testing.T) {
 	odd := []string{"/opt/my agent/bin", "--x", `a "b" \c`, "--", `\"`, "{}", "é"}
 	agent, err := acpAgentOf(`my "agent"`, odd)

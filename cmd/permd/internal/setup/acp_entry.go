@@ -69,13 +69,13 @@ func (e *acpEntries) entries(t *jsonedit.Text, all bool) (found []acpEntry, err 
 		node := list.At(i)
 		entry := e.entry(node.Name(), node)
 		switch err := e.read(&entry); {
-		case err != nil && (all || !e.agent.called(entry.key)):
+		case err != nil && (all || !e.agent.hasName(entry.key)):
 			continue // another agent's
 		case err != nil:
 			return nil, err
-		case len(entry.words) == 0 && !all && e.agent.called(entry.key):
+		case len(entry.words) == 0 && !all && e.agent.hasName(entry.key):
 			e.hidden = append(e.hidden, entry.key)
-		case len(entry.words) > 0 && (all || e.agent.called(entry.key) || e.agent.started(unwrapped(entry.words))):
+		case len(entry.words) > 0 && (all || e.agent.hasName(entry.key) || e.agent.matchesCommand(unwrapWords(entry.words))):
 			found = append(found, entry)
 		}
 	}
@@ -157,8 +157,8 @@ func namesPermd(words []string) bool {
 		slices.ContainsFunc(words, isPermd) && slices.Contains(words, "acp") && slices.Contains(words, "--")
 }
 
-// unwrapped returns a command without permd.
-func unwrapped(words []string) []string { return words[permdWords(words):] }
+// unwrapWords returns a command without permd.
+func unwrapWords(words []string) []string { return words[permdWords(words):] }
 
 // current reports whether there is nothing to install: the agent has entries, and
 // all of them run this permd.
@@ -189,7 +189,7 @@ func (e *acpEntries) otherCommands(text []byte) (notes []string) {
 	found, _ := e.entries(t, false)
 	e.hidden = hidden
 	for _, entry := range found {
-		if words := unwrapped(entry.words); !slices.Equal(words, e.agent.command) && !slices.Equal(words, e.defaultCommand()) {
+		if words := unwrapWords(entry.words); !slices.Equal(words, e.agent.command) && !slices.Equal(words, e.defaultCommand()) {
 			notes = append(notes, fmt.Sprintf("%s was there and keeps its own command, %s: change that in the file", display.Display(entry.key), display.Display(cli.QuoteAll(words))))
 		}
 	}

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// FuzzACPEntries: in whatever a client's file says, permd gets in front of the
-// agent and of nothing else, and away from it again.
+// FuzzACPEntries: for any client's file, install puts permd before the agent's
+// command and no other, and uninstall removes it.
 func FuzzACPEntries(f *testing.F) {
 	for client, files := range acpFiles {
 		for _, file := range files {
@@ -43,7 +43,7 @@ func wrapAndUnwrap(t *testing.T, name, text string) {
 	wrapped := commandsOf(t, e, string(after))
 	for key, words := range before {
 		got := wrapped[key]
-		if rest := unwrapped(got); !slices.Equal(rest, unwrapped(words)) && words[0][0] != '~' {
+		if rest := unwrapWords(got); !slices.Equal(rest, unwrapWords(words)) && words[0][0] != '~' {
 			t.Fatalf("%q: %q is started by %q in %q", text, key, got, after)
 		}
 	}
@@ -55,7 +55,7 @@ func wrapAndUnwrap(t *testing.T, name, text string) {
 		t.Fatalf("%q became %q, from which permd cannot be taken: %v", text, after, err)
 	}
 	for key, words := range commandsOf(t, e, string(rest)) {
-		if was, ok := before[key]; !ok || !slices.Equal(unwrapped(was), words) && !slices.Equal(was, words) && was[0][0] != '~' {
+		if was, ok := before[key]; !ok || !slices.Equal(unwrapWords(was), words) && !slices.Equal(was, words) && was[0][0] != '~' {
 			t.Fatalf("%q: %q is started by %q in %q", text, key, words, rest)
 		}
 	}

@@ -85,7 +85,7 @@ func isProgram(path string) bool {
 // nameOfEntry returns the name by which install finds the entry.
 func nameOfEntry(entry acpEntry) string {
 	for _, agent := range acpAgents() {
-		if agent.called(entry.key) || agent.started(unwrapped(entry.words)) {
+		if agent.hasName(entry.key) || agent.matchesCommand(unwrapWords(entry.words)) {
 			return agent.name
 		}
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/permd/permd/cmd/permd/internal/findings"
 )
 
-// TestACPRefused are texts that are not changed, and what is said about them.
+// TestACPRefused has texts that are not changed, each with the error.
 func TestACPRefused(t *testing.T) {
 	uid := uint32(os.Geteuid())
 	tests := []struct{ client, name, text, why string }{
@@ -66,7 +66,7 @@ func TestACPRefused(t *testing.T) {
 	}
 }
 
-// TestACPFileRefused: what permd does not replace is not replaced.
+// TestACPFileRefused: files that permd must not replace are not replaced.
 func TestACPFileRefused(t *testing.T) {
 	uid := uint32(os.Geteuid())
 	for name, tt := range map[string]struct {
@@ -132,12 +132,12 @@ func TestACPAgentOf(t *testing.T) {
 			if name == "" {
 				continue
 			}
-			if other, ok := names[name]; ok && other != a.name || !a.called(name) {
+			if other, ok := names[name]; ok && other != a.name || !a.hasName(name) {
 				t.Errorf("%q is %q and %q, or neither", name, a.name, other)
 			}
 			names[name] = a.name
 		}
-		if !a.started(a.command) {
+		if !a.matchesCommand(a.command) {
 			t.Errorf("%q does not start %s", a.command, a.name)
 		}
 	}
@@ -170,8 +170,8 @@ func TestSplitLine(t *testing.T) {
 	}
 }
 
-// TestACPFullPath: an IDE has not the PATH of a person's shell, so an agent that
-// is found there is named in full; a client that has it gets the name.
+// TestACPFullPath: an IDE does not have the PATH of a person's shell, so it gets
+// the full path of an agent; a client that has the PATH gets the name.
 func TestACPFullPath(t *testing.T) {
 	for client, full := range map[string]bool{"jetbrains": true, "zed": false, "acpx": false} {
 		_, e, _ := acpPlaceOf(t, client, "claude")
@@ -192,7 +192,7 @@ func TestACPFullPath(t *testing.T) {
 		if words := entryOf(t, e, written, e.newKey()).words; words[len(words)-1] != want {
 			t.Errorf("%s: %q", client, words)
 		}
-		// It is taken out whatever is in PATH by then.
+		// It is removed whatever PATH is by then.
 		t.Setenv("PATH", "/nowhere")
 		if rest, found, err := e.remove(written); err != nil || !found || string(rest) != "{}\n" {
 			t.Errorf("%s: %v, %v, %s", client, found, err, rest)
@@ -200,8 +200,8 @@ func TestACPFullPath(t *testing.T) {
 	}
 }
 
-// TestACPDoctor: what a client starts that is gone, or not as install writes it,
-// is said with what fixes it.
+// TestACPDoctor: a command that is gone, or differs from what install writes, is
+// reported with a fix.
 func TestACPDoctor(t *testing.T) {
 	tests := []struct {
 		client, text, state, want, fix string

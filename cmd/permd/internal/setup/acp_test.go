@@ -13,7 +13,8 @@ import (
 	"github.com/permd/permd/internal/jsonedit"
 )
 
-// acpPlaceOf is where a client's file is in a home of the test, and its store.
+// acpPlaceOf returns the place of a client's file in a home of the test, and its
+// store.
 func acpPlaceOf(t *testing.T, client, name string, command ...string) (*configPlace, *acpEntries, configStore) {
 	t.Helper()
 	t.Setenv("PATH", "/nowhere")
@@ -46,8 +47,8 @@ func acpPlaceIn(t *testing.T, home, client, name string, command ...string) (*co
 	return p, e, s
 }
 
-// acpFiles are files as people have them, and what install makes of the agent in
-// them: the words that start it.
+// acpFiles are files as people have them, each with the words that start the agent
+// after install.
 var acpFiles = map[string][]struct {
 	name, text, key string
 	want            []string
@@ -93,8 +94,9 @@ var acpFiles = map[string][]struct {
 	},
 }
 
-// TestACPRoundTrip installs into files as people have them, again, and another
-// agent after it, and takes both out: the same bytes come back.
+// TestACPRoundTrip installs permd for an agent, again, and for another agent, in
+// files as people have them, and removes it for both: the files then have their old
+// bytes.
 func TestACPRoundTrip(t *testing.T) {
 	uid := uint32(os.Geteuid())
 	for client, files := range acpFiles {
@@ -148,8 +150,8 @@ func TestACPRoundTrip(t *testing.T) {
 	}
 }
 
-// TestACPRemoveEdited takes permd out of files that were changed after it was
-// put in: the agents start as before, and all else stays.
+// TestACPRemoveEdited removes permd from files that were changed after it was
+// installed: the agents start as before, and everything else stays.
 func TestACPRemoveEdited(t *testing.T) {
 	for client, files := range acpFiles {
 		for _, file := range files {
@@ -190,7 +192,7 @@ func TestACPRemoveEdited(t *testing.T) {
 	}
 }
 
-// TestACPNewFile: what was not there is not there again, nor its folders.
+// TestACPNewFile: a file that install made is deleted again, with its folders.
 func TestACPNewFile(t *testing.T) {
 	uid := uint32(os.Geteuid())
 	for _, client := range []string{"zed", "jetbrains", "acpx"} {
@@ -213,8 +215,7 @@ func TestACPNewFile(t *testing.T) {
 	}
 }
 
-// TestACPTwoUnknown: what is kept of one agent that permd does not know does not
-// go for another.
+// TestACPTwoUnknown: the record of one unknown agent is not used for another.
 func TestACPTwoUnknown(t *testing.T) {
 	uid := uint32(os.Geteuid())
 	p1, e1, store := acpPlaceOf(t, "zed", "one", "agent-one")
@@ -231,8 +232,8 @@ func TestACPTwoUnknown(t *testing.T) {
 	}
 }
 
-// TestACPMoved: another permd takes the place of the one that is there, with the
-// flags that a person has given it.
+// TestACPMoved: another permd replaces the installed one, and keeps the flags that
+// a person added.
 func TestACPMoved(t *testing.T) {
 	for _, tt := range []struct{ client, text, want string }{
 		{"zed", `{"agent_servers": {"Claude": {"command": "/old/permd-1", "args": ["acp", "--require", "--grace", "1m", "--", "claude-agent-acp"]}}}`,
@@ -250,7 +251,7 @@ func TestACPMoved(t *testing.T) {
 	}
 }
 
-// applied plans and makes a change, and is the text after it.
+// applied plans and makes a change, and returns the text after it.
 func applied(t *testing.T, s configStore, plan func() (*configChange, error)) []byte {
 	t.Helper()
 	c, err := plan()
@@ -296,7 +297,7 @@ func compactText(t *testing.T, e *acpEntries, text string) string {
 	return parsed.Compact()
 }
 
-// lostLines is a comment of a text that another one lacks.
+// lostLines returns a comment of a text that another one lacks.
 func lostLines(text, other string) string {
 	for line := range strings.Lines(text) {
 		for _, begin := range []string{"//", "/*"} {

@@ -103,7 +103,7 @@ func (e *acpEntries) createdByInstall(entry acpEntry) bool {
 	if !e.client.lines {
 		return true
 	}
-	return entry.node.Len() == 1 && slices.Equal(unwrapped(entry.words), e.agent.command)
+	return entry.node.Len() == 1 && slices.Equal(unwrapWords(entry.words), e.agent.command)
 }
 
 // unwrap removes the first n words of a command.

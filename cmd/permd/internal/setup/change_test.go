@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestHookFileRefused are files that are not permd's to replace, whatever is in
-// them.
+// TestHookFileRefused has files that permd must not replace, whatever their
+// contents.
 func TestHookFileRefused(t *testing.T) {
 	uid := uint32(os.Geteuid())
 	tests := []struct {
@@ -72,8 +72,8 @@ func TestHookFileRefused(t *testing.T) {
 	}
 }
 
-// TestHookChangedMeanwhile: what the person said yes to is not made on another
-// file.
+// TestHookChangedMeanwhile: a change that the person confirmed is not made if the
+// file has changed since.
 func TestHookChangedMeanwhile(t *testing.T) {
 	uid := uint32(os.Geteuid())
 	p, store := placeOf(t, "claude", false)
@@ -115,8 +115,8 @@ func TestHookRecordOfAnother(t *testing.T) {
 	}
 }
 
-// TestHookTwoFolders: what is kept of a harness in one folder does not go for it
-// in another.
+// TestHookTwoFolders: the record of a harness in one folder is not used for it in
+// another.
 func TestHookTwoFolders(t *testing.T) {
 	uid := uint32(os.Geteuid())
 	first, store := placeOf(t, "claude", false)
@@ -150,7 +150,7 @@ func TestHookTwoFolders(t *testing.T) {
 	}
 }
 
-// TestHookMixedLines: only what is added gets line ends.
+// TestHookMixedLines: only added lines get new line ends.
 func TestHookMixedLines(t *testing.T) {
 	p, _ := placeOf(t, "codex", false)
 	const text = "a = 1\r\nb = 2\nc = \"\"\"x\ny\r\nz\"\"\"\n"
@@ -163,8 +163,8 @@ func TestHookMixedLines(t *testing.T) {
 	}
 }
 
-// TestHookManaged: the organisation's settings also say that hooks are on, which
-// a person's own cannot take back.
+// TestHookManaged: the organisation's settings also turn hooks on, which a person's
+// own cannot change.
 func TestHookManaged(t *testing.T) {
 	for _, tt := range []struct{ name, harness, text, want string }{
 		{"gemini", "gemini", "", `"enabled": true`},
@@ -187,8 +187,8 @@ func TestHookManaged(t *testing.T) {
 	}
 }
 
-// TestClineFile: whatever permd does, Cline reads an answer, and it is yes only if
-// permd said so and ended well.
+// TestClineFile: whatever permd does, Cline gets an answer, which allows only if
+// permd allowed and exited with status 0.
 func TestClineFile(t *testing.T) {
 	dir := t.TempDir()
 	program := filepath.Join(dir, "permd of mine")

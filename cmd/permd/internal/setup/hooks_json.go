@@ -125,7 +125,7 @@ func (h *jsonHooks) removeFrom(t *jsonedit.Text, path []string) (_ *jsonedit.Tex
 		if list.Kind() != '[' {
 			break
 		}
-		if h.ours(list.At(i)) {
+		if h.isOurs(list.At(i)) {
 			found = true
 			if t, err = t.Remove(list, i); err != nil {
 				return nil, false, err
@@ -135,7 +135,7 @@ func (h *jsonHooks) removeFrom(t *jsonedit.Text, path []string) (_ *jsonedit.Tex
 		inner := list.At(i).Member("hooks")
 		had := inner.Len()
 		for j := had - 1; inner.Kind() == '[' && j >= 0; j-- {
-			if inner = t.Root().Member(path...).At(i).Member("hooks"); !h.ours(inner.At(j)) {
+			if inner = t.Root().Member(path...).At(i).Member("hooks"); !h.isOurs(inner.At(j)) {
 				continue
 			}
 			found = true
@@ -161,7 +161,7 @@ func prune(t *jsonedit.Text, path []string) (*jsonedit.Text, error) {
 	return t.Drop(path...)
 }
 
-func (h *jsonHooks) ours(n jsonedit.Node) bool {
+func (h *jsonHooks) isOurs(n jsonedit.Node) bool {
 	return hookProgram(n.Member("command").String(), h.harness) != ""
 }
 

@@ -15,7 +15,7 @@ import (
 
 const testProgram = "/opt/my tools/permd"
 
-// placeOf is where a harness's hook is in a home, and its store.
+// placeOf returns the place of a harness's hook in a home, and its store.
 func placeOf(t *testing.T, harness string, managed bool) (*configPlace, configStore) {
 	t.Helper()
 	for _, name := range []string{"CLAUDE_CONFIG_DIR", "CODEX_HOME", "GEMINI_CLI_HOME", "COPILOT_HOME"} {
@@ -76,8 +76,8 @@ var awkward = map[string][]struct{ name, text string }{
 	},
 }
 
-// TestHookRoundTrip installs into files as people have them, and uninstalls: by
-// the record the same bytes come back; without it the same meaning.
+// TestHookRoundTrip installs into files as people have them, and uninstalls: with
+// the record the files have their old bytes again; without it, the same meaning.
 func TestHookRoundTrip(t *testing.T) {
 	for harness, files := range awkward {
 		for _, managed := range []bool{false, true} {
@@ -156,8 +156,8 @@ func read(t *testing.T, path string) []byte {
 	return data
 }
 
-// TestHookRemoveEdited takes permd out of files that were changed after it was
-// put in.
+// TestHookRemoveEdited removes permd from files that were changed after it was
+// installed.
 func TestHookRemoveEdited(t *testing.T) {
 	const ours = `{"type": "command", "command": "/usr/bin/permd hook claude || exit 2", "timeout": 10}`
 	tests := []struct{ harness, name, text, want string }{
@@ -189,8 +189,8 @@ func TestHookRemoveEdited(t *testing.T) {
 	}
 }
 
-// TestHookTOMLEdited: Codex writes into its configuration by itself, and people
-// do; what cannot be told from the rest is left to them.
+// TestHookTOMLEdited: Codex and people also write into its configuration; entries
+// that cannot be distinguished from theirs are left in place.
 func TestHookTOMLEdited(t *testing.T) {
 	edit := &tomlHooks{}
 	installed, err := edit.install([]byte("model = \"x\"\n"), testProgram)
@@ -215,7 +215,7 @@ func TestHookTOMLEdited(t *testing.T) {
 	}
 }
 
-// TestHookRefused are files that are not touched.
+// TestHookRefused has files that are not changed.
 func TestHookRefused(t *testing.T) {
 	tests := []struct{ harness, name, text, why string }{
 		{"claude", "comments", "{} // mine", "comments"},
@@ -281,7 +281,7 @@ func TestHookProgram(t *testing.T) {
 	}
 }
 
-// TestHookWeak: the doctor names every way past permd's entry.
+// TestHookWeak: the doctor reports every way around permd's entry.
 func TestHookWeak(t *testing.T) {
 	install := func(t *testing.T, harness string) string {
 		p, _ := placeOf(t, harness, false)

@@ -1,4 +1,5 @@
-package runs
+// Package own reads commands of permd itself: which of them change what is decided.
+package own
 
 import (
 	_ "embed"
@@ -9,23 +10,26 @@ import (
 	"github.com/permd/permd/decisions/effects"
 )
 
-// ownList is permd's tree of commands, one a line: whether it only reads, its words, and
+// Name is permd's name.
+const Name = "permd"
+
+// list is permd's tree of commands, one a line: whether it only reads, its words, and
 // its options, those with a value marked by "=". A test of the command line generates
 // the list and fails if the tree differs.
 //
 //go:embed own_commands.txt
-var ownList string
+var list string
 
-// ownEntry is a command of permd.
-type ownEntry struct {
+// entry is a command of permd.
+type entry struct {
 	reads   bool
 	group   bool // it has sub-commands
 	options []string
 }
 
-var ownCommands = sync.OnceValue(func() map[string]ownEntry {
-	all := map[string]ownEntry{}
-	for line := range strings.Lines(ownList) {
+var commands = sync.OnceValue(func() map[string]entry {
+	all := map[string]entry{}
+	for line := range strings.Lines(list) {
 		fields := strings.Fields(line)
 		if len(fields) < 2 || fields[0] == "#" {
 			continue
@@ -35,7 +39,7 @@ var ownCommands = sync.OnceValue(func() map[string]ownEntry {
 			n = len(fields)
 		}
 		words := fields[1:n]
-		all[strings.Join(words, " ")] = ownEntry{reads: fields[0] == "reads", options: fields[n:]}
+		all[strings.Join(words, " ")] = entry{reads: fields[0] == "reads", options: fields[n:]}
 		if parent := strings.Join(words[:len(words)-1], " "); parent != "" {
 			e := all[parent]
 			e.group = true
@@ -45,13 +49,13 @@ var ownCommands = sync.OnceValue(func() map[string]ownEntry {
 	return all
 })
 
-// ownCommand returns how the words use permd: as reading only if they spell a command
+// Command returns how the words use permd: as reading only if they spell a command
 // that is marked so, with options that it has.
-func ownCommand(args []string) effects.OwnUse {
-	all := ownCommands()
-	name := ownName
+func Command(args []string) effects.OwnUse {
+	all := commands()
+	name := Name
 	at := all[name]
-	if n := len(args); n > 0 && (args[n-1] == "--help" || args[n-1] == "-h") && ownPath(args[:n-1]) {
+	if n := len(args); n > 0 && (args[n-1] == "--help" || args[n-1] == "-h") && isPath(args[:n-1]) {
 		return effects.OwnReads
 	}
 	operands := false
@@ -94,8 +98,8 @@ func ownCommand(args []string) effects.OwnUse {
 	return effects.OwnChanges
 }
 
-// ownPath reports whether words are those of a command and nothing else.
-func ownPath(args []string) bool {
-	_, ok := ownCommands()[strings.Join(append([]string{ownName}, args...), " ")]
+// isPath reports whether words are those of a command and nothing else.
+func isPath(args []string) bool {
+	_, ok := commands()[strings.Join(append([]string{Name}, args...), " ")]
 	return ok
 }

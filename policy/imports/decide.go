@@ -7,7 +7,7 @@ import (
 	"github.com/permd/permd/decisions"
 )
 
-// Command is one command of a line, as the peer sees it.
+// Command is one command of a line, as the tool sees it.
 func Command(text, line string) Item { return Item{area: runArea, text: text, line: line} }
 
 // Reading, Writing and Deleting are operations of tools on a file; the path is
@@ -28,22 +28,22 @@ func Fetching(address string) Item {
 // Using is a call of a named tool; an empty server means the agent's own.
 func Using(server, tool string) Item { return Item{area: toolArea, server: server, tool: tool} }
 
-// PeerDecision is the peer's decision about a call.
-type PeerDecision struct {
+// ToolDecision is the tool's decision about a call.
+type ToolDecision struct {
 	// Verdict is "" if no rule matches some part of the call, so that the
-	// peer's default applies.
+	// tool's default applies.
 	Verdict decisions.Verdict `json:"verdict,omitzero"`
 	// At and Text are the rule that decided.
 	At   string `json:"at,omitzero"`
 	Text string `json:"text,omitzero"`
 }
 
-// Decide returns the peer's decision about the parts of a call in a project,
-// following the peer's own documentation: each part is decided alone, and the
+// Decide returns the tool's decision about the parts of a call in a project,
+// following the tool's own documentation: each part is decided alone, and the
 // strictest counts. Rules that apply only in cases which a call does not show
 // are left out.
-func (im *Import) Decide(project, home string, items []Item) PeerDecision {
-	var all PeerDecision
+func (im *Import) Decide(project, home string, items []Item) ToolDecision {
+	var all ToolDecision
 	silent := len(items) == 0
 	for i := range items {
 		item := items[i]
@@ -60,18 +60,18 @@ func (im *Import) Decide(project, home string, items []Item) PeerDecision {
 		}
 	}
 	if silent && all.Verdict != decisions.Deny && all.Verdict != decisions.Ask {
-		return PeerDecision{}
+		return ToolDecision{}
 	}
 	return all
 }
 
 // decidePart returns the rule that decides one part: the strictest of the
 // highest rank.
-func (im *Import) decidePart(item *Item) (PeerDecision, bool) {
+func (im *Import) decidePart(item *Item) (ToolDecision, bool) {
 	var best *rule
 	for i := range im.rules {
 		r := &im.rules[i]
-		if r.only != "" || r.project != "" && r.project != item.project || r.m.says == nil || !r.m.says(item) {
+		if r.condition != "" || r.project != "" && r.project != item.project || r.m.decides == nil || !r.m.decides(item) {
 			continue
 		}
 		if best == nil || r.rank > best.rank || r.rank == best.rank && strict(r.set) > strict(best.set) {
@@ -79,7 +79,7 @@ func (im *Import) decidePart(item *Item) (PeerDecision, bool) {
 		}
 	}
 	if best == nil {
-		return PeerDecision{}, false
+		return ToolDecision{}, false
 	}
-	return PeerDecision{Verdict: decisions.Verdict(best.set), At: best.at.String(), Text: best.text}, true
+	return ToolDecision{Verdict: decisions.Verdict(best.set), At: best.at.String(), Text: best.text}, true
 }

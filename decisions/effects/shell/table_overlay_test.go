@@ -42,10 +42,10 @@ func commandsOf(t *testing.T) []string {
 	return all
 }
 
-// TestOpinionsOnlyAdd has a person's overlay that says everything it may about
+// TestOverlayOnlyAdds has a person's overlay that says everything it may about
 // every program, and checks every command: all effects of the table remain, and
 // later parts of the command keep their meaning.
-func TestOpinionsOnlyAdd(t *testing.T) {
+func TestOverlayOnlyAdds(t *testing.T) {
 	table := effectstest.Table(t)
 	commands := commandsOf(t)
 	var extend, programs strings.Builder

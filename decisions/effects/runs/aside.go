@@ -1,0 +1,246 @@
+package runs
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/decisions/effects/programs"
+	"github.com/permd/permd/internal/lexpath"
+	"github.com/permd/permd/internal/wordset"
+)
+
+// A run may do more than its effects say: git prints a file from the history, a move
+// gives content another name, a word that is not understood may name a file or a
+// command. An effect for each of these would ask in ordinary calls, or about something
+// that the run does not do. They are kept aside, where only what stops a call sees
+// them: denies, and of Asides also the asks of persons.
+
+const (
+	maxAsides   = 256 // effects that are kept aside for one call
+	maxPossible = 8   // commands in words that are not understood, for one call
+)
+
+// setAside adds an effect of the word i that may stop the call and allows nothing.
+func (v *invocation) setAside(i int, e effects.Effect) {
+	b := v.b
+	if e.File == nil || b.Rest != nil || b.Remote {
+		return // a path that is not known has another reason to ask
+	}
+	same := func(have effects.Effect) bool {
+		return have.Kind == e.Kind && have.File.Path == e.File.Path && have.File.Recursive == e.File.Recursive
+	}
+	switch {
+	case slices.ContainsFunc(b.Asides, same):
+	case len(b.Asides) >= maxAsides:
+		if !b.tooManyAsides {
+			b.tooManyAsides = true
+			b.Unknown(v.at.From, "more paths than permd looks at")
+		}
+	default:
+		e = v.via(i, e)
+		e.Shell, e.Hint, e.Guessed = b.Depth > 0, true, true
+		b.Asides = append(b.Asides, e)
+	}
+}
+
+// passesOn sets aside the read of a path that gets another name. Under that name its
+// content may be read, and no rule about this path would see it.
+func (v *invocation) passesOn(i int, word string) {
+	e := v.b.entry(effects.KindRead, word, v.run.Cwd, v.at.From)
+	if e.File != nil {
+		e.File.Recursive = v.isFolder(e.File.Path)
+	}
+	v.setAside(i, e)
+}
+
+func (v *invocation) isFolder(file string) bool {
+	mode, err := v.b.Paths.Lstat(file)
+	return err == nil && mode.IsDir()
+}
+
+// mayRead sets aside the read of each file that a part of a word names: the word, the
+// value of an option or assignment, what follows a @ or file://. Only files that exist
+// count: other words are hardly paths.
+func (v *invocation) mayRead(i int) {
+	w := &v.args[i]
+	if w.Dynamic() || w.Glob || v.b.Rest != nil || v.b.Remote {
+		return
+	}
+	for _, text := range parts(w.Text) {
+		if len(text) > maxGuardedWord || strings.ContainsAny(text, "\n\x00") {
+			continue
+		}
+		e := v.b.Operand(effects.KindRead, text, v.run.Cwd, v.at.From)
+		if e.File == nil {
+			continue
+		}
+		if mode, err := v.b.Paths.Lstat(e.File.Path); err == nil && mode.IsRegular() {
+			v.setAside(i, e)
+		}
+	}
+}
+
+// mayReadWords sets aside the reads of the words that no effect explains, of a run that
+// may do anything with them: git add FILE, gh gist create FILE.
+func (v *invocation) mayReadWords() {
+	if v.p == nil || v.run.Readonly || v.b.inOverlay {
+		return
+	}
+	explained := map[int]bool{}
+	for i := range v.b.Effects {
+		if e := &v.b.Effects[i]; e.File != nil && e.Via != nil && e.Via.Effect == v.index {
+			explained[e.Via.Arg] = true
+		}
+	}
+	for i := range v.args[:min(len(v.args), maxMayRead)] {
+		if !explained[i] {
+			v.mayRead(i)
+		}
+	}
+}
+
+// maxMayRead bounds the words of a run that are looked up as possible files.
+const maxMayRead = 1024
+
+// maxParts bounds the parts of a word, which may be a long list of assignments.
+const maxParts = 4
+
+// parts returns the texts in a word that may be a path or a command.
+func parts(word string) []string {
+	found := []string{word}
+	for rest := word; len(found) < maxParts; {
+		_, value, ok := strings.Cut(rest, "=")
+		if !ok {
+			break
+		}
+		found = append(found, value)
+		rest = value
+	}
+	for i, text := range found {
+		text = strings.TrimPrefix(text, "@")
+		if p, why := fileURL(text); why == "" {
+			text = p
+		}
+		found[i] = text
+	}
+	return slices.DeleteFunc(found, func(text string) bool { return text == "" })
+}
+
+// fileURL returns the path of a file URL. Of a relative one, which is none, programs take
+// the rest (aws).
+func fileURL(text string) (p, why string) {
+	if !strings.HasPrefix(text, "file:") {
+		return "", "no file URL"
+	}
+	if p, why = programFileURL(text); why == "" {
+		return p, ""
+	}
+	return strings.TrimPrefix(text[len("file:"):], "//"), ""
+}
+
+// mayDo sets aside what a word may do that no entry of the table explains.
+func (v *invocation) mayDo(i int) {
+	v.mayRead(i)
+	w := &v.args[i]
+	if w.Dynamic() || w.Glob || v.p != nil && v.p.Interpreter != "" {
+		return // code in another language is not shell text
+	}
+	if v.p == nil && (i == 0 || !takesCommand[v.args[i-1].Text]) {
+		return // it may be any text
+	}
+	for _, text := range parts(w.Text) {
+		if strings.ContainsAny(text, " \t\n") {
+			if _, behind, ok := strings.Cut(text, "!"); ok {
+				text = behind // of an editor, or an alias of git
+			}
+			v.mayRunText(text)
+		}
+	}
+}
+
+// takesCommand are the options whose value is a command, in programs that run one.
+var takesCommand = wordset.Of("-c", "-e", "-x", "-qc", "-ec", "--command", "--cmd", "--exec", "--execute", "--run")
+
+// mayRunText defers shell text that may run to the rest of the call.
+func (v *invocation) mayRunText(text string) {
+	v.b.possibly(text, nil, v.run.Cwd, v.at)
+}
+
+// mayRun defers the words from i on to the rest of the call if they may be a command
+// that the program runs: the first of them is a program of the table. Where the same
+// name is a sub-command of some program, it is more likely to be one here as well.
+func (v *invocation) mayRun(i int) {
+	w := &v.args[i]
+	if w.Dynamic() || w.Glob {
+		return
+	}
+	name := v.b.programName(w.Text)
+	if name == "" || v.b.Table.Program(name) == nil || name == w.Text && v.b.Table.IsSubcommand(name) {
+		return
+	}
+	v.b.possibly("", v.args[i:], v.run.Cwd, v.at)
+}
+
+// mayDoOperands sets aside what the operands of a run may do that is not understood.
+func (v *invocation) mayDoOperands() {
+	for _, i := range v.operands[:min(len(v.operands), maxAsides)] {
+		v.mayDo(i)
+		v.mayRun(i)
+	}
+}
+
+// MayUse sets aside what a program may do with the value of a variable that is not known
+// to be harmless: run it (PAGER), or read the file that it names (BASH_ENV).
+func (b *Builder) MayUse(value effects.Word, at Setting) {
+	v := invocation{b: b, at: at, run: &effects.Run{Cwd: at.Cwd}, args: []effects.Word{value}}
+	if strings.ContainsAny(value.Text, " \t\n") && !value.Dynamic() {
+		v.mayRunText(value.Text)
+	}
+	v.index = len(b.Effects) - 1 // the state
+	v.mayRead(0)
+}
+
+// opens adds the reads of the files that the program opens by itself and obeys, for
+// denies: those of the project, and secrets of the home.
+func (v *invocation) opens() {
+	if len(v.p.Obeys) == 0 || v.b.Rest != nil || v.b.Remote {
+		return
+	}
+	for _, home := range v.b.Paths.Session().Homes {
+		v.opensIn(home, func(o *programs.Obeyed) bool { return o.Home }, effects.TagsOf(effects.Secret))
+	}
+	root := v.b.Paths.Project()
+	for n, dir := 0, v.folderOf(v.run.Cwd); n < maxOpenedDepth && root != "" && lexpath.In(root, dir); n++ {
+		v.opensIn(dir, func(o *programs.Obeyed) bool {
+			return !o.Home && !o.Variable && !o.Git && !o.Project && !o.NextToOperand
+		}, 0)
+		if dir == root {
+			break
+		}
+		dir = dir[:max(strings.LastIndexByte(dir, '/'), 0)]
+	}
+}
+
+const (
+	maxOpenedDepth = 32 // folders above that of a run
+	maxOpened      = 64 // obeyed files of one call
+)
+
+// opensIn adds the reads of obeyed files in a folder, those with one of the tags unless
+// there are none.
+func (v *invocation) opensIn(dir string, counts func(*programs.Obeyed) bool, tags effects.Tags) {
+	for i := range v.p.Obeys {
+		o := &v.p.Obeys[i]
+		if !counts(o) {
+			continue
+		}
+		e := v.b.Paths.Operand(effects.KindRead, strings.TrimRight(dir, "/")+"/"+o.Name, "", v.at.From)
+		if e.File == nil || tags != 0 && e.Tags&tags == 0 || !v.Exists(e.File.Path) || len(v.b.Opened) >= maxOpened ||
+			slices.ContainsFunc(v.b.Opened, func(have effects.Effect) bool { return have.File.Path == e.File.Path && have.Via.Effect == v.index }) {
+			continue
+		}
+		e.File.Recursive, e.Shell, e.Guessed = v.isFolder(e.File.Path), v.b.Depth > 0, true
+		v.b.Opened = append(v.b.Opened, v.via(effects.Inherent, e))
+	}
+}
