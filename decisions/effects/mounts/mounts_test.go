@@ -13,6 +13,7 @@ import (
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/decisions/effects/fsfake"
 	"github.com/permd/permd/decisions/effects/paths"
+	"github.com/permd/permd/internal/eventually"
 	"github.com/permd/permd/internal/lexpath"
 )
 
@@ -209,9 +210,8 @@ func TestPoolsAreBounded(t *testing.T) {
 		if _, err := await(f, mount{key: fmt.Sprint(i), point: "/mnt"}, patience, "/mnt/a", f.files.Lstat); err != nil {
 			t.Fatal(err)
 		}
-		for len(f.pools[fmt.Sprint(i)].free) < maxUnderWay { // given back a moment after the answer
-			time.Sleep(time.Millisecond)
-		}
+		// It is given back a moment after the answer.
+		eventually.Holds(t, "no look under way", func() bool { return len(f.pools[fmt.Sprint(i)].free) == maxUnderWay })
 	}
 	if len(f.pools) > maxPools {
 		t.Errorf("%d pools", len(f.pools))
