@@ -41,14 +41,13 @@ func TestProjectDoesNotAnswer(t *testing.T) {
 	policytest.Write(t, w.project, map[string]string{".permd/rules.yaml": "deny:\n  run: [rm]\n"})
 	other := w.other(t)
 	dead, stop := filepath.Join(w.project, ".permd"), make(chan struct{})
-	var reading sync.WaitGroup
-	defer reading.Wait()
-	defer close(stop)
 	w.opts.Files = mounts.Of(noFiles{fsfake.New()})
+	defer func() {
+		close(stop)
+		eventually.Holds(t, "no reading that hangs", func() bool { return w.opts.Files.Stuck() == nil })
+	}()
 	w.opts.readDir = func(dir string, rules source.Access) (*source.Tree, error) {
 		if dir == dead {
-			reading.Add(1)
-			defer reading.Done()
 			<-stop
 		}
 		return source.Read(dir, rules)
