@@ -46,7 +46,7 @@ func (e *evaluator) receive(ctx context.Context, req *Request, alone bool) *inta
 		m.buffer = key
 		if ok {
 			m.key = key
-			if m.cached = e.cache.get(key, e.fs); m.cached != nil {
+			if m.cached = e.cache.get(ctx, key, e.fs); m.cached != nil {
 				m.project = m.cached.project
 				return m
 			}
