@@ -262,11 +262,13 @@ func TestParse(t *testing.T) {
 44 27 0:60 / /auto rw - autofs systemd-1 rw
 45 27 0:61 / /new rw - somethingfs none rw
 46 27 0:62 / /srv/proc rw - proc proc rw
+47 27 0:63 / /over rw - overlay overlay rw,lowerdir=/usr:/mnt/x/lower,upperdir=/data/u,workdir=/data/w
+48 27 0:64 / /box rw - overlay overlay rw,lowerdir=/usr,upperdir=/data/u,workdir=/data/w
 `
 	table := parse(text)
 	for p, want := range map[string]string{
 		"/home/u": "", "/mnt": "", "/mnt/xy": "", "/data/a": "", "/dev/shm/a": "", "/proc/1": "",
-		"/mnt/x": "/mnt/x", "/mnt/x/a": "/mnt/x", "/mnt/x/inner/a": "/mnt/x/inner", `/mnt/a b\c/d`: `/mnt/a b\c`, "/auto/x": "/auto", "/new": "/new",
+		"/mnt/x": "/mnt/x", "/mnt/x/a": "/mnt/x", "/mnt/x/inner/a": "/mnt/x/inner", `/mnt/a b\c/d`: `/mnt/a b\c`, "/auto/x": "/auto", "/over/a": "/over", "/box/a": "", "/new": "/new",
 	} {
 		got := ""
 		if m := table.of(p); m != nil {

@@ -86,6 +86,7 @@ const (
 // What cannot be read leaves nothing local.
 func parse(text string) *table {
 	t := &table{}
+	stacked := map[mount]string{} // their options
 	for line := range strings.Lines(text) {
 		head, tail, ok := strings.Cut(strings.TrimSuffix(line, "\n"), " - ")
 		fields, kind := strings.Split(head, " "), strings.Fields(tail)
@@ -99,7 +100,11 @@ func parse(text string) *table {
 		switch {
 		case kind[0] == "proc":
 			t.procs = append(t.procs, m.point)
-		case m.point == "/" || local[kind[0]]:
+		case m.point == "/":
+		case local[kind[0]]:
+			if kind[0] == "overlay" {
+				stacked[m] = kind[len(kind)-1]
+			}
 		case len(t.remote) == maxRemote:
 			return everything()
 		default:
@@ -109,8 +114,24 @@ func parse(text string) *table {
 	if text == "" {
 		return everything()
 	}
+	for m, options := range stacked {
+		if t.uses(options) {
+			t.remote = append(t.remote, m)
+		}
+	}
 	slices.SortStableFunc(t.remote, func(a, b mount) int { return cmp.Compare(len(b.point), len(a.point)) })
 	return t
+}
+
+// uses reports whether the options of an overlay file system name a folder of a remote
+// one as one of its layers, as in lowerdir=/a:/b,upperdir=/c.
+func (t *table) uses(options string) bool {
+	for _, p := range strings.FieldsFunc(options, func(r rune) bool { return strings.ContainsRune(",:=", r) }) {
+		if path.IsAbs(p) && t.of(path.Clean(unescape(p))) != nil {
+			return true
+		}
+	}
+	return false
 }
 
 // unescape replaces what the kernel writes for a space, a tab, a line's end and a
