@@ -39,8 +39,9 @@ type layerState struct {
 	active      *compiledLayer // nil when the layer has never been good
 	digest      string         // of the files that active was compiled from
 	files       int            // number of these files
-	nonEmpty    []string       // names of the files that are not blank
+	nonEmpty    []fileTime     // those of them that are not blank
 	quarantined []string       // names of those whose allows do not count at the moment
+	emptySince  time.Time      // when quarantined files were first read empty
 	lastDigest  string         // digest of the files last read
 	state       State
 	problems    diag.List // why it is degraded
@@ -71,8 +72,12 @@ func (s *Store) refresh(ctx context.Context, prev *layerState, how loadOptions) 
 	if len(prev.dirs) == 0 && prev.state == StateDegraded {
 		return &next // its folder is not known
 	}
-	next.quarantined, next.recheckAt = nil, time.Time{}
-	r, stable := s.read(ctx, prev, how)
+	next.quarantined, next.emptySince, next.recheckAt = nil, time.Time{}, time.Time{}
+	emptySince := prev.emptySince
+	if emptySince.IsZero() {
+		emptySince = time.Now()
+	}
+	r, stable := s.read(ctx, prev, emptySince, how)
 	next.folders = r.dirs
 	switch {
 	case !stable:
@@ -88,10 +93,15 @@ func (s *Store) refresh(ctx context.Context, prev *layerState, how loadOptions) 
 		next.lastDigest = ""
 		return next.degrade(ps, s.opts.now())
 	}
-	if names, until := prev.recentlyEmptied(r, time.Now(), how.emptyGrace()); names != nil {
+	if names, until := prev.recentlyEmptied(r, emptySince, time.Now(), how.emptyGrace()); names != nil {
+		next.emptySince = emptySince
 		return next.quarantine(names, until, s.opts.now())
 	}
-	return s.build(ctx, &next, r.files, nil)
+	built := s.build(ctx, &next, r.files, nil)
+	if built.active != nil && built.digest == built.lastDigest {
+		built.nonEmpty = nonEmptyFiles(r.files)
+	}
+	return built
 }
 
 // build compiles the layer from the files that were read, unless it was already
@@ -125,7 +135,7 @@ func (s *Store) build(ctx context.Context, next *layerState, files []source.File
 		}
 	}
 	c.tests = nil
-	next.active, next.digest, next.files, next.nonEmpty = c, digest, len(files), nonEmptyFiles(files)
+	next.active, next.digest, next.files = c, digest, len(files)
 	return next.succeed(s.opts.now())
 }
 

@@ -257,6 +257,30 @@ func TestEmptied(t *testing.T) {
 		}
 		look(t, s, after, StateOK)
 	})
+	t.Run("with the time of its content", func(t *testing.T) {
+		t.Parallel()
+		w := newWorld(t)
+		policytest.Write(t, w.user, map[string]string{"a.rego": both, "b.rego": other})
+		s := w.open(t)
+		info, err := os.Stat(filepath.Join(w.user, "a.rego"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		// As it is read between truncating it and setting its time.
+		policytest.Write(t, w.user, map[string]string{"a.rego": ""})
+		if err := os.Chtimes(filepath.Join(w.user, "a.rego"), info.ModTime(), info.ModTime()); err != nil {
+			t.Fatal(err)
+		}
+		look(t, s, held, StateDegraded)
+		look(t, s, held, StateDegraded)
+		if rest := time.Until(s.nextRecheck()); rest <= 0 || rest > emptyGrace {
+			t.Errorf("looks again in %v", rest)
+		}
+		if changed, err := s.Reload(t.Context()); !changed || err != nil {
+			t.Errorf("reload: %v, %v", changed, err)
+		}
+		look(t, s, after, StateOK)
+	})
 	t.Run("a person says so", func(t *testing.T) {
 		t.Parallel()
 		_, s := open(t)

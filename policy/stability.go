@@ -100,7 +100,7 @@ func (s *Store) readFolder(n *layerState, dir string, rules source.Access) (*sou
 // read reads the folders of a layer once they are stable, or returns false if
 // they keep changing. Contents that were examined before need no wait: they
 // change nothing.
-func (s *Store) read(ctx context.Context, n *layerState, how loadOptions) (*folderContents, bool) {
+func (s *Store) read(ctx context.Context, n *layerState, emptySince time.Time, how loadOptions) (*folderContents, bool) {
 	for r := s.readOnce(n); ; r = s.readOnce(n) {
 		if r.unchanged(n) {
 			return r, true
@@ -109,7 +109,7 @@ func (s *Store) read(ctx context.Context, n *layerState, how loadOptions) (*fold
 		now := time.Now()
 		rest := quietPeriod - now.Sub(r.newest)
 		if how.immediate {
-			if names, until := n.recentlyEmptied(r, now, reloadEmptyGrace); names != nil {
+			if names, until := n.recentlyEmptied(r, emptySince, now, reloadEmptyGrace); names != nil {
 				rest = until.Sub(now)
 			}
 		}
@@ -146,12 +146,16 @@ func wait(ctx context.Context, d time.Duration) bool {
 // blank, or disappeared together with all others, less than doubt ago, and when
 // that time ends: somebody may be about to write them. A file with comments is
 // not blank here.
-func (n *layerState) recentlyEmptied(r *folderContents, now time.Time, doubt time.Duration) (names []string, until time.Time) {
+//
+// A kernel truncates a file before it sets its time, so an empty file may still have
+// the time of its former content: then emptySince counts, when it was first read so.
+func (n *layerState) recentlyEmptied(r *folderContents, emptySince, now time.Time, doubt time.Duration) (names []string, until time.Time) {
 	left := map[string]source.File{}
 	for _, f := range r.files {
 		left[f.Name] = f
 	}
-	for _, name := range n.nonEmpty {
+	for _, former := range n.nonEmpty {
+		name := former.name
 		f, ok := left[name]
 		switch {
 		case ok && len(strings.TrimSpace(string(f.Data))) > 0:
@@ -160,6 +164,8 @@ func (n *layerState) recentlyEmptied(r *folderContents, now time.Time, doubt tim
 			continue // removed; the others are present
 		case !ok:
 			f.ModTime = r.newest // of the folder
+		case f.ModTime.Equal(former.modTime):
+			f.ModTime = emptySince
 		}
 		if age := now.Sub(f.ModTime); age < -quietPeriod || age >= doubt {
 			continue
@@ -172,12 +178,18 @@ func (n *layerState) recentlyEmptied(r *folderContents, now time.Time, doubt tim
 	return names, until
 }
 
-// nonEmptyFiles returns the names of the files that are not empty.
-func nonEmptyFiles(files []source.File) []string {
-	var out []string
+// fileTime is a file of rules with the time of its content.
+type fileTime struct {
+	name    string
+	modTime time.Time
+}
+
+// nonEmptyFiles returns the files that are not empty.
+func nonEmptyFiles(files []source.File) []fileTime {
+	var out []fileTime
 	for _, f := range files {
 		if !f.IsTest() && len(strings.TrimSpace(string(f.Data))) > 0 {
-			out = append(out, f.Name)
+			out = append(out, fileTime{f.Name, f.ModTime})
 		}
 	}
 	return out
