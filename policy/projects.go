@@ -23,6 +23,10 @@ type projectLoads struct {
 	due   map[layerKey]bool // projects that are loaded in the background, by whether they must be again
 }
 
+func newProjectLoads() *projectLoads {
+	return &projectLoads{free: map[layerKey]chan struct{}{}, count: map[layerKey]int{}, due: map[layerKey]bool{}}
+}
+
 // errBusy is the error of a project whose rules are being loaded for so long that nobody
 // waits for it any more.
 var errBusy = errors.New("loading project rules: its files keep changing, or are not answered for")
@@ -31,9 +35,6 @@ var errBusy = errors.New("loading project rules: its files keep changing, or are
 // that ends loading them. It returns nil after the deadline.
 func (l *projectLoads) start(ctx context.Context, at layerKey, deadline time.Time) (end func()) {
 	l.mu.Lock()
-	if l.free == nil {
-		l.free, l.count = map[layerKey]chan struct{}{}, map[layerKey]int{}
-	}
 	free := l.free[at]
 	if free == nil {
 		free = make(chan struct{}, 1)
@@ -52,11 +53,6 @@ func (l *projectLoads) start(ctx context.Context, at layerKey, deadline time.Tim
 	}
 	timer := time.NewTimer(time.Until(deadline))
 	defer timer.Stop()
-	select {
-	case <-free:
-		return func() { free <- struct{}{}; leave() }
-	default:
-	}
 	select {
 	case <-free:
 		return func() { free <- struct{}{}; leave() }
@@ -160,9 +156,6 @@ func (s *Store) loadProjectsLater(ctx context.Context) {
 func (l *projectLoads) later(at layerKey) (again func() bool, begin bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.due == nil {
-		l.due = map[layerKey]bool{}
-	}
 	_, running := l.due[at]
 	l.due[at] = true
 	return func() bool {

@@ -101,7 +101,7 @@ type Store struct {
 	mu             sync.Mutex
 	changing       sync.Mutex
 	compiling      sync.Mutex
-	loads          projectLoads
+	loads          *projectLoads
 	generation     atomic.Int64
 	state          atomic.Pointer[state]
 	foldersChanged chan struct{} // tells Watch that the folders to watch have changed
@@ -150,7 +150,7 @@ func Open(ctx context.Context, opts Options) (*Store, error) {
 	if opts.privateGroup == nil {
 		opts.privateGroup = xdg.PrivateGroup
 	}
-	s := &Store{opts: opts, foldersChanged: make(chan struct{}, 1), pollInterval: pollInterval}
+	s := &Store{opts: opts, foldersChanged: make(chan struct{}, 1), pollInterval: pollInterval, loads: newProjectLoads()}
 	how := loadOptions{deadline: time.Now().Add(loadTimeout)}
 	var err error
 	if s.schema, err = input.ParseSchema(opts.Schema); err != nil {
