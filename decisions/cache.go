@@ -1,6 +1,7 @@
 package decisions
 
 import (
+	"context"
 	"reflect"
 	"sync"
 
@@ -69,12 +70,12 @@ type cacheEntry struct {
 }
 
 // get returns the entry of a key, if its lookups still have the same results.
-func (c *Cache) get(key []byte, fsys effects.FS) *cacheEntry {
+func (c *Cache) get(ctx context.Context, key []byte, fsys effects.FS) *cacheEntry {
 	if c == nil || key == nil {
 		return nil
 	}
 	k := c.find(key)
-	if k == nil || !unchanged(fsys, k.lookups) {
+	if k == nil || !unchanged(ctx, fsys, k.lookups) {
 		return nil
 	}
 	return k

@@ -46,6 +46,10 @@ type Config struct {
 	// that would ask are denied. Its result may change at any time.
 	Unattended func() bool
 
+	// Deadline is how long deciding the calls of one request may take: what is not
+	// decided by then is asked. 0 means 2 seconds.
+	Deadline time.Duration
+
 	// TakeApproval, if not nil, reports whether a person has approved the same
 	// question out of band (permd allow), and consumes the approval.
 	TakeApproval func(req *Request, d *Decision) bool
@@ -128,13 +132,14 @@ func (e *Engine) Decide(ctx context.Context, reqs ...*Request) []*Decision {
 		return nil
 	}
 	start := e.now()
-	first := e.receive(reqs[0], len(reqs) == 1)
+	ctx = e.within(ctx, start)
+	first := e.receive(ctx, reqs[0], len(reqs) == 1)
 	defer e.cache.release(first.buffer)
 	snap, err := e.policy.Snapshot(reqs[0].Peer.UID, first.project)
 	if first.cached != nil && err == nil && first.cached.evaluation.snapshot != snap {
 		// The rules have changed. The call is looked at again, and where it belongs
 		// as well: the rules must be those of the project that it is judged by.
-		first.resolve(&e.evaluator, cacheableRequest(reqs[0]))
+		first.resolve(ctx, &e.evaluator, cacheableRequest(reqs[0]))
 		snap, err = e.policy.Snapshot(reqs[0].Peer.UID, first.project)
 	}
 	decided := make([]*Decision, len(reqs))
@@ -144,12 +149,17 @@ func (e *Engine) Decide(ctx context.Context, reqs ...*Request) []*Decision {
 		d := &Decision{ID: e.newID(), CallID: req.Call.ID}
 		if err != nil {
 			d.fail(Ask, "the rules are not ready: "+err.Error())
+		} else if why := outOfTime(ctx); why != "" && i > 0 {
+			d.Policy.Digest = snap.Digest()
+			d.fail(Stricter(Ask, snap.OnFailure()), why)
+			d.Opaque, d.Stateful = true, true
+			before.add(d, effects.UnknownDisturbance())
 		} else {
 			d.Policy.Digest = snap.Digest()
 			received := first
 			if i > 0 {
 				before.prepare(&req.Call, snap.Profiles())
-				received = e.receive(req, false)
+				received = e.receive(ctx, req, false)
 			}
 			after := e.decide(ctx, snap, req, received, d, start)
 			if d.Unsettled = before.mayAffect(d); !d.Unsettled {

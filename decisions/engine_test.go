@@ -27,6 +27,8 @@ type fakePolicy struct {
 	panics    bool
 	onFailure Verdict
 	fired     []Finding
+	// unknownAsks is set if nothing is said of unknown effects.
+	unknownAsks bool
 }
 
 func (p *fakePolicy) Snapshot(uint32, string) (Snapshot, error) { return p, p.snapErr }
@@ -41,6 +43,9 @@ func (p *fakePolicy) Evaluate(ctx context.Context, in *Input) (Findings, error) 
 	}
 	if in.Effect == nil || in.Call == nil {
 		return Findings{}, errors.New("input without effect or call")
+	}
+	if p.unknownAsks && in.Effect.Kind == effects.KindUnknown {
+		return Findings{}, p.err
 	}
 	return Findings{Fired: p.fired}, p.err
 }

@@ -45,19 +45,26 @@ func (e *evaluator) evaluate(ctx context.Context, snap Snapshot, received *intak
 	m := &evaluation{snapshot: snap, call: &req.Call, res: w.EffectsIn(received.context), session: req.Session}
 	m.session.Conn = 0
 	m.projectKey = paths.ProjectKey(fsys, m.res.Project)
-	m.person = needsPerson(req, &m.res)
-	m.fingerprints = fingerprints(m.call, m.res.Effects)
-	m.effects = make([]effectFacts, len(m.res.Effects))
-	// One input for all effects, so that policy can reuse what they share.
-	in := m.input()
-	in.Now = now
-	m.hints = make([]effectFacts, len(m.res.Hints))
+	m.effects, m.hints = make([]effectFacts, len(m.res.Effects)), make([]effectFacts, len(m.res.Hints))
 	for i := range len(m.effects) + len(m.hints) {
 		eff, p := m.effectAt(i)
-		p.fence, p.target = fences{e.pid, e.own.Programs()}.reason(eff), targetOf(fsys, eff.Run)
+		p.target = targetOf(fsys, eff.Run)
 		if p.target != nil && m.res.After.MayWrite(p.target.Path) {
 			p.target = nil // what it will say is not known
 		}
+	}
+	// Nothing is looked at from here on.
+	if fsys.addTo(&m.res) {
+		m.effects = append(m.effects, effectFacts{})
+	}
+	m.person = needsPerson(req, &m.res)
+	m.fingerprints = fingerprints(m.call, m.res.Effects)
+	// One input for all effects, so that policy can reuse what they share.
+	in := m.input()
+	in.Now = now
+	for i := range len(m.effects) + len(m.hints) {
+		eff, p := m.effectAt(i)
+		p.fence = fences{e.pid, e.own.Programs()}.reason(eff)
 		in.Effect = eff
 		p.findings, p.err = snap.Evaluate(ctx, in)
 		if p.err != nil {

@@ -38,7 +38,7 @@ type intake struct {
 
 // receive determines where a request comes from. The cache is used only for requests
 // of one call: what earlier calls may change is not part of the key.
-func (e *evaluator) receive(req *Request, alone bool) *intake {
+func (e *evaluator) receive(ctx context.Context, req *Request, alone bool) *intake {
 	m := new(intake)
 	req.Call.Confined = req.Session.confinement()
 	if alone && e.cache != nil {
@@ -46,21 +46,21 @@ func (e *evaluator) receive(req *Request, alone bool) *intake {
 		m.buffer = key
 		if ok {
 			m.key = key
-			if m.cached = e.cache.get(key, e.fs); m.cached != nil {
+			if m.cached = e.cache.get(ctx, key, e.fs); m.cached != nil {
 				m.project = m.cached.project
 				return m
 			}
 			req = cacheableRequest(req)
 		}
 	}
-	m.resolve(e, req)
+	m.resolve(ctx, e, req)
 	return m
 }
 
 // resolve prepares a request for evaluation without the cache.
-func (m *intake) resolve(e *evaluator, req *Request) {
+func (m *intake) resolve(ctx context.Context, e *evaluator, req *Request) {
 	m.req, m.cached = req, nil
-	m.recorder = &recordingFS{fs: e.fs}
+	m.recorder = &recordingFS{fs: e.fs, ctx: ctx}
 	w := tools.World{FS: m.recorder, Own: e.own, Others: e.system}
 	m.context = w.CallContext(&req.Call)
 	m.project = m.context.Project()

@@ -32,7 +32,9 @@ func (e *evaluator) evaluateRest(ctx context.Context, m *evaluation, now time.Ti
 		if r := rest[i].Run; !rest[i].Guessed || r != nil && r.Own == effects.OwnChanges {
 			p.fence = fences{e.pid, e.own.Programs()}.reason(&rest[i])
 		}
-		if p.fence == "" && ctx.Err() == nil {
+		if ctx.Err() != nil {
+			m.failed = true // a denied one may be among those that are left
+		} else if p.fence == "" {
 			in.Effect = &rest[i]
 			if p.findings, p.err = m.snapshot.Evaluate(ctx, in); p.err != nil {
 				m.failed = true

@@ -2,6 +2,7 @@ package decisions
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"io/fs"
 	"slices"
@@ -22,11 +23,16 @@ const (
 // all parts of a decision see the same state, and records the results, so that a later
 // call can check whether they are still the same. It belongs to one call.
 type recordingFS struct {
-	fs      effects.FS
+	fs effects.FS
+	// ctx ends the time to look at anything; nil for none.
+	ctx     context.Context
 	lookups []fsLookup
 	bytes   int
 	// uncomparable is set if a result cannot be compared later.
 	uncomparable bool
+	// unanswered is why something is not known that the file system was asked for, ""
+	// if all is known (see unanswered).
+	unanswered string
 }
 
 // fsLookup is one read access to the file system, with its result.
@@ -124,14 +130,24 @@ func namesIn(fsys effects.FS, path string, limit int64) (string, error) {
 // Owner implements effects.FS. It is not compared later.
 func (o *recordingFS) Owner(path string) (uint32, error) {
 	o.uncomparable = true
-	return o.fs.Owner(path)
+	if err := o.late(); err != nil {
+		return 0, err
+	}
+	uid, err := o.fs.Owner(path)
+	o.note(path, err)
+	return uid, err
 }
 
 // Identity implements paths.Identifier. It is not compared later.
 func (o *recordingFS) Identity(path string) (paths.Identity, error) {
 	o.uncomparable = true
+	if err := o.late(); err != nil {
+		return paths.Identity{}, err
+	}
 	if by, ok := o.fs.(paths.Identifier); ok {
-		return by.Identity(path)
+		id, err := by.Identity(path)
+		o.note(path, err)
+		return id, err
 	}
 	return paths.Identity{}, errors.ErrUnsupported
 }
@@ -200,7 +216,10 @@ func (o *recordingFS) lookup(l fsLookup) fsLookup {
 			return *k
 		}
 	}
-	l.ask(o.fs)
+	if l.err = o.late(); l.err == nil {
+		l.ask(o.fs)
+		o.note(l.path, l.err)
+	}
 	// Only fs.ErrNotExist means the same each time; other errors cannot be compared.
 	if l.err != nil && !errors.Is(l.err, fs.ErrNotExist) {
 		o.uncomparable = true
@@ -238,9 +257,17 @@ func (l *fsLookup) ask(fsys effects.FS) {
 	}
 }
 
-// unchanged reports whether each of these lookups still has the same result.
-func unchanged(fsys effects.FS, looks []fsLookup) bool {
+// lookupsPerCheck is how many lookups are compared before it is asked whether there is
+// time for more: asking takes a tenth of the time of one.
+const lookupsPerCheck = 8
+
+// unchanged reports whether each of these lookups still has the same result. It reports
+// false if there is no time to find out.
+func unchanged(ctx context.Context, fsys effects.FS, looks []fsLookup) bool {
 	for i := range looks {
+		if i%lookupsPerCheck == lookupsPerCheck-1 && ctx.Err() != nil {
+			return false
+		}
 		l := &looks[i]
 		switch l.op {
 		case opLstat:

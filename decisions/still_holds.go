@@ -26,8 +26,9 @@ func (e *Engine) StillHolds(ctx context.Context, req *Request, earlier *Decision
 // rules.
 func (e *Engine) decideAgain(ctx context.Context, req *Request, earlier *Decision) (d *Decision, changed bool) {
 	now := e.now()
+	ctx = e.within(ctx, now)
 	// The cache does not know what calls before this one may change.
-	received := e.receive(req, req.Call.Before.None())
+	received := e.receive(ctx, req, req.Call.Before.None())
 	defer e.cache.release(received.buffer)
 	snap, err := e.policy.Snapshot(req.Peer.UID, received.project)
 	switch {
@@ -37,7 +38,7 @@ func (e *Engine) decideAgain(ctx context.Context, req *Request, earlier *Decisio
 		return nil, true
 	}
 	if received.cached != nil && received.cached.evaluation.snapshot != snap {
-		received.resolve(&e.evaluator, cacheableRequest(req))
+		received.resolve(ctx, &e.evaluator, cacheableRequest(req))
 	}
 	quiet := *e
 	quiet.observe, quiet.proposer, quiet.log = nil, nil, slog.New(slog.DiscardHandler)

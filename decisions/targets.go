@@ -3,6 +3,8 @@ package decisions
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
+	"io/fs"
 	"path"
 	"slices"
 	"strings"
@@ -82,12 +84,15 @@ func targetOf(fsys effects.FS, r *effects.Run) *effects.Script {
 	for dir := path.Clean(r.Cwd); ; dir = path.Dir(dir) {
 		for _, name := range run.files {
 			file := path.Join(dir, name)
-			if _, err := fsys.Lstat(file); err == nil {
+			switch _, err := fsys.Lstat(file); {
+			case err == nil:
 				return hashOf(fsys, file)
+			case !errors.Is(err, fs.ErrNotExist):
+				return nil // there may be one
 			}
 		}
 		// A project's files are not searched beyond its repository.
-		if _, err := fsys.Lstat(path.Join(dir, ".git")); err == nil || dir == "/" || !run.inParents {
+		if _, err := fsys.Lstat(path.Join(dir, ".git")); !errors.Is(err, fs.ErrNotExist) || dir == "/" || !run.inParents {
 			return nil
 		}
 	}

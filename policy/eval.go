@@ -75,14 +75,16 @@ func (s *snapshot) Evaluate(ctx context.Context, in *decisions.Input) (decisions
 	}
 	err := ctx.Err()
 	if err == nil {
-		err = s.evaluate(in, kind, &out)
+		err = s.evaluate(ctx, in, kind, &out)
 	}
-	if errors.Is(err, errTimeout) {
+	if errors.Is(err, errTimeout) && ctx.Err() != nil {
+		err = ctx.Err()
+	} else if errors.Is(err, errTimeout) {
 		// The timer also runs while a busy machine does not schedule us (this
 		// has been measured), and a question for that reason is a needless one.
 		// Rules that really do not end take the time twice.
 		out.Fired = nil
-		err = s.evaluate(in, kind, &out)
+		err = s.evaluate(ctx, in, kind, &out)
 	}
 	if len(s.quarantined) > 0 {
 		out.Fired = slices.DeleteFunc(out.Fired, func(f decisions.Finding) bool {
@@ -95,7 +97,7 @@ func (s *snapshot) Evaluate(ctx context.Context, in *decisions.Input) (decisions
 	return out, err
 }
 
-func (s *snapshot) evaluate(in *decisions.Input, kind int, out *decisions.Findings) error {
+func (s *snapshot) evaluate(ctx context.Context, in *decisions.Input, kind int, out *decisions.Findings) error {
 	var need input.Parts
 	speaks := false
 	for _, l := range s.layers {
@@ -107,7 +109,7 @@ func (s *snapshot) evaluate(in *decisions.Input, kind int, out *decisions.Findin
 	if !speaks {
 		return nil
 	}
-	limited := s.limiter.start()
+	limited := s.limiter.start(ctx)
 	defer s.limiter.stop(limited)
 	doc, err := recoverPanic(func() *ast.Term { return input.Build(in, need) })
 	if err != nil {

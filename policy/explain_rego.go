@@ -151,7 +151,7 @@ func (t *nearSearch) evalConditions(l *compiledLayer, together, before ast.Body)
 	}
 	one := func(body ast.Body) (bool, topdown.QueryResult, error) {
 		t.left--
-		limited := t.snapshot.limiter.start()
+		limited := t.snapshot.limiter.start(context.Background())
 		defer t.snapshot.limiter.stop(limited)
 		fresh := make(ast.Body, len(body))
 		for i, e := range body {

@@ -116,6 +116,8 @@ func (s *Store) build(ctx context.Context, next *layerState, files []source.File
 		return next.succeed(s.opts.now())
 	}
 	next.lastDigest = digest
+	s.compiling.Lock() // one at a time: it takes much memory
+	defer s.compiling.Unlock()
 	if s.opts.OnWork != nil {
 		defer s.opts.OnWork()()
 	}
@@ -194,7 +196,7 @@ func (s *Store) rulesOf(n *layerState) source.Access {
 	}
 	// A project's files can only add restrictions until somebody trusts them,
 	// so it does not matter who can change them.
-	return source.Access{Writable: true, ListsOnly: true}
+	return source.Access{Writable: true, ListsOnly: true, NoLink: true}
 }
 
 // privateGroup returns a function that recognises a person's private group and

@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"context"
 	"slices"
 	"sync"
 	"time"
@@ -19,6 +20,7 @@ type limiter struct {
 
 // evaluation is one running evaluation.
 type evaluation struct {
+	ctx    context.Context // ends it too, when that is noticed at the next tick
 	cancel topdown.Cancel
 	ticks  int // ticks since it started
 }
@@ -27,8 +29,8 @@ type evaluation struct {
 const limitTicks = 5
 
 // start starts timing an evaluation; stop must be called after it.
-func (l *limiter) start() *evaluation {
-	e := &evaluation{cancel: topdown.NewCancel()}
+func (l *limiter) start(ctx context.Context) *evaluation {
+	e := &evaluation{ctx: ctx, cancel: topdown.NewCancel()}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.running = append(l.running, e)
@@ -53,7 +55,7 @@ func (l *limiter) tick() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, e := range l.running {
-		if e.ticks++; e.ticks > limitTicks {
+		if e.ticks++; e.ticks > limitTicks || e.ctx.Err() != nil {
 			e.cancel.Cancel()
 		}
 	}

@@ -12,9 +12,9 @@ func TestLimiter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var l limiter
 		for range 3 { // rested in between
-			first := l.start()
+			first := l.start(t.Context())
 			time.Sleep(evalTimeout / 2)
-			second, quick := l.start(), l.start()
+			second, quick := l.start(t.Context()), l.start(t.Context())
 			l.stop(quick)
 			time.Sleep(evalTimeout / 2)
 			if first.cancel.Cancelled() || second.cancel.Cancelled() {

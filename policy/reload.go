@@ -16,42 +16,57 @@ func (s *Store) Reload(ctx context.Context) (changed bool, err error) {
 
 // reload implements Reload; immediate says that a person requested it.
 func (s *Store) reload(ctx context.Context, atOnce bool) (changed bool, err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	how := loadOptions{deadline: time.Now().Add(loadTimeout), immediate: atOnce}
 	old := s.state.Load()
-	st := old.clone()
-	switches, err := s.stableSwitches(ctx, old.switches)
-	if (err == nil) != (old.settingsErr == nil) {
-		st.settingsErrSince = s.opts.now()
+	errs := s.loadShared(ctx, how)
+	if how.immediate {
+		how.deadline = time.Now().Add(loadTimeout)
+		errs = append(errs, s.loadProjects(ctx, how))
+	} else {
+		s.loadProjectsLater(ctx)
 	}
-	if st.settingsErr = err; err == nil {
-		st.switches = switches
-	}
-	errs := []error{err}
-	st.base = s.refreshBase(ctx, old.base, st.switches)
-	if len(old.org.dirs) > 0 {
-		st.org = s.refresh(ctx, old.org, how)
-	}
-	errs = append(errs, st.base.err(), st.org.err())
-	for uid, n := range old.users {
-		if len(n.dirs) == 0 {
-			n = s.userState(uid)
-		}
-		st.users[uid] = s.refresh(ctx, n.withOrg(st.org), how)
-		errs = append(errs, st.users[uid].err())
-	}
-	for at, n := range old.projects {
-		st.projects[at] = s.refresh(ctx, n.withOrg(st.org), how)
-		errs = append(errs, st.projects[at].err())
-	}
-	s.publish(st)
+	st := s.state.Load()
 	for at, snap := range st.snaps {
 		if before := old.snaps[at]; before == nil || before.digest != snap.digest {
 			changed = true
 		}
 	}
 	return changed, errors.Join(errs...)
+}
+
+// loadShared loads settings and the rules that hold in all projects, and puts them in
+// place.
+func (s *Store) loadShared(ctx context.Context, how loadOptions) []error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	old := s.state.Load()
+	switches, err := s.stableSwitches(ctx, old.switches)
+	sw := old.switches
+	if err == nil {
+		sw = switches
+	}
+	errs := []error{err}
+	base, org := s.refreshBase(ctx, old.base, sw), old.org
+	if len(org.dirs) > 0 {
+		org = s.refresh(ctx, org, how)
+	}
+	errs = append(errs, base.err(), org.err())
+	users := make(map[uint32]*layerState, len(old.users))
+	for uid, n := range old.users {
+		if len(n.dirs) == 0 {
+			n = s.userState(uid)
+		}
+		users[uid] = s.refresh(ctx, n.withOrg(org), how)
+		errs = append(errs, users[uid].err())
+	}
+	s.update(func(st *state) bool {
+		if (err == nil) != (st.settingsErr == nil) {
+			st.settingsErrSince = s.opts.now()
+		}
+		st.settingsErr, st.switches, st.base, st.org, st.users = err, sw, base, org, users
+		return true
+	})
+	return errs
 }
 
 // stableSwitches reads the settings. If they have changed, it reads until they

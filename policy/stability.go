@@ -2,11 +2,14 @@ package policy
 
 import (
 	"context"
+	"errors"
+	"io/fs"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/decisions/effects/mounts"
 	"github.com/permd/permd/policy/diag"
 	"github.com/permd/permd/policy/source"
 )
@@ -53,7 +56,7 @@ func (s *Store) readOnce(n *layerState) *folderContents {
 	rules := s.rulesOf(n)
 	var stamps []string
 	for _, dir := range n.dirs {
-		t, err := source.Read(dir, rules)
+		t, err := s.readFolder(n, dir, rules)
 		out.dirs = append(out.dirs, t.Dirs...)
 		out.files = append(out.files, t.Files...)
 		stamps = append(append(stamps, dir), t.Stamps...)
@@ -69,6 +72,29 @@ func (s *Store) readOnce(n *layerState) *folderContents {
 	out.digest = n.digestOf(out.files, nil)
 	out.stamp = source.Digest(append(stamps, out.digest), nil)
 	return out
+}
+
+// readFolder reads one folder of a layer, and does not wait for a file system that does
+// not answer.
+func (s *Store) readFolder(n *layerState, dir string, rules source.Access) (*source.Tree, error) {
+	if s.opts.Files == nil {
+		return s.opts.readDir(dir, rules)
+	}
+	type contents struct {
+		tree *source.Tree
+		err  error
+	}
+	c, err := mounts.Tree(s.opts.Files, dir, loadTimeout, n.layer == decisions.Project, func(dir string) (contents, error) {
+		t, err := s.opts.readDir(dir, rules)
+		return contents{t, err}, nil
+	})
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return &source.Tree{}, nil
+	case err != nil:
+		return &source.Tree{}, diag.Problem{File: dir, Text: "opening the folder: " + diag.WithoutPath(err)}.AsError()
+	}
+	return c.tree, c.err
 }
 
 // read reads the folders of a layer once they are stable, or returns false if

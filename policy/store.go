@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/decisions/effects/mounts"
 	"github.com/permd/permd/decisions/effects/programs"
 	"github.com/permd/permd/decisions/effects/tools"
 	"github.com/permd/permd/internal/xdg"
@@ -70,6 +71,9 @@ type Options struct {
 	// privateGroup reports whether only one person is in a group, so that
 	// nobody else can write what the group can; xdg.PrivateGroup if nil.
 	privateGroup func(uid, gid uint32) bool
+	// Files bounds how long reading a folder of rules may wait for its file system;
+	// nil if all file systems answer.
+	Files *mounts.FS
 	// OnChange is called after rules or the condition of a layer changed. It
 	// must not call back into the store.
 	OnChange func(Status)
@@ -77,6 +81,8 @@ type Options struct {
 	// it returns afterwards: no other work takes as much time and memory. May
 	// be nil.
 	OnWork func() (done func())
+	// readDir reads a folder of rules; source.Read if nil.
+	readDir func(dir string, rules source.Access) (*source.Tree, error)
 	// now returns the time; time.Now if nil.
 	now func() time.Time
 }
@@ -90,8 +96,12 @@ type Store struct {
 	profiles *tools.Profiles
 	shipped  string // digest of table and profiles
 
-	// mu is held while rules are loaded; requests never take it.
+	// mu is held while the rules of base, org and users are loaded, and changing, for a
+	// moment, when a state is replaced; requests never take them.
 	mu             sync.Mutex
+	changing       sync.Mutex
+	compiling      sync.Mutex
+	loads          *projectLoads
 	generation     atomic.Int64
 	state          atomic.Pointer[state]
 	foldersChanged chan struct{} // tells Watch that the folders to watch have changed
@@ -134,10 +144,13 @@ func Open(ctx context.Context, opts Options) (*Store, error) {
 	if opts.OrgOwners == nil {
 		opts.OrgOwners = []uint32{0}
 	}
+	if opts.readDir == nil {
+		opts.readDir = source.Read
+	}
 	if opts.privateGroup == nil {
 		opts.privateGroup = xdg.PrivateGroup
 	}
-	s := &Store{opts: opts, foldersChanged: make(chan struct{}, 1), pollInterval: pollInterval}
+	s := &Store{opts: opts, foldersChanged: make(chan struct{}, 1), pollInterval: pollInterval, loads: newProjectLoads()}
 	how := loadOptions{deadline: time.Now().Add(loadTimeout)}
 	var err error
 	if s.schema, err = input.ParseSchema(opts.Schema); err != nil {
@@ -261,32 +274,25 @@ func (s *Store) at(uid uint32, project string) layerKey {
 // if there are none.
 func (s *Store) Prepare(ctx context.Context, uid uint32, project string) error {
 	at := s.at(uid, project)
+	errs := []error{s.prepareUser(ctx, at.uid)}
+	if project != "" {
+		errs = append(errs, s.loadProject(ctx, at, loadOptions{deadline: time.Now().Add(loadTimeout)}, true))
+	}
+	return errors.Join(errs...)
+}
+
+// prepareUser loads the rules of a person.
+func (s *Store) prepareUser(ctx context.Context, uid uint32) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	st := s.state.Load().clone()
-	user := st.users[at.uid]
+	st := s.state.Load()
+	user := st.users[uid]
 	if user == nil || len(user.dirs) == 0 {
-		user = s.userState(at.uid)
+		user = s.userState(uid)
 	}
-	how := loadOptions{deadline: time.Now().Add(loadTimeout)}
-	st.users[at.uid] = s.refresh(ctx, user.withOrg(st.org), how)
-	errs := []error{st.users[at.uid].err()}
-	if project != "" {
-		n := st.projects[at]
-		if n == nil {
-			dirs, err := projectDirs(project)
-			if err != nil {
-				return fmt.Errorf("loading project rules: %w", err)
-			}
-			n = &layerState{layer: decisions.Project, uid: at.uid, project: project, dirs: dirs, used: new(atomic.Int64)}
-		}
-		n.used.Store(s.generation.Add(1))
-		st.projects[at] = s.refresh(ctx, n.withOrg(st.org), how)
-		errs = append(errs, st.projects[at].err())
-		st.evict()
-	}
-	s.publish(st)
-	return errors.Join(errs...)
+	next := s.refresh(ctx, user.withOrg(st.org), loadOptions{deadline: time.Now().Add(loadTimeout)})
+	s.update(func(now *state) bool { now.users[uid] = next; return true })
+	return next.err()
 }
 
 // evict drops the least recently used project layers.
@@ -299,7 +305,7 @@ func (st *state) evict() {
 	}
 }
 
-// publish makes a state current.
+// publish makes a state current. It is called with changing held.
 func (s *Store) publish(st *state) {
 	old := s.state.Load()
 	st.snaps = make(map[layerKey]*snapshot, len(st.users)+len(st.projects))

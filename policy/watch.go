@@ -178,6 +178,9 @@ func (w *watcher) updateWatches() bool {
 	for _, dir := range want {
 		// Before watching it: if it is replaced in between, it will look new
 		// the next time, which only costs another reload.
+		if !w.store.local(dir) {
+			continue // there are no events of it; polling finds its changes
+		}
 		info, _ := os.Stat(dir)
 		switch err := w.notify.Add(dir); {
 		case err == nil:
@@ -246,6 +249,9 @@ func (s *Store) folders() (dirs, watch []string) {
 		if len(n.dirs) == 0 {
 			continue
 		}
+		if !s.local(n.dirs[0]) {
+			continue
+		}
 		first, levels := n.dirs[0], 2
 		if n.layer == decisions.Project {
 			levels = 1 // farther up, polling finds new folders
@@ -260,6 +266,9 @@ func (s *Store) folders() (dirs, watch []string) {
 	slices.Sort(watch)
 	return dirs, slices.Compact(watch)
 }
+
+// local reports whether a folder can be looked at without waiting for anybody.
+func (s *Store) local(dir string) bool { return s.opts.Files == nil || s.opts.Files.Local(dir) }
 
 // maxLinks bounds the length of a chain of dangling links.
 const maxLinks = 8
@@ -318,11 +327,9 @@ func (s *Store) nextRecheck() time.Time {
 }
 
 func (s *Store) setWatchError(text string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if st := s.state.Load(); st.watchError != text {
-		st = st.clone()
+	s.update(func(st *state) bool {
+		changed := st.watchError != text
 		st.watchError = text
-		s.publish(st)
-	}
+		return changed
+	})
 }

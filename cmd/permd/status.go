@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -92,6 +93,9 @@ func (a *app) renderStatus(s *daemon.Status) {
 	}
 	for _, why := range s.Memory.Degraded {
 		fmt.Fprintf(a.Out, "           degraded: %s\n", why)
+	}
+	for _, stuck := range s.Unanswered {
+		fmt.Fprintf(a.Out, "  files    %s\n", daemon.UnansweredLine(stuck, time.Now()))
 	}
 	fmt.Fprintf(a.Out, "  clients  %s\n", cli.Plural(s.Sessions, "session"))
 	for i := range s.Unasked {

@@ -24,3 +24,12 @@ type FS interface {
 	// Owner returns the owner of a path; of a link, not of its target.
 	Owner(path string) (uid uint32, err error)
 }
+
+// NoAnswerError is the error of looking at a file system that does not answer in time.
+// Nothing is known about the path then, not even whether it exists.
+type NoAnswerError struct {
+	Mount string // the mount point
+}
+
+// Error says which file system it is.
+func (e *NoAnswerError) Error() string { return "the file system does not answer: " + e.Mount }

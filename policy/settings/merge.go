@@ -42,9 +42,10 @@ func Merge(org, user Settings) (Settings, error) {
 		OnFailure:  cmp.Or(org.OnFailure, decisions.Ask),
 		AskGates:   org.AskGates || user.AskGates,
 		Limits: Limits{
-			MessageBytes:       cmp.Or(org.Limits.MessageBytes, user.Limits.MessageBytes, 4<<20),
-			Connections:        cmp.Or(org.Limits.Connections, user.Limits.Connections, 256),
-			ConnectionsPerUser: cmp.Or(org.Limits.ConnectionsPerUser, user.Limits.ConnectionsPerUser, 128),
+			MessageBytes:         cmp.Or(org.Limits.MessageBytes, user.Limits.MessageBytes, 4<<20),
+			Connections:          cmp.Or(org.Limits.Connections, user.Limits.Connections, 256),
+			ConnectionsPerUser:   cmp.Or(org.Limits.ConnectionsPerUser, user.Limits.ConnectionsPerUser, 128),
+			DecisionMilliseconds: cmp.Or(org.Limits.DecisionMilliseconds, user.Limits.DecisionMilliseconds, 2000),
 		},
 	}
 	merged.OnLogFailure = cmp.Or(org.OnLogFailure, user.OnLogFailure, decisions.Ask)

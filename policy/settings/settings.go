@@ -80,6 +80,9 @@ type Limits struct {
 	// ConnectionsPerUser is the same for the connections of one uid; 128 if not
 	// set.
 	ConnectionsPerUser int `toml:"connections_per_user"`
+	// DecisionMilliseconds is how long deciding the calls of one request may take,
+	// from 100 to 60000; 2000 if not set.
+	DecisionMilliseconds int `toml:"decision_milliseconds"`
 }
 
 // The values of settings.
@@ -97,6 +100,8 @@ const (
 	minMessageBytes = 64 << 10
 	maxMessageBytes = 64 << 20
 	maxConnections  = 65536
+	minDecision     = 100     // milliseconds
+	maxDecision     = 60000   // milliseconds
 	maxBytes        = 1 << 20 // size of a file
 )
 
@@ -104,7 +109,7 @@ const (
 // a person who reads the file would not.
 var keys = []string{
 	"profile", "only_org", "disable", "durability", "confirm", "on_failure", "ask_gates",
-	"on_log_failure", "limits", "limits.message_bytes", "limits.connections", "limits.connections_per_user",
+	"on_log_failure", "limits", "limits.message_bytes", "limits.connections", "limits.connections_per_user", "limits.decision_milliseconds",
 	"journal", "journal.max_bytes", "journal.max_age",
 	"http", "http.listen",
 }
@@ -213,6 +218,7 @@ func (s *Settings) check() *valueError {
 		between("message_bytes", s.Limits.MessageBytes, minMessageBytes, maxMessageBytes),
 		between("connections", s.Limits.Connections, 1, maxConnections),
 		between("connections_per_user", s.Limits.ConnectionsPerUser, 1, maxConnections),
+		between("decision_milliseconds", s.Limits.DecisionMilliseconds, minDecision, maxDecision),
 	} {
 		if e != nil {
 			return e

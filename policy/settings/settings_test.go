@@ -30,6 +30,7 @@ max_age = "30d"
 message_bytes = 1048576
 connections = 16
 connections_per_user = 8
+decision_milliseconds = 500
 
 [http]
 listen = "[::1]:8181"
@@ -40,7 +41,7 @@ listen = "[::1]:8181"
 	want := Settings{
 		Profile: "balanced", OnlyOrg: true, Disable: []string{"base.network"}, Durability: "power", Confirm: "always", OnFailure: decisions.Deny,
 		OnLogFailure: decisions.Deny, Journal: Journal{MaxBytes: 32 << 20, MaxAge: "30d"},
-		Limits: Limits{MessageBytes: 1 << 20, Connections: 16, ConnectionsPerUser: 8}, HTTP: HTTP{Listen: "[::1]:8181"},
+		Limits: Limits{MessageBytes: 1 << 20, Connections: 16, ConnectionsPerUser: 8, DecisionMilliseconds: 500}, HTTP: HTTP{Listen: "[::1]:8181"},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("settings (-want +got):\n%s", diff)
@@ -117,7 +118,7 @@ func TestParseRefuses(t *testing.T) {
 func TestMerge(t *testing.T) {
 	defaults := Settings{
 		Profile: ProfileBalanced, Durability: durabilityProcess, Confirm: confirmGuarded, OnFailure: decisions.Ask,
-		Limits: Limits{MessageBytes: 4 << 20, Connections: 256, ConnectionsPerUser: 128}, HTTP: HTTP{Listen: ListenOff},
+		Limits: Limits{MessageBytes: 4 << 20, Connections: 256, ConnectionsPerUser: 128, DecisionMilliseconds: 2000}, HTTP: HTTP{Listen: ListenOff},
 		OnLogFailure: decisions.Ask, Journal: Journal{MaxBytes: 256 << 20, MaxAge: "90d"},
 	}
 	with := func(change func(*Settings)) Settings {

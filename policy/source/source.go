@@ -76,6 +76,7 @@ type Access struct {
 	Writable     bool                  // others may write
 	PrivateGroup func(gid uint32) bool // a group that may write; nil: none
 	ListsOnly    bool                  // read only rules.yaml of the folder itself
+	NoLink       bool                  // the folder must not be a symbolic link
 }
 
 // Read reads a folder's rules: regular files that end in .rego or are named
@@ -88,6 +89,12 @@ func Read(dir string, rules Access) (*Tree, error) {
 	// The slash and dot make the kernel refuse anything but a folder: opening a
 	// FIFO would wait for its other end, and anyone who can write to a project
 	// can make one.
+	if rules.NoLink {
+		info, err := os.Lstat(dir)
+		if err == nil && info.Mode()&fs.ModeSymlink != 0 {
+			return &Tree{}, diag.Problem{File: dir, Text: "is a link, which is not followed", Hint: "put the folder itself here"}.AsError()
+		}
+	}
 	root, err := os.OpenRoot(dir + "/.")
 	if errors.Is(err, fs.ErrNotExist) {
 		return &Tree{}, nil

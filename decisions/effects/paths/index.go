@@ -72,6 +72,9 @@ const (
 	maxEntries  = 4096 // names of one folder
 	maxSecrets  = 64   // files that one survey returns
 	maxLinked   = 256  // links that one survey returns
+	// maxSurvey is how long one survey reads stamps and folders: a hundred times as long
+	// as the other bounds take on a local disk.
+	maxSurvey = 500 * time.Millisecond
 	// minStampAge is how old a stamp must be to be trusted: more than the resolution of
 	// any kernel's file times.
 	minStampAge = 50 * time.Millisecond
@@ -118,13 +121,16 @@ func (p *projectIndex) survey(x *Index, dir string) (s Survey, more func()) {
 	if at == nil {
 		return Survey{Incomplete: cut}, nil
 	}
-	stale := p.stale(x, at, nil)
-	for n := 0; n < len(stale) && n < maxListed; n++ {
+	end := x.now().Add(maxSurvey)
+	stale, all := p.stale(x, at, nil, end)
+	s.Incomplete = !all
+	n := 0
+	for ; n < len(stale) && n < maxListed && x.now().Before(end); n++ {
 		stale = append(stale, p.put(stale[n], x.list(stale[n]))...)
 	}
-	if len(stale) > maxListed {
+	if len(stale) > n {
 		s.Incomplete = true
-		more = p.task(x, stale[maxListed:])
+		more = p.task(x, stale[n:])
 	}
 	at.collect(&s)
 	return s, more
@@ -209,8 +215,8 @@ func (f *folder) sub(name string) *folder {
 }
 
 // stale appends the folders that have to be read, because they never were or have
-// changed since.
-func (p *projectIndex) stale(x *Index, f *folder, list []*folder) []*folder {
+// changed since. all is false if the time ended before every folder was compared.
+func (p *projectIndex) stale(x *Index, f *folder, list []*folder, end time.Time) (_ []*folder, all bool) {
 	if f.stamp == (Stamp{}) {
 		list = append(list, f)
 	} else if now, err := x.stamper.Stamp(f.path); err != nil || now != f.stamp {
@@ -218,9 +224,14 @@ func (p *projectIndex) stale(x *Index, f *folder, list []*folder) []*folder {
 		list = append(list, f)
 	}
 	for _, sub := range f.subs {
-		list = p.stale(x, sub, list)
+		if !x.now().Before(end) {
+			return list, false
+		}
+		if list, all = p.stale(x, sub, list, end); !all {
+			return list, false
+		}
 	}
-	return list
+	return list, true
 }
 
 // collect adds the content of the folder and everything below.

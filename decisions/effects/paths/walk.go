@@ -6,6 +6,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"github.com/permd/permd/decisions/effects"
 )
 
 // Bounds of path resolution.
@@ -97,7 +99,7 @@ func (r *Resolver) Walk(at place, rest string, follow bool) (_ place, why string
 			}
 			continue
 		case err != nil:
-			return at, "a component of the path cannot be read"
+			return at, unreadable(err)
 		}
 		if mode&fs.ModeSymlink == 0 || !follow && !slash {
 			at.Path, at.mode = next, mode
@@ -126,6 +128,15 @@ func (r *Resolver) Walk(at place, rest string, follow bool) (_ place, why string
 		}
 		rest = target
 	}
+}
+
+// unreadable returns why a component of a path cannot be looked at.
+func unreadable(err error) string {
+	var silent *effects.NoAnswerError
+	if errors.As(err, &silent) {
+		return silent.Error()
+	}
+	return "a component of the path cannot be read"
 }
 
 // Joined joins a cleaned folder and a path. It does not allocate if the path is

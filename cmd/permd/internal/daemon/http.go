@@ -99,6 +99,7 @@ func (d *daemon) health(ctx context.Context) (degraded []string, err error) {
 		{"settings", s.Policy.Settings != ""},
 		{"journal", s.Journal.Failing != "" || s.Journal.Stalled != ""},
 		{"memory", len(s.Memory.Degraded) > 0},
+		{"files", len(s.Unanswered) > 0},
 	} {
 		if part.bad {
 			degraded = append(degraded, part.name)

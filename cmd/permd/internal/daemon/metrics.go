@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -150,27 +151,29 @@ type state struct {
 
 // The metrics that are read when somebody asks.
 var (
-	descDegraded  = desc("permd_policy_degraded", "1 while rules are not what their files say.")
-	descLayers    = desc("permd_policy_layers", "How many layers are in that state.", "layer", "state")
-	descRules     = desc("permd_policy_rules", "Rules in use.", "layer", "set")
-	descChanged   = desc("permd_policy_changed_timestamp_seconds", "Since when the rules are those in use.")
-	descRecords   = desc("permd_journal_records_total", "Decisions that were stored.")
-	descFailed    = desc("permd_journal_failed_total", "Attempts to store decisions that failed.")
-	descQueued    = desc("permd_journal_queued", "Decisions that wait to be stored.")
-	descCapacity  = desc("permd_journal_capacity", "How many may wait.")
-	descSpooled   = desc("permd_journal_spooled_bytes", "What is stored and not yet in the database.")
-	descFailing   = desc("permd_journal_failing", "1 while decisions cannot be stored.")
-	descStalled   = desc("permd_journal_stalled", "1 while the database takes none.")
-	descRemoved   = desc("permd_journal_removed_total", "Decisions that were removed since the journal exists.")
-	descBytes     = desc("permd_journal_bytes", "Size of the journal's database in use.")
-	descFree      = desc("permd_journal_free_bytes", "Free space of the journal's file system.")
-	descLowSpace  = desc("permd_journal_low_space", "1 while the journal's file system is almost full.")
-	descChoices   = desc("permd_choices", "Remembered choices.", "verdict")
-	descUnconfirm = desc("permd_choices_unconfirmed", "Allows that wait for a person to confirm them.")
-	descMemory    = desc("permd_memory_degraded", "1 while something is wrong with the memory.")
-	descSessions  = desc("permd_sessions", "Sessions.")
-	descConns     = desc("permd_connections", "Connections.", "socket")
-	descStart     = desc("permd_start_time_seconds", "When the daemon started.")
+	descDegraded        = desc("permd_policy_degraded", "1 while rules are not what their files say.")
+	descLayers          = desc("permd_policy_layers", "How many layers are in that state.", "layer", "state")
+	descRules           = desc("permd_policy_rules", "Rules in use.", "layer", "set")
+	descChanged         = desc("permd_policy_changed_timestamp_seconds", "Since when the rules are those in use.")
+	descRecords         = desc("permd_journal_records_total", "Decisions that were stored.")
+	descFailed          = desc("permd_journal_failed_total", "Attempts to store decisions that failed.")
+	descQueued          = desc("permd_journal_queued", "Decisions that wait to be stored.")
+	descCapacity        = desc("permd_journal_capacity", "How many may wait.")
+	descSpooled         = desc("permd_journal_spooled_bytes", "What is stored and not yet in the database.")
+	descFailing         = desc("permd_journal_failing", "1 while decisions cannot be stored.")
+	descStalled         = desc("permd_journal_stalled", "1 while the database takes none.")
+	descRemoved         = desc("permd_journal_removed_total", "Decisions that were removed since the journal exists.")
+	descBytes           = desc("permd_journal_bytes", "Size of the journal's database in use.")
+	descFree            = desc("permd_journal_free_bytes", "Free space of the journal's file system.")
+	descLowSpace        = desc("permd_journal_low_space", "1 while the journal's file system is almost full.")
+	descChoices         = desc("permd_choices", "Remembered choices.", "verdict")
+	descUnconfirm       = desc("permd_choices_unconfirmed", "Allows that wait for a person to confirm them.")
+	descMemory          = desc("permd_memory_degraded", "1 while something is wrong with the memory.")
+	descUnanswered      = desc("permd_files_unanswered", "Looks at files that wait for a file system that does not answer.", "mount")
+	descUnansweredSince = desc("permd_files_unanswered_since_timestamp_seconds", "Since when the first of them waits.", "mount")
+	descSessions        = desc("permd_sessions", "Sessions.")
+	descConns           = desc("permd_connections", "Connections.", "socket")
+	descStart           = desc("permd_start_time_seconds", "When the daemon started.")
 )
 
 func desc(name, help string, labels ...string) *prometheus.Desc {
@@ -181,7 +184,8 @@ func desc(name, help string, labels ...string) *prometheus.Desc {
 func (s state) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
 		descDegraded, descLayers, descRules, descChanged, descRecords, descFailed, descQueued, descCapacity, descSpooled,
-		descFailing, descStalled, descRemoved, descBytes, descFree, descLowSpace, descChoices, descUnconfirm, descMemory, descSessions, descConns, descStart,
+		descFailing, descStalled, descRemoved, descBytes, descFree, descLowSpace, descChoices, descUnconfirm, descMemory, descUnanswered,
+		descUnansweredSince, descSessions, descConns, descStart,
 	} {
 		ch <- d
 	}
@@ -220,6 +224,11 @@ func (s state) Collect(ch chan<- prometheus.Metric) {
 	gauge(descChoices, float64(st.Memory.Rejects), "reject")
 	gauge(descUnconfirm, float64(st.Memory.Unconfirmed))
 	flag(descMemory, len(st.Memory.Degraded) > 0)
+	for _, s := range st.Unanswered {
+		mount := strings.ToValidUTF8(s.Mount, "\uFFFD")
+		gauge(descUnanswered, float64(s.Looks), mount)
+		gauge(descUnansweredSince, seconds(s.Since), mount)
+	}
 	gauge(descSessions, float64(st.Sessions))
 	gauge(descConns, float64(s.metrics.decisionConns.Load()), "decision")
 	gauge(descConns, float64(s.metrics.adminConns.Load()), "admin")

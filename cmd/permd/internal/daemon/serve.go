@@ -146,6 +146,7 @@ func (s *server) run(ctx context.Context) error {
 		})
 	}
 	all.Go(func() { s.rules.Watch(serving) })
+	all.Go(func() { s.watchFiles(serving) })
 	all.Go(func() { s.flushUseCounts(serving) })
 	all.Go(func() { s.limitFootprint(serving) })
 	all.Go(func() { s.reloadOnSignal(serving, hup) })
@@ -199,12 +200,13 @@ func (s *server) announce() {
 func (s *server) changed(st policy.Status) {
 	s.statusMu.Lock()
 	defer s.statusMu.Unlock()
-	text := st.Summary()
-	if s.ready {
-		s.metrics.rulesChanged(st, s.rules.Digest(), time.Now())
+	if !s.ready {
+		s.lastStatus = st.Summary()
+		return
 	}
-	if !s.ready || text == s.lastStatus {
-		s.lastStatus = text
+	s.metrics.rulesChanged(st, s.rules.Digest(), time.Now())
+	text := s.summary(st)
+	if text == s.lastStatus {
 		return
 	}
 	s.lastStatus = text
@@ -231,7 +233,7 @@ func (s *server) reload(ctx context.Context) (admin.Reloaded, error) {
 	}
 	changed, err := s.rules.Reload(ctx)
 	s.metrics.reloaded(err)
-	if rerr := systemd.Ready(s.rules.Status().Summary()); rerr != nil {
+	if rerr := systemd.Ready(s.summary(s.rules.Status())); rerr != nil {
 		s.log.Warn("telling the service manager", "error", rerr)
 	}
 	return admin.Reloaded{Changed: changed, Digest: s.rules.Digest()}, err

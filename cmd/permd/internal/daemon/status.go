@@ -7,6 +7,7 @@ import (
 
 	"github.com/permd/permd/cmd/permd/internal/buildinfo"
 	"github.com/permd/permd/cmd/permd/internal/cli"
+	"github.com/permd/permd/decisions/effects/mounts"
 	"github.com/permd/permd/decisions/journal"
 	"github.com/permd/permd/policy"
 	"github.com/permd/permd/remember"
@@ -30,6 +31,8 @@ type Status struct {
 	// NotPlain are the calls since the start with shell text that not every shell
 	// reads alike, by what of it.
 	NotPlain map[string]int64 `json:"notPlain,omitzero"`
+	// Unanswered are the file systems that do not answer.
+	Unanswered []mounts.Stuck `json:"unanswered,omitzero"`
 }
 
 func (d *daemon) status() Status {
@@ -38,9 +41,10 @@ func (d *daemon) status() Status {
 		Socket: d.sockets.Decision, Admin: d.sockets.Management, HTTP: d.sockets.HTTP, Sessions: d.engine.Sessions.Len(),
 		Policy: d.rules.Status(), Journal: d.journal.Status(), Memory: d.memory.Status(),
 		Unasked: d.runs.list(), NotPlain: d.engine.NotPlain.Counts(),
+		Unanswered: d.engine.Mounts.Stuck(),
 	}
 	s.Degraded = s.Policy.Degraded() || s.Journal.Failing != "" || s.Journal.Stalled != "" ||
-		s.Journal.Retention.Failing != "" || len(s.Memory.Degraded) > 0
+		s.Journal.Retention.Failing != "" || len(s.Memory.Degraded) > 0 || len(s.Unanswered) > 0
 	return s
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/permd/permd/cmd/permd/internal/account"
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/decisions/effects/mounts"
 	"github.com/permd/permd/decisions/effects/paths"
 	"github.com/permd/permd/internal/xdg"
 	"github.com/permd/permd/socket/native"
@@ -59,6 +60,7 @@ type Engine struct {
 	Sessions  *decisions.Sessions
 	Decisions *decisions.Engine
 	FS        effects.FS // the file system as the engine sees it
+	Mounts    *mounts.FS // what FS reads through
 	NotPlain  *decisions.NotPlain
 	// Persistent holds the sessions of harnesses, nil if they end with their connections.
 	Persistent *native.PersistentSessions
@@ -70,9 +72,9 @@ type Engine struct {
 // sockets of a daemon.
 func New(c Config) (*Engine, error) {
 	e := &Engine{
-		rules: c.Rules, Users: &account.Users{}, FS: paths.NewIndex(paths.OSFS{}, time.Now),
-		NotPlain: new(decisions.NotPlain), config: c,
+		rules: c.Rules, Users: &account.Users{}, Mounts: c.Rules.Mounts, NotPlain: new(decisions.NotPlain), config: c,
 	}
+	e.FS = paths.NewIndex(e.Mounts, time.Now)
 	home := e.Users.Lookup(uint32(os.Geteuid())).Home
 	e.Sessions = &decisions.Sessions{FindProject: func(cwd string) string {
 		return paths.FindProject(e.FS, cwd, home)
@@ -82,6 +84,7 @@ func New(c Config) (*Engine, error) {
 		FS: e.FS, Own: e.ownPaths(Sockets{}), PID: c.PID, System: c.Dirs.System,
 		Now: time.Now, NewID: newID, Log: c.Log, Cache: new(decisions.Cache), NotPlain: e.NotPlain,
 		OnLogFailure: c.Rules.Settings.OnLogFailure,
+		Deadline:     time.Duration(c.Rules.Settings.Limits.DecisionMilliseconds) * time.Millisecond,
 		Unattended:   c.Rules.Unattended, Observe: c.Observe,
 	}
 	if c.Memory != nil {
@@ -92,7 +95,7 @@ func New(c Config) (*Engine, error) {
 	}
 	if c.Persistent {
 		e.keepSessions()
-		of.TakeApproval, of.Digest = e.Persistent.TakeGrant, contentState
+		of.TakeApproval, of.Digest = e.Persistent.TakeGrant, bounded(e.Mounts, contentState)
 	}
 	var err error
 	if e.Decisions, err = decisions.NewEngine(of); err != nil {

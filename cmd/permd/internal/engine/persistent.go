@@ -16,13 +16,14 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/decisions/effects/mounts"
 	"github.com/permd/permd/socket/native"
 )
 
 // keepSessions lets the sessions of harnesses outlive their connections, and lets their
 // questions be answered on the management socket.
 func (e *Engine) keepSessions() {
-	e.Persistent = &native.PersistentSessions{Sessions: e.Sessions, Now: wallClock, Digest: contentDigest, OnEnd: func(o decisions.Owner) {
+	e.Persistent = &native.PersistentSessions{Sessions: e.Sessions, Now: wallClock, Digest: bounded(e.Mounts, contentDigest), OnEnd: func(o decisions.Owner) {
 		if keeper := e.Keeper(); keeper != nil {
 			// If the change cannot be stored, it is still in effect in memory, and a
 			// restart ends all choices of sessions anyway.
@@ -34,6 +35,26 @@ func (e *Engine) keepSessions() {
 // wallClock returns the time without a monotonic clock reading. That clock stops while
 // the machine is suspended, and a yes for half an hour must not outlive a night.
 func wallClock() time.Time { return time.Now().Round(0) }
+
+// content is what a function reports of a file's content.
+type content struct {
+	text string
+	size int64
+}
+
+// bounded returns a function that does not wait for a file system that does not answer.
+func bounded(files *mounts.FS, of func(string, int64) (string, int64, error)) func(string, int64) (string, int64, error) {
+	return func(path string, limit int64) (string, int64, error) {
+		c, err := mounts.Look(files, path, func(path string) (c content, err error) {
+			c.text, c.size, err = of(path, limit)
+			return c, err
+		})
+		if noPath(err) {
+			err = fmt.Errorf("looking at a file: %w: %w", fs.ErrNotExist, err)
+		}
+		return c.text, c.size, err
+	}
+}
 
 // contentState returns a text that changes when the file's content does: its hash or, if
 // hashing would take too long, what the file system says about the file. A write changes
@@ -64,13 +85,18 @@ func contentStateAt(path string, limit int64, now func() time.Time) (state strin
 // errFileTooLong means that a file is too long to be hashed.
 var errFileTooLong = errors.New("it is too long")
 
+// noPath reports whether an error says that a word is no path, or one that leads
+// nowhere.
+func noPath(err error) bool {
+	return errors.Is(err, syscall.ENOTDIR) || errors.Is(err, syscall.ENAMETOOLONG) || errors.Is(err, syscall.ELOOP)
+}
+
 // contentDigest returns the hash of a regular file's content, and its length.
 func contentDigest(path string, limit int64) (digest string, size int64, err error) {
 	// O_NONBLOCK: opening a FIFO must not block.
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	switch {
-	case errors.Is(err, syscall.ENOTDIR), errors.Is(err, syscall.ENAMETOOLONG), errors.Is(err, syscall.ELOOP):
-		// The word is not a path, or nothing exists there.
+	case noPath(err): // the word is not a path, or nothing exists there
 		return "", 0, fmt.Errorf("hashing a file: %w: %w", fs.ErrNotExist, err)
 	case errors.Is(err, syscall.ENXIO), errors.Is(err, syscall.ENODEV):
 		return "", 0, decisions.ErrNoContent // a socket or a device

@@ -11,6 +11,7 @@ import (
 	"github.com/permd/permd/cmd/permd/internal/cli"
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/decisions/effects/mounts"
 	"github.com/permd/permd/decisions/pattern"
 	"github.com/permd/permd/internal/xdg"
 	"github.com/permd/permd/policy"
@@ -24,6 +25,7 @@ import (
 type Rules struct {
 	*policy.Store
 	Settings settings.Settings
+	Mounts   *mounts.FS // that rules are read through
 }
 
 // OpenRules opens rules and settings. relocated is set if /etc and /var are below
@@ -34,7 +36,9 @@ func OpenRules(ctx context.Context, dirs xdg.Dirs, relocated bool, changed func(
 	if err != nil {
 		return nil, err
 	}
+	files := mounts.New()
 	opts := policy.Options{
+		Files:   files,
 		OrgDir:  filepath.Join(dirs.Org, account.PolicyDir),
 		UserDir: func(uint32) (string, error) { return filepath.Join(dirs.Config, account.PolicyDir), nil },
 		System:  dirs.System, UID: uint32(os.Geteuid()),
@@ -49,7 +53,7 @@ func OpenRules(ctx context.Context, dirs xdg.Dirs, relocated bool, changed func(
 	if err != nil {
 		return nil, PolicyFailure(err)
 	}
-	return &Rules{Store: store, Settings: read}, nil
+	return &Rules{Store: store, Settings: read, Mounts: files}, nil
 }
 
 // PolicyFailure adds the exit code to an error in the rules.

@@ -1,0 +1,155 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/permd/permd/internal/eventually"
+)
+
+// TestFailuresMounts is [TestFailures] for file systems that do not answer.
+func TestFailuresMounts(t *testing.T) {
+	failures(t, []failure{{"file system does not answer", mountSilent}})
+}
+
+// bearable is much longer than what is measured takes on a quiet machine.
+const bearable = 10 * time.Second
+
+// startWithMount starts the daemon in a mount namespace of its own, in which the folder
+// is a FUSE file system that never answers: nobody reads its requests. It ends with the
+// daemon, which has the only descriptor.
+func (d *testDaemon) startWithMount(t *testing.T, folder string) {
+	t.Helper()
+	f, err := os.OpenFile("/dev/fuse", os.O_RDWR, 0)
+	if err != nil {
+		t.Skipf("no file system in user space here: %v", err)
+	}
+	f.Close()
+	const script = `exec 9<>/dev/fuse && mount -i -t fuse -o fd=9,rootmode=40000,user_id=0,group_id=0 none "$1" && exec "$2" serve`
+	d.cmd = exec.Command("/bin/sh", "-c", script, "sh", folder, os.Args[0])
+	d.cmd.Env = d.env
+	d.cmd.Stdout, d.cmd.Stderr = &d.output, &d.output
+	d.cmd.SysProcAttr = &syscall.SysProcAttr{
+		Cloneflags:  syscall.CLONE_NEWUSER | syscall.CLONE_NEWNS,
+		UidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getuid(), Size: 1}},
+		GidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getgid(), Size: 1}},
+	}
+	if err := d.cmd.Start(); err != nil {
+		t.Skipf("no user namespaces here: %v", err)
+	}
+	failed := func() bool {
+		return strings.Contains(d.output.String(), "mount: ") || strings.Contains(d.output.String(), "sh: ")
+	}
+	eventually.Holds(t, "the daemon", func() bool { return strings.Contains(d.output.String(), "  try ") || failed() }, d.output.String)
+	if failed() {
+		t.Skipf("no file system in user space can be mounted here: %s", d.output.String())
+	}
+}
+
+// mountSilent: what lies below such a mount asks, nothing else does, however many
+// requests name it; permd says so, and ends when it is told to.
+func mountSilent(t *testing.T) {
+	d := newTestDaemon(t)
+	project := d.project(t, map[string]string{"a": "text"})
+	silent := filepath.Join(d.home, "silent")
+	if err := os.MkdirAll(silent, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(silent, filepath.Join(project, "link")); err != nil {
+		t.Fatal(err)
+	}
+	// The rule that would let all of it pass.
+	writeFile(t, filepath.Join(d.home, ".config/permd/policy.d/a.rego"),
+		"package permd.user\nimport rego.v2\nallow contains \"reading\" if input.effect.kind in {\"run\", \"read\"}\n")
+	d.listensHTTP(t, "unix")
+	manager := newManager(t, d)
+	d.startWithMount(t, silent)
+	const why = "the file system does not answer"
+	wantAnswers := func() {
+		t.Helper()
+		w := d.session(t, project)
+		wantAllowed(t, w)
+		begun := time.Now()
+		if got := w.ask(t, decideLine("cat a")); got.Verdict != "allow" || time.Since(begun) > bearable {
+			t.Errorf("a local file: %+v after %v", got, time.Since(begun))
+		}
+	}
+	wantAnswers()
+
+	var all sync.WaitGroup
+	for i := range 80 {
+		w := d.session(t, project)
+		command := "cat " + silent + "/a"
+		if i%2 == 1 {
+			command = "cat link/sub/a"
+		}
+		all.Go(func() {
+			begun := time.Now()
+			got := w.ask(t, decideLine(command))
+			if got.Verdict != "ask" || !strings.Contains(got.Reason, why) {
+				t.Errorf("%s: %+v", command, got)
+			}
+			if took := time.Since(begun); took > bearable {
+				t.Errorf("%s took %v", command, took)
+			}
+		})
+	}
+	all.Wait()
+	wantAnswers()
+
+	s := d.status(t)
+	if !s.Degraded || len(s.Unanswered) != 1 || s.Unanswered[0].Mount != silent || s.Unanswered[0].Looks != 2 || time.Since(s.Unanswered[0].Since) > time.Minute {
+		t.Errorf("status: %+v", s.Unanswered)
+	}
+	if out, err := d.command("status").Output(); err != nil || !strings.Contains(string(out), "2 looks stuck for ") || !strings.Contains(string(out), "below "+silent) {
+		t.Errorf("status: %v\n%s", err, out)
+	}
+
+	for told := ""; !strings.Contains(told, "stuck since ") || !strings.Contains(told, "below "+silent); {
+		told = manager.next(t, "STATUS")["STATUS"]
+	}
+	page := d.http(t).send(t, "GET", "/metrics", "").Body
+	if !strings.Contains(page, `permd_files_unanswered{mount="`+silent+`"} 2`) || !strings.Contains(page, `permd_files_unanswered_since_timestamp_seconds{mount=`) {
+		t.Errorf("metrics:\n%s", page)
+	}
+
+	// A project whose rules lie there, and one that lies there itself.
+	for name, dir := range map[string]string{"rules": filepath.Join(d.home, "other"), "project": filepath.Join(silent, "project")} {
+		if name == "rules" {
+			if err := os.MkdirAll(filepath.Join(dir, ".git"), 0o700); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.Symlink(silent, filepath.Join(dir, ".permd")); err != nil {
+				t.Fatal(err)
+			}
+		}
+		w := d.wire(t)
+		begun := time.Now()
+		_ = w.ask(t, declaration("s1", dir))
+		if got := w.ask(t, decideLine("cat a")); got.Verdict != "ask" {
+			t.Errorf("%s: %+v", name, got)
+		}
+		if took := time.Since(begun); took > bearable {
+			t.Errorf("%s: took %v", name, took)
+		}
+	}
+	// A deny that is written now takes effect.
+	writeFile(t, filepath.Join(d.home, ".config/permd/policy.d/b.rego"),
+		"package permd.user\nimport rego.v2\ndeny contains \"no more\" if input.effect.program == \"cat\"\n")
+	w := d.session(t, project)
+	eventually.Holds(t, "the new deny", func() bool { return w.ask(t, decideLine("cat a")).Verdict == "deny" })
+
+	begun := time.Now()
+	if err := d.stop(t); err != nil {
+		t.Errorf("ended with %v:\n%s", err, d.output.String())
+	}
+	if took := time.Since(begun); took > bearable {
+		t.Errorf("ending took %v", took)
+	}
+}
