@@ -6,23 +6,18 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/open-policy-agent/opa/v1/ast"
 
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects/programs"
 	"github.com/permd/permd/decisions/effects/tools"
+	"github.com/permd/permd/policy/evaltime"
 	"github.com/permd/permd/policy/input"
 )
 
-// evalTimeout bounds the evaluation of one effect over all layers. A shorter
-// time would expire when the machine stalls. OPA checks it only between
-// expressions, which is why long-running builtins are not available.
-const evalTimeout = 250 * time.Millisecond
-
 // errTimeout is returned by Evaluate when the rules took longer than
-// evalTimeout twice in a row.
+// evaltime.Timeout twice in a row.
 var errTimeout = errors.New("evaluating rules: took longer than 250 ms")
 
 // snapshot is the rules that hold for one person in one project. It is
@@ -36,7 +31,7 @@ type snapshot struct {
 	trusted     bool
 	table       *programs.Table
 	profiles    *tools.Profiles
-	limiter     *limiter // shared by all evaluations, also of other snapshots
+	limiter     *evaltime.Limiter // shared by all evaluations, also of other snapshots
 }
 
 // Digest identifies the rules, the program table, the profiles and the settings.
@@ -109,8 +104,8 @@ func (s *snapshot) evaluate(ctx context.Context, in *decisions.Input, kind int, 
 	if !speaks {
 		return nil
 	}
-	limited := s.limiter.start(ctx)
-	defer s.limiter.stop(limited)
+	limited := s.limiter.Start(ctx)
+	defer s.limiter.Stop(limited)
 	doc, err := recoverPanic(func() *ast.Term { return input.Build(in, need) })
 	if err != nil {
 		return fmt.Errorf("evaluating rules: %w", err)
@@ -126,7 +121,7 @@ func (s *snapshot) evaluate(ctx context.Context, in *decisions.Input, kind int, 
 				return fmt.Errorf("evaluating rules: %w", err)
 			}
 		}
-		fired, err := l.eval(&query{input: shown, now: in.Now, cancel: limited.cancel, deny: in.OnlyDeny})
+		fired, err := l.eval(&query{input: shown, now: in.Now, cancel: limited.Cancel, deny: in.OnlyDeny})
 		failed = cmp.Or(failed, err)
 		out.Fired = append(out.Fired, fired...)
 	}

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/permd/permd/decisions"
+
+	"github.com/permd/permd/policy/evaltime"
 )
 
 // TestEvaluateEnds: rules that would take their whole time, twice, end soon after the
@@ -21,13 +23,13 @@ deny contains "x" if {
 }
 numbers := {n | some i, _ in split("abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyz", ""); n := i + 11}`)
 	ctx, cancel := context.WithCancel(t.Context())
-	time.AfterFunc(evalTimeout/5, cancel)
+	time.AfterFunc(evaltime.Timeout/5, cancel)
 	begun := time.Now()
 	got, err := snapshotOf(slow).Evaluate(ctx, inputOf(run("ls", "x")))
 	if !errors.Is(err, context.Canceled) || len(got.Fired) != 0 {
 		t.Errorf("got %v, %v", briefs(got), err)
 	}
-	if took := time.Since(begun); took > 2*evalTimeout {
+	if took := time.Since(begun); took > 2*evaltime.Timeout {
 		t.Errorf("it took %v", took)
 	}
 }

@@ -11,6 +11,8 @@ import (
 
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects"
+
+	"github.com/permd/permd/policy/evaltime"
 )
 
 // brief is a finding in one line.
@@ -185,7 +187,7 @@ numbers := {n | some i, _ in split("abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqr
 			if strings.Contains(err.Error(), "\n") {
 				t.Errorf("the error has several lines: %q", err)
 			}
-			if took := time.Since(start); took > 20*evalTimeout {
+			if took := time.Since(start); took > 20*evaltime.Timeout {
 				t.Errorf("took %v", took)
 			}
 			for _, f := range got.Fired {

@@ -151,8 +151,8 @@ func (t *nearSearch) evalConditions(l *compiledLayer, together, before ast.Body)
 	}
 	one := func(body ast.Body) (bool, topdown.QueryResult, error) {
 		t.left--
-		limited := t.snapshot.limiter.start(context.Background())
-		defer t.snapshot.limiter.stop(limited)
+		limited := t.snapshot.limiter.Start(context.Background())
+		defer t.snapshot.limiter.Stop(limited)
 		fresh := make(ast.Body, len(body))
 		for i, e := range body {
 			fresh[i] = e.Copy()
@@ -160,7 +160,7 @@ func (t *nearSearch) evalConditions(l *compiledLayer, together, before ast.Body)
 		}
 		var first topdown.QueryResult
 		found := false
-		q := &query{input: t.document(), now: t.in.Now, cancel: limited.cancel}
+		q := &query{input: t.document(), now: t.in.Now, cancel: limited.Cancel}
 		err := l.run(q, fresh, func(qr topdown.QueryResult) {
 			if !found {
 				found, first = true, qr

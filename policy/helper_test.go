@@ -13,6 +13,7 @@ import (
 
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/policy/evaltime"
 	"github.com/permd/permd/policy/input"
 	"github.com/permd/permd/policy/input/inputtest"
 	"github.com/permd/permd/policy/source"
@@ -74,7 +75,7 @@ func mustCompile(t testing.TB, layer decisions.Layer, text string) *compiledLaye
 
 // snapshotOf makes a snapshot of compiled layers.
 func snapshotOf(layers ...*compiledLayer) *snapshot {
-	return &snapshot{layers: layers, limiter: new(limiter)}
+	return &snapshot{layers: layers, limiter: new(evaltime.Limiter)}
 }
 
 // The inputs and effects of tests.

@@ -19,6 +19,7 @@ import (
 	"github.com/permd/permd/decisions/effects/tools"
 	"github.com/permd/permd/internal/xdg"
 	"github.com/permd/permd/policy/diag"
+	"github.com/permd/permd/policy/evaltime"
 	"github.com/permd/permd/policy/input"
 	"github.com/permd/permd/policy/settings"
 	"github.com/permd/permd/policy/source"
@@ -107,7 +108,7 @@ type Store struct {
 	foldersChanged chan struct{} // tells Watch that the folders to watch have changed
 	pollInterval   time.Duration // the constant, except in tests of events
 
-	limiter limiter // shared by the evaluations of all snapshots
+	limiter evaltime.Limiter // shared by the evaluations of all snapshots
 }
 
 var _ decisions.Policy = (*Store)(nil)

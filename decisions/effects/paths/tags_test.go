@@ -23,7 +23,7 @@ func TestGuardedTags(t *testing.T) {
 			"src/a.go", "src/main.env.go", ".env.example", ".env.local.example", ".env.sample", ".ENV.TEMPLATE", "example.env",
 			"~/.ssh/id_ed25519.pub", "~/.ssh/known_hosts", ".github/CODEOWNERS", ".gitignore", ".gitattributes", "src/hooks/useAuth.ts",
 			"library/keychains.go", "claude.go", "docs/agents.html", "locales/en/auth.json", "environment",
-			"sub/.env/lib/python3/site.py", "sub/.env/bin/activate", "~/.kube/cache/x", "config/permd/x", "permd/main.go", "/usr/bin/go",
+			"sub/.env/lib/python3/site.py", "~/.kube/cache/x", "config/permd/x", "permd/main.go", "/usr/bin/go",
 			"~/.claude/worktrees/feature/src/a.go", ".config/app.toml", "hooks/update/index.ts", "a.pemx", "pem", "key", ".keys",
 		},
 		"secret": {
@@ -46,7 +46,7 @@ func TestGuardedTags(t *testing.T) {
 			".GIT/hooks/pre-commit", ".husky/pre-commit", ".githooks/pre-push", ".pre-commit-config.yaml", "lefthook.yml", ".envrc",
 			"/etc/profile.d/x.sh", "/etc/crontab", "/etc/cron.d/x", "/var/spool/cron/crontabs/dev", "/etc/systemd/system/x.service",
 			"~/Library/LaunchAgents/x.plist", "/Library/LaunchDaemons/x.plist", "~/bin/ls", "~/.local/bin/ls", "/root/bin/ls",
-			"repo.git/hooks/update", ".devcontainer/devcontainer.json", "/etc/ld.so.preload", "/etc/sudoers.d/x", "sub/hooks/pre-push",
+			"repo.git/hooks/update", ".devcontainer/devcontainer.json", "/etc/ld.so.preload", "/etc/sudoers.d/x", "sub/hooks/pre-push", "sub/.env/bin/activate", "env/bin/python", "hie.yaml", ".lsp/config.edn", "jupyter_server_config.py",
 			".rbenv-vars", "sub/.pyenv-vars", ".nodenv-vars", ".rvmrc", ".ruby-gemset", ".rbenv-gemsets", ".bazelversion", ".swift-version", ".vimrc.local",
 			"mise/config.toml", "mise/config.local.toml", ".config/mise.toml", ".config/mise.local.toml", ".config/mise/conf.d/x.toml", ".mise/config.toml", ".sdkmanrc",
 			".pdm-python", "pixi.toml", ".envrc.local", ".fvm/flutter_sdk", "_opam/bin/x",

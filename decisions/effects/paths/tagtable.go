@@ -209,6 +209,8 @@ var guardTable = []guardGroup{
 		"rust-toolchain.toml", ".mvn", "gradle/wrapper", ".terraform", ".bazelrc", "user.bazelrc", ".bazeliskrc", "tools/bazel", ".buckconfig*",
 		"bunfig.toml", ".bunfig.toml", "pip.conf", "pip.ini", "uv.toml", ".pydistutils.cfg", ".condarc", ".gemrc", ".bundle", "nuget.config",
 		"pyvenv.cfg", ".gdbearlyinit", ".renviron", ".byebugrc", ".rdbgrc", ".erlang", ".sbtopts", ".jvmopts", ".octaverc",
+		".lsp/config.edn", "hie.yaml", ".merlin", ".ocamlinit", ".sl/config", "jupyter_*config.py", "jupyter_*config.json", "ipython_*config.py", ".nvim/init.lua",
+		".nvim/init.vim", ".tmuxp.yaml", ".tmuxp.yml", ".tmuxp.json", ".vimspector.json", "session.vim",
 	}},
 	// What version and environment managers obey before the next program of the project
 	// runs: variables (rbenv-vars and the like: .NAMEenv-vars), shell code (rvm,
@@ -244,7 +246,7 @@ var guardTable = []guardGroup{
 	// Programs that are found by name before those of the system, and the packages that
 	// they load: an environment's pip imports everything in site-packages.
 	{[]effects.Tag{effects.Startup}, []string{
-		".venv/bin", "venv/bin", ".venv/scripts", "venv/scripts", "vendor/bin", "site-packages", "dist-packages", "node_modules",
+		".venv/bin", "venv/bin", ".venv/scripts", "venv/scripts", "env/bin", "env/scripts", "bin/activate*", "scripts/activate*", "vendor/bin", "site-packages", "dist-packages", "node_modules",
 	}},
 	// A pattern of a later command expands to an option if a name looks like one.
 	// Files in a folder of such a name are no problem, see makesOption.

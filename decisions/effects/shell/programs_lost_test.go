@@ -39,7 +39,7 @@ func TestEffectsOfLosses(t *testing.T) {
 		"7z x a.7z -o/etc":                           "write /etc/**, !write ./**",
 		"7z x -spf a.7z":                             "write //**",
 		"7z a -sdel a.7z src":                        "write a.7z, delete src/**",
-		"7z l a.7z":                                  "read a.7z, !write ./**",
+		"7z l a.7z":                                  "read a.7z/**, !write ./**",
 		"ar x lib.a":                                 "write ./**",
 		"ar rcs lib.a a.o":                           "write lib.a, !write ./**",
 		"cpio -i":                                    "write //**",
