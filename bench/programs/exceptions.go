@@ -14,6 +14,7 @@ var exceptions = []exception{
 	{"git", "reads", ".git/** **/.gitattributes **/.gitignore .gitmodules ~/.gitconfig .attributes", "reads its repository, attributes, ignored names and settings"},
 	{"git", "reads", "a.txt b.txt main.go go.mod package.json src/** .mailmap", "reads files of the repository that have changed, to compare them"},
 	{"git", "writes", ".git/index.lock .git/index .git/objects/** .git/*.lock", "refreshes what it knows of files' times in .git/index"},
+	{"git", "runs", "/usr/bin/basename /usr/bin/envsubst /usr/bin/gettext /usr/bin/sed /usr/bin/uname /usr/lib/git-core/** /usr/libexec/git-core/**", "runs parts of itself, of which some are shell scripts (`git submodule status`)"},
 	{"npm npx", "writes", "~/.npm ~/.npm/_logs ~/.npm/_logs/** ~/.npm/_update-notifier-last-checked ~/.npm/_cacache ~/.npm/_cacache/**", "keeps logs and a cache in ~/.npm"},
 	{"npm npx", "connects", "**", "asks its registry for a newer npm, once a day"},
 	{"npm npx", "reads", "package.json package-lock.json node_modules/** .npmrc ~/.npmrc ~/.gitconfig ~/.npm/** **/package.json", "reads the packages of the project and its settings"},
