@@ -43,6 +43,16 @@ func ReadUsage(ctx context.Context, c *sql.Conn) (u Usage, err error) {
 	return u, nil
 }
 
+// sizeWithout returns the least size in bytes that the file has when so many free pages
+// were taken from its end. A pointer-map page, of which there is one for each
+// page_size/5 pages, goes with the last page that it describes, and so does the page of
+// the locks at 1 GiB (sqlite.org/fileformat2.html, 1.3 and 1.8).
+func (u Usage) sizeWithout(pages int64) int64 {
+	maps := pages/(u.PageSize/5) + 1
+	const locks = 1
+	return max(u.Pages-pages-maps-locks, 1) * u.PageSize
+}
+
 // CanShrink reports whether Shrink has an effect on the database.
 func CanShrink(ctx context.Context, c *sql.Conn) (bool, error) {
 	var mode int
@@ -66,7 +76,7 @@ func (db *DB) Shrink(ctx context.Context, c *sql.Conn, pages int64) error {
 	}
 	// The file itself shrinks with a checkpoint: this one, or a later one if a
 	// reader still needs the log.
-	db.watched.mayShrink((u.Pages - pages) * u.PageSize)
+	db.watched.mayShrink(u.sizeWithout(pages))
 	if err := freePages(ctx, c, pages); err != nil {
 		return fmt.Errorf("shrinking the database: %w", err)
 	}
