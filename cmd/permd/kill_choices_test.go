@@ -88,9 +88,11 @@ func (c *chooser) remember(n int) error {
 	err = c.ask.Call(ctx, native.MethodChoose, map[string]any{
 		"decisionId": d.ID, "verdict": "allow", "width": d.Widths[0].ID, "scope": scope,
 	}, &said)
-	if err != nil && strings.Contains(err.Error(), "the rules have changed") {
+	if err != nil && strings.Contains(err.Error(), "since the question; ask again") {
+		// The rules were reloaded between the question and the yes, or while the daemon
+		// compared what the call would do now.
 		c.open = ""
-		return nil // the reloader came between the question and the yes
+		return nil
 	}
 	if err != nil {
 		return err
