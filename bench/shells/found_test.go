@@ -59,6 +59,7 @@ var found = []struct{ name, tree, text string }{
 	{"an object file that is named like standard input", "links", `mv | readelf -h -`},
 	{"a copy that is kept", "links", `sed -i.bak s/a/b/ a.txt`},
 	{"a copy that is kept elsewhere", "links", `sed -i'docs/*' s/a/b/ a.txt`},
+	{"packed files of a folder that are tested", "links", `gzip --test -r .`},
 	{"a repository in the folder", "links", `git init`},
 	{"the folders above one that is deleted", "names", `mkdir -p n/x; rmdir -p n/x`},
 	{"a copy that keeps the whole path", "links", `cp --parents "$PWD" d/`},

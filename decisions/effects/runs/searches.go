@@ -125,7 +125,7 @@ func (v *invocation) findsLinks() bool {
 var followOptions = map[string][]string{
 	"ack": {"--follow"}, "ag": {"--follow"}, "cp": {"--dereference"}, "diff": nil, "egrep": {"--dereference-recursive"}, "fgrep": {"--dereference-recursive"},
 	"find": {"-L", "-follow"}, "fd": {"--follow"}, "fdfind": {"--follow"}, "du": {"--dereference"}, "ls": {"--dereference"}, "tree": {"-l"},
-	"grep": {"--dereference-recursive"}, "rg": {"--follow"}, "rsync": {"--copy-links"}, "scp": nil, "tar": {"--dereference"}, "zip": nil,
+	"grep": {"--dereference-recursive"}, "gzip": {"--recursive"}, "gunzip": {"--recursive"}, "rg": {"--follow"}, "rsync": {"--copy-links"}, "scp": nil, "tar": {"--dereference"}, "zip": nil,
 }
 
 // followsLinks reports whether the run reads the targets of links in a folder.

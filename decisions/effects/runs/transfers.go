@@ -106,15 +106,15 @@ var packSuffixes = []string{".gz", ".bz2", ".bz", ".xz", ".lzma", ".zst", ".lz4"
 func (v *invocation) replacePacked(i int, w effects.Word) {
 	// Of several modes, most programs use the last one: bzip2 -t -z packs.
 	looks := v.has([]string{"--list", "--test"}) && !v.has([]string{"--compress", "--decompress"})
+	deep := v.has(v.p.RecursiveWith)
 	if looks || v.has([]string{"--stdout"}) {
-		v.applyPath(programs.RoleReads, i, w, false)
+		v.applyPath(programs.RoleReads, i, w, deep)
 		return
 	}
 	if w.Glob {
 		v.unknown(i, "a pattern whose files are not known: "+display.Display(display.ShowWord(&w)))
 		return
 	}
-	deep := v.has(v.p.RecursiveWith)
 	v.applyPath(programs.RoleReads, i, w, deep)
 	for _, name := range v.packedNames(w.Text) {
 		v.applyPath(programs.RoleWrites, i, effects.Word{Text: name}, false)
