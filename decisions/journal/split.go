@@ -23,6 +23,8 @@ const formatSplit = 2
 // repetition, each with the text that follows the value. Within a text of the
 // record the quotes would be escaped, so only the members themselves match; and
 // what does not come together again as it was is stored whole.
+//
+// A new member of a record must not come between two that are neighbours here.
 var ownValues = [...]struct{ name, after []byte }{
 	{[]byte(`{"time":`), []byte(`,"peer":{"uid":`)},
 	{[]byte(`,"pid":`), []byte(`},"agent":`)},

@@ -64,7 +64,7 @@ func (s *walker) stmt(stmt *syntax.Stmt, at scope, in runs.Input) exitScopes {
 	s.level++
 	defer func() { s.level-- }()
 
-	if stmt.Coprocess || stmt.Disown {
+	if stmt.Coprocess || stmt.Disown { // |& of mksh, and &| of zsh; coproc is a clause
 		s.unknown("a statement of another shell")
 	}
 	if stmt.Background {
