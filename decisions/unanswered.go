@@ -71,6 +71,6 @@ func (o *recordingFS) addTo(r *effects.Result) bool {
 		return false
 	}
 	why = display.Display(why)
-	r.Effects = append(slices.Clip(r.Effects), effects.Effect{Kind: effects.KindUnknown, Why: why, Text: why})
+	r.Effects = append(slices.Clip(r.Effects), effects.Effect{Kind: effects.KindUnknown, Why: why, Text: why, Cause: effects.CauseUnanswered})
 	return true
 }

@@ -74,6 +74,7 @@ var (
 	ownSingle  = []string{"/etc/ld.so.cache", "/etc/ld.so.preload", "/etc/locale.alias", "/etc/localtime", "/proc/filesystems", "/proc/self/maps", "/dev/null", "/dev/tty", "/etc/magic", "/proc/meminfo", "/proc/cpuinfo", "/sys/devices/system/cpu/online", "/proc/self/cgroup", "/proc/self/mountinfo"}
 	lookUp     = []string{"/etc/nsswitch.conf", "/etc/passwd", "/etc/group"} // to show the names of owners
 	looksUp    = []string{"ls", "dir", "vdir", "stat", "find", "git", "tree", "tar", "install"}
+	resolver   = []string{"/etc/host.conf", "/etc/resolv.conf", "/etc/hosts"}                                                                      // git looks up the name of the machine for an author without an address
 	startUp    = []string{"/etc/nsswitch.conf", "/etc/passwd", "/etc/group", "/etc/zsh/zshenv", "/proc/self/loginuid", "/dev/tty", "/etc/inputrc"} // opened by shells
 	terminals  = []string{"/etc/terminfo/", "/lib/terminfo/", "/usr/lib/terminfo/", "/usr/share/terminfo/"}
 	keepers    = []string{"gzip", "install", "tar", "unzip", "rm", "du", "cp", "zip", "zstd"}
@@ -116,6 +117,9 @@ func (f *touched) harmless() bool {
 		return true // they open the folder of a name
 	}
 	if name == "git" && (f.folder || strings.Contains(f.path, "/.git") || in(home+"/.config/git") || f.path == "/etc/gitconfig") {
+		return true
+	}
+	if name == "git" && slices.Contains(resolver, f.path) {
 		return true
 	}
 	if name == "mkdir" && f.there {

@@ -60,18 +60,24 @@ func (d *testDaemon) session(t *testing.T, project string) *wire {
 	return w
 }
 
-// ask sends a line and reads one answer.
+// ask sends a line and reads one answer, each within a minute.
 func (w *wire) ask(t *testing.T, line string) answer {
 	t.Helper()
+	if err := w.SetWriteDeadline(time.Now().Add(time.Minute)); err != nil {
+		return answer{}
+	}
 	if _, err := io.WriteString(w, line+"\n"); err != nil {
 		return answer{}
 	}
 	return w.next(t)
 }
 
-// next reads one answer.
+// next reads one answer, which must come within a minute.
 func (w *wire) next(t *testing.T) answer {
 	t.Helper()
+	if err := w.SetReadDeadline(time.Now().Add(time.Minute)); err != nil {
+		return answer{}
+	}
 	line, err := w.lines.ReadBytes('\n')
 	if errors.Is(err, os.ErrDeadlineExceeded) {
 		t.Fatal("no answer came")

@@ -102,6 +102,10 @@ type Cause string
 // understood may not be what runs (docs/shell.md).
 const CauseNotPlain Cause = "not_plain"
 
+// CauseUnanswered: a file system did not answer, had an error, or permd had no time to
+// look, so that nothing is known of a path.
+const CauseUnanswered Cause = "unanswered"
+
 // Via says which run or use an effect comes from.
 type Via struct {
 	// Effect is the index of the run or use in the call's effects.
