@@ -106,6 +106,16 @@ func TestUnanswered(t *testing.T) {
 	}
 }
 
+// TestUnansweredIsNotCovered: what was not answered has a cause, so that no rule that
+// covers unknown effects allows it (TestPrecedenceAgainstOracle).
+func TestUnansweredIsNotCovered(t *testing.T) {
+	var r effects.Result
+	o := &recordingFS{unanswered: "the file system does not answer: /mnt/x"}
+	if !o.addTo(&r) || len(r.Effects) != 1 || r.Effects[0].Kind != effects.KindUnknown || r.Effects[0].Cause != effects.CauseUnanswered {
+		t.Errorf("effects %+v", r.Effects)
+	}
+}
+
 // TestNoAnswerIsSaid names the file system in the question.
 func TestNoAnswerIsSaid(t *testing.T) {
 	p, _, _, e := newFakes(t)
