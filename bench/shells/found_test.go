@@ -62,6 +62,7 @@ var found = []struct{ name, tree, text string }{
 	{"packed files of a folder that are tested", "links", `gzip --test -r .`},
 	{"a repository in the folder", "links", `git init`},
 	{"the folders above one that is deleted", "names", `mkdir -p n/x; rmdir -p n/x`},
+	{"a copy that keeps a path that leads out", "links", `cp --parents ../project/a.txt src`},
 	{"a copy that keeps the whole path", "links", `cp --parents "$PWD" d/`},
 	{"a new name with a slash behind it", "links", `mv d new/; ls new`},
 }

@@ -72,6 +72,10 @@ func (v *invocation) copyInto(i int, w effects.Word) {
 		if j == i {
 			continue
 		}
+		if v.has(v.p.KeepsPaths) && (source.Expandable() || strings.Contains(source.Text, "..")) {
+			// cp --parents ../x d writes d/../x.
+			v.unknown(i, "a copy with the whole path of a source that may lead out of the target: "+display.Display(display.ShowWord(source)))
+		}
 		base := v.copiedName(source)
 		if base == "" {
 			v.writeCopy(i, w.Text, true)
