@@ -14,8 +14,8 @@ const maxRestDenied = 8
 // maxCachedRest is how many effects of a call's rest are cached.
 const maxCachedRest = 64
 
-// evaluateRest searches the part of a call beyond the bounds for denied effects. A
-// person is asked about such a call anyway, so only denies matter here.
+// evaluateRest searches for denied effects in what a call may do besides its effects,
+// and in the part beyond the bounds.
 func (e *evaluator) evaluateRest(ctx context.Context, m *evaluation, now time.Time) {
 	rest := m.res.Rest
 	if len(rest) == 0 {
@@ -32,15 +32,16 @@ func (e *evaluator) evaluateRest(ctx context.Context, m *evaluation, now time.Ti
 		if r := rest[i].Run; !rest[i].Guessed || r != nil && r.Own == effects.OwnChanges {
 			p.fence = fences{e.pid, e.own.Programs()}.reason(&rest[i])
 		}
-		if ctx.Err() != nil {
-			m.failed = true // a denied one may be among those that are left
-		} else if p.fence == "" {
+		switch {
+		case p.fence != "":
+		case ctx.Err() != nil:
+			p.err = ctx.Err()
+		default:
 			in.Effect = &rest[i]
-			if p.findings, p.err = m.snapshot.Evaluate(ctx, in); p.err != nil {
-				m.failed = true
-			}
+			p.findings, p.err = m.snapshot.Evaluate(ctx, in)
 			p.findings.Fired = ofPersons(&rest[i], p.findings.Fired)
 		}
+		m.failed = m.failed || p.err != nil
 		if p.fence != "" || pick(p.findings.Fired, SetDeny, anyLayer) != nil {
 			if denied++; denied == maxRestDenied {
 				m.rest = m.rest[:i+1]
@@ -50,16 +51,28 @@ func (e *evaluator) evaluateRest(ctx context.Context, m *evaluation, now time.Ti
 	}
 }
 
-// deniedOfRest returns the denied effects of a call's rest with their results.
+// deniedOfRest returns the denied effects of a call's rest with their results. Where one
+// of the others could not be evaluated, it follows: it may be denied, so that the call
+// must not be allowed.
 func (e *Engine) deniedOfRest(ctx context.Context, m *evaluation, q *MemoryQuery) (denied []effects.Effect, results []effectResult) {
+	var failed *effectResult
+	at := 0
 	for i := range m.rest {
 		eff, p := &m.res.Rest[i], &m.rest[i]
 		one := *q
 		one.Effect = eff
 		v := &effectInputs{fence: p.fence, findings: p.findings}
-		if o := e.effect(ctx, m.snapshot, eff, p.err, &one, v); o.verdict == Deny && len(denied) < maxRestDenied {
+		o := e.effect(ctx, m.snapshot, eff, p.err, &one, v)
+		switch {
+		case o.by == ByFailure && failed == nil:
+			failed, at = &o, i
+		case o.by == ByFailure, o.verdict != Deny:
+		case len(denied) < maxRestDenied:
 			denied, results = append(denied, *eff), append(results, o)
 		}
+	}
+	if failed != nil {
+		denied, results = append(denied, m.res.Rest[at]), append(results, *failed)
 	}
 	return denied, results
 }

@@ -2,6 +2,7 @@ package decisions
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io/fs"
 	"log/slog"
@@ -222,5 +223,68 @@ func TestNoLooksAfterTheDeadline(t *testing.T) {
 	d := e.Decide(t.Context(), bash(t, "cat a/b/c/d/e f/g/h/i k/l/m/n o/p/q/r"))[0]
 	if d.Verdict != Ask || f.looks > 7 {
 		t.Errorf("%s after %d looks", d.Verdict, f.looks)
+	}
+}
+
+// restPolicy fails, or takes too long, for what a call merely may do.
+type restPolicy struct {
+	*fakePolicy
+	restErr  error
+	restHook func()
+	rest     int
+}
+
+func (p *restPolicy) Snapshot(uint32, string) (Snapshot, error) { return p, nil }
+
+func (p *restPolicy) Evaluate(ctx context.Context, in *Input) (Findings, error) {
+	if !in.OnlyDeny {
+		return p.fakePolicy.Evaluate(ctx, in)
+	}
+	p.rest++
+	if p.restHook != nil {
+		p.restHook()
+	}
+	if p.restErr != nil {
+		return Findings{}, p.restErr
+	}
+	return Findings{}, ctx.Err()
+}
+
+// TestRestNotEvaluated has a call that is allowed, which may run another command
+// (TestDeniesInOtherWords): if it cannot be found out whether that is denied, the call
+// is not allowed, and the next one like it is evaluated again.
+func TestRestNotEvaluated(t *testing.T) {
+	for name, onFailure := range map[string]Verdict{"ask": Ask, "deny": Deny} {
+		t.Run(name, func(t *testing.T) {
+			fakes, _, _, _ := newFakes(t)
+			clock := time.Unix(1_700_000_000, 0)
+			p := &restPolicy{fakePolicy: fakes}
+			e, err := NewEngine(Config{
+				Policy: p, Memory: &fakeMemory{}, Journal: &fakeJournal{}, FS: paths.OSFS{}, Log: slog.New(slog.DiscardHandler), NewID: func() string { return "d" },
+				Now: func() time.Time { return clock },
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			fakes.onFailure = onFailure
+			req := bash(t, "mytool --exec 'git push'")
+			check := func(what string, want Verdict, by DecidedBy) {
+				t.Helper()
+				p.rest = 0
+				d := e.Decide(t.Context(), req)[0]
+				if d.Verdict != want || want != Allow && d.By != by {
+					t.Errorf("%s: %s by %s, want %s: %s", what, d.Verdict, d.By, want, d.Reason)
+				}
+				if p.rest == 0 && want != Allow {
+					t.Errorf("%s: nothing of what may happen was evaluated", what)
+				}
+			}
+			p.restErr = errors.New("a rule failed")
+			check("a rule that fails", onFailure, ByFailure)
+			p.restErr, p.restHook = nil, func() { clock = clock.Add(time.Minute) }
+			check("a rule that takes too long", onFailure, ByFailure)
+			p.restHook = nil
+			check("a rule that answers", Allow, "")
+		})
 	}
 }

@@ -73,8 +73,8 @@ func compare(v *verdict, o *observed) []difference {
 func movesItself(r *ran) bool {
 	switch r.name() {
 	case "git":
-		// Git rejects -C with its folder in the same word, so the folder does not
-		// matter.
+		// Its effect has the folder that -C names. Git rejects -C with the folder in the
+		// same word, so such a run has no effect in any folder.
 		return slices.ContainsFunc(r.args, func(arg string) bool { return strings.HasPrefix(arg, "-C") })
 	case "tar", "patch":
 		return slices.ContainsFunc(r.args, func(arg string) bool {

@@ -64,6 +64,7 @@ var found = []struct{ name, tree, text string }{
 	{"the folders above one that is deleted", "names", `mkdir -p n/x; rmdir -p n/x`},
 	{"a copy that keeps a path that leads out", "links", `cp --parents ../project/a.txt src`},
 	{"a copy that keeps the whole path", "links", `cp --parents "$PWD" d/`},
+	{"a file with a name of mktemp's", "links", `mktemp; mktemp x.XXXX; mktemp -p docs; mktemp -t x.XXXX`},
 	{"a new name with a slash behind it", "links", `mv d new/; ls new`},
 }
 

@@ -23,10 +23,31 @@ func (f *touched) besides(v *verdict) bool {
 	if name == "git" && (v.changes(strings.TrimSuffix(f.path, ".lock")) || v.makesRepository(f.path)) {
 		return true
 	}
+	if name == "mktemp" && v.makesTemporary(f.path) {
+		return true
+	}
 	if name == "split" && strings.HasPrefix(path.Base(f.path), "x") && v.changes(path.Dir(f.path)) {
 		return true
 	}
 	return (name == "mkdir" || name == "git" || name == "patch" || name == "install" || name == "cp" || name == "tar" || name == "unzip") && v.below(f.path, effects.KindWrite)
+}
+
+// makesTemporary reports whether a path is one that mktemp makes of a template, or of its
+// own in a folder, that the decision has: the last Xs become letters and digits.
+func (v *verdict) makesTemporary(p string) bool {
+	base := path.Base(p)
+	if v.changes(path.Dir(p)) && ownTemplate.MatchString(base) {
+		return true
+	}
+	return slices.ContainsFunc(v.effects, func(e effects.Effect) bool {
+		if e.Kind != effects.KindWrite || e.File == nil {
+			return false
+		}
+		folder, name := path.Split(trees[v.tree].resolve(e.File.Path, true))
+		xs := lastXs.FindStringSubmatch(name)
+		return xs != nil && len(base) == len(name) && strings.HasPrefix(base, xs[1]) && strings.HasSuffix(base, xs[3]) &&
+			(path.Clean(folder) == path.Dir(p) || v.changes(path.Dir(p)))
+	})
 }
 
 // makesRepository reports whether a path is in a repository that the decision
@@ -64,6 +85,8 @@ func (r *ran) own() bool {
 }
 
 var (
+	ownTemplate = regexp.MustCompile(`^tmp\.[A-Za-z0-9]{10}$`)
+	lastXs      = regexp.MustCompile(`^(.*?)(X{3,})([^X]*)$`)
 	temporaries = []string{"sed", "sort", "tac", "zip", "patch", "ln"}
 	temporary   = regexp.MustCompile(`^(sed|sort|tac|Cu)[A-Za-z0-9]{6}$|^zi[A-Za-z0-9]{6}$|^p[pieo][A-Za-z0-9]{6}$|\.[ro][A-Za-z0-9]{6}$|^\..*\.(rej|orig)$`)
 )

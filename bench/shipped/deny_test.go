@@ -165,15 +165,53 @@ func TestAsksInOtherWords(t *testing.T) {
 	}
 }
 
-// TestTooManyAsides: padding keeps no denied path from being seen.
+// TestTooManyAsides: padding keeps nothing that is denied from being seen, and does not
+// make a question of ordinary calls.
 func TestTooManyAsides(t *testing.T) {
-	var many strings.Builder
-	for i := range 300 {
-		fmt.Fprintf(&many, " HEAD:src/%d.py", i)
+	const allows = `package permd.user
+
+import rego.v2
+
+allow contains {"reason": "programs of mine", "covers": ["unknown"]} if {
+	input.effect.kind in {"run", "unknown", "connect", "write"}
+}
+`
+	repeat := func(n int, format string) string {
+		var b strings.Builder
+		for i := range n {
+			fmt.Fprintf(&b, format, i)
+		}
+		return b.String()
 	}
-	got := denied(t, "deny:\n  read: [./data/**]\n", "git show"+many.String()+" HEAD:data/x.csv", "git show"+many.String()[:20*13])
-	if got[0] == decisions.Allow || got[1] != decisions.Allow {
-		t.Errorf("%v, want the first not to be allowed, the second to be", got)
+	for _, tt := range []struct {
+		name, line, call string
+		padding          string
+		most             int // times that the padding is allowed
+	}{
+		{"files that are named otherwise", "read: [./data/**]", "git show%s HEAD:data/x.csv", " HEAD:src/%d.py", 20},
+		{"operands that may be files", "read: [./data/**]", "mytool%s --file=data/x.csv", " w%d", 20},
+		{"files that programs open", "read: [./.env]", "%s docker compose ps", "docker compose -p p%d ps; ", 5},
+		{"deep folders", "read: [./.env]", "mkdir -p d/%[1]s && cd d/%[1]s && docker compose ps", "d%d/", 20},
+		{"commands in words", "run: [git push]", "mytool%s --exec 'git push'", " --exec 'ls f%d'", 20},
+		{"commands in words of commands in words", "run: [git push]", "mytool%s --exec 'flock /tmp/x git push'", " --exec 'flock /tmp/x ls f%d'", 5},
+		{"packages", "run: [git push]", "brew install%s git push", " git jq p%d", 10},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			calls := []string{fmt.Sprintf(tt.call, "")}
+			for _, n := range []int{tt.most, 40, 300, 600} {
+				calls = append(calls, fmt.Sprintf(tt.call, repeat(n, tt.padding)))
+			}
+			for i, v := range answered(t, User{Rego: allows, List: "deny:\n  " + tt.line + "\n"}, calls...) {
+				if v == decisions.Allow || i < 2 && v != decisions.Deny {
+					t.Errorf("%s: %s, although %s is denied", calls[i], v, tt.line)
+				}
+			}
+			for i, v := range answered(t, User{Rego: allows}, calls[:2]...) {
+				if v != decisions.Allow {
+					t.Errorf("%s: %s without the denying line", calls[i], v)
+				}
+			}
+		})
 	}
 }
 
@@ -191,7 +229,7 @@ func TestOpenedLeftOut(t *testing.T) {
 }
 
 // TestOwnCommandsInWords: a command of permd that changes what is decided is denied where
-// it stands in the words of another program; its name alone is not.
+// another program gets it as its words; its name alone is not denied.
 func TestOwnCommandsInWords(t *testing.T) {
 	all := []string{
 		"vim -c '!permd remember add run x'", "mytool --exec 'permd remember add run x'", "PAGER='permd serve' git log",

@@ -106,6 +106,10 @@ const CauseNotPlain Cause = "not_plain"
 // look, so that nothing is known of a path.
 const CauseUnanswered Cause = "unanswered"
 
+// CauseTooLarge: the call does, or may do, more than permd looks at. What is left out
+// may be denied.
+const CauseTooLarge Cause = "too_large"
+
 // Via says which run or use an effect comes from.
 type Via struct {
 	// Effect is the index of the run or use in the call's effects.

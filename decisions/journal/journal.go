@@ -84,7 +84,7 @@ type Options struct {
 	// Referenced reports whether a choice still exists, whose decision is kept; if
 	// nil, all do.
 	Referenced func(choiceID string) bool
-	// Log is told of what is removed and of a lack of space; nil for nothing.
+	// Log gets a line for what is removed and for a lack of space; nil for none.
 	Log *slog.Logger
 	// Now is the clock; time.Now if nil.
 	Now func() time.Time

@@ -6,12 +6,12 @@ import (
 	"github.com/permd/permd/internal/lexpath"
 )
 
-// Tree does something with a folder and what is below it, all links of its path
-// followed, and waits for that for as long as given where a remote file system is
-// involved. With apart set it does not wait for longer for a local one either: whoever
-// can write to the folder may make a link of what is being walked. It may still be done
-// when Tree has returned.
-func Tree[T any](f *FS, dir string, patience time.Duration, apart bool, do func(string) (T, error)) (T, error) {
+// Tree calls do with a folder whose whole tree do reads, and returns its results. If the
+// folder, its links followed, is on a remote file system, or has one below it, Tree
+// returns after timeout with an error, although do may still run. If always is set, the
+// timeout is also that of local folders: whoever can write there may put a link to
+// another file system into the tree while do reads it.
+func Tree[T any](f *FS, dir string, timeout time.Duration, always bool, do func(string) (T, error)) (T, error) {
 	if t := f.table.Load(); len(t.remote) > 0 {
 		to, err := f.real(t, dir+"/.")
 		if err != nil {
@@ -19,11 +19,11 @@ func Tree[T any](f *FS, dir string, patience time.Duration, apart bool, do func(
 			return none, err
 		}
 		if m := t.within(to); m != nil {
-			return await(f, *m, patience, dir, do)
+			return await(f, *m, timeout, dir, do)
 		}
 	}
-	if apart {
-		return await(f, mount{key: "folder " + dir, point: dir}, patience, dir, do)
+	if always {
+		return await(f, mount{key: "folder " + dir, point: dir}, timeout, dir, do)
 	}
 	return do(dir)
 }

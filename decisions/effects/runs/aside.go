@@ -14,11 +14,12 @@ import (
 // gives content another name, a word that is not understood may name a file or a
 // command. An effect for each of these would ask in ordinary calls, or about something
 // that the run does not do. They are kept aside, where only what stops a call sees
-// them: denies, and of Asides also the asks of persons.
+// them: denies, and of Asides also the asks of persons. If there are more than the
+// bounds, the call is not understood, as one of those left out may be denied.
 
 const (
-	maxAsides   = 256 // effects that are kept aside for one call
-	maxPossible = 8   // commands in words that are not understood, for one call
+	maxAsides   = 256              // effects that are kept aside for one call
+	maxPossible = MaxRestQueue / 2 // commands in words that are not understood, for one call
 )
 
 // setAside adds an effect of the word i that may stop the call and allows nothing.
@@ -33,10 +34,7 @@ func (v *invocation) setAside(i int, e effects.Effect) {
 	switch {
 	case slices.ContainsFunc(b.Asides, same):
 	case len(b.Asides) >= maxAsides:
-		if !b.tooManyAsides {
-			b.tooManyAsides = true
-			b.Unknown(v.at.From, "more paths than permd looks at")
-		}
+		b.TooManyAsides = true
 	default:
 		e = v.via(i, e)
 		e.Shell, e.Hint, e.Guessed = b.Depth > 0, true, true
@@ -93,6 +91,7 @@ func (v *invocation) mayReadWords() {
 			explained[e.Via.Arg] = true
 		}
 	}
+	v.b.TooManyAsides = v.b.TooManyAsides || len(v.args) > maxMayRead
 	for i := range v.args[:min(len(v.args), maxMayRead)] {
 		if !explained[i] {
 			v.mayRead(i)
@@ -184,7 +183,8 @@ func (v *invocation) mayRun(i int) {
 
 // mayDoOperands sets aside what the operands of a run may do that is not understood.
 func (v *invocation) mayDoOperands() {
-	for _, i := range v.operands[:min(len(v.operands), maxAsides)] {
+	v.b.TooManyAsides = v.b.TooManyAsides || len(v.operands) > maxMayRead
+	for _, i := range v.operands[:min(len(v.operands), maxMayRead)] {
 		v.mayDo(i)
 		v.mayRun(i)
 	}
@@ -211,7 +211,11 @@ func (v *invocation) opens() {
 		v.opensIn(home, func(o *programs.Obeyed) bool { return o.Home }, effects.TagsOf(effects.Secret))
 	}
 	root := v.b.Paths.Project()
-	for n, dir := 0, v.folderOf(v.run.Cwd); n < maxOpenedDepth && root != "" && lexpath.In(root, dir); n++ {
+	for n, dir := 0, v.folderOf(v.run.Cwd); root != "" && lexpath.In(root, dir); n++ {
+		if n == maxOpenedDepth {
+			v.b.TooManyAsides = true
+			break
+		}
 		v.opensIn(dir, func(o *programs.Obeyed) bool {
 			return !o.Home && !o.Variable && !o.Git && !o.Project && !o.NextToOperand
 		}, 0)
@@ -223,8 +227,8 @@ func (v *invocation) opens() {
 }
 
 const (
-	maxOpenedDepth = 32 // folders above that of a run
-	maxOpened      = 64 // obeyed files of one call
+	maxOpenedDepth = 32  // folders above that of a run
+	maxOpened      = 512 // obeyed files of one call, of each run by itself
 )
 
 // opensIn adds the reads of obeyed files in a folder, those with one of the tags unless
@@ -236,9 +240,13 @@ func (v *invocation) opensIn(dir string, counts func(*programs.Obeyed) bool, tag
 			continue
 		}
 		e := v.b.Paths.Operand(effects.KindRead, strings.TrimRight(dir, "/")+"/"+o.Name, "", v.at.From)
-		if e.File == nil || tags != 0 && e.Tags&tags == 0 || !v.Exists(e.File.Path) || len(v.b.Opened) >= maxOpened ||
+		if e.File == nil || tags != 0 && e.Tags&tags == 0 || !v.Exists(e.File.Path) ||
 			slices.ContainsFunc(v.b.Opened, func(have effects.Effect) bool { return have.File.Path == e.File.Path && have.Via.Effect == v.index }) {
 			continue
+		}
+		if len(v.b.Opened) >= maxOpened {
+			v.b.TooManyAsides = true
+			return
 		}
 		e.File.Recursive, e.Shell, e.Guessed = v.isFolder(e.File.Path), v.b.Depth > 0, true
 		v.b.Opened = append(v.b.Opened, v.via(effects.Inherent, e))

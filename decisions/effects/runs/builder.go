@@ -64,7 +64,7 @@ type Builder struct {
 	// Asides become Result.Hints, and Opened, with what is possible, a part of
 	// Result.Rest: see aside.go. possible counts commands.
 	Asides, Opened []effects.Effect
-	tooManyAsides  bool
+	TooManyAsides  bool // some of these were left out
 	possible       int
 	// Unread holds what exceeded a bound. Rest is set while Unread is processed.
 	Unread []unread
@@ -101,6 +101,12 @@ func (b *Builder) Add(e effects.Effect) int {
 // Unknown appends an Unknown effect.
 func (b *Builder) Unknown(from, why string) int {
 	return b.Add(effects.Effect{Kind: effects.KindUnknown, From: from, Why: why, Text: why})
+}
+
+// TooLarge appends the Unknown effect of a call that does, or may do, more than permd
+// looks at.
+func (b *Builder) TooLarge(from, why string) {
+	b.Add(effects.Effect{Kind: effects.KindUnknown, From: from, Why: why, Text: why, Cause: effects.CauseTooLarge})
 }
 
 // NotPlain appends the Unknown effect of text that shells do not all read alike, once

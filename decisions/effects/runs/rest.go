@@ -43,7 +43,11 @@ func (b *Builder) deferWords(words []effects.Word, at Setting) {
 
 // possibly defers text, or words, that the run may run.
 func (b *Builder) possibly(text string, words []effects.Word, cwd string, at Setting) {
-	if b.Rest != nil || b.possible >= maxPossible {
+	if b.Rest != nil && !b.Rest.Guessed {
+		return
+	}
+	if b.possible >= maxPossible {
+		b.TooManyAsides = true
 		return
 	}
 	b.possible++

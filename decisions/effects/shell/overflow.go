@@ -77,6 +77,7 @@ func ReadRest(b *runs.Builder, beyond []effects.Effect) []effects.Effect {
 			}
 		}
 	}
+	b.TooManyAsides = b.TooManyAsides || r.b.TooManyAsides
 	return r.list
 }
 

@@ -62,9 +62,12 @@ func (t *tool) result() effects.Result {
 	if n := len(t.Effects); n > shell.MaxEffects {
 		r.Rest = shell.ReadRest(t.Builder, t.Effects[shell.MaxEffects:n:n])
 		t.Effects = t.Effects[:shell.MaxEffects:shell.MaxEffects]
-		t.Unknown(t.from, "the call has more effects than are looked at")
+		t.TooLarge(t.from, "the call has more effects than are looked at")
 	} else {
 		r.Rest = shell.ReadRest(t.Builder, nil)
+	}
+	if t.TooManyAsides {
+		t.TooLarge(t.from, "the call may do more than permd looks at")
 	}
 	r.Rest = append(r.Rest, ofShown(t.Opened)...)
 	t.hints = append(t.hints, ofShown(t.Asides)...)
