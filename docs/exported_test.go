@@ -2,10 +2,8 @@ package docs
 
 import (
 	"go/ast"
-	"go/parser"
 	"go/token"
-	"os"
-	"path/filepath"
+	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -85,34 +83,17 @@ func (m sourceModule) selects(folder, name string) bool {
 
 func readModule(t *testing.T) sourceModule {
 	t.Helper()
-	m, fset := sourceModule{}, token.NewFileSet()
-	err := filepath.WalkDir("..", func(path string, e os.DirEntry, err error) error {
-		switch {
-		case err != nil:
-			return err
-		case e.IsDir() && path != ".." && (strings.HasPrefix(e.Name(), ".") || e.Name() == "testdata"):
-			return filepath.SkipDir
-		case !strings.HasSuffix(path, ".go"):
-			return nil
+	m, parsed := sourceModule{}, module(t)
+	for _, f := range parsed.files {
+		folder := path.Dir(f.path)
+		p := m.at(parsed.fset, folder)
+		if f.isTest() && strings.HasSuffix(f.syntax.Name.Name, "_test") {
+			p = m.at(parsed.fset, folder+" (its tests)")
 		}
-		f, err := parser.ParseFile(fset, path, nil, parser.SkipObjectResolution)
-		if err != nil {
-			return err
+		m.uses(parsed.fset, p, f.syntax)
+		if !f.isTest() && f.syntax.Name.Name != "main" {
+			p.declarations(f.syntax)
 		}
-		folder := lexpath.Shorten("..", filepath.ToSlash(filepath.Dir(path)))
-		test := strings.HasSuffix(path, "_test.go")
-		p := m.at(fset, folder)
-		if test && strings.HasSuffix(f.Name.Name, "_test") {
-			p = m.at(fset, folder+" (its tests)")
-		}
-		m.uses(fset, p, f)
-		if !test && f.Name.Name != "main" {
-			p.declarations(f)
-		}
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
 	}
 	return m
 }

@@ -1,10 +1,8 @@
 package docs
 
 import (
-	"go/parser"
-	"go/token"
 	"os"
-	"path/filepath"
+	"path"
 	"strconv"
 	"strings"
 	"testing"
@@ -48,27 +46,14 @@ func TestModulesOfTests(t *testing.T) {
 func shippedImports(t *testing.T) map[string]bool {
 	t.Helper()
 	all := map[string]bool{}
-	err := filepath.WalkDir("..", func(path string, e os.DirEntry, err error) error {
-		switch {
-		case err != nil:
-			return err
-		case e.IsDir() && path != ".." && (strings.HasPrefix(e.Name(), ".") || strings.HasSuffix(e.Name(), "test") || path == filepath.Join("..", "bench")):
-			return filepath.SkipDir
-		case !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go"):
-			return nil
+	for _, f := range module(t).files {
+		if f.isTest() || strings.HasSuffix(path.Dir(f.path), "test") || lexpath.In("bench", f.path) {
+			continue
 		}
-		f, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ImportsOnly)
-		if err != nil {
-			return err
-		}
-		for _, spec := range f.Imports {
+		for _, spec := range f.syntax.Imports {
 			imported, _ := strconv.Unquote(spec.Path.Value)
 			all[imported] = true
 		}
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
 	}
 	return all
 }

@@ -2,7 +2,6 @@ package docs
 
 import (
 	"go/ast"
-	"go/parser"
 	"go/token"
 	"os"
 	"path/filepath"
@@ -34,9 +33,8 @@ func TestRenamed(t *testing.T) {
 		lines++
 		folder, old := words[0], words[1]
 		if declared[folder] == nil {
-			dir := filepath.Join("..", filepath.FromSlash(folder))
-			declared[folder] = declarations(t, dir)
-			mentioned[folder] = commentWords(t, dir)
+			declared[folder] = declarations(t, folder)
+			mentioned[folder] = commentWords(t, folder)
 		}
 		if at, ok := declared[folder][old]; ok {
 			t.Errorf("%s declares %s, which is called %s now", at, old, words[2])
@@ -63,27 +61,18 @@ var (
 // below it, tests too, each with the position of a comment that has it.
 func commentWords(t *testing.T, folder string) map[string]token.Position {
 	t.Helper()
-	all := map[string]token.Position{}
-	fset := token.NewFileSet()
-	err := filepath.WalkDir(folder, func(path string, e os.DirEntry, err error) error {
-		if err != nil || e.IsDir() || !strings.HasSuffix(path, ".go") || path == "../docs/names_test.go" {
-			return err
+	all, m := map[string]token.Position{}, module(t)
+	for f := range m.below(folder) {
+		if f.path == "docs/names_test.go" {
+			continue
 		}
-		f, err := parser.ParseFile(fset, path, nil, parser.ParseComments|parser.SkipObjectResolution)
-		if err != nil {
-			return err
-		}
-		for _, group := range f.Comments {
+		for _, group := range f.syntax.Comments {
 			for _, c := range group.List {
 				for _, w := range commentWord.FindAllString(c.Text, -1) {
-					all[w] = fset.Position(c.Pos())
+					all[w] = m.at(c.Pos())
 				}
 			}
 		}
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
 	}
 	return all
 }
@@ -92,22 +81,17 @@ func commentWords(t *testing.T, folder string) map[string]token.Position {
 // inside of functions, with where they do.
 func declarations(t *testing.T, folder string) map[string]token.Position {
 	t.Helper()
-	all := map[string]token.Position{}
-	fset := token.NewFileSet()
-	err := filepath.WalkDir(folder, func(path string, e os.DirEntry, err error) error {
-		if err != nil || e.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
-			return err
+	all, m := map[string]token.Position{}, module(t)
+	note := func(names ...*ast.Ident) {
+		for _, n := range names {
+			all[n.Name] = m.at(n.Pos())
 		}
-		f, err := parser.ParseFile(fset, path, nil, parser.SkipObjectResolution)
-		if err != nil {
-			return err
+	}
+	for f := range m.below(folder) {
+		if f.isTest() {
+			continue
 		}
-		note := func(names ...*ast.Ident) {
-			for _, n := range names {
-				all[n.Name] = fset.Position(n.Pos())
-			}
-		}
-		for _, d := range f.Decls {
+		for _, d := range f.syntax.Decls {
 			switch d := d.(type) {
 			case *ast.FuncDecl:
 				note(d.Name)
@@ -127,10 +111,6 @@ func declarations(t *testing.T, folder string) map[string]token.Position {
 				})
 			}
 		}
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
 	}
 	if len(all) == 0 {
 		t.Errorf("nothing is declared below %s", folder)
@@ -161,7 +141,7 @@ func TestNamesInFiles(t *testing.T) {
 					}
 					candidates = append(candidates, folder+"/"+file, "decisions/effects/"+folder+"/"+file)
 				}
-				if !slices.ContainsFunc(candidates, func(c string) bool { return usesName(t, filepath.Join("..", c), name) }) {
+				if !slices.ContainsFunc(candidates, func(c string) bool { return usesName(t, c, name) }) {
 					t.Errorf("%s:%d: no file %s that the line may mean has the name %s", doc, i+1, file, name)
 				}
 			}
@@ -176,17 +156,14 @@ func TestNamesInFiles(t *testing.T) {
 // or calls or selects it. A local variable of that name does not count.
 func usesName(t *testing.T, path, name string) (found bool) {
 	t.Helper()
-	if _, err := os.Stat(path); err != nil {
+	at := slices.IndexFunc(module(t).files, func(f sourceFile) bool { return f.path == path })
+	if at < 0 {
 		return false
-	}
-	f, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
-	if err != nil {
-		t.Fatal(err)
 	}
 	is := func(ids ...*ast.Ident) {
 		found = found || slices.ContainsFunc(ids, func(id *ast.Ident) bool { return id.Name == name })
 	}
-	ast.Inspect(f, func(n ast.Node) bool {
+	ast.Inspect(module(t).files[at].syntax, func(n ast.Node) bool {
 		switch n := n.(type) {
 		case *ast.FuncDecl:
 			is(n.Name)
@@ -245,35 +222,21 @@ func TestFilesInSQL(t *testing.T) {
 // the comment or at the path that it gives.
 func TestSeeFile(t *testing.T) {
 	see := regexp.MustCompile(`\bsee ((?:[a-z0-9_]+/)*[a-z0-9_]+\.go)\b`)
-	found := 0
-	for _, top := range []string{"bench", "cmd", "decisions", "docs", "internal", "policy", "rego", "remember", "socket"} {
-		err := filepath.WalkDir(filepath.Join("..", top), func(path string, e os.DirEntry, err error) error {
-			if err != nil || e.IsDir() || !strings.HasSuffix(path, ".go") {
-				return err
-			}
-			fset := token.NewFileSet()
-			f, err := parser.ParseFile(fset, path, nil, parser.ParseComments|parser.SkipObjectResolution)
-			if err != nil {
-				return err
-			}
-			for _, group := range f.Comments {
-				text := strings.Join(strings.Fields(group.Text()), " ")
-				for _, m := range see.FindAllStringSubmatch(text, -1) {
-					if path == "../docs/names_test.go" {
-						continue // the example above
-					}
-					found++
-					_, beside := os.Stat(filepath.Join(filepath.Dir(path), m[1]))
-					_, below := os.Stat(filepath.Join("..", m[1]))
-					if beside != nil && below != nil {
-						t.Errorf("%s: there is no %s", fset.Position(group.Pos()), m[1])
-					}
+	found, m := 0, module(t)
+	for _, f := range m.files {
+		if f.path == "docs/names_test.go" {
+			continue // the example above
+		}
+		for _, group := range f.syntax.Comments {
+			text := strings.Join(strings.Fields(group.Text()), " ")
+			for _, named := range see.FindAllStringSubmatch(text, -1) {
+				found++
+				_, beside := os.Stat(filepath.Join("..", filepath.Dir(f.path), named[1]))
+				_, below := os.Stat(filepath.Join("..", named[1]))
+				if beside != nil && below != nil {
+					t.Errorf("%s: there is no %s", m.at(group.Pos()), named[1])
 				}
 			}
-			return nil
-		})
-		if err != nil {
-			t.Fatal(err)
 		}
 	}
 	if found < 3 {

@@ -4,11 +4,8 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
-	"io/fs"
 	"maps"
-	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
 )
 
@@ -30,38 +27,21 @@ var sleepers = map[string]string{
 // and its load, so a test must not assume it.
 func TestSleeps(t *testing.T) {
 	found := map[string]bool{}
-	err := filepath.WalkDir("..", func(path string, e fs.DirEntry, err error) error {
-		switch {
-		case err != nil:
-			return err
-		case e.IsDir() && path != ".." && strings.HasPrefix(e.Name(), "."):
-			return filepath.SkipDir
-		case e.IsDir() || !strings.HasSuffix(path, "_test.go"):
-			return nil
+	m := module(t)
+	for _, f := range m.files {
+		if !f.isTest() {
+			continue
 		}
-		fset := token.NewFileSet()
-		file, err := parser.ParseFile(fset, path, nil, 0)
-		if err != nil {
-			return err
-		}
-		rel, err := filepath.Rel("..", path)
-		if err != nil {
-			return err
-		}
-		for _, decl := range file.Decls {
+		for _, decl := range f.syntax.Decls {
 			places := sleeps(decl)
 			if len(places) == 0 {
 				continue
 			}
-			key := filepath.ToSlash(rel) + " " + declared(decl)
+			key := f.path + " " + declared(decl)
 			if found[key] = true; sleepers[key] == "" {
-				t.Errorf("%s sleeps in %s: wait with internal/eventually, or use testing/synctest", fset.Position(places[0]), key)
+				t.Errorf("%s sleeps in %s: wait with internal/eventually, or use testing/synctest", m.at(places[0]), key)
 			}
 		}
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
 	}
 	for _, key := range slices.Sorted(maps.Keys(sleepers)) {
 		if !found[key] {

@@ -37,6 +37,9 @@ var profiles = []string{"careful", "balanced", "unattended"}
 // The base layer passes its own tests in each profile, and they reach all of it.
 func TestBase(t *testing.T) {
 	for _, profile := range profiles {
+		if testing.Short() && profile != "balanced" {
+			continue
+		}
 		t.Run(profile, func(t *testing.T) { testBase(t, parseBase(t, profile)) })
 	}
 }

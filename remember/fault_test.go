@@ -139,6 +139,9 @@ func TestMoreRevocationsThanTheFileNames(t *testing.T) {
 // TestDamagedPages overwrites one page after the other: whatever is lost, no allow
 // counts, the old file is kept, and rejects are kept if they can be read.
 func TestDamagedPages(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it damages each page of a database")
+	}
 	o := options(path(t))
 	s := open(t, o)
 	const choices = 120

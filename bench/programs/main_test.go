@@ -164,6 +164,9 @@ func TestCheck(t *testing.T) {
 // TestRealProgram runs git with a hostile configuration: permd notices it, and
 // the comparison would have.
 func TestRealProgram(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it runs git under strace")
+	}
 	for _, name := range []string{"strace", "git"} {
 		if _, err := exec.LookPath(name); err != nil {
 			t.Skip(name + " is not installed")

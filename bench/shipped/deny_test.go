@@ -6,6 +6,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -16,6 +17,24 @@ import (
 )
 
 const denyProject = "/home/ana/shop"
+
+var noon = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+
+// shared is what all tests decide by, so that the shipped rules are compiled once.
+var shared = sync.OnceValues(func() (*Rules, error) { return Open("balanced", uint32(os.Geteuid()), noon) })
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	rules, err := shared()
+	if err == nil {
+		err = rules.Close()
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		code = 1
+	}
+	os.Exit(code)
+}
 
 // allowsOfPerson let everything pass that the tests of denies try: files of the project,
 // and git add.
@@ -30,17 +49,11 @@ func denied(t *testing.T, lines string, commands ...string) []decisions.Verdict 
 // answered returns what the shipped rules and those of a person answer to commands.
 func answered(t *testing.T, user User, commands ...string) []decisions.Verdict {
 	t.Helper()
-	now := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 	uid := uint32(os.Geteuid())
-	rules, err := Open("balanced", uid, now)
+	rules, err := shared()
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		if err := rules.Close(); err != nil {
-			t.Error(err)
-		}
-	})
 	snap, err := rules.With(t.Context(), user)
 	if err != nil {
 		t.Fatal(err)
@@ -50,7 +63,7 @@ func answered(t *testing.T, user User, commands ...string) []decisions.Verdict {
 		File(p+"/.env", "A=1\n").File(p+"/docker-compose.yml", "services:\n  a:\n    image: b\n").
 		File(p+"/package.json", "{}").File("/home/ana/.npmrc", "").File("/home/ana/.aws/credentials", "").
 		File("/home/ana/.config/gh/hosts.yml", "").File("/home/ana/.kube/config", "").File("/home/ana/.gitconfig", "")
-	e := Engine(snap, fs, paths.Own{}, 1, now, nil)
+	e := Engine(snap, fs, paths.Own{}, 1, noon, nil)
 	var got []decisions.Verdict
 	for _, command := range commands {
 		input, err := json.Marshal(map[string]string{"command": command})

@@ -15,6 +15,9 @@ import (
 // TestLargeEarlierJournal: a journal of version 1 that is far beyond the limit is cut
 // to it, and its file as well, which cannot shrink in steps.
 func TestLargeEarlierJournal(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it migrates 12,000 decisions; TestListEarlierJournal is the quick one")
+	}
 	const rows = 12_000
 	dir := filepath.Join(t.TempDir(), "permd")
 	path := filepath.Join(dir, "decisions.db")

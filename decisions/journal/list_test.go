@@ -26,7 +26,11 @@ func TestListAgainstModel(t *testing.T) {
 	o := journal.Options{Path: path(t)}
 	j := open(t, o)
 	var all []*decisions.Record
-	for n := range 3000 {
+	records, filters := 3000, 120
+	if testing.Short() {
+		records, filters = 1000, 30
+	}
+	for n := range records {
 		rec := record(n)
 		// Some records are of a time when the clock was wrong.
 		rec.Time = noon.Add(time.Duration(n) * time.Second).Add(time.Duration(rnd.IntN(40)/39) * 1000 * time.Hour)
@@ -39,14 +43,14 @@ func TestListAgainstModel(t *testing.T) {
 		}
 		mustAppend(t, j, rec)
 		all = append(all, rec)
-		if n == 1500 { // the first half is in the database
+		if n == records/2 { // the first half is in the database
 			if err := j.Close(); err != nil {
 				t.Fatal(err)
 			}
 			j = open(t, o)
 		}
 	}
-	compareWithModel(t, j.Reader, all, rnd, 120)
+	compareWithModel(t, j.Reader, all, rnd, filters)
 	if err := j.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -55,7 +59,7 @@ func TestListAgainstModel(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer r.Close()
-	compareWithModel(t, r, all, rnd, 120)
+	compareWithModel(t, r, all, rnd, filters)
 }
 
 func compareWithModel(t *testing.T, r *journal.Reader, all []*decisions.Record, rnd *rand.Rand, n int) {

@@ -189,6 +189,9 @@ func TestRetentionOfManyQuestions(t *testing.T) {
 // TestRetentionSharedBodies: repeated records share a body, in the database and
 // after older ones were removed, and a kept one needs none.
 func TestRetentionSharedBodies(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it writes 20,000 decisions; TestRetentionBySize is the quick one")
+	}
 	repeated := func(n int) *decisions.Record {
 		rec := different(7)
 		rec.Time, rec.Decision.ID, rec.LatencyNS = time.Unix(int64(n), 0).UTC(), fmt.Sprintf("d%06d", n), int64(n)
@@ -229,6 +232,9 @@ func TestRetentionSharedBodies(t *testing.T) {
 // TestRetentionOfSharedBodiesInUse: a body that is gone with its last decision is
 // not used again.
 func TestRetentionOfSharedBodiesInUse(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it fills a journal twelve times; TestRetentionBySize is the quick one")
+	}
 	j := limited(t, Options{MaxBytes: 64 << 10})
 	for round := range 12 {
 		fill(t, j, 1000*round, 1000*round+4, func(n int) *decisions.Record {
@@ -275,6 +281,9 @@ func TestAppendDoesNotWaitForRetention(t *testing.T) {
 // TestShrink: the file gets smaller when the limit does, in steps; that is not
 // taken for a file that somebody has cut, which is still noticed.
 func TestShrink(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it writes 16,000 decisions")
+	}
 	j := limited(t, Options{})
 	fill(t, j, 1, 16_000, different)
 	drained(t, j)

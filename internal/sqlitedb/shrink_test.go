@@ -12,6 +12,9 @@ import (
 // TestShrinkSteps: a database that is emptied shrinks in steps, over many pages of
 // every kind, and is never taken for one that somebody else truncated.
 func TestShrinkSteps(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it fills and shrinks a large database")
+	}
 	o := options(filepath.Join(folder(t), "test.db"))
 	o.Shrinks = true
 	db, err := sqlitedb.Open(o)

@@ -63,6 +63,9 @@ func TestCacheSize(t *testing.T) {
 
 // TestManyProblems: of many problems the first ones are reported, each once.
 func TestManyProblems(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it checks values with thousands of problems")
+	}
 	want := "/a/0: must be string; /a/1: must be string; /a/10: must be string; /a/100: must be string; /a/1000: must be string; /a/1001: must be string; /a/1002: must be string; /a/1003: must be string"
 	if d := cmp.Diff(want, checked(t, `{"properties":{"a":{"items":{"allOf":[{"type":"string"},{"type":"string"}]}}}}`, `{"a":[`+times(9_000, ",", constant("1"))+`]}`)); d != "" {
 		t.Error(d)

@@ -12,6 +12,9 @@ import (
 // TestFlood sends thousands of updates of each kind: what is kept stays within its
 // bounds, and a call that is new is not taken for one that was forgotten.
 func TestFlood(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it sends more than each bound keeps; TestBounds is the quick one")
+	}
 	t.Parallel()
 	const n = maxLostIDs + 2*maxCalls // past each bound
 	flood := map[string]func(i int) string{

@@ -11,6 +11,9 @@ import (
 // TestMutants: whatever is wrong with a harness's input, a denied call stays
 // denied, and an ask by a rule never becomes a run.
 func TestMutants(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it reads thousands of changed calls")
+	}
 	for _, name := range stdins(t) {
 		t.Run(name, func(t *testing.T) {
 			h, all := harness(name), hooktest.Mutants(sample(t, name))

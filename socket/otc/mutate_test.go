@@ -52,6 +52,9 @@ func whole(t testing.TB) map[string]any {
 // No mutant may run another call than the unchanged one, and no output may have a
 // canary.
 func TestMutants(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it asks about thousands of changed calls")
+	}
 	t.Parallel()
 	docs := map[string]any{"whole": whole(t)}
 	bare := mutate.DeepCopy(docs["whole"]).(map[string]any)

@@ -16,6 +16,9 @@ import (
 // withdraws requests and reuses ids. Each request gets one answer, and the agent
 // never gets an approval of what permd last denied.
 func TestStorm(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it makes hundreds of storms")
+	}
 	t.Parallel()
 	for seed := range uint64(300) {
 		s := &storm{talk: newTalk(t, Rules{}), r: rand.New(rand.NewPCG(seed, 1)), digest: map[string]int{}}

@@ -272,6 +272,9 @@ func TestCanary(t *testing.T) {
 // TestMutants: whatever is changed in an allowed invocation, only the operation
 // with the given arguments may run, in the given thread.
 func TestMutants(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it asks about many changed invocations")
+	}
 	doc := poisoned(t)[rootSample+" with its toolset"]
 	ran := 0
 	for _, params := range mutants(doc) {

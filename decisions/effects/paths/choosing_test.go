@@ -16,6 +16,9 @@ import (
 // TestChoosingBounds: the names of one folder, and those that an index keeps, are
 // bounded.
 func TestChoosingBounds(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it makes thousands of files")
+	}
 	f := fsfake.New()
 	for i := range maxChoosing {
 		f.File(fmt.Sprintf("/a/.x%d", i), "")

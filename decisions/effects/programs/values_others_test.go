@@ -13,6 +13,9 @@ import (
 // missing, or that it has no such option. Last seen with find 4.9.0, Go 1.26, ripgrep
 // 13.0.0, fd 8.6.0, curl 7.88.1, jq 1.6, sqlite3 3.40.1, UnZip 6.00.
 func TestValuesOfOtherPrograms(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it runs each program of the table that is installed")
+	}
 	shippedTable := shipped(t)
 	for _, c := range []struct{ program, refused string }{
 		{"find", `missing argument|unknown predicate|invalid argument|needs an argument`},

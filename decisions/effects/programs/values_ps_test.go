@@ -50,6 +50,9 @@ func TestEnvironmentOfPS(t *testing.T) {
 
 // TestEnvironmentOfRealPS compares the recorded lines with the ps of this machine.
 func TestEnvironmentOfRealPS(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it runs ps with each option of the table")
+	}
 	if out, err := exec.Command("ps", "--version").Output(); err != nil || !bytes.Contains(out, []byte("procps-ng 4.")) {
 		t.Skip("there is no ps of procps-ng 4 here")
 	}

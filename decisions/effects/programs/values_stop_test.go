@@ -12,6 +12,9 @@ import (
 // operand is still an option. If only the table said so, its value would be taken for
 // text: gofmt reads all three files of "gofmt -l main.go -r .env".
 func TestOptionsAfterOperands(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it runs each program of the table that is installed")
+	}
 	table := shipped(t)
 	if endsOptions(table, "go test") {
 		t.Error("go test reads options after packages, but the table ends them")

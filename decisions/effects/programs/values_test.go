@@ -14,6 +14,9 @@ import (
 // word as their value. If only the table said that one does, an option or a file in
 // that place would be taken for text.
 func TestValuesOfRealPrograms(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it runs each program of the table that is installed")
+	}
 	table := shipped(t)
 	// getopt's messages for an option that is the last word, and for an unknown
 	// one.
@@ -37,6 +40,9 @@ func TestValuesOfRealPrograms(t *testing.T) {
 // TestValuesOfGit puts git's --output, which writes a file as soon as git reads it,
 // in the place of each option's value.
 func TestValuesOfGit(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it runs git with each option of the table")
+	}
 	if _, err := exec.LookPath("git"); err != nil {
 		t.Skip("git is not installed")
 	}

@@ -26,7 +26,7 @@ import (
 func TestShellOracle(t *testing.T) {
 	texts, seed := 60, 1
 	if testing.Short() {
-		texts = 15
+		texts = 5
 	}
 	for name, value := range map[string]*int{"PERMD_TEST_SHELL_TEXTS": &texts, "PERMD_TEST_SHELL_SEED": &seed} {
 		if n, err := strconv.Atoi(os.Getenv(name)); err == nil {

@@ -46,6 +46,9 @@ func commandsOf(t *testing.T) []string {
 // every program, and checks every command: all effects of the table remain, and
 // later parts of the command keep their meaning.
 func TestOverlayOnlyAdds(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it goes through all commands of the golden files")
+	}
 	table := effectstest.Table(t)
 	commands := commandsOf(t)
 	var extend, programs strings.Builder
