@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"sync"
 
 	"github.com/open-policy-agent/opa/v1/ast"
 
@@ -23,11 +24,11 @@ func Merge(org, user Settings) (Settings, error) {
 	case user.OnFailure != "":
 		return Settings{}, &fileError{file: "permd.toml", text: "on_failure can be set by org alone", fix: orgOnly}
 	}
-	denies, err := baseDenies()
-	if err != nil {
-		return Settings{}, err
-	}
 	for _, id := range user.Disable {
+		denies, err := baseDenies()
+		if err != nil {
+			return Settings{}, err
+		}
 		if slices.Contains(denies, id) {
 			return Settings{}, &fileError{file: "permd.toml", fix: orgOnly,
 				text: fmt.Sprintf("%s is a deny of the base layer, which org alone can disable", id)}
@@ -60,8 +61,10 @@ func Merge(org, user Settings) (Settings, error) {
 	return merged, nil
 }
 
-// baseDenies returns the ids of the denies of the shipped base layer.
-func baseDenies() ([]string, error) {
+// baseDenies returns the ids of the denies of the shipped base layer. It parses the
+// layer once, and not at all for the many who disable nothing: that takes longer than
+// all else that reading settings does, and they are read again every few seconds.
+var baseDenies = sync.OnceValues(func() ([]string, error) {
 	var modules []*ast.Module
 	base := rego.Base()
 	for _, name := range slices.Sorted(maps.Keys(base)) {
@@ -89,4 +92,4 @@ func baseDenies() ([]string, error) {
 		}
 	}
 	return ids, nil
-}
+})
