@@ -198,9 +198,10 @@ func (u unreadable) Lstat(path string) (os.FileMode, error) {
 // TestCacheIsBounded: the cache drops whole generations, and entries in use remain.
 func TestCacheIsBounded(t *testing.T) {
 	p, _, _, e := newCached(t)
-	often := bash(t, "ls often")
+	dir := repository(t)
+	often := bashIn(dir, "ls often")
 	for n := range 4 * maxEntries {
-		e.Decide(t.Context(), bash(t, fmt.Sprintf("ls %d", n)))
+		e.Decide(t.Context(), bashIn(dir, fmt.Sprintf("ls %d", n)))
 		if n%50 == 0 {
 			_, asked := p.again(t, e, often)
 			if asked != (n == 0) {
@@ -211,12 +212,12 @@ func TestCacheIsBounded(t *testing.T) {
 			t.Fatalf("%d and %d are kept", len(e.cache.young), len(e.cache.old))
 		}
 	}
-	if _, asked := p.again(t, e, bash(t, "ls 1")); !asked {
+	if _, asked := p.again(t, e, bashIn(dir, "ls 1")); !asked {
 		t.Error("the oldest is still kept")
 	}
 	e.cache = new(Cache)
 	for n := range 300 {
-		req := bash(t, fmt.Sprintf("ls %d # %s", n, make([]byte, maxKeyBytes-2000)))
+		req := bashIn(dir, fmt.Sprintf("ls %d # %s", n, make([]byte, maxKeyBytes-2000)))
 		e.Decide(t.Context(), req)
 		if e.cache.bytes > maxGenerationBytes {
 			t.Fatalf("%d bytes are kept", e.cache.bytes)
@@ -236,12 +237,13 @@ func TestCacheConcurrently(t *testing.T) {
 		n++
 		return fmt.Sprint(n)
 	}
+	dir := repository(t)
 	var all sync.WaitGroup
 	for range 8 {
 		all.Go(func() {
 			for i := range 50 {
 				command := fmt.Sprintf("cat %d | sort > out", i%5)
-				if d := e.Decide(t.Context(), bash(t, command))[0]; len(d.Effects) < 3 || d.Verdict != Allow {
+				if d := e.Decide(t.Context(), bashIn(dir, command))[0]; len(d.Effects) < 3 || d.Verdict != Allow {
 					t.Errorf("%s: %s, %+v", command, d.Verdict, d.Effects)
 					return
 				}

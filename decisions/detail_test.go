@@ -57,10 +57,10 @@ func TestDetailsSayNoMore(t *testing.T) {
 	}
 	programs := []string{"curl", "mysql", "cat", "frob", "git config set token", "rm -r", "docker run -e", "ssh", "tee", "sudo curl", "bash -c"}
 	_, _, j, e := newFakes(t)
-	whole, partial := 0, 0
+	dir, whole, partial := repository(t), 0, 0
 	for _, p := range programs {
 		for _, w := range append(words, "plain", "a/b") {
-			req := bash(t, p+" "+w)
+			req := bashIn(dir, p+" "+w)
 			j.recs = nil
 			e.Decide(t.Context(), req)
 			rec := j.recs[0]

@@ -128,10 +128,22 @@ func TestNewEngineChecks(t *testing.T) {
 
 func bash(t *testing.T, command string) *Request {
 	t.Helper()
+	return bashIn(repository(t), command)
+}
+
+// repository makes a folder with a .git.
+func repository(t *testing.T) string {
+	t.Helper()
 	dir := t.TempDir()
 	if err := os.Mkdir(dir+"/.git", 0o700); err != nil {
 		t.Fatal(err)
 	}
+	return dir
+}
+
+// bashIn is bash in a folder: making one for each of many calls takes longer than
+// deciding them.
+func bashIn(dir, command string) *Request {
 	return &Request{Call: effects.Call{
 		ID: "c1", Protocol: "acp", Tool: effects.Tool{Name: "Bash"},
 		Agent: effects.Party{Name: "claude-agent-acp", Version: "0.100.0"},

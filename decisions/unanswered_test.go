@@ -78,13 +78,14 @@ func TestUnanswered(t *testing.T) {
 		"cat l/b > out", ". a/bin/activate", "grep -r x .", "diff a b",
 	} {
 		t.Run(command, func(t *testing.T) {
+			dir := repository(t)
 			for _, err := range []error{&effects.NoAnswerError{Mount: "/mnt/x"}, syscall.EIO, syscall.ESTALE, syscall.ENOTCONN, syscall.EMFILE} {
 				for n := 0; ; n++ {
 					p, _, _, e := newFakes(t)
 					f := &brokenFS{FS: paths.OSFS{}, fails: n, err: err}
 					e.fs = f
 					p.unknownAsks = true
-					d := e.Decide(t.Context(), bash(t, command))[0]
+					d := e.Decide(t.Context(), bashIn(dir, command))[0]
 					if f.looks <= n {
 						break
 					}
