@@ -264,7 +264,7 @@ func TestProgramsOwner(t *testing.T) {
 	w := newWorld(t)
 	policytest.Write(t, w.user, map[string]string{"programs/a.yaml": deployctl})
 	file := filepath.Join(w.user, "programs/a.yaml")
-	if err := os.Chmod(file, 0o666); err != nil { //nolint:gosec // the point of the test
+	if err := os.Chmod(file, 0o666); err != nil {
 		t.Fatal(err)
 	}
 	s := w.open(t)

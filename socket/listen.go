@@ -165,7 +165,7 @@ func (o ListenOptions) prepare(dir string) error {
 			if err := os.Lchown(dir, -1, o.gid); err != nil {
 				return fmt.Errorf("giving the socket's folder to group %d: %w", o.gid, err)
 			}
-			if err := os.Chmod(dir, 0o750); err != nil {
+			if err := os.Chmod(dir, 0o750); err != nil { //nolint:gosec // the group is to reach the socket
 				return fmt.Errorf("opening the socket's folder to its group: %w", err)
 			}
 		}

@@ -66,7 +66,7 @@ type generatedFile struct {
 }
 
 func generateInto(dir string, files []generatedFile) error {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
+	if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // pages for all users of the machine
 		return fmt.Errorf("making the folder: %w", err)
 	}
 	for _, g := range files {

@@ -100,7 +100,7 @@ func writeProject() (*initReport, error) {
 		return nil, cli.Failf(cli.ExitError, "run it in the folder of a project", "%s is no project: a home or a system folder never is", cwd)
 	}
 	dir := filepath.Join(root, ".permd")
-	if err := os.MkdirAll(dir, 0o755); err != nil {
+	if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // as the folders of the project are
 		return nil, fmt.Errorf("making the folder of the project's rules: %w", err)
 	}
 	list := files.Change{Path: filepath.Join(dir, "rules.yaml"), Action: "wrote"}

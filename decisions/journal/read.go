@@ -205,7 +205,7 @@ func (v *view) query(ctx context.Context, p *page, rest string, args ...any) (er
 	if p.full() {
 		return nil
 	}
-	rows, err := v.tx.QueryContext(ctx, "SELECT "+rowColumns+rowTables+rest, args...)
+	rows, err := v.tx.QueryContext(ctx, "SELECT "+rowColumns+rowTables+rest, args...) //nolint:gosec // all three are constants of this package
 	if err != nil {
 		return err
 	}

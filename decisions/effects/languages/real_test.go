@@ -109,7 +109,7 @@ func setting(variable string, otherwise int) int {
 }
 
 func realPrograms(t *testing.T, strace, path string, run []string, plain func(string) bool, seeds, pieces []string, rounds, seed int) {
-	r := rand.New(rand.NewPCG(uint64(seed), 0)) //nolint:gosec // the seed makes the same programs again
+	r := rand.New(rand.NewPCG(uint64(seed), 0))
 	dir := t.TempDir()
 	begin := func() {
 		write := func(name, text string) {

@@ -117,7 +117,7 @@ func TestRealSearches(t *testing.T) {
 		{[]string{"ack", "-l", "CANARY"}, ReachAll},
 		{[]string{"grep", "-rl", "CANARY"}, ReachAll},
 	}
-	r := rand.New(rand.NewPCG(3, 0)) //nolint:gosec // the same folders each time
+	r := rand.New(rand.NewPCG(3, 0))
 	rounds := 12
 	if n, err := strconv.Atoi(os.Getenv("PERMD_TEST_SEARCH_ROUNDS")); err == nil {
 		rounds = n

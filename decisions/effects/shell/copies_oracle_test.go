@@ -127,7 +127,7 @@ func copyTried(t *testing.T, table *programs.Table, text string) bool {
 
 func copyEffects(table *programs.Table, root, text string) []effects.Effect {
 	env := paths.Environment{FS: paths.OSFS{}}
-	c := &effects.Call{Cwd: root, User: effects.User{UID: uint32(os.Getuid()), Home: "/home/ana", Env: map[string]string{"HOME": "/home/ana"}}} //nolint:gosec // a user id
+	c := &effects.Call{Cwd: root, User: effects.User{UID: uint32(os.Getuid()), Home: "/home/ana", Env: map[string]string{"HOME": "/home/ana"}}}
 	b := NewBuilder(env, table, c, paths.NewResolver(env, c))
 	Text(b, text, root, "command")
 	return b.Effects

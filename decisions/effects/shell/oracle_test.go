@@ -36,7 +36,7 @@ func TestShellOracle(t *testing.T) {
 	o := newShellOracle(t)
 	walked, unknown := 0, 0
 	for i := range texts {
-		g := textMaker{Rand: rand.New(rand.NewPCG(uint64(seed+i), 0)), root: o.root} //nolint:gosec // no secret
+		g := textMaker{Rand: rand.New(rand.NewPCG(uint64(seed+i), 0)), root: o.root}
 		text := g.list(2, 4)
 		for _, run := range o.check(t, text) {
 			if walked++; run.Cwd == "" {
@@ -69,7 +69,7 @@ func newShellOracle(t *testing.T) *shellOracle {
 	}
 	o := &shellOracle{root: root, table: effectstest.Table(t)}
 	for _, dir := range []string{"a/b", "a/a", "b", "a/deep/er"} {
-		if err := os.MkdirAll(filepath.Join(root, dir), 0o755); err != nil { //nolint:gosec // as folders are
+		if err := os.MkdirAll(filepath.Join(root, dir), 0o755); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -106,7 +106,7 @@ n9=0
 // check runs a text in all shells and returns its run effects.
 func (o *shellOracle) check(t *testing.T, text string) []*effects.Run {
 	t.Helper()
-	c := &effects.Call{Cwd: o.root, User: effects.User{UID: uint32(os.Getuid()), Name: "ana", Home: o.root + "/a", Env: map[string]string{"HOME": o.root + "/a"}}} //nolint:gosec // of 32 bits
+	c := &effects.Call{Cwd: o.root, User: effects.User{UID: uint32(os.Getuid()), Name: "ana", Home: o.root + "/a", Env: map[string]string{"HOME": o.root + "/a"}}}
 	env := paths.Environment{FS: paths.OSFS{}}
 	b := NewBuilder(env, o.table, c, paths.NewResolver(env, c))
 	Text(b, text, o.root, "command")

@@ -1,8 +1,6 @@
 package shell
 
 import (
-	"slices"
-	"strings"
 	"testing"
 
 	"github.com/permd/permd/decisions/effects/effectstest"
@@ -38,19 +36,6 @@ func TestEffectsOfValues(t *testing.T) {
 		// It reads more filters there.
 		"rsync -n -f 'merge .env' src/ docs/": "unknown an option that can do more: 'merge .env'",
 	} {
-		b := shellBuilder(table, effectstest.ProgramFiles())
-		Text(b, command, effectstest.Cwd, "command")
-		var got []string
-		for i := range b.Effects {
-			line, _, _ := strings.Cut(effectstest.Compact(&b.Effects[i]), " ^")
-			got = append(got, line)
-		}
-		for one := range strings.SplitSeq(want, ", ") {
-			line, not := strings.CutPrefix(one, "!")
-			line = strings.Replace(line, " | ", ", ", 1)
-			if slices.Contains(got, line) == not {
-				t.Errorf("%s: effect %q: want %v\n%s", command, line, !not, strings.Join(got, "\n"))
-			}
-		}
+		checkShellEffects(t, table, command, want)
 	}
 }

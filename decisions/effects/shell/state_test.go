@@ -36,7 +36,7 @@ func (at *scope) knows(o *scope) bool {
 }
 
 func TestJoin(t *testing.T) {
-	r := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // no secret
+	r := rand.New(rand.NewPCG(1, 2))
 	random := func() scope {
 		at := scope{elsewhere: r.IntN(8) == 0, unreachable: r.IntN(8) == 0}
 		for range r.IntN(4) {
