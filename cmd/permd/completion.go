@@ -9,7 +9,7 @@ import (
 
 	"github.com/permd/permd/cmd/permd/internal/cli"
 	"github.com/permd/permd/cmd/permd/internal/records"
-	"github.com/permd/permd/socket/admin"
+	"github.com/permd/permd/decisions"
 )
 
 // shellCompletions lists the supported shells with the file names of their
@@ -89,7 +89,7 @@ func (a *app) completeDecisions(cmd *cobra.Command, args []string, _ string) ([]
 		return nil, cobra.ShellCompDirectiveDefault
 	}
 	defer log.Close()
-	recs, err := log.List(ctx, admin.Filter{Limit: maxCompleted})
+	recs, err := log.List(ctx, decisions.RecordFilter{Limit: maxCompleted})
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveDefault
 	}

@@ -146,10 +146,10 @@ func (k *killer) report() {
 // lastSeq is the newest sequence number of the journal.
 func (k *killer) lastSeq() int64 {
 	k.t.Helper()
-	return k.list(admin.Filter{Limit: 1})[0].Seq
+	return k.list(decisions.RecordFilter{Limit: 1})[0].Seq
 }
 
-func (k *killer) list(f admin.Filter) []*decisions.Record {
+func (k *killer) list(f decisions.RecordFilter) []*decisions.Record {
 	k.t.Helper()
 	c := k.d.dialAdmin(k.t)
 	defer c.Close()

@@ -36,7 +36,7 @@ a call with very many effects only the strictest are stored.`
 
 // logOptions are the options that select records.
 type logOptions struct {
-	admin.Filter
+	decisions.RecordFilter
 	verdict string
 	since   time.Duration
 	limit   int
@@ -47,12 +47,12 @@ func (o *logOptions) flags(cmd *cobra.Command) {
 	f.StringVar(&o.verdict, "verdict", "", "only decisions with this `verdict`: allow, ask or deny")
 	f.StringVar(&o.Session, "session", "", "only decisions of the session with this `id`")
 	f.StringVar(&o.Tool, "tool", "", "only decisions about the tool with this `name`")
-	f.BoolVar(&o.Unasked, "unasked", false, "only calls that ran without a request, or although they were denied")
+	f.BoolVar(&o.Unapproved, "unasked", false, "only calls that ran without a request, or although they were denied")
 }
 
 // filter returns the filter that the options describe, relative to now.
-func (o *logOptions) filter(now time.Time) (admin.Filter, error) {
-	f := o.Filter
+func (o *logOptions) filter(now time.Time) (decisions.RecordFilter, error) {
+	f := o.RecordFilter
 	f.Verdict = decisions.Verdict(o.verdict)
 	switch f.Verdict {
 	case "", decisions.Allow, decisions.Ask, decisions.Deny:
@@ -235,8 +235,8 @@ func (a *app) logFollow(ctx context.Context, o logOptions) error {
 }
 
 // follow prints the records that come after now.
-func (a *app) follow(ctx context.Context, log records.Remote, c *client.Client, f admin.Filter) error {
-	newest, err := log.List(ctx, admin.Filter{Limit: 1})
+func (a *app) follow(ctx context.Context, log records.Remote, c *client.Client, f decisions.RecordFilter) error {
+	newest, err := log.List(ctx, decisions.RecordFilter{Limit: 1})
 	if err != nil {
 		return fmt.Errorf("reading the journal: %w", err)
 	}

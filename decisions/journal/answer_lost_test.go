@@ -6,6 +6,7 @@ import (
 	"os"
 	"testing"
 
+	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/journal"
 	"github.com/permd/permd/internal/eventually"
 )
@@ -42,7 +43,7 @@ func TestAnswerInASegmentOfItsOwn(t *testing.T) {
 	}
 	k := open(t, journal.Options{Path: to})
 	eventually.Holds(t, "the spool is moved to the database", func() bool { return k.Status().Spooled == 0 })
-	if got, err := k.Count(t.Context(), journal.Filter{}); err != nil || got != n {
+	if got, err := k.Count(t.Context(), decisions.RecordFilter{}); err != nil || got != n {
 		t.Errorf("after the kill: %d of %d records (%v)", got, n, err)
 	}
 	if got, err := k.Get(t.Context(), record(n).Decision.ID); err != nil || got.Answer == nil {

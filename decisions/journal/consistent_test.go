@@ -95,14 +95,14 @@ func consistent(t *testing.T, j *Reader) (seqs []int64) {
 			bySession[rec.Session.ID]++
 		}
 	}
-	if n, err := j.Count(ctx, Filter{}); err != nil || int(n) != len(seqs) {
+	if n, err := j.Count(ctx, decisions.RecordFilter{}); err != nil || int(n) != len(seqs) {
 		t.Errorf("counted %d of %d records, %v", n, len(seqs), err)
 	}
 	for session, want := range bySession {
 		if session == "" {
 			continue
 		}
-		if n, err := j.Count(ctx, Filter{Session: session}); err != nil || n != want {
+		if n, err := j.Count(ctx, decisions.RecordFilter{Session: session}); err != nil || n != want {
 			t.Errorf("counted %d of %d records of session %s, %v", n, want, session, err)
 		}
 	}

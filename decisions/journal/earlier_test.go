@@ -35,7 +35,7 @@ func TestEarlierJournal(t *testing.T) {
 		}
 	}
 	j := open(t, o)
-	recs, err := j.List(t.Context(), journal.Filter{Limit: 1000})
+	recs, err := j.List(t.Context(), decisions.RecordFilter{Limit: 1000})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,6 +17,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/journal"
 	"github.com/permd/permd/internal/sqlitedb"
 )
@@ -117,7 +118,7 @@ func TestKilledLosesNothing(t *testing.T) {
 		}
 		stored := map[string]bool{}
 		for {
-			recs, err := j.List(t.Context(), journal.Filter{After: before, Limit: 10_000})
+			recs, err := j.List(t.Context(), decisions.RecordFilter{After: before, Limit: 10_000})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -134,7 +135,7 @@ func TestKilledLosesNothing(t *testing.T) {
 			}
 		}
 		last, err := j.Last(t.Context())
-		n, cerr := j.Count(t.Context(), journal.Filter{})
+		n, cerr := j.Count(t.Context(), decisions.RecordFilter{})
 		if err != nil || cerr != nil || n != last || int(n) < acknowledged {
 			t.Fatalf("have %d records up to %d (%v, %v), %d were acknowledged", n, last, err, cerr, acknowledged)
 		}
@@ -194,7 +195,7 @@ func appendUntilFull(path string) {
 	check(fit.Load() < 10, "%d records stored on a full disk", fit.Load())
 	stored += int(fit.Load())
 	check(j.Status().Failing != "", "status does not say that it fails")
-	n, err := j.Count(context.Background(), journal.Filter{})
+	n, err := j.Count(context.Background(), decisions.RecordFilter{})
 	check(err == nil && int(n) == stored, "have %d records, %v; want %d", n, err, stored)
 
 	limit.Cur = hard
@@ -223,7 +224,7 @@ func TestFullDisk(t *testing.T) {
 	if s := j.Status(); s.Damaged != "" {
 		t.Fatalf("set aside: %s", s.Damaged)
 	}
-	if n, err := j.Count(t.Context(), journal.Filter{}); err != nil || int(n) != want {
+	if n, err := j.Count(t.Context(), decisions.RecordFilter{}); err != nil || int(n) != want {
 		t.Errorf("have %d records, %v; want %d", n, err, want)
 	}
 }

@@ -81,7 +81,7 @@ func (r *Reader) nextRecords(ctx context.Context, after int64) (recs []*decision
 		}
 		for i := range v.records {
 			if r := &v.records[i]; r.seq > after && !p.full() {
-				if err := v.take(p, &Filter{}, r); err != nil {
+				if err := v.take(p, &filter{}, r); err != nil {
 					return err
 				}
 			}

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/journal"
 	"github.com/permd/permd/internal/sqlitedb"
 )
@@ -48,11 +49,11 @@ func TestLargeRecords(t *testing.T) {
 		rec.Decision.Reason = strings.Repeat("x", 1<<20)
 		mustAppend(t, j, rec)
 	}
-	newest, err := j.List(t.Context(), journal.Filter{Limit: n})
+	newest, err := j.List(t.Context(), decisions.RecordFilter{Limit: n})
 	if err != nil || len(newest) != 8 || newest[7].Seq != n {
 		t.Errorf("newest: %d records, %v; want 8, the last with number %d", len(newest), err, n)
 	}
-	oldest, err := j.List(t.Context(), journal.Filter{Limit: n, After: 1})
+	oldest, err := j.List(t.Context(), decisions.RecordFilter{Limit: n, After: 1})
 	if err != nil || len(oldest) != 8 || oldest[0].Seq != 2 {
 		t.Errorf("after the first: %d records, %v; want 8, the first with number 2", len(oldest), err)
 	}

@@ -104,7 +104,7 @@ func TestAppendAndReadBack(t *testing.T) {
 			}
 			check := func(r *journal.Reader) {
 				t.Helper()
-				have, err := r.List(t.Context(), journal.Filter{})
+				have, err := r.List(t.Context(), decisions.RecordFilter{})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -215,21 +215,21 @@ func TestListFilters(t *testing.T) {
 	}
 	uid := uint32(4_000_000_000)
 	for name, tc := range map[string]struct {
-		filter journal.Filter
+		filter decisions.RecordFilter
 		want   []int64
 	}{
-		"newest":           {journal.Filter{Limit: 3}, []int64{18, 19, 20}},
-		"before":           {journal.Filter{Limit: 3, Before: 10}, []int64{7, 8, 9}},
-		"after":            {journal.Filter{Limit: 3, After: 10}, []int64{11, 12, 13}},
-		"between":          {journal.Filter{After: 10, Before: 13}, []int64{11, 12}},
-		"since and until":  {journal.Filter{Since: noon.Add(4 * time.Second), Until: noon.Add(6 * time.Second)}, []int64{4, 5}},
-		"verdict":          {journal.Filter{Verdict: decisions.Ask, Limit: 2}, []int64{18, 20}},
-		"decider":          {journal.Filter{By: decisions.ByPolicy, Limit: 2}, []int64{17, 19}},
-		"session":          {journal.Filter{Session: "s2"}, []int64{5, 10, 15, 20}},
-		"tool and verdict": {journal.Filter{Tool: "Read", Verdict: decisions.Allow}, []int64{5, 15}},
-		"long agent name":  {journal.Filter{Agent: strings.Repeat("é", 700)}, []int64{7}},
-		"uid":              {journal.Filter{UID: &uid}, []int64{7}},
-		"nothing":          {journal.Filter{Session: "' OR 1=1 --"}, nil},
+		"newest":           {decisions.RecordFilter{Limit: 3}, []int64{18, 19, 20}},
+		"before":           {decisions.RecordFilter{Limit: 3, Before: 10}, []int64{7, 8, 9}},
+		"after":            {decisions.RecordFilter{Limit: 3, After: 10}, []int64{11, 12, 13}},
+		"between":          {decisions.RecordFilter{After: 10, Before: 13}, []int64{11, 12}},
+		"since and until":  {decisions.RecordFilter{Since: noon.Add(4 * time.Second), Until: noon.Add(6 * time.Second)}, []int64{4, 5}},
+		"verdict":          {decisions.RecordFilter{Verdict: decisions.Ask, Limit: 2}, []int64{18, 20}},
+		"decider":          {decisions.RecordFilter{By: decisions.ByPolicy, Limit: 2}, []int64{17, 19}},
+		"session":          {decisions.RecordFilter{Session: "s2"}, []int64{5, 10, 15, 20}},
+		"tool and verdict": {decisions.RecordFilter{Tool: "Read", Verdict: decisions.Allow}, []int64{5, 15}},
+		"long agent name":  {decisions.RecordFilter{Agent: strings.Repeat("é", 700)}, []int64{7}},
+		"uid":              {decisions.RecordFilter{UID: &uid}, []int64{7}},
+		"nothing":          {decisions.RecordFilter{Session: "' OR 1=1 --"}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			recs, err := j.List(t.Context(), tc.filter)
@@ -270,7 +270,7 @@ func TestAppendRefuses(t *testing.T) {
 	if s := j.Status(); s.Failing != "" || s.Failed != 3 {
 		t.Errorf("have status %+v: these are failures of the callers alone", s)
 	}
-	if n, err := j.Count(t.Context(), journal.Filter{}); n != 2 || err != nil || next.Seq != 2 {
+	if n, err := j.Count(t.Context(), decisions.RecordFilter{}); n != 2 || err != nil || next.Seq != 2 {
 		t.Errorf("have %d records, %v, newest %d; want 2: a failed append leaves nothing", n, err, next.Seq)
 	}
 	if s := j.Status(); s.Last != 2 || s.Records != 2 {
@@ -368,7 +368,7 @@ func TestAppendAndClose(t *testing.T) {
 			t.Fatalf("%s: %v", id, err)
 		}
 	}
-	if n, err := r.Count(t.Context(), journal.Filter{}); err != nil || int(n) < len(stored) {
+	if n, err := r.Count(t.Context(), decisions.RecordFilter{}); err != nil || int(n) < len(stored) {
 		t.Errorf("have %d, %v; want at least %d", n, err, len(stored))
 	}
 	if err := r.Close(); err != nil {

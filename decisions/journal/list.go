@@ -33,20 +33,20 @@ func (q *query) add(text string, args ...any) {
 }
 
 // ofKind reports whether the filter selects by what kinds are made of.
-func (f *Filter) ofKind() bool {
-	return f.Verdict != "" || f.By != "" || f.Session != "" || f.Agent != "" || f.Tool != "" || f.UID != nil || len(f.Outcomes) > 0
+func (f *filter) ofKind() bool {
+	return f.Verdict != "" || f.By != "" || f.Session != "" || f.Agent != "" || f.Tool != "" || f.UID != nil || f.Unapproved
 }
 
 // kinds selects a page of kinds that may have decisions within the bounds, those
 // with the newest decisions first. Below continues after a page; no two kinds have
 // the same newest decision.
-func (f *Filter) kinds(b bounds, below int64) query {
+func (f *filter) kinds(b bounds, below int64) query {
 	// Without statistics SQLite takes all equalities for equally rare.
 	index := ""
 	switch {
 	case f.Session != "":
 		index = " INDEXED BY kinds_values"
-	case len(f.Outcomes) > 0:
+	case f.Unapproved:
 		index = " INDEXED BY kinds_outcome"
 	}
 	var q query
@@ -64,11 +64,8 @@ func (f *Filter) kinds(b bounds, below int64) query {
 	if f.UID != nil {
 		q.add(" AND uid = ?", int64(*f.UID))
 	}
-	if n := len(f.Outcomes); n > 0 {
-		q.add(" AND outcome <> '' AND outcome IN (?" + strings.Repeat(", ?", n-1) + ")")
-		for _, o := range f.Outcomes {
-			q.args = append(q.args, string(o))
-		}
+	if f.Unapproved {
+		q.add(" AND outcome <> '' AND outcome IN (?, ?)", string(decisions.RanUnprompted), string(decisions.RanDespiteDeny))
 	}
 	q.add(" ORDER BY newest DESC LIMIT ?", kindsPage)
 	return q
@@ -79,7 +76,7 @@ type bounds struct{ low, high int64 }
 
 // within restricts a query to the bounds and to the times of the filter. The
 // column is the sequence number's, the prefix that of time.
-func (f *Filter) within(q *query, b bounds, column, prefix string) {
+func (f *filter) within(q *query, b bounds, column, prefix string) {
 	q.add(" AND "+column+" BETWEEN ? AND ?", b.low, b.high)
 	if !f.Since.IsZero() {
 		q.add(" AND "+prefix+"time >= ?", f.Since.UnixNano())
@@ -90,7 +87,7 @@ func (f *Filter) within(q *query, b bounds, column, prefix string) {
 }
 
 // listed selects the numbers of a kind within the bounds.
-func (f *Filter) listed(what string, kind int64, b bounds) query {
+func (f *filter) listed(what string, kind int64, b bounds) query {
 	var q query
 	q.add("SELECT "+what+" FROM listed WHERE kind = ?", kind)
 	f.within(&q, b, "seq", "")
@@ -104,7 +101,7 @@ const (
 )
 
 // bounds finds the numbers that the filter can select.
-func (v *view) bounds(ctx context.Context, f *Filter) (b bounds, err error) {
+func (v *view) bounds(ctx context.Context, f *filter) (b bounds, err error) {
 	b = bounds{f.After + 1, v.last}
 	if f.Before > 0 {
 		b.high = min(b.high, f.Before-1)
@@ -139,7 +136,7 @@ func (v *view) bounds(ctx context.Context, f *Filter) (b bounds, err error) {
 
 // eachKind calls visit for each page of the kinds that the filter selects, until it
 // returns false.
-func (v *view) eachKind(ctx context.Context, f *Filter, b bounds, visit func(kind, newest int64) (bool, error)) error {
+func (v *view) eachKind(ctx context.Context, f *filter, b bounds, visit func(kind, newest int64) (bool, error)) error {
 	for below := int64(math.MaxInt64); ; {
 		q := f.kinds(b, below)
 		page, err := pairs(v.tx.QueryContext(ctx, q.text, q.args...))
@@ -176,7 +173,7 @@ func pairs(rows *sql.Rows, err error) (list [][2]int64, _ error) {
 
 // numbers returns the sequence numbers of the records that the filter selects,
 // limit at most: the newest ones, descending, or else the oldest ones, ascending.
-func (v *view) numbers(ctx context.Context, f *Filter, b bounds, limit int, newest bool) (found []int64, err error) {
+func (v *view) numbers(ctx context.Context, f *filter, b bounds, limit int, newest bool) (found []int64, err error) {
 	order, compare := " ORDER BY seq LIMIT ?", cmp.Compare[int64]
 	if newest {
 		order, compare = " ORDER BY seq DESC LIMIT ?", func(a, b int64) int { return cmp.Compare(b, a) }
@@ -206,7 +203,7 @@ const (
 
 // stored adds records of the database to a page: the newest ones, descending, or
 // the oldest ones, ascending.
-func (v *view) stored(ctx context.Context, p *page, f *Filter, newest bool) error {
+func (v *view) stored(ctx context.Context, p *page, f *filter, newest bool) error {
 	if p.full() {
 		return nil
 	}
@@ -255,7 +252,7 @@ func order(newest bool) string {
 }
 
 // listAfter lists the records after a sequence number, oldest first.
-func (v *view) listAfter(ctx context.Context, f *Filter) ([]*decisions.Record, error) {
+func (v *view) listAfter(ctx context.Context, f *filter) ([]*decisions.Record, error) {
 	p := &page{limit: f.Limit}
 	if err := v.stored(ctx, p, f, false); err != nil {
 		return nil, err
@@ -272,7 +269,7 @@ func (v *view) listAfter(ctx context.Context, f *Filter) ([]*decisions.Record, e
 }
 
 // newest lists the newest records, oldest first.
-func (v *view) newest(ctx context.Context, f *Filter) ([]*decisions.Record, error) {
+func (v *view) newest(ctx context.Context, f *filter) ([]*decisions.Record, error) {
 	p := &page{limit: f.Limit}
 	for i := len(v.records) - 1; i >= 0 && !p.full(); i-- {
 		if err := v.take(p, f, &v.records[i]); err != nil {
@@ -287,7 +284,7 @@ func (v *view) newest(ctx context.Context, f *Filter) ([]*decisions.Record, erro
 }
 
 // count counts the records of the database that the filter selects.
-func (v *view) count(ctx context.Context, f *Filter) (n int64, err error) {
+func (v *view) count(ctx context.Context, f *filter) (n int64, err error) {
 	b, err := v.bounds(ctx, f)
 	if err != nil || b.low > b.high {
 		return 0, err

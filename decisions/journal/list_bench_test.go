@@ -52,31 +52,30 @@ func BenchmarkList(b *testing.B) {
 	}
 	j = open(b, o)
 	b.Logf("%d decisions, %d MiB, %d bytes each", n, info.Size()>>20, info.Size()/int64(n))
-	unasked := []decisions.Outcome{decisions.RanUnprompted, decisions.RanDespiteDeny}
 	middle := int64(n / 2)
 	at := func(i int) time.Time { return benchRecord(i, n).Time }
 	for _, tc := range []struct {
 		name   string
-		filter journal.Filter
+		filter decisions.RecordFilter
 	}{
-		{"newest", journal.Filter{}},
-		{"before", journal.Filter{Before: middle}},
-		{"unasked", journal.Filter{Outcomes: unasked}},
-		{"unasked denied before", journal.Filter{Outcomes: unasked, Verdict: decisions.Deny, Before: middle}},
-		{"verdict", journal.Filter{Verdict: decisions.Deny}},
-		{"rare verdict of a tool", journal.Filter{Verdict: decisions.Deny, Tool: "Rare"}},
-		{"none", journal.Filter{Verdict: decisions.Deny, Tool: "Rare", Session: "session-00001"}},
-		{"session", journal.Filter{Session: "session-00001"}},
-		{"one session of all", journal.Filter{Session: "loop", Verdict: decisions.Ask}},
-		{"unknown session", journal.Filter{Session: "nobody"}},
-		{"tool", journal.Filter{Tool: "Read", Before: middle}},
-		{"since", journal.Filter{Since: at(n - 3)}},
-		{"since long ago", journal.Filter{Since: at(n / 3)}},
-		{"since, of a tool", journal.Filter{Since: at(n - 5000), Tool: "Rare"}},
-		{"between", journal.Filter{Since: at(n / 3), Until: at(n/3 + 10)}},
-		{"verdict between", journal.Filter{Since: at(n / 3), Until: at(n/3 + 1000), Verdict: decisions.Deny}},
-		{"after", journal.Filter{After: middle, Verdict: decisions.Deny}},
-		{"all mixed", journal.Filter{After: 5, Before: middle, Since: at(9), Verdict: decisions.Ask, Tool: "Edit", Outcomes: unasked}},
+		{"newest", decisions.RecordFilter{}},
+		{"before", decisions.RecordFilter{Before: middle}},
+		{"unasked", decisions.RecordFilter{Unapproved: true}},
+		{"unasked denied before", decisions.RecordFilter{Unapproved: true, Verdict: decisions.Deny, Before: middle}},
+		{"verdict", decisions.RecordFilter{Verdict: decisions.Deny}},
+		{"rare verdict of a tool", decisions.RecordFilter{Verdict: decisions.Deny, Tool: "Rare"}},
+		{"none", decisions.RecordFilter{Verdict: decisions.Deny, Tool: "Rare", Session: "session-00001"}},
+		{"session", decisions.RecordFilter{Session: "session-00001"}},
+		{"one session of all", decisions.RecordFilter{Session: "loop", Verdict: decisions.Ask}},
+		{"unknown session", decisions.RecordFilter{Session: "nobody"}},
+		{"tool", decisions.RecordFilter{Tool: "Read", Before: middle}},
+		{"since", decisions.RecordFilter{Since: at(n - 3)}},
+		{"since long ago", decisions.RecordFilter{Since: at(n / 3)}},
+		{"since, of a tool", decisions.RecordFilter{Since: at(n - 5000), Tool: "Rare"}},
+		{"between", decisions.RecordFilter{Since: at(n / 3), Until: at(n/3 + 10)}},
+		{"verdict between", decisions.RecordFilter{Since: at(n / 3), Until: at(n/3 + 1000), Verdict: decisions.Deny}},
+		{"after", decisions.RecordFilter{After: middle, Verdict: decisions.Deny}},
+		{"all mixed", decisions.RecordFilter{After: 5, Before: middle, Since: at(9), Verdict: decisions.Ask, Tool: "Edit", Unapproved: true}},
 	} {
 		for _, limit := range []int{50, 1000} {
 			tc.filter.Limit = limit

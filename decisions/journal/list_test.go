@@ -7,7 +7,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"slices"
 	"testing"
 	"time"
 
@@ -66,7 +65,7 @@ func compareWithModel(t *testing.T, r *journal.Reader, all []*decisions.Record, 
 	t.Helper()
 	some := func() *decisions.Record { return all[rnd.IntN(len(all))] }
 	for range n {
-		var f journal.Filter
+		var f decisions.RecordFilter
 		for _, set := range []func(){
 			func() { f.Verdict = some().Decision.Verdict },
 			func() { f.By = some().Decision.By },
@@ -74,7 +73,7 @@ func compareWithModel(t *testing.T, r *journal.Reader, all []*decisions.Record, 
 			func() { f.Agent = some().Agent.Name },
 			func() { f.Tool = some().Tool },
 			func() { f.UID = &some().Peer.UID },
-			func() { f.Outcomes = []decisions.Outcome{"unasked", decisions.RanDespiteDeny} },
+			func() { f.Unapproved = true },
 			func() { f.Since = some().Time },
 			func() { f.Until = some().Time },
 			func() { f.After = some().Seq },
@@ -114,11 +113,11 @@ func compareWithModel(t *testing.T, r *journal.Reader, all []*decisions.Record, 
 }
 
 // selects is a filter's meaning.
-func selects(f *journal.Filter, r *decisions.Record) bool {
+func selects(f *decisions.RecordFilter, r *decisions.Record) bool {
 	is := func(want, have string) bool { return want == "" || want == have }
 	return is(string(f.Verdict), string(r.Decision.Verdict)) && is(string(f.By), string(r.Decision.By)) && is(f.Session, r.Session.ID) &&
 		is(f.Agent, r.Agent.Name) && is(f.Tool, r.Tool) && (f.UID == nil || *f.UID == r.Peer.UID) &&
-		(len(f.Outcomes) == 0 || slices.Contains(f.Outcomes, r.Decision.Outcome)) &&
+		(!f.Unapproved || r.Decision.Outcome == decisions.RanUnprompted || r.Decision.Outcome == decisions.RanDespiteDeny) &&
 		(f.Since.IsZero() || !r.Time.Before(f.Since)) && (f.Until.IsZero() || r.Time.Before(f.Until)) &&
 		(f.After == 0 || r.Seq > f.After) && (f.Before == 0 || r.Seq < f.Before)
 }
@@ -129,7 +128,7 @@ func TestListEarlierJournal(t *testing.T) {
 	o := journal.Options{Path: path(t)}
 	copyEarlier(t, o.Path)
 	j := open(t, o)
-	all, err := j.List(t.Context(), journal.Filter{Limit: 1000})
+	all, err := j.List(t.Context(), decisions.RecordFilter{Limit: 1000})
 	if err != nil || len(all) < 40 {
 		t.Fatalf("%d records, %v", len(all), err)
 	}

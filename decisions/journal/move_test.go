@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/journal"
 )
 
@@ -35,7 +36,7 @@ func TestReadBesideMover(t *testing.T) {
 			continue
 		}
 		for who, r := range map[string]*journal.Reader{"own": j.Reader, "other": other} {
-			recs, err := r.List(t.Context(), journal.Filter{Limit: 200})
+			recs, err := r.List(t.Context(), decisions.RecordFilter{Limit: 200})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -44,7 +45,7 @@ func TestReadBesideMover(t *testing.T) {
 					t.Fatalf("%s: record %d of %d is number %d, want %d", who, i, len(recs), rec.Seq, want)
 				}
 			}
-			count, err := r.Count(t.Context(), journal.Filter{})
+			count, err := r.Count(t.Context(), decisions.RecordFilter{})
 			if err != nil || int(count) != n {
 				t.Fatalf("%s: counted %d, %v; want %d", who, count, err, n)
 			}

@@ -33,14 +33,14 @@ func TestListOutcomes(t *testing.T) {
 	check := func(where string, r *journal.Reader) {
 		t.Helper()
 		for _, tc := range []struct {
-			outcomes []decisions.Outcome
-			want     []int64
+			filter decisions.RecordFilter
+			want   []int64
 		}{
-			{[]decisions.Outcome{decisions.RanUnprompted}, []int64{2, 5}},
-			{[]decisions.Outcome{decisions.RanUnprompted, decisions.RanDespiteDeny}, []int64{2, 3, 5}},
-			{[]decisions.Outcome{"x"}, nil},
+			{decisions.RecordFilter{Unapproved: true}, []int64{2, 3, 5}},
+			{decisions.RecordFilter{Unapproved: true, After: 2, Before: 5}, []int64{3}},
+			{decisions.RecordFilter{Unapproved: true, Tool: "none"}, nil},
 		} {
-			recs, err := r.List(t.Context(), journal.Filter{Outcomes: tc.outcomes})
+			recs, err := r.List(t.Context(), tc.filter)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -49,11 +49,11 @@ func TestListOutcomes(t *testing.T) {
 				have = append(have, rec.Seq)
 			}
 			if diff := cmp.Diff(tc.want, have); diff != "" {
-				t.Errorf("%s, %v: %s", where, tc.outcomes, diff)
+				t.Errorf("%s, %v: %s", where, tc.filter, diff)
 			}
-			n, err := r.Count(t.Context(), journal.Filter{Outcomes: tc.outcomes})
+			n, err := r.Count(t.Context(), tc.filter)
 			if err != nil || int(n) != len(tc.want) {
-				t.Errorf("%s, %v: counted %d, %v", where, tc.outcomes, n, err)
+				t.Errorf("%s, %v: counted %d, %v", where, tc.filter, n, err)
 			}
 		}
 	}

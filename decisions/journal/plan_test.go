@@ -15,24 +15,24 @@ import (
 )
 
 // filters are all mixtures of what a list can be filtered by.
-func filters() []Filter {
+func filters() []filter {
 	uid := uint32(7)
-	set := []func(*Filter){
-		func(f *Filter) { f.Verdict = decisions.Ask },
-		func(f *Filter) { f.By = decisions.ByMemory },
-		func(f *Filter) { f.Session = "s" },
-		func(f *Filter) { f.Agent = "a" },
-		func(f *Filter) { f.Tool = "t" },
-		func(f *Filter) { f.UID = &uid },
-		func(f *Filter) { f.Outcomes = []decisions.Outcome{decisions.RanUnprompted, decisions.RanDespiteDeny} },
-		func(f *Filter) { f.Since = time.Unix(1, 0) },
-		func(f *Filter) { f.Until = time.Unix(2, 0) },
-		func(f *Filter) { f.After = 1 },
-		func(f *Filter) { f.Before = 9 },
+	set := []func(*filter){
+		func(f *filter) { f.Verdict = decisions.Ask },
+		func(f *filter) { f.By = decisions.ByMemory },
+		func(f *filter) { f.Session = "s" },
+		func(f *filter) { f.Agent = "a" },
+		func(f *filter) { f.Tool = "t" },
+		func(f *filter) { f.UID = &uid },
+		func(f *filter) { f.Unapproved = true },
+		func(f *filter) { f.Since = time.Unix(1, 0) },
+		func(f *filter) { f.Until = time.Unix(2, 0) },
+		func(f *filter) { f.After = 1 },
+		func(f *filter) { f.Before = 9 },
 	}
-	var all []Filter
+	var all []filter
 	for mixture := range 1 << len(set) {
-		var f Filter
+		var f filter
 		for i, s := range set {
 			if mixture&(1<<i) != 0 {
 				s(&f)

@@ -138,7 +138,7 @@ func TestFullSpool(t *testing.T) {
 	if s := j.Status(); s.Stalled == "" {
 		t.Errorf("the status does not say so: %+v", s)
 	}
-	if have, err := j.Count(t.Context(), Filter{}); int(have) != n || err != nil {
+	if have, err := j.Count(t.Context(), decisions.RecordFilter{}); int(have) != n || err != nil {
 		t.Errorf("have %d, %v; want %d", have, err, n)
 	}
 	locked.Store(false)
@@ -188,7 +188,7 @@ func TestPanicLeavesNobodyWaiting(t *testing.T) {
 	if err := appendOne("c"); err != nil {
 		t.Error(err)
 	}
-	if n, err := j.Count(t.Context(), Filter{}); n != 2 || err != nil {
+	if n, err := j.Count(t.Context(), decisions.RecordFilter{}); n != 2 || err != nil {
 		t.Errorf("have %d records, %v; want 2", n, err)
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/internal/sqlitedb"
@@ -53,25 +52,6 @@ func (r *Reader) Close() error {
 	return r.db.Close()
 }
 
-// Filter selects the records to list. Members that are not set match all.
-type Filter struct {
-	// Limit is the maximum number of records; 0 is 100.
-	Limit int
-	// After and Before bound the sequence number, both exclusive. With After
-	// set, the records that follow it are listed, otherwise the newest ones.
-	After, Before int64
-	// Since and Until bound the time: at or after, and before.
-	Since, Until time.Time
-	Verdict      decisions.Verdict
-	By           decisions.DecidedBy
-	Session      string
-	Agent        string
-	Tool         string
-	UID          *uint32
-	// Outcomes selects records with one of these outcomes, all if empty.
-	Outcomes []decisions.Outcome
-}
-
 // Bounds of one list, which may contain large records.
 const (
 	defaultLimit = 100
@@ -79,23 +59,27 @@ const (
 	maxBytes     = 8 << 20 // of records; the one that exceeds it is the last
 )
 
+// filter is a filter in use.
+type filter struct{ decisions.RecordFilter }
+
 // outcomeMember returns the text that the JSON of a record with that outcome
 // contains.
 func outcomeMember(o decisions.Outcome) []byte { return []byte(`"outcome":"` + string(o) + `"`) }
 
 // List returns the records that pass the filter, newest last. There are fewer
 // than the limit if they are large (about 8 MiB in all).
-func (r *Reader) List(ctx context.Context, f Filter) ([]*decisions.Record, error) {
-	f.Limit = min(f.Limit, maxLimit)
+func (r *Reader) List(ctx context.Context, f decisions.RecordFilter) ([]*decisions.Record, error) {
+	selected := filter{f}
+	selected.Limit = min(f.Limit, maxLimit)
 	if f.Limit <= 0 {
-		f.Limit = defaultLimit
+		selected.Limit = defaultLimit
 	}
 	var recs []*decisions.Record
 	err := r.withView(ctx, func(v *view) (err error) {
 		if f.After > 0 {
-			recs, err = v.listAfter(ctx, &f)
+			recs, err = v.listAfter(ctx, &selected)
 		} else {
-			recs, err = v.newest(ctx, &f)
+			recs, err = v.newest(ctx, &selected)
 		}
 		return err
 	})
@@ -119,7 +103,7 @@ func (p *page) add(rec *decisions.Record, size int) {
 }
 
 // take adds a record of the spool if it passes the filter.
-func (v *view) take(p *page, f *Filter, r *frame) error {
+func (v *view) take(p *page, f *filter, r *frame) error {
 	if !f.passes(r) {
 		return nil
 	}
@@ -181,14 +165,15 @@ func (r *Reader) Last(ctx context.Context) (int64, error) {
 }
 
 // Count returns the number of records that pass the filter, ignoring its Limit.
-func (r *Reader) Count(ctx context.Context, f Filter) (int64, error) {
+func (r *Reader) Count(ctx context.Context, f decisions.RecordFilter) (int64, error) {
+	selected := filter{f}
 	var n int64
 	err := r.withView(ctx, func(v *view) (err error) {
-		if n, err = v.count(ctx, &f); err != nil {
+		if n, err = v.count(ctx, &selected); err != nil {
 			return err
 		}
 		for i := range v.records {
-			if f.passes(&v.records[i]) {
+			if selected.passes(&v.records[i]) {
 				n++
 			}
 		}

@@ -144,7 +144,7 @@ func TestRetentionKeepsWhatIsNeeded(t *testing.T) {
 			t.Errorf("record %d is there: %v, want %v", i, !want, want)
 		}
 	}
-	if n, err := j.Count(t.Context(), Filter{Verdict: decisions.Ask, Until: time.Unix(10, 0)}); err != nil || n != 7 {
+	if n, err := j.Count(t.Context(), decisions.RecordFilter{Verdict: decisions.Ask, Until: time.Unix(10, 0)}); err != nil || n != 7 {
 		t.Errorf("%d of the first 9 are counted, %v; want 7", n, err)
 	}
 	consistent(t, j.Reader)
@@ -273,7 +273,7 @@ func TestAppendDoesNotWaitForRetention(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if n, err := j.Count(t.Context(), Filter{}); err != nil || n != 1999 {
+	if n, err := j.Count(t.Context(), decisions.RecordFilter{}); err != nil || n != 1999 {
 		t.Errorf("counted %d, %v", n, err)
 	}
 }

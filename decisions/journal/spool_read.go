@@ -93,16 +93,14 @@ func (c *spooledRecords) record(f *frame) (*decisions.Record, error) {
 
 // passes applies the filter to records that are not in the database, like its
 // where clause.
-func (f *Filter) passes(r *frame) bool {
+func (f *filter) passes(r *frame) bool {
 	is := func(want string, have int) bool { return want == "" || column(want) == r.texts[have] }
 	return (f.After <= 0 || r.seq > f.After) && (f.Before <= 0 || r.seq < f.Before) &&
 		(f.Since.IsZero() || r.time >= f.Since.UnixNano()) && (f.Until.IsZero() || r.time < f.Until.UnixNano()) &&
 		is(string(f.Verdict), textVerdict) && is(string(f.By), textBy) &&
 		is(f.Session, textSession) && is(f.Agent, textAgent) && is(f.Tool, textTool) &&
 		(f.UID == nil || *f.UID == r.uid) &&
-		(len(f.Outcomes) == 0 || slices.ContainsFunc(f.Outcomes, func(o decisions.Outcome) bool {
-			return bytes.Contains(r.json, outcomeMember(o))
-		}))
+		(!f.Unapproved || bytes.Contains(r.json, outcomeMember(decisions.RanUnprompted)) || bytes.Contains(r.json, outcomeMember(decisions.RanDespiteDeny)))
 }
 
 // view is the journal at one moment: the database, and the part of the spool

@@ -72,7 +72,7 @@ func spooled(t *testing.T, path string) string {
 // answer to the first.
 func wantRecords(t *testing.T, r *journal.Reader, n int) {
 	t.Helper()
-	recs, err := r.List(t.Context(), journal.Filter{})
+	recs, err := r.List(t.Context(), decisions.RecordFilter{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -96,7 +96,7 @@ func wantRecords(t *testing.T, r *journal.Reader, n int) {
 	if last, err := r.Last(t.Context()); int(last) != n || err != nil {
 		t.Errorf("the newest is %d, %v", last, err)
 	}
-	if count, err := r.Count(t.Context(), journal.Filter{Tool: "Bash"}); int(count) != n || err != nil {
+	if count, err := r.Count(t.Context(), decisions.RecordFilter{Tool: "Bash"}); int(count) != n || err != nil {
 		t.Errorf("counted %d, %v", count, err)
 	}
 	for _, i := range []int{1, n} {
@@ -179,7 +179,7 @@ func TestSpoolTornAnywhere(t *testing.T) {
 		mustAppend(t, j, rec)
 		n := int(rec.Seq) - 1
 		fewest, most = min(fewest, n), max(most, n)
-		if count, err := j.Count(t.Context(), journal.Filter{}); int(count) != n+1 || err != nil || j.Status().Damaged != "" {
+		if count, err := j.Count(t.Context(), decisions.RecordFilter{}); int(count) != n+1 || err != nil || j.Status().Damaged != "" {
 			t.Errorf("%d bytes: %d records, newest %d, %v, %+v", size, count, rec.Seq, err, j.Status())
 		}
 		if err := j.Close(); err != nil {
@@ -231,7 +231,7 @@ func TestSpoolDamaged(t *testing.T) {
 			if err != nil || !bytes.Equal(kept, data) {
 				t.Fatalf("set aside as %q: %v", s.Damaged, err)
 			}
-			if n, err := j.Count(t.Context(), journal.Filter{}); int(n) != tc.kept || err != nil {
+			if n, err := j.Count(t.Context(), decisions.RecordFilter{}); int(n) != tc.kept || err != nil {
 				t.Errorf("%d records, %v; want %d", n, err, tc.kept)
 			}
 			rec := record(77)
@@ -353,7 +353,7 @@ func TestOneDaemon(t *testing.T) {
 		t.Fatal("a second one was opened")
 	}
 	mustAppend(t, j, record(2))
-	if n, err := j.Count(t.Context(), journal.Filter{}); n != 2 || err != nil {
+	if n, err := j.Count(t.Context(), decisions.RecordFilter{}); n != 2 || err != nil {
 		t.Errorf("have %d, %v", n, err)
 	}
 }

@@ -29,27 +29,11 @@ const CodeNoDecision = -32052
 
 // Log is a journal that can be read.
 type Log interface {
-	List(ctx context.Context, f Filter) ([]*decisions.Record, error)
+	List(ctx context.Context, f decisions.RecordFilter) ([]*decisions.Record, error)
 	Get(ctx context.Context, decisionID string) (*decisions.Record, error)
 	// Wait returns when there is a record with a greater sequence number than seq, or
 	// when ctx is done.
 	Wait(ctx context.Context, seq int64) error
-}
-
-// Filter selects records of the journal.
-type Filter struct {
-	// Limit is the maximum number of records to return, the newest of those
-	// that match; 0 means MaxList.
-	Limit int `json:"limit,omitzero"`
-	// After and Before bound the sequence numbers, both excluded; 0 means none.
-	After   int64             `json:"after,omitzero"`
-	Before  int64             `json:"before,omitzero"`
-	Since   time.Time         `json:"since,omitzero"`
-	Verdict decisions.Verdict `json:"verdict,omitzero"`
-	Session string            `json:"session,omitzero"`
-	Tool    string            `json:"tool,omitzero"`
-	// Unasked selects calls that ran without having been allowed.
-	Unasked bool `json:"unasked,omitzero"`
 }
 
 // Bounds of the number of records in one answer, and of the time that a follow waits.
@@ -146,7 +130,7 @@ type run = func(context.Context) (any, error)
 
 // follow returns the records after f.After that match the filter, as soon as there are
 // any. After followWait it returns none, and the client calls again.
-func follow(ctx context.Context, log Log, f Filter) (any, error) {
+func follow(ctx context.Context, log Log, f decisions.RecordFilter) (any, error) {
 	ctx, cancel := context.WithTimeout(ctx, followWait)
 	defer cancel()
 	seen := f.After
@@ -162,7 +146,7 @@ func follow(ctx context.Context, log Log, f Filter) (any, error) {
 			return nil, fmt.Errorf("waiting for the journal: %w", err)
 		}
 		// The new records may not match the filter: wait for later ones.
-		newest, err := log.List(ctx, Filter{Limit: 1})
+		newest, err := log.List(ctx, decisions.RecordFilter{Limit: 1})
 		if err != nil || len(newest) == 0 {
 			return Records{[]*decisions.Record{}}, err
 		}
@@ -173,7 +157,7 @@ func follow(ctx context.Context, log Log, f Filter) (any, error) {
 	}
 }
 
-func list(ctx context.Context, log Log, f Filter) (any, error) {
+func list(ctx context.Context, log Log, f decisions.RecordFilter) (any, error) {
 	recs, err := log.List(ctx, f)
 	if err != nil {
 		return nil, fmt.Errorf("reading the journal: %w", err)
@@ -184,16 +168,16 @@ func list(ctx context.Context, log Log, f Filter) (any, error) {
 	return Records{recs}, nil
 }
 
-func filter(params strictjson.Value) (Filter, error) {
-	var f Filter
+func filter(params strictjson.Value) (decisions.RecordFilter, error) {
+	var f decisions.RecordFilter
 	if err := decode(params, &f); err != nil {
 		return f, err
 	}
 	switch {
 	case f.Limit < 0 || f.Limit > MaxList:
-		return f, invalid(fmt.Sprintf("limit must be between 0 and %d", MaxList))
+		return f, invalidParams(fmt.Sprintf("limit must be between 0 and %d", MaxList))
 	case f.Verdict != "" && f.Verdict != decisions.Allow && f.Verdict != decisions.Ask && f.Verdict != decisions.Deny:
-		return f, invalid("verdict must be allow, ask or deny")
+		return f, invalidParams("verdict must be allow, ask or deny")
 	}
 	if f.Limit == 0 {
 		f.Limit = MaxList
@@ -206,11 +190,11 @@ func decode(params strictjson.Value, v any) error {
 		return nil
 	}
 	if err := strictjson.Unmarshal(params, v); err != nil {
-		return invalid(err.Error())
+		return invalidParams(err.Error())
 	}
 	return nil
 }
 
-func invalid(text string) error {
+func invalidParams(text string) error {
 	return &socket.Error{Code: socket.CodeParams, Message: "invalid params: " + text}
 }

@@ -108,7 +108,7 @@ func registerChoices(m socket.Methods, mem Memory) {
 			return nil, err
 		}
 		if p.Limit < 0 || p.Limit > MaxList {
-			return nil, invalid(fmt.Sprintf("limit must be between 0 and %d", MaxList))
+			return nil, invalidParams(fmt.Sprintf("limit must be between 0 and %d", MaxList))
 		}
 		return func(context.Context) (any, error) { return pageOf(mem.List(visible(c)), p.After, p.Limit), nil }, nil
 	}
@@ -149,7 +149,7 @@ func registerChoices(m socket.Methods, mem Memory) {
 				return nil, err
 			}
 			if err := mem.Confirm(ctx, ids); errors.Is(err, ErrRefused) {
-				return nil, invalid(err.Error())
+				return nil, invalidParams(err.Error())
 			} else if err != nil {
 				return nil, &socket.Error{Code: socket.CodeInternal, Message: "the confirmation could not be stored"}
 			}
@@ -165,7 +165,7 @@ func registerChoices(m socket.Methods, mem Memory) {
 		return func(ctx context.Context) (any, error) {
 			added, err := mem.Add(ctx, c.Peer.UID, n)
 			if errors.Is(err, ErrRefused) {
-				return nil, invalid(err.Error())
+				return nil, invalidParams(err.Error())
 			}
 			if err != nil {
 				return nil, &socket.Error{Code: socket.CodeInternal, Message: "the choice could not be stored; nothing was"}
@@ -212,7 +212,7 @@ func idsOf(params strictjson.Value) ([]string, error) {
 		return nil, err
 	}
 	if len(p.IDs) == 0 || len(p.IDs) > MaxList {
-		return nil, invalid(fmt.Sprintf("choiceIds must hold 1 to %d ids", MaxList))
+		return nil, invalidParams(fmt.Sprintf("choiceIds must hold 1 to %d ids", MaxList))
 	}
 	return p.IDs, nil
 }

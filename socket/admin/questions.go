@@ -79,9 +79,9 @@ func registerQuestions(m socket.Methods, asked Asked) {
 		}
 		switch {
 		case a.DecisionID == "":
-			return nil, invalid("decisionId is missing")
+			return nil, invalidParams("decisionId is missing")
 		case a.Width == "" && (a.Scope != "" || a.ExpiresIn != 0):
-			return nil, invalid("scope and expiresIn belong to a width")
+			return nil, invalidParams("scope and expiresIn belong to a width")
 		}
 		return func(ctx context.Context) (any, error) {
 			done, err := asked.Allow(ctx, visible(c), a)
@@ -89,7 +89,7 @@ func registerQuestions(m socket.Methods, asked Asked) {
 			case errors.Is(err, ErrNoQuestion):
 				return nil, &socket.Error{Code: CodeNoDecision, Message: "no question of that id waits"}
 			case errors.Is(err, ErrRefused):
-				return nil, invalid(err.Error())
+				return nil, invalidParams(err.Error())
 			case err != nil:
 				return nil, &socket.Error{Code: socket.CodeInternal, Message: "the choice could not be stored; nothing was"}
 			}

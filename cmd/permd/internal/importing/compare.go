@@ -16,7 +16,6 @@ import (
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects/display"
 	"github.com/permd/permd/policy/imports"
-	"github.com/permd/permd/socket/admin"
 )
 
 // Comparison compares the settings of another tool with the imported rules, on past
@@ -49,7 +48,7 @@ type Difference struct {
 
 // Compare compares the settings with the imported rules, on the decisions in the journal
 // that match the filter.
-func (report *Report) Compare(ctx context.Context, s cli.Streams, root string, f admin.Filter) error {
+func (report *Report) Compare(ctx context.Context, s cli.Streams, root string, f decisions.RecordFilter) error {
 	log, err := records.Open(ctx, root)
 	if err != nil {
 		return err

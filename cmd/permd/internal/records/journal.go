@@ -6,7 +6,6 @@ import (
 
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/journal"
-	"github.com/permd/permd/socket/admin"
 )
 
 // Journal reads the journal in the form of the management methods.
@@ -17,15 +16,8 @@ type Journal struct {
 }
 
 // List returns the records that match the filter.
-func (l Journal) List(ctx context.Context, f admin.Filter) ([]*decisions.Record, error) {
-	of := journal.Filter{
-		Limit: f.Limit, After: f.After, Before: f.Before, Since: f.Since,
-		Verdict: f.Verdict, Session: f.Session, Tool: f.Tool,
-	}
-	if f.Unasked {
-		of.Outcomes = []decisions.Outcome{decisions.RanUnprompted, decisions.RanDespiteDeny}
-	}
-	return l.Reader.List(ctx, of)
+func (l Journal) List(ctx context.Context, f decisions.RecordFilter) ([]*decisions.Record, error) {
+	return l.Reader.List(ctx, f)
 }
 
 // Get returns one record, nil if there is none.

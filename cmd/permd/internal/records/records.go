@@ -19,7 +19,7 @@ import (
 
 // journalReader reads the journal, wherever it is.
 type journalReader interface {
-	List(ctx context.Context, f admin.Filter) ([]*decisions.Record, error)
+	List(ctx context.Context, f decisions.RecordFilter) ([]*decisions.Record, error)
 	Get(ctx context.Context, decisionID string) (*decisions.Record, error)
 }
 
@@ -45,7 +45,7 @@ func Open(ctx context.Context, root string) (*Log, error) {
 type Remote struct{ Client *client.Client }
 
 // List returns the records that match the filter.
-func (l Remote) List(ctx context.Context, f admin.Filter) ([]*decisions.Record, error) {
+func (l Remote) List(ctx context.Context, f decisions.RecordFilter) ([]*decisions.Record, error) {
 	var out admin.Records
 	err := l.Client.Call(ctx, admin.MethodList, f, &out)
 	return out.Records, err
