@@ -100,6 +100,14 @@ func (t *Turn) Pause() {
 	}
 }
 
+// Await pauses the turn while f waits for something. Where no slot can be had after that,
+// the turn stays paused.
+func (t *Turn) Await(ctx context.Context, f func()) {
+	t.Pause()
+	f()
+	_, _ = t.Resume(ctx) // the error comes again from the next step that needs a slot
+}
+
 // End ends the turn. It cannot be resumed.
 func (t *Turn) End() {
 	if t == nil {
