@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/internal/fairshare"
 )
 
 // Defaults of Options.
@@ -41,10 +42,10 @@ type Options struct {
 	// maxInFlight bounds the unanswered requests of one connection. At the limit, reading
 	// stops.
 	maxInFlight int
-	// MaxRunning is the maximum number of second phases of methods that run at
-	// one time; the others wait, and are refused when the server stops. Zero is
-	// no limit, for methods that wait for an event.
-	MaxRunning int
+	// Share shares slots for the second phases of methods among the connections, maybe of
+	// several servers; those that have none wait, and are refused when the server stops.
+	// If it is nil, all run at once, as methods must that wait for an event.
+	Share *fairshare.Scheduler
 	// WriteTimeout bounds writing one answer. A client that does not read for that long
 	// is dropped.
 	WriteTimeout time.Duration
@@ -120,8 +121,7 @@ type server struct {
 	stopping bool
 	wg       sync.WaitGroup
 
-	runningSlots chan struct{} // holds one value for each running second phase; nil means no limit
-	stop         chan struct{} // closed when the server stops
+	stop chan struct{} // closed when the server stops
 
 	methodStuck atomic.Bool // a method did not return in time
 
@@ -142,9 +142,6 @@ func Serve(ctx context.Context, ln net.Listener, methods Methods, o Options) err
 		ctx:     context.WithoutCancel(ctx),
 		conns:   map[*connection]struct{}{},
 		stop:    make(chan struct{}),
-	}
-	if o.MaxRunning > 0 {
-		s.runningSlots = make(chan struct{}, o.MaxRunning)
 	}
 	unhook := context.AfterFunc(ctx, func() { _ = stop(ln) })
 	defer unhook()
@@ -223,12 +220,18 @@ func (s *server) admit(c net.Conn) {
 	}
 	conn := newConnection(s, c, connIDs.Add(1), peer)
 	if !s.add(conn) {
+		if conn.member != nil {
+			conn.member.Leave()
+		}
 		s.limits.leave(peer.UID)
 		turnAway(c, busyError(errShutdown))
 		return
 	}
 	conn.onEnd = func() {
 		s.remove(conn)
+		if conn.member != nil {
+			conn.member.Leave()
+		}
 		s.limits.leave(peer.UID)
 		s.wg.Done()
 	}

@@ -60,8 +60,8 @@ type Deps struct {
 
 // Options are the limits of clients and how they are identified.
 type Options struct {
-	// Socket holds the limits. MaxMessage bounds a request's body and MaxRunning the
-	// requests that are decided at the same time. The number of requests that wait on one
+	// Socket holds the limits. MaxMessage bounds a request's body, and Share shares slots
+	// for requests among the connections, and those of other servers. The number of requests that wait on one
 	// connection is not bounded, because they are read one after another.
 	Socket socket.Options
 	// Token is required in every request on a loopback address; "" on a Unix socket.
@@ -75,10 +75,9 @@ type Options struct {
 type server struct {
 	Deps
 	Options
-	limits  *socket.Limits
-	port    string // "" for a Unix socket
-	log     *slog.Logger
-	running chan struct{}
+	limits *socket.Limits
+	port   string // "" for a Unix socket
+	log    *slog.Logger
 
 	prepared prepareCache
 
@@ -120,7 +119,7 @@ func Serve(ctx context.Context, ln net.Listener, deps Deps, o Options) error {
 		BaseContext: func(net.Listener) context.Context { return requests },
 		ConnContext: func(ctx context.Context, c net.Conn) context.Context {
 			if a, ok := c.(*admittedConn); ok {
-				ctx = context.WithValue(ctx, peerKey{}, a.peer)
+				ctx = context.WithValue(context.WithValue(ctx, peerKey{}, a.peer), memberKey{}, a.member)
 			}
 			return ctx
 		},
@@ -152,9 +151,6 @@ func newServer(ln net.Listener, deps Deps, o Options) (*server, error) {
 	}
 	s.decideTimeout = cmp.Or(o.decideTimeout, decideTimeout)
 	s.Socket.MaxMessage = cmp.Or(s.Socket.MaxMessage, socket.DefaultMaxMessage)
-	if s.Socket.MaxRunning > 0 {
-		s.running = make(chan struct{}, s.Socket.MaxRunning)
-	}
 	if at, ok := ln.Addr().(*net.TCPAddr); ok {
 		if !at.IP.IsLoopback() || o.Token == "" {
 			return nil, errors.New("serving HTTP: an address that is no loopback address, or has no token")

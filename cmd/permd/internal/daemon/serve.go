@@ -9,6 +9,7 @@ import (
 	"net"
 	"os"
 	"os/signal"
+	"runtime"
 	"sync"
 	"syscall"
 	"time"
@@ -17,6 +18,7 @@ import (
 	"github.com/permd/permd/cmd/permd/internal/buildinfo"
 	"github.com/permd/permd/cmd/permd/internal/cli"
 	"github.com/permd/permd/cmd/permd/internal/engine"
+	"github.com/permd/permd/internal/fairshare"
 	"github.com/permd/permd/internal/xdg"
 	"github.com/permd/permd/policy"
 	"github.com/permd/permd/socket"
@@ -34,7 +36,7 @@ func Serve(ctx context.Context, streams cli.Streams, root string) error {
 	for _, name := range dirs.Ignored {
 		log.Warn("ignoring an environment variable whose value cannot be used", "name", name)
 	}
-	s := &server{out: streams.Out, log: log}
+	s := &server{out: streams.Out, log: log, share: newShare()}
 	if err := s.listen(dirs); err != nil {
 		return err
 	}
@@ -63,6 +65,7 @@ type server struct {
 	decision, management net.Listener
 	http                 *httpServer // nil when HTTP is off
 	activated            bool
+	share                *fairshare.Scheduler
 
 	statusMu   sync.Mutex
 	ready      bool   // READY has been sent, STATUS may be
@@ -124,7 +127,7 @@ func (s *server) run(ctx context.Context) error {
 	methods := s.engine.Methods()
 	all.Go(func() {
 		opts := s.options()
-		opts.MaxRunning = maxRunning
+		opts.Share = s.share
 		if s.metrics != nil {
 			opts.Open = &s.metrics.decisionConns
 		}
@@ -168,9 +171,14 @@ func (s *server) run(ctx context.Context) error {
 	return errors.Join(failed[:]...)
 }
 
-// maxRunning is how many requests are decided at one time: enough to share a
-// write to the disk, few enough to be done with when the daemon is to stop.
+// maxRunning bounds the requests that are decided at one time although they neither end
+// nor yield: few enough to be done with when the daemon is to stop.
 const maxRunning = 64
+
+// newShare returns what shares the processors among all who ask, on whatever socket.
+func newShare() *fairshare.Scheduler {
+	return fairshare.New(fairshare.Options{Slots: max(2, runtime.GOMAXPROCS(0)), Max: maxRunning})
+}
 
 // options are the limits of the sockets, from the settings.
 func (s *server) options() socket.Options {
