@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"sync"
 	"time"
 
 	"github.com/permd/permd/cmd/permd/internal/cli"
@@ -130,5 +131,13 @@ func (d *daemon) canary(ctx context.Context) error {
 	return nil
 }
 
-// close ends the databases, what is queued first.
-func (d *daemon) close() error { return errors.Join(d.journal.Close(), d.memory.Close()) }
+// close ends the databases, what is queued first. Both at the same time: another process
+// may hold the lock of one of them.
+func (d *daemon) close() error {
+	var both sync.WaitGroup
+	var journal, memory error
+	both.Go(func() { journal = d.journal.Close() })
+	both.Go(func() { memory = d.memory.Close() })
+	both.Wait()
+	return errors.Join(journal, memory)
+}

@@ -24,13 +24,20 @@ import (
 	"github.com/permd/permd/socket/systemd"
 )
 
-// Serve runs the daemon until ctx ends, which SIGTERM and SIGINT do.
+// Serve runs the daemon until ctx ends, which SIGTERM and SIGINT do. The process must end
+// when it returns: what hangs may go on.
 func Serve(ctx context.Context, streams cli.Streams, root string) error {
+	log := newLog(slog.NewTextHandler(streams.Err, &slog.HandlerOptions{Level: slog.LevelInfo}))
+	return endInTime(ctx, func() error { return serve(ctx, streams, root, log) }, func() {
+		log.Warn("stopping without waiting for what hangs", "after", stopWithin)
+	})
+}
+
+func serve(ctx context.Context, streams cli.Streams, root string, log *slog.Logger) error {
 	dirs, err := account.OwnDirs(root)
 	if err != nil {
 		return err
 	}
-	log := newLog(slog.NewTextHandler(streams.Err, &slog.HandlerOptions{Level: slog.LevelInfo}))
 	for _, name := range dirs.Ignored {
 		log.Warn("ignoring an environment variable whose value cannot be used", "name", name)
 	}
@@ -117,10 +124,10 @@ func (s *server) run(ctx context.Context) error {
 	}
 	s.setReady()
 
-	serving, stopServing := context.WithCancelCause(ctx)
-	defer stopServing(nil)
+	serving, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
 	var all sync.WaitGroup
-	var failed [3]error
+	var failed servers
 	methods := s.engine.Methods()
 	all.Go(func() {
 		opts := s.options()
@@ -128,21 +135,24 @@ func (s *server) run(ctx context.Context) error {
 		if s.metrics != nil {
 			opts.Open = &s.metrics.decisionConns
 		}
-		failed[0] = socket.Serve(serving, s.decision, methods, opts)
-		stopServing(failed[0])
+		err := socket.Serve(serving, s.decision, methods, opts)
+		failed.ended(err)
+		stop(err)
 	})
 	all.Go(func() {
 		opts := s.options()
 		if s.metrics != nil {
 			opts.Open = &s.metrics.adminConns
 		}
-		failed[1] = socket.Serve(serving, s.management, s.adminMethods(serving.Done(), s.reload), opts)
-		stopServing(failed[1])
+		err := socket.Serve(serving, s.management, s.adminMethods(serving.Done(), s.reload), opts)
+		failed.ended(err)
+		stop(err)
 	})
 	if s.http != nil {
 		all.Go(func() {
-			failed[2] = s.serveHTTP(serving, methods)
-			stopServing(failed[2])
+			err := s.serveHTTP(serving, methods)
+			failed.ended(err)
+			stop(err)
 		})
 	}
 	all.Go(func() { s.rules.Watch(serving) })
@@ -164,8 +174,10 @@ func (s *server) run(ctx context.Context) error {
 		s.log.Warn("telling the service manager", "error", err)
 	}
 	s.log.Info("stopping")
-	all.Wait()
-	return errors.Join(failed[:]...)
+	if !within(stopServing, all.Wait) {
+		s.log.Warn("something goes on while the databases are closed", "after", stopServing)
+	}
+	return failed.err()
 }
 
 // maxRunning is how many requests are decided at one time: enough to share a
@@ -177,7 +189,7 @@ func (s *server) options() socket.Options {
 	l := s.rules.Settings.Limits
 	return socket.Options{
 		MaxMessage: l.MessageBytes, MaxConns: l.Connections, MaxConnsPerUID: l.ConnectionsPerUser,
-		Logger: s.log,
+		StopGrace: stopGrace, Logger: s.log,
 	}
 }
 
