@@ -42,7 +42,7 @@ func serve(ctx context.Context, streams cli.Streams, root string, log *slog.Logg
 		log.Warn("ignoring an environment variable whose value cannot be used", "name", name)
 	}
 	s := &server{out: streams.Out, log: log}
-	if err := s.listen(dirs); err != nil {
+	if err := s.listen(ctx, dirs); err != nil {
 		return err
 	}
 	defer s.closeListeners()
@@ -50,7 +50,7 @@ func serve(ctx context.Context, streams cli.Streams, root string, log *slog.Logg
 		return err
 	}
 	at := engine.Sockets{Decision: s.decision.Addr().String(), Management: s.management.Addr().String()}
-	if s.http, err = listenHTTP(s.rules.Settings.HTTP.Listen, dirs); err != nil {
+	if s.http, err = listenHTTP(ctx, s.rules.Settings.HTTP.Listen, dirs, log); err != nil {
 		return errors.Join(err, s.close())
 	}
 	if s.http != nil {
@@ -78,7 +78,7 @@ type server struct {
 
 // listen takes the sockets of the service manager, or opens its own: before the
 // databases, so that a second daemon is turned away while nothing is touched.
-func (s *server) listen(dirs xdg.Dirs) error {
+func (s *server) listen(ctx context.Context, dirs xdg.Dirs) error {
 	passed, ok, err := systemd.Listeners()
 	if err != nil {
 		return fmt.Errorf("taking the sockets of the service manager: %w", err)
@@ -88,12 +88,15 @@ func (s *server) listen(dirs xdg.Dirs) error {
 		s.decision, s.management = socket.FromActivated(passed.Decision), socket.FromActivated(passed.Admin)
 		return nil
 	}
-	l, err := socket.Listen(dirs.Socket(), socket.ListenOptions{})
+	at := func(path string) (*socket.Listener, error) {
+		return whenFree(ctx, s.log, func() (*socket.Listener, error) { return socket.Listen(path, socket.ListenOptions{}) })
+	}
+	l, err := at(dirs.Socket())
 	if err != nil {
 		return fmt.Errorf("opening the decision socket: %w", err)
 	}
 	s.decision = l
-	m, err := socket.Listen(dirs.AdminSocket(), socket.ListenOptions{})
+	m, err := at(dirs.AdminSocket())
 	if err != nil {
 		l.Close()
 		return fmt.Errorf("opening the management socket: %w", err)
