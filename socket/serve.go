@@ -49,9 +49,11 @@ type Options struct {
 	// WriteTimeout bounds writing one answer. A client that does not read for that long
 	// is dropped.
 	WriteTimeout time.Duration
-	// Grace bounds the time for requests in flight after the server is stopped, or the
-	// client has closed its writing side.
+	// Grace bounds the time for requests in flight after the client has closed its
+	// writing side.
 	Grace time.Duration
+	// StopGrace is the same after the server is stopped; Grace if it is zero.
+	StopGrace time.Duration
 	// Admit returns an error for a peer that may not use the socket. The default admits
 	// root and the daemon's own user.
 	Admit func(decisions.Peer) error
@@ -70,6 +72,7 @@ func (o Options) withDefaults() Options {
 	o.maxInFlight = cmp.Or(o.maxInFlight, defaultMaxInFlight)
 	o.WriteTimeout = cmp.Or(o.WriteTimeout, DefaultWriteTimeout)
 	o.Grace = cmp.Or(o.Grace, DefaultGrace)
+	o.StopGrace = cmp.Or(o.StopGrace, o.Grace)
 	if o.Admit == nil {
 		o.Admit = AdmitSelf
 	}
@@ -132,7 +135,7 @@ type server struct {
 // Serve serves methods on ln until ctx is cancelled or ln fails, and closes ln. Then it
 // stops accepting and reading, answers the requests in flight within the grace period
 // and the rest with CodeBusy, and returns nil if it was cancelled and all its goroutines
-// have ended.
+// have ended. Otherwise the error is ErrStuck, or why ln has failed.
 func Serve(ctx context.Context, ln net.Listener, methods Methods, o Options) error {
 	o = o.withDefaults()
 	s := &server{
@@ -289,7 +292,7 @@ func (s *server) shutdown() error {
 	select {
 	case <-done:
 		return s.stuckError()
-	case <-time.After(s.Grace + handlerGrace/2):
+	case <-time.After(s.StopGrace + handlerGrace/2):
 	}
 	// By now, each connection has closed by itself, unless its client is not reading or a
 	// method's first phase blocks.
@@ -307,9 +310,13 @@ func (s *server) shutdown() error {
 	return s.stuckError()
 }
 
+// ErrStuck means that a server has stopped while a method goes on that ignores its
+// context. Its request was answered with an error.
+var ErrStuck = errors.New("stopping: a request did not end in time")
+
 func (s *server) stuckError() error {
 	if s.methodStuck.Load() {
-		return errors.New("stopping: a request did not end in time")
+		return ErrStuck
 	}
 	return nil
 }

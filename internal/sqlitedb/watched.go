@@ -21,23 +21,27 @@ var ErrGone = errors.New("the database is no longer in its place")
 // InUseError means that another process is writing to the database.
 type InUseError struct {
 	Path string
-	PID  int // of the other process; 0 if it is not known
+	Held *lockfile.Held
 }
 
 // Error names the process.
 func (e *InUseError) Error() string {
-	if e.PID == 0 {
-		return "another permd uses " + e.Path
+	text := "another permd uses " + e.Path
+	if who := e.Held.Holder(); who != "" {
+		text += " (" + who + ")"
 	}
-	return fmt.Sprintf("another permd uses %s (pid %d)", e.Path, e.PID)
+	return text
 }
+
+// Unwrap returns who holds the lock.
+func (e *InUseError) Unwrap() error { return e.Held }
 
 // Hint returns advice for the user.
 func (e *InUseError) Hint() string {
-	if e.PID == 0 {
+	if e.Held.PID == 0 {
 		return "stop the other one first"
 	}
-	return fmt.Sprintf("stop it first (kill %d)", e.PID)
+	return fmt.Sprintf("stop it first (kill %d)", e.Held.PID)
 }
 
 // lockDatabase prevents other processes from writing: each of them keeps state in RAM
@@ -45,7 +49,7 @@ func (e *InUseError) Hint() string {
 func lockDatabase(path string) (*lockfile.Lock, error) {
 	l, err := lockfile.Take(path + ".lock")
 	if held, ok := errors.AsType[*lockfile.Held](err); ok {
-		return nil, &InUseError{Path: path, PID: held.PID}
+		return nil, &InUseError{Path: path, Held: held}
 	}
 	return l, err
 }

@@ -92,7 +92,7 @@ var errShutdown = errors.New("shutting down")
 // Serve serves on ln until ctx is cancelled or ln fails, and closes ln, which is a Unix
 // socket or, with a token, a loopback address. At the end it accepts no more
 // connections, finishes the requests in flight within the grace period, and answers the
-// rest with status 503.
+// rest with status 503. The error is socket.ErrStuck if one of them goes on all the same.
 func Serve(ctx context.Context, ln net.Listener, deps Deps, o Options) error {
 	s, err := newServer(ln, deps, o)
 	if err != nil {
@@ -162,7 +162,7 @@ func newServer(ln net.Listener, deps Deps, o Options) (*server, error) {
 
 // shutdown waits for requests in flight and closes all connections.
 func (s *server) shutdown(hs *http.Server, abandon context.CancelCauseFunc) error {
-	grace := cmp.Or(s.Socket.Grace, socket.DefaultGrace)
+	grace := cmp.Or(s.Socket.StopGrace, s.Socket.Grace, socket.DefaultGrace)
 	late := time.AfterFunc(grace, func() { abandon(errShutdown) })
 	defer late.Stop()
 	ctx, cancel := context.WithTimeout(context.Background(), grace+shutdownExtra)
@@ -184,7 +184,7 @@ func (s *server) shutdown(hs *http.Server, abandon context.CancelCauseFunc) erro
 	select {
 	case <-done:
 	case <-time.After(2 * shutdownExtra):
-		err = errors.Join(err, errors.New("stopping: a request did not end in time"))
+		err = errors.Join(err, socket.ErrStuck)
 	}
 	if errors.Is(err, net.ErrClosed) {
 		return nil

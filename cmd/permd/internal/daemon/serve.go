@@ -26,18 +26,25 @@ import (
 	"github.com/permd/permd/socket/systemd"
 )
 
-// Serve runs the daemon until ctx ends, which SIGTERM and SIGINT do.
+// Serve runs the daemon until ctx ends, which SIGTERM and SIGINT do. The process must end
+// when it returns: what hangs may go on.
 func Serve(ctx context.Context, streams cli.Streams, root string) error {
+	log := newLog(slog.NewTextHandler(streams.Err, &slog.HandlerOptions{Level: slog.LevelInfo}))
+	return endInTime(ctx, func() error { return serve(ctx, streams, root, log) }, func() {
+		log.Warn("stopping without waiting for what hangs", "after", stopWithin)
+	})
+}
+
+func serve(ctx context.Context, streams cli.Streams, root string, log *slog.Logger) error {
 	dirs, err := account.OwnDirs(root)
 	if err != nil {
 		return err
 	}
-	log := newLog(slog.NewTextHandler(streams.Err, &slog.HandlerOptions{Level: slog.LevelInfo}))
 	for _, name := range dirs.Ignored {
 		log.Warn("ignoring an environment variable whose value cannot be used", "name", name)
 	}
 	s := &server{out: streams.Out, log: log, share: newShare()}
-	if err := s.listen(dirs); err != nil {
+	if err := s.listen(ctx, dirs); err != nil {
 		return err
 	}
 	defer s.closeListeners()
@@ -45,7 +52,7 @@ func Serve(ctx context.Context, streams cli.Streams, root string) error {
 		return err
 	}
 	at := engine.Sockets{Decision: s.decision.Addr().String(), Management: s.management.Addr().String()}
-	if s.http, err = listenHTTP(s.rules.Settings.HTTP.Listen, dirs); err != nil {
+	if s.http, err = listenHTTP(ctx, s.rules.Settings.HTTP.Listen, dirs, log); err != nil {
 		return errors.Join(err, s.close())
 	}
 	if s.http != nil {
@@ -74,7 +81,7 @@ type server struct {
 
 // listen takes the sockets of the service manager, or opens its own: before the
 // databases, so that a second daemon is turned away while nothing is touched.
-func (s *server) listen(dirs xdg.Dirs) error {
+func (s *server) listen(ctx context.Context, dirs xdg.Dirs) error {
 	passed, ok, err := systemd.Listeners()
 	if err != nil {
 		return fmt.Errorf("taking the sockets of the service manager: %w", err)
@@ -84,12 +91,15 @@ func (s *server) listen(dirs xdg.Dirs) error {
 		s.decision, s.management = socket.FromActivated(passed.Decision), socket.FromActivated(passed.Admin)
 		return nil
 	}
-	l, err := socket.Listen(dirs.Socket(), socket.ListenOptions{})
+	at := func(path string) (*socket.Listener, error) {
+		return whenFree(ctx, s.log, func() (*socket.Listener, error) { return socket.Listen(path, socket.ListenOptions{}) })
+	}
+	l, err := at(dirs.Socket())
 	if err != nil {
 		return fmt.Errorf("opening the decision socket: %w", err)
 	}
 	s.decision = l
-	m, err := socket.Listen(dirs.AdminSocket(), socket.ListenOptions{})
+	m, err := at(dirs.AdminSocket())
 	if err != nil {
 		l.Close()
 		return fmt.Errorf("opening the management socket: %w", err)
@@ -120,10 +130,10 @@ func (s *server) run(ctx context.Context) error {
 	}
 	s.setReady()
 
-	serving, stopServing := context.WithCancelCause(ctx)
-	defer stopServing(nil)
+	serving, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
 	var all sync.WaitGroup
-	var failed [3]error
+	var failed servers
 	methods := s.engine.Methods()
 	all.Go(func() {
 		opts := s.options()
@@ -131,21 +141,24 @@ func (s *server) run(ctx context.Context) error {
 		if s.metrics != nil {
 			opts.Open = &s.metrics.decisionConns
 		}
-		failed[0] = socket.Serve(serving, s.decision, methods, opts)
-		stopServing(failed[0])
+		err := socket.Serve(serving, s.decision, methods, opts)
+		failed.ended(err)
+		stop(err)
 	})
 	all.Go(func() {
 		opts := s.options()
 		if s.metrics != nil {
 			opts.Open = &s.metrics.adminConns
 		}
-		failed[1] = socket.Serve(serving, s.management, s.adminMethods(serving.Done(), s.reload), opts)
-		stopServing(failed[1])
+		err := socket.Serve(serving, s.management, s.adminMethods(serving.Done(), s.reload), opts)
+		failed.ended(err)
+		stop(err)
 	})
 	if s.http != nil {
 		all.Go(func() {
-			failed[2] = s.serveHTTP(serving, methods)
-			stopServing(failed[2])
+			err := s.serveHTTP(serving, methods)
+			failed.ended(err)
+			stop(err)
 		})
 	}
 	all.Go(func() { s.rules.Watch(serving) })
@@ -167,8 +180,10 @@ func (s *server) run(ctx context.Context) error {
 		s.log.Warn("telling the service manager", "error", err)
 	}
 	s.log.Info("stopping")
-	all.Wait()
-	return errors.Join(failed[:]...)
+	if !within(stopServing, all.Wait) {
+		s.log.Warn("something goes on while the databases are closed", "after", stopServing)
+	}
+	return failed.err()
 }
 
 // maxRunning bounds the requests that are decided at one time although they neither end
@@ -185,7 +200,7 @@ func (s *server) options() socket.Options {
 	l := s.rules.Settings.Limits
 	return socket.Options{
 		MaxMessage: l.MessageBytes, MaxConns: l.Connections, MaxConnsPerUID: l.ConnectionsPerUser,
-		Logger: s.log,
+		StopGrace: stopGrace, Logger: s.log,
 	}
 }
 
