@@ -264,6 +264,8 @@ func (j *Journal) Status() Status {
 	}
 	if p := j.stats.failing.Load(); p != nil {
 		s.Failing = (*p).Error()
+	} else if err := j.Look(); err != nil {
+		s.Failing = err.Error()
 	}
 	if r := j.mover.retention.status.Load(); r != nil {
 		s.Retention = *r
@@ -272,6 +274,17 @@ func (j *Journal) Status() Status {
 		s.Last = j.startSeq
 	}
 	return s
+}
+
+// Look makes sure that the journal's files are in their place. If they are not, the
+// next append fails; Append itself does not look that closely each time. The daemon
+// calls it every second.
+func (j *Journal) Look() error {
+	if err := j.db.InPlace(); err != nil {
+		j.spool.distrust()
+		return fmt.Errorf("looking for the journal: %w", err)
+	}
+	return nil
 }
 
 type stats struct {
