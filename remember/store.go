@@ -44,6 +44,12 @@ type Options struct {
 	// Understand adds the meaning of options to a line (pattern.Resolved), so
 	// that a reject matches their other spellings; may be nil.
 	Understand func(*pattern.Pattern) *pattern.Pattern
+	// Known are ids of rejects that there were, as other files have kept them
+	// (Rejects). If the database has never had one of them, rejects were lost.
+	Known []string
+	// Changed, if not nil, is called when rejects were added or dropped. It must
+	// return at once, and not call the store.
+	Changed func()
 	// Now returns the time; time.Now if nil.
 	Now func() time.Time
 }
@@ -68,6 +74,7 @@ type Store struct {
 	pending     pendingRevocations
 	problems    []string // problems since the start
 	loss        string   // why rejects may be lost, "" if that is not known
+	missing     []string // ids of rejects that were lost
 	writeErr    string   // why the newest write failed, "" if it did not
 	setAside    string
 	numSalvaged int
@@ -109,8 +116,12 @@ func Open(o Options) (*Store, error) {
 		return nil, fmt.Errorf("opening memory: %w", errors.Join(err, s.db.Close()))
 	}
 	s.dropPending()
-	if missing {
+	s.findMissing()
+	switch {
+	case missing:
 		s.askForLost("the memory that was here is gone")
+	case len(s.missing) > 0 && s.loss == "":
+		s.askForLost("rejects that were made are not in the memory: it was deleted, or replaced by another or an earlier one")
 	}
 	return s, nil
 }
@@ -182,6 +193,7 @@ func (s *Store) add(entries ...*entry) {
 	for _, e := range entries {
 		s.understand(e)
 	}
+	defer s.changed(entries)
 	st := s.state.Load()
 	s.state.Store(&state{index: st.index.with(entries...), off: st.off})
 	for _, e := range entries {
@@ -192,6 +204,7 @@ func (s *Store) add(entries ...*entry) {
 
 // drop removes entries from RAM; from then on they match nothing.
 func (s *Store) drop(entries ...*entry) {
+	defer s.changed(entries)
 	st := s.state.Load()
 	s.state.Store(&state{index: st.index.without(entries...), off: st.off})
 	for _, e := range entries {

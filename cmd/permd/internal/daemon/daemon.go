@@ -36,6 +36,7 @@ type daemon struct {
 	engine  *engine.Engine
 	journal *journal.Journal
 	memory  *remember.Store
+	witness *witness
 	recent  explain.Recent // for permd explain
 	runs    runCounter     // for permd status
 	metrics *metrics       // nil when HTTP is off
@@ -60,14 +61,22 @@ func openDaemon(ctx context.Context, dirs xdg.Dirs, relocated bool, log *slog.Lo
 	if err != nil {
 		return nil, cli.DatabaseFailure(err)
 	}
+	d.witness = newWitness(dirs, d.journal)
+	known, err := d.witness.known()
+	if err != nil {
+		log.Warn("it is not known outside of the data folder which rejects there were", "error", err)
+	}
 	d.memory, err = remember.Open(remember.Options{
 		Path: filepath.Join(dirs.Data, "remember.db"), Allowable: d.rules.Allowable,
 		ConfirmAll: d.rules.Settings.Confirm == settings.ConfirmAlways, Understand: d.rules.Understand,
+		Known: known, Changed: d.witness.note,
 	})
 	if err != nil {
 		return nil, errors.Join(cli.DatabaseFailure(err), d.journal.Close())
 	}
 	memory.store.Store(d.memory)
+	d.witness.memory = d.memory
+	d.witness.note()
 	if aside := d.journal.Status().Damaged; aside != "" {
 		log.Warn("the journal was damaged and has been set aside", "path", aside)
 	}
@@ -131,4 +140,6 @@ func (d *daemon) canary(ctx context.Context) error {
 }
 
 // close ends the databases, what is queued first.
-func (d *daemon) close() error { return errors.Join(d.journal.Close(), d.memory.Close()) }
+func (d *daemon) close() error {
+	return errors.Join(d.witness.write(), d.journal.Close(), d.memory.Close())
+}

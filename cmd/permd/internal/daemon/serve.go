@@ -148,6 +148,7 @@ func (s *server) run(ctx context.Context) error {
 	all.Go(func() { s.rules.Watch(serving) })
 	all.Go(func() { s.watchFiles(serving) })
 	all.Go(func() { s.watchPlaces(serving) })
+	all.Go(func() { s.keepWitness(serving) })
 	all.Go(func() { s.flushUseCounts(serving) })
 	all.Go(func() { s.limitFootprint(serving) })
 	all.Go(func() { s.reloadOnSignal(serving, hup) })
