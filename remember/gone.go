@@ -65,7 +65,7 @@ func (s *Store) Damage() (d Damage) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if lost := s.lostEntry(); lost != nil {
+	if lost := s.lostEntry; lost != nil {
 		d.Lost = lost.choice.ID
 	}
 	return d

@@ -30,7 +30,7 @@ func (s *Store) Rejects() []string {
 	// database.
 	slices.SortFunc(holding, func(a, b *entry) int { return b.choice.Created.Compare(a.choice.Created) })
 	var ids []string
-	if s.lostEntry() != nil {
+	if s.lostEntry != nil {
 		ids = slices.Clone(s.missing)
 	}
 	for _, e := range holding[:min(len(holding), max(0, maxKnown-len(ids)))] {

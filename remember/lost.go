@@ -78,14 +78,14 @@ func wasDeleted(path string) bool {
 // askForLost adds rejects that ask about everything that may have been rejected.
 func (s *Store) askForLost(why string) {
 	s.loss = why
-	if s.lostEntry() == nil {
+	if s.lostEntry == nil {
 		s.addSalvaged(s.lost())
 	}
 }
 
-// lostEntry returns the reject that replaces the whole memory of every person, nil if
-// there is none.
-func (s *Store) lostEntry() *entry {
+// anyLost returns a reject that replaces the whole memory of every person, nil if there
+// is none.
+func (s *Store) anyLost() *entry {
 	for _, e := range s.byID {
 		if e.choice.UID == allUsers {
 			return e

@@ -75,6 +75,7 @@ type Store struct {
 	problems    []string // problems since the start
 	loss        string   // why rejects may be lost, "" if that is not known
 	missing     []string // ids of rejects that were lost
+	lostEntry   *entry   // the reject that replaces the whole memory of every person, nil if there is none
 	writeErr    string   // why the newest write failed, "" if it did not
 	setAside    string
 	numSalvaged int
@@ -199,6 +200,9 @@ func (s *Store) add(entries ...*entry) {
 	for _, e := range entries {
 		s.byID[e.choice.ID] = e
 		s.ofUser[e.choice.UID] += e.weight()
+		if e.choice.UID == allUsers {
+			s.lostEntry = e
+		}
 	}
 }
 
@@ -210,6 +214,9 @@ func (s *Store) drop(entries ...*entry) {
 	for _, e := range entries {
 		delete(s.byID, e.choice.ID)
 		s.ofUser[e.choice.UID] -= e.weight()
+		if e == s.lostEntry {
+			s.lostEntry = s.anyLost()
+		}
 	}
 }
 
@@ -292,7 +299,7 @@ func (s *Store) Status() Status {
 		st.Gone = gone.Error()
 		st.Degraded = append(st.Degraded, st.Gone)
 	}
-	if lost := s.lostEntry(); lost != nil {
+	if lost := s.lostEntry; lost != nil {
 		st.Lost = lost.choice.ID
 		st.Degraded = append(st.Degraded, s.lossText(lost))
 	}

@@ -42,6 +42,8 @@ const (
 	maxWitness = 1 << 20
 	// witnessRetry is when a file that could not be written is written again.
 	witnessRetry = time.Minute
+	// witnessPause is how long changes are collected after a write.
+	witnessPause = 200 * time.Millisecond
 )
 
 // newWitness returns a witness for the memory in the data folder. Daemons with other data
@@ -95,6 +97,11 @@ func (d *daemon) keepWitness(ctx context.Context) {
 		if err := d.witness.write(); err != nil {
 			d.log.Warn("the ids of rejects are not kept outside of the data folder", "error", err)
 			again = time.After(witnessRetry)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(witnessPause):
 		}
 	}
 }
