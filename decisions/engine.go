@@ -344,7 +344,11 @@ func (e *Engine) effect(ctx context.Context, snap Snapshot, eff *effects.Effect,
 		}
 		return failed
 	}
-	return precede(eff, v)
+	o := precede(eff, v)
+	if unread != nil && o.verdict == Ask && memoryAnswers(o.row) {
+		o.note = "; remembered allows are off (see permd status)"
+	}
+	return o
 }
 
 func record(req *Request, d *Decision, project string, now time.Time) *Record {

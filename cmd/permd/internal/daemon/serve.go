@@ -125,7 +125,7 @@ func (s *server) run(ctx context.Context) error {
 	signal.Notify(hup, syscall.SIGHUP)
 	defer signal.Stop(hup)
 	s.announce()
-	if err := systemd.Ready(s.rules.Status().Summary()); err != nil {
+	if err := systemd.Ready(s.summary(s.rules.Status())); err != nil {
 		s.log.Warn("telling the service manager", "error", err)
 	}
 	s.setReady()
@@ -163,6 +163,8 @@ func (s *server) run(ctx context.Context) error {
 	}
 	all.Go(func() { s.rules.Watch(serving) })
 	all.Go(func() { s.watchFiles(serving) })
+	all.Go(func() { s.watchPlaces(serving) })
+	all.Go(func() { s.keepWitness(serving) })
 	all.Go(func() { s.flushUseCounts(serving) })
 	all.Go(func() { s.limitFootprint(serving) })
 	all.Go(func() { s.reloadOnSignal(serving, hup) })
