@@ -130,7 +130,7 @@ func Open(o Options) (*Store, error) {
 func (s *Store) database() sqlitedb.Options {
 	return sqlitedb.Options{
 		Path: s.options.Path, ApplicationID: applicationID, Migrations: []string{schema, schema2},
-		Synchronous: sqlitedb.Full, Now: s.now,
+		Synchronous: sqlitedb.Full, SecureDelete: true, Now: s.now,
 	}
 }
 

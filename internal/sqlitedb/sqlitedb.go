@@ -73,6 +73,10 @@ type Options struct {
 	// Shrinks makes a new database one whose free pages Shrink can return to the
 	// file system. An existing one becomes such a database by Compact.
 	Shrinks bool
+	// SecureDelete overwrites what is deleted or replaced with zeros, so that it cannot
+	// be read from the file any more once the log is folded (see Fold). It costs writes
+	// of pages that would only have become free.
+	SecureDelete bool
 	// Now is the clock for the names of backups; nil means time.Now.
 	Now func() time.Time
 }
