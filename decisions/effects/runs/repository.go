@@ -7,11 +7,12 @@ import (
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/decisions/effects/display"
 	"github.com/permd/permd/decisions/effects/programs"
+	"github.com/permd/permd/decisions/effects/urls"
 )
 
 // connect adds the effect of an address.
 func (v *invocation) connect(role programs.Role, i int, w effects.Word) {
-	if w.Glob || isURLPattern(w.Text) {
+	if w.Glob || urls.IsPattern(w.Text) {
 		v.unknown(i, "an address that is a pattern: "+display.Display(display.ShowWord(&w)))
 		return
 	}
@@ -21,7 +22,7 @@ func (v *invocation) connect(role programs.Role, i int, w effects.Word) {
 	}
 	url := w.Text
 	if v.run.Program == "curl" {
-		url = guessScheme(url)
+		url = urls.GuessScheme(url)
 	}
 	method := effects.MethodGet
 	if role == programs.RoleSends || v.send {

@@ -1,0 +1,84 @@
+// Package urls reads addresses as programs do that are given them.
+package urls
+
+import (
+	"strings"
+
+	"github.com/permd/permd/decisions/effects/paths"
+)
+
+// guessedSchemes are the protocols that curl assumes for an address without a scheme
+// whose host begins with that name and a dot (CURLOPT_URL).
+var guessedSchemes = []string{"ftp", "dict", "ldap", "imap", "smtp", "pop3"}
+
+// GuessScheme prepends the scheme that curl would guess.
+func GuessScheme(url string) string {
+	if strings.Contains(url, "://") {
+		return url
+	}
+	host := url[strings.LastIndexByte(url[:authorityEnd(url)], '@')+1:]
+	for _, scheme := range guessedSchemes {
+		if len(host) > len(scheme) && strings.EqualFold(host[:len(scheme)], scheme) && host[len(scheme)] == '.' {
+			return scheme + "://" + url
+		}
+	}
+	return url
+}
+
+func authorityEnd(url string) int {
+	if i := strings.IndexAny(url, "/?#"); i >= 0 {
+		return i
+	}
+	return len(url)
+}
+
+// IsPattern reports whether curl itself expands braces or brackets of an address.
+// The brackets of an IPv6 address do not count.
+func IsPattern(url string) bool {
+	if scheme, rest, ok := strings.Cut(url, "://["); ok && !strings.ContainsAny(scheme, "{}[]") {
+		if _, behind, ok := strings.Cut(rest, "]"); ok {
+			url = behind
+		}
+	}
+	return strings.ContainsAny(url, "{}[]")
+}
+
+// FilePath returns the path of a file URL as curl reads it, or why it is not understood.
+func FilePath(url string) (p, why string) {
+	p = url[len("file:"):]
+	if rest, ok := strings.CutPrefix(p, "//"); ok {
+		end := strings.IndexByte(rest, '/')
+		if end < 0 {
+			return "", "file URL without an absolute path"
+		}
+		switch strings.ToLower(rest[:end]) {
+		case "", "localhost", "127.0.0.1":
+		default:
+			return "", "file URL names another machine"
+		}
+		p = rest[end:]
+	}
+	if !strings.HasPrefix(p, "/") || strings.Contains(p, "\\") {
+		return "", "file URL without an absolute path"
+	}
+	if end := strings.IndexAny(p, "?#"); end >= 0 {
+		p = p[:end]
+	}
+	p, ok := paths.PercentDecode(p)
+	if !ok {
+		return "", "file URL with a broken percent sign"
+	}
+	return p, ""
+}
+
+// AnyFilePath returns the path of a file URL. Of a relative one, which is none, programs take
+// the rest (aws).
+func AnyFilePath(text string) (p, why string) {
+	if !strings.HasPrefix(text, "file:") {
+		return "", "no file URL"
+	}
+	if p, why = FilePath(text); why == "" {
+		return p, ""
+	}
+	return strings.TrimPrefix(text[len("file:"):], "//"), ""
+}
