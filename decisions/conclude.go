@@ -25,7 +25,7 @@ func (d *Decision) conclude(effs []effects.Effect, results []effectResult) {
 			lead = o
 		}
 	}
-	d.Verdict, d.Reason, d.Message, d.By = lead.verdict, lead.reason, lead.message, lead.by
+	d.Verdict, d.Reason, d.Message, d.By = lead.verdict, lead.reason+lead.note, lead.message, lead.by
 	if d.Verdict == Ask {
 		d.Needed = lead.needed
 	}

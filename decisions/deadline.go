@@ -3,7 +3,10 @@ package decisions
 import (
 	"cmp"
 	"context"
+	"sync/atomic"
 	"time"
+
+	"github.com/permd/permd/internal/fairshare"
 )
 
 // defaultDeadline is how long deciding the calls of one request may take.
@@ -13,8 +16,10 @@ const defaultDeadline = 2 * time.Second
 // context it sets no timer, which would take as long as most decisions do.
 type deadline struct {
 	context.Context
-	at  time.Time
-	now func() time.Time
+	at     time.Time
+	now    func() time.Time
+	turn   *fairshare.Turn
+	waited atomic.Int64 // for a slot, in nanoseconds: that time does not count
 }
 
 // Err returns why there is no more time, nil if there is some.
@@ -22,15 +27,40 @@ func (d *deadline) Err() error {
 	if err := d.Context.Err(); err != nil {
 		return err
 	}
-	if d.now().After(d.at) {
+	if d.now().After(d.at.Add(time.Duration(d.waited.Load()))) {
 		return context.DeadlineExceeded
 	}
 	return nil
 }
 
 // within returns a context that ends when a decision that began at start must be made.
-func (e *Engine) within(ctx context.Context, start time.Time) context.Context {
-	return &deadline{ctx, start.Add(cmp.Or(e.config.Deadline, defaultDeadline)), e.now}
+func (e *Engine) within(ctx context.Context, start time.Time) *deadline {
+	return &deadline{
+		Context: ctx, at: start.Add(cmp.Or(e.config.Deadline, defaultDeadline)), now: e.now,
+		turn: fairshare.TurnOf(ctx),
+	}
+}
+
+// betweenCalls lets others go first that have used the processors for less time. It
+// returns why the other calls are not looked at any more, "" if they are.
+func (d *deadline) betweenCalls() string {
+	waited, err := d.turn.Yield(d.Context)
+	d.waited.Add(int64(waited))
+	if why := outOfTime(d); why != "" {
+		return why
+	}
+	if err != nil {
+		return "deciding the other calls had to wait for too long: " + err.Error()
+	}
+	return ""
+}
+
+// giveWay is betweenCalls between two steps of one call, where these take long.
+func giveWay(ctx context.Context) {
+	if d, ok := ctx.(*deadline); ok {
+		waited, _ := d.turn.YieldLong(d.Context)
+		d.waited.Add(int64(waited))
+	}
 }
 
 // outOfTime returns why a call is not looked at any more, "" if it is.

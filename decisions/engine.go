@@ -13,6 +13,7 @@ import (
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/decisions/effects/paths"
 	"github.com/permd/permd/decisions/effects/tools"
+	"github.com/permd/permd/internal/fairshare"
 )
 
 // Config configures an Engine.
@@ -131,8 +132,11 @@ func (e *Engine) Decide(ctx context.Context, reqs ...*Request) []*Decision {
 	if len(reqs) == 0 {
 		return nil
 	}
+	turn := fairshare.TurnOf(ctx)
+	_, _ = turn.Resume(ctx) // what cannot wait any more is decided without
 	start := e.now()
-	ctx = e.within(ctx, start)
+	limit := e.within(ctx, start)
+	ctx = limit
 	first := e.receive(ctx, reqs[0], len(reqs) == 1)
 	defer e.cache.release(first.buffer)
 	snap, err := e.policy.Snapshot(reqs[0].Peer.UID, first.project)
@@ -145,11 +149,15 @@ func (e *Engine) Decide(ctx context.Context, reqs ...*Request) []*Decision {
 	decided := make([]*Decision, len(reqs))
 	records := make([]*Record, len(reqs))
 	var before earlierCalls
+	why := ""
 	for i, req := range reqs {
+		if i > 0 && why == "" {
+			why = limit.betweenCalls()
+		}
 		d := &Decision{ID: e.newID(), CallID: req.Call.ID}
 		if err != nil {
 			d.fail(Ask, "the rules are not ready: "+err.Error())
-		} else if why := outOfTime(ctx); why != "" && i > 0 {
+		} else if why != "" {
 			d.Policy.Digest = snap.Digest()
 			d.fail(Stricter(Ask, snap.OnFailure()), why)
 			d.Opaque, d.Stateful = true, true
@@ -189,7 +197,8 @@ func (e *Engine) Decide(ctx context.Context, reqs ...*Request) []*Decision {
 		}
 		r.bound()
 	}
-	if err := e.journal.Append(context.WithoutCancel(ctx), records...); err != nil {
+	turn.Await(ctx, func() { err = e.journal.Append(context.WithoutCancel(ctx), records...) })
+	if err != nil {
 		e.log.Error("decision not logged, so nothing is allowed", "decisions", len(records), "error", err)
 		for i, d := range decided {
 			if d.mayRun() {
@@ -335,7 +344,11 @@ func (e *Engine) effect(ctx context.Context, snap Snapshot, eff *effects.Effect,
 		}
 		return failed
 	}
-	return precede(eff, v)
+	o := precede(eff, v)
+	if unread != nil && o.verdict == Ask && memoryAnswers(o.row) {
+		o.note = "; remembered allows are off (see permd status)"
+	}
+	return o
 }
 
 func record(req *Request, d *Decision, project string, now time.Time) *Record {

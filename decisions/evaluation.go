@@ -63,6 +63,7 @@ func (e *evaluator) evaluate(ctx context.Context, snap Snapshot, received *intak
 	in := m.input()
 	in.Now = now
 	for i := range len(m.effects) + len(m.hints) {
+		giveWay(ctx)
 		eff, p := m.effectAt(i)
 		p.fence = fences{e.pid, e.own.Programs()}.reason(eff)
 		in.Effect = eff

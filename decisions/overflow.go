@@ -26,6 +26,7 @@ func (e *evaluator) evaluateRest(ctx context.Context, m *evaluation, now time.Ti
 	m.rest = make([]effectFacts, len(rest))
 	denied := 0
 	for i := range rest {
+		giveWay(ctx)
 		p := &m.rest[i]
 		// The only fence that applies to what merely may happen is that of permd's own
 		// commands.

@@ -85,8 +85,8 @@ type Findings struct {
 // Memory answers from earlier decisions of people.
 type Memory interface {
 	// Match returns the choices that match an effect: the strictest reject and the
-	// narrowest allow, nil if there is none. It never blocks or accesses the disk. On
-	// an error allows are off, but a reject may still be returned.
+	// narrowest allow, nil if there is none. It never waits for the disk. On an error
+	// allows are off, but a reject may still be returned.
 	Match(q *MemoryQuery) (reject, allow *Choice, err error)
 }
 

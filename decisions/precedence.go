@@ -23,6 +23,11 @@ const (
 	RowDefault    = 11
 )
 
+// memoryAnswers reports whether a remembered allow may answer what asks at a row.
+func memoryAnswers(row int) bool {
+	return row == RowGuarded || row == RowAsk || row == RowBase || row == RowDefault
+}
+
 // effectInputs are the inputs of the precedence table for one effect.
 type effectInputs struct {
 	fence    string // why permd itself forbids the effect, "" if it does not
@@ -43,6 +48,9 @@ type effectResult struct {
 	by      DecidedBy
 	needed  Needed
 	reason  string
+	// note is added to the reason of a decision, but not of its effect: whether a
+	// person's answer still fits does not depend on it.
+	note    string
 	message string
 	rules   []Finding
 	choice  *Choice

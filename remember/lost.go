@@ -1,6 +1,7 @@
 package remember
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -76,13 +77,25 @@ func wasDeleted(path string) bool {
 
 // askForLost adds rejects that ask about everything that may have been rejected.
 func (s *Store) askForLost(why string) {
+	s.loss = why
+	if s.lostEntry == nil {
+		s.addSalvaged(s.lost())
+	}
+}
+
+// anyLost returns a reject that replaces the whole memory of every person, nil if there
+// is none.
+func (s *Store) anyLost() *entry {
 	for _, e := range s.byID {
 		if e.choice.UID == allUsers {
-			return // already present
+			return e
 		}
 	}
-	e := s.lost()
-	s.problems = append(s.problems, fmt.Sprintf(
-		"%s: every call asks, since rejects may be lost, until you have looked at what is left (permd remember list) and say so (permd remember forget %s)", why, e.choice.ID))
-	s.addSalvaged(e)
+	return nil
+}
+
+// lossText says what a person has to do about lost rejects.
+func (s *Store) lossText(e *entry) string {
+	return fmt.Sprintf("%s: every call asks, since rejects may be lost, until you have looked at what is left (permd remember list) and say so (permd remember forget %s)",
+		cmp.Or(s.loss, "the memory was damaged or gone at an earlier start"), e.choice.ID)
 }

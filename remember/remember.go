@@ -170,6 +170,12 @@ type Status struct {
 	Changed int `json:"changed,omitzero"`
 	// AllowsOff is set if remembered allows do not count.
 	AllowsOff bool `json:"allowsOff,omitzero"`
+	// Gone says that the database is not in its place: what is remembered now, or
+	// revoked, would be lost with the process. "" if it is.
+	Gone string `json:"gone,omitzero"`
+	// Lost is the id of the choice that asks about everything, since rejects may be
+	// lost, until a person forgets it; "" if there is none.
+	Lost string `json:"lost,omitzero"`
 	// Pending counts the revocations that are not in the database yet.
 	Pending int `json:"pending,omitzero"`
 	// SetAside is the path of a damaged database, "" if none was found at the

@@ -322,8 +322,8 @@ func (s *Store) insertAll(entries []*entry) error {
 func (s *Store) write(f func(tx *sql.Tx) error) (err error) {
 	defer func() {
 		s.writeErr = ""
-		if err != nil && !errors.Is(err, ErrSelfCheck) {
-			s.writeErr = err.Error()
+		if err != nil && !errors.Is(err, ErrSelfCheck) && !errors.Is(err, sqlitedb.ErrGone) {
+			s.writeErr = err.Error() // what is gone, the status says by itself
 		}
 		if sqlitedb.IsDamaged(err) && s.state.Load().off == nil {
 			s.turnOff(fmt.Errorf("%w: %w", ErrOff, err))
@@ -331,6 +331,7 @@ func (s *Store) write(f func(tx *sql.Tx) error) (err error) {
 	}()
 	// Data written to a deleted file would be lost.
 	if err := s.db.InPlace(); err != nil {
+		_ = s.note(err)
 		return err
 	}
 	tx, err := s.db.Write.Begin()

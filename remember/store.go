@@ -44,6 +44,12 @@ type Options struct {
 	// Understand adds the meaning of options to a line (pattern.Resolved), so
 	// that a reject matches their other spellings; may be nil.
 	Understand func(*pattern.Pattern) *pattern.Pattern
+	// Known are ids of rejects that there were, as other files have kept them
+	// (Rejects). If the database has never had one of them, rejects were lost.
+	Known []string
+	// Changed, if not nil, is called when rejects were added or dropped. It must
+	// return at once, and not call the store.
+	Changed func()
 	// Now returns the time; time.Now if nil.
 	Now func() time.Time
 }
@@ -56,6 +62,9 @@ type Store struct {
 	now     func() time.Time
 
 	state atomic.Pointer[state]
+	// gone is why the database is not in its place, nil if it is (gone.go).
+	gone     atomic.Pointer[error]
+	detached atomic.Bool // Close was called: its place does not matter any more
 	// newest is the latest time observed, in nanoseconds since 1970 (clock.go).
 	newest atomic.Int64
 
@@ -64,6 +73,9 @@ type Store struct {
 	ofUser      map[uint32]int // number of choices
 	pending     pendingRevocations
 	problems    []string // problems since the start
+	loss        string   // why rejects may be lost, "" if that is not known
+	missing     []string // ids of rejects that were lost
+	lostEntry   *entry   // the reject that replaces the whole memory of every person, nil if there is none
 	writeErr    string   // why the newest write failed, "" if it did not
 	setAside    string
 	numSalvaged int
@@ -105,8 +117,12 @@ func Open(o Options) (*Store, error) {
 		return nil, fmt.Errorf("opening memory: %w", errors.Join(err, s.db.Close()))
 	}
 	s.dropPending()
-	if missing {
+	s.findMissing()
+	switch {
+	case missing:
 		s.askForLost("the memory that was here is gone")
+	case len(s.missing) > 0 && s.loss == "":
+		s.askForLost("rejects that were made are not in the memory: it was deleted, or replaced by another or an earlier one")
 	}
 	return s, nil
 }
@@ -114,7 +130,7 @@ func Open(o Options) (*Store, error) {
 func (s *Store) database() sqlitedb.Options {
 	return sqlitedb.Options{
 		Path: s.options.Path, ApplicationID: applicationID, Migrations: []string{schema, schema2},
-		Synchronous: sqlitedb.Full, Now: s.now,
+		Synchronous: sqlitedb.Full, SecureDelete: true, Now: s.now,
 	}
 }
 
@@ -178,21 +194,29 @@ func (s *Store) add(entries ...*entry) {
 	for _, e := range entries {
 		s.understand(e)
 	}
+	defer s.changed(entries)
 	st := s.state.Load()
 	s.state.Store(&state{index: st.index.with(entries...), off: st.off})
 	for _, e := range entries {
 		s.byID[e.choice.ID] = e
 		s.ofUser[e.choice.UID] += e.weight()
+		if e.choice.UID == allUsers {
+			s.lostEntry = e
+		}
 	}
 }
 
 // drop removes entries from RAM; from then on they match nothing.
 func (s *Store) drop(entries ...*entry) {
+	defer s.changed(entries)
 	st := s.state.Load()
 	s.state.Store(&state{index: st.index.without(entries...), off: st.off})
 	for _, e := range entries {
 		delete(s.byID, e.choice.ID)
 		s.ofUser[e.choice.UID] -= e.weight()
+		if e == s.lostEntry {
+			s.lostEntry = s.anyLost()
+		}
 	}
 }
 
@@ -200,8 +224,9 @@ func (s *Store) drop(entries ...*entry) {
 func (e *entry) weight() int { return max(1, len(e.parts)) }
 
 // Match returns the choices that match an effect: the widest reject and the
-// narrowest allow. It takes no lock and never touches the disk. After damage it
-// returns no allow and an error that explains it.
+// narrowest allow. It takes no lock. Before an allow it makes sure that the
+// database is in its place, with a system call that reads nothing from the disk.
+// After damage it returns no allow and an error that explains it.
 func (s *Store) Match(q *decisions.MemoryQuery) (reject, allow *decisions.Choice, err error) {
 	st := s.state.Load()
 	now := q.Now.UnixNano()
@@ -216,6 +241,9 @@ func (s *Store) Match(q *decisions.MemoryQuery) (reject, allow *decisions.Choice
 	}
 	if st.off != nil {
 		return reject, nil, st.off
+	}
+	if gone := s.checkPlace(a != nil); gone != nil {
+		return reject, nil, gone
 	}
 	if a != nil {
 		if r == nil {
@@ -260,11 +288,20 @@ func (s *Store) Get(id string) (Choice, error) {
 
 // Status returns the memory's state.
 func (s *Store) Status() Status {
+	gone := s.Look()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	st := Status{
-		Degraded: slices.Clone(s.problems), AllowsOff: s.state.Load().off != nil,
+		Degraded: slices.Clone(s.problems), AllowsOff: s.state.Load().off != nil || gone != nil,
 		Pending: len(s.pending.ids), SetAside: s.setAside, Salvaged: s.numSalvaged,
+	}
+	if gone != nil {
+		st.Gone = gone.Error()
+		st.Degraded = append(st.Degraded, st.Gone)
+	}
+	if lost := s.lostEntry; lost != nil {
+		st.Lost = lost.choice.ID
+		st.Degraded = append(st.Degraded, s.lossText(lost))
 	}
 	if st.Pending > 0 {
 		st.Degraded = append(st.Degraded, fmt.Sprintf("%d revocations hold, but are not in the database yet", st.Pending))
@@ -299,6 +336,7 @@ func (s *Store) Close() error {
 		return nil
 	}
 	s.closed = true
+	s.detached.Store(true)
 	err := errors.Join(s.flush(), s.pending.close(), s.db.Close())
 	if err != nil {
 		return fmt.Errorf("closing memory: %w", err)

@@ -224,7 +224,11 @@ func (c *connection) drop() {
 func (c *connection) close() {
 	close(c.workQueue)
 	c.lines.releaseBuffer()
-	late := time.AfterFunc(c.server.Grace, func() {
+	grace := c.server.Grace
+	if c.stopping.Load() {
+		grace = c.server.StopGrace
+	}
+	late := time.AfterFunc(grace, func() {
 		if c.stopping.Load() {
 			c.abandon(errShutdown)
 		} else {

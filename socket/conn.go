@@ -14,6 +14,7 @@ import (
 	"sync/atomic"
 
 	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/internal/fairshare"
 	"github.com/permd/permd/internal/strictjson"
 )
 
@@ -39,6 +40,7 @@ type connection struct {
 	answers *answers
 	ctx     context.Context // parent of all requests' contexts
 	cancel  context.CancelCauseFunc
+	member  *fairshare.Member // nil if the server shares nothing
 
 	// stopping is set when no more calls are decided.
 	stopping atomic.Bool
@@ -66,11 +68,16 @@ type call struct {
 	cancel        context.CancelCauseFunc
 	answered      bool // guarded by connection.mu
 	reservedBytes int  // of the shared budget
+	turn          fairshare.Turn
+	withTurn      fairshare.Context // ctx with turn
 }
 
 func newConnection(s *server, c net.Conn, id uint64, peer decisions.Peer) *connection {
 	conn := &connection{Conn: Conn{ID: id, Peer: peer}, net: c, server: s, workQueue: make(chan *call)}
 	conn.changed.L = &conn.mu
+	if s.Share != nil {
+		conn.member = s.Share.Join(peer.UID)
+	}
 	conn.ctx, conn.cancel = context.WithCancelCause(s.ctx)
 	conn.answers = newAnswers(c, s.WriteTimeout, func(err error) {
 		s.Logger.Debug("dropping a connection that does not read", "conn", id, "error", err)
@@ -270,11 +277,16 @@ func (c *connection) phase2(cl *call) {
 // result runs a second phase. It does not write the answer, so that a client that is not
 // reading cannot delay others.
 func (c *connection) result(cl *call) (body []byte, err error) {
-	if why := c.beginPhase2(); why != nil {
-		return nil, busyError(why)
+	ctx := cl.ctx
+	if c.member != nil {
+		if err := cl.turn.Begin(ctx, c.member, c.server.stop); err != nil {
+			return nil, waitError(ctx, err)
+		}
+		defer cl.turn.End()
+		cl.withTurn = fairshare.Context{Context: ctx, Turn: &cl.turn}
+		ctx = &cl.withTurn
 	}
-	defer c.endPhase2()
-	result, err := cl.run(cl.ctx)
+	result, err := cl.run(ctx)
 	if err == nil && cl.id != nil {
 		body, err = encode(result) // may call methods of the result
 		if err == nil {
@@ -284,33 +296,15 @@ func (c *connection) result(cl *call) (body []byte, err error) {
 	return body, err
 }
 
-// beginPhase2 waits until another second phase may run, and returns an error if the
-// server is stopping. It bounds the work that is left then.
-func (c *connection) beginPhase2() error {
-	s := c.server
-	if s.runningSlots == nil {
-		return nil
+// waitError is the error for a request that was not begun, for the given reason.
+func waitError(ctx context.Context, why error) error {
+	switch {
+	case errors.Is(why, fairshare.ErrStopped):
+		return busyError(errShutdown)
+	case ctx.Err() != nil:
+		return ctx.Err()
 	}
-	select {
-	case s.runningSlots <- struct{}{}:
-		return nil
-	default:
-	}
-	select {
-	case s.runningSlots <- struct{}{}:
-		return nil
-	case <-s.stop:
-		return errShutdown
-	case <-c.ctx.Done():
-		return context.Cause(c.ctx)
-	}
-}
-
-// endPhase2 undoes beginPhase2.
-func (c *connection) endPhase2() {
-	if c.server.runningSlots != nil {
-		<-c.server.runningSlots
-	}
+	return busyError(why)
 }
 
 // reserveAnswer reserves the bytes of a long answer in the budget until it is written,

@@ -304,8 +304,8 @@ func TestSecondStartNamesPID(t *testing.T) {
 	if !ok {
 		t.Fatalf("error is %v, want ErrRunning", err)
 	}
-	if run.pid != other.Process.Pid || run.path != path {
-		t.Errorf("error names pid %d at %s, want %d at %s", run.pid, run.path, other.Process.Pid, path)
+	if run.held.PID != other.Process.Pid || run.path != path {
+		t.Errorf("error names pid %d at %s, want %d at %s", run.held.PID, run.path, other.Process.Pid, path)
 	}
 	if !strings.Contains(run.Error(), "permd is already running") || run.Hint() == "" {
 		t.Errorf("error is %q, hint %q", run, run.Hint())

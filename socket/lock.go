@@ -12,24 +12,28 @@ const lockName = "permd.lock"
 
 // errRunning is returned by Listen if another process listens at the path.
 type errRunning struct {
-	pid  int    // of the other process; 0 if it is not known
+	held *lockfile.Held
 	path string // of the socket
 }
 
 // Error names the process.
 func (e *errRunning) Error() string {
-	if e.pid == 0 {
-		return "permd is already running on " + e.path
+	text := "permd is already running on " + e.path
+	if who := e.held.Holder(); who != "" {
+		text += " (" + who + ")"
 	}
-	return fmt.Sprintf("permd is already running on %s (pid %d)", e.path, e.pid)
+	return text
 }
+
+// Unwrap returns who holds the lock.
+func (e *errRunning) Unwrap() error { return e.held }
 
 // Hint returns advice for the user.
 func (e *errRunning) Hint() string {
-	if e.pid == 0 {
+	if e.held.PID == 0 {
 		return "stop the other one first, or choose another socket"
 	}
-	return fmt.Sprintf("stop it first (kill %d), or choose another socket", e.pid)
+	return fmt.Sprintf("stop it first (kill %d), or choose another socket", e.held.PID)
 }
 
 // hintError is an error with advice for the user.
@@ -48,7 +52,7 @@ func (h hintError) Unwrap() error { return h.error }
 func lock(path, socket string) (*lockfile.Lock, error) {
 	l, err := lockfile.Take(path)
 	if held, ok := errors.AsType[*lockfile.Held](err); ok {
-		return nil, &errRunning{pid: held.PID, path: socket}
+		return nil, &errRunning{held: held, path: socket}
 	}
 	return l, err
 }

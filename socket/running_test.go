@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/permd/permd/internal/eventually"
+	"github.com/permd/permd/internal/fairshare"
 	"github.com/permd/permd/internal/strictjson"
 )
 
@@ -25,7 +26,7 @@ func TestStopRefusesWhatWaits(t *testing.T) {
 			<-gate
 			return "done", nil
 		}, nil
-	}}, Options{MaxRunning: running, Grace: 20 * time.Second})
+	}}, Options{Share: fairshare.New(fairshare.Options{Slots: running}), Grace: 20 * time.Second})
 	c := r.dial()
 	for id := range asked {
 		c.write(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"slow"}`+"\n", id))
@@ -59,7 +60,7 @@ func TestStopRefusesWhatWaits(t *testing.T) {
 // not count as running.
 func TestSlowReaderHoldsNobodyUp(t *testing.T) {
 	body := strings.Repeat("x", 1<<20)
-	r := serve(t, Methods{"big": now(body, nil), "small": now("small", nil)}, Options{MaxRunning: 1, WriteTimeout: 20 * time.Second})
+	r := serve(t, Methods{"big": now(body, nil), "small": now("small", nil)}, Options{Share: fairshare.New(fairshare.Options{Slots: 1}), WriteTimeout: 20 * time.Second})
 	deaf, c := r.dial(), r.dial()
 	for id := range 8 {
 		deaf.write(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"big"}`+"\n", id))
@@ -75,7 +76,7 @@ func TestSlowReaderHoldsNobodyUp(t *testing.T) {
 func TestPanicEndsRunning(t *testing.T) {
 	r := serve(t, Methods{
 		"bad": later(func(context.Context) (any, error) { panic("bad") }), "small": now("small", nil),
-	}, Options{MaxRunning: 1})
+	}, Options{Share: fairshare.New(fairshare.Options{Slots: 1})})
 	c := r.dial()
 	for range 3 {
 		c.write(`{"jsonrpc":"2.0","id":1,"method":"bad"}` + "\n")

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/internal/fairshare"
 )
 
 // Defaults of Options.
@@ -41,16 +42,18 @@ type Options struct {
 	// maxInFlight bounds the unanswered requests of one connection. At the limit, reading
 	// stops.
 	maxInFlight int
-	// MaxRunning is the maximum number of second phases of methods that run at
-	// one time; the others wait, and are refused when the server stops. Zero is
-	// no limit, for methods that wait for an event.
-	MaxRunning int
+	// Share shares slots for the second phases of methods among the connections, maybe of
+	// several servers; those that have none wait, and are refused when the server stops.
+	// If it is nil, all run at once, as methods must that wait for an event.
+	Share *fairshare.Scheduler
 	// WriteTimeout bounds writing one answer. A client that does not read for that long
 	// is dropped.
 	WriteTimeout time.Duration
-	// Grace bounds the time for requests in flight after the server is stopped, or the
-	// client has closed its writing side.
+	// Grace bounds the time for requests in flight after the client has closed its
+	// writing side.
 	Grace time.Duration
+	// StopGrace is the same after the server is stopped; Grace if it is zero.
+	StopGrace time.Duration
 	// Admit returns an error for a peer that may not use the socket. The default admits
 	// root and the daemon's own user.
 	Admit func(decisions.Peer) error
@@ -69,6 +72,7 @@ func (o Options) withDefaults() Options {
 	o.maxInFlight = cmp.Or(o.maxInFlight, defaultMaxInFlight)
 	o.WriteTimeout = cmp.Or(o.WriteTimeout, DefaultWriteTimeout)
 	o.Grace = cmp.Or(o.Grace, DefaultGrace)
+	o.StopGrace = cmp.Or(o.StopGrace, o.Grace)
 	if o.Admit == nil {
 		o.Admit = AdmitSelf
 	}
@@ -120,8 +124,7 @@ type server struct {
 	stopping bool
 	wg       sync.WaitGroup
 
-	runningSlots chan struct{} // holds one value for each running second phase; nil means no limit
-	stop         chan struct{} // closed when the server stops
+	stop chan struct{} // closed when the server stops
 
 	methodStuck atomic.Bool // a method did not return in time
 
@@ -132,7 +135,7 @@ type server struct {
 // Serve serves methods on ln until ctx is cancelled or ln fails, and closes ln. Then it
 // stops accepting and reading, answers the requests in flight within the grace period
 // and the rest with CodeBusy, and returns nil if it was cancelled and all its goroutines
-// have ended.
+// have ended. Otherwise the error is ErrStuck, or why ln has failed.
 func Serve(ctx context.Context, ln net.Listener, methods Methods, o Options) error {
 	o = o.withDefaults()
 	s := &server{
@@ -142,9 +145,6 @@ func Serve(ctx context.Context, ln net.Listener, methods Methods, o Options) err
 		ctx:     context.WithoutCancel(ctx),
 		conns:   map[*connection]struct{}{},
 		stop:    make(chan struct{}),
-	}
-	if o.MaxRunning > 0 {
-		s.runningSlots = make(chan struct{}, o.MaxRunning)
 	}
 	unhook := context.AfterFunc(ctx, func() { _ = stop(ln) })
 	defer unhook()
@@ -223,12 +223,18 @@ func (s *server) admit(c net.Conn) {
 	}
 	conn := newConnection(s, c, connIDs.Add(1), peer)
 	if !s.add(conn) {
+		if conn.member != nil {
+			conn.member.Leave()
+		}
 		s.limits.leave(peer.UID)
 		turnAway(c, busyError(errShutdown))
 		return
 	}
 	conn.onEnd = func() {
 		s.remove(conn)
+		if conn.member != nil {
+			conn.member.Leave()
+		}
 		s.limits.leave(peer.UID)
 		s.wg.Done()
 	}
@@ -286,7 +292,7 @@ func (s *server) shutdown() error {
 	select {
 	case <-done:
 		return s.stuckError()
-	case <-time.After(s.Grace + handlerGrace/2):
+	case <-time.After(s.StopGrace + handlerGrace/2):
 	}
 	// By now, each connection has closed by itself, unless its client is not reading or a
 	// method's first phase blocks.
@@ -304,9 +310,13 @@ func (s *server) shutdown() error {
 	return s.stuckError()
 }
 
+// ErrStuck means that a server has stopped while a method goes on that ignores its
+// context. Its request was answered with an error.
+var ErrStuck = errors.New("stopping: a request did not end in time")
+
 func (s *server) stuckError() error {
 	if s.methodStuck.Load() {
-		return errors.New("stopping: a request did not end in time")
+		return ErrStuck
 	}
 	return nil
 }

@@ -205,7 +205,7 @@ func TestShutdownDrains(t *testing.T) {
 	if l, err := Listen(r.path, ListenOptions{}); err == nil {
 		_ = l.Close()
 		t.Error("another could start while this one drains")
-	} else if run, ok := errors.AsType[*errRunning](err); !ok || run.pid != os.Getpid() {
+	} else if run, ok := errors.AsType[*errRunning](err); !ok || run.held.PID != os.Getpid() {
 		t.Errorf("starting another: %v", err)
 	}
 	close(gate)

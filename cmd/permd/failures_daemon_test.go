@@ -93,7 +93,13 @@ func journalGone(t *testing.T) {
 // lockJournal takes the journal's write lock, as a backup gone wrong would.
 func (d *testDaemon) lockJournal(t *testing.T) (release func()) {
 	t.Helper()
-	db, err := sql.Open("sqlite3", d.data("decisions.db")+"?_txlock=immediate")
+	return d.lockDatabase(t, "decisions.db")
+}
+
+// lockDatabase takes the write lock of a database.
+func (d *testDaemon) lockDatabase(t *testing.T, name string) (release func()) {
+	t.Helper()
+	db, err := sql.Open("sqlite3", d.data(name)+"?_txlock=immediate")
 	if err != nil {
 		t.Fatal(err)
 	}

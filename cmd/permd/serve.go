@@ -21,8 +21,9 @@ without rules of your own, the built-in base policy applies.
   HTTP        off unless http.listen is set
 
 The daemon reloads rules when their files change, and on SIGHUP. On SIGTERM or
-SIGINT it answers the requests in flight and exits. Under systemd it uses the
-passed sockets named permd and permd-admin and reports readiness.
+SIGINT it answers the requests in flight and exits, within five seconds whatever
+hangs. Under systemd it uses the passed sockets named permd and permd-admin and
+reports readiness.
 
 ` + cli.ExitCodes,
 		Example: `  permd serve`,

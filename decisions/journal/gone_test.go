@@ -6,12 +6,16 @@ import (
 	"context"
 	"errors"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/journal"
+	"github.com/permd/permd/internal/eventually"
 	"github.com/permd/permd/internal/sqlitedb"
 )
 
@@ -36,6 +40,54 @@ func TestAppendToGoneFile(t *testing.T) {
 	mustAppend(t, j, record(3))
 	if s := j.Status(); s.Failing != "" || s.Last != 2 {
 		t.Errorf("after the file was put back: %+v", s)
+	}
+}
+
+// TestAppendToMovedFolder: what is appended to a folder that was renamed, or that is below
+// one, is in no journal at the next start.
+func TestAppendToMovedFolder(t *testing.T) {
+	for name, of := range map[string]func(string) string{
+		"the folder": filepath.Dir,
+		"the one above": func(p string) string {
+			return filepath.Dir(filepath.Dir(p))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := filepath.Join(t.TempDir(), "share", "permd", "decisions.db")
+			j := open(t, journal.Options{Path: p})
+			mustAppend(t, j, record(1))
+			// Then the folder's change time can be told from that of a later change.
+			eventually.Holds(t, "the folder has not changed for a while", func() bool {
+				var st unix.Stat_t
+				err := unix.Stat(filepath.Dir(p), &st)
+				return err == nil && time.Since(time.Unix(st.Ctim.Unix())) > 100*time.Millisecond
+			})
+			mustAppend(t, j, record(2))
+			folder := of(p)
+			if err := os.Rename(folder, folder+".x"); err != nil {
+				t.Fatal(err)
+			}
+			if name == "the one above" { // nothing below it has changed
+				if err := j.Look(); !errors.Is(err, sqlitedb.ErrGone) {
+					t.Errorf("looking: %v, want ErrGone", err)
+				}
+			}
+			for range 2 {
+				if err := j.Append(t.Context(), record(3)); !errors.Is(err, sqlitedb.ErrGone) {
+					t.Errorf("appending: %v, want ErrGone", err)
+				}
+			}
+			if j.Status().Failing == "" {
+				t.Error("the status does not say so")
+			}
+			if err := os.Rename(folder+".x", folder); err != nil {
+				t.Fatal(err)
+			}
+			mustAppend(t, j, record(3))
+			if s := j.Status(); s.Failing != "" || s.Last != 3 {
+				t.Errorf("after the folder was put back: %+v", s)
+			}
+		})
 	}
 }
 

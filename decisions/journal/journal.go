@@ -67,6 +67,9 @@ var schema string
 //go:embed schema2.sql
 var schema2 string
 
+//go:embed schema3.sql
+var schema3 string
+
 // applicationID marks the file as a journal of permd: "pmdJ".
 const applicationID = 0x706d_644a
 
@@ -96,7 +99,7 @@ type Options struct {
 
 func (o *Options) database() (sqlitedb.Options, error) {
 	db := sqlitedb.Options{
-		Path: o.Path, ApplicationID: applicationID, Migrations: []string{schema, schema2}, Now: o.Now,
+		Path: o.Path, ApplicationID: applicationID, Migrations: []string{schema, schema2, schema3}, Now: o.Now,
 		Additive: true, Shrinks: true,
 	}
 	switch o.Durability {
@@ -264,6 +267,8 @@ func (j *Journal) Status() Status {
 	}
 	if p := j.stats.failing.Load(); p != nil {
 		s.Failing = (*p).Error()
+	} else if err := j.Look(); err != nil {
+		s.Failing = err.Error()
 	}
 	if r := j.mover.retention.status.Load(); r != nil {
 		s.Retention = *r
@@ -272,6 +277,17 @@ func (j *Journal) Status() Status {
 		s.Last = j.startSeq
 	}
 	return s
+}
+
+// Look makes sure that the journal's files are in their place. If they are not, the
+// next append fails; Append itself does not look that closely each time. The daemon
+// calls it every second.
+func (j *Journal) Look() error {
+	if err := j.db.InPlace(); err != nil {
+		j.spool.distrust()
+		return fmt.Errorf("looking for the journal: %w", err)
+	}
+	return nil
 }
 
 type stats struct {

@@ -2,6 +2,7 @@ package journal
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -33,6 +34,7 @@ type mover struct {
 	db     *sqlitedb.DB
 
 	retention retention
+	rejects   rejects
 
 	wake chan struct{} // capacity 1: something is waiting
 	now  chan struct{} // capacity 1: do not delay
@@ -83,6 +85,7 @@ func (m *mover) run() {
 	defer upkeep.Stop()
 	for {
 		m.upkeep()
+		_ = m.keepRejects() // it is in the log, and tried again
 		select {
 		case <-m.wake:
 		case <-upkeep.C:
@@ -174,6 +177,18 @@ func (m *mover) upkeep() {
 	m.retention.refresh(ctx, err)
 }
 
+// keepRejects stores which rejects there are.
+func (m *mover) keepRejects() error {
+	err := m.rejects.store(context.Background(), m.writer)
+	if failing := err != nil; failing != m.rejects.failing {
+		m.rejects.failing = failing
+		if log := m.retention.log; failing && log != nil {
+			log.Warn("the journal cannot keep which rejects there are", "error", err)
+		}
+	}
+	return err
+}
+
 // state returns a channel that is closed after the next attempt, and why the
 // latest one failed.
 func (m *mover) state() (<-chan struct{}, error) {
@@ -186,7 +201,7 @@ func (m *mover) state() (<-chan struct{}, error) {
 func (m *mover) stop() error {
 	close(m.quit)
 	m.done.Wait()
-	return m.move()
+	return errors.Join(m.move(), m.keepRejects())
 }
 
 // statusTimeout is how long a status request waits for a mover that has failed,

@@ -1,6 +1,7 @@
 package journal
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -32,7 +33,10 @@ func (j *Journal) start(o *Options, db *sqlitedb.DB) error {
 	}
 	j.Reader = newReader(db, o.Path, s)
 	j.startSeq = j.next - 1
-	j.mover = mover{spool: s, writer: w, db: db}
+	j.mover.spool, j.mover.writer, j.mover.db = s, w, db
+	if j.mover.rejects.atStart, err = j.mover.rejects.load(context.Background(), w); err != nil {
+		return errors.Join(err, w.finish(), s.close())
+	}
 	j.mover.retention.configure(o, w, db, s)
 	j.mover.start()
 	if s.waiting.Load() > 0 {

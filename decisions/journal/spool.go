@@ -252,6 +252,13 @@ func (s *spool) inPlace() error {
 	})
 }
 
+// distrust makes the next append compare all files, and the folder, with their names.
+func (s *spool) distrust() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.dirState.valid = false
+}
+
 // next returns the data to move to the database: the frames of the segment that
 // is not appended to. If that is empty, the segments are swapped. The frames do
 // not change until moved is called.

@@ -20,7 +20,9 @@ import (
 
 // Held means that another process holds the lock.
 type Held struct {
-	PID int // of the other process; 0 if it is not known
+	PID     int       // of the other process; 0 if it is not known
+	Command string    // its program and sub-command; "" if not known
+	Since   time.Time // when it was started; zero if not known
 }
 
 // Error names the process.
@@ -28,7 +30,7 @@ func (e *Held) Error() string {
 	if e.PID == 0 {
 		return "locked by another process"
 	}
-	return fmt.Sprintf("locked by the process with pid %d", e.PID)
+	return fmt.Sprintf("locked by another process (%s)", e.Holder())
 }
 
 // unsafeError means that the file at a lock's path is not a lock file. It was not
@@ -65,7 +67,9 @@ func Take(path string) (*Lock, error) {
 	if err := flock(f); err != nil {
 		defer f.Close()
 		if errors.Is(err, unix.EWOULDBLOCK) {
-			return nil, &Held{PID: holder(f)}
+			held := &Held{PID: holder(f)}
+			held.describe()
+			return nil, held
 		}
 		return nil, fmt.Errorf("locking %s: %w", path, err)
 	}

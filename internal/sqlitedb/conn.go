@@ -29,7 +29,9 @@ type pragma struct {
 }
 
 // commonPragmas holds for every connection: a schema cannot call functions with side
-// effects, and damaged cells are noticed when they are read. The cache is small (256
+// effects, and damaged cells are noticed when they are read. SQLite's defensive mode has
+// no pragma, and the driver has no call for it; checkSchema refuses what a forged schema
+// would add. The cache is small (256
 // KiB, where SQLite takes 2 MiB for each connection), which is enough for rows that are
 // appended and otherwise read from RAM.
 var commonPragmas = []pragma{
@@ -53,7 +55,7 @@ func writer(drv driver.Driver, o *Options) *sql.DB {
 		// An immediate transaction waits for the lock when it starts. A transaction that
 		// reads first and upgrades later fails, whatever the timeout.
 		dsn: dsn(o.Path, "rw") + "&_txlock=immediate",
-		pragmas: slices.Concat(shrinking(o), []pragma{
+		pragmas: slices.Concat(shrinking(o), deleting(o), []pragma{
 			{name: "journal_mode", set: "wal", want: "wal"},
 			{name: "synchronous", set: fmt.Sprint(int(o.Synchronous)), want: int64(o.Synchronous)},
 			{name: "wal_autocheckpoint", set: fmt.Sprint(pages), want: int64(pages)},
@@ -62,6 +64,13 @@ func writer(drv driver.Driver, o *Options) *sql.DB {
 	db.SetMaxOpenConns(1)
 	db.SetMaxIdleConns(1)
 	return db
+}
+
+func deleting(o *Options) []pragma {
+	if !o.SecureDelete {
+		return nil
+	}
+	return []pragma{{name: "secure_delete", set: "1", want: int64(1)}}
 }
 
 func reader(drv driver.Driver, o *Options) *sql.DB {

@@ -38,11 +38,15 @@ func TestOpenSetsAndKeeps(t *testing.T) {
 				"PRAGMA busy_timeout":        "5000",
 				"PRAGMA application_id":      fmt.Sprint(o.ApplicationID),
 				"PRAGMA user_version":        "1",
+				"PRAGMA secure_delete":       "0",
+				"PRAGMA writable_schema":     "0",
 				"SELECT count(*) FROM notes": "3",
 			} {
-				var have string
-				if err := db.Write.QueryRow(query).Scan(&have); err != nil || have != want {
-					t.Errorf("%s: have %q, %v; want %q", query, have, err, want)
+				for pool, on := range map[string]*sql.DB{"writing": db.Write, "reading": db.Read} {
+					var have string
+					if err := on.QueryRow(query).Scan(&have); err != nil || have != want && (pool == "writing" || query != "PRAGMA synchronous") {
+						t.Errorf("%s, %s: have %q, %v; want %q", pool, query, have, err, want)
+					}
 				}
 			}
 			if _, err := db.Read.Exec("DELETE FROM notes"); err == nil {

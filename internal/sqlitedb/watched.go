@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -21,23 +23,27 @@ var ErrGone = errors.New("the database is no longer in its place")
 // InUseError means that another process is writing to the database.
 type InUseError struct {
 	Path string
-	PID  int // of the other process; 0 if it is not known
+	Held *lockfile.Held
 }
 
 // Error names the process.
 func (e *InUseError) Error() string {
-	if e.PID == 0 {
-		return "another permd uses " + e.Path
+	text := "another permd uses " + e.Path
+	if who := e.Held.Holder(); who != "" {
+		text += " (" + who + ")"
 	}
-	return fmt.Sprintf("another permd uses %s (pid %d)", e.Path, e.PID)
+	return text
 }
+
+// Unwrap returns who holds the lock.
+func (e *InUseError) Unwrap() error { return e.Held }
 
 // Hint returns advice for the user.
 func (e *InUseError) Hint() string {
-	if e.PID == 0 {
+	if e.Held.PID == 0 {
 		return "stop the other one first"
 	}
-	return fmt.Sprintf("stop it first (kill %d)", e.PID)
+	return fmt.Sprintf("stop it first (kill %d)", e.Held.PID)
 }
 
 // lockDatabase prevents other processes from writing: each of them keeps state in RAM
@@ -45,7 +51,7 @@ func (e *InUseError) Hint() string {
 func lockDatabase(path string) (*lockfile.Lock, error) {
 	l, err := lockfile.Take(path + ".lock")
 	if held, ok := errors.AsType[*lockfile.Held](err); ok {
-		return nil, &InUseError{Path: path, PID: held.PID}
+		return nil, &InUseError{Path: path, Held: held}
 	}
 	return l, err
 }
@@ -53,11 +59,15 @@ func lockDatabase(path string) (*lockfile.Lock, error) {
 // watchedFiles identifies the files of an open database, to detect when they are
 // replaced.
 type watchedFiles struct {
-	folder *os.File
+	folder  *os.File
+	fd      int          // of folder
+	place   place        // of the folder
+	changed atomic.Int64 // the folder's change time at which all was found in place, in nanoseconds since 1970; 0 for none
 
-	mu        sync.Mutex     // guards the fields below
-	files     [2]watchedFile // the database and its write-ahead log
-	truncated bool
+	mu         sync.Mutex     // guards the fields below
+	files      [2]watchedFile // the database and its write-ahead log
+	truncated  bool
+	truncating int // callers of whileTruncating
 }
 
 type watchedFile struct {
@@ -73,18 +83,23 @@ func watchFiles(path string) (*watchedFiles, error) {
 		return nil, fmt.Errorf("opening database folder: %w", err)
 	}
 	base := filepath.Base(path)
-	p := &watchedFiles{folder: folder}
+	p := &watchedFiles{folder: folder, fd: int(folder.Fd())}
 	p.files[0].name, p.files[1].name = base, base+"-wal"
-	if err := p.check(); err != nil {
+	if err := errors.Join(p.place.init(folder), p.check()); err != nil {
 		return nil, errors.Join(err, folder.Close())
 	}
 	return p, nil
 }
 
-// check compares both files, by name in the opened folder, with those that were opened.
-// It takes about a microsecond. Both files only grow while the database is open. If one
-// was truncated, check fails from then on, because its contents are lost.
+// check compares both files, by name in the opened folder, with those that were opened,
+// and the folder with the one that has its path. It takes a few microseconds, and at most
+// lookLimit where the path is on a file system that does not answer. Both files only grow
+// while the database is open. If one was truncated, check fails from then on, because its
+// contents are lost.
 func (p *watchedFiles) check() error {
+	if err := p.place.check(); err != nil {
+		return err
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.truncated {
@@ -104,6 +119,8 @@ func (p *watchedFiles) check() error {
 			f.dev, f.ino = dev, ino
 		case f.dev != dev || f.ino != ino:
 			return fmt.Errorf("%w: %s is another file; put it back or start permd again", ErrGone, f.name)
+		case i == 1 && p.truncating > 0:
+			continue
 		case st.Size < f.size && (f.floor == 0 || st.Size < f.floor):
 			p.truncated = true
 			return fmt.Errorf("%w: %s was cut; start permd again", ErrGone, f.name)
@@ -113,11 +130,43 @@ func (p *watchedFiles) check() error {
 	return nil
 }
 
-// whileTruncating runs a function that truncates the log intentionally.
+// ctimeGranularity is how much later than a change a folder must be read to be sure to
+// see it: the kernel's clock for files ticks up to 10 ms apart.
+const ctimeGranularity = 50 * time.Millisecond
+
+// quick is check, but for a system call that takes less than a microsecond while no
+// name in the folder has changed, nor its own. It does not notice that a parent was renamed
+// or something was mounted over it.
+func (p *watchedFiles) quick() error {
+	now := time.Now()
+	var st unix.Stat_t
+	if err := unix.Fstat(p.fd, &st); err != nil {
+		return fmt.Errorf("%w: looking at its folder: %w", ErrGone, err)
+	}
+	changed := time.Unix(st.Ctim.Unix())
+	if p.changed.Load() == changed.UnixNano() {
+		return nil
+	}
+	if err := p.check(); err != nil {
+		p.changed.Store(0)
+		return err
+	}
+	if now.Sub(changed).Abs() > ctimeGranularity {
+		p.changed.Store(changed.UnixNano())
+	}
+	return nil
+}
+
+// whileTruncating runs a function that truncates the log intentionally. It takes as long
+// as the disk, and check does not wait for it.
 func (p *watchedFiles) whileTruncating(f func() error) error {
 	p.mu.Lock()
-	defer p.mu.Unlock()
+	p.truncating++
+	p.mu.Unlock()
 	err := f()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.truncating--
 	p.files[1].size = 0
 	return err
 }

@@ -88,7 +88,7 @@ func TestOneWriter(t *testing.T) {
 	}
 	_, err = sqlitedb.Open(options(path))
 	inUse, ok := errors.AsType[*sqlitedb.InUseError](err)
-	if !ok || inUse.PID != os.Getpid() || inUse.Path != path {
+	if !ok || inUse.Held.PID != os.Getpid() || inUse.Path != path {
 		t.Errorf("a second writer: %v", err)
 	}
 	reader, err := sqlitedb.OpenReadOnly(options(path))

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/internal/fairshare"
 	"github.com/permd/permd/internal/strictjson"
 	"github.com/permd/permd/socket"
 	"github.com/permd/permd/socket/native"
@@ -50,7 +51,7 @@ func (h *handler) answer(c *socket.Conn, params strictjson.Value) (run, error) {
 		return nil, err
 	}
 	return func(ctx context.Context) (any, error) {
-		b.mu.Lock()
+		fairshare.TurnOf(ctx).Await(ctx, b.mu.Lock)
 		defer b.mu.Unlock()
 		if err := p.check(b, t.batches); err != nil {
 			return nil, err

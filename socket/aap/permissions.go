@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/internal/fairshare"
 	"github.com/permd/permd/internal/strictjson"
 	"github.com/permd/permd/socket"
 	"github.com/permd/permd/socket/native"
@@ -21,6 +22,7 @@ func (h *handler) permissions(c *socket.Conn, params strictjson.Value) (run, err
 		return nil, err
 	}
 	return func(ctx context.Context) (any, error) {
+		turn := fairshare.TurnOf(ctx)
 		w, calls, err := p.calls()
 		if err != nil {
 			return nil, err
@@ -39,9 +41,9 @@ func (h *handler) permissions(c *socket.Conn, params strictjson.Value) (run, err
 		default:
 			b.id = h.NewID()
 			t.batches.add(b)
-			t.batches.supersede(b, &t.state.Questions)
+			turn.Await(ctx, func() { t.batches.supersede(b, &t.state.Questions) })
 		}
-		b.mu.Lock()
+		turn.Await(ctx, b.mu.Lock)
 		defer b.mu.Unlock()
 		if err := h.decide(ctx, t, b); err != nil {
 			return nil, err

@@ -60,8 +60,8 @@ type Deps struct {
 
 // Options are the limits of clients and how they are identified.
 type Options struct {
-	// Socket holds the limits. MaxMessage bounds a request's body and MaxRunning the
-	// requests that are decided at the same time. The number of requests that wait on one
+	// Socket holds the limits. MaxMessage bounds a request's body, and Share shares slots
+	// for requests among the connections, and those of other servers. The number of requests that wait on one
 	// connection is not bounded, because they are read one after another.
 	Socket socket.Options
 	// Token is required in every request on a loopback address; "" on a Unix socket.
@@ -75,10 +75,9 @@ type Options struct {
 type server struct {
 	Deps
 	Options
-	limits  *socket.Limits
-	port    string // "" for a Unix socket
-	log     *slog.Logger
-	running chan struct{}
+	limits *socket.Limits
+	port   string // "" for a Unix socket
+	log    *slog.Logger
 
 	prepared prepareCache
 
@@ -93,7 +92,7 @@ var errShutdown = errors.New("shutting down")
 // Serve serves on ln until ctx is cancelled or ln fails, and closes ln, which is a Unix
 // socket or, with a token, a loopback address. At the end it accepts no more
 // connections, finishes the requests in flight within the grace period, and answers the
-// rest with status 503.
+// rest with status 503. The error is socket.ErrStuck if one of them goes on all the same.
 func Serve(ctx context.Context, ln net.Listener, deps Deps, o Options) error {
 	s, err := newServer(ln, deps, o)
 	if err != nil {
@@ -120,7 +119,7 @@ func Serve(ctx context.Context, ln net.Listener, deps Deps, o Options) error {
 		BaseContext: func(net.Listener) context.Context { return requests },
 		ConnContext: func(ctx context.Context, c net.Conn) context.Context {
 			if a, ok := c.(*admittedConn); ok {
-				ctx = context.WithValue(ctx, peerKey{}, a.peer)
+				ctx = context.WithValue(context.WithValue(ctx, peerKey{}, a.peer), memberKey{}, a.member)
 			}
 			return ctx
 		},
@@ -152,9 +151,6 @@ func newServer(ln net.Listener, deps Deps, o Options) (*server, error) {
 	}
 	s.decideTimeout = cmp.Or(o.decideTimeout, decideTimeout)
 	s.Socket.MaxMessage = cmp.Or(s.Socket.MaxMessage, socket.DefaultMaxMessage)
-	if s.Socket.MaxRunning > 0 {
-		s.running = make(chan struct{}, s.Socket.MaxRunning)
-	}
 	if at, ok := ln.Addr().(*net.TCPAddr); ok {
 		if !at.IP.IsLoopback() || o.Token == "" {
 			return nil, errors.New("serving HTTP: an address that is no loopback address, or has no token")
@@ -166,7 +162,7 @@ func newServer(ln net.Listener, deps Deps, o Options) (*server, error) {
 
 // shutdown waits for requests in flight and closes all connections.
 func (s *server) shutdown(hs *http.Server, abandon context.CancelCauseFunc) error {
-	grace := cmp.Or(s.Socket.Grace, socket.DefaultGrace)
+	grace := cmp.Or(s.Socket.StopGrace, s.Socket.Grace, socket.DefaultGrace)
 	late := time.AfterFunc(grace, func() { abandon(errShutdown) })
 	defer late.Stop()
 	ctx, cancel := context.WithTimeout(context.Background(), grace+shutdownExtra)
@@ -188,7 +184,7 @@ func (s *server) shutdown(hs *http.Server, abandon context.CancelCauseFunc) erro
 	select {
 	case <-done:
 	case <-time.After(2 * shutdownExtra):
-		err = errors.Join(err, errors.New("stopping: a request did not end in time"))
+		err = errors.Join(err, socket.ErrStuck)
 	}
 	if errors.Is(err, net.ErrClosed) {
 		return nil

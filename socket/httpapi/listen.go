@@ -11,6 +11,7 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/internal/fairshare"
 	"github.com/permd/permd/socket"
 )
 
@@ -30,7 +31,11 @@ func ListenLoopback(address string) (net.Listener, error) {
 	return ln, nil
 }
 
-type peerKey struct{}
+// Keys of what the context of a request holds.
+type (
+	peerKey   struct{} // a decisions.Peer
+	memberKey struct{} // a *fairshare.Member, nil if nothing is shared
+)
 
 // admittingListener accepts the connections of peers that may use the server, within its
 // limits.
@@ -57,6 +62,7 @@ func (g *admittingListener) Accept() (net.Conn, error) {
 type admittedConn struct {
 	net.Conn
 	peer    decisions.Peer
+	member  *fairshare.Member
 	release func()
 	once    sync.Once
 }
@@ -89,7 +95,14 @@ func (s *server) admitConn(c net.Conn) *admittedConn {
 	if s.Socket.Open != nil {
 		s.Socket.Open.Add(1)
 	}
-	return &admittedConn{Conn: c, peer: peer, release: func() {
+	var member *fairshare.Member
+	if s.Socket.Share != nil {
+		member = s.Socket.Share.Join(peer.UID)
+	}
+	return &admittedConn{Conn: c, peer: peer, member: member, release: func() {
+		if member != nil {
+			member.Leave()
+		}
 		s.limits.Leave(peer.UID)
 		if s.Socket.Open != nil {
 			s.Socket.Open.Add(-1)

@@ -13,6 +13,7 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/internal/fairshare"
 	"github.com/permd/permd/internal/strictjson"
 )
 
@@ -100,7 +101,7 @@ func (s *server) serve(w http.ResponseWriter, r *http.Request, e endpoint) {
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), s.decideTimeout)
 	defer cancel()
-	answer, err := s.runLimited(ctx, func() ([]byte, error) { return e.answer(ctx, peer, body) })
+	answer, err := s.runLimited(ctx, func(ctx context.Context) ([]byte, error) { return e.answer(ctx, peer, body) })
 	if err == nil && ctx.Err() != nil {
 		err = endedError(ctx)
 	}
@@ -140,9 +141,9 @@ func (s *server) readBody(w http.ResponseWriter, r *http.Request, peer decisions
 	return body, release, nil
 }
 
-// runLimited runs f while fewer than MaxRunning others run, and returns when f or ctx
-// ends. If f ignores its context, it is not waited for.
-func (s *server) runLimited(ctx context.Context, f func() ([]byte, error)) ([]byte, error) {
+// runLimited runs f when its connection has a slot, and returns when f or ctx ends. If f
+// ignores its context, it is not waited for.
+func (s *server) runLimited(ctx context.Context, f func(context.Context) ([]byte, error)) ([]byte, error) {
 	type result struct {
 		answer []byte
 		err    error
@@ -160,16 +161,19 @@ func (s *server) runLimited(ctx context.Context, f func() ([]byte, error)) ([]by
 			done <- got
 			s.pending.Done()
 		}()
-		if s.running != nil {
-			select {
-			case s.running <- struct{}{}:
-				defer func() { <-s.running }()
-			case <-ctx.Done():
+		if m, _ := ctx.Value(memberKey{}).(*fairshare.Member); m != nil {
+			turn := new(fairshare.Turn)
+			if err := turn.Begin(ctx, m, nil); errors.Is(err, fairshare.ErrBusy) {
+				got.err = &apiError{http.StatusServiceUnavailable, "busy", err.Error() + "; ask the person"}
+				return
+			} else if err != nil {
 				got.err = endedError(ctx)
 				return
 			}
+			defer turn.End()
+			ctx = &fairshare.Context{Context: ctx, Turn: turn}
 		}
-		got.answer, got.err = f()
+		got.answer, got.err = f(ctx)
 	}()
 	select {
 	case r := <-done:

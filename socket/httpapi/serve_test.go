@@ -15,6 +15,7 @@ import (
 
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/internal/eventually"
+	"github.com/permd/permd/internal/fairshare"
 	"github.com/permd/permd/socket"
 )
 
@@ -178,7 +179,7 @@ func TestDecideTimeout(t *testing.T) {
 
 // TestRunning: as many calls are decided at one time as the limit says.
 func TestRunning(t *testing.T) {
-	s := serveUnix(t, Options{Socket: socket.Options{MaxRunning: 1}})
+	s := serveUnix(t, Options{Socket: socket.Options{Share: fairshare.New(fairshare.Options{Slots: 1})}})
 	entered, release := make(chan struct{}, 2), make(chan struct{})
 	s.do = func(context.Context) {
 		entered <- struct{}{}

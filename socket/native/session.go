@@ -8,6 +8,7 @@ import (
 
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/internal/fairshare"
 	"github.com/permd/permd/internal/strictjson"
 	"github.com/permd/permd/socket"
 )
@@ -92,7 +93,8 @@ func (h *handler) session(c *socket.Conn, params strictjson.Value) (run, error) 
 	}
 	return func(ctx context.Context) (any, error) {
 		if h.Prepare != nil {
-			h.Prepare(ctx, owner.UID, ses.Project)
+			// Reading a project's rules may wait for a file system, or for other projects.
+			fairshare.TurnOf(ctx).Await(ctx, func() { h.Prepare(ctx, owner.UID, ses.Project) })
 		}
 		return hello(h.methods, h.Deps), nil
 	}, nil

@@ -6,6 +6,7 @@ import (
 
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/internal/fairshare"
 	"github.com/permd/permd/internal/strictjson"
 	"github.com/permd/permd/socket"
 	"github.com/permd/permd/socket/native"
@@ -44,7 +45,7 @@ func (h *handler) call(c *socket.Conn, params strictjson.Value) (run, error) {
 			return a.answer(d, &f), nil
 		}
 		// A repetition of a call waits for the first one: its answer may be the same.
-		of.mu.Lock()
+		fairshare.TurnOf(ctx).Await(ctx, of.mu.Lock)
 		defer of.mu.Unlock()
 		if d := of.decision; d != nil {
 			if h.mayRepeat(ctx, req, d, &f, &state.Questions) {

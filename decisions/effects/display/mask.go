@@ -1,6 +1,7 @@
 package display
 
 import (
+	"iter"
 	"strings"
 
 	"github.com/permd/permd/internal/chars"
@@ -17,30 +18,46 @@ func mask(s string) string {
 		return s
 	}
 	var b strings.Builder
-	m := masker{s: s}
 	done := 0 // bytes of s that are already in b
-	for i := 0; i < len(s); i++ {
-		c := s[i]
-		if maskStarts[c] == 0 || maskStarts[c] == startsToken && i > 0 && WordByte(s[i-1]) {
-			continue
-		}
-		from, end := m.secretAt(i)
-		if end <= i || from < done {
-			continue
-		}
+	for from, end := range secrets(s) {
 		b.WriteString(s[done:from])
-		if strings.HasPrefix(s[i:], keyBlock) {
+		if strings.HasSuffix(s[:from], keyBlockEnd) {
 			b.WriteString(Masked) // its lines are base64, which may contain slashes
 		} else {
 			b.WriteString(hide(s[from:end]))
 		}
-		done, i = end, end-1
+		done = end
 	}
 	if done == 0 {
 		return s
 	}
 	b.WriteString(s[done:])
 	return b.String()
+}
+
+// secrets yields the bounds of the secrets in a text, in order.
+func secrets(s string) iter.Seq2[int, int] {
+	return func(yield func(from, end int) bool) {
+		if !mayHoldSecret(s) {
+			return
+		}
+		m := masker{s: s}
+		done := 0
+		for i := 0; i < len(s); i++ {
+			c := s[i]
+			if maskStarts[c] == 0 || maskStarts[c] == startsToken && i > 0 && WordByte(s[i-1]) {
+				continue
+			}
+			from, end := m.secretAt(i)
+			if end <= i || from < done {
+				continue
+			}
+			if !yield(from, end) {
+				return
+			}
+			done, i = end, end-1
+		}
+	}
 }
 
 // mayHoldSecret returns false for most texts: those without a long word and without
@@ -199,7 +216,10 @@ func userinfoAt(s string, i int) (from, end int) {
 	return i + len("://"), i + len("://") + at
 }
 
-const keyBlock = "-----BEGIN "
+const (
+	keyBlock    = "-----BEGIN "
+	keyBlockEnd = "-----"
+)
 
 // keyBlockAt finds a PEM block of a private key that begins at s[i].
 func keyBlockAt(s string, i int) (from, end int) {

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/permd/permd/internal/chars"
+	"github.com/permd/permd/internal/wordset"
 )
 
 // A name denotes a secret by its segments: API_KEY, X-Api-Key and apiKey consist of
@@ -42,8 +43,8 @@ const (
 var segmentMeanings = func() map[string]nameMeaning {
 	all := map[string]nameMeaning{"key": meansKey, "auth": meansAuth, "session": meansSession, "cookie": meansCookie, "id": meansID, "sid": meansSession | meansID}
 	for list, means := range map[string]nameMeaning{
-		"token secret password passwd passphrase passcode apikey authorization credential credentials jwt": meansSecret,
-		"pass pwd":      meansPass,
+		"token secret password passwd passphrase passcode apikey authorization credential credentials jwt bearer otp totp psk": meansSecret,
+		"pass pwd pw":   meansPass,
 		"sig signature": meansSign,
 		"public primary foreign sort partition cache host idempotency object routing group default known shift translation": meansPublic,
 		"file path dir directory folder name type url uri host port format size length count ttl expiry expires expiration timeout " +
@@ -60,7 +61,10 @@ var segmentMeanings = func() map[string]nameMeaning {
 }()
 
 // longSecrets may also end a segment: PGPASSWORD, authtoken.
-var longSecrets = []string{"password", "passwd", "passphrase", "secret", "token", "apikey"}
+var longSecrets = []string{"password", "passwd", "passphrase", "secret", "token", "apikey", "authkey", "accesskey", "secretkey", "privatekey", "masterkey"}
+
+// passWords end in "pass" and mean no password, unlike keypass and dbpass.
+var passWords = wordset.Fields("bypass compass encompass trespass overpass underpass surpass multipass singlepass onepass twopass firstpass lastpass")
 
 // maxSecretName is the maximum length of a name that is examined, in bytes.
 const maxSecretName = 64
@@ -93,8 +97,11 @@ func SecretName(name string, at nameContext) bool {
 	case all&meansSession != 0:
 		return at == nameOfHeader && !single || at == nameOfQuery || all&meansID != 0
 	case last&meansPass != 0:
-		return !single || at != nameOfHeader && !strings.EqualFold(name, "pwd")
+		return !single || at == nameOfMember || at != nameOfHeader && name != "pwd" && name != "PWD"
 	case all&meansAuth != 0:
+		if at == nameOfOption {
+			return !single && last&meansAuth != 0
+		}
 		return !single || at == nameOfQuery || at == NameOfVariable && upperCase(name)
 	case last&meansKey != 0:
 		return !single && all&meansPublic == 0 || single && (at == nameOfQuery || at == NameOfVariable && upperCase(name))
@@ -122,6 +129,9 @@ func segmentMeans(segment string) nameMeaning {
 				return meansSecret
 			}
 		}
+	}
+	if text := string(lower); len(text) > len("pass") && strings.HasSuffix(text, "pass") && !passWords[text] {
+		return meansPass
 	}
 	return 0
 }

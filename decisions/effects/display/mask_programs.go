@@ -18,55 +18,29 @@ func userOption(name string) bool {
 // the colon.
 var groupAfterColon = wordset.Of("docker", "podman", "nerdctl", "crictl", "kubectl", "chown", "install", "sudo", "su", "runuser", "systemd-run", "rsync")
 
-// letterRule is the value of a one-letter option in some program.
-type letterRule struct {
-	letter   byte
-	means    letterMeans
-	attached bool   // only in the same word
-	with     string // only in a command that contains this word
-}
-
-type letterMeans uint8
-
-const (
-	letterPlain letterMeans = iota
-	letterSecret
-	letterUser // user:password
-)
-
-var letterRules = func() map[string][]letterRule {
-	all := map[string][]letterRule{}
-	for programs, rules := range map[string][]letterRule{
-		"curl":                  {{letter: 'u', means: letterUser}, {letter: 'U', means: letterUser}},
-		"http https xh xhs":     {{letter: 'a', means: letterUser}},
-		"sshpass rabbitmqadmin": {{letter: 'p', means: letterSecret}},
-		"mysql mysqldump mysqladmin mysqlimport mysqlshow mariadb mariadb-dump mariadb-admin 7z 7za": {{letter: 'p', means: letterSecret, attached: true}},
-		"mongo mongosh mongodump mongorestore mongoexport mongoimport":                               {{letter: 'p', means: letterSecret}},
-		"redis-cli valkey-cli":                                {{letter: 'a', means: letterSecret}},
-		"sqlcmd bcp ipmitool zip unzip":                       {{letter: 'P', means: letterSecret}},
-		"ldapsearch ldapadd ldapmodify ldapwhoami":            {{letter: 'w', means: letterSecret}},
-		"docker podman nerdctl helm oras crane buildah az oc": {{letter: 'p', means: letterSecret, with: "login"}},
-	} {
-		for program := range strings.FieldsSeq(programs) {
-			all[program] = rules
-		}
-	}
-	return all
-}()
-
-// letterOf returns the rule for a one-letter option at s[i], by the command that it is
-// in.
-func (m *masker) letterOf(i int, letter byte) (found letterRule) {
-	if strings.IndexByte("uUapPw", letter) < 0 {
-		return found
+// letterOf returns the form of the value of a one-letter option at s[i], by the command
+// that it is in; 0 if it has no secret.
+func (m *masker) letterOf(i int, letter byte) (found valueForm) {
+	option := "-" + string(letter)
+	if !secretLetters[letter] {
+		return 0
 	}
 	m.lookBack(i, func(word string) bool {
-		for _, rule := range letterRules[word] {
-			if rule.letter == letter && (rule.with == "" || m.lookBack(i, func(w string) bool { return w == rule.with })) {
-				found = rule
+		for _, rule := range secretRules[programName(word)] {
+			form := rule.options[option]
+			if form == 0 {
+				continue
+			}
+			all := true
+			for _, with := range rule.with {
+				all = all && m.lookBack(i, func(w string) bool { return matchesAny(with, w) })
+			}
+			if all {
+				found = form
+				return true
 			}
 		}
-		return found.means != letterPlain
+		return false
 	})
 	return found
 }
@@ -108,13 +82,13 @@ func showCommand(head string, words []effects.Word, shown []string) string {
 	var b strings.Builder
 	b.Grow(max(64, 16*len(words)))
 	b.WriteString(head)
+	masked := maskWords(words)
 	for i := range words {
 		if i > 0 {
 			b.WriteByte(' ')
 		}
 		w := &words[i]
-		if keep := secretWord(words, i); keep >= 0 {
-			text := w.Text[:keep] + hide(w.Text[keep:])
+		if text, ok := masked[i]; ok {
 			if strings.ContainsFunc(text, func(c rune) bool { return c < 0x80 && special(byte(c)) && c != '/' }) {
 				text = "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
 			}
@@ -128,52 +102,6 @@ func showCommand(head string, words []effects.Word, shown []string) string {
 		}
 	}
 	return b.String()
-}
-
-// secretWord returns how many leading bytes of a command's word are not secret; -1 if
-// the word as a whole is not known to be a secret.
-func secretWord(words []effects.Word, i int) int {
-	w := &words[i]
-	if i == 0 || w.Dynamic() || w.Glob || w.Tree || len(w.Text) < 2 {
-		return -1
-	}
-	if before := &words[i-1]; i > 1 && !before.Dynamic() && len(before.Text) > 1 && before.Text[0] == '-' && w.Text[0] != '-' {
-		if keep := secretValue(words, before.Text, w.Text); keep >= 0 {
-			return keep
-		}
-	}
-	if i > 2 && w.Text[0] != '-' && setters[words[i-2].Text] && SecretName(words[i-1].Text, nameOfOption) {
-		return 0 // "config set NAME VALUE"
-	}
-	if len(w.Text) > 2 && w.Text[0] == '-' && w.Text[1] != '-' {
-		if rule := letterRuleOf(words, w.Text[1]); rule.means == letterSecret {
-			return 2
-		}
-	}
-	return -1
-}
-
-// secretValue is secretWord for a word that may be the value of the preceding option.
-func secretValue(words []effects.Word, option, text string) int {
-	switch {
-	case option == "-H" || option == "--header":
-		return secretHeader(text)
-	case strings.HasPrefix(option, "--no-") || strings.Contains(option, "="):
-	case len(option) > 4 && SecretName(option, nameOfOption) && !strings.HasPrefix(text, "id=") && !strings.HasPrefix(text, "type="):
-		if from, end := excluded(text, 0, len(text)); end > from && strings.IndexByte("/~.", text[0]) < 0 {
-			return 0
-		}
-	case len(option) == 2:
-		switch rule := letterRuleOf(words, option[1]); {
-		case rule.means == letterSecret && !rule.attached:
-			return 0
-		case rule.means == letterUser:
-			if user, password, ok := strings.Cut(text, ":"); ok && password != "" {
-				return len(user) + 1
-			}
-		}
-	}
-	return -1
 }
 
 // secretHeader returns how many bytes of a header are not secret: its name, and the
@@ -192,29 +120,77 @@ func secretHeader(text string) int {
 	return keep
 }
 
-// setters precede a name and its value.
-var setters = wordset.Of("set", "config", "put", "setx")
-
-// letterRuleOf is letterOf for a list of words.
-func letterRuleOf(words []effects.Word, letter byte) letterRule {
-	if strings.IndexByte("uUapPw", letter) < 0 {
-		return letterRule{}
+// maskWords returns the masked texts of the words that hold secrets. What is inside of a
+// word is searched before the word is quoted, because quotes would hide its structure.
+func maskWords(words []effects.Word) map[int]string {
+	var masked map[int]string
+	put := func(i int, text string) {
+		if masked == nil {
+			masked = map[int]string{}
+		}
+		masked[i] = text
 	}
-	for i := range min(len(words), 8) {
-		program := words[i].Text
-		for _, rule := range letterRules[program[strings.LastIndexByte(program, '/')+1:]] {
-			if rule.letter != letter {
-				continue
-			}
-			if rule.with == "" {
-				return rule
-			}
-			for j := range min(len(words), 8) {
-				if words[j].Text == rule.with {
-					return rule
-				}
-			}
+	texts := literals(words)
+	secretParts(texts, func(i, keep int) {
+		if _, done := masked[i]; i > 0 && !done && keep < len(texts[i]) && texts[i] != "-" {
+			put(i, texts[i][:keep]+hide(texts[i][keep:]))
+		}
+	})
+	for i, text := range texts {
+		if _, done := masked[i]; done || i == 0 || !strings.ContainsAny(text, `'"`) {
+			continue
+		}
+		if text2 := mask(text); text2 != text {
+			put(i, text2)
 		}
 	}
-	return letterRule{}
+	return masked
+}
+
+// WordSecrets returns the secrets in the words of a command, by the index of the word. A
+// text that is made of one word alone, such as the address that it may be, can only be
+// masked with what is known of the whole command.
+func WordSecrets(words []effects.Word) map[int][]string {
+	var found map[int][]string
+	put := func(i int, secret string) {
+		if len(secret) < shortestConcealed {
+			return
+		}
+		if found == nil {
+			found = map[int][]string{}
+		}
+		found[i] = append(found[i], secret)
+	}
+	texts := literals(words)
+	secretParts(texts, func(i, keep int) {
+		if i > 0 && keep < len(texts[i]) {
+			put(i, texts[i][keep:])
+		}
+	})
+	for i, text := range texts {
+		if i == 0 || strings.Contains(text, "://") {
+			continue // the user information of an address is masked in its text
+		}
+		for from, end := range secrets(text) {
+			put(i, text[from:end])
+		}
+	}
+	return found
+}
+
+// shortestConcealed is the least length of a secret that Conceal replaces, in bytes. A
+// shorter one may be part of any word.
+const shortestConcealed = 3
+
+// Conceal masks the secrets in a text that Display made.
+func Conceal(text string, secrets []string) string {
+	for _, s := range secrets {
+		s = escape(s)
+		if len(s) > displayTail {
+			s = s[:displayTail] // the text may end in the middle of it
+		}
+		text = strings.ReplaceAll(text, s, Masked)
+		text = strings.ReplaceAll(text, strings.ReplaceAll(s, "'", `'\''`), Masked)
+	}
+	return text
 }

@@ -200,22 +200,17 @@ func (m *masker) optionAt(i int) (from, end int) {
 		if len(name) < 2 {
 			return 0, 0
 		}
-		rule := m.letterOf(i, name[1])
+		form := m.letterOf(i, name[1])
 		switch {
-		case rule.means == letterPlain:
-			secret = len(name) > 4 && SecretName(name, nameOfOption)
-		case len(name) > 2:
-			v = i + 2 // attached
-			if rule.means == letterUser {
-				return m.password(i, v, false)
-			}
-			return m.value(i, v)
-		case rule.attached:
+		case form == 0:
+			secret = len(name) > 2 && SecretName(name, nameOfOption)
+		case len(name) == 2 && form == attachedValue:
 			return 0, 0
-		case rule.means == letterUser:
-			return m.password(i, v, false)
 		default:
-			secret = true
+			if len(name) > 2 {
+				v = i + 2 // attached
+			}
+			return m.formed(i, v, form)
 		}
 	case userOption(name):
 		if m.lookBack(i, func(word string) bool { return groupAfterColon[word] }) {
@@ -232,6 +227,18 @@ func (m *masker) optionAt(i int) (from, end int) {
 		return 0, 0
 	}
 	return m.value(i, v)
+}
+
+// formed finds the secret in an option's value of that form, at v.
+func (m *masker) formed(start, v int, form valueForm) (from, end int) {
+	if from, end = m.value(start, v); end == 0 {
+		return 0, 0
+	}
+	i, keep := secretTail(0, m.s[from:end], 0, form)
+	if i < 0 {
+		return 0, 0
+	}
+	return from + keep, end
 }
 
 // password finds the password of user:password at v. numbers is set if numbers may be

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"sync"
 	"time"
 
 	"github.com/permd/permd/cmd/permd/internal/cli"
@@ -36,6 +37,7 @@ type daemon struct {
 	engine  *engine.Engine
 	journal *journal.Journal
 	memory  *remember.Store
+	witness *witness
 	recent  explain.Recent // for permd explain
 	runs    runCounter     // for permd status
 	metrics *metrics       // nil when HTTP is off
@@ -52,22 +54,34 @@ func openDaemon(ctx context.Context, dirs xdg.Dirs, relocated bool, log *slog.Lo
 	// The journal is opened first, and asks the memory once that is open, too.
 	var memory references
 	limits := d.rules.Settings.Journal
-	d.journal, err = journal.Open(journal.Options{
-		Path: filepath.Join(dirs.Data, "decisions.db"), Durability: journal.Durability(d.rules.Settings.Durability),
-		MaxBytes: int64(limits.MaxBytes), MaxAge: limits.Age(), Log: log,
-		Referenced: memory.has,
+	d.journal, err = whenFree(ctx, log, func() (*journal.Journal, error) {
+		return journal.Open(journal.Options{
+			Path: filepath.Join(dirs.Data, "decisions.db"), Durability: journal.Durability(d.rules.Settings.Durability),
+			MaxBytes: int64(limits.MaxBytes), MaxAge: limits.Age(), Log: log,
+			Referenced: memory.has,
+		})
 	})
 	if err != nil {
 		return nil, cli.DatabaseFailure(err)
 	}
-	d.memory, err = remember.Open(remember.Options{
-		Path: filepath.Join(dirs.Data, "remember.db"), Allowable: d.rules.Allowable,
-		ConfirmAll: d.rules.Settings.Confirm == settings.ConfirmAlways, Understand: d.rules.Understand,
+	d.witness = newWitness(dirs, d.journal)
+	known, err := d.witness.known()
+	if err != nil {
+		log.Warn("it is not known outside of the data folder which rejects there were", "error", err)
+	}
+	d.memory, err = whenFree(ctx, log, func() (*remember.Store, error) {
+		return remember.Open(remember.Options{
+			Path: filepath.Join(dirs.Data, "remember.db"), Allowable: d.rules.Allowable,
+			ConfirmAll: d.rules.Settings.Confirm == settings.ConfirmAlways, Understand: d.rules.Understand,
+			Known: known, Changed: d.witness.note,
+		})
 	})
 	if err != nil {
 		return nil, errors.Join(cli.DatabaseFailure(err), d.journal.Close())
 	}
 	memory.store.Store(d.memory)
+	d.witness.memory = d.memory
+	d.witness.note()
 	if aside := d.journal.Status().Damaged; aside != "" {
 		log.Warn("the journal was damaged and has been set aside", "path", aside)
 	}
@@ -130,5 +144,14 @@ func (d *daemon) canary(ctx context.Context) error {
 	return nil
 }
 
-// close ends the databases, what is queued first.
-func (d *daemon) close() error { return errors.Join(d.journal.Close(), d.memory.Close()) }
+// close ends the databases, what is queued first. Both at the same time: another process
+// may hold the lock of one of them.
+func (d *daemon) close() error {
+	witness := d.witness.write()
+	var both sync.WaitGroup
+	var journal, memory error
+	both.Go(func() { journal = d.journal.Close() })
+	both.Go(func() { memory = d.memory.Close() })
+	both.Wait()
+	return errors.Join(witness, journal, memory)
+}

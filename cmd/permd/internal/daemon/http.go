@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"os"
 	"strings"
@@ -24,14 +25,16 @@ type httpServer struct {
 }
 
 // listenHTTP opens what the settings name, nil if they name nothing.
-func listenHTTP(at string, dirs xdg.Dirs) (*httpServer, error) {
+func listenHTTP(ctx context.Context, at string, dirs xdg.Dirs, log *slog.Logger) (*httpServer, error) {
 	h := new(httpServer)
 	var err error
 	switch at {
 	case settings.ListenOff:
 		return nil, nil
 	case settings.ListenUnix:
-		l, err := socket.Listen(dirs.HTTPSocket(), socket.ListenOptions{})
+		l, err := whenFree(ctx, log, func() (*socket.Listener, error) {
+			return socket.Listen(dirs.HTTPSocket(), socket.ListenOptions{})
+		})
 		if err != nil {
 			return nil, fmt.Errorf("opening the socket for HTTP: %w", err)
 		}
@@ -69,7 +72,7 @@ func (h *httpServer) where() string {
 // serveHTTP serves until ctx ends.
 func (s *server) serveHTTP(ctx context.Context, methods socket.Methods) error {
 	opts := s.options()
-	opts.MaxRunning, opts.Open = maxRunning, &s.metrics.httpConns
+	opts.Share, opts.Open = s.share, &s.metrics.httpConns
 	return httpapi.Serve(ctx, s.http.listener, httpapi.Deps{
 		Methods: methods,
 		Health:  s.health,

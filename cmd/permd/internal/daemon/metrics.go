@@ -169,6 +169,8 @@ var (
 	descChoices         = desc("permd_choices", "Remembered choices.", "verdict")
 	descUnconfirm       = desc("permd_choices_unconfirmed", "Allows that wait for a person to confirm them.")
 	descMemory          = desc("permd_memory_degraded", "1 while something is wrong with the memory.")
+	descAllowsOff       = desc("permd_memory_allows_off", "1 while remembered allows do not count.")
+	descLost            = desc("permd_memory_lost", "1 while rejects may be lost, so that every call asks.")
 	descUnanswered      = desc("permd_files_unanswered", "Looks at files that wait for a file system that does not answer.", "mount")
 	descUnansweredSince = desc("permd_files_unanswered_since_timestamp_seconds", "Since when the first of them waits.", "mount")
 	descSessions        = desc("permd_sessions", "Sessions.")
@@ -184,7 +186,8 @@ func desc(name, help string, labels ...string) *prometheus.Desc {
 func (s state) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
 		descDegraded, descLayers, descRules, descChanged, descRecords, descFailed, descQueued, descCapacity, descSpooled,
-		descFailing, descStalled, descRemoved, descBytes, descFree, descLowSpace, descChoices, descUnconfirm, descMemory, descUnanswered,
+		descFailing, descStalled, descRemoved, descBytes, descFree, descLowSpace, descChoices, descUnconfirm, descMemory,
+		descAllowsOff, descLost, descUnanswered,
 		descUnansweredSince, descSessions, descConns, descStart,
 	} {
 		ch <- d
@@ -224,6 +227,8 @@ func (s state) Collect(ch chan<- prometheus.Metric) {
 	gauge(descChoices, float64(st.Memory.Rejects), "reject")
 	gauge(descUnconfirm, float64(st.Memory.Unconfirmed))
 	flag(descMemory, len(st.Memory.Degraded) > 0)
+	flag(descAllowsOff, st.Memory.AllowsOff)
+	flag(descLost, st.Memory.Lost != "")
 	for _, s := range st.Unanswered {
 		mount := strings.ToValidUTF8(s.Mount, "\uFFFD")
 		gauge(descUnanswered, float64(s.Looks), mount)

@@ -9,6 +9,7 @@ import (
 	"net"
 	"os"
 	"os/signal"
+	"runtime"
 	"sync"
 	"syscall"
 	"time"
@@ -17,6 +18,7 @@ import (
 	"github.com/permd/permd/cmd/permd/internal/buildinfo"
 	"github.com/permd/permd/cmd/permd/internal/cli"
 	"github.com/permd/permd/cmd/permd/internal/engine"
+	"github.com/permd/permd/internal/fairshare"
 	"github.com/permd/permd/internal/xdg"
 	"github.com/permd/permd/policy"
 	"github.com/permd/permd/socket"
@@ -24,18 +26,25 @@ import (
 	"github.com/permd/permd/socket/systemd"
 )
 
-// Serve runs the daemon until ctx ends, which SIGTERM and SIGINT do.
+// Serve runs the daemon until ctx ends, which SIGTERM and SIGINT do. The process must end
+// when it returns: what hangs may go on.
 func Serve(ctx context.Context, streams cli.Streams, root string) error {
+	log := newLog(slog.NewTextHandler(streams.Err, &slog.HandlerOptions{Level: slog.LevelInfo}))
+	return endInTime(ctx, func() error { return serve(ctx, streams, root, log) }, func() {
+		log.Warn("stopping without waiting for what hangs", "after", stopWithin)
+	})
+}
+
+func serve(ctx context.Context, streams cli.Streams, root string, log *slog.Logger) error {
 	dirs, err := account.OwnDirs(root)
 	if err != nil {
 		return err
 	}
-	log := newLog(slog.NewTextHandler(streams.Err, &slog.HandlerOptions{Level: slog.LevelInfo}))
 	for _, name := range dirs.Ignored {
 		log.Warn("ignoring an environment variable whose value cannot be used", "name", name)
 	}
-	s := &server{out: streams.Out, log: log}
-	if err := s.listen(dirs); err != nil {
+	s := &server{out: streams.Out, log: log, share: newShare()}
+	if err := s.listen(ctx, dirs); err != nil {
 		return err
 	}
 	defer s.closeListeners()
@@ -43,7 +52,7 @@ func Serve(ctx context.Context, streams cli.Streams, root string) error {
 		return err
 	}
 	at := engine.Sockets{Decision: s.decision.Addr().String(), Management: s.management.Addr().String()}
-	if s.http, err = listenHTTP(s.rules.Settings.HTTP.Listen, dirs); err != nil {
+	if s.http, err = listenHTTP(ctx, s.rules.Settings.HTTP.Listen, dirs, log); err != nil {
 		return errors.Join(err, s.close())
 	}
 	if s.http != nil {
@@ -63,6 +72,7 @@ type server struct {
 	decision, management net.Listener
 	http                 *httpServer // nil when HTTP is off
 	activated            bool
+	share                *fairshare.Scheduler
 
 	statusMu   sync.Mutex
 	ready      bool   // READY has been sent, STATUS may be
@@ -71,7 +81,7 @@ type server struct {
 
 // listen takes the sockets of the service manager, or opens its own: before the
 // databases, so that a second daemon is turned away while nothing is touched.
-func (s *server) listen(dirs xdg.Dirs) error {
+func (s *server) listen(ctx context.Context, dirs xdg.Dirs) error {
 	passed, ok, err := systemd.Listeners()
 	if err != nil {
 		return fmt.Errorf("taking the sockets of the service manager: %w", err)
@@ -81,12 +91,15 @@ func (s *server) listen(dirs xdg.Dirs) error {
 		s.decision, s.management = socket.FromActivated(passed.Decision), socket.FromActivated(passed.Admin)
 		return nil
 	}
-	l, err := socket.Listen(dirs.Socket(), socket.ListenOptions{})
+	at := func(path string) (*socket.Listener, error) {
+		return whenFree(ctx, s.log, func() (*socket.Listener, error) { return socket.Listen(path, socket.ListenOptions{}) })
+	}
+	l, err := at(dirs.Socket())
 	if err != nil {
 		return fmt.Errorf("opening the decision socket: %w", err)
 	}
 	s.decision = l
-	m, err := socket.Listen(dirs.AdminSocket(), socket.ListenOptions{})
+	m, err := at(dirs.AdminSocket())
 	if err != nil {
 		l.Close()
 		return fmt.Errorf("opening the management socket: %w", err)
@@ -112,41 +125,46 @@ func (s *server) run(ctx context.Context) error {
 	signal.Notify(hup, syscall.SIGHUP)
 	defer signal.Stop(hup)
 	s.announce()
-	if err := systemd.Ready(s.rules.Status().Summary()); err != nil {
+	if err := systemd.Ready(s.summary(s.rules.Status())); err != nil {
 		s.log.Warn("telling the service manager", "error", err)
 	}
 	s.setReady()
 
-	serving, stopServing := context.WithCancelCause(ctx)
-	defer stopServing(nil)
+	serving, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
 	var all sync.WaitGroup
-	var failed [3]error
+	var failed servers
 	methods := s.engine.Methods()
 	all.Go(func() {
 		opts := s.options()
-		opts.MaxRunning = maxRunning
+		opts.Share = s.share
 		if s.metrics != nil {
 			opts.Open = &s.metrics.decisionConns
 		}
-		failed[0] = socket.Serve(serving, s.decision, methods, opts)
-		stopServing(failed[0])
+		err := socket.Serve(serving, s.decision, methods, opts)
+		failed.ended(err)
+		stop(err)
 	})
 	all.Go(func() {
 		opts := s.options()
 		if s.metrics != nil {
 			opts.Open = &s.metrics.adminConns
 		}
-		failed[1] = socket.Serve(serving, s.management, s.adminMethods(serving.Done(), s.reload), opts)
-		stopServing(failed[1])
+		err := socket.Serve(serving, s.management, s.adminMethods(serving.Done(), s.reload), opts)
+		failed.ended(err)
+		stop(err)
 	})
 	if s.http != nil {
 		all.Go(func() {
-			failed[2] = s.serveHTTP(serving, methods)
-			stopServing(failed[2])
+			err := s.serveHTTP(serving, methods)
+			failed.ended(err)
+			stop(err)
 		})
 	}
 	all.Go(func() { s.rules.Watch(serving) })
 	all.Go(func() { s.watchFiles(serving) })
+	all.Go(func() { s.watchPlaces(serving) })
+	all.Go(func() { s.keepWitness(serving) })
 	all.Go(func() { s.flushUseCounts(serving) })
 	all.Go(func() { s.limitFootprint(serving) })
 	all.Go(func() { s.reloadOnSignal(serving, hup) })
@@ -164,20 +182,27 @@ func (s *server) run(ctx context.Context) error {
 		s.log.Warn("telling the service manager", "error", err)
 	}
 	s.log.Info("stopping")
-	all.Wait()
-	return errors.Join(failed[:]...)
+	if !within(stopServing, all.Wait) {
+		s.log.Warn("something goes on while the databases are closed", "after", stopServing)
+	}
+	return failed.err()
 }
 
-// maxRunning is how many requests are decided at one time: enough to share a
-// write to the disk, few enough to be done with when the daemon is to stop.
+// maxRunning bounds the requests that are decided at one time although they neither end
+// nor yield: few enough to be done with when the daemon is to stop.
 const maxRunning = 64
+
+// newShare returns what shares the processors among all who ask, on whatever socket.
+func newShare() *fairshare.Scheduler {
+	return fairshare.New(fairshare.Options{Slots: max(2, runtime.GOMAXPROCS(0)), Max: maxRunning})
+}
 
 // options are the limits of the sockets, from the settings.
 func (s *server) options() socket.Options {
 	l := s.rules.Settings.Limits
 	return socket.Options{
 		MaxMessage: l.MessageBytes, MaxConns: l.Connections, MaxConnsPerUID: l.ConnectionsPerUser,
-		Logger: s.log,
+		StopGrace: stopGrace, Logger: s.log,
 	}
 }
 

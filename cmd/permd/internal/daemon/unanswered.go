@@ -25,7 +25,7 @@ func (s *server) summary(rules policy.Status) string {
 	for _, m := range s.engine.Mounts.Stuck() {
 		text += fmt.Sprintf("; %s stuck since %s below %s", cli.Plural(m.Looks, "look"), m.Since.Local().Format(time.TimeOnly), display.Display(m.Mount))
 	}
-	return text
+	return text + memorySummary(s.memory.Damage())
 }
 
 // watchFiles keeps the list of mounts current, and notifies the service manager of file

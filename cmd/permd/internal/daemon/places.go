@@ -1,0 +1,72 @@
+package daemon
+
+import (
+	"context"
+	"time"
+
+	"github.com/permd/permd/remember"
+	"github.com/permd/permd/socket/systemd"
+)
+
+// lookEvery is how often the daemon makes sure that its databases are in their place.
+const lookEvery = time.Second
+
+// watchPlaces notices that a database, its folder or one above is moved away while the
+// daemon runs, and says so. A look waits for nobody but this goroutine.
+func (s *server) watchPlaces(ctx context.Context) {
+	tick := time.NewTicker(lookEvery)
+	defer tick.Stop()
+	var was string
+	for {
+		var now string
+		memory, journal := s.memory.Look(), s.journal.Look()
+		switch {
+		case memory != nil:
+			now = memory.Error()
+		case journal != nil:
+			now = journal.Error()
+		}
+		switch {
+		case now == was:
+		case now == "":
+			s.log.Info("the databases are in their place again")
+		default:
+			s.log.Error("the databases are not where permd opened them: nothing can be remembered or revoked for good, and remembered allows are off", "why", now)
+		}
+		was = now
+		s.tellStatus()
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+// tellStatus tells the service manager the status if it has changed.
+func (s *server) tellStatus() {
+	s.statusMu.Lock()
+	defer s.statusMu.Unlock()
+	text := s.summary(s.rules.Status())
+	if text == s.lastStatus {
+		return
+	}
+	s.lastStatus = text
+	if err := systemd.Status(text); err != nil {
+		s.log.Warn("telling the service manager", "error", err)
+	}
+}
+
+// memorySummary is what the service manager is told of a damaged memory, "" if it is not.
+func memorySummary(m remember.Damage) (text string) {
+	if m.AllowsOff {
+		text += "; remembered allows are off"
+	}
+	if m.Gone != "" {
+		text += "; the databases are not in their place"
+	}
+	if m.Lost != "" {
+		text += "; rejects may be lost, so every call asks (permd remember forget " + m.Lost + ")"
+	}
+	return text
+}

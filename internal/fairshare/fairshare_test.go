@@ -1,0 +1,465 @@
+package fairshare
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// client makes requests of one member.
+type client struct {
+	*Member
+	calls atomic.Int64 // that were begun
+}
+
+func join(s *Scheduler, uid uint32) *client { return &client{Member: s.Join(uid)} }
+
+// request decides some calls, each of which takes a time.
+func (c *client) request(ctx context.Context, calls int, each time.Duration) error {
+	var t Turn
+	if err := t.Begin(ctx, c.Member, nil); err != nil {
+		return err
+	}
+	defer t.End()
+	for i := 0; i < calls && ctx.Err() == nil; i++ {
+		if i > 0 {
+			if _, err := t.Yield(ctx); err != nil {
+				return err
+			}
+		}
+		c.calls.Add(1)
+		time.Sleep(each)
+	}
+	return nil
+}
+
+// TestSmallBesideHogs: however many requests of however many calls others have, one
+// more decision of each of them begins before that of a client who comes then. Where
+// hogs are of the client's user as well, other users may catch up first.
+func TestSmallBesideHogs(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		uids []uint32 // of the hogs; the client is of 1000
+		each time.Duration
+	}{
+		{"of the same user", []uint32{1000, 1000}, 5 * time.Millisecond},
+		{"of another user", []uint32{2000, 2000}, 5 * time.Millisecond},
+		{"of both", []uint32{1000, 2000}, 5 * time.Millisecond},
+		{"many", []uint32{1000, 1000, 1000, 2000, 2000, 3000, 0, 0}, 5 * time.Millisecond},
+		{"with long calls", []uint32{1000, 2000}, time.Second},
+		{"with short calls", []uint32{1000, 1000, 2000}, 10 * time.Microsecond},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ctx, cancel := context.WithCancel(t.Context())
+				s := New(Options{Slots: 2, Max: 64, MaxWait: time.Hour})
+				var hogs []*client
+				for _, uid := range tt.uids {
+					hog := join(s, uid)
+					hogs = append(hogs, hog)
+					for range 64 {
+						go func() {
+							for ctx.Err() == nil {
+								_ = hog.request(ctx, 64, tt.each)
+							}
+						}()
+					}
+				}
+				small := join(s, 1000)
+				for round := range 50 {
+					time.Sleep(time.Duration(round)*7*tt.each/3 + time.Microsecond)
+					before := make([]int64, len(hogs))
+					for i, hog := range hogs {
+						before[i] = hog.calls.Load()
+					}
+					if err := small.request(ctx, 1, 100*time.Microsecond); err != nil {
+						t.Fatal(err)
+					}
+					// The call itself takes a time in which others begin.
+					during := int64(100*time.Microsecond/tt.each) + 1
+					for i, hog := range hogs {
+						most := 1 + during
+						if hog.user != small.user && slices.Contains(tt.uids, 1000) {
+							most += int64(maxDebt / tt.each)
+						}
+						if n := hog.calls.Load() - before[i]; n > most {
+							t.Errorf("round %d: hog %d began %d calls meanwhile", round, i, n)
+						}
+					}
+				}
+				cancel()
+				time.Sleep(2 * tt.each)
+				if n := s.Waiting(); n != 0 || s.live.len != 0 || s.running != 0 {
+					t.Errorf("%d wait, %d live, %d running at the end", n, s.live.len, s.running)
+				}
+			})
+		})
+	}
+}
+
+// TestShares: users share equally, whatever they have of connections, and connections
+// of a user share equally, whatever they have of requests.
+func TestShares(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		s := New(Options{Slots: 2, Max: 64, MaxWait: time.Hour})
+		type who struct {
+			uid      uint32
+			requests int
+			each     time.Duration
+		}
+		of := []who{{1, 64, time.Millisecond}, {1, 1, time.Millisecond}, {1, 8, 3 * time.Millisecond}, {2, 5, 2 * time.Millisecond}}
+		clients := make([]*client, len(of))
+		for i, w := range of {
+			clients[i] = join(s, w.uid)
+			for range w.requests {
+				go func() {
+					for ctx.Err() == nil {
+						_ = clients[i].request(ctx, 4, w.each)
+					}
+				}()
+			}
+		}
+		const length = 60 * time.Second
+		time.Sleep(length)
+		used := make([]time.Duration, len(of))
+		for i, w := range of {
+			used[i] = time.Duration(clients[i].calls.Load()) * w.each
+		}
+		cancel()
+		time.Sleep(time.Second)
+		for i, want := range []time.Duration{length / 3, length / 3, length / 3, length} {
+			if d := used[i] - want; d.Abs() > want/20 {
+				t.Errorf("client %d had %v of %v, want %v", i, used[i], 2*length, want)
+			}
+		}
+	})
+}
+
+// TestIdleEarnsNothing: who was idle is not served ahead of the others for longer than
+// for one call, and who has used much is not behind them for long.
+func TestIdleEarnsNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		s := New(Options{Slots: 1, MaxWait: time.Hour})
+		busy, idle := join(s, 1), join(s, 2)
+		go func() { _ = busy.request(ctx, 1<<30, time.Millisecond) }()
+		time.Sleep(10 * time.Second)
+		go func() { _ = idle.request(ctx, 1<<30, time.Millisecond) }()
+		time.Sleep(time.Nanosecond)
+		before := busy.calls.Load()
+		time.Sleep(time.Second)
+		if n := busy.calls.Load() - before; n < 490 {
+			t.Errorf("%d calls of the busy one in a second, want half of them", n)
+		}
+		cancel()
+		time.Sleep(time.Second)
+
+		// What it has used while others were slow does not hold it up for long.
+		late := join(s, 1)
+		late.used, late.user.used = time.Hour, time.Hour
+		ctx, cancel = context.WithCancel(t.Context())
+		go func() { _ = idle.request(ctx, 1<<30, time.Millisecond) }()
+		time.Sleep(time.Second)
+		start := time.Now()
+		if err := late.request(ctx, 1, time.Millisecond); err != nil {
+			t.Fatal(err)
+		}
+		if took := time.Since(start); took > maxDebt+5*time.Millisecond {
+			t.Errorf("waited for %v", took)
+		}
+		cancel()
+		time.Sleep(time.Second)
+	})
+}
+
+// TestStuckTurns: turns that neither yield nor end do not hold up others, and not more
+// of them go on than may.
+func TestStuckTurns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		const most = 16
+		s := New(Options{Slots: 2, Max: most, MaxWait: time.Hour})
+		stuck := func(c *client) {
+			var turn Turn
+			if turn.Begin(ctx, c.Member, nil) == nil {
+				c.calls.Add(1)
+				<-ctx.Done()
+				turn.End()
+			}
+		}
+		var all []*client
+		for range 40 {
+			c := join(s, 1)
+			all = append(all, c)
+			for range 5 {
+				go stuck(c)
+			}
+		}
+		time.Sleep(10 * time.Second)
+		begun := int64(0)
+		for _, c := range all {
+			n := c.calls.Load()
+			if n > 2 { // two at the start, when nobody waited
+				t.Errorf("one connection has %d", n)
+			}
+			begun += n
+		}
+		if want := int64(2 + (most-2)*3/4); begun != want {
+			t.Errorf("%d were begun, want %d", begun, want)
+		}
+		start := time.Now()
+		other := join(s, 2)
+		if err := other.request(ctx, 1, time.Millisecond); err != nil {
+			t.Fatal(err)
+		}
+		if took := time.Since(start); took > 2*quantum {
+			t.Errorf("another user has waited for %v", took)
+		}
+		cancel()
+		time.Sleep(time.Second)
+		if s.live.len != 0 || s.running != 0 || s.Waiting() != 0 {
+			t.Errorf("%d live, %d running, %d wait at the end", s.live.len, s.running, s.Waiting())
+		}
+	})
+}
+
+// TestWaitEnds: a wait ends at once when its request is cancelled or no more are begun,
+// and otherwise when it is too long.
+func TestWaitEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := New(Options{Slots: 1, MaxWait: 3 * time.Second})
+		m := s.Join(1)
+		var holder Turn
+		if err := holder.Begin(t.Context(), m, nil); err != nil {
+			t.Fatal(err)
+		}
+		why := errors.New("withdrawn")
+		withdrawn, withdraw := context.WithCancelCause(t.Context())
+		stop := make(chan struct{})
+		for _, tt := range []struct {
+			ctx  context.Context
+			stop chan struct{}
+			end  func()
+			took time.Duration
+			want error
+		}{
+			{withdrawn, nil, func() { withdraw(why) }, 0, why},
+			{t.Context(), stop, func() { close(stop) }, 0, ErrStopped},
+			{t.Context(), nil, func() {}, 3 * time.Second, ErrBusy},
+		} {
+			start := time.Now()
+			ended := make(chan error)
+			go func() {
+				var turn Turn
+				defer turn.End()
+				ended <- turn.Begin(tt.ctx, m, tt.stop)
+			}()
+			synctest.Wait()
+			if n := s.Waiting(); n != 1 {
+				t.Fatalf("%d wait", n)
+			}
+			tt.end()
+			if err := <-ended; !errors.Is(err, tt.want) || time.Since(start) != tt.took {
+				t.Errorf("%v after %v, want %v after %v", err, time.Since(start), tt.want, tt.took)
+			}
+			if n := s.Waiting(); n != 0 {
+				t.Errorf("%d wait still", n)
+			}
+		}
+		holder.End()
+		if err := join(s, 1).request(t.Context(), 1, 0); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// TestPause: a paused turn holds no slot, and needs one to go on.
+func TestPause(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := New(Options{Slots: 1})
+		m := s.Join(1)
+		var a, b Turn
+		if err := a.Begin(t.Context(), m, nil); err != nil {
+			t.Fatal(err)
+		}
+		a.Pause()
+		a.Pause()
+		if err := b.Begin(t.Context(), m, nil); err != nil {
+			t.Fatal(err)
+		}
+		go func() {
+			time.Sleep(time.Second)
+			b.End()
+		}()
+		if waited, err := a.Resume(t.Context()); err != nil || waited != time.Second {
+			t.Errorf("resumed after %v, %v", waited, err)
+		}
+		a.End()
+		if _, err := a.Resume(t.Context()); err != nil || s.live.len != 0 {
+			t.Errorf("a turn that has ended: %v, %d live", err, s.live.len)
+		}
+		var none *Turn
+		none.Pause()
+		if _, err := none.Resume(t.Context()); err != nil {
+			t.Error(err)
+		}
+		if _, err := none.Yield(t.Context()); err != nil {
+			t.Error(err)
+		}
+		none.End()
+	})
+}
+
+// TestForget: users without connections are forgotten, at the latest when there are too
+// many.
+func TestForget(t *testing.T) {
+	s := New(Options{Slots: 1})
+	for uid := range uint32(1000) {
+		c := join(s, uid)
+		if err := c.request(t.Context(), 1, 0); err != nil {
+			t.Fatal(err)
+		}
+		c.user.used += time.Hour // ahead of everybody
+		c.Leave()
+	}
+	if n := len(s.users); n > maxIdleUsers+1 {
+		t.Errorf("%d users are kept", n)
+	}
+}
+
+// TestRandom does everything in random order, and looks whether what is counted is so.
+func TestRandom(t *testing.T) {
+	for seed := range uint64(30) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := rand.New(rand.NewPCG(seed, 0))
+				const slots, most = 3, 8
+				s := New(Options{Slots: slots, Max: most, MaxWait: 500 * time.Millisecond})
+				var computing, ended, begun atomic.Int64
+				check := func() {
+					s.mu.Lock()
+					defer s.mu.Unlock()
+					if s.running > slots || s.live.len > most || s.running > s.live.len || int(computing.Load()) > s.live.len {
+						t.Errorf("%d running, %d live, %d compute", s.running, s.live.len, computing.Load())
+					}
+					for i, u := range s.waiting {
+						if u.place != i || len(u.waiting) == 0 {
+							t.Errorf("user %d: place %d of %d, %d members", u.uid, u.place, i, len(u.waiting))
+						}
+						for i, m := range u.waiting {
+							if m.place != i || m.turns.len == 0 {
+								t.Errorf("a member of %d: place %d of %d, %d turns", u.uid, m.place, i, m.turns.len)
+							}
+						}
+					}
+				}
+				for range 12 {
+					uid, seed := r.Uint32N(3), r.Uint64()
+					go func() {
+						r := rand.New(rand.NewPCG(seed, 1))
+						for range 4 {
+							m := s.Join(uid)
+							for range 10 {
+								begun.Add(1)
+								timeout, seed := time.Duration(r.IntN(800))*time.Millisecond, r.Uint64()
+								go func() {
+									defer ended.Add(1)
+									ctx, cancel := context.WithTimeout(t.Context(), timeout)
+									defer cancel()
+									randomTurn(ctx, m, rand.New(rand.NewPCG(seed, 2)), &computing, check)
+								}()
+								time.Sleep(time.Duration(r.IntN(30)) * time.Millisecond)
+							}
+							m.Leave()
+						}
+					}()
+				}
+				time.Sleep(time.Minute)
+				synctest.Wait()
+				if begun.Load() != ended.Load() || s.live.len != 0 || s.running != 0 || len(s.waiting) != 0 || s.contended.Load() {
+					t.Errorf("%d begun, %d ended, %d live, %d running, %d wait", begun.Load(), ended.Load(), s.live.len, s.running, len(s.waiting))
+				}
+			})
+		})
+	}
+}
+
+func randomTurn(ctx context.Context, m *Member, r *rand.Rand, computing *atomic.Int64, check func()) {
+	var turn Turn
+	defer turn.End()
+	if turn.Begin(ctx, m, nil) != nil {
+		return
+	}
+	for range r.IntN(6) {
+		computing.Add(1)
+		check()
+		time.Sleep(time.Duration(r.IntN(60)) * time.Millisecond)
+		check()
+		computing.Add(-1)
+		var err error
+		switch r.IntN(3) {
+		case 0:
+			_, err = turn.Yield(ctx)
+		case 1:
+			_, err = turn.YieldLong(ctx)
+		case 2:
+			turn.Pause()
+			time.Sleep(time.Duration(r.IntN(60)) * time.Millisecond)
+			_, err = turn.Resume(ctx)
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+func BenchmarkTurn(b *testing.B) {
+	s := New(Options{Slots: 2})
+	m := s.Join(1)
+	b.ReportAllocs()
+	for b.Loop() {
+		var t Turn
+		if err := t.Begin(b.Context(), m, nil); err != nil {
+			b.Fatal(err)
+		}
+		_, _ = t.Yield(b.Context())
+		t.End()
+	}
+}
+
+func BenchmarkContended(b *testing.B) {
+	for _, members := range []int{2, 128, 1024} {
+		b.Run(fmt.Sprint(members), func(b *testing.B) {
+			s := New(Options{Slots: 2, Max: 64, MaxWait: time.Hour})
+			ctx, cancel := context.WithCancel(b.Context())
+			for i := range members {
+				m := s.Join(uint32(i % 4))
+				go func() {
+					for ctx.Err() == nil {
+						var t Turn
+						if t.Begin(ctx, m, nil) == nil {
+							t.End()
+						}
+					}
+				}()
+			}
+			m := s.Join(1)
+			b.ReportAllocs()
+			for b.Loop() {
+				var t Turn
+				if err := t.Begin(ctx, m, nil); err != nil {
+					b.Fatal(err)
+				}
+				t.End()
+			}
+			cancel()
+		})
+	}
+}
