@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/decisions/effects/paths"
 	"github.com/permd/permd/decisions/effects/programs"
 	"github.com/permd/permd/internal/lexpath"
 	"github.com/permd/permd/internal/wordset"
@@ -132,7 +133,7 @@ func fileURL(text string) (p, why string) {
 	if !strings.HasPrefix(text, "file:") {
 		return "", "no file URL"
 	}
-	if p, why = programFileURL(text); why == "" {
+	if p, why = paths.CurlFileURL(text); why == "" {
 		return p, ""
 	}
 	return strings.TrimPrefix(text[len("file:"):], "//"), ""

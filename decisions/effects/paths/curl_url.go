@@ -1,23 +1,24 @@
-package runs
+package paths
 
 import (
 	"strings"
 
-	"github.com/permd/permd/decisions/effects"
-	"github.com/permd/permd/decisions/effects/paths"
 	"github.com/permd/permd/internal/wordset"
 )
 
-// requestSchemes are the schemes with which a program only requests something. With
-// any other, parts of the address may be sent to the host.
+// requestSchemes are the schemes of RequestsOnly.
 var requestSchemes = wordset.Of("", "http", "https", "git", "oci", "docker", "svn")
+
+// RequestsOnly reports whether a program only requests something from an address with
+// that scheme. With any other, it may send parts of the address to the host.
+func RequestsOnly(scheme string) bool { return requestSchemes[scheme] }
 
 // guessedSchemes are the protocols that curl assumes for an address without a scheme
 // whose host begins with that name and a dot (CURLOPT_URL).
 var guessedSchemes = []string{"ftp", "dict", "ldap", "imap", "smtp", "pop3"}
 
-// guessScheme prepends the scheme that curl would guess.
-func guessScheme(url string) string {
+// GuessScheme prepends the scheme that curl would guess.
+func GuessScheme(url string) string {
 	if strings.Contains(url, "://") {
 		return url
 	}
@@ -37,32 +38,21 @@ func authorityEnd(url string) int {
 	return len(url)
 }
 
-// isURLPattern reports whether curl itself expands braces or brackets of an address.
+// IsURLPattern reports whether curl itself expands braces or brackets of an address.
 // The brackets of an IPv6 address do not count.
-func isURLPattern(url string) bool {
+func IsURLPattern(url string) bool {
 	if scheme, rest, ok := strings.Cut(url, "://["); ok && !strings.ContainsAny(scheme, "{}[]") {
-		if _, behind, ok := strings.Cut(rest, "]"); ok {
-			url = behind
+		if _, after, ok := strings.Cut(rest, "]"); ok {
+			url = after
 		}
 	}
 	return strings.ContainsAny(url, "{}[]")
 }
 
-// readsFileURL adds the read of a file URL, as curl interprets it: the scheme in any
+// CurlFileURL returns the path of a file URL as curl interprets it: the scheme in any
 // case, this machine by name or address, escapes decoded, query and fragment removed.
-// Any other file URL is an unknown effect.
-func (v *invocation) readsFileURL(i int, url string) {
-	p, why := programFileURL(url)
-	if why != "" {
-		v.unknown(i, why)
-		return
-	}
-	// curl removes dot segments from the path before it opens it; others do not.
-	e := v.b.CheckLinks(v.b.Paths.Effect(effects.KindRead, paths.Request{AsWritten: p, Path: p, Cwd: v.run.Cwd, Follow: true, Both: true}, paths.BadPath(p), v.at.From))
-	v.b.Add(v.via(i, e))
-}
-
-func programFileURL(url string) (p, why string) {
+// why is the reason if it has none.
+func CurlFileURL(url string) (p, why string) {
 	p = url[len("file:"):]
 	if rest, ok := strings.CutPrefix(p, "//"); ok {
 		end := strings.IndexByte(rest, '/')
@@ -82,7 +72,7 @@ func programFileURL(url string) (p, why string) {
 	if end := strings.IndexAny(p, "?#"); end >= 0 {
 		p = p[:end]
 	}
-	p, ok := paths.PercentDecode(p)
+	p, ok := PercentDecode(p)
 	if !ok {
 		return "", "file URL with a broken percent sign"
 	}
