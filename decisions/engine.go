@@ -170,7 +170,7 @@ func (e *Engine) Decide(ctx context.Context, reqs ...*Request) []*Decision {
 				received = e.receive(ctx, req, false)
 			}
 			after := e.decide(ctx, snap, req, received, d, start)
-			if d.Unsettled = before.mayAffect(d); !d.Unsettled {
+			if d.Unsettled = before.mayAffect(e.fs, d); !d.Unsettled {
 				e.applyApproval(req, d)
 			}
 			before.add(d, after)
@@ -276,7 +276,7 @@ func (e *Engine) decide(
 	d.Opaque, d.Stateful = opaque(res.Effects, &res.After), stateful(res.Effects)
 	d.Contents = e.contents(m, d)
 	if d.Verdict == Ask && e.proposer != nil {
-		e.offer(d, query, inputs[:own], results[:own])
+		e.offer(d, m, query, inputs[:own], results[:own])
 		if len(all) > own {
 			d.Widths = nil // none answers what stopped at a hint
 			if d.Offer != nil {

@@ -48,10 +48,7 @@ func (e *evaluator) evaluate(ctx context.Context, snap Snapshot, received *intak
 	m.effects, m.hints = make([]effectFacts, len(m.res.Effects)), make([]effectFacts, len(m.res.Hints))
 	for i := range len(m.effects) + len(m.hints) {
 		eff, p := m.effectAt(i)
-		p.target = targetOf(fsys, eff.Run)
-		if p.target != nil && m.res.After.MayWrite(p.target.Path) {
-			p.target = nil // what it will say is not known
-		}
+		p.target = targetOf(fsys, eff.Run, &m.res.After)
 	}
 	// Nothing is looked at from here on.
 	if fsys.addTo(&m.res) {

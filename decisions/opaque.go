@@ -42,9 +42,9 @@ func stateful(effs []effects.Effect) bool {
 
 // mayAffect reports whether earlier calls of the request may change what an approved
 // call does.
-func (b *earlierCalls) mayAffect(d *Decision) bool {
+func (b *earlierCalls) mayAffect(fsys effects.FS, d *Decision) bool {
 	if d.Stateful && b.opaque {
 		return true
 	}
-	return slices.ContainsFunc(d.Contents, func(c Content) bool { return c.Path == "" || b.before.MayWrite(c.Path) })
+	return slices.ContainsFunc(d.Contents, func(c Content) bool { return c.Path == "" || mayChange(fsys, &b.before, c.Path) })
 }

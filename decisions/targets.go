@@ -26,6 +26,13 @@ type runner struct {
 	// redirectingOptions make the program use other files or shells. (A folder that an
 	// option names is already the run's Cwd.)
 	redirectingOptions []string
+	// included returns the names of the further files that a text takes commands from,
+	// relative to the folder that the program runs in; false if they are not certain. It
+	// is nil if there are none.
+	included func(text string) ([]string, bool)
+	// also is a folder next to the file that the program takes more commands from, "" for
+	// none.
+	also string
 }
 
 var (
@@ -36,6 +43,7 @@ var (
 	makefiles = runner{
 		files:              []string{"GNUmakefile", "makefile", "Makefile"},
 		redirectingOptions: []string{"--file", "--eval", "--include-dir", "--environment-overrides"},
+		included:           includedByMake,
 	}
 	runners = map[string]runner{
 		"npm": packageJSON, "pnpm": packageJSON, "yarn": packageJSON, "bun": packageJSON,
@@ -43,9 +51,18 @@ var (
 		"just": {
 			files: []string{"justfile", "Justfile", ".justfile"}, inParents: true,
 			redirectingOptions: []string{"--justfile", "--working-directory", "--command", "--shell", "--set", "--dotenv-path"},
+			included:           noneMatching(`(?m)^(?:import|mod|set\s+dotenv|!include)\b`),
 		},
-		"rake":     {files: []string{"rakefile", "Rakefile"}, redirectingOptions: []string{"--rakefile", "--require", "--rakelibdir", "--libdir"}},
-		"task":     {files: []string{"Taskfile.yml", "taskfile.yml", "Taskfile.yaml", "taskfile.yaml"}, redirectingOptions: []string{"--taskfile", "-t", "--dir", "-d", "--global", "-g"}},
+		"rake": {
+			files: []string{"rakefile", "Rakefile"}, also: "rakelib",
+			redirectingOptions: []string{"--rakefile", "--require", "--rakelibdir", "--libdir"},
+			included:           noneMatching(`\b(?:load|import|require_relative|autoload|eval|read)\b`),
+		},
+		"task": {
+			files:              []string{"Taskfile.yml", "taskfile.yml", "Taskfile.yaml", "taskfile.yaml"},
+			redirectingOptions: []string{"--taskfile", "-t", "--dir", "-d", "--global", "-g"},
+			included:           noneMatching(`\b(?:includes|dotenv)\b["']?\s*:`),
+		},
 		"composer": {files: []string{"composer.json"}},
 	}
 )
@@ -61,7 +78,10 @@ func RunsTargets(program string) bool {
 // hash of the text; nil if that is not known. Memory binds the person's answer to it:
 // otherwise whoever may edit the file could run anything. A read-only run executes no
 // text and is bound to none.
-func targetOf(fsys effects.FS, r *effects.Run) *effects.Script {
+//
+// The text is not known either if a file that it is read from, or that would be read in
+// its place, may be written by the call or one before it.
+func targetOf(fsys effects.FS, r *effects.Run, after *effects.Disturbance) *effects.Script {
 	if r == nil || fsys == nil || !path.IsAbs(r.Cwd) {
 		return nil
 	}
@@ -84,9 +104,12 @@ func targetOf(fsys effects.FS, r *effects.Run) *effects.Script {
 	for dir := path.Clean(r.Cwd); ; dir = path.Dir(dir) {
 		for _, name := range run.files {
 			file := path.Join(dir, name)
+			if mayChange(fsys, after, file) {
+				return nil
+			}
 			switch _, err := fsys.Lstat(file); {
 			case err == nil:
-				return hashOf(fsys, file)
+				return run.hashOf(fsys, file, path.Clean(r.Cwd), after)
 			case !errors.Is(err, fs.ErrNotExist):
 				return nil // there may be one
 			}
@@ -110,8 +133,18 @@ func changesShell(word string) bool {
 }
 
 // hashOf returns the hash of the text that contains the targets: of a package.json only
-// its scripts, so that a changed dependency does not change it.
-func hashOf(fsys effects.FS, file string) *effects.Script {
+// its scripts, so that a changed dependency does not change it. Files that the text
+// includes belong to it.
+func (run *runner) hashOf(fsys effects.FS, file, cwd string, after *effects.Disturbance) *effects.Script {
+	if run.also != "" {
+		folder := path.Join(path.Dir(file), run.also)
+		if _, err := fsys.Lstat(folder); !errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		if names, ok := namesOf(fsys, folder); !ok || slices.ContainsFunc(names, after.MayWriteBelow) || mayChange(fsys, after, folder) {
+			return nil
+		}
+	}
 	text, err := fsys.ReadFile(file, maxTargets)
 	if err != nil {
 		return nil
@@ -128,6 +161,12 @@ func hashOf(fsys effects.FS, file string) *effects.Script {
 				return nil
 			}
 			text = compact
+		}
+	}
+	if run.included != nil {
+		var ok bool
+		if text, ok = run.withIncluded(fsys, text, cwd, after); !ok {
+			return nil
 		}
 	}
 	return sum(file, text)

@@ -44,13 +44,13 @@ type OfferItem struct {
 // offer adds what can be remembered to a decision that is a question. Each
 // width is put through the precedence table before it is offered: it must turn
 // the whole call to allow.
-func (e *Engine) offer(d *Decision, q *MemoryQuery, inputs []effectInputs, results []effectResult) {
+func (e *Engine) offer(d *Decision, m *evaluation, q *MemoryQuery, inputs []effectInputs, results []effectResult) {
 	size := sizeOf(q.All) + sizeOfCall(q.Call)
 	if size > maxOffer {
 		return
 	}
 	w := widthSearch{
-		engine: e, query: *q, inputs: inputs, results: results,
+		engine: e, query: *q, facts: m.effects, inputs: inputs, results: results,
 		queries: make([]*MemoryQuery, len(results)), proposed: make([][]Proposal, len(results)),
 	}
 	if e.digest != nil {
@@ -88,6 +88,7 @@ func levels(items []OfferItem) []int {
 type widthSearch struct {
 	engine   *Engine
 	query    MemoryQuery // without an effect
+	facts    []effectFacts
 	inputs   []effectInputs
 	results  []effectResult
 	queries  []*MemoryQuery
@@ -116,7 +117,7 @@ func (w *widthSearch) ask(i int) *MemoryQuery {
 	if w.queries[i] == nil {
 		q := w.query
 		q.Effect = &q.All[i]
-		q.Target = targetOf(w.engine.fs, q.Effect.Run)
+		q.Target = w.facts[i].target
 		w.queries[i] = &q
 	}
 	return w.queries[i]

@@ -80,6 +80,7 @@ func newAsked(t *testing.T) *asked {
 	a := &asked{path: path(t)}
 	o := options(a.path)
 	o.Understand = func(p *pattern.Pattern) *pattern.Pattern { return p.Resolved(table) }
+	o.Allowable = func(q *decisions.MemoryQuery) error { return remember.AllowableRun(table, q) }
 	a.store = open(t, o)
 	n := 0
 	a.config = decisions.Config{

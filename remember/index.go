@@ -242,6 +242,9 @@ type search struct {
 	call   string // digest of the whole call, computed when needed
 	// unconfirmed includes allows that wait to be confirmed.
 	unconfirmed bool
+	// elsewhere is set if the project of q is not that of the call (see
+	// reject_roots.go): only choices for a project count.
+	elsewhere bool
 	// tree is the other working tree of the project in which lines about files are
 	// looked for, "" for the project itself.
 	tree string

@@ -21,6 +21,9 @@ type rejectIndex struct {
 	// lengths holds the number of keys of class byValue for values of each
 	// length, in bytes.
 	lengths map[int]int
+	// roots holds the number of keys of the choices for each project, by its root
+	// (see reject_roots.go).
+	roots map[string]int
 }
 
 // The classes of keys, each the first byte of its keys.
@@ -53,6 +56,7 @@ type rejectEdit struct {
 	x *rejectIndex
 	shardEdit
 	ownLengths bool // x.lengths is a copy
+	ownRoots   bool // x.roots is a copy
 }
 
 func (r *rejectEdit) shard(key string) map[string][]*rejectPart {
@@ -67,6 +71,7 @@ func (r *rejectEdit) add(e *entry) {
 			// Readers of the earlier list see only up to its length.
 			shard[key] = append(shard[key], p)
 			r.count(key, 1)
+			r.countRoot(e, 1)
 		}
 	}
 }
@@ -97,6 +102,7 @@ func (r *rejectEdit) remove(e *entry) {
 				continue
 			}
 			r.count(key, -1)
+			r.countRoot(e, -1)
 			if len(shard[key]) == 1 {
 				delete(shard, key)
 				continue
@@ -110,6 +116,15 @@ func (x *rejectIndex) at(key []byte) []*rejectPart { return x.shards[shardOf(key
 
 // search looks for the rejects that the effect touches.
 func (x *rejectIndex) search(s *search) {
+	x.searchHere(s)
+	if len(x.roots) > 0 {
+		x.searchRoots(s)
+	}
+}
+
+// searchHere looks for the rejects that the effect touches as part of a call in the
+// project of the query.
+func (x *rejectIndex) searchHere(s *search) {
 	e := s.q.Effect
 	var buf [512]byte
 	switch e.Detail() {
@@ -198,13 +213,21 @@ func (x *rejectIndex) searchScript(s *search, buf []byte) {
 }
 
 // toolNames returns the names that a matching line may have for a tool, * for
-// one with a *.
+// one with a *. The name of a tool whose server is not known may begin with that of
+// the server.
 func toolNames(u *effects.Use) []string {
 	names := []string{u.Tool, "*"}
 	if u.Version != "" {
 		names = append(names, u.Tool+"@"+u.Version)
 		if short, ok := strings.CutSuffix(u.Version, ".0.0"); ok {
 			names = append(names, u.Tool+"@"+short)
+		}
+	}
+	if u.Server == effects.UnknownServer {
+		for i := range len(u.Tool) {
+			if strings.IndexByte(pattern.ServerSeparators, u.Tool[i]) >= 0 {
+				names = append(names, u.Tool[i+1:])
+			}
 		}
 	}
 	return names
@@ -307,7 +330,7 @@ func (s *search) touchedBy(p *rejectPart) bool {
 // scope.
 func (s *search) checkPart(p *rejectPart) bool {
 	e := p.entry
-	if e.expiredAt(s.now) || !e.covers(s.q) {
+	if e.expiredAt(s.now) || !e.covers(s.q) || s.elsewhere && e.choice.Scope.Kind != ForProject {
 		return false
 	}
 	unsure := p.unsure && (e.accepted.Load() == 0 || p.matchesAll())

@@ -41,7 +41,12 @@ func (p *rejectPart) keysOf() []string {
 		}
 		return keys
 	case effects.DetailUse:
-		return []string{string(appendTool(keyHead(nil, byTool, uid, l.Kind), literalOf(l.Tool.Server), literalOf(l.Tool.Name)))}
+		server, name := literalOf(l.Tool.Server), literalOf(l.Tool.Name)
+		keys := []string{string(appendTool(keyHead(nil, byTool, uid, l.Kind), server, name))}
+		if server != "" {
+			keys = append(keys, string(appendTool(keyHead(nil, byTool, uid, l.Kind), effects.UnknownServer, name)))
+		}
+		return keys
 	case effects.NoDetail: // Parse makes none
 	}
 	return nil

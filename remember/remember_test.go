@@ -155,6 +155,10 @@ func testScopes(t *testing.T, e effects.Effect) {
 				for _, name := range want {
 					expected[name] = string(verdict)
 				}
+				if scope == remember.ForProject && verdict == decisions.Deny && e.File != nil {
+					// What the reject protects is the file, from wherever it is reached.
+					expected["other project"], expected["no project"] = "deny", "deny"
+				}
 				have := map[string]string{}
 				for name, q := range questions {
 					have[name] = said(t, s, q)

@@ -65,6 +65,12 @@ func (d *testDaemon) start(t *testing.T, args ...string) {
 	if err := d.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
+	d.waitAnswers(t)
+}
+
+// waitAnswers waits until the daemon answers.
+func (d *testDaemon) waitAnswers(t *testing.T) {
+	t.Helper()
 	eventually.Holds(t, "the daemon answers", func() bool {
 		c, err := client.Dial(context.Background(), d.socket(), client.Options{})
 		if err != nil {

@@ -47,6 +47,9 @@ func TestKill(t *testing.T) {
 	d.start(t)
 	k.wantRules() // and a first record
 	for round := range rounds {
+		if (round+1)%100 == 0 {
+			t.Logf("%d kills, %+v so far", round+1, k.counts)
+		}
 		if k.round(round); t.Failed() {
 			k.report()
 			t.Fatalf("after kill %d", round+1)

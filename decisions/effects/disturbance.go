@@ -44,6 +44,15 @@ func (d *Disturbance) MayWrite(file string) bool {
 		slices.ContainsFunc(d.Trees, func(dir string) bool { return dir == "" || lexpath.In(lexpath.Fold(dir), f) })
 }
 
+// MayWriteBelow reports whether the calls may write or delete a file below a folder, at
+// an absolute path.
+func (d *Disturbance) MayWriteBelow(folder string) bool {
+	f := lexpath.Fold(folder)
+	return d.MayWrite(folder) ||
+		slices.ContainsFunc(d.Written, func(w string) bool { return lexpath.In(f, strings.TrimSuffix(w, "/")) }) ||
+		slices.ContainsFunc(d.Trees, func(dir string) bool { return lexpath.In(f, lexpath.Fold(dir)) })
+}
+
 // Covers reports whether an element of Disturbance.Written includes a folded path.
 func Covers(written, folded string) bool {
 	return written != "" && written == folded || strings.HasSuffix(written, "/") && strings.HasPrefix(folded+"/", written)

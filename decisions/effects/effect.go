@@ -248,9 +248,13 @@ type Connect struct {
 	Method string // MethodGet or MethodSend
 }
 
+// UnknownServer is the Use.Server of a tool behind another one that does not name its
+// server. No server can have this name, so no allow of a server's tool matches it.
+const UnknownServer = "?"
+
 // Use is a named tool that would be called.
 type Use struct {
-	Server  string // "" if the tool has no server
+	Server  string // "" if the tool has no server, or UnknownServer
 	Source  string // where the server's configuration comes from, "" if not known
 	Tool    string
 	Version string // the requested version, "" if none was named

@@ -217,7 +217,8 @@ func (p *Pattern) Exact(e *effects.Effect, all []effects.Effect, ctx Context) bo
 // suffices for a deny, an ask or a remembered reject. It is wider than Match
 // where missing a match would be dangerous: further options are ignored after a
 // last *, a program also matches by its base name, options count in any
-// position, and a recursive effect touches everything below its path.
+// position, a recursive effect touches everything below its path, and a tool whose
+// server is not known may be one of every server.
 func (p *Pattern) Touches(e *effects.Effect, ctx Context) bool {
 	if e.Kind != p.Kind || e.Detail() != p.Detail() {
 		return false
@@ -230,7 +231,7 @@ func (p *Pattern) Touches(e *effects.Effect, ctx Context) bool {
 	case effects.DetailConnect:
 		return p.Host.touches(e.Connect, e.Tags)
 	case effects.DetailUse:
-		return p.Tool.match(e.Use)
+		return p.Tool.match(e.Use) || p.Tool.mayBe(e.Use)
 	case effects.NoDetail:
 	}
 	return false

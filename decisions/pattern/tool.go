@@ -57,6 +57,32 @@ func (t *Tool) match(u *effects.Use) bool {
 	return u.Server != "" && t.Server.Match(u.Server) && t.Names(u)
 }
 
+// ServerSeparators are the characters between the names of a server and its tool, as
+// programs that call tools of several servers write them in one name.
+const ServerSeparators = "-_.:/"
+
+// mayBe reports whether a tool whose server is not known may be one of the line's: it
+// has such a name, alone or after that of the server.
+func (t *Tool) mayBe(u *effects.Use) bool {
+	if t.Server == nil || u.Server != effects.UnknownServer {
+		return false
+	}
+	if t.Names(u) {
+		return true
+	}
+	for i := range len(u.Tool) {
+		if !t.Server.Match(u.Tool[:i]) {
+			continue
+		}
+		for j := i; j < len(u.Tool) && strings.IndexByte(ServerSeparators, u.Tool[j]) >= 0; j++ {
+			if t.Name.Match(u.Tool[j+1:]) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // Names reports whether the line's name and version are those of the tool.
 // Tools of other protocols may have an @ in their names: the line matches them
 // as well.

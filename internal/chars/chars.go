@@ -1,7 +1,11 @@
 // Package chars classifies characters.
 package chars
 
-import "unicode"
+import (
+	"bytes"
+	"strings"
+	"unicode"
+)
 
 // IsLetter reports whether c is an ASCII letter.
 func IsLetter(c byte) bool { return 'a' <= c|0x20 && c|0x20 <= 'z' }
@@ -21,4 +25,19 @@ func Invisible(c rune) bool {
 	return c >= 0xad && (unicode.Is(unicode.Cf, c) ||
 		unicode.Is(unicode.Other_Default_Ignorable_Code_Point, c) ||
 		unicode.Is(unicode.Variation_Selector, c))
+}
+
+// HidesLine returns the line, from 1, of the first character that makes a text show other
+// lines than a reader of YAML finds, 0 if there is none: what YAML takes for the end of a
+// line and editors do not, so that a comment goes on as an entry, and what changes the
+// direction of the text.
+func HidesLine(text []byte) int {
+	for n, line := range bytes.Split(text, []byte("\n")) {
+		if strings.ContainsFunc(string(bytes.TrimSuffix(line, []byte("\r"))), func(c rune) bool {
+			return c == '\r' || c == '\u0085' || c == '\u2028' || c == '\u2029' || unicode.Is(unicode.Bidi_Control, c)
+		}) {
+			return n + 1
+		}
+	}
+	return 0
 }

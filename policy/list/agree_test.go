@@ -273,9 +273,10 @@ func drawEffect(t *rapid.T, p *pattern.Pattern) (*effects.Effect, []effects.Effe
 			Scheme: rapid.SampledFrom([]string{"https", "http", "", "ssh", "ftp"}).Draw(t, "scheme"),
 		}
 	case effects.KindUse:
-		name := rapid.SampledFrom([]string{"", "a", "ab", "ba", "aab", "a/b", "a\nb", "a@1", "a@1.0.0"})
+		name := rapid.SampledFrom([]string{"", "a", "ab", "ba", "aab", "a/b", "a\nb", "a@1", "a@1.0.0", "a_b", "a__a", "ab:a", "a.a@1", "-a"})
+		server := rapid.OneOf(name, rapid.Just(effects.UnknownServer))
 		e.Use = &effects.Use{
-			Server: name.Draw(t, "server"), Tool: name.Draw(t, "tool"),
+			Server: server.Draw(t, "server"), Tool: name.Draw(t, "tool"),
 			Version: rapid.SampledFrom([]string{"", "1.0.0", "1.0.1", "10.0.0", "1"}).Draw(t, "version"),
 		}
 	}

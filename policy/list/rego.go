@@ -2,6 +2,7 @@ package list
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -89,7 +90,7 @@ func (g *generator) entry(e *Entry, restrict bool) {
 	case p.Host != nil:
 		g.host(p.Host, allow)
 	case p.Tool != nil:
-		g.tool(p.Tool)
+		g.tool(p.Tool, allow)
 	}
 }
 
@@ -291,25 +292,36 @@ func (g *generator) hostAs(h *pattern.Host, allow bool, name string) {
 	}
 }
 
-func (g *generator) tool(t *pattern.Tool) {
-	b := body{kindIs(effects.KindUse)}
-	text := func(ref string, glob pattern.Glob) body {
-		if lit, ok := glob.Literal(); ok {
-			return body{is(ref, lit)}
-		}
-		return globIs(ref, glob, ".*")
-	}
+func (g *generator) tool(t *pattern.Tool, allow bool) {
+	use := body{kindIs(effects.KindUse)}
 	if t.Server == nil {
-		b = b.with(is("input.effect.server", ""))
-	} else {
-		b = b.with(text("input.effect.server", t.Server)...).with(`input.effect.server != ""`)
+		g.toolOf(use.with(is("input.effect.server", "")), t)
+		return
 	}
-	g.rule(b.with(text("input.effect.tool", t.Name)...))
+	g.toolOf(use.with(globOrText("input.effect.server", t.Server)...).with(`input.effect.server != ""`), t)
+	if allow {
+		return
+	}
+	use = use.with(is("input.effect.server", effects.UnknownServer))
+	g.toolOf(use, t)
+	g.rule(use.with(matches("input.effect.tool", t.Server.Regexp(".*")+"["+regexp.QuoteMeta(pattern.ServerSeparators)+"]+"+t.Name.Regexp(".*"))))
+}
+
+// toolOf writes the rules for a tool's name and version.
+func (g *generator) toolOf(b body, t *pattern.Tool) {
+	g.rule(b.with(globOrText("input.effect.tool", t.Name)...))
 	if name, version, ok := t.Versioned(); ok {
-		b = b.with(text("input.effect.tool", name)...).with(text("input.effect.version", version)...)
+		b = b.with(globOrText("input.effect.tool", name)...).with(globOrText("input.effect.version", version)...)
 		if _, literal := version.Literal(); !literal {
 			b = b.with(`input.effect.version != ""`)
 		}
 		g.rule(b)
 	}
+}
+
+func globOrText(ref string, glob pattern.Glob) body {
+	if lit, ok := glob.Literal(); ok {
+		return body{is(ref, lit)}
+	}
+	return globIs(ref, glob, ".*")
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/decisions/pattern"
+	"github.com/permd/permd/internal/chars"
 )
 
 // reader reads a list file and collects all problems.
@@ -31,6 +32,10 @@ func Parse(file string, data []byte) ([]Entry, error) {
 	r := &reader{file: file}
 	if len(data) > maxBytes {
 		r.fail(0, "", "the list is longer than %d bytes", maxBytes)
+		return nil, errors.Join(r.errs...)
+	}
+	if line := chars.HidesLine(data); line > 0 {
+		r.fail(line, "take the character out", "it holds a character with which the file shows other lines than it has")
 		return nil, errors.Join(r.errs...)
 	}
 	dec := yaml.NewDecoder(bytes.NewReader(data))

@@ -17,7 +17,7 @@ import (
 type careless struct {
 	ID     json.RawMessage
 	Method string
-	Params struct{ SessionID, Path, Command string }
+	Params *struct{ SessionID, Path, Command string }
 }
 
 // acts reports whether a careless client would do something for the agent, or
@@ -25,6 +25,9 @@ type careless struct {
 func acts(line []byte) bool {
 	var m careless
 	_ = json.Unmarshal(line, &m) // what was read before an error counts
+	if m.Params == nil {
+		return false // a request about nothing: permd cannot be asked, and a person sees nothing
+	}
 	switch m.Method {
 	case "session/request_permission":
 		return m.ID != nil

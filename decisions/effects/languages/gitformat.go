@@ -26,6 +26,11 @@ func GitFormat(format string) bool {
 		if n == 0 {
 			return false
 		}
+		// git searches for the next % wherever it gave up: "% %G?" is a space and %G?.
+		// Only the pair %%, and the bytes %xNN in a field, belong to what is before them.
+		if part := after[:n]; part != "%" && strings.Contains(strings.ReplaceAll(part, "%x", ""), "%") {
+			return false
+		}
 		rest = after[n:]
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io/fs"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/permd/permd/decisions/effects"
 )
@@ -58,6 +59,11 @@ func GlobMatch(pattern, name string) bool {
 	if i := strings.IndexByte(pattern, '['); i >= 0 {
 		pattern = pattern[:i] + "*"
 	}
+	// Of an ASCII name, every byte is a character.
+	ascii := strings.IndexFunc(name, func(r rune) bool { return r >= utf8.RuneSelf }) < 0
+	if !ascii {
+		return globMatchBytes(pattern, name)
+	}
 	p, n, star, back := 0, 0, -1, 0
 	for n < len(name) {
 		switch {
@@ -67,9 +73,6 @@ func GlobMatch(pattern, name string) bool {
 		case p < len(pattern) && (pattern[p] == '?' || pattern[p] == name[n]):
 			p++
 			n++
-			for pattern[p-1] == '?' && n < len(name) && name[n]&0xc0 == 0x80 {
-				n++ // a character, not a byte
-			}
 		case star >= 0:
 			back++
 			p, n = star+1, back
@@ -78,4 +81,41 @@ func GlobMatch(pattern, name string) bool {
 		}
 	}
 	return strings.Trim(pattern[p:], "*") == ""
+}
+
+// globMatchBytes is GlobMatch for a name with bytes outside of ASCII. A ? is one byte to
+// dash and in the C locale, and a character to others, so it may match either.
+func globMatchBytes(pattern, name string) bool {
+	// at[i] is set if the name so far may be matched by pattern[:i].
+	at, next := make([]bool, len(pattern)+1), make([]bool, len(pattern)+1)
+	skipStars := func(at []bool) {
+		for i := range len(pattern) {
+			at[i+1] = at[i+1] || at[i] && pattern[i] == '*'
+		}
+	}
+	at[0] = true
+	skipStars(at)
+	for n := range len(name) {
+		clear(next)
+		for i, may := range at {
+			if !may {
+				continue
+			}
+			if i > 0 && pattern[i-1] == '?' && name[n]&0xc0 == 0x80 {
+				next[i] = true // the rest of the character
+			}
+			if i == len(pattern) {
+				continue
+			}
+			switch pattern[i] {
+			case '*':
+				next[i] = true
+			case '?', name[n]:
+				next[i+1] = true
+			}
+		}
+		skipStars(next)
+		at, next = next, at
+	}
+	return at[len(pattern)]
 }

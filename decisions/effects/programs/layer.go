@@ -13,6 +13,8 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/permd/permd/internal/chars"
 )
 
 // Bounds of the program files of a layer.
@@ -88,6 +90,10 @@ func (r *layerReader) read(data []byte) *layerFile {
 	out := &layerFile{name: r.file}
 	if len(data) > maxTableFile {
 		r.fail(0, "describe the programs in several files", "the file is longer than %d bytes", maxTableFile)
+		return out
+	}
+	if line := chars.HidesLine(data); line > 0 {
+		r.fail(line, "take the character out", "it holds a character with which the file shows other lines than it has")
 		return out
 	}
 	dec := yaml.NewDecoder(bytes.NewReader(data))

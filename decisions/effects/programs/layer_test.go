@@ -55,6 +55,8 @@ func TestLayerFileErrors(t *testing.T) {
 		"an anchor":               {"programs: [{names: &a [x]}]", "anchors are not accepted", "quotes", true},
 		"an alias of YAML":        {"programs: [{names: [x], unknown: *a}]", "unknown anchor", "", true},
 		"a merge":                 {"programs: [{names: [x], <<: {readonly: true}}]", "a key of an entry of programs is no plain text", "", true},
+		"a hidden line":           {"programs:\n  - names: [x]\n    # a note\r    readonly: true\n", "p.yaml:3: it holds a character", "take the character out", true},
+		"a hidden line, Unicode":  {"programs: # x\u2028  - names: [rm]\n", "p.yaml:1: it holds a character", "", true},
 		"a tag":                   {"programs: [{names: [!!str x]}]", "tags are not accepted", "", true},
 		"a key twice":             {"programs:\n  - names: [x]\n    readonly: false\n    readonly: true\n", `p.yaml:4: the key "readonly" is there twice, first in line 3`, "", true},
 		"yes":                     {"programs: [{names: [x], readonly: yes}]", "readonly is not true or false", "write true", true},

@@ -1,6 +1,9 @@
 package runs
 
 import (
+	"slices"
+	"strings"
+
 	"github.com/permd/permd/decisions/effects"
 )
 
@@ -39,6 +42,16 @@ func (b *Builder) DeferText(text, cwd, from string) {
 func (b *Builder) deferWords(words []effects.Word, at Setting) {
 	at.via, at.wrappers = nil, 0
 	b.deferUnread(unread{Words: words, At: at})
+}
+
+// Sourced defers the run of a file that the shell itself runs, with its words: a deny or
+// reject of the script means that as well.
+func (b *Builder) Sourced(words []effects.Word, cwd, from string) {
+	words = slices.Clone(words)
+	if !strings.Contains(words[0].Text, "/") {
+		words[0] = effects.LiteralWord("./" + words[0].Text)
+	}
+	b.possibly("", words, cwd, Setting{From: from, Stdin: effects.StdinNone})
 }
 
 // possibly defers text, or words, that the run may run.

@@ -199,6 +199,7 @@ func (s *walker) sourceFile(words []effects.Word, at *scope, in runs.Input) {
 			s.unknown("a file that is not known before it runs")
 		} else {
 			s.openFile(effects.KindRead, args[0].Text, at)
+			s.each(at, func(cwd string) { s.b.Sourced(args, cwd, s.from) })
 		}
 		text, ok := in.Known()
 		switch {

@@ -51,7 +51,7 @@ func TestLanguages(t *testing.T) {
 		{
 			"git log",
 			[]string{`git log --format='%h %an %C(yellow)%s%Creset %(trailers:key=A,separator=%x2C)'`, `git log --pretty=oneline`},
-			[]string{`git log --format='%h % GS'`, `git log --pretty=mine`, `git log --format='%<(%G?)'`},
+			[]string{`git log --format='%h % GS'`, `git log --pretty=mine`, `git log --format='%<(%G?)'`, `git log --format='%h% %G?'`},
 		},
 	} {
 		rules := [][]string{strings.Fields(tt.rule)}

@@ -9,11 +9,6 @@ import (
 	"github.com/permd/permd/internal/strictjson"
 )
 
-// unknownServer is the Use.Server of a tool behind another one that does not name its
-// server. No server can have this name, so no rule about the agent's own tools, or those
-// of a server, matches it.
-const unknownServer = "?"
-
 // Members that name the tool behind a gateway. The words of the second list are common in
 // other tools, so these count only if the tool's name is a gateway's.
 var (
@@ -99,7 +94,7 @@ func (t *tool) innerTool(outer string, o strictjson.Object, from string, named b
 		}
 	}
 	if server == "" {
-		server = unknownServer
+		server = effects.UnknownServer
 	}
 	if differ || differ2 {
 		t.defect(effects.DefectContradiction, from, "two members that mean the same say different things")

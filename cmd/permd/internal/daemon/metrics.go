@@ -3,6 +3,7 @@ package daemon
 import (
 	"context"
 	"net/http"
+	"runtime"
 	"strconv"
 	"strings"
 	"sync"
@@ -175,6 +176,7 @@ var (
 	descUnansweredSince = desc("permd_files_unanswered_since_timestamp_seconds", "Since when the first of them waits.", "mount")
 	descSessions        = desc("permd_sessions", "Sessions.")
 	descConns           = desc("permd_connections", "Connections.", "socket")
+	descGoroutines      = desc("permd_goroutines", "Goroutines of the daemon.")
 	descStart           = desc("permd_start_time_seconds", "When the daemon started.")
 )
 
@@ -188,7 +190,7 @@ func (s state) Describe(ch chan<- *prometheus.Desc) {
 		descDegraded, descLayers, descRules, descChanged, descRecords, descFailed, descQueued, descCapacity, descSpooled,
 		descFailing, descStalled, descRemoved, descBytes, descFree, descLowSpace, descChoices, descUnconfirm, descMemory,
 		descAllowsOff, descLost, descUnanswered,
-		descUnansweredSince, descSessions, descConns, descStart,
+		descUnansweredSince, descSessions, descConns, descGoroutines, descStart,
 	} {
 		ch <- d
 	}
@@ -238,6 +240,7 @@ func (s state) Collect(ch chan<- prometheus.Metric) {
 	gauge(descConns, float64(s.metrics.decisionConns.Load()), "decision")
 	gauge(descConns, float64(s.metrics.adminConns.Load()), "admin")
 	gauge(descConns, float64(s.metrics.httpConns.Load()), "http")
+	gauge(descGoroutines, float64(runtime.NumGoroutine()))
 	gauge(descStart, seconds(st.Started))
 }
 

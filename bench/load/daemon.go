@@ -1,62 +1,42 @@
 package main
 
 import (
-	"bufio"
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
-	"strings"
 	"syscall"
 	"time"
 
 	"github.com/permd/permd/socket/client"
 )
 
+// folders is how many folders the project has.
+const folders = 50
+
+// spareConnections is how many connections there may be besides those of the clients:
+// clients that vanished may still be counted.
+const spareConnections = 64
+
 // daemon is a permd process with a home of its own.
 type daemon struct {
 	dir     string // has the home, the project and the sockets
 	project string
+	http    string // the socket for HTTP
 	cmd     *exec.Cmd
 	log     *os.File
 }
 
-// rules are a person's rules, as many as a careful person has. The number n makes
-// each version different, so that each reload compiles.
-const rules = `package permd.user
-
-import rego.v2
-
-allow contains "tests may run" if {
-	input.effect.kind == "run"
-	input.effect.program == "go"
-	input.effect.subcommand in {"test", "vet", "build"}
-}
-
-ask contains "production" if {
-	input.effect.kind == "connect"
-	endswith(input.effect.host, ".prod.example.com")
-}
-
-deny contains "no force-push, in edition %d" if {
-	input.effect.program == "git"
-	input.effect.subcommand == "push"
-	"--force" in input.effect.flags
-}
-`
-
 // startDaemon makes the home and starts a daemon in it.
 func startDaemon(ctx context.Context, o options) (*daemon, error) {
 	// The name is short: the path of a socket has at most 107 bytes.
-	dir, err := os.MkdirTemp("", "soak")
+	dir, err := os.MkdirTemp("", "load")
 	if err != nil {
 		return nil, fmt.Errorf("making a folder: %w", err)
 	}
 	d := &daemon{dir: dir, project: filepath.Join(dir, "home", "project")}
-	if err := d.furnish(o.settings); err != nil {
+	if err := d.furnish(o); err != nil {
 		d.end()
 		return nil, fmt.Errorf("writing the home's files: %w", err)
 	}
@@ -76,18 +56,21 @@ func startDaemon(ctx context.Context, o options) (*daemon, error) {
 	return d, nil
 }
 
-func (d *daemon) furnish(settings string) error {
+func (d *daemon) furnish(o options) error {
 	files := map[string]string{
 		"project/.git/HEAD":    "ref: refs/heads/main\n",
-		"project/go.mod":       "module example.com/soak\n",
+		"project/go.mod":       "module example.com/load\n",
 		"project/package.json": `{"scripts":{"test":"node test.js","lint":"eslint ."}}`,
 		"project/README.md":    "# A project\n",
 	}
-	for n := range 50 {
+	for n := range folders {
 		files[fmt.Sprintf("project/pkg%d/file.go", n)] = "package pkg\n"
 	}
-	if settings != "" {
-		text, err := os.ReadFile(settings)
+	// The socket for HTTP has the metrics.
+	own := fmt.Sprintf("[limits]\nconnections = %[1]d\nconnections_per_user = %[1]d\n\n[http]\nlisten = \"unix\"\n", o.clients+spareConnections)
+	files[".config/permd/permd.toml"] = own
+	if o.settings != "" {
+		text, err := os.ReadFile(o.settings)
 		if err != nil {
 			return err
 		}
@@ -98,7 +81,7 @@ func (d *daemon) furnish(settings string) error {
 			return err
 		}
 	}
-	return d.editRules(0)
+	return nil
 }
 
 func (d *daemon) write(path, text string) error {
@@ -108,17 +91,16 @@ func (d *daemon) write(path, text string) error {
 	return os.WriteFile(path, []byte(text), 0o600)
 }
 
-// editRules saves the person's rules as an editor does.
-func (d *daemon) editRules(edition int) error {
-	path := filepath.Join(d.dir, "home", ".config", "permd", "policy.d", "rules.rego")
-	if err := d.write(path+"~", fmt.Sprintf(rules, edition)); err != nil {
+// save writes a file as an editor does.
+func (d *daemon) save(path, text string) error {
+	if err := d.write(path+"~", text); err != nil {
 		return err
 	}
 	return os.Rename(path+"~", path)
 }
 
 func (d *daemon) start(program string) error {
-	run := filepath.Join(d.dir, "run")
+	run := d.run()
 	if err := os.Mkdir(run, 0o700); err != nil {
 		return err
 	}
@@ -128,7 +110,7 @@ func (d *daemon) start(program string) error {
 	}
 	d.cmd = exec.Command(program, "serve")
 	d.cmd.Env = []string{
-		"HOME=" + filepath.Join(d.dir, "home"), "XDG_RUNTIME_DIR=" + run, "PATH=" + os.Getenv("PATH"),
+		"HOME=" + d.home(), "XDG_RUNTIME_DIR=" + run, "PATH=" + os.Getenv("PATH"),
 		"GODEBUG=" + os.Getenv("GODEBUG"), "GOMEMLIMIT=" + os.Getenv("GOMEMLIMIT"), "GOGC=" + os.Getenv("GOGC"),
 	}
 	d.cmd.Stdout, d.cmd.Stderr = d.log, d.log
@@ -153,8 +135,10 @@ func (d *daemon) start(program string) error {
 	}
 }
 
-func (d *daemon) socket() string { return filepath.Join(d.dir, "run", "permd", "permd.sock") }
-func (d *daemon) admin() string  { return filepath.Join(d.dir, "run", "permd-admin", "admin.sock") }
+func (d *daemon) home() string   { return filepath.Join(d.dir, "home") }
+func (d *daemon) run() string    { return filepath.Join(d.dir, "run") }
+func (d *daemon) socket() string { return filepath.Join(d.run(), "permd", "permd.sock") }
+func (d *daemon) admin() string  { return filepath.Join(d.run(), "permd-admin", "admin.sock") }
 
 // end stops the daemon and removes its home.
 func (d *daemon) end() {
@@ -166,49 +150,4 @@ func (d *daemon) end() {
 		d.log.Close()
 	}
 	_ = os.RemoveAll(d.dir)
-}
-
-// memory is the daemon's memory by /proc/PID/status, in MiB.
-type memory struct {
-	RSS  float64 `json:"rss"`  // VmRSS
-	HWM  float64 `json:"hwm"`  // VmHWM: the peak of VmRSS
-	Anon float64 `json:"anon"` // RssAnon: heap and stacks
-	File float64 `json:"file"` // RssFile: the program itself
-	Shm  float64 `json:"shm"`  // RssShmem
-}
-
-func (d *daemon) memory() (memory, error) {
-	var m memory
-	f, err := os.Open(fmt.Sprintf("/proc/%d/status", d.cmd.Process.Pid))
-	if err != nil {
-		return m, err
-	}
-	defer f.Close()
-	for s := bufio.NewScanner(f); s.Scan(); {
-		name, value, _ := strings.Cut(s.Text(), ":")
-		into := map[string]*float64{"VmRSS": &m.RSS, "VmHWM": &m.HWM, "RssAnon": &m.Anon, "RssFile": &m.File, "RssShmem": &m.Shm}[name]
-		if into == nil {
-			continue
-		}
-		kib, err := strconv.Atoi(strings.TrimSuffix(strings.TrimSpace(value), " kB"))
-		if err != nil {
-			return m, fmt.Errorf("reading %s: %w", name, err)
-		}
-		*into = float64(kib) / 1024
-	}
-	if m.RSS == 0 {
-		return m, errors.New("the daemon has ended")
-	}
-	return m, nil
-}
-
-// disk returns the size of a database with its log, in MiB.
-func (d *daemon) disk(name string) float64 {
-	total := int64(0)
-	for _, suffix := range []string{"", "-wal"} {
-		if info, err := os.Stat(filepath.Join(d.dir, "home", ".local", "share", "permd", name+suffix)); err == nil {
-			total += info.Size()
-		}
-	}
-	return float64(total) / (1 << 20)
 }

@@ -1,0 +1,83 @@
+package remember
+
+import (
+	"maps"
+	"path"
+	"path/filepath"
+)
+
+// A reject for a project is about that project's files, and about runs in it. Whoever
+// reaches them from elsewhere does the same to them: a session in another project or in
+// none, or in a repository inside the project. The choice is therefore looked for in
+// every project that the effect is in, not only in the one that the call comes from. An
+// allow applies only to calls of its own project.
+
+func (r *rejectEdit) countRoot(e *entry, n int) {
+	if e.choice.Scope.Kind != ForProject {
+		return
+	}
+	if !r.ownRoots {
+		r.ownRoots, r.x.roots = true, maps.Clone(r.x.roots)
+	}
+	if r.x.roots == nil {
+		r.x.roots = map[string]int{}
+	}
+	root := e.choice.Scope.Key
+	if r.x.roots[root] += n; r.x.roots[root] == 0 {
+		delete(r.x.roots, root)
+	}
+}
+
+// searchRoots looks for rejects for projects, other than that of the call, which the
+// effect is in.
+func (x *rejectIndex) searchRoots(s *search) {
+	switch e := s.q.Effect; {
+	case e.File != nil:
+		x.searchAbove(s, e.File.Path)
+		if !e.File.Recursive {
+			return
+		}
+		for root := range x.roots {
+			if root != e.File.Path && within(root, e.File.Path) {
+				x.searchRoot(s, root)
+			}
+		}
+	case e.Run != nil:
+		x.searchAbove(s, e.Run.Program)
+		if e.Run.Script != nil {
+			x.searchAbove(s, e.Run.Script.Path)
+		}
+		// In the project of the call, a run is a run in that project alone.
+		if !within(e.Run.Cwd, s.q.Project) {
+			x.searchAbove(s, e.Run.Cwd)
+		}
+	}
+}
+
+// searchAbove looks for rejects for the projects that a path is in.
+func (x *rejectIndex) searchAbove(s *search, p string) {
+	if !filepath.IsAbs(p) {
+		return
+	}
+	for {
+		if x.roots[p] > 0 {
+			x.searchRoot(s, p)
+		}
+		if p == "/" {
+			return
+		}
+		p = path.Dir(p)
+	}
+}
+
+func (x *rejectIndex) searchRoot(s *search, root string) {
+	if root == s.q.Project && root == s.q.Key() {
+		return
+	}
+	q := *s.q
+	q.Project, q.ProjectKey = root, root
+	as := *s
+	as.q, as.elsewhere = &q, true
+	x.searchHere(&as)
+	s.reject, s.unsure, s.part = as.reject, as.unsure, as.part
+}
