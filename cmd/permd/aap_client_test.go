@@ -105,8 +105,7 @@ func (c *aapClient) post(messages any) []byte {
 	return c.http("POST", "/sessions/"+c.session+"/turns", map[string]any{"messages": messages, "stream": c.stream}, http.StatusOK)
 }
 
-// say posts a message of the user, and answers all questions until the turn has
-// ended.
+// say posts a message of the user, and answers all questions until the turn has ended.
 func (c *aapClient) say(text string) {
 	c.t.Helper()
 	for body := c.post([]any{map[string]string{"role": "user", "content": text}}); ; {

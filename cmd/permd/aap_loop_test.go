@@ -176,7 +176,7 @@ func TestAAPResumes(t *testing.T) {
 				"results": []any{map[string]any{"toolCallId": "a4", "content": "the result of a4"}},
 			})
 			first := messagesText(t, r)
-			// Neither gets messages of the other anymore.
+			// Neither side gets the other's messages anymore.
 			c.permd.Close()
 			if err := d.stop(t); err != nil {
 				t.Fatal(err)
@@ -202,7 +202,7 @@ func TestAAPResumes(t *testing.T) {
 			want(t, "asked", asked, c.asked)
 			want(t, "the server ran", []string{`search {"q":"x"}`, `page {"who":"ana"}`, `deploy ` + staging}, s.executed)
 			want(t, "the client ran", []string{"read_note"}, c.ran)
-			// Nothing waits any more.
+			// No call waits anymore.
 			history = c.http("GET", "/sessions/"+c.session+"/history?type=full", nil, 200)
 			r = c.permissions(c.params("history", strictjson.Value(history)))
 			for _, call := range r.Calls {
@@ -234,7 +234,7 @@ func TestAAPLostAnswer(t *testing.T) {
 		t.Fatalf("it was not lost: %s", body)
 	}
 	history := c.http("GET", "/sessions/"+c.session+"/history?type=full", nil, 200)
-	// The old turn again, with what the server says now: its call has its result.
+	// The old turn again, with the server's present history: its call has a result.
 	old := c.params("turn", turn)
 	old["history"] = strictjson.Value(history)
 	var err error

@@ -11,9 +11,9 @@ import (
 	"testing"
 )
 
-// aapServer is a server of the Agent Application Protocol, version 3, written
-// from the shapes of its specification. Its model is a script: what it says in
-// each step of a session.
+// aapServer is a server of the Agent Application Protocol, version 3, written after the
+// shapes in its specification. Its model is a script with the output of each step of a
+// session.
 type aapServer struct {
 	*httptest.Server
 	script []aapStep
@@ -127,8 +127,8 @@ func (s *aapServer) past(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprintf(w, "%s", body)
 }
 
-// turns takes one user message, or the results and permissions that the last
-// stop waits for, all of them and no other.
+// turns accepts one user message, or exactly the results and permissions that the last
+// stop waits for.
 func (s *aapServer) turns(w http.ResponseWriter, r *http.Request) {
 	ses := s.sessions[r.PathValue("id")]
 	var body struct {

@@ -16,8 +16,8 @@ import (
 	"github.com/permd/permd/internal/eventually"
 )
 
-// mirrored is a client of permd acp whose agent echoes what it receives: the
-// agent's lines are the client's, and the agent's input comes back.
+// mirrored is a client of permd acp whose agent echoes its input: the test sends the
+// agent's lines as the client, and reads what the agent received.
 type mirrored struct {
 	t      *testing.T
 	in     io.WriteCloser
@@ -190,7 +190,7 @@ func TestProxyAnswersLogged(t *testing.T) {
 			t.Errorf("%d: the agent got %q, want %q: %s", i, got, a.told, v1.stderr.String())
 		}
 	}
-	// The last answer was a yes, so permd was told of all of them.
+	// The last answer was a yes, so permd got all of them.
 	want := map[string]string{"c1": "allow 0", "c2": "deny 0", "c3": "allow 1", "c4": "deny 0", "c5": "nothing", "c6": "nothing", "c7": "allow 0"}
 	if d := cmp.Diff(want, logged()); d != "" {
 		t.Errorf("the log (-want +got):\n%s", d)

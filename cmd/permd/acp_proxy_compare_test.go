@@ -87,8 +87,8 @@ func (h *received) checkPassage(t *testing.T, plan pairPlan) {
 		sameButOption)
 }
 
-// checkAnswered compares who answered which request with the plan, and checks that
-// each request of the agent has one answer.
+// checkAnswered compares which side answered which request with the plan, and checks
+// that each request of the agent has one answer.
 func (h *received) checkAnswered(t *testing.T, plan pairPlan, permd, modes []string) {
 	t.Helper()
 	var want, wantModes, got []string
@@ -174,8 +174,8 @@ func unshown(t *testing.T, said, shown string) string {
 	return replaceMember(said, shown, "params", "description")
 }
 
-// replaceMember sets a member of shown to its value in said, without changing any
-// other byte.
+// replaceMember sets a member of shown to its value in said, without changing any other
+// byte.
 func replaceMember(said, shown string, path ...string) string {
 	raw := func(line string) string {
 		v := json.RawMessage(line)
@@ -203,8 +203,8 @@ func sameButOption(said, received string) bool {
 	return a != "" && b != "" && strings.Replace(said, `"optionId":"`+a+`"`, `"optionId":"`+b+`"`, 1) == received
 }
 
-// inOrder puts the two notifications by which the Go SDK cancels a prompt, which
-// it sends in any order, in one order.
+// inOrder sorts the two notifications with which the Go SDK cancels a prompt: it sends
+// them in any order.
 func inOrder(lines []string) []string {
 	for i := range len(lines) - 1 {
 		if parsePair(lines[i]).Method == "$/cancel_request" && parsePair(lines[i+1]).Method == "session/cancel" {

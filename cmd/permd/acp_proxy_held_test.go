@@ -38,7 +38,7 @@ func TestProxyHeld(t *testing.T) {
 	say(t, r.agent, request("3"))
 	say(t, r.agent, `{"jsonrpc":"2.0","method":"$/cancel_request","params":{"requestId":2}}`)
 	answers("2", `"code":-32800`)
-	// So the third has come as well.
+	// So permd has read the third one as well.
 	passes(t, r.toAgent, r.agentIn, `{"jsonrpc":"2.0","method":"session/cancel","params":{"sessionId":"s1"}}`)
 	answers("3", `"outcome":"cancelled"`)
 	passes(t, r.agent, r.fromAgent, `{"jsonrpc":"2.0","method":"_test/mark"}`) // nothing else came before

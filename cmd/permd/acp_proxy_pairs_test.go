@@ -82,10 +82,10 @@ func pairSteps2(project string) (steps []pairStep) {
 	return steps
 }
 
-// TestProxyPairs has clients and agents of two SDKs, which know nothing of permd,
-// talk with each other, with permd acp between them and without. What each of them
-// sends and receives is the same bytes, except the requests that permd answers,
-// what the person is shown of the others, and the option that the person selects.
+// TestProxyPairs runs conversations between clients and agents of two SDKs, none of
+// which knows permd, with permd acp between them and without it. Both times each side
+// must send and receive the same bytes, except for the requests that permd answers, the
+// other requests as the person is shown them, and the option that the person selects.
 func TestProxyPairs(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long: it runs each pair of SDKs")

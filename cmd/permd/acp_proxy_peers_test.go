@@ -23,8 +23,8 @@ type pairPlan struct {
 	Steps []pairStep `json:"steps"`
 }
 
-// pairStep is one step of it: a prompt with what its person does about the
-// permission requests that come, a switch of mode, or a session to load.
+// pairStep is one step of a plan: a prompt, with the person's reactions to the
+// permission requests that it causes, a switch of mode, or a session to load.
 type pairStep struct {
 	Prompt string   `json:"prompt,omitempty"`
 	Pick   []string `json:"pick,omitempty"` // beginnings of options' names, the first that there is; or cancel, stop, withdraw
@@ -210,7 +210,7 @@ type pairClient struct {
 	ended         chan struct{} // session/cancel was sent
 }
 
-// Write says it to the agent.
+// Write sends a line to the agent.
 func (c *pairClient) Write(p []byte) (int, error) {
 	n, err := os.Stdout.Write(p)
 	if bytes.Contains(p, []byte(`"session/cancel"`)) {

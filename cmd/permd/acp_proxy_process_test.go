@@ -23,8 +23,7 @@ func (d *testDaemon) proxied(kind string, args ...string) *exec.Cmd {
 	return d.command(append([]string{"acp", "--", os.Args[0], asAgent, kind}, args...)...)
 }
 
-// TestProxyProcess looks at the agent from outside: permd in front of it must
-// not be seen.
+// TestProxyProcess observes the agent's process: it must be as without permd.
 func TestProxyProcess(t *testing.T) {
 	t.Parallel()
 	d := newTestDaemon(t)
@@ -77,7 +76,8 @@ func TestProxyProcess(t *testing.T) {
 		}
 	})
 	t.Run("a process left behind", func(t *testing.T) {
-		// It holds the agent's output open, so this ends only when it is gone.
+		// That process has the agent's output open, so this returns only when it has
+		// ended.
 		if out, errs, code := run(t, d.proxied("orphan"), nil); code != 0 {
 			t.Errorf("out %q, err %q, status %d", out, errs, code)
 		}
@@ -125,7 +125,7 @@ func TestProxyProcess(t *testing.T) {
 	})
 }
 
-// TestProxyRequired ends the agent when the daemon goes away for good.
+// TestProxyRequired checks that the agent is ended if the daemon does not come back.
 func TestProxyRequired(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long: it waits for a daemon that is gone; TestProxyProcess is the quick one")

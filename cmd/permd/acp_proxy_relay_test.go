@@ -28,8 +28,7 @@ type relayed struct {
 	pid       int           // of the agent
 }
 
-// runRelay is the agent. With an argument it starts another process, as runAgent
-// says it.
+// runRelay is the agent. With an argument, it starts another process (see runAgent).
 func runRelay(path string, child []string) int {
 	life, err := net.Dial("unix", path)
 	if err != nil {
@@ -63,8 +62,8 @@ func runRelay(path string, child []string) int {
 	return 0
 }
 
-// relay starts permd acp with such an agent. The client's pipes are this
-// process's files, so that a test can close each by itself.
+// relay starts permd acp with such an agent. The client's pipes are files of this
+// process, so that a test can close each of them.
 func (d *testDaemon) relay(t *testing.T, child ...string) *relayed {
 	t.Helper()
 	path := filepath.Join(d.run, "agent")
@@ -114,7 +113,7 @@ func say(t *testing.T, w io.Writer, line string) {
 	}
 }
 
-// hear reads a line as one of them.
+// hear reads a line as one of the peers.
 func hear(t *testing.T, r *bufio.Reader) string {
 	t.Helper()
 	line, err := r.ReadString('\n')

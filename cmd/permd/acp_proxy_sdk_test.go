@@ -16,8 +16,8 @@ import (
 	"github.com/permd/permd/internal/eventually"
 )
 
-// editor is a client of the Go SDK that knows nothing of permd. Its person
-// picks the option whose name begins with what pick says.
+// editor is a client of the Go SDK that does not know permd. Its person picks the
+// option whose name begins with pick.
 type editor struct {
 	acpsdk.Client // what is not overridden is not called
 	t             *testing.T
@@ -154,8 +154,8 @@ func (e *editor) answers(prompt, pick, want string) {
 	}
 }
 
-// TestProxyWithSDK runs whole prompts between an agent and a client that do not
-// know of permd.
+// TestProxyWithSDK runs whole prompts between an agent and a client that do not know
+// permd.
 func TestProxyWithSDK(t *testing.T) {
 	t.Parallel()
 	d := newTestDaemon(t)

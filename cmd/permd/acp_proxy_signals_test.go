@@ -78,8 +78,8 @@ func TestProxySignals(t *testing.T) {
 			if line := hear(t, out); line != "ready" {
 				t.Fatal(line)
 			}
-			// Again, should it come while the shell starts the program: then
-			// the shell hears of it first when that has ended.
+			// Send it again: if the signal arrives while the shell starts the program, the
+			// shell handles it only when the program has ended.
 			done := make(chan struct{})
 			defer close(done)
 			go func() {
@@ -295,7 +295,7 @@ func TestProxyFiles(t *testing.T) {
 }
 
 // TestProxyStderr: the agent's standard error is passed on unchanged, and permd
-// continues if nobody reads its own messages there.
+// continues if its own messages there are not read.
 func TestProxyStderr(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long: it fills pipes that nobody reads")

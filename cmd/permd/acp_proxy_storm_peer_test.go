@@ -131,8 +131,8 @@ const (
 )
 
 // next waits until there is something to send: a reply, or a random line. A settled
-// peer reports when it has sent everything and all its requests are answered, and
-// stays until the other has too; others end at once.
+// peer reports when it has sent everything and all its requests are answered, and waits
+// for the other peer; others end at once.
 func (p *stormPeer) next() (reply string, what act) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -158,7 +158,7 @@ func (p *stormPeer) next() (reply string, what act) {
 	}
 }
 
-// said is the fate of a reply: permd may refuse an approval.
+// said records that a reply was sent: permd may refuse an approval.
 func said(reply string) fate {
 	switch {
 	case strings.Contains(reply, ownRequest):
@@ -178,8 +178,8 @@ func (p *stormPeer) answered() bool {
 	return true
 }
 
-// ownRequest is in the proxy's own requests, with which it asks about a gate while
-// the daemon does not answer, and in the answers to them.
+// ownRequest is part of the ids of the proxy's own requests, with which it asks about a
+// gate while the daemon does not answer.
 const ownRequest = `"id":"permd-`
 
 var (
@@ -187,7 +187,7 @@ var (
 	optionID    = regexp.MustCompile(`"optionId":"([^"]*)"`)
 )
 
-// listen reads everything, and answers some of it.
+// listen reads everything, and answers part of it.
 func (p *stormPeer) listen() {
 	defer p.in.Close()
 	r := bufio.NewReaderSize(p.in, 1+p.ear.IntN(100_000))
@@ -296,8 +296,8 @@ func (p *stormPeer) think(n int) (stormLine, string) {
 	return line(notify("_n", `"pad":"`+pad+`"`), arrives)
 }
 
-// maxStormAsked is how often the person may be asked about one request, if each
-// answer comes after a change.
+// maxStormAsked is how often the person may be asked about one request, if something
+// changes before each answer.
 const maxStormAsked = 3
 
 // compareStorm compares what one peer sent with what the other received: nothing is
@@ -311,7 +311,7 @@ func compareStorm(sent []stormLine, received []string, whole, cut bool) error {
 			instead[string(w.ID)] = true
 		}
 	}
-	// An approval after which permd asked the person once more, who answered again.
+	// An approval after which permd asked the person again, and got another answer.
 	last := map[string]int{}
 	for _, l := range sent {
 		if w := parsePair(l.text); w.Method == "" && w.ID != nil {

@@ -44,11 +44,11 @@ func stormSettings(t *testing.T, rounds int) (int, uint64) {
 	return rounds, seed
 }
 
-// TestProxyStorm: an agent and a client send valid and broken messages at once,
-// answer, stop reading and die at any byte, while the daemon dies, stops and
-// restarts. Messages arrive unchanged, once, in order and without gaps; if nobody
-// died, everything arrives and each request has one answer. No process or goroutine
-// of the proxy is left.
+// TestProxyStorm: an agent and a client send valid and broken messages at once, answer,
+// stop reading and die at any byte, while the daemon dies, stops and restarts. Messages
+// arrive unchanged, once, in order and without gaps. If neither peer died, everything
+// arrives and each request has one answer. No process or goroutine of the proxy is
+// left.
 func TestProxyStorm(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long: it loads the proxy and kills daemons")

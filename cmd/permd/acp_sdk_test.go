@@ -160,8 +160,8 @@ func TestACPWithSDK(t *testing.T) {
 		u := acpsdk.StartToolCall(acpsdk.ToolCallId(id), command,
 			acpsdk.WithStartKind(acpsdk.ToolKindExecute), acpsdk.WithStartRawInput(map[string]any{"command": command}))
 		u.ToolCall.Meta = tool("Bash")
-		// The request names the call and nothing else: permd decides on what it
-		// has seen of the call before.
+		// The request has only the call's id: permd decides by the updates that it has
+		// received about the call.
 		return u, acpsdk.ToolCallUpdate{ToolCallId: acpsdk.ToolCallId(id)}
 	}
 	var steps []step

@@ -10,8 +10,8 @@ import (
 )
 
 // TestApprovalAfterOpaque: in a request of several calls, an approval of a call does
-// not count if an earlier one may change what it does. RAP, OTC and ACP have one
-// call in each request; there the content is compared when the approval comes
+// not count if an earlier call may change what it does. In RAP, OTC and ACP each
+// request has one call; there the contents are compared when the approval arrives
 // (TestLateYes).
 func TestApprovalAfterOpaque(t *testing.T) {
 	if testing.Short() {
@@ -53,7 +53,7 @@ func TestApprovalAfterOpaque(t *testing.T) {
 			_, outcome, _ := strings.Cut(call, `"outcome":"`)
 			return strings.HasPrefix(outcome, `execute"`)
 		},
-		// As permd hook and HTTP ask: the approval comes from permd allow.
+		// The way of permd hook and HTTP: the approval is made with permd allow.
 		"permd allow": func(l *late, first string) bool {
 			if _, err := l.say("permd/session", `{"harness":"test","sessionId":"h1","cwd":%q,"agent":{"name":"claude-agent-acp"}}`, l.project); err != nil {
 				l.t.Fatal(err)

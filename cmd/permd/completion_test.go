@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestCompletionBash lets a bash complete lines, as it does when somebody
-// presses tab. It has no bash-completion package.
+// TestCompletionBash has a bash complete lines as it does for the tab key. This bash
+// has no bash-completion package.
 func TestCompletionBash(t *testing.T) {
 	t.Parallel()
 	bash, err := exec.LookPath("bash")

@@ -181,9 +181,9 @@ func (d *testDaemon) wantLogged(t *testing.T, answers ...answer) {
 	}
 }
 
-// verdicts is what the journal says about each decision after a sequence number,
-// by its id. It reads page by page: one list ends at [admin.MaxList] records,
-// and a fast machine decides more in a moment.
+// verdicts returns the journal's verdicts of the decisions after a sequence number, by
+// their ids. It reads page by page: one list has at most [admin.MaxList] records, and a
+// fast machine decides more in a moment.
 func (d *testDaemon) verdicts(t *testing.T, after int64) map[string]string {
 	t.Helper()
 	verdicts := map[string]string{}

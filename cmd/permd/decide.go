@@ -56,7 +56,7 @@ func (o *decideOptions) flags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.BoolVar(&o.local, "local", false, "decide in this process, without the daemon")
 	f.StringVar(&o.Cwd, "cwd", "", "working `directory` of sessions that the input does not declare (default: the current one)")
-	f.StringVar(&o.Agent, "agent", "", "`agent` of such sessions, NAME or NAME@VERSION")
+	f.StringVar(&o.Agent, "agent", "", "`agent` of sessions that the input does not declare, NAME or NAME@VERSION")
 }
 
 func (a *app) decide(ctx context.Context, file string, o *decideOptions) error {

@@ -22,8 +22,7 @@ func (a answers) Call(_ context.Context, method string, _, result any) error {
 
 func (a answers) Notify(context.Context, string, any) error { return nil }
 
-// TestDecideExitCode: whatever the answer is, the exit code is that of allow only
-// if each call is allowed.
+// TestDecideExitCode: the exit code is that of allow only if each call is allowed.
 func TestDecideExitCode(t *testing.T) {
 	t.Parallel()
 	const (

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestExampleClientJavaScript runs the client of examples/clients/javascript as
-// it is.
+// TestExampleClientJavaScript runs the client in examples/clients/javascript,
+// unchanged.
 func TestExampleClientJavaScript(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long: it runs Node")

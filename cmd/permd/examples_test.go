@@ -188,7 +188,7 @@ func TestExamplePoliciesServed(t *testing.T) {
 	}
 }
 
-// pythonExample is Python and one of the examples for it.
+// pythonExample returns Python and the path of an example for it.
 func pythonExample(t *testing.T, name string) (python, script string) {
 	t.Helper()
 	python, err := exec.LookPath("python3")

@@ -132,7 +132,7 @@ func TestExplainHidesSecrets(t *testing.T) {
 	}
 }
 
-// The JSON form comes back as it was.
+// The JSON form decodes to the same explanation.
 func TestExplanationJSON(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long: it explains many calls; TestExplainMethod is the quick one")

@@ -42,9 +42,9 @@ func journalFull(t *testing.T) {
 	d.wantLogged(t, w.ask(t, decideLine(probe)))
 }
 
-// journalLocked: another program holds the lock of the journal's database.
-// Decisions made meanwhile are stored in the spool, can be read at once, and move
-// to the database later.
+// journalLocked: another program holds the lock of the journal's database. Decisions
+// made meanwhile are stored in the spool, can be read at once, and are moved to the
+// database later.
 func journalLocked(t *testing.T) {
 	d := startDaemon(t)
 	w := d.session(t, d.project(t, nil))
@@ -60,7 +60,7 @@ func journalLocked(t *testing.T) {
 	d.wantLogged(t, got)
 }
 
-// journalGone: decisions that allow while somebody deletes the spool's files are in
+// journalGone: allows that are decided while the spool's files are being deleted are in
 // the journal afterwards.
 func journalGone(t *testing.T) {
 	d := startDaemon(t)
@@ -190,7 +190,7 @@ func shuttingDown(t *testing.T) {
 		t.Fatal(err)
 	}
 	d.waitOutput(t, "stopping")
-	// The sockets hear of it a moment later than the log.
+	// The sockets follow a moment after the log.
 	eventually.Holds(t, "a request after the end began gets an error or nothing", func() bool {
 		got := idle.ask(t, decideLine(probe))
 		return got.Verdict == "" && got.Picked == ""
@@ -255,7 +255,7 @@ func notReachable(t *testing.T) {
 	decide(cli.ExitUnreachable)
 	d.start(t)
 	decide(cli.ExitOK)
-	// A folder that others can write: whoever listens there may not be permd.
+	// A folder that others can write: the process that listens there may not be permd.
 	if err := os.Chmod(filepath.Dir(d.socket()), 0o777); err != nil {
 		t.Fatal(err)
 	}

@@ -29,8 +29,8 @@ func gateStart(t *testing.T, settings string) (*testDaemon, *mirrored) {
 	return d, d.mirror(t, d.project(t, nil), "claude-agent-acp", 1)
 }
 
-// question says a line that the person is asked about in its place, and returns
-// the id of that.
+// question sends a line that is replaced by a question to the person, and returns the
+// question's id.
 func (m *mirrored) question(line string) string {
 	m.t.Helper()
 	got := m.shows(line)
@@ -48,7 +48,7 @@ func (m *mirrored) replies(id, option string) string {
 	return m.hear()
 }
 
-// outcomes are those of the records of a tool, the oldest first.
+// outcomes returns the outcomes of the records of a tool, the oldest first.
 func (d *testDaemon) outcomes(t *testing.T, filter ...string) (list []string) {
 	t.Helper()
 	for _, r := range d.records(t, filter...) {
@@ -156,7 +156,7 @@ func TestUnpromptedRecords(t *testing.T) {
 	m.waitSays("run what your rules deny: run frob a")
 }
 
-// TestGateSettings: if the settings say so, every gate that is not allowed asks.
+// TestGateSettings: with the setting ask_gates, every gate that is not allowed asks.
 func TestGateSettings(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long: it needs a daemon of other settings; TestGates is the quick one")
@@ -205,7 +205,7 @@ func TestGateFailures(t *testing.T) {
 				m.say(line)
 			}
 			m.waitSays("some readers may find one in it")
-			// The agent is told so four times, by permd; what it printed is nowhere.
+			// permd tells the agent four times; what the command printed is nowhere.
 			for range 4 {
 				if got := m.hear(); !strings.Contains(got, `"id":null`) || strings.Contains(got, "frob") {
 					t.Error(got)
@@ -250,7 +250,7 @@ func TestGateFailures(t *testing.T) {
 			d.start(t)
 			m.waitSays("permd is there again")
 			m.shows(ask(1, "old")) // what was said about it is not known
-			// Of this one nothing was ever said.
+			// The agent never announced this one.
 			m.say(ask(2, "new"))
 			if got := m.told(); got != "yes" {
 				t.Errorf("the agent got %q", got)

@@ -10,8 +10,8 @@ import (
 	"github.com/permd/permd/internal/eventually"
 )
 
-// TestJournalFailures are the rows of the failure table about the limits of the
-// journal and about answers that it must hold.
+// TestJournalFailures has the rows of the failure table about the journal's limits and
+// about the answers that it must store.
 func TestJournalFailures(t *testing.T) {
 	failures(t, []failure{
 		{"an allow cannot be logged, and must be", unloggedDenied},
@@ -22,7 +22,7 @@ func TestJournalFailures(t *testing.T) {
 	}, "an allow cannot be logged, and must be")
 }
 
-// startStrict starts a daemon that allows nothing which it cannot log.
+// startStrict starts a daemon that allows nothing that it cannot log.
 func startStrict(t *testing.T) *testDaemon {
 	t.Helper()
 	d := newTestDaemon(t)
@@ -89,7 +89,8 @@ func unloggedApproval(t *testing.T) {
 	}
 }
 
-// unloggedAnswerCounts: by default a person's answer counts, as it is theirs.
+// unloggedAnswerCounts: by default, a person's answer counts even if it cannot be
+// logged.
 func unloggedAnswerCounts(t *testing.T) {
 	d := startDaemon(t)
 	p := d.asks(t, d.project(t, nil))

@@ -103,9 +103,9 @@ func descriptorsUsedUp(t *testing.T) {
 			}
 		}
 	}
-	// What git's own configuration says cannot be read either.
+	// git's own configuration cannot be read either.
 	wantProbe(t, w, "ask", "policy", "not understood: obeys "+project+"/.git")
-	// The script may have changed, and nobody can tell.
+	// The script may have changed, which cannot be checked.
 	if got := p.bash("bash run.sh"); got.Verdict != decisions.Ask {
 		t.Errorf("a script that cannot be read: %s by %s", got.Verdict, got.By)
 	}

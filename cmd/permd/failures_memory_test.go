@@ -47,7 +47,7 @@ func memoryDamaged(t *testing.T) {
 			}
 		}, "ask"},
 		{"a log that is not its own", func(t *testing.T, path string) {
-			// An empty database with a log: somebody restored half of a backup.
+			// An empty database with a log, as after half of a backup was restored.
 			if err := os.Rename(path, path+"-wal"); err != nil {
 				t.Fatal(err)
 			}
@@ -128,8 +128,8 @@ func (d *testDaemon) remember(t *testing.T, choices map[string]decisions.Verdict
 	}
 }
 
-// indexPage is where the index over the choices' ids begins: what it says can
-// be read from the table as well.
+// indexPage is the first page of the index of the choices' ids: its contents can be
+// read from the table as well.
 func indexPage(t *testing.T, path string) int64 {
 	t.Helper()
 	db, err := sql.Open("sqlite3", path)
@@ -221,7 +221,7 @@ func choicesOf(t *testing.T, manage *client.Client) (all []admin.Choice) {
 	}
 }
 
-// memoryLogDamaged: what SQLite loses at the end of a damaged log is never a
+// memoryLogDamaged: what SQLite loses from the end of a damaged log is never a
 // revocation or a reject.
 func memoryLogDamaged(t *testing.T) {
 	d := newTestDaemon(t)

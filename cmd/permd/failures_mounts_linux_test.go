@@ -19,8 +19,8 @@ func TestFailuresMounts(t *testing.T) {
 }
 
 // startWithMount starts the daemon in a mount namespace of its own, in which the folder
-// is a FUSE file system that never answers: nobody reads its requests. It ends with the
-// daemon, which has the only descriptor.
+// is a FUSE file system that never answers, since its requests are not read. It ends
+// with the daemon, which has the only descriptor.
 func (d *testDaemon) startWithMount(t *testing.T, folder string) {
 	t.Helper()
 	f, err := os.OpenFile("/dev/fuse", os.O_RDWR, 0)
@@ -49,8 +49,8 @@ func (d *testDaemon) startWithMount(t *testing.T, folder string) {
 	}
 }
 
-// mountSilent: what lies below such a mount asks, nothing else does, however many
-// requests name it; permd says so, and ends when it is told to.
+// mountSilent: calls that touch a path below such a mount ask, and others do not,
+// however many requests there are; permd reports it, and stops when it is asked to.
 func mountSilent(t *testing.T) {
 	d := newTestDaemon(t)
 	project := d.project(t, map[string]string{"a": "text"})
@@ -61,7 +61,7 @@ func mountSilent(t *testing.T) {
 	if err := os.Symlink(silent, filepath.Join(project, "link")); err != nil {
 		t.Fatal(err)
 	}
-	// The rule that would let all of it pass.
+	// The rule that would let all of these pass.
 	writeFile(t, filepath.Join(d.home, ".config/permd/policy.d/a.rego"),
 		"package permd.user\nimport rego.v2\nallow contains \"reading\" if input.effect.kind in {\"run\", \"read\"}\n")
 	d.listensHTTP(t, "unix")
@@ -116,7 +116,7 @@ func mountSilent(t *testing.T) {
 		t.Errorf("metrics:\n%s", page)
 	}
 
-	// A project whose rules lie there, and one that lies there itself.
+	// A project whose rules are there, and a project that is there itself.
 	for name, dir := range map[string]string{"rules": filepath.Join(d.home, "other"), "project": filepath.Join(silent, "project")} {
 		if name == "rules" {
 			if err := os.MkdirAll(filepath.Join(dir, ".git"), 0o700); err != nil {

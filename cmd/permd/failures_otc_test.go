@@ -94,7 +94,7 @@ func otcUnreadable(t *testing.T) {
 	d.wantNowhere(t, otcToken)
 }
 
-// otcUnchecked: a schema that nobody can check in time, or at all, asks.
+// otcUnchecked: a schema that cannot be checked in time, or at all, asks.
 func otcUnchecked(t *testing.T) {
 	d := otcDaemon(t)
 	r := otcLaunch(t, d, newOTCServer(t))

@@ -95,11 +95,11 @@ func TestTwoProjectsOneRule(t *testing.T) {
 	m.question(`{"jsonrpc":"2.0","id":9,"method":"terminal/create","params":{"sessionId":"s","command":"quux b"}}`)
 }
 
-// TestProjectsOfMovedSession: the rules of a project hold for what an agent has its
-// client do for as long as the session that was opened there is open, also when
-// the session is said to be elsewhere: by an agent that gives a new session the id
-// of another one, by a client that opens it elsewhere, and by one whose request
-// for that is refused.
+// TestProjectsOfMovedSession: for what an agent has its client do, a project's rules
+// apply as long as the session that was opened there is open, even if the session is
+// declared in another folder: by an agent that gives a new session the id of another
+// one, by a client that opens it elsewhere, and by a client whose request to do so is
+// refused.
 func TestProjectsOfMovedSession(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long: it moves a session over and over; TestTwoProjects is the quick one")

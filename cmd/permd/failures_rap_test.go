@@ -97,8 +97,8 @@ func rapUnreadable(t *testing.T) {
 	d.wantNowhere(t, rapSecret)
 }
 
-// rapUnchecked: a schema that nobody can check in time, or at all, asks; with one
-// that can be checked the call runs.
+// rapUnchecked: a schema that cannot be checked in time, or at all, asks; with a schema
+// that can be checked, the call runs.
 func rapUnchecked(t *testing.T) {
 	d, project := rapDaemon(t)
 	c := rapConnection(t, d, project)

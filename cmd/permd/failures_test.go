@@ -67,7 +67,7 @@ func failures(t *testing.T, rows []failure, quick ...string) {
 	}
 }
 
-// probe is the call that is allowed while nothing is broken.
+// probe is a call that is allowed unless something fails.
 const probe = "git status"
 
 // wantAllowed is the control: both forms of the probe are allowed.
@@ -168,7 +168,7 @@ func unreadableMessages(t *testing.T) {
 	wantAnswer(t, "after a message that was lost", w.ask(t, acpLine(probe)), "ask", "", "could not be read")
 }
 
-// callsNotUnderstood: ask, and the reason says what is missing.
+// callsNotUnderstood: these calls ask, and the reason names what is missing.
 func callsNotUnderstood(t *testing.T) {
 	d := startDaemon(t)
 	project := d.project(t, nil)

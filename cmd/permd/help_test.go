@@ -62,8 +62,7 @@ func walk(cmd *cobra.Command, visit func(*cobra.Command)) {
 	}
 }
 
-// exampleCommands are the words after permd, of every run of it in a shell
-// text.
+// exampleCommands returns the words after permd of each permd command in a shell text.
 func exampleCommands(t *testing.T, text string) (commands [][]string) {
 	t.Helper()
 	file, err := syntax.NewParser().Parse(strings.NewReader(text), "")
@@ -91,8 +90,8 @@ func exampleCommands(t *testing.T, text string) (commands [][]string) {
 	return commands
 }
 
-// checkExample parses an example as permd would and checks that it is one of the
-// command, or of one of its sub-commands.
+// checkExample parses an example as permd would and checks that it is a command line of
+// the command or of one of its sub-commands.
 func checkExample(t *testing.T, of *cobra.Command, args []string) {
 	t.Helper()
 	// A new command for each: parsing changes it.

@@ -167,8 +167,8 @@ deny contains "command server" if { input.effect.kind == "use"; input.effect.ser
 			t.Errorf("%s: it is asked about, and not denied: %s", c.in, out.Stdout)
 		}
 	}
-	// Tools that only talk to the person are left to the harness, but not a
-	// server's tool with such a name.
+	// Tools that only talk to the person are left to the harness, but not a server's
+	// tool of the same name.
 	for _, c := range []struct{ harness, in, want string }{
 		{"claude", claude("AskUserQuestion", `{"questions":[]}`), hooktest.Leaves},
 		{"claude", claude("TodoWrite", `{"todos":[]}`), hooktest.Runs},
@@ -205,8 +205,8 @@ func TestHookUsage(t *testing.T) {
 	wantHook(t, "nothing on standard input", "claude", "", out, hooktest.Stops)
 }
 
-// TestHookClosedOutput: if nobody reads standard output, a deny still shows in the
-// exit code and on standard error, even if a broken pipe would end the process.
+// TestHookClosedOutput: if standard output is not read, the exit code and standard
+// error still show a deny, even if a broken pipe would end the process.
 func TestHookClosedOutput(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long: a process for each harness; TestHook is the quick one")
@@ -234,7 +234,7 @@ func TestHookClosedOutput(t *testing.T) {
 	}
 }
 
-// hookCallMember finds the members that say which call it is.
+// hookCallMember matches the members that identify the call.
 var hookCallMember = regexp.MustCompile(`(?i)tool_?(name|input|args)|command|parameters`)
 
 // TestHookMutants: with the real daemon, no mutant of a sample that is not allowed

@@ -122,7 +122,7 @@ func TestHTTPCanaries(t *testing.T) {
 			t.Errorf("%s: %+v", path, got)
 		}
 	}
-	// All of it in the database.
+	// The whole text of the database.
 	if err := d.stop(t); err != nil {
 		t.Fatal(err)
 	}

@@ -163,7 +163,7 @@ func pretendHTTP(t *testing.T, answer string) string {
 	return path
 }
 
-// listenRaw answers what comes on a socket with that text.
+// listenRaw answers each connection to a socket with a text.
 func listenRaw(t *testing.T, path, text string) {
 	t.Helper()
 	ln, err := net.Listen("unix", path)
@@ -177,7 +177,7 @@ func listenRaw(t *testing.T, path, text string) {
 			if err != nil {
 				return
 			}
-			// The header is enough to know that a request has come.
+			// The header shows that a request has arrived.
 			_, _ = bufio.NewReader(c).ReadString('\n')
 			_, _ = io.WriteString(c, text)
 			c.Close()

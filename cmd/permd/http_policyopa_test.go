@@ -79,8 +79,8 @@ deny:
   use: ["wipe"]
 `
 
-// TestPolicyOPA: @ai-sdk/policy-opa, as it comes from npm and with the AI SDK
-// around it, runs a tool when permd allows it, and in no other case.
+// TestPolicyOPA: @ai-sdk/policy-opa, as published on npm and used by the AI SDK, runs a
+// tool if permd allows it, and in no other case.
 func TestPolicyOPA(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long: it runs a package of npm")

@@ -27,7 +27,7 @@ func (d *testDaemon) listensHTTP(t *testing.T, at string) {
 	writeFile(t, filepath.Join(d.home, ".config", "permd", "permd.toml"), fmt.Sprintf("[http]\nlisten = %q\n", at))
 }
 
-// startHTTP is a daemon that listens there, and a client of it.
+// startHTTP starts a daemon that listens at an address, and returns a client of it.
 func startHTTP(t *testing.T, at string) (*testDaemon, *httpClient) {
 	t.Helper()
 	d := newTestDaemon(t)
@@ -237,7 +237,7 @@ func TestHTTPAllow(t *testing.T) {
 	}
 }
 
-// TestHTTPOff: HTTP is not served unless a setting says so.
+// TestHTTPOff: HTTP is served only if a setting says so.
 func TestHTTPOff(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long: it starts several daemons; TestHTTPAllow is the quick one")
@@ -316,8 +316,7 @@ func (d *testDaemon) wantNowhereBut(t *testing.T, text, file string) {
 	}
 }
 
-// TestHTTPHealth: the response says which part is degraded, without the contents of
-// files.
+// TestHTTPHealth: the response names the degraded parts, without the contents of files.
 func TestHTTPHealth(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long: it waits for broken rules; TestHTTPAllow is the quick one")

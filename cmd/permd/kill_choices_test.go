@@ -16,8 +16,8 @@ import (
 	"github.com/permd/permd/socket/native"
 )
 
-// chooser is a client whose person remembers and forgets, until the daemon is
-// gone. It keeps what it was told.
+// chooser is a client whose person remembers and forgets, until the daemon is gone. It
+// records the answers.
 type chooser struct {
 	round   int
 	ask     *person
@@ -30,8 +30,8 @@ type chooser struct {
 	kept      map[string]string // commands by the ids of their choices
 	forgotten map[string]string
 	passing   []string // commands that were remembered for the session
-	// open is the command whose choice was under way, revoking what was being
-	// revoked when the kill came: nobody was told what became of it.
+	// open is the command of the choice that was being made, and revoking the choice
+	// that was being revoked, at the time of the kill: their outcomes are unknown.
 	open     string
 	revoking map[string]string
 	err      error
@@ -109,8 +109,8 @@ func (c *chooser) remember(n int) error {
 	return nil
 }
 
-// forget revokes two choices: one of this round, and one of an earlier round,
-// which the daemon has read from its database.
+// forget revokes two choices: one of this round, and one of an earlier round, which the
+// daemon has read from its database.
 func (c *chooser) forget() error {
 	for _, from := range []map[string]string{c.kept, c.old} {
 		for id, command := range from {

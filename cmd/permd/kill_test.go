@@ -71,7 +71,7 @@ type killer struct {
 	d       *testDaemon
 	project string
 	edition int // of the rules, the last that was written
-	// holding are the commands of the choices that hold, by the choices' ids.
+	// holding has the commands of the choices in force, by the choices' ids.
 	holding map[string]string
 	counts  struct{ decisions, kept, forgotten, reloads, idle int }
 }
@@ -99,7 +99,7 @@ func (k *killer) round(round int) {
 	r := &reloader{k: k, c: d.dialAdmin(t)}
 	all.Go(r.run)
 
-	// At any moment, but not always before the person has said something.
+	// Kill at any moment, but not always before the first answer of the person.
 	enough := time.Now().Add(2 * time.Second)
 	steps := int64(rand.IntN(8))
 	eventually.True(func() bool { return c.steps.Load() >= steps || time.Now().After(enough) })
@@ -301,8 +301,8 @@ func (d *testDaemon) dialAdmin(t *testing.T) *client.Client {
 	return c
 }
 
-// asker asks on a connection of its own until the daemon is gone, and keeps
-// what it was answered.
+// asker asks on a connection of its own until the daemon is gone, and records the
+// answers.
 type asker struct {
 	session  string
 	answered []answer

@@ -32,8 +32,8 @@ func limitDescriptors(t *testing.T, pid int) (lift func()) {
 	if err := unix.Prlimit(pid, unix.RLIMIT_NOFILE, nil, &before); err != nil {
 		t.Fatal(err)
 	}
-	// The limit is the least number that may not be given out: with it at 3, no
-	// descriptor above those of the standard streams.
+	// The limit is the lowest number that no descriptor may have: with 3, there are only
+	// those of the standard streams.
 	if err := unix.Prlimit(pid, unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: 3, Max: before.Max}, nil); err != nil {
 		t.Fatal(err)
 	}

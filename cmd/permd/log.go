@@ -27,8 +27,8 @@ part of the answer that the client got.
 
 The oldest decisions are removed when the journal reaches journal.max_bytes or
 journal.max_age of permd.toml (256 MiB and 90 days by default), except for those
-that remembered choices came from; permd status says since when they are kept. Of
-a call with very many effects only the strictest are stored.`
+that remembered choices came from; permd status says since when they are kept. For
+a call with very many effects, only the strictest are stored.`
 	example := `  permd log list --verdict ask --since 1h
   permd log follow`
 	return group("log", "Read the decision log", long, example, a.logListCommand(), a.logShowCommand(), a.logFollowCommand())

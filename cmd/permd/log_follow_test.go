@@ -27,7 +27,7 @@ func TestLogFollow(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { cmd.Process.Kill() })
-		// Nothing tells that it has begun but what it prints.
+		// Only its output shows that it has begun.
 		eventually.Holds(t, "a decision is printed", func() bool {
 			wantAllowed(t, w)
 			return out.String() != ""

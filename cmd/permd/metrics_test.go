@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// samples are the lines of /metrics that have one of those beginnings.
+// samples returns the lines of /metrics that have one of these prefixes.
 func (c *httpClient) samples(t *testing.T, prefixes ...string) (lines []string) {
 	t.Helper()
 	got := c.send(t, "GET", "/metrics", "")
@@ -24,8 +24,8 @@ func (c *httpClient) samples(t *testing.T, prefixes ...string) (lines []string) 
 	return lines
 }
 
-// TestMetrics: decisions of all sockets are counted with the verdict that was sent,
-// and the state is that of permd status.
+// TestMetrics: decisions of all sockets are counted with the verdict that was sent, and
+// the state is that of permd status.
 func TestMetrics(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long: calls over each socket")

@@ -44,7 +44,7 @@ func TestOTCCanaries(t *testing.T) {
 		}
 		outcomes[got.Outcome]++
 		if got.Outcome == otc.Ask && got.Decision.Widths != nil && outcomes[otc.Ask]%10 == 0 {
-			// Also what is remembered of it.
+			// And what is remembered of it.
 			answer := remembered(0)(&got)
 			answer["decisionId"] = got.Decision.ID
 			if err := c.Call(t.Context(), "permd/choose", answer, nil); err != nil {

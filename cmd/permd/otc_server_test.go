@@ -16,8 +16,8 @@ import (
 	"github.com/permd/permd/socket/otc"
 )
 
-// otcTools are the tools of a test's server, as GET /tools shows them: Sms.Send in
-// three versions, of which the newest stands first.
+// otcTools are the tools of a test's server, as GET /tools lists them: Sms.Send in
+// three versions, the newest first.
 const otcTools = `{"items":[
 	{"id":"Sms.Send@1.3.0","name":"Sms_Send","description":"Send","version":"1.3.0","input_schema":` + otcSchema + `,"requirements":` + otcNeeds + `},
 	{"id":"Sms.Send@1.2.0","name":"Sms_Send","description":"Send","version":"1.2.0","input_schema":{"parameters":` + otcSchema + `},"requirements":` + otcNeeds + `},

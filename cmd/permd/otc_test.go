@@ -226,7 +226,7 @@ func TestOTCRuntime(t *testing.T) {
 		t.Errorf("ran: %q", s.ran)
 	}
 
-	// All of it is in the log, in its own words.
+	// The log contains all of it.
 	logged := map[string]decisions.Record{}
 	for _, rec := range d.records(t) {
 		logged[rec.Decision.ID] = rec
@@ -288,8 +288,7 @@ func TestOTCServer(t *testing.T) {
 	want(t, "where", &otc.Missing{Authorization: []otc.Challenge{
 		{ID: "permd-approval-" + asked.Decision.ID, URL: "https://approve.example/" + asked.Decision.ID},
 	}}, asked.Response.Body.Missing)
-	// The person has been there: what they said is remembered, and the call comes
-	// again.
+	// The person has answered: the answer is remembered, and the call is repeated.
 	if err := permd.Call(t.Context(), "permd/choose", map[string]any{
 		"decisionId": asked.Decision.ID, "verdict": "allow", "width": asked.Decision.Widths[0].ID, "scope": "user",
 	}, nil); err != nil {

@@ -49,7 +49,8 @@ func TestOTCVersionLines(t *testing.T) {
 			t.Fatalf("%v\n%s", err, out)
 		}
 		want(t, "remembered "+line, outcomes(wanted), verdicts())
-		// In a list a line without a version is about all of them, and says so.
+		// A line without a version in a list applies to all versions, and its label says
+		// so.
 		if out, err := d.command("remember", "export").CombinedOutput(); err != nil || strings.Contains(string(out), "every version") == strings.Contains(line, "@") {
 			t.Errorf("%v\n%s", err, out)
 		}

@@ -197,7 +197,7 @@ func TestProtocolSchemaRequired(t *testing.T) {
 	t.Parallel()
 	p := newSchemaPeer(t, startDaemon(t))
 	dir := t.TempDir()
-	// What an answer of these needs was said before: they are refused for that.
+	// These methods need earlier messages, so they are refused here.
 	stateful := []string{"permd/choose", "rap/choice", "aap/answer"}
 	removed := 0
 	for i, m := range schemaMessages {

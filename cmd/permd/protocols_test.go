@@ -28,8 +28,8 @@ type speaker struct {
 	n    int
 }
 
-// protocols ask about a call, and return the verdict and who decided; "refused" for
-// a call that the protocol cannot express.
+// protocols ask about a call, and return the verdict and the decider; "refused" for a
+// call that the protocol cannot express.
 var protocols = map[string]func(s *speaker, t *testing.T, c oneCall) string{
 	"permd/decide": func(s *speaker, t *testing.T, c oneCall) string {
 		r := s.say(t, "permd/decide", map[string]any{"sessionId": "s1", "calls": []any{c.native(s.id())}})
@@ -104,8 +104,8 @@ var protocols = map[string]func(s *speaker, t *testing.T, c oneCall) string{
 	},
 }
 
-// serverOr is the call's server. RAP and OTC have no tools of an agent's own: a
-// server stands for them.
+// serverOr returns the call's server. RAP and OTC have no tools of the agent itself, so
+// a server is made up for them.
 func (c *oneCall) serverOr(other string) string {
 	if c.server == "" {
 		return other
@@ -230,9 +230,9 @@ func TestOneToolManyProtocols(t *testing.T) {
 	d.start(t)
 	s := &speaker{wire: d.session(t, project), http: d.http(t), dir: project}
 
-	// In AAP an agent's own tools are those of the client.
+	// In AAP, an agent's own tools are those of the client.
 	s.say(t, "permd/session", map[string]any{"sessionId": "aap", "cwd": project, "client": map[string]string{"name": "claude-agent-acp", "version": "0.100.0"}})
-	// What is remembered was asked by one of them.
+	// One of them asked what is remembered.
 	r := s.say(t, "permd/decide", map[string]any{"sessionId": "s1", "calls": []any{(&oneCall{"shop", "move", `{"bin":"C-17","n":9007199254740993}`}).native("first")}})
 	if len(r.Result.Decisions) != 1 || len(r.Result.Decisions[0].Widths) == 0 {
 		t.Fatalf("%+v", r)

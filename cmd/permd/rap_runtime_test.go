@@ -95,7 +95,7 @@ func (rt *rapRuntime) call(thread, operation, arguments string) string {
 			}
 			selected := rt.show(c)
 			if selected < 0 {
-				// The person interrupts the agent; their late answer comes all the same.
+				// The person interrupts the agent; their late answer arrives nevertheless.
 				rt.notify("/cancel_tool_call", map[string]string{"thread_id": in.GroupID, "tool_call_id": in.ID})
 				selected = 0
 			}
@@ -134,7 +134,7 @@ func (rt *rapRuntime) show(c rapCallback) int {
 	return rt.person(c)
 }
 
-// notify tells the server, and permd if it is the runtime that asks.
+// notify notifies the server, and permd if it is the runtime that asks.
 func (rt *rapRuntime) notify(path string, message map[string]string) {
 	rt.t.Helper()
 	rapPost(rt.t, rt.server.URL+path, message)

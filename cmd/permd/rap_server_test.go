@@ -17,7 +17,7 @@ import (
 // written from the shapes of its specification. Either asks permd: the runtime
 // before it sends an invocation, or the server before it runs one.
 
-// rapSecret is in every address that the two tell each other.
+// rapSecret is in every address that the two send each other.
 const rapSecret = "t-that-nobody-may-see"
 
 const rapTools = `[
@@ -58,7 +58,7 @@ type rapAnswer struct {
 	Choice *rap.UserChoice `json:"choice"`
 }
 
-// rapGate asks permd in the name of one of the two.
+// rapGate asks permd on behalf of one of the two.
 type rapGate struct {
 	permd   *client.Client
 	session string

@@ -160,11 +160,12 @@ func rapCall(id, thread, operation, arguments string) map[string]any {
 
 type raw string
 
-// MarshalJSON is the text as it is.
+// MarshalJSON returns the text unchanged.
 func (r raw) MarshalJSON() ([]byte, error) { return []byte(r), nil }
 
-// TestRAPFences: what a person forbids in a thread is forbidden below it, however
-// they say it and whatever the thread was allowed, and on this connection.
+// TestRAPFences: what a person rejects in a thread is rejected in the threads below it,
+// in whatever way it is expressed and whatever was allowed for the thread, and on this
+// connection only.
 func TestRAPFences(t *testing.T) {
 	t.Parallel()
 	for _, scope := range []string{"session", "session+children"} {
@@ -209,7 +210,7 @@ func TestRAPFences(t *testing.T) {
 				"5": {"pack/child", rap.Denied},
 				"6": {"pack/child/grandchild", rap.Denied},
 				"7": {"root/pick", rap.Run},
-				// It says that it belongs to root, and belonged to pack before.
+				// It claims to belong to root, and belonged to pack before.
 				"8": {"root/child", rap.Denied},
 				"9": {"root/pack", rap.Denied},
 			} {
@@ -218,7 +219,7 @@ func TestRAPFences(t *testing.T) {
 				}
 				want(t, tt.thread, tt.want, outcome(c, id, tt.thread))
 			}
-			// Nothing of it holds on another connection.
+			// None of it applies to another connection.
 			other := rapConnection(t, d, project)
 			want(t, "elsewhere, below root", rap.Ask, outcome(other, "1", "root/pick"))
 			want(t, "elsewhere, below pack", rap.Ask, outcome(other, "2", "pack/child"))
@@ -226,7 +227,7 @@ func TestRAPFences(t *testing.T) {
 	}
 }
 
-// remembersNothing waits until nothing is remembered any more.
+// remembersNothing waits until there are no remembered choices.
 func (d *testDaemon) remembersNothing(t *testing.T) {
 	t.Helper()
 	eventually.Holds(t, "it is no longer remembered", func() bool {

@@ -15,7 +15,7 @@ import (
 // The README is followed as a person would: its commands print what it shows, and
 // its rules compile.
 
-// readme is the README, and what it is made of.
+// readme is the README with its parts.
 type readme struct {
 	path, text string
 	blocks     []block
@@ -142,7 +142,7 @@ func (d *testDaemon) greeting(t *testing.T) string {
 	return d.output.String()
 }
 
-// tryGreeting pastes what the daemon says to try.
+// tryGreeting runs the command that the daemon suggests.
 func (d *testDaemon) tryGreeting(t *testing.T, project, greeting string) {
 	t.Helper()
 	_, line, ok := strings.Cut(greeting, "\n  try      ")

@@ -20,8 +20,8 @@ import (
 	"github.com/permd/permd/internal/eventually"
 )
 
-// generation is a set of files whose rules allow the probe only when all of
-// them are of that generation, and deny it when they are not.
+// generation is a set of files whose rules allow the probe only when all of them are of
+// that generation, and deny it otherwise.
 func generation(n int) map[string]string {
 	const top = "package permd.user\nimport rego.v2\n"
 	return map[string]string{

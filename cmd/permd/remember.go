@@ -153,8 +153,8 @@ func (a *app) rememberListCommand() *cobra.Command {
 		Annotations: readsOnly,
 		Short:       "List remembered choices, newest last",
 		Long: `List the choices in force, newest last: what is allowed or denied, where, and how
-often the choice was used: how often it matched a call, also where a rule decided.
-A reject of several effects takes a line for each.
+often the choice matched a call, even if a rule decided it. A reject of several
+effects has a line for each.
 
 With --changed, list only choices that an earlier version of permd stored and that
 no longer apply as they did: rejects that ask until you confirm or forget them, and

@@ -145,8 +145,8 @@ func TestRememberWords(t *testing.T) {
 	}
 }
 
-// TestRememberForgotten: a revocation applies to every connection and session as
-// soon as it is answered.
+// TestRememberForgotten: a revocation applies to every connection and session as soon
+// as it is answered.
 func TestRememberForgotten(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long: a daemon and many processes; TestRemember is the quick one")
@@ -231,8 +231,8 @@ func TestRememberNothing(t *testing.T) {
 			t.Errorf("the shell is offered: %+v", w)
 		}
 	}
-	// A script is remembered with its text alone. (What came before may have
-	// changed the agent's shell, so that its folder is not known any more.)
+	// Only a script's text is remembered. (Earlier calls may have changed the agent's
+	// shell, so its folder is no longer known.)
 	p = d.asks(t, project)
 	q := p.bash("bash run.sh")
 	if len(q.Widths) != 1 {

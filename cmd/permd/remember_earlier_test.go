@@ -64,7 +64,7 @@ func TestRememberEarlier(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// They belong to the user who runs the test, who may see no others.
+	// They belong to the user who runs the test and sees only these.
 	if _, err := db.Exec("UPDATE choices SET uid = ?", os.Getuid()); err != nil {
 		t.Fatal(err)
 	}
@@ -102,7 +102,7 @@ func TestRememberEarlier(t *testing.T) {
 	if !strings.Contains(out, "--reject run 'rm victim'") {
 		t.Errorf("no way back:\n%s", out)
 	}
-	// The one whose project is no longer known cannot be restored, and has no rule.
+	// The choice whose project is no longer known cannot be restored, and has no rule.
 	list := d.permd(t, "remember", "list", "--scope", "user")
 	for line := range strings.Lines(list) {
 		if !strings.Contains(line, "./foo2") {

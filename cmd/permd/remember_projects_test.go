@@ -46,8 +46,8 @@ func TestRememberWorktrees(t *testing.T) {
 	}
 }
 
-// TestRejectInWorktrees wants a reject of a file to hold for that file of each worktree of
-// the repository, from a session in any of them.
+// TestRejectInWorktrees checks that a reject of a file applies to that file in each
+// worktree of the repository, from a session in any of them.
 func TestRejectInWorktrees(t *testing.T) {
 	t.Parallel()
 	d := startDaemon(t)

@@ -63,7 +63,8 @@ type answered struct {
 	Stored []decisions.StoredChoice `json:"stored"`
 }
 
-// choose answers a question; says is what an error must say, "" for none.
+// choose answers a question. says is the text that an error must contain, "" for no
+// error.
 func (p *person) choose(d *decisions.Decision, members map[string]any, says string) []decisions.StoredChoice {
 	p.t.Helper()
 	params := map[string]any{"decisionId": d.ID, "verdict": "allow"}
@@ -81,7 +82,7 @@ func (p *person) choose(d *decisions.Decision, members map[string]any, says stri
 	return got.Stored
 }
 
-// is checks who decided what.
+// is checks the verdict and the decider.
 func (p *person) is(d *decisions.Decision, v decisions.Verdict, by decisions.DecidedBy) {
 	p.t.Helper()
 	if d.Verdict != v || d.By != by {

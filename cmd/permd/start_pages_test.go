@@ -65,8 +65,8 @@ func (d *testDaemon) followPage(t *testing.T, page, dir string) {
 		t.Fatal(err)
 	}
 	for name, text := range map[string]string{
-		// permd hook install refuses a permd in a temporary folder, such as that of
-		// a test.
+		// permd hook install refuses a permd in a temporary folder, such as that of a
+		// test.
 		"permd": "#!/bin/sh\ncase \"$1 $2\" in 'hook install') set -- \"$@\" --exec '" + bin + "/permd' ;; esac\n" +
 			"exec permd-itself \"$@\" --root '" + root + "'\n",
 		"sudo": "#!/bin/sh\nexec \"$@\"\n",
@@ -105,7 +105,7 @@ func (d *testDaemon) followPage(t *testing.T, page, dir string) {
 	}
 }
 
-// matchesPage compares what a command prints with what a page shows of it.
+// matchesPage compares the output of a command with what a page shows of it.
 func matchesPage(want, got string) bool {
 	if want == "" { // of no interest to the reader
 		return true

@@ -38,8 +38,9 @@ func newManager(t *testing.T, d *testDaemon) *manager {
 	return &manager{conn}
 }
 
-// next is the next datagram, as its assignments. Signs of life and texts alone
-// come at any time and are left out, unless want names one of them.
+// next returns the assignments of the next datagram. Datagrams with only a sign of life
+// or a text may be sent at any time and are skipped, unless want names one of their
+// assignments.
 func (m *manager) next(t *testing.T, want string) map[string]string {
 	t.Helper()
 	buf := make([]byte, 4096)

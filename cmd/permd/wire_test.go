@@ -19,8 +19,8 @@ type wire struct {
 	lines *bufio.Reader
 }
 
-// answer is what a client got for a message, as far as it matters whether the
-// tool call may run. The zero answer means that the connection was closed.
+// answer is a client's answer to a message, as far as it decides whether the tool call
+// may run. The zero answer means that the connection was closed.
 type answer struct {
 	Verdict string // of a decision, the strictest of several
 	By      string // who decided
@@ -72,7 +72,7 @@ func (w *wire) ask(t *testing.T, line string) answer {
 	return w.next(t)
 }
 
-// next reads one answer, which must come within a minute.
+// next reads one answer, within a minute.
 func (w *wire) next(t *testing.T) answer {
 	t.Helper()
 	if err := w.SetReadDeadline(time.Now().Add(time.Minute)); err != nil {

@@ -205,7 +205,7 @@ func fileURL(given string) (p, why string) {
 	if encodedDots(p) {
 		return "", "path holds percent-encoded dots or slashes"
 	}
-	p, ok := PercentDecode(p)
+	p, ok := percentDecode(p)
 	if !ok {
 		return "", "file URL with a broken percent sign"
 	}
@@ -236,7 +236,7 @@ func encodedDots(s string) bool {
 	return false
 }
 
-func PercentDecode(s string) (string, bool) {
+func percentDecode(s string) (string, bool) {
 	if strings.IndexByte(s, '%') < 0 {
 		return s, true
 	}

@@ -6,13 +6,13 @@ import (
 
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/decisions/effects/display"
+	"github.com/permd/permd/decisions/effects/paths"
 	"github.com/permd/permd/decisions/effects/programs"
-	"github.com/permd/permd/decisions/effects/urls"
 )
 
 // connect adds the effect of an address.
 func (v *invocation) connect(role programs.Role, i int, w effects.Word) {
-	if w.Glob || urls.IsPattern(w.Text) {
+	if w.Glob || paths.IsURLPattern(w.Text) {
 		v.unknown(i, "an address that is a pattern: "+display.Display(display.ShowWord(&w)))
 		return
 	}
@@ -22,7 +22,7 @@ func (v *invocation) connect(role programs.Role, i int, w effects.Word) {
 	}
 	url := w.Text
 	if v.run.Program == "curl" {
-		url = urls.GuessScheme(url)
+		url = paths.GuessScheme(url)
 	}
 	method := effects.MethodGet
 	if role == programs.RoleSends || v.send {
@@ -35,7 +35,7 @@ func (v *invocation) connect(role programs.Role, i int, w effects.Word) {
 			v.unknown(i, "an address that programs read in two ways: "+display.Display(display.ShowWord(&w))) // wget takes HOST:PATH for FTP
 			return
 		}
-		if !requestSchemes[c.Scheme] {
+		if !paths.RequestsOnly(c.Scheme) {
 			e, v.changes = v.b.Paths.Connect(url, effects.MethodSend, v.at.From), true
 		}
 	}
@@ -43,6 +43,20 @@ func (v *invocation) connect(role programs.Role, i int, w effects.Word) {
 	if (role == programs.RoleDownload || v.has([]string{"--remote-name"})) && !v.has([]string{"--output-document"}) {
 		v.download(i, w.Text)
 	}
+}
+
+// readsFileURL adds the read of a file URL, as curl interprets it: the scheme in any
+// case, this machine by name or address, escapes decoded, query and fragment removed.
+// Any other file URL is an unknown effect.
+func (v *invocation) readsFileURL(i int, url string) {
+	p, why := paths.CurlFileURL(url)
+	if why != "" {
+		v.unknown(i, why)
+		return
+	}
+	// curl removes dot segments from the path before it opens it; others do not.
+	e := v.b.CheckLinks(v.b.Paths.Effect(effects.KindRead, paths.Request{AsWritten: p, Path: p, Cwd: v.run.Cwd, Follow: true, Both: true}, paths.BadPath(p), v.at.From))
+	v.b.Add(v.via(i, e))
 }
 
 // download adds the write of a file named by the last part of a URL.

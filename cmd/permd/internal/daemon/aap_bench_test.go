@@ -9,10 +9,10 @@ import (
 	"time"
 )
 
-// BenchmarkAAPTurn measures a turn with 50 pending calls, decided over the socket
-// with the journal on: the budget is 5 ms. In "asked" rules leave all of them to
-// the person, which is most work; in "mixed" half of them are files that the client
-// would read by itself, which the shipped rules allow.
+// BenchmarkAAPTurn measures a turn with 50 pending calls, decided over the socket with
+// the journal on: the budget is 5 ms. In "asked" rules leave all of them to the person,
+// which is the most work; in "mixed" half of them are files that the client itself
+// would read, which the shipped rules allow.
 func BenchmarkAAPTurn(b *testing.B) {
 	const calls = 50
 	w := newBenchWorld(b, true)

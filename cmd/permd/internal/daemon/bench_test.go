@@ -95,9 +95,8 @@ func newBenchWorld(b testing.TB, cached bool) *benchWorld {
 	return &benchWorld{d, project}
 }
 
-// benchPolicy is a mix of rules as policies have it: half of them on programs,
-// the rest on paths and hosts. None is about the calls here, which the shipped
-// rules allow.
+// benchPolicy is a typical mix of rules: half of them on programs, the rest on paths
+// and hosts. None is about the calls of the benchmarks, which the shipped rules allow.
 func benchPolicy() string {
 	var s strings.Builder
 	s.WriteString("package permd.user\n\nimport rego.v2\n")
@@ -121,7 +120,7 @@ func (w *benchWorld) session() string {
 	return fmt.Sprintf(`{"sessionId":"s1","cwd":%q,"agent":{"name":"claude-agent-acp","version":"0.60.0"}}`, w.project)
 }
 
-// params are those of the permission request for a tool call.
+// params returns the params of the permission request for a tool call.
 func (w *benchWorld) params(toolCall string) string {
 	return `{"sessionId":"s1","toolCall":{"toolCallId":"toolu_01AbCdEfGh",` + strings.ReplaceAll(toolCall, "PROJECT", w.project) +
 		`},"options":[{"optionId":"allow","name":"Allow","kind":"allow_once"},{"optionId":"reject","name":"Reject","kind":"reject_once"}]}`
@@ -240,7 +239,7 @@ func (w *benchWorld) serve(b *testing.B) *benchConn {
 	})
 }
 
-// echoLines sends each line back as it is.
+// echoLines sends each line back unchanged.
 func echoLines(b *testing.B) *benchConn {
 	b.Helper()
 	return benchServe(b, func(_ context.Context, ln net.Listener) error {

@@ -37,9 +37,9 @@ func (d *daemon) flushUseCounts(ctx context.Context) {
 // errNotLogged refuses a person's allow that cannot be logged.
 var errNotLogged = errors.New("the answer could not be logged, so it does not count (on_log_failure)")
 
-// recordAnswer notes in the journal what the person said. The answer holds even
-// where that fails, since the choices that it made name the decision as well; but
-// an allow does not if the settings want all of them logged.
+// recordAnswer records a person's answer in the journal. The answer counts even if that
+// fails, since the choices that it made name the decision as well; but an allow does
+// not count if the settings require all of them to be logged.
 func (d *daemon) recordAnswer(ctx context.Context, id string, v decisions.Verdict, kept []decisions.StoredChoice) error {
 	a := decisions.HumanAnswer{Time: time.Now(), Verdict: v}
 	for i := range kept {
@@ -90,7 +90,7 @@ func (m choices) wire(c *remember.Choice) admin.Choice {
 // is exported.
 const MoreOptions = "also with more options"
 
-// pinsInWords describes what a choice is bound to besides its rule line.
+// pinsInWords describes what a choice is bound to in addition to its rule line.
 func pinsInWords(c *remember.Choice) []string {
 	var words []string
 	if c.MoreOptions() {

@@ -103,7 +103,7 @@ func openDaemon(ctx context.Context, dirs xdg.Dirs, relocated bool, log *slog.Lo
 	return d, nil
 }
 
-// listensAt says where the daemon listens, before it does.
+// listensAt returns where the daemon will listen.
 func (d *daemon) listensAt(at engine.Sockets) {
 	d.sockets = at
 	d.engine.ProtectSockets(at)

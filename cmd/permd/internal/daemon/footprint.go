@@ -13,9 +13,9 @@ const (
 	// gcPercent is how much the heap may grow before it is collected, in percent
 	// of what is in use; Go's own is 100.
 	gcPercent = 50
-	// releaseAfter is how long nothing has been decided before memory that is not in
-	// use goes back to the system, and idle how often that is repeated: looking
-	// for changed rules leaves garbage too.
+	// releaseAfter is how long nothing must have been decided before unused memory is
+	// returned to the system, and idle how often that is repeated: looking for changed
+	// rules leaves garbage too.
 	releaseAfter = 5 * time.Second
 	releaseEvery = time.Minute
 )
@@ -41,7 +41,7 @@ func (d *daemon) limitFootprint(ctx context.Context) {
 	}
 }
 
-// release says when memory goes back to the system.
+// release reports whether memory is to be returned to the system.
 type release struct {
 	last    time.Time // the zero time while something is decided
 	decided uint64

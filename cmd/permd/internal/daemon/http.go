@@ -40,7 +40,7 @@ func listenHTTP(ctx context.Context, at string, dirs xdg.Dirs, log *slog.Logger)
 		}
 		h.listener = l
 	default:
-		// The token first: nobody connects to what cannot know them.
+		// The token is read first: without it no client could be identified.
 		if h.token, err = httpapi.Token(dirs.HTTPToken()); err != nil {
 			return nil, fmt.Errorf("opening HTTP: %w", err)
 		}
@@ -85,8 +85,7 @@ func (s *server) serveHTTP(ctx context.Context, methods socket.Methods) error {
 	})
 }
 
-// health says in words what is not as it should be; an error when calls cannot be
-// decided.
+// health describes what is degraded. It returns an error if calls cannot be decided.
 func (d *daemon) health(ctx context.Context) (degraded []string, err error) {
 	if err := d.canary(ctx); err != nil {
 		return nil, err
@@ -119,5 +118,5 @@ func httpPlace(at string, dirs xdg.Dirs) string {
 	return at + ", with the token in " + dirs.HTTPToken()
 }
 
-// IsURL tells an address from the path of a socket.
+// IsURL reports whether an address is a URL, not the path of a socket.
 func IsURL(at string) bool { return strings.HasPrefix(at, "http://") }

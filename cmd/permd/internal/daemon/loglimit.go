@@ -19,8 +19,8 @@ func newLog(h slog.Handler) *slog.Logger {
 	return slog.New(&limitedHandler{Handler: h, counts: &logCounts{of: map[string]*logCount{}}})
 }
 
-// limitedHandler passes at most logBurst records of one message on in a
-// logPeriod. The first of the next period says how many were left out.
+// limitedHandler passes on at most logBurst records of one message in a logPeriod. The
+// first record of the next period has the number of those left out.
 type limitedHandler struct {
 	slog.Handler
 	counts *logCounts // shared with the handlers derived from this one

@@ -18,7 +18,7 @@ import (
 )
 
 // metrics are what /metrics shows. No label has more than a few values, and none
-// holds text of a request.
+// contains text of a request.
 type metrics struct {
 	registry *prometheus.Registry
 
@@ -72,7 +72,7 @@ func (m *metrics) served(path string, status int) {
 	m.httpRequests.WithLabelValues(path, strconv.Itoa(status)).Inc()
 }
 
-// reloaded counts a reading that somebody asked for.
+// reloaded counts a requested reload.
 func (m *metrics) reloaded(err error) {
 	if m == nil {
 		return
@@ -144,13 +144,13 @@ func (c countingJournal) Append(ctx context.Context, recs ...*decisions.Record) 
 	return err
 }
 
-// state reads what the daemon says about itself.
+// state reads the daemon's status.
 type state struct {
 	daemon  *daemon
 	metrics *metrics
 }
 
-// The metrics that are read when somebody asks.
+// The metrics that are computed for each request of /metrics.
 var (
 	descDegraded        = desc("permd_policy_degraded", "1 while rules are not what their files say.")
 	descLayers          = desc("permd_policy_layers", "How many layers are in that state.", "layer", "state")

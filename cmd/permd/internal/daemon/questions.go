@@ -85,8 +85,8 @@ func (q questions) drop(ctx context.Context, kept []decisions.StoredChoice) erro
 	return q.d.engine.Keeper().Drop(context.WithoutCancel(ctx), ids...)
 }
 
-// confirm makes choices count at once: the answer comes from a person, over the
-// management socket, and not a client that reports one.
+// confirm makes choices effective at once: the answer was given by a person, over the
+// management socket, and not reported by a client.
 func (q questions) confirm(ctx context.Context, kept []decisions.StoredChoice) {
 	var ids []string
 	for i := range kept {

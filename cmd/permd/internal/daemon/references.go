@@ -7,8 +7,8 @@ import (
 	"github.com/permd/permd/remember"
 )
 
-// references tells the journal which choices still exist, whose decisions it keeps.
-// Only the journal's mover calls it.
+// references returns which choices still exist, so that the journal keeps their
+// decisions. Only the journal's mover calls it.
 type references struct {
 	store atomic.Pointer[remember.Store] // nil until it is open
 

@@ -8,8 +8,8 @@ import (
 	"github.com/permd/permd/decisions/journal"
 )
 
-// RetentionLines say what the journal keeps and has removed, and what is wrong with
-// that; none while there is nothing to say.
+// RetentionLines describes what the journal keeps and has removed, and any problem with
+// that. It returns none if there is nothing to report.
 func RetentionLines(r *journal.Retention) (lines []string) {
 	if r.Removed > 0 {
 		lines = append(lines, fmt.Sprintf("%s until %s were removed, the others are kept since %s (limits: %d MiB, %s)",

@@ -13,7 +13,7 @@ import (
 	"github.com/permd/permd/decisions/effects/display"
 )
 
-// maxAgents is how many agents are told apart; others are one.
+// maxAgents is how many agents are counted separately; all others are counted as one.
 const maxAgents = 32
 
 // runCounter counts, since the start, the calls that ran without having been
@@ -23,7 +23,7 @@ type runCounter struct {
 	agents map[string]*AgentRuns
 }
 
-// AgentRuns are those of one agent, by what rules and memory would have said.
+// AgentRuns counts the runs of one agent by what rules and memory would have decided.
 type AgentRuns struct {
 	Agent   string `json:"agent"` // "" for one that has no name, "…" for all further ones
 	Allow   int    `json:"allow"`
@@ -32,7 +32,7 @@ type AgentRuns struct {
 	Despite int    `json:"despite"` // that were denied, and are done all the same
 }
 
-// furtherAgents is what agents are called that are not told apart.
+// furtherAgents is the name of the agents that are not counted separately.
 const furtherAgents = "…"
 
 // note takes in one call.

@@ -206,7 +206,7 @@ func (s *server) options() socket.Options {
 	}
 }
 
-// announce says where permd listens, what it serves, and what to try next.
+// announce prints where permd listens, which rules it uses, and what to try next.
 func (s *server) announce() {
 	w := s.out
 	fmt.Fprintf(w, "permd %s, pid %d, for %s\n", buildinfo.Version(), os.Getpid(), s.engine.Users.Lookup(uint32(os.Geteuid())).Name)
@@ -251,7 +251,7 @@ func (s *server) setReady() {
 	s.ready = true
 }
 
-// reload reads the rules again and tells the service manager before and after.
+// reload reads the rules again and notifies the service manager before and after.
 func (s *server) reload(ctx context.Context) (admin.Reloaded, error) {
 	if err := systemd.Reloading(); err != nil {
 		s.log.Warn("telling the service manager", "error", err)

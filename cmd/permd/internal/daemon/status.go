@@ -28,8 +28,8 @@ type Status struct {
 	Journal  journal.Status  `json:"journal"`
 	Memory   remember.Status `json:"memory"`
 	Unasked  []AgentRuns     `json:"unasked,omitzero"`
-	// NotPlain are the calls since the start with shell text that not every shell
-	// reads alike, by what of it.
+	// NotPlain counts, since the start, the calls with shell text that not every shell
+	// reads alike, by the construct.
 	NotPlain map[string]int64 `json:"notPlain,omitzero"`
 	// Unanswered are the file systems that do not answer.
 	Unanswered []mounts.Stuck `json:"unanswered,omitzero"`

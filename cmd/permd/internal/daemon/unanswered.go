@@ -18,8 +18,8 @@ func UnansweredLine(s mounts.Stuck, now time.Time) string {
 		cli.Plural(s.Looks, "look"), now.Sub(s.Since).Round(time.Second), display.Display(s.Mount))
 }
 
-// summary is the status for the service manager. It names times and not how long ago
-// that was: nobody updates it every second.
+// summary is the status for the service manager. It has times and no durations, since
+// it is not updated every second.
 func (s *server) summary(rules policy.Status) string {
 	text := rules.Summary()
 	for _, m := range s.engine.Mounts.Stuck() {
@@ -28,8 +28,8 @@ func (s *server) summary(rules policy.Status) string {
 	return text + memorySummary(s.memory.Damage())
 }
 
-// watchFiles keeps up to date what is mounted, and tells the service manager which file
-// systems do not answer.
+// watchFiles keeps the list of mounts current, and notifies the service manager of file
+// systems that do not answer.
 func (s *server) watchFiles(ctx context.Context) {
 	watching := make(chan struct{})
 	go func() {
@@ -46,7 +46,7 @@ func (s *server) watchFiles(ctx context.Context) {
 	<-watching
 }
 
-// filesChanged is called when a file system no longer answers, or does so again.
+// filesChanged is called when a file system stops answering, or answers again.
 func (s *server) filesChanged() {
 	s.statusMu.Lock()
 	defer s.statusMu.Unlock()

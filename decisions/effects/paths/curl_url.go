@@ -1,11 +1,17 @@
-// Package urls reads addresses as programs do that are given them.
-package urls
+package paths
 
 import (
 	"strings"
 
-	"github.com/permd/permd/decisions/effects/paths"
+	"github.com/permd/permd/internal/wordset"
 )
+
+// requestSchemes are the schemes of RequestsOnly.
+var requestSchemes = wordset.Of("", "http", "https", "git", "oci", "docker", "svn")
+
+// RequestsOnly reports whether a program only requests something from an address with
+// that scheme. With any other, it may send parts of the address to the host.
+func RequestsOnly(scheme string) bool { return requestSchemes[scheme] }
 
 // guessedSchemes are the protocols that curl assumes for an address without a scheme
 // whose host begins with that name and a dot (CURLOPT_URL).
@@ -32,19 +38,21 @@ func authorityEnd(url string) int {
 	return len(url)
 }
 
-// IsPattern reports whether curl itself expands braces or brackets of an address.
+// IsURLPattern reports whether curl itself expands braces or brackets of an address.
 // The brackets of an IPv6 address do not count.
-func IsPattern(url string) bool {
+func IsURLPattern(url string) bool {
 	if scheme, rest, ok := strings.Cut(url, "://["); ok && !strings.ContainsAny(scheme, "{}[]") {
-		if _, behind, ok := strings.Cut(rest, "]"); ok {
-			url = behind
+		if _, after, ok := strings.Cut(rest, "]"); ok {
+			url = after
 		}
 	}
 	return strings.ContainsAny(url, "{}[]")
 }
 
-// FilePath returns the path of a file URL as curl reads it, or why it is not understood.
-func FilePath(url string) (p, why string) {
+// CurlFileURL returns the path of a file URL as curl interprets it: the scheme in any
+// case, this machine by name or address, escapes decoded, query and fragment removed.
+// why is the reason if it has none.
+func CurlFileURL(url string) (p, why string) {
 	p = url[len("file:"):]
 	if rest, ok := strings.CutPrefix(p, "//"); ok {
 		end := strings.IndexByte(rest, '/')
@@ -64,21 +72,9 @@ func FilePath(url string) (p, why string) {
 	if end := strings.IndexAny(p, "?#"); end >= 0 {
 		p = p[:end]
 	}
-	p, ok := paths.PercentDecode(p)
+	p, ok := percentDecode(p)
 	if !ok {
 		return "", "file URL with a broken percent sign"
 	}
 	return p, ""
-}
-
-// AnyFilePath returns the path of a file URL. Of a relative one, which is none, programs take
-// the rest (aws).
-func AnyFilePath(text string) (p, why string) {
-	if !strings.HasPrefix(text, "file:") {
-		return "", "no file URL"
-	}
-	if p, why = FilePath(text); why == "" {
-		return p, ""
-	}
-	return strings.TrimPrefix(text[len("file:"):], "//"), ""
 }
