@@ -13,8 +13,17 @@ const defaultDeadline = 2 * time.Second
 // context it sets no timer, which would take as long as most decisions do.
 type deadline struct {
 	context.Context
-	at  time.Time
-	now func() time.Time
+	at   time.Time
+	now  func() time.Time
+	work *Work // see workOf
+}
+
+// Value implements [context.Context].
+func (d *deadline) Value(key any) any {
+	if _, ok := key.(workKey); ok {
+		return d.work
+	}
+	return d.Context.Value(key)
 }
 
 // Err returns why there is no more time, nil if there is some.
@@ -29,8 +38,8 @@ func (d *deadline) Err() error {
 }
 
 // within returns a context that ends when a decision that began at start must be made.
-func (e *Engine) within(ctx context.Context, start time.Time) context.Context {
-	return &deadline{ctx, start.Add(cmp.Or(e.config.Deadline, defaultDeadline)), e.now}
+func (e *Engine) within(ctx context.Context, start time.Time, w *Work) context.Context {
+	return &deadline{ctx, start.Add(cmp.Or(e.config.Deadline, defaultDeadline)), e.now, w}
 }
 
 // outOfTime returns why a call is not looked at any more, "" if it is.

@@ -46,6 +46,8 @@ type Config struct {
 	// that would ask are denied. Its result may change at any time.
 	Unattended func() bool
 
+	// Underway, if not nil, knows the requests that are being decided.
+	Underway *Underway
 	// Deadline is how long deciding the calls of one request may take: what is not
 	// decided by then is asked. 0 means 2 seconds.
 	Deadline time.Duration
@@ -132,7 +134,9 @@ func (e *Engine) Decide(ctx context.Context, reqs ...*Request) []*Decision {
 		return nil
 	}
 	start := e.now()
-	ctx = e.within(ctx, start)
+	w := e.config.Underway.Begin(AtRules, start)
+	defer w.End()
+	ctx = e.within(ctx, start, w)
 	first := e.receive(ctx, reqs[0], len(reqs) == 1)
 	defer e.cache.release(first.buffer)
 	snap, err := e.policy.Snapshot(reqs[0].Peer.UID, first.project)
@@ -189,6 +193,7 @@ func (e *Engine) Decide(ctx context.Context, reqs ...*Request) []*Decision {
 		}
 		r.bound()
 	}
+	w.enter(AtJournal)
 	if err := e.journal.Append(context.WithoutCancel(ctx), records...); err != nil {
 		e.log.Error("decision not logged, so nothing is allowed", "decisions", len(records), "error", err)
 		for i, d := range decided {

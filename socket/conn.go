@@ -12,6 +12,7 @@ import (
 	"runtime/debug"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/internal/strictjson"
@@ -296,6 +297,7 @@ func (c *connection) beginPhase2() error {
 		return nil
 	default:
 	}
+	defer s.Underway.Begin(decisions.AtSlot, time.Now()).End()
 	select {
 	case s.runningSlots <- struct{}{}:
 		return nil
@@ -309,7 +311,7 @@ func (c *connection) beginPhase2() error {
 // endPhase2 undoes beginPhase2.
 func (c *connection) endPhase2() {
 	if c.server.runningSlots != nil {
-		<-c.server.runningSlots
+		c.server.returnSlot()
 	}
 }
 

@@ -60,6 +60,10 @@ type Options struct {
 	Logger *slog.Logger
 	// Open counts the open connections. It may be nil.
 	Open *atomic.Int64
+	// Underway knows the requests that wait for a slot. It may be nil.
+	Underway *decisions.Underway
+	// Probe finds out whether requests get slots. It may be nil.
+	Probe *Probe
 
 	peer func(net.Conn) (decisions.Peer, error) // set by tests without sockets
 }
@@ -124,7 +128,9 @@ type server struct {
 	wg       sync.WaitGroup
 
 	runningSlots chan struct{} // holds one value for each running second phase; nil means no limit
-	stop         chan struct{} // closed when the server stops
+	// slotsReturned counts the second phases that have ended.
+	slotsReturned atomic.Uint64
+	stop          chan struct{} // closed when the server stops
 
 	methodStuck atomic.Bool // a method did not return in time
 
@@ -148,6 +154,9 @@ func Serve(ctx context.Context, ln net.Listener, methods Methods, o Options) err
 	}
 	if o.MaxRunning > 0 {
 		s.runningSlots = make(chan struct{}, o.MaxRunning)
+	}
+	if o.Probe != nil {
+		o.Probe.server.Store(s)
 	}
 	unhook := context.AfterFunc(ctx, func() { _ = stop(ln) })
 	defer unhook()

@@ -9,6 +9,7 @@ import (
 	"os"
 	"runtime"
 	"runtime/debug"
+	"time"
 
 	"github.com/go-json-experiment/json"
 
@@ -161,10 +162,13 @@ func (s *server) runLimited(ctx context.Context, f func() ([]byte, error)) ([]by
 			s.pending.Done()
 		}()
 		if s.running != nil {
+			waiting := s.Socket.Underway.Begin(decisions.AtSlot, time.Now())
 			select {
 			case s.running <- struct{}{}:
+				waiting.End()
 				defer func() { <-s.running }()
 			case <-ctx.Done():
+				waiting.End()
 				got.err = endedError(ctx)
 				return
 			}

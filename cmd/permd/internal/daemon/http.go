@@ -72,10 +72,10 @@ func (h *httpServer) where() string {
 // serveHTTP serves until ctx ends.
 func (s *server) serveHTTP(ctx context.Context, methods socket.Methods) error {
 	opts := s.options()
-	opts.MaxRunning, opts.Open = maxRunning, &s.metrics.httpConns
+	opts.MaxRunning, opts.Open, opts.Underway = maxRunning, &s.metrics.httpConns, &s.underway
 	return httpapi.Serve(ctx, s.http.listener, httpapi.Deps{
 		Methods: methods,
-		Health:  s.health,
+		Health:  s.healthOf,
 		Metrics: s.metrics.handler(),
 		Served:  s.metrics.served,
 	}, httpapi.Options{
@@ -85,10 +85,10 @@ func (s *server) serveHTTP(ctx context.Context, methods socket.Methods) error {
 	})
 }
 
-// health says in words what is not as it should be; an error when calls cannot be
+// healthOf says in words what is not as it should be; an error when calls cannot be
 // decided.
-func (d *daemon) health(ctx context.Context) (degraded []string, err error) {
-	if err := d.canary(ctx); err != nil {
+func (d *daemon) healthOf(ctx context.Context) (degraded []string, err error) {
+	if err := d.health.check(ctx); err != nil {
 		return nil, err
 	}
 	s := d.status()
@@ -103,6 +103,8 @@ func (d *daemon) health(ctx context.Context) (degraded []string, err error) {
 		{"journal", s.Journal.Failing != "" || s.Journal.Stalled != ""},
 		{"memory", len(s.Memory.Degraded) > 0},
 		{"files", len(s.Unanswered) > 0},
+		{"decisions", len(s.Stuck) > 0},
+		{"sockets", len(s.Sockets) > 0},
 	} {
 		if part.bad {
 			degraded = append(degraded, part.name)
