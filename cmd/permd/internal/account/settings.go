@@ -20,10 +20,6 @@ import (
 // SettingsName is the name of the settings file of organisation and user.
 const SettingsName = "permd.toml"
 
-// maxSettingsBytes bounds a settings file, as the parser does. One byte more is read, to
-// notice longer files.
-const maxSettingsBytes = 1 << 20
-
 // ReadSettings reads permd.toml of organisation and user.
 func ReadSettings(dirs xdg.Dirs) (settings.Settings, error) {
 	var of [2]settings.Settings
@@ -65,7 +61,8 @@ func ReadSettingsFile(file string) ([]byte, error) {
 	if info.Mode().Perm()&files.OthersWrite(info, uint32(os.Geteuid())) != 0 {
 		return nil, cli.Failf(cli.ExitError, "chmod go-w "+file, "%s can be written by others (mode %04o)", file, info.Mode().Perm())
 	}
-	return io.ReadAll(io.LimitReader(f, maxSettingsBytes+1))
+	// One byte more than the parser takes, so that it notices longer files.
+	return io.ReadAll(io.LimitReader(f, settings.MaxBytes+1))
 }
 
 // ReadSwitches returns the settings that concern the rules.
