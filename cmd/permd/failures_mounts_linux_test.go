@@ -136,11 +136,19 @@ func mountSilent(t *testing.T) {
 			t.Errorf("%s: took %v", name, took)
 		}
 	}
-	// A deny that is written now takes effect.
+	// A deny that is written now takes effect, even if the settings lie there too.
+	settings := filepath.Join(d.home, ".config", "permd", "permd.toml")
+	if err := os.Remove(settings); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(filepath.Join(silent, "permd.toml"), settings); err != nil {
+		t.Fatal(err)
+	}
 	writeFile(t, filepath.Join(d.home, ".config/permd/policy.d/b.rego"),
 		"package permd.user\nimport rego.v2\ndeny contains \"no more\" if input.effect.program == \"cat\"\n")
 	w := d.session(t, project)
 	eventually.Holds(t, "the new deny", func() bool { return w.ask(t, decideLine("cat a")).Verdict == "deny" })
+	eventually.Holds(t, "the former settings stay", func() bool { return strings.Contains(d.status(t).Policy.Settings, why) })
 
 	d.wantStopped(t)
 }
