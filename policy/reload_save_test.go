@@ -208,8 +208,17 @@ func TestSave(t *testing.T) {
 	}
 }
 
-// TestEmptied: an emptied file keeps its denies and loses its allows, until it has
-// been empty for long, a person requests a reload, or it is written.
+// longAgo makes it so that files of the user layer have been empty or gone for so long
+// that this is believed.
+func longAgo(s *Store) {
+	doubted := s.state.Load().users[s.opts.UID].doubted
+	for name := range doubted {
+		doubted[name] = time.Now().Add(-emptyGrace)
+	}
+}
+
+// TestEmptied: a file that was emptied or removed keeps its denies and loses its allows,
+// until it has been so for long, a person requests a reload, or it is written.
 func TestEmptied(t *testing.T) {
 	t.Parallel()
 	both := rulesFor("user", "deny", "rm", "d") + "allow contains \"a\" if input.effect.program == \"rm\"\n"
@@ -295,10 +304,78 @@ func TestEmptied(t *testing.T) {
 		policytest.Write(t, w.user, map[string]string{"a.rego": "# deny nothing\n"})
 		look(t, s, after, StateOK)
 	})
-	t.Run("removed beside others", func(t *testing.T) {
-		t.Parallel()
-		w, s := open(t)
+	removed := func(t *testing.T) (*world, *Store) {
+		w := newWorld(t)
+		policytest.Write(t, w.user, map[string]string{"a.rego": both, "b.rego": other})
+		s := w.open(t)
+		look(t, s, now, StateOK)
 		remove(t, w.user, "a.rego")
+		look(t, s, held, StateDegraded)
+		if l := userLayer(s); !strings.Contains(l.Error, filepath.Join(w.user, "a.rego")+": is gone") || s.nextRecheck().IsZero() {
+			t.Errorf("status %+v, looks again at %v", l, s.nextRecheck())
+		}
+		return w, s
+	}
+	t.Run("removed", func(t *testing.T) {
+		t.Parallel()
+		_, s := removed(t)
+		look(t, s, held, StateDegraded)
+		if rest := time.Until(s.nextRecheck()); rest <= 0 || rest > emptyGrace {
+			t.Errorf("looks again in %v", rest)
+		}
+		longAgo(s)
+		look(t, s, after, StateOK)
+	})
+	t.Run("removed, and its folder has an old time", func(t *testing.T) {
+		t.Parallel()
+		w, s := removed(t)
+		past := time.Now().Add(-time.Hour)
+		for _, name := range []string{w.user, filepath.Join(w.user, "b.rego")} {
+			if err := os.Chtimes(name, past, past); err != nil {
+				t.Fatal(err)
+			}
+		}
+		look(t, s, held, StateDegraded)
+	})
+	t.Run("removed, and a person says so", func(t *testing.T) {
+		t.Parallel()
+		_, s := removed(t)
+		if changed, err := s.Reload(t.Context()); !changed || err != nil {
+			t.Errorf("reload: %v, %v", changed, err)
+		}
+		look(t, s, after, StateOK)
+	})
+	t.Run("removed and put back", func(t *testing.T) {
+		t.Parallel()
+		w, s := removed(t)
+		policytest.Write(t, w.user, map[string]string{"a.rego": both})
+		look(t, s, now, StateOK)
+	})
+	t.Run("renamed", func(t *testing.T) {
+		t.Parallel()
+		w := newWorld(t)
+		policytest.Write(t, w.user, map[string]string{"a.rego": both, "b.rego": other})
+		s := w.open(t)
+		rename(t, filepath.Join(w.user, "a.rego"), filepath.Join(w.user, "z.rego"))
+		look(t, s, []string{"user allow other", "user deny d", "user allow a", "base ask base"}, StateOK)
+	})
+	t.Run("removed, and another written", func(t *testing.T) {
+		t.Parallel()
+		w, s := removed(t)
+		// What is new does not wait until the removal is believed.
+		policytest.Write(t, w.user, map[string]string{"c.rego": rulesFor("user", "deny", "rm", "c")})
+		look(t, s, []string{"user deny d", "user allow other", "user deny c", "base ask base"}, StateDegraded)
+		longAgo(s)
+		look(t, s, []string{"user allow other", "user deny c", "base ask base"}, StateOK)
+	})
+	t.Run("removed, and what does not go with it written", func(t *testing.T) {
+		t.Parallel()
+		w, s := removed(t)
+		policytest.Write(t, w.user, map[string]string{"b.rego": other + "broken"})
+		look(t, s, held, StateDegraded)
+		policytest.Write(t, w.user, map[string]string{"b.rego": other})
+		look(t, s, held, StateDegraded)
+		longAgo(s)
 		look(t, s, after, StateOK)
 	})
 	t.Run("all removed", func(t *testing.T) {
@@ -308,10 +385,7 @@ func TestEmptied(t *testing.T) {
 		look(t, s, now, StateOK)
 		remove(t, w.user, "a.rego", "b.rego")
 		look(t, s, []string{"user deny d", "base ask base"}, StateDegraded)
-		past := time.Now().Add(-emptyGrace)
-		if err := os.Chtimes(w.user, past, past); err != nil {
-			t.Fatal(err)
-		}
+		longAgo(s)
 		look(t, s, []string{"base ask base"}, StateAbsent)
 	})
 	t.Run("a list", func(t *testing.T) {
