@@ -114,7 +114,7 @@ func (s *Store) read(ctx context.Context, n *layerState, how loadOptions) (*fold
 		rest := quietPeriod - now.Sub(r.newest)
 		if how.immediate {
 			if d := n.recentlyEmptied(r, begun, now, reloadEmptyGrace); d != nil {
-				rest = d.until.Sub(now)
+				rest = d.end.Sub(now)
 			}
 		}
 		if rest <= 0 {
@@ -150,7 +150,7 @@ func wait(ctx context.Context, d time.Duration) bool {
 // may be about to write them.
 type doubted struct {
 	names []string
-	until time.Time // when the last of them is believed
+	end   time.Time // when the last of them is believed
 	gone  bool      // the first of them was removed
 	// since is when each was first read so; those that are believed by now are
 	// there as well.
@@ -183,7 +183,7 @@ func (n *layerState) recentlyEmptied(r *folderContents, begun, now time.Time, do
 		}
 		at := since
 		switch {
-		case ok && !blank(&f):
+		case ok && !isEmpty(&f):
 			continue
 		case !ok && contents[sha256.Sum256(former.Data)]:
 			continue // renamed
@@ -194,8 +194,8 @@ func (n *layerState) recentlyEmptied(r *folderContents, begun, now time.Time, do
 		if age := now.Sub(at); age < -quietPeriod || age >= doubt {
 			continue
 		}
-		if end := at.Add(doubt); end.After(d.until) {
-			d.until = end
+		if last := at.Add(doubt); last.After(d.end) {
+			d.end = last
 		}
 		if d.names == nil {
 			d.gone = !ok
@@ -213,13 +213,13 @@ func (n *layerState) recentlyEmptied(r *folderContents, begun, now time.Time, do
 	return d
 }
 
-func blank(f *source.File) bool { return len(strings.TrimSpace(string(f.Data))) == 0 }
+func isEmpty(f *source.File) bool { return len(strings.TrimSpace(string(f.Data))) == 0 }
 
 // nonEmptyFiles returns the files with rules that are not empty.
 func nonEmptyFiles(files []source.File) []source.File {
 	var out []source.File
 	for i := range files {
-		if f := &files[i]; !f.IsTest() && !blank(f) {
+		if f := &files[i]; !f.IsTest() && !isEmpty(f) {
 			out = append(out, *f)
 		}
 	}
@@ -243,7 +243,7 @@ func (s *Store) quarantine(ctx context.Context, next *layerState, d *doubted, no
 	}
 	var ps diag.List
 	ps.FileErrorf(d.names[0], "after 10 seconds it is taken as it is, by permd reload after one", "%s; its denies and asks stay", what)
-	next.quarantined, next.doubted, next.recheckAt, next.lastDigest = d.names, d.since, d.until, ""
+	next.quarantined, next.doubted, next.recheckAt, next.lastDigest = d.names, d.since, d.end, ""
 	return next.degrade(ps, now)
 }
 

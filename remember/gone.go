@@ -20,7 +20,7 @@ func (s *Store) Look() error {
 // checkPlace returns why the database is not in its place, as far as that is
 // known. With look it makes sure, quickly.
 func (s *Store) checkPlace(look bool) error {
-	if gone := s.gone.Load(); gone != nil {
+	if gone := s.misplaced.Load(); gone != nil {
 		return *gone // Look notices that it is back
 	}
 	if !look || s.detached.Load() {
@@ -35,13 +35,13 @@ func (s *Store) note(err error) error {
 	case s.detached.Load():
 		return nil
 	case err == nil:
-		if s.gone.Load() != nil {
-			s.gone.Store(nil)
+		if s.misplaced.Load() != nil {
+			s.misplaced.Store(nil)
 		}
 		return nil
 	}
 	err = fmt.Errorf("%w: %w", ErrOff, err)
-	s.gone.Store(&err)
+	s.misplaced.Store(&err)
 	return err
 }
 

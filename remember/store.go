@@ -62,9 +62,9 @@ type Store struct {
 	now     func() time.Time
 
 	state atomic.Pointer[state]
-	// gone is why the database is not in its place, nil if it is (gone.go).
-	gone     atomic.Pointer[error]
-	detached atomic.Bool // Close was called: its place does not matter any more
+	// misplaced is why the database is not in its place, nil if it is (gone.go).
+	misplaced atomic.Pointer[error]
+	detached  atomic.Bool // Close was called: its place does not matter any more
 	// newest is the latest time observed, in nanoseconds since 1970 (clock.go).
 	newest atomic.Int64
 

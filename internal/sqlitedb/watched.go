@@ -57,7 +57,7 @@ func lockDatabase(path string) (*lockfile.Lock, error) {
 type watchedFiles struct {
 	folder  *os.File
 	fd      int          // of folder
-	place   place        // of the folder
+	at      folderPath   // of the folder
 	changed atomic.Int64 // the folder's change time at which all was found in place, in nanoseconds since 1970; 0 for none
 
 	mu         sync.Mutex     // guards the fields below
@@ -81,7 +81,7 @@ func watchFiles(path string) (*watchedFiles, error) {
 	base := filepath.Base(path)
 	p := &watchedFiles{folder: folder, fd: int(folder.Fd())}
 	p.files[0].name, p.files[1].name = base, base+"-wal"
-	if err := errors.Join(p.place.init(folder), p.check()); err != nil {
+	if err := errors.Join(p.at.init(folder), p.check()); err != nil {
 		return nil, errors.Join(err, folder.Close())
 	}
 	return p, nil
@@ -93,7 +93,7 @@ func watchFiles(path string) (*watchedFiles, error) {
 // while the database is open. If one was truncated, check fails from then on, because its
 // contents are lost.
 func (p *watchedFiles) check() error {
-	if err := p.place.check(); err != nil {
+	if err := p.at.check(); err != nil {
 		return err
 	}
 	p.mu.Lock()

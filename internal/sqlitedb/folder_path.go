@@ -15,9 +15,9 @@ import (
 // is on. The database itself may be on another one, which answers.
 const lookLimit = 200 * time.Millisecond
 
-// place is the path of an opened folder. A folder that is renamed stays open, and what is
+// folderPath is the path of an opened folder. A folder that is renamed stays open, and what is
 // written there is not found by that path any more.
-type place struct {
+type folderPath struct {
 	path     string
 	dev, ino uint64
 	turn     chan struct{} // has an element while somebody looks
@@ -27,7 +27,7 @@ type place struct {
 }
 
 // init remembers which folder was opened.
-func (p *place) init(folder *os.File) error {
+func (p *folderPath) init(folder *os.File) error {
 	var st unix.Stat_t
 	if err := unix.Fstat(int(folder.Fd()), &st); err != nil {
 		return fmt.Errorf("looking at database folder: %w", err)
@@ -40,7 +40,7 @@ func (p *place) init(folder *os.File) error {
 // check returns an error that wraps ErrGone unless the path still leads to the folder
 // that was opened, or if that is not known within lookLimit. At most one thread looks,
 // and nobody waits for one that is late already.
-func (p *place) check() error {
+func (p *folderPath) check() error {
 	if p.stuck.Load() {
 		return p.unanswered()
 	}
@@ -73,11 +73,11 @@ func (p *place) check() error {
 	}
 }
 
-func (p *place) unanswered() error {
+func (p *folderPath) unanswered() error {
 	return fmt.Errorf("%w: the file system of %s does not answer", ErrGone, p.path)
 }
 
-func (p *place) look() error {
+func (p *folderPath) look() error {
 	var st unix.Stat_t
 	err := p.stat(p.path, &st)
 	for errors.Is(err, unix.EINTR) {

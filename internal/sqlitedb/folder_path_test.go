@@ -13,9 +13,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestPlace: an opened folder that is no longer found by its path is noticed, whatever
+// TestFolderPath: an opened folder that is no longer found by its path is noticed, whatever
 // became of it, and that it is back.
-func TestPlace(t *testing.T) {
+func TestFolderPath(t *testing.T) {
 	rename := func(t *testing.T, from, to string) {
 		t.Helper()
 		if err := os.Rename(from, to); err != nil {
@@ -86,7 +86,7 @@ func TestPlace(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer folder.Close()
-			var p place
+			var p folderPath
 			if err := errors.Join(p.init(folder), p.check()); err != nil {
 				t.Fatalf("at first: %v", err)
 			}
@@ -104,9 +104,9 @@ func TestPlace(t *testing.T) {
 	}
 }
 
-// TestPlaceUnanswered: a file system that does not answer costs the first caller
+// TestFolderPathUnanswered: a file system that does not answer costs the first caller
 // lookLimit and those after it nothing, and no second thread.
-func TestPlaceUnanswered(t *testing.T) {
+func TestFolderPathUnanswered(t *testing.T) {
 	dir := t.TempDir()
 	folder, err := os.Open(dir)
 	if err != nil {
@@ -114,7 +114,7 @@ func TestPlaceUnanswered(t *testing.T) {
 	}
 	defer folder.Close()
 	synctest.Test(t, func(t *testing.T) {
-		var p place
+		var p folderPath
 		if err := p.init(folder); err != nil {
 			t.Fatal(err)
 		}
@@ -142,13 +142,13 @@ func TestPlaceUnanswered(t *testing.T) {
 	})
 }
 
-func BenchmarkPlace(b *testing.B) {
+func BenchmarkFolderPath(b *testing.B) {
 	folder, err := os.Open(b.TempDir())
 	if err != nil {
 		b.Fatal(err)
 	}
 	defer folder.Close()
-	var p place
+	var p folderPath
 	if err := p.init(folder); err != nil {
 		b.Fatal(err)
 	}
