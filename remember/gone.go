@@ -9,7 +9,7 @@ import "fmt"
 
 // Look makes sure that the database is in its place, and returns why remembered
 // allows are off if it is not. It waits for a file system that does not answer for
-// 200 ms at most. The daemon calls it every second.
+// some seconds at most. The daemon calls it every second.
 func (s *Store) Look() error {
 	if s.detached.Load() {
 		return nil

@@ -75,6 +75,7 @@ type Store struct {
 	problems    []string // problems since the start
 	loss        string   // why rejects may be lost, "" if that is not known
 	missing     []string // ids of rejects that were lost
+	accepted    []string // those whose loss a person has accepted, which is not stored yet
 	lostEntry   *entry   // the reject that replaces the whole memory of every person, nil if there is none
 	writeErr    string   // why the newest write failed, "" if it did not
 	setAside    string

@@ -11,9 +11,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// lookLimit is how long a caller waits for the file system that the path of the database
-// is on. The database itself may be on another one, which answers.
-const lookLimit = 200 * time.Millisecond
+// These limit how long a caller waits for the file system that the path of the database
+// is on. The database itself may be on another one, which answers. They are much longer
+// than a look takes on a busy machine.
+const (
+	lookLimit      = 5 * time.Second
+	quickLookLimit = time.Second // for decisions
+)
 
 // folderPath is the path of an opened folder. A folder that is renamed stays open, and what is
 // written there is not found by that path any more.
@@ -21,7 +25,7 @@ type folderPath struct {
 	path     string
 	dev, ino uint64
 	turn     chan struct{} // has an element while somebody looks
-	stuck    atomic.Bool   // the look under way has taken longer than lookLimit
+	stuck    atomic.Bool   // the look under way has taken longer than somebody's limit
 	// stat looks at a path without following a link at its end; changed by tests.
 	stat func(path string, st *unix.Stat_t) error
 }
@@ -38,13 +42,13 @@ func (p *folderPath) init(folder *os.File) error {
 }
 
 // check returns an error that wraps ErrGone unless the path still leads to the folder
-// that was opened, or if that is not known within lookLimit. At most one thread looks,
-// and nobody waits for one that is late already.
-func (p *folderPath) check() error {
+// that was opened, or if that is not known within limit. At most one thread looks, and
+// nobody waits for one that is late already.
+func (p *folderPath) check(limit time.Duration) error {
 	if p.stuck.Load() {
 		return p.unanswered()
 	}
-	late := time.NewTimer(lookLimit)
+	late := time.NewTimer(limit)
 	defer late.Stop()
 	select {
 	case p.turn <- struct{}{}:

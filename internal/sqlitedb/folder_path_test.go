@@ -87,17 +87,17 @@ func TestFolderPath(t *testing.T) {
 			}
 			defer folder.Close()
 			var p folderPath
-			if err := errors.Join(p.init(folder), p.check()); err != nil {
+			if err := errors.Join(p.init(folder), p.check(lookLimit)); err != nil {
 				t.Fatalf("at first: %v", err)
 			}
 			tt.harm(t, path)
 			for range 2 {
-				if err := p.check(); !errors.Is(err, ErrGone) {
+				if err := p.check(lookLimit); !errors.Is(err, ErrGone) {
 					t.Errorf("error is %v, want ErrGone", err)
 				}
 			}
 			tt.undo(t, path)
-			if err := p.check(); err != nil {
+			if err := p.check(lookLimit); err != nil {
 				t.Errorf("put back: %v", err)
 			}
 		})
@@ -127,7 +127,7 @@ func TestFolderPathUnanswered(t *testing.T) {
 		}
 		start := time.Now()
 		for range 100 {
-			if err := p.check(); !errors.Is(err, ErrGone) {
+			if err := p.check(lookLimit); !errors.Is(err, ErrGone) {
 				t.Fatalf("error is %v, want ErrGone", err)
 			}
 		}
@@ -136,7 +136,7 @@ func TestFolderPathUnanswered(t *testing.T) {
 		}
 		close(answer)
 		synctest.Wait()
-		if err := p.check(); err != nil {
+		if err := p.check(lookLimit); err != nil {
 			t.Errorf("when it answers: %v", err)
 		}
 	})
@@ -153,7 +153,7 @@ func BenchmarkFolderPath(b *testing.B) {
 		b.Fatal(err)
 	}
 	for b.Loop() {
-		if err := p.check(); err != nil {
+		if err := p.check(lookLimit); err != nil {
 			b.Fatal(err)
 		}
 	}
