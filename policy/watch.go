@@ -11,6 +11,7 @@ import (
 
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/internal/lexpath"
+	"github.com/permd/permd/policy/fileevents"
 )
 
 const (
@@ -38,10 +39,7 @@ const (
 // Events are only a hint: only the contents of the files count. It must be
 // called at most once; problems are in Status.
 func (s *Store) Watch(ctx context.Context) {
-	w := &watcher{store: s, sub: &subscription{stat: os.Stat}}
-	if s.opts.watchStat != nil {
-		w.sub.stat = s.opts.watchStat
-	}
+	w := &watcher{store: s, files: &fileevents.Watcher{Stat: s.opts.watchStat}}
 	w.start()
 	defer w.stop()
 	w.reload(ctx)
@@ -51,14 +49,14 @@ func (s *Store) Watch(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
-		case e, ok := <-w.sub.events:
+		case e, ok := <-w.files.Events:
 			switch {
 			case !ok:
 				w.stop() // the next poll starts it again
 			case w.relevant(e.Name):
 				w.arm(time.Now().Add(debounceDelay))
 			}
-		case _, ok := <-w.sub.errs:
+		case _, ok := <-w.files.Errs:
 			// Usually an overflow: anything may have changed. Errors must be
 			// drained, or the watcher stops.
 			if !ok {
@@ -99,20 +97,20 @@ func (d *debounce) disarm() { d.due = nil }
 type watcher struct {
 	debounce
 	store *Store
-	sub   *subscription
+	files *fileevents.Watcher
 	dirs  []string     // folders of rules, watched or not
 	stuck atomic.Int32 // looks for folders that nobody waits for any more
 }
 
 // start subscribes to the system's events, if not subscribed.
 func (w *watcher) start() {
-	if err := w.sub.start(); err != nil {
-		w.store.setWatchError("watching for changes: " + limitErr(err))
+	if err := w.files.Start(); err != nil {
+		w.store.setWatchError(err.Error())
 	}
 }
 
 // stop cancels the subscription.
-func (w *watcher) stop() { w.sub.stop() }
+func (w *watcher) stop() { w.files.Stop() }
 
 // reload reloads, and again if there are folders that were not watched before:
 // they may have changed in between.
@@ -149,25 +147,37 @@ func (w *watcher) updateWatches() bool {
 		w.store.setWatchError(lookStuck)
 		return false
 	}
-	sub, done := w.sub, make(chan watchesUpdate, 1)
-	go func() { done <- sub.update(w.store) }()
+	type outcome struct {
+		dirs []string
+		grew bool
+		err  error
+	}
+	files, done := w.files, make(chan outcome, 1)
+	go func() {
+		dirs, folders := w.store.folders()
+		grew, err := files.Watch(folders, w.store.local)
+		done <- outcome{dirs, grew, err}
+	}()
 	late := time.NewTimer(lookPatience)
 	defer late.Stop()
 	select {
-	case u := <-done:
-		w.dirs = u.dirs
-		if sub.notify != nil { // otherwise start has said why
-			w.store.setWatchError(u.trouble)
+	case o := <-done:
+		w.dirs = o.dirs
+		switch {
+		case o.err != nil:
+			w.store.setWatchError(o.err.Error())
+		case files.Started(): // otherwise start has said why
+			w.store.setWatchError("")
 		}
-		return u.grew
+		return o.grew
 	case <-late.C:
 	}
 	w.stuck.Add(1)
-	w.sub = &subscription{stat: sub.stat}
+	w.files = &fileevents.Watcher{Stat: files.Stat}
 	w.store.setWatchError(lookStuck)
 	go func() {
 		<-done
-		sub.stop()
+		files.Stop()
 		w.stuck.Add(-1)
 	}()
 	return false

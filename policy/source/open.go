@@ -7,8 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
-
-	"golang.org/x/sys/unix"
+	"syscall"
 )
 
 var (
@@ -55,13 +54,13 @@ func openFolder(dir string, noLink bool) (*os.Root, error) {
 // openNoFollow opens a folder and does not touch what a link in its place leads to.
 func openNoFollow(dir string) (*os.File, error) {
 	for {
-		fd, err := unix.Open(dir, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+		fd, err := syscall.Open(dir, syscall.O_RDONLY|syscall.O_DIRECTORY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK|syscall.O_CLOEXEC, 0)
 		switch {
 		case err == nil:
 			return os.NewFile(uintptr(fd), dir), nil
-		case errors.Is(err, unix.EINTR):
+		case errors.Is(err, syscall.EINTR):
 			continue
-		case errors.Is(err, unix.ELOOP), errors.Is(err, unix.ENOTDIR):
+		case errors.Is(err, syscall.ELOOP), errors.Is(err, syscall.ENOTDIR):
 			// Of a link, systems say one or the other.
 			if info, lerr := os.Lstat(dir); lerr == nil && info.Mode()&fs.ModeSymlink != 0 {
 				return nil, errLink
