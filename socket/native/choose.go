@@ -173,7 +173,7 @@ func (h *handler) keep(ctx context.Context, asks *PendingQuestions, ask *Pending
 		}
 		if ended != nil {
 			if err := h.Keeper.Drop(ctx, ended...); err != nil {
-				return nil, &socket.Error{Code: socket.CodeInternal, Message: "the session ended, and the choice holds until permd is restarted"}
+				return nil, &socket.Error{Code: socket.CodeInternal, Message: "the session ended, and that its choice is revoked could not be stored"}
 			}
 			return nil, socket.Refuse("no question of that decisionId is open on this connection")
 		}
