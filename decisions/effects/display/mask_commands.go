@@ -22,8 +22,8 @@ type textWord struct {
 	text string
 	// at is where each byte of text is in the whole.
 	at []int
-	// quoted is set if a part of the word is in quotes.
-	quoted bool
+	// quoted are its parts in quotes that have blanks, which may be commands themselves.
+	quoted []span
 }
 
 // commandSecrets returns the secrets in a text that the words of its commands tell, in
@@ -90,8 +90,8 @@ func (c *commands) find(s string, offset, depth int) {
 		})
 		if depth < maxNested {
 			for j := range words {
-				if w := &words[j]; w.quoted && strings.Contains(w.text, " ") {
-					c.find(s[w.at[0]:w.at[len(w.at)-1]+1], offset+w.at[0], depth+1)
+				for _, q := range words[j].quoted {
+					c.find(s[i+q.from:i+q.end], offset+i+q.from, depth+1)
 				}
 			}
 		}
@@ -147,7 +147,9 @@ func cutCommand(s string) (words []textWord, next int) {
 			if n < 0 {
 				continue // an apostrophe
 			}
-			w.quoted = true
+			if strings.IndexByte(s[i+1:i+1+n], ' ') >= 0 {
+				w.quoted = append(w.quoted, span{i + 1, i + 1 + n})
+			}
 			for j := i + 1; j < i+1+n; j++ {
 				if c == '"' && s[j] == '\\' && j+1 < i+1+n && strings.IndexByte("\"\\$`", s[j+1]) >= 0 {
 					j++
