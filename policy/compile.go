@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	"github.com/open-policy-agent/opa/v1/ast"
 	"github.com/open-policy-agent/opa/v1/storage"
@@ -39,8 +40,13 @@ type unit struct {
 	table *programs.Table
 }
 
-// compiledLayer is a layer that is ready to be evaluated. It is immutable.
+// compiledLayer is a layer that is ready to be evaluated. It is immutable, but for
+// stuck.
 type compiledLayer struct {
+	// stuck is how many evaluations could not be ended and were left behind. As long as
+	// there are any the layer is not evaluated, so that they do not become more.
+	stuck atomic.Int64
+
 	layer    decisions.Layer
 	rules    []*rule
 	compiler *ast.Compiler // nil when there are no rules
