@@ -46,6 +46,9 @@ type compiledLayer struct {
 	// stuck is how many evaluations could not be ended and were left behind. As long as
 	// there are any the layer is not evaluated, so that they do not become more.
 	stuck atomic.Int64
+	// mayHang is set for rules in Rego that permd does not ship: what lists become, and
+	// the base layer, have no step that takes long.
+	mayHang bool
 
 	layer    decisions.Layer
 	rules    []*rule
@@ -92,7 +95,7 @@ func compile(u unit, schema *input.Schema) (c *compiledLayer, ps diag.List) {
 
 func compileUnsafe(u unit, schema *input.Schema) (*compiledLayer, diag.List) {
 	var ps diag.List
-	out := &compiledLayer{layer: u.layer}
+	out := &compiledLayer{layer: u.layer, mayHang: u.mayHang()}
 	u.programs(out, &ps)
 	mods := parse(u, &ps)
 	rules := collect(u, mods, &ps)
@@ -136,6 +139,13 @@ func compileUnsafe(u unit, schema *input.Schema) (*compiledLayer, diag.List) {
 	probe(out, schema, &ps)
 	out.warnings = ps.Warnings()
 	return out, ps
+}
+
+// mayHang reports whether the layer has rules in Rego that permd does not ship.
+func (u *unit) mayHang() bool {
+	return u.layer != decisions.Base && !u.listsOnly && slices.ContainsFunc(u.files, func(f source.File) bool {
+		return !f.IsList() && !f.IsPrograms() && !f.IsTest()
+	})
 }
 
 // prepare sets up the state that evaluations share.

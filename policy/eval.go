@@ -117,7 +117,12 @@ func (s *snapshot) evaluate(ctx context.Context, in *decisions.Input, kind int, 
 		return cmp.Or(err, failed)
 	}
 	e := &evaluation{layers: layers, results: make(chan layerResult, len(layers))}
-	go e.run(query{now: in.Now, cancel: limited.Cancel, deny: in.OnlyDeny})
+	q := query{now: in.Now, cancel: limited.Cancel, deny: in.OnlyDeny}
+	if slices.ContainsFunc(layers, func(l preparedLayer) bool { return l.layer.mayHang }) {
+		go e.run(q) // costs some microseconds
+	} else {
+		e.run(q)
+	}
 	for _, l := range layers {
 		var got layerResult
 		select {
