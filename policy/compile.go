@@ -17,6 +17,7 @@ import (
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects/programs"
 	"github.com/permd/permd/internal/lexpath"
+	"github.com/permd/permd/policy/builtins"
 	"github.com/permd/permd/policy/diag"
 	"github.com/permd/permd/policy/input"
 	"github.com/permd/permd/policy/list"
@@ -176,7 +177,7 @@ func (l *compiledLayer) prepare() error {
 // parse reads all files of a layer and checks their packages.
 func parse(u unit, ps *diag.List) *moduleSet {
 	out := &moduleSet{policy: map[string]*ast.Module{}, tests: map[string]*ast.Module{}, rel: map[string]string{}}
-	policyOpts, testOpts := parserOptions(capabilities(false)), parserOptions(capabilities(true))
+	policyOpts, testOpts := builtins.ParserOptions(builtins.Capabilities(false)), builtins.ParserOptions(builtins.Capabilities(true))
 	for _, f := range u.files {
 		if f.IsPrograms() {
 			continue
@@ -257,7 +258,7 @@ func inPackage(layer decisions.Layer, m *ast.Module, test bool) bool {
 func compileModules(layer decisions.Layer, policy map[string]*ast.Module, rules []*rule, keepSets bool,
 	schema *input.Schema, ps *diag.List) *ast.Compiler {
 	modules := rewrite(layer, policy, rules, keepSets)
-	c := newCompiler(schema, capabilities(false))
+	c := newCompiler(schema, builtins.Capabilities(false))
 	var problems diag.List
 	// After this stage all references are resolved, whatever was imported or
 	// renamed, and are still where they were written.

@@ -116,20 +116,20 @@ func (s *snapshot) evaluate(ctx context.Context, in *decisions.Input, kind int, 
 	if err != nil || len(layers) == 0 {
 		return cmp.Or(err, failed)
 	}
-	e := &evaluation{layers: layers, results: make(chan layerResult, len(layers))}
+	handover := evaltime.NewHandover[layerResult](len(layers))
 	q := query{now: in.Now, cancel: limited.Cancel, deny: in.OnlyDeny}
 	if slices.ContainsFunc(layers, func(l preparedLayer) bool { return l.layer.mayHang }) {
-		go e.run(q) // costs some microseconds
+		go evaluateLayers(layers, q, handover) // costs some microseconds
 	} else {
-		e.run(q)
+		evaluateLayers(layers, q, handover)
 	}
 	for _, l := range layers {
 		var got layerResult
 		select {
-		case got = <-e.results:
+		case got = <-handover.Results():
 		case <-limited.Abandoned:
 			var ok bool
-			if got, ok = e.abandon(l.layer); !ok {
+			if got, ok = handover.Abandon(func() { l.layer.stuck.Add(1) }); !ok {
 				return errAbandoned
 			}
 		}
@@ -144,7 +144,7 @@ func (s *snapshot) evaluate(ctx context.Context, in *decisions.Input, kind int, 
 
 // Timeless reports whether the rules give the same answer at any time: no rule
 // reads input.now, and no builtin depends on the time or differs from call to
-// call (see allowedBuiltins). A layer whose rules are not known may become
+// call (see package builtins). A layer whose rules are not known may become
 // known at any moment.
 func (s *snapshot) Timeless() bool {
 	for _, l := range s.layers {

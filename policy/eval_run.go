@@ -3,11 +3,11 @@ package policy
 import (
 	"cmp"
 	"fmt"
-	"sync"
 
 	"github.com/open-policy-agent/opa/v1/ast"
 
 	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/policy/evaltime"
 	"github.com/permd/permd/policy/input"
 )
 
@@ -55,54 +55,18 @@ func (s *snapshot) prepare(in *decisions.Input, kind int) (layers []preparedLaye
 	return layers, failed, nil
 }
 
-// evaluation evaluates layers on a goroutine of its own. Some steps of OPA cannot be
-// ended, so whoever waits for it can leave it behind; it uses nothing that others change.
-type evaluation struct {
-	layers  []preparedLayer
-	results chan layerResult // has room for all
-
-	mu        sync.Mutex
-	abandoned bool
-}
-
-// run sends the results of the layers, in order.
-func (e *evaluation) run(q query) {
-	for _, l := range e.layers {
+// evaluateLayers hands over the results of the layers, in order.
+func evaluateLayers(layers []preparedLayer, q query, to *evaltime.Handover[layerResult]) {
+	for _, l := range layers {
 		q.input = l.input
 		got, err := recoverPanic(func() (r layerResult) {
 			r.fired, r.err = l.layer.eval(&q)
 			return r
 		})
 		got.err = cmp.Or(err, got.err)
-		if !e.send(got, l.layer) {
+		if !to.Give(got) {
+			l.layer.stuck.Add(-1) // it has ended after all
 			return
 		}
 	}
-}
-
-// send sends the result of a layer, and returns false if nobody waits for it.
-func (e *evaluation) send(r layerResult, l *compiledLayer) bool {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.abandoned {
-		l.stuck.Add(-1) // it has ended after all
-		return false
-	}
-	e.results <- r
-	return true
-}
-
-// abandon leaves behind an evaluation that is busy with a layer. If that ends at this
-// moment, it returns the result instead.
-func (e *evaluation) abandon(l *compiledLayer) (layerResult, bool) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	select {
-	case r := <-e.results:
-		return r, true
-	default:
-	}
-	e.abandoned = true
-	l.stuck.Add(1)
-	return layerResult{}, false
 }

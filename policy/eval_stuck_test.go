@@ -3,6 +3,7 @@ package policy
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -13,17 +14,23 @@ import (
 )
 
 // slowStep returns rules with one step that takes seconds, and which OPA cannot end: a
-// pattern of many states for a text of 2^n characters.
-func slowStep(n int) string {
+// pattern of many states for a text of so many characters that it takes some 4 s.
+func slowStep() string {
+	const pattern = "(?:x?y?){300}z"
+	n, begun := 12, time.Now()
+	regexp.MustCompile(pattern).MatchString(strings.Repeat("x", 1<<n))
+	for took := time.Since(begun); took < 4*time.Second; took *= 2 {
+		n++
+	}
 	doubled := "\ts0 := substring(\"x\", 0, count(input.effect.kind))\n"
 	for i := range n {
 		doubled += fmt.Sprintf("\ts%d := concat(\"\", [s%d, s%d])\n", i+1, i, i)
 	}
 	return fmt.Sprintf(`allow contains "yes" if input.effect.kind == "run"
 deny contains "x" if {
-%s	regex.match("(?:x?y?){300}z", s%d)
+%s	regex.match(%q, s%d)
 }
-`, doubled, n)
+`, doubled, pattern, n)
 }
 
 // TestEvaluationLeftBehind: nobody waits for a step that does not end. The layer is off
@@ -32,7 +39,7 @@ func TestEvaluationLeftBehind(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long: it waits for a rule that takes seconds")
 	}
-	stuck := mustCompile(t, decisions.User, slowStep(18))
+	stuck := mustCompile(t, decisions.User, slowStep())
 	org := mustCompile(t, decisions.Org, `deny contains "org" if "x" in input.effect.args`)
 	base := mustCompile(t, decisions.Base, `allow contains "base" if input.effect.kind == "run"`)
 	s := snapshotOf(org, stuck, base)
