@@ -1,8 +1,11 @@
 // Command soak sends a real daemon a million calls over its socket, as agents make
 // them, and prints the daemon's memory use meanwhile.
 //
+// With -hostile it measures what clients can bring about that use as much as they can.
+//
 // It is a benchmark, not a test: its numbers are for people on a quiet machine. It
-// fails only if the daemon answers wrongly or not at all.
+// fails only if the daemon answers wrongly or not at all, or hostile clients get more
+// than they may.
 package main
 
 import (
@@ -26,6 +29,7 @@ type options struct {
 	program  string
 	settings string
 	asJSON   bool
+	hostile  string
 }
 
 func main() {
@@ -38,6 +42,7 @@ func main() {
 	flag.StringVar(&o.program, "permd", "", "the permd program (default: built from this source)")
 	flag.StringVar(&o.settings, "settings", "", "a permd.toml for the daemon")
 	flag.BoolVar(&o.asJSON, "json", false, "print JSON, a line for each sample")
+	flag.StringVar(&o.hostile, "hostile", "", "instead, run clients that use as much as they can: hogs, message, connections or all")
 	flag.Parse()
 	if flag.NArg() > 0 || o.calls < 1 || o.conns < 1 || o.inFlight < 1 || o.every <= 0 {
 		flag.Usage()
@@ -45,7 +50,11 @@ func main() {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	if err := soak(ctx, o); err != nil {
+	run := soak
+	if o.hostile != "" {
+		run = runHostile
+	}
+	if err := run(ctx, o); err != nil {
 		fmt.Fprintln(os.Stderr, "soak: error:", err)
 		stop()
 		os.Exit(1)

@@ -20,13 +20,19 @@ const (
 type Turn struct {
 	member *Member
 	stop   <-chan struct{}
-	begun  bool
+	begun  bool          // it has had a slot
+	brief  bool          // see BeginBrief
+	before time.Duration // that was used before it had a slot
 	done   bool          // End was called
 	ready  chan struct{} // receives a value when the turn is granted; made when it first waits
+
+	bytes   int  // reserved until the end
+	refused bool // more could not be reserved
 
 	// Guarded by Scheduler.mu.
 	state      state
 	parked     bool      // its goroutine waits for ready
+	open       bool      // it was begun and has not ended
 	began      time.Time // when it got the slot
 	charged    time.Time // up to when its time is counted
 	prev, next *Turn     // in the list of its state
@@ -37,8 +43,16 @@ type Turn struct {
 func (t *Turn) Begin(ctx context.Context, m *Member, stop <-chan struct{}) error {
 	t.member, t.stop = m, stop
 	_, err := t.Resume(ctx)
-	t.begun, t.stop = true, nil // what has begun is finished
+	t.begun, t.stop = err == nil, nil // what has begun is finished
 	return err
+}
+
+// BeginBrief is Begin for work between requests, such as reading them, which does not
+// count as begun and goes before the requests of its member. It counts as if it had taken
+// so much longer.
+func (t *Turn) BeginBrief(ctx context.Context, m *Member, stop <-chan struct{}, before time.Duration) error {
+	t.begun, t.brief, t.before = true, true, before
+	return t.Begin(ctx, m, stop)
 }
 
 // Resume waits until a paused turn has a slot again, and returns for how long it has
@@ -50,7 +64,7 @@ func (t *Turn) Resume(ctx context.Context) (waited time.Duration, err error) {
 	s, m := t.member.scheduler, t.member
 	now := time.Now()
 	s.mu.Lock()
-	if s.running < s.slots && len(s.waiting) == 0 && s.room(m.user) {
+	if s.running < s.slots && len(s.waiting) == 0 && s.may(t) {
 		s.wake(m, now)
 		s.grant(t, now)
 		s.mu.Unlock()
@@ -113,8 +127,21 @@ func (t *Turn) End() {
 	if t == nil {
 		return
 	}
-	t.done = true
-	t.Pause()
+	if t.done = true; t.member == nil {
+		return
+	}
+	if t.bytes > 0 {
+		t.member.Release(t.bytes)
+		t.bytes = 0
+	}
+	s, now := t.member.scheduler, time.Now()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if t.state != stopped {
+		s.halt(t, now)
+	}
+	s.close(t)
+	s.dispatch(now)
 }
 
 // wait waits for a slot. It is called with the scheduler's lock, and releases it.

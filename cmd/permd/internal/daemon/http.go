@@ -69,7 +69,7 @@ func (h *httpServer) where() string {
 // serveHTTP serves until ctx ends.
 func (s *server) serveHTTP(ctx context.Context, methods socket.Methods) error {
 	opts := s.options()
-	opts.Share, opts.Open = s.share, &s.metrics.httpConns
+	opts.Open = &s.metrics.httpConns
 	return httpapi.Serve(ctx, s.http.listener, httpapi.Deps{
 		Methods: methods,
 		Health:  s.health,

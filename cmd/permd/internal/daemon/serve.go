@@ -21,6 +21,7 @@ import (
 	"github.com/permd/permd/internal/fairshare"
 	"github.com/permd/permd/internal/xdg"
 	"github.com/permd/permd/policy"
+	"github.com/permd/permd/policy/settings"
 	"github.com/permd/permd/socket"
 	"github.com/permd/permd/socket/admin"
 	"github.com/permd/permd/socket/systemd"
@@ -36,7 +37,7 @@ func Serve(ctx context.Context, streams cli.Streams, root string) error {
 	for _, name := range dirs.Ignored {
 		log.Warn("ignoring an environment variable whose value cannot be used", "name", name)
 	}
-	s := &server{out: streams.Out, log: log, share: newShare()}
+	s := &server{out: streams.Out, log: log}
 	if err := s.listen(dirs); err != nil {
 		return err
 	}
@@ -44,6 +45,7 @@ func Serve(ctx context.Context, streams cli.Streams, root string) error {
 	if s.daemon, err = openDaemon(ctx, dirs, root != "", log, s.changed); err != nil {
 		return err
 	}
+	s.share = newShare(s.rules.Settings.Limits)
 	at := engine.Sockets{Decision: s.decision.Addr().String(), Management: s.management.Addr().String()}
 	if s.http, err = listenHTTP(s.rules.Settings.HTTP.Listen, dirs); err != nil {
 		return errors.Join(err, s.close())
@@ -127,7 +129,6 @@ func (s *server) run(ctx context.Context) error {
 	methods := s.engine.Methods()
 	all.Go(func() {
 		opts := s.options()
-		opts.Share = s.share
 		if s.metrics != nil {
 			opts.Open = &s.metrics.decisionConns
 		}
@@ -136,6 +137,7 @@ func (s *server) run(ctx context.Context) error {
 	})
 	all.Go(func() {
 		opts := s.options()
+		opts.WithoutSlots = true
 		if s.metrics != nil {
 			opts.Open = &s.metrics.adminConns
 		}
@@ -175,9 +177,12 @@ func (s *server) run(ctx context.Context) error {
 // nor yield: few enough to be done with when the daemon is to stop.
 const maxRunning = 64
 
-// newShare returns what shares the processors among all who ask, on whatever socket.
-func newShare() *fairshare.Scheduler {
-	return fairshare.New(fairshare.Options{Slots: max(2, runtime.GOMAXPROCS(0)), Max: maxRunning})
+// newShare returns what shares processors and memory among all who ask, on whatever
+// socket.
+func newShare(l settings.Limits) *fairshare.Scheduler {
+	return fairshare.New(fairshare.Options{
+		Slots: max(2, runtime.GOMAXPROCS(0)), Max: maxRunning, Bytes: socket.MaxBytes(l.MessageBytes),
+	})
 }
 
 // options are the limits of the sockets, from the settings.
@@ -185,7 +190,7 @@ func (s *server) options() socket.Options {
 	l := s.rules.Settings.Limits
 	return socket.Options{
 		MaxMessage: l.MessageBytes, MaxConns: l.Connections, MaxConnsPerUID: l.ConnectionsPerUser,
-		Logger: s.log,
+		Logger: s.log, Share: s.share,
 	}
 }
 

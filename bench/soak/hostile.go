@@ -1,0 +1,420 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Budgets of what hostile clients may bring about.
+const (
+	smallBudget   = 250 * time.Millisecond // 99 of 100 requests of a small client beside hogs
+	sessionBudget = 500 * time.Millisecond // a new connection with a session and its first request
+	hostileBudget = 256                    // peak of the daemon's memory, in MiB
+)
+
+// hostile are clients that use as much as they can, each with a daemon of its own.
+var hostile = map[string]func(ctx context.Context, d *daemon) error{
+	"hogs":        hogs,
+	"message":     oneConnection,
+	"connections": manyConnections,
+}
+
+// runHostile runs the named clients, all for "all", and reports.
+func runHostile(ctx context.Context, o options) error {
+	names := []string{o.hostile}
+	if o.hostile == "all" {
+		names = []string{"hogs", "message", "connections"}
+	}
+	var all error
+	for _, name := range names {
+		run, ok := hostile[name]
+		if !ok {
+			return fmt.Errorf("there are no hostile clients %q", name)
+		}
+		d, err := startDaemon(ctx, o)
+		if err != nil {
+			return err
+		}
+		length := cmp.Or(o.max, 20*time.Second)
+		ctx, cancel := context.WithTimeout(ctx, length)
+		err = run(ctx, d)
+		cancel()
+		if err == nil {
+			err = answersWithin(d)
+		}
+		m, merr := d.memory()
+		fmt.Printf("%s: peak memory %.0f MiB, %v of a processor in %v\n", name, m.HWM, d.processorTime(), length)
+		if m.HWM > hostileBudget {
+			err = errors.Join(err, fmt.Errorf("the peak is above %d MiB", hostileBudget))
+		}
+		if err = errors.Join(err, merr); err != nil {
+			all = errors.Join(all, fmt.Errorf("%s: %w", name, err))
+		}
+		d.end()
+	}
+	return all
+}
+
+// processorTime returns how much time of processors the daemon has used.
+func (d *daemon) processorTime() time.Duration {
+	var all time.Duration
+	tasks, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", d.cmd.Process.Pid))
+	for _, task := range tasks {
+		if text, err := os.ReadFile(task); err == nil {
+			var ran int64
+			if _, err := fmt.Sscan(string(text), &ran); err == nil {
+				all += time.Duration(ran)
+			}
+		}
+	}
+	return all.Round(10 * time.Millisecond)
+}
+
+// small is a client that makes one small request at a time.
+type small struct {
+	conn  net.Conn
+	lines *bufio.Reader
+	id    int
+}
+
+func (d *daemon) dial() (*small, error) {
+	conn, err := net.Dial("unix", d.socket())
+	if err != nil {
+		return nil, err
+	}
+	return &small{conn: conn, lines: bufio.NewReaderSize(conn, 64<<10)}, nil
+}
+
+func (s *small) call(method string, params any, result any) error {
+	s.id++
+	if err := s.conn.SetDeadline(time.Now().Add(time.Minute)); err != nil {
+		return err
+	}
+	if _, err := io.WriteString(s.conn, message(s.id, method, params)); err != nil {
+		return err
+	}
+	line, err := s.lines.ReadBytes('\n')
+	if err != nil {
+		return err
+	}
+	var got struct {
+		Result json.RawMessage `json:"result"`
+		Error  *struct {
+			Code    int    `json:"code"`
+			Message string `json:"message"`
+		} `json:"error"`
+	}
+	if err := json.Unmarshal(line, &got); err != nil {
+		return err
+	}
+	if got.Error != nil {
+		return fmt.Errorf("%s: error %d, %s", method, got.Error.Code, got.Error.Message)
+	}
+	return json.Unmarshal(got.Result, result)
+}
+
+func (s *small) declare(d *daemon, session string) error {
+	var hello struct{}
+	return s.call("permd/session", map[string]any{
+		"sessionId": session, "cwd": d.project,
+		"agent": map[string]string{"name": "claude-agent-acp", "version": "0.100.0"}, "client": map[string]string{"name": "soak", "version": "1"},
+	}, &hello)
+}
+
+func bash(session string, commands ...string) map[string]any {
+	var calls []any
+	for n, command := range commands {
+		calls = append(calls, map[string]any{
+			"callId": fmt.Sprint("c", n), "tool": map[string]string{"name": "Bash"}, "input": map[string]string{"command": command},
+		})
+	}
+	return map[string]any{"sessionId": session, "calls": calls}
+}
+
+// gitStatus asks for a command that is allowed.
+func (s *small) gitStatus(session string) error {
+	var got struct {
+		Decisions []struct {
+			Verdict string `json:"verdict"`
+			Reason  string `json:"reason"`
+		} `json:"decisions"`
+	}
+	if err := s.call("permd/decide", bash(session, "git status"), &got); err != nil {
+		return err
+	}
+	if len(got.Decisions) != 1 || got.Decisions[0].Verdict != "allow" {
+		return fmt.Errorf("git status: %+v", got.Decisions)
+	}
+	return nil
+}
+
+// answersWithin tries whether the daemon serves a new client within the budget.
+func answersWithin(d *daemon) error {
+	start := time.Now()
+	s, err := d.dial()
+	if err != nil {
+		return err
+	}
+	defer s.conn.Close()
+	if err := s.declare(d, "new"); err != nil {
+		return err
+	}
+	if err := s.gitStatus("new"); err != nil {
+		return err
+	}
+	if took := time.Since(start); took > sessionBudget {
+		return fmt.Errorf("a new session took %v, more than %v", took, sessionBudget)
+	}
+	return nil
+}
+
+// hog keeps as many requests of as many calls in flight as it can, until ctx ends.
+func hog(ctx context.Context, d *daemon, number int, answers, refused *atomic.Int64) error {
+	s, err := d.dial()
+	if err != nil {
+		return err
+	}
+	defer s.conn.Close()
+	session := fmt.Sprint("hog", number)
+	if err := s.declare(d, session); err != nil {
+		return err
+	}
+	defer context.AfterFunc(ctx, func() { s.conn.Close() })()
+	go func() {
+		for id := 2; ; id++ {
+			commands := make([]string, 64)
+			for n := range commands {
+				var b strings.Builder
+				for i := range 40 {
+					fmt.Fprintf(&b, "grep -n 'x%d' pkg%d/file%d.go | sort; ", id*n+i, i, number*1_000_000+id*64+n)
+				}
+				commands[n] = b.String()
+			}
+			if _, err := io.WriteString(s.conn, message(id, "permd/decide", bash(session, commands...))); err != nil {
+				return
+			}
+		}
+	}()
+	if err := s.conn.SetDeadline(time.Time{}); err != nil {
+		return err
+	}
+	for {
+		start, err := s.lines.ReadSlice('\n')
+		if bytes.Contains(start, []byte(`"error":{"code":-32051`)) {
+			if refused.Add(1) == 1 {
+				fmt.Printf("hogs: the first refusal: %.300s\n", start)
+			}
+		}
+		if err == nil {
+			answers.Add(1)
+		} else if !errors.Is(err, bufio.ErrBufferFull) {
+			if ctx.Err() != nil {
+				return nil
+			}
+			return err
+		}
+	}
+}
+
+// hogs measures a small client, and new ones, beside two hogs.
+func hogs(ctx context.Context, d *daemon) error {
+	var of [2]atomic.Int64
+	var refused atomic.Int64
+	var all sync.WaitGroup
+	failed := make(chan error, len(of))
+	for n := range of {
+		all.Go(func() { failed <- hog(ctx, d, n, &of[n], &refused) })
+	}
+	defer all.Wait()
+	s, err := d.dial()
+	if err != nil {
+		return err
+	}
+	defer s.conn.Close()
+	if err := s.declare(d, "small"); err != nil {
+		return err
+	}
+	time.Sleep(time.Second) // until the hogs have filled what they may
+	var requests, sessions []time.Duration
+	for n := 0; ctx.Err() == nil; n++ {
+		start := time.Now()
+		if err := s.gitStatus("small"); err != nil {
+			return err
+		}
+		requests = append(requests, time.Since(start))
+		if n%10 == 0 {
+			start = time.Now()
+			if err := answersWithin(d); err != nil {
+				return err
+			}
+			sessions = append(sessions, time.Since(start))
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	all.Wait()
+	close(failed)
+	for err := range failed {
+		if err != nil {
+			return fmt.Errorf("a hog: %w", err)
+		}
+	}
+	p99 := quantiles("hogs: git status", requests)
+	quantiles("hogs: new session", sessions)
+	fmt.Printf("hogs: %d and %d requests of 64 calls were answered, %d of them with -32051\n", of[0].Load(), of[1].Load(), refused.Load())
+	if p99 > smallBudget {
+		return fmt.Errorf("git status took %v, more than %v", p99, smallBudget)
+	}
+	return nil
+}
+
+// quantiles prints how long requests took, and returns the 99th percentile.
+func quantiles(what string, took []time.Duration) time.Duration {
+	slices.Sort(took)
+	at := func(percent int) time.Duration { return took[(len(took)-1)*percent/100].Round(10 * time.Microsecond) }
+	fmt.Printf("%s: %d times, p50 %v, p90 %v, p99 %v, max %v\n", what, len(took), at(50), at(90), at(99), at(100))
+	return at(99)
+}
+
+// oneConnection sends 6 MB of requests on one connection, again and again, and does not
+// read the answers for a while each time.
+func oneConnection(ctx context.Context, d *daemon) error {
+	for round := 0; ctx.Err() == nil; round++ {
+		s, err := d.dial()
+		if err != nil {
+			return err
+		}
+		if err := s.declare(d, "one"); err != nil {
+			return err
+		}
+		go func() {
+			for id := range 64 {
+				commands := make([]string, 64)
+				for n := range commands {
+					var b strings.Builder
+					for i := 0; b.Len() < 1450; i++ {
+						fmt.Fprintf(&b, "p%d;", round+id*64*250+n*250+i)
+					}
+					commands[n] = b.String()
+				}
+				if _, err := io.WriteString(s.conn, message(id+2, "permd/decide", bash("one", commands...))); err != nil {
+					return
+				}
+			}
+		}()
+		select {
+		case <-ctx.Done():
+		case <-time.After(5 * time.Second):
+		}
+		// The answers are read from now on, or the client goes away with them unread.
+		if round%2 == 0 {
+			_ = s.conn.SetReadDeadline(time.Now().Add(3 * time.Second))
+			_, _ = io.Copy(io.Discard, s.lines)
+		}
+		s.conn.Close()
+	}
+	return nil
+}
+
+// manyConnections holds as much as permd lets it on many connections: messages that are
+// not finished, questions that are not answered, calls that were announced, and answers
+// that are not read.
+func manyConnections(ctx context.Context, d *daemon) error {
+	const connections = 124
+	var all sync.WaitGroup
+	defer all.Wait()
+	for number := range connections {
+		s, err := d.dial()
+		if err != nil {
+			return err
+		}
+		all.Go(func() {
+			defer s.conn.Close()
+			defer context.AfterFunc(ctx, func() { s.conn.Close() })()
+			hold(d, s, number)
+			<-ctx.Done()
+		})
+	}
+	// Another client is served all the while.
+	time.Sleep(time.Second)
+	s, err := d.dial()
+	if err != nil {
+		return err
+	}
+	defer s.conn.Close()
+	if err := s.declare(d, "small"); err != nil {
+		return err
+	}
+	var requests []time.Duration
+	for ctx.Err() == nil {
+		start := time.Now()
+		if err := s.gitStatus("small"); err != nil {
+			return err
+		}
+		requests = append(requests, time.Since(start))
+		time.Sleep(20 * time.Millisecond)
+	}
+	quantiles("connections: git status", requests)
+	return nil
+}
+
+// hold fills what one connection may hold. Errors are expected.
+func hold(d *daemon, s *small, number int) {
+	session := fmt.Sprint("h", number)
+	if s.declare(d, session) != nil {
+		return
+	}
+	_ = s.conn.SetDeadline(time.Time{})
+	go func() {
+		id := 10
+		text := strings.Repeat("x", 50_000)
+		send := func(method string, params any, request bool) bool {
+			n := 0
+			if request {
+				id++
+				n = id
+			}
+			_, err := io.WriteString(s.conn, message(n, method, params))
+			return err == nil
+		}
+		for n := range 200 { // calls that were announced
+			if !send("session/update", map[string]any{"sessionId": session, "update": map[string]any{
+				"sessionUpdate": "tool_call", "toolCallId": fmt.Sprint("t", n), "title": "x", "kind": "execute", "status": "pending",
+				"rawInput": map[string]string{"command": fmt.Sprintf("frob%d %s", n, text)},
+			}}, false) {
+				return
+			}
+		}
+		for n := range 300 { // questions
+			if !send("permd/decide", bash(session, fmt.Sprintf("frob %d '%s'", n, text)), true) {
+				return
+			}
+		}
+		for n := range 100 {
+			if !send("otc/call", map[string]any{
+				"call": map[string]any{"call_id": fmt.Sprint("o", n), "tool_id": "soak.frob@1.0.0", "input": map[string]string{"text": text}},
+				"tool": map[string]any{"id": "soak.frob@1.0.0", "name": "frob", "description": "x", "version": "1.0.0", "input_schema": map[string]any{"parameters": map[string]any{}}},
+			}, true) {
+				return
+			}
+		}
+		// A message without an end.
+		_, _ = io.WriteString(s.conn, `{"jsonrpc":"2.0","id":1,"method":"permd/decide","params":{"x":"`+strings.Repeat("x", 3_900_000))
+	}()
+	if number%2 == 0 {
+		_, _ = io.Copy(io.Discard, s.lines)
+	}
+}
