@@ -148,10 +148,11 @@ func (c *connection) read() {
 // decoding messages takes time as deciding does.
 func (c *connection) handleInTurn(line []byte) *call {
 	const (
-		message = 512 // what a message counts besides its bytes
+		enough  = 16 << 10 // bytes
+		message = 512      // what a message counts besides its bytes
 		pace    = 10 * time.Nanosecond
 	)
-	if c.unpaid += len(line) + message; c.unpaid < keepBuffer || c.server.WithoutSlots {
+	if c.unpaid += len(line) + message; c.unpaid < enough || c.server.WithoutSlots {
 		return c.handle(line)
 	}
 	before := time.Duration(c.unpaid-len(line)) * pace

@@ -230,10 +230,37 @@ func hog(ctx context.Context, d *daemon, number int, answers, refused *atomic.In
 	}
 }
 
+// alone measures a small client before there are others: other programs on the machine
+// take their time, too.
+func alone(d *daemon) error {
+	s, err := d.dial()
+	if err != nil {
+		return err
+	}
+	defer s.conn.Close()
+	if err := s.declare(d, "alone"); err != nil {
+		return err
+	}
+	var requests []time.Duration
+	for range 100 {
+		start := time.Now()
+		if err := s.gitStatus("alone"); err != nil {
+			return err
+		}
+		requests = append(requests, time.Since(start))
+		time.Sleep(10 * time.Millisecond)
+	}
+	quantiles("nobody else: git status", requests)
+	return nil
+}
+
 // hogs measures a small client, and new ones, beside two hogs.
 func hogs(ctx context.Context, d *daemon) error {
 	var of [2]atomic.Int64
 	var refused atomic.Int64
+	if err := alone(d); err != nil {
+		return err
+	}
 	var all sync.WaitGroup
 	failed := make(chan error, len(of))
 	for n := range of {

@@ -339,7 +339,7 @@ func TestBrief(t *testing.T) {
 			time.Sleep(time.Millisecond)
 			turn.End()
 		}
-		if n := reader.calls.Load() - own; n > reads/10 {
+		if n := reader.calls.Load() - own; n > reads/4 { // some begin between two of them
 			t.Errorf("%d calls of the reader went before its reading", n)
 		}
 		if n := other.calls.Load() - before; n < 2*reads-30 || n > 2*reads+30 {

@@ -2,6 +2,7 @@ package fairshare
 
 import (
 	"context"
+	"runtime"
 	"time"
 )
 
@@ -33,7 +34,7 @@ type Turn struct {
 	state      state
 	parked     bool      // its goroutine waits for ready
 	open       bool      // it was begun and has not ended
-	began      time.Time // when it got the slot
+	began      time.Time // when it got the slot; its own goroutine reads it without the lock
 	charged    time.Time // up to when its time is counted
 	prev, next *Turn     // in the list of its state
 }
@@ -90,9 +91,17 @@ func (t *Turn) yield(ctx context.Context, least time.Duration) (waited time.Dura
 	if t == nil || t.member == nil || t.done || !t.member.scheduler.contended.Load() {
 		return 0, nil
 	}
+	// began changes only while the turn waits.
 	s, now := t.member.scheduler, time.Now()
+	if now.Sub(t.began) < least {
+		return 0, nil
+	}
+	// Goroutines that hand slots to each other keep the processors from those that have
+	// something to read, which may be of somebody who is to be served before them.
+	runtime.Gosched()
+	now = time.Now()
 	s.mu.Lock()
-	if t.state == stopped || len(s.waiting) == 0 || t.state == running && now.Sub(t.began) < least {
+	if t.state == stopped || len(s.waiting) == 0 {
 		s.mu.Unlock()
 		return 0, nil
 	}

@@ -23,7 +23,7 @@ const (
 	// memoryBesides is how much memory the collector leaves besides what clients may
 	// reserve, in bytes. The limit is soft: above it the collector works more. It is far
 	// below MemoryMax of the service's unit.
-	memoryBesides = 112 << 20
+	memoryBesides = 96 << 20
 )
 
 // limitFootprint limits how much memory the daemon uses until ctx ends: it sets the
