@@ -27,8 +27,9 @@ type Turn struct {
 	done   bool          // End was called
 	ready  chan struct{} // receives a value when the turn is granted; made when it first waits
 
-	bytes   int  // reserved until the end
-	refused bool // more could not be reserved
+	failed  error // of the first wait that has ended without a slot
+	bytes   int   // reserved until the end
+	refused bool  // more could not be reserved
 
 	// Guarded by Scheduler.mu.
 	state      state
@@ -59,12 +60,19 @@ func (t *Turn) BeginBrief(ctx context.Context, m *Member, stop <-chan struct{}, 
 // Resume waits until a paused turn has a slot again, and returns for how long it has
 // waited. On an error the turn stays paused.
 func (t *Turn) Resume(ctx context.Context) (waited time.Duration, err error) {
-	if t == nil || t.member == nil || t.done || t.state != stopped {
+	switch {
+	case t == nil || t.member == nil || t.done:
 		return 0, nil
+	case t.failed != nil:
+		return 0, t.failed
 	}
 	s, m := t.member.scheduler, t.member
 	now := time.Now()
 	s.mu.Lock()
+	if t.state != stopped {
+		s.mu.Unlock()
+		return 0, nil
+	}
 	if s.running < s.slots && len(s.waiting) == 0 && s.may(t) {
 		s.wake(m, now)
 		s.grant(t, now)
@@ -78,7 +86,8 @@ func (t *Turn) Resume(ctx context.Context) (waited time.Duration, err error) {
 }
 
 // Yield gives the slot to whoever is to be served before the turn, and waits for the
-// next one. It returns for how long it has waited. On an error the turn is paused.
+// next one. It returns for how long it has waited. On an error the turn is paused, and
+// has no slot any more: each later wait returns the same error.
 func (t *Turn) Yield(ctx context.Context) (waited time.Duration, err error) { return t.yield(ctx, 0) }
 
 // YieldLong is Yield for a turn that has held its slot for some milliseconds. It is for
@@ -88,7 +97,12 @@ func (t *Turn) YieldLong(ctx context.Context) (waited time.Duration, err error) 
 }
 
 func (t *Turn) yield(ctx context.Context, least time.Duration) (waited time.Duration, err error) {
-	if t == nil || t.member == nil || t.done || !t.member.scheduler.contended.Load() {
+	switch {
+	case t == nil || t.member == nil || t.done:
+		return 0, nil
+	case t.failed != nil:
+		return 0, t.failed
+	case !t.member.scheduler.contended.Load():
 		return 0, nil
 	}
 	// began changes only while the turn waits.
@@ -180,6 +194,7 @@ func (t *Turn) wait(ctx context.Context, now time.Time, push func(*list, *Turn))
 	case <-late.C:
 		err = ErrBusy
 	}
+	t.failed = err
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if t.state == waiting {
