@@ -20,6 +20,14 @@ type client struct {
 
 func join(s *Scheduler, uid uint32) *client { return &client{Member: s.Join(uid)} }
 
+// counts returns how many turns are live, hold slots, are open, and wait.
+func counts(s *Scheduler) (live, running, open, waiting int) {
+	waiting = s.Waiting()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.live.len, s.running, s.open, waiting
+}
+
 // request decides some calls, each of which takes a time.
 func (c *client) request(ctx context.Context, calls int, each time.Duration) error {
 	var t Turn
@@ -95,8 +103,8 @@ func TestSmallBesideHogs(t *testing.T) {
 				}
 				cancel()
 				time.Sleep(2 * tt.each)
-				if n := s.Waiting(); n != 0 || s.live.len != 0 || s.running != 0 {
-					t.Errorf("%d wait, %d live, %d running at the end", n, s.live.len, s.running)
+				if live, running, open, waiting := counts(s); live+running+open+waiting != 0 {
+					t.Errorf("%d live, %d running, %d open, %d wait at the end", live, running, open, waiting)
 				}
 			})
 		})
@@ -224,8 +232,8 @@ func TestStuckTurns(t *testing.T) {
 		}
 		cancel()
 		time.Sleep(time.Second)
-		if s.live.len != 0 || s.running != 0 || s.Waiting() != 0 {
-			t.Errorf("%d live, %d running, %d wait at the end", s.live.len, s.running, s.Waiting())
+		if live, running, open, waiting := counts(s); live+running+open+waiting != 0 {
+			t.Errorf("%d live, %d running, %d open, %d wait at the end", live, running, open, waiting)
 		}
 	})
 }
@@ -416,8 +424,9 @@ func TestRandom(t *testing.T) {
 				}
 				time.Sleep(time.Minute)
 				synctest.Wait()
-				if begun.Load() != ended.Load() || s.open != 0 || s.live.len != 0 || s.running != 0 || len(s.waiting) != 0 || s.contended.Load() {
-					t.Errorf("%d begun, %d ended, %d live, %d running, %d wait", begun.Load(), ended.Load(), s.live.len, s.running, len(s.waiting))
+				live, running, open, waiting := counts(s)
+				if begun.Load() != ended.Load() || live+running+open+waiting != 0 || s.contended.Load() {
+					t.Errorf("%d begun, %d ended, %d live, %d running, %d open, %d wait", begun.Load(), ended.Load(), live, running, open, waiting)
 				}
 			})
 		})
@@ -489,8 +498,9 @@ func TestPausedTurns(t *testing.T) {
 		}
 		close(disk)
 		synctest.Wait()
-		if n := one.Load() + others.Load(); n != 128 || s.open != 0 || s.live.len != 0 {
-			t.Errorf("%d were begun, %d open at the end", n, s.open)
+		live, _, open, _ := counts(s)
+		if n := one.Load() + others.Load(); n != 128 || live+open != 0 {
+			t.Errorf("%d were begun, %d live, %d open at the end", n, live, open)
 		}
 	})
 }

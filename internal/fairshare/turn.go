@@ -41,11 +41,15 @@ type Turn struct {
 }
 
 // Begin waits until the turn has a slot. The error is the cause of ctx, ErrBusy after
-// too long a wait, or ErrStopped when stop is closed. stop may be nil.
+// too long a wait, or ErrStopped when stop is closed; then the turn has ended. stop may be
+// nil.
 func (t *Turn) Begin(ctx context.Context, m *Member, stop <-chan struct{}) error {
 	t.member, t.stop = m, stop
 	_, err := t.Resume(ctx)
 	t.begun, t.stop = err == nil, nil // what has begun is finished
+	if err != nil {
+		t.End() // it may have had a slot at the same moment
+	}
 	return err
 }
 
