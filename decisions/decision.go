@@ -251,3 +251,20 @@ type HumanAnswer struct {
 	Verdict Verdict   `json:"verdict"`          // Allow or Deny
 	Choices []string  `json:"choices,omitzero"` // the ids of what was remembered
 }
+
+// size estimates the bytes that a decision uses until it is answered, including its
+// record.
+func (d *Decision) size() int {
+	n := 2 << 10
+	for i := range d.Effects {
+		e := &d.Effects[i]
+		n += 512 + 2*len(e.Text) + len(e.From) + len(e.Reason) + 16*len(e.Tags) + 96*len(e.Rules)
+	}
+	for i := range d.Details {
+		n += len(d.Details[i].Path)
+		for _, w := range d.Details[i].Words {
+			n += 16 + len(w)
+		}
+	}
+	return n + 16*len(d.Fingerprints)
+}

@@ -178,6 +178,9 @@ func (e *Engine) Decide(ctx context.Context, reqs ...*Request) []*Decision {
 				e.applyApproval(req, d)
 			}
 			before.add(d, after)
+			if !turn.Reserve(d.size()) {
+				why = "the decisions of one request need too much memory"
+			}
 		}
 		decided[i] = d
 		records[i] = record(req, d, first.project, start)

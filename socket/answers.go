@@ -12,7 +12,7 @@ import (
 
 // maxPending bounds the bytes of answers that are queued while another is being written.
 // Above it, send blocks.
-const maxPending = 256 << 10
+const maxPending = 64 << 10
 
 // answers writes the answers of a connection, one at a time. It has no goroutine of its
 // own: a sender that finds nobody writing writes its own answer, and then those that

@@ -14,19 +14,27 @@ import (
 // because methods do not see ids.
 const cancelMethod = "$/cancel_request"
 
-// addCall adds a call to those in flight. If there are too many, it blocks, and with it
-// the reading goroutine: the client is slowed down rather than refused. It returns false
-// if the connection ends meanwhile.
+// addCall adds a call to those in flight. If they are too many or too long, it blocks,
+// and with it the reading goroutine: the client is slowed down rather than refused. It
+// returns false if the connection ends meanwhile.
 func (c *connection) addCall(cl *call) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for len(c.calls) >= c.server.maxInFlight && c.ctx.Err() == nil {
+	full := func() bool {
+		n := len(c.calls)
+		return n > 0 && (n >= c.server.maxInFlight || c.size+cl.size > maxCallBytes)
+	}
+	if full() {
+		c.endReading()
+	}
+	for full() && c.ctx.Err() == nil {
 		c.changed.Wait()
 	}
 	if c.ctx.Err() != nil {
 		return false
 	}
 	c.calls = append(c.calls, cl)
+	c.size += cl.size
 	return true
 }
 
@@ -88,7 +96,7 @@ func (c *connection) finish(cl *call, body []byte, err error) {
 		cl.cancel(nil)
 	}
 	if cl.reservedBytes > 0 {
-		c.server.limits.release(c.Peer.UID, cl.reservedBytes)
+		c.member.Release(cl.reservedBytes)
 	}
 	if first {
 		c.removeCall(cl)
@@ -204,6 +212,7 @@ func (c *connection) removeCall(cl *call) {
 	defer c.mu.Unlock()
 	if i := slices.Index(c.calls, cl); i >= 0 {
 		c.calls = slices.Delete(c.calls, i, i+1)
+		c.size -= cl.size
 		c.changed.Broadcast()
 	}
 }

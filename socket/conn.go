@@ -23,6 +23,13 @@ import (
 // growing its stack again.
 const maxIdleWorkers = 4
 
+// callBytes is what a request in flight uses besides its message: a goroutine, contexts.
+const callBytes = 6 << 10
+
+// maxCallBytes bounds the requests in flight of one connection, so that there is memory
+// left for deciding them.
+const maxCallBytes = 4 << 20
+
 // Causes of cancelled requests.
 var (
 	errDisconnected = errors.New("the connection is gone")
@@ -41,7 +48,6 @@ type connection struct {
 	answers *answers
 	ctx     context.Context // parent of all requests' contexts
 	cancel  context.CancelCauseFunc
-	member  *fairshare.Member // nil if the server shares nothing
 
 	// stopping is set when no more calls are decided.
 	stopping atomic.Bool
@@ -52,12 +58,15 @@ type connection struct {
 	// leading is the call whose second phase runs on the reading goroutine. Whoever sets
 	// it to nil continues reading.
 	leading     atomic.Pointer[call]
-	lastLeading *call  // leading at the overseer's last check
-	onEnd       func() // called once, when everything has ended
+	unpaid      int             // bytes that were read since the connection had a turn for that
+	reading     *fairshare.Turn // in which a message is being read; nil for none
+	lastLeading *call           // leading at the overseer's last check
+	onEnd       func()          // called once, when everything has ended
 
 	mu      sync.Mutex
 	changed sync.Cond // signalled when calls has become shorter
 	calls   []*call   // unanswered, at most Options.maxInFlight
+	size    int       // sum of their sizes, at most maxCallBytes if there are several
 	dropped bool      // closed by drop
 }
 
@@ -68,7 +77,8 @@ type call struct {
 	ctx           context.Context
 	cancel        context.CancelCauseFunc
 	answered      bool // guarded by connection.mu
-	reservedBytes int  // of the shared budget
+	size          int  // of the message and the call itself, in bytes
+	reservedBytes int  // of its connection's share
 	turn          fairshare.Turn
 	withTurn      fairshare.Context // ctx with turn
 }
@@ -76,9 +86,7 @@ type call struct {
 func newConnection(s *server, c net.Conn, id uint64, peer decisions.Peer) *connection {
 	conn := &connection{Conn: Conn{ID: id, Peer: peer}, net: c, server: s, workQueue: make(chan *call)}
 	conn.changed.L = &conn.mu
-	if s.Share != nil {
-		conn.member = s.Share.Join(peer.UID)
-	}
+	conn.member = s.Share.Join(peer.UID)
 	conn.ctx, conn.cancel = context.WithCancelCause(s.ctx)
 	conn.answers = newAnswers(c, s.WriteTimeout, func(err error) {
 		s.Logger.Debug("dropping a connection that does not read", "conn", id, "error", err)
@@ -86,8 +94,8 @@ func newConnection(s *server, c net.Conn, id uint64, peer decisions.Peer) *conne
 	})
 	conn.lines = lines{
 		r: c, max: s.MaxMessage,
-		reserve: func(n int) bool { return s.limits.reserve(peer.UID, n) },
-		release: func(n int) { s.limits.release(peer.UID, n) },
+		reserve: conn.member.Reserve,
+		release: conn.member.Release,
 	}
 	return conn
 }
@@ -106,7 +114,7 @@ func (c *connection) read() {
 		line, err := c.lines.next()
 		switch {
 		case err == nil:
-			cl := c.handle(line)
+			cl := c.handleInTurn(line)
 			switch {
 			case cl == nil:
 			case c.lines.buffered():
@@ -134,6 +142,34 @@ func (c *connection) read() {
 			return
 		}
 	}
+}
+
+// handleInTurn is handle. After much has been read, it waits for a slot: reading and
+// decoding messages takes time as deciding does.
+func (c *connection) handleInTurn(line []byte) *call {
+	const (
+		enough  = 16 << 10 // bytes
+		message = 512      // what a message counts besides its bytes
+		pace    = 10 * time.Nanosecond
+	)
+	if c.unpaid += len(line) + message; c.unpaid < enough || c.server.WithoutSlots {
+		return c.handle(line)
+	}
+	before := time.Duration(c.unpaid-len(line)) * pace
+	c.unpaid = 0
+	c.reading = new(fairshare.Turn)
+	defer c.endReading()
+	// A message is handled although others need the processors for long: it may be a
+	// notification, which has no answer.
+	_ = c.reading.BeginBrief(c.ctx, c.member, c.server.stop, before)
+	return c.handle(line)
+}
+
+// endReading ends the turn for reading, if there is one. It is called before anything
+// that may wait for the client.
+func (c *connection) endReading() {
+	c.reading.End()
+	c.reading = nil
 }
 
 // notifyUnread calls the functions registered with Conn.OnUnread.
@@ -165,6 +201,7 @@ func (c *connection) receive(line []byte) (cl *call, missed bool) {
 	}
 	m, id, fault := decode(line)
 	if fault != nil {
+		c.endReading()
 		c.replyError(id, fault)
 		return nil, true
 	}
@@ -174,6 +211,7 @@ func (c *connection) receive(line []byte) (cl *call, missed bool) {
 	method, ok := c.server.methods[m.method]
 	switch {
 	case c.stopping.Load():
+		c.endReading()
 		c.refuseMessage(m, busyError(errShutdown)) // as are all later messages
 	case ok:
 		cl, reached := c.dispatch(m, method, len(line))
@@ -181,6 +219,7 @@ func (c *connection) receive(line []byte) (cl *call, missed bool) {
 	case m.method == cancelMethod && m.kind == notification:
 		c.withdraw(m.params)
 	default:
+		c.endReading()
 		c.refuseMessage(m, &Error{Code: CodeMethod, Message: "method not found"})
 	}
 	return nil, false
@@ -190,22 +229,22 @@ func (c *connection) receive(line []byte) (cl *call, missed bool) {
 // reached is true if the first phase returned.
 func (c *connection) dispatch(m message, method Method, size int) (_ *call, reached bool) {
 	if c.idInUse(m.id) {
+		c.endReading()
 		// An error with that id would be taken for the answer to the first request.
 		c.replyError(nullID, invalid("id is in use by a request that is not answered yet"))
 		return nil, false
 	}
-	cl := &call{id: m.id}
-	if size > keepBuffer {
-		if !c.server.limits.reserve(c.Peer.UID, size) {
-			c.finish(cl, nil, busyError(errNoRoom))
-			return nil, false
-		}
-		cl.reservedBytes = size
-	}
+	cl := &call{id: m.id, size: size + callBytes}
 	if !c.addCall(cl) {
 		c.finish(cl, nil, busyError(errShutdown))
 		return nil, false
 	}
+	if !c.member.Reserve(cl.size) {
+		c.endReading()
+		c.finish(cl, nil, busyError(errNoRoom))
+		return nil, false
+	}
+	cl.reservedBytes = cl.size
 	c.request = m.id
 	run, reached := c.phase1(cl, method, m.params)
 	if run == nil {
@@ -238,6 +277,7 @@ func (c *connection) phase1(cl *call, method Method, params strictjson.Value) (r
 	}()
 	run, err := method(&c.Conn, params)
 	returned = true
+	c.endReading()
 	if run == nil || err != nil {
 		c.finish(cl, nil, err)
 		return nil, true
@@ -279,7 +319,7 @@ func (c *connection) phase2(cl *call) {
 // reading cannot delay others.
 func (c *connection) result(cl *call) (body []byte, err error) {
 	ctx := cl.ctx
-	if c.member != nil {
+	if !c.server.WithoutSlots {
 		waiting := c.server.Underway.Begin(decisions.AtSlot, time.Now())
 		err := cl.turn.Begin(ctx, c.member, c.server.stop)
 		waiting.End()
@@ -291,6 +331,9 @@ func (c *connection) result(cl *call) (body []byte, err error) {
 		ctx = &cl.withTurn
 	}
 	result, err := cl.run(ctx)
+	if err == nil && cl.turn.Refused() {
+		return nil, busyError(errNoRoom)
+	}
 	if err == nil && cl.id != nil {
 		body, err = encode(result) // may call methods of the result
 		if err == nil {
@@ -311,14 +354,11 @@ func waitError(ctx context.Context, why error) error {
 	return busyError(why)
 }
 
-// reserveAnswer reserves the bytes of a long answer in the budget until it is written,
-// and returns an error if there is no room: a short request can have a long answer, and
-// the client may not be reading.
+// reserveAnswer reserves the bytes of an answer until it is written, and returns an
+// error if there is no room: a short request can have a long answer, and the client may
+// not be reading.
 func (c *connection) reserveAnswer(cl *call, size int) error {
-	if size <= keepBuffer {
-		return nil
-	}
-	if !c.server.limits.reserve(c.Peer.UID, size) {
+	if !c.member.Reserve(size) {
 		return busyError(errNoRoom)
 	}
 	cl.reservedBytes += size

@@ -11,18 +11,16 @@ import (
 	"time"
 
 	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/internal/fairshare"
 	"github.com/permd/permd/internal/strictjson"
 )
 
 // TestLongAnswersShareABudget: a short question can have a long answer, and a
 // client that does not read must not make permd keep many of them.
 func TestLongAnswersShareABudget(t *testing.T) {
-	const uid, long = 1000, 20 << 20 // one of them fits into a user's half
-	s := &server{limits: connLimits{maxConns: 1, maxConnsPerUID: 1, maxBytes: 64 << 20}}
-	if err := s.limits.enter(uid); err != nil {
-		t.Fatal(err)
-	}
-	c := &connection{server: s, Conn: Conn{Peer: decisions.Peer{UID: uid}}}
+	const uid, long = 1000, 10 << 20 // one of them fits into a connection's share
+	share := fairshare.New(fairshare.Options{Bytes: 64 << 20})
+	c := &connection{server: &server{}, Conn: Conn{Peer: decisions.Peer{UID: uid}, member: share.Join(uid)}}
 	first, second, short := new(call), new(call), new(call)
 	if err := c.reserveAnswer(first, long); err != nil {
 		t.Errorf("the first: %v", err)
@@ -31,10 +29,14 @@ func TestLongAnswersShareABudget(t *testing.T) {
 	if !ok || refused.Code != CodeBusy {
 		t.Errorf("the second: %v", refused)
 	}
-	if err := c.reserveAnswer(short, keepBuffer); err != nil || short.reservedBytes != 0 {
+	if err := c.reserveAnswer(short, 1000); err != nil || short.reservedBytes != 1000 {
 		t.Errorf("a short one: %v, %d bytes reserved", err, short.reservedBytes)
 	}
-	s.limits.release(uid, first.reservedBytes)
+	other := &connection{server: &server{}, Conn: Conn{Peer: decisions.Peer{UID: uid}, member: share.Join(uid)}}
+	if err := other.reserveAnswer(new(call), long); err != nil {
+		t.Errorf("another connection: %v", err)
+	}
+	c.member.Release(first.reservedBytes)
 	if err := c.reserveAnswer(second, long); err != nil {
 		t.Errorf("the second, with room again: %v", err)
 	}

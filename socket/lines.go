@@ -7,8 +7,8 @@ import (
 )
 
 // Sizes of buffers, in bytes. A connection starts with minBuffer. What it needs above
-// keepBuffer counts against the budget that all connections share, and is returned after
-// the message.
+// keepBuffer counts against what the connection may use, and is returned after the
+// message.
 const (
 	minBuffer  = 8 << 10
 	keepBuffer = 64 << 10
@@ -16,14 +16,14 @@ const (
 
 var (
 	errTooLong = errors.New("message too long")
-	errNoRoom  = errors.New("too many long messages at once")
+	errNoRoom  = errors.New("this connection uses too much memory: send less at a time")
 )
 
 // lines splits a stream into lines and never holds more than max bytes of one.
 type lines struct {
 	r   io.Reader
 	max int // bytes of a line without its newline
-	// reserve takes n bytes of the shared budget, release returns them.
+	// reserve reserves n bytes, release returns them.
 	reserve func(n int) bool
 	release func(n int)
 

@@ -42,10 +42,12 @@ type Options struct {
 	// maxInFlight bounds the unanswered requests of one connection. At the limit, reading
 	// stops.
 	maxInFlight int
-	// Share shares slots for the second phases of methods among the connections, maybe of
-	// several servers; those that have none wait, and are refused when the server stops.
-	// If it is nil, all run at once, as methods must that wait for an event.
+	// Share shares slots and memory among the connections, maybe of several servers. A
+	// second phase that has no slot waits, and is refused when the server stops. If Share
+	// is nil, the connections of this server share memory, and no slots.
 	Share *fairshare.Scheduler
+	// WithoutSlots lets all second phases run at once, for methods that wait for events.
+	WithoutSlots bool
 	// WriteTimeout bounds writing one answer. A client that does not read for that long
 	// is dropped.
 	WriteTimeout time.Duration
@@ -75,6 +77,9 @@ func (o Options) withDefaults() Options {
 	o.WriteTimeout = cmp.Or(o.WriteTimeout, DefaultWriteTimeout)
 	o.Grace = cmp.Or(o.Grace, DefaultGrace)
 	o.StopGrace = cmp.Or(o.StopGrace, o.Grace)
+	if o.Share == nil {
+		o.Share, o.WithoutSlots = fairshare.New(fairshare.Options{Bytes: MaxBytes(o.MaxMessage)}), true
+	}
 	if o.Admit == nil {
 		o.Admit = AdmitSelf
 	}
@@ -93,14 +98,14 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
+// MaxBytes returns how much memory the connections should share if messages may be that
+// long: three users can send one at the same time, including what is kept of it while it
+// is decided.
+func MaxBytes(maxMessage int) int { return max(64<<20, 16*maxMessage) }
+
 // limits returns the limits in o.
 func (o *Options) limits() connLimits {
-	return connLimits{
-		maxConns: o.MaxConns, maxConnsPerUID: o.MaxConnsPerUID,
-		// Four users can send a message of maximum length at the same time, including what
-		// is kept of it while it is decided.
-		maxBytes: max(64<<20, 16*o.MaxMessage),
-	}
+	return connLimits{maxConns: o.MaxConns, maxConnsPerUID: o.MaxConnsPerUID}
 }
 
 // AdmitSelf admits root and the daemon's own user.
@@ -225,18 +230,14 @@ func (s *server) admit(c net.Conn) {
 	}
 	conn := newConnection(s, c, connIDs.Add(1), peer)
 	if !s.add(conn) {
-		if conn.member != nil {
-			conn.member.Leave()
-		}
+		conn.member.Leave()
 		s.limits.leave(peer.UID)
 		turnAway(c, busyError(errShutdown))
 		return
 	}
 	conn.onEnd = func() {
 		s.remove(conn)
-		if conn.member != nil {
-			conn.member.Leave()
-		}
+		conn.member.Leave()
 		s.limits.leave(peer.UID)
 		s.wg.Done()
 	}

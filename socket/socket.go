@@ -8,6 +8,7 @@ import (
 	"errors"
 
 	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/internal/fairshare"
 	"github.com/permd/permd/internal/strictjson"
 )
 
@@ -28,6 +29,8 @@ type Conn struct {
 	// ID is unique for the lifetime of the daemon.
 	ID   uint64
 	Peer decisions.Peer
+	// member is the connection's share of slots and memory; nil without a server.
+	member *fairshare.Member
 	// onClose are called once, when the connection has ended.
 	onClose []func()
 	// onUnread are called when a message could not be passed to its method.
@@ -44,6 +47,12 @@ type Conn struct {
 
 // Owner returns the connection as an owner of sessions.
 func (c *Conn) Owner() decisions.Owner { return decisions.Owner{UID: c.Peer.UID, Conn: c.ID} }
+
+// Resize changes how many bytes of memory are reserved for what the connection keeps
+// from old to size, and reports whether it may have that; otherwise nothing changes, and
+// it has to keep less. What is reserved at the end of the connection is released then.
+// Resize may be called from any goroutine.
+func (c *Conn) Resize(old, size int) bool { return c.member.Resize(old, size) }
 
 // OnClose registers f to be called once when the connection ends. It must be called from
 // a Method.

@@ -18,6 +18,7 @@ import (
 
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/internal/eventually"
+	"github.com/permd/permd/internal/fairshare"
 )
 
 func TestNeverReadingClientIsDropped(t *testing.T) {
@@ -143,41 +144,58 @@ func TestConnectAndDisconnect(t *testing.T) {
 	})
 }
 
-func TestLongMessagesShareABudget(t *testing.T) {
+// TestLongMessagesWait: of a connection that sends many long messages only as many are
+// read as may be in flight, and all are answered. Others are served meanwhile.
+func TestLongMessagesWait(t *testing.T) {
 	gate := make(chan struct{})
-	started := make(chan struct{}, 64)
-	r := serve(t, Methods{"m": later(func(context.Context) (any, error) { started <- struct{}{}; <-gate; return nil, nil })},
-		Options{MaxMessage: 4 << 20})
-	params := `{"a":"` + strings.Repeat("x", 3<<20) + `"}`
-	// Each request in flight keeps 3 MiB; a user has 32.
-	busy := false
+	var started atomic.Int32
+	r := serve(t, Methods{
+		"m":     later(func(context.Context) (any, error) { started.Add(1); <-gate; return nil, nil }),
+		"small": now("small", nil),
+	}, Options{MaxMessage: 4 << 20})
+	const messages, may = 12, maxCallBytes >> 20
+	params := `{"a":"` + strings.Repeat("x", 1<<20-2*callBytes) + `"}`
 	c := r.dial()
-	refused := make(chan string, 1)
 	go func() {
-		line, _ := c.r.ReadString('\n') // "" fails the test below
-		refused <- line
+		for i := range messages {
+			c.write(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"m","params":%s}`+"\n", i, params))
+		}
 	}()
-	for i := range 16 {
-		c.write(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"m","params":%s}`+"\n", i, params))
-		var got string
-		select {
-		case <-started:
-			continue
-		case got = <-refused:
-		}
-		if !strings.Contains(got, `"error":{"code":-32051,"message":"too many long messages at once; ask the person"}`) {
-			t.Fatalf("answer %.200s", got)
-		}
-		if i < 6 {
-			t.Errorf("refused at message %d", i)
-		}
-		busy = true
-		break
+	eventually.Holds(t, "as many as may are begun", func() bool { return started.Load() == may })
+	other := r.dial()
+	for id := range 20 {
+		other.write(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"small"}`+"\n", id))
+		other.want(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"result":"small"}`, id))
 	}
-	if !busy {
-		t.Error("48 MiB were taken")
+	if n := started.Load(); n != may {
+		t.Errorf("%d were begun, want %d", n, may)
 	}
 	close(gate)
+	for range messages {
+		if got := c.line(); !strings.HasSuffix(got, `"result":null}`) {
+			t.Errorf("answer %.200s", got)
+		}
+	}
+}
+
+// TestNoMemoryForMessages: a long message of a connection that has no memory for it is
+// refused, a short one and those of others are not.
+func TestNoMemoryForMessages(t *testing.T) {
+	share := fairshare.New(fairshare.Options{Slots: 2, Bytes: 8 << 20})
+	r := serve(t, Methods{"m": now("done", nil)}, Options{MaxMessage: 4 << 20, Share: share})
+	hog := share.Join(uint32(os.Geteuid()))
+	defer hog.Leave()
+	for hog.Reserve(64 << 10) {
+	}
+	c := r.dial()
+	c.write(`{"jsonrpc":"2.0","id":1,"method":"m","params":{"a":"` + strings.Repeat("x", 3<<20) + `"}}` + "\n")
+	c.want(`{"jsonrpc":"2.0","id":null,"error":{"code":-32051,"message":"this connection uses too much memory: send less at a time; ask the person"}}`)
+	for id := range 100 {
+		c.write(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"m","params":{"a":%q}}`+"\n", id, strings.Repeat("x", 20<<10)))
+		c.want(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"result":"done"}`, id))
+	}
+	_ = c.Close()
+	eventually.Holds(t, "its memory is released", func() bool { return share.Used() < 4<<20 })
 }
 
 func TestShutdownDrains(t *testing.T) {

@@ -30,9 +30,23 @@ type usage struct {
 
 // usage reads what the daemon uses now.
 func (d *daemon) usage(ctx context.Context) (usage, error) {
+	u, err := d.memory()
+	if err != nil {
+		return u, err
+	}
+	open, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", d.cmd.Process.Pid))
+	if err != nil {
+		return u, err
+	}
+	u.Descriptors = len(open)
+	u.Goroutines, err = d.goroutines(ctx)
+	return u, err
+}
+
+// memory reads what the kernel tells of the daemon's memory and threads.
+func (d *daemon) memory() (usage, error) {
 	var u usage
-	proc := fmt.Sprintf("/proc/%d/", d.cmd.Process.Pid)
-	f, err := os.Open(proc + "status")
+	f, err := os.Open(fmt.Sprintf("/proc/%d/status", d.cmd.Process.Pid))
 	if err != nil {
 		return u, err
 	}
@@ -60,13 +74,7 @@ func (d *daemon) usage(ctx context.Context) (usage, error) {
 	if u.RSS == 0 {
 		return u, errors.New("the daemon has ended")
 	}
-	open, err := os.ReadDir(proc + "fd")
-	if err != nil {
-		return u, err
-	}
-	u.Descriptors = len(open)
-	u.Goroutines, err = d.goroutines(ctx)
-	return u, err
+	return u, nil
 }
 
 // goroutines asks the daemon's metrics.

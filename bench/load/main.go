@@ -5,6 +5,8 @@
 // same rules. It fails if a request has no answer or two, if an answer is not that of any
 // rules that were in force meanwhile, if the journal lacks an answer, or if the daemon's
 // memory, goroutines or descriptors grow.
+//
+// With -hostile it measures what clients can bring about that use as much as they can.
 package main
 
 import (
@@ -31,6 +33,7 @@ type options struct {
 	program  string
 	settings string
 	asJSON   bool
+	hostile  string
 }
 
 // errUsage means that the flags are wrong.
@@ -51,6 +54,7 @@ func parse(args []string, w io.Writer) (options, error) {
 	f.Uint64Var(&o.seed, "seed", 1, "seed of what the clients do")
 	f.StringVar(&o.program, "permd", "", "the permd program (default: built from this source)")
 	f.StringVar(&o.settings, "settings", "", "a permd.toml for the daemon")
+	f.StringVar(&o.hostile, "hostile", "", "instead, run clients that use as much as they can: hogs, message, connections or all")
 	f.BoolVar(&o.asJSON, "json", false, "print JSON, a line for each sample and one for the summary")
 	if err := f.Parse(args); err != nil {
 		return o, errors.Join(errUsage, err)
@@ -72,7 +76,12 @@ func main() {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	if err := run(ctx, o, os.Stdout); err != nil {
+	if o.hostile != "" {
+		err = runHostile(ctx, o)
+	} else {
+		err = run(ctx, o, os.Stdout)
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "load: error:", err)
 		stop()
 		os.Exit(1)

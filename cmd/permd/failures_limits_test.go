@@ -184,3 +184,79 @@ func daemonsRace(t *testing.T) {
 		}
 	}
 }
+
+// memoryUsedUp: connections that hold as much memory as they may get error -32051 for
+// more, and nobody else does.
+func memoryUsedUp(t *testing.T) {
+	d := newTestDaemon(t)
+	project := d.project(t, nil)
+	d.start(t)
+	w := d.session(t, project)
+	wantAllowed(t, w)
+	long := strings.Repeat("x", 3<<20)
+	unfinished := `{"jsonrpc":"2.0","id":1,"method":"permd/decide","params":{"x":"` + long
+	var hogs []*wire
+	refused := false
+	for range 40 {
+		hog := d.session(t, project)
+		hogs = append(hogs, hog)
+		if _, err := hog.Write([]byte(unfinished)); err != nil {
+			t.Fatal(err)
+		}
+		wantAllowed(t, w)
+		// Another long message is refused once there is no memory for it.
+		late := d.session(t, project)
+		got := late.ask(t, decideLine("git status "+long))
+		if got.allowed() {
+			t.Fatalf("a message of 3 MiB is allowed: %+v", got)
+		}
+		late.Close()
+		if refused = got.Code == -32051; refused {
+			break
+		}
+	}
+	if !refused {
+		t.Error("40 connections hold 3 MiB each, and no message is refused")
+	}
+	wantAllowed(t, w)
+	wantAllowed(t, d.session(t, project))
+	for _, hog := range hogs {
+		hog.Close()
+	}
+	eventually.Holds(t, "there is memory again", func() bool {
+		late := d.session(t, project)
+		defer late.Close()
+		return late.ask(t, decideLine("git status "+long)).Code != -32051
+	})
+	wantAllowed(t, w)
+}
+
+// hogsBesideOthers: clients with more work than the daemon can do are refused at last, and
+// a small client is served all the while.
+func hogsBesideOthers(t *testing.T) {
+	d := newTestDaemon(t)
+	project := d.project(t, nil)
+	d.start(t)
+	w := d.session(t, project)
+	wantAllowed(t, w)
+	call := `{"callId":"c%d","tool":{"name":"Bash"},"input":{"command":"` + strings.Repeat("grep -n x%[2]d a | sort; ", 40) + `"}}`
+	for n := range 3 {
+		hog := d.session(t, project)
+		go func() {
+			for id := 2; ; id++ {
+				var all []string
+				for i := range 64 {
+					all = append(all, fmt.Sprintf(call, i, id*10_000+n*1000+i))
+				}
+				line := fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"permd/decide","params":{"sessionId":"s1","calls":[%s]}}`, id, strings.Join(all, ","))
+				if _, err := hog.Write([]byte(line + "\n")); err != nil {
+					return
+				}
+			}
+		}()
+	}
+	for range 20 {
+		wantAllowed(t, w)
+	}
+	wantAllowed(t, d.session(t, project))
+}

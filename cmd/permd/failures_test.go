@@ -34,6 +34,8 @@ func TestFailures(t *testing.T) {
 		{"daemons race for one socket", daemonsRace},
 		{"too many connections", tooManyConnections},
 		{"slow reader", slowReader},
+		{"memory used up", memoryUsedUp},
+		{"hogs beside others", hogsBesideOthers},
 		{"shutting down", shuttingDown},
 		{"daemon not reachable", notReachable},
 		{"hook without a daemon", hooksUnreachable},

@@ -16,6 +16,7 @@
 package fairshare
 
 import (
+	"cmp"
 	"errors"
 	"sync"
 	"sync/atomic"
@@ -47,19 +48,23 @@ var (
 type Options struct {
 	// Slots is how many turns compute at a time.
 	Slots int
-	// Max bounds the turns that were begun and are neither paused nor ended, including
-	// those that have lost their slots. One user has at most three quarters of those
-	// beyond Slots.
+	// Max bounds the turns that were begun and have not ended: they hold slots, have lost
+	// or yielded them, or are paused. Of those beyond Slots one user has at most three
+	// quarters, and one member a quarter; but each member may have one.
 	Max int
-	// MaxWait bounds one wait for a slot. Zero means 10 seconds.
+	// MaxWait bounds one wait for a slot. Zero means 20 seconds.
 	MaxWait time.Duration
+	// Bytes bounds the memory that all members reserve, beyond 256 KiB of each. Zero
+	// means 64 MiB.
+	Bytes int
 }
 
 // Scheduler shares slots. It is safe for concurrent use.
 type Scheduler struct {
-	slots, max, maxUser int
-	maxWait             time.Duration
-	contended           atomic.Bool // somebody waits
+	slots, max         int
+	maxUser, maxMember int // shares of max
+	maxWait            time.Duration
+	contended          atomic.Bool // somebody waits
 
 	mu      sync.Mutex
 	users   map[uint32]*user
@@ -67,8 +72,11 @@ type Scheduler struct {
 	clock   time.Duration // the least virtual time of the active users
 	live    list          // the turns that hold a slot, or have lost it
 	running int           // those that hold one
+	open    int           // turns that were begun and have not ended
 	grants  uint64
 	ticking bool // tick will be called
+
+	bytes budget
 }
 
 // user shares what one user gets among its members.
@@ -78,6 +86,7 @@ type user struct {
 	members int
 	waiting queue[*Member] // the members with turns that wait
 	clock   time.Duration  // the least virtual time of its active members
+	bytes   int            // that its members have reserved; guarded by budget.mu
 }
 
 // Member is one connection of a user.
@@ -86,6 +95,9 @@ type Member struct {
 	scheduler *Scheduler
 	user      *user
 	turns     list // that wait, in order
+
+	bytes int  // reserved; guarded by budget.mu
+	left  bool // Leave was called; guarded by budget.mu
 }
 
 // New returns a scheduler without members.
@@ -93,9 +105,11 @@ func New(o Options) *Scheduler {
 	s := &Scheduler{slots: max(o.Slots, 1), maxWait: o.MaxWait, users: map[uint32]*user{}}
 	s.max = max(o.Max, s.slots)
 	s.maxUser = s.slots + (s.max-s.slots)*3/4
+	s.maxMember = s.slots + (s.max-s.slots)/4
 	if s.maxWait == 0 {
-		s.maxWait = 10 * time.Second
+		s.maxWait = 20 * time.Second
 	}
+	s.bytes.max = cmp.Or(o.Bytes, defaultBytes)
 	return s
 }
 
@@ -115,9 +129,11 @@ func (s *Scheduler) Join(uid uint32) *Member {
 	return &Member{scheduler: s, user: u, entity: entity{place: -1}}
 }
 
-// Leave removes the member. Its turns need not have ended.
+// Leave removes the member, and releases what it has reserved. Its turns need not have
+// ended.
 func (m *Member) Leave() {
 	s := m.scheduler
+	s.bytes.leave(m)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	m.user.members--
@@ -127,7 +143,7 @@ func (m *Member) Leave() {
 // forget removes a user who has no members, unless it is ahead of the others and might
 // come back as if it had used nothing.
 func (s *Scheduler) forget(u *user) {
-	if u.members == 0 && !u.active() && (u.used <= s.clock || len(s.users) > maxIdleUsers) {
+	if u.members == 0 && u.idle() && (u.used <= s.clock || len(s.users) > maxIdleUsers) {
 		delete(s.users, u.uid)
 	}
 }
@@ -135,7 +151,7 @@ func (s *Scheduler) forget(u *user) {
 // forgetIdle removes all users who have no members.
 func (s *Scheduler) forgetIdle() {
 	for uid, u := range s.users {
-		if u.members == 0 && !u.active() {
+		if u.members == 0 && u.idle() {
 			delete(s.users, uid)
 		}
 	}

@@ -20,6 +20,14 @@ type client struct {
 
 func join(s *Scheduler, uid uint32) *client { return &client{Member: s.Join(uid)} }
 
+// counts returns how many turns are live, hold slots, are open, and wait.
+func counts(s *Scheduler) (live, running, open, waiting int) {
+	waiting = s.Waiting()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.live.len, s.running, s.open, waiting
+}
+
 // request decides some calls, each of which takes a time.
 func (c *client) request(ctx context.Context, calls int, each time.Duration) error {
 	var t Turn
@@ -95,8 +103,8 @@ func TestSmallBesideHogs(t *testing.T) {
 				}
 				cancel()
 				time.Sleep(2 * tt.each)
-				if n := s.Waiting(); n != 0 || s.live.len != 0 || s.running != 0 {
-					t.Errorf("%d wait, %d live, %d running at the end", n, s.live.len, s.running)
+				if live, running, open, waiting := counts(s); live+running+open+waiting != 0 {
+					t.Errorf("%d live, %d running, %d open, %d wait at the end", live, running, open, waiting)
 				}
 			})
 		})
@@ -147,7 +155,7 @@ func TestShares(t *testing.T) {
 func TestIdleEarnsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
-		s := New(Options{Slots: 1, MaxWait: time.Hour})
+		s := New(Options{Slots: 1, Max: 64, MaxWait: time.Hour})
 		busy, idle := join(s, 1), join(s, 2)
 		go func() { _ = busy.request(ctx, 1<<30, time.Millisecond) }()
 		time.Sleep(10 * time.Second)
@@ -224,8 +232,8 @@ func TestStuckTurns(t *testing.T) {
 		}
 		cancel()
 		time.Sleep(time.Second)
-		if s.live.len != 0 || s.running != 0 || s.Waiting() != 0 {
-			t.Errorf("%d live, %d running, %d wait at the end", s.live.len, s.running, s.Waiting())
+		if live, running, open, waiting := counts(s); live+running+open+waiting != 0 {
+			t.Errorf("%d live, %d running, %d open, %d wait at the end", live, running, open, waiting)
 		}
 	})
 }
@@ -283,7 +291,7 @@ func TestWaitEnds(t *testing.T) {
 // TestPause: a paused turn holds no slot, and needs one to go on.
 func TestPause(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := New(Options{Slots: 1})
+		s := New(Options{Slots: 1, Max: 64})
 		m := s.Join(1)
 		var a, b Turn
 		if err := a.Begin(t.Context(), m, nil); err != nil {
@@ -317,10 +325,43 @@ func TestPause(t *testing.T) {
 	})
 }
 
+// TestBrief: reading goes before the requests of its own member and waits for others, by
+// what it has used.
+func TestBrief(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		s := New(Options{Slots: 1, Max: 64, MaxWait: time.Hour})
+		reader, other := join(s, 1), join(s, 1)
+		for range 64 {
+			go func() { _ = reader.request(ctx, 64, time.Millisecond) }()
+			go func() { _ = other.request(ctx, 64, time.Millisecond) }()
+		}
+		time.Sleep(100 * time.Millisecond)
+		before, own := other.calls.Load(), reader.calls.Load()
+		const reads = 100
+		for range reads {
+			var turn Turn
+			if err := turn.BeginBrief(ctx, reader.Member, nil, time.Millisecond); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(time.Millisecond)
+			turn.End()
+		}
+		if n := reader.calls.Load() - own; n > reads/4 { // some begin between two of them
+			t.Errorf("%d calls of the reader went before its reading", n)
+		}
+		if n := other.calls.Load() - before; n < 2*reads-30 || n > 2*reads+30 {
+			t.Errorf("%d calls of the other connection, want one for each millisecond of reading", n)
+		}
+		cancel()
+		time.Sleep(time.Second)
+	})
+}
+
 // TestForget: users without connections are forgotten, at the latest when there are too
 // many.
 func TestForget(t *testing.T) {
-	s := New(Options{Slots: 1})
+	s := New(Options{Slots: 1, Max: 64})
 	for uid := range uint32(1000) {
 		c := join(s, uid)
 		if err := c.request(t.Context(), 1, 0); err != nil {
@@ -340,13 +381,13 @@ func TestRandom(t *testing.T) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r := rand.New(rand.NewPCG(seed, 0))
-				const slots, most = 3, 8
+				const slots, most, members = 3, 8, 48
 				s := New(Options{Slots: slots, Max: most, MaxWait: 500 * time.Millisecond})
 				var computing, ended, begun atomic.Int64
 				check := func() {
 					s.mu.Lock()
 					defer s.mu.Unlock()
-					if s.running > slots || s.live.len > most || s.running > s.live.len || int(computing.Load()) > s.live.len {
+					if s.running > slots || s.open > most+members || s.live.len > s.open || s.running > s.live.len || int(computing.Load()) > s.live.len {
 						t.Errorf("%d running, %d live, %d compute", s.running, s.live.len, computing.Load())
 					}
 					for i, u := range s.waiting {
@@ -360,7 +401,7 @@ func TestRandom(t *testing.T) {
 						}
 					}
 				}
-				for range 12 {
+				for range members / 4 {
 					uid, seed := r.Uint32N(3), r.Uint64()
 					go func() {
 						r := rand.New(rand.NewPCG(seed, 1))
@@ -383,8 +424,9 @@ func TestRandom(t *testing.T) {
 				}
 				time.Sleep(time.Minute)
 				synctest.Wait()
-				if begun.Load() != ended.Load() || s.live.len != 0 || s.running != 0 || len(s.waiting) != 0 || s.contended.Load() {
-					t.Errorf("%d begun, %d ended, %d live, %d running, %d wait", begun.Load(), ended.Load(), s.live.len, s.running, len(s.waiting))
+				live, running, open, waiting := counts(s)
+				if begun.Load() != ended.Load() || live+running+open+waiting != 0 || s.contended.Load() {
+					t.Errorf("%d begun, %d ended, %d live, %d running, %d open, %d wait", begun.Load(), ended.Load(), live, running, open, waiting)
 				}
 			})
 		})
@@ -420,12 +462,56 @@ func randomTurn(ctx context.Context, m *Member, r *rand.Rand, computing *atomic.
 	}
 }
 
+// TestPausedTurns: turns that are paused bound how many are begun, of a connection and
+// of a user, and hold nobody else up.
+func TestPausedTurns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := New(Options{Slots: 2, Max: 22, MaxWait: time.Hour})
+		disk := make(chan struct{}) // that all wait for
+		pausing := func(m *Member, begun *atomic.Int64) {
+			var turn Turn
+			defer turn.End()
+			if turn.Begin(t.Context(), m, nil) != nil {
+				return
+			}
+			begun.Add(1)
+			turn.Await(t.Context(), func() { <-disk })
+		}
+		var one, others atomic.Int64
+		m := s.Join(1)
+		for range 64 {
+			go pausing(m, &one)
+		}
+		synctest.Wait()
+		if n := one.Load(); n != 2+20/4 {
+			t.Errorf("%d of one connection were begun", n)
+		}
+		for range 64 {
+			go pausing(s.Join(1), &others)
+		}
+		synctest.Wait()
+		if n := one.Load() + others.Load(); n != 2+20/4+64 { // each may have one
+			t.Errorf("%d of one user were begun", n)
+		}
+		if err := join(s, 2).request(t.Context(), 10, time.Millisecond); err != nil {
+			t.Error(err)
+		}
+		close(disk)
+		synctest.Wait()
+		live, _, open, _ := counts(s)
+		if n := one.Load() + others.Load(); n != 128 || live+open != 0 {
+			t.Errorf("%d were begun, %d live, %d open at the end", n, live, open)
+		}
+	})
+}
+
 func BenchmarkTurn(b *testing.B) {
 	s := New(Options{Slots: 2})
 	m := s.Join(1)
+	var t Turn // part of what a request allocates anyway
 	b.ReportAllocs()
 	for b.Loop() {
-		var t Turn
+		t = Turn{}
 		if err := t.Begin(b.Context(), m, nil); err != nil {
 			b.Fatal(err)
 		}

@@ -6,12 +6,16 @@ import "time"
 type entity struct {
 	used    time.Duration // virtual time
 	live    int           // turns that hold a slot, or have lost it
+	open    int           // turns that were begun and have not ended
 	granted uint64        // number of the last grant, or of when it became active
 	place   int           // in its queue, -1 if it is in none
 }
 
 // active reports whether the entity has a turn that runs or waits.
 func (e *entity) active() bool { return e.live > 0 || e.place >= 0 }
+
+// idle reports whether the entity has no turn.
+func (e *entity) idle() bool { return e.open == 0 && !e.active() }
 
 // wake sets the virtual time of an entity that becomes active.
 func (e *entity) wake(clock time.Duration, number uint64) {

@@ -51,18 +51,48 @@ func (s *Scheduler) dequeue(t *Turn) {
 	s.contended.Store(len(s.waiting) > 0)
 }
 
-// room reports whether a user may have another turn.
-func (s *Scheduler) room(u *user) bool {
-	return s.live.len < s.slots || s.live.len < s.max && u.live < s.maxUser
+// may reports whether a turn may have a slot when there is one.
+func (s *Scheduler) may(t *Turn) bool {
+	m := t.member
+	return t.open || t.brief || m.open == 0 || s.open < s.max && m.user.open < s.maxUser && m.open < s.maxMember
+}
+
+// mayServe reports whether the first turn of a member that waits may have a slot. Those
+// that were begun are first.
+func (s *Scheduler) mayServe(m *Member) bool { return s.may(m.turns.head) }
+
+// mayOvertake reports whether a member that waits may have a slot in addition to those
+// that there are.
+func (s *Scheduler) mayOvertake(m *Member) bool {
+	return m.live == 0 && s.live.len < s.max && m.user.live < s.maxUser && s.mayServe(m)
+}
+
+// next returns the member that is served next, of those that qualify.
+func (s *Scheduler) next(qualifies func(*Member) bool) (*Member, bool) {
+	u, ok := s.waiting.first(func(u *user) bool {
+		_, any := u.waiting.first(qualifies)
+		return any
+	})
+	if !ok {
+		return nil, false
+	}
+	return u.waiting.first(qualifies)
 }
 
 // grant gives a slot to a turn that is in no list.
 func (s *Scheduler) grant(t *Turn, now time.Time) {
 	m := t.member
-	t.state, t.began, t.charged = running, now, now
+	t.state, t.began, t.charged = running, now, now.Add(-t.before)
+	t.before = 0
 	s.live.pushBack(t)
 	s.running++
 	s.grants++
+	if !t.open && !t.brief {
+		t.open = true
+		s.open++
+		m.open++
+		m.user.open++
+	}
 	for _, e := range [...]*entity{&m.entity, &m.user.entity} {
 		e.live++
 		e.granted = s.grants
@@ -85,6 +115,18 @@ func (s *Scheduler) halt(t *Turn, now time.Time) {
 	m.user.live--
 	m.user.waiting.fix(m)
 	s.waiting.fix(m.user)
+}
+
+// close ends a turn that was begun.
+func (s *Scheduler) close(t *Turn) {
+	if !t.open {
+		return
+	}
+	m := t.member
+	t.open = false
+	s.open--
+	m.open--
+	m.user.open--
 	s.forget(m.user)
 }
 
@@ -133,11 +175,11 @@ func (s *Scheduler) dispatch(now time.Time) {
 	}
 	s.chargeAll(now)
 	for s.running < s.slots {
-		u, ok := s.waiting.first(s.room)
+		m, ok := s.next(s.mayServe)
 		if !ok {
 			return
 		}
-		s.serve(u.waiting[0], now)
+		s.serve(m, now)
 	}
 }
 
@@ -170,7 +212,7 @@ func (s *Scheduler) tick() {
 	for t := s.live.head; t != nil; {
 		next := t.next // grants are appended
 		if t.state == running && now.Sub(t.began) >= quantum {
-			m, ok := s.firstWithout()
+			m, ok := s.next(s.mayOvertake)
 			if !ok {
 				break
 			}
@@ -183,17 +225,4 @@ func (s *Scheduler) tick() {
 	if s.ticking = len(s.waiting) > 0; s.ticking {
 		time.AfterFunc(quantum, s.tick)
 	}
-}
-
-// firstWithout returns the first member that waits and has no turn.
-func (s *Scheduler) firstWithout() (*Member, bool) {
-	without := func(m *Member) bool { return m.live == 0 }
-	u, ok := s.waiting.first(func(u *user) bool {
-		_, any := u.waiting.first(without)
-		return any && s.room(u)
-	})
-	if !ok {
-		return nil, false
-	}
-	return u.waiting.first(without)
 }

@@ -2,6 +2,7 @@ package fairshare
 
 import (
 	"context"
+	"runtime"
 	"time"
 )
 
@@ -20,37 +21,63 @@ const (
 type Turn struct {
 	member *Member
 	stop   <-chan struct{}
-	begun  bool
+	begun  bool          // it has had a slot
+	brief  bool          // see BeginBrief
+	before time.Duration // that was used before it had a slot
 	done   bool          // End was called
 	ready  chan struct{} // receives a value when the turn is granted; made when it first waits
+
+	failed  error // of the first wait that has ended without a slot
+	bytes   int   // reserved until the end
+	refused bool  // more could not be reserved
 
 	// Guarded by Scheduler.mu.
 	state      state
 	parked     bool      // its goroutine waits for ready
-	began      time.Time // when it got the slot
+	open       bool      // it was begun and has not ended
+	began      time.Time // when it got the slot; its own goroutine reads it without the lock
 	charged    time.Time // up to when its time is counted
 	prev, next *Turn     // in the list of its state
 }
 
 // Begin waits until the turn has a slot. The error is the cause of ctx, ErrBusy after
-// too long a wait, or ErrStopped when stop is closed. stop may be nil.
+// too long a wait, or ErrStopped when stop is closed; then the turn has ended. stop may be
+// nil.
 func (t *Turn) Begin(ctx context.Context, m *Member, stop <-chan struct{}) error {
 	t.member, t.stop = m, stop
 	_, err := t.Resume(ctx)
-	t.begun, t.stop = true, nil // what has begun is finished
+	t.begun, t.stop = err == nil, nil // what has begun is finished
+	if err != nil {
+		t.End() // it may have had a slot at the same moment
+	}
 	return err
+}
+
+// BeginBrief is Begin for work between requests, such as reading them, which does not
+// count as begun and goes before the requests of its member. It counts as if it had taken
+// so much longer.
+func (t *Turn) BeginBrief(ctx context.Context, m *Member, stop <-chan struct{}, before time.Duration) error {
+	t.begun, t.brief, t.before = true, true, before
+	return t.Begin(ctx, m, stop)
 }
 
 // Resume waits until a paused turn has a slot again, and returns for how long it has
 // waited. On an error the turn stays paused.
 func (t *Turn) Resume(ctx context.Context) (waited time.Duration, err error) {
-	if t == nil || t.member == nil || t.done || t.state != stopped {
+	switch {
+	case t == nil || t.member == nil || t.done:
 		return 0, nil
+	case t.failed != nil:
+		return 0, t.failed
 	}
 	s, m := t.member.scheduler, t.member
 	now := time.Now()
 	s.mu.Lock()
-	if s.running < s.slots && len(s.waiting) == 0 && s.room(m.user) {
+	if t.state != stopped {
+		s.mu.Unlock()
+		return 0, nil
+	}
+	if s.running < s.slots && len(s.waiting) == 0 && s.may(t) {
 		s.wake(m, now)
 		s.grant(t, now)
 		s.mu.Unlock()
@@ -63,7 +90,8 @@ func (t *Turn) Resume(ctx context.Context) (waited time.Duration, err error) {
 }
 
 // Yield gives the slot to whoever is to be served before the turn, and waits for the
-// next one. It returns for how long it has waited. On an error the turn is paused.
+// next one. It returns for how long it has waited. On an error the turn is paused, and
+// has no slot any more: each later wait returns the same error.
 func (t *Turn) Yield(ctx context.Context) (waited time.Duration, err error) { return t.yield(ctx, 0) }
 
 // YieldLong is Yield for a turn that has held its slot for some milliseconds. It is for
@@ -73,12 +101,25 @@ func (t *Turn) YieldLong(ctx context.Context) (waited time.Duration, err error) 
 }
 
 func (t *Turn) yield(ctx context.Context, least time.Duration) (waited time.Duration, err error) {
-	if t == nil || t.member == nil || t.done || !t.member.scheduler.contended.Load() {
+	switch {
+	case t == nil || t.member == nil || t.done:
+		return 0, nil
+	case t.failed != nil:
+		return 0, t.failed
+	case !t.member.scheduler.contended.Load():
 		return 0, nil
 	}
+	// began changes only while the turn waits.
 	s, now := t.member.scheduler, time.Now()
+	if now.Sub(t.began) < least {
+		return 0, nil
+	}
+	// Goroutines that hand slots to each other keep the processors from those that have
+	// something to read, which may be of somebody who is to be served before them.
+	runtime.Gosched()
+	now = time.Now()
 	s.mu.Lock()
-	if t.state == stopped || len(s.waiting) == 0 || t.state == running && now.Sub(t.began) < least {
+	if t.state == stopped || len(s.waiting) == 0 {
 		s.mu.Unlock()
 		return 0, nil
 	}
@@ -113,8 +154,21 @@ func (t *Turn) End() {
 	if t == nil {
 		return
 	}
-	t.done = true
-	t.Pause()
+	if t.done = true; t.member == nil {
+		return
+	}
+	if t.bytes > 0 {
+		t.member.Release(t.bytes)
+		t.bytes = 0
+	}
+	s, now := t.member.scheduler, time.Now()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if t.state != stopped {
+		s.halt(t, now)
+	}
+	s.close(t)
+	s.dispatch(now)
 }
 
 // wait waits for a slot. It is called with the scheduler's lock, and releases it.
@@ -144,6 +198,7 @@ func (t *Turn) wait(ctx context.Context, now time.Time, push func(*list, *Turn))
 	case <-late.C:
 		err = ErrBusy
 	}
+	t.failed = err
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if t.state == waiting {

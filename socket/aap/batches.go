@@ -12,7 +12,8 @@ import (
 
 // Bounds of the batches kept for one connection. Above them the oldest is
 // forgotten, and its client asks again. The newest is kept whatever the size of
-// its decisions; its calls and results have their own bounds.
+// its decisions, unless other connections need the memory; its calls and results have
+// their own bounds.
 const (
 	maxBatches    = 32
 	maxBatchBytes = 8 << 20
@@ -23,6 +24,9 @@ type batches struct {
 	mu   sync.Mutex
 	list []*batch // the oldest first
 	size int
+
+	reserved int                           // of the connection's memory
+	resize   func(reserved, size int) bool // see socket.Conn.Resize; nil for no bound
 }
 
 type stateKey struct{}
@@ -31,19 +35,20 @@ type stateKey struct{}
 // method.
 func batchesOf(c *socket.Conn) *batches {
 	return c.Value(stateKey{}, func() any {
-		s := new(batches)
+		s := &batches{resize: c.Resize}
 		native.StateOf(c).OnEnd(s.end)
 		return s
 	}).(*batches)
 }
 
-// add keeps a batch.
-func (s *batches) add(b *batch) {
+// add keeps a batch, and reports whether the connection has memory for it.
+func (s *batches) add(b *batch) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.list = append(s.list, b)
 	s.size += b.size + b.decisionBytes
 	s.makeRoom(b)
+	return slices.Contains(s.list, b)
 }
 
 // supersede compares the calls of a batch with those of the same ids in the other
@@ -69,16 +74,34 @@ func (s *batches) supersede(b *batch, asks *native.PendingQuestions) {
 	}
 }
 
-// makeRoom forgets the oldest batches, but never b.
+// makeRoom forgets the oldest batches, and b only if there is no memory for it alone.
 func (s *batches) makeRoom(b *batch) {
-	for i := 0; i < len(s.list) && (len(s.list) > maxBatches || s.size > maxBatchBytes); {
+	for i := 0; i < len(s.list) && (len(s.list) > maxBatches || s.size > maxBatchBytes || !s.reserveMemory()); {
 		if s.list[i] == b {
 			i++
 			continue
 		}
-		s.size -= s.list[i].size + s.list[i].decisionBytes
-		s.list = slices.Delete(s.list, i, i+1)
+		s.forget(i)
 	}
+	if !s.reserveMemory() {
+		s.forget(slices.Index(s.list, b))
+		s.reserveMemory()
+	}
+}
+
+// forget forgets the i-th batch.
+func (s *batches) forget(i int) {
+	s.size -= s.list[i].size + s.list[i].decisionBytes
+	s.list = slices.Delete(s.list, i, i+1)
+}
+
+// reserveMemory reserves memory for the batches, and reports whether they may have it.
+func (s *batches) reserveMemory() bool {
+	if s.resize != nil && !s.resize(s.reserved, s.size) {
+		return false
+	}
+	s.reserved = s.size
+	return true
 }
 
 // find returns the batch with that id, if it was decided in the same declared
@@ -157,4 +180,5 @@ func (s *batches) end(session string) {
 		}
 	}
 	s.list = left
+	s.reserveMemory()
 }

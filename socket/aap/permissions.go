@@ -40,7 +40,9 @@ func (h *handler) permissions(c *socket.Conn, params strictjson.Value) (run, err
 			return nil, socket.Refuse("the calls are larger than %d MiB", maxBatchBytes>>20)
 		default:
 			b.id = h.NewID()
-			t.batches.add(b)
+			if !t.batches.add(b) {
+				return nil, &socket.Error{Code: socket.CodeBusy, Message: "this connection uses too much memory; ask the person"}
+			}
 			turn.Await(ctx, func() { t.batches.supersede(b, &t.state.Questions) })
 		}
 		turn.Await(ctx, b.mu.Lock)

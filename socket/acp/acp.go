@@ -55,7 +55,7 @@ type stateKey struct{}
 // method.
 func stateOf(c *socket.Conn) *connState {
 	return c.Value(stateKey{}, func() any {
-		s := new(connState)
+		s := &connState{resize: c.Resize}
 		native.StateOf(c).OnEnd(s.forget)
 		native.StateOf(c).OnDeclare(s.onDeclared)
 		// A message that was not read may have been an update of any session.

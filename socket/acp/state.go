@@ -13,7 +13,7 @@ import (
 const (
 	maxSessions = 64
 	maxCalls    = 256     // of one session
-	maxBytes    = 8 << 20 // of one connection
+	maxBytes    = 8 << 20 // of one connection, less if others need the memory
 )
 
 // session is the state of one session of the agent.
@@ -65,6 +65,8 @@ func (s *session) find(id string) int {
 type connState struct {
 	sessions []*session // the least recently used one first
 	bytes    int
+	reserved int                           // of the connection's memory
+	resize   func(reserved, size int) bool // see socket.Conn.Resize; nil for no bound
 	clock    uint64
 	// evicted are sessions that were dropped; lost says why any may have been.
 	evicted lostIDs
@@ -154,9 +156,19 @@ func (c *connState) apply(s *session, p *patch, created bool) {
 	for len(s.calls) > maxCalls {
 		c.evict(s)
 	}
-	for c.bytes > maxBytes {
+	for c.bytes > maxBytes || !c.reserveMemory() {
 		c.evict(c.oldest())
 	}
+}
+
+// reserveMemory reserves memory for the calls, and reports whether they may have it. None
+// need none.
+func (c *connState) reserveMemory() bool {
+	if c.resize != nil && !c.resize(c.reserved, c.bytes) {
+		return false
+	}
+	c.reserved = c.bytes
+	return true
 }
 
 // oldest returns the session with the least recently used call. There is one while bytes
@@ -292,4 +304,5 @@ func (c *connState) empty(s *session) {
 		c.bytes -= t.size()
 	}
 	s.calls = nil
+	c.reserveMemory()
 }

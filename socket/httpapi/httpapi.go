@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/internal/fairshare"
 	"github.com/permd/permd/socket"
 )
 
@@ -151,6 +152,9 @@ func newServer(ln net.Listener, deps Deps, o Options) (*server, error) {
 	}
 	s.decideTimeout = cmp.Or(o.decideTimeout, decideTimeout)
 	s.Socket.MaxMessage = cmp.Or(s.Socket.MaxMessage, socket.DefaultMaxMessage)
+	if s.Socket.Share == nil {
+		s.Socket.Share, s.Socket.WithoutSlots = fairshare.New(fairshare.Options{Bytes: socket.MaxBytes(s.Socket.MaxMessage)}), true
+	}
 	if at, ok := ln.Addr().(*net.TCPAddr); ok {
 		if !at.IP.IsLoopback() || o.Token == "" {
 			return nil, errors.New("serving HTTP: an address that is no loopback address, or has no token")

@@ -34,7 +34,7 @@ func ListenLoopback(address string) (net.Listener, error) {
 // Keys of what the context of a request holds.
 type (
 	peerKey   struct{} // a decisions.Peer
-	memberKey struct{} // a *fairshare.Member, nil if nothing is shared
+	memberKey struct{} // a *fairshare.Member
 )
 
 // admittingListener accepts the connections of peers that may use the server, within its
@@ -95,14 +95,9 @@ func (s *server) admitConn(c net.Conn) *admittedConn {
 	if s.Socket.Open != nil {
 		s.Socket.Open.Add(1)
 	}
-	var member *fairshare.Member
-	if s.Socket.Share != nil {
-		member = s.Socket.Share.Join(peer.UID)
-	}
+	member := s.Socket.Share.Join(peer.UID)
 	return &admittedConn{Conn: c, peer: peer, member: member, release: func() {
-		if member != nil {
-			member.Leave()
-		}
+		member.Leave()
 		s.limits.Leave(peer.UID)
 		if s.Socket.Open != nil {
 			s.Socket.Open.Add(-1)

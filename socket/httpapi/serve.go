@@ -91,7 +91,7 @@ func (s *server) serve(w http.ResponseWriter, r *http.Request, e endpoint) {
 		f := checkPost(r)
 		if f == nil {
 			var release func()
-			if body, release, f = s.readBody(w, r, peer); release != nil {
+			if body, release, f = s.readBody(w, r); release != nil {
 				defer release()
 			}
 		}
@@ -115,7 +115,7 @@ func (s *server) serve(w http.ResponseWriter, r *http.Request, e endpoint) {
 
 // readBody reads the body of a request. It reserves the body's bytes of the budget that
 // all requests share; release gives them back.
-func (s *server) readBody(w http.ResponseWriter, r *http.Request, peer decisions.Peer) (body []byte, release func(), f *apiError) {
+func (s *server) readBody(w http.ResponseWriter, r *http.Request) (body []byte, release func(), f *apiError) {
 	maxBytes := s.Socket.MaxMessage
 	tooLong := &apiError{http.StatusRequestEntityTooLarge, "too_large", fmt.Sprintf("the body is longer than %d bytes", maxBytes)}
 	if r.ContentLength > int64(maxBytes) {
@@ -125,10 +125,11 @@ func (s *server) readBody(w http.ResponseWriter, r *http.Request, peer decisions
 	if r.ContentLength >= 0 {
 		size = int(r.ContentLength)
 	}
-	if !s.limits.Reserve(peer.UID, size) {
+	member, _ := r.Context().Value(memberKey{}).(*fairshare.Member)
+	if !member.Reserve(size) {
 		return nil, nil, &apiError{http.StatusServiceUnavailable, "busy", "no room for the body; ask the person"}
 	}
-	release = func() { s.limits.Release(peer.UID, size) }
+	release = func() { member.Release(size) }
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, int64(maxBytes)))
 	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
 		return nil, release, tooLong
@@ -162,7 +163,7 @@ func (s *server) runLimited(ctx context.Context, f func(context.Context) ([]byte
 			done <- got
 			s.pending.Done()
 		}()
-		if m, _ := ctx.Value(memberKey{}).(*fairshare.Member); m != nil {
+		if m, _ := ctx.Value(memberKey{}).(*fairshare.Member); m != nil && !s.Socket.WithoutSlots {
 			turn := new(fairshare.Turn)
 			waiting := s.Socket.Underway.Begin(decisions.AtSlot, time.Now())
 			err := turn.Begin(ctx, m, nil)
@@ -177,7 +178,9 @@ func (s *server) runLimited(ctx context.Context, f func(context.Context) ([]byte
 			defer turn.End()
 			ctx = &fairshare.Context{Context: ctx, Turn: turn}
 		}
-		got.answer, got.err = f(ctx)
+		if got.answer, got.err = f(ctx); got.err == nil && fairshare.TurnOf(ctx).Refused() {
+			got.answer, got.err = nil, &apiError{http.StatusServiceUnavailable, "busy", "the request needs too much memory; ask the person"}
+		}
 	}()
 	select {
 	case r := <-done:

@@ -97,27 +97,44 @@ func TestLimitsOfConnections(t *testing.T) {
 	})
 }
 
-// TestRoomForBodies: bodies take their size from a common budget, and return it.
+// TestRoomForBodies: bodies take their size from what their connections share, and return
+// it. However many long ones are announced, short ones are served.
 func TestRoomForBodies(t *testing.T) {
-	s := serveUnix(t, Options{Socket: socket.Options{MaxMessage: 24 << 20, MaxConns: 20}})
-	// Half of 16 × 24 MiB is one user's: eight bodies that are announced, and no
-	// ninth.
-	var waiting []net.Conn
-	for range 8 {
+	s := serveUnix(t, Options{Socket: socket.Options{MaxMessage: 24 << 20, MaxConns: 30}})
+	announce := func() (net.Conn, string) {
 		c := s.dial(t)
 		_, _ = io.WriteString(c, s.post(PathDecision, "", "Content-Length", "25165824", "Expect", "100-continue"))
-		if _, err := bufio.NewReader(c).Peek(len("HTTP/1.1 100")); err != nil {
+		got, err := bufio.NewReader(c).Peek(len("HTTP/1.1 100"))
+		if err != nil {
 			t.Fatal(err)
 		}
-		waiting = append(waiting, c)
+		return c, string(got[len(got)-3:])
 	}
-	if got := s.send(t, s.post(PathDecision, okInput)); got.status != 503 || !strings.Contains(got.body, "no room") {
-		t.Errorf("answer %+v", got)
+	var waiting []net.Conn
+	for {
+		c, status := announce()
+		waiting = append(waiting, c)
+		if status != "100" {
+			if status != "503" || len(waiting) < 8 {
+				t.Errorf("body %d: %s", len(waiting), status)
+			}
+			break
+		}
+		if len(waiting) > 16 {
+			t.Fatal("more than the budget is taken")
+		}
+	}
+	if got := s.send(t, s.post(PathDecision, okInput)); got.status != 200 {
+		t.Errorf("a short body: %+v", got)
 	}
 	for _, c := range waiting {
 		c.Close()
 	}
-	eventually.Holds(t, "there is room again", func() bool { return s.send(t, s.post(PathDecision, okInput)).status == 200 })
+	eventually.Holds(t, "there is room again", func() bool {
+		c, status := announce()
+		c.Close()
+		return status == "100"
+	})
 }
 
 // TestSlow: the server does not wait long for a body or a header.

@@ -10,7 +10,8 @@ import (
 	"github.com/permd/permd/socket"
 )
 
-// Bounds of the questions that wait on one connection. Above them the oldest is dropped;
+// Bounds of the questions that wait on one connection, which has less memory for them if
+// others need it. Above them the oldest is dropped;
 // its client can still answer its agent, and ask again.
 const (
 	maxPending      = 1024
@@ -71,9 +72,11 @@ type Resolution struct {
 // connection's state they may be used from any goroutine: decisions are made on
 // goroutines of their own.
 type PendingQuestions struct {
-	mu   sync.Mutex
-	list []*PendingQuestion // the oldest first
-	size int
+	mu       sync.Mutex
+	list     []*PendingQuestion // the oldest first
+	size     int
+	reserved int                           // of the connection's memory
+	resize   func(reserved, size int) bool // see socket.Conn.Resize; nil for no bound
 }
 
 // Add adds a question.
@@ -88,11 +91,21 @@ func (a *PendingQuestions) Add(ask *PendingQuestion) {
 	defer a.mu.Unlock()
 	a.list = append(a.list, ask)
 	a.size += ask.size()
-	for len(a.list) > maxPending || a.size > maxPendingBytes {
+	for len(a.list) > maxPending || a.size > maxPendingBytes || !a.reserveMemory() {
 		a.size -= a.list[0].size()
 		a.list[0] = nil
 		a.list = a.list[1:]
 	}
+}
+
+// reserveMemory reserves memory for the questions, and reports whether they may have it.
+// None need none.
+func (a *PendingQuestions) reserveMemory() bool {
+	if a.resize != nil && !a.resize(a.reserved, a.size) {
+		return false
+	}
+	a.reserved = a.size
+	return true
 }
 
 // RemoveSession removes the questions of a session.
@@ -123,6 +136,7 @@ func (a *PendingQuestions) removeAll(which func(*PendingQuestion) bool) bool {
 		}
 		return false
 	})
+	a.reserveMemory()
 	return len(a.list) < before
 }
 
@@ -162,6 +176,7 @@ func (a *PendingQuestions) finish(ask *PendingQuestion) bool {
 	}
 	a.size -= ask.size()
 	a.list = slices.Delete(a.list, i, i+1)
+	a.reserveMemory()
 	return true
 }
 
@@ -198,6 +213,8 @@ type State struct {
 
 	// declared are the sessions that were declared on the connection.
 	declared     map[string]declaredSession
+	sizes        map[string]int                // of the declarations, in bytes, as they are reserved
+	resize       func(reserved, size int) bool // see socket.Conn.Resize
 	onEnd        []func(session string)
 	onCancel     []func(session string)
 	onDeclare    []func(session string)
@@ -211,6 +228,7 @@ type stateKey struct{}
 func StateOf(c *socket.Conn) *State {
 	return c.Value(stateKey{}, func() any {
 		s := &State{declared: map[string]declaredSession{}}
+		s.resize, s.Questions.resize = c.Resize, c.Resize
 		// A client that withdraws a request which was answered with a question withdraws
 		// that question too.
 		c.OnWithdraw(func(id strictjson.Value) { s.Questions.RemoveRequest(RequestKey(id)) })
@@ -253,6 +271,25 @@ func (s *State) OnDeclare(f func(session string)) { s.onDeclare = append(s.onDec
 // session can have it.
 func (s *State) OnIDInUse(f func(id string) bool) { s.usesID = append(s.usesID, f) }
 
+// reserveSession reserves memory for the declaration of a session, and reports whether
+// the connection may have it.
+func (s *State) reserveSession(id string, size int) bool {
+	if size += 1 << 10; !s.resize(s.sizes[id], size) {
+		return false
+	}
+	if s.sizes == nil {
+		s.sizes = map[string]int{}
+	}
+	s.sizes[id] = size
+	return true
+}
+
+// releaseSession releases the memory of a session's declaration.
+func (s *State) releaseSession(id string) {
+	s.resize(s.sizes[id], 0)
+	delete(s.sizes, id)
+}
+
 func (s *State) declare(session string) {
 	for _, f := range s.onDeclare {
 		f(session)
@@ -263,6 +300,7 @@ func (s *State) end(session string) {
 	s.Questions.RemoveSession(session)
 	s.Shells.forget(session)
 	delete(s.declared, session)
+	s.releaseSession(session)
 	for _, f := range s.onEnd {
 		f(session)
 	}

@@ -74,8 +74,14 @@ func (h *handler) session(c *socket.Conn, params strictjson.Value) (run, error) 
 	case slices.ContainsFunc(StateOf(c).usesID, func(is func(string) bool) bool { return is(p.SessionID) }):
 		return nil, socket.Refuse("sessionId is the id of a thread on this connection: give the session another one")
 	}
+	if !StateOf(c).reserveSession(p.SessionID, len(params)) {
+		return nil, &socket.Error{Code: socket.CodeBusy, Message: "this connection uses too much memory; ask the person"}
+	}
 	EndWith(c, h.Deps)
 	ses, err := h.Sessions.Declare(owner, d)
+	if _, known := StateOf(c).declared[p.SessionID]; err != nil && !known {
+		StateOf(c).releaseSession(p.SessionID)
+	}
 	switch {
 	case errors.Is(err, decisions.ErrSessions):
 		if at.tree != nil {

@@ -12,7 +12,8 @@ import (
 // dropped: if it is repeated, it is decided again.
 const maxCalls = 1024
 
-// maxCallBytes bounds the estimated size of these calls.
+// maxCallBytes bounds the estimated size of these calls. There is less for them if other
+// connections need the memory.
 const maxCallBytes = 8 << 20
 
 // calls are the calls of one connection by id. The first message with an id determines
@@ -21,6 +22,9 @@ type calls struct {
 	entries map[callKey]*callEntry
 	order   []callKey // the oldest first
 	size    int
+
+	reserved int                           // of the connection's memory
+	resize   func(reserved, size int) bool // see socket.Conn.Resize; nil for no bound
 }
 
 type callKey struct{ session, id string }
@@ -39,7 +43,7 @@ type stateKey struct{}
 // callsOf returns the calls of a connection. Only to be called from a method.
 func callsOf(c *socket.Conn) *calls {
 	return c.Value(stateKey{}, func() any {
-		s := &calls{entries: map[callKey]*callEntry{}}
+		s := &calls{entries: map[callKey]*callEntry{}, resize: c.Resize}
 		native.StateOf(c).OnEnd(s.end)
 		return s
 	}).(*calls)
@@ -59,12 +63,21 @@ func (s *calls) slotOf(key callKey, of sum, size int) (found *callEntry, other b
 	s.entries[key] = found
 	s.order = append(s.order, key)
 	s.size += found.size
-	for len(s.order) > 1 && (len(s.order) > maxCalls || s.size > maxCallBytes) {
+	for len(s.order) > 1 && (len(s.order) > maxCalls || s.size > maxCallBytes) || !s.reserveMemory() {
 		s.drop(s.order[0])
 		s.order[0] = callKey{}
 		s.order = s.order[1:]
 	}
 	return found, false
+}
+
+// reserveMemory reserves memory for the calls, and reports whether they may have it.
+func (s *calls) reserveMemory() bool {
+	if s.resize != nil && !s.resize(s.reserved, s.size) {
+		return false
+	}
+	s.reserved = s.size
+	return true
 }
 
 func (s *calls) drop(key callKey) {
@@ -83,4 +96,5 @@ func (s *calls) end(session string) {
 		}
 	}
 	s.order = rest
+	s.reserveMemory()
 }

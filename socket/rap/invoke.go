@@ -31,6 +31,13 @@ func (h *handler) invoke(c *socket.Conn, params strictjson.Value) (run, error) {
 	}
 	native.EndWith(c, h.Deps)
 	s, peer, request := stateOf(c), c.Peer, native.RequestKey(c.RequestID())
+	ids := len(in.ID) + len(in.SessionID)
+	for _, id := range in.threads {
+		ids += len(id)
+	}
+	if !s.reserveMemory(ids) {
+		return nil, &socket.Error{Code: socket.CodeBusy, Message: "this connection uses too much memory; ask the person"}
+	}
 	l := s.addThreads(in.threads)
 	ref := l.sessionRef(c, ses)
 	// From here on the call can be cancelled.

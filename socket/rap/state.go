@@ -24,6 +24,39 @@ type state struct {
 	order   []callID
 	// pending are the calls that are being decided or wait for the person, oldest first.
 	pending []*call
+
+	unchecked int                           // bytes of ids since the state's size was looked at
+	reserved  int                           // of the connection's memory
+	resize    func(reserved, size int) bool // see socket.Conn.Resize; nil for no bound
+}
+
+// checkEvery is after how many bytes of ids the size of the state is looked at.
+const checkEvery = 32 << 10
+
+// reserveMemory is called with the length of the ids of an invocation, and reports whether
+// the connection may have the memory for more.
+func (s *state) reserveMemory(ids int) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.unchecked += ids + 1<<10; s.unchecked < checkEvery {
+		return true
+	}
+	const each = 256 // bytes besides the ids
+	size := 0
+	for _, t := range s.threads {
+		size += each + len(t.id) + len(t.parent)
+	}
+	for _, id := range s.order {
+		size += each + len(id.thread) + len(id.id)
+	}
+	for _, c := range s.pending {
+		size += 2*each + len(c.thread) + len(c.id) + len(c.session)
+	}
+	if size += checkEvery; s.resize != nil && !s.resize(s.reserved, size) {
+		return false
+	}
+	s.reserved, s.unchecked = size, 0
+	return true
 }
 
 // thread is a conversation that makes calls.
@@ -63,7 +96,7 @@ type stateKey struct{}
 func stateOf(c *socket.Conn) *state {
 	return c.Value(stateKey{}, func() any {
 		own := native.StateOf(c)
-		s := &state{questions: &own.Questions, threads: map[string]*thread{}, digests: map[callID][sha256.Size]byte{}}
+		s := &state{resize: c.Resize, questions: &own.Questions, threads: map[string]*thread{}, digests: map[callID][sha256.Size]byte{}}
 		own.OnEnd(s.endSession)
 		own.OnCancel(s.endSession)
 		own.OnIDInUse(s.hasThread)

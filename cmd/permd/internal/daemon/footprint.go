@@ -5,6 +5,8 @@ import (
 	"os"
 	"runtime/debug"
 	"time"
+
+	"github.com/permd/permd/socket"
 )
 
 // permd is idle most of the time and shares the machine with programs that need the memory
@@ -18,6 +20,10 @@ const (
 	// rules leaves garbage too.
 	releaseAfter = 5 * time.Second
 	releaseEvery = time.Minute
+	// memoryBesides is how much memory the collector leaves besides what clients may
+	// reserve, in bytes. The limit is soft: above it the collector works more. It is far
+	// below MemoryMax of the service's unit.
+	memoryBesides = 96 << 20
 )
 
 // limitFootprint limits how much memory the daemon uses until ctx ends: it sets the
@@ -25,6 +31,7 @@ const (
 func (d *daemon) limitFootprint(ctx context.Context) {
 	if os.Getenv("GOGC") == "" && os.Getenv("GOMEMLIMIT") == "" {
 		defer debug.SetGCPercent(debug.SetGCPercent(gcPercent))
+		defer debug.SetMemoryLimit(debug.SetMemoryLimit(int64(socket.MaxBytes(d.rules.Settings.Limits.MessageBytes)) + memoryBesides))
 	}
 	tick := time.NewTicker(releaseAfter)
 	defer tick.Stop()

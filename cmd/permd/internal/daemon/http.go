@@ -72,7 +72,7 @@ func (h *httpServer) where() string {
 // serveHTTP serves until ctx ends.
 func (s *server) serveHTTP(ctx context.Context, methods socket.Methods) error {
 	opts := s.options()
-	opts.Share, opts.Open, opts.Underway = s.share, &s.metrics.httpConns, &s.underway
+	opts.Open, opts.Underway = &s.metrics.httpConns, &s.underway
 	return httpapi.Serve(ctx, s.http.listener, httpapi.Deps{
 		Methods: methods,
 		Health:  s.healthOf,

@@ -20,6 +20,7 @@ import (
 	"github.com/permd/permd/internal/fairshare"
 	"github.com/permd/permd/internal/xdg"
 	"github.com/permd/permd/policy"
+	"github.com/permd/permd/policy/settings"
 	"github.com/permd/permd/socket"
 	"github.com/permd/permd/socket/admin"
 	"github.com/permd/permd/socket/systemd"
@@ -42,7 +43,7 @@ func serve(ctx context.Context, streams cli.Streams, root string, log *slog.Logg
 	for _, name := range dirs.Ignored {
 		log.Warn("ignoring an environment variable whose value cannot be used", "name", name)
 	}
-	s := &server{out: streams.Out, log: log, share: newShare()}
+	s := &server{out: streams.Out, log: log}
 	if err := s.listen(ctx, dirs); err != nil {
 		return err
 	}
@@ -50,6 +51,7 @@ func serve(ctx context.Context, streams cli.Streams, root string, log *slog.Logg
 	if s.daemon, err = openDaemon(ctx, dirs, root != "", log, s.changed); err != nil {
 		return err
 	}
+	s.share = newShare(s.rules.Settings.Limits)
 	s.watchdog.share = s.share
 	at := engine.Sockets{Decision: s.decision.Addr().String(), Management: s.management.Addr().String()}
 	if s.http, err = listenHTTP(ctx, s.rules.Settings.HTTP.Listen, dirs, log); err != nil {
@@ -142,7 +144,7 @@ func (s *server) run(ctx context.Context) error {
 	methods := s.engine.Methods()
 	all.Go(func() {
 		opts := s.options()
-		opts.Share, opts.Underway = s.share, &s.underway
+		opts.Underway = &s.underway
 		if s.metrics != nil {
 			opts.Open = &s.metrics.decisionConns
 		}
@@ -152,6 +154,7 @@ func (s *server) run(ctx context.Context) error {
 	})
 	all.Go(func() {
 		opts := s.options()
+		opts.WithoutSlots = true
 		if s.metrics != nil {
 			opts.Open = &s.metrics.adminConns
 		}
@@ -197,9 +200,12 @@ func (s *server) run(ctx context.Context) error {
 // nor yield: few enough to be done with when the daemon is to stop.
 const maxRunning = 64
 
-// newShare returns what shares the processors among all who ask, on whatever socket.
-func newShare() *fairshare.Scheduler {
-	return fairshare.New(fairshare.Options{Slots: max(2, runtime.GOMAXPROCS(0)), Max: maxRunning})
+// newShare returns what shares processors and memory among all who ask, on whatever
+// socket.
+func newShare(l settings.Limits) *fairshare.Scheduler {
+	return fairshare.New(fairshare.Options{
+		Slots: max(2, runtime.GOMAXPROCS(0)), Max: maxRunning, Bytes: socket.MaxBytes(l.MessageBytes),
+	})
 }
 
 // options are the limits of the sockets, from the settings.
@@ -207,7 +213,7 @@ func (s *server) options() socket.Options {
 	l := s.rules.Settings.Limits
 	return socket.Options{
 		MaxMessage: l.MessageBytes, MaxConns: l.Connections, MaxConnsPerUID: l.ConnectionsPerUser,
-		StopGrace: stopGrace, Logger: s.log,
+		StopGrace: stopGrace, Logger: s.log, Share: s.share,
 	}
 }
 
