@@ -24,11 +24,13 @@ const (
 	// keptNewest are never removed, whatever the limits say.
 	keptNewest = 128
 	// questionAge is for how long a question without an answer is kept beyond the
-	// limits; maxQuestions bounds their number, and maxSessionQuestions those of
-	// one session of a user, so that an agent in a loop does not push out the
-	// questions of others. All of them may have a quarter of the limit of size.
+	// limits; maxQuestions bounds their number, maxUserQuestions those of one user,
+	// and maxSessionQuestions those of one session of a user, so that an agent in a
+	// loop does not push out the questions of others. Those of one user may have a
+	// quarter of the limit of size, and all of them three eighths.
 	questionAge         = 24 * time.Hour
-	maxQuestions        = 4096
+	maxQuestions        = 8192
+	maxUserQuestions    = 4096
 	maxSessionQuestions = 64
 	// sweepEvery is how often what was kept beyond the limits is looked at again.
 	sweepEvery = time.Hour
@@ -62,14 +64,21 @@ type retention struct {
 	questions map[asker]int // that were kept beyond the limits
 	kept      int           // the same, in all
 	keptBytes int64         // of their records
-	sweep     int64         // up to where this sweep has looked
-	sweepAt   time.Time     // of the next
-	compactAt time.Time     // of the next attempt
+	keptOf    map[uint32]keptQuestions
+	sweep     int64     // up to where this sweep has looked
+	sweepAt   time.Time // of the next
+	compactAt time.Time // of the next attempt
 	usage     sqlitedb.Usage
 	logged    time.Time // when removals were logged last
 	unlogged  int64     // removals since
 
 	status atomic.Pointer[Retention]
+}
+
+// keptQuestions are those of one user.
+type keptQuestions struct {
+	n     int
+	bytes int64 // of their records
 }
 
 // asker is whose question it is.
@@ -120,7 +129,7 @@ func (r *retention) step(ctx context.Context, urgent bool) (more bool, err error
 	}
 	if !now.Before(r.sweepAt) || r.sweepAt.Sub(now) > sweepEvery {
 		if r.sweep == 0 {
-			r.questions, r.kept, r.keptBytes = map[asker]int{}, 0, 0
+			r.questions, r.keptOf, r.kept, r.keptBytes = map[asker]int{}, map[uint32]keptQuestions{}, 0, 0
 		}
 		if more, err := r.remove(ctx, c, r.sweep, r.cut, time.Time{}); more || err != nil {
 			return more, err
@@ -136,7 +145,7 @@ func (r *retention) load(ctx context.Context, c *sql.Conn) error {
 	if err != nil {
 		return fmt.Errorf("reading what was removed: %w", err)
 	}
-	r.questions, r.kept, r.keptBytes, r.loaded = map[asker]int{}, 0, 0, true
+	r.questions, r.keptOf, r.kept, r.keptBytes, r.loaded = map[asker]int{}, map[uint32]keptQuestions{}, 0, 0, true
 	r.sweep, r.sweepAt = 0, time.Time{} // who looks at everything counts the questions
 	return nil
 }
@@ -194,9 +203,11 @@ func (r *retention) needed(o *candidate, now time.Time) bool {
 	if o.verdict != string(decisions.Ask) || age > questionAge || r.kept >= maxQuestions || r.questions[o.asker] >= maxSessionQuestions {
 		return false
 	}
-	if r.maxBytes > 0 && r.keptBytes+o.size > r.maxBytes/4 {
+	own := r.keptOf[o.asker.uid]
+	if own.n >= maxUserQuestions || r.maxBytes > 0 && (own.bytes+o.size > r.maxBytes/4 || r.keptBytes+o.size > r.maxBytes*3/8) {
 		return false
 	}
+	r.keptOf[o.asker.uid] = keptQuestions{own.n + 1, own.bytes + o.size}
 	r.questions[o.asker]++
 	r.kept++
 	r.keptBytes += o.size

@@ -322,3 +322,36 @@ func TestShrink(t *testing.T) {
 		t.Errorf("a file that was cut: %v, want ErrGone", err)
 	}
 }
+
+// TestQuestionsOfOneUser: one user with very many questions does not keep those of others
+// from being kept, neither by number nor by size.
+func TestQuestionsOfOneUser(t *testing.T) {
+	now := time.Unix(1_700_000_000, 0)
+	for _, size := range []int64{1 << 10, 1 << 20} {
+		r := &retention{maxBytes: 256 << 20, questions: map[asker]int{}, keptOf: map[uint32]keptQuestions{}}
+		ask := func(uid uint32, session string) bool {
+			return r.needed(&candidate{verdict: string(decisions.Ask), time: now.UnixNano(), size: size, asker: asker{uid, session}}, now)
+		}
+		if !ask(1, "s0") {
+			t.Fatal("a question is not kept")
+		}
+		kept := 1
+		for n := range 3 * maxUserQuestions {
+			if ask(1, fmt.Sprint("s", n)) {
+				kept++
+			}
+		}
+		if want := min(maxUserQuestions, int(r.maxBytes/4/size)); kept != want {
+			t.Errorf("of %d bytes each: %d of one user are kept, want %d", size, kept, want)
+		}
+		if !ask(2, "s") {
+			t.Errorf("of %d bytes each: none of another user is kept", size)
+		}
+		for n := range 3 * maxQuestions {
+			ask(uint32(3+n%10), fmt.Sprint("s", n))
+		}
+		if r.kept > maxQuestions || r.keptBytes > r.maxBytes*3/8 {
+			t.Errorf("of %d bytes each: %d with %d bytes are kept in all", size, r.kept, r.keptBytes)
+		}
+	}
+}

@@ -3,8 +3,6 @@ package fairshare
 import (
 	"context"
 	"errors"
-	"fmt"
-	"math/rand/v2"
 	"slices"
 	"sync/atomic"
 	"testing"
@@ -187,57 +185,6 @@ func TestIdleEarnsNothing(t *testing.T) {
 	})
 }
 
-// TestStuckTurns: turns that neither yield nor end do not hold up others, and not more
-// of them go on than may.
-func TestStuckTurns(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		ctx, cancel := context.WithCancel(t.Context())
-		const most = 16
-		s := New(Options{Slots: 2, Max: most, MaxWait: time.Hour})
-		stuck := func(c *client) {
-			var turn Turn
-			if turn.Begin(ctx, c.Member, nil) == nil {
-				c.calls.Add(1)
-				<-ctx.Done()
-				turn.End()
-			}
-		}
-		var all []*client
-		for range 40 {
-			c := join(s, 1)
-			all = append(all, c)
-			for range 5 {
-				go stuck(c)
-			}
-		}
-		time.Sleep(10 * time.Second)
-		begun := int64(0)
-		for _, c := range all {
-			n := c.calls.Load()
-			if n > 2 { // two at the start, when nobody waited
-				t.Errorf("one connection has %d", n)
-			}
-			begun += n
-		}
-		if want := int64(2 + (most-2)*3/4); begun != want {
-			t.Errorf("%d were begun, want %d", begun, want)
-		}
-		start := time.Now()
-		other := join(s, 2)
-		if err := other.request(ctx, 1, time.Millisecond); err != nil {
-			t.Fatal(err)
-		}
-		if took := time.Since(start); took > 2*quantum {
-			t.Errorf("another user has waited for %v", took)
-		}
-		cancel()
-		time.Sleep(time.Second)
-		if live, running, open, waiting := counts(s); live+running+open+waiting != 0 {
-			t.Errorf("%d live, %d running, %d open, %d wait at the end", live, running, open, waiting)
-		}
-	})
-}
-
 // TestWaitEnds: a wait ends at once when its request is cancelled or no more are begun,
 // and otherwise when it is too long.
 func TestWaitEnds(t *testing.T) {
@@ -297,8 +244,8 @@ func TestPause(t *testing.T) {
 		if err := a.Begin(t.Context(), m, nil); err != nil {
 			t.Fatal(err)
 		}
-		a.Pause()
-		a.Pause()
+		a.pause()
+		a.pause()
 		if err := b.Begin(t.Context(), m, nil); err != nil {
 			t.Fatal(err)
 		}
@@ -314,7 +261,7 @@ func TestPause(t *testing.T) {
 			t.Errorf("a turn that has ended: %v, %d live", err, s.live.len)
 		}
 		var none *Turn
-		none.Pause()
+		none.pause()
 		if _, err := none.Resume(t.Context()); err != nil {
 			t.Error(err)
 		}
@@ -372,180 +319,5 @@ func TestForget(t *testing.T) {
 	}
 	if n := len(s.users); n > maxIdleUsers+1 {
 		t.Errorf("%d users are kept", n)
-	}
-}
-
-// TestRandom does everything in random order, and looks whether what is counted is so.
-func TestRandom(t *testing.T) {
-	for seed := range uint64(30) {
-		t.Run(fmt.Sprint(seed), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				r := rand.New(rand.NewPCG(seed, 0))
-				const slots, most, members = 3, 8, 48
-				s := New(Options{Slots: slots, Max: most, MaxWait: 500 * time.Millisecond})
-				var computing, ended, begun atomic.Int64
-				check := func() {
-					s.mu.Lock()
-					defer s.mu.Unlock()
-					if s.running > slots || s.open > most+members || s.live.len > s.open || s.running > s.live.len || int(computing.Load()) > s.live.len {
-						t.Errorf("%d running, %d live, %d compute", s.running, s.live.len, computing.Load())
-					}
-					for i, u := range s.waiting {
-						if u.place != i || len(u.waiting) == 0 {
-							t.Errorf("user %d: place %d of %d, %d members", u.uid, u.place, i, len(u.waiting))
-						}
-						for i, m := range u.waiting {
-							if m.place != i || m.turns.len == 0 {
-								t.Errorf("a member of %d: place %d of %d, %d turns", u.uid, m.place, i, m.turns.len)
-							}
-						}
-					}
-				}
-				for range members / 4 {
-					uid, seed := r.Uint32N(3), r.Uint64()
-					go func() {
-						r := rand.New(rand.NewPCG(seed, 1))
-						for range 4 {
-							m := s.Join(uid)
-							for range 10 {
-								begun.Add(1)
-								timeout, seed := time.Duration(r.IntN(800))*time.Millisecond, r.Uint64()
-								go func() {
-									defer ended.Add(1)
-									ctx, cancel := context.WithTimeout(t.Context(), timeout)
-									defer cancel()
-									randomTurn(ctx, m, rand.New(rand.NewPCG(seed, 2)), &computing, check)
-								}()
-								time.Sleep(time.Duration(r.IntN(30)) * time.Millisecond)
-							}
-							m.Leave()
-						}
-					}()
-				}
-				time.Sleep(time.Minute)
-				synctest.Wait()
-				live, running, open, waiting := counts(s)
-				if begun.Load() != ended.Load() || live+running+open+waiting != 0 || s.contended.Load() {
-					t.Errorf("%d begun, %d ended, %d live, %d running, %d open, %d wait", begun.Load(), ended.Load(), live, running, open, waiting)
-				}
-			})
-		})
-	}
-}
-
-func randomTurn(ctx context.Context, m *Member, r *rand.Rand, computing *atomic.Int64, check func()) {
-	var turn Turn
-	defer turn.End()
-	if turn.Begin(ctx, m, nil) != nil {
-		return
-	}
-	for range r.IntN(6) {
-		computing.Add(1)
-		check()
-		time.Sleep(time.Duration(r.IntN(60)) * time.Millisecond)
-		check()
-		computing.Add(-1)
-		var err error
-		switch r.IntN(3) {
-		case 0:
-			_, err = turn.Yield(ctx)
-		case 1:
-			_, err = turn.YieldLong(ctx)
-		case 2:
-			turn.Pause()
-			time.Sleep(time.Duration(r.IntN(60)) * time.Millisecond)
-			_, err = turn.Resume(ctx)
-		}
-		if err != nil {
-			return
-		}
-	}
-}
-
-// TestPausedTurns: turns that are paused bound how many are begun, of a connection and
-// of a user, and hold nobody else up.
-func TestPausedTurns(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := New(Options{Slots: 2, Max: 22, MaxWait: time.Hour})
-		disk := make(chan struct{}) // that all wait for
-		pausing := func(m *Member, begun *atomic.Int64) {
-			var turn Turn
-			defer turn.End()
-			if turn.Begin(t.Context(), m, nil) != nil {
-				return
-			}
-			begun.Add(1)
-			turn.Await(t.Context(), func() { <-disk })
-		}
-		var one, others atomic.Int64
-		m := s.Join(1)
-		for range 64 {
-			go pausing(m, &one)
-		}
-		synctest.Wait()
-		if n := one.Load(); n != 2+20/4 {
-			t.Errorf("%d of one connection were begun", n)
-		}
-		for range 64 {
-			go pausing(s.Join(1), &others)
-		}
-		synctest.Wait()
-		if n := one.Load() + others.Load(); n != 2+20/4+64 { // each may have one
-			t.Errorf("%d of one user were begun", n)
-		}
-		if err := join(s, 2).request(t.Context(), 10, time.Millisecond); err != nil {
-			t.Error(err)
-		}
-		close(disk)
-		synctest.Wait()
-		live, _, open, _ := counts(s)
-		if n := one.Load() + others.Load(); n != 128 || live+open != 0 {
-			t.Errorf("%d were begun, %d live, %d open at the end", n, live, open)
-		}
-	})
-}
-
-func BenchmarkTurn(b *testing.B) {
-	s := New(Options{Slots: 2})
-	m := s.Join(1)
-	var t Turn // part of what a request allocates anyway
-	b.ReportAllocs()
-	for b.Loop() {
-		t = Turn{}
-		if err := t.Begin(b.Context(), m, nil); err != nil {
-			b.Fatal(err)
-		}
-		_, _ = t.Yield(b.Context())
-		t.End()
-	}
-}
-
-func BenchmarkContended(b *testing.B) {
-	for _, members := range []int{2, 128, 1024} {
-		b.Run(fmt.Sprint(members), func(b *testing.B) {
-			s := New(Options{Slots: 2, Max: 64, MaxWait: time.Hour})
-			ctx, cancel := context.WithCancel(b.Context())
-			for i := range members {
-				m := s.Join(uint32(i % 4))
-				go func() {
-					for ctx.Err() == nil {
-						var t Turn
-						if t.Begin(ctx, m, nil) == nil {
-							t.End()
-						}
-					}
-				}()
-			}
-			m := s.Join(1)
-			b.ReportAllocs()
-			for b.Loop() {
-				var t Turn
-				if err := t.Begin(ctx, m, nil); err != nil {
-					b.Fatal(err)
-				}
-				t.End()
-			}
-			cancel()
-		})
 	}
 }

@@ -127,8 +127,8 @@ func (t *Turn) yield(ctx context.Context, least time.Duration) (waited time.Dura
 	return t.wait(ctx, now, (*list).pushFront)
 }
 
-// Pause gives the slot up, for the time of a wait that uses no processor.
-func (t *Turn) Pause() {
+// pause gives the slot up, for the time of a wait that uses no processor.
+func (t *Turn) pause() {
 	if t == nil || t.member == nil {
 		return
 	}
@@ -144,7 +144,7 @@ func (t *Turn) Pause() {
 // Await pauses the turn while f waits for something. Where no slot can be had after that,
 // the turn stays paused.
 func (t *Turn) Await(ctx context.Context, f func()) {
-	t.Pause()
+	t.pause()
 	f()
 	_, _ = t.Resume(ctx) // the error comes again from the next step that needs a slot
 }
