@@ -15,7 +15,6 @@ import (
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/decisions/effects/mounts"
-	"github.com/permd/permd/socket"
 	"github.com/permd/permd/socket/native"
 )
 
@@ -28,9 +27,11 @@ import (
 // is stuck.
 type canary struct {
 	daemon *daemon
-	slots  *socket.Probe                               // nil for a check that needs no slot
-	probe  func(ctx context.Context, write bool) error // of the journal
-	place  decisions.Underway
+	// slot waits for a slot as a request does. It returns the context of the request that
+	// has it, and what gives it back. It is nil for a check that needs no slot.
+	slot  func(context.Context) (ctx context.Context, release func(), err error)
+	probe func(ctx context.Context, write bool) error // of the journal
+	place decisions.Underway
 
 	mu      sync.Mutex
 	running *canaryRun
@@ -115,16 +116,23 @@ func (c *canary) failure() string {
 // canaryDeadline is longer than that of other decisions: being slow is not being stuck.
 const canaryDeadline = 10 * time.Second
 
+// takeSlot waits for one of the slots in which the requests of clients are decided.
+func (d *daemon) takeSlot(ctx context.Context) (context.Context, func(), error) {
+	release, err := d.slots.Take(ctx)
+	return ctx, release, err
+}
+
 // decide sends one canary.
 func (c *canary) decide(ctx context.Context) error {
-	if c.slots != nil {
+	if c.slot != nil {
 		waiting := c.place.Begin(decisions.AtSlot, time.Now())
-		release, err := c.slots.Take(ctx)
+		with, release, err := c.slot(ctx)
 		waiting.End()
 		if err != nil {
 			return err
 		}
 		defer release()
+		ctx = with
 	}
 	d := c.daemon
 	probe, err := d.engine.Decisions.With(func(e *decisions.Config) {

@@ -15,8 +15,6 @@ import (
 	"github.com/permd/permd/decisions/journal"
 	"github.com/permd/permd/internal/eventually"
 	"github.com/permd/permd/internal/filetest"
-	"github.com/permd/permd/internal/strictjson"
-	"github.com/permd/permd/socket"
 )
 
 // TestCanary: it comes through by every rule that is slow, broken or allows all, and
@@ -89,8 +87,12 @@ func TestCanaryStuck(t *testing.T) {
 				t.Fatal(err)
 			}
 		}, "below /"},
-		{"slots", func(t *testing.T, w *benchWorld, hang <-chan struct{}) {
-			holdSlots(t, w, hang)
+		{"slots", func(_ *testing.T, w *benchWorld, hang <-chan struct{}) {
+			take := w.watchdog.slot
+			w.watchdog.slot = func(ctx context.Context) (context.Context, func(), error) {
+				<-hang
+				return take(ctx)
+			}
 		}, "waiting for others to be decided"},
 	}
 	for _, tt := range tests {
@@ -119,35 +121,6 @@ func TestCanaryStuck(t *testing.T) {
 			}
 		})
 	}
-}
-
-// holdSlots takes all slots of a server for requests that hang.
-func holdSlots(t *testing.T, w *benchWorld, hang <-chan struct{}) {
-	t.Helper()
-	l, err := socket.Listen(filepath.Join(shortDir(t), "s", "s.sock"), socket.ListenOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	begun := make(chan struct{})
-	go func() {
-		ended <- socket.Serve(ctx, l, socket.Methods{"hang": func(*socket.Conn, strictjson.Value) (func(context.Context) (any, error), error) {
-			return func(context.Context) (any, error) { close(begun); <-hang; return nil, nil }, nil
-		}}, socket.Options{MaxRunning: 1, Probe: &w.slots})
-	}()
-	c := dial(t, l.Path())
-	if _, err := c.Write([]byte(`{"jsonrpc":"2.0","id":1,"method":"hang"}` + "\n")); err != nil {
-		t.Fatal(err)
-	}
-	<-begun
-	t.Cleanup(func() {
-		c.Close()
-		cancel()
-		if err := <-ended; err != nil {
-			t.Error(err)
-		}
-	})
 }
 
 // TestWatchdogRules: rules that cannot be read are no reason to start again, but health

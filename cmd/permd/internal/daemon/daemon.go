@@ -70,7 +70,7 @@ func openDaemon(ctx context.Context, dirs xdg.Dirs, relocated bool, log *slog.Lo
 	if err != nil {
 		return nil, cli.DatabaseFailure(err)
 	}
-	d.watchdog = canary{daemon: d, slots: &d.slots, probe: d.journal.Probe}
+	d.watchdog = canary{daemon: d, slot: d.takeSlot, probe: d.journal.Probe}
 	d.health = canary{daemon: d, probe: d.journal.Probe}
 	d.memory, err = whenFree(ctx, log, func() (*remember.Store, error) {
 		return remember.Open(remember.Options{
