@@ -28,9 +28,11 @@ import (
 // is stuck.
 type canary struct {
 	daemon *daemon
-	share  *fairshare.Scheduler                        // nil for a check that needs no slot
-	probe  func(ctx context.Context, write bool) error // of the journal
-	place  decisions.Underway
+	// slot waits for a slot as a request does. It returns the context of the request that
+	// has it, and what gives it back. It is nil for a check that needs no slot.
+	slot  func(context.Context) (ctx context.Context, release func(), err error)
+	probe func(ctx context.Context, write bool) error // of the journal
+	place decisions.Underway
 
 	mu      sync.Mutex
 	running *canaryRun
@@ -115,21 +117,30 @@ func (c *canary) failure() string {
 // canaryDeadline is longer than that of other decisions: being slow is not being stuck.
 const canaryDeadline = 10 * time.Second
 
+// takeSlot waits for a slot of the scheduler, as one more connection of the daemon's own
+// user: it waits for one more request of each of the others, at most.
+func takeSlot(share *fairshare.Scheduler) func(context.Context) (context.Context, func(), error) {
+	return func(ctx context.Context) (context.Context, func(), error) {
+		member, turn := share.Join(uint32(os.Geteuid())), new(fairshare.Turn)
+		if err := turn.Begin(ctx, member, nil); err != nil {
+			member.Leave()
+			return nil, nil, err
+		}
+		return &fairshare.Context{Context: ctx, Turn: turn}, func() { turn.End(); member.Leave() }, nil
+	}
+}
+
 // decide sends one canary.
 func (c *canary) decide(ctx context.Context) error {
-	uid := uint32(os.Geteuid())
-	if c.share != nil {
-		// A member of its own waits for one more request of each of the others, at most.
-		member, turn := c.share.Join(uid), new(fairshare.Turn)
-		defer member.Leave()
+	if c.slot != nil {
 		waiting := c.place.Begin(decisions.AtSlot, time.Now())
-		err := turn.Begin(ctx, member, nil)
+		with, release, err := c.slot(ctx)
 		waiting.End()
 		if err != nil {
 			return err
 		}
-		defer turn.End()
-		ctx = &fairshare.Context{Context: ctx, Turn: turn}
+		defer release()
+		ctx = with
 	}
 	d := c.daemon
 	probe, err := d.engine.Decisions.With(func(e *decisions.Config) {
@@ -141,6 +152,7 @@ func (c *canary) decide(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	uid := uint32(os.Geteuid())
 	user := d.engine.Users.Lookup(uid)
 	input, err := json.Marshal(map[string]string{"file_path": filepath.Join(d.dirs.Data, journalName), "content": ""})
 	if err != nil {

@@ -87,6 +87,13 @@ func TestCanaryStuck(t *testing.T) {
 				t.Fatal(err)
 			}
 		}, "below /"},
+		{"slots", func(_ *testing.T, w *benchWorld, hang <-chan struct{}) {
+			take := takeSlot(newShare(w.rules.Settings.Limits))
+			w.watchdog.slot = func(ctx context.Context) (context.Context, func(), error) {
+				<-hang
+				return take(ctx)
+			}
+		}, "waiting for others to be decided"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -120,9 +127,10 @@ func TestCanaryStuck(t *testing.T) {
 // from being decided, and so do not make the service manager end the daemon.
 func TestCanaryPassesHungRequests(t *testing.T) {
 	w := newBenchWorld(t, true)
-	w.watchdog.share = fairshare.New(fairshare.Options{Slots: 2, Max: 2})
+	share := fairshare.New(fairshare.Options{Slots: 2, Max: 2})
+	w.watchdog.slot = takeSlot(share)
 	for uid := range uint32(2) {
-		hung := w.watchdog.share.Join(uid)
+		hung := share.Join(uid)
 		defer hung.Leave()
 		turn := new(fairshare.Turn)
 		if err := turn.Begin(t.Context(), hung, nil); err != nil {

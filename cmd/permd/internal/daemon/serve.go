@@ -52,7 +52,7 @@ func serve(ctx context.Context, streams cli.Streams, root string, log *slog.Logg
 		return err
 	}
 	s.share = newShare(s.rules.Settings.Limits)
-	s.watchdog.share = s.share
+	s.watchdog.slot = takeSlot(s.share)
 	at := engine.Sockets{Decision: s.decision.Addr().String(), Management: s.management.Addr().String()}
 	if s.http, err = listenHTTP(ctx, s.rules.Settings.HTTP.Listen, dirs, log); err != nil {
 		return errors.Join(err, s.close())

@@ -2,8 +2,6 @@ package daemon
 
 import (
 	"fmt"
-	"net"
-	"os"
 	"strings"
 	"testing"
 	"time"
@@ -14,26 +12,6 @@ import (
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/internal/eventually"
 )
-
-// shortDir is a folder whose path leaves room for a socket's name.
-func shortDir(t *testing.T) string {
-	t.Helper()
-	dir, err := os.MkdirTemp("", "p")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { os.RemoveAll(dir) })
-	return dir
-}
-
-func dial(t *testing.T, path string) net.Conn {
-	t.Helper()
-	c, err := net.Dial("unix", path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return c
-}
 
 func TestStuckAt(t *testing.T) {
 	now := time.Unix(1000, 0)
