@@ -251,7 +251,7 @@ func namedValue(option, text string) int {
 		}
 	}
 	if userOption(option) {
-		if user, password, ok := strings.Cut(text, ":"); ok && password != "" && !(chars.AllDigits(user) && chars.AllDigits(password)) && !strings.HasPrefix(password, "//") {
+		if user, password, ok := strings.Cut(text, ":"); ok && password != "" && (!chars.AllDigits(user) || !chars.AllDigits(password)) && !strings.HasPrefix(password, "//") {
 			return len(user) + 1
 		}
 	}
