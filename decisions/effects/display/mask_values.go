@@ -65,7 +65,7 @@ func (m *masker) valueAt(i int) (from, end int) {
 	v := i + 1
 	members := v < len(s) && opens(s[v])
 	cookie := i < m.cookies && strings.HasSuffix(strings.TrimRight(s[:start], " "), ";")
-	if !SecretName(name, place) && !cookie && !(members && name == "auth") {
+	if !SecretName(name, place) && !cookie && (!members || name != "auth") {
 		return 0, 0
 	}
 	if members {

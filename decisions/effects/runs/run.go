@@ -173,36 +173,9 @@ func (b *Builder) Run(words []effects.Word, at Setting) int {
 	b.inVenvs(words, at)
 	r.Own = b.ownUse(r, given, at.appendsWords)
 	if r.Shown == nil {
-		b.conceal(index, words)
+		display.ConcealWords(b.Effects[index:], index, words)
 	}
 	return index
-}
-
-// conceal masks the secrets of a run in what is said about its words: that one is not
-// understood, or may be an address.
-func (b *Builder) conceal(index int, words []effects.Word) {
-	var secrets map[int][]string
-	for i := index + 1; i < len(b.Effects); i++ {
-		e := &b.Effects[i]
-		if e.Via == nil || e.Via.Effect != index || e.Kind != effects.KindUnknown && e.Kind != effects.KindState && e.Kind != effects.KindConnect {
-			continue
-		}
-		if secrets == nil {
-			if secrets = display.WordSecrets(words); len(secrets) == 0 {
-				return
-			}
-		}
-		found := secrets[e.Via.Arg+1]
-		if c := e.Connect; c != nil {
-			for _, s := range found {
-				if strings.EqualFold(s, c.Host) { // hosts are shown in lower case
-					e.Text = display.Conceal(e.Text, []string{c.Host})
-				}
-			}
-			continue
-		}
-		e.Why, e.Text = display.Conceal(e.Why, found), display.Conceal(e.Text, found)
-	}
 }
 
 // byPath handles a program that is given by its path, and records the script. It returns
