@@ -15,6 +15,7 @@ import (
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/decisions/pattern"
+	"github.com/permd/permd/internal/lexpath"
 	"github.com/permd/permd/remember"
 )
 
@@ -105,12 +106,11 @@ func TestLabels(t *testing.T) {
 
 // isIn reports whether an effect is one in a folder, wherever the call comes from.
 func isIn(e *effects.Effect, root string) bool {
-	below := func(p, root string) bool { return p == root || strings.HasPrefix(p, strings.TrimSuffix(root, "/")+"/") }
 	switch {
 	case e.File != nil:
-		return below(e.File.Path, root) || e.File.Recursive && below(root, e.File.Path)
+		return lexpath.In(root, e.File.Path) || e.File.Recursive && lexpath.In(e.File.Path, root)
 	case e.Run != nil:
-		return below(e.Run.Program, root) || e.Run.Script != nil && below(e.Run.Script.Path, root) || below(e.Run.Cwd, root)
+		return lexpath.In(root, e.Run.Program) || e.Run.Script != nil && lexpath.In(root, e.Run.Script.Path) || lexpath.In(root, e.Run.Cwd)
 	}
 	return false
 }

@@ -1,6 +1,7 @@
 package lockfile
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -54,7 +55,7 @@ func TestHolder(t *testing.T) {
 	if _, serr := os.Stat("/proc/self/stat"); serr != nil {
 		t.Skip("this system has no /proc")
 	}
-	held, ok := err.(*Held)
+	held, ok := errors.AsType[*Held](err)
 	if !ok || held.Command == "" || time.Since(held.Since).Abs() > time.Hour {
 		t.Fatalf("held by %+v", held)
 	}

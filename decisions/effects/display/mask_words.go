@@ -242,7 +242,7 @@ func namedValue(option, text string) int {
 			return len(name) + 1
 		}
 	case userOption(option):
-		if user, password, ok := strings.Cut(text, ":"); ok && password != "" && !(chars.AllDigits(user) && chars.AllDigits(password)) && !strings.HasPrefix(password, "//") {
+		if user, password, ok := strings.Cut(text, ":"); ok && password != "" && (!chars.AllDigits(user) || !chars.AllDigits(password)) && !strings.HasPrefix(password, "//") {
 			return len(user) + 1
 		}
 	case len(option) > 3 && SecretName(option, nameOfOption) && !strings.HasPrefix(text, "id=") && !strings.HasPrefix(text, "type="):

@@ -8,6 +8,7 @@ import (
 
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/decisions/effects/display"
+	"github.com/permd/permd/decisions/effects/foreign"
 	"github.com/permd/permd/internal/lexpath"
 )
 
@@ -47,7 +48,7 @@ type Setting struct {
 // literal.
 func (b *Builder) Command(words []effects.Word, at Setting) {
 	first := len(b.Effects)
-	if why := whyForeign(words); why != "" {
+	if why := foreign.Why(words); why != "" {
 		b.Unknown(at.From, why)
 	}
 	p := b.Table.Program(b.programName(words[0].Text))

@@ -99,9 +99,6 @@ func (v *invocation) archive(i int, w effects.Word) {
 	v.paths, v.run.Cwd = before, cwd
 }
 
-// packSuffixes are the suffixes of packed files.
-var packSuffixes = []string{".gz", ".bz2", ".bz", ".xz", ".lzma", ".zst", ".lz4", ".Z", ".z", ".tgz", ".taz", ".tbz", ".tbz2", ".txz", ".tlz", ".tzst"}
-
 // replacePacked handles a file that is replaced by its packed or unpacked form.
 func (v *invocation) replacePacked(i int, w effects.Word) {
 	// Of several modes, most programs use the last one: bzip2 -t -z packs.
@@ -116,7 +113,7 @@ func (v *invocation) replacePacked(i int, w effects.Word) {
 		return
 	}
 	v.applyPath(programs.RoleReads, i, w, deep)
-	for _, name := range v.packedNames(w.Text) {
+	for _, name := range programs.PackedNames(v.run.Program, w.Text, v.has([]string{"--compress"}), v.has([]string{"--decompress"})) {
 		v.applyPath(programs.RoleWrites, i, effects.Word{Text: name}, false)
 	}
 	if deep {
@@ -125,54 +122,6 @@ func (v *invocation) replacePacked(i int, w effects.Word) {
 	if !v.has(v.p.KeepsWith) {
 		v.applyPath(programs.RoleDeletes, i, w, deep)
 	}
-}
-
-// packedNames returns the names that a packer may give its output.
-func (v *invocation) packedNames(name string) []string {
-	suffix := packSuffix(v.run.Program)
-	if !strings.Contains(v.run.Program, "un") && !v.has([]string{"--decompress"}) {
-		return packedName(name, suffix)
-	}
-	names := unpackedNames(name, suffix)
-	if v.has([]string{"--compress"}) { // the last of the two options counts
-		names = append(names, name+suffix)
-	}
-	return names
-}
-
-func packedName(name, suffix string) []string {
-	for _, known := range packSuffixes {
-		if plain, ok := strings.CutSuffix(name, known); ok && plain != "" {
-			return []string{plain, name + suffix} // gzip skips packed files, others pack them again
-		}
-	}
-	return []string{name + suffix}
-}
-
-func unpackedNames(name, suffix string) []string {
-	for _, known := range packSuffixes {
-		plain, ok := strings.CutSuffix(name, known)
-		switch {
-		case !ok || plain == "":
-		case strings.HasPrefix(known, ".t"):
-			return []string{plain, plain + ".tar"}
-		default:
-			return []string{plain}
-		}
-	}
-	return []string{name, name + suffix, name + ".out"} // with that suffix, or an unknown one
-}
-
-func packSuffix(program string) string {
-	switch {
-	case strings.HasPrefix(program, "b"):
-		return ".bz2"
-	case strings.Contains(program, "xz"):
-		return ".xz"
-	case strings.Contains(program, "zst"):
-		return ".zst"
-	}
-	return ".gz"
 }
 
 // mount handles a part of this machine that a container sees: SRC:DST[:OPTIONS], or

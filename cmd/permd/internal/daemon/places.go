@@ -26,9 +26,9 @@ func (s *server) watchPlaces(ctx context.Context) {
 		case journal != nil:
 			now = journal.Error()
 		}
-		switch {
-		case now == was:
-		case now == "":
+		switch now {
+		case was:
+		case "":
 			s.log.Info("the databases are in their place again")
 		default:
 			s.log.Error("the databases are not where permd opened them: nothing can be remembered or revoked for good, and remembered allows are off", "why", now)
