@@ -18,8 +18,17 @@ type deadline struct {
 	context.Context
 	at     time.Time
 	now    func() time.Time
+	work   *Work // see workOf
 	turn   *fairshare.Turn
 	waited atomic.Int64 // for a slot, in nanoseconds: that time does not count
+}
+
+// Value implements [context.Context].
+func (d *deadline) Value(key any) any {
+	if _, ok := key.(workKey); ok {
+		return d.work
+	}
+	return d.Context.Value(key)
 }
 
 // Err returns why there is no more time, nil if there is some.
@@ -34,17 +43,19 @@ func (d *deadline) Err() error {
 }
 
 // within returns a context that ends when a decision that began at start must be made.
-func (e *Engine) within(ctx context.Context, start time.Time) *deadline {
+func (e *Engine) within(ctx context.Context, start time.Time, w *Work) *deadline {
 	return &deadline{
 		Context: ctx, at: start.Add(cmp.Or(e.config.Deadline, defaultDeadline)), now: e.now,
-		turn: fairshare.TurnOf(ctx),
+		work: w, turn: fairshare.TurnOf(ctx),
 	}
 }
 
 // betweenCalls lets others go first that have used the processors for less time. It
 // returns why the other calls are not looked at any more, "" if they are.
 func (d *deadline) betweenCalls() string {
+	d.work.enter(AtSlot)
 	waited, err := d.turn.Yield(d.Context)
+	d.work.enter(AtRules)
 	d.waited.Add(int64(waited))
 	if why := outOfTime(d); why != "" {
 		return why

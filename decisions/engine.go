@@ -47,6 +47,8 @@ type Config struct {
 	// that would ask are denied. Its result may change at any time.
 	Unattended func() bool
 
+	// Underway, if not nil, knows the requests that are being decided.
+	Underway *Underway
 	// Deadline is how long deciding the calls of one request may take: what is not
 	// decided by then is asked. 0 means 2 seconds.
 	Deadline time.Duration
@@ -135,7 +137,9 @@ func (e *Engine) Decide(ctx context.Context, reqs ...*Request) []*Decision {
 	turn := fairshare.TurnOf(ctx)
 	_, _ = turn.Resume(ctx) // what cannot wait any more is decided without
 	start := e.now()
-	limit := e.within(ctx, start)
+	w := e.config.Underway.Begin(AtRules, start)
+	defer w.End()
+	limit := e.within(ctx, start, w)
 	ctx = limit
 	first := e.receive(ctx, reqs[0], len(reqs) == 1)
 	defer e.cache.release(first.buffer)
@@ -197,6 +201,7 @@ func (e *Engine) Decide(ctx context.Context, reqs ...*Request) []*Decision {
 		}
 		r.bound()
 	}
+	w.enter(AtJournal)
 	turn.Await(ctx, func() { err = e.journal.Append(context.WithoutCancel(ctx), records...) })
 	if err != nil {
 		e.log.Error("decision not logged, so nothing is allowed", "decisions", len(records), "error", err)

@@ -60,7 +60,7 @@ func (e *evaluator) receive(ctx context.Context, req *Request, alone bool) *inta
 // resolve prepares a request for evaluation without the cache.
 func (m *intake) resolve(ctx context.Context, e *evaluator, req *Request) {
 	m.req, m.cached = req, nil
-	m.recorder = &recordingFS{fs: e.fs, ctx: ctx}
+	m.recorder = &recordingFS{fs: e.fs, ctx: ctx, work: workOf(ctx)}
 	w := tools.World{FS: m.recorder, Own: e.own, Others: e.system}
 	m.context = w.CallContext(&req.Call)
 	m.project = m.context.Project()

@@ -26,6 +26,7 @@ type recordingFS struct {
 	fs effects.FS
 	// ctx ends the time to look at anything; nil for none.
 	ctx     context.Context
+	work    *Work // of the request
 	lookups []fsLookup
 	bytes   int
 	// uncomparable is set if a result cannot be compared later.
@@ -133,6 +134,8 @@ func (o *recordingFS) Owner(path string) (uint32, error) {
 	if err := o.late(); err != nil {
 		return 0, err
 	}
+	o.work.visit(AtFiles, path)
+	defer o.work.enter(AtRules)
 	uid, err := o.fs.Owner(path)
 	o.note(path, err)
 	return uid, err
@@ -145,6 +148,8 @@ func (o *recordingFS) Identity(path string) (paths.Identity, error) {
 		return paths.Identity{}, err
 	}
 	if by, ok := o.fs.(paths.Identifier); ok {
+		o.work.visit(AtFiles, path)
+		defer o.work.enter(AtRules)
 		id, err := by.Identity(path)
 		o.note(path, err)
 		return id, err
@@ -217,7 +222,9 @@ func (o *recordingFS) lookup(l fsLookup) fsLookup {
 		}
 	}
 	if l.err = o.late(); l.err == nil {
+		o.work.visit(AtFiles, l.path)
 		l.ask(o.fs)
+		o.work.enter(AtRules)
 		o.note(l.path, l.err)
 	}
 	// Only fs.ErrNotExist means the same each time; other errors cannot be compared.
@@ -264,11 +271,14 @@ const lookupsPerCheck = 8
 // unchanged reports whether each of these lookups still has the same result. It reports
 // false if there is no time to find out.
 func unchanged(ctx context.Context, fsys effects.FS, looks []fsLookup) bool {
+	work := workOf(ctx)
+	defer work.enter(AtRules)
 	for i := range looks {
 		if i%lookupsPerCheck == lookupsPerCheck-1 && ctx.Err() != nil {
 			return false
 		}
 		l := &looks[i]
+		work.visit(AtFiles, l.path)
 		switch l.op {
 		case opLstat:
 			mode, err := fsys.Lstat(l.path)

@@ -26,7 +26,9 @@ func (e *Engine) StillHolds(ctx context.Context, req *Request, earlier *Decision
 // rules.
 func (e *Engine) decideAgain(ctx context.Context, req *Request, earlier *Decision) (d *Decision, changed bool) {
 	now := e.now()
-	ctx = e.within(ctx, now)
+	w := e.config.Underway.Begin(AtRules, now)
+	defer w.End()
+	ctx = e.within(ctx, now, w)
 	// The cache does not know what calls before this one may change.
 	received := e.receive(ctx, req, req.Call.Before.None())
 	defer e.cache.release(received.buffer)

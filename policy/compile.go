@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	"github.com/open-policy-agent/opa/v1/ast"
 	"github.com/open-policy-agent/opa/v1/storage"
@@ -16,6 +17,7 @@ import (
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects/programs"
 	"github.com/permd/permd/internal/lexpath"
+	"github.com/permd/permd/policy/builtins"
 	"github.com/permd/permd/policy/diag"
 	"github.com/permd/permd/policy/input"
 	"github.com/permd/permd/policy/list"
@@ -39,8 +41,16 @@ type unit struct {
 	table *programs.Table
 }
 
-// compiledLayer is a layer that is ready to be evaluated. It is immutable.
+// compiledLayer is a layer that is ready to be evaluated. It is immutable, but for
+// stuck.
 type compiledLayer struct {
+	// stuck is how many evaluations could not be ended and were left behind. As long as
+	// there are any the layer is not evaluated, so that they do not become more.
+	stuck atomic.Int64
+	// mayHang is set for rules in Rego that permd does not ship: what lists become, and
+	// the base layer, have no step that takes long.
+	mayHang bool
+
 	layer    decisions.Layer
 	rules    []*rule
 	compiler *ast.Compiler // nil when there are no rules
@@ -86,7 +96,7 @@ func compile(u unit, schema *input.Schema) (c *compiledLayer, ps diag.List) {
 
 func compileUnsafe(u unit, schema *input.Schema) (*compiledLayer, diag.List) {
 	var ps diag.List
-	out := &compiledLayer{layer: u.layer}
+	out := &compiledLayer{layer: u.layer, mayHang: u.mayHang()}
 	u.programs(out, &ps)
 	mods := parse(u, &ps)
 	rules := collect(u, mods, &ps)
@@ -132,6 +142,13 @@ func compileUnsafe(u unit, schema *input.Schema) (*compiledLayer, diag.List) {
 	return out, ps
 }
 
+// mayHang reports whether the layer has rules in Rego that permd does not ship.
+func (u *unit) mayHang() bool {
+	return u.layer != decisions.Base && !u.listsOnly && slices.ContainsFunc(u.files, func(f source.File) bool {
+		return !f.IsList() && !f.IsPrograms() && !f.IsTest()
+	})
+}
+
 // prepare sets up the state that evaluations share.
 func (l *compiledLayer) prepare() error {
 	l.queries = l.compiler.QueryCompiler()
@@ -160,7 +177,7 @@ func (l *compiledLayer) prepare() error {
 // parse reads all files of a layer and checks their packages.
 func parse(u unit, ps *diag.List) *moduleSet {
 	out := &moduleSet{policy: map[string]*ast.Module{}, tests: map[string]*ast.Module{}, rel: map[string]string{}}
-	policyOpts, testOpts := parserOptions(capabilities(false)), parserOptions(capabilities(true))
+	policyOpts, testOpts := builtins.ParserOptions(builtins.Capabilities(false)), builtins.ParserOptions(builtins.Capabilities(true))
 	for _, f := range u.files {
 		if f.IsPrograms() {
 			continue
@@ -241,7 +258,7 @@ func inPackage(layer decisions.Layer, m *ast.Module, test bool) bool {
 func compileModules(layer decisions.Layer, policy map[string]*ast.Module, rules []*rule, keepSets bool,
 	schema *input.Schema, ps *diag.List) *ast.Compiler {
 	modules := rewrite(layer, policy, rules, keepSets)
-	c := newCompiler(schema, capabilities(false))
+	c := newCompiler(schema, builtins.Capabilities(false))
 	var problems diag.List
 	// After this stage all references are resolved, whatever was imported or
 	// renamed, and are still where they were written.

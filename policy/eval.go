@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/open-policy-agent/opa/v1/ast"
-
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects/programs"
 	"github.com/permd/permd/decisions/effects/tools"
@@ -19,6 +17,15 @@ import (
 // errTimeout is returned by Evaluate when the rules took longer than
 // evaltime.Timeout twice in a row.
 var errTimeout = errors.New("evaluating rules: took longer than 250 ms")
+
+// errMemory is returned by Evaluate when the heap grew too much meanwhile.
+var errMemory = errors.New("evaluating rules: took too much memory")
+
+// errEndless is returned by Evaluate for a layer whose evaluation could not be ended.
+var errEndless = errors.New("evaluating rules: an evaluation does not end; the rules of this layer are off until it does, or they change")
+
+// errAbandoned is returned by evaluate when a layer has become endless.
+var errAbandoned = errors.New("evaluating rules: abandoned")
 
 // snapshot is the rules that hold for one person in one project. It is
 // immutable and implements decisions.Snapshot.
@@ -70,7 +77,7 @@ func (s *snapshot) Evaluate(ctx context.Context, in *decisions.Input) (decisions
 	}
 	err := ctx.Err()
 	if err == nil {
-		err = s.evaluate(ctx, in, kind, &out)
+		err = s.evaluateAll(ctx, in, kind, &out)
 	}
 	if errors.Is(err, errTimeout) && ctx.Err() != nil {
 		err = ctx.Err()
@@ -78,8 +85,7 @@ func (s *snapshot) Evaluate(ctx context.Context, in *decisions.Input) (decisions
 		// The timer also runs while a busy machine does not schedule us (this
 		// has been measured), and a question for that reason is a needless one.
 		// Rules that really do not end take the time twice.
-		out.Fired = nil
-		err = s.evaluate(ctx, in, kind, &out)
+		err = s.evaluateAll(ctx, in, kind, &out)
 	}
 	if len(s.quarantined) > 0 {
 		out.Fired = slices.DeleteFunc(out.Fired, func(f decisions.Finding) bool {
@@ -92,45 +98,53 @@ func (s *snapshot) Evaluate(ctx context.Context, in *decisions.Input) (decisions
 	return out, err
 }
 
-func (s *snapshot) evaluate(ctx context.Context, in *decisions.Input, kind int, out *decisions.Findings) error {
-	var need input.Parts
-	speaks := false
-	for _, l := range s.layers {
-		if l.mayFire[kind] {
-			need |= l.needs
-			speaks = true
+// evaluateAll is evaluate, once more without each layer that turned out to be endless:
+// the denies of the others count.
+func (s *snapshot) evaluateAll(ctx context.Context, in *decisions.Input, kind int, out *decisions.Findings) error {
+	for {
+		out.Fired = nil
+		if err := s.evaluate(ctx, in, kind, out); !errors.Is(err, errAbandoned) {
+			return err
 		}
 	}
-	if !speaks {
-		return nil
-	}
+}
+
+func (s *snapshot) evaluate(ctx context.Context, in *decisions.Input, kind int, out *decisions.Findings) error {
 	limited := s.limiter.Start(ctx)
 	defer s.limiter.Stop(limited)
-	doc, err := recoverPanic(func() *ast.Term { return input.Build(in, need) })
-	if err != nil {
-		return fmt.Errorf("evaluating rules: %w", err)
+	layers, failed, err := s.prepare(in, kind)
+	if err != nil || len(layers) == 0 {
+		return cmp.Or(err, failed)
 	}
-	var failed error
-	for _, l := range s.layers {
-		if !l.mayFire[kind] {
-			continue
-		}
-		shown := doc
-		if seen := input.ForLayer(l.layer, in); seen != in {
-			if shown, err = recoverPanic(func() *ast.Term { return input.Build(seen, l.needs) }); err != nil {
-				return fmt.Errorf("evaluating rules: %w", err)
+	handover := evaltime.NewHandover[layerResult](len(layers))
+	q := query{now: in.Now, cancel: limited.Cancel, deny: in.OnlyDeny}
+	if slices.ContainsFunc(layers, func(l preparedLayer) bool { return l.layer.mayHang }) {
+		go evaluateLayers(layers, q, handover) // costs some microseconds
+	} else {
+		evaluateLayers(layers, q, handover)
+	}
+	for _, l := range layers {
+		var got layerResult
+		select {
+		case got = <-handover.Results():
+		case <-limited.Abandoned:
+			var ok bool
+			if got, ok = handover.Abandon(func() { l.layer.stuck.Add(1) }); !ok {
+				return errAbandoned
 			}
 		}
-		fired, err := l.eval(&query{input: shown, now: in.Now, cancel: limited.Cancel, deny: in.OnlyDeny})
-		failed = cmp.Or(failed, err)
-		out.Fired = append(out.Fired, fired...)
+		if errors.Is(got.err, errTimeout) && limited.TooMuch() {
+			got.err = fmt.Errorf("%s layer: %w", l.layer.layer, errMemory)
+		}
+		failed = cmp.Or(failed, got.err)
+		out.Fired = append(out.Fired, got.fired...)
 	}
 	return failed
 }
 
 // Timeless reports whether the rules give the same answer at any time: no rule
 // reads input.now, and no builtin depends on the time or differs from call to
-// call (see allowedBuiltins). A layer whose rules are not known may become
+// call (see package builtins). A layer whose rules are not known may become
 // known at any moment.
 func (s *snapshot) Timeless() bool {
 	for _, l := range s.layers {

@@ -39,15 +39,16 @@ type layerState struct {
 	active      *compiledLayer // nil when the layer has never been good
 	digest      string         // of the files that active was compiled from
 	files       int            // number of these files
-	nonEmpty    []fileTime     // those of them that are not blank
+	nonEmpty    []source.File  // those of them that are not blank
 	quarantined []string       // names of those whose allows do not count at the moment
-	emptySince  time.Time      // when quarantined files were first read empty
-	lastDigest  string         // digest of the files last read
-	state       State
-	problems    diag.List // why it is degraded
-	since       time.Time
-	folders     []string  // folders that were read
-	recheckAt   time.Time // when to read again without an event, zero for never
+	// doubted says when quarantined files were first read empty, or not found.
+	doubted    map[string]time.Time
+	lastDigest string // digest of the files last read
+	state      State
+	problems   diag.List // why it is degraded
+	since      time.Time
+	folders    []string  // folders that were read
+	recheckAt  time.Time // when to read again without an event, zero for never
 
 	used *atomic.Int64 // when it was last requested, in ticks of the store
 }
@@ -72,13 +73,13 @@ func (s *Store) refresh(ctx context.Context, prev *layerState, how loadOptions) 
 	if len(prev.dirs) == 0 && prev.state == StateDegraded {
 		return &next // its folder is not known
 	}
-	next.quarantined, next.emptySince, next.recheckAt = nil, time.Time{}, time.Time{}
-	emptySince := prev.emptySince
-	if emptySince.IsZero() {
-		emptySince = time.Now()
-	}
-	r, stable := s.read(ctx, prev, emptySince, how)
+	next.quarantined, next.doubted, next.recheckAt = nil, nil, time.Time{}
+	begun := time.Now()
+	r, stable := s.read(ctx, prev, how)
 	next.folders = r.dirs
+	if !stable || r.problems.Failed() {
+		next.quarantined, next.doubted = prev.quarantined, prev.doubted
+	}
 	switch {
 	case !stable:
 		return next.markUnstable(s.opts.now())
@@ -93,9 +94,8 @@ func (s *Store) refresh(ctx context.Context, prev *layerState, how loadOptions) 
 		next.lastDigest = ""
 		return next.degrade(ps, s.opts.now())
 	}
-	if names, until := prev.recentlyEmptied(r, emptySince, time.Now(), how.emptyGrace()); names != nil {
-		next.emptySince = emptySince
-		return next.quarantine(names, until, s.opts.now())
+	if d := prev.recentlyEmptied(r, begun, time.Now(), how.emptyGrace()); d != nil {
+		return s.quarantine(ctx, &next, d, s.opts.now())
 	}
 	built := s.build(ctx, &next, r.files, nil)
 	if built.active != nil && built.digest == built.lastDigest {

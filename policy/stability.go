@@ -1,9 +1,12 @@
 package policy
 
 import (
+	"cmp"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"io/fs"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -26,16 +29,16 @@ import (
 //
 // Until then they are read repeatedly, and the former rules stay in use. A
 // longer pause between two writes is not recognised. The worst case of that is
-// a slow program, as in "generate > a.rego", which leaves an empty file for as
-// long as it runs: see recentlyEmptied.
+// a slow program, as in "generate > a.rego", which leaves an empty file, or none, for
+// as long as it runs: see recentlyEmptied.
 const (
 	// quietPeriod is how long files must have been unchanged. File times lag
 	// the clock by up to 10 ms.
 	quietPeriod = 100 * time.Millisecond
 	// loadTimeout is how long one reload waits for that, for all layers together.
 	loadTimeout = 2 * time.Second
-	// emptyGrace is how long a file must have been empty before its rules are
-	// dropped, and reloadEmptyGrace the same when a person requests a reload.
+	// emptyGrace is how long a file must have been empty or gone before its rules
+	// are dropped, and reloadEmptyGrace the same when a person requests a reload.
 	emptyGrace       = 10 * time.Second
 	reloadEmptyGrace = time.Second
 )
@@ -100,7 +103,8 @@ func (s *Store) readFolder(n *layerState, dir string, rules source.Access) (*sou
 // read reads the folders of a layer once they are stable, or returns false if
 // they keep changing. Contents that were examined before need no wait: they
 // change nothing.
-func (s *Store) read(ctx context.Context, n *layerState, emptySince time.Time, how loadOptions) (*folderContents, bool) {
+func (s *Store) read(ctx context.Context, n *layerState, how loadOptions) (*folderContents, bool) {
+	begun := time.Now()
 	for r := s.readOnce(n); ; r = s.readOnce(n) {
 		if r.unchanged(n) {
 			return r, true
@@ -109,8 +113,8 @@ func (s *Store) read(ctx context.Context, n *layerState, emptySince time.Time, h
 		now := time.Now()
 		rest := quietPeriod - now.Sub(r.newest)
 		if how.immediate {
-			if names, until := n.recentlyEmptied(r, emptySince, now, reloadEmptyGrace); names != nil {
-				rest = until.Sub(now)
+			if d := n.recentlyEmptied(r, begun, now, reloadEmptyGrace); d != nil {
+				rest = d.end.Sub(now)
 			}
 		}
 		if rest <= 0 {
@@ -142,68 +146,105 @@ func wait(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// recentlyEmptied returns the files whose rules are in use and that became
-// blank, or disappeared together with all others, less than doubt ago, and when
-// that time ends: somebody may be about to write them. A file with comments is
-// not blank here.
+// doubted are files whose rules are in use and that have lost their content: somebody
+// may be about to write them.
+type doubted struct {
+	names []string
+	end   time.Time // when the last of them is believed
+	gone  bool      // the first of them was removed
+	// since is when each was first read so; those that are believed by now are
+	// there as well.
+	since map[string]time.Time
+	// files are those that were read, with the former content of the others.
+	files []source.File
+}
+
+// recentlyEmptied returns the files whose rules are in use and that became blank, or
+// disappeared, less than doubt ago; nil if there are none. A file with comments is
+// not blank here, and one that has only been renamed has not disappeared. begun is
+// when the files were first read to learn about this change.
 //
 // A kernel truncates a file before it sets its time, so an empty file may still have
-// the time of its former content: then emptySince counts, when it was first read so.
-func (n *layerState) recentlyEmptied(r *folderContents, emptySince, now time.Time, doubt time.Duration) (names []string, until time.Time) {
-	left := map[string]source.File{}
+// the time of its former content; and the time of a folder may be any. Then it counts
+// when the file was first read so.
+func (n *layerState) recentlyEmptied(r *folderContents, begun, now time.Time, doubt time.Duration) *doubted {
+	left, contents := map[string]source.File{}, map[[sha256.Size]byte]bool{}
 	for _, f := range r.files {
 		left[f.Name] = f
+		contents[sha256.Sum256(f.Data)] = true
 	}
-	for _, former := range n.nonEmpty {
-		name := former.name
-		f, ok := left[name]
+	d := &doubted{since: map[string]time.Time{}}
+	for i := range n.nonEmpty {
+		former := &n.nonEmpty[i]
+		f, ok := left[former.Name]
+		since, noticed := n.doubted[former.Name]
+		if !noticed {
+			since = begun
+		}
+		at := since
 		switch {
-		case ok && len(strings.TrimSpace(string(f.Data))) > 0:
+		case ok && !isEmpty(&f):
 			continue
-		case !ok && len(left) > 0:
-			continue // removed; the others are present
-		case !ok:
-			f.ModTime = r.newest // of the folder
-		case f.ModTime.Equal(former.modTime):
-			f.ModTime = emptySince
+		case !ok && contents[sha256.Sum256(former.Data)]:
+			continue // renamed
+		case ok && !f.ModTime.Equal(former.ModTime):
+			at = f.ModTime
 		}
-		if age := now.Sub(f.ModTime); age < -quietPeriod || age >= doubt {
+		d.since[former.Name] = since
+		if age := now.Sub(at); age < -quietPeriod || age >= doubt {
 			continue
 		}
-		names = append(names, name)
-		if end := f.ModTime.Add(doubt); end.After(until) {
-			until = end
+		if last := at.Add(doubt); last.After(d.end) {
+			d.end = last
 		}
+		if d.names == nil {
+			d.gone = !ok
+		}
+		d.names = append(d.names, former.Name)
+		left[former.Name] = *former
 	}
-	return names, until
+	if d.names == nil {
+		return nil
+	}
+	// In the order in which folders are read.
+	d.files = slices.SortedFunc(maps.Values(left), func(a, b source.File) int {
+		return cmp.Or(cmp.Compare(slices.Index(n.dirs, a.Dir), slices.Index(n.dirs, b.Dir)), cmp.Compare(a.Rel, b.Rel))
+	})
+	return d
 }
 
-// fileTime is a file of rules with the time of its content.
-type fileTime struct {
-	name    string
-	modTime time.Time
-}
+func isEmpty(f *source.File) bool { return len(strings.TrimSpace(string(f.Data))) == 0 }
 
-// nonEmptyFiles returns the files that are not empty.
-func nonEmptyFiles(files []source.File) []fileTime {
-	var out []fileTime
-	for _, f := range files {
-		if !f.IsTest() && len(strings.TrimSpace(string(f.Data))) > 0 {
-			out = append(out, fileTime{f.Name, f.ModTime})
+// nonEmptyFiles returns the files with rules that are not empty.
+func nonEmptyFiles(files []source.File) []source.File {
+	var out []source.File
+	for i := range files {
+		if f := &files[i]; !f.IsTest() && !isEmpty(f) {
+			out = append(out, *f)
 		}
 	}
 	return out
 }
 
-// quarantine keeps the rules in use while it is not known whether their removal
-// is intended: their denies and asks still apply, and their allows do not
-// count, so that in either case nothing is allowed by mistake.
-func (n *layerState) quarantine(names []string, until time.Time, now time.Time) *layerState {
+// quarantine uses the other files, as they are now, and keeps the former rules of
+// the doubted ones while it is not known whether their removal is intended: their
+// denies and asks still apply, and their allows do not count, so that in either case
+// nothing is allowed by mistake. Where that does not compile, the rules in use stay.
+func (s *Store) quarantine(ctx context.Context, next *layerState, d *doubted, now time.Time) *layerState {
+	built := *next
+	built.lastDigest = ""
+	if b := s.build(ctx, &built, d.files, nil); b.state != StateDegraded {
+		*next = *b
+		next.nonEmpty = nonEmptyFiles(d.files)
+	}
+	what := "has nothing in it any more, as if it was being written"
+	if d.gone {
+		what = "is gone, as if it was being written"
+	}
 	var ps diag.List
-	ps.FileErrorf(names[0], "after 10 seconds it is taken as it is, by permd reload after one",
-		"has nothing in it any more, as if it was being written; its denies and asks stay")
-	n.quarantined, n.recheckAt, n.lastDigest = names, until, ""
-	return n.degrade(ps, now)
+	ps.FileErrorf(d.names[0], "after 10 seconds it is taken as it is, by permd reload after one", "%s; its denies and asks stay", what)
+	next.quarantined, next.doubted, next.recheckAt, next.lastDigest = d.names, d.since, d.end, ""
+	return next.degrade(ps, now)
 }
 
 // inQuarantine reports whether a rule's allows do not count, because its file is quarantined.

@@ -68,7 +68,7 @@ func TestQuietPeriod(t *testing.T) {
 		} else {
 			policytest.Write(t, w.user, map[string]string{"b.rego": "# nothing"})
 		}
-		r, ok := s.read(t.Context(), s.state.Load().users[s.opts.UID], time.Now(), loadOptions{deadline: time.Now().Add(loadTimeout)})
+		r, ok := s.read(t.Context(), s.state.Load().users[s.opts.UID], loadOptions{deadline: time.Now().Add(loadTimeout)})
 		if age := time.Since(r.newest); !ok || age < quietPeriod {
 			t.Errorf("%s: used at an age of %v: %v", what, age, ok)
 		}

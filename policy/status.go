@@ -165,6 +165,9 @@ func (n *layerState) status() LayerStatus {
 	if err := n.err(); err != nil {
 		out.Error, out.Problems = err.Error(), n.problems.Errors()
 	}
+	if n.active != nil && n.active.stuck.Load() > 0 {
+		out.State, out.Digest, out.Error = StateDegraded, "", errEndless.Error()
+	}
 	if n.active != nil {
 		out.Warnings, out.Programs = n.active.warnings, len(n.active.programs)
 		for _, r := range n.active.list() {

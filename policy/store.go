@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"reflect"
 	"slices"
@@ -84,6 +85,8 @@ type Options struct {
 	OnWork func() (done func())
 	// readDir reads a folder of rules; source.Read if nil.
 	readDir func(dir string, rules source.Access) (*source.Tree, error)
+	// watchStat looks at a folder to watch; os.Stat if nil.
+	watchStat func(dir string) (fs.FileInfo, error)
 	// now returns the time; time.Now if nil.
 	now func() time.Time
 }

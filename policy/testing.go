@@ -16,6 +16,7 @@ import (
 	"github.com/open-policy-agent/opa/v1/tester"
 
 	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/policy/builtins"
 	"github.com/permd/permd/policy/diag"
 	"github.com/permd/permd/policy/input"
 )
@@ -101,7 +102,7 @@ func runParsed(ctx context.Context, layer decisions.Layer, mods *moduleSet, sche
 	}
 	defer store.Abort(ctx, txn)
 	// Not strict: a test may leave a variable unused.
-	compiler := newCompiler(schema, capabilities(true)).WithStrict(false).WithEnablePrintStatements(true)
+	compiler := newCompiler(schema, builtins.Capabilities(true)).WithStrict(false).WithEnablePrintStatements(true)
 	runner := tester.NewRunner().
 		SetCompiler(compiler).
 		SetStore(store).

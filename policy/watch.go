@@ -2,20 +2,16 @@ package policy
 
 import (
 	"context"
-	"errors"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
+	"sync/atomic"
 	"time"
-
-	"github.com/fsnotify/fsnotify"
 
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/internal/lexpath"
-	"github.com/permd/permd/policy/diag"
+	"github.com/permd/permd/policy/fileevents"
 )
 
 const (
@@ -29,13 +25,21 @@ const (
 	// maxRounds bounds how often in a row newly watched folders make Watch
 	// reload for changes that came before the watch.
 	maxRounds = 3
+	// lookPatience is how long Watch waits for the file systems of the folders to
+	// watch. They are local, unless somebody swaps a folder just now.
+	lookPatience = 2 * time.Second
+	// maxStuckLooks bounds the threads that hang in such a look. Above it, changes are
+	// found by polling.
+	maxStuckLooks = 2
+
+	lookStuck = "the file system of a folder does not answer"
 )
 
 // Watch keeps the rules up to date as their files change, until ctx is done.
 // Events are only a hint: only the contents of the files count. It must be
 // called at most once; problems are in Status.
 func (s *Store) Watch(ctx context.Context) {
-	w := &watcher{store: s, watched: map[string]*watch{}}
+	w := &watcher{store: s, files: &fileevents.Watcher{Stat: s.opts.watchStat}}
 	w.start()
 	defer w.stop()
 	w.reload(ctx)
@@ -45,14 +49,14 @@ func (s *Store) Watch(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
-		case e, ok := <-w.events:
+		case e, ok := <-w.files.Events:
 			switch {
 			case !ok:
 				w.stop() // the next poll starts it again
 			case w.relevant(e.Name):
 				w.arm(time.Now().Add(debounceDelay))
 			}
-		case _, ok := <-w.errs:
+		case _, ok := <-w.files.Errs:
 			// Usually an overflow: anything may have changed. Errors must be
 			// drained, or the watcher stops.
 			if !ok {
@@ -92,43 +96,21 @@ func (d *debounce) disarm() { d.due = nil }
 
 type watcher struct {
 	debounce
-	store   *Store
-	notify  *fsnotify.Watcher // nil if the system reports no events
-	events  <-chan fsnotify.Event
-	errs    <-chan error
-	watched map[string]*watch
-	dirs    []string // folders of rules, watched or not
-}
-
-// watch is a watched folder.
-type watch struct {
-	// byName is false if the system watches it under another of its names.
-	// Removing it by its own name would remove that watch.
-	byName bool
-	info   fs.FileInfo // its identity: a link may have a new target
+	store *Store
+	files *fileevents.Watcher
+	dirs  []string     // folders of rules, watched or not
+	stuck atomic.Int32 // looks for folders that nobody waits for any more
 }
 
 // start subscribes to the system's events, if not subscribed.
 func (w *watcher) start() {
-	if w.notify != nil {
-		return
+	if err := w.files.Start(); err != nil {
+		w.store.setWatchError(err.Error())
 	}
-	notify, err := fsnotify.NewWatcher()
-	if err != nil {
-		w.store.setWatchError("watching for changes: " + limitErr(err))
-		return
-	}
-	w.notify, w.events, w.errs = notify, notify.Events, notify.Errors
 }
 
 // stop cancels the subscription.
-func (w *watcher) stop() {
-	if w.notify != nil {
-		_ = w.notify.Close()
-	}
-	w.notify, w.events, w.errs = nil, nil, nil
-	clear(w.watched)
-}
+func (w *watcher) stop() { w.files.Stop() }
 
 // reload reloads, and again if there are folders that were not watched before:
 // they may have changed in between.
@@ -156,64 +138,49 @@ func (w *watcher) scheduleRecheck() {
 
 // updateWatches watches the folders of all layers and reports whether one is
 // new, or was replaced under its old name.
+//
+// A folder may be swapped for a link to a file system that does not answer after it was
+// found to be local. Then the subscription is given up with the thread that hangs,
+// and the next poll makes another one.
 func (w *watcher) updateWatches() bool {
-	var want []string
-	w.dirs, want = w.store.folders()
-	if w.notify == nil {
+	if w.stuck.Load() >= maxStuckLooks {
+		w.store.setWatchError(lookStuck)
 		return false
 	}
-	// One folder may have two names, and removing one of them removes both: so
-	// watches that are no longer needed are removed first.
-	for dir := range w.watched {
-		if _, ok := slices.BinarySearch(want, dir); !ok {
-			_ = w.notify.Remove(dir)
-			delete(w.watched, dir)
-		}
+	type outcome struct {
+		dirs []string
+		grew bool
+		err  error
 	}
-	listed := map[string]bool{}
-	for _, dir := range w.notify.WatchList() {
-		listed[dir] = true
-	}
-	grew, trouble := false, ""
-	for _, dir := range want {
-		// Before watching it: if it is replaced in between, it will look new
-		// the next time, which only costs another reload.
-		if !w.store.local(dir) {
-			continue // there are no events of it; polling finds its changes
+	files, done := w.files, make(chan outcome, 1)
+	go func() {
+		dirs, folders := w.store.folders()
+		grew, err := files.Watch(folders, w.store.local)
+		done <- outcome{dirs, grew, err}
+	}()
+	late := time.NewTimer(lookPatience)
+	defer late.Stop()
+	select {
+	case o := <-done:
+		w.dirs = o.dirs
+		switch {
+		case o.err != nil:
+			w.store.setWatchError(o.err.Error())
+		case files.Started(): // otherwise start has said why
+			w.store.setWatchError("")
 		}
-		info, _ := os.Stat(dir)
-		switch err := w.notify.Add(dir); {
-		case err == nil:
-			known := w.watched[dir]
-			grew = grew || known == nil || known.byName && !listed[dir] || !os.SameFile(known.info, info)
-			if known == nil {
-				known = &watch{byName: slices.Contains(w.notify.WatchList(), dir)}
-				w.watched[dir] = known
-			}
-			known.info = info
-			continue
-		case !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR): // otherwise its parent reports when it appears
-			trouble = "watching " + dir + ": " + limitErr(err)
-		}
-		if w.watched[dir] != nil {
-			_ = w.notify.Remove(dir) // gone
-			delete(w.watched, dir)
-		}
+		return o.grew
+	case <-late.C:
 	}
-	w.store.setWatchError(trouble)
-	return grew
-}
-
-// limitErr returns an error of the watcher with the name of the limit that was
-// reached.
-func limitErr(err error) string {
-	switch {
-	case errors.Is(err, syscall.EMFILE):
-		return "too many watchers or open files (fs.inotify.max_user_instances)"
-	case errors.Is(err, syscall.ENOSPC):
-		return "too many watched folders (fs.inotify.max_user_watches)"
-	}
-	return diag.WithoutPath(err)
+	w.stuck.Add(1)
+	w.files = &fileevents.Watcher{Stat: files.Stat}
+	w.store.setWatchError(lookStuck)
+	go func() {
+		<-done
+		files.Stop()
+		w.stuck.Add(-1)
+	}()
+	return false
 }
 
 // relevant reports whether a name is in a folder of rules or on the path to

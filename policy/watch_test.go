@@ -3,7 +3,10 @@ package policy
 import (
 	"context"
 	"fmt"
+	"io/fs"
+	"os"
 	"path/filepath"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -88,4 +91,49 @@ func TestWatcherMatters(t *testing.T) {
 			t.Errorf("%s: %v", name, got)
 		}
 	}
+}
+
+// TestWatchStuck: folders that were swapped for links to a file system that does not answer,
+// after they were found to be local, cost two threads and the events; rules are still
+// read, and events come again when it answers.
+func TestWatchStuck(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	policytest.Write(t, w.user, map[string]string{"a.rego": rulesFor("user", "deny", "rm", "zero")})
+	answer := make(chan struct{})
+	var looks, hanging atomic.Int32
+	w.opts.watchStat = func(dir string) (fs.FileInfo, error) {
+		if dir == w.user && looks.Add(1) > 1 {
+			hanging.Add(1)
+			<-answer
+			hanging.Add(-1)
+		}
+		return os.Stat(dir)
+	}
+	s := w.open(t)
+	s.pollInterval = 50 * time.Millisecond
+	ctx, stop := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() { defer close(done); s.Watch(ctx) }()
+	finds := func(what string) {
+		t.Helper()
+		policytest.Write(t, w.user, map[string]string{"a.rego": rulesFor("user", "deny", "rm", what)})
+		var got []string
+		eventually.Holds(t, what, func() bool {
+			got = reasons(t, s, "", "rm")
+			return len(got) > 0 && got[0] == "user deny "+what
+		}, func() string { return fmt.Sprintf("%q", got) })
+	}
+	finds("one")
+	eventually.Holds(t, "two looks hang", func() bool { return hanging.Load() == maxStuckLooks })
+	finds("two")
+	finds("three")
+	if n := hanging.Load(); n != maxStuckLooks || s.Status().Watching != lookStuck {
+		t.Errorf("%d looks hang, and the status says %q", n, s.Status().Watching)
+	}
+	close(answer)
+	eventually.Holds(t, "changes are watched again", func() bool { return s.Status().Watching == "" })
+	finds("four")
+	stop()
+	<-done
 }

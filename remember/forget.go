@@ -72,6 +72,9 @@ func (s *Store) revoke(entries []*entry, reason string) error {
 	if len(entries) == 0 {
 		return nil
 	}
+	if slices.Contains(entries, s.lostEntry) {
+		s.accepted = append(s.accepted, s.missing...)
+	}
 	s.drop(entries...)
 	now := s.now().UnixNano()
 	for _, e := range entries {
@@ -118,11 +121,12 @@ func (s *Store) storePending() error {
 				absent[id] = r
 			}
 		}
-		return nil
+		return accept(tx, s.accepted)
 	})
 	if err != nil {
 		return err
 	}
+	s.accepted = nil
 	clear(s.pending.ids)
 	maps.Copy(s.pending.notInDatabase, absent)
 	return s.pending.save()

@@ -9,7 +9,7 @@ import "fmt"
 
 // Look makes sure that the database is in its place, and returns why remembered
 // allows are off if it is not. It waits for a file system that does not answer for
-// 200 ms at most. The daemon calls it every second.
+// some seconds at most. The daemon calls it every second.
 func (s *Store) Look() error {
 	if s.detached.Load() {
 		return nil
@@ -20,7 +20,7 @@ func (s *Store) Look() error {
 // checkPlace returns why the database is not in its place, as far as that is
 // known. With look it makes sure, quickly.
 func (s *Store) checkPlace(look bool) error {
-	if gone := s.gone.Load(); gone != nil {
+	if gone := s.misplaced.Load(); gone != nil {
 		return *gone // Look notices that it is back
 	}
 	if !look || s.detached.Load() {
@@ -35,13 +35,13 @@ func (s *Store) note(err error) error {
 	case s.detached.Load():
 		return nil
 	case err == nil:
-		if s.gone.Load() != nil {
-			s.gone.Store(nil)
+		if s.misplaced.Load() != nil {
+			s.misplaced.Store(nil)
 		}
 		return nil
 	}
 	err = fmt.Errorf("%w: %w", ErrOff, err)
-	s.gone.Store(&err)
+	s.misplaced.Store(&err)
 	return err
 }
 

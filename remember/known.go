@@ -1,6 +1,7 @@
 package remember
 
 import (
+	"database/sql"
 	"slices"
 
 	"github.com/permd/permd/decisions"
@@ -54,8 +55,23 @@ func (s *Store) findMissing() {
 			continue
 		}
 		var there int
-		if err := s.db.Read.QueryRow("SELECT 1 FROM choices WHERE id = ?", id).Scan(&there); err != nil {
+		err := s.db.Read.QueryRow("SELECT 1 FROM choices WHERE id = ? UNION ALL SELECT 1 FROM meta WHERE name = ?", id, acceptedPrefix+id).Scan(&there)
+		if err != nil {
 			s.missing = append(s.missing, id)
 		}
 	}
+}
+
+// acceptedPrefix begins the names of lost rejects in the table meta.
+const acceptedPrefix = "lost "
+
+// accept stores that a person knows that rejects were lost: whoever keeps their ids may
+// hear of that later, or never if the daemon is killed.
+func accept(tx *sql.Tx, ids []string) error {
+	for _, id := range ids {
+		if _, err := tx.Exec("INSERT OR IGNORE INTO meta (name, value) VALUES (?, x'')", acceptedPrefix+id); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"syscall"
 	"time"
+	"unicode"
 )
 
 // pendingRevocations are the revocations that the database does not have, or
@@ -68,7 +69,8 @@ func (p *pendingRevocations) open(path string, now, latest int64) error {
 	if err != nil && !errors.Is(err, io.EOF) {
 		return errors.Join(fmt.Errorf("reading revocations: %w", err), f.Close())
 	}
-	for _, field := range strings.Fields(string(bytes.Trim(data[:n], "\x00"))) {
+	// Zeros are what a file system may leave of a write that a power cut ended.
+	for _, field := range strings.FieldsFunc(string(data[:n]), func(c rune) bool { return c == 0 || unicode.IsSpace(c) }) {
 		p.nonEmpty = true
 		id, seconds, _ := strings.Cut(field, timeSign)
 		created, err := strconv.ParseInt(seconds, 10, 64)

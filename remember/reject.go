@@ -289,6 +289,7 @@ func (p *rejectPart) spell() {
 func (p *rejectPart) parse() error {
 	if p.matchesAll() {
 		p.unsure = true
+		p.Kind = lostKind(&Choice{Kind: p.Kind}) // there are no effects of another
 		return nil
 	}
 	if p.ByLine() {

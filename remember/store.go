@@ -62,9 +62,9 @@ type Store struct {
 	now     func() time.Time
 
 	state atomic.Pointer[state]
-	// gone is why the database is not in its place, nil if it is (gone.go).
-	gone     atomic.Pointer[error]
-	detached atomic.Bool // Close was called: its place does not matter any more
+	// misplaced is why the database is not in its place, nil if it is (gone.go).
+	misplaced atomic.Pointer[error]
+	detached  atomic.Bool // Close was called: its place does not matter any more
 	// newest is the latest time observed, in nanoseconds since 1970 (clock.go).
 	newest atomic.Int64
 
@@ -75,6 +75,7 @@ type Store struct {
 	problems    []string // problems since the start
 	loss        string   // why rejects may be lost, "" if that is not known
 	missing     []string // ids of rejects that were lost
+	accepted    []string // those whose loss a person has accepted, which is not stored yet
 	lostEntry   *entry   // the reject that replaces the whole memory of every person, nil if there is none
 	writeErr    string   // why the newest write failed, "" if it did not
 	setAside    string

@@ -12,6 +12,7 @@ import (
 	"runtime/debug"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/internal/fairshare"
@@ -279,7 +280,10 @@ func (c *connection) phase2(cl *call) {
 func (c *connection) result(cl *call) (body []byte, err error) {
 	ctx := cl.ctx
 	if c.member != nil {
-		if err := cl.turn.Begin(ctx, c.member, c.server.stop); err != nil {
+		waiting := c.server.Underway.Begin(decisions.AtSlot, time.Now())
+		err := cl.turn.Begin(ctx, c.member, c.server.stop)
+		waiting.End()
+		if err != nil {
 			return nil, waitError(ctx, err)
 		}
 		defer cl.turn.End()

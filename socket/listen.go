@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -28,13 +29,19 @@ type ListenOptions struct {
 
 // Listener is a Unix socket that permd listens on.
 type Listener struct {
-	*net.UnixListener
-	path string
-	lock *lockfile.Lock // nil for a socket from the service manager
-	id   inode          // of the socket that Listen bound
+	path    string
+	options ListenOptions
+	// current is what accepts connections: another one after Repair.
+	current atomic.Pointer[net.UnixListener]
 
-	stopOnce, closeOnce sync.Once
-	stopErr, closeErr   error
+	mu      sync.Mutex     // guards the fields below
+	lock    *lockfile.Lock // nil for a socket from the service manager
+	id      inode          // of the socket that was bound
+	stopped bool
+	stopErr error
+
+	closeOnce sync.Once
+	closeErr  error
 }
 
 type inode struct{ dev, ino uint64 }
@@ -56,16 +63,19 @@ func Listen(path string, o ListenOptions) (*Listener, error) {
 	if err := o.prepare(dir); err != nil {
 		return nil, err
 	}
-	l := &Listener{path: path}
+	l := &Listener{path: path, options: o}
 	if l.lock, err = lock(filepath.Join(dir, lockName), path); err != nil {
 		return nil, err
 	}
 	if err := removeStale(path); err != nil {
 		return nil, errors.Join(err, l.lock.Free())
 	}
-	if err := l.bind(o); err != nil {
+	ul, id, err := bind(path, o)
+	if err != nil {
 		return nil, errors.Join(err, l.lock.Free())
 	}
+	l.id = id
+	l.current.Store(ul)
 	return l, nil
 }
 
@@ -74,17 +84,37 @@ func Listen(path string, o ListenOptions) (*Listener, error) {
 // daemon only.
 func FromActivated(l *net.UnixListener) *Listener {
 	l.SetUnlinkOnClose(false)
-	return &Listener{UnixListener: l, path: l.Addr().String()}
+	taken := &Listener{path: l.Addr().String()}
+	taken.id, _ = inodeOf(taken.path) // a file that is not there is none of this socket's
+	taken.current.Store(l)
+	return taken
 }
 
 // Path returns the path of the socket.
 func (l *Listener) Path() string { return l.path }
 
-// Close stops listening, removes the socket if it is still the one that Listen bound,
-// and releases the lock. Open connections are not closed.
+// Addr returns the address of the socket.
+func (l *Listener) Addr() net.Addr { return l.current.Load().Addr() }
+
+// Accept returns the next connection.
+func (l *Listener) Accept() (net.Conn, error) {
+	for {
+		ul := l.current.Load()
+		c, err := ul.Accept()
+		if err == nil || l.current.Load() == ul {
+			return c, err
+		}
+		// Repair has closed it.
+	}
+}
+
+// Close stops listening, removes the socket if it is still the one that was bound, and
+// releases the lock. Open connections are not closed.
 func (l *Listener) Close() error {
 	l.closeOnce.Do(func() {
 		l.closeErr = l.stop()
+		l.mu.Lock()
+		defer l.mu.Unlock()
 		if l.lock != nil {
 			l.closeErr = errors.Join(l.closeErr, l.lock.Free())
 		}
@@ -95,14 +125,18 @@ func (l *Listener) Close() error {
 // stop is Close without releasing the lock. It is used while the last requests are
 // answered.
 func (l *Listener) stop() error {
-	l.stopOnce.Do(func() {
-		if l.lock != nil {
-			if id, err := inodeOf(l.path); err == nil && id == l.id {
-				l.stopErr = os.Remove(l.path)
-			}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.stopped {
+		return l.stopErr
+	}
+	l.stopped = true
+	if l.lock != nil {
+		if id, err := inodeOf(l.path); err == nil && id == l.id {
+			l.stopErr = os.Remove(l.path)
 		}
-		l.stopErr = errors.Join(l.stopErr, l.UnixListener.Close())
-	})
+	}
+	l.stopErr = errors.Join(l.stopErr, l.current.Load().Close())
 	return l.stopErr
 }
 
@@ -260,51 +294,51 @@ func typeName(m fs.FileMode) string {
 // bind binds, sets mode and group, and then listens: a socket accepts connections only
 // after listen, so nobody can connect before. Setting the umask instead would affect the
 // files of all other goroutines.
-func (l *Listener) bind(o ListenOptions) error {
+func bind(path string, o ListenOptions) (_ *net.UnixListener, id inode, err error) {
 	fd, err := newSocket()
 	if err != nil {
-		return fmt.Errorf("making a socket: %w", err)
+		return nil, id, fmt.Errorf("making a socket: %w", err)
 	}
-	f := os.NewFile(uintptr(fd), l.path)
+	f := os.NewFile(uintptr(fd), path)
 	defer f.Close() // the listener has a duplicate
-	if err := unix.Bind(fd, &unix.SockaddrUnix{Name: l.path}); err != nil {
-		return fmt.Errorf("binding %s: %w", l.path, err)
+	if err := unix.Bind(fd, &unix.SockaddrUnix{Name: path}); err != nil {
+		return nil, id, fmt.Errorf("binding %s: %w", path, err)
 	}
-	if l.id, err = inodeOf(l.path); err != nil {
-		return fmt.Errorf("looking at the new socket: %w", err)
+	if id, err = inodeOf(path); err != nil {
+		return nil, id, fmt.Errorf("looking at the new socket: %w", err)
 	}
-	if err := l.open(f, fd, o); err != nil {
-		if id, ierr := inodeOf(l.path); ierr == nil && id == l.id {
-			_ = os.Remove(l.path)
+	ul, err := open(f, fd, path, o)
+	if err != nil {
+		if now, ierr := inodeOf(path); ierr == nil && now == id {
+			_ = os.Remove(path)
 		}
-		return err
+		return nil, id, err
 	}
-	return nil
+	return ul, id, nil
 }
 
-func (l *Listener) open(f *os.File, fd int, o ListenOptions) error {
+func open(f *os.File, fd int, path string, o ListenOptions) (*net.UnixListener, error) {
 	if o.gid > 0 {
-		if err := os.Lchown(l.path, -1, o.gid); err != nil {
-			return fmt.Errorf("giving the socket to group %d: %w", o.gid, err)
+		if err := os.Lchown(path, -1, o.gid); err != nil {
+			return nil, fmt.Errorf("giving the socket to group %d: %w", o.gid, err)
 		}
 	}
-	if err := os.Chmod(l.path, o.mode()); err != nil {
-		return fmt.Errorf("setting the socket's mode: %w", err)
+	if err := os.Chmod(path, o.mode()); err != nil {
+		return nil, fmt.Errorf("setting the socket's mode: %w", err)
 	}
 	if err := unix.Listen(fd, unix.SOMAXCONN); err != nil {
-		return fmt.Errorf("listening on %s: %w", l.path, err)
+		return nil, fmt.Errorf("listening on %s: %w", path, err)
 	}
 	nl, err := net.FileListener(f)
 	if err != nil {
-		return fmt.Errorf("listening on %s: %w", l.path, err)
+		return nil, fmt.Errorf("listening on %s: %w", path, err)
 	}
 	ul, ok := nl.(*net.UnixListener)
 	if !ok {
 		nl.Close()
-		return fmt.Errorf("listening on %s: not a Unix socket", l.path)
+		return nil, fmt.Errorf("listening on %s: not a Unix socket", path)
 	}
-	l.UnixListener = ul
-	return nil
+	return ul, nil
 }
 
 func inodeOf(path string) (inode, error) {

@@ -88,6 +88,7 @@ func (p *peer) want(line string) {
 // running is a server under test.
 type running struct {
 	t    testing.TB
+	ln   *Listener
 	path string
 	stop func() error // stops it and returns what Serve returned
 }
@@ -123,7 +124,7 @@ func serve(t testing.TB, m Methods, o Options) *running {
 		return err2
 	}
 	t.Cleanup(func() { _ = stop() })
-	return &running{t: t, path: path, stop: stop}
+	return &running{t: t, path: path, ln: ln, stop: stop}
 }
 
 // now is a method without a second phase's work.

@@ -61,6 +61,8 @@ type Options struct {
 	Logger *slog.Logger
 	// Open counts the open connections. It may be nil.
 	Open *atomic.Int64
+	// Underway knows the requests that wait for a slot. It may be nil.
+	Underway *decisions.Underway
 
 	peer func(net.Conn) (decisions.Peer, error) // set by tests without sockets
 }

@@ -69,6 +69,85 @@ const (
 	lateStopped = `{"sessionId":"s1","agent":{"name":"helper"},"tools":[{"name":"Bash"}],"turn":{"stopReason":"tool_use","messages":[{"role":"assistant","content":[{"type":"tool_use","toolCallId":"c","name":"Bash","input":{"command":"sh run.sh data"}}]}]}}`
 )
 
+// What else is known of a form.
+const (
+	lateFile  = 1 << iota // permd knows the files that the call depends on
+	lateMoved             // the session that was declared may change
+)
+
+// lateForms are all ways for a person's approval to reach permd.
+var lateForms = []struct {
+	name string
+	can  int
+	ask  func(l *late) func() bool
+}{
+	{"permd/decide", lateFile | lateMoved, func(l *late) func() bool {
+		return l.chosen(`"verdict":"allow"`, "permd/decide", `{"sessionId":"s1","calls":[%s]}`, lateCall)
+	}},
+	{"permd/decide, remembered", lateFile | lateMoved, func(l *late) func() bool {
+		got, err := l.say("permd/decide", `{"sessionId":"s1","calls":[%s]}`, lateCall)
+		id := l.question(got, err)
+		_, width, _ := strings.Cut(got, `"widths":[{"id":"`)
+		width, _, _ = strings.Cut(width, `"`)
+		return func() bool {
+			_, err := l.say("permd/choose", `{"decisionId":%q,"verdict":"allow","width":%q}`, id, width)
+			return err == nil
+		}
+	}},
+	{"session/request_permission", lateFile | lateMoved, func(l *late) func() bool {
+		return l.chosen(`"optionId":"yes"`, "session/request_permission", latePermit)
+	}},
+	{"session/request_permission, always", lateFile | lateMoved, func(l *late) func() bool {
+		return l.chosen(`"optionId":"always"`, "session/request_permission", latePermit)
+	}},
+	{"permd/gate", lateFile | lateMoved, func(l *late) func() bool {
+		return l.chosen(`"verdict":"allow"`, "permd/gate", `{"sessionId":"s1","ask":true,"method":"terminal/create","params":{"command":"sh","args":["run.sh","data"],"cwd":%q}}`, l.project)
+	}},
+	{"rap/choice", lateMoved, func(l *late) func() bool {
+		id := l.question(l.say("rap/invoke", lateInvoke))
+		return func() bool {
+			got, err := l.say("rap/choice", `{"decisionId":%q,"selected":0}`, id)
+			return err == nil && strings.Contains(got, `"run"`)
+		}
+	}},
+	{"rap, permd/choose", lateMoved, func(l *late) func() bool {
+		return l.chosen(`"verdict":"allow"`, "rap/invoke", lateInvoke)
+	}},
+	{"otc", lateMoved, func(l *late) func() bool { return l.chosen(`"verdict":"allow"`, "otc/call", lateOTC) }},
+	{"aap/answer", lateFile, func(l *late) func() bool {
+		got, err := l.say("aap/permissions", lateStopped)
+		l.question(got, err)
+		_, id, _ := strings.Cut(got, `"batchId":"`)
+		id, _, _ = strings.Cut(id, `"`)
+		return func() bool {
+			got, err := l.say("aap/answer", `{"sessionId":"s1","batchId":%q,"answers":[{"toolCallId":"c","verdict":"allow"}]}`, id)
+			return err == nil && strings.Contains(got, `"outcome":"execute"`)
+		}
+	}},
+	{"permd acp", lateFile, func(l *late) func() bool {
+		m := l.d.mirror(l.t, l.project, "claude-agent-acp", 1)
+		m.shows(mirrorAsks(1, "sh run.sh data"))
+		return func() bool {
+			m.say(`{"jsonrpc":"2.0","id":1,"result":{"outcome":{"outcome":"selected","optionId":"yes"}}}`)
+			// It is the agent's answer, or the person is asked again.
+			return strings.Contains(m.hear(), `"optionId":"yes"}}`)
+		}
+	}},
+	{"permd hook", lateFile, func(l *late) func() bool {
+		asks := func() string {
+			return string(l.d.hook(l.t, "cursor", hookInput(hookShell[8].in, l.project, "sh run.sh data")).Stdout)
+		}
+		m := allowedBy.FindStringSubmatch(asks())
+		if m == nil {
+			l.t.Fatal("no way to allow it is named")
+		}
+		return func() bool {
+			_ = l.d.command("allow", m[1]).Run() // it may be refused
+			return strings.Contains(asks(), `"allow"`)
+		}
+	}},
+}
+
 // TestLateYes: in whatever way a person's approval arrives, it is for what they
 // were asked. It does not count if the script that the call runs, a file that it
 // reads, a link to these, or the folder or mode of the session has changed, or if a
@@ -78,82 +157,6 @@ func TestLateYes(t *testing.T) {
 		t.Skip("long: it changes rules and files before a yes at every gate; TestGates is the quick one")
 	}
 	t.Parallel()
-	const (
-		file  = 1 << iota // permd knows the files that the call depends on
-		moved             // the session that was declared may change
-
-	)
-	forms := []struct {
-		name string
-		can  int
-		ask  func(l *late) func() bool
-	}{
-		{"permd/decide", file | moved, func(l *late) func() bool {
-			return l.chosen(`"verdict":"allow"`, "permd/decide", `{"sessionId":"s1","calls":[%s]}`, lateCall)
-		}},
-		{"permd/decide, remembered", file | moved, func(l *late) func() bool {
-			got, err := l.say("permd/decide", `{"sessionId":"s1","calls":[%s]}`, lateCall)
-			id := l.question(got, err)
-			_, width, _ := strings.Cut(got, `"widths":[{"id":"`)
-			width, _, _ = strings.Cut(width, `"`)
-			return func() bool {
-				_, err := l.say("permd/choose", `{"decisionId":%q,"verdict":"allow","width":%q}`, id, width)
-				return err == nil
-			}
-		}},
-		{"session/request_permission", file | moved, func(l *late) func() bool {
-			return l.chosen(`"optionId":"yes"`, "session/request_permission", latePermit)
-		}},
-		{"session/request_permission, always", file | moved, func(l *late) func() bool {
-			return l.chosen(`"optionId":"always"`, "session/request_permission", latePermit)
-		}},
-		{"permd/gate", file | moved, func(l *late) func() bool {
-			return l.chosen(`"verdict":"allow"`, "permd/gate", `{"sessionId":"s1","ask":true,"method":"terminal/create","params":{"command":"sh","args":["run.sh","data"],"cwd":%q}}`, l.project)
-		}},
-		{"rap/choice", moved, func(l *late) func() bool {
-			id := l.question(l.say("rap/invoke", lateInvoke))
-			return func() bool {
-				got, err := l.say("rap/choice", `{"decisionId":%q,"selected":0}`, id)
-				return err == nil && strings.Contains(got, `"run"`)
-			}
-		}},
-		{"rap, permd/choose", moved, func(l *late) func() bool {
-			return l.chosen(`"verdict":"allow"`, "rap/invoke", lateInvoke)
-		}},
-		{"otc", moved, func(l *late) func() bool { return l.chosen(`"verdict":"allow"`, "otc/call", lateOTC) }},
-		{"aap/answer", file, func(l *late) func() bool {
-			got, err := l.say("aap/permissions", lateStopped)
-			l.question(got, err)
-			_, id, _ := strings.Cut(got, `"batchId":"`)
-			id, _, _ = strings.Cut(id, `"`)
-			return func() bool {
-				got, err := l.say("aap/answer", `{"sessionId":"s1","batchId":%q,"answers":[{"toolCallId":"c","verdict":"allow"}]}`, id)
-				return err == nil && strings.Contains(got, `"outcome":"execute"`)
-			}
-		}},
-		{"permd acp", file, func(l *late) func() bool {
-			m := l.d.mirror(l.t, l.project, "claude-agent-acp", 1)
-			m.shows(mirrorAsks(1, "sh run.sh data"))
-			return func() bool {
-				m.say(`{"jsonrpc":"2.0","id":1,"result":{"outcome":{"outcome":"selected","optionId":"yes"}}}`)
-				// It is the agent's answer, or the person is asked again.
-				return strings.Contains(m.hear(), `"optionId":"yes"}}`)
-			}
-		}},
-		{"permd hook", file, func(l *late) func() bool {
-			asks := func() string {
-				return string(l.d.hook(l.t, "cursor", hookInput(hookShell[8].in, l.project, "sh run.sh data")).Stdout)
-			}
-			m := allowedBy.FindStringSubmatch(asks())
-			if m == nil {
-				l.t.Fatal("no way to allow it is named")
-			}
-			return func() bool {
-				l.d.permd(l.t, "allow", m[1])
-				return strings.Contains(asks(), `"allow"`)
-			}
-		}},
-	}
 	changes := []struct {
 		name string
 		of   int // which forms it is for, 0 for all
@@ -161,25 +164,25 @@ func TestLateYes(t *testing.T) {
 		do   func(l *late)
 	}{
 		{"nothing", 0, true, func(*late) {}},
-		{"the same session once more", moved, true, func(l *late) { l.session(l.project, "default") }},
-		{"a file beside it", file, true, func(l *late) { l.write("other.sh", "echo 2\n") }},
-		{"the script", file, false, func(l *late) { l.write("run.sh", "echo 2\n") }},
-		{"what it is given", file, false, func(l *late) { l.write("data", "2\n") }},
-		{"where the script leads", file, false, func(l *late) {
+		{"the same session once more", lateMoved, true, func(l *late) { l.session(l.project, "default") }},
+		{"a file beside it", lateFile, true, func(l *late) { l.write("other.sh", "echo 2\n") }},
+		{"the script", lateFile, false, func(l *late) { l.write("run.sh", "echo 2\n") }},
+		{"what it is given", lateFile, false, func(l *late) { l.write("data", "2\n") }},
+		{"where the script leads", lateFile, false, func(l *late) {
 			l.write("other.sh", "echo 1\n")
 			if err := errors.Join(os.Remove(filepath.Join(l.project, "run.sh")), os.Symlink("other.sh", filepath.Join(l.project, "run.sh"))); err != nil {
 				l.t.Fatal(err)
 			}
 		}},
-		{"the session's folder", moved, false, func(l *late) { l.session(projectOf(l.t), "default") }},
-		{"the session's mode", moved, false, func(l *late) { l.session(l.project, "plan") }},
+		{"the session's folder", lateMoved, false, func(l *late) { l.session(projectOf(l.t), "default") }},
+		{"the session's mode", lateMoved, false, func(l *late) { l.session(l.project, "plan") }},
 		{"the rules", 0, false, func(l *late) {
 			l.d.policy(l.t, "late.rego", `deny contains "by now" if { input.effect.kind in {"run", "use"} }`)
 			l.d.reload(l.t)
 		}},
 	}
 	d := startDaemon(t)
-	for _, f := range forms {
+	for _, f := range lateForms {
 		for _, c := range changes {
 			if c.of != 0 && c.of&f.can == 0 {
 				continue

@@ -2,7 +2,9 @@ package main
 
 import (
 	"fmt"
+	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -17,6 +19,7 @@ func TestJournalFailures(t *testing.T) {
 		{"an allow cannot be logged, and must be", unloggedDenied},
 		{"a person's allow cannot be logged, and must be", unloggedAnswer},
 		{"permd allow cannot be logged, and must be", unloggedApproval},
+		{"an allow that comes in any way cannot be logged, and must be", unloggedForms},
 		{"a person's allow cannot be logged, and need not be", unloggedAnswerCounts},
 		{"an agent in a loop fills the journal", journalFlooded},
 	}, "an allow cannot be logged, and must be")
@@ -86,6 +89,56 @@ func unloggedApproval(t *testing.T) {
 	d.permd(t, "allow", m[1])
 	if said := asks(); !strings.Contains(said, `"allow"`) {
 		t.Errorf("it does not run, though it was allowed and logged: %s", said)
+	}
+}
+
+// unloggedForms: while the journal's database is away and the memory is not, no person's
+// allow counts in whatever way it comes, for once or for always, and nothing is
+// remembered of it later.
+func unloggedForms(t *testing.T) {
+	d := startStrict(t)
+	rename := func(from, to string) {
+		t.Helper()
+		if err := os.Rename(d.data(from), d.data(to)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	always := lateForms[len(lateForms)-1]
+	always.name, always.ask = "permd allow --width", func(l *late) func() bool {
+		asks := func() string {
+			return string(l.d.hook(l.t, "cursor", hookInput(hookShell[8].in, l.project, "whatever a")).Stdout)
+		}
+		m := allowedBy.FindStringSubmatch(asks())
+		if m == nil {
+			l.t.Fatal("no way to allow it is named")
+		}
+		return func() bool { return l.d.command("allow", m[1], "--width", "w1").Run() == nil }
+	}
+	for _, f := range append(slices.Clone(lateForms), always) {
+		t.Run(f.name, func(t *testing.T) {
+			begin := func() (yes func() bool) {
+				l := &late{t, d, d.dial(t), projectOf(t)}
+				l.write("run.sh", "echo 1\n")
+				l.write("data", "1\n")
+				l.session(l.project, "default")
+				return f.ask(l)
+			}
+			if !begin()() {
+				t.Fatal("control: a yes does not count")
+			}
+			d.permd(t, "remember", "forget", "--all")
+			yes := begin()
+			rename("decisions.db", "away.db")
+			got := yes()
+			rename("away.db", "decisions.db")
+			if got {
+				t.Error("it may run, and nothing is logged of that")
+			}
+			if text := d.permd(t, "remember", "list", "--json"); strings.TrimSpace(text) != "" {
+				t.Errorf("remembered: %s", text)
+			}
+			wantAllowed(t, d.session(t, d.project(t, nil)))
+		})
 	}
 }
 

@@ -10,12 +10,17 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/permd/permd/internal/eventually"
 )
 
 // TestFailuresMounts is [TestFailures] for file systems that do not answer.
 func TestFailuresMounts(t *testing.T) {
-	failures(t, []failure{{"file system does not answer", mountSilent}})
+	failures(t, []failure{
+		{"file system does not answer", mountSilent},
+		{"project's rules are swapped for a link to such a file system", mountSwapped},
+	})
 }
 
 // startWithMount starts the daemon in a mount namespace of its own, in which the folder
@@ -136,11 +141,62 @@ func mountSilent(t *testing.T) {
 			t.Errorf("%s: took %v", name, took)
 		}
 	}
-	// A deny that is written now takes effect.
+	// A deny that is written now takes effect, even if the settings lie there too.
+	settings := filepath.Join(d.home, ".config", "permd", "permd.toml")
+	if err := os.Remove(settings); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(filepath.Join(silent, "permd.toml"), settings); err != nil {
+		t.Fatal(err)
+	}
 	writeFile(t, filepath.Join(d.home, ".config/permd/policy.d/b.rego"),
 		"package permd.user\nimport rego.v2\ndeny contains \"no more\" if input.effect.program == \"cat\"\n")
 	w := d.session(t, project)
 	eventually.Holds(t, "the new deny", func() bool { return w.ask(t, decideLine("cat a")).Verdict == "deny" })
+	eventually.Holds(t, "the former settings stay", func() bool { return strings.Contains(d.status(t).Policy.Settings, why) })
 
 	d.wantStopped(t)
+}
+
+// mountSwapped: a project's .permd that is swapped for a link to such a mount, and back, at
+// every moment of reading and watching it, costs only that project. A deny that is written
+// then takes effect.
+func mountSwapped(t *testing.T) {
+	d := newTestDaemon(t)
+	project := d.project(t, map[string]string{".permd/rules.yaml": "deny:\n  run: [\"frob\"]\n", "a": "text"})
+	silent, link, permd := filepath.Join(d.home, "silent"), filepath.Join(project, "link"), filepath.Join(project, ".permd")
+	if err := os.MkdirAll(silent, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(silent, link); err != nil {
+		t.Fatal(err)
+	}
+	// The rule that would let all of it pass.
+	d.policy(t, "a.rego", "allow contains \"reading\" if input.effect.kind in {\"run\", \"read\"}")
+	d.startWithMount(t, silent)
+	w := d.session(t, project)
+	if got := w.ask(t, decideLine("frob")); got.Verdict != "deny" {
+		t.Fatalf("control: %+v", got)
+	}
+	for n := range 2000 {
+		if err := unix.Renameat2(unix.AT_FDCWD, permd, unix.AT_FDCWD, link, unix.RENAME_EXCHANGE); err != nil {
+			t.Skipf("files cannot be exchanged here: %v", err)
+		}
+		if n%100 == 0 {
+			begun := time.Now()
+			if got := w.ask(t, decideLine("frob")); got.Verdict == "allow" || time.Since(begun) > bearable {
+				t.Fatalf("swap %d: %+v after %v", n, got, time.Since(begun))
+			}
+			if n%500 == 0 {
+				_ = d.command("reload").Run() // the link is refused
+			}
+		}
+	}
+	d.policy(t, "b.rego", "deny contains \"no more\" if input.effect.program == \"cat\"")
+	other := d.session(t, projectOf(t))
+	eventually.Holds(t, "the new deny", func() bool { return other.ask(t, decideLine("cat a")).Verdict == "deny" })
+	begun := time.Now()
+	if err := d.stop(t); err != nil || time.Since(begun) > bearable {
+		t.Errorf("ended with %v after %v:\n%s", err, time.Since(begun), d.output.String())
+	}
 }

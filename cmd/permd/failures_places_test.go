@@ -16,6 +16,7 @@ func TestPlaceFailures(t *testing.T) {
 	failures(t, []failure{
 		{"data folder moved away, or another in its place", dataMoved},
 		{"memory deleted or replaced", memoryDeleted},
+		{"rule file deleted", rulesDeleted},
 	})
 }
 
@@ -254,6 +255,58 @@ func memoryDeleted(t *testing.T) {
 			tt.harm(t, d)
 			d.start(t)
 			d.wantLost(t, project, "go vet ./never")
+		})
+	}
+}
+
+// rulesDeleted: the denies of a file that is deleted stay, and its allows do not, until
+// a person says so with permd reload. It begins with the rule that would have let the
+// call pass.
+func rulesDeleted(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		remove func(t *testing.T, d *testDaemon, project string)
+	}{
+		{"a file of several", func(t *testing.T, d *testDaemon, _ string) { d.policy(t, "deny.rego", "") }},
+		{"a project's list", func(t *testing.T, _ *testDaemon, project string) {
+			if err := os.Remove(filepath.Join(project, ".permd/rules.yaml")); err != nil {
+				t.Fatal(err)
+			}
+		}},
+		{"a project's folder", func(t *testing.T, _ *testDaemon, project string) {
+			if err := os.RemoveAll(filepath.Join(project, ".permd")); err != nil {
+				t.Fatal(err)
+			}
+		}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			d := newTestDaemon(t)
+			files := map[string]string{"go.mod": "module canary\n"}
+			d.policy(t, "allow.rego", `allow contains "building" if input.effect.program == "go"`)
+			if tt.name == "a file of several" {
+				d.policy(t, "deny.rego", "deny contains \"no vet\" if input.effect.program == \"go\"\nallow contains \"odd\" if input.effect.program == \"odd\"")
+			} else {
+				files[".permd/rules.yaml"] = "deny:\n  run: [\"go *\"]\n"
+			}
+			project := d.project(t, files)
+			d.start(t)
+			p := d.asks(t, project)
+			p.is(p.bash("go vet ./a"), decisions.Deny, decisions.ByPolicy)
+			tt.remove(t, d, project)
+			eventually.Holds(t, "the status says so", func() bool { return d.status(t).Degraded })
+			p.is(p.bash("go vet ./a"), decisions.Deny, decisions.ByPolicy)
+			if got := p.bash("odd"); got.Verdict != decisions.Ask {
+				t.Errorf("what the file allowed: %s by %s", got.Verdict, got.By)
+			}
+			if text := d.permd(t, "status"); !strings.Contains(text, "its denies and asks stay") {
+				t.Errorf("permd status says\n%s", text)
+			}
+			d.reload(t)
+			p.is(p.bash("go vet ./a"), decisions.Allow, decisions.ByPolicy)
+			if st := d.status(t); st.Degraded {
+				t.Errorf("the status is %+v", st.Policy)
+			}
 		})
 	}
 }

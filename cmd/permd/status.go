@@ -97,6 +97,18 @@ func (a *app) renderStatus(s *daemon.Status) {
 	for _, stuck := range s.Unanswered {
 		fmt.Fprintf(a.Out, "  files    %s\n", daemon.UnansweredLine(stuck, time.Now()))
 	}
+	for _, stuck := range s.Stuck {
+		fmt.Fprintf(a.Out, "  stuck    %s\n", daemon.StuckLine(stuck, time.Now()))
+	}
+	for _, p := range s.Sockets {
+		fmt.Fprintf(a.Out, "  sockets  %s\n", p.Problem)
+		if p.Hint != "" {
+			fmt.Fprintf(a.Out, "           %s\n", p.Hint)
+		}
+	}
+	if s.SelfCheck != "" {
+		fmt.Fprintf(a.Out, "  check    failed: %s\n", s.SelfCheck)
+	}
 	fmt.Fprintf(a.Out, "  clients  %s\n", cli.Plural(s.Sessions, "session"))
 	for i := range s.Unasked {
 		fmt.Fprintf(a.Out, "  unasked  %s\n", s.Unasked[i].String())

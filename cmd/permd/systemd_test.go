@@ -91,6 +91,9 @@ func TestNotify(t *testing.T) {
 			t.Errorf("the watchdog was sent %v", got)
 		}
 	}
+	if recs := d.records(t); len(recs) > 0 {
+		t.Errorf("the checks are among the decisions: %+v", recs)
+	}
 	w := d.session(t, project)
 	wantAllowed(t, w)
 

@@ -305,11 +305,13 @@ func (s *stats) committed(batch []*request, err error) {
 	for _, req := range batch {
 		rows += req.rows
 	}
-	newest := batch[len(batch)-1]
-	s.last.Store(newest.first + int64(newest.rows) - 1)
-	s.batch.Store(int64(rows))
-	s.records.Add(uint64(rows))
-	s.commits.Add(1)
+	if only, _ := probed(batch); !only {
+		newest := batch[len(batch)-1]
+		s.last.Store(newest.first + int64(newest.rows) - 1)
+		s.batch.Store(int64(rows))
+		s.records.Add(uint64(rows))
+		s.commits.Add(1)
+	}
 	if s.failing.Load() != nil {
 		s.failing.Store(nil)
 	}

@@ -14,6 +14,10 @@ type request struct {
 	first  int64      // sequence number of the first record, set by the writer
 	reply  chan reply // capacity 1; what the caller waits for
 
+	// probe is set for a request without records, write if it writes to the disk all the
+	// same.
+	probe, write bool
+
 	// chosen is set, under the lock, if the request's caller is to write.
 	chosen bool
 }
@@ -140,7 +144,7 @@ func (j *Journal) write(own *request) (err error) {
 	}()
 	err = j.commit(batch)
 	j.stats.committed(batch, err)
-	if err == nil {
+	if only, _ := probed(batch); err == nil && !only {
 		j.news.announce()
 	}
 	return err
@@ -148,6 +152,13 @@ func (j *Journal) write(own *request) (err error) {
 
 // commit stores a batch and sets the requests' first sequence numbers.
 func (j *Journal) commit(batch []*request) error {
+	if only, write := probed(batch); only {
+		err := j.spool.touch(write)
+		if err != nil {
+			j.mover.moveNow()
+		}
+		return err
+	}
 	next := j.next
 	all := batch[0].frames
 	if len(batch) > 1 {

@@ -74,7 +74,7 @@ func openSpool(path string, power bool, db *sqlitedb.DB) (*spool, error) {
 	if err != nil {
 		return nil, fmt.Errorf("opening the spool's folder: %w", err)
 	}
-	s := &spool{path: path, dir: dir, power: power, dirState: dirCache{dir: dir, database: db.InPlace}}
+	s := &spool{path: path, dir: dir, power: power, dirState: dirCache{dir: dir, database: db.QuickInPlace}}
 	for i := range s.seg {
 		g := &s.seg[i]
 		g.name = filepath.Base(path) + spoolSuffix + string(rune('0'+i))

@@ -131,3 +131,13 @@ func (l *Lock) Free() error {
 	}
 	return nil
 }
+
+// Is reports whether the file at path is the one that is locked.
+func (l *Lock) Is(path string) bool {
+	own, err := l.f.Stat()
+	if err != nil {
+		return false
+	}
+	there, err := os.Lstat(path)
+	return err == nil && os.SameFile(own, there)
+}

@@ -210,12 +210,13 @@ func (db *DB) Fold() error {
 
 // InPlace returns an error that wraps ErrGone if the database's files, or its folder, are
 // no longer those that were opened. Call it before a commit that must be durable. It takes
-// some microseconds, and 200 milliseconds at most where the path leads through a file
-// system that does not answer. It is safe for concurrent use.
-func (db *DB) InPlace() error { return db.watched.check() }
+// some microseconds, and five seconds at most where the path leads through a file system
+// that does not answer. It is safe for concurrent use.
+func (db *DB) InPlace() error { return db.watched.check(lookLimit) }
 
-// QuickInPlace is InPlace in less than a microsecond, but does not notice that a folder
-// above the database's was renamed, or that a file was truncated.
+// QuickInPlace is InPlace in about a microsecond, and one second at most, for decisions. It
+// does not notice that a folder above the database's was renamed, or that a file was
+// truncated, before InPlace does.
 func (db *DB) QuickInPlace() error { return db.watched.quick() }
 
 // Close closes all connections. The writing one is last, so that it can fold the log

@@ -61,7 +61,7 @@ func lockDatabase(path string) (*lockfile.Lock, error) {
 type watchedFiles struct {
 	folder  *os.File
 	fd      int          // of folder
-	place   place        // of the folder
+	at      folderPath   // of the folder
 	changed atomic.Int64 // the folder's change time at which all was found in place, in nanoseconds since 1970; 0 for none
 
 	mu         sync.Mutex     // guards the fields below
@@ -85,7 +85,7 @@ func watchFiles(path string) (*watchedFiles, error) {
 	base := filepath.Base(path)
 	p := &watchedFiles{folder: folder, fd: int(folder.Fd())}
 	p.files[0].name, p.files[1].name = base, base+"-wal"
-	if err := errors.Join(p.place.init(folder), p.check()); err != nil {
+	if err := errors.Join(p.at.init(folder), p.check(lookLimit)); err != nil {
 		return nil, errors.Join(err, folder.Close())
 	}
 	return p, nil
@@ -93,11 +93,16 @@ func watchFiles(path string) (*watchedFiles, error) {
 
 // check compares both files, by name in the opened folder, with those that were opened,
 // and the folder with the one that has its path. It takes a few microseconds, and at most
-// lookLimit where the path is on a file system that does not answer. Both files only grow
+// limit where the path is on a file system that does not answer. Both files only grow
 // while the database is open. If one was truncated, check fails from then on, because its
 // contents are lost.
-func (p *watchedFiles) check() error {
-	if err := p.place.check(); err != nil {
+func (p *watchedFiles) check(limit time.Duration) (err error) {
+	defer func() {
+		if err != nil {
+			p.changed.Store(0)
+		}
+	}()
+	if err := p.at.check(limit); err != nil {
 		return err
 	}
 	p.mu.Lock()
@@ -135,7 +140,7 @@ func (p *watchedFiles) check() error {
 const ctimeGranularity = 50 * time.Millisecond
 
 // quick is check, but for a system call that takes less than a microsecond while no
-// name in the folder has changed, nor its own. It does not notice that a parent was renamed
+// name in the folder has changed, nor its own, since check last succeeded. It does not notice that a parent was renamed
 // or something was mounted over it.
 func (p *watchedFiles) quick() error {
 	now := time.Now()
@@ -147,8 +152,7 @@ func (p *watchedFiles) quick() error {
 	if p.changed.Load() == changed.UnixNano() {
 		return nil
 	}
-	if err := p.check(); err != nil {
-		p.changed.Store(0)
+	if err := p.check(quickLookLimit); err != nil {
 		return err
 	}
 	if now.Sub(changed).Abs() > ctimeGranularity {

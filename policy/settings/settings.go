@@ -100,9 +100,17 @@ const (
 	minMessageBytes = 64 << 10
 	maxMessageBytes = 64 << 20
 	maxConnections  = 65536
-	minDecision     = 100     // milliseconds
-	maxDecision     = 60000   // milliseconds
-	maxBytes        = 1 << 20 // size of a file
+	minDecision     = 100   // milliseconds
+	maxDecision     = 60000 // milliseconds
+)
+
+// Bounds of a file. The decoder recurses for each bracket that is open, so that a file of
+// brackets alone would end the process by its stack, and takes the square of the time for
+// a key of many parts; a person's file has a few of both.
+const (
+	MaxBytes    = 64 << 10
+	maxBrackets = 512 // [ and {, comments included
+	maxDots     = 128 // in a line
 )
 
 // keys are the keys of permd.toml. The decoder would accept a key in any case;
@@ -137,8 +145,17 @@ func (e *fileError) Hint() string { return e.fix }
 // setting that is silently ignored protects nobody. The error names the line.
 func Parse(file string, data []byte) (Settings, error) {
 	var s Settings
-	if len(data) > maxBytes {
-		return Settings{}, &fileError{file: file, text: fmt.Sprintf("the file is longer than %d bytes", maxBytes)}
+	if len(data) > MaxBytes {
+		return Settings{}, &fileError{file: file, text: fmt.Sprintf("the file is longer than %d bytes", MaxBytes), fix: tooMuch}
+	}
+	if bytes.Count(data, []byte("["))+bytes.Count(data, []byte("{")) > maxBrackets {
+		return Settings{}, &fileError{file: file, text: fmt.Sprintf("the file has more than %d opening brackets", maxBrackets), fix: tooMuch}
+	}
+	n := 0
+	for line := range bytes.Lines(data) {
+		if n++; bytes.Count(line, []byte(".")) > maxDots {
+			return Settings{}, &fileError{file: file, line: n, text: fmt.Sprintf("the line has more than %d dots", maxDots), fix: tooMuch}
+		}
 	}
 	meta, err := toml.NewDecoder(bytes.NewReader(data)).Decode(&s)
 	if err != nil {
@@ -158,6 +175,8 @@ func Parse(file string, data []byte) (Settings, error) {
 	}
 	return s, nil
 }
+
+const tooMuch = "permd init writes one with every setting, if there is none"
 
 var tomlPlace = regexp.MustCompile(`^(?:toml: )?(?:line ([0-9]+))?(?: \(last key [^)]*\))?:? ?`)
 

@@ -11,6 +11,15 @@ import (
 	"github.com/permd/permd/decisions"
 )
 
+// TestBounds: a file at its bounds is read.
+func TestBounds(t *testing.T) {
+	text := "profile = \"careful\"\n# " + strings.Repeat("[{", maxBrackets/2) + "\n# " + strings.Repeat(".", maxDots-2) + "\n"
+	text += strings.Repeat("#", MaxBytes-len(text))
+	if got, err := Parse("permd.toml", []byte(text)); err != nil || got.Profile != ProfileCareful {
+		t.Errorf("settings %+v, error %v", got, err)
+	}
+}
+
 func TestParse(t *testing.T) {
 	got, err := Parse("permd.toml", []byte(`
 # comments are fine
@@ -96,7 +105,13 @@ func TestParseRefuses(t *testing.T) {
 		{"HTTP at a path", "http.listen = \"/tmp/permd.sock\"", 1, "others could reach it", "unix"},
 		{"HTTP switched on", "http.listen = true", 1, "bool", ""},
 		{"unknown key of HTTP", "[http]\nport = 1", 2, "the key http.port is not known", "http.listen"},
-		{"long", strings.Repeat("#", maxBytes+1), 0, "longer", ""},
+		{"long", strings.Repeat("#", MaxBytes+1), 0, "longer than 65536 bytes", "permd init"},
+		{"deep", "disable = " + strings.Repeat("[", MaxBytes-20), 0, "more than 512 opening brackets", "permd init"},
+		{"deep tables", "a = " + strings.Repeat("{a=", MaxBytes/4), 0, "more than 512 opening brackets", "permd init"},
+		{"deep, over many lines", "disable = " + strings.Repeat("[\n", maxBrackets+1), 0, "more than 512 opening brackets", ""},
+		{"deep within the bound", "disable = " + strings.Repeat("[", maxBrackets), 1, "unexpected EOF", ""},
+		{"key of many parts", "\n" + strings.Repeat("a.", MaxBytes/4) + "a = 1", 2, "more than 128 dots", "permd init"},
+		{"key of many parts within the bound", strings.Repeat("a.", maxDots) + "a = 1", 1, "is not known", ""},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -86,18 +86,12 @@ type Access struct {
 // people. A folder that does not exist is not an error. On an error the tree
 // holds what was read so far.
 func Read(dir string, rules Access) (*Tree, error) {
-	// The slash and dot make the kernel refuse anything but a folder: opening a
-	// FIFO would wait for its other end, and anyone who can write to a project
-	// can make one.
-	if rules.NoLink {
-		info, err := os.Lstat(dir)
-		if err == nil && info.Mode()&fs.ModeSymlink != 0 {
-			return &Tree{}, diag.Problem{File: dir, Text: "is a link, which is not followed", Hint: "put the folder itself here"}.AsError()
-		}
-	}
-	root, err := os.OpenRoot(dir + "/.")
+	root, err := openFolder(dir, rules.NoLink)
 	if errors.Is(err, fs.ErrNotExist) {
 		return &Tree{}, nil
+	}
+	if errors.Is(err, errLink) {
+		return &Tree{}, diag.Problem{File: dir, Text: "is a link, which is not followed", Hint: "put the folder itself here"}.AsError()
 	}
 	if err != nil {
 		return &Tree{}, diag.Problem{File: dir, Text: "opening the folder: " + diag.WithoutPath(err)}.AsError()

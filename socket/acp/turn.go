@@ -67,13 +67,16 @@ func InTurn(sessions *decisions.Sessions, method socket.Method) socket.Method {
 		if id == "" || declared == nil {
 			return r, nil
 		}
-		in, own := stateOf(c).turnsOf(id, declared), native.StateOf(c)
+		in, own, request := stateOf(c).turnsOf(id, declared), native.StateOf(c), native.RequestKey(c.RequestID())
 		return func(ctx context.Context) (any, error) {
 			ctx, done := in.with(ctx)
 			defer done()
 			result, err := r(ctx)
 			if in.cancelled() {
-				own.Questions.RemoveSession(id)
+				// Only its own: the session may have questions of its next turn by now.
+				if own.Questions.RemoveRequest(request); request == "" {
+					own.Questions.RemoveSession(id)
+				}
 				return nil, &socket.Error{Code: socket.CodeCancelled, Message: errTurn.Error()}
 			}
 			return result, err

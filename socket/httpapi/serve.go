@@ -9,6 +9,7 @@ import (
 	"os"
 	"runtime"
 	"runtime/debug"
+	"time"
 
 	"github.com/go-json-experiment/json"
 
@@ -163,7 +164,10 @@ func (s *server) runLimited(ctx context.Context, f func(context.Context) ([]byte
 		}()
 		if m, _ := ctx.Value(memberKey{}).(*fairshare.Member); m != nil {
 			turn := new(fairshare.Turn)
-			if err := turn.Begin(ctx, m, nil); errors.Is(err, fairshare.ErrBusy) {
+			waiting := s.Socket.Underway.Begin(decisions.AtSlot, time.Now())
+			err := turn.Begin(ctx, m, nil)
+			waiting.End()
+			if errors.Is(err, fairshare.ErrBusy) {
 				got.err = &apiError{http.StatusServiceUnavailable, "busy", err.Error() + "; ask the person"}
 				return
 			} else if err != nil {

@@ -163,20 +163,21 @@ func (h *handler) keep(ctx context.Context, asks *PendingQuestions, ask *Pending
 		return nil, &socket.Error{Code: socket.CodeInternal, Message: "the choice could not be stored; nothing was"}
 	}
 	if !asks.finish(ask) {
-		// The session or its turn ended meanwhile. Choices with a wider scope are kept;
-		// those for the session end with it.
-		var ended []string
+		// The question has ended while the choice was being stored: the session, its turn or
+		// the request did. The answer is too late, as one that comes now. Only a reject for
+		// more than the session is kept, since it allows nothing.
+		var late []string
 		for i := range kept {
-			if strings.HasPrefix(kept[i].Scope, "session") {
-				ended = append(ended, kept[i].ID)
+			if a.Verdict == decisions.Allow || strings.HasPrefix(kept[i].Scope, "session") {
+				late = append(late, kept[i].ID)
 			}
 		}
-		if ended != nil {
-			if err := h.Keeper.Drop(ctx, ended...); err != nil {
-				return nil, &socket.Error{Code: socket.CodeInternal, Message: "the session ended, and the choice holds until permd is restarted"}
+		if late != nil {
+			if err := h.Keeper.Drop(context.WithoutCancel(ctx), late...); err != nil {
+				return nil, &socket.Error{Code: socket.CodeInternal, Message: "the question ended, and that its choice is revoked could not be stored"}
 			}
-			return nil, socket.Refuse("no question of that decisionId is open on this connection")
 		}
+		return nil, socket.Refuse("no question of that decisionId is open on this connection")
 	}
 	return kept, nil
 }

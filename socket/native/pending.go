@@ -100,8 +100,8 @@ func (a *PendingQuestions) RemoveSession(session string) {
 	a.removeAll(func(ask *PendingQuestion) bool { return ask.SessionID == session })
 }
 
-// removeRequest removes the questions of a request.
-func (a *PendingQuestions) removeRequest(request string) {
+// RemoveRequest removes the questions of a request, by its key (RequestKey).
+func (a *PendingQuestions) RemoveRequest(request string) {
 	if request != "" {
 		a.removeAll(func(ask *PendingQuestion) bool { return ask.RequestID == request })
 	}
@@ -213,7 +213,7 @@ func StateOf(c *socket.Conn) *State {
 		s := &State{declared: map[string]declaredSession{}}
 		// A client that withdraws a request which was answered with a question withdraws
 		// that question too.
-		c.OnWithdraw(func(id strictjson.Value) { s.Questions.removeRequest(RequestKey(id)) })
+		c.OnWithdraw(func(id strictjson.Value) { s.Questions.RemoveRequest(RequestKey(id)) })
 		return s
 	}).(*State)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"errors"
+	"fmt"
 	"io/fs"
 	"slices"
 	"strings"
@@ -44,8 +45,9 @@ type OpenQuestion struct {
 // boundQuestion is an open question with what its answer applies to.
 type boundQuestion struct {
 	OpenQuestion
-	tree *sessionTree
-	key  callKey
+	tree      *sessionTree
+	key       callKey
+	answering bool // an answer is being stored
 }
 
 // callKey identifies a call by its content.
@@ -143,30 +145,54 @@ func (l *PersistentSessions) AllowOnce(uid *uint32, id string) (until time.Time,
 	return until, nil
 }
 
-// AllowAlways answers a question with yes, and stores a width of it.
+// AllowAlways answers a question with yes, and stores a width of it. While it is being
+// stored no other answer is accepted. If the question ends meanwhile, nothing is stored.
 func (l *PersistentSessions) AllowAlways(
 	ctx context.Context, uid *uint32, keeper decisions.Keeper, a decisions.Answer,
 ) ([]decisions.StoredChoice, error) {
 	l.mu.Lock()
 	q := l.find(uid, a.DecisionID)
+	if q != nil {
+		q.answering = true
+	}
 	l.mu.Unlock()
 	if q == nil {
 		return nil, ErrNoQuestion
 	}
 	a.Verdict, a.Offer = decisions.Allow, q.Decision.Offer
 	kept, err := keeper.Keep(ctx, a)
-	if err != nil {
-		return nil, err
+	if l.answered(q, err == nil) {
+		return kept, err
 	}
+	ids := make([]string, len(kept))
+	for i := range kept {
+		ids[i] = kept[i].ID
+	}
+	if err == nil {
+		err = keeper.Drop(context.WithoutCancel(ctx), ids...)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("storing an answer to a question that ended: %w", err)
+	}
+	return nil, ErrNoQuestion
+}
+
+// answered ends the answering of a question, and with it, if the answer was stored, all
+// questions about the same call. It returns false if the question has ended meanwhile.
+func (l *PersistentSessions) answered(q *boundQuestion, stored bool) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.deleteQuestions(func(o *boundQuestion) bool { return o.tree == q.tree && o.key == q.key })
-	return kept, nil
+	q.answering = false
+	open := slices.Contains(l.questions, q)
+	if open && stored {
+		l.deleteQuestions(func(o *boundQuestion) bool { return o.tree == q.tree && o.key == q.key })
+	}
+	return open
 }
 
 func (l *PersistentSessions) find(uid *uint32, id string) *boundQuestion {
 	i := slices.IndexFunc(l.questions, func(q *boundQuestion) bool {
-		return q.Decision.ID == id && (uid == nil || *uid == q.UID)
+		return q.Decision.ID == id && !q.answering && (uid == nil || *uid == q.UID)
 	})
 	if i < 0 {
 		return nil

@@ -21,7 +21,7 @@ func (h *handler) recordAnswer(ctx context.Context, id string, v decisions.Verdi
 			ids[i] = kept[i].ID
 		}
 		if h.Keeper.Drop(context.WithoutCancel(ctx), ids...) != nil {
-			message = "the answer could not be logged and does not count, but its choice holds until permd is restarted"
+			message = "the answer could not be logged and does not count; its choice is revoked, but that could not be stored"
 		}
 	}
 	// As a yes that came too late: clients that go on after other errors ask again.

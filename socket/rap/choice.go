@@ -77,7 +77,7 @@ func (h *handler) choice(c *socket.Conn, params strictjson.Value) (run, error) {
 			ids = append(ids, k.ID)
 		}
 		if err := h.Keeper.Drop(ctx, ids...); err != nil {
-			return nil, &socket.Error{Code: socket.CodeInternal, Message: "the thread was closed, and the choice holds until permd is restarted"}
+			return nil, &socket.Error{Code: socket.CodeInternal, Message: "the thread was closed, and that its choice is revoked could not be stored"}
 		}
 		return r, nil
 	}, nil

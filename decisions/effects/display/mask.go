@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/permd/permd/internal/chars"
+	"github.com/permd/permd/internal/wordset"
 )
 
 // Masked replaces secrets in shown text.
@@ -13,13 +14,13 @@ const Masked = "***"
 // mask replaces secrets by asterisks: tokens of a known form anywhere, and the values
 // of names that denote secrets. Only characters that occur in tokens are replaced, so
 // that masking never hides a character that is special to a shell.
-func mask(s string) string {
-	if !mayHoldSecret(s) {
-		return s
-	}
+func mask(s string) string { return maskText(s, false) }
+
+// maskText is mask; word is set for one word of a command without its quotes.
+func maskText(s string, word bool) string {
 	var b strings.Builder
 	done := 0 // bytes of s that are already in b
-	for from, end := range secrets(s) {
+	for from, end := range secrets(s, word) {
 		b.WriteString(s[done:from])
 		if strings.HasSuffix(s[:from], keyBlockEnd) {
 			b.WriteString(Masked) // its lines are base64, which may contain slashes
@@ -35,15 +36,28 @@ func mask(s string) string {
 	return b.String()
 }
 
-// secrets yields the bounds of the secrets in a text, in order.
-func secrets(s string) iter.Seq2[int, int] {
+// secrets yields the bounds of the secrets in a text, in order: those that the words of a
+// command tell, and between them those that a name or their own form tells.
+func secrets(s string, word bool) iter.Seq2[int, int] {
 	return func(yield func(from, end int) bool) {
-		if !mayHoldSecret(s) {
+		told := commandSecrets(s)
+		if told == nil && !word && !mayHoldSecret(s) {
 			return
 		}
-		m := masker{s: s}
+		m := masker{s: s, word: word}
 		done := 0
 		for i := 0; i < len(s); i++ {
+			if len(told) > 0 && i >= told[0].from {
+				from, end := max(told[0].from, done), told[0].end
+				told = told[1:]
+				if end > from {
+					if !yield(from, end) {
+						return
+					}
+					done, i = end, end-1
+				}
+				continue
+			}
 			c := s[i]
 			if maskStarts[c] == 0 || maskStarts[c] == startsToken && i > 0 && WordByte(s[i-1]) {
 				continue
@@ -105,6 +119,7 @@ func special(c byte) bool { return strings.IndexByte(";|&$`()<>\"'{}#/\\ \t\r\n"
 const (
 	startsToken = 1 << iota // a token or a scheme, at the beginning of a word
 	startsName              // after a name, or an option
+	startsText              // after a name and blanks, in quotes
 )
 
 var maskStarts = func() (starts [256]byte) {
@@ -118,6 +133,7 @@ var maskStarts = func() (starts [256]byte) {
 	for _, c := range ":=-" {
 		starts[c] |= startsName
 	}
+	starts['"'], starts['\''] = startsText, startsText
 	return starts
 }()
 
@@ -163,9 +179,14 @@ func (m *masker) secretAt(i int) (from, end int) {
 		if strings.HasPrefix(s[i:], "://") {
 			return userinfoAt(s, i)
 		}
-		return m.fieldAt(i)
+		if from, end = m.fieldAt(i); end == 0 {
+			return m.loginAt(i)
+		}
+		return from, end
 	case '=':
 		return m.valueAt(i)
+	case '"', '\'':
+		return m.statementAt(i)
 	case '-':
 		if strings.HasPrefix(s[i:], keyBlock) {
 			return keyBlockAt(s, i)
@@ -214,6 +235,33 @@ func userinfoAt(s string, i int) (from, end int) {
 		return 0, 0
 	}
 	return i + len("://"), i + len("://") + at
+}
+
+// notLogins are what a colon and an at sign follow in other addresses.
+var notLogins = wordset.Of("npm", "jsr", "file", "workspace", "mailto", "sip", "acct", "git", "to", "cc", "from", "email", "mail", "user", "author", "committer", "owner", "assignee", "reviewer")
+
+// loginAt finds the password of user:password@host, with the first colon at s[i].
+func (m *masker) loginAt(i int) (from, end int) {
+	s := m.s
+	user := nameBefore(s, i)
+	if user == "" || notLogins[strings.ToLower(user)] {
+		return 0, 0
+	}
+	rest := s[i+1 : min(len(s), i+1+maxLookBack)]
+	rest = rest[:plainLen(rest, false)]
+	at := strings.LastIndexByte(rest, '@')
+	if at <= 0 || strings.ContainsAny(rest[:at], "/,") {
+		return 0, 0
+	}
+	host := rest[at+1:]
+	host = host[:len(host)-len(strings.TrimLeft(host, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_"))]
+	if name := strings.Trim(host, "0123456789."); host == "" || strings.HasPrefix(host, "sha256") || name == "" && strings.Count(host, ".") != 3 || name != "" && !chars.IsLetter(host[0]) {
+		return 0, 0
+	}
+	if after := rest[at+1+len(host):]; !strings.Contains(host, ".") && !strings.HasPrefix(after, ":") && !strings.HasPrefix(after, "/") {
+		return 0, 0 // image:tag@digest, name:version@kind
+	}
+	return i + 1, i + 1 + at
 }
 
 const (

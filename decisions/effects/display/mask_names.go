@@ -41,12 +41,12 @@ const (
 )
 
 var segmentMeanings = func() map[string]nameMeaning {
-	all := map[string]nameMeaning{"key": meansKey, "auth": meansAuth, "session": meansSession, "cookie": meansCookie, "id": meansID, "sid": meansSession | meansID}
+	all := map[string]nameMeaning{"key": meansKey, "auth": meansAuth, "session": meansSession, "cookie": meansCookie, "id": meansID, "sid": meansSession | meansID, "sessionid": meansSession | meansID}
 	for list, means := range map[string]nameMeaning{
 		"token secret password passwd passphrase passcode apikey authorization credential credentials jwt bearer otp totp psk": meansSecret,
 		"pass pwd pw":   meansPass,
 		"sig signature": meansSign,
-		"public primary foreign sort partition cache host idempotency object routing group default known shift translation": meansPublic,
+		"public primary foreign sort partition cache host idempotency object routing group default known shift translation label config hash": meansPublic,
 		"file path dir directory folder name type url uri host port format size length count ttl expiry expires expiration timeout " +
 			"algorithm alg store ring prefix suffix provider class usage max min limit policy method mode scheme enabled required " +
 			"version alias field column stdin env var fd command cmd helper program source manager fingerprint rotation endpoint " +
@@ -91,7 +91,7 @@ func SecretName(name string, at nameContext) bool {
 	case all == 0, last&meansAbout != 0:
 		return false
 	case all&meansSecret != 0:
-		return true
+		return at != nameOfOption || last != meansID // --secret-id of aws names a secret
 	case all&meansCookie != 0:
 		return at == nameOfHeader || at == NameOfVariable && !single
 	case all&meansSession != 0:
@@ -109,6 +109,18 @@ func SecretName(name string, at nameContext) bool {
 		return at == nameOfQuery
 	}
 	return false
+}
+
+// endsInSecret reports whether the last segment of a name has a meaning.
+func endsInSecret(name string) bool {
+	var last nameMeaning
+	for rest := name; rest != ""; {
+		var segment string
+		if segment, rest = cutSegment(rest); segment != "" {
+			last = segmentMeans(segment)
+		}
+	}
+	return last != 0
 }
 
 // segmentMeans looks up a segment, ignoring case.

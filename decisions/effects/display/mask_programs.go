@@ -137,10 +137,10 @@ func maskWords(words []effects.Word) map[int]string {
 		}
 	})
 	for i, text := range texts {
-		if _, done := masked[i]; done || i == 0 || !strings.ContainsAny(text, `'"`) {
+		if _, done := masked[i]; done || i == 0 || !strings.ContainsAny(text, ` '"`) {
 			continue
 		}
-		if text2 := mask(text); text2 != text {
+		if text2 := maskText(text, true); text2 != text {
 			put(i, text2)
 		}
 	}
@@ -171,7 +171,7 @@ func WordSecrets(words []effects.Word) map[int][]string {
 		if i == 0 || strings.Contains(text, "://") {
 			continue // the user information of an address is masked in its text
 		}
-		for from, end := range secrets(text) {
+		for from, end := range secrets(text, true) {
 			put(i, text[from:end])
 		}
 	}

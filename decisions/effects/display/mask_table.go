@@ -13,6 +13,7 @@ import (
 //
 //	-p --value -hmac  the value of an option, in the same word or the next one
 //	-p!               only in the same word
+//	-k.               only in the next word
 //	-u: -U% -u,       only what follows the first colon, percent sign or comma of the value
 //	-a~               what follows the first colon; all of it if there is none
 //	@2                the operands from the second on, counted after the words
@@ -48,7 +49,7 @@ var secretLines = []string{
 	"ldapsearch|ldapadd|ldapmodify|ldapdelete|ldapwhoami|ldapcompare -w",
 	"ldappasswd -w -s -a",
 	// Files and keys.
-	"openssl -k -K -hmac -macopt:",
+	"openssl -k. -K. -hmac -macopt:",
 	"openssl passwd @1",
 	"htpasswd +b @3",
 	"htpasswd +n @2",
@@ -57,8 +58,8 @@ var secretLines = []string{
 	"ssh-keygen -N -P",
 	"pdftk user_pw|owner_pw @1",
 	"qpdf &--encrypt @1",
-	"security unlock-keychain|create-keychain|set-keychain-password|set-key-partition-list -p -k -o",
-	"security add-generic-password|add-internet-password|import|export -w -p -P",
+	"security unlock-keychain|create-keychain|set-keychain-password|set-key-partition-list -p. -k. -o.",
+	"security add-generic-password|add-internet-password|import|export -w. -p. -P.",
 	"xcrun altool|notarytool|stapler -p",
 	"wpa_passphrase @2",
 	"nmcli password|wifi-sec.psk|802-11-wireless-security.psk @1",
@@ -91,7 +92,8 @@ var secretLines = []string{
 	"tailscale|headscale --authkey --auth-key",
 	"ngrok|cloudflared authtoken|add-authtoken|add-api-key @1",
 	// Registries and services.
-	"cargo|snyk|wandb|hf|huggingface-cli login|auth @1",
+	"cargo|wandb|hf|huggingface-cli login @1",
+	"snyk auth @1",
 	"gem push|yank -k --key",
 	"poetry config http-basic.*|pypi-token.* @1",
 	"composer config http-basic.*|github-oauth.*|gitlab-token.*|bearer.*|bitbucket-oauth.* @1",
@@ -109,6 +111,7 @@ type valueForm uint8
 const (
 	wholeValue    valueForm = 1 + iota
 	attachedValue           // all of it, and only in the option's own word
+	nextValue               // all of it, and only in the next word
 	colonValue              // what follows the first colon
 	percentValue            // what follows the first percent sign
 	commaValue              // what follows the first comma
@@ -117,7 +120,7 @@ const (
 )
 
 // forms are the characters that end an option of a line.
-var forms = map[byte]valueForm{'!': attachedValue, ':': colonValue, '%': percentValue, ',': commaValue, '=': literalValue, '~': tailOrWhole}
+var forms = map[byte]valueForm{'!': attachedValue, '.': nextValue, ':': colonValue, '%': percentValue, ',': commaValue, '=': literalValue, '~': tailOrWhole}
 
 // secretRule is one line of secretLines.
 type secretRule struct {

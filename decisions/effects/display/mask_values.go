@@ -12,6 +12,10 @@ type masker struct {
 	at    int  // quotes are tracked up to here
 	quote byte // the quote that is open at at, 0 for none
 	scans int  // number of searches for a command
+	// cookies is the end of a header with cookies.
+	cookies int
+	// word is set if the text is one word of a command, whose quotes are not the shell's.
+	word bool
 }
 
 // quoteAt returns the quote that is open at i, which must not decrease. An apostrophe
@@ -36,10 +40,14 @@ func (m *masker) quoteAt(i int) byte {
 func (m *masker) valueAt(i int) (from, end int) {
 	s := m.s
 	if i+1 < len(s) && (s[i+1] == '=' || s[i+1] == '~') {
-		return 0, 0 // a comparison
+		return m.queryAt(i)
 	}
 	stop := i
-	if stop > 0 && s[stop-1] == ' ' { // as in configuration files
+	if quoted := quotedName(s, i); quoted > 0 {
+		stop = quoted // os.environ["API_KEY"] = "x"
+	}
+	blank := stop == i && stop > 0 && s[stop-1] == ' ' // as in configuration files
+	if blank {
 		stop--
 	}
 	name := nameBefore(s, stop)
@@ -54,11 +62,16 @@ func (m *masker) valueAt(i int) (from, end int) {
 	case name[0] == '-':
 		place = nameOfOption
 	}
-	if !SecretName(name, place) {
+	v := i + 1
+	members := v < len(s) && opens(s[v])
+	cookie := i < m.cookies && strings.HasSuffix(strings.TrimRight(s[:start], " "), ";")
+	if !SecretName(name, place) && !cookie && !(members && name == "auth") {
 		return 0, 0
 	}
-	v := i + 1
-	if stop < i {
+	if members {
+		return m.membersAt(start, v)
+	}
+	if blank || stop < i && v < len(s) && s[v] == ' ' {
 		if v >= len(s) || s[v] != ' ' || v+1 >= len(s) || s[v+1] != '"' && s[v+1] != '\'' {
 			return 0, 0
 		}
@@ -71,7 +84,7 @@ func (m *masker) valueAt(i int) (from, end int) {
 func (m *masker) fieldAt(i int) (from, end int) {
 	s := m.s
 	stop, place := i, nameOfHeader
-	if stop > 0 && s[stop-1] == '"' {
+	if stop > 0 && (s[stop-1] == '"' || s[stop-1] == '\'') {
 		stop, place = stop-1, nameOfMember
 		if stop > 0 && s[stop-1] == '\\' {
 			stop--
@@ -82,7 +95,22 @@ func (m *masker) fieldAt(i int) (from, end int) {
 	if name == "pass" && place == nameOfHeader { // openssl's -passin pass:x
 		return m.value(start, v)
 	}
-	if name == "" || !SecretName(name, place) {
+	if name == "" {
+		return 0, 0
+	}
+	if place == nameOfMember {
+		list := i + 1 + len(s[i+1:]) - len(strings.TrimLeft(s[i+1:], " "))
+		if list < len(s) && opens(s[list]) {
+			if !SecretName(strings.TrimSuffix(name, "s"), place) && !SecretName(name, place) {
+				return 0, 0
+			}
+			if from, end = m.membersAt(start-1, list); strings.ContainsAny(s[from:end], `"'`) {
+				return from, end
+			}
+			return 0, 0
+		}
+	}
+	if !SecretName(name, place) {
 		return 0, 0
 	}
 	for v < len(s) && s[v] == ' ' {
@@ -95,15 +123,99 @@ func (m *masker) fieldAt(i int) (from, end int) {
 	if end == 0 {
 		return 0, 0
 	}
+	if strings.EqualFold(name, "cookie") || strings.EqualFold(name, "set-cookie") {
+		if open := m.quoteAt(start); open != 0 {
+			m.cookies = end + max(strings.IndexByte(s[end:], open), 0)
+		}
+	}
 	for _, a := range authSchemes {
 		if end < len(s) && s[end] == ' ' && strings.EqualFold(s[from:end], a[:len(a)-1]) {
 			return m.value(start, end+1)
 		}
 	}
-	if _, rest := cutSegment(name); rest == "" && !looksSecret(s[from:end]) && !strings.EqualFold(name, "authorization") {
+	if _, rest := cutSegment(name); (rest == "" || !endsInSecret(name)) && !looksSecret(s[from:end]) && !strings.EqualFold(name, "authorization") {
 		return 0, 0 // "token: refresh it earlier" is prose
 	}
 	return from, end
+}
+
+// statementAt finds the text after a word of SQL such as PASSWORD 'x' or IDENTIFIED BY 'x',
+// with its quote at s[i]. The statement is in quotes of a shell itself.
+func (m *masker) statementAt(i int) (from, end int) {
+	s := m.s
+	stop := len(strings.TrimRight(s[:i], " "))
+	if stop == i || !m.word && m.quoteAt(stop) == 0 || m.quoteAt(stop) == s[i] {
+		return 0, 0
+	}
+	last := strings.LastIndexByte(s[:stop], ' ') + 1
+	word := s[last:stop]
+	if word == "" {
+		return 0, 0
+	}
+	if strings.EqualFold(word, "by") || word == "=" || strings.EqualFold(word, "as") {
+		before := strings.ToUpper(s[max(0, stop-maxLookBack):last])
+		before = before[strings.LastIndexByte(before, ';')+1:]
+		if !strings.HasSuffix(before, "IDENTIFIED ") && !strings.Contains(before, "SET PASSWORD") && !strings.Contains(before, "IDENTIFIED WITH") {
+			return 0, 0
+		}
+	} else if nameBefore(s, stop) != word || !chars.IsLetter(word[0]) || !SecretName(word, nameOfMember) {
+		return 0, 0
+	}
+	return m.value(last, i)
+}
+
+// queryAt finds the value of NAME==value, as httpie writes parameters, with the first
+// equals sign at s[i]. A comparison has blanks, and a version has numbers.
+func (m *masker) queryAt(i int) (from, end int) {
+	name := nameBefore(m.s, i)
+	if m.s[i+1] != '=' || name == "" || !SecretName(name, nameOfQuery) {
+		return 0, 0
+	}
+	from, end = m.value(i-len(name), i+2)
+	if strings.Trim(m.s[from:end], "0123456789.*") == "" {
+		return 0, 0
+	}
+	return from, end
+}
+
+// quotedName returns the end of the name in ["name"] before i, with or without a blank
+// between; 0 if there is none.
+func quotedName(s string, i int) int {
+	if i > 0 && s[i-1] == ' ' {
+		i--
+	}
+	if i < 4 || s[i-1] != ']' || s[i-2] != '"' && s[i-2] != '\'' {
+		return 0
+	}
+	if s[i-3] == '\\' {
+		return i - 3
+	}
+	return i - 2
+}
+
+func opens(c byte) bool { return c == '[' || c == '{' || c == '(' }
+
+// maxMembers is how far membersAt looks, in bytes.
+const maxMembers = 1 << 10
+
+// membersAt returns what is between the brackets that open at v, the value of a name at
+// start: "tokens": ["x", "y"]. It ends where a shell could see the end of a command.
+func (m *masker) membersAt(start, v int) (from, end int) {
+	open := m.quoteAt(start)
+	depth := 0
+	for i := v; i < len(m.s) && i-v < maxMembers; i++ {
+		switch c := m.s[i]; {
+		case opens(c):
+			depth++
+		case c == ']' || c == '}' || c == ')':
+			if depth--; depth == 0 {
+				return v + 1, i
+			}
+		case strings.IndexByte(";|&$`<>\r\n", c) >= 0 || c == open:
+			return 0, 0
+		}
+	}
+	return 0, 0
 }
 
 // looksSecret tells a secret from a common word.
@@ -144,6 +256,9 @@ func (m *masker) value(start, v int) (from, end int) {
 		if n < 0 {
 			n = len(s) - v
 		}
+		if isPath(s[v : v+n]) {
+			return 0, 0
+		}
 		if content := s[v : v+n]; strings.Trim(content, " ") != "" && !strings.ContainsAny(content, ";|&$`()<>\"'{}\\\t\r\n") {
 			return excluded(s, v, v+n)
 		}
@@ -154,6 +269,11 @@ func (m *masker) value(start, v int) (from, end int) {
 		return 0, 0 // a reference to the secret
 	}
 	return excluded(s, v, v+plainLen(s[v:], false))
+}
+
+// isPath recognises a path with a root: a reference to a secret, or a folder.
+func isPath(s string) bool {
+	return strings.HasPrefix(s, "/") && strings.Count(s, "/") > 1 || len(s) > 3 && chars.IsLetter(s[0]) && s[1] == ':' && s[2] == '\\'
 }
 
 // plainLen returns the length of an unquoted value at the beginning of s.
@@ -171,6 +291,9 @@ func excluded(s string, from, end int) (int, int) {
 	switch strings.ToLower(s[from:end]) {
 	case "", Masked, "true", "false", "null", "none", "nil", "undefined", "yes", "no", "on", "off", "0", "1":
 		return 0, 0
+	}
+	if end-from <= 2 && chars.AllDigits(s[from:end]) {
+		return 0, 0 // a number of something
 	}
 	if head, n := tokenAt(s[from:end]); n > 0 {
 		from += head // the type of the token
@@ -204,7 +327,7 @@ func (m *masker) optionAt(i int) (from, end int) {
 		switch {
 		case form == 0:
 			secret = len(name) > 2 && SecretName(name, nameOfOption)
-		case len(name) == 2 && form == attachedValue:
+		case len(name) == 2 && form == attachedValue, len(name) > 2 && form == nextValue:
 			return 0, 0
 		default:
 			if len(name) > 2 {

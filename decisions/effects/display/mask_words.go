@@ -40,6 +40,9 @@ func secretParts(words []string, mark func(i, keep int)) {
 		if setters[w] {
 			setting(words, i, mark)
 		}
+		if i > 0 && passwordWords[w] && looksRandom(words[i+1]) {
+			mark(i+1, 0)
+		}
 	}
 }
 
@@ -118,7 +121,7 @@ func (r *secretRule) option(words []string, i int) (value, keep int) {
 		return -1, 0
 	}
 	for option, form := range r.options {
-		if len(w) > len(option) && strings.HasPrefix(w, option) && (len(option) == 2 || form == attachedValue) && option[1] != '-' {
+		if len(w) > len(option) && strings.HasPrefix(w, option) && option[1] != '-' && (form == attachedValue || len(option) == 2 && form != nextValue) {
 			return secretTail(i, w, len(option), form)
 		}
 	}
@@ -149,7 +152,7 @@ func secretTail(i int, word string, from int, form valueForm) (value, keep int) 
 		sign = ','
 	case literalValue:
 		sign = '='
-	case wholeValue, attachedValue:
+	case wholeValue, attachedValue, nextValue:
 	}
 	if sign != 0 {
 		cut := strings.IndexByte(word[from:], sign)
@@ -178,7 +181,7 @@ func allLetters(s string) bool {
 // Options that take a user, and those next to them that take a password for that user.
 // Alone, -p is as often a port, a path or a flag.
 var (
-	userOptions     = wordset.Of("-u", "-U", "-l", "-user", "--user", "--username", "--login")
+	userOptions     = wordset.Of("-u", "-U", "-user", "--user", "--username", "--login")
 	passwordOptions = wordset.Of("-p", "-P", "-pw", "--pw")
 )
 
@@ -201,6 +204,9 @@ func portOrPath(s string) bool {
 
 // setters precede a name and its value.
 var setters = wordset.Of("set", "config", "put", "setx", "setenv", "set-environment", "set-env", "--arg")
+
+// passwordWords precede a password that looks like one.
+var passwordWords = wordset.Of("password", "passwd", "passphrase")
 
 // setting marks the value of a name after the word words[i] that sets it.
 func setting(words []string, i int, mark func(i, keep int)) {
@@ -233,23 +239,28 @@ func settingName(name string) bool {
 // namedValue returns how many leading bytes of a word are not secret, by the name of the
 // option before it; -1 if it is no secret.
 func namedValue(option, text string) int {
-	switch {
-	case strings.HasPrefix(option, "--no-") || strings.Contains(option, "="):
-	case headerOption(option):
+	if strings.HasPrefix(option, "--no-") || strings.Contains(option, "=") {
+		return -1
+	}
+	if headerOption(option) {
 		return secretHeader(text)
-	case option == "--cookie":
+	}
+	if option == "--cookie" {
 		if name, value, ok := strings.Cut(text, "="); ok && value != "" && !strings.ContainsAny(name, "/ ") {
 			return len(name) + 1
 		}
-	case userOption(option):
+	}
+	if userOption(option) {
 		if user, password, ok := strings.Cut(text, ":"); ok && password != "" && (!chars.AllDigits(user) || !chars.AllDigits(password)) && !strings.HasPrefix(password, "//") {
 			return len(user) + 1
 		}
-	case len(option) > 3 && SecretName(option, nameOfOption) && !strings.HasPrefix(text, "id=") && !strings.HasPrefix(text, "type="):
-		if from, end := excluded(text, 0, len(text)); end > from && strings.IndexByte("/~.", text[0]) < 0 && !strings.Contains(text, "://") {
+	}
+	if len(option) > 3 && SecretName(option, nameOfOption) && !strings.HasPrefix(text, "id=") && !strings.HasPrefix(text, "type=") {
+		if from, end := excluded(text, 0, len(text)); end > from && strings.IndexByte("/~.", text[0]) < 0 && !isPath(text) && !strings.Contains(text, "://") {
 			return from
 		}
-	case len(option) > 2 && weakName(option) && looksRandom(text):
+	}
+	if len(option) > 2 && weakName(option) && looksRandom(text) {
 		return 0
 	}
 	return -1
@@ -263,7 +274,7 @@ func weakName(option string) bool {
 }
 
 // shortestRandom is the least length of what looksRandom recognises.
-const shortestRandom = 16
+const shortestRandom = 8
 
 // looksRandom recognises long words of letters and digits, as keys are.
 func looksRandom(s string) bool {
@@ -274,11 +285,11 @@ func looksRandom(s string) bool {
 			digits++
 		case chars.IsLetter(c):
 			letters++
-		case strings.IndexByte("-_+=", c) < 0:
+		case strings.IndexByte("-_+=!@%", c) < 0:
 			return false
 		}
 	}
-	return len(s) >= shortestRandom && digits >= 2 && letters >= 2
+	return len(s) >= shortestRandom && digits >= 1 && letters >= 1
 }
 
 // headerOption reports whether an option takes a header: -H, also as the last of several

@@ -35,7 +35,7 @@ func Display(s string) string {
 		unread = len(s) - 2*displayRead
 		s = s[:displayRead] + s[len(s)-displayRead:]
 	}
-	s = mask(s)
+	s = mask(maskMembers(s))
 	if !needsEscape(s) && len(s) <= displayMax && unread == 0 {
 		return s
 	}

@@ -1,7 +1,9 @@
 package settings
 
 import (
+	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"slices"
 	"strconv"
@@ -200,7 +202,8 @@ func readYAML(text string) ([]entry, error) {
 		}
 		return nil, errRejected
 	}
-	if err := dec.Decode(&yaml.Node{}); err == nil || len(doc.Content) != 1 {
+	// What follows may be a document that others read, even if this library does not.
+	if !errors.Is(dec.Decode(&yaml.Node{}), io.EOF) || len(doc.Content) != 1 {
 		return nil, errRejected
 	}
 	if n := doc.Content[0]; n.Kind == yaml.ScalarNode && n.Tag == "!!null" {

@@ -68,3 +68,18 @@ func TestGitLinks(t *testing.T) {
 		}
 	}
 }
+
+// TestYAMLDocuments: a second document is never overlooked, also where the library does
+// not read it and others do.
+func TestYAMLDocuments(t *testing.T) {
+	for _, text := range []string{"a: 1\n---\nb: 2\n", "a: 1\n...\nb: 2\n", "a: 1\n...\n---\nb: 2\n", "a: 1\n...\n%YAML 1.2\n---\nb: 2\n"} {
+		if list, err := readYAML(text); err == nil {
+			t.Errorf("%q is read as %v", text, list)
+		}
+	}
+	for _, text := range []string{"a: 1\n", "---\na: 1\n", "a: 1\n...\n", "a: 1\n...\n# the end\n"} {
+		if list, err := readYAML(text); err != nil || len(list) != 1 {
+			t.Errorf("%q is read as %v, %v", text, list, err)
+		}
+	}
+}

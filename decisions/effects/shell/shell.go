@@ -122,6 +122,23 @@ func shellTextIn(b *runs.Builder, text, cwd, from string) {
 	if len(b.Effects) == before {
 		b.Nothing = true
 	}
+	concealPiped(b.Effects[before:], text)
+}
+
+// concealPiped masks what echo and printf print into a command that reads a secret, which
+// only the whole text tells.
+func concealPiped(effs []effects.Effect, text string) {
+	piped := display.PipedSecrets(text)
+	if len(piped) == 0 {
+		return
+	}
+	for i := range effs {
+		if r := effs[i].Run; r != nil && (r.Program == "echo" || r.Program == "printf") {
+			if text := display.Conceal(effs[i].Text, piped); text != effs[i].Text {
+				effs[i].Text, r.Shown = text, nil
+			}
+		}
+	}
 }
 
 // Argv appends the effects of running a program without a shell: its words

@@ -3,9 +3,11 @@ package tools
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/permd/permd/decisions/effects/display"
 	"github.com/permd/permd/decisions/effects/effectstest"
 )
 
@@ -32,7 +34,8 @@ var secretCommands = []string{
 func TestCanary(t *testing.T) {
 	w := toolWorld(t)
 	w.Table = effectstest.Table(t)
-	for _, text := range secretCommands {
+	titled := effectstest.SecretCommands()
+	for i, text := range slices.Concat(titled, secretCommands) {
 		text = strings.ReplaceAll(text, "CANARY", effectstest.Canary)
 		input, err := json.Marshal(map[string]string{"command": text, "description": "use it"})
 		if err != nil {
@@ -47,6 +50,9 @@ func TestCanary(t *testing.T) {
 		shown := fmt.Sprint(r.Defects, r.Missing)
 		for i := range r.Effects {
 			shown += "\n" + r.Effects[i].Text + "\n" + r.Effects[i].Why
+		}
+		if i < len(titled) { // of the others, quotes that may be misread hold a shell's characters
+			shown += "\n" + display.Display(text)
 		}
 		if strings.Contains(shown, effectstest.Canary) {
 			t.Errorf("%s\nis shown as%s", text, shown)

@@ -12,6 +12,7 @@ import (
 	"github.com/permd/permd/cmd/permd/internal/cli"
 	"github.com/permd/permd/cmd/permd/internal/files"
 	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/decisions/effects/mounts"
 	"github.com/permd/permd/internal/xdg"
 	"github.com/permd/permd/policy"
 	"github.com/permd/permd/policy/settings"
@@ -20,16 +21,13 @@ import (
 // SettingsName is the name of the settings file of organisation and user.
 const SettingsName = "permd.toml"
 
-// maxSettingsBytes bounds a settings file, as the parser does. One byte more is read, to
-// notice longer files.
-const maxSettingsBytes = 1 << 20
-
-// ReadSettings reads permd.toml of organisation and user.
-func ReadSettings(dirs xdg.Dirs) (settings.Settings, error) {
+// ReadSettings reads permd.toml of organisation and user, each as far as its file system
+// answers in time.
+func ReadSettings(dirs xdg.Dirs, files *mounts.FS) (settings.Settings, error) {
 	var of [2]settings.Settings
 	for i, dir := range []string{dirs.Org, dirs.Config} {
 		file := filepath.Join(dir, SettingsName)
-		data, err := ReadSettingsFile(file)
+		data, err := mounts.Look(files, file, ReadSettingsFile)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
@@ -65,12 +63,13 @@ func ReadSettingsFile(file string) ([]byte, error) {
 	if info.Mode().Perm()&files.OthersWrite(info, uint32(os.Geteuid())) != 0 {
 		return nil, cli.Failf(cli.ExitError, "chmod go-w "+file, "%s can be written by others (mode %04o)", file, info.Mode().Perm())
 	}
-	return io.ReadAll(io.LimitReader(f, maxSettingsBytes+1))
+	// One byte more than the parser takes, so that it notices longer files.
+	return io.ReadAll(io.LimitReader(f, settings.MaxBytes+1))
 }
 
 // ReadSwitches returns the settings that concern the rules.
-func ReadSwitches(dirs xdg.Dirs) (policy.Switches, error) {
-	s, err := ReadSettings(dirs)
+func ReadSwitches(dirs xdg.Dirs, files *mounts.FS) (policy.Switches, error) {
+	s, err := ReadSettings(dirs, files)
 	if err != nil {
 		return policy.Switches{}, err
 	}

@@ -17,7 +17,6 @@ import (
 	"github.com/permd/permd/cmd/permd/internal/explain"
 	"github.com/permd/permd/cmd/permd/internal/records"
 	"github.com/permd/permd/decisions"
-	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/decisions/journal"
 	"github.com/permd/permd/internal/xdg"
 	"github.com/permd/permd/policy"
@@ -25,8 +24,10 @@ import (
 	"github.com/permd/permd/remember"
 	"github.com/permd/permd/socket"
 	"github.com/permd/permd/socket/admin"
-	"github.com/permd/permd/socket/native"
 )
+
+// journalName is the name of the journal's database in the data folder.
+const journalName = "decisions.db"
 
 // daemon is permd without its sockets: everything that a decision needs, wired
 // together.
@@ -43,6 +44,11 @@ type daemon struct {
 	metrics *metrics       // nil when HTTP is off
 	log     *slog.Logger
 	started time.Time
+
+	underway decisions.Underway // the requests on their way to a decision
+	watchdog canary             // for the service manager
+	files    socketFiles        // of the sockets
+	health   canary             // for HTTP, whose requests have slots of their own
 }
 
 // openDaemon opens the rules and the databases.
@@ -56,7 +62,7 @@ func openDaemon(ctx context.Context, dirs xdg.Dirs, relocated bool, log *slog.Lo
 	limits := d.rules.Settings.Journal
 	d.journal, err = whenFree(ctx, log, func() (*journal.Journal, error) {
 		return journal.Open(journal.Options{
-			Path: filepath.Join(dirs.Data, "decisions.db"), Durability: journal.Durability(d.rules.Settings.Durability),
+			Path: filepath.Join(dirs.Data, journalName), Durability: journal.Durability(d.rules.Settings.Durability),
 			MaxBytes: int64(limits.MaxBytes), MaxAge: limits.Age(), Log: log,
 			Referenced: memory.has,
 		})
@@ -64,6 +70,8 @@ func openDaemon(ctx context.Context, dirs xdg.Dirs, relocated bool, log *slog.Lo
 	if err != nil {
 		return nil, cli.DatabaseFailure(err)
 	}
+	d.watchdog = canary{daemon: d, probe: d.journal.Probe}
+	d.health = canary{daemon: d, probe: d.journal.Probe}
 	d.witness = newWitness(dirs, d.journal)
 	known, err := d.witness.known()
 	if err != nil {
@@ -95,7 +103,7 @@ func openDaemon(ctx context.Context, dirs xdg.Dirs, relocated bool, log *slog.Lo
 	}
 	d.engine, err = engine.New(engine.Config{
 		Dirs: dirs, Rules: d.rules, Log: log, Memory: d.memory, Journal: j, PID: os.Getpid(), Persistent: true,
-		Observe: d.recent.Note, Ran: d.runs.note, Answered: d.recordAnswer,
+		Underway: &d.underway, Observe: d.recent.Note, Ran: d.runs.note, Answered: d.recordAnswer,
 	})
 	if err != nil {
 		return nil, errors.Join(err, d.close())
@@ -121,27 +129,6 @@ func (d *daemon) adminMethods(ending <-chan struct{}, reload func(context.Contex
 	})
 	d.registerExplain(m)
 	return m
-}
-
-// canary decides a call that everyone knows the answer to, without a trace in
-// the journal: a daemon that cannot even do that is started again.
-func (d *daemon) canary(ctx context.Context) error {
-	probe, err := d.engine.Decisions.With(func(c *decisions.Config) { c.Journal = engine.NoJournal{} })
-	if err != nil {
-		return err
-	}
-	req := &decisions.Request{Call: effects.Call{
-		ID: "canary", Protocol: native.Protocol, Tool: effects.Tool{Name: "permd-canary"},
-		Input: []byte(`{}`), Cwd: "/", User: effects.User{Home: "/nonexistent"},
-	}, Peer: decisions.Peer{UID: uint32(os.Geteuid())}}
-	got := probe.Decide(ctx, req)
-	if len(got) != 1 || got[0].Verdict == decisions.Allow || got[0].By == decisions.ByFailure {
-		return errors.New("the canary decision failed")
-	}
-	if s := d.journal.Status(); s.Queued == s.Capacity {
-		return errors.New("the journal's queue is full")
-	}
-	return nil
 }
 
 // close ends the databases, what is queued first. Both at the same time: another process

@@ -72,10 +72,10 @@ func (h *httpServer) where() string {
 // serveHTTP serves until ctx ends.
 func (s *server) serveHTTP(ctx context.Context, methods socket.Methods) error {
 	opts := s.options()
-	opts.Share, opts.Open = s.share, &s.metrics.httpConns
+	opts.Share, opts.Open, opts.Underway = s.share, &s.metrics.httpConns, &s.underway
 	return httpapi.Serve(ctx, s.http.listener, httpapi.Deps{
 		Methods: methods,
-		Health:  s.health,
+		Health:  s.healthOf,
 		Metrics: s.metrics.handler(),
 		Served:  s.metrics.served,
 	}, httpapi.Options{
@@ -85,9 +85,9 @@ func (s *server) serveHTTP(ctx context.Context, methods socket.Methods) error {
 	})
 }
 
-// health describes what is degraded. It returns an error if calls cannot be decided.
-func (d *daemon) health(ctx context.Context) (degraded []string, err error) {
-	if err := d.canary(ctx); err != nil {
+// healthOf describes what is degraded. It returns an error if calls cannot be decided.
+func (d *daemon) healthOf(ctx context.Context) (degraded []string, err error) {
+	if err := d.health.check(ctx); err != nil {
 		return nil, err
 	}
 	s := d.status()
@@ -102,6 +102,8 @@ func (d *daemon) health(ctx context.Context) (degraded []string, err error) {
 		{"journal", s.Journal.Failing != "" || s.Journal.Stalled != ""},
 		{"memory", len(s.Memory.Degraded) > 0},
 		{"files", len(s.Unanswered) > 0},
+		{"decisions", len(s.Stuck) > 0},
+		{"sockets", len(s.Sockets) > 0},
 	} {
 		if part.bad {
 			degraded = append(degraded, part.name)

@@ -29,7 +29,7 @@ func BenchmarkHTTP(b *testing.B) {
 	}
 	lines := w.serve(b)
 	web := benchServe(b, func(ctx context.Context, ln net.Listener) error {
-		return httpapi.Serve(ctx, ln, httpapi.Deps{Methods: w.engine.Methods(), Health: w.health}, httpapi.Options{})
+		return httpapi.Serve(ctx, ln, httpapi.Deps{Methods: w.engine.Methods(), Health: w.healthOf}, httpapi.Options{})
 	})
 	roundTrip(b, lines, []byte(`{"jsonrpc":"2.0","id":0,"method":"permd/session","params":`+w.session()+"}\n"))
 	for _, bench := range []struct{ name, line, body string }{

@@ -174,6 +174,10 @@ var (
 	descLost            = desc("permd_memory_lost", "1 while rejects may be lost, so that every call asks.")
 	descUnanswered      = desc("permd_files_unanswered", "Looks at files that wait for a file system that does not answer.", "mount")
 	descUnansweredSince = desc("permd_files_unanswered_since_timestamp_seconds", "Since when the first of them waits.", "mount")
+	descStuck           = desc("permd_decisions_stuck", "Decisions that are under way for too long.", "where", "mount")
+	descStuckSince      = desc("permd_decisions_stuck_since_timestamp_seconds", "Since when the first of them is under way.", "where", "mount")
+	descSockets         = desc("permd_socket_missing", "1 while clients do not find the daemon at a socket's path.", "socket")
+	descSelfCheck       = desc("permd_self_check_failing", "1 while the check fails that the service manager waits for.")
 	descSessions        = desc("permd_sessions", "Sessions.")
 	descConns           = desc("permd_connections", "Connections.", "socket")
 	descGoroutines      = desc("permd_goroutines", "Goroutines of the daemon.")
@@ -189,8 +193,8 @@ func (s state) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
 		descDegraded, descLayers, descRules, descChanged, descRecords, descFailed, descQueued, descCapacity, descSpooled,
 		descFailing, descStalled, descRemoved, descBytes, descFree, descLowSpace, descChoices, descUnconfirm, descMemory,
-		descAllowsOff, descLost, descUnanswered,
-		descUnansweredSince, descSessions, descConns, descGoroutines, descStart,
+		descAllowsOff, descLost, descUnanswered, descUnansweredSince,
+		descStuck, descStuckSince, descSockets, descSelfCheck, descSessions, descConns, descGoroutines, descStart,
 	} {
 		ch <- d
 	}
@@ -236,6 +240,14 @@ func (s state) Collect(ch chan<- prometheus.Metric) {
 		gauge(descUnanswered, float64(s.Looks), mount)
 		gauge(descUnansweredSince, seconds(s.Since), mount)
 	}
+	for _, d := range st.Stuck {
+		gauge(descStuck, float64(d.Count), string(d.Where), d.Mount)
+		gauge(descStuckSince, seconds(d.Since), string(d.Where), d.Mount)
+	}
+	for _, p := range st.Sockets {
+		gauge(descSockets, 1, p.Socket)
+	}
+	flag(descSelfCheck, st.SelfCheck != "")
 	gauge(descSessions, float64(st.Sessions))
 	gauge(descConns, float64(s.metrics.decisionConns.Load()), "decision")
 	gauge(descConns, float64(s.metrics.adminConns.Load()), "admin")

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/permd/permd/remember"
-	"github.com/permd/permd/socket/systemd"
 )
 
 // lookEvery is how often the daemon makes sure that its databases are in their place.
@@ -34,26 +33,12 @@ func (s *server) watchPlaces(ctx context.Context) {
 			s.log.Error("the databases are not where permd opened them: nothing can be remembered or revoked for good, and remembered allows are off", "why", now)
 		}
 		was = now
-		s.tellStatus()
+		s.healthChanged()
 		select {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
 		}
-	}
-}
-
-// tellStatus tells the service manager the status if it has changed.
-func (s *server) tellStatus() {
-	s.statusMu.Lock()
-	defer s.statusMu.Unlock()
-	text := s.summary(s.rules.Status())
-	if text == s.lastStatus {
-		return
-	}
-	s.lastStatus = text
-	if err := systemd.Status(text); err != nil {
-		s.log.Warn("telling the service manager", "error", err)
 	}
 }
 

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"net"
 	"os"
 	"os/signal"
 	"runtime"
@@ -51,6 +50,7 @@ func serve(ctx context.Context, streams cli.Streams, root string, log *slog.Logg
 	if s.daemon, err = openDaemon(ctx, dirs, root != "", log, s.changed); err != nil {
 		return err
 	}
+	s.watchdog.share = s.share
 	at := engine.Sockets{Decision: s.decision.Addr().String(), Management: s.management.Addr().String()}
 	if s.http, err = listenHTTP(ctx, s.rules.Settings.HTTP.Listen, dirs, log); err != nil {
 		return errors.Join(err, s.close())
@@ -60,6 +60,13 @@ func serve(ctx context.Context, streams cli.Streams, root string, log *slog.Logg
 		defer s.http.listener.Close()
 	}
 	s.listensAt(at)
+	s.files.add("decision", s.decision)
+	s.files.add("admin", s.management)
+	if s.http != nil {
+		if l, ok := s.http.listener.(*socket.Listener); ok {
+			s.files.add("http", l)
+		}
+	}
 	return s.run(ctx)
 }
 
@@ -69,14 +76,15 @@ type server struct {
 	out io.Writer
 	log *slog.Logger
 
-	decision, management net.Listener
+	decision, management *socket.Listener
 	http                 *httpServer // nil when HTTP is off
 	activated            bool
 	share                *fairshare.Scheduler
 
 	statusMu   sync.Mutex
-	ready      bool   // READY has been sent, STATUS may be
-	lastStatus string // the newest status
+	ready      bool     // READY has been sent, STATUS may be
+	lastStatus string   // the newest status
+	hanging    []string // what hung when that was last logged
 }
 
 // listen takes the sockets of the service manager, or opens its own: before the
@@ -125,10 +133,7 @@ func (s *server) run(ctx context.Context) error {
 	signal.Notify(hup, syscall.SIGHUP)
 	defer signal.Stop(hup)
 	s.announce()
-	if err := systemd.Ready(s.summary(s.rules.Status())); err != nil {
-		s.log.Warn("telling the service manager", "error", err)
-	}
-	s.setReady()
+	s.tellReady()
 
 	serving, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
@@ -137,7 +142,7 @@ func (s *server) run(ctx context.Context) error {
 	methods := s.engine.Methods()
 	all.Go(func() {
 		opts := s.options()
-		opts.Share = s.share
+		opts.Share, opts.Underway = s.share, &s.underway
 		if s.metrics != nil {
 			opts.Open = &s.metrics.decisionConns
 		}
@@ -162,14 +167,14 @@ func (s *server) run(ctx context.Context) error {
 		})
 	}
 	all.Go(func() { s.rules.Watch(serving) })
-	all.Go(func() { s.watchFiles(serving) })
+	all.Go(func() { s.watch(serving) })
 	all.Go(func() { s.watchPlaces(serving) })
 	all.Go(func() { s.keepWitness(serving) })
 	all.Go(func() { s.flushUseCounts(serving) })
 	all.Go(func() { s.limitFootprint(serving) })
 	all.Go(func() { s.reloadOnSignal(serving, hup) })
 	all.Go(func() {
-		err := systemd.Watchdog(serving, s.canary, func(err error) {
+		err := systemd.Watchdog(serving, s.selfCheck, func(err error) {
 			s.log.Error("the self-check failed", "error", err)
 		})
 		if err != nil {
@@ -226,7 +231,6 @@ func (s *server) changed(st policy.Status) {
 	s.statusMu.Lock()
 	defer s.statusMu.Unlock()
 	if !s.ready {
-		s.lastStatus = st.Summary()
 		return
 	}
 	s.metrics.rulesChanged(st, s.rules.Digest(), time.Now())
@@ -245,10 +249,14 @@ func (s *server) changed(st policy.Status) {
 	}
 }
 
-func (s *server) setReady() {
+// tellReady tells the service manager that the daemon answers, or has ended a reload.
+func (s *server) tellReady() {
 	s.statusMu.Lock()
 	defer s.statusMu.Unlock()
-	s.ready = true
+	s.ready, s.lastStatus = true, s.summary(s.rules.Status())
+	if err := systemd.Ready(s.lastStatus); err != nil {
+		s.log.Warn("telling the service manager", "error", err)
+	}
 }
 
 // reload reads the rules again and notifies the service manager before and after.
@@ -258,9 +266,7 @@ func (s *server) reload(ctx context.Context) (admin.Reloaded, error) {
 	}
 	changed, err := s.rules.Reload(ctx)
 	s.metrics.reloaded(err)
-	if rerr := systemd.Ready(s.summary(s.rules.Status())); rerr != nil {
-		s.log.Warn("telling the service manager", "error", rerr)
-	}
+	s.tellReady()
 	return admin.Reloaded{Changed: changed, Digest: s.rules.Digest()}, err
 }
 

@@ -33,6 +33,13 @@ type Status struct {
 	NotPlain map[string]int64 `json:"notPlain,omitzero"`
 	// Unanswered are the file systems that do not answer.
 	Unanswered []mounts.Stuck `json:"unanswered,omitzero"`
+	// Stuck are the decisions that are under way for too long.
+	Stuck []StuckDecisions `json:"stuck,omitzero"`
+	// Sockets are problems of the files that clients connect to.
+	Sockets []SocketProblem `json:"sockets,omitzero"`
+	// SelfCheck is how the check failed that the service manager waits for, "" if it
+	// passed or there is none.
+	SelfCheck string `json:"selfCheck,omitzero"`
 }
 
 func (d *daemon) status() Status {
@@ -41,10 +48,11 @@ func (d *daemon) status() Status {
 		Socket: d.sockets.Decision, Admin: d.sockets.Management, HTTP: d.sockets.HTTP, Sessions: d.engine.Sessions.Len(),
 		Policy: d.rules.Status(), Journal: d.journal.Status(), Memory: d.memory.Status(),
 		Unasked: d.runs.list(), NotPlain: d.engine.NotPlain.Counts(),
-		Unanswered: d.engine.Mounts.Stuck(),
+		Unanswered: d.engine.Mounts.Stuck(), Stuck: d.stuck(time.Now()), Sockets: d.files.list(), SelfCheck: d.watchdog.failure(),
 	}
 	s.Degraded = s.Policy.Degraded() || s.Journal.Failing != "" || s.Journal.Stalled != "" ||
-		s.Journal.Retention.Failing != "" || len(s.Memory.Degraded) > 0 || len(s.Unanswered) > 0
+		s.Journal.Retention.Failing != "" || len(s.Memory.Degraded) > 0 || len(s.Unanswered) > 0 || len(s.Stuck) > 0 ||
+		len(s.Sockets) > 0 || s.SelfCheck != ""
 	return s
 }
 

@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/permd/permd/cmd/permd/internal/account"
 	"github.com/permd/permd/cmd/permd/internal/buildinfo"
@@ -149,6 +151,18 @@ func (x *examination) daemonState(s *daemon.Status) {
 	}
 	if why := s.Journal.Retention.Failing; why != "" {
 		x.Warn("daemon", "permd status", "old decisions cannot be removed from the journal: %s", why)
+	}
+	for _, m := range s.Unanswered {
+		x.Warn("daemon", "permd status", "%s", daemon.UnansweredLine(m, time.Now()))
+	}
+	for _, d := range s.Stuck {
+		x.Warn("daemon", "permd status", "%s", daemon.StuckLine(d, time.Now()))
+	}
+	for _, p := range s.Sockets {
+		x.Error("daemon", cmp.Or(p.Hint, "ls -l "+cli.Quote(p.Path)), "clients do not find it: %s", p.Problem)
+	}
+	if s.SelfCheck != "" {
+		x.Error("daemon", x.restart(), "its own check failed: %s", s.SelfCheck)
 	}
 	for _, why := range s.Memory.Degraded {
 		x.Warn("daemon", "permd status", "the memory is degraded: %s", why)

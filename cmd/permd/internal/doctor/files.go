@@ -14,6 +14,7 @@ import (
 	"github.com/permd/permd/cmd/permd/internal/daemon"
 	"github.com/permd/permd/cmd/permd/internal/engine"
 	"github.com/permd/permd/cmd/permd/internal/files"
+	"github.com/permd/permd/decisions/effects/mounts"
 	"github.com/permd/permd/decisions/journal"
 	"github.com/permd/permd/internal/sqlitedb"
 	"github.com/permd/permd/internal/xdg"
@@ -87,7 +88,7 @@ func (x *examination) privateFile(file string, forbidden fs.FileMode, change str
 // settings checks permd.toml of org and user, and reports whether they can be
 // used.
 func (x *examination) settings() bool {
-	if _, err := account.ReadSettings(x.dirs); err != nil {
+	if _, err := account.ReadSettings(x.dirs, mounts.New()); err != nil {
 		x.Error("settings", cli.HintOf(err, "correct the file, or move it away"), "%v", err)
 		return false
 	}

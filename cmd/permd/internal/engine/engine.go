@@ -38,6 +38,9 @@ type Config struct {
 	// questions be answered on the management socket.
 	Persistent bool
 
+	// Underway knows the requests that are being decided; it may be nil.
+	Underway *decisions.Underway
+
 	// Observe is called with the deliberation of each decision, Ran for calls that ran
 	// without having been asked about, and Answered with the person's answers. Each may
 	// be nil.
@@ -80,12 +83,12 @@ func New(c Config) (*Engine, error) {
 		return paths.FindProject(e.FS, cwd, home)
 	}}
 	of := decisions.Config{
-		Policy: c.Rules, Memory: noMemory{}, Journal: NoJournal{},
+		Policy: c.Rules, Memory: noMemory{}, Journal: noJournal{},
 		FS: e.FS, Own: e.ownPaths(Sockets{}), PID: c.PID, System: c.Dirs.System,
 		Now: time.Now, NewID: newID, Log: c.Log, Cache: new(decisions.Cache), NotPlain: e.NotPlain,
 		OnLogFailure: c.Rules.Settings.OnLogFailure,
 		Deadline:     time.Duration(c.Rules.Settings.Limits.DecisionMilliseconds) * time.Millisecond,
-		Unattended:   c.Rules.Unattended, Observe: c.Observe,
+		Unattended:   c.Rules.Unattended, Observe: c.Observe, Underway: c.Underway,
 	}
 	if c.Memory != nil {
 		of.Memory, of.Proposer = c.Memory, c.Memory
@@ -132,8 +135,8 @@ func (noMemory) Match(*decisions.MemoryQuery) (reject, allow *decisions.Choice, 
 	return nil, nil, nil
 }
 
-// NoJournal is a journal that stores nothing, for decisions that are not enforced.
-type NoJournal struct{}
+// noJournal is a journal that stores nothing, for decisions that are not enforced.
+type noJournal struct{}
 
 // Append discards the records.
-func (NoJournal) Append(context.Context, ...*decisions.Record) error { return nil }
+func (noJournal) Append(context.Context, ...*decisions.Record) error { return nil }

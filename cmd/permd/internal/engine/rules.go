@@ -32,18 +32,18 @@ type Rules struct {
 // another root (--root), where the organisation's rules may belong to the caller.
 // changed, if not nil, is called after each change of the rules.
 func OpenRules(ctx context.Context, dirs xdg.Dirs, relocated bool, changed func(policy.Status)) (*Rules, error) {
-	read, err := account.ReadSettings(dirs)
+	files := mounts.New()
+	read, err := account.ReadSettings(dirs, files)
 	if err != nil {
 		return nil, err
 	}
-	files := mounts.New()
 	opts := policy.Options{
 		Files:   files,
 		OrgDir:  filepath.Join(dirs.Org, account.PolicyDir),
 		UserDir: func(uint32) (string, error) { return filepath.Join(dirs.Config, account.PolicyDir), nil },
 		System:  dirs.System, UID: uint32(os.Geteuid()),
 		Base: rego.Base(), Schema: rego.InputSchema(), Programs: rego.Programs(), Profiles: rego.Profiles(),
-		Switches: func() (policy.Switches, error) { return account.ReadSwitches(dirs) },
+		Switches: func() (policy.Switches, error) { return account.ReadSwitches(dirs, files) },
 		OnChange: changed, OnWork: reduceGC,
 	}
 	if relocated {

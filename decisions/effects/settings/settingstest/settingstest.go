@@ -10,7 +10,7 @@ import (
 
 // GitIndexes are lists of tracked files with the submodule lib/sub, written by
 // git in each of its versions.
-func GitIndexes(t *testing.T) map[string][]byte {
+func GitIndexes(t testing.TB) map[string][]byte {
 	t.Helper()
 	git, err := exec.LookPath("git")
 	if err != nil {

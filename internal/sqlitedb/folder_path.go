@@ -11,23 +11,27 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// lookLimit is how long a caller waits for the file system that the path of the database
-// is on. The database itself may be on another one, which answers.
-const lookLimit = 200 * time.Millisecond
+// These limit how long a caller waits for the file system that the path of the database
+// is on. The database itself may be on another one, which answers. They are much longer
+// than a look takes on a busy machine.
+const (
+	lookLimit      = 5 * time.Second
+	quickLookLimit = time.Second // for decisions
+)
 
-// place is the path of an opened folder. A folder that is renamed stays open, and what is
+// folderPath is the path of an opened folder. A folder that is renamed stays open, and what is
 // written there is not found by that path any more.
-type place struct {
+type folderPath struct {
 	path     string
 	dev, ino uint64
 	turn     chan struct{} // has an element while somebody looks
-	stuck    atomic.Bool   // the look under way has taken longer than lookLimit
+	stuck    atomic.Bool   // the look under way has taken longer than somebody's limit
 	// stat looks at a path without following a link at its end; changed by tests.
 	stat func(path string, st *unix.Stat_t) error
 }
 
 // init remembers which folder was opened.
-func (p *place) init(folder *os.File) error {
+func (p *folderPath) init(folder *os.File) error {
 	var st unix.Stat_t
 	if err := unix.Fstat(int(folder.Fd()), &st); err != nil {
 		return fmt.Errorf("looking at database folder: %w", err)
@@ -38,13 +42,13 @@ func (p *place) init(folder *os.File) error {
 }
 
 // check returns an error that wraps ErrGone unless the path still leads to the folder
-// that was opened, or if that is not known within lookLimit. At most one thread looks,
-// and nobody waits for one that is late already.
-func (p *place) check() error {
+// that was opened, or if that is not known within limit. At most one thread looks, and
+// nobody waits for one that is late already.
+func (p *folderPath) check(limit time.Duration) error {
 	if p.stuck.Load() {
 		return p.unanswered()
 	}
-	late := time.NewTimer(lookLimit)
+	late := time.NewTimer(limit)
 	defer late.Stop()
 	select {
 	case p.turn <- struct{}{}:
@@ -73,11 +77,11 @@ func (p *place) check() error {
 	}
 }
 
-func (p *place) unanswered() error {
+func (p *folderPath) unanswered() error {
 	return fmt.Errorf("%w: the file system of %s does not answer", ErrGone, p.path)
 }
 
-func (p *place) look() error {
+func (p *folderPath) look() error {
 	var st unix.Stat_t
 	err := p.stat(p.path, &st)
 	for errors.Is(err, unix.EINTR) {

@@ -13,9 +13,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestPlace: an opened folder that is no longer found by its path is noticed, whatever
+// TestFolderPath: an opened folder that is no longer found by its path is noticed, whatever
 // became of it, and that it is back.
-func TestPlace(t *testing.T) {
+func TestFolderPath(t *testing.T) {
 	rename := func(t *testing.T, from, to string) {
 		t.Helper()
 		if err := os.Rename(from, to); err != nil {
@@ -86,27 +86,27 @@ func TestPlace(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer folder.Close()
-			var p place
-			if err := errors.Join(p.init(folder), p.check()); err != nil {
+			var p folderPath
+			if err := errors.Join(p.init(folder), p.check(lookLimit)); err != nil {
 				t.Fatalf("at first: %v", err)
 			}
 			tt.harm(t, path)
 			for range 2 {
-				if err := p.check(); !errors.Is(err, ErrGone) {
+				if err := p.check(lookLimit); !errors.Is(err, ErrGone) {
 					t.Errorf("error is %v, want ErrGone", err)
 				}
 			}
 			tt.undo(t, path)
-			if err := p.check(); err != nil {
+			if err := p.check(lookLimit); err != nil {
 				t.Errorf("put back: %v", err)
 			}
 		})
 	}
 }
 
-// TestPlaceUnanswered: a file system that does not answer costs the first caller
+// TestFolderPathUnanswered: a file system that does not answer costs the first caller
 // lookLimit and those after it nothing, and no second thread.
-func TestPlaceUnanswered(t *testing.T) {
+func TestFolderPathUnanswered(t *testing.T) {
 	dir := t.TempDir()
 	folder, err := os.Open(dir)
 	if err != nil {
@@ -114,7 +114,7 @@ func TestPlaceUnanswered(t *testing.T) {
 	}
 	defer folder.Close()
 	synctest.Test(t, func(t *testing.T) {
-		var p place
+		var p folderPath
 		if err := p.init(folder); err != nil {
 			t.Fatal(err)
 		}
@@ -127,7 +127,7 @@ func TestPlaceUnanswered(t *testing.T) {
 		}
 		start := time.Now()
 		for range 100 {
-			if err := p.check(); !errors.Is(err, ErrGone) {
+			if err := p.check(lookLimit); !errors.Is(err, ErrGone) {
 				t.Fatalf("error is %v, want ErrGone", err)
 			}
 		}
@@ -136,24 +136,24 @@ func TestPlaceUnanswered(t *testing.T) {
 		}
 		close(answer)
 		synctest.Wait()
-		if err := p.check(); err != nil {
+		if err := p.check(lookLimit); err != nil {
 			t.Errorf("when it answers: %v", err)
 		}
 	})
 }
 
-func BenchmarkPlace(b *testing.B) {
+func BenchmarkFolderPath(b *testing.B) {
 	folder, err := os.Open(b.TempDir())
 	if err != nil {
 		b.Fatal(err)
 	}
 	defer folder.Close()
-	var p place
+	var p folderPath
 	if err := p.init(folder); err != nil {
 		b.Fatal(err)
 	}
 	for b.Loop() {
-		if err := p.check(); err != nil {
+		if err := p.check(lookLimit); err != nil {
 			b.Fatal(err)
 		}
 	}

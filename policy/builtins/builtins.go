@@ -1,4 +1,5 @@
-package policy
+// Package builtins says which builtins of OPA policies may call.
+package builtins
 
 import (
 	"slices"
@@ -6,7 +7,7 @@ import (
 	"github.com/open-policy-agent/opa/v1/ast"
 )
 
-// allowedBuiltins are the builtins that policies may call: pure functions of
+// allowed are the builtins that policies may call: pure functions of
 // their arguments whose running time is bounded by the size of the input. It is
 // an allow-list, so a newer OPA does not add builtins unnoticed. Left out on
 // purpose:
@@ -17,7 +18,7 @@ import (
 //     net.cidr_expand, strings.render_template, regex.globs_match, regex.template_match,
 //     graphql.*, rego.parse_module, yaml.*, units.*;
 //   - deprecated ones: any, all, re_match, set_diff, cast_*.
-var allowedBuiltins = []string{
+var allowed = []string{
 	"abs", "and", "array.concat", "array.flatten", "array.reverse", "array.slice", "assign",
 	"base64.decode", "base64.encode", "base64.is_valid", "base64url.decode", "base64url.encode",
 	"bits.and", "bits.negate", "bits.or", "bits.rsh", "bits.xor",
@@ -42,9 +43,9 @@ var allowedBuiltins = []string{
 	"union", "upper", "uri.is_valid", "uri.parse", "urlquery.decode", "urlquery.encode", "walk",
 }
 
-// capabilities returns what OPA lets policies use. Tests may also print; OPA
+// Capabilities returns what OPA lets policies use. Tests may also print; OPA
 // drops print from a policy.
-func capabilities(tests bool) *ast.Capabilities {
+func Capabilities(tests bool) *ast.Capabilities {
 	all := ast.CapabilitiesForThisVersion(ast.CapabilitiesRegoVersion(ast.RegoV1))
 	caps := &ast.Capabilities{
 		FutureKeywords: all.FutureKeywords,
@@ -52,13 +53,14 @@ func capabilities(tests bool) *ast.Capabilities {
 		AllowNet:       []string{},   // empty, not nil: no remote schema is fetched
 	}
 	for _, b := range all.Builtins {
-		if slices.Contains(allowedBuiltins, b.Name) || tests && (b.Name == "print" || b.Name == "internal.print") {
+		if slices.Contains(allowed, b.Name) || tests && (b.Name == "print" || b.Name == "internal.print") {
 			caps.Builtins = append(caps.Builtins, b)
 		}
 	}
 	return caps
 }
 
-func parserOptions(caps *ast.Capabilities) ast.ParserOptions {
+// ParserOptions returns how policies are parsed.
+func ParserOptions(caps *ast.Capabilities) ast.ParserOptions {
 	return ast.ParserOptions{Capabilities: caps, ProcessAnnotation: true, RegoVersion: ast.RegoV1}
 }

@@ -1,0 +1,110 @@
+package main
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestFindsAllTargets compares the targets that are found with the text of all files, and
+// with those that .ci/run tries.
+func TestFindsAllTargets(t *testing.T) {
+	targets, err := findTargets("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var found []string
+	for _, target := range targets {
+		found = append(found, target.String())
+	}
+	begins := regexp.MustCompile(`(?m)^func (Fuzz\w*)\(`)
+	var want []string
+	err = filepath.WalkDir("../..", func(path string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() || !strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		dir, err := filepath.Rel("../..", filepath.Dir(path))
+		for _, m := range begins.FindAllSubmatch(text, -1) {
+			want = append(want, filepath.ToSlash(dir)+"."+string(m[1]))
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	slices.Sort(want)
+	if !slices.Equal(found, want) {
+		t.Errorf("found %q\nthere are %q", found, want)
+	}
+	for name := range exposed {
+		if !slices.Contains(found, name) {
+			t.Errorf("there is no %s", name)
+		}
+	}
+	if n := len(exposed); n != 5 {
+		t.Errorf("%d targets are tried by .ci/run, want 5", n)
+	}
+	if chosen := choose(targets, options{only: regexp.MustCompile(""), exposed: true}); len(chosen) != len(exposed) {
+		t.Errorf("%d are chosen of them", len(chosen))
+	}
+}
+
+// TestRun: what fails is kept as a case and fails the run, and executions are counted.
+func TestRun(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it builds and runs a fuzz target")
+	}
+	planted, err := os.ReadFile("testdata/planted_test.go.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	t.Setenv("GOFLAGS", "-mod=mod")
+	for name, text := range map[string]string{"go.mod": "module planted\n\ngo 1.26.0\n", "p/p_test.go": string(planted), "p/testdata/q_test.go": "no Go"} {
+		if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	targets, err := findTargets(dir)
+	if err != nil || len(targets) != 3 {
+		t.Fatalf("targets %v, %v", targets, err)
+	}
+	r := &runner{options: options{each: time.Second, parallel: 1, root: dir}}
+	defer r.close()
+	results := map[string]*result{}
+	for _, target := range targets {
+		// A search may take longer than one round.
+		for range 20 {
+			res, err := r.run(t.Context(), target)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if results[target.name] = res; target.name != "FuzzBad" || res.Failed {
+				break
+			}
+		}
+	}
+	if bad := results["FuzzBad"]; !bad.Failed || !strings.HasPrefix(bad.Case, "p/testdata/fuzz/FuzzBad/") || !strings.Contains(bad.Output, "found") {
+		t.Errorf("the target that fails: %+v", *bad)
+	} else if _, err := os.Stat(filepath.Join(dir, bad.Case)); err != nil {
+		t.Error(err)
+	}
+	if good := results["FuzzGood"]; good.Failed || good.Executions == 0 || good.CPUSeconds <= 0 || good.outcome() != "ok" {
+		t.Errorf("the target that does not: %+v", *good)
+	}
+	if seed := results["FuzzSeed"]; !seed.Failed || seed.Case != "" || seed.outcome() != "FAILED: a seed" {
+		t.Errorf("the target with a bad seed: %+v", *seed)
+	}
+}

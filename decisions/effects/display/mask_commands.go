@@ -1,0 +1,194 @@
+package display
+
+import (
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// Text that holds commands, such as the title of a call, is read roughly as a shell would,
+// so that the words around a secret tell it there, too. What is read wrongly is masked too
+// much or too little, and never decided on.
+
+// maxNested is how deep quoted words are read as text of their own: the text of bash -c,
+// and of ssh in it.
+const maxNested = 3
+
+// span is a part of a text.
+type span struct{ from, end int }
+
+// textWord is a word of a command in a text.
+type textWord struct {
+	text string
+	// at is where each byte of text is in the whole.
+	at []int
+	// quoted are its parts in quotes that have blanks, which may be commands themselves.
+	quoted []span
+}
+
+// commandSecrets returns the secrets in a text that the words of its commands tell, in
+// order.
+func commandSecrets(s string) []span {
+	if !strings.Contains(s, " ") {
+		return nil
+	}
+	var c commands
+	c.find(s, 0, 0)
+	found := c.found
+	if len(found) == 0 {
+		return nil
+	}
+	slices.SortFunc(found, func(a, b span) int { return a.from - b.from })
+	merged := found[:1]
+	for _, next := range found[1:] {
+		last := &merged[len(merged)-1]
+		if next.from >= last.end {
+			merged = append(merged, next)
+			continue
+		}
+		last.end = max(last.end, next.end)
+	}
+	return merged
+}
+
+// commands finds secrets in text that holds commands.
+type commands struct {
+	found []span
+	piped *[]string // if not nil, the words printed for a command that reads a secret
+}
+
+// find adds the secrets of the text at an offset of the whole.
+func (c *commands) find(s string, offset, depth int) {
+	var before []textWord // the last command
+	pipe, here := false, 0
+	for i := 0; i < len(s); {
+		words, next := cutCommand(s[i:])
+		for j := range words {
+			for k := range words[j].at {
+				words[j].at[k] += i
+			}
+		}
+		texts := textsOf(words)
+		switch {
+		case len(words) == 0:
+		case here == 3 && readsSecret(textsOf(before)):
+			c.add(s, &words[0], 0, offset)
+		case pipe && readsSecret(texts):
+			if first := printedWords(textsOf(before)); first > 0 {
+				for j := first; j < len(before); j++ {
+					c.add(s, &before[j], 0, offset)
+					if c.piped != nil {
+						*c.piped = append(*c.piped, before[j].text)
+					}
+				}
+			}
+		}
+		secretParts(texts, func(j, keep int) {
+			if w := &words[j]; j > 0 && keep < len(w.text) && w.text != Masked {
+				c.add(s, w, keep, offset)
+			}
+		})
+		if depth < maxNested {
+			for j := range words {
+				for _, q := range words[j].quoted {
+					c.find(s[i+q.from:i+q.end], offset+i+q.from, depth+1)
+				}
+			}
+		}
+		i += next
+		if here++; s[i-1] != '<' {
+			here = 0
+		}
+		if len(words) > 0 {
+			before = words
+		}
+		pipe = s[i-1] == '|' && (i == len(s) || s[i] != '|')
+	}
+}
+
+// add adds the secret in a word from its byte keep on.
+func (c *commands) add(s string, w *textWord, keep, offset int) {
+	from, end := w.at[keep], w.at[len(w.at)-1]+1
+	if n := plainValue(s[from:end]); n > 0 {
+		c.found = append(c.found, span{offset + from, offset + from + n})
+	}
+}
+
+func textsOf(words []textWord) []string {
+	texts := make([]string, len(words))
+	for i := range words {
+		texts[i] = words[i].text
+	}
+	return texts
+}
+
+// cutCommand reads the words up to the end of a command, and returns where the next one
+// begins.
+func cutCommand(s string) (words []textWord, next int) {
+	var w textWord
+	var b []byte
+	end := func() {
+		if len(w.at) > 0 {
+			w.text = string(b)
+			words = append(words, w)
+		}
+		w, b = textWord{}, b[:0]
+	}
+	put := func(i int) { w.at, b = append(w.at, i), append(b, s[i]) }
+	for i := 0; i < len(s); i++ {
+		switch c := s[i]; {
+		case c == ' ' || c == '\t':
+			end()
+		case strings.IndexByte(";|&\n()`<>", c) >= 0:
+			end()
+			return words, i + 1
+		case c == '\'' || c == '"':
+			n := closing(s[i+1:], c)
+			if n < 0 {
+				continue // an apostrophe
+			}
+			if strings.IndexByte(s[i+1:i+1+n], ' ') >= 0 {
+				w.quoted = append(w.quoted, span{i + 1, i + 1 + n})
+			}
+			for j := i + 1; j < i+1+n; j++ {
+				if c == '"' && s[j] == '\\' && j+1 < i+1+n && strings.IndexByte("\"\\$`", s[j+1]) >= 0 {
+					j++
+				}
+				put(j)
+			}
+			i += n + 1
+		case c == '\\' && i+1 < len(s) && s[i+1] < utf8.RuneSelf:
+			i++
+			put(i)
+		default:
+			put(i)
+		}
+		if len(words) >= maxSecretWords {
+			break
+		}
+	}
+	end()
+	return words, len(s)
+}
+
+// plainValue returns the length of the beginning of a value in which no shell, whatever
+// quotes are really open there, sees anything but words.
+func plainValue(s string) int {
+	if !strings.ContainsAny(s, ";|&$`()<>\"'{}\\\t\r\n") {
+		return len(s)
+	}
+	return plainLen(s, false)
+}
+
+// closing returns the index of the quote that ends a quoted text; -1 if there is none.
+func closing(s string, quote byte) int {
+	for i := 0; i < len(s); i++ {
+		switch {
+		case s[i] == quote:
+			return i
+		case s[i] == '\\' && quote == '"':
+			i++
+		}
+	}
+	return -1
+}

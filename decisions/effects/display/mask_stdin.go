@@ -1,0 +1,90 @@
+package display
+
+import "strings"
+
+// What a command is given on its standard input may be a secret, too: the text that echo
+// or printf print into it, or a here-string.
+
+// stdinLines are programs that read a secret from their standard input, with the words
+// that their command must contain. Options such as --password-stdin are known by their
+// names.
+var stdinLines = []string{
+	"chpasswd", "sudo -S", "passwd", "smbpasswd -s", "pass insert", "gopass insert", "secret-tool store", "cryptsetup",
+	"wrangler secret", "gh secret set", "gh auth login", "glab auth login", "vercel env add", "openssl passwd", "htpasswd -i",
+	"docker secret create", "podman secret create", "systemd-creds encrypt", "kubeseal", "vault login", "age-keygen", "wg pubkey",
+}
+
+var stdinRules = func() map[string][][]string {
+	all := map[string][][]string{}
+	for _, line := range stdinLines {
+		fields := strings.Fields(line)
+		all[fields[0]] = append(all[fields[0]], fields[1:])
+	}
+	return all
+}()
+
+// readsSecret reports whether a command reads a secret from its standard input.
+func readsSecret(words []string) bool {
+	for i, w := range words {
+		if i > 0 && strings.HasPrefix(w, "--") && stdinOption(w) {
+			return true
+		}
+		if i >= maxProgramWords {
+			continue
+		}
+		for _, with := range stdinRules[programName(w)] {
+			rest := words[i+1:]
+			for len(with) > 0 && len(rest) > 0 {
+				if rest[0] == with[0] {
+					with = with[1:]
+				}
+				rest = rest[1:]
+			}
+			if len(with) == 0 {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// stdinOption reports whether an option says that a secret comes from a descriptor:
+// --password-stdin, --passphrase-fd.
+func stdinOption(option string) bool {
+	cut := strings.LastIndexByte(option, '-')
+	switch strings.TrimRight(option[cut+1:], "=0123456789") {
+	case "stdin", "fd":
+		return SecretName(option[:cut], nameOfOption)
+	}
+	return option == "--with-token"
+}
+
+// printedWords returns the index of the first word that echo or printf print; 0 for other
+// programs.
+func printedWords(words []string) int {
+	if len(words) == 0 {
+		return 0
+	}
+	switch programName(words[0]) {
+	case "echo", "printf":
+	default:
+		return 0
+	}
+	i := 1
+	for i < len(words) && strings.HasPrefix(words[i], "-") {
+		i++
+	}
+	return i
+}
+
+// PipedSecrets returns the words of a command's text that another command reads as a
+// secret. They can be shown with the program that prints them, which does not know that.
+func PipedSecrets(text string) []string {
+	if !strings.Contains(text, "|") {
+		return nil
+	}
+	var found []string
+	c := commands{piped: &found}
+	c.find(text, 0, 0)
+	return found
+}

@@ -1,0 +1,94 @@
+package native
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+
+	"github.com/permd/permd/decisions"
+)
+
+// meanwhile is a memory in which something happens while a choice is being stored.
+type meanwhile struct {
+	dropper
+	happens func()
+}
+
+func (k *meanwhile) Keep(ctx context.Context, a decisions.Answer) ([]decisions.StoredChoice, error) {
+	k.happens()
+	return []decisions.StoredChoice{{ID: "c1", Scope: a.Scope}}, nil
+}
+
+// TestEndedWhileStored: a question that ends while the answer is stored has ended. An allow
+// of it is revoked, however wide, and the client is not told that it counts.
+func TestEndedWhileStored(t *testing.T) {
+	offer := &decisions.Offer{Sets: []decisions.OfferSet{{Width: decisions.Width{ID: "w1"}}}, Reject: &decisions.Rejection{}}
+	for _, tc := range []struct {
+		name    string
+		answer  Answer
+		ends    bool
+		dropped []string
+	}{
+		{"allow for the session", Answer{Verdict: decisions.Allow, Width: "w1", Scope: "session"}, true, []string{"c1"}},
+		{"allow for everything", Answer{Verdict: decisions.Allow, Width: "w1", Scope: "user"}, true, []string{"c1"}},
+		{"reject for the session", Answer{Verdict: decisions.Deny, Scope: "session"}, true, []string{"c1"}},
+		{"reject for everything, which allows nothing", Answer{Verdict: decisions.Deny, Scope: "user"}, true, nil},
+		{"allow, and nothing ends", Answer{Verdict: decisions.Allow, Width: "w1", Scope: "user"}, false, nil},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			var asks PendingQuestions
+			memory := &meanwhile{happens: func() {
+				if tc.ends {
+					asks.RemoveSession("s")
+				}
+			}}
+			recorded := 0
+			deps := Deps{Keeper: memory, RecordAnswer: func(context.Context, string, decisions.Verdict, []decisions.StoredChoice) error {
+				recorded++
+				return nil
+			}}
+			asks.Add(&PendingQuestion{ID: "d1", SessionID: "s", Offer: offer})
+			tc.answer.DecisionID = "d1"
+			_, err := AnswerQuestion(t.Context(), deps, &asks, tc.answer)
+			if (err != nil) != tc.ends || (recorded == 1) == tc.ends {
+				t.Errorf("error %v, recorded %d times", err, recorded)
+			}
+			if !slices.Equal(memory.dropped, tc.dropped) {
+				t.Errorf("revoked %v, want %v", memory.dropped, tc.dropped)
+			}
+		})
+	}
+}
+
+// TestAnsweredOutOfBandOnce: while an answer of permd allow is stored, no other counts, and
+// none is stored for a question that ends meanwhile.
+func TestAnsweredOutOfBandOnce(t *testing.T) {
+	for name, ends := range map[string]bool{"it stays open": false, "it ends": true} {
+		t.Run(name, func(t *testing.T) {
+			d := newPersistentDaemon()
+			tree := d.lasting.treeOf(1000, "claude", "s")
+			req := &decisions.Request{Session: decisions.SessionRef{Conn: tree.owner.Conn, ID: "s"}}
+			d.lasting.addQuestion(tree, req, &decisions.Decision{ID: "1", Verdict: decisions.Ask})
+			memory := &meanwhile{}
+			memory.happens = func() {
+				if _, err := d.lasting.AllowOnce(nil, "1"); !errors.Is(err, ErrNoQuestion) {
+					t.Errorf("another answer meanwhile: %v", err)
+				}
+				if _, err := d.lasting.AllowAlways(t.Context(), nil, memory, decisions.Answer{DecisionID: "1"}); !errors.Is(err, ErrNoQuestion) {
+					t.Errorf("the same answer meanwhile: %v", err)
+				}
+				if ends {
+					d.lasting.removeQuestions(tree.owner, "s")
+				}
+			}
+			_, err := d.lasting.AllowAlways(t.Context(), nil, memory, decisions.Answer{DecisionID: "1"})
+			if errors.Is(err, ErrNoQuestion) != ends || slices.Equal(memory.dropped, []string{"c1"}) != ends {
+				t.Errorf("error %v, revoked %v", err, memory.dropped)
+			}
+			if open := d.lasting.Questions(nil); len(open) != 0 {
+				t.Errorf("%d are open", len(open))
+			}
+		})
+	}
+}
