@@ -13,6 +13,7 @@ import (
 // TestAllowableRun: no answer covers a run that permd cannot interpret, since its words
 // would only be compared as text.
 func TestAllowableRun(t *testing.T) {
+	t.Parallel()
 	table, err := programs.ParseTable(rego.Programs())
 	if err != nil {
 		t.Fatal(err)

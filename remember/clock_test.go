@@ -58,6 +58,7 @@ func (c *setClock) keep(v decisions.Verdict, e effects.Effect, scope remember.Sc
 // TestClockJumps: an expired choice stays expired when the clock is set back, and no
 // choice is valid for longer than intended.
 func TestClockJumps(t *testing.T) {
+	t.Parallel()
 	c := newSetClock(t)
 	vet := run("go", "vet")
 	c.keep(decisions.Allow, vet, remember.ForUser, time.Hour)
@@ -77,6 +78,7 @@ func TestClockJumps(t *testing.T) {
 // TestClockSetBackForGood: choices made after the clock was corrected are valid as long
 // as they should be, and choices that expired by the wrong clock stay expired.
 func TestClockSetBackForGood(t *testing.T) {
+	t.Parallel()
 	c := newSetClock(t)
 	early, late := run("go", "vet"), run("go", "list")
 	c.keep(decisions.Allow, early, remember.ForUser, time.Hour)
@@ -109,6 +111,7 @@ func TestClockSetBackForGood(t *testing.T) {
 // TestClockBackAfterRestart: expired choices stay expired when permd is restarted with a
 // clock that is behind.
 func TestClockBackAfterRestart(t *testing.T) {
+	t.Parallel()
 	c := newSetClock(t)
 	c.keep(decisions.Allow, run("go", "vet"), remember.ForUser, time.Hour)
 	c.keep(decisions.Allow, run("ls"), remember.ForSession, 0)
@@ -137,6 +140,7 @@ func TestClockBackAfterRestart(t *testing.T) {
 // TestCoarseTime: the coarse time of a request also ends choices, and a time
 // more than a second behind does not revive them.
 func TestCoarseTime(t *testing.T) {
+	t.Parallel()
 	c := newSetClock(t)
 	vet := run("go", "vet")
 	c.keep(decisions.Allow, vet, remember.ForUser, time.Minute)
@@ -153,6 +157,7 @@ func TestCoarseTime(t *testing.T) {
 }
 
 func TestExpiry(t *testing.T) {
+	t.Parallel()
 	now := noon
 	var mu sync.Mutex
 	o := remember.Options{Path: path(t), Now: func() time.Time {

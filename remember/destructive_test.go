@@ -13,6 +13,7 @@ import (
 // TestDestructive: an allow of a tool ends if its server begins to mark the tool as
 // destructive; a reject, and a line that a person wrote, do not.
 func TestDestructive(t *testing.T) {
+	t.Parallel()
 	tool := func(destructive bool) effects.Effect {
 		e := use("warehouse", "purge", `{"bin":"C-17"}`)
 		e.Use.Destructive = destructive

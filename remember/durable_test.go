@@ -32,6 +32,7 @@ func copyOf(t *testing.T, o remember.Options) remember.Options {
 // TestDamagedLog damages the write-ahead log of a memory that was not closed.
 // SQLite silently drops its end: only allows may be lost that way.
 func TestDamagedLog(t *testing.T) {
+	t.Parallel()
 	o := options(path(t))
 	s := open(t, o)
 	draft := func(v decisions.Verdict, target string) remember.Draft {
@@ -88,6 +89,7 @@ func flip(data []byte, at int) []byte {
 
 // TestCutDatabase cuts the file at every page and in the middle of one.
 func TestCutDatabase(t *testing.T) {
+	t.Parallel()
 	o := options(path(t))
 	s := open(t, o)
 	for _, target := range []string{"a", "b"} {
@@ -116,6 +118,7 @@ func TestCutDatabase(t *testing.T) {
 // TestSelfCheck: if the database stores something else than was written, nothing is
 // remembered, since it is not known what it would match.
 func TestSelfCheck(t *testing.T) {
+	t.Parallel()
 	for name, change := range map[string]string{
 		"another digest": "UPDATE choices SET digest = zeroblob(32) WHERE n = new.n",
 		"another person": "UPDATE choices SET uid = 7 WHERE n = new.n",

@@ -124,6 +124,7 @@ var rejected = []string{
 // if the effects have other details in this version, and if half of the row is
 // unreadable.
 func TestEarlierRejects(t *testing.T) {
+	t.Parallel()
 	for name, change := range map[string]string{
 		"as it is": "", "facts of another version": "UPDATE choices SET facts = 77 WHERE facts = 1",
 		"pins that cannot be read": `UPDATE choices SET pins = CAST('{"project":1}' AS BLOB) WHERE verdict = 'deny'`,
@@ -169,6 +170,7 @@ func TestEarlierRejects(t *testing.T) {
 // TestEarlierAllows: no allow in the fixture has become wider. Exactly what was allowed
 // before is still allowed.
 func TestEarlierAllows(t *testing.T) {
+	t.Parallel()
 	a := earlier(t)
 	a.generousTo(func(e *effects.Effect) bool {
 		return e.Kind == effects.KindRead && !e.Tags.Has(effects.Secret) && !e.Tags.Has(effects.Outside)
@@ -204,6 +206,7 @@ func TestEarlierAllows(t *testing.T) {
 // has looked at it. After it is confirmed, its line denies; after it is forgotten, it
 // has no effect.
 func TestEarlierChanged(t *testing.T) {
+	t.Parallel()
 	a := earlier(t)
 	a.generousTo(anything)
 	ids := map[string]string{}
@@ -270,6 +273,7 @@ func TestEarlierChanged(t *testing.T) {
 // TestEarlierBackup: before the database is changed, one copy is made for its version,
 // which the earlier permd can use.
 func TestEarlierBackup(t *testing.T) {
+	t.Parallel()
 	a := earlier(t)
 	for range 2 {
 		if err := a.store.Close(); err != nil {

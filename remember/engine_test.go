@@ -169,6 +169,7 @@ func guarded(e *decisions.EffectDecision) bool {
 // guarded effect that was not; each allows everything that a narrower one does; and
 // after they are forgotten they allow nothing.
 func TestOfferedWidths(t *testing.T) {
+	t.Parallel()
 	a := newAsked(t)
 	widths, crossed, wider := 0, 0, 0
 	rapid.Check(t, func(t *rapid.T) {

@@ -105,6 +105,7 @@ func forgetOnFullDisk(path string) {
 }
 
 func TestForgetOnFullDisk(t *testing.T) {
+	t.Parallel()
 	cmd := exec.Command(os.Args[0], "-test.run=^$")
 	cmd.Env = append(os.Environ(), childMode+"="+path(t))
 	out, err := cmd.CombinedOutput()
@@ -114,6 +115,7 @@ func TestForgetOnFullDisk(t *testing.T) {
 }
 
 func TestMoreRevocationsThanTheFileNames(t *testing.T) {
+	t.Parallel()
 	o := options(path(t))
 	s := open(t, o)
 	yes, no := ask(run("make")), ask(run("rm"))
@@ -227,6 +229,7 @@ func TestDamagedPages(t *testing.T) {
 }
 
 func TestUnreadableRowTurnsAllowsOff(t *testing.T) {
+	t.Parallel()
 	for name, query := range map[string]string{
 		"digest": "UPDATE choices SET digest = x'00' WHERE verdict = 'allow'",
 		"pins":   `UPDATE choices SET pins = CAST('{"project":1}' AS BLOB) WHERE verdict = 'allow'`,
@@ -250,6 +253,7 @@ func TestUnreadableRowTurnsAllowsOff(t *testing.T) {
 }
 
 func TestMissingKeyIsDamage(t *testing.T) {
+	t.Parallel()
 	o := options(path(t))
 	s := open(t, o)
 	save(t, s, remember.Draft{Verdict: decisions.Deny, Query: ask(run("rm")), Scope: remember.ForUser})
@@ -263,6 +267,7 @@ func TestMissingKeyIsDamage(t *testing.T) {
 }
 
 func TestOpenRefuses(t *testing.T) {
+	t.Parallel()
 	for name, tc := range map[string]struct {
 		prepare func(t *testing.T, path string)
 		want    error

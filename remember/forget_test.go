@@ -20,6 +20,7 @@ import (
 )
 
 func TestListAndForget(t *testing.T) {
+	t.Parallel()
 	o := options(path(t))
 	s := open(t, o)
 	q := ask(run("git", "commit", "-m", "canary-value"))

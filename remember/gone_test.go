@@ -17,6 +17,7 @@ import (
 // TestGoneFile: a choice that would be lost on restart is not reported as remembered,
 // but a revocation takes effect.
 func TestGoneFile(t *testing.T) {
+	t.Parallel()
 	draft := func(target string) remember.Draft {
 		return remember.Draft{Verdict: decisions.Allow, Query: ask(run("make", target)), Scope: remember.ForUser}
 	}
@@ -45,6 +46,7 @@ func TestGoneFile(t *testing.T) {
 // moved to while the daemon runs, the allow does not count and the reject does, until
 // the very files are back.
 func TestMovedAway(t *testing.T) {
+	t.Parallel()
 	rename := func(t *testing.T, from, to string) {
 		t.Helper()
 		if err := os.Rename(from, to); err != nil {

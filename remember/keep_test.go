@@ -40,6 +40,7 @@ func rejection(list ...*decisions.MemoryQuery) *decisions.Rejection {
 
 // TestKeep checks which answers are accepted, and what is stored: all or nothing.
 func TestKeep(t *testing.T) {
+	t.Parallel()
 	plain, other := ask(run("go", "vet")), ask(file(effects.KindWrite, "/p/x"))
 	nowhere := ask(connect("example.com", 443, effects.MethodGet))
 	nowhere.Project, nowhere.Session = "", decisions.SessionRef{}
@@ -92,6 +93,7 @@ func TestKeep(t *testing.T) {
 // TestAddBounds: invalid lines are refused, and the number of lines with the same
 // beginning is bounded, so that searching them is fast.
 func TestAddBounds(t *testing.T) {
+	t.Parallel()
 	s := open(t, options(path(t)))
 	line := remember.Line{UID: ada, Verdict: decisions.Allow, Kind: effects.KindRun, Scope: remember.ForUser, Home: "/home/ada"}
 	for name, text := range map[string]string{
@@ -131,6 +133,7 @@ func TestAddBounds(t *testing.T) {
 // TestAddReject: a rejected line matches wherever it touches a call of this person,
 // and no one else's.
 func TestAddReject(t *testing.T) {
+	t.Parallel()
 	s := open(t, options(path(t)))
 	_, err := s.Add(t.Context(), remember.Line{UID: ada, Verdict: decisions.Deny, Kind: effects.KindRun, Line: "rm -rf *", Scope: remember.ForUser})
 	if err != nil {
@@ -148,6 +151,7 @@ func TestAddReject(t *testing.T) {
 // TestGuardedSince: an allow that a client reported does not match what has become
 // guarded since, until a person confirms it.
 func TestGuardedSince(t *testing.T) {
+	t.Parallel()
 	s := open(t, options(path(t)))
 	e := file(effects.KindWrite, "/p/tool.conf")
 	c := save(t, s, remember.Draft{Verdict: decisions.Allow, Query: ask(e), Scope: remember.ForProject, DecisionID: "d"})
@@ -166,6 +170,7 @@ func TestGuardedSince(t *testing.T) {
 
 // TestExpiryBounds: one limit, whatever the number of seconds is.
 func TestExpiryBounds(t *testing.T) {
+	t.Parallel()
 	const longest = 10 * 365 * 24 * 60 * 60
 	for seconds, ok := range map[int64]bool{
 		0: true, 1: true, longest: true, longest + 1: false, -1: false,

@@ -15,6 +15,7 @@ import (
 // TestKnown: rejects that were kept elsewhere and that the database has never had make
 // everything ask, and those that were revoked, or are still there, do not.
 func TestKnown(t *testing.T) {
+	t.Parallel()
 	o := options(path(t))
 	changes := 0
 	o.Changed = func() { changes++ }
@@ -81,6 +82,7 @@ func TestKnown(t *testing.T) {
 // TestKnownPutBack: a database that is put back after a start without it has all that it
 // had, and nothing asks.
 func TestKnownPutBack(t *testing.T) {
+	t.Parallel()
 	o := options(path(t))
 	s := open(t, o)
 	save(t, s, remember.Draft{Verdict: decisions.Deny, Query: ask(run("rm")), Scope: remember.ForUser})

@@ -211,6 +211,7 @@ func indices(s, sep string) (list []int) {
 // TestUserWideLabel: a choice for everywhere shows the absolute path that it
 // matches, so that the printed command that restores it means the same file.
 func TestUserWideLabel(t *testing.T) {
+	t.Parallel()
 	s := open(t, options(path(t)))
 	for scope, want := range map[remember.ScopeKind]string{remember.ForUser: "/p/foo2", remember.ForProject: "./foo2"} {
 		for _, verdict := range []decisions.Verdict{decisions.Allow, decisions.Deny} {
@@ -230,6 +231,7 @@ func TestUserWideLabel(t *testing.T) {
 // TestBackupCannotBeMade: if the copy cannot be made, the memory of an earlier permd is
 // neither changed nor opened; the daemon does not start, and nothing is allowed.
 func TestBackupCannotBeMade(t *testing.T) {
+	t.Parallel()
 	data, err := os.ReadFile(filepath.Join("testdata", "9eb77c9", "remember.db"))
 	if err != nil {
 		t.Fatal(err)

@@ -17,6 +17,7 @@ import (
 // way the database is lost, the effect is rejected or asks after this start and the
 // next one, until a person forgets the replacement.
 func TestLost(t *testing.T) {
+	t.Parallel()
 	change := func(queries ...string) func(t *testing.T, path string) {
 		return func(t *testing.T, path string) {
 			db, err := sql.Open("sqlite3", path)
@@ -111,6 +112,7 @@ func TestLost(t *testing.T) {
 // TestLostScope: a reject that cannot be read asks where it applied, and nowhere
 // else.
 func TestLostScope(t *testing.T) {
+	t.Parallel()
 	o := options(path(t))
 	s := open(t, o)
 	save(t, s, remember.Draft{Verdict: decisions.Deny, Query: ask(file(effects.KindWrite, "/p/a")), Scope: remember.ForProject})

@@ -98,6 +98,7 @@ func facts(q *decisions.MemoryQuery, anyArguments bool) string {
 // TestSameFactsMatch saves one allow and asks about others: the answer is the
 // choice if and only if all facts are the same.
 func TestSameFactsMatch(t *testing.T) {
+	t.Parallel()
 	s := open(t, options(path(t)))
 	matched, missed := 0, 0
 	rapid.Check(t, func(t *rapid.T) {

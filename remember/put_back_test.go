@@ -41,6 +41,7 @@ func closed(s *remember.Store) { _ = s.Close() }
 // daemon starts twice with a new database, and then the old one is put back: the revoked
 // allow is not in effect, but another allow in that database is.
 func TestPutBack(t *testing.T) {
+	t.Parallel()
 	for name, reason := range map[string]func(t *testing.T, s *remember.Store, revoked remember.Choice){
 		"forgotten": func(t *testing.T, s *remember.Store, revoked remember.Choice) {
 			if n, err := s.Forget(t.Context(), revoked.ID); n != 1 || err != nil {

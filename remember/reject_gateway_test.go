@@ -12,6 +12,7 @@ import (
 // TestRejectThroughGateway: the agent calls a rejected tool through another one that is
 // allowed, without naming its server. A rule allows everything.
 func TestRejectThroughGateway(t *testing.T) {
+	t.Parallel()
 	a, allow := rejecting(t, nil)
 	call := func(tool, input string) *decisions.Decision {
 		return a.call(t, effects.Call{Tool: effects.Tool{Name: tool}, Input: []byte(input), Cwd: "/p"})

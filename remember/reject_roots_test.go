@@ -12,6 +12,7 @@ import (
 // scripts and runs in its folder from other sessions: in another project, in none, or
 // in a repository inside the project. A rule allows everything.
 func TestRejectFromElsewhere(t *testing.T) {
+	t.Parallel()
 	files := map[string]string{
 		"/p/victim": "x", "/p/tool.sh": "#!/bin/sh\n", "/p/Makefile": "ship:\n\ttrue\n",
 		"/p/inner/.git/HEAD": "ref: refs/heads/main\n", "/p/inner/victim": "x", "/p/inner/Makefile": "ship:\n\ttrue\n",
@@ -60,6 +61,7 @@ func TestRejectFromElsewhere(t *testing.T) {
 
 // TestAllowFromElsewhere: an allow for a project does not reach calls from elsewhere.
 func TestAllowFromElsewhere(t *testing.T) {
+	t.Parallel()
 	a, _ := rejecting(t, map[string]string{"/p/victim": "x", "/p/inner/.git/HEAD": "ref: refs/heads/main\n"})
 	d := a.in(t, "/p", "rm victim")
 	for _, width := range d.Widths {

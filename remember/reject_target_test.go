@@ -12,6 +12,7 @@ import (
 // variables and by another name of make, and a rejected script also where the shell runs
 // it itself. A rule allows everything.
 func TestRejectOfTargetsAndScripts(t *testing.T) {
+	t.Parallel()
 	for rejected, c := range map[string]struct{ denied, allowed []string }{
 		"make ship": {
 			[]string{"make ship", "make lint ship", "make ship lint", "make ship X=1", "make X=1 ship", "make -j4 lint ship", "gmake ship", "gmake -s lint ship", "nice make lint ship", "make -C . lint ship"},

@@ -99,6 +99,7 @@ func wantVerdict(t testing.TB, d *decisions.Decision, v decisions.Verdict, of st
 // TestRejectIgnoresContent: a rule allows everything, and the agent edits the file
 // whose run was rejected. The reject still applies, in every scope.
 func TestRejectIgnoresContent(t *testing.T) {
+	t.Parallel()
 	before := map[string]string{
 		"/p/tool.sh": "#!/bin/sh\necho 1\n", "/p/Makefile": "ship:\n\techo ship\n", "/p/package.json": `{"scripts":{"test":"node t.js"}}`,
 	}
@@ -126,6 +127,7 @@ func TestRejectIgnoresContent(t *testing.T) {
 
 // TestAllowsStayBoundToContent, with an ordinary use as control.
 func TestAllowsStayBoundToContent(t *testing.T) {
+	t.Parallel()
 	a, _ := rejecting(t, map[string]string{"/p/tool.sh": "#!/bin/sh\necho 1\n"})
 	d := a.in(t, "/p", "./tool.sh")
 	if _, err := a.store.Keep(t.Context(), decisions.Answer{DecisionID: d.ID, Verdict: decisions.Allow, Offer: d.Offer}); err != nil {
@@ -140,6 +142,7 @@ func TestAllowsStayBoundToContent(t *testing.T) {
 // rejected one. Calls with an effect that they were asked about are denied, and
 // those with only allowed effects of the rejected call are not.
 func TestRejectsByEffect(t *testing.T) {
+	t.Parallel()
 	looks := func(e *effects.Effect) bool {
 		return e.Run != nil && (e.Run.Program == "ls" || e.Run.Program == "cd")
 	}
@@ -225,6 +228,7 @@ func TestRejectsByEffect(t *testing.T) {
 // TestRejectOfText: if a call is not understood, or only the agent's description of
 // it is known, exactly that call is rejected.
 func TestRejectOfText(t *testing.T) {
+	t.Parallel()
 	a, allow := rejecting(t, map[string]string{"/p/a/x": "x"})
 	allow(func(e *effects.Effect) bool { return e.Kind != effects.KindUnknown })
 	untold := func(tool, kind, title string, locations ...string) effects.Call {
@@ -251,6 +255,7 @@ func TestRejectOfText(t *testing.T) {
 
 // TestRejectHidesSecrets: words with a secret are rejected by a keyed digest.
 func TestRejectHidesSecrets(t *testing.T) {
+	t.Parallel()
 	const canary = "ghp_0123456789abcdefghijABCDEFGHIJ012345"
 	a, allow := rejecting(t, nil)
 	kept := a.reject(t, a.in(t, "/p", "mytool --token="+canary+" up"), "project")
@@ -278,6 +283,7 @@ func TestRejectHidesSecrets(t *testing.T) {
 // TestRejectScopes: a reject of a file applies in its scope. With the scope user, it
 // means that one file only.
 func TestRejectScopes(t *testing.T) {
+	t.Parallel()
 	for scope, want := range map[string][2]decisions.Verdict{
 		"project": {decisions.Deny, decisions.Allow}, "user": {decisions.Deny, decisions.Allow},
 	} {
@@ -296,6 +302,7 @@ func TestRejectScopes(t *testing.T) {
 // TestRejectBounds: for a call with too many effects, as many as there is room for
 // are stored, and the text of the call.
 func TestRejectBounds(t *testing.T) {
+	t.Parallel()
 	a, allow := rejecting(t, nil)
 	var command strings.Builder
 	for i := range 200 {

@@ -105,6 +105,7 @@ func said(t testing.TB, s *remember.Store, q *decisions.MemoryQuery) string {
 }
 
 func TestScopes(t *testing.T) {
+	t.Parallel()
 	for name, e := range map[string]effects.Effect{
 		"of the project": file(effects.KindWrite, "/p/a"), "of no place": use("github", "get_issue", "{}"),
 	} {
@@ -172,6 +173,7 @@ func testScopes(t *testing.T, e effects.Effect) {
 }
 
 func TestNarrowestAllowWidestReject(t *testing.T) {
+	t.Parallel()
 	s := open(t, options(path(t)))
 	q := ask(use("github", "get_issue", `{"n":1}`))
 	ids := map[string]remember.Choice{}
@@ -196,6 +198,7 @@ func TestNarrowestAllowWidestReject(t *testing.T) {
 }
 
 func TestExactAnswersGuardedTags(t *testing.T) {
+	t.Parallel()
 	recursive := file(effects.KindDelete, "/p/.git/hooks")
 	recursive.File.Recursive = true
 	for name, tc := range map[string]struct {
@@ -231,6 +234,7 @@ func TestExactAnswersGuardedTags(t *testing.T) {
 }
 
 func TestNeverRemembered(t *testing.T) {
+	t.Parallel()
 	s := open(t, remember.Options{Path: path(t), Allowable: func(q *decisions.MemoryQuery) error {
 		if q.Effect.Run != nil && q.Effect.Run.Program == "bash" {
 			return errors.New("a shell is never remembered")
@@ -291,6 +295,7 @@ func TestNeverRemembered(t *testing.T) {
 }
 
 func TestSaveIsAllOrNothing(t *testing.T) {
+	t.Parallel()
 	o := options(path(t))
 	s := open(t, o)
 	good := remember.Draft{Verdict: decisions.Allow, Query: ask(run("ls")), Scope: remember.ForProject}
@@ -327,6 +332,7 @@ func TestSaveIsAllOrNothing(t *testing.T) {
 }
 
 func TestEnd(t *testing.T) {
+	t.Parallel()
 	o := options(path(t))
 	s := open(t, o)
 	in := func(uid uint32, conn uint64, id string) *decisions.MemoryQuery {

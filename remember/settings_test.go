@@ -11,6 +11,7 @@ import (
 
 // TestDatabaseSettings reads the settings of the connections that a memory really uses.
 func TestDatabaseSettings(t *testing.T) {
+	t.Parallel()
 	path := filepath.Join(t.TempDir(), "data", "remember.db")
 	s, err := Open(Options{Path: path})
 	if err != nil {

@@ -26,6 +26,7 @@ func (a *asked) allowNarrowest(t testing.TB, d *decisions.Decision) {
 // lets the agent write files of the project. A call that writes what the targets are
 // taken from, or what is taken in its place, asks.
 func TestAllowOfTargets(t *testing.T) {
+	t.Parallel()
 	files := map[string]string{
 		"/p/Makefile": "include rules.mk\nlint:\n\ttrue\n", "/p/rules.mk": "", "/p/Rakefile": "task :lint\n",
 		"/p/justfile": "lint:\n  true\n", "/p/package.json": `{"scripts": {"lint": "eslint ."}}`, "/p/sub/f": "x",
@@ -85,6 +86,7 @@ func TestAllowOfTargets(t *testing.T) {
 
 // TestAllowOfTargetsInBatch: the file is written by an earlier call of the request.
 func TestAllowOfTargetsInBatch(t *testing.T) {
+	t.Parallel()
 	a, allow := rejecting(t, map[string]string{"/p/Makefile": "lint:\n\ttrue\n"})
 	a.fs().Link("/link", "/p")
 	a.allowNarrowest(t, a.in(t, "/link", "make lint"))

@@ -14,6 +14,7 @@ import (
 // for, to the credentials that it is handed, and to whom it is for; that none was
 // asked for is a version too.
 func TestVersions(t *testing.T) {
+	t.Parallel()
 	tool := func(version string, secrets ...string) effects.Effect {
 		e := use("Sms", "Send", `{"to":"+1"}`)
 		e.Use.Version, e.Use.Credentials.Secrets = version, secrets
@@ -51,6 +52,7 @@ func TestVersions(t *testing.T) {
 // TestVersionLines: a line that a person remembers says nothing of versions that it
 // does not name, and nothing of credentials.
 func TestVersionLines(t *testing.T) {
+	t.Parallel()
 	tool := func(version string) effects.Effect {
 		e := use("Sms", "Send", "{}")
 		e.Use.Version = version

@@ -185,6 +185,7 @@ func near(e *effects.Effect) (list []effects.Effect) {
 // else; guarded effects only by their exact path; and nothing after it is
 // forgotten.
 func TestWidths(t *testing.T) {
+	t.Parallel()
 	s := open(t, options(path(t)))
 	seen := map[string]int{}
 	check := func(t *rapid.T) {
@@ -269,6 +270,7 @@ func show(e *effects.Effect) string {
 // TestWorktrees: only the worktrees of a repository share its choices, with paths
 // relative to the project.
 func TestWorktrees(t *testing.T) {
+	t.Parallel()
 	s := open(t, options(path(t)))
 	in := func(root, key string, e effects.Effect) *decisions.MemoryQuery {
 		q := ask(e)
