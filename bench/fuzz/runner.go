@@ -134,6 +134,8 @@ func (r *runner) round(ctx context.Context, t target, clock time.Duration, res *
 
 var (
 	progress = regexp.MustCompile(`execs: (\d+) .*\(total: (\d+)\)`)
+	// At first the seeds and the inputs of earlier runs are tried.
+	baseline = regexp.MustCompile(`gathering baseline coverage: (\d+)/`)
 	written  = regexp.MustCompile(`Failing input written to (\S+)`)
 )
 
@@ -144,6 +146,9 @@ func (r *result) take(t target, out string) {
 		n, _ := strconv.ParseInt(last[1], 10, 64)
 		r.Executions += n
 		r.Inputs, _ = strconv.Atoi(last[2])
+	} else if all := baseline.FindAllStringSubmatch(out, -1); all != nil {
+		n, _ := strconv.ParseInt(all[len(all)-1][1], 10, 64)
+		r.Executions += n
 	}
 	if m := written.FindStringSubmatch(out); m != nil {
 		r.Case = path.Join(t.pkg, filepath.ToSlash(m[1]))
