@@ -102,7 +102,7 @@ func FuzzRevocations(f *testing.F) {
 			t.Fatalf("the file has %d bytes, %v", info.Size(), err)
 		}
 		second := read()
-		defer second.close() //nolint:errcheck // only read
+		defer second.close()
 		if second.revokedBefore < first.revokedBefore {
 			t.Fatalf("all up to %d were revoked, and now up to %d", first.revokedBefore, second.revokedBefore)
 		}

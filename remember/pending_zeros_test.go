@@ -23,7 +23,7 @@ func TestRevocationsBehindZeros(t *testing.T) {
 			if err := p.open(file, 1, 1); err != nil {
 				t.Fatal(err)
 			}
-			defer p.close() //nolint:errcheck // only read
+			defer p.close()
 			for _, id := range []string{"a", "b"} {
 				if _, ok := p.ids[id]; !ok {
 					t.Errorf("%s is not revoked: %q", id, text)

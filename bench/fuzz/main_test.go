@@ -108,3 +108,17 @@ func TestRun(t *testing.T) {
 		t.Errorf("the target with a bad seed: %+v", *seed)
 	}
 }
+
+// TestEndedLate: only the end of a target's time is no failure.
+func TestEndedLate(t *testing.T) {
+	for out, want := range map[string]bool{
+		"fuzz: elapsed: 9s\n--- FAIL: FuzzX (9.01s)\n    context deadline exceeded\nFAIL\n":                                                                true,
+		"--- FAIL: FuzzX (9.01s)\n    --- FAIL: FuzzX (0.00s)\n        x_test.go:1: context deadline exceeded\n    \n    Failing input written to a\nFAIL": false,
+		"--- FAIL: FuzzX (9.01s)\n    fuzzing process hung or terminated unexpectedly: exit status 2\nFAIL\n":                                              false,
+		"PASS\n": false,
+	} {
+		if endedLate(out) != want {
+			t.Errorf("%q: %v", out, !want)
+		}
+	}
+}

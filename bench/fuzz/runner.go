@@ -124,7 +124,7 @@ func (r *runner) round(ctx context.Context, t target, clock time.Duration, res *
 	res.CPUSeconds += used.Seconds()
 	res.take(t, out.String())
 	if _, exited := errors.AsType[*exec.ExitError](err); exited {
-		if ctx.Err() == nil {
+		if ctx.Err() == nil && !endedLate(out.String()) {
 			res.Failed, res.Output = true, out.String()
 		}
 		err = nil
@@ -132,8 +132,20 @@ func (r *runner) round(ctx context.Context, t target, clock time.Duration, res *
 	return used, err
 }
 
+// endedLate reports whether a target fails only because its time ended while it was being
+// searched for a smaller input of new code, for which package testing fails it
+// .
+func endedLate(out string) bool {
+	_, said, failed := strings.Cut(out, "--- FAIL: ")
+	_, said, _ = strings.Cut(said, "\n")
+	said, _, _ = strings.Cut(said, "\nFAIL")
+	return failed && strings.TrimSpace(said) == "context deadline exceeded"
+}
+
 var (
 	progress = regexp.MustCompile(`execs: (\d+) .*\(total: (\d+)\)`)
+	// At first the seeds and the inputs of earlier runs are tried.
+	baseline = regexp.MustCompile(`gathering baseline coverage: (\d+)/`)
 	written  = regexp.MustCompile(`Failing input written to (\S+)`)
 )
 
@@ -144,6 +156,9 @@ func (r *result) take(t target, out string) {
 		n, _ := strconv.ParseInt(last[1], 10, 64)
 		r.Executions += n
 		r.Inputs, _ = strconv.Atoi(last[2])
+	} else if all := baseline.FindAllStringSubmatch(out, -1); all != nil {
+		n, _ := strconv.ParseInt(all[len(all)-1][1], 10, 64)
+		r.Executions += n
 	}
 	if m := written.FindStringSubmatch(out); m != nil {
 		r.Case = path.Join(t.pkg, filepath.ToSlash(m[1]))

@@ -374,7 +374,7 @@ func checkLife(t *rapid.T, dir, bug string) {
 			_ = c.net.Close()
 		}
 		for name := range m.gates {
-			m.lifeWorld.open(name, "no")
+			m.open(name, "no")
 		}
 		m.stop()
 	}()

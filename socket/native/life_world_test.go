@@ -201,8 +201,11 @@ func (w *lifeWorld) start() error {
 		return err
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan error, 1)
-	go func() { done <- socket.Serve(ctx, ln, w.methods, socket.Options{}) }()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_ = socket.Serve(ctx, ln, w.methods, socket.Options{}) // what was not answered in time is of no interest
+	}()
 	w.stop = func() {
 		cancel()
 		<-done
@@ -220,7 +223,6 @@ type lifeConn struct {
 	mu      sync.Mutex
 	arrives chan struct{}
 	answers map[string]strictjson.Value // by id
-	closed  bool
 }
 
 func (w *lifeWorld) dial() (*lifeConn, error) {
