@@ -16,6 +16,7 @@ func TestPlaceFailures(t *testing.T) {
 	failures(t, []failure{
 		{"data folder moved away, or another in its place", dataMoved},
 		{"memory deleted or replaced", memoryDeleted},
+		{"memory deleted or emptied while permd runs", memoryTaken},
 		{"rule file deleted", rulesDeleted},
 	})
 }
@@ -255,6 +256,49 @@ func memoryDeleted(t *testing.T) {
 			tt.harm(t, d)
 			d.start(t)
 			d.wantLost(t, project, "go vet ./never")
+		})
+	}
+}
+
+// memoryTaken: a database that is deleted or emptied while permd runs allows nothing any
+// more, still rejects, and its loss shows at the next start.
+func memoryTaken(t *testing.T) {
+	for name, take := range map[string]func(string) error{
+		"deleted": os.Remove,
+		"emptied": func(path string) error { return os.Truncate(path, 0) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			d := newTestDaemon(t)
+			project := d.project(t, map[string]string{"go.mod": "module canary\n"})
+			d.start(t)
+			p := d.asks(t, project)
+			q := p.bash("go build ./a")
+			p.choose(q, map[string]any{"width": q.Widths[0].ID}, "")
+			p.choose(p.bash("go vet ./never"), map[string]any{"verdict": "deny", "scope": "user"}, "")
+			p.is(p.bash("go build ./a"), decisions.Allow, decisions.ByMemory)
+			if err := take(d.data("remember.db")); err != nil {
+				t.Fatal(err)
+			}
+			d.waitOutput(t, "the databases are not where permd opened them")
+			if got := p.bash("go build ./a"); got.Verdict != decisions.Ask || !strings.Contains(got.Reason, "remembered allows are off") {
+				t.Errorf("what was remembered: %s by %s: %s", got.Verdict, got.By, got.Reason)
+			}
+			p.is(p.bash("go vet ./never"), decisions.Deny, decisions.ByMemory)
+			// The journal is in its place, so other rules allow as before.
+			p.is(p.bash("git status"), decisions.Allow, decisions.ByPolicy)
+			if st := d.status(t); !st.Degraded || !st.Memory.AllowsOff || st.Memory.Gone == "" {
+				t.Errorf("the status is %+v", st.Memory)
+			}
+			d.kill()
+			d.start(t)
+			if p = d.asks(t, project); p.bash("go vet ./never").Verdict == decisions.Allow {
+				t.Error("what was rejected is allowed")
+			}
+			wantProbe(t, d.session(t, project), "ask", "policy", "this may have been rejected before")
+			if st := d.status(t); st.Memory.Lost == "" {
+				t.Errorf("the loss does not show: %+v", st.Memory)
+			}
 		})
 	}
 }
