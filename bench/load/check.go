@@ -89,8 +89,7 @@ func (c *connection) compare(ctx context.Context, asked *request, d *decision) e
 		return fmt.Errorf("decided by edition %d (%s), and only changes %d to %d were in force", edition, d.Policy.Digest, in.first, in.last)
 	}
 	if d.DecidedBy == string(decisions.ByFailure) && d.Verdict != string(decisions.Allow) {
-		c.load.counts.late.Add(1)
-		c.load.lateReason.CompareAndSwap(nil, &d.Reason)
+		c.load.late(d.Reason)
 		return nil
 	}
 	want, err := c.load.oracle.decide(ctx, edition, asked.remembered, &asked.call)

@@ -68,7 +68,13 @@ func (c *connection) answer(q question) error {
 	}
 	c.load.counts.chosen.Add(1)
 	r, err := c.call("permd/choose", params)
-	if refused, ok := errors.AsType[*replyError](err); ok && refused.Code == socket.CodeParams && strings.Contains(refused.Message, "ask again") {
+	refused, ok := errors.AsType[*replyError](err)
+	switch {
+	case ok && refused.Code == socket.CodeParams && strings.Contains(refused.Message, "what the call would do has changed"):
+		// Deciding it once more took too long: nothing that it does changes here.
+		c.load.late(refused.Message)
+		return nil
+	case ok && refused.Code == socket.CodeParams && strings.Contains(refused.Message, "ask again"):
 		// It is right only if there are other rules than those of the question.
 		in := c.load.rules.since(q.asked.first)
 		if edition := c.load.oracle.edition(q.Policy.Digest); in.first == in.last && in.has(edition) {
@@ -76,8 +82,7 @@ func (c *connection) answer(q question) error {
 		}
 		c.load.counts.overtaken.Add(1)
 		return nil
-	}
-	if err != nil {
+	case err != nil:
 		return fmt.Errorf("%s, answered with %v: %w", q.asked.describe(), params, err)
 	}
 	stored := r.Result.Stored

@@ -36,7 +36,7 @@ type counts struct {
 	deny      atomic.Int64
 	cancelled atomic.Int64 // requests that were answered as cancelled
 	busy      atomic.Int64 // requests that were refused for a limit
-	late      atomic.Int64 // decisions that failed, and asked or denied instead
+	late      atomic.Int64 // decisions that were not made in time, and asked, denied or refused instead
 	abandoned atomic.Int64 // requests of clients that vanished
 	chosen    atomic.Int64 // answers of persons
 	overtaken atomic.Int64 // a yes that was refused because the rules had changed
@@ -138,6 +138,24 @@ func (l *load) count(d *decision) {
 	default:
 		l.counts.ask.Add(1)
 	}
+}
+
+// late counts a decision that was not made in time, for a reason.
+func (l *load) late(reason string) {
+	l.counts.late.Add(1)
+	l.lateReason.CompareAndSwap(nil, &reason)
+}
+
+// lateOf is how many decisions may be late: one of so many. What is late is safe, but a
+// daemon that is always late is of no use.
+const lateOf = 50
+
+// checkLate returns an error if too many decisions were late.
+func (l *load) checkLate() error {
+	if late, sent := l.counts.late.Load(), l.counts.sent.Load(); late*lateOf > sent {
+		return fmt.Errorf("%d of %d decisions were not made in time", late, sent)
+	}
+	return nil
 }
 
 // decided is how many requests were answered with a decision.

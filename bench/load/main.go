@@ -121,6 +121,7 @@ func run(ctx context.Context, o options, w io.Writer) error {
 	err = r.follow(ctx, ended)
 	failures := []error{err}
 	if err == nil {
+		failures = append(failures, l.checkLate())
 		failures = append(failures, r.grown())
 		failures = append(failures, r.atRest(ctx, idle))
 		failures = append(failures, l.checkJournal(ctx))

@@ -186,7 +186,7 @@ func (r *report) summary(err error) {
 	}
 	fmt.Fprintf(r.w, "%d clients on %d connections, %.0f s, seed %d: %d requests, p50 %.1f ms, p99 %.1f ms\n",
 		s.Clients, s.Connected, s.Seconds, s.Seed, s.Sent, s.P50, s.P99)
-	fmt.Fprintf(r.w, "answers: %d allow, %d ask, %d deny; %d of them failed to be decided in time; %d cancelled, %d refused for a limit; %d requests of clients that vanished\n",
+	fmt.Fprintf(r.w, "answers: %d allow, %d ask, %d deny; %d not decided in time; %d cancelled, %d refused for a limit; %d requests of clients that vanished\n",
 		s.Allow, s.Ask, s.Deny, s.Late, s.Cancelled, s.Busy, s.Abandoned)
 	if s.Late > 0 {
 		fmt.Fprintf(r.w, "the first that failed: %s\n", s.LateWhy)
