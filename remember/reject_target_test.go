@@ -14,12 +14,12 @@ import (
 func TestRejectOfTargetsAndScripts(t *testing.T) {
 	for rejected, c := range map[string]struct{ denied, allowed []string }{
 		"make ship": {
-			[]string{"make ship", "make lint ship", "make ship lint", "make ship X=1", "make X=1 ship", "make -j4 lint ship", "gmake ship", "gmake -s lint ship", "nice make lint ship", "make -C . lint ship"},
+			[]string{"make ship", "make lint ship", "make ship lint", "make ship X=1", "make X=1 ship", "make -j4 lint ship", "gmake ship", "gmake -s lint ship", "nice make lint ship", "make -C . lint ship", "make .DEFAULT_GOAL=ship"},
 			[]string{"make lint", "make lint all", "make shipping lint", "make lint SHIP=ship", "gmake lint"},
 		},
 		"./tool.sh": {
-			[]string{"./tool.sh", ". ./tool.sh", "source ./tool.sh", ". tool.sh", "bash -c '. ./tool.sh'", "cd sub && . ../tool.sh", ". ./link.sh", "echo x; . $PWD/tool.sh"},
-			[]string{". ./other.sh", ". sub/tool.sh", "cat tool.sh", "./other.sh"},
+			[]string{"./tool.sh", ". ./tool.sh", "source ./tool.sh", ". tool.sh", "bash -c '. ./tool.sh'", "cd sub && . ../tool.sh", "make SHELL=./tool.sh lint", "make lint CC='./tool.sh -O2'", ". ./link.sh", "echo x; . $PWD/tool.sh"},
+			[]string{". ./other.sh", ". sub/tool.sh", "cat tool.sh", "./other.sh", "make lint CC=gcc V=1"},
 		},
 	} {
 		a, allow := rejecting(t, map[string]string{

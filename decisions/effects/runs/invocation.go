@@ -45,6 +45,7 @@ type invocation struct {
 	queryParams       []deferredValue // parameters of a request
 	makeTargets       []effects.Word  // targets of a makefile
 	makeWords         int             // the number of these, and of variables for them
+	makePrograms      []string        // values of these, which may be programs
 }
 
 // deferredValue is an option's value that is applied after the operands.

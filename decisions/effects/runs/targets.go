@@ -43,6 +43,7 @@ func (v *invocation) target(role programs.Role, i int, w effects.Word) {
 	} else {
 		v.makeWords++
 		if strings.Contains(w.Text, "=") {
+			v.makeVariable(w.Text)
 			return
 		}
 		v.makeTargets = append(v.makeTargets, w)
@@ -53,10 +54,26 @@ func (v *invocation) target(role programs.Role, i int, w effects.Word) {
 	}
 }
 
+// makeVariable handles a variable for make. Some are targets, and any may be a program
+// that recipes run.
+func (v *invocation) makeVariable(text string) {
+	name, value, _ := strings.Cut(text, "=")
+	switch {
+	case strings.TrimRight(name, ":+?!") == ".DEFAULT_GOAL":
+		v.makeTargets = append(v.makeTargets, effects.LiteralWord(value))
+		v.makeWords++
+	case value != "" && !('0' <= value[0] && value[0] <= '9'):
+		v.makePrograms = append(v.makePrograms, value)
+	}
+}
+
 // mayMakeEach defers a run for each of the targets of one: a deny or reject of make ship
 // means make lint ship, and make ship X=1, as well. Another name of the program is that
 // program.
 func (v *invocation) mayMakeEach() {
+	for _, text := range v.makePrograms {
+		v.mayRunText(text)
+	}
 	const program = "make"
 	if v.makeWords < 2 && v.run.Program == program {
 		return
