@@ -62,7 +62,7 @@ func (v *invocation) makeVariable(text string) {
 	case strings.TrimRight(name, ":+?!") == ".DEFAULT_GOAL":
 		v.makeTargets = append(v.makeTargets, effects.LiteralWord(value))
 		v.makeWords++
-	case value != "" && !('0' <= value[0] && value[0] <= '9'):
+	case value != "" && (value[0] < '0' || value[0] > '9'):
 		v.makePrograms = append(v.makePrograms, value)
 	}
 }
