@@ -64,11 +64,15 @@ func (e *Engine) contents(m *evaluation, d *Decision) []Content {
 		}
 	}
 	for i := range m.res.Effects {
-		if r := m.res.Effects[i].Run; r != nil && r.Script != nil {
+		r := m.res.Effects[i].Run
+		if r == nil {
+			continue
+		}
+		if r.Script != nil {
 			add(r.Script.Path, true)
 		}
-		if t := m.effects[i].target; t != nil {
-			add(t.Path, true)
+		for _, file := range targetFiles(e.fs, r) {
+			add(file, true)
 		}
 	}
 	if !executes(m.res.Effects) {

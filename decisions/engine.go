@@ -279,7 +279,7 @@ func (e *Engine) decide(
 	}
 	d.Details = details(shown, res.Project, m.call.User.Home)
 	if len(all) > own {
-		d.Fingerprints = append(slices.Clip(d.Fingerprints), fingerprints(m.call, all[own:])...)
+		d.Fingerprints = append(slices.Clip(d.Fingerprints), fingerprints(m.call, all[own:], nil)...)
 	}
 	d.Opaque, d.Stateful = opaque(res.Effects, &res.After), stateful(res.Effects)
 	d.Contents = e.contents(m, d)

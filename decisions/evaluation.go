@@ -55,7 +55,7 @@ func (e *evaluator) evaluate(ctx context.Context, snap Snapshot, received *intak
 		m.effects = append(m.effects, effectFacts{})
 	}
 	m.person = needsPerson(req, &m.res)
-	m.fingerprints = fingerprints(m.call, m.res.Effects)
+	m.fingerprints = fingerprints(m.call, m.res.Effects, m.effects)
 	// One input for all effects, so that policy can reuse what they share.
 	in := m.input()
 	in.Now = now

@@ -13,10 +13,11 @@ import (
 // thing. Unlike an effect's text it covers what is masked and shortened there.
 type Fingerprint [16]byte
 
-// fingerprints returns those of a call's effects, in order. An effect that is not known
+// fingerprints returns those of a call's effects, in order, with what is known of them. An
+// effect that is not known
 // before it runs (state, unknown) has the same fingerprint only as part of the same
 // text.
-func fingerprints(call *effects.Call, effs []effects.Effect) []Fingerprint {
+func fingerprints(call *effects.Call, effs []effects.Effect, facts []effectFacts) []Fingerprint {
 	list := make([]Fingerprint, len(effs))
 	for i := range effs {
 		e := &effs[i]
@@ -29,6 +30,9 @@ func fingerprints(call *effects.Call, effs []effects.Effect) []Fingerprint {
 			k.list(r.Args)
 			if r.Script != nil {
 				k.texts(r.Script.Path, r.Script.SHA256)
+			}
+			if i < len(facts) && facts[i].target != nil {
+				k.texts("target", facts[i].target.Path, facts[i].target.SHA256)
 			}
 		case effects.DetailFile:
 			k.text(e.File.Path)

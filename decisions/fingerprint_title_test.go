@@ -11,7 +11,7 @@ import (
 func TestFingerprintOfTitle(t *testing.T) {
 	of := func(title string) Fingerprint {
 		call := &effects.Call{Claims: effects.Claims{Title: title}}
-		return fingerprints(call, []effects.Effect{{Kind: effects.KindUnknown, Why: "not parsed", From: "title"}})[0]
+		return fingerprints(call, []effects.Effect{{Kind: effects.KindUnknown, Why: "not parsed", From: "title"}}, nil)[0]
 	}
 	one, again, two := of("one"), of("one"), of("two")
 	if one != again || one == two {

@@ -101,24 +101,54 @@ func targetOf(fsys effects.FS, r *effects.Run, after *effects.Disturbance) *effe
 	case strings.HasPrefix(r.Subcommand, "workspace"):
 		return nil
 	}
-	for dir := path.Clean(r.Cwd); ; dir = path.Dir(dir) {
+	files, found := run.candidates(fsys, r.Cwd)
+	if !found || slices.ContainsFunc(files, func(file string) bool { return mayChange(fsys, after, file) }) {
+		return nil
+	}
+	return run.hashOf(fsys, files[len(files)-1], path.Clean(r.Cwd), after)
+}
+
+// candidates returns the files in which the program looks for its targets, up to the one
+// that it takes; found is false if that is not certain.
+func (run *runner) candidates(fsys effects.FS, cwd string) (files []string, found bool) {
+	for dir := path.Clean(cwd); ; dir = path.Dir(dir) {
 		for _, name := range run.files {
 			file := path.Join(dir, name)
-			if mayChange(fsys, after, file) {
-				return nil
-			}
+			files = append(files, file)
 			switch _, err := fsys.Lstat(file); {
 			case err == nil:
-				return run.hashOf(fsys, file, path.Clean(r.Cwd), after)
+				return files, true
 			case !errors.Is(err, fs.ErrNotExist):
-				return nil // there may be one
+				return files, false // there may be one
 			}
 		}
 		// A project's files are not searched beyond its repository.
 		if _, err := fsys.Lstat(path.Join(dir, ".git")); !errors.Is(err, fs.ErrNotExist) || dir == "/" || !run.inParents {
-			return nil
+			return files, false
 		}
 	}
+}
+
+// targetFiles returns the files that say what a run of such a program executes, as far as
+// they are known, and those that would be taken in their place.
+func targetFiles(fsys effects.FS, r *effects.Run) []string {
+	run, ok := runners[r.Program]
+	if !ok || r.Readonly || !path.IsAbs(r.Cwd) {
+		return nil
+	}
+	files, found := run.candidates(fsys, r.Cwd)
+	if !found || run.included == nil {
+		return files
+	}
+	text, err := fsys.ReadFile(files[len(files)-1], maxTargets)
+	if err != nil {
+		return files
+	}
+	_, names, _ := run.withIncluded(fsys, text, r.Cwd, &effects.Disturbance{})
+	for _, name := range names {
+		files = append(files, inFolder(r.Cwd, name))
+	}
+	return files
 }
 
 // changesShell reports whether a word sets one of make's variables that determine what
@@ -165,7 +195,7 @@ func (run *runner) hashOf(fsys effects.FS, file, cwd string, after *effects.Dist
 	}
 	if run.included != nil {
 		var ok bool
-		if text, ok = run.withIncluded(fsys, text, cwd, after); !ok {
+		if text, _, ok = run.withIncluded(fsys, text, cwd, after); !ok {
 			return nil
 		}
 	}

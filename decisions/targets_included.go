@@ -15,26 +15,26 @@ import (
 const maxIncluded = 32
 
 // withIncluded returns a text followed by those of the files that it includes, and that
-// these include; false if they are not certain, too many or too large.
-func (run *runner) withIncluded(fsys effects.FS, text []byte, cwd string, after *effects.Disturbance) ([]byte, bool) {
-	all := text
-	var files []string // as written
+// these include, and the names of the files as they are written; false if they are not
+// certain, too many or too large.
+func (run *runner) withIncluded(fsys effects.FS, text []byte, cwd string, after *effects.Disturbance) (all []byte, files []string, certain bool) {
+	all = text
 	for i := 0; ; i++ {
 		names, ok := run.included(string(text))
-		if !ok {
-			return nil, false
-		}
 		for _, name := range names {
 			if !slices.Contains(files, name) {
 				files = append(files, name)
 			}
 		}
+		if !ok {
+			return nil, files, false
+		}
 		if i == len(files) {
-			return all, true
+			return all, files, true
 		}
 		file := inFolder(cwd, files[i])
 		if len(files) > maxIncluded || mayChange(fsys, after, file) {
-			return nil, false
+			return nil, files, false
 		}
 		var err error
 		text, err = fsys.ReadFile(file, maxTargets)
@@ -43,12 +43,12 @@ func (run *runner) withIncluded(fsys effects.FS, text []byte, cwd string, after 
 		case errors.Is(err, fs.ErrNotExist):
 			text, state = nil, "none"
 		case err != nil:
-			return nil, false
+			return nil, files, false
 		}
 		// Names and lengths keep two sets of files with the same bytes apart.
 		all = slices.Concat(all, []byte("\x00"+files[i]+"\x00"+state+"\x00"), text)
 		if len(all) > maxTargets {
-			return nil, false
+			return nil, files, false
 		}
 	}
 }
@@ -57,6 +57,7 @@ func (run *runner) withIncluded(fsys effects.FS, text []byte, cwd string, after 
 // known to make. A line of a recipe that looks like an include counts as one, since it
 // depends on more than the line whether it is.
 func includedByMake(text string) (names []string, certain bool) {
+	uncertain := false
 	for line := range strings.SplitSeq(strings.ReplaceAll(text, "\\\n", " "), "\n") {
 		words := strings.Fields(line)
 		if len(words) == 0 {
@@ -65,7 +66,8 @@ func includedByMake(text string) (names []string, certain bool) {
 		switch words[0] {
 		case "include", "-include", "sinclude":
 		case "load", "-load":
-			return nil, false
+			uncertain = true
+			continue
 		default:
 			continue
 		}
@@ -74,12 +76,13 @@ func includedByMake(text string) (names []string, certain bool) {
 				break
 			}
 			if strings.ContainsAny(word, "$*?[~\\#%") {
-				return nil, false
+				uncertain = true
+				continue
 			}
 			names = append(names, word)
 		}
 	}
-	return names, true
+	return names, !uncertain
 }
 
 // noneMatching returns the included of a program whose texts are certain to include

@@ -235,6 +235,9 @@ func (e *entry) matches(q *decisions.MemoryQuery) bool {
 	}
 	switch {
 	case eff.Run != nil:
+		if e.choice.Scope.Kind == ForProject && inOtherRoot(q) {
+			return false
+		}
 		if pins.Stdin != "" && pins.Stdin != string(stdinOf(eff.Run)) || eff.Run.Stdin == effects.StdinText && !eff.Run.Readonly {
 			return false
 		}
@@ -255,6 +258,15 @@ func (e *entry) matches(q *decisions.MemoryQuery) bool {
 		return true // it is below the anchor, which is all that the line requires
 	}
 	return e.line.Match(eff, q.All, pattern.Context{Project: q.Project})
+}
+
+// inOtherRoot reports whether a run is in a further folder of the session, which is not
+// the project.
+func inOtherRoot(q *decisions.MemoryQuery) bool {
+	cwd := q.Effect.Run.Cwd
+	return q.Call != nil && !within(cwd, q.Project) && slices.ContainsFunc(q.Call.Roots, func(root string) bool {
+		return within(cwd, root) && !within(q.Call.Cwd, root)
+	})
 }
 
 func samePin(pins *Pins, s *effects.Script) bool {

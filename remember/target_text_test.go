@@ -110,5 +110,50 @@ func TestAllowOfTargetsInBatch(t *testing.T) {
 	}
 }
 
+// TestYesToTargets: the person says yes once to a run of targets, and meanwhile the agent
+// writes what they are taken from, or would be taken from first.
+func TestYesToTargets(t *testing.T) {
+	for name, c := range map[string]struct {
+		command, written string
+		holds            bool
+	}{
+		"the makefile":             {"make lint", "/p/Makefile", false},
+		"one that comes first":     {"make lint", "/p/GNUmakefile", false},
+		"what it includes":         {"make lint", "/p/rules.mk", false},
+		"what that includes":       {"make lint", "/p/more.mk", false},
+		"one that it computes":     {"make -C odd lint", "/p/odd/Makefile", false},
+		"another file":             {"make lint", "/p/sub/Makefile", true},
+		"a nearer package":         {"cd sub && npm run lint", "/p/sub/package.json", false},
+		"the package":              {"cd sub && npm run lint", "/p/package.json", false},
+		"a package that is not it": {"npm run lint", "/p/sub/package.json", true},
+	} {
+		a, _ := rejecting(t, map[string]string{
+			"/p/Makefile": "include rules.mk\nlint:\n\ttrue\n", "/p/rules.mk": "include more.mk\n", "/p/odd/Makefile": "include $(X)\n",
+			"/p/package.json": `{"scripts": {"lint": "x"}}`, "/p/sub/f": "x",
+		})
+		a.config.Digest = func(file string, _ int64) (string, int64, error) {
+			text, err := a.fs().ReadFile(file, 1<<20)
+			return "sum of " + string(text), int64(len(text)), err
+		}
+		req := &decisions.Request{
+			Peer: decisions.Peer{UID: ada}, Session: decisions.SessionRef{ID: "s", Conn: 7},
+			Call: effects.Call{
+				ID: "c", Protocol: "permd", Tool: effects.Tool{Name: "Bash"}, Input: []byte(`{"command":"` + c.command + `"}`), Cwd: "/p",
+				Agent: effects.Party{Name: "claude-agent-acp", Version: "0.100.0"},
+				User:  effects.User{UID: ada, Home: "/home/ada", Env: map[string]string{"HOME": "/home/ada"}},
+			},
+		}
+		e := a.engine()
+		asked := e.Decide(t.Context(), req)[0]
+		if asked.Verdict != decisions.Ask || !e.Holds(t.Context(), req, asked) {
+			t.Fatalf("%s: %s, and a yes does not count", name, asked.Verdict)
+		}
+		a.fs().File(c.written, "lint:\n\tevil\n")
+		if e.Holds(t.Context(), req, asked) != c.holds {
+			t.Errorf("%s: a yes counts: %v", name, !c.holds)
+		}
+	}
+}
+
 // fs is the file system, which the test may change.
 func (a *asked) fs() *fsfake.FS { return a.config.FS.(*fsfake.FS) }

@@ -40,29 +40,12 @@ func (v *invocation) target(role programs.Role, i int, w effects.Word) {
 	}
 	if role == programs.RoleTarget {
 		v.unexplainedTail(i + 1)
-	} else {
-		v.makeWords++
-		if strings.Contains(w.Text, "=") {
-			return
-		}
-		v.makeTargets = append(v.makeTargets, w)
+	} else if strings.Contains(w.Text, "=") {
+		return
 	}
 	if line := v.targetLine(w.Text); line != "" {
 		e := &v.b.Effects[v.index]
 		e.Text = display.Display(e.Text + " (" + strings.TrimSpace(line) + ")")
-	}
-}
-
-// mayMakeEach defers a run for each of the targets of one: a deny or reject of make ship
-// means make lint ship, and make ship X=1, as well. Another name of the program is that
-// program.
-func (v *invocation) mayMakeEach() {
-	const program = "make"
-	if v.makeWords < 2 && v.run.Program == program {
-		return
-	}
-	for _, target := range v.makeTargets {
-		v.b.possibly("", []effects.Word{effects.LiteralWord(program), target}, v.run.Cwd, v.at)
 	}
 }
 

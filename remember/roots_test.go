@@ -1,0 +1,34 @@
+//go:build cgo
+
+package remember_test
+
+import (
+	"testing"
+
+	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/decisions/effects"
+)
+
+// TestWidthInOtherRoot: the session of a project works in another folder as well. What is
+// allowed for the project, in any width, is not allowed there.
+func TestWidthInOtherRoot(t *testing.T) {
+	a, _ := rejecting(t, map[string]string{"/q/f": "x", "/p/sub/f": "x"})
+	a.fs().Link("/link", "/p")
+	in := func(cwd, command, root string) *decisions.Decision {
+		return a.call(t, effects.Call{Tool: effects.Tool{Name: "Bash"}, Input: []byte(`{"command":"` + command + `"}`), Cwd: cwd, Roots: []string{root}})
+	}
+	question := in("/p", "mytool x", "/q")
+	if len(question.Widths) != 2 {
+		t.Fatalf("%d widths", len(question.Widths))
+	}
+	for _, w := range question.Widths {
+		if _, err := a.store.Keep(t.Context(), decisions.Answer{DecisionID: question.ID, Verdict: decisions.Allow, Offer: question.Offer, Width: w.ID, Scope: "project"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	wantVerdict(t, in("/p", "mytool x", "/q"), decisions.Allow, "in the project")
+	wantVerdict(t, in("/p", "cd sub && mytool x", "/q"), decisions.Allow, "in a folder of the project")
+	wantVerdict(t, in("/link", "mytool x", "/q"), decisions.Allow, "in the project, through a link")
+	wantVerdict(t, in("/p", "cd sub && mytool x", "/p/sub"), decisions.Allow, "in a folder of the project that is named as well")
+	wantVerdict(t, in("/p", "cd /q && mytool x", "/q"), decisions.Ask, "in the other folder")
+}
