@@ -43,6 +43,9 @@ type invocation struct {
 	backupSuffix      string          // what the names of copies of written files end with
 	method            string          // the method of a request, if one is given
 	queryParams       []deferredValue // parameters of a request
+	makeTargets       []effects.Word  // targets of a makefile
+	makeWords         int             // the number of these, and of variables for them
+	makePrograms      []string        // values of these, which may be programs
 }
 
 // deferredValue is an option's value that is applied after the operands.

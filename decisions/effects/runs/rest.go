@@ -1,6 +1,9 @@
 package runs
 
 import (
+	"slices"
+	"strings"
+
 	"github.com/permd/permd/decisions/effects"
 )
 
@@ -41,8 +44,13 @@ func (b *Builder) deferWords(words []effects.Word, at Setting) {
 	b.deferUnread(unread{Words: words, At: at})
 }
 
-// MayRun defers words that may run as a command.
-func (b *Builder) MayRun(words []effects.Word, cwd, from string) {
+// Sourced defers the run of a file that the shell itself runs, with its words: a deny or
+// reject of the script means that as well.
+func (b *Builder) Sourced(words []effects.Word, cwd, from string) {
+	words = slices.Clone(words)
+	if !strings.Contains(words[0].Text, "/") {
+		words[0] = effects.LiteralWord("./" + words[0].Text)
+	}
 	b.possibly("", words, cwd, Setting{From: from, Stdin: effects.StdinNone})
 }
 

@@ -156,6 +156,7 @@ func (b *Builder) Run(words []effects.Word, at Setting) int {
 	}
 	v.harms.store(r)
 	v.mayReadWords()
+	v.mayMakeEach()
 	if at.via != nil && at.via.Arg >= 0 {
 		// A rule line that spells out the wrapper covers only the words that a line for
 		// the program itself would cover.

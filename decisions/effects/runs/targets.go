@@ -40,12 +40,46 @@ func (v *invocation) target(role programs.Role, i int, w effects.Word) {
 	}
 	if role == programs.RoleTarget {
 		v.unexplainedTail(i + 1)
-	} else if strings.Contains(w.Text, "=") {
-		return
+	} else {
+		v.makeWords++
+		if strings.Contains(w.Text, "=") {
+			v.makeVariable(w.Text)
+			return
+		}
+		v.makeTargets = append(v.makeTargets, w)
 	}
 	if line := v.targetLine(w.Text); line != "" {
 		e := &v.b.Effects[v.index]
 		e.Text = display.Display(e.Text + " (" + strings.TrimSpace(line) + ")")
+	}
+}
+
+// makeVariable handles a variable for make. Some are targets, and any may be a program
+// that recipes run.
+func (v *invocation) makeVariable(text string) {
+	name, value, _ := strings.Cut(text, "=")
+	switch {
+	case strings.TrimRight(name, ":+?!") == ".DEFAULT_GOAL":
+		v.makeTargets = append(v.makeTargets, effects.LiteralWord(value))
+		v.makeWords++
+	case value != "" && (value[0] < '0' || value[0] > '9'):
+		v.makePrograms = append(v.makePrograms, value)
+	}
+}
+
+// mayMakeEach defers a run for each of the targets of one: a deny or reject of make ship
+// means make lint ship, and make ship X=1, as well. Another name of the program is that
+// program.
+func (v *invocation) mayMakeEach() {
+	for _, text := range v.makePrograms {
+		v.mayRunText(text)
+	}
+	const program = "make"
+	if v.makeWords < 2 && v.run.Program == program {
+		return
+	}
+	for _, target := range v.makeTargets {
+		v.b.possibly("", []effects.Word{effects.LiteralWord(program), target}, v.run.Cwd, v.at)
 	}
 }
 

@@ -1,7 +1,6 @@
 package shell
 
 import (
-	"slices"
 	"strconv"
 	"strings"
 
@@ -200,12 +199,7 @@ func (s *walker) sourceFile(words []effects.Word, at *scope, in runs.Input) {
 			s.unknown("a file that is not known before it runs")
 		} else {
 			s.openFile(effects.KindRead, args[0].Text, at)
-			// A deny or reject of the script means that, too.
-			run := slices.Clone(args)
-			if !strings.Contains(run[0].Text, "/") {
-				run[0] = effects.LiteralWord("./" + run[0].Text)
-			}
-			s.each(at, func(cwd string) { s.b.MayRun(run, cwd, s.from) })
+			s.each(at, func(cwd string) { s.b.Sourced(args, cwd, s.from) })
 		}
 		text, ok := in.Known()
 		switch {
