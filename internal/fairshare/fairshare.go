@@ -33,6 +33,8 @@ const (
 	// request that cannot be interrupted may use much, and the other requests of its user
 	// should not have to wait until everybody has used as much.
 	maxDebt = quantum
+	// briefWait bounds the wait of BeginBrief.
+	briefWait = 250 * time.Millisecond
 	// maxIdleUsers is the number of users without members that are remembered with what
 	// they have used.
 	maxIdleUsers = 64
