@@ -56,7 +56,7 @@ type Options struct {
 	Max int
 	// MaxWait bounds one wait for a slot. Zero means 20 seconds.
 	MaxWait time.Duration
-	// Bytes bounds the memory that all members reserve, beyond 256 KiB of each. Zero
+	// Bytes bounds the memory that all members reserve, beyond 128 KiB of each. Zero
 	// means 64 MiB.
 	Bytes int
 }
