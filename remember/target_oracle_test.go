@@ -113,7 +113,7 @@ func boundProject(t *testing.T, dir string) string {
 		filetest.Write(t, filepath.Join(p, "evil", name), "lint:\n\techo x > \"$$PWNED\"\n")
 	}
 	for _, name := range []string{"tool.sh", "real/tool.sh", "evil/tool.sh"} {
-		if err := os.Chmod(filepath.Join(p, name), 0o755); err != nil { //nolint:gosec // a script
+		if err := os.Chmod(filepath.Join(p, name), 0o755); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -24,7 +24,7 @@ import (
 const maxIdleWorkers = 4
 
 // callBytes is what a request in flight uses besides its message: a goroutine, contexts.
-const callBytes = 6 << 10
+const callBytes = 16 << 10
 
 // maxCallBytes bounds the requests in flight of one connection, so that there is memory
 // left for deciding them.

@@ -203,11 +203,11 @@ func (r *retention) needed(o *candidate, now time.Time) bool {
 	if o.verdict != string(decisions.Ask) || age > questionAge || r.kept >= maxQuestions || r.questions[o.asker] >= maxSessionQuestions {
 		return false
 	}
-	own := r.keptOf[o.asker.uid]
+	own := r.keptOf[o.uid]
 	if own.n >= maxUserQuestions || r.maxBytes > 0 && (own.bytes+o.size > r.maxBytes/4 || r.keptBytes+o.size > r.maxBytes*3/8) {
 		return false
 	}
-	r.keptOf[o.asker.uid] = keptQuestions{own.n + 1, own.bytes + o.size}
+	r.keptOf[o.uid] = keptQuestions{own.n + 1, own.bytes + o.size}
 	r.questions[o.asker]++
 	r.kept++
 	r.keptBytes += o.size

@@ -5,7 +5,7 @@ import "sync"
 const (
 	defaultBytes = 64 << 20
 	// guaranteedBytes are what each member can reserve, whatever the others have.
-	guaranteedBytes = 256 << 10
+	guaranteedBytes = 128 << 10
 )
 
 // budget is memory that is shared among members. Beyond what is guaranteed to it, a

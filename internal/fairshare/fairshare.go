@@ -33,6 +33,8 @@ const (
 	// request that cannot be interrupted may use much, and the other requests of its user
 	// should not have to wait until everybody has used as much.
 	maxDebt = quantum
+	// briefWait bounds the wait of BeginBrief.
+	briefWait = 250 * time.Millisecond
 	// maxIdleUsers is the number of users without members that are remembered with what
 	// they have used.
 	maxIdleUsers = 64
@@ -54,7 +56,7 @@ type Options struct {
 	Max int
 	// MaxWait bounds one wait for a slot. Zero means 20 seconds.
 	MaxWait time.Duration
-	// Bytes bounds the memory that all members reserve, beyond 256 KiB of each. Zero
+	// Bytes bounds the memory that all members reserve, beyond 128 KiB of each. Zero
 	// means 64 MiB.
 	Bytes int
 }

@@ -55,7 +55,8 @@ func (t *Turn) Begin(ctx context.Context, m *Member, stop <-chan struct{}) error
 
 // BeginBrief is Begin for work between requests, such as reading them, which does not
 // count as begun and goes before the requests of its member. It counts as if it had taken
-// so much longer.
+// so much longer. It waits for a quarter of a second at most: all requests of its member
+// may be stuck.
 func (t *Turn) BeginBrief(ctx context.Context, m *Member, stop <-chan struct{}, before time.Duration) error {
 	t.begun, t.brief, t.before = true, true, before
 	return t.Begin(ctx, m, stop)
@@ -185,7 +186,11 @@ func (t *Turn) wait(ctx context.Context, now time.Time, push func(*list, *Turn))
 	}
 	t.parked = true
 	s.mu.Unlock()
-	late := time.NewTimer(s.maxWait)
+	patience := s.maxWait
+	if t.brief {
+		patience = min(patience, briefWait)
+	}
+	late := time.NewTimer(patience)
 	defer late.Stop()
 	var err error
 	select {

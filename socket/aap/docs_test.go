@@ -27,7 +27,7 @@ func TestDocumented(t *testing.T) {
 	sockettest.Diff(t, MethodAnswer, protocoldoc.Members(reflect.TypeFor[answerParams]()), table(MethodAnswer, "parameter"))
 	sockettest.Diff(t, "result", protocoldoc.Members(reflect.TypeFor[Result]()), table(MethodPermissions, "result"))
 	sockettest.Diff(t, "outcomes", []string{string(Ask), string(Denied), string(Execute), string(Granted), string(Skip)}, table(MethodPermissions, "outcome"))
-	for _, bound := range []string{fmt.Sprint("more than ", maxCalls, " waiting calls"), fmt.Sprintf("At most %d batches and %d MiB", maxBatches, maxBatchBytes>>20)} {
+	for _, bound := range []string{fmt.Sprint("more than ", maxCalls, " waiting calls"), fmt.Sprintf("at most %d and %d MiB", maxBatches, maxBatchBytes>>20)} {
 		if !strings.Contains(string(doc), bound) {
 			t.Errorf("docs/protocol.md does not say %q", bound)
 		}

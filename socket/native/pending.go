@@ -196,7 +196,14 @@ func (a *PendingQuestion) size() int {
 	}
 	if a.Decision != nil {
 		for i := range a.Decision.Effects {
-			n += 256 + len(a.Decision.Effects[i].Text)
+			n += 512 + 2*len(a.Decision.Effects[i].Text)
+		}
+		for i := range a.Decision.Details {
+			d := &a.Decision.Details[i]
+			n += 256 + len(d.Path)
+			for _, w := range d.Words {
+				n += 16 + len(w)
+			}
 		}
 		for _, f := range a.Decision.Contents {
 			n += 96 + len(f.Path)

@@ -41,7 +41,7 @@ func TestDocumented(t *testing.T) {
 	}
 	_, section, _ := strings.Cut(string(data), "\n## "+MethodCall+"\n")
 	section, _, _ = strings.Cut(section, "\n## ")
-	if bound := fmt.Sprintf("The newest %d ids", maxCalls); !strings.Contains(section, bound) {
+	if bound := fmt.Sprintf("keeps the newest %d ids", maxCalls); !strings.Contains(section, bound) {
 		t.Errorf("it does not say %q", bound)
 	}
 	_, samples, _ := strings.Cut(section, "```otc\n")

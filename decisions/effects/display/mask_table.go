@@ -32,7 +32,7 @@ var secretLines = []string{
 	"smbclient|smbmap|rpcclient|net -U% --user%",
 	"net user|use @2",
 	"snmpwalk|snmpget|snmpset|snmpbulkwalk|snmptrap -c -A -X",
-	"mosquitto_pub|mosquitto_sub|p4|ipmitool -P", //nolint:misspell // its name
+	"mosquitto_pub|mosquitto_sub|p4|ipmitool -P",
 	"swaks|sendemail -ap -xp",
 	"xfreerdp|wfreerdp|signtool|schtasks|cmdkey|rdesktop|plink|pscp|putty /p /rp /pass -pw -p",
 	"svn|sshpass|rabbitmqadmin|hydra|evil-winrm|crackmapexec|netexec|nxc -p",
@@ -53,7 +53,7 @@ var secretLines = []string{
 	"openssl passwd @1",
 	"htpasswd +b @3",
 	"htpasswd +n @2",
-	"mosquitto_passwd +b @3", //nolint:misspell // its name
+	"mosquitto_passwd +b @3",
 	"zip|unzip|zipcloak -P",
 	"ssh-keygen -N -P",
 	"pdftk user_pw|owner_pw @1",
