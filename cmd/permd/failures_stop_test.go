@@ -32,9 +32,11 @@ func (d *testDaemon) wantStopped(t *testing.T) {
 	if err := d.stop(t); err != nil {
 		t.Errorf("the daemon ended with %v:\n%s", err, d.output.String())
 	}
-	if took := time.Since(begun); took > bearable {
+	took := time.Since(begun)
+	if took > bearable {
 		t.Errorf("stopping took %v:\n%s", took, d.output.String())
 	}
+	t.Logf("stopped after %v", took.Round(time.Millisecond))
 }
 
 // wantRestarted starts the daemon again, which answers as if nothing had been.
