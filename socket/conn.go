@@ -58,7 +58,8 @@ type connection struct {
 	// leading is the call whose second phase runs on the reading goroutine. Whoever sets
 	// it to nil continues reading.
 	leading     atomic.Pointer[call]
-	unpaid      int             // bytes that were read since the connection had a turn for that
+	unpaid      int             // bytes that were read since the connection had a turn for that, less free
+	lastRead    time.Time       // when the last message was read
 	reading     *fairshare.Turn // in which a message is being read; nil for none
 	lastLeading *call           // leading at the overseer's last check
 	onEnd       func()          // called once, when everything has ended
@@ -144,14 +145,18 @@ func (c *connection) read() {
 	}
 }
 
-// handleInTurn is handle. After much has been read, it waits for a slot: reading and
-// decoding messages takes time as deciding does.
+// handleInTurn is handle. After much has been read in a short time, it waits for a slot:
+// reading and decoding messages takes time as deciding does.
 func (c *connection) handleInTurn(line []byte) *call {
 	const (
 		enough  = 16 << 10 // bytes
 		message = 512      // what a message counts besides its bytes
 		pace    = 10 * time.Nanosecond
+		free    = 160 // bytes in a millisecond: a client that writes no faster waits once, for its request
 	)
+	now := time.Now()
+	c.unpaid = int(max(0, int64(c.unpaid)-now.Sub(c.lastRead).Milliseconds()*free))
+	c.lastRead = now
 	if c.unpaid += len(line) + message; c.unpaid < enough || c.server.WithoutSlots {
 		return c.handle(line)
 	}

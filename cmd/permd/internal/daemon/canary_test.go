@@ -123,11 +123,11 @@ func TestCanaryStuck(t *testing.T) {
 	}
 }
 
-// TestCanaryPassesHungRequests: requests that hang and hold all slots keep nobody else
-// from being decided, and so do not make the service manager end the daemon.
+// TestCanaryPassesHungRequests: a few requests that hang and hold all slots keep nobody
+// else from being decided, and so do not make the service manager end the daemon.
 func TestCanaryPassesHungRequests(t *testing.T) {
 	w := newBenchWorld(t, true)
-	share := fairshare.New(fairshare.Options{Slots: 2, Max: 2})
+	share := fairshare.New(fairshare.Options{Slots: 2, Max: 8})
 	w.watchdog.slot = takeSlot(share)
 	for uid := range uint32(2) {
 		hung := share.Join(uid)
