@@ -16,7 +16,7 @@ const (
 	// of what is in use; Go's own is 100.
 	gcPercent = 50
 	// releaseAfter is how long nothing must have been decided before unused memory is
-	// returned to the system, and idle how often that is repeated: looking for changed
+	// returned to the system, and releaseEvery how often that is repeated: looking for changed
 	// rules leaves garbage too.
 	releaseAfter = 5 * time.Second
 	releaseEvery = time.Minute
