@@ -169,6 +169,9 @@ func TestToolLabels(t *testing.T) {
 		if (label == otherLabel) != same || (allow != nil) != same {
 			t.Fatalf("%q and %q: %q is allowed: %v", label, otherLabel, show(&other), allow != nil)
 		}
+		if strings.Contains(label, "***") {
+			return // masked, so that it is no line
+		}
 		if strings.Contains(label, `"`) {
 			// The displayed text is not a valid line, so nobody can mistake it for a wider
 			// one.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -119,9 +120,9 @@ func TestFolderPathUnanswered(t *testing.T) {
 			t.Fatal(err)
 		}
 		answer := make(chan struct{})
-		looks := 0
+		var looks atomic.Int32
 		p.stat = func(path string, st *unix.Stat_t) error {
-			looks++
+			looks.Add(1)
 			<-answer
 			return unix.Lstat(path, st)
 		}
@@ -131,8 +132,8 @@ func TestFolderPathUnanswered(t *testing.T) {
 				t.Fatalf("error is %v, want ErrGone", err)
 			}
 		}
-		if took := time.Since(start); took != lookLimit || looks != 1 {
-			t.Errorf("100 callers waited for %v, %d looks; want %v and one", took, looks, lookLimit)
+		if took := time.Since(start); took != lookLimit || looks.Load() != 1 {
+			t.Errorf("100 callers waited for %v, %d looks; want %v and one", took, looks.Load(), lookLimit)
 		}
 		close(answer)
 		synctest.Wait()

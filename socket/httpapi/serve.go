@@ -163,6 +163,7 @@ func (s *server) runLimited(ctx context.Context, f func(context.Context) ([]byte
 			done <- got
 			s.pending.Done()
 		}()
+		with := ctx // a variable of its own: the caller waits for ctx
 		if m, _ := ctx.Value(memberKey{}).(*fairshare.Member); m != nil && !s.Socket.WithoutSlots {
 			turn := new(fairshare.Turn)
 			waiting := s.Socket.Underway.Begin(decisions.AtSlot, time.Now())
@@ -176,9 +177,9 @@ func (s *server) runLimited(ctx context.Context, f func(context.Context) ([]byte
 				return
 			}
 			defer turn.End()
-			ctx = &fairshare.Context{Context: ctx, Turn: turn}
+			with = &fairshare.Context{Context: ctx, Turn: turn}
 		}
-		if got.answer, got.err = f(ctx); got.err == nil && fairshare.TurnOf(ctx).Refused() {
+		if got.answer, got.err = f(with); got.err == nil && fairshare.TurnOf(with).Refused() {
 			got.answer, got.err = nil, &apiError{http.StatusServiceUnavailable, "busy", "the request needs too much memory; ask the person"}
 		}
 	}()
