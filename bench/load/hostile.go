@@ -253,7 +253,8 @@ func alone(d *daemon) error {
 	return nil
 }
 
-// hogs measures a small client, and new ones, beside two hogs.
+// hogs measures how long small requests and new sessions take while two clients ask for
+// as much as they can.
 func hogs(ctx context.Context, d *daemon) error {
 	var of [2]atomic.Int64
 	var refused atomic.Int64

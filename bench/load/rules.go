@@ -108,7 +108,7 @@ func (r *rules) begin(ctx context.Context) error {
 	})
 }
 
-// changer has the connections of whoever changes rules.
+// changer has the connections over which rules are changed and tried.
 type changer struct {
 	admin, decide *client.Client
 }
@@ -130,7 +130,7 @@ func (r *rules) with(ctx context.Context, do func(*changer) error) error {
 	return do(&changer{admin, decide})
 }
 
-// rulesSession is the session of whoever changes rules.
+// rulesSession is the session in which changed rules are tried.
 const rulesSession = "rules"
 
 // change writes and loads new rules, again and again.

@@ -108,7 +108,7 @@ func lockStays(t *testing.T) {
 	wantAllowed(t, d.session(t, d.project(t, nil)))
 }
 
-// stopWhileLocked: a daemon that is told to stop does not wait any longer.
+// stopWhileLocked sends SIGTERM to a daemon that waits for a lock: it ends at once.
 func stopWhileLocked(t *testing.T) {
 	d := newTestDaemon(t)
 	holdLock(t, d.locks()["journal"])

@@ -18,8 +18,8 @@ func TestFailuresRestart(t *testing.T) {
 	})
 }
 
-// endedUnderLoad: a daemon that is told to end while many clients ask ends without an
-// error, and what it has answered is in the journal.
+// endedUnderLoad sends SIGTERM to a daemon while many clients ask: it exits with 0, and
+// every answer that it gave is in the journal.
 func endedUnderLoad(t *testing.T) {
 	d := newTestDaemon(t)
 	project := d.project(t, map[string]string{"main.go": "package main\n"})

@@ -248,8 +248,9 @@ type Connect struct {
 	Method string // MethodGet or MethodSend
 }
 
-// UnknownServer is the Use.Server of a tool behind another one that does not name its
-// server. No server can have this name, so no allow of a server's tool matches it.
+// UnknownServer is the Use.Server of a tool that is called through another tool, if the
+// call does not name its server. No server can have this name, so no allow of a server's
+// tool matches it.
 const UnknownServer = "?"
 
 // Use is a named tool that would be called.

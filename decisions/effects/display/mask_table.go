@@ -7,8 +7,8 @@ import (
 )
 
 // secretLines are the options and operands of programs that take secrets although their
-// names do not show it: curl -u, mysql -p, vault login. A line is a program (| stands
-// between several), the words that its command must contain, in this order, and where the
+// names do not show it: curl -u, mysql -p, vault login. A line has a program, or several
+// separated by |, the words that its command must contain, in this order, and where the
 // secrets are:
 //
 //	-p --value -hmac  the value of an option, in the same word or the next one

@@ -9,8 +9,8 @@ import (
 // Tree calls do with a folder whose whole tree do reads, and returns its results. If the
 // folder, its links followed, is on a remote file system, or has one below it, Tree
 // returns after timeout with an error, although do may still run. If always is set, the
-// timeout is also that of local folders: whoever can write there may put a link to
-// another file system into the tree while do reads it.
+// timeout applies to local folders too: a link to another file system may be put into
+// the tree while do reads it.
 func Tree[T any](f *FS, dir string, timeout time.Duration, always bool, do func(string) (T, error)) (T, error) {
 	if t := f.table.Load(); len(t.remote) > 0 {
 		to, err := f.real(t, dir+"/.")

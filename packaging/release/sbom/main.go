@@ -1,4 +1,4 @@
-// Sbom prints an SBOM, in SPDX's JSON, of a program that Go built: the modules that are
+// Command sbom prints an SBOM, in SPDX's JSON, of a program that Go built: the modules that are
 // linked into it, with their versions and checksums, as the program itself records them.
 // The time of creation is that of the commit, so that the same program has the same SBOM.
 //

@@ -145,8 +145,8 @@ func TestCanaryPassesHungRequests(t *testing.T) {
 	}
 }
 
-// TestWatchdogRules: rules that cannot be read are no reason to start again, but health
-// is told that nothing can be decided.
+// TestWatchdogRules: the watchdog's check passes while rules cannot be read, since a
+// restart would not help, and fails for a decision that failed with good rules.
 func TestWatchdogRules(t *testing.T) {
 	w := newBenchWorld(t, true)
 	w.watchdog.running = &canaryRun{done: make(chan struct{}), err: errNotDeciding}

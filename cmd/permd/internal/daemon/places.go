@@ -42,7 +42,8 @@ func (s *server) watchPlaces(ctx context.Context) {
 	}
 }
 
-// memorySummary is what the service manager is told of a damaged memory, "" if it is not.
+// memorySummary describes a damaged memory for the status of the service, "" if it is
+// not damaged.
 func memorySummary(m remember.Damage) (text string) {
 	if m.AllowsOff {
 		text += "; remembered allows are off"

@@ -22,8 +22,8 @@ const (
 	stopServing = 3500 * time.Millisecond
 	// stopWithin is when the daemon ends at the latest.
 	stopWithin = 4500 * time.Millisecond
-	// stopLog is how long the last line of the log may take: whoever reads it may be
-	// what hangs.
+	// stopLog is how long writing the last line of the log may take: standard error may
+	// be a pipe that nobody reads.
 	stopLog = 100 * time.Millisecond
 )
 

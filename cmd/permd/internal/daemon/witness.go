@@ -23,9 +23,9 @@ import (
 
 // A memory without rejects looks the same whether there were none or it was deleted.
 // So the ids of rejects are kept in two more places: in the journal, and in a file of
-// the state folder, for the case that the whole data folder is gone. Both are behind
-// the memory for a moment, so they may name a reject that was revoked, which the memory
-// knows about, or lack one, whose loss then does not show.
+// the state folder, for the case that the whole data folder is gone. Both are updated
+// shortly after the memory. Until then they may name a reject that was revoked, which the
+// memory knows, or lack a new one, whose loss would not be noticed.
 
 // witness keeps the ids of the rejects that the memory holds.
 type witness struct {
