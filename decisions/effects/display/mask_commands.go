@@ -126,15 +126,16 @@ func textsOf(words []textWord) []string {
 // begins.
 func cutCommand(s string) (words []textWord, next int) {
 	var w textWord
-	var b []byte
+	at := make([]int, 0, min(len(s), 128)) // of all words, so that most need no memory of their own
+	first := 0                             // of the current word
 	end := func() {
-		if len(w.at) > 0 {
-			w.text = string(b)
+		if w.at = at[first:len(at):len(at)]; len(w.at) > 0 {
+			w.text = textAt(s, w.at)
 			words = append(words, w)
 		}
-		w, b = textWord{}, b[:0]
+		w, first = textWord{}, len(at)
 	}
-	put := func(i int) { w.at, b = append(w.at, i), append(b, s[i]) }
+	put := func(i int) { at = append(at, i) }
 	for i := 0; i < len(s); i++ {
 		switch c := s[i]; {
 		case c == ' ' || c == '\t':
@@ -169,6 +170,18 @@ func cutCommand(s string) (words []textWord, next int) {
 	}
 	end()
 	return words, len(s)
+}
+
+// textAt returns the bytes of a text at these indexes, which ascend.
+func textAt(s string, at []int) string {
+	if begin, last := at[0], at[len(at)-1]; last-begin+1 == len(at) {
+		return s[begin : last+1]
+	}
+	b := make([]byte, len(at))
+	for i, n := range at {
+		b[i] = s[n]
+	}
+	return string(b)
 }
 
 // plainValue returns the length of the beginning of a value in which no shell, whatever
