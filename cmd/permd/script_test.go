@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -12,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+	"golang.org/x/sys/unix"
 
 	"github.com/permd/permd/internal/eventually"
 	"github.com/permd/permd/socket/client"
@@ -21,9 +23,35 @@ func TestMain(m *testing.M) {
 	if os.Getenv(asPermd) != "" { // a process that a test has started, see daemon_test.go
 		os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 	}
-	testscript.Main(m, map[string]func(){
+	testscript.Main(spaceChecked{m}, map[string]func(){
 		"permd": func() { os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) },
 	})
+}
+
+// spaceChecked runs the tests only where there is space for them.
+type spaceChecked struct{ tests *testing.M }
+
+// Run returns the exit status.
+func (m spaceChecked) Run() int {
+	if err := enoughSpace(os.TempDir()); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return m.tests.Run()
+}
+
+// enoughSpace returns an error if the daemons that tests start would warn that the
+// disk is almost full: much of what they print is compared.
+func enoughSpace(dir string) error {
+	var st unix.Statfs_t
+	if err := unix.Statfs(dir, &st); err != nil {
+		return nil // the tests will say what is wrong with it
+	}
+	const need = 1 << 30
+	if free := int64(st.Bavail) * int64(st.Bsize); free < need { //nolint:unconvert // the types differ between systems
+		return fmt.Errorf("%s has %d MiB free, and the tests need %d", dir, free>>20, need>>20)
+	}
+	return nil
 }
 
 // TestScripts runs each testdata/script/*.txtar: one behaviour of the command
