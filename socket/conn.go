@@ -23,12 +23,12 @@ import (
 // growing its stack again.
 const maxIdleWorkers = 4
 
-// callBytes is what a request in flight uses besides its message: a goroutine, contexts.
-const callBytes = 16 << 10
+// requestBytes is what a request in flight uses besides its message: a goroutine, contexts.
+const requestBytes = 16 << 10
 
-// maxCallBytes bounds the requests in flight of one connection, so that there is memory
+// maxRequestBytes bounds the requests in flight of one connection, so that there is memory
 // left for deciding them.
-const maxCallBytes = 4 << 20
+const maxRequestBytes = 4 << 20
 
 // Causes of cancelled requests.
 var (
@@ -49,43 +49,43 @@ type connection struct {
 	ctx     context.Context // parent of all requests' contexts
 	cancel  context.CancelCauseFunc
 
-	// stopping is set when no more calls are decided.
+	// stopping is set when no more requests are decided.
 	stopping atomic.Bool
-	// workQueue passes calls to idle workers.
-	workQueue chan *call
+	// workQueue passes requests to idle workers.
+	workQueue chan *request
 	idle      atomic.Int32
-	workers   sync.WaitGroup // including the reading goroutine while it leads a call
-	// leading is the call whose second phase runs on the reading goroutine. Whoever sets
+	workers   sync.WaitGroup // including the reading goroutine while it leads a request
+	// leading is the request whose second phase runs on the reading goroutine. Whoever sets
 	// it to nil continues reading.
-	leading     atomic.Pointer[call]
+	leading     atomic.Pointer[request]
 	unpaid      int             // bytes that were read since the connection had a turn for that, less free
 	lastRead    time.Time       // when the last message was read
 	reading     *fairshare.Turn // in which a message is being read; nil for none
-	lastLeading *call           // leading at the overseer's last check
+	lastLeading *request        // leading at the overseer's last check
 	onEnd       func()          // called once, when everything has ended
 
-	mu      sync.Mutex
-	changed sync.Cond // signalled when calls has become shorter
-	calls   []*call   // unanswered, at most Options.maxInFlight
-	size    int       // sum of their sizes, at most maxCallBytes if there are several
-	dropped bool      // closed by drop
+	mu       sync.Mutex
+	changed  sync.Cond  // signalled when requests has become shorter
+	requests []*request // unanswered, at most Options.maxInFlight
+	size     int        // sum of their sizes, at most maxRequestBytes if there are several
+	dropped  bool       // closed by drop
 }
 
-// call is a request or notification in progress.
-type call struct {
+// request is a request or notification in progress.
+type request struct {
 	id            strictjson.Value // nil for a notification
 	run           func(context.Context) (any, error)
 	ctx           context.Context
 	cancel        context.CancelCauseFunc
 	answered      bool // guarded by connection.mu
-	size          int  // of the message and the call itself, in bytes
+	size          int  // of the message and the request itself, in bytes
 	reservedBytes int  // of its connection's share
 	turn          fairshare.Turn
 	withTurn      fairshare.Context // ctx with turn
 }
 
 func newConnection(s *server, c net.Conn, id uint64, peer decisions.Peer) *connection {
-	conn := &connection{Conn: Conn{ID: id, Peer: peer}, net: c, server: s, workQueue: make(chan *call)}
+	conn := &connection{Conn: Conn{ID: id, Peer: peer}, net: c, server: s, workQueue: make(chan *request)}
 	conn.changed.L = &conn.mu
 	conn.member = s.Share.Join(peer.UID)
 	conn.ctx, conn.cancel = context.WithCancelCause(s.ctx)
@@ -115,14 +115,14 @@ func (c *connection) read() {
 		line, err := c.lines.next()
 		switch {
 		case err == nil:
-			cl := c.handleInTurn(line)
+			req := c.handleInTurn(line)
 			switch {
-			case cl == nil:
+			case req == nil:
 			case c.lines.buffered():
-				c.giveToWorker(cl)
+				c.giveToWorker(req)
 			default:
 				reading = false
-				if !c.lead(cl) {
+				if !c.lead(req) {
 					return
 				}
 				reading = true
@@ -131,7 +131,7 @@ func (c *connection) read() {
 			c.notifyUnread()
 			e := busyError(errNoRoom)
 			if errors.Is(err, errTooLong) {
-				e = invalid("message too long")
+				e = invalidRequest("message too long")
 			}
 			c.replyError(nullID, e)
 		case errors.Is(err, io.EOF), errors.Is(err, os.ErrDeadlineExceeded):
@@ -147,7 +147,7 @@ func (c *connection) read() {
 
 // handleInTurn is handle. After much has been read in a short time, it waits for a slot:
 // reading and decoding messages takes time as deciding does.
-func (c *connection) handleInTurn(line []byte) *call {
+func (c *connection) handleInTurn(line []byte) *request {
 	const (
 		enough  = 16 << 10 // bytes
 		message = 512      // what a message counts besides its bytes
@@ -185,22 +185,22 @@ func (c *connection) notifyUnread() {
 	}
 }
 
-// handle handles one message. It returns the call if its second phase must run,
+// handle handles one message. It returns the request if its second phase must run,
 // otherwise nil.
-func (c *connection) handle(line []byte) (cl *call) {
+func (c *connection) handle(line []byte) (req *request) {
 	missed := true // stays true if a method ends its goroutine
 	defer func() {
 		if missed {
 			c.notifyUnread()
 		}
 	}()
-	cl, missed = c.receive(line)
-	return cl
+	req, missed = c.receive(line)
+	return req
 }
 
 // receive is handle without the call of notifyUnread. missed is true if the message was
 // for a method and did not reach it, or may have been.
-func (c *connection) receive(line []byte) (cl *call, missed bool) {
+func (c *connection) receive(line []byte) (req *request, missed bool) {
 	if len(bytes.TrimLeft(line, " \t\r")) == 0 {
 		return nil, false
 	}
@@ -210,7 +210,7 @@ func (c *connection) receive(line []byte) (cl *call, missed bool) {
 		c.replyError(id, fault)
 		return nil, true
 	}
-	if m.kind == dropped {
+	if m.kind == kindDropped {
 		return nil, m.method != ""
 	}
 	method, ok := c.server.methods[m.method]
@@ -219,9 +219,9 @@ func (c *connection) receive(line []byte) (cl *call, missed bool) {
 		c.endReading()
 		c.refuseMessage(m, busyError(errShutdown)) // as are all later messages
 	case ok:
-		cl, reached := c.dispatch(m, method, len(line))
-		return cl, !reached
-	case m.method == cancelMethod && m.kind == notification:
+		req, reached := c.dispatch(m, method, len(line))
+		return req, !reached
+	case m.method == cancelMethod && m.kind == kindNotification:
 		c.withdraw(m.params)
 	default:
 		c.endReading()
@@ -230,77 +230,77 @@ func (c *connection) receive(line []byte) (cl *call, missed bool) {
 	return nil, false
 }
 
-// dispatch runs a method's first phase and returns the call if it has a second one.
+// dispatch runs a method's first phase and returns the request if it has a second one.
 // reached is true if the first phase returned.
-func (c *connection) dispatch(m message, method Method, size int) (_ *call, reached bool) {
+func (c *connection) dispatch(m message, method Method, size int) (_ *request, reached bool) {
 	if c.idInUse(m.id) {
 		c.endReading()
 		// An error with that id would be taken for the answer to the first request.
-		c.replyError(nullID, invalid("id is in use by a request that is not answered yet"))
+		c.replyError(nullID, invalidRequest("id is in use by a request that is not answered yet"))
 		return nil, false
 	}
-	cl := &call{id: m.id, size: size + callBytes}
-	if !c.addCall(cl) {
-		c.finish(cl, nil, busyError(errShutdown))
+	req := &request{id: m.id, size: size + requestBytes}
+	if !c.addRequest(req) {
+		c.finish(req, nil, busyError(errShutdown))
 		return nil, false
 	}
-	if !c.member.Reserve(cl.size) {
+	if !c.member.Reserve(req.size) {
 		c.endReading()
-		c.finish(cl, nil, busyError(errNoRoom))
+		c.finish(req, nil, busyError(errNoRoom))
 		return nil, false
 	}
-	cl.reservedBytes = cl.size
+	req.reservedBytes = req.size
 	c.request = m.id
-	run, reached := c.phase1(cl, method, m.params)
+	run, reached := c.phase1(req, method, m.params)
 	if run == nil {
 		return nil, reached
 	}
 	c.mu.Lock()
-	cl.run = run
-	cl.ctx, cl.cancel = context.WithCancelCause(c.ctx)
+	req.run = run
+	req.ctx, req.cancel = context.WithCancelCause(c.ctx)
 	c.mu.Unlock()
-	return cl, true
+	return req, true
 }
 
-// giveToWorker passes a call to a worker, which runs its second phase.
-func (c *connection) giveToWorker(cl *call) {
+// giveToWorker passes a request to a worker, which runs its second phase.
+func (c *connection) giveToWorker(req *request) {
 	select {
-	case c.workQueue <- cl:
+	case c.workQueue <- req:
 	default:
 		c.workers.Add(1)
-		go c.worker(cl)
+		go c.worker(req)
 	}
 }
 
-// phase1 calls the method. If there is no second phase, it finishes the call. returned
+// phase1 calls the method. If there is no second phase, it finishes the request. returned
 // is false if the method panicked.
-func (c *connection) phase1(cl *call, method Method, params strictjson.Value) (run func(context.Context) (any, error), returned bool) {
+func (c *connection) phase1(req *request, method Method, params strictjson.Value) (run func(context.Context) (any, error), returned bool) {
 	defer func() {
 		if !returned {
-			c.answerPanic(cl, recover())
+			c.answerPanic(req, recover())
 		}
 	}()
 	run, err := method(&c.Conn, params)
 	returned = true
 	c.endReading()
 	if run == nil || err != nil {
-		c.finish(cl, nil, err)
+		c.finish(req, nil, err)
 		return nil, true
 	}
 	return run, true
 }
 
-// worker runs second phases, starting with that of cl.
-func (c *connection) worker(cl *call) {
+// worker runs second phases, starting with that of req.
+func (c *connection) worker(req *request) {
 	defer c.workers.Done()
 	for {
-		c.phase2(cl)
+		c.phase2(req)
 		if c.idle.Add(1) > maxIdleWorkers {
 			c.idle.Add(-1)
 			return
 		}
 		var ok bool
-		cl, ok = <-c.workQueue
+		req, ok = <-c.workQueue
 		c.idle.Add(-1)
 		if !ok {
 			return
@@ -308,41 +308,41 @@ func (c *connection) worker(cl *call) {
 	}
 }
 
-func (c *connection) phase2(cl *call) {
+func (c *connection) phase2(req *request) {
 	returned := false
 	defer func() {
 		if !returned {
-			c.answerPanic(cl, recover())
+			c.answerPanic(req, recover())
 		}
 	}()
-	body, err := c.result(cl)
+	body, err := c.result(req)
 	returned = true
-	c.finish(cl, body, err)
+	c.finish(req, body, err)
 }
 
 // result runs a second phase. It does not write the answer, so that a client that is not
 // reading cannot delay others.
-func (c *connection) result(cl *call) (body []byte, err error) {
-	ctx := cl.ctx
+func (c *connection) result(req *request) (body []byte, err error) {
+	ctx := req.ctx
 	if !c.server.WithoutSlots {
 		waiting := c.server.Underway.Begin(decisions.AtSlot, time.Now())
-		err := cl.turn.Begin(ctx, c.member, c.server.stop)
+		err := req.turn.Begin(ctx, c.member, c.server.stop)
 		waiting.End()
 		if err != nil {
 			return nil, waitError(ctx, err)
 		}
-		defer cl.turn.End()
-		cl.withTurn = fairshare.Context{Context: ctx, Turn: &cl.turn}
-		ctx = &cl.withTurn
+		defer req.turn.End()
+		req.withTurn = fairshare.Context{Context: ctx, Turn: &req.turn}
+		ctx = &req.withTurn
 	}
-	result, err := cl.run(ctx)
-	if err == nil && cl.turn.Refused() {
+	result, err := req.run(ctx)
+	if err == nil && req.turn.Refused() {
 		return nil, busyError(errNoRoom)
 	}
-	if err == nil && cl.id != nil {
+	if err == nil && req.id != nil {
 		body, err = encode(result) // may call methods of the result
 		if err == nil {
-			err = c.reserveAnswer(cl, len(body))
+			err = c.reserveAnswer(req, len(body))
 		}
 	}
 	return body, err
@@ -362,24 +362,24 @@ func waitError(ctx context.Context, why error) error {
 // reserveAnswer reserves the bytes of an answer until it is written, and returns an
 // error if there is no room: a short request can have a long answer, and the client may
 // not be reading.
-func (c *connection) reserveAnswer(cl *call, size int) error {
+func (c *connection) reserveAnswer(req *request, size int) error {
 	if !c.member.Reserve(size) {
 		return busyError(errNoRoom)
 	}
-	cl.reservedBytes += size
+	req.reservedBytes += size
 	return nil
 }
 
-// answerPanic answers a call whose method panicked or ended its goroutine with an error.
+// answerPanic answers a request whose method panicked or ended its goroutine with an error.
 // The panic's value is logged only if it is a runtime error; others may contain the
 // client's input.
-func (c *connection) answerPanic(cl *call, value any) {
+func (c *connection) answerPanic(req *request, value any) {
 	what := fmt.Sprintf("%T", value)
 	if err, ok := value.(runtime.Error); ok {
 		what = err.Error()
 	}
 	c.server.Logger.Error("a method panicked", "conn", c.ID, "panic", what, "stack", string(debug.Stack()))
-	c.finish(cl, nil, &Error{Code: CodeInternal, Message: "internal error; ask the person"})
+	c.finish(req, nil, &Error{Code: CodeInternal, Message: "internal error; ask the person"})
 }
 
 // NewConn returns a connection of that peer without a server. Methods must be called on

@@ -11,7 +11,7 @@ var (
 )
 
 // connLimits counts the connections, so that no user can take all of them. What they use
-// is shared by package fairshare; the requests of one connection are bounded in calls.go.
+// is shared by package fairshare; the requests of one connection are bounded in requests.go.
 type connLimits struct {
 	maxConns, maxConnsPerUID int
 

@@ -24,12 +24,12 @@ type message struct {
 type kind int
 
 const (
-	request kind = iota
-	notification
-	// dropped is a message that is ignored: a response (permd sends no requests, and
+	kindRequest kind = iota
+	kindNotification
+	// kindDropped is a message that is ignored: a response (permd sends no requests, and
 	// answering answers could go on forever), or a notification whose params cannot be
 	// read. Only the latter has a method.
-	dropped
+	kindDropped
 )
 
 // knownMembers are the members that JSON-RPC defines.
@@ -44,9 +44,9 @@ func decode(line []byte) (m message, id strictjson.Value, fault *Error) {
 	switch strictjson.Kind(line) {
 	case '{':
 	case '[':
-		return message{}, nullID, invalid("batches are not read: send one message on each line")
+		return message{}, nullID, invalidRequest("batches are not read: send one message on each line")
 	default:
-		return message{}, nullID, invalid("a message must be an object")
+		return message{}, nullID, invalidRequest("a message must be an object")
 	}
 	// Values share the memory of the copy; the line's buffer is reused.
 	obj, err := strictjson.ParseObject(bytes.Clone(line))
@@ -59,30 +59,30 @@ func decode(line []byte) (m message, id strictjson.Value, fault *Error) {
 		id = rawID
 	}
 	if obj.NearMiss(knownMembers...) != "" {
-		return message{}, id, invalid("a member's name differs from one of JSON-RPC only by case")
+		return message{}, id, invalidRequest("a member's name differs from one of JSON-RPC only by case")
 	}
 	method, hasMethod := obj.Get("method")
 	_, hasResult := obj.Get("result")
 	_, hasError := obj.Get("error")
 	if hasResult || hasError {
 		if hasMethod {
-			return message{}, id, invalid("a message must not be request and response at once")
+			return message{}, id, invalidRequest("a message must not be request and response at once")
 		}
-		return message{kind: dropped}, nullID, nil
+		return message{kind: kindDropped}, nullID, nil
 	}
 	if v, _ := obj.Get("jsonrpc"); !isString(v, "2.0") {
-		return message{}, id, invalid(`jsonrpc must be "2.0"`)
+		return message{}, id, invalidRequest(`jsonrpc must be "2.0"`)
 	}
 	if hasID && !validID(rawID) {
-		return message{}, nullID, invalid("id must be an integer, null or a string of at most 1024 bytes")
+		return message{}, nullID, invalidRequest("id must be an integer, null or a string of at most 1024 bytes")
 	}
 	name, ok := strictjson.ParseString(method)
 	if !hasMethod || !ok {
-		return message{}, id, invalid("method must be a string")
+		return message{}, id, invalidRequest("method must be a string")
 	}
-	m = message{kind: notification, method: name}
+	m = message{kind: kindNotification, method: name}
 	if hasID {
-		m.kind, m.id = request, rawID
+		m.kind, m.id = kindRequest, rawID
 	}
 	params, _ := obj.Get("params")
 	switch strictjson.Kind(params) {
@@ -90,15 +90,15 @@ func decode(line []byte) (m message, id strictjson.Value, fault *Error) {
 		m.params = params
 	case 0, 'n': // missing; some clients write null
 	default:
-		if m.kind == notification {
-			return message{kind: dropped, method: name}, nullID, nil
+		if m.kind == kindNotification {
+			return message{kind: kindDropped, method: name}, nullID, nil
 		}
 		return message{}, id, &Error{Code: CodeParams, Message: "params must be an object"}
 	}
 	return m, id, nil
 }
 
-func invalid(msg string) *Error { return &Error{Code: CodeRequest, Message: msg} }
+func invalidRequest(msg string) *Error { return &Error{Code: CodeRequest, Message: msg} }
 
 // validID reports whether clients agree on what the id is. Numbers with a fraction or an
 // exponent are not valid: 1 and 1.0 are the same id for some clients and different ones

@@ -23,30 +23,30 @@ var envelopes = []struct {
 	code     int    // 0: no error
 }{
 	{name: "request", in: `{"jsonrpc":"2.0","id":7,"method":"m","params":{"a":1}}`,
-		want: message{kind: request, id: strictjson.Value(`7`), method: "m", params: strictjson.Value(`{"a":1}`)}},
+		want: message{kind: kindRequest, id: strictjson.Value(`7`), method: "m", params: strictjson.Value(`{"a":1}`)}},
 	{name: "in any order", in: ` { "params" : {} , "method":"m","id" : "x" ,"jsonrpc":"2.0"} ` + "\r",
-		want: message{kind: request, id: strictjson.Value(`"x"`), method: "m", params: strictjson.Value(`{}`)}},
-	{name: "notification", in: `{"jsonrpc":"2.0","method":"m"}`, want: message{kind: notification, method: "m"}},
+		want: message{kind: kindRequest, id: strictjson.Value(`"x"`), method: "m", params: strictjson.Value(`{}`)}},
+	{name: "notification", in: `{"jsonrpc":"2.0","method":"m"}`, want: message{kind: kindNotification, method: "m"}},
 	{name: "null params", in: `{"jsonrpc":"2.0","id":1,"method":"m","params":null}`,
-		want: message{kind: request, id: strictjson.Value(`1`), method: "m"}},
+		want: message{kind: kindRequest, id: strictjson.Value(`1`), method: "m"}},
 	{name: "null id", in: `{"jsonrpc":"2.0","id":null,"method":"m"}`,
-		want: message{kind: request, id: strictjson.Value(`null`), method: "m"}},
+		want: message{kind: kindRequest, id: strictjson.Value(`null`), method: "m"}},
 	{name: "id is kept as written", in: `{"jsonrpc":"2.0","id":"\u0061\/","method":"m"}`,
-		want: message{kind: request, id: strictjson.Value(`"\u0061\/"`), method: "m"}},
+		want: message{kind: kindRequest, id: strictjson.Value(`"\u0061\/"`), method: "m"}},
 	{name: "id above 2^53", in: `{"jsonrpc":"2.0","id":12345678901234567890123,"method":"m"}`,
-		want: message{kind: request, id: strictjson.Value(`12345678901234567890123`), method: "m"}},
+		want: message{kind: kindRequest, id: strictjson.Value(`12345678901234567890123`), method: "m"}},
 	{name: "negative id", in: `{"jsonrpc":"2.0","id":-1,"method":"m"}`,
-		want: message{kind: request, id: strictjson.Value(`-1`), method: "m"}},
+		want: message{kind: kindRequest, id: strictjson.Value(`-1`), method: "m"}},
 	{name: "other members", in: `{"jsonrpc":"2.0","id":1,"method":"m","_meta":{"x":1},"traceId":"t"}`,
-		want: message{kind: request, id: strictjson.Value(`1`), method: "m"}},
+		want: message{kind: kindRequest, id: strictjson.Value(`1`), method: "m"}},
 	{name: "near-misses in params are the method's", in: `{"jsonrpc":"2.0","id":1,"method":"m","params":{"Method":"x"}}`,
-		want: message{kind: request, id: strictjson.Value(`1`), method: "m", params: strictjson.Value(`{"Method":"x"}`)}},
+		want: message{kind: kindRequest, id: strictjson.Value(`1`), method: "m", params: strictjson.Value(`{"Method":"x"}`)}},
 	{name: "as deep as allowed", in: deep(128),
-		want: message{kind: request, id: strictjson.Value(`1`), method: "m", params: strictjson.Value(`{"a":` + strings.Repeat("[", 126) + strings.Repeat("]", 126) + `}`)}},
+		want: message{kind: kindRequest, id: strictjson.Value(`1`), method: "m", params: strictjson.Value(`{"a":` + strings.Repeat("[", 126) + strings.Repeat("]", 126) + `}`)}},
 
-	{name: "response", in: `{"jsonrpc":"2.0","id":1,"result":{}}`, want: message{kind: dropped}},
-	{name: "error response", in: `{"jsonrpc":"2.0","id":null,"error":{"code":1,"message":"x"}}`, want: message{kind: dropped}},
-	{name: "notification with list params", in: `{"jsonrpc":"2.0","method":"m","params":[1]}`, want: message{kind: dropped, method: "m"}},
+	{name: "response", in: `{"jsonrpc":"2.0","id":1,"result":{}}`, want: message{kind: kindDropped}},
+	{name: "error response", in: `{"jsonrpc":"2.0","id":null,"error":{"code":1,"message":"x"}}`, want: message{kind: kindDropped}},
+	{name: "notification with list params", in: `{"jsonrpc":"2.0","method":"m","params":[1]}`, want: message{kind: kindDropped, method: "m"}},
 
 	{name: "not JSON", in: `hello`, id: `null`, code: CodeParse},
 	{name: "half", in: `{"jsonrpc":"2.0","id":1,`, id: `null`, code: CodeParse},
@@ -147,10 +147,10 @@ func FuzzDecode(f *testing.F) {
 			}
 			return
 		}
-		if m.kind == dropped {
+		if m.kind == kindDropped {
 			return
 		}
-		if (m.kind == request) != (m.id != nil) || m.id != nil && !validID(m.id) {
+		if (m.kind == kindRequest) != (m.id != nil) || m.id != nil && !validID(m.id) {
 			t.Fatalf("kind %d with id %q", m.kind, m.id)
 		}
 		// A message that was read can be written, and is then read as the same.

@@ -21,7 +21,7 @@ func TestLongAnswersShareABudget(t *testing.T) {
 	const uid, long = 1000, 10 << 20 // one of them fits into a connection's share
 	share := fairshare.New(fairshare.Options{Bytes: 64 << 20})
 	c := &connection{server: &server{}, Conn: Conn{Peer: decisions.Peer{UID: uid}, member: share.Join(uid)}}
-	first, second, short := new(call), new(call), new(call)
+	first, second, short := new(request), new(request), new(request)
 	if err := c.reserveAnswer(first, long); err != nil {
 		t.Errorf("the first: %v", err)
 	}
@@ -33,7 +33,7 @@ func TestLongAnswersShareABudget(t *testing.T) {
 		t.Errorf("a short one: %v, %d bytes reserved", err, short.reservedBytes)
 	}
 	other := &connection{server: &server{}, Conn: Conn{Peer: decisions.Peer{UID: uid}, member: share.Join(uid)}}
-	if err := other.reserveAnswer(new(call), long); err != nil {
+	if err := other.reserveAnswer(new(request), long); err != nil {
 		t.Errorf("another connection: %v", err)
 	}
 	c.member.Release(first.reservedBytes)

@@ -14,9 +14,9 @@ import (
 	"github.com/permd/permd/decisions"
 )
 
-// TestSlowCallsLeaveReading: the goroutine that reads runs calls that come one by
+// TestSlowRequestsLeaveReading: the goroutine that reads runs requests that come one by
 // one itself, and none delays the next for longer than leadTimeout.
-func TestSlowCallsLeaveReading(t *testing.T) {
+func TestSlowRequestsLeaveReading(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ln := &piped{conns: make(chan net.Conn), done: make(chan struct{})}
 		ctx, cancel := context.WithCancel(t.Context())
@@ -54,13 +54,13 @@ func TestSlowCallsLeaveReading(t *testing.T) {
 				t.Errorf("answer %s", got)
 			}
 		}
-		// Also a call that ends its goroutine while that still reads leaves the
+		// Also a request that ends its goroutine while that still reads leaves the
 		// connection as it was.
 		send(slow+1, "exits")
 		_, _ = r.ReadString('\n')
 		send(slow+2, "quick")
 		if got, _ := r.ReadString('\n'); !strings.Contains(got, `"quick"`) {
-			t.Errorf("after a call that ended its goroutine: %s", got)
+			t.Errorf("after a request that ended its goroutine: %s", got)
 		}
 		cancel()
 		if err := <-ended; err != nil {
@@ -70,7 +70,7 @@ func TestSlowCallsLeaveReading(t *testing.T) {
 	})
 }
 
-// TestWatchingRests: watching takes no time while no call is running.
+// TestWatchingRests: watching takes no time while no request is running.
 func TestWatchingRests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var s server

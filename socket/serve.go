@@ -135,7 +135,7 @@ type server struct {
 
 	methodStuck atomic.Bool // a method did not return in time
 
-	leaderSeen atomic.Bool // a connection has led a call since the overseer last looked
+	leaderSeen atomic.Bool // a connection has led a request since the overseer last looked
 	watching   atomic.Bool // the overseer will look again
 }
 
@@ -220,7 +220,7 @@ func (s *server) admit(c net.Conn) {
 	}
 	if err := s.Admit(peer); err != nil {
 		s.Logger.Info("refusing a connection", "uid", peer.UID, "pid", peer.PID, "error", err)
-		turnAway(c, invalid("this user may not use this socket; ask the person"))
+		turnAway(c, invalidRequest("this user may not use this socket; ask the person"))
 		return
 	}
 	if err := s.limits.enter(peer.UID); err != nil {

@@ -153,8 +153,8 @@ func TestLongMessagesWait(t *testing.T) {
 		"m":     later(func(context.Context) (any, error) { started.Add(1); <-gate; return nil, nil }),
 		"small": now("small", nil),
 	}, Options{MaxMessage: 4 << 20})
-	const messages, may = 12, maxCallBytes >> 20
-	params := `{"a":"` + strings.Repeat("x", 1<<20-2*callBytes) + `"}`
+	const messages, may = 12, maxRequestBytes >> 20
+	params := `{"a":"` + strings.Repeat("x", 1<<20-2*requestBytes) + `"}`
 	c := r.dial()
 	go func() {
 		for i := range messages {

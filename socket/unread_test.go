@@ -60,7 +60,7 @@ func TestMissedMessages(t *testing.T) {
 			o.WriteTimeout = time.Minute
 			s := &server{Options: o, methods: methods, limits: o.limits(), ctx: t.Context()}
 			c := newConnection(s, here, 1, decisions.Peer{})
-			c.calls = []*call{{id: strictjson.Value(`7`)}}
+			c.requests = []*request{{id: strictjson.Value(`7`)}}
 			missed := 0
 			c.OnUnread(func() { missed++ })
 			if tt.before != nil {
@@ -69,16 +69,16 @@ func TestMissedMessages(t *testing.T) {
 			done := make(chan struct{})
 			go func() {
 				defer close(done)
-				if cl := c.handle([]byte(tt.line)); cl != nil {
-					c.finish(cl, nil, nil)
+				if req := c.handle([]byte(tt.line)); req != nil {
+					c.finish(req, nil, nil)
 				}
 			}()
 			<-done
 			if want := map[bool]int{true: 1}[tt.missed]; missed != want || c.Missed() != tt.missed {
 				t.Errorf("missed %d messages, %t; want %d", missed, c.Missed(), want)
 			}
-			if len(c.calls) != 1 {
-				t.Errorf("%d calls in flight", len(c.calls))
+			if len(c.requests) != 1 {
+				t.Errorf("%d requests in flight", len(c.requests))
 			}
 			if used := s.Share.Used(); tt.before == nil && used != 0 {
 				t.Errorf("%d bytes stay reserved", used)

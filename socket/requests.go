@@ -14,15 +14,15 @@ import (
 // because methods do not see ids.
 const cancelMethod = "$/cancel_request"
 
-// addCall adds a call to those in flight. If they are too many or too long, it blocks,
+// addRequest adds a request to those in flight. If they are too many or too long, it blocks,
 // and with it the reading goroutine: the client is slowed down rather than refused. It
 // returns false if the connection ends meanwhile.
-func (c *connection) addCall(cl *call) bool {
+func (c *connection) addRequest(req *request) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	full := func() bool {
-		n := len(c.calls)
-		return n > 0 && (n >= c.server.maxInFlight || c.size+cl.size > maxCallBytes)
+		n := len(c.requests)
+		return n > 0 && (n >= c.server.maxInFlight || c.size+req.size > maxRequestBytes)
 	}
 	if full() {
 		c.endReading()
@@ -33,8 +33,8 @@ func (c *connection) addCall(cl *call) bool {
 	if c.ctx.Err() != nil {
 		return false
 	}
-	c.calls = append(c.calls, cl)
-	c.size += cl.size
+	c.requests = append(c.requests, req)
+	c.size += req.size
 	return true
 }
 
@@ -46,15 +46,15 @@ func (c *connection) idInUse(id strictjson.Value) bool {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.findCall(id) != nil
+	return c.findRequest(id) != nil
 }
 
-// findCall returns the unanswered request with that id, nil if there is none. Answered
+// findRequest returns the unanswered request with that id, nil if there is none. Answered
 // ones do not count: a client may reuse an id at once.
-func (c *connection) findCall(id strictjson.Value) *call {
-	for _, cl := range c.calls {
-		if !cl.answered && cl.id != nil && sameID(cl.id, id) {
-			return cl
+func (c *connection) findRequest(id strictjson.Value) *request {
+	for _, req := range c.requests {
+		if !req.answered && req.id != nil && sameID(req.id, id) {
+			return req
 		}
 	}
 	return nil
@@ -74,46 +74,46 @@ func sameID(a, b strictjson.Value) bool {
 	return ok && yok && x == y
 }
 
-// finish answers a call, once, with body (nil means null) or err.
-func (c *connection) finish(cl *call, body []byte, err error) {
+// finish answers a request, once, with body (nil means null) or err.
+func (c *connection) finish(req *request, body []byte, err error) {
 	c.mu.Lock()
-	first := !cl.answered
-	cl.answered = true
+	first := !req.answered
+	req.answered = true
 	c.mu.Unlock()
-	if first && cl.id != nil {
+	if first && req.id != nil {
 		if err != nil {
-			c.replyError(cl.id, c.errorOf(cl, err))
+			c.replyError(req.id, c.errorOf(req, err))
 		} else {
 			if body == nil {
 				body = nullID
 			}
-			c.answers.send(cl.id, "result", body)
+			c.answers.send(req.id, "result", body)
 		}
 	} else if first && err != nil {
 		c.server.Logger.Debug("a notification failed", "conn", c.ID, "error", err)
 	}
-	if cl.cancel != nil {
-		cl.cancel(nil)
+	if req.cancel != nil {
+		req.cancel(nil)
 	}
-	if cl.reservedBytes > 0 {
-		c.member.Release(cl.reservedBytes)
+	if req.reservedBytes > 0 {
+		c.member.Release(req.reservedBytes)
 	}
 	if first {
-		c.removeCall(cl)
+		c.removeRequest(req)
 	}
 }
 
 // errorOf returns the error to answer with for err.
-func (c *connection) errorOf(cl *call, err error) *Error {
+func (c *connection) errorOf(req *request, err error) *Error {
 	if e, ok := errors.AsType[*Error](err); ok && e != nil {
-		if e.Code == CodeAsk && cl.ctx != nil && errors.Is(context.Cause(cl.ctx), ErrWithdrawn) {
+		if e.Code == CodeAsk && req.ctx != nil && errors.Is(context.Cause(req.ctx), ErrWithdrawn) {
 			// The request was withdrawn, so there is nothing left to ask the person.
 			return withdrawnError()
 		}
 		return e
 	}
-	if cl.ctx != nil && errors.Is(err, context.Canceled) {
-		cause := context.Cause(cl.ctx)
+	if req.ctx != nil && errors.Is(err, context.Canceled) {
+		cause := context.Cause(req.ctx)
 		if errors.Is(cause, ErrWithdrawn) {
 			return withdrawnError()
 		}
@@ -146,7 +146,7 @@ func (c *connection) replyError(id strictjson.Value, e *Error) {
 
 // refuseMessage answers a message that is not dispatched. Notifications get no answer.
 func (c *connection) refuseMessage(m message, e *Error) {
-	if m.kind == request {
+	if m.kind == kindRequest {
 		c.replyError(m.id, e)
 	}
 }
@@ -166,8 +166,8 @@ func (c *connection) withdraw(params strictjson.Value) {
 		return
 	}
 	c.mu.Lock()
-	if cl := c.findCall(id); cl != nil && cl.cancel != nil {
-		cl.cancel(ErrWithdrawn)
+	if req := c.findRequest(id); req != nil && req.cancel != nil {
+		req.cancel(ErrWithdrawn)
 	}
 	c.mu.Unlock()
 	for _, f := range c.onWithdraw {
@@ -187,32 +187,32 @@ func (c *connection) stopReading() {
 // waiting for methods that ignore their context.
 func (c *connection) abandon(cause error) {
 	c.cancel(cause)
-	var left []*call
+	var left []*request
 	c.mu.Lock()
-	for _, cl := range c.calls {
-		if !cl.answered {
-			cl.answered = true
-			left = append(left, cl)
+	for _, req := range c.requests {
+		if !req.answered {
+			req.answered = true
+			left = append(left, req)
 		}
 	}
 	c.changed.Broadcast()
 	c.mu.Unlock()
-	for _, cl := range left {
-		if cl.id != nil {
-			c.replyError(cl.id, busyError(cause))
+	for _, req := range left {
+		if req.id != nil {
+			c.replyError(req.id, busyError(cause))
 		}
-		c.removeCall(cl)
+		c.removeRequest(req)
 	}
 }
 
-// removeCall undoes addCall after the answer was written: queued answers count as in
+// removeRequest undoes addRequest after the answer was written: queued answers count as in
 // flight, and the connection closes when none are left.
-func (c *connection) removeCall(cl *call) {
+func (c *connection) removeRequest(req *request) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if i := slices.Index(c.calls, cl); i >= 0 {
-		c.calls = slices.Delete(c.calls, i, i+1)
-		c.size -= cl.size
+	if i := slices.Index(c.requests, req); i >= 0 {
+		c.requests = slices.Delete(c.requests, i, i+1)
+		c.size -= req.size
 		c.changed.Broadcast()
 	}
 }
@@ -245,7 +245,7 @@ func (c *connection) close() {
 		}
 	})
 	c.mu.Lock()
-	for len(c.calls) > 0 && !c.dropped {
+	for len(c.requests) > 0 && !c.dropped {
 		c.changed.Wait()
 	}
 	c.mu.Unlock()
