@@ -167,10 +167,7 @@ func (o *recordingFS) Survey(root, dir string) paths.Survey {
 	var s paths.Survey
 	s.Incomplete = strings.HasPrefix(l.text, incompleteMark)
 	for name := range strings.SplitSeq(strings.TrimPrefix(l.text, incompleteMark), "\x00") {
-		switch link, isLink := strings.CutPrefix(name, linkMark); {
-		case isLink:
-			s.Links = append(s.Links, link)
-		case name != "":
+		if name != "" {
 			s.Secrets = append(s.Secrets, name)
 		}
 	}
@@ -193,10 +190,8 @@ func choosing(fsys effects.FS, path string) (string, error) {
 	return strings.Join(names, "\x00"), err
 }
 
-const (
-	incompleteMark = "?" // begins the text of an incomplete survey
-	linkMark       = "@" // precedes the name of a link
-)
+// incompleteMark begins the text of an incomplete survey.
+const incompleteMark = "?"
 
 // surveyText reads a survey as one text: absolute paths contain no NUL.
 func surveyText(fsys effects.FS, path string, root int64) string {
@@ -206,9 +201,6 @@ func surveyText(fsys effects.FS, path string, root int64) string {
 	}
 	s := by.Survey(path[:root], path)
 	text := strings.Join(s.Secrets, "\x00")
-	for _, link := range s.Links {
-		text += "\x00" + linkMark + link
-	}
 	if s.Incomplete {
 		text = incompleteMark + text
 	}

@@ -23,7 +23,6 @@ type Surveyor interface {
 // Survey is the result of surveying a folder with everything below it.
 type Survey struct {
 	Secrets []string // files with names of secrets, absolute
-	Links   []string // symbolic links, absolute
 	// Incomplete is set if there may be others: not all folders were read, or one
 	// holds a name that is sometimes that of a secret.
 	Incomplete bool
@@ -71,7 +70,6 @@ const (
 	maxListed   = 64   // folders that one survey reads, which takes about 1 ms
 	maxEntries  = 4096 // names of one folder
 	maxSecrets  = 64   // files that one survey returns
-	maxLinked   = 256  // links that one survey returns
 	// maxSurvey is how long one survey reads stamps and folders: a hundred times as long
 	// as the other bounds take on a local disk.
 	maxSurvey = 500 * time.Millisecond
@@ -175,7 +173,6 @@ type folder struct {
 	// again.
 	stamp     Stamp
 	secrets   []string // names
-	links     []string // names
 	subs      []*folder
 	truncated bool // not all names are known, or not all folders are cached
 	possible  bool // one of the names is sometimes that of a secret
@@ -243,13 +240,6 @@ func (f *folder) collect(s *Survey) {
 			return
 		}
 		s.Secrets = append(s.Secrets, Joined(f.path, name))
-	}
-	for _, name := range f.links {
-		if len(s.Links) >= maxLinked {
-			s.Incomplete = true
-			break
-		}
-		s.Links = append(s.Links, Joined(f.path, name))
 	}
 	for _, sub := range f.subs {
 		sub.collect(s)

@@ -4,10 +4,13 @@ import (
 	"errors"
 	"io/fs"
 	"slices"
+	"strings"
+	"unicode/utf8"
 
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/decisions/effects/paths"
 	"github.com/permd/permd/decisions/effects/programs"
+	"github.com/permd/permd/internal/lexpath"
 	"github.com/permd/permd/internal/wordset"
 )
 
@@ -120,6 +123,45 @@ func (v *invocation) findsLinks() bool {
 	return !files
 }
 
+// linkEnding returns how the names of the links end that find passes to the command at
+// i, in lower case: as the last -name before it ends that is not an alternative, "" if
+// there is none. With -L, a link may be a folder on the way.
+func (v *invocation) linkEnding(i int) string {
+	if v.has([]string{"-L", "-follow"}) {
+		return ""
+	}
+	suffix := ""
+	for j := 0; j < i; j++ {
+		switch text := v.args[j].Text; text {
+		case "-o", "-or", ",", "!", "-not", "(", ")":
+			return ""
+		case "-name", "-iname":
+			if j++; j < i && !v.args[j].Dynamic() {
+				suffix = literalEnd(v.args[j].Text)
+			}
+		default:
+			if o := v.p.Options[text]; o != nil && o.Arity != programs.ArityNone {
+				j++ // its value is not part of the expression
+			}
+		}
+	}
+	return suffix
+}
+
+// literalEnd returns the ASCII characters at the end of a pattern that mean themselves,
+// in lower case.
+func literalEnd(pattern string) string {
+	i := len(pattern)
+	for i > 0 && pattern[i-1] < utf8.RuneSelf && !strings.Contains(`*?[]\`, pattern[i-1:i]) {
+		i--
+	}
+	return lexpath.Fold(pattern[i:])
+}
+
+// followedFolder is a folder in which the run follows links, those whose names end with
+// suffix, in lower case.
+type followedFolder struct{ path, suffix string }
+
 // followOptions are the options with which programs follow links while they walk folders; a
 // program without options always does.
 var followOptions = map[string][]string{
@@ -134,32 +176,62 @@ func (v *invocation) followsLinks() bool {
 	return ok && (len(options) == 0 && !v.has([]string{"--no-dereference", "--symlinks"}) || v.has(options))
 }
 
-// readsThroughLinks adds the reads of link targets that are guarded or outside of the
-// project, for the links in a folder that the run walks.
+// readsThroughLinks adds the reads of the targets of links in a folder that the run
+// walks. A linked folder is walked as well.
 func (v *invocation) readsThroughLinks() {
+	var walk paths.LinkWalk
+	shown, plain := 0, 0
 	for n := 0; n < len(v.followed); n++ {
-		shown := 0
-		for _, link := range v.b.Paths.Links(v.followed[n]) {
+		all := &walk
+		if v.followed[n].suffix != "" {
+			all = &paths.LinkWalk{} // it leaves links out
+		}
+		links, complete := v.b.Paths.Links(v.followed[n].path, all)
+		for _, link := range links {
+			if shown >= maxReadsThroughLinks {
+				break
+			}
+			if !strings.HasSuffix(lexpath.Fold(link), v.followed[n].suffix) {
+				continue
+			}
 			e := v.b.Operand(effects.KindRead, link, "/", v.at.From)
-			var mode fs.FileMode
-			if e.File != nil {
-				var err error
-				if mode, err = v.b.Paths.Lstat(e.File.Path); errors.Is(err, fs.ErrNotExist) || (e.Tags.Has(effects.InProject) || e.Tags.Has(effects.Worktree)) && e.Guarded() == 0 {
-					continue
-				}
+			if e.File == nil {
+				v.b.Add(v.via(0, e))
+				shown++
+				continue
+			}
+			mode, err := v.b.Paths.Lstat(e.File.Path)
+			if errors.Is(err, fs.ErrNotExist) || slices.ContainsFunc(v.followed, func(f followedFolder) bool { return f.suffix == "" && lexpath.In(f.path, e.File.Path) }) {
+				continue
 			}
 			if mode.IsDir() {
 				v.b.Paths.Recurse(&e, false)
+				v.b.Paths.Search(&e, paths.ReachAll)
+			}
+			if (e.Tags.Has(effects.InProject) || e.Tags.Has(effects.Worktree)) && e.Guarded() == 0 {
+				if mode.IsDir() {
+					v.followed = append(v.followed, followedFolder{e.File.Path, ""})
+				}
+				if plain++; plain > maxPlainThroughLinks {
+					complete = false
+					break
+				}
+			} else {
+				shown++
 			}
 			v.b.Add(v.via(0, e))
-			if shown++; shown >= maxReadsThroughLinks {
-				break
-			}
+		}
+		if !complete && shown == 0 {
+			v.unknown(0, "follows links, of which not all are known")
+			break
 		}
 	}
 	v.followed = nil
 }
 
-// maxReadsThroughLinks is how many links out of the project are reported for one run. All
-// are examined; one is enough to ask.
-const maxReadsThroughLinks = 4
+// Bounds of the reads through links that are reported for one run. Of those that are
+// guarded or outside of the project, one is enough to ask.
+const (
+	maxReadsThroughLinks = 4
+	maxPlainThroughLinks = 32
+)
