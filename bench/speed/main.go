@@ -18,17 +18,21 @@ import (
 )
 
 type options struct {
-	rounds   int
-	turn     time.Duration
-	clients  []int // besides one
-	headline bool
-	opa      bool
-	runs     int
-	npm      bool
-	program  string
-	asJSON   bool
-	quiet    bool
-	load     float64 // of the machine, before the run
+	rounds      int
+	turn        time.Duration
+	clients     []int // besides one
+	headline    bool
+	opa         bool
+	instruments bool
+	runs        int
+	npm         bool
+	profile     string // a folder
+	profileFor  time.Duration
+	kind        string
+	program     string
+	asJSON      bool
+	quiet       bool
+	load        float64 // of the machine, before the run
 }
 
 // mostClients is how many connections a server has at most.
@@ -51,15 +55,19 @@ func parse(args []string, w io.Writer) (options, error) {
 	f.DurationVar(&o.turn, "turn", 300*time.Millisecond, "length of a turn")
 	f.BoolVar(&o.headline, "headline", false, "measure small commands of one client alone")
 	f.BoolVar(&o.opa, "opa", true, "compare with Open Policy Agent's server, which is built on first use")
+	f.BoolVar(&o.instruments, "instruments", true, "build permd with instruments too: for allocations, and times without a journal")
 	f.IntVar(&o.runs, "runs", 40, "how often each program of the second table is run")
 	f.BoolVar(&o.npm, "npm", false, "install other programs of the second table from npm, into the user's cache folder (800 MB)")
+	f.StringVar(&o.profile, "profile", "", "instead, write profiles and flame graphs of the daemon into this folder, and print what takes most")
+	f.DurationVar(&o.profileFor, "profile-for", 10*time.Second, "length of a profile")
+	f.StringVar(&o.kind, "kind", command, "the kind of calls that is profiled: command, edit or mcp")
 	f.StringVar(&o.program, "permd", "", "the permd program (default: built from this source)")
 	f.BoolVar(&o.asJSON, "json", false, "print JSON")
 	f.BoolVar(&o.quiet, "q", false, "do not say what is being done")
 	if err := f.Parse(args); err != nil {
 		return o, errors.Join(errUsage, err)
 	}
-	if f.NArg() > 0 || o.rounds < 1 || o.runs < 1 || o.turn <= 0 {
+	if f.NArg() > 0 || o.rounds < 1 || o.runs < 1 || o.profileFor < time.Second || !knownKind(o.kind) || o.turn <= 0 {
 		f.Usage()
 		return o, errUsage
 	}
@@ -94,6 +102,9 @@ func run(ctx context.Context, o options, out io.Writer) error {
 			fmt.Fprintln(os.Stderr, text)
 		}
 	}
+	if o.profile != "" {
+		return runProfile(ctx, o, progress)
+	}
 	w, err := newWorld()
 	if err != nil {
 		return err
@@ -107,6 +118,11 @@ func run(ctx context.Context, o options, out io.Writer) error {
 	if err := w.measure(p.all, o.rounds, o.turn, progress); err != nil {
 		return err
 	}
+	progress("allocations")
+	allocated, err := p.allocations(ctx)
+	if err != nil {
+		return err
+	}
 	progress("whole processes")
 	programs, err := p.programs(ctx, o)
 	if err != nil {
@@ -115,7 +131,7 @@ func run(ctx context.Context, o options, out io.Writer) error {
 	if err := runPrograms(ctx, programs, o.runs); err != nil {
 		return err
 	}
-	r := newReport(p, o, programs)
+	r := newReport(p, o, programs, allocated)
 	if o.asJSON {
 		return r.writeJSON(out)
 	}

@@ -15,6 +15,7 @@ type plan struct {
 	all       []*series
 	permd     string // the programs
 	opa       string // "" if it is missing
+	counted   string // the socket of the daemon that counts its allocations
 }
 
 // find returns a series, nil if it is not measured.
@@ -29,9 +30,13 @@ func (p *plan) find(server, kind, size string, repeated bool, clients int) *seri
 
 // add adds a series, unless its server does not run.
 func (p *plan) add(server, kind, size string, repeated bool, clients int) {
-	if p.world.servers[server] == nil {
-		return
+	if p.world.servers[server] != nil {
+		p.all = append(p.all, p.make(server, kind, size, repeated, clients))
 	}
+}
+
+// make makes a series.
+func (p *plan) make(server, kind, size string, repeated bool, clients int) *series {
 	s := &series{Server: server, Kind: kind, Size: size, Repeated: repeated, Clients: clients}
 	switch server {
 	case serverOPA:
@@ -43,7 +48,7 @@ func (p *plan) add(server, kind, size string, repeated bool, clients int) {
 	default:
 		s.request, s.want = newTemplate(line(acp.MethodRequestPermission, params(toolCall(kind, size, p.world.project)))), []byte(`"optionId":"allow"`)
 	}
-	p.all = append(p.all, s)
+	return s
 }
 
 // newPlan starts the servers.
@@ -69,6 +74,14 @@ func newPlan(ctx context.Context, w *world, o options, progress func(string)) (*
 	if err := p.makeDocuments(ctx); err != nil {
 		return nil, err
 	}
+	if o.instruments {
+		progress("building permd with instruments")
+		if err := p.startInstrumented(ctx); err != nil {
+			return nil, err
+		}
+	} else {
+		w.missing = append(w.missing, "a build with instruments (allocations, and times without a journal)")
+	}
 	if o.opa {
 		progress("building OPA")
 		opa, _, err := buildOPA(ctx)
@@ -79,6 +92,21 @@ func newPlan(ctx context.Context, w *world, o options, progress func(string)) (*
 		}
 	}
 	return p, nil
+}
+
+// startInstrumented starts a daemon that counts its allocations, and one without a
+// journal.
+func (p *plan) startInstrumented(ctx context.Context) error {
+	program, err := p.world.buildInstrumented(ctx)
+	if err != nil {
+		return err
+	}
+	p.counted = filepath.Join(p.world.dir, "memory.sock")
+	if _, err := p.world.startPermd(ctx, serverCounted, program, "", 1, envSocket+"="+p.counted); err != nil {
+		return err
+	}
+	_, err = p.world.startPermd(ctx, serverOff, program, "", 1, envJournal+"=off")
+	return err
 }
 
 func (p *plan) makeDocuments(ctx context.Context) error {
@@ -135,6 +163,8 @@ func (p *plan) schedule(o options) {
 	}
 	p.add(serverPower, command, small, false, 1)
 	p.add(serverPower, command, small, true, 1)
+	p.add(serverOff, command, small, false, 1)
+	p.add(serverOff, command, small, true, 1)
 	p.add(serverEcho, command, big, false, 1)
 	for _, kind := range kinds {
 		for _, size := range []string{small, big} {

@@ -35,14 +35,21 @@ type report struct {
 	ThroughputRep float64 `json:"throughput_permd_cached"`
 	ThroughputOPA float64 `json:"throughput_opa"`
 	Clients       int     `json:"clients_throughput"`
+	AllocsFresh   float64 `json:"allocs_fresh"` // for a request, the whole process included
+	AllocsCached  float64 `json:"allocs_cached"`
+	AllocsOPA     float64 `json:"allocs_opa"`
+	BytesFresh    float64 `json:"bytes_fresh"`
+	BytesCached   float64 `json:"bytes_cached"`
+	BytesOPA      float64 `json:"bytes_opa"`
 	HookP50       float64 `json:"hook_ms_p50"`
 	HookP99       float64 `json:"hook_ms_p99"`
 
-	Machine  machine          `json:"machine"`
-	Memory   map[string]usage `json:"memory"`
-	Series   []seriesReport   `json:"series"`
-	Programs []*program       `json:"programs"`
-	Missing  []string         `json:"missing,omitempty"`
+	Machine     machine          `json:"machine"`
+	Memory      map[string]usage `json:"memory"`
+	Series      []seriesReport   `json:"series"`
+	Allocations []allocated      `json:"allocations"`
+	Programs    []*program       `json:"programs"`
+	Missing     []string         `json:"missing,omitempty"`
 }
 
 // machine is where and how it was measured.
@@ -68,13 +75,13 @@ type seriesReport struct {
 	ToHTTP    float64 `json:"ratio_http"` // the same by the echo over HTTP
 }
 
-func newReport(p *plan, o options, programs []*program) *report {
+func newReport(p *plan, o options, programs []*program, all []allocated) *report {
 	r := &report{
 		Machine: machine{
 			Processors: runtime.NumCPU(), Go: runtime.Version(), System: runtime.GOOS + "/" + runtime.GOARCH, Load: o.load,
 			Rounds: o.rounds, TurnMS: micros(o.turn) / 1000,
 		},
-		Memory: map[string]usage{}, Programs: programs, Missing: p.world.missing,
+		Memory: map[string]usage{}, Programs: programs, Allocations: all, Missing: p.world.missing,
 	}
 	for name, s := range p.world.servers {
 		if u, err := s.usage(); err == nil {
@@ -85,6 +92,17 @@ func newReport(p *plan, o options, programs []*program) *report {
 		r.Series = append(r.Series, p.summary(s))
 	}
 	r.headline(p, o)
+	for _, a := range all {
+		switch {
+		case a.Kind != command || a.Size != small:
+		case a.Server == serverOPA:
+			r.AllocsOPA, r.BytesOPA = a.Count, a.Bytes
+		case a.Repeated:
+			r.AllocsCached, r.BytesCached = a.Count, a.Bytes
+		default:
+			r.AllocsFresh, r.BytesFresh = a.Count, a.Bytes
+		}
+	}
 	for _, c := range programs {
 		if c.Name == hookClaude {
 			r.HookP50, r.HookP99 = c.P50, c.P99
@@ -154,12 +172,15 @@ func (r *report) writeText(w io.Writer) {
 	fmt.Fprintln(t, "server\tcall\tsize\tclients\tp50 µs\tp99\tp99.9\t/s\tCPU µs\t× echo\t× http echo\t")
 	for i := range r.Series {
 		s := &r.Series[i]
-		call := s.Kind
-		if s.Repeated {
-			call += ", repeated"
-		}
 		fmt.Fprintf(t, "%s\t%s\t%s\t%d\t%.0f\t%.0f\t%.0f\t%.0f\t%.0f\t%s\t%s\t\n",
-			s.Server, call, s.Size, s.Clients, s.P50, s.P99, s.P999, s.PerSecond, s.CPU, times(s.ToEcho), times(s.ToHTTP))
+			s.Server, callName(s.Kind, s.Repeated), s.Size, s.Clients, s.P50, s.P99, s.P999, s.PerSecond, s.CPU, times(s.ToEcho), times(s.ToHTTP))
+	}
+	t.Flush()
+	fmt.Fprintln(w)
+	t = tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(t, "server\tcall\tsize\tallocations\tbytes\t")
+	for _, a := range r.Allocations {
+		fmt.Fprintf(t, "%s\t%s\t%s\t%.0f\t%.0f\t\n", a.Server, callName(a.Kind, a.Repeated), a.Size, a.Count, a.Bytes)
 	}
 	t.Flush()
 	fmt.Fprintln(w)
@@ -178,6 +199,13 @@ func (r *report) writeText(w io.Writer) {
 	for _, m := range r.Missing {
 		fmt.Fprintln(w, "missing:", m)
 	}
+}
+
+func callName(kind string, repeated bool) string {
+	if repeated {
+		return kind + ", repeated"
+	}
+	return kind
 }
 
 // times writes a ratio, nothing for one that was not measured.

@@ -21,6 +21,7 @@ const (
 	serverPower    = "permd-power" // journal: durability = "power"
 	serverOff      = "permd-off"   // a build without a journal, which there is no setting for
 	serverOPA      = "opa"
+	serverCounted  = "permd-counted" // a build that says what it allocates; no times are taken of it
 )
 
 // server is a process that is measured.
