@@ -176,57 +176,74 @@ func (v *invocation) followsLinks() bool {
 	return ok && (len(options) == 0 && !v.has([]string{"--no-dereference", "--symlinks"}) || v.has(options))
 }
 
-// readsThroughLinks adds the reads of the targets of links in a folder that the run
-// walks. A linked folder is walked as well.
+// readsThroughLinks adds the reads of the targets of links in the folders that the run
+// walks.
 func (v *invocation) readsThroughLinks() {
+	more, complete := v.b.readsThroughLinks(v.followed, v.at.From)
+	for _, e := range more {
+		v.b.Add(v.via(0, e))
+	}
+	if !complete {
+		v.unknown(0, "follows links, of which not all are known")
+	}
+	v.followed = nil
+}
+
+// ReadsThroughLinks returns the reads of the targets of links in folders that something
+// walks, and whether they are all, or enough to ask.
+func (b *Builder) ReadsThroughLinks(folders []string, from string) (more []effects.Effect, complete bool) {
+	followed := make([]followedFolder, 0, len(folders))
+	for _, dir := range folders {
+		followed = append(followed, followedFolder{dir, ""})
+	}
+	return b.readsThroughLinks(followed, from)
+}
+
+// readsThroughLinks is ReadsThroughLinks with suffixes. A linked folder is walked as well.
+func (b *Builder) readsThroughLinks(followed []followedFolder, from string) (more []effects.Effect, complete bool) {
 	var walk paths.LinkWalk
-	shown, plain := 0, 0
-	for n := 0; n < len(v.followed); n++ {
+	shown, complete := 0, true
+	for n := 0; n < len(followed) && complete; n++ {
 		all := &walk
-		if v.followed[n].suffix != "" {
+		if followed[n].suffix != "" {
 			all = &paths.LinkWalk{} // it leaves links out
 		}
-		links, complete := v.b.Paths.Links(v.followed[n].path, all)
+		var links []string
+		links, complete = b.Paths.Links(followed[n].path, all)
 		for _, link := range links {
 			if shown >= maxReadsThroughLinks {
-				break
+				return more, true
 			}
-			if !strings.HasSuffix(lexpath.Fold(link), v.followed[n].suffix) {
+			if !strings.HasSuffix(lexpath.Fold(link), followed[n].suffix) {
 				continue
 			}
-			e := v.b.Operand(effects.KindRead, link, "/", v.at.From)
+			e := b.Operand(effects.KindRead, link, "/", from)
 			if e.File == nil {
-				v.b.Add(v.via(0, e))
+				more = append(more, e)
 				shown++
 				continue
 			}
-			mode, err := v.b.Paths.Lstat(e.File.Path)
-			if errors.Is(err, fs.ErrNotExist) || slices.ContainsFunc(v.followed, func(f followedFolder) bool { return f.suffix == "" && lexpath.In(f.path, e.File.Path) }) {
+			mode, err := b.Paths.Lstat(e.File.Path)
+			if errors.Is(err, fs.ErrNotExist) || slices.ContainsFunc(followed, func(f followedFolder) bool { return f.suffix == "" && lexpath.In(f.path, e.File.Path) }) {
 				continue
 			}
 			if mode.IsDir() {
-				v.b.Paths.Recurse(&e, false)
-				v.b.Paths.Search(&e, paths.ReachAll)
+				b.Paths.Recurse(&e, false)
+				b.Paths.Search(&e, paths.ReachAll)
 			}
-			if (e.Tags.Has(effects.InProject) || e.Tags.Has(effects.Worktree)) && e.Guarded() == 0 {
-				if mode.IsDir() {
-					v.followed = append(v.followed, followedFolder{e.File.Path, ""})
-				}
-				if plain++; plain > maxPlainThroughLinks {
-					complete = false
-					break
-				}
-			} else {
+			switch {
+			case !e.Tags.Has(effects.InProject) && !e.Tags.Has(effects.Worktree), e.Guarded() != 0:
 				shown++
+			case len(more)-shown >= maxPlainThroughLinks:
+				complete = false
+				continue
+			case mode.IsDir():
+				followed = append(followed, followedFolder{e.File.Path, ""})
 			}
-			v.b.Add(v.via(0, e))
-		}
-		if !complete && shown == 0 {
-			v.unknown(0, "follows links, of which not all are known")
-			break
+			more = append(more, e)
 		}
 	}
-	v.followed = nil
+	return more, complete || shown > 0
 }
 
 // Bounds of the reads through links that are reported for one run. Of those that are
