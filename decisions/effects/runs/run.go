@@ -273,6 +273,9 @@ func (v *invocation) unlistedProgram() {
 		v.harms.options = firstPlain(v.args)
 	}
 	v.unexplainedTail(0)
+	if isPatchTool(v.asWritten) {
+		v.applyPatch()
+	}
 }
 
 // unexplainedTail handles words that no entry explains, from index n on.
