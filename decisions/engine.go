@@ -284,6 +284,7 @@ func (e *Engine) decide(
 	d.Opaque, d.Stateful = opaque(res.Effects, &res.After), stateful(res.Effects)
 	d.Contents = e.contents(m, d)
 	if d.Verdict == Ask && e.proposer != nil {
+		query.Call = received.withoutMessage(m.call) // an offer is kept, and counts no message
 		e.offer(d, m, query, inputs[:own], results[:own])
 		if len(all) > own {
 			d.Widths = nil // none answers what stopped at a hint

@@ -67,6 +67,15 @@ func (m *intake) resolve(ctx context.Context, e *evaluator, req *Request) {
 	m.project = m.context.Project()
 }
 
+// withoutMessage returns the call of an evaluation so that its raw JSON is not part of the
+// message, which is already so if it may be cached.
+func (m *intake) withoutMessage(c *effects.Call) *effects.Call {
+	if m.key != nil {
+		return c
+	}
+	return cloneRaw(c)
+}
+
 // world returns what effects are derived with.
 func (e *evaluator) world(fsys effects.FS, snap Snapshot) tools.World {
 	return tools.World{FS: fsys, Own: e.own, Others: e.system, Table: snap.Table(), Profiles: snap.Profiles()}

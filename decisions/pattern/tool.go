@@ -70,15 +70,15 @@ func (t *Tool) mayBe(u *effects.Use) bool {
 	case t.Server == nil:
 		return false
 	case u.Server == effects.UnknownServer:
-		return t.Names(u) || t.hasBothNames(u.Tool)
+		return t.Names(u) || t.namesBoth(u.Tool)
 	case u.Server != "" || u.Source == effects.AgentSource:
 		return false
-	case t.hasBothNames(u.Tool):
+	case t.namesBoth(u.Tool):
 		return true
 	}
 	rest, ok := strings.CutPrefix(u.Tool, serversTool)
 	for i := 0; ok && i < len(rest) && isServerSeparator(rest[i]); i++ {
-		if t.hasBothNames(rest[i+1:]) {
+		if t.namesBoth(rest[i+1:]) {
 			return true
 		}
 	}
@@ -90,9 +90,9 @@ const serversTool = "mcp"
 
 func isServerSeparator(c byte) bool { return strings.IndexByte(ServerSeparators, c) >= 0 }
 
-// hasBothNames reports whether a name is that of the line's server and that of its tool, with
+// namesBoth reports whether a name is that of the line's server and that of its tool, with
 // separators between them.
-func (t *Tool) hasBothNames(name string) bool {
+func (t *Tool) namesBoth(name string) bool {
 	for i := range len(name) {
 		if !t.Server.Match(name[:i]) {
 			continue
@@ -112,7 +112,7 @@ func (t *Tool) JoinedRegexp(any string) string {
 	return "(" + serversTool + separators + ")?" + t.ServerAndName(any)
 }
 
-// ServerAndName returns a regular expression for the names that hasBothNames reports.
+// ServerAndName returns a regular expression for the names that namesBoth reports.
 func (t *Tool) ServerAndName(any string) string {
 	return t.Server.Regexp(any) + separators + t.Name.Regexp(any)
 }
