@@ -163,6 +163,7 @@ func (v *invocation) change(a argument) {
 		v.markHarmful(a.i)
 	}
 	if v.p.Open {
+		v.mayDo(a.i)
 		v.mayRun(a.i)
 	}
 }
