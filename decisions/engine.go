@@ -247,7 +247,7 @@ func (e *Engine) decide(
 	d.Defects, d.Folders, d.Activated, d.Fingerprints = res.Defects, res.Folders, res.Activated, m.fingerprints
 	query := &MemoryQuery{
 		UID: req.Peer.UID, Session: req.Session, Project: res.Project,
-		ProjectKey: m.projectKey, All: res.Effects, Call: m.call, Now: now,
+		ProjectKey: m.projectKey, All: res.Effects, Call: m.call, Now: now, Trees: workingTrees(e.fs),
 	}
 	results := make([]effectResult, len(res.Effects))
 	inputs := make([]effectInputs, len(res.Effects))

@@ -3,6 +3,7 @@ package decisions
 import (
 	"context"
 	"log/slog"
+	"path"
 	"time"
 
 	"github.com/permd/permd/decisions/effects"
@@ -90,4 +91,22 @@ func (e *evaluator) evaluation(ctx context.Context, snap Snapshot, received *int
 		e.cache.put(received.key, m, received.project, received.recorder)
 	}
 	return m
+}
+
+// workingTrees returns MemoryQuery.Trees for the effects of one call.
+func workingTrees(fsys effects.FS) func(string) []WorkingTree {
+	keys := map[string]string{} // of folders; themselves if they are no working tree
+	return func(p string) (trees []WorkingTree) {
+		for dir := p; path.IsAbs(dir) && dir != "/"; dir = path.Dir(dir) {
+			key, known := keys[dir]
+			if !known {
+				key = paths.ProjectKey(fsys, dir)
+				keys[dir] = key
+			}
+			if key != dir {
+				trees = append(trees, WorkingTree{dir, key})
+			}
+		}
+		return trees
+	}
 }
