@@ -74,6 +74,19 @@ func giveWay(ctx context.Context) {
 	}
 }
 
+// tooMuchMemory is why the calls of a request are not looked at whose decisions would need
+// more memory than its connection may use. Such a request is refused as a whole.
+const tooMuchMemory = "the decisions of one request need too much memory"
+
+// reserveLeast reserves what the decisions of a request need at least, before there is any
+// work for it. It returns why its calls are not looked at, "" if they are.
+func reserveLeast(turn *fairshare.Turn, calls int) string {
+	if !turn.Reserve(calls * decisionBytes) {
+		return tooMuchMemory
+	}
+	return ""
+}
+
 // outOfTime returns why a call is not looked at any more, "" if it is.
 func outOfTime(ctx context.Context) string {
 	if ctx.Err() == nil {

@@ -153,7 +153,7 @@ func (e *Engine) Decide(ctx context.Context, reqs ...*Request) []*Decision {
 	decided := make([]*Decision, len(reqs))
 	records := make([]*Record, len(reqs))
 	var before earlierCalls
-	why := ""
+	why := reserveLeast(turn, len(reqs))
 	for i, req := range reqs {
 		if i > 0 && why == "" {
 			why = limit.betweenCalls()
@@ -178,8 +178,8 @@ func (e *Engine) Decide(ctx context.Context, reqs ...*Request) []*Decision {
 				e.applyApproval(req, d)
 			}
 			before.add(d, after)
-			if !turn.Reserve(d.size()) {
-				why = "the decisions of one request need too much memory"
+			if !turn.Reserve(d.size() - decisionBytes) {
+				why = tooMuchMemory
 			}
 		}
 		decided[i] = d
