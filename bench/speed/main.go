@@ -14,6 +14,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"strings"
 	"time"
 )
 
@@ -28,6 +29,10 @@ type options struct {
 	npm         bool
 	profile     string // a folder
 	profileFor  time.Duration
+	growth      bool
+	only        []string
+	most        int
+	plots       string
 	kind        string
 	program     string
 	asJSON      bool
@@ -60,6 +65,10 @@ func parse(args []string, w io.Writer) (options, error) {
 	f.BoolVar(&o.npm, "npm", false, "install other programs of the second table from npm, into the user's cache folder (800 MB)")
 	f.StringVar(&o.profile, "profile", "", "instead, write profiles and flame graphs of the daemon into this folder, and print what takes most")
 	f.DurationVar(&o.profileFor, "profile-for", 10*time.Second, "length of a profile")
+	f.BoolVar(&o.growth, "growth", false, "instead, measure how cost and memory grow")
+	only := f.String("only", "", "with -growth, only these dimensions, with commas: rules, choices, sessions, connections, bytes, calls, parallel")
+	f.IntVar(&o.most, "most", 1_000_000, "with -growth, the largest size")
+	f.StringVar(&o.plots, "plots", "", "with -growth, draw the curves into this folder")
 	f.StringVar(&o.kind, "kind", command, "the kind of calls that is profiled: command, edit or mcp")
 	f.StringVar(&o.program, "permd", "", "the permd program (default: built from this source)")
 	f.BoolVar(&o.asJSON, "json", false, "print JSON")
@@ -73,6 +82,9 @@ func parse(args []string, w io.Writer) (options, error) {
 	}
 	if o.headline {
 		o.clients = nil
+	}
+	if *only != "" {
+		o.only = strings.Split(*only, ",")
 	}
 	return o, nil
 }
@@ -104,6 +116,9 @@ func run(ctx context.Context, o options, out io.Writer) error {
 	}
 	if o.profile != "" {
 		return runProfile(ctx, o, progress)
+	}
+	if o.growth {
+		return runGrowth(ctx, o, out, progress)
 	}
 	w, err := newWorld()
 	if err != nil {
