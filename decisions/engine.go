@@ -247,7 +247,7 @@ func (e *Engine) decide(
 	d.Defects, d.Folders, d.Activated, d.Fingerprints = res.Defects, res.Folders, res.Activated, m.fingerprints
 	query := &MemoryQuery{
 		UID: req.Peer.UID, Session: req.Session, Project: res.Project,
-		ProjectKey: m.projectKey, All: res.Effects, Call: m.call, Now: now,
+		ProjectKey: m.projectKey, All: res.Effects, Call: m.call, Now: now, Trees: workingTrees(e.fs),
 	}
 	results := make([]effectResult, len(res.Effects))
 	inputs := make([]effectInputs, len(res.Effects))
@@ -284,6 +284,7 @@ func (e *Engine) decide(
 	d.Opaque, d.Stateful = opaque(res.Effects, &res.After), stateful(res.Effects)
 	d.Contents = e.contents(m, d)
 	if d.Verdict == Ask && e.proposer != nil {
+		query.Call = received.withoutMessage(m.call) // an offer is kept, and counts no message
 		e.offer(d, m, query, inputs[:own], results[:own])
 		if len(all) > own {
 			d.Widths = nil // none answers what stopped at a hint

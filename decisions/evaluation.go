@@ -101,13 +101,19 @@ func (m *evaluation) input() *Input {
 // Raw JSON is cloned: what is kept must not hold on to the message.
 func cacheableRequest(req *Request) *Request {
 	r := *req
+	r.Call = *cloneRaw(&req.Call)
 	r.Call.ID = toolOfID(r.Call.ID)
-	r.Call.Input = bytes.Clone(r.Call.Input)
-	r.Call.Claims.Meta = bytes.Clone(r.Call.Claims.Meta)
 	r.Peer = Peer{UID: req.Peer.UID}
 	r.Session.Conn = 0
 	r.Gate, r.Ran = nil, ""
 	return &r
+}
+
+// cloneRaw returns a copy of a call whose raw JSON is not part of the message.
+func cloneRaw(c *effects.Call) *effects.Call {
+	clone := *c
+	clone.Input, clone.Claims.Meta = bytes.Clone(c.Input), bytes.Clone(c.Claims.Meta)
+	return &clone
 }
 
 // toolOfID returns the part of a call's id that names a tool, as in TOOL__7; "" if there
