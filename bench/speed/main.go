@@ -29,6 +29,8 @@ type options struct {
 	npm         bool
 	profile     string // a folder
 	profileFor  time.Duration
+	budgets     bool
+	decisions   int
 	growth      bool
 	only        []string
 	most        int
@@ -65,6 +67,8 @@ func parse(args []string, w io.Writer) (options, error) {
 	f.BoolVar(&o.npm, "npm", false, "install other programs of the second table from npm, into the user's cache folder (800 MB)")
 	f.StringVar(&o.profile, "profile", "", "instead, write profiles and flame graphs of the daemon into this folder, and print what takes most")
 	f.DurationVar(&o.profileFor, "profile-for", 10*time.Second, "length of a profile")
+	f.BoolVar(&o.budgets, "budgets", false, "also measure what takes minutes, print the budgets, and fail if one is exceeded")
+	f.IntVar(&o.decisions, "decisions", 1_000_000, "with -budgets, after how many decisions the daemon's memory is measured")
 	f.BoolVar(&o.growth, "growth", false, "instead, measure how cost and memory grow")
 	only := f.String("only", "", "with -growth, only these dimensions, with commas: rules, choices, sessions, connections, bytes, calls, parallel")
 	f.IntVar(&o.most, "most", 1_000_000, "with -growth, the largest size")
@@ -146,10 +150,31 @@ func run(ctx context.Context, o options, out io.Writer) error {
 	if err := runPrograms(ctx, programs, o.runs); err != nil {
 		return err
 	}
-	r := newReport(p, o, programs, allocated)
-	if o.asJSON {
-		return r.writeJSON(out)
+	progress("the proxy")
+	proxy, err := p.proxied(ctx, o.rounds, o.turn)
+	if err != nil {
+		return err
 	}
-	r.writeText(out)
-	return nil
+	r := newReport(p, o, programs, allocated)
+	r.Proxy = proxy
+	if o.budgets {
+		if r.Heavy, err = p.heavy(ctx, o, progress); err != nil {
+			return err
+		}
+	}
+	r.Budgets = r.budgets()
+	if o.asJSON {
+		if err := r.writeJSON(out); err != nil {
+			return err
+		}
+	} else {
+		r.writeText(out)
+	}
+	if !o.budgets {
+		return nil
+	}
+	if !o.asJSON {
+		writeBudgets(out, r.Budgets)
+	}
+	return failed(r.Budgets)
 }
