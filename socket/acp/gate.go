@@ -68,10 +68,10 @@ func (h *handler) gate(c *socket.Conn, params strictjson.Value) (run, error) {
 		return nil, err
 	}
 	g := gate{state: native.StateOf(c), requestID: native.RequestKey(c.RequestID())}
-	if g.session, err = identifier(o, "sessionId", "sessionId"); err != nil {
+	if g.session, err = identifier(o, "sessionId", ""); err != nil {
 		return nil, err
 	}
-	method, err := identifier(o, "method", "method")
+	method, err := identifier(o, "method", "")
 	if err != nil {
 		return nil, err
 	}
