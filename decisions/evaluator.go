@@ -38,8 +38,7 @@ type intake struct {
 
 // receive determines where a request comes from. The cache is used only for requests
 // of one call: what earlier calls may change is not part of the key.
-func (e *evaluator) receive(ctx context.Context, req *Request, alone bool) *intake {
-	m := new(intake)
+func (e *evaluator) receive(ctx context.Context, m *intake, req *Request, alone bool) {
 	req.Call.Confined = req.Session.confinement()
 	if alone && e.cache != nil {
 		key, ok := appendRequest(e.cache.buffer(), req)
@@ -48,13 +47,12 @@ func (e *evaluator) receive(ctx context.Context, req *Request, alone bool) *inta
 			m.key = key
 			if m.cached = e.cache.get(ctx, key, e.fs); m.cached != nil {
 				m.project = m.cached.project
-				return m
+				return
 			}
 			req = cacheableRequest(req)
 		}
 	}
 	m.resolve(ctx, e, req)
-	return m
 }
 
 // resolve prepares a request for evaluation without the cache.

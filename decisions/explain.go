@@ -20,14 +20,13 @@ type Deliberation struct {
 	input   Input
 	inputs  []effectInputs
 	results []effectResult
+	slim    func() *effects.Call // the call without its raw input
 }
 
 // Slim drops the raw input, which may hold whole files. Then only rules that read it
 // cannot be explained.
 func (d *Deliberation) Slim() {
-	call := *d.input.Call
-	call.Input, call.Claims.Diffs, call.Claims.Texts, call.Claims.Meta = nil, nil, nil, nil
-	d.input.Call, d.input.Scratch, d.Raw = &call, nil, false
+	d.input.Call, d.input.Scratch, d.Raw = d.slim(), nil, false
 }
 
 // Size estimates the memory that the deliberation uses, in bytes.
