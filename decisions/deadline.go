@@ -43,8 +43,8 @@ func (d *deadline) Err() error {
 }
 
 // within returns a context that ends when a decision that began at start must be made.
-func (e *Engine) within(ctx context.Context, start time.Time, w *Work) *deadline {
-	return &deadline{
+func (e *Engine) within(ctx context.Context, start time.Time, w *Work) deadline {
+	return deadline{
 		Context: ctx, at: start.Add(cmp.Or(e.config.Deadline, defaultDeadline)), now: e.now,
 		work: w, turn: fairshare.TurnOf(ctx),
 	}
