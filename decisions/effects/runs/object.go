@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"path"
 	"runtime"
+	"slices"
 	"strings"
 
 	"github.com/permd/permd/decisions/effects"
@@ -49,6 +50,20 @@ func (v *invocation) objectFile(a argument) {
 	}
 	a.role = programs.RoleSources
 	v.plainFile(a)
+}
+
+// optionFiles makes the run unknown where a word begins with @, if its program replaces
+// such words by those in a file. It does so before it reads them, also where one is the
+// value of an option (expandargv of libiberty, javac). Operands are looked at as files.
+func (v *invocation) optionFiles() {
+	if !slices.ContainsFunc(v.p.Operands, func(o programs.Operand) bool { return o.Role == programs.RoleSources || o.Role == programs.RoleObject }) {
+		return
+	}
+	for i := range v.args {
+		if w := &v.args[i]; strings.HasPrefix(w.Text, "@") && !slices.Contains(v.operands, i) {
+			v.unknown(i, "a file of options: "+display.Display(display.ShowWord(w)))
+		}
+	}
 }
 
 // plainFile handles a file that is read, unless the word has a special form.
