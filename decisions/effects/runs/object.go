@@ -123,6 +123,18 @@ func (v *invocation) backUp(i int, w effects.Word) {
 	}
 }
 
+// socket handles a socket, [46][PROTOCOL][@HOST][:PORT], or the path of a file: the value
+// of lsof's -i may be its next word. A host is asked for by its name, whatever it is.
+func (v *invocation) socket(a argument) {
+	if before, _, ok := strings.Cut(a.w.Text, "@"); ok && !strings.Contains(before, "/") {
+		v.unknown(a.i, "a host that a name server is asked for: "+display.Display(display.ShowWord(&a.w)))
+		return
+	}
+	if !a.option {
+		v.applyPath(programs.RoleLists, a.i, a.w, a.tree)
+	}
+}
+
 // charset handles the name of a character set. glibc's iconv opens one with a slash as
 // a file, the whole word with //TRANSLIT or //IGNORE in it (seen under strace), and
 // takes it for a name and its suffixes only where there is no such file.
