@@ -98,6 +98,30 @@ func NewIndex(fsys effects.FS, now func() time.Time) *Index {
 	return x
 }
 
+// Holds implements [Comparer].
+func (x *Index) Holds(path string, limit int64, text string) (bool, error) {
+	if by, ok := x.FS.(Comparer); ok {
+		return by.Holds(path, limit, text)
+	}
+	data, err := x.ReadFile(path, limit)
+	return string(data) == text, err
+}
+
+// Stamp returns when the names in a folder changed last.
+func (x *Index) Stamp(path string) (Stamp, error) {
+	if x.stamper == nil {
+		return Stamp{}, errors.ErrUnsupported
+	}
+	return x.stamper.Stamp(path)
+}
+
+// OldStamp returns the stamp of a folder whose names have been the same for long enough
+// that each later change makes another one; false if there is none.
+func (x *Index) OldStamp(path string) (Stamp, bool) {
+	stamp, err := x.Stamp(path)
+	return stamp, err == nil && x.now().UnixNano()-stamp.Changed > int64(minStampAge)
+}
+
 // Survey implements [Surveyor].
 func (x *Index) Survey(root, dir string) Survey {
 	if !lexpath.In(root, dir) {

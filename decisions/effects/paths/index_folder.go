@@ -23,12 +23,9 @@ type folderListing struct {
 // list reads a folder. It uses only immutable fields, so it needs no lock.
 func (x *Index) list(f *folder) folderListing {
 	var l folderListing
-	if x.stamper != nil {
-		// Before the names, so that a change in between makes the stamp outdated.
-		stamp, err := x.stamper.Stamp(f.path)
-		if err == nil && x.now().UnixNano()-stamp.Changed > int64(minStampAge) {
-			l.stamp = stamp
-		}
+	// Before the names, so that a change in between makes the stamp outdated.
+	if stamp, ok := x.OldStamp(f.path); ok {
+		l.stamp = stamp
 	}
 	names, err := x.Names(f.path, maxEntries)
 	if err != nil {

@@ -218,6 +218,10 @@ func (v *invocation) wrapperOperand(i int) {
 	if !v.p.Wrapper.Assignments || w.Dynamic() || v.wrapperDoesMore {
 		return
 	}
+	if w.Text == "-" { // as -i
+		v.unknown(i, "an environment without the variables of the session")
+		return
+	}
 	name, value, ok := strings.Cut(w.Text, "=")
 	if !ok {
 		v.wrapperDoesMore = true // the command begins here

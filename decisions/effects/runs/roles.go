@@ -164,6 +164,7 @@ func (v *invocation) change(a argument) {
 		v.markHarmful(a.i)
 	}
 	if v.p.Open {
+		v.mayDo(a.i)
 		v.mayRun(a.i)
 	}
 }
