@@ -139,7 +139,7 @@ func (e *Engine) Decide(ctx context.Context, reqs ...*Request) []*Decision {
 	start := e.now()
 	w := e.config.Underway.Begin(AtRules, start)
 	defer w.End()
-	limit := e.within(ctx, start, w)
+	limit := e.within(ctx, start, w, len(reqs))
 	ctx = limit
 	first := e.receive(ctx, reqs[0], len(reqs) == 1)
 	defer e.cache.release(first.buffer)

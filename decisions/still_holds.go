@@ -28,7 +28,7 @@ func (e *Engine) decideAgain(ctx context.Context, req *Request, earlier *Decisio
 	now := e.now()
 	w := e.config.Underway.Begin(AtRules, now)
 	defer w.End()
-	ctx = e.within(ctx, now, w)
+	ctx = e.within(ctx, now, w, 1)
 	// The cache does not know what calls before this one may change.
 	received := e.receive(ctx, req, req.Call.Before.None())
 	defer e.cache.release(received.buffer)
