@@ -28,7 +28,7 @@ func (e *Engine) decideAgain(ctx context.Context, req *Request, earlier *Decisio
 	now := e.now()
 	w := e.config.Underway.Begin(AtRules, now)
 	defer w.End()
-	limit := e.within(ctx, now, w)
+	limit := e.within(ctx, now, w, 1)
 	ctx = &limit
 	// The cache does not know what calls before this one may change.
 	received := new(intake)
