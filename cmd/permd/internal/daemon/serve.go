@@ -49,7 +49,7 @@ func serve(ctx context.Context, streams cli.Streams, root string, log *slog.Logg
 		return err
 	}
 	defer s.closeListeners()
-	if s.daemon, err = openDaemon(ctx, dirs, root != "", log, s.changed); err != nil {
+	if s.daemon, err = openDaemon(ctx, dirs, root != "", log, s.changed, time.Now); err != nil {
 		return err
 	}
 	s.share = newShare(s.rules.Settings.Limits)
