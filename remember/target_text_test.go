@@ -145,11 +145,11 @@ func TestYesToTargets(t *testing.T) {
 		}
 		e := a.engine()
 		asked := e.Decide(t.Context(), req)[0]
-		if asked.Verdict != decisions.Ask || !e.Holds(t.Context(), req, asked) {
+		if asked.Verdict != decisions.Ask || e.Holds(t.Context(), req, asked) != nil {
 			t.Fatalf("%s: %s, and a yes does not count", name, asked.Verdict)
 		}
 		a.fs().File(c.written, "lint:\n\tevil\n")
-		if e.Holds(t.Context(), req, asked) != c.holds {
+		if err := e.Holds(t.Context(), req, asked); (err == nil) != c.holds {
 			t.Errorf("%s: a yes counts: %v", name, !c.holds)
 		}
 	}
