@@ -164,8 +164,8 @@ func journalFlooded(t *testing.T) {
 	open, first := p.bash("frob open"), w.ask(t, decideLine(probe))
 	sum := func() int64 { return d.status(t).Journal.Retention.Removed }
 	n := 0
-	for ; n < 40_000 && (n%500 != 0 || sum() < 200); n++ {
-		got := w.ask(t, decideLine(fmt.Sprintf("frob %d %s", n, strings.Repeat(fmt.Sprintf(" arg%d", n), 400))))
+	for ; n < 40_000 && (n%200 != 0 || sum() < 200); n++ {
+		got := w.ask(t, decideLine(fmt.Sprintf("frob %d %s%s", n, strings.Repeat(fmt.Sprintf(" arg%d", n), 30), strings.Repeat("x", 3000))))
 		if got.Verdict != "ask" {
 			t.Fatalf("decision %d: the answer is %+v", n, got)
 		}

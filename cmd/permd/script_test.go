@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/permd/permd/internal/eventually"
+	"github.com/permd/permd/internal/testload"
 	"github.com/permd/permd/socket/client"
 )
 
@@ -28,6 +29,10 @@ func TestMain(m *testing.M) {
 	})
 }
 
+// parallelTests is how many parallel tests run at a time. They wait for processes, disks
+// and limits of time, so they do not need a processor each.
+const parallelTests = 6
+
 // spaceChecked runs the tests only where there is space for them.
 type spaceChecked struct{ tests *testing.M }
 
@@ -37,6 +42,7 @@ func (m spaceChecked) Run() int {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
+	testload.Parallel(parallelTests)
 	return m.tests.Run()
 }
 
