@@ -26,7 +26,7 @@ const raceShare = 4
 // The seed of this process, and how many samples each test has drawn, so that the same seed
 // draws the same samples whichever tests run at the same time.
 var (
-	processSeed = rand.Uint64N(1_000_000)
+	processSeed = rand.Uint64N(1_000_000) //nolint:gosec // cases of tests
 	drawnLock   sync.Mutex
 	drawn       = map[string]uint64{}
 )
@@ -58,7 +58,7 @@ func SampleOf[T any](t testing.TB, n int, list []T, class func(T) string) []T {
 	if n >= len(list) {
 		return list
 	}
-	some := draw(rand.New(rand.NewPCG(seed, nextSample(t.Name()))), n, list, class)
+	some := draw(rand.New(rand.NewPCG(seed, nextSample(t.Name()))), n, list, class) //nolint:gosec // cases of tests
 	t.Logf("tries %d of %d: %s=%d draws the same, all tries all", len(some), len(list), sampleEnv, seed)
 	return some
 }
