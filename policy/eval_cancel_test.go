@@ -13,6 +13,7 @@ import (
 // decision has no more time or nobody waits for it, and what they would have allowed is
 // not there.
 func TestEvaluateEnds(t *testing.T) {
+	t.Parallel()
 	slow := mustCompile(t, decisions.User, `allow contains "yes" if input.effect.kind == "run"
 deny contains "x" if {
 	some a in numbers; some b in numbers; some c in numbers; some d in numbers

@@ -19,6 +19,7 @@ func TestFileURLs(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long: it runs curl on more than a thousand URLs")
 	}
+	t.Parallel()
 	curl, err := exec.LookPath("curl")
 	if err != nil {
 		t.Skip("curl is not installed")
