@@ -26,8 +26,11 @@ const (
 	// maxWaiting bounds the frames that are in the spool but not in the
 	// database yet, in bytes: Append waits above it.
 	maxWaiting = 8 << 20
-	// keepFrames bounds the memory of frames that is reused.
-	keepFrames = 1 << 20
+	// Memory of frames that is reused: it starts with minFrames bytes and doubles.
+	// keepFrames bounds it while it is needed, idleFrames while it is not.
+	minFrames  = 64 << 10
+	idleFrames = 1 << 20
+	keepFrames = maxWaiting / 2
 )
 
 // spoolHead begins a segment: its type and format version.
@@ -218,8 +221,25 @@ func (s *spool) append(frames []byte) (waiting int64, err error) {
 		return 0, fmt.Errorf("writing to the spool: %w", errors.Join(err, g.broken))
 	}
 	g.size += int64(len(frames))
-	g.frames = append(g.frames, frames...)
+	g.keep(frames)
 	return s.waiting.Add(int64(len(frames))), nil
+}
+
+// keep appends to the content in RAM.
+func (g *segment) keep(frames []byte) {
+	if need := len(g.frames) + len(frames); need > cap(g.frames) {
+		// Twice as much, whatever its size is: append would copy some hundred KiB again and
+		// again.
+		g.frames = append(make([]byte, 0, max(need, 2*cap(g.frames), minFrames)), g.frames...)
+	}
+	g.frames = append(g.frames, frames...)
+}
+
+// reusable reports whether the memory of frames that are not needed any more is to be
+// reused.
+func (g *segment) reusable() bool {
+	n := cap(g.frames)
+	return n <= idleFrames || n <= keepFrames && len(g.frames) > n/4
 }
 
 // inPlace returns an error if the files are no longer the ones that were
@@ -278,8 +298,10 @@ func (s *spool) moved() error {
 	defer s.mu.Unlock()
 	g := &s.seg[1-s.active]
 	s.waiting.Add(-int64(len(g.frames)))
-	if g.frames = g.frames[:0]; s.readers > 0 || cap(g.frames) > keepFrames {
-		g.frames = nil // or data being read would change
+	if s.readers > 0 || !g.reusable() {
+		g.frames = nil // data that is being read must not change
+	} else {
+		g.frames = g.frames[:0]
 	}
 	g.size = headSize
 	g.broken = s.repair(g)

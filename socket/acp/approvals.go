@@ -167,11 +167,20 @@ func (a *approvals) endCall(session, call string) {
 }
 
 func (a *approvals) drop(which func(*approval) bool) {
-	a.calls = slices.DeleteFunc(a.calls, func(c approval) bool {
-		if which(&c) {
+	kept := 0
+	for i := range a.calls {
+		// A pointer into the list: a variable of the loop would be on the heap, for each call
+		// that is recorded.
+		c := &a.calls[i]
+		if which(c) {
 			a.fingerprints -= len(c.remaining)
-			return true
+			continue
 		}
-		return false
-	})
+		if kept < i {
+			a.calls[kept] = *c
+		}
+		kept++
+	}
+	clear(a.calls[kept:])
+	a.calls = a.calls[:kept]
 }
