@@ -64,15 +64,19 @@ func enoughSpace(dir string) error {
 // line each, with the real program, a real daemon where it needs one, and a
 // home of its own.
 func TestScripts(t *testing.T) {
-	dir, files := "testdata/script", []string(nil)
+	const dir = "testdata/script"
+	files, err := filepath.Glob(filepath.Join(dir, "*.txtar"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no scripts: %v", err)
+	}
+	files = testload.WithRace(t, files)
 	if testing.Short() { // one of the rules, one of the daemon, one of a file that is written
+		files = nil
 		for _, name := range []string{"policy", "serve", "version", "init"} {
 			files = append(files, filepath.Join(dir, name+".txtar"))
 		}
-		dir = ""
 	}
 	testscript.Run(t, testscript.Params{
-		Dir:                 dir,
 		Files:               files,
 		RequireExplicitExec: true,
 		UpdateScripts:       os.Getenv("UPDATE_SCRIPTS") != "",

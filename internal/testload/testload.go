@@ -38,6 +38,12 @@ func Sample[T any](t testing.TB, n int, list []T) []T {
 	return SampleOf(t, n, list, func(T) string { return "" })
 }
 
+// WithRace returns the whole list, and with the race detector a sample of a quarter.
+func WithRace[T any](t testing.TB, list []T) []T {
+	t.Helper()
+	return Sample(t, len(list), list)
+}
+
 // SampleOf is Sample with at least one element of each class.
 func SampleOf[T any](t testing.TB, n int, list []T, class func(T) string) []T {
 	t.Helper()

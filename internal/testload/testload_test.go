@@ -70,6 +70,13 @@ func TestSample(t *testing.T) {
 	if n := len(samples[0]) / 2; slices.Equal(samples[0][:n], samples[0][n:]) {
 		t.Errorf("two samples of a test are both %v", samples[0][:n])
 	}
+	whole := 1000
+	if Race {
+		whole = 250
+	}
+	if got := WithRace(t, list); len(got) != whole {
+		t.Errorf("%d of the whole list, want %d", len(got), whole)
+	}
 	if got := Sample(t, 5000, list); len(got) != 1000 {
 		t.Errorf("%d of a shorter list", len(got))
 	}

@@ -135,7 +135,7 @@ func TestPadding(t *testing.T) {
 		}
 	}
 	all := paddings()
-	for n, name := range slices.Sorted(maps.Keys(all)) {
+	for n, name := range testload.WithRace(t, slices.Sorted(maps.Keys(all))) {
 		padding := all[name]
 		for i, command := range deniedTexts {
 			if os.Getenv("PERMD_TEST_PADDING") != "all" && (n+i)%24 != 0 {
