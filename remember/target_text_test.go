@@ -113,6 +113,7 @@ func TestAllowOfTargetsInBatch(t *testing.T) {
 // TestYesToTargets: the person says yes once to a run of targets, and meanwhile the agent
 // writes what they are taken from, or would be taken from first.
 func TestYesToTargets(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		command, written string
 		holds            bool
