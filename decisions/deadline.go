@@ -43,8 +43,8 @@ func (d *deadline) Err() error {
 }
 
 // within returns a context that ends when a decision that began at start must be made.
-func (e *Engine) within(ctx context.Context, start time.Time, w *Work) *deadline {
-	return &deadline{
+func (e *Engine) within(ctx context.Context, start time.Time, w *Work) deadline {
+	return deadline{
 		Context: ctx, at: start.Add(cmp.Or(e.config.Deadline, defaultDeadline)), now: e.now,
 		work: w, turn: fairshare.TurnOf(ctx),
 	}
@@ -72,6 +72,19 @@ func giveWay(ctx context.Context) {
 		waited, _ := d.turn.YieldLong(d.Context)
 		d.waited.Add(int64(waited))
 	}
+}
+
+// tooMuchMemory is why the calls of a request are not looked at whose decisions would need
+// more memory than its connection may use. Such a request is refused as a whole.
+const tooMuchMemory = "the decisions of one request need too much memory"
+
+// reserveLeast reserves what the decisions of a request need at least, before there is any
+// work for it. It returns why its calls are not looked at, "" if they are.
+func reserveLeast(turn *fairshare.Turn, calls int) string {
+	if !turn.Reserve(calls * decisionBytes) {
+		return tooMuchMemory
+	}
+	return ""
 }
 
 // outOfTime returns why a call is not looked at any more, "" if it is.

@@ -252,10 +252,13 @@ type HumanAnswer struct {
 	Choices []string  `json:"choices,omitzero"` // the ids of what was remembered
 }
 
+// decisionBytes is what a decision uses at least until it is answered.
+const decisionBytes = 2 << 10
+
 // size estimates the bytes that a decision uses until it is answered, including its
 // record.
 func (d *Decision) size() int {
-	n := 2 << 10
+	n := decisionBytes
 	for i := range d.Effects {
 		e := &d.Effects[i]
 		n += 512 + 2*len(e.Text) + len(e.From) + len(e.Reason) + 16*len(e.Tags) + 96*len(e.Rules)

@@ -225,3 +225,34 @@ func TestTooMuchMemory(t *testing.T) {
 		}
 	}
 }
+
+// TestRefusedBeforeWork: a request whose decisions cannot have the memory that they need at
+// least is refused before any of its calls is evaluated.
+func TestRefusedBeforeWork(t *testing.T) {
+	p, _, _, e := newFakes(t)
+	evaluated := 0
+	e, err := e.With(func(c *Config) { c.Policy = &pacedPolicy{p, 0, func() { evaluated++ }} })
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := fairshare.New(fairshare.Options{Slots: 1, Bytes: 1 << 20}).Join(1)
+	for most := 1 << 20; most > 0; most /= 2 {
+		for m.Reserve(most) {
+		}
+	}
+	m.Release(64 * decisionBytes / 2)
+	for _, n := range []int{64, 2} {
+		evaluated = 0
+		ctx, end := inTurn(t, t.Context(), m)
+		decided := e.Decide(ctx, calls(t, n)...)
+		refused := fairshare.TurnOf(ctx).Refused()
+		end()
+		if n == 2 {
+			if refused || evaluated == 0 || decided[0].Verdict != Allow {
+				t.Errorf("%d calls: refused %v, %d evaluations, %s", n, refused, evaluated, decided[0].Verdict)
+			}
+		} else if !refused || evaluated != 0 || decided[0].Verdict != Ask || decided[0].By != ByFailure {
+			t.Errorf("%d calls: refused %v, %d evaluations, %s by %s", n, refused, evaluated, decided[0].Verdict, decided[0].By)
+		}
+	}
+}

@@ -23,13 +23,6 @@ import (
 // growing its stack again.
 const maxIdleWorkers = 4
 
-// requestBytes is what a request in flight uses besides its message: a goroutine, contexts.
-const requestBytes = 16 << 10
-
-// maxRequestBytes bounds the requests in flight of one connection, so that there is memory
-// left for deciding them.
-const maxRequestBytes = 4 << 20
-
 // Causes of cancelled requests.
 var (
 	errDisconnected = errors.New("the connection is gone")
@@ -326,6 +319,7 @@ func (c *connection) phase2(req *request) {
 func (c *connection) result(req *request) (body []byte, err error) {
 	ctx := req.ctx
 	if !c.server.WithoutSlots {
+		req.turn.Work = workBytes * (req.size - requestBytes)
 		waiting := c.server.Underway.Begin(decisions.AtSlot, time.Now())
 		err := req.turn.Begin(ctx, c.member, c.server.stop)
 		waiting.End()

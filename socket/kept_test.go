@@ -5,10 +5,12 @@ import (
 	"fmt"
 	"runtime"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"weak"
 
 	"github.com/permd/permd/internal/eventually"
+	"github.com/permd/permd/internal/fairshare"
 	"github.com/permd/permd/internal/strictjson"
 )
 
@@ -44,6 +46,41 @@ func TestAnsweredRequestKeepsNoMessage(t *testing.T) {
 		eventually.Holds(t, fmt.Sprintf("message %d is garbage", n), func() bool {
 			runtime.GC()
 			return message.Value() == nil
+		})
+	}
+}
+
+// TestLongRequestsOneAtATime: of the requests of a connection that need much memory while
+// they are decided, the next one begins when one has ended, so that none is refused for what
+// the others use. Short ones begin at once.
+func TestLongRequestsOneAtATime(t *testing.T) {
+	const requests = 8
+	for what, size := range map[string]int{"long": 8 << 10, "short": 8} {
+		t.Run(what, func(t *testing.T) {
+			var running, most atomic.Int32
+			gate := make(chan struct{})
+			r := serve(t, Methods{"m": later(func(ctx context.Context) (any, error) {
+				most.Store(max(most.Load(), running.Add(1)))
+				fairshare.TurnOf(ctx).Await(ctx, func() { <-gate }) // as for a disk: others have the slot
+				running.Add(-1)
+				return "done", nil
+			})}, Options{Share: fairshare.New(fairshare.Options{Slots: 1, Max: 64, Work: 4 * workBytes * 10 << 10})})
+			c := r.dial()
+			for id := range requests {
+				c.write(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"m","params":{"x":"%s"}}`+"\n", id, strings.Repeat("x", size)))
+			}
+			if size < 1<<10 {
+				eventually.Holds(t, "all have begun", func() bool { return running.Load() == requests })
+			}
+			close(gate)
+			for range requests {
+				if got := c.line(); !strings.HasSuffix(got, `"result":"done"}`) {
+					t.Error(got)
+				}
+			}
+			if n := most.Load(); size > 1<<10 && n != 1 {
+				t.Errorf("%d at the same time", n)
+			}
 		})
 	}
 }

@@ -10,6 +10,18 @@ import (
 	"github.com/permd/permd/internal/strictjson"
 )
 
+// Bytes of requests.
+const (
+	// requestBytes is what a request in flight uses besides its message: a goroutine, contexts.
+	requestBytes = 16 << 10
+	// maxRequestBytes bounds the requests in flight of one connection, so that there is
+	// memory left for deciding them.
+	maxRequestBytes = 4 << 20
+	// workBytes is about how many bytes deciding a request uses for each byte of its message,
+	// if that has many short commands: an effect is larger than the words that it is of.
+	workBytes = 64
+)
+
 // cancelMethod is ACP's notification that withdraws a request. It is handled here
 // because methods do not see ids.
 const cancelMethod = "$/cancel_request"

@@ -35,6 +35,8 @@ const (
 	maxDebt = quantum
 	// briefWait bounds the wait of BeginBrief.
 	briefWait = 250 * time.Millisecond
+	// defaultWork is Options.Work if that is zero.
+	defaultWork = 16 << 20
 	// maxIdleUsers is the number of users without members that are remembered with what
 	// they have used.
 	maxIdleUsers = 64
@@ -56,6 +58,10 @@ type Options struct {
 	Max int
 	// MaxWait bounds one wait for a slot. Zero means 20 seconds.
 	MaxWait time.Duration
+	// Work bounds the memory that the turns use which were begun and have not ended, in
+	// bytes (see Turn.Work). One user has at most three quarters, and one member a quarter;
+	// but each member may have one turn, however much that uses. Zero means 16 MiB.
+	Work int
 	// Bytes bounds the memory that all members reserve, beyond 128 KiB of each. Zero
 	// means 64 MiB.
 	Bytes int
@@ -65,6 +71,7 @@ type Options struct {
 type Scheduler struct {
 	slots, max         int
 	maxUser, maxMember int // shares of max
+	maxWork            int
 	maxWait            time.Duration
 	contended          atomic.Bool // somebody waits
 
@@ -75,6 +82,7 @@ type Scheduler struct {
 	live    list          // the turns that hold a slot, or have lost it
 	running int           // those that hold one
 	open    int           // turns that were begun and have not ended
+	work    int           // bytes that they use
 	grants  uint64
 	ticking bool // tick will be called
 
@@ -111,6 +119,7 @@ func New(o Options) *Scheduler {
 	if s.maxWait == 0 {
 		s.maxWait = 20 * time.Second
 	}
+	s.maxWork = cmp.Or(o.Work, defaultWork)
 	s.bytes.max = cmp.Or(o.Bytes, defaultBytes)
 	return s
 }

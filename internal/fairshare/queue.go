@@ -7,6 +7,7 @@ type entity struct {
 	used    time.Duration // virtual time
 	live    int           // turns that hold a slot, or have lost it
 	open    int           // turns that were begun and have not ended
+	work    int           // bytes that they use
 	granted uint64        // number of the last grant, or of when it became active
 	place   int           // in its queue, -1 if it is in none
 }

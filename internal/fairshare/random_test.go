@@ -16,13 +16,13 @@ func TestRandom(t *testing.T) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r := rand.New(rand.NewPCG(seed, 0))
-				const slots, most, members = 3, 8, 48
-				s := New(Options{Slots: slots, Max: most, MaxWait: 500 * time.Millisecond})
+				const slots, most, members, work = 3, 8, 48, 1000
+				s := New(Options{Slots: slots, Max: most, Work: work, MaxWait: 500 * time.Millisecond})
 				var computing, ended, begun atomic.Int64
 				check := func() {
 					s.mu.Lock()
 					defer s.mu.Unlock()
-					if s.running > slots || s.open > most+members || s.live.len > s.open || s.running > s.live.len || int(computing.Load()) > s.live.len {
+					if s.running > slots || s.open > most+members || s.live.len > s.open || s.running > s.live.len || s.work > work+members*maxWorkOfTurn || int(computing.Load()) > s.live.len {
 						t.Errorf("%d running, %d live, %d compute", s.running, s.live.len, computing.Load())
 					}
 					for i, u := range s.waiting {
@@ -60,7 +60,7 @@ func TestRandom(t *testing.T) {
 				time.Sleep(time.Minute)
 				synctest.Wait()
 				live, running, open, waiting := counts(s)
-				if begun.Load() != ended.Load() || live+running+open+waiting != 0 || s.contended.Load() {
+				if begun.Load() != ended.Load() || live+running+open+waiting != 0 || s.contended.Load() || s.work != 0 {
 					t.Errorf("%d begun, %d ended, %d live, %d running, %d open, %d wait", begun.Load(), ended.Load(), live, running, open, waiting)
 				}
 			})
@@ -68,8 +68,10 @@ func TestRandom(t *testing.T) {
 	}
 }
 
+const maxWorkOfTurn = 500
+
 func randomTurn(ctx context.Context, m *Member, r *rand.Rand, computing *atomic.Int64, check func()) {
-	var turn Turn
+	turn := Turn{Work: r.IntN(maxWorkOfTurn)}
 	defer turn.End()
 	if turn.Begin(ctx, m, nil) != nil {
 		return

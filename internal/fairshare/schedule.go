@@ -54,7 +54,9 @@ func (s *Scheduler) dequeue(t *Turn) {
 // may reports whether a turn may have a slot when there is one.
 func (s *Scheduler) may(t *Turn) bool {
 	m := t.member
-	return t.open || t.brief || m.open == 0 || s.open < s.max && m.user.open < s.maxUser && m.open < s.maxMember
+	return t.open || t.brief || m.open == 0 ||
+		s.open < s.max && m.user.open < s.maxUser && m.open < s.maxMember &&
+			s.work+t.Work <= s.maxWork && m.user.work+t.Work <= s.maxWork*3/4 && m.work+t.Work <= s.maxWork/4
 }
 
 // mayServe reports whether the first turn of a member that waits may have a slot. Those
@@ -89,9 +91,7 @@ func (s *Scheduler) grant(t *Turn, now time.Time) {
 	s.grants++
 	if !t.open && !t.brief {
 		t.open = true
-		s.open++
-		m.open++
-		m.user.open++
+		s.count(t, 1)
 	}
 	for _, e := range [...]*entity{&m.entity, &m.user.entity} {
 		e.live++
@@ -122,12 +122,19 @@ func (s *Scheduler) close(t *Turn) {
 	if !t.open {
 		return
 	}
-	m := t.member
 	t.open = false
-	s.open--
-	m.open--
-	m.user.open--
-	s.forget(m.user)
+	s.count(t, -1)
+	s.forget(t.member.user)
+}
+
+// count counts a turn that was begun, or with -1 one that has ended.
+func (s *Scheduler) count(t *Turn, n int) {
+	s.open += n
+	s.work += n * t.Work
+	for _, e := range [...]*entity{&t.member.entity, &t.member.user.entity} {
+		e.open += n
+		e.work += n * t.Work
+	}
 }
 
 // charge counts the time of a turn up to now.

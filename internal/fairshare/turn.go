@@ -19,6 +19,10 @@ const (
 // Turn is one request's right to compute. The zero value is not begun; a nil Turn is one
 // that needs no slot. Its methods must be called by one goroutine at a time.
 type Turn struct {
+	// Work is about how many bytes the request uses while it is under way, besides those
+	// that it reserves. It must not change once the turn was begun.
+	Work int
+
 	member *Member
 	stop   <-chan struct{}
 	begun  bool          // it has had a slot
