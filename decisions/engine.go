@@ -100,7 +100,7 @@ func NewEngine(c Config) (*Engine, error) {
 	}
 	return &Engine{
 		evaluator: evaluator{
-			policy: c.Policy, fs: c.FS, own: c.Own, system: c.System, pid: c.PID, cache: c.Cache, log: c.Log,
+			policy: c.Policy, fs: c.FS, trees: workingTrees(c.FS), own: c.Own, system: c.System, pid: c.PID, cache: c.Cache, log: c.Log,
 		},
 		memory: c.Memory, journal: c.Journal, proposer: c.Proposer, observe: c.Observe, notPlain: c.NotPlain,
 		unattended: c.Unattended, takeApproval: c.TakeApproval, digest: c.Digest, maxSummed: maxSummed, now: c.Now, newID: c.NewID, config: c,

@@ -17,6 +17,7 @@ import (
 type evaluator struct {
 	policy Policy
 	fs     effects.FS
+	trees  func(string) []WorkingTree // see MemoryQuery
 	own    paths.Own
 	system bool // calls come from several people
 	pid    int
@@ -91,20 +92,12 @@ func (e *evaluator) evaluation(ctx context.Context, snap Snapshot, received *int
 	return m
 }
 
-// workingTrees returns MemoryQuery.Trees for the effects of one call.
+// workingTrees returns MemoryQuery.Trees. It is made once: a call without rejects for
+// projects must cost nothing.
 func workingTrees(fsys effects.FS) func(string) []WorkingTree {
-	var keys map[string]string // of folders; themselves if they are no working tree
 	return func(p string) (trees []WorkingTree) {
 		for dir := p; path.IsAbs(dir) && dir != "/"; dir = path.Dir(dir) {
-			key, known := keys[dir]
-			if !known {
-				key = paths.ProjectKey(fsys, dir)
-				if keys == nil {
-					keys = map[string]string{}
-				}
-				keys[dir] = key
-			}
-			if key != dir {
+			if key := paths.ProjectKey(fsys, dir); key != dir {
 				trees = append(trees, WorkingTree{dir, key})
 			}
 		}

@@ -51,3 +51,20 @@ func TestRejectByOtherNames(t *testing.T) {
 		}
 	}
 }
+
+// TestRejectOfAmbiguousAddress: a rejected host is denied in an address that programs
+// read in two ways, too. Without the reject, such an address asks.
+func TestRejectOfAmbiguousAddress(t *testing.T) {
+	addresses := []string{`http://good.example\@evil.example/`, "http://good.example?@evil.example/", "http://evil.example/a/../b", "http:/evil.example/", "http://evil%2eexample/"}
+	a, allow := rejecting(t, nil)
+	for _, url := range addresses {
+		wantVerdict(t, a.in(t, "/p", "curl -s '"+url+"'"), decisions.Ask, url+" before the reject")
+	}
+	a.reject(t, a.in(t, "/p", "curl -s http://evil.example/"), "project")
+	allow(anything)
+	for _, url := range addresses {
+		wantVerdict(t, a.in(t, "/p", "curl -s '"+url+"'"), decisions.Deny, url)
+	}
+	wantVerdict(t, a.in(t, "/p", "curl -s http://good.example/evil.example"), decisions.Allow, "another host")
+	wantVerdict(t, a.in(t, "/p", "curl -s http://good.example/evil.example/../x"), decisions.Ask, "an ambiguous path of another host")
+}

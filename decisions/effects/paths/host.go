@@ -49,6 +49,7 @@ func (r *Resolver) Connect(url, method, from string) effects.Effect {
 		plain, why = a.url()
 	}
 	if why != "" {
+		r.mayReach(&a, method, from)
 		return effects.Effect{
 			Kind: effects.KindUnknown, From: from, Why: why,
 			Text: display.Display("connect " + url + ": " + why),
@@ -114,16 +115,13 @@ func parseAddress(s string) (a address, why string) {
 		}
 		rest = s[i+len("://"):]
 	}
-	authority := rest
+	authority, schemed := rest, a.scheme != ""
 	if i := strings.IndexAny(rest, "/?#"); i >= 0 {
 		authority, a.path = rest[:i], rest[i:]
 		// Before RFC 3986, and in some programs to this day, the host ends only at
 		// the slash: http://good?@evil/ connects to evil there.
 		if first, _, _ := strings.Cut(a.path, "/"); strings.Contains(first, "@") {
 			return a, "address holds an @ that programs read in two ways"
-		}
-		if a.scheme != "" && hasDotSegments(a.path) {
-			return a, "address whose path goes up, which programs read in two ways"
 		}
 	}
 	if i := strings.LastIndexByte(authority, '@'); i >= 0 {
@@ -147,6 +145,9 @@ func parseAddress(s string) (a address, why string) {
 		a.port = schemePorts[lastScheme(a.scheme)]
 	}
 	a.host, why = canonicalHost(host)
+	if why == "" && schemed && hasDotSegments(a.path) {
+		why = "address whose path goes up, which programs read in two ways"
+	}
 	return a, why
 }
 

@@ -43,6 +43,10 @@ type Resolver struct {
 	ignores           map[string]ignoreFile
 	commonIgnoreFiles map[string][]string // ignore files that apply to a whole repository
 
+	// MayReach are the hosts that addresses which are not understood may mean, for denies.
+	MayReach     []effects.Effect
+	TooManyHosts bool // some of these were left out
+
 	session *sessionPaths // made when first needed
 
 	guardedFiles map[Identity]effects.Tags // guarded files with several names, made when first needed
