@@ -100,7 +100,7 @@ func (c *Cache) put(key []byte, m *evaluation, project string, seen *recordingFS
 		return
 	}
 	k := &cacheEntry{evaluation: m, project: project, lookups: seen.lookups}
-	k.size = len(key) + seen.bytes + 64*len(seen.lookups) + sizeOf(m.res.Effects) + sizeOf(m.res.Hints)
+	k.size = len(key) + seen.bytes + 64*len(seen.lookups) + sizeOf(m.res.Effects) + sizeOf(m.res.Hints) + sizeOf(m.res.Rest)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.add(string(key), k)

@@ -30,7 +30,7 @@ func (e *Engine) decide(
 	e.notPlain.note(res.Effects)
 	query := &MemoryQuery{
 		UID: req.Peer.UID, Session: req.Session, Project: res.Project,
-		ProjectKey: m.projectKey, All: res.Effects, Call: m.call, Now: now,
+		ProjectKey: m.projectKey, All: res.Effects, Call: m.call, Now: now, Trees: workingTrees(e.fs),
 	}
 	remembered := e.recall(m, query)
 	c := m.unremembered.Load()
@@ -47,6 +47,7 @@ func (e *Engine) decide(
 	own := len(res.Effects)
 	if d.Verdict == Ask && e.proposer != nil {
 		query.Effect, query.Target = nil, nil
+		query.Call = received.withoutMessage(m.call) // an offer is kept, and counts no message
 		e.offer(d, m, query, c.inputs[:own], c.results[:own])
 		if len(c.all) > own {
 			d.Widths = nil // none answers what stopped at a hint
@@ -58,7 +59,7 @@ func (e *Engine) decide(
 	if e.observe != nil {
 		in := m.input()
 		in.Now, in.All = now, c.all
-		e.observe(&Deliberation{ID: d.ID, Snapshot: snap, Raw: true, input: *in, inputs: c.inputs, results: c.results, slim: m.slim})
+		e.observe(&Deliberation{ID: d.ID, Snapshot: snap, Raw: true, input: *in, inputs: c.inputs, results: c.results, of: m})
 	}
 	return res.After
 }

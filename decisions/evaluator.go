@@ -3,6 +3,7 @@ package decisions
 import (
 	"context"
 	"log/slog"
+	"path"
 	"time"
 
 	"github.com/permd/permd/decisions/effects"
@@ -64,6 +65,15 @@ func (m *intake) resolve(ctx context.Context, e *evaluator, req *Request) {
 	m.project = m.context.Project()
 }
 
+// withoutMessage returns the call of an evaluation so that its raw JSON is not part of the
+// message, which is already so if it may be cached.
+func (m *intake) withoutMessage(c *effects.Call) *effects.Call {
+	if m.key != nil {
+		return c
+	}
+	return cloneRaw(c)
+}
+
 // world returns what effects are derived with.
 func (e *evaluator) world(fsys effects.FS, snap Snapshot) tools.World {
 	return tools.World{FS: fsys, Own: e.own, Others: e.system, Table: snap.Table(), Profiles: snap.Profiles()}
@@ -79,4 +89,25 @@ func (e *evaluator) evaluation(ctx context.Context, snap Snapshot, received *int
 		e.cache.put(received.key, m, received.project, received.recorder)
 	}
 	return m
+}
+
+// workingTrees returns MemoryQuery.Trees for the effects of one call.
+func workingTrees(fsys effects.FS) func(string) []WorkingTree {
+	var keys map[string]string // of folders; themselves if they are no working tree
+	return func(p string) (trees []WorkingTree) {
+		for dir := p; path.IsAbs(dir) && dir != "/"; dir = path.Dir(dir) {
+			key, known := keys[dir]
+			if !known {
+				if keys == nil {
+					keys = map[string]string{}
+				}
+				key = paths.ProjectKey(fsys, dir)
+				keys[dir] = key
+			}
+			if key != dir {
+				trees = append(trees, WorkingTree{dir, key})
+			}
+		}
+		return trees
+	}
 }

@@ -20,18 +20,20 @@ type Deliberation struct {
 	input   Input
 	inputs  []effectInputs
 	results []effectResult
-	slim    func() *effects.Call // the call without its raw input
+	of      *evaluation // nil once it is slim
 }
 
-// Slim drops the raw input, which may hold whole files. Then only rules that read it
-// cannot be explained.
+// Slim drops the raw input, which may hold whole files, and what no rule sees: effects
+// that only deny, and what the call may change. Then only rules that read the input cannot
+// be explained.
 func (d *Deliberation) Slim() {
-	d.input.Call, d.input.Scratch, d.Raw = d.slim(), nil, false
+	slim := d.of.slimInput()
+	d.input.Call, d.input.Result, d.input.Scratch, d.Raw, d.of = slim.call, slim.result, nil, false, nil
 }
 
 // Size estimates the memory that the deliberation uses, in bytes.
 func (d *Deliberation) Size() int {
-	n := 1024 + sizeOf(d.input.All) + len(d.input.Call.Input)
+	n := 1024 + sizeOf(d.input.All) + sizeOf(d.input.Result.Rest) + sizeOfCall(d.input.Call)
 	for i := range d.inputs {
 		n += 160 * len(d.inputs[i].findings.Fired)
 	}

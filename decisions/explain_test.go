@@ -2,7 +2,10 @@ package decisions
 
 import (
 	"errors"
+	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/decisions/pattern"
@@ -144,6 +147,27 @@ func TestSlim(t *testing.T) {
 	}
 	if call.Input == nil || d.Input(0).Call.Cwd != call.Cwd || d.Input(0).Effect != d.Effect(0) || d.Size() <= 0 {
 		t.Errorf("too much has gone: %+v", d.Input(0))
+	}
+}
+
+// TestSlimDropsWhatOnlyDenies: effects that only deny are as long as the words of a call,
+// and no rule sees them.
+func TestSlimDropsWhatOnlyDenies(t *testing.T) {
+	_, _, _, e := newFakes(t)
+	long := strings.Repeat("x", 40_000)
+	_, d := deliberate(t, e, "frob '"+long+"'")
+	whole, want := d.Size(), d.Input(0).Result
+	if rest := sizeOf(want.Rest); rest < len(long) || whole < len(d.Input(0).Call.Input)+rest {
+		t.Errorf("%d bytes are counted, with %d of effects that only deny", whole, rest)
+	}
+	d.Slim()
+	got := d.Input(0).Result
+	if left := whole - d.Size(); got.Rest != nil || left < 2*len(long) {
+		t.Errorf("%d effects that only deny are still there, %d bytes were dropped", len(got.Rest), left)
+	}
+	want = &effects.Result{Effects: want.Effects, Defects: want.Defects, Completeness: want.Completeness, Missing: want.Missing, Project: want.Project}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("what rules see (-before +after):\n%s", diff)
 	}
 }
 

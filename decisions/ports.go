@@ -107,6 +107,14 @@ type MemoryQuery struct {
 	// executes; nil for other effects, or if it is not known.
 	Target *effects.Script
 	Now    time.Time
+	// Trees returns the working trees of repositories, other than main ones, that a path
+	// lies in. If nil, none is known.
+	Trees func(path string) []WorkingTree
+}
+
+// WorkingTree is a working tree of a repository, with the key of its project in memory.
+type WorkingTree struct {
+	Root, Key string
 }
 
 // Key returns the key of the query's project in memory.

@@ -168,7 +168,11 @@ func (x *rejectIndex) searchHere(s *search) {
 			break
 		}
 		key := keyHead(buf[:], byTool, s.q.UID, e.Kind)
-		for _, server := range []string{e.Use.Server, "*"} {
+		servers := []string{e.Use.Server, "*"}
+		if e.Use.Server == "" {
+			servers = append(servers, effects.UnknownServer)
+		}
+		for _, server := range servers {
 			for _, tool := range toolNames(e.Use) {
 				x.checkTouching(s, appendTool(key, server, tool))
 			}
@@ -213,8 +217,8 @@ func (x *rejectIndex) searchScript(s *search, buf []byte) {
 }
 
 // toolNames returns the names that a matching line may have for a tool, * for
-// one with a *. The name of a tool whose server is not known may begin with that of
-// the server.
+// one with a *. The name of a tool whose server is not named apart may begin with that
+// of the server.
 func toolNames(u *effects.Use) []string {
 	names := []string{u.Tool, "*"}
 	if u.Version != "" {
@@ -223,7 +227,7 @@ func toolNames(u *effects.Use) []string {
 			names = append(names, u.Tool+"@"+short)
 		}
 	}
-	if u.Server == effects.UnknownServer {
+	if u.Server == effects.UnknownServer || u.Server == "" {
 		for i := range len(u.Tool) {
 			if strings.IndexByte(pattern.ServerSeparators, u.Tool[i]) >= 0 {
 				names = append(names, u.Tool[i+1:])

@@ -70,7 +70,7 @@ func TestRejectIndex(t *testing.T) {
 		version := effects.Use{Server: "Sms", Tool: "Send", Version: "1.0.0"}
 		all = append(all, use("github", "get_pr", "{}"), use("github", "merge", "{}"), use("", "Bash", "{}"), effects.Effect{Kind: effects.KindUse, Use: &version})
 		for _, name := range []string{"merge", "github_merge", "github:get_pr", "gitlab/merge", "Sms.Send", "xgithub_get_x", "github__get_x", "_merge"} {
-			all = append(all, use(effects.UnknownServer, name, "{}"))
+			all = append(all, use(effects.UnknownServer, name, "{}"), use("", name, "{}"), use("", "mcp_"+name, "{}"))
 		}
 		for i := range all {
 			q := ask(all[i])

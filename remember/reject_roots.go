@@ -39,7 +39,7 @@ func (x *rejectIndex) searchRoots(s *search) {
 		}
 		for root := range x.roots {
 			if root != e.File.Path && within(root, e.File.Path) {
-				x.searchRoot(s, root)
+				x.searchRoot(s, root, root)
 			}
 		}
 	case e.Run != nil:
@@ -59,9 +59,16 @@ func (x *rejectIndex) searchAbove(s *search, p string) {
 	if !filepath.IsAbs(p) {
 		return
 	}
+	if s.q.Trees != nil {
+		for _, t := range s.q.Trees(p) {
+			if x.roots[t.Key] > 0 {
+				x.searchRoot(s, t.Root, t.Key)
+			}
+		}
+	}
 	for {
 		if x.roots[p] > 0 {
-			x.searchRoot(s, p)
+			x.searchRoot(s, p, p)
 		}
 		if p == "/" {
 			return
@@ -70,12 +77,14 @@ func (x *rejectIndex) searchAbove(s *search, p string) {
 	}
 }
 
-func (x *rejectIndex) searchRoot(s *search, root string) {
-	if root == s.q.Project && root == s.q.Key() {
+// searchRoot looks for rejects for the project key, as part of a call in its folder root:
+// that of the main repository or of another working tree.
+func (x *rejectIndex) searchRoot(s *search, root, key string) {
+	if root == s.q.Project && key == s.q.Key() {
 		return
 	}
 	q := *s.q
-	q.Project, q.ProjectKey = root, root
+	q.Project, q.ProjectKey = root, key
 	as := *s
 	as.q, as.elsewhere = &q, true
 	x.searchHere(&as)

@@ -75,3 +75,48 @@ func TestAllowFromElsewhere(t *testing.T) {
 		wantVerdict(t, a.in(t, cwd, command), decisions.Ask, cwd)
 	}
 }
+
+// TestRejectInWorkingTree: a reject for a project holds in each working tree of its
+// repository, whichever session the call comes from, and wherever the person said it. A
+// rule allows everything.
+func TestRejectInWorkingTree(t *testing.T) {
+	t.Parallel()
+	files := map[string]string{
+		"/p/.git/HEAD": "ref: refs/heads/main\n", "/p/.git/objects/info/x": "",
+		"/p/.git/worktrees/w/gitdir": "/w/.git\n", "/p/.git/worktrees/w/commondir": "../..\n", "/w/.git": "gitdir: /p/.git/worktrees/w\n",
+		// A folder that only says so of itself is no working tree of /p.
+		"/fake/.git": "gitdir: /p/.git/worktrees/w\n",
+	}
+	for _, root := range []string{"/p", "/w", "/q", "/fake"} {
+		files[root+"/victim"], files[root+"/tool.sh"], files[root+"/Makefile"] = "x", "#!/bin/sh\n", "ship:\n\ttrue\n"
+	}
+	type call struct{ cwd, command string }
+	for _, c := range []struct {
+		rejected          string
+		denied, untouched []call
+	}{
+		{
+			"rm victim",
+			[]call{{"/q", "rm /w/victim"}, {"/q", "cd /w && rm victim"}, {"/home/ada", "rm /w/victim"}, {"/q", "rm -r /w"}, {"/q", "rm /p/victim"}, {"/p", "rm /w/victim"}, {"/w", "rm victim"}},
+			[]call{{"/q", "rm victim"}, {"/q", "rm /fake/victim"}, {"/q", "rm /w/Makefile"}, {"/q", "cat /w/victim"}},
+		},
+		{
+			"./tool.sh",
+			[]call{{"/q", "/w/tool.sh"}, {"/q", "sh /w/tool.sh"}, {"/home/ada", "/w/tool.sh"}, {"/p", "/w/tool.sh"}, {"/w", "./tool.sh"}},
+			[]call{{"/q", "./tool.sh"}, {"/q", "/fake/tool.sh"}},
+		},
+		{"make ship", []call{{"/q", "cd /w && make ship"}, {"/home/ada", "make -C /w ship"}}, []call{{"/q", "make ship"}, {"/q", "cd /fake && make ship"}}},
+	} {
+		for _, where := range []string{"/p", "/w"} {
+			a, allow := rejecting(t, files)
+			a.reject(t, a.in(t, where, c.rejected), "project")
+			allow(anything)
+			for _, d := range c.denied {
+				wantVerdict(t, a.in(t, d.cwd, d.command), decisions.Deny, c.rejected+" rejected in "+where+", in "+d.cwd+": "+d.command)
+			}
+			for _, d := range c.untouched {
+				wantVerdict(t, a.in(t, d.cwd, d.command), decisions.Allow, c.rejected+" rejected in "+where+", in "+d.cwd+": "+d.command)
+			}
+		}
+	}
+}

@@ -252,6 +252,7 @@ func (c *connection) dispatch(m message, method Method, size int) (_ *request, r
 	req.reservedBytes = req.size
 	c.request = m.id
 	run, reached := c.phase1(req, method, m.params)
+	c.request = nil // it is a part of the message
 	if run == nil {
 		return nil, reached
 	}

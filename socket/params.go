@@ -16,12 +16,12 @@ func Refuse(format string, args ...any) *Error {
 }
 
 // ReadParams parses params, or an object in them, strictly: an unexpected member or type
-// is an error. what names the object in errors.
+// is an error. what names the object in errors. Raw values share the memory of v.
 func ReadParams(what string, v strictjson.Value, into any) error {
 	if strictjson.Kind(v) != '{' {
 		return Refuse("%s must be an object", what)
 	}
-	if err := strictjson.Unmarshal(v, into); err != nil {
+	if err := strictjson.UnmarshalShared(v, into); err != nil {
 		return Refuse("reading %s: %v", what, err)
 	}
 	return nil

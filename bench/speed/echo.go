@@ -1,0 +1,70 @@
+package main
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+)
+
+// What this program serves when it is started as a process of its own, see echoFlag.
+const (
+	echoLines = "lines"
+	echoHTTP  = "http"
+)
+
+// echoFlag is the first word of the command line that makes this program an echo server.
+// The others are what it serves, and its socket.
+const echoFlag = "-echo"
+
+// maybeEcho serves an echo if the program was started for it, and never returns then.
+func maybeEcho(args []string) {
+	if len(args) != 3 || args[0] != echoFlag {
+		return
+	}
+	if err := echo(args[1], args[2]); err != nil {
+		fmt.Fprintln(os.Stderr, "speed: echo:", err)
+		os.Exit(1)
+	}
+	os.Exit(0)
+}
+
+// echo answers each line, or each request over HTTP, with its own bytes. It is the least
+// that a server in Go takes for a request of that size.
+func echo(what, path string) error {
+	ln, err := net.Listen("unix", path)
+	if err != nil {
+		return err
+	}
+	if what == echoHTTP {
+		return http.Serve(ln, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			body, err := io.ReadAll(r.Body)
+			if err != nil {
+				return
+			}
+			w.Header().Set("Content-Type", "application/json")
+			_, _ = w.Write(body)
+		}))
+	}
+	for {
+		conn, err := ln.Accept()
+		if err != nil {
+			return err
+		}
+		go func() {
+			defer conn.Close()
+			lines := bufio.NewReaderSize(conn, bufferSize)
+			for {
+				line, err := lines.ReadSlice('\n')
+				if err != nil {
+					return
+				}
+				if _, err := conn.Write(line); err != nil {
+					return
+				}
+			}
+		}()
+	}
+}

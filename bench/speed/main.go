@@ -1,0 +1,140 @@
+// Command speed measures what a decision of permd costs, in one run with what it is
+// compared with: a server that echoes lines, one that echoes requests over HTTP, and Open
+// Policy Agent's server, with the same rules and the input document that permd evaluates.
+// All are processes of their own on Unix sockets, and take turns.
+//
+// See docs/performance.md for what is compared and how to read it.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"time"
+)
+
+type options struct {
+	rounds      int
+	turn        time.Duration
+	clients     []int // besides one
+	headline    bool
+	opa         bool
+	instruments bool
+	runs        int
+	npm         bool
+	profile     string // a folder
+	profileFor  time.Duration
+	kind        string
+	program     string
+	asJSON      bool
+	quiet       bool
+	load        float64 // of the machine, before the run
+}
+
+// mostClients is how many connections a server has at most.
+func (o *options) mostClients() int {
+	most := 1
+	for _, n := range o.clients {
+		most = max(most, n)
+	}
+	return most
+}
+
+// errUsage means that the flags are wrong.
+var errUsage = errors.New("the flags are wrong")
+
+func parse(args []string, w io.Writer) (options, error) {
+	o := options{clients: []int{16, 64}, load: load()}
+	f := flag.NewFlagSet("speed", flag.ContinueOnError)
+	f.SetOutput(w)
+	f.IntVar(&o.rounds, "rounds", 9, "rounds, in each of which every server has its turn")
+	f.DurationVar(&o.turn, "turn", 300*time.Millisecond, "length of a turn")
+	f.BoolVar(&o.headline, "headline", false, "measure small commands of one client alone")
+	f.BoolVar(&o.opa, "opa", true, "compare with Open Policy Agent's server, which is built on first use")
+	f.BoolVar(&o.instruments, "instruments", true, "build permd with instruments too: for allocations, and times without a journal")
+	f.IntVar(&o.runs, "runs", 40, "how often each program of the second table is run")
+	f.BoolVar(&o.npm, "npm", false, "install other programs of the second table from npm, into the user's cache folder (800 MB)")
+	f.StringVar(&o.profile, "profile", "", "instead, write profiles and flame graphs of the daemon into this folder, and print what takes most")
+	f.DurationVar(&o.profileFor, "profile-for", 10*time.Second, "length of a profile")
+	f.StringVar(&o.kind, "kind", command, "the kind of calls that is profiled: command, edit or mcp")
+	f.StringVar(&o.program, "permd", "", "the permd program (default: built from this source)")
+	f.BoolVar(&o.asJSON, "json", false, "print JSON")
+	f.BoolVar(&o.quiet, "q", false, "do not say what is being done")
+	if err := f.Parse(args); err != nil {
+		return o, errors.Join(errUsage, err)
+	}
+	if f.NArg() > 0 || o.rounds < 1 || o.runs < 1 || o.profileFor < time.Second || !knownKind(o.kind) || o.turn <= 0 {
+		f.Usage()
+		return o, errUsage
+	}
+	if o.headline {
+		o.clients = nil
+	}
+	return o, nil
+}
+
+func main() {
+	maybeEcho(os.Args[1:])
+	o, err := parse(os.Args[1:], os.Stderr)
+	if errors.Is(err, flag.ErrHelp) {
+		return
+	}
+	if err != nil {
+		os.Exit(2)
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if err := run(ctx, o, os.Stdout); err != nil {
+		fmt.Fprintln(os.Stderr, "speed: error:", err)
+		stop()
+		os.Exit(1)
+	}
+}
+
+// run starts the servers, measures them, and reports.
+func run(ctx context.Context, o options, out io.Writer) error {
+	progress := func(text string) {
+		if !o.quiet {
+			fmt.Fprintln(os.Stderr, text)
+		}
+	}
+	if o.profile != "" {
+		return runProfile(ctx, o, progress)
+	}
+	w, err := newWorld()
+	if err != nil {
+		return err
+	}
+	defer w.close()
+	p, err := newPlan(ctx, w, o, progress)
+	if err != nil {
+		return err
+	}
+	p.schedule(o)
+	if err := w.measure(p.all, o.rounds, o.turn, progress); err != nil {
+		return err
+	}
+	progress("allocations")
+	allocated, err := p.allocations(ctx)
+	if err != nil {
+		return err
+	}
+	progress("whole processes")
+	programs, err := p.programs(ctx, o)
+	if err != nil {
+		return err
+	}
+	if err := runPrograms(ctx, programs, o.runs); err != nil {
+		return err
+	}
+	r := newReport(p, o, programs, allocated)
+	if o.asJSON {
+		return r.writeJSON(out)
+	}
+	r.writeText(out)
+	return nil
+}

@@ -1,0 +1,57 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"testing"
+	"time"
+)
+
+func TestMain(m *testing.M) {
+	maybeEcho(os.Args[1:])
+	os.Exit(m.Run())
+}
+
+// numbersOfJSON are those that others read of -json.
+var numbersOfJSON = []string{
+	"ratio_fresh", "ratio_cached", "speedup_vs_opa", "echo_p50_us", "permd_fresh_p50_us", "permd_cached_p50_us", "opa_p50_us",
+	"throughput_permd", "throughput_opa", "hook_ms_p50",
+}
+
+// TestRun runs everything, without programs of others, for moments.
+func TestRun(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it builds permd and starts daemons")
+	}
+	o := options{rounds: 1, runs: 1, turn: 10 * time.Millisecond, clients: []int{2}, asJSON: true, quiet: true}
+	var out bytes.Buffer
+	if err := run(t.Context(), o, &out); err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]any{}
+	if err := json.Unmarshal(out.Bytes(), &got); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range numbersOfJSON {
+		v, ok := got[name].(float64)
+		if !ok {
+			t.Errorf("%s is missing", name)
+		}
+		ofOPA := name == "speedup_vs_opa" || name == "opa_p50_us" || name == "throughput_opa"
+		if v <= 0 && !ofOPA {
+			t.Errorf("%s is %v", name, v)
+		}
+		if v != 0 && ofOPA {
+			t.Errorf("%s is %v, and OPA did not run", name, v)
+		}
+	}
+}
+
+func TestFlags(t *testing.T) {
+	for _, args := range [][]string{{"-rounds", "0"}, {"-turn", "-1s"}, {"-nosuch"}, {"extra"}} {
+		if _, err := parse(args, new(bytes.Buffer)); err == nil {
+			t.Errorf("%q is accepted", args)
+		}
+	}
+}
