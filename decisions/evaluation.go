@@ -30,7 +30,7 @@ type evaluation struct {
 	// unremembered is what follows where memory says nothing of any effect, once it is
 	// known. It depends on nothing but the evaluation.
 	unremembered atomic.Pointer[conclusion]
-	slim atomic.Pointer[slimInput] // what Deliberation.Slim keeps, once it is known
+	slim         atomic.Pointer[slimInput] // what Deliberation.Slim keeps, once it is known
 }
 
 // slimInput is an input without the raw input of its call, and without what no rule sees.
