@@ -309,15 +309,21 @@ func unchanged(ctx context.Context, fsys effects.FS, looks []fsLookup) bool {
 		}
 		l := &looks[i]
 		work.visit(AtFiles, l.path)
+		if l.err != nil { // fs.ErrNotExist, of which lstat needs no memory
+			if _, err := fsys.Lstat(l.path); !errors.Is(err, fs.ErrNotExist) {
+				return false
+			}
+			continue
+		}
 		switch l.op {
 		case opLstat:
 			mode, err := fsys.Lstat(l.path)
-			if mode != l.mode || !sameError(err, l.err) {
+			if mode != l.mode || err != nil {
 				return false
 			}
 		case opReadlink:
 			text, err := fsys.Readlink(l.path)
-			if text != l.text || !sameError(err, l.err) {
+			if text != l.text || err != nil {
 				return false
 			}
 		case opReadFile:
@@ -329,7 +335,7 @@ func unchanged(ctx context.Context, fsys effects.FS, looks []fsLookup) bool {
 				continue
 			}
 			text, err := namesIn(fsys, l.path, l.limit)
-			if text != l.text || !sameError(err, l.err) {
+			if text != l.text || err != nil {
 				return false
 			}
 		case opChoosing:
@@ -337,7 +343,7 @@ func unchanged(ctx context.Context, fsys effects.FS, looks []fsLookup) bool {
 				continue
 			}
 			text, err := choosing(fsys, l.path)
-			if text != l.text || !sameError(err, l.err) {
+			if text != l.text || err != nil {
 				return false
 			}
 		case opSurvey:
@@ -352,18 +358,10 @@ func unchanged(ctx context.Context, fsys effects.FS, looks []fsLookup) bool {
 // sameContent reports whether a file still has the same content.
 func (l *fsLookup) sameContent(fsys effects.FS) bool {
 	by, ok := fsys.(paths.Comparer)
-	if !ok || l.err != nil {
+	if !ok {
 		data, err := fsys.ReadFile(l.path, l.limit)
-		return string(data) == l.text && sameError(err, l.err)
+		return string(data) == l.text && err == nil
 	}
 	same, err := by.Holds(l.path, l.limit, l.text)
 	return same && err == nil
-}
-
-// sameError reports whether an error equals a recorded one: nil, or fs.ErrNotExist.
-func sameError(now, then error) bool {
-	if now == nil || then == nil {
-		return now == nil && then == nil
-	}
-	return errors.Is(now, fs.ErrNotExist)
 }
