@@ -27,6 +27,7 @@ type recordingFS struct {
 	ctx     context.Context
 	work    *Work // of the request
 	lookups []fsLookup
+	paths   strings.Builder // of lookups
 	bytes   int
 	// uncomparable is set if a result cannot be compared later.
 	uncomparable bool
@@ -252,8 +253,7 @@ func (o *recordingFS) lookup(l fsLookup) fsLookup {
 	if l.err != nil && !errors.Is(l.err, fs.ErrNotExist) {
 		o.uncomparable = true
 	}
-	// The copy does not keep the message alive that the path came in.
-	l.path = strings.Clone(l.path)
+	l.path = o.keep(l.path)
 	if o.bytes += len(l.text); len(o.lookups) >= maxLookups || o.bytes > maxLookupBytes {
 		o.uncomparable = true
 		return l
@@ -263,6 +263,19 @@ func (o *recordingFS) lookup(l fsLookup) fsLookup {
 	}
 	o.lookups = append(o.lookups, l)
 	return l
+}
+
+// keep returns a copy of a path, which does not keep the message alive that it came in.
+// The copies of one call share pieces of memory.
+func (o *recordingFS) keep(path string) string {
+	const piece = 1 << 10
+	if o.paths.Cap()-o.paths.Len() < len(path) {
+		o.paths.Reset() // the copies in it stay
+		o.paths.Grow(max(piece, len(path)))
+	}
+	start := o.paths.Len()
+	o.paths.WriteString(path)
+	return o.paths.String()[start:]
 }
 
 // ask performs the lookup.

@@ -14,7 +14,9 @@ import (
 // selfEncoded is a result that encodes itself.
 type selfEncoded string
 
-func (s selfEncoded) AppendJSON(b []byte) ([]byte, error) { return fmt.Appendf(b, "%q", string(s)), nil }
+func (s selfEncoded) AppendJSON(b []byte) ([]byte, error) {
+	return fmt.Appendf(b, "%q", string(s)), nil
+}
 
 // TestPoisonedBuffers overwrites each buffer of an answer when it is given back: nothing
 // that is still to be written, or was queued behind another answer, may be in it.

@@ -37,9 +37,9 @@ type approval struct {
 	digest                  string // of the rules that allowed it
 	at                      time.Time
 	remaining               []decisions.Fingerprint // may be the decision's; never changed
-	denied                  bool // it is a gate that was denied
-	stateful                bool // its effects depend on the state of the machine
-	partlyUsed              bool // a gate has used some of its effects
+	denied                  bool                    // it is a gate that was denied
+	stateful                bool                    // its effects depend on the state of the machine
+	partlyUsed              bool                    // a gate has used some of its effects
 	// byPerson is set for a person's approval, which covers contents, the files it was
 	// about. An allow by rules does not depend on the contents of files.
 	byPerson bool
