@@ -59,7 +59,7 @@ func (e *Engine) decide(
 	if e.observe != nil {
 		in := m.input()
 		in.Now, in.All = now, c.all
-		e.observe(&Deliberation{ID: d.ID, Snapshot: snap, Raw: true, input: *in, inputs: c.inputs, results: c.results, slim: m.slim})
+		e.observe(&Deliberation{ID: d.ID, Snapshot: snap, Raw: true, input: *in, inputs: c.inputs, results: c.results, of: m})
 	}
 	return res.After
 }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -31,8 +30,13 @@ type evaluation struct {
 	// unremembered is what follows where memory says nothing of any effect, once it is
 	// known. It depends on nothing but the evaluation.
 	unremembered atomic.Pointer[conclusion]
-	// slim returns the call without its raw input (see Deliberation.Slim).
-	slim func() *effects.Call
+	slim         atomic.Pointer[slimInput] // what Deliberation.Slim keeps, once it is known
+}
+
+// slimInput is an input without the raw input of its call, and without what no rule sees.
+type slimInput struct {
+	call   *effects.Call
+	result *effects.Result
 }
 
 // effectFacts is the evaluation of one effect.
@@ -51,7 +55,6 @@ func (e *evaluator) evaluate(ctx context.Context, snap Snapshot, received *intak
 	w := e.world(fsys, snap)
 	m := &evaluation{snapshot: snap, call: &req.Call, res: w.EffectsIn(received.context), session: req.Session}
 	m.session.Conn = 0
-	m.slim = sync.OnceValue(m.slimCall)
 	m.projectKey = paths.ProjectKey(fsys, m.res.Project)
 	m.effects, m.hints = make([]effectFacts, len(m.res.Effects)), make([]effectFacts, len(m.res.Hints))
 	for i := range len(m.effects) + len(m.hints) {
@@ -85,10 +88,21 @@ func (e *evaluator) evaluate(ctx context.Context, snap Snapshot, received *intak
 	return m
 }
 
-func (m *evaluation) slimCall() *effects.Call {
-	call := *m.call
+// slimInput returns what Deliberation.Slim keeps.
+func (m *evaluation) slimInput() *slimInput {
+	if slim := m.slim.Load(); slim != nil {
+		return slim
+	}
+	call, result := *m.call, &m.res
 	call.Input, call.Claims.Diffs, call.Claims.Texts, call.Claims.Meta = nil, nil, nil, nil
-	return &call
+	if len(result.Rest) > 0 || !result.After.None() {
+		result = &effects.Result{
+			Effects: result.Effects, Defects: result.Defects, Completeness: result.Completeness, Missing: result.Missing, Project: result.Project,
+		}
+	}
+	slim := &slimInput{&call, result}
+	m.slim.Store(slim)
+	return slim
 }
 
 // effectAt returns the i-th effect with its facts. Hints follow the effects.

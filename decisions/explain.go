@@ -20,19 +20,15 @@ type Deliberation struct {
 	input   Input
 	inputs  []effectInputs
 	results []effectResult
-	slim    func() *effects.Call // the call without its raw input
+	of      *evaluation // nil once it is slim
 }
 
 // Slim drops the raw input, which may hold whole files, and what no rule sees: effects
 // that only deny, and what the call may change. Then only rules that read the input cannot
 // be explained.
 func (d *Deliberation) Slim() {
-	d.input.Call, d.input.Scratch, d.Raw = d.slim(), nil, false
-	if r := d.input.Result; len(r.Rest) > 0 || !r.After.None() {
-		d.input.Result = &effects.Result{
-			Effects: r.Effects, Defects: r.Defects, Completeness: r.Completeness, Missing: r.Missing, Project: r.Project,
-		}
-	}
+	slim := d.of.slimInput()
+	d.input.Call, d.input.Result, d.input.Scratch, d.Raw, d.of = slim.call, slim.result, nil, false, nil
 }
 
 // Size estimates the memory that the deliberation uses, in bytes.

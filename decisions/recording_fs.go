@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/decisions/effects/paths"
@@ -17,13 +16,6 @@ import (
 const (
 	maxLookups     = 64
 	maxLookupBytes = 64 << 10 // of file content
-)
-
-// Bounds of what the calls of one request share.
-const (
-	maxSharedLooks = 4096
-	maxSharedBytes = 1 << 20 // of file content and names
-	maxSharedAge   = 100 * time.Millisecond
 )
 
 // recordingFS is the file system as one call sees it. It reads each thing once, so that
@@ -36,6 +28,7 @@ type recordingFS struct {
 	work    *Work        // of the request
 	shared  *sharedLooks // with other calls of the request, nil for none
 	lookups []fsLookup
+	paths   strings.Builder // of lookups
 	bytes   int
 	// uncomparable is set if a result cannot be compared later.
 	uncomparable bool
@@ -254,8 +247,7 @@ func (o *recordingFS) lookup(l fsLookup) fsLookup {
 	if l.err != nil && !errors.Is(l.err, fs.ErrNotExist) {
 		o.uncomparable = true
 	}
-	// The copy does not keep the message alive that the path came in.
-	l.path = strings.Clone(l.path)
+	l.path = o.keep(l.path)
 	if o.bytes += len(l.text); len(o.lookups) >= maxLookups || o.bytes > maxLookupBytes {
 		o.uncomparable = true
 		return l
@@ -267,55 +259,17 @@ func (o *recordingFS) lookup(l fsLookup) fsLookup {
 	return l
 }
 
-// sharedLooks are the results of lookups that the calls of one request share: all are
-// decided before any of them runs. What the earlier ones will change is not looked up (see
-// earlierCalls). It belongs to one goroutine at a time; nil shares nothing.
-type sharedLooks struct {
-	since time.Time // none is older
-	byKey map[lookupKey]fsLookup
-	bytes int
-}
-
-type lookupKey struct {
-	op    lookupOp
-	path  string
-	limit int64
-}
-
-// answer answers a lookup, and reports whether it could.
-func (s *sharedLooks) answer(l *fsLookup) bool {
-	if s == nil {
-		return false
+// keep returns a copy of a path, which does not keep the message alive that it came in.
+// The copies of one call share pieces of memory.
+func (o *recordingFS) keep(path string) string {
+	const piece = 1 << 10
+	if o.paths.Cap()-o.paths.Len() < len(path) {
+		o.paths.Reset() // the copies in it stay
+		o.paths.Grow(max(piece, len(path)))
 	}
-	known, ok := s.byKey[lookupKey{l.op, l.path, l.limit}]
-	if ok {
-		*l = known
-	}
-	return ok
-}
-
-// add adds a result. Errors that say nothing about the path are not shared: the next call
-// looks again.
-func (s *sharedLooks) add(l fsLookup) {
-	if s == nil || l.err != nil && !errors.Is(l.err, fs.ErrNotExist) || len(s.byKey) >= maxSharedLooks || s.bytes+len(l.text) > maxSharedBytes {
-		return
-	}
-	if s.byKey == nil {
-		s.byKey = map[lookupKey]fsLookup{}
-	}
-	s.byKey[lookupKey{l.op, l.path, l.limit}] = l
-	s.bytes += len(l.text)
-}
-
-// forgetOld forgets the results if some may be too old for another call: deciding took long,
-// or others went first.
-func (s *sharedLooks) forgetOld(now time.Time) {
-	if s == nil {
-		return
-	}
-	if age := now.Sub(s.since); age < 0 || age > maxSharedAge {
-		s.since, s.byKey, s.bytes = now, nil, 0
-	}
+	start := o.paths.Len()
+	o.paths.WriteString(path)
+	return o.paths.String()[start:]
 }
 
 // ask performs the lookup.
@@ -362,15 +316,21 @@ func unchanged(ctx context.Context, fsys effects.FS, looks []fsLookup) bool {
 		}
 		l := &looks[i]
 		work.visit(AtFiles, l.path)
+		if l.err != nil { // fs.ErrNotExist, of which lstat needs no memory
+			if _, err := fsys.Lstat(l.path); !errors.Is(err, fs.ErrNotExist) {
+				return false
+			}
+			continue
+		}
 		switch l.op {
 		case opLstat:
 			mode, err := fsys.Lstat(l.path)
-			if mode != l.mode || !sameError(err, l.err) {
+			if mode != l.mode || err != nil {
 				return false
 			}
 		case opReadlink:
 			text, err := fsys.Readlink(l.path)
-			if text != l.text || !sameError(err, l.err) {
+			if text != l.text || err != nil {
 				return false
 			}
 		case opReadFile:
@@ -382,7 +342,7 @@ func unchanged(ctx context.Context, fsys effects.FS, looks []fsLookup) bool {
 				continue
 			}
 			text, err := namesIn(fsys, l.path, l.limit)
-			if text != l.text || !sameError(err, l.err) {
+			if text != l.text || err != nil {
 				return false
 			}
 		case opChoosing:
@@ -390,7 +350,7 @@ func unchanged(ctx context.Context, fsys effects.FS, looks []fsLookup) bool {
 				continue
 			}
 			text, err := choosing(fsys, l.path)
-			if text != l.text || !sameError(err, l.err) {
+			if text != l.text || err != nil {
 				return false
 			}
 		case opSurvey:
@@ -405,18 +365,10 @@ func unchanged(ctx context.Context, fsys effects.FS, looks []fsLookup) bool {
 // sameContent reports whether a file still has the same content.
 func (l *fsLookup) sameContent(fsys effects.FS) bool {
 	by, ok := fsys.(paths.Comparer)
-	if !ok || l.err != nil {
+	if !ok {
 		data, err := fsys.ReadFile(l.path, l.limit)
-		return string(data) == l.text && sameError(err, l.err)
+		return string(data) == l.text && err == nil
 	}
 	same, err := by.Holds(l.path, l.limit, l.text)
 	return same && err == nil
-}
-
-// sameError reports whether an error equals a recorded one: nil, or fs.ErrNotExist.
-func sameError(now, then error) bool {
-	if now == nil || then == nil {
-		return now == nil && then == nil
-	}
-	return errors.Is(now, fs.ErrNotExist)
 }

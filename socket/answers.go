@@ -119,13 +119,37 @@ type appender interface {
 	AppendJSON(b []byte) ([]byte, error)
 }
 
-// encode encodes a result as JSON.
-func encode(result any) ([]byte, error) {
-	if a, ok := result.(appender); ok {
-		const usual = 1 << 10
-		return a.AppendJSON(make([]byte, 0, usual))
+// encodeBuffers are buffers for answers that encode themselves. An answer is copied to
+// those that are written, so its buffer is used again when it was finished.
+type encodeBuffers struct{ pool sync.Pool }
+
+// get returns an empty buffer.
+func (e *encodeBuffers) get() *[]byte {
+	if b, ok := e.pool.Get().(*[]byte); ok {
+		return b
 	}
-	return marshal(result)
+	const usual = 4 << 10
+	b := make([]byte, 0, usual)
+	return &b
+}
+
+// put takes a buffer back whose content nobody reads any more. Large ones are dropped.
+func (e *encodeBuffers) put(b *[]byte) {
+	if b != nil && cap(*b) <= keepBuffer {
+		*b = (*b)[:0]
+		e.pool.Put(b)
+	}
+}
+
+// encode encodes a result as JSON, in buf if it encodes itself.
+func encode(result any, buf *[]byte) ([]byte, error) {
+	a, ok := result.(appender)
+	if !ok {
+		return marshal(result)
+	}
+	body, err := a.AppendJSON(*buf)
+	*buf = body
+	return body, err
 }
 
 // marshal encodes v on one line: the encoder adds no white space and removes it from raw

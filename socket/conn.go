@@ -311,14 +311,19 @@ func (c *connection) phase2(req *request) {
 			c.answerPanic(req, recover())
 		}
 	}()
-	body, err := c.result(req)
+	buf := c.server.buffers.get()
+	body, err := c.result(req, buf)
 	returned = true
 	c.finish(req, body, err)
+	if c.server.poison != nil {
+		c.server.poison(*buf)
+	}
+	c.server.buffers.put(buf)
 }
 
 // result runs a second phase. It does not write the answer, so that a client that is not
-// reading cannot delay others.
-func (c *connection) result(req *request) (body []byte, err error) {
+// reading cannot delay others. The answer may be in buf.
+func (c *connection) result(req *request, buf *[]byte) (body []byte, err error) {
 	ctx := req.ctx
 	if !c.server.WithoutSlots {
 		req.turn.Work = workBytes * (req.size - requestBytes)
@@ -340,7 +345,7 @@ func (c *connection) result(req *request) (body []byte, err error) {
 		return nil, busyError(errNoRoom)
 	}
 	if err == nil && req.id != nil {
-		body, err = encode(result) // may call methods of the result
+		body, err = encode(result, buf) // may call methods of the result
 		if err == nil {
 			err = c.reserveAnswer(req, len(body))
 		}

@@ -42,6 +42,8 @@ type Options struct {
 	// maxInFlight bounds the unanswered requests of one connection. At the limit, reading
 	// stops.
 	maxInFlight int
+	// poison, if not nil, is called with each buffer that is to be used again, for tests.
+	poison func([]byte)
 	// Share shares slots and memory among the connections, maybe of several servers. A
 	// second phase that has no slot waits, and is refused when the server stops. If Share
 	// is nil, the connections of this server share memory, and no slots.
@@ -125,6 +127,8 @@ type server struct {
 	methods Methods
 	limits  connLimits
 	ctx     context.Context // parent of all requests' contexts; outlives that of Serve
+
+	buffers encodeBuffers
 
 	mu       sync.Mutex
 	conns    map[*connection]struct{}

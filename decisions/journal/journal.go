@@ -298,7 +298,8 @@ type stats struct {
 
 func (s *stats) committed(batch []*request, err error) {
 	if err != nil {
-		s.failing.Store(&err)
+		failing := err // on the heap, and err is not
+		s.failing.Store(&failing)
 		return
 	}
 	rows := 0

@@ -98,7 +98,8 @@ func (h *handler) requestPermission(c *socket.Conn, params strictjson.Value) (ru
 	if h.PlainOption != nil && declared != nil {
 		plain = h.PlainOption(declared.Agent)
 	}
-	p := r.newPendingRequest(state.callOf(s, r), declared, s, plain)
+	t := state.callOf(s, r)
+	p := r.newPendingRequest(&t, declared, s, plain)
 	p.turns = state.turnsOf(p.ownTurn[:0], r.sessionID, declared)
 	p.request.Peer = c.Peer
 	p.state, p.requestID = native.StateOf(c), native.RequestKey(c.RequestID())

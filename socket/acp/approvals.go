@@ -36,10 +36,10 @@ type approval struct {
 	decision, session, call string
 	digest                  string // of the rules that allowed it
 	at                      time.Time
-	remaining               []decisions.Fingerprint
-	denied                  bool // it is a gate that was denied
-	stateful                bool // its effects depend on the state of the machine
-	partlyUsed              bool // a gate has used some of its effects
+	remaining               []decisions.Fingerprint // may be the decision's; never changed
+	denied                  bool                    // it is a gate that was denied
+	stateful                bool                    // its effects depend on the state of the machine
+	partlyUsed              bool                    // a gate has used some of its effects
 	// byPerson is set for a person's approval, which covers contents, the files it was
 	// about. An allow by rules does not depend on the contents of files.
 	byPerson bool
@@ -54,7 +54,7 @@ func (a *approvals) note(session string, d *decisions.Decision, now time.Time) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.drop(func(c *approval) bool { return c.decision == d.ID })
-	a.calls = append(a.calls, approval{d.ID, session, d.CallID, d.Policy.Digest, now, slices.Clone(d.Fingerprints), d.Verdict == decisions.Deny, d.Stateful, false, d.Verdict == decisions.Ask, d.Contents})
+	a.calls = append(a.calls, approval{d.ID, session, d.CallID, d.Policy.Digest, now, d.Fingerprints, d.Verdict == decisions.Deny, d.Stateful, false, d.Verdict == decisions.Ask, d.Contents})
 	a.fingerprints += len(d.Fingerprints)
 	for len(a.calls) > maxApproved || a.fingerprints > maxApprovedFingerprints {
 		a.fingerprints -= len(a.calls[0].remaining)

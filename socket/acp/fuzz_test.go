@@ -56,7 +56,8 @@ func FuzzRequest(f *testing.F) {
 		if _, err := state.noteVersion(s, r.version, nil); err != nil {
 			t.Fatal(err)
 		}
-		p := r.newPendingRequest(state.callOf(s, r), nil, s, "")
+		merged := state.callOf(s, r)
+		p := r.newPendingRequest(&merged, nil, s, "")
 		call := &p.request.Call
 		if len(call.Defects) > maxDefects {
 			t.Fatalf("%d defects", len(call.Defects))

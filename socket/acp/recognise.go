@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/internal/strictjson"
@@ -196,20 +197,33 @@ func harnessAsks(meta strictjson.Value) string {
 	return ""
 }
 
-// bareName removes the differences between spellings of a tool's name: case, blanks,
-// dashes and underscores.
+// bareName returns the name of a tool that byName knows, in any spelling: case, blanks,
+// dashes and underscores make no difference. It returns "" for other names.
 func bareName(s string) string {
 	const most = 64 // longer texts are no tool's name
 	if len(s) > most {
 		return ""
 	}
-	return strings.Map(func(r rune) rune {
+	// On the stack; a letter in lower case may take more bytes than in upper case.
+	bare := make([]byte, 0, 4*most)
+	for _, r := range s {
 		if unicode.IsLetter(r) || unicode.IsDigit(r) {
-			return unicode.ToLower(r)
+			bare = utf8.AppendRune(bare, unicode.ToLower(r))
 		}
-		return -1
-	}, s)
+	}
+	return specialTools[string(bare)]
 }
+
+// specialTools are the names that byName knows, by themselves.
+var specialTools = func() map[string]string {
+	names := map[string]string{}
+	for _, list := range [][]string{questionTools, modeTools, wideningTools} {
+		for _, name := range list {
+			names[name] = name
+		}
+	}
+	return names
+}()
 
 // isPresent reports whether a value is present and not empty.
 func isPresent(v strictjson.Value) bool {

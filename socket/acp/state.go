@@ -199,18 +199,18 @@ func (c *connState) retire(s *session, why string) {
 }
 
 // callOf returns the merged call that a request is about.
-func (c *connState) callOf(s *session, r *request) *toolCall {
+func (c *connState) callOf(s *session, r *request) toolCall {
 	if r.call == nil {
-		return new(toolCall)
+		return toolCall{}
 	}
 	if r.command == nil {
 		return c.mergeRequest(s, r.call)
 	}
 	// A command is complete in itself, so lost messages about its call do not matter. The
 	// state of that call is unchanged.
-	t := &toolCall{id: r.call.id}
+	t := toolCall{id: r.call.id}
 	if i := s.find(t.id); i >= 0 && t.id != "" {
-		*t = *s.calls[i]
+		t = *s.calls[i]
 		t.missing = ""
 	}
 	t.merge(r.call, s.version)
@@ -221,12 +221,12 @@ func (c *connState) callOf(s *session, r *request) *toolCall {
 // kept: two requests can be about different things under one id, and one must not fill
 // the gaps of the other. But if it contradicts the state so far, a later request cannot
 // rely on that.
-func (c *connState) mergeRequest(s *session, p *patch) *toolCall {
-	t := &toolCall{id: p.id}
+func (c *connState) mergeRequest(s *session, p *patch) toolCall {
+	t := toolCall{id: p.id}
 	if i := s.find(p.id); i >= 0 {
 		known := s.calls[i]
 		rests := ^p.changes(s.version)
-		*t = *known
+		t = *known
 		switch {
 		case t.missing != "":
 		case known.unsure&rests != 0:

@@ -27,10 +27,16 @@ func (b *Builder) mayChange(is func(written string) bool) bool {
 	return false
 }
 
+// changesNothing reports whether mayChange has no path to look at.
+func (b *Builder) changesNothing() bool { return len(b.Call.Before.Written) == 0 && b.written == 0 }
+
 // Stale reports whether the file at a path may be changed or deleted by the time the
 // call reads it, by an earlier part of the call or an earlier call. Nothing is known
 // about paths below those that git checkout and similar commands change.
 func (b *Builder) Stale(file string) bool {
+	if b.changesNothing() {
+		return false
+	}
 	f := lexpath.Fold(file)
 	return b.mayChange(func(w string) bool { return effects.Covers(w, f) })
 }
@@ -38,12 +44,23 @@ func (b *Builder) Stale(file string) bool {
 // writes reports whether an earlier part of the call, or an earlier call, writes the
 // file.
 func (b *Builder) writes(file string) bool {
-	f := lexpath.Fold(file)
+	f := "" // folded, once it is needed
 	for i := range b.Effects {
-		if e := &b.Effects[i]; e.Kind == effects.KindWrite && effects.Covers(e.ChangedPath(), f) {
+		e := &b.Effects[i]
+		if e.Kind != effects.KindWrite {
+			continue
+		}
+		if f == "" {
+			f = lexpath.Fold(file)
+		}
+		if effects.Covers(e.ChangedPath(), f) {
 			return true
 		}
 	}
+	if len(b.Call.Before.Written) == 0 {
+		return false
+	}
+	f = lexpath.Fold(file)
 	return slices.ContainsFunc(b.Call.Before.Written, func(w string) bool { return effects.Covers(w, f) })
 }
 
@@ -51,6 +68,9 @@ func (b *Builder) writes(file string) bool {
 // make the folder a repository: with a .git in it, or with a HEAD, which every bare
 // repository has.
 func (b *Builder) makesRepository(dir string) bool {
+	if b.changesNothing() {
+		return false
+	}
 	f := lexpath.Fold(dir)
 	return b.mayChange(func(w string) bool {
 		if effects.Covers(w, f) { // the folder itself, with its content

@@ -95,9 +95,11 @@ func (v *invocation) obeysFrom(around *settings.Surroundings, dir string, beside
 	for range settings.MaxObeyedDepth {
 		for i := range v.p.Obeys {
 			o := &v.p.Obeys[i]
+			if o.Git || o.Home || o.Variable || o.NextToOperand != beside {
+				continue
+			}
 			file := path.Join(dir, o.Name)
 			switch {
-			case o.Git, o.Home, o.Variable, o.NextToOperand != beside:
 			case slices.Contains(homes, dir):
 				if v.Rewritten(file) {
 					return file
