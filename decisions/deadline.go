@@ -21,6 +21,7 @@ type deadline struct {
 	work   *Work // see workOf
 	turn   *fairshare.Turn
 	waited atomic.Int64 // for a slot, in nanoseconds: that time does not count
+	looks  *sharedLooks // of the calls of the request, nil for a single one
 }
 
 // Value implements [context.Context].
@@ -42,11 +43,16 @@ func (d *deadline) Err() error {
 	return nil
 }
 
-// within returns a context that ends when a decision that began at start must be made.
-func (e *Engine) within(ctx context.Context, start time.Time, w *Work) deadline {
+// within returns a context that ends when a decision of so many calls that began at start
+// must be made.
+func (e *Engine) within(ctx context.Context, start time.Time, w *Work, calls int) deadline {
+	var looks *sharedLooks
+	if calls > 1 {
+		looks = &sharedLooks{since: start}
+	}
 	return deadline{
 		Context: ctx, at: start.Add(cmp.Or(e.config.Deadline, defaultDeadline)), now: e.now,
-		work: w, turn: fairshare.TurnOf(ctx),
+		work: w, turn: fairshare.TurnOf(ctx), looks: looks,
 	}
 }
 
@@ -57,6 +63,7 @@ func (d *deadline) betweenCalls() string {
 	waited, err := d.turn.Yield(d.Context)
 	d.work.enter(AtRules)
 	d.waited.Add(int64(waited))
+	d.looks.forgetOld(d.now())
 	if why := outOfTime(d); why != "" {
 		return why
 	}

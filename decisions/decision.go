@@ -218,6 +218,9 @@ type Record struct {
 	LeftOut int `json:"leftOut,omitzero"`
 	// Answer is what the person said to a question, nil while it is not known.
 	Answer *HumanAnswer `json:"answer,omitzero"`
+	// Unreadable is why the record cannot be read, "" if it can. Then only the number, the
+	// time and the decision's id are known, and everything else is empty.
+	Unreadable string `json:"unreadable,omitzero"`
 }
 
 // RecordFilter selects records of the journal. Its JSON is the params of the

@@ -57,6 +57,7 @@ func (r *Record) AppendJSON(b []byte) ([]byte, error) {
 		e.list(`,"choices":`, a.Choices)
 		e.raw(`}`)
 	}
+	e.optionalText(`,"unreadable":`, r.Unreadable)
 	e.raw(`}`)
 	return e.b, e.err
 }

@@ -137,7 +137,7 @@ func (e *Engine) Decide(ctx context.Context, reqs ...*Request) []*Decision {
 	s := new(scratch)
 	w := e.config.Underway.begin(&s.work, AtRules, start)
 	defer w.End()
-	s.deadline = e.within(ctx, start, w)
+	s.deadline = e.within(ctx, start, w, len(reqs))
 	limit := &s.deadline
 	ctx = limit
 	first := &s.intake

@@ -61,6 +61,9 @@ func (e *evaluator) receive(ctx context.Context, m *intake, req *Request, alone 
 func (m *intake) resolve(ctx context.Context, e *evaluator, req *Request) {
 	m.req, m.cached = req, nil
 	m.recorder = &recordingFS{fs: e.fs, ctx: ctx, work: workOf(ctx)}
+	if d, ok := ctx.(*deadline); ok {
+		m.recorder.shared = d.looks
+	}
 	w := tools.World{FS: m.recorder, Own: e.own, Others: e.system}
 	m.context = w.CallContext(&req.Call)
 	m.project = m.context.Project()

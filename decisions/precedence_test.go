@@ -12,6 +12,7 @@ import (
 	"github.com/open-policy-agent/opa/v1/topdown"
 
 	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/internal/testload"
 )
 
 // oracle answers by policy/testdata/precedence.rego.
@@ -198,7 +199,7 @@ func TestPrecedenceAgainstOracle(t *testing.T) {
 		step = 1
 	case testing.Short():
 		step = 101
-	case raceEnabled:
+	case testload.Race:
 		step = 13
 	}
 	i := 0

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/decisions/effects/paths"
@@ -18,6 +19,13 @@ const (
 	maxLookupBytes = 64 << 10 // of file content
 )
 
+// Bounds of what the calls of one request share.
+const (
+	maxSharedLooks = 4096
+	maxSharedBytes = 1 << 20 // of file content and names
+	maxSharedAge   = 100 * time.Millisecond
+)
+
 // recordingFS is the file system as one call sees it. It reads each thing once, so that
 // all parts of a decision see the same state, and records the results, so that a later
 // call can check whether they are still the same. It belongs to one call.
@@ -25,7 +33,8 @@ type recordingFS struct {
 	fs effects.FS
 	// ctx ends the time to look at anything; nil for none.
 	ctx     context.Context
-	work    *Work // of the request
+	work    *Work        // of the request
+	shared  *sharedLooks // with other calls of the request, nil for none
 	lookups []fsLookup
 	bytes   int
 	// uncomparable is set if a result cannot be compared later.
@@ -234,11 +243,12 @@ func (o *recordingFS) lookup(l fsLookup) fsLookup {
 			return *k
 		}
 	}
-	if l.err = o.late(); l.err == nil {
+	if l.err = o.late(); l.err == nil && !o.shared.answer(&l) {
 		o.work.visit(AtFiles, l.path)
 		l.ask(o.fs)
 		o.work.enter(AtRules)
 		o.note(l.path, l.err)
+		o.shared.add(l)
 	}
 	// Only fs.ErrNotExist means the same each time; other errors cannot be compared.
 	if l.err != nil && !errors.Is(l.err, fs.ErrNotExist) {
@@ -255,6 +265,57 @@ func (o *recordingFS) lookup(l fsLookup) fsLookup {
 	}
 	o.lookups = append(o.lookups, l)
 	return l
+}
+
+// sharedLooks are the results of lookups that the calls of one request share: all are
+// decided before any of them runs. What the earlier ones will change is not looked up (see
+// earlierCalls). It belongs to one goroutine at a time; nil shares nothing.
+type sharedLooks struct {
+	since time.Time // none is older
+	byKey map[lookupKey]fsLookup
+	bytes int
+}
+
+type lookupKey struct {
+	op    lookupOp
+	path  string
+	limit int64
+}
+
+// answer answers a lookup, and reports whether it could.
+func (s *sharedLooks) answer(l *fsLookup) bool {
+	if s == nil {
+		return false
+	}
+	known, ok := s.byKey[lookupKey{l.op, l.path, l.limit}]
+	if ok {
+		*l = known
+	}
+	return ok
+}
+
+// add adds a result. Errors that say nothing about the path are not shared: the next call
+// looks again.
+func (s *sharedLooks) add(l fsLookup) {
+	if s == nil || l.err != nil && !errors.Is(l.err, fs.ErrNotExist) || len(s.byKey) >= maxSharedLooks || s.bytes+len(l.text) > maxSharedBytes {
+		return
+	}
+	if s.byKey == nil {
+		s.byKey = map[lookupKey]fsLookup{}
+	}
+	s.byKey[lookupKey{l.op, l.path, l.limit}] = l
+	s.bytes += len(l.text)
+}
+
+// forgetOld forgets the results if some may be too old for another call: deciding took long,
+// or others went first.
+func (s *sharedLooks) forgetOld(now time.Time) {
+	if s == nil {
+		return
+	}
+	if age := now.Sub(s.since); age < 0 || age > maxSharedAge {
+		s.since, s.byKey, s.bytes = now, nil, 0
+	}
 }
 
 // ask performs the lookup.

@@ -2,6 +2,7 @@ package decisions
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"slices"
 )
@@ -13,22 +14,31 @@ import (
 // It really decides again. Comparing digests of rules and memory would miss a choice
 // that has expired, a path that has become a link, or a rule that depends on the time.
 func (e *Engine) StillHolds(ctx context.Context, req *Request, earlier *Decision) bool {
-	d, _ := e.decideAgain(ctx, req, earlier)
-	if d == nil || d.By == ByFailure {
+	d, err := e.decideAgain(ctx, req, earlier)
+	if err != nil || d.By == ByFailure {
 		return false
 	}
 	d.denyUnattended(e.unattended != nil && e.unattended())
 	return d.sameAs(earlier)
 }
 
-// decideAgain decides a request once more, by the rules of the earlier decision. The
-// decision is nil when it cannot be made; changed reports that there are other
-// rules.
-func (e *Engine) decideAgain(ctx context.Context, req *Request, earlier *Decision) (d *Decision, changed bool) {
+// The reasons why an approval does not fit.
+var (
+	// ErrChanged means that the call would do something else now, or is decided by other rules.
+	ErrChanged = errors.New("what the call would do has changed since the question")
+	// errNotInTime means that nobody knows: deciding again took longer than a decision may.
+	errNotInTime = errors.New("permd could not look in time whether the call would still do the same")
+)
+
+// errRules means that the rules cannot be had now.
+var errRules = errors.New("the rules could not be read")
+
+// decideAgain decides a request once more, by the rules of the earlier decision.
+func (e *Engine) decideAgain(ctx context.Context, req *Request, earlier *Decision) (*Decision, error) {
 	now := e.now()
 	w := e.config.Underway.Begin(AtRules, now)
 	defer w.End()
-	limit := e.within(ctx, now, w)
+	limit := e.within(ctx, now, w, 1)
 	ctx = &limit
 	// The cache does not know what calls before this one may change.
 	received := new(intake)
@@ -36,39 +46,56 @@ func (e *Engine) decideAgain(ctx context.Context, req *Request, earlier *Decisio
 	defer e.cache.release(received.buffer)
 	snap, err := e.policy.Snapshot(req.Peer.UID, received.project)
 	switch {
+	case err != nil && earlier.Policy.Digest != "":
+		return nil, ErrChanged
 	case err != nil:
-		return nil, earlier.Policy.Digest != ""
+		return nil, errRules
 	case snap.Digest() != earlier.Policy.Digest:
-		return nil, true
+		return nil, ErrChanged
 	}
 	if received.cached != nil && received.cached.evaluation.snapshot != snap {
 		received.resolve(ctx, &e.evaluator, cacheableRequest(req))
 	}
 	quiet := *e
 	quiet.observe, quiet.proposer, quiet.log = nil, nil, slog.New(slog.DiscardHandler)
-	d = &Decision{ID: earlier.ID, CallID: req.Call.ID}
+	d := &Decision{ID: earlier.ID, CallID: req.Call.ID}
 	quiet.decide(ctx, snap, req, received, d, now)
 	if ctx.Err() != nil {
-		return nil, false
+		return nil, errNotInTime
 	}
-	return d, false
+	return d, nil
 }
 
-// Holds reports whether a person's approval, given now, still fits the call: deciding
+// Holds returns nil if a person's approval, given now, still fits the call: deciding
 // again would ask the same question, about the same effects and the same contents of
-// files, or would allow the call.
+// files, or would allow the call. Otherwise it returns [ErrChanged] or one that says that there was no time.
 //
 // A question that was asked because of a failure holds unless a new decision denies it.
-func (e *Engine) Holds(ctx context.Context, req *Request, asked *Decision) bool {
-	d, changed := e.decideAgain(ctx, req, asked)
+func (e *Engine) Holds(ctx context.Context, req *Request, asked *Decision) error {
+	d, err := e.decideAgain(ctx, req, asked)
 	switch {
-	case changed || ctx.Err() != nil:
-		return false
+	case errors.Is(err, ErrChanged):
+		return err
+	case ctx.Err() != nil:
+		return errNotInTime
 	case asked.By == ByFailure && asked.Fingerprints == nil:
 		// Nothing was known about the call, and the person saw that.
-		return d == nil || d.Verdict != Deny
-	case d == nil:
-		return false
+		if err == nil && d.Verdict == Deny {
+			return ErrChanged
+		}
+		return nil
+	case errors.Is(err, errNotInTime):
+		return err
+	case err != nil || !d.fits(asked, e.digest != nil):
+		return ErrChanged
+	}
+	return nil
+}
+
+// fits reports whether an approval of an earlier question about the same call is one of this
+// decision; compared tells whether contents of files are compared.
+func (d *Decision) fits(asked *Decision, compared bool) bool {
+	switch {
 	case d.Verdict == Allow:
 		return true
 	case d.Verdict == Deny:
@@ -77,7 +104,7 @@ func (e *Engine) Holds(ctx context.Context, req *Request, asked *Decision) bool 
 		return false
 	case slices.ContainsFunc(d.Contents, func(c Content) bool { return c.Path == "" }):
 		return false // more files than can be compared
-	case e.digest != nil && slices.ContainsFunc(d.Contents, func(c Content) bool { return c.Sum == "" }):
+	case compared && slices.ContainsFunc(d.Contents, func(c Content) bool { return c.Sum == "" }):
 		return false // what is only named may be code as well
 	}
 	return slices.Equal(d.Fingerprints, asked.Fingerprints) && slices.EqualFunc(d.Effects, asked.Effects, func(a, b EffectDecision) bool {

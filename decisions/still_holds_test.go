@@ -3,10 +3,13 @@ package decisions
 import (
 	"context"
 	"errors"
+	"log/slog"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/decisions/effects/paths"
 )
 
 // otherRules is the same policy with another digest.
@@ -122,5 +125,45 @@ func TestAgainAsks(t *testing.T) {
 	e.journal = &fakeJournal{err: errors.New("full")}
 	if d := e.Decide(t.Context(), r)[0]; d.Verdict != Ask || e.StillHolds(t.Context(), r, d) {
 		t.Errorf("a failure again: %+v", d)
+	}
+}
+
+// TestHoldsNotInTime: an approval that could not be checked in time is refused for that, and
+// not because the call has changed.
+func TestHoldsNotInTime(t *testing.T) {
+	fakes, _, j, _ := newFakes(t)
+	fakes.fired = nil
+	clock := time.Unix(1_700_000_000, 0)
+	p := &slowPolicy{fakePolicy: fakes, clock: &clock}
+	e, err := NewEngine(Config{
+		Policy: p, Memory: &fakeMemory{}, Journal: j, FS: paths.OSFS{}, Log: slog.New(slog.DiscardHandler), NewID: func() string { return "d" },
+		Now: func() time.Time { return clock },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	req := bash(t, "cat f; cat g")
+	asked := e.Decide(t.Context(), req)[0]
+	if err := e.Holds(t.Context(), req, asked); asked.Verdict != Ask || err != nil {
+		t.Fatalf("%s, %v", asked.Verdict, err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := e.Holds(ctx, req, asked); !errors.Is(err, errNotInTime) {
+		t.Errorf("nobody waits: %v", err)
+	}
+	p.takes = time.Hour
+	if err := e.Holds(t.Context(), req, asked); !errors.Is(err, errNotInTime) || !strings.Contains(err.Error(), "in time") {
+		t.Errorf("it takes too long: %v", err)
+	}
+	p.takes = 0
+	other := *asked
+	other.Fingerprints = other.Fingerprints[1:]
+	if err := e.Holds(t.Context(), req, &other); !errors.Is(err, ErrChanged) {
+		t.Errorf("another call: %v", err)
+	}
+	other.Policy.Digest = "other"
+	if err := e.Holds(t.Context(), req, &other); !errors.Is(err, ErrChanged) {
+		t.Errorf("other rules: %v", err)
 	}
 }

@@ -10,6 +10,7 @@ import (
 // TestBaseFolder runs the tests of the base layer as "permd policy test rego/base" does:
 // with the rules of one profile, since those of all contradict each other.
 func TestBaseFolder(t *testing.T) {
+	t.Parallel()
 	for _, profile := range []string{"", "careful", "balanced", "unattended"} {
 		if testing.Short() && profile != "" {
 			continue // rego's own tests run the base layer's too

@@ -46,7 +46,7 @@ func TestEmptied(t *testing.T) {
 		look(t, s, now, StateOK)
 		policytest.Write(t, w.user, map[string]string{"a.rego": " \n"})
 		look(t, s, held, StateDegraded)
-		if l := userLayer(s); !strings.Contains(l.Error, filepath.Join(w.user, "a.rego")+": has nothing in it any more") || s.nextRecheck().IsZero() {
+		if l := userLayer(s); !strings.Contains(l.Error, filepath.Join(w.user, "a.rego")+": was emptied; its denies and asks are kept until ") || !l.Removed || s.nextRecheck().IsZero() {
 			t.Errorf("status %+v, looks again at %v", l, s.nextRecheck())
 		}
 		return w, s
@@ -114,7 +114,7 @@ func TestEmptied(t *testing.T) {
 		look(t, s, now, StateOK)
 		remove(t, w.user, "a.rego")
 		look(t, s, held, StateDegraded)
-		if l := userLayer(s); !strings.Contains(l.Error, filepath.Join(w.user, "a.rego")+": is gone") || s.nextRecheck().IsZero() {
+		if l := userLayer(s); !strings.Contains(l.Error, filepath.Join(w.user, "a.rego")+": was removed; its denies and asks are kept until ") || !l.Removed || s.nextRecheck().IsZero() {
 			t.Errorf("status %+v, looks again at %v", l, s.nextRecheck())
 		}
 		return w, s

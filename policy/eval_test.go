@@ -153,6 +153,7 @@ deny contains rego.metadata.rule().title if input.effect.program == "rm"
 
 // A failure in a rule is an error, and never an allow.
 func TestEvaluateFails(t *testing.T) {
+	t.Parallel()
 	const allow = "allow contains \"yes\" if input.effect.kind == \"run\"\n"
 	tests := []struct{ name, text, want string }{
 		{"divide by zero", `deny contains "x" if 1 / (input.effect.harmless_from - 1) > 0`, "divide by zero"},

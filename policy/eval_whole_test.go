@@ -17,6 +17,7 @@ import (
 
 // A rule that reads any one member gets it: no required part is left out.
 func TestNeeds(t *testing.T) {
+	t.Parallel()
 	schema := testSchema(t)
 	compiled := map[string]*compiledLayer{} // by text, since the inputs have most paths in common
 	for _, in := range inputtest.Everything() {

@@ -1,10 +1,8 @@
 package policy
 
 import (
-	"flag"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -13,6 +11,7 @@ import (
 
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/internal/testload"
 	"github.com/permd/permd/policy/evaltime"
 	"github.com/permd/permd/policy/input"
 	"github.com/permd/permd/policy/input/inputtest"
@@ -20,20 +19,12 @@ import (
 	"github.com/permd/permd/rego"
 )
 
-// parallelTests is how many parallel tests run at a time unless -parallel says
-// otherwise. They wait for quiet periods and events, so they do not need a
-// processor each.
-const parallelTests = 8
+// parallelTests is how many parallel tests run at a time. They wait for quiet periods and
+// events, so they do not need a processor each.
+const parallelTests = 16
 
 func TestMain(m *testing.M) {
-	flag.Parse()
-	given := false
-	flag.Visit(func(f *flag.Flag) { given = given || f.Name == "test.parallel" })
-	if !given {
-		if err := flag.Set("test.parallel", strconv.Itoa(parallelTests)); err != nil {
-			panic(err)
-		}
-	}
+	testload.Parallel(parallelTests)
 	goleak.VerifyTestMain(m)
 }
 

@@ -155,6 +155,7 @@ func TestPrograms(t *testing.T) {
 // TestProgramsOnlyOrg checks that a user's entry about a program counts no more
 // than a user's allow.
 func TestProgramsOnlyOrg(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.opts.Base = rego.Base()
 	policytest.Write(t, w.user, map[string]string{filepath.Join("programs", "team.yaml"): deployctl})
@@ -219,6 +220,7 @@ func TestProgramsOfProject(t *testing.T) {
 // TestProgramFiles checks which files are read, and that errors have a file and
 // line.
 func TestProgramFiles(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		files map[string]string
 		want  string // of the error, "" for none

@@ -36,6 +36,7 @@ func (w *world) other(t *testing.T) string {
 // TestProjectDoesNotAnswer has a project whose folder of rules cannot be read to its
 // end. Its calls ask; everything else goes on.
 func TestProjectDoesNotAnswer(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	policytest.Write(t, w.user, map[string]string{"a.rego": rulesFor("user", "allow", "ls", "listing")})
 	policytest.Write(t, w.project, map[string]string{".permd/rules.yaml": "deny:\n  run: [rm]\n"})

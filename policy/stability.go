@@ -237,12 +237,13 @@ func (s *Store) quarantine(ctx context.Context, next *layerState, d *doubted, no
 		*next = *b
 		next.nonEmpty = nonEmptyFiles(d.files)
 	}
-	what := "has nothing in it any more, as if it was being written"
+	what := "was emptied"
 	if d.gone {
-		what = "is gone, as if it was being written"
+		what = "was removed"
 	}
 	var ps diag.List
-	ps.FileErrorf(d.names[0], "after 10 seconds it is taken as it is, by permd reload after one", "%s; its denies and asks stay", what)
+	ps.FileErrorf(d.names[0], "if that is intended, permd reload confirms it now; if not, restore the file",
+		"%s; its denies and asks are kept until %s, its allows are not", what, d.end.Local().Format(time.TimeOnly))
 	next.quarantined, next.doubted, next.recheckAt, next.lastDigest = d.names, d.since, d.end, ""
 	return next.degrade(ps, now)
 }

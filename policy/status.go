@@ -41,6 +41,7 @@ type LayerStatus struct {
 	// Digest identifies the rules in use, "" if the layer has never been good.
 	Digest   string         `json:"digest,omitzero"`
 	Error    string         `json:"error,omitzero"`    // the first problem, with its position
+	Removed  bool           `json:"-"`                 // that is only that a file was removed or emptied
 	Problems []diag.Problem `json:"problems,omitzero"` // all of them
 	Warnings []diag.Problem `json:"warnings,omitzero"` // about the rules in use
 	Since    time.Time      `json:"since"`             // when it entered this state
@@ -163,7 +164,7 @@ func (n *layerState) status() LayerStatus {
 		out.UID = &uid
 	}
 	if err := n.err(); err != nil {
-		out.Error, out.Problems = err.Error(), n.problems.Errors()
+		out.Error, out.Problems, out.Removed = err.Error(), n.problems.Errors(), n.quarantined != nil && n.problems[0].File == n.quarantined[0]
 	}
 	if n.active != nil && n.active.stuck.Load() > 0 {
 		out.State, out.Digest, out.Error = StateDegraded, "", errEndless.Error()

@@ -101,6 +101,7 @@ func TestOpenBrokenUser(t *testing.T) {
 // Rules are good, broken in all ways, and good again. The last good ones stay in
 // use, and the status says so.
 func TestReloadSteps(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	w.opts.now = func() time.Time { return now }

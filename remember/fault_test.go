@@ -144,6 +144,7 @@ func TestDamagedPages(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long: it damages each page of a database")
 	}
+	t.Parallel()
 	o := options(path(t))
 	s := open(t, o)
 	const choices = 120

@@ -24,6 +24,7 @@ import (
 // matches exactly what it allows. Only the line of a delete means more than an allow
 // that is bound to the path: deleting a folder deletes what is in it.
 func TestLabels(t *testing.T) {
+	t.Parallel()
 	s := open(t, options(path(t)))
 	rejects, allows := 0, 0
 	rapid.Check(t, func(t *rapid.T) {
@@ -118,6 +119,7 @@ func isIn(e *effects.Effect, root string) bool {
 // TestToolLabels: no two tools have one label, and the label of an allow that has
 // no quotes and no version is a line that is about that tool alone.
 func TestToolLabels(t *testing.T) {
+	t.Parallel()
 	s := open(t, options(path(t)))
 	name := rapid.StringOfN(rapid.SampledFrom([]rune(`ab1.@:*" (`)), 1, 4, -1)
 	lines := 0

@@ -106,6 +106,7 @@ func TestPutBackLimit(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long: it remembers and forgets what fills the file; TestPutBack is the quick one")
 	}
+	t.Parallel()
 	const fit = (16<<10 - len("*@9223372037\n")) / len("abcdefghijkl@1772366400\n")
 	for _, more := range []int{0, 1} {
 		t.Run(fmt.Sprintf("%d more", more), func(t *testing.T) {

@@ -23,6 +23,7 @@ func TestRejectIndex(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long: it compares each line with hundreds of calls")
 	}
+	t.Parallel()
 	table, err := programs.ParseTable(rego.Programs())
 	if err != nil {
 		t.Fatal(err)

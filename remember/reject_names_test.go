@@ -15,6 +15,7 @@ func TestRejectByOtherNames(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long: it decides each spelling with an engine of its own")
 	}
+	t.Parallel()
 	files := map[string]string{
 		"/p/tool.sh": "#!/bin/sh\necho 1\n", "/p/other.sh": "#!/bin/sh\necho 2\n", "/p/package.json": `{"scripts":{"test":"node t.js","build":"node b.js"}}`,
 	}

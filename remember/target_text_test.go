@@ -113,6 +113,7 @@ func TestAllowOfTargetsInBatch(t *testing.T) {
 // TestYesToTargets: the person says yes once to a run of targets, and meanwhile the agent
 // writes what they are taken from, or would be taken from first.
 func TestYesToTargets(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		command, written string
 		holds            bool
@@ -145,11 +146,11 @@ func TestYesToTargets(t *testing.T) {
 		}
 		e := a.engine()
 		asked := e.Decide(t.Context(), req)[0]
-		if asked.Verdict != decisions.Ask || !e.Holds(t.Context(), req, asked) {
+		if asked.Verdict != decisions.Ask || e.Holds(t.Context(), req, asked) != nil {
 			t.Fatalf("%s: %s, and a yes does not count", name, asked.Verdict)
 		}
 		a.fs().File(c.written, "lint:\n\tevil\n")
-		if e.Holds(t.Context(), req, asked) != c.holds {
+		if err := e.Holds(t.Context(), req, asked); (err == nil) != c.holds {
 			t.Errorf("%s: a yes counts: %v", name, !c.holds)
 		}
 	}

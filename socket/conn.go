@@ -73,6 +73,7 @@ type request struct {
 	answered      bool // guarded by connection.mu
 	size          int  // of the message and the request itself, in bytes
 	reservedBytes int  // of its connection's share
+	onRefused     []func()
 	turn          fairshare.Turn
 	withTurn      fairshare.Context // ctx with turn
 }
@@ -245,6 +246,7 @@ func (c *connection) dispatch(m message, method Method, size int) (_ *request, r
 	req.reservedBytes = req.size
 	c.request = m.id
 	run, reached := c.phase1(req, method, m.params)
+	req.onRefused, c.onRefused = c.onRefused, nil
 	c.request = nil // it is a part of the message
 	if run == nil {
 		return nil, reached
@@ -324,6 +326,9 @@ func (c *connection) result(req *request) (body []byte, err error) {
 		err := req.turn.Begin(ctx, c.member, c.server.stop)
 		waiting.End()
 		if err != nil {
+			for _, f := range req.onRefused {
+				f()
+			}
 			return nil, waitError(ctx, err)
 		}
 		defer req.turn.End()

@@ -38,8 +38,10 @@ type Conn struct {
 	missed   bool // a message could not be passed to its method
 	// onWithdraw are called with the id of each withdrawn request.
 	onWithdraw []func(id strictjson.Value)
-	// request is the id of the request that is being passed to its method.
-	request strictjson.Value
+	// request is the id of the request that is being passed to its method, and onRefused
+	// are called if its second phase is not.
+	request   strictjson.Value
+	onRefused []func()
 	// values is the state that sub-packages keep for the connection, each under a key
 	// type of its own. It is accessed on the reading goroutine only.
 	values map[any]any
@@ -72,6 +74,12 @@ func (c *Conn) RequestID() strictjson.Value { return c.request }
 // that the client withdraws with $/cancel_request. The request may have been answered
 // already: its answer may have left a question open. It must be called from a Method.
 func (c *Conn) OnWithdraw(f func(id strictjson.Value)) { c.onWithdraw = append(c.onWithdraw, f) }
+
+// OnRefused registers f to be called if the request that is being passed to its method is
+// refused before its second phase, because it would have to wait for too long, was
+// withdrawn, or permd stops. What the first phase has begun for the second one can be undone
+// then. f may be called on any goroutine. OnRefused must be called from a Method.
+func (c *Conn) OnRefused(f func()) { c.onRefused = append(c.onRefused, f) }
 
 // Missed reports whether a message of the client was refused before it reached its
 // method (see OnUnread), including messages before the first call of a method. It must

@@ -3,7 +3,6 @@ package main
 import (
 	"bufio"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -22,10 +21,6 @@ const (
 	changesOf          = 10   // after one, a choice is forgotten or added by hand
 	answeredOf         = 3    // one question of so many is answered
 )
-
-// patience is how long a client waits for an answer. It is no measure of the daemon's
-// speed, only of what is no longer an answer.
-const patience = time.Minute
 
 // connection is a client with one connection at a time.
 type connection struct {
@@ -130,48 +125,6 @@ func (c *connection) prepare() error {
 	c.session = fmt.Sprintf("s-%d-%d", c.number, c.id)
 	_, err := c.call("permd/session", declaration(c.session, c.load.daemon.project))
 	return err
-}
-
-// call sends one request that is no request for a decision, and returns its answer.
-func (c *connection) call(method string, params any) (*reply, error) {
-	c.id++
-	if err := c.write(message(c.id, method, params)); err != nil {
-		return nil, err
-	}
-	r, err := c.read()
-	switch {
-	case err != nil:
-		return nil, fmt.Errorf("%s: %w", method, err)
-	case r.ID != c.id:
-		return nil, fmt.Errorf("%s: an answer to request %d, which has one or does not exist", method, r.ID)
-	case r.Error != nil:
-		return r, fmt.Errorf("%s: %w", method, r.Error)
-	}
-	return r, nil
-}
-
-func (c *connection) write(text string) error {
-	if err := c.conn.SetDeadline(time.Now().Add(patience)); err != nil {
-		return err
-	}
-	_, err := io.WriteString(c.conn, text)
-	return err
-}
-
-// read returns the next answer.
-func (c *connection) read() (*reply, error) {
-	if err := c.conn.SetReadDeadline(time.Now().Add(patience)); err != nil {
-		return nil, err
-	}
-	line, err := c.lines.ReadBytes('\n')
-	if err != nil {
-		return nil, fmt.Errorf("waiting for an answer, %d requests are open: %w", len(c.open), err)
-	}
-	var r reply
-	if err := json.Unmarshal(line, &r); err != nil {
-		return nil, fmt.Errorf("reading %.200s: %w", line, err)
-	}
-	return &r, nil
 }
 
 // batch sends some requests at once, and maybe cancels what it sent or vanishes. It

@@ -36,6 +36,7 @@ type counts struct {
 	deny      atomic.Int64
 	cancelled atomic.Int64 // requests that were answered as cancelled
 	busy      atomic.Int64 // requests that were refused for a limit
+	starved   atomic.Int64 // times that a client had no processor for as long as it waits at most
 	late      atomic.Int64 // decisions that were not made in time, and asked, denied or refused instead
 	abandoned atomic.Int64 // requests of clients that vanished
 	chosen    atomic.Int64 // answers of persons

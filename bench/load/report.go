@@ -148,6 +148,7 @@ type summary struct {
 	Cancelled int64   `json:"cancelled"`
 	Abandoned int64   `json:"abandoned"`
 	Busy      int64   `json:"busy"`
+	Starved   int64   `json:"starvedClients"`
 	Late      int64   `json:"late"`
 	LateWhy   string  `json:"lateReason,omitempty"` // of the first
 	Changes   int64   `json:"changes"`
@@ -170,7 +171,7 @@ func (r *report) summary(err error) {
 	s := summary{
 		OK: err == nil, Clients: l.options.clients, Seconds: time.Since(r.start).Seconds(), Seed: l.options.seed,
 		Sent: n.sent.Load(), Allow: n.allow.Load(), Ask: n.ask.Load(), Deny: n.deny.Load(), Cancelled: n.cancelled.Load(),
-		Abandoned: n.abandoned.Load(), Busy: n.busy.Load(), Late: n.late.Load(), Changes: l.rules.loaded.Load(), Broken: l.rules.refused.Load(),
+		Abandoned: n.abandoned.Load(), Busy: n.busy.Load(), Starved: n.starved.Load(), Late: n.late.Load(), Changes: l.rules.loaded.Load(), Broken: l.rules.refused.Load(),
 		Chosen: n.chosen.Load(), Overtaken: n.overtaken.Load(), Stored: n.stored.Load(), Forgotten: n.forgotten.Load(), Connected: n.connected.Load(),
 		P50: l.percentile(50), P99: l.percentile(99), Peak: r.last.HWM, Rest: r.rest,
 	}
@@ -188,6 +189,9 @@ func (r *report) summary(err error) {
 		s.Clients, s.Connected, s.Seconds, s.Seed, s.Sent, s.P50, s.P99)
 	fmt.Fprintf(r.w, "answers: %d allow, %d ask, %d deny; %d not decided in time; %d cancelled, %d refused for a limit; %d requests of clients that vanished\n",
 		s.Allow, s.Ask, s.Deny, s.Late, s.Cancelled, s.Busy, s.Abandoned)
+	if s.Starved > 0 {
+		fmt.Fprintf(r.w, "%d times a client itself had no processor for %v\n", s.Starved, patience)
+	}
 	if s.Late > 0 {
 		fmt.Fprintf(r.w, "the first that failed: %s\n", s.LateWhy)
 	}

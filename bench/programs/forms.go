@@ -192,7 +192,7 @@ var values = map[string][]string{
 	"reads": {"a.txt"}, "sources": {"a.txt"}, "viewed": {"a.txt"}, "database": {"a.db"}, "lists": {"."}, "loads": {"a.txt"},
 	"name": {"ls"}, "chdir": {"sub"}, "package": {"./..."}, "package_spec": {"left-pad"}, "ref": {"HEAD"}, "sed": {"p"},
 	"awk": {"{ print $1 }"}, "jq": {"."}, "sql": {"select 1"}, "git_format": {"%H"}, "format": {"+%Y"}, "guarded_text": {"a"}, "method": {"GET"}, "archive": {"a.tar"}, "packs": {"a.gz"},
-	"runner_words": {"a"}, "number": {"1"}, "charset": {"utf-8"}, "columns": {"pid"}, "from_top": {"a.txt"}, "git_sort": {"refname"},
+	"runner_words": {"a"}, "number": {"1"}, "charset": {"utf-8"}, "socket": {":80"}, "columns": {"pid"}, "from_top": {"a.txt"}, "git_sort": {"refname"},
 	"matched": {"a.txt"}, "unfetched": {"a"}, "suffix": {".bak"}, "yq": {"."}, "object": {"a.txt"},
 }
 

@@ -203,7 +203,7 @@ var placeRoles = []string{
 
 	"assigns", "changes", "charset", "columns", "command", "connects", "data", "download", "endpoint", "executes", "field", "form", "git_config", "git_format",
 	"git_sort", "go_flags", "guarded_text", "harmless", "host", "inline", "make_target", "method", "module", "number", "package", "package_spec", "plain",
-	"refspec", "remote", "repository", "runner_words", "script", "sends", "server_sql", "target", "tool", "types", "unfetched", "unknown", "yq",
+	"refspec", "remote", "repository", "runner_words", "script", "sends", "server_sql", "socket", "target", "tool", "types", "unfetched", "unknown", "yq",
 }
 
 // place returns a path: a file, a folder, a link of each kind, one that does not

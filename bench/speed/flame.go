@@ -65,7 +65,7 @@ const (
 	flameWidth  = 1200
 	flameRow    = 17
 	flameMargin = 12
-	flameLeast  = 0.002
+	flameLeast  = 0.004
 )
 
 // drawFlames draws the tree: each function stands on the one that called it, as wide as

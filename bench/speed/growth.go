@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -151,6 +152,11 @@ func runGrowth(ctx context.Context, o options, out io.Writer, progress func(stri
 			}
 		}
 	}
+	if o.write {
+		if err := writeDocs(docsGrowth, growthMarkdown(curves)); err != nil {
+			return err
+		}
+	}
 	if o.asJSON {
 		e := json.NewEncoder(out)
 		e.SetIndent("", "  ")
@@ -177,7 +183,7 @@ func (g *growth) curve(ctx context.Context, d dimension, most int, progress func
 		}
 		progress(fmt.Sprintf("%d %s", n, d.what))
 		p, err := d.each(ctx, g, n)
-		if refused, ok := err.(errRefused); ok {
+		if refused, ok := errors.AsType[errRefused](err); ok {
 			c.Ended = string(refused)
 			break
 		}

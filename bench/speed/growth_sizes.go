@@ -152,44 +152,55 @@ func editOf(project string, length int) string {
 	return strings.Replace(toolCall(edit, small, project), `"new_string":"b"`, `"new_string":"b`+text+`"`, 1)
 }
 
+// beginnings is how many connections the first calls of one are measured on: of one there is
+// only one first call.
+const beginnings = 20
+
 // ofCalls measures the first calls of a connection, the next ones, and so on.
 func ofCalls(ctx context.Context, g *growth, sizes []int, most int) ([]point, error) {
-	s, err := g.daemon(ctx, configuration{connections: 2}, nil)
+	s, err := g.daemon(ctx, configuration{connections: beginnings + 1}, nil)
 	if err != nil {
 		return nil, err
 	}
 	defer g.end(s)
-	// The daemon's heap and caches are filled on another connection.
 	fresh := &series{
 		Server: s.name, Clients: 1, want: []byte(`"optionId":"allow"`),
 		request: newTemplate(line("session/request_permission", params(toolCall(command, small, g.world.project)))),
 	}
-	if _, err := g.world.turn(fresh, &g.calls, 10*g.turn); err != nil {
-		return nil, err
+	repeated := *fresh
+	repeated.Repeated = true
+	// The daemon's heap and caches are filled on another connection.
+	for _, series := range []*series{fresh, &repeated} {
+		if _, err := g.world.turn(series, &g.calls, 10*g.turn); err != nil {
+			return nil, err
+		}
 	}
-	conns, err := s.connections(2)
+	conns, err := s.connections(beginnings + 1)
 	if err != nil {
 		return nil, err
 	}
-	repeated := *fresh
-	repeated.Repeated = true
+	conns = conns[1:]
 	var points []point
 	sent := 0
 	for _, n := range sizes {
 		if n > most {
 			break
 		}
-		took, err := conns[1].drive(g.calls.next(fresh), fresh.want, time.Now().Add(time.Hour), n-sent, nil)
-		if err != nil {
-			return nil, err
+		if n > 100 {
+			conns = conns[:1]
+		}
+		var took, again []time.Duration
+		for _, c := range conns {
+			all, err := c.drive(g.calls.next(fresh), fresh.want, time.Now().Add(time.Hour), n-sent, nil)
+			if err != nil {
+				return nil, err
+			}
+			took = append(took, all[max(0, len(all)-1000):]...)
+			if again, err = c.drive(g.calls.next(&repeated), fresh.want, time.Now().Add(time.Hour), max(1, min(n/10, 1000)), again); err != nil {
+				return nil, err
+			}
 		}
 		sent = n
-		// The last thousand of the new ones, then some repeated ones.
-		took = took[max(0, len(took)-1000):]
-		again, err := conns[1].drive(g.calls.next(&repeated), fresh.want, time.Now().Add(time.Hour), max(1, min(n/10, 1000)), nil)
-		if err != nil {
-			return nil, err
-		}
 		u, err := s.usage()
 		if err != nil {
 			return nil, err

@@ -31,6 +31,7 @@ type options struct {
 	profileFor  time.Duration
 	budgets     bool
 	decisions   int
+	write       bool
 	growth      bool
 	only        []string
 	most        int
@@ -69,9 +70,10 @@ func parse(args []string, w io.Writer) (options, error) {
 	f.DurationVar(&o.profileFor, "profile-for", 10*time.Second, "length of a profile")
 	f.BoolVar(&o.budgets, "budgets", false, "also measure what takes minutes, print the budgets, and fail if one is exceeded")
 	f.IntVar(&o.decisions, "decisions", 1_000_000, "with -budgets, after how many decisions the daemon's memory is measured")
+	f.BoolVar(&o.write, "write", false, "write the results into docs/performance.md, and with -growth and -profile the pictures next to it")
 	f.BoolVar(&o.growth, "growth", false, "instead, measure how cost and memory grow")
 	only := f.String("only", "", "with -growth, only these dimensions, with commas: rules, choices, sessions, connections, bytes, calls, parallel")
-	f.IntVar(&o.most, "most", 1_000_000, "with -growth, the largest size")
+	f.IntVar(&o.most, "most", 1<<20, "with -growth, the largest size")
 	f.StringVar(&o.plots, "plots", "", "with -growth, draw the curves into this folder")
 	f.StringVar(&o.kind, "kind", command, "the kind of calls that is profiled: command, edit or mcp")
 	f.StringVar(&o.program, "permd", "", "the permd program (default: built from this source)")
@@ -86,6 +88,9 @@ func parse(args []string, w io.Writer) (options, error) {
 	}
 	if o.headline {
 		o.clients = nil
+	}
+	if o.write && o.growth {
+		o.plots = docsPlots
 	}
 	if *only != "" {
 		o.only = strings.Split(*only, ",")
@@ -163,6 +168,11 @@ func run(ctx context.Context, o options, out io.Writer) error {
 		}
 	}
 	r.Budgets = r.budgets()
+	if o.write {
+		if err := writeDocs(docsSpeed, r.markdown()); err != nil {
+			return err
+		}
+	}
 	if o.asJSON {
 		if err := r.writeJSON(out); err != nil {
 			return err

@@ -4,6 +4,9 @@ import (
 	"bytes"
 	"encoding/json"
 	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
 	"testing"
 	"time"
 )
@@ -45,6 +48,44 @@ func TestRun(t *testing.T) {
 		if v != 0 && ofOPA {
 			t.Errorf("%s is %v, and OPA did not run", name, v)
 		}
+	}
+}
+
+// TestDocumented says that docs/performance.md explains each member of -json.
+func TestDocumented(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "performance.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	of := reflect.TypeFor[report]()
+	for i := range of.NumField() {
+		name, _, _ := strings.Cut(of.Field(i).Tag.Get("json"), ",")
+		said := strings.Contains(string(page), "`"+name+"`")
+		if p99 := strings.Replace(name, "_p99_", "_p50_", 1); p99 != name { // "the same with p99"
+			said = said || strings.Contains(string(page), "`"+p99+"`")
+		}
+		if name == "" || !said {
+			t.Errorf("docs/performance.md does not say what %s (%q) is", of.Field(i).Name, name)
+		}
+	}
+}
+
+// TestMarkdown says that the page has the marks that -write looks for.
+func TestMarkdown(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "performance.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, mark := range []string{docsSpeed, docsGrowth} {
+		got, err := between(string(page), mark, "TEXT")
+		if err != nil {
+			t.Error(err)
+		} else if !strings.Contains(got, mark+"\nTEXT\n"+docsEnd) {
+			t.Errorf("not written after %q", mark)
+		}
+	}
+	if _, err := between("a\n"+docsSpeed+"b\n", docsSpeed, "TEXT"); err == nil {
+		t.Error("a page without an end is written")
 	}
 }
 

@@ -120,7 +120,7 @@ func tickName(v float64) string {
 	switch {
 	case v >= 999_999.5:
 		return fmt.Sprintf("%.3gM", v/1e6)
-	case v >= 9_999.5:
+	case v >= 999.5:
 		return fmt.Sprintf("%.3gk", v/1e3)
 	}
 	return fmt.Sprintf("%.3g", v)

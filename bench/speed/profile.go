@@ -96,7 +96,11 @@ func runProfile(ctx context.Context, o options, progress func(string)) error {
 			return err
 		}
 		title := fmt.Sprintf("Processor time of a %s command in the daemon", map[bool]string{false: "new", true: "repeated"}[repeated])
-		if err := os.WriteFile(strings.TrimSuffix(file, ".pprof")+".svg", drawFlames(title, foldTraces(traces)), 0o644); err != nil {
+		picture := strings.TrimSuffix(file, ".pprof") + ".svg"
+		if o.write {
+			picture = filepath.Join(docsPlots, filepath.Base(picture))
+		}
+		if err := os.WriteFile(picture, drawFlames(title, foldTraces(traces)), 0o644); err != nil {
 			return err
 		}
 	}

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/permd/permd/internal/eventually"
+	"github.com/permd/permd/internal/testload"
 )
 
 // TestFailuresClients is [TestFailures] for clients that hold or break off what they
@@ -99,7 +100,7 @@ func (d *testDaemon) wantNoneLeft(t *testing.T, c *httpClient, before held) {
 // manyConnections: all are served, in little memory.
 func manyConnections(t *testing.T) {
 	connections := connections
-	if raceEnabled {
+	if testload.Race {
 		connections = 1000
 	}
 	needDescriptors(t, uint64(connections)+200)
@@ -124,7 +125,7 @@ func manyConnections(t *testing.T) {
 		wantAllowed(t, all[n])
 	}
 	wantAllowed(t, first)
-	if got := d.rss(t, "VmHWM"); got > maxManyRSS && !raceEnabled {
+	if got := d.rss(t, "VmHWM"); got > maxManyRSS && !testload.Race {
 		t.Errorf("%d connections take %d MiB, more than %d", connections, got, maxManyRSS)
 	} else {
 		t.Logf("%d connections with a session: at most %d MiB", connections, got)
@@ -164,7 +165,7 @@ func manyRefused(t *testing.T) {
 	if served != perUser-1 || refused != connections-served {
 		t.Errorf("%d were served and %d refused", served, refused)
 	}
-	if got := d.rss(t, "VmHWM"); got > maxManyRSS && !raceEnabled {
+	if got := d.rss(t, "VmHWM"); got > maxManyRSS && !testload.Race {
 		t.Errorf("%d connections take %d MiB, more than %d", connections, got, maxManyRSS)
 	}
 	for _, w := range all {

@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 
 	"github.com/permd/permd/internal/eventually"
@@ -31,24 +30,7 @@ func (d *testDaemon) startOn(t *testing.T, folder, size string) string {
 	if err := os.MkdirAll(folder, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	d.cmd = exec.Command("/bin/sh", "-c", `mount -t tmpfs -o mode=0700,size="$3" none "$1" && exec "$2" serve`, "sh", folder, os.Args[0], size)
-	d.cmd.Env = d.env
-	d.cmd.Stdout, d.cmd.Stderr = &d.output, &d.output
-	d.cmd.SysProcAttr = &syscall.SysProcAttr{
-		Cloneflags:  syscall.CLONE_NEWUSER | syscall.CLONE_NEWNS,
-		UidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getuid(), Size: 1}},
-		GidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getgid(), Size: 1}},
-	}
-	if err := d.cmd.Start(); err != nil {
-		t.Skipf("no user namespaces here: %v", err)
-	}
-	failed := func() bool {
-		return strings.Contains(d.output.String(), "mount: ") || strings.Contains(d.output.String(), "sh: ")
-	}
-	eventually.Holds(t, "the daemon", func() bool { return strings.Contains(d.output.String(), "  try ") || failed() }, d.output.String)
-	if failed() {
-		t.Skipf("no file system in memory can be mounted here: %s", d.output.String())
-	}
+	d.startMounted(t, `mount -t tmpfs -o mode=0700,size="$2" none "$1"`, folder, size)
 	return fmt.Sprintf("/proc/%d/root%s", d.cmd.Process.Pid, folder)
 }
 

@@ -64,6 +64,7 @@ func (d *testDaemon) startLocked(t *testing.T) {
 func lockLetGo(t *testing.T) {
 	for name := range (&testDaemon{}).locks() {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			d := newTestDaemon(t)
 			l := holdLock(t, d.locks()[name])
 			d.startLocked(t)
@@ -81,31 +82,33 @@ func lockLetGo(t *testing.T) {
 
 // lockStays: the daemon does not start, and its error names who has the lock.
 func lockStays(t *testing.T) {
-	d := newTestDaemon(t)
-	for name, path := range d.locks() {
-		l := holdLock(t, path)
-		d.startLocked(t)
-		err := d.cmd.Wait()
-		d.cmd = nil
-		exit, ok := errors.AsType[*exec.ExitError](err)
-		if !ok || exit.ExitCode() != cli.ExitError {
-			t.Errorf("%s: ended with %v, want exit code %d", name, err, cli.ExitError)
-		}
-		_, said, _ := strings.Cut(d.output.String(), "permd: error: ")
-		first, hint, _ := strings.Cut(said, "\n")
-		if !strings.Contains(first, fmt.Sprintf("(pid %d: %s", os.Getpid(), filepath.Base(os.Args[0]))) || !strings.Contains(first, ", since ") {
-			t.Errorf("%s: the error is %s", name, first)
-		}
-		if !strings.HasPrefix(hint, "permd: hint: ") || !strings.Contains(hint, fmt.Sprintf("kill %d", os.Getpid())) {
-			t.Errorf("%s: the hint is %s", name, hint)
-		}
-		d.output = lockedBuffer{}
-		if err := l.Free(); err != nil {
-			t.Fatal(err)
-		}
+	for name := range (&testDaemon{}).locks() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			d := newTestDaemon(t)
+			l := holdLock(t, d.locks()[name])
+			d.startLocked(t)
+			err := d.cmd.Wait()
+			d.cmd = nil
+			exit, ok := errors.AsType[*exec.ExitError](err)
+			if !ok || exit.ExitCode() != cli.ExitError {
+				t.Errorf("ended with %v, want exit code %d", err, cli.ExitError)
+			}
+			_, said, _ := strings.Cut(d.output.String(), "permd: error: ")
+			first, hint, _ := strings.Cut(said, "\n")
+			if !strings.Contains(first, fmt.Sprintf("(pid %d: %s", os.Getpid(), filepath.Base(os.Args[0]))) || !strings.Contains(first, ", since ") {
+				t.Errorf("the error is %s", first)
+			}
+			if !strings.HasPrefix(hint, "permd: hint: ") || !strings.Contains(hint, fmt.Sprintf("kill %d", os.Getpid())) {
+				t.Errorf("the hint is %s", hint)
+			}
+			if err := l.Free(); err != nil {
+				t.Fatal(err)
+			}
+			d.start(t)
+			wantAllowed(t, d.session(t, d.project(t, nil)))
+		})
 	}
-	d.start(t)
-	wantAllowed(t, d.session(t, d.project(t, nil)))
 }
 
 // stopWhileLocked sends SIGTERM to a daemon that waits for a lock: it ends at once.

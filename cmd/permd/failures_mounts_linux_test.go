@@ -2,11 +2,9 @@ package main
 
 import (
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
@@ -33,25 +31,7 @@ func (d *testDaemon) startWithMount(t *testing.T, folder string) {
 		t.Skipf("no file system in user space here: %v", err)
 	}
 	f.Close()
-	const script = `exec 9<>/dev/fuse && mount -i -t fuse -o fd=9,rootmode=40000,user_id=0,group_id=0 none "$1" && exec "$2" serve`
-	d.cmd = exec.Command("/bin/sh", "-c", script, "sh", folder, os.Args[0])
-	d.cmd.Env = d.env
-	d.cmd.Stdout, d.cmd.Stderr = &d.output, &d.output
-	d.cmd.SysProcAttr = &syscall.SysProcAttr{
-		Cloneflags:  syscall.CLONE_NEWUSER | syscall.CLONE_NEWNS,
-		UidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getuid(), Size: 1}},
-		GidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getgid(), Size: 1}},
-	}
-	if err := d.cmd.Start(); err != nil {
-		t.Skipf("no user namespaces here: %v", err)
-	}
-	failed := func() bool {
-		return strings.Contains(d.output.String(), "mount: ") || strings.Contains(d.output.String(), "sh: ")
-	}
-	eventually.Holds(t, "the daemon", func() bool { return strings.Contains(d.output.String(), "  try ") || failed() }, d.output.String)
-	if failed() {
-		t.Skipf("no file system in user space can be mounted here: %s", d.output.String())
-	}
+	d.startMounted(t, `exec 9<>/dev/fuse && mount -i -t fuse -o fd=9,rootmode=40000,user_id=0,group_id=0 none "$1"`, folder)
 }
 
 // mountSilent: calls that touch a path below such a mount ask, and others do not,

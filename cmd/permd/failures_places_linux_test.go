@@ -5,12 +5,9 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
-	"strings"
-	"syscall"
 	"testing"
 
 	"github.com/permd/permd/decisions"
-	"github.com/permd/permd/internal/eventually"
 )
 
 // TestPlaceUnmounted is a row of [TestPlaceFailures] that needs a mount namespace.
@@ -30,23 +27,7 @@ func dataUnmounted(t *testing.T) {
 	if err := os.MkdirAll(data, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	const script = `mount -t tmpfs -o mode=0700 none "$1" && exec "$2" serve`
-	d.cmd = exec.Command("/bin/sh", "-c", script, "sh", data, os.Args[0])
-	d.cmd.Env = d.env
-	d.cmd.Stdout, d.cmd.Stderr = &d.output, &d.output
-	d.cmd.SysProcAttr = &syscall.SysProcAttr{
-		Cloneflags:  syscall.CLONE_NEWUSER | syscall.CLONE_NEWNS,
-		UidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getuid(), Size: 1}},
-		GidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getgid(), Size: 1}},
-	}
-	if err := d.cmd.Start(); err != nil {
-		t.Skipf("no user namespaces here: %v", err)
-	}
-	failed := func() bool { return strings.Contains(d.output.String(), "mount: ") }
-	eventually.Holds(t, "the daemon", func() bool { return strings.Contains(d.output.String(), "  try ") || failed() }, d.output.String)
-	if failed() {
-		t.Skipf("nothing can be mounted here: %s", d.output.String())
-	}
+	d.startMounted(t, `mount -t tmpfs -o mode=0700 none "$1"`, data)
 	p, w := d.asks(t, project), d.session(t, project)
 	q := p.bash("go build ./a")
 	p.choose(q, map[string]any{"width": q.Widths[0].ID}, "")

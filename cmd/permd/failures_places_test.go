@@ -9,6 +9,7 @@ import (
 
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/internal/eventually"
+	"github.com/permd/permd/internal/testload"
 )
 
 // TestPlaceFailures is [TestFailures] for files that somebody takes away.
@@ -32,10 +33,11 @@ func dataMoved(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for _, tt := range []struct {
+	type harm struct {
 		name       string
 		harm, undo func(t *testing.T, data string) // no undo: it cannot be put back
-	}{
+	}
+	for _, tt := range testload.WithRace(t, []harm{
 		{
 			"renamed",
 			func(t *testing.T, data string) { rename(t, data, data+".x") },
@@ -70,7 +72,7 @@ func dataMoved(t *testing.T) {
 			},
 			nil,
 		},
-	} {
+	}) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			d := newTestDaemon(t)
@@ -196,10 +198,11 @@ func memoryDeleted(t *testing.T) {
 		}
 	}
 	const state = "../../state/permd"
-	for _, tt := range []struct {
+	type harm struct {
 		name string
 		harm func(t *testing.T, d *testDaemon)
-	}{
+	}
+	for _, tt := range testload.WithRace(t, []harm{
 		{"the database", remove("remember.db")},
 		{"all its files", remove("remember.db*")},
 		{"all its files, and what is outside of the data folder", remove("remember.db*", state)},
@@ -221,7 +224,7 @@ func memoryDeleted(t *testing.T) {
 				t.Fatal(err)
 			}
 		}},
-	} {
+	}) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			d := newTestDaemon(t)

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/internal/testload"
 )
 
 // TestFailuresRestart is [TestFailures] for a daemon that ends while it has work, and
@@ -24,7 +25,7 @@ func endedUnderLoad(t *testing.T) {
 	d := newTestDaemon(t)
 	project := d.project(t, map[string]string{"main.go": "package main\n"})
 	rounds := 3
-	if raceEnabled {
+	if testload.Race {
 		rounds = 1
 	}
 	for round := range rounds {

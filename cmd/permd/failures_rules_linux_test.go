@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/permd/permd/internal/eventually"
+	"github.com/permd/permd/internal/testload"
 )
 
 // TestFailuresRules is [TestFailures] for rules that take what they can get.
@@ -67,7 +68,7 @@ letters := ` + letters,
 			wantAllowed(t, wires[0])
 		})
 	}
-	if got := d.rss(t, "VmHWM"); got > maxGreedyRSS && !raceEnabled {
+	if got := d.rss(t, "VmHWM"); got > maxGreedyRSS && !testload.Race {
 		t.Errorf("the rules took %d MiB, more than %d", got, maxGreedyRSS)
 	} else {
 		t.Logf("at most %d MiB", got)

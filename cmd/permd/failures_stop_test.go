@@ -6,8 +6,6 @@ import (
 	"syscall"
 	"testing"
 	"time"
-
-	"github.com/permd/permd/internal/eventually"
 )
 
 // TestFailuresStop is [TestFailures] for what must not keep the daemon from stopping.
@@ -144,7 +142,7 @@ func stopWithFullPipe(t *testing.T) {
 	if err := d.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	eventually.Holds(t, "the socket", func() bool { _, err := os.Lstat(d.socket()); return err == nil })
+	d.waitAnswers(t)
 	wantAllowed(t, d.session(t, project))
 	fd := int(w.Fd())
 	if err := syscall.SetNonblock(fd, true); err != nil {

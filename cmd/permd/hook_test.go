@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/permd/permd/cmd/permd/internal/cli"
+	"github.com/permd/permd/internal/testload"
 	"github.com/permd/permd/socket/hook"
 	"github.com/permd/permd/socket/hook/hooktest"
 )
@@ -256,7 +257,7 @@ ask contains {"reason": "questioned", "remember": false} if { input.effect.kind 
 	for _, s := range hookShell {
 		h := hook.ByName(s.harness)
 		for _, command := range []string{"forbidden", "questioned"} {
-			for _, m := range hooktest.Mutants([]byte(hookInput(s.in, project, command))) {
+			for _, m := range testload.WithRace(t, hooktest.Mutants([]byte(hookInput(s.in, project, command)))) {
 				if strings.Contains(m.Name, "permission_mode") && command == "questioned" {
 					continue // another mode is another call; socket/hook has the table
 				}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/internal/eventually"
+	"github.com/permd/permd/internal/testload"
 	"github.com/permd/permd/socket/admin"
 	"github.com/permd/permd/socket/client"
 )
@@ -33,14 +34,7 @@ func TestKill(t *testing.T) {
 		t.Skip("long: it kills the daemon again and again")
 	}
 	t.Parallel()
-	rounds := 20
-	if s := os.Getenv(killRounds); s != "" {
-		n, err := strconv.Atoi(s)
-		if err != nil {
-			t.Fatal(err)
-		}
-		rounds = n
-	}
+	rounds := testload.Rounds(t, killRounds, 6)
 	d := newTestDaemon(t)
 	k := &killer{t: t, d: d, project: d.project(t, map[string]string{"main.go": "package main\n"}), holding: map[string]string{}}
 	k.writeRules(t, 0)
@@ -102,7 +96,10 @@ func (k *killer) round(round int) {
 	// Kill at any moment, but not always before the first answer of the person.
 	enough := time.Now().Add(2 * time.Second)
 	steps := int64(rand.IntN(8))
-	eventually.True(func() bool { return c.steps.Load() >= steps || time.Now().After(enough) })
+	if round == 0 {
+		steps = max(steps, 3) // the third step forgets
+	}
+	eventually.True(func() bool { return c.steps.Load() >= steps || round > 0 && time.Now().After(enough) })
 	// A slow machine reloads less than once a round.
 	eventually.True(func() bool { return k.counts.reloads > 0 || r.reloads.Load() > 0 })
 	time.Sleep(time.Duration(rand.IntN(60)) * time.Millisecond)

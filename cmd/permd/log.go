@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -116,7 +117,14 @@ func (a *app) logList(ctx context.Context, o logOptions) error {
 	if len(recs) == 0 && !a.JSON {
 		fmt.Fprintln(a.Out, "no decisions")
 	}
-	return a.printRecords(recs)
+	if err := a.printRecords(recs); err != nil {
+		return err
+	}
+	unreadable := slices.DeleteFunc(recs, func(r *decisions.Record) bool { return r.Unreadable == "" })
+	if n := len(unreadable); n > 0 {
+		return cli.Failf(cli.ExitError, "the journal's database is damaged; permd doctor says where it is", "%s cannot be read", cli.Plural(n, "decision"))
+	}
+	return nil
 }
 
 func (a *app) logShowCommand() *cobra.Command {
@@ -279,6 +287,10 @@ func (a *app) printRecords(recs []*decisions.Record) error {
 	w := tabwriter.NewWriter(a.Out, 0, 0, 2, ' ', 0)
 	for i := range recs {
 		r := recs[i]
+		if r.Unreadable != "" {
+			fmt.Fprintf(w, "%s\tunreadable\t%s\t\t%s\n", r.Time.Local().Format("01-02 15:04:05"), cli.Clip(display.Display(r.Unreadable), 80), r.Decision.ID)
+			continue
+		}
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", r.Time.Local().Format("01-02 15:04:05"),
 			verdictAndOutcome(&r.Decision), summary(&r.Decision), cli.Clip(display.Display(r.Decision.Reason), 40), r.Decision.ID)
 	}

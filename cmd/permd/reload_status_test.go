@@ -1,6 +1,7 @@
 package main
 
 import (
+	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -70,4 +71,15 @@ func TestReloadStatus(t *testing.T) {
 	told(`^serving \d+ rules: 1 of user, \d+ of base$`)
 	shows(`^running: permd `, `^  user     1 rule \(0 allow, 1 ask, 0 deny\) in `)
 	wantProbe(t, w, "ask", "policy", "git again")
+
+	if err := os.Remove(file); err != nil {
+		t.Fatal(err)
+	}
+	told(`^degraded since ` + when + `: loading user rules: ` + regexp.QuoteMeta(file) + `: was removed; its denies and asks are kept until \d\d:\d\d:\d\d, its allows are not; serving `)
+	wantProbe(t, w, "ask", "policy", "git again")
+	d.waitOutput(t, `level=WARN msg="rules were removed, their denies and asks are kept for a moment"`)
+	d.reload(t) // which confirms it
+	if st := d.status(t); st.Policy.Degraded() {
+		t.Errorf("after a reload the removal is still doubted: %s", st.Policy.Summary())
+	}
 }

@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/permd/permd/internal/eventually"
+	"github.com/permd/permd/internal/testload"
 	"github.com/permd/permd/socket/client"
 )
 
@@ -28,6 +29,10 @@ func TestMain(m *testing.M) {
 	})
 }
 
+// parallelTests is how many parallel tests run at a time. They wait for processes, disks
+// and limits of time, so they do not need a processor each.
+const parallelTests = 6
+
 // spaceChecked runs the tests only where there is space for them.
 type spaceChecked struct{ tests *testing.M }
 
@@ -37,6 +42,7 @@ func (m spaceChecked) Run() int {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
+	testload.Parallel(parallelTests)
 	return m.tests.Run()
 }
 
@@ -58,15 +64,19 @@ func enoughSpace(dir string) error {
 // line each, with the real program, a real daemon where it needs one, and a
 // home of its own.
 func TestScripts(t *testing.T) {
-	dir, files := "testdata/script", []string(nil)
+	const dir = "testdata/script"
+	files, err := filepath.Glob(filepath.Join(dir, "*.txtar"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no scripts: %v", err)
+	}
+	files = testload.WithRace(t, files)
 	if testing.Short() { // one of the rules, one of the daemon, one of a file that is written
+		files = nil
 		for _, name := range []string{"policy", "serve", "version", "init"} {
 			files = append(files, filepath.Join(dir, name+".txtar"))
 		}
-		dir = ""
 	}
 	testscript.Run(t, testscript.Params{
-		Dir:                 dir,
 		Files:               files,
 		RequireExplicitExec: true,
 		UpdateScripts:       os.Getenv("UPDATE_SCRIPTS") != "",

@@ -18,6 +18,7 @@ func TestAnswerInASegmentOfItsOwn(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long: it waits out the database's busy timeout")
 	}
+	t.Parallel()
 	from := path(t)
 	j := open(t, journal.Options{Path: from})
 	release := hold(t, from)

@@ -18,6 +18,7 @@ func TestLargeEarlierJournal(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long: it migrates 12,000 decisions; TestListEarlierJournal is the quick one")
 	}
+	t.Parallel()
 	const rows = 12_000
 	dir := filepath.Join(t.TempDir(), "permd")
 	path := filepath.Join(dir, "decisions.db")

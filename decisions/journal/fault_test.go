@@ -81,6 +81,7 @@ func appendUntilKilled(path string, maxBytes int64) {
 }
 
 func TestKilledLosesNothing(t *testing.T) {
+	t.Parallel()
 	o := journal.Options{Path: path(t)}
 	acknowledged, before := 0, int64(0)
 	for round := range 6 {

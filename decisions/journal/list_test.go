@@ -20,6 +20,7 @@ import (
 // records, for random records and filters, while the records are in the spool, in
 // the database, and both.
 func TestListAgainstModel(t *testing.T) {
+	t.Parallel()
 	rnd := rand.New(rand.NewPCG(1, 2))
 	pick := func(of ...string) string { return of[rnd.IntN(len(of))] }
 	o := journal.Options{Path: path(t)}

@@ -18,6 +18,7 @@ func TestReadBesideMover(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long: it reads for seconds while records are moved")
 	}
+	t.Parallel()
 	o := journal.Options{Path: path(t)}
 	j := open(t, o)
 	other, err := journal.OpenReadOnly(o)

@@ -99,6 +99,7 @@ func TestAppendEndsWithItsContext(t *testing.T) {
 // TestFullSpool: above the bound Append waits for the mover, and fails at once if
 // the database cannot be written.
 func TestFullSpool(t *testing.T) {
+	t.Parallel()
 	j := openInside(t)
 	var locked atomic.Bool
 	inPlace := j.mover.writer.inPlace

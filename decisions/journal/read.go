@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/internal/sqlitedb"
@@ -145,6 +146,9 @@ func (v *view) get(ctx context.Context, id string) (*decisions.Record, error) {
 	if err := v.query(ctx, p, byID, id, id); err != nil || len(p.recs) == 0 {
 		return nil, err
 	}
+	if why := p.recs[0].Unreadable; why != "" {
+		return nil, errors.New(why)
+	}
 	return p.recs[0], nil
 }
 
@@ -202,7 +206,11 @@ func (v *view) query(ctx context.Context, p *page, rest string, args ...any) (er
 		}
 		rec, size, err := r.decode()
 		if err != nil {
-			return err
+			// The others can be read; this one must be seen to be missing.
+			p.add(&decisions.Record{
+				Seq: r.seq, Time: time.Unix(0, r.time).UTC(), Decision: decisions.Decision{ID: r.id}, Unreadable: err.Error(),
+			}, 0)
+			continue
 		}
 		if err := v.answer(rec); err != nil {
 			return err

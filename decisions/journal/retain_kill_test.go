@@ -16,6 +16,7 @@ func TestKilledWhileRemoving(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long: it kills a process that removes decisions; TestKilledLosesNothing is the quick one")
 	}
+	t.Parallel()
 	o := journal.Options{Path: path(t), MaxBytes: 4 << 20}
 	acknowledged := 0
 	for round := range 8 {

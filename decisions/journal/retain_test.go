@@ -20,6 +20,7 @@ import (
 // TestRetentionBySize: a journal that is written to without end keeps the newest
 // decisions within its limit.
 func TestRetentionBySize(t *testing.T) {
+	t.Parallel()
 	const limit, n = 2 << 20, 8000
 	j := limited(t, Options{MaxBytes: limit})
 	fill(t, j, 1, n, different)
@@ -71,6 +72,7 @@ func TestRetentionByAge(t *testing.T) {
 
 // TestClockJumpRemovesNothing: a clock that was set wrong empties no journal.
 func TestClockJumpRemovesNothing(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		c := steadyClock{after: time.Hour}
 		if c.steady(time.Now()) {
@@ -192,6 +194,7 @@ func TestRetentionSharedBodies(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long: it writes 20,000 decisions; TestRetentionBySize is the quick one")
 	}
+	t.Parallel()
 	repeated := func(n int) *decisions.Record {
 		rec := different(7)
 		rec.Time, rec.Decision.ID, rec.LatencyNS = time.Unix(int64(n), 0).UTC(), fmt.Sprintf("d%06d", n), int64(n)
@@ -235,6 +238,7 @@ func TestRetentionOfSharedBodiesInUse(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long: it fills a journal twelve times; TestRetentionBySize is the quick one")
 	}
+	t.Parallel()
 	j := limited(t, Options{MaxBytes: 64 << 10})
 	for round := range 12 {
 		fill(t, j, 1000*round, 1000*round+4, func(n int) *decisions.Record {
@@ -284,6 +288,7 @@ func TestShrink(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long: it writes 16,000 decisions")
 	}
+	t.Parallel()
 	j := limited(t, Options{})
 	fill(t, j, 1, 16_000, different)
 	drained(t, j)

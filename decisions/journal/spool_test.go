@@ -156,6 +156,7 @@ func TestSpoolTornAnywhere(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long: it tears the spool at each byte")
 	}
+	t.Parallel()
 	p := left(t, 3)
 	name := spooled(t, p)
 	whole, err := os.ReadFile(name)

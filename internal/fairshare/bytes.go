@@ -10,7 +10,8 @@ const (
 
 // budget is memory that is shared among members. Beyond what is guaranteed to it, a
 // member can have half of what is left for its user, so that something is left for the
-// next one, however many there are.
+// next one, however many there are. A quarter of all is never for what members keep between
+// their requests, or there would be nothing left for requests.
 type budget struct {
 	mu   sync.Mutex
 	max  int // of all, and three quarters of it of one user
@@ -19,7 +20,10 @@ type budget struct {
 
 // Reserve reserves n bytes for a member, and reports whether it may have them. A nil
 // member may have everything.
-func (m *Member) Reserve(n int) bool {
+func (m *Member) Reserve(n int) bool { return m.reserve(n, false) }
+
+// reserve is Reserve, also for what is kept.
+func (m *Member) reserve(n int, kept bool) bool {
 	if m == nil {
 		return true
 	}
@@ -32,6 +36,9 @@ func (m *Member) Reserve(n int) bool {
 	if after := m.bytes + n - guaranteedBytes; after > 0 {
 		more := after - max(0, m.bytes-guaranteedBytes)
 		left := min(b.max-b.used, b.max*3/4-m.user.bytes) - more
+		if kept {
+			left -= b.max / 4
+		}
 		if after > left/2 {
 			return false
 		}
@@ -53,11 +60,12 @@ func (m *Member) Release(n int) {
 	}
 }
 
-// Resize changes a reservation of old bytes to size, and reports whether the member may
-// have that; otherwise nothing changes. Less is always granted.
+// Resize changes the reservation for something that is kept from old bytes to size, and
+// reports whether the member may have that; otherwise nothing changes. Less is always
+// granted.
 func (m *Member) Resize(old, size int) bool {
 	if size > old {
-		return m.Reserve(size - old)
+		return m.reserve(size-old, true)
 	}
 	m.Release(old - size)
 	return true

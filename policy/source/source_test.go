@@ -71,6 +71,7 @@ func TestReadConfigMap(t *testing.T) {
 }
 
 func TestReadRefuses(t *testing.T) {
+	t.Parallel()
 	tests := []struct {
 		name string
 		make func(t *testing.T, dir string)
@@ -148,6 +149,7 @@ func TestReadRefuses(t *testing.T) {
 // Write access of only the owner's private group is accepted, but not for the
 // rules of an organisation.
 func TestReadPrivateGroup(t *testing.T) {
+	t.Parallel()
 	mine := uint32(os.Getgid())
 	for _, tt := range []struct {
 		name    string

@@ -14,6 +14,7 @@ import (
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/internal/mutate"
 	"github.com/permd/permd/internal/strictjson"
+	"github.com/permd/permd/internal/testload"
 	"github.com/permd/permd/socket"
 	"github.com/permd/permd/socket/native"
 	"github.com/permd/permd/socket/sockettest"
@@ -147,7 +148,7 @@ func TestMutants(t *testing.T) {
 		t.Skip("long: it asks about thousands of changed turns")
 	}
 	t.Parallel()
-	if raceEnabled {
+	if testload.Race {
 		t.Skip("one request after the other: there is no race to find, and the detector makes it take minutes")
 	}
 	list := []mutate.Mutant{}

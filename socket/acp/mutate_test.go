@@ -18,6 +18,7 @@ import (
 	"github.com/permd/permd/decisions/effects/programs"
 	"github.com/permd/permd/decisions/effects/tools"
 	"github.com/permd/permd/internal/strictjson"
+	"github.com/permd/permd/internal/testload"
 	"github.com/permd/permd/socket/native"
 )
 
@@ -301,7 +302,7 @@ func elsewhere(agent, path, mutation string) bool {
 // versions: an allowed request must still have all effects of the sample, and
 // nothing may panic.
 func TestSpoiledFields(t *testing.T) {
-	if raceEnabled {
+	if testload.Race {
 		t.Skip("one request after the other: there is no race to find, and the detector makes it take minutes")
 	}
 	world := shippedWorld(t)

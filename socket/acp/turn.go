@@ -60,8 +60,8 @@ type turnContext struct {
 // madeContext is a context that ends with turns at once.
 type madeContext struct {
 	context.Context
-	cancel context.CancelCauseFunc
-	stops  []func() bool
+	cancel     context.CancelCauseFunc
+	unregister []func() bool
 }
 
 // Err implements [context.Context].
@@ -100,7 +100,7 @@ func (c *turnContext) make() *madeContext {
 			m.cancel(errTurn) // at once, not on another goroutine
 		}
 		if !c.ended {
-			m.stops = append(m.stops, context.AfterFunc(turn, func() { m.cancel(errTurn) }))
+			m.unregister = append(m.unregister, context.AfterFunc(turn, func() { m.cancel(errTurn) }))
 		}
 	}
 	if c.ended {
@@ -116,7 +116,7 @@ func (c *turnContext) end() {
 	defer c.mu.Unlock()
 	c.ended = true
 	if m := c.made.Load(); m != nil {
-		for _, stop := range m.stops {
+		for _, stop := range m.unregister {
 			stop()
 		}
 		m.cancel(nil)

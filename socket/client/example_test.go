@@ -37,7 +37,7 @@ func (p *prudent) Decide(_ context.Context, reqs ...*decisions.Request) []*decis
 func (*prudent) StillHolds(context.Context, *decisions.Request, *decisions.Decision) bool {
 	return true
 }
-func (*prudent) Holds(context.Context, *decisions.Request, *decisions.Decision) bool { return true }
+func (*prudent) Holds(context.Context, *decisions.Request, *decisions.Decision) error { return nil }
 
 // start runs a permd for an example, in this process. A program that uses permd
 // connects with client.Connect, which finds the daemon of the user.

@@ -62,10 +62,11 @@ func (h *handler) choose(c *socket.Conn, params strictjson.Value) (run, error) {
 		asks.release(ask)
 		return nil, err
 	}
+	c.OnRefused(func() { asks.release(ask) }) // the person can answer again
 	uid, now := c.Owner().UID, ask.current()
 	if answer == nil {
-		asks.finish(ask)
 		return func(ctx context.Context) (any, error) {
+			asks.finish(ask)
 			if err := h.checkUnchanged(ctx, uid, ask, now, picked); err != nil {
 				return nil, err
 			}

@@ -19,7 +19,7 @@ type Decider interface {
 	StillHolds(ctx context.Context, req *decisions.Request, earlier *decisions.Decision) bool
 	// Holds reports whether the call of the request would still do what the
 	// person was asked about.
-	Holds(ctx context.Context, req *decisions.Request, asked *decisions.Decision) bool
+	Holds(ctx context.Context, req *decisions.Request, asked *decisions.Decision) error
 }
 
 // Deps are what the methods of all protocols work with. Sessions, Decider and

@@ -72,7 +72,7 @@ func TestAnsweredOutOfBandOnce(t *testing.T) {
 			d.lasting.addQuestion(tree, req, &decisions.Decision{ID: "1", Verdict: decisions.Ask})
 			memory := &meanwhile{}
 			memory.happens = func() {
-				if _, err := d.lasting.AllowOnce(nil, "1"); !errors.Is(err, ErrNoQuestion) {
+				if _, err := d.lasting.AllowOnce(nil, "1", logged); !errors.Is(err, ErrNoQuestion) {
 					t.Errorf("another answer meanwhile: %v", err)
 				}
 				if _, err := d.lasting.AllowAlways(t.Context(), nil, memory, decisions.Answer{DecisionID: "1"}); !errors.Is(err, ErrNoQuestion) {
@@ -90,5 +90,42 @@ func TestAnsweredOutOfBandOnce(t *testing.T) {
 				t.Errorf("%d are open", len(open))
 			}
 		})
+	}
+}
+
+// logged logs an answer.
+func logged() error { return nil }
+
+// TestAllowOnceLogged: the answer is logged when nothing can refuse it any more, once, and
+// does not count if that fails; then the question is still open.
+func TestAllowOnceLogged(t *testing.T) {
+	d := newPersistentDaemon()
+	tree := d.lasting.treeOf(1000, "claude", "s")
+	req := &decisions.Request{Session: decisions.SessionRef{Conn: tree.owner.Conn, ID: "s"}}
+	d.lasting.addQuestion(tree, req, &decisions.Decision{ID: "1", Verdict: decisions.Ask})
+	full := errors.New("the disk is full")
+	if _, err := d.lasting.AllowOnce(nil, "1", func() error { return full }); !errors.Is(err, full) {
+		t.Errorf("not logged: %v", err)
+	}
+	if len(d.lasting.Questions(nil)) != 1 || len(d.lasting.grants) != 0 {
+		t.Fatalf("not logged: %d questions, %d approvals", len(d.lasting.Questions(nil)), len(d.lasting.grants))
+	}
+	times := 0
+	_, err := d.lasting.AllowOnce(nil, "1", func() error {
+		times++
+		if _, err := d.lasting.AllowOnce(nil, "1", func() error { times++; return nil }); !errors.Is(err, ErrNoQuestion) {
+			t.Errorf("another answer meanwhile: %v", err)
+		}
+		if len(d.lasting.grants) != 0 {
+			t.Error("it counts before it is logged")
+		}
+		d.lasting.removeQuestions(tree.owner, "s")
+		return nil
+	})
+	if err != nil || times != 1 || len(d.lasting.grants) != 1 {
+		t.Errorf("%v; logged %d times, %d approvals", err, times, len(d.lasting.grants))
+	}
+	if _, err := d.lasting.AllowOnce(nil, "1", func() error { times++; return nil }); !errors.Is(err, ErrNoQuestion) || times != 1 {
+		t.Errorf("an ended question: %v, logged %d times", err, times)
 	}
 }

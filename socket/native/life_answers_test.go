@@ -260,7 +260,7 @@ func (m *lifeModel) hookDecision(t *rapid.T) string {
 func (m *lifeModel) AllowOnce(t *rapid.T) {
 	decision := m.hookDecision(t)
 	q, open := m.hooks.has(decision)
-	until, err := m.lasting.AllowOnce(nil, decision)
+	until, err := m.lasting.AllowOnce(nil, decision, func() error { return nil })
 	if (err == nil) != open {
 		t.Fatalf("allowing %s, open %v: %v", decision, open, err)
 	}

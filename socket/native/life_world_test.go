@@ -111,8 +111,11 @@ func (w *lifeWorld) StillHolds(context.Context, *decisions.Request, *decisions.D
 }
 
 // Holds is asked about a late yes.
-func (w *lifeWorld) Holds(_ context.Context, _ *decisions.Request, d *decisions.Decision) bool {
-	return w.waitAt("holds "+d.ID) == "yes"
+func (w *lifeWorld) Holds(_ context.Context, _ *decisions.Request, d *decisions.Decision) error {
+	if w.waitAt("holds "+d.ID) != "yes" {
+		return decisions.ErrChanged
+	}
+	return nil
 }
 
 // Keep stores a choice, if the model says so.

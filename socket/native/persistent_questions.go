@@ -128,14 +128,25 @@ func (l *PersistentSessions) Questions(uid *uint32) []OpenQuestion {
 }
 
 // AllowOnce answers a question with yes: if the harness asks about exactly the same call
-// again within grantTime, in the same session, it is allowed once.
-func (l *PersistentSessions) AllowOnce(uid *uint32, id string) (until time.Time, err error) {
+// again within grantTime, in the same session, it is allowed once. The answer is logged by
+// a function when nothing can refuse it any more, and counts when that has returned nil.
+func (l *PersistentSessions) AllowOnce(uid *uint32, id string, log func() error) (until time.Time, err error) {
 	l.mu.Lock()
-	defer l.mu.Unlock()
 	q := l.find(uid, id)
 	if q == nil {
+		l.mu.Unlock()
 		return time.Time{}, ErrNoQuestion
 	}
+	q.answering = true
+	l.mu.Unlock()
+	err = log()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	q.answering = false
+	if err != nil {
+		return time.Time{}, err
+	}
+	// Also if the question has ended meanwhile: the answer was accepted before.
 	until = l.Now().Add(grantTime)
 	l.grants = append(l.grants, grant{q.tree.owner.Conn, q.key, until})
 	if len(l.grants) > maxGrants {

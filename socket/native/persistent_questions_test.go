@@ -48,7 +48,7 @@ func TestQuestionsOfFiles(t *testing.T) {
 	} {
 		files = map[string]string{"/run": "1", "/read": "1"}
 		d.lasting.addQuestion(f, req, dec)
-		if _, err := d.lasting.AllowOnce(nil, "1"); err != nil {
+		if _, err := d.lasting.AllowOnce(nil, "1", logged); err != nil {
 			t.Fatal(err)
 		}
 		files = change

@@ -255,13 +255,13 @@ func TestQuestions(t *testing.T) {
 		t.Fatal("allowed before anybody said so")
 	}
 	q := asked(input)
-	if _, err := d.lasting.AllowOnce(&stranger, q.ID); !errors.Is(err, ErrNoQuestion) {
+	if _, err := d.lasting.AllowOnce(&stranger, q.ID, logged); !errors.Is(err, ErrNoQuestion) {
 		t.Errorf("a stranger's answer: %v", err)
 	}
 	if d.lasting.Questions(&stranger) != nil {
 		t.Error("a stranger sees the questions")
 	}
-	until, err := d.lasting.AllowOnce(&uid, q.ID)
+	until, err := d.lasting.AllowOnce(&uid, q.ID, logged)
 	if err != nil || !until.Equal(d.now.Add(grantTime)) {
 		t.Fatalf("until %v, %v", until, err)
 	}
@@ -301,7 +301,7 @@ func TestQuestions(t *testing.T) {
 	}
 
 	for name, later := range map[string]time.Duration{"too late": grantTime, "the clock went back": -time.Second} {
-		if _, err := d.lasting.AllowOnce(&uid, asked(input).ID); err != nil {
+		if _, err := d.lasting.AllowOnce(&uid, asked(input).ID, logged); err != nil {
 			t.Fatal(err)
 		}
 		d.now = d.now.Add(later)

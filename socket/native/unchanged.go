@@ -31,8 +31,9 @@ func (h *handler) checkUnchanged(ctx context.Context, uid uint32, ask *PendingQu
 		return nil
 	case ask.Decision.Unsettled:
 		return socket.Refuse("calls of the same request that come before this one may change what it does; ask again after them")
-	case !h.Decider.Holds(ctx, now, ask.Decision):
-		return socket.Refuse("what the call would do has changed since the question; ask again")
+	}
+	if err := h.Decider.Holds(ctx, now, ask.Decision); err != nil {
+		return socket.Refuse("%v; ask again", err)
 	}
 	return nil
 }

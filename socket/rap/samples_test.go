@@ -11,6 +11,7 @@ import (
 
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/internal/strictjson"
+	"github.com/permd/permd/internal/testload"
 	"github.com/permd/permd/socket/sockettest"
 )
 
@@ -226,7 +227,7 @@ func mutants(doc any) (list []string) {
 // TestCanary: what permd does not read reaches neither rules, memory and journal,
 // which see the request, nor the answer or an error.
 func TestCanary(t *testing.T) {
-	if raceEnabled {
+	if testload.Race {
 		t.Skip("one request after the other: there is no race to find, and the detector makes it take a minute")
 	}
 	docs := poisoned(t)

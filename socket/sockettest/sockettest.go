@@ -46,8 +46,8 @@ func (Unchanged) StillHolds(context.Context, *decisions.Request, *decisions.Deci
 	return true
 }
 
-// Holds returns true.
-func (Unchanged) Holds(context.Context, *decisions.Request, *decisions.Decision) bool { return true }
+// Holds returns nil.
+func (Unchanged) Holds(context.Context, *decisions.Request, *decisions.Decision) error { return nil }
 
 // Sample returns the contents of a file in testdata.
 func Sample(t testing.TB, name string) string {

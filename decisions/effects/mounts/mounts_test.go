@@ -264,11 +264,14 @@ func TestParse(t *testing.T) {
 46 27 0:62 / /srv/proc rw - proc proc rw
 47 27 0:63 / /over rw - overlay overlay rw,lowerdir=/usr:/mnt/x/lower,upperdir=/data/u,workdir=/data/w
 48 27 0:64 / /box rw - overlay overlay rw,lowerdir=/usr,upperdir=/data/u,workdir=/data/w
+49 27 0:65 / /second rw - overlay overlay rw,lowerdir=/over/sub,upperdir=/data/u2,workdir=/data/w2
+50 27 0:66 / /third rw - overlay overlay rw,lowerdir=/usr:/second,upperdir=/data/u3,workdir=/data/w3
+51 27 0:67 / /boxed rw - overlay overlay rw,lowerdir=/box,upperdir=/data/u4,workdir=/data/w4
 `
 	table := parse(text)
 	for p, want := range map[string]string{
 		"/home/u": "", "/mnt": "", "/mnt/xy": "", "/data/a": "", "/dev/shm/a": "", "/proc/1": "",
-		"/mnt/x": "/mnt/x", "/mnt/x/a": "/mnt/x", "/mnt/x/inner/a": "/mnt/x/inner", `/mnt/a b\c/d`: `/mnt/a b\c`, "/auto/x": "/auto", "/over/a": "/over", "/box/a": "", "/new": "/new",
+		"/mnt/x": "/mnt/x", "/mnt/x/a": "/mnt/x", "/mnt/x/inner/a": "/mnt/x/inner", `/mnt/a b\c/d`: `/mnt/a b\c`, "/auto/x": "/auto", "/over/a": "/over", "/second/a": "/second", "/third/a": "/third", "/boxed/a": "", "/box/a": "", "/new": "/new",
 	} {
 		got := ""
 		if m := table.of(p); m != nil {

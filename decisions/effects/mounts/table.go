@@ -114,9 +114,14 @@ func parse(text string) *table {
 	if text == "" {
 		return everything()
 	}
-	for m, options := range stacked {
-		if t.uses(options) {
-			t.remote = append(t.remote, m)
+	// One overlay can be a layer of another.
+	for found := true; found; {
+		found = false
+		for m, options := range stacked {
+			if t.uses(options) {
+				t.remote, found = append(t.remote, m), true
+				delete(stacked, m)
+			}
 		}
 	}
 	slices.SortStableFunc(t.remote, func(a, b mount) int { return cmp.Compare(len(b.point), len(a.point)) })

@@ -1,4 +1,5 @@
-// Package own reads commands of permd itself: which of them change what is decided.
+// Package own finds uses of permd itself in what a call runs, and reads its commands: which
+// of them change what is decided.
 package own
 
 import (
@@ -10,8 +11,8 @@ import (
 	"github.com/permd/permd/decisions/effects"
 )
 
-// Name is permd's name.
-const Name = "permd"
+// permd is the name of the program.
+const permd = "permd"
 
 // list is permd's tree of commands, one a line: whether it only reads, its words, and
 // its options, those with a value marked by "=". A test of the command line generates
@@ -49,11 +50,11 @@ var commands = sync.OnceValue(func() map[string]entry {
 	return all
 })
 
-// Command returns how the words use permd: as reading only if they spell a command
+// command returns how the words use permd: as reading only if they spell a command
 // that is marked so, with options that it has.
-func Command(args []string) effects.OwnUse {
+func command(args []string) effects.OwnUse {
 	all := commands()
-	name := Name
+	name := permd
 	at := all[name]
 	if n := len(args); n > 0 && (args[n-1] == "--help" || args[n-1] == "-h") && isPath(args[:n-1]) {
 		return effects.OwnReads
@@ -100,6 +101,6 @@ func Command(args []string) effects.OwnUse {
 
 // isPath reports whether words are those of a command and nothing else.
 func isPath(args []string) bool {
-	_, ok := commands()[strings.Join(append([]string{Name}, args...), " ")]
+	_, ok := commands()[strings.Join(append([]string{permd}, args...), " ")]
 	return ok
 }

@@ -7,9 +7,9 @@ import (
 	"github.com/permd/permd/decisions/effects"
 )
 
-// Word returns the name of the program in the name of a package:
+// packageProgram returns the name of the program in the name of a package:
 // example.org/permd/cmd/permd@latest, nixpkgs#permd, registry/permd:1.
-func Word(word string) string {
+func packageProgram(word string) string {
 	if i := strings.LastIndexByte(word, '#'); i >= 0 {
 		word = word[i+1:]
 	}
@@ -25,21 +25,21 @@ func Word(word string) string {
 	return word
 }
 
-// UseOfWords returns the use of permd by the words after its name. The name may be
+// useOfWords returns the use of permd by the words after its name. The name may be
 // that of a file, so only the words of a command are a use.
-func UseOfWords(args []string) effects.OwnUse {
-	if !StartsCommand(args) {
+func useOfWords(args []string) effects.OwnUse {
+	if !startsCommand(args) {
 		if len(args) == 0 {
 			return effects.OwnReads
 		}
 		return effects.OwnNone
 	}
-	return Command(args)
+	return command(args)
 }
 
-// StartsCommand reports whether words begin with a command of permd, possibly after
+// startsCommand reports whether words begin with a command of permd, possibly after
 // options.
-func StartsCommand(args []string) bool {
+func startsCommand(args []string) bool {
 	for i := 0; i < len(args); i++ {
 		switch w := args[i]; {
 		case w == "--":
@@ -47,7 +47,7 @@ func StartsCommand(args []string) bool {
 			i++
 		case strings.HasPrefix(w, "-"):
 		default:
-			_, ok := commands()[Name+" "+w]
+			_, ok := commands()[permd+" "+w]
 			return ok
 		}
 	}

@@ -49,6 +49,7 @@ const (
 	RoleFromTop                 // a file that is read, which git takes from the top of the repository
 	RoleMatched                 // a file that is read; a pattern is one for the program
 	RoleCharset                 // the name of a character set; with a slash in it, a file that is read
+	RoleSocket                  // a socket: PROTOCOL@HOST:PORT, or as an operand a file whose name is read
 	RoleSuffix                  // what the name of a copy of each written file ends with
 	RoleBegins                  // the beginning of names of files that are written
 	RoleDatabase                // a file that is read, unless it begins with file: then it is an address
@@ -89,7 +90,7 @@ var roleNames = map[string]Role{
 	"git_format": RoleGitFormat, "git_sort": RoleGitSort, "columns": RoleColumns, "globs": RoleGlobs, "types": RoleTypes,
 	"number": RoleNumber, "guarded_text": RoleGuarded, "unfetched": RoleUnfetched, "object": RoleObject, "format": RoleFormat, "script": RoleScript, "inline": RoleInline, "module": RoleModule,
 	"download": RoleDownload, "assigns": RoleAssign,
-	"target": RoleTarget, "tool": RoleTool, "loads": RoleLoads, "runner_words": RoleRunnerWords, "sources": RoleSources, "viewed": RoleViewed, "from_top": RoleFromTop, "matched": RoleMatched, "charset": RoleCharset, "suffix": RoleSuffix, "begins": RoleBegins, "database": RoleDatabase, "name": RoleName, "repository": RoleRepoName, "make_target": RoleMakeTarget, "archive": RoleArchive, "unpack_to": RoleUnpackTo, "plain": RolePlain, "packs": RolePacks, "mount": RoleMount, "copies": RoleCopies,
+	"target": RoleTarget, "tool": RoleTool, "loads": RoleLoads, "runner_words": RoleRunnerWords, "sources": RoleSources, "viewed": RoleViewed, "from_top": RoleFromTop, "matched": RoleMatched, "charset": RoleCharset, "socket": RoleSocket, "suffix": RoleSuffix, "begins": RoleBegins, "database": RoleDatabase, "name": RoleName, "repository": RoleRepoName, "make_target": RoleMakeTarget, "archive": RoleArchive, "unpack_to": RoleUnpackTo, "plain": RolePlain, "packs": RolePacks, "mount": RoleMount, "copies": RoleCopies,
 	"copies_into": RoleCopiesInto, "package_spec": RoleSpec, "host": RoleHost, "method": RoleMethod, "field": RoleField,
 	"server_sql": RoleServerSQL, "form": RoleForm, "go_flags": RoleGoFlags,
 	"endpoint": RoleEndpoint, "git_config": RoleGitConfig, "jq": RoleJQ, "yq": RoleYQ, "sql": RoleSQL,

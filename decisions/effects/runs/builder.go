@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/decisions/effects/own"
 	"github.com/permd/permd/decisions/effects/paths"
 	"github.com/permd/permd/decisions/effects/plainshell"
 	"github.com/permd/permd/decisions/effects/programs"
@@ -135,3 +136,10 @@ func (b *Builder) AddFinalFolder(folder string) {
 		b.FinalFolders = append(b.FinalFolders, folder)
 	}
 }
+
+func (b *Builder) usesOfPermd() *own.Detector {
+	return &own.Detector{Own: b.Own, Table: b.Table, Paths: b.Paths}
+}
+
+// UseOfPermd returns how text of another language may use permd.
+func (b *Builder) UseOfPermd(text string) effects.OwnUse { return b.usesOfPermd().UseInText(text) }

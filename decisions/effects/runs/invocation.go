@@ -103,6 +103,7 @@ func (v *invocation) listedProgram(p *programs.Program) {
 		v.assignments()
 	case programs.StyleGNU, programs.StyleWords, programs.StylePS:
 		v.readWords()
+		v.optionFiles()
 		v.storeOperands()
 	default: // a style without a reader must not make a run harmless
 		v.unexplainedTail(0)

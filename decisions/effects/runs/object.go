@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"path"
 	"runtime"
+	"slices"
 	"strings"
 
 	"github.com/permd/permd/decisions/effects"
@@ -49,6 +50,20 @@ func (v *invocation) objectFile(a argument) {
 	}
 	a.role = programs.RoleSources
 	v.plainFile(a)
+}
+
+// optionFiles makes the run unknown where a word begins with @, if its program replaces
+// such words by those in a file. It does so before it reads them, also where one is the
+// value of an option (expandargv of libiberty, javac). Operands are looked at as files.
+func (v *invocation) optionFiles() {
+	if !slices.ContainsFunc(v.p.Operands, func(o programs.Operand) bool { return o.Role == programs.RoleSources || o.Role == programs.RoleObject }) {
+		return
+	}
+	for i := range v.args {
+		if w := &v.args[i]; strings.HasPrefix(w.Text, "@") && !slices.Contains(v.operands, i) {
+			v.unknown(i, "a file of options: "+display.Display(display.ShowWord(w)))
+		}
+	}
 }
 
 // plainFile handles a file that is read, unless the word has a special form.
@@ -105,6 +120,18 @@ func (v *invocation) backUp(i int, w effects.Word) {
 		v.unknown(i, "copies of files whose names are not known: "+display.Display(display.ShowWord(&w)))
 	default:
 		v.b.Add(v.via(i, v.b.entry(effects.KindWrite, w.Text+v.backupSuffix, v.run.Cwd, v.at.From)))
+	}
+}
+
+// socket handles a socket, [46][PROTOCOL][@HOST][:PORT], or the path of a file: the value
+// of lsof's -i may be its next word. A host is asked for by its name, whatever it is.
+func (v *invocation) socket(a argument) {
+	if before, _, ok := strings.Cut(a.w.Text, "@"); ok && !strings.Contains(before, "/") {
+		v.unknown(a.i, "a host that a name server is asked for: "+display.Display(display.ShowWord(&a.w)))
+		return
+	}
+	if !a.option {
+		v.applyPath(programs.RoleLists, a.i, a.w, a.tree)
 	}
 }
 

@@ -120,6 +120,7 @@ func init() {
 		programs.RoleFromTop:    {singleWord, false, v((*invocation).fromTop)},
 		programs.RoleBegins:     {singleWord, false, v((*invocation).namePrefix)},
 		programs.RoleCharset:    {singleWord, false, (*invocation).charset},
+		programs.RoleSocket:     {singleWord, true, (*invocation).socket},
 		programs.RoleSuffix:     {singleWord, false, (*invocation).suffix},
 		programs.RoleName:       {singleWord, false, (*invocation).name},
 		programs.RoleRepoName:   {singleWord, false, (*invocation).repoName},

@@ -172,7 +172,7 @@ func (b *Builder) Run(words []effects.Word, at Setting) int {
 		b.Effects[index].Tags |= b.Paths.CwdTags(at.Cwd)
 	}
 	b.inVenvs(words, at)
-	r.Own = b.ownUse(r, given, at.appendsWords)
+	r.Own = b.usesOfPermd().Use(r, given, at.appendsWords)
 	if r.Shown == nil {
 		display.ConcealWords(b.Effects[index:], index, words)
 	}

@@ -135,6 +135,10 @@ func (v *invocation) linkEnding(i int) string {
 		switch text := v.args[j].Text; text {
 		case "-o", "-or", ",", "!", "-not", "(", ")":
 			return ""
+		case "-exec", "-execdir", "-ok", "-okdir":
+			for j++; j < i && v.args[j].Text != ";" && (v.args[j].Text != "+" || v.args[j-1].Text != "{}"); j++ {
+				continue
+			}
 		case "-name", "-iname":
 			if j++; j < i && !v.args[j].Dynamic() {
 				suffix = literalEnd(v.args[j].Text)

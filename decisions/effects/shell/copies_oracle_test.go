@@ -27,6 +27,7 @@ func TestCopiesOracle(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long: it runs each way to copy a file")
 	}
+	t.Parallel()
 	table := effectstest.Table(t)
 	heads := []string{
 		"cp", "cp -r", "cp -a", "cp -rf", "cp --remove-destination", "cp -r --parents", "mv", "mv -f", "mv -n", "ln", "ln -f", "ln -s", "ln -sr", "ln -sf", "ln -sfn", "ln -snf", "ln -fn",

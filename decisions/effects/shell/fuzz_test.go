@@ -1,6 +1,8 @@
 package shell
 
 import (
+	"path"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -9,7 +11,9 @@ import (
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/decisions/effects/display"
 	"github.com/permd/permd/decisions/effects/effectstest"
+	"github.com/permd/permd/decisions/effects/plainshell"
 	"github.com/permd/permd/decisions/effects/runs"
+	"github.com/permd/permd/internal/wordset"
 )
 
 // FuzzShell checks what must be true of the effects of any text.
@@ -37,7 +41,41 @@ func FuzzShell(f *testing.F) {
 		if len(b.Effects) == 0 && !b.Nothing {
 			t.Error("no effects, and not nothing")
 		}
+		if len(b.Effects) < MaxEffects && b.Statements <= maxStatements {
+			checkCommands(t, b, text)
+		}
 	})
+}
+
+// withoutEffect are commands of the shell itself that may have no effect, and wrappers that
+// add none to that of the command that they run.
+var withoutEffect = wordset.Fields(`: . [ alias bg break cd chdir command continue echo eval exec exit export false fc fg getopts hash help
+	jobs kill let local logout printf pwd read readonly return set shift shopt source suspend test time times trap true type
+	ulimit umask unalias unset wait declare typeset builtin pushd popd dirs enable bind complete compgen compopt caller mapfile
+	readarray history disown print autoload bindkey builtins whence where which rehash setopt unsetopt zle zmodload noglob nocorrect
+	echotc echoti emulate float integer functions limit unlimit log private pushln sched unfunction unhash ttyctl vared zcompile
+	zformat zparseopts zstyle coproc repeat - r
+	timeout nice nohup env stdbuf setsid ionice chrt taskset unbuffer setarch`)
+
+// checkCommands fails the test when a command that the reader of plain shell finds is hidden:
+// no effect names it, and nothing is unknown.
+func checkCommands(t testing.TB, b *runs.Builder, text string) {
+	t.Helper()
+	script, refusal := plainshell.Read(text, plainshell.All)
+	if refusal != nil {
+		return
+	}
+	for _, m := range script.Marks {
+		name := strings.NewReplacer("'", "", `"`, "", `\`, "").Replace(text[m.Start:m.End])
+		if m.Kind != plainshell.MarkName || name == "" || withoutEffect[name] {
+			continue
+		}
+		if !slices.ContainsFunc(b.Effects, func(e effects.Effect) bool {
+			return e.Kind == effects.KindUnknown || strings.Contains(e.Text, path.Base(name))
+		}) {
+			t.Errorf("no effect names the command %q", name)
+		}
+	}
 }
 
 // checkEffects fails the test when an effect is not well formed.

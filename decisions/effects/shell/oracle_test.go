@@ -24,6 +24,7 @@ import (
 // of the commands that real shells run. PERMD_TEST_SHELL_TEXTS is how many texts
 // are made, PERMD_TEST_SHELL_SEED the seed of the first.
 func TestShellOracle(t *testing.T) {
+	t.Parallel()
 	texts, seed := 60, 1
 	if testing.Short() {
 		texts = 5

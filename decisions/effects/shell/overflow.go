@@ -183,7 +183,7 @@ func (r *overflow) read(text string, at runs.Setting) {
 func (r *overflow) code(text string, at runs.Setting) {
 	r.keep(&effects.Effect{
 		Kind: effects.KindRun, From: at.From, Text: display.Display("run sh -c " + text), Shell: true, Tags: r.b.Paths.CwdTags(at.Cwd),
-		Run: &effects.Run{Program: "sh", Args: []string{"-c", text}, Stdin: effects.StdinNone, Cwd: at.Cwd, Known: true, Harmful: []int{0, 1}, HarmlessFrom: 2, Own: r.b.OwnInText(text)},
+		Run: &effects.Run{Program: "sh", Args: []string{"-c", text}, Stdin: effects.StdinNone, Cwd: at.Cwd, Known: true, Harmful: []int{0, 1}, HarmlessFrom: 2, Own: r.b.UseOfPermd(text)},
 	})
 }
 

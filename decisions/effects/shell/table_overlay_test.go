@@ -49,6 +49,7 @@ func TestOverlayOnlyAdds(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long: it goes through all commands of the golden files")
 	}
+	t.Parallel()
 	table := effectstest.Table(t)
 	commands := commandsOf(t)
 	var extend, programs strings.Builder

@@ -164,6 +164,7 @@ func TestWorstIsBounded(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long: it reads the largest texts that the bounds allow")
 	}
+	t.Parallel()
 	table, files := effectstest.Table(t), worstFiles()
 	for _, worst := range worstTexts() {
 		builder := shellBuilder(table, files)

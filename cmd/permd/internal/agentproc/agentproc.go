@@ -88,12 +88,14 @@ func (g *Agent) Supervise(signals <-chan os.Signal, stop context.CancelCauseFunc
 // has exited. They would keep its output open and outlive permd.
 func (g *Agent) sweep() {
 	g.signal(syscall.SIGTERM)
-	const step = 10 * time.Millisecond
-	for waited := time.Duration(0); waited < gracePeriod; waited += step {
+	// Looking takes time of its own: it reads a file of each process of the machine.
+	const longest = 100 * time.Millisecond
+	end := time.Now().Add(gracePeriod)
+	for pause := 5 * time.Millisecond; time.Now().Before(end); pause = min(2*pause, longest) {
 		if !groupAlive(g.cmd.Process.Pid) {
 			return
 		}
-		time.Sleep(step)
+		time.Sleep(pause)
 	}
 	g.signal(syscall.SIGKILL)
 }

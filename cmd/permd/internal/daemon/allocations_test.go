@@ -18,6 +18,7 @@ import (
 	"testing"
 
 	"github.com/permd/permd/cmd/permd/internal/account"
+	"github.com/permd/permd/internal/testload"
 	"github.com/permd/permd/socket"
 	"github.com/permd/permd/socket/hook"
 	"github.com/permd/permd/socket/httpapi"
@@ -292,7 +293,7 @@ func TestAllocations(t *testing.T) {
 
 func skipUncounted(t *testing.T) {
 	t.Helper()
-	if raceEnabled {
+	if testload.Race {
 		t.Skip("the race detector allocates")
 	}
 	if testing.CoverMode() != "" {

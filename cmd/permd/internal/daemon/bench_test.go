@@ -55,6 +55,12 @@ type benchWorld struct {
 
 func newBenchWorld(b testing.TB, cached bool) *benchWorld {
 	b.Helper()
+	return newWorldAt(b, cached, time.Now)
+}
+
+// newWorldAt returns such a daemon with a clock.
+func newWorldAt(b testing.TB, cached bool, now func() time.Time) *benchWorld {
+	b.Helper()
 	temporary, err := filepath.EvalSymlinks(b.TempDir())
 	if err != nil {
 		b.Fatal(err)
@@ -77,7 +83,7 @@ func newBenchWorld(b testing.TB, cached bool) *benchWorld {
 	} {
 		filetest.Write(b, name, text)
 	}
-	d, err := openDaemon(b.Context(), dirs, true, slog.New(slog.DiscardHandler), nil)
+	d, err := openDaemon(b.Context(), dirs, true, slog.New(slog.DiscardHandler), nil, now)
 	if err != nil {
 		b.Fatal(err)
 	}

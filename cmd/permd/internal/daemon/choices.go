@@ -41,7 +41,7 @@ var errNotLogged = errors.New("the answer could not be logged, so it does not co
 // fails, since the choices that it made name the decision as well; but an allow does
 // not count if the settings require all of them to be logged.
 func (d *daemon) recordAnswer(ctx context.Context, id string, v decisions.Verdict, kept []decisions.StoredChoice) error {
-	a := decisions.HumanAnswer{Time: time.Now(), Verdict: v}
+	a := decisions.HumanAnswer{Time: d.now(), Verdict: v}
 	for i := range kept {
 		a.Choices = append(a.Choices, kept[i].ID)
 	}

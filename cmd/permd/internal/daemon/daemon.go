@@ -43,6 +43,7 @@ type daemon struct {
 	runs    runCounter     // for permd status
 	metrics *metrics       // nil when HTTP is off
 	log     *slog.Logger
+	now     func() time.Time
 	started time.Time
 
 	underway decisions.Underway // the requests on their way to a decision
@@ -51,9 +52,10 @@ type daemon struct {
 	health   canary             // for HTTP, whose requests have slots of their own
 }
 
-// openDaemon opens the rules and the databases.
-func openDaemon(ctx context.Context, dirs xdg.Dirs, relocated bool, log *slog.Logger, changed func(policy.Status)) (d *daemon, err error) {
-	d = &daemon{dirs: dirs, log: log, started: time.Now()}
+// openDaemon opens the rules and the databases; now is the clock of all that depends on the
+// time of day.
+func openDaemon(ctx context.Context, dirs xdg.Dirs, relocated bool, log *slog.Logger, changed func(policy.Status), now func() time.Time) (d *daemon, err error) {
+	d = &daemon{dirs: dirs, log: log, now: now, started: now()}
 	if d.rules, err = engine.OpenRules(ctx, dirs, relocated, changed); err != nil {
 		return nil, err
 	}
@@ -63,7 +65,7 @@ func openDaemon(ctx context.Context, dirs xdg.Dirs, relocated bool, log *slog.Lo
 	d.journal, err = whenFree(ctx, log, func() (*journal.Journal, error) {
 		return journal.Open(journal.Options{
 			Path: filepath.Join(dirs.Data, journalName), Durability: journal.Durability(d.rules.Settings.Durability),
-			MaxBytes: int64(limits.MaxBytes), MaxAge: limits.Age(), Log: log,
+			MaxBytes: int64(limits.MaxBytes), MaxAge: limits.Age(), Log: log, Now: now,
 			Referenced: memory.has,
 		})
 	})
@@ -81,7 +83,7 @@ func openDaemon(ctx context.Context, dirs xdg.Dirs, relocated bool, log *slog.Lo
 		return remember.Open(remember.Options{
 			Path: filepath.Join(dirs.Data, "remember.db"), Allowable: d.rules.Allowable,
 			ConfirmAll: d.rules.Settings.Confirm == settings.ConfirmAlways, Understand: d.rules.Understand,
-			Known: known, Changed: d.witness.note,
+			Known: known, Changed: d.witness.note, Now: now,
 		})
 	})
 	if err != nil {
@@ -102,7 +104,7 @@ func openDaemon(ctx context.Context, dirs xdg.Dirs, relocated bool, log *slog.Lo
 		j = d.metrics.count(j, d.rules.Settings.OnLogFailure)
 	}
 	d.engine, err = engine.New(engine.Config{
-		Dirs: dirs, Rules: d.rules, Log: log, Memory: d.memory, Journal: j, PID: os.Getpid(), Persistent: true,
+		Dirs: dirs, Rules: d.rules, Log: log, Memory: d.memory, Journal: j, PID: os.Getpid(), Persistent: true, Now: now,
 		Underway: &d.underway, Observe: d.recent.Note, Ran: d.runs.note, Answered: d.recordAnswer,
 	})
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"runtime/debug"
 	"time"
 
+	"github.com/permd/permd/policy/settings"
 	"github.com/permd/permd/socket"
 )
 
@@ -20,18 +21,29 @@ const (
 	// rules leaves garbage too.
 	releaseAfter = 5 * time.Second
 	releaseEvery = time.Minute
-	// memoryBesides is how much memory the collector leaves besides what clients may
-	// reserve, in bytes. The limit is soft: above it the collector works more. It is far
-	// below MemoryMax of the service's unit.
-	memoryBesides = 96 << 20
+	// memoryBesides and connectionBytes are how much memory the collector leaves besides
+	// what clients may reserve, in bytes: for rules, databases and garbage, and for each
+	// connection, which uses buffers, stacks and what it may reserve whatever others have.
+	memoryBesides   = 32 << 20
+	connectionBytes = 256 << 10
+	// minConnections and maxConnections bound the connections that are counted.
+	minConnections, maxConnections = 256, 2048
 )
+
+// memoryLimit is how much memory the collector leaves. The limit is soft: above it the
+// collector works more, and if all of it is in use, it takes half of the processors. By
+// default it is far below MemoryMax of the service's unit.
+func memoryLimit(l settings.Limits) int64 {
+	connections := min(max(l.Connections, minConnections), maxConnections)
+	return int64(socket.MaxBytes(l.MessageBytes) + memoryBesides + connections*connectionBytes)
+}
 
 // limitFootprint limits how much memory the daemon uses until ctx ends: it sets the
 // garbage collector, unless GOGC or GOMEMLIMIT is set, and returns unused memory.
 func (d *daemon) limitFootprint(ctx context.Context) {
 	if os.Getenv("GOGC") == "" && os.Getenv("GOMEMLIMIT") == "" {
 		defer debug.SetGCPercent(debug.SetGCPercent(gcPercent))
-		defer debug.SetMemoryLimit(debug.SetMemoryLimit(int64(socket.MaxBytes(d.rules.Settings.Limits.MessageBytes)) + memoryBesides))
+		defer debug.SetMemoryLimit(debug.SetMemoryLimit(memoryLimit(d.rules.Settings.Limits)))
 	}
 	tick := time.NewTicker(releaseAfter)
 	defer tick.Stop()

@@ -3,6 +3,8 @@ package daemon
 import (
 	"testing"
 	"time"
+
+	"github.com/permd/permd/policy/settings"
 )
 
 // TestRelease: memory is returned when no call is being decided, and then from time
@@ -28,6 +30,17 @@ func TestRelease(t *testing.T) {
 		start = start.Add(step.after)
 		if got := r.due(start, step.decided); got != step.want {
 			t.Errorf("step %d: %v, want %v", n, got, step.want)
+		}
+	}
+}
+
+// TestMemoryLimit: whoever allows more connections lets permd use more memory, but less
+// than the 1 GiB with which its service's unit ends it.
+func TestMemoryLimit(t *testing.T) {
+	const message = 4 << 20
+	for connections, want := range map[int]int64{1: 160 << 20, 256: 160 << 20, 1064: 362 << 20, 65536: 608 << 20} {
+		if got := memoryLimit(settings.Limits{Connections: connections, MessageBytes: message}); got != want {
+			t.Errorf("%d connections: %d MiB, want %d", connections, got>>20, want>>20)
 		}
 	}
 }

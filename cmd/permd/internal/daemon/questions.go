@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/remember"
@@ -36,18 +35,16 @@ func (q questions) Questions(uid *uint32) []admin.Question {
 // Allow answers a question with yes.
 func (q questions) Allow(ctx context.Context, uid *uint32, a admin.Approval) (admin.Approved, error) {
 	if a.Width == "" {
-		// Logged before it counts, and refused if it cannot be.
-		if !q.open(uid, a.DecisionID) {
+		until, err := q.d.engine.Persistent.AllowOnce(uid, a.DecisionID, func() error {
+			return q.d.recordAnswer(ctx, a.DecisionID, decisions.Allow, nil)
+		})
+		switch {
+		case errors.Is(err, native.ErrNoQuestion):
 			return admin.Approved{}, admin.ErrNoQuestion
-		}
-		if err := q.d.recordAnswer(ctx, a.DecisionID, decisions.Allow, nil); err != nil {
+		case err != nil:
 			return admin.Approved{}, fmt.Errorf("%w: %w", admin.ErrRefused, err)
 		}
-		until, err := q.d.engine.Persistent.AllowOnce(uid, a.DecisionID)
-		if errors.Is(err, native.ErrNoQuestion) {
-			return admin.Approved{}, admin.ErrNoQuestion
-		}
-		return admin.Approved{Until: until, Stored: []decisions.StoredChoice{}}, err
+		return admin.Approved{Until: until, Stored: []decisions.StoredChoice{}}, nil
 	}
 	limit, err := remember.Expiry(a.ExpiresIn)
 	if err != nil {
@@ -69,11 +66,6 @@ func (q questions) Allow(ctx context.Context, uid *uint32, a admin.Approval) (ad
 	}
 	q.confirm(ctx, kept)
 	return admin.Approved{Stored: kept}, nil
-}
-
-// open reports whether a question waits.
-func (q questions) open(uid *uint32, id string) bool {
-	return slices.ContainsFunc(q.d.engine.Persistent.Questions(uid), func(o native.OpenQuestion) bool { return o.Decision.ID == id })
 }
 
 // drop revokes choices that were stored for an answer.

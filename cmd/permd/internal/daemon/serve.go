@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/signal"
 	"runtime"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -48,7 +49,7 @@ func serve(ctx context.Context, streams cli.Streams, root string, log *slog.Logg
 		return err
 	}
 	defer s.closeListeners()
-	if s.daemon, err = openDaemon(ctx, dirs, root != "", log, s.changed); err != nil {
+	if s.daemon, err = openDaemon(ctx, dirs, root != "", log, s.changed, time.Now); err != nil {
 		return err
 	}
 	s.share = newShare(s.rules.Settings.Limits)
@@ -245,9 +246,13 @@ func (s *server) changed(st policy.Status) {
 		return
 	}
 	s.lastStatus = text
-	if st.Degraded() {
+	unread := func(l policy.LayerStatus) bool { return l.State == policy.StateDegraded && !l.Removed }
+	switch {
+	case st.Settings != "" || slices.ContainsFunc(st.Layers, unread):
 		s.log.Error("rules could not be read, the last good ones stay in force", "status", text)
-	} else {
+	case st.Degraded():
+		s.log.Warn("rules were removed, their denies and asks are kept for a moment", "status", text)
+	default:
 		s.log.Info("rules changed", "status", text)
 	}
 	if err := systemd.Status(text); err != nil {

@@ -37,6 +37,8 @@ type Config struct {
 	// Persistent lets the sessions of harnesses outlive their connections, and lets their
 	// questions be answered on the management socket.
 	Persistent bool
+	// Now is the clock; time.Now if nil.
+	Now func() time.Time
 
 	// Underway knows the requests that are being decided; it may be nil.
 	Underway *decisions.Underway
@@ -74,6 +76,9 @@ type Engine struct {
 // New returns an engine. It protects permd's own folders; ProtectSockets adds the
 // sockets of a daemon.
 func New(c Config) (*Engine, error) {
+	if c.Now == nil {
+		c.Now = time.Now
+	}
 	e := &Engine{
 		rules: c.Rules, Users: &account.Users{}, Mounts: c.Rules.Mounts, NotPlain: new(decisions.NotPlain), config: c,
 	}
@@ -85,7 +90,7 @@ func New(c Config) (*Engine, error) {
 	of := decisions.Config{
 		Policy: c.Rules, Memory: noMemory{}, Journal: noJournal{},
 		FS: e.FS, Own: e.ownPaths(Sockets{}), PID: c.PID, System: c.Dirs.System,
-		Now: time.Now, NewID: newID, Log: c.Log, Cache: new(decisions.Cache), NotPlain: e.NotPlain,
+		Now: c.Now, NewID: newID, Log: c.Log, Cache: new(decisions.Cache), NotPlain: e.NotPlain,
 		OnLogFailure: c.Rules.Settings.OnLogFailure,
 		Deadline:     time.Duration(c.Rules.Settings.Limits.DecisionMilliseconds) * time.Millisecond,
 		Unattended:   c.Rules.Unattended, Observe: c.Observe, Underway: c.Underway,

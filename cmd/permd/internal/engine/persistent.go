@@ -23,7 +23,7 @@ import (
 // keepSessions lets the sessions of harnesses outlive their connections, and lets their
 // questions be answered on the management socket.
 func (e *Engine) keepSessions() {
-	e.Persistent = &native.PersistentSessions{Sessions: e.Sessions, Now: wallClock, Digest: bounded(e.Mounts, contentDigest), OnEnd: func(o decisions.Owner) {
+	e.Persistent = &native.PersistentSessions{Sessions: e.Sessions, Now: e.wallClock, Digest: bounded(e.Mounts, contentDigest), OnEnd: func(o decisions.Owner) {
 		if keeper := e.Keeper(); keeper != nil {
 			// If the change cannot be stored, it is still in effect in memory, and a
 			// restart ends all choices of sessions anyway.
@@ -34,7 +34,7 @@ func (e *Engine) keepSessions() {
 
 // wallClock returns the time without a monotonic clock reading. That clock stops while
 // the machine is suspended, and a yes for half an hour must not outlive a night.
-func wallClock() time.Time { return time.Now().Round(0) }
+func (e *Engine) wallClock() time.Time { return e.config.Now().Round(0) }
 
 // content is what a function reports of a file's content.
 type content struct {

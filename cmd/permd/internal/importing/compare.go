@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/permd/permd/cmd/permd/internal/account"
@@ -58,6 +59,7 @@ func (report *Report) Compare(ctx context.Context, s cli.Streams, root string, f
 	if err != nil {
 		return fmt.Errorf("reading the journal: %w", err)
 	}
+	recs = slices.DeleteFunc(recs, func(r *decisions.Record) bool { return r.Unreadable != "" })
 	with, done, err := report.caller(ctx, s, root)
 	if err != nil {
 		return err

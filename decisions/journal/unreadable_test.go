@@ -1,0 +1,67 @@
+//go:build cgo
+
+package journal_test
+
+import (
+	"database/sql"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/decisions/journal"
+)
+
+// TestUnreadableRecord: one record that cannot be read is shown as such in every list that
+// has it, with its number and id, and the others are shown as they are.
+func TestUnreadableRecord(t *testing.T) {
+	o := journal.Options{Path: path(t)}
+	j := open(t, o)
+	var ids []string
+	for n := range 5 {
+		rec := record(n + 1)
+		mustAppend(t, j, rec)
+		ids = append(ids, rec.Decision.ID)
+	}
+	if err := j.Close(); err != nil {
+		t.Fatal(err)
+	}
+	db, err := sql.Open("sqlite3", o.Path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := db.Exec("UPDATE decisions SET record = CAST('{\"time\":' AS BLOB) WHERE seq = 3"); err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	j = open(t, o)
+	for name, f := range map[string]decisions.RecordFilter{
+		"all": {}, "after": {After: 1}, "of a kind": {Verdict: record(3).Decision.Verdict}, "before": {Before: 5},
+	} {
+		recs, err := j.List(t.Context(), f)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		unreadable := 0
+		for _, r := range recs {
+			switch {
+			case r.Unreadable == "":
+			case r.Seq != 3 || r.Decision.ID != ids[2] || r.Time.IsZero() || !strings.Contains(r.Unreadable, "record 3"):
+				t.Errorf("%s: %+v", name, r)
+			default:
+				unreadable++
+			}
+		}
+		if unreadable != 1 || len(recs) < 4 {
+			t.Errorf("%s: %d records, %d of them unreadable", name, len(recs), unreadable)
+		}
+	}
+	if rec, err := j.Get(t.Context(), ids[2]); err == nil || errors.Is(err, journal.ErrNotFound) {
+		t.Errorf("alone: %v, %v", rec, err)
+	}
+	if rec, err := j.Get(t.Context(), ids[3]); err != nil || rec.Seq != 4 {
+		t.Errorf("another one: %v, %v", rec, err)
+	}
+}

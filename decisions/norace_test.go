@@ -1,5 +1,0 @@
-//go:build !race
-
-package decisions
-
-const raceEnabled = false

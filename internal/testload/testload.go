@@ -1,0 +1,136 @@
+// Package testload bounds how much tests do: how many of them run at a time, and how many
+// cases of a long list they try. What proves the same thing many times is tried for a
+// sample that is drawn anew each time. It is for tests only.
+package testload
+
+import (
+	"flag"
+	"fmt"
+	"hash/fnv"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strconv"
+	"sync"
+	"testing"
+)
+
+// sampleEnv is the environment variable that lets Sample return whole lists if it is
+// "all", or draw with the seed that it holds.
+const sampleEnv = "PERMD_TEST_SAMPLE"
+
+// raceShare is the part of a sample that is left with the race detector: it finds races
+// between goroutines, which more cases on the same path do not add to.
+const raceShare = 4
+
+// The seed of this process, and how many samples each test has drawn, so that the same seed
+// draws the same samples whichever tests run at the same time.
+var (
+	processSeed = rand.Uint64N(1_000_000) //nolint:gosec // cases of tests
+	drawnLock   sync.Mutex
+	drawn       = map[string]uint64{}
+)
+
+// Sample draws n elements of a list and keeps their order; with the race detector a
+// quarter of them. The seed is logged.
+func Sample[T any](t testing.TB, n int, list []T) []T {
+	t.Helper()
+	return SampleOf(t, n, list, func(T) string { return "" })
+}
+
+// WithRace returns the whole list, and with the race detector a sample of a quarter.
+func WithRace[T any](t testing.TB, list []T) []T {
+	t.Helper()
+	return Sample(t, len(list), list)
+}
+
+// SampleOf is Sample with at least one element of each class.
+func SampleOf[T any](t testing.TB, n int, list []T, class func(T) string) []T {
+	t.Helper()
+	seed := processSeed
+	switch text := os.Getenv(sampleEnv); text {
+	case "":
+	case "all":
+		return list
+	default:
+		var err error
+		if seed, err = strconv.ParseUint(text, 10, 64); err != nil {
+			t.Fatalf("%s is neither all nor a seed: %q", sampleEnv, text)
+		}
+	}
+	if Race {
+		n = (n + raceShare - 1) / raceShare
+	}
+	if n >= len(list) {
+		return list
+	}
+	some := draw(rand.New(rand.NewPCG(seed, nextSample(t.Name()))), n, list, class) //nolint:gosec // cases of tests
+	t.Logf("tries %d of %d: %s=%d draws the same, all tries all", len(some), len(list), sampleEnv, seed)
+	return some
+}
+
+// nextSample returns a number that is the same for the nth sample of a test in each run.
+func nextSample(test string) uint64 {
+	drawnLock.Lock()
+	defer drawnLock.Unlock()
+	drawn[test]++
+	h := fnv.New64a()
+	fmt.Fprintf(h, "%s %d", test, drawn[test])
+	return h.Sum64()
+}
+
+// draw takes the first element of each class in a random order, and then the first others
+// until there are n.
+func draw[T any](random *rand.Rand, n int, list []T, class func(T) string) []T {
+	seen, others := map[string]bool{}, []int(nil)
+	var chosen []int
+	for _, i := range random.Perm(len(list)) {
+		if c := class(list[i]); !seen[c] {
+			seen[c] = true
+			chosen = append(chosen, i)
+		} else {
+			others = append(others, i)
+		}
+	}
+	chosen = append(chosen, others[:max(0, min(n-len(chosen), len(others)))]...)
+	slices.Sort(chosen)
+	out := make([]T, len(chosen))
+	for k, i := range chosen {
+		out[k] = list[i]
+	}
+	return out
+}
+
+// Rounds returns how often a test does something that it repeats: what the environment
+// variable says, or n, with the race detector at least a quarter of it.
+func Rounds(t testing.TB, env string, n int) int {
+	t.Helper()
+	if text := os.Getenv(env); text != "" {
+		rounds, err := strconv.Atoi(text)
+		if err != nil {
+			t.Fatalf("%s is no number: %q", env, text)
+		}
+		return rounds
+	}
+	if Race {
+		n = (n + raceShare - 1) / raceShare
+	}
+	return n
+}
+
+// Parallel sets how many parallel tests of a package run at a time unless -parallel says
+// otherwise. By default there is one for each processor, which is too few for tests that
+// wait for processes and timers most of the time. It is for TestMain.
+func Parallel(n int) {
+	if !flag.Parsed() {
+		flag.Parse()
+	}
+	given := false
+	flag.Visit(func(f *flag.Flag) { given = given || f.Name == "test.parallel" })
+	if given {
+		return
+	}
+	if err := flag.Set("test.parallel", strconv.Itoa(n)); err != nil {
+		panic(err)
+	}
+}

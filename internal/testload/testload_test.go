@@ -1,0 +1,108 @@
+package testload
+
+import (
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+)
+
+// TestDraw: a sample has as many elements as asked for, one of each class, in order and
+// none twice; another seed draws others.
+func TestDraw(t *testing.T) {
+	list := make([]int, 100)
+	for i := range list {
+		list[i] = i
+	}
+	class := func(i int) string { return fmt.Sprint(i % 7) }
+	different := map[string]bool{}
+	for seed := range uint64(50) {
+		for _, n := range []int{1, 7, 30, 100} {
+			got := draw(rand.New(rand.NewPCG(seed, 0)), n, list, class)
+			if want := max(n, 7); len(got) != want {
+				t.Errorf("%d were drawn, want %d", len(got), want)
+			}
+			if !slices.IsSorted(got) || len(slices.Compact(slices.Clone(got))) != len(got) {
+				t.Errorf("drawn: %v", got)
+			}
+			classes := map[string]bool{}
+			for _, i := range got {
+				classes[class(i)] = true
+			}
+			if len(classes) != 7 {
+				t.Errorf("%d of 7 classes", len(classes))
+			}
+			if n == 30 {
+				different[fmt.Sprint(got)] = true
+			}
+		}
+	}
+	if len(different) != 50 {
+		t.Errorf("50 seeds draw %d samples", len(different))
+	}
+}
+
+func TestSample(t *testing.T) {
+	list := make([]int, 1000)
+	for i := range list {
+		list[i] = i
+	}
+	want := 40
+	if Race {
+		want = 10
+	}
+	for env, n := range map[string]int{"": want, "7": want, "all": 1000} {
+		t.Setenv(sampleEnv, env)
+		if got := Sample(t, 40, list); len(got) != n {
+			t.Errorf("%q: %d elements, want %d", env, len(got), n)
+		}
+	}
+	t.Setenv(sampleEnv, "7")
+	var samples [2][]int
+	for i := range samples {
+		delete(drawn, t.Name()) // as in another process
+		samples[i] = slices.Concat(Sample(t, 40, list), Sample(t, 40, list))
+	}
+	if !slices.Equal(samples[0], samples[1]) {
+		t.Errorf("the same seed draws %v and %v", samples[0], samples[1])
+	}
+	if n := len(samples[0]) / 2; slices.Equal(samples[0][:n], samples[0][n:]) {
+		t.Errorf("two samples of a test are both %v", samples[0][:n])
+	}
+	whole := 1000
+	if Race {
+		whole = 250
+	}
+	if got := WithRace(t, list); len(got) != whole {
+		t.Errorf("%d of the whole list, want %d", len(got), whole)
+	}
+	if got := Sample(t, 5000, list); len(got) != 1000 {
+		t.Errorf("%d of a shorter list", len(got))
+	}
+}
+
+func TestRounds(t *testing.T) {
+	want := 20
+	if Race {
+		want = 5
+	}
+	for env, n := range map[string]int{"": want, "1000": 1000} {
+		t.Setenv("PERMD_TEST_KILL_ROUNDS", env)
+		if got := Rounds(t, "PERMD_TEST_KILL_ROUNDS", 20); got != n {
+			t.Errorf("%q: %d rounds, want %d", env, got, n)
+		}
+	}
+}
+
+func TestParallel(t *testing.T) {
+	f := flag.Lookup("test.parallel")
+	before := f.Value.String()
+	defer func() { _ = flag.Set("test.parallel", before) }()
+	Parallel(13)
+	given := false
+	flag.Visit(func(f *flag.Flag) { given = given || f.Name == "test.parallel" })
+	if got := f.Value.String(); !given || got != "13" && got != before {
+		t.Errorf("-parallel is %s", got)
+	}
+}

@@ -1,5 +1,0 @@
-//go:build !race
-
-package aap
-
-const raceEnabled = false

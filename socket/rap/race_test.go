@@ -1,5 +1,0 @@
-//go:build race
-
-package rap
-
-const raceEnabled = true
