@@ -1,7 +1,6 @@
 package runs
 
 import (
-	"slices"
 	"strings"
 
 	"github.com/permd/permd/decisions/effects"
@@ -31,12 +30,12 @@ func (v *invocation) operandEffects() {
 		case v.dashes >= 0 && n >= v.dashes && v.p.HasDashes:
 			role = v.p.AfterDashes
 		default:
-			if spec := operandAt(specs, n, len(v.operands)); spec != nil {
+			if spec := programs.OperandAt(specs, n, len(v.operands)); spec != nil {
 				role = spec.Role
 			}
 		}
 		behind := v.dashes >= 0 && n >= v.dashes && v.p.HasDashes
-		if w := &v.args[i]; w.Glob && !w.Dynamic() && !behind && movesOthers(specs, n, len(v.operands)) {
+		if w := &v.args[i]; w.Glob && !w.Dynamic() && !behind && programs.MovesOthers(specs, n, len(v.operands)) {
 			v.unknown(i, "a pattern that may become several words, of which each means something else: "+display.Display(display.ShowWord(&v.args[i])))
 		}
 		v.apply(role, i, v.args[i], false, tree)
@@ -78,29 +77,6 @@ func (v *invocation) deleteParents(i int, w effects.Word) {
 	}
 }
 
-// movesOthers reports whether the n-th operand, if it expands to several words, has one
-// among them with another role.
-func movesOthers(specs []programs.Operand, n, total int) bool {
-	own := operandAt(specs, n, total)
-	if own == nil || own.Many {
-		return false
-	}
-	// Operands before the repeated one shift those that follow; operands after it
-	// shift the repeated one.
-	from := slices.IndexFunc(specs, func(o programs.Operand) bool { return o.Many })
-	for i := range specs {
-		if &specs[i] == own && (from < 0 || i < from) {
-			from = i
-		}
-	}
-	for _, o := range specs[from:] {
-		if o.Role != own.Role {
-			return true
-		}
-	}
-	return own.Role != programs.RoleText && !slices.ContainsFunc(specs[from:], func(o programs.Operand) bool { return o.Many })
-}
-
 // operandSpecs returns the positions that exist with the options given.
 func (v *invocation) operandSpecs() []programs.Operand {
 	all := true
@@ -122,22 +98,4 @@ func (v *invocation) operandSpecs() []programs.Operand {
 // hasOperand reports whether a position exists with the options given.
 func (v *invocation) hasOperand(o *programs.Operand) bool {
 	return !v.has(o.Unless) && (len(o.Only) == 0 || v.has(o.Only))
-}
-
-// operandAt returns the position of the n-th of total operands: positions before the
-// repeated one are counted from the front, those after it from the back.
-func operandAt(specs []programs.Operand, n, total int) *programs.Operand {
-	many := slices.IndexFunc(specs, func(o programs.Operand) bool { return o.Many })
-	switch {
-	case many < 0 && n < len(specs):
-		return &specs[n]
-	case many < 0:
-		return nil
-	case n < many:
-		return &specs[n]
-	}
-	if behind := len(specs) - many - 1; n >= total-behind && total > many+behind-1 {
-		return &specs[len(specs)-(total-n)]
-	}
-	return &specs[many]
 }

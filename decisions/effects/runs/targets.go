@@ -6,6 +6,7 @@ import (
 
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/decisions/effects/display"
+	"github.com/permd/permd/decisions/effects/languages"
 	"github.com/permd/permd/decisions/effects/programs"
 	"github.com/permd/permd/internal/strictjson"
 	"github.com/permd/permd/internal/wordset"
@@ -114,7 +115,7 @@ func (v *invocation) targetLine(name string) string {
 				line, _ = strictjson.ParseString(strictjson.Find(text, "scripts", name))
 			}
 		} else {
-			line = recipe(string(text), name)
+			line = languages.Recipe(string(text), name)
 		}
 		break
 	}
@@ -122,23 +123,4 @@ func (v *invocation) targetLine(name string) string {
 		line = line[:maxTargetLine] + "…"
 	}
 	return line
-}
-
-// recipe returns a makefile's rule for a target, on one line.
-func recipe(text, target string) string {
-	var lines []string
-	inside := false
-	for line := range strings.SplitSeq(text, "\n") {
-		switch {
-		case strings.HasPrefix(line, "\t") || inside && strings.HasPrefix(line, " "):
-			if inside && strings.TrimSpace(line) != "" {
-				lines = append(lines, strings.TrimSpace(line))
-			}
-		case strings.TrimSpace(line) == "":
-		default:
-			names, rest, ok := strings.Cut(line, ":")
-			inside = ok && !strings.HasPrefix(rest, "=") && strings.Contains(" "+names+" ", " "+target+" ")
-		}
-	}
-	return strings.Join(lines, "; ")
 }

@@ -88,31 +88,6 @@ func choosesSecrets(name string) bool {
 	return paths.Guarded.Match(lexpath.Fold("/"+plain), "").Has(effects.Secret) || paths.Guarded.Match(lexpath.Fold("/x"+plain), "").Has(effects.Secret)
 }
 
-// plainGoFlags reports whether flags for the go compiler or linker only omit things from
-// a program or set its variables. Others name a linker to run.
-func plainGoFlags(flags string) bool {
-	if _, rest, ok := strings.Cut(flags, "="); ok && !strings.HasPrefix(flags, "-") {
-		flags = rest // the pattern of packages before it
-	}
-	value := false
-	for flag := range strings.FieldsSeq(flags) {
-		switch {
-		case value:
-			value = false
-			if !strings.Contains(flag, "=") || strings.ContainsAny(flag, "'\"") {
-				return false
-			}
-		case flag == "-X":
-			value = true
-		case strings.HasPrefix(flag, "-X=") && !strings.ContainsAny(flag, "'\""):
-		case flag == "-s", flag == "-w", flag == "-N", flag == "-l", flag == "-m", flag == "-m=2", flag == "-buildid=":
-		default:
-			return false
-		}
-	}
-	return !value
-}
-
 // openText handles a pattern or unknown text at a position of RoleText and similar.
 func (v *invocation) openText(role programs.Role, i int, w effects.Word, option bool) {
 	if !w.Dynamic() {
@@ -213,7 +188,7 @@ func (v *invocation) runnerWord(a argument) {
 }
 
 func (v *invocation) goFlags(a argument) {
-	if !plainGoFlags(a.w.Text) {
+	if !languages.GoFlags(a.w.Text) {
 		v.unknown(a.i, "flags that can run a program: "+display.Display(display.ShowWord(&a.w)))
 	}
 }

@@ -10,22 +10,6 @@ import (
 	"github.com/permd/permd/decisions/effects/settings"
 )
 
-func TestPlainGoFlags(t *testing.T) {
-	for _, flags := range []string{"-s -w", "-s", "-X a.b=c", "-s -w -X a.b=c -X a.c=d", "-X=a.b=c", "all=-N -l", "-m", "-N -l"} {
-		if !plainGoFlags(flags) {
-			t.Errorf("%q is not plain", flags)
-		}
-	}
-	for _, flags := range []string{
-		"-extld=./x", "-linkmode external", "-extldflags '-x'", "-X", "-X a.b", "-s -extld ./x", "-X 'a.b=c d'", "-X a.b=c -extld=./x", "all=-extld=x", "-toolexec=x",
-		"-X=a='b", "-o=/tmp/x", "-o /tmp/x",
-	} {
-		if plainGoFlags(flags) {
-			t.Errorf("%q is plain", flags)
-		}
-	}
-}
-
 func TestPlainSpec(t *testing.T) {
 	for text, want := range map[string]bool{
 		"react": true, "@types/node": true, "react@18.2.0": true, "lodash.merge@^4": true, "a/b": false, "./x": false, "../x": false, "/x": false,

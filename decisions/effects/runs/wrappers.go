@@ -169,7 +169,7 @@ func (v *invocation) innerCommand() {
 	}
 	for n, i := range before {
 		if i < start {
-			spec := operandAt(v.p.Operands, n, len(before))
+			spec := programs.OperandAt(v.p.Operands, n, len(before))
 			if spec == nil {
 				v.unknown(i, "an operand that permd does not know: "+display.Display(display.ShowWord(&v.args[i])))
 				continue
