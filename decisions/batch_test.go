@@ -84,7 +84,9 @@ func TestBatchFailed(t *testing.T) {
 	req := &Request{Call: effects.Call{ID: "c", Tool: effects.Tool{Name: "x"}, Agent: effects.Party{Name: "claude"}}}
 	snap, _ := p.Snapshot(0, "")
 	d := &Decision{}
-	after := e.decide(t.Context(), snap, req, e.receive(t.Context(), req, true), d, e.now())
+	received := new(intake)
+	e.receive(t.Context(), received, req, true)
+	after := e.decide(t.Context(), snap, req, received, d, e.now())
 	if !reflect.DeepEqual(after, effects.UnknownDisturbance()) || d.Verdict != Ask {
 		t.Errorf("after %+v, decided %s", after, d.Verdict)
 	}

@@ -1,11 +1,218 @@
 package decisions
 
 import (
+	"cmp"
+	"context"
+	"fmt"
+	"runtime/debug"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/permd/permd/decisions/effects"
 )
+
+// decide fills d and returns what the call may change for later calls. A panic anywhere
+// below is a failure, never an answer.
+func (e *Engine) decide(
+	ctx context.Context, snap Snapshot, req *Request, received *intake, d *Decision, now time.Time,
+) (after effects.Disturbance) {
+	defer func() {
+		if r := recover(); r != nil {
+			e.log.Error("deciding panicked", "decision", d.ID, "panic", fmt.Sprint(r), "stack", string(debug.Stack()))
+			d.fail(Stricter(Ask, snap.OnFailure()), "deciding failed")
+			d.Opaque, d.Stateful = true, true
+			after = effects.UnknownDisturbance()
+		}
+	}()
+	m := e.evaluation(ctx, snap, received, now)
+	res := &m.res
+	e.notPlain.note(res.Effects)
+	query := &MemoryQuery{
+		UID: req.Peer.UID, Session: req.Session, Project: res.Project,
+		ProjectKey: m.projectKey, All: res.Effects, Call: m.call, Now: now, Trees: workingTrees(e.fs),
+	}
+	remembered := e.recall(m, query)
+	c := m.unremembered.Load()
+	if remembered != nil || c == nil {
+		c = e.conclude(ctx, m, remembered)
+		if remembered == nil && !m.failed {
+			m.unremembered.Store(c)
+		}
+	}
+	id, call, digest := d.ID, d.CallID, d.Policy
+	*d = c.decision
+	d.ID, d.CallID, d.Policy = id, call, digest
+	d.Contents = e.contents(m, d)
+	own := len(res.Effects)
+	if d.Verdict == Ask && e.proposer != nil {
+		query.Effect, query.Target = nil, nil
+		query.Call = received.withoutMessage(m.call) // an offer is kept, and counts no message
+		e.offer(d, m, query, c.inputs[:own], c.results[:own])
+		if len(c.all) > own {
+			d.Widths = nil // none answers what stopped at a hint
+			if d.Offer != nil {
+				d.Offer.Sets = nil
+			}
+		}
+	}
+	if e.observe != nil {
+		in := m.input()
+		in.Now, in.All = now, c.all
+		e.observe(&Deliberation{ID: d.ID, Snapshot: snap, Raw: true, input: *in, inputs: c.inputs, results: c.results, slim: m.slim})
+	}
+	return res.After
+}
+
+// remembered is what memory says of one effect. err means that allows are off.
+type remembered struct {
+	reject, allow *Choice
+	err           error
+}
+
+// recall returns what memory says of the effects of a call, then of its hints, then of its
+// rest; nil if it says nothing of any.
+func (e *Engine) recall(m *evaluation, q *MemoryQuery) (list []remembered) {
+	own, hints := len(m.effects), len(m.hints)
+	ask := func(i int, eff *effects.Effect, target *effects.Script) {
+		q.Effect, q.Target = eff, target
+		var r remembered
+		if r.reject, r.allow, r.err = e.memory.Match(q); r == (remembered{}) {
+			return
+		}
+		if r.err != nil {
+			// Rejects stay, allows are off: the person is asked again.
+			r.allow = nil
+		}
+		if list == nil {
+			list = make([]remembered, own+hints+len(m.rest))
+		}
+		list[i] = r
+	}
+	for i := range m.effects {
+		ask(i, &m.res.Effects[i], m.effects[i].target)
+	}
+	for i := range m.hints {
+		ask(own+i, &m.res.Hints[i], nil)
+	}
+	for i := range m.rest {
+		ask(own+hints+i, &m.res.Rest[i], nil)
+	}
+	return list
+}
+
+// conclusion is what an evaluation and memory say together. One without memory belongs to
+// its evaluation and is used for many requests, so nothing in it may be changed.
+type conclusion struct {
+	all     []effects.Effect // with the hints that count
+	inputs  []effectInputs
+	results []effectResult
+	// decision has no id, no call and no digest.
+	decision Decision
+}
+
+// conclude applies the precedence table to an evaluation.
+func (e *Engine) conclude(ctx context.Context, m *evaluation, found []remembered) *conclusion {
+	c := new(conclusion)
+	d, res := &c.decision, &m.res
+	d.Defects, d.Folders, d.Activated, d.Fingerprints = res.Defects, res.Folders, res.Activated, m.fingerprints
+	said := func(i int) (r remembered) {
+		if found != nil {
+			r = found[i]
+		}
+		return r
+	}
+	results := make([]effectResult, len(res.Effects))
+	inputs := make([]effectInputs, len(res.Effects))
+
+	// An inherent effect takes its allow from its run, so runs come first.
+	for _, inherent := range []bool{false, true} {
+		for i := range res.Effects {
+			eff, p := &res.Effects[i], &m.effects[i]
+			if eff.Inherent() != inherent {
+				continue
+			}
+			v := &inputs[i]
+			*v = effectInputs{fence: p.fence, person: m.person, trusted: m.snapshot.Trusted(), findings: p.findings}
+			if inherent && eff.Via.Effect >= 0 && eff.Via.Effect < len(results) {
+				v.run = &results[eff.Via.Effect]
+			}
+			results[i] = e.effect(ctx, m.snapshot, eff, p.err, said(i), v)
+		}
+	}
+	own := len(res.Effects)
+	after := func(i int) remembered { return said(own + i) }
+	all, inputs, results := e.hints(ctx, m, after, inputs, results)
+	c.all, c.inputs, c.results = all, inputs, results
+	shown := all
+	after = func(i int) remembered { return said(own + len(m.hints) + i) }
+	if denied, why := e.deniedOfRest(ctx, m, after); denied != nil {
+		shown = slices.Concat(all, denied)
+		d.conclude(shown, slices.Concat(results, why))
+	} else {
+		d.conclude(all, results)
+	}
+	d.Details = details(shown, res.Project, m.call.User.Home)
+	if len(all) > own {
+		d.Fingerprints = append(slices.Clip(d.Fingerprints), fingerprints(m.call, all[own:], nil)...)
+	}
+	d.Opaque, d.Stateful = opaque(res.Effects, &res.After), stateful(res.Effects)
+	return c
+}
+
+// hints applies the table to the hints of a call, and adds those that ask or deny to
+// its effects. The others are dropped: they decided nothing.
+func (e *Engine) hints(
+	ctx context.Context, m *evaluation, said func(i int) remembered, inputs []effectInputs, results []effectResult,
+) ([]effects.Effect, []effectInputs, []effectResult) {
+	all := slices.Clip(m.res.Effects)
+	for i := range m.res.Hints {
+		eff, p := &m.res.Hints[i], &m.hints[i]
+		v := effectInputs{fence: p.fence, trusted: m.snapshot.Trusted(), findings: p.findings}
+		v.findings.Fired = ofPersons(eff, v.findings.Fired)
+		o := e.effect(ctx, m.snapshot, eff, p.err, said(i), &v)
+		if o.row == RowGuarded && !eff.Claimed {
+			continue // what is certain of a guarded file is an effect of its own
+		}
+		if o.verdict != Allow {
+			all, inputs, results = append(all, *eff), append(inputs, v), append(results, o)
+		}
+	}
+	return all, inputs, results
+}
+
+// ofPersons leaves out the shipped rules if an effect is a guess. Their denies are about
+// catastrophes that are certain to happen, not about one of several things that a call
+// may do.
+func ofPersons(e *effects.Effect, fired []Finding) []Finding {
+	if !e.Guessed {
+		return fired
+	}
+	return filter(fired, func(r Finding) bool { return !inBase(r) })
+}
+
+// effect applies the precedence table to one effect with what memory says of it. err is
+// the error of evaluating the rules.
+func (e *Engine) effect(ctx context.Context, snap Snapshot, eff *effects.Effect, err error, said remembered, v *effectInputs) effectResult {
+	v.reject, v.allow = said.reject, said.allow
+	if err != nil {
+		failed := effectResult{
+			verdict: Stricter(Ask, snap.OnFailure()), row: RowFailure, by: ByFailure,
+			needed: NeededByRule, reason: cmp.Or(abandonedReason(ctx), "policy failed: "+reasonOf(err)),
+		}
+		// The rules of the layers that could be evaluated, and the results that need no
+		// policy, may still be stricter.
+		if o := precede(eff, v); o.verdict == Deny {
+			return o
+		}
+		return failed
+	}
+	o := precede(eff, v)
+	if said.err != nil && o.verdict == Ask && memoryAnswers(o.row) {
+		o.note = "; remembered allows are off (see permd status)"
+	}
+	return o
+}
 
 // conclude makes the decision from the results of its effects.
 func (d *Decision) conclude(effs []effects.Effect, results []effectResult) {

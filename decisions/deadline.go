@@ -45,15 +45,11 @@ func (d *deadline) Err() error {
 
 // within returns a context that ends when a decision of so many calls that began at start
 // must be made.
-func (e *Engine) within(ctx context.Context, start time.Time, w *Work, calls int) *deadline {
-	d := &deadline{
+func (e *Engine) within(ctx context.Context, start time.Time, w *Work, calls int) deadline {
+	return deadline{
 		Context: ctx, at: start.Add(cmp.Or(e.config.Deadline, defaultDeadline)), now: e.now,
-		work: w, turn: fairshare.TurnOf(ctx),
+		work: w, turn: fairshare.TurnOf(ctx), looks: newSharedLooks(calls, start),
 	}
-	if calls > 1 {
-		d.looks = &sharedLooks{since: start}
-	}
-	return d
 }
 
 // betweenCalls lets others go first that have used the processors for less time. It

@@ -1,13 +1,10 @@
 package decisions
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
-	"runtime/debug"
-	"slices"
 	"time"
 
 	"github.com/permd/permd/decisions/effects"
@@ -137,11 +134,14 @@ func (e *Engine) Decide(ctx context.Context, reqs ...*Request) []*Decision {
 	turn := fairshare.TurnOf(ctx)
 	_, _ = turn.Resume(ctx) // what cannot wait any more is decided without
 	start := e.now()
-	w := e.config.Underway.Begin(AtRules, start)
+	s := new(scratch)
+	w := e.config.Underway.begin(&s.work, AtRules, start)
 	defer w.End()
-	limit := e.within(ctx, start, w, len(reqs))
+	s.deadline = e.within(ctx, start, w, len(reqs))
+	limit := &s.deadline
 	ctx = limit
-	first := e.receive(ctx, reqs[0], len(reqs) == 1)
+	first := &s.intake
+	e.receive(ctx, first, reqs[0], len(reqs) == 1)
 	defer e.cache.release(first.buffer)
 	snap, err := e.policy.Snapshot(reqs[0].Peer.UID, first.project)
 	if first.cached != nil && err == nil && first.cached.evaluation.snapshot != snap {
@@ -151,7 +151,7 @@ func (e *Engine) Decide(ctx context.Context, reqs ...*Request) []*Decision {
 		snap, err = e.policy.Snapshot(reqs[0].Peer.UID, first.project)
 	}
 	decided := make([]*Decision, len(reqs))
-	records := make([]*Record, len(reqs))
+	records := append(s.list[:0], make([]*Record, len(reqs))...)
 	var before earlierCalls
 	why := reserveLeast(turn, len(reqs))
 	for i, req := range reqs {
@@ -171,7 +171,8 @@ func (e *Engine) Decide(ctx context.Context, reqs ...*Request) []*Decision {
 			received := first
 			if i > 0 {
 				before.prepare(&req.Call, snap.Profiles())
-				received = e.receive(ctx, req, false)
+				received = new(intake)
+				e.receive(ctx, received, req, false)
 			}
 			after := e.decide(ctx, snap, req, received, d, start)
 			if d.Unsettled = before.mayAffect(e.fs, d); !d.Unsettled {
@@ -183,7 +184,12 @@ func (e *Engine) Decide(ctx context.Context, reqs ...*Request) []*Decision {
 			}
 		}
 		decided[i] = d
-		records[i] = record(req, d, first.project, start)
+		r := &s.record
+		if i > 0 {
+			r = new(Record)
+		}
+		r.describe(req, first.project, start)
+		records[i] = r
 	}
 	if why := abandonedReason(ctx); why != "" {
 		for _, d := range decided {
@@ -205,7 +211,7 @@ func (e *Engine) Decide(ctx context.Context, reqs ...*Request) []*Decision {
 		r.bound()
 	}
 	w.enter(AtJournal)
-	turn.Await(ctx, func() { err = e.journal.Append(context.WithoutCancel(ctx), records...) })
+	err = e.store(ctx, turn, records)
 	if err != nil {
 		e.log.Error("decision not logged, so nothing is allowed", "decisions", len(records), "error", err)
 		for i, d := range decided {
@@ -218,6 +224,12 @@ func (e *Engine) Decide(ctx context.Context, reqs ...*Request) []*Decision {
 	return decided
 }
 
+// store stores records in the journal, while others use the request's slot.
+func (e *Engine) store(ctx context.Context, turn *fairshare.Turn, records []*Record) (err error) {
+	turn.Await(ctx, func() { err = e.journal.Append(context.WithoutCancel(ctx), records...) })
+	return err
+}
+
 // denyUnattended denies the call if it would ask and nobody is there to answer.
 func (d *Decision) denyUnattended(alone bool) {
 	if !alone || d.Verdict != Ask {
@@ -228,148 +240,24 @@ func (d *Decision) denyUnattended(alone bool) {
 	d.Widths, d.Offer = nil, nil
 }
 
-// decide fills d and returns what the call may change for later calls. A panic anywhere
-// below is a failure, never an answer.
-func (e *Engine) decide(
-	ctx context.Context, snap Snapshot, req *Request, received *intake, d *Decision, now time.Time,
-) (after effects.Disturbance) {
-	defer func() {
-		if r := recover(); r != nil {
-			e.log.Error("deciding panicked", "decision", d.ID, "panic", fmt.Sprint(r), "stack", string(debug.Stack()))
-			d.fail(Stricter(Ask, snap.OnFailure()), "deciding failed")
-			d.Opaque, d.Stateful = true, true
-			after = effects.UnknownDisturbance()
-		}
-	}()
-	m := e.evaluation(ctx, snap, received, now)
-	res := &m.res
-	e.notPlain.note(res.Effects)
-	d.Defects, d.Folders, d.Activated, d.Fingerprints = res.Defects, res.Folders, res.Activated, m.fingerprints
-	query := &MemoryQuery{
-		UID: req.Peer.UID, Session: req.Session, Project: res.Project,
-		ProjectKey: m.projectKey, All: res.Effects, Call: m.call, Now: now, Trees: workingTrees(e.fs),
-	}
-	results := make([]effectResult, len(res.Effects))
-	inputs := make([]effectInputs, len(res.Effects))
-
-	// An inherent effect takes its allow from its run, so runs come first.
-	for _, inherent := range []bool{false, true} {
-		for i := range res.Effects {
-			eff, p := &res.Effects[i], &m.effects[i]
-			if eff.Inherent() != inherent {
-				continue
-			}
-			query.Effect, query.Target = eff, p.target
-			v := &inputs[i]
-			*v = effectInputs{fence: p.fence, person: m.person, trusted: snap.Trusted(), findings: p.findings}
-			if inherent && eff.Via.Effect >= 0 && eff.Via.Effect < len(results) {
-				v.run = &results[eff.Via.Effect]
-			}
-			results[i] = e.effect(ctx, snap, eff, p.err, query, v)
-		}
-	}
-	own := len(res.Effects)
-	all, inputs, results := e.hints(ctx, m, *query, inputs, results)
-	shown := all
-	if denied, why := e.deniedOfRest(ctx, m, query); denied != nil {
-		shown = slices.Concat(all, denied)
-		d.conclude(shown, slices.Concat(results, why))
-	} else {
-		d.conclude(all, results)
-	}
-	d.Details = details(shown, res.Project, m.call.User.Home)
-	if len(all) > own {
-		d.Fingerprints = append(slices.Clip(d.Fingerprints), fingerprints(m.call, all[own:], nil)...)
-	}
-	d.Opaque, d.Stateful = opaque(res.Effects, &res.After), stateful(res.Effects)
-	d.Contents = e.contents(m, d)
-	if d.Verdict == Ask && e.proposer != nil {
-		query.Call = received.withoutMessage(m.call) // an offer is kept, and counts no message
-		e.offer(d, m, query, inputs[:own], results[:own])
-		if len(all) > own {
-			d.Widths = nil // none answers what stopped at a hint
-			if d.Offer != nil {
-				d.Offer.Sets = nil
-			}
-		}
-	}
-	if e.observe != nil {
-		in := m.input()
-		in.Now, in.All = now, all
-		e.observe(&Deliberation{ID: d.ID, Snapshot: snap, Raw: true, input: *in, inputs: inputs, results: results})
-	}
-	return res.After
+// scratch is what one request needs until it is answered, in one piece of memory. Nothing
+// that lives longer may point into it.
+type scratch struct {
+	work     Work
+	deadline deadline
+	intake   intake
+	record   Record // of the first call
+	list     [1]*Record
 }
 
-// hints applies the table to the hints of a call, and adds those that ask or deny to
-// its effects. The others are dropped: they decided nothing.
-func (e *Engine) hints(
-	ctx context.Context, m *evaluation, q MemoryQuery, inputs []effectInputs, results []effectResult,
-) ([]effects.Effect, []effectInputs, []effectResult) {
-	all := slices.Clip(m.res.Effects)
-	for i := range m.res.Hints {
-		eff, p := &m.res.Hints[i], &m.hints[i]
-		q.Effect, q.Target = eff, nil
-		v := effectInputs{fence: p.fence, trusted: m.snapshot.Trusted(), findings: p.findings}
-		v.findings.Fired = ofPersons(eff, v.findings.Fired)
-		o := e.effect(ctx, m.snapshot, eff, p.err, &q, &v)
-		if o.row == RowGuarded && !eff.Claimed {
-			continue // what is certain of a guarded file is an effect of its own
-		}
-		if o.verdict != Allow {
-			all, inputs, results = append(all, *eff), append(inputs, v), append(results, o)
-		}
-	}
-	return all, inputs, results
-}
-
-// ofPersons leaves out the shipped rules if an effect is a guess. Their denies are about
-// catastrophes that are certain to happen, not about one of several things that a call
-// may do.
-func ofPersons(e *effects.Effect, fired []Finding) []Finding {
-	if !e.Guessed {
-		return fired
-	}
-	return filter(fired, func(r Finding) bool { return !inBase(r) })
-}
-
-// effect looks up choices for one effect and applies the precedence table. err is the
-// error of evaluating the rules.
-func (e *Engine) effect(ctx context.Context, snap Snapshot, eff *effects.Effect, err error, q *MemoryQuery, v *effectInputs) effectResult {
-	var unread error
-	if v.reject, v.allow, unread = e.memory.Match(q); unread != nil {
-		// Rejects stay, allows are off: the person is asked again.
-		v.allow = nil
-	}
-	if err != nil {
-		failed := effectResult{
-			verdict: Stricter(Ask, snap.OnFailure()), row: RowFailure, by: ByFailure,
-			needed: NeededByRule, reason: cmp.Or(abandonedReason(ctx), "policy failed: "+reasonOf(err)),
-		}
-		// The rules of the layers that could be evaluated, and the results that need no
-		// policy, may still be stricter.
-		if o := precede(eff, v); o.verdict == Deny {
-			return o
-		}
-		return failed
-	}
-	o := precede(eff, v)
-	if unread != nil && o.verdict == Ask && memoryAnswers(o.row) {
-		o.note = "; remembered allows are off (see permd status)"
-	}
-	return o
-}
-
-func record(req *Request, d *Decision, project string, now time.Time) *Record {
+// describe sets what a record says besides the decision.
+func (r *Record) describe(req *Request, project string, now time.Time) {
 	c := &req.Call
-	r := &Record{
-		Time: now, Peer: req.Peer, Agent: c.Agent, Client: c.Client, Session: req.Session,
-		Protocol: c.Protocol, Tool: c.Tool.Name, Cwd: c.Cwd, Project: project, Decision: *d,
-	}
+	r.Time, r.Peer, r.Agent, r.Client, r.Session = now, req.Peer, c.Agent, c.Client, req.Session
+	r.Protocol, r.Tool, r.Cwd, r.Project = c.Protocol, c.Tool.Name, c.Cwd, project
 	if g := req.Gate; g != nil {
 		r.Agent = g.Agent
 	}
-	return r
 }
 
 // abandonedReason returns why nobody waits for the answer any more, "" if somebody does:

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"context"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/permd/permd/decisions/effects"
@@ -26,6 +28,11 @@ type evaluation struct {
 	failed       bool // rules could not be evaluated for one of the effects
 	// rest has a part for each of the effects in res.Rest.
 	rest []effectFacts
+	// unremembered is what follows where memory says nothing of any effect, once it is
+	// known. It depends on nothing but the evaluation.
+	unremembered atomic.Pointer[conclusion]
+	// slim returns the call without its raw input (see Deliberation.Slim).
+	slim func() *effects.Call
 }
 
 // effectFacts is the evaluation of one effect.
@@ -44,6 +51,7 @@ func (e *evaluator) evaluate(ctx context.Context, snap Snapshot, received *intak
 	w := e.world(fsys, snap)
 	m := &evaluation{snapshot: snap, call: &req.Call, res: w.EffectsIn(received.context), session: req.Session}
 	m.session.Conn = 0
+	m.slim = sync.OnceValue(m.slimCall)
 	m.projectKey = paths.ProjectKey(fsys, m.res.Project)
 	m.effects, m.hints = make([]effectFacts, len(m.res.Effects)), make([]effectFacts, len(m.res.Hints))
 	for i := range len(m.effects) + len(m.hints) {
@@ -75,6 +83,12 @@ func (e *evaluator) evaluate(ctx context.Context, snap Snapshot, received *intak
 	}
 	e.evaluateRest(ctx, m, now)
 	return m
+}
+
+func (m *evaluation) slimCall() *effects.Call {
+	call := *m.call
+	call.Input, call.Claims.Diffs, call.Claims.Texts, call.Claims.Meta = nil, nil, nil, nil
+	return &call
 }
 
 // effectAt returns the i-th effect with its facts. Hints follow the effects.

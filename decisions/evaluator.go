@@ -39,8 +39,7 @@ type intake struct {
 
 // receive determines where a request comes from. The cache is used only for requests
 // of one call: what earlier calls may change is not part of the key.
-func (e *evaluator) receive(ctx context.Context, req *Request, alone bool) *intake {
-	m := new(intake)
+func (e *evaluator) receive(ctx context.Context, m *intake, req *Request, alone bool) {
 	req.Call.Confined = req.Session.confinement()
 	if alone && e.cache != nil {
 		key, ok := appendRequest(e.cache.buffer(), req)
@@ -49,13 +48,12 @@ func (e *evaluator) receive(ctx context.Context, req *Request, alone bool) *inta
 			m.key = key
 			if m.cached = e.cache.get(ctx, key, e.fs); m.cached != nil {
 				m.project = m.cached.project
-				return m
+				return
 			}
 			req = cacheableRequest(req)
 		}
 	}
 	m.resolve(ctx, e, req)
-	return m
 }
 
 // resolve prepares a request for evaluation without the cache.
@@ -98,12 +96,15 @@ func (e *evaluator) evaluation(ctx context.Context, snap Snapshot, received *int
 
 // workingTrees returns MemoryQuery.Trees for the effects of one call.
 func workingTrees(fsys effects.FS) func(string) []WorkingTree {
-	keys := map[string]string{} // of folders; themselves if they are no working tree
+	var keys map[string]string // of folders; themselves if they are no working tree
 	return func(p string) (trees []WorkingTree) {
 		for dir := p; path.IsAbs(dir) && dir != "/"; dir = path.Dir(dir) {
 			key, known := keys[dir]
 			if !known {
 				key = paths.ProjectKey(fsys, dir)
+				if keys == nil {
+					keys = map[string]string{}
+				}
 				keys[dir] = key
 			}
 			if key != dir {

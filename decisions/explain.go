@@ -20,15 +20,14 @@ type Deliberation struct {
 	input   Input
 	inputs  []effectInputs
 	results []effectResult
+	slim    func() *effects.Call // the call without its raw input
 }
 
 // Slim drops the raw input, which may hold whole files, and what no rule sees: effects
 // that only deny, and what the call may change. Then only rules that read the input cannot
 // be explained.
 func (d *Deliberation) Slim() {
-	call := *d.input.Call
-	call.Input, call.Claims.Diffs, call.Claims.Texts, call.Claims.Meta = nil, nil, nil, nil
-	d.input.Call, d.input.Scratch, d.Raw = &call, nil, false
+	d.input.Call, d.input.Scratch, d.Raw = d.slim(), nil, false
 	if r := d.input.Result; len(r.Rest) > 0 || !r.After.None() {
 		d.input.Result = &effects.Result{
 			Effects: r.Effects, Defects: r.Defects, Completeness: r.Completeness, Missing: r.Missing, Project: r.Project,

@@ -55,15 +55,13 @@ func (e *evaluator) evaluateRest(ctx context.Context, m *evaluation, now time.Ti
 // deniedOfRest returns the denied effects of a call's rest with their results. Where one
 // of the others could not be evaluated, it follows: it may be denied, so that the call
 // must not be allowed.
-func (e *Engine) deniedOfRest(ctx context.Context, m *evaluation, q *MemoryQuery) (denied []effects.Effect, results []effectResult) {
+func (e *Engine) deniedOfRest(ctx context.Context, m *evaluation, said func(i int) remembered) (denied []effects.Effect, results []effectResult) {
 	var failed *effectResult
 	at := 0
 	for i := range m.rest {
 		eff, p := &m.res.Rest[i], &m.rest[i]
-		one := *q
-		one.Effect = eff
 		v := &effectInputs{fence: p.fence, findings: p.findings}
-		o := e.effect(ctx, m.snapshot, eff, p.err, &one, v)
+		o := e.effect(ctx, m.snapshot, eff, p.err, said(i), v)
 		switch {
 		case o.by == ByFailure && failed == nil:
 			failed, at = &o, i

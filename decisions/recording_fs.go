@@ -1,7 +1,6 @@
 package decisions
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"io/fs"
@@ -54,6 +53,28 @@ type fsLookup struct {
 	mode fs.FileMode
 	text string // a link's target, a file's content, a folder's names, a survey
 	err  error
+	// stamp is that of a folder whose names were read, if it is known to change with them.
+	stamp paths.Stamp
+}
+
+// stamper is implemented by file systems that can tell whether the names in a folder have
+// changed without reading them (see paths.Index).
+type stamper interface {
+	Stamp(path string) (paths.Stamp, error)
+	OldStamp(path string) (paths.Stamp, bool)
+}
+
+// sameNames reports whether the names in a folder are known to be unchanged.
+func (l *fsLookup) sameNames(fsys effects.FS) bool {
+	if l.stamp == (paths.Stamp{}) {
+		return false
+	}
+	by, ok := fsys.(stamper)
+	if !ok {
+		return false
+	}
+	now, err := by.Stamp(l.path)
+	return err == nil && now == l.stamp
 }
 
 type lookupOp uint8
@@ -176,10 +197,7 @@ func (o *recordingFS) Survey(root, dir string) paths.Survey {
 	var s paths.Survey
 	s.Incomplete = strings.HasPrefix(l.text, incompleteMark)
 	for name := range strings.SplitSeq(strings.TrimPrefix(l.text, incompleteMark), "\x00") {
-		switch link, isLink := strings.CutPrefix(name, linkMark); {
-		case isLink:
-			s.Links = append(s.Links, link)
-		case name != "":
+		if name != "" {
 			s.Secrets = append(s.Secrets, name)
 		}
 	}
@@ -202,10 +220,8 @@ func choosing(fsys effects.FS, path string) (string, error) {
 	return strings.Join(names, "\x00"), err
 }
 
-const (
-	incompleteMark = "?" // begins the text of an incomplete survey
-	linkMark       = "@" // precedes the name of a link
-)
+// incompleteMark begins the text of an incomplete survey.
+const incompleteMark = "?"
 
 // surveyText reads a survey as one text: absolute paths contain no NUL.
 func surveyText(fsys effects.FS, path string, root int64) string {
@@ -215,9 +231,6 @@ func surveyText(fsys effects.FS, path string, root int64) string {
 	}
 	s := by.Survey(path[:root], path)
 	text := strings.Join(s.Secrets, "\x00")
-	for _, link := range s.Links {
-		text += "\x00" + linkMark + link
-	}
 	if s.Incomplete {
 		text = incompleteMark + text
 	}
@@ -261,6 +274,14 @@ type sharedLooks struct {
 	since time.Time // none is older
 	byKey map[lookupKey]fsLookup
 	bytes int
+}
+
+// newSharedLooks returns nil for a single call, which has nothing to share.
+func newSharedLooks(calls int, now time.Time) *sharedLooks {
+	if calls < 2 {
+		return nil
+	}
+	return &sharedLooks{since: now}
 }
 
 type lookupKey struct {
@@ -307,6 +328,12 @@ func (s *sharedLooks) forgetOld(now time.Time) {
 
 // ask performs the lookup.
 func (l *fsLookup) ask(fsys effects.FS) {
+	if by, ok := fsys.(stamper); ok && (l.op == opNames || l.op == opChoosing) {
+		// Before the names, so that a change in between makes the stamp outdated.
+		if stamp, ok := by.OldStamp(l.path); ok {
+			l.stamp = stamp
+		}
+	}
 	switch l.op {
 	case opLstat:
 		l.mode, l.err = fsys.Lstat(l.path)
@@ -322,6 +349,9 @@ func (l *fsLookup) ask(fsys effects.FS) {
 		l.text, l.err = choosing(fsys, l.path)
 	case opSurvey:
 		l.text = surveyText(fsys, l.path, l.limit)
+	}
+	if l.err != nil {
+		l.stamp = paths.Stamp{}
 	}
 }
 
@@ -352,16 +382,21 @@ func unchanged(ctx context.Context, fsys effects.FS, looks []fsLookup) bool {
 				return false
 			}
 		case opReadFile:
-			data, err := fsys.ReadFile(l.path, l.limit)
-			if !bytes.Equal(data, []byte(l.text)) || !sameError(err, l.err) {
+			if !l.sameContent(fsys) {
 				return false
 			}
 		case opNames:
+			if l.sameNames(fsys) {
+				continue
+			}
 			text, err := namesIn(fsys, l.path, l.limit)
 			if text != l.text || !sameError(err, l.err) {
 				return false
 			}
 		case opChoosing:
+			if l.sameNames(fsys) {
+				continue
+			}
 			text, err := choosing(fsys, l.path)
 			if text != l.text || !sameError(err, l.err) {
 				return false
@@ -373,6 +408,17 @@ func unchanged(ctx context.Context, fsys effects.FS, looks []fsLookup) bool {
 		}
 	}
 	return true
+}
+
+// sameContent reports whether a file still has the same content.
+func (l *fsLookup) sameContent(fsys effects.FS) bool {
+	by, ok := fsys.(paths.Comparer)
+	if !ok || l.err != nil {
+		data, err := fsys.ReadFile(l.path, l.limit)
+		return string(data) == l.text && sameError(err, l.err)
+	}
+	same, err := by.Holds(l.path, l.limit, l.text)
+	return same && err == nil
 }
 
 // sameError reports whether an error equals a recorded one: nil, or fs.ErrNotExist.

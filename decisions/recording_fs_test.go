@@ -28,9 +28,7 @@ func TestRecordedSurvey(t *testing.T) {
 		"nothing":          {},
 		"doubt":            {Incomplete: true},
 		"a secret":         {Secrets: []string{"/p/.env"}},
-		"a link":           {Links: []string{"/p/x"}},
-		"links and doubt":  {Links: []string{"/p/x", "/p/y"}, Incomplete: true},
-		"all of it":        {Secrets: []string{"/p/.env", "/p/a.key"}, Links: []string{"/p/@x"}, Incomplete: true},
+		"all of it":        {Secrets: []string{"/p/.env", "/p/a.key"}, Incomplete: true},
 		"an odd file name": {Secrets: []string{"/p/@/.env"}},
 	} {
 		t.Run(name, func(t *testing.T) {

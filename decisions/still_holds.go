@@ -28,9 +28,11 @@ func (e *Engine) decideAgain(ctx context.Context, req *Request, earlier *Decisio
 	now := e.now()
 	w := e.config.Underway.Begin(AtRules, now)
 	defer w.End()
-	ctx = e.within(ctx, now, w, 1)
+	limit := e.within(ctx, now, w, 1)
+	ctx = &limit
 	// The cache does not know what calls before this one may change.
-	received := e.receive(ctx, req, req.Call.Before.None())
+	received := new(intake)
+	e.receive(ctx, received, req, req.Call.Before.None())
 	defer e.cache.release(received.buffer)
 	snap, err := e.policy.Snapshot(req.Peer.UID, received.project)
 	switch {

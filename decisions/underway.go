@@ -42,7 +42,15 @@ func (u *Underway) Begin(at Place, now time.Time) *Work {
 	if u == nil {
 		return nil
 	}
-	w := &Work{of: u, place: at, began: now}
+	return u.begin(new(Work), at, now)
+}
+
+// begin is Begin with memory for the request.
+func (u *Underway) begin(w *Work, at Place, now time.Time) *Work {
+	if u == nil {
+		return nil
+	}
+	w.of, w.place, w.began = u, at, now
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if w.next = u.first; w.next != nil {

@@ -22,6 +22,7 @@ import (
 	"github.com/permd/permd/policy/input"
 	"github.com/permd/permd/policy/list"
 	"github.com/permd/permd/policy/source"
+	"github.com/permd/permd/policy/termsize"
 )
 
 // maxResidual is how many rules that the index cannot exclude a kind may have
@@ -170,7 +171,7 @@ func (l *compiledLayer) prepare() error {
 	if err != nil {
 		return err
 	}
-	l.values = cache.NewInterQueryValueCache(context.Background(), config)
+	l.values = builtins.NewCache(cache.NewInterQueryValueCache(context.Background(), config))
 	return nil
 }
 
@@ -278,10 +279,10 @@ func compileModules(layer decisions.Layer, policy map[string]*ast.Module, rules 
 }
 
 func newCompiler(schema *input.Schema, caps *ast.Capabilities) *ast.Compiler {
-	c := ast.NewCompiler().
+	c := termsize.Checked(ast.NewCompiler().
 		WithCapabilities(caps).
 		WithStrict(true).
-		WithDefaultRegoVersion(ast.RegoV1)
+		WithDefaultRegoVersion(ast.RegoV1))
 	if schema != nil {
 		set := ast.NewSchemaSet()
 		set.Put(ast.SchemaRootRef, schema.Raw)

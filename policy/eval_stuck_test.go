@@ -3,34 +3,77 @@ package policy
 import (
 	"errors"
 	"fmt"
-	"regexp"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/open-policy-agent/opa/v1/ast"
 
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/internal/eventually"
 	"github.com/permd/permd/policy/evaltime"
 )
 
-// slowStep returns rules with one step that takes seconds, and which OPA cannot end: a
-// pattern of many states for a text of so many characters that it takes some 4 s.
+// slowStep returns rules with one step that takes seconds, and which OPA cannot end: it
+// makes a set of two values that hold others so often that comparing them takes some seconds.
 func slowStep() string {
-	const pattern = "(?:x?y?){300}z"
-	n, begun := 12, time.Now()
-	regexp.MustCompile(pattern).MatchString(strings.Repeat("x", 1<<n))
-	for took := time.Since(begun); took < 4*time.Second; took *= 2 {
+	n, begun := 20, time.Now()
+	compareShared(n)
+	for took := time.Since(begun); took < 2*time.Second; took *= 2 {
 		n++
-	}
-	doubled := "\ts0 := substring(\"x\", 0, count(input.effect.kind))\n"
-	for i := range n {
-		doubled += fmt.Sprintf("\ts%d := concat(\"\", [s%d, s%d])\n", i+1, i, i)
 	}
 	return fmt.Sprintf(`allow contains "yes" if input.effect.kind == "run"
 deny contains "x" if {
-%s	regex.match(%q, s%d)
+	input.effect.kind == "run"
+	count({a%d, b%d}) == 1
 }
-`, doubled, pattern, n)
+%s%s`, n, n, shared("a", n), shared("b", n))
+}
+
+// shared returns rules whose last one has a value that holds others 2^n times.
+func shared(name string, n int) string {
+	rules := name + "0 := [1]\n"
+	for i := range n {
+		rules += fmt.Sprintf("%s%d := [%s%d | some _ in [1, 2]]\n", name, i+1, name, i)
+	}
+	return rules
+}
+
+// compareShared compares two such values.
+func compareShared(n int) {
+	a, b := ast.ArrayTerm(ast.IntNumberTerm(1)), ast.ArrayTerm(ast.IntNumberTerm(1))
+	for range n {
+		a, b = ast.ArrayTerm(a, a), ast.ArrayTerm(b, b)
+	}
+	a.Equal(b)
+}
+
+// TestComparisonsOfSharedValues: a comparison of two values that hold others often enough
+// overflowed the stack, which no recover catches.
+func TestComparisonsOfSharedValues(t *testing.T) {
+	for _, test := range []string{
+		"a30 == b30", "a30 = b30", "x := a30\n\ty := b30\n\tx == y", "not a30 == b30", "a30 != b30",
+		"[a30, 1] == [b30, 1]", "every x in [a30] { x == b30 }", "count([1 | a30 == b30]) == 2", "same(a30, b30)",
+		"some x in [a30]\n\tx == b30", "same(a30, b30) with input as {}",
+	} {
+		rules := "deny contains \"x\" if {\n\tinput.effect.kind == \"run\"\n\t" + test + "\n}\nsame(x, y) if x == y\n" + shared("a", 30) + shared("b", 30)
+		_, err := snapshotOf(mustCompile(t, decisions.User, rules)).Evaluate(t.Context(), inputOf(run("ls")))
+		if err == nil || !strings.Contains(err.Error(), "too much time") {
+			t.Errorf("%s: %v", test, err)
+		}
+	}
+	for _, test := range []string{
+		"a3 == b3", "not a3 == a4", "x := a3\n\ty := b3\n\tx == y", "same(a3, b3)", "[x, _] = [a3, 1]\n\tx == b3",
+		"every x in [a3] { x == b3 }", "count([1 | a3 == b3]) == 1", "not missing == a3",
+		"input.effect.program == name\n\tname == lower(name)", "{x | x := a3; x == b3} == {b3}",
+	} {
+		rules := "deny contains \"x\" if {\n\tinput.effect.kind == \"run\"\n\t" + test + "\n}\nsame(x, y) if x == y\nmissing := 1 if input.effect.kind == \"read\"\n" +
+			"name := \"ls\"\n" + shared("a", 4) + shared("b", 4)
+		got, err := snapshotOf(mustCompile(t, decisions.User, rules)).Evaluate(t.Context(), inputOf(run("ls")))
+		if err != nil || len(got.Fired) != 1 {
+			t.Errorf("%s: %v, %v", test, briefs(got), err)
+		}
+	}
 }
 
 // TestEvaluationLeftBehind: nobody waits for a step that does not end. The layer is off
@@ -95,5 +138,54 @@ numbers := {n | some i, _ in split("`+strings.Repeat("x", 200)+`", ""); n := i +
 	s.limiter = evaltime.NewLimiter(func() uint64 { size += evaltime.MaxGrowth; return size })
 	if got, err := s.Evaluate(t.Context(), inputOf(run("ls", "x"))); err != nil || len(got.Fired) != 1 {
 		t.Errorf("a plain rule: %v, %v", briefs(got), err)
+	}
+}
+
+// TestExpressionsThatDouble: rules whose values are written out exponentially often are
+// refused when they are loaded; others that look like them are not.
+func TestExpressionsThatDouble(t *testing.T) {
+	doubled := func(format string, n int) string {
+		text := ""
+		for i := range n {
+			text += strings.NewReplacer("NEXT", fmt.Sprint(i+1), "N", fmt.Sprint(i)).Replace(format)
+		}
+		return text
+	}
+	const head = "deny contains \"x\" if {\n\ts0 := input.effect.kind\n"
+	for _, tt := range []struct{ name, rules string }{
+		{"arrays", head + doubled("\tsNEXT := [sN, sN]\n", 34) + "\tcount(s34) == 3\n}"},
+		{"objects", head + doubled("\tsNEXT := {\"a\": sN, \"b\": sN}\n", 34) + "\tcount(s34) == 3\n}"},
+		{"parts", head + doubled("\t[sNEXT, _] := [[sN, sN], 1]\n", 34) + "\tcount(s34) == 3\n}"},
+		{"a function of a function", head + doubled("\tsNEXT := twice(sN)\n", 34) + "\tcount(s34) == 3\n}\ntwice(x) := [x, x]"},
+		{"functions that call others", head + "\tf0(s0)\n}\n" + doubled("fN(x) := fNEXT([x, x])\n", 34) + "f34(x) := count(x)"},
+		{"in a comprehension", head + "\tx := [s34 |\n" + doubled("\tsNEXT := [sN, sN]\n", 34) + "]\n\tcount(x) == 3\n}"},
+		{"in a comprehension's value", head + doubled("\tsNEXT := [sN, sN]\n", 12) + "\tcount([[s12, s12, s12, s12] | true]) == 3\n}"},
+		{"every", head + doubled("\tsNEXT := [sN, sN]\n", 11) + "\tevery x in s11 {\n\t\tcount([x, x, x, x]) == 3\n\t}\n}"},
+		{"with", head + doubled("\tsNEXT := [sN, sN]\n", 34) + "\tother with input as s34\n}\nother if input.effect.kind"},
+		{"in a test", ""},
+	} {
+		files := map[string]string{"a.rego": tt.rules}
+		if tt.rules == "" {
+			files = map[string]string{"a.rego": `deny contains "x" if input.effect.program == "x"`,
+				"a_test.rego": "test_a if {\n\ts0 := 1\n" + doubled("\tsNEXT := [sN, sN]\n", 34) + "\tcount(s34) == 3\n}"}
+		}
+		u := unitOf(decisions.User, files)
+		c, ps := compile(u, testSchema(t))
+		if tt.rules == "" && !ps.Failed() {
+			_, ps = runParsed(t.Context(), u.layer, c.tests, testSchema(t), false)
+		}
+		if err := ps.Err(decisions.User); err == nil || !strings.Contains(err.Error(), "holds others too often") {
+			t.Errorf("%s: %v", tt.name, err)
+		}
+	}
+	for _, tt := range []struct{ name, rules string }{
+		{"a long list", `deny contains "x" if input.effect.program in [` + strings.Repeat(`"a", `, 10_000) + `input.effect.kind]`},
+		{"values of builtins", head + doubled("\tsNEXT := concat(\"\", [sN, sN])\n", 34) + "\ts34 == \"y\"\n}"},
+		{"a function used often", head + doubled("\tsNEXT := f(sN)\n", 34) + "\ts34 == \"y\"\n}\nf(x) := lower(x)"},
+		{"a pair of pairs", head + "\tcount([s0, [s0, [s0, [s0, s0]]]]) == 3\n}"},
+	} {
+		if _, ps := compile(unitOf(decisions.User, map[string]string{"a.rego": tt.rules}), testSchema(t)); ps.Failed() {
+			t.Errorf("%s: %v", tt.name, ps.Errors())
+		}
 	}
 }

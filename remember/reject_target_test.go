@@ -14,8 +14,8 @@ import (
 func TestRejectOfTargetsAndScripts(t *testing.T) {
 	for rejected, c := range map[string]struct{ denied, allowed []string }{
 		"make ship": {
-			[]string{"make ship", "make lint ship", "make ship lint", "make ship X=1", "make X=1 ship", "make -j4 lint ship", "gmake ship", "gmake -s lint ship", "nice make lint ship", "make -C . lint ship", "make .DEFAULT_GOAL=ship"},
-			[]string{"make lint", "make lint all", "make shipping lint", "make lint SHIP=ship", "gmake lint"},
+			[]string{"make ship", "make lint ship", "make ship lint", "make ship X=1", "make X=1 ship", "make -j4 lint ship", "gmake ship", "gmake -s lint ship", "nice make lint ship", "make -C . lint ship", "make .DEFAULT_GOAL=ship", "make ./ship", "make .//./ship"},
+			[]string{"make lint", "make lint all", "make shipping lint", "make lint SHIP=ship", "gmake lint", "make ./lint", "make ./sub/ship"},
 		},
 		"./tool.sh": {
 			[]string{"./tool.sh", ". ./tool.sh", "source ./tool.sh", ". tool.sh", "bash -c '. ./tool.sh'", "cd sub && . ../tool.sh", "make SHELL=./tool.sh lint", "make lint CC='./tool.sh -O2'", ". ./link.sh", "echo x; . $PWD/tool.sh"},
@@ -26,6 +26,51 @@ func TestRejectOfTargetsAndScripts(t *testing.T) {
 			"/p/Makefile": "ship:\n\ttrue\nlint:\n\ttrue\n", "/p/tool.sh": "#!/bin/sh\n", "/p/other.sh": "#!/bin/sh\n", "/p/sub/tool.sh": "#!/bin/sh\n",
 		})
 		a.fs().Link("/p/link.sh", "tool.sh")
+		a.reject(t, a.in(t, "/p", rejected), "project")
+		allow(anything)
+		for _, command := range c.denied {
+			wantVerdict(t, a.in(t, "/p", command), decisions.Deny, rejected+" rejected: "+command)
+		}
+		for _, command := range c.allowed {
+			wantVerdict(t, a.in(t, "/p", command), decisions.Allow, rejected+" rejected: "+command)
+		}
+	}
+}
+
+// TestRejectThroughOtherPrograms: what is rejected is denied also where another program
+// runs it: one that runs its operands, a sub-command that does what others do, a variable,
+// an option, or a program that permd does not know. A rule allows everything.
+func TestRejectThroughOtherPrograms(t *testing.T) {
+	for rejected, c := range map[string]struct{ denied, allowed []string }{
+		"make ship": {
+			[]string{
+				"flock lock make ship", "flock -n lock make ship", "flock lock -c 'make ship'", "flock -w 5 lock sh -c 'make ship'", "setpriv --no-new-privs make ship",
+				"setpriv --reuid 1000 --clear-groups make ship", "choom -n 0 -- make ship", "linux64 make ship", "env - make ship", "env - A=1 make ship",
+				"xvfb-run -a make ship", "fakeroot -- make ship", "faketime '2020-01-01' make ship", "systemd-run --user --scope -p MemoryMax=1G make ship",
+				"su -c 'make ship'", "su - bob -c 'make ship'", "runuser -u bob -- make ship", "runuser -u bob -c 'make ship'", "script -qc 'make ship' /dev/null",
+				"script -q /dev/null -c 'make ship'", "tmux new -d 'make ship'", "frob --exec 'make ship'",
+			},
+			[]string{"flock lock make lint", "flock lock -c 'make lint'", "setpriv --no-new-privs make lint", "script -qc 'make lint' /dev/null", "su -c 'make lint'", "tmux new -d 'make lint'", "frob make ship"},
+		},
+		"npm test": {
+			[]string{"npm it", "npm install-test", "npm cit", "npm install-ci-test", "npm sit", "npm it --silent"},
+			[]string{"npm install", "npm ci", "npm start"},
+		},
+		"./tool.sh": {
+			[]string{
+				"flock lock ./tool.sh", "setpriv ./tool.sh", "linux64 ./tool.sh", "script -qc ./tool.sh /dev/null", "env - ./tool.sh", "su -c ./tool.sh",
+				"frob ./tool.sh", "frob x sub/../tool.sh", "frob -c ./tool.sh", "vim -c '!./tool.sh'", "PAGER=./tool.sh git log", "npm_config_script_shell=./tool.sh npm run build",
+			},
+			[]string{"frob ./notes.txt", "frob tool.sh", "frob ./other.sh", "cat ./tool.sh", "chmod +x ./tool.sh", "PAGER=less git log"},
+		},
+	} {
+		a, allow := rejecting(t, map[string]string{
+			"/p/Makefile": "ship:\n\ttrue\nlint:\n\ttrue\n", "/p/tool.sh": "#!/bin/sh\n", "/p/other.sh": "#!/bin/sh\n", "/p/notes.txt": "", "/p/sub/x": "",
+			"/p/package.json": `{"scripts":{"test":"true","build":"true","start":"true"}}`,
+		})
+		for _, script := range []string{"/p/tool.sh", "/p/other.sh"} {
+			a.fs().Own(script, 1000, 0o755)
+		}
 		a.reject(t, a.in(t, "/p", rejected), "project")
 		allow(anything)
 		for _, command := range c.denied {

@@ -12,8 +12,11 @@ import (
 	"time"
 )
 
-// bufferSize has room for the longest line of a message.
-const bufferSize = 2 << 20
+// bufferSize has room for the longest line that is echoed; bufferClient for most answers.
+const (
+	bufferSize   = 2 << 20
+	bufferClient = 64 << 10
+)
 
 // patience is how long a client waits for an answer. It says nothing of speed.
 const patience = time.Minute
@@ -25,7 +28,7 @@ type connection struct {
 	conn   net.Conn
 	reader *bufio.Reader
 	http   bool
-	body   []byte // of the last answer over HTTP
+	body   []byte // the last answer, if it was in several pieces
 }
 
 func dial(socket string, overHTTP bool) (*connection, error) {
@@ -33,7 +36,7 @@ func dial(socket string, overHTTP bool) (*connection, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &connection{conn: conn, reader: bufio.NewReaderSize(conn, bufferSize), http: overHTTP}, nil
+	return &connection{conn: conn, reader: bufio.NewReaderSize(conn, bufferClient), http: overHTTP}, nil
 }
 
 // roundTrip sends a request and returns the answer, which is valid until the next one.
@@ -44,7 +47,16 @@ func (c *connection) roundTrip(request []byte) ([]byte, error) {
 	if c.http {
 		return c.readHTTP()
 	}
-	return c.reader.ReadSlice('\n')
+	answer, err := c.reader.ReadSlice('\n')
+	if !errors.Is(err, bufio.ErrBufferFull) {
+		return answer, err
+	}
+	c.body = c.body[:0]
+	for ; errors.Is(err, bufio.ErrBufferFull); answer, err = c.reader.ReadSlice('\n') {
+		c.body = append(c.body, answer...)
+	}
+	c.body = append(c.body, answer...)
+	return c.body, err
 }
 
 var (

@@ -9,22 +9,27 @@ import (
 	"os"
 )
 
-// What this program serves when it is started as a process of its own, see echoFlag.
+// What this program is when it is started as a process of its own, see echoFlag.
 const (
 	echoLines = "lines"
 	echoHTTP  = "http"
+	echoAgent = "agent" // an ACP agent, which is no echo: see agent
 )
 
 // echoFlag is the first word of the command line that makes this program an echo server.
 // The others are what it serves, and its socket.
 const echoFlag = "-echo"
 
-// maybeEcho serves an echo if the program was started for it, and never returns then.
+// maybeEcho serves an echo, or is an agent, if the program was started for it, and never returns then.
 func maybeEcho(args []string) {
 	if len(args) != 3 || args[0] != echoFlag {
 		return
 	}
-	if err := echo(args[1], args[2]); err != nil {
+	serve := echo
+	if args[1] == echoAgent {
+		serve = func(_, socket string) error { return agent(socket) }
+	}
+	if err := serve(args[1], args[2]); err != nil {
 		fmt.Fprintln(os.Stderr, "speed: echo:", err)
 		os.Exit(1)
 	}

@@ -14,6 +14,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"strings"
 	"time"
 )
 
@@ -28,6 +29,12 @@ type options struct {
 	npm         bool
 	profile     string // a folder
 	profileFor  time.Duration
+	budgets     bool
+	decisions   int
+	growth      bool
+	only        []string
+	most        int
+	plots       string
 	kind        string
 	program     string
 	asJSON      bool
@@ -60,6 +67,12 @@ func parse(args []string, w io.Writer) (options, error) {
 	f.BoolVar(&o.npm, "npm", false, "install other programs of the second table from npm, into the user's cache folder (800 MB)")
 	f.StringVar(&o.profile, "profile", "", "instead, write profiles and flame graphs of the daemon into this folder, and print what takes most")
 	f.DurationVar(&o.profileFor, "profile-for", 10*time.Second, "length of a profile")
+	f.BoolVar(&o.budgets, "budgets", false, "also measure what takes minutes, print the budgets, and fail if one is exceeded")
+	f.IntVar(&o.decisions, "decisions", 1_000_000, "with -budgets, after how many decisions the daemon's memory is measured")
+	f.BoolVar(&o.growth, "growth", false, "instead, measure how cost and memory grow")
+	only := f.String("only", "", "with -growth, only these dimensions, with commas: rules, choices, sessions, connections, bytes, calls, parallel")
+	f.IntVar(&o.most, "most", 1_000_000, "with -growth, the largest size")
+	f.StringVar(&o.plots, "plots", "", "with -growth, draw the curves into this folder")
 	f.StringVar(&o.kind, "kind", command, "the kind of calls that is profiled: command, edit or mcp")
 	f.StringVar(&o.program, "permd", "", "the permd program (default: built from this source)")
 	f.BoolVar(&o.asJSON, "json", false, "print JSON")
@@ -73,6 +86,9 @@ func parse(args []string, w io.Writer) (options, error) {
 	}
 	if o.headline {
 		o.clients = nil
+	}
+	if *only != "" {
+		o.only = strings.Split(*only, ",")
 	}
 	return o, nil
 }
@@ -105,6 +121,9 @@ func run(ctx context.Context, o options, out io.Writer) error {
 	if o.profile != "" {
 		return runProfile(ctx, o, progress)
 	}
+	if o.growth {
+		return runGrowth(ctx, o, out, progress)
+	}
 	w, err := newWorld()
 	if err != nil {
 		return err
@@ -131,10 +150,31 @@ func run(ctx context.Context, o options, out io.Writer) error {
 	if err := runPrograms(ctx, programs, o.runs); err != nil {
 		return err
 	}
-	r := newReport(p, o, programs, allocated)
-	if o.asJSON {
-		return r.writeJSON(out)
+	progress("the proxy")
+	proxy, err := p.proxied(ctx, o.rounds, o.turn)
+	if err != nil {
+		return err
 	}
-	r.writeText(out)
-	return nil
+	r := newReport(p, o, programs, allocated)
+	r.Proxy = proxy
+	if o.budgets {
+		if r.Heavy, err = p.heavy(ctx, o, progress); err != nil {
+			return err
+		}
+	}
+	r.Budgets = r.budgets()
+	if o.asJSON {
+		if err := r.writeJSON(out); err != nil {
+			return err
+		}
+	} else {
+		r.writeText(out)
+	}
+	if !o.budgets {
+		return nil
+	}
+	if !o.asJSON {
+		writeBudgets(out, r.Budgets)
+	}
+	return failed(r.Budgets)
 }

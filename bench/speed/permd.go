@@ -23,14 +23,33 @@ func buildPermd(ctx context.Context, to string, flags ...string) error {
 	return nil
 }
 
+// configuration is that of a daemon.
+type configuration struct {
+	durability   string // "" for the default
+	connections  int    // of its clients
+	messageBytes int    // the longest message, 0 for the default
+}
+
+func (c configuration) text() string {
+	text := ""
+	if c.durability != "" {
+		text = fmt.Sprintf("durability = %q\n", c.durability)
+	}
+	text += fmt.Sprintf("[limits]\nconnections = %[1]d\nconnections_per_user = %[1]d\n", c.connections+spareConnections)
+	if c.messageBytes > 0 {
+		text += fmt.Sprintf("message_bytes = %d\n", c.messageBytes)
+	}
+	// What a slow machine does not decide in time would be asked.
+	return text + "decision_milliseconds = 60000\n"
+}
+
 // startPermd starts a daemon with a home of its own for its settings, rules and
 // databases. The project is that of the world.
-func (w *world) startPermd(ctx context.Context, name, program, settings string, clients int, env ...string) (*server, error) {
+func (w *world) startPermd(ctx context.Context, name, program string, set configuration, env ...string) (*server, error) {
 	own := filepath.Join(w.dir, name)
 	run := filepath.Join(own, "run")
-	settings += fmt.Sprintf("\n[limits]\nconnections = %[1]d\nconnections_per_user = %[1]d\n", clients+spareConnections)
 	for path, text := range map[string]string{
-		"config/permd/permd.toml":         settings,
+		"config/permd/permd.toml":         set.text(),
 		"config/permd/policy.d/user.rego": mcpRule,
 	} {
 		if err := write(filepath.Join(own, path), text); err != nil {

@@ -67,7 +67,7 @@ func newPlan(ctx context.Context, w *world, o options, progress func(string)) (*
 		}
 	}
 	for name, durability := range map[string]string{serverPermd: "process", serverPower: "power"} {
-		if _, err := w.startPermd(ctx, name, p.permd, fmt.Sprintf("durability = %q\n", durability), o.mostClients()); err != nil {
+		if _, err := w.startPermd(ctx, name, p.permd, configuration{durability: durability, connections: o.mostClients()}); err != nil {
 			return nil, err
 		}
 	}
@@ -102,10 +102,10 @@ func (p *plan) startInstrumented(ctx context.Context) error {
 		return err
 	}
 	p.counted = filepath.Join(p.world.dir, "memory.sock")
-	if _, err := p.world.startPermd(ctx, serverCounted, program, "", 1, envSocket+"="+p.counted); err != nil {
+	if _, err := p.world.startPermd(ctx, serverCounted, program, configuration{connections: 1}, envSocket+"="+p.counted); err != nil {
 		return err
 	}
-	_, err = p.world.startPermd(ctx, serverOff, program, "", 1, envJournal+"=off")
+	_, err = p.world.startPermd(ctx, serverOff, program, configuration{connections: 1}, envJournal+"=off")
 	return err
 }
 

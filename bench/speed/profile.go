@@ -66,7 +66,7 @@ func runProfile(ctx context.Context, o options, progress func(string)) error {
 		return err
 	}
 	socket := filepath.Join(w.dir, "pprof.sock")
-	if _, err := w.startPermd(ctx, serverPermd, program, "", 1, envSocket+"="+socket); err != nil {
+	if _, err := w.startPermd(ctx, serverPermd, program, configuration{connections: 1}, envSocket+"="+socket); err != nil {
 		return err
 	}
 	p := &plan{world: w}

@@ -84,7 +84,7 @@ func (w *world) start(s *server) error {
 		return fmt.Errorf("starting %s: %w", s.name, err)
 	}
 	w.servers[s.name] = s
-	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(5 * time.Minute); ; time.Sleep(10 * time.Millisecond) {
 		c, err := s.connect()
 		if err == nil {
 			s.open = append(s.open, c)

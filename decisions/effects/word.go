@@ -19,6 +19,9 @@ type Word struct {
 	Tree bool
 	// Linked is set if there are links among those paths.
 	Linked bool
+	// Ending is the end of the names of those links, in lower case; "" if that is not
+	// known.
+	Ending string
 	// Plain is set if none of those paths has the name of a secret.
 	Plain bool
 	// Guess is the probable text of a dynamic word: the output of a known command, or a

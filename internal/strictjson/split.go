@@ -11,13 +11,18 @@ import (
 // ParseObject returns the members of an object with raw values, which share the memory
 // of data: it must not be changed afterwards. The message that contains data must have
 // passed Check.
-func ParseObject(data Value) (Object, error) {
+//
+// It is short enough to be inlined, so that the members are on the stack of a caller that
+// does not keep them.
+func ParseObject(data Value) (Object, error) { return AppendObject(make(Object, 0, 8), data) }
+
+// AppendObject is ParseObject with memory for the members.
+func AppendObject(o Object, data Value) (Object, error) {
 	s, err := split(data, '{')
 	if err != nil {
 		return nil, err
 	}
-	o := make(Object, 0, 4) // enough for most objects
-	for s.more(len(o), '}') {
+	for n := 0; s.more(n, '}'); n++ {
 		name, ok := s.name()
 		value := s.value()
 		if !ok || value == nil {
@@ -30,14 +35,16 @@ func ParseObject(data Value) (Object, error) {
 
 // ParseArray returns the elements of an array as raw values, which share the memory of
 // data: it must not be changed afterwards. The message that contains data must have
-// passed Check.
-func ParseArray(data Value) ([]Value, error) {
+// passed Check. It is inlined as ParseObject is.
+func ParseArray(data Value) ([]Value, error) { return AppendArray(make([]Value, 0, 4), data) }
+
+// AppendArray is ParseArray with memory for the elements.
+func AppendArray(items []Value, data Value) ([]Value, error) {
 	s, err := split(data, '[')
 	if err != nil {
 		return nil, err
 	}
-	var items []Value
-	for s.more(len(items), ']') {
+	for n := 0; s.more(n, ']'); n++ {
 		value := s.value()
 		if value == nil {
 			return nil, errShape
@@ -132,7 +139,7 @@ func (s *splitter) more(n int, end byte) bool {
 func (s *splitter) name() (string, bool) {
 	raw := s.value()
 	if n := len(raw); n > 2 {
-		if name, ok := commonNames[string(raw[1:n-1])]; ok && raw[0] == '"' && raw[n-1] == '"' {
+		if name, ok := commonTexts[string(raw[1:n-1])]; ok && raw[0] == '"' && raw[n-1] == '"' {
 			return name, s.skipByte(':')
 		}
 	}
@@ -140,20 +147,29 @@ func (s *splitter) name() (string, bool) {
 	return name, ok && s.skipByte(':')
 }
 
-// commonNames are names that most messages have. Sharing them saves allocations; they
-// have no meaning in this package.
-var commonNames = func() map[string]string {
-	names := map[string]string{}
-	for _, name := range []string{
+// commonTexts are names that most messages have, and words that are their values. Sharing
+// them saves allocations; they have no meaning in this package.
+var commonTexts = func() map[string]string {
+	texts := map[string]string{}
+	for _, text := range []string{
 		"jsonrpc", "id", "method", "params", "sessionId", "toolCall", "toolCallId", "title", "kind", "rawInput",
 		"locations", "content", "_meta", "options", "optionId", "name", "path", "line", "type", "text",
 		"claudeCode", "toolName", "command", "description", "file_path", "offset", "limit", "status",
 		"calls", "callId", "tool", "input",
+		"2.0", "session/request_permission", "session/update", "permd/session", "permd/decide", "permd/choose",
+		"aap/permissions", "rap/invoke", "otc/call",
+		"allow", "allow_once", "allow_always", "reject", "reject_once", "reject_always", "Allow", "Reject", "Always Allow",
+		"read", "edit", "delete", "move", "search", "execute", "think", "fetch", "other", "diff",
+		"pending", "in_progress", "completed", "failed", "tool_call", "tool_call_update",
+		"Bash", "Read", "Edit", "Write", "Glob", "Grep", "WebFetch",
 	} {
-		names[name] = name
+		texts[text] = text
 	}
-	return names
+	return texts
 }()
+
+// maxCommonText is the size of the longest of them, in bytes.
+const maxCommonText = 26
 
 // value returns the next value and moves past it, nil if there is none.
 func (s *splitter) value() Value {
@@ -262,6 +278,11 @@ func plainText(data []byte) (string, bool) {
 	for _, c := range data {
 		if c < ' ' || c > '~' || c == '"' || c == '\\' {
 			return "", false
+		}
+	}
+	if len(data) <= maxCommonText {
+		if text, ok := commonTexts[string(data)]; ok {
+			return text, true
 		}
 	}
 	return string(data), true

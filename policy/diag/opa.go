@@ -52,8 +52,12 @@ func explain(e *ast.Error) (text, hint string) {
 			}
 		}
 	}
-	if strings.HasPrefix(e.Message, "undefined function") {
-		hint = "only builtins without side effects are available to policies"
+	if name, ok := strings.CutPrefix(e.Message, "undefined function "); ok {
+		hint = "policies can call functions of their own layer and the builtins in docs/policy.md"
+		if ast.BuiltinMap[name] != nil {
+			text = "policies cannot call " + name + ": it is not one of OPA's builtins that permd has reviewed"
+			hint = "reviewed are builtins without side effects whose cost has a bound; docs/policy.md says which"
+		}
 	}
 	return text, hint
 }

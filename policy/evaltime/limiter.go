@@ -4,15 +4,12 @@ package evaltime
 
 import (
 	"context"
-	"math"
 	"runtime/debug"
 	"runtime/metrics"
 	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"github.com/open-policy-agent/opa/v1/topdown"
 )
 
 // Timeout bounds the evaluation of one effect over all layers. A shorter
@@ -20,10 +17,19 @@ import (
 // expressions, which is why long-running builtins are not available.
 const Timeout = 250 * time.Millisecond
 
-// MaxGrowth is how much the heap may grow while evaluations run, in bytes. Nearly all
-// evaluations end before that is looked at once; those that have been running for a tick
-// when the heap has grown by so much are cancelled, whichever of them it was.
-const MaxGrowth = 128 << 20
+// maxBuilt is how much the builtins that one evaluation calls may allocate together, in
+// bytes. It is counted before each call (package builtins).
+const maxBuilt = 32 << 20
+
+// MaxGrowth is how much the heap may grow while evaluations run, in bytes: what the rules
+// themselves build, one value in each step, cannot be counted. Nearly all evaluations end
+// before that is looked at once; those of many steps that are running when the heap has
+// grown by so much are cancelled, whichever of them it was.
+const MaxGrowth = 48 << 20
+
+// looksEvery is after how many of its steps an evaluation looks at the heap, in addition to
+// each tick. One with fewer steps is not cancelled because of the heap.
+const looksEvery = 256
 
 // collectEvery is the least time between two collections of what cancelled evaluations
 // leave behind. Without them the garbage collector would wait until there is as much
@@ -37,7 +43,6 @@ type Limiter struct {
 	mu      sync.Mutex
 	running []*Evaluation
 	ticking bool
-	least   uint64 // the smallest size of the heap that was seen since it ticks
 
 	collecting atomic.Bool
 
@@ -50,15 +55,58 @@ func NewLimiter(heap func() uint64) *Limiter { return &Limiter{heap: heap} }
 
 // Evaluation is one running evaluation.
 type Evaluation struct {
-	Cancel topdown.Cancel // for the query
+	Cancel *Cancel // for the query
 	// Abandoned is closed when the evaluation has not ended long after it was
 	// cancelled. OPA cannot end every step, so it may never end; nobody must wait for it.
 	Abandoned chan struct{}
 
-	ctx     context.Context // ends it too, when that is noticed at the next tick
-	ticks   int             // ticks since it started
-	tooMuch atomic.Bool
+	ctx   context.Context // ends it too, when that is noticed at the next tick
+	ticks int             // ticks since it started
 }
+
+// Cancel cancels an evaluation, and counts what it takes. OPA asks Cancelled before each
+// step.
+type Cancel struct {
+	limiter   *Limiter
+	cancelled atomic.Bool
+	tooMuch   atomic.Bool
+	steps     atomic.Int64
+	built     atomic.Int64
+	least     atomic.Uint64 // the smallest size of the heap that was seen during this evaluation; 0 if none yet
+}
+
+// Cancel cancels the evaluation.
+func (c *Cancel) Cancel() { c.cancelled.Store(true) }
+
+// Cancelled reports whether the evaluation was cancelled, and counts a step.
+func (c *Cancel) Cancelled() bool {
+	if c.steps.Add(1)%looksEvery == 0 {
+		c.observe(c.limiter.size())
+	}
+	return c.cancelled.Load()
+}
+
+// observe cancels the evaluation if the heap has grown too much since it was first looked at.
+func (c *Cancel) observe(size uint64) {
+	for {
+		least := c.least.Load()
+		if least != 0 && size >= least {
+			if size-least <= MaxGrowth {
+				return
+			}
+			c.tooMuch.Store(true)
+			c.Cancel()
+			c.limiter.collect()
+			return
+		}
+		if c.least.CompareAndSwap(least, size) {
+			return
+		}
+	}
+}
+
+// Spend takes so many bytes of [maxBuilt], and reports whether there was so much left.
+func (c *Cancel) Spend(bytes int64) bool { return c.built.Add(bytes) <= maxBuilt }
 
 // limitTicks is the number of ticks in Timeout; up to one more may pass. After
 // abandonTicks an evaluation is abandoned: a second, for a busy machine on which one that
@@ -70,12 +118,12 @@ const (
 
 // Start starts timing an evaluation, which ctx ends too; Stop must be called after it.
 func (l *Limiter) Start(ctx context.Context) *Evaluation {
-	e := &Evaluation{ctx: ctx, Cancel: topdown.NewCancel(), Abandoned: make(chan struct{})}
+	e := &Evaluation{ctx: ctx, Cancel: &Cancel{limiter: l}, Abandoned: make(chan struct{})}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.running = append(l.running, e)
 	if !l.ticking {
-		l.ticking, l.least = true, math.MaxUint64
+		l.ticking = true
 		l.schedule()
 	}
 	return e
@@ -91,27 +139,20 @@ func (l *Limiter) Stop(e *Evaluation) {
 }
 
 // TooMuch reports whether the evaluation was cancelled because of the memory.
-func (e *Evaluation) TooMuch() bool { return e.tooMuch.Load() }
+func (e *Evaluation) TooMuch() bool { return e.Cancel.tooMuch.Load() }
 
 func (l *Limiter) schedule() { time.AfterFunc(Timeout/limitTicks, l.tick) }
 
 func (l *Limiter) tick() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	size := heapSize
-	if l.heap != nil {
-		size = l.heap
-	}
-	grown := false
-	if len(l.running) > 0 {
-		now := size()
-		l.least = min(l.least, now)
-		grown = now-l.least > MaxGrowth
-	}
+	size := uint64(0)
 	for _, e := range l.running {
-		if e.ticks++; grown && e.ticks > 1 {
-			e.tooMuch.Store(true)
-			e.Cancel.Cancel()
+		if size == 0 {
+			size = l.size()
+		}
+		if e.ticks++; e.Cancel.steps.Load() >= looksEvery {
+			e.Cancel.observe(size)
 		}
 		if e.ticks > limitTicks || e.ctx.Err() != nil {
 			e.Cancel.Cancel()
@@ -120,12 +161,16 @@ func (l *Limiter) tick() {
 			close(e.Abandoned)
 		}
 	}
-	if grown {
-		l.collect()
-	}
 	if l.ticking = len(l.running) > 0; l.ticking {
 		l.schedule()
 	}
+}
+
+func (l *Limiter) size() uint64 {
+	if l.heap != nil {
+		return l.heap()
+	}
+	return heapSize()
 }
 
 // collect has the garbage collected, and the memory given back, unless that was done

@@ -111,7 +111,7 @@ func (h *handler) prompt(c *socket.Conn, params strictjson.Value) (run, error) {
 	if err != nil {
 		return nil, err
 	}
-	id, err := identifier(o, "sessionId", "sessionId")
+	id, err := identifier(o, "sessionId", "")
 	if err != nil {
 		return nil, err
 	}
@@ -126,7 +126,7 @@ func (h *handler) cancel(c *socket.Conn, params strictjson.Value) (run, error) {
 	if err != nil {
 		return nil, err
 	}
-	id, err := identifier(o, "sessionId", "sessionId")
+	id, err := identifier(o, "sessionId", "")
 	if err != nil {
 		return nil, err
 	}

@@ -59,12 +59,26 @@ type pendingRequest struct {
 	request decisions.Request
 	turns   turns
 	state   *native.State
-	// onAllowed records that the call was allowed.
-	onAllowed func(d *decisions.Decision)
-	// refresh updates the request to the current session.
-	refresh func(*decisions.Request)
 	// requestID is the request's id on the connection (native.RequestKey).
 	requestID string
+
+	handler *handler
+	conn    *socket.Conn
+	known   *connState
+	current *session
+
+	ownOffer offer // in the same piece of memory
+	ownTurn  [1]context.Context
+}
+
+// onAllowed records that the call was allowed.
+func (p *pendingRequest) onAllowed(d *decisions.Decision) {
+	p.known.approved.note(p.session, d, p.handler.Time())
+}
+
+// refresh updates a request to the current session.
+func (p *pendingRequest) refresh(now *decisions.Request) {
+	now.Session = p.current.describe(&now.Call, p.handler.Sessions.Get(p.conn.Owner(), p.session))
 }
 
 // requestPermission reads a request, merges it with the updates about its call so far,
@@ -85,28 +99,30 @@ func (h *handler) requestPermission(c *socket.Conn, params strictjson.Value) (ru
 		plain = h.PlainOption(declared.Agent)
 	}
 	p := r.newPendingRequest(state.callOf(s, r), declared, s, plain)
-	p.turns = state.turnsOf(r.sessionID, declared)
+	p.turns = state.turnsOf(p.ownTurn[:0], r.sessionID, declared)
 	p.request.Peer = c.Peer
 	p.state, p.requestID = native.StateOf(c), native.RequestKey(c.RequestID())
-	p.refresh = func(now *decisions.Request) {
-		now.Session = s.describe(&now.Call, h.Sessions.Get(c.Owner(), r.sessionID))
+	p.handler, p.conn, p.known, p.current = h, c, state, s
+	return p.run, nil
+}
+
+// run decides the request.
+func (p *pendingRequest) run(ctx context.Context) (any, error) {
+	call := &p.request.Call
+	call.User = p.handler.Users(p.request.Peer.UID)
+	if p.handler.ShellStaysAlive(call.Agent) {
+		p.state.Shells.ApplyTo(p.session, call)
 	}
-	p.onAllowed = func(d *decisions.Decision) { state.approved.note(r.sessionID, d, h.Time()) }
-	return func(ctx context.Context) (any, error) {
-		call := &p.request.Call
-		call.User = h.Users(p.request.Peer.UID)
-		if h.ShellStaysAlive(call.Agent) {
-			p.state.Shells.ApplyTo(p.session, call)
-		}
-		return p.decide(ctx, &h.Deps)
-	}, nil
+	return p.decide(ctx, &p.handler.Deps)
 }
 
 // newPendingRequest returns the request to decide, with its call as merged and its
 // session as declared, nil if it was not.
 func (r *request) newPendingRequest(t *toolCall, declared *decisions.Session, s *session, plain string) *pendingRequest {
 	call := r.assemble(t)
-	p := &pendingRequest{offer: &offer{session: r.sessionID, options: r.options}, turns: turns{s.turn}}
+	p := &pendingRequest{ownOffer: offer{session: r.sessionID, options: r.options}}
+	p.offer, p.ownTurn[0] = &p.ownOffer, s.turn
+	p.turns = p.ownTurn[:]
 	ref := s.describe(&call, declared)
 	is := recognise(&call, r.options)
 	call.Marks = is.marks
@@ -138,8 +154,9 @@ func noOption() effects.Defect {
 // A request whose turn is over is decided too, so that the journal records the
 // request and its cancellation.
 func (p *pendingRequest) decide(ctx context.Context, deps *native.Deps) (any, error) {
-	ctx, done := p.turns.with(ctx)
-	defer done()
+	inTurn := p.turns.with(ctx)
+	defer inTurn.end()
+	ctx = inTurn
 	d, err := deps.DecideOne(ctx, &p.request)
 	if err != nil {
 		return nil, err

@@ -18,7 +18,7 @@ func (l *lenient) locations(o strictjson.Object) ([]effects.Location, bool, erro
 	}
 	list := make([]effects.Location, 0, len(items))
 	for i, item := range items {
-		at := fmt.Sprintf("locations[%d]", i)
+		at := locationPlaces.at(i)
 		if strictjson.Kind(item) != '{' {
 			l.drop(at, "is not an object and was left out")
 			continue
@@ -30,24 +30,23 @@ func (l *lenient) locations(o strictjson.Object) ([]effects.Location, bool, erro
 		if line, ok := l.get(loc, "line"); ok && strictjson.Kind(line) != '0' {
 			l.drop(at+".line", "is not a number and was left out")
 		}
-		path := l.requiredText(loc, at, "path")
-		if path == nil {
+		path, ok := l.requiredText(loc, at, "path")
+		if !ok {
 			continue
 		}
-		list = append(list, effects.Location{Path: *path, From: at + ".path"})
+		list = append(list, effects.Location{Path: path, From: locationPaths.at(i)})
 	}
 	return list, true, nil
 }
 
 // requiredText reads a string without which the schema skips its item.
-func (l *lenient) requiredText(o strictjson.Object, at, name string) *string {
+func (l *lenient) requiredText(o strictjson.Object, at, name string) (string, bool) {
 	v, _ := o.Get(name)
 	s, ok := strictjson.ParseString(v)
 	if !ok {
 		l.drop(at, "has no "+name+" that is a string and was left out")
-		return nil
 	}
-	return &s
+	return s, ok
 }
 
 // content reads the texts and diffs of a call; false if the message has none.
@@ -57,15 +56,15 @@ func (l *lenient) content(o strictjson.Object, into *facts) (bool, error) {
 		return false, nil
 	}
 	for i, item := range items {
-		if err := l.item(into, item, fmt.Sprintf("content[%d]", i)); err != nil {
+		if err := l.item(into, item, contentPlaces.at(i), contentBlocks.at(i)); err != nil {
 			return false, err
 		}
 	}
 	return true, nil
 }
 
-// item reads one item of a call's content.
-func (l *lenient) item(into *facts, item strictjson.Value, at string) error {
+// item reads one item of a call's content, whose own content is at blockAt.
+func (l *lenient) item(into *facts, item strictjson.Value, at, blockAt string) error {
 	if strictjson.Kind(item) != '{' {
 		l.drop(at, "is not an object and was left out")
 		return nil
@@ -74,19 +73,19 @@ func (l *lenient) item(into *facts, item strictjson.Value, at string) error {
 	if err != nil {
 		return err
 	}
-	typ := l.requiredText(o, at, "type")
-	if typ == nil {
+	typ, ok := l.requiredText(o, at, "type")
+	if !ok {
 		return nil
 	}
-	switch *typ {
+	switch typ {
 	case "content":
-		return l.block(into, o, at)
+		return l.block(into, o, at, blockAt)
 	case "diff":
 		return l.diff(into, o, at)
 	case "terminal":
 		l.requiredText(o, at, "terminalId")
 	default:
-		l.unknownType(*typ, at, "is of a type that this version does not have and was left out")
+		l.unknownType(typ, at, "is of a type that this version does not have and was left out")
 	}
 	return nil
 }
@@ -101,28 +100,28 @@ func (l *lenient) unknownType(typ, at, why string) {
 }
 
 // block reads a content block; only text describes a call.
-func (l *lenient) block(into *facts, o strictjson.Object, at string) error {
+func (l *lenient) block(into *facts, o strictjson.Object, at, blockAt string) error {
 	v, _ := o.Get("content")
 	if strictjson.Kind(v) != '{' {
 		l.drop(at, "has no content that is an object and was left out")
 		return nil
 	}
-	b, err := object(v, at+".content", "type", "text", "annotations", "data", "mimeType", "uri", "name", "resource", "_meta")
+	b, err := object(v, blockAt, "type", "text", "annotations", "data", "mimeType", "uri", "name", "resource", "_meta")
 	if err != nil {
 		return err
 	}
-	typ := l.requiredText(b, at, "type")
-	if typ == nil {
+	typ, ok := l.requiredText(b, at, "type")
+	if !ok {
 		return nil
 	}
-	switch *typ {
+	switch typ {
 	case "text":
-		if text := l.requiredText(b, at, "text"); text != nil {
-			into.texts = append(into.texts, *text)
+		if text, ok := l.requiredText(b, at, "text"); ok {
+			into.texts = append(into.texts, text)
 		}
 	case "image", "audio", "resource", "resource_link":
 	default:
-		l.unknownType(*typ, at, "is a block of a type that this version does not have and was left out")
+		l.unknownType(typ, at, "is a block of a type that this version does not have and was left out")
 	}
 	return nil
 }
@@ -147,8 +146,8 @@ func (l *lenient) diff(into *facts, o strictjson.Object, at string) error {
 // change reads which file a diff changes, and how if that is said: neither a
 // null oldText nor an empty newText proves anything.
 func (l *lenient) change(into *facts, o strictjson.Object, at string) error {
-	path := l.requiredText(o, at, "path")
-	if path == nil {
+	path, ok := l.requiredText(o, at, "path")
+	if !ok {
 		return nil
 	}
 	if v, _ := o.Get("newText"); strictjson.Kind(v) != '"' {
@@ -158,7 +157,7 @@ func (l *lenient) change(into *facts, o strictjson.Object, at string) error {
 	if v, ok := l.get(o, "oldText"); ok && strictjson.Kind(v) != '"' {
 		l.drop(at+".oldText", "is not a string and was left out")
 	}
-	d := effects.Diff{Path: *path, From: at}
+	d := effects.Diff{Path: path, From: at}
 	if v, _ := o.Get("deleted"); strictjson.Kind(v) == 't' {
 		d.Operation = "delete"
 	}
@@ -201,25 +200,26 @@ func (l *lenient) changes(into *facts, o strictjson.Object, at string) error {
 		if err != nil {
 			return err
 		}
-		op, path := l.requiredText(c, at, "operation"), l.requiredText(c, at, "path")
-		if path == nil {
+		op, named := l.requiredText(c, at, "operation")
+		path, ok := l.requiredText(c, at, "path")
+		if !ok {
 			continue
 		}
-		d := effects.Diff{Path: *path, From: at}
+		d := effects.Diff{Path: path, From: at}
 		if old, ok := l.get(c, "oldPath"); ok {
 			if d.OldPath, ok = strictjson.ParseString(old); !ok {
 				l.drop(at+".oldPath", "is not a string and was left out")
 			}
 		}
 		switch {
-		case op == nil:
-		case *op == "add", *op == "modify", *op == "delete":
-			d.Operation = *op
+		case !named:
+		case op == "add", op == "modify", op == "delete":
+			d.Operation = op
 			if d.OldPath != "" {
 				l.drop(at+".oldPath", "has no meaning for this operation")
 			}
-		case *op == "move", *op == "copy":
-			d.Operation = *op
+		case op == "move", op == "copy":
+			d.Operation = op
 			if d.OldPath == "" {
 				l.drop(at, "has no oldPath that is a string")
 			}

@@ -21,11 +21,18 @@ const (
 // object reads an object of the protocol. A member that a lenient reader would
 // take for a known one makes it ambiguous: that is an error everywhere, even
 // where the schema would skip a malformed item.
+//
+// It is short enough to be inlined, so that the members are on the caller's stack.
 func object(v strictjson.Value, at string, known ...string) (strictjson.Object, error) {
+	return objectIn(make(strictjson.Object, 0, 8), v, at, known)
+}
+
+// objectIn is object with memory for the members.
+func objectIn(o strictjson.Object, v strictjson.Value, at string, known []string) (strictjson.Object, error) {
 	if strictjson.Kind(v) != '{' {
 		return nil, socket.Refuse("%s must be an object, not %s", at, strictjson.KindName(strictjson.Kind(v)))
 	}
-	o, err := strictjson.ParseObject(v)
+	o, err := strictjson.AppendObject(o, v)
 	if err != nil {
 		return nil, socket.Refuse("reading %s: %v", at, err)
 	}
@@ -35,23 +42,62 @@ func object(v strictjson.Value, at string, known ...string) (strictjson.Object, 
 	return o, nil
 }
 
-// identifier reads a required string.
+// identifier reads a required string of the object at a place, "" for the params.
 func identifier(o strictjson.Object, name, at string) (string, error) {
 	v, ok := o.Get(name)
 	if !ok {
-		return "", socket.Refuse("%s is missing", at)
+		return "", socket.Refuse("%s is missing", memberAt(at, name))
 	}
 	s, ok := strictjson.ParseString(v)
 	switch {
 	case !ok:
-		return "", socket.Refuse("%s must be a string", at)
+		return "", socket.Refuse("%s must be a string", memberAt(at, name))
 	case s == "":
-		return "", socket.Refuse("%s is empty", at)
+		return "", socket.Refuse("%s is empty", memberAt(at, name))
 	case len(s) > maxID:
-		return "", socket.Refuse("%s is longer than %d bytes", at, maxID)
+		return "", socket.Refuse("%s is longer than %d bytes", memberAt(at, name), maxID)
 	}
 	return s, nil
 }
+
+func memberAt(at, name string) string {
+	if at == "" {
+		return name
+	}
+	return at + "." + name
+}
+
+// places are the names of the first items of a list, as in locations[0], or of a member of
+// each: most messages need only these.
+type places struct {
+	list, member string
+	first        [8]string
+}
+
+func placesIn(list, member string) *places {
+	p := &places{list: list, member: member}
+	for i := range p.first {
+		p.first[i] = p.format(i)
+	}
+	return p
+}
+
+func (p *places) format(i int) string { return fmt.Sprintf("%s[%d]%s", p.list, i, p.member) }
+
+func (p *places) at(i int) string {
+	if i < len(p.first) {
+		return p.first[i]
+	}
+	return p.format(i)
+}
+
+var (
+	optionPlaces   = placesIn("options", "")
+	locationPlaces = placesIn("locations", "")
+	locationPaths  = placesIn("locations", ".path")
+	contentPlaces  = placesIn("content", "")
+	contentBlocks  = placesIn("content", ".content")
+)
 
 // lenient reads members for which the schema is tolerant, and records a defect for each
 // that it leaves out.
@@ -84,22 +130,26 @@ func (l *lenient) get(o strictjson.Object, name string) (strictjson.Value, bool)
 	return v, ok && strictjson.Kind(v) != 'n'
 }
 
-// text reads a string; nil when it is absent, null or something else.
-func (l *lenient) text(o strictjson.Object, name, at string) *string {
+// text reads a string; false when it is absent, null or something else.
+func (l *lenient) text(o strictjson.Object, name, at string) (string, bool) {
 	v, ok := l.get(o, name)
 	if !ok {
-		return nil
+		return "", false
 	}
 	s, ok := strictjson.ParseString(v)
 	if !ok {
 		l.drop(at, "is not a string and was left out")
-		return nil
 	}
-	return &s
+	return s, ok
 }
 
-// items reads an array; false when it is absent, null or something else.
+// items reads an array; false when it is absent, null or something else. It is inlined as
+// object is.
 func (l *lenient) items(o strictjson.Object, name, at string) ([]strictjson.Value, bool) {
+	return l.itemsIn(make([]strictjson.Value, 0, 4), o, name, at)
+}
+
+func (l *lenient) itemsIn(items []strictjson.Value, o strictjson.Object, name, at string) ([]strictjson.Value, bool) {
 	v, ok := l.get(o, name)
 	if !ok {
 		return nil, false
@@ -108,7 +158,7 @@ func (l *lenient) items(o strictjson.Object, name, at string) ([]strictjson.Valu
 		l.drop(at, "is not an array and was left out")
 		return nil, false
 	}
-	items, err := strictjson.ParseArray(v)
+	items, err := strictjson.AppendArray(items, v)
 	if err != nil {
 		l.drop(at, "could not be read and was left out")
 		return nil, false

@@ -68,10 +68,10 @@ func (h *handler) gate(c *socket.Conn, params strictjson.Value) (run, error) {
 		return nil, err
 	}
 	g := gate{state: native.StateOf(c), requestID: native.RequestKey(c.RequestID())}
-	if g.session, err = identifier(o, "sessionId", "sessionId"); err != nil {
+	if g.session, err = identifier(o, "sessionId", ""); err != nil {
 		return nil, err
 	}
-	method, err := identifier(o, "method", "method")
+	method, err := identifier(o, "method", "")
 	if err != nil {
 		return nil, err
 	}
@@ -100,7 +100,7 @@ func (h *handler) gate(c *socket.Conn, params strictjson.Value) (run, error) {
 	g.request.Session = s.describe(&g.request.Call, declared)
 	g.request.Gate.Agent = g.request.Call.Agent
 	g.request.Call.Agent = effects.Party{Name: gateAgent}
-	g.turns = state.turnsOf(g.session, declared)
+	g.turns = state.turnsOf(nil, g.session, declared)
 	g.refresh = func(r *decisions.Request) {
 		r.Session = s.describe(&r.Call, h.Sessions.Get(c.Owner(), g.session))
 		r.Call.Agent = effects.Party{Name: gateAgent}
@@ -119,9 +119,9 @@ func (h *handler) gate(c *socket.Conn, params strictjson.Value) (run, error) {
 
 func (g *gate) decide(ctx context.Context, deps *native.Deps) (any, error) {
 	if !g.request.Gate.Own { // otherwise it is the client's own operation, and part of no turn
-		var done func()
-		ctx, done = g.turns.with(ctx)
-		defer done()
+		inTurn := g.turns.with(ctx)
+		defer inTurn.end()
+		ctx = inTurn
 	}
 	d, made, err := g.strictest(ctx, deps)
 	if err != nil {

@@ -1,7 +1,6 @@
 package acp
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 	"unicode"
@@ -118,8 +117,13 @@ func plainReject(options []Option, facts Facts) (string, bool) {
 	return once[0].ID, true
 }
 
+// ofKind returns the options of a kind. It is short enough to be inlined, so that they are
+// on the caller's stack.
 func ofKind(options []Option, kind OptionKind) []Option {
-	var list []Option
+	return appendKind(make([]Option, 0, 4), options, kind)
+}
+
+func appendKind(list, options []Option, kind OptionKind) []Option {
 	for _, o := range options {
 		if o.Kind == kind {
 			list = append(list, o)
@@ -247,14 +251,15 @@ func negates(word string) bool {
 }
 
 // words returns the words of the option's id and name in lower case; an id is also split
-// between a small letter and a capital one.
-func (o Option) words() []string {
-	words := make([]string, 0, 8)
+// between a small letter and a capital one. It is inlined as ofKind is.
+func (o *Option) words() []string { return o.appendWords(make([]string, 0, 8)) }
+
+func (o *Option) appendWords(words []string) []string {
 	for _, text := range []string{o.ID, o.Name} {
 		last, start := ' ', -1 // of a word
 		flush := func(end int) {
 			if start >= 0 {
-				words = append(words, strings.ToLower(text[start:end]))
+				words = append(words, lower(text[start:end]))
 				start = -1
 			}
 		}
@@ -273,6 +278,23 @@ func (o Option) words() []string {
 		flush(len(text))
 	}
 	return words
+}
+
+// lower is strings.ToLower without memory for the words that most options begin with.
+func lower(word string) string {
+	switch word {
+	case "Allow":
+		return "allow"
+	case "Reject":
+		return "reject"
+	case "Yes":
+		return "yes"
+	case "No":
+		return "no"
+	case "Always":
+		return "always"
+	}
+	return strings.ToLower(word)
 }
 
 // hasHidden reports whether a text holds characters that are not shown, which
@@ -303,7 +325,7 @@ func parseOptions(o strictjson.Object, ver version) ([]Option, error) {
 	}
 	options := make([]Option, len(items))
 	for i, item := range items {
-		if options[i], err = parseOption(item, fmt.Sprintf("options[%d]", i), ver); err != nil {
+		if options[i], err = parseOption(item, optionPlaces.at(i), ver); err != nil {
 			return nil, err
 		}
 	}
@@ -316,7 +338,7 @@ func parseOption(v strictjson.Value, at string, ver version) (Option, error) {
 	if err != nil {
 		return opt, err
 	}
-	if opt.ID, err = identifier(o, "optionId", at+".optionId"); err != nil {
+	if opt.ID, err = identifier(o, "optionId", at); err != nil {
 		return opt, err
 	}
 	name, _ := o.Get("name")

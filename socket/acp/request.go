@@ -38,7 +38,7 @@ func parseRequest(params strictjson.Value) (*request, error) {
 	if r.version, err = shapeOf(o); err != nil {
 		return nil, err
 	}
-	if r.sessionID, err = identifier(o, "sessionId", "sessionId"); err != nil {
+	if r.sessionID, err = identifier(o, "sessionId", ""); err != nil {
 		return nil, err
 	}
 	l := &lenient{version: r.version}

@@ -22,7 +22,7 @@ func (h *handler) ran(c *socket.Conn, params strictjson.Value) (run, error) {
 	if err != nil {
 		return nil, err
 	}
-	id, err := identifier(o, "sessionId", "sessionId")
+	id, err := identifier(o, "sessionId", "")
 	if err != nil {
 		return nil, err
 	}
@@ -111,7 +111,7 @@ func (h *handler) incomplete(c *socket.Conn, params strictjson.Value) (run, erro
 	if err != nil {
 		return nil, err
 	}
-	id, err := identifier(o, "sessionId", "sessionId")
+	id, err := identifier(o, "sessionId", "")
 	if err != nil {
 		return nil, err
 	}

@@ -35,8 +35,8 @@ func (r *request) parsePrompt(l *lenient, o strictjson.Object) error {
 	if r.prompt, ok = strictjson.ParseString(v); !ok {
 		return socket.Refuse("title must be a string")
 	}
-	if text := l.text(o, "description", "description"); text != nil && *text != "" {
-		r.prompt += "\n" + *text
+	if text, _ := l.text(o, "description", "description"); text != "" {
+		r.prompt += "\n" + text
 	}
 	v, ok = l.get(o, "subject")
 	if !ok {
@@ -47,7 +47,7 @@ func (r *request) parsePrompt(l *lenient, o strictjson.Object) error {
 	if err != nil {
 		return err
 	}
-	typ, err := identifier(s, "type", "subject.type")
+	typ, err := identifier(s, "type", "subject")
 	if err != nil {
 		return err
 	}
@@ -84,14 +84,11 @@ func (r *request) parseCommand(l *lenient, s strictjson.Object) error {
 		l.drop("subject.cwd", "is not an absolute path")
 	}
 	l.text(s, "terminalId", "subject.terminalId")
-	id := l.text(s, "toolCallId", "subject.toolCallId")
+	id, _ := l.text(s, "toolCallId", "subject.toolCallId")
 	p := new(patch)
-	switch {
-	case id == nil || *id == "":
-	case len(*id) > maxID:
+	if p.id = id; len(id) > maxID {
 		l.drop("subject.toolCallId", "is too long and was left out")
-	default:
-		p.id = *id
+		p.id = ""
 	}
 	if p.meta = l.meta(s, "subject._meta"); p.meta != nil {
 		p.set = memberMeta

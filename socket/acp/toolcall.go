@@ -67,7 +67,7 @@ func parseToolCall(v strictjson.Value, at string, ver version) (*patch, error) {
 		return nil, err
 	}
 	p := new(patch)
-	if p.id, err = identifier(o, "toolCallId", at+".toolCallId"); err != nil {
+	if p.id, err = identifier(o, "toolCallId", at); err != nil {
 		return nil, err
 	}
 	l := &lenient{version: ver}
@@ -112,12 +112,12 @@ func parseChunk(v strictjson.Value, at string, ver version) (*patch, error) {
 		return nil, err
 	}
 	p := &patch{more: true, set: memberContent}
-	if p.id, err = identifier(o, "toolCallId", at+".toolCallId"); err != nil {
+	if p.id, err = identifier(o, "toolCallId", at); err != nil {
 		return nil, err
 	}
 	l := &lenient{version: ver}
 	item, _ := o.Get("content")
-	if err := l.item(&p.facts, item, "content"); err != nil {
+	if err := l.item(&p.facts, item, "content", "content.content"); err != nil {
 		return nil, err
 	}
 	p.defects = l.defects
@@ -134,19 +134,19 @@ func (p *patch) note(o strictjson.Object, name string, m members) {
 // word reads a member that is a string.
 func (p *patch) word(l *lenient, o strictjson.Object, name string, m members, into *string) {
 	p.note(o, name, m)
-	if s := l.text(o, name, name); s != nil {
-		*into, p.set = *s, p.set|m
+	if s, ok := l.text(o, name, name); ok {
+		*into, p.set = s, p.set|m
 	}
 }
 
 // ended reports whether the status says that the call has ended. Version 2 has one more
 // word for that, and may get others.
 func (l *lenient) ended(o strictjson.Object) bool {
-	status := l.text(o, "status", "status")
-	if status == nil {
+	status, ok := l.text(o, "status", "status")
+	if !ok {
 		return false
 	}
-	switch *status {
+	switch status {
 	case "pending", "in_progress":
 		return false
 	case "completed", "failed":

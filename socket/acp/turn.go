@@ -3,7 +3,8 @@ package acp
 import (
 	"context"
 	"errors"
-	"slices"
+	"sync"
+	"sync/atomic"
 
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/internal/strictjson"
@@ -18,10 +19,10 @@ var errTurn = errors.New("the client cancelled the session's turn")
 // parent sessions. If one is cancelled, so is the request.
 type turns []context.Context
 
-// turnsOf returns the turns of a session, declared or not. It must only be called from a
+// turnsOf appends the turns of a session, declared or not. It must only be called from a
 // method.
-func (c *connState) turnsOf(id string, declared *decisions.Session) turns {
-	list := turns{c.session(id).turn}
+func (c *connState) turnsOf(list turns, id string, declared *decisions.Session) turns {
+	list = append(list, c.session(id).turn)
 	if declared != nil {
 		for _, above := range declared.Ancestors {
 			list = append(list, c.session(above).turn)
@@ -32,24 +33,93 @@ func (c *connState) turnsOf(id string, declared *decisions.Session) turns {
 
 // cancelled reports whether one of them was cancelled.
 func (t turns) cancelled() bool {
-	return slices.ContainsFunc(t, func(turn context.Context) bool { return turn.Err() != nil })
-}
-
-// with returns a context that ends with the turns as well.
-func (t turns) with(ctx context.Context) (context.Context, func()) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	var stops []func() bool
 	for _, turn := range t {
 		if turn.Err() != nil {
-			cancel(errTurn) // at once, not on another goroutine
+			return true
 		}
-		stops = append(stops, context.AfterFunc(turn, func() { cancel(errTurn) }))
 	}
-	return ctx, func() {
-		for _, stop := range stops {
+	return false
+}
+
+// with returns a context that ends with the turns as well. It must be ended.
+func (t turns) with(ctx context.Context) *turnContext { return &turnContext{Context: ctx, turns: t} }
+
+// turnContext is a context that ends with turns. Most decisions only ask whether it has
+// ended. So the context that one can wait for, which costs more than all else that the
+// protocol needs, is made when somebody waits, or asks why it has ended.
+type turnContext struct {
+	context.Context // of the request
+	turns           turns
+
+	made atomic.Pointer[madeContext]
+
+	mu    sync.Mutex // held to make it
+	ended bool
+}
+
+// madeContext is a context that ends with turns at once.
+type madeContext struct {
+	context.Context
+	cancel context.CancelCauseFunc
+	stops  []func() bool
+}
+
+// Err implements [context.Context].
+func (c *turnContext) Err() error {
+	if m := c.made.Load(); m != nil {
+		return m.Err()
+	}
+	if c.turns.cancelled() {
+		return c.make().Err()
+	}
+	return c.Context.Err()
+}
+
+// Done implements [context.Context].
+func (c *turnContext) Done() <-chan struct{} { return c.make().Done() }
+
+// Value implements [context.Context]. Package context looks for the cause by a value, too.
+func (c *turnContext) Value(key any) any {
+	if m := c.made.Load(); m != nil {
+		return m.Value(key)
+	}
+	return c.Context.Value(key)
+}
+
+// make returns the context that one can wait for.
+func (c *turnContext) make() *madeContext {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if m := c.made.Load(); m != nil {
+		return m
+	}
+	m := new(madeContext)
+	m.Context, m.cancel = context.WithCancelCause(c.Context)
+	for _, turn := range c.turns {
+		if turn.Err() != nil {
+			m.cancel(errTurn) // at once, not on another goroutine
+		}
+		if !c.ended {
+			m.stops = append(m.stops, context.AfterFunc(turn, func() { m.cancel(errTurn) }))
+		}
+	}
+	if c.ended {
+		m.cancel(nil)
+	}
+	c.made.Store(m)
+	return m
+}
+
+// end releases what waits for the turns. The context ends.
+func (c *turnContext) end() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.ended = true
+	if m := c.made.Load(); m != nil {
+		for _, stop := range m.stops {
 			stop()
 		}
-		cancel(nil)
+		m.cancel(nil)
 	}
 }
 
@@ -67,11 +137,11 @@ func InTurn(sessions *decisions.Sessions, method socket.Method) socket.Method {
 		if id == "" || declared == nil {
 			return r, nil
 		}
-		in, own, request := stateOf(c).turnsOf(id, declared), native.StateOf(c), native.RequestKey(c.RequestID())
+		in, own, request := stateOf(c).turnsOf(nil, id, declared), native.StateOf(c), native.RequestKey(c.RequestID())
 		return func(ctx context.Context) (any, error) {
-			ctx, done := in.with(ctx)
-			defer done()
-			result, err := r(ctx)
+			inTurn := in.with(ctx)
+			defer inTurn.end()
+			result, err := r(inTurn)
 			if in.cancelled() {
 				// Only its own: the session may have questions of its next turn by now.
 				if own.Questions.RemoveRequest(request); request == "" {

@@ -17,7 +17,7 @@ func updateSession(params strictjson.Value) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return identifier(o, "sessionId", "sessionId")
+	return identifier(o, "sessionId", "")
 }
 
 // updateVersion returns the version that an update's kind implies: version 1 announces
@@ -41,7 +41,7 @@ func parseUpdate(params strictjson.Value, ver version) (update, error) {
 	if err != nil {
 		return u, err
 	}
-	kind, err := identifier(body, "sessionUpdate", "update.sessionUpdate")
+	kind, err := identifier(body, "sessionUpdate", "update")
 	if err != nil {
 		return u, err
 	}
@@ -67,9 +67,9 @@ func parseMode(v strictjson.Value) (string, error) {
 		return "", err
 	}
 	if _, ok := o.Get("currentModeId"); ok {
-		return identifier(o, "currentModeId", "update.currentModeId")
+		return identifier(o, "currentModeId", "update")
 	}
-	return identifier(o, "modeId", "update.modeId")
+	return identifier(o, "modeId", "update")
 }
 
 // parseModeOption reads the mode from the options of a session, which agents of version
@@ -92,8 +92,8 @@ func parseModeOption(v strictjson.Value) (string, error) {
 		if text(item, "category") != "mode" {
 			continue
 		}
-		if mode := l.text(opt, "currentValue", "currentValue"); mode != nil && len(*mode) <= maxID {
-			return *mode, nil
+		if mode, ok := l.text(opt, "currentValue", "currentValue"); ok && len(mode) <= maxID {
+			return mode, nil
 		}
 	}
 	return "", nil

@@ -104,6 +104,20 @@ func (f *FS) ReadFile(p string, limit int64) ([]byte, error) {
 	return lookAt(f, t, p, func(p string) ([]byte, error) { return f.files.ReadFile(p, limit) })
 }
 
+// Holds implements [paths.Comparer].
+func (f *FS) Holds(p string, limit int64, text string) (bool, error) {
+	by, ok := f.files.(paths.Comparer)
+	if !ok {
+		data, err := f.ReadFile(p, limit)
+		return string(data) == text, err
+	}
+	t := f.table.Load()
+	if len(t.remote) == 0 {
+		return by.Holds(p, limit, text)
+	}
+	return lookAt(f, t, p, func(p string) (bool, error) { return by.Holds(p, limit, text) })
+}
+
 // Names implements [effects.FS].
 func (f *FS) Names(p string, limit int) ([]fs.DirEntry, error) {
 	t := f.table.Load()

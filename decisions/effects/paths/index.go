@@ -23,7 +23,6 @@ type Surveyor interface {
 // Survey is the result of surveying a folder with everything below it.
 type Survey struct {
 	Secrets []string // files with names of secrets, absolute
-	Links   []string // symbolic links, absolute
 	// Incomplete is set if there may be others: not all folders were read, or one
 	// holds a name that is sometimes that of a secret.
 	Incomplete bool
@@ -71,7 +70,6 @@ const (
 	maxListed   = 64   // folders that one survey reads, which takes about 1 ms
 	maxEntries  = 4096 // names of one folder
 	maxSecrets  = 64   // files that one survey returns
-	maxLinked   = 256  // links that one survey returns
 	// maxSurvey is how long one survey reads stamps and folders: a hundred times as long
 	// as the other bounds take on a local disk.
 	maxSurvey = 500 * time.Millisecond
@@ -98,6 +96,30 @@ func NewIndex(fsys effects.FS, now func() time.Time) *Index {
 	x := &Index{FS: fsys, now: now, Background: func(task func()) { go task() }}
 	x.stamper, _ = fsys.(stamper)
 	return x
+}
+
+// Holds implements [Comparer].
+func (x *Index) Holds(path string, limit int64, text string) (bool, error) {
+	if by, ok := x.FS.(Comparer); ok {
+		return by.Holds(path, limit, text)
+	}
+	data, err := x.ReadFile(path, limit)
+	return string(data) == text, err
+}
+
+// Stamp returns when the names in a folder changed last.
+func (x *Index) Stamp(path string) (Stamp, error) {
+	if x.stamper == nil {
+		return Stamp{}, errors.ErrUnsupported
+	}
+	return x.stamper.Stamp(path)
+}
+
+// OldStamp returns the stamp of a folder whose names have been the same for long enough
+// that each later change makes another one; false if there is none.
+func (x *Index) OldStamp(path string) (Stamp, bool) {
+	stamp, err := x.Stamp(path)
+	return stamp, err == nil && x.now().UnixNano()-stamp.Changed > int64(minStampAge)
 }
 
 // Survey implements [Surveyor].
@@ -175,7 +197,6 @@ type folder struct {
 	// again.
 	stamp     Stamp
 	secrets   []string // names
-	links     []string // names
 	subs      []*folder
 	truncated bool // not all names are known, or not all folders are cached
 	possible  bool // one of the names is sometimes that of a secret
@@ -243,13 +264,6 @@ func (f *folder) collect(s *Survey) {
 			return
 		}
 		s.Secrets = append(s.Secrets, Joined(f.path, name))
-	}
-	for _, name := range f.links {
-		if len(s.Links) >= maxLinked {
-			s.Incomplete = true
-			break
-		}
-		s.Links = append(s.Links, Joined(f.path, name))
 	}
 	for _, sub := range f.subs {
 		sub.collect(s)

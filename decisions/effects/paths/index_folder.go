@@ -16,7 +16,6 @@ import (
 type folderListing struct {
 	stamp               Stamp
 	secrets             []string
-	links               []string
 	subs                []string
 	truncated, possible bool
 }
@@ -24,12 +23,9 @@ type folderListing struct {
 // list reads a folder. It uses only immutable fields, so it needs no lock.
 func (x *Index) list(f *folder) folderListing {
 	var l folderListing
-	if x.stamper != nil {
-		// Before the names, so that a change in between makes the stamp outdated.
-		stamp, err := x.stamper.Stamp(f.path)
-		if err == nil && x.now().UnixNano()-stamp.Changed > int64(minStampAge) {
-			l.stamp = stamp
-		}
+	// Before the names, so that a change in between makes the stamp outdated.
+	if stamp, ok := x.OldStamp(f.path); ok {
+		l.stamp = stamp
 	}
 	names, err := x.Names(f.path, maxEntries)
 	if err != nil {
@@ -41,9 +37,6 @@ func (x *Index) list(f *folder) folderListing {
 	for _, n := range names {
 		name := n.Name()
 		if !n.IsDir() {
-			if n.Type()&fs.ModeSymlink != 0 && len(l.links) < maxLinked {
-				l.links = append(l.links, strings.Clone(name))
-			}
 			switch likelihoodOf(f.path[f.base:], name) {
 			case certain:
 				l.secrets = append(l.secrets, strings.Clone(name))
@@ -62,7 +55,6 @@ func (x *Index) list(f *folder) folderListing {
 		}
 	}
 	slices.Sort(l.secrets)
-	slices.Sort(l.links)
 	slices.Sort(l.subs)
 	return l
 }
@@ -73,7 +65,7 @@ func (p *projectIndex) put(f *folder, l folderListing) []*folder {
 	if f.gone {
 		return nil
 	}
-	f.stamp, f.secrets, f.links, f.truncated, f.possible = l.stamp, l.secrets, l.links, l.truncated, l.possible
+	f.stamp, f.secrets, f.truncated, f.possible = l.stamp, l.secrets, l.truncated, l.possible
 	var kept, added []*folder
 	for _, sub := range f.subs {
 		if _, found := slices.BinarySearch(l.subs, path.Base(sub.path)); found {

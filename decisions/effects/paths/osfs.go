@@ -6,6 +6,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"slices"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -24,7 +25,7 @@ type OSFS struct{}
 func (OSFS) Lstat(path string) (fs.FileMode, error) {
 	var st unix.Stat_t
 	for {
-		err := unix.Lstat(path, &st)
+		err := lstat(path, &st)
 		if err == nil {
 			mode := modeOf(uint32(st.Mode)) //nolint:unconvert // 16 bits on macOS
 			if mode.IsRegular() && st.Nlink > 1 {
@@ -68,7 +69,7 @@ func (OSFS) Readlink(path string) (string, error) { return os.Readlink(path) }
 func (OSFS) Owner(path string) (uid uint32, err error) {
 	var st unix.Stat_t
 	for {
-		err := unix.Lstat(path, &st)
+		err := lstat(path, &st)
 		if err != unix.EINTR {
 			return st.Uid, err
 		}
@@ -94,30 +95,110 @@ func (OSFS) Names(path string, limit int) ([]fs.DirEntry, error) {
 }
 
 // ReadFile implements [effects.FS]. It neither follows a link in the last component
-// nor blocks on anything that is not a regular file.
+// nor blocks on anything that is not a regular file. It uses no os.File, which would
+// offer each file to the poller of the runtime.
 func (OSFS) ReadFile(path string, limit int64) ([]byte, error) {
-	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
+	fd, size, err := openRegular(path)
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close()
+	defer func() { _ = unix.Close(fd) }()
+	// One byte more shows the end, or that the file is too long, without growing. A file
+	// of /proc says that it is empty.
+	if size <= 0 {
+		size = 511
+	}
+	data := make([]byte, min(size, limit)+1)
+	for n := 0; ; {
+		more, err := read(fd, data[n:])
+		if err != nil {
+			return nil, &fs.PathError{Op: "read", Path: path, Err: err}
+		}
+		if n += more; int64(n) > limit {
+			return nil, fmt.Errorf("file is larger than %d bytes", limit)
+		}
+		if more == 0 {
+			return data[:n:n], nil
+		}
+		if n == len(data) { // it has grown
+			data = slices.Grow(data, 512)
+			data = data[:min(int64(cap(data)), limit+1)]
+		}
+	}
+}
+
+// openRegular opens a regular file and returns its size.
+func openRegular(path string) (fd int, size int64, err error) {
+	for {
+		fd, err = open(path, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC)
+		if err == nil {
+			break
+		}
+		if err != unix.EINTR {
+			return -1, 0, &fs.PathError{Op: "open", Path: path, Err: err}
+		}
+	}
 	// The check is of the opened file, not of the name, which may lead elsewhere a
 	// moment later.
-	fi, err := f.Stat()
+	var st unix.Stat_t
+	for {
+		if err = unix.Fstat(fd, &st); err != unix.EINTR {
+			break
+		}
+	}
+	switch {
+	case err != nil:
+		err = &fs.PathError{Op: "stat", Path: path, Err: err}
+	case st.Mode&unix.S_IFMT != unix.S_IFREG:
+		err = errors.New("not a regular file")
+	}
 	if err != nil {
-		return nil, err
+		_ = unix.Close(fd)
+		return -1, 0, err
 	}
-	if !fi.Mode().IsRegular() {
-		return nil, errors.New("not a regular file")
+	return fd, st.Size, nil
+}
+
+func read(fd int, b []byte) (n int, err error) {
+	for {
+		if n, err = unix.Read(fd, b); err != unix.EINTR {
+			return max(n, 0), err
+		}
 	}
-	data, err := io.ReadAll(io.LimitReader(f, limit+1))
+}
+
+// Holds implements [Comparer].
+func (OSFS) Holds(path string, limit int64, text string) (bool, error) {
+	if int64(len(text)) > limit {
+		return false, nil
+	}
+	fd, size, err := openRegular(path)
 	if err != nil {
-		return nil, err
+		return false, err
 	}
-	if int64(len(data)) > limit {
-		return nil, fmt.Errorf("file is larger than %d bytes", limit)
+	defer func() { _ = unix.Close(fd) }()
+	if size > 0 && size != int64(len(text)) {
+		return false, nil
 	}
-	return data, nil
+	var buf [4 << 10]byte
+	for {
+		n, err := read(fd, buf[:])
+		switch {
+		case err != nil:
+			return false, &fs.PathError{Op: "read", Path: path, Err: err}
+		case n == 0:
+			return text == "", nil
+		case n > len(text) || text[:n] != string(buf[:n]):
+			return false, nil
+		}
+		text = text[n:]
+	}
+}
+
+// Comparer is implemented by file systems that can compare a file without a copy of it.
+type Comparer interface {
+	// Holds reports whether ReadFile would return the text.
+	Holds(path string, limit int64, text string) (bool, error)
 }
 
 // Stamp returns when the names in a folder changed last, by the ctime, which programs
@@ -125,7 +206,7 @@ func (OSFS) ReadFile(path string, limit int64) ([]byte, error) {
 func (OSFS) Stamp(path string) (Stamp, error) {
 	var st unix.Stat_t
 	for {
-		err := unix.Lstat(path, &st)
+		err := lstat(path, &st)
 		if err == nil {
 			//nolint:unconvert // the fields have other sizes on macOS
 			return Stamp{Device: uint64(st.Dev), File: uint64(st.Ino), Changed: st.Ctim.Nano()}, nil

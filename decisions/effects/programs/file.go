@@ -19,6 +19,7 @@ type tableFile struct {
 	Shims    *shimsEntry           `yaml:"shims"`
 	Prints   []textNode            `yaml:"prints_secrets"`
 	Same     []textNode            `yaml:"same"`
+	Runs     []textNode            `yaml:"runs"`
 }
 
 // optionList holds, for each role, the spellings of options: one string per

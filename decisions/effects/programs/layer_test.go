@@ -29,7 +29,7 @@ func TestLayerFileErrors(t *testing.T) {
 		"a shell":                 {"programs: [{names: [bash5], readonly: true}]", "could be taken for bash", "", false},
 		"an interpreter":          {"programs: [{names: [python3.12], readonly: true}]", "could be taken for python", "", false},
 		"sudo":                    {"programs: [{names: [sudo]}]", "is a program that permd knows", "", true},
-		"su":                      {"programs: [{names: [su]}]", "which runs other programs", "only org", false},
+		"pkexec":                  {"programs: [{names: [pkexec]}]", "which runs other programs", "only org", false},
 		"another case":            {"programs: [{names: [RM], readonly: true}]", "could be taken for rm", "", false},
 		"another ending":          {"programs: [{names: [git.exe], readonly: true}]", "could be taken for git", "", false},
 		"a part of git":           {"programs: [{names: [git-remote-https], readonly: true}]", "a part of git", "only org", false},

@@ -73,6 +73,9 @@ func ParseTable(files map[string][]byte) (*Table, error) {
 		if err := p.same(parsed[name].Same); err != nil {
 			return nil, inTableFile(name, err)
 		}
+		if err := p.runs(parsed[name].Runs); err != nil {
+			return nil, inTableFile(name, err)
+		}
 	}
 	p.table.indexPrinters()
 	for name, program := range p.table.programs {

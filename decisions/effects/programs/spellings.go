@@ -55,6 +55,39 @@ func (p *tableParser) same(lines []textNode) error {
 	return nil
 }
 
+// runs parses lines such as "npm install-test = install, test".
+func (p *tableParser) runs(lines []textNode) error {
+	for _, line := range lines {
+		left, right, ok := strings.Cut(line.text, "=")
+		words := strings.Fields(left)
+		if !ok || len(words) < 2 || strings.TrimSpace(right) == "" {
+			return line.errorf("%q: expected PROGRAM WORDS = WORDS, WORDS", line.text)
+		}
+		for name := range strings.SplitSeq(words[0], "|") {
+			s := p.table.sequence(name, words[1:])
+			if s == nil || len(s.operands) > 0 {
+				return line.errorf("%q: the program table has no such sub-command", line.text)
+			}
+			for part := range strings.SplitSeq(right, ",") {
+				run := strings.Fields(part)
+				if p.table.sequence(name, run) == nil {
+					return line.errorf("%q: the program table does not have these words", line.text)
+				}
+				if p.table.runs == nil {
+					p.table.runs = map[[2]string][][]string{}
+				}
+				key := [2]string{name, s.sub}
+				p.table.runs[key] = append(p.table.runs[key], run)
+			}
+		}
+	}
+	return nil
+}
+
+// OtherRuns returns the words of the other runs of a program that one of its sub-commands does
+// as well.
+func (t *Table) OtherRuns(program, sub string) [][]string { return t.runs[[2]string{program, sub}] }
+
 func (t *Table) sequence(program string, words []string) *sequence {
 	l, ok := t.Line(program, words)
 	if !ok || len(l.Flags) > 0 {

@@ -24,6 +24,7 @@ type Table struct {
 	printersOf    map[string][]int
 	printersOfAny []int
 	same          map[string][]spelling       // by program: equivalent words
+	runs          map[[2]string][][]string    // by program and sub-command: other runs that it does as well
 	groups        map[string]optionList       // of options, which layers may include
 	settings      map[string]*settings.Format // formats of files that programs obey
 	// Shims are the files that determine which program runs, nil if there are none.

@@ -146,11 +146,12 @@ func (v *invocation) mayDo(i int) {
 	if w.Dynamic() || w.Glob || v.p != nil && v.p.Interpreter != "" {
 		return // code in another language is not shell text
 	}
-	if v.p == nil && (i == 0 || !takesCommand[v.args[i-1].Text]) {
+	behind := i > 0 && takesCommand[v.args[i-1].Text]
+	if v.p == nil && !behind {
 		return // it may be any text
 	}
 	for _, text := range parts(w.Text) {
-		if strings.ContainsAny(text, " \t\n") {
+		if behind || strings.ContainsAny(text, " \t\n") {
 			if _, behind, ok := strings.Cut(text, "!"); ok {
 				text = behind // of an editor, or an alias of git
 			}
@@ -168,18 +169,32 @@ func (v *invocation) mayRunText(text string) {
 }
 
 // mayRun defers the words from i on to the rest of the call if they may be a command
-// that the program runs: the first of them is a program of the table. Where the same
-// name is a sub-command of some program, it is more likely to be one here as well.
+// that the program runs: the first of them is a program of the table, or a file that may
+// be executed. Where the same name is a sub-command of some program, it is more likely to
+// be one here as well.
 func (v *invocation) mayRun(i int) {
 	w := &v.args[i]
 	if w.Dynamic() || w.Glob {
 		return
 	}
 	name := v.b.programName(w.Text)
-	if name == "" || v.b.Table.Program(name) == nil || name == w.Text && v.b.Table.IsSubcommand(name) {
+	if name == "" && !v.isExecutable(w.Text) || name != "" && (v.b.Table.Program(name) == nil || name == w.Text && v.b.Table.IsSubcommand(name)) {
 		return
 	}
 	v.b.possibly("", v.args[i:], v.run.Cwd, v.at)
+}
+
+// isExecutable reports whether a word is the path of a file that its mode lets run.
+func (v *invocation) isExecutable(text string) bool {
+	if len(text) > maxGuardedWord || !strings.Contains(text, "/") || strings.ContainsAny(text, "\n\x00") || v.b.Remote {
+		return false
+	}
+	e := v.b.Operand(effects.KindRead, text, v.run.Cwd, v.at.From)
+	if e.File == nil {
+		return false
+	}
+	mode, err := v.b.Paths.Lstat(e.File.Path)
+	return err == nil && mode.IsRegular() && mode.Perm()&0o111 != 0
 }
 
 // mayDoOperands sets aside what the operands of a run may do that is not understood.
@@ -195,7 +210,7 @@ func (v *invocation) mayDoOperands() {
 // to be harmless: run it (PAGER), or read the file that it names (BASH_ENV).
 func (b *Builder) MayUse(value effects.Word, at Setting) {
 	v := invocation{b: b, at: at, run: &effects.Run{Cwd: at.Cwd}, args: []effects.Word{value}}
-	if strings.ContainsAny(value.Text, " \t\n") && !value.Dynamic() {
+	if !value.Dynamic() && (strings.ContainsAny(value.Text, " \t\n") || v.isExecutable(value.Text)) {
 		v.mayRunText(value.Text)
 	}
 	v.index = len(b.Effects) - 1 // the state

@@ -114,7 +114,7 @@ func (v *invocation) findCommand(i, end int) {
 		switch {
 		case w.Dynamic() || !strings.Contains(w.Text, "{}"):
 		case w.Text == "{}" && !inside && len(roots) == 1 && !roots[0].Dynamic() && !roots[0].Glob && j > 0:
-			*w = effects.Word{Text: roots[0].Text, Shown: "{}", Tree: true, Linked: v.findsLinks(), Plain: v.findsPlain(i)}
+			*w = effects.Word{Text: roots[0].Text, Shown: "{}", Tree: true, Linked: v.findsLinks(), Ending: v.linkEnding(i), Plain: v.findsPlain(i)}
 		default:
 			*w = effects.Word{Text: effects.DynamicWord, Shown: w.Text}
 			known = known && j > 0

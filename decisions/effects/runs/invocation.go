@@ -27,18 +27,19 @@ type invocation struct {
 	deferred          []deferredValue // values of options that are applied after the operands
 	disturbs          []string        // paths that have another meaning from now on
 	harms             harms
-	changes           bool     // something changes a file, or may do so
-	tooManyEffects    bool     // there were too many effects
-	wrapperDoesMore   bool     // a wrapper does more than run its command
-	unparsed          bool     // the rest of the words is not parsed
-	unclear           bool     // it is not certain which words are operands
-	send              bool     // a connection may send data
-	searchesHidden    bool     // a search includes hidden names
-	linked            bool     // the word expands to paths with links among them
-	followed          []string // folders in which the run follows links
-	searchesNoSecrets bool     // a search reads only names that are not those of secrets
-	unpackTo          int      // the word with the folder to unpack to, if unpackIn is set
-	unpackIn          string   // that folder
+	changes           bool   // something changes a file, or may do so
+	tooManyEffects    bool   // there were too many effects
+	wrapperDoesMore   bool   // a wrapper does more than run its command
+	unparsed          bool   // the rest of the words is not parsed
+	unclear           bool   // it is not certain which words are operands
+	send              bool   // a connection may send data
+	searchesHidden    bool   // a search includes hidden names
+	linked            bool   // the word expands to paths with links among them
+	linkedAs          string // how the names of the links end that find passes
+	followed          []followedFolder
+	searchesNoSecrets bool   // a search reads only names that are not those of secrets
+	unpackTo          int    // the word with the folder to unpack to, if unpackIn is set
+	unpackIn          string // that folder
 	filled            bool
 	backupSuffix      string          // what the names of copies of written files end with
 	method            string          // the method of a request, if one is given
@@ -214,6 +215,10 @@ func (v *invocation) storeOperands() {
 func (v *invocation) wrapperOperand(i int) {
 	w := &v.args[i]
 	if !v.p.Wrapper.Assignments || w.Dynamic() || v.wrapperDoesMore {
+		return
+	}
+	if w.Text == "-" { // as -i
+		v.unknown(i, "an environment without the variables of the session")
 		return
 	}
 	name, value, ok := strings.Cut(w.Text, "=")

@@ -163,6 +163,7 @@ func (v *invocation) change(a argument) {
 		v.markHarmful(a.i)
 	}
 	if v.p.Open {
+		v.mayDo(a.i)
 		v.mayRun(a.i)
 	}
 }
@@ -230,8 +231,8 @@ func (v *invocation) applyPath(role programs.Role, i int, w effects.Word, tree b
 	}
 	tree = tree || w.Tree
 	if w.Tree {
-		defer func(linked bool) { v.linked = linked }(v.linked)
-		v.linked = w.Linked
+		defer func(linked bool, ending string) { v.linked, v.linkedAs = linked, ending }(v.linked, v.linkedAs)
+		v.linked, v.linkedAs = w.Linked, w.Ending
 	}
 	if w.Plain {
 		defer func(narrow bool) { v.searchesNoSecrets = narrow }(v.searchesNoSecrets)
@@ -328,7 +329,7 @@ func (v *invocation) below(e effects.Effect, tree, names bool) effects.Effect {
 	case names:
 		e.File.Recursive = true
 		if v.followsLinks() {
-			v.followed = append(v.followed, e.File.Path)
+			v.followed = append(v.followed, followedFolder{e.File.Path, ""})
 		}
 	default:
 		hidden := v.searchesHidden || v.has([]string{"--hidden", "--unrestricted", "--type-add", "--ignore-file"})
@@ -337,8 +338,12 @@ func (v *invocation) below(e effects.Effect, tree, names bool) effects.Effect {
 		narrow := v.searchesNoSecrets && !v.searchesHidden && !v.has([]string{"--exclude", "--exclude-from", "--type-add"})
 		v.b.Paths.Recurse(&e, narrow || v.p.SkipsHidden && !hidden)
 		v.b.Paths.Search(&e, v.searchReach(narrow, hidden))
-		if v.linked || v.followsLinks() {
-			v.followed = append(v.followed, e.File.Path)
+		switch {
+		case e.Kind == effects.KindDelete: // of the links themselves
+		case v.followsLinks():
+			v.followed = append(v.followed, followedFolder{e.File.Path, ""})
+		case v.linked:
+			v.followed = append(v.followed, followedFolder{e.File.Path, v.linkedAs})
 		}
 	}
 	return e

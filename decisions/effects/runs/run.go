@@ -157,6 +157,7 @@ func (b *Builder) Run(words []effects.Word, at Setting) int {
 	v.harms.store(r)
 	v.mayReadWords()
 	v.mayMakeEach()
+	v.mayRunOthers()
 	if at.via != nil && at.via.Arg >= 0 {
 		// A rule line that spells out the wrapper covers only the words that a line for
 		// the program itself would cover.
@@ -176,6 +177,17 @@ func (b *Builder) Run(words []effects.Word, at Setting) int {
 		display.ConcealWords(b.Effects[index:], index, words)
 	}
 	return index
+}
+
+// mayRunOthers defers the other runs of the program that its sub-command does as well.
+func (v *invocation) mayRunOthers() {
+	for _, run := range v.b.Table.OtherRuns(v.run.Program, v.run.Subcommand) {
+		words := []effects.Word{effects.LiteralWord(v.run.Program)}
+		for _, w := range run {
+			words = append(words, effects.LiteralWord(w))
+		}
+		v.b.possibly("", words, v.run.Cwd, v.at)
+	}
 }
 
 // byPath handles a program that is given by its path, and records the script. It returns
@@ -273,6 +285,9 @@ func (v *invocation) unlistedProgram() {
 		v.harms.options = firstPlain(v.args)
 	}
 	v.unexplainedTail(0)
+	if isPatchTool(v.asWritten) {
+		v.applyPatch()
+	}
 }
 
 // unexplainedTail handles words that no entry explains, from index n on.

@@ -4,10 +4,13 @@ import (
 	"errors"
 	"io/fs"
 	"slices"
+	"strings"
+	"unicode/utf8"
 
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/decisions/effects/paths"
 	"github.com/permd/permd/decisions/effects/programs"
+	"github.com/permd/permd/internal/lexpath"
 	"github.com/permd/permd/internal/wordset"
 )
 
@@ -120,6 +123,45 @@ func (v *invocation) findsLinks() bool {
 	return !files
 }
 
+// linkEnding returns how the names of the links end that find passes to the command at
+// i, in lower case: as the last -name before it ends that is not an alternative, "" if
+// there is none. With -L, a link may be a folder on the way.
+func (v *invocation) linkEnding(i int) string {
+	if v.has([]string{"-L", "-follow"}) {
+		return ""
+	}
+	suffix := ""
+	for j := 0; j < i; j++ {
+		switch text := v.args[j].Text; text {
+		case "-o", "-or", ",", "!", "-not", "(", ")":
+			return ""
+		case "-name", "-iname":
+			if j++; j < i && !v.args[j].Dynamic() {
+				suffix = literalEnd(v.args[j].Text)
+			}
+		default:
+			if o := v.p.Options[text]; o != nil && o.Arity != programs.ArityNone {
+				j++ // its value is not part of the expression
+			}
+		}
+	}
+	return suffix
+}
+
+// literalEnd returns the ASCII characters at the end of a pattern that mean themselves,
+// in lower case.
+func literalEnd(pattern string) string {
+	i := len(pattern)
+	for i > 0 && pattern[i-1] < utf8.RuneSelf && !strings.Contains(`*?[]\`, pattern[i-1:i]) {
+		i--
+	}
+	return lexpath.Fold(pattern[i:])
+}
+
+// followedFolder is a folder in which the run follows links, those whose names end with
+// suffix, in lower case.
+type followedFolder struct{ path, suffix string }
+
 // followOptions are the options with which programs follow links while they walk folders; a
 // program without options always does.
 var followOptions = map[string][]string{
@@ -134,32 +176,79 @@ func (v *invocation) followsLinks() bool {
 	return ok && (len(options) == 0 && !v.has([]string{"--no-dereference", "--symlinks"}) || v.has(options))
 }
 
-// readsThroughLinks adds the reads of link targets that are guarded or outside of the
-// project, for the links in a folder that the run walks.
+// readsThroughLinks adds the reads of the targets of links in the folders that the run
+// walks.
 func (v *invocation) readsThroughLinks() {
-	for n := 0; n < len(v.followed); n++ {
-		shown := 0
-		for _, link := range v.b.Paths.Links(v.followed[n]) {
-			e := v.b.Operand(effects.KindRead, link, "/", v.at.From)
-			var mode fs.FileMode
-			if e.File != nil {
-				var err error
-				if mode, err = v.b.Paths.Lstat(e.File.Path); errors.Is(err, fs.ErrNotExist) || (e.Tags.Has(effects.InProject) || e.Tags.Has(effects.Worktree)) && e.Guarded() == 0 {
-					continue
-				}
-			}
-			if mode.IsDir() {
-				v.b.Paths.Recurse(&e, false)
-			}
-			v.b.Add(v.via(0, e))
-			if shown++; shown >= maxReadsThroughLinks {
-				break
-			}
-		}
+	more, complete := v.b.readsThroughLinks(v.followed, v.at.From)
+	for _, e := range more {
+		v.b.Add(v.via(0, e))
+	}
+	if !complete {
+		v.unknown(0, "follows links, of which not all are known")
 	}
 	v.followed = nil
 }
 
-// maxReadsThroughLinks is how many links out of the project are reported for one run. All
-// are examined; one is enough to ask.
-const maxReadsThroughLinks = 4
+// ReadsThroughLinks returns the reads of the targets of links in folders that something
+// walks, and whether they are all, or enough to ask.
+func (b *Builder) ReadsThroughLinks(folders []string, from string) (more []effects.Effect, complete bool) {
+	followed := make([]followedFolder, 0, len(folders))
+	for _, dir := range folders {
+		followed = append(followed, followedFolder{dir, ""})
+	}
+	return b.readsThroughLinks(followed, from)
+}
+
+// readsThroughLinks is ReadsThroughLinks with suffixes. A linked folder is walked as well.
+func (b *Builder) readsThroughLinks(followed []followedFolder, from string) (more []effects.Effect, complete bool) {
+	var walk paths.LinkWalk
+	shown, complete := 0, true
+	for n := 0; n < len(followed) && complete; n++ {
+		all := &walk
+		if followed[n].suffix != "" {
+			all = &paths.LinkWalk{} // it leaves links out
+		}
+		var links []string
+		links, complete = b.Paths.Links(followed[n].path, all)
+		for _, link := range links {
+			if shown >= maxReadsThroughLinks {
+				return more, true
+			}
+			if !strings.HasSuffix(lexpath.Fold(link), followed[n].suffix) {
+				continue
+			}
+			e := b.Operand(effects.KindRead, link, "/", from)
+			if e.File == nil {
+				more = append(more, e)
+				shown++
+				continue
+			}
+			mode, err := b.Paths.Lstat(e.File.Path)
+			if errors.Is(err, fs.ErrNotExist) || slices.ContainsFunc(followed, func(f followedFolder) bool { return f.suffix == "" && lexpath.In(f.path, e.File.Path) }) {
+				continue
+			}
+			if mode.IsDir() {
+				b.Paths.Recurse(&e, false)
+				b.Paths.Search(&e, paths.ReachAll)
+			}
+			switch {
+			case !e.Tags.Has(effects.InProject) && !e.Tags.Has(effects.Worktree), e.Guarded() != 0:
+				shown++
+			case len(more)-shown >= maxPlainThroughLinks:
+				complete = false
+				continue
+			case mode.IsDir():
+				followed = append(followed, followedFolder{e.File.Path, ""})
+			}
+			more = append(more, e)
+		}
+	}
+	return more, complete || shown > 0
+}
+
+// Bounds of the reads through links that are reported for one run. Of those that are
+// guarded or outside of the project, one is enough to ask.
+const (
+	maxReadsThroughLinks = 4
+	maxPlainThroughLinks = 32
+)

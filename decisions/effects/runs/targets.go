@@ -75,12 +75,20 @@ func (v *invocation) mayMakeEach() {
 		v.mayRunText(text)
 	}
 	const program = "make"
-	if v.makeWords < 2 && v.run.Program == program {
-		return
-	}
+	each := v.makeWords >= 2 || v.run.Program != program
 	for _, target := range v.makeTargets {
-		v.b.possibly("", []effects.Word{effects.LiteralWord(program), target}, v.run.Cwd, v.at)
+		if name := withoutDot(target.Text); each || name != target.Text {
+			v.b.possibly("", []effects.Word{effects.LiteralWord(program), effects.LiteralWord(name)}, v.run.Cwd, v.at)
+		}
 	}
+}
+
+// withoutDot returns a target as make takes it: ./ship is ship.
+func withoutDot(target string) string {
+	for strings.HasPrefix(target, "./") {
+		target = strings.TrimLeft(target[2:], "/")
+	}
+	return target
 }
 
 // runsFiles are programs that accept a file as a target, and scriptSuffixes the suffixes

@@ -34,6 +34,10 @@ func (b *Builder) wrapped(p *programs.Program, words []effects.Word, at Setting)
 		}
 	}
 	inner := words[1+start:]
+	if at.via != nil && !inner[0].Expandable() && len(inner) > 1 && takesCommand[inner[0].Text] { // flock FILE -c TEXT
+		b.Inline(at.via.Effect, start+1, inner[1:2], at, false)
+		return
+	}
 	if inner[0].Expandable() {
 		b.Unknown(at.From, "a program whose name is not known before it runs: "+display.Display(display.ShowWord(&inner[0])))
 		return
@@ -125,6 +129,10 @@ func (v *invocation) skipOperands(i, skip int) int {
 			return i // one word or several: the beginning of the command is not known
 		}
 		if v.p.Wrapper.Assignments && !w.Dynamic() {
+			if w.Text == "-" { // env - is env -i
+				v.wrapperDoesMore = true
+				continue
+			}
 			if name, value, ok := strings.Cut(w.Text, "="); ok && name != "" {
 				if !v.b.Table.HarmlessAssignment(name, value) {
 					v.wrapperDoesMore = true

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io/fs"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/permd/permd/decisions/effects/paths"
@@ -75,12 +76,37 @@ func (a *Surroundings) belongsTo(admin, tree string) bool {
 	}
 }
 
+// gitFoldersOfText are the folders of a repository, with its own, whose files git prints
+// lines of, or takes objects from whatever is in them (gitrepository-layout(5)):
+// git status shows what is left of a rebase, git check-attr what info/attributes says,
+// git worktree list why a tree is locked.
+// References, their logs and loose objects have a format and a name that a file of
+// somebody else does not have.
+var gitFoldersOfText = []string{
+	"", "branches", "info", "logs", "objects", "objects/info", "objects/pack", "rebase-apply", "rebase-merge", "remotes", "sequencer", worktreesFolder,
+}
+
+// worktreesFolder has a folder for each linked working tree of a repository.
+const worktreesFolder = "worktrees"
+
 // storesElsewhere returns the file or link by which a repository uses objects,
 // references or settings of another folder, which git would print; "" if there is
 // none.
 func (a *Surroundings) storesElsewhere(git string) string {
 	fsys := a.FS
-	for _, dir := range []string{git, path.Join(git, "objects")} {
+	folders := slices.Clone(gitFoldersOfText)
+	trees, err := fsys.Names(path.Join(git, worktreesFolder), maxGitNames)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return path.Join(git, worktreesFolder)
+	}
+	for i, tree := range trees {
+		if i == maxWorktrees {
+			return path.Join(git, worktreesFolder)
+		}
+		folders = append(folders, path.Join(worktreesFolder, tree.Name()))
+	}
+	for _, name := range folders {
+		dir := path.Join(git, name)
 		names, err := fsys.Names(dir, maxGitNames)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return dir
@@ -114,3 +140,6 @@ func (a *Surroundings) missing(file string) bool {
 // maxGitNames bounds the names in the folder of a repository, and in that of its
 // objects: the first has a few dozen, the second 258.
 const maxGitNames = 1024
+
+// maxWorktrees bounds the linked working trees of a repository.
+const maxWorktrees = 256

@@ -16,10 +16,10 @@ func TestReadsThroughLinks(t *testing.T) {
 	table := effectstest.Table(t)
 	for command, want := range map[string]string{
 		"grep -R x src":                      "~/.ssh ~/note.txt",
-		"grep -R x":                          "/etc ~/.ssh ~/note.txt",
+		"grep -R x":                          "/etc /etc ~/.ssh ~/note.txt",
 		"grep -r x src":                      "",
 		"grep -R x docs":                     "",
-		"egrep -R x .":                       "/etc ~/.ssh ~/note.txt",
+		"egrep -R x .":                       "/etc /etc ~/.ssh ~/note.txt",
 		"rg -L x src":                        "~/.ssh ~/note.txt",
 		"rg x src":                           "",
 		"find src -exec cat {} +":            "~/.ssh ~/note.txt",
@@ -34,10 +34,27 @@ func TestReadsThroughLinks(t *testing.T) {
 		"cp -rL src docs/y":                 "~/.ssh ~/note.txt",
 		"cp -r src docs/y":                  "",
 		"tar -chf docs/x.tar src":           "~/.ssh ~/note.txt",
+		// Packages and build output, whose files are no secrets, may have such links too.
+		"grep -R x vendor":                                "~/note.txt",
+		"grep -r x vendor":                                "",
+		"grep -R x lib":                                   "/etc",
+		"rg -uuL x lib/target":                            "/etc",
+		"find vendor -exec cat {} +":                      "~/note.txt",
+		"find . -name '*.md' -exec cat {} +":              "~/note.txt",
+		"find . -name '*.go' -exec cat {} +":              "",
+		"find . ! -name '*.go' -exec cat {} +":            "/etc /etc ~/.ssh ~/note.txt",
+		"find . -name '*.go' -o -exec cat {} +":           "/etc /etc ~/.ssh ~/note.txt",
+		"find -L vendor -name '*.go' -exec cat {} +":      "~/note.txt ~/note.txt",
+		"find . -name '*.go' -name '*.MD' -exec cat {} +": "~/note.txt",
+		// A linked folder of the project is walked as well.
+		"grep -R x chain":    "~/.ssh ~/note.txt",
+		"ls -LR chain":       "~/.ssh ~/note.txt",
+		"find chain -delete": "",
 	} {
 		t.Run(command, func(t *testing.T) {
 			fs := effectstest.Files().File("/home/ana/.ssh/id_rsa", "").File("/home/ana/note.txt", "").File(effectstest.Cwd+"/docs/a.txt", "").
-				Link(effectstest.Cwd+"/src/keys", "/home/ana/.ssh").Link(effectstest.Cwd+"/src/note", "../../../note.txt").Link(effectstest.Cwd+"/src/own", "../docs").Link(effectstest.Cwd+"/src/gone", "/home/ana/gone")
+				Link(effectstest.Cwd+"/src/keys", "/home/ana/.ssh").Link(effectstest.Cwd+"/src/note", "../../../note.txt").Link(effectstest.Cwd+"/vendor/a/note.md", "/home/ana/note.txt").
+				Link(effectstest.Cwd+"/lib/target/etc", "/etc").File(effectstest.Cwd+"/chain/a", "").Link(effectstest.Cwd+"/chain/src", "../src").Link(effectstest.Cwd+"/src/own", "../docs").Link(effectstest.Cwd+"/src/gone", "/home/ana/gone")
 			x := paths.NewIndex(fs, func() time.Time { return time.Unix(1e9, 0) })
 			x.Background = func(task func()) { task() }
 			b := shellBuilder(table, x)

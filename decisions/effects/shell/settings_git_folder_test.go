@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/permd/permd/decisions/effects/effectstest"
@@ -21,10 +22,25 @@ func TestForeignStores(t *testing.T) {
 		"another common folder": {func(f *fsfake.FS) {
 			f.File(effectstest.Cwd+"/.git/commondir", "../evil\n").File(effectstest.Cwd+"/evil/config", "[core]\n\tfsmonitor = ./x\n")
 		}, false},
-		"objects of another":       {func(f *fsfake.FS) { f.File(effectstest.Cwd+"/.git/objects/info/alternates", other+"/objects\n") }, false},
-		"a link to its objects":    {func(f *fsfake.FS) { f.Link(effectstest.Cwd+"/.git/objects", other+"/objects") }, false},
-		"a link to its packs":      {func(f *fsfake.FS) { f.Link(effectstest.Cwd+"/.git/objects/pack", other+"/objects/pack") }, false},
-		"a link to its references": {func(f *fsfake.FS) { f.Link(effectstest.Cwd+"/.git/packed-refs", "/home/u/.netrc") }, false},
+		"objects of another":                 {func(f *fsfake.FS) { f.File(effectstest.Cwd+"/.git/objects/info/alternates", other+"/objects\n") }, false},
+		"a link to its objects":              {func(f *fsfake.FS) { f.Link(effectstest.Cwd+"/.git/objects", other+"/objects") }, false},
+		"a link to its packs":                {func(f *fsfake.FS) { f.Link(effectstest.Cwd+"/.git/objects/pack", other+"/objects/pack") }, false},
+		"a link to its references":           {func(f *fsfake.FS) { f.Link(effectstest.Cwd+"/.git/packed-refs", "/home/u/.netrc") }, false},
+		"a link to what is left of a rebase": {func(f *fsfake.FS) { f.Link(effectstest.Cwd+"/.git/rebase-merge/git-rebase-todo", "/home/u/.netrc") }, false},
+		"a rebase that was stopped":          {func(f *fsfake.FS) { f.File(effectstest.Cwd+"/.git/rebase-merge/git-rebase-todo", "pick 1\n") }, true},
+		"a link to attributes":               {func(f *fsfake.FS) { f.Link(effectstest.Cwd+"/.git/info/attributes", "/home/u/.netrc") }, false},
+		"a link to a log":                    {func(f *fsfake.FS) { f.Link(effectstest.Cwd+"/.git/logs/HEAD", "/home/u/.netrc") }, false},
+		"a link to one pack": {func(f *fsfake.FS) {
+			f.Link(effectstest.Cwd+"/.git/objects/pack/pack-1.pack", other+"/objects/pack/pack-1.pack")
+		}, false},
+		"a link to why a tree is locked": {func(f *fsfake.FS) { f.Link(effectstest.Cwd+"/.git/worktrees/w/locked", "/home/u/.netrc") }, false},
+		"a tree that is locked":          {func(f *fsfake.FS) { f.File(effectstest.Cwd+"/.git/worktrees/w/locked", "on a disk\n") }, true},
+		"too many trees": {func(f *fsfake.FS) {
+			for i := range 257 {
+				f.File(fmt.Sprintf("%s/.git/worktrees/%d/gitdir", effectstest.Cwd, i), "")
+			}
+		}, false},
+		"a link of another program": {func(f *fsfake.FS) { f.Link(effectstest.Cwd+"/.git/annex/objects/x", "y") }, true},
 		"a file that names another": {func(f *fsfake.FS) {
 			f.Remove(effectstest.Cwd + "/.git")
 			f.File(effectstest.Cwd+"/.git", "gitdir: "+other+"\n")

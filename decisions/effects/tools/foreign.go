@@ -229,6 +229,13 @@ func (t *tool) nested(o strictjson.Object, from string, depth int) {
 		}
 		at := memberOf(from, m.Name)
 		switch strictjson.Kind(m.Value) {
+		case '"':
+			// A patch is known by its first line, whatever its member is called.
+			if text, _ := strictjson.ParseString(m.Value); strings.HasPrefix(strings.TrimSpace(text), "*** Begin Patch") {
+				n := len(t.Effects)
+				t.patch(text, t.cwd, at)
+				t.markCovered(n)
+			}
 		case '{':
 			if inner, err := strictjson.ParseObject(m.Value); err == nil {
 				t.fromForeign(inner, at, depth+1)

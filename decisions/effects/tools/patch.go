@@ -4,52 +4,28 @@ import (
 	"strings"
 
 	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/decisions/effects/languages"
 	"github.com/permd/permd/internal/strictjson"
 )
 
-// patch adds the effects of a patch in the format of apply_patch. Parsers of the format
-// differ in white space before a heading and in text between files, so every line that
-// any of them could take for a heading counts, even if it is context.
+// patch adds the effects of a patch in the format of apply_patch.
 func (t *tool) patch(text, cwd, from string) {
 	before := len(t.Effects)
-	begun, ended, around := false, false, false
-	last := "" // the path that a following move would remove
-	for line := range strings.SplitSeq(text, "\n") {
-		line = strings.TrimSpace(line)
-		rest, ok := strings.CutPrefix(line, "***")
-		if !ok {
-			around = around || line != "" && begun == ended && !hereWord(line)
-			continue
-		}
-		head, arg, _ := strings.Cut(strings.TrimSpace(rest), ":")
-		arg = strings.TrimSpace(arg)
-		switch strings.ToLower(head) {
-		case "begin patch":
-			begun = true
-		case "end patch":
-			ended = true
-		case "end of file":
-		case "add file":
-			t.file(effects.KindWrite, arg, cwd, from)
-		case "update file":
-			last = arg
-			t.file(effects.KindWrite, arg, cwd, from)
-		case "delete file":
-			t.file(effects.KindDelete, arg, cwd, from)
-		case "move to":
-			t.file(effects.KindWrite, arg, cwd, from)
-			if last != "" {
-				t.file(effects.KindDelete, last, cwd, from)
-			}
-		default:
+	begun, around := languages.Patch(text, func(c languages.PatchChange, path string) bool {
+		switch c {
+		case languages.PatchWrites:
+			t.file(effects.KindWrite, path, cwd, from)
+		case languages.PatchDeletes:
+			t.file(effects.KindDelete, path, cwd, from)
+		case languages.PatchUnknown:
 			t.Unknown(from, "a patch with a heading that is not known")
 		}
-		if t.counted {
-			return
-		}
+		return !t.counted
+	})
+	if t.counted {
+		return
 	}
-	if begun && around {
-		// The text may be a command that contains the patch.
+	if around {
 		t.Unknown(from, "a patch with text around it")
 	}
 	// A patch without an end, as when a model was cut off, is rejected by all parsers, but
@@ -60,16 +36,6 @@ func (t *tool) patch(text, cwd, from string) {
 	case len(t.Effects) == before:
 		t.addMissing("the patch names no file")
 	}
-}
-
-// hereWord matches the here-document syntax that models write around a patch, which parsers
-// of the format remove.
-func hereWord(line string) bool {
-	switch line {
-	case "<<EOF", "<<'EOF'", `<<"EOF"`, "EOF":
-		return true
-	}
-	return false
 }
 
 // changes adds the effects of changed files: an object by path, or a list of objects with

@@ -4,8 +4,11 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/decisions/effects/runs"
 	"github.com/permd/permd/internal/strictjson"
 )
 
@@ -153,6 +156,9 @@ func (t *tool) glob(f fact, fs []fact, cwd string) {
 		n := len(t.Effects)
 		t.tree(root, cwd, g.from)
 		t.addMatched(n, f.name, pattern)
+		if !listsNames(f.name) {
+			t.addLinked(n, g.from)
+		}
 	}
 }
 
@@ -163,10 +169,45 @@ func (t *tool) filter(s *shape, f fact) {
 		pattern, _ := strictjson.ParseString(g.val)
 		t.checkHidden(pattern, g.from)
 		pattern = strings.TrimLeft(pattern, "!:^ ")
-		if strings.Contains(pattern, "..") || strings.HasPrefix(pattern, "/") || strings.HasPrefix(pattern, "~") || strings.Contains(pattern, "\\") {
+		if slices.ContainsFunc(runs.Alternatives(pattern), mayGoUp) || strings.HasPrefix(pattern, "/") || strings.HasPrefix(pattern, "~") || strings.Contains(pattern, "\\") {
 			t.Unknown(g.from, "a pattern that may leave its folder")
 		}
 	}
+}
+
+// mayGoUp reports whether a pattern may stand for the folder above. Wildcards match only
+// names that a folder lists. But braces become literal text, and some programs read a
+// list in brackets of one sign, or alternatives, as literal text too ([.][.], minimatch).
+func mayGoUp(pattern string) bool {
+	if strings.Contains(pattern, "..") {
+		return true
+	}
+	for name := range strings.SplitSeq(pattern, "/") {
+		if strings.Contains(name, ".") && strings.ContainsAny(name, "[{(") && !strings.ContainsFunc(outsideGroups(name), func(c rune) bool {
+			return c == '*' || c == '?' || c == '_' || c == '-' || unicode.IsLetter(c) || unicode.IsDigit(c)
+		}) {
+			return true
+		}
+	}
+	return false
+}
+
+// outsideGroups returns what of a pattern for a name stands outside of brackets, braces
+// and parentheses, with the sign before a parenthesis.
+func outsideGroups(name string) string {
+	var out strings.Builder
+	depth := 0
+	for i, c := range name {
+		switch {
+		case strings.ContainsRune("[{(", c):
+			depth++
+		case strings.ContainsRune("]})", c):
+			depth = max(0, depth-1)
+		case depth == 0 && !strings.HasPrefix(name[i+utf8.RuneLen(c):], "("):
+			out.WriteRune(c)
+		}
+	}
+	return out.String()
 }
 
 // globRoot returns the folder that a pattern starts in: everything before the first
@@ -180,8 +221,9 @@ func globRoot(pattern string) (string, bool) {
 		}
 		return pattern, true
 	}
+	j := strings.LastIndexByte(pattern[:i], '/')
 	rest := pattern[i:]
-	if strings.Contains(rest, "..") || strings.Contains(rest, "\\") {
+	if strings.Contains(rest, "\\") || slices.ContainsFunc(runs.Alternatives(pattern[j+1:]), mayGoUp) {
 		return "", false
 	}
 	if i == 0 {
@@ -191,7 +233,6 @@ func globRoot(pattern string) (string, bool) {
 			}
 		}
 	}
-	j := strings.LastIndexByte(pattern[:i], '/')
 	switch j {
 	case -1:
 		return ".", true

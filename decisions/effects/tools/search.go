@@ -34,8 +34,29 @@ func (t *tool) addSearched(n int) {
 // addMatched is addSearched for a tool whose pattern, in the named member, selects the files that
 // it reads. If the member is "pattern", the tool only lists names.
 func (t *tool) addMatched(n int, member, pattern string) {
-	if member != "pattern" && member != "glob_pattern" && slices.ContainsFunc(runs.Alternatives(path.Base(pattern)), t.mayBeSecret) {
+	if !listsNames(member) && slices.ContainsFunc(runs.Alternatives(path.Base(pattern)), t.mayBeSecret) {
 		t.addSearchTags(n, paths.ReachKept)
+	}
+}
+
+// listsNames reports whether a tool whose pattern is the named member only lists names.
+func listsNames(member string) bool { return member == "pattern" || member == "glob_pattern" }
+
+// addLinked adds, to the folders of a tool's effects from index n on, the reads of the
+// targets of links in them: a pattern matches links and what is in linked folders.
+func (t *tool) addLinked(n int, from string) {
+	var folders []string
+	for i := n; i < len(t.Effects); i++ {
+		if f := t.Effects[i].File; f != nil {
+			folders = append(folders, f.Path)
+		}
+	}
+	more, complete := t.ReadsThroughLinks(folders, from)
+	for _, e := range more {
+		t.Add(e)
+	}
+	if !complete {
+		t.Unknown(from, "a pattern among whose files are links, of which not all are known")
 	}
 }
 

@@ -1,6 +1,8 @@
 package tools
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/permd/permd/decisions/effects"
@@ -40,4 +42,72 @@ func TestSecretSearchTools(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestPatternsOfTools: what a pattern stands for lies in its folder, or is an effect of its
+// own. What the patterns match was compared with glob of npm (9 to 13), with which agents
+// expand them.
+func TestPatternsOfTools(t *testing.T) {
+	const claude, gemini = "claude-code", "gemini-cli"
+	for _, tt := range []struct {
+		agent, tool, input string
+		want               string // beside reads in the project
+	}{
+		{gemini, "read_many_files", `{"paths":["src/**/*.{ts,tsx}","docs/{a,b}.md","src/*.config.{js,ts}","src/[a-z]*.go","src/.[a-z]*"]}`, ""},
+		{gemini, "read_many_files", `{"paths":["[.][.]/x"]}`, "unknown"},
+		{gemini, "read_many_files", `{"paths":[".[.]/x"]}`, "unknown"},
+		{gemini, "read_many_files", `{"paths":["{.,x}./x"]}`, "unknown"},
+		{gemini, "read_many_files", `{"paths":["src/.{.,x}/.{.,x}/x"]}`, "unknown"},
+		{gemini, "read_many_files", `{"paths":["src/{a,b}/{.,x}{.,x}/x"]}`, "unknown"},
+		{gemini, "read_many_files", `{"paths":["src/@(.)./x"]}`, "unknown"},
+		{gemini, "read_many_files", `{"paths":["docs/a","src/../../x/*"]}`, "read /home/ana/src/x/**"},
+		{claude, "Glob", `{"pattern":"src/**/*.{ts,tsx}"}`, ""},
+		{claude, "Glob", `{"pattern":"src/{.,x}./*"}`, "unknown"},
+		{claude, "Grep", `{"pattern":"x","path":"docs","glob":"**/*.{ts,tsx}"}`, ""},
+		{gemini, "search_file_content", `{"pattern":"x","dir_path":"docs","include":"src/**/*.ts"}`, ""},
+		{gemini, "search_file_content", `{"pattern":"x","dir_path":"docs","include":"[.][.]/x"}`, "unknown"},
+		// Links among what is read.
+		{gemini, "read_many_files", `{"paths":["links/*/id_rsa"]}`, "read /home/ana/.ssh/**"},
+		{gemini, "read_many_files", `{"paths":["links/**"]}`, "read /home/ana/.ssh/**"},
+		{gemini, "read_many_files", `{"paths":["vendor/**/*.md"]}`, "read /home/ana/note.md"},
+		{gemini, "read_many_files", `{"paths":["node_modules/.bin/*"]}`, ""},
+		{gemini, "search_file_content", `{"pattern":"x","dir_path":"links"}`, ""}, // it follows none
+		{gemini, "read_many_files", `{"paths":["many/*"]}`, "unknown"},
+	} {
+		t.Run(tt.input, func(t *testing.T) {
+			fs := effectstest.Files().File("/home/ana/.ssh/id_rsa", "").File("/home/ana/note.md", "").
+				Link(effectstest.Cwd+"/links/keys", "/home/ana/.ssh").Link(effectstest.Cwd+"/vendor/a/b.md", "/home/ana/note.md").
+				File(effectstest.Cwd+"/node_modules/x/x.js", "").Link(effectstest.Cwd+"/node_modules/.bin/x", "../x/x.js")
+			for i := range 1100 {
+				fs.Link(fmt.Sprintf("%s/many/%d", effectstest.Cwd, i), "../src")
+			}
+			w := *toolWorld(t)
+			w.FS, w.Table = effectstest.IndexOf(fs), effectstest.Table(t)
+			c := agentCall(tt.agent, tt.tool, tt.input)
+			c.Cwd = effectstest.Cwd
+			var got []string
+			for _, e := range w.Effects(c).Effects {
+				switch {
+				case e.Kind != effects.KindRead:
+					got = append(got, string(e.Kind))
+				case e.File == nil || !e.Tags.Has(effects.InProject):
+					got = append(got, "read "+readPath(&e))
+				}
+			}
+			if len(got) > 1 || strings.Join(got, "; ") != tt.want {
+				t.Errorf("%q, want %q", got, tt.want)
+			}
+		})
+	}
+}
+
+// readPath returns the path of a read, with /** for all below it.
+func readPath(e *effects.Effect) string {
+	switch {
+	case e.File == nil:
+		return ""
+	case e.File.Recursive:
+		return e.File.Path + "/**"
+	}
+	return e.File.Path
 }
