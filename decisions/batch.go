@@ -91,6 +91,14 @@ type sharedLooks struct {
 	bytes int
 }
 
+// newSharedLooks returns nil for a single call, which has nothing to share.
+func newSharedLooks(calls int, now time.Time) *sharedLooks {
+	if calls < 2 {
+		return nil
+	}
+	return &sharedLooks{since: now}
+}
+
 type lookupKey struct {
 	op    lookupOp
 	path  string

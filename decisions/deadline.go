@@ -46,13 +46,9 @@ func (d *deadline) Err() error {
 // within returns a context that ends when a decision of so many calls that began at start
 // must be made.
 func (e *Engine) within(ctx context.Context, start time.Time, w *Work, calls int) deadline {
-	var looks *sharedLooks
-	if calls > 1 {
-		looks = &sharedLooks{since: start}
-	}
 	return deadline{
 		Context: ctx, at: start.Add(cmp.Or(e.config.Deadline, defaultDeadline)), now: e.now,
-		work: w, turn: fairshare.TurnOf(ctx), looks: looks,
+		work: w, turn: fairshare.TurnOf(ctx), looks: newSharedLooks(calls, start),
 	}
 }
 

@@ -36,6 +36,7 @@ type decision struct {
 	DecisionID, Verdict, DecidedBy, Reason string
 	Widths                                 []struct{ ID string }
 	Policy                                 struct{ Digest string }
+	Effects                                []struct{}
 }
 
 // decision returns the decision of an answer.

@@ -56,7 +56,7 @@ type Options struct {
 	// or yielded them, or are paused. Of those beyond Slots one user has at most three
 	// quarters, and one member a quarter; but each member may have one.
 	Max int
-	// MaxWait bounds one wait for a slot. Zero means 20 seconds.
+	// MaxWait bounds the waits of a turn for a slot, all together. Zero means 20 seconds.
 	MaxWait time.Duration
 	// Work bounds the memory that the turns use which were begun and have not ended, in
 	// bytes (see Turn.Work). One user has at most three quarters, and one member a quarter;

@@ -31,9 +31,10 @@ type Turn struct {
 	done   bool          // End was called
 	ready  chan struct{} // receives a value when the turn is granted; made when it first waits
 
-	failed  error // of the first wait that has ended without a slot
-	bytes   int   // reserved until the end
-	refused bool  // more could not be reserved
+	waited  time.Duration // for slots, in all
+	failed  error         // of the first wait that has ended without a slot
+	bytes   int           // reserved until the end
+	refused bool          // more could not be reserved
 
 	// Guarded by Scheduler.mu.
 	state      state
@@ -190,7 +191,7 @@ func (t *Turn) wait(ctx context.Context, now time.Time, push func(*list, *Turn))
 	}
 	t.parked = true
 	s.mu.Unlock()
-	patience := s.maxWait
+	patience := s.maxWait - t.waited
 	if t.brief {
 		patience = min(patience, briefWait)
 	}
@@ -199,7 +200,9 @@ func (t *Turn) wait(ctx context.Context, now time.Time, push func(*list, *Turn))
 	var err error
 	select {
 	case <-t.ready:
-		return time.Since(now), nil
+		waited := time.Since(now)
+		t.waited += waited
+		return waited, nil
 	case <-ctx.Done():
 		err = context.Cause(ctx)
 	case <-t.stop:
