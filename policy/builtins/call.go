@@ -54,7 +54,7 @@ func (b bound) limit(name string, original topdown.BuiltinFunc) topdown.BuiltinF
 		err := original(bctx, operands, iter)
 		// Errors quote the operands, and OPA keeps them until the evaluation ends.
 		if failed, ok := err.(*topdown.Error); ok && (failed.Code == topdown.BuiltinErr || failed.Code == topdown.TypeErr) { //nolint:errorlint // not one of the rest of the evaluation
-			c.bytes = int64(len(failed.Message))
+			c.bytes = 4 * int64(len(failed.Message)) // with the errors that it wraps
 			if c.spend(limits); c.refuse != "" {
 				return c.refused(name, bctx.Location)
 			}
