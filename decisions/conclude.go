@@ -32,11 +32,11 @@ func (e *Engine) decide(
 		UID: req.Peer.UID, Session: req.Session, Project: res.Project,
 		ProjectKey: m.projectKey, All: res.Effects, Call: m.call, Now: now, Trees: workingTrees(e.fs),
 	}
-	remembered := e.recall(m, query)
+	found := e.recall(m, query)
 	c := m.unremembered.Load()
-	if remembered != nil || c == nil {
-		c = e.conclude(ctx, m, remembered)
-		if remembered == nil && !m.failed {
+	if found != nil || c == nil {
+		c = e.conclude(ctx, m, found)
+		if found == nil && !m.failed {
 			m.unremembered.Store(c)
 		}
 	}
@@ -64,20 +64,20 @@ func (e *Engine) decide(
 	return res.After
 }
 
-// remembered is what memory says of one effect. err means that allows are off.
-type remembered struct {
+// fromMemory is what memory says of one effect. err means that allows are off.
+type fromMemory struct {
 	reject, allow *Choice
 	err           error
 }
 
 // recall returns what memory says of the effects of a call, then of its hints, then of its
 // rest; nil if it says nothing of any.
-func (e *Engine) recall(m *evaluation, q *MemoryQuery) (list []remembered) {
+func (e *Engine) recall(m *evaluation, q *MemoryQuery) (list []fromMemory) {
 	own, hints := len(m.effects), len(m.hints)
 	ask := func(i int, eff *effects.Effect, target *effects.Script) {
 		q.Effect, q.Target = eff, target
-		var r remembered
-		if r.reject, r.allow, r.err = e.memory.Match(q); r == (remembered{}) {
+		var r fromMemory
+		if r.reject, r.allow, r.err = e.memory.Match(q); r == (fromMemory{}) {
 			return
 		}
 		if r.err != nil {
@@ -85,7 +85,7 @@ func (e *Engine) recall(m *evaluation, q *MemoryQuery) (list []remembered) {
 			r.allow = nil
 		}
 		if list == nil {
-			list = make([]remembered, own+hints+len(m.rest))
+			list = make([]fromMemory, own+hints+len(m.rest))
 		}
 		list[i] = r
 	}
@@ -112,11 +112,11 @@ type conclusion struct {
 }
 
 // conclude applies the precedence table to an evaluation.
-func (e *Engine) conclude(ctx context.Context, m *evaluation, found []remembered) *conclusion {
+func (e *Engine) conclude(ctx context.Context, m *evaluation, found []fromMemory) *conclusion {
 	c := new(conclusion)
 	d, res := &c.decision, &m.res
 	d.Defects, d.Folders, d.Activated, d.Fingerprints = res.Defects, res.Folders, res.Activated, m.fingerprints
-	said := func(i int) (r remembered) {
+	said := func(i int) (r fromMemory) {
 		if found != nil {
 			r = found[i]
 		}
@@ -141,11 +141,11 @@ func (e *Engine) conclude(ctx context.Context, m *evaluation, found []remembered
 		}
 	}
 	own := len(res.Effects)
-	after := func(i int) remembered { return said(own + i) }
+	after := func(i int) fromMemory { return said(own + i) }
 	all, inputs, results := e.hints(ctx, m, after, inputs, results)
 	c.all, c.inputs, c.results = all, inputs, results
 	shown := all
-	after = func(i int) remembered { return said(own + len(m.hints) + i) }
+	after = func(i int) fromMemory { return said(own + len(m.hints) + i) }
 	if denied, why := e.deniedOfRest(ctx, m, after); denied != nil {
 		shown = slices.Concat(all, denied)
 		d.conclude(shown, slices.Concat(results, why))
@@ -163,7 +163,7 @@ func (e *Engine) conclude(ctx context.Context, m *evaluation, found []remembered
 // hints applies the table to the hints of a call, and adds those that ask or deny to
 // its effects. The others are dropped: they decided nothing.
 func (e *Engine) hints(
-	ctx context.Context, m *evaluation, said func(i int) remembered, inputs []effectInputs, results []effectResult,
+	ctx context.Context, m *evaluation, said func(i int) fromMemory, inputs []effectInputs, results []effectResult,
 ) ([]effects.Effect, []effectInputs, []effectResult) {
 	all := slices.Clip(m.res.Effects)
 	for i := range m.res.Hints {
@@ -193,7 +193,7 @@ func ofPersons(e *effects.Effect, fired []Finding) []Finding {
 
 // effect applies the precedence table to one effect with what memory says of it. err is
 // the error of evaluating the rules.
-func (e *Engine) effect(ctx context.Context, snap Snapshot, eff *effects.Effect, err error, said remembered, v *effectInputs) effectResult {
+func (e *Engine) effect(ctx context.Context, snap Snapshot, eff *effects.Effect, err error, said fromMemory, v *effectInputs) effectResult {
 	v.reject, v.allow = said.reject, said.allow
 	if err != nil {
 		failed := effectResult{

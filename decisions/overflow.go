@@ -55,7 +55,7 @@ func (e *evaluator) evaluateRest(ctx context.Context, m *evaluation, now time.Ti
 // deniedOfRest returns the denied effects of a call's rest with their results. Where one
 // of the others could not be evaluated, it follows: it may be denied, so that the call
 // must not be allowed.
-func (e *Engine) deniedOfRest(ctx context.Context, m *evaluation, said func(i int) remembered) (denied []effects.Effect, results []effectResult) {
+func (e *Engine) deniedOfRest(ctx context.Context, m *evaluation, said func(i int) fromMemory) (denied []effects.Effect, results []effectResult) {
 	var failed *effectResult
 	at := 0
 	for i := range m.rest {

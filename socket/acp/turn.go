@@ -60,8 +60,8 @@ type turnContext struct {
 // madeContext is a context that ends with turns at once.
 type madeContext struct {
 	context.Context
-	cancel context.CancelCauseFunc
-	stops  []func() bool
+	cancel  context.CancelCauseFunc
+	release []func() bool
 }
 
 // Err implements [context.Context].
@@ -100,7 +100,7 @@ func (c *turnContext) make() *madeContext {
 			m.cancel(errTurn) // at once, not on another goroutine
 		}
 		if !c.ended {
-			m.stops = append(m.stops, context.AfterFunc(turn, func() { m.cancel(errTurn) }))
+			m.release = append(m.release, context.AfterFunc(turn, func() { m.cancel(errTurn) }))
 		}
 	}
 	if c.ended {
@@ -116,8 +116,8 @@ func (c *turnContext) end() {
 	defer c.mu.Unlock()
 	c.ended = true
 	if m := c.made.Load(); m != nil {
-		for _, stop := range m.stops {
-			stop()
+		for _, release := range m.release {
+			release()
 		}
 		m.cancel(nil)
 	}
