@@ -121,7 +121,10 @@ type appender interface {
 
 // encodeBuffers are buffers for answers that encode themselves. An answer is copied to
 // those that are written, so its buffer is used again when it was finished.
-type encodeBuffers struct{ pool sync.Pool }
+type encodeBuffers struct {
+	pool   sync.Pool
+	poison func([]byte) // called with each buffer that is given back; nil except in tests
+}
 
 // get returns an empty buffer.
 func (e *encodeBuffers) get() *[]byte {
@@ -135,7 +138,10 @@ func (e *encodeBuffers) get() *[]byte {
 
 // put takes a buffer back whose content nobody reads any more. Large ones are dropped.
 func (e *encodeBuffers) put(b *[]byte) {
-	if b != nil && cap(*b) <= keepBuffer {
+	if e.poison != nil {
+		e.poison(*b)
+	}
+	if cap(*b) <= keepBuffer {
 		*b = (*b)[:0]
 		e.pool.Put(b)
 	}

@@ -314,15 +314,12 @@ func (c *connection) phase2(req *request) {
 	buf := c.server.buffers.get()
 	body, err := c.result(req, buf)
 	returned = true
-	c.finish(req, body, err)
-	if c.server.poison != nil {
-		c.server.poison(*buf)
-	}
+	c.finish(req, body, err) // copies the body
 	c.server.buffers.put(buf)
 }
 
-// result runs a second phase. It does not write the answer, so that a client that is not
-// reading cannot delay others. The answer may be in buf.
+// result runs a second phase. It does not write the answer, which may be in buf, so that a
+// client that is not reading cannot delay others.
 func (c *connection) result(req *request, buf *[]byte) (body []byte, err error) {
 	ctx := req.ctx
 	if !c.server.WithoutSlots {
@@ -345,8 +342,7 @@ func (c *connection) result(req *request, buf *[]byte) (body []byte, err error) 
 		return nil, busyError(errNoRoom)
 	}
 	if err == nil && req.id != nil {
-		body, err = encode(result, buf) // may call methods of the result
-		if err == nil {
+		if body, err = encode(result, buf); err == nil { // may call methods of the result
 			err = c.reserveAnswer(req, len(body))
 		}
 	}

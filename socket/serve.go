@@ -156,6 +156,7 @@ func Serve(ctx context.Context, ln net.Listener, methods Methods, o Options) err
 		ctx:     context.WithoutCancel(ctx),
 		conns:   map[*connection]struct{}{},
 		stop:    make(chan struct{}),
+		buffers: encodeBuffers{poison: o.poison},
 	}
 	unhook := context.AfterFunc(ctx, func() { _ = stop(ln) })
 	defer unhook()

@@ -131,6 +131,9 @@ func cutCommand(s string) (words []textWord, next int) {
 	end := func() {
 		if w.at = at[first:len(at):len(at)]; len(w.at) > 0 {
 			w.text = textAt(s, w.at)
+			if words == nil {
+				words = make([]textWord, 0, 8)
+			}
 			words = append(words, w)
 		}
 		w, first = textWord{}, len(at)

@@ -33,7 +33,7 @@ func (OSFS) Lstat(path string) (fs.FileMode, error) {
 			}
 			return mode, nil
 		}
-		if err != unix.EINTR { // as os.Lstat does
+		if !errors.Is(err, unix.EINTR) { // as os.Lstat does
 			return 0, err
 		}
 	}
@@ -70,7 +70,7 @@ func (OSFS) Owner(path string) (uid uint32, err error) {
 	var st unix.Stat_t
 	for {
 		err := lstat(path, &st)
-		if err != unix.EINTR {
+		if !errors.Is(err, unix.EINTR) {
 			return st.Uid, err
 		}
 	}
@@ -134,7 +134,7 @@ func openRegular(path string) (fd int, size int64, err error) {
 		if err == nil {
 			break
 		}
-		if err != unix.EINTR {
+		if !errors.Is(err, unix.EINTR) {
 			return -1, 0, &fs.PathError{Op: "open", Path: path, Err: err}
 		}
 	}
@@ -211,7 +211,7 @@ func (OSFS) Stamp(path string) (Stamp, error) {
 			//nolint:unconvert // the fields have other sizes on macOS
 			return Stamp{Device: uint64(st.Dev), File: uint64(st.Ino), Changed: st.Ctim.Nano()}, nil
 		}
-		if err != unix.EINTR {
+		if !errors.Is(err, unix.EINTR) {
 			return Stamp{}, err
 		}
 	}
