@@ -30,7 +30,7 @@ func (e *Engine) decide(
 	e.notPlain.note(res.Effects)
 	query := &MemoryQuery{
 		UID: req.Peer.UID, Session: req.Session, Project: res.Project,
-		ProjectKey: m.projectKey, All: res.Effects, Call: m.call, Now: now, Trees: workingTrees(e.fs),
+		ProjectKey: m.projectKey, All: res.Effects, Call: m.call, Now: now, Trees: e.trees,
 	}
 	found := e.recall(m, query)
 	c := m.unremembered.Load()

@@ -108,3 +108,36 @@ func (r *Resolver) Search(e *effects.Effect, as Reach) {
 		e.Text = display.Display(strings.TrimSuffix(e.Text, allBelow) + allBelow + ", with " + r.Name(file))
 	}
 }
+
+// ChoosesSecrets reports whether a pattern is meant for names of secrets: .env*, *.pem,
+// or hidden names in general.
+func ChoosesSecrets(name string) bool {
+	plain := strings.Map(func(c rune) rune {
+		if strings.ContainsRune("*?[]{}\\", c) {
+			return -1
+		}
+		return c
+	}, name)
+	switch {
+	case plain == "":
+		return false
+	case strings.HasPrefix(plain, ".") && plain != name && !strings.HasPrefix(name, "*"):
+		return true
+	}
+	return Guarded.Match(lexpath.Fold("/"+plain), "").Has(effects.Secret) || Guarded.Match(lexpath.Fold("/x"+plain), "").Has(effects.Secret)
+}
+
+// Alternatives returns the patterns that a pattern with one list in braces expands to;
+// more than one list is not supported.
+func Alternatives(pattern string) []string {
+	head, rest, ok := strings.Cut(pattern, "{")
+	list, tail, closed := strings.Cut(rest, "}")
+	if !ok || !closed || strings.ContainsAny(list+tail, "{}") {
+		return []string{pattern}
+	}
+	var all []string
+	for name := range strings.SplitSeq(list, ",") {
+		all = append(all, head+name+tail)
+	}
+	return all
+}

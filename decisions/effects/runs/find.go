@@ -7,6 +7,7 @@ import (
 
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/decisions/effects/display"
+	"github.com/permd/permd/decisions/effects/paths"
 	"github.com/permd/permd/decisions/effects/programs"
 )
 
@@ -66,7 +67,7 @@ func (v *invocation) primary(use *programs.OptionUse) {
 	}
 	switch o.Canonical {
 	case "-name", "-iname", "-path", "-ipath", "-wholename", "-iwholename":
-		v.searchesHidden = v.searchesHidden || choosesSecrets(path.Base(v.args[at].Text))
+		v.searchesHidden = v.searchesHidden || paths.ChoosesSecrets(path.Base(v.args[at].Text))
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/decisions/effects/display"
+	"github.com/permd/permd/decisions/effects/paths"
 	"github.com/permd/permd/decisions/effects/programs"
 )
 
@@ -36,7 +37,7 @@ type invocation struct {
 	searchesHidden    bool   // a search includes hidden names
 	linked            bool   // the word expands to paths with links among them
 	linkedAs          string // how the names of the links end that find passes
-	followed          []followedFolder
+	followed          []paths.Followed
 	searchesNoSecrets bool   // a search reads only names that are not those of secrets
 	unpackTo          int    // the word with the folder to unpack to, if unpackIn is set
 	unpackIn          string // that folder

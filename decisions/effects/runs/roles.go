@@ -5,6 +5,7 @@ import (
 
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/decisions/effects/display"
+	"github.com/permd/permd/decisions/effects/paths"
 	"github.com/permd/permd/decisions/effects/programs"
 )
 
@@ -330,7 +331,7 @@ func (v *invocation) below(e effects.Effect, tree, names bool) effects.Effect {
 	case names:
 		e.File.Recursive = true
 		if v.followsLinks() {
-			v.followed = append(v.followed, followedFolder{e.File.Path, ""})
+			v.followed = append(v.followed, paths.Followed{Path: e.File.Path, Suffix: ""})
 		}
 	default:
 		hidden := v.searchesHidden || v.has([]string{"--hidden", "--unrestricted", "--type-add", "--ignore-file"})
@@ -342,9 +343,9 @@ func (v *invocation) below(e effects.Effect, tree, names bool) effects.Effect {
 		switch {
 		case e.Kind == effects.KindDelete: // of the links themselves
 		case v.followsLinks():
-			v.followed = append(v.followed, followedFolder{e.File.Path, ""})
+			v.followed = append(v.followed, paths.Followed{Path: e.File.Path, Suffix: ""})
 		case v.linked:
-			v.followed = append(v.followed, followedFolder{e.File.Path, v.linkedAs})
+			v.followed = append(v.followed, paths.Followed{Path: e.File.Path, Suffix: v.linkedAs})
 		}
 	}
 	return e

@@ -1,16 +1,11 @@
 package runs
 
 import (
-	"errors"
-	"io/fs"
 	"slices"
-	"strings"
-	"unicode/utf8"
 
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/decisions/effects/paths"
 	"github.com/permd/permd/decisions/effects/programs"
-	"github.com/permd/permd/internal/lexpath"
 	"github.com/permd/permd/internal/wordset"
 )
 
@@ -141,7 +136,7 @@ func (v *invocation) linkEnding(i int) string {
 			}
 		case "-name", "-iname":
 			if j++; j < i && !v.args[j].Dynamic() {
-				suffix = literalEnd(v.args[j].Text)
+				suffix = paths.LiteralEnd(v.args[j].Text)
 			}
 		default:
 			if o := v.p.Options[text]; o != nil && o.Arity != programs.ArityNone {
@@ -151,20 +146,6 @@ func (v *invocation) linkEnding(i int) string {
 	}
 	return suffix
 }
-
-// literalEnd returns the ASCII characters at the end of a pattern that mean themselves,
-// in lower case.
-func literalEnd(pattern string) string {
-	i := len(pattern)
-	for i > 0 && pattern[i-1] < utf8.RuneSelf && !strings.Contains(`*?[]\`, pattern[i-1:i]) {
-		i--
-	}
-	return lexpath.Fold(pattern[i:])
-}
-
-// followedFolder is a folder in which the run follows links, those whose names end with
-// suffix, in lower case.
-type followedFolder struct{ path, suffix string }
 
 // followOptions are the options with which programs follow links while they walk folders; a
 // program without options always does.
@@ -183,7 +164,7 @@ func (v *invocation) followsLinks() bool {
 // readsThroughLinks adds the reads of the targets of links in the folders that the run
 // walks.
 func (v *invocation) readsThroughLinks() {
-	more, complete := v.b.readsThroughLinks(v.followed, v.at.From)
+	more, complete := v.b.ReadsThroughLinks(v.followed, v.at.From)
 	for _, e := range more {
 		v.b.Add(v.via(0, e))
 	}
@@ -195,64 +176,6 @@ func (v *invocation) readsThroughLinks() {
 
 // ReadsThroughLinks returns the reads of the targets of links in folders that something
 // walks, and whether they are all, or enough to ask.
-func (b *Builder) ReadsThroughLinks(folders []string, from string) (more []effects.Effect, complete bool) {
-	followed := make([]followedFolder, 0, len(folders))
-	for _, dir := range folders {
-		followed = append(followed, followedFolder{dir, ""})
-	}
-	return b.readsThroughLinks(followed, from)
+func (b *Builder) ReadsThroughLinks(folders []paths.Followed, from string) (more []effects.Effect, complete bool) {
+	return b.Paths.ReadsThroughLinks(folders, func(link string) effects.Effect { return b.Operand(effects.KindRead, link, "/", from) })
 }
-
-// readsThroughLinks is ReadsThroughLinks with suffixes. A linked folder is walked as well.
-func (b *Builder) readsThroughLinks(followed []followedFolder, from string) (more []effects.Effect, complete bool) {
-	var walk paths.LinkWalk
-	shown, complete := 0, true
-	for n := 0; n < len(followed) && complete; n++ {
-		all := &walk
-		if followed[n].suffix != "" {
-			all = &paths.LinkWalk{} // it leaves links out
-		}
-		var links []string
-		links, complete = b.Paths.Links(followed[n].path, all)
-		for _, link := range links {
-			if shown >= maxReadsThroughLinks {
-				return more, true
-			}
-			if !strings.HasSuffix(lexpath.Fold(link), followed[n].suffix) {
-				continue
-			}
-			e := b.Operand(effects.KindRead, link, "/", from)
-			if e.File == nil {
-				more = append(more, e)
-				shown++
-				continue
-			}
-			mode, err := b.Paths.Lstat(e.File.Path)
-			if errors.Is(err, fs.ErrNotExist) || slices.ContainsFunc(followed, func(f followedFolder) bool { return f.suffix == "" && lexpath.In(f.path, e.File.Path) }) {
-				continue
-			}
-			if mode.IsDir() {
-				b.Paths.Recurse(&e, false)
-				b.Paths.Search(&e, paths.ReachAll)
-			}
-			switch {
-			case !e.Tags.Has(effects.InProject) && !e.Tags.Has(effects.Worktree), e.Guarded() != 0:
-				shown++
-			case len(more)-shown >= maxPlainThroughLinks:
-				complete = false
-				continue
-			case mode.IsDir():
-				followed = append(followed, followedFolder{e.File.Path, ""})
-			}
-			more = append(more, e)
-		}
-	}
-	return more, complete || shown > 0
-}
-
-// Bounds of the reads through links that are reported for one run. Of those that are
-// guarded or outside of the project, one is enough to ask.
-const (
-	maxReadsThroughLinks = 4
-	maxPlainThroughLinks = 32
-)

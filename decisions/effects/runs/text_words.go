@@ -10,7 +10,6 @@ import (
 	"github.com/permd/permd/decisions/effects/languages"
 	"github.com/permd/permd/decisions/effects/paths"
 	"github.com/permd/permd/decisions/effects/programs"
-	"github.com/permd/permd/internal/lexpath"
 )
 
 // goProxy is where the go command fetches modules that are not in its cache.
@@ -44,48 +43,15 @@ func (v *invocation) searchGlob(i int, w effects.Word) {
 	if strings.HasPrefix(w.Text, "!") {
 		return
 	}
-	names := Alternatives(path.Base(w.Text))
+	names := paths.Alternatives(path.Base(w.Text))
 	if !slices.ContainsFunc(names, func(name string) bool { return name == "" || !v.b.Table.PlainPattern(name) }) {
 		v.searchesNoSecrets = true
 		return
 	}
 	v.searchesHidden = true
-	if slices.ContainsFunc(names, choosesSecrets) {
+	if slices.ContainsFunc(names, paths.ChoosesSecrets) {
 		v.unknown(i, "a pattern that chooses files which may hold secrets: "+display.Display(display.ShowWord(&w)))
 	}
-}
-
-// Alternatives returns the patterns that a pattern with one list in braces expands to;
-// more than one list is not supported.
-func Alternatives(pattern string) []string {
-	head, rest, ok := strings.Cut(pattern, "{")
-	list, tail, closed := strings.Cut(rest, "}")
-	if !ok || !closed || strings.ContainsAny(list+tail, "{}") {
-		return []string{pattern}
-	}
-	var all []string
-	for name := range strings.SplitSeq(list, ",") {
-		all = append(all, head+name+tail)
-	}
-	return all
-}
-
-// choosesSecrets reports whether a pattern is meant for names of secrets: .env*, *.pem,
-// or hidden names in general.
-func choosesSecrets(name string) bool {
-	plain := strings.Map(func(c rune) rune {
-		if strings.ContainsRune("*?[]{}\\", c) {
-			return -1
-		}
-		return c
-	}, name)
-	switch {
-	case plain == "":
-		return false
-	case strings.HasPrefix(plain, ".") && plain != name && !strings.HasPrefix(name, "*"):
-		return true
-	}
-	return paths.Guarded.Match(lexpath.Fold("/"+plain), "").Has(effects.Secret) || paths.Guarded.Match(lexpath.Fold("/x"+plain), "").Has(effects.Secret)
 }
 
 // openText handles a pattern or unknown text at a position of RoleText and similar.

@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/permd/permd/decisions/effects"
-	"github.com/permd/permd/decisions/effects/runs"
+	"github.com/permd/permd/decisions/effects/paths"
 	"github.com/permd/permd/internal/strictjson"
 )
 
@@ -169,7 +169,7 @@ func (t *tool) filter(s *shape, f fact) {
 		pattern, _ := strictjson.ParseString(g.val)
 		t.checkHidden(pattern, g.from)
 		pattern = strings.TrimLeft(pattern, "!:^ ")
-		if slices.ContainsFunc(runs.Alternatives(pattern), mayGoUp) || strings.HasPrefix(pattern, "/") || strings.HasPrefix(pattern, "~") || strings.Contains(pattern, "\\") {
+		if slices.ContainsFunc(paths.Alternatives(pattern), mayGoUp) || strings.HasPrefix(pattern, "/") || strings.HasPrefix(pattern, "~") || strings.Contains(pattern, "\\") {
 			t.Unknown(g.from, "a pattern that may leave its folder")
 		}
 	}
@@ -223,7 +223,7 @@ func globRoot(pattern string) (string, bool) {
 	}
 	j := strings.LastIndexByte(pattern[:i], '/')
 	rest := pattern[i:]
-	if strings.Contains(rest, "\\") || slices.ContainsFunc(runs.Alternatives(pattern[j+1:]), mayGoUp) {
+	if strings.Contains(rest, "\\") || slices.ContainsFunc(paths.Alternatives(pattern[j+1:]), mayGoUp) {
 		return "", false
 	}
 	if i == 0 {

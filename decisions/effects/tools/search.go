@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"github.com/permd/permd/decisions/effects/paths"
-	"github.com/permd/permd/decisions/effects/runs"
 	"github.com/permd/permd/internal/strictjson"
 )
 
@@ -18,7 +17,7 @@ func (t *tool) addSearched(n int) {
 	as := paths.ReachKept
 	for _, name := range []string{"glob", "include", "file_pattern", "filePattern", "include_pattern", "include_glob"} {
 		if v, ok := t.input.Get(name); ok {
-			if text, ok := strictjson.ParseString(v); ok && text != "" && !slices.ContainsFunc(runs.Alternatives(path.Base(text)), t.mayBeSecret) {
+			if text, ok := strictjson.ParseString(v); ok && text != "" && !slices.ContainsFunc(paths.Alternatives(path.Base(text)), t.mayBeSecret) {
 				as = paths.ReachNamed
 			}
 		}
@@ -34,7 +33,7 @@ func (t *tool) addSearched(n int) {
 // addMatched is addSearched for a tool whose pattern, in the named member, selects the files that
 // it reads. If the member is "pattern", the tool only lists names.
 func (t *tool) addMatched(n int, member, pattern string) {
-	if !listsNames(member) && slices.ContainsFunc(runs.Alternatives(path.Base(pattern)), t.mayBeSecret) {
+	if !listsNames(member) && slices.ContainsFunc(paths.Alternatives(path.Base(pattern)), t.mayBeSecret) {
 		t.addSearchTags(n, paths.ReachKept)
 	}
 }
@@ -45,10 +44,10 @@ func listsNames(member string) bool { return member == "pattern" || member == "g
 // addLinked adds, to the folders of a tool's effects from index n on, the reads of the
 // targets of links in them: a pattern matches links and what is in linked folders.
 func (t *tool) addLinked(n int, from string) {
-	var folders []string
+	var folders []paths.Followed
 	for i := n; i < len(t.Effects); i++ {
 		if f := t.Effects[i].File; f != nil {
-			folders = append(folders, f.Path)
+			folders = append(folders, paths.Followed{Path: f.Path})
 		}
 	}
 	more, complete := t.ReadsThroughLinks(folders, from)
