@@ -79,7 +79,7 @@ func TestLstat(t *testing.T) {
 	for _, path := range list {
 		var got, want unix.Stat_t
 		gotErr, wantErr := lstat(path, &got), unix.Lstat(path, &want)
-		if gotErr != wantErr || got.Ino != want.Ino || got.Mode != want.Mode || got.Dev != want.Dev {
+		if !errors.Is(gotErr, wantErr) || got.Ino != want.Ino || got.Mode != want.Mode || got.Dev != want.Dev {
 			t.Errorf("%.40q (%d bytes): got %+v, %v; want %+v, %v", path, len(path), got, gotErr, want, wantErr)
 		}
 	}

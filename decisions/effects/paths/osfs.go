@@ -142,7 +142,8 @@ func openRegular(path string) (fd int, size int64, err error) {
 	// moment later.
 	var st unix.Stat_t
 	for {
-		if err = unix.Fstat(fd, &st); err != unix.EINTR {
+		err = unix.Fstat(fd, &st)
+		if !errors.Is(err, unix.EINTR) {
 			break
 		}
 	}

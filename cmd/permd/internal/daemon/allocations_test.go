@@ -3,6 +3,7 @@ package daemon
 import (
 	"bytes"
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -179,7 +180,7 @@ func (w *costWorld) hook(t *testing.T, declare, input []byte) {
 	if err := c.(*net.UnixConn).CloseWrite(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.Read(w.buf); err != io.EOF {
+	if _, err := c.Read(w.buf); !errors.Is(err, io.EOF) {
 		t.Fatalf("after the last answer: %v", err)
 	}
 }
