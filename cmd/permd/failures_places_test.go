@@ -346,7 +346,7 @@ func rulesDeleted(t *testing.T) {
 			if got := p.bash("odd"); got.Verdict != decisions.Ask {
 				t.Errorf("what the file allowed: %s by %s", got.Verdict, got.By)
 			}
-			if text := d.permd(t, "status"); !strings.Contains(text, "its denies and asks stay") {
+			if text := d.permd(t, "status"); !strings.Contains(text, "was removed; its denies and asks are kept until ") {
 				t.Errorf("permd status says\n%s", text)
 			}
 			d.reload(t)
