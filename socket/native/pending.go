@@ -79,7 +79,8 @@ type PendingQuestions struct {
 	resize   func(reserved, size int) bool // see socket.Conn.Resize; nil for no bound
 }
 
-// Add adds a question.
+// Add adds a question. The oldest ones are dropped if there are too many, or too little
+// memory for all. One that does not fit even without the others is not added.
 func (a *PendingQuestions) Add(ask *PendingQuestion) {
 	if ask.Request != nil {
 		r := *ask.Request
@@ -87,15 +88,29 @@ func (a *PendingQuestions) Add(ask *PendingQuestion) {
 		r.Call.Input, r.Call.Claims.Meta = bytes.Clone(r.Call.Input), bytes.Clone(r.Call.Claims.Meta)
 		ask.Request = &r
 	}
+	n := ask.size()
+	if n > maxPendingBytes {
+		return
+	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.list = append(a.list, ask)
-	a.size += ask.size()
-	for len(a.list) > maxPending || a.size > maxPendingBytes || !a.reserveMemory() {
-		a.size -= a.list[0].size()
-		a.list[0] = nil
-		a.list = a.list[1:]
+	if n > a.reserved && a.resize != nil {
+		if !a.resize(a.reserved, n) {
+			return
+		}
+		a.reserved = n
 	}
+	a.list = append(a.list, ask)
+	a.size += n
+	for len(a.list) > maxPending || a.size > maxPendingBytes || !a.reserveMemory() {
+		a.dropOldest()
+	}
+}
+
+func (a *PendingQuestions) dropOldest() {
+	a.size -= a.list[0].size()
+	a.list[0] = nil
+	a.list = a.list[1:]
 }
 
 // reserveMemory reserves memory for the questions, and reports whether they may have it.
