@@ -102,7 +102,8 @@ func newCostWorld(t *testing.T, cached bool) *costWorld {
 	for range 8000 {
 		w.send(t, w.lines, w.line(costCases()[0].method, look), `"result"`)
 	}
-	w.send(t, w.lines, w.line("permd/session", strings.NewReplacer("s1", "s2", "agent\"", "client\"").Replace(w.session())), `"result"`)
+	// The folder's name may have any digits and letters, so only the rest is another's.
+	w.send(t, w.lines, w.line("permd/session", fmt.Sprintf(`{"sessionId":"s2","cwd":%q,"client":{"name":"claude-agent-acp","version":"0.60.0"}}`, w.project)), `"result"`)
 	return w
 }
 
@@ -134,14 +135,15 @@ func (w *costWorld) requests(t *testing.T) (names []string, send []func(request 
 		names, texts, send = append(names, name), append(texts, text), append(send, f)
 	}
 	numbered := func(text string) func(int) []byte {
-		text = strings.ReplaceAll(text, "PROJECT", w.project)
-		return func(n int) []byte { return []byte(strings.ReplaceAll(text, "10000", fmt.Sprint(10000+n))) }
+		return func(n int) []byte {
+			return []byte(strings.ReplaceAll(strings.ReplaceAll(text, "10000", fmt.Sprint(10000+n)), "PROJECT", w.project))
+		}
 	}
 	for _, c := range costCases() {
 		add(c.name, numbered(string(w.line(c.method, c.params))), func(request []byte) { w.send(t, w.lines, request, c.want) })
 	}
-	body := `{"input":{"tool":{"name":"Bash"},"args":{"command":"git log -n 10000"},"session":` + w.session() + `}}`
-	post := fmt.Sprintf("POST %s HTTP/1.1\r\nHost: permd\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", httpapi.PathDecision, len(body), body)
+	body := `{"input":{"tool":{"name":"Bash"},"args":{"command":"git log -n 10000"},"session":{"sessionId":"s1","cwd":"PROJECT","agent":{"name":"claude-agent-acp","version":"0.60.0"}}}}`
+	post := fmt.Sprintf("POST %s HTTP/1.1\r\nHost: permd\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", httpapi.PathDecision, len(strings.ReplaceAll(body, "PROJECT", w.project)), body)
 	web := sync.OnceValue(w.web)
 	add("http", numbered(post), func(request []byte) { w.post(t, web(), request) })
 	input := `{"session_id":"h1","transcript_path":"/tmp/t","cwd":"PROJECT","permission_mode":"default","hook_event_name":"PreToolUse",` +
