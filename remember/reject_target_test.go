@@ -14,9 +14,13 @@ import (
 func TestRejectOfTargetsAndScripts(t *testing.T) {
 	for rejected, c := range map[string]struct{ denied, allowed []string }{
 		"make ship": {
-			[]string{"make ship", "make lint ship", "make ship lint", "make ship X=1", "make X=1 ship", "make -j4 lint ship", "gmake ship", "gmake -s lint ship", "nice make lint ship", "make -C . lint ship", "make .DEFAULT_GOAL=ship", "make ./ship", "make .//./ship"},
-			[]string{"make lint", "make lint all", "make shipping lint", "make lint SHIP=ship", "gmake lint", "make ./lint", "make ./sub/ship"},
+			[]string{"make ship", "make lint ship", "make ship lint", "make ship X=1", "make X=1 ship", "make -j4 lint ship", "gmake ship", "gmake -s lint ship", "nice make lint ship", "make -C . lint ship", "make .DEFAULT_GOAL=ship", "make ./ship", "make .//./ship", "make", "make -s", "make X=1", "nice make -j 4", "gmake", "make -f Makefile", "make -C .", "cd sub; make -C .."},
+			[]string{"make lint", "make lint all", "make shipping lint", "make lint SHIP=ship", "gmake lint", "make ./lint", "make ./sub/ship", "make -C sub", "make -f sub/lint.mk", "make -n lint"},
 		},
+		"just ship":    {[]string{"just ship", "just lint ship", "just", "cd sub && just", "just -q"}, []string{"just lint", "just lint x"}},
+		"rake ship":    {[]string{"rake ship", "rake lint ship", "rake 'ship[1]'"}, []string{"rake lint", "rake", "rake 'lint[ship]'"}},
+		"rake default": {[]string{"rake", "rake -q", "rake lint default"}, []string{"rake lint"}},
+		"task default": {[]string{"task", "task -s", "task lint default"}, []string{"task lint"}},
 		"./tool.sh": {
 			[]string{"./tool.sh", ". ./tool.sh", "source ./tool.sh", ". tool.sh", "bash -c '. ./tool.sh'", "cd sub && . ../tool.sh", "make SHELL=./tool.sh lint", "make lint CC='./tool.sh -O2'", ". ./link.sh", "echo x; . $PWD/tool.sh"},
 			[]string{". ./other.sh", ". sub/tool.sh", "cat tool.sh", "./other.sh", "make lint CC=gcc V=1"},
@@ -24,6 +28,7 @@ func TestRejectOfTargetsAndScripts(t *testing.T) {
 	} {
 		a, allow := rejecting(t, map[string]string{
 			"/p/Makefile": "ship:\n\ttrue\nlint:\n\ttrue\n", "/p/tool.sh": "#!/bin/sh\n", "/p/other.sh": "#!/bin/sh\n", "/p/sub/tool.sh": "#!/bin/sh\n",
+			"/p/sub/Makefile": "lint:\n\ttrue\nship:\n\ttrue\n", "/p/sub/lint.mk": "lint:\n\ttrue\n", "/p/justfile": "ship:\n  true\nlint:\n  true\n",
 		})
 		a.fs().Link("/p/link.sh", "tool.sh")
 		a.reject(t, a.in(t, "/p", rejected), "project")
