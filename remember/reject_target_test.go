@@ -57,6 +57,15 @@ func TestRejectThroughOtherPrograms(t *testing.T) {
 			},
 			[]string{"flock lock make lint", "flock lock -c 'make lint'", "setpriv --no-new-privs make lint", "script -qc 'make lint' /dev/null", "su -c 'make lint'", "tmux new -d 'make lint'", "frob make ship"},
 		},
+		"touch notes.txt": {
+			[]string{"sponge notes.txt", "frob notes.txt", "frob x --out=notes.txt", "frob -o sub/../notes.txt", "frob ./sub/link.txt", "npm run build -- --write notes.txt", "task lint notes.txt"},
+			[]string{"frob notes", "frob sub/notes.txt", "cat notes.txt", "grep notes.txt sub/x", "frob sub", "frob 'notes.txt is old'"},
+		},
+		"touch new.txt": {
+			[]string{"sponge new.txt", "frob -o ./new.txt", "frob out=sub/../new.txt"},
+			[]string{"frob new", "frob sub/new.txt", "frob 'new.txt: x'", "ls new.txt"},
+		},
+		"mkdir out": {[]string{"frob ./out", "frob --to=./out"}, []string{"frob out", "frob ./other"}},
 		"npm test": {
 			[]string{"npm it", "npm install-test", "npm cit", "npm install-ci-test", "npm sit", "npm it --silent"},
 			[]string{"npm install", "npm ci", "npm start"},
@@ -76,6 +85,7 @@ func TestRejectThroughOtherPrograms(t *testing.T) {
 		for _, script := range []string{"/p/tool.sh", "/p/other.sh"} {
 			a.fs().Own(script, 1000, 0o755)
 		}
+		a.fs().Link("/p/sub/link.txt", "../notes.txt")
 		a.reject(t, a.in(t, "/p", rejected), "project")
 		allow(anything)
 		for _, command := range c.denied {

@@ -48,6 +48,10 @@ func (v *invocation) target(role programs.Role, i int, w effects.Word) {
 		}
 		v.unexplainedTail(i + 1)
 	} else {
+		if v.p.Open {
+			v.mayDo(i)
+			v.mayRun(i)
+		}
 		v.makeWords++
 		if strings.Contains(w.Text, "=") {
 			v.makeVariable(w.Text)
