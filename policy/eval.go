@@ -12,6 +12,7 @@ import (
 	"github.com/permd/permd/decisions/effects/tools"
 	"github.com/permd/permd/policy/evaltime"
 	"github.com/permd/permd/policy/input"
+	"github.com/permd/permd/policy/projection"
 )
 
 // errTimeout is returned by Evaluate when the rules took longer than
@@ -39,6 +40,8 @@ type snapshot struct {
 	table       *programs.Table
 	profiles    *tools.Profiles
 	limiter     *evaltime.Limiter // shared by all evaluations, also of other snapshots
+	kept        *projection.Cache // results of evaluations, nil if none are kept
+	compare     func(in *decisions.Input, kept, anew []decisions.Finding)
 }
 
 // Digest identifies the rules, the program table, the profiles and the settings.
@@ -77,15 +80,10 @@ func (s *snapshot) Evaluate(ctx context.Context, in *decisions.Input) (decisions
 	}
 	err := ctx.Err()
 	if err == nil {
-		err = s.evaluateAll(ctx, in, kind, &out)
+		err = s.evaluateKept(ctx, in, kind, &out)
 	}
-	if errors.Is(err, errTimeout) && ctx.Err() != nil {
-		err = ctx.Err()
-	} else if errors.Is(err, errTimeout) {
-		// The timer also runs while a busy machine does not schedule us (this
-		// has been measured), and a question for that reason is a needless one.
-		// Rules that really do not end take the time twice.
-		err = s.evaluateAll(ctx, in, kind, &out)
+	if len(s.quarantined) > 0 || err != nil || s.unknown != nil {
+		out.Fired = slices.Clone(out.Fired) // it may be kept
 	}
 	if len(s.quarantined) > 0 {
 		out.Fired = slices.DeleteFunc(out.Fired, func(f decisions.Finding) bool {
