@@ -1,17 +1,20 @@
 package policy
 
 import (
+	"bytes"
 	"fmt"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/open-policy-agent/opa/v1/ast"
 	"pgregory.net/rapid"
 
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/policy/input"
+	"github.com/permd/permd/policy/input/inputtest"
 	"github.com/permd/permd/policy/source"
 	"github.com/permd/permd/rego"
 )
@@ -236,6 +239,67 @@ func (g *inputs) changeOnce(t *rapid.T, in *decisions.Input) {
 			func() { e.Via.Arg = rapid.IntRange(-1, 2).Draw(t, "arg") })
 	}
 	changes[rapid.IntRange(0, len(changes)-1).Draw(t, "change")]()
+}
+
+// TestKeysOfInputs: whatever rules can tell apart has another key, and values are those
+// that rules see.
+func TestKeysOfInputs(t *testing.T) {
+	g := &inputs{words: rapid.SampledFrom(testWords)}
+	rapid.Check(t, func(t *rapid.T) {
+		in := g.draw(t)
+		for range 20 {
+			out := g.change(t, in)
+			docs := []ast.Value{input.Build(in, input.AllParts).Value, input.Build(out, input.AllParts).Value}
+			paths := map[string]bool{}
+			for _, doc := range docs {
+				inputtest.Paths(doc, "", paths)
+			}
+			for path := range paths {
+				ref := ast.MustParseRef("input." + path)
+				part := input.PartOf(ref)
+				if part&^input.Keyed != 0 {
+					continue
+				}
+				before, err1 := docs[0].Find(ref[1:])
+				after, err2 := docs[1].Find(ref[1:])
+				same := (err1 == nil) == (err2 == nil) && (err1 != nil || before.Compare(after) == 0)
+				if !same && bytes.Equal(input.AppendKey(nil, in, part), input.AppendKey(nil, out, part)) {
+					t.Fatalf("%s: %v and %v have the same key", path, before, after)
+				}
+				if exact, index, ok := input.Exactly(ref); ok {
+					checkValue(t, path, input.ValueOf(out, exact), exact.Type(), after, index)
+				}
+			}
+			in = out
+		}
+	})
+}
+
+// checkValue compares the value of a part with what rules see, nil if it is undefined.
+func checkValue(t *rapid.T, path string, got input.Value, want input.Type, seen ast.Value, index int) {
+	if index != input.Whole || (seen == nil) != (got.Type == input.Undefined) || seen != nil && got.Type != want {
+		t.Fatalf("%s: type %d, index %d, want %d; rules see %v", path, got.Type, index, want, seen)
+	}
+	var same bool
+	switch seen := seen.(type) {
+	case nil:
+		same = true
+	case ast.String:
+		same = got.Text == string(seen)
+	case ast.Boolean:
+		same = got.Flag == bool(seen)
+	case ast.Number:
+		n, ok := seen.Int()
+		same = ok && n == got.Number
+	case *ast.Array:
+		same = seen.Len() == len(got.Words)
+		for i := range min(seen.Len(), len(got.Words)) {
+			same = same && seen.Elem(i).Equal(ast.StringTerm(got.Words[i]))
+		}
+	}
+	if !same {
+		t.Fatalf("%s: %+v, rules see %v", path, got, seen)
+	}
 }
 
 // drawRules draws a policy.
