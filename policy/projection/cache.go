@@ -11,7 +11,7 @@ import (
 
 // Bounds of a cache.
 const (
-	maxGenerationBytes = 256 << 10 // of keys, shapes and results
+	maxGenerationBytes = 128 << 10 // of keys, shapes and results
 	maxKeyBytes        = 4 << 10   // of a key; longer ones are rarely seen twice
 	entryBytes         = 128       // of an entry besides its key and what it succeeds
 )
@@ -29,6 +29,7 @@ type Cache struct {
 	// else is asked meanwhile.
 	young, old map[string]*entry
 	bytes      int // of young
+	oldBytes   int
 
 	hits, misses, unkept atomic.Int64
 
@@ -174,7 +175,8 @@ func (c *Cache) put(key string, e *entry) {
 // add is called with the lock held.
 func (c *Cache) add(key string, e *entry) {
 	if c.young == nil || c.bytes+e.size > maxGenerationBytes {
-		c.old, c.young, c.bytes = c.young, map[string]*entry{}, 0
+		c.old, c.oldBytes = c.young, c.bytes
+		c.young, c.bytes = map[string]*entry{}, 0
 	}
 	c.young[key] = e
 	c.bytes += e.size
@@ -232,4 +234,11 @@ func (v *values) allPass(tests []*test) bool {
 		}
 	}
 	return true
+}
+
+// Size returns about how many bytes are kept.
+func (c *Cache) Size() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.bytes + c.oldBytes
 }
