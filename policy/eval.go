@@ -98,21 +98,21 @@ func (s *snapshot) Evaluate(ctx context.Context, in *decisions.Input) (decisions
 
 // evaluateAll is evaluate, once more without each layer that turned out to be endless:
 // the denies of the others count.
-func (s *snapshot) evaluateAll(ctx context.Context, in *decisions.Input, kind int, out *decisions.Findings) error {
+func (s *snapshot) evaluateAll(ctx context.Context, in *decisions.Input, kind int, out *decisions.Findings) (built int64, err error) {
 	for {
 		out.Fired = nil
-		if err := s.evaluate(ctx, in, kind, out); !errors.Is(err, errAbandoned) {
-			return err
+		if built, err = s.evaluate(ctx, in, kind, out); !errors.Is(err, errAbandoned) {
+			return built, err
 		}
 	}
 }
 
-func (s *snapshot) evaluate(ctx context.Context, in *decisions.Input, kind int, out *decisions.Findings) error {
+func (s *snapshot) evaluate(ctx context.Context, in *decisions.Input, kind int, out *decisions.Findings) (built int64, err error) {
 	limited := s.limiter.Start(ctx)
 	defer s.limiter.Stop(limited)
 	layers, failed, err := s.prepare(in, kind)
 	if err != nil || len(layers) == 0 {
-		return cmp.Or(err, failed)
+		return 0, cmp.Or(err, failed)
 	}
 	handover := evaltime.NewHandover[layerResult](len(layers))
 	q := query{now: in.Now, cancel: limited.Cancel, deny: in.OnlyDeny}
@@ -128,7 +128,7 @@ func (s *snapshot) evaluate(ctx context.Context, in *decisions.Input, kind int, 
 		case <-limited.Abandoned:
 			var ok bool
 			if got, ok = handover.Abandon(func() { l.layer.stuck.Add(1) }); !ok {
-				return errAbandoned
+				return 0, errAbandoned
 			}
 		}
 		if errors.Is(got.err, errTimeout) && limited.TooMuch() {
@@ -137,7 +137,7 @@ func (s *snapshot) evaluate(ctx context.Context, in *decisions.Input, kind int, 
 		failed = cmp.Or(failed, got.err)
 		out.Fired = append(out.Fired, got.fired...)
 	}
-	return failed
+	return limited.Cancel.Built(), failed
 }
 
 // Timeless reports whether the rules give the same answer at any time: no rule

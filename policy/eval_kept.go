@@ -29,7 +29,8 @@ func (s *snapshot) keep(former *snapshot, compare func(in *decisions.Input, kept
 // rules cannot tell apart.
 func (s *snapshot) evaluateKept(ctx context.Context, in *decisions.Input, kind int, out *decisions.Findings) error {
 	if !s.keeps(in) {
-		return s.evaluateTwice(ctx, in, kind, out)
+		_, err := s.evaluateTwice(ctx, in, kind, out)
+		return err
 	}
 	look := s.kept.Look(in)
 	defer look.Close()
@@ -37,13 +38,13 @@ func (s *snapshot) evaluateKept(ctx context.Context, in *decisions.Input, kind i
 		out.Fired = look.Fired
 		return nil
 	}
-	err := s.evaluateTwice(ctx, in, kind, out)
+	built, err := s.evaluateTwice(ctx, in, kind, out)
 	switch {
 	case err != nil:
 	case look.Found:
 		s.compare(in, look.Fired, out.Fired)
 	default:
-		look.Keep(out.Fired)
+		look.Keep(out.Fired, built)
 	}
 	return err
 }
@@ -63,14 +64,15 @@ func (s *snapshot) keeps(in *decisions.Input) bool {
 	return true
 }
 
-// evaluateTwice evaluates once more if that took too long.
-func (s *snapshot) evaluateTwice(ctx context.Context, in *decisions.Input, kind int, out *decisions.Findings) error {
-	err := s.evaluateAll(ctx, in, kind, out)
+// evaluateTwice evaluates once more if that took too long. It returns how many bytes the
+// builtins allocated.
+func (s *snapshot) evaluateTwice(ctx context.Context, in *decisions.Input, kind int, out *decisions.Findings) (built int64, err error) {
+	built, err = s.evaluateAll(ctx, in, kind, out)
 	if !errors.Is(err, errTimeout) {
-		return err
+		return built, err
 	}
 	if ctx.Err() != nil {
-		return ctx.Err()
+		return built, ctx.Err()
 	}
 	// The timer also runs while a busy machine does not schedule us (this
 	// has been measured), and a question for that reason is a needless one.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -160,5 +161,50 @@ func TestKeptAtOnce(t *testing.T) {
 		case <-time.After(time.Minute):
 			t.Fatal("it does not end")
 		}
+	}
+}
+
+// TestKeptNeverHidesAFailure: an effect of which the evaluator refuses a call gets that
+// error, although the rules that make the call do not fire for another one that they
+// cannot tell apart.
+func TestKeptNeverHidesAFailure(t *testing.T) {
+	long := strings.Repeat("a", 8<<10)
+	pattern := func(n int) string { return fmt.Sprintf("^b(a{1000}){%d}%d$", n, n) } // Go takes no longer repetitions
+	refused := func(text string) *decisions.Input {
+		e := run("git", text)
+		e.Text = text
+		return inputOf(e)
+	}
+	several := "deny contains \"r\" if {\n"
+	for n := range 130 {
+		several += fmt.Sprintf("\tregex.match(`^[ab]|x{1000}%d`, input.effect.text)\n", n)
+	}
+	joined := "\twords := concat(\"\", [w | some a in input.effect.args; w := concat(\"\", [\"\\u0000\", replace(a, \"\\u0000\", \"\\u0001\")])])\n"
+	for name, c := range map[string]struct {
+		rules        string
+		first, other *decisions.Input
+	}{
+		"a long text": {"deny contains \"r\" if {\n\tnot startswith(input.effect.text, \"b\")\n\tregex.match(`" + pattern(1) + "`, input.effect.text)\n}", refused("b"), refused(strings.Repeat("a", 1<<20))},
+		"words": {"deny contains \"r\" if {\n\tinput.effect.claimed\n" + joined + "\tregex.match(`b`, words)\n}\n" +
+			strings.Repeat("ask contains \"r\" if {\n\tinput.effect.text != \"b\"\n"+joined+"\tregex.match(`x`, words)\n}\n", 40), refused("b"), refused(strings.Repeat(long, 64))},
+		"many patterns": {several + "\tcontains(input.effect.text, \"c\")\n}", refused("c"), refused("a")},
+		"a large pattern": {"deny contains \"r\" if {\n\tnot startswith(input.effect.text, \"b\")\n\tregex.match(`" + strings.Repeat(`\pL`, 300) + "c`, input.effect.text)\n}",
+			refused("b"), refused("a")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := mustCompile(t, decisions.User, c.rules)
+			anew, kept := snapshotOf(l), snapshotOf(l)
+			kept.keep(nil, nil)
+			if _, err := kept.Evaluate(t.Context(), c.first); err != nil {
+				t.Fatal(err)
+			}
+			_, want := anew.Evaluate(t.Context(), c.other)
+			if want == nil {
+				t.Fatal("the evaluator refuses nothing: the test tests nothing")
+			}
+			if _, err := kept.Evaluate(t.Context(), c.other); err == nil {
+				t.Errorf("a result was kept, want: %v", want)
+			}
+		})
 	}
 }

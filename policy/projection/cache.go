@@ -85,8 +85,12 @@ func (c *Cache) Look(in *decisions.Input) (l Lookup) {
 	key := input.AppendKey((*l.buffer)[:0], in, c.narrow)
 	*l.buffer = key
 	narrow := len(key)
+	if narrow > maxTestedBytes { // so none of the narrow parts is too long to be tested
+		c.unkept.Add(1)
+		return l
+	}
 	s := c.shapeOf(key, in)
-	if s == nil || len(key) > maxKeyBytes {
+	if s == nil {
 		c.unkept.Add(1)
 		return l
 	}
@@ -117,14 +121,18 @@ func (c *Cache) keeps(in *decisions.Input) bool {
 	return c.raw&input.PartArguments == 0 || in.Effect.Use == nil || len(in.Effect.Use.Arguments) == 0
 }
 
-// Keep keeps the result of an evaluation that had no error.
-func (l *Lookup) Keep(fired []decisions.Finding) {
-	if l.key == nil {
+// Keep keeps the result of an evaluation that had no error. built is how many bytes its
+// builtins allocated.
+func (l *Lookup) Keep(fired []decisions.Finding, built int64) {
+	if l.key == nil || built > MaxBuilt {
 		return
 	}
 	e := &entry{fired: fired, size: entryBytes + len(l.key)}
 	for i := range fired {
 		e.size += 200 + len(fired[i].Reason) + len(fired[i].Message)
+	}
+	if e.size > maxShapeBytes {
+		return
 	}
 	l.cache.put(string(l.key), e)
 }
@@ -195,7 +203,7 @@ func (s *shape) appendKey(key []byte, in *decisions.Input) ([]byte, bool) {
 		}
 	}
 	key = append(key, 0)
-	if reads&^input.Keyed != 0 {
+	if v.tooLong || reads&^input.Keyed != 0 {
 		return key, false
 	}
 	if reads != 0 {
@@ -211,6 +219,8 @@ type values struct {
 	in    *decisions.Input
 	last  subject
 	value input.Value
+	// One of the values may be longer than the evaluator takes.
+	tooLong bool
 	// The joined words are made once for all rules.
 	hasJoined bool
 	words     input.Value
@@ -224,6 +234,7 @@ func (v *values) allPass(tests []*test) bool {
 			v.value = v.words
 		case t.subject != v.last || t.field == 0:
 			v.value = t.valueOf(v.in)
+			v.tooLong = v.tooLong || tooLong(v.value)
 		}
 		v.last = t.subject
 		if t.form == joined {

@@ -32,7 +32,10 @@
 //   - results that depend on anything else are not kept: on the time (input.now), on JSON
 //     of the client (a rule that reads it sees numbers and invalid JSON in its own
 //     ways), on an evaluation that failed. Builtins that differ from call to call are not
-//     allowed in policies (package builtins).
+//     allowed in policies (package builtins);
+//   - no evaluation would have failed instead, because it takes too much: only short values
+//     are tested (maxTestedBytes), and what all tests of a shape can allocate (maxShapeCost) and
+//     what the kept evaluation allocated (MaxBuilt) are within the limit of one evaluation.
 //
 // Cache bounds what is kept for one snapshot of rules in bytes. Each person and project
 // has a snapshot of their own, so nobody evicts what is kept for others, and what is

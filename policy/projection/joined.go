@@ -11,15 +11,16 @@ import (
 
 // join notes that a variable has the words of a run as lists join them:
 // concat("", pieces, name).
-func (s *scope) join(e *ast.Expr) bool {
+func (s *scope) join(e *ast.Expr) ([]step, bool) {
 	name, ok := e.Operand(2).Value.(ast.Var)
 	list := s.operand(e.Operand(1)).subject
 	if e.Negated || e.Operator().String() != "concat" || !ok || s.seen[name] ||
 		!e.Operand(0).Equal(ast.StringTerm("")) || list == nil || list.form != pieces {
-		return false
+		return nil, false
 	}
-	s.values[name] = operand{subject: &subject{field: list.field, form: joined}}
-	return true
+	words := subject{field: list.field, form: joined}
+	s.values[name] = operand{subject: &words}
+	return []step{{test: &test{subject: words, op: defined, cost: joinCost}}}, true
 }
 
 // isPieces reports whether a term is the comprehension by which lists prepare the

@@ -170,7 +170,7 @@ func (s *scope) expr(e *ast.Expr) ([]step, bool) {
 		case 3:
 			return s.call(e)
 		case 4:
-			return nil, s.join(e)
+			return s.join(e)
 		}
 	}
 	return nil, false

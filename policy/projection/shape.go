@@ -23,8 +23,22 @@ type remainder struct {
 // nanoseconds.
 const maxRemainders = 256
 
+// maxShapeCost bounds what the evaluator may allocate for all tests of a shape: 16 MiB
+// besides what an evaluation allocated whose result is kept (MaxBuilt) are within what
+// each may. A body that several rules refer to is evaluated up to three times, since a few rules
+// are evaluated one by one.
+const maxShapeCost = 16 << 20 / 3
+
+// MaxBuilt is how much an evaluation may have allocated whose result is kept, in bytes.
+// Those of all inputs with the same keys then end without an error, too.
+const MaxBuilt = 16 << 20
+
+// maxShapeBytes bounds a shape: larger ones would evict many others.
+const maxShapeBytes = maxGenerationBytes / 4
+
 // partial decides rules as far as the given parts of an input do.
 type partial struct {
+	cost  int64 // of the tests that were looked at
 	in    *decisions.Input
 	given input.Parts
 	docs  map[*document]outcome
@@ -58,13 +72,16 @@ func newShape(layers []*Layer, in *decisions.Input, given input.Parts) *shape {
 				if o.state == fails || len(o.tests) == 0 && o.reads == 0 {
 					continue
 				}
-				if len(out.rules) == maxRemainders {
+				if len(out.rules) == maxRemainders || out.size > maxShapeBytes {
 					return nil
 				}
 				out.rules = append(out.rules, remainder{tests: o.tests, reads: o.reads})
 				out.size += 40 + 8*len(o.tests)
 			}
 		}
+	}
+	if p.cost > maxShapeCost {
+		return nil
 	}
 	return out
 }
@@ -75,6 +92,9 @@ func newShape(layers []*Layer, in *decisions.Input, given input.Parts) *shape {
 func (p *partial) body(steps []step) outcome {
 	out := outcome{state: succeeds}
 	for i, s := range steps {
+		if s.test != nil {
+			p.cost += s.test.cost
+		}
 		switch {
 		case s.test != nil && s.test.field&^p.given == 0:
 			if !s.test.passes(s.test.valueOf(p.in)) {

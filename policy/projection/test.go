@@ -9,6 +9,7 @@ import (
 
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/pattern"
+	"github.com/permd/permd/policy/builtins"
 	"github.com/permd/permd/policy/input"
 )
 
@@ -29,6 +30,24 @@ const (
 	pieces      // the words as deny and ask lines of lists prepare them for joined
 	joined      // see pattern.JoinWords
 )
+
+// maxTestedBytes bounds the texts and lists that are tested: the evaluator may refuse
+// longer ones (see package builtins).
+const maxTestedBytes = 2 << 10
+
+// joinCost is at least what the evaluator allocates to join words of maxTestedBytes: for
+// each byte and word, four times in replace and twice in concat, and 16 for a table.
+const joinCost = 24 * maxTestedBytes
+
+// tooLong reports whether a value is longer than what may be tested. A word counts one
+// byte more.
+func tooLong(v input.Value) bool {
+	n := len(v.Text) + len(v.Words)
+	for _, w := range v.Words {
+		n += len(w)
+	}
+	return n > maxTestedBytes
+}
 
 // typ returns the type of the value wherever it is defined.
 func (s subject) typ() input.Type {
@@ -90,12 +109,14 @@ const (
 	greaterOrEqual
 )
 
-// test compares a value of the input with constants. It cannot fail: where an
-// operand is undefined it does not hold.
+// test compares a value of the input with constants. Where an operand is undefined it
+// does not hold. It can fail only because a text is too long, or because of what
+// other calls of the evaluation have allocated: see cost.
 type test struct {
 	subject
 	op      op
 	negated bool
+	cost    int64 // what the evaluator may have to allocate for the call, in bytes
 
 	text    string
 	number  int
@@ -196,6 +217,10 @@ func newTest(operator string, a, b operand) *test {
 		}
 		var err error
 		if t.re, err = regexp.Compile(t.text); err != nil {
+			return nil
+		}
+		bytes, ok := builtins.MatchCost(t.text, maxTestedBytes)
+		if t.cost += bytes; !ok {
 			return nil
 		}
 		return t
