@@ -22,6 +22,8 @@ var keptForms = []string{
 	`V := input.effect.text; not V in input.effect.args`, `[V, _] := [input.effect.text, 1]; V == "a"`,
 	`V := input.effect.args[0]; V == input.effect.text`, `input.effect.args[0] == "a"`, `not input.effect.args[1] == "a"`, `not input.effect.args[0] != "a"`,
 	`not {V := input.effect.args[1]; V == "a"}`, `not {V := input.effect.args[0]; V != "c"; count(input.effect.args) == 1}`, `not {input.effect.args[1]; count(input.effect.args) > 0}`, `not {input.effect.args[1]; "b" in input.effect.args}`,
+	`not {input.effect.text != "b"; input.effect.text != "a"}`, `not {not input.effect.text == "a"}`, `not {_ = input.effect.args[1]; input.effect.text == "a"}`,
+	`not {_ = input.effect.operands; input.effect.claimed == true}`, `not {not input.effect.operands; input.effect.text == "a"}`, `not {lower(input.effect.text) == "a"; input.effect.args[0] == "b"}`,
 	`"a" in input.effect.args`, `not "a" in input.effect.args`, `some V in input.effect.args; V == "a"`, `input.effect.args == ["a"]`, `input.effect.args != ["a"]`,
 	`count(input.effect.args) == 1`, `count(input.effect.args) > 1`, `1 >= count(input.effect.args)`, `V := count(input.effect.args); V != 1`,
 	`every x in input.effect.args { x != "a" }`, `count([1 | some x in input.effect.args; x == "a"]) > 0`, `some V; input.effect.args[V] == "a"; input.effect.args[V] == input.effect.text`,
@@ -56,6 +58,8 @@ var keptPolicies = []string{
 	"deny contains \"r\" if { h; k }\nh if { k; E }\nk if { input.effect.text == \"a\" }\nk if { E; input.effect.program == \"a\" }",
 	"deny contains \"r\" if { h; input.effect.text == \"a\" }\nh if { E }",
 	"deny contains \"r\" if not {h; input.effect.claimed}\nh if { E }",
+	"deny contains \"r\" if { E; not contains(input.call.title, \"a\") }",
+	"deny contains \"r\" if { not h; input.effect.text != input.call.title }\nh if { E }",
 	"deny contains input.effect.text if { E }\nallow contains \"r\" if { input.effect.program == \"a\"; not d }\nd if { deny[_] }",
 }
 
