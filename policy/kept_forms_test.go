@@ -32,6 +32,7 @@ var keptForms = []string{
 	`input.effect.claimed`, `not input.effect.claimed`, `input.effect.claimed == false`, `input.effect.claimed != input.effect.shell`, `not {input.effect.claimed; input.effect.text == "a"}`,
 	`input.effect.harmless_from <= 0`, `1 > input.effect.harmless_from`, `input.effect.harmless_from in {0, 5}`, `input.effect.harmless_from + 1 == 1`, `not input.effect.harmless_from == 0`,
 	`"a" in c`, `input.effect.text in c`, `not input.effect.text in c`, `some V in c; V == input.effect.text`, `g(input.effect.text)`, `not g(input.effect.text)`,
+	`input.effect.text in sometimes`, `not input.effect.text in sometimes`, `"c" in sometimes`, `input.effect.text in twice`, `not "c" in twice`,
 	`V := input.effect; V.text == "a"`, `V := "text"; input.effect[V] == "a"`, `walk(input.effect, [_, V]); V == "b"`, `contains(json.marshal(input.effect), "b")`,
 	`object.get(input.effect, "text", "b") == "b"`, `count({V | V := input.effect.text; V == "a"}) == 0`, `input.effect.by.program == "a"`, `not input.effect.by`,
 	`lower(input.effect.program) == "a"`, `count({x | some x in input.effect.tags}) == 0`,
@@ -59,11 +60,14 @@ var keptPolicies = []string{
 	"deny contains \"r\" if { h; input.effect.text == \"a\" }\nh if { E }",
 	"deny contains \"r\" if not {h; input.effect.claimed}\nh if { E }",
 	"deny contains \"r\" if { E; not contains(input.call.title, \"a\") }",
+	"deny contains \"r\" if { E; input.effect.program in {\"a\", \"z\"} }",
+	"deny contains \"r\" if { E; startswith(input.effect.kind, \"w\") }",
 	"deny contains \"r\" if { not h; input.effect.text != input.call.title }\nh if { E }",
 	"deny contains input.effect.text if { E }\nallow contains \"r\" if { input.effect.program == \"a\"; not d }\nd if { deny[_] }",
 }
 
-const keptHelpers = "\nc := {\"a\", \"c\"}\ng(x) if { x == \"a\"; input.effect.program == \"a\" }\n"
+// sometimes is not always defined, and twice has two values at once for some inputs, which is an error.
+const keptHelpers = "\nc := {\"a\", \"c\"}\nsometimes := {\"a\", \"c\"} if input.call.title == \"a\"\ntwice := {\"a\", \"c\"}\ntwice := {\"b\"} if input.call.title == \"b\"\ng(x) if { x == \"a\"; input.effect.program == \"a\" }\n"
 
 // fewInputs are all inputs with some values of the fields in keptForms.
 func fewInputs() []*decisions.Input {
