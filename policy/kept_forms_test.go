@@ -26,6 +26,8 @@ var keptForms = []string{
 	`not {_ = input.effect.operands; input.effect.claimed == true}`, `not {not input.effect.operands; input.effect.text == "a"}`, `not {lower(input.effect.text) == "a"; input.effect.args[0] == "b"}`,
 	`"a" in input.effect.args`, `not "a" in input.effect.args`, `some V in input.effect.args; V == "a"`, `input.effect.args == ["a"]`, `input.effect.args != ["a"]`,
 	`count(input.effect.args) == 1`, `count(input.effect.args) > 1`, `1 >= count(input.effect.args)`, `V := count(input.effect.args); V != 1`,
+	`count(input.effect.args) >= 1`, `input.effect.harmless_from >= 1`, `not 1 < input.effect.harmless_from`,
+	`startswith(input.effect.cwd, "a")`, `endswith(input.effect.cwd, "a")`, `contains(input.effect.cwd, "ab")`, `not regex.match("a$", input.effect.cwd)`,
 	`every x in input.effect.args { x != "a" }`, `count([1 | some x in input.effect.args; x == "a"]) > 0`, `some V; input.effect.args[V] == "a"; input.effect.args[V] == input.effect.text`,
 	`V := concat("", [w | some a in input.effect.args; w := concat("", ["\u0000", replace(a, "\u0000", "\u0001")])]); regex.match("\\x00a", V)`,
 	`V := concat("", [w | some a in input.effect.args; w := concat("", ["\u0000", replace(a, "\u0000", "\u0001")])]); not regex.match("b", V); V != input.effect.text`,
@@ -92,6 +94,9 @@ func fewInputs() []*decisions.Input {
 		}
 		if e.Claimed != (title == "b") {
 			e.Run.HarmlessFrom, e.Run.Harmful = 1, []int{0}
+		}
+		if e.Run.Cwd = "ab"; e.Claimed == (e.Text == "a") {
+			e.Run.Cwd = "ba"
 		}
 		list := []effects.Effect{e, run(title)}
 		if e.Text == "b" {
