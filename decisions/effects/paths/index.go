@@ -62,6 +62,9 @@ type Index struct {
 
 	choosing sync.Mutex // guards choices
 	choices  map[string]shimListing
+
+	listing  sync.Mutex // guards listings
+	listings listings
 }
 
 // Bounds of an index.

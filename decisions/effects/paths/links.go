@@ -23,8 +23,8 @@ type LinkWalk struct {
 }
 
 // Links returns the links below a folder of the session, or of another working tree of
-// its project, that the walk has not found before. No folder is left out: whoever made
-// the tree chose where its links are. complete is false if there may be others.
+// its project, that the walk has not found before. No folder is left out, because the
+// author of a tree decides where its links are. complete is false if there may be others.
 func (r *Resolver) Links(dir string, w *LinkWalk) (links []string, complete bool) {
 	if w.visited == nil {
 		w.visited = map[string]bool{}

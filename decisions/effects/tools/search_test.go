@@ -44,14 +44,14 @@ func TestSecretSearchTools(t *testing.T) {
 	}
 }
 
-// TestPatternsOfTools: what a pattern stands for lies in its folder, or is an effect of its
-// own. What the patterns match was compared with glob of npm (9 to 13), with which agents
-// expand them.
+// TestPatternsOfTools tests that the paths a pattern may match are in its folder, or are
+// effects of their own. The matches were compared with npm's glob (9 to 13), which agents
+// use.
 func TestPatternsOfTools(t *testing.T) {
 	const claude, gemini = "claude-code", "gemini-cli"
 	for _, tt := range []struct {
 		agent, tool, input string
-		want               string // beside reads in the project
+		want               string // besides reads in the project
 	}{
 		{gemini, "read_many_files", `{"paths":["src/**/*.{ts,tsx}","docs/{a,b}.md","src/*.config.{js,ts}","src/[a-z]*.go","src/.[a-z]*"]}`, ""},
 		{gemini, "read_many_files", `{"paths":["[.][.]/x"]}`, "unknown"},
