@@ -246,10 +246,10 @@ func effectMembers(in *decisions.Input, need Parts) []member {
 		f.str(partPath, keyPath, e.File.Path)
 		f.str(partGiven, keyGiven, e.File.AsWritten)
 		f.flag(partRecursive, keyRecursive, e.File.Recursive)
-		if rel, ok := Below(in.Result.Project, e.File.Path); ok {
+		if rel, ok := belowByAnyPath(in.Result.Project, e.File); ok {
 			f.str(partProjectPath, keyProjectPath, rel)
 		}
-		if rel, ok := Below(in.Call.User.Home, e.File.Path); ok {
+		if rel, ok := belowByAnyPath(in.Call.User.Home, e.File); ok {
 			f.str(partHomePath, keyHomePath, rel)
 		}
 	case effects.DetailConnect:
@@ -356,4 +356,15 @@ func Below(root, path string) (string, bool) {
 		return "", false
 	}
 	return lexpath.Rel(root, path)
+}
+
+// belowByAnyPath is Below for a file. One by another path than that which links lead to
+// is also where they lead to: in a project that is reached through a link, all its files
+// are in the project.
+func belowByAnyPath(root string, f *effects.File) (string, bool) {
+	rel, ok := Below(root, f.Path)
+	if !ok && f.Resolved != "" {
+		rel, ok = Below(root, f.Resolved)
+	}
+	return rel, ok
 }
