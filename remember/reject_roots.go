@@ -65,7 +65,7 @@ func (x *rejectIndex) searchAboveUpTo(s *search, p, end string) {
 	inside := end != "" && within(p, end)
 	if s.q.Trees != nil {
 		for _, t := range s.q.Trees(p) {
-			if x.roots[t.Key] > 0 && !(inside && within(end, t.Root)) {
+			if x.roots[t.Key] > 0 && (!inside || !within(end, t.Root)) {
 				x.searchRoot(s, t.Root, t.Key)
 			}
 		}
