@@ -255,11 +255,24 @@ func (r *Resolver) known(kind effects.Kind, q Request, at place, lexical, from s
 	if at.links > 0 && at.Path != lexical {
 		text += " (given as " + q.AsWritten + ")"
 	}
-	f := &effects.File{Path: at.Path, AsWritten: q.AsWritten, OtherName: otherName}
+	f := &effects.File{Path: at.Path, AsWritten: q.AsWritten, OtherName: otherName, OtherPaths: at.otherPaths(lexical)}
 	if tags.Has(effects.Worktree) {
 		f.Tree = r.treeOf(at.Path)
 	}
 	return effects.Effect{Kind: kind, From: from, Tags: tags, Text: display.Display(text), File: f}
+}
+
+// otherPaths returns the paths by which links led to the place, each once.
+func (at *place) otherPaths(lexical string) (list []string) {
+	if at.links == 0 {
+		return nil
+	}
+	for _, p := range append([]string{lexical}, at.aliases...) {
+		if p != at.Path && p != "" && !slices.Contains(list, p) {
+			list = append(list, p)
+		}
+	}
+	return list
 }
 
 // guards returns the guarded tags of a path by all its names.
