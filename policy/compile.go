@@ -21,6 +21,7 @@ import (
 	"github.com/permd/permd/policy/diag"
 	"github.com/permd/permd/policy/input"
 	"github.com/permd/permd/policy/list"
+	"github.com/permd/permd/policy/projection"
 	"github.com/permd/permd/policy/source"
 	"github.com/permd/permd/policy/termsize"
 )
@@ -65,6 +66,7 @@ type compiledLayer struct {
 	txn        storage.Transaction // never closed: the store is never written
 	values     cache.InterQueryValueCache
 	needs      input.Parts
+	understood *projection.Layer
 	mayFire    [numKinds]bool // kinds for which a rule may fire
 	warnings   []diag.Problem
 	table      *programs.Table   // org only: the program table with org's additions, nil if none
@@ -139,6 +141,7 @@ func compileUnsafe(u unit, schema *input.Schema) (*compiledLayer, diag.List) {
 		return nil, ps
 	}
 	out.needs = input.PartsOf(c)
+	out.understood = projection.NewLayer(c, c.GetRulesExact(firedRef(u.layer)), out.needs)
 	probe(out, schema, &ps)
 	out.warnings = ps.Warnings()
 	return out, ps

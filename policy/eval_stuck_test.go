@@ -41,7 +41,8 @@ func shared(name string, n int) string {
 }
 
 // TestComparisonsOfSharedValues: a comparison of two values that hold others often enough
-// overflowed the stack, which no recover catches.
+// overflowed the stack, which no recover catches. It is refused as soon as it has taken too
+// many steps, which on a busy machine may be after the evaluation was given up.
 func TestComparisonsOfSharedValues(t *testing.T) {
 	for _, test := range []string{
 		"a30 == b30", "a30 = b30", "x := a30\n\ty := b30\n\tx == y", "not a30 == b30", "a30 != b30",
@@ -50,7 +51,7 @@ func TestComparisonsOfSharedValues(t *testing.T) {
 	} {
 		rules := "deny contains \"x\" if {\n\tinput.effect.kind == \"run\"\n\t" + test + "\n}\nsame(x, y) if x == y\n" + shared("a", 30) + shared("b", 30)
 		_, err := snapshotOf(mustCompile(t, decisions.User, rules)).Evaluate(t.Context(), inputOf(run("ls")))
-		if err == nil || !strings.Contains(err.Error(), "too much time") {
+		if err == nil || !strings.Contains(err.Error(), "too much time") && !errors.Is(err, errEndless) {
 			t.Errorf("%s: %v", test, err)
 		}
 	}

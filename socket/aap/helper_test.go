@@ -23,7 +23,7 @@ type fakeDecider struct {
 
 	verdicts map[string]decisions.Verdict
 	message  string               // of denies
-	reason   string               // beside the usual one
+	reason   string               // if it is not the usual one
 	by       decisions.DecidedBy  // of asks, if not the default
 	got      []*decisions.Request // all of them
 	batches  int
