@@ -130,17 +130,21 @@ func shellTextIn(b *runs.Builder, text, cwd, from string) {
 	concealPiped(b.Effects[before:], text)
 }
 
-// concealPiped masks what echo and printf print into a command that reads a secret, which
-// only the whole text tells.
+// concealPiped masks what echo and the like print into a command that reads a secret, or
+// into a file of secrets, which only the whole text tells.
 func concealPiped(effs []effects.Effect, text string) {
 	piped := display.PipedSecrets(text)
 	if len(piped) == 0 {
 		return
 	}
 	for i := range effs {
-		if r := effs[i].Run; r != nil && (r.Program == "echo" || r.Program == "printf") {
-			if text := display.Conceal(effs[i].Text, piped); text != effs[i].Text {
-				effs[i].Text, r.Shown = text, nil
+		e := &effs[i]
+		switch r := e.Run; {
+		case r == nil && e.Kind == effects.KindUnknown:
+			e.Text, e.Why = display.Conceal(e.Text, piped), display.Conceal(e.Why, piped)
+		case r != nil && (display.Prints(r.Program) || strings.Contains(e.Text, "<(")):
+			if text := display.Conceal(e.Text, piped); text != e.Text {
+				e.Text, r.Shown = text, nil
 			}
 		}
 	}
