@@ -182,6 +182,10 @@ func unchanged(ctx context.Context, fsys effects.FS, looks []fsLookup) bool {
 			if surveyText(fsys, l.path, l.limit) != l.text {
 				return false
 			}
+		case opLinks:
+			if text, err := linksText(ctx, fsys, l.path); text != l.text || err != nil {
+				return false
+			}
 		}
 	}
 	return true

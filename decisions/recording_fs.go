@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io/fs"
 	"strings"
+	"time"
 
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/decisions/effects/paths"
@@ -79,6 +80,7 @@ const (
 	opNames
 	opChoosing
 	opSurvey // limit is the length of the project's root in path
+	opLinks
 )
 
 // Lstat implements effects.FS.
@@ -158,6 +160,12 @@ func (o *recordingFS) Survey(root, dir string) paths.Survey {
 	return s
 }
 
+// LinksBelow implements paths.LinkFinder.
+func (o *recordingFS) LinksBelow(dir string, _ func() bool) (paths.Links, error) {
+	l := o.lookup(fsLookup{op: opLinks, path: dir})
+	return paths.LinksOf(l.text), l.err
+}
+
 // Choosing implements the method by which package paths reads the names in a folder that
 // may determine what a shim runs.
 func (o *recordingFS) Choosing(dir string) ([]string, error) {
@@ -172,6 +180,16 @@ func (o *recordingFS) Choosing(dir string) ([]string, error) {
 func choosing(fsys effects.FS, path string) (string, error) {
 	names, err := paths.Choosing(fsys, path)
 	return strings.Join(names, "\x00"), err
+}
+
+// linksText reads the links below a folder as one text.
+func linksText(ctx context.Context, fsys effects.FS, path string) (string, error) {
+	by, ok := fsys.(paths.LinkFinder)
+	if !ok {
+		by = paths.NewIndex(fsys, time.Now)
+	}
+	links, err := by.LinksBelow(path, func() bool { return ctx == nil || goesOn(ctx) })
+	return links.Text(), err
 }
 
 // incompleteMark begins the text of an incomplete survey.
@@ -203,7 +221,7 @@ func (o *recordingFS) lookup(l fsLookup) fsLookup {
 	}
 	if l.err = o.late(); l.err == nil && !o.shared.answer(&l) {
 		o.work.visit(AtFiles, l.path)
-		l.ask(o.fs)
+		l.ask(o.ctx, o.fs)
 		o.work.enter(AtRules)
 		o.note(l.path, l.err)
 		o.shared.add(l)
@@ -275,7 +293,7 @@ func (o *recordingFS) keep(path string) string {
 }
 
 // ask performs the lookup.
-func (l *fsLookup) ask(fsys effects.FS) {
+func (l *fsLookup) ask(ctx context.Context, fsys effects.FS) {
 	if by, ok := fsys.(stamper); ok && l.op == opChoosing {
 		// Before the names, so that a change in between makes the stamp outdated.
 		if stamp, ok := by.OldStamp(l.path); ok {
@@ -304,6 +322,8 @@ func (l *fsLookup) ask(fsys effects.FS) {
 		l.text, l.err = choosing(fsys, l.path)
 	case opSurvey:
 		l.text = surveyText(fsys, l.path, l.limit)
+	case opLinks:
+		l.text, l.err = linksText(ctx, fsys, l.path)
 	}
 	if l.err != nil {
 		l.stamp = paths.Stamp{}

@@ -58,6 +58,7 @@ type compiledLayer struct {
 	compiler *ast.Compiler // nil when there are no rules
 	queries  ast.QueryCompiler
 	query    ast.Body
+	depth    termsize.Depth
 	index    ast.RuleIndex // index of the rules, nil if OPA made none
 	// candidates are the rules that can be evaluated alone.
 	candidates map[*ast.Rule]candidate
@@ -134,7 +135,7 @@ func compileUnsafe(u unit, schema *input.Schema) (*compiledLayer, diag.List) {
 		}
 		return out, ps
 	}
-	out.compiler = c
+	out.compiler, out.depth = c, termsize.DepthOf(c, out.mayHang)
 	if err := out.prepare(); err != nil {
 		ps.Errorf(nil, "", "preparing the query: %v", err)
 		return nil, ps

@@ -228,7 +228,20 @@ func TestACP(t *testing.T) {
 		}), want: []string{"run make a @rawInput.command"}},
 		{name: "stranger's argv with what means something to a shell", call: acp("nobody", func(c *effects.Call) {
 			c.Claims.Kind, c.Input = "execute", in(`{"command":["make","a;rm b"]}`)
-		}), want: []string{"run make a;rm b @rawInput.command"}},
+		}), want: []string{
+			"run make a;rm b @rawInput.command", "run make a @rawInput.command", "run rm b @rawInput.command", "delete ./b @rawInput.command",
+		}},
+		{name: "stranger's argv in a shell", call: acp("nobody", func(c *effects.Call) {
+			c.Claims.Kind, c.Input = "execute", in(`{"command":["bash","-lc","make a && make b"]}`)
+		}), want: []string{"run bash -lc make a && make b @rawInput.command", "run make a @rawInput.command", "run make b @rawInput.command"}},
+		{name: "argv of a tool server with what means something to a shell", call: acp("codex", func(c *effects.Call) {
+			c.Tool.Server, c.Tool.Name, c.Input = "box", "run", in(`{"command":["make","a;make b"]}`)
+		}), want: []string{
+			"use box:run @tool", "run make a;make b @rawInput.command", "run make a @rawInput.command", "run make b @rawInput.command",
+		}},
+		{name: "argv of a tool server that as text is the same command", call: acp("codex", func(c *effects.Call) {
+			c.Tool.Server, c.Tool.Name, c.Input = "box", "run", in(`{"command":["make","a"]}`)
+		}), want: []string{"use box:run @tool", "run make a @rawInput.command"}},
 		{name: "argv of an agent whose commands are text", call: acp("claude-agent-acp", func(c *effects.Call) {
 			c.Tool.Name, c.Input = "Bash", in(`{"command":["make","a;rm b"]}`)
 		}), want: []string{"run make a;rm b @rawInput.command"}, defects: []string{"contradiction @rawInput.command"}},

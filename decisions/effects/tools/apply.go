@@ -195,12 +195,18 @@ func (t *tool) commandFact(s *shape, f fact, cwd string) {
 			return
 		}
 	}
-	if words, ok := plainWords(strings.Join(args, " ")); t.p != unknownAgent && !t.p.argv && (!ok || !slices.Equal(words, args)) {
-		// A known agent that sends its commands as text may join the words for its shell. For
-		// an unknown agent, a list is taken as it is.
-		t.defect(effects.DefectContradiction, f.from, "the command is a list of words, which as text would be another command")
-	}
 	shell.Argv(t.Builder, args, cwd, f.from)
+	joined := strings.Join(args, " ")
+	_, wrapped := unwrapShell(args) // joined, its commands would be the same but the first, which would lose its words
+	switch words, ok := plainWords(joined); {
+	case ok && slices.Equal(words, args), t.use < 0 && t.p.argv:
+	case t.p != unknownAgent && t.use < 0:
+		// A known agent that sends its commands as text may join the words for its shell.
+		t.defect(effects.DefectContradiction, f.from, "the command is a list of words, which as text would be another command")
+	case !wrapped:
+		// Nobody knows whether an unknown agent, or somebody else's tool, joins them.
+		shell.Text(t.Builder, joined, cwd, f.from)
+	}
 }
 
 // unwrapShell returns the text of a command that its harness wraps in the agent's own shell;
