@@ -48,8 +48,20 @@ type Resolver struct {
 	TooManyHosts bool // some of these were left out
 
 	session *sessionPaths // made when first needed
+	last    foldedPath
 
 	guardedFiles map[Identity]effects.Tags // guarded files with several names, made when first needed
+}
+
+// foldedPath is a path and what lexpath.Fold makes of it.
+type foldedPath struct{ path, folded string }
+
+// fold is lexpath.Fold. Most paths are folded several times in a row.
+func (r *Resolver) fold(p string) string {
+	if r.last.path != p {
+		r.last = foldedPath{p, lexpath.Fold(p)}
+	}
+	return r.last.folded
 }
 
 // Environment is what paths are resolved with, the same for all calls.
@@ -235,7 +247,7 @@ func (r *Resolver) known(kind effects.Kind, q Request, at place, lexical, from s
 	if kind == effects.KindWrite && strings.Contains(at.Path, "/-") && r.makesOption(at.Path) {
 		tags = tags.With(effects.Startup)
 	}
-	if kind != effects.KindRead && slices.Contains(r.Own.programs, lexpath.Fold(at.Path)) {
+	if kind != effects.KindRead && slices.Contains(r.Own.programs, r.fold(at.Path)) {
 		tags = tags.With(effects.Permd)
 	}
 	if at.mode&fs.ModeDevice != 0 {
