@@ -309,6 +309,9 @@ func (v *invocation) unlistedProgram() {
 		v.harms.options = firstPlain(v.args)
 	}
 	v.unexplainedTail(0)
+	if path.Base(v.asWritten) == "run-parts" {
+		v.mayRunParts()
+	}
 	if isPatchTool(v.asWritten) {
 		v.applyPatch()
 	}
