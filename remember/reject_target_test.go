@@ -57,6 +57,10 @@ func TestRejectThroughOtherPrograms(t *testing.T) {
 			},
 			[]string{"flock lock make lint", "flock lock -c 'make lint'", "setpriv --no-new-privs make lint", "script -qc 'make lint' /dev/null", "su -c 'make lint'", "tmux new -d 'make lint'", "frob make ship"},
 		},
+		"npm run ship": {
+			[]string{"npm run --if-present true ship", "npm run-script --if-present true ship", "npm --no-fund false run ship"},
+			[]string{"npm run build", "npm run --if-present build ship", "npm run build -- --x true ship"},
+		},
 		"touch notes.txt": {
 			[]string{"sponge notes.txt", "frob notes.txt", "frob x --out=notes.txt", "frob -o sub/../notes.txt", "frob ./sub/link.txt", "npm run build -- --write notes.txt", "task lint notes.txt"},
 			[]string{"frob notes", "frob sub/notes.txt", "cat notes.txt", "grep notes.txt sub/x", "frob sub", "frob 'notes.txt is old'"},
