@@ -2,10 +2,13 @@ package decisions
 
 import (
 	"context"
+	"errors"
+	"io/fs"
 	"reflect"
 	"sync"
 
 	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/decisions/effects/paths"
 )
 
 // Bounds of a cache.
@@ -25,8 +28,9 @@ const (
 //   - the snapshot of the rules, compared by identity, which carries rules,
 //     program table, profiles and settings, and does not change;
 //   - what the engine read from the file system: each lookup is recorded, and is
-//     repeated and compared before an evaluation is used (see recordingFS). So a path
-//     that has become a link since is noticed, as it would be without the cache;
+//     repeated and compared before an evaluation is used (see recordingFS), or follows from
+//     others that are. So a path that has become a link since is noticed, as it would be
+//     without the cache;
 //   - the engine's own members, which are set before its first call;
 //   - the time, which only rules see: evaluations by rules that use it are not cached
 //     (see timelessPolicy).
@@ -120,4 +124,80 @@ func (c *Cache) add(key string, k *cacheEntry) {
 func timeless(s Snapshot) bool {
 	t, ok := s.(timelessPolicy)
 	return ok && t.Timeless() && reflect.TypeOf(s).Kind() == reflect.Pointer
+}
+
+// lookupsPerCheck is how many lookups are compared before it is asked whether there is
+// time for more: asking takes a tenth of the time of one.
+const lookupsPerCheck = 8
+
+// unchanged reports whether each of these lookups still has the same result. It reports
+// false if there is no time to find out.
+func unchanged(ctx context.Context, fsys effects.FS, looks []fsLookup) bool {
+	work := workOf(ctx)
+	defer work.enter(AtRules)
+	for i := range looks {
+		if i%lookupsPerCheck == lookupsPerCheck-1 && ctx.Err() != nil {
+			return false
+		}
+		l := &looks[i]
+		work.visit(AtFiles, l.path)
+		if l.err != nil { // fs.ErrNotExist, of which lstat needs no memory
+			if _, err := fsys.Lstat(l.path); !errors.Is(err, fs.ErrNotExist) {
+				return false
+			}
+			continue
+		}
+		switch l.op {
+		case opLstat:
+			mode, err := fsys.Lstat(l.path)
+			if mode != l.mode || err != nil {
+				return false
+			}
+		case opReadlink:
+			text, err := fsys.Readlink(l.path)
+			if text != l.text || err != nil {
+				return false
+			}
+		case opReadFile:
+			if !l.sameContent(fsys) {
+				return false
+			}
+		case opNames:
+			if l.sameNames(fsys) {
+				continue
+			}
+			listing, err := paths.ListingOf(fsys, l.path, int(l.limit))
+			if err != nil || listing.Text != l.text {
+				return false
+			}
+		case opChoosing:
+			if l.sameNames(fsys) {
+				continue
+			}
+			text, err := choosing(fsys, l.path)
+			if text != l.text || err != nil {
+				return false
+			}
+		case opSurvey:
+			if surveyText(fsys, l.path, l.limit) != l.text {
+				return false
+			}
+		case opLinks:
+			if text, err := linksText(ctx, fsys, l.path); text != l.text || err != nil {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// sameContent reports whether a file still has the same content.
+func (l *fsLookup) sameContent(fsys effects.FS) bool {
+	by, ok := fsys.(paths.Comparer)
+	if !ok {
+		data, err := fsys.ReadFile(l.path, l.limit)
+		return string(data) == l.text && err == nil
+	}
+	same, err := by.Holds(l.path, l.limit, l.text)
+	return same && err == nil
 }

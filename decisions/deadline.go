@@ -77,6 +77,12 @@ func giveWay(ctx context.Context) {
 	}
 }
 
+// goesOn gives way, and reports whether there is time for another step.
+func goesOn(ctx context.Context) bool {
+	giveWay(ctx)
+	return ctx.Err() == nil
+}
+
 // tooMuchMemory is why the calls of a request are not looked at whose decisions would need
 // more memory than its connection may use. Such a request is refused as a whole.
 const tooMuchMemory = "the decisions of one request need too much memory"

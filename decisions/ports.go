@@ -151,9 +151,11 @@ type Keeper interface {
 	Keep(ctx context.Context, a Answer) ([]StoredChoice, error)
 	// Drop revokes choices that Keep stored.
 	Drop(ctx context.Context, ids ...string) error
-	// EndSession and EndConnection revoke the choices of sessions.
-	EndSession(ctx context.Context, o Owner, id string) error
-	EndConnection(ctx context.Context, o Owner) error
+	// EndSession and EndConnection revoke the choices of sessions. They match nothing
+	// from then on, also if a session with the same id is declared again. Neither waits
+	// for the disk: they are called on goroutines that read messages.
+	EndSession(o Owner, id string)
+	EndConnection(o Owner)
 }
 
 // Answer is a person's answer to a question, to be remembered.

@@ -4,9 +4,8 @@ import (
 	"context"
 	"errors"
 	"io/fs"
-	"slices"
-	"strconv"
 	"strings"
+	"time"
 
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/decisions/effects/paths"
@@ -46,6 +45,8 @@ type fsLookup struct {
 	mode fs.FileMode
 	text string // a link's target, a file's content, a folder's names, a survey
 	err  error
+	// listing has a folder's names, where text has them too.
+	listing *paths.Listing
 	// stamp is that of a folder whose names were read, if it is known to change with them.
 	stamp paths.Stamp
 }
@@ -79,6 +80,7 @@ const (
 	opNames
 	opChoosing
 	opSurvey // limit is the length of the project's root in path
+	opLinks
 )
 
 // Lstat implements effects.FS.
@@ -103,52 +105,13 @@ func (o *recordingFS) ReadFile(path string, limit int64) ([]byte, error) {
 }
 
 // Names implements effects.FS. The entries have only their names and types, which are
-// what is compared later.
+// what is compared later. They must not be changed.
 func (o *recordingFS) Names(path string, limit int) ([]fs.DirEntry, error) {
 	l := o.lookup(fsLookup{op: opNames, path: path, limit: int64(limit)})
-	if l.err != nil || l.text == "" {
+	if l.err != nil {
 		return nil, l.err
 	}
-	var entries []fs.DirEntry
-	for line := range strings.SplitSeq(l.text, "\x00") {
-		kind, name, _ := strings.Cut(line, "/")
-		n, err := strconv.ParseUint(kind, 16, 32)
-		if err != nil {
-			return nil, err
-		}
-		entries = append(entries, entry{name, fs.FileMode(n)})
-	}
-	return entries, nil
-}
-
-// entry is a name in a folder with its type.
-type entry struct {
-	name string
-	mode fs.FileMode
-}
-
-func (e entry) Name() string               { return e.name }
-func (e entry) Type() fs.FileMode          { return e.mode }
-func (e entry) IsDir() bool                { return e.mode.IsDir() }
-func (e entry) Info() (fs.FileInfo, error) { return nil, errors.ErrUnsupported }
-
-// namesIn reads the names in a folder as one text: a name contains neither a slash nor a
-// NUL.
-func namesIn(fsys effects.FS, path string, limit int64) (string, error) {
-	entries, err := fsys.Names(path, int(limit))
-	if err != nil {
-		return "", err
-	}
-	lines := make([]string, len(entries))
-	for i, e := range entries {
-		lines[i] = strconv.FormatUint(uint64(e.Type()), 16) + "/" + e.Name()
-	}
-	slices.SortFunc(lines, func(a, b string) int {
-		_, a, _ = strings.Cut(a, "/")
-		_, b, _ = strings.Cut(b, "/")
-		return strings.Compare(a, b)
-	})
-	return strings.Join(lines, "\x00"), nil
+	return l.listing.Entries, nil
 }
 
 // Owner implements effects.FS. It is not compared later.
@@ -197,6 +160,12 @@ func (o *recordingFS) Survey(root, dir string) paths.Survey {
 	return s
 }
 
+// LinksBelow implements paths.LinkFinder.
+func (o *recordingFS) LinksBelow(dir string, _ func() bool) (paths.Links, error) {
+	l := o.lookup(fsLookup{op: opLinks, path: dir})
+	return paths.LinksOf(l.text), l.err
+}
+
 // Choosing implements the method by which package paths reads the names in a folder that
 // may determine what a shim runs.
 func (o *recordingFS) Choosing(dir string) ([]string, error) {
@@ -211,6 +180,16 @@ func (o *recordingFS) Choosing(dir string) ([]string, error) {
 func choosing(fsys effects.FS, path string) (string, error) {
 	names, err := paths.Choosing(fsys, path)
 	return strings.Join(names, "\x00"), err
+}
+
+// linksText reads the links below a folder as one text.
+func linksText(ctx context.Context, fsys effects.FS, path string) (string, error) {
+	by, ok := fsys.(paths.LinkFinder)
+	if !ok {
+		by = paths.NewIndex(fsys, time.Now)
+	}
+	links, err := by.LinksBelow(path, func() bool { return ctx == nil || goesOn(ctx) })
+	return links.Text(), err
 }
 
 // incompleteMark begins the text of an incomplete survey.
@@ -236,9 +215,13 @@ func (o *recordingFS) lookup(l fsLookup) fsLookup {
 			return *k
 		}
 	}
+	if o.absent(l.path, maxAbsentFolders) {
+		l.err = fs.ErrNotExist
+		return l
+	}
 	if l.err = o.late(); l.err == nil && !o.shared.answer(&l) {
 		o.work.visit(AtFiles, l.path)
-		l.ask(o.fs)
+		l.ask(o.ctx, o.fs)
 		o.work.enter(AtRules)
 		o.note(l.path, l.err)
 		o.shared.add(l)
@@ -259,6 +242,33 @@ func (o *recordingFS) lookup(l fsLookup) fsLookup {
 	return l
 }
 
+// maxAbsentFolders is how many folders above a path are looked for among the lookups.
+const maxAbsentFolders = 3
+
+// absent reports whether earlier lookups of the call show that a path does not exist: that
+// one of its folders does not, or has no such name. Later calls compare those lookups,
+// so this one needs not be recorded.
+func (o *recordingFS) absent(p string, folders int) bool {
+	i := strings.LastIndexByte(p, '/')
+	if i <= 0 || folders == 0 {
+		return false
+	}
+	dir, name := p[:i], p[i+1:]
+	for n := range o.lookups {
+		k := &o.lookups[n]
+		switch {
+		case k.path != dir:
+		case k.err != nil:
+			if k.op != opChoosing && k.op != opSurvey && errors.Is(k.err, fs.ErrNotExist) {
+				return true
+			}
+		case k.op == opNames && k.listing.Lacks(name):
+			return true
+		}
+	}
+	return o.absent(dir, folders-1)
+}
+
 // keep returns a copy of a path, which does not keep the message alive that it came in.
 // The copies of one call share pieces of memory.
 func (o *recordingFS) keep(path string) string {
@@ -273,8 +283,8 @@ func (o *recordingFS) keep(path string) string {
 }
 
 // ask performs the lookup.
-func (l *fsLookup) ask(fsys effects.FS) {
-	if by, ok := fsys.(stamper); ok && (l.op == opNames || l.op == opChoosing) {
+func (l *fsLookup) ask(ctx context.Context, fsys effects.FS) {
+	if by, ok := fsys.(stamper); ok && l.op == opChoosing {
 		// Before the names, so that a change in between makes the stamp outdated.
 		if stamp, ok := by.OldStamp(l.path); ok {
 			l.stamp = stamp
@@ -290,85 +300,22 @@ func (l *fsLookup) ask(fsys effects.FS) {
 		data, l.err = fsys.ReadFile(l.path, l.limit)
 		l.text = string(data)
 	case opNames:
-		l.text, l.err = namesIn(fsys, l.path, l.limit)
+		if by, ok := fsys.(paths.Lister); ok {
+			l.listing, l.stamp, l.err = by.Listing(l.path, int(l.limit))
+		} else {
+			l.listing, l.err = paths.ListingOf(fsys, l.path, int(l.limit))
+		}
+		if l.err == nil {
+			l.text = l.listing.Text
+		}
 	case opChoosing:
 		l.text, l.err = choosing(fsys, l.path)
 	case opSurvey:
 		l.text = surveyText(fsys, l.path, l.limit)
+	case opLinks:
+		l.text, l.err = linksText(ctx, fsys, l.path)
 	}
 	if l.err != nil {
 		l.stamp = paths.Stamp{}
 	}
-}
-
-// lookupsPerCheck is how many lookups are compared before it is asked whether there is
-// time for more: asking takes a tenth of the time of one.
-const lookupsPerCheck = 8
-
-// unchanged reports whether each of these lookups still has the same result. It reports
-// false if there is no time to find out.
-func unchanged(ctx context.Context, fsys effects.FS, looks []fsLookup) bool {
-	work := workOf(ctx)
-	defer work.enter(AtRules)
-	for i := range looks {
-		if i%lookupsPerCheck == lookupsPerCheck-1 && ctx.Err() != nil {
-			return false
-		}
-		l := &looks[i]
-		work.visit(AtFiles, l.path)
-		if l.err != nil { // fs.ErrNotExist, of which lstat needs no memory
-			if _, err := fsys.Lstat(l.path); !errors.Is(err, fs.ErrNotExist) {
-				return false
-			}
-			continue
-		}
-		switch l.op {
-		case opLstat:
-			mode, err := fsys.Lstat(l.path)
-			if mode != l.mode || err != nil {
-				return false
-			}
-		case opReadlink:
-			text, err := fsys.Readlink(l.path)
-			if text != l.text || err != nil {
-				return false
-			}
-		case opReadFile:
-			if !l.sameContent(fsys) {
-				return false
-			}
-		case opNames:
-			if l.sameNames(fsys) {
-				continue
-			}
-			text, err := namesIn(fsys, l.path, l.limit)
-			if text != l.text || err != nil {
-				return false
-			}
-		case opChoosing:
-			if l.sameNames(fsys) {
-				continue
-			}
-			text, err := choosing(fsys, l.path)
-			if text != l.text || err != nil {
-				return false
-			}
-		case opSurvey:
-			if surveyText(fsys, l.path, l.limit) != l.text {
-				return false
-			}
-		}
-	}
-	return true
-}
-
-// sameContent reports whether a file still has the same content.
-func (l *fsLookup) sameContent(fsys effects.FS) bool {
-	by, ok := fsys.(paths.Comparer)
-	if !ok {
-		data, err := fsys.ReadFile(l.path, l.limit)
-		return string(data) == l.text && err == nil
-	}
-	same, err := by.Holds(l.path, l.limit, l.text)
-	return same && err == nil
 }

@@ -185,7 +185,7 @@ func usesName(t *testing.T, path, name string) (found bool) {
 	return found
 }
 
-// TestFilesInSQL: a file that a comment in SQL names exists beside it.
+// TestFilesInSQL: a file that a comment in SQL names exists in its folder.
 func TestFilesInSQL(t *testing.T) {
 	named := regexp.MustCompile(`\b[a-z0-9_]+\.(?:go|sql)\b`)
 	files := 0
@@ -218,7 +218,7 @@ func TestFilesInSQL(t *testing.T) {
 	}
 }
 
-// TestSeeFile: a file that a comment refers to, as in "see lead.go", exists, beside
+// TestSeeFile: a file that a comment refers to, as in "see lead.go", exists, in the folder of
 // the comment or at the path that it gives.
 func TestSeeFile(t *testing.T) {
 	see := regexp.MustCompile(`\bsee ((?:[a-z0-9_]+/)*[a-z0-9_]+\.go)\b`)

@@ -21,6 +21,7 @@ import (
 	"github.com/permd/permd/policy/diag"
 	"github.com/permd/permd/policy/input"
 	"github.com/permd/permd/policy/list"
+	"github.com/permd/permd/policy/projection"
 	"github.com/permd/permd/policy/source"
 	"github.com/permd/permd/policy/termsize"
 )
@@ -57,6 +58,7 @@ type compiledLayer struct {
 	compiler *ast.Compiler // nil when there are no rules
 	queries  ast.QueryCompiler
 	query    ast.Body
+	depth    termsize.Depth
 	index    ast.RuleIndex // index of the rules, nil if OPA made none
 	// candidates are the rules that can be evaluated alone.
 	candidates map[*ast.Rule]candidate
@@ -64,6 +66,7 @@ type compiledLayer struct {
 	txn        storage.Transaction // never closed: the store is never written
 	values     cache.InterQueryValueCache
 	needs      input.Parts
+	understood *projection.Layer
 	mayFire    [numKinds]bool // kinds for which a rule may fire
 	warnings   []diag.Problem
 	table      *programs.Table   // org only: the program table with org's additions, nil if none
@@ -132,12 +135,13 @@ func compileUnsafe(u unit, schema *input.Schema) (*compiledLayer, diag.List) {
 		}
 		return out, ps
 	}
-	out.compiler = c
+	out.compiler, out.depth = c, termsize.DepthOf(c, out.mayHang)
 	if err := out.prepare(); err != nil {
 		ps.Errorf(nil, "", "preparing the query: %v", err)
 		return nil, ps
 	}
 	out.needs = input.PartsOf(c)
+	out.understood = projection.NewLayer(c, c.GetRulesExact(firedRef(u.layer)), out.needs)
 	probe(out, schema, &ps)
 	out.warnings = ps.Warnings()
 	return out, ps

@@ -12,6 +12,7 @@ import (
 	"github.com/permd/permd/decisions/effects/tools"
 	"github.com/permd/permd/policy/evaltime"
 	"github.com/permd/permd/policy/input"
+	"github.com/permd/permd/policy/projection"
 )
 
 // errTimeout is returned by Evaluate when the rules took longer than
@@ -39,6 +40,8 @@ type snapshot struct {
 	table       *programs.Table
 	profiles    *tools.Profiles
 	limiter     *evaltime.Limiter // shared by all evaluations, also of other snapshots
+	kept        *projection.Cache // results of evaluations, nil if none are kept
+	compare     func(in *decisions.Input, kept, anew []decisions.Finding)
 }
 
 // Digest identifies the rules, the program table, the profiles and the settings.
@@ -77,15 +80,10 @@ func (s *snapshot) Evaluate(ctx context.Context, in *decisions.Input) (decisions
 	}
 	err := ctx.Err()
 	if err == nil {
-		err = s.evaluateAll(ctx, in, kind, &out)
+		err = s.evaluateKept(ctx, in, kind, &out)
 	}
-	if errors.Is(err, errTimeout) && ctx.Err() != nil {
-		err = ctx.Err()
-	} else if errors.Is(err, errTimeout) {
-		// The timer also runs while a busy machine does not schedule us (this
-		// has been measured), and a question for that reason is a needless one.
-		// Rules that really do not end take the time twice.
-		err = s.evaluateAll(ctx, in, kind, &out)
+	if len(s.quarantined) > 0 || err != nil || s.unknown != nil {
+		out.Fired = slices.Clone(out.Fired) // it may be kept
 	}
 	if len(s.quarantined) > 0 {
 		out.Fired = slices.DeleteFunc(out.Fired, func(f decisions.Finding) bool {
@@ -100,21 +98,21 @@ func (s *snapshot) Evaluate(ctx context.Context, in *decisions.Input) (decisions
 
 // evaluateAll is evaluate, once more without each layer that turned out to be endless:
 // the denies of the others count.
-func (s *snapshot) evaluateAll(ctx context.Context, in *decisions.Input, kind int, out *decisions.Findings) error {
+func (s *snapshot) evaluateAll(ctx context.Context, in *decisions.Input, kind int, out *decisions.Findings) (built int64, err error) {
 	for {
 		out.Fired = nil
-		if err := s.evaluate(ctx, in, kind, out); !errors.Is(err, errAbandoned) {
-			return err
+		if built, err = s.evaluate(ctx, in, kind, out); !errors.Is(err, errAbandoned) {
+			return built, err
 		}
 	}
 }
 
-func (s *snapshot) evaluate(ctx context.Context, in *decisions.Input, kind int, out *decisions.Findings) error {
+func (s *snapshot) evaluate(ctx context.Context, in *decisions.Input, kind int, out *decisions.Findings) (built int64, err error) {
 	limited := s.limiter.Start(ctx)
 	defer s.limiter.Stop(limited)
 	layers, failed, err := s.prepare(in, kind)
 	if err != nil || len(layers) == 0 {
-		return cmp.Or(err, failed)
+		return 0, cmp.Or(err, failed)
 	}
 	handover := evaltime.NewHandover[layerResult](len(layers))
 	q := query{now: in.Now, cancel: limited.Cancel, deny: in.OnlyDeny}
@@ -130,7 +128,7 @@ func (s *snapshot) evaluate(ctx context.Context, in *decisions.Input, kind int, 
 		case <-limited.Abandoned:
 			var ok bool
 			if got, ok = handover.Abandon(func() { l.layer.stuck.Add(1) }); !ok {
-				return errAbandoned
+				return 0, errAbandoned
 			}
 		}
 		if errors.Is(got.err, errTimeout) && limited.TooMuch() {
@@ -139,7 +137,7 @@ func (s *snapshot) evaluate(ctx context.Context, in *decisions.Input, kind int, 
 		failed = cmp.Or(failed, got.err)
 		out.Fired = append(out.Fired, got.fired...)
 	}
-	return failed
+	return limited.Cancel.Built(), failed
 }
 
 // Timeless reports whether the rules give the same answer at any time: no rule

@@ -20,8 +20,7 @@ import (
 // 1 µs more for each candidate.
 const maxDirect = 3
 
-// maxDirectDeny is the same limit where only denies are evaluated: the set
-// holds all rules of a layer, so it costs more.
+// maxDirectDeny is the same where only denies count: the set holds all rules of a layer.
 const maxDirectDeny = 8
 
 // query is what is evaluated in each layer.
@@ -33,8 +32,7 @@ type query struct {
 	deny     bool // only deny rules count
 }
 
-// Resolve gives OPA's index the input, as the evaluator does. A nil value is
-// undefined.
+// Resolve gives OPA's index the input, as the evaluator does. A nil value is undefined.
 func (q *query) Resolve(ref ast.Ref) (ast.Value, error) {
 	if !ref[0].Equal(ast.InputRootDocument) {
 		return nil, ast.UnknownValueErr{}
@@ -46,8 +44,7 @@ func (q *query) Resolve(ref ast.Ref) (ast.Value, error) {
 	return v, nil
 }
 
-// candidate is a rule of the set of fired rules in a form that can be evaluated
-// alone.
+// candidate is a rule of the set of fired rules in a form that can be evaluated alone.
 type candidate struct {
 	number int
 	value  *ast.Term // a variable of the body, a ground term, or nil
@@ -194,7 +191,7 @@ func (l *compiledLayer) evalSet(q *query, v *firedSet) error {
 
 // run evaluates a compiled body.
 func (l *compiledLayer) run(q *query, body ast.Body, each func(topdown.QueryResult)) error {
-	tq := topdown.NewQuery(body).
+	tq := l.depth.Limit(topdown.NewQuery(body)).
 		WithQueryCompiler(l.queries).
 		WithCompiler(l.compiler).
 		WithStore(l.store).
@@ -227,8 +224,7 @@ type firedSet struct {
 	err   error // the first element that could not be read
 }
 
-// hit is one rule that fired, with the elements it added; nil if it is only
-// known that it fired.
+// hit is one rule that fired, with the elements it added; nil if they are not known.
 type hit struct {
 	number int
 	value  ast.Value

@@ -6,6 +6,7 @@ import (
 	"github.com/open-policy-agent/opa/v1/ast"
 
 	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/policy/constants"
 )
 
 // This file makes permd know which rule fired.
@@ -47,7 +48,7 @@ func rewrite(layer decisions.Layer, policy map[string]*ast.Module, rules []*rule
 	}
 	out := make(map[string]*ast.Module, len(policy)+1)
 	pkg := layerRef(layer)
-	known := constantsOf(pkg, policy)
+	known := constants.Of(pkg, policy)
 	for name, m := range policy {
 		fresh := *m
 		fresh.Rules = make([]*ast.Rule, 0, len(m.Rules))
@@ -56,7 +57,7 @@ func rewrite(layer decisions.Layer, policy map[string]*ast.Module, rules []*rule
 		add := func(r *rule, key *ast.Term) {
 			c := firedRule(r.ast, key, &fresh)
 			if m.Package.Path.Equal(pkg) {
-				known.inline(c, m.Imports)
+				known.Inline(c, m.Imports)
 			}
 			fresh.Rules = append(fresh.Rules, c)
 			// The body may refer to its own metadata.

@@ -70,6 +70,12 @@ type Options struct {
 	// Switches reads the merged settings; it is called at the start and at each
 	// reload. Defaults if nil.
 	Switches func() (Switches, error)
+	// KeepResults has results of evaluations kept (see package projection).
+	KeepResults bool
+	// Compare, if set, is called with each result that was kept and a new one, which
+	// must be equal: for tests, as nothing is gained then by keeping results. It must
+	// be safe for concurrent use.
+	Compare func(in *decisions.Input, kept, anew []decisions.Finding)
 	// privateGroup reports whether only one person is in a group, so that
 	// nobody else can write what the group can; xdg.PrivateGroup if nil.
 	privateGroup func(uid, gid uint32) bool
@@ -313,11 +319,16 @@ func (st *state) evict() {
 func (s *Store) publish(st *state) {
 	old := s.state.Load()
 	st.snaps = make(map[layerKey]*snapshot, len(st.users)+len(st.projects))
+	var former map[layerKey]*snapshot
+	if old != nil {
+		former = old.snaps
+	}
 	for uid := range st.users {
-		st.snaps[layerKey{uid: uid}] = s.snapshot(st, uid, nil)
+		at := layerKey{uid: uid}
+		st.snaps[at] = s.snapshot(st, uid, nil, former[at])
 	}
 	for at, n := range st.projects {
-		st.snaps[at] = s.snapshot(st, at.uid, n)
+		st.snaps[at] = s.snapshot(st, at.uid, n, former[at])
 	}
 	s.state.Store(st)
 	select { // Watch may have other folders to watch now
@@ -332,8 +343,9 @@ func (s *Store) publish(st *state) {
 	}
 }
 
-// snapshot combines the layers of one person and project.
-func (s *Store) snapshot(st *state, uid uint32, project *layerState) *snapshot {
+// snapshot combines the layers of one person and project. former is theirs until now,
+// nil if there is none.
+func (s *Store) snapshot(st *state, uid uint32, project *layerState, former *snapshot) *snapshot {
 	snap := &snapshot{switches: st.switches, table: s.tableFor(st, st.users[uid]), profiles: s.profiles, limiter: &s.limiter}
 	parts := []string{s.shipped, strconv.FormatBool(st.switches.OnlyOrg), strconv.FormatBool(st.switches.DenyOnFailure)}
 	for _, n := range []*layerState{st.org, st.users[uid], project, st.base} {
@@ -351,6 +363,9 @@ func (s *Store) snapshot(st *state, uid uint32, project *layerState) *snapshot {
 		}
 	}
 	snap.digest = source.Digest(parts, nil)
+	if s.opts.KeepResults {
+		snap.keep(former, s.opts.Compare)
+	}
 	return snap
 }
 

@@ -39,33 +39,6 @@ func (s *Store) Forget(_ context.Context, ids ...string) (int, error) {
 	return len(found), errors.Join(errs...)
 }
 
-// EndSession revokes the choices that were made for a session.
-func (s *Store) EndSession(_ context.Context, o decisions.Owner, id string) error {
-	return s.end(func(c *Choice) bool {
-		return c.UID == o.UID && c.Scope.Conn == o.Conn && c.Scope.Key == id
-	})
-}
-
-// EndConnection revokes the choices that were made for any session of a
-// connection. Sessions without a connection (Conn 0) stay.
-func (s *Store) EndConnection(_ context.Context, o decisions.Owner) error {
-	return s.end(func(c *Choice) bool {
-		return o.Conn != 0 && c.UID == o.UID && c.Scope.Conn == o.Conn
-	})
-}
-
-func (s *Store) end(which func(*Choice) bool) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	var ended []*entry
-	for _, e := range s.byID {
-		if e.choice.Scope.Kind.ofSession() && which(&e.choice) {
-			ended = append(ended, e)
-		}
-	}
-	return s.revoke(ended, sessionEnded)
-}
-
 // revoke removes entries from RAM first, then from the database. If the
 // database cannot be written, the ids go to a file that needs no new space.
 func (s *Store) revoke(entries []*entry, reason string) error {
@@ -178,7 +151,7 @@ func (s *Store) Flush(context.Context) error {
 }
 
 func (s *Store) flush() error {
-	if err := s.storePending(); err != nil {
+	if err := errors.Join(s.revokeEnded(), s.storePending()); err != nil {
 		return err
 	}
 	if len(s.unstored) > 0 {

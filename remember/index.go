@@ -26,6 +26,8 @@ type entry struct {
 	changed bool
 	expire  int64 // nanoseconds since 1970, 0 for never
 	row     int64 // in the database
+	// life is that of the session that the choice is for, nil for none.
+	life *sessionLife
 
 	matchCount atomic.Int64 // column uses
 	lastMatch  atomic.Int64 // nanoseconds since 1970, 0 for not yet
@@ -59,13 +61,16 @@ func (e *entry) snapshot() Choice {
 	return c
 }
 
-// expiredAt reports whether the choice has expired at a time.
+// expiredAt reports whether the choice has expired at a time, or its session has ended.
 func (e *entry) expiredAt(now int64) bool {
 	if e.expire != 0 && now >= e.expire {
 		return true
 	}
 	if !e.choice.Scope.Kind.ofSession() {
 		return false
+	}
+	if e.sessionEnded() {
+		return true
 	}
 	since := max(e.lastMatch.Load(), e.choice.Created.UnixNano())
 	return now-since > int64(sessionIdle)

@@ -108,8 +108,15 @@ func widthOf(a decisions.Answer, d Draft) ([]Draft, error) {
 	return drafts, nil
 }
 
-// Drop revokes choices that Keep stored.
-func (s *Store) Drop(ctx context.Context, ids ...string) error {
-	_, err := s.Forget(ctx, ids...)
-	return err
+// Drop revokes choices that Keep stored. Those that have ended meanwhile are no error.
+func (s *Store) Drop(_ context.Context, ids ...string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var found []*entry
+	for _, id := range ids {
+		if e := s.byID[id]; e != nil && !slices.Contains(found, e) {
+			found = append(found, e)
+		}
+	}
+	return s.revoke(found, byPerson)
 }

@@ -14,9 +14,13 @@ import (
 func TestRejectOfTargetsAndScripts(t *testing.T) {
 	for rejected, c := range map[string]struct{ denied, allowed []string }{
 		"make ship": {
-			[]string{"make ship", "make lint ship", "make ship lint", "make ship X=1", "make X=1 ship", "make -j4 lint ship", "gmake ship", "gmake -s lint ship", "nice make lint ship", "make -C . lint ship", "make .DEFAULT_GOAL=ship", "make ./ship", "make .//./ship"},
-			[]string{"make lint", "make lint all", "make shipping lint", "make lint SHIP=ship", "gmake lint", "make ./lint", "make ./sub/ship"},
+			[]string{"make ship", "make lint ship", "make ship lint", "make ship X=1", "make X=1 ship", "make -j4 lint ship", "gmake ship", "gmake -s lint ship", "nice make lint ship", "make -C . lint ship", "make .DEFAULT_GOAL=ship", "make ./ship", "make .//./ship", "make", "make -s", "make X=1", "nice make -j 4", "gmake", "make -f Makefile", "make -C .", "cd sub; make -C .."},
+			[]string{"make lint", "make lint all", "make shipping lint", "make lint SHIP=ship", "gmake lint", "make ./lint", "make ./sub/ship", "make -C sub", "make -f sub/lint.mk", "make -n lint"},
 		},
+		"just ship":    {[]string{"just ship", "just lint ship", "just", "cd sub && just", "just -q"}, []string{"just lint", "just lint x"}},
+		"rake ship":    {[]string{"rake ship", "rake lint ship", "rake 'ship[1]'"}, []string{"rake lint", "rake", "rake 'lint[ship]'"}},
+		"rake default": {[]string{"rake", "rake -q", "rake lint default"}, []string{"rake lint"}},
+		"task default": {[]string{"task", "task -s", "task lint default"}, []string{"task lint"}},
 		"./tool.sh": {
 			[]string{"./tool.sh", ". ./tool.sh", "source ./tool.sh", ". tool.sh", "bash -c '. ./tool.sh'", "cd sub && . ../tool.sh", "make SHELL=./tool.sh lint", "make lint CC='./tool.sh -O2'", ". ./link.sh", "echo x; . $PWD/tool.sh"},
 			[]string{". ./other.sh", ". sub/tool.sh", "cat tool.sh", "./other.sh", "make lint CC=gcc V=1"},
@@ -24,6 +28,7 @@ func TestRejectOfTargetsAndScripts(t *testing.T) {
 	} {
 		a, allow := rejecting(t, map[string]string{
 			"/p/Makefile": "ship:\n\ttrue\nlint:\n\ttrue\n", "/p/tool.sh": "#!/bin/sh\n", "/p/other.sh": "#!/bin/sh\n", "/p/sub/tool.sh": "#!/bin/sh\n",
+			"/p/sub/Makefile": "lint:\n\ttrue\nship:\n\ttrue\n", "/p/sub/lint.mk": "lint:\n\ttrue\n", "/p/justfile": "ship:\n  true\nlint:\n  true\n",
 		})
 		a.fs().Link("/p/link.sh", "tool.sh")
 		a.reject(t, a.in(t, "/p", rejected), "project")
@@ -52,6 +57,15 @@ func TestRejectThroughOtherPrograms(t *testing.T) {
 			},
 			[]string{"flock lock make lint", "flock lock -c 'make lint'", "setpriv --no-new-privs make lint", "script -qc 'make lint' /dev/null", "su -c 'make lint'", "tmux new -d 'make lint'", "frob make ship"},
 		},
+		"touch notes.txt": {
+			[]string{"sponge notes.txt", "frob notes.txt", "frob x --out=notes.txt", "frob -o sub/../notes.txt", "frob ./sub/link.txt", "npm run build -- --write notes.txt", "task lint notes.txt"},
+			[]string{"frob notes", "frob sub/notes.txt", "cat notes.txt", "grep notes.txt sub/x", "frob sub", "frob 'notes.txt is old'"},
+		},
+		"touch new.txt": {
+			[]string{"sponge new.txt", "frob -o ./new.txt", "frob out=sub/../new.txt"},
+			[]string{"frob new", "frob sub/new.txt", "frob 'new.txt: x'", "ls new.txt"},
+		},
+		"mkdir out": {[]string{"frob ./out", "frob --to=./out"}, []string{"frob out", "frob ./other"}},
 		"npm test": {
 			[]string{"npm it", "npm install-test", "npm cit", "npm install-ci-test", "npm sit", "npm it --silent"},
 			[]string{"npm install", "npm ci", "npm start"},
@@ -71,6 +85,7 @@ func TestRejectThroughOtherPrograms(t *testing.T) {
 		for _, script := range []string{"/p/tool.sh", "/p/other.sh"} {
 			a.fs().Own(script, 1000, 0o755)
 		}
+		a.fs().Link("/p/sub/link.txt", "../notes.txt")
 		a.reject(t, a.in(t, "/p", rejected), "project")
 		allow(anything)
 		for _, command := range c.denied {

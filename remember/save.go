@@ -21,19 +21,25 @@ import (
 // If an equal choice is already in force, that one is returned. An effect that
 // is never remembered is ErrNotRemembered.
 func (s *Store) Save(_ context.Context, drafts ...Draft) ([]Choice, error) {
+	lives := make([]*sessionLife, len(drafts))
+	for i := range drafts {
+		lives[i] = s.sessionOf(&drafts[i])
+		defer s.lives.release(lives[i])
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
 		return nil, ErrClosed
 	}
-	choices, err := s.save(drafts)
+	choices, err := s.save(drafts, lives)
 	if err != nil {
 		return nil, fmt.Errorf("saving choice: %w", err)
 	}
 	return choices, nil
 }
 
-func (s *Store) save(drafts []Draft) ([]Choice, error) {
+// save is Save. The lives are those of the drafts' sessions, nil for those that are for none.
+func (s *Store) save(drafts []Draft, lives []*sessionLife) ([]Choice, error) {
 	now := s.now()
 	s.expireDue(now.UnixNano())
 	entries := make([]*entry, len(drafts))
@@ -43,6 +49,7 @@ func (s *Store) save(drafts []Draft) ([]Choice, error) {
 		if err != nil {
 			return nil, err
 		}
+		e.life = lives[i]
 		if same := s.equalChoice(e, fresh); same != nil {
 			entries[i] = same
 			continue
@@ -239,7 +246,7 @@ func (s *Store) equalChoice(e *entry, fresh []*entry) *entry {
 	for _, list := range [][]*entry{s.candidates(e), fresh} {
 		for _, other := range list {
 			a, b := &e.choice, &other.choice
-			if e.digest == other.digest && a.Verdict == b.Verdict && a.Scope == b.Scope && a.UID == b.UID &&
+			if e.life == other.life && e.digest == other.digest && a.Verdict == b.Verdict && a.Scope == b.Scope && a.UID == b.UID &&
 				e.stored == other.stored && (e.line == nil || a.Kind == b.Kind && a.Label == b.Label) &&
 				slices.EqualFunc(e.parts, other.parts, func(p, o *rejectPart) bool {
 					return p.Kind == o.Kind && p.Rule == o.Rule && slices.Equal(p.Sums, o.Sums)

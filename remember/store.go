@@ -83,6 +83,8 @@ type Store struct {
 	// unstored are rejects in force that could not be written so far.
 	unstored []*entry
 	closed   bool
+
+	lives sessionLives
 }
 
 // state is what Match uses.
@@ -194,6 +196,7 @@ func (s *Store) understand(e *entry) {
 func (s *Store) add(entries ...*entry) {
 	for _, e := range entries {
 		s.understand(e)
+		s.addToSession(e)
 	}
 	defer s.changed(entries)
 	st := s.state.Load()
@@ -205,6 +208,9 @@ func (s *Store) add(entries ...*entry) {
 			s.lostEntry = e
 		}
 	}
+	if anyEnded(entries) {
+		s.revokeSoon()
+	}
 }
 
 // drop removes entries from RAM; from then on they match nothing.
@@ -214,6 +220,7 @@ func (s *Store) drop(entries ...*entry) {
 	s.state.Store(&state{index: st.index.without(entries...), off: st.off})
 	for _, e := range entries {
 		delete(s.byID, e.choice.ID)
+		s.lives.release(e.life)
 		s.ofUser[e.choice.UID] -= e.weight()
 		if e == s.lostEntry {
 			s.lostEntry = s.anyLost()
@@ -336,6 +343,8 @@ func (s *Store) Close() error {
 	if s.closed {
 		return nil
 	}
+	// Before nothing can be written any more. What fails, flush tries again.
+	_ = s.revokeEnded()
 	s.closed = true
 	s.detached.Store(true)
 	err := errors.Join(s.flush(), s.pending.close(), s.db.Close())

@@ -18,8 +18,8 @@ func (s selfEncoded) AppendJSON(b []byte) ([]byte, error) {
 	return fmt.Appendf(b, "%q", string(s)), nil
 }
 
-// TestPoisonedBuffers overwrites each buffer of an answer when it is given back: nothing
-// that is still to be written, or was queued behind another answer, may be in it.
+// TestPoisonedBuffers overwrites each answer's buffer when it is released, so that a use
+// after its release shows: in what is still to be written, or in an answer that waits.
 func TestPoisonedBuffers(t *testing.T) {
 	var poisoned atomic.Int64
 	r := serve(t, Methods{"m": func(_ *Conn, params strictjson.Value) (func(context.Context) (any, error), error) {

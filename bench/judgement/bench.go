@@ -28,12 +28,14 @@ type bench struct {
 }
 
 // newBench loads the shipped rules.
-func newBench(ctx context.Context, profile string) (*bench, error) {
+func newBench(ctx context.Context, o options) (*bench, error) {
+	profile := o.profile
 	b := &bench{profile: profile, now: time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)}
 	var err error
 	if b.rules, err = shipped.Open(profile, uid, b.now); err != nil {
 		return nil, err
 	}
+	b.rules.Compare = o.compare
 	if b.shipped, err = b.rules.With(ctx, shipped.User{}); err != nil {
 		return nil, errors.Join(fmt.Errorf("loading the shipped rules: %w", err), b.rules.Close())
 	}

@@ -19,6 +19,8 @@ import (
 	"io"
 	"os"
 	"os/signal"
+
+	"github.com/permd/permd/decisions"
 )
 
 // options are the options of the command line.
@@ -30,6 +32,7 @@ type options struct {
 	check    string
 	update   string
 	max      int
+	compare  func(in *decisions.Input, kept, anew []decisions.Finding) // see shipped.Rules; for tests
 }
 
 // errWorse means that a score is worse than the one in the file of -check.
@@ -73,7 +76,7 @@ Decides the calls of the corpora in DIR with the shipped rules, and prints how m
 
 // judge measures the rules and prints what the options ask for.
 func judge(ctx context.Context, out io.Writer, o options) (err error) {
-	b, err := newBench(ctx, o.profile)
+	b, err := newBench(ctx, o)
 	if err != nil {
 		return err
 	}

@@ -20,7 +20,7 @@ import (
 
 // Budgets of what hostile clients may bring about.
 const (
-	smallBudget   = 250 * time.Millisecond // 99 of 100 requests of a small client beside hogs
+	smallBudget   = 250 * time.Millisecond // 99 of 100 requests of a small client while hogs run
 	sessionBudget = 500 * time.Millisecond // a new connection with a session and its first request
 	hostileBudget = 256                    // peak of the daemon's memory, in MiB
 )
@@ -289,7 +289,7 @@ func hogs(ctx context.Context, d *daemon) error {
 		return err
 	}
 	time.Sleep(time.Second) // until the hogs have filled what they may
-	tooSlow := beside(ctx, d, s, "hogs")
+	tooSlow := measureOthers(ctx, d, s, "hogs")
 	all.Wait()
 	close(failed)
 	for err := range failed {
@@ -301,9 +301,9 @@ func hogs(ctx context.Context, d *daemon) error {
 	return tooSlow
 }
 
-// beside measures small requests and new sessions while others ask for as much as they
-// can, until ctx ends.
-func beside(ctx context.Context, d *daemon, s *small, others string) error {
+// measureOthers measures small requests and new sessions while other clients send as
+// many requests as they can, until ctx ends.
+func measureOthers(ctx context.Context, d *daemon, s *small, others string) error {
 	var requests, sessions []time.Duration
 	for n := 0; ctx.Err() == nil; n++ {
 		start := time.Now()

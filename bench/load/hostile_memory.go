@@ -81,7 +81,7 @@ func manyConnections(ctx context.Context, d *daemon) error {
 	if err := s.declare(d, "small"); err != nil {
 		return err
 	}
-	return beside(ctx, d, s, "connections")
+	return measureOthers(ctx, d, s, "connections")
 }
 
 // hold fills what one connection may hold. Errors are expected.

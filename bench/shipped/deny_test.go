@@ -119,8 +119,13 @@ func TestDeniesInOtherWords(t *testing.T) {
 		{
 			"words of what is not understood", "read: [./data/**]",
 			"mytool data/x.csv|mytool --in=data/x.csv|mytool @data/x.csv|mytool -f ./src/../data/x.csv|gh gist create data/x.csv|" +
-				"git add data/x.csv|awk -f data/x.csv|docker run -v ./data:/d img|docker run -v .:/d img|CONFIG=data/x.csv mytool",
+				"git add data/x.csv|awk -f data/x.csv|docker run -v ./data:/d img|docker run -v .:/d img|CONFIG=data/x.csv mytool|mytool ./data|mytool --in=data/",
 			"mytool src/a.py|mytool data|mytool x.csv|git add src/a.py|docker run -v ./src:/d img",
+		},
+		{
+			"files that a program may write", "write: [./data/**]",
+			"sponge data/x.csv|mytool data/x.csv|mytool data/new.csv|mytool --out=data/new.csv|mytool out=./src/../data/x|mytool @data/x.csv|mytool ./data|mytool -o data/",
+			"mytool src/a.py|mytool data|mytool x.csv|mytool 'data/x.csv is old'|mytool https://x.dev/data/x.csv|git add data/x.csv|cat data/x.csv|gh gist create data/x.csv|gh pr view data/x",
 		},
 		{
 			"a command in the words of a program", `run: ["git push *"]`,
@@ -178,10 +183,8 @@ func TestAsksInOtherWords(t *testing.T) {
 	}
 }
 
-// TestTooManyAsides: padding keeps nothing that is denied from being seen, and does not
-// make a question of ordinary calls.
-func TestTooManyAsides(t *testing.T) {
-	const allows = `package permd.user
+// allowsPrograms is the rule of a person who allows all runs.
+const allowsPrograms = `package permd.user
 
 import rego.v2
 
@@ -189,6 +192,24 @@ allow contains {"reason": "programs of mine", "covers": ["unknown"]} if {
 	input.effect.kind in {"run", "unknown", "connect", "write"}
 }
 `
+
+// TestAsksOfUnknownPrograms: a person's ask about writing a file holds for a program that
+// nobody knows, although a rule allows its run; without one, or about another file, the
+// run is allowed.
+func TestAsksOfUnknownPrograms(t *testing.T) {
+	commands := []string{"mytool src/a.py", "mytool --out=src/../src/a.py", "mytool src/b.py", "mytool data/x.csv", "mytool src", "mytool fix it"}
+	for rules, asked := range map[string]int{"": 0, "ask:\n  write: [./src/a.py]\n": 2, "ask:\n  write: [./src/**]\n": 2} {
+		for i, v := range answered(t, User{Rego: allowsPrograms, List: rules}, commands...) {
+			if want := i < asked; (v == decisions.Ask) != want || v == decisions.Deny {
+				t.Errorf("%q: %s: %s", rules, commands[i], v)
+			}
+		}
+	}
+}
+
+// TestTooManyAsides: padding keeps nothing that is denied from being seen, and does not
+// make a question of ordinary calls.
+func TestTooManyAsides(t *testing.T) {
 	repeat := func(n int, format string) string {
 		var b strings.Builder
 		for i := range n {
@@ -203,6 +224,7 @@ allow contains {"reason": "programs of mine", "covers": ["unknown"]} if {
 	}{
 		{"files that are named otherwise", "read: [./data/**]", "git show%s HEAD:data/x.csv", " HEAD:src/%d.py", 20},
 		{"operands that may be files", "read: [./data/**]", "mytool%s --file=data/x.csv", " w%d", 20},
+		{"operands that may be written", "write: [./data/**]", "mytool%s --file=data/new.csv", " w%d.x", 20},
 		{"files that programs open", "read: [./.env]", "%s docker compose ps", "docker compose -p p%d ps; ", 5},
 		{"deep folders", "read: [./.env]", "mkdir -p d/%[1]s && cd d/%[1]s && docker compose ps", "d%d/", 20},
 		{"commands in words", "run: [git push]", "mytool%s --exec 'git push'", " --exec 'ls f%d'", 20},
@@ -214,12 +236,12 @@ allow contains {"reason": "programs of mine", "covers": ["unknown"]} if {
 			for _, n := range []int{tt.most, 40, 300, 600} {
 				calls = append(calls, fmt.Sprintf(tt.call, repeat(n, tt.padding)))
 			}
-			for i, v := range answered(t, User{Rego: allows, List: "deny:\n  " + tt.line + "\n"}, calls...) {
+			for i, v := range answered(t, User{Rego: allowsPrograms, List: "deny:\n  " + tt.line + "\n"}, calls...) {
 				if v == decisions.Allow || i < 2 && v != decisions.Deny {
 					t.Errorf("%s: %s, although %s is denied", calls[i], v, tt.line)
 				}
 			}
-			for i, v := range answered(t, User{Rego: allows}, calls[:2]...) {
+			for i, v := range answered(t, User{Rego: allowsPrograms}, calls[:2]...) {
 				if v != decisions.Allow {
 					t.Errorf("%s: %s without the denying line", calls[i], v)
 				}

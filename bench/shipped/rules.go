@@ -22,6 +22,10 @@ import (
 // Rules are the shipped rules of one profile, alone and with those of persons. They
 // are safe for concurrent use.
 type Rules struct {
+	// Compare, if set, is called with each result of an evaluation that was kept, and
+	// a new one (see policy.Options). It is set before With is called.
+	Compare func(in *decisions.Input, kept, anew []decisions.Finding)
+
 	dir     string // removed by Close
 	profile string
 	uid     uint32
@@ -137,7 +141,7 @@ func (r *Rules) store(ctx context.Context, paths bool) (*policy.Store, error) {
 		UserDir: func(uint32) (string, error) { return r.userDir(), nil },
 		UID:     uint32(os.Geteuid()), // the user that must own the rules
 		Base:    rego.Base(), Schema: rego.InputSchema(), Programs: rego.Programs(), Profiles: rego.Profiles(),
-		Switches: func() (policy.Switches, error) { return sw, nil },
+		Switches: func() (policy.Switches, error) { return sw, nil }, KeepResults: true, Compare: r.Compare,
 	})
 	if err == nil {
 		r.stores[paths] = s

@@ -12,6 +12,8 @@ import (
 	"slices"
 	"text/tabwriter"
 	"time"
+
+	"github.com/permd/permd/policy/policytest"
 )
 
 // budget is what something may take, and what it took.
@@ -109,7 +111,7 @@ func (p *plan) heavy(ctx context.Context, o options, progress func(string)) (h h
 // reload measures how long permd/reload takes after one of n rules has changed, in
 // milliseconds.
 func (g *growth) reload(ctx context.Context, n int) (float64, error) {
-	rules := someRules(0, n-1)
+	rules := policytest.Rules(0, n-1)
 	var path string
 	s, err := g.daemon(ctx, configuration{connections: 1}, func(dir string) error {
 		path = filepath.Join(dir, "config", "permd", "policy.d", "more.rego")

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// The numbers that templates are filled with: all have as many digits, so that every
-// request of a kind has the same length. Markers are what stands for them in a template.
+// Numbers replace the markers of a template. All have eight digits, so that every request
+// of a kind has the same length.
 const (
 	firstNumber    = 10_000_000
 	lastNumber     = 69_999_999

@@ -68,8 +68,8 @@ const (
 	flameLeast  = 0.004
 )
 
-// drawFlames draws the tree: each function stands on the one that called it, as wide as
-// its part of the time. The name and part of each are shown under the mouse.
+// drawFlames draws a flame graph of the tree: each function is drawn above its caller, and
+// its width is its share of the time. The name and share are shown under the mouse.
 func drawFlames(title string, root *frame) []byte {
 	var boxes bytes.Buffer
 	depth := 0

@@ -13,6 +13,7 @@ import (
 
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/policy/policytest"
 	"github.com/permd/permd/remember"
 	"github.com/permd/permd/socket/native"
 )
@@ -26,7 +27,7 @@ func ofRules(ctx context.Context, g *growth, n int) (point, error) {
 	s, err := g.daemon(ctx, configuration{connections: 1}, func(dir string) error {
 		for first := 0; first < n; first += rulesPerFile {
 			path := filepath.Join(dir, "config", "permd", "policy.d", fmt.Sprintf("more%d.rego", first))
-			if err := write(path, someRules(first, min(n, first+rulesPerFile))); err != nil {
+			if err := write(path, policytest.Rules(first, min(n, first+rulesPerFile))); err != nil {
 				return err
 			}
 		}
@@ -37,24 +38,6 @@ func ofRules(ctx context.Context, g *growth, n int) (point, error) {
 	}
 	defer g.end(s)
 	return g.measure(s, toolCall(command, small, g.world.project))
-}
-
-// someRules returns a module with the rules from first to last.
-func someRules(first, last int) string {
-	var text strings.Builder
-	text.WriteString("package permd.user\n\nimport rego.v2\n")
-	for i := first; i < last; i++ {
-		fmt.Fprintf(&text, "\n%s contains \"reason %d\" if {\n", []string{"allow", "ask", "deny"}[i%3], i)
-		switch i % 4 {
-		case 0, 1:
-			fmt.Fprintf(&text, "\tinput.effect.kind == \"run\"\n\tinput.effect.program == \"prog%d\"\n}\n", i)
-		case 2:
-			fmt.Fprintf(&text, "\tinput.effect.kind == \"write\"\n\tstartswith(input.effect.path, \"/srv/%d/\")\n}\n", i)
-		default:
-			fmt.Fprintf(&text, "\tinput.effect.kind == \"connect\"\n\tinput.effect.host == \"h%d.example.com\"\n}\n", i)
-		}
-	}
-	return text.String()
 }
 
 // ofChoices measures with n remembered choices, of which none is about the call.

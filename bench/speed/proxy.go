@@ -18,7 +18,7 @@ import (
 	"github.com/permd/permd/socket/acp"
 )
 
-// order tells the agent behind the proxy to ask for a while.
+// order tells the agent that the proxy started to send requests for a while.
 type order struct {
 	Request  string        `json:"request"` // with markers
 	First    int           `json:"first"`   // number of the requests
@@ -96,8 +96,8 @@ type proxied struct {
 	Added   float64 `json:"added_p50_us"` // the median of the differences of the rounds
 }
 
-// proxied measures repeated commands of an agent behind permd's proxy, and the same over
-// the socket, in turns.
+// proxied measures, in turns, repeated commands of an agent that permd's proxy started and
+// the same commands over the socket.
 func (p *plan) proxied(ctx context.Context, rounds int, length time.Duration) (out proxied, err error) {
 	w := p.world
 	path := filepath.Join(w.dir, "agent.sock")

@@ -25,7 +25,7 @@ type Meaning struct {
 	// Certain is set if Operands can be compared with Run.Operands. If the run
 	// has none, or this is not set, Order is compared.
 	Certain bool
-	// Order is a regular expression (RE2) that joined(args) must match: the
+	// Order is a regular expression (RE2) that JoinWords(args) must match: the
 	// operands in order, with any options, each perhaps with a value, between
 	// them; "" matches anything.
 	Order string
@@ -44,9 +44,9 @@ type Meaning struct {
 	texts []*regexp.Regexp
 }
 
-// joinWords returns a run's words as one text, for Meaning.Texts: each is preceded
+// JoinWords returns a run's words as one text, for Meaning.Texts: each is preceded
 // by a NUL, which no word contains.
-func joinWords(args []string) string {
+func JoinWords(args []string) string {
 	var b strings.Builder
 	for _, a := range args {
 		b.WriteByte(0)
@@ -199,7 +199,7 @@ func (s *Meaning) touches(run *effects.Run) bool {
 	}
 	args := ""
 	if s.order != nil || len(s.texts) > 0 {
-		args = joinWords(run.Args)
+		args = JoinWords(run.Args)
 	}
 	for _, re := range s.texts {
 		if !re.MatchString(args) {

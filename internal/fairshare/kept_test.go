@@ -2,8 +2,8 @@ package fairshare
 
 import "testing"
 
-// TestKeptLeavesRoom: a member that keeps as much as it may has room for requests, also
-// beside others that do the same.
+// TestKeptLeavesRoom tests that a member that keeps as much as it may still has room for
+// requests, even when other members do the same.
 func TestKeptLeavesRoom(t *testing.T) {
 	const max, request = 64 << 20, 200 << 10
 	for _, members := range []int{1, 2, 16, 124} {

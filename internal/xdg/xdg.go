@@ -78,7 +78,8 @@ type Dirs struct {
 	Config string
 	// Data contains the databases, which must not be lost.
 	Data string
-	// State contains what may be lost: locks, pinned copies.
+	// State contains what may be lost: the ids of rejects, and the sockets where there is no
+	// runtime folder.
 	State string
 	// Cache contains what can be created again.
 	Cache string

@@ -9,12 +9,12 @@ import (
 	opabuiltins "github.com/open-policy-agent/opa/v1/topdown/builtins"
 )
 
-// bytesPerNode is what a copy of a value takes for each value in it: the term, the value
-// behind its interface, its entry in a table, and what the garbage collector adds.
+// bytesPerNode is the memory of one node of a copied value: the term, the value that its
+// interface points to, its entry in a table, and the overhead of the garbage collector.
 const bytesPerNode = 160
 
-// compare bounds comparisons of the operand with this number: of two values that hold
-// others many times, all of them are passed. Of two that are not both such, one is.
+// compare bounds comparisons with the given operand: comparing two values visits a part that
+// they share as often as it occurs. An operand without members ends each comparison at once.
 func compare(operand int) bound {
 	return func(c *call) {
 		if !isComposite(c.arg(operand)) {

@@ -98,6 +98,18 @@ func regexMatch(c *call) {
 	c.product(p.instructions, 32)
 }
 
+// MatchCost returns how many bytes regex.match takes of what an evaluation may allocate, for
+// a pattern that was not used before; not ok if it is refused for some text of at most
+// textBytes bytes.
+func MatchCost(pattern string, textBytes int) (bytes int64, ok bool) {
+	c := call{args: []*ast.Term{ast.StringTerm(pattern), ast.StringTerm("")}}
+	regexMatch(&c)
+	p, _ := patternOf(pattern)
+	c.steps(p.instructions, textBytes)
+	c.spend(nil)
+	return c.bytes, c.refuse == ""
+}
+
 // regexFind bounds what returns the parts that match, or those between them.
 func regexFind(c *call) {
 	p := c.compiled(0)

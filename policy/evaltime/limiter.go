@@ -108,6 +108,9 @@ func (c *Cancel) observe(size uint64) {
 // Spend takes so many bytes of [maxBuilt], and reports whether there was so much left.
 func (c *Cancel) Spend(bytes int64) bool { return c.built.Add(bytes) <= maxBuilt }
 
+// Built returns how many bytes were spent.
+func (c *Cancel) Built() int64 { return c.built.Load() }
+
 // limitTicks is the number of ticks in Timeout; up to one more may pass. After
 // abandonTicks an evaluation is abandoned: a second, for a busy machine on which one that
 // was cancelled does not get to know it at once.

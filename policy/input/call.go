@@ -7,39 +7,52 @@ import (
 	"github.com/permd/permd/decisions/effects"
 )
 
-// callMembers returns the members of the input about the call as a whole.
-func callMembers(in *decisions.Input) []member {
+// call visits the members of the call, except its raw input.
+func (f *fields) call(in *decisions.Input) {
 	c := in.Call
+	f.other(partCallTool, func() member {
+		return member{keyTool, ast.ObjectTerm(str(keyName, c.Tool.Name), str(keyServer, c.Tool.Server), str(keySource, c.Tool.Source))}
+	}, func() { f.text(c.Tool.Name); f.text(c.Tool.Server); f.text(c.Tool.Source) })
+	f.str(partCallProtocol, keyProtocol, c.Protocol)
+	f.str(partCallCwd, keyCwd, c.Cwd)
+	if f.need&(partCallKinds|partCallTags) != 0 {
+		kinds, tags := sharedOf(in).kindsAndTags(in.All)
+		f.strs(partCallKinds, keyKinds, kinds)
+		f.tags(partCallTags, tags)
+	}
+	f.str(partCallCompleteness, keyCompleteness, string(in.Result.Completeness))
+	f.str(partCallMissing, keyMissing, in.Result.Missing)
+	if f.need&partCallDefects != 0 {
+		defects := make([]string, len(in.Result.Defects))
+		for i, d := range in.Result.Defects {
+			defects[i] = d.Code
+		}
+		f.strs(partCallDefects, keyDefects, defects)
+	}
+	f.str(partCallTitle, keyTitle, c.Claims.Title)
+	f.str(partCallKind, keyKind, c.Claims.Kind)
+	f.str(partCallUser, keyClaimedUser, c.Claims.User)
+}
+
+// kindsOf returns the kinds of effects, each once.
+func kindsOf(all []effects.Effect) []string {
 	var kinds []string
-	var tags effects.Tags
 	for _, kind := range effects.Kinds {
-		for i := range in.All {
-			if in.All[i].Kind == kind {
+		for i := range all {
+			if all[i].Kind == kind {
 				kinds = append(kinds, string(kind))
 				break
 			}
 		}
 	}
-	for i := range in.All {
-		tags |= in.All[i].Tags
-	}
-	defects := make([]string, len(in.Result.Defects))
-	for i, d := range in.Result.Defects {
-		defects[i] = d.Code
-	}
-	return []member{
-		{keyTool, ast.ObjectTerm(str(keyName, c.Tool.Name), str(keyServer, c.Tool.Server), str(keySource, c.Tool.Source))},
-		str(keyProtocol, c.Protocol),
-		str(keyCwd, c.Cwd),
-		strs(keyKinds, kinds),
-		tagsMember(tags),
-		str(keyCompleteness, string(in.Result.Completeness)),
-		str(keyMissing, in.Result.Missing),
-		strs(keyDefects, defects),
-		str(keyTitle, c.Claims.Title),
-		str(keyKind, c.Claims.Kind),
-		str(keyClaimedUser, c.Claims.User),
-	}
+	return kinds
+}
+
+// callMembers returns the members of the input about the call as a whole.
+func callMembers(in *decisions.Input) []member {
+	f := fields{need: partCall, terms: make([]member, 0, 12)}
+	f.call(in)
+	return f.terms
 }
 
 // sessionTerm returns the member about its session and participants.

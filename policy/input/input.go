@@ -21,12 +21,24 @@ import (
 type Parts uint64
 
 const (
-	partCall Parts = 1 << iota
-	partSession
+	partSession Parts = 1 << iota
 	partProject
 	partUser
 	PartNow
 	PartRaw // call.raw
+
+	// Members of the call. If one is needed, all are built but raw.
+	partCallTool
+	partCallProtocol
+	partCallCwd
+	partCallKinds
+	partCallTags
+	partCallCompleteness
+	partCallMissing
+	partCallDefects
+	partCallTitle
+	partCallKind
+	partCallUser
 
 	// Fields of the effect; its kind is always present.
 	partText
@@ -34,8 +46,12 @@ const (
 	partFrom
 	partClaimed
 	partShell
-	partBy
-	partProgram
+	partByProgram // of by, which is built as a whole
+	partBySubcommand
+	partByArgs
+	partByInherent
+	partByArg
+	PartProgram
 	partExecutable
 	partArgs
 	partSubcommand
@@ -72,17 +88,27 @@ const (
 	partsEnd
 	AllParts   = partsEnd - 1
 	effectPart = AllParts &^ (partText - 1)
+	partCall   = partText - partCallTool
+	partBy     = PartProgram - partByProgram
 )
 
-// partNames maps the names of top-level members and of fields of the effect to
-// parts.
+// The parts of top-level members, of members of the call, and of fields of the
+// effect and of what it comes from, by their names.
 var (
 	topParts = map[string]Parts{
 		"effect": 0, "call": partCall, "session": partSession, "project": partProject, "user": partUser, "now": PartNow,
 	}
+	callParts = map[string]Parts{
+		"tool": partCallTool, "protocol": partCallProtocol, "cwd": partCallCwd, "kinds": partCallKinds, "tags": partCallTags,
+		"completeness": partCallCompleteness, "missing": partCallMissing, "defects": partCallDefects, "title": partCallTitle,
+		"kind": partCallKind, "claimed_user": partCallUser,
+	}
+	byParts = map[string]Parts{
+		"program": partByProgram, "subcommand": partBySubcommand, "args": partByArgs, "inherent": partByInherent, "arg": partByArg,
+	}
 	fieldParts = map[string]Parts{
 		"kind": 0, "text": partText, "tags": partTags, "from": partFrom, "claimed": partClaimed, "shell": partShell, "by": partBy,
-		"program": partProgram, "executable": partExecutable, "args": partArgs, "subcommand": partSubcommand,
+		"program": PartProgram, "executable": partExecutable, "args": partArgs, "subcommand": partSubcommand,
 		"flags": partFlags, "operands": partOperands, "stdin": partStdin, "cwd": partCwd, "script": partScript, "readonly": partReadonly,
 		"known": partKnown, "harmless_from": partHarmlessFrom, "harmful": partHarmful,
 		"options_from": partOptionsFrom, "path": partPath, "given": partGiven,
@@ -159,7 +185,10 @@ func Build(in *decisions.Input, need Parts) *ast.Term {
 	if need&PartNow != 0 {
 		members = append(members, str(keyNow, in.Now.UTC().Truncate(time.Minute).Format(time.RFC3339)))
 	}
-	effect := effectMembers(in, need)
+	f := fields{need: need, terms: make([]member, 0, 18)}
+	f.terms = append(f.terms, str(keyKind, string(in.Effect.Kind)))
+	f.effect(in)
+	effect := f.terms
 	if need&PartArguments != 0 && in.Effect.Use != nil {
 		if v := t.raw(in.Effect.Use.Arguments); v != nil {
 			effect = append(effect, member{keyArguments, v})
@@ -180,154 +209,6 @@ func Build(in *decisions.Input, need Parts) *ast.Term {
 		})})
 	}
 	return ast.ObjectTerm(members...)
-}
-
-// fields returns the members of the effect that are needed.
-type fields struct {
-	need Parts
-	list []member
-}
-
-func (f *fields) str(p Parts, k *ast.Term, s string) {
-	if f.need&p != 0 {
-		f.list = append(f.list, str(k, s))
-	}
-}
-
-func (f *fields) flag(p Parts, k *ast.Term, b bool) {
-	if f.need&p != 0 {
-		f.list = append(f.list, flag(k, b))
-	}
-}
-
-func (f *fields) num(p Parts, k *ast.Term, n int) {
-	if f.need&p != 0 {
-		f.list = append(f.list, num(k, n))
-	}
-}
-
-func (f *fields) nums(p Parts, k *ast.Term, list []int) {
-	if f.need&p == 0 {
-		return
-	}
-	terms := make([]*ast.Term, len(list))
-	for i, n := range list {
-		terms[i] = ast.InternedTerm(n)
-	}
-	f.list = append(f.list, member{k, ast.ArrayTerm(terms...)})
-}
-
-func (f *fields) strs(p Parts, k *ast.Term, list []string) {
-	if f.need&p != 0 {
-		f.list = append(f.list, strs(k, list))
-	}
-}
-
-func effectMembers(in *decisions.Input, need Parts) []member {
-	e := in.Effect
-	f := &fields{need: need, list: make([]member, 0, 18)}
-	f.list = append(f.list, str(keyKind, string(e.Kind)))
-	f.str(partText, keyText, e.Text)
-	if need&partTags != 0 {
-		f.list = append(f.list, tagsMember(e.Tags))
-	}
-	f.str(partFrom, keyFrom, e.From)
-	f.flag(partClaimed, keyClaimed, e.Claimed)
-	f.flag(partShell, keyShell, e.Shell)
-	if need&partBy != 0 {
-		if by := byTerm(in); by != nil {
-			f.list = append(f.list, member{keyBy, by})
-		}
-	}
-	switch e.Detail() {
-	case effects.DetailRun:
-		f.run(sharedOf(in), e.Run)
-	case effects.DetailFile:
-		f.str(partPath, keyPath, e.File.Path)
-		f.str(partGiven, keyGiven, e.File.AsWritten)
-		f.flag(partRecursive, keyRecursive, e.File.Recursive)
-		if rel, ok := belowByAnyPath(in.Result.Project, e.File); ok {
-			f.str(partProjectPath, keyProjectPath, rel)
-		}
-		if rel, ok := belowByAnyPath(in.Call.User.Home, e.File); ok {
-			f.str(partHomePath, keyHomePath, rel)
-		}
-	case effects.DetailConnect:
-		c := e.Connect
-		method := c.Method
-		if method != effects.MethodGet {
-			method = effects.MethodSend // anything not known to be a plain get may send
-		}
-		f.str(partHost, keyHost, c.Host)
-		f.num(partPort, keyPort, c.Port)
-		f.str(partScheme, keyScheme, c.Scheme)
-		f.str(partURL, keyURL, c.URL)
-		f.str(partMethod, keyMethod, method)
-	case effects.DetailUse:
-		f.str(partServer, keyServer, e.Use.Server)
-		f.str(partSource, keySource, e.Use.Source)
-		f.str(partTool, keyTool, e.Use.Tool)
-		f.str(partVersion, keyVersion, e.Use.Version)
-		f.flag(partDestructive, keyDestructive, e.Use.Destructive)
-		f.strs(partSecrets, keySecrets, e.Use.Credentials.Secrets)
-		if need&partAuthorizations != 0 {
-			f.list = append(f.list, authorizationsMember(e.Use.Credentials.Authorizations))
-		}
-	case effects.NoDetail:
-		f.str(partWhy, keyWhy, e.Why)
-	}
-	return f.list
-}
-
-func authorizationsMember(list []effects.Authorization) member {
-	terms := make([]*ast.Term, len(list))
-	for i, a := range list {
-		terms[i] = ast.ObjectTerm(str(keyID, a.ID), strs(keyScopes, a.Scopes))
-	}
-	return member{keyAuthorizations, ast.ArrayTerm(terms...)}
-}
-
-func (f *fields) run(t *shared, r *effects.Run) {
-	stdin := r.Stdin
-	if stdin == "" {
-		stdin = effects.StdinNone
-	}
-	f.str(partProgram, keyProgram, r.Program)
-	f.str(partExecutable, keyExecutable, r.Executable)
-	if f.need&partArgs != 0 {
-		f.list = append(f.list, member{keyArgs, t.args(r)})
-	}
-	f.str(partSubcommand, keySubcommand, r.Subcommand)
-	f.strs(partFlags, keyFlags, r.Flags)
-	if r.Operands != nil {
-		f.strs(partOperands, keyOperands, r.Operands)
-	}
-	f.str(partStdin, keyStdin, string(stdin))
-	f.str(partCwd, keyCwd, r.Cwd)
-	f.flag(partReadonly, keyReadonly, r.Readonly)
-	f.flag(partKnown, keyKnown, r.Known)
-	f.num(partHarmlessFrom, keyHarmlessFrom, r.HarmlessFrom)
-	f.nums(partHarmful, keyHarmful, r.Harmful)
-	f.num(partOptionsFrom, keyOptionsFrom, r.OptionsFrom)
-	if r.Script != nil && f.need&partScript != 0 {
-		f.list = append(f.list, member{keyScript, ast.ObjectTerm(str(keyPath, r.Script.Path), str(keySHA256, r.Script.SHA256))})
-	}
-}
-
-// byTerm describes the run that the effect results from, nil if none.
-func byTerm(in *decisions.Input) *ast.Term {
-	via := in.Effect.Via
-	if via == nil || via.Effect < 0 || via.Effect >= len(in.All) || in.All[via.Effect].Run == nil {
-		return nil
-	}
-	run := in.All[via.Effect].Run
-	arg := ""
-	if via.Arg >= 0 && via.Arg < len(run.Args) {
-		arg = run.Args[via.Arg]
-	}
-	return ast.ObjectTerm(
-		str(keyProgram, run.Program), str(keySubcommand, run.Subcommand), member{keyArgs, sharedOf(in).args(run)},
-		flag(keyInherent, in.Effect.Inherent()), str(keyArg, arg))
 }
 
 // tagTerms are the tags' words, by tag.
@@ -356,6 +237,14 @@ func Below(root, path string) (string, bool) {
 		return "", false
 	}
 	return lexpath.Rel(root, path)
+}
+
+func authorizationsMember(list []effects.Authorization) member {
+	terms := make([]*ast.Term, len(list))
+	for i, a := range list {
+		terms[i] = ast.ObjectTerm(str(keyID, a.ID), strs(keyScopes, a.Scopes))
+	}
+	return member{keyAuthorizations, ast.ArrayTerm(terms...)}
 }
 
 // belowByAnyPath is Below for a file. One by another path than that which links lead to

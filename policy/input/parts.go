@@ -52,7 +52,10 @@ func PartOf(ref ast.Ref) Parts {
 	switch {
 	case !ok:
 		return AllParts
-	case top == "call" && (name(2) == "" || name(2) == "raw"):
+	case top == "call":
+		if part, ok := callParts[name(2)]; ok {
+			return part
+		}
 		return partCall | PartRaw
 	case top != "effect":
 		return need
@@ -60,6 +63,9 @@ func PartOf(ref ast.Ref) Parts {
 	field, ok := fieldParts[name(2)]
 	if !ok {
 		return effectPart
+	}
+	if part, ok := byParts[name(3)]; ok && field == partBy {
+		return part
 	}
 	return field
 }

@@ -20,6 +20,10 @@ type shared struct {
 
 	session, project, user, call, callRaw *ast.Term
 
+	summed bool // kinds and tags are set
+	kinds  []string
+	tags   effects.Tags
+
 	stripped bool             // plain is set
 	plain    []effects.Effect // see withoutOverlay
 
@@ -48,6 +52,18 @@ func (t *shared) once(at **ast.Term, build func() *ast.Term) *ast.Term {
 		*at = build()
 	}
 	return *at
+}
+
+// kindsAndTags returns those of all effects of a call.
+func (t *shared) kindsAndTags(all []effects.Effect) ([]string, effects.Tags) {
+	if !t.summed {
+		t.summed = true
+		t.kinds = kindsOf(all)
+		for i := range all {
+			t.tags |= all[i].Tags
+		}
+	}
+	return t.kinds, t.tags
 }
 
 // args returns the arguments of a run of the call.

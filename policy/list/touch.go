@@ -65,7 +65,7 @@ func (g *generator) touchMeaning(b body, s *pattern.Meaning) {
 	for _, f := range s.Flags {
 		b = b.with(strconv.Quote(f) + " in input.effect.flags")
 	}
-	// The same as pattern.Joined.
+	// The same as pattern.JoinWords.
 	joined := `words := concat("", [w | some a in input.effect.args; w := concat("", ["\u0000", replace(a, "\u0000", "\u0001")])])`
 	texts := body{joined}
 	for _, text := range s.Texts {

@@ -23,7 +23,7 @@ type fakeDecider struct {
 
 	verdicts map[string]decisions.Verdict
 	message  string               // of denies
-	reason   string               // beside the usual one
+	reason   string               // if it is not the usual one
 	by       decisions.DecidedBy  // of asks, if not the default
 	got      []*decisions.Request // all of them
 	batches  int
@@ -74,9 +74,9 @@ func (f *fakeDecider) Keep(_ context.Context, a decisions.Answer) ([]decisions.S
 	return []decisions.StoredChoice{{ID: "c1", Verdict: a.Verdict, Label: "use it", Scope: "project"}}, nil
 }
 
-func (*fakeDecider) Drop(context.Context, ...string) error                     { return nil }
-func (*fakeDecider) EndSession(context.Context, decisions.Owner, string) error { return nil }
-func (*fakeDecider) EndConnection(context.Context, decisions.Owner) error      { return nil }
+func (*fakeDecider) Drop(context.Context, ...string) error { return nil }
+func (*fakeDecider) EndSession(decisions.Owner, string)    {}
+func (*fakeDecider) EndConnection(decisions.Owner)         {}
 
 // daemon is the methods with a fake decider, on one connection at a time.
 type daemon struct {

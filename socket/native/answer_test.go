@@ -21,9 +21,9 @@ func (s *settler) Keep(_ context.Context, a decisions.Answer) ([]decisions.Store
 	s.kept = append(s.kept, a)
 	return []decisions.StoredChoice{{ID: "c1"}}, nil
 }
-func (*settler) Drop(context.Context, ...string) error                     { return nil }
-func (*settler) EndSession(context.Context, decisions.Owner, string) error { return nil }
-func (*settler) EndConnection(context.Context, decisions.Owner) error      { return nil }
+func (*settler) Drop(context.Context, ...string) error { return nil }
+func (*settler) EndSession(decisions.Owner, string)    {}
+func (*settler) EndConnection(decisions.Owner)         {}
 
 // TestAnswerQuestion: an answer is accepted once, and one that does not fit, or cannot be
 // stored, leaves the question open.

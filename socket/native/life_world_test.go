@@ -147,11 +147,10 @@ func (w *lifeWorld) Drop(_ context.Context, ids ...string) error {
 	return nil
 }
 
-func (w *lifeWorld) EndSession(context.Context, decisions.Owner, string) error { return nil }
+func (w *lifeWorld) EndSession(decisions.Owner, string) {}
 
-func (w *lifeWorld) EndConnection(_ context.Context, o decisions.Owner) error {
+func (w *lifeWorld) EndConnection(o decisions.Owner) {
 	w.ended <- o
-	return nil
 }
 
 // record is what the daemon does with an answer, in the journal.

@@ -113,9 +113,7 @@ func EndWith(c *socket.Conn, deps Deps) {
 	StateOf(c).disconnect(c, func() {
 		deps.Sessions.Disconnect(own)
 		if deps.Keeper != nil {
-			// The revocation is effective even if it could not be stored, and a restart
-			// ends all choices of connections.
-			_ = deps.Keeper.EndConnection(context.Background(), own)
+			deps.Keeper.EndConnection(own)
 		}
 	})
 }
@@ -145,9 +143,8 @@ func (h *handler) close(c *socket.Conn, params strictjson.Value) (run, error) {
 	StateOf(c).end(p.SessionID)
 	if closed && h.Keeper != nil {
 		// This must happen here, or a session that is declared again would begin with the
-		// choices of the old one. The revocation is effective even if it could not be
-		// stored, which the status reports.
-		_ = h.Keeper.EndSession(context.Background(), owner, p.SessionID)
+		// choices of the old one.
+		h.Keeper.EndSession(owner, p.SessionID)
 	}
 	return answer(closeResult{closed}), nil
 }

@@ -103,9 +103,8 @@ func (h *handler) closeThread(c *socket.Conn, params strictjson.Value) (run, err
 	closed := stateOf(c).closeThread(p.ThreadID)
 	if h.Keeper != nil && h.Sessions.Get(c.Owner(), p.ThreadID) == nil {
 		// Done here, in the first phase: a new thread of the same id would otherwise start
-		// with the choices of the old one. An error means that the change could not be
-		// stored. It is in effect all the same, and permd status shows the failure.
-		_ = h.Keeper.EndSession(context.Background(), c.Owner(), p.ThreadID)
+		// with the choices of the old one.
+		h.Keeper.EndSession(c.Owner(), p.ThreadID)
 	}
 	return immediate(closeResult{closed}), nil
 }

@@ -87,11 +87,10 @@ func (f *fakeDecider) Drop(_ context.Context, ids ...string) error {
 	return nil
 }
 
-func (f *fakeDecider) EndSession(_ context.Context, o decisions.Owner, id string) error {
+func (f *fakeDecider) EndSession(o decisions.Owner, id string) {
 	f.ended = append(f.ended, fmt.Sprint(o.Conn, " ", id))
-	return nil
 }
-func (*fakeDecider) EndConnection(context.Context, decisions.Owner) error { return nil }
+func (*fakeDecider) EndConnection(decisions.Owner) {}
 
 // daemon is the methods with a fake decider, on one connection at a time.
 type daemon struct {

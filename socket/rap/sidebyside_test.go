@@ -55,7 +55,7 @@ func (k *steadyKeeper) Drop(_ context.Context, ids ...string) error {
 	return nil
 }
 
-func (k *steadyKeeper) EndSession(_ context.Context, _ decisions.Owner, id string) error {
+func (k *steadyKeeper) EndSession(_ decisions.Owner, id string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	for choice, session := range k.holds {
@@ -63,10 +63,9 @@ func (k *steadyKeeper) EndSession(_ context.Context, _ decisions.Owner, id strin
 			delete(k.holds, choice)
 		}
 	}
-	return nil
 }
 
-func (*steadyKeeper) EndConnection(context.Context, decisions.Owner) error { return nil }
+func (*steadyKeeper) EndConnection(decisions.Owner) {}
 
 // TestSideBySide: in whatever order a connection's requests are interleaved, a
 // thread that stays closed has no choices.

@@ -57,9 +57,14 @@ type Index struct {
 
 	mu       sync.Mutex
 	projects []*projectIndex // in order of use, the last one is the most recent
+	trees    []*linkTree     // as projects
+	walking  sync.Mutex      // held while a tree is made
 
 	choosing sync.Mutex // guards choices
 	choices  map[string]shimListing
+
+	listing  sync.Mutex // guards listings
+	listings listings
 }
 
 // Bounds of an index.
@@ -74,8 +79,10 @@ const (
 	// as the other bounds take on a local disk.
 	maxSurvey = 500 * time.Millisecond
 	// minStampAge is how old a stamp must be to be trusted: more than the resolution of
-	// any kernel's file times.
-	minStampAge = 50 * time.Millisecond
+	// any kernel's file times. File systems that keep whole seconds, or every other one
+	// (HFS+, vfat), need minCoarseAge.
+	minStampAge  = 50 * time.Millisecond
+	minCoarseAge = 3 * time.Second
 )
 
 // stamper is implemented by file systems that can tell whether the names in a folder
@@ -119,7 +126,15 @@ func (x *Index) Stamp(path string) (Stamp, error) {
 // that each later change makes another one; false if there is none.
 func (x *Index) OldStamp(path string) (Stamp, bool) {
 	stamp, err := x.Stamp(path)
-	return stamp, err == nil && x.now().UnixNano()-stamp.Changed > int64(minStampAge)
+	return stamp, err == nil && x.isOld(stamp)
+}
+
+func (x *Index) isOld(stamp Stamp) bool {
+	least := minStampAge
+	if stamp.Changed%int64(time.Second) == 0 {
+		least = minCoarseAge
+	}
+	return x.now().UnixNano()-stamp.Changed > int64(least)
 }
 
 // Survey implements [Surveyor].

@@ -5,71 +5,74 @@ import (
 	"io/fs"
 	"slices"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/internal/lexpath"
 )
 
-// Bounds of the search for links: of all folders that one command walks.
-const (
-	maxWalkedFolders = 4096 // reading one takes some 20 µs
-	maxWalkedLinks   = 1024
-)
+// maxWalkedLinks bounds the links that one command follows: each is looked up.
+const maxWalkedLinks = 1 << 12
 
 // LinkWalk finds the links that a program follows which walks folders.
 type LinkWalk struct {
-	folders int             // folders read
-	visited map[string]bool // folders read, and links found
+	suffix  string          // with which the names of the links end, in lower case
+	visited map[string]bool // folders walked, and links found
 	links   int
 }
 
 // Links returns the links below a folder of the session, or of another working tree of
-// its project, that the walk has not found before. No folder is left out: whoever made
-// the tree chose where its links are. complete is false if there may be others.
+// its project, that the walk has not found before. No folder is left out, because the
+// author of a tree decides where its links are. complete is false if there may be others.
 func (r *Resolver) Links(dir string, w *LinkWalk) (links []string, complete bool) {
 	if w.visited == nil {
 		w.visited = map[string]bool{}
 	}
-	complete = true
+	finder, ok := r.fs.(LinkFinder)
+	if !ok {
+		finder = NewIndex(r.fs, time.Now)
+	}
 	for _, in := range r.searchStarts(dir) {
-		for rest := []string{in}; len(rest) > 0; {
-			at := rest[len(rest)-1]
-			rest = rest[:len(rest)-1]
-			if w.visited[at] {
+		if w.walked(in) {
+			continue
+		}
+		w.visited[in] = true
+		if mode, err := r.Lstat(in); err == nil && mode.IsRegular() {
+			continue
+		}
+		found, err := finder.LinksBelow(in, func() bool { return true })
+		if err != nil || found.Incomplete || found.Denied && r.Others {
+			// What the caller, who is the daemon's user, cannot read is not read.
+			return links, false
+		}
+		for _, p := range found.Paths {
+			if w.visited[p] || !strings.HasSuffix(lexpath.Fold(p), w.suffix) {
 				continue
 			}
-			w.visited[at] = true
-			if w.folders++; w.folders > maxWalkedFolders {
+			if w.links++; w.links > maxWalkedLinks {
 				return links, false
 			}
-			names, err := r.fs.Names(at, maxEntries)
-			switch {
-			case errors.Is(err, fs.ErrNotExist), errors.Is(err, fs.ErrPermission) && !r.Others:
-				// The caller, who is the daemon's user, cannot read it either.
-			case err != nil:
-				// It may be a file.
-				mode, err := r.Lstat(at)
-				complete = complete && err == nil && mode.IsRegular()
-			}
-			for _, n := range names {
-				p := Joined(at, n.Name())
-				switch {
-				case n.IsDir():
-					rest = append(rest, p)
-				case n.Type()&fs.ModeSymlink == 0 || w.visited[p]:
-				case w.links >= maxWalkedLinks:
-					return links, false
-				default:
-					w.visited[p] = true
-					w.links++
-					links = append(links, p)
-				}
-			}
+			w.visited[p] = true
+			links = append(links, p)
 		}
 	}
 	slices.Sort(links)
-	return links, complete
+	return links, true
+}
+
+// walked reports whether a folder, or one that it is in, was walked.
+func (w *LinkWalk) walked(dir string) bool {
+	for {
+		if w.visited[dir] {
+			return true
+		}
+		i := strings.LastIndexByte(dir, '/')
+		if i <= 0 {
+			return w.visited["/"]
+		}
+		dir = dir[:i]
+	}
 }
 
 // Followed is a folder in which something follows links: those whose names end with
@@ -93,16 +96,13 @@ func (r *Resolver) ReadsThroughLinks(folders []Followed, read func(link string) 
 	for n := 0; n < len(folders) && complete; n++ {
 		all := &walk
 		if folders[n].Suffix != "" {
-			all = &LinkWalk{} // it leaves links out
+			all = &LinkWalk{suffix: folders[n].Suffix} // it leaves links out
 		}
 		var links []string
 		links, complete = r.Links(folders[n].Path, all)
 		for _, link := range links {
 			if shown >= maxReadsThroughLinks {
 				return more, true
-			}
-			if !strings.HasSuffix(lexpath.Fold(link), folders[n].Suffix) {
-				continue
 			}
 			e := read(link)
 			if e.File == nil {

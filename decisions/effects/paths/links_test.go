@@ -30,7 +30,7 @@ func TestLinks(t *testing.T) {
 		"deep":                  {func(f *fsfake.FS) { f.Link(project+"/src"+deep+"/l", "x") }, "src", []string{"src" + deep + "/l"}, true},
 		"elsewhere":             {func(f *fsfake.FS) { f.Link(project+"/docs/l", "x") }, "src", nil, true},
 		"a folder of somebody":  {func(f *fsfake.FS) { f.Deny(project+"/src/locked").Link(project+"/src/l", "x") }, "src", []string{"src/l"}, true},
-		"too many in one":       {func(f *fsfake.FS) { many(f, project+"/src/%d", maxEntries+1, false) }, "src", nil, false},
+		"too many in one":       {func(f *fsfake.FS) { many(f, project+"/src/%d", maxFolderNames+1, false) }, "src", nil, false},
 		"as many links":         {func(f *fsfake.FS) { many(f, project+"/src/%d", maxWalkedLinks, true) }, "src", numbered("src/%d", maxWalkedLinks), true},
 		"too many links":        {func(f *fsfake.FS) { many(f, project+"/src/%d", maxWalkedLinks+1, true) }, "src", nil, false},
 		"no folder of sessions": {func(f *fsfake.FS) { f.Link("/opt/l", "x") }, "/opt", nil, true},
@@ -76,17 +76,4 @@ func numbered(pattern string, n int) []string {
 	}
 	slices.Sort(all)
 	return all
-}
-
-// TestLinksOfManyFolders: all folders that one walk reads count together.
-func TestLinksOfManyFolders(t *testing.T) {
-	fs := fsfake.New("/home/ana/p/.git/HEAD", "/home/ana/p/src/a/", "/home/ana/p/docs/a/").Link("/home/ana/p/docs/a/l", "x")
-	r := NewResolver(Environment{FS: fs}, &effects.Call{Cwd: "/home/ana/p", User: effects.User{UID: 1000, Home: "/home/ana"}})
-	w := &LinkWalk{folders: maxWalkedFolders - 3}
-	if _, complete := r.Links("/home/ana/p/src", w); !complete {
-		t.Error("not all links of two folders, with three that it may read")
-	}
-	if links, complete := r.Links("/home/ana/p/docs", w); complete || len(links) > 0 {
-		t.Errorf("%q, complete: %v, with one folder that it may read", links, complete)
-	}
 }

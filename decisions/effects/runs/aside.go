@@ -1,6 +1,8 @@
 package runs
 
 import (
+	"errors"
+	"io/fs"
 	"slices"
 	"strings"
 
@@ -19,7 +21,7 @@ import (
 // bounds, the call is not understood, as one of those left out may be denied.
 
 const (
-	maxAsides   = 256              // effects that are kept aside for one call
+	maxAsides   = 1024             // effects that are kept aside for one call
 	maxPossible = MaxRestQueue / 2 // commands in words that are not understood, for one call
 )
 
@@ -63,14 +65,7 @@ func (v *invocation) isFolder(file string) bool {
 // value of an option or assignment, what follows a @ or file://. Only files that exist
 // count: other words are hardly paths.
 func (v *invocation) mayRead(i int) {
-	w := &v.args[i]
-	if w.Dynamic() || w.Glob || v.b.Rest != nil || v.b.Remote {
-		return
-	}
-	for _, text := range parts(w.Text) {
-		if len(text) > maxGuardedWord || strings.ContainsAny(text, "\n\x00") {
-			continue
-		}
+	for _, text := range v.named(i) {
 		e := v.b.Operand(effects.KindRead, text, v.run.Cwd, v.at.From)
 		if e.File == nil {
 			continue
@@ -78,6 +73,61 @@ func (v *invocation) mayRead(i int) {
 		if mode, err := v.b.Paths.Lstat(e.File.Path); err == nil && mode.IsRegular() {
 			v.setAside(i, e)
 		}
+	}
+}
+
+// named returns the parts of a word that may be paths.
+func (v *invocation) named(i int) []string {
+	w := &v.args[i]
+	if w.Dynamic() || w.Glob || v.b.Rest != nil || v.b.Remote {
+		return nil
+	}
+	return slices.DeleteFunc(parts(w.Text), func(text string) bool {
+		return len(text) > maxGuardedWord || strings.ContainsAny(text, "\n\x00")
+	})
+}
+
+// mayWrite sets aside the write of each path that a part of a word names, and the read if
+// it is a folder: a program of which nothing is known may do both. Of a path where there is
+// nothing yet only denies see the write, as most such words are no paths.
+func (v *invocation) mayWrite(i int) {
+	if v.b.Table.OverlayProgram(v.run.Program) != nil {
+		return // the person says what its words are
+	}
+	for _, text := range v.named(i) {
+		if looksLikeOption(text) || strings.Contains(text, "://") {
+			continue
+		}
+		e := v.b.Operand(effects.KindWrite, text, v.run.Cwd, v.at.From)
+		if e.File == nil || e.Tags.Has(effects.Permd) || e.File.Path == v.run.Cwd {
+			continue // a word for one of permd's own files is asked about
+		}
+		mode, err := v.b.Paths.Lstat(e.File.Path)
+		switch {
+		case err == nil && mode.IsDir() && !strings.Contains(text, "/"): // more likely a sub-command
+		case err == nil && mode.IsDir():
+			v.setAside(i, v.b.Operand(effects.KindRead, text, v.run.Cwd, v.at.From))
+			v.setAside(i, e)
+		case err == nil:
+			v.setAside(i, e)
+		case errors.Is(err, fs.ErrNotExist) && strings.ContainsAny(text, "./") && !strings.ContainsAny(text, " \t"):
+			v.maySometimes(v.via(i, e))
+		}
+	}
+}
+
+// maySometimes adds an effect that only denies see.
+func (v *invocation) maySometimes(e effects.Effect) {
+	b := v.b
+	switch {
+	case slices.ContainsFunc(b.Opened, func(have effects.Effect) bool {
+		return have.Kind == e.Kind && have.File.Path == e.File.Path && have.Via.Effect == v.index
+	}):
+	case len(b.Opened) >= maxOpened:
+		b.TooManyAsides = true
+	default:
+		e.Shell, e.Guessed = b.Depth > 0, true
+		b.Opened = append(b.Opened, e)
 	}
 }
 
@@ -143,6 +193,7 @@ func fileURL(text string) (p, why string) {
 // mayDo sets aside what a word may do that no entry of the table explains.
 func (v *invocation) mayDo(i int) {
 	v.mayRead(i)
+	v.mayWrite(i)
 	w := &v.args[i]
 	if w.Dynamic() || w.Glob || v.p != nil && v.p.Interpreter != "" {
 		return // code in another language is not shell text
@@ -245,7 +296,7 @@ func (v *invocation) opens() {
 
 const (
 	maxOpenedDepth = 32  // folders above that of a run
-	maxOpened      = 512 // obeyed files of one call, of each run by itself
+	maxOpened      = 512 // effects that only denies see, of one call
 )
 
 // opensIn adds the reads of obeyed files in a folder, those with one of the tags unless
@@ -257,15 +308,9 @@ func (v *invocation) opensIn(dir string, counts func(*programs.Obeyed) bool, tag
 			continue
 		}
 		e := v.b.Paths.Operand(effects.KindRead, strings.TrimRight(dir, "/")+"/"+o.Name, "", v.at.From)
-		if e.File == nil || tags != 0 && e.Tags&tags == 0 || !v.Exists(e.File.Path) ||
-			slices.ContainsFunc(v.b.Opened, func(have effects.Effect) bool { return have.File.Path == e.File.Path && have.Via.Effect == v.index }) {
-			continue
+		if e.File != nil && (tags == 0 || e.Tags&tags != 0) && v.Exists(e.File.Path) {
+			e.File.Recursive = v.isFolder(e.File.Path)
+			v.maySometimes(v.via(effects.Inherent, e))
 		}
-		if len(v.b.Opened) >= maxOpened {
-			v.b.TooManyAsides = true
-			return
-		}
-		e.File.Recursive, e.Shell, e.Guessed = v.isFolder(e.File.Path), v.b.Depth > 0, true
-		v.b.Opened = append(v.b.Opened, v.via(effects.Inherent, e))
 	}
 }

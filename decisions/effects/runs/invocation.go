@@ -48,6 +48,7 @@ type invocation struct {
 	makeTargets       []effects.Word  // targets of a makefile
 	makeWords         int             // the number of these, and of variables for them
 	makePrograms      []string        // values of these, which may be programs
+	targetFiles       []string        // makefiles that are named
 }
 
 // deferredValue is an option's value that is applied after the operands.

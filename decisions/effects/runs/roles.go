@@ -217,6 +217,9 @@ func (v *invocation) scriptWord(a argument) {
 		v.recipes(a.i)
 		return
 	}
+	if a.option && v.p.Targets != "" {
+		v.targetFiles = append(v.targetFiles, a.w.Text)
+	}
 	v.pathWord(a)
 }
 

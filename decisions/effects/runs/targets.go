@@ -2,6 +2,7 @@ package runs
 
 import (
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/permd/permd/decisions/effects"
@@ -17,6 +18,8 @@ const (
 	// and maxTargetLine how much of the target's text is shown.
 	maxTargetFile = 128 << 10
 	maxTargetLine = 200
+	// maxTargetFiles is how many makefiles of one run are searched for the first target.
+	maxTargetFiles = 4
 )
 
 // target handles the name of a script or target that a file of the project defines, and
@@ -40,8 +43,15 @@ func (v *invocation) target(role programs.Role, i int, w effects.Word) {
 		return
 	}
 	if role == programs.RoleTarget {
+		if _, ok := goalPrograms[v.run.Program]; ok {
+			v.addGoals(v.args[i:])
+		}
 		v.unexplainedTail(i + 1)
 	} else {
+		if v.p.Open {
+			v.mayDo(i)
+			v.mayRun(i)
+		}
 		v.makeWords++
 		if strings.Contains(w.Text, "=") {
 			v.makeVariable(w.Text)
@@ -68,20 +78,88 @@ func (v *invocation) makeVariable(text string) {
 	}
 }
 
-// mayMakeEach defers a run for each of the targets of one: a deny or reject of make ship
-// means make lint ship, and make ship X=1, as well. Another name of the program is that
-// program.
+// goalPrograms are the programs of which each operand is a goal of its own, by their
+// names, with the one under which the goals are denied, and the goal that they take if
+// none is given; of make and just, that is read in their files.
+var goalPrograms = map[string]struct{ program, standard string }{
+	"make": {"make", ""}, "gmake": {"make", ""}, "just": {"just", ""}, "rake": {"rake", "default"}, "task": {"task", "default"},
+}
+
+// mayMakeEach defers a run for each of the goals of one: a deny or reject of make ship
+// means make lint ship, make ship X=1, and make where ship is the first target, as well.
+// Another name of the program is that program.
 func (v *invocation) mayMakeEach() {
 	for _, text := range v.makePrograms {
 		v.mayRunText(text)
 	}
-	const program = "make"
-	each := v.makeWords >= 2 || v.run.Program != program
-	for _, target := range v.makeTargets {
-		if name := withoutDot(target.Text); each || name != target.Text {
-			v.b.possibly("", []effects.Word{effects.LiteralWord(program), effects.LiteralWord(name)}, v.run.Cwd, v.at)
+	goals, ok := goalPrograms[v.run.Program]
+	if !ok || v.p == nil {
+		return
+	}
+	each := v.makeWords >= 2 || v.run.Program != goals.program
+	isNumber := func(w effects.Word) bool { return strings.Trim(w.Text, "0123456789") == "" }
+	if !slices.ContainsFunc(v.makeTargets, func(w effects.Word) bool { return !isNumber(w) }) {
+		each = true // a number may be the value of an option: make -j 4
+		for _, name := range v.firstGoals(goals.standard) {
+			v.makeTargets = append(v.makeTargets, effects.LiteralWord(name))
 		}
 	}
+	for _, target := range v.makeTargets {
+		name := withoutDot(target.Text)
+		if goals.program == "rake" {
+			name, _, _ = strings.Cut(name, "[")
+		}
+		if (each || name != target.Text) && !target.Dynamic() {
+			v.b.possibly("", []effects.Word{effects.LiteralWord(goals.program), effects.LiteralWord(name)}, v.run.Cwd, v.at)
+		}
+	}
+}
+
+// firstGoals returns the goals of which a program takes one that is given none.
+func (v *invocation) firstGoals(standard string) []string {
+	if standard != "" || !path.IsAbs(v.run.Cwd) || v.b.Remote {
+		return strings.Fields(standard)
+	}
+	read := func(name string) (string, bool) {
+		if !path.IsAbs(name) {
+			name = path.Join(v.run.Cwd, name)
+		}
+		text, err := v.b.FS.ReadFile(name, maxTargetFile)
+		return string(text), err == nil
+	}
+	files := v.targetFiles
+	if len(files) == 0 {
+		for dir := v.run.Cwd; len(files) == 0; dir = path.Dir(dir) {
+			for name := range strings.FieldsSeq(v.p.Targets) {
+				if _, ok := read(path.Join(dir, name)); ok {
+					files = []string{path.Join(dir, name)}
+					break
+				}
+			}
+			if v.run.Program != "just" || dir == "/" || dir == v.b.Paths.Project() {
+				break
+			}
+		}
+	}
+	var all strings.Builder
+	for _, name := range files[:min(len(files), maxTargetFiles)] {
+		text, _ := read(name)
+		all.WriteString(text + "\n")
+	}
+	if v.run.Program == "just" {
+		return languages.FirstRecipes(all.String())
+	}
+	return languages.Goals(all.String(), func(name string) string { text, _ := read(name); return text })
+}
+
+// addGoals adds the words after a goal that may be goals as well.
+func (v *invocation) addGoals(words []effects.Word) {
+	for i := range words {
+		if w := &words[i]; !w.Dynamic() && !w.Glob && !looksLikeOption(w.Text) && !strings.Contains(w.Text, "=") {
+			v.makeTargets = append(v.makeTargets, *w)
+		}
+	}
+	v.makeWords = len(v.makeTargets)
 }
 
 // withoutDot returns a target as make takes it: ./ship is ship.

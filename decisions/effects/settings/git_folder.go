@@ -22,6 +22,9 @@ func (a *Surroundings) gitFolders(tree string) []string {
 	case err != nil:
 		return nil
 	case mode.IsDir():
+		// All of this folder's names are needed later. Once they are known, what is missing
+		// in it is known without another look; a failure shows again.
+		_, _ = fsys.Names(link, maxGitNames)
 		// git reads a commondir in the folder of any repository, but itself writes one
 		// only for linked working trees.
 		if file := path.Join(link, "commondir"); a.Files.Changed(file) || !a.missing(file) {

@@ -192,8 +192,8 @@ func mayGoUp(pattern string) bool {
 	return false
 }
 
-// outsideGroups returns what of a pattern for a name stands outside of brackets, braces
-// and parentheses, with the sign before a parenthesis.
+// outsideGroups returns the characters of a pattern that are outside of brackets, braces
+// and parentheses; the sign before a parenthesis belongs to them.
 func outsideGroups(name string) string {
 	var out strings.Builder
 	depth := 0

@@ -44,14 +44,14 @@ func TestSecretSearchTools(t *testing.T) {
 	}
 }
 
-// TestPatternsOfTools: what a pattern stands for lies in its folder, or is an effect of its
-// own. What the patterns match was compared with glob of npm (9 to 13), with which agents
-// expand them.
+// TestPatternsOfTools tests that the paths a pattern may match are in its folder, or are
+// effects of their own. The matches were compared with npm's glob (9 to 13), which agents
+// use.
 func TestPatternsOfTools(t *testing.T) {
 	const claude, gemini = "claude-code", "gemini-cli"
 	for _, tt := range []struct {
 		agent, tool, input string
-		want               string // beside reads in the project
+		want               string // besides reads in the project
 	}{
 		{gemini, "read_many_files", `{"paths":["src/**/*.{ts,tsx}","docs/{a,b}.md","src/*.config.{js,ts}","src/[a-z]*.go","src/.[a-z]*"]}`, ""},
 		{gemini, "read_many_files", `{"paths":["[.][.]/x"]}`, "unknown"},
@@ -78,7 +78,10 @@ func TestPatternsOfTools(t *testing.T) {
 			fs := effectstest.Files().File("/home/ana/.ssh/id_rsa", "").File("/home/ana/note.md", "").
 				Link(effectstest.Cwd+"/links/keys", "/home/ana/.ssh").Link(effectstest.Cwd+"/vendor/a/b.md", "/home/ana/note.md").
 				File(effectstest.Cwd+"/node_modules/x/x.js", "").Link(effectstest.Cwd+"/node_modules/.bin/x", "../x/x.js")
-			for i := range 1100 {
+			for i := range 4100 {
+				if !strings.Contains(tt.input, "many") {
+					break
+				}
 				fs.Link(fmt.Sprintf("%s/many/%d", effectstest.Cwd, i), "../src")
 			}
 			w := *toolWorld(t)

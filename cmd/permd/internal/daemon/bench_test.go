@@ -21,6 +21,7 @@ import (
 	"github.com/permd/permd/internal/filetest"
 	"github.com/permd/permd/internal/strictjson"
 	"github.com/permd/permd/internal/xdg"
+	"github.com/permd/permd/policy/policytest"
 	"github.com/permd/permd/socket"
 	"github.com/permd/permd/socket/acp"
 )
@@ -75,7 +76,7 @@ func newWorldAt(b testing.TB, cached bool, now func() time.Time) *benchWorld {
 	}
 	project := under("project")
 	for name, text := range map[string]string{
-		filepath.Join(dirs.Config, account.PolicyDir, "rules.rego"): benchPolicy(),
+		filepath.Join(dirs.Config, account.PolicyDir, "rules.rego"): policytest.Rules(0, benchRules),
 		filepath.Join(project, ".git", "HEAD"):                      "ref: refs/heads/main\n",
 		filepath.Join(project, "src", "main.go"):                    "package main\n",
 		filepath.Join(project, "src", "lib.go"):                     "package main\n",
@@ -101,26 +102,6 @@ func newWorldAt(b testing.TB, cached bool, now func() time.Time) *benchWorld {
 		}
 	}
 	return &benchWorld{d, project}
-}
-
-// benchPolicy is a typical mix of rules: half of them on programs, the rest on paths
-// and hosts. None is about the calls of the benchmarks, which the shipped rules allow.
-func benchPolicy() string {
-	var s strings.Builder
-	s.WriteString("package permd.user\n\nimport rego.v2\n")
-	for i := range benchRules {
-		fmt.Fprintf(&s, "\n%s contains \"reason %d\" if {\n", []string{"allow", "ask", "deny"}[i%3], i)
-		switch i % 4 {
-		case 0, 1:
-			fmt.Fprintf(&s, "\tinput.effect.kind == \"run\"\n\tinput.effect.program == \"prog%d\"\n", i)
-		case 2:
-			fmt.Fprintf(&s, "\tinput.effect.kind == \"write\"\n\tstartswith(input.effect.path, \"/srv/%d/\")\n", i)
-		default:
-			fmt.Fprintf(&s, "\tinput.effect.kind == \"connect\"\n\tinput.effect.host == \"h%d.example.com\"\n", i)
-		}
-		s.WriteString("}\n")
-	}
-	return s.String()
 }
 
 // session is the message that declares the agent's session.

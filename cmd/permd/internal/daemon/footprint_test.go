@@ -34,8 +34,8 @@ func TestRelease(t *testing.T) {
 	}
 }
 
-// TestMemoryLimit: whoever allows more connections lets permd use more memory, but less
-// than the 1 GiB with which its service's unit ends it.
+// TestMemoryLimit tests that the memory limit grows with the allowed connections, and stays
+// below the MemoryMax of the systemd unit, 1 GiB.
 func TestMemoryLimit(t *testing.T) {
 	const message = 4 << 20
 	for connections, want := range map[int]int64{1: 160 << 20, 256: 160 << 20, 1064: 362 << 20, 65536: 608 << 20} {

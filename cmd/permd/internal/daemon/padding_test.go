@@ -17,7 +17,7 @@ import (
 )
 
 // deniedTexts are commands that a layer denies: each deny of the base layer, the
-// engine's fences, and rules of the person (see benchPolicy).
+// engine's fences, and rules of the person (see policytest.Rules).
 var deniedTexts = []string{
 	"rm -rf /", "rm -rf ~", "rm -rf /usr", "chmod -R 777 /", "chown -R x /etc", "find / -delete", "mv ~ /tmp/x", "shred /dev/sda", "mkfs.ext4 /dev/sda1",
 	"dd if=x of=/dev/sda", "echo x > /dev/sda", "wipefs -a /dev/nvme0n1", "echo x >> /etc/sudoers", "tee /etc/sudoers.d/x", "rm -rf ~/.ssh",

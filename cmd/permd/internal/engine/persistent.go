@@ -2,7 +2,6 @@ package engine
 
 import (
 	"cmp"
-	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -25,9 +24,7 @@ import (
 func (e *Engine) keepSessions() {
 	e.Persistent = &native.PersistentSessions{Sessions: e.Sessions, Now: e.wallClock, Digest: bounded(e.Mounts, contentDigest), OnEnd: func(o decisions.Owner) {
 		if keeper := e.Keeper(); keeper != nil {
-			// If the change cannot be stored, it is still in effect in memory, and a
-			// restart ends all choices of sessions anyway.
-			_ = keeper.EndConnection(context.Background(), o)
+			keeper.EndConnection(o)
 		}
 	}}
 }

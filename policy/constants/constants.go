@@ -1,7 +1,5 @@
-package policy
-
-import "github.com/open-policy-agent/opa/v1/ast"
-
+// Package constants puts the value of a rule in the place of its name.
+//
 // Lists of names that several rules share are mostly rules of their own:
 //
 //	shells := {"bash", "dash", "sh"}
@@ -11,14 +9,17 @@ import "github.com/open-policy-agent/opa/v1/ast"
 // not in another rule's value, so each such rule would be evaluated for every
 // program. In the copy of a rule that is evaluated such a name is therefore
 // replaced by its value, which changes no answer.
+package constants
 
-// constants maps names to the rules of a package whose value is a collection
+import "github.com/open-policy-agent/opa/v1/ast"
+
+// Values maps names to the rules of a package whose value is a collection
 // without variables.
-type constants map[ast.Var]*ast.Term
+type Values map[ast.Var]*ast.Term
 
-// constantsOf finds the constants of a layer's own package.
-func constantsOf(pkg ast.Ref, modules map[string]*ast.Module) constants {
-	found, seen := constants{}, map[ast.Var]int{}
+// Of finds the constants of a layer's own package.
+func Of(pkg ast.Ref, modules map[string]*ast.Module) Values {
+	found, seen := Values{}, map[ast.Var]int{}
 	for _, m := range modules {
 		if !m.Package.Path.Equal(pkg) {
 			continue
@@ -61,10 +62,10 @@ func constantOf(r *ast.Rule) *ast.Term {
 	return nil
 }
 
-// inline replaces the constants that a rule of the package tests for membership
+// Inline replaces the constants that a rule of the package tests for membership
 // in. A name that the rule uses in any other way, or that its module imports,
 // is left alone: it may mean something else there.
-func (c constants) inline(r *ast.Rule, imports []*ast.Import) {
+func (c Values) Inline(r *ast.Rule, imports []*ast.Import) {
 	if len(c) == 0 {
 		return
 	}
