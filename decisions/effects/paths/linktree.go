@@ -198,7 +198,7 @@ func (w *linkWalk) visit(p, name string, known int) {
 	}
 	at := len(w.new.folders)
 	if w.keeps {
-		w.new.folders = append(w.new.folders, linkFolder{name: name, first: int32(len(w.new.links))}) //nolint:gosec // maxTreeLinks
+		w.new.folders = append(w.new.folders, linkFolder{name: name, first: int32(len(w.new.links))})
 	}
 	var subs []sub
 	switch {
@@ -220,7 +220,7 @@ func (w *linkWalk) visit(p, name string, known int) {
 		}
 	}
 	if w.keeps {
-		w.new.folders[at].last = int32(len(w.new.links)) //nolint:gosec // maxTreeLinks
+		w.new.folders[at].last = int32(len(w.new.links))
 	}
 	for _, s := range subs {
 		w.visit(Joined(p, s.name), s.name, s.known)
