@@ -15,9 +15,9 @@ import (
 const modulePath = "github.com/permd/permd"
 
 // byConvention are methods called by libraries: for errors, formatting, encoding,
-// logging, metrics and databases.
+// logging, metrics, tracing evaluations and databases.
 var byConvention = []string{
-	"Describe", "Driver", "Error", "Handle", "Is", "String", "UnmarshalYAML", "Unwrap", "WithAttrs", "WithGroup",
+	"Describe", "Driver", "Enabled", "Error", "Handle", "Is", "String", "TraceEvent", "UnmarshalYAML", "Unwrap", "WithAttrs", "WithGroup",
 }
 
 // TestExported finds exported names that no other package uses, tests included. A type

@@ -107,8 +107,9 @@ func TestFlood(t *testing.T) {
 				}
 			}
 		})
-		soon(t, "too many files", func() bool { return userLayer(s).State == StateDegraded })
-		if l := userLayer(s); !strings.HasSuffix(l.Error, w.user+": holds more than 4096 files that permd reads (rules, tests, lists and programs)") || len(l.Problems) != 1 || l.Deny != 1 {
+		tooMany := w.user + ": holds more than 4096 files that permd reads (rules, tests, lists and programs)"
+		soon(t, "too many files", func() bool { return strings.HasSuffix(userLayer(s).Error, tooMany) })
+		if l := userLayer(s); l.State != StateDegraded || len(l.Problems) != 1 || l.Deny != 1 {
 			t.Errorf("status %+v", l)
 		}
 		if got := s.Status().Summary(); !strings.HasPrefix(got, "degraded since ") || !strings.Contains(got, "more than 4096 files") {

@@ -106,7 +106,7 @@ func listInput(e *effects.Effect, all []effects.Effect) map[string]any {
 	case e.Connect != nil:
 		out["host"], out["port"], out["scheme"] = e.Connect.Host, e.Connect.Port, e.Connect.Scheme
 	case e.Use != nil:
-		out["server"], out["tool"], out["version"] = e.Use.Server, e.Use.Tool, e.Use.Version
+		out["server"], out["source"], out["tool"], out["version"] = e.Use.Server, e.Use.Source, e.Use.Tool, e.Use.Version
 	}
 	return map[string]any{
 		"effect":  out,

@@ -133,7 +133,7 @@ var maskStarts = func() (starts [256]byte) {
 	for _, c := range ":=-" {
 		starts[c] |= startsName
 	}
-	starts['"'], starts['\''] = startsText, startsText
+	starts['"'], starts['\''], starts['<'] = startsText, startsText, startsText
 	return starts
 }()
 
@@ -177,7 +177,10 @@ func (m *masker) secretAt(i int) (from, end int) {
 	switch s[i] {
 	case ':':
 		if strings.HasPrefix(s[i:], "://") {
-			return userinfoAt(s, i)
+			if from, end = userinfoAt(s, i); end == 0 {
+				return hookAt(s, i)
+			}
+			return from, end
 		}
 		if from, end = m.fieldAt(i); end == 0 {
 			return m.loginAt(i)
@@ -185,6 +188,8 @@ func (m *masker) secretAt(i int) (from, end int) {
 		return from, end
 	case '=':
 		return m.valueAt(i)
+	case '<':
+		return elementAt(s, i)
 	case '"', '\'':
 		return m.statementAt(i)
 	case '-':
@@ -235,6 +240,41 @@ func userinfoAt(s string, i int) (from, end int) {
 		return 0, 0
 	}
 	return i + len("://"), i + len("://") + at
+}
+
+// hookAddresses begin addresses whose rest is a secret: who knows it may send.
+var hookAddresses = []string{
+	"hooks.slack.com/services/", "hooks.slack.com/workflows/", "discord.com/api/webhooks/", "discordapp.com/api/webhooks/",
+	"api.telegram.org/bot", "webhook.office.com/webhookb2/", "chat.googleapis.com/v1/spaces/",
+}
+
+// hookAt finds the secret of such an address, with the colon at s[i].
+func hookAt(s string, i int) (from, end int) {
+	for _, a := range hookAddresses {
+		if rest := s[i+len("://"):]; strings.HasPrefix(rest, a) {
+			from = i + len("://") + len(a)
+			end = from
+			for end < len(s) && (WordByte(s[end]) || strings.IndexByte("-/:.=", s[end]) >= 0) {
+				end++
+			}
+			return from, end
+		}
+	}
+	return 0, 0
+}
+
+// elementAt finds the text of <password>text</password>, with the first bracket at s[i].
+func elementAt(s string, i int) (from, end int) {
+	name, _, ok := strings.Cut(s[i+1:min(len(s), i+2+maxSecretName)], ">")
+	if !ok || name == "" || nameBefore(name, len(name)) != name || !SecretName(name, nameOfMember) {
+		return 0, 0
+	}
+	from = i + len(name) + len("<>")
+	n := plainLen(s[from:], false)
+	if !strings.HasPrefix(s[from+n:], "</"+name+">") {
+		return 0, 0
+	}
+	return excluded(s, from, from+n)
 }
 
 // notLogins are what a colon and an at sign follow in other addresses.

@@ -73,15 +73,10 @@ func (c *commands) find(s string, offset, depth int) {
 		case len(words) == 0:
 		case here == 3 && readsSecret(textsOf(before)):
 			c.add(s, &words[0], 0, offset)
-		case pipe && readsSecret(texts):
-			if first := printedWords(textsOf(before)); first > 0 {
-				for j := first; j < len(before); j++ {
-					c.add(s, &before[j], 0, offset)
-					if c.piped != nil {
-						*c.piped = append(*c.piped, before[j].text)
-					}
-				}
-			}
+		case pipe && readsSecret(texts), i > 0 && s[i-1] == '>' && secretFile(texts[0]):
+			c.printed(s, before, offset)
+		case i > 1 && s[i-2:i] == "<(" && readsSecret(textsOf(before)):
+			c.printed(s, words, offset)
 		}
 		secretParts(texts, func(j, keep int) {
 			if w := &words[j]; j > 0 && keep < len(w.text) && w.text != Masked {
@@ -103,6 +98,17 @@ func (c *commands) find(s string, offset, depth int) {
 			before = words
 		}
 		pipe = s[i-1] == '|' && (i == len(s) || s[i] != '|')
+	}
+}
+
+// printed adds the words that a command prints, if it is echo or the like.
+func (c *commands) printed(s string, words []textWord, offset int) {
+	first := printedWords(textsOf(words))
+	for j := first; first > 0 && j < len(words); j++ {
+		c.add(s, &words[j], 0, offset)
+		if c.piped != nil {
+			*c.piped = append(*c.piped, words[j].text)
+		}
 	}
 }
 

@@ -44,8 +44,8 @@ var segmentMeanings = func() map[string]nameMeaning {
 	all := map[string]nameMeaning{"key": meansKey, "auth": meansAuth, "session": meansSession, "cookie": meansCookie, "id": meansID, "sid": meansSession | meansID, "sessionid": meansSession | meansID}
 	for list, means := range map[string]nameMeaning{
 		"token secret password passwd passphrase passcode apikey authorization credential credentials jwt bearer otp totp psk": meansSecret,
-		"pass pwd pw":   meansPass,
-		"sig signature": meansSign,
+		"pass pwd pw pat": meansPass,
+		"sig signature":   meansSign,
 		"public primary foreign sort partition cache host idempotency object routing group default known shift translation label config hash": meansPublic,
 		"file path dir directory folder name type url uri host port format size length count ttl expiry expires expiration timeout " +
 			"algorithm alg store ring prefix suffix provider class usage max min limit policy method mode scheme enabled required " +

@@ -1,6 +1,10 @@
 package display
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/permd/permd/internal/wordset"
+)
 
 // What a command is given on its standard input may be a secret, too: the text that echo
 // or printf print into it, or a here-string.
@@ -11,7 +15,7 @@ import "strings"
 var stdinLines = []string{
 	"chpasswd", "sudo -S", "passwd", "smbpasswd -s", "pass insert", "gopass insert", "secret-tool store", "cryptsetup",
 	"wrangler secret", "gh secret set", "gh auth login", "glab auth login", "vercel env add", "openssl passwd", "htpasswd -i",
-	"docker secret create", "podman secret create", "systemd-creds encrypt", "kubeseal", "vault login", "age-keygen", "wg pubkey",
+	"gcloud secrets", "codex login", "keyring set", "wg set", "openvpn --auth-user-pass", "docker secret create", "podman secret create", "systemd-creds encrypt", "kubeseal", "vault login", "age-keygen", "wg pubkey",
 }
 
 var stdinRules = func() map[string][][]string {
@@ -25,6 +29,9 @@ var stdinRules = func() map[string][][]string {
 
 // readsSecret reports whether a command reads a secret from its standard input.
 func readsSecret(words []string) bool {
+	if len(words) > 1 && words[0] == "read" && SecretName(words[len(words)-1], NameOfVariable) {
+		return true
+	}
 	for i, w := range words {
 		if i > 0 && strings.HasPrefix(w, "--") && stdinOption(w) {
 			return true
@@ -59,15 +66,16 @@ func stdinOption(option string) bool {
 	return option == "--with-token"
 }
 
-// printedWords returns the index of the first word that echo or printf print; 0 for other
+// Prints reports whether a program prints its words.
+func Prints(program string) bool { return program == "echo" || program == "printf" || program == "yes" }
+
+// printedWords returns the index of the first word that echo and the like print; 0 for other
 // programs.
 func printedWords(words []string) int {
 	if len(words) == 0 {
 		return 0
 	}
-	switch programName(words[0]) {
-	case "echo", "printf":
-	default:
+	if !Prints(programName(words[0])) {
 		return 0
 	}
 	i := 1
@@ -77,10 +85,27 @@ func printedWords(words []string) int {
 	return i
 }
 
+// secretFiles are names of files that hold secrets and do not say so.
+var secretFiles = wordset.Of(".netrc", "_netrc", ".pgpass", ".htpasswd", ".my.cnf", ".git-credentials", ".s3cfg")
+
+// secretFile reports whether a file holds a secret, by its name: token.txt, .vault_pass.
+func secretFile(name string) bool {
+	name = name[strings.LastIndexByte(name, '/')+1:]
+	if secretFiles[name] {
+		return true
+	}
+	name = strings.TrimLeft(name, ".")
+	if dot := strings.IndexByte(name, '.'); dot > 0 {
+		name = name[:dot]
+	}
+	return SecretName(name, nameOfMember)
+}
+
 // PipedSecrets returns the words of a command's text that another command reads as a
-// secret. They can be shown with the program that prints them, which does not know that.
+// secret, or that are written to a file of secrets. They can be shown with the program that
+// prints them, which does not know that.
 func PipedSecrets(text string) []string {
-	if !strings.Contains(text, "|") {
+	if !strings.ContainsAny(text, "|<>") || !strings.Contains(text, "echo") && !strings.Contains(text, "printf") && !strings.Contains(text, "yes") {
 		return nil
 	}
 	var found []string

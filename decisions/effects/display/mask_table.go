@@ -17,7 +17,7 @@ import (
 //	-u: -U% -u,       only what follows the first colon, percent sign or comma of the value
 //	-a~               what follows the first colon; all of it if there is none
 //	@2                the operands from the second on, counted after the words
-//	=                 the values of operands NAME=VALUE
+//	=                 the values of operands NAME=VALUE; with : and / of those NAME:VALUE and NAME/VALUE
 //
 // +b means that the command must have b among the letters of an option, and &-x that
 // the option -x is one of the words.
@@ -81,6 +81,11 @@ var secretLines = []string{
 	"netlify env:set @2",
 	"firebase functions:config:set =",
 	"vault login|unseal|unwrap @1",
+	"vault token lookup|revoke|renew @1",
+	"ansible-vault encrypt_string @1",
+	"codecov -t",
+	"iwconfig|iw key @1",
+	"sqlplus|rman|impdp|expdp|sqlldr /",
 	"vault write|put|patch =",
 	"bw unlock @1",
 	"bw login @2",
@@ -139,7 +144,7 @@ var secretRules = func() map[string][]*secretRule {
 		rule := &secretRule{options: map[string]valueForm{}}
 		for _, f := range fields[1:] {
 			switch {
-			case f == "=" || f == ":":
+			case f == "=" || f == ":" || f == "/":
 				rule.values = f[0]
 			case f[0] == '@':
 				rule.operands = int(f[1] - '0')
@@ -181,6 +186,7 @@ var secretLetters = func() (letters [256]bool) {
 // programName returns the name by which secretRules has a program.
 func programName(word string) string {
 	word = word[strings.LastIndexByte(word, '/')+1:]
+	word = word[strings.IndexByte(word, '=')+1:] // ProxyCommand=sshpass, m=mysql
 	return strings.TrimSuffix(word, ".exe")
 }
 

@@ -42,11 +42,16 @@ func (m *masker) valueAt(i int) (from, end int) {
 	if i+1 < len(s) && (s[i+1] == '=' || s[i+1] == '~') {
 		return m.queryAt(i)
 	}
-	stop := i
-	if quoted := quotedName(s, i); quoted > 0 {
-		stop = quoted // os.environ["API_KEY"] = "x"
+	if from, end = m.comparedAt(i); end > 0 {
+		return from, end
 	}
-	blank := stop == i && stop > 0 && s[stop-1] == ' ' // as in configuration files
+	stop, quotes := i, 0
+	if name, n := nameInBrackets(s, i); name > 0 {
+		stop, quotes = name, n // os.environ["API_KEY"] = "x"
+	} else if i > 0 && s[i-1] == '+' {
+		stop--
+	}
+	blank := stop >= i-1 && quotes == 0 && stop > 0 && s[stop-1] == ' ' // as in configuration files
 	if blank {
 		stop--
 	}
@@ -65,19 +70,50 @@ func (m *masker) valueAt(i int) (from, end int) {
 	v := i + 1
 	members := v < len(s) && opens(s[v])
 	cookie := i < m.cookies && strings.HasSuffix(strings.TrimRight(s[:start], " "), ";")
-	if !SecretName(name, place) && !cookie && (!members || name != "auth") {
+	if !SecretName(name, place) && !cookie && (!members || name != "auth" && !SecretName(strings.TrimRight(name, "sS"), place)) {
 		return 0, 0
 	}
 	if members {
 		return m.membersAt(start, v)
 	}
 	if blank || stop < i && v < len(s) && s[v] == ' ' {
-		if v >= len(s) || s[v] != ' ' || v+1 >= len(s) || s[v+1] != '"' && s[v+1] != '\'' {
+		// Without quotes only on a line of its own, as in a file.
+		line := start > 0 && s[start-1] == '\n'
+		if v >= len(s) || s[v] != ' ' || v+1 >= len(s) || s[v+1] != '"' && s[v+1] != '\'' && !line {
 			return 0, 0
 		}
 		v++
 	}
-	return m.value(start, v)
+	return m.value(start-quotes, v) // before the name's own quote
+}
+
+// comparedAt finds the value that a secret variable is compared with, "$TOKEN" = value, with
+// the equals sign, or the last of two, at s[i].
+func (m *masker) comparedAt(i int) (from, end int) {
+	s := m.s
+	stop := i
+	if stop > 0 && (s[stop-1] == '=' || s[stop-1] == '!') {
+		stop--
+	}
+	if stop == 0 || s[stop-1] != ' ' {
+		return 0, 0
+	}
+	stop--
+	quotes := len(s[:stop]) - len(strings.TrimRight(s[:stop], `"`))
+	name := nameBefore(s, len(strings.TrimSuffix(s[:stop-quotes], "}")))
+	start := strings.LastIndex(s[:stop-quotes], name)
+	head := strings.TrimSuffix(s[:start], "{")
+	if name == "" || quotes > 1 || !strings.HasSuffix(head, "$") || !SecretName(name, NameOfVariable) {
+		return 0, 0
+	}
+	v := i + 1
+	for v < len(s) && (s[v] == ' ' || s[v] == '=') {
+		v++
+	}
+	if v == i+1 {
+		return 0, 0
+	}
+	return m.value(max(0, len(head)-1-quotes), v)
 }
 
 // fieldAt finds the value of a header or of a JSON member, with the colon at s[i].
@@ -110,8 +146,12 @@ func (m *masker) fieldAt(i int) (from, end int) {
 			return 0, 0
 		}
 	}
-	if !SecretName(name, place) {
+	member := place == nameOfHeader && v < len(s) && (s[v] == '"' || s[v] == '\'') && start > 0 && (s[start-1] == '{' || s[start-1] == ',')
+	if !SecretName(name, place) && (!member || !SecretName(name, nameOfMember)) {
 		return 0, 0
+	}
+	if v < len(s) && s[v] == '=' {
+		v++ // name:=value
 	}
 	for v < len(s) && s[v] == ' ' {
 		v++
@@ -144,6 +184,9 @@ func (m *masker) fieldAt(i int) (from, end int) {
 func (m *masker) statementAt(i int) (from, end int) {
 	s := m.s
 	stop := len(strings.TrimRight(s[:i], " "))
+	if from, end = m.argumentAt(i, stop); end > 0 {
+		return from, end
+	}
 	if stop == i || !m.word && m.quoteAt(stop) == 0 || m.quoteAt(stop) == s[i] {
 		return 0, 0
 	}
@@ -164,6 +207,25 @@ func (m *masker) statementAt(i int) (from, end int) {
 	return m.value(last, i)
 }
 
+// argumentAt finds the text after the quoted name of a variable: define("DB_PASSWORD", "x").
+// Its quote is at s[i], and stop is the end of what is before.
+func (m *masker) argumentAt(i, stop int) (from, end int) {
+	s := m.s
+	if stop < 4 || s[stop-1] != ',' || s[stop-2] != '"' && s[stop-2] != '\'' {
+		return 0, 0
+	}
+	stop -= 2
+	if s[stop-1] == '\\' {
+		stop--
+	}
+	name := nameBefore(s, stop)
+	start := stop - len(name)
+	if start == 0 || s[start-1] != '"' && s[start-1] != '\'' || !upperCase(name) || !strings.Contains(name, "_") || !SecretName(name, NameOfVariable) {
+		return 0, 0
+	}
+	return m.value(start-1, i)
+}
+
 // queryAt finds the value of NAME==value, as httpie writes parameters, with the first
 // equals sign at s[i]. A comparison has blanks, and a version has numbers.
 func (m *masker) queryAt(i int) (from, end int) {
@@ -178,19 +240,21 @@ func (m *masker) queryAt(i int) (from, end int) {
 	return from, end
 }
 
-// quotedName returns the end of the name in ["name"] before i, with or without a blank
-// between; 0 if there is none.
-func quotedName(s string, i int) int {
+// nameInBrackets returns the end of the name in ["name"], [name] or {name} before i, with or
+// without a blank between, and the length of a quote in the brackets; 0 if there is none.
+func nameInBrackets(s string, i int) (stop, quote int) {
 	if i > 0 && s[i-1] == ' ' {
 		i--
 	}
-	if i < 4 || s[i-1] != ']' || s[i-2] != '"' && s[i-2] != '\'' {
-		return 0
+	switch {
+	case i < 4 || s[i-1] != ']' && s[i-1] != '}':
+		return 0, 0
+	case s[i-2] != '"' && s[i-2] != '\'':
+		return i - 1, 0
+	case s[i-3] == '\\':
+		return i - 3, 2
 	}
-	if s[i-3] == '\\' {
-		return i - 3
-	}
-	return i - 2
+	return i - 2, 1
 }
 
 func opens(c byte) bool { return c == '[' || c == '{' || c == '(' }
@@ -240,6 +304,9 @@ func (m *masker) value(start, v int) (from, end int) {
 	}
 	open := m.quoteAt(start)
 	width := 0
+	if s[v] == '$' && v+1 < len(s) && (s[v+1] == '"' || s[v+1] == '\'') {
+		v++
+	}
 	switch {
 	case s[v] == '"' || s[v] == '\'':
 		if s[v] == open {
@@ -268,7 +335,25 @@ func (m *masker) value(start, v int) (from, end int) {
 	if strings.IndexByte("/~< ", s[v]) >= 0 || strings.HasPrefix(s[v:], "./") || strings.HasPrefix(s[v:], "../") {
 		return 0, 0 // a reference to the secret
 	}
-	return excluded(s, v, v+plainLen(s[v:], false))
+	return excluded(s, v, v+joinedLen(s[v:]))
+}
+
+// joinedLen is plainLen with parts in quotes that are joined to the value: can”ary.
+func joinedLen(s string) int {
+	n := plainLen(s, false)
+	for n > 0 && n < len(s) && (s[n] == '"' || s[n] == '\'') {
+		part := closing(s[n+1:], s[n])
+		if part < 0 || plainLen(s[n+1:n+1+part], false) != part {
+			break
+		}
+		rest := n + part + 2
+		more := plainLen(s[rest:], false)
+		if part == 0 && more == 0 {
+			break
+		}
+		n = rest + more
+	}
+	return n
 }
 
 // isPath recognises a path with a root: a reference to a secret, or a folder.
@@ -299,78 +384,4 @@ func excluded(s string, from, end int) (int, int) {
 		from += head // the type of the token
 	}
 	return from, end
-}
-
-// optionAt finds the value after an option that begins with the dash at s[i]: --token
-// value, and -u or -p of some programs.
-func (m *masker) optionAt(i int) (from, end int) {
-	s := m.s
-	if i > 0 && strings.IndexByte(" \t\n'\"(", s[i-1]) < 0 {
-		return 0, 0
-	}
-	stop := i
-	for stop < len(s) && (WordByte(s[stop]) || s[stop] == '-') {
-		stop++
-	}
-	name := s[i:stop]
-	v := stop
-	for v < len(s) && s[v] == ' ' {
-		v++
-	}
-	var secret bool
-	switch {
-	case len(name) < 2 || name[1] != '-' && chars.IsLetter(name[1]):
-		if len(name) < 2 {
-			return 0, 0
-		}
-		form := m.letterOf(i, name[1])
-		switch {
-		case form == 0:
-			secret = len(name) > 2 && SecretName(name, nameOfOption)
-		case len(name) == 2 && form == attachedValue, len(name) > 2 && form == nextValue:
-			return 0, 0
-		default:
-			if len(name) > 2 {
-				v = i + 2 // attached
-			}
-			return m.formed(i, v, form)
-		}
-	case userOption(name):
-		if m.lookBack(i, func(word string) bool { return groupAfterColon[word] }) {
-			return 0, 0
-		}
-		if v < len(s) && s[v] == '=' {
-			v++
-		}
-		return m.password(i, v, true)
-	default:
-		secret = !strings.HasPrefix(name, "--no-") && SecretName(name, nameOfOption)
-	}
-	if !secret || v == stop || v >= len(s) || s[v] == '-' || strings.HasPrefix(s[v:], "id=") || strings.HasPrefix(s[v:], "type=") {
-		return 0, 0
-	}
-	return m.value(i, v)
-}
-
-// formed finds the secret in an option's value of that form, at v.
-func (m *masker) formed(start, v int, form valueForm) (from, end int) {
-	if from, end = m.value(start, v); end == 0 {
-		return 0, 0
-	}
-	i, keep := secretTail(0, m.s[from:end], 0, form)
-	if i < 0 {
-		return 0, 0
-	}
-	return from + keep, end
-}
-
-// password finds the password of user:password at v. numbers is set if numbers may be
-// the IDs of a user and a group.
-func (m *masker) password(start, v int, numbers bool) (from, end int) {
-	from, end = m.value(start, v)
-	user, password, ok := strings.Cut(m.s[from:end], ":")
-	if !ok || password == "" || numbers && chars.AllDigits(user) && chars.AllDigits(password) {
-		return 0, 0
-	}
-	return from + len(user) + 1, end
 }

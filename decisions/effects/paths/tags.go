@@ -11,7 +11,7 @@ import (
 // Where returns the tags for the location of a resolved path.
 func (r *Resolver) Where(p string) effects.Tags {
 	g := r.Session()
-	f := lexpath.Fold(p)
+	f := r.fold(p)
 	var t effects.Tags
 	in := false
 	for _, root := range g.roots {
@@ -64,7 +64,7 @@ func (g *sessionPaths) vital(p, f string) bool {
 // Guard returns the guarded tags of a path by its names.
 func (r *Resolver) Guard(p string) effects.Tags {
 	g := r.Session()
-	f := lexpath.Fold(p)
+	f := r.fold(p)
 	t := Guarded.Match(f, g.fromHome(f))
 	for _, own := range g.own {
 		if lexpath.In(own, f) {

@@ -32,7 +32,8 @@ func (v *invocation) setAside(i int, e effects.Effect) {
 		return // a path that is not known has another reason to ask
 	}
 	same := func(have effects.Effect) bool {
-		return have.Kind == e.Kind && have.File.Path == e.File.Path && have.File.Recursive == e.File.Recursive
+		return have.Kind == e.Kind && have.File.Path == e.File.Path && have.File.Recursive == e.File.Recursive &&
+			slices.Equal(have.File.OtherPaths, e.File.OtherPaths)
 	}
 	switch {
 	case slices.ContainsFunc(b.Asides, same):

@@ -227,7 +227,7 @@ func (b *Builder) byPath(index int, at Setting) string {
 	if r.Executable[0] == '/' && base == path.Base(r.Executable) && b.Table.SystemFolder(path.Clean(dir)) {
 		return base
 	}
-	r.Program = e.File.Path
+	r.Program, r.OtherPaths = e.File.Path, e.File.OtherPaths
 	r.Script = b.script(e.File.Path, at.From)
 	return ""
 }

@@ -87,7 +87,9 @@ func TestMaskSparesTheHarmless(t *testing.T) {
 		"make -C key", "go test -run TestKey -p 4 ./...", "curl -o out -H 'Accept: application/json' https://a.dev/token", "curl -b jar.txt https://a.dev", "wget --auth-no-challenge https://a.dev",
 		"ffmpeg -pass 2 a", `git commit -m "fix: session.go:158 mu"`, `echo "agent_session.go:158 mu"`, "tool --pwd '/home/ana/a b'", "GIT_CONFIG_KEY_0=core.fsmonitor git status",
 		"redis-cli get key1", "vault status", "docker login r.dev", "docker push -q img", "cargo test --key", "pytest -k auth_flow", "ls -la | sort -k5", "node --version", "sudo -S true",
-		"echo hello | docker build -", "echo a | sort -u", "printf x | tee y", "--secret id=npm,src=.npmrc", "password=", `password=""`, "awk -F: '{print $1}' key.txt", "echo 'a'b: x", "--x-token", "--token --verbose",
+		"echo hello | docker build -", "echo a | sort -u", "printf x | tee y", "--secret id=npm,src=.npmrc", "password=", `password=""`, `[ "$TOKEN" = "" ]`, `[ "$TOKEN_FILE" = a1b2c3 ]`, `[ "$TOKEN" = "$OTHER" ]`, `test "$MODE" == fast`, "echo hello > notes.txt", "echo done > out/tokens.md", "diff <(echo a) <(echo b)",
+		`x(["token", "user", "name"])`, `f("NAME", "ana")`, "FOO_PATTERN=x make", "https://hooks.slack.com/help/services", "frob <token> <file>", "MODE+=x", "FLAGS=(-a -b)", "while read -r line; do a; done", "yes | rm -i a", "git log --format='<token>%h'",
+		"a.pattern[0]=1", "opts[key]=1", "sqlplus -v", "iw dev wlan0 link", "echo $((a == b))", `if (token == other) x`, "codecov -f a.xml", "awk -F: '{print $1}' key.txt", "echo 'a'b: x", "--x-token", "--token --verbose",
 	} {
 		if got := display.Display(in); got != in {
 			t.Errorf("shown as %q\nwant     %q", got, in)

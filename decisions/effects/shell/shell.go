@@ -67,14 +67,19 @@ func sameElsewhere(a, b []effects.Effect, shift int) bool {
 			(x.File == nil) != (y.File == nil) || (x.Via == nil) != (y.Via == nil) {
 			return false
 		}
-		return (x.File == nil || *x.File == *y.File) &&
+		return (x.File == nil || sameFile(x.File, y.File)) &&
 			(x.Run == nil || sameRun(x.Run, y.Run)) &&
 			(x.Via == nil || x.Via.Arg == y.Via.Arg && x.Via.Effect+shift == y.Via.Effect)
 	})
 }
 
+func sameFile(x, y *effects.File) bool {
+	return x.Path == y.Path && x.AsWritten == y.AsWritten && x.Recursive == y.Recursive && x.Tree == y.Tree && x.OtherName == y.OtherName &&
+		slices.Equal(x.OtherPaths, y.OtherPaths)
+}
+
 func sameRun(x, y *effects.Run) bool {
-	return x.Program == y.Program && x.Readonly == y.Readonly && slices.Equal(x.Args, y.Args) && (x.Readonly || x.Cwd == y.Cwd)
+	return x.Program == y.Program && slices.Equal(x.OtherPaths, y.OtherPaths) && x.Readonly == y.Readonly && slices.Equal(x.Args, y.Args) && (x.Readonly || x.Cwd == y.Cwd)
 }
 
 // shellTextIn appends the effects of shell text run in cwd.
@@ -125,17 +130,21 @@ func shellTextIn(b *runs.Builder, text, cwd, from string) {
 	concealPiped(b.Effects[before:], text)
 }
 
-// concealPiped masks what echo and printf print into a command that reads a secret, which
-// only the whole text tells.
+// concealPiped masks what echo and the like print into a command that reads a secret, or
+// into a file of secrets, which only the whole text tells.
 func concealPiped(effs []effects.Effect, text string) {
 	piped := display.PipedSecrets(text)
 	if len(piped) == 0 {
 		return
 	}
 	for i := range effs {
-		if r := effs[i].Run; r != nil && (r.Program == "echo" || r.Program == "printf") {
-			if text := display.Conceal(effs[i].Text, piped); text != effs[i].Text {
-				effs[i].Text, r.Shown = text, nil
+		e := &effs[i]
+		switch r := e.Run; {
+		case r == nil && e.Kind == effects.KindUnknown:
+			e.Text, e.Why = display.Conceal(e.Text, piped), display.Conceal(e.Why, piped)
+		case r != nil && (display.Prints(r.Program) || strings.Contains(e.Text, "<(")):
+			if text := display.Conceal(e.Text, piped); text != e.Text {
+				e.Text, r.Shown = text, nil
 			}
 		}
 	}
