@@ -183,6 +183,8 @@ type Run struct {
 	StdinText string
 	// Cwd is the folder the program runs in, "" if it is not known.
 	Cwd string
+	// Folder is Cwd with links resolved, "" if that is not known.
+	Folder string
 	// Script is the project's script that the run executes, nil if it executes none.
 	Script *Script
 	// Own is how the run uses permd itself.

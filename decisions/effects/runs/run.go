@@ -166,7 +166,7 @@ func (b *Builder) Run(words []effects.Word, at Setting) int {
 		outer := b.Effects[at.via.Effect].Run
 		b.Effects[index].Via = &effects.Via{Effect: at.via.Effect, Arg: max(at.via.Arg, min(at.via.Arg+r.HarmlessFrom, len(outer.Args)-1))}
 	}
-	b.Effects[index].Tags = b.Paths.CwdTags(r.Cwd)
+	b.Effects[index].Tags, r.Folder = b.Paths.Folder(r.Cwd)
 	if p := b.Table.Program(name); p == nil || p.Wrapper == nil || p.Wrapper.Elsewhere {
 		b.markPrintsSecrets(index, words)
 	}
