@@ -363,6 +363,10 @@ func (s *Store) snapshot(st *state, uid uint32, project *layerState, former *sna
 		}
 	}
 	snap.digest = source.Digest(parts, nil)
+	if former != nil && former.unknown == nil && snap.unknown == nil && former.digest == snap.digest &&
+		slices.Equal(former.layers, snap.layers) && reflect.DeepEqual(former.switches, snap.switches) {
+		return former // decisions that were cached with it stay usable
+	}
 	if s.opts.KeepResults {
 		snap.keep(former, s.opts.Compare)
 	}

@@ -25,8 +25,8 @@ import (
 // each as often as it occurs. What is written in the expression itself does not count.
 const maxSize = 4096
 
-// maxWork bounds the expressions that are looked at, with those of functions once for each
-// size of their operands.
+// maxWork bounds the expressions of functions that are looked at again for each call with
+// operands of other sizes.
 const maxWork = 200_000
 
 // Checked returns the compiler with what this package does with rules.
@@ -61,6 +61,7 @@ func check(c *ast.Compiler) *ast.Error {
 type checker struct {
 	compiler *ast.Compiler
 	returned map[string]int // what functions return, by name and the sizes of the operands
+	calls    int            // of functions around what is looked at
 	work     int
 	err      *ast.Error
 }
@@ -93,6 +94,8 @@ func (k *checker) function(ref ast.Ref, args []int) int {
 		return n
 	}
 	largest := 1
+	k.calls++
+	defer func() { k.calls-- }()
 	for _, r := range k.compiler.GetRulesExact(ref) {
 		if len(r.Head.Args) > 0 && len(r.Head.Args) <= len(args) {
 			largest = max(largest, k.rule(r, args))
@@ -105,7 +108,10 @@ func (k *checker) function(ref ast.Ref, args []int) int {
 // body checks the expressions of a body in the order in which they are evaluated.
 func (k *checker) body(b ast.Body, s scope) {
 	for _, e := range b {
-		if k.work++; k.work > maxWork && k.err == nil {
+		if k.calls > 0 {
+			k.work++
+		}
+		if k.work > maxWork && k.err == nil {
 			k.fail(e.Location, "too many calls of functions with operands of different sizes")
 		}
 		if k.err != nil {

@@ -3,7 +3,10 @@ package daemon
 import (
 	"context"
 	"os"
+	"runtime"
 	"runtime/debug"
+	runtimemetrics "runtime/metrics"
+	"slices"
 	"time"
 
 	"github.com/permd/permd/policy/settings"
@@ -26,6 +29,9 @@ const (
 	// connection, which uses buffers, stacks and what it may reserve whatever others have.
 	memoryBesides   = 32 << 20
 	connectionBytes = 256 << 10
+	// maxMemory is the most that the limit becomes, in bytes: the service's unit has 1 GiB, and
+	// databases and files in memory are not the collector's.
+	maxMemory = 768 << 20
 	// minConnections and maxConnections bound the connections that are counted.
 	minConnections, maxConnections = 256, 2048
 )
@@ -38,12 +44,59 @@ func memoryLimit(l settings.Limits) int64 {
 	return int64(socket.MaxBytes(l.MessageBytes) + memoryBesides + connections*connectionBytes)
 }
 
+// adjustedLimit is memoryLimit for a heap of which so many bytes are in use besides what
+// clients have reserved. Rules and remembered choices beyond what memoryLimit has room for
+// are added, with as much room for garbage as gcPercent gives them: otherwise the collector
+// would run all the time.
+func adjustedLimit(l settings.Limits, inUse int64) int64 {
+	limit := memoryLimit(l)
+	loaded := inUse - memoryBesides
+	if loaded <= 0 {
+		return limit
+	}
+	return max(limit, min(limit+loaded+loaded*gcPercent/100, maxMemory))
+}
+
+// heapLimit adjusts the limit of the collector to what is loaded.
+type heapLimit struct {
+	limits   settings.Limits
+	reserved func() int // by clients
+	now      int64
+	recent   [3]int64 // bytes in use at the last checks, without what clients have reserved
+	checks   int
+}
+
+// limitSteps is by how much the limit must differ to be changed, in bytes.
+const limitSteps = 8 << 20
+
+// check sets the limit anew, if much more or less is loaded. What decisions use for a moment
+// is not loaded, so the least of the last checks counts.
+func (h *heapLimit) check() {
+	sample := []runtimemetrics.Sample{{Name: "/gc/heap/live:bytes"}}
+	runtimemetrics.Read(sample)
+	if sample[0].Value.Kind() != runtimemetrics.KindUint64 {
+		return
+	}
+	h.recent[h.checks%len(h.recent)] = int64(sample[0].Value.Uint64()) - int64(h.reserved())
+	h.checks++
+	least := slices.Min(h.recent[:min(h.checks, len(h.recent))])
+	if limit := adjustedLimit(h.limits, least); h.now == 0 || max(limit, h.now)-min(limit, h.now) >= limitSteps {
+		h.now = limit
+		debug.SetMemoryLimit(limit)
+	}
+}
+
 // limitFootprint limits how much memory the daemon uses until ctx ends: it sets the
-// garbage collector, unless GOGC or GOMEMLIMIT is set, and returns unused memory.
-func (d *daemon) limitFootprint(ctx context.Context) {
+// garbage collector, unless GOGC or GOMEMLIMIT is set, and returns unused memory. reserved
+// returns how many bytes clients have reserved.
+func (d *daemon) limitFootprint(ctx context.Context, reserved func() int) {
+	var limit *heapLimit
 	if os.Getenv("GOGC") == "" && os.Getenv("GOMEMLIMIT") == "" {
 		defer debug.SetGCPercent(debug.SetGCPercent(gcPercent))
 		defer debug.SetMemoryLimit(debug.SetMemoryLimit(memoryLimit(d.rules.Settings.Limits)))
+		limit = &heapLimit{limits: d.rules.Settings.Limits, reserved: reserved}
+		runtime.GC() // reading rules left garbage
+		limit.check()
 	}
 	tick := time.NewTicker(releaseAfter)
 	defer tick.Stop()
@@ -55,6 +108,9 @@ func (d *daemon) limitFootprint(ctx context.Context) {
 		case now := <-tick.C:
 			if r.due(now, d.journal.Status().Records) {
 				debug.FreeOSMemory()
+			}
+			if limit != nil {
+				limit.check()
 			}
 		}
 	}

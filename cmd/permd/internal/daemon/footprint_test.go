@@ -1,6 +1,8 @@
 package daemon
 
 import (
+	"runtime"
+	"runtime/debug"
 	"testing"
 	"time"
 
@@ -42,5 +44,57 @@ func TestMemoryLimit(t *testing.T) {
 		if got := memoryLimit(settings.Limits{Connections: connections, MessageBytes: message}); got != want {
 			t.Errorf("%d connections: %d MiB, want %d", connections, got>>20, want>>20)
 		}
+	}
+}
+
+// TestAdjustedLimit tests that the limit follows what is loaded, in steps, back down too,
+// and stays below the MemoryMax of the unit.
+func TestAdjustedLimit(t *testing.T) {
+	l := settings.Limits{Connections: 256, MessageBytes: 4 << 20}
+	for inUse, want := range map[int64]int64{0: 160, 20: 160, 32: 160, 64: 160 + 48, 232: 160 + 300, 500: 768, 4000: 768} {
+		if got := adjustedLimit(l, inUse<<20); got != want<<20 {
+			t.Errorf("%d MiB in use: %d MiB, want %d", inUse, got>>20, want)
+		}
+	}
+	many := settings.Limits{Connections: 65536, MessageBytes: 64 << 20}
+	if got := adjustedLimit(many, 4000<<20); got < memoryLimit(many) {
+		t.Errorf("less than without rules: %d MiB", got>>20)
+	}
+}
+
+// loaded is what the rules and choices of TestLimitFollowsWhatIsLoaded would be.
+var loaded [][]byte
+
+// TestLimitFollowsWhatIsLoaded loads and drops 200 MiB. What clients have reserved does not
+// count, nor what is in use for a moment.
+func TestLimitFollowsWhatIsLoaded(t *testing.T) {
+	defer debug.SetMemoryLimit(debug.SetMemoryLimit(-1))
+	l := settings.Limits{Connections: 256, MessageBytes: 4 << 20}
+	reserved := 0
+	h := &heapLimit{limits: l, reserved: func() int { return reserved }}
+	check := func(times int) int64 {
+		for range times {
+			runtime.GC()
+			h.check()
+		}
+		return debug.SetMemoryLimit(-1)
+	}
+	before := check(len(h.recent))
+	for range 200 {
+		loaded = append(loaded, make([]byte, 1<<20))
+	}
+	if got := check(1); got != before {
+		t.Errorf("after one check: %d MiB, %d before", got>>20, before>>20)
+	}
+	if got := check(len(h.recent)); got < before+200<<20 || got > maxMemory {
+		t.Errorf("with 200 MiB more: %d MiB, %d before", got>>20, before>>20)
+	}
+	reserved = 200 << 20
+	if got := check(1); got != before {
+		t.Errorf("with 200 MiB that are reserved: %d MiB, %d before", got>>20, before>>20)
+	}
+	reserved, loaded = 0, nil
+	if got := check(len(h.recent)); got != before {
+		t.Errorf("at the end: %d MiB, %d before", got>>20, before>>20)
 	}
 }

@@ -175,7 +175,7 @@ func (s *server) run(ctx context.Context) error {
 	all.Go(func() { s.watchPlaces(serving) })
 	all.Go(func() { s.keepWitness(serving) })
 	all.Go(func() { s.flushUseCounts(serving) })
-	all.Go(func() { s.limitFootprint(serving) })
+	all.Go(func() { s.limitFootprint(serving, s.share.Used) })
 	all.Go(func() { s.reloadOnSignal(serving, hup) })
 	all.Go(func() {
 		err := systemd.Watchdog(serving, s.selfCheck, func(err error) {
