@@ -124,7 +124,7 @@ func (c *Cache) keeps(in *decisions.Input) bool {
 // Keep keeps the result of an evaluation that had no error. built is how many bytes its
 // builtins allocated.
 func (l *Lookup) Keep(fired []decisions.Finding, built int64) {
-	if l.key == nil || built > MaxBuilt {
+	if l.key == nil || built > maxBuilt {
 		return
 	}
 	e := &entry{fired: fired, size: entryBytes + len(l.key)}

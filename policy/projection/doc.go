@@ -35,7 +35,7 @@
 //     allowed in policies (package builtins);
 //   - no evaluation would have failed instead, because it takes too much: only short values
 //     are tested (maxTestedBytes), and what all tests of a shape can allocate (maxShapeCost) and
-//     what the kept evaluation allocated (MaxBuilt) are within the limit of one evaluation.
+//     what the kept evaluation allocated (maxBuilt) are within the limit of one evaluation.
 //
 // Cache bounds what is kept for one snapshot of rules in bytes. Each person and project
 // has a snapshot of their own, so nobody evicts what is kept for others, and what is

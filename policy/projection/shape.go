@@ -24,14 +24,14 @@ type remainder struct {
 const maxRemainders = 256
 
 // maxShapeCost bounds what the evaluator may allocate for all tests of a shape: 16 MiB
-// besides what an evaluation allocated whose result is kept (MaxBuilt) are within what
+// besides what an evaluation allocated whose result is kept (maxBuilt) are within what
 // each may. A body that several rules refer to is evaluated up to three times, since a few rules
 // are evaluated one by one.
 const maxShapeCost = 16 << 20 / 3
 
-// MaxBuilt is how much an evaluation may have allocated whose result is kept, in bytes.
+// maxBuilt is how much an evaluation may have allocated whose result is kept, in bytes.
 // Those of all inputs with the same keys then end without an error, too.
-const MaxBuilt = 16 << 20
+const maxBuilt = 16 << 20
 
 // maxShapeBytes bounds a shape: larger ones would evict many others.
 const maxShapeBytes = maxGenerationBytes / 4
