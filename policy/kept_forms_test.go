@@ -68,6 +68,8 @@ var keptPolicies = []string{
 	"deny contains \"r\" if { E; not contains(input.call.title, \"a\") }",
 	"deny contains \"r\" if { E; input.effect.program in {\"a\", \"z\"} }",
 	"deny contains \"r\" if { E; startswith(input.effect.kind, \"w\") }",
+	"deny contains \"r\" if { not h; contains(input.call.title, \"a\") }\nh := false if { E }",
+	"deny contains \"r\" if { not h; contains(input.call.title, \"a\") }\nh := 0 if { E }",
 	"deny contains \"r\" if { not h; input.effect.text != input.call.title }\nh if { E }",
 	"deny contains input.effect.text if { E }\nallow contains \"r\" if { input.effect.program == \"a\"; not d }\nd if { deny[_] }",
 }

@@ -237,3 +237,25 @@ deny contains "c" if input.effect.text == "other"`)
 		t.Errorf("a layer that does not answer: %v", briefs(got))
 	}
 }
+
+// TestKeptOfDescribedPrograms: org does not see what a person says of a program, so it denies
+// what looks the same as another run to all other rules.
+func TestKeptOfDescribedPrograms(t *testing.T) {
+	org := mustCompile(t, decisions.Org, `deny contains "unknown" if not input.effect.readonly`)
+	user := mustCompile(t, decisions.User, `allow contains "harmless" if input.effect.readonly`)
+	snap := snapshotOf(org, user)
+	snap.keep(nil, nil)
+	for n, described := range []bool{false, true, false, true} {
+		e := run("prog")
+		e.Run.Readonly = true
+		if described {
+			plain := *e.Run
+			plain.Readonly = false
+			e.Run.WithoutOverlay = &plain
+		}
+		got, err := snap.Evaluate(t.Context(), inputOf(e))
+		if err != nil || (len(got.Fired) == 2) != described {
+			t.Errorf("call %d, described %v: %v, %v", n, described, briefs(got), err)
+		}
+	}
+}

@@ -45,7 +45,7 @@ func OpenRules(ctx context.Context, dirs xdg.Dirs, relocated bool, changed func(
 		System:  dirs.System, UID: uint32(os.Geteuid()),
 		Base: rego.Base(), Schema: rego.InputSchema(), Programs: rego.Programs(), Profiles: rego.Profiles(),
 		Switches: func() (policy.Switches, error) { return account.ReadSwitches(dirs, files) },
-		OnChange: changed, OnWork: reduceGC,
+		OnChange: changed, OnWork: reduceGC, KeepResults: true,
 	}
 	if relocated {
 		opts.OrgOwners = []uint32{0, uint32(os.Geteuid())}
