@@ -31,6 +31,8 @@ const (
 	maxKeptFolders = 1 << 17 // of all trees; each needs some 100 bytes
 	// tooLargeFor is how long a tree beyond the bounds is not walked again.
 	tooLargeFor = time.Minute
+	// tooSlowFor is the same for a tree whose stamps cannot be read in time.
+	tooSlowFor = 10 * time.Second
 )
 
 // LinkFinder is a file system that knows the links below a folder without reading all of
@@ -83,7 +85,7 @@ type linkTree struct {
 	dir      string
 	folders  []linkFolder // each is followed by those in it, in the order of their names
 	links    []string     // names
-	tooLarge time.Time    // until when the tree counts as too large, which has no folders
+	tooLarge time.Time    // until when it is not walked again
 }
 
 // linkFolder is one folder of a tree.
@@ -130,6 +132,11 @@ func (x *Index) LinksBelow(dir string, more func() bool) (Links, error) {
 	}
 	switch {
 	case w.ended:
+		if now := x.now(); !now.Before(end) {
+			slow := *w.old
+			slow.tooLarge = now.Add(tooSlowFor)
+			x.keepTree(&slow)
+		}
 		return Links{Incomplete: true}, nil
 	case w.old == nil || len(w.old.folders) == 0:
 		w.visit(dir, "", -1)

@@ -274,6 +274,16 @@ func TestLinkTreeTime(t *testing.T) {
 		read = f.names
 		f.took = f.took * 3 / 4 // as it is in the cache of the kernel now
 	}
+	// One whose stamps cannot be read in time is left alone for a while.
+	f.took = maxLinkWalk / 100
+	for _, c := range []struct{ pause, most time.Duration }{{0, 2 * maxLinkWalk}, {0, 0}, {tooSlowFor, 2 * maxLinkWalk}} {
+		f.clock = f.clock.Add(c.pause)
+		began := f.clock
+		got, _ := x.LinksBelow("/p", always)
+		if took := f.clock.Sub(began); !got.Incomplete || took > c.most || c.most > 0 && took == 0 {
+			t.Errorf("incomplete: %v, after %v", got.Incomplete, took)
+		}
+	}
 	calls := 0
 	if got, _ := NewIndex(f, func() time.Time { return f.clock }).LinksBelow("/p", func() bool { calls++; return false }); !got.Incomplete || calls != 1 {
 		t.Errorf("incomplete: %v, after %d questions whether there is time", got.Incomplete, calls)
