@@ -80,34 +80,39 @@ func appendUntilKilled(path string, maxBytes int64) {
 	select {}
 }
 
+// killedAfter runs a process that prints the id of each decision that is acknowledged,
+// kills it after n of them, and returns those it has printed.
+func killedAfter(t *testing.T, cmd *exec.Cmd, n int) (ids []string) {
+	t.Helper()
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	lines := bufio.NewScanner(out)
+	for lines.Scan() {
+		if strings.HasPrefix(lines.Text(), "error:") {
+			t.Error(lines.Text())
+			break
+		}
+		if ids = append(ids, lines.Text()); len(ids) == n {
+			if err := cmd.Process.Kill(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	_ = cmd.Wait() // killed
+	return ids
+}
+
 func TestKilledLosesNothing(t *testing.T) {
 	t.Parallel()
 	o := journal.Options{Path: path(t)}
 	acknowledged, before := 0, int64(0)
 	for round := range 6 {
-		cmd := child(t, "killed", o.Path)
-		out, err := cmd.StdoutPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
-		var ids []string
-		lines := bufio.NewScanner(out)
-		for lines.Scan() {
-			if strings.HasPrefix(lines.Text(), "error:") {
-				t.Error(lines.Text())
-				break
-			}
-			ids = append(ids, lines.Text())
-			if len(ids) == 100+round*150 {
-				if err := cmd.Process.Kill(); err != nil {
-					t.Fatal(err)
-				}
-			}
-		}
-		_ = cmd.Wait() // killed
+		ids := killedAfter(t, child(t, "killed", o.Path), 100+round*150)
 		acknowledged += len(ids)
 
 		j, err := journal.Open(o)

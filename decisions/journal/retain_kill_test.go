@@ -3,7 +3,6 @@
 package journal_test
 
 import (
-	"bufio"
 	"testing"
 
 	"github.com/permd/permd/decisions/journal"
@@ -20,24 +19,7 @@ func TestKilledWhileRemoving(t *testing.T) {
 	o := journal.Options{Path: path(t), MaxBytes: 4 << 20}
 	acknowledged := 0
 	for round := range 8 {
-		cmd := child(t, "limited", o.Path)
-		out, err := cmd.StdoutPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
-		var ids []string
-		lines := bufio.NewScanner(out)
-		for lines.Scan() {
-			if ids = append(ids, lines.Text()); len(ids) == 3000+round*171 {
-				if err := cmd.Process.Kill(); err != nil {
-					t.Fatal(err)
-				}
-			}
-		}
-		_ = cmd.Wait() // killed
+		ids := killedAfter(t, child(t, "limited", o.Path), 3000+round*171)
 		acknowledged += len(ids)
 
 		j, err := journal.Open(journal.Options{Path: o.Path})

@@ -25,6 +25,9 @@ func TestLifeFindsBugs(t *testing.T) {
 		"the end is recorded twice": "has 2 ends", "a cancel is lost": "", "a late yes counts": "holds d", "a yes twice": `"allow", want "ask"`, "a choice stays": "is in force",
 	} {
 		t.Run(bug, func(t *testing.T) {
+			if testing.Short() && bug == "a late yes counts" {
+				t.Skip("long: it is found after thousands of lives; the other four are the quick ones")
+			}
 			dir := shortDir(t)
 			tb := &planted{name: t.Name()}
 			var done sync.WaitGroup

@@ -7,7 +7,6 @@ import (
 	"fmt"
 
 	"github.com/permd/permd/decisions"
-	"github.com/permd/permd/internal/sqlitedb"
 )
 
 // Exit codes, the same for every subcommand.
@@ -82,12 +81,4 @@ func HintOf(err error, otherwise string) string {
 		return h.Hint()
 	}
 	return otherwise
-}
-
-// DatabaseFailure adds a hint to an error of a database.
-func DatabaseFailure(err error) error {
-	if errors.Is(err, sqlitedb.ErrNewer) {
-		return &Failure{Code: ExitError, Err: err, Hint: "it was written by a newer permd: use that one; nothing was changed"}
-	}
-	return err
 }

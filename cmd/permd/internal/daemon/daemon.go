@@ -12,7 +12,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/permd/permd/cmd/permd/internal/cli"
 	"github.com/permd/permd/cmd/permd/internal/engine"
 	"github.com/permd/permd/cmd/permd/internal/explain"
 	"github.com/permd/permd/cmd/permd/internal/records"
@@ -70,7 +69,7 @@ func openDaemon(ctx context.Context, dirs xdg.Dirs, relocated bool, log *slog.Lo
 		})
 	})
 	if err != nil {
-		return nil, cli.DatabaseFailure(err)
+		return nil, records.DatabaseFailure(err)
 	}
 	d.watchdog = canary{daemon: d, probe: d.journal.Probe}
 	d.health = canary{daemon: d, probe: d.journal.Probe}
@@ -87,7 +86,7 @@ func openDaemon(ctx context.Context, dirs xdg.Dirs, relocated bool, log *slog.Lo
 		})
 	})
 	if err != nil {
-		return nil, errors.Join(cli.DatabaseFailure(err), d.journal.Close())
+		return nil, errors.Join(records.DatabaseFailure(err), d.journal.Close())
 	}
 	memory.store.Store(d.memory)
 	d.witness.memory = d.memory

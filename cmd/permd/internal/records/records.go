@@ -13,6 +13,7 @@ import (
 	"github.com/permd/permd/cmd/permd/internal/cli"
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/journal"
+	"github.com/permd/permd/internal/sqlitedb"
 	"github.com/permd/permd/socket/admin"
 	"github.com/permd/permd/socket/client"
 )
@@ -76,7 +77,15 @@ func OpenFile(root string) (*Log, error) {
 		return nil, cli.Failf(cli.ExitError, "start the daemon with: permd serve", "there is no journal yet at %s", path)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("reading the journal: %w", cli.DatabaseFailure(err))
+		return nil, fmt.Errorf("reading the journal: %w", DatabaseFailure(err))
 	}
 	return &Log{Journal{Reader: r}, func() { r.Close() }}, nil
+}
+
+// DatabaseFailure adds a hint to an error of a database.
+func DatabaseFailure(err error) error {
+	if errors.Is(err, sqlitedb.ErrNewer) {
+		return &cli.Failure{Code: cli.ExitError, Err: err, Hint: "it was written by a newer permd: use that one; nothing was changed"}
+	}
+	return err
 }
