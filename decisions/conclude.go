@@ -174,11 +174,22 @@ func (e *Engine) hints(
 		if o.row == RowGuarded && !eff.Claimed {
 			continue // what is certain of a guarded file is an effect of its own
 		}
+		if o.verdict == Ask && eff.NameOf > 0 && sameRulesAsk(&v, &inputs[eff.NameOf-1]) {
+			continue // the answer to the effect itself is enough
+		}
 		if o.verdict != Allow {
 			all, inputs, results = append(all, *eff), append(inputs, v), append(results, o)
 		}
 	}
 	return all, inputs, results
+}
+
+// sameRulesAsk reports whether rules ask, and all of those also ask about the other effect.
+func sameRulesAsk(v, other *effectInputs) bool {
+	asks := pick(v.findings.Fired, SetAsk, anyLayer)
+	return asks != nil && (v.reject == nil || !v.reject.Unsure) && all(asks, func(r Finding) bool {
+		return slices.ContainsFunc(other.findings.Fired, func(o Finding) bool { return o.Set == SetAsk && o.Rule == r.Rule })
+	})
 }
 
 // ofPersons leaves out the shipped rules if an effect is a guess. Their denies are about

@@ -26,7 +26,7 @@ func fingerprints(call *effects.Call, effs []effects.Effect, facts []effectFacts
 		switch e.Detail() {
 		case effects.DetailRun:
 			r := e.Run
-			k.texts(r.Program, r.Executable, string(r.Stdin), r.StdinText, r.Cwd)
+			k.texts(r.Program, r.Executable, string(r.Stdin), r.StdinText, r.Cwd, r.Folder)
 			k.list(r.Args)
 			if r.Script != nil {
 				k.texts(r.Script.Path, r.Script.SHA256)

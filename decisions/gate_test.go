@@ -120,8 +120,7 @@ func TestFingerprints(t *testing.T) {
 		want bool
 	}{
 		{"the agent's own words", of(`{"command":"make  test","description":"x"}`, claude, "Bash", "execute"), sh("make test"), true},
-		// The list may also be joined for a shell, which is an effect of its own.
-		{"words and a list of words", sh("make 'a b'"), of(`{"command":["make","a b"]}`, effects.Party{}, "", "execute")[:1], true},
+		{"words and a list of words", sh("make 'a b'"), of(`{"command":["make","a b"]}`, effects.Party{Name: "codex"}, "shell", "execute"), true},
 		{"a file by two tools", of(`{"file_path":"`+dir+`/a","content":"x"}`, claude, "Write", "edit")[:1], of(`{"path":"`+dir+`/./a"}`, effects.Party{}, "", "edit")[:1], true},
 		{"another word", sh("make test"), sh("make tests"), false},
 		{"another split of words", sh("make 'a b'"), sh("make a b"), false},

@@ -269,6 +269,16 @@ func (o *recordingFS) absent(p string, folders int) bool {
 	return o.absent(dir, folders-1)
 }
 
+// Lacks reports whether the call has read the names in a folder, and one is not among them.
+func (o *recordingFS) Lacks(dir, name string) bool {
+	for i := range o.lookups {
+		if k := &o.lookups[i]; k.op == opNames && k.err == nil && k.path == dir {
+			return k.listing.Lacks(name)
+		}
+	}
+	return false
+}
+
 // keep returns a copy of a path, which does not keep the message alive that it came in.
 // The copies of one call share pieces of memory.
 func (o *recordingFS) keep(path string) string {

@@ -208,3 +208,32 @@ func TestKeptNeverHidesAFailure(t *testing.T) {
 		})
 	}
 }
+
+// TestKeptOnlyForTheSame: what was found for an effect that is only there to be denied, of
+// which other rules may be left out, is not used for one that may be allowed, and a layer
+// that has stopped answering is no layer without rules.
+func TestKeptOnlyForTheSame(t *testing.T) {
+	l := mustCompile(t, decisions.User, `
+allow contains "a" if input.effect.program == "git"
+ask contains "b" if contains(input.effect.text, "i")
+deny contains "c" if input.effect.text == "other"`)
+	snap := snapshotOf(l)
+	snap.keep(nil, nil)
+	for _, only := range []bool{true, false, true, false} {
+		in := inputOf(run("git"))
+		in.Effect.Text, in.OnlyDeny = "git", only
+		got, err := snap.Evaluate(t.Context(), in)
+		if err != nil || !only && len(got.Fired) != 2 {
+			t.Errorf("only denies: %v: %v, %v", only, briefs(got), err)
+		}
+	}
+	if hits, _, _ := snap.kept.Counts(); hits != 1 {
+		t.Errorf("%d results were kept, want 1", hits)
+	}
+	l.stuck.Add(1)
+	in := inputOf(run("git"))
+	in.Effect.Text = "git"
+	if got, err := snap.Evaluate(t.Context(), in); err == nil {
+		t.Errorf("a layer that does not answer: %v", briefs(got))
+	}
+}

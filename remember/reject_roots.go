@@ -47,26 +47,30 @@ func (x *rejectIndex) searchRoots(s *search) {
 		if e.Run.Script != nil {
 			x.searchAbove(s, e.Run.Script.Path)
 		}
-		// In the project of the call, a run is a run in that project alone.
-		if !within(e.Run.Cwd, s.q.Project) {
-			x.searchAbove(s, e.Run.Cwd)
-		}
+		// In the project of the call, a run is a run in that project alone, or in one that
+		// lies inside it.
+		x.searchAboveUpTo(s, e.Run.Cwd, s.q.Project)
 	}
 }
 
 // searchAbove looks for rejects for the projects that a path is in.
-func (x *rejectIndex) searchAbove(s *search, p string) {
+func (x *rejectIndex) searchAbove(s *search, p string) { x.searchAboveUpTo(s, p, "") }
+
+// searchAboveUpTo leaves out the folder end, and those above it if the path lies below
+// that.
+func (x *rejectIndex) searchAboveUpTo(s *search, p, end string) {
 	if !filepath.IsAbs(p) {
 		return
 	}
+	inside := end != "" && within(p, end)
 	if s.q.Trees != nil {
 		for _, t := range s.q.Trees(p) {
-			if x.roots[t.Key] > 0 {
+			if x.roots[t.Key] > 0 && (!inside || !within(end, t.Root)) {
 				x.searchRoot(s, t.Root, t.Key)
 			}
 		}
 	}
-	for {
+	for !inside || p != end {
 		if x.roots[p] > 0 {
 			x.searchRoot(s, p, p)
 		}

@@ -3,6 +3,7 @@
 package remember_test
 
 import (
+	"cmp"
 	"testing"
 
 	"github.com/permd/permd/decisions"
@@ -22,25 +23,35 @@ func TestRejectFromElsewhere(t *testing.T) {
 	for _, c := range []struct {
 		rejected          string
 		denied, untouched []call
+		at                string // the project, /p for ""
 	}{
+		{
+			"make ship",
+			[]call{{"/p", "cd inner && make ship"}, {"/p", "make -C inner ship"}, {"/p/inner", "make ship"}},
+			[]call{{"/p", "make ship"}, {"/q", "make ship"}},
+			"/p/inner",
+		},
 		{
 			"rm victim",
 			[]call{{"/q", "rm /p/victim"}, {"/q", "cd ../p && rm victim"}, {"/home/ada", "rm /p/victim"}, {"/", "rm p/victim"}, {"/p/inner", "rm ../victim"}, {"/q", "rm -r /p"}, {"/", "find p -delete"}},
 			[]call{{"/q", "rm victim"}, {"/p/inner", "rm victim"}, {"/q", "cat /p/victim"}, {"/q", "rm -r /q"}},
+			"",
 		},
 		{
 			"./tool.sh",
 			[]call{{"/q", "/p/tool.sh"}, {"/q", "sh /p/tool.sh"}, {"/p/inner", "../tool.sh"}, {"/p/inner", "cd .. && ./tool.sh"}, {"/home/ada", "/p/tool.sh"}},
 			[]call{{"/q", "./tool.sh"}, {"/q", "sh tool.sh"}},
+			"",
 		},
 		{
 			"make ship",
 			[]call{{"/q", "cd /p && make ship"}, {"/p/inner", "cd .. && make ship"}},
 			[]call{{"/q", "make ship"}, {"/p/inner", "make ship"}},
+			"",
 		},
 	} {
 		a, allow := rejecting(t, files)
-		kept := a.reject(t, a.in(t, "/p", c.rejected), "project")
+		kept := a.reject(t, a.in(t, cmp.Or(c.at, "/p"), c.rejected), "project")
 		allow(anything)
 		for _, d := range c.denied {
 			wantVerdict(t, a.in(t, d.cwd, d.command), decisions.Deny, c.rejected+" rejected, in "+d.cwd+": "+d.command)

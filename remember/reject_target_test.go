@@ -54,11 +54,17 @@ func TestRejectThroughOtherPrograms(t *testing.T) {
 				"xvfb-run -a make ship", "fakeroot -- make ship", "faketime '2020-01-01' make ship", "systemd-run --user --scope -p MemoryMax=1G make ship",
 				"su -c 'make ship'", "su - bob -c 'make ship'", "runuser -u bob -- make ship", "runuser -u bob -c 'make ship'", "script -qc 'make ship' /dev/null",
 				"script -q /dev/null -c 'make ship'", "tmux new -d 'make ship'", "frob --exec 'make ship'",
+				"chroot / make ship", "chroot --userspec=1:1 /jail make ship", "chroot / sh -c 'make ship'", "gdb --args make ship", "gdb -ex '!make ship'", "gdb -batch -ex 'shell make ship' a",
 			},
-			[]string{"flock lock make lint", "flock lock -c 'make lint'", "setpriv --no-new-privs make lint", "script -qc 'make lint' /dev/null", "su -c 'make lint'", "tmux new -d 'make lint'", "frob make ship"},
+			[]string{"flock lock make lint", "flock lock -c 'make lint'", "setpriv --no-new-privs make lint", "script -qc 'make lint' /dev/null", "su -c 'make lint'", "tmux new -d 'make lint'", "frob make ship", "chroot / make lint", "gdb --args make lint"},
+		},
+		"npm run ship": {
+			[]string{"npm run --if-present true ship", "npm run-script --if-present true ship", "npm --no-fund false run ship"},
+			[]string{"npm run build", "npm run --if-present build ship", "npm run build -- --x true ship"},
 		},
 		"touch notes.txt": {
-			[]string{"sponge notes.txt", "frob notes.txt", "frob x --out=notes.txt", "frob -o sub/../notes.txt", "frob ./sub/link.txt", "npm run build -- --write notes.txt", "task lint notes.txt"},
+			[]string{"sponge notes.txt", "frob notes.txt", "frob x --out=notes.txt", "frob -o sub/../notes.txt", "frob ./sub/link.txt", "npm run build -- --write notes.txt", "task lint notes.txt",
+				"ar -M <<'E'\nCREATE notes.txt\nADDMOD sub/x\nSAVE\nE", "printf 'OPEN notes.txt\\n' | ar -M"},
 			[]string{"frob notes", "frob sub/notes.txt", "cat notes.txt", "grep notes.txt sub/x", "frob sub", "frob 'notes.txt is old'"},
 		},
 		"touch new.txt": {
@@ -74,8 +80,9 @@ func TestRejectThroughOtherPrograms(t *testing.T) {
 			[]string{
 				"flock lock ./tool.sh", "setpriv ./tool.sh", "linux64 ./tool.sh", "script -qc ./tool.sh /dev/null", "env - ./tool.sh", "su -c ./tool.sh",
 				"frob ./tool.sh", "frob x sub/../tool.sh", "frob -c ./tool.sh", "vim -c '!./tool.sh'", "PAGER=./tool.sh git log", "npm_config_script_shell=./tool.sh npm run build",
+				"run-parts .", "run-parts --regex x ./sub/..", "chroot . ./tool.sh", "chroot / sub/../tool.sh",
 			},
-			[]string{"frob ./notes.txt", "frob tool.sh", "frob ./other.sh", "cat ./tool.sh", "chmod +x ./tool.sh", "PAGER=less git log"},
+			[]string{"run-parts sub", "frob ./notes.txt", "frob tool.sh", "frob ./other.sh", "cat ./tool.sh", "chmod +x ./tool.sh", "PAGER=less git log"},
 		},
 	} {
 		a, allow := rejecting(t, map[string]string{

@@ -4,6 +4,7 @@ package remember_test
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -108,7 +109,7 @@ func allows(saved, other *effects.Effect, level int) bool {
 	}
 	a, b := saved.File, other.File
 	if level == 0 {
-		return *a == *b
+		return reflect.DeepEqual(a, b)
 	}
 	folder := a.Path[:strings.LastIndexByte(a.Path, '/')]
 	if a.Recursive && saved.Kind != effects.KindDelete {

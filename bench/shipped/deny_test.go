@@ -128,6 +128,11 @@ func TestDeniesInOtherWords(t *testing.T) {
 			"mytool src/a.py|mytool data|mytool x.csv|mytool 'data/x.csv is old'|mytool https://x.dev/data/x.csv|git add data/x.csv|cat data/x.csv|gh gist create data/x.csv|gh pr view data/x",
 		},
 		{
+			"values that POSIXLY_CORRECT makes operands", "read: [./data/**]",
+			"cut -c1 src/a.py -d data/x.csv|grep x src/a.py -m data/x.csv|head src/a.py -n ./data/x.csv|grep -r x src --exclude data/x.csv",
+			"cut -d data/x.csv -c1 src/a.py|grep -m 1 x src/a.py|grep x src/a.py -m 1|git log main --author data/x.csv",
+		},
+		{
 			"a command in the words of a program", `run: ["git push *"]`,
 			"flock /tmp/x git push|chroot / git push|systemd-run --user git push -f|proxychains git push origin main|mytool -- git push|" +
 				"script -qc 'git push' /dev/null|mytool --exec 'cd src && git push'|env -S 'git push'|git submodule foreach git push|" +

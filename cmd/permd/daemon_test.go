@@ -3,19 +3,19 @@ package main
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"sync"
 	"syscall"
 	"testing"
 
 	"github.com/permd/permd/cmd/permd/internal/daemon"
+	"github.com/permd/permd/cmd/permd/internal/records"
 	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/decisions/journal"
 	"github.com/permd/permd/internal/eventually"
 	"github.com/permd/permd/socket/admin"
 	"github.com/permd/permd/socket/client"
@@ -91,6 +91,10 @@ func (d *testDaemon) command(args ...string) *exec.Cmd {
 
 func (d *testDaemon) socket() string { return filepath.Join(d.run, "permd", "permd.sock") }
 
+func (d *testDaemon) adminSocket() string {
+	return filepath.Join(d.run, "permd-admin", "admin.sock")
+}
+
 func (d *testDaemon) data(name string) string {
 	return filepath.Join(d.home, ".local", "share", "permd", name)
 }
@@ -139,33 +143,62 @@ func (d *testDaemon) waitStored(t *testing.T, decisions int64) {
 	eventually.Holds(t, fmt.Sprintf("%d decisions are stored", decisions), func() bool { return d.status(t).Journal.Last >= decisions }, d.output.String)
 }
 
-// status asks the daemon how it is.
+// status asks the daemon how it is, as permd status does.
 func (d *testDaemon) status(t *testing.T) (s daemon.Status) {
 	t.Helper()
-	out, err := d.command("status", "--json").Output()
-	if err != nil {
-		t.Fatalf("permd status: %v", err)
-	}
-	if err := json.Unmarshal(out, &s); err != nil {
-		t.Fatalf("permd status: %v\n%s", err, out)
+	if err := d.manage(t, admin.MethodStatus, struct{}{}, &s); err != nil {
+		t.Fatalf("asking for the status: %v", err)
 	}
 	return s
 }
 
-// records are the newest of the journal, as permd log list shows them.
-func (d *testDaemon) records(t *testing.T, filter ...string) (recs []decisions.Record) {
+// manage calls a method of the management socket, which costs much less than a process of
+// permd. The commands themselves are tested by testdata/script.
+func (d *testDaemon) manage(t *testing.T, method string, params, result any) error {
 	t.Helper()
-	args := append([]string{"log", "list", "--json", "--limit", strconv.Itoa(admin.MaxList)}, filter...)
-	out, err := d.command(args...).Output()
+	c, err := client.Dial(t.Context(), d.adminSocket(), client.Options{})
 	if err != nil {
-		t.Fatalf("permd log list: %v", err)
+		return err
 	}
-	for line := range bytes.Lines(out) {
-		var rec decisions.Record
-		if err := json.Unmarshal(line, &rec); err != nil {
-			t.Fatalf("permd log list: %v\n%s", err, line)
+	defer c.Close()
+	return c.Call(t.Context(), method, params, result)
+}
+
+// records are the newest of the journal, as permd log list reads them: through the
+// daemon, or from the file if none runs.
+func (d *testDaemon) records(t *testing.T) []decisions.Record {
+	t.Helper()
+	return d.recordsThat(t, decisions.RecordFilter{})
+}
+
+// recordsThat returns the newest records that match a filter.
+func (d *testDaemon) recordsThat(t *testing.T, filter decisions.RecordFilter) []decisions.Record {
+	t.Helper()
+	filter.Limit = admin.MaxList
+	var log interface {
+		List(ctx context.Context, f decisions.RecordFilter) ([]*decisions.Record, error)
+	}
+	if c, err := client.Dial(t.Context(), d.adminSocket(), client.Options{}); err == nil {
+		defer c.Close()
+		log = records.Remote{Client: c}
+	} else {
+		file, err := journal.OpenReadOnly(journal.Options{Path: d.data("decisions.db")})
+		if err != nil {
+			t.Fatalf("opening the journal: %v", err)
 		}
-		recs = append(recs, rec)
+		defer file.Close()
+		log = records.Journal{Reader: file}
+	}
+	list, err := log.List(t.Context(), filter)
+	if err != nil {
+		t.Fatalf("listing the journal: %v", err)
+	}
+	recs := make([]decisions.Record, len(list))
+	for i, rec := range list {
+		if rec.Unreadable != "" {
+			t.Fatalf("a decision cannot be read: %s", rec.Unreadable)
+		}
+		recs[i] = *rec
 	}
 	return recs
 }
@@ -188,7 +221,7 @@ func (d *testDaemon) verdicts(t *testing.T, after int64) map[string]string {
 	t.Helper()
 	verdicts := map[string]string{}
 	for before := int64(0); ; {
-		page := d.records(t, "--before", strconv.FormatInt(before, 10))
+		page := d.recordsThat(t, decisions.RecordFilter{Before: before})
 		if len(page) == 0 || page[len(page)-1].Seq <= after {
 			return verdicts
 		}

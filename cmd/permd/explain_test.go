@@ -21,7 +21,7 @@ import (
 // explains asks the daemon for the explanation of a decision.
 func (d *testDaemon) explains(t *testing.T, id string) *explain.Explanation {
 	t.Helper()
-	c, err := client.Dial(t.Context(), filepath.Join(d.run, "permd-admin", "admin.sock"), client.Options{})
+	c, err := client.Dial(t.Context(), d.adminSocket(), client.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -164,7 +164,7 @@ func TestExplanationJSON(t *testing.T) {
 func TestExplainMethod(t *testing.T) {
 	t.Parallel()
 	d := startDaemon(t)
-	c, err := client.Dial(t.Context(), filepath.Join(d.run, "permd-admin", "admin.sock"), client.Options{})
+	c, err := client.Dial(t.Context(), d.adminSocket(), client.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

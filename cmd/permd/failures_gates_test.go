@@ -48,10 +48,10 @@ func (m *mirrored) replies(id, option string) string {
 	return m.hear()
 }
 
-// outcomes returns the outcomes of the records of a tool, the oldest first.
-func (d *testDaemon) outcomes(t *testing.T, filter ...string) (list []string) {
+// outcomes returns the outcomes of the records that match a filter, the oldest first.
+func (d *testDaemon) outcomes(t *testing.T, filter decisions.RecordFilter) (list []string) {
 	t.Helper()
-	for _, r := range d.records(t, filter...) {
+	for _, r := range d.recordsThat(t, filter) {
 		list = append(list, strings.TrimSpace(string(r.Decision.Verdict)+" "+string(r.Decision.Outcome)))
 	}
 	return list
@@ -79,11 +79,11 @@ func TestGates(t *testing.T) {
 	m.passes(plain)
 	m.question(strings.Replace(plain, `"id":6`, `"id":7`, 1)) // a second time
 	m.passes(`{"jsonrpc":"2.0","id":8,"method":"session/set_mode","params":{"sessionId":"s","modeId":"yolo"}}`)
-	got := strings.Join(d.outcomes(t), "; ")
+	got := strings.Join(d.outcomes(t, decisions.RecordFilter{}), "; ")
 	if want := "ask passed; deny; ask; ask; ask; ask approved; ask; ask passed"; got != want {
 		t.Errorf("the journal has %s, want %s", got, want)
 	}
-	recs := d.records(t, "--tool", "terminal/create")
+	recs := d.recordsThat(t, decisions.RecordFilter{Tool: "terminal/create"})
 	if r := recs[0]; len(recs) != 6 || r.Agent.Name != "claude-agent-acp" || r.Decision.Effects[0].Text != "LD_PRELOAD='/tmp/x.so'" {
 		t.Errorf("%d records, the first is %+v", len(recs), r)
 	}
@@ -94,6 +94,9 @@ func TestGates(t *testing.T) {
 	}
 	if out := d.permd(t, "log", "show", recs[0].Decision.ID); !strings.Contains(out, "outcome passed: no rule denies it") {
 		t.Error(out)
+	}
+	if out := d.permd(t, "log", "list", "--json", "--tool", "terminal/create"); strings.Count(out, "\n") != len(recs) {
+		t.Errorf("%d records are listed as:\n%s", len(recs), out)
 	}
 	if out := d.permd(t, "log", "list"); !strings.Contains(out, "ask, passed") || !strings.Contains(out, "ask, approved") {
 		t.Error(out)
@@ -134,12 +137,12 @@ func TestUnpromptedRecords(t *testing.T) {
 	want := "allow unasked; ask unasked; deny despite; deny unasked"
 	got := ""
 	eventually.Holds(t, "the journal has "+want, func() bool {
-		list := d.outcomes(t, "--unasked")
+		list := d.outcomes(t, decisions.RecordFilter{Unapproved: true})
 		slices.Sort(list) // they are recorded side by side
 		got = strings.Join(list, "; ")
 		return got == want
 	}, func() string { return got })
-	if got := d.outcomes(t, "--unasked", "--verdict", "allow"); len(got) != 1 {
+	if got := d.permd(t, "log", "list", "--json", "--unasked", "--verdict", "allow"); strings.Count(got, "\n") != 1 {
 		t.Errorf("filtered: %q", got)
 	}
 	s := d.status(t)

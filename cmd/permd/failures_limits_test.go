@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -90,6 +91,10 @@ func descriptorsUsedUp(t *testing.T) {
 	p.choose(q, map[string]any{"width": q.Widths[0].ID}, "")
 	p.is(p.bash("bash run.sh"), decisions.Allow, decisions.ByMemory)
 	wantAllowed(t, w)
+	// Nothing is known of the other project, where git has not run yet.
+	other := filepath.Join(d.home, "other")
+	writeFile(t, filepath.Join(other, ".git", "config"), "[core]\n")
+	w2 := d.session(t, other)
 
 	lift := limitDescriptors(t, d.cmd.Process.Pid)
 	waiting := make([]*wire, 5)
@@ -103,10 +108,10 @@ func descriptorsUsedUp(t *testing.T) {
 			}
 		}
 	}
-	// git's own configuration cannot be read either. (What was decided before may need no
+	// git's own configuration cannot be read either. (What was read before may need no
 	// descriptor to see that the files are the same.)
 	for form, line := range map[string]string{"permd/decide": decideLine("git log -n 7"), "ACP": acpLine("git log -n 7")} {
-		wantAnswer(t, form, w.ask(t, line), "ask", "policy", "not understood: obeys "+project+"/.git")
+		wantAnswer(t, form, w2.ask(t, line), "ask", "policy", "not understood: obeys "+other+"/.git")
 	}
 	// The script may have changed, which cannot be checked.
 	if got := p.bash("bash run.sh"); got.Verdict != decisions.Ask {

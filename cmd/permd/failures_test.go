@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/permd/permd/internal/filetest"
+	"github.com/permd/permd/socket/admin"
 )
 
 // TestFailures has the failures between a client and its answer: each row really
@@ -302,8 +303,8 @@ func (d *testDaemon) policy(t *testing.T, name, rego string) {
 // reload makes the daemon read its rules and fails if it cannot.
 func (d *testDaemon) reload(t *testing.T) {
 	t.Helper()
-	if out, err := d.command("reload").CombinedOutput(); err != nil {
-		t.Fatalf("permd reload: %v\n%s", err, out)
+	if err := d.manage(t, admin.MethodReload, struct{}{}, nil); err != nil {
+		t.Fatalf("reloading: %v", err)
 	}
 }
 

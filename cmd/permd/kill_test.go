@@ -290,7 +290,7 @@ func (k *killer) wantRules() {
 // dialAdmin connects to the management socket.
 func (d *testDaemon) dialAdmin(t *testing.T) *client.Client {
 	t.Helper()
-	c, err := client.Dial(t.Context(), filepath.Join(d.run, "permd-admin", "admin.sock"), client.Options{})
+	c, err := client.Dial(t.Context(), d.adminSocket(), client.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -59,7 +58,7 @@ func TestRememberCommand(t *testing.T) {
 		t.Errorf("forgotten:\n%s", out)
 	}
 	var got admin.Choices
-	c, err := client.Dial(t.Context(), filepath.Join(d.run, "permd-admin", "admin.sock"), client.Options{})
+	c, err := client.Dial(t.Context(), d.adminSocket(), client.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -67,6 +67,10 @@ type Effect struct {
 	// program that is not understood may run, and what it opens and obeys.
 	Guessed bool
 
+	// NameOf is set on a Hint that is an effect of the call by another path that leads to
+	// it: one more than the index of that effect.
+	NameOf int
+
 	// Shell is set when the effect was read from shell text, not from a tool's
 	// own fields: what a file tool writes is shown to the person as such.
 	Shell bool
@@ -155,6 +159,8 @@ type Run struct {
 	Program string
 	// Executable is the program's path as written, when it was given as one.
 	Executable string
+	// OtherPaths are those of the program if links led to it (see File).
+	OtherPaths []string
 	// Args are the words after the program, without quotes. A word that is not known
 	// before it runs is an Unknown effect of its own, and DynamicWord here.
 	Args []string
@@ -177,6 +183,8 @@ type Run struct {
 	StdinText string
 	// Cwd is the folder the program runs in, "" if it is not known.
 	Cwd string
+	// Folder is Cwd with links resolved, "" if that is not known.
+	Folder string
 	// Script is the project's script that the run executes, nil if it executes none.
 	Script *Script
 	// Own is how the run uses permd itself.
@@ -228,6 +236,11 @@ type File struct {
 	// Tree is the root of the other working tree of the project's repository that Path
 	// lies in, "" for none (see Worktree).
 	Tree string
+	// OtherPaths are the paths by which links led to Path, the given one among them. Denies
+	// and asks mean these as well (see Effect.NameOf); nil if there are none.
+	OtherPaths []string
+	// Resolved is set where Path is one of the OtherPaths of an effect: its Path.
+	Resolved string
 	// OtherName is set if the file is guarded because of another of its names (a hard
 	// link): a rule for exactly Path is not about that name.
 	OtherName bool

@@ -1,5 +1,5 @@
-// Package testload bounds how much tests do: how many of them run at a time, and how many
-// cases of a long list they try. What proves the same thing many times is tried for a
+// Package testload bounds how much tests do: how many of them run at a time, how often
+// their garbage is collected, and how many cases of a long list they try. What proves the same thing many times is tried for a
 // sample that is drawn anew each time. It is for tests only.
 package testload
 
@@ -9,6 +9,7 @@ import (
 	"hash/fnv"
 	"math/rand/v2"
 	"os"
+	"runtime/debug"
 	"slices"
 	"strconv"
 	"sync"
@@ -132,5 +133,18 @@ func Parallel(n int) {
 	}
 	if err := flag.Set("test.parallel", strconv.Itoa(n)); err != nil {
 		panic(err)
+	}
+}
+
+// gcPercent is how much a heap grows between two collections, after [CollectRarely]. Tests
+// that compile rules or read many commands have little that lives and much garbage: with
+// the default of 100, collecting takes up to a third of their time.
+const gcPercent = 400
+
+// CollectRarely lets garbage grow before it is collected, unless GOGC says how much. It is
+// for TestMain of packages whose tests do not measure memory.
+func CollectRarely() {
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(gcPercent)
 	}
 }

@@ -160,12 +160,12 @@ func (f *fields) effect(in *decisions.Input) {
 		f.str(partGiven, keyGiven, e.File.AsWritten)
 		f.flag(partRecursive, keyRecursive, e.File.Recursive)
 		if f.need&partProjectPath != 0 {
-			if rel, ok := Below(in.Result.Project, e.File.Path); ok {
+			if rel, ok := belowByAnyPath(in.Result.Project, e.File); ok {
 				f.str(partProjectPath, keyProjectPath, rel)
 			}
 		}
 		if f.need&partHomePath != 0 {
-			if rel, ok := Below(in.Call.User.Home, e.File.Path); ok {
+			if rel, ok := belowByAnyPath(in.Call.User.Home, e.File); ok {
 				f.str(partHomePath, keyHomePath, rel)
 			}
 		}

@@ -246,3 +246,14 @@ func authorizationsMember(list []effects.Authorization) member {
 	}
 	return member{keyAuthorizations, ast.ArrayTerm(terms...)}
 }
+
+// belowByAnyPath is Below for a file. One by another path than that which links lead to
+// is also where they lead to: in a project that is reached through a link, all its files
+// are in the project.
+func belowByAnyPath(root string, f *effects.File) (string, bool) {
+	rel, ok := Below(root, f.Path)
+	if !ok && f.Resolved != "" {
+		rel, ok = Below(root, f.Resolved)
+	}
+	return rel, ok
+}

@@ -211,6 +211,9 @@ func sameQuestion(answered, d *decisions.Decision) bool {
 	}
 	for i := range d.Effects {
 		e := &d.Effects[i]
+		if e.Verdict == decisions.Ask && i < len(d.Fingerprints) && !slices.Contains(answered.Fingerprints, d.Fingerprints[i]) {
+			return false
+		}
 		if e.Verdict == decisions.Ask && !slices.ContainsFunc(answered.Effects, func(a decisions.EffectDecision) bool {
 			return a.Kind == e.Kind && a.Text == e.Text && a.Claimed == e.Claimed && slices.Equal(a.Tags, e.Tags) &&
 				a.Verdict == e.Verdict && a.Row == e.Row && a.Reason == e.Reason

@@ -135,7 +135,7 @@ func realPrograms(t *testing.T, strace, path string, run []string, plain func(st
 			continue
 		}
 		ran++
-		args := []string{"-f", "-qq", "-o", filepath.Join(t.TempDir(), "trace"), "-e", "trace=execve,execveat,open,openat,creat,connect,unlink,unlinkat,rename,renameat,renameat2", path}
+		args := []string{"-f", "--seccomp-bpf", "-qq", "-o", filepath.Join(t.TempDir(), "trace"), "-e", "trace=execve,execveat,open,openat,creat,connect,unlink,unlinkat,rename,renameat,renameat2", path}
 		for _, word := range run[1:] {
 			if word == "PROGRAM" {
 				word = program
@@ -156,7 +156,7 @@ func realPrograms(t *testing.T, strace, path string, run []string, plain func(st
 		if bytes.Contains(out.Bytes(), []byte("canary-of")) {
 			t.Errorf("%q prints a canary: %s", program, out.Bytes())
 		}
-		trace, err := os.ReadFile(args[3])
+		trace, err := os.ReadFile(args[4])
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -151,6 +151,11 @@ func (f *FS) Stamp(p string) (paths.Stamp, error) {
 	return lookAt(f, t, p, f.files.Stamp)
 }
 
+// KeepsStamps reports whether each change in a folder is known to change its stamp. Some
+// file systems of other machines and processes have no time of the change that programs
+// cannot set.
+func (f *FS) KeepsStamps(p string) bool { return f.table.Load().of(p) == nil }
+
 // Identity implements [paths.Identifier].
 func (f *FS) Identity(p string) (paths.Identity, error) {
 	t := f.table.Load()

@@ -307,3 +307,14 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
+
+// TestKeepsStamps: of a file system of another machine nobody knows whether a stamp
+// changes with each name.
+func TestKeepsStamps(t *testing.T) {
+	f := Of(paths.OSFS{}, "/net/a")
+	for p, want := range map[string]bool{"/": true, "/net": true, "/net/a": false, "/net/a/b": false, "/net/ab": true} {
+		if got := f.KeepsStamps(p); got != want {
+			t.Errorf("%s: %v, want %v", p, got, want)
+		}
+	}
+}

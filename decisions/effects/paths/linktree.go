@@ -104,6 +104,7 @@ type linkWalk struct {
 	new     linkTree  // what this one finds, if keeps is set
 	keeps   bool
 	folders int
+	device  uint64 // of the first folder
 	found   Links
 	ended   bool  // there is no time
 	tooMany bool  // it is beyond a bound
@@ -114,7 +115,7 @@ type linkWalk struct {
 func (x *Index) LinksBelow(dir string, more func() bool) (Links, error) {
 	end := x.now().Add(maxLinkWalk)
 	w := linkWalk{index: x, more: func() bool { return more() && x.now().Before(end) }}
-	if x.stamper != nil {
+	if by, ok := x.FS.(interface{ KeepsStamps(path string) bool }); x.stamper != nil && (!ok || by.KeepsStamps(dir)) {
 		w.old = x.keptTree(dir)
 		// A tree needs memory, so that one is made at a time.
 		if w.keeps = x.walking.TryLock(); w.keeps {
@@ -198,7 +199,7 @@ func (w *linkWalk) visit(p, name string, known int) {
 	}
 	at := len(w.new.folders)
 	if w.keeps {
-		w.new.folders = append(w.new.folders, linkFolder{name: name, first: int32(len(w.new.links))}) //nolint:gosec // maxTreeLinks
+		w.new.folders = append(w.new.folders, linkFolder{name: name, first: int32(len(w.new.links))})
 	}
 	var subs []sub
 	switch {
@@ -220,7 +221,7 @@ func (w *linkWalk) visit(p, name string, known int) {
 		}
 	}
 	if w.keeps {
-		w.new.folders[at].last = int32(len(w.new.links)) //nolint:gosec // maxTreeLinks
+		w.new.folders[at].last = int32(len(w.new.links))
 	}
 	for _, s := range subs {
 		w.visit(Joined(p, s.name), s.name, s.known)
@@ -263,8 +264,12 @@ func (w *linkWalk) list(p string, at int) (subs []sub) {
 	var stamp Stamp
 	if w.keeps {
 		// Before the names, so that a change in between makes the stamp outdated.
-		if old, ok := w.index.OldStamp(p); ok {
-			stamp = old
+		if w.folders == 1 {
+			first, _ := w.index.Stamp(p)
+			w.device = first.Device
+		}
+		if old, ok := w.index.OldStamp(p); ok && old.Device == w.device {
+			stamp = old // what is mounted there may be of another kind
 		}
 	}
 	names, err := w.index.Names(p, maxFolderNames)

@@ -283,25 +283,75 @@ func TestLinkTreeTime(t *testing.T) {
 // TestLinkTreeErrors: what cannot be read makes a walk incomplete, and is tried again.
 func TestLinkTreeErrors(t *testing.T) {
 	for name, tt := range map[string]struct {
-		err  error
-		want Links
+		err    error
+		want   Links
+		failed bool
 	}{
-		"forbidden": {fs.ErrPermission, Links{Paths: []string{"/p/l"}, Denied: true}},
-		"gone":      {fs.ErrNotExist, Links{Paths: []string{"/p/l"}}},
-		"an error":  {syscall.EIO, Links{Incomplete: true}},
+		"forbidden": {fs.ErrPermission, Links{Paths: []string{"/p/l"}, Denied: true}, false},
+		"gone":      {fs.ErrNotExist, Links{Paths: []string{"/p/l"}}, false},
+		"an error":  {syscall.EIO, Links{Incomplete: true}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := &endless{clock: time.Unix(1e9, 0), deny: "/p/d", err: tt.err}
 			x := NewIndex(f, func() time.Time { return f.clock })
 			for range 2 {
 				got, err := x.LinksBelow("/p", always)
-				if diff := cmp.Diff(tt.want, got); diff != "" || (err != nil) != (tt.err == syscall.EIO) {
+				if diff := cmp.Diff(tt.want, got); diff != "" || (err != nil) != tt.failed {
 					t.Errorf("%v (-want +got)\n%s", err, diff)
 				}
 			}
 			f.deny = ""
 			if got, err := x.LinksBelow("/p", always); len(got.Paths) != 400 || got.Denied || err != nil {
 				t.Errorf("afterwards: %d links, %v", len(got.Paths), err)
+			}
+		})
+	}
+}
+
+// mountedFS has file systems whose stamps are not to be trusted: all of it, or what is
+// mounted at a folder.
+type mountedFS struct {
+	walkedFS
+	all   bool
+	point string
+}
+
+func (m *mountedFS) KeepsStamps(string) bool { return !m.all }
+
+func (m *mountedFS) Stamp(p string) (Stamp, error) {
+	stamp, err := m.walkedFS.Stamp(p)
+	if p == m.point {
+		stamp.Device++
+	}
+	return stamp, err
+}
+
+// TestLinkTreeOfMounts: folders of file systems that may keep the stamp of a folder when
+// it changes are read each time.
+func TestLinkTreeOfMounts(t *testing.T) {
+	for name, tt := range map[string]struct {
+		all   bool
+		point string
+		again int
+	}{
+		"none": {false, "", 0}, "a folder": {false, "/p/a", 1}, "all": {true, "", 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := &mountedFS{*newWalkedFS(), tt.all, tt.point}
+			f.add("/p/a", fs.ModeDir)
+			x := NewIndex(f, func() time.Time { return time.Unix(1e9, 0) })
+			for range 2 {
+				f.names = 0
+				if got, err := x.LinksBelow("/p", always); err != nil || got.Incomplete {
+					t.Error(got, err)
+				}
+			}
+			if f.names != tt.again {
+				t.Errorf("%d folders were read again, want %d", f.names, tt.again)
+			}
+			f.Link("/p/a/l", "x") // the stamps stay
+			if got, _ := x.LinksBelow("/p", always); len(got.Paths) != min(tt.again, 1) {
+				t.Errorf("links %q", got.Paths)
 			}
 		})
 	}

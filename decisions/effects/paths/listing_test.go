@@ -13,9 +13,9 @@ import (
 
 // TestListingIsNew: an index never uses names of a folder that are older than the call.
 func TestListingIsNew(t *testing.T) {
-	later := time.Duration(0)
-	x := NewIndex(OSFS{}, func() time.Time { return time.Now().Add(later) })
 	dir := t.TempDir()
+	now := time.Now() // all changes are later
+	x := NewIndex(OSFS{}, func() time.Time { return now })
 	check := func(want string) {
 		t.Helper()
 		for range 2 {
@@ -43,12 +43,11 @@ func TestListingIsNew(t *testing.T) {
 	if len(x.listings.young) != 0 {
 		t.Fatal("a listing is kept of a folder that changed a moment ago")
 	}
-	later = 2 * minStampAge
+	now = time.Now().Add(2 * minStampAge)
 	check("")
 	if len(x.listings.young) != 1 {
 		t.Fatal("nothing is kept of a folder that rests")
 	}
-	later = 0
 	if err := os.Symlink("x", filepath.Join(dir, "a")); err != nil {
 		t.Fatal(err)
 	}

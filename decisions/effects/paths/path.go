@@ -48,8 +48,20 @@ type Resolver struct {
 	TooManyHosts bool // some of these were left out
 
 	session *sessionPaths // made when first needed
+	last    foldedPath
 
 	guardedFiles map[Identity]effects.Tags // guarded files with several names, made when first needed
+}
+
+// foldedPath is a path and what lexpath.Fold makes of it.
+type foldedPath struct{ path, folded string }
+
+// fold is lexpath.Fold. Most paths are folded several times in a row.
+func (r *Resolver) fold(p string) string {
+	if r.last.path != p {
+		r.last = foldedPath{p, lexpath.Fold(p)}
+	}
+	return r.last.folded
 }
 
 // Environment is what paths are resolved with, the same for all calls.
@@ -235,7 +247,7 @@ func (r *Resolver) known(kind effects.Kind, q Request, at place, lexical, from s
 	if kind == effects.KindWrite && strings.Contains(at.Path, "/-") && r.makesOption(at.Path) {
 		tags = tags.With(effects.Startup)
 	}
-	if kind != effects.KindRead && slices.Contains(r.Own.programs, lexpath.Fold(at.Path)) {
+	if kind != effects.KindRead && slices.Contains(r.Own.programs, r.fold(at.Path)) {
 		tags = tags.With(effects.Permd)
 	}
 	if at.mode&fs.ModeDevice != 0 {
@@ -255,11 +267,24 @@ func (r *Resolver) known(kind effects.Kind, q Request, at place, lexical, from s
 	if at.links > 0 && at.Path != lexical {
 		text += " (given as " + q.AsWritten + ")"
 	}
-	f := &effects.File{Path: at.Path, AsWritten: q.AsWritten, OtherName: otherName}
+	f := &effects.File{Path: at.Path, AsWritten: q.AsWritten, OtherName: otherName, OtherPaths: at.otherPaths(lexical)}
 	if tags.Has(effects.Worktree) {
 		f.Tree = r.treeOf(at.Path)
 	}
 	return effects.Effect{Kind: kind, From: from, Tags: tags, Text: display.Display(text), File: f}
+}
+
+// otherPaths returns the paths by which links led to the place, each once.
+func (at *place) otherPaths(lexical string) (list []string) {
+	if at.links == 0 {
+		return nil
+	}
+	for _, p := range append([]string{lexical}, at.aliases...) {
+		if p != at.Path && p != "" && !slices.Contains(list, p) {
+			list = append(list, p)
+		}
+	}
+	return list
 }
 
 // guards returns the guarded tags of a path by all its names.

@@ -83,9 +83,12 @@ func (g *sessionPaths) addHome(r *Resolver, home string) {
 		return
 	}
 	for _, h := range []string{path.Clean(home), r.resolveFolder(home)} {
-		if h != "" && h != "/" && !slices.Contains(systemFolders, lexpath.Fold(h)) && !slices.Contains(g.Homes, h) {
+		if h == "" || h == "/" || slices.Contains(g.Homes, h) {
+			continue
+		}
+		if f := r.fold(h); !slices.Contains(systemFolders, f) {
 			g.Homes = append(g.Homes, h)
-			g.folded = append(g.folded, lexpath.Fold(h))
+			g.folded = append(g.folded, f)
 		}
 	}
 }

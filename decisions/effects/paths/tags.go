@@ -11,7 +11,7 @@ import (
 // Where returns the tags for the location of a resolved path.
 func (r *Resolver) Where(p string) effects.Tags {
 	g := r.Session()
-	f := lexpath.Fold(p)
+	f := r.fold(p)
 	var t effects.Tags
 	in := false
 	for _, root := range g.roots {
@@ -64,7 +64,7 @@ func (g *sessionPaths) vital(p, f string) bool {
 // Guard returns the guarded tags of a path by its names.
 func (r *Resolver) Guard(p string) effects.Tags {
 	g := r.Session()
-	f := lexpath.Fold(p)
+	f := r.fold(p)
 	t := Guarded.Match(f, g.fromHome(f))
 	for _, own := range g.own {
 		if lexpath.In(own, f) {
@@ -189,16 +189,23 @@ func (r *Resolver) guardedChildren(dir string, kind effects.Kind) effects.Tags {
 // CwdTags returns the tags of a run's working folder. An unknown folder counts as
 // outside of the project.
 func (r *Resolver) CwdTags(cwd string) effects.Tags {
+	tags, _ := r.Folder(cwd)
+	return tags
+}
+
+// Folder returns the tags of a folder that a program runs in, and its path with links
+// resolved, "" if that is not known.
+func (r *Resolver) Folder(cwd string) (effects.Tags, string) {
 	if r.Unknown {
-		return effects.TagsOf(effects.Outside)
+		return effects.TagsOf(effects.Outside), ""
 	}
 	r.Session() // it changes bases
 	b := r.baseOf(cwd)
 	if b.why != "" {
-		return effects.TagsOf(effects.Outside)
+		return effects.TagsOf(effects.Outside), ""
 	}
 	if !b.tagged {
 		b.tags, b.tagged = r.Where(b.at.Path)&effects.TagsOf(effects.InProject, effects.Outside, effects.Temp, effects.Home, effects.System, effects.Worktree), true
 	}
-	return b.tags
+	return b.tags, b.at.Path
 }

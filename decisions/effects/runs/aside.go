@@ -32,7 +32,8 @@ func (v *invocation) setAside(i int, e effects.Effect) {
 		return // a path that is not known has another reason to ask
 	}
 	same := func(have effects.Effect) bool {
-		return have.Kind == e.Kind && have.File.Path == e.File.Path && have.File.Recursive == e.File.Recursive
+		return have.Kind == e.Kind && have.File.Path == e.File.Path && have.File.Recursive == e.File.Recursive &&
+			slices.Equal(have.File.OtherPaths, e.File.OtherPaths)
 	}
 	switch {
 	case slices.ContainsFunc(b.Asides, same):
@@ -206,13 +207,14 @@ func (v *invocation) mayDo(i int) {
 			if _, behind, ok := strings.Cut(text, "!"); ok {
 				text = behind // of an editor, or an alias of git
 			}
+			text = strings.TrimPrefix(text, "shell ") // of gdb
 			v.mayRunText(text)
 		}
 	}
 }
 
 // takesCommand are the options whose value is a command, in programs that run one.
-var takesCommand = wordset.Of("-c", "-e", "-x", "-qc", "-ec", "--command", "--cmd", "--exec", "--execute", "--run")
+var takesCommand = wordset.Of("-c", "-e", "-x", "-ex", "-iex", "-eval-command", "--eval-command", "-qc", "-ec", "--command", "--cmd", "--exec", "--execute", "--run")
 
 // mayRunText defers shell text that may run to the rest of the call.
 func (v *invocation) mayRunText(text string) {
@@ -229,6 +231,10 @@ func (v *invocation) mayRun(i int) {
 		return
 	}
 	name := v.b.programName(w.Text)
+	if i > 0 && v.args[i-1].Text == "--args" { // of gdb
+		v.b.possibly("", v.args[i:], v.run.Cwd, v.at)
+		return
+	}
 	if name == "" && !v.isExecutable(w.Text) || name != "" && (v.b.Table.Program(name) == nil || name == w.Text && v.b.Table.IsSubcommand(name)) {
 		return
 	}
@@ -246,6 +252,38 @@ func (v *invocation) isExecutable(text string) bool {
 	}
 	mode, err := v.b.Paths.Lstat(e.File.Path)
 	return err == nil && mode.IsRegular() && mode.Perm()&0o111 != 0
+}
+
+// mayRunParts defers the runs of the programs in the folders that run-parts is given.
+func (v *invocation) mayRunParts() {
+	for _, w := range v.args {
+		if w.Dynamic() || w.Glob || looksLikeOption(w.Text) || v.b.Remote {
+			continue
+		}
+		names, _ := v.b.Paths.Names(v.folder(0, w.Text))
+		for _, n := range names {
+			if p := strings.TrimRight(w.Text, "/") + "/" + n.Name(); v.isExecutable(p) {
+				v.b.possibly("", []effects.Word{effects.LiteralWord(p)}, v.run.Cwd, v.at)
+			}
+		}
+	}
+}
+
+// mayDoInput sets aside the reads and writes of the files that a script for ar names, line
+// by line, on standard input: ADDMOD file, CREATE library.
+func (v *invocation) mayDoInput() {
+	input := Input{Kind: v.at.Stdin, Text: v.at.Text, Printed: v.at.Printed}
+	text, ok := input.Known()
+	if !ok || len(text) > MaxOutput {
+		return
+	}
+	before := v.args
+	for word := range strings.FieldsFuncSeq(text, func(c rune) bool { return strings.ContainsRune(" \t\r\n,()", c) }) {
+		v.args = []effects.Word{effects.LiteralWord(word)}
+		v.mayRead(0)
+		v.mayWrite(0)
+	}
+	v.args = before
 }
 
 // mayDoOperands sets aside what the operands of a run may do that is not understood.

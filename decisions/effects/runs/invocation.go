@@ -132,6 +132,9 @@ func (v *invocation) listedProgram(p *programs.Program) {
 	v.run.Flags = v.flags
 	v.readonly()
 	v.opens()
+	if v.run.Program == "ar" && v.has([]string{"-M"}) {
+		v.mayDoInput()
+	}
 	v.disturb()
 	if p.Interpreter != "" {
 		v.standardInput()

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/decisions/effects/paths"
 	"github.com/permd/permd/decisions/effects/programs"
 	"github.com/permd/permd/decisions/effects/settings"
 	"github.com/permd/permd/internal/lexpath"
@@ -98,7 +99,7 @@ func (v *invocation) obeysFrom(around *settings.Surroundings, dir string, beside
 			if o.Git || o.Home || o.Variable || o.NextToOperand != beside {
 				continue
 			}
-			file := path.Join(dir, o.Name)
+			file := paths.Joined(dir, o.Name)
 			switch {
 			case slices.Contains(homes, dir):
 				if v.Rewritten(file) {

@@ -81,6 +81,7 @@ func (v *invocation) separateValue(use *programs.OptionUse) {
 	if use.Arity != programs.ArityTwo {
 		v.patternValue(at)
 		v.dashedValue(use)
+		v.valueBehind(at)
 		v.value(use.Option, at, v.args[at])
 		v.markOptionWord(use.Option, i)
 		return
@@ -92,6 +93,17 @@ func (v *invocation) separateValue(use *programs.OptionUse) {
 		v.markHarmful(i)
 		v.markHarmful(at - 1)
 		v.markHarmful(at)
+	}
+}
+
+// valueBehind handles the value of an option that follows an operand, of a program that
+// reads its operands. With POSIXLY_CORRECT in the person's environment, which permd does
+// not see, it is an operand as well.
+func (v *invocation) valueBehind(at int) {
+	reads := func(o programs.Operand) bool { return o.Role == programs.RoleReads }
+	if w := &v.args[at]; len(v.operands) > 0 && !w.Dynamic() && v.p.Style == programs.StyleGNU && slices.ContainsFunc(v.p.Operands, reads) {
+		v.guardedWord(at, w.Text)
+		v.mayRead(at)
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/permd/permd/decisions/effects/display"
 	"github.com/permd/permd/decisions/effects/foreign"
 	"github.com/permd/permd/internal/lexpath"
+	"github.com/permd/permd/internal/wordset"
 )
 
 const (
@@ -158,13 +159,14 @@ func (b *Builder) Run(words []effects.Word, at Setting) int {
 	v.mayReadWords()
 	v.mayMakeEach()
 	v.mayRunOthers()
+	v.mayTakeWords()
 	if at.via != nil && at.via.Arg >= 0 {
 		// A rule line that spells out the wrapper covers only the words that a line for
 		// the program itself would cover.
 		outer := b.Effects[at.via.Effect].Run
 		b.Effects[index].Via = &effects.Via{Effect: at.via.Effect, Arg: max(at.via.Arg, min(at.via.Arg+r.HarmlessFrom, len(outer.Args)-1))}
 	}
-	b.Effects[index].Tags = b.Paths.CwdTags(r.Cwd)
+	b.Effects[index].Tags, r.Folder = b.Paths.Folder(r.Cwd)
 	if p := b.Table.Program(name); p == nil || p.Wrapper == nil || p.Wrapper.Elsewhere {
 		b.markPrintsSecrets(index, words)
 	}
@@ -190,6 +192,28 @@ func (v *invocation) mayRunOthers() {
 	}
 }
 
+// mayTakeWords defers the run without the words that nopt, which reads the words of npm and
+// pnpm, takes for the value of an option that needs none: npm run --if-present true ship.
+func (v *invocation) mayTakeWords() {
+	if !noptPrograms[v.run.Program] {
+		return
+	}
+	words := []effects.Word{effects.LiteralWord(v.run.Program)}
+	for i, w := range v.args {
+		if i == 0 || !noptValues[w.Text] || !looksLikeOption(v.args[i-1].Text) || strings.Contains(v.args[i-1].Text, "=") {
+			words = append(words, w)
+		}
+	}
+	if len(words) <= len(v.args) {
+		v.b.possibly("", words, v.run.Cwd, v.at)
+	}
+}
+
+var (
+	noptPrograms = wordset.Fields("npm npx pnpm pnpx")
+	noptValues   = wordset.Fields("true false null always")
+)
+
 // byPath handles a program that is given by its path, and records the script. It returns
 // the name if the path leads to a system folder by a detour.
 func (b *Builder) byPath(index int, at Setting) string {
@@ -203,7 +227,7 @@ func (b *Builder) byPath(index int, at Setting) string {
 	if r.Executable[0] == '/' && base == path.Base(r.Executable) && b.Table.SystemFolder(path.Clean(dir)) {
 		return base
 	}
-	r.Program = e.File.Path
+	r.Program, r.OtherPaths = e.File.Path, e.File.OtherPaths
 	r.Script = b.script(e.File.Path, at.From)
 	return ""
 }
@@ -285,6 +309,9 @@ func (v *invocation) unlistedProgram() {
 		v.harms.options = firstPlain(v.args)
 	}
 	v.unexplainedTail(0)
+	if path.Base(v.asWritten) == "run-parts" {
+		v.mayRunParts()
+	}
 	if isPatchTool(v.asWritten) {
 		v.applyPatch()
 	}

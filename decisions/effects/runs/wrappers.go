@@ -193,7 +193,9 @@ func (v *invocation) innerCommand() {
 			v.unknown(start, "options after the host: "+display.Display(display.ShowWord(first)))
 			return
 		}
-		v.remoteCommand(start)
+		if v.remoteCommand(start); v.run.Program == "chroot" { // which may be to the root of this machine
+			v.b.possibly("", v.args[start:], v.run.Cwd, v.at)
+		}
 		return
 	}
 	if first.Expandable() || strings.HasPrefix(first.Text, "-") {

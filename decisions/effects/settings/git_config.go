@@ -8,6 +8,7 @@ import (
 	"path"
 	"strings"
 
+	"github.com/permd/permd/decisions/effects/paths"
 	"github.com/permd/permd/internal/lexpath"
 )
 
@@ -74,17 +75,17 @@ func (a *Surroundings) obeysTree(s *Format, tree string, depth int) string {
 			return file
 		}
 		for _, name := range []string{"config", "config.worktree"} {
-			file := path.Join(git, name)
+			file := paths.Joined(git, name)
 			if !a.harmlessSettings(s, &settingsCheck{Surroundings: a, file: file, root: tree, nested: depth > 0, ofGit: true}) {
 				return file
 			}
 		}
-		hook := path.Join(git, "hooks", statusHook)
+		hook := paths.Joined(git, "hooks/"+statusHook)
 		if _, err := a.FS.Lstat(hook); a.Files.Changed(hook) || !errors.Is(err, fs.ErrNotExist) {
 			return hook
 		}
 	}
-	index := path.Join(dirs[0], "index")
+	index := paths.Joined(dirs[0], "index")
 	data, err := a.FS.ReadFile(index, maxLinksIndex)
 	if errors.Is(err, fs.ErrNotExist) {
 		return ""
@@ -187,7 +188,7 @@ func gitLinks(data []byte) (links []string, ok bool) {
 // treeAbove returns the nearest folder upwards that holds .git, "" if there is none.
 func (a *Surroundings) treeAbove(dir string) string {
 	for range MaxObeyedDepth {
-		if a.Files.Exists(path.Join(dir, ".git")) {
+		if a.Files.Exists(paths.Joined(dir, ".git")) {
 			return dir
 		}
 		if dir == "/" {

@@ -16,7 +16,7 @@ import (
 // that does not belong to the tree: git would print the content of that one.
 func (a *Surroundings) gitFolders(tree string) []string {
 	fsys := a.FS
-	link := path.Join(tree, ".git")
+	link := paths.Joined(tree, ".git")
 	mode, err := fsys.Lstat(link)
 	switch {
 	case err != nil:
@@ -27,7 +27,7 @@ func (a *Surroundings) gitFolders(tree string) []string {
 		_, _ = fsys.Names(link, maxGitNames)
 		// git reads a commondir in the folder of any repository, but itself writes one
 		// only for linked working trees.
-		if file := path.Join(link, "commondir"); a.Files.Changed(file) || !a.missing(file) {
+		if file := paths.Joined(link, "commondir"); a.Files.Changed(file) || !a.missing(file) {
 			return nil
 		}
 		return []string{link}
@@ -97,10 +97,14 @@ const worktreesFolder = "worktrees"
 // none.
 func (a *Surroundings) storesElsewhere(git string) string {
 	fsys := a.FS
-	folders := slices.Clone(gitFoldersOfText)
-	trees, err := fsys.Names(path.Join(git, worktreesFolder), maxGitNames)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return path.Join(git, worktreesFolder)
+	folders := slices.Clip(gitFoldersOfText)
+	var trees []fs.DirEntry
+	if !a.lacks(git, worktreesFolder) {
+		var err error
+		trees, err = fsys.Names(paths.Joined(git, worktreesFolder), maxGitNames)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return path.Join(git, worktreesFolder)
+		}
 	}
 	for i, tree := range trees {
 		if i == maxWorktrees {
@@ -109,7 +113,13 @@ func (a *Surroundings) storesElsewhere(git string) string {
 		folders = append(folders, path.Join(worktreesFolder, tree.Name()))
 	}
 	for _, name := range folders {
-		dir := path.Join(git, name)
+		if top, _, _ := strings.Cut(name, "/"); a.lacks(git, top) {
+			continue
+		}
+		dir := git
+		if name != "" {
+			dir = paths.Joined(git, name)
+		}
 		names, err := fsys.Names(dir, maxGitNames)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return dir
@@ -128,11 +138,24 @@ func (a *Surroundings) storesElsewhere(git string) string {
 		}
 	}
 	for _, name := range []string{"objects/info/alternates", "objects/info/http-alternates"} {
-		if file := path.Join(git, name); a.Files.Changed(file) || !a.missing(file) {
+		if file := paths.Joined(git, name); a.Files.Changed(file) || !a.missing(file) {
 			return file
 		}
 	}
 	return ""
+}
+
+// lister is implemented by file systems that remember the names in a folder.
+type lister interface {
+	// Lacks reports whether it is known that nothing of that name is in a folder. The
+	// names were read during the call.
+	Lacks(dir, name string) bool
+}
+
+// lacks reports whether a folder is known to hold nothing of a name, without a look at it.
+func (a *Surroundings) lacks(dir, name string) bool {
+	by, ok := a.FS.(lister)
+	return ok && by.Lacks(dir, name)
 }
 
 func (a *Surroundings) missing(file string) bool {

@@ -67,14 +67,19 @@ func sameElsewhere(a, b []effects.Effect, shift int) bool {
 			(x.File == nil) != (y.File == nil) || (x.Via == nil) != (y.Via == nil) {
 			return false
 		}
-		return (x.File == nil || *x.File == *y.File) &&
+		return (x.File == nil || sameFile(x.File, y.File)) &&
 			(x.Run == nil || sameRun(x.Run, y.Run)) &&
 			(x.Via == nil || x.Via.Arg == y.Via.Arg && x.Via.Effect+shift == y.Via.Effect)
 	})
 }
 
+func sameFile(x, y *effects.File) bool {
+	return x.Path == y.Path && x.AsWritten == y.AsWritten && x.Recursive == y.Recursive && x.Tree == y.Tree && x.OtherName == y.OtherName &&
+		slices.Equal(x.OtherPaths, y.OtherPaths)
+}
+
 func sameRun(x, y *effects.Run) bool {
-	return x.Program == y.Program && x.Readonly == y.Readonly && slices.Equal(x.Args, y.Args) && (x.Readonly || x.Cwd == y.Cwd)
+	return x.Program == y.Program && slices.Equal(x.OtherPaths, y.OtherPaths) && x.Readonly == y.Readonly && slices.Equal(x.Args, y.Args) && (x.Readonly || x.Cwd == y.Cwd)
 }
 
 // shellTextIn appends the effects of shell text run in cwd.

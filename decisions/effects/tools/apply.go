@@ -199,12 +199,13 @@ func (t *tool) commandFact(s *shape, f fact, cwd string) {
 	joined := strings.Join(args, " ")
 	_, wrapped := unwrapShell(args) // joined, its commands would be the same but the first, which would lose its words
 	switch words, ok := plainWords(joined); {
-	case ok && slices.Equal(words, args), t.use < 0 && t.p.argv:
-	case t.p != unknownAgent && t.use < 0:
-		// A known agent that sends its commands as text may join the words for its shell.
+	case ok && slices.Equal(words, args), t.use < 0 && (t.p.argv || t.p == unknownAgent):
+		// A list that an agent sends is what it executes, as far as is known.
+	case t.use < 0:
+		// An agent that sends its commands as text may join the words for its shell.
 		t.defect(effects.DefectContradiction, f.from, "the command is a list of words, which as text would be another command")
 	case !wrapped:
-		// Nobody knows whether an unknown agent, or somebody else's tool, joins them.
+		// Nobody knows whether somebody else's tool joins them.
 		shell.Text(t.Builder, joined, cwd, f.from)
 	}
 }

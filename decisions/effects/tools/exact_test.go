@@ -22,3 +22,13 @@ func TestExactNames(t *testing.T) {
 		{name: "an agent's own way", call: call("permd", "mcp__shop__pay"), want: []string{"use shop:pay @tool"}},
 	})
 }
+
+// Cursor names the tools of all servers MCP:NAME, so that none of them is taken for one
+// of its own tools.
+func TestNamesOfCursor(t *testing.T) {
+	runToolCases(t, []toolCase{
+		{name: "a tool", call: agentCall("cursor", "MCP:close_issue", `{"a":1}`), want: []string{"use :close_issue @tool"}},
+		{name: "the name of its own tool", call: agentCall("cursor", "MCP:Shell", `{"a":1}`), want: []string{"use :Shell @tool"}},
+		{name: "a name with a server's", call: agentCall("cursor", "MCP:github-close_issue", `{"a":1}`), want: []string{"use :github-close_issue @tool"}},
+	})
+}

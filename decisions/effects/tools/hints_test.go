@@ -69,7 +69,7 @@ func TestHints(t *testing.T) {
 		{"through a link", acp("nobody", func(c *effects.Call) {
 			c.Claims.Kind, c.Claims.Locations = "edit", at("/home/ana/link/migrations/1.sql")
 		}),
-			[]string{"write ./migrations/1.sql"}},
+			[]string{"write ./migrations/1.sql", "write /home/ana/link/migrations/1.sql"}},
 		{"each path once", acp("nobody", func(c *effects.Call) {
 			c.Claims.Kind, c.Claims.Locations = "edit", at(m, m, "migrations/1.sql")
 			c.Claims.Diffs = []effects.Diff{{Path: m, From: "content[0]"}}

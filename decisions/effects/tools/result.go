@@ -66,11 +66,12 @@ func (t *tool) result() effects.Result {
 	} else {
 		r.Rest = shell.ReadRest(t.Builder, nil)
 	}
+	t.hints = append(t.hints, ofShown(t.Asides)...)
+	r.Rest = slices.Concat(r.Rest, ofShown(t.Opened), t.Paths.MayReach)
+	t.hintOtherPaths(&r)
 	if t.TooManyAsides || t.Paths.TooManyHosts {
 		t.TooLarge(t.from, "the call may do more than permd looks at")
 	}
-	r.Rest = slices.Concat(r.Rest, ofShown(t.Opened), t.Paths.MayReach)
-	t.hints = append(t.hints, ofShown(t.Asides)...)
 	if r.Missing == "" {
 		r.Missing = t.Call.Incomplete
 	}

@@ -56,7 +56,7 @@ func TestSystemCalls(t *testing.T) {
 		t.Skip("missing: strace")
 	}
 	trace := filepath.Join(t.TempDir(), "trace")
-	cmd := exec.CommandContext(t.Context(), strace, "-f", "-qq", "-y", "-s", "0", "-e", "trace="+strings.Join(countedCalls, ","), "-o", trace,
+	cmd := exec.CommandContext(t.Context(), strace, "-f", "--seccomp-bpf", "-qq", "-y", "-s", "0", "-e", "trace="+strings.Join(countedCalls, ","), "-o", trace,
 		os.Args[0], "-test.run=^TestSystemCalls$", "-test.count=1")
 	cmd.Env = append(os.Environ(), tracedEnv+"=1", "GOMAXPROCS=1")
 	if out, err := cmd.CombinedOutput(); err != nil {

@@ -32,6 +32,7 @@ type Rules struct {
 // another root (--root), where the organisation's rules may belong to the caller.
 // changed, if not nil, is called after each change of the rules.
 func OpenRules(ctx context.Context, dirs xdg.Dirs, relocated bool, changed func(policy.Status)) (*Rules, error) {
+	defer reduceGC()() // also what is read before the rules are compiled makes garbage
 	files := mounts.New()
 	read, err := account.ReadSettings(dirs, files)
 	if err != nil {
