@@ -140,7 +140,7 @@ func concealPiped(effs []effects.Effect, text string) {
 	for i := range effs {
 		e := &effs[i]
 		switch r := e.Run; {
-		case r == nil && e.Kind == effects.KindUnknown:
+		case e.Detail() == effects.NoDetail:
 			e.Text, e.Why = display.Conceal(e.Text, piped), display.Conceal(e.Why, piped)
 		case r != nil && (display.Prints(r.Program) || strings.Contains(e.Text, "<(")):
 			if text := display.Conceal(e.Text, piped); text != e.Text {
