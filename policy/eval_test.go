@@ -171,7 +171,7 @@ deny contains "x" if f(input.effect.program) > 5`, "conflicting values"},
 	some e in numbers; some f in numbers; some g in numbers; some h in numbers
 	a * b * c * d * e * f * g * h == 7 + input.effect.harmless_from * 0.5
 }
-numbers := {n | some i, _ in split("abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyz", ""); n := i + 11}`, "took longer"},
+numbers := {n | some i, _ in split("abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyz", ""); n := i + 11}`, "took "}, // longer, or more memory
 		{"element of a wrong type", `deny contains input.effect.harmless_from if input.effect.kind == "run"`, "neither a string nor an object"},
 		{"element with a wrong member", `deny contains {"reason": "x", input.effect.program: "x"} if input.effect.kind == "run"`, `no member "ls"`},
 		{"element without a reason", `deny contains input.effect.executable if input.effect.kind == "run"`, "without giving a reason"},
