@@ -25,7 +25,6 @@ const parallelTests = 16
 
 func TestMain(m *testing.M) {
 	testload.Parallel(parallelTests)
-	testload.CollectRarely()
 	goleak.VerifyTestMain(m)
 }
 

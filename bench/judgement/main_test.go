@@ -12,13 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/permd/permd/internal/strictjson"
-	"github.com/permd/permd/internal/testload"
 )
-
-func TestMain(m *testing.M) {
-	testload.CollectRarely()
-	m.Run()
-}
 
 var update = flag.Bool("update", false, "write the golden files anew")
 

@@ -142,7 +142,8 @@ func Parallel(n int) {
 const gcPercent = 400
 
 // CollectRarely lets garbage grow before it is collected, unless GOGC says how much. It is
-// for TestMain of packages whose tests do not measure memory.
+// for TestMain of packages whose tests do not measure memory, and do not evaluate rules
+// with policy/evaltime, which cancels an evaluation while the heap grows.
 func CollectRarely() {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(gcPercent)

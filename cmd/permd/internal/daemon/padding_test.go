@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"os"
-	"runtime/debug"
 	"slices"
 	"strings"
 	"testing"
@@ -112,7 +111,6 @@ func TestPadding(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long: it decides hundreds of commands at the bounds")
 	}
-	defer debug.SetGCPercent(debug.SetGCPercent(400)) // long commands make much garbage
 	w := newBenchWorld(t, false)
 	var err error
 	// What is denied must not depend on how fast the machine is.
