@@ -17,11 +17,12 @@ import (
 type fate int
 
 const (
-	arrives   fate = iota // arrives as it is
-	isYes                 // arrives, with another option maybe, or permd answers in its place, or permd answers in its place
-	isAsk                 // arrives, changed maybe, or is answered by permd
-	mayArrive             // arrives unchanged, or not at all
-	isRefused             // is refused
+	arrives     fate = iota // arrives as it is
+	isYes                   // arrives, with another option maybe, or permd answers in its place
+	isYesAtMost             // the same, or does not arrive
+	isAsk                   // arrives, changed maybe, or is answered by permd
+	mayArrive               // arrives unchanged, or not at all
+	isRefused               // is refused
 )
 
 // stormLine is one line that a peer sent.
@@ -300,6 +301,18 @@ func (p *stormPeer) think(n int) (stormLine, string) {
 // changes before each answer.
 const maxStormAsked = 3
 
+// answers returns what was sent. An approval after which permd has to ask again, because the
+// daemon was restarted, does not arrive if one of the peers ends before.
+func (p *stormPeer) answers() []stormLine {
+	lines := slices.Clone(p.sent)
+	for i := range lines {
+		if lines[i].fate == isYes && !p.settled {
+			lines[i].fate = isYesAtMost
+		}
+	}
+	return lines
+}
+
 // compareStorm compares what one peer sent with what the other received: nothing is
 // repeated, out of order or missing in between; with whole, nothing is missing at
 // all, and with cut, the last line may be incomplete.
@@ -387,7 +400,7 @@ func missing(lines []stormLine) error {
 // becomes reports whether a line may arrive like that.
 func (l *stormLine) becomes(line string) bool {
 	switch l.fate {
-	case isYes:
+	case isYes, isYesAtMost:
 		return line == l.text || sameButOption(l.text, line)
 	case isAsk:
 		was, is := parsePair(l.text), parsePair(line)

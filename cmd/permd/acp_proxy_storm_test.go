@@ -209,7 +209,7 @@ func (s *storm) check(t *testing.T, round int) {
 		"the client":                   s.client.err,
 		"the agent":                    s.agent.err,
 		"from the agent to the client": compareStorm(s.agent.sent, s.client.received, whole, s.killed),
-		"from the client to the agent": compareStorm(s.client.sent, s.agent.received, s.settled, false),
+		"from the client to the agent": compareStorm(s.client.answers(), s.agent.received, s.settled, false),
 	} {
 		if err != nil {
 			t.Errorf("round %d, %s: %v", round, what, err)

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/permd/permd/decisions/effects/fsfake"
+	"github.com/permd/permd/internal/lexpath"
 )
 
 func always() bool { return true }
@@ -46,7 +47,7 @@ func (f *walkedFS) add(p string, mode fs.FileMode) {
 func (f *walkedFS) remove(p string) {
 	f.Remove(p)
 	for have := range f.all {
-		if have == p || strings.HasPrefix(have, p+"/") {
+		if lexpath.In(p, have) {
 			delete(f.all, have)
 		}
 	}

@@ -388,8 +388,9 @@ func TestNothingGrows(t *testing.T) {
 				}
 			}
 			var last cost
-			for range 5 { // what runs in the background only adds
-				if last = counted(); last.allocations <= 1.02*first.allocations+1 && last.bytes <= 1.02*first.bytes+64 {
+			// What runs in the background only adds, and on a busy machine buffers may be larger.
+			for range 5 {
+				if last = counted(); last.allocations <= 1.02*first.allocations+1 && last.bytes <= 1.1*first.bytes+64 {
 					return
 				}
 			}
