@@ -388,8 +388,7 @@ func TestNothingGrows(t *testing.T) {
 				}
 			}
 			var last cost
-			// What runs in the background only adds, and on a busy machine buffers may be larger.
-			for range 5 {
+			for range 5 { // what runs in the background only adds, as larger buffers on a busy machine
 				if last = counted(); last.allocations <= 1.02*first.allocations+1 && last.bytes <= 1.1*first.bytes+64 {
 					return
 				}
