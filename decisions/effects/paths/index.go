@@ -126,15 +126,26 @@ func (x *Index) Stamp(path string) (Stamp, error) {
 // that each later change makes another one; false if there is none.
 func (x *Index) OldStamp(path string) (Stamp, bool) {
 	stamp, err := x.Stamp(path)
-	return stamp, err == nil && x.isOld(stamp)
+	return stamp, err == nil && x.trusts(path, stamp)
 }
 
-func (x *Index) isOld(stamp Stamp) bool {
+// trusts reports whether each later change of the names in a folder makes another stamp
+// than this one, which it has now.
+func (x *Index) trusts(path string, stamp Stamp) bool {
+	if !x.keepsStamps(path) {
+		return false
+	}
 	least := minStampAge
 	if stamp.Changed%int64(time.Second) == 0 {
 		least = minCoarseAge
 	}
 	return x.now().UnixNano()-stamp.Changed > int64(least)
+}
+
+// keepsStamps reports whether the file system of a folder has stamps that change with it.
+func (x *Index) keepsStamps(path string) bool {
+	by, ok := x.FS.(interface{ KeepsStamps(path string) bool })
+	return x.stamper != nil && (!ok || by.KeepsStamps(path))
 }
 
 // Survey implements [Surveyor].

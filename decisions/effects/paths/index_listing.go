@@ -26,8 +26,8 @@ type keptListing struct {
 
 // Listing implements [Lister]. A listing is used while the folder has the same stamp,
 // which changes with each name that is added or removed, and with a change of the folder's
-// permissions; a stamp that is hardly older than the reading is not trusted. So it is as current as
-// an Lstat.
+// permissions; a stamp that a later change may leave as it is is not trusted. So it is as
+// current as an Lstat.
 func (x *Index) Listing(path string, limit int) (*Listing, Stamp, error) {
 	if x.stamper == nil {
 		l, err := ListingOf(x.FS, path, limit)
@@ -44,7 +44,7 @@ func (x *Index) Listing(path string, limit int) (*Listing, Stamp, error) {
 		return l, stamp, nil
 	}
 	l, err := ListingOf(x.FS, path, limit)
-	if err != nil || stamp == (Stamp{}) || x.now().UnixNano()-stamp.Changed <= int64(minStampAge) {
+	if err != nil || stamp == (Stamp{}) || !x.trusts(path, stamp) {
 		return l, Stamp{}, err
 	}
 	if size := l.size(); size <= maxListingBytes {

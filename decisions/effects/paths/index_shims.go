@@ -31,7 +31,7 @@ func (x *Index) Choosing(dir string) ([]string, error) {
 		return kept.names, nil
 	}
 	names, err := listChoosing(x.FS, dir)
-	if err != nil || !x.isOld(stamp) {
+	if err != nil || !x.trusts(dir, stamp) {
 		return names, err
 	}
 	x.choosing.Lock()

@@ -117,7 +117,7 @@ type linkWalk struct {
 func (x *Index) LinksBelow(dir string, more func() bool) (Links, error) {
 	end := x.now().Add(maxLinkWalk)
 	w := linkWalk{index: x, more: func() bool { return more() && x.now().Before(end) }}
-	if by, ok := x.FS.(interface{ KeepsStamps(path string) bool }); x.stamper != nil && (!ok || by.KeepsStamps(dir)) {
+	if x.keepsStamps(dir) {
 		w.old = x.keptTree(dir)
 		// A tree needs memory, so that one is made at a time.
 		if w.keeps = x.walking.TryLock(); w.keeps {

@@ -13,9 +13,9 @@ import (
 const maxOtherPaths = 2 * shell.MaxEffects
 
 // hintOtherPaths adds each effect on a file or a program that was reached through links
-// once more for each path that led there. The effect itself has the path that the links
-// lead to, as whoever allows something must mean that; but a deny of ./data means the
-// files that are found there, wherever they are stored by now.
+// once more for each path that led there. The effect itself has the resolved path, because
+// an allow must be about the file that is used. A deny of ./data is about the files that are
+// reached by that name, wherever they are stored.
 func (t *tool) hintOtherPaths(r *effects.Result) {
 	left := maxOtherPaths
 	var hints []effects.Effect
