@@ -64,7 +64,7 @@ func Take(path string) (*Lock, error) {
 	if err := check(f, path); err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
-	if err := flock(f); err != nil {
+	if err := flock(f, unix.LOCK_EX|unix.LOCK_NB); err != nil {
 		defer f.Close()
 		if errors.Is(err, unix.EWOULDBLOCK) {
 			held := &Held{PID: holder(f)}
@@ -99,9 +99,9 @@ func check(f *os.File, path string) error {
 	return nil
 }
 
-func flock(f *os.File) error {
+func flock(f *os.File, how int) error {
 	for {
-		err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+		err := unix.Flock(int(f.Fd()), how)
 		if !errors.Is(err, unix.EINTR) {
 			return err
 		}
@@ -126,6 +126,9 @@ func holder(f *os.File) int {
 // taken for this one's. A second call does nothing.
 func (l *Lock) Free() error {
 	_ = l.f.Truncate(0)
+	// Closing alone would not release it while a child that was just forked has the
+	// descriptor too, which is until that child executes its program.
+	_ = flock(l.f, unix.LOCK_UN)
 	if err := l.f.Close(); err != nil && !errors.Is(err, fs.ErrClosed) {
 		return fmt.Errorf("freeing lock file: %w", err)
 	}

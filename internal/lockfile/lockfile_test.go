@@ -82,3 +82,27 @@ func TestNoFolder(t *testing.T) {
 		t.Errorf("error is %v", err)
 	}
 }
+
+// TestFreeBesideACopy: a child has a copy of the descriptor from fork until exec.
+func TestFreeBesideACopy(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "lock")
+	l, err := Take(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	copied, err := unix.Dup(int(l.f.Fd()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(copied)
+	if err := l.Free(); err != nil {
+		t.Fatal(err)
+	}
+	l, err = Take(path)
+	if err != nil {
+		t.Fatalf("taking what was freed: %v", err)
+	}
+	if err := errors.Join(l.Free(), l.Free()); err != nil {
+		t.Errorf("freeing twice: %v", err)
+	}
+}
