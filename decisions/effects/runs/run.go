@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/permd/permd/decisions/effects"
@@ -113,13 +114,16 @@ func (b *Builder) CheckLinks(e effects.Effect) effects.Effect {
 	if e.File == nil {
 		return e
 	}
-	for _, dir := range b.Rearranged {
-		if dir == "" || lexpath.Below(dir, e.File.Path) {
-			why := "an earlier part of the call may change what the path leads to"
-			return effects.Effect{Kind: effects.KindUnknown, From: e.From, Why: why, Text: display.Display(string(e.Kind) + " " + e.File.AsWritten + ": " + why)}
-		}
+	if b.rearranges(e.File.Path) {
+		why := "an earlier part of the call may change what the path leads to"
+		return effects.Effect{Kind: effects.KindUnknown, From: e.From, Why: why, Text: display.Display(string(e.Kind) + " " + e.File.AsWritten + ": " + why)}
 	}
 	return e
+}
+
+// rearranges reports whether an earlier run of the call may have put links into a path.
+func (b *Builder) rearranges(file string) bool {
+	return slices.ContainsFunc(b.Rearranged, func(dir string) bool { return dir == "" || lexpath.Below(dir, file) })
 }
 
 // Run adds a run effect and those of its words, and returns its index.
