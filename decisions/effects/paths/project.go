@@ -177,7 +177,7 @@ func (r *Resolver) Project() string { return r.Session().project }
 // that holds any of these.
 func (g *sessionPaths) cannotBeProject(p string) bool {
 	f := lexpath.Fold(p)
-	if vitalPaths[f] || homeShaped(f) || g.system(f) && !below(projectFolders, f) {
+	if vitalPaths.Has(f) || homeShaped(f) || g.system(f) && !below(projectFolders, f) {
 		return true
 	}
 	for _, h := range g.folded {
