@@ -166,6 +166,10 @@ func (r *reader) lines(set decisions.Set, kind effects.Kind, n *yaml.Node) {
 			r.fail(item.Line, "put quotes around it", "an entry of %s %s is no text", set, kind)
 			continue
 		}
+		if len(item.Value) > maxEntryBytes {
+			r.fail(item.Line, "", "an entry of %s %s has more than %d bytes", set, kind, maxEntryBytes)
+			continue
+		}
 		p, err := pattern.Parse(kind, item.Value)
 		if err != nil {
 			fix := ""
