@@ -55,11 +55,12 @@ func commandSecrets(s string) []span {
 type commands struct {
 	found []span
 	piped *[]string // if not nil, the words printed for a command that reads a secret
+	asked bool      // a command of expect waits for what asks for a secret
 }
 
 // find adds the secrets of the text at an offset of the whole.
 func (c *commands) find(s string, offset, depth int) {
-	var before []textWord // the last command
+	var before []textWord // the last command, or the one that prints what filters pass on
 	pipe, here := false, 0
 	for i := 0; i < len(s); {
 		words, next := cutCommand(s[i:])
@@ -77,7 +78,15 @@ func (c *commands) find(s string, offset, depth int) {
 			c.printed(s, before, offset)
 		case i > 1 && s[i-2:i] == "<(" && readsSecret(textsOf(before)):
 			c.printed(s, words, offset)
+		case here == 3 && relaysInput(textsOf(before)):
+			c.sent(s, words, 0, offset)
+		case pipe && relaysInput(texts), i > 0 && s[i-1] == '>' && relaysInput(texts):
+			c.sent(s, before, printedWords(textsOf(before)), offset)
 		}
+		if j := sentSecret(texts, c.asked); j > 0 {
+			c.add(s, &words[j], 0, offset)
+		}
+		c.asked = c.asked || asksForSecret(texts)
 		secretParts(texts, func(j, keep int) {
 			if w := &words[j]; j > 0 && keep < len(w.text) && w.text != Masked {
 				c.add(s, w, keep, offset)
@@ -94,7 +103,7 @@ func (c *commands) find(s string, offset, depth int) {
 		if here++; s[i-1] != '<' {
 			here = 0
 		}
-		if len(words) > 0 {
+		if len(words) > 0 && (!pipe || !filters[programName(texts[0])]) {
 			before = words
 		}
 		pipe = s[i-1] == '|' && (i == len(s) || s[i] != '|')
@@ -112,9 +121,28 @@ func (c *commands) printed(s string, words []textWord, offset int) {
 	}
 }
 
+// sent adds the secrets of a protocol in words that are sent to a server, from the first one on.
+func (c *commands) sent(s string, words []textWord, first, offset int) {
+	texts := textsOf(words)
+	logins(texts[min(first, len(texts)):], func(j, from, end int) {
+		w := &words[first+j]
+		c.addPart(s, w, from, end, offset)
+		if c.piped != nil && end-from >= shortestConcealed {
+			*c.piped = append(*c.piped, w.text[from:end])
+		}
+	})
+}
+
 // add adds the secret in a word from its byte keep on.
 func (c *commands) add(s string, w *textWord, keep, offset int) {
-	from, end := w.at[keep], w.at[len(w.at)-1]+1
+	c.addPart(s, w, keep, len(w.at), offset)
+}
+
+func (c *commands) addPart(s string, w *textWord, first, stop, offset int) {
+	from, end := w.at[first], w.at[stop-1]+1
+	for from < end-1 && (s[from] == '"' || s[from] == '\'') {
+		from++ // quotes in quotes
+	}
 	if n := plainValue(s[from:end]); n > 0 {
 		c.found = append(c.found, span{offset + from, offset + from + n})
 	}
