@@ -200,7 +200,7 @@ func parse(u unit, ps *diag.List) *moduleSet {
 		if u.listsOnly {
 			continue
 		}
-		if isBlank(f.Data) {
+		if f.IsBlank() {
 			continue // a file without rules is fine
 		}
 		opts := policyOpts

@@ -291,8 +291,16 @@ func (s *Store) Prepare(ctx context.Context, uid uint32, project string) error {
 	return errors.Join(errs...)
 }
 
+// current reports whether a layer needs no reading: nothing has changed since it was read.
+func (s *Store) current(n *layerState, st *state) bool {
+	return n != nil && n.org == st.org && n.seen.Same(s.opts.Files, pollInterval)
+}
+
 // prepareUser loads the rules of a person.
 func (s *Store) prepareUser(ctx context.Context, uid uint32) error {
+	if st := s.state.Load(); s.current(st.users[uid], st) {
+		return nil
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	st := s.state.Load()
