@@ -28,7 +28,7 @@ type Deliberation struct {
 // be explained.
 func (d *Deliberation) Slim() {
 	slim := d.of.slimInput()
-	d.input.Call, d.input.Result, d.input.Scratch, d.Raw, d.of = slim.call, slim.result, nil, false, nil
+	d.input.Call, d.input.Result, d.input.Scratch, d.Raw, d.of = &slim.call, slim.result, nil, false, nil
 }
 
 // Size estimates the memory that the deliberation uses, in bytes.

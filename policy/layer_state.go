@@ -102,7 +102,7 @@ func (s *Store) refresh(ctx context.Context, prev *layerState, how loadOptions) 
 	if built.active != nil && built.digest == built.lastDigest {
 		built.nonEmpty = source.NonEmpty(r.files)
 		if s.opts.Files != nil && built.state != StateDegraded {
-			built.seen = source.See(s.opts.Files, s.rulesOf(built), begun, built.dirs, r.dirs, r.files)
+			built.seen = source.See(looker{s.opts.Files}, s.rulesOf(built), begun, built.dirs, r.dirs, r.files)
 		}
 	}
 	return built

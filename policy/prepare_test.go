@@ -54,12 +54,12 @@ func TestPrepareAgain(t *testing.T) {
 			rename(t, filepath.Join(w.root, "new"), w.user)
 		}, "user deny no more"},
 		{"everybody may write it", func(t *testing.T, w *world) {
-			if err := os.Chmod(filepath.Join(w.user, "a.rego"), 0o666); err != nil { //nolint:gosec // that is what is tested
+			if err := os.Chmod(filepath.Join(w.user, "a.rego"), 0o666); err != nil {
 				t.Fatal(err)
 			}
 		}, "degraded"},
 		{"everybody may replace the folder", func(t *testing.T, w *world) {
-			if err := os.Chmod(filepath.Dir(w.user), 0o777); err != nil { //nolint:gosec // that is what is tested
+			if err := os.Chmod(filepath.Dir(w.user), 0o777); err != nil {
 				t.Fatal(err)
 			}
 		}, "degraded"},

@@ -6,17 +6,21 @@ import (
 	"path/filepath"
 	"slices"
 	"time"
-
-	"github.com/permd/permd/decisions/effects/paths"
 )
 
 // Looker looks at files without waiting for those that do not answer.
 type Looker interface {
 	Lstat(path string) (fs.FileMode, error)
-	// Stamp returns what changes with each change of a file or a folder, links not
-	// followed; KeepsStamps reports whether its file system has such stamps.
-	Stamp(path string) (paths.Stamp, error)
+	// Stamp does not follow links. KeepsStamps reports whether the file system of a path
+	// has stamps.
+	Stamp(path string) (Stamp, error)
 	KeepsStamps(path string) bool
+}
+
+// Stamp changes with each change of a file or a folder.
+type Stamp struct {
+	Device, File uint64
+	Changed      int64 // nanoseconds since 1970
 }
 
 // Seen tells whether folders are still as they were when they were read, without reading
@@ -30,7 +34,7 @@ type Seen struct {
 type look struct {
 	path    string
 	missing bool
-	stamp   paths.Stamp
+	stamp   Stamp
 }
 
 // Bounds of what was seen.

@@ -1,19 +1,32 @@
 package source
 
 import (
+	"io/fs"
 	"os"
 	"path/filepath"
 	"testing"
 	"time"
 
-	"github.com/permd/permd/decisions/effects/paths"
 	"github.com/permd/permd/policy/policytest"
 )
 
 // local is the file system of this machine.
-type local struct {
-	paths.OSFS
-	remote bool
+type local struct{ remote bool }
+
+func (local) Lstat(path string) (fs.FileMode, error) {
+	info, err := os.Lstat(path)
+	if err != nil {
+		return 0, err
+	}
+	return info.Mode(), nil
+}
+
+func (local) Stamp(path string) (Stamp, error) {
+	info, err := os.Lstat(path)
+	if err != nil {
+		return Stamp{}, err
+	}
+	return Stamp{Changed: info.ModTime().UnixNano()}, nil
 }
 
 func (l local) KeepsStamps(string) bool { return !l.remote }
