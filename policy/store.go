@@ -24,6 +24,7 @@ import (
 	"github.com/permd/permd/policy/input"
 	"github.com/permd/permd/policy/settings"
 	"github.com/permd/permd/policy/source"
+	"github.com/permd/permd/policy/weight"
 	"github.com/permd/permd/rego"
 )
 
@@ -111,11 +112,12 @@ type Store struct {
 	mu             sync.Mutex
 	changing       sync.Mutex
 	compiling      sync.Mutex
+	weights        weight.Shared // used while compiling is held
 	loads          *projectLoads
 	generation     atomic.Int64
 	state          atomic.Pointer[state]
 	foldersChanged chan struct{} // tells Watch that the folders to watch have changed
-	pollInterval   time.Duration // the constant, except in tests of events
+	delays         delays        // defaultDelays, except in tests
 
 	limiter evaltime.Limiter // shared by the evaluations of all snapshots
 }
@@ -160,8 +162,8 @@ func Open(ctx context.Context, opts Options) (*Store, error) {
 	if opts.privateGroup == nil {
 		opts.privateGroup = xdg.PrivateGroup
 	}
-	s := &Store{opts: opts, foldersChanged: make(chan struct{}, 1), pollInterval: pollInterval, loads: newProjectLoads()}
-	how := loadOptions{deadline: time.Now().Add(loadTimeout)}
+	s := &Store{opts: opts, foldersChanged: make(chan struct{}, 1), delays: defaultDelays, loads: newProjectLoads()}
+	how := loadOptions{deadline: time.Now().Add(s.delays.load)}
 	var err error
 	if s.schema, err = input.ParseSchema(opts.Schema); err != nil {
 		return nil, err
@@ -286,7 +288,7 @@ func (s *Store) Prepare(ctx context.Context, uid uint32, project string) error {
 	at := s.at(uid, project)
 	errs := []error{s.prepareUser(ctx, at.uid)}
 	if project != "" {
-		errs = append(errs, s.loadProject(ctx, at, loadOptions{deadline: time.Now().Add(loadTimeout)}, true))
+		errs = append(errs, s.loadProject(ctx, at, loadOptions{deadline: time.Now().Add(s.delays.load)}, true))
 	}
 	return errors.Join(errs...)
 }
@@ -316,18 +318,27 @@ func (s *Store) prepareUser(ctx context.Context, uid uint32) error {
 	if user == nil || len(user.dirs) == 0 {
 		user = s.userState(uid)
 	}
-	next := s.refresh(ctx, user.withOrg(st.org), loadOptions{deadline: time.Now().Add(loadTimeout)})
+	next := s.refresh(ctx, user.withOrg(st.org), loadOptions{deadline: time.Now().Add(s.delays.load)})
 	s.update(func(now *state) bool { now.users[uid] = next; return true })
 	return next.err()
 }
 
-// evict drops the least recently used project layers.
+// evict drops the least recently used project layers: of all if there are too many, and if
+// they are too large, of those that are larger than others may be.
 func (st *state) evict() {
-	for len(st.projects) > maxProjects {
-		oldest := slices.MinFunc(slices.Collect(maps.Keys(st.projects)), func(a, b layerKey) int {
+	for {
+		total, keys := int64(0), slices.Collect(maps.Keys(st.projects))
+		for _, n := range st.projects {
+			total += n.weight()
+		}
+		if total > weight.MaxProjects {
+			keys = slices.DeleteFunc(keys, func(at layerKey) bool { return st.projects[at].weight() <= weight.MaxProjects/maxProjects })
+		} else if len(keys) <= maxProjects {
+			return
+		}
+		delete(st.projects, slices.MinFunc(keys, func(a, b layerKey) int {
 			return cmp.Compare(st.projects[a].used.Load(), st.projects[b].used.Load())
-		})
-		delete(st.projects, oldest)
+		}))
 	}
 }
 

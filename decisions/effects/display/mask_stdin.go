@@ -2,6 +2,7 @@ package display
 
 import (
 	"strings"
+	"sync"
 
 	"github.com/permd/permd/internal/wordset"
 )
@@ -18,14 +19,14 @@ var stdinLines = []string{
 	"gcloud secrets", "codex login", "keyring set", "wg set", "openvpn --auth-user-pass", "docker secret create", "podman secret create", "systemd-creds encrypt", "kubeseal", "vault login", "age-keygen", "wg pubkey",
 }
 
-var stdinRules = func() map[string][][]string {
+var stdinRules = sync.OnceValue(func() map[string][][]string {
 	all := map[string][][]string{}
 	for _, line := range stdinLines {
 		fields := strings.Fields(line)
 		all[fields[0]] = append(all[fields[0]], fields[1:])
 	}
 	return all
-}()
+})
 
 // readsSecret reports whether a command reads a secret from its standard input.
 func readsSecret(words []string) bool {
@@ -39,7 +40,7 @@ func readsSecret(words []string) bool {
 		if i >= maxProgramWords {
 			continue
 		}
-		for _, with := range stdinRules[programName(w)] {
+		for _, with := range stdinRules()[programName(w)] {
 			rest := words[i+1:]
 			for len(with) > 0 && len(rest) > 0 {
 				if rest[0] == with[0] {
@@ -91,7 +92,7 @@ var secretFiles = wordset.Of(".netrc", "_netrc", ".pgpass", ".htpasswd", ".my.cn
 // secretFile reports whether a file holds a secret, by its name: token.txt, .vault_pass.
 func secretFile(name string) bool {
 	name = name[strings.LastIndexByte(name, '/')+1:]
-	if secretFiles[name] {
+	if secretFiles.Has(name) {
 		return true
 	}
 	name = strings.TrimLeft(name, ".")

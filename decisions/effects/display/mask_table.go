@@ -2,6 +2,7 @@ package display
 
 import (
 	"strings"
+	"sync"
 
 	"github.com/permd/permd/decisions/effects"
 )
@@ -137,7 +138,7 @@ type secretRule struct {
 }
 
 // secretRules are the rules by program.
-var secretRules = func() map[string][]*secretRule {
+var secretRules = sync.OnceValue(func() map[string][]*secretRule {
 	all := map[string][]*secretRule{}
 	for _, line := range secretLines {
 		fields := strings.Fields(line)
@@ -167,11 +168,12 @@ var secretRules = func() map[string][]*secretRule {
 		}
 	}
 	return all
-}()
+})
 
 // secretLetters are the one-letter options of secretRules.
-var secretLetters = func() (letters [256]bool) {
-	for _, rules := range secretRules {
+var secretLetters = sync.OnceValue(func() *[256]bool {
+	var letters [256]bool
+	for _, rules := range secretRules() {
 		for _, rule := range rules {
 			for option := range rule.options {
 				if len(option) == 2 && option[0] == '-' {
@@ -180,8 +182,8 @@ var secretLetters = func() (letters [256]bool) {
 			}
 		}
 	}
-	return letters
-}()
+	return &letters
+})
 
 // programName returns the name by which secretRules has a program.
 func programName(word string) string {

@@ -182,7 +182,7 @@ func (r *Resolver) Project() string { return r.Session().project }
 // that holds any of these.
 func (r *Resolver) cannotBeProject(p string) bool {
 	g, f := r.session, r.fold(p)
-	if vitalPaths[f] || homeShaped(f) || g.system(f) && !below(projectFolders, f) {
+	if vitalPaths.Has(f) || homeShaped(f) || g.system(f) && !below(projectFolders, f) {
 		return true
 	}
 	for _, h := range g.folded {

@@ -198,7 +198,7 @@ func (v *invocation) mayDo(i int) {
 	if w.Dynamic() || w.Glob || v.p != nil && v.p.Interpreter != "" {
 		return // code in another language is not shell text
 	}
-	behind := i > 0 && takesCommand[v.args[i-1].Text]
+	behind := i > 0 && takesCommand.Has(v.args[i-1].Text)
 	if v.p == nil && !behind {
 		return // it may be any text
 	}

@@ -206,12 +206,12 @@ func (v *invocation) mayRunOthers() {
 // mayTakeWords defers the run without the words that nopt, which reads the words of npm and
 // pnpm, takes for the value of an option that needs none: npm run --if-present true ship.
 func (v *invocation) mayTakeWords() {
-	if !noptPrograms[v.run.Program] {
+	if !noptPrograms.Has(v.run.Program) {
 		return
 	}
 	words := []effects.Word{effects.LiteralWord(v.run.Program)}
 	for i, w := range v.args {
-		if i == 0 || !noptValues[w.Text] || !looksLikeOption(v.args[i-1].Text) || strings.Contains(v.args[i-1].Text, "=") {
+		if i == 0 || !noptValues.Has(w.Text) || !looksLikeOption(v.args[i-1].Text) || strings.Contains(v.args[i-1].Text, "=") {
 			words = append(words, w)
 		}
 	}
