@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"path"
+	"slices"
 	"time"
 
 	"github.com/permd/permd/decisions/effects"
@@ -36,13 +37,17 @@ type intake struct {
 	req      *Request
 	context  *tools.CallContext
 	recorder *recordingFS
+	*evaluating
 
-	// What the members above and their evaluation need, in one piece of memory. Nothing of
-	// it is kept with an evaluation.
+	query MemoryQuery // not kept
+}
+
+// evaluating is what it takes to evaluate a call, in one piece of memory. Nothing of it is
+// kept with the evaluation.
+type evaluating struct {
 	recording recordingFS
 	world     tools.World
 	input     Input
-	query     MemoryQuery
 }
 
 // receive determines where a request comes from. The cache is used only for requests
@@ -66,7 +71,7 @@ func (e *evaluator) receive(ctx context.Context, m *intake, req *Request, alone 
 
 // resolve prepares a request for evaluation without the cache.
 func (m *intake) resolve(ctx context.Context, e *evaluator, req *Request) {
-	m.req, m.cached = req, nil
+	m.req, m.cached, m.evaluating = req, nil, new(evaluating)
 	m.recording = recordingFS{fs: e.fs, ctx: ctx, work: workOf(ctx)}
 	m.recorder = &m.recording
 	if d, ok := ctx.(*deadline); ok {
@@ -98,9 +103,13 @@ func (e *evaluator) evaluation(ctx context.Context, snap Snapshot, received *int
 	}
 	m := e.evaluate(ctx, snap, received, now)
 	if received.key != nil && len(m.res.Rest) <= maxCachedRest {
-		received.recorder.compact()
-		e.cache.put(received.key, m, received.project, received.recorder)
+		seen := received.recorder
+		whole := seen.lookups
+		seen.lookups = slices.Clone(whole)
+		e.cache.put(received.key, m, received.project, seen)
+		seen.lookups = whole
 	}
+	received.recorder.release()
 	return m
 }
 
