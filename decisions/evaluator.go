@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"path"
+	"slices"
 	"time"
 
 	"github.com/permd/permd/decisions/effects"
@@ -36,13 +37,17 @@ type intake struct {
 	req      *Request
 	context  *tools.CallContext
 	recorder *recordingFS
+	*evaluating
 
-	// What the members above and their evaluation need, in one piece of memory. Nothing of
-	// it is kept with an evaluation.
+	query MemoryQuery // not kept
+}
+
+// evaluating is what it takes to evaluate a call, in one piece of memory. Nothing of it is
+// kept with the evaluation.
+type evaluating struct {
 	recording recordingFS
 	world     tools.World
 	input     Input
-	query     MemoryQuery
 }
 
 // receive determines where a request comes from. The cache is used only for requests
@@ -53,7 +58,6 @@ func (e *evaluator) receive(ctx context.Context, m *intake, req *Request, alone 
 		key, ok := appendRequest(e.cache.buffer(), req)
 		m.buffer = key
 		if ok {
-			m.buffer, key = shortened(key)
 			m.key = key
 			if m.cached = e.cache.get(ctx, key, e.fs); m.cached != nil {
 				m.project = m.cached.project
@@ -67,7 +71,7 @@ func (e *evaluator) receive(ctx context.Context, m *intake, req *Request, alone 
 
 // resolve prepares a request for evaluation without the cache.
 func (m *intake) resolve(ctx context.Context, e *evaluator, req *Request) {
-	m.req, m.cached = req, nil
+	m.req, m.cached, m.evaluating = req, nil, new(evaluating)
 	m.recording = recordingFS{fs: e.fs, ctx: ctx, work: workOf(ctx)}
 	m.recorder = &m.recording
 	if d, ok := ctx.(*deadline); ok {
@@ -99,9 +103,13 @@ func (e *evaluator) evaluation(ctx context.Context, snap Snapshot, received *int
 	}
 	m := e.evaluate(ctx, snap, received, now)
 	if received.key != nil && len(m.res.Rest) <= maxCachedRest {
-		received.recorder.compact()
-		e.cache.put(received.key, len(received.buffer), m, received.project, received.recorder)
+		seen := received.recorder
+		whole := seen.lookups
+		seen.lookups = slices.Clone(whole)
+		e.cache.put(received.key, len(received.buffer), m, received.project, seen)
+		seen.lookups = whole
 	}
+	received.recorder.release()
 	return m
 }
 

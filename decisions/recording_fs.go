@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"io/fs"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -252,15 +251,14 @@ var lookupMemory = sync.Pool{New: func() any {
 	return &list
 }}
 
-// compact gives the memory for more lookups back, after the last one.
-func (o *recordingFS) compact() {
-	if o.lookups == nil {
+// release gives the memory of lookups back, after the last one.
+func (o *recordingFS) release() {
+	if o.memory == nil {
 		return
 	}
-	list := o.lookups
-	o.lookups = slices.Clone(list)
-	clear(list)
+	clear(o.lookups)
 	lookupMemory.Put(o.memory)
+	o.lookups, o.memory = nil, nil
 }
 
 // maxAbsentFolders is how many folders above a path are looked for among the lookups.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/decisions/effects/mounts"
 	"github.com/permd/permd/policy/source"
 )
 
@@ -109,6 +110,19 @@ func (s *Store) loadProject(ctx context.Context, at layerKey, how loadOptions, a
 			return next.err()
 		}
 	}
+}
+
+// current reports whether a layer needs no reading: nothing has changed since it was read.
+func (s *Store) current(n *layerState, st *state) bool {
+	return n != nil && n.org == st.org && n.seen.Same(looker{s.opts.Files}, pollInterval)
+}
+
+// looker is the file system that folders of rules are looked at in.
+type looker struct{ *mounts.FS }
+
+func (l looker) Stamp(path string) (source.Stamp, error) {
+	stamp, err := l.FS.Stamp(path)
+	return source.Stamp(stamp), err
 }
 
 // loadProjects loads the rules of all projects that are known, at the same time, and

@@ -27,11 +27,11 @@ type Stamp struct {
 // them again. It is immutable; nil is never the same.
 type Seen struct {
 	begun time.Time // when the folders were about to be read
-	looks []look
+	looks []sight
 }
 
-// look is what a file or a folder was when it was looked at.
-type look struct {
+// sight is what a file or a folder was when it was looked at.
+type sight struct {
 	path    string
 	missing bool
 	stamp   Stamp
@@ -60,7 +60,7 @@ func See(by Looker, access Access, begun time.Time, dirs, found []string, files 
 			if _, err := by.Stamp(dir); !errors.Is(err, fs.ErrNotExist) || !by.KeepsStamps(dir) {
 				return nil
 			}
-			s.looks = append(s.looks, look{path: dir, missing: true})
+			s.looks = append(s.looks, sight{path: dir, missing: true})
 			continue
 		}
 		// The parent's owner and mode count where not everybody may write.
@@ -99,7 +99,7 @@ func (s *Seen) add(by Looker, path string) bool {
 	if s.begun.UnixNano()-stamp.Changed <= int64(least) {
 		return false
 	}
-	s.looks = append(s.looks, look{path: path, stamp: stamp})
+	s.looks = append(s.looks, sight{path: path, stamp: stamp})
 	return true
 }
 

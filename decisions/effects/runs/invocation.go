@@ -51,7 +51,7 @@ type invocation struct {
 	makePrograms      []string        // values of these, which may be programs
 	targetFiles       []string        // makefiles that are named
 
-	around     settings.Surroundings // once it is needed
+	nearby     settings.Surroundings // once it is needed
 	subsMemory [4]string
 }
 
@@ -261,9 +261,6 @@ func (v *invocation) subcommand(a *programs.Arg) {
 		v.dynamicWord(i)
 		v.unparsed = true
 	case sub != nil:
-		if v.subs == nil {
-			v.subs = v.subsMemory[:0]
-		}
 		v.subs = append(v.subs, a.Name)
 		v.markHarmful(i)
 		v.p = sub

@@ -79,8 +79,8 @@ func (v *invocation) obeysProject() string {
 
 // surroundings returns the files and folders of the run.
 func (v *invocation) surroundings() *settings.Surroundings {
-	v.around = settings.Surroundings{FS: v.b.FS, Files: v, Home: v.b.Call.User.Home, Project: v.b.Paths.Project()}
-	return &v.around
+	v.nearby = settings.Surroundings{FS: v.b.FS, Files: v, Home: v.b.Call.User.Home, Project: v.b.Paths.Project()}
+	return &v.nearby
 }
 
 // obeysFrom is obeysProject for the files of one folder ("" if unknown) and its

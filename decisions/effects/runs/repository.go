@@ -160,9 +160,7 @@ func (v *invocation) Exists(file string) bool {
 }
 
 // folderOf resolves the run's folder, "" if it is not known.
-func (v *invocation) folderOf(cwd string) string {
-	return v.b.Paths.Resolved(cwd, "")
-}
+func (v *invocation) folderOf(cwd string) string { return v.b.Paths.Resolved(cwd, "") }
 
 // fetches handles an address at the position of a path. A program that does more than
 // read files may well fetch it; some read-only programs do too (kubectl get -f), but for

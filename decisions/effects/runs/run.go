@@ -149,6 +149,7 @@ func (b *Builder) Run(words []effects.Word, at Setting) int {
 	}
 	v := invocations.Get().(*invocation)
 	*v = invocation{b: b, at: at, index: index, asWritten: given, run: r, args: words[1:]}
+	v.subs = v.subsMemory[:0]
 	p, opinion := b.Table.Program(name), b.Table.OverlayProgram(name)
 	switch {
 	case p != nil:
