@@ -57,11 +57,11 @@ type loadOptions struct {
 	immediate bool      // a person requested a reload now
 }
 
-func (p loadOptions) emptyGrace() time.Duration {
-	if p.immediate {
-		return reloadEmptyGrace
+func (d *delays) emptyGrace(how loadOptions) time.Duration {
+	if how.immediate {
+		return d.reloadEmpty
 	}
-	return emptyGrace
+	return d.empty
 }
 
 // refresh reads a layer's files again and, if they have changed, compiles and
@@ -92,7 +92,7 @@ func (s *Store) refresh(ctx context.Context, prev *layerState, how loadOptions) 
 		next.lastDigest = ""
 		return next.degrade(ps, s.opts.now())
 	}
-	if d := prev.recentlyEmptied(r, begun, time.Now(), how.emptyGrace()); d != nil {
+	if d := prev.recentlyEmptied(r, begun, time.Now(), s.delays.emptyGrace(how)); d != nil {
 		return s.quarantine(ctx, &next, d, s.opts.now())
 	}
 	built := s.build(ctx, &next, r.files, nil)

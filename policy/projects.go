@@ -52,12 +52,10 @@ func (l *projectLoads) start(ctx context.Context, at layerKey, deadline time.Tim
 			delete(l.free, at)
 		}
 	}
-	timer := time.NewTimer(time.Until(deadline))
-	defer timer.Stop()
 	select {
 	case <-free:
 		return func() { free <- struct{}{}; leave() }
-	case <-timer.C:
+	case <-time.After(time.Until(deadline)):
 	case <-ctx.Done():
 	}
 	leave()
@@ -146,7 +144,7 @@ func (s *Store) loadProjectsLater(ctx context.Context) {
 		}
 		go func() {
 			for again() {
-				_ = s.loadProject(ctx, at, loadOptions{deadline: time.Now().Add(loadTimeout)}, false) // it is in the status
+				_ = s.loadProject(ctx, at, loadOptions{deadline: time.Now().Add(s.delays.load)}, false) // it is in the status
 			}
 		}()
 	}

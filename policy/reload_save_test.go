@@ -17,8 +17,8 @@ import (
 // watched opens a store and watches until the test ends, for events alone.
 func (w *world) watched(t *testing.T) *Store {
 	t.Helper()
+	w.delays.poll = time.Hour
 	s := w.open(t)
-	s.pollInterval = time.Hour
 	ctx, stop := context.WithCancel(context.Background())
 	done := make(chan struct{})
 	go func() { defer close(done); s.Watch(ctx) }()

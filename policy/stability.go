@@ -44,6 +44,11 @@ const (
 	reloadEmptyGrace = time.Second
 )
 
+// delays are how long a store waits. Tests of what comes after a wait shorten it.
+type delays struct{ poll, folders, quiet, load, empty, reloadEmpty time.Duration }
+
+var defaultDelays = delays{pollInterval, lookPatience, quietPeriod, loadTimeout, emptyGrace, reloadEmptyGrace}
+
 // folderContents is the contents of the folders of a layer at one time.
 type folderContents struct {
 	files    []source.File
@@ -91,7 +96,7 @@ func (s *Store) readFolder(n *layerState, dir string, rules source.Access) (*sou
 		tree *source.Tree
 		err  error
 	}
-	c, err := mounts.Tree(s.opts.Files, dir, loadTimeout, n.layer == decisions.Project, func(dir string) (contents, error) {
+	c, err := mounts.Tree(s.opts.Files, dir, s.delays.load, n.layer == decisions.Project, func(dir string) (contents, error) {
 		t, err := s.opts.readDir(dir, rules)
 		return contents{t, err}, nil
 	})
@@ -115,9 +120,9 @@ func (s *Store) read(ctx context.Context, n *layerState, how loadOptions) (*fold
 		}
 		// Not the store's clock: it is compared with file times.
 		now := time.Now()
-		rest := quietPeriod - now.Sub(r.newest)
+		rest := s.delays.quiet - now.Sub(r.newest)
 		if how.immediate {
-			if d := n.recentlyEmptied(r, begun, now, reloadEmptyGrace); d != nil {
+			if d := n.recentlyEmptied(r, begun, now, s.delays.reloadEmpty); d != nil {
 				rest = d.end.Sub(now)
 			}
 		}

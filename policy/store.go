@@ -117,7 +117,7 @@ type Store struct {
 	generation     atomic.Int64
 	state          atomic.Pointer[state]
 	foldersChanged chan struct{} // tells Watch that the folders to watch have changed
-	pollInterval   time.Duration // the constant, except in tests of events
+	delays         delays        // defaultDelays, except in tests
 
 	limiter evaltime.Limiter // shared by the evaluations of all snapshots
 }
@@ -162,8 +162,8 @@ func Open(ctx context.Context, opts Options) (*Store, error) {
 	if opts.privateGroup == nil {
 		opts.privateGroup = xdg.PrivateGroup
 	}
-	s := &Store{opts: opts, foldersChanged: make(chan struct{}, 1), pollInterval: pollInterval, loads: newProjectLoads()}
-	how := loadOptions{deadline: time.Now().Add(loadTimeout)}
+	s := &Store{opts: opts, foldersChanged: make(chan struct{}, 1), delays: defaultDelays, loads: newProjectLoads()}
+	how := loadOptions{deadline: time.Now().Add(s.delays.load)}
 	var err error
 	if s.schema, err = input.ParseSchema(opts.Schema); err != nil {
 		return nil, err
@@ -288,7 +288,7 @@ func (s *Store) Prepare(ctx context.Context, uid uint32, project string) error {
 	at := s.at(uid, project)
 	errs := []error{s.prepareUser(ctx, at.uid)}
 	if project != "" {
-		errs = append(errs, s.loadProject(ctx, at, loadOptions{deadline: time.Now().Add(loadTimeout)}, true))
+		errs = append(errs, s.loadProject(ctx, at, loadOptions{deadline: time.Now().Add(s.delays.load)}, true))
 	}
 	return errors.Join(errs...)
 }
@@ -302,7 +302,7 @@ func (s *Store) prepareUser(ctx context.Context, uid uint32) error {
 	if user == nil || len(user.dirs) == 0 {
 		user = s.userState(uid)
 	}
-	next := s.refresh(ctx, user.withOrg(st.org), loadOptions{deadline: time.Now().Add(loadTimeout)})
+	next := s.refresh(ctx, user.withOrg(st.org), loadOptions{deadline: time.Now().Add(s.delays.load)})
 	s.update(func(now *state) bool { now.users[uid] = next; return true })
 	return next.err()
 }

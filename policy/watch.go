@@ -43,7 +43,7 @@ func (s *Store) Watch(ctx context.Context) {
 	w.start()
 	defer w.stop()
 	w.reload(ctx)
-	poll := time.NewTicker(s.pollInterval)
+	poll := time.NewTicker(s.delays.poll)
 	defer poll.Stop()
 	for {
 		select {
@@ -158,8 +158,6 @@ func (w *watcher) updateWatches() bool {
 		grew, err := files.Watch(folders, w.store.local)
 		done <- outcome{dirs, grew, err}
 	}()
-	late := time.NewTimer(lookPatience)
-	defer late.Stop()
 	select {
 	case o := <-done:
 		w.dirs = o.dirs
@@ -170,7 +168,7 @@ func (w *watcher) updateWatches() bool {
 			w.store.setWatchError("")
 		}
 		return o.grew
-	case <-late.C:
+	case <-time.After(w.store.delays.folders):
 	}
 	w.stuck.Add(1)
 	w.files = &fileevents.Watcher{Stat: files.Stat}

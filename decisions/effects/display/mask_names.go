@@ -2,6 +2,7 @@ package display
 
 import (
 	"strings"
+	"sync"
 
 	"github.com/permd/permd/internal/chars"
 	"github.com/permd/permd/internal/wordset"
@@ -42,7 +43,7 @@ const (
 	meansCode                            // code, phrase
 )
 
-var segmentMeanings = func() map[string]nameMeaning {
+var segmentMeanings = sync.OnceValue(func() map[string]nameMeaning {
 	all := map[string]nameMeaning{"key": meansKey, "auth": meansAuth, "session": meansSession, "cookie": meansCookie, "code": meansCode, "phrase": meansCode, "id": meansID, "sid": meansSession | meansID, "sessionid": meansSession | meansID}
 	for list, means := range map[string]nameMeaning{
 		"token secret password passwd passphrase passcode apikey authorization credential credentials cred creds jwt bearer otp totp psk": meansSecret,
@@ -61,7 +62,7 @@ var segmentMeanings = func() map[string]nameMeaning {
 		}
 	}
 	return all
-}()
+})
 
 // longSecrets may also end a segment: PGPASSWORD, authtoken.
 var longSecrets = []string{"password", "passwd", "passphrase", "secret", "token", "apikey", "authkey", "accesskey", "secretkey", "privatekey", "masterkey"}
@@ -137,7 +138,7 @@ func segmentMeans(segment string) nameMeaning {
 			lower[i] = c | 0x20
 		}
 	}
-	if means, ok := segmentMeanings[string(lower)]; ok {
+	if means, ok := segmentMeanings()[string(lower)]; ok {
 		return means
 	}
 	if len(lower) > len("token") {
@@ -147,7 +148,7 @@ func segmentMeans(segment string) nameMeaning {
 			}
 		}
 	}
-	if text := string(lower); len(text) > len("pass") && strings.HasSuffix(text, "pass") && !passWords[text] || len(text) > len("pw") && strings.HasSuffix(text, "pw") {
+	if text := string(lower); len(text) > len("pass") && strings.HasSuffix(text, "pass") && !passWords.Has(text) || len(text) > len("pw") && strings.HasSuffix(text, "pw") {
 		return meansPass
 	}
 	return 0

@@ -3,6 +3,7 @@ package display
 import (
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/permd/permd/internal/wordset"
 )
@@ -22,14 +23,14 @@ var stdinLines = []string{
 	"gcloud auth", "ldapsearch -y", "ldapmodify -y", "ldapadd -y",
 }
 
-var stdinRules = func() map[string][][]string {
+var stdinRules = sync.OnceValue(func() map[string][][]string {
 	all := map[string][][]string{}
 	for _, line := range stdinLines {
 		fields := strings.Fields(line)
 		all[fields[0]] = append(all[fields[0]], fields[1:])
 	}
 	return all
-}()
+})
 
 // readsSecret reports whether a command reads a secret from its standard input.
 func readsSecret(words []string) bool {
@@ -43,10 +44,10 @@ func readsSecret(words []string) bool {
 		if i > 0 && inputFile(words, i) || w == "tee" && slices.ContainsFunc(words[i+1:], secretFile) {
 			return true
 		}
-		if i >= maxProgramWords || w == "su" && i > 0 && !leads[words[i-1]] {
+		if i >= maxProgramWords || w == "su" && i > 0 && !leads.Has(words[i-1]) {
 			continue
 		}
-		for _, with := range stdinRules[programName(w)] {
+		for _, with := range stdinRules()[programName(w)] {
 			rest := words[i+1:]
 			for len(with) > 0 && len(rest) > 0 {
 				if rest[0] == with[0] {
@@ -101,7 +102,7 @@ var secretFiles = wordset.Of(".netrc", "_netrc", ".pgpass", ".htpasswd", ".my.cn
 // secretFile reports whether a file holds a secret, by its name: token.txt, .vault_pass.
 func secretFile(name string) bool {
 	name = name[strings.LastIndexByte(name, '/')+1:]
-	if secretFiles[name] {
+	if secretFiles.Has(name) {
 		return true
 	}
 	name = strings.TrimLeft(name, ".")
@@ -119,7 +120,9 @@ func PipedSecrets(text string) []string {
 		return nil
 	}
 	var found []string
-	c := commands{piped: &found}
+	c := newCommands()
+	defer c.release()
+	c.piped = &found
 	c.find(text, 0, 0)
 	return found
 }

@@ -2,6 +2,7 @@ package display
 
 import (
 	"strings"
+	"sync"
 
 	"github.com/permd/permd/decisions/effects"
 )
@@ -147,7 +148,7 @@ type secretRule struct {
 }
 
 // secretRules are the rules by program.
-var secretRules = func() map[string][]*secretRule {
+var secretRules = sync.OnceValue(func() map[string][]*secretRule {
 	all := map[string][]*secretRule{}
 	for _, line := range secretLines {
 		fields := strings.Fields(line)
@@ -177,11 +178,12 @@ var secretRules = func() map[string][]*secretRule {
 		}
 	}
 	return all
-}()
+})
 
 // secretLetters are the one-letter options of secretRules.
-var secretLetters = func() (letters [256]bool) {
-	for _, rules := range secretRules {
+var secretLetters = sync.OnceValue(func() *[256]bool {
+	var letters [256]bool
+	for _, rules := range secretRules() {
 		for _, rule := range rules {
 			for option := range rule.options {
 				if len(option) == 2 && option[0] == '-' {
@@ -190,8 +192,8 @@ var secretLetters = func() (letters [256]bool) {
 			}
 		}
 	}
-	return letters
-}()
+	return &letters
+})
 
 // programName returns the name by which secretRules has a program.
 func programName(word string) string {
