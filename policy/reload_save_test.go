@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/permd/permd/internal/eventually"
+	"github.com/permd/permd/internal/filetest"
 	"github.com/permd/permd/policy/policytest"
 )
 
@@ -188,7 +189,7 @@ func TestSave(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			w := newWorldIn(t, memory(t))
+			w := newWorldIn(t, filetest.MemoryDir(t))
 			policytest.Write(t, w.user, map[string]string{name: rulesFor("user", "deny", "rm", "old")})
 			s := w.watched(t)
 			p := pauses{store: s}
