@@ -46,6 +46,7 @@ func (e *evaluator) receive(ctx context.Context, m *intake, req *Request, alone 
 		key, ok := appendRequest(e.cache.buffer(), req)
 		m.buffer = key
 		if ok {
+			m.buffer, key = shortened(key)
 			m.key = key
 			if m.cached = e.cache.get(ctx, key, e.fs); m.cached != nil {
 				m.project = m.cached.project
@@ -90,7 +91,7 @@ func (e *evaluator) evaluation(ctx context.Context, snap Snapshot, received *int
 	}
 	m := e.evaluate(ctx, snap, received, now)
 	if received.key != nil && len(m.res.Rest) <= maxCachedRest {
-		e.cache.put(received.key, m, received.project, received.recorder)
+		e.cache.put(received.key, len(received.buffer), m, received.project, received.recorder)
 	}
 	return m
 }

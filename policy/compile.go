@@ -24,6 +24,7 @@ import (
 	"github.com/permd/permd/policy/projection"
 	"github.com/permd/permd/policy/source"
 	"github.com/permd/permd/policy/termsize"
+	"github.com/permd/permd/policy/weight"
 )
 
 // maxResidual is how many rules that the index cannot exclude a kind may have
@@ -73,6 +74,7 @@ type compiledLayer struct {
 	overlay    *programs.Overlay // user only: its program descriptions, nil if none
 	programs   []ProgramInfo     // the programs that it describes
 	tests      *moduleSet        // the parsed modules, if there are tests; nil once they have run
+	weight     int64             // what it takes by estimate, in bytes
 	lists      []listEntry       // its list entries, for explanations
 }
 
@@ -81,6 +83,7 @@ type moduleSet struct {
 	policy map[string]*ast.Module // by file name
 	tests  map[string]*ast.Module
 	rel    map[string]string // file name -> name within the layer
+	weight *weight.Estimate
 }
 
 // compile checks and compiles a layer. The compiled layer is nil if there is an
@@ -107,7 +110,7 @@ func compileUnsafe(u unit, schema *input.Schema) (*compiledLayer, diag.List) {
 	if ps.Failed() {
 		return nil, ps
 	}
-	out.rules, out.lists = rules, listEntries(u)
+	out.rules, out.lists, out.weight = rules, listEntries(u), mods.weight.Bytes
 	if len(mods.tests) > 0 {
 		out.tests = mods
 	}
@@ -181,13 +184,16 @@ func (l *compiledLayer) prepare() error {
 
 // parse reads all files of a layer and checks their packages.
 func parse(u unit, ps *diag.List) *moduleSet {
-	out := &moduleSet{policy: map[string]*ast.Module{}, tests: map[string]*ast.Module{}, rel: map[string]string{}}
+	out := &moduleSet{policy: map[string]*ast.Module{}, tests: map[string]*ast.Module{}, rel: map[string]string{}, weight: weight.Of(u.layer)}
 	policyOpts, testOpts := builtins.ParserOptions(builtins.Capabilities(false)), builtins.ParserOptions(builtins.Capabilities(true))
 	for _, f := range u.files {
 		if f.IsPrograms() {
 			continue
 		}
 		out.rel[f.Name] = lexpath.Shorten(string(u.layer), f.Rel)
+		if !out.weight.AddText(&f, ps) {
+			return out
+		}
 		if f.IsList() {
 			m, err := list.Compile(string(u.layer), f.Name, f.Data, u.listsOnly, u.table)
 			if err != nil {
@@ -195,12 +201,15 @@ func parse(u unit, ps *diag.List) *moduleSet {
 				continue
 			}
 			out.policy[f.Name] = m
+			if !out.weight.AddModule(f.Name, m, ps) {
+				return out
+			}
 			continue
 		}
 		if u.listsOnly {
 			continue
 		}
-		if isBlank(f.Data) {
+		if f.IsBlank() {
 			continue // a file without rules is fine
 		}
 		opts := policyOpts
@@ -211,6 +220,9 @@ func parse(u unit, ps *diag.List) *moduleSet {
 		if err != nil {
 			ps.AddOPA(err)
 			continue
+		}
+		if !out.weight.AddModule(f.Name, m, ps) {
+			return out
 		}
 		if !inPackage(u.layer, m, f.IsTest()) {
 			ps.Errorf(m.Package.Location, fmt.Sprintf("write: package permd.%s", u.layer),

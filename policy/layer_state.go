@@ -2,9 +2,7 @@ package policy
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"path/filepath"
 	"sync/atomic"
 	"time"
 
@@ -99,7 +97,7 @@ func (s *Store) refresh(ctx context.Context, prev *layerState, how loadOptions) 
 	}
 	built := s.build(ctx, &next, r.files, nil)
 	if built.active != nil && built.digest == built.lastDigest {
-		built.nonEmpty = nonEmptyFiles(r.files)
+		built.nonEmpty = source.NonEmpty(r.files)
 	}
 	return built
 }
@@ -134,9 +132,20 @@ func (s *Store) build(ctx context.Context, next *layerState, files []source.File
 			return next.degrade(failed, s.opts.now())
 		}
 	}
+	if !s.weights.Fits(next.layer, next.uid, c.weight, &ps) {
+		return next.degrade(ps, s.opts.now())
+	}
 	c.tests = nil
 	next.active, next.digest, next.files = c, digest, len(files)
 	return next.succeed(s.opts.now())
+}
+
+// weight is what the rules in use take by estimate, in bytes.
+func (n *layerState) weight() int64 {
+	if n.active == nil {
+		return 0
+	}
+	return n.active.weight
 }
 
 func (n *layerState) succeed(now time.Time) *layerState {
@@ -212,21 +221,3 @@ func (s *Store) privateGroup(uid uint32) func(gid uint32) bool {
 		return private
 	}
 }
-
-// projectDirs returns the .permd folders that apply to a project: its own and
-// those of all parent folders, nearest first.
-func projectDirs(root string) ([]string, error) {
-	if !filepath.IsAbs(root) || filepath.Clean(root) != root {
-		return nil, errors.New("the project's root must be an absolute, clean path")
-	}
-	var dirs []string
-	for dir := root; ; dir = filepath.Dir(dir) {
-		dirs = append(dirs, filepath.Join(dir, ".permd"))
-		if dir == filepath.Dir(dir) || len(dirs) > maxLevels {
-			return dirs, nil
-		}
-	}
-}
-
-// maxLevels is the maximum depth of a project below the root folder.
-const maxLevels = 128

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/policy/source"
 )
 
 // The rules of a project are loaded apart from those of org and the users, and from
@@ -80,7 +81,7 @@ func (s *Store) loadProject(ctx context.Context, at layerKey, how loadOptions, a
 			if !add {
 				return nil // evicted
 			}
-			dirs, err := projectDirs(at.project)
+			dirs, err := source.ProjectDirs(at.project)
 			if err != nil {
 				return fmt.Errorf("loading project rules: %w", err)
 			}

@@ -15,6 +15,7 @@ import (
 	"github.com/permd/permd/decisions/effects/mounts"
 	"github.com/permd/permd/policy/diag"
 	"github.com/permd/permd/policy/source"
+	"github.com/permd/permd/policy/weight"
 )
 
 // This file keeps permd from using half of a change.
@@ -70,6 +71,9 @@ func (s *Store) readOnce(n *layerState) *folderContents {
 		stamps = append(append(stamps, dir), t.Stamps...)
 		if t.Newest.After(out.newest) {
 			out.newest = t.Newest
+		}
+		if err == nil {
+			err = weight.CheckText(n.layer, out.files)
 		}
 		if err != nil {
 			out.problems.AddErr(err)
@@ -188,7 +192,7 @@ func (n *layerState) recentlyEmptied(r *folderContents, begun, now time.Time, do
 		}
 		at := since
 		switch {
-		case ok && !isEmpty(&f):
+		case ok && !f.IsEmpty():
 			continue
 		case !ok && contents[sha256.Sum256(former.Data)]:
 			continue // renamed
@@ -218,19 +222,6 @@ func (n *layerState) recentlyEmptied(r *folderContents, begun, now time.Time, do
 	return d
 }
 
-func isEmpty(f *source.File) bool { return len(strings.TrimSpace(string(f.Data))) == 0 }
-
-// nonEmptyFiles returns the files with rules that are not empty.
-func nonEmptyFiles(files []source.File) []source.File {
-	var out []source.File
-	for i := range files {
-		if f := &files[i]; !f.IsTest() && !isEmpty(f) {
-			out = append(out, *f)
-		}
-	}
-	return out
-}
-
 // quarantine uses the other files, as they are now, and keeps the former rules of
 // the doubted ones while it is not known whether their removal is intended: their
 // denies and asks still apply, and their allows do not count, so that in either case
@@ -240,7 +231,7 @@ func (s *Store) quarantine(ctx context.Context, next *layerState, d *doubted, no
 	built.lastDigest = ""
 	if b := s.build(ctx, &built, d.files, nil); b.state != StateDegraded {
 		*next = *b
-		next.nonEmpty = nonEmptyFiles(d.files)
+		next.nonEmpty = source.NonEmpty(d.files)
 	}
 	what := "was emptied"
 	if d.gone {
@@ -264,17 +255,6 @@ func (n *layerState) markUnstable(now time.Time) *layerState {
 	ps.FileErrorf(n.dirs[0], "permd looks again by itself", "its files keep changing; what they held %v without a change will be used", quietPeriod)
 	n.recheckAt, n.lastDigest = time.Now(), ""
 	return n.degrade(ps, now)
-}
-
-// isBlank reports whether a file holds nothing but comments, so that it has no
-// rules. OPA's parser would require a package.
-func isBlank(data []byte) bool {
-	for line := range strings.Lines(string(data)) {
-		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "#") {
-			return false
-		}
-	}
-	return true
 }
 
 // digestOf is the digest of a layer's files.

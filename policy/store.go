@@ -24,6 +24,7 @@ import (
 	"github.com/permd/permd/policy/input"
 	"github.com/permd/permd/policy/settings"
 	"github.com/permd/permd/policy/source"
+	"github.com/permd/permd/policy/weight"
 	"github.com/permd/permd/rego"
 )
 
@@ -111,6 +112,7 @@ type Store struct {
 	mu             sync.Mutex
 	changing       sync.Mutex
 	compiling      sync.Mutex
+	weights        weight.Shared // used while compiling is held
 	loads          *projectLoads
 	generation     atomic.Int64
 	state          atomic.Pointer[state]
@@ -305,13 +307,22 @@ func (s *Store) prepareUser(ctx context.Context, uid uint32) error {
 	return next.err()
 }
 
-// evict drops the least recently used project layers.
+// evict drops the least recently used project layers: of all if there are too many, and if
+// they are too large, of those that are larger than others may be.
 func (st *state) evict() {
-	for len(st.projects) > maxProjects {
-		oldest := slices.MinFunc(slices.Collect(maps.Keys(st.projects)), func(a, b layerKey) int {
+	for {
+		total, keys := int64(0), slices.Collect(maps.Keys(st.projects))
+		for _, n := range st.projects {
+			total += n.weight()
+		}
+		if total > weight.MaxProjects {
+			keys = slices.DeleteFunc(keys, func(at layerKey) bool { return st.projects[at].weight() <= weight.MaxProjects/maxProjects })
+		} else if len(keys) <= maxProjects {
+			return
+		}
+		delete(st.projects, slices.MinFunc(keys, func(a, b layerKey) int {
 			return cmp.Compare(st.projects[a].used.Load(), st.projects[b].used.Load())
-		})
-		delete(st.projects, oldest)
+		}))
 	}
 }
 

@@ -363,38 +363,3 @@ func TestGateAnswer(t *testing.T) {
 		t.Error("the rules have changed, and the yes counted")
 	}
 }
-
-// TestApprovedBounds: the memory about allowed calls is bounded.
-func TestApprovedBounds(t *testing.T) {
-	var a approvals
-	now := time.Unix(1_700_000_000, 0)
-	said := func(n, traces int) *decisions.Decision {
-		d := &decisions.Decision{ID: fmt.Sprint(n), CallID: fmt.Sprint(n), Fingerprints: make([]decisions.Fingerprint, traces)}
-		for i := range d.Fingerprints {
-			copy(d.Fingerprints[i][:], fmt.Sprint(n, i))
-		}
-		return d
-	}
-	for n := range 3 * maxApproved {
-		a.note("s", said(n, 1), now)
-		a.note("s", said(n, 1), now) // the same answer again
-	}
-	if len(a.calls) != maxApproved || a.fingerprints != maxApproved {
-		t.Errorf("%d calls, %d traces", len(a.calls), a.fingerprints)
-	}
-	a.note("s", said(-1, maxApprovedFingerprints), now)
-	if len(a.calls) != 1 || a.fingerprints != maxApprovedFingerprints {
-		t.Errorf("%d calls, %d traces", len(a.calls), a.fingerprints)
-	}
-	a.note("s", said(-2, maxApprovedFingerprints+1), now)
-	if len(a.calls) != 1 {
-		t.Error("a call of too many effects was kept")
-	}
-	if !a.take("s", said(-1, 100), now) || a.take("s", said(-1, 100), now) || a.fingerprints != maxApprovedFingerprints-100 {
-		t.Errorf("a part of it: %d fingerprints left", a.fingerprints)
-	}
-	a.endCall("s", "")
-	if len(a.calls) != 0 || a.fingerprints != 0 {
-		t.Errorf("%d calls, %d fingerprints are left", len(a.calls), a.fingerprints)
-	}
-}

@@ -1,9 +1,10 @@
 package languages
 
 import (
-	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/permd/permd/internal/lazy"
 )
 
 const (
@@ -30,8 +31,8 @@ type goals struct {
 }
 
 var (
-	makeVariable  = regexp.MustCompile(`^(?:(?:export|override|private|unexport)\s+)*([^\s:=#?+!]+)\s*(?:::?:?|\?|\+|!)?=(.*)$`)
-	targetSetting = regexp.MustCompile(`^\s*(?:(?:export|override|private)\s+)*[^\s:=#]+\s*(?:::?:?|\?|\+|!)?=`)
+	makeVariable  = lazy.Regexp(`^(?:(?:export|override|private|unexport)\s+)*([^\s:=#?+!]+)\s*(?:::?:?|\?|\+|!)?=(.*)$`)
+	targetSetting = lazy.Regexp(`^\s*(?:(?:export|override|private)\s+)*[^\s:=#]+\s*(?:::?:?|\?|\+|!)?=`)
 )
 
 // read reads a makefile to its end: a .DEFAULT_GOAL may stand anywhere.
@@ -68,7 +69,7 @@ func (g *goals) read(text string) {
 
 // line reads a line that may be a rule or an assignment.
 func (g *goals) line(line string) {
-	if m := makeVariable.FindStringSubmatch(line); m != nil {
+	if m := makeVariable().FindStringSubmatch(line); m != nil {
 		value, ok := g.expand(strings.TrimSpace(m[2]))
 		if m[1] == ".DEFAULT_GOAL" && ok {
 			g.add(value)
@@ -80,7 +81,7 @@ func (g *goals) line(line string) {
 	}
 	line, _ = g.expand(line)
 	names, rest, ok := strings.Cut(line, ":")
-	if rest = strings.TrimPrefix(rest, ":"); !ok || g.certain || targetSetting.MatchString(rest) {
+	if rest = strings.TrimPrefix(rest, ":"); !ok || g.certain || targetSetting().MatchString(rest) {
 		return
 	}
 	for _, name := range strings.Fields(strings.TrimSuffix(strings.TrimSpace(names), "&")) {
@@ -112,14 +113,14 @@ func (g *goals) expand(text string) (_ string, ok bool) {
 	return text, !strings.Contains(text, "$")
 }
 
-var recipeName = regexp.MustCompile(`^@?([A-Za-z_][A-Za-z0-9_-]*)(?:\s[^:]*)?:(?:[^=]|$)`)
+var recipeName = lazy.Regexp(`^@?([A-Za-z_][A-Za-z0-9_-]*)(?:\s[^:]*)?:(?:[^=]|$)`)
 
 // FirstRecipes returns the recipes of which just, given none, runs one: the first of the
 // justfile, or one that is marked as the default.
 func FirstRecipes(justfile string) (found []string) {
 	marked := false
 	for line := range strings.SplitSeq(justfile, "\n") {
-		if m := recipeName.FindStringSubmatch(line); m != nil && (len(found) == 0 || marked) {
+		if m := recipeName().FindStringSubmatch(line); m != nil && (len(found) == 0 || marked) {
 			found, marked = append(found, m[1]), false
 		} else if strings.HasPrefix(line, "[") {
 			marked = strings.Contains(line, "default")

@@ -66,12 +66,12 @@ func (v *invocation) isFolder(file string) bool {
 // count: other words are hardly paths.
 func (v *invocation) mayRead(i int) {
 	for _, text := range v.named(i) {
-		e := v.b.Operand(effects.KindRead, text, v.run.Cwd, v.at.From)
-		if e.File == nil {
+		at := v.b.Paths.Resolved(text, v.run.Cwd)
+		if at == "" {
 			continue
 		}
-		if mode, err := v.b.Paths.Lstat(e.File.Path); err == nil && mode.IsRegular() {
-			v.setAside(i, e)
+		if mode, err := v.b.Paths.Lstat(at); err == nil && mode.IsRegular() {
+			v.setAside(i, v.b.Operand(effects.KindRead, text, v.run.Cwd, v.at.From))
 		}
 	}
 }
@@ -198,7 +198,7 @@ func (v *invocation) mayDo(i int) {
 	if w.Dynamic() || w.Glob || v.p != nil && v.p.Interpreter != "" {
 		return // code in another language is not shell text
 	}
-	behind := i > 0 && takesCommand[v.args[i-1].Text]
+	behind := i > 0 && takesCommand.Has(v.args[i-1].Text)
 	if v.p == nil && !behind {
 		return // it may be any text
 	}
@@ -246,11 +246,11 @@ func (v *invocation) isExecutable(text string) bool {
 	if len(text) > maxGuardedWord || !strings.Contains(text, "/") || strings.ContainsAny(text, "\n\x00") || v.b.Remote {
 		return false
 	}
-	e := v.b.Operand(effects.KindRead, text, v.run.Cwd, v.at.From)
-	if e.File == nil {
+	at := v.b.Paths.Resolved(text, v.run.Cwd)
+	if at == "" || v.b.rearranges(at) {
 		return false
 	}
-	mode, err := v.b.Paths.Lstat(e.File.Path)
+	mode, err := v.b.Paths.Lstat(at)
 	return err == nil && mode.IsRegular() && mode.Perm()&0o111 != 0
 }
 
@@ -344,8 +344,11 @@ func (v *invocation) opensIn(dir string, counts func(*programs.Obeyed) bool, tag
 		if !counts(o) {
 			continue
 		}
-		e := v.b.Paths.Operand(effects.KindRead, strings.TrimRight(dir, "/")+"/"+o.Name, "", v.at.From)
-		if e.File != nil && (tags == 0 || e.Tags&tags != 0) && v.Exists(e.File.Path) {
+		file := strings.TrimRight(dir, "/") + "/" + o.Name
+		if at := v.b.Paths.Resolved(file, ""); at == "" || !v.Exists(at) {
+			continue // as most
+		}
+		if e := v.b.Paths.Operand(effects.KindRead, file, "", v.at.From); e.File != nil && (tags == 0 || e.Tags&tags != 0) {
 			e.File.Recursive = v.isFolder(e.File.Path)
 			v.maySometimes(v.via(effects.Inherent, e))
 		}

@@ -41,6 +41,16 @@ func (b *Builder) Stale(file string) bool {
 	return b.mayChange(func(w string) bool { return effects.Covers(w, f) })
 }
 
+// changesBelow reports whether an earlier part of the call, or an earlier call, may write
+// or delete something in a folder.
+func (b *Builder) changesBelow(folder string) bool {
+	if b.changesNothing() {
+		return false
+	}
+	in := lexpath.Fold(folder) + "/"
+	return b.mayChange(func(w string) bool { return strings.HasPrefix(w, in) })
+}
+
 // writes reports whether an earlier part of the call, or an earlier call, writes the
 // file.
 func (b *Builder) writes(file string) bool {

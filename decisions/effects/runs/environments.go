@@ -27,7 +27,7 @@ func (b *Builder) AddVenv(bin string) {
 // whether the environment is active by then, so both must be allowed.
 func (b *Builder) inVenvs(words []effects.Word, at Setting) {
 	name := words[0].Text
-	if b.Remote || strings.Contains(name, "/") || shellBuiltins[name] || len(b.Activated) == 0 && len(b.Call.Activated) == 0 {
+	if b.Remote || strings.Contains(name, "/") || shellBuiltins.Has(name) || len(b.Activated) == 0 && len(b.Call.Activated) == 0 {
 		return
 	}
 	for i, bin := range slices.Concat(b.Activated, b.Call.Activated) {
@@ -62,7 +62,7 @@ func (b *Builder) helpersIn(bin, name string, at Setting) {
 		return
 	}
 	for _, helper := range helpers {
-		if helper == "node" && !nodeScripts[name] || helper == name {
+		if helper == "node" && !nodeScripts.Has(name) || helper == name {
 			continue
 		}
 		file := path.Join(bin, helper)

@@ -38,7 +38,7 @@ func (v *invocation) repositorySecrets() {
 		return
 	}
 	sub := v.subs[0]
-	prints, patches := gitPrints[sub], gitPatches[sub]
+	prints, patches := gitPrints.Has(sub), gitPatches.Has(sub)
 	if !prints && !patches {
 		return
 	}
@@ -174,7 +174,7 @@ func (v *invocation) gitRead(i int, file string, pattern bool) {
 		dir = "."
 	}
 	v.printsFolder(i, dir)
-	if !paths.ChoosesSecrets(path.Base(file)) && !paths.Guarded.Match(lexpath.Fold("/"+strings.Trim(file, "/")), "").Has(effects.Secret) {
+	if !paths.ChoosesSecrets(path.Base(file)) && !paths.Guarded().Match(lexpath.Fold("/"+strings.Trim(file, "/")), "").Has(effects.Secret) {
 		if through && !v.b.Table.PlainPattern(file) {
 			v.gitSearch(i, dir)
 		}

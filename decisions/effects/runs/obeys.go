@@ -133,13 +133,10 @@ func (v *invocation) operandFolders() []string {
 		if !path.IsAbs(given) {
 			given = path.Join(cwd, given)
 		}
-		real := ""
-		if e := v.b.Paths.Operand(effects.KindRead, path.Dir(given), "", v.at.From); e.File != nil {
-			real = e.File.Path
-		}
+		real := v.b.Paths.Resolved(path.Dir(given), "")
 		dirs = append(dirs, path.Dir(given), real)
-		if e := v.b.Paths.Operand(effects.KindRead, given, "", v.at.From); !w.Glob && e.File != nil {
-			dirs = append(dirs, path.Dir(e.File.Path))
+		if at := v.b.Paths.Resolved(given, ""); !w.Glob && at != "" {
+			dirs = append(dirs, path.Dir(at))
 		}
 	}
 	if len(v.operands) > maxObeyedOperands {
@@ -157,8 +154,7 @@ func (v *invocation) Changed(file string) bool {
 // Rewritten implements settings.Files. For a folder, it reports whether anything in it
 // may be changed.
 func (v *invocation) Rewritten(file string) bool {
-	in := lexpath.Fold(file) + "/"
-	return v.Changed(file) || v.b.mayChange(func(w string) bool { return strings.HasPrefix(w, in) }) || v.b.CheckLinks(effects.Effect{File: &effects.File{Path: file}}).File == nil
+	return v.Changed(file) || v.b.changesBelow(file) || v.b.rearranges(file)
 }
 
 // Target implements settings.Files.

@@ -161,11 +161,7 @@ func (v *invocation) Exists(file string) bool {
 
 // folderOf resolves the run's folder, "" if it is not known.
 func (v *invocation) folderOf(cwd string) string {
-	e := v.b.Paths.Operand(effects.KindRead, cwd, "", v.at.From)
-	if e.File == nil {
-		return ""
-	}
-	return e.File.Path
+	return v.b.Paths.Resolved(cwd, "")
 }
 
 // fetches handles an address at the position of a path. A program that does more than

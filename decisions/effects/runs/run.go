@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/permd/permd/decisions/effects"
@@ -113,13 +114,16 @@ func (b *Builder) CheckLinks(e effects.Effect) effects.Effect {
 	if e.File == nil {
 		return e
 	}
-	for _, dir := range b.Rearranged {
-		if dir == "" || lexpath.Below(dir, e.File.Path) {
-			why := "an earlier part of the call may change what the path leads to"
-			return effects.Effect{Kind: effects.KindUnknown, From: e.From, Why: why, Text: display.Display(string(e.Kind) + " " + e.File.AsWritten + ": " + why)}
-		}
+	if b.rearranges(e.File.Path) {
+		why := "an earlier part of the call may change what the path leads to"
+		return effects.Effect{Kind: effects.KindUnknown, From: e.From, Why: why, Text: display.Display(string(e.Kind) + " " + e.File.AsWritten + ": " + why)}
 	}
 	return e
+}
+
+// rearranges reports whether an earlier run of the call may have put links into a path.
+func (b *Builder) rearranges(file string) bool {
+	return slices.ContainsFunc(b.Rearranged, func(dir string) bool { return dir == "" || lexpath.Below(dir, file) })
 }
 
 // Run adds a run effect and those of its words, and returns its index.
@@ -195,12 +199,12 @@ func (v *invocation) mayRunOthers() {
 // mayTakeWords defers the run without the words that nopt, which reads the words of npm and
 // pnpm, takes for the value of an option that needs none: npm run --if-present true ship.
 func (v *invocation) mayTakeWords() {
-	if !noptPrograms[v.run.Program] {
+	if !noptPrograms.Has(v.run.Program) {
 		return
 	}
 	words := []effects.Word{effects.LiteralWord(v.run.Program)}
 	for i, w := range v.args {
-		if i == 0 || !noptValues[w.Text] || !looksLikeOption(v.args[i-1].Text) || strings.Contains(v.args[i-1].Text, "=") {
+		if i == 0 || !noptValues.Has(w.Text) || !looksLikeOption(v.args[i-1].Text) || strings.Contains(v.args[i-1].Text, "=") {
 			words = append(words, w)
 		}
 	}
