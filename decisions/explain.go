@@ -30,7 +30,7 @@ type Deliberation struct {
 func (d *Deliberation) input() *Input {
 	in := new(Input)
 	if d.slim != nil {
-		in.Call, in.Result, in.Session, in.Trusted = d.slim.call, d.slim.result, d.slim.session, d.slim.trusted
+		in.Call, in.Result, in.Session, in.Trusted = &d.slim.call, d.slim.result, d.slim.session, d.slim.trusted
 	} else {
 		in = d.of.input()
 	}

@@ -47,6 +47,7 @@ type layerState struct {
 	since      time.Time
 	folders    []string  // folders that were read
 	recheckAt  time.Time // when to read again without an event, zero for never
+	seen       *source.Seen
 
 	used *atomic.Int64 // when it was last requested, in ticks of the store
 }
@@ -71,7 +72,7 @@ func (s *Store) refresh(ctx context.Context, prev *layerState, how loadOptions) 
 	if len(prev.dirs) == 0 && prev.state == StateDegraded {
 		return &next // its folder is not known
 	}
-	next.quarantined, next.doubted, next.recheckAt = nil, nil, time.Time{}
+	next.quarantined, next.doubted, next.recheckAt, next.seen = nil, nil, time.Time{}, nil
 	begun := time.Now()
 	r, stable := s.read(ctx, prev, how)
 	next.folders = r.dirs
@@ -98,6 +99,9 @@ func (s *Store) refresh(ctx context.Context, prev *layerState, how loadOptions) 
 	built := s.build(ctx, &next, r.files, nil)
 	if built.active != nil && built.digest == built.lastDigest {
 		built.nonEmpty = source.NonEmpty(r.files)
+		if s.opts.Files != nil && built.state != StateDegraded {
+			built.seen = source.See(looker{s.opts.Files}, s.rulesOf(built), begun, built.dirs, r.dirs, r.files)
+		}
 	}
 	return built
 }

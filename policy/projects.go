@@ -69,6 +69,10 @@ const maxOrgChanges = 3
 // loadProject reads the rules of a project and puts them in place. With add it does so
 // for a project that is not known yet.
 func (s *Store) loadProject(ctx context.Context, at layerKey, how loadOptions, add bool) error {
+	if st := s.state.Load(); add && s.current(st.projects[at], st) {
+		st.projects[at].used.Store(s.generation.Add(1))
+		return nil
+	}
 	end := s.loads.start(ctx, at, how.deadline)
 	if end == nil {
 		return errBusy

@@ -293,8 +293,24 @@ func (s *Store) Prepare(ctx context.Context, uid uint32, project string) error {
 	return errors.Join(errs...)
 }
 
+// current reports whether a layer needs no reading: nothing has changed since it was read.
+func (s *Store) current(n *layerState, st *state) bool {
+	return n != nil && n.org == st.org && n.seen.Same(looker{s.opts.Files}, pollInterval)
+}
+
+// looker is the file system that folders of rules are looked at in.
+type looker struct{ *mounts.FS }
+
+func (l looker) Stamp(path string) (source.Stamp, error) {
+	stamp, err := l.FS.Stamp(path)
+	return source.Stamp(stamp), err
+}
+
 // prepareUser loads the rules of a person.
 func (s *Store) prepareUser(ctx context.Context, uid uint32) error {
+	if st := s.state.Load(); s.current(st.users[uid], st) {
+		return nil
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	st := s.state.Load()

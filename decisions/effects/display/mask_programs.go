@@ -130,7 +130,9 @@ func maskWords(words []effects.Word) map[int]string {
 		}
 		masked[i] = text
 	}
-	texts := literals(words)
+	c := newCommands()
+	defer c.release()
+	texts := c.literals(words)
 	secretParts(texts, func(i, keep int) {
 		if _, done := masked[i]; i > 0 && !done && keep < len(texts[i]) && texts[i] != "-" {
 			put(i, texts[i][:keep]+hide(texts[i][keep:]))

@@ -208,13 +208,17 @@ const (
 	maxSecretWords  = 512 // of which secrets are found
 )
 
-// literals returns the texts of words. Those that are not known before they run are "".
-func literals(words []effects.Word) []string {
-	list := make([]string, min(len(words), maxSecretWords))
-	for i := range list {
+// literals returns the texts of words, in memory of c. Those that are not known before they
+// run are "".
+func (c *commands) literals(words []effects.Word) []string {
+	list := c.levels[0][0].texts[:0]
+	for i := range words[:min(len(words), maxSecretWords)] {
+		text := ""
 		if w := &words[i]; !w.Dynamic() && !w.Glob && !w.Tree {
-			list[i] = w.Text
+			text = w.Text
 		}
+		list = append(list, text)
 	}
+	c.levels[0][0].texts = list
 	return list
 }

@@ -344,7 +344,7 @@ func (v *invocation) opensIn(dir string, counts func(*programs.Obeyed) bool, tag
 		if !counts(o) {
 			continue
 		}
-		file := strings.TrimRight(dir, "/") + "/" + o.Name
+		file := paths.Child(dir, o.Name)
 		if at := v.b.Paths.Resolved(file, ""); at == "" || !v.Exists(at) {
 			continue // as most
 		}

@@ -54,7 +54,7 @@ func (v *invocation) obeysProject() string {
 			}
 		case o.Home:
 			for _, home := range homes {
-				if file := path.Join(home, o.Name); v.Rewritten(file) {
+				if file := paths.Child(home, o.Name); v.Rewritten(file) {
 					return file
 				}
 			}
@@ -79,7 +79,8 @@ func (v *invocation) obeysProject() string {
 
 // surroundings returns the files and folders of the run.
 func (v *invocation) surroundings() *settings.Surroundings {
-	return &settings.Surroundings{FS: v.b.FS, Files: v, Home: v.b.Call.User.Home, Project: v.b.Paths.Project()}
+	v.around = settings.Surroundings{FS: v.b.FS, Files: v, Home: v.b.Call.User.Home, Project: v.b.Paths.Project()}
+	return &v.around
 }
 
 // obeysFrom is obeysProject for the files of one folder ("" if unknown) and its
@@ -99,7 +100,7 @@ func (v *invocation) obeysFrom(around *settings.Surroundings, dir string, beside
 			if o.Git || o.Home || o.Variable || o.NextToOperand != beside {
 				continue
 			}
-			file := paths.Joined(dir, o.Name)
+			file := paths.Child(dir, o.Name)
 			switch {
 			case slices.Contains(homes, dir):
 				if v.Rewritten(file) {

@@ -151,7 +151,7 @@ func (v *invocation) foreignRepository() {
 // isBare reports whether git may take the folder itself for a repository. If so, the
 // files in it determine what git runs.
 func (v *invocation) isBare(dir string) bool {
-	return v.Exists(dir+"/HEAD") && !v.Exists(dir+"/.git")
+	return v.Exists(paths.Child(dir, "HEAD")) && !v.Exists(paths.Child(dir, ".git"))
 }
 
 func (v *invocation) Exists(file string) bool {

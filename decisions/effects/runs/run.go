@@ -6,6 +6,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/decisions/effects/display"
@@ -146,7 +147,8 @@ func (b *Builder) Run(words []effects.Word, at Setting) int {
 			r.Program = name
 		}
 	}
-	v := invocation{b: b, at: at, index: index, asWritten: given, run: r, args: words[1:]}
+	v := invocations.Get().(*invocation)
+	*v = invocation{b: b, at: at, index: index, asWritten: given, run: r, args: words[1:]}
 	p, opinion := b.Table.Program(name), b.Table.OverlayProgram(name)
 	switch {
 	case p != nil:
@@ -182,8 +184,13 @@ func (b *Builder) Run(words []effects.Word, at Setting) int {
 	if r.Shown == nil {
 		display.ConcealWords(b.Effects[index:], index, words)
 	}
+	*v = invocation{}
+	invocations.Put(v)
 	return index
 }
+
+// invocations has zero invocations. None of a run is used after Run has returned.
+var invocations = sync.Pool{New: func() any { return new(invocation) }}
 
 // mayRunOthers defers the other runs of the program that its sub-command does as well.
 func (v *invocation) mayRunOthers() {
