@@ -60,9 +60,7 @@ func (e *Engine) decide(
 		}
 	}
 	if e.observe != nil {
-		in := *m.input()
-		in.Now, in.All = now, c.all
-		e.observe(&Deliberation{ID: d.ID, Snapshot: snap, Raw: true, input: in, inputs: c.inputs, results: c.results, of: m})
+		e.observe(&Deliberation{ID: d.ID, Snapshot: snap, Raw: true, now: now, made: c.effectResults, of: m})
 	}
 	return res.After
 }
@@ -107,11 +105,17 @@ func (e *Engine) recall(m *evaluation, q *MemoryQuery) (list []memoryMatch) {
 // conclusion is what an evaluation and memory say together. One without memory belongs to
 // its evaluation and is used for many requests, so nothing in it may be changed.
 type conclusion struct {
+	*effectResults
+	// decision has no id, no call and no digest.
+	decision Decision
+}
+
+// effectResults are the effects of a call with what the precedence table made of each.
+type effectResults struct {
 	all     []effects.Effect // with the hints that count
 	inputs  []effectInputs
 	results []effectResult
-	// decision has no id, no call and no digest.
-	decision Decision
+
 	// one is the memory of inputs and results for a call with one effect.
 	one struct {
 		inputs  [1]effectInputs
@@ -121,7 +125,7 @@ type conclusion struct {
 
 // conclude applies the precedence table to an evaluation.
 func (e *Engine) conclude(ctx context.Context, m *evaluation, found []memoryMatch) *conclusion {
-	c := new(conclusion)
+	c := &conclusion{effectResults: new(effectResults)}
 	d, res := &c.decision, &m.res
 	d.Defects, d.Folders, d.Activated, d.Fingerprints = res.Defects, res.Folders, res.Activated, m.fingerprints
 	said := func(i int) (r memoryMatch) {

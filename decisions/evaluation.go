@@ -36,8 +36,10 @@ type evaluation struct {
 
 // slimInput is an input without the raw input of its call, and without what no rule sees.
 type slimInput struct {
-	call   effects.Call
-	result *effects.Result
+	call    effects.Call
+	result  *effects.Result
+	session SessionRef
+	trusted bool
 }
 
 // effectFacts is the evaluation of one effect.
@@ -110,7 +112,7 @@ func (m *evaluation) slimInput() *slimInput {
 			Effects: result.Effects, Defects: result.Defects, Completeness: result.Completeness, Missing: result.Missing, Project: result.Project,
 		}
 	}
-	slim := &slimInput{call, result}
+	slim := &slimInput{call, result, m.session, m.snapshot.Trusted()}
 	m.slim.Store(slim)
 	return slim
 }

@@ -58,6 +58,7 @@ func (e *evaluator) receive(ctx context.Context, m *intake, req *Request, alone 
 		key, ok := appendRequest(e.cache.buffer(), req)
 		m.buffer = key
 		if ok {
+			m.buffer, key = shortened(key)
 			m.key = key
 			if m.cached = e.cache.get(ctx, key, e.fs); m.cached != nil {
 				m.project = m.cached.project
@@ -106,7 +107,7 @@ func (e *evaluator) evaluation(ctx context.Context, snap Snapshot, received *int
 		seen := received.recorder
 		whole := seen.lookups
 		seen.lookups = slices.Clone(whole)
-		e.cache.put(received.key, m, received.project, seen)
+		e.cache.put(received.key, len(received.buffer), m, received.project, seen)
 		seen.lookups = whole
 	}
 	received.recorder.release()

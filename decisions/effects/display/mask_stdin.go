@@ -1,6 +1,7 @@
 package display
 
 import (
+	"slices"
 	"strings"
 	"sync"
 
@@ -17,6 +18,9 @@ var stdinLines = []string{
 	"chpasswd", "sudo -S", "passwd", "smbpasswd -s", "pass insert", "gopass insert", "secret-tool store", "cryptsetup",
 	"wrangler secret", "gh secret set", "gh auth login", "glab auth login", "vercel env add", "openssl passwd", "htpasswd -i",
 	"gcloud secrets", "codex login", "keyring set", "wg set", "openvpn --auth-user-pass", "docker secret create", "podman secret create", "systemd-creds encrypt", "kubeseal", "vault login", "age-keygen", "wg pubkey",
+	"su", "sshpass", "kinit", "ssh-add", "age -i", "bw unlock", "bw login", "rbw unlock", "op signin", "curl -K -", "curl --config -",
+	"ansible-vault encrypt_string", "doppler secrets", "fly secrets", "flyctl secrets", "heroku config:set", "kubectl create secret", "oc create secret",
+	"gcloud auth", "ldapsearch -y", "ldapmodify -y", "ldapadd -y",
 }
 
 var stdinRules = sync.OnceValue(func() map[string][][]string {
@@ -37,7 +41,10 @@ func readsSecret(words []string) bool {
 		if i > 0 && strings.HasPrefix(w, "--") && stdinOption(w) {
 			return true
 		}
-		if i >= maxProgramWords {
+		if i > 0 && inputFile(words, i) || w == "tee" && slices.ContainsFunc(words[i+1:], secretFile) {
+			return true
+		}
+		if i >= maxProgramWords || w == "su" && i > 0 && !leads.Has(words[i-1]) {
 			continue
 		}
 		for _, with := range stdinRules()[programName(w)] {
@@ -55,6 +62,9 @@ func readsSecret(words []string) bool {
 	}
 	return false
 }
+
+// leads are programs before another one. Elsewhere su is as often a word of something else.
+var leads = wordset.Of("sudo", "doas", "env", "nohup", "exec", "command")
 
 // stdinOption reports whether an option says that a secret comes from a descriptor:
 // --password-stdin, --passphrase-fd.

@@ -263,6 +263,9 @@ func namedValue(option, text string) int {
 	if len(option) > 2 && weakName(option) && looksRandom(text) {
 		return 0
 	}
+	if option == "--mfa" && len(text) >= 4 && chars.AllDigits(text) {
+		return 0
+	}
 	return -1
 }
 
@@ -270,7 +273,7 @@ func namedValue(option, text string) int {
 // values share: --key, --auth, --session.
 func weakName(option string) bool {
 	name := strings.TrimLeft(option, "-")
-	return segmentMeans(name)&(meansKey|meansAuth|meansSession|meansCookie|meansSign) != 0
+	return name == "mfa" || segmentMeans(name)&(meansKey|meansAuth|meansSession|meansCookie|meansSign) != 0
 }
 
 // shortestRandom is the least length of what looksRandom recognises.

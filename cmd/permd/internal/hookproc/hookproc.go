@@ -41,9 +41,9 @@ func harness(args []string) *hook.Harness {
 
 // run answers one hook as the whole process, and returns the exit code.
 func run(h *hook.Harness, in io.Reader, out, errw io.Writer) int {
-	// Most harnesses proceed with the call when a hook dies of a signal.
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
-	defer stop()
+	// Most harnesses proceed with the call when a hook dies of a signal. The signals are
+	// not given back, because the process ends.
+	ctx, _ := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	// Some also proceed when a hook dies of SIGPIPE without a message on standard
 	// error.
 	signal.Ignore(syscall.SIGPIPE)
