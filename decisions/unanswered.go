@@ -64,10 +64,21 @@ var answerErrors = []syscall.Errno{
 	syscall.EFBIG, syscall.EOVERFLOW, syscall.ENOTSUP,
 }
 
-// addTo adds an effect for what was not answered, unless there is one.
+// addTo adds an effect for what was not answered, unless there is one, and gives all such
+// effects the cause that no rule covers. It reports whether it has added one.
 func (o *recordingFS) addTo(r *effects.Result) bool {
 	why := o.unanswered
-	if why == "" || slices.ContainsFunc(r.Effects, func(e effects.Effect) bool { return e.Kind == effects.KindUnknown && e.Why == why }) {
+	if why == "" {
+		return false
+	}
+	said := func(e effects.Effect) bool { return e.Kind == effects.KindUnknown && e.Why == why }
+	if slices.ContainsFunc(r.Effects, said) {
+		r.Effects = slices.Clone(r.Effects)
+		for i := range r.Effects {
+			if e := &r.Effects[i]; said(*e) && e.Cause == "" {
+				e.Cause = effects.CauseUnanswered
+			}
+		}
 		return false
 	}
 	why = display.Display(why)

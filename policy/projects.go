@@ -1,9 +1,12 @@
 package policy
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -11,6 +14,7 @@ import (
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects/mounts"
 	"github.com/permd/permd/policy/source"
+	"github.com/permd/permd/policy/weight"
 )
 
 // The rules of a project are loaded apart from those of org and the users, and from
@@ -185,4 +189,23 @@ func (l *projectLoads) later(at layerKey) (again func() bool, begin bool) {
 		l.due[at] = false
 		return true
 	}, !running
+}
+
+// evict drops the least recently used project layers: of all if there are too many, and if
+// they are too large, of those that are larger than others may be.
+func (st *state) evict() {
+	for {
+		total, keys := int64(0), slices.Collect(maps.Keys(st.projects))
+		for _, n := range st.projects {
+			total += n.weight()
+		}
+		if total > weight.MaxProjects {
+			keys = slices.DeleteFunc(keys, func(at layerKey) bool { return st.projects[at].weight() <= weight.MaxProjects/maxProjects })
+		} else if len(keys) <= maxProjects {
+			return
+		}
+		delete(st.projects, slices.MinFunc(keys, func(a, b layerKey) int {
+			return cmp.Compare(st.projects[a].used.Load(), st.projects[b].used.Load())
+		}))
+	}
 }

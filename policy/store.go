@@ -310,25 +310,6 @@ func (s *Store) prepareUser(ctx context.Context, uid uint32) error {
 	return next.err()
 }
 
-// evict drops the least recently used project layers: of all if there are too many, and if
-// they are too large, of those that are larger than others may be.
-func (st *state) evict() {
-	for {
-		total, keys := int64(0), slices.Collect(maps.Keys(st.projects))
-		for _, n := range st.projects {
-			total += n.weight()
-		}
-		if total > weight.MaxProjects {
-			keys = slices.DeleteFunc(keys, func(at layerKey) bool { return st.projects[at].weight() <= weight.MaxProjects/maxProjects })
-		} else if len(keys) <= maxProjects {
-			return
-		}
-		delete(st.projects, slices.MinFunc(keys, func(a, b layerKey) int {
-			return cmp.Compare(st.projects[a].used.Load(), st.projects[b].used.Load())
-		}))
-	}
-}
-
 // publish makes a state current. It is called with changing held.
 func (s *Store) publish(st *state) {
 	old := s.state.Load()

@@ -17,6 +17,7 @@ import (
 func TestFailuresMounts(t *testing.T) {
 	failures(t, []failure{
 		{"file system does not answer", mountSilent},
+		{"file system does not answer, and a rule covers what is unknown", mountCovered},
 		{"project's rules are swapped for a link to such a file system", mountSwapped},
 	})
 }
@@ -135,6 +136,47 @@ func mountSilent(t *testing.T) {
 	eventually.Holds(t, "the new deny", func() bool { return w.ask(t, decideLine("cat a")).Verdict == "deny" })
 	eventually.Holds(t, "the former settings stay", func() bool { return strings.Contains(d.status(t).Policy.Settings, why) })
 
+	d.wantStopped(t)
+}
+
+// mountCovered: a rule that allows everything, what cannot be understood and all guarded tags
+// too, does not cover what nobody could look at.
+func mountCovered(t *testing.T) {
+	d := newTestDaemon(t)
+	project := d.project(t, map[string]string{"a": "text", "src/b": "text"})
+	silent := filepath.Join(d.home, "silent")
+	if err := os.MkdirAll(silent, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(silent, filepath.Join(project, "link")); err != nil {
+		t.Fatal(err)
+	}
+	d.policy(t, "all.rego", `allow contains {"reason": "all", "covers": ["unknown", "secret", "startup", "agent_config", "vcs", "ci"]} if input.effect.kind`)
+	d.startWithMount(t, silent)
+	w := d.session(t, project)
+	// The rule does cover what is unknown for another reason.
+	for _, command := range []string{"frob --x", "cat a", "cp a src/c", "python3 -c 'print(1)'"} {
+		if got := w.ask(t, decideLine(command)); got.Verdict != "allow" {
+			t.Errorf("%s: %+v", command, got)
+		}
+	}
+	for _, command := range []string{
+		"cat link/a", "cat " + silent + "/a", "cat link/*", "ls link", "cp a link/b", "cp link/a b", "rm link/a", "rm -r link/", "echo x > link/a", "cat < link/a", "cd link && ls", "cd link && frob", "link/run",
+		"grep -r x link/", "find link/ -name a", "git -C link status", "tar -cf a.tar link/sub", "frob link/a", "python3 link/a.py", "make -C link", "frob --file=link/a", "source link/a", "ln -s link/a b", "mv a link/", "PATH=link frob; cat link/a",
+	} {
+		w := d.session(t, project) // a folder that a shell is in for good is not known later
+		if got := w.ask(t, decideLine(command)); got.allowed() {
+			t.Errorf("%s: %+v", command, got)
+		}
+	}
+	for tool, input := range map[string]any{
+		"Read": map[string]any{"file_path": filepath.Join(project, "link/a")}, "Write": map[string]any{"file_path": filepath.Join(silent, "a"), "content": "x"},
+		"Grep": map[string]any{"pattern": "x", "path": filepath.Join(project, "link")}, "Glob": map[string]any{"pattern": "**/*", "path": silent},
+	} {
+		if got := w.ask(t, toolLine(tool, input)); got.allowed() {
+			t.Errorf("%s: %+v", tool, got)
+		}
+	}
 	d.wantStopped(t)
 }
 

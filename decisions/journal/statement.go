@@ -55,5 +55,5 @@ func (s *statement) close() error {
 	if s.Stmt == nil {
 		return nil
 	}
-	return s.Stmt.Close()
+	return s.Close()
 }

@@ -95,7 +95,8 @@ func (c *commands) release() {
 
 // find adds the secrets of the text at an offset of the whole.
 func (c *commands) find(s string, offset, depth int) {
-	here, before := &c.levels[depth][0], &c.levels[depth][1] // the command, and the last one, or the one that prints what filters pass on
+	// The command, and the last one or the one that prints what filters pass on.
+	here, before := &c.levels[depth][0], &c.levels[depth][1]
 	before.words, before.texts = before.words[:0], before.texts[:0]
 	pipe, less := false, 0
 	for i := 0; i < len(s); {

@@ -23,8 +23,17 @@ func relaysInput(words []string) bool {
 	return false
 }
 
-// loginWords precede the secret of a login, and say how many words of the line are none.
-var loginWords = map[string]int{"AUTH": 0, "PASS": 0, "LOGIN": 1}
+// loginWord reports whether a word precedes the secret of a login, and how many words of the
+// line are none.
+func loginWord(word string) (others int, ok bool) {
+	switch word {
+	case "AUTH", "PASS":
+		return 0, true
+	case "LOGIN":
+		return 1, true
+	}
+	return 0, false
+}
 
 // mechanisms follow AUTH and are no secrets.
 var mechanisms = wordset.Of("PLAIN", "LOGIN", "XOAUTH2", "CRAM-MD5", "DIGEST-MD5", "NTLM", "SCRAM-SHA-1", "SCRAM-SHA-256", "OAUTHBEARER", "EXTERNAL", "GSSAPI", "TLS", "SSL")
@@ -53,7 +62,7 @@ func logins(words []string, mark func(i, from, end int)) {
 			case skip > 0:
 				skip--
 			case skip < 0:
-				if n, ok := loginWords[word]; ok {
+				if n, ok := loginWord(word); ok {
 					skip = n
 				}
 			}

@@ -359,8 +359,8 @@ func TestNothingGrows(t *testing.T) {
 			continue // has a connection for each call
 		}
 		t.Run(name, func(t *testing.T) {
-			if testing.Short() && name != "acp read" && name != "permd" {
-				t.Skip("long: 10,000 requests of each kind; ACP and permd/decide are the quick ones")
+			if testing.Short() && name != "permd" {
+				t.Skip("long: 10,000 requests of each kind; permd/decide is the quick one")
 			}
 			defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 			same, next := texts[i](0), 0

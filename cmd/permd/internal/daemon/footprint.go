@@ -75,8 +75,9 @@ type heapLimit struct {
 	limits   settings.Limits
 	reserved func() int // by clients
 	now      int64      // the limit
-	percent  int
-	recent   [3]int64 // bytes in use at the last checks, without what clients have reserved
+	percent  int        // 0 before the first check
+	foreign  bool       // somebody else has set the percentage since
+	recent   [3]int64   // bytes in use at the last checks, without what clients have reserved
 	checks   int
 }
 
@@ -90,22 +91,35 @@ const (
 // check sets limit and percentage anew, if much more or less is loaded. What decisions use
 // for a moment is not loaded, so the least of the last checks counts for the limit.
 func (h *heapLimit) check() {
-	sample := []runtimemetrics.Sample{{Name: "/gc/heap/live:bytes"}}
+	sample := []runtimemetrics.Sample{{Name: "/gc/heap/live:bytes"}, {Name: "/gc/gogc:percent"}}
 	runtimemetrics.Read(sample)
-	if sample[0].Value.Kind() != runtimemetrics.KindUint64 {
+	if sample[0].Value.Kind() != runtimemetrics.KindUint64 || sample[1].Value.Kind() != runtimemetrics.KindUint64 {
 		return
 	}
 	inUse := int64(sample[0].Value.Uint64())
-	if percent := adjustedPercent(inUse); h.percent == 0 || max(percent, h.percent)-min(percent, h.percent) >= percentSteps {
-		h.percent = percent
-		debug.SetGCPercent(percent)
-	}
+	h.checkPercent(inUse, int(sample[1].Value.Uint64()))
 	h.recent[h.checks%len(h.recent)] = inUse - int64(h.reserved())
 	h.checks++
 	least := slices.Min(h.recent[:min(h.checks, len(h.recent))])
 	if limit := adjustedLimit(h.limits, least); h.now == 0 || max(limit, h.now)-min(limit, h.now) >= limitSteps {
 		h.now = limit
 		debug.SetMemoryLimit(limit)
+	}
+}
+
+// checkPercent sets the percentage, which is now as given. While rules are compiled it is
+// another one, and afterwards that of before: then it is set at the check after this one.
+func (h *heapLimit) checkPercent(inUse int64, now int) {
+	if h.percent != 0 && now != h.percent && !h.foreign {
+		h.foreign = true
+		return
+	}
+	h.foreign = false
+	h.percent = adjustedPercent(inUse)
+	if max(h.percent, now)-min(h.percent, now) >= percentSteps {
+		debug.SetGCPercent(h.percent)
+	} else {
+		h.percent = now
 	}
 }
 

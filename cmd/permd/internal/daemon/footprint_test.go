@@ -88,6 +88,13 @@ func TestPercentFollowsWhatIsInUse(t *testing.T) {
 	if got := check(); got <= gcPercent {
 		t.Errorf("with little in use: %d %%", got)
 	}
+	debug.SetGCPercent(77) // as while rules are compiled
+	if got := check(); got != 77 {
+		t.Errorf("while somebody else has set it: %d %%", got)
+	}
+	if got := check(); got == 77 || got <= gcPercent {
+		t.Errorf("later: %d %%", got)
+	}
 	for range 100 {
 		loaded = append(loaded, make([]byte, 1<<20))
 	}

@@ -26,6 +26,8 @@ type Rules struct {
 	*policy.Store
 	Settings settings.Settings
 	Mounts   *mounts.FS // that rules are read through
+
+	uid uint32 // of the process
 }
 
 // OpenRules opens rules and settings. relocated is set if /etc and /var are below
@@ -54,7 +56,7 @@ func OpenRules(ctx context.Context, dirs xdg.Dirs, relocated bool, changed func(
 	if err != nil {
 		return nil, PolicyFailure(err)
 	}
-	return &Rules{Store: store, Settings: read, Mounts: files}, nil
+	return &Rules{Store: store, Settings: read, Mounts: files, uid: opts.UID}, nil
 }
 
 // PolicyFailure adds the exit code to an error in the rules.
@@ -71,7 +73,7 @@ func PolicyFailure(err error) error {
 
 // Digest identifies the rules outside of projects, "" if they are not loaded.
 func (r *Rules) Digest() string {
-	snap, err := r.Snapshot(uint32(os.Geteuid()), "")
+	snap, err := r.Snapshot(r.uid, "")
 	if err != nil {
 		return ""
 	}
@@ -103,14 +105,14 @@ func (r *Rules) Understand(p *pattern.Pattern) *pattern.Pattern {
 // liveShell reports whether an agent runs all its commands in one shell, so that a
 // command sees what earlier ones have changed in it.
 func (r *Rules) liveShell(agent effects.Party) bool {
-	snap, err := r.Snapshot(uint32(os.Geteuid()), "")
+	snap, err := r.Snapshot(r.uid, "")
 	return err != nil || snap.Profiles().LiveShell(agent)
 }
 
 // allowOnceOption returns the id of the option that allows just one call, for agents
 // that have several options of that kind.
 func (r *Rules) allowOnceOption(agent effects.Party) string {
-	snap, err := r.Snapshot(uint32(os.Geteuid()), "")
+	snap, err := r.Snapshot(r.uid, "")
 	if err != nil {
 		return ""
 	}
@@ -119,6 +121,6 @@ func (r *Rules) allowOnceOption(agent effects.Party) string {
 
 // harmlessEnv reports whether an environment variable affects only how output looks.
 func (r *Rules) harmlessEnv(name, value string) bool {
-	snap, err := r.Snapshot(uint32(os.Geteuid()), "")
+	snap, err := r.Snapshot(r.uid, "")
 	return err == nil && snap.Table().HarmlessAssignment(name, value)
 }
