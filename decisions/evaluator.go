@@ -58,6 +58,7 @@ func (e *evaluator) receive(ctx context.Context, m *intake, req *Request, alone 
 		key, ok := appendRequest(e.cache.buffer(), req)
 		m.buffer = key
 		if ok {
+			m.buffer, key = shortened(key)
 			m.key = key
 			if m.cached = e.cache.get(ctx, key, e.fs); m.cached != nil {
 				m.project = m.cached.project
