@@ -86,7 +86,7 @@ func (v *invocation) unknown(i int, why string) {
 	if v.args[i].Glob {
 		v.run.Args[i] = effects.DynamicWord
 	}
-	v.b.unknownArg(v.index, i, v.at.From, why)
+	v.b.UnknownArg(v.index, i, v.at.From, why)
 }
 
 func (v *invocation) dynamicWord(i int) {

@@ -1,4 +1,4 @@
-package runs
+package obeys
 
 import (
 	"errors"
@@ -13,29 +13,29 @@ import (
 	"github.com/permd/permd/internal/lexpath"
 )
 
-// obeysShims returns a file that may select another program than the one that is named,
+// Shim returns a file that may select another program than the one that is named,
 // "" if there is none. A program given by a path is no shim: the table knows only those
 // in the system's folders by path.
-func (v *invocation) obeysShims() string {
-	s := v.b.Table.Shims
-	if s == nil || v.run.Executable != "" || s.Excepts(v.run.Program) {
+func (r *Run) Shim() string {
+	s := r.Call.Table.Shims
+	if s == nil || r.Run.Executable != "" || s.Excepts(r.Run.Program) {
 		return ""
 	}
-	dir := v.b.Paths.WorkingFolder(v.run.Cwd)
-	if v.run.Cwd == "" || !path.IsAbs(dir) {
+	dir := r.Call.Paths.WorkingFolder(r.Run.Cwd)
+	if r.Run.Cwd == "" || !path.IsAbs(dir) {
 		return "a file in a folder of which nothing is known"
 	}
-	if file := v.rewritesShims(s, dir); file != "" {
+	if file := r.rewritesShims(s, dir); file != "" {
 		return file
 	}
-	homes := v.b.Paths.Session().Homes
-	root := v.b.Paths.Project()
+	homes := r.Call.Paths.Session().Homes
+	root := r.Call.Paths.Project()
 	if root == "" || !lexpath.In(root, dir) {
 		root = dir
 	}
 	for range settings.MaxObeyedDepth {
 		if !slices.Contains(homes, dir) {
-			if file := v.choosesShim(s, dir, root); file != "" {
+			if file := r.choosesShim(s, dir, root); file != "" {
 				return file
 			}
 		}
@@ -47,17 +47,17 @@ func (v *invocation) obeysShims() string {
 	return "a file far above its folder"
 }
 
-// choosesShim is obeysShims for the files of one folder.
-func (v *invocation) choosesShim(s *programs.Shims, dir, root string) string {
-	names, err := v.b.Paths.Choosing(dir)
+// choosesShim is Shim for the files of one folder.
+func (r *Run) choosesShim(s *programs.Shims, dir, root string) string {
+	names, err := r.Call.Paths.Choosing(dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return v.choosesUnlisted(s, dir, root)
+		return r.choosesUnlisted(s, dir, root)
 	}
 	for _, name := range names {
 		folded := lexpath.Fold(name)
 		for i := range s.Files {
 			if f := &s.Files[i]; f.Is(folded) {
-				if file := path.Join(dir, name, path.Join(f.Path[1:]...)); !v.harmlessShim(f, file, root) {
+				if file := path.Join(dir, name, path.Join(f.Path[1:]...)); !r.harmlessShim(f, file, root) {
 					return file
 				}
 			}
@@ -68,10 +68,10 @@ func (v *invocation) choosesShim(s *programs.Shims, dir, root string) string {
 
 // choosesUnlisted is choosesShim for a folder that can be searched but not listed:
 // programs, too, can then only open names they know.
-func (v *invocation) choosesUnlisted(s *programs.Shims, dir, root string) string {
+func (r *Run) choosesUnlisted(s *programs.Shims, dir, root string) string {
 	for i := range s.Files {
 		if f := &s.Files[i]; !strings.Contains(f.Path[0], "*") {
-			if file := path.Join(dir, path.Join(f.Path...)); !v.harmlessShim(f, file, root) {
+			if file := path.Join(dir, path.Join(f.Path...)); !r.harmlessShim(f, file, root) {
 				return file
 			}
 		}
@@ -81,20 +81,20 @@ func (v *invocation) choosesUnlisted(s *programs.Shims, dir, root string) string
 
 // harmlessShim reports whether such a file does not exist or has only harmless settings.
 // The caller has checked rewritesShims.
-func (v *invocation) harmlessShim(f *programs.ShimFile, file, root string) bool {
-	if _, err := v.b.Paths.Lstat(file); err != nil && isMissing(err) {
+func (r *Run) harmlessShim(f *programs.ShimFile, file, root string) bool {
+	if _, err := r.Call.Paths.Lstat(file); err != nil && isMissing(err) {
 		return true
 	} else if f.Settings == nil {
 		return false
 	}
-	return v.surroundings().HarmlessFile(f.Settings, file, root)
+	return Surroundings(r.Call).HarmlessFile(f.Settings, file, root)
 }
 
 // rewritesShims returns a file in the folder or a parent that selects what a shim runs
 // and that an earlier call or part of the call may change; "" if there is none.
-func (v *invocation) rewritesShims(s *programs.Shims, dir string) string {
+func (r *Run) rewritesShims(s *programs.Shims, dir string) string {
 	folded, found := "", ""
-	v.b.mayChange(func(w string) bool {
+	r.Call.MayChange(func(w string) bool {
 		if folded == "" {
 			folded = lexpath.Fold(dir)
 		}
@@ -103,7 +103,7 @@ func (v *invocation) rewritesShims(s *programs.Shims, dir string) string {
 		}
 		return found != ""
 	})
-	for _, moved := range v.b.Rearranged {
+	for _, moved := range r.Call.Rearranged {
 		if moved == "" || lexpath.In(moved, dir) {
 			return "a file that an earlier part of the call may change"
 		}

@@ -114,60 +114,6 @@ func (v *invocation) namedRemote(name, method string) {
 	})
 }
 
-// foreignRepository adds an Unknown effect if the run would obey the configuration of a
-// repository other than the project's: such a configuration can name programs to run.
-// git takes any folder with a HEAD, refs and objects for a repository, even inside the
-// project.
-func (v *invocation) foreignRepository() {
-	cwd, root := v.run.Cwd, v.b.Paths.Project()
-	if v.b.changesGit() || root != "" && v.b.makesRepository(root) && !v.Exists(root+"/.git") {
-		v.b.Unknown(v.at.From, "an earlier part of the call changes what git obeys, which may run commands")
-		v.changes = true
-		return
-	}
-	if cwd == v.b.Call.Cwd && cwd != "" && (root == "" || root == cwd) && !v.isBare(cwd) {
-		return
-	}
-	if root != "" && cwd != "" {
-		for dir := v.folderOf(cwd); ; dir = path.Dir(dir) {
-			if dir == root && !v.isBare(root) {
-				return
-			}
-			if dir == "/" || dir == "" || v.Exists(dir+"/HEAD") || v.b.makesRepository(dir) {
-				break
-			}
-			if v.Exists(dir + "/.git") {
-				if v.b.Paths.Where(dir).Has(effects.Worktree) {
-					return // the same repository
-				}
-				break
-			}
-		}
-	}
-	v.b.Unknown(v.at.From, "a repository other than the project's, whose configuration may run commands")
-	v.changes = true
-}
-
-// isBare reports whether git may take the folder itself for a repository. If so, the
-// files in it determine what git runs.
-func (v *invocation) isBare(dir string) bool {
-	return v.Exists(dir+"/HEAD") && !v.Exists(dir+"/.git")
-}
-
-func (v *invocation) Exists(file string) bool {
-	_, err := v.b.Paths.Lstat(file)
-	return err == nil
-}
-
-// folderOf resolves the run's folder, "" if it is not known.
-func (v *invocation) folderOf(cwd string) string {
-	e := v.b.Paths.Operand(effects.KindRead, cwd, "", v.at.From)
-	if e.File == nil {
-		return ""
-	}
-	return e.File.Path
-}
-
 // fetches handles an address at the position of a path. A program that does more than
 // read files may well fetch it; some read-only programs do too (kubectl get -f), but for
 // these fetches returns false, because the word may also be a path.
@@ -186,7 +132,7 @@ func (v *invocation) completedNames(i int, w effects.Word, tree bool) {
 	}
 	for _, ending := range v.p.Completes {
 		e := v.b.Operand(effects.KindRead, w.Text+ending, v.run.Cwd, v.at.From)
-		if e.File == nil || v.Changed(e.File.Path) || v.Exists(e.File.Path) {
+		if e.File == nil || v.b.Changed(e.File.Path) || v.b.Exists(e.File.Path) {
 			v.b.Add(v.via(i, v.below(e, tree, false)))
 		}
 	}

@@ -1,4 +1,4 @@
-package languages
+package goals
 
 import (
 	"fmt"
@@ -37,7 +37,7 @@ func TestGoals(t *testing.T) {
 		"\tship:\nlint:\n":                                   "ship",
 		"./ship/it: x\n":                                     "./ship/it",
 	} {
-		if got := strings.Join(Goals(text, func(name string) string { return others[name] }), " "); got != want {
+		if got := strings.Join(makefileGoals(text, func(name string) string { return others[name] }), " "); got != want {
 			t.Errorf("%q: %q, want %q", text, got, want)
 		}
 	}
@@ -45,7 +45,7 @@ func TestGoals(t *testing.T) {
 	for i := range 2 * maxGoals {
 		fmt.Fprintf(&many, "ifdef A\nx%d:\nendif\n", i)
 	}
-	if got := Goals(many.String(), nil); len(got) != maxGoals {
+	if got := makefileGoals(many.String(), nil); len(got) != maxGoals {
 		t.Errorf("%d of too many", len(got))
 	}
 }
@@ -81,7 +81,7 @@ func TestGoalsAreMakes(t *testing.T) {
 			continue // make does not take it
 		}
 		compared++
-		got := Goals(b.String(), func(name string) string { return map[string]string{"inc.mk": included}[name] })
+		got := makefileGoals(b.String(), func(name string) string { return map[string]string{"inc.mk": included}[name] })
 		if !slices.Contains(got, m[1]) && !slices.Contains(got, "./"+m[1]) {
 			t.Errorf("make takes %q, not one of %q:\n%s", m[1], got, b.String())
 		}
@@ -100,7 +100,7 @@ func TestFirstRecipes(t *testing.T) {
 		"lint:\n\n[private]\n[default]\nship:\n":                                   "lint ship",
 		"export X := 'a:b'\n_ship a b:\n":                                          "_ship",
 	} {
-		if got := strings.Join(FirstRecipes(text), " "); got != want {
+		if got := strings.Join(justfileGoals(text), " "); got != want {
 			t.Errorf("%q: %q, want %q", text, got, want)
 		}
 	}

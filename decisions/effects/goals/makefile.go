@@ -1,4 +1,4 @@
-package languages
+package goals
 
 import (
 	"regexp"
@@ -11,16 +11,17 @@ const (
 	maxGoalIncludes = 8  // makefiles that are included before the first rule
 )
 
-// Goals returns the targets of which make, given none, makes one: the first of the
+// makefileGoals returns the targets of which make, given none, makes one: the first of the
 // makefile. Where that depends on conditions or on what is not known, there are several.
 // include returns the text of another makefile, "" if there is none.
-func Goals(makefile string, include func(name string) string) []string {
-	g := goals{include: include, variables: map[string]string{}}
+func makefileGoals(makefile string, include func(name string) string) []string {
+	g := reader{include: include, variables: map[string]string{}}
 	g.read(makefile)
 	return g.found
 }
 
-type goals struct {
+// reader reads a makefile.
+type reader struct {
 	include   func(string) string
 	variables map[string]string
 	found     []string
@@ -35,7 +36,7 @@ var (
 )
 
 // read reads a makefile to its end: a .DEFAULT_GOAL may stand anywhere.
-func (g *goals) read(text string) {
+func (g *reader) read(text string) {
 	defining := false
 	for line := range strings.SplitSeq(strings.ReplaceAll(text, "\\\n", " "), "\n") {
 		line, _, _ = strings.Cut(line, "#")
@@ -67,7 +68,7 @@ func (g *goals) read(text string) {
 }
 
 // line reads a line that may be a rule or an assignment.
-func (g *goals) line(line string) {
+func (g *reader) line(line string) {
 	if m := makeVariable.FindStringSubmatch(line); m != nil {
 		value, ok := g.expand(strings.TrimSpace(m[2]))
 		if m[1] == ".DEFAULT_GOAL" && ok {
@@ -96,34 +97,18 @@ func (g *goals) line(line string) {
 	}
 }
 
-func (g *goals) add(name string) {
+func (g *reader) add(name string) {
 	if len(g.found) < maxGoals && name != "" && !slices.Contains(g.found, name) {
 		g.found = append(g.found, name)
 	}
 }
 
 // expand replaces variables that are known; ok is false if others are left.
-func (g *goals) expand(text string) (_ string, ok bool) {
+func (g *reader) expand(text string) (_ string, ok bool) {
 	for name, value := range g.variables {
 		if strings.Contains(text, "$") && len(text) < 1<<10 {
 			text = strings.NewReplacer("$("+name+")", value, "${"+name+"}", value).Replace(text)
 		}
 	}
 	return text, !strings.Contains(text, "$")
-}
-
-var recipeName = regexp.MustCompile(`^@?([A-Za-z_][A-Za-z0-9_-]*)(?:\s[^:]*)?:(?:[^=]|$)`)
-
-// FirstRecipes returns the recipes of which just, given none, runs one: the first of the
-// justfile, or one that is marked as the default.
-func FirstRecipes(justfile string) (found []string) {
-	marked := false
-	for line := range strings.SplitSeq(justfile, "\n") {
-		if m := recipeName.FindStringSubmatch(line); m != nil && (len(found) == 0 || marked) {
-			found, marked = append(found, m[1]), false
-		} else if strings.HasPrefix(line, "[") {
-			marked = strings.Contains(line, "default")
-		}
-	}
-	return found[:min(len(found), maxGoals)]
 }
