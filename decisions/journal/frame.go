@@ -56,7 +56,7 @@ type frame struct {
 	seq           int64
 	time, latency int64 // in nanoseconds
 	uid           uint32
-	texts         [recordTexts]string
+	texts         [recordTexts][]byte
 	json          []byte
 }
 
@@ -209,13 +209,13 @@ func (r *fieldReader) number(bytes int) uint64 {
 	return binary.LittleEndian.Uint64(r.take(8))
 }
 
-func (r *fieldReader) text() string {
+func (r *fieldReader) text() []byte {
 	n := int(binary.LittleEndian.Uint16(r.take(2)))
 	if len(r.data) < n {
 		r.short = true
-		return ""
+		return nil
 	}
-	return string(r.take(n))
+	return r.take(n)
 }
 
 func appendText(b []byte, s string) []byte {

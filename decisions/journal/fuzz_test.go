@@ -151,9 +151,9 @@ func FuzzDecode(f *testing.F) {
 		}
 		stored := row{seq: 1, format: formatJSON, record: once}
 		if body, own, ok := split(nil, once); ok {
-			packed, err := own.encode(rec.Decision.ID, rec.Time.UnixNano())
-			if err != nil {
-				t.Fatal(err)
+			packed, ok := own.append(nil, []byte(rec.Decision.ID), rec.Time.UnixNano())
+			if !ok {
+				t.Fatalf("its values are no JSON: %s", once)
 			}
 			stored = row{seq: 1, format: formatSplit, id: rec.Decision.ID, time: rec.Time.UnixNano(), record: packed, body: body}
 		}

@@ -14,8 +14,10 @@ const (
 	// moveAfter is how long records wait in the spool, so that many move in one
 	// transaction.
 	moveAfter = 200 * time.Millisecond
-	// moveAt is the number of waiting bytes at which they are moved at once.
-	moveAt = maxWaiting / 4
+	// moveAt is the number of waiting bytes at which they are moved at once: some hundred
+	// records, so that a transaction costs little for each, and that are still in the
+	// processor's cache.
+	moveAt = 256 << 10
 	// retryAfter is how long the mover waits after a failure.
 	retryAfter = time.Second
 	// upkeepEvery is how often old decisions are looked for while none come.

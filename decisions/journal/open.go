@@ -126,7 +126,7 @@ func belongs(all []byte, w *writer) (bool, error) {
 		if f.seq > w.last {
 			continue
 		}
-		if ok, err := w.had(f.seq, f.texts[textID]); !ok || err != nil {
+		if ok, err := w.had(f.seq, string(f.texts[textID])); !ok || err != nil {
 			return false, err
 		}
 	}

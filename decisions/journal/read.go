@@ -120,7 +120,7 @@ func (r *Reader) Get(ctx context.Context, id string) (*decisions.Record, error) 
 	var rec *decisions.Record
 	err := r.withView(ctx, func(v *view) (err error) {
 		for i := range v.records {
-			if v.records[i].texts[textID] == id {
+			if string(v.records[i].texts[textID]) == id {
 				rec, err = v.record(&v.records[i])
 				return err
 			}

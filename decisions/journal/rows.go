@@ -48,46 +48,52 @@ type digest = [sha256.Size]byte
 // rowWriter stores records with what they are found by. What it keeps in RAM is
 // valid between a commit and the next one; forget drops it.
 type rowWriter struct {
-	insert, body, listed, findKind, setNewest, span driver.Stmt
+	insert, body, listed, findKind, setNewest, span statement
 
-	kinds  map[kindKey]int64
-	newest map[int64]int64    // of kinds, in this transaction
-	spans  map[int64][2]int64 // oldest and newest time, in this transaction
+	kinds map[kindKey]int64
+	// last is the kind of the record before, 0 if it is not known. Most have the same.
+	last    int64
+	lastKey kindKey
+	newest  map[int64]int64    // of kinds, in this transaction
+	spans   map[int64][2]int64 // oldest and newest time, in this transaction
 	// bodies are the sequence numbers of bodies that can be used again, those of
 	// the current and the previous half of sharedFor.
-	bodies   [2]map[digest]int64
+	bodies   [2]map[digest]driver.Value
 	bodyHalf int64
-	buffer   []byte
+	// Buffers of split.
+	shared, own []byte
 }
 
 // statements are what prepare prepares.
 func (w *rowWriter) statements() []preparation {
 	return []preparation{
-		{&w.insert, insertRow}, {&w.body, insertBody}, {&w.listed, insertListed},
-		{&w.findKind, findKind}, {&w.setNewest, setNewest}, {&w.span, widenSpan},
+		{&w.insert, insertRow, 13}, {&w.body, insertBody, 2}, {&w.listed, insertListed, 3},
+		{&w.findKind, findKind, 8}, {&w.setNewest, setNewest, 2}, {&w.span, widenSpan, 3},
 	}
 }
 
-// preparation is a statement to prepare.
+// preparation is a statement to prepare, with the number of its arguments.
 type preparation struct {
-	stmt  *driver.Stmt
+	stmt  *statement
 	query string
+	args  int
 }
 
 // forget drops everything that is known of the database.
 func (w *rowWriter) forget() {
 	w.kinds, w.newest, w.spans = map[kindKey]int64{}, map[int64]int64{}, map[int64][2]int64{}
-	w.bodies = [2]map[digest]int64{{}, {}}
+	w.bodies = [2]map[digest]driver.Value{{}, {}}
+	w.last = 0
 }
 
 // removed drops what retention may have removed: the bodies of decisions up to a
 // number, and kinds.
 func (w *rowWriter) removed(cut int64, kinds bool) {
 	if kinds {
-		w.kinds = map[kindKey]int64{}
+		w.kinds, w.last = map[kindKey]int64{}, 0
 	}
 	for _, known := range w.bodies {
-		maps.DeleteFunc(known, func(_ digest, first int64) bool { return first <= cut })
+		maps.DeleteFunc(known, func(_ digest, first driver.Value) bool { return first.(int64) <= cut })
 	}
 }
 
@@ -97,10 +103,19 @@ func (w *rowWriter) store(f *frame) error {
 	if err != nil {
 		return err
 	}
-	err = run(w.insert, numbered(f.seq, format, f.texts[textID], f.time, int64(f.uid),
-		f.texts[textSession], f.texts[textAgent], f.texts[textTool], f.texts[textVerdict], f.texts[textBy],
-		f.latency, record, shared))
-	if err != nil {
+	row := &w.insert
+	row.number(0, f.seq)
+	row.number(1, format)
+	row.text(2, f.texts[textID])
+	row.number(3, f.time)
+	row.number(4, int64(f.uid))
+	for i, text := range [...]int{textSession, textAgent, textTool, textVerdict, textBy} {
+		row.text(5+i, f.texts[text])
+	}
+	row.number(10, f.latency)
+	row.bytes(11, record)
+	row.value(12, shared)
+	if err := row.run(); err != nil {
 		return err
 	}
 	kind, err := w.kind(f)
@@ -113,28 +128,30 @@ func (w *rowWriter) store(f *frame) error {
 		times = [2]int64{f.time, f.time}
 	}
 	w.spans[f.seq>>spanBits] = [2]int64{min(times[0], f.time), max(times[1], f.time)}
-	return run(w.listed, numbered(kind, f.seq, f.time))
+	w.listed.number(0, kind)
+	w.listed.value(1, row.args[0].Value)
+	w.listed.value(2, row.args[3].Value)
+	return w.listed.run()
 }
 
 // split stores the body of a record, unless it is there already, and returns what
-// is in its row.
+// is in its row. The record is valid until the next call.
 func (w *rowWriter) split(f *frame) (format int64, record []byte, shared driver.Value, err error) {
-	body, own, ok := split(w.buffer[:0], f.json)
-	if cap(body) <= keepBytes && body != nil {
-		w.buffer = body
-	}
+	body, own, ok := split(kept(w.shared), f.json)
+	w.shared = body
 	if !ok {
 		return formatJSON, f.json, nil, nil
 	}
-	if record, err = own.encode(f.texts[textID], f.time); err != nil {
-		return formatJSON, f.json, nil, nil //nolint:nilerr // stored whole
+	if record, ok = own.append(kept(w.own), f.texts[textID], f.time); !ok {
+		return formatJSON, f.json, nil, nil // stored whole
 	}
+	w.own = record
 	if half := f.seq / (sharedFor / 2); half != w.bodyHalf {
 		previous := w.bodies[0]
 		if half != w.bodyHalf+1 {
-			previous = map[digest]int64{}
+			previous = map[digest]driver.Value{}
 		}
-		w.bodies, w.bodyHalf = [2]map[digest]int64{{}, previous}, half
+		w.bodies, w.bodyHalf = [2]map[digest]driver.Value{{}, previous}, half
 	}
 	sum := sha256.Sum256(body)
 	for _, known := range w.bodies {
@@ -142,47 +159,77 @@ func (w *rowWriter) split(f *frame) (format int64, record []byte, shared driver.
 			return formatSplit, record, first, nil
 		}
 	}
-	if err := run(w.body, numbered(f.seq, body)); err != nil {
+	w.body.number(0, f.seq)
+	w.body.bytes(1, body)
+	if err := w.body.run(); err != nil {
 		return 0, nil, nil, err
 	}
 	w.bodies[0][sum] = f.seq
 	return formatSplit, record, f.seq, nil
 }
 
+// kept returns a buffer to use again, empty, nil if it has grown large.
+func kept(b []byte) []byte {
+	if cap(b) > keepBytes {
+		return nil
+	}
+	return b[:0]
+}
+
 // kind returns the kind of a record.
 func (w *rowWriter) kind(f *frame) (int64, error) {
+	outcome := outcomeOf(f.json)
+	if w.last != 0 && w.lastKey.is(f, outcome) {
+		return w.last, nil
+	}
 	key := kindKey{
-		f.uid, f.texts[textSession], f.texts[textAgent], f.texts[textTool], f.texts[textVerdict], f.texts[textBy], outcomeOf(f.json),
+		f.uid, string(f.texts[textSession]), string(f.texts[textAgent]), string(f.texts[textTool]),
+		string(f.texts[textVerdict]), string(f.texts[textBy]), outcome,
 	}
-	if kind, ok := w.kinds[key]; ok {
-		return kind, nil
+	kind, ok := w.kinds[key]
+	if !ok {
+		var err error
+		kind, err = queryNumber(w.findKind.Stmt, numbered(int64(key.uid), key.session, key.agent, key.tool, key.verdict, key.decidedBy, key.outcome, f.seq))
+		if err != nil {
+			return 0, err
+		}
+		if len(w.kinds) >= maxKinds {
+			w.kinds = map[kindKey]int64{}
+		}
+		w.kinds[key] = kind
 	}
-	kind, err := queryNumber(w.findKind, numbered(int64(key.uid), key.session, key.agent, key.tool, key.verdict, key.decidedBy, key.outcome, f.seq))
-	if err != nil {
-		return 0, err
-	}
-	if len(w.kinds) >= maxKinds {
-		w.kinds = map[kindKey]int64{}
-	}
-	w.kinds[key] = kind
+	w.last, w.lastKey = kind, key
 	return kind, nil
+}
+
+// is reports whether that is the key of a record with that outcome.
+func (k *kindKey) is(f *frame, outcome string) bool {
+	return k.uid == f.uid && k.session == string(f.texts[textSession]) && k.agent == string(f.texts[textAgent]) && k.tool == string(f.texts[textTool]) &&
+		k.verdict == string(f.texts[textVerdict]) && k.decidedBy == string(f.texts[textBy]) && k.outcome == outcome
 }
 
 // finish stores what the records of a transaction have changed for their kinds and
 // spans.
 func (w *rowWriter) finish() error {
 	for kind, newest := range w.newest {
-		if err := run(w.setNewest, numbered(newest, kind)); err != nil {
+		w.setNewest.number(0, newest)
+		w.setNewest.number(1, kind)
+		if err := w.setNewest.run(); err != nil {
 			return err
 		}
 	}
 	for span, times := range w.spans {
-		if err := run(w.span, numbered(span, times[0], times[1])); err != nil {
+		w.span.number(0, span)
+		w.span.number(1, times[0])
+		w.span.number(2, times[1])
+		if err := w.span.run(); err != nil {
 			return err
 		}
 	}
 	clear(w.newest)
 	clear(w.spans)
+	w.insert.bytes(11, nil)
+	w.body.bytes(1, nil)
 	return nil
 }
 

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/permd/permd/decisions"
@@ -46,19 +45,37 @@ func split(body, whole []byte) (_ []byte, own ownText, ok bool) {
 	for i := range ownValues {
 		at := bytes.Index(rest, ownValues[i].name)
 		if at < 0 {
-			return nil, own, false
+			return body, own, false
 		}
 		at += len(ownValues[i].name)
 		body, rest = append(body, rest[:at]...), rest[at:]
 		end := bytes.Index(rest, ownValues[i].after)
 		if end < 0 {
-			return nil, own, false
+			return body, own, false
 		}
 		own[i], rest = jsontext.Value(rest[:end]), rest[end:]
 	}
 	body = append(body, rest...)
-	again, err := join(nil, body[start:], &own)
-	return body, own, err == nil && bytes.Equal(again, whole)
+	return body, own, joins(body[start:], &own, whole)
+}
+
+// joins reports whether join makes the whole of these parts.
+func joins(body []byte, own *ownText, whole []byte) bool {
+	for i := range ownValues {
+		at := bytes.Index(body, ownValues[i].name)
+		if at < 0 {
+			return false
+		}
+		at += len(ownValues[i].name)
+		for _, part := range [...][]byte{body[:at], own[i]} {
+			if !bytes.HasPrefix(whole, part) {
+				return false
+			}
+			whole = whole[len(part):]
+		}
+		body = body[at:]
+	}
+	return bytes.Equal(body, whole)
 }
 
 // join appends the JSON of a record to b.
@@ -81,18 +98,40 @@ const (
 	ownID   = 3
 )
 
-// encode returns the values as they are stored in a row of that id and time.
-func (o ownText) encode(id string, at int64) ([]byte, error) {
-	if own, err := columnValues(id, at); err != nil {
-		return nil, err
-	} else {
-		for _, i := range []int{ownTime, ownID} {
-			if bytes.Equal(o[i], own[i]) {
-				o[i] = jsontext.Value("null")
+// append appends the values as they are stored in a row of that id and time, a JSON
+// array. It is false if they are no JSON.
+func (o *ownText) append(b, id []byte, at int64) (_ []byte, ok bool) {
+	const none = "null"
+	b = append(b, '[')
+	for i, value := range o {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		start := len(b)
+		var err error
+		switch i {
+		case ownTime:
+			b = appendTime(b, at)
+		case ownID:
+			b, err = jsontext.AppendQuote(b, id)
+		default:
+			b = append(b, value...)
+			if !value.IsValid() {
+				return b, false
 			}
+			continue
+		}
+		inColumn := err == nil && bytes.Equal(b[start:], value)
+		if !inColumn && (!value.IsValid() || string(value) == none) {
+			return b, false
+		}
+		if b = b[:start]; inColumn {
+			b = append(b, none...)
+		} else {
+			b = append(b, value...)
 		}
 	}
-	return json.Marshal(o)
+	return append(b, ']'), true
 }
 
 // decodeOwn reads what encode wrote.
@@ -119,8 +158,15 @@ func columnValues(id string, at int64) (o ownText, err error) {
 	if o[ownID], err = jsontext.AppendQuote(nil, id); err != nil {
 		return o, fmt.Errorf("quoting an id: %w", err)
 	}
-	o[ownTime] = time.Unix(0, at).UTC().AppendFormat(jsontext.Value{'"'}, `2006-01-02T15:04:05.999999999Z"`)
+	o[ownTime] = appendTime(nil, at)
 	return o, nil
+}
+
+// appendTime appends a time in nanoseconds as records have it.
+func appendTime(b []byte, at int64) []byte {
+	b = append(b, '"')
+	b = time.Unix(0, at).UTC().AppendFormat(b, time.RFC3339Nano)
+	return append(b, '"')
 }
 
 // row is a stored record as it is read.

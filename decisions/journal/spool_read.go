@@ -70,7 +70,7 @@ func (c *spooledRecords) answer(rec *decisions.Record) error {
 		if f.seq == rec.Seq {
 			said := answerColumns{
 				at:      sql.NullInt64{Int64: f.time, Valid: true},
-				verdict: sql.NullString{String: f.texts[answerVerdict], Valid: true}, info: f.json,
+				verdict: sql.NullString{String: string(f.texts[answerVerdict]), Valid: true}, info: f.json,
 			}
 			if err := said.to(rec); err != nil {
 				return fmt.Errorf("record %d: %w", rec.Seq, err)
@@ -94,7 +94,7 @@ func (c *spooledRecords) record(f *frame) (*decisions.Record, error) {
 // passes applies the filter to records that are not in the database, like its
 // where clause.
 func (f *filter) passes(r *frame) bool {
-	is := func(want string, have int) bool { return want == "" || column(want) == r.texts[have] }
+	is := func(want string, have int) bool { return want == "" || column(want) == string(r.texts[have]) }
 	return (f.After <= 0 || r.seq > f.After) && (f.Before <= 0 || r.seq < f.Before) &&
 		(f.Since.IsZero() || r.time >= f.Since.UnixNano()) && (f.Until.IsZero() || r.time < f.Until.UnixNano()) &&
 		is(string(f.Verdict), textVerdict) && is(string(f.By), textBy) &&

@@ -21,7 +21,7 @@ type writer struct {
 	inPlace func() error
 
 	rows                              rowWriter
-	answer, begin, commitTx, rollback driver.Stmt
+	answer, begin, commitTx, rollback statement
 }
 
 func (w *writer) prepare(db *sql.DB, inPlace func() error) error {
@@ -38,11 +38,9 @@ func (w *writer) prepare(db *sql.DB, inPlace func() error) error {
 	w.rows.forget()
 	err = conn.Raw(func(raw any) error {
 		for _, s := range w.statements() {
-			stmt, err := raw.(driver.Conn).Prepare(s.query)
-			if err != nil {
+			if err := s.stmt.prepare(raw.(driver.Conn), s.query, s.args); err != nil {
 				return fmt.Errorf("preparing %q: %w", s.query, err)
 			}
-			*s.stmt = stmt
 		}
 		return nil
 	})
@@ -55,10 +53,10 @@ func (w *writer) prepare(db *sql.DB, inPlace func() error) error {
 // statements are what prepare prepares.
 func (w *writer) statements() []preparation {
 	return append(w.rows.statements(), []preparation{
-		{&w.answer, setAnswer},
-		{&w.begin, "BEGIN IMMEDIATE"},
-		{&w.commitTx, "COMMIT"},
-		{&w.rollback, "ROLLBACK"},
+		{&w.answer, setAnswer, 4},
+		{&w.begin, "BEGIN IMMEDIATE", 0},
+		{&w.commitTx, "COMMIT", 0},
+		{&w.rollback, "ROLLBACK", 0},
 	}...)
 }
 
@@ -77,7 +75,7 @@ func (w *writer) store(all []byte) error {
 	last := w.last
 	w.stale = true // until it succeeds
 	err := w.conn.Raw(func(any) error {
-		if err := run(w.begin, nil); err != nil {
+		if err := w.begin.run(); err != nil {
 			return err
 		}
 		for f, err := range frames(all) {
@@ -97,13 +95,13 @@ func (w *writer) store(all []byte) error {
 		if err := w.rows.finish(); err != nil {
 			return err
 		}
-		return run(w.commitTx, nil)
+		return w.commitTx.run()
 	})
 	if err != nil {
 		w.rows.forget()
 		_ = w.conn.Raw(func(any) error {
 			// It fails if SQLite has already rolled back.
-			_ = run(w.rollback, nil)
+			_ = w.rollback.run()
 			return nil
 		})
 		return fmt.Errorf("writing: %w", err)
@@ -116,7 +114,11 @@ func (w *writer) store(all []byte) error {
 // not change last.
 func (w *writer) storeFrame(f *frame) error {
 	if f.kind == kindAnswer {
-		return run(w.answer, numbered(f.time, f.texts[answerVerdict], f.json, f.seq))
+		w.answer.number(0, f.time)
+		w.answer.text(1, f.texts[answerVerdict])
+		w.answer.bytes(2, f.json)
+		w.answer.number(3, f.seq)
+		return w.answer.run()
 	}
 	return w.rows.store(f)
 }
@@ -153,19 +155,12 @@ func (w *writer) had(seq int64, id string) (bool, error) {
 	return there == id, err
 }
 
-func run(stmt driver.Stmt, args []driver.NamedValue) error {
-	_, err := stmt.(driver.StmtExecContext).ExecContext(context.Background(), args)
-	return err
-}
-
 // finish returns the connection.
 func (w *writer) finish() error {
 	err := w.conn.Raw(func(any) error {
 		var errs []error
 		for _, s := range w.statements() {
-			if *s.stmt != nil {
-				errs = append(errs, (*s.stmt).Close())
-			}
+			errs = append(errs, s.stmt.close())
 		}
 		return errors.Join(errs...)
 	})

@@ -71,7 +71,7 @@ type pendingRequest struct {
 	ownTurn  [1]context.Context
 }
 
-// onAllowed records that the call was allowed.
+// onAllowed records that the person allowed the call.
 func (p *pendingRequest) onAllowed(d *decisions.Decision) {
 	p.known.approved.note(p.session, d, p.handler.Time())
 }
@@ -176,7 +176,7 @@ func (p *pendingRequest) decide(ctx context.Context, deps *native.Deps) (any, er
 	}
 	p.state.Shells.Record(p.session, d)
 	if err == nil && d.Verdict == decisions.Allow {
-		p.onAllowed(d)
+		p.known.approved.noteNew(p.session, d, p.handler.Time())
 	}
 	return result, err
 }

@@ -8,11 +8,15 @@ import (
 	"github.com/permd/permd/decisions"
 )
 
-// Bounds of the recorded approvals. Above them the oldest is dropped, and the person may
+// Bounds of the recorded approvals. Above them the oldest are dropped, and the person may
 // be asked twice.
 const (
 	maxApproved             = 256
 	maxApprovedFingerprints = 4096
+	// When there are too many, an eighth is dropped at once: to move the others for each new
+	// one took a tenth of a request's time.
+	keptApproved             = maxApproved * 7 / 8
+	keptApprovedFingerprints = maxApprovedFingerprints * 7 / 8
 	// A call is not recorded if it has more files than this, or if their paths and
 	// digests are longer, in bytes.
 	maxApprovedFiles = 256
@@ -46,20 +50,48 @@ type approval struct {
 	contents []decisions.Content
 }
 
-// note records that a call was allowed.
+// note records that a call was allowed, which may be recorded already.
 func (a *approvals) note(session string, d *decisions.Decision, now time.Time) {
-	if len(d.Fingerprints) == 0 || len(d.Fingerprints) > maxApprovedFingerprints || len(d.Contents) > maxApprovedFiles || sizeOf(d.Contents) > maxApprovedBytes {
+	if !recordable(d) {
 		return
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.drop(func(c *approval) bool { return c.decision == d.ID })
-	a.calls = append(a.calls, approval{d.ID, session, d.CallID, d.Policy.Digest, now, d.Fingerprints, d.Verdict == decisions.Deny, d.Stateful, false, d.Verdict == decisions.Ask, d.Contents})
-	a.fingerprints += len(d.Fingerprints)
-	for len(a.calls) > maxApproved || a.fingerprints > maxApprovedFingerprints {
-		a.fingerprints -= len(a.calls[0].remaining)
-		a.calls = slices.Delete(a.calls, 0, 1)
+	a.add(session, d, now)
+}
+
+// noteNew is note for a decision that was just made.
+func (a *approvals) noteNew(session string, d *decisions.Decision, now time.Time) {
+	if !recordable(d) {
+		return
 	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.add(session, d, now)
+}
+
+// recordable reports whether a call may be recorded.
+func recordable(d *decisions.Decision) bool {
+	return len(d.Fingerprints) > 0 && len(d.Fingerprints) <= maxApprovedFingerprints && len(d.Contents) <= maxApprovedFiles && sizeOf(d.Contents) <= maxApprovedBytes
+}
+
+// add records a call. The lock is held.
+func (a *approvals) add(session string, d *decisions.Decision, now time.Time) {
+	if a.fingerprints += len(d.Fingerprints); len(a.calls) == maxApproved || a.fingerprints > maxApprovedFingerprints {
+		a.dropOldest()
+	}
+	a.calls = append(a.calls, approval{d.ID, session, d.CallID, d.Policy.Digest, now, d.Fingerprints, d.Verdict == decisions.Deny, d.Stateful, false, d.Verdict == decisions.Ask, d.Contents})
+}
+
+// dropOldest makes room for calls. The fingerprints of the one that needs it are counted
+// already.
+func (a *approvals) dropOldest() {
+	n := 0
+	for ; n < len(a.calls) && (len(a.calls)-n > keptApproved || a.fingerprints > keptApprovedFingerprints); n++ {
+		a.fingerprints -= len(a.calls[n].remaining)
+	}
+	a.calls = slices.Delete(a.calls, 0, n)
 }
 
 // take reports whether one call of the session was allowed everything the gate

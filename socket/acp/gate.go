@@ -133,7 +133,7 @@ func (g *gate) decide(ctx context.Context, deps *native.Deps) (any, error) {
 	if ctx.Err() != nil {
 		return nil, ctx.Err() // nobody waits for it
 	}
-	g.gatedCalls.note(g.session, d, g.now)
+	g.gatedCalls.noteNew(g.session, d, g.now)
 	if d.Opaque && (d.Verdict == decisions.Allow || d.Outcome == decisions.Passed || d.Outcome == decisions.Approved) {
 		// Calls that were approved and have not run yet may have other effects
 		// now.

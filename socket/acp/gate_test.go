@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -376,11 +377,18 @@ func TestApprovedBounds(t *testing.T) {
 		return d
 	}
 	for n := range 3 * maxApproved {
+		if n%2 == 0 {
+			a.noteNew("s", said(n, 1), now)
+		}
 		a.note("s", said(n, 1), now)
 		a.note("s", said(n, 1), now) // the same answer again
-	}
-	if len(a.calls) != maxApproved || a.fingerprints != maxApproved {
-		t.Errorf("%d calls, %d traces", len(a.calls), a.fingerprints)
+		least := min(n+1, keptApproved)
+		if len(a.calls) > maxApproved || len(a.calls) < least || a.fingerprints != len(a.calls) {
+			t.Fatalf("%d calls, %d traces after %d", len(a.calls), a.fingerprints, n+1)
+		}
+		if !slices.ContainsFunc(a.calls, func(c approval) bool { return c.call == fmt.Sprint(max(0, n-least+1)) }) {
+			t.Fatalf("the %d. newest call is not there after %d", least, n+1)
+		}
 	}
 	a.note("s", said(-1, maxApprovedFingerprints), now)
 	if len(a.calls) != 1 || a.fingerprints != maxApprovedFingerprints {

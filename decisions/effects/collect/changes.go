@@ -41,6 +41,16 @@ func (c *Collector) Stale(file string) bool {
 	return c.MayChange(func(w string) bool { return effects.Covers(w, f) })
 }
 
+// changesBelow reports whether an earlier part of the call, or an earlier call, may write
+// or delete something in a folder.
+func (c *Collector) changesBelow(folder string) bool {
+	if c.changesNothing() {
+		return false
+	}
+	in := lexpath.Fold(folder) + "/"
+	return c.MayChange(func(w string) bool { return strings.HasPrefix(w, in) })
+}
+
 // Writes reports whether an earlier part of the call, or an earlier call, writes the
 // file.
 func (c *Collector) Writes(file string) bool {
@@ -175,8 +185,7 @@ func (c *Collector) Changed(file string) bool {
 // Rewritten implements [settings.Files]. For a folder, it reports whether anything in it
 // may be changed.
 func (c *Collector) Rewritten(file string) bool {
-	in := lexpath.Fold(file) + "/"
-	return c.Changed(file) || c.MayChange(func(w string) bool { return strings.HasPrefix(w, in) }) || c.CheckLinks(effects.Effect{File: &effects.File{Path: file}}).File == nil
+	return c.Changed(file) || c.changesBelow(file) || c.Rearranges(file)
 }
 
 // ChangedBefore is Stale without the changes of the run with an index, and what follows.

@@ -29,22 +29,16 @@ func (c *Collector) CheckLinks(e effects.Effect) effects.Effect {
 	if e.File == nil {
 		return e
 	}
-	for _, dir := range c.Rearranged {
-		if dir == "" || lexpath.Below(dir, e.File.Path) {
-			why := "an earlier part of the call may change what the path leads to"
-			return effects.Effect{Kind: effects.KindUnknown, From: e.From, Why: why, Text: display.Display(string(e.Kind) + " " + e.File.AsWritten + ": " + why)}
-		}
+	if c.Rearranges(e.File.Path) {
+		why := "an earlier part of the call may change what the path leads to"
+		return effects.Effect{Kind: effects.KindUnknown, From: e.From, Why: why, Text: display.Display(string(e.Kind) + " " + e.File.AsWritten + ": " + why)}
 	}
 	return e
 }
 
-// Folder returns the resolved path of a folder, "" if it is not known.
-func (c *Collector) Folder(cwd string) string {
-	e := c.Paths.Operand(effects.KindRead, cwd, "", "")
-	if e.File == nil {
-		return ""
-	}
-	return e.File.Path
+// Rearranges reports whether an earlier run of the call may have put links into a path.
+func (c *Collector) Rearranges(file string) bool {
+	return slices.ContainsFunc(c.Rearranged, func(dir string) bool { return dir == "" || lexpath.Below(dir, file) })
 }
 
 // Exists implements [settings.Files].

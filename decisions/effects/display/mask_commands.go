@@ -3,6 +3,7 @@ package display
 import (
 	"slices"
 	"strings"
+	"sync"
 	"unicode/utf8"
 )
 
@@ -32,7 +33,8 @@ func commandSecrets(s string) []span {
 	if !strings.Contains(s, " ") {
 		return nil
 	}
-	var c commands
+	c := newCommands()
+	defer c.release()
 	c.find(s, 0, 0)
 	found := c.found
 	if len(found) == 0 {
@@ -55,28 +57,62 @@ func commandSecrets(s string) []span {
 type commands struct {
 	found []span
 	piped *[]string // if not nil, the words printed for a command that reads a secret
+	// levels has for each depth the words of a command and of the one before it.
+	levels [maxNested + 1][2]commandWords
+}
+
+// commandWords are the words of a command in a text.
+type commandWords struct {
+	words []textWord
+	texts []string // of words
+	at    []int    // of all words, where they have no memory of their own
+}
+
+// allCommands has commands without any text, so that their memory is used again: nearly
+// every effect of a call is shown, and has nothing to be masked.
+var allCommands = sync.Pool{New: func() any { return new(commands) }}
+
+func newCommands() *commands { return allCommands.Get().(*commands) }
+
+// release gives the memory back. No secret stays in it.
+func (c *commands) release() {
+	const most = 64 // words, and as many bytes of each
+	for i := range c.levels {
+		for j := range c.levels[i] {
+			w := &c.levels[i][j]
+			if cap(w.words) > most || cap(w.texts) > most || cap(w.at) > most*most {
+				*w = commandWords{}
+				continue
+			}
+			clear(w.words[:cap(w.words)])
+			clear(w.texts[:cap(w.texts)])
+		}
+	}
+	c.found, c.piped = nil, nil
+	allCommands.Put(c)
 }
 
 // find adds the secrets of the text at an offset of the whole.
 func (c *commands) find(s string, offset, depth int) {
-	var before []textWord // the last command
-	pipe, here := false, 0
+	here, before := &c.levels[depth][0], &c.levels[depth][1] // the command, and the last one
+	before.words, before.texts = before.words[:0], before.texts[:0]
+	pipe, less := false, 0
 	for i := 0; i < len(s); {
-		words, next := cutCommand(s[i:])
+		next := here.cut(s[i:])
+		words, texts := here.words, here.texts
 		for j := range words {
 			for k := range words[j].at {
 				words[j].at[k] += i
 			}
 		}
-		texts := textsOf(words)
 		switch {
 		case len(words) == 0:
-		case here == 3 && readsSecret(textsOf(before)):
+		case less == 3 && readsSecret(before.texts):
 			c.add(s, &words[0], 0, offset)
 		case pipe && readsSecret(texts), i > 0 && s[i-1] == '>' && secretFile(texts[0]):
 			c.printed(s, before, offset)
-		case i > 1 && s[i-2:i] == "<(" && readsSecret(textsOf(before)):
-			c.printed(s, words, offset)
+		case i > 1 && s[i-2:i] == "<(" && readsSecret(before.texts):
+			c.printed(s, here, offset)
 		}
 		secretParts(texts, func(j, keep int) {
 			if w := &words[j]; j > 0 && keep < len(w.text) && w.text != Masked {
@@ -91,23 +127,23 @@ func (c *commands) find(s string, offset, depth int) {
 			}
 		}
 		i += next
-		if here++; s[i-1] != '<' {
-			here = 0
+		if less++; s[i-1] != '<' {
+			less = 0
 		}
 		if len(words) > 0 {
-			before = words
+			here, before = before, here
 		}
 		pipe = s[i-1] == '|' && (i == len(s) || s[i] != '|')
 	}
 }
 
 // printed adds the words that a command prints, if it is echo or the like.
-func (c *commands) printed(s string, words []textWord, offset int) {
-	first := printedWords(textsOf(words))
-	for j := first; first > 0 && j < len(words); j++ {
-		c.add(s, &words[j], 0, offset)
+func (c *commands) printed(s string, by *commandWords, offset int) {
+	first := printedWords(by.texts)
+	for j := first; first > 0 && j < len(by.words); j++ {
+		c.add(s, &by.words[j], 0, offset)
 		if c.piped != nil {
-			*c.piped = append(*c.piped, words[j].text)
+			*c.piped = append(*c.piped, by.texts[j])
 		}
 	}
 }
@@ -120,38 +156,28 @@ func (c *commands) add(s string, w *textWord, keep, offset int) {
 	}
 }
 
-func textsOf(words []textWord) []string {
-	texts := make([]string, len(words))
-	for i := range words {
-		texts[i] = words[i].text
-	}
-	return texts
-}
-
-// cutCommand reads the words up to the end of a command, and returns where the next one
-// begins.
-func cutCommand(s string) (words []textWord, next int) {
+// cut reads the words up to the end of a command, and returns where the next one begins.
+func (by *commandWords) cut(s string) (next int) {
+	by.words, by.texts = by.words[:0], by.texts[:0]
 	var w textWord
-	at := make([]int, 0, min(len(s), 128)) // of all words, so that most need no memory of their own
-	first := 0                             // of the current word
+	at := by.at[:0] // of all words
+	first := 0      // of the current word
 	end := func() {
 		if w.at = at[first:len(at):len(at)]; len(w.at) > 0 {
 			w.text = textAt(s, w.at)
-			if words == nil {
-				words = make([]textWord, 0, 8)
-			}
-			words = append(words, w)
+			by.words, by.texts = append(by.words, w), append(by.texts, w.text)
 		}
 		w, first = textWord{}, len(at)
 	}
 	put := func(i int) { at = append(at, i) }
+	defer func() { by.at = at }()
 	for i := 0; i < len(s); i++ {
 		switch c := s[i]; {
 		case c == ' ' || c == '\t':
 			end()
 		case strings.IndexByte(";|&\n()`<>", c) >= 0:
 			end()
-			return words, i + 1
+			return i + 1
 		case c == '\'' || c == '"':
 			n := closing(s[i+1:], c)
 			if n < 0 {
@@ -173,12 +199,12 @@ func cutCommand(s string) (words []textWord, next int) {
 		default:
 			put(i)
 		}
-		if len(words) >= maxSecretWords {
+		if len(by.words) >= maxSecretWords {
 			break
 		}
 	}
 	end()
-	return words, len(s)
+	return len(s)
 }
 
 // textAt returns the bytes of a text at these indexes, which ascend.

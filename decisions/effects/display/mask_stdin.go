@@ -109,7 +109,9 @@ func PipedSecrets(text string) []string {
 		return nil
 	}
 	var found []string
-	c := commands{piped: &found}
+	c := newCommands()
+	defer c.release()
+	c.piped = &found
 	c.find(text, 0, 0)
 	return found
 }

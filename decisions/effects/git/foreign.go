@@ -20,7 +20,7 @@ func Foreign(c *collect.Collector, cwd string) string {
 		return ""
 	}
 	if root != "" && cwd != "" {
-		for dir := c.Folder(cwd); ; dir = path.Dir(dir) {
+		for dir := c.Paths.Resolved(cwd, ""); ; dir = path.Dir(dir) {
 			if dir == root && !isBare(c, root) {
 				return ""
 			}

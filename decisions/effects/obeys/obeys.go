@@ -46,7 +46,7 @@ func (r *Run) Project() string {
 		case o.Project:
 			return "the files of its project"
 		case o.Git:
-			folder := r.Call.Folder(r.Run.Cwd)
+			folder := r.Call.Paths.Resolved(r.Run.Cwd, "")
 			if folder == "" {
 				return "a repository in its folder, of which nothing is known"
 			}
@@ -63,7 +63,7 @@ func (r *Run) Project() string {
 	}
 	// The folder matters only if the program obeys files of a folder.
 	if slices.ContainsFunc(r.Program.Obeys, func(o programs.Obeyed) bool { return !o.Home && !o.Project && !o.Variable && !o.NextToOperand }) {
-		if file := r.from(around, r.Call.Folder(r.Run.Cwd), false); file != "" {
+		if file := r.from(around, r.Call.Paths.Resolved(r.Run.Cwd, ""), false); file != "" {
 			return file
 		}
 	}
@@ -124,7 +124,7 @@ func (r *Run) from(around *settings.Surroundings, dir string, beside bool) strin
 // because applyPath rejects such patterns.
 func (r *Run) operandFolders() []string {
 	var dirs []string
-	cwd := r.Call.Folder(r.Run.Cwd)
+	cwd := r.Call.Paths.Resolved(r.Run.Cwd, "")
 	for _, i := range r.Operands[:min(len(r.Operands), maxObeyedOperands)] {
 		w := &r.Args[i]
 		if w.Dynamic() || cwd == "" {
@@ -134,13 +134,10 @@ func (r *Run) operandFolders() []string {
 		if !path.IsAbs(given) {
 			given = path.Join(cwd, given)
 		}
-		real := ""
-		if e := r.Call.Paths.Operand(effects.KindRead, path.Dir(given), "", ""); e.File != nil {
-			real = e.File.Path
-		}
+		real := r.Call.Paths.Resolved(path.Dir(given), "")
 		dirs = append(dirs, path.Dir(given), real)
-		if e := r.Call.Paths.Operand(effects.KindRead, given, "", ""); !w.Glob && e.File != nil {
-			dirs = append(dirs, path.Dir(e.File.Path))
+		if at := r.Call.Paths.Resolved(given, ""); !w.Glob && at != "" {
+			dirs = append(dirs, path.Dir(at))
 		}
 	}
 	if len(r.Operands) > maxObeyedOperands {

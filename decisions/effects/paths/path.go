@@ -47,8 +47,13 @@ type Resolver struct {
 	MayReach     []effects.Effect
 	TooManyHosts bool // some of these were left out
 
-	session *sessionPaths // made when first needed
-	last    foldedPath
+	session  *sessionPaths // made when first needed
+	folds    [4]foldedPath // the last ones
+	nextFold int           // the index of the next one
+
+	// What nearly every call needs.
+	sessionMemory sessionPaths
+	basesMemory   [2]base
 
 	guardedFiles map[Identity]effects.Tags // guarded files with several names, made when first needed
 }
@@ -56,12 +61,17 @@ type Resolver struct {
 // foldedPath is a path and what lexpath.Fold makes of it.
 type foldedPath struct{ path, folded string }
 
-// fold is lexpath.Fold. Most paths are folded several times in a row.
+// fold is lexpath.Fold. Most paths are folded several times.
 func (r *Resolver) fold(p string) string {
-	if r.last.path != p {
-		r.last = foldedPath{p, lexpath.Fold(p)}
+	for i := range r.folds {
+		if r.folds[i].path == p {
+			return r.folds[i].folded
+		}
 	}
-	return r.last.folded
+	f := lexpath.Fold(p)
+	r.folds[r.nextFold] = foldedPath{p, f}
+	r.nextFold = (r.nextFold + 1) % len(r.folds)
+	return f
 }
 
 // Environment is what paths are resolved with, the same for all calls.
@@ -174,6 +184,19 @@ func (b *base) resolve(r *Resolver) {
 			b.why = "the working folder is not a folder"
 		}
 	}
+}
+
+// Resolved returns the path that the effect of Operand has for reading a word, without
+// the rest of that effect; "" for an Unknown one.
+func (r *Resolver) Resolved(word, cwd string) string {
+	if BadPath(word) != "" {
+		return ""
+	}
+	at, _, why := r.resolve(Request{Path: word, Cwd: cwd, Follow: true})
+	if why != "" {
+		return ""
+	}
+	return at.Path
 }
 
 // resolve returns the target of a path, and the path as it would be without links.

@@ -36,6 +36,10 @@ type sessionPaths struct {
 	// isTree caches which folders with a ".git" are working trees of the project's
 	// repository.
 	isTree map[string]bool
+
+	// Nearly all sessions have one root, and at most two homes.
+	rootsMemory               [1]string
+	homesMemory, foldedMemory [2]string
 }
 
 // Session returns the folders of the call's session.
@@ -49,7 +53,8 @@ func (r *Resolver) Session() *sessionPaths {
 	r.Disturbed, r.Made, r.Unknown = nil, nil, false
 	defer func() { r.Disturbed, r.Made, r.Unknown = disturbed, made, lost }()
 
-	g := &sessionPaths{}
+	g := &r.sessionMemory
+	g.roots, g.Homes, g.folded = g.rootsMemory[:0], g.homesMemory[:0], g.foldedMemory[:0]
 	r.session = g
 	for _, h := range []string{r.c.User.Home, r.c.User.Env["HOME"]} {
 		g.addHome(r, h)
@@ -59,19 +64,19 @@ func (r *Resolver) Session() *sessionPaths {
 		for _, p := range []string{path.Clean(t), r.resolveFolder(t)} {
 			// A TMPDIR that is a home or a system folder does not make everything below it
 			// temporary.
-			if p != "" && !g.cannotBeProject(p) && !slices.Contains(g.temps, p) {
+			if p != "" && !r.cannotBeProject(p) && !slices.Contains(g.temps, p) {
 				g.temps = append(g.temps, p)
 			}
 		}
 	}
 	if cwd := r.resolveFolder(r.c.Cwd); cwd != "" {
-		g.project = r.findProjectRoot(g, cwd)
+		g.project = r.findProjectRoot(cwd)
 	}
 	if g.project != "" {
 		g.roots = append(g.roots, g.project)
 	}
 	for _, root := range r.c.Roots {
-		if p := r.resolveFolder(root); p != "" && !g.cannotBeProject(p) && !slices.Contains(g.roots, p) {
+		if p := r.resolveFolder(root); p != "" && !r.cannotBeProject(p) && !slices.Contains(g.roots, p) {
 			g.roots = append(g.roots, p)
 		}
 	}
@@ -103,11 +108,11 @@ func (r *Resolver) resolveFolder(p string) string {
 }
 
 // findProjectRoot searches for the root of the project upwards from cwd.
-func (r *Resolver) findProjectRoot(g *sessionPaths, cwd string) string {
-	if g.cannotBeProject(cwd) {
+func (r *Resolver) findProjectRoot(cwd string) string {
+	if r.cannotBeProject(cwd) {
 		return ""
 	}
-	for dir := cwd; !g.cannotBeProject(dir); dir = path.Dir(dir) {
+	for dir := cwd; !r.cannotBeProject(dir); dir = path.Dir(dir) {
 		_, err := r.Lstat(dir + "/.git")
 		if err == nil && !strings.HasSuffix(dir, "/.git") {
 			return dir
@@ -162,7 +167,7 @@ func (r *Resolver) hasTrees() bool {
 // treeOf returns the nearest folder upwards from a path that holds ".git" and can be a
 // project, "" if there is none.
 func (r *Resolver) treeOf(p string) string {
-	for dir := p; !r.session.cannotBeProject(dir); dir = path.Dir(dir) {
+	for dir := p; !r.cannotBeProject(dir); dir = path.Dir(dir) {
 		if _, err := r.Lstat(dir + "/.git"); err == nil {
 			return dir
 		}
@@ -175,8 +180,8 @@ func (r *Resolver) Project() string { return r.Session().project }
 
 // cannotBeProject reports whether p cannot be a project: a system folder, a home, or a folder
 // that holds any of these.
-func (g *sessionPaths) cannotBeProject(p string) bool {
-	f := lexpath.Fold(p)
+func (r *Resolver) cannotBeProject(p string) bool {
+	g, f := r.session, r.fold(p)
 	if vitalPaths[f] || homeShaped(f) || g.system(f) && !below(projectFolders, f) {
 		return true
 	}

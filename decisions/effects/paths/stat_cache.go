@@ -114,6 +114,9 @@ func (r *Resolver) baseOf(cwd string) *base {
 	}
 	b := base{cwd: cwd}
 	b.resolve(r)
+	if r.Bases == nil {
+		r.Bases = r.basesMemory[:0]
+	}
 	if len(r.Bases) < maxBases {
 		r.Bases = append(r.Bases, b)
 		return &r.Bases[len(r.Bases)-1]

@@ -182,16 +182,38 @@ func (s *Script) commands() [][]span {
 
 // Read reads a text for the given shells. It returns its parts, or why it is not
 // plain.
-func Read(text string, shells Shells) (*Script, *Refusal) {
-	r := reader{text: text, shells: shells}
+func Read(text string, shells Shells) (*Script, *Refusal) { return new(Reader).Read(text, shells) }
+
+// Reader reads one text after the other with the same memory.
+type Reader struct {
+	r      reader
+	script Script
+}
+
+// Read is like the function Read. The script is valid until the next call of a method.
+func (by *Reader) Read(text string, shells Shells) (*Script, *Refusal) {
+	r := &by.r
+	*r = reader{text: text, shells: shells, marks: r.marks[:0], words: r.words[:0]}
 	if !r.characters() {
 		return nil, r.refusal
 	}
-	r.marks = make([]Mark, 0, 8+len(text)/8)
+	if r.marks == nil {
+		r.marks = make([]Mark, 0, 8+len(text)/8)
+	}
 	if !r.list(untilEnd, false) {
 		return nil, r.refusal
 	}
-	return &Script{Marks: r.marks, patterns: r.patterns}, nil
+	by.script = Script{Marks: r.marks, patterns: r.patterns}
+	return &by.script, nil
+}
+
+// Forget forgets the text. It keeps its memory, unless that is for more marks and words.
+func (by *Reader) Forget(most int) {
+	marks, words := by.r.marks[:0], by.r.words[:0]
+	if cap(marks)+cap(words) > most {
+		marks, words = nil, nil
+	}
+	*by = Reader{r: reader{marks: marks, words: words}}
 }
 
 // Words returns the words of a text that is one simple command without assignments,

@@ -44,12 +44,12 @@ func (v *invocation) isFolder(file string) bool {
 // count: other words are hardly paths.
 func (v *invocation) mayRead(i int) {
 	for _, text := range v.named(i) {
-		e := v.b.Operand(effects.KindRead, text, v.run.Cwd, v.at.From)
-		if e.File == nil {
+		at := v.b.Paths.Resolved(text, v.run.Cwd)
+		if at == "" {
 			continue
 		}
-		if mode, err := v.b.Paths.Lstat(e.File.Path); err == nil && mode.IsRegular() {
-			v.setAside(i, e)
+		if mode, err := v.b.Paths.Lstat(at); err == nil && mode.IsRegular() {
+			v.setAside(i, v.b.Operand(effects.KindRead, text, v.run.Cwd, v.at.From))
 		}
 	}
 }
@@ -209,11 +209,11 @@ func (v *invocation) isExecutable(text string) bool {
 	if len(text) > maxGuardedWord || !strings.Contains(text, "/") || strings.ContainsAny(text, "\n\x00") || v.b.Remote {
 		return false
 	}
-	e := v.b.Operand(effects.KindRead, text, v.run.Cwd, v.at.From)
-	if e.File == nil {
+	at := v.b.Paths.Resolved(text, v.run.Cwd)
+	if at == "" || v.b.Rearranges(at) {
 		return false
 	}
-	mode, err := v.b.Paths.Lstat(e.File.Path)
+	mode, err := v.b.Paths.Lstat(at)
 	return err == nil && mode.IsRegular() && mode.Perm()&0o111 != 0
 }
 
@@ -279,7 +279,7 @@ func (v *invocation) opens() {
 		v.opensIn(home, func(o *programs.Obeyed) bool { return o.Home }, effects.TagsOf(effects.Secret))
 	}
 	root := v.b.Paths.Project()
-	for n, dir := 0, v.b.Folder(v.run.Cwd); root != "" && lexpath.In(root, dir); n++ {
+	for n, dir := 0, v.b.Paths.Resolved(v.run.Cwd, ""); root != "" && lexpath.In(root, dir); n++ {
 		if n == maxOpenedDepth {
 			v.b.TooManyAsides = true
 			break
@@ -304,8 +304,11 @@ func (v *invocation) opensIn(dir string, counts func(*programs.Obeyed) bool, tag
 		if !counts(o) {
 			continue
 		}
-		e := v.b.Paths.Operand(effects.KindRead, strings.TrimRight(dir, "/")+"/"+o.Name, "", v.at.From)
-		if e.File != nil && (tags == 0 || e.Tags&tags != 0) && v.b.Exists(e.File.Path) {
+		file := strings.TrimRight(dir, "/") + "/" + o.Name
+		if at := v.b.Paths.Resolved(file, ""); at == "" || !v.b.Exists(at) {
+			continue // as most
+		}
+		if e := v.b.Paths.Operand(effects.KindRead, file, "", v.at.From); e.File != nil && (tags == 0 || e.Tags&tags != 0) {
 			e.File.Recursive = v.isFolder(e.File.Path)
 			v.b.OpenSometimes(v.via(effects.Inherent, e))
 		}

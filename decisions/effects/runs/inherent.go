@@ -112,7 +112,7 @@ func (v *invocation) checksSyntax() bool {
 func (v *invocation) disturb() {
 	v.unpack()
 	if v.p.Rearranges {
-		v.b.Rearranged = append(v.b.Rearranged, v.b.Folder(v.run.Cwd))
+		v.b.Rearranged = append(v.b.Rearranged, v.b.Paths.Resolved(v.run.Cwd, ""))
 	}
 	if len(v.p.DisturbsWith) > 0 && !v.has(v.p.DisturbsWith) {
 		return

@@ -15,7 +15,7 @@ import (
 func (v *invocation) fromTop(i int, w effects.Word) {
 	v.applyPath(programs.RoleReads, i, w, v.p.Recursive)
 	cwd := v.run.Cwd
-	top, there := v.top(), v.b.Folder(cwd)
+	top, there := v.top(), v.b.Paths.Resolved(cwd, "")
 	if w.Text == "-" || top == there && top != "" || path.IsAbs(w.Text) {
 		return
 	}
@@ -31,7 +31,7 @@ func (v *invocation) fromTop(i int, w effects.Word) {
 // top returns the folder that holds the repository of the run's folder, that folder
 // itself if there is no repository, "" if it is not known.
 func (v *invocation) top() string {
-	there, root := v.b.Folder(v.run.Cwd), v.b.Paths.Project()
+	there, root := v.b.Paths.Resolved(v.run.Cwd, ""), v.b.Paths.Project()
 	for dir := there; dir != ""; dir = path.Dir(dir) {
 		if dir == root || v.b.Exists(dir+"/.git") {
 			return dir

@@ -38,7 +38,7 @@ func TestReadersDiffer(t *testing.T) {
 	if refusal != nil {
 		t.Fatal(refusal)
 	}
-	marks := treeMarks(nil, file)
+	marks := new(treeReader).read(file)
 	if _, same := sameMarks(marks, marks); !same {
 		t.Error("marks differ from themselves")
 	}

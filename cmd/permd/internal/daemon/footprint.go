@@ -19,6 +19,14 @@ const (
 	// gcPercent is how much the heap may grow before it is collected, in percent
 	// of what is in use; Go's own is 100.
 	gcPercent = 50
+	// leastGarbage is how much a heap of any size may grow before it is collected, in bytes.
+	// With the shipped rules some 8 MiB are in use. To go through them each time that a
+	// fourth has come would take a fifth of a repeated request's processor time, and make one
+	// request in a hundred wait. An idle daemon returns this memory.
+	leastGarbage = 24 << 20
+	// maxGCPercent bounds the percentage in case that much more comes into use before it is
+	// adjusted.
+	maxGCPercent = 400
 	// releaseAfter is how long nothing must have been decided before unused memory is
 	// returned to the system, and releaseEvery how often that is repeated: looking for changed
 	// rules leaves garbage too.
@@ -57,27 +65,42 @@ func adjustedLimit(l settings.Limits, inUse int64) int64 {
 	return max(limit, min(limit+loaded+loaded*gcPercent/100, maxMemory))
 }
 
-// heapLimit adjusts the limit of the collector to what is loaded.
+// adjustedPercent is the collector's percentage for a heap of which so many bytes are in use.
+func adjustedPercent(inUse int64) int {
+	return int(min(max(leastGarbage*100/max(inUse, 1), gcPercent), maxGCPercent))
+}
+
+// heapLimit adjusts the collector to what is loaded.
 type heapLimit struct {
 	limits   settings.Limits
 	reserved func() int // by clients
-	now      int64
+	now      int64      // the limit
+	percent  int
 	recent   [3]int64 // bytes in use at the last checks, without what clients have reserved
 	checks   int
 }
 
-// limitSteps is by how much the limit must differ to be changed, in bytes.
-const limitSteps = 8 << 20
+// limitSteps is by how much the limit must differ to be changed, in bytes, and percentSteps
+// by how much the percentage: the program stops for a moment when it is set.
+const (
+	limitSteps   = 8 << 20
+	percentSteps = 25
+)
 
-// check sets the limit anew, if much more or less is loaded. What decisions use for a moment
-// is not loaded, so the least of the last checks counts.
+// check sets limit and percentage anew, if much more or less is loaded. What decisions use
+// for a moment is not loaded, so the least of the last checks counts for the limit.
 func (h *heapLimit) check() {
 	sample := []runtimemetrics.Sample{{Name: "/gc/heap/live:bytes"}}
 	runtimemetrics.Read(sample)
 	if sample[0].Value.Kind() != runtimemetrics.KindUint64 {
 		return
 	}
-	h.recent[h.checks%len(h.recent)] = int64(sample[0].Value.Uint64()) - int64(h.reserved())
+	inUse := int64(sample[0].Value.Uint64())
+	if percent := adjustedPercent(inUse); h.percent == 0 || max(percent, h.percent)-min(percent, h.percent) >= percentSteps {
+		h.percent = percent
+		debug.SetGCPercent(percent)
+	}
+	h.recent[h.checks%len(h.recent)] = inUse - int64(h.reserved())
 	h.checks++
 	least := slices.Min(h.recent[:min(h.checks, len(h.recent))])
 	if limit := adjustedLimit(h.limits, least); h.now == 0 || max(limit, h.now)-min(limit, h.now) >= limitSteps {

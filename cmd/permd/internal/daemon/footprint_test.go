@@ -62,6 +62,44 @@ func TestAdjustedLimit(t *testing.T) {
 	}
 }
 
+// TestAdjustedPercent tests that a small heap may grow by leastGarbage, and a large one by
+// gcPercent.
+func TestAdjustedPercent(t *testing.T) {
+	for inUse, want := range map[int64]int{0: maxGCPercent, 6 << 20: 400, 8 << 20: 300, 24 << 20: 100, 48 << 20: gcPercent, 600 << 20: gcPercent} {
+		if got := adjustedPercent(inUse); got != want {
+			t.Errorf("%d MiB in use: %d %%, want %d", inUse>>20, got, want)
+		}
+	}
+}
+
+// TestPercentFollowsWhatIsInUse tests that the collector is told.
+func TestPercentFollowsWhatIsInUse(t *testing.T) {
+	defer debug.SetMemoryLimit(debug.SetMemoryLimit(-1))
+	before := debug.SetGCPercent(100)
+	defer debug.SetGCPercent(before)
+	h := &heapLimit{limits: settings.Limits{Connections: 256, MessageBytes: 4 << 20}, reserved: func() int { return 0 }}
+	check := func() int {
+		runtime.GC()
+		h.check()
+		percent := debug.SetGCPercent(100)
+		debug.SetGCPercent(percent)
+		return percent
+	}
+	if got := check(); got <= gcPercent {
+		t.Errorf("with little in use: %d %%", got)
+	}
+	for range 100 {
+		loaded = append(loaded, make([]byte, 1<<20))
+	}
+	if got := check(); got != gcPercent {
+		t.Errorf("with 100 MiB in use: %d %%", got)
+	}
+	loaded = nil
+	if got := check(); got <= gcPercent {
+		t.Errorf("with little in use again: %d %%", got)
+	}
+}
+
 // loaded is what the rules and choices of TestLimitFollowsWhatIsLoaded would be.
 var loaded [][]byte
 
@@ -69,6 +107,7 @@ var loaded [][]byte
 // count, nor what is in use for a moment.
 func TestLimitFollowsWhatIsLoaded(t *testing.T) {
 	defer debug.SetMemoryLimit(debug.SetMemoryLimit(-1))
+	defer debug.SetGCPercent(debug.SetGCPercent(100))
 	l := settings.Limits{Connections: 256, MessageBytes: 4 << 20}
 	reserved := 0
 	h := &heapLimit{limits: l, reserved: func() int { return reserved }}
