@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/permd/permd/policy/input/inputtest"
 	"github.com/permd/permd/policy/policytest"
 )
 
@@ -144,7 +145,7 @@ func (c *clients) decide() error {
 	if err != nil {
 		return err
 	}
-	got, err := snap.Evaluate(context.Background(), inputOf(run("rm")))
+	got, err := snap.Evaluate(context.Background(), inputtest.Of(inputtest.Run("rm")))
 	if err != nil {
 		return err
 	}

@@ -248,28 +248,12 @@ func (s *Store) quarantine(ctx context.Context, next *layerState, d *doubted, no
 	return next.degrade(ps, now)
 }
 
-// inQuarantine reports whether a rule's allows do not count, because its file is quarantined.
-func inQuarantine(held []string, r *decisions.RuleRef) bool {
-	return slices.ContainsFunc(held, func(name string) bool { return strings.HasPrefix(r.At, name+":") })
-}
-
 // markUnstable keeps the rules in use while their files are changing.
 func (n *layerState) markUnstable(now time.Time) *layerState {
 	var ps diag.List
 	ps.FileErrorf(n.dirs[0], "permd looks again by itself", "its files keep changing; what they held %v without a change will be used", quietPeriod)
 	n.recheckAt, n.lastDigest = time.Now(), ""
 	return n.degrade(ps, now)
-}
-
-// isBlank reports whether a file holds nothing but comments, so that it has no
-// rules. OPA's parser would require a package.
-func isBlank(data []byte) bool {
-	for line := range strings.Lines(string(data)) {
-		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "#") {
-			return false
-		}
-	}
-	return true
 }
 
 // digestOf is the digest of a layer's files.

@@ -22,6 +22,7 @@ import (
 	"github.com/permd/permd/policy/diag"
 	"github.com/permd/permd/policy/evaltime"
 	"github.com/permd/permd/policy/input"
+	"github.com/permd/permd/policy/rules"
 	"github.com/permd/permd/policy/settings"
 	"github.com/permd/permd/policy/source"
 	"github.com/permd/permd/rego"
@@ -136,7 +137,7 @@ type state struct {
 	org              *layerState
 	users            map[uint32]*layerState
 	projects         map[layerKey]*layerState
-	snaps            map[layerKey]*snapshot
+	snaps            map[layerKey]*rules.Snapshot
 	watchError       string // why Watch cannot see changes, "" if it can
 }
 
@@ -190,7 +191,7 @@ func Open(ctx context.Context, opts Options) (*Store, error) {
 	if err := st.base.err(); err != nil {
 		return nil, err
 	}
-	st.org = &layerState{layer: decisions.Org, active: &compiledLayer{layer: decisions.Org}, state: StateAbsent, since: opts.now()}
+	st.org = &layerState{layer: decisions.Org, active: &rules.Layer{Name: decisions.Org}, state: StateAbsent, since: opts.now()}
 	if opts.OrgDir != "" {
 		st.org = s.refresh(ctx, &layerState{layer: decisions.Org, dirs: []string{opts.OrgDir}}, how)
 		if err := st.org.err(); err != nil {
@@ -318,17 +319,18 @@ func (st *state) evict() {
 // publish makes a state current. It is called with changing held.
 func (s *Store) publish(st *state) {
 	old := s.state.Load()
-	st.snaps = make(map[layerKey]*snapshot, len(st.users)+len(st.projects))
-	var former map[layerKey]*snapshot
+	st.snaps = make(map[layerKey]*rules.Snapshot, len(st.users)+len(st.projects))
+	var former map[layerKey]*rules.Snapshot
+	sameSwitches := false
 	if old != nil {
-		former = old.snaps
+		former, sameSwitches = old.snaps, reflect.DeepEqual(old.switches, st.switches)
 	}
 	for uid := range st.users {
 		at := layerKey{uid: uid}
-		st.snaps[at] = s.snapshot(st, uid, nil, former[at])
+		st.snaps[at] = s.snapshot(st, uid, nil, former[at], sameSwitches)
 	}
 	for at, n := range st.projects {
-		st.snaps[at] = s.snapshot(st, at.uid, n, former[at])
+		st.snaps[at] = s.snapshot(st, at.uid, n, former[at], sameSwitches)
 	}
 	s.state.Store(st)
 	select { // Watch may have other folders to watch now
@@ -344,31 +346,34 @@ func (s *Store) publish(st *state) {
 }
 
 // snapshot combines the layers of one person and project. former is theirs until now,
-// nil if there is none.
-func (s *Store) snapshot(st *state, uid uint32, project *layerState, former *snapshot) *snapshot {
-	snap := &snapshot{switches: st.switches, table: s.tableFor(st, st.users[uid]), profiles: s.profiles, limiter: &s.limiter}
+// nil if there is none; sameSwitches is set if the settings are those of then.
+func (s *Store) snapshot(st *state, uid uint32, project *layerState, former *rules.Snapshot, sameSwitches bool) *rules.Snapshot {
+	is := rules.Basis{
+		OnlyOrg: st.switches.OnlyOrg, DenyOnFailure: st.switches.DenyOnFailure,
+		Table: s.tableFor(st, st.users[uid]), Profiles: s.profiles, Limiter: &s.limiter,
+	}
 	parts := []string{s.shipped, strconv.FormatBool(st.switches.OnlyOrg), strconv.FormatBool(st.switches.DenyOnFailure)}
 	for _, n := range []*layerState{st.org, st.users[uid], project, st.base} {
 		if n == nil {
 			continue
 		}
 		parts = append(append(parts, string(n.layer), n.digest), n.quarantined...)
-		snap.quarantined = append(snap.quarantined, n.quarantined...)
+		is.Quarantined = append(is.Quarantined, n.quarantined...)
 		switch {
 		case n.active == nil:
-			snap.unknown = cmp.Or(snap.unknown, n.err(), fmt.Errorf("the %s rules are not loaded", n.layer))
+			is.Unknown = cmp.Or(is.Unknown, n.err(), fmt.Errorf("the %s rules are not loaded", n.layer))
 			parts = append(parts, "unknown")
-		case len(n.active.rules) > 0:
-			snap.layers = append(snap.layers, n.active)
+		case n.active.NumRules() > 0:
+			is.Layers = append(is.Layers, n.active)
 		}
 	}
-	snap.digest = source.Digest(parts, nil)
-	if former != nil && former.unknown == nil && snap.unknown == nil && former.digest == snap.digest &&
-		slices.Equal(former.layers, snap.layers) && reflect.DeepEqual(former.switches, snap.switches) {
+	is.Digest = source.Digest(parts, nil)
+	snap := rules.NewSnapshot(is)
+	if sameSwitches && former != nil && snap.Same(former) {
 		return former // decisions that were cached with it stay usable
 	}
 	if s.opts.KeepResults {
-		snap.keep(former, s.opts.Compare)
+		snap.Keep(former, s.opts.Compare)
 	}
 	return snap
 }

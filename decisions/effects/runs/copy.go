@@ -42,13 +42,13 @@ func (v *invocation) copyInto(i int, w effects.Word) {
 	mode, err := v.b.Paths.Lstat(e.File.Path)
 	there := err == nil && mode.IsDir()
 	option := !slices.Contains(v.operands, i)
-	folder := (there || option || strings.HasSuffix(w.Text, "/") || len(v.operands) > 2) && !v.takesName(i, w, option)
+	folder := (there || option || strings.HasSuffix(w.Text, "/") || len(v.operands) > 2) && !v.takesName(w, option)
 	// A folder that is moved or copied to a new name replaces what is there.
 	moved := v.p.Operands[0].Role == programs.RoleMoves
 	whole := deep || moved && slices.ContainsFunc(v.operands, func(j int) bool { return j != i && v.mayBeFolder(&v.args[j]) })
 	becomes := !folder || deep || !there && (whole || v.has([]string{"-D"}))
 	// An earlier part of the call creates a folder of that name, if it succeeds.
-	made := !folder && (slices.Contains(v.b.Paths.Made, e.File.Path) || errors.Is(err, fs.ErrNotExist) && !v.takesName(i, w, option) && v.b.MadeBefore(v.index, e.File.Path))
+	made := !folder && (slices.Contains(v.b.Paths.Made, e.File.Path) || errors.Is(err, fs.ErrNotExist) && !v.takesName(w, option) && v.b.MadeBefore(v.index, e.File.Path))
 	if !folder || moved && becomes {
 		v.disturbs = append(v.disturbs, w.Text)
 	}
@@ -89,7 +89,7 @@ func (v *invocation) copyInto(i int, w effects.Word) {
 
 // takesName reports whether the target of a copy is exactly the word's path, even if a
 // folder of that name exists.
-func (v *invocation) takesName(i int, w effects.Word, option bool) bool {
+func (v *invocation) takesName(w effects.Word, option bool) bool {
 	if option {
 		return false // these programs have no -T
 	}

@@ -160,7 +160,7 @@ func (t *tool) folder(fs []fact, runs bool) string {
 
 // commandFact adds the effects of shell text or of an argument vector.
 func (t *tool) commandFact(s *shape, f fact, cwd string) {
-	if t.tooMany(&t.commands, maxToolCommands, f.from) {
+	if t.tooMany(&t.commands, maxToolCommands) {
 		return
 	}
 	if text, ok := strictjson.ParseString(f.val); ok {
