@@ -13,9 +13,11 @@ import (
 
 // Bounds of a cache.
 const (
-	maxEntries         = 96      // evaluations of one generation, each some 10 KiB in RAM
-	maxKeyBytes        = 8 << 10 // of a key; larger calls are rarely asked twice
-	maxGenerationBytes = 1 << 20 // bytes of keys and lookups of one generation
+	maxEntries         = 96       // evaluations of one generation, each some 10 KiB in RAM
+	maxKeyBytes        = 8 << 10  // of a key; longer ones are kept as digests
+	maxCachedBytes     = 64 << 10 // of a key; larger calls are rarely asked twice
+	maxKeptBuffer      = 32 << 10 // bytes of a buffer for keys that is used again
+	maxGenerationBytes = 1 << 20  // bytes of requests and lookups of one generation
 )
 
 // Cache caches evaluations of calls. Its zero value is ready for use; it is safe for
@@ -24,7 +26,8 @@ const (
 // A cached evaluation equals a new one, because evaluate is a function of
 //
 //   - what cacheableRequest leaves of the request: all of it is the key, compared byte
-//     by byte (see appendRequest; a test changes each field by reflection);
+//     by byte, or by its SHA-256 digest if it is long (see appendRequest and shortened; a
+//     test changes each field by reflection);
 //   - the snapshot of the rules, compared by identity, which carries rules,
 //     program table, profiles and settings, and does not change;
 //   - what the engine read from the file system: each lookup is recorded, and is
@@ -56,7 +59,7 @@ func (c *Cache) buffer() []byte {
 }
 
 func (c *Cache) release(b []byte) {
-	if b != nil && cap(b) <= 2*maxKeyBytes {
+	if b != nil && cap(b) <= maxKeptBuffer {
 		c.buffers.Put(&b)
 	}
 }
@@ -98,13 +101,13 @@ func (c *Cache) find(key []byte) *cacheEntry {
 	return k
 }
 
-// put adds an evaluation, if it may be cached.
-func (c *Cache) put(key []byte, m *evaluation, project string, seen *recordingFS) {
+// put adds an evaluation, if it may be cached, of a request of so many bytes.
+func (c *Cache) put(key []byte, bytes int, m *evaluation, project string, seen *recordingFS) {
 	if c == nil || key == nil || m.failed || seen.uncomparable || !timeless(m.snapshot) {
 		return
 	}
 	k := &cacheEntry{evaluation: m, project: project, lookups: seen.lookups}
-	k.size = len(key) + seen.bytes + 64*len(seen.lookups) + sizeOf(m.res.Effects) + sizeOf(m.res.Hints) + sizeOf(m.res.Rest)
+	k.size = bytes + seen.bytes + 64*len(seen.lookups) + sizeOf(m.res.Effects) + sizeOf(m.res.Hints) + sizeOf(m.res.Rest)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.add(string(key), k)

@@ -16,6 +16,7 @@ import (
 // allows git log while it is read-only: a file or link that was put there a moment
 // ago is seen, by the same call and by another one, and so is one that is gone.
 func TestAbsentIsNew(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct{ file, text, link string }{
 		"a common folder":                {file: ".git/commondir", text: "../evil\n"},
 		"a configuration":                {file: ".git/config", text: "[core]\n\tfsmonitor = ./x\n"},
@@ -37,6 +38,7 @@ func TestAbsentIsNew(t *testing.T) {
 		"an index that nobody can read":  {file: ".git/index", text: "DIRC sdir\x00\x00\x00\x00"},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			p, _, _, e := newCached(t)
 			e.policy = &readonlyPolicy{p}
 			index := paths.NewIndex(paths.OSFS{}, time.Now)

@@ -1,6 +1,7 @@
 package decisions
 
 import (
+	"crypto/sha256"
 	"encoding/binary"
 	"maps"
 	"reflect"
@@ -13,7 +14,7 @@ import (
 // in it, so that two requests have one key only if they are equal. Each text is preceded
 // by its length and each list by its number of elements, so that no two sequences of
 // fields have the same bytes. It returns false if the request has no distinguishing key,
-// or one that would be too long.
+// or is too long for a cache.
 func appendRequest(b []byte, r *Request) ([]byte, bool) {
 	c := &r.Call
 	if !reflect.ValueOf(&c.Before).Elem().IsZero() {
@@ -23,10 +24,10 @@ func appendRequest(b []byte, r *Request) ([]byte, bool) {
 	for _, t := range c.Claims.Texts {
 		size += len(t)
 	}
-	if size > maxKeyBytes {
+	if size > maxCachedBytes {
 		return b, false
 	}
-	k := keyer(b)
+	k := keyer(slices.Grow(b, size))
 	k.text(toolOfID(c.ID))
 	k.texts(c.Protocol, c.Tool.Name, c.Tool.Server, c.Tool.Source, c.Tool.Version, c.InputFrom)
 	k.flag(c.Tool.Destructive)
@@ -52,7 +53,19 @@ func appendRequest(b []byte, r *Request) ([]byte, bool) {
 	k.text(r.Session.ID)
 	k.list(r.Session.Ancestors)
 	k.texts(r.Session.Mode, r.HarnessAsks)
-	return k, len(k) <= maxKeyBytes
+	return k, len(k) <= maxCachedBytes
+}
+
+// shortened returns what a cache keeps of a key: the key itself, or the digest of a long
+// one, which it appends. A key is longer than a digest, so that neither can be taken for
+// the other; and whoever found two calls with one digest would have broken SHA-256.
+func shortened(key []byte) (whole, short []byte) {
+	if len(key) <= maxKeyBytes {
+		return key, key
+	}
+	sum := sha256.Sum256(key)
+	whole = append(key, sum[:]...)
+	return whole, whole[len(key):]
 }
 
 // keyer is a key under construction.

@@ -2,10 +2,12 @@ package decisions
 
 import (
 	"context"
+	"crypto/sha256"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 
@@ -158,7 +160,7 @@ func TestNotCached(t *testing.T) {
 		{"rules failed", func(p *countingPolicy, _ *Engine, _ *Request) { p.err = context.DeadlineExceeded }},
 		{"a path cannot be looked at", func(_ *countingPolicy, e *Engine, _ *Request) { e.fs = unreadable{e.fs} }},
 		{"the call is long", func(_ *countingPolicy, _ *Engine, r *Request) {
-			r.Call.Claims.Texts = []string{string(make([]byte, maxKeyBytes))}
+			r.Call.Claims.Texts = []string{string(make([]byte, maxCachedBytes))}
 		}},
 		{"there is no cache", func(_ *countingPolicy, e *Engine, _ *Request) { e.cache = nil }},
 	}
@@ -215,12 +217,53 @@ func TestCacheIsBounded(t *testing.T) {
 	if _, asked := p.again(t, e, bashIn(dir, "ls 1")); !asked {
 		t.Error("the oldest is still kept")
 	}
-	e.cache = new(Cache)
-	for n := range 300 {
-		req := bashIn(dir, fmt.Sprintf("ls %d # %s", n, make([]byte, maxKeyBytes-2000)))
-		e.Decide(t.Context(), req)
-		if e.cache.bytes > maxGenerationBytes {
-			t.Fatalf("%d bytes are kept", e.cache.bytes)
+	for _, size := range []int{maxKeyBytes - 2000, maxCachedBytes - 2000} {
+		e.cache = new(Cache)
+		for n := range 300 {
+			req := bashIn(dir, fmt.Sprintf("ls %d", n))
+			req.Call.Claims.Texts = []string{strings.Repeat("x", size)}
+			e.Decide(t.Context(), req)
+			if kept := len(e.cache.young) * size; kept > e.cache.bytes || e.cache.bytes > maxGenerationBytes {
+				t.Fatalf("%d calls of %d bytes are kept, %d are counted", len(e.cache.young), size, e.cache.bytes)
+			}
+		}
+	}
+}
+
+// TestLongCallsAreCached: of a long call a digest is kept, which any change of it changes.
+func TestLongCallsAreCached(t *testing.T) {
+	if key, ok := appendRequest(nil, new(Request)); !ok || len(key) <= sha256.Size {
+		t.Fatal("a key may be as long as a digest")
+	}
+	for _, size := range []int{maxKeyBytes, 20 << 10, maxCachedBytes - 2000} {
+		p, _, _, e := newCached(t)
+		dir := repository(t)
+		text := []byte(strings.Repeat("x", size))
+		long := func() *Request {
+			r := bashIn(dir, "ls")
+			r.Call.Claims.Texts = []string{string(text)}
+			return r
+		}
+		p.again(t, e, long())
+		if _, asked := p.again(t, e, long()); asked {
+			t.Errorf("%d bytes: rules were asked again", size)
+		}
+		for key := range e.cache.young {
+			if len(key) != sha256.Size {
+				t.Errorf("%d bytes: a key of %d is kept", size, len(key))
+			}
+		}
+		for _, at := range []int{0, size / 2, size - 1} {
+			text[at] = 'y'
+			if _, asked := p.again(t, e, long()); !asked {
+				t.Errorf("%d bytes: byte %d has changed, and rules were not asked", size, at)
+			}
+			text[at] = 'x'
+		}
+		other := long()
+		other.Call.Cwd += "/src"
+		if _, asked := p.again(t, e, other); !asked {
+			t.Errorf("%d bytes: the folder has changed, and rules were not asked", size)
 		}
 	}
 }

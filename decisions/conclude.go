@@ -28,7 +28,8 @@ func (e *Engine) decide(
 	m := e.evaluation(ctx, snap, received, now)
 	res := &m.res
 	e.notPlain.note(res.Effects)
-	query := &MemoryQuery{
+	query := &received.query
+	*query = MemoryQuery{
 		UID: req.Peer.UID, Session: req.Session, Project: res.Project,
 		ProjectKey: m.projectKey, All: res.Effects, Call: m.call, Now: now, Trees: e.trees,
 	}
@@ -46,6 +47,8 @@ func (e *Engine) decide(
 	d.Contents = e.contents(m, d)
 	own := len(res.Effects)
 	if d.Verdict == Ask && e.proposer != nil {
+		offered := *query // it is kept
+		query = &offered
 		query.Effect, query.Target = nil, nil
 		query.Call = received.withoutMessage(m.call) // an offer is kept, and counts no message
 		e.offer(d, m, query, c.inputs[:own], c.results[:own])
@@ -57,9 +60,7 @@ func (e *Engine) decide(
 		}
 	}
 	if e.observe != nil {
-		in := m.input()
-		in.Now, in.All = now, c.all
-		e.observe(&Deliberation{ID: d.ID, Snapshot: snap, Raw: true, input: *in, inputs: c.inputs, results: c.results, of: m})
+		e.observe(&Deliberation{ID: d.ID, Snapshot: snap, Raw: true, now: now, made: c.effectResults, of: m})
 	}
 	return res.After
 }
@@ -104,16 +105,27 @@ func (e *Engine) recall(m *evaluation, q *MemoryQuery) (list []memoryMatch) {
 // conclusion is what an evaluation and memory say together. One without memory belongs to
 // its evaluation and is used for many requests, so nothing in it may be changed.
 type conclusion struct {
-	all     []effects.Effect // with the hints that count
-	inputs  []effectInputs
-	results []effectResult
+	*effectResults
 	// decision has no id, no call and no digest.
 	decision Decision
 }
 
+// effectResults are the effects of a call with what the precedence table made of each.
+type effectResults struct {
+	all     []effects.Effect // with the hints that count
+	inputs  []effectInputs
+	results []effectResult
+
+	// one is the memory of inputs and results for a call with one effect.
+	one struct {
+		inputs  [1]effectInputs
+		results [1]effectResult
+	}
+}
+
 // conclude applies the precedence table to an evaluation.
 func (e *Engine) conclude(ctx context.Context, m *evaluation, found []memoryMatch) *conclusion {
-	c := new(conclusion)
+	c := &conclusion{effectResults: new(effectResults)}
 	d, res := &c.decision, &m.res
 	d.Defects, d.Folders, d.Activated, d.Fingerprints = res.Defects, res.Folders, res.Activated, m.fingerprints
 	said := func(i int) (r memoryMatch) {
@@ -122,8 +134,8 @@ func (e *Engine) conclude(ctx context.Context, m *evaluation, found []memoryMatc
 		}
 		return r
 	}
-	results := make([]effectResult, len(res.Effects))
-	inputs := make([]effectInputs, len(res.Effects))
+	results := sized(&c.one.results, len(res.Effects))
+	inputs := sized(&c.one.inputs, len(res.Effects))
 
 	// An inherent effect takes its allow from its run, so runs come first.
 	for _, inherent := range []bool{false, true} {
@@ -235,6 +247,7 @@ func (d *Decision) conclude(effs []effects.Effect, results []effectResult) {
 	d.Verdict = Allow
 	d.Needed = NotNeeded
 	lead := &results[0]
+	d.Effects = make([]EffectDecision, 0, len(results))
 	for i := range results {
 		o := &results[i]
 		d.Effects = append(d.Effects, explain(&effs[i], o))

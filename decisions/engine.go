@@ -150,7 +150,17 @@ func (e *Engine) Decide(ctx context.Context, reqs ...*Request) []*Decision {
 		first.resolve(ctx, &e.evaluator, cacheableRequest(reqs[0]))
 		snap, err = e.policy.Snapshot(reqs[0].Peer.UID, first.project)
 	}
-	decided := make([]*Decision, len(reqs))
+	var decided []*Decision
+	var alone *Decision // the only one
+	if len(reqs) == 1 {
+		one := new(struct {
+			decision Decision
+			list     [1]*Decision
+		})
+		alone, decided = &one.decision, one.list[:]
+	} else {
+		decided = make([]*Decision, len(reqs))
+	}
 	records := append(s.list[:0], make([]*Record, len(reqs))...)
 	var before earlierCalls
 	why := reserveLeast(turn, len(reqs))
@@ -158,7 +168,11 @@ func (e *Engine) Decide(ctx context.Context, reqs ...*Request) []*Decision {
 		if i > 0 && why == "" {
 			why = limit.betweenCalls()
 		}
-		d := &Decision{ID: e.newID(), CallID: req.Call.ID}
+		d := alone
+		if d == nil {
+			d = new(Decision)
+		}
+		d.ID, d.CallID = e.newID(), req.Call.ID
 		if err != nil {
 			d.fail(Ask, "the rules are not ready: "+err.Error())
 		} else if why != "" {
@@ -198,9 +212,9 @@ func (e *Engine) Decide(ctx context.Context, reqs ...*Request) []*Decision {
 			}
 		}
 	}
-	alone := e.unattended != nil && e.unattended()
+	nobody := e.unattended != nil && e.unattended()
 	for i, d := range decided {
-		d.finalize(reqs[i], alone)
+		d.finalize(reqs[i], nobody)
 	}
 	latency := e.now().Sub(start).Nanoseconds()
 	for i, r := range records {
@@ -217,7 +231,7 @@ func (e *Engine) Decide(ctx context.Context, reqs ...*Request) []*Decision {
 		for i, d := range decided {
 			if d.mayRun() {
 				d.fail(Stricter(Ask, e.config.OnLogFailure), "the decision could not be logged")
-				d.finalize(reqs[i], alone)
+				d.finalize(reqs[i], nobody)
 			}
 		}
 	}

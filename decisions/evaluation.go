@@ -27,6 +27,7 @@ type evaluation struct {
 	failed       bool // rules could not be evaluated for one of the effects
 	// rest has a part for each of the effects in res.Rest.
 	rest []effectFacts
+	one  [1]effectFacts // the memory of effects, for a call with one effect, as most
 	// unremembered is what follows where memory says nothing of any effect, once it is
 	// known. It depends on nothing but the evaluation.
 	unremembered atomic.Pointer[conclusion]
@@ -35,8 +36,10 @@ type evaluation struct {
 
 // slimInput is an input without the raw input of its call, and without what no rule sees.
 type slimInput struct {
-	call   *effects.Call
-	result *effects.Result
+	call    effects.Call
+	result  *effects.Result
+	session SessionRef
+	trusted bool
 }
 
 // effectFacts is the evaluation of one effect.
@@ -52,11 +55,11 @@ type effectFacts struct {
 // cache would be wrong.
 func (e *evaluator) evaluate(ctx context.Context, snap Snapshot, received *intake, now time.Time) *evaluation {
 	req, fsys := received.req, received.recorder
-	w := e.world(fsys, snap)
-	m := &evaluation{snapshot: snap, call: &req.Call, res: w.EffectsIn(received.context), session: req.Session}
+	received.world = e.world(fsys, snap)
+	m := &evaluation{snapshot: snap, call: &req.Call, res: received.world.EffectsIn(received.context), session: req.Session}
 	m.session.Conn = 0
 	m.projectKey = paths.ProjectKey(fsys, m.res.Project)
-	m.effects, m.hints = make([]effectFacts, len(m.res.Effects)), make([]effectFacts, len(m.res.Hints))
+	m.effects, m.hints = sized(&m.one, len(m.res.Effects)), make([]effectFacts, len(m.res.Hints))
 	for i := range len(m.effects) + len(m.hints) {
 		eff, p := m.effectAt(i)
 		p.target = targetOf(fsys, eff.Run, &m.res.After)
@@ -68,7 +71,8 @@ func (e *evaluator) evaluate(ctx context.Context, snap Snapshot, received *intak
 	m.person = needsPerson(req, &m.res)
 	m.fingerprints = fingerprints(m.call, m.res.Effects, m.effects)
 	// One input for all effects, so that policy can reuse what they share.
-	in := m.input()
+	received.input = *m.input()
+	in := &received.input
 	in.Now = now
 	for i := range len(m.effects) + len(m.hints) {
 		giveWay(ctx)
@@ -88,6 +92,14 @@ func (e *evaluator) evaluate(ctx context.Context, snap Snapshot, received *intak
 	return m
 }
 
+// sized returns a slice of n elements, in the given memory if there is room for them.
+func sized[T any](one *[1]T, n int) []T {
+	if n > len(one) {
+		return make([]T, n)
+	}
+	return one[:n:n]
+}
+
 // slimInput returns what Deliberation.Slim keeps.
 func (m *evaluation) slimInput() *slimInput {
 	if slim := m.slim.Load(); slim != nil {
@@ -100,7 +112,7 @@ func (m *evaluation) slimInput() *slimInput {
 			Effects: result.Effects, Defects: result.Defects, Completeness: result.Completeness, Missing: result.Missing, Project: result.Project,
 		}
 	}
-	slim := &slimInput{&call, result}
+	slim := &slimInput{call, result, m.session, m.snapshot.Trusted()}
 	m.slim.Store(slim)
 	return slim
 }

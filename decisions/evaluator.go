@@ -36,6 +36,13 @@ type intake struct {
 	req      *Request
 	context  *tools.CallContext
 	recorder *recordingFS
+
+	// What the members above and their evaluation need, in one piece of memory. Nothing of
+	// it is kept with an evaluation.
+	recording recordingFS
+	world     tools.World
+	input     Input
+	query     MemoryQuery
 }
 
 // receive determines where a request comes from. The cache is used only for requests
@@ -46,6 +53,7 @@ func (e *evaluator) receive(ctx context.Context, m *intake, req *Request, alone 
 		key, ok := appendRequest(e.cache.buffer(), req)
 		m.buffer = key
 		if ok {
+			m.buffer, key = shortened(key)
 			m.key = key
 			if m.cached = e.cache.get(ctx, key, e.fs); m.cached != nil {
 				m.project = m.cached.project
@@ -60,12 +68,13 @@ func (e *evaluator) receive(ctx context.Context, m *intake, req *Request, alone 
 // resolve prepares a request for evaluation without the cache.
 func (m *intake) resolve(ctx context.Context, e *evaluator, req *Request) {
 	m.req, m.cached = req, nil
-	m.recorder = &recordingFS{fs: e.fs, ctx: ctx, work: workOf(ctx)}
+	m.recording = recordingFS{fs: e.fs, ctx: ctx, work: workOf(ctx)}
+	m.recorder = &m.recording
 	if d, ok := ctx.(*deadline); ok {
 		m.recorder.shared = d.looks
 	}
-	w := tools.World{FS: m.recorder, Own: e.own, Others: e.system}
-	m.context = w.CallContext(&req.Call)
+	m.world = tools.World{FS: m.recorder, Own: e.own, Others: e.system}
+	m.context = m.world.CallContext(&req.Call)
 	m.project = m.context.Project()
 }
 
@@ -90,7 +99,8 @@ func (e *evaluator) evaluation(ctx context.Context, snap Snapshot, received *int
 	}
 	m := e.evaluate(ctx, snap, received, now)
 	if received.key != nil && len(m.res.Rest) <= maxCachedRest {
-		e.cache.put(received.key, m, received.project, received.recorder)
+		received.recorder.compact()
+		e.cache.put(received.key, len(received.buffer), m, received.project, received.recorder)
 	}
 	return m
 }

@@ -2,6 +2,7 @@ package decisions
 
 import (
 	"strings"
+	"time"
 
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/decisions/pattern"
@@ -17,75 +18,92 @@ type Deliberation struct {
 	// Raw is set as long as the call's raw input is held, for rules that read it.
 	Raw bool
 
-	input   Input
-	inputs  []effectInputs
-	results []effectResult
-	of      *evaluation // nil once it is slim
+	// What is said below is found there when it is asked for: nearly no deliberation is
+	// looked at, and as many are kept as memory allows.
+	now  time.Time
+	made *effectResults
+	of   *evaluation // nil once it is slim
+	slim *slimInput  // nil until then
+}
+
+// input returns what rules saw, without the effect.
+func (d *Deliberation) input() *Input {
+	in := new(Input)
+	if d.slim != nil {
+		in.Call, in.Result, in.Session, in.Trusted = &d.slim.call, d.slim.result, d.slim.session, d.slim.trusted
+	} else {
+		in = d.of.input()
+	}
+	in.Now, in.All = d.now, d.made.all
+	return in
 }
 
 // Slim drops the raw input, which may hold whole files, and what no rule sees: effects
 // that only deny, and what the call may change. Then only rules that read the input cannot
 // be explained.
 func (d *Deliberation) Slim() {
-	slim := d.of.slimInput()
-	d.input.Call, d.input.Result, d.input.Scratch, d.Raw, d.of = slim.call, slim.result, nil, false, nil
+	d.slim, d.Raw, d.of = d.of.slimInput(), false, nil
 }
 
 // Size estimates the memory that the deliberation uses, in bytes.
 func (d *Deliberation) Size() int {
-	n := 1024 + sizeOf(d.input.All) + sizeOf(d.input.Result.Rest) + sizeOfCall(d.input.Call)
-	for i := range d.inputs {
-		n += 160 * len(d.inputs[i].findings.Fired)
+	in := d.input()
+	n := 1024 + sizeOf(in.All) + sizeOf(in.Result.Rest) + sizeOfCall(in.Call)
+	for i := range d.made.inputs {
+		n += 160 * len(d.made.inputs[i].findings.Fired)
 	}
 	return n
 }
 
 // Len returns the number of the call's effects.
-func (d *Deliberation) Len() int { return len(d.input.All) }
+func (d *Deliberation) Len() int { return len(d.made.all) }
 
 // Effect returns the i-th effect of the call.
-func (d *Deliberation) Effect(i int) *effects.Effect { return &d.input.All[i] }
+func (d *Deliberation) Effect(i int) *effects.Effect { return &d.made.all[i] }
 
 // Effects returns all effects; Effect.Via is an index into them.
-func (d *Deliberation) Effects() []effects.Effect { return d.input.All }
+func (d *Deliberation) Effects() []effects.Effect { return d.made.all }
 
 // Input returns what rules saw of an effect.
 func (d *Deliberation) Input(i int) *Input {
-	in := d.input
-	in.Effect, in.Scratch = &in.All[i], nil
-	return &in
+	in := d.input()
+	in.Effect = &in.All[i]
+	return in
 }
 
 // Context returns the folders that rule lines are relative to.
 func (d *Deliberation) Context() pattern.Context {
-	return pattern.Context{Project: d.input.Result.Project, Home: d.input.Call.User.Home, Cwd: d.input.Call.Cwd}
+	in := d.input()
+	return pattern.Context{Project: in.Result.Project, Home: in.Call.User.Home, Cwd: in.Call.Cwd}
 }
 
 // OnlyOrg reports whether allows of user and project are ignored.
 func (d *Deliberation) OnlyOrg() bool {
-	return len(d.inputs) > 0 && d.inputs[0].findings.OnlyOrg
+	return len(d.made.inputs) > 0 && d.made.inputs[0].findings.OnlyOrg
 }
 
 // Trusted reports whether the project's allows count.
-func (d *Deliberation) Trusted() bool { return d.input.Trusted }
+func (d *Deliberation) Trusted() bool { return d.input().Trusted }
 
 // Fired returns the rules that fired for an effect, including overridden ones.
-func (d *Deliberation) Fired(i int) []Finding { return d.inputs[i].findings.Fired }
+func (d *Deliberation) Fired(i int) []Finding { return d.made.inputs[i].findings.Fired }
 
 // Fence says why permd itself forbids an effect, "" if it does not.
-func (d *Deliberation) Fence(i int) string { return d.inputs[i].fence }
+func (d *Deliberation) Fence(i int) string { return d.made.inputs[i].fence }
 
 // Reject returns the remembered reject that matches an effect, nil if there is none.
-func (d *Deliberation) Reject(i int) *Choice { return d.inputs[i].reject }
+func (d *Deliberation) Reject(i int) *Choice { return d.made.inputs[i].reject }
 
 // Result returns the decision of an effect.
-func (d *Deliberation) Result(i int) EffectDecision { return explain(&d.input.All[i], &d.results[i]) }
+func (d *Deliberation) Result(i int) EffectDecision {
+	return explain(&d.made.all[i], &d.made.results[i])
+}
 
 // Inherited reports whether an effect took its allow from its run.
 func (d *Deliberation) Inherited(i int) bool {
-	e := &d.input.All[i]
-	return e.Inherent() && d.results[i].verdict == Allow && d.inputs[i].run != nil && d.results[i].by == d.inputs[i].run.by &&
-		pick(d.results[i].rules, SetAllow, anyLayer) != nil && pick(d.Fired(i), SetAllow, anyLayer) == nil
+	e := &d.made.all[i]
+	return e.Inherent() && d.made.results[i].verdict == Allow && d.made.inputs[i].run != nil && d.made.results[i].by == d.made.inputs[i].run.by &&
+		pick(d.made.results[i].rules, SetAllow, anyLayer) != nil && pick(d.Fired(i), SetAllow, anyLayer) == nil
 }
 
 // LineKind says as what a proposed line is tried.
@@ -101,30 +119,30 @@ const (
 // It applies the precedence table itself, so that no line is suggested that would not
 // help.
 func (d *Deliberation) With(lines []*pattern.Pattern, as LineKind) []EffectDecision {
-	now := make([]effectResult, len(d.results))
-	said := make([]EffectDecision, len(d.results))
+	now := make([]effectResult, len(d.made.results))
+	said := make([]EffectDecision, len(d.made.results))
 	ctx := d.Context()
 	if as == AsChoice {
 		ctx = pattern.Context{Project: ctx.Project} // memory knows no more
 	}
 	for _, inherent := range []bool{false, true} {
-		for i := range d.results {
-			e := &d.input.All[i]
+		for i := range d.made.results {
+			e := &d.made.all[i]
 			if e.Inherent() != inherent {
 				continue
 			}
-			v := d.inputs[i]
+			v := d.made.inputs[i]
 			if inherent && e.Via.Effect >= 0 && e.Via.Effect < len(now) {
 				v.run = &now[e.Via.Effect]
 			}
 			for _, p := range lines {
 				// A remembered line is about effects of its own kind alone.
-				if (as == AsRule || p.Kind == e.Kind) && p.Match(e, d.input.All, ctx) {
-					v.add(p, e, d.input.All, ctx, as)
+				if (as == AsRule || p.Kind == e.Kind) && p.Match(e, d.made.all, ctx) {
+					v.add(p, e, d.made.all, ctx, as)
 				}
 			}
-			if d.results[i].row == RowFailure {
-				now[i] = d.results[i] // no line fixes what broke
+			if d.made.results[i].row == RowFailure {
+				now[i] = d.made.results[i] // no line fixes what broke
 			} else {
 				now[i] = precede(e, &v)
 			}

@@ -3,11 +3,11 @@ package decisions
 import (
 	"path"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/internal/lazy"
 )
 
 // Programs that control services. permd usually runs as a service of the person's own
@@ -37,17 +37,17 @@ var (
 	// stops permd (systemd.special(7)).
 	requiredUnits = []string{"-.slice", "user.slice", "user-0.slice", "app.slice", "session.slice", "user@0.service", "basic.target", "sysinit.target", "sockets.target"}
 	// requiredUnitOfAnyone matches such units of a person or a session.
-	requiredUnitOfAnyone = regexp.MustCompile(`^(user-[^.]*\.slice|user@[^.]*(\.service)?|session-[^.]*\.scope)$`)
+	requiredUnitOfAnyone = lazy.Regexp(`^(user-[^.]*\.slice|user@[^.]*(\.service)?|session-[^.]*\.scope)$`)
 	// terminatingUnits are units that end the manager when they are started.
-	terminatingUnits = regexp.MustCompile(`^(exit|shutdown|final|umount|halt|poweroff|reboot|kexec|soft-reboot|rescue|emergency|initrd-switch-root|ctrl-alt-del)\.target$|^systemd-(exit|halt|poweroff|reboot|kexec|soft-reboot)(\.service)?$`)
+	terminatingUnits = lazy.Regexp(`^(exit|shutdown|final|umount|halt|poweroff|reboot|kexec|soft-reboot|rescue|emergency|initrd-switch-root|ctrl-alt-del)\.target$|^systemd-(exit|halt|poweroff|reboot|kexec|soft-reboot)(\.service)?$`)
 	// permdUnits are permd's own units, which patterns are matched against.
 	permdUnits = []string{"permd.service", "permd.socket", "permd-admin.socket"}
 
 	loginctlTerminate = []string{"terminate-session", "terminate-user", "terminate-seat", "kill-session", "kill-user", "disable-linger"}
 	// wholeDomain matches a domain of launchd: everything that runs for a person, or on
 	// the machine.
-	wholeDomain = regexp.MustCompile(`^(system|pid|(gui|user|login|session)(/[^/]*)?/?)$`)
-	permdLabel  = regexp.MustCompile(`(?i)^(.*[./])?permd(-admin)?(\.plist)?$`)
+	wholeDomain = lazy.Regexp(`^(system|pid|(gui|user|login|session)(/[^/]*)?/?)$`)
+	permdLabel  = lazy.Regexp(`(?i)^(.*[./])?permd(-admin)?(\.plist)?$`)
 )
 
 // Options of systemctl that take the next word.
@@ -80,12 +80,12 @@ func stopsUnit(r *effects.Run) bool {
 		case "reboot":
 			return true
 		case "bootout":
-			if slices.ContainsFunc(r.Args[1:], wholeDomain.MatchString) {
+			if slices.ContainsFunc(r.Args[1:], wholeDomain().MatchString) {
 				// With a file as operand, only that service is affected.
-				return len(r.Args) == 2 || slices.ContainsFunc(r.Args[1:], permdLabel.MatchString)
+				return len(r.Args) == 2 || slices.ContainsFunc(r.Args[1:], permdLabel().MatchString)
 			}
 		}
-		return slices.ContainsFunc(r.Args, permdLabel.MatchString)
+		return slices.ContainsFunc(r.Args, permdLabel().MatchString)
 	}
 	// service NAME COMMAND
 	return slices.ContainsFunc(r.Args, namesPermd) && (len(r.Args) != 2 || r.Args[1] != "status")
@@ -122,8 +122,8 @@ func systemctlStopsPermd(words []string) bool {
 	verb, units := words[0], words[1:]
 	stops := slices.Contains(systemctlStopUnits, verb)
 	return slices.Contains(systemctlEndManager, verb) || namesPermd(verb) || slices.ContainsFunc(units, func(u string) bool {
-		return namesPermd(u) || terminatingUnits.MatchString(u) || matchesUnit(u, permdUnits) ||
-			stops && (slices.Contains(requiredUnits, u) || requiredUnitOfAnyone.MatchString(u) || matchesUnit(u, requiredUnits))
+		return namesPermd(u) || terminatingUnits().MatchString(u) || matchesUnit(u, permdUnits) ||
+			stops && (slices.Contains(requiredUnits, u) || requiredUnitOfAnyone().MatchString(u) || matchesUnit(u, requiredUnits))
 	})
 }
 

@@ -14,14 +14,13 @@ import (
 type Fingerprint [16]byte
 
 // fingerprints returns those of a call's effects, in order, with what is known of them. An
-// effect that is not known
-// before it runs (state, unknown) has the same fingerprint only as part of the same
-// text.
+// effect that is not known before it runs (state, unknown) has the same fingerprint only
+// as part of the same text.
 func fingerprints(call *effects.Call, effs []effects.Effect, facts []effectFacts) []Fingerprint {
-	list := make([]Fingerprint, len(effs))
+	list, k := make([]Fingerprint, len(effs)), make(keyer, 0, 256)
 	for i := range effs {
 		e := &effs[i]
-		k := keyer(make([]byte, 0, 256))
+		k = k[:0]
 		k.text(string(e.Kind))
 		switch e.Detail() {
 		case effects.DetailRun:

@@ -1,6 +1,7 @@
 package decisions
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/permd/permd/decisions/effects"
@@ -212,18 +213,35 @@ func pick(fired []Finding, set Set, of func(Finding) bool) []Finding {
 	return filter(fired, func(r Finding) bool { return r.Set == set && of(r) })
 }
 
+// filter returns the findings to keep, nil if there are none. The result may be a part of
+// the list and must not be changed.
 func filter(fired []Finding, keep func(Finding) bool) []Finding {
-	var kept []Finding
-	for _, r := range fired {
-		if keep(r) {
-			kept = append(kept, r)
+	first, end := 0, 0 // of those that are kept without a gap
+	for i, r := range fired {
+		switch {
+		case !keep(r):
+		case end == 0:
+			first, end = i, i+1
+		case end == i:
+			end = i + 1
+		default:
+			kept := append(slices.Clip(fired[first:end]), r)
+			for _, r := range fired[i+1:] {
+				if keep(r) {
+					kept = append(kept, r)
+				}
+			}
+			return kept
 		}
 	}
-	return kept
+	if end == 0 {
+		return nil
+	}
+	return fired[first:end:end]
 }
 
 func all(fired []Finding, is func(Finding) bool) bool {
-	return len(filter(fired, is)) == len(fired)
+	return !slices.ContainsFunc(fired, func(r Finding) bool { return !is(r) })
 }
 
 func byRules(v Verdict, row int, rules []Finding) effectResult {

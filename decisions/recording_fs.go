@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/permd/permd/decisions/effects"
@@ -27,6 +29,7 @@ type recordingFS struct {
 	work    *Work        // of the request
 	shared  *sharedLooks // with other calls of the request, nil for none
 	lookups []fsLookup
+	memory  *[]fsLookup     // an empty list in the memory of lookups
 	paths   strings.Builder // of lookups
 	bytes   int
 	// uncomparable is set if a result cannot be compared later.
@@ -236,10 +239,28 @@ func (o *recordingFS) lookup(l fsLookup) fsLookup {
 		return l
 	}
 	if o.lookups == nil {
-		o.lookups = make([]fsLookup, 0, 16)
+		o.memory = lookupMemory.Get().(*[]fsLookup)
+		o.lookups = *o.memory
 	}
 	o.lookups = append(o.lookups, l)
 	return l
+}
+
+// lookupMemory has empty lists for as many lookups as are recorded.
+var lookupMemory = sync.Pool{New: func() any {
+	list := make([]fsLookup, 0, maxLookups)
+	return &list
+}}
+
+// compact gives the memory for more lookups back, after the last one.
+func (o *recordingFS) compact() {
+	if o.lookups == nil {
+		return
+	}
+	list := o.lookups
+	o.lookups = slices.Clone(list)
+	clear(list)
+	lookupMemory.Put(o.memory)
 }
 
 // maxAbsentFolders is how many folders above a path are looked for among the lookups.

@@ -6,12 +6,12 @@ import (
 	"errors"
 	"io/fs"
 	"path"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/internal/lazy"
 	"github.com/permd/permd/internal/strictjson"
 )
 
@@ -217,7 +217,7 @@ func sum(file string, text []byte) *effects.Script {
 	return &effects.Script{Path: file, SHA256: hex.EncodeToString(s[:])}
 }
 
-// maxIncluded is the maximum number of files that the text of targets includes.
+// maxIncluded is the maximum number of files that the text of targets includes().
 const maxIncluded = 32
 
 // withIncluded returns a text followed by those of the files that it includes, and that
@@ -294,6 +294,6 @@ func includedByMake(text string) (names []string, certain bool) {
 // noneMatching returns the included of a program whose texts are certain to include
 // nothing only where an expression does not match.
 func noneMatching(expression string) func(string) ([]string, bool) {
-	includes := regexp.MustCompile(expression)
-	return func(text string) ([]string, bool) { return nil, !includes.MatchString(text) }
+	includes := lazy.Regexp(expression)
+	return func(text string) ([]string, bool) { return nil, !includes().MatchString(text) }
 }

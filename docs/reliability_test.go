@@ -18,6 +18,7 @@ func TestReliability(t *testing.T) {
 	tests := regexp.MustCompile("((?:`Test[A-Za-z]+`(?:, | and )?)+) in `([a-z/]+)`(?: and `([a-z/]+)`)?")
 	name := regexp.MustCompile("Test[A-Za-z]+")
 	rows, found := 0, 0
+	sources := map[string]string{} // of the tests of a package, by folder
 	for line := range strings.Lines(string(text)) {
 		if !strings.HasPrefix(line, "| ") || strings.HasPrefix(line, "| fault") {
 			continue
@@ -33,21 +34,12 @@ func TestReliability(t *testing.T) {
 				if folder == "" {
 					continue
 				}
-				files, err := filepath.Glob(filepath.Join("..", filepath.FromSlash(folder), "*_test.go"))
-				if err != nil {
-					t.Fatal(err)
-				}
-				all := ""
-				for _, file := range files {
-					source, err := os.ReadFile(file)
-					if err != nil {
-						t.Fatal(err)
-					}
-					all += string(source)
+				if _, ok := sources[folder]; !ok {
+					sources[folder] = sourceOfTests(t, folder)
 				}
 				for _, test := range name.FindAllString(m[1], -1) {
 					found++
-					if !strings.Contains(all, "\nfunc "+test+"(t *testing.T)") {
+					if !strings.Contains(sources[folder], "\nfunc "+test+"(t *testing.T)") {
 						t.Errorf("%s has no %s", folder, test)
 					}
 				}
@@ -61,4 +53,22 @@ func TestReliability(t *testing.T) {
 	if rows < 30 || found < rows {
 		t.Errorf("only %d rows and %d tests", rows, found)
 	}
+}
+
+// sourceOfTests returns the tests of the package in a folder.
+func sourceOfTests(t *testing.T, folder string) string {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join("..", filepath.FromSlash(folder), "*_test.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all strings.Builder
+	for _, file := range files {
+		source, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all.Write(source)
+	}
+	return all.String()
 }

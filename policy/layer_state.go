@@ -2,8 +2,6 @@ package policy
 
 import (
 	"context"
-	"errors"
-	"path/filepath"
 	"sync/atomic"
 	"time"
 
@@ -45,6 +43,7 @@ type layerState struct {
 	since      time.Time
 	folders    []string  // folders that were read
 	recheckAt  time.Time // when to read again without an event, zero for never
+	seen       *source.Seen
 
 	used *atomic.Int64 // when it was last requested, in ticks of the store
 }
@@ -55,11 +54,11 @@ type loadOptions struct {
 	immediate bool      // a person requested a reload now
 }
 
-func (p loadOptions) emptyGrace() time.Duration {
-	if p.immediate {
-		return reloadEmptyGrace
+func (d *delays) emptyGrace(how loadOptions) time.Duration {
+	if how.immediate {
+		return d.reloadEmpty
 	}
-	return emptyGrace
+	return d.empty
 }
 
 // refresh reads a layer's files again and, if they have changed, compiles and
@@ -69,7 +68,7 @@ func (s *Store) refresh(ctx context.Context, prev *layerState, how loadOptions) 
 	if len(prev.dirs) == 0 && prev.state == StateDegraded {
 		return &next // its folder is not known
 	}
-	next.quarantined, next.doubted, next.recheckAt = nil, nil, time.Time{}
+	next.quarantined, next.doubted, next.recheckAt, next.seen = nil, nil, time.Time{}, nil
 	begun := time.Now()
 	r, stable := s.read(ctx, prev, how)
 	next.folders = r.dirs
@@ -90,12 +89,15 @@ func (s *Store) refresh(ctx context.Context, prev *layerState, how loadOptions) 
 		next.lastDigest = ""
 		return next.degrade(ps, s.opts.now())
 	}
-	if d := prev.recentlyEmptied(r, begun, time.Now(), how.emptyGrace()); d != nil {
+	if d := prev.recentlyEmptied(r, begun, time.Now(), s.delays.emptyGrace(how)); d != nil {
 		return s.quarantine(ctx, &next, d, s.opts.now())
 	}
 	built := s.build(ctx, &next, r.files, nil)
 	if built.active != nil && built.digest == built.lastDigest {
-		built.nonEmpty = nonEmptyFiles(r.files)
+		built.nonEmpty = source.NonEmpty(r.files)
+		if s.opts.Files != nil && built.state != StateDegraded {
+			built.seen = source.See(looker{s.opts.Files}, s.rulesOf(built), begun, built.dirs, r.dirs, r.files)
+		}
 	}
 	return built
 }
@@ -125,8 +127,19 @@ func (s *Store) build(ctx context.Context, next *layerState, files []source.File
 	if failed := c.FailedTests(ctx, u, s.schema); failed.Failed() {
 		return next.degrade(failed, s.opts.now())
 	}
+	if !s.weights.Fits(next.layer, next.uid, c.Weight, &ps) {
+		return next.degrade(ps, s.opts.now())
+	}
 	next.active, next.digest, next.files = c, digest, len(files)
 	return next.succeed(s.opts.now())
+}
+
+// weight is what the rules in use take by estimate, in bytes.
+func (n *layerState) weight() int64 {
+	if n.active == nil {
+		return 0
+	}
+	return n.active.Weight
 }
 
 func (n *layerState) succeed(now time.Time) *layerState {
@@ -184,21 +197,3 @@ func (s *Store) privateGroup(uid uint32) func(gid uint32) bool {
 		return private
 	}
 }
-
-// projectDirs returns the .permd folders that apply to a project: its own and
-// those of all parent folders, nearest first.
-func projectDirs(root string) ([]string, error) {
-	if !filepath.IsAbs(root) || filepath.Clean(root) != root {
-		return nil, errors.New("the project's root must be an absolute, clean path")
-	}
-	var dirs []string
-	for dir := root; ; dir = filepath.Dir(dir) {
-		dirs = append(dirs, filepath.Join(dir, ".permd"))
-		if dir == filepath.Dir(dir) || len(dirs) > maxLevels {
-			return dirs, nil
-		}
-	}
-}
-
-// maxLevels is the maximum depth of a project below the root folder.
-const maxLevels = 128

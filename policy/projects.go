@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/policy/source"
 )
 
 // The rules of a project are loaded apart from those of org and the users, and from
@@ -51,12 +52,10 @@ func (l *projectLoads) start(ctx context.Context, at layerKey, deadline time.Tim
 			delete(l.free, at)
 		}
 	}
-	timer := time.NewTimer(time.Until(deadline))
-	defer timer.Stop()
 	select {
 	case <-free:
 		return func() { free <- struct{}{}; leave() }
-	case <-timer.C:
+	case <-time.After(time.Until(deadline)):
 	case <-ctx.Done():
 	}
 	leave()
@@ -70,6 +69,10 @@ const maxOrgChanges = 3
 // loadProject reads the rules of a project and puts them in place. With add it does so
 // for a project that is not known yet.
 func (s *Store) loadProject(ctx context.Context, at layerKey, how loadOptions, add bool) error {
+	if st := s.state.Load(); add && s.current(st.projects[at], st) {
+		st.projects[at].used.Store(s.generation.Add(1))
+		return nil
+	}
 	end := s.loads.start(ctx, at, how.deadline)
 	if end == nil {
 		return errBusy
@@ -82,7 +85,7 @@ func (s *Store) loadProject(ctx context.Context, at layerKey, how loadOptions, a
 			if !add {
 				return nil // evicted
 			}
-			dirs, err := projectDirs(at.project)
+			dirs, err := source.ProjectDirs(at.project)
 			if err != nil {
 				return fmt.Errorf("loading project rules: %w", err)
 			}
@@ -145,7 +148,7 @@ func (s *Store) loadProjectsLater(ctx context.Context) {
 		}
 		go func() {
 			for again() {
-				_ = s.loadProject(ctx, at, loadOptions{deadline: time.Now().Add(loadTimeout)}, false) // it is in the status
+				_ = s.loadProject(ctx, at, loadOptions{deadline: time.Now().Add(s.delays.load)}, false) // it is in the status
 			}
 		}()
 	}

@@ -62,7 +62,8 @@ func TestProjectDoesNotAnswer(t *testing.T) {
 	}
 	policytest.Write(t, w.user, map[string]string{"a.rego": rulesFor("user", "deny", "ls", "no more")})
 	policytest.Age(t, w.user)
-	go func() { _, _ = s.Reload(t.Context()) }()
+	reloaded := make(chan struct{})
+	go func() { defer close(reloaded); _, _ = s.Reload(t.Context()) }()
 	eventually.Holds(t, "the new deny", func() bool { return slices.Contains(reasons(t, s, other, "ls"), "user deny no more") })
 	if err := <-prepared; err == nil || !strings.Contains(err.Error(), "does not answer: "+dead) {
 		t.Errorf("preparing: %v", err)
@@ -76,6 +77,8 @@ func TestProjectDoesNotAnswer(t *testing.T) {
 		t.Errorf("stuck: %+v", stuck)
 	}
 	// No further thread waits, and nobody for those that do.
+	<-reloaded
+	s.delays.load = 10 * time.Millisecond
 	for range 5 {
 		_ = s.Prepare(t.Context(), s.opts.UID, w.project)
 	}

@@ -16,11 +16,11 @@ func (s *Store) Reload(ctx context.Context) (changed bool, err error) {
 
 // reload implements Reload; immediate says that a person requested it.
 func (s *Store) reload(ctx context.Context, atOnce bool) (changed bool, err error) {
-	how := loadOptions{deadline: time.Now().Add(loadTimeout), immediate: atOnce}
+	how := loadOptions{deadline: time.Now().Add(s.delays.load), immediate: atOnce}
 	old := s.state.Load()
 	errs := s.loadShared(ctx, how)
 	if how.immediate {
-		how.deadline = time.Now().Add(loadTimeout)
+		how.deadline = time.Now().Add(s.delays.load)
 		errs = append(errs, s.loadProjects(ctx, how))
 	} else {
 		s.loadProjectsLater(ctx)
@@ -73,8 +73,8 @@ func (s *Store) loadShared(ctx context.Context, how loadOptions) []error {
 // are the same twice in a row, since the file may be being written.
 func (s *Store) stableSwitches(ctx context.Context, old Switches) (Switches, error) {
 	now, err := s.readSwitches()
-	for end := time.Now().Add(loadTimeout); err != nil || !reflect.DeepEqual(now, old); {
-		if !wait(ctx, quietPeriod) || time.Now().After(end) {
+	for end := time.Now().Add(s.delays.load); err != nil || !reflect.DeepEqual(now, old); {
+		if !wait(ctx, s.delays.quiet) || time.Now().After(end) {
 			return old, errors.New("the settings keep changing")
 		}
 		again, errAgain := s.readSwitches()

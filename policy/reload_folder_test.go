@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/policy/policytest"
@@ -125,17 +126,32 @@ func TestFolders(t *testing.T) {
 			}
 			w := newWorld(t)
 			policytest.Write(t, w.user, map[string]string{"a.rego": deny("first")})
+			w.delays.empty, w.delays.reloadEmpty = time.Hour, time.Millisecond
 			s := w.watched(t)
 			denies(t, s, func() {
 				for _, step := range tt.steps {
 					step.do(t, s, w.user)
-					serves(t, s, step.name, step.name)
+					confirmed(t, s, step.name, step.name)
 					policytest.Write(t, w.user, map[string]string{step.file: deny("then changed")})
 					serves(t, s, "a change after: "+step.name, "then changed")
 				}
 			})
 		})
 	}
+}
+
+// confirmed waits until events alone have reported a rule, and what was removed. A person
+// confirms the removal then, so that files are not read again later without an event.
+func confirmed(t *testing.T, s *Store, what, reason string) {
+	t.Helper()
+	soon(t, what, func() bool {
+		l := userLayer(s)
+		return slices.Contains(reasons(t, s, "", "rm"), "user deny "+reason) && (l.State == StateOK || l.Removed)
+	})
+	if userLayer(s).Removed {
+		_, _ = s.Reload(t.Context()) // what is wrong is in the status
+	}
+	serves(t, s, what, reason)
 }
 
 // TestFolderComesLater: neither the folder nor its parent exists at first.
@@ -224,6 +240,7 @@ func TestRepair(t *testing.T) {
 func TestProjectWatched(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
+	w.delays.empty = quietPeriod // files that are removed are waited for no longer
 	s := w.watched(t)
 	if err := s.Prepare(t.Context(), w.opts.UID, w.project); err != nil {
 		t.Fatal(err)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -13,6 +12,8 @@ import (
 
 	"github.com/permd/permd/policy/input/inputtest"
 	"github.com/permd/permd/policy/policytest"
+
+	"github.com/permd/permd/internal/filetest"
 )
 
 // generation is a set of three files that says "whole N" when all of them are of
@@ -59,7 +60,7 @@ func TestReloadUnderLoad(t *testing.T) {
 	}
 	for _, tt := range writers {
 		t.Run(tt.name, func(t *testing.T) {
-			w := newWorldIn(t, memory(t))
+			w := newWorldIn(t, filetest.MemoryDir(t))
 			tt.put(t, w.user, 0, generation(0))
 			s := w.watched(t)
 			c := &clients{store: s, answers: map[string]string{}}
@@ -90,18 +91,6 @@ func TestReloadUnderLoad(t *testing.T) {
 			}
 		})
 	}
-}
-
-// memory returns a temporary folder in memory, if there is one, so that no disk
-// stalls.
-func memory(t *testing.T) string {
-	t.Helper()
-	dir, err := os.MkdirTemp("/dev/shm", "permd")
-	if err != nil {
-		return t.TempDir()
-	}
-	t.Cleanup(func() { os.RemoveAll(dir) })
-	return dir
 }
 
 // clients constantly decide and reload.

@@ -11,14 +11,15 @@ import (
 	"time"
 
 	"github.com/permd/permd/internal/eventually"
+	"github.com/permd/permd/internal/filetest"
 	"github.com/permd/permd/policy/policytest"
 )
 
 // watched opens a store and watches until the test ends, for events alone.
 func (w *world) watched(t *testing.T) *Store {
 	t.Helper()
+	w.delays.poll = time.Hour
 	s := w.open(t)
-	s.pollInterval = time.Hour
 	ctx, stop := context.WithCancel(context.Background())
 	done := make(chan struct{})
 	go func() { defer close(done); s.Watch(ctx) }()
@@ -188,7 +189,7 @@ func TestSave(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			w := newWorldIn(t, memory(t))
+			w := newWorldIn(t, filetest.MemoryDir(t))
 			policytest.Write(t, w.user, map[string]string{name: rulesFor("user", "deny", "rm", "old")})
 			s := w.watched(t)
 			p := pauses{store: s}

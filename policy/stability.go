@@ -8,13 +8,13 @@ import (
 	"io/fs"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects/mounts"
 	"github.com/permd/permd/policy/diag"
 	"github.com/permd/permd/policy/source"
+	"github.com/permd/permd/policy/weight"
 )
 
 // This file keeps permd from using half of a change.
@@ -43,6 +43,11 @@ const (
 	reloadEmptyGrace = time.Second
 )
 
+// delays are how long a store waits. Tests of what comes after a wait shorten it.
+type delays struct{ poll, folders, quiet, load, empty, reloadEmpty time.Duration }
+
+var defaultDelays = delays{pollInterval, lookPatience, quietPeriod, loadTimeout, emptyGrace, reloadEmptyGrace}
+
 // folderContents is the contents of the folders of a layer at one time.
 type folderContents struct {
 	files    []source.File
@@ -66,6 +71,9 @@ func (s *Store) readOnce(n *layerState) *folderContents {
 		if t.Newest.After(out.newest) {
 			out.newest = t.Newest
 		}
+		if err == nil {
+			err = weight.CheckText(n.layer, out.files)
+		}
 		if err != nil {
 			out.problems.AddErr(err)
 			stamps = append(stamps, err.Error())
@@ -87,7 +95,7 @@ func (s *Store) readFolder(n *layerState, dir string, rules source.Access) (*sou
 		tree *source.Tree
 		err  error
 	}
-	c, err := mounts.Tree(s.opts.Files, dir, loadTimeout, n.layer == decisions.Project, func(dir string) (contents, error) {
+	c, err := mounts.Tree(s.opts.Files, dir, s.delays.load, n.layer == decisions.Project, func(dir string) (contents, error) {
 		t, err := s.opts.readDir(dir, rules)
 		return contents{t, err}, nil
 	})
@@ -111,9 +119,9 @@ func (s *Store) read(ctx context.Context, n *layerState, how loadOptions) (*fold
 		}
 		// Not the store's clock: it is compared with file times.
 		now := time.Now()
-		rest := quietPeriod - now.Sub(r.newest)
+		rest := s.delays.quiet - now.Sub(r.newest)
 		if how.immediate {
-			if d := n.recentlyEmptied(r, begun, now, reloadEmptyGrace); d != nil {
+			if d := n.recentlyEmptied(r, begun, now, s.delays.reloadEmpty); d != nil {
 				rest = d.end.Sub(now)
 			}
 		}
@@ -183,7 +191,7 @@ func (n *layerState) recentlyEmptied(r *folderContents, begun, now time.Time, do
 		}
 		at := since
 		switch {
-		case ok && !isEmpty(&f):
+		case ok && !f.IsEmpty():
 			continue
 		case !ok && contents[sha256.Sum256(former.Data)]:
 			continue // renamed
@@ -213,19 +221,6 @@ func (n *layerState) recentlyEmptied(r *folderContents, begun, now time.Time, do
 	return d
 }
 
-func isEmpty(f *source.File) bool { return len(strings.TrimSpace(string(f.Data))) == 0 }
-
-// nonEmptyFiles returns the files with rules that are not empty.
-func nonEmptyFiles(files []source.File) []source.File {
-	var out []source.File
-	for i := range files {
-		if f := &files[i]; !f.IsTest() && !isEmpty(f) {
-			out = append(out, *f)
-		}
-	}
-	return out
-}
-
 // quarantine uses the other files, as they are now, and keeps the former rules of
 // the doubted ones while it is not known whether their removal is intended: their
 // denies and asks still apply, and their allows do not count, so that in either case
@@ -235,7 +230,7 @@ func (s *Store) quarantine(ctx context.Context, next *layerState, d *doubted, no
 	built.lastDigest = ""
 	if b := s.build(ctx, &built, d.files, nil); b.state != StateDegraded {
 		*next = *b
-		next.nonEmpty = nonEmptyFiles(d.files)
+		next.nonEmpty = source.NonEmpty(d.files)
 	}
 	what := "was emptied"
 	if d.gone {

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
 	"reflect"
 	"slices"
@@ -25,6 +24,7 @@ import (
 	"github.com/permd/permd/policy/rules"
 	"github.com/permd/permd/policy/settings"
 	"github.com/permd/permd/policy/source"
+	"github.com/permd/permd/policy/weight"
 	"github.com/permd/permd/rego"
 )
 
@@ -35,68 +35,6 @@ const maxProjects = 64
 // errNotReady is returned by Snapshot for a person or project that Prepare has
 // not been called for, or that was evicted: a person must answer.
 var errNotReady = errors.New("the rules of this project or user are not loaded yet")
-
-// Switches are the settings that change what rules mean.
-type Switches struct {
-	Profile       string   // which base rules there are; ProfileBalanced when empty
-	OnlyOrg       bool     // allows of user and project do not count
-	DenyOnFailure bool     // what cannot be evaluated is denied, not asked
-	Disable       []string // ids of base rules to drop before compiling
-	AskGates      bool     // ask before a client acts for an agent
-}
-
-// Options configure where rules come from.
-type Options struct {
-	// OrgDir is the admins' folder, such as /etc/permd/policy.d; "" for none.
-	OrgDir string
-	// OrgOwners are the uids that may own the files in OrgDir; only root if
-	// nil. Only a relocated root (for tests and trials) adds another.
-	OrgOwners []uint32
-	// UserDir returns a person's folder, such as ~/.config/permd/policy.d; it
-	// returns "" or is nil for none.
-	UserDir func(uid uint32) (string, error)
-	// System is set if the daemon serves several people (xdg.Dirs.System).
-	// Otherwise all calls are decided by the rules of UID, whoever asks.
-	System bool
-	UID    uint32
-
-	Base     map[string][]byte // the files of the base layer by name
-	Schema   []byte            // JSON schema of the input
-	Programs map[string][]byte // the program table
-	Profiles []byte            // the agent profiles
-	// Table is the parsed Programs, for those who open many stores: it is
-	// read-only. Open parses Programs if it is nil.
-	Table *programs.Table
-
-	// Switches reads the merged settings; it is called at the start and at each
-	// reload. Defaults if nil.
-	Switches func() (Switches, error)
-	// KeepResults has results of evaluations kept (see package projection).
-	KeepResults bool
-	// Compare, if set, is called with each result that was kept and a new one, which
-	// must be equal: for tests, as nothing is gained then by keeping results. It must
-	// be safe for concurrent use.
-	Compare func(in *decisions.Input, kept, anew []decisions.Finding)
-	// privateGroup reports whether only one person is in a group, so that
-	// nobody else can write what the group can; xdg.PrivateGroup if nil.
-	privateGroup func(uid, gid uint32) bool
-	// Files bounds how long reading a folder of rules may wait for its file system;
-	// nil if all file systems answer.
-	Files *mounts.FS
-	// OnChange is called after rules or the condition of a layer changed. It
-	// must not call back into the store.
-	OnChange func(Status)
-	// OnWork is called before a layer is compiled and tested, and the function
-	// it returns afterwards: no other work takes as much time and memory. May
-	// be nil.
-	OnWork func() (done func())
-	// readDir reads a folder of rules; source.Read if nil.
-	readDir func(dir string, rules source.Access) (*source.Tree, error)
-	// watchStat looks at a folder to watch; os.Stat if nil.
-	watchStat func(dir string) (fs.FileInfo, error)
-	// now returns the time; time.Now if nil.
-	now func() time.Time
-}
 
 // Store holds the rules in use and keeps them up to date. It implements
 // decisions.Policy. Its methods may be called concurrently.
@@ -112,11 +50,12 @@ type Store struct {
 	mu             sync.Mutex
 	changing       sync.Mutex
 	compiling      sync.Mutex
+	weights        weight.Shared // used while compiling is held
 	loads          *projectLoads
 	generation     atomic.Int64
 	state          atomic.Pointer[state]
 	foldersChanged chan struct{} // tells Watch that the folders to watch have changed
-	pollInterval   time.Duration // the constant, except in tests of events
+	delays         delays        // defaultDelays, except in tests
 
 	limiter evaltime.Limiter // shared by the evaluations of all snapshots
 }
@@ -161,8 +100,8 @@ func Open(ctx context.Context, opts Options) (*Store, error) {
 	if opts.privateGroup == nil {
 		opts.privateGroup = xdg.PrivateGroup
 	}
-	s := &Store{opts: opts, foldersChanged: make(chan struct{}, 1), pollInterval: pollInterval, loads: newProjectLoads()}
-	how := loadOptions{deadline: time.Now().Add(loadTimeout)}
+	s := &Store{opts: opts, foldersChanged: make(chan struct{}, 1), delays: defaultDelays, loads: newProjectLoads()}
+	how := loadOptions{deadline: time.Now().Add(s.delays.load)}
 	var err error
 	if s.schema, err = input.ParseSchema(opts.Schema); err != nil {
 		return nil, err
@@ -287,13 +226,29 @@ func (s *Store) Prepare(ctx context.Context, uid uint32, project string) error {
 	at := s.at(uid, project)
 	errs := []error{s.prepareUser(ctx, at.uid)}
 	if project != "" {
-		errs = append(errs, s.loadProject(ctx, at, loadOptions{deadline: time.Now().Add(loadTimeout)}, true))
+		errs = append(errs, s.loadProject(ctx, at, loadOptions{deadline: time.Now().Add(s.delays.load)}, true))
 	}
 	return errors.Join(errs...)
 }
 
+// current reports whether a layer needs no reading: nothing has changed since it was read.
+func (s *Store) current(n *layerState, st *state) bool {
+	return n != nil && n.org == st.org && n.seen.Same(looker{s.opts.Files}, pollInterval)
+}
+
+// looker is the file system that folders of rules are looked at in.
+type looker struct{ *mounts.FS }
+
+func (l looker) Stamp(path string) (source.Stamp, error) {
+	stamp, err := l.FS.Stamp(path)
+	return source.Stamp(stamp), err
+}
+
 // prepareUser loads the rules of a person.
 func (s *Store) prepareUser(ctx context.Context, uid uint32) error {
+	if st := s.state.Load(); s.current(st.users[uid], st) {
+		return nil
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	st := s.state.Load()
@@ -301,18 +256,27 @@ func (s *Store) prepareUser(ctx context.Context, uid uint32) error {
 	if user == nil || len(user.dirs) == 0 {
 		user = s.userState(uid)
 	}
-	next := s.refresh(ctx, user.withOrg(st.org), loadOptions{deadline: time.Now().Add(loadTimeout)})
+	next := s.refresh(ctx, user.withOrg(st.org), loadOptions{deadline: time.Now().Add(s.delays.load)})
 	s.update(func(now *state) bool { now.users[uid] = next; return true })
 	return next.err()
 }
 
-// evict drops the least recently used project layers.
+// evict drops the least recently used project layers: of all if there are too many, and if
+// they are too large, of those that are larger than others may be.
 func (st *state) evict() {
-	for len(st.projects) > maxProjects {
-		oldest := slices.MinFunc(slices.Collect(maps.Keys(st.projects)), func(a, b layerKey) int {
+	for {
+		total, keys := int64(0), slices.Collect(maps.Keys(st.projects))
+		for _, n := range st.projects {
+			total += n.weight()
+		}
+		if total > weight.MaxProjects {
+			keys = slices.DeleteFunc(keys, func(at layerKey) bool { return st.projects[at].weight() <= weight.MaxProjects/maxProjects })
+		} else if len(keys) <= maxProjects {
+			return
+		}
+		delete(st.projects, slices.MinFunc(keys, func(a, b layerKey) int {
 			return cmp.Compare(st.projects[a].used.Load(), st.projects[b].used.Load())
-		})
-		delete(st.projects, oldest)
+		}))
 	}
 }
 

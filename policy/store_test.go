@@ -106,6 +106,7 @@ func TestReloadSteps(t *testing.T) {
 	w := newWorld(t)
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	w.opts.now = func() time.Time { return now }
+	w.delays.quiet, w.delays.reloadEmpty = time.Millisecond, time.Millisecond
 	var told []Status
 	w.opts.OnChange = func(s Status) { told = append(told, s) }
 	policytest.Write(t, w.user, map[string]string{"a.rego": rulesFor("user", "deny", "rm", "one")})

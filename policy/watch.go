@@ -2,7 +2,6 @@ package policy
 
 import (
 	"context"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -43,7 +42,7 @@ func (s *Store) Watch(ctx context.Context) {
 	w.start()
 	defer w.stop()
 	w.reload(ctx)
-	poll := time.NewTicker(s.pollInterval)
+	poll := time.NewTicker(s.delays.poll)
 	defer poll.Stop()
 	for {
 		select {
@@ -158,8 +157,6 @@ func (w *watcher) updateWatches() bool {
 		grew, err := files.Watch(folders, w.store.local)
 		done <- outcome{dirs, grew, err}
 	}()
-	late := time.NewTimer(lookPatience)
-	defer late.Stop()
 	select {
 	case o := <-done:
 		w.dirs = o.dirs
@@ -170,7 +167,7 @@ func (w *watcher) updateWatches() bool {
 			w.store.setWatchError("")
 		}
 		return o.grew
-	case <-late.C:
+	case <-time.After(w.store.delays.folders):
 	}
 	w.stuck.Add(1)
 	w.files = &fileevents.Watcher{Stat: files.Stat}
@@ -223,11 +220,11 @@ func (s *Store) folders() (dirs, watch []string) {
 		if n.layer == decisions.Project {
 			levels = 1 // farther up, polling finds new folders
 		}
-		watch = append(watch, parents(first, levels)...)
+		watch = append(watch, fileevents.Parents(first, levels)...)
 		// Events use the names of a link's target.
-		if real := resolvePath(first, maxLinks); real != first {
+		if real := fileevents.Real(first); real != first {
 			dirs = append(dirs, real)
-			watch = append(watch, parents(real, levels)...)
+			watch = append(watch, fileevents.Parents(real, levels)...)
 		}
 	}
 	slices.Sort(watch)
@@ -236,42 +233,6 @@ func (s *Store) folders() (dirs, watch []string) {
 
 // local reports whether a folder can be looked at without waiting for anybody.
 func (s *Store) local(dir string) bool { return s.opts.Files == nil || s.opts.Files.Local(dir) }
-
-// maxLinks bounds the length of a chain of dangling links.
-const maxLinks = 8
-
-// resolvePath returns a folder's path without links, even if it does not exist at
-// the moment: then its link still gives the expected path.
-func resolvePath(dir string, links int) string {
-	if real, err := filepath.EvalSymlinks(dir); err == nil {
-		return real
-	}
-	up := filepath.Dir(dir)
-	if up == dir || links == 0 {
-		return dir
-	}
-	if to, err := os.Readlink(dir); err == nil {
-		if !filepath.IsAbs(to) {
-			to = filepath.Join(up, to)
-		}
-		dir, links = to, links-1
-	}
-	return filepath.Join(resolvePath(filepath.Dir(dir), links), filepath.Base(dir))
-}
-
-// parents returns the parent folders of a folder that exist, up to a number of
-// levels.
-func parents(dir string, levels int) []string {
-	var out []string
-	for levels > 0 && dir != filepath.Dir(dir) {
-		dir = filepath.Dir(dir)
-		out = append(out, dir)
-		if _, err := os.Stat(dir); err == nil {
-			levels--
-		}
-	}
-	return out
-}
 
 // nextRecheck returns when a layer must be read again without an event, zero if
 // none must.

@@ -20,6 +20,7 @@ func TestWatch(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	policytest.Write(t, w.user, map[string]string{"a.rego": rulesFor("user", "deny", "rm", "zero")})
+	w.delays.empty = quietPeriod // files that are removed are waited for no longer
 	s := w.open(t)
 	ctx, stop := context.WithCancel(t.Context())
 	done := make(chan struct{})
@@ -110,8 +111,8 @@ func TestWatchStuck(t *testing.T) {
 		}
 		return os.Stat(dir)
 	}
+	w.delays.poll, w.delays.folders = 50*time.Millisecond, 100*time.Millisecond
 	s := w.open(t)
-	s.pollInterval = 50 * time.Millisecond
 	ctx, stop := context.WithCancel(t.Context())
 	done := make(chan struct{})
 	go func() { defer close(done); s.Watch(ctx) }()

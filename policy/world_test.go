@@ -18,6 +18,7 @@ type world struct {
 	root               string // contains the others
 	org, user, project string
 	opts               Options
+	delays             delays // of stores that are opened then
 }
 
 func newWorld(t testing.TB) *world { return newWorldIn(t, t.TempDir()) }
@@ -25,6 +26,7 @@ func newWorld(t testing.TB) *world { return newWorldIn(t, t.TempDir()) }
 func newWorldIn(t testing.TB, root string) *world {
 	t.Helper()
 	w := &world{
+		delays:  defaultDelays,
 		root:    root,
 		org:     filepath.Join(root, "etc/permd/policy.d"),
 		user:    filepath.Join(root, "home/.config/permd/policy.d"),
@@ -59,6 +61,7 @@ func (w *world) open(t testing.TB) *Store {
 	if err != nil {
 		t.Fatal(err)
 	}
+	s.delays = w.delays
 	return s
 }
 

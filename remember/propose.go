@@ -105,7 +105,7 @@ func showsWords(e *effects.Effect, line string) bool {
 	}
 	shown := wordset.Fields(e.Text)
 	for word := range strings.FieldsSeq(line) {
-		if !shown[word] && strings.Trim(word, "*") != "" {
+		if !shown.Has(word) && strings.Trim(word, "*") != "" {
 			return false
 		}
 	}

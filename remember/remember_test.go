@@ -14,6 +14,7 @@ import (
 
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/internal/filetest"
 	"github.com/permd/permd/remember"
 )
 
@@ -23,7 +24,7 @@ const ada = 1000
 
 func path(t testing.TB) string {
 	t.Helper()
-	dir := filepath.Join(t.TempDir(), "permd")
+	dir := filepath.Join(filetest.MemoryDir(t), "permd")
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		t.Fatal(err)
 	}

@@ -26,6 +26,8 @@ type options struct {
 	parallel int
 	asJSON   bool
 	root     string
+	state    string // a file, "" for none
+	shard    shard
 }
 
 // exposed are the targets that read what an agent or a client sends, before anything else
@@ -43,9 +45,12 @@ func main() {
 	flag.DurationVar(&o.each, "each", 10*time.Second, "processor time for each target")
 	only := flag.String("only", "", "run the targets that match this `regexp`, such as socket/acp.FuzzRequest")
 	flag.BoolVar(&o.exposed, "exposed", false, "run only the five targets that read what clients send")
-	flag.BoolVar(&o.list, "list", false, "print the names of the targets, and run none")
+	flag.BoolVar(&o.list, "list", false, "print the names of the targets, with -state what came of them, and run none")
 	flag.IntVar(&o.parallel, "parallel", 1, "processes that run a target at the same time")
 	flag.BoolVar(&o.asJSON, "json", false, "print JSON, a line for each target")
+	flag.StringVar(&o.state, "state", "", "keep what came of each target in this `file`, and go on where a former run with it ended: -each is for all runs together")
+	o.shard = shard{1, 1}
+	flag.Var(&o.shard, "shard", "run only a `part` of the targets, such as 2/4; each part needs a -state of its own")
 	flag.StringVar(&o.root, "C", ".", "the `folder` of the repository")
 	flag.Parse()
 	var err error
@@ -75,18 +80,33 @@ func run(ctx context.Context, o options) (ok bool, err error) {
 	if len(chosen) == 0 {
 		return false, fmt.Errorf("none of the %d targets is chosen", len(all))
 	}
+	var past *state
+	if o.state != "" {
+		if past, err = readState(o.state); err != nil {
+			return false, err
+		}
+	}
 	if o.list {
 		for _, t := range chosen {
-			fmt.Println(t)
+			if past == nil {
+				fmt.Println(t)
+			} else if r := past.Targets[t.String()]; r != nil {
+				fmt.Printf("%s: %d executions in %.0f s of processors, %d inputs kept, %d failures, last on %s at %s\n", t, r.Executions, r.CPUSeconds, r.Inputs, r.Failures, r.Day, r.Commit)
+			} else {
+				fmt.Printf("%s: none\n", t)
+			}
 		}
 		return true, nil
 	}
-	r := &runner{options: o}
+	r := &runner{options: o, past: past, commit: commitOf(ctx, o.root)}
 	defer r.close()
 	ok = true
 	var total result
 	out := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
 	for _, t := range chosen {
+		if past != nil && r.isDone(past.left(t, o.each)) {
+			continue
+		}
 		res, err := r.run(ctx, t)
 		if err != nil {
 			return false, fmt.Errorf("%s: %w", t, err)
@@ -123,5 +143,11 @@ func choose(all []target, o options) (chosen []target) {
 			chosen = append(chosen, t)
 		}
 	}
-	return chosen
+	var part []target
+	for i, t := range chosen {
+		if o.shard.has(i) {
+			part = append(part, t)
+		}
+	}
+	return part
 }

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -53,7 +54,7 @@ func TestFindsAllTargets(t *testing.T) {
 	if n := len(exposed); n != 5 {
 		t.Errorf("%d targets are tried by .ci/run, want 5", n)
 	}
-	if chosen := choose(targets, options{only: regexp.MustCompile(""), exposed: true}); len(chosen) != len(exposed) {
+	if chosen := choose(targets, options{only: regexp.MustCompile(""), exposed: true, shard: shard{1, 1}}); len(chosen) != len(exposed) {
 		t.Errorf("%d are chosen of them", len(chosen))
 	}
 }
@@ -81,7 +82,11 @@ func TestRun(t *testing.T) {
 	if err != nil || len(targets) != 3 {
 		t.Fatalf("targets %v, %v", targets, err)
 	}
-	r := &runner{options: options{each: time.Second, parallel: 1, root: dir}}
+	past, err := readState(filepath.Join(dir, "state.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &runner{options: options{each: time.Second, parallel: 1, root: dir}, past: past}
 	defer r.close()
 	results := map[string]*result{}
 	for _, target := range targets {
@@ -104,8 +109,70 @@ func TestRun(t *testing.T) {
 	if good := results["FuzzGood"]; good.Failed || good.Executions == 0 || good.CPUSeconds <= 0 || good.outcome() != "ok" {
 		t.Errorf("the target that does not: %+v", *good)
 	}
+	again, err := readState(past.path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if kept := again.Targets["p.FuzzGood"]; kept == nil || kept.Executions != results["FuzzGood"].Executions || !r.isDone(again.left(target{"p", "FuzzGood"}, r.each)) {
+		t.Errorf("the state has %+v", kept)
+	}
+	if kept := again.Targets["p.FuzzBad"]; kept == nil || kept.Failures != 1 {
+		t.Errorf("the state has %+v", kept)
+	}
 	if seed := results["FuzzSeed"]; !seed.Failed || seed.Case != "" || seed.outcome() != "FAILED: a seed" {
 		t.Errorf("the target with a bad seed: %+v", *seed)
+	}
+}
+
+// TestState: what came of targets is kept from run to run, a target that has had its time is not
+// run again, and parts have each target once.
+func TestState(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "state.json")
+	s, err := readState(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, b := target{"p", "FuzzA"}, target{"p", "FuzzB"}
+	s.add(a, &result{Executions: 5, CPUSeconds: 600, Inputs: 7}, "abc", time.Unix(0, 0))
+	s.add(a, &result{Executions: 6, CPUSeconds: 1200, Inputs: 3, Failed: true}, "def", time.Unix(0, 0))
+	if err := s.write(); err != nil {
+		t.Fatal(err)
+	}
+	if s, err = readState(path); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := *s.Targets[a.String()], (recorded{Executions: 11, CPUSeconds: 1800, Inputs: 7, Failures: 1, Commit: "def", Day: "1970-01-01"}); got != want {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+	r := &runner{options: options{each: 30 * time.Minute}}
+	if !r.isDone(s.left(a, r.each)) || r.isDone(s.left(b, r.each)) {
+		t.Errorf("left: %v and %v", s.left(a, r.each), s.left(b, r.each))
+	}
+	if files, err := os.ReadDir(filepath.Dir(path)); err != nil || len(files) != 1 {
+		t.Errorf("left behind: %v, %v", files, err)
+	}
+	if err := os.WriteFile(path, []byte("{"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := readState(path); err == nil {
+		t.Error("half a file is read as one without targets")
+	}
+	all := make([]target, 10)
+	for i := range all {
+		all[i] = target{"p", "Fuzz" + strconv.Itoa(i)}
+	}
+	var parts []target
+	for i := range 3 {
+		parts = append(parts, choose(all, options{only: regexp.MustCompile(""), shard: shard{i + 1, 3}})...)
+	}
+	slices.SortFunc(parts, func(a, b target) int { return strings.Compare(a.name, b.name) })
+	if !slices.Equal(parts, all) {
+		t.Errorf("the parts have %v", parts)
+	}
+	for _, text := range []string{"0/2", "3/2", "1", "a/b", ""} {
+		if new(shard).Set(text) == nil {
+			t.Errorf("-shard %s is read", text)
+		}
 	}
 }
 

@@ -56,7 +56,7 @@ var parsers = map[string]string{
 	"socket/rap":                   "socket/rap.FuzzInvocation",
 
 	"cmd/permd/internal/daemon.readWitness":       "- lines of permd's own file, bounded, which are only compared",
-	"cmd/permd.readHook":                          "- a bounded read; socket/hook.FuzzRead has the bytes",
+	"cmd/permd/internal/hookproc.readHook":        "- a bounded read; socket/hook.FuzzRead has the bytes",
 	"cmd/permd/internal/account.ReadSettingsFile": "- opens a file; policy/settings.FuzzParse has the bytes",
 	"cmd/permd/internal/importing":                "- opens files; policy/imports.FuzzTranslate has the bytes",
 	"cmd/permd/internal/service.ReadUnit":         "- compares a file with what permd writes",

@@ -28,6 +28,14 @@ type result struct {
 	Output string `json:"output,omitempty"`
 }
 
+// add adds what came of a part of the time.
+func (r *result) add(part *result) {
+	r.Executions += part.Executions
+	r.CPUSeconds += part.CPUSeconds
+	r.Inputs = max(r.Inputs, part.Inputs)
+	r.Failed, r.Case, r.Output = part.Failed, part.Case, part.Output
+}
+
 func (r *result) outcome() string {
 	switch {
 	case !r.Failed:
@@ -45,6 +53,8 @@ type runner struct {
 	pkg     string // the package that was built last
 	program string
 	cache   string // of inputs
+	past    *state // nil for none
+	commit  string
 }
 
 // build builds the tests of a target's package, with the instrumentation that guides the
@@ -92,15 +102,38 @@ func (r *runner) run(ctx context.Context, t target) (*result, error) {
 	}
 	res := &result{Target: t.String()}
 	end := time.Now().Add(maxSlowdown * r.each)
-	for left := r.each; left > r.each/20 && time.Now().Before(end) && ctx.Err() == nil && !res.Failed; {
-		used, err := r.round(ctx, t, left/time.Duration(r.parallel), res)
+	left := r.each
+	if r.past != nil {
+		left = r.past.left(t, r.each)
+	}
+	for !r.isDone(left) && time.Now().Before(end) && ctx.Err() == nil && !res.Failed {
+		clock := left / time.Duration(r.parallel)
+		if r.past != nil {
+			clock = min(clock, maxRound)
+		}
+		part := &result{}
+		used, err := r.round(ctx, t, clock, part)
 		if err != nil {
 			return nil, err
 		}
 		left -= used
+		res.add(part)
+		if r.past != nil {
+			r.past.add(t, part, r.commit, time.Now())
+			if err := r.past.write(); err != nil {
+				return nil, err
+			}
+		}
 	}
 	return res, nil
 }
+
+// isDone reports whether so little of a target's time is left that it is not worth a start.
+func (r *runner) isDone(left time.Duration) bool { return left <= r.each/20 }
+
+// maxRound is how long a target runs, by the clock, until its state is written. At the
+// beginning of each round its inputs are tried again, which takes a second or two.
+const maxRound = 2 * time.Minute
 
 // maxSlowdown is how many times longer than on an idle machine a target may take.
 const maxSlowdown = 20

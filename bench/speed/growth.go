@@ -64,7 +64,7 @@ func powers(from, to int) []int {
 }
 
 var dimensions = []dimension{
-	{"rules", "rules of the person", powers(10, 100_000), ofRules},
+	{"rules", "rules of the person", append(powers(10, 10_000), 20_000), ofRules},
 	{"choices", "remembered choices", append(powers(10, 100_000), 200_000, 1_000_000), ofChoices},
 	{"sessions", "sessions", powers(1, 10_000), ofSessions},
 	{"connections", "connections", powers(1, 1_000), ofConnections},

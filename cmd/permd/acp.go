@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"runtime"
 	"syscall"
 	"time"
 
@@ -148,6 +149,7 @@ func (a *app) acp(ctx context.Context, args []string, o acpFlags) error {
 	defer stop(nil)
 	go agent.Supervise(signals, stop)
 
+	useOneProcessor(pipes)
 	say, silence := a.acpPrinter()
 	peers := proxy.Peers{ClientIn: pipes.In, ClientOut: pipes.Out, AgentIn: agent.In, AgentOut: agent.Out}
 	broken := proxy.Run(ctx, peers, o.config(say))
@@ -198,6 +200,15 @@ func (a *app) acpPrinter() (say func(string), end func()) {
 	}
 }
 
+// useOneProcessor lets the goroutines of a proxy take turns on one processor. A message goes
+// through several of them, each of which does very little, and to wake another processor
+// for each would take longer than all that they do.
+func useOneProcessor(pipes *agentproc.Pipes) {
+	if pipes.Polled() && os.Getenv("GOMAXPROCS") == "" {
+		runtime.GOMAXPROCS(1)
+	}
+}
+
 // acpConducted runs as a proxy in a conductor's chain.
 func (a *app) acpConducted(ctx context.Context, o acpFlags) error {
 	if in, ok := a.In.(*os.File); ok && agentproc.IsTerminal(in) {
@@ -214,6 +225,7 @@ func (a *app) acpConducted(ctx context.Context, o acpFlags) error {
 	pipe := make(chan os.Signal, 1)
 	signal.Notify(pipe, syscall.SIGPIPE)
 	defer signal.Stop(pipe)
+	useOneProcessor(pipes)
 	say, silence := a.acpPrinter()
 	broken := proxy.Run(ctx, proxy.Peers{ClientIn: pipes.In, ClientOut: pipes.Out}, o.config(say))
 	pipes.Restore()

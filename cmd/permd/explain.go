@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"regexp"
 
 	"github.com/spf13/cobra"
 
@@ -14,6 +13,7 @@ import (
 	"github.com/permd/permd/cmd/permd/internal/explain"
 	"github.com/permd/permd/cmd/permd/internal/records"
 	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/internal/lazy"
 	"github.com/permd/permd/socket/client"
 )
 
@@ -60,11 +60,11 @@ The exit code is 0, whatever the verdict.
 	return cmd
 }
 
-var decisionID = regexp.MustCompile(`^[0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12}$`)
+var decisionID = lazy.Regexp(`^[0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12}$`)
 
 // isDecision reports whether arg is the id of a decision rather than a file.
 func isDecision(arg string) bool {
-	if !decisionID.MatchString(arg) {
+	if !decisionID().MatchString(arg) {
 		return false
 	}
 	_, err := os.Lstat(arg)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -14,6 +15,7 @@ func TestFailuresRules(t *testing.T) {
 	failures(t, []failure{
 		{"rules that take much memory", greedyRules},
 		{"a rule with a step that does not end", endlessRule},
+		{"lists that would take all memory", largeLists},
 	})
 }
 
@@ -104,4 +106,49 @@ func endlessRule(t *testing.T) {
 	d.reload(t)
 	wantAllowed(t, w)
 	eventually.Holds(t, "the status is well", func() bool { return !d.status(t).Degraded })
+}
+
+// largeLists: a project's list that would become gigabytes of rules is not loaded, however
+// small it is; its calls ask, others go on, and the memory of the unit is never reached.
+func largeLists(t *testing.T) {
+	d := newTestDaemon(t)
+	project := d.project(t, nil)
+	d.start(t)
+	w := d.session(t, project)
+	wantAllowed(t, w)
+	entries := func(n int, text string) string {
+		list := "deny:\n  write:\n"
+		for i := range n {
+			list += fmt.Sprintf("  - \"%s%d\"\n", text, i)
+		}
+		return list
+	}
+	for name, list := range map[string]string{
+		"deep":     entries(9000, "/"+strings.Repeat("a/", 45)),
+		"deepest":  entries(200, "/"+strings.Repeat("a/", 2040)),
+		"many":     entries(9000, "/srv/**/x"),
+		"comments": "deny:\n  run: [dd]\n" + strings.Repeat("#\n", 500_000),
+	} {
+		dir := filepath.Join(d.home, "large", name)
+		writeFile(t, filepath.Join(dir, ".permd", "rules.yaml"), list)
+		w := d.wire(t)
+		w.ask(t, declaration("s1", dir))
+		if got := w.ask(t, decideLine(probe)); got.Verdict != "ask" || got.By != "failure" {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+	for i := range 8 { // each is loaded
+		dir := filepath.Join(d.home, "large", fmt.Sprint(i))
+		writeFile(t, filepath.Join(dir, ".permd", "rules.yaml"), entries(250, "/srv/**/x"))
+		w := d.session(t, dir)
+		if got := w.ask(t, toolLine("Write", map[string]any{"file_path": "/srv/a/b/x7", "content": "x"})); got.Verdict != "deny" {
+			t.Errorf("project %d: %+v", i, got)
+		}
+	}
+	wantAllowed(t, w)
+	if got := d.rss(t, "VmHWM"); got > maxGreedyRSS && !testload.Race {
+		t.Errorf("the rules took %d MiB, more than %d", got, maxGreedyRSS)
+	} else {
+		t.Logf("at most %d MiB", got)
+	}
 }

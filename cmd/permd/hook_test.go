@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/permd/permd/cmd/permd/internal/cli"
+	"github.com/permd/permd/cmd/permd/internal/hookproc"
 	"github.com/permd/permd/internal/testload"
 	"github.com/permd/permd/socket/hook"
 	"github.com/permd/permd/socket/hook/hooktest"
@@ -262,8 +262,7 @@ ask contains {"reason": "questioned", "remember": false} if { input.effect.kind 
 					continue // another mode is another call; socket/hook has the table
 				}
 				var stdout, stderr bytes.Buffer
-				a := &app{Streams: cli.Streams{In: bytes.NewReader(m.Text), Out: &stdout, Err: &stderr}}
-				code := a.hook(t.Context(), h)
+				code := hookproc.Answer(t.Context(), h, bytes.NewReader(m.Text), &stdout, &stderr)
 				got, err := hooktest.Interpret(s.harness, s.event, stdout.Bytes(), stderr.String(), code)
 				if err != nil {
 					if strings.Contains(err.Error(), "another event") {

@@ -31,9 +31,6 @@ func (a *app) dirs() (xdg.Dirs, error) { return account.Dirs(a.root) }
 // run runs permd with the given arguments and returns its exit code.
 func run(args []string, in io.Reader, out, errw io.Writer) int {
 	a := &app{Streams: cli.Streams{In: in, Out: out, Err: errw}}
-	if code, ok := a.hookProcess(args); ok {
-		return code
-	}
 	cmd := a.command()
 	cmd.SetArgs(args)
 	cmd.SetIn(in)

@@ -10,6 +10,7 @@
 package effects
 
 import (
+	"math/bits"
 	"slices"
 
 	"github.com/permd/permd/decisions/effects/plainshell"
@@ -359,7 +360,7 @@ func (s Tags) With(t Tag) Tags { return s | 1<<t }
 
 // Names returns the tags' words, in a fixed order.
 func (s Tags) Names() []string {
-	names := []string{}
+	names := make([]string, 0, bits.OnesCount32(uint32(s)))
 	for t := range numTags {
 		if s.Has(t) {
 			names = append(names, t.String())

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/permd/permd/internal/eventually"
+	"github.com/permd/permd/internal/filetest"
 	"github.com/permd/permd/internal/sqlitedb"
 )
 
@@ -20,7 +21,7 @@ func TestLargeEarlierJournal(t *testing.T) {
 	}
 	t.Parallel()
 	const rows = 12_000
-	dir := filepath.Join(t.TempDir(), "permd")
+	dir := filepath.Join(filetest.MemoryDir(t), "permd")
 	path := filepath.Join(dir, "decisions.db")
 	db, err := sqlitedb.Open(sqlitedb.Options{
 		Path: path, ApplicationID: applicationID, Migrations: []string{schema}, Synchronous: sqlitedb.Normal,

@@ -14,13 +14,14 @@ import (
 
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/internal/eventually"
+	"github.com/permd/permd/internal/filetest"
 )
 
 // limited opens a journal with limits.
 func limited(t *testing.T, o Options) *Journal {
 	t.Helper()
 	if o.Path == "" {
-		dir := filepath.Join(t.TempDir(), "permd")
+		dir := filepath.Join(filetest.MemoryDir(t), "permd")
 		if err := os.Mkdir(dir, 0o700); err != nil {
 			t.Fatal(err)
 		}

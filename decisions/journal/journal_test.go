@@ -19,6 +19,7 @@ import (
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/decisions/journal"
+	"github.com/permd/permd/internal/filetest"
 )
 
 var noon = time.Date(2026, 3, 1, 12, 0, 0, 123, time.UTC)
@@ -54,7 +55,7 @@ func record(n int) *decisions.Record {
 
 func path(t testing.TB) string {
 	t.Helper()
-	dir := filepath.Join(t.TempDir(), "permd")
+	dir := filepath.Join(filetest.MemoryDir(t), "permd")
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		t.Fatal(err)
 	}

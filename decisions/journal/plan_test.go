@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/permd/permd/decisions"
+
+	"github.com/permd/permd/internal/filetest"
 )
 
 // filters are all mixtures of what a list can be filtered by.
@@ -46,7 +48,7 @@ func filters() []filter {
 // TestPlans: no query of a list, of a count, of a record, and none of retention
 // reads a table of decisions from one end to the other.
 func TestPlans(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "permd")
+	dir := filepath.Join(filetest.MemoryDir(t), "permd")
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		t.Fatal(err)
 	}

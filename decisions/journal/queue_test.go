@@ -16,11 +16,12 @@ import (
 
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/internal/eventually"
+	"github.com/permd/permd/internal/filetest"
 )
 
 func openInside(t *testing.T) *Journal {
 	t.Helper()
-	dir := filepath.Join(t.TempDir(), "permd")
+	dir := filepath.Join(filetest.MemoryDir(t), "permd")
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		t.Fatal(err)
 	}

@@ -7,10 +7,10 @@ import (
 	"strings"
 
 	"golang.org/x/net/idna"
-	"golang.org/x/net/publicsuffix"
 
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/decisions/effects/paths"
+	"github.com/permd/permd/internal/publicsuffix"
 )
 
 // Host is a line about reaching a host.
@@ -62,7 +62,7 @@ func parseHost(line string) (*Host, *refusal) {
 	if h.Name, r = domain(name); r != nil {
 		return nil, r
 	}
-	if suffix, _ := publicsuffix.PublicSuffix(h.Name); h.Below && suffix == h.Name {
+	if suffix, _ := publicsuffix.Of(h.Name); h.Below && suffix == h.Name {
 		return nil, refuse("name a domain below it", "%q is a public suffix: anybody can have a host below it", h.Name)
 	}
 	return h, nil

@@ -6,9 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	"golang.org/x/net/publicsuffix"
-
 	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/internal/publicsuffix"
 )
 
 // Wider is a line that covers more than one effect, suggested as a meaning of
@@ -195,13 +194,13 @@ func suffixOf(e *effects.Effect) *Host {
 	if _, err := netip.ParseAddr(c.Host); err == nil || c.Port == 0 || e.Tags.Has(effects.Loopback) || e.Tags.Has(effects.Private) {
 		return nil
 	}
-	name, err := publicsuffix.EffectiveTLDPlusOne(c.Host)
-	if err != nil || name == c.Host {
+	name, ok := publicsuffix.Registered(c.Host)
+	if !ok || name == c.Host {
 		return nil
 	}
 	// A suffix that is not in the list may belong to anybody; only one that is
 	// managed, or has a dot, identifies the owner of the names below it.
-	if suffix, known := publicsuffix.PublicSuffix(c.Host); !known && !strings.Contains(suffix, ".") {
+	if suffix, known := publicsuffix.Of(c.Host); !known && !strings.Contains(suffix, ".") {
 		return nil
 	}
 	return &Host{Name: name, Below: true, Port: c.Port}

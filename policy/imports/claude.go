@@ -2,13 +2,13 @@ package imports
 
 import (
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/decisions/pattern"
+	"github.com/permd/permd/internal/lazy"
 )
 
 // Claude Code: permissions.allow, ask and deny hold Tool or Tool(specifier).
@@ -104,13 +104,13 @@ func (t *translator) claudeMode(m member) {
 
 // claudeParameter is a specifier that names a parameter of Bash instead of a
 // command.
-var claudeParameter = regexp.MustCompile(`^(command|description|timeout|run_in_background|dangerouslyDisableSandbox):`)
+var claudeParameter = lazy.Regexp(`^(command|description|timeout|run_in_background|dangerouslyDisableSandbox):`)
 
-var claudeForm = regexp.MustCompile(`(?s)^([A-Za-z0-9_*.:-]+)(?:\((.*)\))?$`)
+var claudeForm = lazy.Regexp(`(?s)^([A-Za-z0-9_*.:-]+)(?:\((.*)\))?$`)
 
 func (t *translator) claudeRule(set decisions.Set, item *node) {
 	r := rule{at: t.at(item.line), text: item.text, set: set}
-	form := claudeForm.FindStringSubmatch(item.text)
+	form := claudeForm().FindStringSubmatch(item.text)
 	if form == nil {
 		t.claudeUnread(r, "it is not in the form Tool or Tool(specifier)")
 		return
@@ -142,7 +142,7 @@ func (t *translator) claudeRule(set decisions.Set, item *node) {
 		if !bare {
 			r.m = claudeCommand(spec)
 		}
-		if claudeParameter.MatchString(spec) {
+		if claudeParameter().MatchString(spec) {
 			r.m, r.condition = wholeArea(runArea), "with "+spec
 		}
 	case slices.Contains([]string{"Read", "Glob", "Grep", "LS", "NotebookRead"}, name):

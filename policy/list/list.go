@@ -18,8 +18,13 @@ import (
 
 // Bounds of a list file, which is meant to be read by people.
 const (
-	maxBytes   = 1 << 20
-	maxEntries = 10_000
+	maxBytes      = 1 << 20
+	maxEntries    = 10_000
+	maxEntryBytes = 4096
+	// maxRegoBytes is the maximum size of the Rego that a list becomes, in bytes, and maxProjectRegoBytes the
+	// same for the list of a project. An entry of many components becomes many rules.
+	maxRegoBytes        = 6 << 20
+	maxProjectRegoBytes = 2 << 20
 )
 
 // Entry is one line of a list.
@@ -71,7 +76,10 @@ func Compile(layer, file string, data []byte, restrict bool, table *programs.Tab
 		return nil, err
 	}
 	Resolve(entries, table)
-	text, places := generate(layer, file, entries, restrict)
+	text, places, err := generate(layer, file, entries, restrict)
+	if err != nil {
+		return nil, err
+	}
 	m, err := ast.ParseModuleWithOpts(file, text, ast.ParserOptions{RegoVersion: ast.RegoV1})
 	if err != nil {
 		return nil, fmt.Errorf("compiling list %s: %w", file, err)
@@ -111,9 +119,10 @@ func relocate(n ast.Node, file string, lines []string, p place) {
 	if p.line >= 1 && p.line <= len(lines) {
 		text = []byte(strings.TrimSpace(lines[p.line-1]))
 	}
+	at := &ast.Location{File: file, Row: p.line, Col: p.column, Text: text}
 	ast.NewGenericVisitor(func(x any) bool {
 		if n, ok := x.(ast.Node); ok && n.Loc() != nil {
-			n.SetLoc(&ast.Location{File: file, Row: p.line, Col: p.column, Text: text})
+			n.SetLoc(at) // shared: nobody changes it
 		}
 		return false
 	}).Walk(n)
@@ -127,6 +136,6 @@ func Export(layer, file string, data []byte, table *programs.Table) (string, err
 		return "", err
 	}
 	Resolve(entries, table)
-	text, _ := generate(layer, path.Base(file), entries, false)
-	return text, nil
+	text, _, err := generate(layer, path.Base(file), entries, false)
+	return text, err
 }

@@ -20,6 +20,7 @@ type generator struct {
 	at     place
 	head   string // head of the rules of the current entry
 	exact  string // head that also covers the guarded tags of an exactly named effect
+	max    int    // of the text, in bytes
 }
 
 // body is the body of a rule, one expression per line.
@@ -28,8 +29,11 @@ type body []string
 func (b body) with(more ...string) body { return slices.Concat(b, more) }
 
 // generate returns the Rego text of a list and the place of each of its rules.
-func generate(layer, file string, entries []Entry, restrict bool) (string, []place) {
-	g := &generator{}
+func generate(layer, file string, entries []Entry, restrict bool) (string, []place, error) {
+	g := &generator{max: maxRegoBytes}
+	if restrict {
+		g.max = maxProjectRegoBytes
+	}
 	fmt.Fprintf(&g.text, "package permd.%s\n\nimport rego.v2\n", layer)
 	if !restrict && slices.ContainsFunc(entries, func(e Entry) bool {
 		return e.Set == decisions.SetAllow && e.Kind == effects.KindRun
@@ -42,9 +46,17 @@ func generate(layer, file string, entries []Entry, restrict bool) (string, []pla
 		}
 		fmt.Fprintf(&g.text, "\n# %s:%d %s %s: %s\n", file, e.Line, e.Set, e.Kind, e.Pattern)
 		g.entry(&e, restrict)
+		if g.full() {
+			return "", nil, &Error{file: file, Line: e.Line, fix: "name folders above, or write a Rego rule over data",
+				Err: fmt.Errorf("the entries up to here become more than %d MiB of rules", g.max>>20)}
+		}
 	}
-	return g.text.String(), g.places
+	return g.text.String(), g.places, nil
 }
+
+// full reports whether the text is longer than it may be. What is added after that is left
+// out, so that an entry of thousands of components does not fill memory.
+func (g *generator) full() bool { return g.text.Len() > g.max }
 
 // defaults writes what a run entry without conditions on standard input and
 // folder may cover.
@@ -108,6 +120,9 @@ func guardedNames() string {
 func (g *generator) rule(b body) { g.ruleAs(g.head, b) }
 
 func (g *generator) ruleAs(head string, b body) {
+	if g.full() {
+		return
+	}
 	g.places = append(g.places, g.at)
 	fmt.Fprintf(&g.text, "\n%s if {\n\t%s\n}\n", head, strings.Join(b, "\n\t"))
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,6 +15,7 @@ import (
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/decisions/pattern"
 	"github.com/permd/permd/internal/chars"
+	"github.com/permd/permd/internal/lazy"
 )
 
 // reader reads a list file and collects all problems.
@@ -60,12 +60,12 @@ func (r *reader) fail(line int, fix, format string, args ...any) {
 	r.errs = append(r.errs, &Error{file: r.file, Line: line, Err: fmt.Errorf(format, args...), fix: fix})
 }
 
-var yamlLine = regexp.MustCompile(`^yaml: (?:line ([0-9]+): )?`)
+var yamlLine = lazy.Regexp(`^yaml: (?:line ([0-9]+): )?`)
 
 // syntax reports an error of the YAML parser at its line.
 func (r *reader) syntax(err error) {
 	text := err.Error()
-	m := yamlLine.FindStringSubmatch(text)
+	m := yamlLine().FindStringSubmatch(text)
 	line, fix := 0, ""
 	if m != nil {
 		line, _ = strconv.Atoi(m[1]) // digits only; 0 when there are none
@@ -164,6 +164,10 @@ func (r *reader) lines(set decisions.Set, kind effects.Kind, n *yaml.Node) {
 		}
 		if item.Kind != yaml.ScalarNode || item.Tag != "!!str" {
 			r.fail(item.Line, "put quotes around it", "an entry of %s %s is no text", set, kind)
+			continue
+		}
+		if len(item.Value) > maxEntryBytes {
+			r.fail(item.Line, "", "an entry of %s %s has more than %d bytes", set, kind, maxEntryBytes)
 			continue
 		}
 		p, err := pattern.Parse(kind, item.Value)

@@ -2,10 +2,10 @@ package projection
 
 import (
 	"fmt"
-	"regexp"
 
 	"github.com/open-policy-agent/opa/v1/ast"
 
+	"github.com/permd/permd/internal/lazy"
 	"github.com/permd/permd/policy/input"
 )
 
@@ -30,7 +30,7 @@ func isPieces(t *ast.Term) bool {
 		return false
 	}
 	names := map[string]string{}
-	return localName.ReplaceAllStringFunc(t.String(), func(name string) string {
+	return localName().ReplaceAllStringFunc(t.String(), func(name string) string {
 		if names[name] == "" {
 			names[name] = fmt.Sprintf("v%d", len(names))
 		}
@@ -38,6 +38,6 @@ func isPieces(t *ast.Term) bool {
 	}) == `[v0 | v1 = input.effect.args[v2]; replace(v1, "\x00", "\x01", v3); concat("", ["\x00", v3], v4); v0 = v4]`
 }
 
-var localName = regexp.MustCompile(`__local\d+__`)
+var localName = lazy.Regexp(`__local\d+__`)
 
 var argsPart, _, _ = input.Exactly(ast.MustParseRef("input.effect.args"))

@@ -24,6 +24,7 @@ import (
 	"github.com/permd/permd/policy/projection"
 	"github.com/permd/permd/policy/source"
 	"github.com/permd/permd/policy/termsize"
+	"github.com/permd/permd/policy/weight"
 )
 
 // maxResidual is how many rules that the index cannot exclude a kind may have
@@ -73,6 +74,7 @@ type Layer struct {
 	Overlay    *programs.Overlay // user only: its program descriptions, nil if none
 	Programs   []ProgramInfo     // the programs that it describes
 	tests      *moduleSet        // the parsed modules, if there are tests; nil once they have run
+	Weight     int64             // what it takes by estimate, in bytes
 	lists      []listEntry       // its list entries, for explanations
 }
 
@@ -81,6 +83,7 @@ type moduleSet struct {
 	policy map[string]*ast.Module // by file name
 	tests  map[string]*ast.Module
 	rel    map[string]string // file name -> name within the layer
+	weight *weight.Estimate
 }
 
 // Compile checks and compiles a layer. The compiled layer is nil if there is an
@@ -107,7 +110,7 @@ func compileUnsafe(u Unit, schema *input.Schema) (*Layer, diag.List) {
 	if ps.Failed() {
 		return nil, ps
 	}
-	out.rules, out.lists = rules, listEntries(u)
+	out.rules, out.lists, out.Weight = rules, listEntries(u), mods.weight.Bytes
 	if len(mods.tests) > 0 {
 		out.tests = mods
 	}
@@ -181,13 +184,16 @@ func (l *Layer) prepare() error {
 
 // parse reads all files of a layer and checks their packages.
 func parse(u Unit, ps *diag.List) *moduleSet {
-	out := &moduleSet{policy: map[string]*ast.Module{}, tests: map[string]*ast.Module{}, rel: map[string]string{}}
+	out := &moduleSet{policy: map[string]*ast.Module{}, tests: map[string]*ast.Module{}, rel: map[string]string{}, weight: weight.Of(u.Layer)}
 	policyOpts, testOpts := builtins.ParserOptions(builtins.Capabilities(false)), builtins.ParserOptions(builtins.Capabilities(true))
 	for _, f := range u.Files {
 		if f.IsPrograms() {
 			continue
 		}
 		out.rel[f.Name] = lexpath.Shorten(string(u.Layer), f.Rel)
+		if !out.weight.AddText(&f, ps) {
+			return out
+		}
 		if f.IsList() {
 			m, err := list.Compile(string(u.Layer), f.Name, f.Data, u.ListsOnly, u.Table)
 			if err != nil {
@@ -195,12 +201,15 @@ func parse(u Unit, ps *diag.List) *moduleSet {
 				continue
 			}
 			out.policy[f.Name] = m
+			if !out.weight.AddModule(f.Name, m, ps) {
+				return out
+			}
 			continue
 		}
 		if u.ListsOnly {
 			continue
 		}
-		if isBlank(f.Data) {
+		if f.IsBlank() {
 			continue // a file without rules is fine
 		}
 		opts := policyOpts
@@ -211,6 +220,9 @@ func parse(u Unit, ps *diag.List) *moduleSet {
 		if err != nil {
 			ps.AddOPA(err)
 			continue
+		}
+		if !out.weight.AddModule(f.Name, m, ps) {
+			return out
 		}
 		if !inPackage(u.Layer, m, f.IsTest()) {
 			ps.Errorf(m.Package.Location, fmt.Sprintf("write: package permd.%s", u.Layer),
@@ -297,14 +309,3 @@ func newCompiler(schema *input.Schema, caps *ast.Capabilities) *ast.Compiler {
 
 // sortedNames returns the names of modules in a fixed order.
 func sortedNames(mods map[string]*ast.Module) []string { return slices.Sorted(maps.Keys(mods)) }
-
-// isBlank reports whether a file holds nothing but comments, so that it has no
-// rules. OPA's parser would require a package.
-func isBlank(data []byte) bool {
-	for line := range strings.Lines(string(data)) {
-		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "#") {
-			return false
-		}
-	}
-	return true
-}

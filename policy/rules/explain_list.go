@@ -7,12 +7,11 @@ import (
 	"slices"
 	"strings"
 
-	"golang.org/x/net/publicsuffix"
-
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/decisions/effects/display"
 	"github.com/permd/permd/decisions/pattern"
+	"github.com/permd/permd/internal/publicsuffix"
 	"github.com/permd/permd/policy/input"
 )
 
@@ -267,10 +266,7 @@ func port(n int) string {
 
 // domainOf returns the domain that an organisation registered, "" for none.
 func domainOf(host string) string {
-	name, err := publicsuffix.EffectiveTLDPlusOne(host)
-	if err != nil {
-		return ""
-	}
+	name, _ := publicsuffix.Registered(host)
 	return name
 }
 

@@ -7,7 +7,6 @@ import (
 	"bytes"
 	"fmt"
 	"net/netip"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,6 +14,7 @@ import (
 	"github.com/BurntSushi/toml"
 
 	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/internal/lazy"
 )
 
 // Settings are the contents of a permd.toml. A key that the file does not set
@@ -178,13 +178,13 @@ func Parse(file string, data []byte) (Settings, error) {
 
 const tooMuch = "permd init writes one with every setting, if there is none"
 
-var tomlPlace = regexp.MustCompile(`^(?:toml: )?(?:line ([0-9]+))?(?: \(last key [^)]*\))?:? ?`)
+var tomlPlace = lazy.Regexp(`^(?:toml: )?(?:line ([0-9]+))?(?: \(last key [^)]*\))?:? ?`)
 
 // tomlError converts an error of the decoder. Not all of its errors carry the
 // position as a value; all have it in front of their text.
 func tomlError(file string, err error) *fileError {
 	text := err.Error()
-	m := tomlPlace.FindStringSubmatch(text)
+	m := tomlPlace().FindStringSubmatch(text)
 	line, _ := strconv.Atoi(m[1]) // digits only; 0 when there are none
 	return &fileError{file: file, line: line, text: text[len(m[0]):]}
 }

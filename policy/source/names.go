@@ -1,7 +1,9 @@
 package source
 
 import (
+	"errors"
 	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 )
@@ -44,3 +46,46 @@ func misplacedPrograms(rel string) (hint string) {
 	}
 	return ""
 }
+
+// IsBlank reports whether a file holds nothing but comments, so that it has no
+// rules. OPA's parser would require a package.
+func (f File) IsBlank() bool {
+	for line := range strings.Lines(string(f.Data)) {
+		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "#") {
+			return false
+		}
+	}
+	return true
+}
+
+// IsEmpty reports whether a file has no text at all. One with comments is not empty.
+func (f File) IsEmpty() bool { return len(strings.TrimSpace(string(f.Data))) == 0 }
+
+// NonEmpty returns the files with rules that are not empty.
+func NonEmpty(files []File) []File {
+	var out []File
+	for i := range files {
+		if f := &files[i]; !f.IsTest() && !f.IsEmpty() {
+			out = append(out, *f)
+		}
+	}
+	return out
+}
+
+// ProjectDirs returns the .permd folders that apply to a project: its own and
+// those of all parent folders, nearest first.
+func ProjectDirs(root string) ([]string, error) {
+	if !filepath.IsAbs(root) || filepath.Clean(root) != root {
+		return nil, errors.New("the project's root must be an absolute, clean path")
+	}
+	var dirs []string
+	for dir := root; ; dir = filepath.Dir(dir) {
+		dirs = append(dirs, filepath.Join(dir, ".permd"))
+		if dir == filepath.Dir(dir) || len(dirs) > maxLevels {
+			return dirs, nil
+		}
+	}
+}
+
+// maxLevels is the maximum depth of a project below the root folder.
+const maxLevels = 128

@@ -14,6 +14,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -52,6 +53,7 @@ type Client struct {
 	path      string
 	maxAnswer int
 	timeout   time.Duration
+	late      error // there was no answer within the timeout
 
 	writeMu sync.Mutex
 	done    chan struct{} // closed when the reading goroutine has ended
@@ -73,6 +75,7 @@ func newClient(conn net.Conn, path string, o Options) *Client {
 		conn: conn, path: path, maxAnswer: cmp.Or(o.maxAnswer, defaultMaxAnswer), timeout: cmp.Or(o.Timeout, defaultTimeout),
 		done: make(chan struct{}), pending: map[uint64]chan reply{},
 	}
+	c.late = fmt.Errorf("%w: %s did not answer within %s", ErrUnreachable, path, c.timeout)
 	go c.read()
 	return c
 }
@@ -122,9 +125,12 @@ func (c *Client) Start(ctx context.Context, method string, params any) (*Pending
 	return &PendingCall{id, c, answer}, nil
 }
 
-// withTimeout adds the client's timeout to ctx.
+// withTimeout adds the client's timeout to ctx, unless that ends before.
 func (c *Client) withTimeout(ctx context.Context) (context.Context, context.CancelFunc) {
-	return context.WithTimeoutCause(ctx, c.timeout, fmt.Errorf("%w: %s did not answer within %s", ErrUnreachable, c.path, c.timeout))
+	if at, ok := ctx.Deadline(); ok && time.Until(at) < c.timeout {
+		return ctx, func() {}
+	}
+	return context.WithTimeoutCause(ctx, c.timeout, c.late)
 }
 
 // Wait waits for the answer. It must be called once; results and errors are as for Call.
@@ -224,7 +230,10 @@ func message(id, method string, params any) ([]byte, error) {
 	if id != "" {
 		b = append(append(b, `,"id":`...), id...)
 	}
-	if params != nil {
+	if raw, ok := params.(strictjson.Value); ok && len(raw) > 0 && bytes.IndexByte(raw, '\n') < 0 && raw.IsValid() {
+		b = slices.Grow(b, len(`,"params":}`)+len(raw)+1)
+		b = append(append(b, `,"params":`...), raw...)
+	} else if params != nil {
 		raw, err := json.Marshal(params, json.Deterministic(true))
 		if err != nil {
 			return nil, err

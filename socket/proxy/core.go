@@ -3,6 +3,7 @@ package proxy
 import (
 	"crypto/sha256"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/permd/permd/decisions/effects"
@@ -343,7 +344,10 @@ func (c *core) onEnded(from peerSide) []action {
 }
 
 // recentIDs are the ids of the latest requests of a side that the proxy answered.
-type recentIDs struct{ list []string }
+type recentIDs struct {
+	list []string
+	set  map[string]struct{} // the same
+}
 
 // shortKey shortens an id for keeping: an agent may choose one as long as a message.
 func shortKey(k string) string {
@@ -356,34 +360,36 @@ func shortKey(k string) string {
 
 func (r *recentIDs) add(k string) {
 	r.remove(k)
-	r.list = append(r.list, shortKey(k))
+	if r.set == nil {
+		r.set = map[string]struct{}{}
+	}
+	k = shortKey(k)
+	r.list = append(r.list, k)
+	r.set[k] = struct{}{}
 	if len(r.list) > maxRecent {
-		r.list = append(r.list[:0], r.list[len(r.list)-maxRecent/2:]...)
+		old := r.list[:len(r.list)-maxRecent/2]
+		for _, k := range old {
+			delete(r.set, k)
+		}
+		r.list = append(r.list[:0], r.list[len(old):]...)
 	}
 }
 
 func (r *recentIDs) has(k string) bool {
-	if len(r.list) == 0 {
+	if len(r.set) == 0 {
 		return false
 	}
-	k = shortKey(k)
-	for _, have := range r.list {
-		if have == k {
-			return true
-		}
-	}
-	return false
+	_, ok := r.set[shortKey(k)]
+	return ok
 }
 
 func (r *recentIDs) remove(k string) {
-	if len(r.list) == 0 {
+	if !r.has(k) {
 		return
 	}
 	k = shortKey(k)
-	for i, have := range r.list {
-		if have == k {
-			r.list = append(r.list[:i], r.list[i+1:]...)
-			return
-		}
+	delete(r.set, k)
+	if i := slices.Index(r.list, k); i >= 0 {
+		r.list = slices.Delete(r.list, i, i+1)
 	}
 }

@@ -48,7 +48,9 @@ func wordSecrets(words []effects.Word) map[int][]string {
 		}
 		found[i] = append(found[i], secret)
 	}
-	texts := literals(words)
+	c := newCommands()
+	defer c.release()
+	texts := c.literals(words)
 	secretParts(texts, func(i, keep int) {
 		if i > 0 && keep < len(texts[i]) {
 			put(i, texts[i][keep:])

@@ -3,6 +3,7 @@ package display
 import (
 	"iter"
 	"strings"
+	"sync"
 
 	"github.com/permd/permd/internal/chars"
 	"github.com/permd/permd/internal/wordset"
@@ -160,12 +161,13 @@ var tokenShapes = []tokenShape{
 }
 
 // shapesFrom are the shapes by the first byte.
-var shapesFrom = func() (by [256][]tokenShape) {
+var shapesFrom = sync.OnceValue(func() *[256][]tokenShape {
+	var by [256][]tokenShape
 	for _, t := range tokenShapes {
 		by[t.head[0]] = append(by[t.head[0]], t)
 	}
-	return by
-}()
+	return &by
+})
 
 // authSchemes precede a token of any form.
 var authSchemes = []string{"bearer ", "basic ", "token "}
@@ -218,7 +220,7 @@ func (m *masker) secretAt(i int) (from, end int) {
 // tokenAt returns the length of the token of a known form that s begins with, as the
 // prefix that tells its type and the rest.
 func tokenAt(s string) (head, n int) {
-	for _, t := range shapesFrom[s[0]] {
+	for _, t := range shapesFrom()[s[0]] {
 		if strings.HasPrefix(s, t.head) {
 			if n := tokenLen(s[len(t.head):]); n >= t.min {
 				return len(t.head), n
@@ -284,7 +286,7 @@ var notLogins = wordset.Of("npm", "jsr", "file", "workspace", "mailto", "sip", "
 func (m *masker) loginAt(i int) (from, end int) {
 	s := m.s
 	user := nameBefore(s, i)
-	if user == "" || notLogins[strings.ToLower(user)] {
+	if user == "" || notLogins.Has(strings.ToLower(user)) {
 		return 0, 0
 	}
 	rest := s[i+1 : min(len(s), i+1+maxLookBack)]

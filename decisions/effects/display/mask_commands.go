@@ -57,6 +57,7 @@ func commandSecrets(s string) []span {
 type commands struct {
 	found []span
 	piped *[]string // if not nil, the words printed for a command that reads a secret
+	asked bool      // a command of expect waits for what asks for a secret
 	// levels has for each depth the words of a command and of the one before it.
 	levels [maxNested + 1][2]commandWords
 }
@@ -88,13 +89,13 @@ func (c *commands) release() {
 			clear(w.texts[:cap(w.texts)])
 		}
 	}
-	c.found, c.piped = nil, nil
+	c.found, c.piped, c.asked = nil, nil, false
 	allCommands.Put(c)
 }
 
 // find adds the secrets of the text at an offset of the whole.
 func (c *commands) find(s string, offset, depth int) {
-	here, before := &c.levels[depth][0], &c.levels[depth][1] // the command, and the last one
+	here, before := &c.levels[depth][0], &c.levels[depth][1] // the command, and the last one, or the one that prints what filters pass on
 	before.words, before.texts = before.words[:0], before.texts[:0]
 	pipe, less := false, 0
 	for i := 0; i < len(s); {
@@ -113,7 +114,15 @@ func (c *commands) find(s string, offset, depth int) {
 			c.printed(s, before, offset)
 		case i > 1 && s[i-2:i] == "<(" && readsSecret(before.texts):
 			c.printed(s, here, offset)
+		case less == 3 && relaysInput(before.texts):
+			c.sent(s, here, 0, offset)
+		case pipe && relaysInput(texts), i > 0 && s[i-1] == '>' && relaysInput(texts):
+			c.sent(s, before, printedWords(before.texts), offset)
 		}
+		if j := sentSecret(texts, c.asked); j > 0 {
+			c.add(s, &words[j], 0, offset)
+		}
+		c.asked = c.asked || asksForSecret(texts)
 		secretParts(texts, func(j, keep int) {
 			if w := &words[j]; j > 0 && keep < len(w.text) && w.text != Masked {
 				c.add(s, w, keep, offset)
@@ -130,7 +139,7 @@ func (c *commands) find(s string, offset, depth int) {
 		if less++; s[i-1] != '<' {
 			less = 0
 		}
-		if len(words) > 0 {
+		if len(words) > 0 && (!pipe || !filters.Has(programName(texts[0]))) {
 			here, before = before, here
 		}
 		pipe = s[i-1] == '|' && (i == len(s) || s[i] != '|')
@@ -148,9 +157,27 @@ func (c *commands) printed(s string, by *commandWords, offset int) {
 	}
 }
 
+// sent adds the secrets of a protocol in words that are sent to a server, from the first one on.
+func (c *commands) sent(s string, by *commandWords, first, offset int) {
+	logins(by.texts[min(first, len(by.texts)):], func(j, from, end int) {
+		w := &by.words[first+j]
+		c.addPart(s, w, from, end, offset)
+		if c.piped != nil && end-from >= shortestConcealed {
+			*c.piped = append(*c.piped, w.text[from:end])
+		}
+	})
+}
+
 // add adds the secret in a word from its byte keep on.
 func (c *commands) add(s string, w *textWord, keep, offset int) {
-	from, end := w.at[keep], w.at[len(w.at)-1]+1
+	c.addPart(s, w, keep, len(w.at), offset)
+}
+
+func (c *commands) addPart(s string, w *textWord, first, stop, offset int) {
+	from, end := w.at[first], w.at[stop-1]+1
+	for from < end-1 && (s[from] == '"' || s[from] == '\'') {
+		from++ // quotes in quotes
+	}
 	if n := plainValue(s[from:end]); n > 0 {
 		c.found = append(c.found, span{offset + from, offset + from + n})
 	}

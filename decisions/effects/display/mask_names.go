@@ -2,6 +2,7 @@ package display
 
 import (
 	"strings"
+	"sync"
 
 	"github.com/permd/permd/internal/chars"
 	"github.com/permd/permd/internal/wordset"
@@ -38,27 +39,30 @@ const (
 	meansID                              // id
 	meansPublic                          // of keys that are not secret: public, primary …
 	meansAbout                           // file, type …: a property of a secret
+	meansFactor                          // mfa, verification, seed …: of a code or phrase that is a secret
+	meansCode                            // code, phrase
 )
 
-var segmentMeanings = func() map[string]nameMeaning {
-	all := map[string]nameMeaning{"key": meansKey, "auth": meansAuth, "session": meansSession, "cookie": meansCookie, "id": meansID, "sid": meansSession | meansID, "sessionid": meansSession | meansID}
+var segmentMeanings = sync.OnceValue(func() map[string]nameMeaning {
+	all := map[string]nameMeaning{"key": meansKey, "auth": meansAuth, "session": meansSession, "cookie": meansCookie, "code": meansCode, "phrase": meansCode, "id": meansID, "sid": meansSession | meansID, "sessionid": meansSession | meansID}
 	for list, means := range map[string]nameMeaning{
-		"token secret password passwd passphrase passcode apikey authorization credential credentials jwt bearer otp totp psk": meansSecret,
-		"pass pwd pw pat": meansPass,
-		"sig signature":   meansSign,
+		"token secret password passwd passphrase passcode apikey authorization credential credentials cred creds jwt bearer otp totp psk": meansSecret,
+		"pass pwd pw pat pin puk salt pepper mnemonic": meansPass,
+		"mfa fa factor verification recovery backup security unlock activation pairing invite invitation access login sms confirmation time seed wallet": meansFactor,
+		"sig signature": meansSign,
 		"public primary foreign sort partition cache host idempotency object routing group default known shift translation label config hash": meansPublic,
 		"file path dir directory folder name type url uri host port format size length count ttl expiry expires expiration timeout " +
 			"algorithm alg store ring prefix suffix provider class usage max min limit policy method mode scheme enabled required " +
 			"version alias field column stdin env var fd command cmd helper program source manager fingerprint rotation endpoint " +
 			"issuer audience scope scopes realm user username email label index address agent sock socket info status state budget " +
-			"rate price cost required optional only server service": meansAbout,
+			"rate price cost required optional only server service serial device configuration": meansAbout,
 	} {
 		for word := range strings.FieldsSeq(list) {
 			all[word] |= means
 		}
 	}
 	return all
-}()
+})
 
 // longSecrets may also end a segment: PGPASSWORD, authtoken.
 var longSecrets = []string{"password", "passwd", "passphrase", "secret", "token", "apikey", "authkey", "accesskey", "secretkey", "privatekey", "masterkey"}
@@ -92,6 +96,8 @@ func SecretName(name string, at nameContext) bool {
 		return false
 	case all&meansSecret != 0:
 		return at != nameOfOption || last != meansID // --secret-id of aws names a secret
+	case last&meansCode != 0:
+		return all&(meansFactor|meansAuth|meansSecret) != 0
 	case all&meansCookie != 0:
 		return at == nameOfHeader || at == NameOfVariable && !single
 	case all&meansSession != 0:
@@ -132,7 +138,7 @@ func segmentMeans(segment string) nameMeaning {
 			lower[i] = c | 0x20
 		}
 	}
-	if means, ok := segmentMeanings[string(lower)]; ok {
+	if means, ok := segmentMeanings()[string(lower)]; ok {
 		return means
 	}
 	if len(lower) > len("token") {
@@ -142,7 +148,7 @@ func segmentMeans(segment string) nameMeaning {
 			}
 		}
 	}
-	if text := string(lower); len(text) > len("pass") && strings.HasSuffix(text, "pass") && !passWords[text] {
+	if text := string(lower); len(text) > len("pass") && strings.HasSuffix(text, "pass") && !passWords.Has(text) || len(text) > len("pw") && strings.HasSuffix(text, "pw") {
 		return meansPass
 	}
 	return 0

@@ -41,7 +41,7 @@ func (m *masker) optionAt(i int) (from, end int) {
 			return m.formed(i, v, form)
 		}
 	case userOption(name):
-		if m.lookBack(i, func(word string) bool { return groupAfterColon[word] }) {
+		if m.lookBack(i, func(word string) bool { return groupAfterColon.Has(word) }) {
 			return 0, 0
 		}
 		if v < len(s) && s[v] == '=' {

@@ -22,11 +22,11 @@ var groupAfterColon = wordset.Of("docker", "podman", "nerdctl", "crictl", "kubec
 // that it is in; 0 if it has no secret.
 func (m *masker) letterOf(i int, letter byte) (found valueForm) {
 	option := "-" + string(letter)
-	if !secretLetters[letter] {
+	if !secretLetters()[letter] {
 		return 0
 	}
 	m.lookBack(i, func(word string) bool {
-		for _, rule := range secretRules[programName(word)] {
+		for _, rule := range secretRules()[programName(word)] {
 			form := rule.options[option]
 			if form == 0 {
 				continue
@@ -130,7 +130,9 @@ func maskWords(words []effects.Word) map[int]string {
 		}
 		masked[i] = text
 	}
-	texts := literals(words)
+	c := newCommands()
+	defer c.release()
+	texts := c.literals(words)
 	secretParts(texts, func(i, keep int) {
 		if _, done := masked[i]; i > 0 && !done && keep < len(texts[i]) && texts[i] != "-" {
 			put(i, texts[i][:keep]+hide(texts[i][keep:]))

@@ -1,7 +1,9 @@
 package display
 
 import (
+	"slices"
 	"strings"
+	"sync"
 
 	"github.com/permd/permd/internal/wordset"
 )
@@ -16,16 +18,19 @@ var stdinLines = []string{
 	"chpasswd", "sudo -S", "passwd", "smbpasswd -s", "pass insert", "gopass insert", "secret-tool store", "cryptsetup",
 	"wrangler secret", "gh secret set", "gh auth login", "glab auth login", "vercel env add", "openssl passwd", "htpasswd -i",
 	"gcloud secrets", "codex login", "keyring set", "wg set", "openvpn --auth-user-pass", "docker secret create", "podman secret create", "systemd-creds encrypt", "kubeseal", "vault login", "age-keygen", "wg pubkey",
+	"su", "sshpass", "kinit", "ssh-add", "age -i", "bw unlock", "bw login", "rbw unlock", "op signin", "curl -K -", "curl --config -",
+	"ansible-vault encrypt_string", "doppler secrets", "fly secrets", "flyctl secrets", "heroku config:set", "kubectl create secret", "oc create secret",
+	"gcloud auth", "ldapsearch -y", "ldapmodify -y", "ldapadd -y",
 }
 
-var stdinRules = func() map[string][][]string {
+var stdinRules = sync.OnceValue(func() map[string][][]string {
 	all := map[string][][]string{}
 	for _, line := range stdinLines {
 		fields := strings.Fields(line)
 		all[fields[0]] = append(all[fields[0]], fields[1:])
 	}
 	return all
-}()
+})
 
 // readsSecret reports whether a command reads a secret from its standard input.
 func readsSecret(words []string) bool {
@@ -36,10 +41,13 @@ func readsSecret(words []string) bool {
 		if i > 0 && strings.HasPrefix(w, "--") && stdinOption(w) {
 			return true
 		}
-		if i >= maxProgramWords {
+		if i > 0 && inputFile(words, i) || w == "tee" && slices.ContainsFunc(words[i+1:], secretFile) {
+			return true
+		}
+		if i >= maxProgramWords || w == "su" && i > 0 && !leads.Has(words[i-1]) {
 			continue
 		}
-		for _, with := range stdinRules[programName(w)] {
+		for _, with := range stdinRules()[programName(w)] {
 			rest := words[i+1:]
 			for len(with) > 0 && len(rest) > 0 {
 				if rest[0] == with[0] {
@@ -54,6 +62,9 @@ func readsSecret(words []string) bool {
 	}
 	return false
 }
+
+// leads are programs before another one. Elsewhere su is as often a word of something else.
+var leads = wordset.Of("sudo", "doas", "env", "nohup", "exec", "command")
 
 // stdinOption reports whether an option says that a secret comes from a descriptor:
 // --password-stdin, --passphrase-fd.
@@ -91,7 +102,7 @@ var secretFiles = wordset.Of(".netrc", "_netrc", ".pgpass", ".htpasswd", ".my.cn
 // secretFile reports whether a file holds a secret, by its name: token.txt, .vault_pass.
 func secretFile(name string) bool {
 	name = name[strings.LastIndexByte(name, '/')+1:]
-	if secretFiles[name] {
+	if secretFiles.Has(name) {
 		return true
 	}
 	name = strings.TrimLeft(name, ".")

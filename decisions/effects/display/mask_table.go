@@ -2,6 +2,7 @@ package display
 
 import (
 	"strings"
+	"sync"
 
 	"github.com/permd/permd/decisions/effects"
 )
@@ -84,6 +85,16 @@ var secretLines = []string{
 	"vault token lookup|revoke|renew @1",
 	"ansible-vault encrypt_string @1",
 	"codecov -t",
+	"oathtool @1",
+	"ykman oath accounts add|uri @2",
+	"wpa_cli psk|password|sae_password|wep_key0|set_psk @1",
+	"steam|steamcmd &+login @2",
+	"lftp|wput|ncftp :",
+	"adb pair @2",
+	"gitlab-runner register -r",
+	"act -s=",
+	"mix hex.user key @1",
+	"qmicli --dms-uim-verify-pin, --uim-verify-pin1,",
 	"iwconfig|iw key @1",
 	"sqlplus|rman|impdp|expdp|sqlldr /",
 	"vault write|put|patch =",
@@ -137,7 +148,7 @@ type secretRule struct {
 }
 
 // secretRules are the rules by program.
-var secretRules = func() map[string][]*secretRule {
+var secretRules = sync.OnceValue(func() map[string][]*secretRule {
 	all := map[string][]*secretRule{}
 	for _, line := range secretLines {
 		fields := strings.Fields(line)
@@ -167,11 +178,12 @@ var secretRules = func() map[string][]*secretRule {
 		}
 	}
 	return all
-}()
+})
 
 // secretLetters are the one-letter options of secretRules.
-var secretLetters = func() (letters [256]bool) {
-	for _, rules := range secretRules {
+var secretLetters = sync.OnceValue(func() *[256]bool {
+	var letters [256]bool
+	for _, rules := range secretRules() {
 		for _, rule := range rules {
 			for option := range rule.options {
 				if len(option) == 2 && option[0] == '-' {
@@ -180,8 +192,8 @@ var secretLetters = func() (letters [256]bool) {
 			}
 		}
 	}
-	return letters
-}()
+	return &letters
+})
 
 // programName returns the name by which secretRules has a program.
 func programName(word string) string {
@@ -196,13 +208,17 @@ const (
 	maxSecretWords  = 512 // of which secrets are found
 )
 
-// literals returns the texts of words. Those that are not known before they run are "".
-func literals(words []effects.Word) []string {
-	list := make([]string, min(len(words), maxSecretWords))
-	for i := range list {
+// literals returns the texts of words, in memory of c. Those that are not known before they
+// run are "".
+func (c *commands) literals(words []effects.Word) []string {
+	list := c.levels[0][0].texts[:0]
+	for i := range words[:min(len(words), maxSecretWords)] {
+		text := ""
 		if w := &words[i]; !w.Dynamic() && !w.Glob && !w.Tree {
-			list[i] = w.Text
+			text = w.Text
 		}
+		list = append(list, text)
 	}
+	c.levels[0][0].texts = list
 	return list
 }

@@ -15,8 +15,8 @@ import (
 func secretParts(words []string, mark func(i, keep int)) {
 	groups := false // a colon separates a user from a group
 	for at := range min(len(words), maxProgramWords) {
-		groups = groups || groupAfterColon[programName(words[at])]
-		for _, rule := range secretRules[programName(words[at])] {
+		groups = groups || groupAfterColon.Has(programName(words[at]))
+		for _, rule := range secretRules()[programName(words[at])] {
 			rule.apply(words, at, mark)
 		}
 	}
@@ -37,10 +37,10 @@ func secretParts(words []string, mark func(i, keep int)) {
 				}
 			}
 		}
-		if setters[w] {
+		if setters.Has(w) {
 			setting(words, i, mark)
 		}
-		if i > 0 && passwordWords[w] && looksRandom(words[i+1]) {
+		if i > 0 && passwordWords.Has(w) && looksRandom(words[i+1]) {
 			mark(i+1, 0)
 		}
 	}
@@ -188,11 +188,11 @@ var (
 // pairedPassword reports whether words[i+1] is the password of the user that the option
 // before it or after it names.
 func pairedPassword(words []string, i int) bool {
-	if !passwordOptions[words[i]] || portOrPath(words[i+1]) {
+	if !passwordOptions.Has(words[i]) || portOrPath(words[i+1]) {
 		return false
 	}
 	beside := func(option int) bool {
-		return option > 0 && option+1 < len(words) && userOptions[words[option]] && !strings.HasPrefix(words[option+1], "-")
+		return option > 0 && option+1 < len(words) && userOptions.Has(words[option]) && !strings.HasPrefix(words[option+1], "-")
 	}
 	return beside(i-2) || beside(i+2)
 }
@@ -214,7 +214,7 @@ func setting(words []string, i int, mark func(i, keep int)) {
 	for j := i + 1; j < len(words) && j < i+8; j++ {
 		w := words[j]
 		switch {
-		case strings.HasPrefix(w, "-") || setters[w]:
+		case strings.HasPrefix(w, "-") || setters.Has(w):
 		case name >= 0:
 			mark(j, 0)
 			return
@@ -263,6 +263,9 @@ func namedValue(option, text string) int {
 	if len(option) > 2 && weakName(option) && looksRandom(text) {
 		return 0
 	}
+	if option == "--mfa" && len(text) >= 4 && chars.AllDigits(text) {
+		return 0
+	}
 	return -1
 }
 
@@ -270,7 +273,7 @@ func namedValue(option, text string) int {
 // values share: --key, --auth, --session.
 func weakName(option string) bool {
 	name := strings.TrimLeft(option, "-")
-	return segmentMeans(name)&(meansKey|meansAuth|meansSession|meansCookie|meansSign) != 0
+	return name == "mfa" || segmentMeans(name)&(meansKey|meansAuth|meansSession|meansCookie|meansSign) != 0
 }
 
 // shortestRandom is the least length of what looksRandom recognises.

@@ -42,7 +42,7 @@ func (e *Environments) Activate(bin string) {
 // then, so both must be allowed. It asks if that may be any file, or if the program may run
 // others that an environment has: it is not known which of them do.
 func (e *Environments) Programs(c *collect.Collector, name, from string) iter.Seq[string] {
-	if c.Remote || strings.Contains(name, "/") || shellBuiltins[name] || len(e.Activated) == 0 && len(c.Call.Activated) == 0 {
+	if c.Remote || strings.Contains(name, "/") || shellBuiltins.Has(name) || len(e.Activated) == 0 && len(c.Call.Activated) == 0 {
 		return func(func(string) bool) {}
 	}
 	return func(yield func(string) bool) {
@@ -82,7 +82,7 @@ func (e *Environments) helpersIn(c *collect.Collector, bin, name, from string) {
 		return
 	}
 	for _, helper := range helpers {
-		if helper == "node" && !nodeScripts[name] || helper == name || !has(c, path.Join(bin, helper), from) {
+		if helper == "node" && !nodeScripts.Has(name) || helper == name || !has(c, path.Join(bin, helper), from) {
 			continue
 		}
 		e.helps = true

@@ -17,14 +17,14 @@ import (
 func Why(words []effects.Word) string {
 	name := words[0].Text
 	verb, noun, ok := strings.Cut(name, "-")
-	if ok && verb != "" && noun != "" && capital(verb) && capital(noun) && powerShellVerbs[strings.ToLower(verb)] {
+	if ok && verb != "" && noun != "" && capital(verb) && capital(noun) && powerShellVerbs.Has(strings.ToLower(verb)) {
 		return "a command of PowerShell: " + display.Display(name)
 	}
 	for i := range words[1:] {
 		w := &words[i+1]
 		switch {
 		case w.Dynamic() || len(w.Text) < 2:
-		case w.Text[0] == '/' && cmdPrograms[name] && cmdSwitch(w.Text):
+		case w.Text[0] == '/' && cmdPrograms.Has(name) && cmdSwitch(w.Text):
 			return "a command of cmd: " + display.Display(name+" "+w.Text)
 		case w.Text[0] == '%' && cmdVariable(w.Text) && name != "date" && name != "printf" && name != "echo":
 			return "a variable of cmd: " + display.Display(w.Text)

@@ -5,6 +5,7 @@ import (
 
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/decisions/effects/collect"
+	"github.com/permd/permd/decisions/effects/paths"
 )
 
 // Foreign returns why a run in the folder would obey the configuration of a repository
@@ -41,5 +42,5 @@ func Foreign(c *collect.Collector, cwd string) string {
 // isBare reports whether git may take the folder itself for a repository. If so, the
 // files in it determine what git runs.
 func isBare(c *collect.Collector, dir string) bool {
-	return c.Exists(dir+"/HEAD") && !c.Exists(dir+"/.git")
+	return c.Exists(paths.Child(dir, "HEAD")) && !c.Exists(paths.Child(dir, ".git"))
 }

@@ -68,7 +68,7 @@ var (
 // a secret count; a diff or log without one shows changes, and does not ask.
 func (r *Run) Secrets() {
 	sub := r.Sub
-	prints, patches := printing[sub], patching[sub]
+	prints, patches := printing.Has(sub), patching.Has(sub)
 	if !prints && !patches {
 		return
 	}
@@ -204,7 +204,7 @@ func (r *Run) read(i int, file string, pattern bool) {
 		dir = "."
 	}
 	r.printsFolder(i, dir)
-	if !paths.ChoosesSecrets(path.Base(file)) && !paths.Guarded.Match(lexpath.Fold("/"+strings.Trim(file, "/")), "").Has(effects.Secret) {
+	if !paths.ChoosesSecrets(path.Base(file)) && !paths.Guarded().Match(lexpath.Fold("/"+strings.Trim(file, "/")), "").Has(effects.Secret) {
 		if through && !r.Call.Table.PlainPattern(file) {
 			r.search(i, dir)
 		}

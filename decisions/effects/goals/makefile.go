@@ -1,9 +1,10 @@
 package goals
 
 import (
-	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/permd/permd/internal/lazy"
 )
 
 const (
@@ -31,8 +32,8 @@ type reader struct {
 }
 
 var (
-	makeVariable  = regexp.MustCompile(`^(?:(?:export|override|private|unexport)\s+)*([^\s:=#?+!]+)\s*(?:::?:?|\?|\+|!)?=(.*)$`)
-	targetSetting = regexp.MustCompile(`^\s*(?:(?:export|override|private)\s+)*[^\s:=#]+\s*(?:::?:?|\?|\+|!)?=`)
+	makeVariable  = lazy.Regexp(`^(?:(?:export|override|private|unexport)\s+)*([^\s:=#?+!]+)\s*(?:::?:?|\?|\+|!)?=(.*)$`)
+	targetSetting = lazy.Regexp(`^\s*(?:(?:export|override|private)\s+)*[^\s:=#]+\s*(?:::?:?|\?|\+|!)?=`)
 )
 
 // read reads a makefile to its end: a .DEFAULT_GOAL may stand anywhere.
@@ -69,7 +70,7 @@ func (g *reader) read(text string) {
 
 // line reads a line that may be a rule or an assignment.
 func (g *reader) line(line string) {
-	if m := makeVariable.FindStringSubmatch(line); m != nil {
+	if m := makeVariable().FindStringSubmatch(line); m != nil {
 		value, ok := g.expand(strings.TrimSpace(m[2]))
 		if m[1] == ".DEFAULT_GOAL" && ok {
 			g.add(value)
@@ -81,7 +82,7 @@ func (g *reader) line(line string) {
 	}
 	line, _ = g.expand(line)
 	names, rest, ok := strings.Cut(line, ":")
-	if rest = strings.TrimPrefix(rest, ":"); !ok || g.certain || targetSetting.MatchString(rest) {
+	if rest = strings.TrimPrefix(rest, ":"); !ok || g.certain || targetSetting().MatchString(rest) {
 		return
 	}
 	for _, name := range strings.Fields(strings.TrimSuffix(strings.TrimSpace(names), "&")) {

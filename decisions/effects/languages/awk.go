@@ -1,5 +1,7 @@
 package languages
 
+import "github.com/permd/permd/internal/wordset"
+
 // Awk reports whether an awk program only computes from its input and prints to standard
 // output, in gawk, mawk, the original awk and that of busybox. It contains no redirection,
 // pipe, getline, command, include or indirect call, has no access to the environment or
@@ -29,18 +31,18 @@ func Awk(program string) bool {
 // plainAwkName reports whether a name is a variable in all implementations and
 // gives no access to the environment, the operands or other functions.
 func plainAwkName(name string) bool {
-	return !awkKeywords[name] && !awkFunctions[name] && !awkOther[name]
+	return !awkKeywords.Has(name) && !awkFunctions.Has(name) && !awkOther.Has(name)
 }
 
 var (
-	awkKeywords = words(`BEGIN END function if else while for do break continue return next nextfile exit delete in print printf`)
+	awkKeywords = wordset.Fields(`BEGIN END function if else while for do break continue return next nextfile exit delete in print printf`)
 	// awkFunctions only compute.
-	awkFunctions = words(`
+	awkFunctions = wordset.Fields(`
 		length substr index split sub gsub match sprintf sin cos atan2 exp log sqrt int rand srand tolower toupper
 		gensub strftime systime mktime patsplit strtonum and or xor lshift rshift compl isarray typeof`)
 	// awkOther are words that are more than a variable in some implementation. The first
 	// ones access files, commands, the environment or, by their names, functions.
-	awkOther = words(`
+	awkOther = wordset.Fields(`
 		ARGC ARGIND ARGV ENVIRON ERRNO FUNCTAB PROCINFO SYMTAB TEXTDOMAIN LINT BINMODE getline system close fflush
 		func switch case default BEGINFILE ENDFILE asort asorti dcgettext dcngettext bindtextdomain mkbool include load namespace eval _`)
 )

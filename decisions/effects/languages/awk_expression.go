@@ -133,8 +133,8 @@ func (p *awk) name() (divides, ok bool) {
 	sticks := p.at < len(p.text) && p.text[p.at] == '('
 	p.next()
 	switch {
-	case awkFunctions[word] && p.is("("), sticks:
-		if !awkFunctions[word] {
+	case awkFunctions.Has(word) && p.is("("), sticks:
+		if !awkFunctions.Has(word) {
 			p.called[word] = true
 		}
 		p.take("(")
@@ -144,7 +144,7 @@ func (p *awk) name() (divides, ok bool) {
 		return true, p.nested(p.list) && p.closingBracket(")")
 	case word == "length":
 		return false, true
-	case awkFunctions[word], p.is("("):
+	case awkFunctions.Has(word), p.is("("):
 		return false, false
 	}
 	p.variables[word] = true

@@ -37,7 +37,7 @@ func (p *awk) item() bool {
 
 func (p *awk) function() bool {
 	p.next()
-	if p.tok != awkName || awkFunctions[p.word] {
+	if p.tok != awkName || awkFunctions.Has(p.word) {
 		return false
 	}
 	p.functions[p.word] = true

@@ -44,9 +44,9 @@ func (p *awk) next() {
 	case isLetter(c):
 		n = name(rest)
 		p.tok = awkName
-		if awkKeywords[rest[:n]] {
+		if awkKeywords.Has(rest[:n]) {
 			p.tok = awkKeyword
-		} else if awkOther[rest[:n]] {
+		} else if awkOther.Has(rest[:n]) {
 			p.tok = awkBad
 		}
 	case isDigit(c) || c == '.' && len(rest) > 1 && isDigit(rest[1]):

@@ -1,6 +1,10 @@
 package languages
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/permd/permd/internal/wordset"
+)
 
 // GitFormat reports whether a format of git log, for-each-ref and the like only prints data
 // of the repository: it checks no signature, and is not the name of a format that the
@@ -10,7 +14,7 @@ func GitFormat(format string) bool {
 		return false
 	}
 	format = strings.TrimPrefix(strings.TrimPrefix(format, "t"), "format:")
-	if gitFormats[format] || format == "" {
+	if gitFormats.Has(format) || format == "" {
 		return true
 	}
 	if !strings.Contains(format, "%") {
@@ -48,14 +52,14 @@ func GitSort(key string) bool {
 }
 
 var (
-	gitFormats = words("oneline short medium full fuller reference email mboxrd raw")
+	gitFormats = wordset.Fields("oneline short medium full fuller reference email mboxrd raw")
 	// gitLetters are placeholders of one letter, gitPairs those of two.
 	gitLetters = "HhTtPpdDefsSbBNmnw%"
-	gitPairs   = words("an aN ae aE al aL ad aD ar at ai aI as ah cn cN ce cE cl cL cd cD cr ct ci cI cs ch gD gd gs gn gN ge gE")
-	gitColors  = words("Cred Cgreen Cblue Creset")
-	gitSets    = words("C w < > >> << <| >| ><")
+	gitPairs   = wordset.Fields("an aN ae aE al aL ad aD ar at ai aI as ah cn cN ce cE cl cL cd cD cr ct ci cI cs ch gD gd gs gn gN ge gE")
+	gitColors  = wordset.Fields("Cred Cgreen Cblue Creset")
+	gitSets    = wordset.Fields("C w < > >> << <| >| ><")
 	// gitFields are the fields of for-each-ref and cat-file.
-	gitFields = words(`
+	gitFields = wordset.Fields(`
 		refname objecttype objectsize objectname deltabase upstream push HEAD color align end if then else symref worktreepath tree parent
 		numparent object type tag author authorname authoremail authordate committer committername committeremail committerdate tagger
 		taggername taggeremail taggerdate creator creatordate subject body trailers contents raw rest describe version ahead-behind is-base
@@ -73,15 +77,15 @@ func gitPart(text string) int {
 		return signs + gitField(rest)
 	case len(rest) >= 3 && rest[0] == 'x' && strings.Trim(rest[1:3], "0123456789abcdefABCDEF") == "":
 		return signs + 3
-	case len(rest) >= 2 && gitPairs[rest[:2]]:
+	case len(rest) >= 2 && gitPairs.Has(rest[:2]):
 		return signs + 2
 	}
-	for color := range gitColors {
+	for color := range gitColors.All() {
 		if strings.HasPrefix(rest, color) {
 			return signs + len(color)
 		}
 	}
-	if n := strings.IndexByte(rest, '('); n > 0 && gitSets[rest[:n]] {
+	if n := strings.IndexByte(rest, '('); n > 0 && gitSets.Has(rest[:n]) {
 		end := strings.IndexByte(rest, ')')
 		if end < n || strings.Trim(rest[n+1:end], "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789, #-") != "" {
 			return 0
@@ -115,7 +119,7 @@ func gitField(text string) int {
 		}
 		rest = after
 	}
-	if !gitFields[field] {
+	if !gitFields.Has(field) {
 		return 0
 	}
 	return end + 1

@@ -1,6 +1,10 @@
 package languages
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/permd/permd/internal/wordset"
+)
 
 // JQ reports whether a jq program only computes from its input, in jq, gojq and jaq: it uses
 // neither modules nor the environment.
@@ -27,9 +31,9 @@ func plainJQ(program string, yq bool) bool {
 }
 
 var (
-	jqKeywords = words("if then elif else end as def reduce foreach try catch label and or not break")
+	jqKeywords = wordset.Fields("if then elif else end as def reduce foreach try catch label and or not break")
 	// jqFunctions only compute, print, or read more of the input.
-	jqFunctions = words(`
+	jqFunctions = wordset.Fields(`
 		IN INDEX GROUP_BY UNIQUE_BY JOIN abs acos acosh add all any arrays ascii ascii_downcase ascii_upcase asin asinh atan atan2 atanh booleans
 		bsearch capture cbrt ceil combinations contains copysign cos cosh debug del delpaths drem empty endswith erf erfc error exp exp10 exp2
 		explode expm1 fabs fdim finites first flatten floor fma fmax fmin fmod format frexp from_entries fromdate fromdateiso8601 fromjson
@@ -43,7 +47,7 @@ var (
 		tostream tostring transpose trim trimstr trunc truncate_stream type unique unique_by until utf8bytelength values walk while
 		with_entries y0 y1 yn true false null dateadd datesub date`)
 	// yqFunctions exist only in Mike Farah's yq.
-	yqFunctions = words(`
+	yqFunctions = wordset.Fields(`
 		to_json from_json to_yaml from_yaml to_xml from_xml to_props from_props to_csv from_csv to_tsv from_tsv to_number to_string
 		sort_keys explode documentIndex document_index di filename file_index fileIndex fi line column comments comment line_comment head_comment foot_comment
 		headComment lineComment footComment style tag kind anchor alias is_key key parent upcase downcase with ireduce array_to_map pivot omit
@@ -52,7 +56,7 @@ var (
 
 // jqOther are keywords and functions that access modules or the environment. Unknown names
 // are rejected too.
-var jqOther = words("import include module env ENV __prog_args modulemeta get_search_list load strload load_str strenv envsubst eval system")
+var jqOther = wordset.Fields("import include module env ENV __prog_args modulemeta get_search_list load strload load_str strenv envsubst eval system")
 
 // jqFrame is an open bracket or if.
 type jqFrame struct {
@@ -108,14 +112,14 @@ func (j *jq) read(depth int) bool {
 		case c == '$':
 			n := name(rest[1:])
 			if n == 0 || strings.HasPrefix(rest[1+n:], "::") || j.yq && strings.HasPrefix(rest, "$__") ||
-				jqOther[rest[1:1+n]] {
+				jqOther.Has(rest[1:1+n]) {
 				return false
 			}
 			j.at += 1 + n
 			j.value()
 		case c == '@':
 			n := name(rest[1:])
-			if !jqFormats[rest[1:1+n]] {
+			if !jqFormats.Has(rest[1 : 1+n]) {
 				return false
 			}
 			j.at += 1 + n
@@ -142,7 +146,7 @@ func (j *jq) read(depth int) bool {
 	return depth == 0 && len(j.frames) == j.bottom
 }
 
-var jqFormats = words("text json html uri csv tsv sh base64 base64d base32 base32d urid yaml xml props jsond yamld")
+var jqFormats = wordset.Fields("text json html uri csv tsv sh base64 base64d base32 base32d urid yaml xml props jsond yamld")
 
 // value records a value where a key may be.
 func (j *jq) value() {
@@ -165,7 +169,7 @@ func (j *jq) path(rest string) bool {
 	if n == 1 {
 		// A name must not follow after blanks.
 		after := strings.TrimLeft(rest[1:], " \t\n")
-		if after != "" && (isLetter(after[0]) && len(after) < len(rest)-1 && !jqKeywords[after[:name(after)]] || isDigit(after[0]) || after[0] == '.') {
+		if after != "" && (isLetter(after[0]) && len(after) < len(rest)-1 && !jqKeywords.Has(after[:name(after)]) || isDigit(after[0]) || after[0] == '.') {
 			return false
 		}
 	}
@@ -173,7 +177,7 @@ func (j *jq) path(rest string) bool {
 		// Some implementations continue a name after a dash; to jq that is a subtraction.
 		for strings.HasPrefix(rest[n:], "-") {
 			m := span(rest[n+1:], func(c byte) bool { return isLetter(c) || isDigit(c) })
-			if m == 0 || jqOther[rest[n+1:n+1+m]] {
+			if m == 0 || jqOther.Has(rest[n+1:n+1+m]) {
 				return false
 			}
 			n += 1 + m
@@ -195,14 +199,14 @@ func (j *jq) word(rest string, key bool) bool {
 	}
 	if key {
 		// {name: …}, {name}
-		if after == "" || strings.IndexByte(":,}", after[0]) < 0 || j.yq && jqOther[word] {
+		if after == "" || strings.IndexByte(":,}", after[0]) < 0 || j.yq && jqOther.Has(word) {
 			return false
 		}
 		j.at += len(word)
 		j.value()
 		return true
 	}
-	if jqOther[word] {
+	if jqOther.Has(word) {
 		return false
 	}
 	j.at += len(word)
@@ -213,7 +217,7 @@ func (j *jq) word(rest string, key bool) bool {
 		return j.close("end")
 	case word == "def":
 		return !j.yq && j.definition()
-	case jqKeywords[word], jqFunctions[word], j.yq && yqFunctions[word]:
+	case jqKeywords.Has(word), jqFunctions.Has(word), j.yq && yqFunctions.Has(word):
 	default:
 		j.called[word] = true
 	}
@@ -245,7 +249,7 @@ func (j *jq) definition() bool {
 	}
 	for _, word := range names {
 		word = strings.TrimPrefix(strings.TrimSpace(word), "$")
-		if word == "" || name(word) != len(word) || jqKeywords[word] || jqOther[word] {
+		if word == "" || name(word) != len(word) || jqKeywords.Has(word) || jqOther.Has(word) {
 			return false
 		}
 		j.defined[word] = true

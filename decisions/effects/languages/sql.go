@@ -1,6 +1,10 @@
 package languages
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/permd/permd/internal/wordset"
+)
 
 // SQL reports whether a text is one or more statements for SQLite that only read: SELECT,
 // VALUES, WITH before one of these, EXPLAIN of one, and pragmas that return something. All
@@ -34,7 +38,7 @@ func SQL(text string) bool {
 // shows data of the database.
 func SQLiteCommand(text string) bool {
 	verb, rest, _ := strings.Cut(text, " ")
-	if !sqliteCommands[verb] {
+	if !sqliteCommands.Has(verb) {
 		return false
 	}
 	return span(rest, func(c byte) bool {
@@ -42,7 +46,7 @@ func SQLiteCommand(text string) bool {
 	}) == len(rest)
 }
 
-var sqliteCommands = words(".tables .schema .indexes .indices .databases .fullschema .dump .headers .header .mode .help .show .stats .dbinfo .width .nullvalue")
+var sqliteCommands = wordset.Fields(".tables .schema .indexes .indices .databases .fullschema .dump .headers .header .mode .help .show .stats .dbinfo .width .nullvalue")
 
 // sqlToken is a token; names are folded.
 type sqlToken struct {
@@ -234,15 +238,15 @@ func sqlCalls(tokens []sqlToken, defined map[int]bool) bool {
 		}
 		calls := i+1 < len(tokens) && tokens[i+1].kind == sqlSign && tokens[i+1].text == "("
 		switch {
-		case sqlVirtualTables[t.text], strings.HasPrefix(t.text, "pragma_") && !sqlReadOnlyPragmas[t.text[len("pragma_"):]]:
+		case sqlVirtualTables.Has(t.text), strings.HasPrefix(t.text, "pragma_") && !sqlReadOnlyPragmas.Has(t.text[len("pragma_"):]):
 			return false
 		case calls && defined[i]:
 		case t.kind == sqlName && calls:
 			// After a keyword it is a string, as in x IN ('a') or a list.
 			return false
-		case t.kind == sqlWord && calls && !sqlFunctions[t.text]:
+		case t.kind == sqlWord && calls && !sqlFunctions.Has(t.text):
 			return false
-		case t.kind == sqlWord && !calls && sqlChanging[t.text]:
+		case t.kind == sqlWord && !calls && sqlChanging.Has(t.text):
 			return false
 		}
 	}
@@ -258,24 +262,24 @@ func sqlPragma(tokens []sqlToken) bool {
 	}
 	switch verb := tokens[0].text; {
 	case len(tokens) == 1:
-		return sqlReadOnlyPragmas[verb] || sqlValuePragmas[verb]
+		return sqlReadOnlyPragmas.Has(verb) || sqlValuePragmas.Has(verb)
 	case len(tokens) == 4:
-		return sqlReadOnlyPragmas[verb] && tokens[1].text == "(" && tokens[2].kind != sqlSign && tokens[3].text == ")"
+		return sqlReadOnlyPragmas.Has(verb) && tokens[1].text == "(" && tokens[2].kind != sqlSign && tokens[3].text == ")"
 	}
 	return false
 }
 
 var (
 	// sqlReadOnlyPragmas are pragmas that only return something, even with an argument.
-	sqlReadOnlyPragmas = words(`table_info table_xinfo table_list index_list index_info index_xinfo foreign_key_list foreign_key_check integrity_check quick_check
+	sqlReadOnlyPragmas = wordset.Fields(`table_info table_xinfo table_list index_list index_info index_xinfo foreign_key_list foreign_key_check integrity_check quick_check
 		database_list collation_list compile_options function_list module_list pragma_list`)
 	// sqlValuePragmas are pragmas that only return something if they have no argument.
-	sqlValuePragmas = words("user_version application_id schema_version page_count page_size freelist_count encoding journal_mode foreign_keys auto_vacuum")
+	sqlValuePragmas = wordset.Fields("user_version application_id schema_version page_count page_size freelist_count encoding journal_mode foreign_keys auto_vacuum")
 	// sqlVirtualTables are tables that are not in the database.
-	sqlVirtualTables = words("fsdir fstree zipfile sqlite_dbpage lsmode")
-	sqlChanging      = words("insert update delete replace attach detach vacuum create drop alter pragma returning reindex analyze begin commit rollback savepoint release")
+	sqlVirtualTables = wordset.Fields("fsdir fstree zipfile sqlite_dbpage lsmode")
+	sqlChanging      = wordset.Fields("insert update delete replace attach detach vacuum create drop alter pragma returning reindex analyze begin commit rollback savepoint release")
 	// sqlFunctions are the functions, and the keywords, that may precede a parenthesis.
-	sqlFunctions = words(`
+	sqlFunctions = wordset.Fields(`
 		abs acos acosh asin asinh atan atan2 atanh avg bm25 cast ceil ceiling changes char coalesce concat concat_ws cos cosh count cume_dist
 		date datetime degrees dense_rank exp first_value floor format generate_series glob group_concat hex highlight ifnull iif instr
 		json json_array json_array_length json_each json_error_position json_extract json_group_array json_group_object json_object

@@ -101,7 +101,7 @@ func parse(text string) *table {
 		case kind[0] == "proc":
 			t.procs = append(t.procs, m.point)
 		case m.point == "/":
-		case local[kind[0]]:
+		case local.Has(kind[0]):
 			if kind[0] == "overlay" {
 				stacked[m] = kind[len(kind)-1]
 			}

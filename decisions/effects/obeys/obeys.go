@@ -24,6 +24,8 @@ type Run struct {
 	Run      *effects.Run
 	Args     []effects.Word
 	Operands []int // indices in Args
+
+	around settings.Surroundings // once it is needed
 }
 
 // maxObeyedOperands bounds the operands whose folders are searched for settings.
@@ -39,7 +41,7 @@ func (r *Run) Project() string {
 	if len(r.Program.Obeys) == 0 {
 		return ""
 	}
-	around := Surroundings(r.Call)
+	around := r.surroundings()
 	homes := r.Call.Paths.Session().Homes
 	for _, o := range r.Program.Obeys {
 		switch {
@@ -55,7 +57,7 @@ func (r *Run) Project() string {
 			}
 		case o.Home:
 			for _, home := range homes {
-				if file := path.Join(home, o.Name); r.Call.Rewritten(file) {
+				if file := paths.Child(home, o.Name); r.Call.Rewritten(file) {
 					return file
 				}
 			}
@@ -79,8 +81,13 @@ func (r *Run) Project() string {
 }
 
 // Surroundings returns the files and folders of a call.
-func Surroundings(c *collect.Collector) *settings.Surroundings {
-	return &settings.Surroundings{FS: c.FS, Files: c, Home: c.Call.User.Home, Project: c.Paths.Project()}
+func Surroundings(c *collect.Collector) settings.Surroundings {
+	return settings.Surroundings{FS: c.FS, Files: c, Home: c.Call.User.Home, Project: c.Paths.Project()}
+}
+
+func (r *Run) surroundings() *settings.Surroundings {
+	r.around = Surroundings(r.Call)
+	return &r.around
 }
 
 // from is Project for the files of one folder ("" if unknown) and its
@@ -100,7 +107,7 @@ func (r *Run) from(around *settings.Surroundings, dir string, beside bool) strin
 			if o.Git || o.Home || o.Variable || o.NextToOperand != beside {
 				continue
 			}
-			file := paths.Joined(dir, o.Name)
+			file := paths.Child(dir, o.Name)
 			switch {
 			case slices.Contains(homes, dir):
 				if r.Call.Rewritten(file) {

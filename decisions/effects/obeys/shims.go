@@ -87,7 +87,7 @@ func (r *Run) harmlessShim(f *programs.ShimFile, file, root string) bool {
 	} else if f.Settings == nil {
 		return false
 	}
-	return Surroundings(r.Call).HarmlessFile(f.Settings, file, root)
+	return r.surroundings().HarmlessFile(f.Settings, file, root)
 }
 
 // rewritesShims returns a file in the folder or a parent that selects what a shim runs

@@ -24,7 +24,7 @@ func ProjectKey(fsys effects.FS, root string) string {
 	if root == "" || fsys == nil {
 		return root
 	}
-	link := Joined(root, ".git")
+	link := Child(root, ".git")
 	if mode, err := fsys.Lstat(link); err != nil || !mode.IsRegular() {
 		return root
 	}

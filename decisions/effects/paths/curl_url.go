@@ -11,7 +11,7 @@ var requestSchemes = wordset.Of("", "http", "https", "git", "oci", "docker", "sv
 
 // RequestsOnly reports whether a program only requests something from an address with
 // that scheme. With any other, it may send parts of the address to the host.
-func RequestsOnly(scheme string) bool { return requestSchemes[scheme] }
+func RequestsOnly(scheme string) bool { return requestSchemes.Has(scheme) }
 
 // guessedSchemes are the protocols that curl assumes for an address without a scheme
 // whose host begins with that name and a dot (CURLOPT_URL).

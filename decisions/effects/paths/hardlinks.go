@@ -107,7 +107,7 @@ func (r *Resolver) recordBelow(by Identifier, top string, guard func(string) eff
 // something that is.
 func (r *Resolver) mayHold(dir string) bool {
 	f := lexpath.Fold(dir)
-	return Guarded.containedIn(f, r.Session().fromHome(f)) != 0
+	return Guarded().containedIn(f, r.Session().fromHome(f)) != 0
 }
 
 // recordNames records a file if it has several names.

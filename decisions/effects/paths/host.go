@@ -55,7 +55,7 @@ func (r *Resolver) Connect(url, method, from string) effects.Effect {
 			Text: display.Display("connect " + url + ": " + why),
 		}
 	}
-	if sendSchemes[a.scheme] {
+	if sendSchemes.Has(a.scheme) {
 		method = effects.MethodSend
 	}
 	c := &effects.Connect{Host: a.host, Port: a.port, Scheme: a.scheme, Method: method}
@@ -195,7 +195,7 @@ func splitPort(a *address, authority string) (host, port, why string) {
 	if !colon || a.scheme != "" {
 		return host, port, ""
 	}
-	if notHosts[strings.ToLower(host)] {
+	if notHosts.Has(strings.ToLower(host)) {
 		return "", "", "address that cannot be read"
 	}
 	if _, err := netip.ParseAddr(authority); err == nil { // IPv6 without brackets
@@ -295,7 +295,7 @@ func badHost(h string) string {
 			return "address with a host name that is not valid"
 		}
 	}
-	for suffix := range spelledHosts {
+	for suffix := range spelledHosts.All() {
 		if h == suffix || strings.HasSuffix(h, "."+suffix) {
 			return "address with a host name that stands for any address it spells"
 		}

@@ -1,7 +1,6 @@
 package paths
 
 import (
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -10,6 +9,7 @@ import (
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/decisions/effects/display"
 	"github.com/permd/permd/internal/chars"
+	"github.com/permd/permd/internal/lazy"
 )
 
 // An address that is not understood asks, and a person may say yes. A host that is denied
@@ -54,7 +54,7 @@ func portsIn(url string) (ports []int) {
 	} else {
 		ports = append(ports, schemePorts["http"], schemePorts["https"])
 	}
-	for _, found := range portNumber.FindAllString(url, -1) {
+	for _, found := range portNumber().FindAllString(url, -1) {
 		if n, err := strconv.ParseUint(found[1:], 10, 16); err == nil && n > 0 && !slices.Contains(ports, int(n)) {
 			ports = append(ports, int(n))
 		}
@@ -63,10 +63,10 @@ func portsIn(url string) (ports []int) {
 }
 
 var (
-	bracketed = regexp.MustCompile(`\[[0-9a-fA-F:.%]*\]`)
-	escaped   = regexp.MustCompile(`%[0-9a-fA-F]{2}`)
+	bracketed = lazy.Regexp(`\[[0-9a-fA-F:.%]*\]`)
+	escaped   = lazy.Regexp(`%[0-9a-fA-F]{2}`)
 	// portNumber may have more zeros than programs write.
-	portNumber = regexp.MustCompile(`:[0-9]{1,8}`)
+	portNumber = lazy.Regexp(`:[0-9]{1,8}`)
 )
 
 // hostsIn returns what a program may take for the host in an address: any part of it, with
@@ -81,7 +81,7 @@ func hostsIn(url string) (hosts []string) {
 			hosts = append(hosts, host)
 		}
 	}
-	decoded := escaped.ReplaceAllStringFunc(url, func(s string) string {
+	decoded := escaped().ReplaceAllStringFunc(url, func(s string) string {
 		b, err := strconv.ParseUint(s[1:], 16, 8)
 		if err != nil {
 			return s
@@ -96,7 +96,7 @@ func hostsIn(url string) (hosts []string) {
 			}
 			return c
 		}, text)} {
-			for _, name := range bracketed.FindAllString(text, -1) {
+			for _, name := range bracketed().FindAllString(text, -1) {
 				add(name)
 			}
 			for name := range strings.FieldsFuncSeq(text, func(c rune) bool {

@@ -22,7 +22,7 @@ var sendSchemes = wordset.Of("gopher", "dict", "telnet", "tcp", "udp", "tls", "w
 // unnecessary escapes. If programs or servers would still disagree about the place,
 // why tells so.
 func (a *address) url() (url, why string) {
-	web := webSchemes[a.scheme]
+	web := webSchemes.Has(a.scheme)
 	written := strings.Contains(a.asWritten, "://")
 	if a.scheme != "" && !written { // the forms of ssh and rsync
 		if hasDotSegments(a.path) {

@@ -59,7 +59,7 @@ func prefixes(list ...string) []netip.Prefix {
 // not resolved.
 func hostTags(host string) effects.Tags {
 	var t effects.Tags
-	if metadataHosts[host] {
+	if metadataHosts.Has(host) {
 		t = t.With(effects.MetadataService)
 	}
 	ip, err := netip.ParseAddr(host)
@@ -67,7 +67,7 @@ func hostTags(host string) effects.Tags {
 		return t | nameTags(host)
 	}
 	ip = ip.WithZone("")
-	if metadataHosts[ip.String()] {
+	if metadataHosts.Has(ip.String()) {
 		t = t.With(effects.MetadataService)
 	}
 	if ip.IsLoopback() || ip.IsUnspecified() {

@@ -236,7 +236,7 @@ func (p *projectIndex) find(x *Index, dir string) (at *folder, cut bool) {
 	for rest := strings.TrimPrefix(dir[len(at.path):], "/"); rest != ""; {
 		var name string
 		name, rest, _ = strings.Cut(rest, "/")
-		if skippedFolders[lexpath.Fold(name)] {
+		if skippedFolders.Has(lexpath.Fold(name)) {
 			return nil, false
 		}
 		next := at.sub(name)

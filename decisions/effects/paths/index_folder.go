@@ -6,6 +6,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/internal/lexpath"
@@ -47,7 +48,7 @@ func (x *Index) list(f *folder) folderListing {
 			continue
 		}
 		switch {
-		case skippedFolders[lexpath.Fold(name)]:
+		case skippedFolders.Has(lexpath.Fold(name)):
 		case f.depth+1 >= maxDepth:
 			l.truncated = true
 		default:
@@ -133,19 +134,19 @@ const (
 func likelihoodOf(dir, name string) likelihood {
 	f := lexpath.Fold(name)
 	p := lexpath.Fold(dir) + "/" + f
-	if !Guarded.Match(p, "").Has(effects.Secret) {
+	if !Guarded().Match(p, "").Has(effects.Secret) {
 		return none
 	}
 	switch {
-	case maybeSecretNames[f]:
+	case maybeSecretNames.Has(f):
 		return possible
-	case !keyKinds.Match("/"+f, "").Has(effects.Secret):
+	case !keyKinds().Match("/"+f, "").Has(effects.Secret):
 		return certain
 	case isCertificate(f):
 		return none
 	}
 	for part := range strings.SplitSeq(lexpath.Fold(dir), "/") {
-		if testFolders[part] {
+		if testFolders.Has(part) {
 			return none
 		}
 	}
@@ -156,11 +157,13 @@ func likelihoodOf(dir, name string) likelihood {
 // a secret in a few.
 var maybeSecretNames = wordset.Of(".npmrc", ".envrc", ".env.test", ".env.ci", ".env.defaults")
 
-// keyKinds are the names of keys and certificates.
-var keyKinds = newGuardIndex([]guardGroup{{[]effects.Tag{effects.Secret}, []string{
-	"*.pem", "*.key", "*.p12", "*.pfx", "*.p8", "*.jks", "*.keystore", "*.pkcs12", "id_rsa*", "id_dsa*", "id_ecdsa*", "id_ed25519*",
-	"ssh_host_*_key",
-}}})
+// keyKinds returns the names of keys and certificates.
+var keyKinds = sync.OnceValue(func() *guardIndex {
+	return newGuardIndex([]guardGroup{{[]effects.Tag{effects.Secret}, []string{
+		"*.pem", "*.key", "*.p12", "*.pfx", "*.p8", "*.jks", "*.keystore", "*.pkcs12", "id_rsa*", "id_dsa*", "id_ecdsa*", "id_ed25519*",
+		"ssh_host_*_key",
+	}}})
+})
 
 var testFolders = wordset.Of(
 	"testdata", "test-data", "test_data", "fixtures", "fixture", "__fixtures__", "test-fixtures", "test_fixtures",

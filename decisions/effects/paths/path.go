@@ -83,14 +83,20 @@ type Environment struct {
 }
 
 func NewResolver(env Environment, c *effects.Call) *Resolver {
-	r := &Resolver{c: c, fs: env.FS, Own: env.Own, Others: env.Others, Disturbed: slices.Clip(c.Before.Paths), Unknown: c.Before.Unknown}
+	r := new(Resolver)
+	r.Init(env, c)
+	return r
+}
+
+// Init makes the zero resolver one as NewResolver returns it.
+func (r *Resolver) Init(env Environment, c *effects.Call) {
+	r.c, r.fs, r.Own, r.Others, r.Disturbed, r.Unknown = c, env.FS, env.Own, env.Others, slices.Clip(c.Before.Paths), c.Before.Unknown
 	if r.fs == nil {
 		r.fs = noFS{}
 	}
 	if r.Own == nil {
 		r.Own = &Own{}
 	}
-	return r
 }
 
 // noFS is used by a World without a file system: every path is unknown.

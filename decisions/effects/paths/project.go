@@ -113,7 +113,7 @@ func (r *Resolver) findProjectRoot(cwd string) string {
 		return ""
 	}
 	for dir := cwd; !r.cannotBeProject(dir); dir = path.Dir(dir) {
-		_, err := r.Lstat(dir + "/.git")
+		_, err := r.Lstat(Child(dir, ".git"))
 		if err == nil && !strings.HasSuffix(dir, "/.git") {
 			return dir
 		}
@@ -153,10 +153,10 @@ func (r *Resolver) hasTrees() bool {
 		return g.trees
 	}
 	g.treesKnown = true
-	switch mode, err := r.Lstat(g.project + "/.git"); {
+	switch mode, err := r.Lstat(Child(g.project, ".git")); {
 	case err != nil:
 	case mode.IsDir():
-		mode, err = r.Lstat(g.project + "/.git/worktrees")
+		mode, err = r.Lstat(Child(g.project, ".git/worktrees"))
 		g.trees = err == nil && mode.IsDir()
 	default:
 		g.trees = true
@@ -168,7 +168,7 @@ func (r *Resolver) hasTrees() bool {
 // project, "" if there is none.
 func (r *Resolver) treeOf(p string) string {
 	for dir := p; !r.cannotBeProject(dir); dir = path.Dir(dir) {
-		if _, err := r.Lstat(dir + "/.git"); err == nil {
+		if _, err := r.Lstat(Child(dir, ".git")); err == nil {
 			return dir
 		}
 	}
@@ -182,7 +182,7 @@ func (r *Resolver) Project() string { return r.Session().project }
 // that holds any of these.
 func (r *Resolver) cannotBeProject(p string) bool {
 	g, f := r.session, r.fold(p)
-	if vitalPaths[f] || homeShaped(f) || g.system(f) && !below(projectFolders, f) {
+	if vitalPaths.Has(f) || homeShaped(f) || g.system(f) && !below(projectFolders, f) {
 		return true
 	}
 	for _, h := range g.folded {

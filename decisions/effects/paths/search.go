@@ -124,7 +124,7 @@ func ChoosesSecrets(name string) bool {
 	case strings.HasPrefix(plain, ".") && plain != name && !strings.HasPrefix(name, "*"):
 		return true
 	}
-	return Guarded.Match(lexpath.Fold("/"+plain), "").Has(effects.Secret) || Guarded.Match(lexpath.Fold("/x"+plain), "").Has(effects.Secret)
+	return Guarded().Match(lexpath.Fold("/"+plain), "").Has(effects.Secret) || Guarded().Match(lexpath.Fold("/x"+plain), "").Has(effects.Secret)
 }
 
 // Alternatives returns the patterns that a pattern with one list in braces expands to;

@@ -12,6 +12,7 @@ import (
 type statCache struct {
 	entries []statEntry
 	byPath  map[string]int // where in few, of all, when there are more than a few
+	memory  [maxScannedStats / 2]statEntry
 }
 
 type statEntry struct {
@@ -41,7 +42,7 @@ func (s *statCache) find(p string) int {
 
 func (s *statCache) add(new statEntry) {
 	if s.entries == nil {
-		s.entries = make([]statEntry, 0, maxScannedStats/2)
+		s.entries = s.memory[:0]
 	}
 	s.entries = append(s.entries, new)
 	switch n := len(s.entries); {

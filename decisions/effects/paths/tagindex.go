@@ -3,6 +3,7 @@ package paths
 import (
 	"path"
 	"strings"
+	"sync"
 
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/internal/lexpath"
@@ -32,8 +33,8 @@ type guardRule struct {
 	except [][]string
 }
 
-// Guarded is the index of guardTable. It is immutable.
-var Guarded = newGuardIndex(guardTable)
+// Guarded returns the index of guardTable. It is immutable.
+var Guarded = sync.OnceValue(func() *guardIndex { return newGuardIndex(guardTable) })
 
 func newGuardIndex(table []guardGroup) *guardIndex {
 	x := &guardIndex{

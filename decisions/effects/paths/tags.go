@@ -45,7 +45,7 @@ func (r *Resolver) Where(p string) effects.Tags {
 
 // vital reports whether losing p itself would be a catastrophe; f is p folded.
 func (g *sessionPaths) vital(p, f string) bool {
-	if vitalPaths[f] || homeShaped(f) || lexpath.In("/boot", f) {
+	if vitalPaths.Has(f) || homeShaped(f) || lexpath.In("/boot", f) {
 		return true
 	}
 	for _, h := range g.folded {
@@ -65,7 +65,7 @@ func (g *sessionPaths) vital(p, f string) bool {
 func (r *Resolver) Guard(p string) effects.Tags {
 	g := r.Session()
 	f := r.fold(p)
-	t := Guarded.Match(f, g.fromHome(f))
+	t := Guarded().Match(f, g.fromHome(f))
 	for _, own := range g.own {
 		if lexpath.In(own, f) {
 			t = t.With(effects.Permd)
@@ -137,8 +137,8 @@ const allBelow = " and all below"
 func (r *Resolver) tagsBelow(p string, kind effects.Kind) effects.Tags {
 	g := r.Session()
 	folded := lexpath.Fold(p)
-	t := Guarded.containedIn(folded, g.fromHome(folded))
-	if vitalPaths[folded] {
+	t := Guarded().containedIn(folded, g.fromHome(folded))
+	if vitalPaths.Has(folded) {
 		t = t.With(effects.Vital)
 	}
 	for _, own := range g.own {
@@ -153,11 +153,11 @@ func (r *Resolver) tagsBelow(p string, kind effects.Kind) effects.Tags {
 	}
 	for _, h := range g.folded {
 		if lexpath.In(folded, h) {
-			t |= effects.TagsOf(effects.Vital, effects.Home) | Guarded.homeTags
+			t |= effects.TagsOf(effects.Vital, effects.Home) | Guarded().homeTags
 		}
 	}
 	if homeShaped(folded) {
-		t |= effects.TagsOf(effects.Vital) | Guarded.homeTags
+		t |= effects.TagsOf(effects.Vital) | Guarded().homeTags
 	}
 	for _, root := range g.roots {
 		if lexpath.In(p, root) {

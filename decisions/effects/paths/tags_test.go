@@ -356,7 +356,7 @@ func TestGuardTableIsWellFormed(t *testing.T) {
 			}
 		}
 	}
-	for p := range vitalPaths {
+	for p := range vitalPaths.All() {
 		if p != lexpath.Fold(p) || p[0] != '/' {
 			t.Errorf("vital path %q is not folded and absolute", p)
 		}

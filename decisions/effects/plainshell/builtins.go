@@ -22,14 +22,14 @@ func (r *reader) checkName(words []word, assigned, ifs bool) bool {
 	if ifs && name != "read" {
 		return r.refuse(SpecialName, at, "the variable IFS")
 	}
-	if ownCommands[name]&r.shells == 0 {
+	if ownCommands()[name]&r.shells == 0 {
 		return true
 	}
 	if assigned && specialBuiltins[name] {
 		return r.refuse(Assignment, at, "an assignment before "+name+", which some shells keep")
 	}
 	form := portableForms[name]
-	if form == nil || name != "[" && reserved[name]&r.shells != 0 && name != "export" {
+	if form == nil || name != "[" && reserved()[name]&r.shells != 0 && name != "export" {
 		return r.refuse(Builtin, at, name+", which is no program in every shell")
 	}
 	if !form(r, words[1:]) {
@@ -213,7 +213,7 @@ func commandForm(r *reader, args []word) bool {
 	if name == "-v" || name == "-V" {
 		return namesOnly(r, args[1:])
 	}
-	return ok && name != "" && name[0] != '-' && ownCommands[name] == 0
+	return ok && name != "" && name[0] != '-' && ownCommands()[name] == 0
 }
 
 // printfForm: a literal format, and numbers that no shell evaluates.

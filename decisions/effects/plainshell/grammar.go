@@ -168,7 +168,7 @@ func (r *reader) command(used *descriptors, condition bool) bool {
 	case "for":
 		read = (*reader).forClause
 	default:
-		if reserved[word]&r.shells != 0 && word != "export" {
+		if reserved()[word]&r.shells != 0 && word != "export" {
 			return r.refuse(ReservedWord, start, "the word "+word+" here")
 		}
 		return r.simple(used)

@@ -1,6 +1,9 @@
 package plainshell
 
-import "strings"
+import (
+	"strings"
+	"sync"
+)
 
 // Builtins and reserved words of the shells. TestNames compares each list with the installed
 // shell and fails if the shell has more.
@@ -65,15 +68,21 @@ SRANDOM STTY TIMEFORMAT TMOUT`
 )
 
 var (
-	// reserved are the reserved words, each with the shells that have it.
-	reserved = index(map[string]Shells{bashReserved: Sh | Bash, zshReserved: Zsh})
-	// ownCommands are the commands that are no programs, each with the shells that have it.
-	ownCommands = index(map[string]Shells{
-		bashBuiltins: Sh | Bash, dashBuiltins: Sh, busyboxBuiltins: Sh, posixBuiltins: All, zshBuiltins: Zsh,
-		bashReserved: Sh | Bash, zshReserved: Zsh,
+	// reserved returns the reserved words, each with the shells that have it.
+	reserved = sync.OnceValue(func() map[string]Shells {
+		return index(map[string]Shells{bashReserved: Sh | Bash, zshReserved: Zsh})
 	})
-	// parameters are the variables with a special meaning to one of the shells.
-	parameters = index(map[string]Shells{zshParameters: All, otherParameters: All})
+	// ownCommands returns the commands that are no programs, each with the shells that have it.
+	ownCommands = sync.OnceValue(func() map[string]Shells {
+		return index(map[string]Shells{
+			bashBuiltins: Sh | Bash, dashBuiltins: Sh, busyboxBuiltins: Sh, posixBuiltins: All, zshBuiltins: Zsh,
+			bashReserved: Sh | Bash, zshReserved: Zsh,
+		})
+	})
+	// parameters returns the variables with a special meaning to one of the shells.
+	parameters = sync.OnceValue(func() map[string]Shells {
+		return index(map[string]Shells{zshParameters: All, otherParameters: All})
+	})
 )
 
 func index(lists map[string]Shells) map[string]Shells {
@@ -88,7 +97,7 @@ func index(lists map[string]Shells) map[string]Shells {
 
 // special reports whether setting a variable may do more than that in a shell.
 func special(name string) bool {
-	if parameters[name] != 0 || name == "_" {
+	if parameters()[name] != 0 || name == "_" {
 		return true
 	}
 	for _, head := range []string{"BASH", "COMP_", "HIST", "READLINE_", "ZSH", "ZLE"} {

@@ -150,7 +150,7 @@ func (x *extender) place(e *programEntry) string { return fmt.Sprintf("%s:%d", x
 
 // add adds a program that the table does not know.
 func (x *extender) add(e *programEntry) {
-	if !x.checkSyntax(e, layerName.MatchString, e.Style != "" || e.Dashless) {
+	if !x.checkSyntax(e, layerName().MatchString, e.Style != "" || e.Dashless) {
 		return
 	}
 	for _, name := range slices.Concat(texts(e.Names), slices.Sorted(maps.Keys(e.Aliases))) {
@@ -239,14 +239,14 @@ func (x *extender) checkSyntax(e *programEntry, is func(string) bool, free bool)
 		for _, line := range list {
 			for _, spelling := range strings.Fields(line.text) {
 				bare := strings.TrimRight(strings.TrimSuffix(spelling, "[=]"), "=")
-				if !free && !layerFlag.MatchString(bare) {
+				if !free && !layerFlag().MatchString(bare) {
 					x.fail(line.line, `write "-o= --output=" for one with a value`, "%q is no option", spelling)
 				}
 			}
 		}
 	}
 	for i := range e.Sub {
-		x.checkSyntax(&e.Sub[i], layerSub.MatchString, free)
+		x.checkSyntax(&e.Sub[i], layerSub().MatchString, free)
 	}
 	return len(x.errs) == before
 }

@@ -27,7 +27,7 @@ func TestExtendEveryKey(t *testing.T) {
 	}
 	for _, key := range keys {
 		c, ok := keyCases[key]
-		if !ok || keyEffects[key] == 0 {
+		if !ok || keyEffects()[key] == 0 {
 			t.Errorf("%s: nobody decided whether a person may say it of a program that is known", key)
 			continue
 		}
@@ -62,8 +62,8 @@ func TestExtendEveryKey(t *testing.T) {
 			t.Errorf("%s: no case", key)
 		}
 	}
-	if len(keyCases) != len(keys) || len(keyEffects) != len(keys) {
-		t.Errorf("%d keys, %d cases, %d sayings", len(keys), len(keyCases), len(keyEffects))
+	if len(keyCases) != len(keys) || len(keyEffects()) != len(keys) {
+		t.Errorf("%d keys, %d cases, %d sayings", len(keys), len(keyCases), len(keyEffects()))
 	}
 }
 
@@ -103,7 +103,7 @@ func TestTraits(t *testing.T) {
 		}
 		return v.Interface()
 	}
-	for key := range traitKeys {
+	for key := range traitKeys() {
 		var table, layer traits
 		was := fill(&table, key, "--table")
 		fill(&layer, key, "--layer")
@@ -135,7 +135,7 @@ func TestEveryRoleIsJudged(t *testing.T) {
 	text := wordset.Fields(`text harmless plain format globs types guarded_text ref remote refspec package sed awk git_format git_sort columns jq yq sql number runner_words
 		method field form endpoint repository git_config go_flags command chdir make_target sources name object unfetched socket`)
 	for _, name := range slices.Sorted(maps.Keys(roleNames)) {
-		if activeRoles[roleNames[name]] == text[name] {
+		if activeRoles[roleNames[name]] == text.Has(name) {
 			t.Errorf("%s: nobody decided whether it always does something", name)
 		}
 	}
@@ -147,7 +147,7 @@ func TestEveryWrapperKeyIsJudged(t *testing.T) {
 	judged := wordset.Fields("transparent skip assignments appends dashes elsewhere joined scripts itself")
 	table := shipped(t)
 	for key, field := range keysOf(reflect.TypeFor[wrapperEntry]()) {
-		if !judged[key] {
+		if !judged.Has(key) {
 			t.Errorf("%s: nobody decided whether a person may say it", key)
 		}
 		value := "true"
@@ -203,7 +203,7 @@ func TestKeysAreDocumented(t *testing.T) {
 		keySelects: "yes", keyAdds: "yes", keyAddsIfTrue: "`true`", keyAddsIfFalse: "`false`", keyAddsIfFewer: "fewer", keyChangesReading: "no",
 		keyAddsRoles: "roles that always do something",
 	}
-	for key, s := range keyEffects {
+	for key, s := range keyEffects() {
 		found := false
 		for line := range strings.Lines(string(data)) {
 			cells := strings.Split(line, " | ")

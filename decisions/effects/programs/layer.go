@@ -7,7 +7,6 @@ import (
 	"io"
 	"maps"
 	"reflect"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,6 +14,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/permd/permd/internal/chars"
+	"github.com/permd/permd/internal/lazy"
 )
 
 // Bounds of the program files of a layer.
@@ -132,7 +132,7 @@ func (r *layerReader) read(data []byte) *layerFile {
 // the same for everybody.
 var layerKeys = []string{"extend", "groups", "programs"}
 
-var yamlErrorLine = regexp.MustCompile(`^(?:yaml: )?(?:line ([0-9]+): )?`)
+var yamlErrorLine = lazy.Regexp(`^(?:yaml: )?(?:line ([0-9]+): )?`)
 
 func (r *layerReader) syntax(err error) {
 	line := 0
@@ -140,7 +140,7 @@ func (r *layerReader) syntax(err error) {
 		line = at.line
 	}
 	text := err.Error()
-	if m := yamlErrorLine.FindStringSubmatch(text); m != nil {
+	if m := yamlErrorLine().FindStringSubmatch(text); m != nil {
 		if n, err := strconv.Atoi(m[1]); err == nil {
 			line = n
 		}

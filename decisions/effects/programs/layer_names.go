@@ -1,10 +1,10 @@
 package programs
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/permd/permd/internal/lazy"
 	"github.com/permd/permd/internal/wordset"
 )
 
@@ -12,9 +12,9 @@ import (
 const maxTableName = 64
 
 var (
-	layerName = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._+-]*$`)
-	layerSub  = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._+:@-]*\*?$`)
-	layerFlag = regexp.MustCompile(`^--?[A-Za-z0-9_][A-Za-z0-9._+:-]*$`)
+	layerName = lazy.Regexp(`^[A-Za-z0-9_][A-Za-z0-9._+-]*$`)
+	layerSub  = lazy.Regexp(`^[A-Za-z0-9_][A-Za-z0-9._+:@-]*\*?$`)
+	layerFlag = lazy.Regexp(`^--?[A-Za-z0-9_][A-Za-z0-9._+:-]*$`)
 )
 
 // shellWords are words that the shell handles itself: the table is never consulted.
@@ -47,9 +47,9 @@ func (t *Table) refuseName(name string, person bool) (why, fix string) {
 	const more = "to say more about it, write it under extend"
 	sh := &t.Shell
 	switch {
-	case len(name) > maxTableName || !layerName.MatchString(name):
+	case len(name) > maxTableName || !layerName().MatchString(name):
 		return "is no name of a program: letters, digits and . _ + - after the first, without a folder", "a program at a path is known by that path alone"
-	case shellWords[name] || sh.Nothing[name] || sh.Numbers[name] || sh.State[name]:
+	case shellWords.Has(name) || sh.Nothing[name] || sh.Numbers[name] || sh.State[name]:
 		return "is the shell's own command", "choose another name"
 	case t.programs[name] != nil:
 		return "is a program that permd knows", more
@@ -59,11 +59,11 @@ func (t *Table) refuseName(name string, person bool) (why, fix string) {
 	}
 	for _, v := range variants(name) {
 		switch {
-		case shellWords[v] || sh.Nothing[v] || sh.Numbers[v] || sh.State[v]:
+		case shellWords.Has(v) || sh.Nothing[v] || sh.Numbers[v] || sh.State[v]:
 			return "could be taken for the shell's own command " + v, "choose another name"
 		case t.programs[v] != nil:
 			return "could be taken for " + v + ", which permd knows", more
-		case runners[v]:
+		case runners.Has(v):
 			return "is or could be taken for " + v + ", which runs other programs or code", "only org may describe it"
 		case sh.Network[v]:
 			return "is or could be taken for " + v + ", whose output comes from the network", "only org may describe it"

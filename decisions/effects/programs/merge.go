@@ -53,7 +53,7 @@ func (x *extender) replace(in map[string]*Program, name string, p, q *Program, e
 			if !slices.Contains(texts(e.Names), real) {
 				x.fail(e.keyLines["aliases"], "", "alias %q stands for %q, which is no name of the entry", alias, real)
 			}
-		case in[alias] != nil && in[alias] != q, !layerSub.MatchString(alias):
+		case in[alias] != nil && in[alias] != q, !layerSub().MatchString(alias):
 			x.fail(e.keyLines["aliases"], "choose another name", "alias %q is taken or no name", alias)
 		default:
 			in[alias] = q

@@ -2,14 +2,14 @@ package programs
 
 import (
 	"path"
-	"regexp"
 	"strings"
 
 	"github.com/permd/permd/decisions/effects/settings"
+	"github.com/permd/permd/internal/lazy"
 )
 
 // obeyedVariable matches the name of a variable; it may end in a * wildcard.
-var obeyedVariable = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*[*]?$`)
+var obeyedVariable = lazy.Regexp(`^[A-Za-z_][A-Za-z0-9_]*[*]?$`)
 
 // Obeyed is something that configures a program: a file in its working directory or
 // any parent, next to a file that is an operand, or in the person's home; the whole
@@ -41,7 +41,7 @@ func (p *tableParser) obeyedFiles(lines []textNode) ([]Obeyed, error) {
 		// versions; now such a file counts whatever it contains.
 		name, _, _ = strings.Cut(name, ": ")
 		if variable, ok := strings.CutPrefix(line.text, variableMark); ok {
-			if !obeyedVariable.MatchString(variable) {
+			if !obeyedVariable().MatchString(variable) {
 				return nil, line.errorf("variable %q: expected $NAME", line.text)
 			}
 			all = append(all, Obeyed{Name: variable, Variable: true})

@@ -5,6 +5,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // This file decides which layer may set which key of a known program.
@@ -40,7 +41,7 @@ var layerTags = map[string]keyEffect{
 
 // keyEffects holds each key of a program file's entry. A key without a tag is
 // reserved to the organisation.
-var keyEffects = func() map[string]keyEffect {
+var keyEffects = sync.OnceValue(func() map[string]keyEffect {
 	all := map[string]keyEffect{}
 	for key, field := range keysOf(reflect.TypeFor[programEntry]()) {
 		if effect, ok := layerTags[field.Tag.Get("layer")]; ok {
@@ -48,7 +49,7 @@ var keyEffects = func() map[string]keyEffect {
 		}
 	}
 	return all
-}()
+})
 
 // activeRoles are the roles that have an effect whatever the word is. Words of all
 // other roles can be text, and to give a word such a role is to call it harmless.
@@ -70,11 +71,11 @@ func refuseLoosening(p *Program, e *programEntry, key string) (line int, why, fi
 	no := func(format string, args ...any) (int, string, string) {
 		return line, fmt.Sprintf("%s of a program that permd knows, which could allow more", fmt.Sprintf(format, args...)), ask
 	}
-	switch keyEffects[key] {
+	switch keyEffects()[key] {
 	case keySelects, keyAdds:
 		return 0, "", ""
 	case keyAddsIfTrue, keyAddsIfFalse:
-		if is := e.flagOf(key); is != (keyEffects[key] == keyAddsIfTrue) {
+		if is := e.flagOf(key); is != (keyEffects()[key] == keyAddsIfTrue) {
 			return no("it says %s: %t", key, is)
 		}
 		return 0, "", ""

@@ -5,6 +5,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // traits are the keys of an entry that Program keeps as they are written. To add a
@@ -71,11 +72,12 @@ func keysOf(t reflect.Type) map[string]reflect.StructField {
 	return keys
 }
 
-var traitKeys = keysOf(reflect.TypeFor[traits]())
+// traitKeys returns the keys of traits.
+var traitKeys = sync.OnceValue(func() map[string]reflect.StructField { return keysOf(reflect.TypeFor[traits]()) })
 
 // trait returns the field of a key; ok is false if none of the traits has it.
 func (t *traits) trait(key string) (v reflect.Value, ok bool) {
-	f, ok := traitKeys[key]
+	f, ok := traitKeys()[key]
 	if ok {
 		v = reflect.ValueOf(t).Elem().FieldByIndex(f.Index)
 	}
@@ -112,7 +114,7 @@ func (t *traits) take(from *traits, key string) bool {
 // optionLists returns the lists of the program's own options.
 func (t *traits) optionLists() [][]string {
 	var lists [][]string
-	for _, key := range slices.Sorted(maps.Keys(traitKeys)) {
+	for _, key := range slices.Sorted(maps.Keys(traitKeys())) {
 		v, _ := t.trait(key)
 		if names, ok := v.Interface().(optionNames); ok {
 			lists = append(lists, names)

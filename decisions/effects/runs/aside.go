@@ -161,7 +161,7 @@ func (v *invocation) mayDo(i int) {
 	if w.Dynamic() || w.Glob || v.p != nil && v.p.Interpreter != "" {
 		return // code in another language is not shell text
 	}
-	behind := i > 0 && takesCommand[v.args[i-1].Text]
+	behind := i > 0 && takesCommand.Has(v.args[i-1].Text)
 	if v.p == nil && !behind {
 		return // it may be any text
 	}
@@ -304,7 +304,7 @@ func (v *invocation) opensIn(dir string, counts func(*programs.Obeyed) bool, tag
 		if !counts(o) {
 			continue
 		}
-		file := strings.TrimRight(dir, "/") + "/" + o.Name
+		file := paths.Child(dir, o.Name)
 		if at := v.b.Paths.Resolved(file, ""); at == "" || !v.b.Exists(at) {
 			continue // as most
 		}

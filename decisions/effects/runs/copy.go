@@ -161,7 +161,8 @@ func (v *invocation) copiedName(source *effects.Word) string {
 func (v *invocation) writeCopy(i int, text string, deep bool) {
 	e := v.b.Operand(effects.KindWrite, text, v.run.Cwd, v.at.From)
 	if v.has(v.p.ClearsWith) {
-		if gone := v.b.Entry(effects.KindDelete, text, v.run.Cwd, v.at.From); gone.File == nil || !obeys.Surroundings(&v.b.Collector).Absent(gone.File.Path) {
+		around := obeys.Surroundings(&v.b.Collector)
+		if gone := v.b.Entry(effects.KindDelete, text, v.run.Cwd, v.at.From); gone.File == nil || !around.Absent(gone.File.Path) {
 			v.b.Add(v.via(i, v.below(gone, deep, false)))
 		}
 	}

@@ -61,10 +61,10 @@ func (v *invocation) readonly() {
 	}
 	ok = ok || v.checksSyntax() || v.printsOwnInfo()
 	if ok {
-		around := obeys.Run{Call: &v.b.Collector, Program: v.p, Run: v.run, Args: v.args, Operands: v.operands}
-		file := around.Project()
+		v.obeyed = obeys.Run{Call: &v.b.Collector, Program: v.p, Run: v.run, Args: v.args, Operands: v.operands}
+		file := v.obeyed.Project()
 		if file == "" {
-			file = around.Shim()
+			file = v.obeyed.Shim()
 		}
 		if file != "" {
 			ok = false

@@ -6,6 +6,7 @@ import (
 
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/decisions/effects/display"
+	"github.com/permd/permd/decisions/effects/obeys"
 	"github.com/permd/permd/decisions/effects/paths"
 	"github.com/permd/permd/decisions/effects/programs"
 )
@@ -49,6 +50,9 @@ type invocation struct {
 	makeWords         int             // the number of these, and of variables for them
 	makePrograms      []string        // values of these, which may be programs
 	targetFiles       []string        // makefiles that are named
+
+	obeyed     obeys.Run // once it is needed
+	subsMemory [4]string
 }
 
 // deferredValue is an option's value that is applied after the operands.
@@ -257,6 +261,9 @@ func (v *invocation) subcommand(a *programs.Arg) {
 		v.dynamicWord(i)
 		v.unparsed = true
 	case sub != nil:
+		if v.subs == nil {
+			v.subs = v.subsMemory[:0]
+		}
 		v.subs = append(v.subs, a.Name)
 		v.markHarmful(i)
 		v.p = sub

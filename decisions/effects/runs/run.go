@@ -4,6 +4,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/decisions/effects/display"
@@ -86,7 +87,8 @@ func (b *Builder) Run(words []effects.Word, at Setting) int {
 			r.Program = name
 		}
 	}
-	v := invocation{b: b, at: at, index: index, asWritten: given, run: r, args: words[1:]}
+	v := invocations.Get().(*invocation)
+	*v = invocation{b: b, at: at, index: index, asWritten: given, run: r, args: words[1:]}
 	p, opinion := b.Table.Program(name), b.Table.OverlayProgram(name)
 	switch {
 	case p != nil:
@@ -126,8 +128,13 @@ func (b *Builder) Run(words []effects.Word, at Setting) int {
 	if r.Shown == nil {
 		display.ConcealWords(b.Effects[index:], index, words)
 	}
+	*v = invocation{}
+	invocations.Put(v)
 	return index
 }
+
+// invocations has zero invocations. None of a run is used after Run has returned.
+var invocations = sync.Pool{New: func() any { return new(invocation) }}
 
 // mayRunOthers defers the other runs of the program that its sub-command does as well.
 func (v *invocation) mayRunOthers() {
@@ -143,12 +150,12 @@ func (v *invocation) mayRunOthers() {
 // mayTakeWords defers the run without the words that nopt, which reads the words of npm and
 // pnpm, takes for the value of an option that needs none: npm run --if-present true ship.
 func (v *invocation) mayTakeWords() {
-	if !noptPrograms[v.run.Program] {
+	if !noptPrograms.Has(v.run.Program) {
 		return
 	}
 	words := []effects.Word{effects.LiteralWord(v.run.Program)}
 	for i, w := range v.args {
-		if i == 0 || !noptValues[w.Text] || !looksLikeOption(v.args[i-1].Text) || strings.Contains(v.args[i-1].Text, "=") {
+		if i == 0 || !noptValues.Has(w.Text) || !looksLikeOption(v.args[i-1].Text) || strings.Contains(v.args[i-1].Text, "=") {
 			words = append(words, w)
 		}
 	}

@@ -9,11 +9,11 @@ import (
 // not those of secrets, hidden if it includes hidden names.
 func (v *invocation) searchReach(narrow, hidden bool) paths.Reach {
 	switch {
-	case narrow, ownReaders[v.run.Program]:
+	case narrow, ownReaders.Has(v.run.Program):
 		return paths.ReachNamed
 	case !v.p.SkipsHidden:
 		return paths.ReachAll
-	case !searchers[v.run.Program]:
+	case !searchers.Has(v.run.Program):
 		return paths.ReachNamed
 	case hidden, v.b.ChangesIgnores():
 		return paths.ReachAll

@@ -27,7 +27,7 @@ func (v *invocation) target(role programs.Role, i int, w effects.Word) {
 		v.unexplainedTail(i + 1)
 		return
 	}
-	if role == programs.RoleTarget && runsFiles[v.run.Program] && scriptSuffixes[path.Ext(w.Text)] {
+	if role == programs.RoleTarget && runsFiles.Has(v.run.Program) && scriptSuffixes.Has(path.Ext(w.Text)) {
 		v.applyPath(programs.RoleScript, i, w, false)
 		v.unexplainedTail(i + 1)
 		return

@@ -147,7 +147,7 @@ func (v *invocation) serverSQL(a argument) {
 }
 
 func (v *invocation) runnerWord(a argument) {
-	if !runnerWords[a.w.Text] && !plainOperand(a.w.Text) {
+	if !runnerWords.Has(a.w.Text) && !plainOperand(a.w.Text) {
 		v.changes = true
 		v.markHarmful(a.i)
 		v.guardedWord(a.i, a.w.Text)

@@ -33,7 +33,7 @@ func (b *Builder) wrapped(p *programs.Program, words []effects.Word, at Setting)
 		}
 	}
 	inner := args[start:]
-	if at.via != nil && !inner[0].Expandable() && len(inner) > 1 && takesCommand[inner[0].Text] { // flock FILE -c TEXT
+	if at.via != nil && !inner[0].Expandable() && len(inner) > 1 && takesCommand.Has(inner[0].Text) { // flock FILE -c TEXT
 		b.Inline(at.via.Effect, start+1, inner[1:2], at, false)
 		return
 	}

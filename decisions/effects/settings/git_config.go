@@ -70,22 +70,24 @@ func (a *Surroundings) obeysTree(s *Format, tree string, depth int) string {
 	if dirs == nil || depth > maxSubmodules {
 		return path.Join(tree, ".git")
 	}
+	check := &settingsCheck{Surroundings: a, root: tree, nested: depth > 0, ofGit: true}
 	for _, git := range dirs {
 		if file := a.storesElsewhere(git); file != "" {
 			return file
 		}
 		for _, name := range []string{"config", "config.worktree"} {
-			file := paths.Joined(git, name)
-			if !a.harmlessSettings(s, &settingsCheck{Surroundings: a, file: file, root: tree, nested: depth > 0, ofGit: true}) {
+			file := paths.Child(git, name)
+			check.file = file
+			if !a.harmlessSettings(s, check) {
 				return file
 			}
 		}
-		hook := paths.Joined(git, "hooks/"+statusHook)
+		hook := paths.Child(git, "hooks/"+statusHook)
 		if _, err := a.FS.Lstat(hook); a.Files.Changed(hook) || !errors.Is(err, fs.ErrNotExist) {
 			return hook
 		}
 	}
-	index := paths.Joined(dirs[0], "index")
+	index := paths.Child(dirs[0], "index")
 	data, err := a.FS.ReadFile(index, maxLinksIndex)
 	if errors.Is(err, fs.ErrNotExist) {
 		return ""
@@ -188,7 +190,7 @@ func gitLinks(data []byte) (links []string, ok bool) {
 // treeAbove returns the nearest folder upwards that holds .git, "" if there is none.
 func (a *Surroundings) treeAbove(dir string) string {
 	for range MaxObeyedDepth {
-		if a.Files.Exists(paths.Joined(dir, ".git")) {
+		if a.Files.Exists(paths.Child(dir, ".git")) {
 			return dir
 		}
 		if dir == "/" {

@@ -16,7 +16,7 @@ import (
 // that does not belong to the tree: git would print the content of that one.
 func (a *Surroundings) gitFolders(tree string) []string {
 	fsys := a.FS
-	link := paths.Joined(tree, ".git")
+	link := paths.Child(tree, ".git")
 	mode, err := fsys.Lstat(link)
 	switch {
 	case err != nil:
@@ -27,7 +27,7 @@ func (a *Surroundings) gitFolders(tree string) []string {
 		_, _ = fsys.Names(link, maxGitNames)
 		// git reads a commondir in the folder of any repository, but itself writes one
 		// only for linked working trees.
-		if file := paths.Joined(link, "commondir"); a.Files.Changed(file) || !a.missing(file) {
+		if file := paths.Child(link, "commondir"); a.Files.Changed(file) || !a.missing(file) {
 			return nil
 		}
 		return []string{link}
@@ -101,7 +101,7 @@ func (a *Surroundings) storesElsewhere(git string) string {
 	var trees []fs.DirEntry
 	if !a.lacks(git, worktreesFolder) {
 		var err error
-		trees, err = fsys.Names(paths.Joined(git, worktreesFolder), maxGitNames)
+		trees, err = fsys.Names(paths.Child(git, worktreesFolder), maxGitNames)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return path.Join(git, worktreesFolder)
 		}
@@ -118,7 +118,7 @@ func (a *Surroundings) storesElsewhere(git string) string {
 		}
 		dir := git
 		if name != "" {
-			dir = paths.Joined(git, name)
+			dir = paths.Child(git, name)
 		}
 		names, err := fsys.Names(dir, maxGitNames)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -138,7 +138,7 @@ func (a *Surroundings) storesElsewhere(git string) string {
 		}
 	}
 	for _, name := range []string{"objects/info/alternates", "objects/info/http-alternates"} {
-		if file := paths.Joined(git, name); a.Files.Changed(file) || !a.missing(file) {
+		if file := paths.Child(git, name); a.Files.Changed(file) || !a.missing(file) {
 			return file
 		}
 	}

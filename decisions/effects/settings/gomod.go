@@ -4,13 +4,13 @@ import (
 	"errors"
 	"io/fs"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 
 	"golang.org/x/mod/modfile"
 	"golang.org/x/mod/module"
 
+	"github.com/permd/permd/internal/lazy"
 	"github.com/permd/permd/internal/lexpath"
 )
 
@@ -22,7 +22,7 @@ const maxRequired = 4096
 
 // officialGo matches released versions of Go, which the go command fetches from the
 // same proxy as modules and verifies.
-var officialGo = regexp.MustCompile(`^1\.[0-9]{1,3}(\.[0-9]{1,3})?((rc|beta)[0-9]{1,2})?$`)
+var officialGo = lazy.Regexp(`^1\.[0-9]{1,3}(\.[0-9]{1,3})?((rc|beta)[0-9]{1,2})?$`)
 
 // publicModules are hosts of modules that the public proxy serves.
 var publicModules = []string{
@@ -39,11 +39,11 @@ func harmlessGoMod(c *settingsCheck, text string) bool {
 	if err != nil || len(f.Require) > maxRequired {
 		return false
 	}
-	if f.Go != nil && !officialGo.MatchString(f.Go.Version) {
+	if f.Go != nil && !officialGo().MatchString(f.Go.Version) {
 		return false
 	}
 	if f.Toolchain != nil && f.Toolchain.Name != "default" && f.Toolchain.Name != "local" {
-		if version, ok := strings.CutPrefix(f.Toolchain.Name, "go"); !ok || !officialGo.MatchString(version) {
+		if version, ok := strings.CutPrefix(f.Toolchain.Name, "go"); !ok || !officialGo().MatchString(version) {
 			return false
 		}
 	}

@@ -4,9 +4,9 @@ import (
 	"errors"
 	"io/fs"
 	"path"
-	"regexp"
 	"strings"
 
+	"github.com/permd/permd/internal/lazy"
 	"github.com/permd/permd/internal/lexpath"
 )
 
@@ -21,12 +21,12 @@ func literalValue(value string) bool {
 
 // composeVariable matches a variable of compose, with a literal default and no other
 // variable in it.
-var composeVariable = regexp.MustCompile(`\$\$|\$[A-Za-z_][A-Za-z0-9_]*|\$\{[A-Za-z_][A-Za-z0-9_]*(:?[-?+][^${}]*)?\}`)
+var composeVariable = lazy.Regexp(`\$\$|\$[A-Za-z_][A-Za-z0-9_]*|\$\{[A-Za-z_][A-Za-z0-9_]*(:?[-?+][^${}]*)?\}`)
 
 // plainVariables reports whether all variables in a value are written plainly. The
 // rest of the value is not checked.
 func plainVariables(value string) bool {
-	return !strings.Contains(composeVariable.ReplaceAllString(value, ""), "$")
+	return !strings.Contains(composeVariable().ReplaceAllString(value, ""), "$")
 }
 
 // insideValue reports whether a path or pattern cannot leave its folder, except by

@@ -89,7 +89,7 @@ func (s *walker) jump(name string, args []effects.Word, at scope) exitScopes {
 func (s *walker) plainBuiltin(words []effects.Word, at *scope, in runs.Input) bool {
 	table := &s.b.Table.Shell
 	name, args := words[0].Text, words[1:]
-	if variableSetters[name] {
+	if variableSetters.Has(name) {
 		s.setAny()
 	}
 	switch name {

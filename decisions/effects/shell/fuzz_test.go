@@ -67,7 +67,7 @@ func checkCommands(t testing.TB, b *runs.Builder, text string) {
 	}
 	for _, m := range script.Marks {
 		name := strings.NewReplacer("'", "", `"`, "", `\`, "").Replace(text[m.Start:m.End])
-		if m.Kind != plainshell.MarkName || name == "" || name == "~" || withoutEffect[name] { // ~ is written out in effects
+		if m.Kind != plainshell.MarkName || name == "" || name == "~" || withoutEffect.Has(name) { // ~ is written out in effects
 			continue
 		}
 		if !slices.ContainsFunc(b.Effects, func(e effects.Effect) bool {

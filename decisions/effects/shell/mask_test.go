@@ -90,6 +90,11 @@ func TestMaskSparesTheHarmless(t *testing.T) {
 		"echo hello | docker build -", "echo a | sort -u", "printf x | tee y", "--secret id=npm,src=.npmrc", "password=", `password=""`, `[ "$TOKEN" = "" ]`, `[ "$TOKEN_FILE" = a1b2c3 ]`, `[ "$TOKEN" = "$OTHER" ]`, `test "$MODE" == fast`, "echo hello > notes.txt", "echo done > out/tokens.md", "diff <(echo a) <(echo b)",
 		`x(["token", "user", "name"])`, `f("NAME", "ana")`, "FOO_PATTERN=x make", "https://hooks.slack.com/help/services", "frob <token> <file>", "MODE+=x", "FLAGS=(-a -b)", "while read -r line; do a; done", "yes | rm -i a", "git log --format='<token>%h'",
 		"a.pattern[0]=1", "opts[key]=1", "sqlplus -v", "iw dev wlan0 link", "echo $((a == b))", `if (token == other) x`, "codecov -f a.xml", "awk -F: '{print $1}' key.txt", "echo 'a'b: x", "--x-token", "--token --verbose",
+		"echo hello | grep su", `printf 'GET / HTTP/1.0\r\n\r\n' | nc h 80`, `printf 'PING\r\n' | nc h 6379`, "echo 'SET key value' | redis-cli", "echo 'INFO memory' | redis-cli", "redis-cli <<< 'GET a'",
+		"frob --exit-code 12345", "STATUS_CODE=404", "frob --country-code de", "--zip-code 12345", "errorCode=12345", "train --random-seed 12345", "SEED=12345", "PYTHONHASHSEED=123", "board --pin 13", "PIN_COUNT=300",
+		"salt '*' test.ping", "salt-call state.apply web", `expect -c 'spawn ssh h; expect "\$ "; send "ls -la\r"'`, "aws configure set mfa_serial arn:aws:iam::1:mfa/ana", "mfa_serial=arn", "frob --mfa-device x", "frob --enable-mfa now",
+		"code --install-extension a.b", "echo x | tee out.txt | sort", "echo a | cat | sort", "echo done | sudo tee /var/log/x", "kinit ana@REALM", "ssh-add -l", "adb pair h:37000", "send mail.txt", "steam +app_update 740",
+		"access_log=x", "backup_time=1234", "login_url=x", "wallet=main", "lftp https://h.dev/a:b", "act -s", "nc -zv h 443", "echo 'USER ana' | nc h 21", "su ana", "curl -K curl.conf https://a.dev",
 	} {
 		if got := display.Display(in); got != in {
 			t.Errorf("shown as %q\nwant     %q", got, in)
@@ -105,6 +110,8 @@ func TestMaskHidesNoCommand(t *testing.T) {
 		"token=$(REBOOT)", "token=`REBOOT`", "--token $(REBOOT)", `--password "$(REBOOT)"`, `--password "x$(REBOOT)"`, "password:\nREBOOT", "--token\nREBOOT", "--password '\nREBOOT\n'",
 		"TOKEN=x REBOOT", `curl -H "Cookie: a=b; c=d" ; REBOOT`, "curl -u a:b|REBOOT", "mysql -px;REBOOT", "pass:x;REBOOT", "token=<(REBOOT)", "Authorization: Basic\nREBOOT",
 		`TOKEN="a b";REBOOT "c d"`, `TOKEN='a;REBOOT;b'`,
+		"PIN=x;REBOOT", "echo AUTH x;REBOOT | nc h 1", "echo AUTH $(REBOOT) | nc h 1", `echo "AUTH $(REBOOT)" | nc h 1`, `expect -c 'send "a1b2c3d4;REBOOT"'`, "echo a | tee token;REBOOT", "echo 'a;REBOOT' | nc h 1; x",
+		"printf 'AUTH x\nREBOOT' | nc h 1", "su <<< x;REBOOT", "echo a | base64 | REBOOT | su", "--mfa-code x;REBOOT",
 	} {
 		if got := display.Display(in); !strings.Contains(got, "REBOOT") {
 			t.Errorf("%q is shown as %q", in, got)

@@ -219,7 +219,7 @@ func stripLead(piece string) string {
 	for {
 		piece = strings.TrimSpace(piece)
 		word, behind, _ := strings.Cut(piece, " ")
-		if !commandLeads[word] {
+		if !commandLeads.Has(word) {
 			return piece
 		}
 		piece = behind

@@ -59,7 +59,7 @@ var variableSetters = wordset.Fields(`
 // that it keeps the value assigned to it. zsh ties path, cdpath and others to PATH and so
 // on.
 func ordinaryVariable(name string) bool {
-	if specialVariables[name] || strings.HasPrefix(name, "BASH") || strings.HasPrefix(name, "ZSH") || strings.HasPrefix(name, "EPOCH") ||
+	if specialVariables.Has(name) || strings.HasPrefix(name, "BASH") || strings.HasPrefix(name, "ZSH") || strings.HasPrefix(name, "EPOCH") ||
 		strings.HasSuffix(name, "path") || strings.HasPrefix(name, "COMP_") || strings.HasPrefix(name, "KSH") {
 		return false
 	}

@@ -40,7 +40,7 @@ func (s *walker) activate(args []effects.Word, at *scope) bool {
 	for _, name := range []string{"deactivate", "pydoc"} {
 		s.redefine(name)
 	}
-	for name := range venvVariables {
+	for name := range venvVariables.All() {
 		s.assign(name, at)
 	}
 	return true

@@ -143,7 +143,7 @@ func isValueOf(word, variable string) bool {
 
 // assign checks an assignment, or a name that is exported.
 func (a *activation) assign(n *syntax.Assign) bool {
-	if n.Name == nil || n.Append || n.Index != nil || n.Array != nil || !venvVariables[n.Name.Value] {
+	if n.Name == nil || n.Append || n.Index != nil || n.Array != nil || !venvVariables.Has(n.Name.Value) {
 		return false
 	}
 	if n.Naked {
@@ -215,7 +215,7 @@ func (a *activation) call(n *syntax.CallExpr) bool {
 	case "unset":
 		// Without PATH, a shell looks for programs in its working folder.
 		for _, w := range n.Args[1:] {
-			if text := w.Lit(); text == "PATH" || text != "-f" && text != "deactivate" && text != "pydoc" && !venvVariables[text] {
+			if text := w.Lit(); text == "PATH" || text != "-f" && text != "deactivate" && text != "pydoc" && !venvVariables.Has(text) {
 				return false
 			}
 		}

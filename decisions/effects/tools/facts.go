@@ -110,8 +110,22 @@ func memberOf(from, name string) string {
 			return from + "[" + display.Display(strconv.Quote(name)) + "]"
 		}
 	}
+	if from == "rawInput" {
+		if at, ok := inputMembers[name]; ok {
+			return at
+		}
+	}
 	return from + "." + name
 }
+
+// inputMembers are members that many inputs have, with their name for people.
+var inputMembers = func() map[string]string {
+	at := map[string]string{}
+	for _, name := range strings.Fields("command description timeout cwd workdir file_path path paths content old_string new_string offset limit pattern query url prompt input") {
+		at[name] = "rawInput." + name
+	}
+	return at
+}()
 
 func itemOf(from string, i int) string { return from + "[" + strconv.Itoa(i) + "]" }
 

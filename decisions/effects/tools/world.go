@@ -35,12 +35,17 @@ func (w *World) environment() paths.Environment {
 type CallContext struct {
 	c   *effects.Call
 	res *paths.Resolver // nil once it was used
+
+	resolver paths.Resolver
 }
 
 // CallContext reads the folders and project of a call. It uses neither Table nor Profiles,
 // which may depend on the project.
 func (w *World) CallContext(c *effects.Call) *CallContext {
-	return &CallContext{c: c, res: paths.NewResolver(w.environment(), c)}
+	s := &CallContext{c: c}
+	s.resolver.Init(w.environment(), c)
+	s.res = &s.resolver
+	return s
 }
 
 // Project returns the root of the call's project, as in Result. It must be called

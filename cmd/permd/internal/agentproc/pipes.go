@@ -49,6 +49,9 @@ func OpenPipes(streams cli.Streams) (*Pipes, error) {
 	return p, nil
 }
 
+// Polled reports whether reads and writes wait without holding a processor of Go's scheduler.
+func (p *Pipes) Polled() bool { return len(p.originals) == 2 }
+
 func sameAsStderr(w io.Writer, fd int) bool {
 	stderr, ok := w.(*os.File)
 	if !ok {

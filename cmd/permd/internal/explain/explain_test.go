@@ -31,10 +31,19 @@ func TestDeliberationsBounded(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			k := &Recent{}
 			for i := range 2000 {
-				k.keep(deliberationEntry{fmt.Sprint(i), tt.size, tt.with(i)}, &decisions.Deliberation{})
+				k.keep(deliberationEntry{&decisions.Deliberation{ID: fmt.Sprint(i), Snapshot: tt.with(i)}, tt.size})
+				if len(k.order) > 2*maxDeliberations {
+					t.Fatalf("room for %d after %d", len(k.order), i+1)
+				}
 			}
-			if len(k.order) != tt.most || len(k.byID) != tt.most || k.size != tt.most*tt.size || len(k.snapshots) > maxSnapshots {
-				t.Errorf("%d kept, %d by id, %d bytes, %d snapshots", len(k.order), len(k.byID), k.size, len(k.snapshots))
+			held := 0
+			for _, c := range k.order[:cap(k.order)] {
+				if c.Deliberation != nil {
+					held++
+				}
+			}
+			if n := len(k.order) - k.first; n != tt.most || held != tt.most || k.size != tt.most*tt.size || len(k.snapshots) > maxSnapshots {
+				t.Errorf("%d kept, %d held, %d bytes, %d snapshots", n, held, k.size, len(k.snapshots))
 			}
 			if (k.Of("1999") != nil) != (tt.most > 0) || k.Of("0") != nil {
 				t.Error("the newest is not there, or the oldest still is")

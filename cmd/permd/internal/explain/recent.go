@@ -18,8 +18,8 @@ const (
 // arguments, so only these decisions can be explained in full.
 type Recent struct {
 	mu        sync.Mutex
-	byID      map[string]*decisions.Deliberation
-	order     []deliberationEntry // oldest first
+	order     []deliberationEntry // oldest first, from first on; the ones before are dropped
+	first     int
 	size      int
 	snapshots map[decisions.Snapshot]int
 	whole     bool // keep everything, with raw inputs; for a single command only
@@ -28,11 +28,10 @@ type Recent struct {
 // KeepAll returns a Recent without bounds, for the decisions of a single command.
 func KeepAll() *Recent { return &Recent{whole: true} }
 
-// deliberationEntry describes a deliberation and its cost.
+// deliberationEntry is a deliberation and its cost.
 type deliberationEntry struct {
-	id       string
-	size     int
-	snapshot decisions.Snapshot
+	*decisions.Deliberation
+	size int
 }
 
 // Note adds a deliberation and drops the oldest ones above the bounds.
@@ -40,27 +39,31 @@ func (k *Recent) Note(d *decisions.Deliberation) {
 	if !k.whole {
 		d.Slim()
 	}
-	k.keep(deliberationEntry{d.ID, d.Size(), d.Snapshot}, d)
+	k.keep(deliberationEntry{d, d.Size()})
 }
 
-func (k *Recent) keep(c deliberationEntry, d *decisions.Deliberation) {
+func (k *Recent) keep(c deliberationEntry) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.byID == nil {
-		k.byID, k.snapshots = map[string]*decisions.Deliberation{}, map[decisions.Snapshot]int{}
+	if k.snapshots == nil {
+		k.snapshots = map[decisions.Snapshot]int{}
 	}
-	k.byID[c.id] = d
+	if k.first >= maxDeliberations {
+		n := copy(k.order, k.order[k.first:])
+		clear(k.order[n:])
+		k.order, k.first = k.order[:n], 0
+	}
 	k.order = append(k.order, c)
 	k.size += c.size
-	k.snapshots[c.snapshot]++
-	for !k.whole && (len(k.order) > maxDeliberations || k.size > maxDeliberationBytes || len(k.snapshots) > maxSnapshots) {
-		old := k.order[0]
-		k.order = k.order[1:]
+	k.snapshots[c.Snapshot]++
+	for !k.whole && (len(k.order)-k.first > maxDeliberations || k.size > maxDeliberationBytes || len(k.snapshots) > maxSnapshots) {
+		old := &k.order[k.first]
+		k.first++
 		k.size -= old.size
-		delete(k.byID, old.id)
-		if k.snapshots[old.snapshot]--; k.snapshots[old.snapshot] == 0 {
-			delete(k.snapshots, old.snapshot)
+		if k.snapshots[old.Snapshot]--; k.snapshots[old.Snapshot] == 0 {
+			delete(k.snapshots, old.Snapshot)
 		}
+		*old = deliberationEntry{}
 	}
 }
 
@@ -68,5 +71,10 @@ func (k *Recent) keep(c deliberationEntry, d *decisions.Deliberation) {
 func (k *Recent) Of(id string) *decisions.Deliberation {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	return k.byID[id]
+	for i := len(k.order) - 1; i >= k.first; i-- {
+		if k.order[i].ID == id {
+			return k.order[i].Deliberation
+		}
+	}
+	return nil
 }

@@ -6,13 +6,13 @@ import (
 	"fmt"
 	"maps"
 	"reflect"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/BurntSushi/toml"
 
 	"github.com/permd/permd/cmd/permd/internal/cli"
+	"github.com/permd/permd/internal/lazy"
 )
 
 // tomlHooks edits Codex's configuration. What permd adds is a block of lines of
@@ -74,7 +74,7 @@ func (h *tomlHooks) install(text []byte, program string) ([]byte, error) {
 	_, any := before["features"]
 	if h.managed && any && features["hooks"] == nil {
 		// A person's own settings can turn hooks off, unless this pins them.
-		at := tomlFeatures.FindStringIndex(out)
+		at := tomlFeatures().FindStringIndex(out)
 		if at == nil {
 			return nil, errTOML("its features are not a table of their own, so hooks = true cannot be added to them")
 		}
@@ -101,7 +101,7 @@ func (h *tomlHooks) install(text []byte, program string) ([]byte, error) {
 	return []byte(out), nil
 }
 
-var tomlFeatures = regexp.MustCompile(`(?m)^[ \t]*\[[ \t]*features[ \t]*\][ \t]*(?:#[^\r\n]*)?\r?\n`)
+var tomlFeatures = lazy.Regexp(`(?m)^[ \t]*\[[ \t]*features[ \t]*\][ \t]*(?:#[^\r\n]*)?\r?\n`)
 
 func (h *tomlHooks) remove(text []byte) ([]byte, bool, error) {
 	if text == nil {

@@ -1,0 +1,107 @@
+package hookproc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/socket/client"
+	"github.com/permd/permd/socket/hook"
+)
+
+// Deadline bounds the run time of a hook, including reading its input. It is
+// well below the timeout after which harnesses proceed without an answer: 10
+// seconds in the configurations that permd writes.
+const Deadline = 5 * time.Second
+
+// WithDeadline returns a context that ends when a hook must have answered.
+func WithDeadline(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeoutCause(ctx, Deadline, errors.New("it took too long"))
+}
+
+func answer(ctx context.Context, h *hook.Harness, stdin io.Reader) (out hook.Output) {
+	defer func() {
+		if r := recover(); r != nil {
+			out = h.Failed(nil, "permd hook broke: "+fmt.Sprint(r))
+		}
+	}()
+	ctx, cancel := WithDeadline(ctx)
+	defer cancel()
+	in, err := readHook(ctx, stdin)
+	if err != nil {
+		return h.Failed(nil, err.Error())
+	}
+	req, err := h.Read(in)
+	if err != nil {
+		return h.Failed(nil, err.Error())
+	}
+	d, err := Ask(ctx, h, req)
+	if err != nil {
+		return h.Failed(req, NoDecision(err))
+	}
+	return h.Answer(req, d)
+}
+
+// NoDecision says why there is no decision, and what to do.
+func NoDecision(err error) string {
+	if errors.Is(err, client.ErrUnreachable) {
+		return "permd cannot decide, " + err.Error() + "; start it with: permd serve"
+	}
+	return "permd cannot decide, " + err.Error() + "; permd doctor looks for what is wrong"
+}
+
+// readHook reads what the harness writes, until it ends or ctx does.
+func readHook(ctx context.Context, r io.Reader) ([]byte, error) {
+	type result struct {
+		in  []byte
+		err error
+	}
+	done := make(chan result, 1)
+	go func() {
+		in, err := io.ReadAll(io.LimitReader(r, hook.MaxInput+1))
+		done <- result{in, err}
+	}()
+	select {
+	case <-ctx.Done():
+		return nil, fmt.Errorf("reading what the harness wrote: %w", context.Cause(ctx))
+	case got := <-done:
+		if got.err != nil {
+			return nil, fmt.Errorf("reading what the harness wrote: %w", got.err)
+		}
+		return got.in, nil
+	}
+}
+
+// Ask requests a decision from the daemon.
+func Ask(ctx context.Context, h *hook.Harness, r *hook.Request) (*decisions.Decision, error) {
+	c, err := client.Connect(ctx, client.Options{Timeout: Deadline})
+	if err != nil {
+		return nil, err
+	}
+	defer c.Close()
+	s := client.Session{
+		ID: r.Session, Harness: h.Name, Cwd: r.Cwd, Roots: r.Roots, Agent: &h.Agent,
+		Client: &effects.Party{Name: "permd hook"}, Mode: r.Mode, AtShell: r.AtShell,
+	}
+	if r.Parent != "" {
+		parent := s
+		parent.ID = r.Parent
+		if _, err := client.DeclareSession(ctx, c, &parent); err != nil {
+			return nil, err
+		}
+		s.Parent = r.Parent
+	}
+	if _, err := client.DeclareSession(ctx, c, &s); err != nil {
+		return nil, err
+	}
+	tool := client.Tool{Name: r.Call.Name, Server: r.Call.Server, Source: r.Call.Source}
+	decided, err := client.Decide(ctx, c, r.Session, client.ToolCall{ID: r.Call.ID, Tool: tool, Input: r.Call.Input})
+	if err != nil {
+		return nil, err
+	}
+	return decided[0], nil
+}
