@@ -25,7 +25,7 @@ type Run struct {
 	Args     []effects.Word
 	Operands []int // indices in Args
 
-	around settings.Surroundings // once it is needed
+	files settings.Surroundings // once it is needed
 }
 
 // maxObeyedOperands bounds the operands whose folders are searched for settings.
@@ -85,9 +85,10 @@ func Surroundings(c *collect.Collector) settings.Surroundings {
 	return settings.Surroundings{FS: c.FS, Files: c, Home: c.Call.User.Home, Project: c.Paths.Project()}
 }
 
+// surroundings returns the files and folders of the call.
 func (r *Run) surroundings() *settings.Surroundings {
-	r.around = Surroundings(r.Call)
-	return &r.around
+	r.files = Surroundings(r.Call)
+	return &r.files
 }
 
 // from is Project for the files of one folder ("" if unknown) and its
