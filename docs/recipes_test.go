@@ -9,6 +9,7 @@ import (
 
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/policy"
+	policyrules "github.com/permd/permd/policy/rules"
 	"github.com/permd/permd/rego"
 )
 
@@ -78,7 +79,7 @@ func TestRecipes(t *testing.T) {
 				t.Error("there are no tests")
 			}
 			for _, res := range report.Results {
-				if res.Outcome != policy.Pass {
+				if res.Outcome != policyrules.Pass {
 					t.Errorf("%s:%d: %s %s: %s", res.File, res.Line, res.Outcome, res.Name, res.Detail())
 				}
 			}

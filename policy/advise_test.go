@@ -265,17 +265,3 @@ func TestAdviceKeepsRules(t *testing.T) {
 		t.Errorf("problems %v, passed %v", r.Problems, r.Passed())
 	}
 }
-
-func TestTypo(t *testing.T) {
-	for _, tt := range []struct {
-		a, b string
-		want bool
-	}{
-		{"git", "gti", true}, {"git", "gitt", true}, {"git", "gt", true}, {"git", "got", true}, {"git", "tig", false},
-		{"git", "git", false}, {"make", "cmake", true}, {"npm", "pnpm", true}, {"abcd", "badc", false}, {"ab", "ba", true},
-	} {
-		if got := isTypo(tt.a, tt.b); got != tt.want {
-			t.Errorf("slip(%q, %q) = %v", tt.a, tt.b, got)
-		}
-	}
-}

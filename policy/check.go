@@ -15,6 +15,7 @@ import (
 	"github.com/permd/permd/decisions/effects/tools"
 	"github.com/permd/permd/policy/diag"
 	"github.com/permd/permd/policy/input"
+	"github.com/permd/permd/policy/rules"
 	"github.com/permd/permd/policy/settings"
 	"github.com/permd/permd/policy/source"
 	"github.com/permd/permd/rego"
@@ -22,27 +23,15 @@ import (
 
 // CheckReport is what Check finds.
 type CheckReport struct {
-	Layer    decisions.Layer `json:"layer"`
-	Files    int             `json:"files"`
-	Rules    int             `json:"rules"`
-	Programs []ProgramInfo   `json:"programs,omitzero"` // programs that the folder describes
-	Problems []diag.Problem  `json:"problems"`          // errors, warnings and notes, ordered by place
+	Layer    decisions.Layer     `json:"layer"`
+	Files    int                 `json:"files"`
+	Rules    int                 `json:"rules"`
+	Programs []rules.ProgramInfo `json:"programs,omitzero"` // programs that the folder describes
+	Problems []diag.Problem      `json:"problems"`          // errors, warnings and notes, ordered by place
 }
 
 // Passed reports whether there is no error.
 func (r *CheckReport) Passed() bool { return !diag.List(r.Problems).Failed() }
-
-// RuleInfo describes one rule.
-type RuleInfo struct {
-	ID      string          `json:"id"`
-	Title   string          `json:"title,omitzero"`
-	Layer   decisions.Layer `json:"layer"`
-	Set     decisions.Set   `json:"set"`
-	At      string          `json:"at"`              // file:line
-	Reason  string          `json:"reason,omitzero"` // "" if it is only known when the rule fires
-	UID     *uint32         `json:"uid,omitzero"`
-	Project string          `json:"project,omitzero"`
-}
 
 // Folder is a folder of rules to check, test or list, without a store.
 type Folder struct {
@@ -71,81 +60,81 @@ func (f Folder) Check() (*CheckReport, error) {
 	if err != nil {
 		return nil, err
 	}
-	c, ps := compile(u, schema)
+	c, ps := rules.Compile(u, schema)
 	if c != nil {
-		ps = append(ps, f.advise(u, c)...)
+		ps = append(ps, rules.Advise(u, c, f.Profiles)...)
 	}
-	report := &CheckReport{Layer: u.layer, Files: len(u.files), Problems: ps.Sorted()}
+	report := &CheckReport{Layer: u.Layer, Files: len(u.Files), Problems: ps.Sorted()}
 	if report.Problems == nil {
 		report.Problems = []diag.Problem{}
 	}
 	if c != nil {
-		report.Rules, report.Programs = len(c.list()), c.programs
+		report.Rules, report.Programs = len(c.List()), c.Programs
 	}
 	return report, nil
 }
 
 // Test runs the folder's tests (*_test.rego). If the rules do not compile the
 // error is an *Error; failing tests are in the report.
-func (f Folder) Test(ctx context.Context) (*TestReport, error) {
+func (f Folder) Test(ctx context.Context) (*rules.TestReport, error) {
 	u, schema, err := f.open()
 	if err != nil {
 		return nil, err
 	}
-	if u.layer == decisions.Base {
+	if u.Layer == decisions.Base {
 		// The profiles' rules contradict each other, so the daemon loads those of one.
-		u.files = slices.DeleteFunc(u.files, func(file source.File) bool {
+		u.Files = slices.DeleteFunc(u.Files, func(file source.File) bool {
 			return !rego.InProfile(path.Join("base", file.Rel), cmp.Or(f.Profile, settings.ProfileBalanced))
 		})
 	}
 	// Rules that the daemon would refuse must not pass their tests.
-	if _, ps := compile(u, schema); ps.Failed() {
-		return nil, ps.Err(u.layer)
+	if _, ps := rules.Compile(u, schema); ps.Failed() {
+		return nil, ps.Err(u.Layer)
 	}
-	report, ps := runTests(ctx, u, schema, true)
+	report, ps := rules.Test(ctx, u, schema, true)
 	if ps.Failed() {
-		return nil, ps.Err(u.layer)
+		return nil, ps.Err(u.Layer)
 	}
 	return report, nil
 }
 
 // List returns the folder's rules ordered by file and line. If they do not
 // compile the error is an *Error.
-func (f Folder) List() ([]RuleInfo, error) {
+func (f Folder) List() ([]rules.RuleInfo, error) {
 	u, schema, err := f.open()
 	if err != nil {
 		return nil, err
 	}
-	c, ps := compile(u, schema)
+	c, ps := rules.Compile(u, schema)
 	if ps.Failed() {
-		return nil, ps.Err(u.layer)
+		return nil, ps.Err(u.Layer)
 	}
-	return c.list(), nil
+	return c.List(), nil
 }
 
 // Programs returns the programs that the folder describes. If it does not
 // compile the error is an *Error.
-func (f Folder) Programs() ([]ProgramInfo, error) {
+func (f Folder) Programs() ([]rules.ProgramInfo, error) {
 	u, schema, err := f.open()
 	if err != nil {
 		return nil, err
 	}
-	c, ps := compile(u, schema)
+	c, ps := rules.Compile(u, schema)
 	if ps.Failed() {
-		return nil, ps.Err(u.layer)
+		return nil, ps.Err(u.Layer)
 	}
-	return c.programs, nil
+	return c.Programs, nil
 }
 
 // List returns the rules that are in use, from org to base.
-func (s *Store) List() []RuleInfo {
+func (s *Store) List() []rules.RuleInfo {
 	st := s.state.Load()
-	out := []RuleInfo{}
+	out := []rules.RuleInfo{}
 	add := func(n *layerState) {
 		if n.active == nil {
 			return
 		}
-		for _, info := range n.active.list() {
+		for _, info := range n.active.List() {
 			if n.layer == decisions.User || n.layer == decisions.Project {
 				uid := n.uid
 				info.UID, info.Project = &uid, n.project
@@ -164,53 +153,41 @@ func (s *Store) List() []RuleInfo {
 	return out
 }
 
-func (l *compiledLayer) list() []RuleInfo {
-	out := make([]RuleInfo, 0, len(l.rules))
-	for _, r := range l.rules {
-		info := RuleInfo{ID: r.ref.ID, Title: r.ref.Title, Layer: l.layer, Set: r.set, At: r.ref.At}
-		if r.fixed != nil {
-			info.Reason = r.fixed.reason
-		}
-		out = append(out, info)
-	}
-	return slices.Compact(out) // one list entry may be several rules
-}
-
 // open reads the folder.
-func (f Folder) open() (unit, *input.Schema, error) {
+func (f Folder) open() (rules.Unit, *input.Schema, error) {
 	schema, err := input.ParseSchema(f.Schema)
 	if err != nil {
-		return unit{}, nil, err
+		return rules.Unit{}, nil, err
 	}
 	dir, err := filepath.Abs(f.Dir)
 	if err != nil {
-		return unit{}, nil, fmt.Errorf("finding the folder of rules: %w", err)
+		return rules.Unit{}, nil, fmt.Errorf("finding the folder of rules: %w", err)
 	}
 	t, err := source.Read(dir, source.Access{Writable: true})
 	if err != nil {
 		var ps diag.List
 		ps.AddErr(err)
-		return unit{}, nil, &diag.Error{Layer: f.Layer, Problems: ps}
+		return rules.Unit{}, nil, &diag.Error{Layer: f.Layer, Problems: ps}
 	}
 	if len(t.Files) == 0 {
-		return unit{}, nil, fmt.Errorf("no .rego file, no %s and no file in %s/ in %s", source.ListName, source.ProgramsDir, f.Dir)
+		return rules.Unit{}, nil, fmt.Errorf("no .rego file, no %s and no file in %s/ in %s", source.ListName, source.ProgramsDir, f.Dir)
 	}
-	u := unit{layer: f.Layer, files: t.Files, table: f.Table}
-	for i := range u.files { // relative to the folder as the caller named it
-		u.files[i].Name = filepath.Join(f.Dir, u.files[i].Rel)
+	u := rules.Unit{Layer: f.Layer, Files: t.Files, Table: f.Table}
+	for i := range u.Files { // relative to the folder as the caller named it
+		u.Files[i].Name = filepath.Join(f.Dir, u.Files[i].Rel)
 	}
-	if u.layer == "" {
-		u.layer = layerOf(u.files)
+	if u.Layer == "" {
+		u.Layer = layerOf(u.Files)
 		if filepath.Base(dir) == ".permd" {
-			u.layer = decisions.Project
+			u.Layer = decisions.Project
 		}
 	}
-	if !slices.Contains(decisions.Layers, u.layer) {
-		return unit{}, nil, errors.New("the layer must be org, user, project or base")
+	if !slices.Contains(decisions.Layers, u.Layer) {
+		return rules.Unit{}, nil, errors.New("the layer must be org, user, project or base")
 	}
-	if u.layer == decisions.User && f.Org != "" && u.table != nil {
+	if u.Layer == decisions.User && f.Org != "" && u.Table != nil {
 		if err := f.underOrg(&u); err != nil {
-			return unit{}, nil, err
+			return rules.Unit{}, nil, err
 		}
 	}
 	return u, schema, nil
@@ -218,18 +195,18 @@ func (f Folder) open() (unit, *input.Schema, error) {
 
 // underOrg applies the programs that org describes. A folder that may not be
 // read is ignored here: the daemon reads it itself.
-func (f Folder) underOrg(u *unit) error {
+func (f Folder) underOrg(u *rules.Unit) error {
 	t, err := source.Read(f.Org, source.Access{Writable: true})
 	if err != nil {
 		return nil //nolint:nilerr // see the function's comment
 	}
-	var out compiledLayer
+	var out rules.Layer
 	var ps diag.List
-	org := unit{layer: decisions.Org, files: t.Files, table: u.table}
-	if org.programs(&out, &ps); ps.Failed() {
+	org := rules.Unit{Layer: decisions.Org, Files: t.Files, Table: u.Table}
+	if org.Programs(&out, &ps); ps.Failed() {
 		return ps.Err(decisions.Org)
 	}
-	u.table = org.table
+	u.Table = org.Table
 	return nil
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/policy/diag"
 	"github.com/permd/permd/policy/policytest"
+	"github.com/permd/permd/policy/rules"
 	"github.com/permd/permd/policy/source"
 )
 
@@ -73,7 +74,7 @@ func TestList(t *testing.T) {
 		t.Fatal(err)
 	}
 	at := filepath.Join(f.Dir, "a.rego")
-	want := []RuleInfo{
+	want := []rules.RuleInfo{
 		{ID: "no-rm", Title: "No rm", Layer: "org", Set: "deny", At: at + ":8", Reason: "no"},
 		{ID: "org/a.rego:10", Layer: "org", Set: "ask", At: at + ":10"},
 	}
@@ -122,7 +123,7 @@ test_prints if {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := map[string]TestOutcome{}
+	got := map[string]rules.TestOutcome{}
 	for _, r := range report.Results {
 		got[r.Name] = r.Outcome
 		if r.File != filepath.Join(f.Dir, "a_test.rego") || r.Line == 0 || r.Package != "permd.user" {
@@ -135,8 +136,8 @@ test_prints if {
 			t.Errorf("detail %q", r.Detail())
 		}
 	}
-	want := map[string]TestOutcome{"test_good": Pass, "test_bad": Fail, "test_broken": Broken, "todo_test_later": Skip,
-		"test_table": Fail, "test_prints": Pass}
+	want := map[string]rules.TestOutcome{"test_good": rules.Pass, "test_bad": rules.Fail, "test_broken": rules.Broken, "todo_test_later": rules.Skip,
+		"test_table": rules.Fail, "test_prints": rules.Pass}
 	if diff := cmp.Diff(want, got); diff != "" || report.Passed() {
 		t.Errorf("outcomes (-want +got):\n%s", diff)
 	}

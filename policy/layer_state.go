@@ -2,13 +2,12 @@ package policy
 
 import (
 	"context"
-	"fmt"
 	"sync/atomic"
 	"time"
 
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/policy/diag"
-	"github.com/permd/permd/policy/input"
+	"github.com/permd/permd/policy/rules"
 	"github.com/permd/permd/policy/source"
 )
 
@@ -22,9 +21,6 @@ const (
 	StateAbsent   State = "absent"   // it has no files
 )
 
-// testBudget bounds the tests of one layer while it is loaded.
-const testBudget = 10 * time.Second
-
 // layerState is the state of one layer at one place when its files were last
 // read. It is immutable; reading the files again makes a new one.
 type layerState struct {
@@ -34,11 +30,11 @@ type layerState struct {
 	dirs    []string
 	org     *layerState // the org layer, for the layers of users and projects
 
-	active      *compiledLayer // nil when the layer has never been good
-	digest      string         // of the files that active was compiled from
-	files       int            // number of these files
-	nonEmpty    []source.File  // those of them that are not blank
-	quarantined []string       // names of those whose allows do not count at the moment
+	active      *rules.Layer  // nil when the layer has never been good
+	digest      string        // of the files that active was compiled from
+	files       int           // number of these files
+	nonEmpty    []source.File // those of them that are not blank
+	quarantined []string      // names of those whose allows do not count at the moment
 	// doubted says when quarantined files were first read empty, or not found.
 	doubted    map[string]time.Time
 	lastDigest string // digest of the files last read
@@ -85,7 +81,7 @@ func (s *Store) refresh(ctx context.Context, prev *layerState, how loadOptions) 
 	case r.problems.Failed():
 		next.lastDigest = ""
 		return next.degrade(r.problems, s.opts.now())
-	case len(next.folders) == 0 && prev.active != nil && len(prev.active.rules)+len(prev.active.programs) > 0 && prev.layer != decisions.Project:
+	case len(next.folders) == 0 && prev.active != nil && !prev.active.IsEmpty() && prev.layer != decisions.Project:
 		// The folder disappeared while its rules were in use. Nobody removes
 		// rules that way on purpose, and a deny must not vanish by accident.
 		var ps diag.List
@@ -123,23 +119,17 @@ func (s *Store) build(ctx context.Context, next *layerState, files []source.File
 	if s.opts.OnWork != nil {
 		defer s.opts.OnWork()()
 	}
-	u := unit{layer: next.layer, files: files, disable: disable, listsOnly: next.layer == decisions.Project, table: s.tableOf(next.org)}
-	c, ps := compile(u, s.schema)
+	u := rules.Unit{Layer: next.layer, Files: files, Disable: disable, ListsOnly: next.layer == decisions.Project, Table: s.tableOf(next.org)}
+	c, ps := rules.Compile(u, s.schema)
 	if ps.Failed() {
 		return next.degrade(ps, s.opts.now())
 	}
-	// The tests of the shipped layer ran when permd was built.
-	if c.tests != nil && next.layer != decisions.Base {
-		ctx, cancel := context.WithTimeout(ctx, testBudget)
-		defer cancel()
-		if failed := failedTests(ctx, u, c.tests, s.schema); failed.Failed() {
-			return next.degrade(failed, s.opts.now())
-		}
+	if failed := c.FailedTests(ctx, u, s.schema); failed.Failed() {
+		return next.degrade(failed, s.opts.now())
 	}
-	if !s.weights.Fits(next.layer, next.uid, c.weight, &ps) {
+	if !s.weights.Fits(next.layer, next.uid, c.Weight, &ps) {
 		return next.degrade(ps, s.opts.now())
 	}
-	c.tests = nil
 	next.active, next.digest, next.files = c, digest, len(files)
 	return next.succeed(s.opts.now())
 }
@@ -149,7 +139,7 @@ func (n *layerState) weight() int64 {
 	if n.active == nil {
 		return 0
 	}
-	return n.active.weight
+	return n.active.Weight
 }
 
 func (n *layerState) succeed(now time.Time) *layerState {
@@ -178,24 +168,6 @@ func (n *layerState) err() error {
 		return nil
 	}
 	return n.problems.Err(n.layer)
-}
-
-// failedTests runs the layer's tests and returns those that do not pass.
-func failedTests(ctx context.Context, u unit, mods *moduleSet, schema *input.Schema) diag.List {
-	report, ps := runParsed(ctx, u.layer, mods, schema, false)
-	if ps.Failed() {
-		return ps
-	}
-	for _, r := range report.Results {
-		if r.Outcome != Pass && r.Outcome != Skip {
-			ps = append(ps, diag.Problem{File: r.File, Line: r.Line, Severity: diag.SeverityError,
-				Text: fmt.Sprintf("test %s: %s", r.Name, r.Detail()), Hint: "run: permd policy test"})
-		}
-	}
-	if err := ctx.Err(); err != nil && !ps.Failed() {
-		ps.FileErrorf(u.files[0].Dir, "", "the tests of the %s layer took too long", u.layer)
-	}
-	return ps
 }
 
 // rulesOf returns who may own and write the files of a layer.

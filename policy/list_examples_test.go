@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/policy/rules"
 	"github.com/permd/permd/rego"
 )
 
@@ -32,7 +33,7 @@ func TestExamples(t *testing.T) {
 				t.Errorf("%d tests ran", len(report.Results))
 			}
 			for _, r := range report.Results {
-				if r.Outcome != Pass {
+				if r.Outcome != rules.Pass {
 					t.Errorf("%s:%d: %s %s: %s", r.File, r.Line, r.Outcome, r.Name, r.Detail())
 				}
 			}

@@ -15,6 +15,7 @@ import (
 	"github.com/permd/permd/decisions/effects/tools"
 	"github.com/permd/permd/policy/diag"
 	"github.com/permd/permd/policy/policytest"
+	"github.com/permd/permd/policy/rules"
 	"github.com/permd/permd/rego"
 )
 
@@ -117,7 +118,7 @@ func TestPrograms(t *testing.T) {
 		t.Errorf("status %+v", l)
 	}
 	uid := s.opts.UID
-	want := []ProgramInfo{{Program: "deployctl", Layer: "user", At: filepath.Join(w.user, file) + ":2", UID: &uid}}
+	want := []rules.ProgramInfo{{Program: "deployctl", Layer: "user", At: filepath.Join(w.user, file) + ":2", UID: &uid}}
 	if diff := cmp.Diff(want, s.Programs()); diff != "" {
 		t.Error(diff)
 	}

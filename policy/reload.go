@@ -27,7 +27,7 @@ func (s *Store) reload(ctx context.Context, atOnce bool) (changed bool, err erro
 	}
 	st := s.state.Load()
 	for at, snap := range st.snaps {
-		if before := old.snaps[at]; before == nil || before.digest != snap.digest {
+		if before := old.snaps[at]; before == nil || before.Digest() != snap.Digest() {
 			changed = true
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/permd/permd/policy/input/inputtest"
 	"github.com/permd/permd/policy/policytest"
 
 	"github.com/permd/permd/internal/filetest"
@@ -133,7 +134,7 @@ func (c *clients) decide() error {
 	if err != nil {
 		return err
 	}
-	got, err := snap.Evaluate(context.Background(), inputOf(run("rm")))
+	got, err := snap.Evaluate(context.Background(), inputtest.Of(inputtest.Run("rm")))
 	if err != nil {
 		return err
 	}

@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/permd/permd/decisions"
@@ -242,11 +241,6 @@ func (s *Store) quarantine(ctx context.Context, next *layerState, d *doubted, no
 		"%s; its denies and asks are kept until %s, its allows are not", what, d.end.Local().Format(time.TimeOnly))
 	next.quarantined, next.doubted, next.recheckAt, next.lastDigest = d.names, d.since, d.end, ""
 	return next.degrade(ps, now)
-}
-
-// inQuarantine reports whether a rule's allows do not count, because its file is quarantined.
-func inQuarantine(held []string, r *decisions.RuleRef) bool {
-	return slices.ContainsFunc(held, func(name string) bool { return strings.HasPrefix(r.At, name+":") })
 }
 
 // markUnstable keeps the rules in use while their files are changing.

@@ -120,8 +120,8 @@ func TestUnstableFiles(t *testing.T) {
 	if err := next.err(); err == nil || !strings.Contains(err.Error(), w.user+": its files keep changing") {
 		t.Errorf("error %v", err)
 	}
-	if next.active == nil || len(next.active.rules) != 1 || next.recheckAt.IsZero() {
-		t.Errorf("%d rules in use, looked at again at %v", len(next.active.rules), next.recheckAt)
+	if next.active == nil || next.active.NumRules() != 1 || next.recheckAt.IsZero() {
+		t.Errorf("%d rules in use, looked at again at %v", next.active.NumRules(), next.recheckAt)
 	}
 	policytest.Chmod(t, filepath.Join(w.user, "a.rego"), 0o644)
 	if _, err := s.Reload(t.Context()); err != nil {

@@ -166,12 +166,12 @@ func (n *layerState) status() LayerStatus {
 	if err := n.err(); err != nil {
 		out.Error, out.Problems, out.Removed = err.Error(), n.problems.Errors(), n.quarantined != nil && n.problems[0].File == n.quarantined[0]
 	}
-	if n.active != nil && n.active.stuck.Load() > 0 {
-		out.State, out.Digest, out.Error = StateDegraded, "", errEndless.Error()
-	}
 	if n.active != nil {
-		out.Warnings, out.Programs = n.active.warnings, len(n.active.programs)
-		for _, r := range n.active.list() {
+		if err := n.active.Err(); err != nil {
+			out.State, out.Digest, out.Error = StateDegraded, "", err.Error()
+		}
+		out.Warnings, out.Programs = n.active.Warnings, len(n.active.Programs)
+		for _, r := range n.active.List() {
 			switch r.Set {
 			case decisions.SetAllow:
 				out.Allow++

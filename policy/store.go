@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
 	"reflect"
 	"slices"
@@ -15,13 +14,13 @@ import (
 	"time"
 
 	"github.com/permd/permd/decisions"
-	"github.com/permd/permd/decisions/effects/mounts"
 	"github.com/permd/permd/decisions/effects/programs"
 	"github.com/permd/permd/decisions/effects/tools"
 	"github.com/permd/permd/internal/xdg"
 	"github.com/permd/permd/policy/diag"
 	"github.com/permd/permd/policy/evaltime"
 	"github.com/permd/permd/policy/input"
+	"github.com/permd/permd/policy/rules"
 	"github.com/permd/permd/policy/settings"
 	"github.com/permd/permd/policy/source"
 	"github.com/permd/permd/policy/weight"
@@ -35,68 +34,6 @@ const maxProjects = 64
 // errNotReady is returned by Snapshot for a person or project that Prepare has
 // not been called for, or that was evicted: a person must answer.
 var errNotReady = errors.New("the rules of this project or user are not loaded yet")
-
-// Switches are the settings that change what rules mean.
-type Switches struct {
-	Profile       string   // which base rules there are; ProfileBalanced when empty
-	OnlyOrg       bool     // allows of user and project do not count
-	DenyOnFailure bool     // what cannot be evaluated is denied, not asked
-	Disable       []string // ids of base rules to drop before compiling
-	AskGates      bool     // ask before a client acts for an agent
-}
-
-// Options configure where rules come from.
-type Options struct {
-	// OrgDir is the admins' folder, such as /etc/permd/policy.d; "" for none.
-	OrgDir string
-	// OrgOwners are the uids that may own the files in OrgDir; only root if
-	// nil. Only a relocated root (for tests and trials) adds another.
-	OrgOwners []uint32
-	// UserDir returns a person's folder, such as ~/.config/permd/policy.d; it
-	// returns "" or is nil for none.
-	UserDir func(uid uint32) (string, error)
-	// System is set if the daemon serves several people (xdg.Dirs.System).
-	// Otherwise all calls are decided by the rules of UID, whoever asks.
-	System bool
-	UID    uint32
-
-	Base     map[string][]byte // the files of the base layer by name
-	Schema   []byte            // JSON schema of the input
-	Programs map[string][]byte // the program table
-	Profiles []byte            // the agent profiles
-	// Table is the parsed Programs, for those who open many stores: it is
-	// read-only. Open parses Programs if it is nil.
-	Table *programs.Table
-
-	// Switches reads the merged settings; it is called at the start and at each
-	// reload. Defaults if nil.
-	Switches func() (Switches, error)
-	// KeepResults has results of evaluations kept (see package projection).
-	KeepResults bool
-	// Compare, if set, is called with each result that was kept and a new one, which
-	// must be equal: for tests, as nothing is gained then by keeping results. It must
-	// be safe for concurrent use.
-	Compare func(in *decisions.Input, kept, anew []decisions.Finding)
-	// privateGroup reports whether only one person is in a group, so that
-	// nobody else can write what the group can; xdg.PrivateGroup if nil.
-	privateGroup func(uid, gid uint32) bool
-	// Files bounds how long reading a folder of rules may wait for its file system;
-	// nil if all file systems answer.
-	Files *mounts.FS
-	// OnChange is called after rules or the condition of a layer changed. It
-	// must not call back into the store.
-	OnChange func(Status)
-	// OnWork is called before a layer is compiled and tested, and the function
-	// it returns afterwards: no other work takes as much time and memory. May
-	// be nil.
-	OnWork func() (done func())
-	// readDir reads a folder of rules; source.Read if nil.
-	readDir func(dir string, rules source.Access) (*source.Tree, error)
-	// watchStat looks at a folder to watch; os.Stat if nil.
-	watchStat func(dir string) (fs.FileInfo, error)
-	// now returns the time; time.Now if nil.
-	now func() time.Time
-}
 
 // Store holds the rules in use and keeps them up to date. It implements
 // decisions.Policy. Its methods may be called concurrently.
@@ -138,7 +75,7 @@ type state struct {
 	org              *layerState
 	users            map[uint32]*layerState
 	projects         map[layerKey]*layerState
-	snaps            map[layerKey]*snapshot
+	snaps            map[layerKey]*rules.Snapshot
 	watchError       string // why Watch cannot see changes, "" if it can
 }
 
@@ -192,7 +129,7 @@ func Open(ctx context.Context, opts Options) (*Store, error) {
 	if err := st.base.err(); err != nil {
 		return nil, err
 	}
-	st.org = &layerState{layer: decisions.Org, active: &compiledLayer{layer: decisions.Org}, state: StateAbsent, since: opts.now()}
+	st.org = &layerState{layer: decisions.Org, active: &rules.Layer{Name: decisions.Org}, state: StateAbsent, since: opts.now()}
 	if opts.OrgDir != "" {
 		st.org = s.refresh(ctx, &layerState{layer: decisions.Org, dirs: []string{opts.OrgDir}}, how)
 		if err := st.org.err(); err != nil {
@@ -313,17 +250,18 @@ func (s *Store) prepareUser(ctx context.Context, uid uint32) error {
 // publish makes a state current. It is called with changing held.
 func (s *Store) publish(st *state) {
 	old := s.state.Load()
-	st.snaps = make(map[layerKey]*snapshot, len(st.users)+len(st.projects))
-	var former map[layerKey]*snapshot
+	st.snaps = make(map[layerKey]*rules.Snapshot, len(st.users)+len(st.projects))
+	var former map[layerKey]*rules.Snapshot
+	sameSwitches := false
 	if old != nil {
-		former = old.snaps
+		former, sameSwitches = old.snaps, reflect.DeepEqual(old.switches, st.switches)
 	}
 	for uid := range st.users {
 		at := layerKey{uid: uid}
-		st.snaps[at] = s.snapshot(st, uid, nil, former[at])
+		st.snaps[at] = s.snapshot(st, uid, nil, former[at], sameSwitches)
 	}
 	for at, n := range st.projects {
-		st.snaps[at] = s.snapshot(st, at.uid, n, former[at])
+		st.snaps[at] = s.snapshot(st, at.uid, n, former[at], sameSwitches)
 	}
 	s.state.Store(st)
 	select { // Watch may have other folders to watch now
@@ -339,31 +277,34 @@ func (s *Store) publish(st *state) {
 }
 
 // snapshot combines the layers of one person and project. former is theirs until now,
-// nil if there is none.
-func (s *Store) snapshot(st *state, uid uint32, project *layerState, former *snapshot) *snapshot {
-	snap := &snapshot{switches: st.switches, table: s.tableFor(st, st.users[uid]), profiles: s.profiles, limiter: &s.limiter}
+// nil if there is none; sameSwitches is set if the settings are those of then.
+func (s *Store) snapshot(st *state, uid uint32, project *layerState, former *rules.Snapshot, sameSwitches bool) *rules.Snapshot {
+	is := rules.Basis{
+		OnlyOrg: st.switches.OnlyOrg, DenyOnFailure: st.switches.DenyOnFailure,
+		Table: s.tableFor(st, st.users[uid]), Profiles: s.profiles, Limiter: &s.limiter,
+	}
 	parts := []string{s.shipped, strconv.FormatBool(st.switches.OnlyOrg), strconv.FormatBool(st.switches.DenyOnFailure)}
 	for _, n := range []*layerState{st.org, st.users[uid], project, st.base} {
 		if n == nil {
 			continue
 		}
 		parts = append(append(parts, string(n.layer), n.digest), n.quarantined...)
-		snap.quarantined = append(snap.quarantined, n.quarantined...)
+		is.Quarantined = append(is.Quarantined, n.quarantined...)
 		switch {
 		case n.active == nil:
-			snap.unknown = cmp.Or(snap.unknown, n.err(), fmt.Errorf("the %s rules are not loaded", n.layer))
+			is.Unknown = cmp.Or(is.Unknown, n.err(), fmt.Errorf("the %s rules are not loaded", n.layer))
 			parts = append(parts, "unknown")
-		case len(n.active.rules) > 0:
-			snap.layers = append(snap.layers, n.active)
+		case n.active.NumRules() > 0:
+			is.Layers = append(is.Layers, n.active)
 		}
 	}
-	snap.digest = source.Digest(parts, nil)
-	if former != nil && former.unknown == nil && snap.unknown == nil && former.digest == snap.digest &&
-		slices.Equal(former.layers, snap.layers) && reflect.DeepEqual(former.switches, snap.switches) {
+	is.Digest = source.Digest(parts, nil)
+	snap := rules.NewSnapshot(is)
+	if sameSwitches && former != nil && snap.Same(former) {
 		return former // decisions that were cached with it stay usable
 	}
 	if s.opts.KeepResults {
-		snap.keep(former, s.opts.Compare)
+		snap.Keep(former, s.opts.Compare)
 	}
 	return snap
 }

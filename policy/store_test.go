@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/policy/input/inputtest"
 	"github.com/permd/permd/policy/policytest"
 )
 
@@ -204,7 +205,7 @@ func TestReloadSettings(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if f, err := snap.Evaluate(t.Context(), inputOf(run("x"))); err != nil || !f.OnlyOrg || snap.OnFailure() != decisions.Deny {
+	if f, err := snap.Evaluate(t.Context(), inputtest.Of(inputtest.Run("x"))); err != nil || !f.OnlyOrg || snap.OnFailure() != decisions.Deny {
 		t.Errorf("only org: %+v, %v", f, err)
 	}
 	if l := layerStatus(t, s, decisions.Base); len(l.Warnings) != 1 || !strings.Contains(l.Warnings[0].Text, `"none"`) {
@@ -301,7 +302,7 @@ func TestSystemUsers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := snap.Evaluate(t.Context(), inputOf(run("x"))); err == nil {
+	if _, err := snap.Evaluate(t.Context(), inputtest.Of(inputtest.Run("x"))); err == nil {
 		t.Error("a user whose rules are not known has no error")
 	}
 }

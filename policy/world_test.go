@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/policy/input/inputtest"
 	"github.com/permd/permd/policy/policytest"
 	"github.com/permd/permd/rego"
 )
@@ -75,7 +76,7 @@ func reasons(t testing.TB, s *Store, project, program string) []string {
 	if err != nil {
 		return []string{"error: " + err.Error()}
 	}
-	got, err := snap.Evaluate(context.Background(), inputOf(run(program)))
+	got, err := snap.Evaluate(context.Background(), inputtest.Of(inputtest.Run(program)))
 	var out []string
 	for _, f := range got.Fired {
 		out = append(out, fmt.Sprintf("%s %s %s", f.Rule.Layer, f.Set, f.Reason))

@@ -21,6 +21,7 @@ import (
 	"github.com/permd/permd/decisions/effects/tools"
 	"github.com/permd/permd/policy"
 	"github.com/permd/permd/policy/diag"
+	"github.com/permd/permd/policy/rules"
 	"github.com/permd/permd/rego"
 )
 
@@ -187,20 +188,20 @@ func (a *app) policyTest(ctx context.Context, args []string, o folderOptions, ve
 	return nil
 }
 
-func (a *app) renderTests(r *policy.TestReport, verbose bool) {
+func (a *app) renderTests(r *rules.TestReport, verbose bool) {
 	passed, failed, skipped := 0, 0, 0
 	for i := range r.Results {
 		t := &r.Results[i]
 		switch t.Outcome {
-		case policy.Pass:
+		case rules.Pass:
 			passed++
 			if verbose {
 				fmt.Fprintf(a.Out, "%s:%d: %s: pass\n", t.File, t.Line, t.Name)
 			}
 			continue
-		case policy.Skip:
+		case rules.Skip:
 			skipped++
-		case policy.Fail, policy.Broken:
+		case rules.Fail, rules.Broken:
 			failed++
 		}
 		fmt.Fprintf(a.Out, "%s:%d: %s: %s: %s\n", t.File, t.Line, t.Name, t.Outcome, t.Detail())
@@ -265,7 +266,7 @@ func (a *app) policyList(ctx context.Context, args []string, o folderOptions) er
 	return w.Flush()
 }
 
-func (a *app) rules(ctx context.Context, args []string, o *folderOptions) ([]policy.RuleInfo, error) {
+func (a *app) rules(ctx context.Context, args []string, o *folderOptions) ([]rules.RuleInfo, error) {
 	if len(args) > 0 || o.layer != "" {
 		f, err := a.folder(args, o)
 		if err != nil {
@@ -290,10 +291,10 @@ func (a *app) rules(ctx context.Context, args []string, o *folderOptions) ([]pol
 }
 
 // asListEntries returns programs in the form of list entries.
-func asListEntries(programs []policy.ProgramInfo) []policy.RuleInfo {
-	out := make([]policy.RuleInfo, len(programs))
+func asListEntries(programs []rules.ProgramInfo) []rules.RuleInfo {
+	out := make([]rules.RuleInfo, len(programs))
 	for i, p := range programs {
-		out[i] = policy.RuleInfo{
+		out[i] = rules.RuleInfo{
 			ID: p.Program, Layer: p.Layer, Set: "program", At: p.At, UID: p.UID,
 			Title: cli.Either(p.Extends, "extends a program", "adds a program"),
 		}

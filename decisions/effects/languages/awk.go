@@ -52,7 +52,6 @@ type awk struct {
 	at        int // after the token
 	tok       awkToken
 	word      string          // the token
-	begin     int             // of the token
 	operand   bool            // an operand precedes the token: / divides
 	depth     int             // nesting of brackets and blocks
 	functions map[string]bool // defined functions

@@ -32,7 +32,6 @@ func (p *awk) next() {
 		}
 		p.at += n
 	}
-	p.begin = p.at
 	p.tok, p.word = awkEnd, ""
 	if p.at == len(p.text) {
 		return

@@ -7,7 +7,10 @@
 // that they can be compared with the parser's. It imports only the standard library.
 package plainshell
 
-import "fmt"
+import (
+	"fmt"
+	"path"
+)
 
 // Shells is a set of shells that may read a text, and their modes.
 type Shells uint8
@@ -26,6 +29,22 @@ const (
 
 // All are the shells that an unknown shell may be.
 const All = Bash | Sh | Zsh
+
+// NotRead stands for a shell whose language is not read: fish, PowerShell, csh.
+const NotRead = Interactive
+
+// Named returns the shell of that name or path.
+func Named(name string) Shells {
+	switch path.Base(name) {
+	case "bash":
+		return Bash
+	case "zsh":
+		return Zsh
+	case "sh", "dash", "ash":
+		return Sh
+	}
+	return NotRead
+}
 
 // within reports whether only some of the given shells may read the text.
 func (s Shells) within(some Shells) bool { return s&All&^some == 0 }

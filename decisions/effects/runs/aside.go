@@ -13,43 +13,21 @@ import (
 	"github.com/permd/permd/internal/wordset"
 )
 
-// A run may do more than its effects say: git prints a file from the history, a move
-// gives content another name, a word that is not understood may name a file or a
-// command. An effect for each of these would ask in ordinary calls, or about something
-// that the run does not do. They are kept aside, where only what stops a call sees
-// them: denies, and of Asides also the asks of persons. If there are more than the
-// bounds, the call is not understood, as one of those left out may be denied.
+// maxPossible bounds the commands in words that are not understood, of one call.
+const maxPossible = MaxRestQueue / 2
 
-const (
-	maxAsides   = 1024             // effects that are kept aside for one call
-	maxPossible = MaxRestQueue / 2 // commands in words that are not understood, for one call
-)
-
-// setAside adds an effect of the word i that may stop the call and allows nothing.
+// setAside adds an effect of the word i that may stop the call and allows nothing, unless
+// the rest of the call is read, which only denies see.
 func (v *invocation) setAside(i int, e effects.Effect) {
-	b := v.b
-	if e.File == nil || b.Rest != nil || b.Remote {
-		return // a path that is not known has another reason to ask
-	}
-	same := func(have effects.Effect) bool {
-		return have.Kind == e.Kind && have.File.Path == e.File.Path && have.File.Recursive == e.File.Recursive &&
-			slices.Equal(have.File.OtherPaths, e.File.OtherPaths)
-	}
-	switch {
-	case slices.ContainsFunc(b.Asides, same):
-	case len(b.Asides) >= maxAsides:
-		b.TooManyAsides = true
-	default:
-		e = v.via(i, e)
-		e.Shell, e.Hint, e.Guessed = b.Depth > 0, true, true
-		b.Asides = append(b.Asides, e)
+	if v.b.Rest == nil {
+		v.b.SetAside(v.index, i, e)
 	}
 }
 
 // passesOn sets aside the read of a path that gets another name. Under that name its
 // content may be read, and no rule about this path would see it.
 func (v *invocation) passesOn(i int, word string) {
-	e := v.b.entry(effects.KindRead, word, v.run.Cwd, v.at.From)
+	e := v.b.Entry(effects.KindRead, word, v.run.Cwd, v.at.From)
 	if e.File != nil {
 		e.File.Recursive = v.isFolder(e.File.Path)
 	}
@@ -111,23 +89,8 @@ func (v *invocation) mayWrite(i int) {
 		case err == nil:
 			v.setAside(i, e)
 		case errors.Is(err, fs.ErrNotExist) && strings.ContainsAny(text, "./") && !strings.ContainsAny(text, " \t"):
-			v.maySometimes(v.via(i, e))
+			v.b.OpenSometimes(v.via(i, e))
 		}
-	}
-}
-
-// maySometimes adds an effect that only denies see.
-func (v *invocation) maySometimes(e effects.Effect) {
-	b := v.b
-	switch {
-	case slices.ContainsFunc(b.Opened, func(have effects.Effect) bool {
-		return have.Kind == e.Kind && have.File.Path == e.File.Path && have.Via.Effect == v.index
-	}):
-	case len(b.Opened) >= maxOpened:
-		b.TooManyAsides = true
-	default:
-		e.Shell, e.Guessed = b.Depth > 0, true
-		b.Opened = append(b.Opened, e)
 	}
 }
 
@@ -230,7 +193,7 @@ func (v *invocation) mayRun(i int) {
 	if w.Dynamic() || w.Glob {
 		return
 	}
-	name := v.b.programName(w.Text)
+	name := v.b.ProgramName(w.Text)
 	if i > 0 && v.args[i-1].Text == "--args" { // of gdb
 		v.b.possibly("", v.args[i:], v.run.Cwd, v.at)
 		return
@@ -247,7 +210,7 @@ func (v *invocation) isExecutable(text string) bool {
 		return false
 	}
 	at := v.b.Paths.Resolved(text, v.run.Cwd)
-	if at == "" || v.b.rearranges(at) {
+	if at == "" || v.b.Rearranges(at) {
 		return false
 	}
 	mode, err := v.b.Paths.Lstat(at)
@@ -316,7 +279,7 @@ func (v *invocation) opens() {
 		v.opensIn(home, func(o *programs.Obeyed) bool { return o.Home }, effects.TagsOf(effects.Secret))
 	}
 	root := v.b.Paths.Project()
-	for n, dir := 0, v.folderOf(v.run.Cwd); root != "" && lexpath.In(root, dir); n++ {
+	for n, dir := 0, v.b.Paths.Resolved(v.run.Cwd, ""); root != "" && lexpath.In(root, dir); n++ {
 		if n == maxOpenedDepth {
 			v.b.TooManyAsides = true
 			break
@@ -331,10 +294,7 @@ func (v *invocation) opens() {
 	}
 }
 
-const (
-	maxOpenedDepth = 32  // folders above that of a run
-	maxOpened      = 512 // effects that only denies see, of one call
-)
+const maxOpenedDepth = 32 // folders above that of a run
 
 // opensIn adds the reads of obeyed files in a folder, those with one of the tags unless
 // there are none.
@@ -345,12 +305,12 @@ func (v *invocation) opensIn(dir string, counts func(*programs.Obeyed) bool, tag
 			continue
 		}
 		file := paths.Child(dir, o.Name)
-		if at := v.b.Paths.Resolved(file, ""); at == "" || !v.Exists(at) {
+		if at := v.b.Paths.Resolved(file, ""); at == "" || !v.b.Exists(at) {
 			continue // as most
 		}
 		if e := v.b.Paths.Operand(effects.KindRead, file, "", v.at.From); e.File != nil && (tags == 0 || e.Tags&tags != 0) {
 			e.File.Recursive = v.isFolder(e.File.Path)
-			v.maySometimes(v.via(effects.Inherent, e))
+			v.b.OpenSometimes(v.via(effects.Inherent, e))
 		}
 	}
 }

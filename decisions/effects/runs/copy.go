@@ -9,8 +9,8 @@ import (
 
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/decisions/effects/display"
+	"github.com/permd/permd/decisions/effects/obeys"
 	"github.com/permd/permd/decisions/effects/programs"
-	"github.com/permd/permd/internal/lexpath"
 )
 
 // linkTarget adds the target of a relative symbolic link, resolved from the folder that
@@ -42,13 +42,13 @@ func (v *invocation) copyInto(i int, w effects.Word) {
 	mode, err := v.b.Paths.Lstat(e.File.Path)
 	there := err == nil && mode.IsDir()
 	option := !slices.Contains(v.operands, i)
-	folder := (there || option || strings.HasSuffix(w.Text, "/") || len(v.operands) > 2) && !v.takesName(i, w, option)
+	folder := (there || option || strings.HasSuffix(w.Text, "/") || len(v.operands) > 2) && !v.takesName(w, option)
 	// A folder that is moved or copied to a new name replaces what is there.
 	moved := v.p.Operands[0].Role == programs.RoleMoves
 	whole := deep || moved && slices.ContainsFunc(v.operands, func(j int) bool { return j != i && v.mayBeFolder(&v.args[j]) })
 	becomes := !folder || deep || !there && (whole || v.has([]string{"-D"}))
 	// An earlier part of the call creates a folder of that name, if it succeeds.
-	made := !folder && (slices.Contains(v.b.Paths.Made, e.File.Path) || errors.Is(err, fs.ErrNotExist) && !v.takesName(i, w, option) && v.madeBefore(e.File.Path))
+	made := !folder && (slices.Contains(v.b.Paths.Made, e.File.Path) || errors.Is(err, fs.ErrNotExist) && !v.takesName(w, option) && v.b.MadeBefore(v.index, e.File.Path))
 	if !folder || moved && becomes {
 		v.disturbs = append(v.disturbs, w.Text)
 	}
@@ -89,7 +89,7 @@ func (v *invocation) copyInto(i int, w effects.Word) {
 
 // takesName reports whether the target of a copy is exactly the word's path, even if a
 // folder of that name exists.
-func (v *invocation) takesName(i int, w effects.Word, option bool) bool {
+func (v *invocation) takesName(w effects.Word, option bool) bool {
 	if option {
 		return false // these programs have no -T
 	}
@@ -99,7 +99,7 @@ func (v *invocation) takesName(i int, w effects.Word, option bool) bool {
 	if v.p.Operands[0].Role != programs.RoleLink || !v.has([]string{"--no-dereference"}) {
 		return false
 	}
-	entry := v.b.entry(effects.KindWrite, w.Text, v.run.Cwd, v.at.From)
+	entry := v.b.Entry(effects.KindWrite, w.Text, v.run.Cwd, v.at.From)
 	if entry.File == nil {
 		return false
 	}
@@ -112,41 +112,15 @@ func (v *invocation) mayBeFolder(source *effects.Word) bool {
 	if source.Expandable() || source.Glob || strings.HasSuffix(source.Text, "/") {
 		return true
 	}
-	entry := v.b.entry(effects.KindDelete, source.Text, v.run.Cwd, v.at.From)
-	if entry.File == nil || v.changedBefore(entry.File.Path) {
+	entry := v.b.Entry(effects.KindDelete, source.Text, v.run.Cwd, v.at.From)
+	if entry.File == nil || v.b.ChangedBefore(v.index, entry.File.Path) {
 		return true
 	}
 	mode, err := v.b.Paths.Lstat(entry.File.Path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return !v.firstChange() // a name that does not exist is not moved, unless an earlier part creates it
+		return !v.b.UnchangedBefore(v.index) // a name that does not exist is not moved, unless an earlier part creates it
 	}
 	return err != nil || mode.IsDir()
-}
-
-// changedBefore is Stale without the changes of this run.
-func (v *invocation) changedBefore(file string) bool {
-	f := lexpath.Fold(file)
-	changes := func(w string) bool { return w != "" && effects.Covers(w, f) }
-	return slices.ContainsFunc(v.b.Call.Before.Written, changes) ||
-		slices.ContainsFunc(v.b.Effects[:v.index], func(e effects.Effect) bool { return changes(e.ChangedPath()) })
-}
-
-// madeBefore reports whether something before this run may make a folder of that
-// name: whatever writes the name, a file in it, or all below a folder that it lies in
-// (git init, unzip -d, cp -r).
-func (v *invocation) madeBefore(name string) bool {
-	in := lexpath.Fold(name) + "/"
-	within := func(w string) bool { return strings.HasPrefix(w, in) }
-	return v.changedBefore(name) || slices.ContainsFunc(v.b.Call.Before.Written, within) ||
-		slices.ContainsFunc(v.b.Effects[:v.index], func(e effects.Effect) bool { return within(e.ChangedPath()) })
-}
-
-// firstChange reports whether nothing before this run, in this call or in others that are
-// decided with it, may change a file.
-func (v *invocation) firstChange() bool {
-	return v.b.Call.Before.None() && !slices.ContainsFunc(v.b.Effects[:v.index], func(e effects.Effect) bool {
-		return e.Kind != effects.KindRead && (e.Run == nil || !e.Run.Readonly)
-	})
 }
 
 // copiedName returns the name that a copied source gets in the target folder, "" if it is
@@ -187,12 +161,13 @@ func (v *invocation) copiedName(source *effects.Word) string {
 func (v *invocation) writeCopy(i int, text string, deep bool) {
 	e := v.b.Operand(effects.KindWrite, text, v.run.Cwd, v.at.From)
 	if v.has(v.p.ClearsWith) {
-		if gone := v.b.entry(effects.KindDelete, text, v.run.Cwd, v.at.From); gone.File == nil || !v.surroundings().Absent(gone.File.Path) {
+		around := obeys.Surroundings(&v.b.Collector)
+		if gone := v.b.Entry(effects.KindDelete, text, v.run.Cwd, v.at.From); gone.File == nil || !around.Absent(gone.File.Path) {
 			v.b.Add(v.via(i, v.below(gone, deep, false)))
 		}
 	}
 	v.b.Add(v.via(i, v.below(e, deep, false)))
-	if entry := v.b.entry(effects.KindWrite, text, v.run.Cwd, v.at.From); entry.File != nil && (e.File == nil || e.File.Path != entry.File.Path) {
+	if entry := v.b.Entry(effects.KindWrite, text, v.run.Cwd, v.at.From); entry.File != nil && (e.File == nil || e.File.Path != entry.File.Path) {
 		v.b.Add(v.via(i, v.below(entry, deep, false)))
 	}
 }

@@ -115,7 +115,7 @@ func (v *invocation) findCommand(i, end int) {
 		switch {
 		case w.Dynamic() || !strings.Contains(w.Text, "{}"):
 		case w.Text == "{}" && !inside && len(roots) == 1 && !roots[0].Dynamic() && !roots[0].Glob && j > 0:
-			*w = effects.Word{Text: roots[0].Text, Shown: "{}", Tree: true, Linked: v.findsLinks(), Ending: v.linkEnding(i), Plain: v.findsPlain(i)}
+			*w = v.foundPath(i, roots[0])
 		default:
 			*w = effects.Word{Text: effects.DynamicWord, Shown: w.Text}
 			known = known && j > 0
@@ -142,6 +142,19 @@ func (v *invocation) findCommand(i, end int) {
 	v.changes = v.changes || !onlyReads(v.b.Effects[first:])
 }
 
+// foundPath returns the word for {} in the command at i, below a starting point.
+func (v *invocation) foundPath(i int, root effects.Word) effects.Word {
+	x := programs.Expression{Program: v.p, Words: v.args}
+	if n := len(v.operands); n > 0 {
+		x.Begin = v.operands[n-1] + 1
+	}
+	w := effects.Word{Text: root.Text, Shown: "{}", Tree: true, Linked: true, Plain: x.OnlyNames(i, v.b.Table.PlainPattern)}
+	if !v.has([]string{"-L", "-follow"}) { // with them, a link may be a folder on the way
+		w.Linked, w.Ending = x.PassesLinks(), paths.LiteralEnd(x.LastName(i))
+	}
+	return w
+}
+
 // onlyReads reports whether effects are only reads and read-only runs.
 func onlyReads(list []effects.Effect) bool {
 	for i := range list {
@@ -160,7 +173,7 @@ func (v *invocation) test() {
 		w := &v.args[i]
 		switch {
 		case w.Dynamic() && !w.Split && !w.Glob:
-			if !v.betweenOperators(i) {
+			if !programs.IsTestOperand(v.args, i) {
 				v.dynamicWord(i)
 			}
 		case w.Dynamic() && NumericParameter(w.Shown):
@@ -173,28 +186,6 @@ func (v *invocation) test() {
 		}
 	}
 }
-
-// betweenOperators reports whether the word at i can only be an operand: it follows an
-// operator, precedes a binary one, or is the only word.
-func (v *invocation) betweenOperators(i int) bool {
-	words := v.args
-	if n := len(words); n > 0 && words[n-1].Text == "]" {
-		words = words[:n-1]
-	}
-	switch {
-	case len(words) == 1:
-		return true
-	case i+1 < len(words) && slices.Contains(binaryTests, words[i+1].Text):
-		return true
-	case i == 0:
-		return false
-	}
-	before := words[i-1].Text
-	return slices.Contains(binaryTests, before) ||
-		len(before) == 2 && before[0] == '-' && strings.IndexByte("bcdefghknprstuwxzLNOSG", before[1]) >= 0
-}
-
-var binaryTests = []string{"=", "==", "!=", "<", ">", "-eq", "-ne", "-lt", "-le", "-gt", "-ge", "-nt", "-ot", "-ef"}
 
 // NumericParameter reports whether a shell parameter is always a number.
 func NumericParameter(shown string) bool {

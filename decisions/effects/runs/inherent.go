@@ -6,6 +6,8 @@ import (
 
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/decisions/effects/display"
+	"github.com/permd/permd/decisions/effects/git"
+	"github.com/permd/permd/decisions/effects/obeys"
 	"github.com/permd/permd/decisions/effects/plainshell"
 	"github.com/permd/permd/decisions/effects/programs"
 )
@@ -22,10 +24,33 @@ func (v *invocation) implicitEffects() {
 		}
 	}
 	if v.p.Repository {
-		v.foreignRepository()
+		if why := git.Foreign(&v.b.Collector, v.run.Cwd); why != "" {
+			v.b.Unknown(v.at.From, why)
+			v.changes = true
+		}
 		v.repositorySecrets()
 	}
 }
+
+// repositorySecrets adds the reads of secrets that git prints from its own data.
+func (v *invocation) repositorySecrets() {
+	if len(v.subs) == 0 || v.run.Program != "git" {
+		return
+	}
+	r := git.Run{
+		Call: &v.b.Collector, Sub: v.subs[0], Args: v.args, Flags: v.flags, Operands: v.operands, Dashes: v.dashes, Unparsed: v.unparsed,
+		Cwd: v.run.Cwd, From: v.at.From, Into: wordEffects{v},
+	}
+	r.Secrets()
+}
+
+// wordEffects adds effects of the words of an invocation.
+type wordEffects struct{ v *invocation }
+
+func (w wordEffects) Add(i int, e effects.Effect)      { w.v.b.Add(w.v.via(i, e)) }
+func (w wordEffects) SetAside(i int, e effects.Effect) { w.v.setAside(i, e) }
+func (w wordEffects) Unknown(i int, why string)        { w.v.unknown(i, why) }
+func (w wordEffects) Full() bool                       { return w.v.full() }
 
 // readonly decides whether the run is known to change nothing.
 func (v *invocation) readonly() {
@@ -36,9 +61,10 @@ func (v *invocation) readonly() {
 	}
 	ok = ok || v.checksSyntax() || v.printsOwnInfo()
 	if ok {
-		file := v.obeysProject()
+		v.obeyed = obeys.Run{Call: &v.b.Collector, Program: v.p, Run: v.run, Args: v.args, Operands: v.operands}
+		file := v.obeyed.Project()
 		if file == "" {
-			file = v.obeysShims()
+			file = v.obeyed.Shim()
 		}
 		if file != "" {
 			ok = false
@@ -60,6 +86,13 @@ func (v *invocation) readonly() {
 	}
 }
 
+// printsOwnInfo reports whether the run only asks about the program itself, such as its
+// version.
+func (v *invocation) printsOwnInfo() bool {
+	return len(v.args) == 1 && len(v.subs) == 0 && len(v.operands) == 0 && !v.changes && len(v.flags) == 1 &&
+		slices.Contains(v.p.ReadonlyAlone, v.flags[0])
+}
+
 // checksSyntax reports whether a shell only reads a script (bash -n).
 func (v *invocation) checksSyntax() bool {
 	if v.p.Interpreter != "shell" || len(v.operands) == 0 || !v.has([]string{"-n"}) || v.harms.from > v.operands[0]+1 {
@@ -79,7 +112,7 @@ func (v *invocation) checksSyntax() bool {
 func (v *invocation) disturb() {
 	v.unpack()
 	if v.p.Rearranges {
-		v.b.Rearranged = append(v.b.Rearranged, v.folderOf(v.run.Cwd))
+		v.b.Rearranged = append(v.b.Rearranged, v.b.Paths.Resolved(v.run.Cwd, ""))
 	}
 	if len(v.p.DisturbsWith) > 0 && !v.has(v.p.DisturbsWith) {
 		return

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/decisions/effects/goals"
 )
 
 // Input is the standard input of a command.
@@ -38,14 +39,8 @@ func (v *invocation) recipes(i int) {
 	if !ok || len(text) > MaxOutput {
 		return
 	}
-	for line := range strings.Lines(text) {
-		recipe, ok := strings.CutPrefix(line, "\t")
-		if _, after, found := strings.Cut(line, ";"); !ok && found {
-			recipe, ok = after, true // "target: ; command"
-		}
-		if recipe = strings.TrimLeft(strings.TrimSpace(recipe), "@-+ "); ok && recipe != "" {
-			v.b.AddLikely(recipe, v.run.Cwd, v.at.From)
-		}
+	for _, command := range goals.Commands(text) {
+		v.b.AddLikely(command, v.run.Cwd, v.at.From)
 	}
 }
 

@@ -6,9 +6,9 @@ import (
 
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/decisions/effects/display"
+	"github.com/permd/permd/decisions/effects/obeys"
 	"github.com/permd/permd/decisions/effects/paths"
 	"github.com/permd/permd/decisions/effects/programs"
-	"github.com/permd/permd/decisions/effects/settings"
 )
 
 // invocation is one run whose words are read with its entry of the program table.
@@ -51,7 +51,7 @@ type invocation struct {
 	makePrograms      []string        // values of these, which may be programs
 	targetFiles       []string        // makefiles that are named
 
-	nearby     settings.Surroundings // once it is needed
+	obeyed     obeys.Run // once it is needed
 	subsMemory [4]string
 }
 
@@ -90,7 +90,7 @@ func (v *invocation) unknown(i int, why string) {
 	if v.args[i].Glob {
 		v.run.Args[i] = effects.DynamicWord
 	}
-	v.b.unknownArg(v.index, i, v.at.From, why)
+	v.b.UnknownArg(v.index, i, v.at.From, why)
 }
 
 func (v *invocation) dynamicWord(i int) {

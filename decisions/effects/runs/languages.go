@@ -155,7 +155,7 @@ func (v *invocation) writesWhenRead(w effects.Word) string {
 		return "a database at a path that is not known"
 	}
 	for _, file := range []string{e.File.Path, e.File.Path + "-journal", e.File.Path + "-wal", e.File.Path + "-shm"} {
-		if v.b.writes(file) || v.b.Stale(file) {
+		if v.b.Writes(file) || v.b.Stale(file) {
 			return "a database that an earlier part of the call, or an earlier call, writes"
 		}
 		if file == e.File.Path {

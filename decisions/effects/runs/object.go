@@ -33,7 +33,7 @@ func (v *invocation) isThinArchive(w effects.Word) bool {
 		return false // it already asks
 	}
 	archive = archive || strings.HasSuffix(lexpath.Fold(e.File.Path), ".a")
-	if v.Rewritten(e.File.Path) {
+	if v.b.Rewritten(e.File.Path) {
 		return archive
 	}
 	data, err := v.b.FS.ReadFile(e.File.Path, maxObject)
@@ -119,7 +119,7 @@ func (v *invocation) backUp(i int, w effects.Word) {
 	case w.Tree:
 		v.unknown(i, "copies of files whose names are not known: "+display.Display(display.ShowWord(&w)))
 	default:
-		v.b.Add(v.via(i, v.b.entry(effects.KindWrite, w.Text+v.backupSuffix, v.run.Cwd, v.at.From)))
+		v.b.Add(v.via(i, v.b.Entry(effects.KindWrite, w.Text+v.backupSuffix, v.run.Cwd, v.at.From)))
 	}
 }
 
@@ -142,4 +142,18 @@ func (v *invocation) charset(a argument) {
 	if strings.Contains(a.w.Text, "/") {
 		v.applyPath(programs.RoleReads, a.i, a.w, false)
 	}
+}
+
+// isName reports whether the text can only be a name that the program itself defines:
+// no path, no address, and no file of that name.
+func (v *invocation) isName(text string) bool {
+	if strings.ContainsAny(text, "/:\\~") || strings.HasPrefix(text, ".") || v.run.Cwd == "" {
+		return false
+	}
+	file := path.Join(v.run.Cwd, text)
+	if v.b.Writes(file) || v.b.Stale(file) {
+		return false
+	}
+	_, err := v.b.FS.Lstat(file)
+	return errors.Is(err, fs.ErrNotExist)
 }

@@ -1,7 +1,6 @@
 package runs
 
 import (
-	"reflect"
 	"slices"
 
 	"github.com/permd/permd/decisions/effects"
@@ -66,7 +65,7 @@ func (v *invocation) interpretWith(p *programs.Program) (run effects.Run, found 
 	b.Paths.Disturbed, b.Paths.Unknown, b.Paths.Made, b.Paths.Matched = paths.Disturbed, paths.Unknown, paths.Made, paths.Matched
 	b.Paths.Bases = b.Paths.Bases[:0]
 	b.Effects[v.index].Text = text
-	b.dropDuplicates(v.index, first)
+	b.DropDuplicates(v.index, first)
 	for i := first; i < len(b.Effects); i++ {
 		b.Effects[i].FromOverlay = true
 	}
@@ -76,9 +75,8 @@ func (v *invocation) interpretWith(p *programs.Program) (run effects.Run, found 
 // overlayCommand adds the command in a wrapper's operands, as wrapped does for wrappers of the
 // table.
 func (v *invocation) overlayCommand(p *programs.Program) {
-	peek := invocation{b: v.b, at: v.at, index: v.index, run: v.run, args: v.args, p: p}
-	start := peek.wrappedCommand(p)
-	if start < 0 || start >= len(v.args) {
+	start, _ := v.b.Table.Wrapped(p, v.args)
+	if start >= len(v.args) {
 		return
 	}
 	v.markHarmful(start)
@@ -101,37 +99,4 @@ func (v *invocation) overlayCommand(p *programs.Program) {
 		return
 	}
 	v.b.Command(inner, at)
-}
-
-// dropDuplicates drops each effect from index again on that has a match among those
-// from index first on.
-func (b *Builder) dropDuplicates(first, again int) {
-	old := b.Effects[first+1 : again]
-	used := make([]bool, len(old))
-	moved := map[int]int{} // new indices of the effects of the second reading
-	kept := again
-	for i := again; i < len(b.Effects); i++ {
-		e := b.Effects[i]
-		if e.Via != nil {
-			if to, ok := moved[e.Via.Effect]; ok {
-				e.Via = &effects.Via{Effect: to, Arg: e.Via.Arg}
-			}
-		}
-		same := -1
-		for j := range old {
-			if !used[j] && old[j].Kind == e.Kind && old[j].Text == e.Text && reflect.DeepEqual(old[j], e) {
-				same = j
-				break
-			}
-		}
-		if same >= 0 {
-			used[same] = true
-			moved[i] = first + 1 + same
-			continue
-		}
-		b.Effects[kept] = e
-		moved[i] = kept
-		kept++
-	}
-	b.Effects = b.Effects[:kept]
 }

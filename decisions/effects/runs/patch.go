@@ -35,7 +35,7 @@ func (v *invocation) applyPatch() {
 		case languages.PatchWrites:
 			e = v.b.Operand(effects.KindWrite, file, v.run.Cwd, v.at.From)
 		case languages.PatchDeletes:
-			e = v.b.entry(effects.KindDelete, file, v.run.Cwd, v.at.From)
+			e = v.b.Entry(effects.KindDelete, file, v.run.Cwd, v.at.From)
 		case languages.PatchUnknown:
 			v.b.Unknown(v.at.From, "a patch with a heading that is not known")
 			return true

@@ -1,15 +1,12 @@
 package runs
 
 import (
-	"path"
-	"slices"
 	"strings"
 
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/decisions/effects/display"
 	"github.com/permd/permd/decisions/effects/paths"
 	"github.com/permd/permd/decisions/effects/programs"
-	"github.com/permd/permd/internal/lexpath"
 )
 
 // A pattern expands to names of files before the program sees its words, and a file may
@@ -30,7 +27,7 @@ func (v *invocation) patternOption(w *effects.Word, is func(name string) bool) s
 	}
 	const may = "a pattern that may match a file named like an option"
 	dir := e.File.Path
-	if v.b.mayMake(dir, func(name string) bool { return is(name) && paths.GlobMatch(pattern, name) }) {
+	if v.b.MayMake(dir, func(name string) bool { return is(name) && paths.GlobMatch(pattern, name) }) {
 		return "an earlier part of the call may make a file named like an option"
 	}
 	names, why := v.b.Paths.Names(dir)
@@ -46,23 +43,6 @@ func (v *invocation) patternOption(w *effects.Word, is func(name string) bool) s
 		}
 	}
 	return ""
-}
-
-// mayMake reports whether an earlier part of the call, or an earlier call, may create
-// one of the names in a folder.
-func (b *Builder) mayMake(dir string, name func(string) bool) bool {
-	if b.Paths.Unknown || slices.ContainsFunc(b.Rearranged, func(d string) bool { return d == "" || lexpath.In(d, dir) || lexpath.In(dir, d) }) {
-		return true
-	}
-	f := lexpath.Fold(dir)
-	in := func(p string) bool { return path.Dir(p) == f && name(path.Base(p)) }
-	if slices.ContainsFunc(b.Paths.Disturbed, func(p string) bool { return in(lexpath.Fold(p)) || lexpath.In(lexpath.Fold(p), f) }) {
-		return true
-	}
-	return b.mayChange(func(w string) bool {
-		// A folder that is written as a whole may contain any names.
-		return in(strings.TrimSuffix(w, "/")) || strings.HasSuffix(w, "/") && effects.Covers(w, f)
-	})
 }
 
 // optionName reports whether a name begins like an option.

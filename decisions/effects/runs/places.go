@@ -15,7 +15,7 @@ import (
 func (v *invocation) fromTop(i int, w effects.Word) {
 	v.applyPath(programs.RoleReads, i, w, v.p.Recursive)
 	cwd := v.run.Cwd
-	top, there := v.top(), v.folderOf(cwd)
+	top, there := v.top(), v.b.Paths.Resolved(cwd, "")
 	if w.Text == "-" || top == there && top != "" || path.IsAbs(w.Text) {
 		return
 	}
@@ -31,9 +31,9 @@ func (v *invocation) fromTop(i int, w effects.Word) {
 // top returns the folder that holds the repository of the run's folder, that folder
 // itself if there is no repository, "" if it is not known.
 func (v *invocation) top() string {
-	there, root := v.folderOf(v.run.Cwd), v.b.Paths.Project()
+	there, root := v.b.Paths.Resolved(v.run.Cwd, ""), v.b.Paths.Project()
 	for dir := there; dir != ""; dir = path.Dir(dir) {
-		if dir == root || v.Exists(dir+"/.git") {
+		if dir == root || v.b.Exists(dir+"/.git") {
 			return dir
 		}
 		if dir == "/" {
@@ -67,7 +67,7 @@ func (v *invocation) namePrefix(i int, w effects.Word) {
 // input; for some, such as cp and readelf, it is a file of that name.
 func (v *invocation) dash(role programs.Role, i int, w effects.Word) {
 	file := path.Join(v.run.Cwd, "-")
-	if v.run.Cwd == "" || v.Exists(file) || v.Changed(file) {
+	if v.run.Cwd == "" || v.b.Exists(file) || v.b.Changed(file) {
 		w.Text = "./-"
 		v.applyPath(role, i, w, v.p.Recursive)
 	}

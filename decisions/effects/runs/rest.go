@@ -75,7 +75,7 @@ func (b *Builder) deferWrapped(words []effects.Word, at Setting) {
 		if words[i].Dynamic() || words[i].Glob {
 			continue
 		}
-		if p := b.Table.Program(b.programName(words[i].Text)); p != nil && p.Wrapper != nil {
+		if p := b.Table.Program(b.ProgramName(words[i].Text)); p != nil && p.Wrapper != nil {
 			b.deferWords(words[i:], at)
 			n++
 		}

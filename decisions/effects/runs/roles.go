@@ -258,7 +258,7 @@ func (v *invocation) applyPath(role programs.Role, i int, w effects.Word, tree b
 		}
 		resolve := v.b.Operand
 		if entry {
-			resolve = v.b.entry
+			resolve = v.b.Entry
 		}
 		v.b.Add(v.via(i, v.below(resolve(kind, w.Text, v.run.Cwd, v.at.From), tree, role == programs.RoleLists)))
 	}
@@ -272,7 +272,7 @@ func (v *invocation) applyPath(role programs.Role, i int, w effects.Word, tree b
 			add(effects.KindWrite, false, tree)
 			// The new file may replace a link, as with sed -i: then the link's own name is
 			// written.
-			if e := v.b.entry(effects.KindWrite, w.Text, v.run.Cwd, v.at.From); e.File != nil && e.File.Path != v.b.Effects[len(v.b.Effects)-1].Path() {
+			if e := v.b.Entry(effects.KindWrite, w.Text, v.run.Cwd, v.at.From); e.File != nil && e.File.Path != v.b.Effects[len(v.b.Effects)-1].Path() {
 				v.b.Add(v.via(i, e))
 			}
 			v.backUp(i, w)
@@ -314,7 +314,7 @@ func (v *invocation) applyPath(role programs.Role, i int, w effects.Word, tree b
 		v.changes = true
 		e := v.b.Operand(effects.KindRead, w.Text, v.run.Cwd, v.at.From)
 		if e.File != nil {
-			v.run.Script = v.b.script(e.File.Path, v.at.From)
+			v.run.Script = v.b.Script(e.File.Path, v.at.From)
 		}
 		v.b.Add(v.via(i, e))
 	}

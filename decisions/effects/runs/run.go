@@ -1,8 +1,6 @@
 package runs
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"path"
 	"slices"
 	"strings"
@@ -11,13 +9,10 @@ import (
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/decisions/effects/display"
 	"github.com/permd/permd/decisions/effects/foreign"
-	"github.com/permd/permd/internal/lexpath"
 	"github.com/permd/permd/internal/wordset"
 )
 
 const (
-	// maxScript is the maximum size of a script that is hashed, in bytes.
-	maxScript = 1 << 20
 	// maxRunEffects bounds the effects of the words of one command, and maxRunWords the
 	// words that rules may then see: rules see all words of a run with each of its
 	// effects.
@@ -54,7 +49,7 @@ func (b *Builder) Command(words []effects.Word, at Setting) {
 	if why := foreign.Why(words); why != "" {
 		b.Unknown(at.From, why)
 	}
-	p := b.Table.Program(b.programName(words[0].Text))
+	p := b.Table.Program(b.ProgramName(words[0].Text))
 	if p != nil && p.Wrapper != nil && !p.Wrapper.Elsewhere {
 		if at.wrappers++; at.wrappers > maxWrappers {
 			b.Unknown(at.From, "commands wrapped in each other too deeply")
@@ -72,61 +67,6 @@ func (b *Builder) Command(words []effects.Word, at Setting) {
 	}
 }
 
-// programName returns the name under which the table has a program, "" for a path
-// outside of the system's folders.
-func (b *Builder) programName(given string) string {
-	if !strings.Contains(given, "/") {
-		return given
-	}
-	if strings.Contains(given, "..") || given[0] != '/' {
-		return ""
-	}
-	clean := path.Clean(given)
-	if b.Table.SystemFolder(path.Dir(clean)) {
-		return path.Base(clean)
-	}
-	return ""
-}
-
-// NetworkProgram reports whether a program's output comes from the network.
-func (b *Builder) NetworkProgram(name string) bool {
-	if p := b.Table.Program(name); p != nil && p.Network {
-		return true
-	}
-	if p := b.Table.OverlayProgram(name); p != nil && p.Network {
-		return true
-	}
-	return b.Table.Shell.Network[name]
-}
-
-// Operand returns the effect of a path that is passed to the kernel unchanged.
-func (b *Builder) Operand(kind effects.Kind, word, cwd, from string) effects.Effect {
-	return b.CheckLinks(b.Paths.Operand(kind, word, cwd, from))
-}
-
-// entry is Operand for a name that is not followed if it is a link.
-func (b *Builder) entry(kind effects.Kind, word, cwd, from string) effects.Effect {
-	return b.CheckLinks(b.Paths.Entry(kind, word, cwd, from))
-}
-
-// CheckLinks makes an effect Unknown if an earlier run of the call may have put links
-// into its path.
-func (b *Builder) CheckLinks(e effects.Effect) effects.Effect {
-	if e.File == nil {
-		return e
-	}
-	if b.rearranges(e.File.Path) {
-		why := "an earlier part of the call may change what the path leads to"
-		return effects.Effect{Kind: effects.KindUnknown, From: e.From, Why: why, Text: display.Display(string(e.Kind) + " " + e.File.AsWritten + ": " + why)}
-	}
-	return e
-}
-
-// rearranges reports whether an earlier run of the call may have put links into a path.
-func (b *Builder) rearranges(file string) bool {
-	return slices.ContainsFunc(b.Rearranged, func(dir string) bool { return dir == "" || lexpath.Below(dir, file) })
-}
-
 // Run adds a run effect and those of its words, and returns its index.
 func (b *Builder) Run(words []effects.Word, at Setting) int {
 	given := words[0].Text
@@ -137,7 +77,7 @@ func (b *Builder) Run(words []effects.Word, at Setting) int {
 	var text string
 	text, r.Shown = display.Command("run ", words)
 	index := b.Add(effects.Effect{Kind: effects.KindRun, From: at.From, Run: r, Text: text, Via: at.via})
-	name := b.programName(given)
+	name := b.ProgramName(given)
 	if strings.Contains(given, "/") {
 		r.Executable = given
 		if name == "" {
@@ -180,7 +120,11 @@ func (b *Builder) Run(words []effects.Word, at Setting) int {
 	if r.WithoutOverlay != nil && r.Cwd != at.Cwd {
 		b.Effects[index].Tags |= b.Paths.CwdTags(at.Cwd)
 	}
-	b.inVenvs(words, at)
+	for file := range b.Environments.Programs(&b.Collector, given, at.From) {
+		own := slices.Clone(words)
+		own[0] = effects.Word{Text: file, Shown: file}
+		b.Run(own, at)
+	}
 	r.Own = b.usesOfPermd().Use(r, given, at.appendsWords)
 	if r.Shown == nil {
 		display.ConcealWords(b.Effects[index:], index, words)
@@ -240,41 +184,14 @@ func (b *Builder) byPath(index int, at Setting) string {
 		return base
 	}
 	r.Program, r.OtherPaths = e.File.Path, e.File.OtherPaths
-	r.Script = b.script(e.File.Path, at.From)
+	r.Script = b.Script(e.File.Path, at.From)
 	return ""
-}
-
-// script returns a script's path with the hash of its text, unless that may change
-// before it runs. A script that the call itself writes is treated as inline code.
-func (b *Builder) script(file, from string) *effects.Script {
-	s := &effects.Script{Path: file}
-	if b.writes(file) {
-		why := "a script that an earlier part of the call writes"
-		if b.fetches(file) {
-			why = "a script that an earlier part of the call fetches"
-		}
-		b.Unknown(from, why)
-		return s
-	}
-	if b.Stale(file) {
-		return s
-	}
-	if data, err := b.FS.ReadFile(file, maxScript); err == nil {
-		sum := sha256.Sum256(data)
-		s.SHA256 = hex.EncodeToString(sum[:])
-	}
-	return s
-}
-
-// unknownArg adds an Unknown effect that a word of a run causes.
-func (b *Builder) unknownArg(index, arg int, from, why string) {
-	b.Add(effects.Effect{Kind: effects.KindUnknown, From: from, Why: why, Text: why, Via: &effects.Via{Effect: index, Arg: arg}})
 }
 
 // Inline adds the effects of shell text in words. Text that is not known completely is
 // Unknown, as is all text that another machine, or the shell itself, runs.
 func (b *Builder) Inline(index, arg int, code []effects.Word, at Setting, itself bool) {
-	unknown := func() { b.unknownArg(index, arg, at.From, "code given inline") }
+	unknown := func() { b.UnknownArg(index, arg, at.From, "code given inline") }
 	if itself = itself || b.Remote; itself {
 		unknown()
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/permd/permd/decisions/effects/languages"
 	"github.com/permd/permd/decisions/effects/paths"
 	"github.com/permd/permd/decisions/effects/programs"
+	"github.com/permd/permd/internal/wordset"
 )
 
 // goProxy is where the go command fetches modules that are not in its cache.
@@ -176,3 +177,9 @@ func (v *invocation) gitConfig(a argument) {
 		}
 	}
 }
+
+// runnerWords are words with the same meaning to all test runners that know them: run
+// once, the amount of output, run in one process.
+var runnerWords = wordset.Fields(`
+	--watch=false --watchAll=false --no-watch --run --ci --silent --quiet --verbose --bail --coverage --no-coverage --passWithNoTests
+	--runInBand --color --no-color --watch=0 --reporter=dot --reporter=verbose`)

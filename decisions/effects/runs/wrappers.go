@@ -12,28 +12,27 @@ import (
 
 // wrapped handles a program that runs the command in its operands.
 func (b *Builder) wrapped(p *programs.Program, words []effects.Word, at Setting) {
-	v := invocation{b: b, at: at, index: -1, args: words[1:], p: p, run: &effects.Run{Cwd: at.Cwd}}
-	start := v.wrappedCommand(p)
-	plain := p.Wrapper.Transparent && start >= 0 && start < len(v.args) && !v.wrapperDoesMore
-	if !plain {
+	args := words[1:]
+	start, more := b.Table.Wrapped(p, args)
+	if !p.Wrapper.Transparent || start >= len(args) || more {
 		index := b.Run(words, at)
-		if start < 0 || start >= len(v.args) {
+		if start >= len(args) {
 			b.markPrintsSecrets(index, words)
 			return
 		}
 		at.via = &effects.Via{Effect: index, Arg: start}
-		if p.Wrapper.Joined && slices.ContainsFunc(v.args[start:], changesWhenReread) {
-			b.unknownArg(index, start, at.From, "words that the program hands to a shell, which reads them once more")
+		if p.Wrapper.Joined && slices.ContainsFunc(args[start:], changesWhenReread) {
+			b.UnknownArg(index, start, at.From, "words that the program hands to a shell, which reads them once more")
 		}
 		if p.Wrapper.Appends {
-			b.unknownArg(index, start, at.From, "arguments that are read while it runs")
-			b.withAppended(words[1:1+start], words[1+start:], at)
-			if at.appendsWords = true; !v.readsWordsFile(start) {
+			b.UnknownArg(index, start, at.From, "arguments that are read while it runs")
+			b.withAppended(args[:start], args[start:], at)
+			if at.appendsWords = true; !readsWordsFile(args[:start]) {
 				at.Stdin, at.Text, at.Printed = effects.StdinNone, "", ""
 			}
 		}
 	}
-	inner := words[1+start:]
+	inner := args[start:]
 	if at.via != nil && !inner[0].Expandable() && len(inner) > 1 && takesCommand.Has(inner[0].Text) { // flock FILE -c TEXT
 		b.Inline(at.via.Effect, start+1, inner[1:2], at, false)
 		return
@@ -56,99 +55,13 @@ const plainLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ012345
 
 // readsWordsFile reports whether the words that a wrapper appends may come from a file,
 // so that the command gets the wrapper's standard input (xargs -a).
-func (v *invocation) readsWordsFile(start int) bool {
-	for i := range v.args[:start] {
-		if w := &v.args[i]; w.Expandable() || len(w.Text) > 1 && w.Text[0] == '-' && strings.Contains(w.Text, "a") {
+func readsWordsFile(options []effects.Word) bool {
+	for i := range options {
+		if w := &options[i]; w.Expandable() || len(w.Text) > 1 && w.Text[0] == '-' && strings.Contains(w.Text, "a") {
 			return true
 		}
 	}
 	return false
-}
-
-// wrappedCommand returns the index of the wrapped command, -1 if it is not certain. It
-// sets wrapperDoesMore if the wrapper's own words do more than those of a transparent
-// wrapper may.
-func (v *invocation) wrappedCommand(p *programs.Program) int {
-	skip := p.Wrapper.Skip
-	for r := p.Read(v.args); r.More(); {
-		if i := r.At(); v.args[i].Expandable() {
-			v.wrapperDoesMore = v.wrapperDoesMore || i > 0 || skip > 0
-			return i
-		}
-		a := r.Next()
-		switch i := a.Index; a.Kind {
-		case programs.ArgNumber:
-		case programs.ArgDashes:
-			v.wrapperDoesMore = v.wrapperDoesMore || !p.Wrapper.Transparent
-			return v.skipOperands(i+1, skip)
-		case programs.ArgOptions:
-			for use, ok := r.Option(); ok; use, ok = r.Option() {
-				if use.Option == nil {
-					v.wrapperDoesMore = true
-					return v.afterUnknown(i + 1)
-				}
-				v.wrapperDoesMore = v.wrapperDoesMore || !v.harmlessOption(&use)
-			}
-		case programs.ArgOperand, programs.ArgSub, programs.ArgCommand, programs.ArgText, programs.ArgUnknown, programs.ArgPattern,
-			programs.ArgOperator, programs.ArgLinks, programs.ArgExec:
-			return v.skipOperands(i, skip)
-		}
-	}
-	return len(v.args)
-}
-
-// harmlessOption reports whether an option of a wrapper has no effect that a rule could
-// match.
-func (v *invocation) harmlessOption(use *programs.OptionUse) bool {
-	switch use.Form {
-	case programs.NoValue, programs.ValueAttached:
-	case programs.ValueSeparate:
-		if v.args[use.Value].Expandable() {
-			return false
-		}
-	case programs.ValueMissing, programs.ValueUnexpected, programs.ValueFalse:
-		return false
-	}
-	return use.Role == programs.RoleText && !use.Abbreviated
-}
-
-// afterUnknown returns where the command probably begins after an unknown option, so
-// that deny rules see it; the unknown option asks anyway.
-func (v *invocation) afterUnknown(i int) int {
-	for i < len(v.args) && strings.HasPrefix(v.args[i].Text, "-") {
-		i++
-	}
-	return i
-}
-
-// skipOperands skips the operands before the command.
-func (v *invocation) skipOperands(i, skip int) int {
-	for ; i < len(v.args); i++ {
-		w := &v.args[i]
-		if w.Glob || w.Tree {
-			return i // one word or several: the beginning of the command is not known
-		}
-		if v.p.Wrapper.Assignments && !w.Dynamic() {
-			if w.Text == "-" { // env - is env -i
-				v.wrapperDoesMore = true
-				continue
-			}
-			if name, value, ok := strings.Cut(w.Text, "="); ok && name != "" {
-				if !v.b.Table.HarmlessAssignment(name, value) {
-					v.wrapperDoesMore = true
-				}
-				continue
-			}
-		}
-		if skip == 0 {
-			return i
-		}
-		if w.Dynamic() {
-			v.wrapperDoesMore = true
-		}
-		skip--
-	}
-	return i
 }
 
 // innerCommand adds the effects of the command of a sub-command that wraps one (uv run, docker
@@ -290,6 +203,24 @@ func (v *invocation) inline(a argument) {
 	}
 	v.unknown(a.i, "code given inline")
 	v.unexplainedTail(a.i + 1)
+}
+
+// shells returns the shell that an invocation starts for the text in a word, unless
+// options before it change the language, as bash -O extglob does.
+func (v *invocation) shells(text int) plainshell.Shells {
+	shells := plainshell.Named(v.run.Program)
+	for i := 0; i < text && i < len(v.args); i++ {
+		switch word := v.args[i].Text; word {
+		case "--", "--login", "--noprofile", "--norc":
+		case "--posix":
+			shells |= plainshell.Sh
+		default:
+			if len(word) < 2 || word[0] != '-' || strings.Trim(word[1:], "cefluvxn") != "" || strings.Contains(word, "f") && shells != plainshell.Zsh {
+				return plainshell.NotRead
+			}
+		}
+	}
+	return shells
 }
 
 // runModule handles the name of a module that an interpreter runs.

@@ -96,7 +96,7 @@ func (r *overflow) drain() {
 	r.b.Scratch, r.b.Braces, r.b.Statements, r.b.Parsed = nil, 0, 0, 0
 	// A command's changes to paths do not apply to the next command: they would make its
 	// paths unknown.
-	r.b.Rearranged, r.b.FinalFolders, r.b.Activated = nil, nil, nil
+	r.b.Rearranged, r.b.FinalFolders, r.b.Environments.Activated = nil, nil, nil
 	if r.b.Paths.Unknown || len(r.b.Paths.Disturbed) > 0 || len(r.b.Paths.Made) > 0 {
 		r.b.Paths.Unknown, r.b.Paths.Disturbed, r.b.Paths.Made = false, nil, nil
 		r.b.Paths.Bases = r.b.Paths.Bases[:0]

@@ -7,7 +7,6 @@ import (
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/decisions/effects/effectstest"
 	"github.com/permd/permd/decisions/effects/plainshell"
-	"github.com/permd/permd/decisions/effects/runs"
 )
 
 // FuzzPlainShell: a text that the recogniser accepts has the same words, quotes,
@@ -80,7 +79,7 @@ func TestShellOfText(t *testing.T) {
 		{"bash -O extglob -c ls", plainshell.Bash, false}, {"bash -ic ls", plainshell.Bash, false}, {"bash -euxc 'ls'", plainshell.Bash, true},
 		{"env A=b sh -c 'ls | wc'", 0, true}, {"find . -exec sh -c 'ls &>x' ';'", plainshell.Bash, false}, {"ssh host 'ls &>x'", plainshell.Bash, false},
 		{"bash <<'E'\nls &>x\nE", 0, true}, {"sh <<'E'\nls &>x\nE", plainshell.Bash, false}, {"fish -c ls", plainshell.Bash, true}, // a program like any other, which asks
-		{"ls", runs.NoShell, false},
+		{"ls", plainshell.NotRead, false},
 	} {
 		b := shellBuilder(table, effectstest.Files())
 		b.Shells = c.shells

@@ -36,7 +36,7 @@ func (s *walker) activate(args []effects.Word, at *scope) bool {
 		return false
 	}
 	s.b.Add(e)
-	s.b.AddVenv(bin)
+	s.b.Environments.Activate(bin)
 	for _, name := range []string{"deactivate", "pydoc"} {
 		s.redefine(name)
 	}

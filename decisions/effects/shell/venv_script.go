@@ -233,7 +233,7 @@ func (a *activation) call(n *syntax.CallExpr) bool {
 // absentProgram reports whether no environment has a program of that name: PATH may by now begin
 // with this one, or with one that was activated before.
 func (a *activation) absentProgram(name string) bool {
-	for _, bin := range slices.Concat([]string{a.bin}, a.b.Activated, a.b.Call.Activated) {
+	for _, bin := range slices.Concat([]string{a.bin}, a.b.Environments.Activated, a.b.Call.Activated) {
 		file := path.Join(bin, name)
 		if _, err := a.b.Paths.Lstat(file); bin == "" || !errors.Is(err, fs.ErrNotExist) || a.b.Stale(file) {
 			return false

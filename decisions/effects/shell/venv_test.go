@@ -94,7 +94,7 @@ func TestVenv(t *testing.T) {
 			} else if diff := cmp.Diff(c.want, got); diff != "" {
 				t.Errorf("effects (-want +got):\n%s", diff)
 			}
-			if diff := cmp.Diff(c.activates, b.Activated); diff != "" {
+			if diff := cmp.Diff(c.activates, b.Environments.Activated); diff != "" {
 				t.Errorf("activated (-want +got):\n%s", diff)
 			}
 		})
@@ -163,8 +163,8 @@ func TestVenvNot(t *testing.T) {
 				c.command = "source venv/bin/activate; git status"
 			}
 			Text(b, c.command, effectstest.Cwd, "command")
-			if b.Activated != nil {
-				t.Errorf("activated %q", b.Activated)
+			if b.Environments.Activated != nil {
+				t.Errorf("activated %q", b.Environments.Activated)
 			}
 			kinds := map[effects.Kind]bool{}
 			for i := range b.Effects {
@@ -183,8 +183,8 @@ func TestVenvAfterAnother(t *testing.T) {
 	for _, before := range []string{effectstest.Cwd + "/node", ""} {
 		b := venvBuilder(t, activateText)
 		b.Call.Activated = []string{before}
-		if Text(b, "source venv/bin/activate", effectstest.Cwd, "command"); b.Activated != nil {
-			t.Errorf("after %q: activated %q", before, b.Activated)
+		if Text(b, "source venv/bin/activate", effectstest.Cwd, "command"); b.Environments.Activated != nil {
+			t.Errorf("after %q: activated %q", before, b.Environments.Activated)
 		}
 	}
 }

@@ -6,7 +6,6 @@ import (
 
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/decisions/effects/plainshell"
-	"github.com/permd/permd/decisions/effects/runs"
 	"github.com/permd/permd/decisions/effects/shell"
 	"github.com/permd/permd/internal/strictjson"
 )
@@ -161,7 +160,7 @@ func (t *tool) folder(fs []fact, runs bool) string {
 
 // commandFact adds the effects of shell text or of an argument vector.
 func (t *tool) commandFact(s *shape, f fact, cwd string) {
-	if t.tooMany(&t.commands, maxToolCommands, f.from) {
+	if t.tooMany(&t.commands, maxToolCommands) {
 		return
 	}
 	if text, ok := strictjson.ParseString(f.val); ok {
@@ -169,7 +168,7 @@ func (t *tool) commandFact(s *shape, f fact, cwd string) {
 			// Outside of the input the command includes its wrapper.
 			if args, ok := plainWords(text); ok {
 				if inner, ok := unwrapShell(args); ok {
-					t.WithShells(runs.ShellNamed(args[0]), func() { t.command(inner, cwd, f.from) })
+					t.WithShells(plainshell.Named(args[0]), func() { t.command(inner, cwd, f.from) })
 					return
 				}
 			}
@@ -187,7 +186,7 @@ func (t *tool) commandFact(s *shape, f fact, cwd string) {
 	}
 	if t.p.shellPrefix && s.name == "codex_shell" {
 		if text, ok := unwrapShell(args); ok {
-			t.WithShells(runs.ShellNamed(args[0]), func() { t.command(text, cwd, f.from) })
+			t.WithShells(plainshell.Named(args[0]), func() { t.command(text, cwd, f.from) })
 			return
 		}
 		if len(args) == 2 && (args[0] == "apply_patch" || args[0] == "applypatch") {
@@ -290,7 +289,7 @@ func (t *tool) namedShell(fs []fact) plainshell.Shells {
 		switch {
 		case ok && name == "":
 		case !ok || systemShells[name] == 0 || slices.ContainsFunc(fs[:i], func(g fact) bool { return g.role == roleShell }):
-			shells = runs.NoShell
+			shells = plainshell.NotRead
 		default:
 			shells = systemShells[name]
 		}

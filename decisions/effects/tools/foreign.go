@@ -41,7 +41,7 @@ func (t *tool) connect(url, method, from string) {
 		t.file(effects.KindRead, url, t.cwd, from)
 		return
 	}
-	if t.tooMany(&t.paths, maxToolPaths, from) {
+	if t.tooMany(&t.paths, maxToolPaths) {
 		return
 	}
 	t.checkHidden(url, from)

@@ -57,7 +57,7 @@ func (t *tool) gateway(outer string, o strictjson.Object, from string, depth int
 			items, _ := strictjson.ParseArray(v)
 			for i, item := range items {
 				at := itemOf(memberOf(from, list), i)
-				if t.tooMany(&t.paths, maxToolPaths, at) {
+				if t.tooMany(&t.paths, maxToolPaths) {
 					return
 				}
 				inner, err := strictjson.ParseObject(item)

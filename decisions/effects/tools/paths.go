@@ -74,7 +74,7 @@ func (t *tool) markRecursive(n int) {
 
 // file adds the effect of one path.
 func (t *tool) file(kind effects.Kind, given, cwd, from string) {
-	if t.tooMany(&t.paths, maxToolPaths, from) {
+	if t.tooMany(&t.paths, maxToolPaths) {
 		return
 	}
 	t.checkHidden(given, from)
@@ -92,7 +92,7 @@ func (t *tool) markMoved(n int) {
 }
 
 // tooMany counts, and reports once that a bound is exceeded.
-func (t *tool) tooMany(n *int, most int, from string) bool {
+func (t *tool) tooMany(n *int, most int) bool {
 	*n++
 	if *n <= most {
 		return false

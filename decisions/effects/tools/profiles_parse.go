@@ -11,7 +11,6 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/permd/permd/decisions/effects/plainshell"
-	"github.com/permd/permd/decisions/effects/runs"
 )
 
 // ParseProfiles reads the agent profiles' data: one YAML document of at most
@@ -185,8 +184,8 @@ func (d *agentData) compile(shapes map[string]*shape) (*profile, error) {
 		}
 	}
 	for _, name := range d.Shells {
-		shell := runs.ShellNamed(name)
-		if shell == runs.NoShell || name != "bash" && name != "sh" && name != "zsh" || p.shells&shell != 0 {
+		shell := plainshell.Named(name)
+		if shell == plainshell.NotRead || name != "bash" && name != "sh" && name != "zsh" || p.shells&shell != 0 {
 			return nil, fmt.Errorf("shell %q is none of bash, sh and zsh, or stands twice", name)
 		}
 		p.shells |= shell

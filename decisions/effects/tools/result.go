@@ -81,7 +81,7 @@ func (t *tool) result() effects.Result {
 			r.Completeness = effects.None
 		}
 	}
-	r.Effects, r.Hints, r.Defects, r.Folders, r.Activated, r.After = t.Effects, t.hints, t.Defects, t.FinalFolders, t.Activated, t.After()
+	r.Effects, r.Hints, r.Defects, r.Folders, r.Activated, r.After = t.Effects, t.hints, t.Defects, t.FinalFolders, t.Environments.Activated, t.After()
 	return r
 }
 

@@ -81,7 +81,6 @@ type server struct {
 
 	decision, management *socket.Listener
 	http                 *httpServer // nil when HTTP is off
-	activated            bool
 	share                *fairshare.Scheduler
 
 	statusMu   sync.Mutex
@@ -98,7 +97,6 @@ func (s *server) listen(ctx context.Context, dirs xdg.Dirs) error {
 		return fmt.Errorf("taking the sockets of the service manager: %w", err)
 	}
 	if ok {
-		s.activated = true
 		s.decision, s.management = socket.FromActivated(passed.Decision), socket.FromActivated(passed.Admin)
 		return nil
 	}

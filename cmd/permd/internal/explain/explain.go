@@ -10,7 +10,7 @@ import (
 
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects"
-	"github.com/permd/permd/policy"
+	"github.com/permd/permd/policy/rules"
 )
 
 // Explanation is the output of permd explain. Its JSON form is stable.
@@ -52,7 +52,7 @@ type explainedEffect struct {
 	Table string      `json:"table,omitzero"`
 	Fired []firedRule `json:"fired"`
 	// Near are the rules that nearly matched and would have changed the verdict.
-	Near []policy.Near `json:"near"`
+	Near []rules.Near `json:"near"`
 }
 
 // firedRule is a rule that fired.
@@ -119,7 +119,7 @@ func Decision(ctx context.Context, d *decisions.Decision, from *decisions.Delibe
 func (x *Explanation) effects() {
 	x.Effects, x.Suggestions, x.Obstacles = []explainedEffect{}, []suggestion{}, []obstacle{}
 	for _, e := range x.Decision.Effects {
-		one := explainedEffect{EffectDecision: e, Why: rowWords(e.Row), Fired: []firedRule{}, Near: []policy.Near{}}
+		one := explainedEffect{EffectDecision: e, Why: rowWords(e.Row), Fired: []firedRule{}, Near: []rules.Near{}}
 		for _, r := range e.Rules {
 			f := firedRule{RuleRef: r, Set: decisions.Set(e.Verdict), Reason: e.Reason, Decided: e.Row != decisions.RowGuarded}
 			if !slices.Contains(one.Fired, f) {
@@ -139,7 +139,7 @@ func (x *Explanation) fill(ctx context.Context) {
 	if !x.Known {
 		return
 	}
-	near, _ := x.deliberation.Snapshot.(policy.Explainer)
+	near, _ := x.deliberation.Snapshot.(rules.Explainer)
 	for i := range x.Effects {
 		e := &x.Effects[i]
 		fired := x.deliberation.Fired(i)

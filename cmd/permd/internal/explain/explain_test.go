@@ -10,7 +10,7 @@ import (
 
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects"
-	"github.com/permd/permd/policy"
+	"github.com/permd/permd/policy/rules"
 )
 
 // The decisions kept for explanations are bounded by number, by size and by sets of
@@ -80,11 +80,11 @@ func TestRenderExplanation(t *testing.T) {
 					{RuleRef: decisions.RuleRef{ID: "base.x", At: "base/ask.rego:7", Layer: "base", Title: "May change"}, Set: "ask", Reason: "s", Decided: true},
 					{RuleRef: decisions.RuleRef{ID: "user/a.rego:3", At: "a.rego:3", Layer: "user"}, Set: "allow", Reason: "why not"},
 				},
-				Near: []policy.Near{
+				Near: []rules.Near{
 					{Rule: decisions.RuleRef{ID: "user/rules.yaml:2", At: "rules.yaml:2", Layer: "user"}, Set: "allow", Reason: "listed under allow run: npm run lint",
-						Failed: []policy.Condition{{Text: "word 2 is deploy, the line says lint"}}},
+						Failed: []rules.Condition{{Text: "word 2 is deploy, the line says lint"}}},
 					{Rule: decisions.RuleRef{ID: "x", At: "a.rego:9", Layer: "org", Title: "T"}, Set: "allow",
-						Failed: []policy.Condition{{Text: "input.effect.readonly == true", At: "a.rego:11", Is: "input.effect.readonly is false"}, {Text: "f(x)", At: "a.rego:12", Untried: true}}},
+						Failed: []rules.Condition{{Text: "input.effect.readonly == true", At: "a.rego:11", Is: "input.effect.readonly is false"}, {Text: "f(x)", At: "a.rego:12", Untried: true}}},
 				},
 			},
 			{

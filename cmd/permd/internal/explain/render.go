@@ -12,7 +12,7 @@ import (
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/decisions/effects/display"
 	"github.com/permd/permd/internal/lexpath"
-	"github.com/permd/permd/policy"
+	"github.com/permd/permd/policy/rules"
 )
 
 // Render prints an explanation in readable form.
@@ -110,7 +110,7 @@ func (f *firedRule) place() string {
 	return f.At + ", " + f.ID
 }
 
-func renderNear(w io.Writer, n *policy.Near, line func(name, format string, args ...any)) {
+func renderNear(w io.Writer, n *rules.Near, line func(name, format string, args ...any)) {
 	what := n.Rule.Title
 	if what == "" {
 		what = n.Reason

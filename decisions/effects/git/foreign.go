@@ -1,0 +1,46 @@
+package git
+
+import (
+	"path"
+
+	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/decisions/effects/collect"
+	"github.com/permd/permd/decisions/effects/paths"
+)
+
+// Foreign returns why a run in the folder would obey the configuration of a repository
+// other than the project's, "" if it does not: such a configuration can name programs to
+// run. git takes any folder with a HEAD, refs and objects for a repository, even inside
+// the project.
+func Foreign(c *collect.Collector, cwd string) string {
+	root := c.Paths.Project()
+	if c.ChangesGit() || root != "" && c.MakesRepository(root) && !c.Exists(root+"/.git") {
+		return "an earlier part of the call changes what git obeys, which may run commands"
+	}
+	if cwd == c.Call.Cwd && cwd != "" && (root == "" || root == cwd) && !isBare(c, cwd) {
+		return ""
+	}
+	if root != "" && cwd != "" {
+		for dir := c.Paths.Resolved(cwd, ""); ; dir = path.Dir(dir) {
+			if dir == root && !isBare(c, root) {
+				return ""
+			}
+			if dir == "/" || dir == "" || c.Exists(dir+"/HEAD") || c.MakesRepository(dir) {
+				break
+			}
+			if c.Exists(dir + "/.git") {
+				if c.Paths.Where(dir).Has(effects.Worktree) {
+					return "" // the same repository
+				}
+				break
+			}
+		}
+	}
+	return "a repository other than the project's, whose configuration may run commands"
+}
+
+// isBare reports whether git may take the folder itself for a repository. If so, the
+// files in it determine what git runs.
+func isBare(c *collect.Collector, dir string) bool {
+	return c.Exists(paths.Child(dir, "HEAD")) && !c.Exists(paths.Child(dir, ".git"))
+}

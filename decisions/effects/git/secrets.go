@@ -1,0 +1,284 @@
+// Package git finds what git reads and obeys of its repository, for which no word has to
+// be a path that other programs could open: files of the history and of the index, and
+// the configuration of a repository that is not the project's.
+package git
+
+import (
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/decisions/effects/collect"
+	"github.com/permd/permd/decisions/effects/display"
+	"github.com/permd/permd/decisions/effects/languages"
+	"github.com/permd/permd/decisions/effects/paths"
+	"github.com/permd/permd/internal/lexpath"
+	"github.com/permd/permd/internal/wordset"
+)
+
+// Run is a run of git whose words were read.
+type Run struct {
+	Call     *collect.Collector
+	Sub      string // the sub-command
+	Args     []effects.Word
+	Flags    []string // by their canonical names
+	Operands []int    // indices in Args
+	Dashes   int      // the number of operands before --, -1 without one
+	Unparsed bool     // it is not known which words are operands
+	Cwd      string
+	From     string
+	Into     Sink
+}
+
+// Sink takes what a word of a run does, by the word's index.
+type Sink interface {
+	Add(arg int, e effects.Effect)
+	// SetAside adds an effect that may stop the call and allows nothing.
+	SetAside(arg int, e effects.Effect)
+	Unknown(arg int, why string)
+	// Full reports whether the run has more effects than it may have.
+	Full() bool
+}
+
+func (r *Run) has(flags []string) bool {
+	return slices.ContainsFunc(flags, func(f string) bool { return slices.Contains(r.Flags, f) })
+}
+
+// The sub-commands of git that print the content of files, from the history, the index
+// or the working tree.
+var (
+	printing = wordset.Fields("show diff blame annotate cat-file grep archive difftool format-patch merge-file checkout-index unpack-file")
+	// These print it only if patches are requested.
+	patching = wordset.Fields("log reflog whatchanged diff-tree diff-index diff-files stash range-diff")
+	// patchOptions are the options that request them, by their canonical names.
+	patchOptions = []string{
+		"--patch", "--unified", "-L", "--word-diff", "--color-words", "--binary", "--patch-with-raw", "--patch-with-stat", "--cc", "-c", "-m",
+		"--function-context", "--text", "--full-index",
+	}
+	// summaryOptions are the options with which diff and show print no patch.
+	summaryOptions = []string{
+		"--stat", "--numstat", "--shortstat", "--dirstat", "--compact-summary", "--summary", "--name-only", "--name-status", "--raw",
+		"--no-patch", "--quiet", "--check",
+	}
+)
+
+// Secrets adds the reads of secrets that git prints from its own data, for
+// which no word has to be a path that other programs could open. Only words that name
+// a secret count; a diff or log without one shows changes, and does not ask.
+func (r *Run) Secrets() {
+	sub := r.Sub
+	prints, patches := printing.Has(sub), patching.Has(sub)
+	if !prints && !patches {
+		return
+	}
+	objects := sub == "show" || sub == "cat-file" || sub == "diff" || sub == "difftool" || sub == "archive" || sub == "grep" || sub == "unpack-file"
+	switch {
+	case sub == "cat-file" && r.has([]string{"-t", "-s", "-e"}):
+		return
+	case sub == "archive" && r.has([]string{"--list"}), sub == "grep" && r.has([]string{"--files-with-matches", "--files-without-match", "--count", "--quiet"}):
+		return
+	case patches && !r.has(patchOptions):
+		return
+	}
+	silent := (sub == "diff" || sub == "show") && r.has(summaryOptions) && !r.has(patchOptions)
+	limited := false // words limit it to some paths
+	for n, i := range r.operands() {
+		w := &r.Args[i]
+		if r.Into.Full() {
+			return
+		}
+		if w.Dynamic() {
+			continue // it already asks
+		}
+		behind := r.Dashes >= 0 && n >= r.Dashes
+		if sub == "grep" && n == 0 && !behind && !r.has([]string{"-e", "-f"}) {
+			continue // the pattern
+		}
+		switch file, ok := languages.GitObject(w.Text); {
+		case ok && objects && !behind:
+			limited = true
+			if !silent || sub == "show" {
+				r.object(i, file)
+			}
+		case silent, sub == "archive" && n == 0:
+			// No content, or only a revision.
+		default:
+			limited = r.pathspec(i, w.Text, behind) || limited
+		}
+	}
+	r.lines()
+	if printsTracked(sub) && !limited {
+		r.printsFolder(len(r.Args)-1, ".")
+		r.search(len(r.Args)-1, ".")
+	}
+}
+
+// printsTracked reports whether a sub-command prints all tracked files, or what it finds
+// in them.
+func printsTracked(sub string) bool { return sub == "grep" || sub == "archive" }
+
+// operands returns the indices of the words that are no options.
+func (r *Run) operands() []int {
+	if !r.Unparsed {
+		return r.Operands
+	}
+	var all []int
+	for i := range r.Args {
+		if text := r.Args[i].Text; text != "" && text[0] != '-' && text != r.Sub {
+			all = append(all, i)
+		}
+	}
+	return all
+}
+
+// object adds the read of a file in a revision, if it has the name of a secret. Its
+// path is relative to the repository's root unless it begins with a dot.
+func (r *Run) object(i int, file string) {
+	if !strings.HasPrefix(file, "./") && !strings.HasPrefix(file, "../") {
+		file = r.fromRoot(file)
+	}
+	r.Into.SetAside(i, r.Call.Operand(effects.KindRead, file, r.Cwd, r.From))
+	r.read(i, file, false)
+}
+
+// fromRoot returns a path relative to the repository's root as an absolute one.
+func (r *Run) fromRoot(file string) string {
+	if root := r.Call.Paths.Project(); root != "" && !path.IsAbs(file) {
+		return paths.Joined(root, file)
+	}
+	return file
+}
+
+// pathspec adds the reads of a word that is a pathspec: a path or a pattern,
+// possibly with magic. It reports whether the word limits the paths that git reads: a
+// revision does not, nor does an exclusion.
+func (r *Run) pathspec(i int, spec string, behind bool) bool {
+	s, ok := languages.ParsePathspec(spec)
+	if !ok || s.Path == "" {
+		return false
+	}
+	literal := s.Literal || r.has([]string{"--literal-pathspecs"})
+	if literal && !s.Signs {
+		s.Path = spec
+	}
+	if s.Top {
+		s.Path = r.fromRoot(s.Path)
+	}
+	pattern := !literal && strings.ContainsAny(s.Path, "*?[\\")
+	r.read(i, s.Path, pattern)
+	if behind || pattern || s.Signs {
+		return true
+	}
+	e := r.Call.Paths.Operand(effects.KindRead, s.Path, r.Cwd, r.From)
+	return e.File == nil || e.Guarded() != 0 || r.Call.Exists(e.File.Path)
+}
+
+// read adds the read of a path if it is guarded, or of the folder of a pattern for
+// names of secrets. For another folder or pattern it adds the secrets that git reads
+// there.
+func (r *Run) read(i int, file string, pattern bool) {
+	if len(file) > paths.MaxPath {
+		r.Into.Unknown(i, "a path that is too long")
+		return
+	}
+	through := printsTracked(r.Sub)
+	if !pattern {
+		e := r.Call.Operand(effects.KindRead, file, r.Cwd, r.From)
+		switch {
+		case e.File == nil:
+			// Unknown: the run's folder or an earlier part of the call has the reason.
+		case e.Guarded() != 0:
+			r.Into.Add(i, e)
+		default:
+			r.printsFile(i, e, through)
+			if through {
+				r.search(i, file)
+			}
+		}
+		return
+	}
+	dir := file[:strings.IndexAny(file, "*?[\\")]
+	dir = dir[:strings.LastIndexByte(dir, '/')+1]
+	if dir == "" {
+		dir = "."
+	}
+	r.printsFolder(i, dir)
+	if !paths.ChoosesSecrets(path.Base(file)) && !paths.Guarded().Match(lexpath.Fold("/"+strings.Trim(file, "/")), "").Has(effects.Secret) {
+		if through && !r.Call.Table.PlainPattern(file) {
+			r.search(i, dir)
+		}
+		return
+	}
+	e := r.Call.Operand(effects.KindRead, dir, r.Cwd, r.From)
+	if e.File == nil {
+		return
+	}
+	e.File.AsWritten, e.File.Recursive = file, true
+	e.Tags = e.Tags.With(effects.Secret)
+	e.Text = display.Display("read " + r.Call.Paths.Name(e.File.Path) + " and all below named " + path.Base(file))
+	r.Into.Add(i, e)
+}
+
+// printsFile sets aside the read of a word that git may take for a path. One that does
+// not exist is rather a revision, unless it is given as a path of an earlier revision.
+func (r *Run) printsFile(i int, e effects.Effect, through bool) {
+	mode, err := r.Call.Paths.Lstat(e.File.Path)
+	if err != nil && r.Dashes < 0 && !through {
+		return
+	}
+	e.File.Recursive = err == nil && mode.IsDir()
+	r.Into.SetAside(i, e)
+}
+
+// printsFolder sets aside the read of the tracked files below a folder.
+func (r *Run) printsFolder(i int, dir string) {
+	e := r.Call.Operand(effects.KindRead, dir, r.Cwd, r.From)
+	if e.File != nil {
+		e.File.Recursive = true
+	}
+	r.Into.SetAside(i, e)
+}
+
+// search adds the read of a tracked secret below a folder.
+func (r *Run) search(i int, dir string) {
+	e := r.Call.Paths.Operand(effects.KindRead, dir, r.Cwd, r.From)
+	if e.File == nil {
+		return
+	}
+	if mode, err := r.Call.Paths.Lstat(e.File.Path); err != nil || !mode.IsDir() {
+		return
+	}
+	as := paths.ReachTracked
+	if r.has([]string{"--untracked", "--no-exclude-standard"}) {
+		as = paths.ReachAll
+	}
+	file := r.Call.Paths.Passes(e.File.Path, as)
+	if file == "" {
+		return
+	}
+	found := r.Call.Operand(effects.KindRead, file, "", r.From)
+	if found.File != nil && found.Guarded() != 0 {
+		r.Into.Add(i, found)
+	}
+}
+
+// lines adds the reads of the files in -L RANGE:FILE.
+func (r *Run) lines() {
+	if r.Sub == "blame" || r.Sub == "annotate" {
+		return // these have only the range
+	}
+	for i := range r.Args {
+		text, ok := strings.CutPrefix(r.Args[i].Text, "-L")
+		if !ok || r.Args[i].Dynamic() {
+			continue
+		}
+		at := i
+		if text == "" && i+1 < len(r.Args) {
+			at, text = i+1, r.Args[i+1].Text
+		}
+		if j := strings.LastIndexByte(text, ':'); j >= 0 && j+1 < len(text) {
+			r.read(at, text[j+1:], false)
+		}
+	}
+}

@@ -1,0 +1,73 @@
+package policy
+
+import (
+	"io/fs"
+	"time"
+
+	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/decisions/effects/mounts"
+	"github.com/permd/permd/decisions/effects/programs"
+	"github.com/permd/permd/policy/source"
+)
+
+// Switches are the settings that change what rules mean.
+type Switches struct {
+	Profile       string   // which base rules there are; ProfileBalanced when empty
+	OnlyOrg       bool     // allows of user and project do not count
+	DenyOnFailure bool     // what cannot be evaluated is denied, not asked
+	Disable       []string // ids of base rules to drop before compiling
+	AskGates      bool     // ask before a client acts for an agent
+}
+
+// Options configure where rules come from.
+type Options struct {
+	// OrgDir is the admins' folder, such as /etc/permd/policy.d; "" for none.
+	OrgDir string
+	// OrgOwners are the uids that may own the files in OrgDir; only root if
+	// nil. Only a relocated root (for tests and trials) adds another.
+	OrgOwners []uint32
+	// UserDir returns a person's folder, such as ~/.config/permd/policy.d; it
+	// returns "" or is nil for none.
+	UserDir func(uid uint32) (string, error)
+	// System is set if the daemon serves several people (xdg.Dirs.System).
+	// Otherwise all calls are decided by the rules of UID, whoever asks.
+	System bool
+	UID    uint32
+
+	Base     map[string][]byte // the files of the base layer by name
+	Schema   []byte            // JSON schema of the input
+	Programs map[string][]byte // the program table
+	Profiles []byte            // the agent profiles
+	// Table is the parsed Programs, for those who open many stores: it is
+	// read-only. Open parses Programs if it is nil.
+	Table *programs.Table
+
+	// Switches reads the merged settings; it is called at the start and at each
+	// reload. Defaults if nil.
+	Switches func() (Switches, error)
+	// KeepResults has results of evaluations kept (see package projection).
+	KeepResults bool
+	// Compare, if set, is called with each result that was kept and a new one, which
+	// must be equal: for tests, as nothing is gained then by keeping results. It must
+	// be safe for concurrent use.
+	Compare func(in *decisions.Input, kept, anew []decisions.Finding)
+	// privateGroup reports whether only one person is in a group, so that
+	// nobody else can write what the group can; xdg.PrivateGroup if nil.
+	privateGroup func(uid, gid uint32) bool
+	// Files bounds how long reading a folder of rules may wait for its file system;
+	// nil if all file systems answer.
+	Files *mounts.FS
+	// OnChange is called after rules or the condition of a layer changed. It
+	// must not call back into the store.
+	OnChange func(Status)
+	// OnWork is called before a layer is compiled and tested, and the function
+	// it returns afterwards: no other work takes as much time and memory. May
+	// be nil.
+	OnWork func() (done func())
+	// readDir reads a folder of rules; source.Read if nil.
+	readDir func(dir string, rules source.Access) (*source.Tree, error)
+	// watchStat looks at a folder to watch; os.Stat if nil.
+	watchStat func(dir string) (fs.FileInfo, error)
+	// now returns the time; time.Now if nil.
+	now func() time.Time
+}

@@ -1,0 +1,41 @@
+package rules
+
+import (
+	"fmt"
+
+	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/internal/lexpath"
+	"github.com/permd/permd/policy/list"
+)
+
+// listEntry is an entry of a list with its place.
+type listEntry struct {
+	list.Entry
+	ref decisions.RuleRef
+}
+
+// listEntries returns the entries of a unit's lists. A list that cannot be read
+// has none; compiling reports why.
+func listEntries(u Unit) []listEntry {
+	var out []listEntry
+	for _, f := range u.Files {
+		if !f.IsList() {
+			continue
+		}
+		entries, err := list.Parse(f.Name, f.Data)
+		if err != nil {
+			continue
+		}
+		list.Resolve(entries, u.Table)
+		for _, e := range entries {
+			if u.ListsOnly && e.Set == decisions.SetAllow {
+				continue
+			}
+			out = append(out, listEntry{e, decisions.RuleRef{
+				Layer: u.Layer, At: fmt.Sprintf("%s:%d", f.Name, e.Line),
+				ID: fmt.Sprintf("%s/%s:%d", u.Layer, lexpath.Shorten(string(u.Layer), f.Rel), e.Line),
+			}})
+		}
+	}
+	return out
+}
