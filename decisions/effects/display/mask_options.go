@@ -24,10 +24,9 @@ func (m *masker) optionAt(i int) (from, end int) {
 	}
 	var secret bool
 	switch {
-	case len(name) < 2 || name[1] != '-' && chars.IsLetter(name[1]):
-		if len(name) < 2 {
-			return 0, 0
-		}
+	case len(name) < 2:
+		return 0, 0
+	case chars.IsLetter(name[1]):
 		form := m.letterOf(i, name[1])
 		switch {
 		case form == 0:

@@ -338,7 +338,7 @@ func (m *masker) value(start, v int) (from, end int) {
 	return excluded(s, v, v+joinedLen(s[v:]))
 }
 
-// joinedLen is plainLen with parts in quotes that are joined to the value: can”ary.
+// joinedLen is plainLen with parts in quotes that are joined to the value: can"a"ry.
 func joinedLen(s string) int {
 	n := plainLen(s, false)
 	for n > 0 && n < len(s) && (s[n] == '"' || s[n] == '\'') {

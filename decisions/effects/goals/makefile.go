@@ -8,8 +8,10 @@ import (
 )
 
 const (
-	maxGoals        = 16 // names that one makefile may begin with
-	maxGoalIncludes = 8  // makefiles that are included before the first rule
+	maxGoals        = 16      // names that one makefile may begin with
+	maxGoalIncludes = 8       // makefiles that are included before the first rule
+	maxVariable     = 256     // bytes of a reference to a variable
+	maxExpanded     = 4 << 10 // bytes that variables make of a line, beyond those of the line
 )
 
 // makefileGoals returns the targets of which make, given none, makes one: the first of the
@@ -104,12 +106,39 @@ func (g *reader) add(name string) {
 	}
 }
 
-// expand replaces variables that are known; ok is false if others are left.
+// expand replaces variables that are known; ok is false if others are left, or the text is
+// too long. Values have no variables, so one pass is enough.
 func (g *reader) expand(text string) (_ string, ok bool) {
-	for name, value := range g.variables {
-		if strings.Contains(text, "$") && len(text) < 1<<10 {
-			text = strings.NewReplacer("$("+name+")", value, "${"+name+"}", value).Replace(text)
-		}
+	if !strings.Contains(text, "$") {
+		return text, true
 	}
-	return text, !strings.Contains(text, "$")
+	var out strings.Builder
+	ok = true
+	for {
+		plain, rest, found := strings.Cut(text, "$")
+		if out.WriteString(plain); !found {
+			return out.String(), ok
+		}
+		name, n := reference(rest)
+		value, known := g.variables[name]
+		if !known || out.Len()+len(value) > maxExpanded {
+			value, ok = "$"+rest[:n], false
+		}
+		out.WriteString(value)
+		text = rest[n:]
+	}
+}
+
+// reference returns the name of the variable that s refers to after a dollar sign, as
+// $(name) or ${name}, and the length of the reference; "" and 0 if there is none.
+func reference(s string) (name string, n int) {
+	if s == "" || s[0] != '(' && s[0] != '{' {
+		return "", 0
+	}
+	closing := map[byte]string{'(': ")", '{': "}"}[s[0]]
+	name, _, ok := strings.Cut(s[1:min(len(s), maxVariable)], closing)
+	if !ok {
+		return "", 0
+	}
+	return name, len(name) + 2
 }
