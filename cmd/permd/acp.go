@@ -119,7 +119,7 @@ func (a *app) acp(ctx context.Context, args []string, o acpFlags) error {
 	if err != nil {
 		return cli.Failf(cli.ExitError, "is the agent installed, and in PATH?", "finding the agent: %v", err)
 	}
-	if in, ok := a.In.(*os.File); ok && agentproc.IsTerminal(in) {
+	if a.AtTerminal() {
 		return fmt.Errorf("starting the agent: %w", syscall.Exec(path, args, os.Environ()))
 	}
 	if err := o.required(ctx); err != nil {
@@ -211,7 +211,7 @@ func useOneProcessor(pipes *agentproc.Pipes) {
 
 // acpConducted runs as a proxy in a conductor's chain.
 func (a *app) acpConducted(ctx context.Context, o acpFlags) error {
-	if in, ok := a.In.(*os.File); ok && agentproc.IsTerminal(in) {
+	if a.AtTerminal() {
 		return cli.Failf(cli.ExitUsage, "configure it in a conductor: permd acp --proxy", "permd acp --proxy talks to a conductor, not to a terminal")
 	}
 	if err := o.required(ctx); err != nil {

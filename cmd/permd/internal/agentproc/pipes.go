@@ -68,9 +68,3 @@ func (p *Pipes) Restore() {
 		_ = unix.Close(fd)
 	}
 }
-
-// IsTerminal reports whether a file is a terminal.
-func IsTerminal(f *os.File) bool {
-	_, err := unix.IoctlGetWinsize(int(f.Fd()), unix.TIOCGWINSZ)
-	return err == nil
-}
