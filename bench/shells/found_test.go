@@ -66,6 +66,8 @@ var found = []struct{ name, tree, text string }{
 	{"a copy that keeps the whole path", "links", `cp --parents "$PWD" d/`},
 	{"a file with a name of mktemp's", "links", `mktemp; mktemp x.XXXX; mktemp -p docs; mktemp -t x.XXXX`},
 	{"a new name with a slash behind it", "links", `mv d new/; ls new`},
+	{"a suffix of another packer", "links", `bzip2 --decompress g.txt.gz`},
+	{"an archive without a name of its own", "links", `zip l.dir/ src`},
 }
 
 // TestFound runs those of found that are allowed now.

@@ -33,6 +33,8 @@ func unpackedNames(name, suffix string) []string {
 		plain, ok := strings.CutSuffix(name, known)
 		switch {
 		case !ok || plain == "":
+		case suffix == ".bz2" && !strings.HasPrefix(known, ".b") && !strings.HasPrefix(known, ".tb"):
+			return []string{name + ".out"} // bzip2 knows only its own suffixes
 		case strings.HasPrefix(known, ".t"):
 			return []string{plain, plain + ".tar"}
 		default:

@@ -93,7 +93,7 @@ func (v *invocation) archive(i int, w effects.Word) {
 	before, cwd := v.paths, v.run.Cwd
 	v.run.Cwd = v.at.Cwd
 	v.applyPath(role, i, w, false)
-	if len(v.p.Completes) > 0 && role == programs.RoleWrites && w.Text != "" && w.Text != "-" && !strings.Contains(path.Base(w.Text), ".") {
+	if len(v.p.Completes) > 0 && role == programs.RoleWrites && w.Text != "" && w.Text != "-" && !strings.Contains(w.Text[strings.LastIndexByte(w.Text, '/')+1:], ".") {
 		v.applyPath(role, i, effects.Word{Text: w.Text + v.p.Completes[0]}, false) // with the suffix that is added
 	}
 	v.paths, v.run.Cwd = before, cwd
