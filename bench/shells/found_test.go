@@ -68,6 +68,7 @@ var found = []struct{ name, tree, text string }{
 	{"a new name with a slash behind it", "links", `mv d new/; ls new`},
 	{"a suffix of another packer", "links", `bzip2 --decompress g.txt.gz`},
 	{"an archive without a name of its own", "links", `zip l.dir/ src`},
+	{"a login shell", "", `sh -lc ''`},
 }
 
 // TestFound runs those of found that are allowed now.

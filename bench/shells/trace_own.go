@@ -75,6 +75,9 @@ const gitParts = "/usr/lib/git-core/git"
 
 // own reports whether a program is part of the one that started it.
 func (r *ran) own() bool {
+	if r.by == "" && r.name() == "id" && slices.Equal(r.args, []string{"-u"}) {
+		return true // what /etc/profile of Debian begins with, in a login shell
+	}
 	switch path.Base(r.by) {
 	case "tar":
 		return slices.Contains(append(packers, "sh"), r.name())
