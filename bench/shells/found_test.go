@@ -69,6 +69,11 @@ var found = []struct{ name, tree, text string }{
 	{"a suffix of another packer", "links", `bzip2 --decompress g.txt.gz`},
 	{"an archive without a name of its own", "links", `zip l.dir/ src`},
 	{"a login shell", "", `sh -lc ''`},
+	{"a copy of a folder with a link, with a slash behind its name", "links", `cp -R docs new/ && cat new/l.shadow`},
+	{"a copy that a search begins at", "links", `cp -r docs ./new/; rg a new/l.shadow`},
+	{"the content of a folder that is copied", "links", `cp -R docs/. src/ && cat src/l.shadow`},
+	{"all names of a folder that are moved", "links", `mv docs/* src; cat src/l.shadow`},
+	{"the content of a folder, written with more dots", "links", `cp -R ./docs/./ src && cat src/l.shadow`},
 }
 
 // TestFound runs those of found that are allowed now.

@@ -49,7 +49,7 @@ func (v *invocation) copyInto(i int, w effects.Word) {
 	becomes := !folder || deep || !there && (whole || v.has([]string{"-D"}))
 	// An earlier part of the call creates a folder of that name, if it succeeds.
 	made := !folder && (slices.Contains(v.b.Paths.Made, e.File.Path) || errors.Is(err, fs.ErrNotExist) && !v.takesName(w, option) && v.b.MadeBefore(v.index, e.File.Path))
-	if !folder || moved && becomes {
+	if !folder || becomes && (moved || !there) {
 		v.disturbs = append(v.disturbs, w.Text)
 	}
 	if len(v.operands) == 1 && !option && v.p.Operands[0].Role == programs.RoleLink {
@@ -77,6 +77,9 @@ func (v *invocation) copyInto(i int, w effects.Word) {
 			v.unknown(i, "a copy with the whole path of a source that may lead out of the target: "+display.Display(display.ShowWord(source)))
 		}
 		base := v.copiedName(source)
+		if base == "" || source.Glob {
+			v.disturbs = append(v.disturbs, w.Text) // any name in it may be a link now
+		}
 		if base == "" {
 			v.writeCopy(i, w.Text, true)
 			continue
