@@ -73,6 +73,7 @@ var found = []struct{ name, tree, text string }{
 	{"a copy that a search begins at", "links", `cp -r docs ./new/; rg a new/l.shadow`},
 	{"the content of a folder that is copied", "links", `cp -R docs/. src/ && cat src/l.shadow`},
 	{"all names of a folder that are moved", "links", `mv docs/* src; cat src/l.shadow`},
+	{"copies whose names are not known", "links", `for f in docs/*; do cp -rp "$f" d; done; cat d/l.shadow`},
 	{"the content of a folder, written with more dots", "links", `cp -R ./docs/./ src && cat src/l.shadow`},
 }
 

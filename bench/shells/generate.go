@@ -41,6 +41,7 @@ var families = []family{
 var realFamilies = []family{
 	{"programs", 20, func(g *grammar) string { return g.programs() }},
 	{"shared", 30, func(g *grammar) string { return g.shared() }},
+	{"copies", 15, func(g *grammar) string { return g.copies() }},
 	{"options", 20, func(g *grammar) string { return g.some(1, 2, g.pick(" && ", "; ", " | ", "\n"), g.optioned) }},
 }
 
