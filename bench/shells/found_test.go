@@ -73,6 +73,9 @@ var found = []struct{ name, tree, text string }{
 	{"a copy that a search begins at", "links", `cp -r docs ./new/; rg a new/l.shadow`},
 	{"the content of a folder that is copied", "links", `cp -R docs/. src/ && cat src/l.shadow`},
 	{"all names of a folder that are moved", "links", `mv docs/* src; cat src/l.shadow`},
+	{"a copy to a folder that was deleted", "links", `rmdir d; cp --recursive src d; cat d/l.out/shadow`},
+	{"a write to a copy in place of a folder", "links", `rmdir d && cp --recursive l.dir d && tee d/l.file`},
+	{"a link in place of another", "links", `rm -r l.dir && ln -sr docs l.dir; wc -l l.dir`},
 	{"copies whose names are not known", "links", `for f in docs/*; do cp -rp "$f" d; done; cat d/l.shadow`},
 	{"the content of a folder, written with more dots", "links", `cp -R ./docs/./ src && cat src/l.shadow`},
 }

@@ -196,6 +196,15 @@ func (c *Collector) ChangedBefore(run int, file string) bool {
 		slices.ContainsFunc(c.Effects[:run], func(e effects.Effect) bool { return changes(e.ChangedPath()) })
 }
 
+// DeletedBefore reports whether something before the run with an index may delete a file or
+// folder. Of earlier calls it is only known that they change it.
+func (c *Collector) DeletedBefore(run int, file string) bool {
+	f := lexpath.Fold(file)
+	changes := func(w string) bool { return w != "" && effects.Covers(w, f) }
+	return slices.ContainsFunc(c.Call.Before.Written, changes) ||
+		slices.ContainsFunc(c.Effects[:run], func(e effects.Effect) bool { return e.Kind == effects.KindDelete && changes(e.ChangedPath()) })
+}
+
 // MadeBefore reports whether something before the run with an index may make a folder of that
 // name: whatever writes the name, a file in it, or all below a folder that it lies in
 // (git init, unzip -d, cp -r).

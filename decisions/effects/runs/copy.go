@@ -40,15 +40,19 @@ func (v *invocation) copyInto(i int, w effects.Word) {
 		return
 	}
 	mode, err := v.b.Paths.Lstat(e.File.Path)
-	there := err == nil && mode.IsDir()
+	gone := v.b.DeletedBefore(v.index, e.File.Path)
+	if entry := v.b.Entry(effects.KindWrite, w.Text, v.run.Cwd, v.at.From); entry.File != nil {
+		gone = gone || v.b.DeletedBefore(v.index, entry.File.Path)
+	}
+	there := err == nil && mode.IsDir() && !gone
 	option := !slices.Contains(v.operands, i)
 	folder := (there || option || strings.HasSuffix(w.Text, "/") || len(v.operands) > 2) && !v.takesName(w, option)
 	// A folder that is moved or copied to a new name replaces what is there.
 	moved := v.p.Operands[0].Role == programs.RoleMoves
 	whole := deep || moved && slices.ContainsFunc(v.operands, func(j int) bool { return j != i && v.mayBeFolder(&v.args[j]) })
 	becomes := !folder || deep || !there && (whole || v.has([]string{"-D"}))
-	// An earlier part of the call creates a folder of that name, if it succeeds.
-	made := !folder && (slices.Contains(v.b.Paths.Made, e.File.Path) || errors.Is(err, fs.ErrNotExist) && !v.takesName(w, option) && v.b.MadeBefore(v.index, e.File.Path))
+	// An earlier part of the call creates a folder of that name, or deletes it, if it succeeds.
+	made := !folder && (gone || slices.Contains(v.b.Paths.Made, e.File.Path) || errors.Is(err, fs.ErrNotExist) && !v.takesName(w, option) && v.b.MadeBefore(v.index, e.File.Path))
 	if !folder || becomes && (moved || !there) {
 		v.disturbs = append(v.disturbs, w.Text)
 	}
