@@ -57,8 +57,8 @@ func appendRequest(b []byte, r *Request) ([]byte, bool) {
 }
 
 // shortened returns what a cache keeps of a key: the key itself, or the digest of a long
-// one, which it appends. A key is longer than a digest, so that neither can be taken for
-// the other; and whoever found two calls with one digest would have broken SHA-256.
+// one, which it appends. A stored key is longer than a digest, so the two never
+// compare equal, and digests of different keys are equal only if SHA-256 has a collision.
 func shortened(key []byte) (whole, short []byte) {
 	if len(key) <= maxKeyBytes {
 		return key, key

@@ -30,7 +30,7 @@ type Options struct {
 	// returns "" or is nil for none.
 	UserDir func(uid uint32) (string, error)
 	// System is set if the daemon serves several people (xdg.Dirs.System).
-	// Otherwise all calls are decided by the rules of UID, whoever asks.
+	// Otherwise the rules of UID apply to the calls of every user.
 	System bool
 	UID    uint32
 

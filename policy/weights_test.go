@@ -23,7 +23,7 @@ func deepEntries(n int) string {
 	return "deny:\n  write:\n" + repeated(n, "  - \"/"+strings.Repeat("a/", 45)+"#\"\n")
 }
 
-// TestTooLarge: rules that would take too much memory are refused, by whoever they are, and
+// TestTooLarge: rules that would take too much memory are refused in every layer, and
 // the last good ones stay.
 func TestTooLarge(t *testing.T) {
 	t.Parallel()

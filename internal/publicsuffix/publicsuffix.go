@@ -12,7 +12,7 @@ import (
 	"strings"
 )
 
-//go:generate sh -c "cp $(go list -m -f {{.Dir}} golang.org/x/net)/publicsuffix/table.go . && cp $(go list -m -f {{.Dir}} golang.org/x/net)/publicsuffix/data/* data && chmod u+w table.go data/*"
+//go:generate sh -c "cp $(go list -m -f {{.Dir}} golang.org/x/net)/publicsuffix/data/* data && chmod u+w data/*"
 
 // Of returns the public suffix of a domain: the longest one that is listed, or else its
 // last label. managed reports whether a registry of names manages it, and not a company

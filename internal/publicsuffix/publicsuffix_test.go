@@ -10,7 +10,7 @@ import (
 // and names below it.
 func TestSameAsGo(t *testing.T) {
 	if got := publicsuffix.List.String(); got != version {
-		t.Fatalf("golang.org/x/net has another list; run: go generate ./internal/publicsuffix\nits list: %s\nthis one: %s", got, version)
+		t.Fatalf("golang.org/x/net has another list; run: go generate ./internal/publicsuffix, and write its name and numTLD into table.go\nits list: %s\nthis one: %s", got, version)
 	}
 	names := []string{"", ".", "..", ".com", "com.", "a..com", "127.0.0.1", "::1", "fe80::1%eth0", "localhost", "a.localhost", "example.COM", "a.b.c.d"}
 	var walk func(lo, hi uint32, above string)

@@ -2,8 +2,8 @@
 //
 // A compiled rule takes many times as many bytes as its text, and most of it is in the nodes
 // of OPA's syntax tree. So the nodes are counted as soon as a file is parsed, before anything
-// is compiled: a folder of rules that is too large is refused, whoever wrote it, and cannot
-// have the daemon ended for its memory.
+// is compiled: a folder of rules that is too large is refused, in every layer, so that it
+// cannot make the daemon exceed the memory limit of its service unit.
 package weight
 
 import (

@@ -1,5 +1,5 @@
 // Package goals knows what programs such as make, just and npm take a goal for: which one
-// they make if none is given, and which commands it stands for in the files of a project.
+// is the default, and which commands a goal runs according to the files of a project.
 package goals
 
 import (

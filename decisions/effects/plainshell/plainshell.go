@@ -30,7 +30,7 @@ const (
 // All are the shells that an unknown shell may be.
 const All = Bash | Sh | Zsh
 
-// NotRead stands for a shell whose language is not read: fish, PowerShell, csh.
+// NotRead is the value for shells whose syntax is not supported: fish, PowerShell, csh.
 const NotRead = Interactive
 
 // Named returns the shell of that name or path.

@@ -72,7 +72,7 @@ func TestAdjustedPercent(t *testing.T) {
 	}
 }
 
-// TestPercentFollowsWhatIsInUse tests that the collector is told.
+// TestPercentFollowsWhatIsInUse checks that debug.SetGCPercent is called as the live heap changes.
 func TestPercentFollowsWhatIsInUse(t *testing.T) {
 	defer debug.SetMemoryLimit(debug.SetMemoryLimit(-1))
 	before := debug.SetGCPercent(100)
