@@ -32,18 +32,22 @@ func repeated(n int, text string) string {
 // heap, too.
 func TestWeight(t *testing.T) {
 	module := "package permd.user\n\n"
+	part := 1 // of the rules
+	if testing.Short() {
+		part = 6
+	}
 	for name, file := range map[string][2]string{
-		"rules":          {"a.rego", policytest.Rules(0, 2000)},
+		"rules":          {"a.rego", policytest.Rules(0, 2000/part)},
 		"a large set":    {"a.rego", module + "x := {" + repeated(20000, "\"name#\", ") + "\"y\"}\nallow contains \"a\" if input.effect.program in x\n"},
-		"an array":       {"a.rego", module + "x := [" + repeated(30000, "#, ") + "1]\nallow contains \"a\" if input.effect.port in x\n"},
-		"patterns":       {"a.rego", module + repeated(2000, "deny contains \"r\" if { input.effect.kind == \"write\"; regex.match(`^/srv/#/.*$`, input.effect.path) }\n")},
-		"functions":      {"a.rego", module + repeated(1000, "f#(x, y) := z if { z := concat(\"/\", [x, y]); z != \"q\" }\nallow contains \"r\" if f#(input.effect.path, \"a\") == \"b\"\n")},
-		"comprehensions": {"a.rego", module + repeated(1000, "allow contains \"r\" if { every x in input.effect.tags { x != \"a#\"; some y in [1, 2, 3]; count([z | some z in [x, y]]) > 1 } }\n")},
-		"comments":       {"a.rego", module + strings.Repeat("#\n", 200_000) + "deny contains \"x\" if input.effect.kind == \"run\"\n"},
-		"runs":           {"rules.yaml", "deny:\n  run:\n" + repeated(2000, "  - \"prog# *\"\n")},
-		"allowed runs":   {"rules.yaml", "allow:\n  run:\n" + repeated(500, "  - \"frob a# --b *\"\n")},
-		"paths":          {"rules.yaml", "deny:\n  write:\n" + repeated(300, "  - \"/srv/#/**/x\"\n")},
-		"hosts":          {"rules.yaml", "allow:\n  connect:\n" + repeated(2000, "  - \"h#.example.com\"\n")},
+		"an array":       {"a.rego", module + "x := [" + repeated(30000/part, "#, ") + "1]\nallow contains \"a\" if input.effect.port in x\n"},
+		"patterns":       {"a.rego", module + repeated(2000/part, "deny contains \"r\" if { input.effect.kind == \"write\"; regex.match(`^/srv/#/.*$`, input.effect.path) }\n")},
+		"functions":      {"a.rego", module + repeated(1000/part, "f#(x, y) := z if { z := concat(\"/\", [x, y]); z != \"q\" }\nallow contains \"r\" if f#(input.effect.path, \"a\") == \"b\"\n")},
+		"comprehensions": {"a.rego", module + repeated(1000/part, "allow contains \"r\" if { every x in input.effect.tags { x != \"a#\"; some y in [1, 2, 3]; count([z | some z in [x, y]]) > 1 } }\n")},
+		"comments":       {"a.rego", module + strings.Repeat("#\n", 200_000/part) + "deny contains \"x\" if input.effect.kind == \"run\"\n"},
+		"runs":           {"rules.yaml", "deny:\n  run:\n" + repeated(2000/part, "  - \"prog# *\"\n")},
+		"allowed runs":   {"rules.yaml", "allow:\n  run:\n" + repeated(500/part, "  - \"frob a# --b *\"\n")},
+		"paths":          {"rules.yaml", "deny:\n  write:\n" + repeated(300/part, "  - \"/srv/#/**/x\"\n")},
+		"hosts":          {"rules.yaml", "allow:\n  connect:\n" + repeated(2000/part, "  - \"h#.example.com\"\n")},
 	} {
 		u := unitOf(decisions.User, map[string]string{file[0]: file[1]})
 		schema := testSchema(t)
