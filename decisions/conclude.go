@@ -60,7 +60,7 @@ func (e *Engine) decide(
 		}
 	}
 	if e.observe != nil {
-		e.observe(&Deliberation{ID: d.ID, Snapshot: snap, Raw: true, now: now, made: c.effectResults, of: m})
+		e.observe(&Deliberation{ID: d.ID, Snapshot: snap, now: now, made: c.effectResults, of: m})
 	}
 	return res.After
 }

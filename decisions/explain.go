@@ -15,8 +15,6 @@ import (
 type Deliberation struct {
 	ID       string // of the decision
 	Snapshot Snapshot
-	// Raw is set as long as the call's raw input is held, for rules that read it.
-	Raw bool
 
 	// What is said below is found there when it is asked for: nearly no deliberation is
 	// looked at, and as many are kept as memory allows.
@@ -42,7 +40,7 @@ func (d *Deliberation) input() *Input {
 // that only deny, and what the call may change. Then only rules that read the input cannot
 // be explained.
 func (d *Deliberation) Slim() {
-	d.slim, d.Raw, d.of = d.of.slimInput(), false, nil
+	d.slim, d.of = d.of.slimInput(), nil
 }
 
 // Size estimates the memory that the deliberation uses, in bytes.

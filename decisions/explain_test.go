@@ -137,12 +137,12 @@ func TestWithFailure(t *testing.T) {
 func TestSlim(t *testing.T) {
 	_, _, _, e := newFakes(t)
 	_, d := deliberate(t, e, "frob x")
-	if !d.Raw || d.Input(0).Call.Input == nil {
+	if d.Input(0).Call.Input == nil {
 		t.Fatal("the raw input is not there to begin with")
 	}
 	call := d.Input(0).Call
 	d.Slim()
-	if d.Raw || d.Input(0).Call.Input != nil {
+	if d.Input(0).Call.Input != nil {
 		t.Error("the raw input is still there")
 	}
 	if call.Input == nil || d.Input(0).Call.Cwd != call.Cwd || d.Input(0).Effect != d.Effect(0) || d.Size() <= 0 {

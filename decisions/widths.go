@@ -173,7 +173,7 @@ func (w *widthSearch) at(level int) (OfferSet, bool) {
 	}
 	set := OfferSet{Items: items, Width: Width{Rule: strings.Join(rules, "\n"), Label: exactLabel(items, w.contents), Scope: w.scope()}}
 	if wider != nil {
-		set.Label = clip(strings.Join(wider, ", "), maxLabel)
+		set.Label = clip(strings.Join(wider, ", "))
 	}
 	return set, true
 }
@@ -219,7 +219,7 @@ func exactLabel(items []OfferItem, contents []Content) string {
 	if open == nil {
 		return label
 	}
-	return clip(label+" ("+strings.Join(open, ", ")+")", maxLabel)
+	return clip(label + " (" + strings.Join(open, ", ") + ")")
 }
 
 // shownPath returns a path as rule lines have it: short if it is in the project.
@@ -340,10 +340,10 @@ func sizeOf(list []effects.Effect) int {
 	return n
 }
 
-// clip cuts a text to n characters.
-func clip(s string, n int) string {
-	if r := []rune(s); len(r) > n {
-		return string(r[:n-1]) + "…"
+// clip cuts a label to maxLabel characters.
+func clip(s string) string {
+	if r := []rune(s); len(r) > maxLabel {
+		return string(r[:maxLabel-1]) + "…"
 	}
 	return s
 }

@@ -92,8 +92,9 @@ func TestCutDatabase(t *testing.T) {
 	t.Parallel()
 	o := options(path(t))
 	s := open(t, o)
+	long := strings.Repeat("x", 3000) // so that a row takes more than a page
 	for _, target := range []string{"a", "b"} {
-		save(t, s, remember.Draft{Verdict: decisions.Allow, Query: ask(run("mytool", target)), Scope: remember.ForUser, Label: strings.Repeat("x", 3000)})
+		save(t, s, remember.Draft{Verdict: decisions.Allow, Query: ask(run("mytool", target, long)), Scope: remember.ForUser})
 	}
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
@@ -108,7 +109,7 @@ func TestCutDatabase(t *testing.T) {
 			t.Fatal(err)
 		}
 		s := open(t, o)
-		_, allow, err := s.Match(ask(run("mytool", "a")))
+		_, allow, err := s.Match(ask(run("mytool", "a", long)))
 		if allow != nil || !errors.Is(err, remember.ErrOff) || len(s.Status().Degraded) == 0 {
 			t.Errorf("cut to %d bytes: %v, %v, %+v", size, allow, err, s.Status())
 		}

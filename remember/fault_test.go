@@ -51,7 +51,7 @@ func forgetOnFullDisk(path string) {
 	draft := func(n int) remember.Draft {
 		return remember.Draft{
 			Verdict: decisions.Allow, Query: ask(run("make", fmt.Sprint(n))), Scope: remember.ForUser,
-			Label: strings.Repeat("x", 1000),
+			DecisionID: strings.Repeat("x", 1000),
 		}
 	}
 	matches := func(n int) bool {
@@ -152,7 +152,7 @@ func TestDamagedPages(t *testing.T) {
 	for n := range choices {
 		for verdict, program := range map[decisions.Verdict]string{decisions.Allow: "make", decisions.Deny: "rm"} {
 			drafts = append(drafts, remember.Draft{
-				Verdict: verdict, Query: ask(run(program, fmt.Sprint(n))), Scope: remember.ForProject, Label: strings.Repeat("x", 100),
+				Verdict: verdict, Query: ask(run(program, fmt.Sprint(n))), Scope: remember.ForProject, DecisionID: strings.Repeat("x", 100),
 			})
 		}
 	}

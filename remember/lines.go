@@ -50,18 +50,17 @@ func (l *lineEdit) add(e *entry) {
 	*l.x.counter(e, parts)++
 }
 
-func (l *lineEdit) remove(e *entry) bool {
+func (l *lineEdit) remove(e *entry) {
 	key, parts := e.anchor()
 	shard := l.shard(key)
 	rest := withoutEntry(shard[key], e)
 	if len(rest) == len(shard[key]) {
-		return false
+		return
 	}
 	if shard[key] = rest; len(rest) == 0 {
 		delete(shard, key)
 	}
 	*l.x.counter(e, parts)--
-	return true
 }
 
 func (x *lineIndex) counter(e *entry, parts int) *int {

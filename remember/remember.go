@@ -122,10 +122,7 @@ type Draft struct {
 	rejects *decisions.Rejection
 	Scope   ScopeKind
 	// Level is the width, as in the Proposals for the query; a reject has none.
-	Level int
-	// Label is the rule line as the person was shown it, secrets masked; if
-	// empty it is made from the effect.
-	Label      string
+	Level      int
 	DecisionID string
 	Expires    time.Time // zero: never
 

@@ -154,7 +154,7 @@ func (s *Store) entryOf(d *Draft, now time.Time) (*entry, error) {
 		return nil, fmt.Errorf("%w: %w", ErrNotRemembered, err)
 	}
 	e := &entry{stored: factsVersion, choice: Choice{
-		Verdict: d.Verdict, Kind: q.Effect.Kind, Label: d.Label, Pins: pinsOf(q, scope.Kind),
+		Verdict: d.Verdict, Kind: q.Effect.Kind, Pins: pinsOf(q, scope.Kind),
 		Scope: scope, UID: q.UID, DecisionID: d.DecisionID, Created: now.UTC(),
 	}}
 	c := &e.choice

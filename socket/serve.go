@@ -158,10 +158,10 @@ func Serve(ctx context.Context, ln net.Listener, methods Methods, o Options) err
 		stop:    make(chan struct{}),
 		buffers: encodeBuffers{poison: o.poison},
 	}
-	unhook := context.AfterFunc(ctx, func() { _ = stop(ln) })
+	unhook := context.AfterFunc(ctx, func() { stop(ln) })
 	defer unhook()
 	err := s.accept(ctx, ln)
-	_ = stop(ln)
+	stop(ln)
 	err = errors.Join(err, s.shutdown())
 	// The lock is released last: until then, this is the running daemon.
 	if cerr := ln.Close(); cerr != nil && !errors.Is(cerr, net.ErrClosed) {
@@ -170,12 +170,13 @@ func Serve(ctx context.Context, ln net.Listener, methods Methods, o Options) err
 	return err
 }
 
-// stop makes ln.Accept return.
-func stop(ln net.Listener) error {
+// stop makes ln.Accept return. What it cannot close, Close reports.
+func stop(ln net.Listener) {
 	if l, ok := ln.(*Listener); ok {
-		return l.stop()
+		_ = l.stop()
+		return
 	}
-	return ln.Close()
+	_ = ln.Close()
 }
 
 // accept accepts connections until ctx is done. A lack of file descriptors or memory is

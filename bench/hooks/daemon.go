@@ -22,8 +22,8 @@ deny:
 
 // daemon is a permd daemon with its own home and run-time folder.
 type daemon struct {
-	permd, home, run string
-	cmd              *exec.Cmd
+	home, run string
+	cmd       *exec.Cmd
 }
 
 func startDaemon(ctx context.Context, permd, dir string) (*daemon, error) {
@@ -32,7 +32,7 @@ func startDaemon(ctx context.Context, permd, dir string) (*daemon, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &daemon{permd: permd, home: filepath.Join(dir, "permd"), run: run}
+	d := &daemon{home: filepath.Join(dir, "permd"), run: run}
 	policy := filepath.Join(d.home, ".config", "permd", "policy.d")
 	if err := os.MkdirAll(policy, 0o700); err != nil {
 		return nil, err

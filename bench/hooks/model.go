@@ -46,7 +46,6 @@ func newModel(l *log.Logger) *model {
 
 // turn is what all protocols' requests have in common.
 type turn struct {
-	body    []byte
 	command string // the command to ask for; "" if the request has its result
 	tools   []string
 	stream  bool
@@ -85,7 +84,7 @@ func (m *model) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // turn reads the common part of a request. result is the text that shows a tool's
 // result in the protocol.
 func (m *model) turn(body []byte, result string) *turn {
-	t := &turn{body: body}
+	t := new(turn)
 	var r struct {
 		Stream bool `json:"stream"`
 		Tools  []struct {

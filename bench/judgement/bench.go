@@ -20,7 +20,6 @@ import (
 // bench has what all measurements share.
 type bench struct {
 	rules   *shipped.Rules
-	profile string
 	shipped decisions.Snapshot // the profile's rules, without those of a person
 	now     time.Time
 	found   findings
@@ -29,10 +28,9 @@ type bench struct {
 
 // newBench loads the shipped rules.
 func newBench(ctx context.Context, o options) (*bench, error) {
-	profile := o.profile
-	b := &bench{profile: profile, now: time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)}
+	b := &bench{now: time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)}
 	var err error
-	if b.rules, err = shipped.Open(profile, uid, b.now); err != nil {
+	if b.rules, err = shipped.Open(o.profile, uid, b.now); err != nil {
 		return nil, err
 	}
 	b.rules.Compare = o.compare
@@ -89,14 +87,13 @@ func (w *world) request(c *call) *decisions.Request {
 // result is a decision with the call's effects.
 type result struct {
 	*decisions.Decision
-	request *decisions.Request
 	effects []effects.Effect
 }
 
 // decide decides a call.
 func decide(ctx context.Context, e *decisions.Engine, snap decisions.Snapshot, r *decisions.Request) result {
 	w := e.World(snap)
-	o := result{Decision: e.Decide(ctx, r)[0], request: r}
+	o := result{Decision: e.Decide(ctx, r)[0]}
 	if o.By != decisions.ByFailure {
 		o.effects = w.Effects(&r.Call).Effects
 	}

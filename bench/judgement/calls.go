@@ -224,17 +224,16 @@ func (b *bench) scoreCalls(rows []callRow, repos []string, got []both) *callsSco
 			m.count(&got[i])
 		}
 		weight := 1 / float64(size[r.repository()]) / float64(s.Repositories)
-		sample := shown(r.Tool, sampleOf(r))
 		for mode := range got[i] {
 			if o := &got[i][mode]; o.Verdict != decisions.Allow {
 				list := o.asks()
 				for _, x := range list {
-					asked[mode].add(x, len(list) == 1, weight, sample)
+					asked[mode].add(x, len(list) == 1, weight)
 				}
 			}
 		}
 		if r.shellText() {
-			s.Unknown.count(&got[i][0], programs, mysteries, weight, sample)
+			s.Unknown.count(&got[i][0], programs, mysteries, weight)
 		}
 	}
 	s.Memoryless, s.WithMemory = whole.Memoryless, whole.WithMemory
@@ -334,7 +333,7 @@ func (r *rates) share() float64 { return float64(r.Ask) / float64(max(1, r.Allow
 // round keeps four decimal places, so that scores can be compared.
 func round(x float64) float64 { return float64(int(x*10000+0.5)) / 10000 }
 
-func (u *unknownScore) count(o *result, programs, mysteries causes, weight float64, sample string) {
+func (u *unknownScore) count(o *result, programs, mysteries causes, weight float64) {
 	u.Commands++
 	program, effect := o.unknown()
 	if program {
@@ -353,9 +352,9 @@ func (u *unknownScore) count(o *result, programs, mysteries causes, weight float
 		}
 	}
 	for _, x := range o.programs() {
-		programs.add(x, false, weight, sample)
+		programs.add(x, false, weight)
 	}
 	for _, x := range o.mysteries() {
-		mysteries.add(x, false, weight, sample)
+		mysteries.add(x, false, weight)
 	}
 }

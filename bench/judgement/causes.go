@@ -21,17 +21,15 @@ type cause struct {
 	// of calls that are asked for this cause only, which would not be asked without
 	// it.
 	weight, alone float64
-	sample        string
 }
 
 // causes sums up equal causes.
 type causes map[string]*cause
 
-func (c causes) add(x cause, alone bool, weight float64, sample string) {
+func (c causes) add(x cause, alone bool, weight float64) {
 	key := strings.Join([]string{x.kind, x.what, x.reason, x.rule}, "\x00")
 	have := c[key]
 	if have == nil {
-		x.sample = sample
 		have = &x
 		c[key] = have
 	}

@@ -88,7 +88,7 @@ func (b *bench) acp(ctx context.Context, w *world, toolCall, options strictjson.
 	if decider.last == nil {
 		return refused("the request is refused: " + err.Error()), nil
 	}
-	o := result{Decision: decider.last, request: decider.req}
+	o := result{Decision: decider.last}
 	if (err == nil) == (o.Verdict == decisions.Ask) {
 		return result{}, fmt.Errorf("the answer does not fit the verdict %s: %v, %w", o.Verdict, answer, err)
 	}

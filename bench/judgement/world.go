@@ -79,11 +79,11 @@ func (w *world) repository(git string) {
 
 // worktree makes a folder a worktree of a checkout, so that both are one project
 // for remembered choices.
-func (w *world) worktree(dir, main string) *world {
+func (w *world) worktree(dir, main string) {
 	admin := path.Join(main, ".git/worktrees", strings.ReplaceAll(strings.Trim(dir, "/"), "/", "-"))
 	w.fs.File(path.Join(dir, ".git"), "gitdir: "+admin+"\n")
 	w.fs.File(admin+"/gitdir", path.Join(dir, ".git")+"\n").File(admin+"/commondir", "../..\n").File(admin+"/HEAD", "ref: refs/heads/x\n")
-	return w.files(dir)
+	w.files(dir)
 }
 
 // add makes those files that do not exist yet.

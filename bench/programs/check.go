@@ -20,7 +20,6 @@ import (
 type checker struct {
 	trial     *trial
 	name      string
-	file      string         // the program
 	noticed   []string       // hostile files that make permd not allow the program
 	excuses   []exception    // of this program
 	explained []string       // the reasons of those that were needed

@@ -40,7 +40,6 @@ type run struct {
 // execution is the start of one program.
 type execution struct {
 	file  string
-	args  string
 	first bool // by the first process, before it made another one
 }
 
@@ -152,7 +151,7 @@ func (r *run) call(name, args, result, rest string, first bool) {
 	switch name {
 	case "execve", "execveat":
 		file := pathOf(args)
-		r.execs = append(r.execs, execution{file: file, args: args, first: first})
+		r.execs = append(r.execs, execution{file: file, first: first})
 	case "open", "openat", "openat2", "creat":
 		file := pathOf(args)
 		if m := fdPath.FindStringSubmatch(rest); m != nil {

@@ -88,7 +88,7 @@ func (t *trial) run(ctx context.Context, names []string, each func(*programResul
 
 func (t *trial) program(ctx context.Context, name string) (*programResult, error) {
 	o := &programResult{Name: name}
-	file, err := t.find(name)
+	_, err := t.find(name)
 	switch {
 	case t.table.programs[name] == nil:
 		return nil, errors.New("it is not in the program table")
@@ -101,7 +101,7 @@ func (t *trial) program(ctx context.Context, name string) (*programResult, error
 		o.Asked, o.Untried, err = t.allowed(ctx, name)
 		return o, err
 	}
-	c := &checker{trial: t, name: name, file: file, found: map[string]int{}}
+	c := &checker{trial: t, name: name, found: map[string]int{}}
 	c.forgive()
 	done, start := map[string]bool{}, time.Now()
 	forms := t.table.forms(name)

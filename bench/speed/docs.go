@@ -40,12 +40,11 @@ func between(page, mark, text string) (string, error) {
 
 // table is a table in Markdown. Only the columns after the first ones hold numbers.
 type table struct {
-	b     strings.Builder
-	words int
+	b strings.Builder
 }
 
 func newTable(words int, columns ...string) *table {
-	t := &table{words: words}
+	t := new(table)
 	t.row(columns...)
 	for i := range columns {
 		if i < words {

@@ -39,27 +39,27 @@ func entry(kind string) string {
 
 // buildOPA returns the program opa of the version that permd is built with. It is built
 // once and kept in the user's cache folder.
-func buildOPA(ctx context.Context) (program, version string, err error) {
+func buildOPA(ctx context.Context) (program string, err error) {
 	out, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Version}}", opaModule).Output()
 	if err != nil {
-		return "", "", fmt.Errorf("asking for the version of OPA: %w", err)
+		return "", fmt.Errorf("asking for the version of OPA: %w", err)
 	}
-	version = strings.TrimSpace(string(out))
+	version := strings.TrimSpace(string(out))
 	cache, err := os.UserCacheDir()
 	if err != nil {
-		return "", version, err
+		return "", err
 	}
 	dir := filepath.Join(cache, "permd-bench", "opa-"+version)
 	program = filepath.Join(dir, "opa")
 	if _, err := os.Stat(program); err == nil {
-		return program, version, nil
+		return program, nil
 	}
 	build := exec.CommandContext(ctx, "go", "install", opaModule+"@"+version)
 	build.Env = append(os.Environ(), "GOBIN="+dir, "GOFLAGS=")
 	if out, err := build.CombinedOutput(); err != nil {
-		return "", version, fmt.Errorf("building OPA: %w: %s", err, lastLine(out))
+		return "", fmt.Errorf("building OPA: %w: %s", err, lastLine(out))
 	}
-	return program, version, nil
+	return program, nil
 }
 
 func lastLine(text []byte) string {

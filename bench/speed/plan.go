@@ -84,7 +84,7 @@ func newPlan(ctx context.Context, w *world, o options, progress func(string)) (*
 	}
 	if o.opa {
 		progress("building OPA")
-		opa, _, err := buildOPA(ctx)
+		opa, err := buildOPA(ctx)
 		if err != nil {
 			w.missing = append(w.missing, err.Error())
 		} else if err := p.openOPA(ctx, opa); err != nil {

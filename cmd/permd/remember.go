@@ -86,10 +86,10 @@ func kindWords() []string {
 }
 
 // kindNames are the same in a sentence: "run, read or use".
-func kindNames(conjunction string) string {
+func kindNames() string {
 	words := kindWords()
 	last := len(words) - 1
-	return strings.Join(words[:last], ", ") + " " + conjunction + " " + words[last]
+	return strings.Join(words[:last], ", ") + " or " + words[last]
 }
 
 // choiceFilter are the options that select choices.
@@ -100,7 +100,7 @@ type choiceFilter struct {
 
 func (f *choiceFilter) flags(cmd *cobra.Command) {
 	fl := cmd.Flags()
-	fl.StringVar(&f.kind, "kind", "", "only choices about this `kind` of effect: "+kindNames("or"))
+	fl.StringVar(&f.kind, "kind", "", "only choices about this `kind` of effect: "+kindNames())
 	fl.StringVar(&f.verdict, "verdict", "", "only choices with this `verdict`: allow or deny")
 	fl.StringVar(&f.scope, "scope", "", "only choices with this `scope`: session, session+children, project or user")
 	fl.StringVar(&f.of, "project", "", "only choices for the project with this root `directory`")
@@ -328,7 +328,7 @@ func (a *app) rememberAddCommand() *cobra.Command {
 		Use:   "add KIND LINE",
 		Short: "Add a choice",
 		Long: `Remember an allow, or a reject with --reject, without having been asked. KIND is
-` + kindNames("or") + `; LINE is an entry as in rules.yaml (see
+` + kindNames() + `; LINE is an entry as in rules.yaml (see
 docs/policy.md). The choice applies in the project of the current directory, or
 everywhere with --scope user. A line with an exact path or host also applies to
 guarded ones, such as secrets.

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"sync"
 	"time"
-
-	"github.com/permd/permd/internal/sqlitedb"
 )
 
 const (
@@ -33,7 +31,6 @@ const (
 type mover struct {
 	spool  *spool
 	writer *writer // used by the mover alone, once it runs
-	db     *sqlitedb.DB
 
 	retention retention
 	rejects   rejects

@@ -33,7 +33,7 @@ func (j *Journal) start(o *Options, db *sqlitedb.DB) error {
 	}
 	j.Reader = newReader(db, o.Path, s)
 	j.startSeq = j.next - 1
-	j.mover.spool, j.mover.writer, j.mover.db = s, w, db
+	j.mover.spool, j.mover.writer = s, w
 	if j.mover.rejects.atStart, err = j.mover.rejects.load(context.Background(), w); err != nil {
 		return errors.Join(err, w.finish(), s.close())
 	}

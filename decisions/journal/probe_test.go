@@ -35,7 +35,7 @@ func TestProbe(t *testing.T) {
 		t.Errorf("%d records, %v", len(recs), err)
 	}
 	// What it writes is what was there.
-	data, err := os.ReadFile(j.spool.path + spoolSuffix + "0")
+	data, err := os.ReadFile(j.path + spoolSuffix + "0")
 	if err != nil || !isHead(data[:headSize]) {
 		t.Errorf("the spool's head: %v", err)
 	}

@@ -41,8 +41,7 @@ var spoolHead = []byte("permd spool\n\x00\x00\x00\x01")
 // the end of the process, as SQLite's log would, in a twentieth of the time.
 // The content of the files is also kept in RAM.
 type spool struct {
-	path     string   // the database's
-	dir      *os.File // its folder
+	dir      *os.File // the database's folder
 	power    bool     // each write waits for the disk
 	dirState dirCache
 
@@ -77,7 +76,7 @@ func openSpool(path string, power bool, db *sqlitedb.DB) (*spool, error) {
 	if err != nil {
 		return nil, fmt.Errorf("opening the spool's folder: %w", err)
 	}
-	s := &spool{path: path, dir: dir, power: power, dirState: dirCache{dir: dir, database: db.QuickInPlace}}
+	s := &spool{dir: dir, power: power, dirState: dirCache{dir: dir, database: db.QuickInPlace}}
 	for i := range s.seg {
 		g := &s.seg[i]
 		g.name = filepath.Base(path) + spoolSuffix + string(rune('0'+i))

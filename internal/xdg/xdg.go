@@ -81,8 +81,6 @@ type Dirs struct {
 	// State contains what may be lost: the ids of rejects, and the sockets where there is no
 	// runtime folder.
 	State string
-	// Cache contains what can be created again.
-	Cache string
 	// Run contains the decision socket, Admin the management socket, HTTP the socket for
 	// HTTP.
 	Run   string
@@ -144,7 +142,6 @@ func Find(e Env, o Options) (Dirs, error) {
 	d.Config = filepath.Join(base("XDG_CONFIG_HOME", ".config"), "permd")
 	d.Data = filepath.Join(base("XDG_DATA_HOME", ".local", "share"), "permd")
 	d.State = filepath.Join(base("XDG_STATE_HOME", ".local", "state"), "permd")
-	d.Cache = filepath.Join(base("XDG_CACHE_HOME", ".cache"), "permd")
 	run := e.runtimeDirs()
 	if v := e.Getenv("XDG_RUNTIME_DIR"); v != "" && (len(run) == 0 || run[0] != filepath.Clean(v)) {
 		d.Ignored = append(d.Ignored, "XDG_RUNTIME_DIR")
@@ -164,7 +161,6 @@ func (e Env) system() Dirs {
 		Config: at("etc", "permd"),
 		Data:   at("var", "lib", "permd"),
 		State:  at("var", "lib", "permd"),
-		Cache:  at("var", "cache", "permd"),
 		Run:    at("run", runName),
 		Admin:  at("run", adminName),
 		HTTP:   at("run", httpName),
@@ -216,8 +212,6 @@ func (e Env) fallbackDirs(state string) (run, admin, http string) {
 // Place is a path at which a daemon may listen.
 type Place struct {
 	Path string
-	// Chosen is set for a path from an environment variable. Then no other is tried.
-	Chosen bool
 	// Machine is set for the machine's own daemon, whose folder only root can have
 	// created.
 	Machine bool
@@ -238,7 +232,7 @@ func Sockets(e Env, admin bool) ([]Place, error) {
 			return nil, err
 		}
 		machine := chosen == pick(e.system())
-		return []Place{{Path: chosen, Chosen: true, Machine: machine}}, nil
+		return []Place{{Path: chosen, Machine: machine}}, nil
 	}
 	var places []Place
 	for _, run := range e.runtimeDirs() {

@@ -47,37 +47,37 @@ func TestFind(t *testing.T) {
 	}{
 		{"defaults", map[string]string{"HOME": "/home/u"}, "", Dirs{
 			Org: "/etc/permd", Config: "/home/u/.config/permd", Data: "/home/u/.local/share/permd",
-			State: "/home/u/.local/state/permd", Cache: "/home/u/.cache/permd",
-			Run: "/home/u/.local/state/permd/" + hostRun, Admin: "/home/u/.local/state/permd-admin/" + hostRun,
+			State: "/home/u/.local/state/permd",
+			Run:   "/home/u/.local/state/permd/" + hostRun, Admin: "/home/u/.local/state/permd-admin/" + hostRun,
 			HTTP: "/home/u/.local/state/permd-http/" + hostRun,
 		}},
 		{"all set", map[string]string{
 			"HOME": "/home/u", "XDG_CONFIG_HOME": "/c", "XDG_DATA_HOME": "/d/", "XDG_STATE_HOME": "/s/../s",
-			"XDG_CACHE_HOME": "/k", "XDG_RUNTIME_DIR": run,
+			"XDG_RUNTIME_DIR": run,
 		}, "", Dirs{
-			Org: "/etc/permd", Config: "/c/permd", Data: "/d/permd", State: "/s/permd", Cache: "/k/permd",
+			Org: "/etc/permd", Config: "/c/permd", Data: "/d/permd", State: "/s/permd",
 			Run: run + "/permd", Admin: run + "/permd-admin", HTTP: run + "/permd-http",
 		}},
 		{"relative values are ignored", map[string]string{
 			"HOME": "/home/u", "XDG_CONFIG_HOME": "c", "XDG_DATA_HOME": "./d", "XDG_RUNTIME_DIR": "run",
 		}, "", Dirs{
 			Org: "/etc/permd", Config: "/home/u/.config/permd", Data: "/home/u/.local/share/permd",
-			State: "/home/u/.local/state/permd", Cache: "/home/u/.cache/permd",
-			Run: "/home/u/.local/state/permd/" + hostRun, Admin: "/home/u/.local/state/permd-admin/" + hostRun,
+			State: "/home/u/.local/state/permd",
+			Run:   "/home/u/.local/state/permd/" + hostRun, Admin: "/home/u/.local/state/permd-admin/" + hostRun,
 			HTTP:    "/home/u/.local/state/permd-http/" + hostRun,
 			Ignored: []string{"XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_RUNTIME_DIR"},
 		}},
 		{"a runtime folder open to others is ignored", map[string]string{"HOME": "/home/u", "XDG_RUNTIME_DIR": open}, "", Dirs{
 			Org: "/etc/permd", Config: "/home/u/.config/permd", Data: "/home/u/.local/share/permd",
-			State: "/home/u/.local/state/permd", Cache: "/home/u/.cache/permd",
-			Run: "/home/u/.local/state/permd/" + hostRun, Admin: "/home/u/.local/state/permd-admin/" + hostRun,
+			State: "/home/u/.local/state/permd",
+			Run:   "/home/u/.local/state/permd/" + hostRun, Admin: "/home/u/.local/state/permd-admin/" + hostRun,
 			HTTP:    "/home/u/.local/state/permd-http/" + hostRun,
 			Ignored: []string{"XDG_RUNTIME_DIR"},
 		}},
 		{"root moves /etc only", map[string]string{"HOME": "/home/u", "XDG_RUNTIME_DIR": run}, "/trial", Dirs{
 			Org: "/trial/etc/permd", Config: "/home/u/.config/permd", Data: "/home/u/.local/share/permd",
-			State: "/home/u/.local/state/permd", Cache: "/home/u/.cache/permd",
-			Run: run + "/permd", Admin: run + "/permd-admin", HTTP: run + "/permd-http",
+			State: "/home/u/.local/state/permd",
+			Run:   run + "/permd", Admin: run + "/permd-admin", HTTP: run + "/permd-http",
 		}},
 	}
 	for _, tt := range tests {
@@ -136,7 +136,7 @@ func TestFindSystem(t *testing.T) {
 	}
 	want := Dirs{
 		System: true, Org: "/etc/permd", Config: "/etc/permd", Data: "/var/lib/permd", State: "/var/lib/permd",
-		Cache: "/var/cache/permd", Run: "/run/permd", Admin: "/run/permd-admin", HTTP: "/run/permd-http",
+		Run: "/run/permd", Admin: "/run/permd-admin", HTTP: "/run/permd-http",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("folders differ (-want +got):\n%s", diff)
@@ -182,11 +182,11 @@ func TestSockets(t *testing.T) {
 			{Path: "/run/permd-admin/admin.sock", Machine: true},
 		}},
 		{"no home", nil, false, []Place{{Path: "/run/permd/permd.sock", Machine: true}}},
-		{"chosen", map[string]string{"PERMD_SOCKET": "/x/y.sock", "HOME": "/home/u"}, false, []Place{{Path: "/x/y.sock", Chosen: true}}},
+		{"chosen", map[string]string{"PERMD_SOCKET": "/x/y.sock", "HOME": "/home/u"}, false, []Place{{Path: "/x/y.sock"}}},
 		{"management chosen", map[string]string{"PERMD_ADMIN_SOCKET": "/x/a.sock", "PERMD_SOCKET": "/y/z/p.sock"}, true,
-			[]Place{{Path: "/x/a.sock", Chosen: true}}},
+			[]Place{{Path: "/x/a.sock"}}},
 		{"management of the chosen", map[string]string{"PERMD_SOCKET": "/y/z/p.sock"}, true,
-			[]Place{{Path: "/y/permd-admin/admin.sock", Chosen: true}}},
+			[]Place{{Path: "/y/permd-admin/admin.sock"}}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -213,7 +213,7 @@ func TestSockets(t *testing.T) {
 		e.System = ""
 		e.Getenv = func(name string) string { return map[string]string{"PERMD_SOCKET": "/run/permd/permd.sock"}[name] }
 		got, err := Sockets(e, false)
-		if err != nil || !cmp.Equal(got, []Place{{Path: "/run/permd/permd.sock", Chosen: true, Machine: true}}) {
+		if err != nil || !cmp.Equal(got, []Place{{Path: "/run/permd/permd.sock", Machine: true}}) {
 			t.Errorf("places %v, %v", got, err)
 		}
 	})

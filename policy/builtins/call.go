@@ -119,11 +119,11 @@ func (c *call) steps(a, b int) {
 }
 
 // all adds n bytes for each value in an operand, however deep and however often it occurs
-// there, and factor bytes for each byte of its texts.
-func (c *call) all(i, n, factor int) {
+// there, and six for each byte of its texts, as \u0000 has.
+func (c *call) all(i, n int) {
 	s := c.nodes(i)
 	c.product(s.nodes, n)
-	c.product(s.bytes, factor)
+	c.product(s.bytes, 6)
 }
 
 // nodes returns the size of an operand, and refuses one that is too large.

@@ -108,7 +108,7 @@ func anyMatch(c *call) {
 // writeOut bounds what writes its operands as text.
 func writeOut(c *call) {
 	for i := range c.args {
-		c.all(i, 32, 6)
+		c.all(i, 32)
 	}
 }
 
@@ -121,7 +121,7 @@ func printed(c *call) {
 }
 
 // marshal: a control character takes six bytes.
-func marshal(c *call) { c.all(0, bytesPerNode, 6) }
+func marshal(c *call) { c.all(0, bytesPerNode) }
 
 // unmarshal: each value takes much more than its text, which can be one digit and a comma.
 func unmarshal(c *call) {

@@ -57,7 +57,7 @@ func (t *translator) gemini(f File) error {
 		}
 	}
 	if others > 0 {
-		t.note(Note{At: t.at(0), Text: plural(others, "other setting"), Outcome: Remark, Why: "they say nothing of permissions"})
+		t.note(Note{At: t.at(0), Text: otherSettings(others), Outcome: Remark, Why: "they say nothing of permissions"})
 	}
 	return nil
 }

@@ -63,16 +63,16 @@ func (t *translator) opencode(f File) error {
 		}
 	}
 	if others > 0 {
-		t.note(Note{At: t.at(0), Text: plural(others, "other setting"), Outcome: Remark, Why: "they say nothing of permissions"})
+		t.note(Note{At: t.at(0), Text: otherSettings(others), Outcome: Remark, Why: "they say nothing of permissions"})
 	}
 	return nil
 }
 
-func plural(n int, what string) string {
+func otherSettings(n int) string {
 	if n == 1 {
-		return "1 " + what
+		return "1 other setting"
 	}
-	return fmt.Sprintf("%d %ss", n, what)
+	return fmt.Sprintf("%d other settings", n)
 }
 
 type opencode struct {

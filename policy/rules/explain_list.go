@@ -48,9 +48,9 @@ type comparison struct {
 	found []Condition
 }
 
-func (d *comparison) say(cost int, is, format string, args ...any) {
+func (d *comparison) say(cost int, format string, args ...any) {
 	d.cost += cost
-	d.found = append(d.found, Condition{Text: display.Display(fmt.Sprintf(format, args...)), Is: is})
+	d.found = append(d.found, Condition{Text: display.Display(fmt.Sprintf(format, args...))})
 }
 
 // compare reports whether the line is about the same subject as the effect. If
@@ -77,7 +77,7 @@ func (d *comparison) compare(p *pattern.Pattern) bool {
 	}
 	if about && len(d.found) == 0 {
 		// The line does not match, so something must differ.
-		d.say(costWord, "", "the line does not speak of all of it")
+		d.say(costWord, "the line does not speak of all of it")
 	}
 	return about
 }
@@ -88,7 +88,7 @@ func (d *comparison) run(p *pattern.Run, r *effects.Run) bool {
 	}
 	for i, w := range p.Words {
 		if i >= len(r.Args) {
-			d.say(costDetail, "", "the line has a further word: %s", writtenWord(w))
+			d.say(costDetail, "the line has a further word: %s", writtenWord(w))
 			break
 		}
 		if lit, ok := w.Literal(); ok && lit == r.Args[i] {
@@ -96,21 +96,21 @@ func (d *comparison) run(p *pattern.Run, r *effects.Run) bool {
 			continue
 		} else if !ok && w.MatchWithin(r.Args[i]) {
 			if why := describeEvasion(w, r.Args[i]); why != "" && d.allow {
-				d.say(costDetail, "", "word %d is %s, and the * in %s does not stand for that", i+1, why, writtenWord(w))
+				d.say(costDetail, "word %d is %s, and the * in %s does not stand for that", i+1, why, writtenWord(w))
 			} else {
 				d.held++
 			}
 			continue
 		}
 		if r.Args[i] == effects.DynamicWord {
-			d.say(costWord, "", "word %d is only known when the command runs, the line says %s", i+1, writtenWord(w))
+			d.say(costWord, "word %d is only known when the command runs, the line says %s", i+1, writtenWord(w))
 		} else {
-			d.say(costWord, "", "word %d is %s, the line says %s", i+1, shown(r.Args[i]), writtenWord(w))
+			d.say(costWord, "word %d is %s, the line says %s", i+1, shown(r.Args[i]), writtenWord(w))
 		}
 		break // the remaining words are hardly comparable
 	}
 	if n := len(r.Args) - len(p.Words); n > 0 && !p.Rest && len(d.found) == 0 {
-		d.say(costDetail, "", "the line ends here, and the command goes on with %s", shown(strings.Join(shownWords(r.Args[len(p.Words):]), " ")))
+		d.say(costDetail, "the line ends here, and the command goes on with %s", shown(strings.Join(shownWords(r.Args[len(p.Words):]), " ")))
 	}
 	if !d.allow || len(d.found) > 0 && d.cost >= costWord {
 		return true
@@ -119,13 +119,13 @@ func (d *comparison) run(p *pattern.Run, r *effects.Run) bool {
 	case len(p.Named) > 0:
 		d.compareNamed(p, r)
 	case p.Rest && r.HarmlessFrom > len(p.Words) && r.HarmlessFrom <= len(r.Args):
-		d.say(costDetail, "", "%s is not known to be harmless, and a last * stands for nothing else", shownWord(r.Args[r.HarmlessFrom-1]))
+		d.say(costDetail, "%s is not known to be harmless, and a last * stands for nothing else", shownWord(r.Args[r.HarmlessFrom-1]))
 	}
 	if !r.Readonly && r.Stdin != effects.StdinNone && r.Stdin != "" && (!r.Known || r.Stdin == effects.StdinNetwork) {
-		d.say(costDetail, "", "its standard input is %s, of which the line says nothing", stdinWords[r.Stdin])
+		d.say(costDetail, "its standard input is %s, of which the line says nothing", stdinWords[r.Stdin])
 	}
 	if d.effect.Tags.Has(effects.Outside) && (r.Cwd == "" || r.Cwd != d.ctx.Cwd) {
-		d.say(costDetail, "", "it runs outside of the project")
+		d.say(costDetail, "it runs outside of the project")
 	}
 	return true
 }
@@ -139,25 +139,25 @@ func (d *comparison) compareNamed(p *pattern.Run, r *effects.Run) {
 		case i < n || i >= len(r.Args):
 			continue
 		case i < r.OptionsFrom && !pattern.IsOption(r.Args[i]):
-			d.say(costDetail, "", "%s is not known to be harmless, and behind its * a line names only options", shownWord(r.Args[i]))
+			d.say(costDetail, "%s is not known to be harmless, and behind its * a line names only options", shownWord(r.Args[i]))
 			return
 		case k == len(p.Named) && !pattern.IsOption(r.Args[i]) && i == before+1:
-			d.say(costDetail, "", "%s may be the value of %s, and the line gives it none", shownWord(r.Args[i]), shown(r.Args[before]))
+			d.say(costDetail, "%s may be the value of %s, and the line gives it none", shownWord(r.Args[i]), shown(r.Args[before]))
 			return
 		case k == len(p.Named):
-			d.say(costDetail, "", "%s is not known to be harmless, and the line does not name it", shownWord(r.Args[i]))
+			d.say(costDetail, "%s is not known to be harmless, and the line does not name it", shownWord(r.Args[i]))
 			return
 		case r.Args[i] != p.Named[k] || !pattern.IsOption(p.Named[k]) && i != before+1:
-			d.say(costDetail, "", "where the line names %s the command has %s", shown(p.Named[k]), shownWord(r.Args[i]))
+			d.say(costDetail, "where the line names %s the command has %s", shown(p.Named[k]), shownWord(r.Args[i]))
 			return
 		}
 		k, before = k+1, i
 	}
 	switch {
 	case k < len(p.Named):
-		d.say(costDetail, "", "the line names %s, which the command does not have, or which needs no name", shown(p.Named[k]))
+		d.say(costDetail, "the line names %s, which the command does not have, or which needs no name", shown(p.Named[k]))
 	case r.OptionsFrom > n:
-		d.say(costDetail, "", "the command has words behind which a line cannot name options")
+		d.say(costDetail, "the command has words behind which a line cannot name options")
 	}
 }
 
@@ -178,7 +178,7 @@ func (d *comparison) program(p *pattern.Run, r *effects.Run) bool {
 	if path.Base(r.Program) != path.Base(p.Program) {
 		return false
 	}
-	d.say(costWord, "", "the program is %s, the line says %s", shown(r.Program), shown(p.Program))
+	d.say(costWord, "the program is %s, the line says %s", shown(r.Program), shown(p.Program))
 	return true
 }
 
@@ -206,14 +206,14 @@ func (d *comparison) path(p *pattern.Pattern, f *effects.File) bool {
 		named := effects.Effect{Kind: d.effect.Kind, Tags: d.effect.Tags, File: &effects.File{Path: given, AsWritten: f.AsWritten, Recursive: f.Recursive}}
 		if given != f.Path && p.Match(&named, nil, d.ctx) {
 			d.held++
-			d.say(costDetail, "", "a link leads from %s to %s", shown(given), shown(f.Path))
+			d.say(costDetail, "a link leads from %s to %s", shown(given), shown(f.Path))
 			return true
 		}
 	}
 	one := effects.Effect{Kind: d.effect.Kind, Tags: d.effect.Tags, File: &effects.File{Path: f.Path, AsWritten: f.AsWritten}}
 	if d.allow && f.Recursive && p.Match(&one, nil, d.ctx) {
 		d.held++
-		d.say(costDetail, "", "all that is below is meant too, and the line does not end with **")
+		d.say(costDetail, "all that is below is meant too, and the line does not end with **")
 		return true
 	}
 	root := map[pattern.Base]string{pattern.Root: "/", pattern.Home: d.ctx.Home, pattern.Project: d.ctx.Project}[p.Path.Base]
@@ -233,7 +233,7 @@ func (d *comparison) path(p *pattern.Pattern, f *effects.File) bool {
 		return false // both have in common only the leading /
 	}
 	d.held += same
-	d.say(costWord, "", "the path is %s", shown(f.Path))
+	d.say(costWord, "the path is %s", shown(f.Path))
 	return true
 }
 
@@ -244,13 +244,13 @@ func (d *comparison) host(p *pattern.Host, c *effects.Connect) bool {
 	switch {
 	case c.Host == p.Name && !p.Below, p.Below && strings.HasSuffix(c.Host, "."+p.Name):
 		d.held++
-		d.say(costDetail, "", "the port is %s, the line says %d", port(c.Port), p.Port)
+		d.say(costDetail, "the port is %s, the line says %d", port(c.Port), p.Port)
 	case c.Host == p.Name:
 		d.held++
-		d.say(costDetail, "", "*.%s means the hosts below it, not itself", p.Name)
+		d.say(costDetail, "*.%s means the hosts below it, not itself", p.Name)
 	case domainOf(c.Host) != "" && domainOf(c.Host) == domainOf(p.Name):
 		d.held++
-		d.say(costWord, "", "the host is %s", shown(c.Host))
+		d.say(costWord, "the host is %s", shown(c.Host))
 	default:
 		return false
 	}
@@ -281,14 +281,14 @@ func (d *comparison) tool(p *pattern.Tool, u *effects.Use) bool {
 	}
 	d.held++
 	if !server {
-		d.say(costWord, "", "the server is %s", writtenWord(pattern.Glob{u.Server}))
+		d.say(costWord, "the server is %s", writtenWord(pattern.Glob{u.Server}))
 	}
 	if !name {
 		tool := u.Tool
 		if _, _, versioned := p.Versioned(); versioned && u.Version != "" {
 			tool += "@" + u.Version
 		}
-		d.say(costWord, "", "the tool is %s", shown(tool))
+		d.say(costWord, "the tool is %s", shown(tool))
 	}
 	return true
 }

@@ -10,12 +10,11 @@ import (
 
 // Bounds of the parts of one message; its total length is bounded by the socket.
 const (
-	maxOptions  = 64
-	maxID       = 1024 // bytes of a session's, call's or option's id
-	maxName     = 4096 // bytes of an option's name
-	maxItems    = 256  // locations, and content items, of one call
-	maxDefects  = 32   // kept of one call; one alone keeps it from being allowed
-	maxKindName = 64   // bytes of a kind, an unknown one included
+	maxOptions = 64
+	maxID      = 1024 // bytes of a session's, call's or option's id
+	maxName    = 4096 // bytes of an option's name
+	maxItems   = 256  // locations, and content items, of one call
+	maxDefects = 32   // kept of one call; one alone keeps it from being allowed
 )
 
 // object reads an object of the protocol. A member that a lenient reader would

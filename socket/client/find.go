@@ -79,7 +79,7 @@ func Connect(ctx context.Context, o Options) (*Client, error) {
 // Dial connects to the socket at an absolute path, whose folder must belong to root or
 // the current user. The error wraps ErrUnreachable.
 func Dial(ctx context.Context, path string, o Options) (*Client, error) {
-	c, err := dial(ctx, xdg.Place{Path: path, Chosen: true}, os.Geteuid(), o)
+	c, err := dial(ctx, xdg.Place{Path: path}, os.Geteuid(), o)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrUnreachable, err)
 	}

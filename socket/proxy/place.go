@@ -24,7 +24,7 @@ func (w location) equal(o location) bool {
 	return w.cwd == o.cwd && w.parent == o.parent && bytes.Equal(w.roots, o.roots)
 }
 
-func (k *call) place() location { return location{k.cwd, k.roots, k.parent} }
+func (k *call) place() location { return location{cwd: k.cwd, roots: k.roots} }
 
 // onOpened records that the agent has opened the session as a request says. Of two
 // requests the later one determines the place, whatever the order of their answers.

@@ -89,7 +89,6 @@ type call struct {
 	session string
 	cwd     string
 	roots   strictjson.Value
-	parent  string
 	mode    string
 	number  uint64 // in their order
 }

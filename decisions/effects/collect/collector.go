@@ -58,8 +58,8 @@ func (c *Collector) Add(e effects.Effect) int {
 }
 
 // Unknown appends an Unknown effect.
-func (c *Collector) Unknown(from, why string) int {
-	return c.Add(effects.Effect{Kind: effects.KindUnknown, From: from, Why: why, Text: why})
+func (c *Collector) Unknown(from, why string) {
+	c.Add(effects.Effect{Kind: effects.KindUnknown, From: from, Why: why, Text: why})
 }
 
 // UnknownArg adds an Unknown effect that a word of a run causes.

@@ -232,18 +232,18 @@ func (r *layerReader) pairs(n *yaml.Node, what string, depth int, of func(key *y
 	}
 }
 
-func member(n *yaml.Node, name string) (key, value *yaml.Node) {
+func member(n *yaml.Node, name string) *yaml.Node {
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		if n.Content[i].Value == name {
-			return n.Content[i], n.Content[i+1]
+			return n.Content[i+1]
 		}
 	}
-	return nil, nil
+	return nil
 }
 
 // note records which keys the entries under a name have, and their lines.
 func (r *layerReader) note(entries []programEntry, n *yaml.Node, name string) {
-	_, list := member(n, name)
+	list := member(n, name)
 	for i := range entries {
 		at := list.Content[i]
 		entries[i].keyLines = map[string]int{"": at.Line}
