@@ -23,6 +23,7 @@ type options struct {
 	turn        time.Duration
 	clients     []int // besides one
 	headline    bool
+	proxy       bool
 	opa         bool
 	instruments bool
 	runs        int
@@ -62,6 +63,7 @@ func parse(args []string, w io.Writer) (options, error) {
 	f.IntVar(&o.rounds, "rounds", 9, "rounds, in each of which every server has its turn")
 	f.DurationVar(&o.turn, "turn", 300*time.Millisecond, "length of a turn")
 	f.BoolVar(&o.headline, "headline", false, "measure small commands of one client alone")
+	f.BoolVar(&o.proxy, "proxy", false, "instead, measure what permd acp adds to a decided request")
 	f.BoolVar(&o.opa, "opa", true, "compare with Open Policy Agent's server, which is built on first use")
 	f.BoolVar(&o.instruments, "instruments", true, "build permd with instruments too: for allocations, and times without a journal")
 	f.IntVar(&o.runs, "runs", 40, "how often each program of the second table is run")
@@ -128,6 +130,9 @@ func run(ctx context.Context, o options, out io.Writer) error {
 	}
 	if o.growth {
 		return runGrowth(ctx, o, out, progress)
+	}
+	if o.proxy {
+		return runProxied(ctx, o, out, progress)
 	}
 	w, err := newWorld()
 	if err != nil {

@@ -169,3 +169,26 @@ func (p *plan) proxied(ctx context.Context, rounds int, length time.Duration) (o
 	}
 	return proxied{median(through), median(straight), median(added)}, nil
 }
+
+// runProxied measures the proxy alone.
+func runProxied(ctx context.Context, o options, out io.Writer, progress func(string)) error {
+	w, err := newWorld()
+	if err != nil {
+		return err
+	}
+	defer w.close()
+	o.opa, o.instruments = false, false
+	p, err := newPlan(ctx, w, o, progress)
+	if err != nil {
+		return err
+	}
+	r, err := p.proxied(ctx, o.rounds, o.turn)
+	if err != nil {
+		return err
+	}
+	if o.asJSON {
+		return json.NewEncoder(out).Encode(r)
+	}
+	_, err = fmt.Fprintf(out, "a decided request, p50 in µs: %.0f over the socket, %.0f through permd acp, which adds %.0f\n", r.Direct, r.Through, r.Added)
+	return err
+}

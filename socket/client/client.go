@@ -60,7 +60,7 @@ type Client struct {
 
 	mu          sync.Mutex
 	lastID      uint64 // id of the newest call
-	pending     map[uint64]chan reply
+	pending     map[uint64]*waiting
 	unaddressed *Error // an error response without an id
 	err         error  // why the reading goroutine has ended
 }
@@ -73,7 +73,7 @@ type reply struct {
 func newClient(conn net.Conn, path string, o Options) *Client {
 	c := &Client{
 		conn: conn, path: path, maxAnswer: cmp.Or(o.maxAnswer, defaultMaxAnswer), timeout: cmp.Or(o.Timeout, defaultTimeout),
-		done: make(chan struct{}), pending: map[uint64]chan reply{},
+		done: make(chan struct{}), pending: map[uint64]*waiting{},
 	}
 	c.late = fmt.Errorf("%w: %s did not answer within %s", ErrUnreachable, path, c.timeout)
 	go c.read()
@@ -94,35 +94,26 @@ func (c *Client) Close() error {
 // for the raw result, or nil. params is marshalled; nil means none. The error is an
 // *Error from permd, wraps ErrUnreachable, or is that of ctx.
 func (c *Client) Call(ctx context.Context, method string, params, result any) error {
-	p, err := c.Start(ctx, method, params)
+	ctx, cancel := c.withTimeout(ctx)
+	defer cancel()
+	w := &waiting{answer: make(chan reply, 1)}
+	id, err := c.register(w)
 	if err != nil {
 		return err
 	}
-	return p.Wait(ctx, result)
-}
-
-// PendingCall is a call that has been sent.
-type PendingCall struct {
-	// ID is the id to withdraw the call with $/cancel_request.
-	ID     uint64
-	client *Client
-	answer chan reply
-}
-
-// Start sends a call and returns before it is answered, so that the order of messages is
-// known. The caller must call Wait.
-func (c *Client) Start(ctx context.Context, method string, params any) (*PendingCall, error) {
-	id, answer, err := c.register()
-	if err != nil {
-		return nil, err
-	}
-	ctx, cancel := c.withTimeout(ctx)
-	defer cancel()
+	defer c.forget(id)
 	if err := c.send(ctx, strconv.FormatUint(id, 10), method, params); err != nil {
-		c.forget(id)
-		return nil, err
+		return err
 	}
-	return &PendingCall{id, c, answer}, nil
+	select {
+	case <-ctx.Done():
+		return fmt.Errorf("waiting for permd: %w", context.Cause(ctx))
+	case r := <-w.answer:
+		if r.err != nil {
+			return r.err
+		}
+		return decodeResult(r.result, result)
+	}
 }
 
 // withTimeout adds the client's timeout to ctx, unless that ends before.
@@ -131,23 +122,6 @@ func (c *Client) withTimeout(ctx context.Context) (context.Context, context.Canc
 		return ctx, func() {}
 	}
 	return context.WithTimeoutCause(ctx, c.timeout, c.late)
-}
-
-// Wait waits for the answer. It must be called once; results and errors are as for Call.
-func (p *PendingCall) Wait(ctx context.Context, result any) error {
-	c := p.client
-	defer c.forget(p.ID)
-	ctx, cancel := c.withTimeout(ctx)
-	defer cancel()
-	select {
-	case <-ctx.Done():
-		return fmt.Errorf("waiting for permd: %w", context.Cause(ctx))
-	case r := <-p.answer:
-		if r.err != nil {
-			return r.err
-		}
-		return decodeResult(r.result, result)
-	}
 }
 
 // Done returns a channel that is closed when the connection has ended.
@@ -172,16 +146,15 @@ func decodeResult(raw strictjson.Value, result any) error {
 	return nil
 }
 
-func (c *Client) register() (uint64, chan reply, error) {
+func (c *Client) register(w *waiting) (uint64, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.err != nil {
-		return 0, nil, c.err
+		return 0, c.err
 	}
 	c.lastID++
-	answer := make(chan reply, 1)
-	c.pending[c.lastID] = answer
-	return c.lastID, answer, nil
+	c.pending[c.lastID] = w
+	return c.lastID, nil
 }
 
 func (c *Client) forget(id uint64) {
@@ -205,19 +178,24 @@ func (c *Client) send(ctx context.Context, id, method string, params any) error 
 			_ = c.conn.Close()
 			return fmt.Errorf("asking permd: %w", context.Cause(ctx))
 		}
-		// If permd refuses the connection, it says why and closes it: let the reading
-		// goroutine find that message.
-		select {
-		case <-c.done:
-		case <-time.After(time.Second):
-			_ = c.conn.Close()
-			<-c.done
-		}
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		return c.err
+		return c.whyEnded()
 	}
 	return nil
+}
+
+// whyEnded returns why a connection has ended that could not be written to. If permd
+// refuses a connection, it says why and closes it: the reading goroutine finds that
+// message.
+func (c *Client) whyEnded() error {
+	select {
+	case <-c.done:
+	case <-time.After(time.Second):
+		_ = c.conn.Close()
+		<-c.done
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.err
 }
 
 func message(id, method string, params any) ([]byte, error) {
@@ -225,11 +203,7 @@ func message(id, method string, params any) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := append([]byte(`{"jsonrpc":"2.0"`), `,"method":`...)
-	b = append(b, name...)
-	if id != "" {
-		b = append(append(b, `,"id":`...), id...)
-	}
+	b := appendHead(nil, id, name)
 	if raw, ok := params.(strictjson.Value); ok && len(raw) > 0 && bytes.IndexByte(raw, '\n') < 0 && raw.IsValid() {
 		b = slices.Grow(b, len(`,"params":}`)+len(raw)+1)
 		b = append(append(b, `,"params":`...), raw...)
@@ -241,6 +215,16 @@ func message(id, method string, params any) ([]byte, error) {
 		b = append(append(b, `,"params":`...), raw...)
 	}
 	return append(b, "}\n"...), nil
+}
+
+// appendHead appends a message up to its params.
+func appendHead(b []byte, id string, name []byte) []byte {
+	b = append(b, `{"jsonrpc":"2.0","method":`...)
+	b = append(b, name...)
+	if id != "" {
+		b = append(append(b, `,"id":`...), id...)
+	}
+	return b
 }
 
 // write writes a line; ctx bounds it.
@@ -296,72 +280,5 @@ func readLine(r *bufio.Reader, limit int) ([]byte, error) {
 			return nil, err
 		}
 		long = append(long, part...)
-	}
-}
-
-// answer is a JSON-RPC response.
-type answer struct {
-	JSONRPC string           `json:"jsonrpc"`
-	ID      strictjson.Value `json:"id"`
-	Method  strictjson.Value `json:"method"`
-	Result  strictjson.Value `json:"result"`
-	Error   *Error           `json:"error"`
-}
-
-// deliver handles one line. An answer that is not strict JSON ends the connection,
-// because it may have been a decision.
-func (c *Client) deliver(line []byte) error {
-	if len(bytes.TrimSpace(line)) == 0 {
-		return nil
-	}
-	var a answer
-	if err := strictjson.Unmarshal(line, &a); err != nil {
-		return fmt.Errorf("reading permd's answer: %w", err)
-	}
-	switch {
-	case a.Method != nil:
-		return nil // a notification that this client does not know
-	case a.JSONRPC != "2.0" || (a.Result == nil) == (a.Error == nil):
-		return errors.New("reading permd's answer: neither a result nor an error")
-	}
-	r := reply{result: a.Result}
-	if a.Error != nil {
-		r = reply{err: a.Error}
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if strictjson.Kind(a.ID) == 'n' && a.Error != nil {
-		// The error is about one of the messages or about the connection. It may concern
-		// any pending call, so all of them fail.
-		c.unaddressed = a.Error
-		for id, w := range c.pending {
-			delete(c.pending, id)
-			w <- r
-		}
-		return nil
-	}
-	id, err := strconv.ParseUint(string(a.ID), 10, 64)
-	if err != nil {
-		return nil
-	}
-	if w, ok := c.pending[id]; ok {
-		delete(c.pending, id)
-		w <- r
-	}
-	return nil
-}
-
-// failAll closes the connection and fails all pending calls.
-func (c *Client) failAll(why error) {
-	_ = c.conn.Close()
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.err = fmt.Errorf("%w: the connection to %s ended: %w", ErrUnreachable, c.path, why)
-	if c.unaddressed != nil {
-		c.err = fmt.Errorf("%w: %w", ErrUnreachable, c.unaddressed)
-	}
-	for id, w := range c.pending {
-		delete(c.pending, id)
-		w <- reply{err: c.err}
 	}
 }

@@ -123,7 +123,7 @@ func (t *trackedRequest) isRefusal(m *message) bool {
 
 // kindOf returns the kind of an option of the request, "" for an unknown one.
 func (t *trackedRequest) kindOf(id string) acp.OptionKind {
-	options, ok := readOptions(t.params)
+	options, ok := t.readOptions()
 	if !ok {
 		return ""
 	}
@@ -135,7 +135,7 @@ func (t *trackedRequest) kindOf(id string) acp.OptionKind {
 
 // hasOption reports whether the request has an option with that id.
 func (t *trackedRequest) hasOption(id string) bool {
-	options, ok := readOptions(t.params)
+	options, ok := t.readOptions()
 	return ok && slices.ContainsFunc(options, func(o option) bool { return o.ID == id })
 }
 

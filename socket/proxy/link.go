@@ -4,14 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/permd/permd/internal/strictjson"
 	"github.com/permd/permd/socket/client"
-	"github.com/permd/permd/socket/native"
 )
 
 // Bounds of what waits for permd.
@@ -45,6 +43,7 @@ type link struct {
 
 	// The following is used by the goroutine alone.
 	conn          *client.Client
+	release       func() bool       // conn is no longer closed at the end of the conversation
 	ids           map[uint64]uint64 // questions that may be withdrawn, by permd's request id
 	connectedOnce bool              // there was a connection
 	restoring     bool              // a new connection is being given the state it needs
@@ -56,12 +55,16 @@ type link struct {
 	answeredOnce  atomic.Bool       // permd answered something since then
 	lastGone      time.Time         // when permd was last found unreachable
 	retryAt       time.Time         // permd is not contacted before then
-	waiters       sync.WaitGroup
+	open          []*openQuestion   // asked on this connection, the oldest first; some are answered
+	late          *time.Timer       // fires when the first of them is too late
+	lateSet       bool              // it will fire
 }
 
 func newLink(p *conversation) *link {
 	l := &link{p: p, wake: make(chan struct{}, 1)}
 	l.roomFreed.L = &l.mu
+	l.late = time.NewTimer(time.Hour)
+	l.late.Stop()
 	return l
 }
 
@@ -120,8 +123,8 @@ func (l *link) pop() (a action, lost, ok bool) {
 
 // run sends to permd until ctx ends.
 func (l *link) run(ctx context.Context) {
-	defer l.waiters.Wait()
 	defer l.hangUp()
+	defer l.late.Stop()
 	defer l.finish()
 	retry := time.NewTicker(l.p.cfg.retry())
 	defer retry.Stop()
@@ -129,6 +132,11 @@ func (l *link) run(ctx context.Context) {
 	for {
 		a, lost, ok := l.pop()
 		if ok {
+			select {
+			case <-l.late.C:
+				l.checkLate()
+			default:
+			}
 			if lost && l.conn != nil {
 				for _, missed := range l.p.missedUpdates() {
 					l.perform(ctx, missed)
@@ -147,6 +155,8 @@ func (l *link) run(ctx context.Context) {
 		case <-l.wake:
 		case <-gone:
 			l.onBroken(ctx)
+		case <-l.late.C:
+			l.checkLate()
 		case <-retry.C:
 			if l.conn == nil {
 				l.connect(ctx)
@@ -171,6 +181,8 @@ func (l *link) connect(ctx context.Context) bool {
 		return false
 	}
 	l.conn, l.ids, l.timedOut, l.tooSlow = conn, map[uint64]uint64{}, new(atomic.Bool), false
+	// Ends a write at the end of the conversation.
+	l.release = context.AfterFunc(ctx, func() { conn.Close() })
 	again := l.connectedOnce || l.reportedDown // permd may have missed something
 	if l.version == nil {
 		l.onReachable()
@@ -253,6 +265,7 @@ func (l *link) onBroken(ctx context.Context) bool {
 
 func (l *link) hangUp() {
 	if l.conn != nil {
+		l.release()
 		l.conn.Close()
 		l.conn = nil
 	}
@@ -276,99 +289,4 @@ func (l *link) unavailable() error {
 		return l.version
 	}
 	return client.ErrUnreachable
-}
-
-// perform performs one action.
-func (l *link) perform(ctx context.Context, a action) {
-	if l.conn == nil && (a.Kind != actAsk || l.restoring || !l.connect(ctx)) {
-		if a.Kind == actAsk {
-			l.p.answer(a.N, nil, l.unavailable())
-		}
-		return
-	}
-	switch a.Kind {
-	case actAsk:
-		l.ask(ctx, a)
-	case actNotify:
-		l.notify(ctx, a.Method, a.Params)
-	case actWithdraw:
-		if id, ok := l.ids[a.N]; ok {
-			delete(l.ids, a.N)
-			l.notify(ctx, methodCancelRequest, strictjson.Value(`{"requestId":`+strconv.FormatUint(id, 10)+`}`))
-		}
-	case actWrite, actReserve, actFill, actWake, actPrint: // not sent to permd
-	}
-}
-
-func (l *link) notify(ctx context.Context, method string, params strictjson.Value) {
-	sending, cancel := context.WithTimeout(ctx, l.p.cfg.timeout())
-	defer cancel()
-	if err := l.conn.Notify(sending, method, params); err != nil {
-		if sending.Err() != nil && ctx.Err() == nil {
-			l.onTooSlow()
-			return
-		}
-		l.onBroken(ctx)
-	}
-}
-
-// ask calls permd. A call that need not be waited for is answered on a goroutine of its
-// own; their number is bounded by that of held requests.
-func (l *link) ask(ctx context.Context, a action) {
-	asking, cancel := context.WithTimeout(ctx, l.p.cfg.timeout())
-	conn, slow := l.conn, l.timedOut
-	p, err := conn.Start(asking, a.Method, a.Params)
-	if err != nil {
-		late := asking.Err() != nil && ctx.Err() == nil
-		cancel()
-		switch {
-		case late:
-			l.onTooSlow()
-		case l.onBroken(ctx) && !a.Wait && l.conn != nil:
-			// A new permd was just told about all sessions, but not about calls, so it asks
-			// in cases where the old one might have decided.
-			l.ask(ctx, a)
-			return
-		}
-		l.p.answer(a.N, nil, l.unavailable())
-		return
-	}
-	if !a.Wait {
-		if len(l.ids) > maxActs {
-			clear(l.ids)
-		}
-		l.ids[a.N] = p.ID
-		l.waiters.Go(func() {
-			defer cancel()
-			result, err := l.wait(ctx, asking, conn, slow, p)
-			l.p.answer(a.N, result, err)
-		})
-		return
-	}
-	defer cancel()
-	result, err := l.wait(ctx, asking, conn, slow, p)
-	if err == nil && a.Method == native.MethodSession {
-		err = l.checkVersion(result)
-	}
-	l.p.answer(a.N, result, err)
-}
-
-// wait waits for permd's answer.
-func (l *link) wait(ctx, asking context.Context, conn *client.Client, slow *atomic.Bool, p *client.PendingCall) (result strictjson.Value, err error) {
-	err = p.Wait(asking, &result)
-	if err != nil && asking.Err() != nil {
-		// A later answer is useless. The connection ends, and with it the questions of the
-		// others, which would wait as long.
-		if ctx.Err() == nil {
-			slow.Store(true)
-		}
-		conn.Close()
-		return nil, errSlow
-	}
-	if _, answered := errors.AsType[*client.Error](err); err == nil || answered {
-		l.answeredOnce.Store(true)
-	} else if slow.Load() {
-		err = errSlow // because of another question; nothing more is known about this one
-	}
-	return result, err
 }

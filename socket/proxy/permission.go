@@ -30,7 +30,10 @@ type trackedRequest struct {
 	call    string           // its toolCallId
 	params  strictjson.Value // of a session/request_permission, also for a form
 	form    *form            // set for a form that asks for permission
+	options []option         // of params, see readOptions
 	gate    bool
+
+	optionsRead, optionsFit bool
 
 	slot  uint64           // its place in what is sent to the other side
 	ask   uint64           // number of the question to permd
@@ -203,7 +206,7 @@ func question(rpc *client.Error) *decisions.Decision {
 // is not possible.
 func (t *trackedRequest) agentAnswer(result strictjson.Value) ([]byte, bool) {
 	switch {
-	case !isOffered(t.params, result):
+	case !t.isOffered(result):
 		return nil, false
 	case t.form != nil:
 		return t.form.formAnswer(t.id, result)
@@ -221,14 +224,12 @@ func (t *trackedRequest) cancelled() []byte {
 }
 
 // isOffered reports whether an answer names an option of the request, or none.
-func isOffered(params, result strictjson.Value) bool {
+func (t *trackedRequest) isOffered(result strictjson.Value) bool {
 	switch text(result, "outcome", "outcome") {
 	case outcomeCancelled:
 		return true
 	case outcomeSelected:
-		options, ok := readOptions(params)
-		id := text(result, "outcome", "optionId")
-		return ok && slices.ContainsFunc(options, func(o option) bool { return o.ID == id })
+		return t.hasOption(text(result, "outcome", "optionId"))
 	}
 	return false
 }

@@ -23,8 +23,16 @@ type option struct {
 	raw strictjson.Value
 }
 
-// readOptions reads the options of a request; false if they cannot be read or
+// readOptions returns the options of a request; false if they cannot be read or
 // distinguished.
+func (t *trackedRequest) readOptions() ([]option, bool) {
+	if !t.optionsRead {
+		t.options, t.optionsFit = readOptions(t.params)
+		t.optionsRead = true
+	}
+	return t.options, t.optionsFit
+}
+
 func readOptions(params strictjson.Value) ([]option, bool) {
 	v := strictjson.Find(params, "options")
 	if strictjson.Kind(v) != '[' {
@@ -96,7 +104,7 @@ func (c *core) rewrite(t *trackedRequest, d *decisions.Decision) (*shownOptions,
 	if shape == 0 || c.version != 0 && c.version != shape || !isPermission(d) {
 		return nil, nil
 	}
-	options, ok := readOptions(t.params)
+	options, ok := t.readOptions()
 	if !ok {
 		return nil, nil
 	}
