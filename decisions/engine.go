@@ -238,8 +238,13 @@ func (e *Engine) Decide(ctx context.Context, reqs ...*Request) []*Decision {
 	return decided
 }
 
-// store stores records in the journal, while others use the request's slot.
+// store stores records in the journal, while others use the request's slot. For the write
+// of one record that takes microseconds it keeps the slot: when many ask, it would wait
+// for the next one much longer.
 func (e *Engine) store(ctx context.Context, turn *fairshare.Turn, records []*Record) (err error) {
+	if j, ok := e.journal.(PromptJournal); ok && len(records) == 1 && j.Prompt() {
+		return e.journal.Append(context.WithoutCancel(ctx), records...)
+	}
 	turn.Await(ctx, func() { err = e.journal.Append(context.WithoutCancel(ctx), records...) })
 	return err
 }

@@ -194,6 +194,46 @@ func TestJournalHoldsNoSlot(t *testing.T) {
 	})
 }
 
+// promptJournal is a stoppingJournal that expects not to wait.
+type promptJournal struct{ stoppingJournal }
+
+func (*promptJournal) Prompt() bool { return true }
+
+// TestPromptJournalKeepsSlot: a single record that is stored at once does not cost the
+// request its slot; others get it when the request ends.
+func TestPromptJournalKeepsSlot(t *testing.T) {
+	for records, want := range map[int]int{1: 1, 2: 0} {
+		synctest.Test(t, func(t *testing.T) {
+			_, _, _, e := newFakes(t)
+			j := &promptJournal{stoppingJournal{began: make(chan struct{}), resume: make(chan struct{})}}
+			e, err := e.With(func(c *Config) { c.Journal = j })
+			if err != nil {
+				t.Fatal(err)
+			}
+			share := fairshare.New(fairshare.Options{Slots: 1, Max: 8})
+			go func() {
+				ctx, end := inTurn(t, t.Context(), share.Join(1))
+				defer end()
+				e.Decide(ctx, calls(t, records)...)
+			}()
+			<-j.began
+			go func() {
+				_, end := inTurn(t, t.Context(), share.Join(2))
+				end()
+			}()
+			synctest.Wait()
+			if n := share.Waiting(); n != want {
+				t.Errorf("%d records: %d wait, want %d", records, n, want)
+			}
+			close(j.resume)
+			synctest.Wait()
+			if len(j.recs) != records || share.Waiting() != 0 {
+				t.Errorf("%d of %d records stored, %d wait still", len(j.recs), records, share.Waiting())
+			}
+		})
+	}
+}
+
 // TestTooMuchMemory: a request whose decisions need more memory than its connection may
 // have decides no further calls, and says so; without that it is decided.
 func TestTooMuchMemory(t *testing.T) {

@@ -221,3 +221,7 @@ type Journal interface {
 	// no allow may leave.
 	Append(ctx context.Context, recs ...*Record) error
 }
+
+// PromptJournal is implemented by journals that know whether Append will return sooner
+// than others could use the processor meanwhile. A wrong guess delays others, nothing more.
+type PromptJournal interface{ Prompt() bool }

@@ -5,9 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net"
-	"os"
 	"runtime"
 	"runtime/debug"
 	"sync"
@@ -44,6 +42,10 @@ type connection struct {
 
 	// stopping is set when no more requests are decided.
 	stopping atomic.Bool
+	// spare lets a goroutine continue reading that has lost the reading while it led a
+	// request. It is closed when reading ends.
+	spare    chan struct{}
+	hasSpare atomic.Bool
 	// workQueue passes requests to idle workers.
 	workQueue chan *request
 	idle      atomic.Int32
@@ -79,7 +81,7 @@ type request struct {
 }
 
 func newConnection(s *server, c net.Conn, id uint64, peer decisions.Peer) *connection {
-	conn := &connection{Conn: Conn{ID: id, Peer: peer}, net: c, server: s, workQueue: make(chan *request)}
+	conn := &connection{Conn: Conn{ID: id, Peer: peer}, net: c, server: s, spare: make(chan struct{}), workQueue: make(chan *request)}
 	conn.changed.L = &conn.mu
 	conn.member = s.Share.Join(peer.UID)
 	conn.ctx, conn.cancel = context.WithCancelCause(s.ctx)
@@ -93,50 +95,6 @@ func newConnection(s *server, c net.Conn, id uint64, peer decisions.Peer) *conne
 		release: conn.member.Release,
 	}
 	return conn
-}
-
-// read reads messages until the client or the server ends the connection, or another
-// goroutine continues reading.
-func (c *connection) read() {
-	reading := true
-	defer func() {
-		if reading {
-			c.close()
-			c.onEnd()
-		}
-	}()
-	for {
-		line, err := c.lines.next()
-		switch {
-		case err == nil:
-			req := c.handleInTurn(line)
-			switch {
-			case req == nil:
-			case c.lines.buffered():
-				c.giveToWorker(req)
-			default:
-				reading = false
-				if !c.lead(req) {
-					return
-				}
-				reading = true
-			}
-		case errors.Is(err, errTooLong), errors.Is(err, errNoRoom):
-			c.notifyUnread()
-			e := busyError(errNoRoom)
-			if errors.Is(err, errTooLong) {
-				e = invalidRequest("message too long")
-			}
-			c.replyError(nullID, e)
-		case errors.Is(err, io.EOF), errors.Is(err, os.ErrDeadlineExceeded):
-			// The client may have closed only its writing side, or the server is stopping.
-			// Requests that were read are answered.
-			return
-		default:
-			c.drop()
-			return
-		}
-	}
 }
 
 // handleInTurn is handle. After much has been read in a short time, it waits for a slot:

@@ -1,6 +1,11 @@
 package socket
 
-import "time"
+import (
+	"errors"
+	"io"
+	"os"
+	"time"
+)
 
 // If the client has sent nothing else, the connection's reading goroutine runs the
 // second phase itself: waking a worker's thread would take longer than deciding. If the
@@ -10,6 +15,57 @@ import "time"
 // leadTimeout is the interval of the overseer. A request can keep its connection from being
 // read for at most twice as long.
 const leadTimeout = 2 * time.Millisecond
+
+// read reads messages until the client or the server ends the connection, or another
+// goroutine continues reading and no goroutine is needed that could do that later.
+func (c *connection) read() {
+	for c.readOn() && c.awaitReading() {
+	}
+}
+
+// readOn reads messages until the end of the connection. It returns true if another
+// goroutine has continued reading.
+func (c *connection) readOn() bool {
+	reading := true
+	defer func() {
+		if reading {
+			c.close()
+			c.onEnd()
+		}
+	}()
+	for {
+		line, err := c.lines.next()
+		switch {
+		case err == nil:
+			req := c.handleInTurn(line)
+			switch {
+			case req == nil:
+			case c.lines.buffered():
+				c.giveToWorker(req)
+			default:
+				reading = false
+				if !c.lead(req) {
+					return true
+				}
+				reading = true
+			}
+		case errors.Is(err, errTooLong), errors.Is(err, errNoRoom):
+			c.notifyUnread()
+			e := busyError(errNoRoom)
+			if errors.Is(err, errTooLong) {
+				e = invalidRequest("message too long")
+			}
+			c.replyError(nullID, e)
+		case errors.Is(err, io.EOF), errors.Is(err, os.ErrDeadlineExceeded):
+			// The client may have closed only its writing side, or the server is stopping.
+			// Requests that were read are answered.
+			return false
+		default:
+			c.drop()
+			return false
+		}
+	}
+}
 
 // lead runs the second phase of a request on the reading goroutine. It returns false if
 // another goroutine has continued reading.
@@ -32,9 +88,27 @@ func (c *connection) lead(req *request) bool {
 // handOverReading lets another goroutine continue reading if the reading goroutine leads
 // that request.
 func (c *connection) handOverReading(req *request) {
-	if req != nil && c.leading.CompareAndSwap(req, nil) {
+	if req == nil || !c.leading.CompareAndSwap(req, nil) {
+		return
+	}
+	select {
+	case c.spare <- struct{}{}: // open, since nobody else reads
+	default:
 		go c.read()
 	}
+}
+
+// awaitReading waits until the reading is handed over to its goroutine, and returns true
+// then. It returns false if reading has ended, or another goroutine waits already. When many
+// ask, most requests wait for a slot long enough to lose the reading, and the stack of a
+// new goroutine would have to grow for each.
+func (c *connection) awaitReading() bool {
+	if !c.hasSpare.CompareAndSwap(false, true) {
+		return false
+	}
+	_, ok := <-c.spare
+	c.hasSpare.Store(false)
+	return ok
 }
 
 // checkOverdue hands the reading over if the reading goroutine leads the same request as at

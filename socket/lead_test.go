@@ -70,6 +70,45 @@ func TestSlowRequestsLeaveReading(t *testing.T) {
 	})
 }
 
+// TestSlowRequestsShareGoroutines: requests that come one by one and lose the reading, each
+// of them, are led by two goroutines in turns, and by no new ones.
+func TestSlowRequestsShareGoroutines(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ln := &piped{conns: make(chan net.Conn), done: make(chan struct{})}
+		ctx, cancel := context.WithCancel(t.Context())
+		led := map[string]int{}
+		ended := make(chan error, 1)
+		go func() {
+			ended <- Serve(ctx, ln, Methods{"slow": later(func(context.Context) (any, error) {
+				stack := make([]byte, 64)
+				number, _, _ := strings.Cut(string(stack[:runtime.Stack(stack, false)]), " [")
+				led[number]++
+				time.Sleep(5 * leadTimeout)
+				return "slow", nil
+			})}, Options{peer: func(net.Conn) (decisions.Peer, error) { return decisions.Peer{}, nil }})
+		}()
+		client, theirs := net.Pipe()
+		ln.conns <- theirs
+		r := bufio.NewReader(client)
+		const requests = 20
+		for id := range requests {
+			fmt.Fprintf(client, `{"jsonrpc":"2.0","id":%d,"method":"slow"}`+"\n", id)
+			if got, _ := r.ReadString('\n'); !strings.Contains(got, `"slow"`) {
+				t.Errorf("answer %s", got)
+			}
+			synctest.Wait()
+		}
+		if len(led) != 2 {
+			t.Errorf("%d requests were led by %d goroutines: %v", requests, len(led), led)
+		}
+		client.Close()
+		cancel()
+		if err := <-ended; err != nil {
+			t.Errorf("Serve returned %v", err)
+		}
+	})
+}
+
 // TestWatchingRests: watching takes no time while no request is running.
 func TestWatchingRests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -244,6 +244,7 @@ func (c *connection) drop() {
 // period later. It is the last call on the reading goroutine.
 func (c *connection) close() {
 	close(c.workQueue)
+	close(c.spare)
 	c.lines.releaseBuffer()
 	grace := c.server.Grace
 	if c.stopping.Load() {

@@ -50,6 +50,9 @@ const (
 	// batchRows bounds a batch, so that its first caller does not wait for
 	// ever.
 	batchRows = 512
+	// promptWrite is how long a write may take for the next one to be expected to end at
+	// once. To the kernel's memory it takes some microseconds, to a disk much longer.
+	promptWrite = 50 * time.Microsecond
 	// keepBytes bounds the memory kept for reuse.
 	keepBytes = 64 << 10
 )
@@ -132,12 +135,17 @@ type Journal struct {
 	closed bool
 	idle   chan struct{} // closed when the last writer has ended after Close
 
+	prompt atomic.Bool // nobody writes, and the latest write took less than promptWrite
+
 	next  int64 // sequence number of the next record; owned by the writing caller
 	mover mover
 	stats stats
 }
 
-var _ decisions.Journal = (*Journal)(nil)
+var (
+	_ decisions.Journal       = (*Journal)(nil)
+	_ decisions.PromptJournal = (*Journal)(nil)
+)
 
 // Open opens or creates the journal. A damaged one is set aside, never deleted,
 // and replaced by an empty one; Status reports it. A journal from a newer
@@ -205,6 +213,9 @@ func (j *Journal) Append(ctx context.Context, recs ...*decisions.Record) error {
 	j.free(req)
 	return nil
 }
+
+// Prompt implements [decisions.PromptJournal].
+func (j *Journal) Prompt() bool { return j.prompt.Load() && j.spool.waiting.Load() < j.maxWaiting }
 
 // free keeps a request for reuse, unless it has grown large.
 func (j *Journal) free(req *request) {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 )
 
 // request is the frames of one Append on their way to the spool.
@@ -142,7 +143,10 @@ func (j *Journal) write(own *request) (err error) {
 			}
 		}
 	}()
+	j.prompt.Store(false)
+	began := time.Now()
 	err = j.commit(batch)
+	j.prompt.Store(err == nil && time.Since(began) < promptWrite)
 	j.stats.committed(batch, err)
 	if only, _ := probed(batch); err == nil && !only {
 		j.news.announce()

@@ -52,6 +52,46 @@ func (j *Journal) atNextWrite(f func()) {
 	j.spool.dirState.valid = false // otherwise the hook would not be called
 }
 
+// TestPrompt: an append is expected to end at once only after one that did, while nobody
+// writes, and there is room.
+func TestPrompt(t *testing.T) {
+	j := openInside(t)
+	if j.Prompt() {
+		t.Error("prompt before anything was written")
+	}
+	n := 0
+	becomesPrompt := func() {
+		t.Helper()
+		eventually.Holds(t, "a write is short", func() bool {
+			n++
+			if err := j.Append(t.Context(), numberedRecord(n)); err != nil {
+				t.Fatal(err)
+			}
+			return j.Prompt()
+		})
+	}
+	becomesPrompt()
+	prompt := true
+	j.atNextWrite(func() { prompt = j.Prompt() })
+	if err := j.Append(t.Context(), numberedRecord(n+1)); err != nil || prompt {
+		t.Errorf("%v; prompt while it writes: %v", err, prompt)
+	}
+	n++
+	becomesPrompt()
+	j.atNextWrite(func() { time.Sleep(2 * promptWrite) })
+	if err := j.Append(t.Context(), numberedRecord(n+1)); err != nil || j.Prompt() {
+		t.Errorf("%v; prompt after a long write: %v", err, j.Prompt())
+	}
+	n++
+	becomesPrompt()
+	room := j.maxWaiting
+	j.maxWaiting = 0
+	if j.Prompt() {
+		t.Error("prompt without room")
+	}
+	j.maxWaiting = room
+}
+
 // TestAppendEndsWithItsContext: an append that waits for another's write fails when
 // its context ends, and its record is not stored.
 func TestAppendEndsWithItsContext(t *testing.T) {

@@ -55,7 +55,7 @@ type offer struct {
 
 // pendingRequest is one permission request that is being decided.
 type pendingRequest struct {
-	*offer
+	offer
 	request decisions.Request
 	turns   turns
 	state   *native.State
@@ -67,8 +67,7 @@ type pendingRequest struct {
 	known   *connState
 	current *session
 
-	ownOffer offer // in the same piece of memory
-	ownTurn  [1]context.Context
+	ownTurn [1]context.Context // in the same piece of memory
 }
 
 // onAllowed records that the person allowed the call.
@@ -121,8 +120,8 @@ func (p *pendingRequest) run(ctx context.Context) (any, error) {
 // session as declared, nil if it was not.
 func (r *request) newPendingRequest(t *toolCall, declared *decisions.Session, s *session, plain string) *pendingRequest {
 	call := r.assemble(t)
-	p := &pendingRequest{ownOffer: offer{session: r.sessionID, options: r.options}}
-	p.offer, p.ownTurn[0] = &p.ownOffer, s.turn
+	p := &pendingRequest{offer: offer{session: r.sessionID, options: r.options}}
+	p.ownTurn[0] = s.turn
 	p.turns = p.ownTurn[:]
 	ref := s.describe(&call, declared)
 	is := recognise(&call, r.options)

@@ -85,7 +85,7 @@ func TestOptionDefect(t *testing.T) {
 // TestBrokenDecider gets no decision, or too many.
 func TestBrokenDecider(t *testing.T) {
 	for name, list := range map[string][]*decisions.Decision{"none": nil, "nil": {nil}, "two": {{}, {}}} {
-		p := &pendingRequest{offer: &offer{options: []Option{opt(AllowOnce, "y", "Yes")}}, turns: turns{t.Context()}, state: new(native.State)}
+		p := &pendingRequest{offer: offer{options: []Option{opt(AllowOnce, "y", "Yes")}}, turns: turns{t.Context()}, state: new(native.State)}
 		if res, err := p.decide(t.Context(), &native.Deps{Decider: fixed{list: list}}); err == nil {
 			t.Errorf("%s: %+v", name, res)
 		}

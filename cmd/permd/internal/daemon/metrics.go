@@ -144,6 +144,12 @@ func (c countingJournal) Append(ctx context.Context, recs ...*decisions.Record) 
 	return err
 }
 
+// Prompt implements [decisions.PromptJournal].
+func (c countingJournal) Prompt() bool {
+	j, ok := c.Journal.(decisions.PromptJournal)
+	return ok && j.Prompt()
+}
+
 // state reads the daemon's status.
 type state struct {
 	daemon  *daemon
