@@ -347,15 +347,11 @@ func goVersion() string {
 	return strings.Join(parts[:min(2, len(parts))], ".")
 }
 
-// TestNothingGrows asks 10,000 times on one connection (3,000 times with -short) and compares what the last
+// TestNothingGrows asks 10,000 times on one connection and compares what the last
 // requests allocate with the first: nothing depends on how much a connection has seen.
 func TestNothingGrows(t *testing.T) {
 	skipUncounted(t)
-	requests := 10_000
-	const compared, warm = 100, 40
-	if testing.Short() {
-		requests = 3000
-	}
+	const requests, compared, warm = 10_000, 100, 40
 	w := newCostWorld(t, true)
 	names, send, texts := w.requests(t)
 	for i, name := range names {
