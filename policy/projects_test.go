@@ -98,6 +98,23 @@ func TestBusyProject(t *testing.T) {
 	policytest.Write(t, w.project, map[string]string{".permd/rules.yaml": "deny:\n  run: [rm]\n"})
 	other := w.other(t)
 	s := w.watched(t)
+	// change prepares the other project and changes the user's rules.
+	change := func(reason string, reload bool) (prepared, used time.Duration) {
+		begun := time.Now()
+		if err := s.Prepare(t.Context(), s.opts.UID, other); err != nil {
+			t.Fatal(err)
+		}
+		prepared = time.Since(begun)
+		policytest.Write(t, w.user, map[string]string{"a.rego": rulesFor("user", "deny", "ls", reason)})
+		begun = time.Now()
+		if reload {
+			go func() { _, _ = s.Reload(t.Context()) }()
+		}
+		eventually.Holds(t, "the new deny", func() bool { return slices.Contains(reasons(t, s, other, "ls"), "user deny "+reason) })
+		return prepared, time.Since(begun)
+	}
+	prepared, used := change("none", false)
+	most := bearable + 10*(prepared+used) // this machine may be busy with other things, too
 	ctx, end := context.WithCancel(t.Context())
 	var writing sync.WaitGroup
 	defer writing.Wait()
@@ -115,21 +132,12 @@ func TestBusyProject(t *testing.T) {
 	})
 	_ = s.Prepare(t.Context(), s.opts.UID, w.project)
 	for n, reason := range []string{"one", "two", "three"} {
-		begun := time.Now()
-		if err := s.Prepare(t.Context(), s.opts.UID, other); err != nil {
-			t.Fatal(err)
+		prepared, used := change(reason, n == 2)
+		if prepared > most {
+			t.Errorf("preparing another project took %v", prepared)
 		}
-		if took := time.Since(begun); took > bearable {
-			t.Errorf("preparing another project took %v", took)
-		}
-		policytest.Write(t, w.user, map[string]string{"a.rego": rulesFor("user", "deny", "ls", reason)})
-		begun = time.Now()
-		if n == 2 {
-			go func() { _, _ = s.Reload(t.Context()) }()
-		}
-		eventually.Holds(t, "the new deny", func() bool { return slices.Contains(reasons(t, s, other, "ls"), "user deny "+reason) })
-		if took := time.Since(begun); took > bearable {
-			t.Errorf("after %v the new rule was in use", took)
+		if used > most {
+			t.Errorf("after %v the new rule was in use", used)
 		}
 	}
 }

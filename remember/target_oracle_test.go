@@ -49,6 +49,9 @@ func TestBoundToContent(t *testing.T) {
 		}
 	}
 	rounds, seed := 60, uint64(1)
+	if testing.Short() {
+		rounds = 20
+	}
 	if n, err := strconv.Atoi(os.Getenv("PERMD_TEST_BOUND_ROUNDS")); err == nil {
 		rounds = n
 	}

@@ -121,8 +121,15 @@ func tooManyConnections(t *testing.T) {
 	project := d.project(t, nil)
 	writeFile(t, filepath.Join(d.home, ".config", "permd", "permd.toml"), "[limits]\nconnections_per_user = 3\n")
 	d.start(t)
-	first, second := d.session(t, project), d.session(t, project)
-	third := d.session(t, project)
+	// A connection counts until the daemon has seen its end, also that of waitAnswers.
+	open := func() (w *wire) {
+		eventually.Holds(t, "closed connections no longer count", func() bool {
+			w = d.wire(t)
+			return w.ask(t, declaration("s1", project)) == (answer{}) && w.ask(t, decideLine(probe)).Verdict == "allow"
+		})
+		return w
+	}
+	first, second, third := open(), open(), open()
 	wantAllowed(t, third)
 	over := d.wire(t)
 	if got := over.next(t); got.Code != -32051 || got.allowed() {
@@ -134,10 +141,7 @@ func tooManyConnections(t *testing.T) {
 	wantAllowed(t, first)
 	third.Close()
 	second.Close()
-	eventually.Holds(t, "closed connections no longer count", func() bool {
-		again := d.wire(t)
-		return again.ask(t, declaration("s1", project)) == (answer{}) && again.ask(t, decideLine(probe)).Verdict == "allow"
-	})
+	wantAllowed(t, open())
 }
 
 // slowReader: a client that asks and never reads is disconnected, and no other

@@ -197,7 +197,7 @@ func memoryDeleted(t *testing.T) {
 			}
 		}
 	}
-	const state = "../../state/permd"
+	const state, ofBefore = "../../state/permd", "replaced by one of before"
 	type harm struct {
 		name string
 		harm func(t *testing.T, d *testDaemon)
@@ -214,7 +214,7 @@ func memoryDeleted(t *testing.T) {
 				t.Fatal(err)
 			}
 		}},
-		{"replaced by one of before", func(t *testing.T, d *testDaemon) {
+		{ofBefore, func(t *testing.T, d *testDaemon) {
 			for _, name := range []string{"remember.db", "remember.db-wal", "remember.db-shm"} {
 				if err := os.RemoveAll(d.data(name)); err != nil {
 					t.Fatal(err)
@@ -229,16 +229,17 @@ func memoryDeleted(t *testing.T) {
 			t.Parallel()
 			d := newTestDaemon(t)
 			project := d.project(t, map[string]string{"go.mod": "module canary\n"})
-			d.start(t)
-			if err := d.stop(t); err != nil {
-				t.Fatal(err)
+			if tt.name == ofBefore {
+				d.start(t)
+				if err := d.stop(t); err != nil {
+					t.Fatal(err)
+				}
+				before, err := os.ReadFile(d.data("remember.db"))
+				if err != nil {
+					t.Fatal(err)
+				}
+				writeFile(t, d.data("before.db"), string(before))
 			}
-			before, err := os.ReadFile(d.data("remember.db"))
-			if err != nil {
-				t.Fatal(err)
-			}
-			writeFile(t, d.data("before.db"), string(before))
-
 			d.start(t)
 			p := d.asks(t, project)
 			p.choose(p.bash("go vet ./never"), map[string]any{"verdict": "deny", "scope": "user"}, "")

@@ -275,7 +275,10 @@ func TestUnlistedMembers(t *testing.T) {
 			if !s.listsAll() || s.wraps {
 				continue
 			}
-			for _, name := range names {
+			for i, name := range names {
+				if testing.Short() && i%4 != len(tool)%4 {
+					continue
+				}
 				if s.members[name] != roleNone || s.harmless[name] {
 					continue
 				}
