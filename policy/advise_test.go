@@ -180,7 +180,7 @@ func TestAdviseRego(t *testing.T) {
 		{"beginning of a URL", fmt.Sprintf(connect, `startswith(input.effect.url, "https://example.com")`), 5, diag.SeverityWarning, "host of somebody else", "end the text with /"},
 		{"beginning of a URL to its path", fmt.Sprintf(connect, `startswith(input.effect.url, "https://example.com/")`), 0, "", "", ""},
 		{"part of a URL", fmt.Sprintf(connect, `contains(input.effect.url, "example.com")`), 5, diag.SeverityWarning, "contains", "input.effect.host"},
-		{"beginning of a path", fmt.Sprintf(write, `startswith(input.effect.path, "/srv/app")`), 5, diag.SeverityWarning, "beside the folder: /srv/appx", "end it with /"},
+		{"beginning of a path", fmt.Sprintf(write, `startswith(input.effect.path, "/srv/app")`), 5, diag.SeverityWarning, "outside of the folder: /srv/appx", "end it with /"},
 		{"folder", fmt.Sprintf(write, `startswith(input.effect.path, "/srv/app/")`), 0, "", "", ""},
 		{"text", fmt.Sprintf(run, "allow", `startswith(input.effect.text, "run x")`), 0, "", "", ""},
 

@@ -61,7 +61,7 @@ func TestLargeEarlierJournal(t *testing.T) {
 	}
 	before := size()
 	const limit = 2 << 20
-	j := limited(t, Options{Path: path, MaxBytes: limit})
+	j := openWith(t, Options{Path: path, MaxBytes: limit})
 	eventually.Holds(t, "the file has shrunk", func() bool { return size() < limit+1<<20 }, func() string {
 		return fmt.Sprintf("%d bytes of %d, status %+v", size(), before, j.Status())
 	})

@@ -5,8 +5,6 @@ package journal
 import (
 	"context"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -14,30 +12,7 @@ import (
 
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/internal/eventually"
-	"github.com/permd/permd/internal/filetest"
 )
-
-// limited opens a journal with limits.
-func limited(t *testing.T, o Options) *Journal {
-	t.Helper()
-	if o.Path == "" {
-		dir := filepath.Join(filetest.MemoryDir(t), "permd")
-		if err := os.Mkdir(dir, 0o700); err != nil {
-			t.Fatal(err)
-		}
-		o.Path = filepath.Join(dir, "decisions.db")
-	}
-	j, err := Open(o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := j.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return j
-}
 
 // different is a record that shares nothing with others.
 func different(n int) *decisions.Record {

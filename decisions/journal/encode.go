@@ -12,17 +12,8 @@ import (
 // number, which is only known when the record is written.
 const formatJSON = 1
 
-// Encode returns a record as one line of JSON, without a line feed: the form
-// that lists print and, except for the sequence number, the stored one.
-func Encode(rec *decisions.Record) ([]byte, error) {
-	data, err := rec.AppendJSON(nil)
-	if err != nil && !errors.Is(err, decisions.ErrNotUTF8) {
-		return nil, fmt.Errorf("encoding record: %w", err)
-	}
-	return data, nil
-}
-
-// Decode reads a record from the form that Encode makes.
+// Decode reads a record from one line of JSON: the form that lists print and, except for
+// the sequence number, the stored one.
 func Decode(data []byte) (*decisions.Record, error) {
 	var rec decisions.Record
 	if err := strictjson.Unmarshal(data, &rec); err != nil {

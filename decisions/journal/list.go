@@ -282,19 +282,3 @@ func (v *view) newest(ctx context.Context, f *filter) ([]*decisions.Record, erro
 	slices.Reverse(p.recs)
 	return p.recs, nil
 }
-
-// count counts the records of the database that the filter selects.
-func (v *view) count(ctx context.Context, f *filter) (n int64, err error) {
-	b, err := v.bounds(ctx, f)
-	if err != nil || b.low > b.high {
-		return 0, err
-	}
-	err = v.eachKind(ctx, f, b, func(kind, _ int64) (bool, error) {
-		q := f.listed("count(*)", kind, b)
-		var of int64
-		err := v.tx.QueryRowContext(ctx, q.text, q.args...).Scan(&of)
-		n += of
-		return ctx.Err() == nil, errors.Join(err, ctx.Err())
-	})
-	return n, err
-}

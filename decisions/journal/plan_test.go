@@ -5,15 +5,11 @@ package journal
 import (
 	"context"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/permd/permd/decisions"
-
-	"github.com/permd/permd/internal/filetest"
 )
 
 // filters are all mixtures of what a list can be filtered by.
@@ -48,15 +44,7 @@ func filters() []filter {
 // TestPlans: no query of a list, of a count, of a record, and none of retention
 // reads a table of decisions from one end to the other.
 func TestPlans(t *testing.T) {
-	dir := filepath.Join(filetest.MemoryDir(t), "permd")
-	if err := os.Mkdir(dir, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	j, err := Open(Options{Path: filepath.Join(dir, "decisions.db")})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer j.Close()
+	j := openInside(t)
 	seen := map[string]bool{}
 	check := func(q query) {
 		t.Helper()

@@ -21,11 +21,20 @@ import (
 
 func openInside(t *testing.T) *Journal {
 	t.Helper()
-	dir := filepath.Join(filetest.MemoryDir(t), "permd")
-	if err := os.Mkdir(dir, 0o700); err != nil {
-		t.Fatal(err)
+	return openWith(t, Options{})
+}
+
+// openWith opens a journal, in a new folder unless the options name one.
+func openWith(t *testing.T, o Options) *Journal {
+	t.Helper()
+	if o.Path == "" {
+		dir := filepath.Join(filetest.MemoryDir(t), "permd")
+		if err := os.Mkdir(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		o.Path = filepath.Join(dir, "decisions.db")
 	}
-	j, err := Open(Options{Path: filepath.Join(dir, "decisions.db")})
+	j, err := Open(o)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -152,43 +152,6 @@ func (v *view) get(ctx context.Context, id string) (*decisions.Record, error) {
 	return p.recs[0], nil
 }
 
-// Last returns the newest sequence number, 0 when the journal is empty.
-func (r *Reader) Last(ctx context.Context) (int64, error) {
-	var last int64
-	err := r.withView(ctx, func(v *view) error {
-		last = v.last
-		if n := len(v.records); n > 0 {
-			last = v.records[n-1].seq
-		}
-		return nil
-	})
-	if err != nil {
-		return 0, fmt.Errorf("reading the newest sequence number: %w", err)
-	}
-	return last, nil
-}
-
-// Count returns the number of records that pass the filter, ignoring its Limit.
-func (r *Reader) Count(ctx context.Context, f decisions.RecordFilter) (int64, error) {
-	selected := filter{f}
-	var n int64
-	err := r.withView(ctx, func(v *view) (err error) {
-		if n, err = v.count(ctx, &selected); err != nil {
-			return err
-		}
-		for i := range v.records {
-			if selected.passes(&v.records[i]) {
-				n++
-			}
-		}
-		return nil
-	})
-	if err != nil {
-		return 0, fmt.Errorf("counting decisions: %w", err)
-	}
-	return n, nil
-}
-
 // query adds rows of the database to a page until it is full.
 func (v *view) query(ctx context.Context, p *page, rest string, args ...any) (err error) {
 	if p.full() {

@@ -22,7 +22,7 @@ import (
 func TestRetentionBySize(t *testing.T) {
 	t.Parallel()
 	const limit, n = 2 << 20, 8000
-	j := limited(t, Options{MaxBytes: limit})
+	j := openWith(t, Options{MaxBytes: limit})
 	fill(t, j, 1, n, different)
 	s := drained(t, j)
 	seqs := consistent(t, j.Reader)
@@ -44,7 +44,7 @@ func TestRetentionBySize(t *testing.T) {
 	if err := j.Close(); err != nil {
 		t.Fatal(err)
 	}
-	j = limited(t, Options{Path: j.path, MaxBytes: limit})
+	j = openWith(t, Options{Path: j.path, MaxBytes: limit})
 	rec := different(n)
 	if err := j.Append(t.Context(), rec); err != nil || rec.Seq != n {
 		t.Errorf("the next record has number %d, %v; want %d", rec.Seq, err, n)
@@ -55,7 +55,7 @@ func TestRetentionBySize(t *testing.T) {
 func TestRetentionByAge(t *testing.T) {
 	var clock testClock
 	clock.at.Store(2000)
-	j := limited(t, Options{MaxAge: 1000 * time.Second, Now: clock.now, steadyFor: 1})
+	j := openWith(t, Options{MaxAge: 1000 * time.Second, Now: clock.now, steadyFor: 1})
 	fill(t, j, 1, 2000, different)
 	drained(t, j)
 	eventually.Holds(t, "retention is done", func() bool { j.mover.moveNow(); return j.Status().Retention.Removed == 999 })
@@ -94,7 +94,7 @@ func TestClockJumpRemovesNothing(t *testing.T) {
 	start := time.Now()
 	var clock testClock
 	clock.at.Store(start.Unix())
-	j := limited(t, Options{MaxAge: time.Hour, Now: clock.now})
+	j := openWith(t, Options{MaxAge: time.Hour, Now: clock.now})
 	fill(t, j, 1, 1000, different)
 	drained(t, j)
 	clock.at.Store(start.AddDate(20, 0, 0).Unix())
@@ -114,7 +114,7 @@ func TestRetentionKeepsWhatIsNeeded(t *testing.T) {
 	clock.at.Store(n)
 	var forgotten atomic.Bool
 	o := Options{MaxBytes: 1 << 20, Now: clock.now, Referenced: func(id string) bool { return id == "choice" && !forgotten.Load() }}
-	j := limited(t, o)
+	j := openWith(t, o)
 	question := func(i int) *decisions.Record {
 		rec := different(i)
 		rec.Decision.Verdict = decisions.Ask
@@ -173,7 +173,7 @@ func TestRetentionOfManyQuestions(t *testing.T) {
 	const limit, n = 1 << 20, 4000
 	var clock testClock
 	clock.at.Store(n)
-	j := limited(t, Options{MaxBytes: limit, Now: clock.now})
+	j := openWith(t, Options{MaxBytes: limit, Now: clock.now})
 	fill(t, j, 1, n, func(i int) *decisions.Record {
 		rec := different(i)
 		rec.Session.ID, rec.Decision.Verdict = fmt.Sprint("s", i), decisions.Ask
@@ -209,7 +209,7 @@ func TestRetentionSharedBodies(t *testing.T) {
 	}
 	var clock testClock
 	clock.at.Store(20_000)
-	j := limited(t, Options{MaxBytes: 1 << 20, Now: clock.now})
+	j := openWith(t, Options{MaxBytes: 1 << 20, Now: clock.now})
 	fill(t, j, 1, 20_000, repeated)
 	drained(t, j)
 	seqs := consistent(t, j.Reader)
@@ -243,7 +243,7 @@ func TestRetentionOfSharedBodiesInUse(t *testing.T) {
 		t.Skip("long: it fills a journal twelve times; TestRetentionBySize is the quick one")
 	}
 	t.Parallel()
-	j := limited(t, Options{MaxBytes: 64 << 10})
+	j := openWith(t, Options{MaxBytes: 64 << 10})
 	for round := range 12 {
 		fill(t, j, 1000*round, 1000*round+4, func(n int) *decisions.Record {
 			rec := different(7)
@@ -261,7 +261,7 @@ func TestRetentionOfSharedBodiesInUse(t *testing.T) {
 func TestAppendDoesNotWaitForRetention(t *testing.T) {
 	entered, release := make(chan struct{}, 1), make(chan struct{})
 	var once sync.Once
-	j := limited(t, Options{MaxBytes: 64 << 10, Referenced: func(string) bool {
+	j := openWith(t, Options{MaxBytes: 64 << 10, Referenced: func(string) bool {
 		once.Do(func() { entered <- struct{}{}; <-release })
 		return true
 	}})
@@ -293,7 +293,7 @@ func TestShrink(t *testing.T) {
 		t.Skip("long: it writes 16,000 decisions")
 	}
 	t.Parallel()
-	j := limited(t, Options{})
+	j := openWith(t, Options{})
 	fill(t, j, 1, 16_000, different)
 	drained(t, j)
 	size := func() int64 {
@@ -307,7 +307,7 @@ func TestShrink(t *testing.T) {
 		t.Fatal(err)
 	}
 	before := size()
-	j = limited(t, Options{Path: j.path, MaxBytes: 1 << 20})
+	j = openWith(t, Options{Path: j.path, MaxBytes: 1 << 20})
 	eventually.Holds(t, "retention is done", func() bool {
 		fill(t, j, 16_000, 16_001, different)
 		return size() <= 1<<20+(freePages+shrinkPages)*4096

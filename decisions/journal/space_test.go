@@ -17,7 +17,7 @@ func TestLowSpace(t *testing.T) {
 	var free atomic.Int64
 	free.Store(10 << 30)
 	var out syncBuffer
-	j := limited(t, Options{
+	j := openWith(t, Options{
 		MaxBytes: 256 << 20, Log: slog.New(slog.NewTextHandler(&out, nil)),
 		freeSpace: func() (int64, int64, bool) { return free.Load(), 100 << 30, true },
 	})

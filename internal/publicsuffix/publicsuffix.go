@@ -4,7 +4,9 @@
 //
 // The package of that module is not imported, because it imports net/http for the sake
 // of one type: everything that knows a decision would depend on HTTP and TLS, and could
-// not be initialised before them (see cmd/permd/internal/hookproc).
+// not be initialised before them (see cmd/permd/internal/hookproc). Nor is its table handed
+// in: lines of lists are parsed in many places, and one that forgot it would take *.co.uk
+// for a domain of somebody.
 package publicsuffix
 
 import (

@@ -50,7 +50,7 @@ func (l *adviser) runEntry(e listEntry, r *pattern.Run) {
 			"allows a program that runs any code it is given")
 		return
 	case allow && decisions.RunsTargets(r.Program) && anyTarget(r):
-		l.warn(e, "name the targets, one entry each: what they do stands in files of the project",
+		l.warn(e, "name the targets, one entry each: what they do is written in files of the project",
 			"allows whatever targets the project has, now and later")
 	case !l.table.Knows(r.Program) && !strings.Contains(r.Program, "/") && !decisions.RunsTargets(r.Program):
 		near := similarNames(r.Program, l.table.Names())
@@ -63,7 +63,7 @@ func (l *adviser) runEntry(e listEntry, r *pattern.Run) {
 		}
 	case allow && r.Rest && r.ByPath() && !l.table.Knows(path.Base(r.Program)):
 		l.warn(e, fmt.Sprintf("write out what it may be run with, an entry each, such as %q", r.Program+" --check"),
-			"never matches: permd knows nothing of what stands behind a path, so a last * allows nothing")
+			"never matches: permd does not know what a program given by its path does, so a last * allows nothing")
 		return
 	case allow && r.Rest && len(r.Words) == 0 && l.table.HasSubcommands(r.Program):
 		l.note(e, fmt.Sprintf("name the sub-command, such as %q", r.Program+" status *"),
@@ -86,7 +86,7 @@ func (l *adviser) namedOptions(e listEntry, r *pattern.Run) {
 	for _, option := range r.Named {
 		if pattern.IsOption(option) && l.table.Explains(r.Program, words, option) {
 			l.warn(e, "leave it out, where the * stands for it, or write it before the *",
-				"never matches: the program table says what %s does, and behind the * stand only options that may change something", option)
+				"never matches: the program table says what %s does, and after the * a line names only options that may change something", option)
 			return
 		}
 	}

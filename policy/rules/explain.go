@@ -80,20 +80,20 @@ func (s *Snapshot) nearestWithin(
 	_, err := recoverPanic(func() bool {
 		t := &nearSearch{snapshot: s, in: in, ctx: ctx, left: limit}
 		for _, l := range s.layers {
-			spoke := map[string]bool{}
+			firedAt := map[string]bool{}
 			for _, f := range fired {
 				if f.Rule.Layer == l.Name && f.Set == set {
-					spoke[f.Rule.At] = true
+					firedAt[f.Rule.At] = true
 				}
 			}
 			seen := input.ForLayer(l.Name, in)
 			near = append(near, nearEntries(l, seen, set)...)
 			if seen == in {
-				near = append(near, t.nearRules(l, set, spoke)...)
+				near = append(near, t.nearRules(l, set, firedAt)...)
 				continue
 			}
 			own := &nearSearch{snapshot: s, in: seen, ctx: ctx, left: t.left}
-			near = append(near, own.nearRules(l, set, spoke)...)
+			near = append(near, own.nearRules(l, set, firedAt)...)
 			t.left = own.left
 		}
 		more = t.left <= 0 || ctx.Err() != nil

@@ -77,7 +77,7 @@ func (d *comparison) compare(p *pattern.Pattern) bool {
 	}
 	if about && len(d.found) == 0 {
 		// The line does not match, so something must differ.
-		d.say(costWord, "the line does not speak of all of it")
+		d.say(costWord, "the line covers only a part of it")
 	}
 	return about
 }
@@ -139,7 +139,7 @@ func (d *comparison) compareNamed(p *pattern.Run, r *effects.Run) {
 		case i < n || i >= len(r.Args):
 			continue
 		case i < r.OptionsFrom && !pattern.IsOption(r.Args[i]):
-			d.say(costDetail, "%s is not known to be harmless, and behind its * a line names only options", shownWord(r.Args[i]))
+			d.say(costDetail, "%s is not known to be harmless, and after its * a line names only options", shownWord(r.Args[i]))
 			return
 		case k == len(p.Named) && !pattern.IsOption(r.Args[i]) && i == before+1:
 			d.say(costDetail, "%s may be the value of %s, and the line gives it none", shownWord(r.Args[i]), shown(r.Args[before]))
@@ -157,7 +157,7 @@ func (d *comparison) compareNamed(p *pattern.Run, r *effects.Run) {
 	case k < len(p.Named):
 		d.say(costDetail, "the line names %s, which the command does not have, or which needs no name", shown(p.Named[k]))
 	case r.OptionsFrom > n:
-		d.say(costDetail, "the command has words behind which a line cannot name options")
+		d.say(costDetail, "the command has words after which a line cannot name options")
 	}
 }
 

@@ -25,7 +25,7 @@ type nearSearch struct {
 
 // nearRules returns the rules of a layer that almost fire. Rules of lists are
 // compared as lines, which is more informative (nearEntries).
-func (t *nearSearch) nearRules(l *Layer, set decisions.Set, spoke map[string]bool) []Near {
+func (t *nearSearch) nearRules(l *Layer, set decisions.Set, firedAt map[string]bool) []Near {
 	if l.compiler == nil {
 		return nil
 	}
@@ -38,7 +38,7 @@ func (t *nearSearch) nearRules(l *Layer, set decisions.Set, spoke map[string]boo
 		}
 		seen[n] = true // a deny also fires by its number
 		rule := l.rules[n]
-		if rule.set != set || spoke[rule.ref.At] || strings.HasSuffix(rule.ast.Location.File, source.ListName) {
+		if rule.set != set || firedAt[rule.ref.At] || strings.HasSuffix(rule.ast.Location.File, source.ListName) {
 			continue
 		}
 		if t.left <= 0 || t.ctx.Err() != nil {

@@ -218,7 +218,7 @@ func TestNearestEntries(t *testing.T) {
 		{"another option", "run: [\"tool do * --json\"]", options([]int{0, 1}, 1, "do", "--all"), []string{"where the line names --json the command has --all"}},
 		{"another value", "run: [\"tool do * --env a\"]", options([]int{0, 1, 2}, 1, "do", "--env", "b"), []string{"where the line names a the command has b"}},
 		{"what may be a value", "run: [\"tool do * --json\"]", options([]int{0, 1, 2}, 1, "do", "--json", "x"), []string{"x may be the value of --json, and the line gives it none"}},
-		{"a word that is no option", "run: [\"tool do * --json\"]", options([]int{0, 1, 2}, 2, "do", "../x", "--json"), []string{"../x is not known to be harmless, and behind its * a line names only options"}},
+		{"a word that is no option", "run: [\"tool do * --json\"]", options([]int{0, 1, 2}, 2, "do", "../x", "--json"), []string{"../x is not known to be harmless, and after its * a line names only options"}},
 		{"piped", "run: [\"mystery *\"]", pipe, []string{"its standard input is the output of another program, of which the line says nothing"}},
 		{"outside", "run: [\"go test *\"]", outside, []string{"it runs outside of the project"}},
 		{"by its path", "run: [\"npm test\"]", given, []string{"the program is /home/u/p/npm, the line says npm"}},

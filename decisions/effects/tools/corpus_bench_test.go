@@ -6,7 +6,6 @@ import (
 	"errors"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -61,16 +60,7 @@ func BenchmarkAgentCalls(b *testing.B) {
 	inMemory.FS = effectstest.Files()
 	onDisk := *inMemory
 	onDisk.FS = paths.OSFS{}
-	root, err := filepath.EvalSymlinks(b.TempDir())
-	if err != nil {
-		b.Fatal(err)
-	}
-	cwd := filepath.Join(root, "shop")
-	for _, dir := range []string{".git", "src", "docs"} {
-		if err := os.MkdirAll(filepath.Join(cwd, dir), 0o700); err != nil {
-			b.Fatal(err)
-		}
-	}
+	cwd := checkoutOnDisk(b)
 	for _, on := range []struct {
 		name, cwd string
 		w         *World

@@ -12,10 +12,9 @@ import (
 	"github.com/permd/permd/decisions/effects/paths"
 )
 
-// BenchmarkTypical measures the time from a typical call to its effects, on the
-// real file system and on one in memory: the difference is the kernel's part. The
-// budget is 15 µs.
-func BenchmarkTypical(b *testing.B) {
+// checkoutOnDisk makes the folders of a checkout.
+func checkoutOnDisk(b *testing.B) string {
+	b.Helper()
 	root, err := filepath.EvalSymlinks(b.TempDir())
 	if err != nil {
 		b.Fatal(err)
@@ -26,6 +25,14 @@ func BenchmarkTypical(b *testing.B) {
 			b.Fatal(err)
 		}
 	}
+	return cwd
+}
+
+// BenchmarkTypical measures the time from a typical call to its effects, on the
+// real file system and on one in memory: the difference is the kernel's part. The
+// budget is 15 µs.
+func BenchmarkTypical(b *testing.B) {
+	cwd := checkoutOnDisk(b)
 	for _, name := range []string{"src/vat.ts", "docs/readme"} {
 		if err := os.WriteFile(filepath.Join(cwd, name), nil, 0o600); err != nil {
 			b.Fatal(err)

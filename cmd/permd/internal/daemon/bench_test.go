@@ -117,16 +117,12 @@ func (w *benchWorld) params(toolCall string) string {
 
 // The same call again and again is what the decision cache is for; without it,
 // each is one that was never asked before.
-func BenchmarkRequest(b *testing.B)       { benchRequest(b, false) }
-func BenchmarkRequestCached(b *testing.B) { benchRequest(b, true) }
-
-// benchRequest is a whole request in process, from the params of its message to
-// the encoded answer, the journal included.
-func benchRequest(b *testing.B, cached bool) {
-	w := newBenchWorld(b, cached)
+// caller returns a function that calls a method as a client whose session is declared.
+func (w *benchWorld) caller(b *testing.B) func(b *testing.B, method string, params []byte) any {
+	b.Helper()
 	methods := w.engine.Methods()
 	conn := &socket.Conn{ID: 1, Peer: decisions.Peer{UID: uint32(os.Geteuid()), PID: int32(os.Getpid())}}
-	call := func(b *testing.B, method, params string) any {
+	call := func(b *testing.B, method string, params []byte) any {
 		run, err := methods[method](conn, strictjson.Value(params))
 		if err != nil {
 			b.Fatal(err)
@@ -137,10 +133,21 @@ func benchRequest(b *testing.B, cached bool) {
 		}
 		return result
 	}
-	call(b, "permd/session", w.session())
+	call(b, "permd/session", []byte(w.session()))
+	return call
+}
+
+func BenchmarkRequest(b *testing.B)       { benchRequest(b, false) }
+func BenchmarkRequestCached(b *testing.B) { benchRequest(b, true) }
+
+// benchRequest is a whole request in process, from the params of its message to
+// the encoded answer, the journal included.
+func benchRequest(b *testing.B, cached bool) {
+	w := newBenchWorld(b, cached)
+	call := w.caller(b)
 	for _, c := range benchCalls {
 		b.Run(c.name, func(b *testing.B) {
-			params := w.params(c.toolCall)
+			params := []byte(w.params(c.toolCall))
 			b.ReportAllocs()
 			var took []time.Duration
 			for b.Loop() {

@@ -2,16 +2,12 @@ package daemon
 
 import (
 	"bytes"
-	"os"
 	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/go-json-experiment/json"
 
-	"github.com/permd/permd/decisions"
-	"github.com/permd/permd/internal/strictjson"
-	"github.com/permd/permd/socket"
 	"github.com/permd/permd/socket/acp"
 )
 
@@ -33,20 +29,7 @@ var newWordsCalls = []struct{ name, toolCall string }{
 // before, while its shape is known.
 func BenchmarkRequestWords(b *testing.B) {
 	w := newBenchWorld(b, true)
-	methods := w.engine.Methods()
-	conn := &socket.Conn{ID: 1, Peer: decisions.Peer{UID: uint32(os.Geteuid()), PID: int32(os.Getpid())}}
-	call := func(b *testing.B, method string, params []byte) any {
-		run, err := methods[method](conn, strictjson.Value(params))
-		if err != nil {
-			b.Fatal(err)
-		}
-		result, err := run(b.Context())
-		if err != nil {
-			b.Fatal(err)
-		}
-		return result
-	}
-	call(b, "permd/session", []byte(w.session()))
+	call := w.caller(b)
 	number := 10000
 	for _, c := range newWordsCalls {
 		b.Run(c.name, func(b *testing.B) {
