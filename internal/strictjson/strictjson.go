@@ -16,6 +16,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -239,13 +240,18 @@ func foldName(s string) string {
 	}, s)
 }
 
-var knownNames sync.Map // reflect.Type -> map[string]reflect.Type
+var knownMembers sync.Map // reflect.Type -> *members
 
-// memberTypes returns the types of a struct's fields by their JSON names, nil if t is
-// not a struct.
-func memberTypes(t reflect.Type) map[string]reflect.Type {
-	if n, ok := knownNames.Load(t); ok {
-		return n.(map[string]reflect.Type)
+// members are the JSON names of a struct's fields, with their types.
+type members struct {
+	names []string
+	types map[string]reflect.Type
+}
+
+// membersOf returns the members of a struct.
+func membersOf(t reflect.Type) *members {
+	if m, ok := knownMembers.Load(t); ok {
+		return m.(*members)
 	}
 	n := map[string]reflect.Type{}
 	for f := range fieldsOf(t) {
@@ -253,7 +259,7 @@ func memberTypes(t reflect.Type) map[string]reflect.Type {
 		switch {
 		case tag == "-":
 		case f.Anonymous && tag == "":
-			for name, ft := range memberTypes(f.Type) {
+			for name, ft := range membersOf(f.Type).types {
 				n[name] = ft
 			}
 		case tag != "":
@@ -262,8 +268,9 @@ func memberTypes(t reflect.Type) map[string]reflect.Type {
 			n[f.Name] = f.Type
 		}
 	}
-	knownNames.Store(t, n)
-	return n
+	m := &members{slices.Collect(maps.Keys(n)), n}
+	knownMembers.Store(t, m)
+	return m
 }
 
 func fieldsOf(t reflect.Type) func(func(reflect.StructField) bool) {
@@ -291,19 +298,15 @@ func nearMisses(data Value, t reflect.Type, depth int) error {
 		if err != nil {
 			return err
 		}
-		known := memberTypes(t)
-		list := make([]string, 0, len(known))
-		for name := range known {
-			list = append(list, name)
-		}
-		if len(list) == 0 {
+		known := membersOf(t)
+		if len(known.names) == 0 {
 			return nil
 		}
-		if name := obj.NearMiss(list...); name != "" {
+		if name := obj.NearMiss(known.names...); name != "" {
 			return fmt.Errorf("member %q differs from a known one only by case", name)
 		}
 		for _, m := range obj {
-			if err := nearMisses(m.Value, known[m.Name], depth+1); err != nil {
+			if err := nearMisses(m.Value, known.types[m.Name], depth+1); err != nil {
 				return err
 			}
 		}

@@ -1,6 +1,7 @@
 package aap
 
 import (
+	"bytes"
 	"cmp"
 
 	"github.com/permd/permd/decisions"
@@ -174,12 +175,19 @@ func sameCall(a, b item) bool {
 // equalValues reports whether two JSON values are equal: members may be in another order
 // and strings in another notation, numbers may not.
 func equalValues(a, b strictjson.Value) bool {
+	a, b = bytes.TrimSpace(a), bytes.TrimSpace(b)
+	if bytes.Equal(a, b) {
+		return true
+	}
 	k := strictjson.Kind(a)
 	if k != strictjson.Kind(b) {
 		return false
 	}
 	switch k {
 	case '"':
+		if bytes.IndexByte(a, '\\') < 0 && bytes.IndexByte(b, '\\') < 0 {
+			return false // there is one way to write a string without escapes
+		}
 		x, ok := strictjson.ParseString(a)
 		y, yok := strictjson.ParseString(b)
 		return ok && yok && x == y
@@ -212,7 +220,7 @@ func equalValues(a, b strictjson.Value) bool {
 		}
 		return true
 	}
-	return string(a) == string(b)
+	return false
 }
 
 // request returns the request for a call. A server's tool is treated as one of a tool

@@ -42,8 +42,7 @@ func (c *Client) deliver(line []byte) error {
 	if err != nil {
 		return fmt.Errorf("reading permd's answer: %w", err)
 	}
-	fault, _ := r.err.(*Error)
-	if strictjson.Kind(id) == 'n' && fault != nil {
+	if fault, ok := errors.AsType[*Error](r.err); ok && strictjson.Kind(id) == 'n' {
 		// The error is about one of the messages or about the connection. It may concern
 		// any pending call, so all of them fail.
 		c.settleAll(func() reply {

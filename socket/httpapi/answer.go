@@ -58,12 +58,17 @@ func endedError(ctx context.Context) *apiError {
 	return &apiError{http.StatusServiceUnavailable, "busy", text}
 }
 
+// The values of headers that all responses have. They are never changed.
+var (
+	headerJSON    = []string{"application/json"}
+	headerNoStore = []string{"no-store"}
+	headerNoSniff = []string{"nosniff"}
+)
+
 // reply writes a response. The write deadline drops clients that do not read.
 func (s *server) reply(w http.ResponseWriter, status int, body []byte) {
 	h := w.Header()
-	h.Set("Content-Type", "application/json")
-	h.Set("Cache-Control", "no-store")
-	h.Set("X-Content-Type-Options", "nosniff")
+	h["Content-Type"], h["Cache-Control"], h["X-Content-Type-Options"] = headerJSON, headerNoStore, headerNoSniff
 	timeout := cmp.Or(s.Socket.WriteTimeout, socket.DefaultWriteTimeout)
 	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(timeout))
 	w.WriteHeader(status)

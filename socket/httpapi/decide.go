@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/internal/strictjson"
@@ -98,16 +99,20 @@ func sessionParams(session strictjson.Value) (params, id strictjson.Value, err e
 
 // encodeObject encodes an object. Values are copied verbatim.
 func encodeObject(o strictjson.Object) (strictjson.Value, error) {
-	text := []byte{'{'}
+	size := len("{}")
+	for _, m := range o {
+		size += len(m.Name) + len(`"":,`) + len(m.Value)
+	}
+	text := append(make([]byte, 0, size), '{')
 	for i, m := range o {
-		name, err := json.Marshal(m.Name)
-		if err != nil {
-			return nil, badRequest("a name cannot be read in one way")
-		}
 		if i > 0 {
 			text = append(text, ',')
 		}
-		text = append(append(append(text, name...), ':'), m.Value...)
+		var err error
+		if text, err = jsontext.AppendQuote(text, m.Name); err != nil {
+			return nil, badRequest("a name cannot be read in one way")
+		}
+		text = append(append(text, ':'), m.Value...)
 	}
 	return append(text, '}'), nil
 }

@@ -117,9 +117,8 @@ func (s *server) serve(w http.ResponseWriter, r *http.Request, e endpoint) {
 // all requests share; release gives them back.
 func (s *server) readBody(w http.ResponseWriter, r *http.Request) (body []byte, release func(), f *apiError) {
 	maxBytes := s.Socket.MaxMessage
-	tooLong := &apiError{http.StatusRequestEntityTooLarge, "too_large", fmt.Sprintf("the body is longer than %d bytes", maxBytes)}
 	if r.ContentLength > int64(maxBytes) {
-		return nil, nil, tooLong
+		return nil, nil, tooLong(maxBytes)
 	}
 	size := maxBytes
 	if r.ContentLength >= 0 {
@@ -132,7 +131,7 @@ func (s *server) readBody(w http.ResponseWriter, r *http.Request) (body []byte, 
 	release = func() { member.Release(size) }
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, int64(maxBytes)))
 	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
-		return nil, release, tooLong
+		return nil, release, tooLong(maxBytes)
 	}
 	switch {
 	case errors.Is(err, os.ErrDeadlineExceeded):
@@ -142,6 +141,12 @@ func (s *server) readBody(w http.ResponseWriter, r *http.Request) (body []byte, 
 	}
 	return body, release, nil
 }
+
+func tooLong(maxBytes int) *apiError {
+	return &apiError{http.StatusRequestEntityTooLarge, "too_large", fmt.Sprintf("the body is longer than %d bytes", maxBytes)}
+}
+
+var errNoResult = errors.New("a method ended its goroutine")
 
 // runLimited runs f when its connection has a slot, and returns when f or ctx ends. If f
 // ignores its context, it is not waited for.
@@ -155,7 +160,7 @@ func (s *server) runLimited(ctx context.Context, f func(context.Context) ([]byte
 		return nil, &apiError{http.StatusServiceUnavailable, "busy", errShutdown.Error() + "; ask the person"}
 	}
 	go func() {
-		got := result{err: errors.New("a method ended its goroutine")}
+		got := result{err: errNoResult}
 		defer func() {
 			if v := recover(); v != nil {
 				s.logPanic(v)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"runtime"
 	"slices"
 	"strconv"
 	"sync/atomic"
@@ -93,6 +94,7 @@ func (l *link) ask(ctx context.Context, a action) {
 			return
 		}
 		l.p.answer(a.N, result, err)
+		runtime.Gosched() // as in conversation.read
 	})
 	if err != nil {
 		if l.onNotSent(ctx, err) && !a.Wait && l.conn != nil {

@@ -43,13 +43,27 @@ func readOptions(params strictjson.Value) ([]option, bool) {
 		return nil, false
 	}
 	options := make([]option, len(items))
+	room := make([]strictjson.Member, 0, 8)
 	for i, item := range items {
 		if strictjson.Kind(item) != '{' {
 			return nil, false
 		}
-		o := option{raw: item, Option: acp.Option{
-			ID: text(item, "optionId"), Name: text(item, "name"), Kind: acp.OptionKind(text(item, "kind")),
-		}}
+		list, err := strictjson.AppendObject(room[:0], item)
+		if err != nil {
+			return nil, false
+		}
+		o := option{raw: item}
+		for _, m := range list {
+			switch m.Name {
+			case "optionId":
+				o.ID, _ = strictjson.ParseString(m.Value)
+			case "name":
+				o.Name, _ = strictjson.ParseString(m.Value)
+			case "kind":
+				kind, _ := strictjson.ParseString(m.Value)
+				o.Kind = acp.OptionKind(kind)
+			}
+		}
 		if o.ID == "" || slices.ContainsFunc(options[:i], func(p option) bool { return p.ID == o.ID }) {
 			return nil, false
 		}

@@ -146,13 +146,18 @@ func (r *runs) noteDecision(t *trackedRequest, result strictjson.Value, err erro
 	if t.gate {
 		return
 	}
-	if rpc, ok := errors.AsType[*client.Error](err); ok {
-		r.noteChanges(t.session, rpc.Data)
-	} else if err == nil && t.isAllow(result) {
+	if err != nil {
+		if rpc, ok := errors.AsType[*client.Error](err); ok {
+			r.noteChanges(t.session, rpc.Data)
+		}
+		return
+	}
+	allowed := t.isAllow(result)
+	if allowed {
 		r.noteChanges(t.session, strictjson.Find(result, "_meta", "permd"))
 	}
-	if one := r.of(t.session, t.call); one != nil && err == nil {
-		one.denied = !t.isAllow(result)
+	if one := r.of(t.session, t.call); one != nil {
+		one.denied = !allowed
 	}
 }
 

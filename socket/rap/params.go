@@ -196,14 +196,15 @@ func (in *invocation) request(ses *decisions.Session) *decisions.Request {
 // callDigest returns a digest of everything that the call's id stands for: two calls
 // with the same id and different digests are different calls.
 func (in *invocation) callDigest() [sha256.Size]byte {
-	var b []byte
+	b := make([]byte, 0, 4*binary.MaxVarintLen64+len(in.Operation)+len(in.source)+len(in.Arguments)+64)
 	text := func(s string) {
 		b = binary.AppendUvarint(b, uint64(len(s)))
 		b = append(b, s...)
 	}
 	text(in.Operation)
 	text(in.source)
-	text(string(in.Arguments))
+	b = binary.AppendUvarint(b, uint64(len(in.Arguments)))
+	b = append(b, in.Arguments...)
 	if in.Toolset != nil {
 		text(in.Toolset.Name)
 	}
