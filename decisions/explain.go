@@ -26,9 +26,9 @@ type Deliberation struct {
 
 // input returns what rules saw, without the effect.
 func (d *Deliberation) input() *Input {
-	in := new(Input)
+	var in *Input
 	if d.slim != nil {
-		in.Call, in.Result, in.Session, in.Trusted = &d.slim.call, d.slim.result, d.slim.session, d.slim.trusted
+		in = &Input{Call: &d.slim.call, Result: d.slim.result, Session: d.slim.session, Trusted: d.slim.trusted}
 	} else {
 		in = d.of.input()
 	}
@@ -45,8 +45,12 @@ func (d *Deliberation) Slim() {
 
 // Size estimates the memory that the deliberation uses, in bytes.
 func (d *Deliberation) Size() int {
-	in := d.input()
-	n := 1024 + sizeOf(in.All) + sizeOf(in.Result.Rest) + sizeOfCall(in.Call)
+	n := 1024 + sizeOf(d.made.all)
+	if d.slim != nil {
+		n += sizeOf(d.slim.result.Rest) + sizeOfCall(&d.slim.call)
+	} else {
+		n += sizeOf(d.of.res.Rest) + sizeOfCall(d.of.call)
+	}
 	for i := range d.made.inputs {
 		n += 160 * len(d.made.inputs[i].findings.Fired)
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -10,7 +11,7 @@ func TestBudgets(t *testing.T) {
 	r := &report{
 		RatioFresh: 5, RatioCached: 2.6, // at the limit, and above it
 		SpeedupOPA: 4, // at the limit
-		Compared:   []compared{{Clients: 1, Fresh: 1, P99: 1}, {Clients: 16, Fresh: 2.9, Repeated: 7, P99: 0.5}},
+		Compared:   []compared{{Clients: 1, likeness: likeness{Fresh: 1, P99: 1}}, {Clients: 16, Repeated: 7, likeness: likeness{Fresh: 2.9, P99: 0.5}}},
 		HookP50:    9,
 	}
 	want := map[string]string{
@@ -46,5 +47,20 @@ func TestBudgets(t *testing.T) {
 	}
 	if err := failed(all[:1]); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestLogged compares servers that store their decisions with ones that do, and ones that
+// do not with ones that do not.
+func TestLogged(t *testing.T) {
+	made := func(server string, p50 float64) *series {
+		return &series{Server: server, Kind: command, Size: small, Clients: 1, rounds: []round{{p50: p50, p99: 2 * p50, perSecond: 1000 / p50}}}
+	}
+	p := &plan{all: []*series{made(serverPermd, 100), made(serverOff, 50), made(serverOPA, 200), made(serverOPALog, 400)}}
+	r := new(report)
+	r.headline(p, options{})
+	want := [][]string{{"permd", "1", "2.00", "2.00", "0.50"}, {"both", "1", "4.00", "4.00", "0.25"}, {"neither", "1", "4.00", "4.00", "0.25"}}
+	if got := r.logged(); !slices.EqualFunc(got, want, slices.Equal) {
+		t.Errorf("%q, want %q", got, want)
 	}
 }

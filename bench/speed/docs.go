@@ -101,6 +101,12 @@ func (r *report) markdown() string {
 	}
 	b.WriteString(t.b.String() + "\n")
 
+	t = newTable(1, loggedColumns...)
+	for _, row := range r.logged() {
+		t.row(row...)
+	}
+	b.WriteString(t.b.String() + "\n")
+
 	t = newTable(3, "server", "call", "size", "allocations", "bytes")
 	for _, a := range r.Allocations {
 		t.row(a.Server, callName(a.Kind, a.Repeated), a.Size, number(a.Count), number(a.Bytes))
@@ -114,7 +120,7 @@ func (r *report) markdown() string {
 	b.WriteString(t.b.String() + "\n")
 
 	t = newTable(1, "server", "resident MiB", "peak MiB")
-	for _, name := range []string{serverPermd, serverPower, serverOff, serverOPA, serverEcho, serverHTTPEcho} {
+	for _, name := range []string{serverPermd, serverPower, serverOff, serverOPA, serverOPALog, serverEcho, serverHTTPEcho} {
 		if u, ok := r.Memory[name]; ok {
 			t.row(name, number(u.RSS), number(u.Peak))
 		}

@@ -81,15 +81,19 @@ func (w *world) writeRules() (string, error) {
 	return dir, nil
 }
 
-// startOPA starts OPA's server with the rules. It logs errors alone, as permd does.
-func (w *world) startOPA(ctx context.Context, program string) error {
+// startOPA starts OPA's server with the rules. It logs errors alone, as permd does, and
+// its decisions to a file if it is the server for that.
+func (w *world) startOPA(ctx context.Context, name, program string) error {
 	rules, err := w.writeRules()
 	if err != nil {
 		return err
 	}
-	s := &server{name: serverOPA, socket: filepath.Join(w.dir, "opa.sock"), http: true}
-	s.cmd = exec.CommandContext(ctx, program, "run", "--server", "--addr", "unix://"+s.socket,
-		"--log-level", "error", "--disable-telemetry", "--skip-version-check", rules)
+	s := &server{name: name, socket: filepath.Join(w.dir, name+".sock"), http: true}
+	args := []string{"run", "--server", "--addr", "unix://" + s.socket, "--log-level", "error", "--disable-telemetry", "--skip-version-check", rules}
+	if name == serverOPALog {
+		args = append(args, "--set", "decision_logs.console=true")
+	}
+	s.cmd = exec.CommandContext(ctx, program, args...)
 	s.cmd.Env = []string{"HOME=" + w.home, "PATH=" + os.Getenv("PATH"), "GOGC=" + os.Getenv("GOGC"), "GOMEMLIMIT=" + os.Getenv("GOMEMLIMIT")}
 	return w.start(s)
 }

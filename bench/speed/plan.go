@@ -1,8 +1,10 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"os"
 	"path/filepath"
 
 	"github.com/permd/permd/socket/acp"
@@ -39,7 +41,7 @@ func (p *plan) add(server, kind, size string, repeated bool, clients int) {
 func (p *plan) make(server, kind, size string, repeated bool, clients int) *series {
 	s := &series{Server: server, Kind: kind, Size: size, Repeated: repeated, Clients: clients}
 	switch server {
-	case serverOPA:
+	case serverOPA, serverOPALog:
 		s.request, s.want = newTemplate(query(kind, p.documents[kind])), []byte(`"allow":["`)
 	case serverHTTPEcho:
 		s.request, s.want = newTemplate(query(kind, p.documents[kind])), []byte(`"input":{`)
@@ -76,7 +78,7 @@ func newPlan(ctx context.Context, w *world, o options, progress func(string)) (*
 	}
 	if o.instruments {
 		progress("building permd with instruments")
-		if err := p.startInstrumented(ctx); err != nil {
+		if err := p.startInstrumented(ctx, o.mostClients()); err != nil {
 			return nil, err
 		}
 	} else {
@@ -95,8 +97,8 @@ func newPlan(ctx context.Context, w *world, o options, progress func(string)) (*
 }
 
 // startInstrumented starts a daemon that counts its allocations, and one without a
-// journal.
-func (p *plan) startInstrumented(ctx context.Context) error {
+// journal for so many clients.
+func (p *plan) startInstrumented(ctx context.Context, clients int) error {
 	program, err := p.world.buildInstrumented(ctx)
 	if err != nil {
 		return err
@@ -105,7 +107,7 @@ func (p *plan) startInstrumented(ctx context.Context) error {
 	if _, err := p.world.startPermd(ctx, serverCounted, program, configuration{connections: 1}, envSocket+"="+p.counted); err != nil {
 		return err
 	}
-	_, err = p.world.startPermd(ctx, serverOff, program, configuration{connections: 1}, envJournal+"=off")
+	_, err = p.world.startPermd(ctx, serverOff, program, configuration{connections: clients}, envJournal+"=off")
 	return err
 }
 
@@ -127,16 +129,27 @@ func (p *plan) makeDocuments(ctx context.Context) error {
 // openOPA starts OPA and makes sure that it decides as permd does.
 func (p *plan) openOPA(ctx context.Context, program string) error {
 	p.opa = program
-	if err := p.world.startOPA(ctx, program); err != nil {
-		return err
-	}
-	for _, kind := range kinds {
-		answer, err := p.world.servers[serverOPA].open[0].roundTrip(withNumber([]byte(query(kind, p.documents[kind])), firstNumber))
-		if err == nil {
-			err = allowed(answer)
+	for _, name := range []string{serverOPA, serverOPALog} {
+		if err := p.world.startOPA(ctx, name, program); err != nil {
+			return err
 		}
+		server := p.world.servers[name]
+		for _, kind := range kinds {
+			answer, err := server.open[0].roundTrip(withNumber([]byte(query(kind, p.documents[kind])), firstNumber))
+			if err == nil {
+				err = allowed(answer)
+			}
+			if err != nil {
+				return fmt.Errorf("asking OPA about a call of kind %s: %w", kind, err)
+			}
+		}
+		// It logs a decision before it answers.
+		log, err := os.ReadFile(server.log.Name())
 		if err != nil {
-			return fmt.Errorf("asking OPA about a call of kind %s: %w", kind, err)
+			return err
+		}
+		if logs := bytes.Count(log, []byte(`"decision_id"`)); logs != map[string]int{serverOPALog: len(kinds)}[name] {
+			return fmt.Errorf("%s has logged %d of %d decisions: %.400s", name, logs, len(kinds), log)
 		}
 	}
 	return nil
@@ -150,12 +163,16 @@ func (p *plan) schedule(o options) {
 	p.add(serverPermd, command, small, true, 1)
 	p.add(serverHTTPEcho, command, small, false, 1)
 	p.add(serverOPA, command, small, false, 1)
+	p.add(serverOPALog, command, small, false, 1)
+	p.add(serverOff, command, small, false, 1)
 	for _, clients := range o.clients {
 		p.add(serverEcho, command, small, false, clients)
 		p.add(serverPermd, command, small, false, clients)
 		p.add(serverPermd, command, small, true, clients)
 		p.add(serverHTTPEcho, command, small, false, clients)
 		p.add(serverOPA, command, small, false, clients)
+		p.add(serverOPALog, command, small, false, clients)
+		p.add(serverOff, command, small, false, clients)
 		p.add(serverPower, command, small, false, clients)
 	}
 	if o.headline {
@@ -163,7 +180,6 @@ func (p *plan) schedule(o options) {
 	}
 	p.add(serverPower, command, small, false, 1)
 	p.add(serverPower, command, small, true, 1)
-	p.add(serverOff, command, small, false, 1)
 	p.add(serverOff, command, small, true, 1)
 	p.add(serverEcho, command, big, false, 1)
 	for _, kind := range kinds {

@@ -57,13 +57,41 @@ type report struct {
 	Missing     []string         `json:"missing,omitempty"`
 }
 
-// compared are ratios of permd and OPA's server for as many clients.
+// compared are ratios of permd and OPA's server for as many clients. permd stores its
+// decisions, and OPA does not.
 type compared struct {
 	Clients  int     `json:"clients"`
-	Fresh    float64 `json:"throughput"` // of new commands, by OPA's
-	Repeated float64 `json:"throughput_cached"`
-	P99      float64 `json:"p99"` // of new commands, by OPA's
+	Repeated float64 `json:"throughput_cached"` // of repeated commands, by OPA's
+	likeness
+	Both    likeness `json:"both_logged"`    // OPA logs them, too
+	Neither likeness `json:"neither_logged"` // a build of permd that does not store them
 }
+
+// likeness compares permd with OPA's server for new commands.
+type likeness struct {
+	Speedup float64 `json:"p50_opa"`    // OPA's p50 by permd's
+	Fresh   float64 `json:"throughput"` // permd's by OPA's
+	P99     float64 `json:"p99"`        // permd's by OPA's
+}
+
+func compare(permd, opa *series) likeness {
+	return likeness{ratio(opa.p50(), permd.p50()), ratio(permd.perSecond(), opa.perSecond()), ratio(permd.p99(), opa.p99())}
+}
+
+// logged are the rows of a table of what is compared.
+func (r *report) logged() (rows [][]string) {
+	for _, c := range r.Compared {
+		for _, l := range []struct {
+			what string
+			likeness
+		}{{"permd", c.likeness}, {"both", c.Both}, {"neither", c.Neither}} {
+			rows = append(rows, []string{l.what, fmt.Sprint(c.Clients), fmt.Sprintf("%.2f", l.Speedup), fmt.Sprintf("%.2f", l.Fresh), fmt.Sprintf("%.2f", l.P99)})
+		}
+	}
+	return rows
+}
+
+var loggedColumns = []string{"who logs", "clients", "OPA's p50, by permd's", "throughput, by OPA's", "p99, by OPA's"}
 
 // machine is where and how it was measured.
 type machine struct {
@@ -162,7 +190,8 @@ func (r *report) headline(p *plan, o options) {
 	for _, clients := range append([]int{1}, o.clients...) {
 		fresh, cached, opa := find(serverPermd, false, clients), find(serverPermd, true, clients), find(serverOPA, false, clients)
 		r.Compared = append(r.Compared, compared{
-			clients, ratio(fresh.perSecond(), opa.perSecond()), ratio(cached.perSecond(), opa.perSecond()), ratio(fresh.p99(), opa.p99()),
+			clients, ratio(cached.perSecond(), opa.perSecond()), compare(fresh, opa),
+			compare(fresh, find(serverOPALog, false, clients)), compare(find(serverOff, false, clients), opa),
 		})
 	}
 	r.Clients = o.mostClients()
@@ -197,6 +226,13 @@ func (r *report) writeText(w io.Writer) {
 	t.Flush()
 	fmt.Fprintln(w)
 	t = tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(t, strings.Join(loggedColumns, "\t")+"\t")
+	for _, row := range r.logged() {
+		fmt.Fprintln(t, strings.Join(row, "\t")+"\t")
+	}
+	t.Flush()
+	fmt.Fprintln(w)
+	t = tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(t, "server\tcall\tsize\tallocations\tbytes\t")
 	for _, a := range r.Allocations {
 		fmt.Fprintf(t, "%s\t%s\t%s\t%.0f\t%.0f\t\n", a.Server, callName(a.Kind, a.Repeated), a.Size, a.Count, a.Bytes)
@@ -211,7 +247,7 @@ func (r *report) writeText(w io.Writer) {
 	t.Flush()
 	fmt.Fprintln(w)
 	fmt.Fprintf(w, "behind permd acp a decided request takes %.0f µs, %.0f µs more than over the socket\n", r.Proxy.Through, r.Proxy.Added)
-	for _, name := range []string{serverPermd, serverPower, serverOff, serverOPA, serverEcho, serverHTTPEcho} {
+	for _, name := range []string{serverPermd, serverPower, serverOff, serverOPA, serverOPALog, serverEcho, serverHTTPEcho} {
 		if u, ok := r.Memory[name]; ok {
 			fmt.Fprintf(w, "memory of %s: %.1f MiB resident, %.1f at the peak\n", name, u.RSS, u.Peak)
 		}

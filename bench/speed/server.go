@@ -21,6 +21,7 @@ const (
 	serverPower    = "permd-power" // journal: durability = "power"
 	serverOff      = "permd-off"   // a build without a journal, which there is no setting for
 	serverOPA      = "opa"
+	serverOPALog   = "opa-log"       // with OPA's decision log
 	serverCounted  = "permd-counted" // a build that says what it allocates; no times are taken of it
 )
 
