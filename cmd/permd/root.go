@@ -94,7 +94,7 @@ with the reason.
 ` + cli.ExitCodes,
 		Example: `  permd serve
   permd status
-  permd decide --local --agent claude-agent-acp calls.jsonl`,
+  permd try 'git push -f'`,
 		Version:       buildinfo.Version(),
 		SilenceErrors: true,
 		SilenceUsage:  true,
@@ -125,6 +125,7 @@ with the reason.
 		{"daemon", a.statusCommand()},
 		{"daemon", a.reloadCommand()},
 		{"calls", a.decideCommand()},
+		{"calls", a.tryCommand()},
 		{"calls", a.acpCommand()},
 		{"calls", a.aapCommand()},
 		{"calls", a.explainCommand()},
@@ -153,7 +154,11 @@ with the reason.
 func usageErrors(cmd *cobra.Command) {
 	if check := cmd.Args; check != nil {
 		cmd.Args = func(c *cobra.Command, args []string) error {
-			if err := check(c, args); err != nil {
+			err := check(c, args)
+			if _, ok := errors.AsType[*cli.Failure](err); ok {
+				return err
+			}
+			if err != nil {
 				return cli.Failf(cli.ExitUsage, "see "+c.CommandPath()+" --help", "%v", err)
 			}
 			return nil
