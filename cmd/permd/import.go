@@ -77,7 +77,7 @@ built-in rules, without your own.
 }
 
 func (a *app) importRules(ctx context.Context, tool imports.Tool, named []string, o *importFlags) error {
-	report, err := importing.Read(tool, named, o.Options)
+	report, err := importing.Read(ctx, tool, named, o.Options)
 	if err != nil {
 		return err
 	}
