@@ -131,10 +131,10 @@ func (a *app) policyCheck(ctx context.Context, args []string, o folderOptions) e
 		fmt.Fprintf(a.Out, "%s: %s in %s for the %s layer%s\n", cli.Either(report.Passed(), "ok", "not usable"),
 			what, cli.Plural(report.Files, "file"), report.Layer, tests)
 	}
-	switch errors := len(diag.List(report.Problems).Errors()); {
-	case errors == 0:
+	switch len(diag.List(report.Problems).Errors()) {
+	case 0:
 		return nil
-	case errors == report.FailedTests:
+	case report.FailedTests:
 		return &cli.Failure{Code: cli.ExitTests}
 	}
 	return &cli.Failure{Code: cli.ExitCompile}
@@ -265,7 +265,12 @@ func (a *app) policyList(ctx context.Context, args []string, o folderOptions) er
 		return engine.PolicyFailure(err)
 	}
 	if a.JSON {
-		return cli.PrintIndented(a.Out, rules)
+		for i := range rules {
+			if err := cli.PrintJSON(a.Out, &rules[i]); err != nil {
+				return err
+			}
+		}
+		return nil
 	}
 	w := tabwriter.NewWriter(a.Out, 0, 0, 2, ' ', 0)
 	for _, r := range rules {

@@ -19,8 +19,9 @@ func (l *adviser) unmatchedPrefixes(b ast.Body) {
 		if e.Negated || !e.IsCall() || len(e.Operands()) < 2 {
 			continue
 		}
-		field, words := "", []string(nil)
-		switch op := e.Operator().String(); op {
+		var field string
+		var words []string
+		switch e.Operator().String() {
 		case "startswith":
 			field, words = effectField(e.Operand(0)), literals(e.Operand(1))
 		case "glob.match":
