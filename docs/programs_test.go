@@ -26,7 +26,7 @@ func TestProgramsExample(t *testing.T) {
 		t.Fatal(err)
 	}
 	dir := folder(t, files)
-	report, err := policy.Folder{Dir: dir, Layer: "user", Schema: rego.InputSchema(), Table: table}.Check()
+	report, err := policy.Folder{Dir: dir, Layer: "user", Schema: rego.InputSchema(), Table: table}.Check(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -45,7 +45,7 @@ func recipes(t *testing.T) []*recipe {
 // it and the base layer.
 func TestRecipes(t *testing.T) {
 	all := recipes(t)
-	if len(all) != 11 {
+	if len(all) != 12 {
 		t.Errorf("there are %d recipes", len(all))
 	}
 	table, err := shippedTable()
@@ -61,7 +61,7 @@ func TestRecipes(t *testing.T) {
 		t.Run(r.title, func(t *testing.T) {
 			dir := folder(t, r.files)
 			f := policy.Folder{Dir: dir, Schema: rego.InputSchema(), Table: table, Profiles: profiles}
-			checked, err := f.Check()
+			checked, err := f.Check(t.Context())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -142,7 +142,7 @@ func TestSnippets(t *testing.T) {
 		}
 		n++
 		f := policy.Folder{Dir: folder(t, map[string]string{name: b.text}), Schema: rego.InputSchema()}
-		report, err := f.Check()
+		report, err := f.Check(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -155,5 +155,31 @@ func TestSnippets(t *testing.T) {
 	}
 	if n < 3 {
 		t.Errorf("only %d snippets", n)
+	}
+}
+
+// TestCallsExample runs the calls that show how tests are written, with rules that give
+// them the verdicts that they are listed under.
+func TestCallsExample(t *testing.T) {
+	var calls string
+	for _, b := range read(t, "policy.md").blocks {
+		if b.info == "yaml calls-example" {
+			calls = b.text
+		}
+	}
+	f := policy.Folder{Dir: folder(t, map[string]string{
+		"rules.yaml": "allow:\n  run: [\"go test *\", \"make lint\"]\ndeny:\n  run: [\"git push --force *\"]\n  write: [\"./vendor/**\"]\n", "rules_test.yaml": calls,
+	}), Schema: rego.InputSchema()}
+	report, err := f.Test(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(report.Results) < 8 {
+		t.Errorf("only %d calls", len(report.Results))
+	}
+	for i := range report.Results {
+		if r := &report.Results[i]; r.Outcome != policyrules.Pass {
+			t.Errorf("%s: %s", r.Name, r.Detail())
+		}
 	}
 }

@@ -36,7 +36,7 @@ func adviceOn(t *testing.T, layer decisions.Layer, files map[string]string) []di
 	if f.Profiles, err = shippedProfiles(); err != nil {
 		t.Fatal(err)
 	}
-	report, err := f.Check()
+	report, err := f.Check(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -86,6 +86,8 @@ func TestAdviseLists(t *testing.T) {
 		{"all sub-commands", "allow:\n  run:\n    - git *", 3, diag.SeverityNote, "narrower than it looks", `"git status *"`},
 		{"a spelling of an option", "deny:\n  run:\n    - git push -f --no-such-option *", 3, diag.SeverityWarning, "misses other spellings of -f", "write --force"},
 		{"the option itself", "deny:\n  run:\n    - git push --force *", 0, "", "", ""},
+		{"a folder of credentials", "deny:\n  read:\n    - ~/.aws", 3, diag.SeverityWarning, "the folder itself, and no file in it", "~/.aws/**"},
+		{"what is in it", "deny:\n  read:\n    - ~/.aws/**", 0, "", "", ""},
 		{"root", "allow:\n  write:\n    - /**", 3, diag.SeverityWarning, "all that lies below /", "name the folders"},
 		{"homes", "allow:\n  read:\n    - /home/**", 3, diag.SeverityWarning, "all that lies below /home/", ""},
 		{"a home", "allow:\n  write:\n    - /home/ana/**", 3, diag.SeverityWarning, "whole home", ""},
@@ -167,6 +169,14 @@ func TestAdviseRego(t *testing.T) {
 		{"beginning of a host", fmt.Sprintf(connect, `startswith(input.effect.host, "docs.")`), 5, diag.SeverityWarning, "starts with", "whole host"},
 		{"by a variable", fmt.Sprintf(connect, "h := input.effect.host\n\tendswith(h, \"example.com\")"), 6, diag.SeverityWarning, "ends with", ""},
 		{"in a helper", "ours if endswith(input.effect.host, \"example.com\")\n" + fmt.Sprintf(connect, "ours"), 3, diag.SeverityWarning, "ends with", ""},
+		{"a home in front of a path", fmt.Sprintf(write, `startswith(input.effect.path, "~/.aws")`), 5, diag.SeverityWarning, "never begins with \"~/.aws\"", "home_path"},
+		{"a pattern of a home", fmt.Sprintf(write, `glob.match("~/.aws/**", ["/"], input.effect.path)`), 5, diag.SeverityWarning, "never begins", "home_path"},
+		{"a pattern of any folder", fmt.Sprintf(write, `glob.match("**/.aws/*", ["/"], input.effect.path)`), 0, "", "", ""},
+		{"a project's path from the root", fmt.Sprintf(write, `startswith(input.effect.project_path, "./docs/")`), 5, diag.SeverityWarning, "never begins", "docs/"},
+		{"no such beginning", fmt.Sprintf(write, `not startswith(input.effect.path, "~/.aws/")`), 0, "", "", ""},
+		{"a spelling among the words", fmt.Sprintf(run, "deny", "input.effect.program == \"git\"\n\tinput.effect.subcommand == \"push\"\n\t\"-f\" in input.effect.args"), 7, diag.SeverityWarning, "misses other spellings of -f", `"--force" in input.effect.flags`},
+		{"a spelling of any program", fmt.Sprintf(run, "deny", `"-f" in input.effect.args`), 5, diag.SeverityNote, "misses other spellings of -f", "long names"},
+		{"an allow of a spelling", fmt.Sprintf(run, "allow", "input.effect.program == \"git\"\n\tinput.effect.subcommand == \"push\"\n\t\"-f\" in input.effect.args"), 0, "", "", ""},
 		{"in a deny", strings.Replace(fmt.Sprintf(connect, `endswith(input.effect.host, "example.com")`), "allow", "deny", 1), 0, "", "", ""},
 		{"negated", fmt.Sprintf(connect, `not endswith(input.effect.host, "example.com")`), 0, "", "", ""},
 		{"pattern", fmt.Sprintf(connect, `regex.match("example\\.com", input.effect.host)`), 5, diag.SeverityWarning, "in the middle", "begin it with ^"},

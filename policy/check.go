@@ -13,6 +13,7 @@ import (
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects/programs"
 	"github.com/permd/permd/decisions/effects/tools"
+	"github.com/permd/permd/internal/lexpath"
 	"github.com/permd/permd/policy/diag"
 	"github.com/permd/permd/policy/input"
 	"github.com/permd/permd/policy/rules"
@@ -28,16 +29,20 @@ type CheckReport struct {
 	Rules    int                 `json:"rules"`
 	Programs []rules.ProgramInfo `json:"programs,omitzero"` // programs that the folder describes
 	Problems []diag.Problem      `json:"problems"`          // errors, warnings and notes, ordered by place
+	// Tests is how many tests ran; none do if the rules do not compile. FailedTests are
+	// those of them that did not pass, each of which is an error among the problems.
+	Tests       int `json:"tests"`
+	FailedTests int `json:"failedTests"`
 }
 
-// Passed reports whether there is no error.
+// Passed reports whether there is no error: the daemon would use the rules.
 func (r *CheckReport) Passed() bool { return !diag.List(r.Problems).Failed() }
 
 // Folder is a folder of rules to check, test or list, without a store.
 type Folder struct {
 	Dir string
 	// Layer is the layer that the rules are meant for; "" takes it from the
-	// package of the first .rego file, or user when there is none.
+	// folder or from the package of the first .rego file, and else it is user.
 	Layer  decisions.Layer
 	Schema []byte // JSON schema of the input
 	// Table and Profiles are used to derive effects. Checks that need them are
@@ -45,57 +50,118 @@ type Folder struct {
 	Table    *programs.Table
 	Profiles *tools.Profiles
 	// Org is the admins' folder; the programs it describes are known to the
-	// layers below it. "" for none.
+	// layers below it, and its denies are compared with their allows. "" for none.
 	Org string
+	// User is the folder of the person's own rules, "" if it does not matter. Rules in it
+	// and in Org are of that layer.
+	User string
 	// Profile selects the files of the base layer that Test runs; "" is
 	// settings.ProfileBalanced, as for the daemon.
 	Profile string
 }
 
-// Check compiles the folder's rules as the daemon would, except for the
+// Check compiles and tests the folder's rules as the daemon would, except for the
 // ownership of files, which cannot be checked before they are installed. The
 // error is non-nil only if the folder cannot be read or holds no rules.
-func (f Folder) Check() (*CheckReport, error) {
+func (f Folder) Check(ctx context.Context) (*CheckReport, error) {
 	u, schema, err := f.open()
 	if err != nil {
 		return nil, err
 	}
+	report := &CheckReport{Layer: u.Layer, Files: len(u.Files)}
 	c, ps := rules.Compile(u, schema)
-	if c != nil {
-		ps = append(ps, rules.Advise(u, c, f.Profiles)...)
-	}
-	report := &CheckReport{Layer: u.Layer, Files: len(u.Files), Problems: ps.Sorted()}
-	if report.Problems == nil {
-		report.Problems = []diag.Problem{}
-	}
+	ps = append(ps, f.unread()...)
 	if c != nil {
 		report.Rules, report.Programs = len(c.List()), c.Programs
+		ps = append(ps, rules.Advise(u, c, f.Profiles)...)
+		if org := f.orgAbove(&u); org != nil {
+			ps = append(ps, rules.AdviseUnder(org, c)...)
+		}
+		tests, problems := f.test(ctx, u, schema, false)
+		ps = append(ps, problems...)
+		if tests != nil {
+			failed := rules.Failures(tests.Results)
+			ps = append(ps, failed...)
+			report.Tests, report.FailedTests = len(tests.Results), len(failed)
+		}
+	}
+	if report.Problems = ps.Sorted(); report.Problems == nil {
+		report.Problems = []diag.Problem{}
 	}
 	return report, nil
 }
 
-// Test runs the folder's tests (*_test.rego). If the rules do not compile the
-// error is an *Error; failing tests are in the report.
+// Test runs the folder's tests (*_test.rego and *_test.yaml). If the rules do not compile
+// the error is an *Error; failing tests are in the report.
 func (f Folder) Test(ctx context.Context) (*rules.TestReport, error) {
 	u, schema, err := f.open()
 	if err != nil {
 		return nil, err
 	}
-	if u.Layer == decisions.Base {
-		// The profiles' rules contradict each other, so the daemon loads those of one.
-		u.Files = slices.DeleteFunc(u.Files, func(file source.File) bool {
-			return !rego.InProfile(path.Join("base", file.Rel), cmp.Or(f.Profile, settings.ProfileBalanced))
-		})
-	}
 	// Rules that the daemon would refuse must not pass their tests.
-	if _, ps := rules.Compile(u, schema); ps.Failed() {
+	if _, ps := rules.Compile(f.inProfile(u), schema); ps.Failed() {
 		return nil, ps.Err(u.Layer)
 	}
-	report, ps := rules.Test(ctx, u, schema, true)
+	report, ps := f.test(ctx, u, schema, true)
 	if ps.Failed() {
 		return nil, ps.Err(u.Layer)
 	}
 	return report, nil
+}
+
+// inProfile returns a unit without the files that the profile leaves out. The rules of the
+// base layer's profiles contradict each other, so the daemon loads those of one.
+func (f Folder) inProfile(u rules.Unit) rules.Unit {
+	if u.Layer == decisions.Base {
+		u.Files = slices.DeleteFunc(slices.Clone(u.Files), func(file source.File) bool {
+			return !rego.InProfile(path.Join("base", file.Rel), cmp.Or(f.Profile, settings.ProfileBalanced))
+		})
+	}
+	return u
+}
+
+// test runs the tests of rules that compile. Those in Rego are of the rules as they are
+// written; calls are decided as the daemon would, which takes only denies and asks of a
+// project.
+func (f Folder) test(ctx context.Context, u rules.Unit, schema *input.Schema, coverage bool) (*rules.TestReport, diag.List) {
+	u = f.inProfile(u)
+	report, ps := rules.Test(ctx, u, schema, coverage)
+	if ps.Failed() || !slices.ContainsFunc(u.Files, source.File.IsCalls) {
+		return report, ps
+	}
+	of := u
+	if u.Layer == decisions.Project {
+		of.ListsOnly = true
+		of.Files = slices.DeleteFunc(slices.Clone(u.Files), func(file source.File) bool { return file.Rel != source.ListName && !file.IsCalls() })
+	}
+	table, err := orShipped(f.Table, func() (*programs.Table, error) { return programs.ParseTable(rego.Programs()) })
+	if err != nil {
+		ps.AddErr(err)
+		return nil, ps
+	}
+	profiles, err := orShipped(f.Profiles, func() (*tools.Profiles, error) { return tools.ParseProfiles(rego.Profiles()) })
+	if err != nil {
+		ps.AddErr(err)
+		return nil, ps
+	}
+	if of.Table == nil {
+		of.Table = table
+	}
+	c, problems := rules.Compile(of, schema)
+	if problems.Failed() {
+		return nil, append(ps, problems...)
+	}
+	results, problems := callTests(ctx, &of, c, rego.Base(), schema, profiles)
+	report.Results = append(report.Results, results...)
+	return report, append(ps, problems...)
+}
+
+// orShipped returns what is given, or what permd ships if that is nil.
+func orShipped[T any](given *T, shipped func() (*T, error)) (*T, error) {
+	if given != nil {
+		return given, nil
+	}
+	return shipped()
 }
 
 // List returns the folder's rules ordered by file and line. If they do not
@@ -177,10 +243,7 @@ func (f Folder) open() (rules.Unit, *input.Schema, error) {
 		u.Files[i].Name = filepath.Join(f.Dir, u.Files[i].Rel)
 	}
 	if u.Layer == "" {
-		u.Layer = layerOf(u.Files)
-		if filepath.Base(dir) == ".permd" {
-			u.Layer = decisions.Project
-		}
+		u.Layer = f.layer(dir, u.Files)
 	}
 	if !slices.Contains(decisions.Layers, u.Layer) {
 		return rules.Unit{}, nil, errors.New("the layer must be org, user, project or base")
@@ -196,13 +259,12 @@ func (f Folder) open() (rules.Unit, *input.Schema, error) {
 // underOrg applies the programs that org describes. A folder that may not be
 // read is ignored here: the daemon reads it itself.
 func (f Folder) underOrg(u *rules.Unit) error {
-	t, err := source.Read(f.Org, source.Access{Writable: true})
-	if err != nil {
-		return nil //nolint:nilerr // see the function's comment
+	org := f.orgUnit(u.Table)
+	if org == nil {
+		return nil
 	}
 	var out rules.Layer
 	var ps diag.List
-	org := rules.Unit{Layer: decisions.Org, Files: t.Files, Table: u.Table}
 	if org.Programs(&out, &ps); ps.Failed() {
 		return ps.Err(decisions.Org)
 	}
@@ -210,11 +272,84 @@ func (f Folder) underOrg(u *rules.Unit) error {
 	return nil
 }
 
+// orgUnit returns org's files, nil if there are none that can be read.
+func (f Folder) orgUnit(table *programs.Table) *rules.Unit {
+	t, err := source.Read(f.Org, source.Access{Writable: true})
+	if err != nil {
+		return nil
+	}
+	return &rules.Unit{Layer: decisions.Org, Files: t.Files, Table: table}
+}
+
+// orgAbove returns the files of org if their rules are above those of the folder.
+func (f Folder) orgAbove(u *rules.Unit) *rules.Unit {
+	if f.Org == "" || u.Layer != decisions.User && u.Layer != decisions.Project {
+		return nil
+	}
+	return f.orgUnit(u.Table)
+}
+
+// unread returns a problem for each file of the folder that permd does not read.
+func (f Folder) unread() diag.List {
+	var ps diag.List
+	t, err := source.Read(f.Dir, source.Access{Writable: true, ListUnread: true})
+	if err != nil {
+		return nil // opening the folder has failed before
+	}
+	for _, rel := range t.Unread {
+		p := diag.Problem{File: filepath.Join(f.Dir, rel), Severity: diag.SeverityNote, Text: "is not read"}
+		if p.Hint = source.LooksLikeRules(rel); p.Hint != "" {
+			p.Severity = diag.SeverityWarning
+		} else if source.IsAside(rel) {
+			continue
+		}
+		ps = append(ps, p)
+	}
+	return ps
+}
+
+// layer returns the layer of a folder: where permd reads rules from, that of the folder,
+// and elsewhere the one that its package names.
+func (f Folder) layer(dir string, files []source.File) decisions.Layer {
+	within := func(of string) bool {
+		if of == "" {
+			return false
+		}
+		if abs, err := filepath.Abs(of); err == nil {
+			of = abs
+		}
+		return lexpath.In(of, dir) || lexpath.In(resolvePath(of), resolvePath(dir))
+	}
+	switch {
+	case filepath.Base(dir) == ".permd":
+		return decisions.Project
+	case within(f.Org):
+		return decisions.Org
+	case within(f.User):
+		return decisions.User
+	}
+	if layer := layerOf(files); layer != "" {
+		return layer
+	}
+	if strings.HasSuffix(dir, "/etc/permd/policy.d") {
+		return decisions.Org // of a machine that is being set up
+	}
+	return decisions.User
+}
+
+// resolvePath returns a path without links, or as it is if it cannot be read.
+func resolvePath(path string) string {
+	if p, err := filepath.EvalSymlinks(path); err == nil {
+		return p
+	}
+	return path
+}
+
 // layerOf returns the layer named by the package of the first file that has
-// one.
+// one, "" if none has.
 func layerOf(files []source.File) decisions.Layer {
 	for _, f := range files {
-		if f.IsList() || f.IsPrograms() {
+		if f.IsList() || f.IsCalls() || f.IsPrograms() {
 			continue
 		}
 		for line := range strings.Lines(string(f.Data)) {
@@ -231,5 +366,5 @@ func layerOf(files []source.File) decisions.Layer {
 			}
 		}
 	}
-	return decisions.User
+	return ""
 }

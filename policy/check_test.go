@@ -33,7 +33,7 @@ func TestCheck(t *testing.T) {
 		"rules.yaml": "deny:\n  run: [\"make deploy *\"]\n",
 	})
 	policytest.Chmod(t, f.Dir, 0o777) // their owner does not matter before they are installed
-	report, err := f.Check()
+	report, err := f.Check(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,12 +54,12 @@ func TestCheck(t *testing.T) {
 	if _, err := f.Test(t.Context()); err == nil {
 		t.Error("rules that do not compile are tested")
 	}
-	if _, err := folder(t, map[string]string{"README": "x"}).Check(); err == nil {
+	if _, err := folder(t, map[string]string{"README": "x"}).Check(t.Context()); err == nil {
 		t.Error("a folder without rules passes")
 	}
 	bad := folder(t, map[string]string{"a.rego": rulesFor("org", "deny", "rm", "no")})
 	bad.Layer = "orga"
-	if _, err := bad.Check(); err == nil {
+	if _, err := bad.Check(t.Context()); err == nil {
 		t.Error("a layer that does not exist passes")
 	}
 }
@@ -149,7 +149,7 @@ test_prints if {
 func TestLayerOf(t *testing.T) {
 	for text, want := range map[string]decisions.Layer{
 		"package permd.org": decisions.Org, "# x\npackage permd.base.lib # y": decisions.Base,
-		"package permd.project_test\n": decisions.Project, "package permd.": decisions.User, "package main": decisions.User,
+		"package permd.project_test\n": decisions.Project, "package permd.": "", "package main": "",
 	} {
 		if got := layerOf([]source.File{{Rel: "a.rego", Data: []byte(text)}}); got != want {
 			t.Errorf("%q: %s, want %s", text, got, want)
@@ -168,7 +168,7 @@ func TestProblemsAreShort(t *testing.T) {
 		"nesting":          {"a.rego": "package permd.user\nimport rego.v2\nallow contains \"x\" if { x := " + strings.Repeat("(", 5000) + "1" + strings.Repeat(")", 5000) + " }\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r, err := folder(t, files).Check()
+			r, err := folder(t, files).Check(t.Context())
 			if err != nil {
 				t.Fatal(err)
 			}

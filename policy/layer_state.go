@@ -127,6 +127,9 @@ func (s *Store) build(ctx context.Context, next *layerState, files []source.File
 	if failed := c.FailedTests(ctx, u, s.schema); failed.Failed() {
 		return next.degrade(failed, s.opts.now())
 	}
+	if failed := s.failedCalls(ctx, &u, c); failed.Failed() {
+		return next.degrade(failed, s.opts.now())
+	}
 	if !s.weights.Fits(next.layer, next.uid, c.Weight, &ps) {
 		return next.degrade(ps, s.opts.now())
 	}

@@ -15,7 +15,7 @@ func TestExamples(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := Folder{Dir: "../examples/policies/" + name, Schema: rego.InputSchema()}
-			checked, err := f.Check()
+			checked, err := f.Check(t.Context())
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -203,7 +203,7 @@ func TestProgramsOfProject(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	report, err := Folder{Dir: dir, Schema: rego.InputSchema(), Table: table}.Check()
+	report, err := Folder{Dir: dir, Schema: rego.InputSchema(), Table: table}.Check(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

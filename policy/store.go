@@ -24,7 +24,6 @@ import (
 	"github.com/permd/permd/policy/settings"
 	"github.com/permd/permd/policy/source"
 	"github.com/permd/permd/policy/weight"
-	"github.com/permd/permd/rego"
 )
 
 // maxProjects is how many project layers are kept; the least recently used one
@@ -167,14 +166,7 @@ func (s *Store) AskGates() bool { return s.state.Load().switches.AskGates }
 // the profile change.
 func (s *Store) refreshBase(ctx context.Context, prev *layerState, sw Switches) *layerState {
 	next := *prev
-	var files []source.File
-	for _, name := range slices.Sorted(maps.Keys(s.opts.Base)) {
-		if !rego.InProfile(name, cmp.Or(sw.Profile, settings.ProfileBalanced)) {
-			continue
-		}
-		files = append(files, source.File{Name: name, Rel: name, Data: s.opts.Base[name]})
-	}
-	return s.build(ctx, &next, files, sw.Disable)
+	return s.build(ctx, &next, baseFiles(s.opts.Base, cmp.Or(sw.Profile, settings.ProfileBalanced)), sw.Disable)
 }
 
 func (s *Store) userState(uid uint32) *layerState {

@@ -73,7 +73,8 @@ agent. The conductor starts the agent and relays its messages.
 	}
 	cmd.Flags().BoolVar(&o.proxy, "proxy", false, "run as a proxy in a conductor's chain; the conductor starts the agent")
 	cmd.Flags().BoolVar(&o.require, "require", false, "require the daemon: do not start without it, and fail requests while it is down")
-	cmd.Flags().DurationVar(&o.grace, "grace", proxy.DefaultGrace, "with --require, stop the agent once the daemon has been down for this `duration`")
+	o.grace = proxy.DefaultGrace
+	cmd.Flags().Var(cli.Duration{To: &o.grace}, "grace", "with --require, stop the agent once the daemon has been down for this `duration`")
 	cmd.Flags().BoolVar(&o.askGates, "ask-gates", false, "ask about every use of the client's terminals and files that nothing allows")
 	cmd.Flags().BoolVar(&o.noReasons, "no-reasons", false, "do not add permd's reason to questions that the client shows")
 	cmd.AddCommand(a.acpInstallCommand(), a.acpUninstallCommand())

@@ -56,7 +56,7 @@ command.
 	f := cmd.Flags()
 	f.StringVar(&o.Width, "width", "", "remember this `width` of the answer: w1, w2 or w3")
 	f.StringVar(&o.Scope, "scope", "", "remember it in this `scope`: session, session+children, project or user")
-	f.DurationVar(&limit, "for", 0, "forget it after this `duration`, such as 8h")
+	f.Var(cli.Duration{To: &limit}, "for", "forget it after this `duration`, such as 8h or 7d")
 	return cmd
 }
 

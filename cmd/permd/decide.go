@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -14,6 +15,9 @@ import (
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/socket/client"
 )
+
+// decideTimeout bounds the wait for each answer of the daemon, as a hook's wait is bounded.
+const decideTimeout = 5 * time.Second
 
 type decideOptions struct {
 	decide.Session
@@ -34,9 +38,10 @@ messages before them), permd/decide messages or their params, or bare calls.
 Prints the verdict and its reason, each effect with the member that it was read
 from, and the rules that matched with file and line.
 
-By default the daemon decides. With --local this process decides with the same
-policies, without memory, and logs nothing: use it to try out policies, not to
-enforce them.
+By default the daemon decides; if it does not answer within five seconds, this
+command ends with an error. With --local this process
+decides with the same policies, without memory, and logs nothing: use it to try out
+policies, not to enforce them. permd try does that for shell text.
 
 The exit code is that of the strictest verdict.
 
@@ -114,7 +119,7 @@ func (a *app) caller(ctx context.Context, o *decideOptions) (to client.Caller, d
 		}
 		return local, func() {}, nil
 	}
-	c, err := client.Connect(ctx, client.Options{})
+	c, err := client.Connect(ctx, client.Options{Timeout: decideTimeout})
 	if err != nil {
 		return nil, nil, err
 	}

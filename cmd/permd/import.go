@@ -69,7 +69,7 @@ built-in rules, without your own.
 	f.StringVar(&o.Project, "project", "", "make rules for the project in this `directory` only")
 	f.BoolVar(&o.Everywhere, "everywhere", false, "make rules for all projects from a project's settings")
 	f.BoolVar(&o.check, "check", false, "compare with the decisions in the journal")
-	f.DurationVar(&o.log.since, "since", 0, "with --check: only decisions of this last `duration`, such as 24h")
+	f.Var(cli.Duration{To: &o.log.since}, "since", "with --check: only decisions of this last `duration`, such as 24h or 7d")
 	f.IntVar(&o.log.limit, "limit", 1000, "with --check: at most `n` decisions")
 	cmd.MarkFlagsMutuallyExclusive("project", "everywhere")
 	cmd.MarkFlagsMutuallyExclusive("output", "check")
@@ -77,7 +77,7 @@ built-in rules, without your own.
 }
 
 func (a *app) importRules(ctx context.Context, tool imports.Tool, named []string, o *importFlags) error {
-	report, err := importing.Read(tool, named, o.Options)
+	report, err := importing.Read(ctx, tool, named, o.Options)
 	if err != nil {
 		return err
 	}

@@ -94,7 +94,7 @@ running daemon, the journal is read from its file.
 	}
 	o.flags(cmd)
 	cmd.Flags().IntVar(&o.limit, "limit", 50, "list at most `n` decisions")
-	cmd.Flags().DurationVar(&o.since, "since", 0, "only decisions of this last `duration`, such as 24h")
+	cmd.Flags().Var(cli.Duration{To: &o.since}, "since", "only decisions of this last `duration`, such as 24h or 7d")
 	cmd.Flags().Int64Var(&o.Before, "before", 0, "only decisions before this sequence `number` (\"seq\" in the JSON output), for paging")
 	return cmd
 }

@@ -37,7 +37,7 @@ line. Example rules are in examples/policies.`
 type folderOptions struct{ layer, profile string }
 
 func (o *folderOptions) flags(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&o.layer, "layer", "", "`layer` of the rules: org, user, project or base (default: the one of their package)")
+	cmd.Flags().StringVar(&o.layer, "layer", "", "`layer` of the rules: org, user, project or base (default: that of their folder or package)")
 }
 
 // folder returns the directory named by args, or by default the user's own rules.
@@ -52,7 +52,7 @@ func (a *app) folder(args []string, o *folderOptions) (policy.Folder, error) {
 	}
 	dirs, err := a.dirs()
 	if err == nil {
-		f.Org = filepath.Join(dirs.Org, account.PolicyDir)
+		f.Org, f.User = filepath.Join(dirs.Org, account.PolicyDir), filepath.Join(dirs.Config, account.PolicyDir)
 	}
 	switch {
 	case len(args) > 0:
@@ -78,19 +78,20 @@ func (a *app) policyCheckCommand() *cobra.Command {
 		Use:         "check [DIR]",
 		Annotations: readsOnly,
 		Short:       "Check rules for errors and likely mistakes",
-		Long: `Compile the rules in DIR (default: your own) as the daemon does, and print each
-problem with file, line and a fix.
+		Long: `Compile and test the rules in DIR (default: your own) as the daemon does, and print
+each problem with file, line and a fix.
 
-Rules with errors are not used. A warning is about a rule that probably does not
-do what it seems to: it allows more (a shell, a wrapper, a host pattern without a
-boundary), misses what it is for, or never applies. A note points out something
-that may be intended. Only errors affect the exit code.
+Rules with errors or failing tests are not used. A warning is about a rule that
+probably does not do what it seems to: it allows more (a shell, a wrapper, a host
+pattern without a boundary), misses what it is for, or never applies, or about a file
+that is not read. A note points out something that may be intended. Only errors
+affect the exit code.
 
 ` + cli.ExitCodes,
 		Example: `  permd policy check examples/policies/user`,
 		Args:    cobra.MaximumNArgs(1),
-		RunE: func(_ *cobra.Command, args []string) error {
-			return a.policyCheck(args, o)
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.policyCheck(cmd.Context(), args, o)
 		},
 	}
 	o.flags(cmd)
@@ -98,7 +99,7 @@ that may be intended. Only errors affect the exit code.
 }
 
 // policyCheck compiles a directory of rules and prints their problems.
-func (a *app) policyCheck(args []string, o folderOptions) error {
+func (a *app) policyCheck(ctx context.Context, args []string, o folderOptions) error {
 	f, err := a.folder(args, &o)
 	if err != nil {
 		return err
@@ -106,7 +107,7 @@ func (a *app) policyCheck(args []string, o folderOptions) error {
 	if f.Profiles, err = tools.ParseProfiles(rego.Profiles()); err != nil {
 		return fmt.Errorf("reading the agent profiles: %w", err)
 	}
-	report, err := f.Check()
+	report, err := f.Check(ctx)
 	if err != nil {
 		return engine.PolicyFailure(err)
 	}
@@ -120,13 +121,23 @@ func (a *app) policyCheck(args []string, o folderOptions) error {
 		if n := len(report.Programs); n > 0 {
 			what += " and " + cli.Plural(n, "program")
 		}
-		fmt.Fprintf(a.Out, "%s: %s in %s for the %s layer\n", cli.Either(report.Passed(), "ok", "not usable"),
-			what, cli.Plural(report.Files, "file"), report.Layer)
+		tests := ""
+		switch {
+		case report.FailedTests > 0:
+			tests = fmt.Sprintf(", %d of %s failed", report.FailedTests, cli.Plural(report.Tests, "test"))
+		case report.Tests > 0:
+			tests = fmt.Sprintf(", %s passed", cli.Plural(report.Tests, "test"))
+		}
+		fmt.Fprintf(a.Out, "%s: %s in %s for the %s layer%s\n", cli.Either(report.Passed(), "ok", "not usable"),
+			what, cli.Plural(report.Files, "file"), report.Layer, tests)
 	}
-	if !report.Passed() {
-		return &cli.Failure{Code: cli.ExitCompile}
+	switch len(diag.List(report.Problems).Errors()) {
+	case 0:
+		return nil
+	case report.FailedTests:
+		return &cli.Failure{Code: cli.ExitTests}
 	}
-	return nil
+	return &cli.Failure{Code: cli.ExitCompile}
 }
 
 func (a *app) renderProblems(problems []diag.Problem) {
@@ -145,8 +156,9 @@ func (a *app) policyTestCommand() *cobra.Command {
 		Use:         "test [DIR]",
 		Annotations: readsOnly,
 		Short:       "Run the tests of rules",
-		Long: `Run the tests (*_test.rego) of the rules in DIR (default: your own) and print their
-line coverage. permd does not use rules whose tests fail.
+		Long: `Run the tests of the rules in DIR (default: your own) and print their line coverage:
+rules in Rego (*_test.rego), and calls with the verdicts that they must have
+(*_test.yaml). permd does not use rules whose tests fail.
 
 ` + cli.ExitCodes,
 		Example: `  permd policy test examples/policies/user`,
@@ -220,7 +232,7 @@ func (a *app) renderTests(r *rules.TestReport, verbose bool) {
 	}
 	fmt.Fprintln(a.Out)
 	if len(r.Results) == 0 {
-		fmt.Fprintln(a.Out, "there are no tests: add rules named test_… in a file *_test.rego")
+		fmt.Fprintln(a.Out, "there are no tests: add calls to a file *_test.yaml, or rules named test_… to a file *_test.rego")
 	}
 }
 
@@ -253,7 +265,12 @@ func (a *app) policyList(ctx context.Context, args []string, o folderOptions) er
 		return engine.PolicyFailure(err)
 	}
 	if a.JSON {
-		return cli.PrintIndented(a.Out, rules)
+		for i := range rules {
+			if err := cli.PrintJSON(a.Out, &rules[i]); err != nil {
+				return err
+			}
+		}
+		return nil
 	}
 	w := tabwriter.NewWriter(a.Out, 0, 0, 2, ' ', 0)
 	for _, r := range rules {

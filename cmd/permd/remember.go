@@ -362,7 +362,7 @@ guarded ones, such as secrets.
 	f.BoolVar(&reject, "reject", false, "remember a reject instead of an allow")
 	f.StringVar(&n.Scope, "scope", n.Scope, "`scope` of the choice: project or user")
 	f.StringVar(&n.Dir, "dir", "", "`directory` in the project (default: the current one)")
-	f.DurationVar(&limit, "for", 0, "forget the choice after this `duration`, such as 8h")
+	f.Var(cli.Duration{To: &limit}, "for", "forget the choice after this `duration`, such as 8h or 7d")
 	return cmd
 }
 
@@ -385,6 +385,9 @@ func (a *app) rememberAdd(ctx context.Context, n admin.NewChoice) error {
 			return err
 		}
 		for i := range got.Choices {
+			if a.JSON {
+				break
+			}
 			fmt.Fprintf(a.Err, "permd: hint: to undo this: permd remember forget %s\n", got.Choices[i].ID)
 		}
 		return nil

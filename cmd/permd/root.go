@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -42,7 +43,13 @@ func run(args []string, in io.Reader, out, errw io.Writer) int {
 	// second signal kills a command that does not return, such as one that
 	// blocks on writing its output.
 	context.AfterFunc(ctx, stop)
-	return a.hookRefused(args, a.report(cmd.ExecuteContext(ctx)))
+	err := cmd.ExecuteContext(ctx)
+	// Where the options could not be parsed, --json counts as far as it is there.
+	if own := slices.Index(args, "--"); own >= 0 {
+		args = args[:own]
+	}
+	a.JSON = a.JSON || err != nil && slices.Contains(args, "--json")
+	return a.hookRefused(args, a.report(err))
 }
 
 // report prints an error in permd's form and returns its exit code.
@@ -70,11 +77,23 @@ func (a *app) report(err error) int {
 	if hint == "" {
 		hint = cli.Hints[code]
 	}
+	if a.JSON {
+		_ = cli.PrintJSON(a.Err, map[string]any{"error": errorJSON{err.Error(), hint, code}})
+		return code
+	}
 	fmt.Fprintf(a.Err, "permd: error: %v\n", err)
 	if hint != "" {
 		fmt.Fprintf(a.Err, "permd: hint: %s\n", hint)
 	}
 	return code
+}
+
+// errorJSON is an error as --json prints it, as the member error of an object on standard
+// error.
+type errorJSON struct {
+	Message string `json:"message"`
+	Hint    string `json:"hint,omitzero"`
+	Code    int    `json:"exitCode"`
 }
 
 // readsOnly annotates commands that cannot change what permd decides. Agents are
@@ -91,14 +110,23 @@ func (a *app) command() *cobra.Command {
 harnesses send it each call over a Unix socket; it answers allow, deny or ask,
 with the reason.
 
+With --json a command prints a JSON object; one that lists prints an object for each
+entry, one a line. An error is an object on standard error, with the member "error"
+that holds message, hint and exitCode.
+
 ` + cli.ExitCodes,
 		Example: `  permd serve
   permd status
-  permd decide --local --agent claude-agent-acp calls.jsonl`,
+  permd try 'git push -f'`,
 		Version:       buildinfo.Version(),
 		SilenceErrors: true,
 		SilenceUsage:  true,
-		Args:          cobra.NoArgs,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return unknownCommand(cmd, args[0])
+			}
+			return nil
+		},
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return cmd.Help()
 		},
@@ -125,6 +153,7 @@ with the reason.
 		{"daemon", a.statusCommand()},
 		{"daemon", a.reloadCommand()},
 		{"calls", a.decideCommand()},
+		{"calls", a.tryCommand()},
 		{"calls", a.acpCommand()},
 		{"calls", a.aapCommand()},
 		{"calls", a.explainCommand()},
@@ -153,7 +182,11 @@ with the reason.
 func usageErrors(cmd *cobra.Command) {
 	if check := cmd.Args; check != nil {
 		cmd.Args = func(c *cobra.Command, args []string) error {
-			if err := check(c, args); err != nil {
+			err := check(c, args)
+			if _, ok := errors.AsType[*cli.Failure](err); ok {
+				return err
+			}
+			if err != nil {
 				return cli.Failf(cli.ExitUsage, "see "+c.CommandPath()+" --help", "%v", err)
 			}
 			return nil
@@ -164,17 +197,36 @@ func usageErrors(cmd *cobra.Command) {
 	}
 }
 
+// unknownCommand returns the error for a sub-command that does not exist, with those that
+// may have been meant.
+func unknownCommand(cmd *cobra.Command, name string) error {
+	cmd.SuggestionsMinimumDistance = 2
+	near := cmd.SuggestionsFor(name)
+	hint := "see " + cmd.CommandPath() + " --help"
+	if len(near) > 0 {
+		for i := range near {
+			near[i] = cmd.CommandPath() + " " + near[i]
+		}
+		hint = "did you mean " + strings.Join(near, " or ") + "?"
+	} else if cmd.HasParent() {
+		var names []string
+		for _, s := range cmd.Commands() {
+			if s.IsAvailableCommand() {
+				names = append(names, s.Name())
+			}
+		}
+		hint = "one of: " + strings.Join(names, ", ")
+	}
+	return cli.Failf(cli.ExitUsage, hint, "unknown command %q for %q", name, cmd.CommandPath())
+}
+
 // group returns a command that does nothing but hold subcommands.
 func group(use, short, long, example string, subs ...*cobra.Command) *cobra.Command {
 	cmd := &cobra.Command{Use: use, Short: short, Long: long + "\n\n" + cli.ExitCodes, Example: example, Annotations: readsOnly, RunE: func(c *cobra.Command, args []string) error {
 		if len(args) == 0 {
 			return c.Help()
 		}
-		names := make([]string, 0, len(subs))
-		for _, s := range subs {
-			names = append(names, s.Name())
-		}
-		return cli.Failf(cli.ExitUsage, "one of: "+strings.Join(names, ", "), "unknown command %q for %q", args[0], c.CommandPath())
+		return unknownCommand(c, args[0])
 	}}
 	cmd.AddCommand(subs...)
 	return cmd

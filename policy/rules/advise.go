@@ -25,13 +25,7 @@ type adviser struct {
 
 // Advise checks a layer that compiles.
 func Advise(u Unit, c *Layer, profiles *tools.Profiles) diag.List {
-	l := &adviser{table: u.Table, profiles: profiles}
-	switch {
-	case c.Table != nil:
-		l.table = c.Table
-	case c.Overlay != nil:
-		l.table = u.Table.With(c.Overlay, true)
-	}
+	l := &adviser{table: c.TableOver(u.Table), profiles: profiles}
 	l.adviseProject(u)
 	l.adviseEntries(c.lists)
 	l.adviseRules(c)
@@ -58,6 +52,11 @@ func (l *adviser) adviseProject(u Unit) {
 		return
 	}
 	for _, f := range u.Files {
+		if f.IsList() && f.Rel != source.ListName {
+			l.found.Add(&ast.Location{File: f.Name, Row: 1}, diag.SeverityWarning, "write its entries into "+source.ListName+" of the folder itself",
+				"is not read: of a project permd reads only .permd/"+source.ListName)
+			continue
+		}
 		if f.IsList() {
 			entries, err := list.Parse(f.Name, f.Data)
 			i := slices.IndexFunc(entries, func(e list.Entry) bool { return e.Set == decisions.SetAllow })
@@ -68,7 +67,7 @@ func (l *adviser) adviseProject(u Unit) {
 			}
 			continue
 		}
-		if f.IsTest() || f.IsPrograms() {
+		if f.IsTest() || f.IsCalls() || f.IsPrograms() {
 			continue // for those who write the list
 		}
 		l.found.Add(&ast.Location{File: f.Name, Row: 1}, diag.SeverityNote, "write ask and deny entries into "+source.ListName,

@@ -106,6 +106,9 @@ func (b *boundary) affix(loc *ast.Location, op, name, text string) {
 	case kind == "url" && op != "startswith":
 		b.warn(loc, "test input.effect.host", "input.effect.url that %s %q may be of a host of somebody else", wordsOfBoundary(op), text)
 	case kind == "path" && op == "startswith" && !strings.HasSuffix(text, "/"):
+		if why, _ := wrongBeginning(name, text); why != "" {
+			return // it matches nothing at all
+		}
 		b.warn(loc, "end it with /", "input.effect.%s that begins with %q may be outside of the folder: %sx", name, text, text)
 	}
 }

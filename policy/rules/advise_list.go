@@ -22,6 +22,7 @@ func (l *adviser) adviseEntries(list []listEntry) {
 			if e.Set == decisions.SetAllow {
 				l.pathEntry(e, p.Path)
 			}
+			l.folderEntry(e, p.Path)
 		case effects.DetailUse:
 			l.toolEntry(e, p.Tool)
 		case effects.DetailConnect, effects.NoDetail:

@@ -25,6 +25,11 @@ func (l *adviser) adviseRules(c *Layer) {
 			continue
 		}
 		l.unsatisfiableRules(r.ast, b)
+		l.unmatchedPrefixes(b)
+		if l.table != nil {
+			fields := equalities(b)
+			l.shortInArgs(r.set, b, fields["program"], fields["subcommand"])
+		}
 		if r.set == decisions.SetAllow {
 			l.interpreters(c, r.ast, b)
 		}

@@ -153,7 +153,7 @@ func compileUnsafe(u Unit, schema *input.Schema) (*Layer, diag.List) {
 // mayHang reports whether the layer has rules in Rego that permd does not ship.
 func (u *Unit) mayHang() bool {
 	return u.Layer != decisions.Base && !u.ListsOnly && slices.ContainsFunc(u.Files, func(f source.File) bool {
-		return !f.IsList() && !f.IsPrograms() && !f.IsTest()
+		return !f.IsList() && !f.IsPrograms() && !f.IsTest() && !f.IsCalls()
 	})
 }
 
@@ -187,7 +187,7 @@ func parse(u Unit, ps *diag.List) *moduleSet {
 	out := &moduleSet{policy: map[string]*ast.Module{}, tests: map[string]*ast.Module{}, rel: map[string]string{}, weight: weight.Of(u.Layer)}
 	policyOpts, testOpts := builtins.ParserOptions(builtins.Capabilities(false)), builtins.ParserOptions(builtins.Capabilities(true))
 	for _, f := range u.Files {
-		if f.IsPrograms() {
+		if f.IsPrograms() || f.IsCalls() {
 			continue
 		}
 		out.rel[f.Name] = lexpath.Shorten(string(u.Layer), f.Rel)
@@ -197,7 +197,7 @@ func parse(u Unit, ps *diag.List) *moduleSet {
 		if f.IsList() {
 			m, err := list.Compile(string(u.Layer), f.Name, f.Data, u.ListsOnly, u.Table)
 			if err != nil {
-				listProblems(f, err, ps)
+				AddListProblems(f, err, ps)
 				continue
 			}
 			out.policy[f.Name] = m
@@ -240,8 +240,8 @@ func parse(u Unit, ps *diag.List) *moduleSet {
 	return out
 }
 
-// listProblems adds the problems of a list.
-func listProblems(f source.File, err error, ps *diag.List) {
+// AddListProblems adds the problems of a file that package list reads.
+func AddListProblems(f source.File, err error, ps *diag.List) {
 	errs := []error{err}
 	if joined, ok := err.(interface{ Unwrap() []error }); ok {
 		errs = joined.Unwrap()

@@ -60,3 +60,15 @@ func (u *Unit) Programs(out *Layer, ps *diag.List) {
 		out.Programs = append(out.Programs, ProgramInfo{Program: d.Program, Layer: u.Layer, Extends: d.Extends, At: d.At})
 	}
 }
+
+// TableOver returns a program table with the programs that the layer describes. That of
+// org was made from the same table.
+func (l *Layer) TableOver(table *programs.Table) *programs.Table {
+	switch {
+	case l.Table != nil:
+		return l.Table
+	case l.Overlay != nil && table != nil:
+		return table.With(l.Overlay, true)
+	}
+	return table
+}

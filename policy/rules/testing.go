@@ -193,6 +193,18 @@ func (r *TestReport) cover(tracer *cover.Cover, policy map[string]*ast.Module) {
 	}
 }
 
+// Failures returns the problems of the tests that did not pass. Rules with one are not used.
+func Failures(results []TestResult) diag.List {
+	var ps diag.List
+	for i := range results {
+		if r := &results[i]; r.Outcome != Pass && r.Outcome != Skip {
+			ps = append(ps, diag.Problem{File: r.File, Line: r.Line, Severity: diag.SeverityError,
+				Text: fmt.Sprintf("test %s: %s", r.Name, r.Detail()), Hint: "run: permd policy test"})
+		}
+	}
+	return ps
+}
+
 // testBudget bounds the tests of one layer while it is loaded.
 const testBudget = 10 * time.Second
 
@@ -210,12 +222,7 @@ func (l *Layer) FailedTests(ctx context.Context, u Unit, schema *input.Schema) d
 	if ps.Failed() {
 		return ps
 	}
-	for _, r := range report.Results {
-		if r.Outcome != Pass && r.Outcome != Skip {
-			ps = append(ps, diag.Problem{File: r.File, Line: r.Line, Severity: diag.SeverityError,
-				Text: fmt.Sprintf("test %s: %s", r.Name, r.Detail()), Hint: "run: permd policy test"})
-		}
-	}
+	ps = append(ps, Failures(report.Results)...)
 	if err := ctx.Err(); err != nil && !ps.Failed() {
 		ps.FileErrorf(u.Files[0].Dir, "", "the tests of the %s layer took too long", u.Layer)
 	}

@@ -8,14 +8,19 @@ import (
 	"strings"
 )
 
-// Files are classified by name: rules in Rego, their tests, a list of rules, or
-// descriptions of programs.
+// Files are classified by name: rules in Rego, their tests, a list of rules, calls that
+// test rules, or descriptions of programs.
 
 // ListName is the name of files with a list of rules.
 const ListName = "rules.yaml"
 
 // IsTest reports whether a file holds tests of rules.
 func (f File) IsTest() bool { return strings.HasSuffix(f.Rel, "_test.rego") }
+
+// IsCalls reports whether a file holds calls with the verdicts that they must have.
+func (f File) IsCalls() bool { return isCalls(f.Rel) }
+
+func isCalls(rel string) bool { return strings.HasSuffix(rel, "_test.yaml") && !isPrograms(rel) }
 
 // IsList reports whether a file is a list of rules.
 func (f File) IsList() bool { return path.Base(f.Rel) == ListName }
@@ -65,7 +70,7 @@ func (f File) IsEmpty() bool { return len(strings.TrimSpace(string(f.Data))) == 
 func NonEmpty(files []File) []File {
 	var out []File
 	for i := range files {
-		if f := &files[i]; !f.IsTest() && !f.IsEmpty() {
+		if f := &files[i]; !f.IsTest() && !f.IsCalls() && !f.IsEmpty() {
 			out = append(out, *f)
 		}
 	}
@@ -89,3 +94,33 @@ func ProjectDirs(root string) ([]string, error) {
 
 // maxLevels is the maximum depth of a project below the root folder.
 const maxLevels = 128
+
+// LooksLikeRules returns what to do about a file that is not read although its name
+// suggests that it holds rules, "" for others.
+func LooksLikeRules(rel string) (hint string) {
+	base := path.Base(rel)
+	name := strings.ToLower(strings.TrimRight(strings.TrimLeft(base, "."), "~"))
+	for _, ending := range []string{".bak", ".old", ".orig", ".save", ".swp", ".tmp", ".disabled", ".txt"} {
+		name = strings.TrimSuffix(name, ending)
+	}
+	rego, yaml := strings.HasSuffix(name, ".rego"), strings.HasSuffix(name, ".yaml") || strings.HasSuffix(name, ".yml")
+	switch {
+	case (rego || yaml) && strings.HasPrefix(base, "."):
+		return "take the dot from its name, or move it elsewhere"
+	case rego:
+		return "let its name end in .rego, or move it elsewhere"
+	case strings.HasSuffix(name, "_test.yml"):
+		return "name it " + strings.TrimSuffix(base, ".yml") + ".yaml"
+	case yaml:
+		return "name it " + ListName + " (in a folder of its own, if there is one), or *_test.yaml if it holds calls, or move it elsewhere"
+	}
+	return ""
+}
+
+// IsAside reports whether a file is one of those that lie in many folders and that nobody
+// takes for rules.
+func IsAside(rel string) bool {
+	name := path.Base(rel)
+	return strings.HasSuffix(name, ".md") || strings.HasPrefix(name, ".git") || strings.HasPrefix(name, "README") ||
+		strings.HasPrefix(name, "LICENSE") || strings.HasPrefix(name, "..") || name == ".DS_Store" || name == ".editorconfig"
+}

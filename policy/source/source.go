@@ -55,6 +55,9 @@ type Tree struct {
 	// are the same later, nothing has changed.
 	Stamps []string
 	Newest time.Time // the latest change
+	// Unread are the files that are not read, if Access.ListUnread is set. Of folders
+	// whose names begin with a dot only the folder is listed.
+	Unread []string
 }
 
 // stamp records the identity of a file or folder when it was examined.
@@ -77,10 +80,11 @@ type Access struct {
 	PrivateGroup func(gid uint32) bool // a group that may write; nil: none
 	ListsOnly    bool                  // read only rules.yaml of the folder itself
 	NoLink       bool                  // the folder must not be a symbolic link
+	ListUnread   bool                  // say which files are not read
 }
 
-// Read reads a folder's rules: regular files that end in .rego or are named
-// rules.yaml, at any depth, and *.yaml in folders named programs. Links are
+// Read reads a folder's rules: regular files that end in .rego or _test.yaml or are
+// named rules.yaml, at any depth, and *.yaml in folders named programs. Links are
 // followed only within the folder, and links to folders only in the form that a
 // Kubernetes ConfigMap uses (through "..data"); anything else would surprise
 // people. A folder that does not exist is not an error. On an error the tree
@@ -156,6 +160,7 @@ func (r *reader) walk(rel string, depth int) error {
 		// Hidden files are editors' and version control's; "..data" and the
 		// like are a ConfigMap's own, reached through the links in the same folder.
 		if strings.HasPrefix(name, ".") {
+			r.unread(path.Join(rel, name))
 			continue
 		}
 		if err := r.entry(path.Join(rel, name), depth); err != nil {
@@ -163,6 +168,12 @@ func (r *reader) walk(rel string, depth int) error {
 		}
 	}
 	return nil
+}
+
+func (r *reader) unread(rel string) {
+	if r.access.ListUnread {
+		r.tree.Unread = append(r.tree.Unread, rel)
+	}
 }
 
 func (r *reader) entry(rel string, depth int) error {
@@ -174,7 +185,7 @@ func (r *reader) entry(rel string, depth int) error {
 	if err != nil {
 		return diag.Problem{File: shown, Text: diag.WithoutPath(err)}.AsError()
 	}
-	isRules := strings.HasSuffix(rel, ".rego") || path.Base(rel) == ListName || isPrograms(rel)
+	isRules := strings.HasSuffix(rel, ".rego") || path.Base(rel) == ListName || isCalls(rel) || isPrograms(rel)
 	if r.access.ListsOnly {
 		if rel != ListName {
 			return nil
@@ -202,11 +213,13 @@ func (r *reader) entry(rel string, depth int) error {
 		case err == nil && to.IsDir():
 			return diag.Problem{File: shown, Text: "links to a folder, which is not followed", Hint: "put the folder itself here"}.AsError()
 		case !isRules:
+			r.unread(rel)
 			return nil
 		case err != nil:
 			return diag.Problem{File: shown, Text: "is a link that is broken or leads out of the folder", Hint: "put the file itself here"}.AsError()
 		}
 	case !isRules:
+		r.unread(rel)
 		return nil
 	case !mode.IsRegular():
 		return diag.Problem{File: shown, Text: "is not a regular file"}.AsError()

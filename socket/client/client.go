@@ -75,7 +75,10 @@ func newClient(conn net.Conn, path string, o Options) *Client {
 		conn: conn, path: path, maxAnswer: cmp.Or(o.maxAnswer, defaultMaxAnswer), timeout: cmp.Or(o.Timeout, defaultTimeout),
 		done: make(chan struct{}), pending: map[uint64]*waiting{},
 	}
-	c.late = fmt.Errorf("%w: %s did not answer within %s", ErrUnreachable, path, c.timeout)
+	c.late = &unreachableError{
+		tried: []string{fmt.Sprintf("%s did not answer within %s", path, c.timeout)},
+		hint:  "the daemon is there but hangs, or has too much to do: permd doctor says more",
+	}
 	go c.read()
 	return c
 }

@@ -1,5 +1,5 @@
 // Package fsfake is a file system in memory for tests and benchmarks of the
-// code that makes effects. It implements effects.FS (without importing it) and
+// code that makes effects, and for people's tests of their rules (package calltest). It implements effects.FS (without importing it) and
 // nothing more: there are no times, only folders, files, links, devices and
 // components that cannot be read. Owners and permissions are only told.
 package fsfake

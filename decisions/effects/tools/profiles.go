@@ -1,6 +1,8 @@
 package tools
 
 import (
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/permd/permd/decisions/effects"
@@ -163,6 +165,26 @@ func (p *profile) followsFolder() bool { return p.liveShell || p.freshShell }
 // OnceOption returns the id of the option that allows only the call at hand, for agents that
 // offer several such options of which some allow more; "" if none is known.
 func (p *Profiles) OnceOption(a effects.Party) string { return p.of(a).onceOption }
+
+// ShellTool returns the agent's tool that runs shell text, and the member of its input that
+// holds the text; ok is false if no such tool is known. Of several it is the one that the
+// agent calls execute, or else the first by name.
+func (p *Profiles) ShellTool(a effects.Party) (tool, member string, ok bool) {
+	of := p.of(a)
+	names := append([]string{of.byKind["execute"]}, slices.Sorted(maps.Keys(of.tools))...)
+	for _, name := range names {
+		s := of.tools[name]
+		if s == nil {
+			continue
+		}
+		for _, m := range slices.Sorted(maps.Keys(s.members)) {
+			if s.members[m] == roleCommand && slices.Contains(s.needs, roleCommand) {
+				return name, m, true
+			}
+		}
+	}
+	return "", "", false
+}
 
 // Own reports whether a name is that of a known agent's own tool: its calls become what they
 // do (a run, a read), and are no use.

@@ -4,6 +4,7 @@
 package importing
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -36,7 +37,7 @@ type Options struct {
 
 // Read converts the settings of a tool in the named files and folders, or in the usual
 // places.
-func Read(tool imports.Tool, named []string, o Options) (*Report, error) {
+func Read(ctx context.Context, tool imports.Tool, named []string, o Options) (*Report, error) {
 	home := (&account.Users{}).Lookup(uint32(os.Geteuid())).Home
 	files, absent, err := importFiles(tool, named, home)
 	if err != nil {
@@ -61,7 +62,7 @@ func Read(tool imports.Tool, named []string, o Options) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := checkImported(im); err != nil {
+	if err := checkImported(ctx, im); err != nil {
 		return nil, err
 	}
 	return &Report{Import: im, Absent: absent}, nil

@@ -1,6 +1,7 @@
 package importing
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -14,7 +15,7 @@ import (
 )
 
 // checkImported compiles the rules as the daemon would.
-func checkImported(im *imports.Import) error {
+func checkImported(ctx context.Context, im *imports.Import) error {
 	if len(im.Files) == 0 {
 		return nil
 	}
@@ -25,7 +26,7 @@ func checkImported(im *imports.Import) error {
 	if err != nil {
 		return err
 	}
-	report, err := policy.Folder{Dir: dir, Layer: decisions.User, Schema: rego.InputSchema()}.Check()
+	report, err := policy.Folder{Dir: dir, Layer: decisions.User, Schema: rego.InputSchema()}.Check(ctx)
 	if err != nil {
 		return engine.PolicyFailure(err)
 	}
