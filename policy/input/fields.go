@@ -233,6 +233,7 @@ func (f *fields) run(in *decisions.Input, r *effects.Run) {
 	f.str(partCwd, keyCwd, r.Cwd)
 	f.flag(partReadonly, keyReadonly, r.Readonly)
 	f.flag(partKnown, keyKnown, r.Known)
+	f.str(partDoes, keyDoes, r.Does)
 	f.num(partHarmlessFrom, keyHarmlessFrom, r.HarmlessFrom)
 	f.nums(partHarmful, keyHarmful, r.Harmful)
 	f.num(partOptionsFrom, keyOptionsFrom, r.OptionsFrom)

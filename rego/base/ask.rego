@@ -8,6 +8,7 @@ import rego.v2
 # title: Programs that permd does not know
 # custom:
 #   id: base.unknown-program
+#   general: true
 ask contains "runs a program that permd does not know" if {
 	input.effect.kind == "run"
 	input.effect.known == false
@@ -15,8 +16,10 @@ ask contains "runs a program that permd does not know" if {
 
 # METADATA
 # title: Programs that may change something
+# description: What the program table says that a program does is shown instead.
 # custom:
 #   id: base.changing-program
+#   general: true
 ask contains "runs a program that may change something" if {
 	input.effect.kind == "run"
 	input.effect.readonly == false
