@@ -245,6 +245,8 @@ type File struct {
 	OtherPaths []string
 	// Resolved is set where Path is one of the OtherPaths of an effect: its Path.
 	Resolved string
+	// Moved says what is moved away, "" if it is deleted or not moved.
+	Moved Moved
 	// OtherName is set if the file is guarded because of another of its names (a hard
 	// link): a rule for exactly Path is not about that name.
 	OtherName bool

@@ -97,15 +97,15 @@ func (e *Entry) says(project bool) (reason, message string) {
 	}
 	reason = fmt.Sprintf("listed under %s %s by the project", e.Set, e.Kind)
 	if e.Reason != "" {
-		reason += ", which says: " + quoted(e.Reason)
+		reason += ", which says: " + inQuotes(e.Reason)
 	}
 	if e.Message != "" {
-		message = "the project's rules say: " + quoted(e.Message)
+		message = "the project's rules say: " + inQuotes(e.Message)
 	}
 	return reason, message
 }
 
-// quoted puts a text in quotes that it cannot end.
-func quoted(text string) string {
+// inQuotes puts a text in quotes that it cannot end.
+func inQuotes(text string) string {
 	return "“" + strings.NewReplacer("“", "'", "”", "'").Replace(text) + "”"
 }

@@ -149,6 +149,33 @@ ask contains "changes a file outside of the project" if {
 }
 
 # METADATA
+# title: Moving files
+# custom:
+#   id: base.move-file
+ask contains "moves a file" if {
+	input.effect.kind == "delete"
+	input.effect.moved == "file"
+}
+
+# METADATA
+# title: Moving folders
+# custom:
+#   id: base.move-folder
+ask contains "moves a folder" if {
+	input.effect.kind == "delete"
+	input.effect.moved == "folder"
+}
+
+# METADATA
+# title: Moving what may be a file or a folder
+# custom:
+#   id: base.move
+ask contains "moves a file or a folder" if {
+	input.effect.kind == "delete"
+	input.effect.moved == "path"
+}
+
+# METADATA
 # title: Deleting
 # custom:
 #   id: base.delete

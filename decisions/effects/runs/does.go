@@ -14,7 +14,7 @@ const maxDoesOperands = 60
 // does returns what the run does in words, "" if the table does not say it. Only words
 // that the table has are shown, and operands if these are certain.
 func (v *invocation) does() string {
-	if len(v.p.Does) == 0 || v.unlisted {
+	if len(v.p.Does) == 0 || v.unknownSub {
 		return ""
 	}
 	name := v.run.Program
