@@ -1,6 +1,7 @@
 package input
 
 import (
+	"cmp"
 	"encoding/binary"
 	"math/bits"
 
@@ -159,7 +160,7 @@ func (f *fields) effect(in *decisions.Input) {
 		f.str(partPath, keyPath, e.File.Path)
 		f.str(partGiven, keyGiven, e.File.AsWritten)
 		f.flag(partRecursive, keyRecursive, e.File.Recursive)
-		f.str(partMoved, keyMoved, string(e.File.Moved))
+		f.str(partMoved, keyMoved, cmp.Or(string(e.File.Moved), "none"))
 		if f.need&partProjectPath != 0 {
 			if rel, ok := belowByAnyPath(in.Result.Project, e.File); ok {
 				f.str(partProjectPath, keyProjectPath, rel)

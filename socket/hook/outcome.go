@@ -80,5 +80,5 @@ func howToAllow(d *decisions.Decision) string {
 	case !d.Answerable():
 		return "a person sees why with: permd log show " + id
 	}
-	return "a person must allow this, in a terminal of their own, with: permd allow " + id + " (then try again)"
+	return "a person must allow this in a terminal of their own: permd allow " + id + " (then try again)"
 }

@@ -21,9 +21,12 @@ func (v *invocation) does() string {
 	if n := len(v.subs); n > 0 {
 		name = v.subs[n-1]
 	}
-	operands := v.run.Operands
+	shown := ""
 	d := v.p.Describe(name, v.flags, func(d *programs.Description) bool {
-		return len(operands) > 0 || !strings.Contains(d.Words, "{")
+		if shown == "" && strings.Contains(d.Words, "{") {
+			shown = v.shownOperands(strings.Contains(d.Words, programs.DoesOperands))
+		}
+		return shown != "" || !strings.Contains(d.Words, "{")
 	})
 	switch {
 	case d == nil:
@@ -31,20 +34,25 @@ func (v *invocation) does() string {
 	case !strings.Contains(d.Words, "{"):
 		return d.Words
 	}
-	return strings.NewReplacer(
-		programs.DoesOperand, v.shownOperands(1), programs.DoesOperands, v.shownOperands(len(operands)),
-	).Replace(d.Words)
+	return strings.NewReplacer(programs.DoesOperand, shown, programs.DoesOperands, shown).Replace(d.Words)
 }
 
-// shownOperands returns the first n operands as people see them.
-func (v *invocation) shownOperands(n int) string {
+// shownOperands returns the first operand of the run, or all, as people see them; "" if
+// there is none or it is not certain which words these are. NAME=VALUE sets a variable.
+func (v *invocation) shownOperands(all bool) string {
+	if v.run.Operands == nil {
+		return ""
+	}
 	var b strings.Builder
-	for k, i := range v.operands[:min(n, len(v.operands))] {
-		if k > 0 {
+	for _, i := range v.operands {
+		if strings.Contains(v.args[i].Text, "=") {
+			continue
+		}
+		if b.Len() > 0 {
 			b.WriteString(" ")
 		}
 		b.WriteString(display.ShowWord(&v.args[i]))
-		if b.Len() > maxDoesOperands {
+		if !all || b.Len() > maxDoesOperands {
 			break
 		}
 	}
