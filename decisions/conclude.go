@@ -246,14 +246,13 @@ func (d *Decision) conclude(effs []effects.Effect, results []effectResult) {
 	}
 	d.Verdict = Allow
 	d.Needed = NotNeeded
-	lead := &results[0]
+	lead, at := &results[0], 0
 	d.Effects = make([]EffectDecision, 0, len(results))
 	for i := range results {
 		o := &results[i]
 		d.Effects = append(d.Effects, explain(&effs[i], o))
-		if o.verdict.strictness() > lead.verdict.strictness() ||
-			o.verdict == lead.verdict && o.verdict == Ask && o.needed == NeededByRule && lead.needed != NeededByRule {
-			lead = o
+		if o.leads(&effs[i], lead, &effs[at]) {
+			lead, at = o, i
 		}
 	}
 	d.Verdict, d.Reason, d.Message, d.By = lead.verdict, lead.reason+lead.note, lead.message, lead.by
@@ -269,6 +268,34 @@ func (d *Decision) conclude(effs []effects.Effect, results []effectResult) {
 		d.Reason = reasonsOf(results)
 	}
 	d.Permanent = d.Verdict == Deny && lead.by == ByPolicy
+}
+
+// leads reports whether the answer to a call gives the reason of this result, not that of
+// an earlier effect: the strictest one does, then one that a rule asks about, then one
+// whose reason says more.
+func (o *effectResult) leads(e *effects.Effect, lead *effectResult, of *effects.Effect) bool {
+	switch {
+	case o.verdict != lead.verdict:
+		return o.verdict.strictness() > lead.verdict.strictness()
+	case o.verdict != Ask:
+		return false
+	case o.needed != lead.needed:
+		return o.needed == NeededByRule
+	}
+	return lead.by != ByFailure && o.tells(e) > lead.tells(of)
+}
+
+// tells returns how much the reason of a question says about the call.
+func (o *effectResult) tells(e *effects.Effect) int {
+	switch {
+	case o.row == RowDefault:
+		return 0
+	case len(o.rules) > 0 && o.rules[0].General && reasonFor(e, &o.rules[0]) == o.rules[0].Reason:
+		return 1
+	case e.Kind == effects.KindDelete:
+		return 3
+	}
+	return 2
 }
 
 // reasonsOf returns why all effects are allowed: the first three distinct reasons.

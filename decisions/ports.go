@@ -68,6 +68,9 @@ type Finding struct {
 	Set     Set
 	Reason  string
 	Message string
+	// General is set if the reason would do for any call that the rule fires for, so that
+	// what the program table says of the run tells more.
+	General bool
 	// Remember is what an ask says about remembered allows: nil if nothing.
 	Remember *bool
 	// Covers are the guarded tags, and Unknown, that an allow is about.

@@ -1,6 +1,7 @@
 package decisions
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -66,7 +67,7 @@ func precede(e *effects.Effect, v *effectInputs) effectResult {
 		return effectResult{verdict: Deny, row: RowDeny, by: ByPolicy, needed: NotNeeded, reason: v.fence}
 	}
 	if r := pick(f, SetDeny, anyLayer); r != nil {
-		return byRules(Deny, RowDeny, r)
+		return byRules(e, Deny, RowDeny, r)
 	}
 	if v.reject != nil && !v.reject.Unsure {
 		return byChoice(Deny, RowReject, v.reject)
@@ -75,7 +76,7 @@ func precede(e *effects.Effect, v *effectInputs) effectResult {
 		return effectResult{verdict: Ask, row: RowPerson, by: ByPolicy, needed: NeededByRule, reason: why}
 	}
 	if r := pick(f, SetAsk, inOrg); r != nil && (v.allow == nil || !all(r, memoryMayAnswer)) {
-		return byRules(Ask, RowOrgAsk, r)
+		return byRules(e, Ask, RowOrgAsk, r)
 	}
 	if tags := v.unansweredGuard(e); tags != 0 {
 		return effectResult{
@@ -86,26 +87,26 @@ func precede(e *effects.Effect, v *effectInputs) effectResult {
 	}
 	asks := pick(f, SetAsk, inUserOrProject)
 	if r := filter(asks, memoryMayNotAnswer); r != nil {
-		return byRules(Ask, RowFirmAsk, r)
+		return byRules(e, Ask, RowFirmAsk, r)
 	}
 	if v.allow != nil {
 		return byChoice(Allow, RowRemembered, v.allow)
 	}
 	if asks != nil {
-		return byRules(Ask, RowAsk, asks)
+		return byRules(e, Ask, RowAsk, asks)
 	}
 	if e.Hint {
 		// This is only a claim, and the other effects cover what the call does.
 		return effectResult{verdict: Allow, row: RowDefault, by: ByDefault, needed: NotNeeded, reason: "only what the agent says"}
 	}
 	if r := pick(f, SetAllow, v.mayAllow); r != nil {
-		return byRules(Allow, RowAllow, r)
+		return byRules(e, Allow, RowAllow, r)
 	}
 	if v.run != nil && v.run.verdict == Allow && v.run.row < RowBase {
 		return inherited(RowAllow, v.run)
 	}
 	if r := pick(f, SetAsk, inBase); r != nil {
-		o := byRules(Ask, RowBase, r)
+		o := byRules(e, Ask, RowBase, r)
 		if filter(r, memoryMayNotAnswer) == nil {
 			// The shipped asks are defaults with better explanations: they need not
 			// overrule a harness that has a permission dialog of its own.
@@ -117,7 +118,7 @@ func precede(e *effects.Effect, v *effectInputs) effectResult {
 		return inherited(RowBase, v.run)
 	}
 	if r := pick(f, SetAllow, inBase); r != nil && !e.Claimed {
-		return byRules(Allow, RowBase, r)
+		return byRules(e, Allow, RowBase, r)
 	}
 	return effectResult{
 		verdict: Ask, row: RowDefault, by: ByDefault, needed: NeededByDefault,
@@ -244,8 +245,8 @@ func all(fired []Finding, is func(Finding) bool) bool {
 	return !slices.ContainsFunc(fired, func(r Finding) bool { return !is(r) })
 }
 
-func byRules(v Verdict, row int, rules []Finding) effectResult {
-	o := effectResult{verdict: v, row: row, by: ByPolicy, needed: NotNeeded, reason: rules[0].Reason, rules: rules}
+func byRules(e *effects.Effect, v Verdict, row int, rules []Finding) effectResult {
+	o := effectResult{verdict: v, row: row, by: ByPolicy, needed: NotNeeded, reason: reasonFor(e, &rules[0]), rules: rules}
 	if v == Ask {
 		o.needed = NeededByRule
 	}
@@ -256,6 +257,20 @@ func byRules(v Verdict, row int, rules []Finding) effectResult {
 		}
 	}
 	return o
+}
+
+// reasonFor returns the reason of a rule for an effect: that of a general rule is what the
+// program table says of the run, if it does. Org does not see what a person says of
+// programs, so its rules do not repeat it.
+func reasonFor(e *effects.Effect, r *Finding) string {
+	run := e.Run
+	if !r.General || run == nil {
+		return r.Reason
+	}
+	if run.WithoutOverlay != nil && inOrg(*r) {
+		run = run.WithoutOverlay
+	}
+	return cmp.Or(run.Does, r.Reason)
 }
 
 // inherited returns the allow that an inherent effect takes from its run.

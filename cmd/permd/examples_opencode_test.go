@@ -84,9 +84,9 @@ func TestOpencodeExample(t *testing.T) {
 	}
 	for _, c := range []struct{ event, want string }{
 		{": a comment\n\ndata: no JSON\n\n" + first("per_01", "welcome") + "\n\n", `/permission/per_01/reply {"reply":"once"}`},
-		{first("per_02", "forbidden") + "\r\n\r\n", `/permission/per_02/reply {"reply":"reject","message":"permd: forbidden"}`},
+		{first("per_02", "forbidden") + "\r\n\r\n", `/permission/per_02/reply {"reply":"reject","message":"permd denies: forbidden"}`},
 		{second("per_03", "welcome") + "\n\n", `/api/session/ses_01/permission/per_03/reply {"reply":"once"}`},
-		{second("per_04", "forbidden") + "\n\n", `/api/session/ses_01/permission/per_04/reply {"reply":"reject","message":"permd: forbidden"}`},
+		{second("per_04", "forbidden") + "\n\n", `/api/session/ses_01/permission/per_04/reply {"reply":"reject","message":"permd denies: forbidden"}`},
 		// What permd leaves to the person is not answered: the next answer is for
 		// the next question.
 		{first("per_05", "questioned") + "\n\n" + first("per_06", "welcome") + "\n\n", `/permission/per_06/reply {"reply":"once"}`},

@@ -27,7 +27,7 @@ func TestHookPrompt(t *testing.T) {
 	if out.Code != 0 || out.Stderr != "" || len(lines) != 4 {
 		t.Fatalf("%+v", out)
 	}
-	for i, want := range []string{"serverInfo", `{\"behavior\":\"allow\",\"updatedInput\":{\"command\":\"welcome\"}}`, `{\"behavior\":\"deny\",\"message\":\"permd: forbidden\"}`, "permd allow "} {
+	for i, want := range []string{"serverInfo", `{\"behavior\":\"allow\",\"updatedInput\":{\"command\":\"welcome\"}}`, `{\"behavior\":\"deny\",\"message\":\"permd denies: forbidden\"}`, "permd allow "} {
 		if !strings.Contains(lines[i], want) || strictjson.Check([]byte(lines[i])) != nil {
 			t.Errorf("line %d is %s, want %s", i, lines[i], want)
 		}

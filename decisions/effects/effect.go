@@ -201,6 +201,9 @@ type Run struct {
 	// Readonly is set only when every option and operand is known not to
 	// change anything.
 	Readonly bool
+	// Does is what the program does in words, as the table says it, "" if it does not or
+	// if the run is read-only.
+	Does string
 	// HarmlessFrom is the least n such that every word of Args from index n on is
 	// harmless: an operand whose effects are effects of their own, or an option that the
 	// table calls harmless. An entry of at least n words with a last * covers the run.
@@ -242,6 +245,8 @@ type File struct {
 	OtherPaths []string
 	// Resolved is set where Path is one of the OtherPaths of an effect: its Path.
 	Resolved string
+	// Moved says what is moved away, "" if it is deleted or not moved.
+	Moved Moved
 	// OtherName is set if the file is guarded because of another of its names (a hard
 	// link): a rule for exactly Path is not about that name.
 	OtherName bool

@@ -52,6 +52,21 @@ func (p *Pattern) Detail() effects.Detail {
 	return effects.NoDetail
 }
 
+// Precision is how much a line spells out, to compare lines of the same kind: the words of
+// a run without a last *, one more if nothing may follow, and of other lines the
+// characters that are no wildcards.
+func (p *Pattern) Precision() int {
+	if r := p.Run; r != nil {
+		n := 2 * (len(r.Words) + len(r.Named))
+		if !r.Rest {
+			n++
+		}
+		return n
+	}
+	text := p.String()
+	return len(text) - strings.Count(text, "*")
+}
+
 // Context is what a line is relative to. If a member is empty, lines that need
 // it match nothing.
 type Context struct {

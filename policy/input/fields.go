@@ -1,6 +1,7 @@
 package input
 
 import (
+	"cmp"
 	"encoding/binary"
 	"math/bits"
 
@@ -159,6 +160,7 @@ func (f *fields) effect(in *decisions.Input) {
 		f.str(partPath, keyPath, e.File.Path)
 		f.str(partGiven, keyGiven, e.File.AsWritten)
 		f.flag(partRecursive, keyRecursive, e.File.Recursive)
+		f.str(partMoved, keyMoved, cmp.Or(string(e.File.Moved), "none"))
 		if f.need&partProjectPath != 0 {
 			if rel, ok := belowByAnyPath(in.Result.Project, e.File); ok {
 				f.str(partProjectPath, keyProjectPath, rel)
@@ -233,6 +235,7 @@ func (f *fields) run(in *decisions.Input, r *effects.Run) {
 	f.str(partCwd, keyCwd, r.Cwd)
 	f.flag(partReadonly, keyReadonly, r.Readonly)
 	f.flag(partKnown, keyKnown, r.Known)
+	f.str(partDoes, keyDoes, r.Does)
 	f.num(partHarmlessFrom, keyHarmlessFrom, r.HarmlessFrom)
 	f.nums(partHarmful, keyHarmful, r.Harmful)
 	f.num(partOptionsFrom, keyOptionsFrom, r.OptionsFrom)

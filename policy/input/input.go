@@ -62,12 +62,14 @@ const (
 	partScript
 	partReadonly
 	partKnown
+	partDoes
 	partHarmlessFrom
 	partHarmful
 	partOptionsFrom
 	partPath
 	partGiven
 	partRecursive
+	partMoved
 	partProjectPath
 	partHomePath
 	partHost
@@ -110,9 +112,9 @@ var (
 		"kind": 0, "text": partText, "tags": partTags, "from": partFrom, "claimed": partClaimed, "shell": partShell, "by": partBy,
 		"program": PartProgram, "executable": partExecutable, "args": partArgs, "subcommand": partSubcommand,
 		"flags": partFlags, "operands": partOperands, "stdin": partStdin, "cwd": partCwd, "script": partScript, "readonly": partReadonly,
-		"known": partKnown, "harmless_from": partHarmlessFrom, "harmful": partHarmful,
+		"known": partKnown, "does": partDoes, "harmless_from": partHarmlessFrom, "harmful": partHarmful,
 		"options_from": partOptionsFrom, "path": partPath, "given": partGiven,
-		"recursive": partRecursive, "project_path": partProjectPath, "home_path": partHomePath, "host": partHost,
+		"recursive": partRecursive, "moved": partMoved, "project_path": partProjectPath, "home_path": partHomePath, "host": partHost,
 		"port": partPort, "scheme": partScheme, "url": partURL, "method": partMethod, "server": partServer,
 		"source": partSource, "tool": partTool, "version": partVersion, "destructive": partDestructive,
 		"secrets": partSecrets, "authorizations": partAuthorizations,
@@ -142,7 +144,7 @@ var (
 	keyRaw, keyArguments, keyShell             = key("raw"), key("arguments"), key("shell")
 	keySecrets, keyAuthorizations, keyScopes   = key("secrets"), key("authorizations"), key("scopes")
 	keyClaimedUser, keyDestructive             = key("claimed_user"), key("destructive")
-	keyOperands                                = key("operands")
+	keyOperands, keyDoes, keyMoved             = key("operands"), key("does"), key("moved")
 )
 
 func key(name string) *ast.Term { return ast.StringTerm(name) }

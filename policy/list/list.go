@@ -32,8 +32,9 @@ type Entry struct {
 	Set     decisions.Set
 	Kind    effects.Kind
 	Pattern *pattern.Pattern
-	Line    int // line in the list's file
-	column  int
+	// Reason and Message are what the file says of the entry, "" if nothing.
+	Reason, Message string
+	Line, Column    int // in the list's file, from 1
 }
 
 // Error is a problem at one place of a list file.
@@ -62,9 +63,10 @@ func (e *Error) Hint() string { return e.fix }
 // package. Each rule has the place of its list entry as location, so that
 // explanations, errors and rule ids (layer/file:line) refer to the list.
 //
-// With restrict only deny and ask entries become rules, and their reasons do
-// not quote the file: the list of an untrusted project may add restrictions,
-// but not messages of its own. Its allow entries must still be well formed.
+// With restrict only deny and ask entries become rules, and what the file says in its
+// reasons and messages is marked as the project's: the list of an untrusted project may
+// add restrictions, but must not speak as permd does. Its allow entries must still be
+// well formed.
 //
 // With the program table, which may be nil, denies and asks match an option in
 // every spelling.

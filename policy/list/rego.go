@@ -78,17 +78,20 @@ func (g *generator) defaults() {
 }
 
 func (g *generator) entry(e *Entry, restrict bool) {
-	g.at = place{e.Line, e.column}
-	reason := fmt.Sprintf("listed under %s %s: %s", e.Set, e.Kind, e.Pattern)
-	if restrict {
-		reason = fmt.Sprintf("listed under %s %s by the project", e.Set, e.Kind)
-	}
-	g.head = fmt.Sprintf("%s contains %s", e.Set, strconv.Quote(reason))
-	g.exact = g.head
-	if e.Set == decisions.SetAllow {
-		g.exact = fmt.Sprintf("allow contains {\"reason\": %s, \"covers\": %s}", strconv.Quote(reason), guardedNames())
-	}
+	g.at = place{e.Line, e.Column}
 	allow := e.Set == decisions.SetAllow
+	reason, message := e.says(restrict)
+	element := strconv.Quote(reason)
+	members := `"reason": ` + element
+	if message != "" {
+		members += `, "message": ` + strconv.Quote(message)
+		element = "{" + members + "}"
+	}
+	g.head = fmt.Sprintf("%s contains %s", e.Set, element)
+	g.exact = g.head
+	if allow {
+		g.exact = fmt.Sprintf("allow contains {%s, \"covers\": %s}", members, guardedNames())
+	}
 	switch p := e.Pattern; {
 	case p.Run != nil && allow:
 		g.allowRun(p.Run)

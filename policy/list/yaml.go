@@ -162,27 +162,14 @@ func (r *reader) lines(set decisions.Set, kind effects.Kind, n *yaml.Node) {
 		if !r.plain(item) {
 			continue
 		}
-		if item.Kind != yaml.ScalarNode || item.Tag != "!!str" {
-			r.fail(item.Line, "put quotes around it", "an entry of %s %s is no text", set, kind)
-			continue
-		}
-		if len(item.Value) > maxEntryBytes {
-			r.fail(item.Line, "", "an entry of %s %s has more than %d bytes", set, kind, maxEntryBytes)
-			continue
-		}
-		p, err := pattern.Parse(kind, item.Value)
-		if err != nil {
-			fix := ""
-			if pe, ok := errors.AsType[*pattern.Error](err); ok {
-				fix = pe.Hint()
-			}
-			r.errs = append(r.errs, &Error{file: r.file, Line: item.Line, Err: err, fix: fix})
+		e, ok := r.entry(set, kind, item)
+		if !ok {
 			continue
 		}
 		if len(r.entries) == maxEntries {
 			r.fail(item.Line, "write a Rego rule over data instead", "the list has more than %d entries", maxEntries)
 			return
 		}
-		r.entries = append(r.entries, Entry{set, kind, p, item.Line, item.Column})
+		r.entries = append(r.entries, e)
 	}
 }

@@ -111,6 +111,7 @@ func compileUnsafe(u Unit, schema *input.Schema) (*Layer, diag.List) {
 		return nil, ps
 	}
 	out.rules, out.lists, out.Weight = rules, listEntries(u), mods.weight.Bytes
+	rankRules(rules, out.lists)
 	if len(mods.tests) > 0 {
 		out.tests = mods
 	}

@@ -254,10 +254,10 @@ func (v *firedSet) add(n int, value ast.Value) {
 	v.hits = append(v.hits, s)
 }
 
-// findings returns the rules that fired, ordered by rule.
+// findings returns the rules that fired, those whose reasons say most first.
 func (v *firedSet) findings() ([]decisions.Finding, error) {
 	slices.SortStableFunc(v.hits, func(a, b hit) int {
-		if c := cmp.Compare(a.number, b.number); c != 0 || a.value == nil || b.value == nil {
+		if c := v.layer.compareRules(a.number, b.number); c != 0 || a.value == nil || b.value == nil {
 			return c
 		}
 		return a.value.Compare(b.value)
@@ -273,7 +273,7 @@ func (v *firedSet) findings() ([]decisions.Finding, error) {
 			e = r.fallbackElement()
 		}
 		f := decisions.Finding{
-			Rule: r.ref, Set: r.set, Reason: e.reason, Message: e.message,
+			Rule: r.ref, Set: r.set, Reason: e.reason, Message: e.message, General: r.general,
 			Remember: e.remember, Covers: e.covers, CoversUnknown: e.coversUnknown,
 		}
 		// A list entry is several rules and is reported once.

@@ -22,6 +22,10 @@ type rule struct {
 	ast *ast.Rule
 	// notes are the METADATA blocks directly above the rule.
 	notes []*ast.Annotations
+	// rank orders the rules of a layer that fire together, see rankRules.
+	rank int
+	// general is set if the reasons of other rules of the layer say more.
+	general bool
 	// fixed is the element that the rule adds, if it is a literal; else nil.
 	fixed *element
 }
@@ -143,6 +147,11 @@ func annotate(ru *rule, ps *diag.List) string {
 	id := ""
 	for _, a := range ru.notes {
 		ru.ref.Title = clean(a.Title, maxReason)
+		if v, ok := a.Custom["general"]; ok {
+			if ru.general, ok = v.(bool); !ok {
+				ps.Errorf(a.Location, "for example: custom: {general: true}", "custom.general must be true or false")
+			}
+		}
 		v, ok := a.Custom["id"]
 		if !ok {
 			continue

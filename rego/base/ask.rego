@@ -8,6 +8,7 @@ import rego.v2
 # title: Programs that permd does not know
 # custom:
 #   id: base.unknown-program
+#   general: true
 ask contains "runs a program that permd does not know" if {
 	input.effect.kind == "run"
 	input.effect.known == false
@@ -15,8 +16,10 @@ ask contains "runs a program that permd does not know" if {
 
 # METADATA
 # title: Programs that may change something
+# description: What the program table says that a program does is shown instead.
 # custom:
 #   id: base.changing-program
+#   general: true
 ask contains "runs a program that may change something" if {
 	input.effect.kind == "run"
 	input.effect.readonly == false
@@ -143,6 +146,33 @@ ask contains "reads permd's own files" if {
 ask contains "changes a file outside of the project" if {
 	input.effect.kind == "write"
 	"outside" in input.effect.tags
+}
+
+# METADATA
+# title: Moving files
+# custom:
+#   id: base.move-file
+ask contains "moves a file" if {
+	input.effect.kind == "delete"
+	input.effect.moved == "file"
+}
+
+# METADATA
+# title: Moving folders
+# custom:
+#   id: base.move-folder
+ask contains "moves a folder" if {
+	input.effect.kind == "delete"
+	input.effect.moved == "folder"
+}
+
+# METADATA
+# title: Moving what may be a file or a folder
+# custom:
+#   id: base.move
+ask contains "moves a file or a folder" if {
+	input.effect.kind == "delete"
+	input.effect.moved == "path"
 }
 
 # METADATA

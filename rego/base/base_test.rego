@@ -23,6 +23,8 @@ reader := {"readonly": true, "known": true}
 
 file(kind, path, tags, recursive) := effect(kind, {"path": path, "given": path, "recursive": recursive, "tags": tags})
 
+moving(what) := object.union(file("delete", "/home/dev/p/a", ["in_project"], true), {"effect": {"moved": what}})
+
 connect(tags) := effect("connect", {"host": "x.example", "port": 443, "scheme": "https", "url": "", "method": "get", "tags": tags})
 
 # Sent by a redirection of the shell, as to /dev/tcp.
@@ -98,6 +100,9 @@ asked := {
 	"write outside": {"input": file("write", "/tmp/a", ["outside", "temp"], false), "reason": "changes a file outside of the project"},
 	"delete": {"input": file("delete", "/home/dev/p/a", ["in_project"], false), "reason": "deletes a file"},
 	"delete folder": {"input": file("delete", "/home/dev/p/a", ["in_project"], true), "reason": "deletes a folder with all that is in it"},
+	"move file": {"input": moving("file"), "reason": "moves a file"},
+	"move folder": {"input": moving("folder"), "reason": "moves a folder"},
+	"move": {"input": moving("path"), "reason": "moves a file or a folder"},
 	"write secret": {"input": file("write", "/home/dev/p/.env", ["in_project", "secret"], false), "reason": "changes a secret"},
 	"startup": {"input": file("write", "/home/dev/.bashrc", ["outside", "startup"], false), "reason": "changes what runs by itself later"},
 	"vcs": {"input": file("delete", "/home/dev/p/.git", ["in_project", "vcs"], true), "reason": "changes the repository's own data"},

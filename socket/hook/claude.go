@@ -103,7 +103,7 @@ type preToolUseAnswer struct {
 
 func encodePreToolUse(decision, reason string) Output {
 	var a preToolUseAnswer
-	a.Hook.Event, a.Hook.Decision, a.Hook.Reason = preToolUse, decision, "permd: "+reason
+	a.Hook.Event, a.Hook.Decision, a.Hook.Reason = preToolUse, decision, reason
 	return stdoutAnswer(a)
 }
 
@@ -137,7 +137,7 @@ func encodeClaude(r *Request, o answerKind, text string) Output {
 		case deny:
 		}
 		goOn := false
-		return encodePermission(permissionDecision{Behavior: "deny", Message: "permd: " + text, Interrupt: &goOn})
+		return encodePermission(permissionDecision{Behavior: "deny", Message: text, Interrupt: &goOn})
 	}
 	switch o {
 	case allow:

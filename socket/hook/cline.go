@@ -15,7 +15,7 @@ func cline() *Harness {
 		Name: "cline", Agent: effects.Party{Name: "cline"},
 		read: readCline, encode: encodeCline,
 		// Cline continues if its hook fails; only this answer stops the call.
-		encodeBlock: func(text string) Output { return encodeCline(nil, deny, text) },
+		encodeBlock: func(text string) Output { return encodeCline(nil, deny, byPermd+text) },
 	}
 }
 
@@ -62,5 +62,5 @@ func encodeCline(_ *Request, o answerKind, text string) Output {
 	if o == allow || o == noOpinion {
 		return stdoutAnswer(clineAnswer{})
 	}
-	return stdoutAnswer(clineAnswer{Cancel: true, Message: "permd: " + text, Context: new(string)})
+	return stdoutAnswer(clineAnswer{Cancel: true, Message: text, Context: new(string)})
 }

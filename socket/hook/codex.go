@@ -79,7 +79,7 @@ func encodeCodex(r *Request, o answerKind, text string) Output {
 	case o == allow:
 		return Output{} // Codex rejects an explicit allow
 	case r.Event == permissionRequest:
-		return encodePermission(permissionDecision{Behavior: "deny", Message: "permd: " + text})
+		return encodePermission(permissionDecision{Behavior: "deny", Message: text})
 	}
 	return encodePreToolUse("deny", text)
 }

@@ -76,7 +76,6 @@ type copilotAnswer struct {
 }
 
 func encodeCopilot(r *Request, o answerKind, text string) Output {
-	text = "permd: " + text
 	if o == noOpinion {
 		return stdoutAnswer(struct{}{})
 	}

@@ -89,6 +89,5 @@ func encodeCursor(_ *Request, o answerKind, text string) Output {
 	if o == allow {
 		return stdoutAnswer(cursorAnswer{Permission: "allow"})
 	}
-	text = "permd: " + text
 	return stdoutAnswer(cursorAnswer{Permission: "deny", UserMessage: text, AgentMessage: text})
 }

@@ -68,10 +68,10 @@ func encodeGemini(_ *Request, o answerKind, text string) Output {
 	case allow:
 		return stdoutAnswer(geminiAnswer{Decision: "allow"})
 	case ask:
-		return stdoutAnswer(geminiAnswer{Decision: "ask", Message: "permd: " + text})
+		return stdoutAnswer(geminiAnswer{Decision: "ask", Message: text})
 	case noOpinion:
 		return Output{}
 	case deny:
 	}
-	return stdoutAnswer(geminiAnswer{Decision: "deny", Reason: "permd: " + text})
+	return stdoutAnswer(geminiAnswer{Decision: "deny", Reason: text})
 }

@@ -149,7 +149,7 @@ func (h *Harness) Failed(r *Request, why string) Output {
 		return h.encodeBlock(printable(why))
 	}
 	if r.canAsk {
-		return h.encode(r, ask, printable(why))
+		return h.encode(r, ask, byPermd+printable(why))
 	}
 	return h.encodeBlock(printable(why))
 }
@@ -157,7 +157,7 @@ func (h *Harness) Failed(r *Request, why string) Output {
 // Block returns the output that blocks the tool in every harness that uses exit codes,
 // for an unknown harness.
 func Block(text string) Output {
-	return Output{Stderr: "permd: " + printable(text) + "\n", Code: exitBlock}
+	return Output{Stderr: byPermd + printable(text) + "\n", Code: exitBlock}
 }
 
 // maxName bounds ids and names, in bytes, as permd's socket does.

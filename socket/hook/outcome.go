@@ -1,6 +1,7 @@
 package hook
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/permd/permd/decisions"
@@ -17,30 +18,33 @@ const (
 	noOpinion                   // leave the call to the harness
 )
 
+// How texts for person and model begin: a harness shows them among its own.
+const (
+	byPermd       = "permd: "
+	byPermdAsks   = "permd asks: "
+	byPermdDenies = "permd denies: "
+)
+
 // outcome returns the answer to this harness for a decision, and its text for person and
 // model.
 func (r *Request) outcome(d *decisions.Decision) (answerKind, string) {
 	if d == nil {
 		return r.withoutDecision("permd has not decided")
 	}
-	reason := d.Reason
-	if d.Message != "" {
-		reason = d.Message
-	}
-	reason = printable(reason)
+	reason, message := printable(d.Reason), printable(d.Message)
 	switch d.Verdict {
 	case decisions.Allow:
 		if r.readOnly {
 			return noOpinion, ""
 		}
-		return allow, reason
+		return allow, byPermd + reason
 	case decisions.Deny:
-		if reason == "" {
-			reason = "denied"
-		}
-		return deny, reason
+		return deny, byPermdDenies + cmp.Or(message, reason, "no reason was given")
 	case decisions.Ask:
-		return r.leaveToPerson(d, reason)
+		if message != "" {
+			reason += "; " + message
+		}
+		return r.leaveToPerson(d, byPermdAsks+reason)
 	}
 	return r.withoutDecision("permd's answer has no known verdict")
 }
@@ -60,6 +64,7 @@ func (r *Request) leaveToPerson(d *decisions.Decision, reason string) (answerKin
 
 // withoutDecision returns the answer if there is no decision.
 func (r *Request) withoutDecision(why string) (answerKind, string) {
+	why = byPermd + why
 	if r.canAsk {
 		return ask, why
 	}
@@ -75,5 +80,5 @@ func howToAllow(d *decisions.Decision) string {
 	case !d.Answerable():
 		return "a person sees why with: permd log show " + id
 	}
-	return "a person must allow this, in a terminal of their own, with: permd allow " + id + " (then try again)"
+	return "a person must allow this in a terminal of their own: permd allow " + id + " (then try again)"
 }

@@ -127,7 +127,7 @@ func (p *Prompt) call(m *rpc) ([]byte, *PromptCall) {
 	}
 	r, err := p.request(params.Arguments)
 	if err != nil {
-		return promptLine(m.ID, promptAnswer{Behavior: "deny", Message: "permd: reading the call: " + printable(err.Error())}), nil
+		return promptLine(m.ID, promptAnswer{Behavior: "deny", Message: byPermd + "reading the call: " + printable(err.Error())}), nil
 	}
 	return nil, &PromptCall{r, m.ID}
 }
@@ -179,10 +179,10 @@ func (c *PromptCall) Answer(d *decisions.Decision) []byte {
 	if o == allow {
 		return promptLine(c.id, promptAnswer{Behavior: "allow", Input: c.Request.Call.Input})
 	}
-	return promptLine(c.id, promptAnswer{Behavior: "deny", Message: "permd: " + text})
+	return promptLine(c.id, promptAnswer{Behavior: "deny", Message: text})
 }
 
 // Failed returns the response for a call that could not be decided.
 func (c *PromptCall) Failed(why string) []byte {
-	return promptLine(c.id, promptAnswer{Behavior: "deny", Message: "permd: " + printable(why)})
+	return promptLine(c.id, promptAnswer{Behavior: "deny", Message: byPermd + printable(why)})
 }

@@ -188,9 +188,13 @@ func TestSays(t *testing.T) {
 			}
 			// Not all samples name permd or have the same text for person and
 			// model, so only their form is compared.
+			begins := map[decisions.Verdict]string{decisions.Allow: "permd: ", decisions.Ask: "permd asks: ", decisions.Deny: "permd denies: "}[c.verdict]
+			if text := `"` + begins + c.reason; c.verdict != decisions.Allow && strings.Contains(string(got.Stdout), c.reason) && !strings.Contains(string(got.Stdout), text) {
+				t.Errorf("the output is %s, without %s", got.Stdout, text)
+			}
 			want := strings.ReplaceAll(string(sample(t, c.want)), `"permd: `, `"`)
 			want = strings.ReplaceAll(want, "Blocked by policy org.docker.prune. Do not retry.", c.reason)
-			same(t, []byte(strings.ReplaceAll(string(got.Stdout), `"permd: `, `"`)), []byte(want))
+			same(t, []byte(strings.ReplaceAll(string(got.Stdout), `"`+begins, `"`)), []byte(want))
 		})
 	}
 }
@@ -205,7 +209,7 @@ func TestCopilotPermissionRequest(t *testing.T) {
 	}
 	same(t, h.Answer(r, &decisions.Decision{Verdict: "allow"}).Stdout, sample(t, "copilot/06-permissionRequest.allow.stdout.json"))
 	deny := h.Answer(r, &decisions.Decision{Verdict: "deny", Reason: "namespaces are deleted by the platform team"})
-	same(t, []byte(strings.Replace(string(deny.Stdout), "permd: ", "", 1)), sample(t, "copilot/05-permissionRequest.deny.stdout.json"))
+	same(t, []byte(strings.Replace(string(deny.Stdout), "permd denies: ", "", 1)), sample(t, "copilot/05-permissionRequest.deny.stdout.json"))
 }
 
 var byRule = &decisions.Decision{ID: "d1", Verdict: decisions.Ask, Needed: decisions.NeededByRule, Reason: "why"}
@@ -267,8 +271,8 @@ func TestPrompt(t *testing.T) {
 	}
 	same(t, text(ask().Answer(&decisions.Decision{Verdict: "allow"})), sample(t, "claude/12-permission-prompt-tool.result-text.allow.json"))
 	deny := text(ask().Answer(&decisions.Decision{Verdict: "deny", Reason: "new dependencies need a review"}))
-	same(t, []byte(strings.Replace(string(deny), "permd: ", "", 1)), sample(t, "claude/13-permission-prompt-tool.result-text.deny.json"))
-	same(t, text(ask().Answer(byRule)), []byte(`{"behavior":"deny","message":"permd: why; a person must allow this, in a terminal of their own, with: permd allow d1 (then try again)"}`))
+	same(t, []byte(strings.Replace(string(deny), "permd denies: ", "", 1)), sample(t, "claude/13-permission-prompt-tool.result-text.deny.json"))
+	same(t, text(ask().Answer(byRule)), []byte(`{"behavior":"deny","message":"permd asks: why; a person must allow this in a terminal of their own: permd allow d1 (then try again)"}`))
 	same(t, text(ask().Failed("no daemon")), []byte(`{"behavior":"deny","message":"permd: no daemon"}`))
 	// What cannot be read is denied in the form of the tool's result, so that
 	// Claude Code reads it as an answer.

@@ -42,6 +42,11 @@ func Display(s string) string {
 	return shorten(escape(s), unread)
 }
 
+// Printable reports whether all characters of a text are shown as they are.
+func Printable(s string) bool {
+	return utf8.ValidString(s) && !strings.ContainsFunc(s, func(c rune) bool { return !visible(c) })
+}
+
 func needsEscape(s string) bool {
 	for i := range len(s) {
 		if c := s[i]; c < ' ' || c >= 0x7f {

@@ -114,6 +114,7 @@ type programEntry struct {
 	Sub              []programEntry `yaml:"sub" layer:"selects"`
 	ReadonlyOperands *int           `yaml:"readonly_operands" layer:"adds-if-fewer"`
 	Obeys            []textNode     `yaml:"obeys" layer:"adds"`
+	Does             []textNode     `yaml:"does" layer:"describes"`
 	Wrapper          *wrapperEntry  `yaml:"wrapper" layer:"reading"`
 	Implicit         []textNode     `yaml:"implicit" layer:"adds"`
 	Inherent         []textNode     `yaml:"inherent" layer:"adds"`

@@ -200,7 +200,7 @@ func TestKeysAreDocumented(t *testing.T) {
 		t.Fatal(err)
 	}
 	words := map[keyEffect]string{
-		keySelects: "yes", keyAdds: "yes", keyAddsIfTrue: "`true`", keyAddsIfFalse: "`false`", keyAddsIfFewer: "fewer", keyChangesReading: "no",
+		keySelects: "yes", keyAdds: "yes", keyAddsIfTrue: "`true`", keyAddsIfFalse: "`false`", keyAddsIfFewer: "fewer", keyChangesReading: "no", keyDescribes: "no",
 		keyAddsRoles: "roles that always do something",
 	}
 	for key, s := range keyEffects() {
@@ -237,6 +237,7 @@ var keyCases = map[string]struct{ person, org, nobody []string }{
 	"network":             {person: []string{"network: true"}, org: []string{"network: false"}},
 	"repository":          {person: []string{"repository: true"}, org: []string{"repository: false"}},
 	"obeys_input":         {person: []string{"obeys_input: true"}, org: []string{"obeys_input: false"}},
+	"does":                {org: []string{"does: [looks at things]", "does: ['--plain: looks', looks at things]"}, nobody: []string{"does: ['--none: looks']", "does: ['other: looks']", "does: ['']", "does: [\"two\\nlines\"]", "does: ['{x}']"}},
 	"obeys":               {person: []string{"obeys: [team.conf]"}, nobody: []string{"obeys: [/etc/x]"}},
 	"recursive_with":      {person: []string{"recursive_with: [--plain]"}},
 	"writes_with":         {person: []string{"writes_with: [--plain]"}, nobody: []string{"writes_with: [--nosuch]"}},

@@ -137,6 +137,9 @@ func (p *Program) take(own *Program, e *programEntry, key string) {
 	case "readonly_operands":
 		p.ReadonlyOperands = own.ReadonlyOperands
 		return
+	case "does":
+		p.Does = own.Does
+		return
 	case "obeys":
 		p.Obeys = append(slices.Clip(p.Obeys), own.Obeys...)
 		return

@@ -168,6 +168,9 @@ func (p *tableParser) program(e *programEntry) (*Program, error) {
 	if prog.Obeys, err = p.obeyedFiles(e.Obeys); err != nil {
 		return prog, err
 	}
+	if prog.Does, err = descriptions(e.Does); err != nil {
+		return prog, err
+	}
 	if e.ReadonlyOperands != nil {
 		prog.ReadonlyOperands = *e.ReadonlyOperands
 	}

@@ -66,6 +66,7 @@ type Program struct {
 	subHeads    []subHead
 	below       []string // the groups of options that all sub-commands share
 
+	Does             []Description
 	ReadonlyOperands int      // with more operands it changes something; -1 for any number
 	Obeys            []Obeyed // files of a project that may make it change something
 

@@ -30,13 +30,14 @@ const (
 	keyAddsIfFalse                         // adds if false, removes if true
 	keyAddsRoles                           // adds, if one of its roles does more than call words text
 	keyAddsIfFewer                         // adds if the number is smaller than the table's
+	keyDescribes                           // says in words what the program does
 	keyChangesReading                      // changes how words are read, or removes something
 )
 
 // layerTags are their names in the tags of programEntry and traits.
 var layerTags = map[string]keyEffect{
 	"selects": keySelects, "adds": keyAdds, "adds-if-true": keyAddsIfTrue, "adds-if-false": keyAddsIfFalse,
-	"adds-roles": keyAddsRoles, "adds-if-fewer": keyAddsIfFewer, "reading": keyChangesReading,
+	"adds-roles": keyAddsRoles, "adds-if-fewer": keyAddsIfFewer, "describes": keyDescribes, "reading": keyChangesReading,
 }
 
 // keyEffects holds each key of a program file's entry. A key without a tag is
@@ -102,6 +103,8 @@ func refuseLoosening(p *Program, e *programEntry, key string) (line int, why, fi
 			return no("its %s are all text", key)
 		}
 		return 0, "", ""
+	case keyDescribes:
+		return line, fmt.Sprintf("it says %s of a program that permd knows, whose words people trust", key), ask
 	case keyChangesReading:
 	}
 	return no("it says %s", key)
@@ -169,6 +172,7 @@ func (p *Program) brokenInvariants() []string {
 			bad("%s is not the canonical name of one of its options", f)
 		}
 	}
+	wrong = append(wrong, p.brokenDoes()...)
 	slices.Sort(wrong)
 	return slices.Compact(wrong)
 }

@@ -60,6 +60,9 @@ func (v *invocation) readonly() {
 		ok = false
 	}
 	ok = ok || v.checksSyntax() || v.printsOwnInfo()
+	if !ok {
+		v.run.Does = v.does()
+	}
 	if ok {
 		v.obeyed = obeys.Run{Call: &v.b.Collector, Program: v.p, Run: v.run, Args: v.args, Operands: v.operands}
 		file := v.obeyed.Project()

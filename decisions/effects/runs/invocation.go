@@ -33,6 +33,7 @@ type invocation struct {
 	tooManyEffects    bool   // there were too many effects
 	wrapperDoesMore   bool   // a wrapper does more than run its command
 	unparsed          bool   // the rest of the words is not parsed
+	unknownSub        bool   // the table does not have the sub-command
 	unclear           bool   // it is not certain which words are operands
 	send              bool   // a connection may send data
 	searchesHidden    bool   // a search includes hidden names
@@ -271,12 +272,14 @@ func (v *invocation) subcommand(a *programs.Arg) {
 		v.operands = append(v.operands, i)
 	case v.p.Open || v.p.OpenSubs:
 		// The words are read like those of an unknown program.
+		v.unknownSub = true
 		v.subs = append(v.subs, w.Text)
 		v.changes = true
 		v.markHarmful(i)
 		v.unexplainedTail(i + 1)
 	default:
 		// An alias, an extension, or newer than the table.
+		v.unknownSub = true
 		v.unknown(i, "a sub-command that the program table does not have: "+display.Display(display.ShowWord(w)))
 		v.subs = append(v.subs, w.Text)
 		v.unparsed = true

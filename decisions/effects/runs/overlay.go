@@ -39,7 +39,7 @@ func (v *invocation) applyUserProgram(p *programs.Program) {
 	}
 	r.WithoutOverlay = &plain
 	r.Known, r.Readonly, r.Subcommand, r.Flags = true, run.Readonly, run.Subcommand, run.Flags
-	r.Operands = run.Operands
+	r.Operands, r.Does = run.Operands, display.Display(run.Does)
 	r.Cwd, r.Script = run.Cwd, run.Script
 	v.harms = found
 }

@@ -59,7 +59,7 @@ async function answer(q) {
   const { verdict, reason, message } = await decide(q.session, q.tool, q.input ?? {})
   let body
   if (verdict === 'allow') body = { reply: 'once' } // never always: opencode would not ask again
-  else if (verdict === 'deny') body = { reply: 'reject', message: 'permd: ' + (message || reason) }
+  else if (verdict === 'deny') body = { reply: 'reject', message: 'permd denies: ' + (message || reason) }
   else return console.log(q.id, q.tool, 'is for you:', reason)
   const res = await fetch(server + q.to, { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) })
   if (!res.ok) throw new Error(`opencode answers ${res.status}`)
