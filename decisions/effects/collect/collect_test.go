@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"github.com/permd/permd/decisions/effects"
-	"github.com/permd/permd/decisions/effects/collect"
 	"github.com/permd/permd/decisions/effects/effectstest"
 )
 
@@ -197,7 +196,7 @@ func TestSetAside(t *testing.T) {
 
 // TestProgramName: only the system's folders give a path the name of a known program.
 func TestProgramName(t *testing.T) {
-	var c *collect.Collector = effectstest.Collector(t, effectstest.Files())
+	c := effectstest.Collector(t, effectstest.Files())
 	for given, want := range map[string]string{
 		"git": "git", "/usr/bin/git": "git", "/usr/bin//git": "git", "./git": "", cwd + "/git": "", "/usr/bin/../../tmp/git": "",
 	} {
