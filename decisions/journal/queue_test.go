@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -87,7 +88,11 @@ func TestPrompt(t *testing.T) {
 	}
 	n++
 	becomesPrompt()
-	j.atNextWrite(func() { time.Sleep(2 * promptWrite) })
+	j.atNextWrite(func() {
+		for start := time.Now(); time.Since(start) < promptWrite; {
+			runtime.Gosched()
+		}
+	})
 	if err := j.Append(t.Context(), numberedRecord(n+1)); err != nil || j.Prompt() {
 		t.Errorf("%v; prompt after a long write: %v", err, j.Prompt())
 	}
