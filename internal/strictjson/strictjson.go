@@ -244,7 +244,7 @@ var knownMembers sync.Map // reflect.Type -> *members
 
 // members are the JSON names of a struct's fields, with their types.
 type members struct {
-	names []string
+	list  []string // the names
 	types map[string]reflect.Type
 }
 
@@ -299,10 +299,10 @@ func nearMisses(data Value, t reflect.Type, depth int) error {
 			return err
 		}
 		known := membersOf(t)
-		if len(known.names) == 0 {
+		if len(known.list) == 0 {
 			return nil
 		}
-		if name := obj.NearMiss(known.names...); name != "" {
+		if name := obj.NearMiss(known.list...); name != "" {
 			return fmt.Errorf("member %q differs from a known one only by case", name)
 		}
 		for _, m := range obj {

@@ -10,8 +10,8 @@ import (
 	"github.com/permd/permd/internal/strictjson"
 )
 
-// waiting is a call without an answer yet.
-type waiting struct {
+// pendingCall is a call without an answer yet.
+type pendingCall struct {
 	answer chan reply                    // for Call; holds one
 	done   func(strictjson.Value, error) // for Post
 	sent   bool                          // the call of Post has been written
@@ -20,7 +20,7 @@ type waiting struct {
 
 // accept takes a reply, or reports that done must be called with it. The caller holds the
 // client's lock.
-func (w *waiting) accept(r reply) (call bool) {
+func (w *pendingCall) accept(r reply) (call bool) {
 	switch {
 	case w.done == nil:
 		w.answer <- r
@@ -124,7 +124,7 @@ func (c *Client) failAll(why error) {
 
 // settleAll answers all pending calls alike. with is called with the client's lock.
 func (c *Client) settleAll(with func() reply) {
-	var calls []*waiting
+	var calls []*pendingCall
 	c.mu.Lock()
 	r := with()
 	for id, w := range c.pending {

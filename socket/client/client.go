@@ -60,7 +60,7 @@ type Client struct {
 
 	mu          sync.Mutex
 	lastID      uint64 // id of the newest call
-	pending     map[uint64]*waiting
+	pending     map[uint64]*pendingCall
 	unaddressed *Error // an error response without an id
 	err         error  // why the reading goroutine has ended
 }
@@ -73,7 +73,7 @@ type reply struct {
 func newClient(conn net.Conn, path string, o Options) *Client {
 	c := &Client{
 		conn: conn, path: path, maxAnswer: cmp.Or(o.maxAnswer, defaultMaxAnswer), timeout: cmp.Or(o.Timeout, defaultTimeout),
-		done: make(chan struct{}), pending: map[uint64]*waiting{},
+		done: make(chan struct{}), pending: map[uint64]*pendingCall{},
 	}
 	c.late = &unreachableError{
 		tried: []string{fmt.Sprintf("%s did not answer within %s", path, c.timeout)},
@@ -99,7 +99,7 @@ func (c *Client) Close() error {
 func (c *Client) Call(ctx context.Context, method string, params, result any) error {
 	ctx, cancel := c.withTimeout(ctx)
 	defer cancel()
-	w := &waiting{answer: make(chan reply, 1)}
+	w := &pendingCall{answer: make(chan reply, 1)}
 	id, err := c.register(w)
 	if err != nil {
 		return err
@@ -149,7 +149,7 @@ func decodeResult(raw strictjson.Value, result any) error {
 	return nil
 }
 
-func (c *Client) register(w *waiting) (uint64, error) {
+func (c *Client) register(w *pendingCall) (uint64, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.err != nil {

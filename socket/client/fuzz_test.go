@@ -20,7 +20,7 @@ func FuzzDeliver(f *testing.F) {
 		f.Add([]byte(line))
 	}
 	f.Fuzz(func(t *testing.T, line []byte) {
-		c := &Client{pending: map[uint64]*waiting{1: {answer: make(chan reply, 1)}, 2: {answer: make(chan reply, 1)}}}
+		c := &Client{pending: map[uint64]*pendingCall{1: {answer: make(chan reply, 1)}, 2: {answer: make(chan reply, 1)}}}
 		chans := []chan reply{nil, c.pending[1].answer, c.pending[2].answer}
 		if err := c.deliver(line); err != nil && len(c.pending) != 2 {
 			t.Fatal("a line that cannot be read answers a call")

@@ -14,13 +14,13 @@ import (
 // Post sends a call and returns once it is written, so that the order of messages is
 // known. done is called once with the answer or the error, mostly on the goroutine that
 // reads all answers, which it holds up: it must neither block nor use the client. If Post
-// returns an error, it is not called; with os.ErrDeadlineExceeded the call could not be
-// written in time.
+// returns an error, it is not called; with os.ErrDeadlineExceeded the call was not written
+// in time, and perhaps partly: the caller must call Close.
 //
 // params must be valid JSON on one line, or nil for none. Without done the message is a
 // notification. ID is the id to withdraw the call with $/cancel_request.
 func (c *Client) Post(until time.Time, method string, params strictjson.Value, done func(result strictjson.Value, err error)) (id uint64, err error) {
-	w := &waiting{done: done}
+	w := &pendingCall{done: done}
 	number := ""
 	if done != nil {
 		if id, err = c.register(w); err != nil {
@@ -54,7 +54,7 @@ func (c *Client) Post(until time.Time, method string, params strictjson.Value, d
 	return id, err
 }
 
-// writeUntil writes a line. After an error the connection has ended.
+// writeUntil writes a line.
 func (c *Client) writeUntil(until time.Time, line []byte) error {
 	c.writeMu.Lock()
 	err := c.conn.SetWriteDeadline(until)
@@ -62,11 +62,7 @@ func (c *Client) writeUntil(until time.Time, line []byte) error {
 		_, err = c.conn.Write(line)
 	}
 	c.writeMu.Unlock()
-	switch {
-	case err == nil:
-		return nil
-	case errors.Is(err, os.ErrDeadlineExceeded):
-		_ = c.conn.Close() // it may have been sent partly
+	if err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
 		return err
 	}
 	return c.whyEnded()

@@ -71,9 +71,9 @@ func TestPost(t *testing.T) {
 // being written only then, and not besides an error of Post.
 func TestPostRefused(t *testing.T) {
 	for _, written := range []bool{true, false} {
-		c := &Client{pending: map[uint64]*waiting{}}
+		c := &Client{pending: map[uint64]*pendingCall{}}
 		calls := 0
-		w := &waiting{done: func(strictjson.Value, error) { calls++ }, sent: written}
+		w := &pendingCall{done: func(strictjson.Value, error) { calls++ }, sent: written}
 		if _, err := c.register(w); err != nil {
 			t.Fatal(err)
 		}
@@ -109,6 +109,7 @@ func TestPostDeadline(t *testing.T) {
 	if !errors.Is(err, os.ErrDeadlineExceeded) {
 		t.Error(err)
 	}
+	c.Close()
 	if err := <-failed; !errors.Is(err, ErrUnreachable) {
 		t.Error(err)
 	}

@@ -56,15 +56,15 @@ type link struct {
 	lastGone      time.Time         // when permd was last found unreachable
 	retryAt       time.Time         // permd is not contacted before then
 	open          []*openQuestion   // asked on this connection, the oldest first; some are answered
-	late          *time.Timer       // fires when the first of them is too late
-	lateSet       bool              // it will fire
+	timer         *time.Timer       // fires when the first of them is too late
+	timerSet      bool              // it will fire
 }
 
 func newLink(p *conversation) *link {
 	l := &link{p: p, wake: make(chan struct{}, 1)}
 	l.roomFreed.L = &l.mu
-	l.late = time.NewTimer(time.Hour)
-	l.late.Stop()
+	l.timer = time.NewTimer(time.Hour)
+	l.timer.Stop()
 	return l
 }
 
@@ -124,7 +124,7 @@ func (l *link) pop() (a action, lost, ok bool) {
 // run sends to permd until ctx ends.
 func (l *link) run(ctx context.Context) {
 	defer l.hangUp()
-	defer l.late.Stop()
+	defer l.timer.Stop()
 	defer l.finish()
 	retry := time.NewTicker(l.p.cfg.retry())
 	defer retry.Stop()
@@ -133,7 +133,7 @@ func (l *link) run(ctx context.Context) {
 		a, lost, ok := l.pop()
 		if ok {
 			select {
-			case <-l.late.C:
+			case <-l.timer.C:
 				l.checkLate()
 			default:
 			}
@@ -155,7 +155,7 @@ func (l *link) run(ctx context.Context) {
 		case <-l.wake:
 		case <-gone:
 			l.onBroken(ctx)
-		case <-l.late.C:
+		case <-l.timer.C:
 			l.checkLate()
 		case <-retry.C:
 			if l.conn == nil {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"os"
-	"runtime"
 	"slices"
 	"strconv"
 	"sync/atomic"
@@ -48,6 +47,7 @@ func (l *link) notify(ctx context.Context, a action) {
 // another connection.
 func (l *link) onNotSent(ctx context.Context, err error) bool {
 	if errors.Is(err, os.ErrDeadlineExceeded) && ctx.Err() == nil {
+		l.timedOut.Store(true)
 		l.onTooSlow()
 		return false
 	}
@@ -56,11 +56,11 @@ func (l *link) onNotSent(ctx context.Context, err error) bool {
 
 // post writes a message to permd. It waits no longer than the questions before it may.
 func (l *link) post(until time.Time, a action, done func(strictjson.Value, error)) (uint64, error) {
-	for len(l.open) > 0 && l.open[0].answered.Load() {
+	for len(l.open) > 0 && l.open[0].over.Load() {
 		l.open = l.open[1:]
 	}
 	if len(l.open) > 0 {
-		until = l.open[0].until
+		until = l.open[0].deadline
 	}
 	return l.conn.Post(until, a.Method, a.Params, done)
 }
@@ -69,21 +69,21 @@ func (l *link) deadline() time.Time { return time.Now().Add(l.p.cfg.timeout()) }
 
 // openQuestion is a call of permd.
 type openQuestion struct {
-	until    time.Time
-	answered atomic.Bool
+	deadline time.Time
+	over     atomic.Bool
 }
 
 // ask calls permd. The answer to a call that need not be waited for goes to the
 // conversation on the goroutine that reads permd's answers.
 func (l *link) ask(ctx context.Context, a action) {
-	q := &openQuestion{until: l.deadline()}
+	q := &openQuestion{deadline: l.deadline()}
 	slow := l.timedOut
 	var answer chan reply
 	if a.Wait {
 		answer = make(chan reply, 1)
 	}
-	id, err := l.post(q.until, a, func(result strictjson.Value, err error) {
-		q.answered.Store(true)
+	id, err := l.post(q.deadline, a, func(result strictjson.Value, err error) {
+		q.over.Store(true)
 		if _, answered := errors.AsType[*client.Error](err); err == nil || answered {
 			l.answeredOnce.Store(true)
 		} else if slow.Load() || ctx.Err() != nil {
@@ -94,7 +94,6 @@ func (l *link) ask(ctx context.Context, a action) {
 			return
 		}
 		l.p.answer(a.N, result, err)
-		runtime.Gosched() // as in conversation.read
 	})
 	if err != nil {
 		if l.onNotSent(ctx, err) && !a.Wait && l.conn != nil {
@@ -122,7 +121,7 @@ func (l *link) ask(ctx context.Context, a action) {
 			}
 			l.p.answer(a.N, r.result, r.err)
 			return
-		case <-l.late.C:
+		case <-l.timer.C:
 			l.checkLate()
 		case <-ctx.Done():
 			l.hangUp() // which answers it
@@ -139,9 +138,9 @@ type reply struct {
 // their order, so it needs one timer, which is set while any question is open.
 func (l *link) watch(q *openQuestion) {
 	l.open = append(l.open, q)
-	if !l.lateSet {
-		l.lateSet = true
-		l.late.Reset(time.Until(l.open[0].until))
+	if !l.timerSet {
+		l.timerSet = true
+		l.timer.Reset(time.Until(l.open[0].deadline))
 	}
 }
 
@@ -149,14 +148,14 @@ func (l *link) watch(q *openQuestion) {
 // so the connection ends, and with it the questions of the others, which would wait as
 // long.
 func (l *link) checkLate() {
-	l.lateSet = false
-	l.open = slices.DeleteFunc(l.open, func(q *openQuestion) bool { return q.answered.Load() })
+	l.timerSet = false
+	l.open = slices.DeleteFunc(l.open, func(q *openQuestion) bool { return q.over.Load() })
 	if len(l.open) == 0 {
 		return
 	}
-	if wait := time.Until(l.open[0].until); wait > 0 {
-		l.lateSet = true
-		l.late.Reset(wait)
+	if wait := time.Until(l.open[0].deadline); wait > 0 {
+		l.timerSet = true
+		l.timer.Reset(wait)
 		return
 	}
 	l.timedOut.Store(true)

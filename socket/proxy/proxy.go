@@ -13,7 +13,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"runtime"
 	"sync"
 	"time"
 
@@ -207,7 +206,6 @@ func (p *conversation) read(r io.Reader, take func(m *message, err error) []acti
 		case len(line) > 0:
 			m, err := read(line) // a long line takes time; others need not wait for it
 			p.do(func() []action { return take(&m, err) })
-			runtime.Gosched() // what was read is written before more is looked for
 		}
 		if end != nil {
 			return
