@@ -48,7 +48,11 @@ command.
 				if len(args) == 0 {
 					return a.listQuestions(cmd.Context(), m)
 				}
-				o.DecisionID = args[0]
+				id, err := m.wholeQuestion(cmd.Context(), args[0])
+				if err != nil {
+					return err
+				}
+				o.DecisionID = id
 				return a.allow(cmd.Context(), m, o)
 			})
 		},

@@ -60,11 +60,15 @@ The exit code is 0, whatever the verdict.
 	return cmd
 }
 
-var decisionID = lazy.Regexp(`^[0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12}$`)
+var (
+	decisionID      = lazy.Regexp(`^[0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12}$`)
+	shortDecisionID = lazy.Regexp(`^[0-9a-f]{4,8}$|^[0-9a-f]{8}-[0-9a-f-]*$`)
+)
 
-// isDecision reports whether arg is the id of a decision rather than a file.
+// isDecision reports whether arg is the id of a decision, or short for one, rather than a
+// file.
 func isDecision(arg string) bool {
-	if !decisionID().MatchString(arg) {
+	if !decisionID().MatchString(arg) && !shortDecisionID().MatchString(arg) {
 		return false
 	}
 	_, err := os.Lstat(arg)
@@ -76,6 +80,9 @@ func (a *app) explainDecision(ctx context.Context, id string) error {
 	c, err := client.Connect(ctx, client.Options{Admin: true})
 	if err == nil {
 		defer c.Close()
+		if id, err = wholeDecision(ctx, records.Through(c), id); err != nil {
+			return err
+		}
 		x, err := explain.Fetch(ctx, c, id)
 		if err != nil {
 			return err
@@ -90,6 +97,9 @@ func (a *app) explainDecision(ctx context.Context, id string) error {
 		return err
 	}
 	defer log.Close()
+	if id, err = wholeDecision(ctx, log, id); err != nil {
+		return err
+	}
 	rec, err := recordOf(ctx, log, id)
 	if err != nil {
 		return err

@@ -133,6 +133,8 @@ func (a *app) logShowCommand() *cobra.Command {
 		Annotations: readsOnly,
 		Short:       "Show a decision with its effects and rules",
 		Long: `Show a decision: verdict, reason, effects, the rules that matched, and who asked.
+Its id may be shortened to what no other one begins with, here and wherever an id of
+a decision or a choice is written.
 permd explain shows in addition what would change it.
 
 ` + cli.ExitCodes,
@@ -151,6 +153,9 @@ func (a *app) logShow(ctx context.Context, id string) error {
 		return err
 	}
 	defer log.Close()
+	if id, err = wholeDecision(ctx, log, id); err != nil {
+		return err
+	}
 	rec, err := recordOf(ctx, log, id)
 	if err != nil {
 		return err

@@ -264,6 +264,10 @@ limit) and the decision that each of them answered.
 // rememberShow prints choices in full.
 func (a *app) rememberShow(ctx context.Context, ids []string) error {
 	return withMemory(ctx, func(m *memoryClient) error {
+		ids, err := m.wholeChoices(ctx, ids)
+		if err != nil {
+			return err
+		}
 		got, err := m.callWithIDs(ctx, admin.MethodChoicesShow, ids)
 		if err != nil {
 			return err

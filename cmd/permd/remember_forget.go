@@ -51,7 +51,12 @@ apply from the next request on, even if the disk is full.
 }
 
 func (a *app) rememberForget(ctx context.Context, m *memoryClient, ids []string, f *choiceFilter) error {
-	if len(ids) == 0 {
+	if len(ids) > 0 {
+		var err error
+		if ids, err = m.wholeChoices(ctx, ids); err != nil {
+			return err
+		}
+	} else {
 		chosen, err := m.choose(ctx, f)
 		if err != nil {
 			return err
@@ -177,6 +182,10 @@ list --changed) makes it deny again what its lines match, instead of asking.
 // rememberConfirm confirms choices.
 func (a *app) rememberConfirm(ctx context.Context, ids []string) error {
 	return withMemory(ctx, func(m *memoryClient) error {
+		ids, err := m.wholeChoices(ctx, ids)
+		if err != nil {
+			return err
+		}
 		got, err := m.callWithIDs(ctx, admin.MethodChoicesConfirm, ids)
 		if err != nil {
 			return err

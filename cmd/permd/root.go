@@ -166,6 +166,7 @@ that holds message, hint and exitCode.
 		{"setup", a.initCommand()},
 		{"setup", a.doctorCommand()},
 		{"setup", a.serviceCommand()},
+		{"setup", a.uninstallCommand()},
 		{"setup", a.completionCommand()},
 		{"setup", a.versionCommand()},
 		{"setup", a.generateCommand()},

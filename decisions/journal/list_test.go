@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -155,5 +156,32 @@ func copyEarlier(t *testing.T, path string) {
 		if err := os.WriteFile(filepath.Join(filepath.Dir(path), n.Name()), data, 0o600); err != nil {
 			t.Fatal(err)
 		}
+	}
+}
+
+// TestIDs: ids are found by their beginning, in the database and before they are there.
+func TestIDs(t *testing.T) {
+	t.Parallel()
+	j := open(t, journal.Options{Path: path(t)})
+	ids := []string{"01a209f2-9f88-7daa-b9b7-1227f0f5bc93", "01a209f2-9f88-7daa-b9b7-1227f0f5bc94", "01a209f2-9f88-7dab-0000-000000000000", "02", "01A"}
+	for _, id := range ids {
+		rec := record(1)
+		rec.Decision.ID = id
+		if err := j.Append(t.Context(), rec); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for prefix, want := range map[string][]string{
+		"01a209f2": ids[:3], "01a209f2-9f88-7daa": ids[:2], "01a209f2-9f88-7daa-b9b7-1227f0f5bc9": ids[:2], ids[1]: ids[1:2], "0": ids, "02": ids[3:4], "%": nil, "_1": nil, "03": nil,
+	} {
+		got, err := j.IDs(t.Context(), prefix, 10)
+		slices.Sort(got)
+		want = slices.Sorted(slices.Values(want))
+		if err != nil || !slices.Equal(got, want) {
+			t.Errorf("%s: %q, %v, want %q", prefix, got, err, want)
+		}
+	}
+	if got, err := j.IDs(t.Context(), "0", 2); err != nil || len(got) != 2 {
+		t.Errorf("two: %q, %v", got, err)
 	}
 }

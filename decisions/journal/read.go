@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/permd/permd/decisions"
@@ -135,6 +137,42 @@ func (r *Reader) Get(ctx context.Context, id string) (*decisions.Record, error) 
 		return nil, ErrNotFound
 	}
 	return rec, nil
+}
+
+// withPrefix selects the records whose ids begin with a text. Ids hold no character after
+// the last one of ASCII.
+const withPrefix = " WHERE substr(d.id, 1, 18) BETWEEN substr(?, 1, 18) AND substr(?, 1, 18) || '~' AND d.id >= ? AND d.id < ? || '~' LIMIT ?"
+
+// IDs returns the ids of decisions that begin with prefix, at most limit of them.
+func (r *Reader) IDs(ctx context.Context, prefix string, limit int) ([]string, error) {
+	var ids []string
+	err := r.withView(ctx, func(v *view) (err error) {
+		rows, err := v.tx.QueryContext(ctx, "SELECT d.id FROM decisions d"+withPrefix, prefix, prefix, prefix, prefix, limit)
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, rows.Close()) }()
+		for rows.Next() {
+			var id string
+			if err := rows.Scan(&id); err != nil {
+				return err
+			}
+			ids = append(ids, id)
+		}
+		if err := rows.Err(); err != nil {
+			return err
+		}
+		for i := range v.records {
+			if id := string(v.records[i].texts[textID]); strings.HasPrefix(id, prefix) && !slices.Contains(ids, id) {
+				ids = append(ids, id)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("reading ids of decisions: %w", err)
+	}
+	return ids[:min(len(ids), limit)], nil
 }
 
 // byID selects a record by its id.

@@ -21,6 +21,7 @@ const (
 	MethodList   = "permd/decisions.list"
 	MethodShow   = "permd/decisions.show"
 	MethodFollow = "permd/decisions.follow"
+	MethodFind   = "permd/decisions.find"
 )
 
 // CodeNoDecision is the error code for a decision id that is not in the
@@ -31,6 +32,8 @@ const CodeNoDecision = -32052
 type Log interface {
 	List(ctx context.Context, f decisions.RecordFilter) ([]*decisions.Record, error)
 	Get(ctx context.Context, decisionID string) (*decisions.Record, error)
+	// IDs returns the ids that begin with prefix, at most limit of them.
+	IDs(ctx context.Context, prefix string, limit int) ([]string, error)
 	// Wait returns when there is a record with a greater sequence number than seq, or
 	// when ctx is done.
 	Wait(ctx context.Context, seq int64) error
@@ -52,6 +55,15 @@ type Reloaded struct {
 type Records struct {
 	Records []*decisions.Record `json:"records"`
 }
+
+// Found is the result of find: the ids of decisions that begin with the given text, at most
+// MaxFound of them.
+type Found struct {
+	IDs []string `json:"decisionIds"`
+}
+
+// MaxFound is the maximum number of ids in one answer of find.
+const MaxFound = 10
 
 // Deps are the dependencies of the management methods.
 type Deps struct {
@@ -115,6 +127,24 @@ func Register(m socket.Methods, d Deps) {
 				return nil, &socket.Error{Code: CodeNoDecision, Message: "no decision of that id"}
 			}
 			return r, nil
+		}, nil
+	}
+	m[MethodFind] = func(_ *socket.Conn, params strictjson.Value) (run, error) {
+		var p struct {
+			Prefix string `json:"prefix"`
+		}
+		if err := decode(params, &p); err != nil {
+			return nil, err
+		}
+		if p.Prefix == "" {
+			return nil, invalidParams("prefix is missing")
+		}
+		return func(ctx context.Context) (any, error) {
+			ids, err := d.Log.IDs(ctx, p.Prefix, MaxFound)
+			if err != nil {
+				return nil, fmt.Errorf("reading the journal: %w", err)
+			}
+			return Found{IDs: append([]string{}, ids...)}, nil
 		}, nil
 	}
 	m[MethodFollow] = func(_ *socket.Conn, params strictjson.Value) (run, error) {

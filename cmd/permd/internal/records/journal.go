@@ -29,6 +29,11 @@ func (l Journal) Get(ctx context.Context, id string) (*decisions.Record, error) 
 	return rec, err
 }
 
+// IDs returns the ids that begin with prefix.
+func (l Journal) IDs(ctx context.Context, prefix string, limit int) ([]string, error) {
+	return l.Reader.IDs(ctx, prefix, limit)
+}
+
 // Wait returns as if its time were over when the daemon ends, so that a client that
 // follows the journal does not delay that.
 func (l Journal) Wait(ctx context.Context, seq int64) error {

@@ -14,6 +14,7 @@ import (
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/journal"
 	"github.com/permd/permd/internal/sqlitedb"
+	"github.com/permd/permd/socket"
 	"github.com/permd/permd/socket/admin"
 	"github.com/permd/permd/socket/client"
 )
@@ -22,6 +23,7 @@ import (
 type journalReader interface {
 	List(ctx context.Context, f decisions.RecordFilter) ([]*decisions.Record, error)
 	Get(ctx context.Context, decisionID string) (*decisions.Record, error)
+	IDs(ctx context.Context, prefix string, limit int) ([]string, error)
 }
 
 // Log is a journal opened for reading.
@@ -34,13 +36,17 @@ type Log struct {
 func Open(ctx context.Context, root string) (*Log, error) {
 	c, err := client.Connect(ctx, client.Options{Admin: true})
 	if err == nil {
-		return &Log{Remote{c}, func() { c.Close() }}, nil
+		return Through(c), nil
 	}
 	if !errors.Is(err, client.ErrUnreachable) {
 		return nil, err
 	}
 	return OpenFile(root)
 }
+
+// Through returns the journal of the daemon that a connection leads to. Closing it closes
+// the connection.
+func Through(c *client.Client) *Log { return &Log{Remote{c}, func() { c.Close() }} }
 
 // Remote reads the journal through the daemon.
 type Remote struct{ Client *client.Client }
@@ -63,6 +69,17 @@ func (l Remote) Get(ctx context.Context, id string) (*decisions.Record, error) {
 		return nil, err
 	}
 	return &r, nil
+}
+
+// IDs returns the ids that begin with prefix. A daemon of an earlier version knows only
+// whole ones.
+func (l Remote) IDs(ctx context.Context, prefix string, _ int) ([]string, error) {
+	var out admin.Found
+	err := l.Client.Call(ctx, admin.MethodFind, map[string]string{"prefix": prefix}, &out)
+	if rpc, ok := errors.AsType[*client.Error](err); ok && rpc.Code == socket.CodeMethod {
+		return nil, nil
+	}
+	return out.IDs, err
 }
 
 // OpenFile opens the journal's file, if no daemon is running.

@@ -158,6 +158,9 @@ func Enable(dir string, report *Report) error {
 	return nil
 }
 
+// Removable returns an error if Remove would refuse to remove the units.
+func Removable(dir string) error { return checkUnchanged(dir, "remove") }
+
 // Remove removes the units and the links to them.
 func Remove(dir string, force bool) (*Report, error) {
 	if !force {
