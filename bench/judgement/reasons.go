@@ -18,7 +18,7 @@ type reasonsScore struct {
 	All      reasonShare            `json:"all"`
 	ByCorpus map[string]reasonShare `json:"by_corpus"`
 
-	most []countedReason // of all corpora
+	counted []countedReason // of all corpora
 }
 
 // reasonShare is the most frequent reason among some questions.
@@ -49,7 +49,7 @@ func (f *findings) reasons() *reasonsScore {
 		}
 		corpora[corpus][x.plain]++
 	}
-	s := &reasonsScore{All: shareOf(all), ByCorpus: map[string]reasonShare{}, most: byCount(all)}
+	s := &reasonsScore{All: shareOf(all), ByCorpus: map[string]reasonShare{}, counted: byCount(all)}
 	for corpus, counts := range corpora {
 		s.ByCorpus[corpus] = shareOf(counts)
 	}

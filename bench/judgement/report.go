@@ -63,7 +63,7 @@ func (t *table) reasons(s *reasonsScore, most int) {
 		line(corpus, s.ByCorpus[corpus])
 	}
 	t.title("reasons of all corpora", "asks", "")
-	for _, r := range s.most[:min(most, len(s.most))] {
+	for _, r := range s.counted[:min(most, len(s.counted))] {
 		t.row("  ", r.count, percent(r.count, s.All.Asks), r.reason)
 	}
 }
