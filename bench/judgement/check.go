@@ -59,6 +59,9 @@ func (s *score) metrics() []metric {
 		more("usage.answered", u.Answered, u.Total)
 		less("usage.unknown", u.Unknown, u.Total)
 	}
+	if r := s.Reasons; r != nil {
+		list = append(list, metric{"reasons.over_limit", max(0, r.All.Share-maxReasonShare), -1, 0})
+	}
 	return list
 }
 

@@ -20,6 +20,7 @@ type finding struct {
 	expects string
 	verdict decisions.Verdict
 	reason  string
+	plain   string   // the reason without what it takes from the call
 	effects []string // each with its verdict
 }
 
@@ -37,7 +38,7 @@ func (f *findings) add(x finding, o result) {
 		return
 	}
 	if o.Decision != nil {
-		x.verdict, x.reason = o.Verdict, o.Reason
+		x.verdict, x.reason, x.plain = o.Verdict, o.Reason, o.plainReason()
 		for _, e := range o.Effects {
 			line := fmt.Sprintf("%-5s %s %s", e.Verdict, e.Kind, e.Text)
 			if len(e.Tags) > 0 {

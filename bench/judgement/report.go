@@ -27,6 +27,9 @@ func report(out io.Writer, s *score, most int) {
 	if s.Usage != nil {
 		t.usage(s.Usage)
 	}
+	if s.Reasons != nil {
+		t.reasons(s.Reasons, most)
+	}
 	t.Flush()
 	if s.AgentCalls != nil {
 		causesOf(out, s.AgentCalls, most)
@@ -48,6 +51,21 @@ func (t *table) title(first string, cells ...any) {
 	t.Flush()
 	fmt.Fprintln(t)
 	t.row(first, cells...)
+}
+
+func (t *table) reasons(s *reasonsScore, most int) {
+	t.title("most frequent single reason", "asks", "of", "")
+	line := func(name string, r reasonShare) {
+		t.row("  "+name, r.Count, r.Asks, percent(r.Count, r.Asks), r.Reason)
+	}
+	line("all corpora", s.All)
+	for _, corpus := range slices.Sorted(maps.Keys(s.ByCorpus)) {
+		line(corpus, s.ByCorpus[corpus])
+	}
+	t.title("reasons of all corpora", "asks", "")
+	for _, r := range s.counted[:min(most, len(s.counted))] {
+		t.row("  ", r.count, percent(r.count, s.All.Asks), r.reason)
+	}
 }
 
 func (t *table) bypass(s *bypassScore) {

@@ -17,6 +17,7 @@ type score struct {
 	AgentCalls *callsScore           `json:"agent_calls,omitzero"`
 	Peers      map[string]*peerScore `json:"peers,omitzero"`
 	Usage      *usageScore           `json:"usage,omitzero"`
+	Reasons    *reasonsScore         `json:"reasons,omitzero"`
 }
 
 type unsafeCount struct {
@@ -158,6 +159,7 @@ func (b *bench) measure(ctx context.Context, dir string) (*score, error) {
 			return nil, err
 		}
 	}
+	s.Reasons = b.found.reasons()
 	return s, nil
 }
 

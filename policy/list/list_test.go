@@ -103,6 +103,48 @@ func TestCompileRestricted(t *testing.T) {
 	}
 }
 
+// An entry may say why, and what to do instead.
+func TestCompileReasons(t *testing.T) {
+	const text = `
+allow: {run: [{match: ls, reason: harmless}]}
+ask: {run: [{match: "git push *", reason: 'release "week"', message: leave it to me}, {match: make, message: later}]}
+deny: {run: [{match: "x *", reason: "token ghp_aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", message: "say “yes”"}]}
+`
+	says := func(project bool) map[string]string {
+		t.Helper()
+		m, err := Compile("user", "rules.yaml", []byte(text), project, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := map[string]string{}
+		for _, r := range m.Rules {
+			if r.Head.Key == nil {
+				continue
+			}
+			message := ""
+			if o, ok := r.Head.Key.Value.(ast.Object); ok {
+				if v := o.Get(ast.StringTerm("message")); v != nil {
+					message = string(v.Value.(ast.String))
+				}
+			}
+			got[reasonOf(r)] = message
+		}
+		return got
+	}
+	if diff := cmp.Diff(map[string]string{
+		"harmless": "", `release "week"`: "leave it to me", "listed under ask run: make": "later", "token ***": "say “yes”",
+	}, says(false)); diff != "" {
+		t.Errorf("of a user (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(map[string]string{
+		`listed under ask run by the project, which says: “release "week"”`: "the project's rules say: “leave it to me”",
+		"listed under ask run by the project":                               "the project's rules say: “later”",
+		"listed under deny run by the project, which says: “token ***”":     "the project's rules say: “say 'yes'”",
+	}, says(true)); diff != "" {
+		t.Errorf("of a project (-want +got):\n%s", diff)
+	}
+}
+
 func TestCompileEmpty(t *testing.T) {
 	for _, text := range []string{"", "# nothing yet\n", "{}", "allow:\n", "allow: {run: }", "deny: {run: []}"} {
 		m, err := Compile("user", "rules.yaml", []byte(text), false, nil)

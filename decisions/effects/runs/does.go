@@ -40,8 +40,8 @@ func (v *invocation) does() string {
 // shownOperands returns the first operand of the run, or all, as people see them; "" if
 // there is none or it is not certain which words these are. NAME=VALUE sets a variable.
 func (v *invocation) shownOperands(all bool) string {
-	if v.run.Operands == nil {
-		return ""
+	if v.run.Operands == nil && (all || v.run.Script == nil || v.unclear || len(v.operands) == 0) {
+		return "" // of a script's own options and operands nothing is certain but the script
 	}
 	var b strings.Builder
 	for _, i := range v.operands {
