@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -109,11 +108,13 @@ func (a *app) listQuestions(ctx context.Context, m *memoryClient) error {
 		for _, text := range q.Effects {
 			fmt.Fprintf(a.Out, "    %s\n", text)
 		}
-		w := tabwriter.NewWriter(a.Out, 0, 0, 2, ' ', 0)
+		t := cli.Table{Flexible: []int{1}}
 		for _, width := range q.Widths {
-			fmt.Fprintf(w, "    --width %s\t%s\t%s\n", width.ID, strings.ReplaceAll(width.Rule, "\n", "; "), width.Scope)
+			t.Row("    --width "+width.ID, strings.ReplaceAll(width.Rule, "\n", "; "), width.Scope)
 		}
-		w.Flush()
+		if err := t.Write(a.Out); err != nil {
+			return err
+		}
 	}
 	return nil
 }

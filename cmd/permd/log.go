@@ -289,17 +289,17 @@ func (a *app) printRecords(recs []*decisions.Record) error {
 		}
 		return nil
 	}
-	w := tabwriter.NewWriter(a.Out, 0, 0, 2, ' ', 0)
+	t := cli.Table{Flexible: []int{2, 3}}
 	for i := range recs {
 		r := recs[i]
 		if r.Unreadable != "" {
-			fmt.Fprintf(w, "%s\tunreadable\t%s\t\t%s\n", r.Time.Local().Format("01-02 15:04:05"), cli.Clip(display.Display(r.Unreadable), 80), r.Decision.ID)
+			t.Row(r.Time.Local().Format("01-02 15:04:05"), "unreadable", cli.Clip(display.Display(r.Unreadable), 80), "", r.Decision.ID)
 			continue
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", r.Time.Local().Format("01-02 15:04:05"),
+		t.Row(r.Time.Local().Format("01-02 15:04:05"),
 			verdictAndOutcome(&r.Decision), summary(&r.Decision), cli.Clip(display.Display(r.Decision.Reason), 40), r.Decision.ID)
 	}
-	return w.Flush()
+	return t.Write(a.Out)
 }
 
 // verdictAndOutcome returns the verdict, and the outcome of the call if it has
