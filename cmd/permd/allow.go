@@ -34,7 +34,8 @@ command.
 		Example: `  permd allow
   permd allow 01a1fd8c-f759-7ace-97fe-e3dd444ffe0e
   permd allow 01a1fd8c-f759-7ace-97fe-e3dd444ffe0e --width w1 --scope session`,
-		Args: cobra.MaximumNArgs(1),
+		Args:              cobra.MaximumNArgs(1),
+		ValidArgsFunction: a.completeQuestions,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := checkLimit(cmd, limit); err != nil {
 				return err

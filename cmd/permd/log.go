@@ -138,8 +138,9 @@ a decision or a choice is written.
 permd explain shows in addition what would change it.
 
 ` + cli.ExitCodes,
-		Example: `  permd log show 019e8f4c-6a55-7b7e-8f1e-2f9d3c1a0b42`,
-		Args:    cobra.ExactArgs(1),
+		Example:           `  permd log show 019e8f4c-6a55-7b7e-8f1e-2f9d3c1a0b42`,
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: a.completeDecision,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.logShow(cmd.Context(), args[0])
 		},

@@ -253,8 +253,9 @@ func (a *app) rememberShowCommand() *cobra.Command {
 limit) and the decision that each of them answered.
 
 ` + cli.ExitCodes,
-		Example: `  permd remember show k3vq7xw2n5ab`,
-		Args:    cobra.MinimumNArgs(1),
+		Example:           `  permd remember show k3vq7xw2n5ab`,
+		Args:              cobra.MinimumNArgs(1),
+		ValidArgsFunction: a.completeChoices,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.rememberShow(cmd.Context(), args)
 		},
