@@ -30,9 +30,9 @@ func columns(w io.Writer) int {
 	return int(size.Col)
 }
 
-// Width returns how many columns a table may have: what COLUMNS says, else the width of the
+// width returns how many columns a table may have: what COLUMNS says, else the width of the
 // terminal, else 0 for any number.
-func Width(w io.Writer) int {
+func width(w io.Writer) int {
 	if n, err := strconv.Atoi(os.Getenv("COLUMNS")); err == nil && n > 0 {
 		return n
 	}
@@ -79,7 +79,7 @@ const (
 )
 
 // Write prints the table to w, as wide as that is.
-func (t *Table) Write(w io.Writer) error { return t.write(w, Width(w)) }
+func (t *Table) Write(w io.Writer) error { return t.write(w, width(w)) }
 
 // write prints the table with at most so many characters a line, any number if width is 0.
 // Cells that may not be shortened can still be longer.
