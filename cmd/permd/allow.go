@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -35,7 +34,8 @@ command.
 		Example: `  permd allow
   permd allow 01a1fd8c-f759-7ace-97fe-e3dd444ffe0e
   permd allow 01a1fd8c-f759-7ace-97fe-e3dd444ffe0e --width w1 --scope session`,
-		Args: cobra.MaximumNArgs(1),
+		Args:              cobra.MaximumNArgs(1),
+		ValidArgsFunction: a.completeQuestions,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := checkLimit(cmd, limit); err != nil {
 				return err
@@ -109,11 +109,13 @@ func (a *app) listQuestions(ctx context.Context, m *memoryClient) error {
 		for _, text := range q.Effects {
 			fmt.Fprintf(a.Out, "    %s\n", text)
 		}
-		w := tabwriter.NewWriter(a.Out, 0, 0, 2, ' ', 0)
+		t := cli.Table{Flexible: []int{1}}
 		for _, width := range q.Widths {
-			fmt.Fprintf(w, "    --width %s\t%s\t%s\n", width.ID, strings.ReplaceAll(width.Rule, "\n", "; "), width.Scope)
+			t.Row("    --width "+width.ID, strings.ReplaceAll(width.Rule, "\n", "; "), width.Scope)
 		}
-		w.Flush()
+		if err := t.Write(a.Out); err != nil {
+			return err
+		}
 	}
 	return nil
 }

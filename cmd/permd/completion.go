@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"io"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -10,6 +11,10 @@ import (
 	"github.com/permd/permd/cmd/permd/internal/cli"
 	"github.com/permd/permd/cmd/permd/internal/records"
 	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/decisions/effects/tools"
+	"github.com/permd/permd/policy/settings"
+	"github.com/permd/permd/rego"
+	"github.com/permd/permd/socket/admin"
 )
 
 // shellCompletions lists the supported shells with the file names of their
@@ -28,7 +33,8 @@ func (a *app) completionCommand() *cobra.Command {
 		Annotations: readsOnly,
 		Short:       "Print a shell completion script",
 		Long: `Print a script that lets SHELL (bash, zsh or fish) complete permd's commands and
-options, and the ids of recent decisions. Load it with:
+options, the ids of recent decisions, of calls that wait and of remembered choices,
+and the names of layers and agents. Load it with:
 
   bash   source <(permd completion bash)       in ~/.bashrc
   zsh    source <(permd completion zsh)        in ~/.zshrc, after compinit
@@ -99,4 +105,85 @@ func (a *app) completeDecisions(cmd *cobra.Command, args []string, _ string) ([]
 		out = append(out, cobra.CompletionWithDesc(d.ID, string(d.Verdict)+" "+summary(d)))
 	}
 	return out, cobra.ShellCompDirectiveDefault | cobra.ShellCompDirectiveKeepOrder
+}
+
+// noFiles keeps a shell from offering files.
+const noFiles = cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
+
+// completeDecision completes to recent decisions and to nothing else.
+func (a *app) completeDecision(cmd *cobra.Command, args []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	found, _ := a.completeDecisions(cmd, args, typed)
+	return found, noFiles
+}
+
+// completeQuestions completes to the calls that wait for a person.
+func (a *app) completeQuestions(cmd *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	var out []cobra.Completion
+	if len(args) > 0 {
+		return nil, noFiles
+	}
+	a.askDaemon(cmd, func(ctx context.Context, m *memoryClient) error {
+		var got admin.Questions
+		err := m.c.Call(ctx, admin.MethodQuestionsList, struct{}{}, &got)
+		for i := range got.Questions {
+			out = append(out, cobra.CompletionWithDesc(got.Questions[i].DecisionID, got.Questions[i].Reason))
+		}
+		return err
+	})
+	return out, noFiles
+}
+
+// completeChoices completes to remembered choices that are not named yet.
+func (a *app) completeChoices(cmd *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	var out []cobra.Completion
+	a.askDaemon(cmd, func(ctx context.Context, m *memoryClient) error {
+		all, err := m.list(ctx)
+		for i := range all {
+			if c := &all[i]; !slices.Contains(args, c.ID) {
+				p := partsOf(c)[0]
+				out = append(out, cobra.CompletionWithDesc(c.ID, string(c.Verdict)+" "+p.Kind+" "+cli.Clip(p.Rule, 60)))
+			}
+		}
+		return err
+	})
+	return out, noFiles
+}
+
+// askDaemon calls do with a connection, for as long as a person waits for the tab key.
+func (a *app) askDaemon(cmd *cobra.Command, do func(ctx context.Context, m *memoryClient) error) {
+	ctx, cancel := context.WithTimeout(cmd.Context(), completionTimeout)
+	defer cancel()
+	_ = withMemory(ctx, func(m *memoryClient) error { return do(ctx, m) }) // without an answer there is nothing to offer
+}
+
+// completeFlags makes the values of options known wherever commands have them.
+func completeFlags(cmd *cobra.Command) {
+	layers := make([]string, len(decisions.Layers))
+	for i, l := range decisions.Layers {
+		layers[i] = string(l)
+	}
+	for name, values := range map[string][]string{
+		"layer": layers, "profile": {settings.ProfileCareful, settings.ProfileBalanced, settings.ProfileUnattended},
+		"verdict": {string(decisions.Allow), string(decisions.Ask), string(decisions.Deny)},
+		"scope":   {"session", "session+children", "project", "user"}, "kind": kindWords(), "width": {"w1", "w2", "w3"},
+	} {
+		if cmd.Flags().Lookup(name) != nil {
+			_ = cmd.RegisterFlagCompletionFunc(name, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)) // it is not registered twice
+		}
+	}
+	if cmd.Flags().Lookup("agent") != nil {
+		_ = cmd.RegisterFlagCompletionFunc("agent", completeAgents) // as above
+	}
+	for _, sub := range cmd.Commands() {
+		completeFlags(sub)
+	}
+}
+
+// completeAgents completes to the agents that permd knows.
+func completeAgents(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	profiles, err := tools.ParseProfiles(rego.Profiles())
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	return profiles.Agents(), cobra.ShellCompDirectiveNoFileComp
 }

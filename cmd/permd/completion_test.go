@@ -36,14 +36,17 @@ func TestCompletionBash(t *testing.T) {
 		t.Fatal(err)
 	}
 	for line, want := range map[string]string{
-		"permd pol":             "policy",
-		"permd policy ch":       "check",
-		"permd remember fo":     "forget",
-		"permd expl":            "explain",
-		"permd explain --loc":   "--local",
-		"permd decide --ag":     "--agent",
-		"permd completion z":    "zsh",
-		"permd service install": "install",
+		"permd pol":                        "policy",
+		"permd policy ch":                  "check",
+		"permd remember fo":                "forget",
+		"permd expl":                       "explain",
+		"permd explain --loc":              "--local",
+		"permd decide --ag":                "--agent",
+		"permd completion z":               "zsh",
+		"permd policy check --layer us":    "user",
+		"permd decide --agent codex-acp":   "codex-acp",
+		"permd policy test --profile care": "careful",
+		"permd service install":            "install",
 	} {
 		t.Run(line, func(t *testing.T) {
 			cmd := exec.CommandContext(t.Context(), bash, "--noprofile", "--norc", "-c", `
@@ -61,5 +64,28 @@ func TestCompletionBash(t *testing.T) {
 				t.Errorf("%q becomes %q (%v), want %q", line, got, err, want)
 			}
 		})
+	}
+}
+
+// TestCompleteIDs offers the ids of decisions, of calls that wait and of choices.
+func TestCompleteIDs(t *testing.T) {
+	t.Parallel()
+	d := newTestDaemon(t)
+	d.policy(t, "hook.rego", hookRules)
+	d.start(t)
+	project := d.project(t, nil)
+	m := allowedBy.FindStringSubmatch(string(d.hook(t, "cursor", hookInput(hookShell[8].in, project, "whatever -f x")).Stdout))
+	if m == nil {
+		t.Fatal("no way to allow it is named")
+	}
+	d.permd(t, "remember", "add", "run", "go vet *", "--dir", project)
+	choice := strings.Fields(d.permd(t, "remember", "list"))[0]
+	for command, want := range map[string]string{
+		"log show": m[1], "explain": m[1], "allow": m[1], "remember show": choice, "remember forget": choice, "remember confirm": choice,
+	} {
+		words := append([]string{"__complete"}, strings.Fields(command)...)
+		if out := d.permd(t, append(words, "")...); !strings.Contains(out, want) {
+			t.Errorf("permd %s: %s is not offered:\n%s", command, want, out)
+		}
 	}
 }

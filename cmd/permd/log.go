@@ -138,8 +138,9 @@ a decision or a choice is written.
 permd explain shows in addition what would change it.
 
 ` + cli.ExitCodes,
-		Example: `  permd log show 019e8f4c-6a55-7b7e-8f1e-2f9d3c1a0b42`,
-		Args:    cobra.ExactArgs(1),
+		Example:           `  permd log show 019e8f4c-6a55-7b7e-8f1e-2f9d3c1a0b42`,
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: a.completeDecision,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.logShow(cmd.Context(), args[0])
 		},
@@ -289,17 +290,17 @@ func (a *app) printRecords(recs []*decisions.Record) error {
 		}
 		return nil
 	}
-	w := tabwriter.NewWriter(a.Out, 0, 0, 2, ' ', 0)
+	t := cli.Table{Flexible: []int{2, 3}}
 	for i := range recs {
 		r := recs[i]
 		if r.Unreadable != "" {
-			fmt.Fprintf(w, "%s\tunreadable\t%s\t\t%s\n", r.Time.Local().Format("01-02 15:04:05"), cli.Clip(display.Display(r.Unreadable), 80), r.Decision.ID)
+			t.Row(r.Time.Local().Format("01-02 15:04:05"), "unreadable", cli.Clip(display.Display(r.Unreadable), 80), "", r.Decision.ID)
 			continue
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", r.Time.Local().Format("01-02 15:04:05"),
+		t.Row(r.Time.Local().Format("01-02 15:04:05"),
 			verdictAndOutcome(&r.Decision), summary(&r.Decision), cli.Clip(display.Display(r.Decision.Reason), 40), r.Decision.ID)
 	}
-	return w.Flush()
+	return t.Write(a.Out)
 }
 
 // verdictAndOutcome returns the verdict, and the outcome of the call if it has

@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -142,7 +141,7 @@ func (a *app) policyCheck(ctx context.Context, args []string, o folderOptions) e
 
 func (a *app) renderProblems(problems []diag.Problem) {
 	for _, p := range problems {
-		fmt.Fprintf(a.Out, "%s: %s\n", p.Severity, p)
+		fmt.Fprintf(a.Out, "%s: %s\n", cli.Paint(a.Out, string(p.Severity), string(p.Severity)), p)
 		if p.Hint != "" {
 			fmt.Fprintf(a.Out, "  hint: %s\n", p.Hint)
 		}
@@ -272,15 +271,15 @@ func (a *app) policyList(ctx context.Context, args []string, o folderOptions) er
 		}
 		return nil
 	}
-	w := tabwriter.NewWriter(a.Out, 0, 0, 2, ' ', 0)
+	t := cli.Table{Flexible: []int{3, 4}}
 	for _, r := range rules {
 		what := r.Title
 		if what == "" {
 			what = r.Reason
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", r.Layer, r.Set, r.ID, cli.Clip(what, 60), r.At)
+		t.Row(string(r.Layer), string(r.Set), r.ID, cli.Clip(what, 60), r.At)
 	}
-	return w.Flush()
+	return t.Write(a.Out)
 }
 
 func (a *app) rules(ctx context.Context, args []string, o *folderOptions) ([]rules.RuleInfo, error) {

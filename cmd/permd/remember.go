@@ -206,18 +206,18 @@ func (a *app) printChoices(list []admin.Choice) error {
 	if len(list) == 0 {
 		fmt.Fprintln(a.Out, "nothing is remembered")
 	}
-	w := tabwriter.NewWriter(a.Out, 0, 0, 2, ' ', 0)
+	t := cli.Table{Flexible: []int{3, 4, 5}}
 	for i := range list {
 		c := &list[i]
 		for n, p := range partsOf(c) {
 			if n == 0 {
-				fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", c.ID, c.Verdict, p.Kind, cli.Clip(p.Rule, 60), scopeText(c), usage(c))
+				t.Row(c.ID, string(c.Verdict), p.Kind, cli.Clip(p.Rule, 60), scopeText(c), usage(c))
 			} else {
-				fmt.Fprintf(w, "\t\t%s\t%s\t\t\n", p.Kind, cli.Clip(p.Rule, 60))
+				t.Row("", "", p.Kind, cli.Clip(p.Rule, 60))
 			}
 		}
 	}
-	return w.Flush()
+	return t.Write(a.Out)
 }
 
 // scopeText describes where a choice applies.
@@ -253,8 +253,9 @@ func (a *app) rememberShowCommand() *cobra.Command {
 limit) and the decision that each of them answered.
 
 ` + cli.ExitCodes,
-		Example: `  permd remember show k3vq7xw2n5ab`,
-		Args:    cobra.MinimumNArgs(1),
+		Example:           `  permd remember show k3vq7xw2n5ab`,
+		Args:              cobra.MinimumNArgs(1),
+		ValidArgsFunction: a.completeChoices,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.rememberShow(cmd.Context(), args)
 		},

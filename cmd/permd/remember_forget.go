@@ -30,6 +30,7 @@ apply from the next request on, even if the disk is full.
 		Example: `  permd remember forget k3vq7xw2n5ab
   permd remember forget --project .
   permd remember forget --all`,
+		ValidArgsFunction: a.completeChoices,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			named := 0
 			for _, is := range []bool{len(args) > 0, all, !f.empty()} {
@@ -171,8 +172,9 @@ Confirming a reject that an earlier version of permd stored (see permd remember
 list --changed) makes it deny again what its lines match, instead of asking.
 
 ` + cli.ExitCodes,
-		Example: `  permd remember confirm k3vq7xw2n5ab`,
-		Args:    cobra.MinimumNArgs(1),
+		Example:           `  permd remember confirm k3vq7xw2n5ab`,
+		Args:              cobra.MinimumNArgs(1),
+		ValidArgsFunction: a.completeChoices,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.rememberConfirm(cmd.Context(), args)
 		},

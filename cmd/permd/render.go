@@ -12,7 +12,8 @@ import (
 // renderDecision prints a decision in readable form: the verdict and its reason,
 // then each effect with its source and the rules that matched.
 func renderDecision(w io.Writer, d *decisions.Decision) {
-	fmt.Fprintf(w, "%s: %s\n", d.Verdict, display.Display(d.Reason))
+	paint := func(v decisions.Verdict, text string) string { return cli.Paint(w, string(v), text) }
+	fmt.Fprintf(w, "%s: %s\n", paint(d.Verdict, string(d.Verdict)), display.Display(d.Reason))
 	if d.Message != "" {
 		fmt.Fprintf(w, "  tell the agent: %s\n", display.Display(d.Message))
 	}
@@ -28,7 +29,7 @@ func renderDecision(w io.Writer, d *decisions.Decision) {
 		if e.Claimed {
 			from += ", claimed"
 		}
-		fmt.Fprintf(w, "  %s %-*s  from %s\n", cli.Marks[e.Verdict], width, e.Text, from)
+		fmt.Fprintf(w, "  %s %-*s  from %s\n", paint(e.Verdict, cli.Marks[e.Verdict]), width, e.Text, from)
 		// The reason of the whole call has been printed above.
 		if len(e.Rules) == 0 && e.Reason != d.Reason {
 			fmt.Fprintf(w, "      %s: %s\n", e.Verdict, display.Display(e.Reason))

@@ -175,6 +175,7 @@ that holds message, hint and exitCode.
 		root.AddCommand(sub.cmd)
 	}
 	usageErrors(root)
+	completeFlags(root)
 	return root
 }
 

@@ -189,7 +189,7 @@ func (a *app) remove(dirs xdg.Dirs, r *uninstallReport) error {
 		r.Next = append(r.Next, done.Next...)
 	}
 	for _, dir := range r.Purge {
-		if err := os.RemoveAll(dir); err != nil {
+		if err := os.RemoveAll(dir); err != nil { //nolint:forbidigo // permd's own folders, which the person was shown
 			return fmt.Errorf("deleting permd's folder: %w", err)
 		}
 	}

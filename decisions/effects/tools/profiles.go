@@ -166,6 +166,12 @@ func (p *profile) followsFolder() bool { return p.liveShell || p.freshShell }
 // offer several such options of which some allow more; "" if none is known.
 func (p *Profiles) OnceOption(a effects.Party) string { return p.of(a).onceOption }
 
+// Agents returns the names of the agents that have a profile, in lower case and in order,
+// without those that are several words.
+func (p *Profiles) Agents() []string {
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(p.byName)), func(name string) bool { return strings.Contains(name, " ") })
+}
+
 // ShellTool returns the agent's tool that runs shell text, and the member of its input that
 // holds the text; ok is false if no such tool is known. Of several it is the one that the
 // agent calls execute, or else the first by name.

@@ -25,15 +25,15 @@ func (Duration) Type() string { return "duration" }
 
 // Set parses a duration.
 func (d Duration) Set(text string) error {
-	v, err := ParseDuration(text)
+	v, err := parseDuration(text)
 	if err == nil {
 		*d.To = v
 	}
 	return err
 }
 
-// ParseDuration parses a duration that may begin with weeks and days.
-func ParseDuration(text string) (time.Duration, error) {
+// parseDuration parses a duration that may begin with weeks and days.
+func parseDuration(text string) (time.Duration, error) {
 	wrong := errors.New("write a duration such as 30m, 8h, 7d or 2w")
 	rest, total := text, time.Duration(0)
 	for _, unit := range []struct {

@@ -123,4 +123,3 @@ func (i *Installer) installedACP(client *acpClient, home string) ([]Installed, e
 	}
 	return all, nil
 }
-
