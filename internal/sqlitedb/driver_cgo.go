@@ -24,7 +24,7 @@ func newDriver() (driver.Driver, error) {
 
 func saysDamaged(err error) bool {
 	e, ok := errors.AsType[sqlite3.Error](err)
-	return ok && (e.Code == sqlite3.ErrCorrupt || e.Code == sqlite3.ErrNotADB)
+	return ok && (e.Code == sqlite3.ErrCorrupt || e.Code == sqlite3.ErrNotADB || e.ExtendedCode == sqlite3.ErrIoErrShortRead)
 }
 
 // saysFull recognises both forms: SQLite's own code, and an input/output error caused by

@@ -13,9 +13,6 @@ import (
 // sideFiles are the suffixes of the files that SQLite keeps next to a database.
 var sideFiles = []string{"-wal", "-shm", "-journal"}
 
-// minPage is SQLite's smallest page, in bytes.
-const minPage = 512
-
 // prepare makes sure that the database's file exists and that only this user can access
 // it; the folder has been prepared. fresh is true if the file has no content yet.
 //
@@ -42,7 +39,7 @@ func prepare(path string) (fresh bool, err error) {
 		if info.Size() < minPage { // SQLite would treat it as new
 			return false, fmt.Errorf("opening %s: %w: it was cut to %d bytes", path, ErrDamaged, info.Size())
 		}
-		return false, nil
+		return false, checkWholePages(path, info.Size())
 	}
 	// SQLite silently deletes the log of an empty database.
 	if hasContent(path + "-wal") {
