@@ -56,6 +56,7 @@ var parsers = map[string]string{
 	"socket/proxy":                 "socket/proxy.FuzzLines socket/proxy.FuzzEnvelopes",
 	"socket/rap":                   "socket/rap.FuzzInvocation",
 
+	"cmd/permd/internal/cli.parseDuration":        "- a flag of the person's own command",
 	"cmd/permd/internal/daemon.readWitness":       "- lines of permd's own file, bounded, which are only compared",
 	"cmd/permd/internal/hookproc.readHook":        "- a bounded read; socket/hook.FuzzRead has the bytes",
 	"cmd/permd/internal/account.ReadSettingsFile": "- opens a file; policy/settings.FuzzParse has the bytes",

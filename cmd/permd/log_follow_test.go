@@ -59,7 +59,7 @@ func TestLogFollow(t *testing.T) {
 	if err := d.stop(t); err != nil {
 		t.Errorf("the daemon ends with %v", err)
 	}
-	if err := end(); err == nil || !strings.Contains(out.String(), "permd: error: following the journal: the daemon has ended\n") {
+	if err := end(); err == nil || !strings.Contains(out.String(), `{"error":{"message":"following the journal: the daemon has ended",`) {
 		t.Errorf("the follower ends with %v:\n%s", err, out)
 	}
 }

@@ -44,6 +44,9 @@ func (x *Expression) OnlyNames(i int, plain func(pattern string) bool) bool {
 			}
 			j = x.commandEnd(j, len(x.Words))
 		default:
+			if x.Words[j].Dynamic() {
+				return false
+			}
 			j = x.skipValue(j)
 		}
 		negated = false
@@ -51,19 +54,30 @@ func (x *Expression) OnlyNames(i int, plain func(pattern string) bool) bool {
 	return named && x.Begin <= i
 }
 
-// PassesLinks reports whether links may be passed to a command, even without -L: nothing
-// restricts it to plain files.
-func (x *Expression) PassesLinks() bool {
+// PassesLinks reports whether links may be passed to the command at i, even without -L: no
+// test before the command restricts it to plain files.
+func (x *Expression) PassesLinks(i int) bool {
 	files := false
-	for i := range x.Words {
-		switch x.Words[i].Text {
+	for j := 0; j < len(x.Words); j++ {
+		switch text := x.Words[j].Text; text {
 		case "-o", "-or", ",", "!", "-not":
 			return true
+		case "-exec", "-execdir", "-ok", "-okdir":
+			if j == i {
+				return !files
+			}
+			j = x.commandEnd(j, i)
 		case "-type":
-			files = files || i+1 < len(x.Words) && x.Words[i+1].Text == "f"
+			j++
+			files = files || j < i && x.Words[j].Text == "f"
+		default:
+			if x.Words[j].Dynamic() {
+				return true // it may be an operator
+			}
+			j = x.skipValue(j)
 		}
 	}
-	return !files
+	return true
 }
 
 // LastName returns the last pattern for names that the files have which are passed to the
@@ -81,6 +95,9 @@ func (x *Expression) LastName(i int) string {
 				last = x.Words[j].Text
 			}
 		default:
+			if x.Words[j].Dynamic() {
+				return ""
+			}
 			j = x.skipValue(j)
 		}
 	}
@@ -95,13 +112,27 @@ func (x *Expression) commandEnd(i, end int) int {
 	return i
 }
 
-// skipValue returns the index of the value of the word at i, which is not part of the
+// skipValue returns the index of the last value of the word at i, which is not part of the
 // expression, or i.
 func (x *Expression) skipValue(i int) int {
-	if o := x.Program.Options[x.Words[i].Text]; o != nil && o.Arity != ArityNone {
-		return i + 1
+	_, values := x.Program.primaryOption(x.Words[i].Text)
+	return i + values
+}
+
+// primaryOption returns the option for a word of find's expression that is no operator, nil if
+// the table has none, and the number of its values.
+func (p *Program) primaryOption(name string) (o *Option, values int) {
+	if strings.HasPrefix(name, "-newer") && len(name) == len("-newerXY") {
+		name = "-newerXY"
 	}
-	return i
+	o = p.Options[name]
+	switch {
+	case o == nil || o.Arity == ArityNone:
+		return o, 0
+	case o.Canonical == "-fprintf": // a file and a format
+		return o, 2
+	}
+	return o, 1
 }
 
 // IsTestOperand reports whether the word at i of test or [ can only be an operand: it

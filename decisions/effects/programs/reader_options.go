@@ -267,15 +267,15 @@ func (r *Reader) nextLetter() OptionUse {
 // readPrimary reads a word of find's expression that is no operator.
 func (r *Reader) readPrimary(i int) Arg {
 	name := r.words[i].Text
-	if strings.HasPrefix(name, "-newer") && len(name) == len("-newerXY") {
-		name = "-newerXY"
+	o, values := r.program.primaryOption(name)
+	if o != nil && o.Canonical == "-newerXY" {
+		name = o.Canonical
 	}
-	o := r.program.Options[name]
 	u := OptionUse{Option: o, Index: i, name: name}
-	if o != nil && o.Arity != ArityNone && o.Role != RoleCommand && o.Role != RoleDeletes {
+	if values > 0 && o.Role != RoleCommand && o.Role != RoleDeletes {
 		r.takeValue(&u, i+1)
-		if o.Canonical == "-fprintf" && u.Form == ValueSeparate {
-			r.next++ // the file and the format
+		if u.Form == ValueSeparate {
+			r.next += values - 1
 		}
 	}
 	return r.singleOption(u)

@@ -150,7 +150,7 @@ func (v *invocation) foundPath(i int, root effects.Word) effects.Word {
 	}
 	w := effects.Word{Text: root.Text, Shown: "{}", Tree: true, Linked: true, Plain: x.OnlyNames(i, v.b.Table.PlainPattern)}
 	if !v.has([]string{"-L", "-follow"}) { // with them, a link may be a folder on the way
-		w.Linked, w.Ending = x.PassesLinks(), paths.LiteralEnd(x.LastName(i))
+		w.Linked, w.Ending = x.PassesLinks(i), paths.LiteralEnd(x.LastName(i))
 	}
 	return w
 }
