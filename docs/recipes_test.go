@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/internal/testload"
 	"github.com/permd/permd/policy"
 	policyrules "github.com/permd/permd/policy/rules"
 	"github.com/permd/permd/rego"
@@ -57,7 +58,7 @@ func TestRecipes(t *testing.T) {
 		t.Fatal(err)
 	}
 	without := newWorld(t, rules{})
-	for _, r := range all {
+	for _, r := range testload.WithShort(t, 4, all) {
 		t.Run(r.title, func(t *testing.T) {
 			dir := folder(t, r.files)
 			f := policy.Folder{Dir: dir, Schema: rego.InputSchema(), Table: table, Profiles: profiles}

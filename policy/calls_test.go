@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/internal/testload"
 	"github.com/permd/permd/policy/diag"
 	"github.com/permd/permd/policy/policytest"
 	"github.com/permd/permd/rego"
@@ -62,7 +63,7 @@ func shippedFolder(t *testing.T, files map[string]string) Folder {
 func TestCheckRunsTests(t *testing.T) {
 	t.Parallel()
 	const rules = "package permd.user\nimport rego.v2\ndeny contains \"no\" if input.effect.program == \"frob\"\n"
-	for _, tt := range []struct {
+	for _, tt := range testload.WithShort(t, 3, []struct {
 		name          string
 		files         map[string]string
 		tests, failed int
@@ -74,7 +75,7 @@ func TestCheckRunsTests(t *testing.T) {
 		{"a rule that fails", map[string]string{"a_test.rego": "package permd.user\ntest_no if false\n"}, 1, 1, "a_test.rego:2: test test_no: does not hold"},
 		{"both", map[string]string{"a_test.rego": "package permd.user\ntest_no if false\n", "sub/a_test.yaml": "deny: [frob]\n"}, 2, 1, "test_no"},
 		{"calls that cannot be read", map[string]string{"a_test.yaml": "deny: frob\n"}, 0, 0, "a_test.yaml:1: deny is no list of calls"},
-	} {
+	}) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			files := map[string]string{"a.rego": rules}

@@ -2,10 +2,13 @@ package policy
 
 import (
 	"fmt"
+	"maps"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/permd/permd/internal/testload"
 	"github.com/permd/permd/policy/policytest"
 )
 
@@ -28,7 +31,7 @@ func deepEntries(n int) string {
 func TestTooLarge(t *testing.T) {
 	t.Parallel()
 	const far = "would take more than 32 MiB of memory"
-	for name, tt := range map[string]struct {
+	tests := map[string]struct {
 		files map[string]string // of the project
 		want  string
 	}{
@@ -40,7 +43,9 @@ func TestTooLarge(t *testing.T) {
 		"folders above": {map[string]string{
 			".permd/rules.yaml": "deny:\n  run: [dd]\n", "../.permd/rules.yaml": "deny:\n  run: [dd]\n" + strings.Repeat("# \n", 200_000), "../../.permd/rules.yaml": "deny:\n  run: [dd]\n" + strings.Repeat("# \n", 200_000),
 		}, "larger than 1 MiB together"},
-	} {
+	}
+	for _, name := range testload.WithShort(t, 3, slices.Sorted(maps.Keys(tests))) {
+		tt := tests[name]
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t)
@@ -85,6 +90,9 @@ func TestTooLargeTogether(t *testing.T) {
 // TestLargeProjects: projects are dropped before they take too much together, of the large
 // ones the least recently used first.
 func TestLargeProjects(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it compiles rules of 100 MiB; TestTooLarge is the quick one")
+	}
 	t.Parallel()
 	w := newWorld(t)
 	s := w.open(t)

@@ -116,6 +116,9 @@ func TestProxyChain(t *testing.T) {
 
 // TestProxyChainAlone: without a conductor, --proxy prints what to use instead.
 func TestProxyChainAlone(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it starts a program or a daemon of its own; TestProxyChain is the quick one")
+	}
 	t.Parallel()
 	d := newTestDaemon(t)
 	t.Run("the last of a chain", func(t *testing.T) {

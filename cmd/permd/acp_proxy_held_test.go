@@ -9,6 +9,9 @@ import (
 // TestProxyHeld cancels requests while permd is being asked about them: the agent
 // gets its answer at once, and the client, which never saw them, gets no message.
 func TestProxyHeld(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it starts a program or a daemon of its own; TestProxyProcess is the quick one")
+	}
 	t.Parallel()
 	d := startDaemon(t)
 	r := d.relay(t)

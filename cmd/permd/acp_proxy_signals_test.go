@@ -222,6 +222,9 @@ func TestProxyDeafClient(t *testing.T) {
 // TestProxyFiles uses files as pipes, and one pipe for two streams. Their modes are
 // left unchanged.
 func TestProxyFiles(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it starts a program or a daemon of its own; TestProxyProcess is the quick one")
+	}
 	t.Parallel()
 	d := newTestDaemon(t)
 	t.Run("files", func(t *testing.T) {

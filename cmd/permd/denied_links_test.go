@@ -83,6 +83,9 @@ ask:
 // TestAskedThroughLinks: where a rule asks about a file by each of its paths, the answer
 // that the person has remembered is enough.
 func TestAskedThroughLinks(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it starts a program or a daemon of its own; TestDeniedThroughLinks is the quick one")
+	}
 	t.Parallel()
 	d := newTestDaemon(t)
 	root := d.project(t, map[string]string{"real/a": "x"})

@@ -10,6 +10,9 @@ import (
 // TestHookPrompt is a conversation with Claude Code's permission-prompt tool, as
 // a process.
 func TestHookPrompt(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it starts a program or a daemon of its own; TestHook is the quick one")
+	}
 	t.Parallel()
 	d := newTestDaemon(t)
 	d.policy(t, "hook.rego", hookRules)

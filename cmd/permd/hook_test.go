@@ -190,10 +190,10 @@ deny contains "command server" if { input.effect.kind == "use"; input.effect.ser
 func TestHookUsage(t *testing.T) {
 	t.Parallel()
 	d := newTestDaemon(t)
-	for _, args := range [][]string{
+	for _, args := range testload.WithShort(t, 3, [][]string{
 		{"hook"}, {"hook", "bogus"}, {"hook", "Claude"}, {"hook", ""}, {"hook", "claude", "more"}, {"hook", "claude", "--bogus"}, {"hook", "--bogus", "claude"},
 		{"--bogus", "hook", "claude"}, {"hook", "codex", "--permission-prompt-tool"}, {"hook", "opencode"}, {"hok", "claude"},
-	} {
+	}) {
 		out := runHook(t, d.command(args...))
 		wantHook(t, strings.Join(args, " "), "claude", "", out, hooktest.Stops)
 	}

@@ -29,6 +29,9 @@ func TestWhole(t *testing.T) {
 
 // TestShortIDs uses ids of decisions and choices that are shortened.
 func TestShortIDs(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it starts a program or a daemon of its own; TestRemember is the quick one")
+	}
 	t.Parallel()
 	d := newTestDaemon(t)
 	d.policy(t, "hook.rego", hookRules)

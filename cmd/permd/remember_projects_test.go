@@ -49,6 +49,9 @@ func TestRememberWorktrees(t *testing.T) {
 // TestRejectInWorktrees checks that a reject of a file applies to that file in each
 // worktree of the repository, from a session in any of them.
 func TestRejectInWorktrees(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it starts a program or a daemon of its own; TestRemember is the quick one")
+	}
 	t.Parallel()
 	d := startDaemon(t)
 	main := d.project(t, map[string]string{

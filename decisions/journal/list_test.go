@@ -134,7 +134,11 @@ func TestListEarlierJournal(t *testing.T) {
 	if err != nil || len(all) < 40 {
 		t.Fatalf("%d records, %v", len(all), err)
 	}
-	compareWithModel(t, j.Reader, all, rand.New(rand.NewPCG(3, 4)), 200)
+	filters := 200
+	if testing.Short() {
+		filters = 30
+	}
+	compareWithModel(t, j.Reader, all, rand.New(rand.NewPCG(3, 4)), filters)
 	if names, err := filepath.Glob(filepath.Join(filepath.Dir(o.Path), "*.backup-*")); err != nil || len(names) > 0 {
 		t.Errorf("a migration that only adds left backups: %v, %v", names, err)
 	}

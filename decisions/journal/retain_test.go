@@ -109,6 +109,9 @@ func TestClockJumpRemovesNothing(t *testing.T) {
 // that a person may answer, are found and answered after all around them is gone;
 // they go when they are not needed any more.
 func TestRetentionKeepsWhatIsNeeded(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it writes thousands of decisions; TestRetentionBySize is the quick one")
+	}
 	const n = 6000
 	var clock testClock
 	clock.at.Store(n)
@@ -170,6 +173,9 @@ func TestRetentionKeepsWhatIsNeeded(t *testing.T) {
 
 // TestRetentionOfManyQuestions: open questions do not fill the journal.
 func TestRetentionOfManyQuestions(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it writes thousands of decisions; TestRetentionBySize is the quick one")
+	}
 	const limit, n = 1 << 20, 4000
 	var clock testClock
 	clock.at.Store(n)

@@ -45,6 +45,16 @@ func WithRace[T any](t testing.TB, list []T) []T {
 	return Sample(t, len(list), list)
 }
 
+// WithShort returns the whole list, and with -short a sample of n. It is for a test whose
+// cases are of one kind and take long.
+func WithShort[T any](t testing.TB, n int, list []T) []T {
+	t.Helper()
+	if !testing.Short() {
+		return list
+	}
+	return Sample(t, n, list)
+}
+
 // SampleOf is Sample with at least one element of each class.
 func SampleOf[T any](t testing.TB, n int, list []T, class func(T) string) []T {
 	t.Helper()

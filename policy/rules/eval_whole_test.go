@@ -10,6 +10,7 @@ import (
 
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/internal/testload"
 	"github.com/permd/permd/policy/diag"
 	"github.com/permd/permd/policy/input"
 	"github.com/permd/permd/policy/input/inputtest"
@@ -20,16 +21,19 @@ import (
 func TestNeeds(t *testing.T) {
 	t.Parallel()
 	schema := testSchema(t)
+	forms := testload.WithShort(t, 1, []string{"whole", "variable", "function"})
 	compiled := map[string]*Layer{} // by text, since the inputs have most paths in common
 	for _, in := range inputtest.Everything() {
 		all := map[string]bool{}
 		inputtest.Paths(input.Build(in, input.AllParts).Value, "", all)
 		for path := range all {
-			for form, text := range map[string]string{
+			texts := map[string]string{
 				"whole":    `deny contains "x" if { v := input.` + path + `; v == v }`,
 				"variable": `deny contains "x" if { p := "` + path[strings.LastIndex(path, ".")+1:] + `"; o := input` + dotted(path) + `; o[p] == o[p] }`,
 				"function": `deny contains "x" if f(input)` + "\n" + `f(i) if { v := i.` + path + `; v == v }`,
-			} {
+			}
+			for _, form := range forms {
+				text := texts[form]
 				c := compiled[text]
 				if c == nil {
 					var ps diag.List

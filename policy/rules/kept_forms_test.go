@@ -133,7 +133,7 @@ func TestKeptForms(t *testing.T) {
 	for n, form := range keptForms {
 		t.Run(form, func(t *testing.T) {
 			for p, policy := range keptPolicies {
-				if testing.Short() && (n+p)%16 != 0 {
+				if testing.Short() && (n+p)%48 != 0 {
 					continue
 				}
 				form := strings.ReplaceAll(form, "V", fmt.Sprintf("v%d", p))

@@ -2,11 +2,14 @@ package rules
 
 import (
 	"fmt"
+	"maps"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/internal/testload"
 	"github.com/permd/permd/policy/policytest"
 )
 
@@ -36,7 +39,7 @@ func TestWeight(t *testing.T) {
 	if testing.Short() {
 		part = 6
 	}
-	for name, file := range map[string][2]string{
+	files := map[string][2]string{
 		"rules":          {"a.rego", policytest.Rules(0, 2000/part)},
 		"a large set":    {"a.rego", module + "x := {" + repeated(20000, "\"name#\", ") + "\"y\"}\nallow contains \"a\" if input.effect.program in x\n"},
 		"an array":       {"a.rego", module + "x := [" + repeated(30000/part, "#, ") + "1]\nallow contains \"a\" if input.effect.port in x\n"},
@@ -48,7 +51,9 @@ func TestWeight(t *testing.T) {
 		"allowed runs":   {"rules.yaml", "allow:\n  run:\n" + repeated(500/part, "  - \"frob a# --b *\"\n")},
 		"paths":          {"rules.yaml", "deny:\n  write:\n" + repeated(300/part, "  - \"/srv/#/**/x\"\n")},
 		"hosts":          {"rules.yaml", "allow:\n  connect:\n" + repeated(2000/part, "  - \"h#.example.com\"\n")},
-	} {
+	}
+	for _, name := range testload.WithShort(t, 5, slices.Sorted(maps.Keys(files))) {
+		file := files[name]
 		u := unitOf(decisions.User, map[string]string{file[0]: file[1]})
 		schema := testSchema(t)
 		before := liveHeap()

@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/permd/permd/internal/testload"
 )
 
 // TestLines reads lines of all lengths around those of the buffers, in pieces of
@@ -39,7 +41,7 @@ func TestLines(t *testing.T) {
 		"at once": func(r io.Reader) io.Reader { return r }, "in halves": iotest.HalfReader, "with the end": iotest.DataErrReader,
 		"odd": func(r io.Reader) io.Reader { return &oddReader{r, random} },
 	} {
-		for _, last := range []string{"", "x", strings.Repeat("x", readSize), strings.Repeat("x", pieceSize+1)} {
+		for _, last := range testload.WithShort(t, 1, []string{"", "x", strings.Repeat("x", readSize), strings.Repeat("x", pieceSize+1)}) {
 			l := newLines(form(io.MultiReader(bytes.NewReader(data), strings.NewReader(last))))
 			var got []string
 			var err error

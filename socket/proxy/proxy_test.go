@@ -133,6 +133,9 @@ func TestRun(t *testing.T) {
 // TestLongLines passes on a line of the maximum length and refuses a longer
 // one, telling its sender.
 func TestLongLines(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: lines as long as they may be, through the whole proxy; TestLines is the quick one")
+	}
 	line := func(n int) []byte {
 		head := `{"jsonrpc":"2.0","method":"_n","params":"`
 		return []byte(head + strings.Repeat("x", n-len(head)-2) + `"}` + "\n")

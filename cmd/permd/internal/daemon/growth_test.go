@@ -1,0 +1,63 @@
+package daemon
+
+import (
+	"runtime"
+	"runtime/debug"
+	"testing"
+)
+
+// TestNothingGrows asks 10,000 times on one connection and compares what the last
+// requests allocate with the first: nothing depends on how much a connection has seen.
+func TestNothingGrows(t *testing.T) {
+	skipUncounted(t)
+	const compared, warm = 100, 40
+	requests := 10_000
+	if testing.Short() {
+		requests = 2000
+	}
+	w := newCostWorld(t, true)
+	names, send, texts := w.requests(t)
+	for i, name := range names {
+		if name == "hook" {
+			continue // has a connection for each call
+		}
+		t.Run(name, func(t *testing.T) {
+			if testing.Short() && name != "permd" {
+				t.Skip("long: 10,000 requests of each kind; permd/decide is the quick one")
+			}
+			defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+			same, next := texts[i](0), 0
+			// Between those that are counted some requests are new, so that whatever is
+			// kept of requests is full in the end.
+			counted := func() cost {
+				defer debug.SetGCPercent(debug.SetGCPercent(-1))
+				runtime.GC()
+				for range warm {
+					send[i](same)
+				}
+				c := allocated(func() {
+					for range compared {
+						send[i](same)
+					}
+				})
+				return cost{c.allocations / compared, c.bytes / compared}
+			}
+			first := counted()
+			for next < requests-2*(compared+warm) {
+				if next++; next%20 != 0 {
+					send[i](same)
+				} else {
+					send[i](texts[i](next))
+				}
+			}
+			var last cost
+			for range 5 { // what runs in the background only adds, as larger buffers on a busy machine
+				if last = counted(); last.allocations <= 1.02*first.allocations+1 && last.bytes <= 1.1*first.bytes+64 {
+					return
+				}
+			}
+			t.Errorf("the first requests allocate %.1f times and %.0f bytes, the last %.1f times and %.0f bytes",
+				first.allocations, first.bytes, last.allocations, last.bytes)
+		})
+	}
+}
