@@ -139,7 +139,7 @@ func (a *app) planUninstall(ctx context.Context, dirs xdg.Dirs, o uninstallOptio
 	if !o.purge {
 		return r, nil
 	}
-	for _, dir := range []string{dirs.Config, dirs.Data, dirs.State, dirs.Cache} {
+	for _, dir := range []string{dirs.Config, dirs.Data, dirs.State} {
 		info, err := os.Lstat(dir)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
