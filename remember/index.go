@@ -73,7 +73,7 @@ func (e *entry) expiredAt(now int64) bool {
 		return true
 	}
 	since := max(e.lastMatch.Load(), e.choice.Created.UnixNano())
-	return now-since > int64(sessionIdle)
+	return now-since > int64(choiceIdle)
 }
 
 // form returns the form of the choice's digest.

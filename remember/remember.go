@@ -31,8 +31,8 @@ const (
 	ForUser     ScopeKind = "user" // everywhere, for this person
 )
 
-// sessionIdle is how long an unused choice for a session lasts.
-const sessionIdle = 12 * time.Hour
+// choiceIdle is how long an unused choice for a session lasts.
+const choiceIdle = 12 * time.Hour
 
 // rank orders scopes from the narrowest, 0 for an unknown one.
 func (k ScopeKind) rank() int {

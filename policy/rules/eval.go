@@ -18,7 +18,7 @@ import (
 
 // errTimeout is returned by Evaluate when the rules took longer than
 // evaltime.Timeout twice in a row.
-var errTimeout = errors.New("evaluating rules: took longer than 250 ms")
+var errTimeout = fmt.Errorf("evaluating rules: took longer than %d ms", evaltime.Timeout.Milliseconds())
 
 // errMemory is returned by Evaluate when the heap grew too much meanwhile.
 var errMemory = errors.New("evaluating rules: took too much memory")
