@@ -199,9 +199,6 @@ func TestHTTPSame(t *testing.T) {
 // TestHTTPAllow: if an application cannot ask its person, they answer with permd
 // allow, once or for longer, for the session that asked.
 func TestHTTPAllow(t *testing.T) {
-	if testing.Short() {
-		t.Skip("long: it starts a program or a daemon of its own; TestHTTPFailures is the quick one")
-	}
 	t.Parallel()
 	d, c := startHTTP(t, "unix")
 	project := d.project(t, nil)

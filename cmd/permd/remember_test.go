@@ -232,9 +232,6 @@ func TestRememberSessions(t *testing.T) {
 // TestRememberGuarded: for guarded effects a choice from a client is not enough,
 // but a line on the command line is.
 func TestRememberGuarded(t *testing.T) {
-	if testing.Short() {
-		t.Skip("long: it starts a program or a daemon of its own; TestRemember is the quick one")
-	}
 	t.Parallel()
 	d := startDaemon(t)
 	project := d.project(t, map[string]string{"x": ""})

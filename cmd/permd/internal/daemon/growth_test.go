@@ -4,6 +4,8 @@ import (
 	"runtime"
 	"runtime/debug"
 	"testing"
+
+	"github.com/permd/permd/internal/eventually"
 )
 
 // TestNothingGrows asks 10,000 times on one connection and compares what the last
@@ -30,6 +32,8 @@ func TestNothingGrows(t *testing.T) {
 			// Between those that are counted some requests are new, so that whatever is
 			// kept of requests is full in the end.
 			counted := func() cost {
+				t.Helper()
+				eventually.Holds(t, "what the journal's mover has to do, and allocates, is done", func() bool { return w.journal.Status().Spooled == 0 })
 				defer debug.SetGCPercent(debug.SetGCPercent(-1))
 				runtime.GC()
 				for range warm {
