@@ -1,9 +1,9 @@
 package calltest_test
 
 import (
-	"context"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -18,20 +18,16 @@ import (
 	"github.com/permd/permd/rego"
 )
 
-// run decides calls by a list, over the shipped base layer.
-func run(t *testing.T, list, calls string) (results []rules.TestResult, problems []string) {
-	t.Helper()
-	schema, err := input.ParseSchema(rego.InputSchema())
-	if err != nil {
-		t.Fatal(err)
-	}
+// shipped is what permd ships with, with which lists are compiled. Every test shares it,
+// since compiling it is most of what a test would take.
+var shipped = sync.OnceValues(func() (*calltest.Rules, error) {
 	table, err := programs.ParseTable(rego.Programs())
 	if err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
 	profiles, err := tools.ParseProfiles(rego.Profiles())
 	if err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
 	base := rules.Unit{Layer: decisions.Base}
 	for name, data := range rego.Base() {
@@ -39,20 +35,39 @@ func run(t *testing.T, list, calls string) (results []rules.TestResult, problems
 			base.Files = append(base.Files, source.File{Name: name, Rel: name, Data: data})
 		}
 	}
+	layer, err := compile(table, base)
+	return &calltest.Rules{Base: layer, Table: table, Profiles: profiles}, err
+})
+
+func compile(table *programs.Table, u rules.Unit) (*rules.Layer, error) {
+	schema, err := input.ParseSchema(rego.InputSchema())
+	if err != nil {
+		return nil, err
+	}
+	u.Table = table
+	layer, problems := rules.Compile(u, schema)
+	if problems.Failed() {
+		return nil, problems.Err(u.Layer)
+	}
+	return layer, nil
+}
+
+// run decides calls by a list, over the shipped base layer.
+func run(t *testing.T, list, calls string) (results []rules.TestResult, problems []string) {
+	t.Helper()
+	with, err := shipped()
+	if err != nil {
+		t.Fatal(err)
+	}
 	files := []source.File{
 		{Name: "/p/rules.yaml", Rel: "rules.yaml", Data: []byte(list)},
 		{Name: "/p/rules_test.yaml", Rel: "rules_test.yaml", Data: []byte(calls)},
 	}
-	compile := func(u rules.Unit) *rules.Layer {
-		u.Table = table
-		c, ps := rules.Compile(u, schema)
-		if ps.Failed() {
-			t.Fatal(ps.Err(u.Layer))
-		}
-		return c
+	r := *with
+	if r.Layer, err = compile(r.Table, rules.Unit{Layer: decisions.User, Files: files}); err != nil {
+		t.Fatal(err)
 	}
-	r := calltest.Rules{Layer: compile(rules.Unit{Layer: decisions.User, Files: files}), Base: compile(base), Table: table, Profiles: profiles}
-	results, ps := calltest.Run(context.Background(), r, files)
+	results, ps := calltest.Run(t.Context(), r, files)
 	for _, p := range ps.Errors() {
 		problems = append(problems, p.String())
 	}
