@@ -11,10 +11,8 @@ import (
 
 	"github.com/permd/permd/cmd/permd/internal/cli"
 	"github.com/permd/permd/cmd/permd/internal/files"
-	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects/mounts"
 	"github.com/permd/permd/internal/xdg"
-	"github.com/permd/permd/policy"
 	"github.com/permd/permd/policy/settings"
 )
 
@@ -65,19 +63,6 @@ func ReadSettingsFile(file string) ([]byte, error) {
 	}
 	// One byte more than the parser takes, so that it notices longer files.
 	return io.ReadAll(io.LimitReader(f, settings.MaxBytes+1))
-}
-
-// ReadSwitches returns the settings that concern the rules.
-func ReadSwitches(dirs xdg.Dirs, files *mounts.FS) (policy.Switches, error) {
-	s, err := ReadSettings(dirs, files)
-	if err != nil {
-		return policy.Switches{}, err
-	}
-	return policy.Switches{
-		Profile: s.Profile,
-		OnlyOrg: s.OnlyOrg, DenyOnFailure: s.OnFailure == decisions.Deny, Disable: s.Disable,
-		AskGates: s.AskGates,
-	}, nil
 }
 
 // PolicyDir is the name of the folder of rules in a layer's folder.

@@ -46,7 +46,7 @@ func OpenRules(ctx context.Context, dirs xdg.Dirs, relocated bool, changed func(
 		UserDir: func(uint32) (string, error) { return filepath.Join(dirs.Config, account.PolicyDir), nil },
 		System:  dirs.System, UID: uint32(os.Geteuid()),
 		Base: rego.Base(), Schema: rego.InputSchema(), Programs: rego.Programs(), Profiles: rego.Profiles(),
-		Switches: func() (policy.Switches, error) { return account.ReadSwitches(dirs, files) },
+		Switches: func() (policy.Switches, error) { return readSwitches(dirs, files) },
 		OnChange: changed, OnWork: reduceGC, KeepResults: true,
 	}
 	if relocated {
@@ -123,4 +123,17 @@ func (r *Rules) allowOnceOption(agent effects.Party) string {
 func (r *Rules) harmlessEnv(name, value string) bool {
 	snap, err := r.Snapshot(r.uid, "")
 	return err == nil && snap.Table().HarmlessAssignment(name, value)
+}
+
+// readSwitches returns the settings that concern the rules.
+func readSwitches(dirs xdg.Dirs, files *mounts.FS) (policy.Switches, error) {
+	s, err := account.ReadSettings(dirs, files)
+	if err != nil {
+		return policy.Switches{}, err
+	}
+	return policy.Switches{
+		Profile: s.Profile,
+		OnlyOrg: s.OnlyOrg, DenyOnFailure: s.OnFailure == decisions.Deny, Disable: s.Disable,
+		AskGates: s.AskGates,
+	}, nil
 }
