@@ -108,9 +108,9 @@ func (m *evaluation) slimInput() *slimInput {
 	call, result := *m.call, &m.res
 	call.Input, call.Claims.Diffs, call.Claims.Texts, call.Claims.Meta = nil, nil, nil, nil
 	if len(result.Rest) > 0 || !result.After.None() {
-		result = &effects.Result{
-			Effects: result.Effects, Defects: result.Defects, Completeness: result.Completeness, Missing: result.Missing, Project: result.Project,
-		}
+		rest := *result
+		rest.Hints, rest.Folders, rest.Activated, rest.After, rest.Rest = nil, nil, nil, effects.Disturbance{}, nil
+		result = &rest
 	}
 	slim := &slimInput{call, result, m.session, m.snapshot.Trusted()}
 	m.slim.Store(slim)

@@ -48,6 +48,9 @@ func TestInstalledUnits(t *testing.T) {
 		if mode := assigned(t, d, unit, "DirectoryMode"); mode != "0700" {
 			t.Errorf("%s: DirectoryMode=%s", unit, mode)
 		}
+		if mode := assigned(t, d, unit, "SocketMode"); mode != "0600" {
+			t.Errorf("%s: SocketMode=%s", unit, mode)
+		}
 		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 			t.Fatal(err)
 		}

@@ -103,7 +103,7 @@ func TestReadRefuses(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-		}, "", "more than 4096 files"},
+		}, "", fmt.Sprintf("more than %d files", maxFiles)},
 		{"too deep", func(t *testing.T, dir string) {
 			policytest.Write(t, dir, map[string]string{strings.Repeat("d/", maxDepth+1) + "x.rego": "x"})
 		}, strings.TrimSuffix(strings.Repeat("d/", maxDepth+1), "/"), "nested more than"},

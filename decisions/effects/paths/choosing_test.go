@@ -32,7 +32,7 @@ func TestChoosingBounds(t *testing.T) {
 	}
 	x := NewIndex(OSFS{}, func() time.Time { return time.Now().Add(time.Hour) })
 	dir := t.TempDir()
-	for i := range maxChoices + 1 {
+	for i := range maxShimFolders + 1 {
 		sub := filepath.Join(dir, fmt.Sprint(i))
 		if err := os.Mkdir(sub, 0o700); err != nil {
 			t.Fatal(err)

@@ -2,9 +2,9 @@ package paths
 
 import "strings"
 
-// maxChoices bounds the folders whose names an index caches; when it is exceeded the
+// maxShimFolders bounds the folders whose names an index caches; when it is exceeded the
 // cache is emptied.
-const maxChoices = 1024
+const maxShimFolders = 1024
 
 // shimListing is the cached result for a folder.
 type shimListing struct {
@@ -36,7 +36,7 @@ func (x *Index) Choosing(dir string) ([]string, error) {
 	}
 	x.choosing.Lock()
 	defer x.choosing.Unlock()
-	if x.choices == nil || len(x.choices) >= maxChoices {
+	if x.choices == nil || len(x.choices) >= maxShimFolders {
 		x.choices = map[string]shimListing{}
 	}
 	x.choices[strings.Clone(dir)] = shimListing{stamp, names}

@@ -53,7 +53,7 @@ func (s *walker) stmt(stmt *syntax.Stmt, at scope, in runs.Input) exitScopes {
 	}
 	if s.b.Statements++; s.b.Statements > maxStatements {
 		s.full = true
-		s.unknown("more commands than permd follows")
+		s.unknown("more commands than permd follows, those of loops counted each time")
 		return bothExits(at)
 	}
 	if s.level >= maxShellNesting {
