@@ -34,8 +34,11 @@ const (
 // maxWhy bounds the reason that a person gives, in bytes.
 const maxWhy = 500
 
-// ErrRefused is wrapped by errors for what cannot be set.
-var ErrRefused = errors.New("refused")
+// Refusal is the error for what cannot be set. It may be shown to the person.
+type Refusal string
+
+// Error says why.
+func (r Refusal) Error() string { return string(r) }
 
 // Options configure a store.
 type Options struct {
@@ -181,8 +184,8 @@ func (s *Store) Status() (list []Status, damage string) {
 func (s *Store) Set(v Setting, record func(*Setting) error) (Status, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if err := s.check(&v); err != nil {
-		return Status{}, fmt.Errorf("%w: %w", ErrRefused, err)
+	if why := s.check(&v); why != "" {
+		return Status{}, why
 	}
 	v.Since = s.options.Now()
 	all := s.with(v)
@@ -205,34 +208,34 @@ func (s *Store) Set(v Setting, record func(*Setting) error) (Status, error) {
 	return Status{v, v.For}, nil
 }
 
-// check returns why something cannot be set.
-func (s *Store) check(v *Setting) error {
+// check returns why something cannot be set, "" if it can.
+func (s *Store) check(v *Setting) Refusal {
 	noPause, noLock := s.options.Forbidden()
 	now := s.Of(v.UID)
 	switch {
 	case v.Locked && noLock:
-		return errors.New("the organisation does not let permd be locked (no_lock)")
+		return "the organisation does not let permd be locked (no_lock)"
 	case !v.Locked && noPause:
-		return errors.New("the organisation does not let permd be paused (no_pause)")
+		return "the organisation does not let permd be paused (no_pause)"
 	case now != nil && now.Locked && !v.Locked:
-		return errors.New("permd is locked: permd unlock")
+		return "permd is locked: permd unlock"
 	case s.damage.Load() != nil:
-		return errors.New("permd asks about everything already: permd unlock")
+		return "permd asks about everything already: permd unlock"
 	case !v.Locked && (v.For < least || v.For > Max):
-		return fmt.Errorf("a pause lasts from a second to %d hours", int(Max.Hours()))
+		return Refusal(fmt.Sprintf("a pause lasts from a second to %d hours", int(Max.Hours())))
 	case len(v.Why) > maxWhy || !utf8.ValidString(v.Why) || strings.ContainsFunc(v.Why, func(c rune) bool { return !unicode.IsPrint(c) }):
-		return fmt.Errorf("the reason has to be text of one line and at most %d bytes", maxWhy)
+		return Refusal(fmt.Sprintf("the reason has to be text of one line and at most %d bytes", maxWhy))
 	case v.Only != nil && len(v.Only) == 0:
-		return errors.New("no kind of work is named")
+		return "no kind of work is named"
 	case v.Unknown && v.Only != nil:
-		return errors.New("what is not understood is none of these kinds of work")
+		return "what is not understood is none of these kinds of work"
 	}
 	for _, a := range v.Only {
 		if !slices.Contains(decisions.Activities, a) {
-			return fmt.Errorf("there is no kind of work called %q", a)
+			return Refusal(fmt.Sprintf("there is no kind of work called %q", a))
 		}
 	}
-	return nil
+	return ""
 }
 
 // End ends the pause or the lock of a user, and reports whether there was one. It holds at

@@ -51,8 +51,14 @@ type Ended struct {
 	Unstored string `json:"unstored,omitzero"`
 }
 
-// Pauses keeps what people have set for all of their calls. Errors that wrap ErrRefused
-// say what cannot be.
+// Refusal is the error for a pause or lock that cannot begin or end. It is shown to the
+// person.
+type Refusal string
+
+// Error says why.
+func (r Refusal) Error() string { return string(r) }
+
+// Pauses keeps what people have set for all of their calls.
 type Pauses interface {
 	Pause(ctx context.Context, peer decisions.Peer, n NewPause) (Pause, error)
 	Resume(ctx context.Context, peer decisions.Peer) (Ended, error)
@@ -91,8 +97,8 @@ func registerPauses(m socket.Methods, p Pauses) {
 
 // refused turns an error into one that may be shown to the person.
 func refused[T any](result T, err error) (any, error) {
-	if errors.Is(err, ErrRefused) {
-		return nil, invalidParams(err.Error())
+	if why, ok := errors.AsType[Refusal](err); ok {
+		return nil, &socket.Error{Code: socket.CodeParams, Message: why.Error()}
 	}
 	if err != nil {
 		return nil, &socket.Error{Code: socket.CodeInternal, Message: err.Error()}

@@ -25,7 +25,7 @@ type pauses struct{ d *daemon }
 // background can.
 func (p pauses) Pause(ctx context.Context, peer decisions.Peer, n admin.NewPause) (admin.Pause, error) {
 	if !hasTerminal(peer.PID) {
-		return admin.Pause{}, fmt.Errorf("%w: a pause begins at a terminal", admin.ErrRefused)
+		return admin.Pause{}, admin.Refusal("a pause begins at a terminal")
 	}
 	set := pause.Setting{
 		UID: peer.UID, For: time.Duration(min(max(n.Seconds, 0), int64(pause.Max/time.Second)+1)) * time.Second,
@@ -34,17 +34,17 @@ func (p pauses) Pause(ctx context.Context, peer decisions.Peer, n admin.NewPause
 	if n.Dir != "" {
 		project := paths.FindProject(p.d.engine.FS, n.Dir, p.d.engine.Users.Lookup(peer.UID).Home)
 		if project == "" {
-			return admin.Pause{}, fmt.Errorf("%w: %s lies in no project", admin.ErrRefused, n.Dir)
+			return admin.Pause{}, admin.Refusal(n.Dir + " lies in no project")
 		}
 		set.Project = paths.ProjectKey(p.d.engine.FS, project)
 	}
 	got, err := p.d.pauses.Set(set, func(s *pause.Setting) error {
 		return p.d.recordPause(ctx, peer, "permd pause", describe(s))
 	})
-	switch {
-	case errors.Is(err, pause.ErrRefused):
-		return admin.Pause{}, fmt.Errorf("%w: %w", admin.ErrRefused, err)
-	case err != nil:
+	if why, ok := errors.AsType[pause.Refusal](err); ok {
+		return admin.Pause{}, admin.Refusal(why)
+	}
+	if err != nil {
 		return admin.Pause{}, fmt.Errorf("nothing is paused: %w", err)
 	}
 	return wirePause(&got), nil
@@ -55,8 +55,8 @@ func (p pauses) Lock(ctx context.Context, peer decisions.Peer, why string) (admi
 	got, err := p.d.pauses.Set(pause.Setting{UID: peer.UID, Locked: true, Why: why}, func(s *pause.Setting) error {
 		return p.d.recordPause(ctx, peer, "permd lock", describe(s))
 	})
-	if errors.Is(err, pause.ErrRefused) {
-		return admin.Pause{}, fmt.Errorf("%w: %w", admin.ErrRefused, err)
+	if why, ok := errors.AsType[pause.Refusal](err); ok {
+		return admin.Pause{}, admin.Refusal(why)
 	}
 	w := wirePause(&got)
 	if err != nil {
@@ -73,7 +73,7 @@ func (p pauses) Resume(ctx context.Context, peer decisions.Peer) (admin.Ended, e
 // Unlock ends a lock, at a terminal.
 func (p pauses) Unlock(ctx context.Context, peer decisions.Peer) (admin.Ended, error) {
 	if !hasTerminal(peer.PID) {
-		return admin.Ended{}, fmt.Errorf("%w: permd is unlocked at a terminal", admin.ErrRefused)
+		return admin.Ended{}, admin.Refusal("permd is unlocked at a terminal")
 	}
 	return p.end(ctx, peer, "permd unlock", true)
 }
