@@ -41,6 +41,12 @@ func (e *Engine) decide(
 			m.unremembered.Store(c)
 		}
 	}
+	asked := c
+	if e.pause != nil {
+		if p := e.pause(req.Peer.UID); p != nil {
+			c = p.over(m, c)
+		}
+	}
 	id, call, digest := d.ID, d.CallID, d.Policy
 	*d = c.decision
 	d.ID, d.CallID, d.Policy = id, call, digest
@@ -51,7 +57,7 @@ func (e *Engine) decide(
 		query = &offered
 		query.Effect, query.Target = nil, nil
 		query.Call = received.withoutMessage(m.call) // an offer is kept, and counts no message
-		e.offer(d, m, query, c.inputs[:own], c.results[:own])
+		e.offer(d, m, query, asked.inputs[:own], asked.results[:own])
 		if len(c.all) > own {
 			d.Widths = nil // none answers what stopped at a hint
 			if d.Offer != nil {

@@ -52,6 +52,8 @@ const (
 	ByHuman   DecidedBy = "human"
 	ByDefault DecidedBy = "default" // no rule matched
 	ByFailure DecidedBy = "failure" // something broke on the way
+	ByPause   DecidedBy = "pause"   // a person does not want to be asked for a time
+	ByLock    DecidedBy = "lock"    // a person wants to be asked about everything
 )
 
 // Needed says why a person is needed. A harness with a permission dialog of its own

@@ -50,6 +50,9 @@ type Config struct {
 	// decided by then is asked. 0 means 2 seconds.
 	Deadline time.Duration
 
+	// Pause, if not nil, returns the pause or lock of a user that is in force now, nil if
+	// none is. It must not wait.
+	Pause func(uid uint32) *Pause
 	// TakeApproval, if not nil, reports whether a person has approved the same
 	// question out of band (permd allow), and consumes the approval.
 	TakeApproval func(req *Request, d *Decision) bool
@@ -72,6 +75,7 @@ type Engine struct {
 	observe      func(*Deliberation)
 	notPlain     *NotPlain
 	unattended   func() bool
+	pause        func(uid uint32) *Pause
 	takeApproval func(req *Request, d *Decision) bool
 	digest       func(path string, limit int64) (sum string, size int64, err error)
 	maxSummed    int64 // of a call, in bytes
@@ -103,7 +107,7 @@ func NewEngine(c Config) (*Engine, error) {
 			policy: c.Policy, fs: c.FS, trees: workingTrees(c.FS), own: c.Own, system: c.System, pid: c.PID, cache: c.Cache, log: c.Log,
 		},
 		memory: c.Memory, journal: c.Journal, proposer: c.Proposer, observe: c.Observe, notPlain: c.NotPlain,
-		unattended: c.Unattended, takeApproval: c.TakeApproval, digest: c.Digest, maxSummed: maxSummed, now: c.Now, newID: c.NewID, config: c,
+		unattended: c.Unattended, pause: c.Pause, takeApproval: c.TakeApproval, digest: c.Digest, maxSummed: maxSummed, now: c.Now, newID: c.NewID, config: c,
 	}, nil
 }
 

@@ -74,7 +74,7 @@ func (d *Decision) finalize(req *Request, alone bool) {
 		d.Outcome = Approved
 	case g.Own && d.By != ByFailure:
 		d.Outcome = Passed
-	case alone, g.Asks, d.By == ByFailure, d.askedByRule(), len(d.Defects) > 0, g.Path && (d.unclear() || d.guarded()):
+	case alone, g.Asks, d.By == ByFailure, d.By == ByLock, d.askedByRule(), len(d.Defects) > 0, g.Path && (d.unclear() || d.guarded()):
 		d.Outcome = ""
 		d.denyUnattended(alone)
 		return

@@ -32,12 +32,14 @@ func memoryAnswers(row int) bool {
 
 // effectInputs are the inputs of the precedence table for one effect.
 type effectInputs struct {
-	fence    string // why permd itself forbids the effect, "" if it does not
-	person   string // why the whole call needs a person, "" if it does not
-	trusted  bool   // the project's allows count
-	findings Findings
-	reject   *Choice
-	allow    *Choice
+	fence   string // why permd itself forbids the effect, "" if it does not
+	person  string // why the whole call needs a person, "" if it does not
+	trusted bool   // the project's allows count
+	// understood is set if a pause covers what is not understood.
+	understood bool
+	findings   Findings
+	reject     *Choice
+	allow      *Choice
 	// run is the result of the run that an inherent effect belongs to, nil for other
 	// effects.
 	run *effectResult
@@ -146,7 +148,7 @@ func (v *effectInputs) personRequired(e *effects.Effect) string {
 	case effects.KindUnknown:
 		// No rule can cover an unknown effect with a cause.
 		switch {
-		case e.Cause == "" && v.coversUnknown():
+		case e.Cause == "" && (v.understood || v.coversUnknown()):
 		case e.Why == "":
 			return "not understood"
 		default:

@@ -104,7 +104,10 @@ func (s *situation) fired() []Finding {
 	return fired
 }
 
-func (s *situation) decide() effectResult {
+func (s *situation) decide() effectResult { return precede(s.inputs()) }
+
+// inputs returns what the table gets.
+func (s *situation) inputs() (*effects.Effect, *effectInputs) {
 	e := &effects.Effect{Kind: s.kind, Cause: s.cause, Claimed: s.claimed, Hint: s.hint}
 	if s.guarded {
 		e.Tags = effects.TagsOf(effects.Secret)
@@ -128,7 +131,7 @@ func (s *situation) decide() effectResult {
 	case "base":
 		v.run = &effectResult{verdict: Allow, row: RowBase, by: ByPolicy}
 	}
-	return precede(e, v)
+	return e, v
 }
 
 func (s *situation) input() ast.Value {

@@ -115,7 +115,7 @@ func (d *Decision) fits(asked *Decision, compared bool) bool {
 
 // sameAs reports whether two decisions are the same for the same effects.
 func (d *Decision) sameAs(o *Decision) bool {
-	return d.Verdict == o.Verdict && d.By == o.By && d.Reason == o.Reason && d.Message == o.Message &&
+	return d.Verdict == o.Verdict && d.By == o.By && (d.Reason == o.Reason || d.By == ByPause) && d.Message == o.Message &&
 		slices.Equal(d.Defects, o.Defects) && slices.Equal(d.Fingerprints, o.Fingerprints) && slices.Equal(d.Contents, o.Contents) &&
 		slices.EqualFunc(d.Effects, o.Effects, func(a, b EffectDecision) bool {
 			return a.Kind == b.Kind && a.Text == b.Text && a.From == b.From && a.Claimed == b.Claimed &&

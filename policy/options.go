@@ -17,6 +17,8 @@ type Switches struct {
 	DenyOnFailure bool     // what cannot be evaluated is denied, not asked
 	Disable       []string // ids of base rules to drop before compiling
 	AskGates      bool     // ask before a client acts for an agent
+	NoPause       bool     // nobody may pause permd
+	NoLock        bool     // nor lock it
 }
 
 // Options configure where rules come from.

@@ -162,6 +162,12 @@ func (s *Store) Unattended() bool {
 // unless that is allowed.
 func (s *Store) AskGates() bool { return s.state.Load().switches.AskGates }
 
+// Forbidden reports whether org forbids to pause permd, and to lock it.
+func (s *Store) Forbidden() (pause, lock bool) {
+	w := &s.state.Load().switches
+	return w.NoPause, w.NoLock
+}
+
 // refreshBase compiles the embedded layer, and again if the disabled rules or
 // the profile change.
 func (s *Store) refreshBase(ctx context.Context, prev *layerState, sw Switches) *layerState {

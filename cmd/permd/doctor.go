@@ -19,8 +19,8 @@ func (a *app) doctorCommand() *cobra.Command {
 		Short:       "Diagnose problems",
 		Long: `Check permd's directories, settings, rules, databases, sockets, daemon and systemd
 units, and the configuration of harnesses and ACP clients. Also list installed
-agents and editors that do not use permd yet. Each problem is printed with the
-command that fixes it.
+agents and editors that do not use permd yet, and settings in which other tools have
+rules of their own. Each problem is printed with the command that fixes it.
 
 Nothing is changed. With systemd's socket activation, the check starts the daemon.
 

@@ -61,6 +61,7 @@ func (a *app) renderStatus(s *daemon.Status) {
 	if s.HTTP != "" {
 		fmt.Fprintf(a.Out, "  http     %s\n", s.HTTP)
 	}
+	a.renderPauses(s)
 	fmt.Fprintf(a.Out, "  policy   %s\n", cli.Short(s.Digest))
 	for i := range s.Policy.Layers {
 		fmt.Fprintf(a.Out, "  %s\n", daemon.LayerLine(&s.Policy.Layers[i]))

@@ -21,6 +21,10 @@ func Merge(org, user Settings) (Settings, error) {
 	switch {
 	case user.OnlyOrg:
 		return Settings{}, &fileError{file: "permd.toml", text: "only_org can be set by org alone", fix: orgOnly}
+	case user.NoPause:
+		return Settings{}, &fileError{file: "permd.toml", text: "no_pause can be set by org alone", fix: orgOnly}
+	case user.NoLock:
+		return Settings{}, &fileError{file: "permd.toml", text: "no_lock can be set by org alone", fix: orgOnly}
 	case user.OnFailure != "":
 		return Settings{}, &fileError{file: "permd.toml", text: "on_failure can be set by org alone", fix: orgOnly}
 	}
@@ -42,6 +46,8 @@ func Merge(org, user Settings) (Settings, error) {
 		Confirm:    cmp.Or(org.Confirm, user.Confirm, confirmGuarded),
 		OnFailure:  cmp.Or(org.OnFailure, decisions.Ask),
 		AskGates:   org.AskGates || user.AskGates,
+		NoPause:    org.NoPause,
+		NoLock:     org.NoLock,
 		Limits: Limits{
 			MessageBytes:         cmp.Or(org.Limits.MessageBytes, user.Limits.MessageBytes, 4<<20),
 			Connections:          cmp.Or(org.Limits.Connections, user.Limits.Connections, 256),

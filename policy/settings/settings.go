@@ -56,6 +56,10 @@ type Settings struct {
 	// allow pass, or "deny".
 	OnLogFailure decisions.Verdict `toml:"on_log_failure"`
 
+	// NoPause forbids permd pause, NoLock permd lock. What is in force then ends. Org only.
+	NoPause bool `toml:"no_pause"`
+	NoLock  bool `toml:"no_lock"`
+
 	Limits Limits `toml:"limits"`
 
 	Journal Journal `toml:"journal"`
@@ -117,7 +121,7 @@ const (
 // a person who reads the file would not.
 var keys = []string{
 	"profile", "only_org", "disable", "durability", "confirm", "on_failure", "ask_gates",
-	"on_log_failure", "limits", "limits.message_bytes", "limits.connections", "limits.connections_per_user", "limits.decision_milliseconds",
+	"on_log_failure", "no_pause", "no_lock", "limits", "limits.message_bytes", "limits.connections", "limits.connections_per_user", "limits.decision_milliseconds",
 	"journal", "journal.max_bytes", "journal.max_age",
 	"http", "http.listen",
 }

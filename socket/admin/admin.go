@@ -75,6 +75,8 @@ type Deps struct {
 	Memory Memory
 	// Asked may be nil; then the methods about questions do not exist.
 	Asked Asked
+	// Pauses may be nil; then the methods about pauses and locks do not exist.
+	Pauses Pauses
 }
 
 // Register adds the management methods.
@@ -84,6 +86,9 @@ func Register(m socket.Methods, d Deps) {
 	}
 	if d.Asked != nil {
 		registerQuestions(m, d.Asked)
+	}
+	if d.Pauses != nil {
+		registerPauses(m, d.Pauses)
 	}
 	m[MethodStatus] = func(_ *socket.Conn, params strictjson.Value) (run, error) {
 		if err := decode(params, &struct{}{}); err != nil {

@@ -21,6 +21,7 @@ import (
 	"github.com/permd/permd/policy"
 	"github.com/permd/permd/policy/settings"
 	"github.com/permd/permd/remember"
+	"github.com/permd/permd/remember/pause"
 	"github.com/permd/permd/socket"
 	"github.com/permd/permd/socket/admin"
 )
@@ -38,6 +39,7 @@ type daemon struct {
 	journal *journal.Journal
 	memory  *remember.Store
 	witness *witness
+	pauses  *pause.Store
 	recent  explain.Recent // for permd explain
 	runs    runCounter     // for permd status
 	metrics *metrics       // nil when HTTP is off
@@ -102,9 +104,13 @@ func openDaemon(ctx context.Context, dirs xdg.Dirs, relocated bool, log *slog.Lo
 		d.metrics = newMetrics(d)
 		j = d.metrics.count(j, d.rules.Settings.OnLogFailure)
 	}
+	d.pauses = pause.Open(pause.Options{Path: filepath.Join(dirs.Data, "pause"), Forbidden: d.rules.Forbidden, Now: now})
+	if _, damage := d.pauses.Status(); damage != "" {
+		log.Error("everything asks until permd unlock", "why", damage)
+	}
 	d.engine, err = engine.New(engine.Config{
 		Dirs: dirs, Rules: d.rules, Log: log, Memory: d.memory, Journal: j, PID: os.Getpid(), Persistent: true, Now: now,
-		Underway: &d.underway, Observe: d.recent.Note, Ran: d.runs.note, Answered: d.recordAnswer,
+		Underway: &d.underway, Observe: d.recent.Note, Ran: d.runs.note, Answered: d.recordAnswer, Pause: d.pauses.Of,
 	})
 	if err != nil {
 		return nil, errors.Join(err, d.close())
@@ -127,6 +133,7 @@ func (d *daemon) adminMethods(ending <-chan struct{}, reload func(context.Contex
 		Reload: reload,
 		Memory: choices{d},
 		Asked:  questions{d},
+		Pauses: pauses{d},
 	})
 	d.registerExplain(m)
 	return m

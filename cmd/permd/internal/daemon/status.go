@@ -11,6 +11,7 @@ import (
 	"github.com/permd/permd/decisions/journal"
 	"github.com/permd/permd/policy"
 	"github.com/permd/permd/remember"
+	"github.com/permd/permd/socket/admin"
 )
 
 // Status is what `permd status` shows. Its JSON form is kept.
@@ -28,6 +29,10 @@ type Status struct {
 	Journal  journal.Status  `json:"journal"`
 	Memory   remember.Status `json:"memory"`
 	Unasked  []AgentRuns     `json:"unasked,omitzero"`
+	// Pauses are the pauses and locks in force. Locked says why everything asks although
+	// nobody locked permd, "" if it does not.
+	Pauses []admin.Pause `json:"pauses,omitzero"`
+	Locked string        `json:"locked,omitzero"`
 	// NotPlain counts, since the start, the calls with shell text that not every shell
 	// reads alike, by the construct.
 	NotPlain map[string]int64 `json:"notPlain,omitzero"`
@@ -50,7 +55,8 @@ func (d *daemon) status() Status {
 		Unasked: d.runs.list(), NotPlain: d.engine.NotPlain.Counts(),
 		Unanswered: d.engine.Mounts.Stuck(), Stuck: d.stuck(time.Now()), Sockets: d.files.list(), SelfCheck: d.watchdog.failure(),
 	}
-	s.Degraded = s.Policy.Degraded() || s.Journal.Failing != "" || s.Journal.Stalled != "" ||
+	s.Pauses, s.Locked = d.pausesInForce()
+	s.Degraded = s.Locked != "" || s.Policy.Degraded() || s.Journal.Failing != "" || s.Journal.Stalled != "" ||
 		s.Journal.Retention.Failing != "" || len(s.Memory.Degraded) > 0 || len(s.Unanswered) > 0 || len(s.Stuck) > 0 ||
 		len(s.Sockets) > 0 || s.SelfCheck != ""
 	return s

@@ -39,6 +39,7 @@ func (x *examination) examine(ctx context.Context) {
 	x.databases(ctx)
 	setup.InspectHooks(x.root, &x.List)
 	setup.InspectACP(&x.List)
+	x.harnessRules(ctx)
 	x.agentPrograms()
 }
 

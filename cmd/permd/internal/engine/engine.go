@@ -40,6 +40,9 @@ type Config struct {
 	// Now is the clock; time.Now if nil.
 	Now func() time.Time
 
+	// Pause returns the pause or lock of a user that is in force; nil if nothing ever is.
+	Pause func(uid uint32) *decisions.Pause
+
 	// Underway knows the requests that are being decided; it may be nil.
 	Underway *decisions.Underway
 
@@ -93,7 +96,7 @@ func New(c Config) (*Engine, error) {
 		Now: c.Now, NewID: newID, Log: c.Log, Cache: new(decisions.Cache), NotPlain: e.NotPlain,
 		OnLogFailure: c.Rules.Settings.OnLogFailure,
 		Deadline:     time.Duration(c.Rules.Settings.Limits.DecisionMilliseconds) * time.Millisecond,
-		Unattended:   c.Rules.Unattended, Observe: c.Observe, Underway: c.Underway,
+		Unattended:   c.Rules.Unattended, Observe: c.Observe, Underway: c.Underway, Pause: c.Pause,
 	}
 	if c.Memory != nil {
 		of.Memory, of.Proposer = c.Memory, c.Memory

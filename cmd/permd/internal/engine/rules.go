@@ -134,6 +134,6 @@ func readSwitches(dirs xdg.Dirs, files *mounts.FS) (policy.Switches, error) {
 	return policy.Switches{
 		Profile: s.Profile,
 		OnlyOrg: s.OnlyOrg, DenyOnFailure: s.OnFailure == decisions.Deny, Disable: s.Disable,
-		AskGates: s.AskGates,
+		AskGates: s.AskGates, NoPause: s.NoPause, NoLock: s.NoLock,
 	}, nil
 }

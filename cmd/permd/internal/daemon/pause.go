@@ -1,0 +1,180 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/decisions/effects/paths"
+	"github.com/permd/permd/remember/pause"
+	"github.com/permd/permd/socket/admin"
+)
+
+// pauses are what people have set for all of their calls, as the management methods have
+// it.
+type pauses struct{ d *daemon }
+
+// Pause begins a pause. Each of them begins at a terminal, so that no program in the
+// background can.
+func (p pauses) Pause(ctx context.Context, peer decisions.Peer, n admin.NewPause) (admin.Pause, error) {
+	if !hasTerminal(peer.PID) {
+		return admin.Pause{}, admin.Refusal("a pause begins at a terminal")
+	}
+	set := pause.Setting{
+		UID: peer.UID, For: time.Duration(min(max(n.Seconds, 0), int64(pause.Max/time.Second)+1)) * time.Second,
+		Only: n.Only, Unknown: n.Unknown, Why: n.Why,
+	}
+	if n.Dir != "" {
+		project := paths.FindProject(p.d.engine.FS, n.Dir, p.d.engine.Users.Lookup(peer.UID).Home)
+		if project == "" {
+			return admin.Pause{}, admin.Refusal(n.Dir + " lies in no project")
+		}
+		set.Project = paths.ProjectKey(p.d.engine.FS, project)
+	}
+	got, err := p.d.pauses.Set(set, func(s *pause.Setting) error {
+		return p.d.recordPause(ctx, peer, "permd pause", describe(s))
+	})
+	if why, ok := errors.AsType[pause.Refusal](err); ok {
+		return admin.Pause{}, admin.Refusal(why)
+	}
+	if err != nil {
+		return admin.Pause{}, fmt.Errorf("nothing is paused: %w", err)
+	}
+	return wirePause(&got), nil
+}
+
+// Lock has everything ask.
+func (p pauses) Lock(ctx context.Context, peer decisions.Peer, why string) (admin.Pause, error) {
+	got, err := p.d.pauses.Set(pause.Setting{UID: peer.UID, Locked: true, Why: why}, func(s *pause.Setting) error {
+		return p.d.recordPause(ctx, peer, "permd lock", describe(s))
+	})
+	if why, ok := errors.AsType[pause.Refusal](err); ok {
+		return admin.Pause{}, admin.Refusal(why)
+	}
+	w := wirePause(&got)
+	if err != nil {
+		w.Unstored = err.Error()
+	}
+	return w, nil
+}
+
+// Resume ends a pause.
+func (p pauses) Resume(ctx context.Context, peer decisions.Peer) (admin.Ended, error) {
+	return p.end(ctx, peer, "permd resume", false)
+}
+
+// Unlock ends a lock, at a terminal.
+func (p pauses) Unlock(ctx context.Context, peer decisions.Peer) (admin.Ended, error) {
+	if !hasTerminal(peer.PID) {
+		return admin.Ended{}, admin.Refusal("permd is unlocked at a terminal")
+	}
+	return p.end(ctx, peer, "permd unlock", true)
+}
+
+func (p pauses) end(ctx context.Context, peer decisions.Peer, command string, locked bool) (admin.Ended, error) {
+	was, ended, err := p.d.pauses.End(peer.UID, locked)
+	if !ended {
+		return admin.Ended{}, err
+	}
+	text := "the pause has ended"
+	if was.Locked {
+		text = "permd is unlocked"
+	}
+	e := admin.Ended{Ended: true}
+	if err := errors.Join(err, p.d.recordPause(ctx, peer, command, text)); err != nil {
+		e.Unstored = err.Error()
+	}
+	return e, nil
+}
+
+// describe says what was set, for the journal.
+func describe(s *pause.Setting) string {
+	text := "everything asks"
+	if !s.Locked {
+		text = fmt.Sprintf("paused for %s, until %s", s.For, s.Until().UTC().Format(time.RFC3339))
+		if s.Project != "" {
+			text += " in " + s.Project
+		}
+		if s.Only != nil {
+			text += ", only " + joined(s.Only)
+		}
+		if s.Unknown {
+			text += ", also what is not understood"
+		}
+	}
+	if s.Why != "" {
+		text += ": " + s.Why
+	}
+	return text
+}
+
+func joined(list []decisions.Activity) string {
+	words := make([]string, len(list))
+	for i, a := range list {
+		words[i] = string(a)
+	}
+	return strings.Join(words, " and ")
+}
+
+// recordPause writes into the journal what a person has set, and who it was.
+func (d *daemon) recordPause(ctx context.Context, peer decisions.Peer, command, text string) error {
+	err := d.journal.Append(context.WithoutCancel(ctx), &decisions.Record{
+		Time: d.now(), Peer: peer, Client: effects.Party{Name: "permd"}, Protocol: "admin", Tool: command,
+		Decision: decisions.Decision{
+			ID: uuid.Must(uuid.NewV7()).String(), Verdict: decisions.Allow, Needed: decisions.NotNeeded, By: decisions.ByHuman,
+			Reason: text, Policy: decisions.PolicyRef{Digest: d.rules.Digest()}, Effects: []decisions.EffectDecision{},
+		},
+	})
+	if err != nil {
+		return fmt.Errorf("writing the journal: %w", err)
+	}
+	return nil
+}
+
+func wirePause(s *pause.Status) admin.Pause {
+	w := admin.Pause{
+		UID: s.UID, Locked: s.Locked, Since: s.Since, Project: s.Project, Only: s.Only, Unknown: s.Unknown, Why: s.Why,
+	}
+	if !s.Locked {
+		w.Until, w.Seconds = s.Until(), int64(s.Left/time.Second)
+	}
+	return w
+}
+
+// pausesInForce returns the pauses and locks in force, and why everything asks although
+// nobody locked permd.
+func (d *daemon) pausesInForce() (list []admin.Pause, locked string) {
+	all, damage := d.pauses.Status()
+	for i := range all {
+		list = append(list, wirePause(&all[i]))
+	}
+	return list, damage
+}
+
+// endPauses notices when the time of a pause is over, and says so in the journal.
+func (d *daemon) endPauses(ctx context.Context) {
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		over, err := d.pauses.Expired()
+		for i := range over {
+			p := &over[i]
+			err = errors.Join(err, d.recordPause(ctx, decisions.Peer{UID: p.UID, PID: int32(os.Getpid())}, "permd pause", "the time of the pause is over"))
+		}
+		if err != nil {
+			d.log.Warn("a pause is over, which is not stored", "error", err)
+		}
+	}
+}
