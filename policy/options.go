@@ -12,11 +12,12 @@ import (
 
 // Switches are the settings that change what rules mean.
 type Switches struct {
-	Profile       string   // which base rules there are; ProfileBalanced when empty
-	OnlyOrg       bool     // allows of user and project do not count
-	DenyOnFailure bool     // what cannot be evaluated is denied, not asked
-	Disable       []string // ids of base rules to drop before compiling
-	AskGates      bool     // ask before a client acts for an agent
+	Profile        string   // which base rules there are; ProfileBalanced when empty
+	OnlyOrg        bool     // allows of user and project do not count
+	RefuseDeclared bool     // what clients declare of tools does not count
+	DenyOnFailure  bool     // what cannot be evaluated is denied, not asked
+	Disable        []string // ids of base rules to drop before compiling
+	AskGates       bool     // ask before a client acts for an agent
 }
 
 // Options configure where rules come from.

@@ -42,6 +42,9 @@ func Merge(org, user Settings) (Settings, error) {
 		Confirm:    cmp.Or(org.Confirm, user.Confirm, confirmGuarded),
 		OnFailure:  cmp.Or(org.OnFailure, decisions.Ask),
 		AskGates:   org.AskGates || user.AskGates,
+
+		RefuseDeclared: org.RefuseDeclared || user.RefuseDeclared,
+
 		Limits: Limits{
 			MessageBytes:         cmp.Or(org.Limits.MessageBytes, user.Limits.MessageBytes, 4<<20),
 			Connections:          cmp.Or(org.Limits.Connections, user.Limits.Connections, 256),

@@ -75,7 +75,7 @@ func ReadSwitches(dirs xdg.Dirs, files *mounts.FS) (policy.Switches, error) {
 	}
 	return policy.Switches{
 		Profile: s.Profile,
-		OnlyOrg: s.OnlyOrg, DenyOnFailure: s.OnFailure == decisions.Deny, Disable: s.Disable,
+		OnlyOrg: s.OnlyOrg, RefuseDeclared: s.RefuseDeclared, DenyOnFailure: s.OnFailure == decisions.Deny, Disable: s.Disable,
 		AskGates: s.AskGates,
 	}, nil
 }
