@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -14,6 +15,8 @@ import (
 var declaredTools = []any{
 	map[string]any{"name": "run_command", "members": map[string]string{"cmd": "command", "why": "harmless"}},
 	map[string]any{"name": "open_file", "members": map[string]string{"file": "read"}},
+	map[string]any{"name": "find_text", "members": map[string]string{"needle": "harmless", "folder": "tree"}},
+	map[string]any{"name": "files", "members": map[string]string{"pattern": "glob"}},
 	map[string]any{"name": "change_file", "members": map[string]string{"file": "write", "text": "harmless"}},
 }
 
@@ -28,7 +31,9 @@ func declares(agent, cwd string, tools any) string {
 func TestDeclaredTools(t *testing.T) {
 	t.Parallel()
 	d := newTestDaemon(t)
-	project := d.project(t, map[string]string{"main.go": "package main\n", ".env": "KEY=canary\n", "go.mod": "module m\n", "notes": "x\n"})
+	project := d.project(t, map[string]string{"main.go": "package main\n", ".env": "KEY=canary\n", "go.mod": "module m\n", "notes": "x\n",
+		"docs/a.md": "x\n", "hidden/.env": "KEY=canary\n", ".gitignore": ".env\n"})
+	writeFile(t, filepath.Join(d.home, ".netrc"), "canary\n")
 	if err := os.MkdirAll(filepath.Join(project, "sub"), 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -66,22 +71,29 @@ deny contains "no wc" if {
 		sh("bash -c 'cat main.go'"):                   "allow",
 		file("open_file", "main.go"):                  "allow",
 		file("open_file", ".env"):                     "ask",
-		file("open_file", "/etc/passwd"):              "ask",
-		file("change_file", "main.go"):                "ask",
-		file("change_file", "docs/a.md"):              "allow",
-		sh("cat .env"):                                "ask",
-		sh("go test ./..."):                           "ask",
-		sh("mkdir new"):                               "ask",
-		sh("sed -i s/a/b/ main.go"):                   "ask",
-		sh("echo x > main.go"):                        "ask",
-		sh("rm main.go"):                              "ask",
-		sh("curl https://example.com"):                "ask",
-		sh("cd /etc"):                                 "ask",
-		sh("wc main.go"):                              "deny",
-		sh("rm -rf ~"):                                "deny",
-		toolLine("run_command", map[string]any{"cmd": "ls", "as": "root"}):                                            "ask",
-		toolLine("run_command", map[string]any{"why": "x"}):                                                           "ask",
-		toolLine("open_files", map[string]string{"file": "main.go"}):                                                  "ask",
+		// Nobody knows whether these leave out what git ignores, or follow links.
+		toolLine("find_text", map[string]string{"needle": "x", "folder": "docs"}):   "allow",
+		toolLine("find_text", map[string]string{"needle": "x", "folder": "hidden"}): "ask",
+		toolLine("find_text", map[string]string{"needle": "x", "folder": "sub"}):    "ask",
+		toolLine("find_text", map[string]string{"needle": "x"}):                     "ask",
+		toolLine("files", map[string]string{"pattern": "docs/*"}):                   "allow",
+		toolLine("files", map[string]string{"pattern": "hidden/*"}):                 "ask",
+		file("open_file", "/etc/passwd"):                                            "ask",
+		file("change_file", "main.go"):                                              "ask",
+		file("change_file", "docs/a.md"):                                            "allow",
+		sh("cat .env"):                                                              "ask",
+		sh("go test ./..."):                                                         "ask",
+		sh("mkdir new"):                                                             "ask",
+		sh("sed -i s/a/b/ main.go"):                                                 "ask",
+		sh("echo x > main.go"):                                                      "ask",
+		sh("rm main.go"):                                                            "ask",
+		sh("curl https://example.com"):                                              "ask",
+		sh("cd /etc"):                                                               "ask",
+		sh("wc main.go"):                                                            "deny",
+		sh("rm -rf ~"):                                                              "deny",
+		toolLine("run_command", map[string]any{"cmd": "ls", "as": "root"}):          "ask",
+		toolLine("run_command", map[string]any{"why": "x"}):                         "ask",
+		toolLine("open_files", map[string]string{"file": "main.go"}):                "ask",
 		strings.Replace(file("open_file", "main.go"), `"name":"open_file"`, `"name":"open_file","server":"files"`, 1): "ask",
 	} {
 		if got := w.ask(t, line); got.Verdict != want {
@@ -184,5 +196,30 @@ func wrongDeclarations(t *testing.T) {
 	w.ask(t, declares("helper", project, declaredTools))
 	if got := w.ask(t, reads); got.Verdict != "allow" {
 		t.Errorf("after a restart: %+v", got)
+	}
+}
+
+// TestExampleTools runs the example of a client that declares its tools, as it is.
+func TestExampleTools(t *testing.T) {
+	t.Parallel()
+	python, script := pythonExample(t, "tools.py")
+	d := startDaemon(t)
+	project := d.project(t, map[string]string{"main.go": "package main\n"})
+	for call, want := range map[string]string{
+		`{"tool":"run_command","input":{"cmd":"git log | head","why":"look"}}`: "allow: ",
+		`{"tool":"open_file","input":{"file":"main.go"}}`:                      "allow: ",
+		`{"tool":"change_file","input":{"file":"main.go","text":"x"}}`:         "ask: ",
+		`{"tool":"run_command","input":{"cmd":"rm -rf ~"}}`:                    "deny: ",
+		`{"tool":"open_file","input":{"file":"main.go","as":"root"}}`:          "ask: ",
+		`{"tool":"open_file","input":{"file":"/etc/shadow","file":"main.go"}}`: "undecided: ",
+		`{"tool":"another","input":{"file":"main.go"}}`:                        "ask: ",
+		`{"tool":`: "undecided: ",
+	} {
+		cmd := exec.Command(python, script)
+		cmd.Dir, cmd.Stdin, cmd.Env = project, strings.NewReader(call), []string{"PATH=" + os.Getenv("PATH"), "XDG_RUNTIME_DIR=" + d.run}
+		out, err := cmd.CombinedOutput()
+		if err != nil || !strings.HasPrefix(string(out), want) {
+			t.Errorf("%s: %v, %s, want %q", call, err, out, want)
+		}
 	}
 }

@@ -54,7 +54,7 @@ func TestDeclaredTools(t *testing.T) {
 		{name: "words", call: call(exec, `{"words":["echo","a; rm b"]}`), want: []string{"run echo a; rm b @rawInput.words"}},
 		{name: "text as words", call: call(exec, `{"words":"echo a"}`), want: []string{"unknown - @rawInput.words"}, defects: []string{"dropped @rawInput.words"}},
 		{name: "search", call: call(search, `{"needle":"key","folder":"src"}`), want: []string{"read ./src/** @rawInput.folder"}},
-		{name: "search everywhere", call: call(search, `{"needle":"key"}`), want: []string{"read ./** @cwd"}},
+		{name: "search everywhere", call: call(search, `{"needle":"key"}`), want: []string{"read ./** @cwd", "read /etc/** @cwd"}}, // by the link "out"
 		{name: "search that leaves its folder", call: call(search, `{"needle":"x","folder":"src","only":"../*"}`),
 			want: []string{"read ./src/** @rawInput.folder", "unknown - @rawInput.only"}},
 		{name: "edit", call: call(edit, `{"file":"src/a","text":"x"}`), want: []string{"write ./src/a @rawInput.file"}},

@@ -81,7 +81,7 @@ func (t *tool) result() effects.Result {
 			r.Completeness = effects.None
 		}
 	}
-	if s := t.id.shape; s != nil && s.declared {
+	if t.readByDeclaration() {
 		for _, list := range [...][]effects.Effect{t.Effects, t.hints, r.Rest} {
 			for i := range list {
 				list[i].Declared = true
