@@ -144,6 +144,9 @@ func (t *tool) folder(fs []fact, runs bool) string {
 			continue
 		}
 		t.checkHidden(given, f.from)
+		if runs && t.readByDeclaration() && given[0] != '/' && (t.Call.LiveShell || len(t.Call.Folders) > 0) {
+			return "" // it may start where earlier calls left the shell
+		}
 		if given == t.Call.Cwd && given != "" {
 			cwd = given
 			continue

@@ -49,6 +49,9 @@ func TestDeclaredTools(t *testing.T) {
 	runToolCases(t, []toolCase{
 		{name: "shell text", call: call(sh, `{"cmd":"git log | head","why":"look"}`), want: []string{"run git log @rawInput.cmd", "run head @rawInput.cmd"}},
 		{name: "shell text in a folder", call: call(sh, `{"cmd":"cat a","dir":"/etc"}`), want: []string{"run cat a @rawInput.cmd", "read /etc/a @rawInput.cmd"}},
+		{name: "shell text in a folder of a shell that moved", call: with(call(sh, `{"cmd":"cat a","dir":"."}`), func(c *effects.Call) {
+			c.Folders = []string{effectstest.Cwd + "/src"}
+		}), want: []string{"run cat a @rawInput.cmd", "unknown - @rawInput.cmd"}},
 		{name: "a list as shell text", call: call(sh, `{"cmd":["echo","a; rm b"]}`),
 			want: []string{"run echo a; rm b @rawInput.cmd"}, defects: []string{"contradiction @rawInput.cmd"}},
 		{name: "words", call: call(exec, `{"words":["echo","a; rm b"]}`), want: []string{"run echo a; rm b @rawInput.words"}},
