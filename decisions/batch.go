@@ -30,7 +30,7 @@ type earlierCalls struct {
 // prepare adds to a call what the earlier ones may change.
 func (b *earlierCalls) prepare(c *effects.Call, profiles *tools.Profiles) {
 	c.Before = b.before
-	if !b.changed && len(b.folders) == 0 && len(b.activated) == 0 || !profiles.LiveShell(c.Harness()) {
+	if !b.changed && len(b.folders) == 0 && len(b.activated) == 0 || !profiles.LiveShell(c.Harness()) && !c.Declared.RunsShell() {
 		return
 	}
 	for _, bin := range b.activated {

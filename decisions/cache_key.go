@@ -31,6 +31,7 @@ func appendRequest(b []byte, r *Request) ([]byte, bool) {
 	k.text(toolOfID(c.ID))
 	k.texts(c.Protocol, c.Tool.Name, c.Tool.Server, c.Tool.Source, c.Tool.Version, c.InputFrom)
 	k.flag(c.Tool.Destructive)
+	k.declared(c.Declared)
 	k.bytes(c.Input)
 	k.credentials(&c.Credentials)
 	k.claims(&c.Claims)
@@ -102,6 +103,18 @@ func (k *keyer) bytes(v []byte) {
 	k.flag(v != nil)
 	k.number(len(v))
 	*k = append(*k, v...)
+}
+
+func (k *keyer) declared(d *effects.DeclaredTool) {
+	k.flag(d != nil)
+	if d == nil {
+		return
+	}
+	k.text(d.Name)
+	k.number(len(d.Members))
+	for _, m := range d.Members {
+		k.texts(m.Name, m.Means)
+	}
 }
 
 func (k *keyer) claims(c *effects.Claims) {

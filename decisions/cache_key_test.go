@@ -15,8 +15,9 @@ func whole(t *testing.T) *Request {
 	return &Request{
 		Call: effects.Call{
 			ID: "run_shell_command__7", Protocol: "acp", InputFrom: "rawInput",
-			Tool:  effects.Tool{Name: "tool", Server: "server", Source: "source", Version: "1.0.0"},
-			Input: []byte(`{"command":"ls"}`),
+			Tool:     effects.Tool{Name: "tool", Server: "server", Source: "source", Version: "1.0.0"},
+			Declared: &effects.DeclaredTool{Name: "tool", Members: []effects.DeclaredMember{{Name: "command", Means: "command"}}},
+			Input:    []byte(`{"command":"ls"}`),
 			Credentials: effects.Credentials{
 				Secrets: text("KEY"), Authorizations: []effects.Authorization{{ID: "idp", Scopes: text("scope")}},
 			},

@@ -334,7 +334,7 @@ func (d *Decision) fail(v Verdict, reason string) {
 
 func explain(e *effects.Effect, o *effectResult) EffectDecision {
 	x := EffectDecision{
-		Kind: e.Kind, Text: e.Text, From: e.From, Tags: e.Tags.Names(), Claimed: e.Claimed,
+		Kind: e.Kind, Text: e.Text, From: e.From, Tags: e.Tags.Names(), Claimed: e.Claimed, Declared: e.Declared,
 		Verdict: o.verdict, Reason: o.reason, Row: o.row, Rules: []RuleRef{},
 	}
 	for _, r := range o.rules {

@@ -96,6 +96,7 @@ type EffectDecision struct {
 	From     string       `json:"from"`
 	Tags     []string     `json:"tags,omitzero"`
 	Claimed  bool         `json:"claimed,omitzero"`
+	Declared bool         `json:"declared,omitzero"`
 	Verdict  Verdict      `json:"verdict"`
 	Reason   string       `json:"reason"`
 	Row      int          `json:"row"` // of the table in docs/policy.md (Who wins), 0 on failure
@@ -206,8 +207,10 @@ type Record struct {
 	Session  SessionRef    `json:"session"`
 	Protocol string        `json:"protocol"`
 	Tool     string        `json:"tool"`
-	Cwd      string        `json:"cwd,omitzero"`
-	Project  string        `json:"project,omitzero"`
+	// Declared is what the client declared of the tool, "" if nothing.
+	Declared string `json:"declared,omitzero"`
+	Cwd      string `json:"cwd,omitzero"`
+	Project  string `json:"project,omitzero"`
 	// LatencyNS is the time up to the hand-over to the journal, in nanoseconds;
 	// the JSON library encodes no time.Duration.
 	LatencyNS int64    `json:"latencyNs"`

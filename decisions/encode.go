@@ -36,6 +36,7 @@ func (r *Record) AppendJSON(b []byte) ([]byte, error) {
 	e.optionalText(`,"mode":`, r.Session.Mode)
 	e.text(`},"protocol":`, r.Protocol)
 	e.text(`,"tool":`, r.Tool)
+	e.optionalText(`,"declared":`, r.Declared)
 	e.optionalText(`,"cwd":`, r.Cwd)
 	e.optionalText(`,"project":`, r.Project)
 	e.number(`,"latencyNs":`, r.LatencyNS)
@@ -130,6 +131,9 @@ func (e *encoder) effect(i int, x *EffectDecision) {
 	e.list(`,"tags":`, x.Tags)
 	if x.Claimed {
 		e.raw(`,"claimed":true`)
+	}
+	if x.Declared {
+		e.raw(`,"declared":true`)
 	}
 	e.text(`,"verdict":`, string(x.Verdict))
 	e.text(`,"reason":`, x.Reason)

@@ -31,6 +31,9 @@ type Declaration struct {
 	// ProtocolVersion is the version that client and agent negotiated, 0 if it
 	// was not said.
 	ProtocolVersion int
+	// Tools are those of an agent without a profile, as far as the client says what their
+	// inputs mean.
+	Tools []effects.DeclaredTool
 }
 
 // Session is a declared session. It is immutable: a change makes a new one.
@@ -66,6 +69,20 @@ func (s *Session) formerPlaces(now *Session) []*Session {
 		former = append(former, &was)
 	}
 	return former
+}
+
+// Describe sets what the declaration says of a call whose tool is set already. A session
+// that is nil or has ended says nothing.
+func (s *Session) Describe(c *effects.Call) {
+	if s == nil {
+		return
+	}
+	c.Agent, c.Client, c.Cwd, c.Roots, c.Declared = s.Agent, s.Client, s.Cwd, s.Roots, nil
+	for i := range s.Tools {
+		if s.Tools[i].Name == c.Tool.Name && c.Tool.Server == "" {
+			c.Declared = &s.Tools[i]
+		}
+	}
 }
 
 // Ref returns the part of the session that policy and memory see.

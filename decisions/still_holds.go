@@ -108,7 +108,7 @@ func (d *Decision) fits(asked *Decision, compared bool) bool {
 		return false // what is only named may be code as well
 	}
 	return slices.Equal(d.Fingerprints, asked.Fingerprints) && slices.EqualFunc(d.Effects, asked.Effects, func(a, b EffectDecision) bool {
-		return a.Kind == b.Kind && a.Text == b.Text && a.From == b.From && a.Claimed == b.Claimed && slices.Equal(a.Tags, b.Tags) &&
+		return a.Kind == b.Kind && a.Text == b.Text && a.From == b.From && a.Claimed == b.Claimed && a.Declared == b.Declared && slices.Equal(a.Tags, b.Tags) &&
 			(a.Verdict == Allow || a.Verdict == b.Verdict && a.Row == b.Row && a.Reason == b.Reason)
 	})
 }

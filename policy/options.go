@@ -12,13 +12,14 @@ import (
 
 // Switches are the settings that change what rules mean.
 type Switches struct {
-	Profile       string   // which base rules there are; ProfileBalanced when empty
-	OnlyOrg       bool     // allows of user and project do not count
-	DenyOnFailure bool     // what cannot be evaluated is denied, not asked
-	Disable       []string // ids of base rules to drop before compiling
-	AskGates      bool     // ask before a client acts for an agent
-	NoPause       bool     // nobody may pause permd
-	NoLock        bool     // nor lock it
+	Profile        string   // which base rules there are; ProfileBalanced when empty
+	OnlyOrg        bool     // allows of user and project do not count
+	DenyOnFailure  bool     // what cannot be evaluated is denied, not asked
+	Disable        []string // ids of base rules to drop before compiling
+	AskGates       bool     // ask before a client acts for an agent
+	NoPause        bool     // nobody may pause permd
+	NoLock         bool     // nor lock it
+	RefuseDeclared bool     // what clients declare of tools does not count
 }
 
 // Options configure where rules come from.

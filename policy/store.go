@@ -41,7 +41,9 @@ type Store struct {
 	schema   *input.Schema
 	table    *programs.Table
 	profiles *tools.Profiles
-	shipped  string // digest of table and profiles
+	// undeclarable are the same for those whose settings refuse declared tools.
+	undeclarable *tools.Profiles
+	shipped      string // digest of table and profiles
 
 	// mu is held while the rules of base, org and users are loaded, and changing, for a
 	// moment, when a state is replaced; requests never take them.
@@ -112,6 +114,7 @@ func Open(ctx context.Context, opts Options) (*Store, error) {
 	if s.profiles, err = tools.ParseProfiles(opts.Profiles); err != nil {
 		return nil, fmt.Errorf("reading the agent profiles: %w", err)
 	}
+	s.undeclarable = s.profiles.WithoutDeclared()
 	shipped := []source.File{{Name: "profiles", Data: opts.Profiles}}
 	for _, name := range slices.Sorted(maps.Keys(opts.Programs)) {
 		shipped = append(shipped, source.File{Name: "programs/" + name, Data: opts.Programs[name]})
@@ -281,7 +284,10 @@ func (s *Store) snapshot(st *state, uid uint32, project *layerState, former *rul
 		OnlyOrg: st.switches.OnlyOrg, DenyOnFailure: st.switches.DenyOnFailure,
 		Table: s.tableFor(st, st.users[uid]), Profiles: s.profiles, Limiter: &s.limiter,
 	}
-	parts := []string{s.shipped, strconv.FormatBool(st.switches.OnlyOrg), strconv.FormatBool(st.switches.DenyOnFailure)}
+	if st.switches.RefuseDeclared {
+		is.Profiles = s.undeclarable
+	}
+	parts := []string{s.shipped, strconv.FormatBool(st.switches.OnlyOrg), strconv.FormatBool(st.switches.DenyOnFailure), strconv.FormatBool(st.switches.RefuseDeclared)}
 	for _, n := range []*layerState{st.org, st.users[uid], project, st.base} {
 		if n == nil {
 			continue

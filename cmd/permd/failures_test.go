@@ -20,6 +20,7 @@ func TestFailures(t *testing.T) {
 		{"call not understood", callsNotUnderstood},
 		{"only claims name what is denied", deniedClaims},
 		{"a turn cannot be read, or is not what it seems", brokenTurns},
+		{"tools declared wrongly", wrongDeclarations},
 		{"policy fails", policyFailures},
 		{"organisation denies on failure", policyFailuresDenied},
 		{"policy cannot be read", unreadablePolicies},

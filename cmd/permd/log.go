@@ -197,6 +197,7 @@ func renderCircumstances(a *app, r *decisions.Record) {
 	}
 	line("time", r.Time.Local().Format("2006-01-02 15:04:05.000"))
 	line("tool", r.Tool)
+	line("declared", r.Declared)
 	line("agent", r.Agent.Name+" "+r.Agent.Version)
 	line("client", r.Client.Name+" "+r.Client.Version)
 	line("protocol", r.Protocol)

@@ -29,6 +29,9 @@ func renderDecision(w io.Writer, d *decisions.Decision) {
 		if e.Claimed {
 			from += ", claimed"
 		}
+		if e.Declared {
+			from += ", declared"
+		}
 		fmt.Fprintf(w, "  %s %-*s  from %s\n", paint(e.Verdict, cli.Marks[e.Verdict]), width, e.Text, from)
 		// The reason of the whole call has been printed above.
 		if len(e.Rules) == 0 && e.Reason != d.Reason {

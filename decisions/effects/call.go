@@ -10,6 +10,8 @@ type Call struct {
 	// Protocol names the adapter: "acp", "permd" …
 	Protocol string
 	Tool     Tool
+	// Declared is what the client declares of the tool, nil if nothing.
+	Declared *DeclaredTool
 	// Input is the tool's raw input, nil when the agent sent none.
 	Input strictjson.Value
 	// Credentials are the credentials that the caller hands to the tool's server with

@@ -58,6 +58,10 @@ type Effect struct {
 	// its call (a title, a location) rather than the input its tool gets.
 	Claimed bool
 
+	// Declared is set if the client declared what the members of the tool's input mean,
+	// and no profile does.
+	Declared bool
+
 	// Hint is set for a member of Result.Hints, which only denies and asks see. With
 	// Claimed it is what the agent says; without, what a word of a run may do besides the
 	// run's effects. It needs no allow, and an allow of it has no effect.

@@ -149,6 +149,7 @@ func (f *fields) effect(in *decisions.Input) {
 	f.tags(partTags, e.Tags)
 	f.str(partFrom, keyFrom, e.From)
 	f.flag(partClaimed, keyClaimed, e.Claimed)
+	f.flag(partDeclared, keyDeclared, e.Declared)
 	f.flag(partShell, keyShell, e.Shell)
 	if f.need&partBy != 0 {
 		f.by(in)

@@ -86,6 +86,7 @@ const (
 	partAuthorizations
 	PartArguments
 	partWhy
+	partDeclared
 
 	partsEnd
 	AllParts   = partsEnd - 1
@@ -109,7 +110,7 @@ var (
 		"program": partByProgram, "subcommand": partBySubcommand, "args": partByArgs, "inherent": partByInherent, "arg": partByArg,
 	}
 	fieldParts = map[string]Parts{
-		"kind": 0, "text": partText, "tags": partTags, "from": partFrom, "claimed": partClaimed, "shell": partShell, "by": partBy,
+		"kind": 0, "text": partText, "tags": partTags, "from": partFrom, "claimed": partClaimed, "declared": partDeclared, "shell": partShell, "by": partBy,
 		"program": PartProgram, "executable": partExecutable, "args": partArgs, "subcommand": partSubcommand,
 		"flags": partFlags, "operands": partOperands, "stdin": partStdin, "cwd": partCwd, "script": partScript, "readonly": partReadonly,
 		"known": partKnown, "does": partDoes, "harmless_from": partHarmlessFrom, "harmful": partHarmful,
@@ -145,6 +146,7 @@ var (
 	keySecrets, keyAuthorizations, keyScopes   = key("secrets"), key("authorizations"), key("scopes")
 	keyClaimedUser, keyDestructive             = key("claimed_user"), key("destructive")
 	keyOperands, keyDoes, keyMoved             = key("operands"), key("does"), key("moved")
+	keyDeclared                                = key("declared")
 )
 
 func key(name string) *ast.Term { return ast.StringTerm(name) }

@@ -48,6 +48,9 @@ func Merge(org, user Settings) (Settings, error) {
 		AskGates:   org.AskGates || user.AskGates,
 		NoPause:    org.NoPause,
 		NoLock:     org.NoLock,
+
+		RefuseDeclared: org.RefuseDeclared || user.RefuseDeclared,
+
 		Limits: Limits{
 			MessageBytes:         cmp.Or(org.Limits.MessageBytes, user.Limits.MessageBytes, 4<<20),
 			Connections:          cmp.Or(org.Limits.Connections, user.Limits.Connections, 256),

@@ -51,6 +51,10 @@ type Settings struct {
 	// own request. If org sets it, a user cannot turn it off.
 	AskGates bool `toml:"ask_gates"`
 
+	// RefuseDeclared makes permd read the tools of agents without a profile as if their
+	// clients had declared nothing of them. If org sets it, a user cannot turn it off.
+	RefuseDeclared bool `toml:"refuse_declared"`
+
 	// OnLogFailure is the answer when a decision that would be allowed, or a
 	// person's allow, cannot be logged: "ask", the default, which lets a person's
 	// allow pass, or "deny".
@@ -120,7 +124,7 @@ const (
 // keys are the keys of permd.toml. The decoder would accept a key in any case;
 // a person who reads the file would not.
 var keys = []string{
-	"profile", "only_org", "disable", "durability", "confirm", "on_failure", "ask_gates",
+	"profile", "only_org", "disable", "durability", "confirm", "on_failure", "ask_gates", "refuse_declared",
 	"on_log_failure", "no_pause", "no_lock", "limits", "limits.message_bytes", "limits.connections", "limits.connections_per_user", "limits.decision_milliseconds",
 	"journal", "journal.max_bytes", "journal.max_age",
 	"http", "http.listen",

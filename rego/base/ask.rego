@@ -149,6 +149,16 @@ ask contains "changes a file outside of the project" if {
 }
 
 # METADATA
+# title: Changing files by a tool that only its client describes
+# custom:
+#   id: base.write-declared
+ask contains "changes a file, as far as the client says what the tool does" if {
+	input.effect.kind == "write"
+	input.effect.declared == true
+	input.effect.shell == false
+}
+
+# METADATA
 # title: Moving files
 # custom:
 #   id: base.move-file

@@ -3,7 +3,8 @@
 # it can hide what it writes in a long text; its folder is soon remembered. What
 # is guarded (secrets, what runs by itself, the repository's own data, pipelines,
 # agents' settings) asks before any rule here is heard, and what is deleted asks
-# since git may not know it.
+# since git may not know it. Of tools that only a client describes (effect.declared),
+# everything but reads asks.
 package permd.base
 
 import rego.v2
@@ -20,6 +21,7 @@ allow contains "changes a file of the project" if {
 	input.effect.kind == "write"
 	input.effect.recursive == false
 	input.effect.claimed == false
+	input.effect.declared == false
 	input.effect.shell == false
 	"in_project" in input.effect.tags
 	unguarded
@@ -39,6 +41,7 @@ allow contains "makes a folder in the project" if {
 
 # mkdir changes nothing that is there.
 makes_folder if {
+	input.effect.declared == false
 	input.effect.by.program == "mkdir"
 	input.effect.by.inherent == false
 }
@@ -84,6 +87,7 @@ file_run if {
 	input.effect.program in file_programs
 	input.effect.known == true
 	input.effect.claimed == false
+	input.effect.declared == false
 	input.effect.stdin != "network"
 	"in_project" in input.effect.tags
 }
@@ -147,6 +151,7 @@ allow contains "reads what is no secret" if {
 query if {
 	input.effect.method == "get"
 	input.effect.claimed == false
+	input.effect.declared == false
 	input.effect.by.inherent == true
 	input.effect.by.program in {"brew", "bun", "cargo", "gem", "gh", "go", "npm", "pip", "pip3", "pnpm", "rustup", "uv", "yarn"}
 }

@@ -71,6 +71,7 @@ test_balanced_no_file_program[name] if {
 		"own table": run("mkdir", ["a"], {"known": false}),
 		"own path": run("./mkdir", ["a"], {"known": false}),
 		"claimed": run("mkdir", ["a"], {"known": true, "claimed": true}),
+		"declared": declared(run("mkdir", ["a"], {"known": true})),
 		"another": run("git", ["add", "."], {"known": true, "subcommand": "add"}),
 	}
 	count(base.allow) == 0 with input as example
@@ -80,6 +81,20 @@ test_balanced_no_file_program[name] if {
 test_balanced_no_claimed_edit if {
 	claimed := effect("write", {"path": "/home/dev/p/a", "given": "a", "recursive": false, "claimed": true})
 	count(base.allow) == 0 with input as claimed
+}
+
+# Of tools that only a client describes, nothing but reads is allowed.
+test_balanced_no_declared_change[name] if {
+	some name, example in {
+		"edit": file("write", "/home/dev/p/a", ["in_project"], false),
+		"edit by a command": object.union(file("write", "/home/dev/p/a", ["in_project"], false), {"effect": {"shell": true}}),
+		"folder": object.union(file("write", "/home/dev/p/a", ["in_project"], false), {"effect": {"shell": true, "by": {"program": "mkdir", "inherent": false}}}),
+		"delete": file("delete", "/home/dev/p/a", ["in_project"], false),
+		"fetch": connect([]),
+		"query": object.union(connect([]), {"effect": by("gh", true)}),
+	}
+	count(base.allow) == 0 with input as declared(example)
+	count(base.ask) > 0 with input as declared(example)
 }
 
 test_balanced_public[name] if {

@@ -7,7 +7,7 @@ import rego.v2
 user := {"uid": 1000, "name": "dev", "home": "/home/dev", "groups": []}
 
 effect(kind, fields) := {"user": user, "effect": object.union(
-	{"kind": kind, "text": "", "from": "test", "claimed": false, "shell": false, "tags": ["in_project"]},
+	{"kind": kind, "text": "", "from": "test", "claimed": false, "declared": false, "shell": false, "tags": ["in_project"]},
 	fields,
 )}
 
@@ -18,6 +18,8 @@ run(program, args, fields) := effect("run", object.union(
 	},
 	fields,
 ))
+
+declared(example) := object.union(example, {"effect": {"declared": true}})
 
 reader := {"readonly": true, "known": true}
 
@@ -37,6 +39,8 @@ test_allowed[name] if {
 	some name, example in {
 		"reader in the project": run("ls", [], reader),
 		"file of the project": file("read", "/home/dev/p/a", ["in_project"], false),
+		"file by a declared tool": declared(file("read", "/home/dev/p/a", ["in_project"], false)),
+		"reader by a declared tool": declared(run("ls", [], reader)),
 		"whole project": file("read", "/home/dev/p", ["in_project"], true),
 		"file of another worktree": file("read", "/home/dev/wt/a", ["outside", "home", "worktree"], false),
 		"reader in another worktree": run("git", ["log"], object.union(reader, {"tags": ["outside", "worktree"]})),

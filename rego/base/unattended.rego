@@ -59,6 +59,7 @@ own_build if {
 	build_run
 	input.effect.known == true
 	input.effect.claimed == false
+	input.effect.declared == false
 	input.effect.stdin != "network"
 	"in_project" in input.effect.tags
 }

@@ -33,6 +33,7 @@ test_unattended_no_build[name] if {
 		"outside": run("go", ["test"], object.union(of_sub("test"), {"tags": ["outside"]})),
 		"from the network": run("go", ["test"], object.union(of_sub("test"), {"stdin": "network"})),
 		"claimed": run("go", ["test"], object.union(of_sub("test"), {"claimed": true})),
+		"declared": declared(run("go", ["test"], of_sub("test"))),
 		"not in the table": run("pytest", [], {}),
 	}
 	count(base.allow) == 0 with input as example

@@ -110,7 +110,7 @@ func (h *handler) requestPermission(c *socket.Conn, params strictjson.Value) (ru
 func (p *pendingRequest) run(ctx context.Context) (any, error) {
 	call := &p.request.Call
 	call.User = p.handler.Users(p.request.Peer.UID)
-	if p.handler.ShellStaysAlive(call.Agent) {
+	if p.handler.ShellStaysAlive(call.Agent) || call.Declared.RunsShell() {
 		p.state.Shells.ApplyTo(p.session, call)
 	}
 	return p.decide(ctx, &p.handler.Deps)

@@ -59,7 +59,7 @@ func (h *handler) ran(c *socket.Conn, params strictjson.Value) (run, error) {
 	own := native.StateOf(c)
 	return func(ctx context.Context) (any, error) {
 		req.Call.User = h.Users(req.Peer.UID)
-		if h.ShellStaysAlive(req.Call.Agent) {
+		if h.ShellStaysAlive(req.Call.Agent) || req.Call.Declared.RunsShell() {
 			own.Shells.ApplyTo(id, &req.Call)
 		}
 		d, err := h.DecideOne(ctx, &req)
@@ -150,7 +150,7 @@ func (c *connState) forgetCall(s *session, call string) {
 func (s *session) describe(call *effects.Call, declared *decisions.Session) decisions.SessionRef {
 	ref := declared.Ref()
 	if declared != nil {
-		call.Agent, call.Client, call.Cwd, call.Roots = declared.Agent, declared.Client, declared.Cwd, declared.Roots
+		declared.Describe(call)
 		if s.mode != "" && s.modeFor == declared {
 			ref.Mode = s.mode
 		}

@@ -45,6 +45,18 @@ type Session struct {
 	// ProtocolVersion is the version of ACP that client and agent have negotiated, 0 if
 	// unknown.
 	ProtocolVersion int `json:"protocolVersion,omitzero"`
+	// Tools says what the inputs of its own tools mean, for an agent that permd has no
+	// profile of; see docs/protocol.md, Declared tools. It must be the same in all sessions
+	// of a connection that have it.
+	Tools []DeclaredTool `json:"tools,omitzero"`
+}
+
+// DeclaredTool is a tool of the agent. Members has a meaning for each member of its input,
+// such as "command", "read", "write" or "harmless". Members that are not in it make a call
+// ask.
+type DeclaredTool struct {
+	Name    string            `json:"name"`
+	Members map[string]string `json:"members"`
 }
 
 // Tool names the tool of a call.

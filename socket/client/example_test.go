@@ -54,7 +54,8 @@ func start() (c *client.Client, stop func()) {
 	methods := socket.Methods{}
 	native.Register(methods, native.Deps{
 		Sessions: new(decisions.Sessions), Decider: new(prudent),
-		Users: func(uid uint32) effects.User { return effects.User{UID: uid} },
+		Users:      func(uid uint32) effects.User { return effects.User{UID: uid} },
+		Declarable: func(uint32, effects.Party, []effects.DeclaredTool) error { return nil },
 	})
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
@@ -94,6 +95,25 @@ func Example() {
 	}
 	fmt.Println(decided[0].Verdict, "because", decided[0].Reason)
 	// Output: allow because a rule allows searching
+}
+
+// The client of an agent that permd has no profile of says what its tools do.
+func ExampleDeclareSession() {
+	c, stop := start()
+	defer stop()
+
+	hello, err := client.DeclareSession(context.Background(), c, &client.Session{
+		ID: "s1", Cwd: "/home/ana/shop", Agent: &effects.Party{Name: "my-agent"}, AtShell: true,
+		Tools: []client.DeclaredTool{
+			{Name: "run_command", Members: map[string]string{"cmd": "command", "why": "harmless"}},
+			{Name: "open_file", Members: map[string]string{"file": "read"}},
+		},
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(hello.Has("declare"))
+	// Output: true
 }
 
 // Several calls are decided together; the decisions come in their order.

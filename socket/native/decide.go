@@ -78,10 +78,10 @@ func (h *handler) decide(c *socket.Conn, params strictjson.Value) (run, error) {
 	}
 	return func(ctx context.Context) (any, error) {
 		user := h.Users(reqs[0].Peer.UID)
-		live := ses != nil && !at.atShell && h.ShellStaysAlive(ses.Agent)
+		live := ses != nil && !at.atShell
 		for _, r := range reqs {
 			r.Call.User = user
-			if live {
+			if live && (h.ShellStaysAlive(ses.Agent) || r.Call.Declared.RunsShell()) {
 				shells.ApplyTo(ses.ID, &r.Call)
 			}
 		}
@@ -153,8 +153,6 @@ func (w *callWire) request(ses *decisions.Session) *decisions.Request {
 	if k := strictjson.Kind(w.Input); k != 0 && k != 'n' {
 		call.Input = w.Input
 	}
-	if ses != nil {
-		call.Agent, call.Client, call.Cwd, call.Roots = ses.Agent, ses.Client, ses.Cwd, ses.Roots
-	}
+	ses.Describe(&call)
 	return &decisions.Request{Call: call, Session: ses.Ref()}
 }

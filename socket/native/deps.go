@@ -35,6 +35,10 @@ type Deps struct {
 	// LiveShell reports whether the shell of that agent (of that client, in AAP)
 	// stays alive between calls. Nil means that no shell does.
 	LiveShell func(agent effects.Party) bool
+	// Declarable returns an error if the client of that agent may not declare what its
+	// tools' inputs mean, or not so. Its text is shown and logged: it must repeat nothing of
+	// the message. Nil means that no client may.
+	Declarable func(uid uint32, agent effects.Party, tools []effects.DeclaredTool) error
 	// Now is the time. Nil means time.Now.
 	Now func() time.Time
 

@@ -235,6 +235,7 @@ type State struct {
 
 	// declared are the sessions that were declared on the connection.
 	declared     map[string]declaredSession
+	tools        toolsDigest                   // of those that its first declaration of tools names
 	sizes        map[string]int                // of the declarations, in bytes, as they are reserved
 	resize       func(reserved, size int) bool // see socket.Conn.Resize
 	onEnd        []func(session string)

@@ -56,7 +56,9 @@ type sessionTree struct {
 	harness string
 	shells  Shells
 
-	used time.Time // guarded by PersistentSessions.mu
+	// These are guarded by PersistentSessions.mu.
+	used  time.Time
+	tools toolsDigest // see declareTools
 }
 
 // treeOf returns the tree of a session, a new one if there is none.

@@ -29,6 +29,8 @@ type sessionParams struct {
 	AtShell bool `json:"atShell"`
 	// ProtocolVersion is what client and agent negotiated (ACP: 1 or 2).
 	ProtocolVersion *int `json:"protocolVersion"`
+	// Tools are what the client says of its agent's own tools (see declareTools).
+	Tools []toolDeclaration `json:"tools"`
 }
 
 // maxProtocolVersion is the newest version of an agents' protocol that permd
@@ -68,6 +70,10 @@ func (h *handler) session(c *socket.Conn, params strictjson.Value) (run, error) 
 	if err != nil {
 		return nil, err
 	}
+	fix, err := h.declareTools(c, &p, &d, at.tree)
+	if err != nil {
+		return nil, err
+	}
 	switch {
 	case at.tree != nil:
 		owner = at.tree.owner
@@ -91,6 +97,7 @@ func (h *handler) session(c *socket.Conn, params strictjson.Value) (run, error) 
 	case err != nil:
 		return nil, socket.Refuse("declaring the session: %v", err)
 	}
+	fix()
 	at.session = ses
 	state := StateOf(c)
 	_, again := state.declared[ses.ID]

@@ -68,7 +68,7 @@ func RefreshSession(sessions *decisions.Sessions, o decisions.Owner, id string) 
 		if ses == nil {
 			ses = new(decisions.Session) // it has ended
 		}
-		r.Call.Agent, r.Call.Client, r.Call.Cwd, r.Call.Roots = ses.Agent, ses.Client, ses.Cwd, ses.Roots
+		ses.Describe(&r.Call)
 		r.Session = ses.Ref()
 	}
 }
@@ -77,7 +77,7 @@ func RefreshSession(sessions *decisions.Sessions, o decisions.Owner, id string) 
 // in all that a call may depend on.
 func sameSession(a, b *decisions.Request) bool {
 	c, d := &a.Call, &b.Call
-	return c.Cwd == d.Cwd && slices.Equal(c.Roots, d.Roots) && c.Agent == d.Agent && c.Client == d.Client &&
+	return c.Cwd == d.Cwd && slices.Equal(c.Roots, d.Roots) && c.Agent == d.Agent && c.Client == d.Client && c.Declared.Equal(d.Declared) &&
 		a.Session.Conn == b.Session.Conn && a.Session.ID == b.Session.ID && a.Session.Mode == b.Session.Mode &&
 		slices.Equal(a.Session.Ancestors, b.Session.Ancestors)
 }

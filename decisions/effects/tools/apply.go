@@ -42,7 +42,7 @@ func (t *tool) each(s *shape, fs []fact, cwd string, verb verb) roles {
 	for _, f := range fs {
 		have |= 1 << f.role
 		switch f.role {
-		case roleCommand:
+		case roleCommand, roleArgv:
 			t.commandFact(s, f, cwd)
 		case roleCommands, roleDerived:
 			t.commandList(s, f, fs, cwd)
@@ -105,7 +105,7 @@ func (t *tool) each(s *shape, fs []fact, cwd string, verb verb) roles {
 // one and the tool may use the other.
 func (t *tool) checkAgreement(fs []fact) {
 	for i, f := range fs {
-		if !slices.Contains([]role{roleCommand, roleCwd, roleRead, roleTree, roleWrite, roleDelete, roleTouch, roleConnect, roleGlob}, f.role) {
+		if !slices.Contains([]role{roleCommand, roleArgv, roleCwd, roleRead, roleTree, roleWrite, roleDelete, roleTouch, roleConnect, roleGlob}, f.role) {
 			continue
 		}
 		for _, g := range fs[:i] {
@@ -144,6 +144,9 @@ func (t *tool) folder(fs []fact, runs bool) string {
 			continue
 		}
 		t.checkHidden(given, f.from)
+		if runs && t.readByDeclaration() && given[0] != '/' && (t.Call.LiveShell || len(t.Call.Folders) > 0) {
+			return "" // it may start where earlier calls left the shell
+		}
 		if given == t.Call.Cwd && given != "" {
 			cwd = given
 			continue
@@ -163,7 +166,7 @@ func (t *tool) commandFact(s *shape, f fact, cwd string) {
 	if t.tooMany(&t.commands, maxToolCommands) {
 		return
 	}
-	if text, ok := strictjson.ParseString(f.val); ok {
+	if text, ok := strictjson.ParseString(f.val); ok && f.role != roleArgv {
 		if t.from == t.adapterFrom && t.p.shellPrefix {
 			// Outside of the input the command includes its wrapper.
 			if args, ok := plainWords(text); ok {
@@ -198,7 +201,7 @@ func (t *tool) commandFact(s *shape, f fact, cwd string) {
 	joined := strings.Join(args, " ")
 	_, wrapped := unwrapShell(args) // joined, its commands would be the same but the first, which would lose its words
 	switch words, ok := plainWords(joined); {
-	case ok && slices.Equal(words, args), t.use < 0 && (t.p.argv || t.p == unknownAgent):
+	case ok && slices.Equal(words, args), f.role == roleArgv, t.use < 0 && !s.declared && (t.p.argv || t.p == unknownAgent):
 		// A list that an agent sends is what it executes, as far as is known.
 	case t.use < 0:
 		// An agent that sends its commands as text may join the words for its shell.

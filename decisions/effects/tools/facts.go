@@ -49,7 +49,10 @@ func (t *tool) facts(s *shape, o strictjson.Object, from string) []fact {
 				// It makes no difference whether the tool obeys it.
 				continue
 			case strictjson.Kind(m.Value) == 'n':
-			case f.role == roleGrant && !requestsAnything(m.Value):
+			case s.declared && s.harmless[m.Name]:
+				// The name of some other tool's member; see checkRefinement.
+				continue
+			case f.role == roleGrant && !s.declared && !requestsAnything(m.Value):
 			default:
 				t.defect(effects.DefectContradiction, f.from, "the tool is not known to take this member")
 			}
@@ -69,7 +72,9 @@ func (t *tool) inSession(v strictjson.Value) bool {
 }
 
 // runs reports whether the shape runs commands, so that a folder is relevant.
-func (s *shape) runs() bool { return s.takes(roleCommand) || s.takes(roleCommands) }
+func (s *shape) runs() bool {
+	return s.takes(roleCommand) || s.takes(roleArgv) || s.takes(roleCommands)
+}
 
 // nearMiss reports whether a lenient parser would take the member for a known fact, and
 // for which.
@@ -143,7 +148,7 @@ func (t *tool) texts(f fact, s *shape) []fact {
 		out := make([]fact, 0, len(items))
 		for i, item := range items {
 			g := fact{name: f.name, from: itemOf(f.from, i), role: f.role, val: item}
-			if strictjson.Kind(item) == '{' {
+			if strictjson.Kind(item) == '{' && !s.declared {
 				var ok bool
 				if g, ok = t.inItem(g, s); !ok {
 					t.malformed(g.from, "an item holds no "+f.name)

@@ -15,6 +15,11 @@ func (t *tool) connectFact(s *shape, f fact) {
 	list := t.texts(f, s)
 	for _, g := range list {
 		url, _ := strictjson.ParseString(g.val)
+		if s.declared {
+			// What else the tool sends is not known.
+			t.connect(url, effects.MethodSend, g.from)
+			continue
+		}
 		t.fetch(url, g.from)
 	}
 	if len(list) == 0 {
@@ -193,7 +198,7 @@ func (t *tool) fromForeign(o strictjson.Object, from string, depth int) {
 			if strictjson.Kind(f.val) == '{' {
 				t.changes(f, cwd)
 			}
-		case roleNone, roleIgnore, roleDerived, roleShell, roleTyped, roleFeed, roleCode, roleVerb, roleRead, roleTree, roleGlob,
+		case roleNone, roleIgnore, roleArgv, roleDerived, roleShell, roleTyped, roleFeed, roleCode, roleVerb, roleRead, roleTree, roleGlob,
 			roleDelete, roleHost, roleText, roleItems, roleFilter:
 			// Roles that only an agent's own tool has.
 		}

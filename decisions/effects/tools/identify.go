@@ -146,6 +146,10 @@ func (t *tool) setName(name, from string) {
 		t.id.shape, t.id.source = s, ""
 		return
 	}
+	if s := t.declaredTool(); s != nil {
+		t.id.shape, t.id.source = s, ""
+		return
+	}
 	if sep := t.p.separator; sep != "" && strings.Count(name, sep) == 1 {
 		server, tool, _ := strings.Cut(name, sep)
 		if server != "" && tool != "" {

@@ -38,6 +38,9 @@ func (s *shape) withSiblings(members []string) (*shape, error) {
 // shell, only the members that this tool is known to take are harmless. s is nil for an
 // object without a shape.
 func (t *tool) isUnlisted(s *shape, m *strictjson.Member) bool {
+	if s != nil && s.declared {
+		return !s.harmless[m.Name] && strictjson.Kind(m.Value) != 'n'
+	}
 	general := t.all.harmless[m.Name] && (s == nil || !s.own)
 	return !general && (s == nil || !s.harmless[m.Name]) && requestsAnything(m.Value)
 }

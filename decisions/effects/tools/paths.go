@@ -156,7 +156,7 @@ func (t *tool) glob(f fact, fs []fact, cwd string) {
 		n := len(t.Effects)
 		t.tree(root, cwd, g.from)
 		t.addMatched(n, f.name, pattern)
-		if !listsNames(f.name) {
+		if !listsNames(f.name) || t.readByDeclaration() {
 			t.addLinked(n, g.from)
 		}
 	}

@@ -38,6 +38,8 @@ type Profiles struct {
 	// known are the names of facts, folded, to find near misses.
 	factNames map[string]bool
 	names     []string // the same, not folded
+	// undeclarable is set if no client may declare tools.
+	undeclarable bool
 }
 
 // profile is the description of one agent.
@@ -82,6 +84,7 @@ type shape struct {
 	members  map[string]role
 	harmless map[string]bool // members of its tools that do not affect what they do
 	own      bool            // it is one agent's shell: no other member is harmless
+	declared bool            // by the client: no other member is taken, whatever its value
 	needs    []role
 	whole    bool // without a path the tool reads the whole working directory
 	wraps    bool // the input names a server's tool and contains its arguments
@@ -114,6 +117,7 @@ const (
 	roleNone     role = iota
 	roleIgnore        // nothing, although the name means something elsewhere
 	roleCommand       // shell text, or an argv array
+	roleArgv          // a list of words that no shell reads
 	roleCommands      // a list of those
 	roleDerived       // commands that repeat or split another member
 	roleCwd           // the folder that commands run in

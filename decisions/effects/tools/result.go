@@ -81,6 +81,13 @@ func (t *tool) result() effects.Result {
 			r.Completeness = effects.None
 		}
 	}
+	if t.readByDeclaration() {
+		for _, list := range [...][]effects.Effect{t.Effects, t.hints, r.Rest} {
+			for i := range list {
+				list[i].Declared = true
+			}
+		}
+	}
 	r.Effects, r.Hints, r.Defects, r.Folders, r.Activated, r.After = t.Effects, t.hints, t.Defects, t.FinalFolders, t.Environments.Activated, t.After()
 	return r
 }

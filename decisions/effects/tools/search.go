@@ -11,6 +11,13 @@ import (
 // addSearched adds, to the folders of a tool's effects from index n on, the secrets that a
 // search of them reads. A tool without a search pattern only lists names.
 func (t *tool) addSearched(n int) {
+	if t.readByDeclaration() {
+		// Which member says what is searched for is not known, nor whether one does, nor
+		// which files and links are left out.
+		t.addSearchTags(n, paths.ReachAll)
+		t.addLinked(n, t.Effects[n].From)
+		return
+	}
 	if !t.hasMember("pattern", "query", "regex", "search", "keyword", "text") {
 		return
 	}
@@ -33,6 +40,10 @@ func (t *tool) addSearched(n int) {
 // addMatched is addSearched for a tool whose pattern, in the named member, selects the files that
 // it reads. If the member is "pattern", the tool only lists names.
 func (t *tool) addMatched(n int, member, pattern string) {
+	if t.readByDeclaration() {
+		t.addSearchTags(n, paths.ReachAll)
+		return
+	}
 	if !listsNames(member) && slices.ContainsFunc(paths.Alternatives(path.Base(pattern)), t.mayBeSecret) {
 		t.addSearchTags(n, paths.ReachKept)
 	}
@@ -40,6 +51,9 @@ func (t *tool) addMatched(n int, member, pattern string) {
 
 // listsNames reports whether a tool whose pattern is the named member only lists names.
 func listsNames(member string) bool { return member == "pattern" || member == "glob_pattern" }
+
+// readByDeclaration reports whether the call is read by what its client declared.
+func (t *tool) readByDeclaration() bool { return t.id.shape != nil && t.id.shape.declared }
 
 // addLinked adds, to the folders of a tool's effects from index n on, the reads of the
 // targets of links in them: a pattern matches links and what is in linked folders.

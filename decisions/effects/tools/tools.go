@@ -329,6 +329,9 @@ func (t *tool) own() {
 	switch t.have {
 	case inputObject:
 		t.apply(s, t.input, t.from)
+		if s.declared && !s.changes() && t.holdsContent() {
+			t.defect(effects.DefectContradiction, t.from, "the tool is declared to change nothing, the input holds new content")
+		}
 		t.applyAdapterInput(s)
 	case inputOther:
 		if s.question == "" && s.mode == "" {

@@ -109,6 +109,15 @@ func (r *Rules) liveShell(agent effects.Party) bool {
 	return err != nil || snap.Profiles().LiveShell(agent)
 }
 
+// declarable returns an error if an agent's client may not declare these tools.
+func (r *Rules) declarable(uid uint32, agent effects.Party, declared []effects.DeclaredTool) error {
+	snap, err := r.Snapshot(uid, "")
+	if err != nil {
+		return errors.New("the rules are not ready")
+	}
+	return snap.Profiles().Declarable(agent, declared)
+}
+
 // allowOnceOption returns the id of the option that allows just one call, for agents
 // that have several options of that kind.
 func (r *Rules) allowOnceOption(agent effects.Party) string {
@@ -133,7 +142,7 @@ func readSwitches(dirs xdg.Dirs, files *mounts.FS) (policy.Switches, error) {
 	}
 	return policy.Switches{
 		Profile: s.Profile,
-		OnlyOrg: s.OnlyOrg, DenyOnFailure: s.OnFailure == decisions.Deny, Disable: s.Disable,
+		OnlyOrg: s.OnlyOrg, RefuseDeclared: s.RefuseDeclared, DenyOnFailure: s.OnFailure == decisions.Deny, Disable: s.Disable,
 		AskGates: s.AskGates, NoPause: s.NoPause, NoLock: s.NoLock,
 	}, nil
 }

@@ -66,7 +66,7 @@ func (e *explainedEffect) render(w io.Writer) {
 	line := func(name, format string, args ...any) {
 		fmt.Fprintf(w, "    %-8s %s\n", name, fmt.Sprintf(format, args...))
 	}
-	line("from", "%s%s", e.From, cli.Either(e.Claimed, ", which only the agent claims", ""))
+	line("from", "%s%s", e.From, cli.Either(e.Claimed, ", which only the agent claims", cli.Either(e.Declared, ", by what the client declared", "")))
 	if e.Table != "" {
 		line("table", "%s", e.Table)
 	}
