@@ -35,6 +35,8 @@ type runner struct {
 	// also is a folder next to the file that the program takes more commands from, "" for
 	// none.
 	also string
+	// module is the module of Python that is run, "" for none; then there are no files.
+	module string
 }
 
 var (
@@ -67,7 +69,43 @@ var (
 		},
 		"composer": {files: []string{"composer.json"}},
 	}
+	// composeFile says what docker compose builds and starts, with the files next to it
+	// that it takes without being told.
+	composeFile = runner{
+		files:              []string{"compose.yaml", "compose.yml", "docker-compose.yml", "docker-compose.yaml"},
+		redirectingOptions: []string{"--file", "--env-file", "--project-directory", "--context"},
+		included: func(text string) ([]string, bool) {
+			return []string{
+				"compose.override.yaml", "compose.override.yml", "docker-compose.override.yml", "docker-compose.override.yaml", "Dockerfile", ".env",
+			}, !composeIncludes().MatchString(text)
+		},
+	}
+	composeIncludes = lazy.Regexp(`(?m)^[\s"']*(?:include|extends|additional_contexts|dockerfile)["']?\s*:`)
+	pythonModule    = lazy.Regexp(`^[A-Za-z_][A-Za-z0-9_]*(?:\.[A-Za-z_][A-Za-z0-9_]*)*$`)
+	// composeCommands are those that run nothing but what the file says.
+	composeCommands = []string{"up", "down", "start", "stop", "restart", "build", "pull", "create", "rm", "kill", "pause", "unpause"}
 )
+
+// runnerOf returns what a run executes of the project's files, nil if the program itself
+// does not say.
+func runnerOf(r *effects.Run) *runner {
+	run, ok := runners[r.Program]
+	switch {
+	case ok:
+		return &run
+	case len(r.Args) < 2:
+	case (r.Program == "docker" || r.Program == "podman") && r.Args[0] == "compose" && slices.Contains(composeCommands, r.Args[1]),
+		r.Program == "docker-compose" && slices.Contains(composeCommands, r.Args[0]):
+		return &composeFile
+	case strings.Trim(r.Program, ".0123456789") == "python" && r.Args[0] == "-m" && pythonModule().MatchString(r.Args[1]):
+		return &runner{module: r.Args[1]}
+	}
+	return nil
+}
+
+// BoundToFiles reports whether an answer about a run applies only to the present text of
+// the files that say what it executes.
+func BoundToFiles(r *effects.Run) bool { return runnerOf(r) != nil }
 
 // RunsTargets reports whether a program runs commands defined in a file of the project,
 // so that an answer about it applies only to their present text.
@@ -87,13 +125,15 @@ func targetOf(fsys effects.FS, r *effects.Run, after *effects.Disturbance) *effe
 	if r == nil || fsys == nil || !path.IsAbs(r.Cwd) {
 		return nil
 	}
-	run, ok := runners[r.Program]
-	if !ok {
+	run := runnerOf(r)
+	if run == nil {
 		return nil
 	}
 	switch {
 	case r.Readonly:
 		return sum("", nil)
+	case run.module != "":
+		return moduleOf(fsys, run.module, path.Clean(r.Cwd), after)
 	case !r.Known && slices.ContainsFunc(r.Args, func(a string) bool { return strings.HasPrefix(a, "-") || strings.Contains(a, "=") }):
 		return nil // the meaning of its options is not known
 	case slices.ContainsFunc(r.Flags, func(f string) bool { return slices.Contains(run.redirectingOptions, f) }):
@@ -107,7 +147,7 @@ func targetOf(fsys effects.FS, r *effects.Run, after *effects.Disturbance) *effe
 	if !found || slices.ContainsFunc(files, func(file string) bool { return mayChange(fsys, after, file) }) {
 		return nil
 	}
-	return run.hashOf(fsys, files[len(files)-1], path.Clean(r.Cwd), after)
+	return run.hashOf(fsys, files[len(files)-1], r, after)
 }
 
 // candidates returns the files in which the program looks for its targets, up to the one
@@ -134,9 +174,12 @@ func (run *runner) candidates(fsys effects.FS, cwd string) (files []string, foun
 // targetFiles returns the files that say what a run of such a program executes, as far as
 // they are known, and those that would be taken in their place.
 func targetFiles(fsys effects.FS, r *effects.Run) []string {
-	run, ok := runners[r.Program]
-	if !ok || r.Readonly || !path.IsAbs(r.Cwd) {
+	run := runnerOf(r)
+	if run == nil || r.Readonly || !path.IsAbs(r.Cwd) {
 		return nil
+	}
+	if run.module != "" {
+		return moduleFiles(run.module, path.Clean(r.Cwd))
 	}
 	files, found := run.candidates(fsys, r.Cwd)
 	if !found || run.included == nil {
@@ -165,9 +208,9 @@ func changesShell(word string) bool {
 }
 
 // hashOf returns the hash of the text that contains the targets: of a package.json only
-// its scripts, so that a changed dependency does not change it. Files that the text
+// the script that is run, or all scripts, so that a changed dependency does not change it. Files that the text
 // includes belong to it.
-func (run *runner) hashOf(fsys effects.FS, file, cwd string, after *effects.Disturbance) *effects.Script {
+func (run *runner) hashOf(fsys effects.FS, file string, r *effects.Run, after *effects.Disturbance) *effects.Script {
 	if run.also != "" {
 		folder := path.Join(path.Dir(file), run.also)
 		if _, err := fsys.Lstat(folder); !errors.Is(err, fs.ErrNotExist) {
@@ -193,11 +236,16 @@ func (run *runner) hashOf(fsys effects.FS, file, cwd string, after *effects.Dist
 				return nil
 			}
 			text = compact
+			if own, ok := scriptText(r, scripts); ok {
+				s := sum(file, own)
+				s.Earlier = sum(file, text).SHA256
+				return s
+			}
 		}
 	}
 	if run.included != nil {
 		var ok bool
-		if text, _, ok = run.withIncluded(fsys, text, cwd, after); !ok {
+		if text, _, ok = run.withIncluded(fsys, text, path.Clean(r.Cwd), after); !ok {
 			return nil
 		}
 	}

@@ -38,17 +38,20 @@ func AllowableRun(table *programs.Table, q *decisions.MemoryQuery) error {
 			return name != "" && (slices.Contains(list, name) || slices.Contains(list, strings.TrimRight(name, "-.0123456789")))
 		})
 	}
+	bound := q.Target != nil && q.Target.SHA256 != ""
 	switch {
+	case decisions.BoundToFiles(r) && !bound:
+		return errors.New("what it runs could not be told from the project's files")
+	case bound && !decisions.RunsTargets(r.Program):
 	case is(wrappers), table.Runs(r.Program) == programs.RunsCommands:
 		return errors.New("it runs other programs")
 	case is(shells), table.Runs(r.Program) == programs.RunsCode:
-		// A script is pinned by its text, but options and operands may name
-		// more code.
-		if r.Script == nil || r.Script.SHA256 == "" || len(r.Args) != 1 {
+		// A script is pinned by its text, but options before it may name more code, and so
+		// may files that it is given.
+		if r.Script == nil || r.Script.SHA256 == "" || len(r.Args) == 0 || baseName(r.Args[0]) != baseName(r.Script.Path) ||
+			slices.ContainsFunc(r.Args[1:], func(word string) bool { return strings.ContainsAny(word, "./") }) {
 			return errors.New("it runs code")
 		}
-	case decisions.RunsTargets(r.Program) && (q.Target == nil || q.Target.SHA256 == ""):
-		return errors.New("what it runs could not be told from the project's files")
 	}
 	return nil
 }

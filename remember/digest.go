@@ -42,6 +42,10 @@ type form struct {
 	// absolute identifies files of the project by absolute path; otherwise they
 	// are relative to the project, so that all its worktrees share choices.
 	absolute bool
+	// moved is set for allows of what is moved away.
+	moved bool
+	// earlier takes what a run executes as earlier versions did.
+	earlier bool
 }
 
 // digestOf hashes the facts of the effect of q. It returns false for an effect
@@ -94,7 +98,10 @@ func appendEffect(b []byte, q *decisions.MemoryQuery, f form) ([]byte, bool) {
 			return b, false
 		}
 		b = appendPath(b, e.File.Path, q, f)
-		return appendFlag(b, e.File.Recursive), true
+		if b = appendFlag(b, e.File.Recursive); f.moved {
+			b = append(b, 2) // a byte that no flag uses
+		}
+		return b, true
 	case effects.KindConnect:
 		if e.Connect == nil {
 			return b, false
@@ -163,6 +170,10 @@ func appendRun(b []byte, r *effects.Run, q *decisions.MemoryQuery, f form) []byt
 		b = appendFlag(b, s != nil)
 		if s != nil {
 			b = appendPath(b, s.Path, q, f)
+			if f.earlier && s.Earlier != "" {
+				b = appendText(b, s.Earlier)
+				continue
+			}
 			b = appendText(b, s.SHA256)
 		}
 	}

@@ -76,13 +76,18 @@ func (e *entry) expiredAt(now int64) bool {
 	return now-since > int64(choiceIdle)
 }
 
-// form returns the form of the choice's digest.
-func (e *entry) form() form {
+// form returns the form of the digest of a choice about the effect of q.
+func (e *entry) form(q *decisions.MemoryQuery) form {
 	return form{
 		anyArguments: e.choice.Kind == effects.KindUse && !e.choice.Pins.Arguments,
 		absolute:     e.choice.absolute(),
+		moved:        e.choice.Verdict == decisions.Allow && movesFile(q.Effect),
 	}
 }
+
+// movesFile reports whether a file is moved away: an allow of that is none of deleting it.
+// Allows of deletes, and those of earlier versions, are also found for what is moved.
+func movesFile(e *effects.Effect) bool { return e.File != nil && e.File.Moved != "" }
 
 // absolute reports whether the choice identifies files of a project by absolute
 // path: one that applies everywhere does, since it must not mean the file of
@@ -337,6 +342,14 @@ func (s *search) run() {
 		s.tryForm(form{})
 		if s.x.absolutes > 0 && (e.Run != nil || e.File != nil) {
 			s.tryForm(form{absolute: true})
+		}
+		if s.q.Target != nil && s.q.Target.Earlier != "" {
+			s.tryForm(form{earlier: true})
+			s.tryForm(form{earlier: true, absolute: true})
+		}
+		if movesFile(s.q.Effect) {
+			s.tryForm(form{moved: true})
+			s.tryForm(form{moved: true, absolute: true})
 		}
 	}
 	s.x.lines.search(s)

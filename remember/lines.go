@@ -242,7 +242,7 @@ func (e *entry) matches(q *decisions.MemoryQuery) bool {
 		}
 		// A script is only matched by its hash, and a target by that of its
 		// text.
-		if eff.Run.Script != nil || decisions.RunsTargets(eff.Run.Program) && !samePin(pins, q.Target) {
+		if eff.Run.Script != nil || decisions.BoundToFiles(eff.Run) && !samePin(pins, q.Target) {
 			return false
 		}
 	case eff.Connect != nil:
@@ -269,7 +269,7 @@ func inOtherRoot(q *decisions.MemoryQuery) bool {
 }
 
 func samePin(pins *Pins, s *effects.Script) bool {
-	return s != nil && pins.SHA256 != "" && pins.SHA256 == s.SHA256 && path.Base(pins.Script) == path.Base(s.Path)
+	return s != nil && pins.SHA256 != "" && (pins.SHA256 == s.SHA256 || pins.SHA256 == s.Earlier) && path.Base(pins.Script) == path.Base(s.Path)
 }
 
 // deepLiteral reports whether a line is the literal path of a folder and **.

@@ -74,7 +74,7 @@ func (s *Store) matches(e *entry, q *decisions.MemoryQuery, now int64) bool {
 	if e.line != nil {
 		return e.line.Match(q.Effect, q.All, pattern.Context{Project: q.Project}) && e.matches(q)
 	}
-	sum, ok := s.key.digestOf(q, e.form())
+	sum, ok := s.key.digestOf(q, e.form(q))
 	return ok && sum == e.digest
 }
 

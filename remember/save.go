@@ -212,7 +212,7 @@ func (s *Store) matchBy(e *entry, d *Draft) error {
 	if c.Label == "" {
 		c.Label = labelOf(q, any, c.Scope.Kind)
 	}
-	sum, ok := s.key.digestOf(q, e.form())
+	sum, ok := s.key.digestOf(q, e.form(q))
 	if !ok {
 		return fmt.Errorf("%w: its facts are not known", ErrNotRemembered)
 	}

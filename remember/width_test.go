@@ -111,6 +111,9 @@ func allows(saved, other *effects.Effect, level int) bool {
 	if level == 0 {
 		return reflect.DeepEqual(a, b)
 	}
+	if saved.Kind == effects.KindDelete && (a.Recursive || b.Recursive) {
+		return reflect.DeepEqual(a, b)
+	}
 	folder := a.Path[:strings.LastIndexByte(a.Path, '/')]
 	if a.Recursive && saved.Kind != effects.KindDelete {
 		folder = a.Path

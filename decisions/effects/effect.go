@@ -221,6 +221,9 @@ type Run struct {
 	// option, or the value of the option before it, whose meaning does not depend on its
 	// position. It exceeds the number of words if any of them may be a sub-command.
 	OptionsFrom int
+	// LimitedTo is the least n such that no word of Args from n on is an option with which the
+	// program does another thing (checkout -b) or less (--dry-run); more if operands decide it.
+	LimitedTo int
 }
 
 // DynamicWord replaces a word in Run.Args whose text is only known when the
@@ -229,8 +232,9 @@ const DynamicWord = "\x00dynamic"
 
 // Script is a script by its path and content.
 type Script struct {
-	Path   string
-	SHA256 string // hexadecimal, "" when the file could not be read
+	Path    string
+	SHA256  string // hexadecimal, "" when the file could not be read
+	Earlier string // the hash of more text, which earlier versions bound answers to, "" for none
 }
 
 // File is a path that would be read, written or deleted.

@@ -38,7 +38,7 @@ func Widen(e *effects.Effect, all []effects.Effect, ctx Context) []Wider {
 		// What a person is shown must be what is meant: the line is parsed
 		// again.
 		again, err := Parse(p.Kind, p.String())
-		if err == nil && again.Match(e, all, ctx) && !slices.ContainsFunc(found, func(w Wider) bool {
+		if err == nil && again.worst() <= dangerOf(e) && again.Match(e, all, ctx) && !slices.ContainsFunc(found, func(w Wider) bool {
 			return w.Pattern.String() == again.String()
 		}) {
 			found = append(found, Wider{level, again})
@@ -72,7 +72,7 @@ func prefixOf(e *effects.Effect) *Run {
 		r.Stdin == effects.StdinText, r.Stdin == effects.StdinNetwork && !r.Readonly:
 		return nil
 	}
-	n, named := nameableWords(r, max(r.OptionsFrom, subcommandEnd(r)))
+	n, named := nameableWords(r, max(r.OptionsFrom, subcommandEnd(r), r.LimitedTo))
 	if n > len(r.Args) || n+len(named) > maxPrefix || !r.Known && n == 0 {
 		return nil // the first word of an unknown program may be anything
 	}
@@ -119,22 +119,30 @@ func subcommandEnd(r *effects.Run) int {
 
 // subtrees returns the folder that a path is in and, in a project, the project.
 // Outside a project, a read is suggested with a folder that is likely to recur.
+//
+// None reaches something more dangerous than the effect (see danger). What is
+// deleted is suggested with the other files of its folder alone, and what a command writes
+// not with the whole project.
 func subtrees(e *effects.Effect, ctx Context) []*Path {
 	if e.Tags.Has(effects.System) || e.Tags.Has(effects.Vital) || e.Tags.Has(effects.Device) {
 		return nil
 	}
 	file := e.File.Path
 	folder := path.Dir(file)
-	if e.File.Recursive && e.Kind != effects.KindDelete {
+	if e.File.Recursive {
 		folder = file
+	}
+	within := subtree
+	if e.Kind == effects.KindDelete {
+		within = filesOf
 	}
 	if root := ctx.Project; root != "" && (folder == root || below(folder, root)) {
 		rel := strings.Trim(strings.TrimPrefix(folder, root), "/")
 		var list []*Path
 		if rel != "" {
-			list = append(list, subtree(Project, rel))
+			list = append(list, within(Project, rel))
 		}
-		if e.Kind != effects.KindDelete {
+		if e.Kind == effects.KindRead || e.Kind == effects.KindWrite && !e.Shell {
 			list = append(list, subtree(Project, ""))
 		}
 		return list
@@ -146,7 +154,7 @@ func subtrees(e *effects.Effect, ctx Context) []*Path {
 	if e.Kind == effects.KindRead {
 		rel = aboveGeneratedName(rel)
 	}
-	return []*Path{subtree(Root, rel)}
+	return []*Path{within(Root, rel)}
 }
 
 // aboveGeneratedName returns the folder above the first one whose name was
@@ -176,14 +184,20 @@ func isGeneratedName(name string) bool {
 	return digits >= minDigits
 }
 
-func subtree(base Base, rel string) *Path {
+// subtree returns the line for all below a folder.
+func subtree(base Base, rel string) *Path { return inFolder(base, rel, nil) }
+
+// filesOf returns the line for the files in a folder itself.
+func filesOf(base Base, rel string) *Path { return inFolder(base, rel, Glob{"", ""}) }
+
+func inFolder(base Base, rel string, last Glob) *Path {
 	p := &Path{Base: base}
 	for part := range strings.SplitSeq(rel, "/") {
 		if part != "" {
 			p.Parts = append(p.Parts, Glob{part})
 		}
 	}
-	p.Parts = append(p.Parts, nil)
+	p.Parts = append(p.Parts, last)
 	return p
 }
 

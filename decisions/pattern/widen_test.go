@@ -22,6 +22,15 @@ func TestWiden(t *testing.T) {
 	tree := func(kind effects.Kind, path string) effects.Effect {
 		return effects.Effect{Kind: kind, File: &effects.File{Path: path, Recursive: true}}
 	}
+	moved := func(path string) effects.Effect {
+		e := tree(effects.KindDelete, path)
+		e.File.Moved = effects.MovedFile
+		return e
+	}
+	command := func(e effects.Effect) effects.Effect {
+		e.Shell = true
+		return e
+	}
 	host := func(name string, port int, tags ...effects.Tag) effects.Effect {
 		return effects.Effect{Kind: effects.KindConnect, Connect: &effects.Connect{Host: name, Port: port}, Tags: effects.TagsOf(tags...)}
 	}
@@ -33,6 +42,9 @@ func TestWiden(t *testing.T) {
 		{"sub-command", run(effects.Run{Program: "go", Args: []string{"test", "./a"}, Subcommand: "test", Known: true, HarmlessFrom: 1, Harmful: []int{0}, OptionsFrom: 1}), []string{"go test *"}},
 		{"option before the sub-command", run(effects.Run{Program: "git", Args: []string{"-C", "x", "push"}, Subcommand: "push", Known: true}), []string{"git -C x push *"}},
 		{"sub-command that is not in the words", run(effects.Run{Program: "git", Args: []string{"p"}, Subcommand: "push", Known: true}), nil},
+		{"option that limits", run(effects.Run{Program: "git", Args: []string{"checkout", "-b", "x"}, Subcommand: "checkout", Known: true, HarmlessFrom: 1, Harmful: []int{0}, OptionsFrom: 1, LimitedTo: 2}), []string{"git checkout -b *"}},
+		{"option that limits, later", run(effects.Run{Program: "black", Args: []string{"x", "--check"}, Known: true, LimitedTo: 2}), []string{"black x --check *"}},
+		{"operands that say what is done", run(effects.Run{Program: "git", Args: []string{"checkout", "x"}, Subcommand: "checkout", Known: true, HarmlessFrom: 1, Harmful: []int{0}, OptionsFrom: 1, LimitedTo: 3}), nil},
 		{"option that is not harmless", run(effects.Run{Program: "go", Args: []string{"build", "-o", "x", "./a"}, Subcommand: "build", Known: true, HarmlessFrom: 3, Harmful: []int{0, 1, 2}, OptionsFrom: 3}), []string{"go build -o x *"}},
 		{"unknown program", run(effects.Run{Program: "tool", Args: []string{"do", "x"}, HarmlessFrom: 1, Harmful: []int{0}, OptionsFrom: 1}), []string{"tool do *"}},
 		{"unknown program alone", run(effects.Run{Program: "tool"}), nil},
@@ -55,7 +67,13 @@ func TestWiden(t *testing.T) {
 		{"write", file(effects.KindWrite, "/p/a/b/x"), []string{"./a/b/**", "./**"}},
 		{"write at the root", file(effects.KindWrite, "/p/x"), []string{"./**"}},
 		{"write with a star", file(effects.KindWrite, "/p/a*/x"), []string{`./a\*/**`, "./**"}},
-		{"delete", file(effects.KindDelete, "/p/a/x"), []string{"./a/**"}},
+		{"delete", file(effects.KindDelete, "/p/a/x"), []string{"./a/*"}},
+		{"delete a folder", tree(effects.KindDelete, "/p/a/x"), nil},
+		{"move", moved("/p/a/x"), nil},
+		{"delete outside", file(effects.KindDelete, "/home/ana/notes/x"), []string{"/home/ana/notes/*"}},
+		{"write of a command", command(file(effects.KindWrite, "/p/a/x")), []string{"./a/**"}},
+		{"write of a command at the root", command(file(effects.KindWrite, "/p/x")), nil},
+		{"writes of a command", command(tree(effects.KindWrite, "/p/a")), []string{"./a/**"}},
 		{"delete at the root", file(effects.KindDelete, "/p/x"), nil},
 		{"read all below", tree(effects.KindRead, "/p/a"), []string{"./a/**", "./**"}},
 		{"guarded", file(effects.KindWrite, "/p/a/.env", effects.Secret), nil},

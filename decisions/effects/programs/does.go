@@ -50,6 +50,17 @@ func (p *Program) Describe(name string, flags []string, usable func(*Description
 	return nil
 }
 
+// lesser are options with which programs do less than without them.
+var lesser = []string{
+	"--check", "--diff", "--dry-run", "--ignore-scripts", "--just-print", "--list", "--no-act", "--no-run", "--simulate", "--stat", "--summary", "--what-if",
+}
+
+// Limits reports whether an option may keep a run from something that the program does
+// without it: the run is described in other words because of it, or it is known to.
+func (p *Program) Limits(o *Option) bool {
+	return slices.Contains(lesser, o.Canonical) || slices.ContainsFunc(p.Does, func(d Description) bool { return slices.Contains(d.options, o.Canonical) })
+}
+
 // descriptions parses the lines of the key does: "commits what is staged", or with
 // conditions before a colon, "--amend: replaces the last commit".
 func descriptions(lines []textNode) ([]Description, error) {

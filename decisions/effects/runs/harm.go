@@ -14,6 +14,7 @@ type harms struct {
 	from    int   // see Run.HarmlessFrom
 	options int   // see Run.OptionsFrom
 	words   []int // see Run.Harmful; unsorted, with duplicates
+	limit   int   // see Run.LimitedTo
 }
 
 // word records a word that a rule line has to spell out at its position.
@@ -43,17 +44,33 @@ func (h *harms) last(i int) bool {
 func (h *harms) add(o harms) {
 	h.from, h.options = max(h.from, o.from), max(h.options, o.options)
 	h.words = append(h.words, o.words...)
+	h.limit = max(h.limit, o.limit)
 }
 
 // store writes the harms to the run.
 func (h *harms) store(r *effects.Run) {
 	slices.Sort(h.words)
 	r.Harmful = slices.Compact(h.words)
-	r.HarmlessFrom, r.OptionsFrom = h.from, h.options
+	r.HarmlessFrom, r.OptionsFrom, r.LimitedTo = h.from, h.options, h.limit
 	for _, i := range r.Harmful {
 		if r.Args[i] == effects.DynamicWord {
 			r.OptionsFrom = max(r.OptionsFrom, i+1)
 		}
+	}
+}
+
+// limitedBy records that an option in the word at i may keep the run from something.
+func (v *invocation) limitedBy(o *programs.Option, i int) {
+	if v.p.Limits(o) {
+		v.harms.limit = max(v.harms.limit, i+1)
+	}
+}
+
+// limitedByOperands records that the words of the run, not only its options, decide how
+// dangerous it is.
+func (v *invocation) limitedByOperands() {
+	if v.run.Program == "git" && v.run.Subcommand == "checkout" && len(v.operands) > 0 && !v.has([]string{"-b", "-B", "--orphan"}) {
+		v.harms.limit = len(v.args) + 1 // a branch is switched to, a file is overwritten
 	}
 }
 

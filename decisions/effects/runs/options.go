@@ -38,6 +38,7 @@ func (v *invocation) option(use *programs.OptionUse) {
 		return
 	}
 	v.flag(o)
+	v.limitedBy(o, i)
 	switch use.Form {
 	case programs.ValueUnexpected:
 		v.unknown(i, "a value for an option that takes none: "+display.Display(use.Name()))

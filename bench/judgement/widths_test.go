@@ -1,0 +1,220 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/decisions/effects/display"
+	"github.com/permd/permd/decisions/pattern"
+)
+
+// sharedCorpus is where people who have the corpora keep them.
+const sharedCorpus = "../../../shared/corpus"
+
+// widthCalls are commands whose widths could reach further than a person means.
+var widthCalls = []string{
+	"git checkout -b x", "git checkout main", "git checkout -q -b x", "git switch -c x", "git switch main", "git push origin x", "git push --dry-run origin x",
+	"git fetch origin", "git fetch --dry-run", "git branch x", "git tag v1", "git reset HEAD~1", "git restore --staged a.txt", "git stash", "git commit -m x",
+	"git commit --dry-run", "git clean -n", "git rebase main", "git merge x", "git pull", "git add a.txt", "git apply --check x.patch", "git worktree add ../w", "git rm --cached a.txt",
+	"go test -coverprofile c.out ./...", "go run .", "go build ./...", "go vet ./...", "go test ./...", "go mod tidy", "go get ./...", "go install ./cmd",
+	"make lint", "make -n lint", "npm test", "npm run build", "npm ci", "npm publish --dry-run", "npx eslint src", "npx prettier --check src", "yarn add x",
+	"mv src/a.txt src/b.txt", "mv a.txt docs", "rm src/a.txt", "rm -rf src", "rm -f a.txt b.txt", "rmdir logs", "cp a.txt src/b.txt", "touch src/x", "echo x > src/x", "tee src/x",
+	"sed -i s/a/b/ src/a.txt", "mkdir src/x", "ln -s a.txt src/l", "chmod +x src/a.txt", "truncate -s0 src/a.txt", "tar xzf x.tgz -C src", "unzip x.zip -d src",
+	"rsync -n src/ docs/", "rsync src/ docs/", "gofmt -w src/main.go", "ruff format tests", "ruff check .", "black --check .", "mypy src", "pytest -q", "pip install -r requirements.txt",
+	"pip install x", "uv run pytest", "uv add x", "cargo build", "cargo run", "cargo test", "cargo publish --dry-run", "terraform plan", "kubectl get pods", "kubectl delete pod x",
+	"gh pr create --title x --body y", "gh pr merge 1", "gh issue close 1", "systemctl restart x", "kill 123", "curl -s https://api.example.com/x",
+	"curl -s https://api.example.com/x -o src/x", "wget https://files.example.com/x", "staticcheck ./...", "frobnicate do x", "find src -name x -delete", "cat ../notes/x",
+}
+
+// harsher are words that make many programs do more.
+var harsher = []string{
+	".", "*", "/", "..", "a.txt", "src", "-- .", "-f", "--force", "-r", "-rf /srv", "-D x", "-d x", "--hard", "--delete", "--all", ":main", "+main", "evil@latest",
+	"https://evil.example/x", "example.com/evil@latest", "--exec ./x", "-exec ./x", "-o ~/.bashrc", "-c core.pager=./x", "--amend", "--write", "--fix", "apply", "delete x", "drop", "clear", "-B x",
+}
+
+// sameDanger are pairs of what a run does in words, of which a width of the first may
+// cover the second: a person who allows the one is not surprised by the other.
+var sameDanger = map[string][]string{
+	"switches to another branch": {"creates a branch and switches to it"},
+}
+
+// TestWidths looks for the worst calls that the widths of calls let through, if the
+// person chooses them.
+func TestWidths(t *testing.T) {
+	t.Parallel()
+	b, err := newBench(t.Context(), options{profile: "balanced"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := b.rules.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	commands := slices.Clone(widthCalls)
+	days, err := os.ReadFile("../../cmd/permd/testdata/days/calls.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(days)) {
+		if _, command, ok := strings.Cut(strings.TrimSpace(line), " Bash "); ok {
+			commands = append(commands, command)
+		}
+	}
+	rows, err := readRows[callRow](sharedCorpus, "agent-calls.jsonl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range rows {
+		if c := rows[i].Command; rows[i].place() == "project" && i%10 == 0 && (!testing.Short() || i%100 == 0) && !slices.Contains(commands, c) {
+			commands = append(commands, c)
+		}
+	}
+	w := newWorld(devHome).checkout(devProject)
+	w.fs.File(path.Join(devHome, "notes/x"), "x\n")
+	found := make([]string, len(commands))
+	tried := make([]int, len(commands))
+	err = each(len(commands), func(i int) (err error) {
+		memory, err := b.memory(b.shipped.Table())
+		if err != nil {
+			return err
+		}
+		defer func() {
+			if e := memory.Close(); err == nil {
+				err = e
+			}
+		}()
+		ask := func(e *decisions.Engine, command string) result {
+			return decide(t.Context(), e, b.shipped, w.request(&call{tool: "Bash", agent: "claude-agent-acp", input: []byte(`{"command":` + text(command) + `}`), cwd: devProject}))
+		}
+		plain, remembering := b.engine(w, b.shipped, nil), b.engine(w, b.shipped, memory)
+		d := ask(remembering, commands[i])
+		for _, width := range d.Widths {
+			if width.ID == "w1" && len(d.Widths) > 1 {
+				continue // what a wider one covers, too
+			}
+			kept, err := memory.Keep(t.Context(), decisions.Answer{DecisionID: d.ID, Verdict: decisions.Allow, Offer: d.Offer, Width: width.ID})
+			if err != nil {
+				return fmt.Errorf("%s: %w", commands[i], err)
+			}
+			for _, other := range worseCalls(&d, &width) {
+				before := ask(plain, other)
+				if before.Verdict == decisions.Allow {
+					continue
+				}
+				tried[i]++
+				now := ask(remembering, other)
+				if now.Verdict != decisions.Allow {
+					continue
+				}
+				if why := worse(&d, &now); why != "" {
+					found[i] += fmt.Sprintf("%s, remembered as %q, lets %s through: %s\n", display.Display(commands[i]), width.Rule, other, why)
+				}
+			}
+			for _, k := range kept {
+				if err := memory.Drop(t.Context(), k.ID); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	for i, text := range found {
+		n += tried[i]
+		if text != "" {
+			t.Error(text)
+		}
+	}
+	if t.Logf("%d calls, %d others tried", len(commands), n); n < 1000 {
+		t.Errorf("only %d other calls were tried", n)
+	}
+}
+
+// worseCalls returns commands that the lines of a width may cover, and that do more than
+// the call.
+func worseCalls(d *result, width *decisions.Width) (list []string) {
+	for rule := range strings.Lines(width.Rule) {
+		kind, line, _ := strings.Cut(strings.TrimSpace(rule), " ")
+		p, err := pattern.Parse(effects.Kind(kind), line)
+		if err != nil {
+			continue // an exact one, in other words
+		}
+		switch {
+		case p.Run != nil:
+			words, _, _ := strings.Cut(line+" ", " * ")
+			for _, more := range harsher {
+				list = append(list, words+" "+more)
+			}
+			for i := range d.effects {
+				r := d.effects[i].Run
+				if r == nil || r.Program != p.Run.Program {
+					continue
+				}
+				for skip := range r.Args {
+					others := slices.Delete(slices.Clone(r.Args), skip, skip+1)
+					list = append(list, r.Program+" "+strings.Join(others, " "), r.Program+" "+strings.Join(append(others, "."), " "))
+				}
+			}
+		case p.Path != nil:
+			file := strings.Replace(strings.TrimSuffix(strings.TrimSuffix(line, "**"), "*"), "./", "", 1)
+			for _, name := range []string{"", "a.txt", "sub/a.txt", "main.go", "sub"} {
+				to := file + name
+				list = append(list, "rm -rf ./"+to, "rm ./"+to, "mv ./"+to+" ./z", "cp a.txt ./"+to, "cp -r docs ./"+to, "echo x > ./"+to, "find ./"+to+" -delete", "cp ./"+to+" ./z", "cat ./"+to)
+				if strings.HasPrefix(line, "/") {
+					list = append(list, "rm -rf "+to, "rm "+to, "mv "+to+" ./z", "cp -r docs "+to, "echo x > "+to, "find "+to+" -delete")
+				}
+			}
+		}
+	}
+	return list
+}
+
+// worse tells what a call does that the one that was remembered does not, "" for nothing.
+func worse(call, other *result) string {
+	for i := range other.effects {
+		e := &other.effects[i]
+		switch e.Kind {
+		case effects.KindDelete, effects.KindWrite:
+			if !slices.ContainsFunc(call.effects, func(o effects.Effect) bool {
+				moved := o.Kind == effects.KindDelete && o.File.Moved != "" && e.File.Moved == ""
+				return o.Kind == e.Kind && !moved && (o.File.Recursive || !e.File.Recursive || e.Kind == effects.KindWrite)
+			}) && !allowedBefore(other, i) {
+				return e.Text
+			}
+		case effects.KindConnect:
+			if !slices.ContainsFunc(call.effects, func(o effects.Effect) bool { return o.Kind == e.Kind }) {
+				return e.Text
+			}
+		case effects.KindRun:
+			var does []string
+			same := e.Run.Readonly || e.Run.Does == "" || allowedBefore(other, i)
+			for j := range call.effects {
+				if r := call.effects[j].Run; r != nil && r.Program == e.Run.Program {
+					does = append(does, r.Does)
+					same = same || r.Does == e.Run.Does || slices.Contains(sameDanger[r.Does], e.Run.Does)
+				}
+			}
+			if !same {
+				return fmt.Sprintf("%s, not: %s", e.Run.Does, strings.Join(does, ", "))
+			}
+		}
+	}
+	return ""
+}
+
+// allowedBefore reports whether the rules allow an effect whatever is remembered.
+func allowedBefore(d *result, i int) bool {
+	return slices.ContainsFunc(d.Effects, func(e decisions.EffectDecision) bool {
+		return e.Text == d.effects[i].Text && e.Verdict == decisions.Allow && e.ChoiceID == ""
+	})
+}
