@@ -201,6 +201,10 @@ type Run struct {
 	// Readonly is set only when every option and operand is known not to
 	// change anything.
 	Readonly bool
+	// OwnData is set only when all that the run changes is the program's own data in the
+	// project (what git has staged, its commits and branches), and nothing that it obeys
+	// there makes it do more.
+	OwnData bool
 	// Does is what the program does in words, as the table says it, "" if it does not or
 	// if the run is read-only.
 	Does string

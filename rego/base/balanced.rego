@@ -150,3 +150,29 @@ query if {
 	input.effect.by.inherent == true
 	input.effect.by.program in {"brew", "bun", "cargo", "gem", "gh", "go", "npm", "pip", "pip3", "pnpm", "rustup", "uv", "yarn"}
 }
+
+# METADATA
+# title: git may keep its own data
+# description: |
+#   What is staged and committed, and a new branch, touch no file of the project,
+#   and git keeps what was there before. With hooks in the repository, or settings
+#   that run programs, a person is asked.
+# custom:
+#   id: base.git-data
+allow contains "changes only what git keeps of the project" if {
+	input.effect.kind == "run"
+	input.effect.program == "git"
+	input.effect.own_data == true
+	git_data
+}
+
+git_data if {
+	input.effect.program == "git"
+	input.effect.own_data == true
+	input.effect.known == true
+	input.effect.claimed == false
+	input.effect.stdin != "network"
+	"in_project" in input.effect.tags
+}
+
+ordinary_run if git_data

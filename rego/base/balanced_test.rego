@@ -55,6 +55,31 @@ test_balanced_no_folder[name] if {
 	count(base.ask) > 0 with input as example
 }
 
+stages(more) := object.union(
+	{"effect": {
+		"kind": "run", "tags": ["in_project"], "claimed": false, "shell": true, "program": "git", "subcommand": "add", "args": ["add", "a"],
+		"flags": [], "stdin": "none", "readonly": false, "own_data": true, "known": true, "does": "stages changes",
+	}},
+	{"effect": more},
+)
+
+test_balanced_git_data if {
+	base.allow == {"changes only what git keeps of the project"} with input as stages({})
+	count(base.ask) == 0 with input as stages({})
+}
+
+test_balanced_no_git_data[name] if {
+	some name, example in {
+		"hooks": stages({"own_data": false}),
+		"another program": stages({"program": "hg"}),
+		"a claim": stages({"claimed": true}),
+		"from the network": stages({"stdin": "network"}),
+		"outside": stages({"tags": ["outside"]}),
+		"another tree": stages({"tags": ["outside", "worktree"]}),
+	}
+	count(base.allow) == 0 with input as example
+}
+
 test_balanced_edit_folder if {
 	base.ask == {"changes a folder of the project with all that is in it"} with input as file("write", "/home/dev/p/a", ["in_project"], true)
 }
