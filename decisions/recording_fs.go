@@ -149,17 +149,22 @@ func (o *recordingFS) Identity(path string) (paths.Identity, error) {
 // empty, complete survey.
 func (o *recordingFS) Survey(root, dir string) paths.Survey {
 	if !strings.HasPrefix(dir, root) {
-		return paths.Survey{Incomplete: true}
+		return paths.Survey{Incomplete: true, Nested: []string{dir}}
 	}
 	l := o.lookup(fsLookup{op: opSurvey, path: dir, limit: int64(len(root))})
 	var s paths.Survey
 	s.Incomplete = strings.HasPrefix(l.text, incompleteMark)
-	for name := range strings.SplitSeq(strings.TrimPrefix(l.text, incompleteMark), "\x00") {
-		if name != "" {
-			s.Secrets = append(s.Secrets, name)
-		}
-	}
+	secrets, nested, _ := strings.Cut(strings.TrimPrefix(l.text, incompleteMark), surveyNested)
+	s.Secrets, s.Nested = splitNames(secrets), splitNames(nested)
 	return s
+}
+
+// splitNames returns the names in a text of a survey.
+func splitNames(text string) []string {
+	if text == "" {
+		return nil
+	}
+	return strings.Split(text, "\x00")
 }
 
 // LinksBelow implements paths.LinkFinder.
@@ -194,8 +199,11 @@ func linksText(ctx context.Context, fsys effects.FS, path string) (string, error
 	return links.Text(), err
 }
 
-// incompleteMark begins the text of an incomplete survey.
-const incompleteMark = "?"
+// Marks in the text of a survey, which otherwise has absolute paths.
+const (
+	incompleteMark = "?"        // begins that of an incomplete one
+	surveyNested   = "\x00\x00" // between secrets and folders with repositories
+)
 
 // surveyText reads a survey as one text: absolute paths contain no NUL.
 func surveyText(fsys effects.FS, path string, root int64) string {
@@ -205,6 +213,9 @@ func surveyText(fsys effects.FS, path string, root int64) string {
 	}
 	s := by.Survey(path[:root], path)
 	text := strings.Join(s.Secrets, "\x00")
+	if len(s.Nested) > 0 {
+		text += surveyNested + strings.Join(s.Nested, "\x00")
+	}
 	if s.Incomplete {
 		text = incompleteMark + text
 	}

@@ -29,6 +29,8 @@ func TestRecordedSurvey(t *testing.T) {
 		"doubt":            {Incomplete: true},
 		"a secret":         {Secrets: []string{"/p/.env"}},
 		"all of it":        {Secrets: []string{"/p/.env", "/p/a.key"}, Incomplete: true},
+		"a repository":     {Nested: []string{"/p/sub", "/p/vendor"}},
+		"both":             {Secrets: []string{"/p/.env"}, Nested: []string{"/p/sub"}},
 		"an odd file name": {Secrets: []string{"/p/@/.env"}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -86,10 +86,11 @@ func newWorld(t *testing.T, r rules) *world {
 		w.project = r.project
 	}
 	fs := fsfake.New(
-		w.project+"/.git/", w.project+"/src/main.py", w.project+"/docs/", w.project+"/build/", w.project+"/migrations/0001.sql",
+		w.project+"/src/main.py", w.project+"/docs/", w.project+"/build/", w.project+"/migrations/0001.sql",
 		w.project+"/.github/workflows/", w.project+"/testdata/server.key", w.project+"/scripts/lint.sh", w.project+"/tools/gen.py",
 		home+"/.ssh/id_ed25519", home+"/notes/today.md", home+"/scratch/.git/", "/usr/bin/git", "/usr/include/", "/tmp/", "/etc/hosts",
 	)
+	fs.File(w.project+"/.git/HEAD", "ref: refs/heads/main\n")
 	if err := store.Prepare(t.Context(), uid, w.project); err != nil {
 		t.Fatal(err)
 	}

@@ -45,6 +45,7 @@ var parsers = map[string]string{
 	"policy/list":                  "policy/list.FuzzParse policy/list.FuzzNamed",
 	"policy/settings":              "policy/settings.FuzzParse",
 	"remember":                     "remember.FuzzRow remember.FuzzRevocations remember.FuzzExpiry",
+	"remember/pause":               "remember/pause.FuzzFile",
 	"socket":                       "socket.FuzzDecode socket.FuzzLines",
 	"socket/aap":                   "socket/aap.FuzzPermissions socket/aap.FuzzSSE",
 	"socket/acp":                   "socket/acp.FuzzRequest socket/acp.FuzzUpdate",

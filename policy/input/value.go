@@ -38,12 +38,12 @@ const rawParts = PartRaw | PartArguments
 const Keyed = AllParts &^ (rawParts | PartNow)
 
 // Narrow are the parts that have few values, compared with the number of calls.
-const Narrow = partTags | partClaimed | partDeclared | partShell | PartProgram | partStdin | partReadonly | partKnown | partRecursive | partMethod
+const Narrow = partTags | partClaimed | partDeclared | partShell | PartProgram | partStdin | partReadonly | partOwnData | partKnown | partRecursive | partMethod
 
 // The types of parts; those of no other type are texts.
 const (
 	others  = rawParts | PartNow | partSession | partProject | partUser | partCallTool | partScript | partHarmful | partAuthorizations
-	flags   = partClaimed | partDeclared | partShell | partByInherent | partReadonly | partKnown | partRecursive | partDestructive
+	flags   = partClaimed | partDeclared | partShell | partByInherent | partReadonly | partOwnData | partKnown | partRecursive | partDestructive
 	numbers = partHarmlessFrom | partOptionsFrom | partPort
 	lists   = partTags | partCallKinds | partCallTags | partCallDefects | partArgs | partByArgs | partFlags | partOperands | partSecrets
 )

@@ -59,19 +59,28 @@ func readFile(path string) ([]Setting, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading whether permd is locked or paused: %w", err)
 	}
+	list, err := parse(data)
+	if err != nil {
+		return nil, fmt.Errorf("%s %w", path, err)
+	}
+	return list, nil
+}
+
+// parse returns the settings in the text of a file.
+func parse(data []byte) ([]Setting, error) {
 	line, body, _ := bytes.Cut(data, []byte("\n"))
 	if string(line) != firstLine(body) {
-		return nil, fmt.Errorf("%s is damaged, or of another version of permd", path)
+		return nil, errors.New("is damaged, or of another version of permd")
 	}
 	var s stored
 	if err := strictjson.Unmarshal(body, &s); err != nil {
-		return nil, fmt.Errorf("%s cannot be read: %w", path, err)
+		return nil, fmt.Errorf("cannot be read: %w", err)
 	}
 	list := make([]Setting, len(s.Settings))
 	for i, v := range s.Settings {
 		v.For, v.Uptime = time.Duration(v.ForNS), time.Duration(v.UptimeNS)
 		if list[i] = v.Setting; !v.valid() {
-			return nil, fmt.Errorf("%s has a setting that permd does not make", path)
+			return nil, errors.New("has a setting that permd does not make")
 		}
 	}
 	return list, nil
@@ -91,17 +100,22 @@ func firstLine(body []byte) string {
 	return version + hex.EncodeToString(sum[:])
 }
 
-// writeFile replaces the file, so that it survives a power cut.
-func writeFile(path string, list []Setting) error {
+// format returns the text of a file with the settings.
+func format(list []Setting) ([]byte, error) {
 	var s stored
 	for _, v := range list {
 		s.Settings = append(s.Settings, storedSetting{v, int64(v.For), int64(v.Uptime)})
 	}
 	body, err := json.Marshal(s, json.Deterministic(true))
+	return append([]byte(firstLine(body)+"\n"), body...), err
+}
+
+// writeFile replaces the file, so that it survives a power cut.
+func writeFile(path string, list []Setting) error {
+	data, err := format(list)
 	if err != nil {
 		return fmt.Errorf("storing: %w", err)
 	}
-	data := append([]byte(firstLine(body)+"\n"), body...)
 	f, err := os.OpenFile(path+".new", os.O_WRONLY|os.O_CREATE|os.O_TRUNC|syscall.O_NOFOLLOW, 0o600)
 	if err != nil {
 		return fmt.Errorf("storing: %w", err)

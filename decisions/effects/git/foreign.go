@@ -1,7 +1,10 @@
 package git
 
 import (
+	"cmp"
 	"path"
+	"slices"
+	"strings"
 
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/decisions/effects/collect"
@@ -14,7 +17,7 @@ import (
 // the project.
 func Foreign(c *collect.Collector, cwd string) string {
 	root := c.Paths.Project()
-	if c.ChangesGit() || root != "" && c.MakesRepository(root) && !c.Exists(root+"/.git") {
+	if c.ChangesGit() || slices.Contains(c.Paths.Disturbed, paths.Child(root, ".git/index")) || root != "" && c.MakesRepository(root) && !c.Exists(root+"/.git") {
 		return "an earlier part of the call changes what git obeys, which may run commands"
 	}
 	if cwd == c.Call.Cwd && cwd != "" && (root == "" || root == cwd) && !isBare(c, cwd) {
@@ -43,4 +46,29 @@ func Foreign(c *collect.Collector, cwd string) string {
 // files in it determine what git runs.
 func isBare(c *collect.Collector, dir string) bool {
 	return c.Exists(paths.Child(dir, "HEAD")) && !c.Exists(paths.Child(dir, ".git"))
+}
+
+// submodules notes that git add makes submodules of the repositories that it finds: later
+// commands of git go into them, and obey their configuration.
+func (r *Run) submodules() {
+	if r.Sub != "add" {
+		return
+	}
+	root := r.Call.Paths.Project()
+	folders := []string{root} // without a path all that is there
+	for n, i := range r.operands() {
+		if n == 0 {
+			folders = nil
+		}
+		at := root
+		if text := r.Args[i].Text; !strings.ContainsAny(text, "*?[\\:") {
+			at = cmp.Or(r.Call.Paths.Resolved(text, r.Cwd), root)
+		}
+		if mode, err := r.Call.Paths.Lstat(at); err == nil && mode.IsDir() {
+			folders = append(folders, at)
+		}
+	}
+	if root != "" && slices.ContainsFunc(folders, r.Call.Paths.MayHoldRepository) {
+		r.Call.Paths.Disturbed = append(r.Call.Paths.Disturbed, paths.Child(root, ".git/index"))
+	}
 }

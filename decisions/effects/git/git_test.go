@@ -73,6 +73,14 @@ func TestSecrets(t *testing.T) {
 		{"diff", ":(exclude).env", "", false},
 		{"show", ".env", "--name-only", false},
 		{"status", ".env", "", false},
+		{"add", ".env", "", true},
+		{"add", "src/main.go", "", false},
+		{"add", "*.env", "", true},
+		{"add", "*.go", "", false},
+		{"add", "src", "", false},
+		{"add", "--update", "--update", false},
+		{"commit", "-m x", "--message", false},
+		{"commit", ".env", "--only", true},
 	} {
 		t.Run(tt.sub+" "+tt.words+" "+tt.flags, func(t *testing.T) {
 			r := git.Run{Call: effectstest.Collector(t, effectstest.Files()), Sub: tt.sub, Flags: strings.Fields(tt.flags), Dashes: -1, Cwd: cwd}

@@ -65,9 +65,14 @@ var (
 
 // Secrets adds the reads of secrets that git prints from its own data, for
 // which no word has to be a path that other programs could open. Only words that name
-// a secret count; a diff or log without one shows changes, and does not ask.
+// a secret count; a diff or log without one shows changes, and does not ask. What is
+// staged or committed by name is read too: the next push carries it away.
 func (r *Run) Secrets() {
 	sub := r.Sub
+	if sub == "add" || sub == "commit" {
+		r.staged()
+		return
+	}
 	prints, patches := printing.Has(sub), patching.Has(sub)
 	if !prints && !patches {
 		return
@@ -114,9 +119,30 @@ func (r *Run) Secrets() {
 	}
 }
 
+// staged adds the reads of secrets among what git add and git commit take from the
+// working tree: what their words name and, below folders, what is not ignored.
+func (r *Run) staged() {
+	limited := r.Sub == "commit" // what is staged was decided when it was
+	r.submodules()
+	for _, i := range r.operands() {
+		if r.Into.Full() {
+			return
+		}
+		if w := &r.Args[i]; !w.Dynamic() {
+			limited = r.pathspec(i, w.Text, true) || limited
+		}
+	}
+	if !limited {
+		r.search(len(r.Args)-1, r.fromRoot("."))
+	}
+}
+
 // printsTracked reports whether a sub-command prints all tracked files, or what it finds
 // in them.
 func printsTracked(sub string) bool { return sub == "grep" || sub == "archive" }
+
+// wholeFolders reports whether a word that names a folder stands for the files below.
+func (r *Run) wholeFolders() bool { return printsTracked(r.Sub) || r.Sub == "add" || r.Sub == "commit" }
 
 // operands returns the indices of the words that are no options.
 func (r *Run) operands() []int {
@@ -182,7 +208,7 @@ func (r *Run) read(i int, file string, pattern bool) {
 		r.Into.Unknown(i, "a path that is too long")
 		return
 	}
-	through := printsTracked(r.Sub)
+	through := r.wholeFolders()
 	if !pattern {
 		e := r.Call.Operand(effects.KindRead, file, r.Cwd, r.From)
 		switch {
@@ -240,7 +266,8 @@ func (r *Run) printsFolder(i int, dir string) {
 	r.Into.SetAside(i, e)
 }
 
-// search adds the read of a tracked secret below a folder.
+// search adds the read of a secret below a folder: of a tracked one, and for git add of
+// one that is not ignored.
 func (r *Run) search(i int, dir string) {
 	e := r.Call.Paths.Operand(effects.KindRead, dir, r.Cwd, r.From)
 	if e.File == nil {
@@ -250,6 +277,9 @@ func (r *Run) search(i int, dir string) {
 		return
 	}
 	as := paths.ReachTracked
+	if r.Sub == "add" && !r.has([]string{"--update"}) {
+		as = paths.ReachKept
+	}
 	if r.has([]string{"--untracked", "--no-exclude-standard"}) {
 		as = paths.ReachAll
 	}

@@ -26,6 +26,9 @@ type Survey struct {
 	// Incomplete is set if there may be others: not all folders were read, or one
 	// holds a name that is sometimes that of a secret.
 	Incomplete bool
+	// Nested are folders below that are repositories, or may hold some: those that were
+	// not read too.
+	Nested []string
 }
 
 // Index is a file system that caches, within bounds, which files of projects have
@@ -75,6 +78,7 @@ const (
 	maxListed   = 64   // folders that one survey reads, which takes about 1 ms
 	maxEntries  = 4096 // names of one folder
 	maxSecrets  = 64   // files that one survey returns
+	maxNested   = 64   // folders with repositories that one survey returns
 	// maxSurvey is how long one survey reads stamps and folders: a hundred times as long
 	// as the other bounds take on a local disk.
 	maxSurvey = 500 * time.Millisecond
@@ -151,7 +155,7 @@ func (x *Index) keepsStamps(path string) bool {
 // Survey implements [Surveyor].
 func (x *Index) Survey(root, dir string) Survey {
 	if !lexpath.In(root, dir) {
-		return Survey{Incomplete: true}
+		return Survey{Incomplete: true, Nested: []string{dir}}
 	}
 	s, more := x.project(root).survey(x, dir)
 	if more != nil {
@@ -167,7 +171,7 @@ func (p *projectIndex) survey(x *Index, dir string) (s Survey, more func()) {
 	defer p.mu.Unlock()
 	at, cut := p.find(x, dir)
 	if at == nil {
-		return Survey{Incomplete: cut}, nil
+		return Survey{Incomplete: cut, Nested: []string{dir}}, nil
 	}
 	end := x.now().Add(maxSurvey)
 	stale, all := p.stale(x, at, nil, end)
@@ -180,7 +184,10 @@ func (p *projectIndex) survey(x *Index, dir string) (s Survey, more func()) {
 		s.Incomplete = true
 		more = p.task(x, stale[n:])
 	}
-	at.collect(&s)
+	if s.Incomplete {
+		s.Nested = []string{dir}
+	}
+	at.collect(&s, at)
 	return s, more
 }
 
@@ -221,12 +228,15 @@ type folder struct {
 	depth int
 	// stamp is the folder's stamp from before it was read, zero if it has to be read
 	// again.
-	stamp     Stamp
-	secrets   []string // names
-	subs      []*folder
-	truncated bool // not all names are known, or not all folders are cached
-	possible  bool // one of the names is sometimes that of a secret
-	gone      bool // removed from the tree
+	stamp   Stamp
+	secrets []string // names
+	skipped []string // names of folders that are not read, but those of version control
+	subs    []*folder
+	// repository is set if it holds a repository of its own.
+	repository bool
+	truncated  bool // not all names are known, or not all folders are cached
+	possible   bool // one of the names is sometimes that of a secret
+	gone       bool // removed from the tree
 }
 
 // find returns the folder of a path, nil if there is none, the path leads through a
@@ -281,9 +291,18 @@ func (p *projectIndex) stale(x *Index, f *folder, list []*folder, end time.Time)
 	return list, true
 }
 
-// collect adds the content of the folder and everything below.
-func (f *folder) collect(s *Survey) {
+// collect adds the content of the folder and everything below; from is where it began.
+func (f *folder) collect(s *Survey, from *folder) {
 	s.Incomplete = s.Incomplete || f.truncated || f.possible
+	if f.truncated || f.repository && f != from {
+		s.Nested = append(s.Nested, f.path)
+	}
+	for _, name := range f.skipped {
+		s.Nested = append(s.Nested, Joined(f.path, name))
+	}
+	if len(s.Nested) > maxNested {
+		s.Nested = []string{from.path}
+	}
 	for _, name := range f.secrets {
 		if len(s.Secrets) >= maxSecrets {
 			s.Incomplete = true
@@ -292,7 +311,7 @@ func (f *folder) collect(s *Survey) {
 		s.Secrets = append(s.Secrets, Joined(f.path, name))
 	}
 	for _, sub := range f.subs {
-		sub.collect(s)
+		sub.collect(s, from)
 	}
 }
 

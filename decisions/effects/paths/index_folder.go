@@ -17,8 +17,10 @@ import (
 type folderListing struct {
 	stamp               Stamp
 	secrets             []string
+	skipped             []string
 	subs                []string
 	truncated, possible bool
+	repository          bool
 }
 
 // list reads a folder. It uses only immutable fields, so it needs no lock.
@@ -37,6 +39,7 @@ func (x *Index) list(f *folder) folderListing {
 	}
 	for _, n := range names {
 		name := n.Name()
+		l.repository = l.repository || lexpath.Fold(name) == ".git"
 		if !n.IsDir() {
 			switch likelihoodOf(f.path[f.base:], name) {
 			case certain:
@@ -48,7 +51,9 @@ func (x *Index) list(f *folder) folderListing {
 			continue
 		}
 		switch {
+		case versionFolders.Has(lexpath.Fold(name)):
 		case skippedFolders.Has(lexpath.Fold(name)):
+			l.skipped = append(l.skipped, strings.Clone(name))
 		case f.depth+1 >= maxDepth:
 			l.truncated = true
 		default:
@@ -56,6 +61,7 @@ func (x *Index) list(f *folder) folderListing {
 		}
 	}
 	slices.Sort(l.secrets)
+	slices.Sort(l.skipped)
 	slices.Sort(l.subs)
 	return l
 }
@@ -66,7 +72,8 @@ func (p *projectIndex) put(f *folder, l folderListing) []*folder {
 	if f.gone {
 		return nil
 	}
-	f.stamp, f.secrets, f.truncated, f.possible = l.stamp, l.secrets, l.truncated, l.possible
+	f.stamp, f.secrets, f.skipped, f.repository = l.stamp, l.secrets, l.skipped, l.repository
+	f.truncated, f.possible = l.truncated, l.possible
 	var kept, added []*folder
 	for _, sub := range f.subs {
 		if _, found := slices.BinarySearch(l.subs, path.Base(sub.path)); found {
@@ -116,6 +123,9 @@ var skippedFolders = wordset.Of(
 	"target", ".gradle", ".m2", ".cargo", ".rustup", ".bundle", ".dart_tool", "deriveddata", "elm-stuff", "_build", "deps",
 	".terraform", ".terragrunt-cache", ".next", ".nuxt", ".svelte-kit", ".angular", ".turbo", ".parcel-cache", ".cache",
 )
+
+// versionFolders are those of skippedFolders that hold no working tree.
+var versionFolders = wordset.Of(".git", ".hg", ".svn", ".jj")
 
 // likelihood is how likely a name is that of a secret, in a folder that is searched as
 // a whole.

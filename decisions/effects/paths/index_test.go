@@ -24,15 +24,15 @@ func TestSurvey(t *testing.T) {
 	}{
 		{"everything", indexRoot, Survey{Incomplete: true, Secrets: []string{
 			indexRoot + "/config/.env", indexRoot + "/deploy/server.key", indexRoot + "/infra/secrets.yml",
-		}}},
+		}, Nested: []string{indexRoot + "/node_modules"}}},
 		{"a folder", indexRoot + "/infra", Survey{Secrets: []string{indexRoot + "/infra/secrets.yml"}}},
 		{"none", indexRoot + "/src", Survey{}},
 		{"keys of tests", indexRoot + "/deploy/tests", Survey{}},
 		{"sometimes a secret", indexRoot + "/web", Survey{Incomplete: true}},
-		{"dependencies", indexRoot + "/node_modules/x", Survey{}},
-		{"no folder", indexRoot + "/none/at/all", Survey{}},
-		{"a file", indexRoot + "/src/main.go", Survey{}},
-		{"elsewhere", "/etc", Survey{Incomplete: true}},
+		{"dependencies", indexRoot + "/node_modules/x", Survey{Nested: []string{indexRoot + "/node_modules/x"}}},
+		{"no folder", indexRoot + "/none/at/all", Survey{Nested: []string{indexRoot + "/none/at/all"}}},
+		{"a file", indexRoot + "/src/main.go", Survey{Nested: []string{indexRoot + "/src/main.go"}}},
+		{"elsewhere", "/etc", Survey{Incomplete: true, Nested: []string{"/etc"}}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			if diff := cmp.Diff(tt.want, x.Survey(indexRoot, tt.dir)); diff != "" {

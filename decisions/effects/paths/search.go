@@ -68,6 +68,26 @@ func (r *Resolver) Passes(dir string, as Reach) string {
 	return ""
 }
 
+// MayHoldRepository reports whether there may be a repository in a folder or below that is
+// not that of the project's root and is not ignored.
+func (r *Resolver) MayHoldRepository(dir string) bool {
+	s, ok := r.fs.(Surveyor)
+	if !ok {
+		return false
+	}
+	for root, in := range r.searchStarts(dir) {
+		if _, err := r.Lstat(Joined(in, ".git")); in != root && err == nil {
+			return true
+		}
+		for _, nested := range s.Survey(root, in).Nested {
+			if nested == in || !r.skips(root, in, nested+"/.git", false, true) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // searchStarts returns the roots that a search of a folder goes through, each with the
 // folder in it where the search begins.
 func (r *Resolver) searchStarts(dir string) iter.Seq2[string, string] {

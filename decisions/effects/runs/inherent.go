@@ -77,6 +77,7 @@ func (v *invocation) readonly() {
 		}
 	}
 	v.run.Readonly = ok
+	v.run.OwnData = !ok && v.ownData()
 	switch {
 	case ok || p.Changing == "":
 	case len(v.args) == 0:
@@ -88,6 +89,18 @@ func (v *invocation) readonly() {
 		}
 		v.unknown(arg, p.Changing)
 	}
+}
+
+// ownData decides whether all that the run changes is the program's own data. Hooks and
+// settings that could make it do more are no defect here: such a run only asks, as any
+// other that changes something.
+func (v *invocation) ownData() bool {
+	p := v.p
+	if !p.OwnData || v.changes || p.Unknown != "" || len(p.OwnDataWith) > 0 && !v.has(p.OwnDataWith) || p.Rearranges && len(v.operands) > 0 {
+		return false
+	}
+	v.obeyed = obeys.Run{Call: &v.b.Collector, Program: p, Run: v.run, Args: v.args, Operands: v.operands}
+	return v.obeyed.Project() == "" && v.obeyed.Shim() == "" && v.obeyed.Hook() == ""
 }
 
 // printsOwnInfo reports whether the run only asks about the program itself, such as its
@@ -115,7 +128,7 @@ func (v *invocation) checksSyntax() bool {
 // it are not known.
 func (v *invocation) disturb() {
 	v.unpack()
-	if v.p.Rearranges {
+	if v.p.Rearranges && !v.run.OwnData {
 		v.b.Rearranged = append(v.b.Rearranged, v.b.Paths.Resolved(v.run.Cwd, ""))
 	}
 	if v.rearranges() && slices.ContainsFunc(v.args, func(w effects.Word) bool { return w.Dynamic() }) {
