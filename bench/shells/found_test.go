@@ -68,6 +68,8 @@ var found = []struct{ name, tree, text string }{
 	{"a new name with a slash behind it", "links", `mv d new/; ls new`},
 	{"a suffix of another packer", "links", `bzip2 --decompress g.txt.gz`},
 	{"an archive without a name of its own", "links", `zip l.dir/ src`},
+	{"links that are unpacked where they are followed", "links", `tar -xf t.tar -C d; find -L d`},
+	{"what git keeps of itself", "links", `git add a.txt; git commit -m x`},
 	{"a login shell", "", `sh -lc ''`},
 	{"a copy of a folder with a link, with a slash behind its name", "links", `cp -R docs new/ && cat new/l.shadow`},
 	{"a copy that a search begins at", "links", `cp -r docs ./new/; rg a new/l.shadow`},

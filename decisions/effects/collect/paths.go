@@ -57,9 +57,20 @@ func (c *Collector) Target(file string) (at string, secret bool) {
 }
 
 // ReadsThroughLinks returns the reads of the targets of links in folders that something
-// walks, and whether they are all, or enough to ask.
+// walks, and whether they are all, or enough to ask. They are not if an earlier part of the
+// call may have put links there.
 func (c *Collector) ReadsThroughLinks(folders []paths.Followed, from string) (more []effects.Effect, complete bool) {
+	if slices.ContainsFunc(folders, func(f paths.Followed) bool { return c.mayLinkIn(f.Path) }) {
+		return nil, false
+	}
 	return c.Paths.ReadsThroughLinks(folders, func(link string) effects.Effect { return c.Operand(effects.KindRead, link, "/", from) })
+}
+
+// mayLinkIn reports whether an earlier part of the call may have put links into a folder or
+// below.
+func (c *Collector) mayLinkIn(dir string) bool {
+	return c.Paths.Unknown || slices.ContainsFunc(c.Rearranged, func(d string) bool { return d == "" || lexpath.In(d, dir) || lexpath.In(dir, d) }) ||
+		slices.ContainsFunc(c.Paths.Disturbed, func(p string) bool { return lexpath.In(dir, p) })
 }
 
 // AskForUncertainSearches asks if a call connects to the network and searches a folder

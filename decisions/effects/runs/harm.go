@@ -74,6 +74,20 @@ func (v *invocation) limitedByOperands() {
 	}
 }
 
+// limitedToProject marks the words that name a path outside of the project, if the program
+// runs what the files of the project say: there its files are code, too.
+func (v *invocation) limitedToProject() {
+	if v.p == nil || !slices.ContainsFunc(v.p.Obeys, func(o programs.Obeyed) bool { return o.Project }) {
+		return
+	}
+	for i := v.index + 1; i < len(v.b.Effects); i++ {
+		e := &v.b.Effects[i]
+		if e.Kind == effects.KindRead && !e.Tags.Has(effects.InProject) && e.Via != nil && e.Via.Effect == v.index && e.Via.Arg >= 0 {
+			v.markHarmful(e.Via.Arg)
+		}
+	}
+}
+
 // markHarmful records that a word is not harmless.
 func (v *invocation) markHarmful(i int) { v.harms.word(i) }
 
