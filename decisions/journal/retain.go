@@ -24,11 +24,12 @@ const (
 	// keptNewest are never removed, whatever the limits say.
 	keptNewest = 128
 	// questionAge is for how long a question without an answer is kept beyond the
-	// limits; maxQuestions bounds their number, maxUserQuestions those of one user,
+	// limits, and answeredAge for how long after its answer; maxQuestions bounds their number, maxUserQuestions those of one user,
 	// and maxSessionQuestions those of one session of a user, so that an agent in a
 	// loop does not push out the questions of others. Those of one user may have a
 	// quarter of the limit of size, and all of them three eighths.
 	questionAge         = 24 * time.Hour
+	answeredAge         = time.Hour
 	maxQuestions        = 8192
 	maxUserQuestions    = 4096
 	maxSessionQuestions = 64
@@ -184,23 +185,24 @@ func candidates(ctx context.Context, c *sql.Conn, from, to int64, before time.Ti
 	return list, rows.Err()
 }
 
+// chosen reports whether a choice that came with the answer still exists.
+func (r *retention) chosen(o *candidate) bool {
+	var info answerInfo
+	return len(o.answer.info) > 0 && strictjson.Unmarshal(o.answer.info, &info) == nil &&
+		slices.ContainsFunc(info.Choices, func(id string) bool { return r.referenced == nil || r.referenced(id) })
+}
+
 // needed reports whether a decision is needed elsewhere: a choice names it that
-// still exists, or a person may still answer it.
+// still exists, or a person may still answer it, or has just done so.
 func (r *retention) needed(o *candidate, now time.Time) bool {
+	asked, most := o.time, questionAge
 	if o.answer.at.Valid {
-		var info answerInfo
-		if len(o.answer.info) == 0 || strictjson.Unmarshal(o.answer.info, &info) != nil {
-			return false
+		if r.chosen(o) {
+			return true
 		}
-		for _, id := range info.Choices {
-			if r.referenced == nil || r.referenced(id) {
-				return true
-			}
-		}
-		return false
+		asked, most = o.answer.at.Int64, answeredAge
 	}
-	age := now.Sub(time.Unix(0, o.time))
-	if o.verdict != string(decisions.Ask) || age > questionAge || r.kept >= maxQuestions || r.questions[o.asker] >= maxSessionQuestions {
+	if o.verdict != string(decisions.Ask) || now.Sub(time.Unix(0, asked)) >= most || r.kept >= maxQuestions || r.questions[o.asker] >= maxSessionQuestions {
 		return false
 	}
 	own := r.keptOf[o.uid]

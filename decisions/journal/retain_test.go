@@ -130,7 +130,7 @@ func TestRetentionKeepsWhatIsNeeded(t *testing.T) {
 	fill(t, j, 1, 500, question)
 	id := func(i int) string { return question(i).Decision.ID }
 	for i, choices := range map[int][]string{1: {"choice"}, 2: nil, 3: {"gone"}} {
-		err := j.Answer(t.Context(), id(i), decisions.HumanAnswer{Time: clock.now(), Verdict: decisions.Allow, Choices: choices})
+		err := j.Answer(t.Context(), id(i), decisions.HumanAnswer{Time: clock.now().Add(-answeredAge), Verdict: decisions.Allow, Choices: choices})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -153,10 +153,15 @@ func TestRetentionKeepsWhatIsNeeded(t *testing.T) {
 		t.Errorf("%d of the first 9 are counted, %v; want 7", n, err)
 	}
 	consistent(t, j.Reader)
-	if err := j.Answer(t.Context(), id(4), decisions.HumanAnswer{Time: clock.now(), Verdict: decisions.Allow}); err != nil {
+	if err := j.Answer(t.Context(), id(4), decisions.HumanAnswer{Time: clock.now().Add(time.Second), Verdict: decisions.Allow}); err != nil {
 		t.Errorf("answering an old question: %v", err)
 	}
 	forgotten.Store(true)
+	clock.at.Add(int64(sweepEvery / time.Second))
+	drained(t, j)
+	if !has(4) {
+		t.Error("a question that was just answered is gone")
+	}
 	clock.at.Add(int64(sweepEvery / time.Second))
 	eventually.Holds(t, "retention is done", func() bool { j.mover.moveNow(); return !has(1) && !has(4) })
 	if !has(5) {
