@@ -13,7 +13,8 @@ import (
 // beginning of its rows.
 var profileCalls = map[string][]string{
 	"reads or searches the project":                 {"Read src/main.py", "grep -rn x src", "git status", "ls | wc -l"},
-	"reads temporary files":                         {"Read /usr/include/stdio.h", "cat /tmp/x.log"},
+	"reads temporary files":                         {"Read /usr/include/stdio.h", "cat /tmp/x.log", "cat /proc/cpuinfo", "cat ~/.codex/skills/x/SKILL.md"},
+	"lists names":                                   {"ls /usr/bin", "find /tmp/x -type f"},
 	"asks a code host":                              {"gh pr view 1", "pip index versions x"},
 	"changes a file of the project by an edit tool": {"Write src/main.py"},
 	"changes a file of the project by a command":    {"touch src/new.py", "echo x > src/new.py"},

@@ -95,29 +95,74 @@ file_run if {
 ordinary_run if file_run
 
 # Where systems and package managers keep what everybody can download.
+# Homebrew's etc and var hold settings and logs.
 public_folders := {
 	"/usr/include/", "/usr/lib/", "/usr/local/go/", "/usr/local/include/", "/usr/local/lib/", "/usr/share/", "/nix/store/",
-	"/opt/homebrew/", "/Library/Developer/CommandLineTools/",
+	"/opt/homebrew/Cellar/", "/opt/homebrew/Library/", "/opt/homebrew/include/", "/opt/homebrew/lib/", "/opt/homebrew/opt/",
+	"/opt/homebrew/share/", "/Library/Developer/CommandLineTools/", "/sys/devices/system/cpu/",
 }
 
-public_files := {"/etc/os-release", "/etc/lsb-release", "/etc/debian_version", "/etc/shells", "/etc/timezone"}
+public_files := {
+	"/etc/os-release", "/etc/lsb-release", "/etc/debian_version", "/etc/shells", "/etc/timezone",
+	"/proc/cpuinfo", "/proc/loadavg", "/proc/meminfo", "/proc/uptime", "/proc/version",
+}
 
 # The same in a home: sources of dependencies and of toolchains.
 public_home_folders := {
 	".bun/install/cache/", ".cache/go-build/", ".cargo/git/checkouts/", ".cargo/registry/src/", ".gradle/caches/modules-2/",
-	".m2/repository/", ".npm/_npx/", ".nvm/versions/", ".pyenv/versions/", ".rbenv/versions/", ".rustup/toolchains/",
-	".sdkman/candidates/", ".volta/tools/", "go/pkg/mod/",
+	".local/lib/node_modules/", ".m2/repository/", ".npm/_npx/", ".nvm/versions/", ".pyenv/versions/", ".rbenv/versions/",
+	".rustup/toolchains/", ".sdkman/candidates/", ".volta/tools/", "go/pkg/mod/",
+}
+
+# Where agents keep the skills that they are told to read. Only the text is
+# public: what else is there may be settings.
+skill_folders := {
+	".agents/skills/", ".claude/plugins/cache/", ".claude/skills/", ".codex/plugins/cache/", ".codex/skills/",
+	".config/opencode/skills/", ".copilot/skills/", ".gemini/skills/",
+}
+
+# Folders of systems whose names everybody can see.
+system_listings := {
+	"/", "/Applications", "/bin", "/dev", "/etc", "/opt", "/sbin", "/usr", "/usr/bin", "/usr/libexec", "/usr/local",
+	"/usr/local/bin", "/usr/local/sbin", "/usr/sbin",
 }
 
 open_read if {
 	input.effect.claimed == false
 	"outside" in input.effect.tags
-	unguarded
+	count({tag | some tag in input.effect.tags; tag in {"permd", "secret", "vcs"}}) == 0
 }
 
 public_read if {
 	open_read
+	unguarded
 	"temp" in input.effect.tags
+	input.effect.recursive == false
+}
+
+# Of a folder of temporary files with all below, only the names, and not
+# through links.
+public_read if {
+	open_read
+	unguarded
+	"temp" in input.effect.tags
+	input.effect.by.program == "find"
+	count({arg |
+		some arg in input.effect.by.args
+		startswith(arg, "-")
+		not arg in find_names
+	}) == 0
+}
+
+find_names := {
+	"-P", "-a", "-and", "-depth", "-empty", "-iname", "-ipath", "-maxdepth", "-mindepth", "-mmin", "-mtime", "-name", "-not", "-o", "-or",
+	"-path", "-print", "-print0", "-prune", "-size", "-type", "-wholename", "-xdev",
+}
+
+public_read if {
+	open_read
+	input.effect.path in system_listings
+	input.effect.by.program == "ls"
 	input.effect.recursive == false
 }
 
@@ -134,6 +179,13 @@ public_read if {
 public_read if {
 	open_read
 	strings.any_prefix_match(concat("", [input.effect.home_path, "/"]), public_home_folders)
+}
+
+public_read if {
+	open_read
+	input.effect.recursive == false
+	endswith(input.effect.home_path, ".md")
+	strings.any_prefix_match(input.effect.home_path, skill_folders)
 }
 
 # METADATA

@@ -107,6 +107,13 @@ test_balanced_public[name] if {
 			"path": "/home/dev/go/pkg/mod/x/y.go", "home_path": "go/pkg/mod/x/y.go",
 			"given": "", "recursive": false, "tags": ["outside", "home"],
 		}),
+		"instructions of a dependency": of_home("go/pkg/mod/x/CLAUDE.md", ["agent_config"]),
+		"skill": of_home(".codex/skills/x/SKILL.md", ["agent_config"]),
+		"skill of a plugin": of_home(".claude/plugins/cache/m/p/1.0/skills/x/reference.md", ["agent_config"]),
+		"processor": file("read", "/proc/cpuinfo", ["outside", "system"], false),
+		"all of the processor": file("read", "/sys/devices/system/cpu", ["outside", "system"], true),
+		"names": named("ls", [], file("read", "/usr/bin", ["outside", "system", "vital"], false)),
+		"temporary names": named("find", ["/tmp/a", "!", "-name", "b"], file("read", "/tmp/a", ["outside", "temp"], true)),
 	}
 	base.allow == {"reads what is no secret"} with input as example
 	count(base.ask) == 0 with input as example
@@ -119,11 +126,35 @@ test_balanced_not_public[name] if {
 		"all of the system": file("read", "/usr", ["outside", "system"], true),
 		"home": effect("read", {"path": "/home/dev/x", "home_path": "x", "given": "", "recursive": false, "tags": ["outside", "home"]}),
 		"secret": file("read", "/tmp/id_rsa", ["outside", "temp", "secret"], false),
+		"secret of a dependency": of_home("go/pkg/mod/x/.env", ["secret"]),
+		"repository of a dependency": of_home(".cargo/git/checkouts/x/.git/config", ["vcs"]),
+		"settings beside a skill": of_home(".codex/skills/x/config.toml", ["agent_config"]),
+		"settings of the agent": of_home(".codex/config.toml", ["agent_config"]),
+		"notes of the agent": of_home(".claude/plans/x.md", ["agent_config"]),
+		"skill that is a secret": of_home(".codex/skills/x/.env.md", ["agent_config", "secret"]),
+		"settings of Homebrew's programs": file("read", "/opt/homebrew/etc/my.cnf", ["outside", "system"], false),
+		"temporary files": named("grep", ["-r", "x", "/tmp/a"], file("read", "/tmp/a", ["outside", "temp"], true)),
+		"temporary names, through links": named("find", ["-L", "/tmp/a"], file("read", "/tmp/a", ["outside", "temp"], true)),
+		"temporary names, and more": named("find", ["/tmp/a", "-follow"], file("read", "/tmp/a", ["outside", "temp"], true)),
+		"temporary secrets": named("find", ["/tmp/a"], file("read", "/tmp/a", ["outside", "temp", "secret"], true)),
+		"device": named("cat", ["/dev"], file("read", "/dev", ["outside", "system", "vital"], false)),
+		"names of all devices": named("ls", ["-R", "/dev"], file("read", "/dev", ["outside", "system", "vital"], true)),
+		"names of logs": named("ls", ["/var/log"], file("read", "/var/log", ["outside", "system", "vital"], false)),
 		"claimed": effect("read", {"path": "/tmp/a", "given": "", "recursive": false, "tags": ["outside", "temp"], "claimed": true}),
 	}
 	count(base.allow) == 0 with input as example
 	count(base.ask) > 0 with input as example
 }
+
+of_home(path, tags) := effect("read", {
+	"path": concat("/", ["/home/dev", path]), "home_path": path,
+	"given": "", "recursive": false, "tags": array.concat(["outside", "home"], tags),
+})
+
+named(program, args, example) := object.union(example, {"effect": {"by": {
+	"program": program, "subcommand": "",
+	"args": args, "inherent": false, "arg": "",
+}}})
 
 by(program, inherent) := {"by": {"program": program, "subcommand": "", "args": [], "inherent": inherent, "arg": ""}}
 

@@ -80,7 +80,7 @@ func (r *Resolver) Walk(at place, rest string, follow bool) (_ place, why string
 		if len(next) > MaxPath {
 			return at, "path is too long"
 		}
-		if why := r.whyOpaque(at.Path, next); why != "" {
+		if why := r.whyOpaque(at.Path, next, more); why != "" {
 			return at, why
 		}
 		if why := r.unsearchable(at); why != "" {
@@ -152,12 +152,16 @@ func Joined(dir, rest string) string {
 }
 
 // whyOpaque returns why the path next, a child of the folder dir, cannot be known whatever
-// lies there; "" if it can.
-func (r *Resolver) whyOpaque(dir, next string) string {
+// lies there; "" if it can. What follows next in the path is more.
+func (r *Resolver) whyOpaque(dir, next, more string) string {
 	switch dir {
 	case "/":
 		switch next {
 		case "/proc":
+			switch more {
+			case "cpuinfo", "loadavg", "meminfo", "uptime", "version": // the machine's
+				return ""
+			}
 			return "paths below /proc mean something else for each process"
 		case "/.vol", "/.nofollow", "/.resolve": // other ways to name files on macOS
 			return "path names a file by its number"
