@@ -7,11 +7,26 @@ import (
 	"os"
 	"runtime"
 	"runtime/debug"
+	"slices"
 )
 
+// The main goroutine gets the main thread while packages are initialised, and only then.
+func init() { runtime.LockOSThread() }
+
 func main() {
+	freeMainThread(os.Args[1:])
 	collectLater(os.Args[1:])
 	os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+}
+
+// freeMainThread lets other goroutines run on the main thread, but not in the daemon. Linux
+// hands a signal for a process to its main thread if that has none pending, even if the thread
+// waits for a file system that does not answer; it then stays there, although other threads
+// could take it. The daemon's main goroutine only waits, so its thread can always take SIGTERM.
+func freeMainThread(args []string) {
+	if !slices.Contains(args, "serve") {
+		runtime.UnlockOSThread()
+	}
 }
 
 // firstGCPercent is the garbage collector's target until it has run once, in percent of

@@ -22,11 +22,9 @@ import (
 
 func TestMain(m *testing.M) {
 	if os.Getenv(asPermd) != "" { // a process that a test has started, see daemon_test.go
-		os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+		main()
 	}
-	testscript.Main(spaceChecked{m}, map[string]func(){
-		"permd": func() { os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) },
-	})
+	testscript.Main(spaceChecked{m}, map[string]func(){"permd": main})
 }
 
 // parallelTests is how many parallel tests run at a time. They wait for processes, disks
@@ -43,6 +41,7 @@ func (m spaceChecked) Run() int {
 		return 1
 	}
 	testload.Parallel(parallelTests)
+	freeMainThread([]string{"serve"}) // as in the daemon: TestMainThread
 	return m.tests.Run()
 }
 
