@@ -1,4 +1,6 @@
-package decisions
+// Package fence says which effects are denied without any policy, since they would change or
+// end permd itself. It looks at nothing: an effect says what it means.
+package fence
 
 import (
 	"path/filepath"
@@ -9,17 +11,15 @@ import (
 	"github.com/permd/permd/decisions/effects"
 )
 
-// fences are denies that apply without any policy: they protect permd's process, files
-// and services. They are part of the engine, so that no rule, broken rule or remembered
-// choice can override them.
-type fences struct {
-	pid int // of the daemon, 0 when there is none
-	// programs are the paths of the program that runs as the daemon.
-	programs []string
+// Fence is what has to be known of permd to protect its process, files and services. The
+// engine asks it by itself, so that no rule, broken rule or remembered choice can override it.
+type Fence struct {
+	PID      int      // of the daemon, 0 when there is none
+	Programs []string // the paths of the program that runs as the daemon
 }
 
-// reason returns why an effect is forbidden, "" if it is not.
-func (f fences) reason(e *effects.Effect) string {
+// Reason returns why an effect is forbidden, "" if it is not.
+func (f Fence) Reason(e *effects.Effect) string {
 	switch e.Kind {
 	case effects.KindWrite, effects.KindDelete:
 		if e.Tags.Has(effects.Permd) {
@@ -41,7 +41,7 @@ func (f fences) reason(e *effects.Effect) string {
 // debuggers are programs that control a process given by its number.
 var debuggers = []string{"gdb", "cgdb", "lldb", "gcore", "strace", "ltrace", "rr", "criu", "prlimit", "reptyr"}
 
-func (f fences) endsDaemon(r *effects.Run) bool {
+func (f Fence) endsDaemon(r *effects.Run) bool {
 	name := filepath.Base(r.Program)
 	switch {
 	case name == "kill":
@@ -59,17 +59,17 @@ func (f fences) endsDaemon(r *effects.Run) bool {
 // meansDaemon reports whether a word of kill means the daemon's process or its process
 // group. (-1 after the first word means every process; as the first word it is a
 // signal.)
-func (f fences) meansDaemon(word string) bool {
-	return f.pid > 0 && strings.TrimPrefix(word, "-") == strconv.Itoa(f.pid)
+func (f Fence) meansDaemon(word string) bool {
+	return f.PID > 0 && strings.TrimPrefix(word, "-") == strconv.Itoa(f.PID)
 }
 
 // attachesDaemon reports whether a word of a debugger means the daemon's process: PID,
 // -pPID, --pid=PID, or "attach PID" among its commands.
-func (f fences) attachesDaemon(word string) bool {
-	if f.pid <= 0 {
+func (f Fence) attachesDaemon(word string) bool {
+	if f.PID <= 0 {
 		return false
 	}
-	return slices.Contains(strings.FieldsFunc(word, func(c rune) bool { return c < '0' || c > '9' }), strconv.Itoa(f.pid))
+	return slices.Contains(strings.FieldsFunc(word, func(c rune) bool { return c < '0' || c > '9' }), strconv.Itoa(f.PID))
 }
 
 // namesPermd reports whether a word names permd's process or units, or is a pattern for
