@@ -81,7 +81,7 @@ func TestSettle(t *testing.T) {
 	})
 }
 
-func TestWatcherMatters(t *testing.T) {
+func TestRelevant(t *testing.T) {
 	w := &watcher{dirs: []string{"/home/u/.config/permd/policy.d", "/home/u/p/.permd"}}
 	for name, want := range map[string]bool{
 		"/home/u/.config/permd/policy.d/a.rego": true, "/home/u/.config/permd/policy.d": true, "/home/u/.config/permd": true,

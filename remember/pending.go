@@ -35,12 +35,11 @@ type pendingRevocations struct {
 }
 
 type revocation struct {
-	at      int64 // nanoseconds since 1970
-	by      string
-	created int64 // when the choice was made, in nanoseconds since 1970
-	// ends means that the choice does not survive a restart anyway, nowhere
-	// that no database can contain it.
-	temporary, neverStored bool
+	at          int64 // nanoseconds since 1970
+	by          string
+	created     int64 // when the choice was made, in nanoseconds since 1970
+	temporary   bool  // the choice does not survive a restart anyway
+	neverStored bool  // no database can contain it
 }
 
 // pendingBytes is the size of the file: room for more than 600 ids, one on each

@@ -36,10 +36,10 @@ type Unit struct {
 	Layer   decisions.Layer
 	Files   []source.File
 	Disable []string // ids of rules to drop
-	// listsOnly drops everything except the deny and ask entries of lists: an
+	// ListsOnly drops everything except the deny and ask entries of lists: an
 	// untrusted project may add restrictions, but not messages of its own.
 	ListsOnly bool
-	// table resolves the options in denies and asks of lists, nil if none are
+	// Table resolves the options in denies and asks of lists, nil if none are
 	// resolved.
 	Table *programs.Table
 }

@@ -89,7 +89,7 @@ func Test(ctx context.Context, u Unit, schema *input.Schema, coverage bool) (*Te
 	return runParsed(ctx, u.Layer, mods, schema, coverage)
 }
 
-// runParsed is runTests for a layer that is already parsed. The compiler copies the modules.
+// runParsed is Test for a layer that is already parsed. The compiler copies the modules.
 func runParsed(ctx context.Context, layer decisions.Layer, mods *moduleSet, schema *input.Schema, coverage bool) (*TestReport, diag.List) {
 	var ps diag.List
 	all := maps.Clone(mods.policy)

@@ -10,7 +10,7 @@ import (
 // Change says what a command did with a file. Its JSON form is stable.
 type Change struct {
 	Path   string `json:"path"`
-	Action string `json:"action"` // wrote, unchanged, removed, absent
+	Action string `json:"action"` // wrote, unchanged, removed, absent, kept, enabled
 }
 
 // ReplaceUnsynced writes a file atomically. After a power failure the file may be empty.
