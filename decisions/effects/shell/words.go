@@ -43,6 +43,11 @@ func (s *walker) expandParts(words []effects.Word, w *syntax.Word, at *scope, in
 			return append(words, split...)
 		}
 	}
+	if place == inCommand && len(words) > 0 {
+		if name, ok := s.nameOf(w, at); ok {
+			return append(words, name)
+		}
+	}
 	shown := s.source(w)
 	if place == inAssignment || !hasBraces(w) {
 		return append(words, s.value(w, shown, at))
