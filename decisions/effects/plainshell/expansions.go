@@ -123,8 +123,9 @@ func (r *reader) substitution() bool {
 	return true
 }
 
-// arithmetic reads $((…)) of numbers. The value of a variable in it would be evaluated, which
-// can run commands.
+// arithmetic reads $((…)) of numbers, and of sums and products with variables. The value of
+// a variable is evaluated, which can run commands: whether it is a number, the reader of the
+// text has to know.
 func (r *reader) arithmetic() bool {
 	m, start := r.beginMark(MarkArithmetic), r.pos
 	r.pos += 3
@@ -138,6 +139,12 @@ func (r *reader) arithmetic() bool {
 			}
 			if r.run(isDigit); isNamePart(r.next()) {
 				return r.refuse(Arithmetic, r.pos, "a name in $((…))")
+			}
+			operand = false
+			continue
+		case operand && (isNameStart(c) || c == '$'):
+			if !r.calculated() {
+				return r.refuse(Arithmetic, r.pos, "another form than NAME, $NAME or ${NAME} in $((…))")
 			}
 			operand = false
 			continue
@@ -156,4 +163,21 @@ func (r *reader) arithmetic() bool {
 		}
 		r.pos++
 	}
+}
+
+// calculated reads NAME, $NAME or ${NAME} in $((…)).
+func (r *reader) calculated() bool {
+	from, to := 0, 0
+	switch {
+	case r.next() == '$' && r.peek(1) == '{':
+		from, to = 2, 1
+	case r.next() == '$':
+		from = 1
+	}
+	n := nameAt(r.text[r.pos+from:])
+	if n == 0 || n == 1 && r.text[r.pos+from] == '_' || to > 0 && (r.pos+from+n >= len(r.text) || r.text[r.pos+from+n] != '}') {
+		return false
+	}
+	r.pos += from + n + to
+	return true
 }

@@ -65,7 +65,7 @@ func TestNotPlain(t *testing.T) {
 		{"x=.env; cat $=x", Dollar, "zsh"}, {"cat $~x", Dollar, "zsh"}, {"cat $^x", Dollar, "zsh"}, {"cat $+x", Dollar, "zsh"}, {"ls $1", Parameter, "all: not known"}, {"ls $_", Parameter, "dash"},
 		{"ls ${!x}", Parameter, "dash"}, {"ls ${x:=a}", Parameter, "none: it sets a variable"}, {"ls ${x/a/b}", Parameter, "dash"}, {"ls ${x[1]}", Parameter, "dash"},
 		{"ls ${(e)x}", Parameter, "zsh"}, {`echo "${x:-'$(touch pwned)'}"`, Parameter, "the parser"}, {"echo ${x:-<(touch pwned)}", Parameter, "zsh"}, {"ls $[1]", Dollar, "dash"},
-		{"ls $()", EmptyCommand, "the parser"}, {"ls $(a $(b $(c $(d $(e)))))", TooDeep, "none: a bound"}, {"ls $((x))", Arithmetic, "bash"}, {"ls $((010))", Arithmetic, "zsh"},
+		{"ls $()", EmptyCommand, "the parser"}, {"ls $(a $(b $(c $(d $(e)))))", TooDeep, "none: a bound"}, {"ls $((x[1]))", Arithmetic, "bash"}, {"ls $((x++))", Arithmetic, "dash"}, {"ls $((1+x=2))", Arithmetic, "dash"}, {"ls $((${x:-1}))", Arithmetic, "none: a bound"}, {"ls $((1$x))", Arithmetic, "none: a bound"}, {"ls $((- -$x))", Arithmetic, "none: a bound"}, {"ls $(($1))", Arithmetic, "none: a bound"}, {"ls $((010))", Arithmetic, "zsh"},
 		{"ls $((1 ** 2))", Arithmetic, "dash"}, {"X=1 export Y", Assignment, "dash"}, {"X=1 :", Assignment, "dash"}, {"x=1 > f", Assignment, "zsh"}, {"x+=1 ls", Tilde, "dash"},
 		{"path=/tmp; ls", SpecialName, "zsh"}, {"for path in a; do ls; done", SpecialName, "zsh"}, {"read -r path", Builtin, "zsh"}, {"COLUMNS=a ls", SpecialName, "zsh"}, {"BASH_ENV=x ls", SpecialName, "bash"},
 		{"IFS=x", SpecialName, "zsh"}, {"cat <<\\E\nE", HereDocument, "the parser"}, {"cat <<E'F'\nEF", HereDocument, "the parser"}, {"cat <<'E'\nEx\nE", HereDocument, "bash"},

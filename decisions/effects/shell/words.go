@@ -34,7 +34,7 @@ func (s *walker) expand(words []effects.Word, w *syntax.Word, at *scope, in runs
 // expand.
 func (s *walker) expandParts(words []effects.Word, w *syntax.Word, at *scope, in runs.Input, place wordContext) []effects.Word {
 	s.substitutions(w, at, in)
-	if unsafeExpansion(w) {
+	if s.unsafeExpansion(w, at) {
 		s.unknown("an expansion that can run code or set a variable")
 		s.setAny()
 	}
@@ -164,7 +164,11 @@ func (s *walker) value(w *syntax.Word, shown string, at *scope) effects.Word {
 			s.unquoted(&v, value, ok)
 		case *syntax.ArithmExp:
 			// A number: one word, unless IFS contains digits.
-			v.stop(s.maySet("IFS"))
+			if n, ok := s.calculate(part, at); ok && !s.maySet("IFS") {
+				v.text.WriteString(n)
+			} else {
+				v.stop(s.maySet("IFS"))
+			}
 		case *syntax.ExtGlob:
 			// In zsh *(e:'…':) runs code.
 			v.stop(true)
@@ -244,6 +248,12 @@ func (s *walker) quoted(v *wordValue, q *syntax.DblQuoted, at *scope) {
 		case *syntax.CmdSubst:
 			if value, ok := s.catHereDocument(part, at); ok {
 				v.text.WriteString(value)
+			} else {
+				v.stop(false)
+			}
+		case *syntax.ArithmExp:
+			if n, ok := s.calculate(part, at); ok {
+				v.text.WriteString(n)
 			} else {
 				v.stop(false)
 			}
