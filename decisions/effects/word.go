@@ -18,6 +18,9 @@ type Word struct {
 	// One is set for a pattern that has already become one of those names, or itself if
 	// there are none: the quoted variable of a loop.
 	One bool
+	// Pipe is set if a dynamic word is the path of a pipe that a command of the text
+	// writes into: <(…).
+	Pipe bool
 	// Tree is set if the word stands for every path below Text (find's {}).
 	Tree bool
 	// Linked is set if there are links among those paths.

@@ -6,7 +6,7 @@ func (r *reader) expansion() bool {
 	case c == '(' && r.peek(2) == '(':
 		return r.arithmetic()
 	case c == '(':
-		return r.substitution()
+		return r.substitution(MarkSubstitution)
 	case c == '{':
 		return r.bracedParameter()
 	case c == '?', c == '$', isNameStart(c):
@@ -98,11 +98,11 @@ func removable(c byte) bool {
 	return isNamePart(c) || c == '.' || c == '/' || c == '*' || c == '-'
 }
 
-// substitution reads $(…).
-func (r *reader) substitution() bool {
-	m, start := r.beginMark(MarkSubstitution), r.pos
+// substitution reads $(…) or <(…).
+func (r *reader) substitution(kind Kind) bool {
+	m, start := r.beginMark(kind), r.pos
 	if len(r.docs) > 0 {
-		return r.refuse(HereDocument, start, "$(…) on a line with a here-document")
+		return r.refuse(HereDocument, start, r.text[start:start+2]+"…) on a line with a here-document")
 	}
 	if r.openSubstitutions++; r.openSubstitutions > maxSubstitutions {
 		return r.refuse(TooDeep, start, "more than four $(…) inside each other")

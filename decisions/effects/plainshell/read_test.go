@@ -27,13 +27,18 @@ func TestPlain(t *testing.T) {
 		}
 	}
 	for _, text := range []string{
-		"source venv/bin/activate", "ls &>/dev/null", "time ls -l | wc", "pushd src && ls && popd",
+		"source venv/bin/activate", "ls &>/dev/null", "diff <(git show HEAD:a) a", "comm -12 <(sort a | uniq) <( sort b ) | head", "cat <(cat <(ls))", "time ls -l | wc", "pushd src && ls && popd",
 	} {
 		if _, refusal := Read(text, Bash|Zsh); refusal != nil {
 			t.Errorf("%q in bash and zsh: %v", text, refusal)
 		}
 		if _, refusal := Read(text, All); refusal == nil {
 			t.Errorf("%q in dash, too", text)
+		}
+	}
+	for _, text := range []string{"cat < <(ls)", "cat <(ls)x", "cat x<(ls)", "cat <(ls)<(ls)", "cat <()", "cat <(ls", ">(ls) cat", "<(ls) cat", "tee >(cat)", "x=<(ls)", "for f in <(ls); do cat a; done", "cat \"a\"<(ls)", "cat 3<(ls)", "[ <(ls) ]"} {
+		if _, refusal := Read(text, Bash|Zsh); refusal == nil {
+			t.Errorf("%q is plain in bash and zsh", text)
 		}
 	}
 }

@@ -173,7 +173,9 @@ func (s *walker) value(w *syntax.Word, shown string, at *scope) effects.Word {
 			// In zsh *(e:'…':) runs code.
 			v.stop(true)
 		case *syntax.ProcSubst:
-			v.stop(false)
+			if v.stop(false); len(w.Parts) == 1 && part.Op == syntax.CmdIn {
+				v.out.Pipe, v.out.Prefix = true, "/"
+			}
 		default:
 			v.stop(true)
 		}
