@@ -42,6 +42,7 @@ var realFamilies = []family{
 	{"programs", 20, func(g *grammar) string { return g.programs() }},
 	{"shared", 30, func(g *grammar) string { return g.shared() }},
 	{"copies", 15, func(g *grammar) string { return g.copies() }},
+	{"forms", 15, func(g *grammar) string { return g.forms() }},
 	{"options", 20, func(g *grammar) string { return g.some(1, 2, g.pick(" && ", "; ", " | ", "\n"), g.optioned) }},
 }
 
@@ -69,6 +70,9 @@ func (gen *generator) trial(n uint64, strace bool) *trial {
 	t.tree = g.of(6, 1, 2)
 	if real && t.family != "programs" { // their words name files of this tree
 		t.person, t.tree = g.of(4, 0, 1, 1, 6), g.of(2, 0, 1, 8)
+	}
+	if t.family == "forms" {
+		t.tree = g.of(2, 1, 3, 3, 6)
 	}
 	return t
 }

@@ -36,7 +36,7 @@ var secrets = map[string]string{project + "/.env": "TOKEN=canary-of-env", home +
 // Each text is tried in one of these trees. The first has the files that commands
 // of the corpora name, the second none, the third files whose names look like
 // options, commands and patterns, the fourth links and archives that lead
-// elsewhere.
+// elsewhere, the fifth names of all these kinds beside ordinary ones in folders of their own.
 var trees = []tree{
 	{"project", map[string]string{
 		"project/a.txt": "a\n", "project/b.txt": "b\nb\n", "project/README.md": "# project\n", "project/src/main.go": "package main\n",
@@ -51,6 +51,15 @@ var trees = []tree{
 		"project/=ls": "", "project/d/a.txt": "d\n", "project/--help": "", "project/leak": "-> ../other/shadow", "other/shadow": secrets[home+"/other/shadow"] + "\n",
 	}},
 	linked(),
+	{"words", map[string]string{
+		"project/a.txt": "a\n", "project/b.txt": "b\nb\n", "project/src/main.go": "package main\n", "project/src/a.txt": "src\n", "project/d/": "", "project/docs/index.md": "docs\n",
+		"project/list": "a.txt\nb.txt\n", "project/list0": "a.txt\x00b.txt\x00", "project/" + hostile: "", "project/.env": secrets[project+"/.env"] + "\n", "other/shadow": secrets[home+"/other/shadow"] + "\n",
+		"project/q/1.txt": "1\n", "project/q/a b.txt": "a b\n", "project/q/-rf": "-rf\n", "project/q/a": "a\n", "project/q/b.txt": "b\n", "project/q/a\nb": "newline\n", "project/q/l1.txt": "-> ../../other/shadow",
+		"project/w/1.txt": "1\n", "project/w/2.txt": "2\n", "project/w/8.txt": "8\n", "project/w/9.txt": "-> ../../other/shadow", "project/w/x": "x\n", "project/e/": "",
+		"project/k/id_rsa": "key\n", "project/k/server.pem": "pem\n", "project/k/b.txt": "b\n", "project/k/-f.txt": "f\n", "project/k/'q'.txt": "q\n", "project/k/c\\d.txt": "d\n",
+		"project/x/x\n../other/shadow\n.txt": "x\n", "project/x/*": "star\n", "project/x/-n": "n\n", "project/l.shadow": "-> ../other/shadow", "project/l.file": "-> a.txt", "project/l.dir": "-> src", "project/l.out": "-> ../other",
+		"project/.git/HEAD": "ref: refs/heads/main\n", "project/.git/config": "[core]\n\trepositoryformatversion = 0\n", "project/.git/objects/": "", "project/.git/refs/heads/": "",
+	}},
 }
 
 // paths calls f with each path of the tree, absolute as permd knows it.

@@ -15,6 +15,12 @@ type Word struct {
 	// Dir; that is "" if not known.
 	Glob bool
 	Dir  string
+	// One is set for a pattern that has already become one of those names, or itself if
+	// there are none: the quoted variable of a loop.
+	One bool
+	// Pipe is set if a dynamic word is the path of a pipe that a command of the text
+	// writes into: <(…).
+	Pipe bool
 	// Tree is set if the word stands for every path below Text (find's {}).
 	Tree bool
 	// Linked is set if there are links among those paths.

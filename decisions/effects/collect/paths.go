@@ -134,6 +134,14 @@ func (c *Collector) Glob(e *effects.Effect, pattern string, list, tree bool, fro
 	if why != "" {
 		return nil, why
 	}
+	if paths.GlobMatch(pattern, "..") {
+		// To dash, busybox and bash before 5.2; .* is also the folder above.
+		to := c.Operand(effects.KindRead, path.Dir(dir), "", from)
+		if to.File != nil {
+			to.File.Recursive = tree
+		}
+		more = append(more, to)
+	}
 	for _, n := range names {
 		if !paths.GlobMatch(pattern, n.Name()) {
 			continue

@@ -6,7 +6,7 @@ func (r *reader) expansion() bool {
 	case c == '(' && r.peek(2) == '(':
 		return r.arithmetic()
 	case c == '(':
-		return r.substitution()
+		return r.substitution(MarkSubstitution)
 	case c == '{':
 		return r.bracedParameter()
 	case c == '?', c == '$', isNameStart(c):
@@ -98,11 +98,11 @@ func removable(c byte) bool {
 	return isNamePart(c) || c == '.' || c == '/' || c == '*' || c == '-'
 }
 
-// substitution reads $(…).
-func (r *reader) substitution() bool {
-	m, start := r.beginMark(MarkSubstitution), r.pos
+// substitution reads $(…) or <(…).
+func (r *reader) substitution(kind Kind) bool {
+	m, start := r.beginMark(kind), r.pos
 	if len(r.docs) > 0 {
-		return r.refuse(HereDocument, start, "$(…) on a line with a here-document")
+		return r.refuse(HereDocument, start, r.text[start:start+2]+"…) on a line with a here-document")
 	}
 	if r.openSubstitutions++; r.openSubstitutions > maxSubstitutions {
 		return r.refuse(TooDeep, start, "more than four $(…) inside each other")
@@ -123,8 +123,9 @@ func (r *reader) substitution() bool {
 	return true
 }
 
-// arithmetic reads $((…)) of numbers. The value of a variable in it would be evaluated, which
-// can run commands.
+// arithmetic reads $((…)) of numbers, and of sums and products with variables. The value of
+// a variable is evaluated, which can run commands: whether it is a number, the reader of the
+// text has to know.
 func (r *reader) arithmetic() bool {
 	m, start := r.beginMark(MarkArithmetic), r.pos
 	r.pos += 3
@@ -138,6 +139,12 @@ func (r *reader) arithmetic() bool {
 			}
 			if r.run(isDigit); isNamePart(r.next()) {
 				return r.refuse(Arithmetic, r.pos, "a name in $((…))")
+			}
+			operand = false
+			continue
+		case operand && (isNameStart(c) || c == '$'):
+			if !r.calculated() {
+				return r.refuse(Arithmetic, r.pos, "another form than NAME, $NAME or ${NAME} in $((…))")
 			}
 			operand = false
 			continue
@@ -156,4 +163,21 @@ func (r *reader) arithmetic() bool {
 		}
 		r.pos++
 	}
+}
+
+// calculated reads NAME, $NAME or ${NAME} in $((…)).
+func (r *reader) calculated() bool {
+	from, to := 0, 0
+	switch {
+	case r.next() == '$' && r.peek(1) == '{':
+		from, to = 2, 1
+	case r.next() == '$':
+		from = 1
+	}
+	n := nameAt(r.text[r.pos+from:])
+	if n == 0 || n == 1 && r.text[r.pos+from] == '_' || to > 0 && (r.pos+from+n >= len(r.text) || r.text[r.pos+from+n] != '}') {
+		return false
+	}
+	r.pos += from + n + to
+	return true
 }

@@ -129,6 +129,7 @@ const (
 	MarkDouble                   // "…"
 	MarkParameter                // $x, ${x}
 	MarkSubstitution             // $(…)
+	MarkProcess                  // <(…)
 	MarkArithmetic               // $((…))
 	MarkSubshell                 // the ( of a subshell
 	MarkBlock                    // the { of a group

@@ -27,13 +27,18 @@ func TestPlain(t *testing.T) {
 		}
 	}
 	for _, text := range []string{
-		"source venv/bin/activate", "ls &>/dev/null", "time ls -l | wc", "pushd src && ls && popd",
+		"source venv/bin/activate", "ls &>/dev/null", "diff <(git show HEAD:a) a", "comm -12 <(sort a | uniq) <( sort b ) | head", "cat <(cat <(ls))", "time ls -l | wc", "pushd src && ls && popd",
 	} {
 		if _, refusal := Read(text, Bash|Zsh); refusal != nil {
 			t.Errorf("%q in bash and zsh: %v", text, refusal)
 		}
 		if _, refusal := Read(text, All); refusal == nil {
 			t.Errorf("%q in dash, too", text)
+		}
+	}
+	for _, text := range []string{"cat < <(ls)", "cat <(ls)x", "cat x<(ls)", "cat <(ls)<(ls)", "cat <()", "cat <(ls", ">(ls) cat", "<(ls) cat", "tee >(cat)", "x=<(ls)", "for f in <(ls); do cat a; done", "cat \"a\"<(ls)", "cat 3<(ls)", "[ <(ls) ]"} {
+		if _, refusal := Read(text, Bash|Zsh); refusal == nil {
+			t.Errorf("%q is plain in bash and zsh", text)
 		}
 	}
 }
@@ -65,7 +70,7 @@ func TestNotPlain(t *testing.T) {
 		{"x=.env; cat $=x", Dollar, "zsh"}, {"cat $~x", Dollar, "zsh"}, {"cat $^x", Dollar, "zsh"}, {"cat $+x", Dollar, "zsh"}, {"ls $1", Parameter, "all: not known"}, {"ls $_", Parameter, "dash"},
 		{"ls ${!x}", Parameter, "dash"}, {"ls ${x:=a}", Parameter, "none: it sets a variable"}, {"ls ${x/a/b}", Parameter, "dash"}, {"ls ${x[1]}", Parameter, "dash"},
 		{"ls ${(e)x}", Parameter, "zsh"}, {`echo "${x:-'$(touch pwned)'}"`, Parameter, "the parser"}, {"echo ${x:-<(touch pwned)}", Parameter, "zsh"}, {"ls $[1]", Dollar, "dash"},
-		{"ls $()", EmptyCommand, "the parser"}, {"ls $(a $(b $(c $(d $(e)))))", TooDeep, "none: a bound"}, {"ls $((x))", Arithmetic, "bash"}, {"ls $((010))", Arithmetic, "zsh"},
+		{"ls $()", EmptyCommand, "the parser"}, {"ls $(a $(b $(c $(d $(e)))))", TooDeep, "none: a bound"}, {"ls $((x[1]))", Arithmetic, "bash"}, {"ls $((x++))", Arithmetic, "dash"}, {"ls $((1+x=2))", Arithmetic, "dash"}, {"ls $((${x:-1}))", Arithmetic, "none: a bound"}, {"ls $((1$x))", Arithmetic, "none: a bound"}, {"ls $((- -$x))", Arithmetic, "none: a bound"}, {"ls $(($1))", Arithmetic, "none: a bound"}, {"ls $((010))", Arithmetic, "zsh"},
 		{"ls $((1 ** 2))", Arithmetic, "dash"}, {"X=1 export Y", Assignment, "dash"}, {"X=1 :", Assignment, "dash"}, {"x=1 > f", Assignment, "zsh"}, {"x+=1 ls", Tilde, "dash"},
 		{"path=/tmp; ls", SpecialName, "zsh"}, {"for path in a; do ls; done", SpecialName, "zsh"}, {"read -r path", Builtin, "zsh"}, {"COLUMNS=a ls", SpecialName, "zsh"}, {"BASH_ENV=x ls", SpecialName, "bash"},
 		{"IFS=x", SpecialName, "zsh"}, {"cat <<\\E\nE", HereDocument, "the parser"}, {"cat <<E'F'\nEF", HereDocument, "the parser"}, {"cat <<'E'\nEx\nE", HereDocument, "bash"},

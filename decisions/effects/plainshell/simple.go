@@ -24,6 +24,12 @@ func (r *reader) simple(used *descriptors) bool {
 		if !r.blanks() {
 			return false
 		}
+		if r.next() == '<' && r.peek(1) == '(' && len(r.words) > first && r.shells.within(Bash|Zsh) {
+			if !r.processWord(number) {
+				return false
+			}
+			continue
+		}
 		redirects, ok := r.redirection(used)
 		if !ok {
 			return false
@@ -72,6 +78,27 @@ func (r *reader) simple(used *descriptors) bool {
 	case ifs:
 		return r.refuse(SpecialName, start, "the variable IFS")
 	}
+	return true
+}
+
+// processWord reads <(…) as a word of a command. To yash it is a redirection, and dash does
+// not accept it.
+func (r *reader) processWord(command int32) bool {
+	if !isSpace(r.before()) {
+		return r.refuse(Redirection, r.pos, "<(…) without a blank before it")
+	}
+	w := word{start: r.pos, has: hasExpansion | hasOpen}
+	m := r.beginMark(MarkWord)
+	r.marks[m].Command = command
+	if !r.substitution(MarkProcess) {
+		return false
+	}
+	if c := r.next(); !isEnd(c) || c == '<' || c == '>' || c == '(' {
+		return r.refuse(Redirection, r.pos, "something directly behind <(…)")
+	}
+	r.endMark(m)
+	w.end = r.pos
+	r.words = append(r.words, w)
 	return true
 }
 

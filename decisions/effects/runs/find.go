@@ -62,7 +62,7 @@ func (v *invocation) primary(use *programs.OptionUse) {
 		return
 	}
 	at := use.Value
-	if v.patternValue(at); !v.args[at].Glob || o.Role != programs.RoleText {
+	if v.patternValue(o, at); !v.args[at].Glob || o.Role != programs.RoleText {
 		v.value(o, at, v.args[at])
 	}
 	switch o.Canonical {
@@ -172,7 +172,7 @@ func (v *invocation) test() {
 	for i := range v.args {
 		w := &v.args[i]
 		switch {
-		case w.Dynamic() && !w.Split && !w.Glob:
+		case w.One, w.Dynamic() && !w.Split && !w.Glob:
 			if !programs.IsTestOperand(v.args, i) {
 				v.dynamicWord(i)
 			}
@@ -203,7 +203,7 @@ func (v *invocation) numbers(i int) {
 			continue
 		}
 		w := &v.args[j]
-		if w.Dynamic() && !NumericParameter(w.Shown) || !w.Dynamic() && strings.ContainsAny(w.Text, "[$`") {
+		if w.Glob || w.Dynamic() && !NumericParameter(w.Shown) || !w.Dynamic() && strings.ContainsAny(w.Text, "[$`") {
 			v.unknown(j, "a test that can run code in a subscript")
 		}
 	}

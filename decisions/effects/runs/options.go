@@ -80,7 +80,7 @@ func (v *invocation) afterEquals(use *programs.OptionUse, w effects.Word) {
 func (v *invocation) separateValue(use *programs.OptionUse) {
 	i, at := use.Index, use.Value
 	if use.Arity != programs.ArityTwo {
-		v.patternValue(at)
+		v.patternValue(use.Option, at)
 		v.dashedValue(use)
 		v.valueBehind(at)
 		v.value(use.Option, at, v.args[at])
@@ -88,7 +88,7 @@ func (v *invocation) separateValue(use *programs.OptionUse) {
 		return
 	}
 	v.apply(programs.RoleText, at-1, v.args[at-1], true, false)
-	v.patternValue(at)
+	v.patternValue(use.Option, at)
 	v.value(use.Option, at, v.args[at])
 	if v.harms.last(at) {
 		v.markHarmful(i)

@@ -77,9 +77,15 @@ func (v *invocation) patternWord(i int) bool {
 // patternValue asks about an option's value that is a pattern: it may expand to several
 // words, of which only the first is the value. find fails for words that it does not
 // know.
-func (v *invocation) patternValue(i int) {
+func (v *invocation) patternValue(o *programs.Option, i int) {
 	w := &v.args[i]
 	if !w.Glob || w.Dynamic() {
+		return
+	}
+	if w.One && o.Role == programs.RoleText {
+		// One word, whatever it begins with.
+		*w = effects.Word{Text: effects.DynamicWord, Shown: w.Shown}
+		v.run.Args[i] = effects.DynamicWord
 		return
 	}
 	if v.p.Style == programs.StyleFind {

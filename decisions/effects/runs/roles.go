@@ -143,6 +143,9 @@ func (v *invocation) apply(role programs.Role, i int, w effects.Word, option, tr
 			v.openText(role, i, w, option)
 			return
 		}
+	case w.Dynamic() && w.Pipe && role == programs.RoleReads && v.p.Readonly:
+		v.paths++ // only what a command of the text prints
+		return
 	case w.Dynamic():
 		v.dynamicWord(i)
 		if role == programs.RoleScript && v.p.Interpreter == "shell" && w.Guess != "" {

@@ -92,7 +92,7 @@ func (s *walker) assignment(a *syntax.Assign, at *scope, in runs.Input) {
 			if elem.Index != nil && !plainArithmetic(elem.Index) {
 				s.unknown("a subscript can run code")
 			}
-			if elem.Value != nil && unsafeExpansion(elem.Value) {
+			if elem.Value != nil && s.unsafeExpansion(elem.Value, at) {
 				s.unknown("an expansion that can run code or set a variable")
 			}
 		}

@@ -64,14 +64,14 @@ func (s *walker) withInput(in runs.Input, walk func(in runs.Input)) {
 // unsafeExpansion reports whether a word holds an expansion that evaluates a variable's
 // value as code (${x@P}, ${!x}, arithmetic on names and subscripts), is code to another
 // shell, or sets a variable (${x:=y}).
-func unsafeExpansion(w *syntax.Word) bool {
+func (s *walker) unsafeExpansion(w *syntax.Word, at *scope) bool {
 	unsafe := false
 	syntax.Walk(w, func(n syntax.Node) bool {
 		switch n := n.(type) {
 		case *syntax.CmdSubst, *syntax.ProcSubst:
 			return false
 		case *syntax.ArithmExp:
-			unsafe = unsafe || !plainArithmetic(n.X)
+			unsafe = unsafe || !plainArithmetic(n.X) && !s.calculates(n, at)
 		case *syntax.ExtGlob:
 			unsafe = true // in zsh *(e:'…':) runs code
 		case *syntax.Word:

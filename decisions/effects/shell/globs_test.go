@@ -43,6 +43,10 @@ func TestGlobs(t *testing.T) {
 		{"links put anywhere in the very folder", "git checkout x; cat ./*.md", "run git checkout x sub=checkout h=1; " +
 			"run cat … h=1; unknown an earlier part of the call changes what the pattern stands for: ./*.md ^1:0"},
 		{"a listing", "ls linked/*", "run ls 'linked/*' ro h=0; read linked/** ^0:0; read /etc ^0:0"},
+		{"a pattern that is the folder above too", "cat plain/.*", "run cat 'plain/.*' ro h=0; read plain/** ^0:0; read . ^0:0"},
+		{"a search through the folder above", "grep -r x .*", "run grep -r x '.*' flags=--recursive ro h=0; read ./** ^0:2; read /home/ana/src/** ^0:2; read .git/** ^0:2"},
+		{"a listing of the folder above", "ls ./.?", "run ls './.?' ro h=0; read ./** ^0:0; read /home/ana/src ^0:0"},
+		{"names with a point that are not the folder above", "ls .??*", "run ls '.??*' ro h=0; read ./** ^0:0"},
 		{"a pattern too long", "cat plain/" + strings.Repeat("a*", 40), "run cat … h=1; unknown a pattern with more names than permd looks at: plain/" + strings.Repeat("a*", 40) + " ^0:0"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

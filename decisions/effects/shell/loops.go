@@ -11,6 +11,12 @@ import (
 // the beginning of an iteration no longer changes. name is the variable that each
 // iteration sets, "" for none.
 func (s *walker) loop(at scope, cond, body []*syntax.Stmt, until bool, name string, in runs.Input) exitScopes {
+	return s.loopOver(at, cond, body, until, name, nil, in)
+}
+
+// loopOver is loop for a variable that each iteration sets to one of the names of a
+// pattern, or to what is not known without one.
+func (s *walker) loopOver(at scope, cond, body []*syntax.Stmt, until bool, name string, pattern *effects.Word, in runs.Input) exitScopes {
 	first, before := len(s.b.Effects), s.b.Changes()
 	if name != "" {
 		s.assign(name, &at)
@@ -29,6 +35,9 @@ func (s *walker) loop(at scope, cond, body []*syntax.Stmt, until bool, name stri
 				}
 			}
 			end = stop
+			if pattern != nil {
+				s.setNames(name, pattern.Text, pattern.Dir, &run)
+			}
 			out := s.stmts(body, run, in)
 			back = out.end()
 		})
@@ -99,8 +108,8 @@ func (s *walker) forClause(cmd *syntax.ForClause, at scope, in runs.Input) exitS
 	return s.loop(at, nil, cmd.Do, false, name, in)
 }
 
-// rounds walks the body of a loop once for each of its words; it returns false if these
-// are not all known.
+// rounds walks the body of a loop once for each of its words, and for a pattern any number
+// of times; it returns false if these are not all known.
 func (s *walker) rounds(cmd *syntax.ForClause, name string, items []effects.Word, at scope, in runs.Input) (exitScopes, bool) {
 	if len(items) > maxLoopWords || len(items) > 0 && (s.unrolledLoops >= maxLoops || len(s.source(cmd)) > maxLoopText) {
 		s.boundHit = true
@@ -111,13 +120,18 @@ func (s *walker) rounds(cmd *syntax.ForClause, name string, items []effects.Word
 	}
 	s.unrolledLoops++
 	for i := range items {
-		if items[i].Dynamic() || items[i].Glob {
+		if items[i].Dynamic() || items[i].Glob && items[i].Dir == "" {
 			return exitScopes{}, false
 		}
 	}
 	s.assign(name, &at)
 	broken := scope{unreachable: true}
 	for i := range items {
+		if items[i].Glob {
+			out := s.loopOver(at, nil, cmd.Do, false, name, &items[i], in)
+			at = out.end()
+			continue
+		}
 		s.set(name, items[i].Text, &at)
 		var out exitScopes
 		ends := s.inLoop(func() { out = s.stmts(cmd.Do, at, in) })

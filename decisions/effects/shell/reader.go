@@ -177,6 +177,8 @@ func (t *treeReader) visitNode(n syntax.Node) bool {
 		return false // its text has no marks
 	case *syntax.CmdSubst:
 		t.node(unless(n.Backquotes || n.TempFile || n.ReplyVar, plainshell.MarkSubstitution), n, 0)
+	case *syntax.ProcSubst:
+		t.node(unless(n.Op != syntax.CmdIn, plainshell.MarkProcess), n, 0)
 	case *syntax.ArithmExp:
 		t.node(unless(n.Bracket, plainshell.MarkArithmetic), n, 0)
 		return false

@@ -117,6 +117,12 @@ func shellTextIn(b *runs.Builder, text, cwd, from string) {
 		in.Kind = effects.StdinNone
 	}
 	end := s.script(file.Stmts, startAt(cwd), in)
+	if s.refusal == nil && (s.full || s.boundHit || s.boundReached()) && strings.Contains(text, "$((") {
+		s.refusal = &plainshell.Refusal{Construct: plainshell.Arithmetic, Detail: "$((…)) in a text that permd does not follow to its end"}
+	}
+	if refusal == nil && s.refusal != nil {
+		defer b.NotPlain(from, s.refusal)
+	}
 	b.Input = in
 	s.rewalkConcurrent()
 	s.drain(0, before, runs.Input{})
@@ -243,6 +249,8 @@ type walker struct {
 	// boundHit is set if a bound was reached, oneByOne if commands are read one by one
 	// (see overflow.go).
 	boundHit, oneByOne bool
+	// refusal is why the text is not plain although its form is.
+	refusal *plainshell.Refusal
 	// socket is set if a redirection of the text connects to another machine.
 	socket bool
 	// guessing is the depth of nested pipelines while the output of a command is searched.

@@ -166,35 +166,47 @@ func (at *scope) equal(o *scope) bool {
 // the list was not set by the text, or its value is not known (see walker.maySet).
 type binding struct {
 	name, value string
-	next        *binding
-	n           int // length of the list
+	// glob is the folder in which value is a pattern, one of whose names is the
+	// variable's value; "" for a value that is known.
+	glob string
+	next *binding
+	n    int // length of the list
+}
+
+// find returns the binding of a variable, nil if there is none.
+func (b *binding) find(name string) *binding {
+	for ; b != nil; b = b.next {
+		if b.name == name {
+			return b
+		}
+	}
+	return nil
 }
 
 // valueOf returns the value of a variable.
 func (at *scope) valueOf(name string) (string, bool) {
-	for b := at.vars; b != nil; b = b.next {
-		if b.name == name {
-			return b.value, true
-		}
+	if b := at.vars.find(name); b != nil && b.glob == "" {
+		return b.value, true
 	}
 	return "", false
 }
 
-// bind records the value of a variable.
-func (at *scope) bind(name, value string) {
+// bind records the value of a variable, or with a folder the pattern that it matches
+// there.
+func (at *scope) bind(name, value, glob string) {
 	at.unbind(name)
 	n := 1
 	if at.vars != nil {
 		n += at.vars.n
 	}
 	if n <= maxVars {
-		at.vars = &binding{name: name, value: value, next: at.vars, n: n}
+		at.vars = &binding{name: name, value: value, glob: glob, next: at.vars, n: n}
 	}
 }
 
 // unbind drops the value of a variable.
 func (at *scope) unbind(name string) {
-	if _, ok := at.valueOf(name); ok {
+	if at.vars.find(name) != nil {
 		at.vars = at.vars.without(func(b *binding) bool { return b.name == name })
 	}
 }
@@ -209,7 +221,7 @@ func (b *binding) without(lacks func(*binding) bool) *binding {
 	}
 	var list *binding
 	for i, k := range slices.Backward(kept) {
-		list = &binding{name: k.name, value: k.value, next: list, n: len(kept) - i}
+		list = &binding{name: k.name, value: k.value, glob: k.glob, next: list, n: len(kept) - i}
 	}
 	return list
 }
@@ -222,10 +234,9 @@ func joinVars(a, b *binding) *binding {
 		}
 		return nil
 	}
-	other := scope{vars: b}
 	differs := func(x *binding) bool {
-		value, ok := other.valueOf(x.name)
-		return !ok || value != x.value
+		y := b.find(x.name)
+		return y == nil || y.value != x.value || y.glob != x.glob
 	}
 	for x := a; x != nil && x != b; x = x.next {
 		if differs(x) {

@@ -28,7 +28,7 @@ func (at *scope) knows(o *scope) bool {
 		}
 	}
 	for b := at.vars; b != nil; b = b.next {
-		if value, ok := o.valueOf(b.name); !ok || value != b.value {
+		if x := o.vars.find(b.name); x == nil || x.value != b.value || x.glob != b.glob {
 			return false
 		}
 	}
@@ -43,7 +43,7 @@ func TestJoin(t *testing.T) {
 			at.add([]location{{cwd: fmt.Sprint("/", r.IntN(7)), old: []string{"", "/x", "/y"}[r.IntN(3)], outside: r.IntN(2) == 0}})
 		}
 		for range r.IntN(4) {
-			at.bind(string(rune('a'+r.IntN(4))), fmt.Sprint(r.IntN(2)))
+			at.bind(string(rune('a'+r.IntN(4))), fmt.Sprint(r.IntN(2)), [2]string{"", "/srv"}[r.IntN(2)])
 		}
 		return at
 	}
@@ -75,8 +75,8 @@ func TestScopeBounds(t *testing.T) {
 		t.Errorf("elsewhere %v, %d folders", at.elsewhere, len(at.places))
 	}
 	for i := range maxVars + 1 {
-		at.bind(fmt.Sprint("v", i), "x")
-		at.bind(fmt.Sprint("v", i), "y")
+		at.bind(fmt.Sprint("v", i), "x", "")
+		at.bind(fmt.Sprint("v", i), "y", "")
 		if value, ok := at.valueOf(fmt.Sprint("v", i)); ok != (i < maxVars) || ok && value != "y" {
 			t.Errorf("variable %d: %q %v", i, value, ok)
 		}

@@ -25,12 +25,16 @@ func (s *walker) bind(a *syntax.Assign, at *scope) {
 
 // set records the value of an ordinary variable: neither the shell nor a declaration of
 // the text gives it a special meaning.
-func (s *walker) set(name, value string, at *scope) {
+func (s *walker) set(name, value string, at *scope) { s.setNames(name, value, "", at) }
+
+// setNames records that the value of a variable is one of the names that a pattern matches
+// in the folder glob, or the pattern itself.
+func (s *walker) setNames(name, value, glob string, at *scope) {
 	if s.declared[name] || s.anyAssigned || !ordinaryVariable(name) || len(value) > maxBound {
 		at.unbind(name)
 		return
 	}
-	at.bind(name, value)
+	at.bind(name, value, glob)
 }
 
 // declareName records that a variable may be an integer, read-only or a reference from

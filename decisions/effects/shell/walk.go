@@ -264,7 +264,7 @@ func (s *walker) ignoredWord(w *syntax.Word, at *scope, in runs.Input) {
 		return
 	}
 	s.substitutions(w, at, in)
-	if unsafeExpansion(w) {
+	if s.unsafeExpansion(w, at) {
 		s.unknown("an expansion that can run code or set a variable")
 		s.setAny()
 	}

@@ -34,13 +34,18 @@ func (s *walker) expand(words []effects.Word, w *syntax.Word, at *scope, in runs
 // expand.
 func (s *walker) expandParts(words []effects.Word, w *syntax.Word, at *scope, in runs.Input, place wordContext) []effects.Word {
 	s.substitutions(w, at, in)
-	if unsafeExpansion(w) {
+	if s.unsafeExpansion(w, at) {
 		s.unknown("an expansion that can run code or set a variable")
 		s.setAny()
 	}
 	if place == inCommand && len(words) == 0 {
 		if split := s.splitName(w, at); len(split) > 0 {
 			return append(words, split...)
+		}
+	}
+	if place == inCommand && len(words) > 0 {
+		if name, ok := s.nameOf(w, at); ok {
+			return append(words, name)
 		}
 	}
 	shown := s.source(w)
@@ -159,12 +164,18 @@ func (s *walker) value(w *syntax.Word, shown string, at *scope) effects.Word {
 			s.unquoted(&v, value, ok)
 		case *syntax.ArithmExp:
 			// A number: one word, unless IFS contains digits.
-			v.stop(s.maySet("IFS"))
+			if n, ok := s.calculate(part, at); ok && !s.maySet("IFS") {
+				v.text.WriteString(n)
+			} else {
+				v.stop(s.maySet("IFS"))
+			}
 		case *syntax.ExtGlob:
 			// In zsh *(e:'…':) runs code.
 			v.stop(true)
 		case *syntax.ProcSubst:
-			v.stop(false)
+			if v.stop(false); len(w.Parts) == 1 && part.Op == syntax.CmdIn {
+				v.out.Pipe, v.out.Prefix = true, "/"
+			}
 		default:
 			v.stop(true)
 		}
@@ -239,6 +250,12 @@ func (s *walker) quoted(v *wordValue, q *syntax.DblQuoted, at *scope) {
 		case *syntax.CmdSubst:
 			if value, ok := s.catHereDocument(part, at); ok {
 				v.text.WriteString(value)
+			} else {
+				v.stop(false)
+			}
+		case *syntax.ArithmExp:
+			if n, ok := s.calculate(part, at); ok {
+				v.text.WriteString(n)
 			} else {
 				v.stop(false)
 			}
