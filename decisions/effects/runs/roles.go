@@ -268,7 +268,7 @@ func (v *invocation) applyPath(role programs.Role, i int, w effects.Word, tree b
 		add(effects.KindRead, false, tree)
 		v.completedNames(i, w, tree)
 		if v.has(v.p.WritesWith) {
-			v.changes = true
+			v.changes = v.changes || !v.p.Reformats
 			add(effects.KindWrite, false, tree)
 			// The new file may replace a link, as with sed -i: then the link's own name is
 			// written.
@@ -363,7 +363,7 @@ func (v *invocation) below(e effects.Effect, tree, names bool) effects.Effect {
 		switch {
 		case e.Kind == effects.KindDelete: // of the links themselves
 		case v.followsLinks():
-			v.followed = append(v.followed, paths.Followed{Path: e.File.Path, Suffix: ""})
+			v.followed = append(v.followed, paths.Followed{Path: e.File.Path, Suffix: followedNames[v.run.Program]})
 		case v.linked:
 			v.followed = append(v.followed, paths.Followed{Path: e.File.Path, Suffix: v.linkedAs})
 		}
