@@ -22,7 +22,9 @@ func TestReformats(t *testing.T) {
 		b := shellBuilder(effectstest.Table(t), fs)
 		Text(b, text, effectstest.Cwd, "command")
 		list := b.Effects
-		last := slices.IndexFunc(list, func(e effects.Effect) bool { return e.Run != nil && (e.Run.Program == "gofmt" || e.Run.Program == "shfmt") })
+		last := slices.IndexFunc(list, func(e effects.Effect) bool {
+			return e.Run != nil && (e.Run.Program == "gofmt" || e.Run.Program == "shfmt")
+		})
 		if last < 0 || list[last].Run.Reformats != want {
 			t.Errorf("%s: it only reformats: %v", text, !want)
 		}
