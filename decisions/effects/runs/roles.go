@@ -360,11 +360,14 @@ func (v *invocation) below(e effects.Effect, tree, names bool) effects.Effect {
 		narrow := v.searchesNoSecrets && !v.searchesHidden && !v.has([]string{"--exclude", "--exclude-from", "--type-add"})
 		v.b.Paths.Recurse(&e, narrow || v.p.SkipsHidden && !hidden)
 		v.b.Paths.Search(&e, v.searchReach(narrow, hidden))
-		switch {
-		case e.Kind == effects.KindDelete: // of the links themselves
-		case v.followsLinks():
-			v.followed = append(v.followed, paths.Followed{Path: e.File.Path, Suffix: followedNames[v.run.Program]})
-		case v.linked:
+		if e.Kind == effects.KindDelete { // of the links themselves
+			break
+		}
+		names := followedNames[v.run.Program]
+		if v.followsLinks() {
+			v.followed = append(v.followed, paths.Followed{Path: e.File.Path, Suffix: names})
+		}
+		if v.linked && (names != "" || !v.followsLinks()) {
 			v.followed = append(v.followed, paths.Followed{Path: e.File.Path, Suffix: v.linkedAs})
 		}
 	}

@@ -15,10 +15,11 @@ func TestReformats(t *testing.T) {
 		"gofmt -w a.go": true, "gofmt -l -s -w src": true, "shfmt -i 2 -w run.sh": true,
 		"gofmt -w -r 'a -> b' a.go": false, "gofmt -w -cpuprofile p a.go": false, "gofmt -w -nosuch a.go": false, "gofmt -w $X": false, "shfmt -mn -w run.sh": false,
 		"gofmt -w linked": false, "gofmt -w .": false, "ln -s ../x src/x.go; gofmt -w src": false, "cp -r linked src/x; gofmt -w src": false, "gofmt -l a.go": false,
+		"gofmt -w linked/*.go": false, "find . -name '*.txt' -exec gofmt -w {} +": false, "find folders -exec gofmt -w {} +": false, "ls | gofmt -l src": false,
 		"gofmt -w folders": true, // links to folders are not followed
 	} {
 		fs := effectstest.Files().File(effectstest.Cwd+"/src/a.go", "package src\n").File("/home/ana/x.go", "package x\n").
-			Link(effectstest.Cwd+"/linked/x.go", "/home/ana/x.go").Link(effectstest.Cwd+"/folders/x", "/home/ana")
+			Link(effectstest.Cwd+"/linked/x.go", "/home/ana/x.go").Link(effectstest.Cwd+"/linked/y.txt", "/home/ana/x.go").Link(effectstest.Cwd+"/folders/x", "/home/ana")
 		b := shellBuilder(effectstest.Table(t), fs)
 		Text(b, text, effectstest.Cwd, "command")
 		list := b.Effects
