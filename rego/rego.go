@@ -24,6 +24,7 @@ func Base() map[string][]byte { return folder("base", "base/") }
 var inProfiles = map[string][]string{
 	"base/careful.rego":    {"careful"},
 	"base/balanced.rego":   {"balanced", "unattended"},
+	"base/format.rego":     {"balanced", "unattended"},
 	"base/own_data.rego":   {"balanced"},
 	"base/unattended.rego": {"unattended"},
 }

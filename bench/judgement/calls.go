@@ -25,7 +25,8 @@ type callRow struct {
 	Source     string           `json:"source"` // repository:…
 	Command    string           `json:"command"`
 
-	order int
+	order  int
+	folder string // that of the session, for a call without one of its own
 }
 
 // repository returns the label of the repository in which the call was made.
@@ -41,7 +42,7 @@ func (r *callRow) call() *call {
 	if strings.HasPrefix(r.Tool, "mcp__") {
 		tool = r.Tool
 	}
-	return &call{tool: tool, agent: r.Agent, input: r.Input, cwd: r.Cwd}
+	return &call{tool: tool, agent: r.Agent, input: r.Input, cwd: cmp.Or(r.Cwd, r.folder)}
 }
 
 // cutPatch matches a patch of which the corpus has only the beginning: it shortens
@@ -72,12 +73,20 @@ type both [2]result
 // calls measures the calls that agents made: each by itself, and each repository's
 // calls in order with a person who answers every question with "always", at the
 // second width that is offered.
+//
+// Calls whose folder the corpus does not have are a group of their own for each
+// repository: they are decided in the folder that a client would have declared for
+// their session, as permd decides calls that name none. The corpus does not say which it
+// was, so no other number has them.
 func (b *bench) calls(ctx context.Context, rows []callRow) (*callsScore, error) {
 	var repos []string
 	byRepo := map[string][]int{}
 	for i := range rows {
 		rows[i].order = i
 		repo := rows[i].repository()
+		if rows[i].place() == "no_cwd" {
+			repo += " without folders"
+		}
 		if byRepo[repo] == nil {
 			repos = append(repos, repo)
 		}
@@ -97,8 +106,28 @@ func (b *bench) calls(ctx context.Context, rows []callRow) (*callsScore, error) 
 	return b.scoreCalls(rows, repos, got), nil
 }
 
-// repository measures the calls of one repository.
+// sessionFolder returns the folder that a client would have declared for calls of one
+// repository that name none: the checkout that is named in one of them, else that of the
+// corpora's person.
+func sessionFolder(rows []*callRow) string {
+	_, name, _ := strings.Cut(rows[0].repository(), "/")
+	checkout := regexp.MustCompile(`/home/dev(?:/[\w.-]+)*?/` + regexp.QuoteMeta(name) + `\b`)
+	for _, r := range rows {
+		if found := checkout.Find(r.Input); found != nil {
+			return string(found)
+		}
+	}
+	return devProject
+}
+
+// repository measures the calls of one repository, or those of it that have no folder.
 func (b *bench) repository(ctx context.Context, rows []*callRow, got []both) (err error) {
+	if rows[0].place() == "no_cwd" {
+		folder := sessionFolder(rows)
+		for _, r := range rows {
+			r.folder = folder
+		}
+	}
 	w := b.repositoryWorld(rows)
 	memory, err := b.memory(b.shipped.Table())
 	if err != nil {
@@ -144,8 +173,8 @@ func (b *bench) repositoryWorld(rows []*callRow) *world {
 	w := newWorld(devHome)
 	var folders []string
 	for _, r := range rows {
-		if r.place() == "project" && !slices.Contains(folders, r.Cwd) {
-			folders = append(folders, r.Cwd)
+		if cwd := r.call().cwd; r.place() != "windows" && !slices.Contains(folders, cwd) {
+			folders = append(folders, cwd)
 		}
 	}
 	slices.SortFunc(folders, func(a, b string) int { return cmp.Or(cmp.Compare(len(a), len(b)), strings.Compare(a, b)) })
@@ -170,9 +199,9 @@ func (b *bench) repositoryWorld(rows []*callRow) *world {
 	}
 	look := tools.World{FS: w.fs, Own: w.own(), Table: b.shipped.Table(), Profiles: b.shipped.Profiles()}
 	for _, r := range rows {
-		if r.place() == "project" {
+		if r.place() != "windows" {
 			req := w.request(r.call())
-			w.provide(look.Effects(&req.Call).Effects, r.Cwd, roots[0])
+			w.provide(look.Effects(&req.Call).Effects, req.Call.Cwd, roots[0])
 		}
 	}
 	return w

@@ -109,7 +109,7 @@ func (t *table) calls(s *callsScore) {
 		line("of these: shortened patches", s.Cut)
 	}
 	if s.NoCwd != nil {
-		line("not in the mean: no folder", s.NoCwd)
+		line("not in the mean: no folder, in the session's", s.NoCwd)
 	}
 	if s.Windows != nil {
 		line("not in the mean: Windows", s.Windows)

@@ -201,7 +201,7 @@ func covered(file string, list []effects.Effect) bool {
 
 func writes(file string, list []effects.Effect) bool {
 	return slices.ContainsFunc(list, func(e effects.Effect) bool {
-		return e.Kind == effects.KindWrite && e.File != nil && e.File.Path == file
+		return e.Kind == effects.KindWrite && e.File != nil && (e.File.Path == file || e.File.Recursive && lexpath.In(e.File.Path, file))
 	})
 }
 

@@ -224,6 +224,7 @@ var operandsFor = map[string][][]string{
 	"sleep": {{"0"}}, "comm": {{"a.txt", "b.txt"}}, "cmp": {{"a.txt", "b.txt"}}, "join": {{"a.txt", "b.txt"}}, "which": {{"ls"}}, "test": {{"-f", "a.txt"}},
 	"[": {{"-f", "a.txt", "]"}}, "tr": {{"a", "b"}}, "cut": {{"-c", "1", "a.txt"}}, "sed": {{"-n", "p", "a.txt"}}, "awk": {{"{ print $1 }", "a.txt"}},
 	"jq": {{".", "a.json"}}, "yq": {{".", "a.yaml"}}, "rg": {{"a"}, {"a", "."}}, "unzip": {{"-l", "a.zip"}}, "tar": {{"-tf", "a.tar"}}, "xmllint": {{"a.xml"}},
-	"sqlite3": {{"-readonly", "-safe", "a.db", "select 1"}}, "bash": {{"-n", "a.sh"}}, "shellcheck": {{"a.sh"}, {"sub/a.sh"}}, "gofmt": {{"-l", "main.go"}},
+	"sqlite3": {{"-readonly", "-safe", "a.db", "select 1"}}, "bash": {{"-n", "a.sh"}}, "shellcheck": {{"a.sh"}, {"sub/a.sh"}}, "gofmt": {{"-l", "main.go"}, {"-w", "main.go"}, {"-s", "-l", "-w", "src"}},
+	"shfmt":  {{"-w", "a.sh"}, {"-i", "2", "-ci", "-l", "-w", "sub"}},
 	"python": {{"--version"}}, "file": {{"a.txt"}}, "man": {{"ls"}}, "ps": {{"aux"}}, "kill": {{"-l"}},
 }

@@ -7,6 +7,9 @@ type hostile struct {
 	appends bool   // the text is added to that of the plain file
 }
 
+// linkTo begins the text of a hostile file that is a link.
+const linkTo = "link to "
+
 // hostiles are files that programs may obey. Every program is tried with all of
 // them, whichever it reads by its manual.
 var hostiles = []hostile{
@@ -191,6 +194,9 @@ var hostiles = []hostile{
 	{name: ".dircolors", text: "X\n"},
 	{name: ".yamllint", text: "locale: x\n"},
 	{name: ".pre-commit-config.yaml", text: "repos: []\n"},
+	{name: "src/l.go", text: linkTo + "../../outside.go"},
+	{name: "src/d", text: linkTo + "../../outside"},
+	{name: "sub/l.sh", text: linkTo + "../../outside.sh"},
 	{name: "-rf", text: "x\n"},
 	{name: "-exec", text: "x\n"},
 	{name: "--help", text: "x\n"},

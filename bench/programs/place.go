@@ -100,6 +100,12 @@ func (w *place) write(file, text string) error {
 	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
 		return fmt.Errorf("making a place: %w", err)
 	}
+	if target, ok := strings.CutPrefix(text, linkTo); ok {
+		if err := os.Symlink(target, file); err != nil {
+			return fmt.Errorf("making a place: %w", err)
+		}
+		return nil
+	}
 	text = strings.NewReplacer("@CANARY@", w.canary, "@PROJECT@", w.project).Replace(text)
 	mode := os.FileMode(0o644)
 	if strings.HasPrefix(text, "#!") {
@@ -180,6 +186,8 @@ var homeFiles = map[string]string{
 	".gitconfig": "[user]\n\tname = dev\n\temail = dev@example.com\n", ".ssh/id_rsa": secret + "ssh\n", ".netrc": "machine x login y password " + secret + "netrc\n",
 	".aws/credentials": "[default]\naws_secret_access_key = " + secret + "aws-file\n", ".npmrc": "//registry.npmjs.org/:_authToken=" + secret + "npmrc\nfetch-retries=0\nfetch-timeout=1000\n",
 	".config/go/telemetry/mode": "off\n",
+	// What links of a project may lead to.
+	"outside.go": "package  outside\n", "outside/o.go": "package  outside\n", "outside.sh": "if  true; then\ntrue\nfi\n",
 	// A Python package that was installed from the project's sources.
 	".local/lib/python3.11/site-packages/project-1.dist-info/METADATA":        "Metadata-Version: 2.1\nName: project\nVersion: 1\n",
 	".local/lib/python3.11/site-packages/project-1.dist-info/direct_url.json": `{"url": "file://@PROJECT@", "dir_info": {"editable": true}}` + "\n",
@@ -189,11 +197,11 @@ var homeFiles = map[string]string{
 
 // plainFiles are the files of an ordinary project.
 var plainFiles = map[string]string{
-	"a.txt": "a 1\nb 2\n", "b.txt": "a 1\nc 3\n", "a.json": `{"a": [1, 2]}` + "\n", "a.yaml": "a: 1\n", "a.csv": "a,b\n1,2\n", "src/a.go": "package src\n",
-	"main.go": "package main\n\nimport \"fmt\"\n\nfunc main() { fmt.Println() }\n", "go.mod": "module example.com/project\n\ngo 1.20\n",
+	"a.txt": "a 1\nb 2\n", "b.txt": "a 1\nc 3\n", "a.json": `{"a": [1, 2]}` + "\n", "a.yaml": "a: 1\n", "a.csv": "a,b\n1,2\n", "src/a.go": "package  src\n",
+	"main.go": "package main\n\nimport \"fmt\"\n\nfunc main()  { fmt.Println() }\n", "go.mod": "module example.com/project\n\ngo 1.20\n",
 	"package.json":                       `{"name": "project", "version": "1.0.0", "dependencies": {"left-pad": "1.3.0"}, "scripts": {"test": "true"}}` + "\n",
 	"node_modules/left-pad/package.json": `{"name": "left-pad", "version": "1.3.0"}` + "\n", "node_modules/left-pad/index.js": "\n",
-	"sub/c.txt": "c\n", "sub/a.sh": "#!/bin/sh\n. ./.env\n. /etc/passwd\n", ".env": "TOKEN=" + secret + "env\n", "README.md": "# project\n", "a.py": "print(1)\n", "a.sh": "#!/bin/sh\ntrue\n", "a.c": "int main(void) { return 0; }\n",
+	"sub/c.txt": "c\n", "sub/a.sh": "#!/bin/sh\n. ./.env\n. /etc/passwd\n", ".env": "TOKEN=" + secret + "env\n", "README.md": "# project\n", "a.py": "print(1)\n", "a.sh": "#!/bin/sh\nif  true; then\ntrue\nfi\n", "a.c": "int main(void) { return 0; }\n",
 	"Makefile": "all:\n\ttrue\n", "Cargo.toml": "[package]\nname = \"project\"\nversion = \"0.1.0\"\nedition = \"2021\"\n", "src/lib.rs": "\n", "requirements.txt": "x\n",
 	"a.xml": "<a/>\n", "go.sum": "", "main.tf": "", "Dockerfile": "FROM scratch\n", "compose.yaml": "services: {}\n", ".gitignore": "node_modules\n",
 }

@@ -204,6 +204,9 @@ type Run struct {
 	// project (what git has staged, its commits and branches), and nothing that it obeys
 	// there makes it do more.
 	OwnData bool
+	// Reformats is set only when all that the run changes are files in the effects, which it
+	// puts into its own format, and nothing that it obeys in the project makes it do more.
+	Reformats bool
 	// Does is what the program does in words, as the table says it, "" if it does not or
 	// if the run is read-only.
 	Does string
@@ -254,6 +257,9 @@ type File struct {
 	Resolved string
 	// Moved says what is moved away, "" if it is deleted or not moved.
 	Moved Moved
+	// Reformatted is set for what a run that only reformats writes: the file as it was, in
+	// another format.
+	Reformatted bool
 	// OtherName is set if the file is guarded because of another of its names (a hard
 	// link): a rule for exactly Path is not about that name.
 	OtherName bool

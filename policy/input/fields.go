@@ -161,6 +161,7 @@ func (f *fields) effect(in *decisions.Input) {
 		f.str(partPath, keyPath, e.File.Path)
 		f.str(partGiven, keyGiven, e.File.AsWritten)
 		f.flag(partRecursive, keyRecursive, e.File.Recursive)
+		f.flag(partReformats, keyReformats, e.File.Reformatted)
 		f.str(partMoved, keyMoved, cmp.Or(string(e.File.Moved), "none"))
 		if f.need&partProjectPath != 0 {
 			if rel, ok := belowByAnyPath(in.Result.Project, e.File); ok {
@@ -189,7 +190,7 @@ func (f *fields) effect(in *decisions.Input) {
 		f.str(partTool, keyTool, e.Use.Tool)
 		f.str(partVersion, keyVersion, e.Use.Version)
 		f.flag(partDestructive, keyDestructive, e.Use.Destructive)
-		f.strs(partSecrets, keySecrets, e.Use.Credentials.Secrets)
+		f.strs(partCredentials, keySecrets, e.Use.Credentials.Secrets)
 		f.authorizations(e.Use.Credentials.Authorizations)
 	case effects.NoDetail:
 		f.str(partWhy, keyWhy, e.Why)
@@ -210,7 +211,7 @@ func (f *fields) tags(p Parts, tags effects.Tags) {
 }
 
 func (f *fields) authorizations(list []effects.Authorization) {
-	f.other(partAuthorizations, func() member { return authorizationsMember(list) }, func() {
+	f.other(partCredentials, func() member { return authorizationsMember(list) }, func() {
 		f.number(len(list))
 		for _, a := range list {
 			f.text(a.ID)
@@ -236,6 +237,7 @@ func (f *fields) run(in *decisions.Input, r *effects.Run) {
 	f.str(partCwd, keyCwd, r.Cwd)
 	f.flag(partReadonly, keyReadonly, r.Readonly)
 	f.flag(partOwnData, keyOwnData, r.OwnData)
+	f.flag(partReformats, keyReformats, r.Reformats)
 	f.flag(partKnown, keyKnown, r.Known)
 	f.str(partDoes, keyDoes, r.Does)
 	f.num(partHarmlessFrom, keyHarmlessFrom, r.HarmlessFrom)

@@ -62,6 +62,7 @@ const (
 	partScript
 	partReadonly
 	partOwnData
+	partReformats
 	partKnown
 	partDoes
 	partHarmlessFrom
@@ -83,8 +84,7 @@ const (
 	partTool
 	partVersion
 	partDestructive
-	partSecrets
-	partAuthorizations
+	partCredentials // of a use: secrets and authorizations
 	PartArguments
 	partWhy
 	partDeclared
@@ -114,12 +114,13 @@ var (
 		"kind": 0, "text": partText, "tags": partTags, "from": partFrom, "claimed": partClaimed, "declared": partDeclared, "shell": partShell, "by": partBy,
 		"program": PartProgram, "executable": partExecutable, "args": partArgs, "subcommand": partSubcommand,
 		"flags": partFlags, "operands": partOperands, "stdin": partStdin, "cwd": partCwd, "script": partScript, "readonly": partReadonly, "own_data": partOwnData,
-		"known": partKnown, "does": partDoes, "harmless_from": partHarmlessFrom, "harmful": partHarmful,
+		"reformats": partReformats,
+		"known":     partKnown, "does": partDoes, "harmless_from": partHarmlessFrom, "harmful": partHarmful,
 		"options_from": partOptionsFrom, "path": partPath, "given": partGiven,
 		"recursive": partRecursive, "moved": partMoved, "project_path": partProjectPath, "home_path": partHomePath, "host": partHost,
 		"port": partPort, "scheme": partScheme, "url": partURL, "method": partMethod, "server": partServer,
 		"source": partSource, "tool": partTool, "version": partVersion, "destructive": partDestructive,
-		"secrets": partSecrets, "authorizations": partAuthorizations,
+		"secrets": partCredentials, "authorizations": partCredentials,
 		"arguments": PartArguments, "why": partWhy,
 	}
 )
@@ -147,7 +148,7 @@ var (
 	keySecrets, keyAuthorizations, keyScopes   = key("secrets"), key("authorizations"), key("scopes")
 	keyClaimedUser, keyDestructive             = key("claimed_user"), key("destructive")
 	keyOperands, keyDoes, keyMoved, keyOwnData = key("operands"), key("does"), key("moved"), key("own_data")
-	keyDeclared                                = key("declared")
+	keyDeclared, keyReformats                  = key("declared"), key("reformats")
 )
 
 func key(name string) *ast.Term { return ast.StringTerm(name) }

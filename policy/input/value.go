@@ -38,14 +38,14 @@ const rawParts = PartRaw | PartArguments
 const Keyed = AllParts &^ (rawParts | PartNow)
 
 // Narrow are the parts that have few values, compared with the number of calls.
-const Narrow = partTags | partClaimed | partDeclared | partShell | PartProgram | partStdin | partReadonly | partOwnData | partKnown | partRecursive | partMethod
+const Narrow = partTags | partClaimed | partDeclared | partShell | PartProgram | partStdin | partReadonly | partOwnData | partReformats | partKnown | partRecursive | partMethod
 
 // The types of parts; those of no other type are texts.
 const (
-	others  = rawParts | PartNow | partSession | partProject | partUser | partCallTool | partScript | partHarmful | partAuthorizations
-	flags   = partClaimed | partDeclared | partShell | partByInherent | partReadonly | partOwnData | partKnown | partRecursive | partDestructive
+	others  = rawParts | PartNow | partSession | partProject | partUser | partCallTool | partScript | partHarmful | partCredentials
+	flags   = partClaimed | partDeclared | partShell | partByInherent | partReadonly | partOwnData | partReformats | partKnown | partRecursive | partDestructive
 	numbers = partHarmlessFrom | partOptionsFrom | partPort
-	lists   = partTags | partCallKinds | partCallTags | partCallDefects | partArgs | partByArgs | partFlags | partOperands | partSecrets
+	lists   = partTags | partCallKinds | partCallTags | partCallDefects | partArgs | partByArgs | partFlags | partOperands
 )
 
 // Type returns the type of a part wherever it is defined; Other for several parts.

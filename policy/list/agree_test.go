@@ -88,7 +88,7 @@ func listInput(e *effects.Effect, all []effects.Effect) map[string]any {
 		r := e.Run
 		for k, v := range map[string]any{
 			"program": r.Program, "executable": r.Executable, "args": r.Args, "subcommand": r.Subcommand,
-			"flags": r.Flags, "stdin": string(r.Stdin), "cwd": r.Cwd, "readonly": r.Readonly, "own_data": r.OwnData,
+			"flags": r.Flags, "stdin": string(r.Stdin), "cwd": r.Cwd, "readonly": r.Readonly, "own_data": r.OwnData, "reformats": r.Reformats,
 			"known": r.Known, "harmless_from": r.HarmlessFrom, "harmful": r.Harmful, "options_from": r.OptionsFrom,
 		} {
 			out[k] = v
@@ -97,7 +97,7 @@ func listInput(e *effects.Effect, all []effects.Effect) map[string]any {
 			out["operands"] = r.Operands
 		}
 	case e.File != nil:
-		out["path"], out["recursive"] = e.File.Path, e.File.Recursive
+		out["path"], out["recursive"], out["reformats"] = e.File.Path, e.File.Recursive, e.File.Reformatted
 		for name, root := range map[string]string{"project_path": context.Project, "home_path": context.Home} {
 			if rel, ok := lexpath.Rel(root, e.File.Path); ok {
 				out[name] = rel

@@ -113,12 +113,13 @@ allow contains "writes to a device that keeps nothing" if {
 	input.effect.claimed == false
 }
 
-# The agents' own tools that touch nothing outside of the conversation. Others
+# The agents' own tools that touch nothing outside of the conversation: the calls of
+# an agent that is started, or told something, are decided by themselves. Others
 # that a profile calls the agent's own (a web search) reach further and ask. What
 # write_stdin types into a program is an effect of its own: without any, it only
 # looks at what the program has said.
 conversation_tools := {
-	"ReadTodos", "Task", "TodoRead", "TodoWrite", "agent", "codebase_investigator", "delegate_to_agent",
+	"Agent", "ReadTodos", "SendMessage", "Task", "TodoRead", "TodoWrite", "agent", "codebase_investigator", "delegate_to_agent",
 	"list_agents", "read_agent", "report_intent", "spawn_agent", "task", "think", "todo_read", "todo_write",
 	"todoread", "todos", "todowrite", "update_plan", "update_todo", "wait", "wait_agent", "write_stdin", "write_todos",
 }

@@ -146,7 +146,11 @@ ask contains "reads permd's own files" if {
 ask contains "changes a file outside of the project" if {
 	input.effect.kind == "write"
 	"outside" in input.effect.tags
+	not written_plan
 }
+
+# The profiles say what outside of the project is the agent's to write.
+default written_plan := false
 
 # METADATA
 # title: Changing files by a tool that only its client describes

@@ -55,6 +55,7 @@ ask contains "changes a file of the project by a command" if {
 	input.effect.recursive == false
 	input.effect.shell == true
 	not makes_folder
+	not formatted
 	"in_project" in input.effect.tags
 }
 
@@ -65,6 +66,7 @@ ask contains "changes a file of the project by a command" if {
 ask contains "changes a folder of the project with all that is in it" if {
 	input.effect.kind == "write"
 	input.effect.recursive == true
+	not formatted
 	"in_project" in input.effect.tags
 }
 
@@ -112,6 +114,31 @@ public_home_folders := {
 	".bun/install/cache/", ".cache/go-build/", ".cargo/git/checkouts/", ".cargo/registry/src/", ".gradle/caches/modules-2/",
 	".local/lib/node_modules/", ".m2/repository/", ".npm/_npx/", ".nvm/versions/", ".pyenv/versions/", ".rbenv/versions/",
 	".rustup/toolchains/", ".sdkman/candidates/", ".volta/tools/", "go/pkg/mod/",
+}
+
+# Where Claude Code tells its model to write its plans, which it then shows the
+# person. No link may lead there from elsewhere, nor from there.
+plan if {
+	regex.match(`^\.claude/plans/[^/]+\.md$`, input.effect.home_path)
+	endswith(input.effect.path, concat("", ["/", input.effect.home_path]))
+	input.effect.recursive == false
+	input.effect.claimed == false
+	unguarded
+}
+
+written_plan if {
+	plan
+	input.effect.declared == false
+	input.effect.shell == false
+}
+
+# METADATA
+# title: Agents may write their plans
+# custom:
+#   id: base.plan
+allow contains "writes the agent's plan" if {
+	input.effect.kind == "write"
+	written_plan
 }
 
 # Where agents keep the skills that they are told to read. Only the text is
@@ -174,6 +201,11 @@ public_read if {
 public_read if {
 	open_read
 	input.effect.path in public_files
+}
+
+public_read if {
+	open_read
+	plan
 }
 
 public_read if {

@@ -171,3 +171,34 @@ test_balanced_no_query[name] if {
 	}
 	count(base.ask) == 1 with input as example
 }
+
+plans(more) := object.union(
+	{"effect": {
+		"kind": "write", "tags": ["outside", "home"], "claimed": false, "declared": false, "shell": false, "path": "/home/u/.claude/plans/a.md",
+		"home_path": ".claude/plans/a.md", "recursive": false,
+	}},
+	{"effect": more},
+)
+
+test_plan if {
+	base.allow == {"writes the agent's plan"} with input as plans({})
+	count(base.ask) == 0 with input as plans({})
+	base.allow == {"reads what is no secret"} with input as plans({"kind": "read", "shell": true})
+	count(base.ask) == 0 with input as plans({"kind": "read", "shell": true})
+}
+
+test_no_plan[name] if {
+	some name, example in {
+		"by a command": plans({"shell": true}),
+		"a claim": plans({"claimed": true}),
+		"declared": plans({"declared": true}),
+		"a folder": plans({"recursive": true}),
+		"no text": plans({"home_path": ".claude/plans/a.sh", "path": "/home/u/.claude/plans/a.sh"}),
+		"below": plans({"home_path": ".claude/plans/a/a.md", "path": "/home/u/.claude/plans/a/a.md"}),
+		"by a link": plans({"path": "/home/u/.claude/other.md"}),
+		"guarded": plans({"tags": ["outside", "agent_config"]}),
+		"deleted": plans({"kind": "delete"}),
+	}
+	count(base.allow) == 0 with input as example
+	count(base.ask) > 0 with input as example
+}

@@ -78,6 +78,8 @@ func Compact(e *effects.Effect) string {
 			out.WriteString(" ro")
 		case r.OwnData:
 			out.WriteString(" own_data")
+		case r.Reformats:
+			out.WriteString(" reformats")
 		case !r.Known:
 			out.WriteString(" unlisted")
 		}

@@ -228,6 +228,8 @@ var keyCases = map[string]struct{ person, org, nobody []string }{
 	"readonly_with":       {org: []string{"readonly_with: [--plain]"}},
 	"own_data":            {person: []string{"own_data: false"}, org: []string{"own_data: true"}},
 	"own_data_with":       {org: []string{"own_data_with: [--plain]"}},
+	"reformats":           {person: []string{"reformats: false"}, org: []string{"reformats: true"}},
+	"reformats_unless":    {org: []string{"reformats_unless: [--plain]"}},
 	"readonly_alone":      {org: []string{"readonly_alone: [--plain]"}},
 	"open":                {person: []string{"open: false"}, org: []string{"open: true"}},
 	"open_subs":           {person: []string{"open_subs: false"}, org: []string{"open_subs: true"}},

@@ -55,7 +55,7 @@ func (w wordEffects) Full() bool                       { return w.v.full() }
 // readonly decides whether the run is known to change nothing.
 func (v *invocation) readonly() {
 	p := v.p
-	ok := p.Readonly && !v.changes
+	ok := p.Readonly && !v.changes && !v.rewrites()
 	if ok && p.ReadonlyOperands >= 0 && len(v.operands) > p.ReadonlyOperands && !v.has(p.ReadonlyWith) {
 		ok = false
 	}
@@ -78,6 +78,7 @@ func (v *invocation) readonly() {
 	}
 	v.run.Readonly = ok
 	v.run.OwnData = !ok && v.ownData()
+	v.reformats()
 	switch {
 	case ok || p.Changing == "":
 	case len(v.args) == 0:
@@ -101,6 +102,38 @@ func (v *invocation) ownData() bool {
 	}
 	v.obeyed = obeys.Run{Call: &v.b.Collector, Program: p, Run: v.run, Args: v.args, Operands: v.operands}
 	return v.obeyed.Project() == "" && v.obeyed.Shim() == "" && v.obeyed.Hook() == ""
+}
+
+// rewrites reports whether the run puts files into the program's own format.
+func (v *invocation) rewrites() bool { return v.p.Reformats && v.has(v.p.WritesWith) }
+
+// reformats decides whether all that the run does is to put files into its own format, and
+// says so of the run and of what it writes.
+func (v *invocation) reformats() {
+	p := v.p
+	if !v.rewrites() || v.changes || p.Unknown != "" || v.has(p.ReformatsNot) {
+		return
+	}
+	v.obeyed = obeys.Run{Call: &v.b.Collector, Program: p, Run: v.run, Args: v.args, Operands: v.operands}
+	if v.obeyed.Project() != "" || v.obeyed.Shim() != "" {
+		return
+	}
+	v.run.Reformats = true
+	for i := range v.b.Effects[v.index:] {
+		if e := &v.b.Effects[v.index+i]; e.Kind == effects.KindWrite && e.File != nil && e.Via != nil && e.Via.Effect == v.index {
+			e.File.Reformatted = true
+		}
+	}
+}
+
+// onlyChanges takes back that the run only reformats.
+func (v *invocation) onlyChanges() {
+	v.run.Reformats = false
+	for i := range v.b.Effects {
+		if e := &v.b.Effects[i]; e.File != nil && e.Via != nil && e.Via.Effect == v.index {
+			e.File.Reformatted = false
+		}
+	}
 }
 
 // printsOwnInfo reports whether the run only asks about the program itself, such as its

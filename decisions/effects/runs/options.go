@@ -39,6 +39,10 @@ func (v *invocation) option(use *programs.OptionUse) {
 	}
 	v.flag(o)
 	v.limitedBy(o, i)
+	if use.Form == programs.NoValue && o.Role == programs.RoleChanges && v.p.Reformats && slices.Contains(v.p.WritesWith, o.Canonical) {
+		v.markOption(i) // what it changes are effects of their own
+		return
+	}
 	switch use.Form {
 	case programs.ValueUnexpected:
 		v.unknown(i, "a value for an option that takes none: "+display.Display(use.Name()))

@@ -22,6 +22,9 @@ func (v *invocation) applyOverlay(p *programs.Program) {
 	run, found := v.interpretWith(p)
 	v.run.Readonly, v.run.Table = v.run.Readonly && run.Readonly, p.At
 	v.run.OwnData = v.run.OwnData && run.OwnData
+	if v.run.Reformats && !run.Reformats {
+		v.onlyChanges()
+	}
 	v.harms.add(found)
 }
 

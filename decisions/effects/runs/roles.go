@@ -271,7 +271,7 @@ func (v *invocation) applyPath(role programs.Role, i int, w effects.Word, tree b
 		add(effects.KindRead, false, tree)
 		v.completedNames(i, w, tree)
 		if v.has(v.p.WritesWith) {
-			v.changes = true
+			v.changes = v.changes || !v.p.Reformats
 			add(effects.KindWrite, false, tree)
 			// The new file may replace a link, as with sed -i: then the link's own name is
 			// written.
@@ -363,11 +363,14 @@ func (v *invocation) below(e effects.Effect, tree, names bool) effects.Effect {
 		narrow := v.searchesNoSecrets && !v.searchesHidden && !v.has([]string{"--exclude", "--exclude-from", "--type-add"})
 		v.b.Paths.Recurse(&e, narrow || v.p.SkipsHidden && !hidden)
 		v.b.Paths.Search(&e, v.searchReach(narrow, hidden))
-		switch {
-		case e.Kind == effects.KindDelete: // of the links themselves
-		case v.followsLinks():
-			v.followed = append(v.followed, paths.Followed{Path: e.File.Path, Suffix: ""})
-		case v.linked:
+		if e.Kind == effects.KindDelete { // of the links themselves
+			break
+		}
+		names := followedNames[v.run.Program]
+		if v.followsLinks() {
+			v.followed = append(v.followed, paths.Followed{Path: e.File.Path, Suffix: names})
+		}
+		if v.linked && (names != "" || !v.followsLinks()) {
 			v.followed = append(v.followed, paths.Followed{Path: e.File.Path, Suffix: v.linkedAs})
 		}
 	}

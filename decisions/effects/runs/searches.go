@@ -42,9 +42,13 @@ var ownReaders = wordset.Fields("prettier biome markdownlint markdownlint-cli2 r
 // program without options always does.
 var followOptions = map[string][]string{
 	"ack": {"--follow"}, "ag": {"--follow"}, "cp": {"--dereference"}, "diff": nil, "egrep": {"--dereference-recursive"}, "fgrep": {"--dereference-recursive"},
-	"find": {"-L", "-follow"}, "fd": {"--follow"}, "fdfind": {"--follow"}, "du": {"--dereference"}, "ls": {"--dereference"}, "tree": {"-l"},
+	"find": {"-L", "-follow"}, "gofmt": nil, "fd": {"--follow"}, "fdfind": {"--follow"}, "du": {"--dereference"}, "ls": {"--dereference"}, "tree": {"-l"},
 	"grep": {"--dereference-recursive"}, "gzip": {"--recursive"}, "gunzip": {"--recursive"}, "rg": {"--follow"}, "rsync": {"--copy-links"}, "scp": nil, "tar": {"--dereference"}, "zip": nil,
 }
+
+// followedNames are how the names of those links end that a program follows, if it does
+// not follow all. gofmt follows no links to folders.
+var followedNames = map[string]string{"gofmt": ".go"}
 
 // followsLinks reports whether the run reads the targets of links in a folder.
 func (v *invocation) followsLinks() bool {
@@ -61,6 +65,9 @@ func (v *invocation) readsThroughLinks() {
 	}
 	if !complete {
 		v.unknown(0, "follows links, of which not all are known")
+	}
+	if len(more) > 0 && v.rewrites() {
+		v.changes = true // what the links lead to is written, too
 	}
 	v.followed = nil
 }
