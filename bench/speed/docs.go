@@ -10,6 +10,8 @@ import (
 const (
 	docsFile   = "docs/performance.md"
 	docsGrowth = "<!-- written by go run ./bench/speed -growth -write -->\n"
+	docsProxy  = "<!-- written by go run ./bench/speed -proxy -write -->\n"
+	docsPairs  = "<!-- written by go run ./bench/speed -against PROGRAM -write -->\n"
 	docsSpeed  = "<!-- written by go run ./bench/speed -budgets -write -->\n"
 	docsEnd    = "<!-- end -->\n"
 	docsPlots  = "docs/performance"

@@ -14,6 +14,7 @@ const (
 	echoLines = "lines"
 	echoHTTP  = "http"
 	echoAgent = "agent" // an ACP agent, which is no echo: see agent
+	echoRelay = "relay" // a relay between an agent and the daemon: see relay
 )
 
 // echoFlag is the first word of the command line that makes this program an echo server.
@@ -26,8 +27,11 @@ func maybeEcho(args []string) {
 		return
 	}
 	serve := echo
-	if args[1] == echoAgent {
+	switch args[1] {
+	case echoAgent:
 		serve = func(_, socket string) error { return agent(socket) }
+	case echoRelay:
+		serve = func(_, socket string) error { return relay(socket) }
 	}
 	if err := serve(args[1], args[2]); err != nil {
 		fmt.Fprintln(os.Stderr, "speed: echo:", err)

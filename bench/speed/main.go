@@ -39,6 +39,7 @@ type options struct {
 	plots       string
 	kind        string
 	program     string
+	against     string // another build of permd
 	asJSON      bool
 	quiet       bool
 	load        float64 // of the machine, before the run
@@ -77,7 +78,8 @@ func parse(args []string, w io.Writer) (options, error) {
 	only := f.String("only", "", "with -growth, only these dimensions, with commas: rules, choices, sessions, connections, bytes, calls, parallel")
 	f.IntVar(&o.most, "most", 1<<20, "with -growth, the largest size")
 	f.StringVar(&o.plots, "plots", "", "with -growth, draw the curves into this folder")
-	f.StringVar(&o.kind, "kind", command, "the kind of calls that is profiled: command, edit or mcp")
+	f.StringVar(&o.against, "against", "", "instead, compare the daemon with that of this program, another build of permd; with -proxy, its proxy")
+	f.StringVar(&o.kind, "kind", command, "with -profile and -against, the kind of calls: command, edit or mcp")
 	f.StringVar(&o.program, "permd", "", "the permd program (default: built from this source)")
 	f.BoolVar(&o.asJSON, "json", false, "print JSON")
 	f.BoolVar(&o.quiet, "q", false, "do not say what is being done")
@@ -134,6 +136,9 @@ func run(ctx context.Context, o options, out io.Writer) error {
 	if o.proxy {
 		return runProxied(ctx, o, out, progress)
 	}
+	if o.against != "" {
+		return runPairs(ctx, o, out, progress)
+	}
 	w, err := newWorld()
 	if err != nil {
 		return err
@@ -161,7 +166,7 @@ func run(ctx context.Context, o options, out io.Writer) error {
 		return err
 	}
 	progress("the proxy")
-	proxy, err := p.proxied(ctx, o.rounds, o.turn)
+	proxy, err := p.proxied(ctx, "", o.rounds, o.turn)
 	if err != nil {
 		return err
 	}

@@ -76,7 +76,7 @@ func TestMarkdown(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, mark := range []string{docsSpeed, docsGrowth} {
+	for _, mark := range []string{docsSpeed, docsGrowth, docsProxy, docsPairs} {
 		got, err := between(string(page), mark, "TEXT")
 		if err != nil {
 			t.Error(err)

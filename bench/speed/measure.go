@@ -28,6 +28,7 @@ type round struct {
 	p50, p99, p999 float64 // µs
 	perSecond      float64
 	cpu            float64 // µs of the server's processor time for a request, NaN if not known
+	switches       float64 // how often threads of the server stopped for a request, NaN if not known
 	n              int
 }
 
@@ -58,7 +59,9 @@ func (w *world) turn(s *series, n *numbers, length time.Duration) (round, error)
 	}
 	runtime.GC() // what was allocated here is not collected in the turn
 	errs := make([]error, s.Clients)
-	before, cpuErr := cpuTime(server.cmd.Process.Pid)
+	pid := server.cmd.Process.Pid
+	switched, switchErr := switches(pid)
+	before, cpuErr := cpuTime(pid)
 	start := time.Now()
 	until := start.Add(length)
 	if s.Clients == 1 {
@@ -71,7 +74,14 @@ func (w *world) turn(s *series, n *numbers, length time.Duration) (round, error)
 		all.Wait()
 	}
 	elapsed := time.Since(start)
-	after, err := cpuTime(server.cmd.Process.Pid)
+	after, err := cpuTime(pid)
+	if cpuErr == nil {
+		cpuErr = err
+	}
+	switchedNow, err := switches(pid)
+	if switchErr == nil {
+		switchErr = err
+	}
 	for _, err := range errs {
 		if err != nil {
 			return round{}, fmt.Errorf("%s: %w", s.Server, err)
@@ -81,10 +91,13 @@ func (w *world) turn(s *series, n *numbers, length time.Duration) (round, error)
 	slices.Sort(sorted)
 	r := round{
 		p50: micros(percentile(sorted, 0.5)), p99: micros(percentile(sorted, 0.99)), p999: micros(percentile(sorted, 0.999)),
-		n: len(sorted), perSecond: float64(len(sorted)) / elapsed.Seconds(), cpu: math.NaN(),
+		n: len(sorted), perSecond: float64(len(sorted)) / elapsed.Seconds(), cpu: math.NaN(), switches: math.NaN(),
 	}
-	if cpuErr == nil && err == nil {
+	if cpuErr == nil {
 		r.cpu = micros(after-before) / float64(len(sorted))
+	}
+	if switchErr == nil {
+		r.switches = float64(switchedNow-switched) / float64(len(sorted))
 	}
 	return r, nil
 }

@@ -2,20 +2,13 @@ package main
 
 import (
 	"bufio"
-	"context"
 	"encoding/json"
-	"errors"
-	"fmt"
 	"io"
 	"math"
 	"net"
 	"os"
 	"os/exec"
-	"path/filepath"
-	"slices"
 	"time"
-
-	"github.com/permd/permd/socket/acp"
 )
 
 // order tells the agent that the proxy started to send requests for a while.
@@ -89,106 +82,71 @@ func agent(socket string) error {
 	}
 }
 
-// proxied are the times of permission requests through "permd acp" and directly.
-type proxied struct {
-	Through float64 `json:"through_p50_us"`
-	Direct  float64 `json:"direct_p50_us"`
-	Added   float64 `json:"added_p50_us"` // the median of the differences of the rounds
-}
+// Environment variables of a relay that does nothing.
+const (
+	envRelayAgent   = "PERMD_SPEED_AGENT"   // the socket over which its agent is told what to do
+	envRelaySession = "PERMD_SPEED_SESSION" // the line that declares the session
+)
 
-// proxied measures, in turns, repeated commands of an agent that permd's proxy started and
-// the same commands over the socket.
-func (p *plan) proxied(ctx context.Context, rounds int, length time.Duration) (out proxied, err error) {
-	w := p.world
-	path := filepath.Join(w.dir, "agent.sock")
-	ln, err := net.Listen("unix", path)
+// relay is the least that can stand where "permd acp" does: it starts the agent, and passes
+// each line of it to the daemon, and each answer back, without a look at them.
+func relay(socket string) error {
+	daemon, err := net.Dial("unix", socket)
 	if err != nil {
-		return out, err
+		return err
 	}
-	defer ln.Close()
+	defer daemon.Close()
 	self, err := os.Executable()
 	if err != nil {
-		return out, err
+		return err
 	}
-	cmd := exec.CommandContext(ctx, p.permd, "acp", "--", self, echoFlag, echoAgent, path)
-	cmd.Env, cmd.Dir = w.servers[serverPermd].cmd.Env, w.project
+	cmd := exec.Command(self, echoFlag, echoAgent, os.Getenv(envRelayAgent))
+	cmd.Stderr = os.Stderr
 	in, err := cmd.StdinPipe()
 	if err != nil {
-		return out, err
+		return err
 	}
-	answers, err := cmd.StdoutPipe()
+	out, err := cmd.StdoutPipe()
 	if err != nil {
-		return out, err
+		return err
 	}
 	if err := cmd.Start(); err != nil {
-		return out, err
+		return err
 	}
-	defer func() {
-		err = errors.Join(err, in.Close(), cmd.Wait())
+	defer func() { _ = cmd.Wait() }()
+	defer in.Close()
+	answers, lines, client := bufio.NewReaderSize(daemon, bufferClient), bufio.NewReaderSize(out, bufferClient), bufio.NewReader(os.Stdin)
+	pass := func(from *bufio.Reader, to io.Writer) error {
+		line, err := from.ReadSlice('\n')
+		if err == nil {
+			_, err = to.Write(line)
+		}
+		return err
+	}
+	if _, err := io.WriteString(daemon, os.Getenv(envRelaySession)); err != nil {
+		return err
+	}
+	if _, err := answers.ReadSlice('\n'); err != nil {
+		return err
+	}
+	for range 2 { // the messages by which a client opens a session
+		if err := pass(client, in); err != nil {
+			return err
+		}
+		if err := pass(lines, os.Stdout); err != nil {
+			return err
+		}
+	}
+	go func() { // the client is gone
+		_, _ = client.ReadByte()
+		os.Exit(0)
 	}()
-	lines := bufio.NewReader(answers)
-	for _, text := range []string{initialize, fmt.Sprintf(newSession, w.project)} {
-		if _, err := io.WriteString(in, text); err != nil {
-			return out, err
+	for {
+		if err := pass(lines, daemon); err != nil {
+			return nil // the agent has ended
 		}
-		if _, err := lines.ReadSlice('\n'); err != nil {
-			return out, err
+		if err := pass(answers, in); err != nil {
+			return err
 		}
 	}
-	control, err := ln.Accept()
-	if err != nil {
-		return out, err
-	}
-	defer control.Close()
-	orders, outcomes := json.NewEncoder(control), json.NewDecoder(control)
-	direct := p.make(serverPermd, command, small, true, 1)
-	var n numbers
-	var through, straight, added []float64
-	for i := range rounds + 1 {
-		r, err := w.turn(direct, &n, length)
-		if err != nil {
-			return out, err
-		}
-		request := line(acp.MethodRequestPermission, params(toolCall(command, small, w.project)))
-		if err := orders.Encode(order{Request: request, Repeated: true, Length: length}); err != nil {
-			return out, err
-		}
-		var got outcome
-		if err := outcomes.Decode(&got); err != nil {
-			return out, err
-		}
-		if got.Error != "" {
-			return out, fmt.Errorf("an agent behind the proxy: %s", got.Error)
-		}
-		if i == 0 {
-			continue
-		}
-		slices.Sort(got.Took)
-		p50 := micros(percentile(got.Took, 0.5))
-		through, straight, added = append(through, p50), append(straight, r.p50), append(added, p50-r.p50)
-	}
-	return proxied{median(through), median(straight), median(added)}, nil
-}
-
-// runProxied measures the proxy alone.
-func runProxied(ctx context.Context, o options, out io.Writer, progress func(string)) error {
-	w, err := newWorld()
-	if err != nil {
-		return err
-	}
-	defer w.close()
-	o.opa, o.instruments = false, false
-	p, err := newPlan(ctx, w, o, progress)
-	if err != nil {
-		return err
-	}
-	r, err := p.proxied(ctx, o.rounds, o.turn)
-	if err != nil {
-		return err
-	}
-	if o.asJSON {
-		return json.NewEncoder(out).Encode(r)
-	}
-	_, err = fmt.Fprintf(out, "a decided request, p50 in µs: %.0f over the socket, %.0f through permd acp, which adds %.0f\n", r.Direct, r.Through, r.Added)
-	return err
 }

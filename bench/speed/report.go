@@ -246,7 +246,7 @@ func (r *report) writeText(w io.Writer) {
 	}
 	t.Flush()
 	fmt.Fprintln(w)
-	fmt.Fprintf(w, "behind permd acp a decided request takes %.0f µs, %.0f µs more than over the socket\n", r.Proxy.Through, r.Proxy.Added)
+	r.Proxy.writeText(w)
 	for _, name := range []string{serverPermd, serverPower, serverOff, serverOPA, serverOPALog, serverEcho, serverHTTPEcho} {
 		if u, ok := r.Memory[name]; ok {
 			fmt.Fprintf(w, "memory of %s: %.1f MiB resident, %.1f at the peak\n", name, u.RSS, u.Peak)

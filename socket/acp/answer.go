@@ -83,11 +83,11 @@ func (p *pendingRequest) refresh(now *decisions.Request) {
 // requestPermission reads a request, merges it with the updates about its call so far,
 // and decides it.
 func (h *handler) requestPermission(c *socket.Conn, params strictjson.Value) (run, error) {
-	r, err := parseRequest(params)
+	state := stateOf(c)
+	r, err := parseRequest(params, &state.options)
 	if err != nil {
 		return nil, err
 	}
-	state := stateOf(c)
 	s, declared := state.session(r.sessionID), h.Sessions.Get(c.Owner(), r.sessionID)
 	state.declare(s, declared)
 	if _, err := state.noteVersion(s, r.version, declared); err != nil {

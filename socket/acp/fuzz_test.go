@@ -44,7 +44,7 @@ func FuzzRequest(f *testing.F) {
 		if strictjson.Check(data) != nil {
 			return
 		}
-		r, err := parseRequest(data)
+		r, err := parseRequest(data, new(knownOptions))
 		if err != nil {
 			return
 		}

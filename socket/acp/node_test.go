@@ -100,7 +100,7 @@ func TestAgainstNode(t *testing.T) {
 		if err := strictjson.Check([]byte(line)); err != nil {
 			t.Fatalf("%s: %v", line, err)
 		}
-		r, err := parseRequest(strictjson.Value(line))
+		r, err := parseRequest(strictjson.Value(line), new(knownOptions))
 		if err != nil {
 			t.Fatalf("%s: %v", line, err)
 		}

@@ -6,8 +6,6 @@ import (
 	"unicode"
 
 	"github.com/permd/permd/decisions"
-	"github.com/permd/permd/internal/strictjson"
-	"github.com/permd/permd/socket"
 )
 
 // OptionKind is the kind of a permission option. Both versions have these
@@ -29,7 +27,21 @@ type Option struct {
 	Kind OptionKind
 	// lasts is set if the option's _meta says that it applies beyond the agent's turn.
 	lasts bool
+	// means is what the words say, 0 if they were not read yet.
+	means meaning
 }
+
+// meaning is what the words of an option's id and name say.
+type meaning uint8
+
+const (
+	meansRead  meaning = 1 << iota // the words were read
+	meansWider                     // they allow more than this call, or cannot be read with certainty
+	meansNo
+	meansYes  // and not also no, as "No, and don't allow it" does
+	meansMode // the agent's mode would change
+	meansEnd  // the turn would end
+)
 
 // Facts are the properties of a request on which the choice of an option depends.
 type Facts struct {
@@ -170,47 +182,60 @@ var stoppingWords = []string{
 
 // widens reports whether the option's words allow more than this call, or cannot be read
 // with certainty.
-func (o Option) widens() bool {
-	if o.lasts || hasHidden(o.ID) || hasHidden(o.Name) {
-		return true
-	}
-	ws := o.words()
-	if slices.ContainsFunc(ws, mixesScripts) {
-		return true
-	}
-	for i, w := range ws {
-		switch {
-		case slices.Contains(wideningWords, w), isAutomatic(w):
-			return true
-		case asks(w) && slices.ContainsFunc(ws[:i], negates):
-			return true // "don't ask again"
-		}
-	}
-	return false
-}
+func (o Option) widens() bool { return o.meaning()&meansWider != 0 }
 
 // refuses reports whether the option's words mean no.
-func (o Option) refuses() bool {
-	return slices.ContainsFunc(o.words(), func(w string) bool {
-		switch w {
-		case "no", "reject", "deny", "decline", "refuse", "skip", "cancel", "abort":
-			return true
-		}
-		return false
-	})
+func (o Option) refuses() bool { return o.meaning()&meansNo != 0 }
+
+// grants reports whether the option's words mean yes and not also no.
+func (o Option) grants() bool { return o.meaning()&meansYes != 0 }
+
+// switchesMode reports whether the option's words say that the agent's mode
+// would change.
+func (o Option) switchesMode() bool { return o.meaning()&meansMode != 0 }
+
+// endsTurn reports whether the option's words say that the turn would end.
+func (o Option) endsTurn() bool { return o.meaning()&meansEnd != 0 }
+
+// meaning returns what the words say.
+func (o *Option) meaning() meaning {
+	if o.means != 0 {
+		return o.means
+	}
+	return o.read()
 }
 
-// grants reports whether the option's words mean yes and not also no, as "No,
-// and don't allow it" does.
-func (o Option) grants() bool {
-	ws := o.words()
-	return !o.refuses() && !slices.ContainsFunc(ws, negates) && slices.ContainsFunc(ws, func(w string) bool {
+// read reads the words.
+func (o *Option) read() meaning {
+	m, yes, negated, wider := meansRead, false, false, o.lasts || hasHidden(o.ID) || hasHidden(o.Name)
+	for _, w := range o.words() {
 		switch w {
+		case "no", "reject", "deny", "decline", "refuse", "skip", "cancel", "abort":
+			m |= meansNo
 		case "yes", "allow", "approve", "accept", "grant", "permit":
-			return true
+			yes = true
 		}
-		return false
-	})
+		switch {
+		case mixesScripts(w), slices.Contains(wideningWords, w), isAutomatic(w):
+			wider = true
+		case asks(w) && negated:
+			wider = true // "don't ask again"
+		}
+		if isAutomatic(w) || slices.Contains(modeWords, w) {
+			m |= meansMode
+		}
+		if slices.Contains(stoppingWords, w) {
+			m |= meansEnd
+		}
+		negated = negated || negates(w)
+	}
+	if wider {
+		m |= meansWider
+	}
+	if yes && !negated && m&meansNo == 0 {
+		m |= meansYes
+	}
+	return m
 }
 
 // mixesScripts reports whether a word mixes Latin letters with similar ones of other
@@ -222,17 +247,6 @@ func mixesScripts(word string) bool {
 		other = other || unicode.In(r, unicode.Cyrillic, unicode.Greek, unicode.Armenian, unicode.Cherokee)
 	}
 	return latin && other
-}
-
-// switchesMode reports whether the option's words say that the agent's mode
-// would change.
-func (o Option) switchesMode() bool {
-	return slices.ContainsFunc(o.words(), func(w string) bool { return slices.Contains(modeWords, w) || isAutomatic(w) })
-}
-
-// endsTurn reports whether the option's words say that the turn would end.
-func (o Option) endsTurn() bool {
-	return slices.ContainsFunc(o.words(), func(w string) bool { return slices.Contains(stoppingWords, w) })
 }
 
 // isAutomatic matches auto, auto-accept, autonomous and similar words.
@@ -301,84 +315,4 @@ func lower(word string) string {
 // could hide a word from whoever compares it.
 func hasHidden(s string) bool {
 	return strings.ContainsFunc(s, func(r rune) bool { return unicode.IsControl(r) || unicode.Is(unicode.Cf, r) })
-}
-
-// parseOptions reads the options, strictly as the protocol does: a malformed one makes
-// the request unreadable.
-func parseOptions(o strictjson.Object, ver version) ([]Option, error) {
-	v, ok := o.Get("options")
-	if !ok {
-		return nil, socket.Refuse("options is missing")
-	}
-	if strictjson.Kind(v) != '[' {
-		return nil, socket.Refuse("options must be an array")
-	}
-	items, err := strictjson.ParseArray(v)
-	if err != nil {
-		return nil, socket.Refuse("reading options: %v", err)
-	}
-	if len(items) > maxOptions {
-		return nil, socket.Refuse("more than %d options", maxOptions)
-	}
-	if len(items) == 0 && ver == version2 {
-		return nil, socket.Refuse("options is empty")
-	}
-	options := make([]Option, len(items))
-	for i, item := range items {
-		if options[i], err = parseOption(item, optionPlaces.at(i), ver); err != nil {
-			return nil, err
-		}
-	}
-	return options, nil
-}
-
-func parseOption(v strictjson.Value, at string, ver version) (Option, error) {
-	var opt Option
-	o, err := object(v, at, "optionId", "name", "kind", "_meta")
-	if err != nil {
-		return opt, err
-	}
-	if opt.ID, err = identifier(o, "optionId", at); err != nil {
-		return opt, err
-	}
-	name, _ := o.Get("name")
-	if opt.Name, _ = strictjson.ParseString(name); strictjson.Kind(name) != '"' || len(opt.Name) > maxName {
-		return opt, socket.Refuse("%s.name must be a string of at most %d bytes", at, maxName)
-	}
-	kind, _ := o.Get("kind")
-	word, _ := strictjson.ParseString(kind)
-	opt.Kind = OptionKind(word)
-	opt.lasts = lasts(o)
-	switch opt.Kind {
-	case AllowOnce, AllowAlways, RejectOnce, RejectAlways:
-		return opt, nil
-	}
-	if ver == version2 && word != "" && len(word) <= maxName {
-		return opt, nil
-	}
-	return opt, socket.Refuse("%s.kind must be allow_once, allow_always, reject_once or reject_always", at)
-}
-
-// lasts reads Codex's _meta of an option, which lists the permissions that choosing it
-// changes, each for a turn or longer.
-func lasts(o strictjson.Object) bool {
-	meta, _ := o.Get("_meta")
-	permission := member(meta, "permission")
-	if !isPresent(permission) {
-		return false
-	}
-	changes, err := strictjson.ParseArray(orEmptyList(member(permission, "changes")))
-	if err != nil {
-		return true
-	}
-	return slices.ContainsFunc(changes, func(c strictjson.Value) bool {
-		return text(c, "lifetime", "scope") != "turn" || text(c, "type") == "policy_rule"
-	})
-}
-
-func orEmptyList(v strictjson.Value) strictjson.Value {
-	if v == nil {
-		return strictjson.Value("[]")
-	}
-	return v
 }

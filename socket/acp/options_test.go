@@ -1,7 +1,10 @@
 package acp
 
 import (
+	"strings"
 	"testing"
+
+	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/internal/strictjson"
@@ -114,5 +117,79 @@ func TestOptionLasts(t *testing.T) {
 				t.Errorf("Lasts = %v, want %v", o.lasts, tt.want)
 			}
 		})
+	}
+}
+
+// TestKnownOptions reads lists of options after each other on one connection. What is known
+// of the list before must never be used for another, or for another version, and must not
+// be a part of a message.
+func TestKnownOptions(t *testing.T) {
+	const (
+		once   = `[{"optionId":"y","name":"Allow","kind":"allow_once"},{"optionId":"n","name":"Reject","kind":"reject_once"}]`
+		always = `[{"optionId":"y","name":"Always","kind":"allow_once"},{"optionId":"n","name":"Reject","kind":"reject_once"}]`
+		lasts  = `[{"optionId":"y","name":"Allow","kind":"allow_once","_meta":{"permission":{"changes":1}}},{"optionId":"n","name":"Reject","kind":"reject_once"}]`
+		other  = `[{"optionId":"y","name":"Allow","kind":"allow_for_today"},{"optionId":"n","name":"Reject","kind":"reject_once"}]`
+		broken = `[{"optionId":"y","name":"Allow"}]`
+		none   = `[]`
+	)
+	long := `[{"optionId":"y","name":"Allow","kind":"allow_once","_meta":"` + strings.Repeat("a", maxKnownOptions) + `"},{"optionId":"n","name":"Reject","kind":"reject_once"}]`
+	var k knownOptions
+	for i, step := range []struct {
+		raw   string
+		ver   version
+		allow bool // the first option allows just the call
+		err   bool
+	}{
+		{once, version1, true, false},
+		{once, version1, true, false},
+		{always, version1, false, false},
+		{once, version1, true, false},
+		{lasts, version1, false, false},
+		{other, version1, false, true},
+		{other, version2, false, false},
+		{other, version1, false, true},
+		{broken, version1, false, true},
+		{broken, version1, false, true},
+		{long, version1, true, false},
+		{none, version1, false, false},
+		{none, version2, false, true},
+		{none, version1, false, false},
+		{once, version2, true, false},
+	} {
+		message := []byte(`{"options":` + step.raw + `}`)
+		o, err := strictjson.ParseObject(message)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := k.parse(o, step.ver)
+		if (err != nil) != step.err {
+			t.Fatalf("step %d: error %v, want one: %t", i, err, step.err)
+		}
+		if len(step.raw) <= maxKnownOptions {
+			clear(message)
+		}
+		if id, ok := Choose(got, decisions.Allow, Facts{}); ok != step.allow || ok && id != "y" {
+			t.Errorf("step %d: allowed by %q, %t", i, id, ok)
+		}
+	}
+	if len(k.raw) > maxKnownOptions {
+		t.Errorf("%d bytes are kept", len(k.raw))
+	}
+}
+
+// TestMeaningKept compares what is kept of an option's words with the words.
+func TestMeaningKept(t *testing.T) {
+	for _, text := range []string{"Yes", "No, and don't allow it", "Always allow", "Yes, auto-accept edits", "Stop", "", "al\u200bways", "\u0410lways"} {
+		raw, err := jsontext.AppendQuote(nil, text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		list, err := parseOptions(strictjson.Value(`[{"optionId":"a","name":`+string(raw)+`,"kind":"allow_once"}]`), version1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := opt(AllowOnce, "a", text); list[0].means != want.meaning() || list[0].means&meansRead == 0 {
+			t.Errorf("%q means %b, want %b", text, list[0].means, want.meaning())
+		}
 	}
 }

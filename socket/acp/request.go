@@ -29,7 +29,8 @@ var requestMembers = []string{"sessionId", "toolCall", "options", "_meta", "subj
 // parseRequest reads the params of session/request_permission, whose shape determines
 // their version. Session, call id and options are read strictly; other malformed parts
 // are left out with a defect.
-func parseRequest(params strictjson.Value) (*request, error) {
+// known are the options of the connection.
+func parseRequest(params strictjson.Value, known *knownOptions) (*request, error) {
 	o, err := object(params, "params", requestMembers...)
 	if err != nil {
 		return nil, err
@@ -51,7 +52,7 @@ func parseRequest(params strictjson.Value) (*request, error) {
 	if err != nil {
 		return nil, err
 	}
-	if r.options, err = parseOptions(o, r.version); err != nil {
+	if r.options, err = known.parse(o, r.version); err != nil {
 		return nil, err
 	}
 	r.meta = l.meta(o, "params._meta")

@@ -72,6 +72,7 @@ type connState struct {
 	evicted lostIDs
 	lost    string
 
+	options    knownOptions
 	approved   approvals
 	gatedCalls approvals // calls that passed gates, whatever their decision
 }

@@ -13,6 +13,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"slices"
 	"strconv"
@@ -21,6 +22,7 @@ import (
 
 	"github.com/go-json-experiment/json"
 
+	"github.com/permd/permd/internal/quickio"
 	"github.com/permd/permd/internal/strictjson"
 )
 
@@ -50,6 +52,7 @@ func (e *Error) Error() string { return e.Message }
 // Client is a connection to permd. It is safe for concurrent use.
 type Client struct {
 	conn      net.Conn
+	out       io.Writer // to conn
 	path      string
 	maxAnswer int
 	timeout   time.Duration
@@ -72,7 +75,7 @@ type reply struct {
 
 func newClient(conn net.Conn, path string, o Options) *Client {
 	c := &Client{
-		conn: conn, path: path, maxAnswer: cmp.Or(o.maxAnswer, defaultMaxAnswer), timeout: cmp.Or(o.Timeout, defaultTimeout),
+		conn: conn, out: quickio.Writer(conn), path: path, maxAnswer: cmp.Or(o.maxAnswer, defaultMaxAnswer), timeout: cmp.Or(o.Timeout, defaultTimeout),
 		done: make(chan struct{}), pending: map[uint64]*pendingCall{},
 	}
 	c.late = &unreachableError{
@@ -242,7 +245,7 @@ func (c *Client) write(ctx context.Context, line []byte) error {
 		defer close(ended)
 		_ = c.conn.SetWriteDeadline(time.Unix(1, 0))
 	})
-	_, err := c.conn.Write(line)
+	_, err := c.out.Write(line)
 	if !stop() {
 		<-ended // so that it does not affect the next write
 	}
@@ -252,7 +255,7 @@ func (c *Client) write(ctx context.Context, line []byte) error {
 // read delivers answers until the connection ends.
 func (c *Client) read() {
 	defer close(c.done)
-	r := bufio.NewReaderSize(c.conn, 16<<10)
+	r := bufio.NewReaderSize(quickio.Reader(c.conn), 16<<10)
 	for {
 		line, err := readLine(r, c.maxAnswer)
 		if err == nil {

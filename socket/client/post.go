@@ -59,7 +59,7 @@ func (c *Client) writeUntil(until time.Time, line []byte) error {
 	c.writeMu.Lock()
 	err := c.conn.SetWriteDeadline(until)
 	if err == nil {
-		_, err = c.conn.Write(line)
+		_, err = c.out.Write(line)
 	}
 	c.writeMu.Unlock()
 	if err == nil || errors.Is(err, os.ErrDeadlineExceeded) {

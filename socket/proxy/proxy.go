@@ -16,6 +16,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/permd/permd/internal/quickio"
 	"github.com/permd/permd/internal/strictjson"
 	"github.com/permd/permd/socket/client"
 )
@@ -118,7 +119,7 @@ func (p *conversation) relay(talking *sync.WaitGroup) {
 		p.out[agentSide].end()
 	})
 	talking.Go(func() {
-		p.write(agentSide, p.peers.AgentIn)
+		p.write(agentSide, quickio.Writer(p.peers.AgentIn))
 		p.peers.AgentIn.Close()
 	})
 	var writing sync.WaitGroup
@@ -127,7 +128,7 @@ func (p *conversation) relay(talking *sync.WaitGroup) {
 		// A client that does not read ends the agent's output, as its pipe would.
 		p.peers.AgentOut.Close()
 	})
-	p.readSide(agentSide, p.peers.AgentOut)
+	p.readSide(agentSide, quickio.Reader(p.peers.AgentOut))
 	p.do(func() []action { return p.core.onEnded(agentSide) })
 	p.out[clientSide].end()
 	writing.Wait()
