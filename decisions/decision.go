@@ -154,12 +154,12 @@ type Decision struct {
 	// Unsettled is set if earlier calls of the same request may change what this call
 	// does, so that an answer now might be to another call.
 	Unsettled bool `json:"-"`
-	// Contents are the files whose content determines what a call does. They are set
-	// for calls that are left to the person.
-	Contents []Content `json:"-"`
 	// Permanent is set when a deny comes from a rule that holds for every such
 	// call, so that a protocol may answer "always".
 	Permanent bool `json:"-"`
+	// Contents are the files whose content determines what a call does. They are set
+	// for calls that are left to the person.
+	Contents []Content `json:"-"`
 	// Offer is what memory needs to store the person's answer, nil if no answer can be
 	// remembered.
 	Offer *Offer `json:"-"`
