@@ -154,12 +154,12 @@ type Decision struct {
 	// Unsettled is set if earlier calls of the same request may change what this call
 	// does, so that an answer now might be to another call.
 	Unsettled bool `json:"-"`
-	// Contents are the files whose content determines what a call does. They are set
-	// for calls that are left to the person.
-	Contents []Content `json:"-"`
 	// Permanent is set when a deny comes from a rule that holds for every such
 	// call, so that a protocol may answer "always".
 	Permanent bool `json:"-"`
+	// Contents are the files whose content determines what a call does. They are set
+	// for calls that are left to the person.
+	Contents []Content `json:"-"`
 	// Offer is what memory needs to store the person's answer, nil if no answer can be
 	// remembered.
 	Offer *Offer `json:"-"`
@@ -211,32 +211,30 @@ type Record struct {
 	Declared string `json:"declared,omitzero"`
 	Cwd      string `json:"cwd,omitzero"`
 	Project  string `json:"project,omitzero"`
-	// LatencyNS is the time up to the hand-over to the journal, in nanoseconds;
-	// the JSON library encodes no time.Duration.
+	// LatencyNS is the time up to the hand-over to the journal, in nanoseconds.
 	LatencyNS int64    `json:"latencyNs"`
 	Decision  Decision `json:"decision"`
-	// Details describe the effects of the decision, one for each, in their order; nil
-	// after a failure and in records written by versions that did not store them.
+	// Details describe the effects of the decision, in their order; nil after a failure.
 	Details []EffectDetail `json:"details,omitzero"`
 	// LeftOut is the number of effects that are not stored, because all of them
 	// would be too many.
 	LeftOut int `json:"leftOut,omitzero"`
 	// Answer is what the person said to a question, nil while it is not known.
 	Answer *HumanAnswer `json:"answer,omitzero"`
-	// Unreadable is why the record cannot be read, "" if it can. Then only the number, the
-	// time and the decision's id are known, and everything else is empty.
+	// Ran is when the call of a question was reported to have run, which is no approval.
+	Ran *time.Time `json:"ran,omitzero"`
+	// Unreadable is why only the number, the time and the id are known, "" if all are.
 	Unreadable string `json:"unreadable,omitzero"`
 }
 
-// RecordFilter selects records of the journal. Its JSON is the params of the
-// management methods that list records; what has no name there, only programs that
-// open the journal themselves can ask for.
+// RecordFilter selects records of the journal. Its JSON is the params of the management
+// methods; what has no name there is for programs that open the journal themselves.
 type RecordFilter struct {
 	// Limit is the maximum number of records; 0 is the default of the journal, or of the
 	// method.
 	Limit int `json:"limit,omitzero"`
-	// After and Before bound the sequence number, both exclusive; 0 means none. With
-	// After set, the records that follow it are listed, otherwise the newest ones.
+	// After and Before bound the sequence number, exclusively; 0 means none. With After, the
+	// records that follow it are listed, otherwise the newest ones.
 	After  int64 `json:"after,omitzero"`
 	Before int64 `json:"before,omitzero"`
 	// Since and Until bound the time: at or after, and before.

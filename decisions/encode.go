@@ -58,6 +58,9 @@ func (r *Record) AppendJSON(b []byte) ([]byte, error) {
 		e.list(`,"choices":`, a.Choices)
 		e.raw(`}`)
 	}
+	if r.Ran != nil {
+		e.time(`,"ran":`, *r.Ran)
+	}
 	e.optionalText(`,"unreadable":`, r.Unreadable)
 	e.raw(`}`)
 	return e.b, e.err

@@ -11,7 +11,7 @@ import (
 	"github.com/permd/permd/socket/hook"
 )
 
-var hookCommand = regexp.MustCompile(`permd hook ([a-z]+)( \|\| exit 2"|\) && )`)
+var hookCommand = regexp.MustCompile(`permd hook ([a-z]+)( \|\| exit 2"| --after \|\| exit 0"|\) && )`)
 
 // TestHooksByHand checks the settings in hooks.md: each is valid in its format and runs
 // an existing hook.

@@ -105,7 +105,7 @@ func (a *app) listQuestions(ctx context.Context, m *memoryClient) error {
 	}
 	for i := range got.Questions {
 		q := &got.Questions[i]
-		fmt.Fprintf(a.Out, "%s  %s, %s: %s\n", q.DecisionID, q.Asked.Local().Format("15:04:05"), q.Harness, q.Reason)
+		fmt.Fprintf(cli.Folded(a.Out, 4), "%s  %s, %s: %s\n", q.DecisionID, q.Asked.Local().Format("15:04:05"), q.Harness, q.Reason)
 		for _, text := range q.Effects {
 			fmt.Fprintf(a.Out, "    %s\n", text)
 		}

@@ -57,9 +57,10 @@ func (a *app) doctor(ctx context.Context) error {
 }
 
 func (a *app) renderFindings(x *findings.List) {
-	w := a.Out
+	// Commands are not folded: they are copied.
+	w, text := a.Out, cli.Folded(a.Out, 18)
 	for _, f := range x.All {
-		fmt.Fprintf(w, "%-5s  %-9s  %s\n", f.State, f.Check, f.Text)
+		fmt.Fprintf(text, "%-5s  %-9s  %s\n", f.State, f.Check, f.Text)
 		if f.Fix != "" {
 			fmt.Fprintf(w, "%-18sfix: %s\n", "", f.Fix)
 		}

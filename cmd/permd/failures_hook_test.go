@@ -219,3 +219,46 @@ func hooksOpenInput(t *testing.T) {
 	}
 	wantHook(t, "an open input", "claude", "", runHook(t, cmd), hooktest.Stops)
 }
+
+// hooksAfter: after a tool, a hook says nothing and exits with 0, whether there is no
+// daemon, or one that is silent, breaks off, or is older and knows no such report.
+func hooksAfter(t *testing.T) {
+	inputs := map[string]string{
+		"claude":  `{"session_id":"s","hook_event_name":"PostToolUse","tool_name":"Bash","tool_input":{"command":"make"},"tool_use_id":"t"}`,
+		"codex":   `{"session_id":"s","hook_event_name":"PostToolUse","tool_name":"Bash","tool_input":{"command":"make"},"tool_use_id":"t"}`,
+		"gemini":  `{"session_id":"s","hook_event_name":"AfterTool","tool_name":"run_shell_command","tool_input":{"command":"make"}}`,
+		"cursor":  `{"conversation_id":"s","hook_event_name":"afterShellExecution","command":"make"}`,
+		"copilot": `{"sessionId":"s","toolName":"bash","toolArgs":{"command":"make"},"toolResult":{}}`,
+		"cline":   `{"hookName":"PostToolUse","taskId":"s","postToolUse":{"toolName":"execute_command","parameters":{"command":"make"}}}`,
+	}
+	silent := func(t *testing.T, d *testDaemon) {
+		t.Helper()
+		var all sync.WaitGroup
+		for harness, in := range inputs {
+			all.Go(func() {
+				out := d.hook(t, harness, in, "--after")
+				if said := strings.TrimSpace(string(out.Stdout)); said != "" && (harness != "cline" || said != `{"cancel":false}`) || out.Stderr != "" || out.Code != 0 {
+					t.Errorf("%s: %+v", harness, out)
+				}
+			})
+		}
+		all.Wait()
+	}
+	d := newTestDaemon(t)
+	silent(t, d)
+	for name, serve := range map[string]func(c net.Conn, line string) bool{
+		"silent":     func(net.Conn, string) bool { return true },
+		"breaks off": func(net.Conn, string) bool { return false },
+		"nonsense":   func(c net.Conn, _ string) bool { fmt.Fprintln(c, "hello"); return true },
+		"older": func(c net.Conn, _ string) bool {
+			fmt.Fprintln(c, `{"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"no such method"}}`)
+			return true
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := newTestDaemon(t)
+			d.pretend(t, serve)
+			silent(t, d)
+		})
+	}
+}

@@ -48,6 +48,7 @@ func TestFailures(t *testing.T) {
 		{"proxy with a daemon of another protocol", proxyOtherVersion},
 		{"permd decide with a daemon of another protocol", decideOtherVersion},
 		{"hook whose harness does not end its input", hooksOpenInput},
+		{"hook after a tool without a daemon", hooksAfter},
 	}, "call not understood", "too many connections", "shutting down", "daemon not reachable")
 }
 

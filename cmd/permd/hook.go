@@ -19,7 +19,7 @@ import (
 )
 
 func (a *app) hookCommand() *cobra.Command {
-	prompt := false
+	prompt, after := false, false
 	cmd := &cobra.Command{
 		Use:   "hook HARNESS",
 		Short: "Answer an agent harness's hook",
@@ -34,6 +34,10 @@ allows it: permd allow. If no rule matches and the harness has rules of its own,
 the harness decides. On an error, or without an answer within ` + strconv.Itoa(int(hookproc.Deadline/time.Second)) + ` seconds, the
 call is left to the person or blocked, never allowed.
 
+With --after, at an event after a tool or at the end of a turn: tell the daemon that
+the call has run, so that its question waits no longer. That is no answer to the
+question. Nothing is printed and the exit code is 0, whether the daemon runs or not.
+
 With --permission-prompt-tool, run as Claude Code's permission-prompt tool, an MCP
 server on standard input and output.
 
@@ -42,6 +46,7 @@ one.
 
 ` + cli.ExitCodes,
 		Example: `  permd hook claude
+  permd hook claude --after
   permd hook claude --permission-prompt-tool
   claude -p --permission-prompt-tool mcp__permd__approve "run the tests"`,
 		ValidArgs: hook.Names(),
@@ -53,16 +58,23 @@ one.
 				return cli.Failf(cli.ExitUsage, "one of: "+strings.Join(hook.Names(), ", "), "unknown harness %q", args[0])
 			case prompt && h.Name != "claude":
 				return cli.Failf(cli.ExitUsage, "leave it out", "only claude has a permission-prompt tool")
+			case prompt && after:
+				return cli.Failf(cli.ExitUsage, "leave out one", "--after and --permission-prompt-tool cannot be used together")
 			case prompt:
 				return a.hookPrompt(cmd.Context())
 			}
-			if code := hookproc.Answer(cmd.Context(), h, a.In, a.Out, a.Err); code != cli.ExitOK {
+			answer := hookproc.Answer
+			if after {
+				answer = hookproc.After
+			}
+			if code := answer(cmd.Context(), h, a.In, a.Out, a.Err); code != cli.ExitOK {
 				return &cli.Failure{Code: code}
 			}
 			return nil
 		},
 	}
 	cmd.Flags().BoolVar(&prompt, "permission-prompt-tool", false, "run as Claude Code's permission-prompt tool, an MCP server")
+	cmd.Flags().BoolVar(&after, "after", false, "tell the daemon that a call has run, and decide nothing")
 	cmd.AddCommand(a.hookInstallCommand(), a.hookUninstallCommand())
 	return cmd
 }

@@ -79,8 +79,10 @@ func (a *app) logListCommand() *cobra.Command {
 		Use:         "list",
 		Annotations: readsOnly,
 		Short:       "List decisions, newest last",
-		Long: `List decisions, newest last: time, verdict, effects, reason and id. Without a
-running daemon, the journal is read from its file.
+		Long: `List decisions, newest last: time, verdict, effects, reason and id. "ask, then run"
+is a question whose call was reported to have run, and that nobody answered in
+permd: that is no approval. Without a running daemon, the journal is read from its
+file.
 
 ` + cli.ExitCodes,
 		Example: `  permd log list --verdict deny --since 24h
@@ -212,6 +214,9 @@ func renderCircumstances(a *app, r *decisions.Record) {
 		line("answer", fmt.Sprintf("%s, by the person at %s", a.Verdict, a.Time.Local().Format("2006-01-02 15:04:05")))
 		line("remembered", strings.Join(a.Choices, " "))
 	}
+	if r.Ran != nil {
+		line("then run", r.Ran.Local().Format("2006-01-02 15:04:05")+", as was reported; that is no yes: a harness that asks nobody runs it too")
+	}
 	line("took", time.Duration(r.LatencyNS).Round(time.Microsecond).String())
 	w.Flush()
 }
@@ -299,18 +304,22 @@ func (a *app) printRecords(recs []*decisions.Record) error {
 			continue
 		}
 		t.Row(r.Time.Local().Format("01-02 15:04:05"),
-			verdictAndOutcome(&r.Decision), summary(&r.Decision), cli.Clip(display.Display(r.Decision.Reason), 40), r.Decision.ID)
+			verdictAndOutcome(r), summary(&r.Decision), cli.Clip(display.Display(r.Decision.Reason), 40), r.Decision.ID)
 	}
 	return t.Write(a.Out)
 }
 
-// verdictAndOutcome returns the verdict, and the outcome of the call if it has
-// one.
-func verdictAndOutcome(d *decisions.Decision) string {
-	if d.Outcome == "" {
-		return string(d.Verdict)
+// verdictAndOutcome returns the verdict, and what became of the call if that is not what
+// verdict and answer say.
+func verdictAndOutcome(r *decisions.Record) string {
+	d := &r.Decision
+	switch {
+	case d.Outcome != "":
+		return fmt.Sprintf("%s, %s", d.Verdict, d.Outcome)
+	case r.Ran != nil && (r.Answer == nil || r.Answer.Verdict != decisions.Allow):
+		return string(d.Verdict) + ", then run"
 	}
-	return fmt.Sprintf("%s, %s", d.Verdict, d.Outcome)
+	return string(d.Verdict)
 }
 
 // outcomes describes each outcome.

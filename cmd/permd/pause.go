@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -215,11 +216,11 @@ func pauseLine(p *admin.Pause) string {
 }
 
 // renderPauses prints what people have set for all of their calls.
-func (a *app) renderPauses(s *daemon.Status) {
+func renderPauses(w io.Writer, s *daemon.Status) {
 	for i := range s.Pauses {
-		fmt.Fprintf(a.Out, "  %-8s %s\n", cli.Either(s.Pauses[i].Locked, "lock", "pause"), pauseLine(&s.Pauses[i]))
+		fmt.Fprintf(w, "  %-8s %s\n", cli.Either(s.Pauses[i].Locked, "lock", "pause"), pauseLine(&s.Pauses[i]))
 	}
 	if s.Locked != "" {
-		fmt.Fprintf(a.Out, "  lock     everything asks until permd unlock: %s\n", s.Locked)
+		fmt.Fprintf(w, "  lock     everything asks until permd unlock: %s\n", s.Locked)
 	}
 }

@@ -51,70 +51,71 @@ func (a *app) status(ctx context.Context) error {
 }
 
 func (a *app) renderStatus(s *daemon.Status) {
+	out := cli.Folded(a.Out, 11)
 	state := "running"
 	if s.Degraded {
 		state = "degraded"
 	}
-	fmt.Fprintf(a.Out, "%s: permd %s, pid %d, since %s\n", state, s.Version, s.PID, s.Started.Local().Format("2006-01-02 15:04:05"))
-	fmt.Fprintf(a.Out, "  listens  %s\n", s.Socket)
-	fmt.Fprintf(a.Out, "  manages  %s\n", s.Admin)
+	fmt.Fprintf(out, "%s: permd %s, pid %d, since %s\n", state, s.Version, s.PID, s.Started.Local().Format("2006-01-02 15:04:05"))
+	fmt.Fprintf(out, "  listens  %s\n", s.Socket)
+	fmt.Fprintf(out, "  manages  %s\n", s.Admin)
 	if s.HTTP != "" {
-		fmt.Fprintf(a.Out, "  http     %s\n", s.HTTP)
+		fmt.Fprintf(out, "  http     %s\n", s.HTTP)
 	}
-	a.renderPauses(s)
-	fmt.Fprintf(a.Out, "  policy   %s\n", cli.Short(s.Digest))
+	renderPauses(out, s)
+	fmt.Fprintf(out, "  policy   %s\n", cli.Short(s.Digest))
 	for i := range s.Policy.Layers {
-		fmt.Fprintf(a.Out, "  %s\n", daemon.LayerLine(&s.Policy.Layers[i]))
+		fmt.Fprintf(out, "  %s\n", daemon.LayerLine(&s.Policy.Layers[i]))
 	}
 	if s.Policy.Settings != "" {
-		fmt.Fprintf(a.Out, "  settings could not be read, the former ones are in use: %s\n", s.Policy.Settings)
+		fmt.Fprintf(out, "  settings could not be read, the former ones are in use: %s\n", s.Policy.Settings)
 	}
 	if s.Policy.Watching != "" {
-		fmt.Fprintf(a.Out, "  changes of rules are found within 20 seconds: %s\n", s.Policy.Watching)
+		fmt.Fprintf(out, "  changes of rules are found within 20 seconds: %s\n", s.Policy.Watching)
 	}
-	fmt.Fprintf(a.Out, "  journal  %s, %d of them since the start\n", cli.Plural(int(s.Journal.Last-s.Journal.Retention.Removed), "decision"), s.Journal.Records)
+	fmt.Fprintf(out, "  journal  %s, %d of them since the start\n", cli.Plural(int(s.Journal.Last-s.Journal.Retention.Removed), "decision"), s.Journal.Records)
 	for _, line := range daemon.RetentionLines(&s.Journal.Retention) {
-		fmt.Fprintf(a.Out, "           %s\n", line)
+		fmt.Fprintf(out, "           %s\n", line)
 	}
 	if s.Journal.Failing != "" {
-		fmt.Fprintf(a.Out, "           cannot be written, so nothing is allowed: %s\n", s.Journal.Failing)
+		fmt.Fprintf(out, "           cannot be written, so nothing is allowed: %s\n", s.Journal.Failing)
 	}
 	if s.Journal.Stalled != "" {
-		fmt.Fprintf(a.Out, "           decisions wait beside the database, which cannot take them: %s\n", s.Journal.Stalled)
+		fmt.Fprintf(out, "           decisions wait beside the database, which cannot take them: %s\n", s.Journal.Stalled)
 	}
 	if s.Journal.Damaged != "" {
-		fmt.Fprintf(a.Out, "           an earlier one was damaged and is kept at %s\n", s.Journal.Damaged)
+		fmt.Fprintf(out, "           an earlier one was damaged and is kept at %s\n", s.Journal.Damaged)
 	}
-	fmt.Fprintf(a.Out, "  memory   %s to allow, %s to reject\n", cli.Plural(s.Memory.Allows, "choice"), cli.Plural(s.Memory.Rejects, "choice"))
+	fmt.Fprintf(out, "  memory   %s to allow, %s to reject\n", cli.Plural(s.Memory.Allows, "choice"), cli.Plural(s.Memory.Rejects, "choice"))
 	if n := s.Memory.Unconfirmed; n > 0 {
-		fmt.Fprintf(a.Out, "           %d more wait until you confirm them: permd remember list\n", n)
+		fmt.Fprintf(out, "           %d more wait until you confirm them: permd remember list\n", n)
 	}
 	if n := s.Memory.Changed; n > 0 {
-		fmt.Fprintf(a.Out, "           %s of an earlier permd to look at: permd remember list --changed\n", cli.Plural(n, "choice"))
+		fmt.Fprintf(out, "           %s of an earlier permd to look at: permd remember list --changed\n", cli.Plural(n, "choice"))
 	}
 	for _, why := range s.Memory.Degraded {
-		fmt.Fprintf(a.Out, "           degraded: %s\n", why)
+		fmt.Fprintf(out, "           degraded: %s\n", why)
 	}
 	for _, stuck := range s.Unanswered {
-		fmt.Fprintf(a.Out, "  files    %s\n", daemon.UnansweredLine(stuck, time.Now()))
+		fmt.Fprintf(out, "  files    %s\n", daemon.UnansweredLine(stuck, time.Now()))
 	}
 	for _, stuck := range s.Stuck {
-		fmt.Fprintf(a.Out, "  stuck    %s\n", daemon.StuckLine(stuck, time.Now()))
+		fmt.Fprintf(out, "  stuck    %s\n", daemon.StuckLine(stuck, time.Now()))
 	}
 	for _, p := range s.Sockets {
-		fmt.Fprintf(a.Out, "  sockets  %s\n", p.Problem)
+		fmt.Fprintf(out, "  sockets  %s\n", p.Problem)
 		if p.Hint != "" {
-			fmt.Fprintf(a.Out, "           %s\n", p.Hint)
+			fmt.Fprintf(out, "           %s\n", p.Hint)
 		}
 	}
 	if s.SelfCheck != "" {
-		fmt.Fprintf(a.Out, "  check    failed: %s\n", s.SelfCheck)
+		fmt.Fprintf(out, "  check    failed: %s\n", s.SelfCheck)
 	}
-	fmt.Fprintf(a.Out, "  clients  %s\n", cli.Plural(s.Sessions, "session"))
+	fmt.Fprintf(out, "  clients  %s\n", cli.Plural(s.Sessions, "session"))
 	for i := range s.Unasked {
-		fmt.Fprintf(a.Out, "  unasked  %s\n", s.Unasked[i].String())
+		fmt.Fprintf(out, "  unasked  %s\n", s.Unasked[i].String())
 	}
 	if len(s.Unasked) > 0 {
-		fmt.Fprintln(a.Out, "           permd log list --unasked shows them")
+		fmt.Fprintln(out, "           permd log list --unasked shows them")
 	}
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/permd/permd/decisions"
 )
 
-// A spool is a sequence of frames: a record with the columns of its row, or a
-// person's answer. A frame is
+// A spool is a sequence of frames: a record with the columns of its row, a
+// person's answer, or a report that the call of a question has run. A frame is
 //
 //	length of the payload   4 bytes
 //	check of the length     4 bytes: distinguishes truncation from damage
@@ -22,7 +22,8 @@ import (
 //
 // in little-endian order. The members of a record are time, uid, latency, the
 // row's texts, each preceded by its length, and the JSON of the record up to
-// the end; those of an answer are its time, its verdict and its JSON.
+// the end; those of an answer are its time, its verdict and its JSON; that of a
+// report is its time.
 const (
 	frameHead = 12
 	frameKind = frameHead
@@ -38,6 +39,7 @@ const (
 const (
 	kindRecord = 1
 	kindAnswer = 2
+	kindRan    = 3
 )
 
 // lengthMask keeps zeros from being a frame.
@@ -172,15 +174,18 @@ func readFrame(data []byte) (f frame, size int, err error) {
 	f.kind, f.seq = data[frameKind], int64(binary.LittleEndian.Uint64(data[frameSeq:]))
 	r := fieldReader{data: data[frameBody:size]}
 	f.time = int64(r.number(8))
-	texts := answerTexts
-	if f.kind == kindRecord {
+	texts := 0
+	switch f.kind {
+	case kindRecord:
 		f.uid, f.latency, texts = uint32(r.number(4)), int64(r.number(8)), recordTexts
+	case kindAnswer:
+		texts = answerTexts
 	}
 	for i := range texts {
 		f.texts[i] = r.text()
 	}
 	f.json = r.data
-	if r.short || f.seq <= 0 || f.kind != kindRecord && f.kind != kindAnswer {
+	if r.short || f.seq <= 0 || f.kind < kindRecord || f.kind > kindRan {
 		return f, 0, errDamaged
 	}
 	return f, size, nil

@@ -29,6 +29,7 @@ func spoolOf(t testing.TB, n int, text string) []byte {
 		t.Fatal(err)
 	}
 	data := appendAnswer(r.frames, int64(n), time.Unix(1700000001, 0), decisions.Deny, []byte(`{"by":"person"}`))
+	data = appendRan(data, int64(n), time.Unix(1700000002, 0))
 	stamp(data, 1)
 	return data
 }

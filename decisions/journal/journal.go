@@ -73,6 +73,9 @@ var schema2 string
 //go:embed schema3.sql
 var schema3 string
 
+//go:embed schema4.sql
+var schema4 string
+
 // applicationID marks the file as a journal of permd: "pmdJ".
 const applicationID = 0x706d_644a
 
@@ -102,7 +105,7 @@ type Options struct {
 
 func (o *Options) database() (sqlitedb.Options, error) {
 	db := sqlitedb.Options{
-		Path: o.Path, ApplicationID: applicationID, Migrations: []string{schema, schema2, schema3}, Now: o.Now,
+		Path: o.Path, ApplicationID: applicationID, Migrations: []string{schema, schema2, schema3, schema4}, Now: o.Now,
 		Additive: true, Shrinks: true,
 	}
 	switch o.Durability {

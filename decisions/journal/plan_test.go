@@ -95,7 +95,7 @@ func TestPlans(t *testing.T) {
 	}
 	check(query{"SELECT " + rowColumns + rowTables + byID, []any{"x", "x"}})
 	for _, text := range []string{
-		removeListed, removeDecisions, fmt.Sprintf(removeBodies, ", ?"), removeKinds, removeSpans, selectCandidates, setWhole, setAnswer,
+		removeListed, removeDecisions, fmt.Sprintf(removeBodies, ", ?"), removeKinds, removeSpans, selectCandidates, setWhole, setAnswer, setRan,
 	} {
 		q := query{text: text}
 		for range strings.Count(text, "?") {
@@ -103,6 +103,7 @@ func TestPlans(t *testing.T) {
 		}
 		check(q)
 	}
+	check(query{selectIDs, []any{"x", "x", "x", "x", 1}})
 	check(query{firstSpan, []any{1}})
 	check(query{lastSpan, []any{1}})
 	if len(seen) < 100 {

@@ -139,15 +139,15 @@ func (r *Reader) Get(ctx context.Context, id string) (*decisions.Record, error) 
 	return rec, nil
 }
 
-// withPrefix selects the records whose ids begin with a text. Ids hold no character after
-// the last one of ASCII.
-const withPrefix = " WHERE substr(d.id, 1, 18) BETWEEN substr(?, 1, 18) AND substr(?, 1, 18) || '~' AND d.id >= ? AND d.id < ? || '~' LIMIT ?"
+// selectIDs selects the ids that begin with a text. Ids hold no character after the last
+// one of ASCII.
+const selectIDs = "SELECT d.id FROM decisions d WHERE substr(d.id, 1, 18) BETWEEN substr(?, 1, 18) AND substr(?, 1, 18) || '~' AND d.id >= ? AND d.id < ? || '~' LIMIT ?"
 
 // IDs returns the ids of decisions that begin with prefix, at most limit of them.
 func (r *Reader) IDs(ctx context.Context, prefix string, limit int) ([]string, error) {
 	var ids []string
 	err := r.withView(ctx, func(v *view) (err error) {
-		rows, err := v.tx.QueryContext(ctx, "SELECT d.id FROM decisions d"+withPrefix, prefix, prefix, prefix, prefix, limit)
+		rows, err := v.tx.QueryContext(ctx, selectIDs, prefix, prefix, prefix, prefix, limit)
 		if err != nil {
 			return err
 		}

@@ -2,6 +2,7 @@ package journal
 
 import (
 	"bytes"
+	"database/sql"
 	"errors"
 	"fmt"
 	"time"
@@ -177,16 +178,17 @@ type row struct {
 	record      []byte
 	body        []byte // nil if it shares none
 	answer      answerColumns
+	ran         sql.NullInt64 // when its call has run
 }
 
 // rowColumns are what is read of a row, from rowTables.
 const (
-	rowColumns = `d.seq, d.format, d.id, d.time, d.record, b.text, d.answered_at, d.answer, d.answer_info`
+	rowColumns = `d.seq, d.format, d.id, d.time, d.record, b.text, d.answered_at, d.answer, d.answer_info, d.ran_at`
 	rowTables  = ` FROM decisions d LEFT JOIN bodies b ON b.first = d.shared`
 )
 
 func (r *row) scan(scan func(...any) error) error {
-	return scan(&r.seq, &r.format, &r.id, &r.time, &r.record, &r.body, &r.answer.at, &r.answer.verdict, &r.answer.info)
+	return scan(&r.seq, &r.format, &r.id, &r.time, &r.record, &r.body, &r.answer.at, &r.answer.verdict, &r.answer.info, &r.ran)
 }
 
 // json returns the record's JSON, as it was appended.
@@ -220,6 +222,11 @@ func (r *row) decode() (rec *decisions.Record, size int, err error) {
 	if rec, err = Decode(data); err == nil {
 		rec.Seq = r.seq
 		err = r.answer.to(rec)
+		rec.Ran = nil
+		if r.ran.Valid {
+			at := time.Unix(0, r.ran.Int64).UTC()
+			rec.Ran = &at
+		}
 	}
 	if err != nil {
 		return nil, 0, fmt.Errorf("record %d: %w", r.seq, err)

@@ -24,6 +24,7 @@ import (
 type spooledRecords struct {
 	records []frame
 	answers []frame
+	runs    []frame // reports that the call of a question has run
 }
 
 // add adds the frames of a segment, up to one that cannot be read.
@@ -32,9 +33,12 @@ func (c *spooledRecords) add(data []byte) {
 		if err != nil {
 			return
 		}
-		if f.kind == kindAnswer {
+		switch f.kind {
+		case kindAnswer:
 			c.answers = append(c.answers, f)
-		} else {
+		case kindRan:
+			c.runs = append(c.runs, f)
+		default:
 			c.records = append(c.records, f)
 		}
 	}
@@ -61,8 +65,12 @@ func (c *spooledRecords) contiguous(last int64) bool {
 	return true
 }
 
-// answer adds a person's answer in the spool to a record.
+// answer adds what is in the spool about a record: a person's answer, and that its call
+// has run.
 func (c *spooledRecords) answer(rec *decisions.Record) error {
+	if rec.Ran == nil {
+		rec.Ran = c.ran(rec.Seq)
+	}
 	if rec.Answer != nil {
 		return nil // the first one is kept
 	}

@@ -20,8 +20,8 @@ type writer struct {
 	// inPlace checks that the database's files are still in place.
 	inPlace func() error
 
-	rows                              rowWriter
-	answer, begin, commitTx, rollback statement
+	rows                                   rowWriter
+	answer, ran, begin, commitTx, rollback statement
 }
 
 func (w *writer) prepare(db *sql.DB, inPlace func() error) error {
@@ -54,6 +54,7 @@ func (w *writer) prepare(db *sql.DB, inPlace func() error) error {
 func (w *writer) statements() []preparation {
 	return append(w.rows.statements(), []preparation{
 		{&w.answer, setAnswer, 4},
+		{&w.ran, setRan, 2},
 		{&w.begin, "BEGIN IMMEDIATE", 0},
 		{&w.commitTx, "COMMIT", 0},
 		{&w.rollback, "ROLLBACK", 0},
@@ -110,15 +111,20 @@ func (w *writer) store(all []byte) error {
 	return nil
 }
 
-// storeFrame stores a frame. An answer has the sequence number of its record and does
-// not change last.
+// storeFrame stores a frame. An answer and a report have the sequence number of their
+// record and do not change last.
 func (w *writer) storeFrame(f *frame) error {
-	if f.kind == kindAnswer {
+	switch f.kind {
+	case kindAnswer:
 		w.answer.number(0, f.time)
 		w.answer.text(1, f.texts[answerVerdict])
 		w.answer.bytes(2, f.json)
 		w.answer.number(3, f.seq)
 		return w.answer.run()
+	case kindRan:
+		w.ran.number(0, f.time)
+		w.ran.number(1, f.seq)
+		return w.ran.run()
 	}
 	return w.rows.store(f)
 }

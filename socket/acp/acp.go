@@ -71,29 +71,43 @@ func stateOf(c *socket.Conn) *connState {
 func (h *handler) update(c *socket.Conn, params strictjson.Value) (run, error) {
 	state := stateOf(c)
 	id, err := updateSession(params)
+	ran := ""
 	if err == nil {
-		err = h.take(state, c.Owner(), id, params)
+		ran, err = h.take(state, c.Owner(), id, params)
 	}
 	if err != nil {
 		// What the agent said about a call is lost, so nothing known about the
 		// session's calls is reliable any more.
 		state.forgetCalls(id)
 	}
-	return nil, err
+	if ran == "" || h.RecordRun == nil {
+		return nil, err
+	}
+	asked := native.StateOf(c).Questions.Ran(id, ran)
+	if len(asked) == 0 {
+		return nil, err
+	}
+	return func(ctx context.Context) (any, error) {
+		for _, decision := range asked {
+			h.RecordRun(ctx, decision)
+		}
+		return nil, nil
+	}, nil
 }
 
-// take merges an update.
-func (h *handler) take(state *connState, owner decisions.Owner, id string, params strictjson.Value) error {
+// take merges an update. It returns the id of the call that has run to its end by it, ""
+// for none.
+func (h *handler) take(state *connState, owner decisions.Owner, id string, params strictjson.Value) (ran string, err error) {
 	s, declared := state.session(id), h.Sessions.Get(owner, id)
 	state.declare(s, declared)
 	ver, err := state.noteVersion(s, updateVersion(params), declared)
 	if err != nil {
-		return err
+		return "", err
 	}
 	u, err := parseUpdate(params, ver)
 	switch {
 	case err != nil:
-		return err
+		return "", err
 	case u.mode != "":
 		s.noteMode(u.mode, declared)
 	case u.call != nil:
@@ -101,8 +115,11 @@ func (h *handler) take(state *connState, owner decisions.Owner, id string, param
 		if u.call.ended {
 			state.approved.endCall(s.id, u.call.id)
 		}
+		if u.call.ran {
+			ran = u.call.id
+		}
 	}
-	return nil
+	return ran, nil
 }
 
 // prompt records that the client begins a turn. The prompt itself is not read.

@@ -43,6 +43,7 @@ type patch struct {
 	// more is set if the content is to be appended.
 	more    bool
 	ended   bool // the status says that the call has ended
+	ran     bool // the status says that the call has run to its end
 	defects []effects.Defect
 }
 
@@ -78,6 +79,8 @@ func parseToolCall(v strictjson.Value, at string, ver version) (*patch, error) {
 		p.kind = "other"
 	}
 	p.ended = l.ended(o)
+	// A call that failed may have been refused, and one may be in progress while it waits.
+	p.ran = p.ended && text(v, "status") == "completed"
 	p.note(o, "rawInput", memberInput)
 	if v, ok := l.get(o, "rawInput"); ok {
 		p.input, p.set = v, p.set|memberInput

@@ -30,7 +30,7 @@ var claudeQuestionTools = []string{"AskUserQuestion"}
 func claude() *Harness {
 	return &Harness{
 		Name: "claude", Agent: effects.Party{Name: "claude-code"},
-		read: readClaude, encode: encodeClaude, encodeBlock: Block,
+		read: readClaude, readAfter: readClaudeAfter, encode: encodeClaude, encodeBlock: Block,
 	}
 }
 

@@ -13,7 +13,7 @@ var clineQuestionTools = []string{"ask_followup_question", "ask_question", "plan
 func cline() *Harness {
 	return &Harness{
 		Name: "cline", Agent: effects.Party{Name: "cline"},
-		read: readCline, encode: encodeCline,
+		read: readCline, readAfter: readClineAfter, encode: encodeCline,
 		// Cline continues if its hook fails; only this answer stops the call.
 		encodeBlock: func(text string) Output { return encodeCline(nil, deny, byPermd+text) },
 	}

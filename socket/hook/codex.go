@@ -24,7 +24,7 @@ const codexNetworkPrefix = "network-access "
 func codex() *Harness {
 	return &Harness{
 		Name: "codex", Agent: effects.Party{Name: "codex"},
-		read: readCodex, encode: encodeCodex, encodeBlock: Block,
+		read: readCodex, readAfter: readClaudeAfter, encode: encodeCodex, encodeBlock: Block,
 	}
 }
 

@@ -14,7 +14,7 @@ var copilotQuestionTools = []string{"ask_user"}
 func copilot() *Harness {
 	return &Harness{
 		Name: "copilot", Agent: effects.Party{Name: "copilot-cli"},
-		read: readCopilot, encode: encodeCopilot, encodeBlock: Block,
+		read: readCopilot, readAfter: readCopilotAfter, encode: encodeCopilot, encodeBlock: Block,
 	}
 }
 

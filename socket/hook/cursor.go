@@ -15,7 +15,7 @@ var errServer = errors.New("the tool's server has no name")
 func cursor() *Harness {
 	return &Harness{
 		Name: "cursor", Agent: effects.Party{Name: "cursor"},
-		read: readCursor, encode: encodeCursor, encodeBlock: Block,
+		read: readCursor, readAfter: readCursorAfter, encode: encodeCursor, encodeBlock: Block,
 	}
 }
 

@@ -13,7 +13,7 @@ var geminiQuestionTools = []string{"ask_user"}
 func gemini() *Harness {
 	return &Harness{
 		Name: "gemini", Agent: effects.Party{Name: "gemini-cli"},
-		read: readGemini, encode: encodeGemini, encodeBlock: Block,
+		read: readGemini, readAfter: readGeminiAfter, encode: encodeGemini, encodeBlock: Block,
 	}
 }
 

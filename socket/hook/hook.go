@@ -86,6 +86,8 @@ type Harness struct {
 	Agent effects.Party
 	// read parses the harness's input.
 	read func(in []byte) (*Request, error)
+	// readAfter parses the harness's input at events after a tool.
+	readAfter func(in []byte) (*Finished, error)
 	// encode returns the output for an answer.
 	encode func(r *Request, o answerKind, text string) Output
 	// encodeBlock returns the output that blocks the tool if the input could not be read.

@@ -96,6 +96,9 @@ func (h *handler) decide(c *socket.Conn, params strictjson.Value) (run, error) {
 			return nil, ctx.Err() // nobody waits for the answers
 		}
 		for i, d := range decided {
+			if at.tree != nil {
+				h.Persistent.noteDecided(at.tree, reqs[i], d)
+			}
 			switch {
 			case d.Verdict != decisions.Ask:
 			case at.tree != nil:

@@ -59,6 +59,10 @@ type Deps struct {
 	// answer does not count. Nil means that answers are not recorded.
 	RecordAnswer func(ctx context.Context, decisionID string, v decisions.Verdict, kept []decisions.StoredChoice) error
 
+	// RecordRun records that the call of a question was reported to have run, which is no
+	// answer. Nil means that this is not recorded.
+	RecordRun func(ctx context.Context, decisionID string)
+
 	// Version is what this permd calls its version, for clients to show.
 	Version string
 

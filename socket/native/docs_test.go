@@ -19,6 +19,7 @@ func TestDocumented(t *testing.T) {
 	for method, params := range map[string]reflect.Type{
 		MethodSession: reflect.TypeFor[sessionParams](), MethodClose: reflect.TypeFor[closeParams](),
 		MethodDecide: reflect.TypeFor[decideParams](), MethodChoose: reflect.TypeFor[chooseParams](),
+		methodFinished: reflect.TypeFor[finishedParams](),
 	} {
 		got, err := doc.Table(method, "parameter")
 		if err != nil {

@@ -1,7 +1,7 @@
 // Package native implements permd's own protocol: permd/session and permd/close
 // declare and end sessions, permd/decide asks about calls of any tool,
 // permd/choose reports the person's answer to a question that permd left to
-// them.
+// them, permd/finished that the call of one has run.
 //
 // Questions of all protocols wait here for that answer (see PendingQuestions).
 // The package decides nothing itself, and passes what is to be remembered to a
@@ -20,6 +20,8 @@ const (
 	MethodClose   = "permd/close"
 	MethodDecide  = "permd/decide"
 	MethodChoose  = "permd/choose"
+	// methodFinished reports what became of a harness's questions.
+	methodFinished = "permd/finished"
 )
 
 // Register adds permd's own methods.
@@ -29,6 +31,7 @@ func Register(methods socket.Methods, deps Deps) {
 	methods[MethodClose] = h.close
 	methods[MethodDecide] = h.decide
 	methods[MethodChoose] = h.choose
+	methods[methodFinished] = h.finished
 }
 
 type handler struct {

@@ -51,6 +51,7 @@ type PendingQuestion struct {
 	Resolve func(Selection) (Resolution, error)
 
 	reserved bool // an answer is being stored
+	ran      bool // its call has run
 }
 
 // Resolution is the meaning of a selection.
@@ -160,6 +161,21 @@ func (a *PendingQuestions) Contains(id string) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return slices.ContainsFunc(a.list, func(ask *PendingQuestion) bool { return ask.ID == id && !ask.reserved })
+}
+
+// Ran returns the ids of the open questions about a call of a session that has run; each
+// only once. They stay open: the client may report the person's answer after the agent
+// has acted on it.
+func (a *PendingQuestions) Ran(session, call string) (ids []string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, ask := range a.list {
+		if r := ask.Request; r != nil && !ask.ran && ask.SessionID == session && r.Call.ID == call {
+			ask.ran = true
+			ids = append(ids, ask.ID)
+		}
+	}
+	return ids
 }
 
 // reserve reserves a question for one answer.

@@ -47,7 +47,8 @@ type boundQuestion struct {
 	OpenQuestion
 	tree      *sessionTree
 	key       callKey
-	answering bool // an answer is being stored
+	content   callKey // see contentOf
+	answering bool    // an answer is being stored
 }
 
 // callKey identifies a call by its content.
@@ -80,7 +81,7 @@ func (l *PersistentSessions) addQuestion(f *sessionTree, req *decisions.Request,
 			Decision: d, UID: f.owner.UID, Harness: f.harness, Session: req.Session.ID,
 			Tool: req.Call.Tool.Name, Cwd: req.Call.Cwd, Asked: l.Now(),
 		},
-		tree: f, key: key,
+		tree: f, key: key, content: contentOf(req.Call.Tool.Name, req.Call.Input),
 	})
 	n, size := 0, 0
 	for i := len(l.questions) - 1; i >= 0; i-- {

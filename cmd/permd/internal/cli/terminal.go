@@ -69,7 +69,8 @@ type Table struct {
 // Row adds a row.
 func (t *Table) Row(cells ...string) { t.rows = append(t.rows, cells) }
 
-// minFlexible is how far a column is shortened before the last one gets a line of its own.
+// A column is shortened to a fifth of the width, but not further than minFlexible, before
+// the last one gets a line of its own: a few letters of each say nothing.
 const minFlexible = 8
 
 // gap is between columns, and indent in front of a last column with a line of its own.
@@ -130,10 +131,11 @@ func (t *Table) fit(widths []int, width int) bool {
 	for _, n := range widths {
 		total += n
 	}
+	least := max(minFlexible, width/5)
 	for ; total > width; total-- {
 		widest := -1
 		for _, i := range t.Flexible {
-			if i < len(widths) && widths[i] > minFlexible && (widest < 0 || widths[i] > widths[widest]) {
+			if i < len(widths) && widths[i] > least && (widest < 0 || widths[i] > widths[widest]) {
 				widest = i
 			}
 		}

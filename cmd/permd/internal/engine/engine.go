@@ -52,6 +52,8 @@ type Config struct {
 	Observe  func(*decisions.Deliberation)
 	Ran      func(agent effects.Party, d *decisions.Decision)
 	Answered func(ctx context.Context, decisionID string, v decisions.Verdict, kept []decisions.StoredChoice) error
+	// HasRun is called when the call of a question was reported to have run. May be nil.
+	HasRun func(ctx context.Context, decisionID string)
 }
 
 // Memory holds remembered choices: it finds those that match and stores new ones.

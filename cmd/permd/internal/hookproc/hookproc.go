@@ -21,38 +21,46 @@ import (
 )
 
 func init() {
-	h := harness(os.Args)
+	h, after := harness(os.Args)
 	if h == nil {
 		return
 	}
 	// While packages are initialised, this goroutine is bound to its thread. Another one
 	// need not be woken for each message.
-	go func() { os.Exit(run(h, os.Stdin, os.Stdout, os.Stderr)) }()
+	go func() { os.Exit(run(h, after, os.Stdin, os.Stdout, os.Stderr)) }()
 	select {}
 }
 
-// harness returns the harness of the command line permd hook HARNESS, nil for another one.
-func harness(args []string) *hook.Harness {
-	if len(args) != 3 || args[1] != "hook" {
-		return nil
+// harness returns the harness of the command line permd hook HARNESS [--after], nil for
+// another one.
+func harness(args []string) (h *hook.Harness, after bool) {
+	after = len(args) == 4 && args[3] == "--after"
+	if len(args) != 3 && !after || args[1] != "hook" {
+		return nil, false
 	}
-	return hook.ByName(args[2])
+	return hook.ByName(args[2]), after
 }
 
 // run answers one hook as the whole process, and returns the exit code.
-func run(h *hook.Harness, in io.Reader, out, errw io.Writer) int {
+func run(h *hook.Harness, after bool, in io.Reader, out, errw io.Writer) int {
 	// Most harnesses proceed with the call when a hook dies of a signal. The signals are
 	// not given back, because the process ends.
 	ctx, _ := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	// Some also proceed when a hook dies of SIGPIPE without a message on standard
 	// error.
 	signal.Ignore(syscall.SIGPIPE)
+	if after {
+		return After(ctx, h, in, out, errw)
+	}
 	return Answer(ctx, h, in, out, errw)
 }
 
 // Answer answers one hook and returns the exit code.
 func Answer(ctx context.Context, h *hook.Harness, in io.Reader, out, errw io.Writer) int {
-	answer := answer(ctx, h, in)
+	return write(answer(ctx, h, in), out, errw)
+}
+
+func write(answer hook.Output, out, errw io.Writer) int {
 	if _, err := out.Write(answer.Stdout); err != nil && len(answer.Stdout) > 0 {
 		answer = hook.Block("writing the answer: " + err.Error())
 	}

@@ -9,6 +9,7 @@ const claudeNote = "Claude Code 2.1.295 and newer stop a call when the hook take
 func claudePlaces(root, home string) []configPlace {
 	edit := &jsonHooks{
 		harness: "claude", lists: []jsonList{{[]string{"hooks", "PreToolUse"}, claudeEntry}},
+		after:       []jsonList{{[]string{"hooks", "PostToolUse"}, claudeAfter}, {[]string{"hooks", "Stop"}, claudeStop}},
 		offSwitches: []jsonSwitch{{[]string{"disableAllHooks"}, "true"}}, timeout: hookLimit, failClosedMember: `"onFailure":"block"`,
 	}
 	notes := []string{restartNote, claudeNote}
@@ -32,6 +33,18 @@ type commandHook struct {
 type hookGroup struct {
 	Matcher string        `json:"matcher"`
 	Hooks   []commandHook `json:"hooks"`
+}
+
+// claudeAfter is an entry at an event that every version knows: an older one leaves a
+// file out that names another.
+func claudeAfter(command string) any {
+	return hookGroup{"*", []commandHook{{Type: "command", Command: command, Timeout: hookLimit}}}
+}
+
+func claudeStop(command string) any {
+	return struct {
+		Hooks []commandHook `json:"hooks"`
+	}{[]commandHook{{Type: "command", Command: command, Timeout: hookLimit}}}
 }
 
 func claudeEntry(command string) any {

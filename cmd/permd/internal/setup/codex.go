@@ -3,7 +3,7 @@ package setup
 import "path/filepath"
 
 const (
-	codexTrust = "Codex runs the hook only after you trusted it: start codex, type /hooks, and trust both; until then no call is checked"
+	codexTrust = "Codex runs the hook only after you trusted it: start codex, type /hooks, and trust them; until then no call is checked"
 	codexNote  = "Codex goes on with a call when the hook takes longer than its limit"
 )
 

@@ -12,7 +12,7 @@ import (
 const copilotNote = "Copilot goes on with a call, or asks, when the hook takes longer than its limit"
 
 func copilotPlaces(root, home string) []configPlace {
-	edit := &ownFile{harness: "copilot", text: copilotFile}
+	edit := &ownFile{harness: "copilot", text: copilotFile, earlier: copilotEarlier}
 	notes := []string{restartNote, copilotNote}
 	return []configPlace{
 		{name: "copilot", path: filepath.Join(ownFolder("COPILOT_HOME", home, ".copilot"), "hooks", "permd.json"), mode: 0o600, edit: edit, notes: notes},
@@ -21,20 +21,30 @@ func copilotPlaces(root, home string) []configPlace {
 }
 
 // copilotFile is one of Copilot's files of hooks.
-func copilotFile(program string) []byte {
+func copilotFile(program string) []byte { return copilotHooks(program, true) }
+
+// copilotEarlier is the file as earlier versions wrote it.
+func copilotEarlier(program string) []byte { return copilotHooks(program, false) }
+
+func copilotHooks(program string, after bool) []byte {
 	type hook struct {
 		Type    string `json:"type"`
 		Bash    string `json:"bash"`
 		Limit   int    `json:"timeoutSec"`
-		Comment string `json:"comment"`
+		Comment string `json:"comment,omitzero"`
 	}
 	type hooks struct {
-		PreToolUse []hook `json:"preToolUse"`
+		PreToolUse  []hook `json:"preToolUse"`
+		PostToolUse []hook `json:"postToolUse,omitzero"`
+	}
+	list := hooks{PreToolUse: []hook{{"command", hookCommand(program, "copilot"), hookLimit, programPrefix + cli.Quote(program) + programSuffix}}}
+	if after {
+		list.PostToolUse = []hook{{Type: "command", Bash: afterCommand(program, "copilot"), Limit: hookLimit}}
 	}
 	text, err := json.Marshal(struct {
 		Version int   `json:"version"`
 		Hooks   hooks `json:"hooks"`
-	}{1, hooks{[]hook{{"command", hookCommand(program, "copilot"), hookLimit, programPrefix + cli.Quote(program) + programSuffix}}}}, jsontext.WithIndent("  "))
+	}{1, list}, jsontext.WithIndent("  "))
 	if err != nil {
 		panic(err) // strings and numbers
 	}

@@ -14,6 +14,10 @@ func cursorPlaces(root, home string) []configPlace {
 	// For what the other three do not see. It is not for all tools: only
 	// beforeMCPExecution names the server of a tool server's tool.
 	edit.lists = append(edit.lists, jsonList{[]string{"hooks", "preToolUse"}, cursorToolEntry})
+	for _, event := range []string{"afterShellExecution", "afterMCPExecution"} {
+		edit.after = append(edit.after, jsonList{[]string{"hooks", event}, cursorAfter})
+	}
+	edit.after = append(edit.after, jsonList{[]string{"hooks", "postToolUse"}, cursorToolAfter})
 	return []configPlace{
 		{name: "cursor", path: filepath.Join(home, ".cursor", "hooks.json"), mode: 0o600, edit: edit},
 		{name: "cursor", managed: true, path: systemFile(root, "etc/cursor/hooks.json", "Library/Application Support/Cursor/hooks.json"), mode: 0o644, edit: edit},
@@ -24,13 +28,19 @@ type cursorHook struct {
 	Matcher    string `json:"matcher,omitzero"`
 	Command    string `json:"command"`
 	Timeout    int    `json:"timeout"`
-	FailClosed bool   `json:"failClosed"`
+	FailClosed bool   `json:"failClosed,omitzero"`
 }
 
 func cursorEntry(command string) any {
 	return cursorHook{Command: command, Timeout: hookLimit, FailClosed: true}
 }
 
-func cursorToolEntry(command string) any {
-	return cursorHook{"Write|Delete|Grep|Task", command, hookLimit, true}
+const cursorTools = "Write|Delete|Grep|Task"
+
+func cursorToolEntry(command string) any { return cursorHook{cursorTools, command, hookLimit, true} }
+
+func cursorAfter(command string) any { return cursorHook{Command: command, Timeout: hookLimit} }
+
+func cursorToolAfter(command string) any {
+	return cursorHook{cursorTools, command, hookLimit, false}
 }

@@ -13,7 +13,7 @@ const (
 
 func geminiPlaces(root, home string) []configPlace {
 	edit := &jsonHooks{
-		harness: "gemini", lists: []jsonList{{[]string{"hooks", "BeforeTool"}, geminiEntry}}, dialect: jsonedit.Comments,
+		harness: "gemini", lists: []jsonList{{[]string{"hooks", "BeforeTool"}, geminiEntry}}, after: []jsonList{{[]string{"hooks", "AfterTool"}, geminiEntry}}, dialect: jsonedit.Comments,
 		offSwitches: []jsonSwitch{{[]string{"hooksConfig", "enabled"}, "false"}, {[]string{"hooksConfig", "disabled"}, `"permd"`}},
 		timeout:     hookLimit * 1000,
 	}

@@ -87,10 +87,26 @@ func hookCommand(program, harness string) string {
 	return cli.Quote(program) + " hook " + harness + " || exit 2"
 }
 
+// afterCommand returns the command line for events after a tool. Whatever fails, the
+// harness is not disturbed: the tool has run.
+func afterCommand(program, harness string) string {
+	return cli.Quote(program) + " hook " + harness + " --after || exit 0"
+}
+
+// afterProgram returns the program in a command line that afterCommand returned, "" for any
+// other command line.
+func afterProgram(command, harness string) string {
+	return commandProgram(strings.TrimSuffix(command, " || exit 0"), " hook "+harness+" --after")
+}
+
 // hookProgram returns the program in a command line that hookCommand returned, ""
 // for any other command line.
 func hookProgram(command, harness string) string {
-	rest, ok := strings.CutSuffix(strings.TrimSuffix(command, " || exit 2"), " hook "+harness)
+	return commandProgram(strings.TrimSuffix(command, " || exit 2"), " hook "+harness)
+}
+
+func commandProgram(command, arguments string) string {
+	rest, ok := strings.CutSuffix(command, arguments)
 	if !ok || rest == "" {
 		return ""
 	}

@@ -61,6 +61,9 @@ func inspectHook(p *configPlace, x *findings.List) {
 		// Such as one that ends in || true.
 		x.Warn("hooks", "check it, and then: "+again, "%s: %s has permd hook %s, but not as install writes it: calls may run when the hook fails", p.name, p.path, p.name)
 	}
+	if len(entries.silent) > 0 && len(entries.programs) > 0 {
+		x.Warn("hooks", again, "%s: %s: nothing tells permd at %s what has run, so questions wait on that are over", p.name, p.path, strings.Join(entries.silent, ", "))
+	}
 	if entries.pending != "" {
 		x.Warn("hooks", entries.pending, "%s: %s: the harness has not noted that you trust the hook, and may not run it", p.name, p.path)
 	}

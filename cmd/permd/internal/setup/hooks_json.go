@@ -18,6 +18,7 @@ import (
 type jsonHooks struct {
 	harness          string
 	lists            []jsonList
+	after            []jsonList   // at events after a tool
 	offSwitches      []jsonSwitch // settings that turn permd's hook off
 	dialect          jsonedit.Dialect
 	requiredSettings []jsonSwitch // settings that are added if they are missing
@@ -72,6 +73,15 @@ func (h *jsonHooks) install(text []byte, program string) ([]byte, error) {
 			return nil, h.formatError(err)
 		}
 	}
+	for _, list := range h.after {
+		entry, err := json.Marshal(list.entry(afterCommand(program, h.harness)))
+		if err != nil {
+			return nil, fmt.Errorf("encoding a hook: %w", err)
+		}
+		if t, err = t.Append(string(entry), list.path...); err != nil {
+			return nil, h.formatError(err)
+		}
+	}
 	return t.Bytes(), nil
 }
 
@@ -104,7 +114,7 @@ func (h *jsonHooks) remove(text []byte) ([]byte, bool, error) {
 		return nil, false, err
 	}
 	found := false
-	for _, list := range h.lists {
+	for _, list := range slices.Concat(h.lists, h.after) {
 		var removed bool
 		if t, removed, err = h.removeFrom(t, list.path); err != nil {
 			return nil, false, err
@@ -162,7 +172,8 @@ func prune(t *jsonedit.Text, path []string) (*jsonedit.Text, error) {
 }
 
 func (h *jsonHooks) isOurs(n jsonedit.Node) bool {
-	return hookProgram(n.Member("command").String(), h.harness) != ""
+	command := n.Member("command").String()
+	return hookProgram(command, h.harness) != "" || afterProgram(command, h.harness) != ""
 }
 
 func (h *jsonHooks) check(text []byte) (e configEntries, err error) {
@@ -176,29 +187,31 @@ func (h *jsonHooks) check(text []byte) (e configEntries, err error) {
 	var missing []string
 	for _, list := range h.lists {
 		found := false
-		events := t.Root().Member(list.path...)
-		for i := range events.Len() {
-			entries := []jsonedit.Node{events.At(i)}
-			inner := events.At(i).Member("hooks")
-			for j := range inner.Len() {
-				entries = append(entries, inner.At(j))
-			}
-			for _, n := range entries {
-				program := hookProgram(n.Member("command").String(), h.harness)
-				if program == "" {
-					continue
-				}
+		list.each(t, func(group, n jsonedit.Node) {
+			if program := hookProgram(n.Member("command").String(), h.harness); program != "" {
 				found = true
 				e.program(program)
-				h.checkEntry(&e, list, n, events.At(i).Member("matcher"))
+				h.checkEntry(&e, list, n, group.Member("matcher"))
 			}
-		}
+		})
 		if !found {
 			missing = append(missing, list.path[len(list.path)-1])
 		}
 	}
 	if len(e.programs) == 0 {
 		return e, nil
+	}
+	for _, list := range h.after {
+		found := false
+		list.each(t, func(_, n jsonedit.Node) {
+			if program := afterProgram(n.Member("command").String(), h.harness); program != "" {
+				found = true
+				e.program(program)
+			}
+		})
+		if !found {
+			e.silent = append(e.silent, list.path[len(list.path)-1])
+		}
 	}
 	for _, m := range missing {
 		e.problems = append(e.problems, "nothing asks permd at "+m)
@@ -209,6 +222,19 @@ func (h *jsonHooks) check(text []byte) (e configEntries, err error) {
 		}
 	}
 	return e, nil
+}
+
+// each visits the hooks of a list, with the group that each is in, which may be itself.
+func (l *jsonList) each(t *jsonedit.Text, visit func(group, hook jsonedit.Node)) {
+	events := t.Root().Member(l.path...)
+	for i := range events.Len() {
+		group := events.At(i)
+		visit(group, group)
+		inner := group.Member("hooks")
+		for j := range inner.Len() {
+			visit(group, inner.At(j))
+		}
+	}
 }
 
 // checkEntry compares an entry with what would be installed.

@@ -12,6 +12,9 @@ import (
 type ownFile struct {
 	harness string
 	text    func(program string) []byte
+	// earlier is the file as earlier versions wrote it, which told nothing after a tool; nil
+	// if that is the same.
+	earlier func(program string) []byte
 }
 
 func (o *ownFile) install(text []byte, program string) ([]byte, error) {
@@ -37,6 +40,9 @@ func (o *ownFile) remove(text []byte) ([]byte, bool, error) {
 func (o *ownFile) check(text []byte) (e configEntries, err error) {
 	if program := o.program(text); program != "" {
 		e.program(program)
+		if !bytes.Equal(o.text(program), text) {
+			e.silent = append(e.silent, "the event after a tool")
+		}
 	} else if bytes.Contains(text, []byte(" hook "+o.harness)) {
 		e.problems = append(e.problems, "it was changed")
 	}
@@ -51,7 +57,7 @@ func (o *ownFile) program(text []byte) string {
 			continue
 		}
 		rest, _, _ = strings.Cut(rest, programSuffix)
-		if program := hookProgram(rest+" hook "+o.harness, o.harness); program != "" && bytes.Equal(o.text(program), text) {
+		if program := hookProgram(rest+" hook "+o.harness, o.harness); program != "" && (bytes.Equal(o.text(program), text) || o.earlier != nil && bytes.Equal(o.earlier(program), text)) {
 			return program
 		}
 	}

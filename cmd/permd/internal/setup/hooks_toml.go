@@ -32,6 +32,9 @@ const (
 // instead of its question, where it takes a yes as well.
 var tomlEvents = []string{"PreToolUse", "PermissionRequest"}
 
+// tomlAfter is the event after a tool, whose hook decides nothing.
+const tomlAfter = "PostToolUse"
+
 // errTOML is returned for a file that cannot be edited.
 func errTOML(format string, args ...any) error {
 	return cli.Failf(cli.ExitError, "correct the file first, or add the lines by hand: permd hook install codex --dry-run in an empty HOME shows them", format, args...)
@@ -43,13 +46,15 @@ func (h *tomlHooks) block(program string, pin bool) string {
 	if pin {
 		fmt.Fprintf(&b, "[features]\nhooks = true\n\n")
 	}
-	for i, event := range tomlEvents {
-		if i > 0 {
-			fmt.Fprintln(&b)
-		}
+	add := func(event, command string) {
 		fmt.Fprintf(&b, "[[hooks.%s]]\n\n[[hooks.%s.hooks]]\ntype = \"command\"\ncommand = \"%s\"\ntimeout = %d\n",
-			event, event, hookCommand(program, "codex"), hookLimit) // the path has nothing that TOML escapes
+			event, event, command, hookLimit) // the path has nothing that TOML escapes
 	}
+	for _, event := range tomlEvents {
+		add(event, hookCommand(program, "codex"))
+		fmt.Fprintln(&b)
+	}
+	add(tomlAfter, afterCommand(program, "codex"))
 	fmt.Fprintln(&b, tomlEnd)
 	return b.String()
 }
@@ -143,8 +148,8 @@ func (h *tomlHooks) removesOnlyOurs(before, after map[string]any) bool {
 	had, _ := before["hooks"].(map[string]any)
 	has, _ := after["hooks"].(map[string]any)
 	had, has = maps.Clone(had), maps.Clone(has)
-	for _, event := range tomlEvents {
-		kept := slices.DeleteFunc(slices.Clone(groupsOf(had, event)), func(g map[string]any) bool { return groupProgram(g) != "" })
+	for _, event := range append([]string{tomlAfter}, tomlEvents...) {
+		kept := slices.DeleteFunc(slices.Clone(groupsOf(had, event)), func(g map[string]any) bool { return groupProgram(g)+groupRuns(g, afterProgram) != "" })
 		if !reflect.DeepEqual(append([]map[string]any{}, kept...), append([]map[string]any{}, groupsOf(has, event)...)) {
 			return false
 		}
@@ -235,6 +240,9 @@ func (h *tomlHooks) entries(doc map[string]any) (e configEntries) {
 			missing = append(missing, event)
 		}
 	}
+	if !slices.ContainsFunc(groupsOf(hooks, tomlAfter), func(g map[string]any) bool { return groupRuns(g, afterProgram) != "" }) {
+		e.silent = append(e.silent, tomlAfter)
+	}
 	for _, event := range missing {
 		if len(e.programs) > 0 {
 			e.problems = append(e.problems, "nothing asks permd at "+event)
@@ -259,11 +267,14 @@ func groupsOf(table map[string]any, name string) []map[string]any {
 	return nil
 }
 
-// groupProgram returns the permd that a group of hooks runs.
-func groupProgram(group map[string]any) string {
+// groupProgram returns the permd that a group of hooks asks.
+func groupProgram(group map[string]any) string { return groupRuns(group, hookProgram) }
+
+// groupRuns returns the first program that a function finds in the commands of a group.
+func groupRuns(group map[string]any, of func(command, harness string) string) string {
 	for _, hook := range groupsOf(group, "hooks") {
 		command, _ := hook["command"].(string)
-		if program := hookProgram(command, "codex"); program != "" {
+		if program := of(command, "codex"); program != "" {
 			return program
 		}
 	}

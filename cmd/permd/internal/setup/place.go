@@ -42,6 +42,7 @@ type configEntries struct {
 	programs []string // paths of permd that they run, without duplicates
 	problems []string // why a call could bypass them
 	pending  string   // what the user has to do in the harness before they take effect
+	silent   []string // events after a tool at which nothing is told to permd
 }
 
 func (e *configEntries) program(path string) {
