@@ -17,7 +17,7 @@ func TestFailuresStop(t *testing.T) {
 		{"client that never reads", stopWithMuteClient},
 		{"open question", stopWithQuestion},
 		{"nobody reads what it prints", stopWithFullPipe},
-	}, "open question")
+	})
 }
 
 // bearable is much longer than what is measured takes on a quiet machine.

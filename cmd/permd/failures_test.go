@@ -48,7 +48,7 @@ func TestFailures(t *testing.T) {
 		{"proxy with a daemon of another protocol", proxyOtherVersion},
 		{"permd decide with a daemon of another protocol", decideOtherVersion},
 		{"hook whose harness does not end its input", hooksOpenInput},
-	}, "call not understood", "too many connections", "shutting down", "daemon not reachable")
+	}, "call not understood", "shutting down", "daemon not reachable")
 }
 
 // failure is something that is broken for real.

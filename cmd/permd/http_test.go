@@ -199,6 +199,9 @@ func TestHTTPSame(t *testing.T) {
 // TestHTTPAllow: if an application cannot ask its person, they answer with permd
 // allow, once or for longer, for the session that asked.
 func TestHTTPAllow(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it starts a daemon and commands; TestHTTPFailures is the quick one")
+	}
 	t.Parallel()
 	d, c := startHTTP(t, "unix")
 	project := d.project(t, nil)

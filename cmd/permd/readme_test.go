@@ -96,6 +96,9 @@ func steady(s string) string {
 // TestReadmeTranscript: with UPDATE_SCRIPTS set, the README gets what the
 // commands print now.
 func TestReadmeTranscript(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it types all commands of a page; TestReadmeRules is the quick one")
+	}
 	t.Parallel()
 	r := readReadme(t)
 	old := r.find(t, "", "$ permd serve")
