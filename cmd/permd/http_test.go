@@ -12,7 +12,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
+
+	"github.com/permd/permd/internal/eventually"
 )
 
 // httpClient asks a daemon over HTTP, as a third-party program does.
@@ -55,7 +56,7 @@ func (d *testDaemon) http(t *testing.T) *httpClient {
 		}
 		c.token = strings.TrimSpace(string(token))
 	}
-	c.client = &http.Client{Transport: transport, Timeout: time.Minute}
+	c.client = &http.Client{Transport: transport, Timeout: eventually.Limit}
 	return c
 }
 

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/permd/permd/internal/eventually"
 )
 
 // The README is followed as a person would: its commands print what it shows, and
@@ -243,7 +245,7 @@ func replay(t *testing.T, w *wire, conversation string) {
 			t.Fatalf("neither sent nor answered: %s", line)
 		}
 		answered++
-		if err := w.SetReadDeadline(time.Now().Add(20 * time.Second)); err != nil {
+		if err := w.SetReadDeadline(time.Now().Add(eventually.Limit)); err != nil {
 			t.Fatal(err)
 		}
 		got, err := w.lines.ReadString('\n')
