@@ -3,6 +3,7 @@ package policy_test
 import (
 	"testing"
 
+	"github.com/permd/permd/internal/testload"
 	"github.com/permd/permd/policy"
 	"github.com/permd/permd/rego"
 )
@@ -14,7 +15,7 @@ func TestBaseFolder(t *testing.T) {
 		t.Skip("long: it runs the tests of the base layer again; TestShippedBase in rules is the quick one")
 	}
 	t.Parallel()
-	for _, profile := range []string{"", "careful", "balanced", "unattended"} {
+	for _, profile := range testload.Sample(t, 2, []string{"", "careful", "balanced", "unattended"}) {
 		report, err := policy.Folder{Dir: "../rego/base", Schema: rego.InputSchema(), Profile: profile}.Test(t.Context())
 		if err != nil {
 			t.Fatal(err)
