@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/permd/permd/internal/filetest"
+	"github.com/permd/permd/internal/testload"
 	"github.com/permd/permd/socket/admin"
 )
 
@@ -57,9 +58,13 @@ type failure struct {
 	test func(t *testing.T)
 }
 
-// failures runs the rows of a table at the same time, with -short only the quick ones.
+// failures runs the rows of a table at the same time, with -short only the quick ones, and
+// with the race detector a sample.
 func failures(t *testing.T, rows []failure, quick ...string) {
 	t.Helper()
+	if !testing.Short() {
+		rows = testload.WithRace(t, rows)
+	}
 	for _, row := range rows {
 		t.Run(row.name, func(t *testing.T) {
 			if testing.Short() && !slices.Contains(quick, row.name) {
