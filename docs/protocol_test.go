@@ -14,6 +14,7 @@ import (
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/decisions/effects/tools"
+	"github.com/permd/permd/internal/eventually"
 	"github.com/permd/permd/rego"
 	"github.com/permd/permd/socket"
 	"github.com/permd/permd/socket/aap"
@@ -61,7 +62,7 @@ func TestTranscripts(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = c.Close() }()
-	if err := c.SetDeadline(time.Now().Add(20 * time.Second)); err != nil {
+	if err := c.SetDeadline(time.Now().Add(eventually.Limit)); err != nil {
 		t.Fatal(err)
 	}
 	schema := readSchema(t)

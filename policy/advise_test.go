@@ -12,6 +12,7 @@ import (
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects/programs"
 	"github.com/permd/permd/decisions/effects/tools"
+	"github.com/permd/permd/internal/testload"
 	"github.com/permd/permd/policy/diag"
 	"github.com/permd/permd/policy/settings"
 	"github.com/permd/permd/rego"
@@ -125,7 +126,7 @@ func TestAdviseLists(t *testing.T) {
 		{"another port", "allow:\n  connect:\n    - docs.example.com:443\n    - docs.example.com:8443", 0, "", "", ""},
 		{"a wider tool", "allow:\n  use:\n    - github:get_*\n    - github:get_issue", 4, diag.SeverityNote, "nothing more", ""},
 	}
-	for _, tt := range tests {
+	for _, tt := range testload.WithShort(t, 20, tests) {
 		t.Run(tt.name, func(t *testing.T) {
 			checkOne(t, adviceOn(t, decisions.User, map[string]string{"rules.yaml": tt.lines}), "rules.yaml", tt.at, tt.sev, tt.want, tt.hint)
 		})
@@ -224,7 +225,7 @@ func TestAdviseRego(t *testing.T) {
 		{"covers more", fmt.Sprintf(write, `input.effect.recursive == false`) + "\nallow contains {\"reason\": \"y\", \"covers\": [\"ci\"]} if {\n\tinput.effect.kind == \"write\"\n\tinput.effect.recursive == false\n\tinput.effect.project_path == \"a\"\n}", 0, "", "", ""},
 		{"asks each time", fmt.Sprintf(run, "ask", `input.effect.program == "git"`) + "\nask contains {\"reason\": \"y\", \"remember\": false} if {\n\tinput.effect.kind == \"run\"\n\tinput.effect.program == \"git\"\n\tinput.effect.subcommand == \"push\"\n}", 0, "", "", ""},
 	}
-	for _, tt := range tests {
+	for _, tt := range testload.WithShort(t, 15, tests) {
 		t.Run(tt.name, func(t *testing.T) {
 			text := "package permd.user\nimport rego.v2\n" + tt.rules + "\n"
 			checkOne(t, adviceOn(t, decisions.User, map[string]string{"a.rego": text}), "a.rego", tt.at, tt.sev, tt.want, tt.hint)

@@ -13,6 +13,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/permd/permd/internal/eventually"
 	"github.com/permd/permd/internal/strictjson"
 )
 
@@ -67,7 +68,7 @@ func (p *peer) writeAnyway(s string) { _, _ = p.Write([]byte(s)) }
 // line returns the next answer, "" if the connection has ended.
 func (p *peer) line() string {
 	p.t.Helper()
-	if err := p.SetReadDeadline(time.Now().Add(20 * time.Second)); err != nil {
+	if err := p.SetReadDeadline(time.Now().Add(eventually.Limit)); err != nil {
 		p.t.Fatal(err)
 	}
 	s, err := p.r.ReadString('\n')

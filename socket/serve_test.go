@@ -296,7 +296,7 @@ func TestPeerAndConnState(t *testing.T) {
 		select {
 		case id := <-closed:
 			ids = append(ids, id)
-		case <-time.After(20 * time.Second):
+		case <-time.After(eventually.Limit):
 			t.Fatal("OnClose was not called")
 		}
 	}

@@ -39,7 +39,7 @@ func TestNeverReadingClientIsDropped(t *testing.T) {
 	c.write(`{"jsonrpc":"2.0","id":"w","method":"wait"}` + "\n")
 	<-started
 	line := []byte(`{"jsonrpc":"2.0","id":null,"method":"big"}` + "\n")
-	if err := c.SetWriteDeadline(time.Now().Add(20 * time.Second)); err != nil {
+	if err := c.SetWriteDeadline(time.Now().Add(eventually.Limit)); err != nil {
 		t.Fatal(err)
 	}
 	var err error
@@ -73,7 +73,7 @@ func TestClientGoneCancelsInFlight(t *testing.T) {
 		if err == nil {
 			t.Error("it was cancelled without a cause")
 		}
-	case <-time.After(20 * time.Second):
+	case <-time.After(eventually.Limit):
 		t.Fatal("the request was not cancelled")
 	}
 }
@@ -257,7 +257,7 @@ func TestShutdownLeavesStuckMethodBehind(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), "did not end in time") {
 			t.Errorf("Serve returned %v", err)
 		}
-	case <-time.After(20 * time.Second):
+	case <-time.After(eventually.Limit):
 		t.Error("Serve does not return")
 	}
 	close(gate) // its late "allow" goes nowhere

@@ -12,6 +12,7 @@ import (
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/decisions/effects/display"
 	"github.com/permd/permd/decisions/pattern"
+	"github.com/permd/permd/internal/testload"
 )
 
 // sharedCorpus is where people who have the corpora keep them.
@@ -76,6 +77,8 @@ func TestWidths(t *testing.T) {
 			commands = append(commands, c)
 		}
 	}
+	all := len(commands)
+	commands = testload.WithShort(t, 25, testload.Sample(t, len(commands)/2, commands))
 	w := newWorld(devHome).checkout(devProject)
 	w.fs.File(path.Join(devHome, "notes/x"), "x\n")
 	found := make([]string, len(commands))
@@ -135,7 +138,7 @@ func TestWidths(t *testing.T) {
 			t.Error(text)
 		}
 	}
-	if t.Logf("%d calls, %d others tried", len(commands), n); n < 1000 {
+	if t.Logf("%d calls, %d others tried", len(commands), n); n == 0 || len(commands) == all && n < 1000 {
 		t.Errorf("only %d other calls were tried", n)
 	}
 }

@@ -65,6 +65,9 @@ func (c *chained) want(line, want string) {
 
 // TestProxyChain plays a conversation on a conductor's pipe, with the daemon.
 func TestProxyChain(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it plays two conversations; TestGates and TestProxyProcess are the quick ones")
+	}
 	t.Parallel()
 	d := startDaemon(t)
 	project := t.TempDir()

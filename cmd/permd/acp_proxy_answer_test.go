@@ -43,7 +43,7 @@ func (d *testDaemon) mirror(t *testing.T, project, agent string, version int) *m
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	watch := time.AfterFunc(2*time.Minute, func() { cmd.Process.Kill() })
+	watch := time.AfterFunc(eventually.Limit, func() { cmd.Process.Kill() })
 	t.Cleanup(func() {
 		m.in.Close()
 		ended(t, cmd, &m.stderr, 0)

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/permd/permd/internal/eventually"
 )
 
 // nodeModules names the folder with the packages of testdata/node/package.json.
@@ -172,7 +174,7 @@ func (d *testDaemon) converse(t *testing.T, client, agent []string, plan pairPla
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
-		watch := time.AfterFunc(time.Minute, func() { cmd.Process.Kill() })
+		watch := time.AfterFunc(eventually.Limit, func() { cmd.Process.Kill() })
 		defer watch.Stop()
 	}
 	var both sync.WaitGroup

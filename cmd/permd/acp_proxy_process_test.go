@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/permd/permd/cmd/permd/internal/cli"
+	"github.com/permd/permd/internal/eventually"
 )
 
 // proxied is permd acp in front of one of the agents of this test binary.
@@ -35,7 +36,7 @@ func TestProxyProcess(t *testing.T) {
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
-		watch := time.AfterFunc(time.Minute, func() { cmd.Process.Kill() })
+		watch := time.AfterFunc(eventually.Limit, func() { cmd.Process.Kill() })
 		defer watch.Stop()
 		cmd.Wait()
 		return out.String(), errs.String(), cmd.ProcessState.ExitCode()

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/permd/permd/internal/eventually"
 )
 
 // relayed is a conversation in which the test plays both sides: permd acp, with an
@@ -92,7 +94,7 @@ func (d *testDaemon) relay(t *testing.T, child ...string) *relayed {
 	out.Close()
 	t.Cleanup(func() { r.cmd.Process.Kill() })
 	for _, conn := range []**net.UnixConn{&r.life, &r.agent} {
-		_ = listener.SetDeadline(time.Now().Add(30 * time.Second))
+		_ = listener.SetDeadline(time.Now().Add(eventually.Limit))
 		if *conn, err = listener.AcceptUnix(); err != nil {
 			t.Fatalf("the agent did not start: %v\n%s", err, r.stderr.String())
 		}
@@ -176,7 +178,7 @@ func (r *relayed) end(t *testing.T) {
 // gone checks that the agent and all processes that it started have ended.
 func (r *relayed) gone(t *testing.T) {
 	t.Helper()
-	_ = r.life.SetReadDeadline(time.Now().Add(30 * time.Second))
+	_ = r.life.SetReadDeadline(time.Now().Add(eventually.Limit))
 	if rest, err := io.ReadAll(r.life); err != nil || len(bytes.TrimSpace(rest)) > 0 {
 		t.Errorf("something of the agent is left: %q, %v", rest, err)
 	}

@@ -109,7 +109,7 @@ func ended(t *testing.T, cmd *exec.Cmd, stderr *lockedBuffer, want int) {
 	go func() { cmd.Wait(); close(done) }()
 	select {
 	case <-done:
-	case <-time.After(30 * time.Second):
+	case <-time.After(eventually.Limit):
 		cmd.Process.Kill()
 		<-done
 		t.Errorf("permd acp did not end: %s", stderr.String())
@@ -129,7 +129,7 @@ func (e *editor) prompt(text string) string {
 	select {
 	case said := <-e.texts:
 		return said
-	case <-time.After(20 * time.Second):
+	case <-time.After(eventually.Limit):
 		e.t.Fatalf("the agent said nothing: %s", e.stderr.String())
 		return ""
 	}

@@ -16,6 +16,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/permd/permd/internal/eventually"
 	"github.com/permd/permd/socket/client"
 	"github.com/permd/permd/socket/proxy"
 )
@@ -85,7 +86,7 @@ func TestProxyStorm(t *testing.T) {
 			if err != nil {
 				t.Errorf("round %d: the conversation was broken off: %v", round, err)
 			}
-		case <-time.After(time.Minute):
+		case <-time.After(eventually.Limit):
 			t.Fatalf("round %d: the proxy does not end", round)
 		}
 		stop()
@@ -119,7 +120,7 @@ func TestProxyStormProcess(t *testing.T) {
 		go func() { r.cmd.Wait(); close(done) }()
 		select {
 		case <-done:
-		case <-time.After(time.Minute):
+		case <-time.After(eventually.Limit):
 			t.Errorf("round %d: permd acp does not end: %s", round, r.stderr.String())
 			r.cmd.Process.Kill()
 		}
@@ -170,7 +171,7 @@ func (s *storm) run(t *testing.T, d *testDaemon, kill func()) {
 	}
 	ended := make(chan struct{})
 	go func() { all.Wait(); close(ended) }()
-	late := time.After(time.Minute)
+	late := time.After(eventually.Limit)
 	for step := 0; ; step++ {
 		select {
 		case <-ended:

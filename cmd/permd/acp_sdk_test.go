@@ -9,6 +9,7 @@ import (
 
 	acpsdk "github.com/coder/acp-go-sdk"
 
+	"github.com/permd/permd/internal/eventually"
 	"github.com/permd/permd/socket/client"
 )
 
@@ -28,7 +29,7 @@ func (d *delegate) RequestPermission(ctx context.Context, p acpsdk.RequestPermis
 	// client that keeps their order must wait for the update before the request.
 	select {
 	case <-d.seen:
-	case <-time.After(10 * time.Second):
+	case <-time.After(eventually.Limit):
 		d.t.Error("no update came before the request")
 	}
 	var answer acpsdk.RequestPermissionResponse

@@ -13,6 +13,9 @@ import (
 // their answer, the run would be another one: it is asked again, also in a turn of which
 // other calls still wait. Without such a change the yes counts.
 func TestApprovedInAFolder(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it starts a daemon for one conversation; TestRemember is the quick one")
+	}
 	t.Parallel()
 	d := startDaemon(t)
 	root := d.project(t, map[string]string{"a/f": "", "b/f": ""})

@@ -69,6 +69,9 @@ func TestCompletionBash(t *testing.T) {
 
 // TestCompleteIDs offers the ids of decisions, of calls that wait and of choices.
 func TestCompleteIDs(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it starts a daemon and nine commands; TestCompletionBash is the quick one")
+	}
 	t.Parallel()
 	d := newTestDaemon(t)
 	d.policy(t, "hook.rego", hookRules)

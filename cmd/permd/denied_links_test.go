@@ -14,6 +14,9 @@ import (
 // stay allowed by any name, and a project that is reached through a link is judged as one
 // that is not.
 func TestDeniedThroughLinks(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it asks a daemon for each spelling of a path; decisions and effects have the quick ones")
+	}
 	t.Parallel()
 	d := newTestDaemon(t)
 	root := d.project(t, map[string]string{

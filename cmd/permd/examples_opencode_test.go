@@ -77,7 +77,7 @@ func TestOpencodeExample(t *testing.T) {
 		select {
 		case got := <-text:
 			return got
-		case <-time.After(30 * time.Second):
+		case <-time.After(eventually.Limit):
 			t.Fatalf("no %s:\n%s", what, output.String())
 		}
 		return ""

@@ -13,6 +13,9 @@ import (
 // TestExplainPage: the explanation in docs/policy.md is what the command prints.
 // With UPDATE_SCRIPTS set, the page gets what it prints now.
 func TestExplainPage(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it types all commands of a page; TestExplainMethod is the quick one")
+	}
 	t.Parallel()
 	page := filepath.Join("..", "..", "docs", "policy.md")
 	text := readPage(t, page)

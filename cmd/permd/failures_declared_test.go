@@ -201,6 +201,9 @@ func wrongDeclarations(t *testing.T) {
 
 // TestExampleTools runs the example of a client that declares its tools, as it is.
 func TestExampleTools(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it starts the example once for each call; TestExampleClients is the quick one")
+	}
 	t.Parallel()
 	python, script := pythonExample(t, "tools.py")
 	d := startDaemon(t)

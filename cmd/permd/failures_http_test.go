@@ -34,7 +34,7 @@ func TestHTTPFailures(t *testing.T) {
 		{"address that is in use", httpAddressInUse},
 		{"socket that is something else", httpSocketTaken},
 		{"address that others reach", httpEverybody},
-	}, "call not understood", "not the token, or a browser", "daemon not reachable")
+	}, "not the token, or a browser", "daemon not reachable")
 }
 
 // wantHTTPAllowed is the control.

@@ -23,7 +23,7 @@ func TestJournalFailures(t *testing.T) {
 		{"an allow that comes in any way cannot be logged, and must be", unloggedForms},
 		{"a person's allow cannot be logged, and need not be", unloggedAnswerCounts},
 		{"an agent in a loop fills the journal", journalFlooded},
-	}, "an allow cannot be logged, and must be")
+	})
 }
 
 // startStrict starts a daemon that allows nothing that it cannot log.

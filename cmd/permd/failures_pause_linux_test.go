@@ -23,7 +23,7 @@ func TestFailuresPause(t *testing.T) {
 		{"a pause is begun without a terminal", pauseWithoutTerminal},
 		{"a pause cannot be stored or logged", pauseNotStored},
 		{"org forbids pauses", pauseForbidden},
-	}, "a pause is begun without a terminal")
+	})
 }
 
 // atTerminal runs a command with a terminal as its input, as a person does: the one of its

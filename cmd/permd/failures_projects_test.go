@@ -34,6 +34,9 @@ func (m *mirrored) opens(session, cwd string) {
 // TestTwoProjects: what an agent makes its client do is decided by the rules of all
 // projects that it works in, whichever session it names.
 func TestTwoProjects(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it starts a daemon for one conversation; TestGates is the quick one")
+	}
 	t.Parallel()
 	d, m := twoProjects(t, "deny:\n  run: [\"frob *\"]\n  write: [\"./migrations/**\"]\nask:\n  run: [\"quux *\"]\n  write: [\"./deploy/**\"]\n")
 	id := 100

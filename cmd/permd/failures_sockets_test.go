@@ -21,7 +21,7 @@ func TestFailuresSockets(t *testing.T) {
 		{"socket's file replaced", socketReplaced},
 		{"socket of the service manager removed", activatedRemoved},
 		{"more requests than can be decided", tooManyToDecide},
-	}, "socket's file removed")
+	})
 }
 
 // socketsRemoved: with their folders, too. Who is connected stays so, who comes later

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/permd/permd/internal/filetest"
+	"github.com/permd/permd/internal/testload"
 	"github.com/permd/permd/socket/admin"
 )
 
@@ -49,7 +50,7 @@ func TestFailures(t *testing.T) {
 		{"permd decide with a daemon of another protocol", decideOtherVersion},
 		{"hook whose harness does not end its input", hooksOpenInput},
 		{"hook after a tool without a daemon", hooksAfter},
-	}, "call not understood", "too many connections", "shutting down", "daemon not reachable")
+	}, "call not understood", "shutting down", "daemon not reachable")
 }
 
 // failure is something that is broken for real.
@@ -58,9 +59,13 @@ type failure struct {
 	test func(t *testing.T)
 }
 
-// failures runs the rows of a table at the same time, with -short only the quick ones.
+// failures runs the rows of a table at the same time, with -short only the quick ones, and
+// with the race detector a sample.
 func failures(t *testing.T, rows []failure, quick ...string) {
 	t.Helper()
+	if !testing.Short() {
+		rows = testload.WithRace(t, rows)
+	}
 	for _, row := range rows {
 		t.Run(row.name, func(t *testing.T) {
 			if testing.Short() && !slices.Contains(quick, row.name) {

@@ -12,7 +12,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
+
+	"github.com/permd/permd/internal/eventually"
 )
 
 // httpClient asks a daemon over HTTP, as a third-party program does.
@@ -55,7 +56,7 @@ func (d *testDaemon) http(t *testing.T) *httpClient {
 		}
 		c.token = strings.TrimSpace(string(token))
 	}
-	c.client = &http.Client{Transport: transport, Timeout: time.Minute}
+	c.client = &http.Client{Transport: transport, Timeout: eventually.Limit}
 	return c
 }
 
@@ -199,6 +200,9 @@ func TestHTTPSame(t *testing.T) {
 // TestHTTPAllow: if an application cannot ask its person, they answer with permd
 // allow, once or for longer, for the session that asked.
 func TestHTTPAllow(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it starts a daemon and commands; TestHTTPFailures is the quick one")
+	}
 	t.Parallel()
 	d, c := startHTTP(t, "unix")
 	project := d.project(t, nil)

@@ -167,12 +167,12 @@ func (r raw) MarshalJSON() ([]byte, error) { return []byte(r), nil }
 // in whatever way it is expressed and whatever was allowed for the thread, and on this
 // connection only.
 func TestRAPFences(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it plays a conversation; TestRAPStory is the quick one")
+	}
 	t.Parallel()
 	for _, scope := range []string{"session", "session+children"} {
 		t.Run(scope, func(t *testing.T) {
-			if testing.Short() && scope == "session" {
-				t.Skip("long: the narrower of the two; session+children is the quick one")
-			}
 			t.Parallel()
 			d, project := rapDaemon(t)
 			c := rapConnection(t, d, project)

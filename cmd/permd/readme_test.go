@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/permd/permd/internal/eventually"
 )
 
 // The README is followed as a person would: its commands print what it shows, and
@@ -96,6 +98,9 @@ func steady(s string) string {
 // TestReadmeTranscript: with UPDATE_SCRIPTS set, the README gets what the
 // commands print now.
 func TestReadmeTranscript(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it types all commands of a page; TestReadmeRules is the quick one")
+	}
 	t.Parallel()
 	r := readReadme(t)
 	old := r.find(t, "", "$ permd serve")
@@ -240,7 +245,7 @@ func replay(t *testing.T, w *wire, conversation string) {
 			t.Fatalf("neither sent nor answered: %s", line)
 		}
 		answered++
-		if err := w.SetReadDeadline(time.Now().Add(20 * time.Second)); err != nil {
+		if err := w.SetReadDeadline(time.Now().Add(eventually.Limit)); err != nil {
 			t.Fatal(err)
 		}
 		got, err := w.lines.ReadString('\n')

@@ -55,7 +55,7 @@ func (d *testDaemon) tryWire() (*wire, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &wire{c, bufio.NewReader(c)}, c.SetDeadline(time.Now().Add(time.Minute))
+	return &wire{c, bufio.NewReader(c)}, c.SetDeadline(time.Now().Add(eventually.Limit))
 }
 
 // decided is an answer to the probe with the policy that decided it.

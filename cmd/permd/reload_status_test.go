@@ -13,6 +13,9 @@ import (
 // status and the log show the rules in use, what is wrong with new ones, where and
 // since when, and when it is fixed.
 func TestReloadStatus(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it goes through the states of a reload; TestScripts is the quick one")
+	}
 	t.Parallel()
 	d := newTestDaemon(t)
 	project := d.project(t, nil)

@@ -232,6 +232,9 @@ func TestRememberSessions(t *testing.T) {
 // TestRememberGuarded: for guarded effects a choice from a client is not enough,
 // but a line on the command line is.
 func TestRememberGuarded(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it starts a daemon for one kind of choice; TestRemember is the quick one")
+	}
 	t.Parallel()
 	d := startDaemon(t)
 	project := d.project(t, map[string]string{"x": ""})

@@ -45,7 +45,7 @@ func (m *manager) next(t *testing.T, want string) map[string]string {
 	t.Helper()
 	buf := make([]byte, 4096)
 	for {
-		if err := m.conn.SetReadDeadline(time.Now().Add(20 * time.Second)); err != nil {
+		if err := m.conn.SetReadDeadline(time.Now().Add(eventually.Limit)); err != nil {
 			t.Fatal(err)
 		}
 		n, err := m.conn.Read(buf)

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/permd/permd/internal/eventually"
 )
 
 // wire is a connection on which a test writes and reads the bytes itself.
@@ -44,7 +46,7 @@ func dialWire(t *testing.T, path string) *wire {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { c.Close() })
-	if err := c.SetDeadline(time.Now().Add(time.Minute)); err != nil {
+	if err := c.SetDeadline(time.Now().Add(eventually.Limit)); err != nil {
 		t.Fatal(err)
 	}
 	return &wire{c, bufio.NewReaderSize(c, 1<<20)}
@@ -63,7 +65,7 @@ func (d *testDaemon) session(t *testing.T, project string) *wire {
 // ask sends a line and reads one answer, each within a minute.
 func (w *wire) ask(t *testing.T, line string) answer {
 	t.Helper()
-	if err := w.SetWriteDeadline(time.Now().Add(time.Minute)); err != nil {
+	if err := w.SetWriteDeadline(time.Now().Add(eventually.Limit)); err != nil {
 		return answer{}
 	}
 	if _, err := io.WriteString(w, line+"\n"); err != nil {
@@ -75,7 +77,7 @@ func (w *wire) ask(t *testing.T, line string) answer {
 // next reads one answer, within a minute.
 func (w *wire) next(t *testing.T) answer {
 	t.Helper()
-	if err := w.SetReadDeadline(time.Now().Add(time.Minute)); err != nil {
+	if err := w.SetReadDeadline(time.Now().Add(eventually.Limit)); err != nil {
 		return answer{}
 	}
 	line, err := w.lines.ReadBytes('\n')

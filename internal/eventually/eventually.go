@@ -9,9 +9,10 @@ import (
 	"time"
 )
 
-// limit bounds the wait. What takes milliseconds on an idle machine can take seconds on
-// a busy one.
-const limit = time.Minute
+// Limit bounds the wait, here and where a test gives a client, a connection or a process a
+// time: only what hangs reaches it. What takes milliseconds on an idle machine can take a
+// minute on a busy one with the race detector.
+const Limit = 2 * time.Minute
 
 // Pauses between two checks. They double, from the shortest to the longest.
 const (
@@ -19,10 +20,10 @@ const (
 	longestPause  = 20 * time.Millisecond
 )
 
-// True waits until a condition holds, and returns false if it does not within limit.
+// True waits until a condition holds, and returns false if it does not within Limit.
 func True(holds func() bool) bool {
 	pause := shortestPause
-	for end := time.Now().Add(limit); !holds(); pause = min(2*pause, longestPause) {
+	for end := time.Now().Add(Limit); !holds(); pause = min(2*pause, longestPause) {
 		if time.Now().After(end) {
 			return false
 		}
@@ -31,7 +32,7 @@ func True(holds func() bool) bool {
 	return true
 }
 
-// Holds waits until a condition holds, and ends the test if it does not within limit.
+// Holds waits until a condition holds, and ends the test if it does not within Limit.
 // The functions in states describe the actual state in the failure message.
 func Holds(t testing.TB, what string, holds func() bool, states ...func() string) {
 	t.Helper()
@@ -41,5 +42,5 @@ func Holds(t testing.TB, what string, holds func() bool, states ...func() string
 	for _, state := range states {
 		what += "\n" + state()
 	}
-	t.Fatalf("waited %v in vain for: %s", limit, what)
+	t.Fatalf("waited %v in vain for: %s", Limit, what)
 }

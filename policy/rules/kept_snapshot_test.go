@@ -9,6 +9,7 @@ import (
 
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/internal/eventually"
 	"github.com/permd/permd/policy/policytest"
 )
 
@@ -113,7 +114,7 @@ func TestKeptAtOnce(t *testing.T) {
 			if err != nil {
 				t.Error(err)
 			}
-		case <-time.After(time.Minute):
+		case <-time.After(eventually.Limit):
 			t.Fatal("it does not end")
 		}
 	}

@@ -60,7 +60,7 @@ func TestKeptByRandomRules(t *testing.T) {
 // those that the rules know.
 func TestKeptByShippedRules(t *testing.T) {
 	schema := testSchema(t)
-	for _, profile := range testload.WithShort(t, 1, []string{"careful", "balanced", "unattended"}) {
+	for _, profile := range testload.Sample(t, 1, []string{"careful", "balanced", "unattended"}) {
 		t.Run(profile, func(t *testing.T) {
 			u := Unit{Layer: decisions.Base}
 			var text strings.Builder

@@ -20,6 +20,7 @@ import (
 
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/internal/eventually"
 	"github.com/permd/permd/socket"
 	"github.com/permd/permd/socket/native"
 	"github.com/permd/permd/socket/sockettest"
@@ -175,7 +176,7 @@ func (s *served) dial(t *testing.T) net.Conn {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { c.Close() })
-	if err := c.SetDeadline(time.Now().Add(time.Minute)); err != nil {
+	if err := c.SetDeadline(time.Now().Add(eventually.Limit)); err != nil {
 		t.Fatal(err)
 	}
 	return c

@@ -15,6 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/permd/permd/internal/eventually"
 	"github.com/permd/permd/internal/testload"
 )
 
@@ -147,7 +148,7 @@ func TestNothingStays(t *testing.T) {
 			}
 			// Who wrote the last byte is perhaps not done yet.
 			left := heap() - before
-			for deadline := time.Now().Add(20 * time.Second); left > 5<<20 && time.Now().Before(deadline); left = heap() - before {
+			for deadline := time.Now().Add(eventually.Limit); left > 5<<20 && time.Now().Before(deadline); left = heap() - before {
 				runtime.Gosched()
 			}
 			if left > 5<<20 {

@@ -17,6 +17,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/permd/permd/internal/eventually"
 	"github.com/permd/permd/internal/strictjson"
 	"github.com/permd/permd/socket/client"
 )
@@ -248,7 +249,7 @@ func TestMissed(t *testing.T) {
 // running again, everything else continues, and the person is not asked instead.
 func TestRequired(t *testing.T) {
 	d := newPermd(t, allows)
-	e := startWith(t, Config{Rules: Rules{Require: true}, Dial: d.dial, Timeout: 10 * time.Second, Retry: 20 * time.Millisecond, Grace: time.Hour})
+	e := startWith(t, Config{Rules: Rules{Require: true}, Dial: d.dial, Timeout: eventually.Limit, Retry: 20 * time.Millisecond, Grace: time.Hour})
 	agent, person := bufio.NewReader(e.agentHears), bufio.NewReader(e.clientHears)
 	ask := func(id, want string) {
 		t.Helper()

@@ -23,7 +23,7 @@ func TestOtherVersion(t *testing.T) {
 		}
 		return allows(line)
 	})
-	e := startWith(t, Config{Dial: d.dial, Timeout: 10 * time.Second, Retry: time.Millisecond})
+	e := startWith(t, Config{Dial: d.dial, Timeout: eventually.Limit, Retry: time.Millisecond})
 	agent, person := bufio.NewReader(e.agentHears), bufio.NewReader(e.clientHears)
 	read := func(from *bufio.Reader) string {
 		t.Helper()

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/permd/permd/internal/eventually"
 	"github.com/permd/permd/socket/client"
 )
 
@@ -30,7 +31,7 @@ type ends struct {
 // start runs a proxy between two peers that a test plays.
 func start(t testing.TB, dial func(context.Context) (*client.Client, error)) *ends {
 	t.Helper()
-	return startWith(t, Config{Dial: dial, Timeout: 10 * time.Second, Retry: 20 * time.Millisecond})
+	return startWith(t, Config{Dial: dial, Timeout: eventually.Limit, Retry: 20 * time.Millisecond})
 }
 
 func startWith(t testing.TB, cfg Config) *ends {
@@ -74,7 +75,7 @@ func (e *ends) wait(t testing.TB) error {
 	select {
 	case err := <-e.done:
 		return err
-	case <-time.After(30 * time.Second):
+	case <-time.After(eventually.Limit):
 		t.Fatal("the proxy does not end")
 		return nil
 	}
@@ -231,7 +232,7 @@ func TestDeath(t *testing.T) {
 func TestClientGone(t *testing.T) {
 	e := start(t, nil)
 	e.clientHears.Close()
-	for deadline := time.Now().Add(20 * time.Second); ; {
+	for deadline := time.Now().Add(eventually.Limit); ; {
 		if _, err := fmt.Fprintln(e.agentSays, "still here"); err != nil {
 			break
 		}

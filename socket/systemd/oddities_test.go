@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/permd/permd/internal/eventually"
 )
 
 // TestNotifyFullQueue: a service manager that does not read must not delay permd's
@@ -33,7 +35,7 @@ func TestNotifyFullQueue(t *testing.T) {
 		if err == nil {
 			t.Error("a full queue took a message")
 		}
-	case <-time.After(20 * time.Second):
+	case <-time.After(eventually.Limit):
 		t.Fatal("telling the manager does not end")
 	}
 }

@@ -68,7 +68,7 @@ func TestActivation(t *testing.T) {
 	dir := shortDir(t)
 	permd, admin := filepath.Join(dir, "permd.sock"), filepath.Join(dir, "admin.sock")
 	var out bytes.Buffer
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), eventually.Limit)
 	defer cancel()
 	// The names are not in the order of the packaged unit: only the names count.
 	cmd := exec.CommandContext(ctx, tool, "-l", admin, "-l", permd, "--fdname="+AdminName+":"+DecisionName,
@@ -84,7 +84,7 @@ func TestActivation(t *testing.T) {
 		return err == nil
 	})
 	defer c.Close()
-	if err := c.SetReadDeadline(time.Now().Add(20 * time.Second)); err != nil {
+	if err := c.SetReadDeadline(time.Now().Add(eventually.Limit)); err != nil {
 		t.Fatal(err)
 	}
 	buf := make([]byte, 200)
@@ -230,7 +230,7 @@ func manager(t *testing.T) *net.UnixConn {
 
 func datagram(t *testing.T, c *net.UnixConn) string {
 	t.Helper()
-	if err := c.SetReadDeadline(time.Now().Add(20 * time.Second)); err != nil {
+	if err := c.SetReadDeadline(time.Now().Add(eventually.Limit)); err != nil {
 		t.Fatal(err)
 	}
 	buf := make([]byte, 4096)

@@ -14,6 +14,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/permd/permd/internal/eventually"
 )
 
 // realShells are programs that read shell text, as an agent would call them.
@@ -81,7 +83,7 @@ func (l *laboratory) run(t *testing.T, shell int, text string) (calls [][]string
 		t.Fatal(err)
 	}
 	s := realShells[shell]
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), eventually.Limit)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, l.paths[s.name], append(slices.Clone(s.args[1:]), text)...)
 	cmd.Dir, cmd.WaitDelay = work, 200*time.Millisecond
@@ -98,7 +100,7 @@ func (l *laboratory) run(t *testing.T, shell int, text string) (calls [][]string
 	if ctx.Err() != nil || errors.Is(err, exec.ErrWaitDelay) {
 		return nil, false
 	}
-	if err := running.SetReadDeadline(time.Now().Add(20 * time.Second)); err != nil {
+	if err := running.SetReadDeadline(time.Now().Add(eventually.Limit)); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := io.Copy(io.Discard, running); err != nil {

@@ -8,6 +8,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/permd/permd/internal/eventually"
 )
 
 // TestSettingsFile: a file that others can write is refused, since it could turn
@@ -53,7 +55,7 @@ func TestSettingsFile(t *testing.T) {
 				if tt.says == "" && err != nil || tt.says != "" && (err == nil || !strings.Contains(err.Error(), tt.says)) {
 					t.Errorf("error is %v, want it to say %q", err, tt.says)
 				}
-			case <-time.After(20 * time.Second):
+			case <-time.After(eventually.Limit):
 				t.Fatal("reading does not end")
 			}
 		})
