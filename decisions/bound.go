@@ -79,6 +79,9 @@ func (r *Record) boundEffects() {
 
 func effectCost(e *EffectDecision) int {
 	n := cost(string(e.Kind), e.Text, e.From, string(e.Verdict), e.Reason, e.ChoiceID) + cost(e.Tags...)
+	if o := e.Outdated; o != nil {
+		n += cost(o.ChoiceID, o.What, string(o.How), o.Was, o.Now) + 64
+	}
 	for i := range e.Rules {
 		n += cost(e.Rules[i].ID, e.Rules[i].Title, e.Rules[i].At, string(e.Rules[i].Layer))
 	}

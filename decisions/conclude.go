@@ -75,6 +75,7 @@ func (e *Engine) decide(
 type memoryMatch struct {
 	reject, allow *Choice
 	err           error
+	outdated      *Outdated // set only where memory says nothing else
 }
 
 // recall returns what memory says of the effects of a call, then of its hints, then of its
@@ -85,7 +86,12 @@ func (e *Engine) recall(m *evaluation, q *MemoryQuery) (list []memoryMatch) {
 		q.Effect, q.Target = eff, target
 		var r memoryMatch
 		if r.reject, r.allow, r.err = e.memory.Match(q); r == (memoryMatch{}) {
-			return
+			if e.renewer == nil || eff.Run == nil || eff.Run.Script == nil && !BoundToFiles(eff.Run) {
+				return
+			}
+			if r.outdated = e.renewer.Outdated(q); r.outdated == nil {
+				return
+			}
 		}
 		if r.err != nil {
 			// Rejects stay, allows are off: the person is asked again.
@@ -240,6 +246,9 @@ func (e *Engine) effect(ctx context.Context, snap Snapshot, eff *effects.Effect,
 	if said.err != nil && o.verdict == Ask && memoryAnswers(o.row) {
 		o.note = "; remembered allows are off (see permd status)"
 	}
+	if o.verdict == Ask && memoryAnswers(o.row) {
+		o.outdated = said.outdated
+	}
 	return o
 }
 
@@ -262,6 +271,9 @@ func (d *Decision) conclude(effs []effects.Effect, results []effectResult) {
 		}
 	}
 	d.Verdict, d.Reason, d.Message, d.By = lead.verdict, lead.reason+lead.note, lead.message, lead.by
+	if lead.outdated != nil {
+		d.Reason = lead.outdated.reason() + "; " + d.Reason
+	}
 	if d.Verdict == Ask {
 		d.Needed = lead.needed
 	}
@@ -294,6 +306,8 @@ func (o *effectResult) leads(e *effects.Effect, lead *effectResult, of *effects.
 // tells returns how much the reason of a question says about the call.
 func (o *effectResult) tells(e *effects.Effect) int {
 	switch {
+	case o.outdated != nil:
+		return 4
 	case o.row == RowDefault:
 		return 0
 	case len(o.rules) > 0 && o.rules[0].General && reasonFor(e, &o.rules[0]) == o.rules[0].Reason:
@@ -346,5 +360,6 @@ func explain(e *effects.Effect, o *effectResult) EffectDecision {
 	if o.choice != nil {
 		x.ChoiceID = o.choice.ID
 	}
+	x.Outdated = o.outdated
 	return x
 }

@@ -102,6 +102,9 @@ type EffectDecision struct {
 	Row      int          `json:"row"` // of the table in docs/policy.md (Who wins), 0 on failure
 	Rules    []RuleRef    `json:"rules"`
 	ChoiceID string       `json:"choiceId,omitzero"`
+	// Outdated is a remembered allow that would have answered this question, but for
+	// content that has changed; nil if there is none.
+	Outdated *Outdated `json:"outdated,omitzero"`
 }
 
 // PolicyRef says which policy a decision was made with.
@@ -270,6 +273,9 @@ func (d *Decision) size() int {
 	for i := range d.Effects {
 		e := &d.Effects[i]
 		n += 512 + 2*len(e.Text) + len(e.From) + len(e.Reason) + 16*len(e.Tags) + 96*len(e.Rules)
+		if o := e.Outdated; o != nil {
+			n += 256 + len(o.What) + len(o.Was) + len(o.Now)
+		}
 	}
 	for i := range d.Details {
 		n += len(d.Details[i].Path)

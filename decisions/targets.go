@@ -229,27 +229,46 @@ func (run *runner) hashOf(fsys effects.FS, file string, r *effects.Run, after *e
 		if !ok {
 			return nil // the program may read it in another way
 		}
-		text = nil
-		if scripts, ok := o.Get("scripts"); ok {
-			compact := scripts.Clone()
-			if compact.Compact() != nil {
-				return nil
-			}
-			text = compact
-			if own, ok := scriptText(r, scripts); ok {
-				s := sum(file, own)
-				s.Earlier = sum(file, text).SHA256
-				return s
-			}
-		}
+		return scriptsSum(file, r, o)
 	}
+	own := text
 	if run.included != nil {
 		var ok bool
 		if text, _, ok = run.withIncluded(fsys, text, path.Clean(r.Cwd), after); !ok {
 			return nil
 		}
 	}
-	return sum(file, text)
+	s := sum(file, text)
+	s.What, s.Text = run.piece(r, string(own))
+	return s
+}
+
+// scriptsSum is hashOf for a package.json.
+func scriptsSum(file string, r *effects.Run, o strictjson.Object) *effects.Script {
+	scripts, ok := o.Get("scripts")
+	if !ok {
+		return sum(file, nil)
+	}
+	compact := scripts.Clone()
+	if compact.Compact() != nil {
+		return nil
+	}
+	s := sum(file, compact)
+	all, err := strictjson.ParseObject(scripts)
+	if err != nil {
+		return s
+	}
+	names := scriptsOf(r)
+	if own, ok := scriptText(names, all); ok {
+		earlier := s.SHA256
+		s = sum(file, own)
+		s.Earlier = earlier
+		all = slices.DeleteFunc(all, func(m strictjson.Member) bool { return !slices.Contains(names, m.Name) })
+	} else {
+		names = nil
+	}
+	s.What, s.Text = scriptsPiece(names, all)
+	return s
 }
 
 func jsonObject(text []byte) (strictjson.Object, bool) {

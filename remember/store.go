@@ -26,6 +26,11 @@ var schema string
 //go:embed schema2.sql
 var schema2 string
 
+// schema3 adds what allows are bound to.
+//
+//go:embed schema3.sql
+var schema3 string
+
 // applicationID marks the file as a memory of permd: "pmdR".
 const applicationID = 0x706d_6452
 
@@ -132,7 +137,7 @@ func Open(o Options) (*Store, error) {
 
 func (s *Store) database() sqlitedb.Options {
 	return sqlitedb.Options{
-		Path: s.options.Path, ApplicationID: applicationID, Migrations: []string{schema, schema2},
+		Path: s.options.Path, ApplicationID: applicationID, Migrations: []string{schema, schema2, schema3},
 		Synchronous: sqlitedb.Full, SecureDelete: true, Now: s.now,
 	}
 }
