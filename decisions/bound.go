@@ -29,6 +29,7 @@ func (r *Record) bound() {
 		f.At, f.Text = clipStored(f.At), clipStored(f.Text)
 		return cost(f.Code, f.At, f.Text)
 	})
+	d.Effects = withoutTexts(d.Effects)
 	d.Widths = boundList(d.Widths, func(w *Width) int { return cost(w.ID, w.Label, w.Rule, w.Scope) })
 	r.boundEffects()
 }

@@ -35,6 +35,18 @@ const (
 	ContentUnknown Change = "unknown" // it cannot be told, or may change before it runs
 )
 
+// Words completes a sentence about what is bound.
+func (c Change) Words() string {
+	switch c {
+	case ContentOther:
+		return "is another one here"
+	case ContentUnknown:
+		return "cannot be told for certain now"
+	case ContentChanged:
+	}
+	return "has changed"
+}
+
 // Renewer is implemented by memories that know which choices are only kept from covering an
 // effect by content that has changed.
 type Renewer interface {
@@ -91,9 +103,19 @@ func difference(was, now string) (gone, added string) {
 	return first(old, fresh), first(fresh, old)
 }
 
-// bound cuts what is stored of an outdated choice; it may be shared.
-func (o *Outdated) bound() *Outdated {
-	c := *o
-	c.ChoiceID, c.What, c.Was, c.Now = clipStored(o.ChoiceID), clipStored(display.Display(o.What)), clipStored(o.Was), clipStored(o.Now)
-	return &c
+// withoutTexts returns effects as the journal stores them, which does not keep the texts of
+// what choices are bound to: they are forgotten with the choice.
+func withoutTexts(effs []EffectDecision) []EffectDecision {
+	if !slices.ContainsFunc(effs, func(e EffectDecision) bool { return e.Outdated != nil }) {
+		return effs
+	}
+	effs = slices.Clone(effs) // others hold it
+	for i := range effs {
+		if o := effs[i].Outdated; o != nil {
+			c := *o
+			c.What, c.Was, c.Now = clipStored(display.Display(o.What)), "", ""
+			effs[i].Outdated = &c
+		}
+	}
+	return effs
 }

@@ -22,9 +22,9 @@ const maxPiece = 2 << 10
 func scriptsPiece(names []string, scripts strictjson.Object) (what, text string) {
 	switch {
 	case names == nil:
-		what = "scripts of"
+		what = "member scripts of"
 	case slices.Contains(names, "postinstall"):
-		what = "install scripts of"
+		what = "install script of"
 	default:
 		what = "script " + names[1] + " of" // between its pre and its post
 	}

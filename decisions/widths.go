@@ -250,6 +250,12 @@ func (w *widthSearch) widest(i, level int, v *effectInputs) (*Proposal, effectRe
 
 // scope returns the default scope of a width, "" if the person must name one.
 func (w *widthSearch) scope() string {
+	// What was chosen before is renewed where it applied.
+	for i := range w.results {
+		if o := w.results[i].outdated; o != nil {
+			return o.Scope
+		}
+	}
 	switch {
 	case w.query.Project != "":
 		return "project"

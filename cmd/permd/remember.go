@@ -211,7 +211,7 @@ func (a *app) printChoices(list []admin.Choice) error {
 		c := &list[i]
 		for n, p := range partsOf(c) {
 			if n == 0 {
-				t.Row(c.ID, string(c.Verdict), p.Kind, cli.Clip(p.Rule, 60), scopeText(c), usage(c))
+				t.Row(c.ID, string(c.Verdict), p.Kind, cli.Clip(p.Rule, 60), scopeText(c), use(c))
 			} else {
 				t.Row("", "", p.Kind, cli.Clip(p.Rule, 60))
 			}
@@ -236,12 +236,23 @@ func usage(c *admin.Choice) string {
 		return "of an earlier permd, not used"
 	case c.Unconfirmed:
 		return "not confirmed, so not used"
-	case c.Matches == 0:
-		return "never used"
-	case c.Matches == 1:
-		return "used once"
 	}
-	return fmt.Sprintf("used %d times", c.Matches)
+	used := fmt.Sprintf("used %d times", c.Matches)
+	switch c.Matches {
+	case 0:
+		used = "never used"
+	case 1:
+		used = "used once"
+	}
+	return used
+}
+
+// use is usage with what the choice is bound to.
+func use(c *admin.Choice) string {
+	if c.BoundTo == "" {
+		return usage(c)
+	}
+	return usage(c) + ", bound to " + display.Display(c.BoundTo)
 }
 
 func (a *app) rememberShowCommand() *cobra.Command {
@@ -312,6 +323,12 @@ func (a *app) renderChoice(c *admin.Choice) {
 		}
 	}
 	line("changed", c.Changed)
+	if c.BoundTo != "" {
+		line("bound to", display.Display(c.BoundTo))
+		for text := range strings.Lines(c.BoundText) {
+			line("", display.Display(strings.TrimSuffix(text, "\n")))
+		}
+	}
 	for _, p := range c.Pins {
 		line("bound to", display.Display(p))
 	}

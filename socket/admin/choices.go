@@ -39,7 +39,11 @@ type Choice struct {
 	Scope   string   `json:"scope"`         // session, session+children, project or user
 	Of      string   `json:"of,omitzero"`   // the project's folder or the session's id
 	Pins    []string `json:"pins,omitzero"` // further conditions, described in words
-	UID     uint32   `json:"uid"`
+	// BoundTo is the file, or the part of one, whose content the choice is bound to;
+	// BoundText is the text of a short part when the choice was made, secrets masked.
+	BoundTo   string `json:"boundTo,omitzero"`
+	BoundText string `json:"boundText,omitzero"`
+	UID       uint32 `json:"uid"`
 	// DecisionID is the decision that the choice answered, as the client reported it; ""
 	// if the choice was made over the management socket.
 	DecisionID string    `json:"decisionId,omitzero"`

@@ -77,7 +77,7 @@ func (m choices) wire(c *remember.Choice) admin.Choice {
 		parts = append(parts, admin.ChoicePart{Kind: string(p.Kind), Rule: p.Rule, Line: p.ByLine()})
 	}
 	return admin.Choice{
-		Parts: parts, Changed: c.Changed,
+		Parts: parts, Changed: c.Changed, BoundTo: c.BoundTo, BoundText: c.BoundText,
 		ID: c.ID, Verdict: c.Verdict, Kind: string(c.Kind), Rule: c.Label, Line: c.ByLine,
 		Scope: string(c.Scope.Kind), Of: c.Scope.Key, Pins: pinsInWords(c), UID: c.UID, DecisionID: c.DecisionID,
 		Created: c.Created, Expires: c.Expires, Confirmed: c.Confirmed, Unconfirmed: m.d.memory.Unconfirmed(c),
