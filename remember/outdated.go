@@ -35,7 +35,10 @@ func (s *Store) boundOf(e *entry, q *decisions.MemoryQuery) *Bound {
 	if q.Effect.Run == nil || script == nil || script.SHA256 == "" || script.Path == "" {
 		return nil
 	}
-	b := &Bound{What: decisions.NameOf(script, q.Project), Text: decisions.ShownText(script)}
+	b := &Bound{What: decisions.NameOf(script, q.Project)}
+	if !s.options.KeepNoText {
+		b.Text = decisions.ShownText(script)
+	}
 	if e.line == nil {
 		f := e.form(q)
 		f.unbound = true
@@ -76,7 +79,7 @@ func (s *Store) Outdated(q *decisions.MemoryQuery) *decisions.Outdated {
 		o.How = decisions.ContentOther
 	case pins.SHA256 == now.SHA256:
 		return nil // it has another reason
-	case e.bound != nil && e.bound.Text != "":
+	case e.bound != nil && e.bound.Text != "" && !s.options.KeepNoText:
 		if text := decisions.ShownText(now); text != "" {
 			o.Was, o.Now = e.bound.Text, text
 		}

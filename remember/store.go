@@ -43,6 +43,9 @@ type Options struct {
 	// shell, code given inline, a wrapper), nil if it may be. A nil function
 	// allows all.
 	Allowable func(q *decisions.MemoryQuery) error
+	// KeepNoText leaves out the text of what choices are bound to: people who share a daemon
+	// could read files of others through it.
+	KeepNoText bool
 	// ConfirmAll makes all allows that a client reports wait for confirmation;
 	// without it only those for guarded tags wait.
 	ConfirmAll bool

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -132,5 +133,57 @@ func TestBoundForgotten(t *testing.T) {
 	})
 	if err != nil {
 		t.Fatal(err)
+	}
+}
+
+// TestRememberAddBound: a line about a run that executes files of the project is
+// remembered with their content, as an answer would be, and says so.
+func TestRememberAddBound(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it runs a process for each use of the command; TestRemember is the quick one")
+	}
+	t.Parallel()
+	d := startDaemon(t)
+	project := d.project(t, map[string]string{
+		"package.json": `{"scripts": {"test": "vitest"}}`, "Makefile": "lint:\n\tgo vet ./...\n", "run.sh": "echo 1\n", "compose.yaml": "services: {}\n",
+	})
+	p := d.asks(t, project)
+	for n, tt := range []struct{ line, bound, command, file string }{
+		{"npm test", "script test of ./package.json", "npm test", "package.json"},
+		{"npm test *", "script test of ./package.json", "npm test -- --watch=false", "package.json"},
+		{"make lint", "target lint of ./Makefile", "make lint", "Makefile"},
+		{"./run.sh", "./run.sh", "./run.sh", "run.sh"},
+		{"bash run.sh", "./run.sh", "bash run.sh", "run.sh"},
+		{"docker compose up *", "./compose.yaml", "docker compose up -d", "compose.yaml"},
+		{"python3 -m pytest", "module pytest in .", "python3 -m pytest", "pytest.py"},
+	} {
+		if got := p.bash(tt.command); got.Verdict != decisions.Ask {
+			t.Errorf("%s before: %s (%s)", tt.line, got.Verdict, got.Reason)
+		}
+		out := d.permd(t, "remember", "add", "run", tt.line, "--dir", project, "--json")
+		var c admin.Choice
+		if err := json.NewDecoder(strings.NewReader(out)).Decode(&c); err != nil || c.BoundTo != tt.bound || c.Unconfirmed || c.DecisionID != "" {
+			t.Errorf("%s: %v, %s", tt.line, err, out)
+		}
+		p.is(p.bash(tt.command), decisions.Allow, decisions.ByMemory)
+		if again := d.permd(t, "remember", "add", "run", tt.line, "--dir", project); !strings.Contains(again, c.ID) || !strings.Contains(again, "bound to "+tt.bound) {
+			t.Errorf("%s a second time:\n%s", tt.line, again)
+		}
+		text := fmt.Sprintf("lint:\n\tevil %d\n", n)
+		if tt.file == "package.json" {
+			text = fmt.Sprintf(`{"scripts": {"test": "evil %d"}}`, n)
+		}
+		put(t, project, tt.file, text)
+		if got := p.bash(tt.command); got.Verdict != decisions.Ask || !strings.Contains(got.Reason, "asks again: "+tt.bound) {
+			t.Errorf("%s after: %s (%s)", tt.line, got.Verdict, got.Reason)
+		}
+	}
+	for _, tt := range []struct{ line, says string }{
+		{"npm * test", "a * of its own"}, {"npm --prefix=* test", "a word with a *"}, {"node -e 1", "would not be remembered"}, {"node *", "runs code"},
+		{"./none.sh", "without its path"}, {"./run.sh *", "wider than"}, {"make -f other lint", "would not be remembered"},
+	} {
+		if out, err := d.command("remember", "add", "run", tt.line, "--dir", project).CombinedOutput(); err == nil || !strings.Contains(string(out), tt.says) {
+			t.Errorf("%s: %v, want %q\n%s", tt.line, err, tt.says, out)
+		}
 	}
 }

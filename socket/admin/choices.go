@@ -92,9 +92,9 @@ type Memory interface {
 	// be lost on restart.
 	Forget(ctx context.Context, ids []string) (stored bool, err error)
 	Confirm(ctx context.Context, ids []string) error
-	// Add stores a choice. The error wraps ErrRefused if the choice must not be
-	// remembered.
-	Add(ctx context.Context, uid uint32, c NewChoice) (Choice, error)
+	// Add stores a choice; where a run is bound to content, one for each program that it
+	// starts. The error wraps ErrRefused if the choice must not be remembered.
+	Add(ctx context.Context, uid uint32, c NewChoice) ([]Choice, error)
 }
 
 // ErrRefused is wrapped by errors for a choice that must not be remembered, or an answer
@@ -174,7 +174,7 @@ func registerChoices(m socket.Methods, mem Memory) {
 			if err != nil {
 				return nil, &socket.Error{Code: socket.CodeInternal, Message: "the choice could not be stored; nothing was"}
 			}
-			return Choices{Choices: []Choice{added}}, nil
+			return Choices{Choices: added}, nil
 		}, nil
 	}
 }
