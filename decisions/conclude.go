@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/decisions/targets"
 )
 
 // decide fills d and returns what the call may change for later calls. A panic anywhere
@@ -60,6 +61,7 @@ func (e *Engine) decide(
 		e.offer(d, m, query, asked.inputs[:own], asked.results[:own])
 		if len(c.all) > own {
 			d.Widths = nil // none answers what stopped at a hint
+			d.NotRemembered = "it may do more than is certain, and an answer is about what is"
 			if d.Offer != nil {
 				d.Offer.Sets = nil
 			}
@@ -86,7 +88,7 @@ func (e *Engine) recall(m *evaluation, q *MemoryQuery) (list []memoryMatch) {
 		q.Effect, q.Target = eff, target
 		var r memoryMatch
 		if r.reject, r.allow, r.err = e.memory.Match(q); r == (memoryMatch{}) {
-			if e.renewer == nil || eff.Run == nil || eff.Run.Script == nil && !BoundToFiles(eff.Run) {
+			if e.renewer == nil || eff.Run == nil || eff.Run.Script == nil && !targets.BoundToFiles(eff.Run) {
 				return
 			}
 			if r.outdated = e.renewer.Outdated(q); r.outdated == nil {
@@ -337,9 +339,9 @@ func reasonsOf(results []effectResult) string {
 // fail makes d a decision by failure, with an explanation of what broke.
 func (d *Decision) fail(v Verdict, reason string) {
 	d.Verdict, d.Reason, d.By, d.Message, d.Permanent = v, reason, ByFailure, "", false
-	d.Needed, d.Widths, d.Offer = NotNeeded, nil, nil
+	d.Needed, d.Widths, d.Offer, d.NotRemembered = NotNeeded, nil, nil, ""
 	if v == Ask {
-		d.Needed = NeededByRule
+		d.Needed, d.NotRemembered = NeededByRule, "permd could not decide the call"
 	}
 	if d.Effects == nil {
 		d.Effects = []EffectDecision{}

@@ -136,6 +136,9 @@ type Decision struct {
 	Defects []effects.Defect `json:"defects,omitzero"`
 	Effects []EffectDecision `json:"effects"`
 	Widths  []Width          `json:"widths,omitzero"`
+	// NotRemembered says why no yes to a question can be remembered; "" if one can, and
+	// where there is no question.
+	NotRemembered string `json:"notRemembered,omitzero"`
 	// Outcome says what happened to the call, if the verdict does not tell.
 	Outcome Outcome `json:"outcome,omitzero"`
 

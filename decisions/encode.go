@@ -111,6 +111,7 @@ func (e *encoder) decision(d *Decision) {
 		}
 		e.raw(`]`)
 	}
+	e.optionalText(`,"notRemembered":`, d.NotRemembered)
 	e.optionalText(`,"outcome":`, string(d.Outcome))
 	e.raw(`}`)
 }

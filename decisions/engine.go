@@ -263,7 +263,7 @@ func (d *Decision) denyUnattended(alone bool) {
 	}
 	d.Verdict, d.Needed = Deny, NotNeeded
 	d.Reason = "nobody is there to be asked: " + d.Reason
-	d.Widths, d.Offer = nil, nil
+	d.Widths, d.Offer, d.NotRemembered = nil, nil, ""
 }
 
 // scratch is what one request needs until it is answered, in one piece of memory. Nothing

@@ -138,6 +138,12 @@ type Proposer interface {
 	Rejectable(r *Rejection) bool
 }
 
+// Refuser is implemented by proposers that say why there is no proposal.
+type Refuser interface {
+	// WhyNot returns why no allow of an effect can be stored, nil if one can.
+	WhyNot(q *MemoryQuery) error
+}
+
 // Proposal is a choice that could be stored for an allow of an effect.
 type Proposal struct {
 	// Level is the width: 0 matches only this effect.

@@ -20,7 +20,7 @@ type entry struct {
 	line   *pattern.Pattern
 	// bound is what an allow is bound to, for people; nil for none, and for choices of
 	// versions that did not keep it.
-	bound *Bound
+	bound *binding
 	parts []*rejectPart // of a reject
 	// stored is the version of the digest (see digest.go).
 	stored int64

@@ -9,6 +9,7 @@ import (
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/decisions/pattern"
+	"github.com/permd/permd/decisions/targets"
 )
 
 // Bounds of the choices that are matched by their line.
@@ -249,7 +250,7 @@ func (e *entry) matchesWith(q *decisions.MemoryQuery, anyContent bool) bool {
 		}
 		// A script is only matched by its hash, and a target by that of its
 		// text.
-		if eff.Run.Script != nil || decisions.BoundToFiles(eff.Run) && !anyContent && !samePin(pins, q.Target) {
+		if eff.Run.Script != nil || targets.BoundToFiles(eff.Run) && !anyContent && !samePin(pins, q.Target) {
 			return false
 		}
 	case eff.Connect != nil:

@@ -7,6 +7,7 @@ import (
 
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/decisions/targets"
 )
 
 // An allow of a run that executes files of the project is bound to their content, by a
@@ -18,8 +19,8 @@ import (
 
 var _ decisions.Renewer = (*Store)(nil)
 
-// Bound is what an allow is bound to. It is stored in JSON until the choice is forgotten.
-type Bound struct {
+// binding is what an allow is bound to. It is stored in JSON until the choice is forgotten.
+type binding struct {
 	// What names a file, or a part of one, with the path from the project's root.
 	What string `json:"what"`
 	// Text is that part as it may be shown, secrets masked; "" for what is long, and for
@@ -30,14 +31,14 @@ type Bound struct {
 }
 
 // boundOf returns what an allow of the effect of q is bound to, nil if to no content.
-func (s *Store) boundOf(e *entry, q *decisions.MemoryQuery) *Bound {
+func (s *Store) boundOf(e *entry, q *decisions.MemoryQuery) *binding {
 	script := scriptOf(q)
 	if q.Effect.Run == nil || script == nil || script.SHA256 == "" || script.Path == "" {
 		return nil
 	}
-	b := &Bound{What: decisions.NameOf(script, q.Project)}
+	b := &binding{What: targets.NameOf(script, q.Project)}
 	if !s.options.KeepNoText {
-		b.Text = decisions.ShownText(script)
+		b.Text = targets.ShownText(script)
 	}
 	if e.line == nil {
 		f := e.form(q)
@@ -80,7 +81,7 @@ func (s *Store) Outdated(q *decisions.MemoryQuery) *decisions.Outdated {
 	case pins.SHA256 == now.SHA256:
 		return nil // it has another reason
 	case e.bound != nil && e.bound.Text != "" && !s.options.KeepNoText:
-		if text := decisions.ShownText(now); text != "" {
+		if text := targets.ShownText(now); text != "" {
 			o.Was, o.Now = e.bound.Text, text
 		}
 	}
@@ -93,7 +94,7 @@ func (e *entry) boundTo() string {
 		return e.bound.What
 	}
 	project := cmp.Or(e.choice.Pins.Project, e.choice.Scope.Key)
-	return decisions.NameOf(&effects.Script{Path: e.choice.Pins.Script}, project)
+	return targets.NameOf(&effects.Script{Path: e.choice.Pins.Script}, project)
 }
 
 // outdated returns the newest allow that is kept from covering the effect of q by content

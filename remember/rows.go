@@ -115,7 +115,7 @@ func scan(rows *sql.Rows) (*entry, error) {
 	e.flushed = uses
 	if bound != nil {
 		// Only for people: without it the choice matches what it matched.
-		e.bound = new(Bound)
+		e.bound = new(binding)
 		if strictjson.Unmarshal(bound, e.bound) != nil {
 			e.bound = nil
 		}

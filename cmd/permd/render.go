@@ -54,5 +54,8 @@ func renderDecision(w io.Writer, d *decisions.Decision) {
 			}
 		}
 	}
+	if d.NotRemembered != "" {
+		fmt.Fprintf(w, "  not remembered: %s\n", display.Display(d.NotRemembered))
+	}
 	fmt.Fprintf(w, "  decision %s, decided by %s, policy %s\n", d.ID, d.By, cli.Short(d.Policy.Digest))
 }

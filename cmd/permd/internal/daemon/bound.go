@@ -15,6 +15,7 @@ import (
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/decisions/pattern"
+	"github.com/permd/permd/decisions/targets"
 	"github.com/permd/permd/remember"
 	"github.com/permd/permd/socket/admin"
 )
@@ -72,7 +73,7 @@ func (m choices) addBound(ctx context.Context, uid uint32, n admin.NewChoice, li
 	set.Items = slices.DeleteFunc(slices.Clone(set.Items), func(item decisions.OfferItem) bool { return item.Query.Effect.Kind != effects.KindRun })
 	if !slices.ContainsFunc(set.Items, func(item decisions.OfferItem) bool {
 		r := item.Query.Effect.Run
-		return r != nil && (r.Script != nil || decisions.BoundToFiles(r))
+		return r != nil && (r.Script != nil || targets.BoundToFiles(r))
 	}) {
 		return nil, errors.New("it runs no file of the project that could be told")
 	}

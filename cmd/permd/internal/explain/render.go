@@ -163,6 +163,9 @@ func (x *Explanation) renderSuggestions(w io.Writer) {
 			fmt.Fprintf(w, "    %s\n", cli.QuoteAll(cmd))
 		}
 	}
+	if why := x.Decision.NotRemembered; why != "" {
+		fmt.Fprintf(w, "\nNo answer to it can be remembered: %s\n", display.Display(why))
+	}
 	if len(x.Decision.Widths) > 0 {
 		fmt.Fprintf(w, "\nWhen the client asks, an answer of \"always\" can be remembered as:\n")
 		for _, width := range x.Decision.Widths {

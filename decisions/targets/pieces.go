@@ -1,4 +1,4 @@
-package decisions
+package targets
 
 import (
 	"path"
@@ -7,6 +7,7 @@ import (
 
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/decisions/effects/display"
+	"github.com/permd/permd/internal/lexpath"
 	"github.com/permd/permd/internal/strictjson"
 )
 
@@ -96,7 +97,7 @@ func NameOf(s *effects.Script, project string) string {
 	if strings.HasSuffix(s.What, " in") {
 		file = path.Dir(file)
 	}
-	name := shownPath(file, project)
+	name := ShownPath(file, project)
 	if file == project {
 		name = "."
 	}
@@ -114,4 +115,12 @@ func ShownText(s *effects.Script) string {
 		b.WriteString(display.Display(strings.TrimSuffix(line, "\n")) + "\n")
 	}
 	return bounded(b.String())
+}
+
+// ShownPath returns a path as rule lines have it: short if it is in the project.
+func ShownPath(file, project string) string {
+	if rest, ok := lexpath.RelBelow(project, file); ok {
+		file = "./" + rest
+	}
+	return display.Display(file)
 }

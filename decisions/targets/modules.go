@@ -1,4 +1,4 @@
-package decisions
+package targets
 
 import (
 	"errors"
@@ -84,7 +84,7 @@ func moduleFiles(module, dir string) (files []string) {
 // there, as any that the module imports may be one of them.
 func moduleOf(fsys effects.FS, module, dir string, after *effects.Disturbance) *effects.Script {
 	names, err := fsys.Names(dir, maxNames)
-	if err != nil || !after.None() && (after.MayWriteBelow(dir) || mayChange(fsys, after, dir)) {
+	if err != nil || !after.None() && (after.MayWriteBelow(dir) || MayChange(fsys, after, dir)) {
 		return nil
 	}
 	var all []byte
