@@ -150,6 +150,9 @@ type Proposal struct {
 	Level int
 	// Rule is the rule line with its kind, secrets masked.
 	Rule string
+	// Label says in words what a choice wider than this effect covers, "" if the rule has
+	// to do.
+	Label string
 	// Choice is what Match would return once it is stored.
 	Choice Choice
 }

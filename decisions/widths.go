@@ -157,7 +157,7 @@ func (w *widthSearch) proposals(i int) []Proposal {
 func (w *widthSearch) at(level int) (OfferSet, bool) {
 	now := make([]effectResult, len(w.results))
 	var items []OfferItem
-	var rules, wider []string
+	var rules, wider, exact []string
 	for _, inherent := range []bool{false, true} {
 		for i := range w.results {
 			eff := &w.query.All[i]
@@ -181,7 +181,9 @@ func (w *widthSearch) at(level int) (OfferSet, bool) {
 			if !slices.Contains(rules, p.Rule) {
 				rules = append(rules, p.Rule)
 				if p.Level > 0 {
-					wider = append(wider, p.Rule)
+					wider = append(wider, cmp.Or(p.Label, p.Rule))
+				} else {
+					exact = append(exact, p.Rule)
 				}
 			}
 		}
@@ -191,7 +193,14 @@ func (w *widthSearch) at(level int) (OfferSet, bool) {
 	}
 	set := OfferSet{Items: items, Width: Width{Rule: strings.Join(rules, "\n"), Label: exactLabel(items, w.contents), Scope: w.scope()}}
 	if wider != nil {
-		set.Label = clip(strings.Join(wider, ", "))
+		set.Label = strings.Join(wider, ", ")
+		if exact != nil {
+			set.Label += "; and exactly " + strings.Join(exact, ", ")
+		}
+		if set.Scope == "project" || set.Scope == "session" {
+			set.Label += " (in this " + set.Scope + ")"
+		}
+		set.Label = clip(set.Label)
 	}
 	return set, true
 }

@@ -46,10 +46,22 @@ func (s *Store) Propose(q *decisions.MemoryQuery) []decisions.Proposal {
 		}
 		ways = append(ways, decisions.Proposal{
 			Level: l.Level, Rule: string(e.choice.Kind) + " " + e.choice.Label,
+			Label:  widthLabel(&l, e),
 			Choice: decisions.Choice{Label: e.choice.Label, Exact: e.answer.Exact},
 		})
 	}
 	return ways
+}
+
+// widthLabel says in words what a level covers, "" for the effect alone.
+func widthLabel(l *pattern.Wider, e *entry) string {
+	switch {
+	case l.Pattern != nil:
+		return display.Display(l.Pattern.Label())
+	case l.Level > 0:
+		return "use " + e.choice.Label + " with any arguments"
+	}
+	return ""
 }
 
 var _ decisions.Refuser = (*Store)(nil)

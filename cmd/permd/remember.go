@@ -152,8 +152,8 @@ func (a *app) rememberListCommand() *cobra.Command {
 		Annotations: readsOnly,
 		Short:       "List remembered choices, newest last",
 		Long: `List the choices in force, newest last: what is allowed or denied, where, and how
-often the choice matched a call, even if a rule decided it. A reject of several
-effects has a line for each.
+often the choice matched a call, even if a rule decided it, and what its content is
+bound to. A reject of several effects has a line for each.
 
 With --changed, list only choices that an earlier version of permd stored and that
 no longer apply as they did: rejects that ask until you confirm or forget them, and
@@ -240,8 +240,13 @@ docs/policy.md). The choice applies in the project of the current directory, or
 everywhere with --scope user. A line with an exact path or host also applies to
 guarded ones, such as secrets.
 
+A run that executes files of the project, such as npm test or make lint, is stored as
+an answer of "always" would store it: bound to the script, target or file as it is now.
+The output says to what.
+
 ` + cli.ExitCodes,
 		Example: `  permd remember add run "go test *"
+  permd remember add run "npm test"
   permd remember add connect docs.python.org --scope user --for 8h
   permd remember add write "./docs/**"
   permd remember add --reject run "git push --force *"`,
