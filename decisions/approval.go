@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/decisions/targets"
 )
 
 // Answerable reports whether a person may answer the question outside of the
@@ -23,7 +24,7 @@ func (e *Engine) applyApproval(req *Request, d *Decision) {
 	}
 	d.Verdict, d.By, d.Needed, d.Message = Allow, ByHuman, NotNeeded, ""
 	d.Reason = "a person allowed this call, once"
-	d.Widths, d.Offer = nil, nil
+	d.Widths, d.Offer, d.NotRemembered = nil, nil, ""
 }
 
 // A one-time approval is for a call in the state that the person knew. An earlier call
@@ -66,5 +67,5 @@ func (b *earlierCalls) mayAffect(fsys effects.FS, d *Decision) bool {
 	if d.Stateful && b.opaque {
 		return true
 	}
-	return slices.ContainsFunc(d.Contents, func(c Content) bool { return c.Path == "" || mayChange(fsys, &b.before, c.Path) })
+	return slices.ContainsFunc(d.Contents, func(c Content) bool { return c.Path == "" || targets.MayChange(fsys, &b.before, c.Path) })
 }

@@ -19,7 +19,7 @@ const (
 func (r *Record) bound() {
 	d := &r.Decision
 	for _, s := range []*string{
-		&d.CallID, &d.Reason, &d.Message, &r.Agent.Name, &r.Agent.Version, &r.Client.Name, &r.Client.Version,
+		&d.CallID, &d.Reason, &d.Message, &d.NotRemembered, &r.Agent.Name, &r.Agent.Version, &r.Client.Name, &r.Client.Version,
 		&r.Session.ID, &r.Session.Mode, &r.Protocol, &r.Tool, &r.Declared, &r.Cwd, &r.Project,
 	} {
 		*s = clipStored(*s)
@@ -29,6 +29,7 @@ func (r *Record) bound() {
 		f.At, f.Text = clipStored(f.At), clipStored(f.Text)
 		return cost(f.Code, f.At, f.Text)
 	})
+	d.Effects = withoutTexts(d.Effects)
 	d.Widths = boundList(d.Widths, func(w *Width) int { return cost(w.ID, w.Label, w.Rule, w.Scope) })
 	r.boundEffects()
 }
@@ -79,6 +80,9 @@ func (r *Record) boundEffects() {
 
 func effectCost(e *EffectDecision) int {
 	n := cost(string(e.Kind), e.Text, e.From, string(e.Verdict), e.Reason, e.ChoiceID) + cost(e.Tags...)
+	if o := e.Outdated; o != nil {
+		n += cost(o.ChoiceID, o.What, string(o.How), o.Was, o.Now) + 64
+	}
 	for i := range e.Rules {
 		n += cost(e.Rules[i].ID, e.Rules[i].Title, e.Rules[i].At, string(e.Rules[i].Layer))
 	}

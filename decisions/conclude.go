@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/decisions/targets"
 )
 
 // decide fills d and returns what the call may change for later calls. A panic anywhere
@@ -60,6 +61,7 @@ func (e *Engine) decide(
 		e.offer(d, m, query, asked.inputs[:own], asked.results[:own])
 		if len(c.all) > own {
 			d.Widths = nil // none answers what stopped at a hint
+			d.NotRemembered = "it may do more than is certain, and an answer is about what is"
 			if d.Offer != nil {
 				d.Offer.Sets = nil
 			}
@@ -75,6 +77,7 @@ func (e *Engine) decide(
 type memoryMatch struct {
 	reject, allow *Choice
 	err           error
+	outdated      *Outdated // set only where memory says nothing else
 }
 
 // recall returns what memory says of the effects of a call, then of its hints, then of its
@@ -85,7 +88,12 @@ func (e *Engine) recall(m *evaluation, q *MemoryQuery) (list []memoryMatch) {
 		q.Effect, q.Target = eff, target
 		var r memoryMatch
 		if r.reject, r.allow, r.err = e.memory.Match(q); r == (memoryMatch{}) {
-			return
+			if e.renewer == nil || eff.Run == nil || eff.Run.Script == nil && !targets.BoundToFiles(eff.Run) {
+				return
+			}
+			if r.outdated = e.renewer.Outdated(q); r.outdated == nil {
+				return
+			}
 		}
 		if r.err != nil {
 			// Rejects stay, allows are off: the person is asked again.
@@ -240,6 +248,9 @@ func (e *Engine) effect(ctx context.Context, snap Snapshot, eff *effects.Effect,
 	if said.err != nil && o.verdict == Ask && memoryAnswers(o.row) {
 		o.note = "; remembered allows are off (see permd status)"
 	}
+	if o.verdict == Ask && memoryAnswers(o.row) {
+		o.outdated = said.outdated
+	}
 	return o
 }
 
@@ -262,6 +273,9 @@ func (d *Decision) conclude(effs []effects.Effect, results []effectResult) {
 		}
 	}
 	d.Verdict, d.Reason, d.Message, d.By = lead.verdict, lead.reason+lead.note, lead.message, lead.by
+	if lead.outdated != nil {
+		d.Reason = lead.outdated.reason() + "; " + d.Reason
+	}
 	if d.Verdict == Ask {
 		d.Needed = lead.needed
 	}
@@ -294,6 +308,8 @@ func (o *effectResult) leads(e *effects.Effect, lead *effectResult, of *effects.
 // tells returns how much the reason of a question says about the call.
 func (o *effectResult) tells(e *effects.Effect) int {
 	switch {
+	case o.outdated != nil:
+		return 4
 	case o.row == RowDefault:
 		return 0
 	case len(o.rules) > 0 && o.rules[0].General && reasonFor(e, &o.rules[0]) == o.rules[0].Reason:
@@ -323,9 +339,9 @@ func reasonsOf(results []effectResult) string {
 // fail makes d a decision by failure, with an explanation of what broke.
 func (d *Decision) fail(v Verdict, reason string) {
 	d.Verdict, d.Reason, d.By, d.Message, d.Permanent = v, reason, ByFailure, "", false
-	d.Needed, d.Widths, d.Offer = NotNeeded, nil, nil
+	d.Needed, d.Widths, d.Offer, d.NotRemembered = NotNeeded, nil, nil, ""
 	if v == Ask {
-		d.Needed = NeededByRule
+		d.Needed, d.NotRemembered = NeededByRule, "permd could not decide the call"
 	}
 	if d.Effects == nil {
 		d.Effects = []EffectDecision{}
@@ -346,5 +362,6 @@ func explain(e *effects.Effect, o *effectResult) EffectDecision {
 	if o.choice != nil {
 		x.ChoiceID = o.choice.ID
 	}
+	x.Outdated = o.outdated
 	return x
 }

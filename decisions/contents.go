@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/decisions/targets"
 )
 
 // Content is a file whose content determines what a call does.
@@ -71,7 +72,7 @@ func (e *Engine) contents(m *evaluation, d *Decision) []Content {
 		if r.Script != nil {
 			add(r.Script.Path, true)
 		}
-		for _, file := range targetFiles(e.fs, r) {
+		for _, file := range targets.Files(e.fs, r) {
 			add(file, true)
 		}
 	}
@@ -92,7 +93,7 @@ func (e *Engine) contents(m *evaluation, d *Decision) []Content {
 				_, value, _ := strings.Cut(word, "=")
 				for _, name := range []string{word, value} {
 					if name != "" && !strings.HasPrefix(name, "-") && !strings.ContainsRune(name, 0) {
-						add(inFolder(eff.Run.Cwd, name), false)
+						add(targets.InFolder(eff.Run.Cwd, name), false)
 					}
 				}
 			}
@@ -144,12 +145,4 @@ func (e *Engine) sum(list []Content) {
 			c.Sum = sum
 		}
 	}
-}
-
-// inFolder returns the path of a name in a folder, relative if the folder is not known.
-func inFolder(dir, name string) string {
-	if path.IsAbs(name) {
-		return path.Clean(name)
-	}
-	return path.Join(dir, name) // relative, and so no file, without a folder
 }

@@ -102,6 +102,9 @@ type EffectDecision struct {
 	Row      int          `json:"row"` // of the table in docs/policy.md (Who wins), 0 on failure
 	Rules    []RuleRef    `json:"rules"`
 	ChoiceID string       `json:"choiceId,omitzero"`
+	// Outdated is a remembered allow that would have answered this question, but for
+	// content that has changed; nil if there is none.
+	Outdated *Outdated `json:"outdated,omitzero"`
 }
 
 // PolicyRef says which policy a decision was made with.
@@ -133,6 +136,9 @@ type Decision struct {
 	Defects []effects.Defect `json:"defects,omitzero"`
 	Effects []EffectDecision `json:"effects"`
 	Widths  []Width          `json:"widths,omitzero"`
+	// NotRemembered says why no yes to a question can be remembered; "" if one can, and
+	// where there is no question.
+	NotRemembered string `json:"notRemembered,omitzero"`
 	// Outcome says what happened to the call, if the verdict does not tell.
 	Outcome Outcome `json:"outcome,omitzero"`
 
@@ -268,6 +274,9 @@ func (d *Decision) size() int {
 	for i := range d.Effects {
 		e := &d.Effects[i]
 		n += 512 + 2*len(e.Text) + len(e.From) + len(e.Reason) + 16*len(e.Tags) + 96*len(e.Rules)
+		if o := e.Outdated; o != nil {
+			n += 256 + len(o.What) + len(o.Was) + len(o.Now)
+		}
 	}
 	for i := range d.Details {
 		n += len(d.Details[i].Path)

@@ -114,6 +114,7 @@ func (e *encoder) decision(d *Decision) {
 		}
 		e.raw(`]`)
 	}
+	e.optionalText(`,"notRemembered":`, d.NotRemembered)
 	e.optionalText(`,"outcome":`, string(d.Outcome))
 	e.raw(`}`)
 }
@@ -153,6 +154,15 @@ func (e *encoder) effect(i int, x *EffectDecision) {
 	}
 	e.raw(`]`)
 	e.optionalText(`,"choiceId":`, x.ChoiceID)
+	if o := x.Outdated; o != nil {
+		e.text(`,"outdated":{"choiceId":`, o.ChoiceID)
+		e.text(`,"what":`, o.What)
+		e.text(`,"how":`, string(o.How))
+		e.time(`,"since":`, o.Since)
+		e.optionalText(`,"was":`, o.Was)
+		e.optionalText(`,"now":`, o.Now)
+		e.raw(`}`)
+	}
 	e.raw(`}`)
 }
 

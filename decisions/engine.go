@@ -70,6 +70,7 @@ type Engine struct {
 	evaluator
 	config       Config
 	memory       Memory
+	renewer      Renewer // the memory, nil if it is none
 	journal      Journal
 	proposer     Proposer
 	observe      func(*Deliberation)
@@ -102,7 +103,9 @@ func NewEngine(c Config) (*Engine, error) {
 	if p, ok := c.Policy.(interface{ System() bool }); ok && p.System() != c.System {
 		return nil, fmt.Errorf("making an engine: System is %v, and %v of its policy", c.System, p.System())
 	}
+	renewer, _ := c.Memory.(Renewer)
 	return &Engine{
+		renewer: renewer,
 		evaluator: evaluator{
 			policy: c.Policy, fs: c.FS, trees: workingTrees(c.FS), own: c.Own, system: c.System, pid: c.PID, cache: c.Cache, log: c.Log,
 		},
@@ -260,7 +263,7 @@ func (d *Decision) denyUnattended(alone bool) {
 	}
 	d.Verdict, d.Needed = Deny, NotNeeded
 	d.Reason = "nobody is there to be asked: " + d.Reason
-	d.Widths, d.Offer = nil, nil
+	d.Widths, d.Offer, d.NotRemembered = nil, nil, ""
 }
 
 // scratch is what one request needs until it is answered, in one piece of memory. Nothing

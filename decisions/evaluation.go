@@ -10,6 +10,7 @@ import (
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/decisions/effects/paths"
 	"github.com/permd/permd/decisions/fence"
+	"github.com/permd/permd/decisions/targets"
 )
 
 // evaluation is the part of a decision that does not depend on memory: the effects of
@@ -63,7 +64,7 @@ func (e *evaluator) evaluate(ctx context.Context, snap Snapshot, received *intak
 	m.effects, m.hints = sized(&m.one, len(m.res.Effects)), make([]effectFacts, len(m.res.Hints))
 	for i := range len(m.effects) + len(m.hints) {
 		eff, p := m.effectAt(i)
-		p.target = targetOf(fsys, eff.Run, &m.res.After)
+		p.target = targets.Of(fsys, eff.Run, &m.res.After)
 	}
 	// Nothing is looked at from here on.
 	if fsys.addTo(&m.res) {

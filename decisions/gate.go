@@ -81,7 +81,7 @@ func (d *Decision) finalize(req *Request, alone bool) {
 	default:
 		d.Outcome = Passed
 	}
-	d.Widths, d.Offer = nil, nil // there is no question
+	d.Widths, d.Offer, d.NotRemembered = nil, nil, "" // there is no question
 }
 
 // unclear reports whether a part of the call was not understood.

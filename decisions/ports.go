@@ -138,12 +138,21 @@ type Proposer interface {
 	Rejectable(r *Rejection) bool
 }
 
+// Refuser is implemented by proposers that say why there is no proposal.
+type Refuser interface {
+	// WhyNot returns why no allow of an effect can be stored, nil if one can.
+	WhyNot(q *MemoryQuery) error
+}
+
 // Proposal is a choice that could be stored for an allow of an effect.
 type Proposal struct {
 	// Level is the width: 0 matches only this effect.
 	Level int
 	// Rule is the rule line with its kind, secrets masked.
 	Rule string
+	// Label says in words what a choice wider than this effect covers, "" if the rule has
+	// to do.
+	Label string
 	// Choice is what Match would return once it is stored.
 	Choice Choice
 }

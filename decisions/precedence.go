@@ -54,10 +54,12 @@ type effectResult struct {
 	reason  string
 	// note is added to the reason of a decision, but not of its effect: whether a
 	// person's answer still fits does not depend on it.
-	note    string
-	message string
-	rules   []Finding
-	choice  *Choice
+	note string
+	// outdated is a choice that would have answered, but for changed content; nil for none.
+	outdated *Outdated
+	message  string
+	rules    []Finding
+	choice   *Choice
 }
 
 // precede applies the precedence table (docs/policy.md, Who wins) to one effect. No

@@ -1,12 +1,13 @@
 package decisions
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/decisions/effects/display"
-	"github.com/permd/permd/internal/lexpath"
+	"github.com/permd/permd/decisions/targets"
 )
 
 // Bounds of what is offered.
@@ -47,6 +48,7 @@ type OfferItem struct {
 func (e *Engine) offer(d *Decision, m *evaluation, q *MemoryQuery, inputs []effectInputs, results []effectResult) {
 	size := sizeOf(q.All) + sizeOfCall(q.Call)
 	if size > maxOffer {
+		d.NotRemembered = "the call is too large"
 		return
 	}
 	w := widthSearch{
@@ -57,10 +59,19 @@ func (e *Engine) offer(d *Decision, m *evaluation, q *MemoryQuery, inputs []effe
 		w.contents = d.Contents
 	}
 	o := &Offer{Size: size, Reject: w.rejectable()}
-	if d.By != ByFailure && w.rememberable() {
+	if d.NotRemembered = w.unrememberable(); d.By == ByFailure {
+		d.NotRemembered = "permd could not decide the call"
+	}
+	if d.NotRemembered == "" {
 		for level := range maxWidths {
 			set, ok := w.at(level)
 			if !ok {
+				if level == 0 {
+					d.NotRemembered = cmp.Or(w.why, "the question is not about what the call does")
+					if d.By == ByLock {
+						d.NotRemembered = "permd is locked"
+					}
+				}
 				break // nor does a wider one
 			}
 			if n := len(o.Sets); n > 0 && slices.Equal(levels(o.Sets[n-1].Items), levels(set.Items)) {
@@ -94,22 +105,28 @@ type widthSearch struct {
 	queries  []*MemoryQuery
 	proposed [][]Proposal
 	contents []Content // files of the call whose content is known
+	why      string    // why the last width was none
 }
 
-// rememberable reports whether choices could answer all of the call's asks. No use of
-// permd itself is ever remembered.
-func (w *widthSearch) rememberable() bool {
+// unrememberable says why choices cannot answer all of the call's asks, "" if they may. No
+// use of permd itself is ever remembered.
+func (w *widthSearch) unrememberable() string {
 	for i := range w.query.All {
 		if r := w.query.All[i].Run; r != nil && r.Own != effects.OwnNone {
-			return false
+			return "commands of permd are asked about each time"
 		}
 	}
 	for i := range w.results {
-		if o := &w.results[i]; o.verdict != Allow && (o.verdict != Ask || o.row == RowPerson || o.row == RowFailure) {
-			return false
+		o := &w.results[i]
+		switch {
+		case o.verdict == Allow:
+		case o.row == RowFailure:
+			return "the rules could not be evaluated"
+		case o.verdict != Ask || o.row == RowPerson:
+			return "a person answers this each time, whatever is remembered"
 		}
 	}
-	return true
+	return ""
 }
 
 // ask returns the query for an effect.
@@ -140,7 +157,7 @@ func (w *widthSearch) proposals(i int) []Proposal {
 func (w *widthSearch) at(level int) (OfferSet, bool) {
 	now := make([]effectResult, len(w.results))
 	var items []OfferItem
-	var rules, wider []string
+	var rules, wider, exact []string
 	for _, inherent := range []bool{false, true} {
 		for i := range w.results {
 			eff := &w.query.All[i]
@@ -156,6 +173,7 @@ func (w *widthSearch) at(level int) (OfferSet, bool) {
 			}
 			p, o := w.widest(i, level, &v)
 			if p == nil {
+				w.why = w.whyNot(i, &now[i])
 				return OfferSet{}, false
 			}
 			now[i] = o
@@ -163,7 +181,9 @@ func (w *widthSearch) at(level int) (OfferSet, bool) {
 			if !slices.Contains(rules, p.Rule) {
 				rules = append(rules, p.Rule)
 				if p.Level > 0 {
-					wider = append(wider, p.Rule)
+					wider = append(wider, cmp.Or(p.Label, p.Rule))
+				} else {
+					exact = append(exact, p.Rule)
 				}
 			}
 		}
@@ -173,9 +193,34 @@ func (w *widthSearch) at(level int) (OfferSet, bool) {
 	}
 	set := OfferSet{Items: items, Width: Width{Rule: strings.Join(rules, "\n"), Label: exactLabel(items, w.contents), Scope: w.scope()}}
 	if wider != nil {
-		set.Label = clip(strings.Join(wider, ", "))
+		set.Label = strings.Join(wider, ", ")
+		if exact != nil {
+			set.Label += "; and exactly " + strings.Join(exact, ", ")
+		}
+		if set.Scope == "project" || set.Scope == "session" {
+			set.Label += " (in this " + set.Scope + ")"
+		}
+		set.Label = clip(set.Label)
 	}
 	return set, true
+}
+
+// whyNot says why no choice would answer the ask about an effect.
+func (w *widthSearch) whyNot(i int, o *effectResult) string {
+	if refuser, ok := w.engine.proposer.(Refuser); ok {
+		if err := refuser.WhyNot(w.ask(i)); err != nil {
+			return err.Error()
+		}
+	}
+	switch o.row {
+	case RowOrgAsk:
+		return "a rule of org asks each time: " + o.reason
+	case RowFirmAsk:
+		return "a rule asks each time: " + o.reason
+	case RowGuarded:
+		return "what is guarded is only remembered by its exact path"
+	}
+	return "no choice would answer it: " + o.reason
 }
 
 // exactLabel returns the label of the narrowest width, with what it leaves open: a
@@ -191,7 +236,7 @@ func exactLabel(items []OfferItem, contents []Content) string {
 		switch e := q.Effect; e.Kind {
 		case effects.KindRun:
 			for _, c := range contents {
-				if text := "any content of " + shownPath(c.Path, q.Project); c.namedOnly() && !slices.Contains(open, text) {
+				if text := "any content of " + targets.ShownPath(c.Path, q.Project); c.namedOnly() && !slices.Contains(open, text) {
 					open = append(open, text)
 				}
 			}
@@ -199,7 +244,7 @@ func exactLabel(items []OfferItem, contents []Content) string {
 			if e.File == nil {
 				break
 			}
-			text = "any content of " + shownPath(e.File.Path, q.Project)
+			text = "any content of " + targets.ShownPath(e.File.Path, q.Project)
 		case effects.KindConnect:
 			if e.Connect == nil {
 				break
@@ -222,14 +267,6 @@ func exactLabel(items []OfferItem, contents []Content) string {
 	return clip(label + " (" + strings.Join(open, ", ") + ")")
 }
 
-// shownPath returns a path as rule lines have it: short if it is in the project.
-func shownPath(file, project string) string {
-	if rest, ok := lexpath.RelBelow(project, file); ok {
-		file = "./" + rest
-	}
-	return display.Display(file)
-}
-
 // widest returns the widest proposal for an effect, up to a level, with which the
 // precedence table allows the effect.
 func (w *widthSearch) widest(i, level int, v *effectInputs) (*Proposal, effectResult) {
@@ -250,6 +287,12 @@ func (w *widthSearch) widest(i, level int, v *effectInputs) (*Proposal, effectRe
 
 // scope returns the default scope of a width, "" if the person must name one.
 func (w *widthSearch) scope() string {
+	// What was chosen before is renewed where it applied.
+	for i := range w.results {
+		if o := w.results[i].outdated; o != nil {
+			return o.Scope
+		}
+	}
 	switch {
 	case w.query.Project != "":
 		return "project"

@@ -12,6 +12,7 @@ import (
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/decisions/effects/display"
 	"github.com/permd/permd/decisions/pattern"
+	"github.com/permd/permd/decisions/targets"
 )
 
 // Line is a choice that a person makes as a rule line, over the management
@@ -143,7 +144,7 @@ func (s *Store) allowableLine(p *pattern.Pattern, scope ScopeKind) error {
 	switch {
 	case strings.Contains(p.Run.Program, "/"):
 		return fmt.Errorf("%w: a program is named without its path, and a script is only remembered with its content: allow it when permd asks", ErrNotRemembered)
-	case decisions.RunsTargets(p.Run.Program):
+	case targets.Runs(p.Run.Program):
 		return fmt.Errorf("%w: %s runs what the project's files say, which is only remembered with their content: allow it when permd asks", ErrNotRemembered, p.Run.Program)
 	case p.Run.Program == "git" && scope == ForUser:
 		return fmt.Errorf("%w: git obeys the configuration of where it runs, so it is bound to the project", ErrNotRemembered)

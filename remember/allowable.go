@@ -7,6 +7,7 @@ import (
 
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects/programs"
+	"github.com/permd/permd/decisions/targets"
 )
 
 // shells are programs that run any text, whatever the program table contains.
@@ -40,9 +41,9 @@ func AllowableRun(table *programs.Table, q *decisions.MemoryQuery) error {
 	}
 	bound := q.Target != nil && q.Target.SHA256 != ""
 	switch {
-	case decisions.BoundToFiles(r) && !bound:
+	case targets.BoundToFiles(r) && !bound:
 		return errors.New("what it runs could not be told from the project's files")
-	case bound && !decisions.RunsTargets(r.Program):
+	case bound && !targets.Runs(r.Program):
 	case is(wrappers), table.Runs(r.Program) == programs.RunsCommands:
 		return errors.New("it runs other programs")
 	case is(shells), table.Runs(r.Program) == programs.RunsCode:

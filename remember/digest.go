@@ -46,6 +46,9 @@ type form struct {
 	moved bool
 	// earlier takes what a run executes as earlier versions did.
 	earlier bool
+	// unbound leaves out the content that a run executes. Such a digest is of no choice:
+	// it finds those that are bound to another content.
+	unbound bool
 }
 
 // digestOf hashes the facts of the effect of q. It returns false for an effect
@@ -166,6 +169,9 @@ func appendRun(b []byte, r *effects.Run, q *decisions.MemoryQuery, f form) []byt
 	at := locationOf(r, q)
 	b = appendFlag(b, at.inProject)
 	b = appendPath(b, at.cwd, q, f)
+	if f.unbound {
+		return append(b, 2) // a byte that no flag uses
+	}
 	for _, s := range []*effects.Script{r.Script, q.Target} {
 		b = appendFlag(b, s != nil)
 		if s != nil {

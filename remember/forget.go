@@ -16,6 +16,7 @@ const (
 	byPerson     = "person"
 	sessionEnded = "session ended"
 	expired      = "expired"
+	renewed      = "renewed" // by a choice for the content of now
 )
 
 // Forget revokes choices and returns how many were in force. The revocation

@@ -18,7 +18,10 @@ type entry struct {
 	// is matched by its rule line.
 	digest digest
 	line   *pattern.Pattern
-	parts  []*rejectPart // of a reject
+	// bound is what an allow is bound to, for people; nil for none, and for choices of
+	// versions that did not keep it.
+	bound *binding
+	parts []*rejectPart // of a reject
 	// stored is the version of the digest (see digest.go).
 	stored int64
 	// changed is set for a choice of an earlier permd that no longer applies as
@@ -51,6 +54,11 @@ func (e *entry) snapshot() Choice {
 	c.Matches, c.ByLine, c.Changed = e.matchCount.Load(), e.line != nil, e.whyChanged()
 	for _, p := range e.parts {
 		c.Parts = append(c.Parts, p.Part)
+	}
+	if c.Verdict == decisions.Allow && c.Pins.Script != "" {
+		if c.BoundTo = e.boundTo(); e.bound != nil {
+			c.BoundText = e.bound.Text
+		}
 	}
 	if last := e.lastMatch.Load(); last != 0 {
 		c.LastMatched = time.Unix(0, last).UTC()
@@ -150,6 +158,10 @@ func (e *entry) countMatch(now int64) {
 type index struct {
 	shards shards[digest, []*entry]
 	lines  lineIndex
+	// bound are the allows that are bound to content, by the digest of their other facts;
+	// numBound counts them with those that have a line. Nothing is allowed by it.
+	bound    shards[digest, []*entry]
+	numBound int
 	// rejects are the parts of rejects; those of an earlier permd are in shards
 	// too.
 	rejects rejectIndex
@@ -178,15 +190,22 @@ func (x *index) count(e *entry, n int) {
 	if e.byFacts() && e.choice.absolute() {
 		x.absolutes += n
 	}
+	if e.choice.Verdict == decisions.Allow && e.choice.Pins.Script != "" {
+		x.numBound += n
+	}
 }
 
 // with returns an index with additional entries.
 func (x *index) with(entries ...*entry) *index {
 	n := *x
-	var facts shardEdit
+	var facts, bound shardEdit
 	edit, rejects := n.lines.edit(), rejectEdit{x: &n.rejects}
 	for _, e := range entries {
 		n.count(e, 1)
+		if loose, ok := e.loose(); ok {
+			shard := own(&bound, &n.bound, loose[0])
+			shard[loose] = append(slices.Clip(shard[loose]), e)
+		}
 		rejects.add(e)
 		if e.line != nil && e.choice.Verdict == decisions.Allow {
 			edit.add(e)
@@ -203,10 +222,16 @@ func (x *index) with(entries ...*entry) *index {
 // without returns an index without some entries.
 func (x *index) without(entries ...*entry) *index {
 	n := *x
-	var facts shardEdit
+	var facts, bound shardEdit
 	edit, rejects := n.lines.edit(), rejectEdit{x: &n.rejects}
 	for _, e := range entries {
 		rejects.remove(e)
+		if loose, ok := e.loose(); ok {
+			shard := own(&bound, &n.bound, loose[0])
+			if shard[loose] = withoutEntry(shard[loose], e); len(shard[loose]) == 0 {
+				delete(shard, loose)
+			}
+		}
 		if e.line != nil && e.choice.Verdict == decisions.Allow {
 			edit.remove(e)
 		}
@@ -252,6 +277,9 @@ type search struct {
 	call   string // digest of the whole call, computed when needed
 	// unconfirmed includes allows that wait to be confirmed.
 	unconfirmed bool
+	// loosely searches for allows that are bound to another content; no other search may
+	// find them.
+	loosely bool
 	// elsewhere is set if the project of q is not that of the call (see
 	// reject_roots.go): only choices for a project count.
 	elsewhere bool
@@ -277,7 +305,10 @@ func (s *search) check(found []*entry) {
 		if e.expiredAt(s.newest) || !e.covers(s.q) || !e.coversDestructive(s.q.Effect) || !s.unconfirmed && !e.inForce(s.x.confirmAll, s.q.Effect.Guarded() != 0) {
 			continue
 		}
-		if s.allow == nil || e.narrower(s.allow) {
+		switch {
+		case s.allow == nil:
+			s.allow = e
+		case s.loosely && e.fresher(s.allow, s.q), !s.loosely && e.narrower(s.allow):
 			s.allow = e
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/decisions/pattern"
+	"github.com/permd/permd/decisions/targets"
 )
 
 // Bounds of the choices that are matched by their line.
@@ -215,7 +216,7 @@ func (x *lineIndex) searchFile(s *search, key []byte, p string) {
 // check considers the lines under an anchor that match.
 func (x *lineIndex) check(s *search, key []byte) {
 	for _, e := range x.at(key) {
-		if e.matches(s.q) {
+		if s.loosely && e.matchesLoosely(s.q) || !s.loosely && e.matches(s.q) {
 			one := [1]*entry{e}
 			s.check(one[:])
 		}
@@ -224,7 +225,14 @@ func (x *lineIndex) check(s *search, key []byte) {
 
 // matches reports whether an allow's line and pins cover all of the effect.
 // Guarded effects are only matched by a line with the exact path or host.
-func (e *entry) matches(q *decisions.MemoryQuery) bool {
+func (e *entry) matches(q *decisions.MemoryQuery) bool { return e.matchesWith(q, false) }
+
+// matchesLoosely is matches for a choice that is bound to content, whatever that is now.
+func (e *entry) matchesLoosely(q *decisions.MemoryQuery) bool {
+	return e.choice.Verdict == decisions.Allow && e.choice.Pins.SHA256 != "" && e.choice.Pins.Script != "" && e.matchesWith(q, true)
+}
+
+func (e *entry) matchesWith(q *decisions.MemoryQuery, anyContent bool) bool {
 	pins, eff := &e.choice.Pins, q.Effect
 	if eff.Guarded() != 0 && !e.answer.Exact {
 		return false
@@ -242,7 +250,7 @@ func (e *entry) matches(q *decisions.MemoryQuery) bool {
 		}
 		// A script is only matched by its hash, and a target by that of its
 		// text.
-		if eff.Run.Script != nil || decisions.BoundToFiles(eff.Run) && !samePin(pins, q.Target) {
+		if eff.Run.Script != nil || targets.BoundToFiles(eff.Run) && !anyContent && !samePin(pins, q.Target) {
 			return false
 		}
 	case eff.Connect != nil:

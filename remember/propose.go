@@ -2,6 +2,7 @@ package remember
 
 import (
 	"cmp"
+	"errors"
 	"net/netip"
 	"path"
 	"slices"
@@ -21,7 +22,7 @@ var _ decisions.Proposer = (*Store)(nil)
 // none if such an effect is not remembered. Each is checked to match the
 // effect.
 func (s *Store) Propose(q *decisions.MemoryQuery) []decisions.Proposal {
-	if checkKnown(q, decisions.Allow) != nil || s.allowable(q) != nil || textOfPermd(q.Effect) {
+	if s.WhyNot(q) != nil {
 		return nil
 	}
 	levels := []pattern.Wider{{Level: 0}}
@@ -45,10 +46,41 @@ func (s *Store) Propose(q *decisions.MemoryQuery) []decisions.Proposal {
 		}
 		ways = append(ways, decisions.Proposal{
 			Level: l.Level, Rule: string(e.choice.Kind) + " " + e.choice.Label,
+			Label:  widthLabel(&l, e),
 			Choice: decisions.Choice{Label: e.choice.Label, Exact: e.answer.Exact},
 		})
 	}
 	return ways
+}
+
+// widthLabel says in words what a level covers, "" for the effect alone.
+func widthLabel(l *pattern.Wider, e *entry) string {
+	switch {
+	case l.Pattern != nil:
+		return display.Display(l.Pattern.Label())
+	case l.Level > 0:
+		return "use " + e.choice.Label + " with any arguments"
+	}
+	return ""
+}
+
+var _ decisions.Refuser = (*Store)(nil)
+
+// WhyNot returns why no allow of an effect can be remembered.
+func (s *Store) WhyNot(q *decisions.MemoryQuery) error {
+	if err := checkKnown(q, decisions.Allow); err != nil {
+		return err
+	}
+	if textOfPermd(q.Effect) {
+		return errors.New("it is given text that may use permd")
+	}
+	if off := s.state.Load().off; off != nil {
+		return ErrOff // the status says why
+	}
+	if s.options.Allowable != nil {
+		return s.options.Allowable(q)
+	}
+	return nil
 }
 
 // textOfPermd reports whether a run is given text with a command of permd in

@@ -96,9 +96,14 @@ type Choice struct {
 	// Changed says why a choice of an earlier version of permd no longer applies as it
 	// did. It is "" for all others, and once a person has confirmed it.
 	Changed string `json:"changed,omitzero"`
-	Pins    Pins   `json:"pins"`
-	Scope   Scope  `json:"scope"`
-	UID     uint32 `json:"uid"`
+	// BoundTo names the file, or the part of one, whose content an allow is bound to, and
+	// BoundText is the text of that part when the choice was made, secrets masked; both are
+	// "" for an allow that is bound to none, the second also for long parts and whole files.
+	BoundTo   string `json:"boundTo,omitzero"`
+	BoundText string `json:"boundText,omitzero"`
+	Pins      Pins   `json:"pins"`
+	Scope     Scope  `json:"scope"`
+	UID       uint32 `json:"uid"`
 	// DecisionID is the decision that the choice answered, as a client reported
 	// it; "" for a choice made over the management socket.
 	DecisionID string    `json:"decisionId,omitzero"`

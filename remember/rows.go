@@ -21,12 +21,12 @@ import (
 
 const (
 	columns = `n, id, uid, verdict, kind, pattern, facts, digest, pins, scope, scope_key, scope_conn,
-		decision, created, expires, uses, last_used, confirmed, parts, looked`
+		decision, created, expires, uses, last_used, confirmed, parts, looked, bound`
 	selectHolding = `SELECT ` + columns + ` FROM choices WHERE revoked IS NULL`
 	insertChoice  = `INSERT INTO choices
 		(id, uid, verdict, kind, pattern, facts, digest, pins, scope, scope_key, scope_conn,
-		 decision, created, expires, uses, last_used, confirmed, parts, looked)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
+		 decision, created, expires, uses, last_used, confirmed, parts, looked, bound)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
 )
 
 // execer is a database or a transaction.
@@ -41,10 +41,15 @@ func insert(db execer, e *entry) error {
 	if err != nil {
 		return fmt.Errorf("encoding pins: %w", err)
 	}
-	var expires, last, confirmed, parts, looked any
+	var expires, last, confirmed, parts, looked, bound any
 	if e.stored == factsParts {
 		if parts, err = e.encodeParts(); err != nil {
 			return err
+		}
+	}
+	if e.bound != nil {
+		if bound, err = json.Marshal(e.bound, jsontext.AllowInvalidUTF8(true)); err != nil {
+			return fmt.Errorf("encoding what a choice is bound to: %w", err)
 		}
 	}
 	if t := e.accepted.Load(); t != 0 {
@@ -61,7 +66,7 @@ func insert(db execer, e *entry) error {
 	}
 	res, err := db.Exec(insertChoice, c.ID, int64(c.UID), string(c.Verdict), string(c.Kind), c.Label,
 		e.stored, e.digest[:], pins, string(c.Scope.Kind), c.Scope.Key, int64(c.Scope.Conn),
-		c.DecisionID, c.Created.UnixNano(), expires, e.matchCount.Load(), last, confirmed, parts, looked)
+		c.DecisionID, c.Created.UnixNano(), expires, e.matchCount.Load(), last, confirmed, parts, looked, bound)
 	if err != nil {
 		return err
 	}
@@ -90,9 +95,9 @@ func scan(rows *sql.Rows) (*entry, error) {
 	var verdict, kind, scope string
 	var uid, created, uses, conn int64
 	var expires, last, confirmed, looked sql.NullInt64
-	var sum, pins, parts []byte
+	var sum, pins, parts, bound []byte
 	if err := rows.Scan(&e.row, &c.ID, &uid, &verdict, &kind, &c.Label, &e.stored, &sum, &pins,
-		&scope, &c.Scope.Key, &conn, &c.DecisionID, &created, &expires, &uses, &last, &confirmed, &parts, &looked); err != nil {
+		&scope, &c.Scope.Key, &conn, &c.DecisionID, &created, &expires, &uses, &last, &confirmed, &parts, &looked, &bound); err != nil {
 		return nil, err
 	}
 	c.Verdict, c.Kind, c.Scope.Kind = decisions.Verdict(verdict), effects.Kind(kind), ScopeKind(scope)
@@ -108,6 +113,13 @@ func scan(rows *sql.Rows) (*entry, error) {
 	e.confirmed.Store(confirmed.Int64)
 	e.accepted.Store(looked.Int64)
 	e.flushed = uses
+	if bound != nil {
+		// Only for people: without it the choice matches what it matched.
+		e.bound = new(binding)
+		if strictjson.Unmarshal(bound, e.bound) != nil {
+			e.bound = nil
+		}
+	}
 	err := e.readBound(sum, pins, parts)
 	if err != nil && c.Verdict == decisions.Allow {
 		return nil, err
@@ -208,6 +220,9 @@ func (s *Store) load(db *sqlitedb.DB) error {
 	s.add(holding...)
 	if unreadable != nil {
 		s.turnOff(fmt.Errorf("%w: %w", ErrOff, unreadable))
+	}
+	if _, err := db.Write.Exec("UPDATE choices SET bound = NULL WHERE bound IS NOT NULL AND expires <= ?", max(now, newest)); err != nil {
+		s.writeErr = err.Error() // the next start tries again
 	}
 	if _, err := db.Write.Exec(`UPDATE choices SET revoked = ?, revoked_by = 'restart'
 		WHERE revoked IS NULL AND scope_conn <> 0`, now); err != nil {
@@ -314,8 +329,11 @@ func readRejects(db *sql.DB, order string) (entries []*entry) {
 	const rejects = " AND verdict = 'deny' AND scope_conn = 0"
 	rows, err := db.Query(selectHolding + rejects + order)
 	if err != nil {
+		rows, err = db.Query(strings.Replace(selectHolding, ", bound", ", NULL", 1) + rejects + order) // schema version 2
+	}
+	if err != nil {
 		// Schema version 1 had no parts.
-		rows, err = db.Query(strings.Replace(selectHolding, ", parts, looked", ", NULL, NULL", 1) + rejects + order)
+		rows, err = db.Query(strings.Replace(selectHolding, ", parts, looked, bound", ", NULL, NULL, NULL", 1) + rejects + order)
 	}
 	if err != nil {
 		return nil

@@ -60,6 +60,14 @@ func (s *Store) save(drafts []Draft, lives []*sessionLife) ([]Choice, error) {
 		e.setID(newID())
 		entries[i], fresh = e, append(fresh, e)
 	}
+	var old []*entry
+	for i, e := range entries {
+		for _, other := range s.renewedBy(e, &drafts[i]) {
+			if !slices.Contains(old, other) && !slices.Contains(entries, other) {
+				old = append(old, other)
+			}
+		}
+	}
 	err := s.write(func(tx *sql.Tx) error {
 		for i, e := range entries {
 			if e.row == 0 {
@@ -71,13 +79,19 @@ func (s *Store) save(drafts []Draft, lives []*sessionLife) ([]Choice, error) {
 				return err
 			}
 		}
+		for _, e := range old {
+			if _, err := tx.Exec("UPDATE choices SET revoked = ?, revoked_by = ? WHERE n = ? AND revoked IS NULL", now.UnixNano(), renewed, e.row); err != nil {
+				return err
+			}
+		}
 		return nil
 	})
 	if err != nil {
 		return nil, err
 	}
+	s.drop(old...)
 	s.add(fresh...)
-	if slices.ContainsFunc(fresh, func(e *entry) bool { return e.choice.Verdict == decisions.Deny }) {
+	if len(old) > 0 || slices.ContainsFunc(fresh, func(e *entry) bool { return e.choice.Verdict == decisions.Deny }) {
 		_ = s.db.Fold() // as for a revocation, the log must not be needed
 	}
 	// There may be space now for what could not be stored before; the status
@@ -165,6 +179,7 @@ func (s *Store) entryOf(d *Draft, now time.Time) (*entry, error) {
 	if err := s.matchBy(e, d); err != nil {
 		return nil, err
 	}
+	e.bound = s.boundOf(e, q)
 	if c.DecisionID == "" {
 		e.confirmed.Store(now.UnixNano())
 	}

@@ -26,6 +26,11 @@ var schema string
 //go:embed schema2.sql
 var schema2 string
 
+// schema3 adds what allows are bound to.
+//
+//go:embed schema3.sql
+var schema3 string
+
 // applicationID marks the file as a memory of permd: "pmdR".
 const applicationID = 0x706d_6452
 
@@ -38,6 +43,9 @@ type Options struct {
 	// shell, code given inline, a wrapper), nil if it may be. A nil function
 	// allows all.
 	Allowable func(q *decisions.MemoryQuery) error
+	// KeepNoText leaves out the text of what choices are bound to: people who share a daemon
+	// could read files of others through it.
+	KeepNoText bool
 	// ConfirmAll makes all allows that a client reports wait for confirmation;
 	// without it only those for guarded tags wait.
 	ConfirmAll bool
@@ -132,7 +140,7 @@ func Open(o Options) (*Store, error) {
 
 func (s *Store) database() sqlitedb.Options {
 	return sqlitedb.Options{
-		Path: s.options.Path, ApplicationID: applicationID, Migrations: []string{schema, schema2},
+		Path: s.options.Path, ApplicationID: applicationID, Migrations: []string{schema, schema2, schema3},
 		Synchronous: sqlitedb.Full, SecureDelete: true, Now: s.now,
 	}
 }

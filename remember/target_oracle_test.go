@@ -16,6 +16,7 @@ import (
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/decisions/effects/paths"
+	"github.com/permd/permd/decisions/targets"
 	"github.com/permd/permd/internal/filetest"
 )
 
@@ -81,7 +82,7 @@ func TestBoundToContent(t *testing.T) {
 		allow(nil)
 		a.allowNarrowest(t, a.inReal(t, cwd, c.allowed))
 		allow(func(e *effects.Effect) bool {
-			return e.File != nil || e.Run != nil && e.Run.Known && e.Run.Script == nil && !decisions.RunsTargets(e.Run.Program) && e.Run.Program != "sh"
+			return e.File != nil || e.Run != nil && e.Run.Known && e.Run.Script == nil && !targets.Runs(e.Run.Program) && e.Run.Program != "sh"
 		})
 		if d := a.inReal(t, cwd, command); d.Verdict != decisions.Allow {
 			asked++

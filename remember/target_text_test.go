@@ -9,6 +9,7 @@ import (
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/decisions/effects/fsfake"
+	"github.com/permd/permd/decisions/targets"
 )
 
 // allowNarrowest answers a question with its narrowest width, for the project.
@@ -65,7 +66,7 @@ func TestAllowOfTargets(t *testing.T) {
 			a.fs().Link("/link", "/p").Link("/p/up", ".")
 			a.allowNarrowest(t, a.in(t, cwd, c.allowed))
 			allow(func(e *effects.Effect) bool {
-				return e.File != nil || e.Run != nil && (e.Run.Readonly || e.Run.Known && !decisions.RunsTargets(e.Run.Program))
+				return e.File != nil || e.Run != nil && (e.Run.Readonly || e.Run.Known && !targets.Runs(e.Run.Program))
 			})
 			for _, command := range c.asks {
 				wantVerdict(t, a.in(t, cwd, command), decisions.Ask, cwd+" "+command)

@@ -4,8 +4,8 @@ import (
 	"path"
 	"strings"
 
-	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/decisions/targets"
 	"github.com/permd/permd/internal/lexpath"
 )
 
@@ -32,7 +32,7 @@ func (w *world) provide(list []effects.Effect, root, main string) {
 		}
 		switch {
 		case within(r.Cwd, root):
-			if decisions.RunsTargets(r.Program) {
+			if targets.Runs(r.Program) {
 				w.targets(r)
 			}
 		case r.Program == "git":

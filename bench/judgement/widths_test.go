@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -99,6 +100,9 @@ func TestWidths(t *testing.T) {
 		plain, remembering := b.engine(w, b.shipped, nil), b.engine(w, b.shipped, memory)
 		d := ask(remembering, commands[i])
 		for _, width := range d.Widths {
+			if why := saysWhatItCovers(&width); why != "" {
+				found[i] += fmt.Sprintf("%s: the label %q of %q: %s\n", display.Display(commands[i]), width.Label, width.Rule, why)
+			}
 			if width.ID == "w1" && len(d.Widths) > 1 {
 				continue // what a wider one covers, too
 			}
@@ -141,6 +145,61 @@ func TestWidths(t *testing.T) {
 	if t.Logf("%d calls, %d others tried", len(commands), n); n == 0 || len(commands) == all && n < 1000 {
 		t.Errorf("only %d other calls were tried", n)
 	}
+}
+
+// What labels of widths say, and the lines that mean the same.
+var labelForms = []struct {
+	form *regexp.Regexp
+	line string
+}{
+	{regexp.MustCompile("^any `(.*?)` with ((?:`[^`]*` and )*)harmless options"), "run $1 * $2"},
+	{regexp.MustCompile("^(read|write) anything in `(.*?)` and below"), "$1 $2/**"},
+	{regexp.MustCompile("^(read|write) anything in the project and below"), "$1 ./**"},
+	{regexp.MustCompile("^(delete) files of `(.*?)` itself"), "$1 $2/*"},
+	{regexp.MustCompile(`^connect to any host below (.*?), port ([0-9]+)`), "connect *.$1:$2"},
+}
+
+// saysWhatItCovers reads the label of a width back: each part of it is one of the lines
+// that are stored, and no line that is wider than the call is left out. It returns what is
+// wrong, "" for nothing.
+func saysWhatItCovers(width *decisions.Width) string {
+	rest, shortened := strings.CutSuffix(width.Label, "…")
+	if strings.HasPrefix(rest, "exactly this") {
+		return ""
+	}
+	var said []string
+	for rest != "" && !strings.HasPrefix(rest, "; and exactly ") && !strings.HasPrefix(rest, " (in this ") {
+		found := false
+		for _, f := range labelForms {
+			m := f.form.FindStringSubmatchIndex(rest)
+			if m == nil {
+				continue
+			}
+			line := strings.ReplaceAll(strings.ReplaceAll(string(f.form.ExpandString(nil, f.line, rest, m)), "` and ", " "), "`", "")
+			said, rest, found = append(said, strings.TrimSpace(line)), strings.TrimPrefix(rest[m[1]:], ", "), true
+			break
+		}
+		if !found && shortened {
+			return ""
+		}
+		if !found {
+			return "it cannot be read back"
+		}
+	}
+	lines := strings.Split(width.Rule, "\n")
+	for _, line := range said {
+		if !slices.Contains(lines, line) {
+			return "it says " + line
+		}
+	}
+	for _, line := range lines {
+		if strings.Contains(line, " *") || strings.HasSuffix(line, "/**") || strings.HasSuffix(line, "/*") {
+			if !slices.Contains(said, line) && !shortened {
+				return "it does not say " + line
+			}
+		}
+	}
+	return ""
 }
 
 // worseCalls returns commands that the lines of a width may cover, and that do more than

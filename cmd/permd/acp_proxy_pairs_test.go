@@ -54,7 +54,7 @@ func pairSteps(project string) []pairStep {
 		{Prompt: "run rm -rf ~", Pick: []string{"Reject"}, said: "reject", permd: true},
 		{Prompt: "run git commit -m x", Pick: []string{"Reject"}, said: "reject"},
 		{Prompt: "run git push origin main", Pick: []string{"Allow"}, said: "allow-once"},
-		{Prompt: "run git push origin main", Pick: []string{"Always: run git push", "Allow"}, said: "allow-once"},
+		{Prompt: "run git push origin main", Pick: []string{"Always, any `git push`", "Allow"}, said: "allow-once"},
 		{Prompt: "run git push origin other", Pick: []string{"Allow"}, said: "allow-once", permd: true},
 		{Prompt: "run make install", Pick: []string{"cancel"}, said: "cancelled"},
 		{Prompt: "withdraw make deploy", Pick: []string{"withdraw"}, said: "refused -32800"},

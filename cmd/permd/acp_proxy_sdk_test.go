@@ -181,7 +181,7 @@ deny contains "no modes" if input.effect.kind == "mode"`)
 			t.Error("the agent's own always is shown")
 		}
 	}
-	want := []string{"Allow", "Always, exactly this: run git push origin main (project)", "Always: run git push * (project)", "Reject"}
+	want := []string{"Allow", "Always, exactly this: run git push origin main (project)", "Always, any `git push` with harmless options (in this project): run git push * (project)", "Reject"}
 	if d := cmp.Diff(want, names); d != "" {
 		t.Errorf("shown (-want +got):\n%s", d)
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/permd/permd/cmd/permd/internal/cli"
+	"github.com/permd/permd/decisions/effects/display"
 	"github.com/permd/permd/socket/admin"
 	"github.com/permd/permd/socket/client"
 )
@@ -115,6 +116,9 @@ func (a *app) listQuestions(ctx context.Context, m *memoryClient) error {
 		}
 		if err := t.Write(a.Out); err != nil {
 			return err
+		}
+		if q.NotRemembered != "" {
+			fmt.Fprintf(a.Out, "    only once, not remembered: %s\n", display.Display(q.NotRemembered))
 		}
 	}
 	return nil

@@ -31,6 +31,7 @@ func TestFailures(t *testing.T) {
 		{"journal damaged", journalDamaged},
 		{"memory damaged", memoryDamaged},
 		{"memory's log damaged", memoryLogDamaged},
+		{"what a choice is bound to is not what it was", boundChanged},
 		{"memory cannot be stored, disk full", memoryFull},
 		{"choices that do not fit", wrongChoices},
 		{"descriptors used up", descriptorsUsedUp},

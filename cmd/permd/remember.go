@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -153,8 +152,8 @@ func (a *app) rememberListCommand() *cobra.Command {
 		Annotations: readsOnly,
 		Short:       "List remembered choices, newest last",
 		Long: `List the choices in force, newest last: what is allowed or denied, where, and how
-often the choice matched a call, even if a rule decided it. A reject of several
-effects has a line for each.
+often the choice matched a call, even if a rule decided it, and what its content is
+bound to. A reject of several effects has a line for each.
 
 With --changed, list only choices that an earlier version of permd stored and that
 no longer apply as they did: rejects that ask until you confirm or forget them, and
@@ -211,7 +210,7 @@ func (a *app) printChoices(list []admin.Choice) error {
 		c := &list[i]
 		for n, p := range partsOf(c) {
 			if n == 0 {
-				t.Row(c.ID, string(c.Verdict), p.Kind, cli.Clip(p.Rule, 60), scopeText(c), usage(c))
+				t.Row(c.ID, string(c.Verdict), p.Kind, cli.Clip(p.Rule, 60), scopeText(c), use(c))
 			} else {
 				t.Row("", "", p.Kind, cli.Clip(p.Rule, 60))
 			}
@@ -228,103 +227,6 @@ func scopeText(c *admin.Choice) string {
 	return c.Scope + " " + cli.Clip(display.Display(c.Of), 60)
 }
 
-func usage(c *admin.Choice) string {
-	switch {
-	case c.Changed != "" && c.Verdict == decisions.Deny:
-		return "of an earlier permd, to be confirmed or forgotten"
-	case c.Changed != "":
-		return "of an earlier permd, not used"
-	case c.Unconfirmed:
-		return "not confirmed, so not used"
-	case c.Matches == 0:
-		return "never used"
-	case c.Matches == 1:
-		return "used once"
-	}
-	return fmt.Sprintf("used %d times", c.Matches)
-}
-
-func (a *app) rememberShowCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:         "show CHOICE...",
-		Annotations: readsOnly,
-		Short:       "Show choices in full",
-		Long: `Show choices with everything that they depend on (project, script contents, time
-limit) and the decision that each of them answered.
-
-` + cli.ExitCodes,
-		Example:           `  permd remember show k3vq7xw2n5ab`,
-		Args:              cobra.MinimumNArgs(1),
-		ValidArgsFunction: a.completeChoices,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.rememberShow(cmd.Context(), args)
-		},
-	}
-}
-
-// rememberShow prints choices in full.
-func (a *app) rememberShow(ctx context.Context, ids []string) error {
-	return withMemory(ctx, func(m *memoryClient) error {
-		ids, err := m.wholeChoices(ctx, ids)
-		if err != nil {
-			return err
-		}
-		got, err := m.callWithIDs(ctx, admin.MethodChoicesShow, ids)
-		if err != nil {
-			return err
-		}
-		if a.JSON {
-			return a.printChoices(got.Choices)
-		}
-		for i := range got.Choices {
-			a.renderChoice(&got.Choices[i])
-		}
-		return nil
-	})
-}
-
-func (a *app) renderChoice(c *admin.Choice) {
-	for _, p := range partsOf(c) {
-		fmt.Fprintf(a.Out, "%s: %s %s\n", c.Verdict, p.Kind, p.Rule)
-	}
-	w := tabwriter.NewWriter(a.Out, 0, 0, 2, ' ', 0)
-	line := func(name, value string) {
-		if value != "" {
-			fmt.Fprintf(w, "  %s\t%s\n", name, value)
-		}
-	}
-	date := func(t time.Time) string {
-		if t.IsZero() {
-			return ""
-		}
-		return t.Local().Format("2006-01-02 15:04:05")
-	}
-	line("id", c.ID)
-	line("holds for", scopeText(c))
-	if len(c.Parts) == 0 {
-		line("matches", cli.Either(c.Line, "what the line says", "that very effect"))
-	} else {
-		line("matches", "every call with an effect that a line speaks of, as in a deny list")
-	}
-	for _, p := range c.Parts {
-		if !p.Line {
-			line("matches", "the words of "+cli.Clip(p.Rule, 60)+", by a digest of them")
-		}
-	}
-	line("changed", c.Changed)
-	for _, p := range c.Pins {
-		line("bound to", display.Display(p))
-	}
-	line("made", date(c.Created))
-	line("ends", date(c.Expires))
-	line("said by", cli.Either(c.DecisionID == "", "a person, on the command line", "a person, as a client reported"))
-	line("decision", c.DecisionID)
-	line("confirmed", date(c.Confirmed))
-	line("use", usage(c))
-	line("last used", date(c.LastMatched))
-	w.Flush()
-}
-
 func (a *app) rememberAddCommand() *cobra.Command {
 	n := admin.NewChoice{Verdict: decisions.Allow, Scope: "project"}
 	var reject bool
@@ -338,8 +240,13 @@ docs/policy.md). The choice applies in the project of the current directory, or
 everywhere with --scope user. A line with an exact path or host also applies to
 guarded ones, such as secrets.
 
+A run that executes files of the project, such as npm test or make lint, is stored as
+an answer of "always" would store it: bound to the script, target or file as it is now.
+The output says to what.
+
 ` + cli.ExitCodes,
 		Example: `  permd remember add run "go test *"
+  permd remember add run "npm test"
   permd remember add connect docs.python.org --scope user --for 8h
   permd remember add write "./docs/**"
   permd remember add --reject run "git push --force *"`,

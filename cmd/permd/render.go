@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/permd/permd/cmd/permd/internal/cli"
 	"github.com/permd/permd/decisions"
@@ -44,6 +45,17 @@ func renderDecision(w io.Writer, d *decisions.Decision) {
 			}
 			fmt.Fprintf(w, "      %s: %s (%s)\n", e.Verdict, display.Display(title), r.At)
 		}
+		if o := e.Outdated; o != nil {
+			fmt.Fprintf(w, "      choice %s does not cover it: %s\n", o.ChoiceID, display.Display(o.What)+" "+o.How.Words())
+			for _, text := range [][2]string{{"was", o.Was}, {"now", o.Now}} {
+				for line := range strings.Lines(text[1]) {
+					fmt.Fprintf(w, "        %s: %s\n", text[0], display.Display(strings.TrimSuffix(line, "\n")))
+				}
+			}
+		}
+	}
+	if d.NotRemembered != "" {
+		fmt.Fprintf(w, "  not remembered: %s\n", display.Display(d.NotRemembered))
 	}
 	fmt.Fprintf(w, "  decision %s, decided by %s, policy %s\n", d.ID, d.By, cli.Short(d.Policy.Digest))
 }

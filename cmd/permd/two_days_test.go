@@ -183,6 +183,9 @@ func TestTwoDays(t *testing.T) {
 	for _, a := range two {
 		if a.edited {
 			edited++
+			if !strings.HasPrefix(a.reason, "asks again: ") {
+				t.Errorf("%s: the reason does not say what has changed: %s", a.arg, a.reason)
+			}
 		}
 	}
 	report(t, "day one", one)

@@ -237,6 +237,12 @@ type Script struct {
 	Path    string
 	SHA256  string // hexadecimal, "" when the file could not be read
 	Earlier string // the hash of more text, which earlier versions bound answers to, "" for none
+	// What are the words for the part of the file that is meant, such as "script test of";
+	// "" for the whole file.
+	What string
+	// Text is that part, line by line, for people to compare; "" if it is long or the whole
+	// file. It may hold secrets.
+	Text string
 }
 
 // File is a path that would be read, written or deleted.

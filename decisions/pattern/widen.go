@@ -80,6 +80,11 @@ func prefixOf(e *effects.Effect) *Run {
 	for _, word := range r.Args[:n] {
 		p.Words = append(p.Words, Glob{word})
 	}
+	// One that repeats the whole call, with a file's name at its end, and then takes anything
+	// is no meaning of an answer.
+	if n == len(r.Args) && n > subcommandEnd(r) && !IsOption(r.Args[n-1]) && strings.ContainsAny(r.Args[n-1], "./") {
+		return nil
+	}
 	return p
 }
 
@@ -129,7 +134,8 @@ func subtrees(e *effects.Effect, ctx Context) []*Path {
 	}
 	file := e.File.Path
 	folder := path.Dir(file)
-	if e.File.Recursive {
+	// What is rewritten with all below it is mostly a folder; a name like x.go is a file's.
+	if e.File.Recursive && (e.Kind != effects.KindWrite || strings.LastIndexByte(path.Base(file), '.') < 1) {
 		folder = file
 	}
 	within := subtree

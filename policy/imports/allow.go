@@ -7,10 +7,10 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/decisions/effects/programs"
 	"github.com/permd/permd/decisions/pattern"
+	"github.com/permd/permd/decisions/targets"
 )
 
 // A list may allow less than other tools do: a line must say what runs.
@@ -98,7 +98,7 @@ func (t *translator) checkRunnable(r *pattern.Run) *untranslatable {
 		return &untranslatable{Interpreter, base + " runs any code that it is given", "allow the script with its words, such as \"" + base + " scripts/check\""}
 	case base == "eval" || base == "source" || base == "." || base == "exec" || base == "command" || base == "builtin":
 		return &untranslatable{Interpreter, base + " runs whatever it is given", "allow the program that you mean"}
-	case decisions.RunsTargets(base) && openTarget(r):
+	case targets.Runs(base) && openTarget(r):
 		return &untranslatable{Targets, "it allows whatever targets the project defines, now and later", "name the targets, an entry each, such as \"" + base + " test\""}
 	case r.ByPath() && r.Rest && !t.o.Table.Knows(base):
 		// The effect of further words on a script is unknown.

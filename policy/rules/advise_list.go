@@ -10,6 +10,7 @@ import (
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/decisions/effects/programs"
 	"github.com/permd/permd/decisions/pattern"
+	"github.com/permd/permd/decisions/targets"
 )
 
 // adviseEntries checks the entries of lists, each alone and against the others.
@@ -50,10 +51,10 @@ func (l *adviser) runEntry(e listEntry, r *pattern.Run) {
 		l.warn(e, fmt.Sprintf("name the script with its words, such as %q: what code does permd cannot see", r.Program+" scripts/check"),
 			"allows a program that runs any code it is given")
 		return
-	case allow && decisions.RunsTargets(r.Program) && anyTarget(r):
+	case allow && targets.Runs(r.Program) && anyTarget(r):
 		l.warn(e, "name the targets, one entry each: what they do is written in files of the project",
 			"allows whatever targets the project has, now and later")
-	case !l.table.Knows(r.Program) && !strings.Contains(r.Program, "/") && !decisions.RunsTargets(r.Program):
+	case !l.table.Knows(r.Program) && !strings.Contains(r.Program, "/") && !targets.Runs(r.Program):
 		near := similarNames(r.Program, l.table.Names())
 		switch {
 		case len(near) > 0:

@@ -189,6 +189,7 @@ func cancelledDecision(d *decisions.Decision, why error) *decisions.Decision {
 	q := *d
 	q.Verdict, q.Needed, q.By = decisions.Ask, decisions.NeededByRule, decisions.ByFailure
 	q.Reason, q.Message, q.Widths, q.Offer = decisions.CancelledReason(why), "", nil, nil
+	q.NotRemembered = "the call was cancelled"
 	return &q
 }
 
@@ -222,7 +223,7 @@ func askInstead(d *decisions.Decision) *decisions.Decision {
 	q.Verdict, q.Needed, q.By = decisions.Ask, decisions.NeededByRule, decisions.ByFailure
 	q.Reason = "no option says this allow and nothing more"
 	q.Defects = append(append([]effects.Defect(nil), d.Defects...), noOption())
-	q.Widths, q.Offer = nil, nil
+	q.Widths, q.Offer, q.NotRemembered = nil, nil, "a yes would be answered to the agent in no form that says it"
 	return &q
 }
 

@@ -39,7 +39,11 @@ type Choice struct {
 	Scope   string   `json:"scope"`         // session, session+children, project or user
 	Of      string   `json:"of,omitzero"`   // the project's folder or the session's id
 	Pins    []string `json:"pins,omitzero"` // further conditions, described in words
-	UID     uint32   `json:"uid"`
+	// BoundTo is the file, or the part of one, whose content the choice is bound to;
+	// BoundText is the text of a short part when the choice was made, secrets masked.
+	BoundTo   string `json:"boundTo,omitzero"`
+	BoundText string `json:"boundText,omitzero"`
+	UID       uint32 `json:"uid"`
 	// DecisionID is the decision that the choice answered, as the client reported it; ""
 	// if the choice was made over the management socket.
 	DecisionID string    `json:"decisionId,omitzero"`
@@ -88,9 +92,9 @@ type Memory interface {
 	// be lost on restart.
 	Forget(ctx context.Context, ids []string) (stored bool, err error)
 	Confirm(ctx context.Context, ids []string) error
-	// Add stores a choice. The error wraps ErrRefused if the choice must not be
-	// remembered.
-	Add(ctx context.Context, uid uint32, c NewChoice) (Choice, error)
+	// Add stores a choice; where a run is bound to content, one for each program that it
+	// starts. The error wraps ErrRefused if the choice must not be remembered.
+	Add(ctx context.Context, uid uint32, c NewChoice) ([]Choice, error)
 }
 
 // ErrRefused is wrapped by errors for a choice that must not be remembered, or an answer
@@ -170,7 +174,7 @@ func registerChoices(m socket.Methods, mem Memory) {
 			if err != nil {
 				return nil, &socket.Error{Code: socket.CodeInternal, Message: "the choice could not be stored; nothing was"}
 			}
-			return Choices{Choices: []Choice{added}}, nil
+			return Choices{Choices: added}, nil
 		}, nil
 	}
 }

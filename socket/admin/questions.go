@@ -28,6 +28,8 @@ type Question struct {
 	Reason     string            `json:"reason"`
 	Effects    []string          `json:"effects"` // what the call would do
 	Widths     []decisions.Width `json:"widths"`  // what a yes can be remembered for
+	// NotRemembered says why there are no widths, "" if there are.
+	NotRemembered string `json:"notRemembered,omitzero"`
 }
 
 // Questions are pending questions, oldest first.

@@ -26,6 +26,9 @@ type chooseParams struct {
 type chooseResult struct {
 	// Stored are the choices that were remembered; none for an answer that applies once.
 	Stored []decisions.StoredChoice `json:"stored"`
+	// NotStored says why nothing was remembered, if the answer was meant for more than
+	// this call.
+	NotStored string `json:"notStored,omitzero"`
 	// Result is what to send the agent, absent when the protocol has no
 	// answer of its own.
 	Result any `json:"result,omitzero"`
@@ -74,7 +77,7 @@ func (h *handler) choose(c *socket.Conn, params strictjson.Value) (run, error) {
 				return nil, err
 			}
 			picked.stored()
-			return chooseResult{Stored: []decisions.StoredChoice{}, Result: picked.Result}, nil
+			return chooseResult{Stored: []decisions.StoredChoice{}, NotStored: ask.notStored(picked), Result: picked.Result}, nil
 		}, nil
 	}
 	return func(ctx context.Context) (any, error) {
@@ -92,6 +95,18 @@ func (h *handler) choose(c *socket.Conn, params strictjson.Value) (run, error) {
 		picked.stored()
 		return chooseResult{Stored: kept, Result: picked.Result}, nil
 	}, nil
+}
+
+// notStored says why an answer that is meant for more than the call applies to it alone, ""
+// for one that is meant for it.
+func (a *PendingQuestion) notStored(picked Resolution) string {
+	switch {
+	case !picked.Remember:
+		return ""
+	case picked.Verdict == decisions.Allow && a.Decision != nil && a.Decision.NotRemembered != "":
+		return a.Decision.NotRemembered
+	}
+	return "nothing of this question can be remembered"
 }
 
 // limit returns how long the choice lasts.

@@ -85,7 +85,7 @@ func (m choices) wire(c *remember.Choice) admin.Choice {
 		parts = append(parts, admin.ChoicePart{Kind: string(p.Kind), Rule: p.Rule, Line: p.ByLine()})
 	}
 	return admin.Choice{
-		Parts: parts, Changed: c.Changed,
+		Parts: parts, Changed: c.Changed, BoundTo: c.BoundTo, BoundText: c.BoundText,
 		ID: c.ID, Verdict: c.Verdict, Kind: string(c.Kind), Rule: c.Label, Line: c.ByLine,
 		Scope: string(c.Scope.Kind), Of: c.Scope.Key, Pins: pinsInWords(c), UID: c.UID, DecisionID: c.DecisionID,
 		Created: c.Created, Expires: c.Expires, Confirmed: c.Confirmed, Unconfirmed: m.d.memory.Unconfirmed(c),
@@ -149,8 +149,21 @@ func (m choices) Confirm(ctx context.Context, ids []string) error {
 	return err
 }
 
-// Add stores a choice that a person made in words.
-func (m choices) Add(ctx context.Context, uid uint32, n admin.NewChoice) (admin.Choice, error) {
+// Add stores a choice that a person made in words; a run that is bound to content may
+// need several.
+func (m choices) Add(ctx context.Context, uid uint32, n admin.NewChoice) ([]admin.Choice, error) {
+	list, err := m.add(ctx, uid, n)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]admin.Choice, len(list))
+	for i := range list {
+		out[i] = m.wire(&list[i])
+	}
+	return out, nil
+}
+
+func (m choices) add(ctx context.Context, uid uint32, n admin.NewChoice) ([]remember.Choice, error) {
 	user := m.d.engine.Users.Lookup(uid)
 	l := remember.Line{
 		UID: uid, Verdict: n.Verdict, Kind: effects.Kind(n.Kind), Line: n.Line,
@@ -158,7 +171,7 @@ func (m choices) Add(ctx context.Context, uid uint32, n admin.NewChoice) (admin.
 	}
 	limit, err := remember.Expiry(n.ExpiresIn)
 	if err != nil {
-		return admin.Choice{}, fmt.Errorf("%w: %w", admin.ErrRefused, err)
+		return nil, fmt.Errorf("%w: %w", admin.ErrRefused, err)
 	}
 	l.For = limit
 	if l.Scope == remember.ForProject {
@@ -170,13 +183,20 @@ func (m choices) Add(ctx context.Context, uid uint32, n admin.NewChoice) (admin.
 		if fix := bad.Hint(); fix != "" {
 			err = fmt.Errorf("%w; %s", err, fix)
 		}
-		return admin.Choice{}, err
+		return nil, err
+	}
+	if errors.Is(err, remember.ErrNotRemembered) && l.Kind == effects.KindRun && l.Verdict == decisions.Allow {
+		list, why := m.addBound(ctx, uid, n, limit)
+		if why == nil {
+			return list, nil
+		}
+		err = fmt.Errorf("%w (%w)", err, why)
 	}
 	if errors.Is(err, remember.ErrNotRemembered) || errors.Is(err, remember.ErrTooMany) || errors.Is(err, remember.ErrOff) {
-		return admin.Choice{}, fmt.Errorf("%w: %w", admin.ErrRefused, err)
+		return nil, fmt.Errorf("%w: %w", admin.ErrRefused, err)
 	}
 	if err != nil {
-		return admin.Choice{}, err
+		return nil, err
 	}
-	return m.wire(&c), nil
+	return []remember.Choice{c}, nil
 }

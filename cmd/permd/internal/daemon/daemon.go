@@ -84,7 +84,7 @@ func openDaemon(ctx context.Context, dirs xdg.Dirs, relocated bool, log *slog.Lo
 		return remember.Open(remember.Options{
 			Path: filepath.Join(dirs.Data, "remember.db"), Allowable: d.rules.Allowable,
 			ConfirmAll: d.rules.Settings.Confirm == settings.ConfirmAlways, Understand: d.rules.Understand,
-			Known: known, Changed: d.witness.note, Now: now,
+			Known: known, Changed: d.witness.note, Now: now, KeepNoText: dirs.System,
 		})
 	})
 	if err != nil {

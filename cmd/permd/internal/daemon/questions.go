@@ -23,7 +23,7 @@ func (q questions) Questions(uid *uint32) []admin.Question {
 			DecisionID: o.Decision.ID, UID: o.UID, Harness: o.Harness, Session: o.Session, Tool: o.Tool, Cwd: o.Cwd,
 			Asked: o.Asked, Reason: o.Decision.Reason, Effects: []string{}, Widths: []decisions.Width{},
 		}
-		w.Widths = append(w.Widths, o.Decision.Widths...)
+		w.Widths, w.NotRemembered = append(w.Widths, o.Decision.Widths...), o.Decision.NotRemembered
 		for i := range o.Decision.Effects {
 			w.Effects = append(w.Effects, o.Decision.Effects[i].Text)
 		}

@@ -147,6 +147,9 @@ func (x *Explanation) fill(ctx context.Context) {
 			e.Table = r.Table
 		}
 		e.Inherited = x.deliberation.Inherited(i)
+		if o := x.deliberation.Result(i).Outdated; o != nil && e.Outdated != nil {
+			e.Outdated = o // with the texts, which the journal does not keep
+		}
 		x.fired(e, fired)
 		if near == nil || e.Inherited {
 			continue

@@ -81,6 +81,7 @@ func (e *explainedEffect) render(w io.Writer) {
 	if e.ChoiceID != "" {
 		line("choice", "%s", e.ChoiceID)
 	}
+	renderOutdated(e.Outdated, line)
 	if e.Inherited {
 		line("taken", "from its run, which always has this effect")
 	}
@@ -99,6 +100,19 @@ func (e *explainedEffect) render(w io.Writer) {
 	}
 	for i := range e.Near {
 		renderNear(w, &e.Near[i], line)
+	}
+}
+
+// renderOutdated prints the choice that would have answered, and how its content changed.
+func renderOutdated(o *decisions.Outdated, line func(name, format string, args ...any)) {
+	if o == nil {
+		return
+	}
+	line("again", "choice %s of %s is bound to %s, which %s", o.ChoiceID, o.Since.Local().Format("2006-01-02 15:04:05"), display.Display(o.What), o.How.Words())
+	for _, of := range []struct{ name, text string }{{"was", o.Was}, {"now", o.Now}} {
+		for text := range strings.Lines(of.text) {
+			line(of.name, "%s", display.Display(strings.TrimSuffix(text, "\n")))
+		}
 	}
 }
 
@@ -148,6 +162,9 @@ func (x *Explanation) renderSuggestions(w io.Writer) {
 			}
 			fmt.Fprintf(w, "    %s\n", cli.QuoteAll(cmd))
 		}
+	}
+	if why := x.Decision.NotRemembered; why != "" {
+		fmt.Fprintf(w, "\nNo answer to it can be remembered: %s\n", display.Display(why))
 	}
 	if len(x.Decision.Widths) > 0 {
 		fmt.Fprintf(w, "\nWhen the client asks, an answer of \"always\" can be remembered as:\n")

@@ -9,6 +9,7 @@ import (
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/decisions/effects/display"
 	"github.com/permd/permd/decisions/pattern"
+	"github.com/permd/permd/decisions/targets"
 	"github.com/permd/permd/internal/lexpath"
 	"github.com/permd/permd/remember"
 )
@@ -236,7 +237,7 @@ func rememberable(d *decisions.Deliberation, p *pattern.Pattern) bool {
 		run.Args = append(run.Args, strings.Join(w, "*"))
 	}
 	q := decisions.MemoryQuery{Effect: &effects.Effect{Kind: effects.KindRun, Run: &run}}
-	if strings.Contains(p.Run.Program, "/") || decisions.RunsTargets(p.Run.Program) ||
+	if strings.Contains(p.Run.Program, "/") || targets.Runs(p.Run.Program) ||
 		remember.AllowableRun(d.Snapshot.Table(), &q) != nil {
 		return false
 	}

@@ -1,4 +1,4 @@
-package decisions
+package targets
 
 import (
 	"errors"
@@ -11,10 +11,10 @@ import (
 	"github.com/permd/permd/internal/lexpath"
 )
 
-// mayChange reports whether calls may have changed what is read at an absolute path: the
+// MayChange reports whether calls may have changed what is read at an absolute path: the
 // file there, or a link on the way to it. A disturbance lists files by their path
 // without links, and links by their own.
-func mayChange(fsys effects.FS, after *effects.Disturbance, file string) bool {
+func MayChange(fsys effects.FS, after *effects.Disturbance, file string) bool {
 	if after.None() {
 		return false
 	}
@@ -64,4 +64,12 @@ func namesOf(fsys effects.FS, file string) ([]string, bool) {
 		}
 	}
 	return append(names, at), true
+}
+
+// InFolder returns the path of a name in a folder, relative if the folder is not known.
+func InFolder(dir, name string) string {
+	if path.IsAbs(name) {
+		return path.Clean(name)
+	}
+	return path.Join(dir, name) // relative, and so no file, without a folder
 }

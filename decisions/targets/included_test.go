@@ -1,4 +1,4 @@
-package decisions
+package targets
 
 import (
 	"maps"
@@ -16,7 +16,7 @@ func targetIn(files map[string]string, after effects.Disturbance, program string
 	for name, text := range files {
 		fs.File(targetsRoot+"/"+name, text)
 	}
-	return targetOf(fs, &effects.Run{Program: program, Args: []string{"lint"}, Known: true, Cwd: targetsRoot}, &after)
+	return Of(fs, &effects.Run{Program: program, Args: []string{"lint"}, Known: true, Cwd: targetsRoot}, &after)
 }
 
 // TestTargetsIncluded: what a file with targets includes belongs to its text.

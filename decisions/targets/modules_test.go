@@ -1,4 +1,4 @@
-package decisions
+package targets
 
 import (
 	"testing"
@@ -27,7 +27,7 @@ func TestTargetsOneByOne(t *testing.T) {
 				r.Flags = []string{"--file"}
 			}
 		}
-		return targetOf(fs, r, after)
+		return Of(fs, r, after)
 	}
 	build := []string{"npm", "run", "build"}
 	pytest := []string{"python3", "-m", "pytest", "-q"}

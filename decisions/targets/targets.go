@@ -1,4 +1,4 @@
-package decisions
+package targets
 
 import (
 	"crypto/sha256"
@@ -107,21 +107,21 @@ func runnerOf(r *effects.Run) *runner {
 // the files that say what it executes.
 func BoundToFiles(r *effects.Run) bool { return runnerOf(r) != nil }
 
-// RunsTargets reports whether a program runs commands defined in a file of the project,
+// Runs reports whether a program runs commands defined in a file of the project,
 // so that an answer about it applies only to their present text.
-func RunsTargets(program string) bool {
+func Runs(program string) bool {
 	_, ok := runners[program]
 	return ok
 }
 
-// targetOf returns the text that a run of such a program executes, as the file with the
+// Of returns the text that a run of such a program executes, as the file with the
 // hash of the text; nil if that is not known. Memory binds the person's answer to it:
 // otherwise whoever may edit the file could run anything. A read-only run executes no
 // text and is bound to none.
 //
 // The text is not known either if a file that it is read from, or that would be read in
 // its place, may be written by the call or one before it.
-func targetOf(fsys effects.FS, r *effects.Run, after *effects.Disturbance) *effects.Script {
+func Of(fsys effects.FS, r *effects.Run, after *effects.Disturbance) *effects.Script {
 	if r == nil || fsys == nil || !path.IsAbs(r.Cwd) {
 		return nil
 	}
@@ -144,7 +144,7 @@ func targetOf(fsys effects.FS, r *effects.Run, after *effects.Disturbance) *effe
 		return nil
 	}
 	files, found := run.candidates(fsys, r.Cwd)
-	if !found || slices.ContainsFunc(files, func(file string) bool { return mayChange(fsys, after, file) }) {
+	if !found || slices.ContainsFunc(files, func(file string) bool { return MayChange(fsys, after, file) }) {
 		return nil
 	}
 	return run.hashOf(fsys, files[len(files)-1], r, after)
@@ -171,9 +171,9 @@ func (run *runner) candidates(fsys effects.FS, cwd string) (files []string, foun
 	}
 }
 
-// targetFiles returns the files that say what a run of such a program executes, as far as
+// Files returns the files that say what a run of such a program executes, as far as
 // they are known, and those that would be taken in their place.
-func targetFiles(fsys effects.FS, r *effects.Run) []string {
+func Files(fsys effects.FS, r *effects.Run) []string {
 	run := runnerOf(r)
 	if run == nil || r.Readonly || !path.IsAbs(r.Cwd) {
 		return nil
@@ -191,7 +191,7 @@ func targetFiles(fsys effects.FS, r *effects.Run) []string {
 	}
 	_, names, _ := run.withIncluded(fsys, text, r.Cwd, &effects.Disturbance{})
 	for _, name := range names {
-		files = append(files, inFolder(r.Cwd, name))
+		files = append(files, InFolder(r.Cwd, name))
 	}
 	return files
 }
@@ -216,7 +216,7 @@ func (run *runner) hashOf(fsys effects.FS, file string, r *effects.Run, after *e
 		if _, err := fsys.Lstat(folder); !errors.Is(err, fs.ErrNotExist) {
 			return nil
 		}
-		if names, ok := namesOf(fsys, folder); !ok || slices.ContainsFunc(names, after.MayWriteBelow) || mayChange(fsys, after, folder) {
+		if names, ok := namesOf(fsys, folder); !ok || slices.ContainsFunc(names, after.MayWriteBelow) || MayChange(fsys, after, folder) {
 			return nil
 		}
 	}
@@ -229,27 +229,46 @@ func (run *runner) hashOf(fsys effects.FS, file string, r *effects.Run, after *e
 		if !ok {
 			return nil // the program may read it in another way
 		}
-		text = nil
-		if scripts, ok := o.Get("scripts"); ok {
-			compact := scripts.Clone()
-			if compact.Compact() != nil {
-				return nil
-			}
-			text = compact
-			if own, ok := scriptText(r, scripts); ok {
-				s := sum(file, own)
-				s.Earlier = sum(file, text).SHA256
-				return s
-			}
-		}
+		return scriptsSum(file, r, o)
 	}
+	own := text
 	if run.included != nil {
 		var ok bool
 		if text, _, ok = run.withIncluded(fsys, text, path.Clean(r.Cwd), after); !ok {
 			return nil
 		}
 	}
-	return sum(file, text)
+	s := sum(file, text)
+	s.What, s.Text = run.piece(r, string(own))
+	return s
+}
+
+// scriptsSum is hashOf for a package.json.
+func scriptsSum(file string, r *effects.Run, o strictjson.Object) *effects.Script {
+	scripts, ok := o.Get("scripts")
+	if !ok {
+		return sum(file, nil)
+	}
+	compact := scripts.Clone()
+	if compact.Compact() != nil {
+		return nil
+	}
+	s := sum(file, compact)
+	all, err := strictjson.ParseObject(scripts)
+	if err != nil {
+		return s
+	}
+	names := scriptsOf(r)
+	if own, ok := scriptText(names, all); ok {
+		earlier := s.SHA256
+		s = sum(file, own)
+		s.Earlier = earlier
+		all = slices.DeleteFunc(all, func(m strictjson.Member) bool { return !slices.Contains(names, m.Name) })
+	} else {
+		names = nil
+	}
+	s.What, s.Text = scriptsPiece(names, all)
+	return s
 }
 
 func jsonObject(text []byte) (strictjson.Object, bool) {
@@ -286,8 +305,8 @@ func (run *runner) withIncluded(fsys effects.FS, text []byte, cwd string, after 
 		if i == len(files) {
 			return all, files, true
 		}
-		file := inFolder(cwd, files[i])
-		if len(files) > maxIncluded || mayChange(fsys, after, file) {
+		file := InFolder(cwd, files[i])
+		if len(files) > maxIncluded || MayChange(fsys, after, file) {
 			return nil, files, false
 		}
 		var err error

@@ -1,4 +1,4 @@
-package decisions
+package targets
 
 import (
 	"errors"
@@ -22,8 +22,13 @@ var installScripts = []string{
 // scriptsOf returns the names of the scripts of a package.json that a run may execute, nil
 // if these are not certain.
 func scriptsOf(r *effects.Run) []string {
-	if r.Program == "bun" || len(r.Args) == 0 {
-		return nil // with other rules
+	switch r.Program {
+	case "npm", "pnpm", "yarn":
+	default:
+		return nil // with other rules: bun's, and composer's, whose scripts call others by @name
+	}
+	if len(r.Args) == 0 {
+		return nil
 	}
 	named := func(name string) []string { return []string{"pre" + name, name, "post" + name} }
 	switch first := r.Args[0]; {
@@ -39,11 +44,12 @@ func scriptsOf(r *effects.Run) []string {
 
 // scriptText returns the scripts of a package.json that a run executes; false if it is not
 // certain that no other script runs, so that all of them count.
-func scriptText(r *effects.Run, scripts strictjson.Value) (text []byte, certain bool) {
-	names := scriptsOf(r)
-	all, err := strictjson.ParseObject(scripts)
-	if names == nil || err != nil {
+func scriptText(names []string, all strictjson.Object) (text []byte, certain bool) {
+	if names == nil {
 		return nil, false
+	}
+	if _, ok := all.Get(names[1]); !ok && !slices.Contains(names, "postinstall") {
+		return nil, false // pnpm takes an expression that several names match
 	}
 	for _, name := range names {
 		value, ok := all.Get(name)
@@ -78,7 +84,7 @@ func moduleFiles(module, dir string) (files []string) {
 // there, as any that the module imports may be one of them.
 func moduleOf(fsys effects.FS, module, dir string, after *effects.Disturbance) *effects.Script {
 	names, err := fsys.Names(dir, maxNames)
-	if err != nil || !after.None() && (after.MayWriteBelow(dir) || mayChange(fsys, after, dir)) {
+	if err != nil || !after.None() && (after.MayWriteBelow(dir) || MayChange(fsys, after, dir)) {
 		return nil
 	}
 	var all []byte
@@ -117,5 +123,7 @@ func moduleOf(fsys effects.FS, module, dir string, after *effects.Disturbance) *
 		}
 		all = slices.Concat(all, []byte("\x00"+state+"\x00"), text)
 	}
-	return sum(files[0], all)
+	s := sum(files[0], all)
+	s.What = "module " + module + " in"
+	return s
 }

@@ -1,0 +1,139 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/go-json-experiment/json"
+
+	"github.com/permd/permd/cmd/permd/internal/cli"
+	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/decisions/pattern"
+	"github.com/permd/permd/decisions/targets"
+	"github.com/permd/permd/remember"
+	"github.com/permd/permd/socket/admin"
+)
+
+// A run that executes files of the project is only remembered with their content, which a
+// line does not say. A person who adds such a line means the files of now: the command is
+// decided as if an agent asked for it, and what an answer of always would store is stored.
+
+// boundTool is what shell text is decided as, as permd try does.
+const boundAgent, boundTool = "claude-agent-acp", "Bash"
+
+// discard is a journal of decisions that nobody gets.
+type discard struct{}
+
+func (discard) Append(context.Context, ...*decisions.Record) error { return nil }
+
+// addBound stores the choices for a line about such a run. The error says why it cannot.
+func (m choices) addBound(ctx context.Context, uid uint32, n admin.NewChoice, limit time.Duration) ([]remember.Choice, error) {
+	line, err := pattern.Parse(effects.KindRun, n.Line)
+	if err != nil {
+		return nil, err
+	}
+	words := []string{line.Run.Program}
+	for _, w := range line.Run.Words {
+		word, literal := w.Literal()
+		if !literal {
+			return nil, errors.New("a word with a * is not remembered with content")
+		}
+		words = append(words, word)
+	}
+	d, err := m.decideAlone(ctx, uid, cli.QuoteAll(words), n.Dir)
+	switch {
+	case err != nil:
+		return nil, err
+	case d.Verdict == decisions.Deny:
+		return nil, errors.New("it is denied: " + d.Reason)
+	case d.Verdict == decisions.Allow && d.By != decisions.ByMemory:
+		return nil, errors.New("it is allowed already: " + d.Reason)
+	case d.Verdict == decisions.Allow:
+		return m.ofDecision(d), nil
+	case d.Offer == nil || len(d.Offer.Sets) == 0:
+		return nil, errors.New("an answer to it would not be remembered either")
+	}
+	set := d.Offer.Sets[0]
+	if line.Run.Rest {
+		i := slices.IndexFunc(d.Offer.Sets, func(s decisions.OfferSet) bool {
+			return slices.Contains(strings.Split(s.Rule, "\n"), "run "+line.String())
+		})
+		if i < 0 {
+			return nil, errors.New("that is wider than what an answer to it is remembered as: " + offered(d))
+		}
+		set = d.Offer.Sets[i]
+	}
+	// The line is about runs, so nothing else is stored for it.
+	set.Items = slices.DeleteFunc(slices.Clone(set.Items), func(item decisions.OfferItem) bool { return item.Query.Effect.Kind != effects.KindRun })
+	if !slices.ContainsFunc(set.Items, func(item decisions.OfferItem) bool {
+		r := item.Query.Effect.Run
+		return r != nil && (r.Script != nil || targets.BoundToFiles(r))
+	}) {
+		return nil, errors.New("it runs no file of the project that could be told")
+	}
+	kept, err := m.d.memory.Keep(ctx, decisions.Answer{
+		Verdict: decisions.Allow, Offer: &decisions.Offer{Sets: []decisions.OfferSet{set}}, Scope: n.Scope, For: limit,
+	})
+	if err != nil {
+		return nil, err
+	}
+	var list []remember.Choice
+	for i := range kept {
+		c, err := m.d.memory.Get(kept[i].ID)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, c)
+	}
+	return list, nil
+}
+
+// decideAlone decides a command as an agent's in a folder, and records nothing.
+func (m choices) decideAlone(ctx context.Context, uid uint32, command, dir string) (*decisions.Decision, error) {
+	alone, err := m.d.engine.Decisions.With(func(c *decisions.Config) {
+		c.Journal, c.Log = discard{}, slog.New(slog.DiscardHandler)
+		c.Cache, c.Observe, c.NotPlain, c.TakeApproval, c.Unattended, c.Pause, c.Underway = nil, nil, nil, nil, nil, nil, nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	input, err := json.Marshal(map[string]string{"command": command})
+	if err != nil {
+		return nil, err
+	}
+	user := m.d.engine.Users.Lookup(uid)
+	got := alone.Decide(ctx, &decisions.Request{Call: effects.Call{
+		ID: "add", Protocol: "permd", Agent: effects.Party{Name: boundAgent}, Tool: effects.Tool{Name: boundTool},
+		Input: input, Cwd: dir, User: user,
+	}, Peer: decisions.Peer{UID: uid}})
+	if len(got) != 1 || got[0].By == decisions.ByFailure {
+		return nil, fmt.Errorf("%w: permd could not decide it", remember.ErrNotRemembered)
+	}
+	return got[0], nil
+}
+
+// ofDecision returns the choices that allowed a call.
+func (m choices) ofDecision(d *decisions.Decision) (list []remember.Choice) {
+	for i := range d.Effects {
+		c, err := m.d.memory.Get(d.Effects[i].ChoiceID)
+		if err == nil && !slices.ContainsFunc(list, func(o remember.Choice) bool { return o.ID == c.ID }) {
+			list = append(list, c)
+		}
+	}
+	return list
+}
+
+// offered lists the rules of the widths.
+func offered(d *decisions.Decision) string {
+	var rules []string
+	for _, w := range d.Widths {
+		rules = append(rules, strings.ReplaceAll(w.Rule, "\n", " and "))
+	}
+	return strings.Join(rules, ", or ")
+}

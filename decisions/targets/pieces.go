@@ -1,0 +1,126 @@
+package targets
+
+import (
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/decisions/effects/display"
+	"github.com/permd/permd/internal/lexpath"
+	"github.com/permd/permd/internal/strictjson"
+)
+
+// An answer that is bound to content is bound to all of it, by a hash. What is here is for
+// people: which part of a file a run is about, and its text, so that they can be told what
+// has changed. Nothing is decided by it.
+
+// maxPiece bounds the text of a part of a file that is compared for people, in bytes.
+const maxPiece = 2 << 10
+
+// scriptsPiece returns the words for scripts of a package.json, and their text; names are
+// nil if all of them count.
+func scriptsPiece(names []string, scripts strictjson.Object) (what, text string) {
+	switch {
+	case names == nil:
+		what = "member scripts of"
+	case slices.Contains(names, "postinstall"):
+		what = "install script of"
+	default:
+		what = "script " + names[1] + " of" // between its pre and its post
+	}
+	var b strings.Builder
+	for _, m := range scripts {
+		value, ok := strictjson.ParseString(m.Value)
+		if !ok {
+			value = string(m.Value)
+		}
+		b.WriteString(m.Name + ": " + value + "\n")
+	}
+	return what, bounded(b.String())
+}
+
+// piece returns the words for the target that a run names, and its text; "" if it names
+// none, or several, or if the program's files are not read line by line.
+func (run *runner) piece(r *effects.Run, text string) (what, piece string) {
+	target := ""
+	for _, word := range r.Args {
+		if strings.HasPrefix(word, "-") || strings.Contains(word, "=") {
+			continue
+		}
+		if target != "" {
+			return "", ""
+		}
+		target = word
+	}
+	switch run.files[0] {
+	case "GNUmakefile", "justfile":
+		if target != "" {
+			return "target " + target + " of", bounded(recipe(text, target))
+		}
+	}
+	return "", ""
+}
+
+// recipe returns the lines of a makefile or a justfile that begin with a target, with the
+// indented ones that follow.
+func recipe(text, target string) string {
+	var b strings.Builder
+	in := false
+	for line := range strings.Lines(text) {
+		line = strings.TrimRight(line, " \t\r\n")
+		switch head, _, isRule := strings.Cut(line, ":"); {
+		case line == "":
+		case strings.HasPrefix(line, "\t") || strings.HasPrefix(line, " "):
+			line = strings.TrimSpace(line)
+		default:
+			in = isRule && slices.Contains(strings.Fields(head), target)
+		}
+		if in && line != "" {
+			b.WriteString(line + "\n")
+		}
+	}
+	return b.String()
+}
+
+// bounded returns a text, or "" if it is too long to be compared.
+func bounded(text string) string {
+	if len(text) > maxPiece {
+		return ""
+	}
+	return text
+}
+
+// NameOf returns the words for what an answer is bound to: a file, or a part of one.
+func NameOf(s *effects.Script, project string) string {
+	file := s.Path
+	if strings.HasSuffix(s.What, " in") {
+		file = path.Dir(file)
+	}
+	name := ShownPath(file, project)
+	if file == project {
+		name = "."
+	}
+	if s.What != "" {
+		name = display.Display(s.What) + " " + name
+	}
+	return name
+}
+
+// ShownText returns the text of a part of a file as it may be shown and stored: each line
+// with its secrets masked and invisible characters escaped.
+func ShownText(s *effects.Script) string {
+	var b strings.Builder
+	for line := range strings.Lines(s.Text) {
+		b.WriteString(display.Display(strings.TrimSuffix(line, "\n")) + "\n")
+	}
+	return bounded(b.String())
+}
+
+// ShownPath returns a path as rule lines have it: short if it is in the project.
+func ShownPath(file, project string) string {
+	if rest, ok := lexpath.RelBelow(project, file); ok {
+		file = "./" + rest
+	}
+	return display.Display(file)
+}
