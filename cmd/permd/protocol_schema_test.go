@@ -147,6 +147,7 @@ var schemaMessages = []struct{ method, params string }{
 	{"permd/choose", `{"decisionId":"$ID","verdict":"deny"}`},
 	{"otc/call", `{"request":{"tool_id":"Sms.Send","inputs":{"to":1}},"tool":{"id":"Sms.Send","input_schema":{"type":"object","properties":{"to":{"type":"string"}}}}}`},
 	{"otc/call", `{"tool_id":"Sms.Send","input":{},"tool":{"id":"Sms.Send","requirements":{"secrets":[{"id":"KEY"}],"authorization":[{"id":"google"}],"user_id":true}}}`},
+	{"permd/finished", `{"sessionId":"h1","harness":"claude","parent":"h0","call":{"callId":"t1","tool":"Bash","input":{"command":"ls"}},"turnEnded":true}`},
 	{"permd/close", `{"sessionId":"s1"}`},
 }
 

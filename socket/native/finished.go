@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
-	"io"
 	"slices"
 	"strings"
 
@@ -95,7 +94,7 @@ func contentOf(tool string, input strictjson.Value) callKey {
 	of := sha256.New()
 	add := func(text string) {
 		of.Write(binary.LittleEndian.AppendUint64(nil, uint64(len(text))))
-		io.WriteString(of, text)
+		of.Write([]byte(text))
 	}
 	add(tool)
 	o, err := strictjson.ParseObject(input)
