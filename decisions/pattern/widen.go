@@ -80,9 +80,9 @@ func prefixOf(e *effects.Effect) *Run {
 	for _, word := range r.Args[:n] {
 		p.Words = append(p.Words, Glob{word})
 	}
-	// One that repeats the whole call, with a file's name at its end, and then takes anything
-	// is no meaning of an answer.
-	if n == len(r.Args) && n > subcommandEnd(r) && !IsOption(r.Args[n-1]) && strings.ContainsAny(r.Args[n-1], "./") {
+	// One that repeats the whole call, with a path at its end, and then takes anything is no
+	// meaning of an answer, unless that may be the program's script (tsx gen.ts *).
+	if n == len(r.Args) && n > subcommandEnd(r) && !IsOption(r.Args[n-1]) && strings.ContainsAny(r.Args[n-1], "./") && (n > 1 || len(path.Ext(r.Args[0])) < 2) {
 		return nil
 	}
 	return p
