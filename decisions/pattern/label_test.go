@@ -40,11 +40,13 @@ func TestLabel(t *testing.T) {
 func TestWidenSaysSomething(t *testing.T) {
 	for _, tt := range []struct {
 		words []string
+		known bool
 		want  int
 	}{
-		{[]string{"staticcheck", "./..."}, 0}, {[]string{"mytool", "x", "./c.out"}, 0}, {[]string{"tsx", "gen.ts"}, 1}, {[]string{"mytool", "status"}, 1},
+		{[]string{"staticcheck", "./..."}, false, 0}, {[]string{"python", "-m", "venv", ".venv"}, true, 0}, {[]string{"tsx", "gen.ts"}, false, 1},
+		{[]string{"mytool", "status"}, false, 1},
 	} {
-		e := effects.Effect{Kind: effects.KindRun, Run: &effects.Run{Program: tt.words[0], Args: tt.words[1:]}}
+		e := effects.Effect{Kind: effects.KindRun, Run: &effects.Run{Program: tt.words[0], Args: tt.words[1:], Known: tt.known}}
 		for i := range e.Run.Args {
 			e.Run.Harmful = append(e.Run.Harmful, i)
 		}

@@ -81,8 +81,10 @@ func prefixOf(e *effects.Effect) *Run {
 		p.Words = append(p.Words, Glob{word})
 	}
 	// One that repeats the whole call, with a path at its end, and then takes anything is no
-	// meaning of an answer, unless that may be the program's script (tsx gen.ts *).
-	if n == len(r.Args) && n > subcommandEnd(r) && !IsOption(r.Args[n-1]) && strings.ContainsAny(r.Args[n-1], "./") && (n > 1 || len(path.Ext(r.Args[0])) < 2) {
+	// meaning of an answer. With a program that is not known a file may be its script (tsx
+	// gen.ts *).
+	if n == len(r.Args) && n > subcommandEnd(r) && !IsOption(r.Args[n-1]) && strings.ContainsAny(r.Args[n-1], "./") &&
+		(r.Known || len(path.Ext(r.Args[n-1])) < 2) {
 		return nil
 	}
 	return p
