@@ -35,3 +35,30 @@ func TestLabel(t *testing.T) {
 		}
 	}
 }
+
+// TestWidenSaysSomething: no line is offered that repeats the call and adds a *.
+func TestWidenSaysSomething(t *testing.T) {
+	for _, tt := range []struct {
+		words []string
+		known bool
+		want  int
+	}{
+		{[]string{"staticcheck", "./..."}, false, 0}, {[]string{"python", "-m", "venv", ".venv"}, true, 0}, {[]string{"tsx", "gen.ts"}, false, 1},
+		{[]string{"mytool", "status"}, false, 1},
+	} {
+		e := effects.Effect{Kind: effects.KindRun, Run: &effects.Run{Program: tt.words[0], Args: tt.words[1:], Known: tt.known}}
+		for i := range e.Run.Args {
+			e.Run.Harmful = append(e.Run.Harmful, i)
+		}
+		e.Run.HarmlessFrom, e.Run.OptionsFrom = len(e.Run.Args), len(e.Run.Args)
+		if got := Widen(&e, []effects.Effect{e}, Context{Project: "/p"}); len(got) != tt.want {
+			t.Errorf("%q: %d lines, want %d", tt.words, len(got), tt.want)
+		}
+	}
+	file := effects.Effect{Kind: effects.KindWrite, File: &effects.File{Path: "/p/a/x.go", Recursive: true}, Shell: true}
+	for _, w := range Widen(&file, []effects.Effect{file}, Context{Project: "/p"}) {
+		if line := w.Pattern.String(); line == "./a/x.go/**" {
+			t.Errorf("offered: %s", line)
+		}
+	}
+}

@@ -80,9 +80,11 @@ func prefixOf(e *effects.Effect) *Run {
 	for _, word := range r.Args[:n] {
 		p.Words = append(p.Words, Glob{word})
 	}
-	// One that repeats the whole call, with a file's name at its end, and then takes anything
-	// is no meaning of an answer.
-	if n == len(r.Args) && n > subcommandEnd(r) && !IsOption(r.Args[n-1]) && strings.ContainsAny(r.Args[n-1], "./") {
+	// One that repeats the whole call, with a path at its end, and then takes anything is no
+	// meaning of an answer. With a program that is not known a file may be its script (tsx
+	// gen.ts *).
+	if n == len(r.Args) && n > subcommandEnd(r) && !IsOption(r.Args[n-1]) && strings.ContainsAny(r.Args[n-1], "./") &&
+		(r.Known || len(path.Ext(r.Args[n-1])) < 2) {
 		return nil
 	}
 	return p
