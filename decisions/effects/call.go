@@ -163,7 +163,8 @@ type Result struct {
 	Effects []Effect
 	// Hints are paths that the agent says the call touches, or that it may read besides
 	// its effects, and that no effect is about. A deny, an ask or a fence for one of them
-	// applies to the call; nothing else depends on them.
+	// applies to the call; nothing else depends on them, except the use of a tool on the
+	// claims that stand for it (Effect.StandsFor).
 	Hints []Effect
 	// Defects are the call's own and those found on the way.
 	Defects      []Defect

@@ -38,6 +38,9 @@ type Profiles struct {
 	// known are the names of facts, folded, to find near misses.
 	factNames map[string]bool
 	names     []string // the same, not folded
+	// standard are the tools of agents without a profile, by names that mean the same to nearly
+	// all agents.
+	standard map[string]*shape
 	// undeclarable is set if no client may declare tools.
 	undeclarable bool
 }

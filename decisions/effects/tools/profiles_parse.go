@@ -80,6 +80,9 @@ func (d *profilesData) compile() (*Profiles, error) {
 			p.byName[key] = append(p.byName[key], a)
 		}
 	}
+	if err := p.compileStandard(d.Standard, shapes); err != nil {
+		return nil, err
+	}
 	p.addNames(p.generic)
 	for _, s := range shapes {
 		p.addNames(s)

@@ -87,6 +87,7 @@ func (w *World) of(c *effects.Call, res *paths.Resolver) effects.Result {
 	t.contradict()
 	t.hint()
 	t.AskForUncertainSearches()
+	t.standFor()
 	return t.result()
 }
 
