@@ -144,3 +144,60 @@ func TestClaimsStandForUse(t *testing.T) {
 		})
 	}
 }
+
+// TestOrgSeesPastProfile: what org's rules say of a call does not depend on how a person
+// describes the tools of its agent.
+func TestOrgSeesPastProfile(t *testing.T) {
+	shipped, err := shippedProfiles()
+	if err != nil {
+		t.Fatal(err)
+	}
+	mine, errs := shipped.ParseLayer(map[string][]byte{"p.yaml": []byte(`version: 1
+shapes:
+  quiet: {ignore: [command], use: agent}
+agents:
+  - id: mine
+    names: [mine]
+    tools: {usual_read: [look], quiet: [TodoWrite]}
+`)}, false)
+	if errs != nil {
+		t.Fatal(errs[0])
+	}
+	const look, todo = `look {"path":"a"}`, `TodoWrite {"command":"git push; rm -rf x"}`
+	for _, tt := range []struct {
+		name, call string
+		rules      []wordRule
+		fails      bool
+		want       Verdict
+	}{
+		{name: "nothing speaks of it", call: look, want: Allow},
+		{name: "org denies the use", call: look, rules: []wordRule{{Org, SetDeny, "use look"}}, want: Deny},
+		{name: "org asks about the use", call: look, rules: []wordRule{{Org, SetAsk, "use look"}}, want: Ask},
+		{name: "the person denies the use", call: look, rules: []wordRule{{User, SetDeny, "use look"}}, want: Allow},
+		{name: "org denies what it may write", call: look, rules: []wordRule{{Org, SetDeny, "write"}}, want: Deny},
+		{name: "base denies what it may write", call: look, rules: []wordRule{{Base, SetDeny, "write"}}, want: Allow},
+		{name: "org denies a run that the profile hides", call: todo, rules: []wordRule{{User, SetAllow, "use"}, {Org, SetDeny, "run git push"}}, want: Deny},
+		{name: "base denies a run that the profile hides", call: todo, rules: []wordRule{{User, SetAllow, "use"}, {Base, SetDeny, "run rm"}}, want: Deny},
+		{name: "org allows the use", call: look, rules: []wordRule{{Org, SetAllow, "use"}}, want: Allow},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			fake, _, _, _ := newFakes(t)
+			fake.profiles = shipped.With(mine)
+			e, err := NewEngine(Config{
+				Policy: &wordPolicy{fake, tt.rules, tt.fails}, Memory: claimMemory{}, Journal: &fakeJournal{}, FS: paths.OSFS{},
+				Log: slog.New(slog.DiscardHandler), Now: time.Now, NewID: func() string { return "d" },
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			tool, input, _ := strings.Cut(tt.call, " ")
+			req := bash(t, "")
+			req.Call.Protocol, req.Call.Agent, req.Call.Tool.Name, req.Call.Input = "permd", effects.Party{Name: "mine"}, tool, []byte(input)
+			for range 2 {
+				if d := e.Decide(t.Context(), req)[0]; d.Verdict != tt.want {
+					t.Fatalf("%s: %s, want %s: %+v", tt.call, d.Verdict, tt.want, d.Effects)
+				}
+			}
+		})
+	}
+}

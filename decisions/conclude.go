@@ -165,6 +165,11 @@ func (e *Engine) conclude(ctx context.Context, m *evaluation, found []memoryMatc
 		}
 	}
 	all, inputs, results := e.hints(ctx, m, after, claims, inputs, results)
+	for i := range m.unprofiled {
+		u := &m.unprofiled[i]
+		all, inputs = append(all, u.effect), append(inputs, u.inputs)
+		results = append(results, e.effect(ctx, m.snapshot, &u.effect, u.err, memoryMatch{}, &u.inputs))
+	}
 	c.all, c.inputs, c.results = all, inputs, results
 	shown := all
 	after = func(i int) memoryMatch { return said(own + len(m.hints) + i) }

@@ -50,15 +50,25 @@ func TestStrangersLoseNothing(t *testing.T) {
 	}
 	usual := map[string]string{"Bash": "bash", "exec_command": "shell", "shell": "shell", "Read": "read_file", "Write": "write_file", "Edit": "edit",
 		"Grep": "grep", "Glob": "glob", "WebFetch": "fetch", "LS": "ls"}
-	var calls []*call
+	type checkout struct {
+		rows  []*callRow
+		calls []*call
+		world *world
+	}
+	repos := map[string]*checkout{}
 	for i := range rows {
 		c := rows[i].call()
 		c.agent = "nobody"
-		calls = append(calls, c)
+		repo := repos[rows[i].repository()]
+		if repo == nil {
+			repo = new(checkout)
+			repos[rows[i].repository()] = repo
+		}
+		repo.rows, repo.calls = append(repo.rows, &rows[i]), append(repo.calls, c)
 		if name := usual[c.tool]; name != "" {
 			other := *c
 			other.tool = name
-			calls = append(calls, &other)
+			repo.calls = append(repo.calls, &other)
 		}
 	}
 	former := profilesWithoutStandard(t)
@@ -86,10 +96,8 @@ func TestStrangersLoseNothing(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			w := b.repositoryWorld(pointers(rows))
-			now, before := b.engine(w, snap, nil), b.engine(w, withoutStandard{snap, former}, nil)
 			allowed := 0
-			for _, c := range calls {
+			judge := func(c *call, w *world, now, before *decisions.Engine) {
 				a, z := now.Decide(t.Context(), w.request(c))[0], before.Decide(t.Context(), w.request(c))[0]
 				switch {
 				case a.Verdict == z.Verdict:
@@ -101,6 +109,15 @@ func TestStrangersLoseNothing(t *testing.T) {
 					allowed++
 				default:
 					t.Errorf("%s: %s, was %s: %s", shown(c.tool, c.input), a.Verdict, z.Verdict, a.Reason)
+				}
+			}
+			for _, repo := range repos {
+				if repo.world == nil {
+					repo.world = b.repositoryWorld(repo.rows)
+				}
+				now, before := b.engine(repo.world, snap, nil), b.engine(repo.world, withoutStandard{snap, former}, nil)
+				for _, c := range repo.calls {
+					judge(c, repo.world, now, before)
 				}
 			}
 			if name == "rules about files and programs" && allowed == 0 {
@@ -117,11 +134,4 @@ func speaks(d *decisions.Decision) bool {
 			return r.Layer != decisions.Base && !strings.Contains(r.ID, "allow")
 		})
 	})
-}
-
-func pointers(rows []callRow) (list []*callRow) {
-	for i := range rows {
-		list = append(list, &rows[i])
-	}
-	return list
 }

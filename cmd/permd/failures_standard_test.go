@@ -4,7 +4,10 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
+
+	"github.com/permd/permd/socket/admin"
 )
 
 // TestStandardNames walks the calls of an agent without a profile, whose client declares
@@ -84,4 +87,70 @@ deny contains "no searches" if {
 `)
 	d.reload(t)
 	check("with rules", func(i int) string { return steps[i].with })
+}
+
+// brokenProfiles: a file with profiles of agents that is broken, too large, cannot be read
+// or is taken away never makes an answer milder than the last good one, or than none.
+func brokenProfiles(t *testing.T) {
+	const good = "version: 1\nagents:\n  - id: helper\n    names: [helper]\n    tools: {usual_read: [open_file]}\n"
+	d := newTestDaemon(t)
+	project := d.project(t, map[string]string{"main.go": "package main\n"})
+	file := filepath.Join(d.home, ".config", "permd", "policy.d", "profiles.yaml")
+	line := toolLine("open_file", map[string]string{"path": "main.go"})
+	writeFile(t, file, "version: 1\nagents: [\n")
+	d.start(t)
+	w := d.wire(t)
+	if got := w.ask(t, declares("helper", project, nil)); got != (answer{}) {
+		t.Fatalf("permd/session: %+v", got)
+	}
+	wantAnswer(t, "never good", w.ask(t, line), "ask", "failure", "profiles.yaml:")
+	writeFile(t, file, good)
+	d.reload(t)
+	allowed := func(what string) {
+		t.Helper()
+		if got := w.ask(t, line); got.Verdict != "allow" {
+			t.Errorf("%s: %+v", what, got)
+		}
+	}
+	allowed("good")
+	refused := func(what string) {
+		t.Helper()
+		if err := d.manage(t, admin.MethodReload, struct{}{}, nil); err == nil {
+			t.Errorf("%s: it is read", what)
+		}
+	}
+	for what, text := range map[string]string{
+		"broken":          "version: 1\nagents:\n  - id: helper\n    names: [claude-code]\n    tools: {usual_read: [Bash]}\n",
+		"too large":       "version: 1\n# " + strings.Repeat("x", 2<<20),
+		"nested too deep": "version: 1\nagents: " + strings.Repeat("[", 1<<16),
+	} {
+		writeFile(t, file, text)
+		refused(what)
+		allowed(what + ": the last good one")
+		if got := w.ask(t, declares("claude-code", project, nil)); got != (answer{}) {
+			t.Fatalf("permd/session: %+v", got)
+		}
+		if got := w.ask(t, toolLine("Bash", map[string]string{"path": "main.go"})); got.allowed() {
+			t.Errorf("%s: a tool of a shipped agent: %+v", what, got)
+		}
+		if got := w.ask(t, declares("helper", project, nil)); got != (answer{}) {
+			t.Fatalf("permd/session: %+v", got)
+		}
+	}
+	// What blocks who opens it is no file.
+	if err := os.Remove(file); err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Mkfifo(file, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	refused("a pipe")
+	allowed("a pipe: the last good one")
+	if err := os.Remove(file); err != nil {
+		t.Fatal(err)
+	}
+	d.reload(t)
+	if got := w.ask(t, line); got.allowed() {
+		t.Errorf("taken away: %+v", got)
+	}
 }

@@ -69,6 +69,7 @@ func (d *profilesData) compile() (*Profiles, error) {
 			return nil, err
 		}
 	}
+	p.shapes = shapes
 	for i := range d.Agents {
 		a, err := d.Agents[i].compile(shapes)
 		if err != nil {
