@@ -66,10 +66,10 @@ func (c claimResults) answer(hints []effects.Effect, use int) (first *effectResu
 	return first
 }
 
-// stops reports whether a claim denies the call, or rules ask about it, and the effect of the
+// holdsUp reports whether a claim denies the call, or rules ask about it, and the effect of the
 // call that is the same does not. What the shipped rules ask about claims is asked about
 // their use already.
-func (c *claimResult) stops(eff *effects.Effect, inputs []effectInputs, results []effectResult) bool {
+func (c *claimResult) holdsUp(eff *effects.Effect, inputs []effectInputs, results []effectResult) bool {
 	var same *effectResult
 	if eff.NameOf > 0 {
 		same = &results[eff.NameOf-1]

@@ -196,7 +196,7 @@ func (e *Engine) hints(
 	for i := range m.res.Hints {
 		eff, p := &m.res.Hints[i], &m.hints[i]
 		if eff.StandsFor > 0 {
-			if c := claims[i]; c.stops(eff, inputs, results) {
+			if c := claims[i]; c.holdsUp(eff, inputs, results) {
 				all, inputs, results = append(all, *eff), append(inputs, c.inputs), append(results, c.result)
 			}
 			continue

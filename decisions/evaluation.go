@@ -9,6 +9,7 @@ import (
 
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/decisions/effects/paths"
+	"github.com/permd/permd/decisions/fence"
 )
 
 // evaluation is the part of a decision that does not depend on memory: the effects of
@@ -79,7 +80,7 @@ func (e *evaluator) evaluate(ctx context.Context, snap Snapshot, received *intak
 	for i := range len(m.effects) + len(m.hints) {
 		giveWay(ctx)
 		eff, p := m.effectAt(i)
-		p.fence = fences{e.pid, e.own.Programs()}.reason(eff)
+		p.fence = fence.Fences{PID: e.pid, Programs: e.own.Programs()}.Reason(eff)
 		in.Effect = eff
 		p.findings, p.err = snap.Evaluate(ctx, in)
 		if p.err != nil {

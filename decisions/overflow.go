@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/decisions/fence"
 )
 
 // maxRestDenied is how many denied effects from a call's rest a decision shows.
@@ -31,7 +32,7 @@ func (e *evaluator) evaluateRest(ctx context.Context, m *evaluation, now time.Ti
 		// The only fence that applies to what merely may happen is that of permd's own
 		// commands.
 		if r := rest[i].Run; !rest[i].Guessed || r != nil && r.Own == effects.OwnChanges {
-			p.fence = fences{e.pid, e.own.Programs()}.reason(&rest[i])
+			p.fence = fence.Fences{PID: e.pid, Programs: e.own.Programs()}.Reason(&rest[i])
 		}
 		switch {
 		case p.fence != "":

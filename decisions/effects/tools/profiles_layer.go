@@ -61,7 +61,7 @@ func (l *LayerProfiles) List() []LayerAgent { return slices.Clone(l.list) }
 // has a profile already can be described again only by org, which says so (redefines: true).
 // The profiles are nil if there are errors.
 func (p *Profiles) ParseLayer(files map[string][]byte, org bool) (*LayerProfiles, []*ProfileError) {
-	r := &layerParser{over: p, org: org, out: &LayerProfiles{}, named: map[string]bool{}, ids: map[string]bool{}}
+	r := &layerParser{over: p, org: org, out: &LayerProfiles{}, taken: map[string]bool{}, ids: map[string]bool{}}
 	for _, name := range slices.Sorted(maps.Keys(files)) {
 		r.file(name, files[name])
 	}
@@ -96,7 +96,7 @@ type layerParser struct {
 	over  *Profiles
 	org   bool
 	out   *LayerProfiles
-	named map[string]bool // names of agents in the layer, in lower case
+	taken map[string]bool // names of agents in the layer, in lower case
 	ids   map[string]bool
 	tools int
 	errs  []*ProfileError
@@ -157,7 +157,7 @@ func (r *layerParser) agent(file string, line int, d *layerAgentData, shapes map
 	for _, name := range d.Names {
 		key := strings.ToLower(name)
 		switch known := r.over.byName[key] != nil; {
-		case r.named[key]:
+		case r.taken[key]:
 			r.fail(file, line, "write the two as one", "agent %q: the name %q stands twice", d.ID, name)
 		case known && !r.org:
 			r.fail(file, line, "leave it out: only org can describe it anew", "agent %q: %q has a profile already", d.ID, name)
@@ -166,7 +166,7 @@ func (r *layerParser) agent(file string, line int, d *layerAgentData, shapes map
 		case known:
 			redefines = true
 		}
-		r.named[key] = true
+		r.taken[key] = true
 	}
 	switch {
 	case d.Redefines && !r.org:

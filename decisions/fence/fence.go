@@ -1,4 +1,6 @@
-package decisions
+// Package fence has the denies that apply without any policy: they protect permd's process,
+// files and services.
+package fence
 
 import (
 	"path/filepath"
@@ -9,17 +11,16 @@ import (
 	"github.com/permd/permd/decisions/effects"
 )
 
-// fences are denies that apply without any policy: they protect permd's process, files
-// and services. They are part of the engine, so that no rule, broken rule or remembered
-// choice can override them.
-type fences struct {
-	pid int // of the daemon, 0 when there is none
-	// programs are the paths of the program that runs as the daemon.
-	programs []string
+// Fences say what is permd's. They are part of the engine, so that no rule, broken rule or
+// remembered choice can override them.
+type Fences struct {
+	PID int // of the daemon, 0 when there is none
+	// Programs are the paths of the program that runs as the daemon.
+	Programs []string
 }
 
-// reason returns why an effect is forbidden, "" if it is not.
-func (f fences) reason(e *effects.Effect) string {
+// Reason returns why an effect is forbidden, "" if it is not.
+func (f Fences) Reason(e *effects.Effect) string {
 	switch e.Kind {
 	case effects.KindWrite, effects.KindDelete:
 		if e.Tags.Has(effects.Permd) {
@@ -41,7 +42,7 @@ func (f fences) reason(e *effects.Effect) string {
 // debuggers are programs that control a process given by its number.
 var debuggers = []string{"gdb", "cgdb", "lldb", "gcore", "strace", "ltrace", "rr", "criu", "prlimit", "reptyr"}
 
-func (f fences) endsDaemon(r *effects.Run) bool {
+func (f Fences) endsDaemon(r *effects.Run) bool {
 	name := filepath.Base(r.Program)
 	switch {
 	case name == "kill":
@@ -59,17 +60,17 @@ func (f fences) endsDaemon(r *effects.Run) bool {
 // meansDaemon reports whether a word of kill means the daemon's process or its process
 // group. (-1 after the first word means every process; as the first word it is a
 // signal.)
-func (f fences) meansDaemon(word string) bool {
-	return f.pid > 0 && strings.TrimPrefix(word, "-") == strconv.Itoa(f.pid)
+func (f Fences) meansDaemon(word string) bool {
+	return f.PID > 0 && strings.TrimPrefix(word, "-") == strconv.Itoa(f.PID)
 }
 
 // attachesDaemon reports whether a word of a debugger means the daemon's process: PID,
 // -pPID, --pid=PID, or "attach PID" among its commands.
-func (f fences) attachesDaemon(word string) bool {
-	if f.pid <= 0 {
+func (f Fences) attachesDaemon(word string) bool {
+	if f.PID <= 0 {
 		return false
 	}
-	return slices.Contains(strings.FieldsFunc(word, func(c rune) bool { return c < '0' || c > '9' }), strconv.Itoa(f.pid))
+	return slices.Contains(strings.FieldsFunc(word, func(c rune) bool { return c < '0' || c > '9' }), strconv.Itoa(f.PID))
 }
 
 // namesPermd reports whether a word names permd's process or units, or is a pattern for

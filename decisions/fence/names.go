@@ -1,4 +1,4 @@
-package decisions
+package fence
 
 import (
 	"path/filepath"
@@ -27,7 +27,7 @@ const selectingOptions = "FgJPrst"
 // endsByName reports whether a run of pkill or killall may end the daemon. Patterns are
 // matched as these programs do, ignoring case, against the names that the daemon's
 // process may have.
-func (f fences) endsByName(r *effects.Run) bool {
+func (f Fences) endsByName(r *effects.Run) bool {
 	if filepath.Base(r.Program) == "killall5" {
 		return true
 	}
@@ -71,7 +71,7 @@ func (f fences) endsByName(r *effects.Run) bool {
 	})
 	return slices.ContainsFunc(patterns, func(p string) bool {
 		if whole { // killall takes whole names, unless told otherwise
-			return namesPermd(p) || slices.ContainsFunc(f.programs, func(path string) bool {
+			return namesPermd(p) || slices.ContainsFunc(f.Programs, func(path string) bool {
 				return strings.EqualFold(filepath.Base(path), filepath.Base(p))
 			})
 		}
@@ -81,7 +81,7 @@ func (f fences) endsByName(r *effects.Run) bool {
 
 // matches reports whether a pattern matches a name of permd's process. A pattern that
 // cannot be parsed counts as matching.
-func (f fences) matches(pattern string, full bool) bool {
+func (f Fences) matches(pattern string, full bool) bool {
 	if namesPermd(pattern) {
 		return true
 	}
@@ -95,7 +95,7 @@ func (f fences) matches(pattern string, full bool) bool {
 	if re.MatchString("permd") {
 		return true
 	}
-	for _, p := range f.programs {
+	for _, p := range f.Programs {
 		if re.MatchString(filepath.Base(p)) || full && re.MatchString(p+" serve") {
 			return true
 		}
