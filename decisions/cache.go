@@ -107,7 +107,7 @@ func (c *Cache) put(key []byte, bytes int, m *evaluation, project string, seen *
 		return
 	}
 	k := &cacheEntry{evaluation: m, project: project, lookups: seen.lookups}
-	k.size = bytes + seen.bytes + 64*len(seen.lookups) + sizeOf(m.res.Effects) + sizeOf(m.res.Hints) + sizeOf(m.res.Rest)
+	k.size = bytes + seen.bytes + 64*len(seen.lookups) + sizeOf(m.res.Effects) + sizeOf(m.res.Hints) + sizeOf(m.res.Rest) + sizeOf(m.res.Unprofiled)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.add(string(key), k)

@@ -151,6 +151,9 @@ func (e *Engine) conclude(ctx context.Context, m *evaluation, found []memoryMatc
 	results := sized(&c.one.results, len(res.Effects))
 	inputs := sized(&c.one.inputs, len(res.Effects))
 
+	own := len(res.Effects)
+	after := func(i int) memoryMatch { return said(own + i) }
+	claims := e.claims(ctx, m, after)
 	// An inherent effect takes its allow from its run, so runs come first.
 	for _, inherent := range []bool{false, true} {
 		for i := range res.Effects {
@@ -163,12 +166,18 @@ func (e *Engine) conclude(ctx context.Context, m *evaluation, found []memoryMatc
 			if inherent && eff.Via.Effect >= 0 && eff.Via.Effect < len(results) {
 				v.run = &results[eff.Via.Effect]
 			}
+			if eff.Kind == effects.KindUse && v.run == nil {
+				v.run = claims.answer(m.res.Hints, i)
+			}
 			results[i] = e.effect(ctx, m.snapshot, eff, p.err, said(i), v)
 		}
 	}
-	own := len(res.Effects)
-	after := func(i int) memoryMatch { return said(own + i) }
-	all, inputs, results := e.hints(ctx, m, after, inputs, results)
+	all, inputs, results := e.hints(ctx, m, after, claims, inputs, results)
+	for i := range m.unprofiled {
+		u := &m.unprofiled[i]
+		all, inputs = append(all, u.effect), append(inputs, u.inputs)
+		results = append(results, e.effect(ctx, m.snapshot, &u.effect, u.err, memoryMatch{}, &u.inputs))
+	}
 	c.all, c.inputs, c.results = all, inputs, results
 	shown := all
 	after = func(i int) memoryMatch { return said(own + len(m.hints) + i) }
@@ -189,11 +198,17 @@ func (e *Engine) conclude(ctx context.Context, m *evaluation, found []memoryMatc
 // hints applies the table to the hints of a call, and adds those that ask or deny to
 // its effects. The others are dropped: they decided nothing.
 func (e *Engine) hints(
-	ctx context.Context, m *evaluation, said func(i int) memoryMatch, inputs []effectInputs, results []effectResult,
+	ctx context.Context, m *evaluation, said func(i int) memoryMatch, claims claimResults, inputs []effectInputs, results []effectResult,
 ) ([]effects.Effect, []effectInputs, []effectResult) {
 	all := slices.Clip(m.res.Effects)
 	for i := range m.res.Hints {
 		eff, p := &m.res.Hints[i], &m.hints[i]
+		if eff.StandsFor > 0 {
+			if c := claims[i]; c.holdsUp(eff, inputs, results) {
+				all, inputs, results = append(all, *eff), append(inputs, c.inputs), append(results, c.result)
+			}
+			continue
+		}
 		v := effectInputs{fence: p.fence, trusted: m.snapshot.Trusted(), findings: p.findings}
 		v.findings.Fired = ofPersons(eff, v.findings.Fired)
 		o := e.effect(ctx, m.snapshot, eff, p.err, said(i), &v)

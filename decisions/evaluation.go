@@ -29,7 +29,9 @@ type evaluation struct {
 	failed       bool // rules could not be evaluated for one of the effects
 	// rest has a part for each of the effects in res.Rest.
 	rest []effectFacts
-	one  [1]effectFacts // the memory of effects, for a call with one effect, as most
+	// unprofiled are those of res.Unprofiled that org, or base, denies or asks about.
+	unprofiled []unprofiled
+	one        [1]effectFacts // the memory of effects, for a call with one effect, as most
 	// unremembered is what follows where memory says nothing of any effect, once it is
 	// known. It depends on nothing but the evaluation.
 	unremembered atomic.Pointer[conclusion]
@@ -90,6 +92,7 @@ func (e *evaluator) evaluate(ctx context.Context, snap Snapshot, received *intak
 			e.log.Warn("policy failed, asking", "kind", eff.Kind, "error", p.err)
 		}
 	}
+	e.evaluateUnprofiled(ctx, m, now)
 	e.evaluateRest(ctx, m, now)
 	return m
 }
@@ -109,9 +112,9 @@ func (m *evaluation) slimInput() *slimInput {
 	}
 	call, result := *m.call, &m.res
 	call.Input, call.Claims.Diffs, call.Claims.Texts, call.Claims.Meta = nil, nil, nil, nil
-	if len(result.Rest) > 0 || !result.After.None() {
+	if len(result.Rest)+len(result.Unprofiled) > 0 || !result.After.None() {
 		rest := *result
-		rest.Hints, rest.Folders, rest.Activated, rest.After, rest.Rest = nil, nil, nil, effects.Disturbance{}, nil
+		rest.Hints, rest.Folders, rest.Activated, rest.After, rest.Rest, rest.Unprofiled = nil, nil, nil, effects.Disturbance{}, nil, nil
 		result = &rest
 	}
 	slim := &slimInput{call, result, m.session, m.snapshot.Trusted()}

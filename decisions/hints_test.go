@@ -119,8 +119,8 @@ func (m hintMemory) Match(q *MemoryQuery) (*Choice, *Choice, error) {
 	return nil, nil, nil
 }
 
-// TestHintsOpenNothing: a path that only a claim names never makes an answer
-// milder, whatever allows the path.
+// TestHintsOpenNothing: a path that only a claim of an agent with a profile names never makes
+// an answer milder, whatever allows the path.
 func TestHintsOpenNothing(t *testing.T) {
 	p, m, _, e := newFakes(t)
 	allow := finding(Org, SetAllow)
@@ -128,7 +128,7 @@ func TestHintsOpenNothing(t *testing.T) {
 	p.fired = []Finding{allow}
 	m.allow = &Choice{ID: "a", Exact: true}
 	req := bash(t, "ls")
-	req.Call.Agent, req.Call.Tool, req.Call.Input = effects.Party{Name: "nobody"}, effects.Tool{}, nil
+	req.Call.Agent, req.Call.Tool, req.Call.Input = effects.Party{Name: "cline"}, effects.Tool{}, nil
 	req.Call.Claims.Kind = "edit"
 	req.Call.Claims.Diffs = []effects.Diff{{Path: req.Call.Cwd + "/a", From: "content[0]"}}
 	if d := e.Decide(t.Context(), req)[0]; d.Verdict != Ask {

@@ -28,6 +28,7 @@ type CheckReport struct {
 	Files    int                 `json:"files"`
 	Rules    int                 `json:"rules"`
 	Programs []rules.ProgramInfo `json:"programs,omitzero"` // programs that the folder describes
+	Agents   []rules.AgentInfo   `json:"agents,omitzero"`   // agents that the folder describes
 	Problems []diag.Problem      `json:"problems"`          // errors, warnings and notes, ordered by place
 	// Tests is how many tests ran; none do if the rules do not compile. FailedTests are
 	// those of them that did not pass, each of which is an error among the problems.
@@ -73,7 +74,8 @@ func (f Folder) Check(ctx context.Context) (*CheckReport, error) {
 	ps = append(ps, f.unread()...)
 	if c != nil {
 		report.Rules, report.Programs = len(c.List()), c.Programs
-		ps = append(ps, rules.Advise(u, c, f.Profiles)...)
+		report.Agents = c.Agents
+		ps = append(ps, rules.Advise(u, c, c.ProfilesOver(u.Profiles))...)
 		if org := f.orgAbove(&u); org != nil {
 			ps = append(ps, rules.AdviseUnder(org, c)...)
 		}
@@ -192,6 +194,20 @@ func (f Folder) Programs() ([]rules.ProgramInfo, error) {
 	return c.Programs, nil
 }
 
+// Agents returns the agents that the folder describes. If it does not compile the error is
+// an *Error.
+func (f Folder) Agents() ([]rules.AgentInfo, error) {
+	u, schema, err := f.open()
+	if err != nil {
+		return nil, err
+	}
+	c, ps := rules.Compile(u, schema)
+	if ps.Failed() {
+		return nil, ps.Err(u.Layer)
+	}
+	return c.Agents, nil
+}
+
 // List returns the rules that are in use, from org to base.
 func (s *Store) List() []rules.RuleInfo {
 	st := s.state.Load()
@@ -236,9 +252,9 @@ func (f Folder) open() (rules.Unit, *input.Schema, error) {
 		return rules.Unit{}, nil, &diag.Error{Layer: f.Layer, Problems: ps}
 	}
 	if len(t.Files) == 0 {
-		return rules.Unit{}, nil, fmt.Errorf("no .rego file, no %s and no file in %s/ in %s", source.ListName, source.ProgramsDir, f.Dir)
+		return rules.Unit{}, nil, fmt.Errorf("no .rego file, no %s, no %s and no file in %s/ in %s", source.ListName, source.ProfilesName, source.ProgramsDir, f.Dir)
 	}
-	u := rules.Unit{Layer: f.Layer, Files: t.Files, Table: f.Table}
+	u := rules.Unit{Layer: f.Layer, Files: t.Files, Table: f.Table, Profiles: f.Profiles}
 	for i := range u.Files { // relative to the folder as the caller named it
 		u.Files[i].Name = filepath.Join(f.Dir, u.Files[i].Rel)
 	}
@@ -248,7 +264,7 @@ func (f Folder) open() (rules.Unit, *input.Schema, error) {
 	if !slices.Contains(decisions.Layers, u.Layer) {
 		return rules.Unit{}, nil, errors.New("the layer must be org, user, project or base")
 	}
-	if u.Layer == decisions.User && f.Org != "" && u.Table != nil {
+	if u.Layer == decisions.User && f.Org != "" {
 		if err := f.underOrg(&u); err != nil {
 			return rules.Unit{}, nil, err
 		}
@@ -256,19 +272,19 @@ func (f Folder) open() (rules.Unit, *input.Schema, error) {
 	return u, schema, nil
 }
 
-// underOrg applies the programs that org describes. A folder that may not be
+// underOrg applies the programs and agents that org describes. A folder that may not be
 // read is ignored here: the daemon reads it itself.
 func (f Folder) underOrg(u *rules.Unit) error {
 	org := f.orgUnit(u.Table)
 	if org == nil {
 		return nil
 	}
-	var out rules.Layer
-	var ps diag.List
-	if org.Programs(&out, &ps); ps.Failed() {
+	org.Profiles = u.Profiles
+	ps := org.Describe()
+	if ps.Failed() {
 		return ps.Err(decisions.Org)
 	}
-	u.Table = org.Table
+	u.Table, u.Profiles = org.Table, org.Profiles
 	return nil
 }
 
@@ -349,7 +365,7 @@ func resolvePath(path string) string {
 // one, "" if none has.
 func layerOf(files []source.File) decisions.Layer {
 	for _, f := range files {
-		if f.IsList() || f.IsCalls() || f.IsPrograms() {
+		if f.IsList() || f.IsCalls() || f.IsPrograms() || f.IsProfiles() {
 			continue
 		}
 		for line := range strings.Lines(string(f.Data)) {

@@ -119,7 +119,7 @@ func (s *Store) build(ctx context.Context, next *layerState, files []source.File
 	if s.opts.OnWork != nil {
 		defer s.opts.OnWork()()
 	}
-	u := rules.Unit{Layer: next.layer, Files: files, Disable: disable, ListsOnly: next.layer == decisions.Project, Table: s.tableOf(next.org)}
+	u := rules.Unit{Layer: next.layer, Files: files, Disable: disable, ListsOnly: next.layer == decisions.Project, Table: s.tableOf(next.org), Profiles: s.profilesOf(next.org)}
 	c, ps := rules.Compile(u, s.schema)
 	if ps.Failed() {
 		return next.degrade(ps, s.opts.now())

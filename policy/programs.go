@@ -9,16 +9,16 @@ import (
 	"github.com/permd/permd/policy/source"
 )
 
-// programsDigest identifies the program descriptions of a layer, "" if it has
-// none.
-func (n *layerState) programsDigest() string {
-	if n == nil || n.active == nil || len(n.active.Programs) == 0 {
+// describedDigest identifies the descriptions of programs and agents of a layer, "" if it
+// has none.
+func (n *layerState) describedDigest() string {
+	if n == nil || n.active == nil || len(n.active.Programs)+len(n.active.Agents) == 0 {
 		return ""
 	}
 	return n.digest
 }
 
-// withOrg returns the state with that of org, whose program descriptions apply
+// withOrg returns the state with that of org, whose descriptions of programs and agents apply
 // when a person's files are read.
 func (n *layerState) withOrg(org *layerState) *layerState {
 	next := *n

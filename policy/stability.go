@@ -253,5 +253,5 @@ func (n *layerState) markUnstable(now time.Time) *layerState {
 
 // digestOf is the digest of a layer's files.
 func (n *layerState) digestOf(files []source.File, disable []string) string {
-	return source.Digest(slices.Concat([]string{string(n.layer), n.org.programsDigest()}, disable), files)
+	return source.Digest(slices.Concat([]string{string(n.layer), n.org.describedDigest()}, disable), files)
 }

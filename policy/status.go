@@ -38,6 +38,8 @@ type LayerStatus struct {
 	Files int `json:"files"`
 	// Programs is the number of programs that the layer describes.
 	Programs int `json:"programs,omitzero"`
+	// Agents is the number of agents that the layer describes.
+	Agents int `json:"agents,omitzero"`
 	// Digest identifies the rules in use, "" if the layer has never been good.
 	Digest   string         `json:"digest,omitzero"`
 	Error    string         `json:"error,omitzero"`    // the first problem, with its position
@@ -170,7 +172,7 @@ func (n *layerState) status() LayerStatus {
 		if err := n.active.Err(); err != nil {
 			out.State, out.Digest, out.Error = StateDegraded, "", err.Error()
 		}
-		out.Warnings, out.Programs = n.active.Warnings, len(n.active.Programs)
+		out.Warnings, out.Programs, out.Agents = n.active.Warnings, len(n.active.Programs), len(n.active.Agents)
 		for _, r := range n.active.List() {
 			switch r.Set {
 			case decisions.SetAllow:

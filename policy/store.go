@@ -41,9 +41,7 @@ type Store struct {
 	schema   *input.Schema
 	table    *programs.Table
 	profiles *tools.Profiles
-	// undeclarable are the same for those whose settings refuse declared tools.
-	undeclarable *tools.Profiles
-	shipped      string // digest of table and profiles
+	shipped  string // digest of table and profiles
 
 	// mu is held while the rules of base, org and users are loaded, and changing, for a
 	// moment, when a state is replaced; requests never take them.
@@ -114,7 +112,6 @@ func Open(ctx context.Context, opts Options) (*Store, error) {
 	if s.profiles, err = tools.ParseProfiles(opts.Profiles); err != nil {
 		return nil, fmt.Errorf("reading the agent profiles: %w", err)
 	}
-	s.undeclarable = s.profiles.WithoutDeclared()
 	shipped := []source.File{{Name: "profiles", Data: opts.Profiles}}
 	for _, name := range slices.Sorted(maps.Keys(opts.Programs)) {
 		shipped = append(shipped, source.File{Name: "programs/" + name, Data: opts.Programs[name]})
@@ -282,10 +279,10 @@ func (s *Store) publish(st *state) {
 func (s *Store) snapshot(st *state, uid uint32, project *layerState, former *rules.Snapshot, sameSwitches bool) *rules.Snapshot {
 	is := rules.Basis{
 		OnlyOrg: st.switches.OnlyOrg, DenyOnFailure: st.switches.DenyOnFailure,
-		Table: s.tableFor(st, st.users[uid]), Profiles: s.profiles, Limiter: &s.limiter,
+		Table: s.tableFor(st, st.users[uid]), Profiles: s.profilesFor(st, st.users[uid]), Limiter: &s.limiter,
 	}
 	if st.switches.RefuseDeclared {
-		is.Profiles = s.undeclarable
+		is.Profiles = is.Profiles.WithoutDeclared()
 	}
 	parts := []string{s.shipped, strconv.FormatBool(st.switches.OnlyOrg), strconv.FormatBool(st.switches.DenyOnFailure), strconv.FormatBool(st.switches.RefuseDeclared)}
 	for _, n := range []*layerState{st.org, st.users[uid], project, st.base} {

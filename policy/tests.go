@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"slices"
@@ -48,7 +49,7 @@ func callTests(ctx context.Context, u *rules.Unit, c *rules.Layer, base map[stri
 	if !slices.ContainsFunc(u.Files, source.File.IsCalls) {
 		return nil, nil
 	}
-	r := calltest.Rules{Layer: c, Table: c.TableOver(u.Table), Profiles: profiles}
+	r := calltest.Rules{Layer: c, Table: c.TableOver(u.Table), Profiles: c.ProfilesOver(cmp.Or(u.Profiles, profiles))}
 	if u.Layer != decisions.Base {
 		var ps diag.List
 		if r.Base, ps = baseForTests(base, schema); ps.Failed() {

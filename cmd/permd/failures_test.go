@@ -22,6 +22,7 @@ func TestFailures(t *testing.T) {
 		{"only claims name what is denied", deniedClaims},
 		{"a turn cannot be read, or is not what it seems", brokenTurns},
 		{"tools declared wrongly", wrongDeclarations},
+		{"profiles of agents broken, or gone", brokenProfiles},
 		{"policy fails", policyFailures},
 		{"organisation denies on failure", policyFailuresDenied},
 		{"policy cannot be read", unreadablePolicies},

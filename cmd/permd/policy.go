@@ -49,6 +49,9 @@ func (a *app) folder(args []string, o *folderOptions) (policy.Folder, error) {
 	if f.Table, err = programs.ParseTable(rego.Programs()); err != nil {
 		return f, fmt.Errorf("reading the program table: %w", err)
 	}
+	if f.Profiles, err = tools.ParseProfiles(rego.Profiles()); err != nil {
+		return f, fmt.Errorf("reading the agent profiles: %w", err)
+	}
 	dirs, err := a.dirs()
 	if err == nil {
 		f.Org, f.User = filepath.Join(dirs.Org, account.PolicyDir), filepath.Join(dirs.Config, account.PolicyDir)
@@ -103,9 +106,6 @@ func (a *app) policyCheck(ctx context.Context, args []string, o folderOptions) e
 	if err != nil {
 		return err
 	}
-	if f.Profiles, err = tools.ParseProfiles(rego.Profiles()); err != nil {
-		return fmt.Errorf("reading the agent profiles: %w", err)
-	}
 	report, err := f.Check(ctx)
 	if err != nil {
 		return engine.PolicyFailure(err)
@@ -119,6 +119,9 @@ func (a *app) policyCheck(ctx context.Context, args []string, o folderOptions) e
 		what := cli.Plural(report.Rules, "rule")
 		if n := len(report.Programs); n > 0 {
 			what += " and " + cli.Plural(n, "program")
+		}
+		if n := len(report.Agents); n > 0 {
+			what += " and " + cli.Plural(n, "agent")
 		}
 		tests := ""
 		switch {
@@ -241,9 +244,9 @@ func (a *app) policyListCommand() *cobra.Command {
 		Use:         "list [DIR]",
 		Annotations: readsOnly,
 		Short:       "List rules with id, file and line",
-		Long: `List the rules in DIR, and the programs that it adds to the program table or
-extends. Without DIR, list those of all layers, as a daemon started now would use
-them.
+		Long: `List the rules in DIR, the programs that it adds to the program table or extends,
+and the agents that it has profiles of. Without DIR, list those of all layers, as a
+daemon started now would use them.
 
 ` + cli.ExitCodes,
 		Example: `  permd policy list
@@ -257,7 +260,7 @@ them.
 	return cmd
 }
 
-// policyList lists rules, and programs that layers add to the table.
+// policyList lists rules, and the programs and agents that layers describe.
 func (a *app) policyList(ctx context.Context, args []string, o folderOptions) error {
 	rules, err := a.rules(ctx, args, &o)
 	if err != nil {
@@ -293,7 +296,11 @@ func (a *app) rules(ctx context.Context, args []string, o *folderOptions) ([]rul
 			return nil, err
 		}
 		programs, err := f.Programs()
-		return append(rules, asListEntries(programs)...), err
+		if err != nil {
+			return nil, err
+		}
+		agents, err := f.Agents()
+		return append(rules, asListEntries(programs, agents)...), err
 	}
 	dirs, err := a.dirs()
 	if err != nil {
@@ -303,17 +310,23 @@ func (a *app) rules(ctx context.Context, args []string, o *folderOptions) ([]rul
 	if err != nil {
 		return nil, err
 	}
-	return append(store.List(), asListEntries(store.Programs())...), nil
+	return append(store.List(), asListEntries(store.Programs(), store.Agents())...), nil
 }
 
-// asListEntries returns programs in the form of list entries.
-func asListEntries(programs []rules.ProgramInfo) []rules.RuleInfo {
+// asListEntries returns programs and agents in the form of list entries.
+func asListEntries(programs []rules.ProgramInfo, agents []rules.AgentInfo) []rules.RuleInfo {
 	out := make([]rules.RuleInfo, len(programs))
 	for i, p := range programs {
 		out[i] = rules.RuleInfo{
 			ID: p.Program, Layer: p.Layer, Set: "program", At: p.At, UID: p.UID,
 			Title: cli.Either(p.Extends, "extends a program", "adds a program"),
 		}
+	}
+	for _, g := range agents {
+		out = append(out, rules.RuleInfo{
+			ID: g.Agent, Layer: g.Layer, Set: "agent", At: g.At, UID: g.UID,
+			Title: cli.Either(g.Redefines, "describes an agent anew", "describes an agent"),
+		})
 	}
 	return out
 }

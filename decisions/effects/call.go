@@ -163,7 +163,8 @@ type Result struct {
 	Effects []Effect
 	// Hints are paths that the agent says the call touches, or that it may read besides
 	// its effects, and that no effect is about. A deny, an ask or a fence for one of them
-	// applies to the call; nothing else depends on them.
+	// applies to the call; nothing else depends on them, except the use of a tool on the
+	// claims that stand for it (Effect.StandsFor).
 	Hints []Effect
 	// Defects are the call's own and those found on the way.
 	Defects      []Defect
@@ -184,4 +185,9 @@ type Result struct {
 	// which is not understood and so asks; those of commands that words of it may run;
 	// and the files that its programs open and obey.
 	Rest []Effect
+	// Unprofiled are the effects, and after them the rest, that the call would have without
+	// the profile of a person's own layer, nil if no such profile was used. Only denies and
+	// asks of org see them, and denies of base about runs: a person's word on an agent does not
+	// change what org says of its calls. Effect.Via is an index into them.
+	Unprofiled []Effect
 }

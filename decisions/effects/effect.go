@@ -71,6 +71,12 @@ type Effect struct {
 	// it: one more than the index of that effect.
 	NameOf int
 
+	// StandsFor is set on a claim in Result.Hints that says, by the usual meaning of a tool's
+	// name, what the use of the tool does: one more than the index of the use. It is no Hint,
+	// since the use is allowed where org, the person or memory allow all claims that stand
+	// for it. NameOf is set on it as well if the call has the same effect anyway.
+	StandsFor int
+
 	// Shell is set when the effect was read from shell text, not from a tool's
 	// own fields: what a file tool writes is shown to the person as such.
 	Shell bool

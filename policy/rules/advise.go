@@ -67,7 +67,7 @@ func (l *adviser) adviseProject(u Unit) {
 			}
 			continue
 		}
-		if f.IsTest() || f.IsCalls() || f.IsPrograms() {
+		if f.IsTest() || f.IsCalls() || f.IsPrograms() || f.IsProfiles() {
 			continue // for those who write the list
 		}
 		l.found.Add(&ast.Location{File: f.Name, Row: 1}, diag.SeverityNote, "write ask and deny entries into "+source.ListName,

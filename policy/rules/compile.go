@@ -16,6 +16,7 @@ import (
 
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects/programs"
+	"github.com/permd/permd/decisions/effects/tools"
 	"github.com/permd/permd/internal/lexpath"
 	"github.com/permd/permd/policy/builtins"
 	"github.com/permd/permd/policy/diag"
@@ -42,6 +43,8 @@ type Unit struct {
 	// Table resolves the options in denies and asks of lists, nil if none are
 	// resolved.
 	Table *programs.Table
+	// Profiles are those of the layers above, nil if profiles of the layer are not read.
+	Profiles *tools.Profiles
 }
 
 // Layer is a layer that is ready to be evaluated. It is immutable, but for
@@ -70,12 +73,14 @@ type Layer struct {
 	understood *projection.Layer
 	mayFire    [numKinds]bool // kinds for which a rule may fire
 	Warnings   []diag.Problem
-	Table      *programs.Table   // org only: the program table with org's additions, nil if none
-	Overlay    *programs.Overlay // user only: its program descriptions, nil if none
-	Programs   []ProgramInfo     // the programs that it describes
-	tests      *moduleSet        // the parsed modules, if there are tests; nil once they have run
-	Weight     int64             // what it takes by estimate, in bytes
-	lists      []listEntry       // its list entries, for explanations
+	Table      *programs.Table      // org only: the program table with org's additions, nil if none
+	Overlay    *programs.Overlay    // user only: its program descriptions, nil if none
+	Programs   []ProgramInfo        // the programs that it describes
+	Profiles   *tools.LayerProfiles // org and user: its profiles of agents, nil if it has none
+	Agents     []AgentInfo          // the agents that it describes
+	tests      *moduleSet           // the parsed modules, if there are tests; nil once they have run
+	Weight     int64                // what it takes by estimate, in bytes
+	lists      []listEntry          // its list entries, for explanations
 }
 
 // moduleSet holds the modules of a layer, before compiling.
@@ -105,6 +110,7 @@ func compileUnsafe(u Unit, schema *input.Schema) (*Layer, diag.List) {
 	var ps diag.List
 	out := &Layer{Name: u.Layer, mayHang: u.mayHang()}
 	u.Programs(out, &ps)
+	u.profiles(out, &ps)
 	mods := parse(u, &ps)
 	rules := collect(u, mods, &ps)
 	if ps.Failed() {
@@ -154,7 +160,7 @@ func compileUnsafe(u Unit, schema *input.Schema) (*Layer, diag.List) {
 // mayHang reports whether the layer has rules in Rego that permd does not ship.
 func (u *Unit) mayHang() bool {
 	return u.Layer != decisions.Base && !u.ListsOnly && slices.ContainsFunc(u.Files, func(f source.File) bool {
-		return !f.IsList() && !f.IsPrograms() && !f.IsTest() && !f.IsCalls()
+		return !f.IsList() && !f.IsPrograms() && !f.IsProfiles() && !f.IsTest() && !f.IsCalls()
 	})
 }
 
@@ -188,7 +194,7 @@ func parse(u Unit, ps *diag.List) *moduleSet {
 	out := &moduleSet{policy: map[string]*ast.Module{}, tests: map[string]*ast.Module{}, rel: map[string]string{}, weight: weight.Of(u.Layer)}
 	policyOpts, testOpts := builtins.ParserOptions(builtins.Capabilities(false)), builtins.ParserOptions(builtins.Capabilities(true))
 	for _, f := range u.Files {
-		if f.IsPrograms() || f.IsCalls() {
+		if f.IsPrograms() || f.IsProfiles() || f.IsCalls() {
 			continue
 		}
 		out.rel[f.Name] = lexpath.Shorten(string(u.Layer), f.Rel)

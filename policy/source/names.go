@@ -9,7 +9,7 @@ import (
 )
 
 // Files are classified by name: rules in Rego, their tests, a list of rules, calls that
-// test rules, or descriptions of programs.
+// test rules, descriptions of programs, or profiles of agents.
 
 // ListName is the name of files with a list of rules.
 const ListName = "rules.yaml"
@@ -37,6 +37,15 @@ func (f File) IsPrograms() bool { return isPrograms(f.Rel) }
 func isPrograms(rel string) bool {
 	return path.Base(path.Dir(rel)) == ProgramsDir && path.Ext(rel) == ".yaml" && path.Base(rel) != ListName
 }
+
+// ProfilesName is the name of files with profiles of agents, among the rules of org and
+// user; a project has none.
+const ProfilesName = "profiles.yaml"
+
+// IsProfiles reports whether a file has profiles of agents.
+func (f File) IsProfiles() bool { return isProfiles(f.Rel) }
+
+func isProfiles(rel string) bool { return path.Base(rel) == ProfilesName && !isPrograms(rel) }
 
 // misplacedPrograms returns what to do about a file that almost qualifies as a
 // description of programs, "" for others.

@@ -84,7 +84,7 @@ type Access struct {
 }
 
 // Read reads a folder's rules: regular files that end in .rego or _test.yaml or are
-// named rules.yaml, at any depth, and *.yaml in folders named programs. Links are
+// named rules.yaml or profiles.yaml, at any depth, and *.yaml in folders named programs. Links are
 // followed only within the folder, and links to folders only in the form that a
 // Kubernetes ConfigMap uses (through "..data"); anything else would surprise
 // people. A folder that does not exist is not an error. On an error the tree
@@ -185,13 +185,13 @@ func (r *reader) entry(rel string, depth int) error {
 	if err != nil {
 		return diag.Problem{File: shown, Text: diag.WithoutPath(err)}.AsError()
 	}
-	isRules := strings.HasSuffix(rel, ".rego") || path.Base(rel) == ListName || isCalls(rel) || isPrograms(rel)
+	isRules := strings.HasSuffix(rel, ".rego") || path.Base(rel) == ListName || isCalls(rel) || isPrograms(rel) || isProfiles(rel)
 	if r.access.ListsOnly {
 		if rel != ListName {
 			return nil
 		}
-	} else if name := path.Base(rel); name == "rules.yml" {
-		return diag.Problem{File: shown, Text: "is not read", Hint: "name it " + ListName}.AsError()
+	} else if name := path.Base(rel); name == "rules.yml" || name == "profiles.yml" && !isPrograms(rel) {
+		return diag.Problem{File: shown, Text: "is not read", Hint: "name it " + strings.TrimSuffix(name, ".yml") + ".yaml"}.AsError()
 	} else if hint := misplacedPrograms(rel); hint != "" {
 		return diag.Problem{File: shown, Text: "is not read", Hint: hint}.AsError()
 	}
@@ -230,7 +230,7 @@ func (r *reader) entry(rel string, depth int) error {
 func (r *reader) read(rel string) error {
 	shown := filepath.Join(r.dir, rel)
 	if len(r.tree.Files) >= maxFiles {
-		return diag.Problem{File: r.dir, Text: fmt.Sprintf("holds more than %d files that permd reads (rules, tests, lists and programs)", maxFiles)}.AsError()
+		return diag.Problem{File: r.dir, Text: fmt.Sprintf("holds more than %d files that permd reads (rules, tests, lists, programs and profiles)", maxFiles)}.AsError()
 	}
 	// Non-blocking: a FIFO put here since it was listed must not block the
 	// daemon.

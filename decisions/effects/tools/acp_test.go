@@ -276,10 +276,54 @@ func TestACP(t *testing.T) {
 		}), want: []string{"?connect a.example get @rawInput.url"}},
 		{name: "stranger's path of no kind", call: acp("nobody", func(c *effects.Call) { c.Input = in(`{"path":"/etc/hosts"}`) }),
 			want: []string{"read /etc/hosts @rawInput.path", "write /etc/hosts @rawInput.path", "unknown - @rawInput"}, missing: true},
-		{name: "stranger's claims are no effects", call: acp("nobody", func(c *effects.Call) {
+		{name: "stranger's edit by what it claims", call: acp("nobody", func(c *effects.Call) {
 			c.Claims.Kind, c.Claims.Title = "edit", "Edit a.go"
 			c.Claims.Locations = []effects.Location{{Path: effectstest.Cwd + "/a.go", From: "locations[0].path"}}
 			c.Claims.Diffs = []effects.Diff{{Path: "/home/ana/.bashrc", From: "content[0]"}}
+		}), want: []string{"?write /home/ana/.bashrc @content[0].path", "?write ./a.go @locations[0].path"}},
+		{name: "stranger's edit with texts", call: acp("nobody", func(c *effects.Call) {
+			c.Claims.Kind, c.Input = "edit", in(`{"old_string":"a","new_string":"b"}`)
+			c.Claims.Diffs = []effects.Diff{{Path: "a.go", From: "content[0]"}}
+		}), want: []string{"?write ./a.go @content[0].path"}},
+		{name: "stranger's edit with a member that is not known", call: acp("nobody", func(c *effects.Call) {
+			c.Claims.Kind, c.Input = "edit", in(`{"new_string":"b","also":"x"}`)
+			c.Claims.Diffs = []effects.Diff{{Path: "a.go", From: "content[0]"}}
+		}), want: []string{"unknown - @rawInput"}, defects: []string{"contradiction @content[0]"}, missing: true},
+		{name: "stranger's edit of another file than its input", call: acp("nobody", func(c *effects.Call) {
+			c.Claims.Kind, c.Input = "edit", in(`{"path":"b.go","content":"x"}`)
+			c.Claims.Diffs = []effects.Diff{{Path: "a.go", From: "content[0]"}}
+		}), want: []string{"?write ./b.go @rawInput.path"}, defects: []string{"contradiction @content[0]"}},
+		{name: "stranger's move by a diff", call: acp("nobody", func(c *effects.Call) {
+			c.Claims.Kind = "move"
+			c.Claims.Diffs = []effects.Diff{{Path: "b", OldPath: "a", Operation: "move", From: "content[0]"}}
+			c.Claims.Locations = []effects.Location{{Path: "b", From: "locations[0].path"}}
+		}), want: []string{"?write ./b @content[0].path", "?read ./a @content[0].oldPath", "?delete ./a @content[0].oldPath"}},
+		{name: "stranger's move of one of two", call: acp("nobody", func(c *effects.Call) {
+			c.Claims.Kind = "move"
+			c.Claims.Locations = []effects.Location{{Path: "b", From: "locations[0].path"}}
+		}), want: []string{"?read ./b @locations[0].path", "?delete ./b/** @locations[0].path", "?write ./b @locations[0].path"}},
+		{name: "stranger's delete", call: acp("nobody", func(c *effects.Call) {
+			c.Claims.Kind, c.Claims.Locations = "delete", []effects.Location{{Path: "b", From: "locations[0].path"}}
+		}), want: []string{"?delete ./b/** @locations[0].path"}},
+		{name: "stranger's read", call: acp("nobody", func(c *effects.Call) {
+			c.Claims.Kind, c.Claims.Locations, c.Input = "read", []effects.Location{{Path: "b", From: "locations[0].path"}}, in(`{"offset":1}`)
+		}), want: []string{"?read ./b @locations[0].path"}},
+		{name: "stranger's read that changes a file", call: acp("nobody", func(c *effects.Call) {
+			c.Claims.Kind, c.Claims.Locations = "read", []effects.Location{{Path: "b", From: "locations[0].path"}}
+			c.Claims.Diffs = []effects.Diff{{Path: "b", From: "content[0]"}}
+		}), want: []string{"unknown - @rawInput"}, defects: []string{"contradiction @kind"}, missing: true},
+		{name: "stranger's read with new content", call: acp("nobody", func(c *effects.Call) {
+			c.Claims.Kind, c.Claims.Locations, c.Input = "read", []effects.Location{{Path: "b", From: "locations[0].path"}}, in(`{"content":"x"}`)
+		}), want: []string{"unknown - @rawInput"}, missing: true},
+		{name: "stranger's command that is only shown", call: acp("nobody", func(c *effects.Call) {
+			c.Claims.Kind, c.Claims.Title, c.Claims.Texts = "execute", "git status", []string{"git status"}
+			c.Claims.Locations = []effects.Location{{Path: "b", From: "locations[0].path"}}
+		}), want: []string{"unknown - @rawInput"}, missing: true},
+		{name: "stranger's address that is only shown", call: acp("nobody", func(c *effects.Call) {
+			c.Claims.Kind, c.Claims.Title = "fetch", "https://docs.python.org/3/"
+		}), want: []string{"unknown - @rawInput"}, missing: true},
+		{name: "claims of an agent with a profile", call: acp("cline", func(c *effects.Call) {
+			c.Claims.Kind, c.Claims.Locations = "edit", []effects.Location{{Path: "b", From: "locations[0].path"}}
 		}), want: []string{"unknown - @rawInput"}, missing: true},
 		{name: "nothing at all", call: acp("nobody", func(*effects.Call) {}), want: []string{"unknown - @rawInput"}, missing: true},
 		{name: "input that is text", call: acp("nobody", func(c *effects.Call) { c.Input = in(`"ls -la"`) }),

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/decisions/effects/paths"
 	"github.com/permd/permd/internal/strictjson"
 )
 
@@ -72,24 +73,30 @@ func (t *tool) claimedFolder() string {
 func (t *tool) claimedChanges() {
 	var seen []string
 	if t.p.claimDiffs {
-		for _, d := range t.Call.Claims.Diffs {
-			kind := effects.KindWrite
-			if d.Operation == "delete" {
-				kind = effects.KindDelete
-			}
-			t.file(kind, d.Path, t.cwd, d.From+".path")
-			seen = append(seen, d.Path)
-			if d.OldPath == "" {
-				continue
-			}
-			seen = append(seen, d.OldPath)
-			t.file(effects.KindRead, d.OldPath, t.cwd, d.From+".oldPath")
-			if d.Operation != "copy" {
-				t.file(effects.KindDelete, d.OldPath, t.cwd, d.From+".oldPath")
-			}
-		}
+		seen = t.diffChanges()
 	}
 	t.claimedLocations(effects.KindWrite, seen)
+}
+
+// diffChanges adds the changes that diffs announce, and returns their paths.
+func (t *tool) diffChanges() (seen []string) {
+	for _, d := range t.Call.Claims.Diffs {
+		kind := effects.KindWrite
+		if d.Operation == "delete" {
+			kind = effects.KindDelete
+		}
+		t.file(kind, d.Path, t.cwd, d.From+".path")
+		seen = append(seen, d.Path)
+		if d.OldPath == "" {
+			continue
+		}
+		seen = append(seen, d.OldPath)
+		t.file(effects.KindRead, d.OldPath, t.cwd, d.From+".oldPath")
+		if d.Operation != "copy" {
+			t.file(effects.KindDelete, d.OldPath, t.cwd, d.From+".oldPath")
+		}
+	}
+	return seen
 }
 
 // claimedLocations adds the locations that are not in seen.
@@ -111,6 +118,9 @@ func (t *tool) claimedLocations(kind effects.Kind, seen []string) {
 // commands added for denies.
 func (t *tool) unnamedTool() {
 	if t.have != inputObject || len(t.input) == 0 {
+		if t.have != inputOther && t.kindClaims() {
+			return
+		}
 		if t.have == inputOther {
 			t.malformed(t.from, "the input is "+strictjson.KindName(strictjson.Kind(t.Call.Input))+", not an object")
 		} else if len(t.Call.Marks) == 0 && !t.has(effects.KindQuestion) && t.Call.Claims.Kind != "switch_mode" {
@@ -146,6 +156,7 @@ func (t *tool) unnamedTool() {
 	case acp && t.plainInput() && t.byKind(s, fs, have):
 		t.claimed = true
 		t.markClaimed(n)
+	case have == 0 && t.plainInput() && t.kindClaims():
 	default:
 		t.guessed = true
 		t.fromForeign(t.input, t.from, 0)
@@ -153,6 +164,57 @@ func (t *tool) unnamedTool() {
 			t.addMissing("the tool has no name")
 		}
 	}
+}
+
+// kindClaims adds what the kind of a nameless tool over ACP says, with the diffs and locations
+// beside it, where the input names nothing; it reports whether there is any. A command is
+// never taken from what is shown.
+func (t *tool) kindClaims() bool {
+	cl := &t.Call.Claims
+	if t.p != unknownAgent || t.Call.Protocol != "acp" || len(t.Call.Marks) > 0 || t.id.remote || len(cl.Diffs)+len(cl.Locations) == 0 {
+		return false
+	}
+	var kinds []effects.Kind // what is done with a location
+	switch cl.Kind {
+	case "read", "search":
+		if len(cl.Diffs) > 0 || t.holdsContent() {
+			return false // it contradicts itself
+		}
+		kinds = []effects.Kind{effects.KindRead}
+	case "edit":
+		kinds = []effects.Kind{effects.KindWrite}
+	case "delete":
+		kinds = []effects.Kind{effects.KindDelete}
+	case "move":
+		// Nothing says which of them is the old path.
+		kinds = []effects.Kind{effects.KindRead, effects.KindDelete, effects.KindWrite}
+	default:
+		return false
+	}
+	n := len(t.Effects)
+	seen := t.diffChanges()
+	for _, l := range cl.Locations {
+		if slices.Contains(seen, l.Path) {
+			continue
+		}
+		seen = append(seen, l.Path)
+		for _, kind := range kinds {
+			at := len(t.Effects)
+			t.file(kind, l.Path, t.cwd, l.From)
+			if cl.Kind == "search" || kind == effects.KindDelete {
+				t.markRecursive(at)
+			}
+		}
+	}
+	if cl.Kind == "search" {
+		t.addSearchTags(n, paths.ReachAll)
+	}
+	if cl.Kind == "move" {
+		t.markMoved(n)
+	}
+	t.claimed = true
+	t.markClaimed(n)
+	return true
 }
 
 // plainInput reports whether every member of the input is a known fact or known to be

@@ -58,19 +58,19 @@ func TestHints(t *testing.T) {
 		{"a diff that copies", acp("nobody", func(c *effects.Call) {
 			c.Claims.Diffs = []effects.Diff{{Path: effectstest.Cwd + "/b", OldPath: m, Operation: "copy", From: "content[0]"}}
 		}), []string{"write ./b", "read ./migrations/1.sql"}},
-		{"edit", acp("nobody", func(c *effects.Call) { c.Claims.Kind, c.Claims.Locations = "edit", at(m) }), []string{"write ./migrations/1.sql"}},
-		{"delete", acp("nobody", func(c *effects.Call) { c.Claims.Kind, c.Claims.Locations = "delete", at(m) }), []string{"delete ./migrations/1.sql/**"}},
-		{"read", acp("nobody", func(c *effects.Call) { c.Claims.Kind, c.Claims.Locations = "read", at(m) }), []string{"read ./migrations/1.sql"}},
-		{"search", acp("nobody", func(c *effects.Call) { c.Claims.Kind, c.Claims.Locations = "search", at(effectstest.Cwd) }), []string{"read ./**"}},
-		{"move", acp("nobody", func(c *effects.Call) { c.Claims.Kind, c.Claims.Locations = "move", at(m) }), all},
+		{"edit", acp("cline", func(c *effects.Call) { c.Claims.Kind, c.Claims.Locations = "edit", at(m) }), []string{"write ./migrations/1.sql"}},
+		{"delete", acp("cline", func(c *effects.Call) { c.Claims.Kind, c.Claims.Locations = "delete", at(m) }), []string{"delete ./migrations/1.sql/**"}},
+		{"read", acp("cline", func(c *effects.Call) { c.Claims.Kind, c.Claims.Locations = "read", at(m) }), []string{"read ./migrations/1.sql"}},
+		{"search", acp("cline", func(c *effects.Call) { c.Claims.Kind, c.Claims.Locations = "search", at(effectstest.Cwd) }), []string{"read ./**"}},
+		{"move", acp("cline", func(c *effects.Call) { c.Claims.Kind, c.Claims.Locations = "move", at(m) }), all},
 		{"execute", acp("nobody", func(c *effects.Call) { c.Claims.Kind, c.Claims.Locations = "execute", at(m) }), all},
 		{"a kind of the future", acp("nobody", func(c *effects.Call) { c.Claims.Kind, c.Claims.Locations = "x", at(m) }), all},
 		{"no kind", acp("nobody", func(c *effects.Call) { c.Claims.Locations = at(m) }), all},
-		{"through a link", acp("nobody", func(c *effects.Call) {
+		{"through a link", acp("cline", func(c *effects.Call) {
 			c.Claims.Kind, c.Claims.Locations = "edit", at("/home/ana/link/migrations/1.sql")
 		}),
 			[]string{"write ./migrations/1.sql", "write /home/ana/link/migrations/1.sql"}},
-		{"each path once", acp("nobody", func(c *effects.Call) {
+		{"each path once", acp("cline", func(c *effects.Call) {
 			c.Claims.Kind, c.Claims.Locations = "edit", at(m, m, "migrations/1.sql")
 			c.Claims.Diffs = []effects.Diff{{Path: m, From: "content[0]"}}
 		}), []string{"write ./migrations/1.sql"}},

@@ -48,7 +48,7 @@ func (t *tool) byOtherPaths(list []effects.Effect, e *effects.Effect, nameOf int
 			break
 		}
 		o := *e
-		o.Hint, o.Guessed, o.NameOf = true, true, nameOf
+		o.Hint, o.Guessed, o.NameOf, o.StandsFor = true, true, nameOf, 0
 		if e.File != nil {
 			file := *e.File
 			file.Path, file.Resolved, file.OtherPaths = p, e.File.Path, nil

@@ -38,6 +38,11 @@ type Profiles struct {
 	// known are the names of facts, folded, to find near misses.
 	factNames map[string]bool
 	names     []string // the same, not folded
+	// standard are the tools of agents without a profile, by names that mean the same to nearly
+	// all agents.
+	standard map[string]*shape
+	// shapes are those of permd, for the profiles of layers.
+	shapes map[string]*shape
 	// undeclarable is set if no client may declare tools.
 	undeclarable bool
 }
@@ -50,6 +55,8 @@ type profile struct {
 	byKind   map[string]string
 	identity []string
 	titles   []titleShape
+
+	personal bool // it is a person's own, which org's rules do not see
 
 	claimedName   bool // a name taken from the title is only a claim
 	kindIsHint    bool

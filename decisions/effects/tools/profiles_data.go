@@ -61,10 +61,11 @@ type namedRole struct {
 }
 
 type profilesData struct {
-	Version int                  `yaml:"version"`
-	Generic shapeData            `yaml:"generic"`
-	Shapes  map[string]shapeData `yaml:"shapes"`
-	Agents  []agentData          `yaml:"agents"`
+	Version  int                  `yaml:"version"`
+	Generic  shapeData            `yaml:"generic"`
+	Shapes   map[string]shapeData `yaml:"shapes"`
+	Standard map[string][]string  `yaml:"standard"`
+	Agents   []agentData          `yaml:"agents"`
 }
 
 type agentData struct {

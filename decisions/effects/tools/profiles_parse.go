@@ -69,6 +69,7 @@ func (d *profilesData) compile() (*Profiles, error) {
 			return nil, err
 		}
 	}
+	p.shapes = shapes
 	for i := range d.Agents {
 		a, err := d.Agents[i].compile(shapes)
 		if err != nil {
@@ -79,6 +80,9 @@ func (d *profilesData) compile() (*Profiles, error) {
 			key := strings.ToLower(name)
 			p.byName[key] = append(p.byName[key], a)
 		}
+	}
+	if err := p.compileStandard(d.Standard, shapes); err != nil {
+		return nil, err
 	}
 	p.addNames(p.generic)
 	for _, s := range shapes {

@@ -62,6 +62,18 @@ const (
 )
 
 func (w *World) of(c *effects.Call, res *paths.Resolver) effects.Result {
+	harness := w.Profiles.of(c.Harness())
+	r := w.by(harness, c, res)
+	if harness.personal {
+		// By a resolver of its own: what this call disturbs is not disturbed before it begins.
+		without := w.by(unknownAgent, c, paths.NewResolver(w.environment(), c))
+		r.Unprofiled = slices.Concat(without.Effects, without.Rest)
+	}
+	return r
+}
+
+// by reads a call by the profile of its harness.
+func (w *World) by(harness *profile, c *effects.Call, res *paths.Resolver) effects.Result {
 	t := &tool{
 		Builder: shell.NewBuilder(w.environment(), w.Table, c, res),
 		all:     w.Profiles, p: unknownAgent, use: -1, cwd: c.Cwd, from: "rawInput",
@@ -73,7 +85,6 @@ func (w *World) of(c *effects.Call, res *paths.Resolver) effects.Result {
 	if c.InputFrom != "" {
 		t.from = c.InputFrom
 	}
-	harness := t.all.of(c.Harness())
 	t.KeepsFolder = harness.followsFolder()
 	if local(c) {
 		t.p, t.Shells = harness, harness.shells
@@ -87,6 +98,7 @@ func (w *World) of(c *effects.Call, res *paths.Resolver) effects.Result {
 	t.contradict()
 	t.hint()
 	t.AskForUncertainSearches()
+	t.standFor()
 	return t.result()
 }
 

@@ -70,6 +70,12 @@ const maxErrorText = 240
 func LayerLine(l *policy.LayerStatus) string {
 	name := string(l.Layer)
 	rules := fmt.Sprintf("%s (%d allow, %d ask, %d deny)", cli.Plural(l.Rules(), "rule"), l.Allow, l.Ask, l.Deny)
+	if l.Programs > 0 {
+		rules += ", " + cli.Plural(l.Programs, "program")
+	}
+	if l.Agents > 0 {
+		rules += ", " + cli.Plural(l.Agents, "agent")
+	}
 	where := ""
 	if len(l.Paths) > 0 {
 		where = " in " + l.Paths[0]
