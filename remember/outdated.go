@@ -2,7 +2,6 @@ package remember
 
 import (
 	"cmp"
-	"path"
 	"slices"
 
 	"github.com/permd/permd/decisions"
@@ -164,6 +163,3 @@ func (s *Store) wouldCover(e *entry, q *decisions.MemoryQuery) bool {
 	}
 	return e.covers(q)
 }
-
-// sameFile reports whether a pin of content names a file of that name.
-func sameFile(pins *Pins, file string) bool { return path.Base(pins.Script) == path.Base(file) }

@@ -49,7 +49,16 @@ func (r *callRow) call() *call {
 // long texts, so what the call does is lost.
 var cutPatch = regexp.MustCompile(`\*\*\* Begin Patch.*…\[cut \d+\]`)
 
-// cut reports whether the row is such a patch.
+// group returns what a row is measured with: the other rows of its repository that name a
+// folder, or that name none.
+func (r *callRow) group() string {
+	if r.place() == "no_cwd" {
+		return r.repository() + " without folders"
+	}
+	return r.repository()
+}
+
+// cut reports whether the row is a patch of which the corpus has only the beginning.
 func (r *callRow) cut() bool { return r.place() == "project" && cutPatch.Match(r.Input) }
 
 // place returns where a row is counted: with its repository, or with those without
@@ -83,10 +92,7 @@ func (b *bench) calls(ctx context.Context, rows []callRow) (*callsScore, error) 
 	byRepo := map[string][]int{}
 	for i := range rows {
 		rows[i].order = i
-		repo := rows[i].repository()
-		if rows[i].place() == "no_cwd" {
-			repo += " without folders"
-		}
+		repo := rows[i].group()
 		if byRepo[repo] == nil {
 			repos = append(repos, repo)
 		}
@@ -120,14 +126,20 @@ func sessionFolder(rows []*callRow) string {
 	return devProject
 }
 
+// declareFolder gives the rows of a group the folder of their session if they name none.
+func declareFolder(rows []*callRow) {
+	if rows[0].place() != "no_cwd" {
+		return
+	}
+	folder := sessionFolder(rows)
+	for _, r := range rows {
+		r.folder = folder
+	}
+}
+
 // repository measures the calls of one repository, or those of it that have no folder.
 func (b *bench) repository(ctx context.Context, rows []*callRow, got []both) (err error) {
-	if rows[0].place() == "no_cwd" {
-		folder := sessionFolder(rows)
-		for _, r := range rows {
-			r.folder = folder
-		}
-	}
+	declareFolder(rows)
 	w := b.repositoryWorld(rows)
 	memory, err := b.memory(b.shipped.Table())
 	if err != nil {

@@ -57,18 +57,24 @@ func TestStrangersLoseNothing(t *testing.T) {
 	}
 	repos := map[string]*checkout{}
 	for i := range rows {
-		c := rows[i].call()
-		c.agent = "nobody"
-		repo := repos[rows[i].repository()]
+		repo := repos[rows[i].group()]
 		if repo == nil {
 			repo = new(checkout)
-			repos[rows[i].repository()] = repo
+			repos[rows[i].group()] = repo
 		}
-		repo.rows, repo.calls = append(repo.rows, &rows[i]), append(repo.calls, c)
-		if name := usual[c.tool]; name != "" {
-			other := *c
-			other.tool = name
-			repo.calls = append(repo.calls, &other)
+		repo.rows = append(repo.rows, &rows[i])
+	}
+	for _, repo := range repos {
+		declareFolder(repo.rows)
+		for _, r := range repo.rows {
+			c := r.call()
+			c.agent = "nobody"
+			repo.calls = append(repo.calls, c)
+			if name := usual[c.tool]; name != "" {
+				other := *c
+				other.tool = name
+				repo.calls = append(repo.calls, &other)
+			}
 		}
 	}
 	former := profilesWithoutStandard(t)
