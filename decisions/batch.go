@@ -56,7 +56,7 @@ func (b *earlierCalls) add(d *Decision, after effects.Disturbance) {
 	for i := range d.Effects {
 		b.changed = b.changed || d.Effects[i].Kind == effects.KindState
 	}
-	for _, bin := range d.Activated {
+	for _, bin := range d.Left().Activated {
 		if len(b.activated) >= maxFolders {
 			bin = ""
 		}
@@ -64,7 +64,7 @@ func (b *earlierCalls) add(d *Decision, after effects.Disturbance) {
 			b.activated = append(b.activated, bin)
 		}
 	}
-	for _, f := range d.Folders {
+	for _, f := range d.Left().Folders {
 		switch {
 		case slices.Contains(b.folders, f):
 		case f == "" || len(b.folders) >= maxFolders:

@@ -58,18 +58,18 @@ func TestBatch(t *testing.T) {
 // later one.
 func TestBatchDenied(t *testing.T) {
 	var b earlierCalls
-	b.add(&Decision{Verdict: Deny, Folders: []string{"/x"}, Effects: []EffectDecision{{Kind: effects.KindState}}}, effects.UnknownDisturbance())
+	b.add(&Decision{Verdict: Deny, Shell: &LeftShell{Folders: []string{"/x"}}, Effects: []EffectDecision{{Kind: effects.KindState}}}, effects.UnknownDisturbance())
 	if b.changed || len(b.folders) > 0 {
 		t.Errorf("a denied call is carried over: %+v", b)
 	}
 	for i := range maxFolders + 1 {
-		b.add(&Decision{Verdict: Ask, Activated: []string{string(rune('a' + i))}}, effects.Disturbance{})
+		b.add(&Decision{Verdict: Ask, Shell: &LeftShell{Activated: []string{string(rune('a' + i))}}}, effects.Disturbance{})
 	}
 	if len(b.activated) != maxFolders+1 || b.activated[maxFolders] != "" {
 		t.Errorf("environments %q", b.activated)
 	}
 	for range maxFolders + 1 {
-		b.add(&Decision{Verdict: Ask, Folders: []string{string(rune('a' + len(b.folders)))}}, effects.Disturbance{})
+		b.add(&Decision{Verdict: Ask, Shell: &LeftShell{Folders: []string{string(rune('a' + len(b.folders)))}}}, effects.Disturbance{})
 	}
 	if len(b.folders) != maxFolders || !b.changed {
 		t.Errorf("%d folders, changed %v", len(b.folders), b.changed)

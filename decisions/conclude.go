@@ -141,7 +141,10 @@ type effectResults struct {
 func (e *Engine) conclude(ctx context.Context, m *evaluation, found []memoryMatch) *conclusion {
 	c := &conclusion{effectResults: new(effectResults)}
 	d, res := &c.decision, &m.res
-	d.Defects, d.Folders, d.Activated, d.Fingerprints = res.Defects, res.Folders, res.Activated, m.fingerprints
+	d.Defects, d.Fingerprints = res.Defects, m.fingerprints
+	if len(res.Folders)+len(res.Activated) > 0 {
+		d.Shell = &LeftShell{Folders: res.Folders, Activated: res.Activated}
+	}
 	said := func(i int) (r memoryMatch) {
 		if found != nil {
 			r = found[i]

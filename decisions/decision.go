@@ -144,12 +144,8 @@ type Decision struct {
 
 	// Details describe the effects for the record; nil after a failure.
 	Details []EffectDetail `json:"-"`
-	// Folders are those in which the call may leave a shell that stays alive
-	// (effects.Result).
-	Folders []string `json:"-"`
-	// Activated are the folders of programs that such a shell may look into
-	// first (effects.Result).
-	Activated []string `json:"-"`
+	// Shell is how the call may leave a shell that stays alive, nil if as it was.
+	Shell *LeftShell `json:"-"`
 	// Fingerprints identify the effects of the call, in their order. There are none
 	// after a failure.
 	Fingerprints []Fingerprint `json:"-"`
@@ -169,6 +165,20 @@ type Decision struct {
 	// Offer is what memory needs to store the person's answer, nil if no answer can be
 	// remembered.
 	Offer *Offer `json:"-"`
+}
+
+// LeftShell is how a call may leave a shell that stays alive ([effects.Result]).
+type LeftShell struct {
+	Folders   []string // it may be in one of them
+	Activated []string // folders of programs that it may look into first
+}
+
+// Left returns how the call may leave such a shell.
+func (d *Decision) Left() LeftShell {
+	if d.Shell == nil {
+		return LeftShell{}
+	}
+	return *d.Shell
 }
 
 // Peer is the process at the other end, from facts of the socket.

@@ -218,7 +218,7 @@ func TestFilesInSQL(t *testing.T) {
 	}
 }
 
-// TestSeeFile: a file that a comment refers to, as in "see lead.go", exists, in the folder of
+// TestSeeFile: a file that a comment refers to, as in "see reading.go", exists, in the folder of
 // the comment or at the path that it gives.
 func TestSeeFile(t *testing.T) {
 	see := regexp.MustCompile(`\bsee ((?:[a-z0-9_]+/)*[a-z0-9_]+\.go)\b`)

@@ -107,7 +107,7 @@ func TestFlood(t *testing.T) {
 				}
 			}
 		})
-		tooMany := w.user + ": holds more than 4096 files that permd reads (rules, tests, lists and programs)"
+		tooMany := w.user + ": holds more than 4096 files that permd reads (rules, tests, lists, programs and profiles)"
 		soon(t, "too many files", func() bool { return strings.HasSuffix(userLayer(s).Error, tooMany) })
 		if l := userLayer(s); l.State != StateDegraded || len(l.Problems) != 1 || l.Deny != 1 {
 			t.Errorf("status %+v", l)

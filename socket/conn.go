@@ -30,7 +30,7 @@ var (
 
 // connection serves one client. One goroutine at a time reads messages and runs the
 // first phase of methods. The second phase runs on workers, or on the reading goroutine
-// while there is nothing else to read (see lead.go).
+// while there is nothing else to read (see reading.go).
 type connection struct {
 	Conn
 	net     net.Conn

@@ -49,8 +49,7 @@ func (r *callRow) call() *call {
 // long texts, so what the call does is lost.
 var cutPatch = regexp.MustCompile(`\*\*\* Begin Patch.*…\[cut \d+\]`)
 
-// group returns what a row is measured with: the other rows of its repository that name a
-// folder, or that name none.
+// group returns what a row is measured with: those of its repository with a folder, or without.
 func (r *callRow) group() string {
 	if r.place() == "no_cwd" {
 		return r.repository() + " without folders"

@@ -65,8 +65,12 @@ func deniedClaims(t *testing.T) {
 		"_meta": object{"claudeCode": object{"toolName": "mcp__fs__put"}}}); got.Verdict != "deny" {
 		t.Errorf("tool of a server that is allowed: %+v, want deny", got)
 	}
-	// No rule denies it, and no rule or person has allowed it.
-	if got := ask("an agent that nobody knows", object{"kind": "edit", "title": "Edit", "content": diff("src/a")}); got.Verdict != "ask" {
+	// The person's rule speaks of what an agent without a profile says it does, and no rule of
+	// what lies outside of the project.
+	if got := ask("an agent that nobody knows", object{"kind": "edit", "title": "Edit", "content": diff("src/a")}); got.Verdict != "allow" || got.By != "policy" {
+		t.Errorf("claims alone that a person's rule covers: %+v, want allow", got)
+	}
+	if got := ask("an agent that nobody knows", object{"kind": "edit", "title": "Edit", "content": diff("../a")}); got.Verdict != "ask" {
 		t.Errorf("claims alone: %+v, want ask", got)
 	}
 }

@@ -89,10 +89,11 @@ var (
 // runnerOf returns what a run executes of the project's files, nil if the program itself
 // does not say.
 func runnerOf(r *effects.Run) *runner {
-	run, ok := runners[r.Program]
-	switch {
-	case ok:
+	if known, ok := runners[r.Program]; ok {
+		run := known // a copy on the heap only where it is returned
 		return &run
+	}
+	switch {
 	case len(r.Args) < 2:
 	case (r.Program == "docker" || r.Program == "podman") && r.Args[0] == "compose" && slices.Contains(composeCommands, r.Args[1]),
 		r.Program == "docker-compose" && slices.Contains(composeCommands, r.Args[0]):

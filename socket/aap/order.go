@@ -77,7 +77,7 @@ func concurrentCalls(of []*entry, decided []*decisions.Decision) (mine []int) {
 			continue
 		}
 		mine = append(mine, i)
-		changed = changed || len(decided[i].Folders)+len(decided[i].Activated) > 0 || slices.ContainsFunc(decided[i].Effects, func(x decisions.EffectDecision) bool {
+		changed = changed || decided[i].Shell != nil || slices.ContainsFunc(decided[i].Effects, func(x decisions.EffectDecision) bool {
 			return changes(x.Kind)
 		})
 	}

@@ -39,7 +39,7 @@ func (o *orderly) Decide(_ context.Context, reqs ...*decisions.Request) (list []
 			d.Verdict = decisions.Ask
 		}
 		if name == "cd" {
-			d.Folders = []string{"/x"}
+			d.Shell = &decisions.LeftShell{Folders: []string{"/x"}}
 		}
 		linked = linked || name == "link" || name == "cd"
 		if o.reload {

@@ -59,7 +59,7 @@ func (s *Shells) Record(session string, d *decisions.Decision) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, bin := range d.Activated {
+	for _, bin := range d.Left().Activated {
 		s.activate(session, bin)
 	}
 	for i := range d.Effects {
@@ -68,7 +68,7 @@ func (s *Shells) Record(session string, d *decisions.Decision) {
 			return
 		}
 	}
-	for _, folder := range d.Folders {
+	for _, folder := range d.Left().Folders {
 		s.move(session, folder)
 	}
 }

@@ -11,7 +11,7 @@ import (
 
 func TestShells(t *testing.T) {
 	moved := func(v decisions.Verdict, folders ...string) *decisions.Decision {
-		return &decisions.Decision{Verdict: v, Folders: folders}
+		return &decisions.Decision{Verdict: v, Shell: &decisions.LeftShell{Folders: folders}}
 	}
 	state := &decisions.Decision{Verdict: decisions.Allow, Effects: []decisions.EffectDecision{{Kind: effects.KindState}}}
 	for name, c := range map[string]struct {
@@ -59,13 +59,13 @@ func TestShells(t *testing.T) {
 	t.Run("environments", func(t *testing.T) {
 		var s Shells
 		for i := range maxFolders + 2 {
-			s.Record("s", &decisions.Decision{Verdict: decisions.Allow, Activated: []string{fmt.Sprintf("/p/%d/bin", i), "/p/0/bin"}})
+			s.Record("s", &decisions.Decision{Verdict: decisions.Allow, Shell: &decisions.LeftShell{Activated: []string{fmt.Sprintf("/p/%d/bin", i), "/p/0/bin"}}})
 		}
 		got := told(&s, "s").Activated
 		if len(got) != maxFolders+1 || got[0] != "/p/0/bin" || got[maxFolders] != "" {
 			t.Errorf("have %q", got)
 		}
-		s.Record("t", &decisions.Decision{Verdict: decisions.Deny, Activated: []string{"/p/bin"}})
+		s.Record("t", &decisions.Decision{Verdict: decisions.Deny, Shell: &decisions.LeftShell{Activated: []string{"/p/bin"}}})
 		if got := told(&s, "t").Activated; got != nil {
 			t.Errorf("of a call that was denied: %q", got)
 		}
@@ -77,7 +77,7 @@ func TestShells(t *testing.T) {
 	t.Run("environments of too many sessions", func(t *testing.T) {
 		var s Shells
 		for i := range maxShells + 1 {
-			s.Record(fmt.Sprint(i), &decisions.Decision{Verdict: decisions.Allow, Activated: []string{"/p/bin"}})
+			s.Record(fmt.Sprint(i), &decisions.Decision{Verdict: decisions.Allow, Shell: &decisions.LeftShell{Activated: []string{"/p/bin"}}})
 		}
 		if c := told(&s, "none of them"); !c.LiveShell || len(c.Activated) != 1 || c.Activated[0] != "" {
 			t.Errorf("told %v, %q", c.LiveShell, c.Activated)

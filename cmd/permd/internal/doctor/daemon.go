@@ -5,109 +5,18 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
-	"os/exec"
-	"path/filepath"
-	"strings"
 	"time"
 
-	"github.com/permd/permd/cmd/permd/internal/account"
 	"github.com/permd/permd/cmd/permd/internal/buildinfo"
 	"github.com/permd/permd/cmd/permd/internal/cli"
 	"github.com/permd/permd/cmd/permd/internal/daemon"
-	"github.com/permd/permd/cmd/permd/internal/service"
 	"github.com/permd/permd/internal/xdg"
 	"github.com/permd/permd/packaging"
 	"github.com/permd/permd/socket/admin"
 	"github.com/permd/permd/socket/client"
 	"github.com/permd/permd/socket/native"
 )
-
-// units checks the units that permd service install writes.
-func (x *examination) units() {
-	dir := service.Dir(x.dirs)
-	var missing []string
-	var unit []byte
-	changed, links := 0, 0
-	for _, name := range service.UnitNames {
-		path := filepath.Join(dir, name)
-		data, there, own, err := service.ReadUnit(path)
-		switch {
-		case err != nil:
-			x.Error("units", "ls -l "+cli.Quote(path), "%v", err)
-			return
-		case !there:
-			missing = append(missing, name)
-		case data == nil:
-			links++
-			x.Warn("units", "permd service install --force", "%s is a link, not a unit of permd's: it may be masked", path)
-		case !own:
-			changed++
-			x.OK("units", "%s was changed by hand", path)
-		}
-		if name == packaging.Service {
-			unit = data
-		}
-	}
-	if len(missing) == len(service.UnitNames) {
-		x.OK("units", "none: permd service install writes them, so that systemd keeps the daemon running")
-		return
-	}
-	if len(missing) > 0 {
-		x.Error("units", "permd service install", "%s is missing in %s", strings.Join(missing, " and "), dir)
-		return
-	}
-	if links > 0 {
-		return
-	}
-	program, plain := packaging.Program(string(unit))
-	if plain && !x.program(program) {
-		return
-	}
-	if changed == 0 && plain && unitsOutdated(dir, program) {
-		x.Warn("units", "permd service install --exec "+cli.Quote(program)+" && systemctl --user daemon-reload", "they are from another version of permd")
-	}
-	for _, link := range service.Links(dir) {
-		if _, err := os.Lstat(link); err != nil {
-			x.Warn("units", "systemctl --user enable --now "+packaging.DecisionSocket+" "+packaging.AdminSocket,
-				"%s is not enabled: the daemon is not there after the next login", filepath.Base(link))
-			return
-		}
-	}
-	x.OK("units", "installed in %s and enabled", dir)
-}
-
-// program checks the program that the service starts.
-func (x *examination) program(path string) bool {
-	info, err := os.Stat(path)
-	switch {
-	case err != nil:
-		x.Error("units", "permd service install && systemctl --user daemon-reload", "the service starts a program that is not there: %v", err)
-	case !info.Mode().IsRegular() || info.Mode().Perm()&0o100 == 0:
-		x.Error("units", "permd service install && systemctl --user daemon-reload", "the service starts %s, which is not a program", path)
-	case info.Mode().Perm()&0o002 != 0:
-		x.Error("units", "chmod o-w "+cli.Quote(path), "everybody can change the program that the service starts: %s", path)
-	default:
-		return true
-	}
-	return false
-}
-
-// unitsOutdated reports whether this permd would write different units.
-func unitsOutdated(dir, program string) bool {
-	units, err := packaging.UserUnits(program)
-	if err != nil {
-		return false
-	}
-	for _, u := range units {
-		data, err := os.ReadFile(filepath.Join(dir, u.Name))
-		if err != nil || string(data) != string(service.Marked(u.Text)) {
-			return true
-		}
-	}
-	return false
-}
 
 // daemon calls the daemon on both sockets, as clients do.
 func (x *examination) daemon(ctx context.Context) {
@@ -212,12 +121,6 @@ func isMachineSocket(path string, management bool) bool {
 	return false
 }
 
-// unitsInstalled reports whether there are units for this user.
-func (x *examination) unitsInstalled() bool {
-	_, err := os.Lstat(filepath.Join(service.Dir(x.dirs), packaging.DecisionSocket))
-	return err == nil
-}
-
 func (x *examination) start() string {
 	if x.unitsInstalled() {
 		return "systemctl --user start " + packaging.DecisionSocket + " " + packaging.AdminSocket
@@ -230,54 +133,4 @@ func (x *examination) restart() string {
 		return "systemctl --user restart " + packaging.Service
 	}
 	return "end it (kill -TERM PID) and start it again: permd serve"
-}
-
-// knownAgent is a program that can use permd, and where it keeps its settings.
-type knownAgent struct {
-	name     string
-	programs []string
-	files    []string // below the home folder
-}
-
-// knownAgents are the programs that agentPrograms looks for.
-var knownAgents = []knownAgent{
-	{"Claude Code", []string{"claude", "claude-agent-acp", "claude-code-acp"}, []string{".claude/settings.json", ".claude.json"}},
-	{"Codex", []string{"codex", "codex-acp"}, []string{".codex/config.toml"}},
-	{"Gemini CLI", []string{"gemini"}, []string{".gemini/settings.json"}},
-	{"OpenCode", []string{"opencode"}, []string{".config/opencode/opencode.json", ".config/opencode/opencode.jsonc"}},
-	{"Zed", []string{"zed", "zeditor"}, []string{".config/zed/settings.json"}},
-	{"Cursor", []string{"cursor-agent", "cursor"}, []string{".cursor/cli-config.json", ".cursor/hooks.json"}},
-	{"Copilot CLI", []string{"copilot"}, []string{".copilot/config.json"}},
-	{"Goose", []string{"goose"}, []string{".config/goose/config.yaml"}},
-	{"Qwen Code", []string{"qwen"}, []string{".qwen/settings.json"}},
-	{"Kimi", []string{"kimi"}, []string{".kimi/config.toml", ".kimi/config.json"}},
-}
-
-// agentPrograms checks which agents and editors are installed.
-func (x *examination) agentPrograms() {
-	home := (&account.Users{}).Lookup(x.uid).Home
-	found := 0
-	for _, a := range knownAgents {
-		var at []string
-		for _, program := range a.programs {
-			if path, err := exec.LookPath(program); err == nil {
-				at = append(at, path)
-				break
-			}
-		}
-		for _, file := range a.files {
-			path := filepath.Join(home, filepath.FromSlash(file))
-			if info, err := os.Stat(path); err == nil && info.Mode().Type() != fs.ModeDir {
-				at = append(at, path)
-				break
-			}
-		}
-		if len(at) > 0 {
-			found++
-			x.OK("clients", "%s: %s", a.name, strings.Join(at, ", "))
-		}
-	}
-	if found == 0 {
-		x.OK("clients", "no agent or editor that permd knows is installed")
-	}
 }
