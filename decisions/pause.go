@@ -115,6 +115,8 @@ func (p *Pause) apply(m *evaluation, c *conclusion, i int, results []effectResul
 		return false
 	case e.Run != nil && e.Run.Own != effects.OwnNone:
 		return false // permd itself asks each time
+	case e.Run != nil && e.Run.Cwd == "":
+		return false // what denies say of its words could not be checked, as they are paths of no known folder
 	case p.covers(e), e.Inherent() && o.row >= RowBase && results[e.Via.Effect].by == ByPause:
 	default:
 		return false
@@ -138,7 +140,7 @@ func (p *Pause) covers(e *effects.Effect) bool {
 		case Edits:
 			return e.Kind == effects.KindWrite && e.Tags.Has(effects.InProject)
 		case Tests:
-			return e.Run != nil && e.Kind == effects.KindRun && isTest(e.Run)
+			return e.Run != nil && e.Kind == effects.KindRun && e.Tags.Has(effects.InProject) && isTest(e.Run)
 		}
 		return false
 	})
@@ -154,22 +156,35 @@ var (
 	testGoals = wordset.Of("make", "just", "task", "rake", "mvn", "gradle", "npm run", "pnpm run", "yarn run", "bun run", "deno task")
 )
 
-// isTest reports whether a run runs tests, as its words say. What the tests are is up to
-// the project.
+// testOptions are options of programs that run tests by which they run no others than the
+// project's: how many, how often, and what is printed.
+var testOptions = wordset.Of("-v", "-q", "-x", "-s", "-race", "-short", "-failfast", "-count", "-run", "-timeout", "--verbose", "--quiet", "--release")
+
+// isTest reports whether a run runs the project's tests, as its words say. What the tests
+// are is up to the project. Words that may lead to others are none of its: options that are
+// not known to be plain, files of words, and paths that leave the folder.
 func isTest(r *effects.Run) bool {
 	name := r.Program
 	if r.Subcommand != "" {
 		name += " " + r.Subcommand
 	}
-	switch {
-	case testPrograms.Has(r.Program), testSubcommands.Has(name):
-		return true
-	case testGoals.Has(name):
-		return len(r.Operands) > 0 && !slices.ContainsFunc(r.Operands, func(goal string) bool {
-			return goal != "test" && goal != "tests" && goal != "check" && !strings.HasPrefix(goal, "test:") && !strings.HasPrefix(goal, "test-")
-		})
+	goals := testGoals.Has(name)
+	if !goals && !testPrograms.Has(r.Program) && !testSubcommands.Has(name) || goals && len(r.Operands) == 0 {
+		return false
 	}
-	return false
+	for _, word := range r.Args {
+		option, _, _ := strings.Cut(word, "=")
+		switch {
+		case word == effects.DynamicWord, strings.HasPrefix(word, "@"), strings.HasPrefix(word, "/"), strings.HasPrefix(word, "~"), strings.Contains(word, ".."+"/"),
+			word == "..", strings.HasSuffix(word, "/.."), strings.Contains(word, "://"):
+			return false
+		case strings.HasPrefix(word, "-") && (goals || !testOptions.Has(option)):
+			return false
+		}
+	}
+	return !goals || !slices.ContainsFunc(r.Operands, func(goal string) bool {
+		return goal != "test" && goal != "tests" && goal != "check" && !strings.HasPrefix(goal, "test:")
+	})
 }
 
 // inWords returns a time to go in hours and minutes, rounded up.

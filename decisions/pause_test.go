@@ -114,12 +114,23 @@ func TestPausedCalls(t *testing.T) {
 		{name: "not logged", command: "frob build", verdict: Ask, by: ByFailure, set: func(_ *fakePolicy, _ *fakeMemory, j *fakeJournal, _ *Request) {
 			j.err = errors.New("full")
 		}},
+		{name: "in a folder that is not known", command: "frob orgsecret/a", verdict: Ask, by: ByDefault, set: func(_ *fakePolicy, _ *fakeMemory, _ *fakeJournal, r *Request) {
+			r.Call.LiveShell, r.Call.Folders = true, []string{""}
+		}},
+		{name: "the same, unknown", command: "frob orgsecret/a", pause: Pause{Unknown: true}, verdict: Ask, by: ByDefault, set: func(_ *fakePolicy, _ *fakeMemory, _ *fakeJournal, r *Request) {
+			r.Call.LiveShell, r.Call.Folders = true, []string{""}
+		}},
 		{name: "another project", command: "frob build", pause: Pause{Project: key}, verdict: Ask, by: ByDefault},
 		{name: "tests", command: "go test ./...", pause: Pause{Only: []Activity{Tests}}, verdict: Allow, by: ByPause},
 		{name: "a target that tests", command: "make test", pause: Pause{Only: []Activity{Tests}}, verdict: Allow, by: ByPause},
 		{name: "one of two targets", command: "make test deploy", pause: Pause{Only: []Activity{Tests}}, verdict: Ask, by: ByDefault},
 		{name: "more than tests", command: "go test ./... && git push", pause: Pause{Only: []Activity{Tests}}, verdict: Ask, by: ByDefault},
 		{name: "what a test starts", command: "go test -exec ./x ./...", pause: Pause{Only: []Activity{Tests}}, verdict: Ask},
+		{name: "tests of a makefile elsewhere", command: "make -f /srv/x.mk test", pause: Pause{Only: []Activity{Tests}}, verdict: Ask},
+		{name: "tests in another folder", command: "cd / && make test", pause: Pause{Only: []Activity{Tests}}, verdict: Ask},
+		{name: "a test elsewhere", command: "go test ../other", pause: Pause{Only: []Activity{Tests}}, verdict: Ask},
+		{name: "options in a file", command: "pytest @x", pause: Pause{Only: []Activity{Tests}}, verdict: Ask},
+		{name: "a goal that begins like a test", command: "make test-deploy", pause: Pause{Only: []Activity{Tests}}, verdict: Ask, by: ByDefault},
 		{name: "a test of that name elsewhere", command: "./pytest", pause: Pause{Only: []Activity{Tests}}, verdict: Ask, by: ByDefault},
 		{name: "an edit", pause: Pause{Only: []Activity{Edits}}, verdict: Allow, by: ByPause, set: writes("%/a.go")},
 		{name: "an edit elsewhere", pause: Pause{Only: []Activity{Edits}}, verdict: Ask, by: ByDefault, set: writes("/srv/a.go")},

@@ -14,7 +14,7 @@ func TestTargetsOneByOne(t *testing.T) {
 	const scripts = `{"scripts":{"test":"vitest","build":"vite build","dev":"vite","all":"npm run build","lint":"eslint \u0073rc"}}`
 	files := func(more map[string]string) *fsfake.FS {
 		fs := fsfake.New(root + "/.git/HEAD")
-		fs.File(root+"/package.json", scripts).File(root+"/compose.yaml", "services: {}\n").File(root+"/app.py", "1\n").Dir(root + "/docs")
+		fs.File(root+"/package.json", scripts).File(root+"/compose.yaml", "services:\n").File(root+"/app.py", "1\n").Dir(root + "/docs")
 		for name, text := range more {
 			fs.File(root+"/"+name, text)
 		}
@@ -58,8 +58,8 @@ func TestTargetsOneByOne(t *testing.T) {
 		{"a package that it may import", pytest, map[string]string{"json/__init__.py": "evil"}, false},
 		{"a compiled one", pytest, map[string]string{"json.pyc": "evil"}, false},
 		{"a module of the project", []string{"python", "-m", "app"}, map[string]string{"app.py": "evil"}, false},
-		{"the containers", up, map[string]string{"compose.yaml": "services: {x: {image: evil}}\n"}, false},
-		{"more containers", up, map[string]string{"compose.override.yml": "services: {}\n"}, false},
+		{"the containers", up, map[string]string{"compose.yaml": "services:\n  x:\n    image: evil\n"}, false},
+		{"more containers", up, map[string]string{"compose.override.yml": "services:\n"}, false},
 		{"what an image is built of", up, map[string]string{"Dockerfile": "FROM evil\n"}, false},
 		{"variables of the containers", up, map[string]string{".env": "A=b\n"}, false},
 		{"no file of the containers", up, map[string]string{"app.py": "2\n"}, true},
@@ -76,6 +76,14 @@ func TestTargetsOneByOne(t *testing.T) {
 	} {
 		if got := of(files(nil), &effects.Disturbance{}, words...); got != nil {
 			t.Errorf("%s: bound to %+v", name, got)
+		}
+	}
+	for _, text := range []string{
+		"services:\n  x:\n    build: ./api\n", "services:\n  x:\n    build: {dockerfile: D}\n", "\"\\x69nclude\": [o.yml]\n", "services:\n  x:\n    env_file: e\n",
+		"services:\n  x:\n    build:\n      context: api\n", "configs:\n  x:\n    file: c\n",
+	} {
+		if got := of(files(map[string]string{"compose.yaml": text}), &effects.Disturbance{}, up...); got != nil {
+			t.Errorf("bound to its text alone: %q", text)
 		}
 	}
 	if got := of(files(map[string]string{"compose.yaml": "include:\n  - x.yaml\n"}), &effects.Disturbance{}, up...); got != nil {

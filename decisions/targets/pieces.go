@@ -7,6 +7,7 @@ import (
 
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/decisions/effects/display"
+	"github.com/permd/permd/internal/lazy"
 	"github.com/permd/permd/internal/lexpath"
 	"github.com/permd/permd/internal/strictjson"
 )
@@ -108,14 +109,28 @@ func NameOf(s *effects.Script, project string) string {
 }
 
 // ShownText returns the text of a part of a file as it may be shown and stored: each line
-// with its secrets masked and invisible characters escaped.
+// with its secrets masked and invisible characters escaped. It is "" where a secret could
+// stand in a place in which masks do not look for one: in a command that goes on in the next
+// line, or whose program is not certain.
 func ShownText(s *effects.Script) string {
 	var b strings.Builder
 	for line := range strings.Lines(s.Text) {
-		b.WriteString(display.Display(strings.TrimSuffix(line, "\n")) + "\n")
+		line = strings.TrimSuffix(line, "\n")
+		name, command := "", line
+		if m := beforeCommand().FindString(line); m != "" {
+			name, command = m, line[len(m):]
+		}
+		if strings.ContainsAny(command, "\\\n|;&<>()`$\"'{}") {
+			return ""
+		}
+		b.WriteString(display.Display(name) + display.Display(command) + "\n")
 	}
 	return bounded(b.String())
 }
+
+// beforeCommand matches the name of a script or target, and what a line of a makefile says
+// of how its command is run.
+var beforeCommand = lazy.Regexp(`^(?:[\w:.-]+:[ \t]*)?[-@+ \t]*`)
 
 // ShownPath returns a path as rule lines have it: short if it is in the project.
 func ShownPath(file, project string) string {

@@ -80,7 +80,9 @@ var (
 			}, !composeIncludes().MatchString(text)
 		},
 	}
-	composeIncludes = lazy.Regexp(`(?m)^[\s"']*(?:include|extends|additional_contexts|dockerfile)["']?\s*:`)
+	// composeIncludes matches whatever may name another file than those above, in any form
+	// that YAML has for it.
+	composeIncludes = lazy.Regexp(`[{}\\&*!]|(?i)include|extends|context|dockerfile|env_file|\bfile\b|build["']?[ \t]*:[ \t]*["']?[^\s."']|build["']?[ \t]*:[ \t]*["']?\.[^\s"']`)
 	pythonModule    = lazy.Regexp(`^[A-Za-z_][A-Za-z0-9_]*(?:\.[A-Za-z_][A-Za-z0-9_]*)*$`)
 	// composeCommands are those that run nothing but what the file says.
 	composeCommands = []string{"up", "down", "start", "stop", "restart", "build", "pull", "create", "rm", "kill", "pause", "unpause"}

@@ -61,9 +61,13 @@ func TestKeptIsBounded(t *testing.T) {
 	evaluate := func(text string) {
 		e := run("git")
 		e.Text = text
-		if _, err := snap.Evaluate(context.Background(), inputOf(e)); err != nil {
-			t.Fatal(err)
+		var err error
+		for range 10 { // a busy machine may take longer than an evaluation may
+			if _, err = snap.Evaluate(context.Background(), inputOf(e)); err == nil {
+				return
+			}
 		}
+		t.Fatal(err)
 	}
 	most := 0
 	for i := range 2000 {

@@ -51,6 +51,9 @@ var (
 	printing = wordset.Fields("show diff blame annotate cat-file grep archive difftool format-patch merge-file checkout-index unpack-file")
 	// These print it only if patches are requested.
 	patching = wordset.Fields("log reflog whatchanged diff-tree diff-index diff-files stash range-diff")
+	// These print the files that are named, which a pattern may do in ways of git's own
+	// (HEAD:NAME); a diff shows all changes anyway.
+	byName = wordset.Fields("show cat-file blame annotate archive checkout-index unpack-file")
 	// patchOptions are the options that request them, by their canonical names.
 	patchOptions = []string{
 		"--patch", "--unified", "-L", "--word-diff", "--color-words", "--binary", "--patch-with-raw", "--patch-with-stat", "--cc", "-c", "-m",
@@ -93,8 +96,11 @@ func (r *Run) Secrets() {
 		if r.Into.Full() {
 			return
 		}
-		if w.Dynamic() {
-			continue // it already asks
+		if w.Dynamic() || (w.Glob || w.One) && byName.Has(sub) {
+			if !silent && (w.Prefix != "" || !w.Dynamic()) {
+				r.Into.Unknown(i, "a name that may be that of any file of the history")
+			}
+			continue // a word of which nothing is known asks already
 		}
 		behind := r.Dashes >= 0 && n >= r.Dashes
 		if sub == "grep" && n == 0 && !behind && !r.has([]string{"-e", "-f"}) {

@@ -120,7 +120,12 @@ func (v *invocation) reformats() {
 	}
 	v.run.Reformats = true
 	for i := range v.b.Effects[v.index:] {
-		if e := &v.b.Effects[v.index+i]; e.Kind == effects.KindWrite && e.File != nil && e.Via != nil && e.Via.Effect == v.index {
+		e := &v.b.Effects[v.index+i]
+		if e.Kind != effects.KindWrite || e.File == nil || e.Via == nil || e.Via.Effect != v.index {
+			continue
+		}
+		// A folder may hold further names of files that lie elsewhere.
+		if mode, err := v.b.FS.Lstat(e.File.Path); err == nil && mode.IsRegular() {
 			e.File.Reformatted = true
 		}
 	}

@@ -20,7 +20,7 @@ func readGitConfig(text string) ([]entry, error) {
 	var list []entry
 	var section []string
 	for line := range strings.Lines(text) {
-		line = strings.TrimSpace(line)
+		line = strings.Trim(line, asciiBlanks)
 		if line == "" || line[0] == '#' || line[0] == ';' {
 			continue
 		}
@@ -44,7 +44,7 @@ func readGitConfig(text string) ([]entry, error) {
 			continue
 		}
 		key, value, _ := strings.Cut(line, "=")
-		key, value = strings.TrimSpace(key), strings.TrimSpace(value)
+		key, value = strings.Trim(key, asciiBlanks), strings.Trim(value, asciiBlanks)
 		if len(section) == 0 || !plainKey(key) || strings.ContainsAny(value, `"\#;`) {
 			return nil, errRejected
 		}
@@ -111,6 +111,9 @@ func (a *Surroundings) obeysTree(s *Format, tree string, depth int) string {
 	return ""
 }
 
+// asciiBlanks are what git takes for blanks around values.
+const asciiBlanks = " \t\r\n\v\f"
+
 // maxLinksIndex bounds the list of tracked files, in bytes; each takes about 100.
 const maxLinksIndex = 32 << 20
 
@@ -127,21 +130,29 @@ func gitLinks(data []byte) (links []string, ok bool) {
 	if bytes.Contains(data, []byte("sdir\x00\x00\x00\x00")) {
 		return nil, false
 	}
-	if !bytes.Contains(data, []byte{0, 0, 0xe0, 0}) {
-		return nil, true // no entry has the mode of a submodule
+	links, outside, ok := indexEntries(data)
+	if !ok {
+		// It is not of the format of repositories with SHA-1, or is cut off.
+		return nil, !bytes.Contains(data, []byte{0, 0, 0xe0, 0})
 	}
+	return links, !outside
+}
+
+// indexEntries returns the submodules in such a list, and whether an entry leads out of the
+// working tree.
+func indexEntries(data []byte) (links []string, outside, ok bool) {
 	if !bytes.HasPrefix(data, []byte("DIRC")) {
-		return nil, false
+		return nil, false, false
 	}
 	version, count := binary.BigEndian.Uint32(data[4:]), binary.BigEndian.Uint32(data[8:])
 	if version < 2 || version > 4 {
-		return nil, false
+		return nil, false, false
 	}
 	rest, name := data[12:], []byte(nil)
 	for range count {
 		const fixed = 62 // up to the flags, with checksums of 20 bytes
 		if len(rest) < fixed+1 {
-			return nil, false
+			return nil, false, false
 		}
 		mode, at := binary.BigEndian.Uint32(rest[24:]), fixed
 		if version > 2 && rest[60]&0x40 != 0 {
@@ -152,7 +163,7 @@ func gitLinks(data []byte) (links []string, ok bool) {
 			strip := 0
 			for more := true; more; at++ {
 				if at >= len(rest) || strip > len(name) {
-					return nil, false
+					return nil, false, false
 				}
 				c := rest[at]
 				if strip = strip<<7 | int(c&0x7f); c&0x80 != 0 {
@@ -161,7 +172,7 @@ func gitLinks(data []byte) (links []string, ok bool) {
 				more = c&0x80 != 0
 			}
 			if strip > len(name) {
-				return nil, false
+				return nil, false, false
 			}
 			name = name[:len(name)-strip]
 		} else {
@@ -169,7 +180,7 @@ func gitLinks(data []byte) (links []string, ok bool) {
 		}
 		end := bytes.IndexByte(rest[min(at, len(rest)):], 0)
 		if end < 0 {
-			return nil, false
+			return nil, false, false
 		}
 		name = append(name, rest[at:at+end]...)
 		next := at + end + 1
@@ -177,14 +188,17 @@ func gitLinks(data []byte) (links []string, ok bool) {
 			next = (at + end + 8) / 8 * 8
 		}
 		if next > len(rest) {
-			return nil, false
+			return nil, false, false
 		}
 		rest = rest[next:]
-		if mode&0xf000 == 0xe000 {
+		if bytes.HasPrefix(name, []byte("/")) || bytes.Contains(name, []byte("../")) {
+			outside = true // git would look there
+		}
+		if mode&0xf000 == 0xe000 { // git looks at no other bits
 			links = append(links, string(name))
 		}
 	}
-	return links, true
+	return links, outside, true
 }
 
 // treeAbove returns the nearest folder upwards that holds .git, "" if there is none.

@@ -1,6 +1,7 @@
 package settings
 
 import (
+	"bytes"
 	"fmt"
 	"slices"
 	"strings"
@@ -62,6 +63,14 @@ func TestGitLinks(t *testing.T) {
 		}
 		for n := range data {
 			gitLinks(data[:n]) // does not panic
+		}
+		// git looks at no other bits of the mode (S_IFMT).
+		odd := bytes.Replace(data, []byte{0, 0, 0xe0, 0}, []byte{1, 0, 0xe1, 0xa4}, 1)
+		if links, ok := gitLinks(odd); !ok || len(links) != 1 {
+			t.Errorf("version %s, another mode: %q, %v", version, links, ok)
+		}
+		if _, ok := gitLinks(bytes.Replace(data, []byte("a.txt"), []byte("/.txt"), 1)); ok {
+			t.Errorf("version %s: an absolute path is read", version)
 		}
 		if _, ok := gitLinks(append(slices.Clone(data), "sdir\x00\x00\x00\x00"...)); ok {
 			t.Errorf("version %s: a sparse index is read", version)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/decisions/effects/shell"
+	"github.com/permd/permd/internal/strictjson"
 )
 
 // Bounds of what a client declares.
@@ -101,6 +102,13 @@ func (t *tool) declaredTool() *shape {
 	s, err := t.all.declaredShape(c.Declared)
 	if err != nil {
 		return nil // it is not declared at all
+	}
+	// What is in an object or a list may be a command or a path, and denies have to see it.
+	if t.have == inputObject && slices.ContainsFunc(t.input, func(m strictjson.Member) bool {
+		kind := strictjson.Kind(m.Value)
+		return s.harmless[m.Name] && (kind == '{' || kind == '[')
+	}) {
+		return nil
 	}
 	return s
 }

@@ -102,6 +102,10 @@ func TestDeclaredTools(t *testing.T) {
 			want: []string{"use :opens @tool"}},
 		{name: "over a protocol of servers", call: with(call("open_file(file: read)", `{"file":"a"}`), func(c *effects.Call) { c.Protocol = "otc" }),
 			want: []string{"use :open_file @tool"}},
+		{name: "an object in a harmless member", call: call("peek(p: read, z: harmless)", `{"p":"a","z":{"command":"git push x"}}`),
+			want: []string{"use :peek @tool", "run git push x @rawInput.z.command"}},
+		{name: "a list in a harmless member", call: call("peek(p: read, z: harmless)", `{"p":"a","z":[{"path":"b"}]}`),
+			want: []string{"use :peek @tool", "^read ./b @rawInput.z[0].path", "^write ./b @rawInput.z[0].path"}},
 		{name: "declared wrongly", call: call("open_file(path: harmless)", `{"path":"a"}`),
 			want: []string{"use :open_file @tool", "^read ./a @rawInput.path"}},
 	})
