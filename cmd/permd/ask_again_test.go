@@ -33,7 +33,7 @@ func TestAskAgain(t *testing.T) {
 	project := d.project(t, map[string]string{
 		"package.json": `{"scripts": {"test": "vitest", "start": "node a.js", "lint": "eslint src"}}`,
 		"Makefile":     "lint:\n\tgo vet ./...\ntest:\n\tgo test ./...\n", "gen.js": "1\n", "run.sh": "echo 1\n",
-		"compose.yaml": "services: {}\n",
+		"compose.yaml": "services:\n",
 	})
 	var kept []decisions.StoredChoice // of the command before
 	for _, tt := range []struct{ command, file, text, says, was, now string }{
@@ -47,7 +47,7 @@ func TestAskAgain(t *testing.T) {
 			`outside of what is shown of it`, "lint:\ngo vet -all ./...\n", "lint:\ngo vet -all ./...\n"},
 		{"node gen.js", "gen.js", "2\n", "./gen.js has changed since", "", ""},
 		{"bash run.sh", "run.sh", "echo 2\n", "./run.sh has changed since", "", ""},
-		{"docker compose up", "compose.yaml", "services: {a: {image: a}}\n", "./compose.yaml has changed since", "", ""},
+		{"docker compose up", "compose.yaml", "services:\n  a:\n    image: a\n", "./compose.yaml has changed since", "", ""},
 		{"python3 -m mytool", "mytool.py", "1\n", "module mytool in . has changed since", "", ""},
 	} {
 		p := d.asks(t, project)
@@ -145,7 +145,7 @@ func TestRememberAddBound(t *testing.T) {
 	t.Parallel()
 	d := startDaemon(t)
 	project := d.project(t, map[string]string{
-		"package.json": `{"scripts": {"test": "vitest"}}`, "Makefile": "lint:\n\tgo vet ./...\n", "run.sh": "echo 1\n", "compose.yaml": "services: {}\n",
+		"package.json": `{"scripts": {"test": "vitest"}}`, "Makefile": "lint:\n\tgo vet ./...\n", "run.sh": "echo 1\n", "compose.yaml": "services:\n",
 	})
 	p := d.asks(t, project)
 	for n, tt := range []struct{ line, bound, command, file string }{
