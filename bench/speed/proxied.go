@@ -44,7 +44,7 @@ type proxyBefore struct {
 	Switches difference `json:"switches"`
 }
 
-// behind is an agent that a program between it and the daemon has started.
+// behind is an agent that a proxy has started.
 type behind struct {
 	cmd      *exec.Cmd
 	in       io.Closer

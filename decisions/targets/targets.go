@@ -1,3 +1,5 @@
+// Package targets finds the text of the project's files that a run executes: the script of a
+// package.json, a makefile's target, a module of Python. A remembered answer is bound to it.
 package targets
 
 import (

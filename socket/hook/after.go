@@ -17,7 +17,7 @@ const (
 )
 
 // Finished is what a harness tells at an event after a tool, or at the end of a turn.
-// Nothing is asked: the harness has done it, whoever allowed it.
+// No decision is made: the call has run already.
 type Finished struct {
 	// Session and Parent are those of the Request that asked.
 	Session, Parent string

@@ -10,7 +10,7 @@ import (
 	"github.com/permd/permd/decisions/effects"
 )
 
-// layerProfiles is a file with the profile of an agent that nobody has heard of.
+// layerProfiles is a file with the profile of an agent that has no shipped one.
 const layerProfiles = `version: 1
 shapes:
   team_shell:
