@@ -166,9 +166,8 @@ func orShipped[T any](given *T, shipped func() (*T, error)) (*T, error) {
 	return shipped()
 }
 
-// List returns the folder's rules ordered by file and line. If they do not
-// compile the error is an *Error.
-func (f Folder) List() ([]rules.RuleInfo, error) {
+// compile compiles the folder's rules. If they do not compile the error is an *Error.
+func (f Folder) compile() (*rules.Layer, error) {
 	u, schema, err := f.open()
 	if err != nil {
 		return nil, err
@@ -176,6 +175,16 @@ func (f Folder) List() ([]rules.RuleInfo, error) {
 	c, ps := rules.Compile(u, schema)
 	if ps.Failed() {
 		return nil, ps.Err(u.Layer)
+	}
+	return c, nil
+}
+
+// List returns the folder's rules ordered by file and line. If they do not
+// compile the error is an *Error.
+func (f Folder) List() ([]rules.RuleInfo, error) {
+	c, err := f.compile()
+	if err != nil {
+		return nil, err
 	}
 	return c.List(), nil
 }
@@ -183,13 +192,9 @@ func (f Folder) List() ([]rules.RuleInfo, error) {
 // Programs returns the programs that the folder describes. If it does not
 // compile the error is an *Error.
 func (f Folder) Programs() ([]rules.ProgramInfo, error) {
-	u, schema, err := f.open()
+	c, err := f.compile()
 	if err != nil {
 		return nil, err
-	}
-	c, ps := rules.Compile(u, schema)
-	if ps.Failed() {
-		return nil, ps.Err(u.Layer)
 	}
 	return c.Programs, nil
 }
@@ -197,13 +202,9 @@ func (f Folder) Programs() ([]rules.ProgramInfo, error) {
 // Agents returns the agents that the folder describes. If it does not compile the error is
 // an *Error.
 func (f Folder) Agents() ([]rules.AgentInfo, error) {
-	u, schema, err := f.open()
+	c, err := f.compile()
 	if err != nil {
 		return nil, err
-	}
-	c, ps := rules.Compile(u, schema)
-	if ps.Failed() {
-		return nil, ps.Err(u.Layer)
 	}
 	return c.Agents, nil
 }

@@ -36,7 +36,7 @@ var secrets = map[string]string{project + "/.env": "TOKEN=canary-of-env", home +
 // Each text is tried in one of these trees. The first has the files that commands
 // of the corpora name, the second none, the third files whose names look like
 // options, commands and patterns, the fourth links and archives that lead
-// elsewhere, the fifth names of all these kinds beside ordinary ones in folders of their own.
+// elsewhere, the fifth folders that have ordinary names and one of each of these kinds.
 var trees = []tree{
 	{"project", map[string]string{
 		"project/a.txt": "a\n", "project/b.txt": "b\nb\n", "project/README.md": "# project\n", "project/src/main.go": "package main\n",

@@ -54,8 +54,8 @@ type behind struct {
 	outcomes *json.Decoder
 }
 
-// startBehind starts a program that starts an agent, which is told over that socket what to
-// ask, and opens a session as a client does.
+// startBehind starts a proxy, which starts the agent that asks what it reads from the socket,
+// and opens a session as a client does.
 func (w *world) startBehind(cmd *exec.Cmd, socket string) (b *behind, err error) {
 	b = &behind{cmd: cmd}
 	defer func() {

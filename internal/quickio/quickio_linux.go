@@ -99,7 +99,7 @@ const most = 64 << 10
 
 func (f *file) try(call, fd uintptr) bool {
 	for {
-		//nolint:gosec // the kernel is told of the memory of f.b, which f keeps alive
+		//nolint:gosec // the pointer is to f.b, which f keeps alive during the call
 		n, _, errno := syscall.RawSyscall(call, fd, uintptr(unsafe.Pointer(unsafe.SliceData(f.b))), uintptr(min(len(f.b), most)))
 		switch errno {
 		case 0:

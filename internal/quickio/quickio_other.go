@@ -4,8 +4,8 @@ package quickio
 
 import "errors"
 
-// file is not used: on other systems the scheduler is told of each system call, and the
-// race detector learns from them in which order things happen.
+// file is not used: raw system calls are made on Linux alone, and the race detector does not
+// see the order of events in them.
 type file struct{ doRead, doWrite func(uintptr) bool }
 
 var errNone = errors.New("not used on this system")

@@ -89,7 +89,7 @@ func readClaudeAfter(in []byte) (*Finished, error) {
 	case postToolUse, postToolUseFailure:
 		f.Call = &FinishedCall{ID: c.ID, Name: c.Tool, Input: c.Input}
 	case stop:
-		// In other modes a person is told to answer with permd allow, after the turn.
+		// In other modes Claude asks nobody, and the person may still answer with permd allow.
 		f.TurnEnded = slices.Contains(claudePromptModes, c.Mode)
 	default:
 		return nil, errEvent

@@ -166,9 +166,9 @@ func (t *tool) unnamedTool() {
 	}
 }
 
-// kindClaims adds what the kind of a nameless tool over ACP says, with the diffs and locations
-// beside it, where the input names nothing; it reports whether there is any. A command is
-// never taken from what is shown.
+// kindClaims adds what the kind of a tool without a name says over ACP, with the call's diffs
+// and locations, if its input names no path; it reports whether it added anything. A command
+// is never read from a title.
 func (t *tool) kindClaims() bool {
 	cl := &t.Call.Claims
 	if t.p != unknownAgent || t.Call.Protocol != "acp" || len(t.Call.Marks) > 0 || t.id.remote || len(cl.Diffs)+len(cl.Locations) == 0 {
