@@ -24,7 +24,10 @@ func (a *Surroundings) gitFolders(tree string) []string {
 	case mode.IsDir():
 		// All of this folder's names are needed later. Once they are known, what is missing
 		// in it is known without another look; a failure shows again.
-		_, _ = fsys.Names(link, maxGitNames)
+		names, _ := fsys.Names(link, maxGitNames)
+		if !isRepository(names) && a.repositoryAround(tree) {
+			return nil
+		}
 		// git reads a commondir in the folder of any repository, but itself writes one
 		// only for linked working trees.
 		if file := paths.Child(link, "commondir"); a.Files.Changed(file) || !a.missing(file) {
@@ -55,6 +58,36 @@ func (a *Surroundings) gitFolders(tree string) []string {
 		return nil // the folder of a linked working tree is REPOSITORY/worktrees/NAME
 	}
 	return []string{admin, dir}
+}
+
+// isRepository reports whether a folder with these names may be a repository. git passes over
+// one that lacks any of them (is_git_directory in its setup.c).
+func isRepository(names []fs.DirEntry) bool {
+	for _, needed := range []string{"HEAD", "objects", "refs"} {
+		if !slices.ContainsFunc(names, func(e fs.DirEntry) bool { return e.Name() == needed }) {
+			return false
+		}
+	}
+	return true
+}
+
+// repositoryAround reports whether git may find a repository for a folder if it passes over
+// the folder's .git: one of a folder above, or one without a working tree, which is such a
+// folder, or the folder, itself.
+func (a *Surroundings) repositoryAround(dir string) bool {
+	if a.Files.Exists(paths.Child(dir, "HEAD")) {
+		return true
+	}
+	for range MaxObeyedDepth {
+		if dir == "/" {
+			return false
+		}
+		dir = path.Dir(dir)
+		if a.Files.Exists(paths.Child(dir, ".git")) || a.Files.Exists(paths.Child(dir, "HEAD")) {
+			return true
+		}
+	}
+	return true
 }
 
 // belongsTo reports whether the folder that the .git file of a working tree names is
