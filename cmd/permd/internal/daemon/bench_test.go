@@ -78,6 +78,8 @@ func newWorldAt(b testing.TB, cached bool, now func() time.Time) *benchWorld {
 	for name, text := range map[string]string{
 		filepath.Join(dirs.Config, account.PolicyDir, "rules.rego"): policytest.Rules(0, benchRules),
 		filepath.Join(project, ".git", "HEAD"):                      "ref: refs/heads/main\n",
+		filepath.Join(project, ".git", "objects", "ab", "cd"):       "",
+		filepath.Join(project, ".git", "refs", "heads", "main"):     "",
 		filepath.Join(project, "src", "main.go"):                    "package main\n",
 		filepath.Join(project, "src", "lib.go"):                     "package main\n",
 		filepath.Join(project, "README.md"):                         "# A project\n",
