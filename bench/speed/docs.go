@@ -122,7 +122,7 @@ func (r *report) markdown() string {
 	b.WriteString(t.b.String() + "\n")
 
 	t = newTable(1, "server", "resident MiB", "peak MiB")
-	for _, name := range []string{serverPermd, serverPower, serverOff, serverOPA, serverOPALog, serverEcho, serverHTTPEcho} {
+	for _, name := range []string{serverPermd, serverPower, serverOff, serverOPA, serverOPALog, serverEcho, serverFloor, serverHTTPEcho} {
 		if u, ok := r.Memory[name]; ok {
 			t.row(name, number(u.RSS), number(u.Peak))
 		}

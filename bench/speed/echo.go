@@ -15,6 +15,7 @@ const (
 	echoHTTP  = "http"
 	echoAgent = "agent" // an ACP agent, which is no echo: see agent
 	echoRelay = "relay" // a relay between an agent and the daemon: see relay
+	echoFloor = "floor" // lines, after the system calls of a decision: see floor
 )
 
 // echoFlag is the first word of the command line that makes this program an echo server.
@@ -32,6 +33,8 @@ func maybeEcho(args []string) {
 		serve = func(_, socket string) error { return agent(socket) }
 	case echoRelay:
 		serve = func(_, socket string) error { return relay(socket) }
+	case echoFloor:
+		serve = func(_, socket string) error { return floor(socket) }
 	}
 	if err := serve(args[1], args[2]); err != nil {
 		fmt.Fprintln(os.Stderr, "speed: echo:", err)
@@ -57,6 +60,11 @@ func echo(what, path string) error {
 			_, _ = w.Write(body)
 		}))
 	}
+	return echoOn(ln, func([]byte) {})
+}
+
+// echoOn answers each line with its own bytes, after it was looked at.
+func echoOn(ln net.Listener, look func(line []byte)) error {
 	for {
 		conn, err := ln.Accept()
 		if err != nil {
@@ -70,6 +78,7 @@ func echo(what, path string) error {
 				if err != nil {
 					return
 				}
+				look(line)
 				if _, err := conn.Write(line); err != nil {
 					return
 				}

@@ -45,7 +45,7 @@ func (p *plan) make(server, kind, size string, repeated bool, clients int) *seri
 		s.request, s.want = newTemplate(query(kind, p.documents[kind])), []byte(`"allow":["`)
 	case serverHTTPEcho:
 		s.request, s.want = newTemplate(query(kind, p.documents[kind])), []byte(`"input":{`)
-	case serverEcho:
+	case serverEcho, serverFloor:
 		s.request, s.want = newTemplate(line(acp.MethodRequestPermission, params(toolCall(kind, size, p.world.project)))), []byte(`"toolCallId"`)
 	default:
 		s.request, s.want = newTemplate(line(acp.MethodRequestPermission, params(toolCall(kind, size, p.world.project)))), []byte(`"optionId":"allow"`)
@@ -56,7 +56,7 @@ func (p *plan) make(server, kind, size string, repeated bool, clients int) *seri
 // newPlan starts the servers.
 func newPlan(ctx context.Context, w *world, o options, progress func(string)) (*plan, error) {
 	p := &plan{world: w, documents: map[string][]byte{}}
-	for name, what := range map[string]string{serverEcho: echoLines, serverHTTPEcho: echoHTTP} {
+	for name, what := range map[string]string{serverEcho: echoLines, serverFloor: echoFloor, serverHTTPEcho: echoHTTP} {
 		if err := w.startEcho(ctx, name, what); err != nil {
 			return nil, err
 		}
@@ -159,6 +159,7 @@ func (p *plan) openOPA(ctx context.Context, program string) error {
 func (p *plan) schedule(o options) {
 	// The headline first: these take turns right after each other.
 	p.add(serverEcho, command, small, false, 1)
+	p.add(serverFloor, command, small, false, 1)
 	p.add(serverPermd, command, small, false, 1)
 	p.add(serverPermd, command, small, true, 1)
 	p.add(serverHTTPEcho, command, small, false, 1)
@@ -167,6 +168,7 @@ func (p *plan) schedule(o options) {
 	p.add(serverOff, command, small, false, 1)
 	for _, clients := range o.clients {
 		p.add(serverEcho, command, small, false, clients)
+		p.add(serverFloor, command, small, false, clients)
 		p.add(serverPermd, command, small, false, clients)
 		p.add(serverPermd, command, small, true, clients)
 		p.add(serverHTTPEcho, command, small, false, clients)

@@ -23,6 +23,7 @@ type report struct {
 	P99VsOPA           float64 `json:"p99_vs_opa"` // permd's p99 for a new command by OPA's
 
 	EchoP50       float64 `json:"echo_p50_us"`
+	FloorP50      float64 `json:"floor_p50_us"` // the echo with a decision's system calls
 	HTTPEchoP50   float64 `json:"http_echo_p50_us"`
 	FreshP50      float64 `json:"permd_fresh_p50_us"`
 	CachedP50     float64 `json:"permd_cached_p50_us"`
@@ -183,6 +184,7 @@ func (r *report) headline(p *plan, o options) {
 	r.SpeedupOPA, r.SpeedupOPACached = ratio(opa.p50(), fresh.p50()), ratio(opa.p50(), cached.p50())
 	r.P99VsOPA = ratio(fresh.p99(), opa.p99())
 	r.EchoP50, r.EchoP99 = median(echo.p50()), median(echo.p99())
+	r.FloorP50 = median(find(serverFloor, false, 1).p50())
 	r.HTTPEchoP50 = median(find(serverHTTPEcho, false, 1).p50())
 	r.FreshP50, r.FreshP99 = median(fresh.p50()), median(fresh.p99())
 	r.CachedP50, r.CachedP99 = median(cached.p50()), median(cached.p99())
@@ -247,7 +249,7 @@ func (r *report) writeText(w io.Writer) {
 	t.Flush()
 	fmt.Fprintln(w)
 	r.Proxy.writeText(w)
-	for _, name := range []string{serverPermd, serverPower, serverOff, serverOPA, serverOPALog, serverEcho, serverHTTPEcho} {
+	for _, name := range []string{serverPermd, serverPower, serverOff, serverOPA, serverOPALog, serverEcho, serverFloor, serverHTTPEcho} {
 		if u, ok := r.Memory[name]; ok {
 			fmt.Fprintf(w, "memory of %s: %.1f MiB resident, %.1f at the peak\n", name, u.RSS, u.Peak)
 		}

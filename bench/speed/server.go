@@ -16,6 +16,7 @@ import (
 // The servers.
 const (
 	serverEcho     = "echo"
+	serverFloor    = "floor" // the echo, with the system calls of a decision
 	serverHTTPEcho = "http-echo"
 	serverPermd    = "permd"       // journal: durability = "process", the default
 	serverPower    = "permd-power" // journal: durability = "power"
