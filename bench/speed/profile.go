@@ -55,6 +55,9 @@ func pprof(ctx context.Context, args ...string) (string, error) {
 // runProfile profiles new and repeated commands: it prints the functions that take most,
 // with what they call, and draws a flame graph of each into a folder.
 func runProfile(ctx context.Context, o options, progress func(string)) error {
+	if err := os.MkdirAll(o.profile, 0o755); err != nil {
+		return fmt.Errorf("making the folder for profiles: %w", err)
+	}
 	w, err := newWorld()
 	if err != nil {
 		return err
