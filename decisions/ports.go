@@ -190,6 +190,20 @@ type StoredChoice struct {
 	// Unconfirmed is set if the choice takes effect only after a person has confirmed
 	// it over the management socket.
 	Unconfirmed bool `json:"unconfirmed,omitzero"`
+	// Earlier is set if it is a choice that was in force before the answer, which says the
+	// same. It is not the answer's own, so it stays if the answer does not count.
+	Earlier bool `json:"-"`
+}
+
+// StoredNow returns the ids of the choices that an answer has stored itself: those to
+// revoke if it does not count.
+func StoredNow(kept []StoredChoice) (ids []string) {
+	for i := range kept {
+		if !kept[i].Earlier {
+			ids = append(ids, kept[i].ID)
+		}
+	}
+	return ids
 }
 
 // ErrNotKept means that an answer cannot be remembered as requested. Its text says

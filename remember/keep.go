@@ -37,6 +37,7 @@ func (s *Store) Keep(ctx context.Context, a decisions.Answer) ([]decisions.Store
 		kept = append(kept, decisions.StoredChoice{
 			ID: c.ID, Verdict: c.Verdict, Label: c.fullLabel(),
 			Scope: string(c.Scope.Kind), Expires: c.Expires, Unconfirmed: s.Unconfirmed(c),
+			Earlier: c.DecisionID != a.DecisionID,
 		})
 	}
 	return kept, nil
@@ -108,7 +109,7 @@ func widthOf(a decisions.Answer, d Draft) ([]Draft, error) {
 	return drafts, nil
 }
 
-// Drop revokes choices that Keep stored. Those that have ended meanwhile are no error.
+// Drop revokes choices that Keep stored for an answer, see [decisions.StoredNow]. Those that have ended meanwhile are no error.
 func (s *Store) Drop(_ context.Context, ids ...string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

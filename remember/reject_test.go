@@ -327,3 +327,20 @@ func TestRejectBounds(t *testing.T) {
 		t.Errorf("%d lines, %v", n-1, err)
 	}
 }
+
+// TestEarlierChoiceStays: two questions about one call are open, and the answer to the second
+// does not count. What the first one's answer stored stays.
+func TestEarlierChoiceStays(t *testing.T) {
+	t.Parallel()
+	a, _ := rejecting(t, map[string]string{"/p/Makefile": "ship:\n\techo\n"})
+	first, second := a.in(t, "/p", "make ship"), a.in(t, "/p", "make ship")
+	a.reject(t, first, "project")
+	kept := a.reject(t, second, "project")
+	if !kept[0].Earlier {
+		t.Errorf("the second answer stores %+v", kept[0])
+	}
+	if err := a.store.Drop(t.Context(), decisions.StoredNow(kept)...); err != nil {
+		t.Fatal(err)
+	}
+	wantVerdict(t, a.in(t, "/p", "make ship"), decisions.Deny, "after the second answer was dropped")
+}

@@ -184,7 +184,7 @@ func (h *handler) keep(ctx context.Context, asks *PendingQuestions, ask *Pending
 		// more than the session is kept, since it allows nothing.
 		var late []string
 		for i := range kept {
-			if a.Verdict == decisions.Allow || strings.HasPrefix(kept[i].Scope, "session") {
+			if !kept[i].Earlier && (a.Verdict == decisions.Allow || strings.HasPrefix(kept[i].Scope, "session")) {
 				late = append(late, kept[i].ID)
 			}
 		}

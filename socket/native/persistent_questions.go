@@ -176,12 +176,8 @@ func (l *PersistentSessions) AllowAlways(
 	if l.answered(q, err == nil) {
 		return kept, err
 	}
-	ids := make([]string, len(kept))
-	for i := range kept {
-		ids[i] = kept[i].ID
-	}
 	if err == nil {
-		err = keeper.Drop(context.WithoutCancel(ctx), ids...)
+		err = keeper.Drop(context.WithoutCancel(ctx), decisions.StoredNow(kept)...)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("storing an answer to a question that ended: %w", err)

@@ -15,11 +15,7 @@ func (h *handler) recordAnswer(ctx context.Context, id string, v decisions.Verdi
 		return nil
 	}
 	message := "the answer could not be logged, so it does not count"
-	if len(kept) > 0 {
-		ids := make([]string, len(kept))
-		for i := range kept {
-			ids[i] = kept[i].ID
-		}
+	if ids := decisions.StoredNow(kept); len(ids) > 0 {
 		if h.Keeper.Drop(context.WithoutCancel(ctx), ids...) != nil {
 			message = "the answer could not be logged and does not count; its choice is revoked, but that could not be stored"
 		}

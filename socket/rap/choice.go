@@ -72,11 +72,7 @@ func (h *handler) choice(c *socket.Conn, params strictjson.Value) (run, error) {
 		// The thread was closed while the choice was being stored, and choices end with
 		// their thread. The call itself may run.
 		r.Stored = []decisions.StoredChoice{}
-		var ids []string
-		for _, k := range kept {
-			ids = append(ids, k.ID)
-		}
-		if err := h.Keeper.Drop(ctx, ids...); err != nil {
+		if err := h.Keeper.Drop(ctx, decisions.StoredNow(kept)...); err != nil {
 			return nil, &socket.Error{Code: socket.CodeInternal, Message: "the thread was closed, and that its choice is revoked could not be stored"}
 		}
 		return r, nil

@@ -70,11 +70,7 @@ func (q questions) Allow(ctx context.Context, uid *uint32, a admin.Approval) (ad
 
 // drop revokes choices that were stored for an answer.
 func (q questions) drop(ctx context.Context, kept []decisions.StoredChoice) error {
-	ids := make([]string, len(kept))
-	for i := range kept {
-		ids[i] = kept[i].ID
-	}
-	return q.d.engine.Keeper().Drop(context.WithoutCancel(ctx), ids...)
+	return q.d.engine.Keeper().Drop(context.WithoutCancel(ctx), decisions.StoredNow(kept)...)
 }
 
 // confirm makes choices effective at once: the answer was given by a person, over the
