@@ -6,7 +6,7 @@ import rego.v2
 
 user := {"uid": 1000, "name": "dev", "home": "/home/dev", "groups": []}
 
-effect(kind, fields) := {"user": user, "effect": object.union(
+effect(kind, fields) := {"user": user, "project": {"root": "/home/dev/p", "trusted": false}, "effect": object.union(
 	{"kind": kind, "text": "", "from": "test", "claimed": false, "declared": false, "shell": false, "tags": ["in_project"]},
 	fields,
 )}

@@ -55,8 +55,25 @@ build_run if input.effect.program in build_programs
 
 build_run if own_targets
 
+# Words that name nothing outside of the project, as far as words can be read: code and
+# settings from elsewhere are not the project's. Without the project's root, a path is
+# relative, and leads to no folder above. The value of an option that has it attached
+# (-I/tmp) is a path of its own.
+own_words if {
+	input.project.root != ""
+	every w in input.effect.args { own_word(w) }
+}
+
+own_word(w) if w == input.project.root
+
+own_word(w) if {
+	rest := replace(w, sprintf("%s/", [input.project.root]), "")
+	not regex.match(`~|://|^/|[^A-Za-z0-9_.*)}\]]/|^-[^=]*(/|\.\.)|(^|[^A-Za-z0-9_.])\.\.(/|$)`, rest)
+}
+
 own_build if {
 	build_run
+	own_words
 	input.effect.known == true
 	input.effect.claimed == false
 	input.effect.declared == false
