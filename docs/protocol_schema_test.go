@@ -257,7 +257,7 @@ func TestProtocolSchemaValues(t *testing.T) {
 	}{
 		{"kinds", of("effect", "kind"), text(effects.Kinds)},
 		{"layers", of("rule", "layer"), text(decisions.Layers)},
-		{"defects", of("defect", "code"), []string{effects.DefectDropped, effects.DefectContradiction, effects.DefectNearMiss, effects.DefectOption, effects.DefectCharacters}},
+		{"defects", of("defect", "code"), []string{effects.DefectDropped, effects.DefectContradiction, effects.DefectNearMiss, effects.DefectOption, effects.DefectCharacters, effects.DefectChanged}},
 		{"needed", of("decision", "needed"), text([]decisions.Needed{decisions.NeededByRule, decisions.NeededByDefault, decisions.NotNeeded})},
 		{"decided by", of("decision", "decidedBy"), text([]decisions.DecidedBy{decisions.ByPolicy, decisions.ByMemory, decisions.ByHuman, decisions.ByDefault, decisions.ByFailure, decisions.ByPause, decisions.ByLock})},
 		{"outcomes", of("decision", "outcome"), text([]decisions.Outcome{decisions.Passed, decisions.Approved, decisions.RanUnprompted, decisions.RanDespiteDeny, decisions.Gated})},

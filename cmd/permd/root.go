@@ -160,6 +160,7 @@ that holds message, hint and exitCode.
 		{"calls", a.tryCommand()},
 		{"calls", a.acpCommand()},
 		{"calls", a.aapCommand()},
+		{"calls", a.mcpCommand()},
 		{"calls", a.explainCommand()},
 		{"calls", a.logCommand()},
 		{"calls", a.rememberCommand()},

@@ -145,6 +145,7 @@ const (
 	DefectNearMiss      = "near_miss"     // a name differs from a known one only by case
 	DefectOption        = "option"        // the options cannot be answered safely
 	DefectCharacters    = "characters"    // control or bidirectional characters hide text
+	DefectChanged       = "changed"       // the tool is not what it was when a call of it last ran
 )
 
 // Completeness says how much of a call is known.

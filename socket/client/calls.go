@@ -65,6 +65,9 @@ type Tool struct {
 	Server  string `json:"server,omitzero"`
 	Source  string `json:"source,omitzero"`
 	Version string `json:"version,omitzero"`
+	// Changed says that the server describes the tool otherwise than when a call of it
+	// last ran: a person is asked, whatever rules and memory say.
+	Changed bool `json:"changed,omitzero"`
 }
 
 // ToolCall is a call in the params of permd/decide.
@@ -93,6 +96,9 @@ type Choice struct {
 type ChoiceResult struct {
 	// Stored are the choices that are now remembered.
 	Stored []decisions.StoredChoice `json:"stored"`
+	// NotStored says why nothing is remembered of an answer that means more than this
+	// call, "" otherwise.
+	NotStored string `json:"notStored"`
 	// Result is the answer to give to the agent, nil if its protocol has none.
 	Result strictjson.Value `json:"result"`
 }

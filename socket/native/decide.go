@@ -39,6 +39,8 @@ type toolWire struct {
 	Source string `json:"source"`
 	// Version is the one that is asked for, "" for the one that the server has.
 	Version string `json:"version"`
+	// Changed says that the tool is not what it was when a call of it last ran.
+	Changed bool `json:"changed"`
 }
 
 // DecideResult is the answer of permd/decide: a decision for each call, in
@@ -155,6 +157,9 @@ func (w *callWire) request(ses *decisions.Session) *decisions.Request {
 	}
 	if k := strictjson.Kind(w.Input); k != 0 && k != 'n' {
 		call.Input = w.Input
+	}
+	if w.Tool.Changed {
+		call.Defects = append(call.Defects, effects.Defect{Code: effects.DefectChanged, At: "tool", Text: "the server describes this tool otherwise than when it last ran"})
 	}
 	ses.Describe(&call)
 	return &decisions.Request{Call: call, Session: ses.Ref()}

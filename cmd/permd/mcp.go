@@ -1,0 +1,113 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/permd/permd/cmd/permd/internal/agentproc"
+	"github.com/permd/permd/cmd/permd/internal/cli"
+	"github.com/permd/permd/socket/mcp"
+)
+
+type mcpFlags struct {
+	name, source  string
+	noElicitation bool
+}
+
+func (a *app) mcpCommand() *cobra.Command {
+	var o mcpFlags
+	cmd := &cobra.Command{
+		Use:   "mcp --name SERVER [flags] -- COMMAND [ARGS...]",
+		Short: "Run an MCP server behind permd",
+		Long: `Run a server of the Model Context Protocol over standard input and output, and
+decide every call of its tools. Put "permd mcp --name SERVER --" in front of the
+server's command in the settings of any MCP client. permd starts the server and
+relays all messages. A call reaches the server only if rules, a remembered answer or
+you allow it. If it is denied, the model reads why.
+
+You are asked in the client, if it can show a form (elicitation). Otherwise the model
+is told that the call waits for you: permd allow lists it.
+
+Rules and remembered answers know a tool as SERVER:TOOL. What you allow is remembered
+for the tool as the server describes it now. If its description or the schema of its
+input changes later, you are asked, also where a rule allows the tool.
+
+Without a daemon no call is made. The exit code is that of the server.
+
+` + cli.ExitCodes,
+		Example: `  permd mcp --name github -- github-mcp-server stdio
+  permd mcp --name files -- npx -y @modelcontextprotocol/server-filesystem .`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			switch {
+			case cmd.ArgsLenAtDash() != 0 || len(args) == 0:
+				return errors.New("the server's command is missing; give it after --")
+			case o.name == "" || len(o.name) > 1024 || len(o.source) > 1024:
+				return errors.New("--name names the server for rules, in at most 1024 bytes")
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error { return a.mcp(cmd.Context(), args, o) },
+	}
+	cmd.Flags().StringVar(&o.name, "name", "", "the `server`'s name in rules and remembered answers")
+	cmd.Flags().StringVar(&o.source, "source", "stdio", "what effect.source is in rules: a `word` for where the server comes from")
+	cmd.Flags().BoolVar(&o.noElicitation, "no-elicitation", false, "do not ask in the client: leave questions to permd allow")
+	return cmd
+}
+
+func (a *app) mcp(ctx context.Context, args []string, o mcpFlags) error {
+	path, err := exec.LookPath(args[0])
+	if err != nil {
+		return cli.Failf(cli.ExitError, "is the server installed, and in PATH?", "finding the server: %v", err)
+	}
+	cwd, err := os.Getwd()
+	if err != nil {
+		return fmt.Errorf("finding the working directory: %w", err)
+	}
+	dirs, err := a.dirs()
+	if err != nil {
+		return err
+	}
+	pipes, err := agentproc.OpenPipes(a.Streams)
+	if err != nil {
+		return err
+	}
+	signals := make(chan os.Signal, 8)
+	for _, s := range []os.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT} {
+		if !signal.Ignored(s) { // as under nohup: the server ignores it as well
+			signal.Notify(signals, s)
+		}
+	}
+	defer signal.Stop(signals)
+	// Writing to a closed pipe must return an error, not end permd.
+	pipe := make(chan os.Signal, 1)
+	signal.Notify(pipe, syscall.SIGPIPE)
+	defer signal.Stop(pipe)
+	server, err := agentproc.Start(path, args, a.Err)
+	if err != nil {
+		return err
+	}
+	ctx, stop := context.WithCancelCause(context.WithoutCancel(ctx))
+	defer stop(nil)
+	go server.Supervise(signals, stop)
+	say, silence := a.acpPrinter()
+	broken := mcp.Run(ctx, mcp.Peers{ClientIn: pipes.In, ClientOut: pipes.Out, ServerIn: server.In, ServerOut: server.Out}, mcp.Config{
+		Server: o.name, Source: o.source, Cwd: cwd, NoElicitation: o.noElicitation,
+		Pins: mcp.OpenPins(filepath.Join(dirs.State, "mcp"), o.name),
+		Dial: dialForACP, Say: say,
+	})
+	pipes.Restore()
+	code := server.End(broken != nil)
+	silence()
+	if code != 0 {
+		return &cli.Failure{Code: code}
+	}
+	return broken
+}

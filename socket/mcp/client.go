@@ -1,0 +1,141 @@
+package mcp
+
+import (
+	"context"
+	"strings"
+
+	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/internal/strictjson"
+)
+
+const (
+	methodInitialize  = "initialize"
+	methodCallTool    = "tools/call"
+	methodListTools   = "tools/list"
+	methodElicit      = "elicitation/create"
+	notedPrefix       = "notifications/"
+	notedCancelled    = "notifications/cancelled"
+	notedToolsChanged = "notifications/tools/list_changed"
+)
+
+// clientMethods are the requests of a client that the gateway passes on. Another method
+// could be one that runs a tool.
+var clientMethods = map[string]bool{
+	methodInitialize: true, "ping": true, methodListTools: true,
+	"resources/list": true, "resources/templates/list": true, "resources/read": true, "resources/subscribe": true, "resources/unsubscribe": true,
+	"prompts/list": true, "prompts/get": true, "completion/complete": true, "logging/setLevel": true,
+	"tasks/get": true, "tasks/result": true, "tasks/list": true, "tasks/cancel": true,
+}
+
+// readClient handles a line of the client.
+func (g *gateway) readClient(ctx context.Context, line []byte) error {
+	if len(strings.TrimSpace(string(line))) == 0 {
+		return nil
+	}
+	m, err := readMessage(line)
+	switch {
+	case err != nil && m.id == "":
+		return g.refuse("null", codeOf(err), err.Error())
+	case err != nil:
+		return g.refuse(m.id, codeOf(err), err.Error())
+	case m.isResponse():
+		return g.passResponse(m)
+	case m.id == "":
+		return g.readNotification(m)
+	case m.method == methodCallTool:
+		return g.startCall(ctx, m)
+	case !clientMethods[m.method]:
+		return g.refuse(m.id, codeMethod, "this method is not one of the Model Context Protocol's that permd passes on")
+	}
+	if m.method == methodInitialize {
+		g.initialize(m.params)
+	}
+	if why := g.track(m, nil); why != "" {
+		return g.refuse(m.id, codeInvalid, why)
+	}
+	return g.server.write(m.text)
+}
+
+func codeOf(err error) int {
+	if err == errNotJSON { //nolint:errorlint // it is never wrapped
+		return codeParse
+	}
+	return codeInvalid
+}
+
+// track notes a request of the client, or returns why it cannot.
+func (g *gateway) track(m *message, cancel context.CancelFunc) (why string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	switch {
+	case g.fromClient[m.id] != nil:
+		return "a request with this id has no response yet"
+	case len(g.fromClient) >= maxRequests:
+		return "too many requests have no response yet"
+	case cancel != nil && g.deciding >= maxDeciding:
+		return "too many calls wait for a decision"
+	}
+	if cancel != nil {
+		g.deciding++
+	}
+	g.fromClient[m.id] = &request{method: m.method, cancel: cancel}
+	return ""
+}
+
+// passResponse passes the client's response on to the server, if it is to a request of
+// the server.
+func (g *gateway) passResponse(m *message) error {
+	if g.answered(&g.client, m) {
+		return nil
+	}
+	g.mu.Lock()
+	asked := g.fromServer[m.id]
+	delete(g.fromServer, m.id)
+	g.mu.Unlock()
+	if !asked {
+		return nil
+	}
+	return g.server.write(m.text)
+}
+
+// readNotification passes a notification of the client on. Only those that begin as the
+// protocol's do are: the server could take a call without an id for a call.
+func (g *gateway) readNotification(m *message) error {
+	if !strings.HasPrefix(m.method, notedPrefix) {
+		return nil
+	}
+	if m.method == notedCancelled {
+		id := readID(strictjson.Find(m.params, "requestId"))
+		g.mu.Lock()
+		r := g.fromClient[id]
+		if r != nil && r.cancel != nil { // the server does not know of it
+			r.cancel()
+			g.mu.Unlock()
+			return nil
+		}
+		g.mu.Unlock()
+	}
+	return g.server.write(m.text)
+}
+
+// initialize notes what the client says of itself.
+func (g *gateway) initialize(params strictjson.Value) {
+	text := func(path ...string) string {
+		s, _ := strictjson.ParseString(strictjson.Find(params, path...))
+		return s
+	}
+	elicitation := strictjson.Find(params, "capabilities", "elicitation")
+	// An empty object means forms; with others, forms must be named.
+	forms := strictjson.Kind(elicitation) == '{'
+	if forms {
+		o, err := strictjson.ParseObject(elicitation)
+		_, named := o.Get("form")
+		forms = err == nil && (len(o) == 0 || named)
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.elicits = forms && !g.cfg.NoElicitation
+	if name, version := text("clientInfo", "name"), text("clientInfo", "version"); len(name) <= maxID && len(version) <= maxID {
+		g.agent = effects.Party{Name: name, Version: version}
+	}
+}

@@ -1,0 +1,252 @@
+// Package mcp is the gateway between a client of the Model Context Protocol and one of its
+// servers. It passes all messages on, except that permd decides each call of a tool before
+// the server gets it.
+//
+// The protocol is that of https://modelcontextprotocol.io/specification, in the revisions
+// from 2024-11-05 to 2025-11-25, over standard input and output.
+//
+// Whatever cannot be read in exactly one way is not passed on. Without a decision of permd
+// no call reaches the server.
+package mcp
+
+import (
+	"bufio"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/socket/client"
+)
+
+// Bounds of what a gateway keeps.
+const (
+	maxRequests = 4096             // requests without a response, in each direction
+	maxDeciding = 64               // calls that wait for permd or a person
+	listTimeout = 30 * time.Second // for the server's list of tools
+	// personTimeout is how long a person may take to answer a question.
+	personTimeout = 10 * time.Minute
+)
+
+// Config is the configuration of a gateway.
+type Config struct {
+	// Server is the server's name, by which rules and remembered answers know it.
+	Server string
+	// Source says what the server is: what "effect.source" is in rules.
+	Source string
+	// Cwd is the absolute path of the session's folder.
+	Cwd string
+	// NoElicitation is set if the person must not be asked through the client.
+	NoElicitation bool
+	// Pins are the definitions of tools that have run before.
+	Pins *Pins
+	// Dial connects to permd.
+	Dial func(context.Context) (*client.Client, error)
+	// Say reports something to the person. It must not block.
+	Say func(string)
+}
+
+// Peers are the streams of a gateway.
+type Peers struct {
+	ClientIn  io.Reader
+	ClientOut io.Writer
+	ServerIn  io.WriteCloser
+	ServerOut io.Reader
+}
+
+// gateway is one conversation.
+type gateway struct {
+	cfg    Config
+	client writer
+	server writer
+	daemon daemon
+	tools  definitions
+	id     string         // of the session
+	calls  sync.WaitGroup // that are being decided
+
+	mu         sync.Mutex
+	fromClient map[string]*request // requests of the client without a response, by id
+	fromServer map[string]bool     // requests of the server without a response
+	own        map[ownRequest]chan *message
+	deciding   int
+	elicits    bool // the client can ask the person
+	agent      effects.Party
+}
+
+// ownRequest is a request of the gateway itself. Nobody else can know its id before: a
+// server must not be able to send a question whose answer is taken for one to permd's.
+type ownRequest struct {
+	to *writer
+	id string
+}
+
+// request is a request of the client.
+type request struct {
+	method string
+	// cancel ends the decision of a call; nil once the server has the request.
+	cancel context.CancelFunc
+}
+
+// Run passes messages on until one of the peers has ended, or ctx. It closes ServerIn
+// when the client has ended. The error is nil at the end of a stream.
+func Run(ctx context.Context, peers Peers, cfg Config) error {
+	g := &gateway{
+		cfg: cfg, client: writer{w: peers.ClientOut}, server: writer{w: peers.ServerIn},
+		id:         "mcp-" + rand.Text(),
+		fromClient: map[string]*request{}, fromServer: map[string]bool{}, own: map[ownRequest]chan *message{},
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer g.daemon.close()
+	defer g.calls.Wait()
+	defer cancel()
+	g.daemon.dial, g.daemon.declare = cfg.Dial, g.session
+	ended := make(chan error, 2)
+	go func() {
+		err := g.pump(peers.ClientIn, func(line []byte) error { return g.readClient(ctx, line) }, g.tooLong)
+		cancel() // nobody waits for the decisions
+		_ = peers.ServerIn.Close()
+		if err != nil {
+			ended <- fmt.Errorf("passing on the client's messages: %w", err)
+		}
+	}()
+	go func() {
+		err := g.pump(peers.ServerOut, g.readServer, func() error {
+			cfg.Say("a message of the server was left out: " + errLong.Error())
+			return nil
+		})
+		if err != nil {
+			err = fmt.Errorf("passing on the server's messages: %w", err)
+		}
+		ended <- err
+	}()
+	select {
+	case err := <-ended:
+		return err
+	case <-ctx.Done():
+		// The client has ended, and the server is given time to end as well.
+		select {
+		case err := <-ended:
+			return err
+		case <-time.After(endTimeout):
+			return nil
+		}
+	}
+}
+
+// endTimeout is how long a server may take to end after its standard input was closed.
+const endTimeout = 10 * time.Second
+
+// pump reads lines until the end of a stream.
+func (g *gateway) pump(from io.Reader, read func([]byte) error, long func() error) error {
+	r := bufio.NewReaderSize(from, 64<<10)
+	for {
+		line, err := readLine(r)
+		switch {
+		case errors.Is(err, errLong):
+			err = long()
+		case errors.Is(err, io.EOF):
+			return nil
+		case err == nil:
+			err = read(line)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+func (g *gateway) tooLong() error { return g.refuse("null", codeInvalid, errLong.Error()) }
+
+// JSON-RPC's error codes.
+const (
+	codeParse    = -32700
+	codeInvalid  = -32600
+	codeMethod   = -32601
+	codeParams   = -32602
+	codeInternal = -32603
+)
+
+// refuse answers a request of the client with an error.
+func (g *gateway) refuse(id string, code int, why string) error {
+	return g.client.write(errorText(id, code, "permd: "+why))
+}
+
+func errorText(id string, code int, why string) []byte {
+	text, _ := oneLine([]byte(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"error":{"code":%d,"message":%s}}`, id, code, quote(why))))
+	return text
+}
+
+// ask sends a request of the gateway's own to a peer and waits for the response.
+func (g *gateway) ask(ctx context.Context, to *writer, method, params string) (*message, error) {
+	id := quote("permd-" + rand.Text())
+	answer := make(chan *message, 1)
+	g.mu.Lock()
+	g.own[ownRequest{to, id}] = answer
+	g.mu.Unlock()
+	defer func() {
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		delete(g.own, ownRequest{to, id})
+	}()
+	text, err := oneLine([]byte(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"method":%s,"params":%s}`, id, quote(method), params)))
+	if err != nil {
+		return nil, err
+	}
+	if err := to.write(text); err != nil {
+		return nil, err
+	}
+	select {
+	case m := <-answer:
+		if m.result == nil {
+			return nil, fmt.Errorf("%s was answered with an error", method)
+		}
+		return m, nil
+	case <-ctx.Done():
+		note, _ := oneLine([]byte(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":` + id + `}}`))
+		_ = to.write(note)
+		return nil, context.Cause(ctx)
+	}
+}
+
+// answered gives a peer's response to the one of the gateway's own requests that it is to,
+// and reports whether there is one.
+func (g *gateway) answered(by *writer, m *message) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	answer := g.own[ownRequest{by, m.id}]
+	if answer == nil {
+		return false
+	}
+	delete(g.own, ownRequest{by, m.id})
+	answer <- m
+	return true
+}
+
+// session returns the declaration of the gateway's session.
+func (g *gateway) session() *client.Session {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	s := &client.Session{ID: g.id, Cwd: g.cfg.Cwd}
+	if g.agent.Name != "" {
+		agent := g.agent
+		s.Client = &agent
+	}
+	if !g.elicits {
+		s.Harness = "mcp" // its questions are answered with permd allow
+	}
+	return s
+}
+
+// quote returns a text as JSON.
+func quote(s string) string {
+	// What is no UTF-8 is replaced, so there is no error.
+	text, _ := jsontext.AppendQuote(nil, strings.ToValidUTF8(s, "\ufffd"))
+	return string(text)
+}

@@ -1,0 +1,57 @@
+package mcp
+
+import (
+	"strings"
+)
+
+// readServer handles a line of the server. What it prints besides messages is left out.
+func (g *gateway) readServer(line []byte) error {
+	if len(strings.TrimSpace(string(line))) == 0 {
+		return nil
+	}
+	m, err := readMessage(line)
+	switch {
+	case err != nil:
+		g.cfg.Say("a line of the server was left out: " + err.Error())
+		return nil
+	case m.isResponse():
+		return g.passResult(m)
+	case m.id == "":
+		if m.method == notedToolsChanged {
+			g.tools.forget()
+		}
+		return g.client.write(m.text)
+	}
+	g.mu.Lock()
+	full := len(g.fromServer) >= maxRequests
+	again := g.fromServer[m.id]
+	if !full && !again {
+		g.fromServer[m.id] = true
+	}
+	g.mu.Unlock()
+	if full || again {
+		return g.server.write(errorText(m.id, codeInvalid, "permd: this id is in use, or too many requests have no response yet"))
+	}
+	return g.client.write(m.text)
+}
+
+// passResult passes the server's response on to the client, if it is the first one to a
+// request that the server was sent.
+func (g *gateway) passResult(m *message) error {
+	if g.answered(&g.server, m) {
+		return nil
+	}
+	g.mu.Lock()
+	r := g.fromClient[m.id]
+	if r == nil || r.cancel != nil {
+		g.mu.Unlock()
+		g.cfg.Say("a response of the server to no request was left out")
+		return nil
+	}
+	delete(g.fromClient, m.id)
+	g.mu.Unlock()
+	if r.method == methodListTools {
+		g.tools.note(m.result)
+	}
+	return g.client.write(m.text)
+}
