@@ -116,7 +116,7 @@ func TestSchemaWords(t *testing.T) {
 		{"effect.method", []string{effects.MethodGet, effects.MethodSend}},
 		{"call.completeness", []string{string(effects.Full), string(effects.Partial), string(effects.None)}},
 		{"call.defects", []string{effects.DefectDropped, effects.DefectContradiction, effects.DefectNearMiss,
-			effects.DefectOption, effects.DefectCharacters}},
+			effects.DefectOption, effects.DefectCharacters, effects.DefectChanged}},
 	} {
 		n := root
 		for name := range strings.SplitSeq(tt.path, ".") {
