@@ -25,7 +25,7 @@ type load struct {
 	lateReason atomic.Pointer[string]
 
 	mu   sync.Mutex
-	took []time.Duration // of a random sample of the requests
+	took []time.Duration // of one request in sampledOf, the first maxTook of them
 }
 
 // counts are the events of a run.

@@ -158,7 +158,7 @@ type summary struct {
 	Stored    int64   `json:"stored"`
 	Forgotten int64   `json:"forgotten"`
 	Connected int64   `json:"connections"`
-	P50       float64 `json:"p50Millis"` // duration of a request among those of all clients
+	P50       float64 `json:"p50Millis"` // duration of a request, of those in load.took
 	P99       float64 `json:"p99Millis"`
 	Peak      float64 `json:"peakRSS"`
 	Rest      *usage  `json:"rest,omitempty"`

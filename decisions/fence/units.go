@@ -87,7 +87,8 @@ func stopsUnit(r *effects.Run) bool {
 		}
 		return slices.ContainsFunc(r.Args, permdLabel().MatchString)
 	}
-	// service NAME COMMAND
+	// What is left are those with the words of service: NAME COMMAND. A manager with other
+	// words needs a case above.
 	return slices.ContainsFunc(r.Args, namesPermd) && (len(r.Args) != 2 || r.Args[1] != "status")
 }
 

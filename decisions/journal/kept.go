@@ -19,7 +19,8 @@ type Retention struct {
 	Bytes        int64     `json:"bytes"`             // of the database that are in use
 	MaxBytes     int64     `json:"maxBytes,omitzero"` // 0 for no limit
 	MaxAgeS      int64     `json:"maxAgeSeconds,omitzero"`
-	// Free is the free space of the file system, in bytes; 0 if it is not known.
+	// Free is the free space of the file system, in bytes; 0 if it is not known, or if
+	// there is none: LowSpace tells them apart.
 	Free int64 `json:"free,omitzero"`
 	// LowSpace is set long before the file system is full.
 	LowSpace bool `json:"lowSpace,omitzero"`

@@ -102,9 +102,7 @@ func (t *translator) checkRunnable(r *pattern.Run) *untranslatable {
 		return &untranslatable{Targets, "it allows whatever targets the project defines, now and later", "name the targets, an entry each, such as \"" + base + " test\""}
 	case r.ByPath() && r.Rest && !t.o.Table.Knows(base):
 		// The effect of further words on a script is unknown.
-		if bare || true {
-			r.Rest = false
-		}
+		r.Rest = false
 	}
 	return nil
 }

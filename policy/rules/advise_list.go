@@ -133,7 +133,8 @@ func (l *adviser) shortOption(e listEntry, r *pattern.Run) {
 	}
 }
 
-// wideFolders lists folders that hold all files of a person or of the machine.
+// wideFolders lists folders that hold all files of a person or of the machine. What an
+// import refuses to allow is in wholeTree of package imports.
 var wideFolders = []string{"/", "/home", "/Users", "/root", "/etc", "/usr", "/var", "/opt", "/tmp", "/var/tmp"}
 
 func (l *adviser) pathEntry(e listEntry, p *pattern.Path) {

@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// The queries that checks of rules use: whether a rule can ever match.
+// The queries that checks of rules use: whether a rule can ever match. What a program runs
+// of what it is given is in runners.go.
 
 // Knows reports whether a program is in the table.
 func (t *Table) Knows(program string) bool { return t.entryOf(program) != nil }
