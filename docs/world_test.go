@@ -67,6 +67,10 @@ func newWorld(t *testing.T, r rules) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
+	profiles, err := shippedProfiles()
+	if err != nil {
+		t.Fatal(err)
+	}
 	base := rego.Base()
 	if r.noBase {
 		base = nil
@@ -75,7 +79,7 @@ func newWorld(t *testing.T, r rules) *world {
 		OrgDir: r.org, OrgOwners: []uint32{0, uid},
 		UserDir: func(uint32) (string, error) { return r.user, nil },
 		UID:     uid,
-		Base:    base, Schema: rego.InputSchema(), Programs: rego.Programs(), Profiles: rego.Profiles(), Table: table,
+		Base:    base, Schema: rego.InputSchema(), Programs: rego.Programs(), Profiles: rego.Profiles(), Table: table, ParsedProfiles: profiles,
 		Switches: func() (policy.Switches, error) { return policy.Switches{Profile: r.profile}, nil },
 	})
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects/mounts"
 	"github.com/permd/permd/decisions/effects/programs"
+	"github.com/permd/permd/decisions/effects/tools"
 	"github.com/permd/permd/policy/source"
 )
 
@@ -41,9 +42,10 @@ type Options struct {
 	Schema   []byte            // JSON schema of the input
 	Programs map[string][]byte // the program table
 	Profiles []byte            // the agent profiles
-	// Table is the parsed Programs, for those who open many stores: it is
-	// read-only. Open parses Programs if it is nil.
-	Table *programs.Table
+	// Table and ParsedProfiles are the parsed Programs and Profiles, for those who open many
+	// stores: they are read-only. Open parses what is nil.
+	Table          *programs.Table
+	ParsedProfiles *tools.Profiles
 
 	// Switches reads the merged settings; it is called at the start and at each
 	// reload. Defaults if nil.

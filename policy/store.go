@@ -109,8 +109,10 @@ func Open(ctx context.Context, opts Options) (*Store, error) {
 			return nil, fmt.Errorf("reading the program table: %w", err)
 		}
 	}
-	if s.profiles, err = tools.ParseProfiles(opts.Profiles); err != nil {
-		return nil, fmt.Errorf("reading the agent profiles: %w", err)
+	if s.profiles = opts.ParsedProfiles; s.profiles == nil {
+		if s.profiles, err = tools.ParseProfiles(opts.Profiles); err != nil {
+			return nil, fmt.Errorf("reading the agent profiles: %w", err)
+		}
 	}
 	shipped := []source.File{{Name: "profiles", Data: opts.Profiles}}
 	for _, name := range slices.Sorted(maps.Keys(opts.Programs)) {

@@ -41,6 +41,10 @@ func newWorldIn(t testing.TB, root string) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
+	profiles, err := shippedProfiles()
+	if err != nil {
+		t.Fatal(err)
+	}
 	w.opts = Options{
 		OrgDir: w.org, OrgOwners: policytest.Owners(),
 		UserDir:  func(uint32) (string, error) { return w.user, nil },
@@ -49,7 +53,7 @@ func newWorldIn(t testing.TB, root string) *world {
 		Schema:   rego.InputSchema(),
 		Programs: rego.Programs(),
 		Profiles: rego.Profiles(),
-		Table:    table,
+		Table:    table, ParsedProfiles: profiles,
 	}
 	return w
 }

@@ -21,6 +21,7 @@ import (
 
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/internal/sqlitedb"
+	"github.com/permd/permd/internal/testload"
 	"github.com/permd/permd/remember"
 )
 
@@ -32,6 +33,7 @@ func TestMain(m *testing.M) {
 		forgetOnFullDisk(path)
 		return
 	}
+	testload.CollectRarely()
 	goleak.VerifyTestMain(m)
 }
 

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/decisions/effects/programs"
 	"github.com/permd/permd/policy"
 	"github.com/permd/permd/policy/settings"
 	"github.com/permd/permd/rego"
@@ -124,6 +125,9 @@ func (r *Rules) With(ctx context.Context, u User) (decisions.Snapshot, error) {
 	return snap, nil
 }
 
+// shippedTable is the program table that permd ships, which all stores share.
+var shippedTable = sync.OnceValues(func() (*programs.Table, error) { return programs.ParseTable(rego.Programs()) })
+
 // store returns the shipped rules, and loads them the first time. If paths is set,
 // they do not allow the project's files. The caller holds the lock.
 func (r *Rules) store(ctx context.Context, paths bool) (*policy.Store, error) {
@@ -137,10 +141,14 @@ func (r *Rules) store(ctx context.Context, paths bool) (*policy.Store, error) {
 			sw.Disable = append(sw.Disable, "base.edit")
 		}
 	}
+	table, err := shippedTable()
+	if err != nil {
+		return nil, fmt.Errorf("reading the program table: %w", err)
+	}
 	s, err := policy.Open(ctx, policy.Options{
 		UserDir: func(uint32) (string, error) { return r.userDir(), nil },
 		UID:     uint32(os.Geteuid()), // the user that must own the rules
-		Base:    rego.Base(), Schema: rego.InputSchema(), Programs: rego.Programs(), Profiles: rego.Profiles(),
+		Base:    rego.Base(), Schema: rego.InputSchema(), Programs: rego.Programs(), Table: table, Profiles: rego.Profiles(),
 		Switches: func() (policy.Switches, error) { return sw, nil }, KeepResults: true, Compare: r.Compare,
 	})
 	if err == nil {

@@ -69,11 +69,10 @@ func TestScripts(t *testing.T) {
 		t.Fatalf("no scripts: %v", err)
 	}
 	files = testload.WithRace(t, files)
-	if testing.Short() { // one of the rules, one of the daemon, one of calls, one without any
-		files = nil
-		for _, name := range []string{"bad-policy", "serve", "try", "version"} {
-			files = append(files, filepath.Join(dir, name+".txtar"))
-		}
+	if testing.Short() {
+		// One with a daemon and calls, and one without any. Commands that read rules in their
+		// own process are run without a command line by TestRunWithoutCommandLine.
+		files = []string{filepath.Join(dir, "serve.txtar"), filepath.Join(dir, "version.txtar")}
 	}
 	testscript.Run(t, testscript.Params{
 		Files:               files,

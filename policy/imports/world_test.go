@@ -52,11 +52,11 @@ func newWorld(t testing.TB, im *Import, base map[string][]byte) *world {
 func openWorld(t testing.TB, im *Import, dir string, base map[string][]byte) *world {
 	t.Helper()
 	uid := uint32(os.Geteuid())
-	table, _ := shipped()
+	table, profiles := shipped()
 	store, err := policy.Open(t.Context(), policy.Options{
 		OrgDir: filepath.Join(t.TempDir(), "none"), OrgOwners: []uint32{0, uid},
 		UserDir: func(uint32) (string, error) { return dir, nil },
-		UID:     uid, Base: base, Schema: rego.InputSchema(), Programs: rego.Programs(), Profiles: rego.Profiles(), Table: table,
+		UID:     uid, Base: base, Schema: rego.InputSchema(), Programs: rego.Programs(), Profiles: rego.Profiles(), Table: table, ParsedProfiles: profiles,
 	})
 	if err != nil {
 		for _, f := range im.Files {

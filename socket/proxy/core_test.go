@@ -12,11 +12,15 @@ import (
 
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/internal/strictjson"
+	"github.com/permd/permd/internal/testload"
 	"github.com/permd/permd/socket"
 	"github.com/permd/permd/socket/client"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	testload.CollectRarely()
+	goleak.VerifyTestMain(m)
+}
 
 // talk is a conversation in which the test sends every line and plays permd.
 type talk struct {

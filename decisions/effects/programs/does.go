@@ -92,7 +92,10 @@ func descriptions(lines []textNode) ([]Description, error) {
 
 // checkDoes refuses words that do not fit a sentence on one line.
 func checkDoes(words string) error {
-	rest := strings.NewReplacer(DoesOperand, "", DoesOperands, "").Replace(words)
+	rest := ""
+	if strings.ContainsAny(words, "{}") {
+		rest = strings.NewReplacer(DoesOperand, "", DoesOperands, "").Replace(words)
+	}
 	switch {
 	case strings.TrimSpace(words) != words || words == "":
 		return errors.New("no words, or blanks around them")

@@ -36,6 +36,10 @@ type textNode struct {
 // UnmarshalYAML reads a string and records its line.
 func (s *textNode) UnmarshalYAML(n *yaml.Node) error {
 	s.line = n.Line
+	if n.Kind == yaml.ScalarNode && n.ShortTag() == "!!str" {
+		s.text = n.Value // as below, without a decoder for each word
+		return nil
+	}
 	return n.Decode(&s.text)
 }
 
