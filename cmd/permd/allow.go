@@ -21,12 +21,12 @@ func (a *app) allowCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "allow [DECISION]",
 		Short: "Allow a call that a harness could not ask you about",
-		Long: `Allow a call that permd left to you but that was blocked, because its harness had
-no way to ask you. Without DECISION, list these calls.
+		Long: `Allow a call that permd left to you but that was blocked, because its harness
+had no way to ask you. Without DECISION, list these calls.
 
-The same call is then allowed once, in the same session, within half an hour: tell
-the agent to try again. Nothing is remembered unless you choose a width with
---width; the list shows the widths of each call.
+The same call is then allowed once, in the same session, within half an hour:
+tell the agent to try again. Nothing is remembered unless you choose a width
+with --width; the list shows the widths of each call.
 
 Calls that a rule denies cannot be allowed this way. Agents are denied this
 command.

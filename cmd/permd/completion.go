@@ -33,8 +33,8 @@ func (a *app) completionCommand() *cobra.Command {
 		Annotations: readsOnly,
 		Short:       "Print a shell completion script",
 		Long: `Print a script that lets SHELL (bash, zsh or fish) complete permd's commands and
-options, the ids of recent decisions, of calls that wait and of remembered choices,
-and the names of layers and agents. Load it with:
+options, the ids of recent decisions, of calls that wait and of remembered
+choices, and the names of layers and agents. Load it with:
 
   bash   source <(permd completion bash)       in ~/.bashrc
   zsh    source <(permd completion zsh)        in ~/.zshrc, after compinit
@@ -102,7 +102,7 @@ func (a *app) completeDecisions(cmd *cobra.Command, args []string, _ string) ([]
 	var out []cobra.Completion
 	for i := len(recs) - 1; i >= 0; i-- {
 		d := &recs[i].Decision
-		out = append(out, cobra.CompletionWithDesc(d.ID, string(d.Verdict)+" "+summary(d)))
+		out = append(out, cobra.CompletionWithDesc(d.ID, string(d.Verdict)+" "+summaryOf(recs[i])))
 	}
 	return out, cobra.ShellCompDirectiveDefault | cobra.ShellCompDirectiveKeepOrder
 }

@@ -37,18 +37,18 @@ func (a *app) uninstallCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "uninstall",
 		Short: "Take back everything that permd has set up",
-		Long: `Undo permd hook install, permd acp install and permd service install, wherever they
-were used: first the hooks of harnesses and the agents of ACP clients, so that none
-runs a permd that is gone, and then the systemd units. What will be removed is shown,
-and it is asked before.
+		Long: `Undo permd hook install, permd acp install and permd service install, wherever
+they were used: first the hooks of harnesses and the agents of ACP clients, so
+that none runs a permd that is gone, and then the systemd units. What will be
+removed is shown, and it is asked before.
 
-If permd cannot be taken out of one place, nothing is changed, and it is said what to
-do there by hand. The settings of codecompanion, avante and agent-shell are code:
-permd acp uninstall says what to remove. The program itself stays.
+If permd cannot be taken out of one place, nothing is changed, and it is said
+what to do there by hand. The settings of codecompanion, avante and agent-shell
+are code: permd acp uninstall says what to remove. The program itself stays.
 
-Rules, settings, remembered choices and the journal stay too, unless --purge is given.
-That deletes permd's folders of your user, with the backups of changed files; it needs
-a daemon that does not run.
+Rules, settings, remembered choices and the journal stay too, unless --purge is
+given. That deletes permd's folders of your user, with the backups of changed
+files; it needs a daemon that does not run.
 
 ` + cli.ExitCodes,
 		Example: `  permd uninstall --dry-run
@@ -85,7 +85,7 @@ func (a *app) uninstall(ctx context.Context, o uninstallOptions) error {
 	nothing := len(r.Places)+len(r.Units)+len(r.Purge) == 0
 	if o.dryRun || nothing {
 		if r.DryRun = o.dryRun; a.JSON {
-			return cli.PrintIndented(a.Out, r)
+			return cli.PrintJSON(a.Out, r)
 		}
 		return nil
 	}
@@ -103,7 +103,7 @@ func (a *app) uninstall(ctx context.Context, o uninstallOptions) error {
 		return err
 	}
 	if a.JSON {
-		return cli.PrintIndented(a.Out, r)
+		return cli.PrintJSON(a.Out, r)
 	}
 	fmt.Fprintln(a.Out, "removed")
 	if len(r.Next) > 0 {

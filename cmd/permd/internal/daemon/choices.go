@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/permd/permd/cmd/permd/internal/cli"
@@ -190,10 +191,11 @@ func (m choices) add(ctx context.Context, uid uint32, n admin.NewChoice) ([]reme
 		if why == nil {
 			return list, nil
 		}
-		err = fmt.Errorf("%w (%w)", err, why)
+		err = fmt.Errorf("%w; %w", err, why)
 	}
 	if errors.Is(err, remember.ErrNotRemembered) || errors.Is(err, remember.ErrTooMany) || errors.Is(err, remember.ErrOff) {
-		return nil, fmt.Errorf("%w: %w", admin.ErrRefused, err)
+		// One of the two says it.
+		return nil, fmt.Errorf("%w: %s", admin.ErrRefused, strings.TrimPrefix(err.Error(), remember.ErrNotRemembered.Error()+": "))
 	}
 	if err != nil {
 		return nil, err
