@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -28,8 +29,10 @@ type uninstallReport struct {
 	Places []setup.Installed `json:"places"`
 	Units  []string          `json:"units"`
 	Purge  []string          `json:"purge"`
-	DryRun bool              `json:"dryRun,omitzero"`
-	Next   []string          `json:"next"`
+	// Kept are permd's folders that stay.
+	Kept   []string `json:"kept"`
+	DryRun bool     `json:"dryRun,omitzero"`
+	Next   []string `json:"next"`
 }
 
 func (a *app) uninstallCommand() *cobra.Command {
@@ -99,14 +102,22 @@ func (a *app) uninstall(ctx context.Context, o uninstallOptions) error {
 			return err
 		}
 	}
+	byHand := service.StartedByHand(ctx, dirs)
 	if err := a.remove(dirs, r); err != nil {
 		return err
+	}
+	if byHand > 0 {
+		r.Next = slices.Insert(r.Next, 0, fmt.Sprintf("kill -TERM %d   # the daemon that runs without systemd", byHand))
 	}
 	if a.JSON {
 		return cli.PrintJSON(a.Out, r)
 	}
 	fmt.Fprintln(a.Out, "removed")
+	a.renderKept(r)
 	if len(r.Next) > 0 {
+		if len(r.Places) > 0 {
+			fmt.Fprintf(a.Out, "\nSessions of agents that run already still ask permd: end them first.\n")
+		}
 		fmt.Fprintf(a.Out, "\nNow run:\n")
 		for _, n := range r.Next {
 			fmt.Fprintf(a.Out, "  %s\n", n)
@@ -121,7 +132,7 @@ func (a *app) planUninstall(ctx context.Context, dirs xdg.Dirs, o uninstallOptio
 	if err != nil {
 		return nil, err
 	}
-	r := &uninstallReport{Places: append([]setup.Installed{}, places...), Units: []string{}, Purge: []string{}, Next: []string{}}
+	r := &uninstallReport{Places: append([]setup.Installed{}, places...), Units: []string{}, Purge: []string{}, Kept: []string{}, Next: []string{}}
 	units := service.Links(service.Dir(dirs))
 	for _, name := range service.UnitNames {
 		units = append(units, filepath.Join(service.Dir(dirs), name))
@@ -137,6 +148,11 @@ func (a *app) planUninstall(ctx context.Context, dirs xdg.Dirs, o uninstallOptio
 		}
 	}
 	if !o.purge {
+		for _, dir := range []string{dirs.Config, dirs.Data, dirs.State} {
+			if info, err := os.Lstat(dir); err == nil && info.IsDir() {
+				r.Kept = append(r.Kept, dir)
+			}
+		}
 		return r, nil
 	}
 	for _, dir := range []string{dirs.Config, dirs.Data, dirs.State} {
@@ -209,6 +225,14 @@ func (a *app) renderUninstall(r *uninstallReport) {
 	}
 	if len(r.Places)+len(r.Units)+len(r.Purge) == 0 {
 		fmt.Fprintln(a.Out, "permd is not set up anywhere")
+		a.renderKept(r)
+	}
+}
+
+// renderKept says what stays, and what deletes it.
+func (a *app) renderKept(r *uninstallReport) {
+	for _, dir := range r.Kept {
+		fmt.Fprintf(a.Out, "kept       %s (permd uninstall --purge)\n", dir)
 	}
 }
 
