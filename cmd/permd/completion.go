@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -166,6 +167,7 @@ func completeFlags(cmd *cobra.Command) {
 		"layer": layers, "profile": {settings.ProfileCareful, settings.ProfileBalanced, settings.ProfileUnattended},
 		"verdict": {string(decisions.Allow), string(decisions.Ask), string(decisions.Deny)},
 		"scope":   {"session", "session+children", "project", "user"}, "kind": kindWords(), "width": {"w1", "w2", "w3"},
+		"only": strings.Split(activityNames(decisions.Activities), ", "),
 	} {
 		if cmd.Flags().Lookup(name) != nil {
 			_ = cmd.RegisterFlagCompletionFunc(name, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)) // it is not registered twice

@@ -252,6 +252,12 @@ file as it is now. The output says to what.
   permd remember add write "./docs/**"
   permd remember add --reject run "git push --force *"`,
 		Args: cobra.ExactArgs(2),
+		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+			if len(args) > 0 {
+				return nil, noFiles // a line, which names no file of here
+			}
+			return kindWords(), noFiles
+		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			n.Kind, n.Line = args[0], args[1]
 			if reject {

@@ -45,6 +45,7 @@ ask contains "why" if input.effect.program == "frobnicate"
 	}
 	d.permd(t, "remember", "add", "run", "npm test", "--dir", project)
 	d.permd(t, "remember", "add", "write", "./寿司/a/very/long/path/to/some/file/that/is/deeply/nested/in/the/project/**", "--dir", project)
+	d.hook(t, "cursor", hookInput(hookShell[8].in, project, "curl -X POST https://api.example.com/"+strings.Repeat("long/path/", 4)+" "+strings.Repeat("-H A:b ", 9)))
 	var f filled
 	f.testDaemon, f.project = d, project
 	f.decision = d.records(t)[0].Decision.ID
@@ -74,8 +75,8 @@ func TestNarrow(t *testing.T) {
 		cmd := f.in(args...)
 		cmd.Env = append(cmd.Environ(), "COLUMNS=80")
 		out, _ := cmd.Output() // the verdicts differ
-		if len(out) == 0 {
-			t.Errorf("permd %q prints nothing", args)
+		if len(out) == 0 || args[0] == "allow" && !bytes.Contains(out, []byte("    --width w1  exactly this (anything sent to api.example.com) (in this\n                project)\n")) {
+			t.Errorf("permd %q prints %s", args, out)
 		}
 		for line := range strings.Lines(string(out)) {
 			if line = strings.TrimSuffix(line, "\n"); cli.Cells(line) > 80 && len(strings.Fields(line)) > 1 {

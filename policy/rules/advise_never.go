@@ -39,7 +39,7 @@ func (l *adviser) unmatchedPrefixes(b ast.Body) {
 			continue
 		}
 		for _, w := range words {
-			if why, hint := wrongBeginning(field, w); why == "x" {
+			if why, hint := wrongBeginning(field, w); why != "" {
 				l.found.Add(e.Location, diag.SeverityWarning, hint, "input.effect.%s never begins with %q: %s", field, w, why)
 			}
 		}

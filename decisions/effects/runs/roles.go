@@ -298,8 +298,11 @@ func (v *invocation) applyPath(role programs.Role, i int, w effects.Word, tree b
 		add(effects.KindDelete, true, tree)
 	case programs.RoleMoves:
 		v.changes = true
-		add(effects.KindDelete, true, true)
-		v.moved()
+		if w.Text != "/dev/null" {
+			e := v.below(v.b.Entry(effects.KindDelete, w.Text, v.run.Cwd, v.at.From), true, false)
+			v.moved(&e)
+			v.b.Add(v.via(i, e))
+		}
 		v.passesOn(i, w.Text)
 		v.disturbs = append(v.disturbs, w.Text)
 	case programs.RoleLink:
@@ -324,9 +327,9 @@ func (v *invocation) applyPath(role programs.Role, i int, w effects.Word, tree b
 	}
 }
 
-// moved says of the last effect, a delete, that its path is moved.
-func (v *invocation) moved() {
-	e := &v.b.Effects[len(v.b.Effects)-1]
+// moved says of a delete that its path is moved. The effect is not yet one of the call, which
+// would be the one that changes the path.
+func (v *invocation) moved(e *effects.Effect) {
 	if e.Kind != effects.KindDelete || e.File == nil {
 		return
 	}
