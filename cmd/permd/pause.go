@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -50,6 +51,9 @@ It begins at a terminal alone. Agents are denied this command.
 				dir, err := filepath.Abs(n.Dir)
 				if err != nil {
 					return fmt.Errorf("finding the folder: %w", err)
+				}
+				if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+					return cli.Failf(cli.ExitError, "name a folder in the project", "there is no folder %s", n.Dir)
 				}
 				n.Dir = dir
 			}

@@ -151,7 +151,7 @@ each entry, one a line. An error is an object on standard error, with the member
 		&cobra.Group{ID: "policy", Title: "Policies:"},
 		&cobra.Group{ID: "setup", Title: "Setup and diagnosis:"},
 	)
-	root.SetHelpCommandGroupID("setup")
+	root.SetHelpCommand(helpCommand())
 	for _, sub := range []struct {
 		group string
 		cmd   *cobra.Command

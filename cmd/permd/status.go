@@ -34,7 +34,7 @@ degraded, since it still answers.
 
 // status prints the daemon's status.
 func (a *app) status(ctx context.Context) error {
-	c, err := client.Connect(ctx, client.Options{Admin: true})
+	c, err := client.Connect(ctx, client.Options{Admin: true, Timeout: decideTimeout})
 	if err != nil {
 		return err
 	}

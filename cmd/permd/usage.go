@@ -140,3 +140,36 @@ func helpOf(cmd *cobra.Command) error {
 	}
 	return cmd.Help()
 }
+
+// helpCommand returns the command that prints the help of another one.
+func helpCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:         "help [COMMAND...]",
+		Annotations: readsOnly,
+		GroupID:     "setup",
+		Short:       "Help about any command",
+		Long: `Print what permd COMMAND --help prints.
+
+` + cli.ExitCodes,
+		Example: `  permd help policy check`,
+		ValidArgsFunction: func(cmd *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+			about, _, err := cmd.Root().Find(args)
+			if err != nil {
+				return nil, cobra.ShellCompDirectiveNoFileComp
+			}
+			return subcommands(about), cobra.ShellCompDirectiveNoFileComp
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			about := cmd.Root()
+			for _, name := range args {
+				i := slices.IndexFunc(about.Commands(), func(c *cobra.Command) bool { return c.Name() == name })
+				if i < 0 {
+					return unknownCommand(about, name)
+				}
+				about = about.Commands()[i]
+			}
+			about.InitDefaultHelpFlag()
+			return about.Help()
+		},
+	}
+}

@@ -12,6 +12,8 @@ func TestUsageErrors(t *testing.T) {
 	t.Parallel()
 	for line, want := range map[string][2]string{
 		"stauts":                {`unknown command "stauts" for "permd"`, "did you mean permd status?"},
+		"help stauts":           {`unknown command "stauts" for "permd"`, "did you mean permd status?"},
+		"help policy chek":      {`unknown command "chek" for "permd policy"`, "did you mean permd policy check?"},
 		"policy chek":           {`unknown command "chek" for "permd policy"`, "did you mean permd policy check?"},
 		"remember frobnicate":   {`unknown command "frobnicate" for "permd remember"`, "one of: add, confirm, export, forget, list, show"},
 		"hook instal":           {`unknown harness "instal"`, "did you mean permd hook install?"},

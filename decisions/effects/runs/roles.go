@@ -327,22 +327,6 @@ func (v *invocation) applyPath(role programs.Role, i int, w effects.Word, tree b
 	}
 }
 
-// moved says of a delete that its path is moved. The effect is not yet one of the call, which
-// would be the one that changes the path.
-func (v *invocation) moved(e *effects.Effect) {
-	if e.Kind != effects.KindDelete || e.File == nil {
-		return
-	}
-	switch mode, err := v.b.Paths.Lstat(e.File.Path); {
-	case err != nil || v.b.Stale(e.File.Path):
-		e.File.Moved = effects.MovedPath
-	case mode.IsDir():
-		e.File.Moved = effects.MovedFolder
-	default:
-		e.File.Moved = effects.MovedFile
-	}
-}
-
 // below makes an effect recursive if tree is set. With names, the content of files
 // below is not read.
 func (v *invocation) below(e effects.Effect, tree, names bool) effects.Effect {
