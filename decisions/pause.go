@@ -88,7 +88,7 @@ func (o *effectResult) lock() bool {
 	case o.verdict == Deny, o.row == RowFailure:
 		return false
 	case o.verdict == Allow:
-		o.reason, o.rules, o.choice, o.note = "permd is locked", nil, nil, ""
+		o.reason, o.rules, o.choice, o.note = "permd is locked until you run permd unlock in a terminal", nil, nil, ""
 	default:
 		o.reason = "permd is locked: " + o.reason
 	}

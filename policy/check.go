@@ -253,7 +253,7 @@ func (f Folder) open() (rules.Unit, *input.Schema, error) {
 		return rules.Unit{}, nil, &diag.Error{Layer: f.Layer, Problems: ps}
 	}
 	if len(t.Files) == 0 {
-		return rules.Unit{}, nil, fmt.Errorf("no .rego file, no %s, no %s and no file in %s/ in %s", source.ListName, source.ProfilesName, source.ProgramsDir, f.Dir)
+		return rules.Unit{}, nil, noRulesError{f.Dir}
 	}
 	u := rules.Unit{Layer: f.Layer, Files: t.Files, Table: f.Table, Profiles: f.Profiles}
 	for i := range u.Files { // relative to the folder as the caller named it
@@ -384,4 +384,17 @@ func layerOf(files []source.File) decisions.Layer {
 		}
 	}
 	return ""
+}
+
+// noRulesError is about a folder without any file of rules.
+type noRulesError struct{ dir string }
+
+// Error implements error.
+func (e noRulesError) Error() string {
+	return fmt.Sprintf("no .rego file, no %s, no %s and no file in %s/ in %s", source.ListName, source.ProfilesName, source.ProgramsDir, e.dir)
+}
+
+// Hint says what the files are called.
+func (e noRulesError) Hint() string {
+	return "write a " + source.ListName + " there, or have permd init write examples"
 }

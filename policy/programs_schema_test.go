@@ -13,8 +13,8 @@ import (
 	"github.com/permd/permd/rego"
 )
 
-// fits reports whether a file of programs fits the schema, as any validator says.
-func fits(t *testing.T, data []byte) (bool, string) {
+// fits reports whether a file fits a schema, as any validator says.
+func fits(t *testing.T, data, schema []byte) (bool, string) {
 	t.Helper()
 	var doc any
 	if err := yaml.Unmarshal(data, &doc); err != nil {
@@ -29,7 +29,7 @@ func fits(t *testing.T, data []byte) (bool, string) {
 	}
 	var out *ast.Term
 	err = topdown.GetBuiltin(ast.JSONMatchSchema.Name)(topdown.BuiltinContext{},
-		[]*ast.Term{ast.StringTerm(string(text)), ast.StringTerm(string(rego.ProgramsSchema()))},
+		[]*ast.Term{ast.StringTerm(string(text)), ast.StringTerm(string(schema))},
 		func(t *ast.Term) error { out = t; return nil })
 	if err != nil {
 		t.Fatal(err)
@@ -42,7 +42,7 @@ func fits(t *testing.T, data []byte) (bool, string) {
 // examples, and refuses files whose form the reader refuses.
 func TestProgramsSchema(t *testing.T) {
 	for name, data := range rego.Programs() {
-		if ok, why := fits(t, data); !ok {
+		if ok, why := fits(t, data, rego.ProgramsSchema()); !ok {
 			t.Errorf("%s does not fit the schema: %.400s", name, why)
 		}
 	}
@@ -73,7 +73,7 @@ func TestProgramsSchema(t *testing.T) {
 		"a wrapper":        {"programs: [{names: [x], wrapper: {wraps: true}}]", false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			ok, why := fits(t, []byte(c.text))
+			ok, why := fits(t, []byte(c.text), rego.ProgramsSchema())
 			if ok != c.ok {
 				t.Errorf("it fits the schema: %t (%s)", ok, why)
 			}
@@ -91,7 +91,7 @@ func TestProgramsSchema(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if ok, why := fits(t, data); !ok {
+		if ok, why := fits(t, data, rego.ProgramsSchema()); !ok {
 			t.Errorf("%s does not fit the schema: %s", file, why)
 		}
 	}

@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-//go:embed base/*.rego programs/*.yaml profiles.yaml input.schema.json programs.schema.json
+//go:embed base/*.rego programs/*.yaml profiles.yaml input.schema.json programs.schema.json profiles.schema.json
 var files embed.FS
 
 // Base returns the files of the base layer, its tests included, by their path
@@ -48,6 +48,9 @@ func Profiles() []byte { return file("profiles.yaml") }
 
 // ProgramsSchema returns the JSON schema of the program table's files.
 func ProgramsSchema() []byte { return file("programs.schema.json") }
+
+// ProfilesSchema returns the JSON schema of files with profiles.
+func ProfilesSchema() []byte { return file("profiles.schema.json") }
 
 // InputSchema returns the JSON schema of the document that rules see as input.
 func InputSchema() []byte { return file("input.schema.json") }

@@ -143,9 +143,9 @@ func (s *Store) allowableLine(p *pattern.Pattern, scope ScopeKind) error {
 	}
 	switch {
 	case strings.Contains(p.Run.Program, "/"):
-		return fmt.Errorf("%w: a program is named without its path, and a script is only remembered with its content: allow it when permd asks", ErrNotRemembered)
+		return fmt.Errorf("%w: a program is named without its path, and a script is only remembered with its content", ErrNotRemembered)
 	case targets.Runs(p.Run.Program):
-		return fmt.Errorf("%w: %s runs what the project's files say, which is only remembered with their content: allow it when permd asks", ErrNotRemembered, p.Run.Program)
+		return fmt.Errorf("%w: %s runs what the project's files say, which is only remembered with their content", ErrNotRemembered, p.Run.Program)
 	case p.Run.Program == "git" && scope == ForUser:
 		return fmt.Errorf("%w: git obeys the configuration of where it runs, so it is bound to the project", ErrNotRemembered)
 	}

@@ -39,20 +39,21 @@ func (a *app) aapCommand() *cobra.Command {
 		Long: `Decide all calls of a turn of the Agent Application Protocol that has stopped
 for tool use. TURN.json, or standard input, holds the params of aap/permissions:
 the agent with its tools, the client's tools, and the turn or the history. A
-sessionId is not needed. Prints what happens to each call and, if no call is left
-to the person, the messages to post.
+sessionId is not needed. Prints what happens to each call and, if no call is
+left to the person, the messages to post.
 
 By default the daemon decides. With --local this process decides with the same
 policies, without memory, and logs nothing: use it to try out policies, not to
-enforce them. The command does not take the person's answers; a client sends them
-with aap/answer.
+enforce them. The command does not take the person's answers; a client sends
+them with aap/answer.
 
-The exit code is that of the strictest outcome: 5 if a call is denied, otherwise 6
-if a call is left to the person, otherwise 0.
+The exit code is that of the strictest outcome: 5 if a call is denied, otherwise
+6 if a call is left to the person, otherwise 0.
 
 ` + cli.ExitCodes,
 		Example: `  permd aap turn.json
-  echo '{"agent":{"name":"helper"},"turn":{"stopReason":"end_turn","messages":[]}}' | permd aap --local -`,
+  echo '{"agent":{"name":"a"},"turn":{"stopReason":"end_turn","messages":[]}}' |
+    permd aap --local -`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.aap(cmd.Context(), args[0], &o)

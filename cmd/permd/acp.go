@@ -28,23 +28,23 @@ func (a *app) acpCommand() *cobra.Command {
 		Use:   "acp [flags] -- AGENT [ARGS...]",
 		Short: "Run an ACP agent behind permd",
 		Long: `Run an ACP agent and answer its permission requests. Put "permd acp --" in front
-of the agent's command in the settings of any ACP client (permd acp install does it
-for some). permd starts the agent, relays all messages unchanged, and asks the
-daemon about permission requests. The client never sees requests that rules or
-remembered answers decide. It shows you the others, with what permd would remember
-in place of the agent's "always".
+of the agent's command in the settings of any ACP client (permd acp install does
+it for some). permd starts the agent, relays all messages unchanged, and asks
+the daemon about permission requests. The client never sees requests that rules
+or remembered answers decide. It shows you the others, with what permd would
+remember in place of the agent's "always".
 
-permd also decides when the agent uses the client's terminals and files: a denied
-use is an error for the agent, and if a rule asks, you are asked. With --ask-gates,
-or the setting ask_gates, you are asked about every use that nothing allows and
-that the agent did not ask about itself.
+permd also decides when the agent uses the client's terminals and files: a
+denied use is an error for the agent, and if a rule asks, you are asked. With
+--ask-gates, or the setting ask_gates, you are asked about every use that
+nothing allows and that the agent did not ask about itself.
 
-Calls that ran without a request are in the decision log (permd log list --unasked)
-and counted by permd status.
+Calls that ran without a request are in the decision log (permd log list
+--unasked) and counted by permd status.
 
-Without a daemon, you answer all requests. If standard input is a terminal, permd
-replaces itself with the agent, since that is how clients let users log in. The exit
-code is that of the agent.
+Without a daemon, you answer all requests. If standard input is a terminal,
+permd replaces itself with the agent, since that is how clients let users log
+in. The exit code is that of the agent.
 
 With --proxy, permd is one of the proxies that a conductor chains in front of an
 agent. The conductor starts the agent and relays its messages.

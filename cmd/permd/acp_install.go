@@ -16,22 +16,23 @@ func (a *app) acpInstallCommand() *cobra.Command {
 		Use:   "install CLIENT AGENT [-- COMMAND ARGS...]",
 		Short: "Configure an ACP client to run an agent behind permd",
 		Long: `Put permd acp in front of an agent's command in the settings of a client of the
-Agent Client Protocol. CLIENT is ` + strings.Join(setup.ACPClients(), ", ") + `.
+Agent Client Protocol.
+CLIENT is ` + strings.Join(setup.ACPClients(), ", ") + `.
 AGENT is ` + wrapWords(setup.ACPAgents(), "AGENT is ") + `,
 or the name of an entry in the client's settings, or any name with a command.
 
-For zed, jetbrains and acpx, the settings file is changed: permd goes in front of
-the command in the agent's entries, which otherwise stay as they are; if there is
-none, an entry is added. The change is shown and made only after you confirm it. The
-rest of the file is preserved, with comments and order. A backup is kept, and permd
-acp uninstall restores the file.
+For zed, jetbrains and acpx, the settings file is changed: permd goes in front
+of the command in the agent's entries, which otherwise stay as they are; if
+there is none, an entry is added. The change is shown and made only after you
+confirm it. The rest of the file is preserved, with comments and order. A backup
+is kept, and permd acp uninstall restores the file.
 
-The settings of codecompanion, avante and agent-shell are code, so the lines to add
-are printed.
+The settings of codecompanion, avante and agent-shell are code, so the lines to
+add are printed.
 
-Unless they exist, systemd units that start the daemon on demand are installed and
-enabled too (see permd service install). They take effect at the next login; the
-commands that start them now are printed.
+Unless they exist, systemd units that start the daemon on demand are installed
+and enabled too (see permd service install). They take effect at the next login;
+the commands that start them now are printed.
 
 ` + cli.ExitCodes,
 		Example: `  permd acp install zed claude
@@ -54,8 +55,8 @@ func (a *app) acpUninstallCommand() *cobra.Command {
 		Use:   "uninstall CLIENT AGENT",
 		Short: "Undo permd acp install",
 		Long: `Undo permd acp install. If the client's file has not been changed since, it is
-restored; otherwise only permd is removed from the agent's entries. The change is
-shown first. From then on you answer all of the agent's requests.
+restored; otherwise only permd is removed from the agent's entries. The change
+is shown first. From then on you answer all of the agent's requests.
 
 For codecompanion, avante and agent-shell, the lines to remove are described.
 

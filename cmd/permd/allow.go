@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -21,12 +22,12 @@ func (a *app) allowCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "allow [DECISION]",
 		Short: "Allow a call that a harness could not ask you about",
-		Long: `Allow a call that permd left to you but that was blocked, because its harness had
-no way to ask you. Without DECISION, list these calls.
+		Long: `Allow a call that permd left to you but that was blocked, because its harness
+had no way to ask you. Without DECISION, list these calls.
 
-The same call is then allowed once, in the same session, within half an hour: tell
-the agent to try again. Nothing is remembered unless you choose a width with
---width; the list shows the widths of each call.
+The same call is then allowed once, in the same session, within half an hour:
+tell the agent to try again. Nothing is remembered unless you choose a width
+with --width; the list shows the widths of each call.
 
 Calls that a rule denies cannot be allowed this way. Agents are denied this
 command.
@@ -88,6 +89,11 @@ func (a *app) allow(ctx context.Context, m *memoryClient, o admin.Approval) erro
 	return nil
 }
 
+// scopeWords say where an answer is remembered.
+var scopeWords = map[string]string{
+	"session": "in this session", "session+children": "in this session and those below it", "project": "in this project", "user": "everywhere",
+}
+
 func (a *app) listQuestions(ctx context.Context, m *memoryClient) error {
 	var got admin.Questions
 	if err := m.c.Call(ctx, admin.MethodQuestionsList, struct{}{}, &got); err != nil {
@@ -106,19 +112,23 @@ func (a *app) listQuestions(ctx context.Context, m *memoryClient) error {
 	}
 	for i := range got.Questions {
 		q := &got.Questions[i]
-		fmt.Fprintf(cli.Folded(a.Out, 4), "%s  %s, %s: %s\n", q.DecisionID, q.Asked.Local().Format("15:04:05"), q.Harness, q.Reason)
+		w := cli.Folded(a.Out, 4)
+		fmt.Fprintf(w, "%s  %s, %s: %s\n", q.DecisionID, q.Asked.Local().Format("15:04:05"), q.Harness, q.Reason)
 		for _, text := range q.Effects {
-			fmt.Fprintf(a.Out, "    %s\n", text)
+			fmt.Fprintf(w, "    %s\n", text)
 		}
-		t := cli.Table{Flexible: []int{1}}
 		for _, width := range q.Widths {
-			t.Row("    --width "+width.ID, strings.ReplaceAll(width.Rule, "\n", "; "), width.Scope)
-		}
-		if err := t.Write(a.Out); err != nil {
-			return err
+			label := display.Display(width.Label)
+			if !strings.Contains(label, "(in this ") {
+				label += " (" + cmp.Or(scopeWords[width.Scope], width.Scope) + ")"
+			}
+			fmt.Fprintf(cli.Folded(a.Out, 16), "    --width %s  %s\n", width.ID, label)
+			for line := range strings.Lines(width.Rule) {
+				fmt.Fprintf(cli.Folded(a.Out, 18), "                %s\n", display.Display(strings.TrimSuffix(line, "\n")))
+			}
 		}
 		if q.NotRemembered != "" {
-			fmt.Fprintf(a.Out, "    only once, not remembered: %s\n", display.Display(q.NotRemembered))
+			fmt.Fprintf(w, "    only once, not remembered: %s\n", display.Display(q.NotRemembered))
 		}
 	}
 	return nil

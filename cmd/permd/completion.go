@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -33,8 +34,8 @@ func (a *app) completionCommand() *cobra.Command {
 		Annotations: readsOnly,
 		Short:       "Print a shell completion script",
 		Long: `Print a script that lets SHELL (bash, zsh or fish) complete permd's commands and
-options, the ids of recent decisions, of calls that wait and of remembered choices,
-and the names of layers and agents. Load it with:
+options, the ids of recent decisions, of calls that wait and of remembered
+choices, and the names of layers and agents. Load it with:
 
   bash   source <(permd completion bash)       in ~/.bashrc
   zsh    source <(permd completion zsh)        in ~/.zshrc, after compinit
@@ -102,7 +103,7 @@ func (a *app) completeDecisions(cmd *cobra.Command, args []string, _ string) ([]
 	var out []cobra.Completion
 	for i := len(recs) - 1; i >= 0; i-- {
 		d := &recs[i].Decision
-		out = append(out, cobra.CompletionWithDesc(d.ID, string(d.Verdict)+" "+summary(d)))
+		out = append(out, cobra.CompletionWithDesc(d.ID, string(d.Verdict)+" "+summaryOf(recs[i])))
 	}
 	return out, cobra.ShellCompDirectiveDefault | cobra.ShellCompDirectiveKeepOrder
 }
@@ -166,6 +167,7 @@ func completeFlags(cmd *cobra.Command) {
 		"layer": layers, "profile": {settings.ProfileCareful, settings.ProfileBalanced, settings.ProfileUnattended},
 		"verdict": {string(decisions.Allow), string(decisions.Ask), string(decisions.Deny)},
 		"scope":   {"session", "session+children", "project", "user"}, "kind": kindWords(), "width": {"w1", "w2", "w3"},
+		"only": strings.Split(activityNames(decisions.Activities), ", "),
 	} {
 		if cmd.Flags().Lookup(name) != nil {
 			_ = cmd.RegisterFlagCompletionFunc(name, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)) // it is not registered twice

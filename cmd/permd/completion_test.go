@@ -47,6 +47,12 @@ func TestCompletionBash(t *testing.T) {
 		"permd decide --agent codex-acp":   "codex-acp",
 		"permd policy test --profile care": "careful",
 		"permd service install":            "install",
+		"permd pause 20m --only ed":        "edits",
+		"permd remember add conn":          "connect",
+		"permd remember list --scope us":   "user",
+		"permd log list --verdict de":      "deny",
+		"permd hook install cl":            "claude\ncline",
+		"permd acp install ze":             "zed",
 	} {
 		t.Run(line, func(t *testing.T) {
 			cmd := exec.CommandContext(t.Context(), bash, "--noprofile", "--norc", "-c", `

@@ -32,21 +32,22 @@ func (a *app) decideCommand() *cobra.Command {
 		Use:         "decide FILE|-",
 		Annotations: readsOnly,
 		Short:       "Decide calls from a file",
-		Long: `Decide the calls in FILE, or on standard input. The input is one JSON document or
-JSON lines: ACP messages (session/request_permission, with the session/update
+		Long: `Decide the calls in FILE, or on standard input. The input is one JSON document
+or JSON lines: ACP messages (session/request_permission, with the session/update
 messages before them), permd/decide messages or their params, or bare calls.
 Prints the verdict and its reason, each effect with the member that it was read
 from, and the rules that matched with file and line.
 
 By default the daemon decides; if it does not answer within five seconds, this
-command ends with an error. With --local this process
-decides with the same policies, without memory, and logs nothing: use it to try out
-policies, not to enforce them. permd try does that for shell text.
+command ends with an error. With --local this process decides with the same
+policies, without memory, and logs nothing: use it to try out policies, not to
+enforce them. permd try does that for shell text.
 
 The exit code is that of the strictest verdict.
 
 ` + cli.ExitCodes,
-		Example: `  echo '{"tool":{"name":"Bash"},"input":{"command":"git status"}}' | permd decide --agent claude-agent-acp -
+		Example: `  echo '{"tool":{"name":"Bash"},"input":{"command":"git status"}}' |
+    permd decide --agent claude-agent-acp -
   permd decide --local request.json`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -17,12 +17,14 @@ func (a *app) doctorCommand() *cobra.Command {
 		Use:         "doctor",
 		Annotations: readsOnly,
 		Short:       "Diagnose problems",
-		Long: `Check permd's directories, settings, rules, databases, sockets, daemon and systemd
-units, and the configuration of harnesses and ACP clients. Also list installed
-agents and editors that do not use permd yet, and settings in which other tools have
-rules of their own. Each problem is printed with the command that fixes it.
+		Long: `Check permd's directories, settings, rules, databases, sockets, daemon and
+systemd units, and the configuration of harnesses and ACP clients. Also list
+installed agents and editors that do not use permd yet, and settings in which
+other tools have rules of their own. Each problem is printed with the command
+that fixes it.
 
-Nothing is changed. With systemd's socket activation, the check starts the daemon.
+Nothing is changed. With systemd's socket activation, the check starts the
+daemon.
 
 The exit code is 1 if there are errors, 0 if there are only warnings.
 
@@ -44,7 +46,7 @@ func (a *app) doctor(ctx context.Context) error {
 	}
 	found := doctor.Examine(ctx, dirs, a.root)
 	if a.JSON {
-		if err := cli.PrintIndented(a.Out, map[string]any{"version": buildinfo.Version(), "findings": found.All}); err != nil {
+		if err := cli.PrintJSON(a.Out, map[string]any{"version": buildinfo.Version(), "findings": found.All}); err != nil {
 			return err
 		}
 	} else {

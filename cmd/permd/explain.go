@@ -29,21 +29,22 @@ standard input (the same input as permd decide).
 For each effect, it prints the member of the call that the effect was read from,
 the row of the precedence table that decided, every rule that matched (including
 overridden ones), and the rules that nearly matched with the conditions that
-failed. It ends with what would allow the call: lines for rules.yaml, and commands
-that remember them. Each has been tried before it is printed.
+failed. It ends with what would allow the call: lines for rules.yaml, and
+commands that remember them. Each has been tried before it is printed.
 
-By default the daemon decides and logs the calls of a FILE, as with permd decide.
-With --local this process decides with the same policies, without memory, and logs
-nothing. For a decision made before the daemon started, or not among its last few
-hundred, only the journal's record is shown. It holds no arguments, so nothing can
-be tried.
+By default the daemon decides and logs the calls of a FILE, as with permd
+decide. With --local this process decides with the same policies, without
+memory, and logs nothing. For a decision made before the daemon started, or not
+among its last few hundred, only the journal's record is shown. It holds no
+arguments, so nothing can be tried.
 
 The exit code is 0, whatever the verdict.
 
 ` + cli.ExitCodes,
 		Example: `  permd explain 019e8f4c-6a55-7b7e-8f1e-2f9d3c1a0b42
   permd explain --local --agent claude-agent-acp calls.jsonl
-  echo '{"tool":{"name":"Bash"},"input":{"command":"npm test"}}' | permd explain --agent claude-agent-acp -`,
+  echo '{"tool":{"name":"Bash"},"input":{"command":"npm test"}}' |
+    permd explain --agent claude-agent-acp -`,
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: a.completeDecisions,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -52,6 +53,9 @@ The exit code is 0, whatever the verdict.
 					return cli.Failf(cli.ExitUsage, "leave --local out: only the daemon and its journal know the decision", "--local explains calls, not decisions")
 				}
 				return a.explainDecision(cmd.Context(), args[0])
+			}
+			if _, err := os.Lstat(args[0]); args[0] != "-" && errors.Is(err, fs.ErrNotExist) {
+				return cli.Failf(cli.ExitError, "permd log list shows the ids of decisions, of which 4 characters or more are enough", "%q is neither a file nor the id of a decision", args[0])
 			}
 			return a.explainCalls(cmd.Context(), args[0], &o)
 		},

@@ -41,7 +41,8 @@ func (a *app) generateCommand() *cobra.Command {
 		&cobra.Command{
 			Use:   "completion DIR",
 			Short: "Write completion scripts for bash, zsh and fish",
-			Long: `Write permd.bash, _permd (for zsh) and permd.fish to DIR, creating it if necessary.
+			Long: `Write permd.bash, _permd (for zsh) and permd.fish to DIR, creating it if
+necessary.
 
 ` + cli.ExitCodes,
 			Example: `  permd generate completion out/completions`,

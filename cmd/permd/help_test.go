@@ -30,9 +30,9 @@ func TestHelp(t *testing.T) {
 			if !strings.HasSuffix(cmd.Long, cli.ExitCodes) || len(cmd.Long) <= len(cli.ExitCodes)+len(cmd.Short) {
 				t.Errorf("the long text is %q", cmd.Long)
 			}
-			for line := range strings.Lines(cmd.Long) {
-				if n := len([]rune(strings.TrimSuffix(line, "\n"))); n > 90 {
-					t.Errorf("a line of the long text has %d characters: %s", n, line)
+			for line := range strings.Lines(cmd.Long + "\n" + cmd.UsageString()) {
+				if n := cli.Cells(strings.TrimSuffix(line, "\n")); n > 80 {
+					t.Errorf("a line of the help takes %d columns: %s", n, line)
 				}
 			}
 			examples := exampleCommands(t, cmd.Example)

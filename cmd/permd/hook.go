@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -34,15 +35,16 @@ allows it: permd allow. If no rule matches and the harness has rules of its own,
 the harness decides. On an error, or without an answer within ` + strconv.Itoa(int(hookproc.Deadline/time.Second)) + ` seconds, the
 call is left to the person or blocked, never allowed.
 
-With --after, at an event after a tool or at the end of a turn: tell the daemon that
-the call has run, so that its question waits no longer. That is no answer to the
-question. Nothing is printed and the exit code is 0, whether the daemon runs or not.
+With --after, at an event after a tool or at the end of a turn: tell the daemon
+that the call has run, so that its question waits no longer. That is no answer
+to the question. Nothing is printed and the exit code is 0, whether the daemon
+runs or not.
 
-With --permission-prompt-tool, run as Claude Code's permission-prompt tool, an MCP
-server on standard input and output.
+With --permission-prompt-tool, run as Claude Code's permission-prompt tool, an
+MCP server on standard input and output.
 
-The exit code is 0 if an answer was printed, and 2 if the call is blocked without
-one.
+The exit code is 0 if an answer was printed, and 2 if the call is blocked
+without one.
 
 ` + cli.ExitCodes,
 		Example: `  permd hook claude
@@ -55,7 +57,8 @@ one.
 			h := hook.ByName(args[0])
 			switch {
 			case h == nil:
-				return cli.Failf(cli.ExitUsage, "one of: "+strings.Join(hook.Names(), ", "), "unknown harness %q", args[0])
+				hint := cmp.Or(nearest(args[0], subcommands(cmd), cmd.CommandPath()+" "), nearest(args[0], hook.Names(), cmd.CommandPath()+" "), "one of: "+strings.Join(hook.Names(), ", "))
+				return cli.Failf(cli.ExitUsage, hint, "unknown harness %q", args[0])
 			case prompt && h.Name != "claude":
 				return cli.Failf(cli.ExitUsage, "leave it out", "only claude has a permission-prompt tool")
 			case prompt && after:

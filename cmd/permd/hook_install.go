@@ -33,19 +33,20 @@ func (a *app) hookInstallCommand() *cobra.Command {
 		Use:   "install HARNESS",
 		Short: "Configure a harness to ask permd before each tool call",
 		Long: `Add permd hook to the configuration of a harness: claude, codex, gemini, cursor,
-copilot or cline. The change is shown and made only after you confirm it. The rest
-of the file is preserved, with comments and order. A backup is kept, and permd hook
-uninstall restores the file. For opencode, the steps are printed.
+copilot or cline. The change is shown and made only after you confirm it. The
+rest of the file is preserved, with comments and order. A backup is kept, and
+permd hook uninstall restores the file. For opencode, the steps are printed.
 
-The hook is configured with a timeout, and to block the tool if the hook fails, as
-far as the harness has settings for that. What it has no setting for is reported.
+The hook is configured with a timeout, and to block the tool if the hook fails,
+as far as the harness has settings for that. What it has no setting for is
+reported.
 
 With --managed, change the managed settings, which apply to all users of this
 machine, instead of your own.
 
-Unless they exist, systemd units that start the daemon on demand are installed and
-enabled too (see permd service install). They take effect at the next login; the
-commands that start them now are printed.
+Unless they exist, systemd units that start the daemon on demand are installed
+and enabled too (see permd service install). They take effect at the next login;
+the commands that start them now are printed.
 
 ` + cli.ExitCodes,
 		Example: `  permd hook install claude
@@ -69,8 +70,8 @@ func (a *app) hookUninstallCommand() *cobra.Command {
 		Use:   "uninstall HARNESS",
 		Short: "Undo permd hook install",
 		Long: `Undo permd hook install. If the file has not been changed since, it is restored;
-otherwise only permd's entries are removed. The change is shown first. From then on
-the harness applies its own rules only.
+otherwise only permd's entries are removed. The change is shown first. From then
+on the harness applies its own rules only.
 
 The daemon's systemd units stay; permd service remove removes them.
 

@@ -30,24 +30,26 @@ func (a *app) importCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "import TOOL [FILE...]",
 		Short: "Convert another tool's permission settings to rules",
-		Long: `Read the permission settings of TOOL (` + strings.Join(names, ", ") + `)
-and print the closest permd rules, each with the file and line it comes from. What
-could not be converted is reported on standard error, with the reason. The rules
-are never looser than the settings: an allow is kept only as far as it is clear
-what it runs, and a deny without an exact equivalent becomes broader, or an ask.
+		Long: `Read the permission settings of TOOL
+(` + strings.Join(names, ", ") + `)
+and print the closest permd rules, each with the file and line it comes from.
+What could not be converted is reported on standard error, with the reason. The
+rules are never looser than the settings: an allow is kept only as far as it is
+clear what it runs, and a deny without an exact equivalent becomes broader, or
+an ask.
 
-FILE is a settings file or a directory of them. By default, your settings and those
-of the project of the current directory are read. A project's settings become
-rules for that project only. If the result is more than one file, each is preceded
-by a line with its name.
+FILE is a settings file or a directory of them. By default, your settings and
+those of the project of the current directory are read. A project's settings
+become rules for that project only. If the result is more than one file, each is
+preceded by a line with its name.
 
 With --output, write the rules to a directory, such as a subdirectory of your
 policy.d, after checking them. A file with different content is shown and kept,
 unless --force is given.
 
 With --check, write nothing. For each decision in the journal, compare what the
-tool's settings would have decided with what permd decides by the imported and the
-built-in rules, without your own.
+tool's settings would have decided with what permd decides by the imported and
+the built-in rules, without your own.
 
 ` + cli.ExitCodes,
 		Example: `  permd import claude

@@ -75,7 +75,7 @@ func (a *app) initialise(project bool) error {
 		return err
 	}
 	if a.JSON {
-		return cli.PrintIndented(a.Out, report)
+		return cli.PrintJSON(a.Out, report)
 	}
 	for _, f := range report.Files {
 		fmt.Fprintf(a.Out, "%-5s  %s\n", f.Action, f.Path)

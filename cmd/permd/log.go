@@ -28,8 +28,8 @@ part of the answer that the client got.
 
 The oldest decisions are removed when the journal reaches journal.max_bytes or
 journal.max_age of permd.toml (256 MiB and 90 days by default), except for those
-that remembered choices came from; permd status says since when they are kept. For
-a call with very many effects, only the strictest are stored.`
+that remembered choices came from; permd status says since when they are kept.
+For a call with very many effects, only the strictest are stored.`
 	example := `  permd log list --verdict ask --since 1h
   permd log follow`
 	return group("log", "Read the decision log", long, example, a.logListCommand(), a.logShowCommand(), a.logFollowCommand())
@@ -64,10 +64,10 @@ func (o *logOptions) filter(now time.Time) (decisions.RecordFilter, error) {
 		f.Since = now.Add(-o.since)
 	}
 	if o.Before < 0 {
-		return f, cli.Failf(cli.ExitUsage, "", "--before must not be negative")
+		return f, cli.Failf(cli.ExitUsage, "write a sequence number, as log list --json prints them", "--before must not be negative")
 	}
 	if o.limit < 0 || o.limit > admin.MaxList {
-		return f, cli.Failf(cli.ExitUsage, "", "--limit must be between 0 and %d", admin.MaxList)
+		return f, cli.Failf(cli.ExitUsage, "0 is for all that one answer may hold; go on with --before", "--limit must be between 0 and %d", admin.MaxList)
 	}
 	f.Limit = o.limit
 	return f, nil
@@ -79,10 +79,10 @@ func (a *app) logListCommand() *cobra.Command {
 		Use:         "list",
 		Annotations: readsOnly,
 		Short:       "List decisions, newest last",
-		Long: `List decisions, newest last: time, verdict, effects, reason and id. "ask, then run"
-is a question whose call was reported to have run, and that nobody answered in
-permd: that is no approval. Without a running daemon, the journal is read from its
-file.
+		Long: `List decisions, newest last: time, verdict, effects, reason and id. "ask, then
+run" is a question whose call was reported to have run, and that nobody answered
+in permd: that is no approval. Without a running daemon, the journal is read
+from its file.
 
 ` + cli.ExitCodes,
 		Example: `  permd log list --verdict deny --since 24h
@@ -134,10 +134,10 @@ func (a *app) logShowCommand() *cobra.Command {
 		Use:         "show DECISION",
 		Annotations: readsOnly,
 		Short:       "Show a decision with its effects and rules",
-		Long: `Show a decision: verdict, reason, effects, the rules that matched, and who asked.
-Its id may be shortened to what no other one begins with, here and wherever an id of
-a decision or a choice is written.
-permd explain shows in addition what would change it.
+		Long: `Show a decision: verdict, reason, effects, the rules that matched, and who
+asked. Its id may be shortened to what no other one begins with, here and
+wherever an id of a decision or a choice is written. permd explain shows in
+addition what would change it.
 
 ` + cli.ExitCodes,
 		Example:           `  permd log show 019e8f4c-6a55-7b7e-8f1e-2f9d3c1a0b42`,
@@ -190,7 +190,7 @@ func recordOf(ctx context.Context, log *records.Log, id string) (*decisions.Reco
 }
 
 func renderCircumstances(a *app, r *decisions.Record) {
-	w := tabwriter.NewWriter(a.Out, 0, 0, 2, ' ', 0)
+	w := tabwriter.NewWriter(cli.Folded(a.Out, 12), 0, 0, 2, ' ', 0)
 	line := func(name, value string) {
 		if value = strings.TrimSpace(value); value != "" {
 			// Escape what a client sent: it may hold terminal sequences.
@@ -304,7 +304,7 @@ func (a *app) printRecords(recs []*decisions.Record) error {
 			continue
 		}
 		t.Row(r.Time.Local().Format("01-02 15:04:05"),
-			verdictAndOutcome(r), summary(&r.Decision), cli.Clip(display.Display(r.Decision.Reason), 40), r.Decision.ID)
+			verdictAndOutcome(r), summaryOf(r), cli.Clip(display.Display(r.Decision.Reason), 40), r.Decision.ID)
 	}
 	return t.Write(a.Out)
 }
@@ -329,6 +329,14 @@ var outcomes = map[decisions.Outcome]string{
 	decisions.RanUnprompted:  "ran without a request; the verdict is what permd would have answered",
 	decisions.Gated:          "the agent did not ask about the call, but the client did about its actions, which were decided there",
 	decisions.RanDespiteDeny: "reported as completed although it was denied; the verdict is what permd would answer now",
+}
+
+// summaryOf says what a record is about: effects, or the command that a person gave.
+func summaryOf(r *decisions.Record) string {
+	if len(r.Decision.Effects) == 0 && r.Tool != "" {
+		return cli.Clip(display.Display(r.Tool), 48)
+	}
+	return summary(&r.Decision)
 }
 
 // summary describes what a call would do, in a few words.

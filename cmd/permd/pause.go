@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -23,16 +24,16 @@ func (a *app) pauseCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "pause DURATION",
 		Short: "Do not ask for a time",
-		Long: `For a time, at most 8 hours, allow what permd would ask about by default or because
-a rule of yours or of the project asks. Everything else is as ever: what is denied or
-rejected, what org asks about, guarded paths such as secrets, rules that ask with
-"remember": false, questions and modes of agents, requests with defects, and permd's
-own commands. What permd does not understand asks too, unless --unknown is given;
-shell text that is not plain asks in any case.
+		Long: `For a time, at most 8 hours, allow what permd would ask about by default or
+because a rule of yours or of the project asks. Everything else is as ever: what
+is denied or rejected, what org asks about, guarded paths such as secrets, rules
+that ask with "remember": false, questions and modes of agents, requests with
+defects, and permd's own commands. What permd does not understand asks too,
+unless --unknown is given; shell text that is not plain asks in any case.
 
-The pause ends after its time, with permd resume or permd lock, and when the machine
-is started again. permd status shows how much is left, and the decision log has each
-call that it allowed.
+The pause ends after its time, with permd resume or permd lock, and when the
+machine is started again. permd status shows how much is left, and the decision
+log has each call that it allowed.
 
 It begins at a terminal alone. Agents are denied this command.
 
@@ -50,6 +51,9 @@ It begins at a terminal alone. Agents are denied this command.
 				dir, err := filepath.Abs(n.Dir)
 				if err != nil {
 					return fmt.Errorf("finding the folder: %w", err)
+				}
+				if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+					return cli.Failf(cli.ExitError, "name a folder in the project", "there is no folder %s", n.Dir)
 				}
 				n.Dir = dir
 			}
@@ -106,8 +110,8 @@ func (a *app) lockCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "lock",
 		Short: "Ask about everything",
-		Long: `Ask about each call that would be allowed, by rules, by memory or because permd was
-paused, until permd unlock. What is denied stays denied. A pause ends.
+		Long: `Ask about each call that would be allowed, by rules, by memory or because permd
+was paused, until permd unlock. What is denied stays denied. A pause ends.
 
 A lock outlives the daemon and the machine. Agents are denied this command.
 
@@ -160,9 +164,9 @@ func (a *app) unlockCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "unlock",
 		Short: "End a lock",
-		Long: `End the lock that permd lock began: rules and memory decide again. Also end one that
-permd has made because the file that says whether it is locked was damaged; the file is
-kept, with .damaged after its name.
+		Long: `End the lock that permd lock began: rules and memory decide again. Also end one
+that permd has made because the file that says whether it is locked was damaged;
+the file is kept, with .damaged after its name.
 
 It is unlocked at a terminal alone. Agents are denied this command.
 

@@ -66,7 +66,7 @@ func (a *app) folder(args []string, o *folderOptions) (policy.Folder, error) {
 	}
 	_, err = os.Stat(f.Dir)
 	if errors.Is(err, fs.ErrNotExist) {
-		return f, cli.Failf(cli.ExitError, "create it, or name the directory of your rules", "there is no folder %s", f.Dir)
+		return f, cli.Failf(cli.ExitError, "permd init makes it, or name the directory of your rules", "there is no folder %s", f.Dir)
 	}
 	if err != nil {
 		return f, fmt.Errorf("opening the folder of rules: %w", err)
@@ -80,14 +80,14 @@ func (a *app) policyCheckCommand() *cobra.Command {
 		Use:         "check [DIR]",
 		Annotations: readsOnly,
 		Short:       "Check rules for errors and likely mistakes",
-		Long: `Compile and test the rules in DIR (default: your own) as the daemon does, and print
-each problem with file, line and a fix.
+		Long: `Compile and test the rules in DIR (default: your own) as the daemon does, and
+print each problem with file, line and a fix.
 
 Rules with errors or failing tests are not used. A warning is about a rule that
-probably does not do what it seems to: it allows more (a shell, a wrapper, a host
-pattern without a boundary), misses what it is for, or never applies, or about a file
-that is not read. A note points out something that may be intended. Only errors
-affect the exit code.
+probably does not do what it seems to: it allows more (a shell, a wrapper, a
+host pattern without a boundary), misses what it is for, or never applies, or
+about a file that is not read. A note points out something that may be intended.
+Only errors affect the exit code.
 
 ` + cli.ExitCodes,
 		Example: `  permd policy check examples/policies/user`,
@@ -111,7 +111,7 @@ func (a *app) policyCheck(ctx context.Context, args []string, o folderOptions) e
 		return engine.PolicyFailure(err)
 	}
 	if a.JSON {
-		if err := cli.PrintIndented(a.Out, report); err != nil {
+		if err := cli.PrintJSON(a.Out, report); err != nil {
 			return err
 		}
 	} else {
@@ -158,9 +158,9 @@ func (a *app) policyTestCommand() *cobra.Command {
 		Use:         "test [DIR]",
 		Annotations: readsOnly,
 		Short:       "Run the tests of rules",
-		Long: `Run the tests of the rules in DIR (default: your own) and print their line coverage:
-rules in Rego (*_test.rego), and calls with the verdicts that they must have
-(*_test.yaml). permd does not use rules whose tests fail.
+		Long: `Run the tests of the rules in DIR (default: your own) and print their line
+coverage: rules in Rego (*_test.rego), and calls with the verdicts that they
+must have (*_test.yaml). permd does not use rules whose tests fail.
 
 ` + cli.ExitCodes,
 		Example: `  permd policy test examples/policies/user`,
@@ -190,7 +190,7 @@ func (a *app) policyTest(ctx context.Context, args []string, o folderOptions, ve
 		return engine.PolicyFailure(err)
 	}
 	if a.JSON {
-		if err := cli.PrintIndented(a.Out, report); err != nil {
+		if err := cli.PrintJSON(a.Out, report); err != nil {
 			return err
 		}
 	} else {
@@ -244,9 +244,9 @@ func (a *app) policyListCommand() *cobra.Command {
 		Use:         "list [DIR]",
 		Annotations: readsOnly,
 		Short:       "List rules with id, file and line",
-		Long: `List the rules in DIR, the programs that it adds to the program table or extends,
-and the agents that it has profiles of. Without DIR, list those of all layers, as a
-daemon started now would use them.
+		Long: `List the rules in DIR, the programs that it adds to the program table or
+extends, and the agents that it has profiles of. Without DIR, list those of all
+layers, as a daemon started now would use them.
 
 ` + cli.ExitCodes,
 		Example: `  permd policy list
@@ -274,7 +274,7 @@ func (a *app) policyList(ctx context.Context, args []string, o folderOptions) er
 		}
 		return nil
 	}
-	t := cli.Table{Flexible: []int{3, 4}}
+	t := cli.Table{Flexible: []int{3, 4}, Ends: []int{4}}
 	for _, r := range rules {
 		what := r.Title
 		if what == "" {

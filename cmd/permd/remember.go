@@ -20,7 +20,8 @@ import (
 )
 
 func (a *app) rememberCommand() *cobra.Command {
-	const long = `List and change what permd remembers: the choices that people made with "always".
+	const long = `List and change what permd remembers: the choices that people made with
+"always".
 Requires a running daemon.`
 	const example = `  permd remember list`
 	return group("remember", "Manage remembered choices", long, example,
@@ -151,13 +152,13 @@ func (a *app) rememberListCommand() *cobra.Command {
 		Use:         "list",
 		Annotations: readsOnly,
 		Short:       "List remembered choices, newest last",
-		Long: `List the choices in force, newest last: what is allowed or denied, where, and how
-often the choice matched a call, even if a rule decided it, and what its content is
-bound to. A reject of several effects has a line for each.
+		Long: `List the choices in force, newest last: what is allowed or denied, where, and
+how often the choice matched a call, even if a rule decided it, and what its
+content is bound to. A reject of several effects has a line for each.
 
-With --changed, list only choices that an earlier version of permd stored and that
-no longer apply as they did: rejects that ask until you confirm or forget them, and
-allows that have no effect.
+With --changed, list only choices that an earlier version of permd stored and
+that no longer apply as they did: rejects that ask until you confirm or forget
+them, and allows that have no effect.
 
 ` + cli.ExitCodes,
 		Example: `  permd remember list
@@ -240,9 +241,9 @@ docs/policy.md). The choice applies in the project of the current directory, or
 everywhere with --scope user. A line with an exact path or host also applies to
 guarded ones, such as secrets.
 
-A run that executes files of the project, such as npm test or make lint, is stored as
-an answer of "always" would store it: bound to the script, target or file as it is now.
-The output says to what.
+A run that executes files of the project, such as npm test or make lint, is
+stored as an answer of "always" would store it: bound to the script, target or
+file as it is now. The output says to what.
 
 ` + cli.ExitCodes,
 		Example: `  permd remember add run "go test *"
@@ -251,6 +252,12 @@ The output says to what.
   permd remember add write "./docs/**"
   permd remember add --reject run "git push --force *"`,
 		Args: cobra.ExactArgs(2),
+		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+			if len(args) > 0 {
+				return nil, noFiles // a line, which names no file of here
+			}
+			return kindWords(), noFiles
+		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			n.Kind, n.Line = args[0], args[1]
 			if reject {

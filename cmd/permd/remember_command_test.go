@@ -24,7 +24,7 @@ func TestRememberCommand(t *testing.T) {
 		{[]string{"add", "run", "bash *", "--dir", project}, "runs code"},
 		{[]string{"add", "run", "sudo ls", "--dir", project}, "runs other programs"},
 		{[]string{"add", "run", "./x.sh", "--dir", project}, "without its path"},
-		{[]string{"add", "run", "npm test", "--dir", project}, "allow it when permd asks"},
+		{[]string{"add", "run", "npm test", "--dir", project}, "npm runs what the project's files say, which is only remembered with their content; an answer to it would not be remembered either: what it runs could not be told from the project's files"},
 		{[]string{"add", "run", "*", "--dir", project}, "must not have a *"},
 		{[]string{"add", "run", "git status", "--scope", "user"}, "bound to the project"},
 		{[]string{"add", "run", "go vet *", "--dir", "/"}, "belongs to no project"},
@@ -67,5 +67,16 @@ func TestRememberCommand(t *testing.T) {
 		if err := c.Call(t.Context(), admin.MethodChoicesForget, []byte(params), &got); err == nil {
 			t.Errorf("forgetting %s: no error", params)
 		}
+	}
+}
+
+// TestRememberAddFirst: a line that is bound to a script is added before any session has
+// been declared in a project that has rules of its own.
+func TestRememberAddFirst(t *testing.T) {
+	t.Parallel()
+	d := startDaemon(t)
+	project := d.project(t, map[string]string{"package.json": `{"scripts": {"test": "jest"}}`, ".permd/rules.yaml": "ask:\n  run: [make *]\n"})
+	if out := d.permd(t, "remember", "add", "run", "npm test", "--dir", project); !strings.Contains(out, "bound to") {
+		t.Errorf("it says %s", out)
 	}
 }

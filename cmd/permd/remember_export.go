@@ -22,10 +22,10 @@ func (a *app) rememberExportCommand() *cobra.Command {
 		Use:         "export",
 		Annotations: readsOnly,
 		Short:       "Print remembered choices as rules.yaml",
-		Long: `Print remembered choices in the format of rules.yaml, each with a comment that says
-where it applies. Choices that no line can express (about script contents, secrets
-or sessions) are left out; a comment counts them. With --json, print the choices
-themselves.
+		Long: `Print remembered choices in the format of rules.yaml, each with a comment that
+says where it applies. Choices that no line can express (about script contents,
+secrets or sessions) are left out; a comment counts them. With --json, print the
+choices themselves.
 
 ` + cli.ExitCodes,
 		Example: `  permd remember export --scope user > rules.yaml`,

@@ -23,8 +23,8 @@ func (a *app) rememberForgetCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "forget CHOICE...",
 		Short: "Forget choices",
-		Long: `Forget the choices with the given ids, or all that match the options. They no longer
-apply from the next request on, even if the disk is full.
+		Long: `Forget the choices with the given ids, or all that match the options. They no
+longer apply from the next request on, even if the disk is full.
 
 ` + cli.ExitCodes,
 		Example: `  permd remember forget k3vq7xw2n5ab
@@ -164,9 +164,9 @@ func (a *app) rememberConfirmCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "confirm CHOICE...",
 		Short: "Confirm choices reported by a client",
-		Long: `Confirm choices that a client reported. Most choices take effect without it, but an
-allow of guarded paths (secrets, startup files, .git, agent settings) does not
-until you confirm it here.
+		Long: `Confirm choices that a client reported. Most choices take effect without it, but
+an allow of guarded paths (secrets, startup files, .git, agent settings) does
+not until you confirm it here.
 
 Confirming a reject that an earlier version of permd stored (see permd remember
 list --changed) makes it deny again what its lines match, instead of asking.

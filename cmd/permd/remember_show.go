@@ -49,8 +49,8 @@ func (a *app) rememberShowCommand() *cobra.Command {
 		Annotations: readsOnly,
 		Short:       "Show choices in full",
 		Long: `Show choices with everything that they depend on (project, script contents, time
-limit) and the decision that each of them answered. Of a script of package.json and a
-target of a makefile, the text is shown that the choice is bound to.
+limit) and the decision that each of them answered. Of a script of package.json
+and a target of a makefile, the text is shown that the choice is bound to.
 
 ` + cli.ExitCodes,
 		Example:           `  permd remember show k3vq7xw2n5ab`,

@@ -13,7 +13,9 @@ import (
 // renderDecision prints a decision in readable form: the verdict and its reason,
 // then each effect with its source and the rules that matched.
 func renderDecision(w io.Writer, d *decisions.Decision) {
-	paint := func(v decisions.Verdict, text string) string { return cli.Paint(w, string(v), text) }
+	terminal := w
+	paint := func(v decisions.Verdict, text string) string { return cli.Paint(terminal, string(v), text) }
+	w = cli.Folded(w, 6)
 	fmt.Fprintf(w, "%s: %s\n", paint(d.Verdict, string(d.Verdict)), display.Display(d.Reason))
 	if d.Message != "" {
 		fmt.Fprintf(w, "  tell the agent: %s\n", display.Display(d.Message))
@@ -23,7 +25,7 @@ func renderDecision(w io.Writer, d *decisions.Decision) {
 	}
 	width := 0
 	for _, e := range d.Effects {
-		width = max(width, min(len([]rune(e.Text)), 56))
+		width = max(width, min(cli.Cells(e.Text), 56))
 	}
 	for _, e := range d.Effects {
 		from := e.From
@@ -33,7 +35,8 @@ func renderDecision(w io.Writer, d *decisions.Decision) {
 		if e.Declared {
 			from += ", declared"
 		}
-		fmt.Fprintf(w, "  %s %-*s  from %s\n", paint(e.Verdict, cli.Marks[e.Verdict]), width, e.Text, from)
+		padding := strings.Repeat(" ", max(0, width-cli.Cells(e.Text)))
+		fmt.Fprintf(w, "  %s %s%s  from %s\n", paint(e.Verdict, cli.Marks[e.Verdict]), e.Text, padding, from)
 		// The reason of the whole call has been printed above.
 		if len(e.Rules) == 0 && e.Reason != d.Reason {
 			fmt.Fprintf(w, "      %s: %s\n", e.Verdict, display.Display(e.Reason))

@@ -17,6 +17,7 @@ import (
 	"github.com/permd/permd/cmd/permd/internal/buildinfo"
 	"github.com/permd/permd/cmd/permd/internal/cli"
 	"github.com/permd/permd/internal/xdg"
+	"github.com/permd/permd/socket"
 	"github.com/permd/permd/socket/client"
 )
 
@@ -74,14 +75,20 @@ func (a *app) report(err error) int {
 			hint = h.Hint()
 		}
 	}
-	if hint == "" {
+	// What the daemon refuses says by itself what is wrong.
+	refused, ok := errors.AsType[*client.Error](err)
+	if ok = ok && refused.Code == socket.CodeParams; hint == "" && !ok {
 		hint = cli.Hints[code]
 	}
+	text := err.Error()
+	if ok { // words of the protocol mean nothing to a person
+		text = strings.Replace(text, "invalid params: ", "", 1)
+	}
 	if a.JSON {
-		_ = cli.PrintJSON(a.Err, map[string]any{"error": errorJSON{err.Error(), hint, code}})
+		_ = cli.PrintJSON(a.Err, map[string]any{"error": errorJSON{text, hint, code}})
 		return code
 	}
-	fmt.Fprintf(a.Err, "permd: error: %v\n", err)
+	fmt.Fprintf(a.Err, "permd: error: %s\n", text)
 	if hint != "" {
 		fmt.Fprintf(a.Err, "permd: hint: %s\n", hint)
 	}
@@ -110,9 +117,9 @@ func (a *app) command() *cobra.Command {
 harnesses send it each call over a Unix socket; it answers allow, deny or ask,
 with the reason.
 
-With --json a command prints a JSON object; one that lists prints an object for each
-entry, one a line. An error is an object on standard error, with the member "error"
-that holds message, hint and exitCode.
+With --json a command prints a JSON object; one that lists prints an object for
+each entry, one a line. An error is an object on standard error, with the member
+"error" that holds message, hint and exitCode.
 
 ` + cli.ExitCodes,
 		Example: `  permd serve
@@ -128,13 +135,13 @@ that holds message, hint and exitCode.
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return cmd.Help()
+			return helpOf(cmd)
 		},
 		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
 	}
-	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return cli.Failf(cli.ExitUsage, "see "+cmd.CommandPath()+" --help", "%v", err)
-	})
+	root.SetFlagErrorFunc(flagError)
+	// Lines of help fit a terminal.
+	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), "Flags.FlagUsages", "Flags.FlagUsagesWrapped 80"))
 	flags := root.PersistentFlags()
 	flags.BoolVar(&a.JSON, "json", false, "print JSON")
 	flags.StringVar(&a.root, "root", "", "use /etc and /var below this `directory` (for tests)")
@@ -144,7 +151,7 @@ that holds message, hint and exitCode.
 		&cobra.Group{ID: "policy", Title: "Policies:"},
 		&cobra.Group{ID: "setup", Title: "Setup and diagnosis:"},
 	)
-	root.SetHelpCommandGroupID("setup")
+	root.SetHelpCommand(helpCommand())
 	for _, sub := range []struct {
 		group string
 		cmd   *cobra.Command
@@ -182,59 +189,4 @@ that holds message, hint and exitCode.
 	usageErrors(root)
 	completeFlags(root)
 	return root
-}
-
-// usageErrors wraps the argument checks of cmd and its subcommands so that they
-// fail with a usage error.
-func usageErrors(cmd *cobra.Command) {
-	if check := cmd.Args; check != nil {
-		cmd.Args = func(c *cobra.Command, args []string) error {
-			err := check(c, args)
-			if _, ok := errors.AsType[*cli.Failure](err); ok {
-				return err
-			}
-			if err != nil {
-				return cli.Failf(cli.ExitUsage, "see "+c.CommandPath()+" --help", "%v", err)
-			}
-			return nil
-		}
-	}
-	for _, sub := range cmd.Commands() {
-		usageErrors(sub)
-	}
-}
-
-// unknownCommand returns the error for a sub-command that does not exist, with those that
-// may have been meant.
-func unknownCommand(cmd *cobra.Command, name string) error {
-	cmd.SuggestionsMinimumDistance = 2
-	near := cmd.SuggestionsFor(name)
-	hint := "see " + cmd.CommandPath() + " --help"
-	if len(near) > 0 {
-		for i := range near {
-			near[i] = cmd.CommandPath() + " " + near[i]
-		}
-		hint = "did you mean " + strings.Join(near, " or ") + "?"
-	} else if cmd.HasParent() {
-		var names []string
-		for _, s := range cmd.Commands() {
-			if s.IsAvailableCommand() {
-				names = append(names, s.Name())
-			}
-		}
-		hint = "one of: " + strings.Join(names, ", ")
-	}
-	return cli.Failf(cli.ExitUsage, hint, "unknown command %q for %q", name, cmd.CommandPath())
-}
-
-// group returns a command that does nothing but hold subcommands.
-func group(use, short, long, example string, subs ...*cobra.Command) *cobra.Command {
-	cmd := &cobra.Command{Use: use, Short: short, Long: long + "\n\n" + cli.ExitCodes, Example: example, Annotations: readsOnly, RunE: func(c *cobra.Command, args []string) error {
-		if len(args) == 0 {
-			return c.Help()
-		}
-		return unknownCommand(c, args[0])
-	}}
-	cmd.AddCommand(subs...)
-	return cmd
 }

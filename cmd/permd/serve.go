@@ -11,13 +11,14 @@ func (a *app) serveCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "serve",
 		Short: "Run the daemon",
-		Long: `Run the daemon in the foreground, for the current user. It needs no configuration:
-without rules of your own, the built-in base policy applies.
+		Long: `Run the daemon in the foreground, for the current user. It needs no
+configuration: without rules of your own, the built-in base policy applies.
 
   rules       ~/.config/permd/policy.d/  (organisation: /etc/permd/policy.d/)
   settings    ~/.config/permd/permd.toml (organisation: /etc/permd/permd.toml)
   data        ~/.local/share/permd/
-  sockets     $XDG_RUNTIME_DIR/permd/permd.sock, $XDG_RUNTIME_DIR/permd-admin/admin.sock
+  sockets     $XDG_RUNTIME_DIR/permd/permd.sock,
+              $XDG_RUNTIME_DIR/permd-admin/admin.sock
   HTTP        off unless http.listen is set
 
 The daemon reloads rules when their files change, and on SIGHUP. On SIGTERM or

@@ -34,8 +34,9 @@ func (a *app) serviceInstallCommand() *cobra.Command {
 		Use:   "install",
 		Short: "Install systemd user units for the daemon",
 		Long: `Write permd.socket, permd-admin.socket and permd.service to
-~/.config/systemd/user, and print the commands that enable them; permd does not run
-them itself. The daemon then starts with the first request, and again after a crash.
+~/.config/systemd/user, and print the commands that enable them; permd does not
+run them itself. The daemon then starts with the first request, and again after
+a crash.
 
 A unit that was changed by hand is kept, unless --force is given. To keep your
 changes apart, use: systemctl --user edit permd.service
@@ -70,6 +71,9 @@ func (a *app) serviceInstall(ctx context.Context, o serviceOptions) error {
 		return cli.Failf(cli.ExitUsage, "name another place with --exec", "%v", err)
 	}
 	if o.dryRun {
+		if a.JSON {
+			return a.unitsAsJSON(service.Dir(dirs), units)
+		}
 		for _, u := range units {
 			fmt.Fprintf(a.Out, "# %s\n%s\n", filepath.Join(service.Dir(dirs), u.Name), u.Text)
 		}
@@ -85,14 +89,27 @@ func (a *app) serviceInstall(ctx context.Context, o serviceOptions) error {
 	return a.reportService(report)
 }
 
+// unitsAsJSON prints what would be written, in the form of the report.
+func (a *app) unitsAsJSON(dir string, units []packaging.Unit) error {
+	type unit struct {
+		Path string `json:"path"`
+		Text string `json:"text"`
+	}
+	list := make([]unit, len(units))
+	for i, u := range units {
+		list[i] = unit{filepath.Join(dir, u.Name), u.Text}
+	}
+	return cli.PrintJSON(a.Out, map[string]any{"dryRun": true, "files": list})
+}
+
 func (a *app) serviceRemoveCommand() *cobra.Command {
 	var force bool
 	cmd := &cobra.Command{
 		Use:   "remove",
 		Short: "Remove the systemd user units",
-		Long: `Remove the units that permd service install wrote and the links that enable them,
-and print the commands that stop a running daemon. Rules, settings, remembered
-choices and the journal are kept.
+		Long: `Remove the units that permd service install wrote and the links that enable
+them, and print the commands that stop a running daemon. Rules, settings,
+remembered choices and the journal are kept.
 
 ` + cli.ExitCodes,
 		Example: `  permd service remove`,
@@ -120,7 +137,7 @@ func (a *app) serviceRemove(force bool) error {
 
 func (a *app) reportService(r *service.Report) error {
 	if a.JSON {
-		return cli.PrintIndented(a.Out, r)
+		return cli.PrintJSON(a.Out, r)
 	}
 	for _, f := range r.Files {
 		fmt.Fprintf(a.Out, "%-9s  %s\n", f.Action, f.Path)

@@ -18,9 +18,9 @@ func (a *app) statusCommand() *cobra.Command {
 		Use:         "status",
 		Annotations: readsOnly,
 		Short:       "Show the daemon's status",
-		Long: `Show where the daemon listens, which rules are in force, the state of its journal
-and memory, and any problems. The exit code is 0 even if the daemon is degraded,
-since it still answers.
+		Long: `Show where the daemon listens, which rules are in force, the state of its
+journal and memory, and any problems. The exit code is 0 even if the daemon is
+degraded, since it still answers.
 
 ` + cli.ExitCodes,
 		Example: `  permd status
@@ -34,7 +34,7 @@ since it still answers.
 
 // status prints the daemon's status.
 func (a *app) status(ctx context.Context) error {
-	c, err := client.Connect(ctx, client.Options{Admin: true})
+	c, err := client.Connect(ctx, client.Options{Admin: true, Timeout: decideTimeout})
 	if err != nil {
 		return err
 	}
@@ -44,7 +44,7 @@ func (a *app) status(ctx context.Context) error {
 		return fmt.Errorf("asking for the status: %w", err)
 	}
 	if a.JSON {
-		return cli.PrintIndented(a.Out, s)
+		return cli.PrintJSON(a.Out, s)
 	}
 	a.renderStatus(&s)
 	return nil

@@ -28,13 +28,14 @@ func (a *app) tryCommand() *cobra.Command {
 		Use:         "try TEXT",
 		Annotations: readsOnly,
 		Short:       "Decide shell text without a daemon",
-		Long: `Decide shell text as if an agent wanted to run it now, and print what permd decide
-prints. TEXT is one argument: quote it, so that your own shell does not read it. It is
-not run.
+		Long: `Decide shell text as if an agent wanted to run it now, and print what permd
+decide prints. TEXT is one argument: quote it, so that your own shell does not
+read it. It is not run.
 
-This process decides, by the rules of org, of you and of the current project, without
-a daemon and without remembered choices, and records nothing. The call is one of
-Claude Code's tool Bash; permd decide --local decides calls of other agents and tools.
+This process decides, by the rules of org, of you and of the current project,
+without a daemon and without remembered choices, and records nothing. The call
+is one of Claude Code's tool Bash; permd decide --local decides calls of other
+agents and tools.
 
 The exit code is that of the verdict.
 

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -28,8 +29,10 @@ type uninstallReport struct {
 	Places []setup.Installed `json:"places"`
 	Units  []string          `json:"units"`
 	Purge  []string          `json:"purge"`
-	DryRun bool              `json:"dryRun,omitzero"`
-	Next   []string          `json:"next"`
+	// Kept are permd's folders that stay.
+	Kept   []string `json:"kept"`
+	DryRun bool     `json:"dryRun,omitzero"`
+	Next   []string `json:"next"`
 }
 
 func (a *app) uninstallCommand() *cobra.Command {
@@ -37,18 +40,18 @@ func (a *app) uninstallCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "uninstall",
 		Short: "Take back everything that permd has set up",
-		Long: `Undo permd hook install, permd acp install and permd service install, wherever they
-were used: first the hooks of harnesses and the agents of ACP clients, so that none
-runs a permd that is gone, and then the systemd units. What will be removed is shown,
-and it is asked before.
+		Long: `Undo permd hook install, permd acp install and permd service install, wherever
+they were used: first the hooks of harnesses and the agents of ACP clients, so
+that none runs a permd that is gone, and then the systemd units. What will be
+removed is shown, and it is asked before.
 
-If permd cannot be taken out of one place, nothing is changed, and it is said what to
-do there by hand. The settings of codecompanion, avante and agent-shell are code:
-permd acp uninstall says what to remove. The program itself stays.
+If permd cannot be taken out of one place, nothing is changed, and it is said
+what to do there by hand. The settings of codecompanion, avante and agent-shell
+are code: permd acp uninstall says what to remove. The program itself stays.
 
-Rules, settings, remembered choices and the journal stay too, unless --purge is given.
-That deletes permd's folders of your user, with the backups of changed files; it needs
-a daemon that does not run.
+Rules, settings, remembered choices and the journal stay too, unless --purge is
+given. That deletes permd's folders of your user, with the backups of changed
+files; it needs a daemon that does not run.
 
 ` + cli.ExitCodes,
 		Example: `  permd uninstall --dry-run
@@ -85,7 +88,7 @@ func (a *app) uninstall(ctx context.Context, o uninstallOptions) error {
 	nothing := len(r.Places)+len(r.Units)+len(r.Purge) == 0
 	if o.dryRun || nothing {
 		if r.DryRun = o.dryRun; a.JSON {
-			return cli.PrintIndented(a.Out, r)
+			return cli.PrintJSON(a.Out, r)
 		}
 		return nil
 	}
@@ -99,14 +102,22 @@ func (a *app) uninstall(ctx context.Context, o uninstallOptions) error {
 			return err
 		}
 	}
+	byHand := service.StartedByHand(ctx, dirs)
 	if err := a.remove(dirs, r); err != nil {
 		return err
 	}
+	if byHand > 0 {
+		r.Next = slices.Insert(r.Next, 0, fmt.Sprintf("kill -TERM %d   # the daemon that runs without systemd", byHand))
+	}
 	if a.JSON {
-		return cli.PrintIndented(a.Out, r)
+		return cli.PrintJSON(a.Out, r)
 	}
 	fmt.Fprintln(a.Out, "removed")
+	a.renderKept(r)
 	if len(r.Next) > 0 {
+		if len(r.Places) > 0 {
+			fmt.Fprintf(a.Out, "\nSessions of agents that run already still ask permd: end them first.\n")
+		}
 		fmt.Fprintf(a.Out, "\nNow run:\n")
 		for _, n := range r.Next {
 			fmt.Fprintf(a.Out, "  %s\n", n)
@@ -121,7 +132,7 @@ func (a *app) planUninstall(ctx context.Context, dirs xdg.Dirs, o uninstallOptio
 	if err != nil {
 		return nil, err
 	}
-	r := &uninstallReport{Places: append([]setup.Installed{}, places...), Units: []string{}, Purge: []string{}, Next: []string{}}
+	r := &uninstallReport{Places: append([]setup.Installed{}, places...), Units: []string{}, Purge: []string{}, Kept: []string{}, Next: []string{}}
 	units := service.Links(service.Dir(dirs))
 	for _, name := range service.UnitNames {
 		units = append(units, filepath.Join(service.Dir(dirs), name))
@@ -137,6 +148,11 @@ func (a *app) planUninstall(ctx context.Context, dirs xdg.Dirs, o uninstallOptio
 		}
 	}
 	if !o.purge {
+		for _, dir := range []string{dirs.Config, dirs.Data, dirs.State} {
+			if info, err := os.Lstat(dir); err == nil && info.IsDir() {
+				r.Kept = append(r.Kept, dir)
+			}
+		}
 		return r, nil
 	}
 	for _, dir := range []string{dirs.Config, dirs.Data, dirs.State} {
@@ -209,6 +225,14 @@ func (a *app) renderUninstall(r *uninstallReport) {
 	}
 	if len(r.Places)+len(r.Units)+len(r.Purge) == 0 {
 		fmt.Fprintln(a.Out, "permd is not set up anywhere")
+		a.renderKept(r)
+	}
+}
+
+// renderKept says what stays, and what deletes it.
+func (a *app) renderKept(r *uninstallReport) {
+	for _, dir := range r.Kept {
+		fmt.Fprintf(a.Out, "kept       %s (permd uninstall --purge)\n", dir)
 	}
 }
 

@@ -14,8 +14,8 @@ func (a *app) versionCommand() *cobra.Command {
 		Use:         "version",
 		Annotations: readsOnly,
 		Short:       "Print version and build information",
-		Long: `Print the version of permd, the revision it was built from, and the versions of Go
-and Open Policy Agent. Include the output in bug reports.
+		Long: `Print the version of permd, the revision it was built from, and the versions of
+Go and Open Policy Agent. Include the output in bug reports.
 
 ` + cli.ExitCodes,
 		Example: `  permd version
@@ -31,7 +31,7 @@ and Open Policy Agent. Include the output in bug reports.
 func (a *app) version() error {
 	b := buildinfo.Read()
 	if a.JSON {
-		return cli.PrintIndented(a.Out, b)
+		return cli.PrintJSON(a.Out, b)
 	}
 	fmt.Fprintf(a.Out, "permd %s\n", b.Version)
 	if b.Revision != "" {

@@ -161,6 +161,7 @@ func TestCompileRefuses(t *testing.T) {
 		says, hint string
 	}{
 		{"unknown set", "alow: {run: [ls]}", 1, `"alow" is not known`, "allow, ask and deny"},
+		{"tests among the rules", "allow: {run: [ls]}\ntests: {allow: [ls]}", 2, `"tests" is not known`, "rules_test.yaml"},
 		{"unknown kind", "allow:\n  exec: [ls]", 2, `the kind "exec" is not known`, "run, read, write"},
 		{"kind without lines", "allow:\n  unknown: [x]", 2, `the kind "unknown" is not known`, "run, read"},
 		{"case", "Allow: {run: [ls]}", 1, "not known", "allow"},

@@ -127,6 +127,10 @@ func (r *reader) sets(n *yaml.Node) {
 	r.pairs(n, "the list", fix, func(key, value *yaml.Node) {
 		set := decisions.Set(key.Value)
 		if !slices.Contains(sets, set) {
+			fix := fix
+			if strings.HasPrefix(key.Value, "test") {
+				fix += "; calls that test them stand in a file of their own, rules_test.yaml"
+			}
 			r.fail(key.Line, fix, "the key %q is not known", key.Value)
 			return
 		}

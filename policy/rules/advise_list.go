@@ -24,6 +24,7 @@ func (l *adviser) adviseEntries(list []listEntry) {
 				l.pathEntry(e, p.Path)
 			}
 			l.folderEntry(e, p.Path)
+			l.guardedEntry(e, p.Path)
 		case effects.DetailUse:
 			l.toolEntry(e, p.Tool)
 		case effects.DetailConnect, effects.NoDetail:

@@ -7,7 +7,10 @@ import (
 	"github.com/open-policy-agent/opa/v1/ast"
 
 	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/decisions/effects/paths"
 	"github.com/permd/permd/decisions/pattern"
+	"github.com/permd/permd/internal/lexpath"
 	"github.com/permd/permd/policy/diag"
 )
 
@@ -74,10 +77,7 @@ func (l *adviser) shortInArgs(set decisions.Set, b ast.Body, programs, subcomman
 		sub = subcommands[0][0]
 	}
 	for _, e := range b {
-		if e.Negated || !e.IsCall() || e.Operator().String() != "internal.member_2" || effectField(e.Operand(1)) != "args" {
-			continue
-		}
-		for _, option := range literals(e.Operand(0)) {
+		for _, option := range argsWanted(e) {
 			if len(option) < 2 || option[0] != '-' {
 				continue
 			}
@@ -97,15 +97,88 @@ func (l *adviser) shortInArgs(set decisions.Set, b ast.Body, programs, subcomman
 	}
 }
 
+// argsWanted returns the words that an expression looks for among the words of a run, by
+// "-f" in input.effect.args or by comparing an element of it.
+func argsWanted(e *ast.Expr) []string {
+	if e.Negated || !e.IsCall() || len(e.Operands()) < 2 {
+		return nil
+	}
+	a, b := e.Operand(0), e.Operand(1)
+	switch e.Operator().String() {
+	case "internal.member_2":
+		if effectField(b) == "args" {
+			return literals(a)
+		}
+	case "eq", "equal":
+		if isArgsElement(b) {
+			a, b = b, a
+		}
+		if isArgsElement(a) {
+			return literals(b)
+		}
+	}
+	return nil
+}
+
+// isArgsElement reports whether a term is one of input.effect.args.
+func isArgsElement(t *ast.Term) bool {
+	ref, ok := t.Value.(ast.Ref)
+	return ok && len(ref) == 4 && effectField(ast.NewTerm(ref[:3])) == "args"
+}
+
 // credentialFolders are folders in homes that are often meant with all that is in them.
 var credentialFolders = []string{".aws", ".azure", ".config", ".docker", ".gnupg", ".kube", ".ssh", ".config/gcloud", ".config/gh", ".local", ".cache"}
 
 // folderEntry finds lines that name a folder and not what is in it.
 func (l *adviser) folderEntry(e listEntry, p *pattern.Path) {
 	line := p.String()
-	if inHome, ok := strings.CutPrefix(line, "~/"); ok && slices.Contains(credentialFolders, inHome) {
-		l.warn(e, "write "+quoteNames([]string{line + "/**"}), "means the folder itself, and no file in it")
+	inHome, ok := strings.CutPrefix(line, "~/")
+	if !ok || !slices.Contains(credentialFolders, inHome) {
+		return
 	}
+	hint := "write " + quoteNames([]string{line + "/**"})
+	if e.Set == decisions.SetAllow && guardedBelow(e.Kind, p, "x") != 0 {
+		hint = "name each file with its whole path"
+	}
+	l.warn(e, hint, "means the folder itself, and no file in it")
+}
+
+// guardedEntry finds allows whose wildcard stands for names that are guarded: only a line
+// with the exact path covers those.
+func (l *adviser) guardedEntry(e listEntry, p *pattern.Path) {
+	if e.Set != decisions.SetAllow || p.Literal() {
+		return
+	}
+	if tags := guardedBelow(e.Kind, p, ""); tags != 0 {
+		l.warn(e, "name each file with its whole path", "allows no file there that is guarded (%s): a line with a * never covers it", strings.Join(tags.Names(), ", "))
+	}
+}
+
+// guardedBelow returns the guarded tags of a path as a line names it, with a name that says
+// nothing for each wildcard, and one more below it if there is one.
+func guardedBelow(kind effects.Kind, p *pattern.Path, below string) effects.Tags {
+	const anything = "0"
+	var names []string
+	for _, part := range p.Parts {
+		if part == nil {
+			names = append(names, anything)
+			continue
+		}
+		names = append(names, strings.Join(part, anything))
+	}
+	if below != "" {
+		names = append(names, below)
+	}
+	rel := lexpath.Fold(strings.Join(names, "/"))
+	file, inHome := "/"+rel, ""
+	switch p.Base {
+	case pattern.Home:
+		file, inHome = "/home/somebody/"+rel, rel
+	case pattern.Project:
+		file = "/home/somebody/project/" + rel
+	case pattern.Root:
+	}
+	return (&effects.Effect{Kind: kind, Tags: paths.Guarded().Match(file, inHome)}).Guarded()
 }
 
 // AdviseUnder compares the list entries of a layer with those of org above it.

@@ -283,3 +283,21 @@ func TestPrompt(t *testing.T) {
 		}
 	}
 }
+
+// TestSaysWhatToDo: a question shows the rule's message after its reason, and a deny the
+// message alone, which says what to do instead.
+func TestSaysWhatToDo(t *testing.T) {
+	r, err := harness("claude/01-PreToolUse.Bash.stdin.json").Read(sample(t, "claude/01-PreToolUse.Bash.stdin.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for verdict, want := range map[decisions.Verdict]string{
+		decisions.Ask:  `"permd asks: pushes are looked at; leave the push to me"`,
+		decisions.Deny: `"permd denies: leave the push to me"`,
+	} {
+		d := &decisions.Decision{ID: "d1", Verdict: verdict, Needed: decisions.NeededByRule, Reason: "pushes are looked at", Message: "leave the push to me"}
+		if got := harness("claude/01-PreToolUse.Bash.stdin.json").Answer(r, d); !strings.Contains(string(got.Stdout), want) {
+			t.Errorf("%s: the output is %s, without %s", verdict, got.Stdout, want)
+		}
+	}
+}

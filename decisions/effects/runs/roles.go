@@ -298,8 +298,11 @@ func (v *invocation) applyPath(role programs.Role, i int, w effects.Word, tree b
 		add(effects.KindDelete, true, tree)
 	case programs.RoleMoves:
 		v.changes = true
-		add(effects.KindDelete, true, true)
-		v.moved()
+		if w.Text != "/dev/null" {
+			e := v.below(v.b.Entry(effects.KindDelete, w.Text, v.run.Cwd, v.at.From), true, false)
+			v.moved(&e)
+			v.b.Add(v.via(i, e))
+		}
 		v.passesOn(i, w.Text)
 		v.disturbs = append(v.disturbs, w.Text)
 	case programs.RoleLink:
@@ -321,22 +324,6 @@ func (v *invocation) applyPath(role programs.Role, i int, w effects.Word, tree b
 			v.run.Script = v.b.Script(e.File.Path, v.at.From)
 		}
 		v.b.Add(v.via(i, e))
-	}
-}
-
-// moved says of the last effect, a delete, that its path is moved.
-func (v *invocation) moved() {
-	e := &v.b.Effects[len(v.b.Effects)-1]
-	if e.Kind != effects.KindDelete || e.File == nil {
-		return
-	}
-	switch mode, err := v.b.Paths.Lstat(e.File.Path); {
-	case err != nil || v.b.Stale(e.File.Path):
-		e.File.Moved = effects.MovedPath
-	case mode.IsDir():
-		e.File.Moved = effects.MovedFolder
-	default:
-		e.File.Moved = effects.MovedFile
 	}
 }
 

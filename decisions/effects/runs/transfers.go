@@ -328,3 +328,19 @@ func (v *invocation) assignments() {
 		}
 	}
 }
+
+// moved says of a delete that its path is moved. The effect is not yet one of the call, which
+// would be the one that changes the path.
+func (v *invocation) moved(e *effects.Effect) {
+	if e.Kind != effects.KindDelete || e.File == nil {
+		return
+	}
+	switch mode, err := v.b.Paths.Lstat(e.File.Path); {
+	case err != nil || v.b.Stale(e.File.Path):
+		e.File.Moved = effects.MovedPath
+	case mode.IsDir():
+		e.File.Moved = effects.MovedFolder
+	default:
+		e.File.Moved = effects.MovedFile
+	}
+}

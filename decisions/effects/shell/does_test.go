@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/decisions/effects/effectstest"
 )
 
@@ -39,6 +40,30 @@ func TestDoesOfRuns(t *testing.T) {
 		_, b := shellEffects(t, effectstest.Table(t), command)
 		if r := lastRun(b.Effects); r == nil || r.Does != want {
 			t.Errorf("%s: %+v, want %q", command, r, want)
+		}
+	}
+}
+
+// TestMovedOfRuns: what is moved away is called a file or a folder where that is certain.
+func TestMovedOfRuns(t *testing.T) {
+	for text, want := range map[string]effects.Moved{
+		"mv a.go b.go": effects.MovedFile, "mv src lib": effects.MovedFolder, "mv link lib": effects.MovedFile, "mv none lib": effects.MovedPath,
+		"mv a.go src": effects.MovedFile, "git mv a.go b.go": effects.MovedFile,
+		"cp -r src a.go; mv a.go b": "", // what lies there then is not known at all
+		"rm a.go":                   "",
+	} {
+		fs := effectstest.Files().File(effectstest.Cwd+"/a.go", "package a\n").File(effectstest.Cwd+"/src/a.go", "package src\n").
+			Link(effectstest.Cwd+"/link", effectstest.Cwd+"/src")
+		b := shellBuilder(effectstest.Table(t), fs)
+		Text(b, text, effectstest.Cwd, "command")
+		var got effects.Moved
+		for _, e := range b.Effects {
+			if e.Kind == effects.KindDelete {
+				got = e.File.Moved // of the last one
+			}
+		}
+		if got != want {
+			t.Errorf("%s: it moves %q, want %q", text, got, want)
 		}
 	}
 }

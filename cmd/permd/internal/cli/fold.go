@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"unicode/utf8"
 )
 
 // Folded returns a writer that folds the lines that are written to w at spaces, so that
@@ -43,14 +42,14 @@ func (f *folded) Write(p []byte) (int, error) {
 }
 
 func (f *folded) fold(b *strings.Builder, line string) {
-	for utf8.RuneCountInString(line) > f.width {
+	for Cells(line) > f.width {
 		// The last space that fits, or else the first one after.
 		at, n := -1, 0
 		for i, c := range line {
 			if c == ' ' && i > 0 && strings.TrimLeft(line[:i], " ") != "" && n >= min(f.column, f.width) && (n <= f.width || at < 0) {
 				at = i
 			}
-			if n++; n > f.width && at >= 0 {
+			if n += cellsOf(c); n > f.width && at >= 0 {
 				break
 			}
 		}

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"golang.org/x/sys/unix"
 
@@ -63,6 +62,7 @@ func Paint(w io.Writer, as, text string) string {
 // Table is a table of text. Columns that are flexible are shortened until it fits.
 type Table struct {
 	Flexible []int // columns that may be shortened, counted from 0
+	Ends     []int // those of them that keep their end, as the line number of a place
 	rows     [][]string
 }
 
@@ -82,7 +82,7 @@ const (
 // Write prints the table to w, as wide as that is.
 func (t *Table) Write(w io.Writer) error { return t.write(w, width(w)) }
 
-// write prints the table with at most so many characters a line, any number if width is 0.
+// write prints the table with at most so many columns a line, any number if width is 0.
 // Cells that may not be shortened can still be longer.
 func (t *Table) write(w io.Writer, width int) error {
 	var widths []int
@@ -91,7 +91,7 @@ func (t *Table) write(w io.Writer, width int) error {
 			if i == len(widths) {
 				widths = append(widths, 0)
 			}
-			widths[i] = max(widths[i], utf8.RuneCountInString(cell))
+			widths[i] = max(widths[i], Cells(cell))
 		}
 	}
 	inLine := len(widths)
@@ -106,15 +106,18 @@ func (t *Table) write(w io.Writer, width int) error {
 		line := ""
 		for i, cell := range row {
 			if i >= inLine {
+				if width > 0 && slices.Contains(t.Flexible, i) {
+					cell = t.clip(i, cell, width-len(indent))
+				}
 				if cell != "" {
 					line = strings.TrimRight(line, " ") + "\n" + indent + cell
 				}
 				continue
 			}
-			cell = Clip(cell, widths[i])
+			cell = t.clip(i, cell, widths[i])
 			line += cell
 			if i < inLine-1 {
-				line += strings.Repeat(" ", widths[i]-utf8.RuneCountInString(cell)) + gap
+				line += strings.Repeat(" ", widths[i]-Cells(cell)) + gap
 			}
 		}
 		b.WriteString(strings.TrimRight(line, " ") + "\n")
@@ -123,6 +126,14 @@ func (t *Table) write(w io.Writer, width int) error {
 		return fmt.Errorf("printing the table: %w", err)
 	}
 	return nil
+}
+
+// clip shortens the cell of a column.
+func (t *Table) clip(column int, cell string, most int) string {
+	if slices.Contains(t.Ends, column) {
+		return clipFront(cell, most)
+	}
+	return clipEnd(cell, most)
 }
 
 // fit shortens flexible columns, the widest first, and reports whether all fit then.

@@ -1,9 +1,9 @@
 package daemon
 
 import (
+	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"slices"
 	"strings"
@@ -14,6 +14,7 @@ import (
 	"github.com/permd/permd/cmd/permd/internal/cli"
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/decisions/effects/paths"
 	"github.com/permd/permd/decisions/pattern"
 	"github.com/permd/permd/decisions/targets"
 	"github.com/permd/permd/remember"
@@ -57,7 +58,7 @@ func (m choices) addBound(ctx context.Context, uid uint32, n admin.NewChoice, li
 	case d.Verdict == decisions.Allow:
 		return m.ofDecision(d), nil
 	case d.Offer == nil || len(d.Offer.Sets) == 0:
-		return nil, errors.New("an answer to it would not be remembered either")
+		return nil, errors.New("an answer to it would not be remembered either: " + cmp.Or(d.NotRemembered, "it cannot be told apart from others"))
 	}
 	set := d.Offer.Sets[0]
 	if line.Run.Rest {
@@ -108,12 +109,20 @@ func (m choices) decideAlone(ctx context.Context, uid uint32, command, dir strin
 		return nil, err
 	}
 	user := m.d.engine.Users.Lookup(uid)
+	// As at the start of a session: the rules of a project are loaded before its first call.
+	project := paths.FindProject(m.d.engine.FS, dir, user.Home)
+	if err := m.d.rules.Prepare(ctx, uid, project); err != nil {
+		m.d.log.Warn("the rules for a project could not all be read", "project", project, "error", err)
+	}
 	got := alone.Decide(ctx, &decisions.Request{Call: effects.Call{
 		ID: "add", Protocol: "permd", Agent: effects.Party{Name: boundAgent}, Tool: effects.Tool{Name: boundTool},
 		Input: input, Cwd: dir, User: user,
 	}, Peer: decisions.Peer{UID: uid}})
-	if len(got) != 1 || got[0].By == decisions.ByFailure {
-		return nil, fmt.Errorf("%w: permd could not decide it", remember.ErrNotRemembered)
+	switch {
+	case len(got) != 1:
+		return nil, errors.New("permd could not decide it")
+	case got[0].By == decisions.ByFailure:
+		return nil, errors.New("permd could not decide it: " + got[0].Reason)
 	}
 	return got[0], nil
 }

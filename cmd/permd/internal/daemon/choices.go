@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/permd/permd/cmd/permd/internal/cli"
@@ -140,11 +141,16 @@ func (m choices) Forget(ctx context.Context, ids []string) (bool, error) {
 	return err == nil, err
 }
 
+// refused returns the error for a choice that is not remembered, which is said once.
+func refused(err error) error {
+	return fmt.Errorf("%w: %s", admin.ErrRefused, strings.TrimPrefix(err.Error(), remember.ErrNotRemembered.Error()+": "))
+}
+
 // Confirm makes choices count that a client reported.
 func (m choices) Confirm(ctx context.Context, ids []string) error {
 	err := m.d.memory.Confirm(ctx, ids...)
 	if errors.Is(err, remember.ErrNotRemembered) {
-		return fmt.Errorf("%w: %w", admin.ErrRefused, err)
+		return refused(err)
 	}
 	return err
 }
@@ -190,10 +196,10 @@ func (m choices) add(ctx context.Context, uid uint32, n admin.NewChoice) ([]reme
 		if why == nil {
 			return list, nil
 		}
-		err = fmt.Errorf("%w (%w)", err, why)
+		err = fmt.Errorf("%w; %w", err, why)
 	}
 	if errors.Is(err, remember.ErrNotRemembered) || errors.Is(err, remember.ErrTooMany) || errors.Is(err, remember.ErrOff) {
-		return nil, fmt.Errorf("%w: %w", admin.ErrRefused, err)
+		return nil, refused(err)
 	}
 	if err != nil {
 		return nil, err

@@ -57,7 +57,7 @@ func (q questions) Allow(ctx context.Context, uid *uint32, a admin.Approval) (ad
 	case errors.Is(err, native.ErrNoQuestion):
 		return admin.Approved{}, admin.ErrNoQuestion
 	case errors.Is(err, decisions.ErrNotKept):
-		return admin.Approved{}, fmt.Errorf("%w: %w", admin.ErrRefused, err)
+		return admin.Approved{}, refused(err)
 	case err != nil:
 		return admin.Approved{}, err
 	}

@@ -75,7 +75,7 @@ func (report *Report) Compare(ctx context.Context, s cli.Streams, root string, f
 	}
 	report.Check = check
 	if s.JSON {
-		return cli.PrintIndented(s.Out, report)
+		return cli.PrintJSON(s.Out, report)
 	}
 	report.notes(s)
 	for _, row := range check.Rows {

@@ -21,7 +21,7 @@ import (
 // Print prints the rules, and the notes on standard error.
 func (report *Report) Print(s cli.Streams) error {
 	if s.JSON {
-		return cli.PrintIndented(s.Out, report)
+		return cli.PrintJSON(s.Out, report)
 	}
 	for _, f := range report.Files {
 		if len(report.Files) > 1 {
@@ -119,7 +119,7 @@ func (report *Report) Write(s cli.Streams, folder string, force bool) error {
 		}
 	}
 	if s.JSON {
-		return cli.PrintIndented(s.Out, report)
+		return cli.PrintJSON(s.Out, report)
 	}
 	for _, f := range report.Written {
 		fmt.Fprintf(s.Out, "%-9s  %s\n", f.Action, f.Path)

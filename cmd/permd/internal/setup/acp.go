@@ -164,7 +164,7 @@ func (i *Installer) acpPlace(client *acpClient, agent *clientAgent, o *Options) 
 
 func (i *Installer) reportACP(r *acpReport) error {
 	if i.JSON {
-		return cli.PrintIndented(i.Out, r)
+		return cli.PrintJSON(i.Out, r)
 	}
 	if r.Snippet != "" {
 		fmt.Fprintf(i.Out, "%s\n", r.Snippet)

@@ -125,7 +125,7 @@ func (i *Installer) configPlace(harness string, o *Options) (*configPlace, confi
 
 func (i *Installer) reportHook(r *hookReport) error {
 	if i.JSON {
-		return cli.PrintIndented(i.Out, r)
+		return cli.PrintJSON(i.Out, r)
 	}
 	r.print(i.Out, r.Harness)
 	return nil
