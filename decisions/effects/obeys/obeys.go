@@ -80,23 +80,6 @@ func (r *Run) Project() string {
 	return ""
 }
 
-// Hook returns a hook or a setting of the repository in which the run is, which makes a
-// command that changes the repository do more; "" if there is none. It adds to Project,
-// which knows what commands that only look obey.
-func (r *Run) Hook() string {
-	for _, o := range r.Program.Obeys {
-		if !o.Git {
-			continue
-		}
-		folder := r.Call.Paths.Resolved(r.Run.Cwd, "")
-		if folder == "" {
-			return "a repository in its folder, of which nothing is known"
-		}
-		return r.surroundings().Hook(folder)
-	}
-	return ""
-}
-
 // Surroundings returns the files and folders of a call.
 func Surroundings(c *collect.Collector) settings.Surroundings {
 	return settings.Surroundings{FS: c.FS, Files: c, Home: c.Call.User.Home, Project: c.Paths.Project()}
