@@ -43,7 +43,8 @@ func (r *Run) Project() string {
 	}
 	around := r.surroundings()
 	homes := r.Call.Paths.Session().Homes
-	for _, o := range r.Program.Obeys {
+	for i := range r.Program.Obeys {
+		o := &r.Program.Obeys[i]
 		switch {
 		case o.Project:
 			return "the files of its project"
@@ -61,10 +62,26 @@ func (r *Run) Project() string {
 					return file
 				}
 			}
+			if o.Settings != nil {
+				if why := r.ownSettings(around, o); why != "" {
+					return why
+				}
+			}
+		case o.System:
+			if why := r.ownFile(around, o, o.Name); why != "" {
+				return why
+			}
+			for _, prefix := range systemPrefixes {
+				if why := r.ownFile(around, o, prefix+o.Name); why != "" {
+					return why
+				}
+			}
 		}
 	}
 	// The folder matters only if the program obeys files of a folder.
-	if slices.ContainsFunc(r.Program.Obeys, func(o programs.Obeyed) bool { return !o.Home && !o.Project && !o.Variable && !o.NextToOperand }) {
+	if slices.ContainsFunc(r.Program.Obeys, func(o programs.Obeyed) bool {
+		return !o.Home && !o.System && !o.Project && !o.Variable && !o.NextToOperand
+	}) {
 		if file := r.from(around, r.Call.Paths.Resolved(r.Run.Cwd, ""), false); file != "" {
 			return file
 		}
@@ -105,7 +122,7 @@ func (r *Run) from(around *settings.Surroundings, dir string, beside bool) strin
 	for range settings.MaxObeyedDepth {
 		for i := range r.Program.Obeys {
 			o := &r.Program.Obeys[i]
-			if o.Git || o.Home || o.Variable || o.NextToOperand != beside {
+			if o.Git || o.Home || o.System || o.Variable || o.NextToOperand != beside {
 				continue
 			}
 			file := paths.Child(dir, o.Name)
