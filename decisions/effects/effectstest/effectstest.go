@@ -143,11 +143,11 @@ func SecretFiles() *fsfake.FS {
 		Cwd+"/deploy/tests/server.key", Cwd+"/web/.npmrc", Cwd+"/docs/a.md", Cwd+"/node_modules/x/key.pem", "/etc/hosts", "/tmp/",
 		"/usr/bin/git",
 	).File(Cwd+"/config/.env", "").File(Cwd+"/.gitignore", "*.key\n").
-		File(Cwd+"/.git/index", GitIndex("config/.env")).File(Cwd+"/.git/HEAD", "x")
+		File(Cwd+"/.git/index", gitIndex("config/.env")).File(Cwd+"/.git/HEAD", "x")
 }
 
-// GitIndex is git's list of tracked files with one file, as gitformat-index(5) has it.
-func GitIndex(name string) string {
+// gitIndex is git's list of tracked files with one file, as gitformat-index(5) has it.
+func gitIndex(name string) string {
 	const mode, times, checksum = "\x00\x00\x81\xa4", 24, 20
 	entry := strings.Repeat("\x00", times) + mode + strings.Repeat("\x00", 12+checksum) + "\x00" + string(rune(len(name))) + name
 	entry += strings.Repeat("\x00", 8-len(entry)%8)

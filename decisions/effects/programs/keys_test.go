@@ -226,6 +226,7 @@ var keyCases = map[string]struct{ person, org, nobody []string }{
 	"readonly":            {person: []string{"readonly: false"}, org: []string{"readonly: true"}},
 	"readonly_operands":   {person: []string{"readonly_operands: 0", "readonly_operands: 2"}, org: []string{"readonly_operands: 3", "readonly_operands: -1"}},
 	"readonly_with":       {org: []string{"readonly_with: [--plain]"}},
+	"alike":               {org: []string{"alike: true", "alike: false"}},
 	"reformats":           {person: []string{"reformats: false"}, org: []string{"reformats: true"}},
 	"reformats_unless":    {org: []string{"reformats_unless: [--plain]"}},
 	"readonly_alone":      {org: []string{"readonly_alone: [--plain]"}},

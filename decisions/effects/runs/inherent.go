@@ -62,7 +62,6 @@ func (v *invocation) readonly() {
 	ok = ok || v.checksSyntax() || v.printsOwnInfo()
 	if !ok {
 		v.run.Does = v.does()
-		v.limitedByOperands()
 	}
 	if ok {
 		v.obeyed = obeys.Run{Call: &v.b.Collector, Program: v.p, Run: v.run, Args: v.args, Operands: v.operands}
