@@ -27,8 +27,8 @@ func TestOwnGitConfigAgrees(t *testing.T) {
 	for range 300 {
 		var b strings.Builder
 		b.WriteString("[s]\n")
-		for range rand.IntN(14) { //nolint:gosec // cases of a test
-			b.WriteString(pieces[rand.IntN(len(pieces))]) //nolint:gosec // cases of a test
+		for range rand.IntN(14) {
+			b.WriteString(pieces[rand.IntN(len(pieces))])
 		}
 		texts = append(texts, b.String())
 	}

@@ -52,7 +52,7 @@ func TestOwnGitSettingsOracle(t *testing.T) {
 		}
 	}
 	write(filepath.Join(project, "a.txt"), "a\nb\n", 0o600)
-	write(filepath.Join(project, "x"), "#!/bin/sh\necho ran >> '"+log+"'\ncat\n", 0o700) //nolint:gosec // a program
+	write(filepath.Join(project, "x"), "#!/bin/sh\necho ran >> '"+log+"'\ncat\n", 0o700)
 	write(filepath.Join(project, ".gitattributes"), "a.txt diff=x filter=x merge=x\n", 0o600)
 	setUp("init", "-q")
 	setUp("add", ".")
@@ -80,7 +80,7 @@ func TestOwnGitSettingsOracle(t *testing.T) {
 	}
 	table := effectstest.Table(t)
 	readonly := func(text string) bool {
-		c := &effects.Call{Cwd: project, User: effects.User{UID: uint32(os.Getuid()), Name: "ana", Home: home, Env: map[string]string{"HOME": home}}} //nolint:gosec // an identity
+		c := &effects.Call{Cwd: project, User: effects.User{UID: uint32(os.Getuid()), Name: "ana", Home: home, Env: map[string]string{"HOME": home}}}
 		env := paths.Environment{FS: paths.OSFS{}}
 		b := NewBuilder(env, table, c, paths.NewResolver(env, c))
 		Text(b, text, project, "command")

@@ -42,7 +42,7 @@ func TestObjectFormats(t *testing.T) {
 				}
 				check := func(what string, want bool) {
 					t.Helper()
-					c := &effects.Call{Cwd: project, User: effects.User{UID: uint32(os.Getuid()), Name: "ana", Home: home, Env: map[string]string{"HOME": home}}} //nolint:gosec // an identity
+					c := &effects.Call{Cwd: project, User: effects.User{UID: uint32(os.Getuid()), Name: "ana", Home: home, Env: map[string]string{"HOME": home}}}
 					env := paths.Environment{FS: paths.OSFS{}}
 					b := NewBuilder(env, table, c, paths.NewResolver(env, c))
 					Text(b, "git status", project, "command")
