@@ -4,10 +4,9 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/permd/permd/decisions/effects"
-	"github.com/permd/permd/decisions/effects/display"
-	"github.com/permd/permd/decisions/targets"
 )
 
 // Bounds of what is offered.
@@ -16,7 +15,6 @@ const (
 	// maxOffer bounds the size of a call for which widths are offered, in bytes of its
 	// words, paths and arguments: the offer is kept until the person answers.
 	maxOffer = 256 << 10
-	maxLabel = 120 // characters
 )
 
 // Offer is how a person's answer to a question can be remembered. It is kept until the
@@ -200,7 +198,10 @@ func (w *widthSearch) at(level int) (OfferSet, bool) {
 		if set.Scope == "project" || set.Scope == "session" {
 			set.Label += " (in this " + set.Scope + ")"
 		}
-		set.Label = clip(set.Label)
+		if utf8.RuneCountInString(set.Label) > maxWideLabel {
+			w.why = "what it would cover is too long to be shown"
+			return OfferSet{}, false
+		}
 	}
 	return set, true
 }
@@ -221,50 +222,6 @@ func (w *widthSearch) whyNot(i int, o *effectResult) string {
 		return "what is guarded is only remembered by its exact path"
 	}
 	return "no choice would answer it: " + o.reason
-}
-
-// exactLabel returns the label of the narrowest width, with what it leaves open: a
-// choice identifies a file by its path and a host by its name, whatever is written or
-// sent there. Of the files that a run is given it knows only the words, and an unknown
-// program may execute their content, unless one is known to be its script.
-func exactLabel(items []OfferItem, contents []Content) string {
-	const label = "exactly this"
-	var open []string
-	for _, item := range items {
-		q := item.Query
-		text := ""
-		switch e := q.Effect; e.Kind {
-		case effects.KindRun:
-			for _, c := range contents {
-				if text := "any content of " + targets.ShownPath(c.Path, q.Project); c.namedOnly() && !slices.Contains(open, text) {
-					open = append(open, text)
-				}
-			}
-		case effects.KindWrite:
-			if e.File == nil {
-				break
-			}
-			text = "any content of " + targets.ShownPath(e.File.Path, q.Project)
-		case effects.KindConnect:
-			if e.Connect == nil {
-				break
-			}
-			text = "anything sent to "
-			if e.Connect.Method == effects.MethodGet {
-				text = "any GET to "
-			}
-			text += display.Display(e.Connect.Host)
-		case effects.KindRead, effects.KindDelete, effects.KindUse, effects.KindState, effects.KindMode,
-			effects.KindQuestion, effects.KindUnknown:
-		}
-		if text != "" && !slices.Contains(open, text) {
-			open = append(open, text)
-		}
-	}
-	if open == nil {
-		return label
-	}
-	return clip(label + " (" + strings.Join(open, ", ") + ")")
 }
 
 // widest returns the widest proposal for an effect, up to a level, with which the
@@ -381,12 +338,4 @@ func sizeOf(list []effects.Effect) int {
 		}
 	}
 	return n
-}
-
-// clip cuts a label to maxLabel characters.
-func clip(s string) string {
-	if r := []rune(s); len(r) > maxLabel {
-		return string(r[:maxLabel-1]) + "…"
-	}
-	return s
 }

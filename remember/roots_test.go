@@ -17,7 +17,7 @@ func TestWidthInOtherRoot(t *testing.T) {
 	in := func(cwd, command, root string) *decisions.Decision {
 		return a.call(t, effects.Call{Tool: effects.Tool{Name: "Bash"}, Input: []byte(`{"command":"` + command + `"}`), Cwd: cwd, Roots: []string{root}})
 	}
-	question := in("/p", "mytool x", "/q")
+	question := in("/p", "go test ./...", "/q")
 	if len(question.Widths) != 2 {
 		t.Fatalf("%d widths", len(question.Widths))
 	}
@@ -26,9 +26,9 @@ func TestWidthInOtherRoot(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	wantVerdict(t, in("/p", "mytool x", "/q"), decisions.Allow, "in the project")
-	wantVerdict(t, in("/p", "cd sub && mytool x", "/q"), decisions.Allow, "in a folder of the project")
-	wantVerdict(t, in("/link", "mytool x", "/q"), decisions.Allow, "in the project, through a link")
-	wantVerdict(t, in("/p", "cd sub && mytool x", "/p/sub"), decisions.Allow, "in a folder of the project that is named as well")
-	wantVerdict(t, in("/p", "cd /q && mytool x", "/q"), decisions.Ask, "in the other folder")
+	wantVerdict(t, in("/p", "go test ./...", "/q"), decisions.Allow, "in the project")
+	wantVerdict(t, in("/p", "cd sub && go test ./...", "/q"), decisions.Allow, "in a folder of the project")
+	wantVerdict(t, in("/link", "go test ./...", "/q"), decisions.Allow, "in the project, through a link")
+	wantVerdict(t, in("/p", "cd sub && go test ./...", "/p/sub"), decisions.Allow, "in a folder of the project that is named as well")
+	wantVerdict(t, in("/p", "cd /q && go test ./...", "/q"), decisions.Ask, "in the other folder")
 }

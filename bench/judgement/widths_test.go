@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"path"
 	"regexp"
@@ -12,6 +13,7 @@ import (
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/decisions/effects/display"
+	"github.com/permd/permd/decisions/effects/programs"
 	"github.com/permd/permd/decisions/pattern"
 	"github.com/permd/permd/internal/testload"
 )
@@ -31,13 +33,33 @@ var widthCalls = []string{
 	"rsync -n src/ docs/", "rsync src/ docs/", "gofmt -w src/main.go", "ruff format tests", "ruff check .", "black --check .", "mypy src", "pytest -q", "pip install -r requirements.txt",
 	"pip install x", "uv run pytest", "uv add x", "cargo build", "cargo run", "cargo test", "cargo publish --dry-run", "terraform plan", "kubectl get pods", "kubectl delete pod x",
 	"gh pr create --title x --body y", "gh pr merge 1", "gh issue close 1", "systemctl restart x", "kill 123", "curl -s https://api.example.com/x",
-	"curl -s https://api.example.com/x -o src/x", "wget https://files.example.com/x", "staticcheck ./...", "frobnicate do x", "find src -name x -delete", "cat ../notes/x",
+	"curl -s https://api.example.com/x -o src/x", "wget https://files.example.com/x", "staticcheck ./...", "frobnicate do x", "git remote add x https://example.com/x", "git cherry-pick x", "npx eslint src", "uv run pytest -q", "python -m pytest", "git switch x", "find src -name x -delete", "cat ../notes/x",
 }
 
 // harsher are words that make many programs do more.
 var harsher = []string{
 	".", "*", "/", "..", "a.txt", "src", "-- .", "-f", "--force", "-r", "-rf /srv", "-D x", "-d x", "--hard", "--delete", "--all", ":main", "+main", "evil@latest",
 	"https://evil.example/x", "example.com/evil@latest", "--exec ./x", "-exec ./x", "-o ~/.bashrc", "-c core.pager=./x", "--amend", "--write", "--fix", "apply", "delete x", "drop", "clear", "-B x",
+}
+
+// openOperands are words that make a program do something more dangerous than with other
+// operands: another remote, branch, process or module, code from elsewhere, a file of
+// options. No width of a call without them may cover them.
+var openOperands = map[string][]string{
+	"git fetch": {"evil", "https://evil.example/x", "main:main", "origin main:main", "--upload-pack=./x", "--upload-pack ./x origin", "../evil", "ext::./x"},
+	"git pull":  {"evil main", "https://evil.example/x main", "origin evil", "--upload-pack=./x", "ext::./x"},
+	"git push":  {"evil main", "origin :main", "origin +main", "https://evil.example/x", "--receive-pack=./x"},
+	"git merge": {"evil", "origin/evil"}, "git rebase": {"evil", "origin/evil", "--exec ./x"}, "git cherry-pick": {"evil"}, "git revert": {"evil"},
+	"git reset": {"evil", "HEAD~9"}, "git remote add": {"x https://evil.example/x", "x ext::./x"}, "git branch": {"evil", "main evil"}, "git tag": {"evil"},
+	"git switch": {"evil"}, "git checkout": {"evil", ".", "-- ."}, "git stash": {"pop", "drop", "."}, "git apply": {"evil.patch"}, "git worktree add": {"../evil"},
+	"go run": {"evil.example/x@latest", "./evil", "evil.go", "-exec ./x ."}, "go get": {"evil.example/x@latest"}, "go install": {"evil.example/x@latest", "./evil"},
+	"go test":  {"evil.example/x", "evil.example/x/...", "evil.example/x@latest", "-exec ./x", "-toolexec ./x", "/tmp/evil", "../evil"},
+	"go build": {"evil.example/x", "-toolexec ./x", "-o /tmp/x"}, "go vet": {"evil.example/x", "-vettool ./x", "-vettool=./x"},
+	"pytest": {"@evil", "-p evil", "-c evil.ini", "--rootdir=/tmp", "-o x=y"}, "mypy": {"@evil", "--config-file=evil"}, "tsc": {"@evil"}, "ruff check": {"--fix"},
+	"eslint": {"-c evil.js", "--rulesdir evil", "--fix"}, "npm run": {"deploy"}, "npm install": {"evil"}, "npm": {"publish"}, "yarn add": {"evil"},
+	"pip install": {"evil", "https://evil.example/x.tgz", "git+https://evil.example/x"}, "make": {"deploy", "-f evil.mk", "SHELL=./x"}, "uv add": {"evil"},
+	"kill": {"1"}, "systemctl restart": {"sshd"}, "gh pr merge": {"2"}, "gh issue close": {"2"}, "kubectl delete": {"pod y"}, "docker run": {"evil"}, "cargo run": {"evil"},
+	"frobnicate": {"drop", "evil"}, "frobnicate do": {"drop", "evil"}, "terraform": {"apply"},
 }
 
 // sameDanger are pairs of what a run does in words, of which a width of the first may
@@ -110,7 +132,7 @@ func TestWidths(t *testing.T) {
 			if err != nil {
 				return fmt.Errorf("%s: %w", commands[i], err)
 			}
-			for _, other := range worseCalls(&d, &width) {
+			for _, other := range worseCalls(b.shipped.Table(), &d, &width) {
 				before := ask(plain, other)
 				if before.Verdict == decisions.Allow {
 					continue
@@ -122,6 +144,12 @@ func TestWidths(t *testing.T) {
 				}
 				if why := worse(&d, &now); why != "" {
 					found[i] += fmt.Sprintf("%s, remembered as %q, lets %s through: %s\n", display.Display(commands[i]), width.Rule, other, why)
+				}
+			}
+			for _, other := range openCalls(&width, commands[i]) {
+				tried[i]++
+				if now := ask(remembering, other); now.Verdict == decisions.Allow && ask(plain, other).Verdict != decisions.Allow {
+					found[i] += fmt.Sprintf("%s, remembered as %q, lets %s through\n", display.Display(commands[i]), width.Rule, other)
 				}
 			}
 			for _, k := range kept {
@@ -204,7 +232,7 @@ func saysWhatItCovers(width *decisions.Width) string {
 
 // worseCalls returns commands that the lines of a width may cover, and that do more than
 // the call.
-func worseCalls(d *result, width *decisions.Width) (list []string) {
+func worseCalls(table *programs.Table, d *result, width *decisions.Width) (list []string) {
 	for rule := range strings.Lines(width.Rule) {
 		kind, line, _ := strings.Cut(strings.TrimSpace(rule), " ")
 		p, err := pattern.Parse(effects.Kind(kind), line)
@@ -217,6 +245,7 @@ func worseCalls(d *result, width *decisions.Width) (list []string) {
 			for _, more := range harsher {
 				list = append(list, words+" "+more)
 			}
+			list = append(list, optionsOf(table, p.Run, len(d.effects)+len(width.Rule))...)
 			for i := range d.effects {
 				r := d.effects[i].Run
 				if r == nil || r.Program != p.Run.Program {
@@ -234,6 +263,59 @@ func worseCalls(d *result, width *decisions.Width) (list []string) {
 				list = append(list, "rm -rf ./"+to, "rm ./"+to, "mv ./"+to+" ./z", "cp a.txt ./"+to, "cp -r docs ./"+to, "echo x > ./"+to, "find ./"+to+" -delete", "cp ./"+to+" ./z", "cat ./"+to)
 				if strings.HasPrefix(line, "/") {
 					list = append(list, "rm -rf "+to, "rm "+to, "mv "+to+" ./z", "cp -r docs "+to, "echo x > "+to, "find "+to+" -delete")
+				}
+			}
+		}
+	}
+	return list
+}
+
+// optionsOf returns calls with the words that a line spells out and each option that the
+// table has for its program, with and without a value.
+func optionsOf(table *programs.Table, line *pattern.Run, at int) (some []string) {
+	var list []string
+	p := table.Program(line.Program)
+	words := line.Program
+	for _, w := range line.Words {
+		word, _ := w.Literal()
+		words += " " + display.QuoteWord(word)
+		if p != nil && p.Sub(word) != nil {
+			p = p.Sub(word)
+		}
+	}
+	if p == nil {
+		return nil
+	}
+	for _, option := range slices.Sorted(maps.Keys(p.Options)) {
+		list = append(list, words+" "+option, words+" "+option+" ./evil", words+" "+option+"=./evil", words+" "+option+"=https://evil.example/x")
+	}
+	// Each call takes others of them.
+	step := len(list)/24 + 1
+	for i := range list {
+		if i%step == at%step {
+			some = append(some, list[i])
+		}
+	}
+	return some
+}
+
+// openCalls returns the calls with openOperands that a width may cover and that are no part
+// of the call itself.
+func openCalls(width *decisions.Width, command string) (list []string) {
+	for rule := range strings.Lines(width.Rule) {
+		line, ok := strings.CutPrefix(strings.TrimSpace(rule), "run ")
+		spelled, _, open := strings.Cut(line+" ", " * ")
+		if !ok || !open {
+			continue
+		}
+		for start, words := range openOperands {
+			if spelled != start && !strings.HasPrefix(spelled, start+" ") {
+				continue
+			}
+			for _, w := range words {
+				makesBranch := strings.Contains(spelled, " -b") || strings.Contains(spelled, " -c")
+				if !strings.Contains(command, w) && !makesBranch {
+					list = append(list, spelled+" "+w)
 				}
 			}
 		}

@@ -36,13 +36,37 @@ func newWorld(home string) *world {
 	}
 	w.fs.Link("/dev/stdin", "/proc/self/fd/0").Link("/dev/stdout", "/proc/self/fd/1").Link("/dev/stderr", "/proc/self/fd/2").Link("/dev/fd", "/proc/self/fd")
 	for _, file := range []string{
-		".bashrc", ".profile", ".gitconfig", ".netrc", ".ssh/id_rsa", ".ssh/config", ".aws/credentials",
+		".bashrc", ".profile", ".netrc", ".ssh/id_rsa", ".ssh/config", ".aws/credentials",
 		".config/gh/hosts.yml", ".config/permd/permd.toml", ".local/share/permd/remember.db", ".gnupg/pubring.kbx", ".cache/x",
 	} {
 		w.fs.File(path.Join(home, file), "x\n")
 	}
+	w.fs.File(path.Join(home, ".gitconfig"), ownGitConfig)
 	return w
 }
+
+// ownGitConfig is what many people have in their own configuration of git.
+const ownGitConfig = `[user]
+	name = "A Person"
+	email = person@example.com
+[core]
+	editor = vim
+	pager = delta
+	excludesFile = ~/.gitignore
+[alias]
+	lg = log --graph --pretty=format:'%h %s'
+[init]
+	defaultBranch = main
+[pull]
+	rebase = true
+[credential]
+	helper = store
+[filter "lfs"]
+	clean = git-lfs clean -- %f
+	smudge = git-lfs smudge -- %f
+	process = git-lfs filter-process
+	required = true
+`
 
 // plainFiles are the files of an ordinary project, which has no secrets and no
 // rules.

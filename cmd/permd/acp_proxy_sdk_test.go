@@ -170,7 +170,7 @@ deny contains "no modes" if input.effect.kind == "mode"`)
 	e.answers("run git status && cat main.go", "", "allow-once")
 	e.answers("run rm -rf ~", "", "reject")
 	e.answers("run git commit -m x", "Reject", "reject")
-	e.answers("run git push origin main", "Allow", "allow-once")
+	e.answers("run git commit -m main", "Allow", "allow-once")
 
 	// What the person is shown: permd's widths and its reason.
 	shown := e.shown[0]
@@ -181,7 +181,7 @@ deny contains "no modes" if input.effect.kind == "mode"`)
 			t.Error("the agent's own always is shown")
 		}
 	}
-	want := []string{"Allow", "Always, exactly this: run git push origin main (project)", "Always, any `git push` with harmless options (in this project): run git push * (project)", "Reject"}
+	want := []string{"Allow", "Always, exactly this: run git commit -m main (project)", "Always, any `git commit` with harmless options (in this project): run git commit * (project)", "Reject"}
 	if d := cmp.Diff(want, names); d != "" {
 		t.Errorf("shown (-want +got):\n%s", d)
 	}
@@ -189,8 +189,8 @@ deny contains "no modes" if input.effect.kind == "mode"`)
 		t.Errorf("shown %+v", shown.ToolCall.Content)
 	}
 	// Remembered, and not asked again.
-	e.answers("run git push origin main", want[2], "allow-once")
-	e.answers("run git push origin other", "", "allow-once")
+	e.answers("run git commit -m main", want[2], "allow-once")
+	e.answers("run git commit -m other", "", "allow-once")
 
 	e.answers("write "+project+"/free", "", "wrote")
 	e.answers("write "+project+"/locked", "", "error: …")

@@ -76,8 +76,6 @@ func Compact(e *effects.Effect) string {
 		switch {
 		case r.Readonly:
 			out.WriteString(" ro")
-		case r.OwnData:
-			out.WriteString(" own_data")
 		case r.Reformats:
 			out.WriteString(" reformats")
 		case !r.Known:
@@ -145,7 +143,15 @@ func SecretFiles() *fsfake.FS {
 		Cwd+"/deploy/tests/server.key", Cwd+"/web/.npmrc", Cwd+"/docs/a.md", Cwd+"/node_modules/x/key.pem", "/etc/hosts", "/tmp/",
 		"/usr/bin/git",
 	).File(Cwd+"/config/.env", "").File(Cwd+"/.gitignore", "*.key\n").
-		File(Cwd+"/.git/index", "DIRC\x00\x00\x00\x02\x00\x00\x00\x01…\x0bconfig/.env\x00").File(Cwd+"/.git/HEAD", "x")
+		File(Cwd+"/.git/index", gitIndex("config/.env")).File(Cwd+"/.git/HEAD", "x")
+}
+
+// gitIndex is git's list of tracked files with one file, as gitformat-index(5) has it.
+func gitIndex(name string) string {
+	const mode, times, checksum = "\x00\x00\x81\xa4", 24, 20
+	entry := strings.Repeat("\x00", times) + mode + strings.Repeat("\x00", 12+checksum) + "\x00" + string(rune(len(name))) + name
+	entry += strings.Repeat("\x00", 8-len(entry)%8)
+	return "DIRC\x00\x00\x00\x02\x00\x00\x00\x01" + entry + strings.Repeat("\x00", checksum)
 }
 
 // IndexOf is an index whose tasks are done when they are started.

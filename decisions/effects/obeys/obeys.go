@@ -43,7 +43,8 @@ func (r *Run) Project() string {
 	}
 	around := r.surroundings()
 	homes := r.Call.Paths.Session().Homes
-	for _, o := range r.Program.Obeys {
+	for i := range r.Program.Obeys {
+		o := &r.Program.Obeys[i]
 		switch {
 		case o.Project:
 			return "the files of its project"
@@ -61,10 +62,26 @@ func (r *Run) Project() string {
 					return file
 				}
 			}
+			if o.Settings != nil {
+				if why := r.ownSettings(around, o); why != "" {
+					return why
+				}
+			}
+		case o.System:
+			if why := r.ownFile(around, o, o.Name); why != "" {
+				return why
+			}
+			for _, prefix := range systemPrefixes {
+				if why := r.ownFile(around, o, prefix+o.Name); why != "" {
+					return why
+				}
+			}
 		}
 	}
 	// The folder matters only if the program obeys files of a folder.
-	if slices.ContainsFunc(r.Program.Obeys, func(o programs.Obeyed) bool { return !o.Home && !o.Project && !o.Variable && !o.NextToOperand }) {
+	if slices.ContainsFunc(r.Program.Obeys, func(o programs.Obeyed) bool {
+		return !o.Home && !o.System && !o.Project && !o.Variable && !o.NextToOperand
+	}) {
 		if file := r.from(around, r.Call.Paths.Resolved(r.Run.Cwd, ""), false); file != "" {
 			return file
 		}
@@ -76,23 +93,6 @@ func (r *Run) Project() string {
 		if file := r.from(around, dir, true); file != "" {
 			return file
 		}
-	}
-	return ""
-}
-
-// Hook returns a hook or a setting of the repository in which the run is, which makes a
-// command that changes the repository do more; "" if there is none. It adds to Project,
-// which knows what commands that only look obey.
-func (r *Run) Hook() string {
-	for _, o := range r.Program.Obeys {
-		if !o.Git {
-			continue
-		}
-		folder := r.Call.Paths.Resolved(r.Run.Cwd, "")
-		if folder == "" {
-			return "a repository in its folder, of which nothing is known"
-		}
-		return r.surroundings().Hook(folder)
 	}
 	return ""
 }
@@ -122,7 +122,7 @@ func (r *Run) from(around *settings.Surroundings, dir string, beside bool) strin
 	for range settings.MaxObeyedDepth {
 		for i := range r.Program.Obeys {
 			o := &r.Program.Obeys[i]
-			if o.Git || o.Home || o.Variable || o.NextToOperand != beside {
+			if o.Git || o.Home || o.System || o.Variable || o.NextToOperand != beside {
 				continue
 			}
 			file := paths.Child(dir, o.Name)

@@ -271,7 +271,7 @@ var guardTable = []guardGroup{
 		// Where git's extensions send and fetch objects: LFS, review, subrepo; and files
 		// that the main settings conventionally include.
 		".lfsconfig", ".gitreview", ".gitrepo", ".gitconfig.local", ".gitconfig-*", ".hg", ".hgrc", ".svn", ".subversion", ".bzr", ".jj", ".config/jj",
-		".jjconfig.toml", ".pijul", ".fossil", "_darcs", "/etc/gitconfig", "*.git/hooks", "*.git/config", "*.git/objects",
+		".jjconfig.toml", ".pijul", ".fossil", "_darcs", "/etc/gitconfig", "/usr/local/etc/gitconfig", "/opt/homebrew/etc/gitconfig", "*.git/hooks", "*.git/config", "*.git/objects",
 		"*.git/refs", "*.git/head", "*.git/packed-refs",
 	}},
 

@@ -18,6 +18,7 @@ type Obeyed struct {
 	Name          string
 	NextToOperand bool // next to the files that are operands
 	Home          bool
+	System        bool             // by its absolute name
 	Git           bool             // the configuration of the repository
 	Project       bool             // all files of the project, so that no form is read-only
 	Variable      bool             // an environment variable
@@ -50,7 +51,8 @@ func (p *tableParser) obeyedFiles(lines []textNode) ([]Obeyed, error) {
 		o := Obeyed{Name: name, Git: name == ".git", Project: name == wholeProject}
 		o.Name, o.Home = strings.CutPrefix(name, "~/")
 		o.Name, o.NextToOperand = strings.CutPrefix(o.Name, operandMark)
-		if o.Name == "" || strings.ContainsAny(o.Name, " \t:=~*") || o.NextToOperand && (o.Home || o.Name == wholeProject || o.Name == ".git") || path.IsAbs(o.Name) || path.Clean(o.Name) != o.Name || strings.HasPrefix(o.Name, "..") {
+		o.System = path.IsAbs(name) && known
+		if o.Name == "" || strings.ContainsAny(o.Name, " \t:=~*") || o.NextToOperand && (o.Home || o.Name == wholeProject || o.Name == ".git") || path.IsAbs(o.Name) && !o.System || path.Clean(o.Name) != o.Name || strings.HasPrefix(o.Name, "..") {
 			return nil, line.errorf("file %q: expected NAME or NAME = SETTINGS", line.text)
 		}
 		if known {
@@ -58,7 +60,7 @@ func (p *tableParser) obeyedFiles(lines []textNode) ([]Obeyed, error) {
 				return nil, line.errorf("file %q: unknown settings %q", name, format)
 			}
 		}
-		if o.Git && o.Settings == nil || (o.Home || o.Project) && known {
+		if o.Git && o.Settings == nil || known && (o.Project || (o.Home || o.System) != o.Settings.Own()) {
 			return nil, line.errorf("file %q: settings are for files of a project", name)
 		}
 		all = append(all, o)

@@ -2,6 +2,7 @@ package programs
 
 import (
 	"path"
+	"slices"
 	"strings"
 )
 
@@ -32,4 +33,16 @@ func (t *Table) Runs(name string) Runs {
 		}
 	}
 	return RunsItself
+}
+
+// Helper reports whether a program that another one starts, by a setting of a person,
+// runs nothing of the project by itself: it is no interpreter and no wrapper, and obeys
+// neither its input nor files of the project. What the table does not have is the
+// person's choice.
+func (t *Table) Helper(name string) bool {
+	if t.Runs(name) != RunsItself {
+		return false
+	}
+	p := t.entryOf(path.Base(name))
+	return p == nil || p.Targets == "" && p.Unknown == "" && !p.ObeysInput && !slices.ContainsFunc(p.Obeys, func(o Obeyed) bool { return o.Project })
 }

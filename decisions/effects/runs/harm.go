@@ -51,7 +51,7 @@ func (h *harms) add(o harms) {
 func (h *harms) store(r *effects.Run) {
 	slices.Sort(h.words)
 	r.Harmful = slices.Compact(h.words)
-	r.HarmlessFrom, r.OptionsFrom, r.LimitedTo = h.from, h.options, h.limit
+	r.HarmlessFrom, r.OptionsFrom, r.LimitedTo = h.from, h.options, max(r.LimitedTo, h.limit)
 	for _, i := range r.Harmful {
 		if r.Args[i] == effects.DynamicWord {
 			r.OptionsFrom = max(r.OptionsFrom, i+1)
@@ -67,11 +67,38 @@ func (v *invocation) limitedBy(o *programs.Option, i int) {
 }
 
 // limitedByOperands records that the words of the run, not only its options, decide how
-// dangerous it is.
+// dangerous it is: all of them have to be the same, unless the table says that it is as
+// dangerous with other operands.
 func (v *invocation) limitedByOperands() {
-	if v.run.Program == "git" && v.run.Subcommand == "checkout" && len(v.operands) > 0 && !v.has([]string{"-b", "-B", "--orphan"}) {
-		v.harms.limit = len(v.args) + 1 // a branch is switched to, a file is overwritten
+	if !v.alike() {
+		v.harms.limit = len(v.args) + 1
 	}
+	// A file of further arguments, which may be any options (pytest @args).
+	for _, i := range v.operands {
+		if v.p != nil && v.p.Alike && strings.HasPrefix(v.args[i].Text, "@") {
+			v.markHarmful(i)
+		}
+	}
+}
+
+// alike reports whether the run is as dangerous with other operands than its own, but for
+// those whose effects are effects of their own, and for words that are not harmless.
+func (v *invocation) alike() bool {
+	p := v.p
+	switch {
+	case slices.ContainsFunc(v.b.Effects[v.index+1:], func(e effects.Effect) bool {
+		return e.Run != nil && e.Via != nil && e.Via.Effect == v.index && e.Via.Arg >= 0
+	}):
+		return true // the words are those of another run, which limits this one
+	case p == nil || p.Wrapper != nil || p.Interpreter != "" || p.Text:
+		return false
+	case v.run.Readonly:
+		return p.Readonly && p.ReadonlyOperands < 0
+	case v.run.Program == "git" && slices.Contains([]string{"checkout", "switch"}, v.run.Subcommand):
+		// A branch is switched to, or a file overwritten, unless a branch is made.
+		return v.has([]string{"-b", "-B", "--orphan", "--create", "--force-create"})
+	}
+	return p.Alike || len(p.Operands) == 0 && !p.Open && len(v.operands) == 0
 }
 
 // limitedToProject marks the words that name a path outside of the project, if the program

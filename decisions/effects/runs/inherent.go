@@ -62,7 +62,6 @@ func (v *invocation) readonly() {
 	ok = ok || v.checksSyntax() || v.printsOwnInfo()
 	if !ok {
 		v.run.Does = v.does()
-		v.limitedByOperands()
 	}
 	if ok {
 		v.obeyed = obeys.Run{Call: &v.b.Collector, Program: v.p, Run: v.run, Args: v.args, Operands: v.operands}
@@ -77,7 +76,6 @@ func (v *invocation) readonly() {
 		}
 	}
 	v.run.Readonly = ok
-	v.run.OwnData = !ok && v.ownData()
 	v.reformats()
 	switch {
 	case ok || p.Changing == "":
@@ -90,18 +88,6 @@ func (v *invocation) readonly() {
 		}
 		v.unknown(arg, p.Changing)
 	}
-}
-
-// ownData decides whether all that the run changes is the program's own data. Hooks and
-// settings that could make it do more are no defect here: such a run only asks, as any
-// other that changes something.
-func (v *invocation) ownData() bool {
-	p := v.p
-	if !p.OwnData || v.changes || p.Unknown != "" || len(p.OwnDataWith) > 0 && !v.has(p.OwnDataWith) || p.Rearranges && len(v.operands) > 0 {
-		return false
-	}
-	v.obeyed = obeys.Run{Call: &v.b.Collector, Program: p, Run: v.run, Args: v.args, Operands: v.operands}
-	return v.obeyed.Project() == "" && v.obeyed.Shim() == "" && v.obeyed.Hook() == ""
 }
 
 // rewrites reports whether the run puts files into the program's own format.
@@ -166,7 +152,7 @@ func (v *invocation) checksSyntax() bool {
 // it are not known.
 func (v *invocation) disturb() {
 	v.unpack()
-	if v.p.Rearranges && !v.run.OwnData {
+	if v.p.Rearranges {
 		v.b.Rearranged = append(v.b.Rearranged, v.b.Paths.Resolved(v.run.Cwd, ""))
 	}
 	if v.rearranges() && slices.ContainsFunc(v.args, func(w effects.Word) bool { return w.Dynamic() }) {

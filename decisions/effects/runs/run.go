@@ -103,6 +103,7 @@ func (b *Builder) Run(words []effects.Word, at Setting) int {
 		}
 	}
 	v.limitedToProject()
+	v.limitedByOperands()
 	v.harms.store(r)
 	v.mayReadWords()
 	v.mayMakeEach()
@@ -112,6 +113,7 @@ func (b *Builder) Run(words []effects.Word, at Setting) int {
 		// A rule line that spells out the wrapper covers only the words that a line for
 		// the program itself would cover.
 		outer := b.Effects[at.via.Effect].Run
+		outer.LimitedTo = max(outer.LimitedTo, at.via.Arg+1+r.LimitedTo)
 		b.Effects[index].Via = &effects.Via{Effect: at.via.Effect, Arg: max(at.via.Arg, min(at.via.Arg+r.HarmlessFrom, len(outer.Args)-1))}
 	}
 	b.Effects[index].Tags, r.Folder = b.Paths.Folder(r.Cwd)

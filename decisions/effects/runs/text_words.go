@@ -28,6 +28,9 @@ func (v *invocation) goPackage(i int, w effects.Word) {
 		v.b.Add(e)
 	}
 	file, _ := strings.CutSuffix(w.Text, "...")
+	if first, _, _ := strings.Cut(w.Text, "/"); !strings.HasPrefix(first, ".") && strings.Contains(first, ".") && !strings.HasSuffix(w.Text, ".go") {
+		v.markHarmful(i) // a module of somebody else may have that name
+	}
 	if !strings.HasPrefix(file, ".") && !strings.HasPrefix(file, "/") && !strings.HasSuffix(file, ".go") {
 		return
 	}

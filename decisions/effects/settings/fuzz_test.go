@@ -81,11 +81,15 @@ func FuzzTwoReaders(f *testing.F) {
 // FuzzGitIndex: the submodules in a list of tracked files are all found, or the list is
 // not read: one that is cut off never has fewer.
 func FuzzGitIndex(f *testing.F) {
-	for _, data := range settingstest.GitIndexes(f) {
-		f.Add(data, uint(len(data)/2))
+	for _, index := range settingstest.GitIndexes(f) {
+		f.Add(index.Data, uint(len(index.Data)/2), index.Format == "sha256")
 	}
-	f.Fuzz(func(t *testing.T, data []byte, cut uint) {
-		links, ok := gitLinks(data)
+	f.Fuzz(func(t *testing.T, data []byte, cut uint, sha256 bool) {
+		format := "sha1"
+		if sha256 {
+			format = "sha256"
+		}
+		links, ok := gitLinks(data, format)
 		if !ok || len(links) == 0 {
 			return
 		}
@@ -94,7 +98,7 @@ func FuzzGitIndex(f *testing.F) {
 				t.Fatalf("a name of %d bytes in %d", len(link), len(data))
 			}
 		}
-		part, ok := gitLinks(data[:cut%uint(len(data)+1)])
+		part, ok := gitLinks(data[:cut%uint(len(data)+1)], format)
 		if ok && len(part) > len(links) {
 			t.Fatalf("%q, and of a part %q", links, part)
 		}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io/fs"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/permd/permd/decisions/effects/paths"
@@ -92,7 +93,7 @@ func (a *Surroundings) obeysTree(s *Format, tree string, depth int) string {
 	if errors.Is(err, fs.ErrNotExist) {
 		return ""
 	}
-	links, ok := gitLinks(data)
+	links, ok := gitLinks(data, a.objectFormat(dirs[len(dirs)-1]))
 	if err != nil || !ok || len(links) > maxSubmodules {
 		return index
 	}
@@ -120,42 +121,71 @@ const maxLinksIndex = 32 << 20
 // maxSubmodules bounds the submodules of one repository, and their nesting.
 const maxSubmodules = 16
 
-// gitLinks returns the submodules in a list of tracked files in git's index-format.
-func gitLinks(data []byte) (links []string, ok bool) {
-	if len(data) < 12 {
-		return nil, len(data) == 0
+// gitLinks returns the submodules in a list of tracked files in git's index-format, of a
+// repository whose checksums are of a format ("sha1"). It is false for a list that is not
+// understood: one that is cut off, or of another format.
+func gitLinks(data []byte, format string) (links []string, ok bool) {
+	if len(data) == 0 {
+		return nil, true
 	}
 	// A sparse index lists folders instead of their content (gitformat-index,
 	// "Sparse Directory Entries").
 	if bytes.Contains(data, []byte("sdir\x00\x00\x00\x00")) {
 		return nil, false
 	}
-	links, outside, ok := indexEntries(data)
-	if !ok {
-		// It is not of the format of repositories with SHA-1, or is cut off.
-		return nil, !bytes.Contains(data, []byte{0, 0, 0xe0, 0})
+	size := checksums[format]
+	if size == 0 {
+		return nil, false
 	}
-	return links, !outside
+	links, outside, ok := indexEntries(data, size)
+	return links, ok && !outside
 }
 
-// indexEntries returns the submodules in such a list, and whether an entry leads out of the
-// working tree.
-func indexEntries(data []byte) (links []string, outside, ok bool) {
-	if !bytes.HasPrefix(data, []byte("DIRC")) {
+// checksums are the sizes of git's checksums in bytes, by extensions.objectFormat.
+var checksums = map[string]int{"sha1": 20, "sha256": 32}
+
+// objectFormat returns the format of a repository's checksums, "" if it is not known.
+func (a *Surroundings) objectFormat(git string) string {
+	data, err := a.FS.ReadFile(paths.Child(git, "config"), maxObeyed)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "sha1"
+	}
+	text, ok := plainText(data)
+	list, errRead := readGitConfig(text)
+	if err != nil || !ok || errRead != nil {
+		return ""
+	}
+	format := "sha1"
+	for _, e := range list {
+		if slices.Equal(e.path, []string{"extensions", "objectformat"}) {
+			if format != "sha1" && format != e.value {
+				return ""
+			}
+			format = e.value
+		}
+	}
+	return format
+}
+
+// indexEntries returns the submodules in such a list, whose checksums have a size, and
+// whether an entry leads out of the working tree.
+func indexEntries(data []byte, checksum int) (links []string, outside, ok bool) {
+	if len(data) < 12+checksum || !bytes.HasPrefix(data, []byte("DIRC")) {
 		return nil, false, false
 	}
 	version, count := binary.BigEndian.Uint32(data[4:]), binary.BigEndian.Uint32(data[8:])
 	if version < 2 || version > 4 {
 		return nil, false, false
 	}
-	rest, name := data[12:], []byte(nil)
+	// A checksum of all is at the end.
+	rest, name := data[12:len(data)-checksum], []byte(nil)
+	fixed := 42 + checksum // up to the flags
 	for range count {
-		const fixed = 62 // up to the flags, with checksums of 20 bytes
 		if len(rest) < fixed+1 {
 			return nil, false, false
 		}
 		mode, at := binary.BigEndian.Uint32(rest[24:]), fixed
-		if version > 2 && rest[60]&0x40 != 0 {
+		if version > 2 && rest[fixed-2]&0x40 != 0 {
 			at += 2
 		}
 		if version == 4 {

@@ -42,6 +42,7 @@ type Format struct {
 	// checks, for formats that are more than entries, reports whether a file is
 	// harmless.
 	checks func(c *settingsCheck, text string) bool
+	own    bool // it is for the person's own files
 }
 
 // harmlessSetting is a line of the allow list.
@@ -50,6 +51,7 @@ type harmlessSetting struct {
 	value string   // the only harmless value, if not ""
 	exact bool
 	kind  string // the kind of value that is harmless, "" for any
+	when  string // if not "", only runs of that kind read the setting, see OwnRun
 }
 
 // Surroundings are the files and folders of a run.
@@ -84,12 +86,14 @@ type settingsCheck struct {
 	nested bool
 	// ofGit is set for files in git's own folder.
 	ofGit bool
+	// own is set for the person's own files and those of the system.
+	own *ownCheck
 }
 
 // readers parse the formats of entries.
 var readers = map[string]func(text string) ([]entry, error){
 	"npmrc": readNpmrc, "ini": readINI, "gitconfig": readGitConfig, "toml": readTOML, "yaml": readYAML, "json": readJSON, "words": readWords,
-	"lines": readLines, "mise": readMise,
+	"lines": readLines, "mise": readMise, ownGitConfig: readOwnGitConfig,
 }
 
 // checks are the formats that are more than entries.
@@ -115,7 +119,7 @@ var truths = []string{"true", "false", "yes", "no", "on", "off", "1", "0", ""}
 
 // NewFormat returns a format without any harmless settings, nil for an unknown one.
 func NewFormat(format string) *Format {
-	s := &Format{read: readers[format], checks: checks[format]}
+	s := &Format{read: readers[format], checks: checks[format], own: format == ownGitConfig}
 	if s.read == nil && s.checks == nil {
 		return nil
 	}
@@ -131,8 +135,9 @@ func (s *Format) Allow(line string) bool {
 	h := harmlessSetting{}
 	key, value, exact := strings.Cut(line, "=")
 	key, kind, kinded := strings.Cut(key, ": ")
+	kind, h.when, _ = strings.Cut(kind, " of ")
 	h.value, h.exact, h.kind = value, exact, kind
-	if kinded && valueKinds[kind] == nil || key == "" || strings.ContainsAny(key, " \t") {
+	if kinded && valueKinds[kind] == nil && (!s.own || ownKinds[kind] == nil) || h.when != "" && !s.own || key == "" || strings.ContainsAny(key, " \t") {
 		return false
 	}
 	h.path = strings.Split(key, ".")
@@ -165,20 +170,42 @@ func (s *Format) plain(c *settingsCheck, data []byte) bool {
 }
 
 // allows reports whether an entry is on the list. A line that matches the entry's path
-// literally wins over those with a "*".
+// literally wins over those with a "*". In a list for the person's own files, which has
+// lines for whole sections, the line wins of which most is literal.
 func (s *Format) allows(c *settingsCheck, e *entry) bool {
-	spelled := slices.ContainsFunc(s.harmless, func(h harmlessSetting) bool { return slices.Equal(h.path, e.path) })
+	most := 0
+	for i := range s.harmless {
+		if h := &s.harmless[i]; matchSetting(h.path, e.path) && (s.own || slices.Equal(h.path, e.path)) {
+			most = max(most, literal(h.path))
+		}
+	}
 	return slices.ContainsFunc(s.harmless, func(h harmlessSetting) bool {
 		switch {
-		case !matchSetting(h.path, e.path), spelled && !slices.Equal(h.path, e.path):
+		case !matchSetting(h.path, e.path), literal(h.path) < most:
 			return false
+		case h.when != "" && !c.own.reads(h.when):
+			return true
 		case h.exact:
 			return e.value == h.value
 		case h.kind != "":
+			if s.own && ownKinds[h.kind] != nil {
+				return ownKinds[h.kind](c, e)
+			}
 			return valueKinds[h.kind](c, e.value)
 		}
 		return true
 	})
+}
+
+// literal returns how many parts of a line of the list are no "*".
+func literal(line []string) int {
+	n := 0
+	for _, name := range line {
+		if !strings.HasPrefix(name, "*") {
+			n++
+		}
+	}
+	return n
 }
 
 // matchSetting matches the path of an entry against a line of the list.

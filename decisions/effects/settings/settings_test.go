@@ -56,24 +56,32 @@ func FuzzSettings(f *testing.F) {
 }
 
 func TestGitLinks(t *testing.T) {
-	for version, data := range settingstest.GitIndexes(t) {
-		links, ok := gitLinks(data)
+	for _, index := range settingstest.GitIndexes(t) {
+		data, name := index.Data, index.Format+", version "+index.Version
+		links, ok := gitLinks(data, index.Format)
 		if !ok || len(links) != 1 || links[0] != "lib/sub" {
-			t.Errorf("version %s: %q, %v", version, links, ok)
+			t.Errorf("%s: %q, %v", name, links, ok)
 		}
-		for n := range data {
-			gitLinks(data[:n]) // does not panic
+		for n := 1; n < len(data); n++ {
+			if links, ok := gitLinks(data[:n], index.Format); ok && len(links) != 1 {
+				t.Errorf("%s: the first %d of %d bytes are read without the submodule", name, n, len(data))
+			}
+		}
+		for _, other := range []string{"sha1", "sha256", "sha512", ""} {
+			if links, ok := gitLinks(data, other); ok && len(links) != 1 {
+				t.Errorf("%s: read as %q without the submodule", name, other)
+			}
 		}
 		// git looks at no other bits of the mode (S_IFMT).
 		odd := bytes.Replace(data, []byte{0, 0, 0xe0, 0}, []byte{1, 0, 0xe1, 0xa4}, 1)
-		if links, ok := gitLinks(odd); !ok || len(links) != 1 {
-			t.Errorf("version %s, another mode: %q, %v", version, links, ok)
+		if links, ok := gitLinks(odd, index.Format); !ok || len(links) != 1 {
+			t.Errorf("%s, another mode: %q, %v", name, links, ok)
 		}
-		if _, ok := gitLinks(bytes.Replace(data, []byte("a.txt"), []byte("/.txt"), 1)); ok {
-			t.Errorf("version %s: an absolute path is read", version)
+		if _, ok := gitLinks(bytes.Replace(data, []byte("a.txt"), []byte("/.txt"), 1), index.Format); ok {
+			t.Errorf("%s: an absolute path is read", name)
 		}
-		if _, ok := gitLinks(append(slices.Clone(data), "sdir\x00\x00\x00\x00"...)); ok {
-			t.Errorf("version %s: a sparse index is read", version)
+		if _, ok := gitLinks(append(slices.Clone(data), "sdir\x00\x00\x00\x00"...), index.Format); ok {
+			t.Errorf("%s: a sparse index is read", name)
 		}
 	}
 }

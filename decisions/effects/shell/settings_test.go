@@ -134,7 +134,7 @@ func TestObeyed(t *testing.T) {
 // TestObeyedSubmodules reads indexes of all versions that git writes.
 func TestObeyedSubmodules(t *testing.T) {
 	table := effectstest.Table(t)
-	for version, data := range settingstest.GitIndexes(t) {
+	for _, index := range settingstest.GitIndexes(t) {
 		for name, c := range map[string]struct {
 			config string
 			want   bool
@@ -143,13 +143,14 @@ func TestObeyedSubmodules(t *testing.T) {
 			"a monitor": {"[core]\n\tfsmonitor = ./x\n", false},
 		} {
 			fs := effectstest.Files()
-			fs.File(effectstest.Cwd+"/.git/index", string(data))
+			fs.File(effectstest.Cwd+"/.git/index", string(index.Data))
+			fs.File(effectstest.Cwd+"/.git/config", "[extensions]\n\tobjectFormat = "+index.Format+"\n")
 			fs.File(effectstest.Cwd+"/lib/sub/.git", "gitdir: ../../.git/modules/lib/sub\n")
 			fs.File(effectstest.Cwd+"/.git/modules/lib/sub/config", c.config)
 			b := shellBuilder(table, fs)
 			Text(b, "git status", effectstest.Cwd, "command")
 			if got := b.Effects[0].Run.Readonly; got != c.want {
-				t.Errorf("version %s, %s: read-only: %v", version, name, got)
+				t.Errorf("version %s, %s, %s: read-only: %v", index.Version, index.Format, name, got)
 			}
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"net"
 	"os"
@@ -18,6 +19,8 @@ import (
 
 	"github.com/permd/permd/cmd/permd/internal/account"
 	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/decisions/effects/mounts"
+	"github.com/permd/permd/decisions/effects/paths"
 	"github.com/permd/permd/internal/filetest"
 	"github.com/permd/permd/internal/strictjson"
 	"github.com/permd/permd/internal/xdg"
@@ -90,6 +93,7 @@ func newWorldAt(b testing.TB, cached bool, now func() time.Time) *benchWorld {
 	if err != nil {
 		b.Fatal(err)
 	}
+	d.engine.FS.(*paths.Index).FS = withoutSystem{d.engine.Mounts}
 	b.Cleanup(func() {
 		if err := d.close(); err != nil {
 			b.Error(err)
@@ -104,6 +108,22 @@ func newWorldAt(b testing.TB, cached bool, now func() time.Time) *benchWorld {
 		}
 	}
 	return &benchWorld{d, project}
+}
+
+// withoutSystem has none of this machine's own settings of git, which programs obey.
+type withoutSystem struct{ *mounts.FS }
+
+func (f withoutSystem) ReadFile(p string, limit int64) ([]byte, error) {
+	return f.FS.ReadFile(f.other(p), limit)
+}
+
+func (f withoutSystem) Lstat(p string) (fs.FileMode, error) { return f.FS.Lstat(f.other(p)) }
+
+func (f withoutSystem) other(p string) string {
+	if p == "/etc/gitconfig" {
+		return p + ".none"
+	}
+	return p
 }
 
 // session is the message that declares the agent's session.

@@ -8,17 +8,23 @@ import (
 	"testing"
 )
 
+// Index is a list of tracked files of git's.
+type Index struct {
+	Version string
+	Format  string // of the checksums
+	Data    []byte
+}
+
 // GitIndexes are lists of tracked files with the submodule lib/sub, written by
-// git in each of its versions.
-func GitIndexes(t testing.TB) map[string][]byte {
+// git in each of its versions and formats of checksums.
+func GitIndexes(t testing.TB) (all []Index) {
 	t.Helper()
 	git, err := exec.LookPath("git")
 	if err != nil {
 		t.Skip("git is missing")
 	}
-	all := map[string][]byte{}
-	for _, version := range []string{"2", "3", "4"} {
-		dir := t.TempDir()
+	for _, kind := range []Index{{"2", "sha1", nil}, {"3", "sha1", nil}, {"4", "sha1", nil}, {"2", "sha256", nil}, {"3", "sha256", nil}, {"4", "sha256", nil}} {
+		dir, version := t.TempDir(), kind.Version
 		run := func(args ...string) {
 			t.Helper()
 			cmd := exec.Command(git, args...)
@@ -28,7 +34,7 @@ func GitIndexes(t testing.TB) map[string][]byte {
 				t.Fatalf("git %v: %v: %s", args, err, out)
 			}
 		}
-		run("init", "-q")
+		run("init", "-q", "--object-format="+kind.Format)
 		for _, name := range []string{"a.txt", "lib/z.txt", "zz/y.txt"} {
 			if err := os.MkdirAll(filepath.Join(dir, filepath.Dir(name)), 0o755); err != nil {
 				t.Fatal(err)
@@ -38,14 +44,15 @@ func GitIndexes(t testing.TB) map[string][]byte {
 			}
 		}
 		run("add", ".")
-		run("update-index", "--add", "--cacheinfo", "160000,e78c95773254a2e20915c292b4c3752d53bcf9a3,lib/sub")
+		run("update-index", "--add", "--cacheinfo", "160000,e78c95773254a2e20915c292b4c3752d53bcf9a3"+map[string]string{"sha256": "e78c95773254a2e20915c292"}[kind.Format]+",lib/sub")
 		if version == "3" {
 			run("add", "-N", "zz/y.txt") // a flag that only version 3 has
 		}
 		run("update-index", "--index-version", version)
-		if all[version], err = os.ReadFile(filepath.Join(dir, ".git/index")); err != nil {
+		if kind.Data, err = os.ReadFile(filepath.Join(dir, ".git/index")); err != nil {
 			t.Fatal(err)
 		}
+		all = append(all, kind)
 	}
 	return all
 }
