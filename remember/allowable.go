@@ -1,6 +1,7 @@
 package remember
 
 import (
+	"cmp"
 	"errors"
 	"slices"
 	"strings"
@@ -32,6 +33,12 @@ func AllowableRun(table *programs.Table, q *decisions.MemoryQuery) error {
 	r := q.Effect.Run
 	if r == nil {
 		return nil
+	}
+	if q.Target != nil && q.Target.Unbound != "" {
+		return errors.New(q.Target.Unbound)
+	}
+	if why := cmp.Or(targets.Refused(r), r.Unbound); why != "" && !r.Readonly {
+		return errors.New(why)
 	}
 	names := []string{baseName(r.Program), baseName(r.Executable)}
 	is := func(list []string) bool {

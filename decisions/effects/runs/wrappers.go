@@ -246,7 +246,8 @@ func (v *invocation) commandLine(a argument) {
 // module runs a module of an interpreter that is a program in the table (python -m
 // pytest) as that program.
 func (v *invocation) module(i int, name string) bool {
-	return v.runAsProgram(i, v.p.Modules[name])
+	v.run.Tool = v.p.Modules[name]
+	return v.runAsProgram(i, v.run.Tool)
 }
 
 // tool handles a program that is run by name from the project's packages, or fetched
@@ -259,12 +260,16 @@ func (v *invocation) tool(i int, w effects.Word) {
 		v.dynamicWord(i)
 		return
 	}
+	if v.b.Table.Program(w.Text) != nil {
+		v.run.Tool = w.Text
+	}
 	if v.p.Targets != "" {
 		// A script of the project may have the name of any program.
 		v.target(programs.RoleTarget, i, w)
 		return
 	}
 	if !v.runAsProgram(i, w.Text) {
+		v.run.Unbound = "what " + display.Display(w.Text) + " runs is decided by files that permd does not know"
 		if strings.ContainsAny(w.Text, ":/") {
 			v.packageSpec(i, w)
 		}
