@@ -84,7 +84,7 @@ func (rd *reading) modulesIn(dir string) (modules []string) {
 			modules = append(modules, name)
 			continue
 		}
-		if !pythonModule().MatchString(name) {
+		if !pythonModule().MatchString(name) || name == "__pycache__" {
 			continue // no name that can be imported
 		}
 		left := maxSearched

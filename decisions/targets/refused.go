@@ -31,10 +31,12 @@ func Refused(r *effects.Run) string {
 	if builders.Has(strings.TrimSuffix(program, ".bat")) {
 		return "what " + program + " runs is decided by build files that permd does not read"
 	}
-	if subs := runsNamed[program]; subs != nil {
-		if i := slices.IndexFunc(r.Args, func(w string) bool { return slices.Contains(subs, w) }); i >= 0 && (i == 0 || !plainWord().MatchString(r.Args[i-1])) {
-			return program + " " + r.Args[i] + " runs what files of the project name, which permd does not read"
-		}
+	subs := runsNamed[program]
+	if own, _, _ := strings.Cut(r.Subcommand, " "); own != "" && !slices.Contains(subs, own) {
+		return "" // a sub-command that the table knows
+	}
+	if i := slices.IndexFunc(r.Args, func(w string) bool { return slices.Contains(subs, w) }); i >= 0 {
+		return program + " " + r.Args[i] + " runs what files of the project name, which permd does not read"
 	}
 	return ""
 }
