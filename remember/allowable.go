@@ -1,7 +1,6 @@
 package remember
 
 import (
-	"cmp"
 	"errors"
 	"slices"
 	"strings"
@@ -34,10 +33,7 @@ func AllowableRun(table *programs.Table, q *decisions.MemoryQuery) error {
 	if r == nil {
 		return nil
 	}
-	if q.Target != nil && q.Target.Unbound != "" {
-		return errors.New(q.Target.Unbound)
-	}
-	if why := cmp.Or(targets.Refused(r), r.Unbound); why != "" && !r.Readonly {
+	if why := targets.Refused(r); why != "" && !r.Readonly { // a line, which has no target
 		return errors.New(why)
 	}
 	names := []string{baseName(r.Program), baseName(r.Executable)}

@@ -334,6 +334,8 @@ func unknownRun(q *decisions.MemoryQuery, allow bool) string {
 		}
 	}
 	switch {
+	case q.Target != nil && q.Target.Unbound != "":
+		return q.Target.Unbound
 	case r.Program == effects.DynamicWord:
 		return "the program is only known when the command runs"
 	case !filepath.IsAbs(r.Cwd):

@@ -262,6 +262,8 @@ func (v *invocation) tool(i int, w effects.Word) {
 	}
 	if v.b.Table.Program(w.Text) != nil {
 		v.run.Tool = w.Text
+	} else if v.p.Targets == "" || len(v.subs) > 0 {
+		v.run.Unbound = "what " + display.Display(w.Text) + " runs is decided by files that permd does not know"
 	}
 	if v.p.Targets != "" {
 		// A script of the project may have the name of any program.
@@ -269,7 +271,6 @@ func (v *invocation) tool(i int, w effects.Word) {
 		return
 	}
 	if !v.runAsProgram(i, w.Text) {
-		v.run.Unbound = "what " + display.Display(w.Text) + " runs is decided by files that permd does not know"
 		if strings.ContainsAny(w.Text, ":/") {
 			v.packageSpec(i, w)
 		}
