@@ -7,7 +7,6 @@ import (
 
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/internal/lazy"
-	"github.com/permd/permd/internal/lexpath"
 	"github.com/permd/permd/internal/wordset"
 )
 
@@ -51,9 +50,6 @@ var (
 	makeAssignment = lazy.Regexp(`^((?:export|override)[ \t]+)*([A-Za-z_.][A-Za-z0-9_.-]*)[ \t]*(=|::?:?=|\?=|\+=)[ \t]*(.*)$`)
 	makeName       = lazy.Regexp(`^[A-Za-z0-9_][A-Za-z0-9_./+@-]*$|^\.{1,2}/[A-Za-z0-9_./+@-]+$`)
 	makePattern    = lazy.Regexp(`^[A-Za-z0-9_/-]*%\.[A-Za-z0-9_]+$`)
-	makeReference  = lazy.Regexp(`^(?:[A-Za-z_][A-Za-z0-9_.-]*|[@<^+?*%|][DF]?)(?::[A-Za-z0-9_.%/+-]*=[A-Za-z0-9_.%/+-]*)?$`)
-	// makeShell are commands whose output depends on no file that anybody but git writes.
-	makeShell = lazy.Regexp(`^shell (?:uname(?: -[a-z]+)?|nproc|pwd|date(?: -u)?(?: '?\+[A-Za-z0-9%:_-]+'?)?|git rev-parse(?: --short(?:=\d+)?)? HEAD)(?: 2>[ ]?/dev/null)?$`)
 	// makeAgain matches what may start make, or change what such a make reads.
 	makeAgain   = lazy.Regexp(`(?:^|[^A-Za-z0-9_.-])g?make(?:[^A-Za-z0-9_-]|$)|[({$]MAKE\b|MAKEFILES|MAKEFLAGS|MFLAGS`)
 	makeSame    = lazy.Regexp(`^[-@+ \t]*(?:\$\(MAKE\)|\$\{MAKE\})((?:[ \t]+(?:--no-print-directory|-s))*)((?:[ \t]+[A-Za-z0-9_][A-Za-z0-9_.-]*)+)[ \t]*$`)
@@ -62,7 +58,6 @@ var (
 	makeFlag    = lazy.Regexp(`^(?:--no-print-directory|--no-builtin-rules|--no-builtin-variables|--warn-undefined-variables|--silent|-[rRsk]+|-j\d*)$`)
 	makeShells  = lazy.Regexp(`^(?:/usr/bin/env |/usr/bin/|/bin/|/usr/local/bin/)?(?:ba|da|z|k)?sh$`)
 	shellFlags  = lazy.Regexp(`^(?:-[a-zA-Z]+|pipefail)$`)
-	textOnly    = wordset.Fields(`subst patsubst strip findstring filter filter-out sort word wordlist words firstword lastword dir notdir suffix basename addsuffix addprefix join if or and info warning error foreach abspath`)
 	makeSpecial = wordset.Fields(`.PHONY .SILENT .ONESHELL .NOTPARALLEL .DELETE_ON_ERROR .SECONDARY .PRECIOUS .INTERMEDIATE .EXPORT_ALL_VARIABLES .IGNORE .POSIX`)
 )
 
@@ -260,46 +255,6 @@ func (m *makefile) assign(name, operator, value string) {
 	m.assigned[name] = true
 }
 
-// literal returns a text with its variables put in, false if one has no literal value.
-func (m *makefile) literal(text string) (string, bool) {
-	var b strings.Builder
-	for {
-		before, rest, found := strings.Cut(text, "$")
-		b.WriteString(before)
-		if !found {
-			return b.String(), !strings.ContainsAny(b.String(), "#\\")
-		}
-		if rest == "" || rest[0] != '(' && rest[0] != '{' {
-			return "", false
-		}
-		end := strings.IndexAny(rest, ")}")
-		if end < 0 {
-			return "", false
-		}
-		name, suffixes, replaced := strings.Cut(rest[1:end], ":")
-		value, ok := m.values[name]
-		if !ok {
-			return "", false
-		}
-		if replaced {
-			from, to, ok := strings.Cut(suffixes, "=")
-			from, to = strings.TrimPrefix(from, "%"), strings.TrimPrefix(to, "%")
-			if !ok || strings.Contains(from+to, "%") {
-				return "", false
-			}
-			words := strings.Fields(value)
-			for i, w := range words {
-				if stem, ok := strings.CutSuffix(w, from); ok {
-					words[i] = stem + to
-				}
-			}
-			value = strings.Join(words, " ")
-		}
-		b.WriteString(value)
-		text = rest[end+1:]
-	}
-}
-
 // readRule reads a rule, or a variable of a target.
 func (m *makefile) readRule(line string) {
 	left, rest, found := strings.Cut(line, ":")
@@ -383,159 +338,4 @@ func (m *makefile) rule(name string) *makeRule {
 		m.rules[name] = r
 	}
 	return r
-}
-
-// readRecipe reads a line of a recipe.
-func (m *makefile) readRecipe(line string) {
-	if strings.TrimSpace(line) == "" {
-		return
-	}
-	if !m.inRule {
-		m.notPlain("a line with a tab that belongs to no rule")
-		return
-	}
-	for _, r := range m.recipe {
-		r.hasRecipe = r.hasRecipe || len(m.conds) == 0
-	}
-	m.checkText(line)
-	if listed := strings.ReplaceAll(line, "$(MAKEFILE_LIST)", ""); makeAgain().MatchString(listed) && !makeEchoes().MatchString(line) {
-		m.runsMake(line)
-	}
-}
-
-// runsMake reads a line of a recipe that runs make: only for goals of the same makefile.
-func (m *makefile) runsMake(line string) {
-	for part := range strings.FieldsFuncSeq(line, func(r rune) bool { return r == ';' || r == '&' }) {
-		switch goals := makeSame().FindStringSubmatch(part); {
-		case m.oneShell, goals == nil && (makeAgain().MatchString(part) || changesCwd().MatchString(part)):
-			m.notPlain("a recipe runs make: " + clipped(line))
-		case goals != nil:
-			m.goals = append(m.goals, strings.Fields(goals[2])...)
-		}
-	}
-}
-
-// checkText checks that a text that make expands has no function but those of text alone.
-func (m *makefile) checkText(text string) {
-	if !plainExpansions(text) {
-		m.notPlain("it has a function that may read more: " + clipped(text))
-	}
-}
-
-// plainExpansions reports whether all that make expands in a text are variables, and
-// functions that know nothing but their arguments.
-func plainExpansions(text string) bool {
-	for i := 0; i < len(text); i++ {
-		if text[i] != '$' {
-			continue
-		}
-		if i++; i == len(text) {
-			return false
-		}
-		switch open := text[i]; open {
-		case '(', '{':
-			shut := byte(')')
-			if open == '{' {
-				shut = '}'
-			}
-			depth, from := 1, i+1
-			for i++; i < len(text); i++ {
-				if text[i] == open {
-					depth++
-				} else if text[i] == shut {
-					if depth--; depth == 0 {
-						break
-					}
-				}
-			}
-			if i == len(text) || !plainReference(text[from:i]) {
-				return false
-			}
-		case ' ', '\t':
-			return false
-		}
-	}
-	return true
-}
-
-func plainReference(inner string) bool {
-	if makeReference().MatchString(inner) || makeShell().MatchString(inner) {
-		return true
-	}
-	name, arguments, ok := strings.Cut(inner, " ")
-	return ok && textOnly.Has(name) && plainExpansions(arguments)
-}
-
-// check checks what can only be told of the whole: that each goal has a rule, and that no
-// file lies where make would make a makefile or a target from it.
-func (m *makefile) check(goals []string) {
-	if m.rd.why != "" {
-		return
-	}
-	if len(goals) == 0 {
-		goals = []string{m.goal}
-	}
-	for _, goal := range slices.Concat(goals, m.goals) {
-		if m.rules[goal] == nil {
-			m.rd.fail("the makefile has no target " + clipped(goal))
-			return
-		}
-	}
-	made := slices.Clone(m.names)
-	for _, name := range m.names {
-		for target := range m.rules {
-			if path.Clean(InFolder(m.rd.cwd(), target)) == path.Clean(InFolder(m.rd.cwd(), name)) {
-				m.notPlain("it makes itself anew")
-			}
-		}
-		if slices.ContainsFunc(m.patterns, func(p string) bool { return path.Ext(p) == path.Ext(name) }) {
-			m.notPlain("a pattern may make it anew")
-		}
-	}
-	for name, r := range m.rules {
-		if !r.hasRecipe && !slices.Contains(m.phonies, name) {
-			made = append(made, name)
-		}
-	}
-	for _, name := range m.prerequisites {
-		if m.rules[name] == nil && !slices.Contains(m.phonies, name) {
-			made = append(made, name)
-		}
-	}
-	slices.Sort(made)
-	folders := map[string][]string{}
-	for _, name := range slices.Compact(made) {
-		file := InFolder(m.rd.cwd(), name)
-		dir := path.Dir(file)
-		names, ok := folders[dir]
-		if !ok {
-			names = m.rd.names(dir)
-			folders[dir] = names
-		}
-		if from := sourceOf(path.Base(file), names); from != "" {
-			m.rd.fail("make may make " + clipped(name) + " from " + clipped(from))
-			return
-		}
-	}
-}
-
-// sourceOf returns the name of a file from which make may make another one by its built-in
-// rules, "" if there is none: those add a suffix, or look into RCS and SCCS.
-func sourceOf(name string, names []string) string {
-	name = lexpath.Fold(name)
-	for _, other := range names {
-		f := lexpath.Fold(other)
-		if strings.HasPrefix(f, name+".") || strings.HasPrefix(f, name+",") || strings.HasPrefix(f, "s."+name) || f == "rcs" || f == "sccs" {
-			return other
-		}
-	}
-	return ""
-}
-
-// clipped is text from a file, short.
-func clipped(text string) string {
-	if len(text) > 40 {
-		text = strings.ToValidUTF8(text[:40], "") + "…"
-	}
-	return text
 }

@@ -1,6 +1,7 @@
 package targets
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"path"
 	"slices"
@@ -69,10 +70,10 @@ func bindScripts(rd *reading, file string) *effects.Script {
 		more = rd.managerSettings(dir, o)
 	}
 	var s *effects.Script
-	if installs(r) {
-		s = rd.bindInstall(file, o, more)
-	} else {
+	if command := commandOf(r); runsScript.Has(command) {
 		s = rd.bindNamed(file, text, o, more)
+	} else {
+		s = rd.bindInstall(file, o, more, onlyInstalls.Has(command))
 	}
 	if rd.why != "" {
 		return nil
@@ -117,16 +118,31 @@ func (rd *reading) managerSettings(dir string, o strictjson.Object) (all []byte)
 	return all
 }
 
-// installs reports whether a run installs packages.
-func installs(r *effects.Run) bool {
-	if len(r.Args) == 0 {
-		return r.Program == "yarn"
+// runsScript are the commands of package managers that run a script, or a program of a package;
+// onlyInstalls those that install packages and run no scripts but those for that. All others may
+// do both.
+var (
+	runsScript   = wordset.Fields("run test start stop restart exec x dlx create init script")
+	onlyInstalls = wordset.Fields("install ci add")
+)
+
+// aliases of commands, where the table was not asked.
+var aliases = map[string]string{"run-script": "run", "rum": "run", "urn": "run", "t": "test", "tst": "test", "i": "install"}
+
+// commandOf returns which command of a package manager a run is, "script" if a word may be the
+// name of a script.
+func commandOf(r *effects.Run) string {
+	word, _, _ := strings.Cut(r.Subcommand, " ")
+	switch first := firstOperand(r); {
+	case word != "":
+	case first == "" && r.Program == "yarn":
+		word = "install"
+	case slices.Contains([]string{"run", "test", "start", "stop", "restart", "install", "ci", "add"}, first):
+		word = first
+	default:
+		word = cmp.Or(aliases[first], "script")
 	}
-	first := r.Args[0]
-	if first == "ci" || first == "i" || first == "add" {
-		return true
-	}
-	return first == "install" || strings.HasPrefix(r.Subcommand, "install") || r.Subcommand == "ci" || r.Subcommand == "add"
+	return word
 }
 
 // bindNamed binds a run to a script, with those around it, or to all.
@@ -141,10 +157,11 @@ func (rd *reading) bindNamed(file string, text []byte, o strictjson.Object, more
 		rd.fail("the scripts of package.json are not understood")
 		return nil
 	}
-	name := scriptOf(r)
-	if _, there := all.Get(name); name != "" && !there {
-		rd.fail("package.json has no script " + clipped(name))
-		return nil
+	for _, name := range mustExist(r) {
+		if _, there := all.Get(name); !there {
+			rd.fail("package.json has no script " + clipped(name))
+			return nil
+		}
 	}
 	compact := scripts.Clone()
 	if compact.Compact() != nil {
@@ -183,25 +200,42 @@ func (rd *reading) bindNamed(file string, text []byte, o strictjson.Object, more
 	return s
 }
 
-// scriptOf returns the name of the script that a run names and that must exist, since
-// something else runs in its place, "" if there is none.
-func scriptOf(r *effects.Run) string {
-	if names := scriptsOf(r); names != nil {
-		return names[1]
+// mustExist returns the names of scripts that a run names and that must exist, since something
+// else runs in their place: a server, or a program of a package.
+func mustExist(r *effects.Run) (names []string) {
+	if r.Script != nil {
+		return nil
 	}
-	if len(r.Args) == 0 || r.Script != nil || r.Tool != "" {
-		return ""
+	var words []string
+	for _, w := range r.Args {
+		if w == "--" {
+			break
+		}
+		if w == "start" || w == "restart" {
+			names = append(names, w)
+		}
+		if !strings.HasPrefix(w, "-") {
+			words = append(words, w)
+		}
 	}
-	word := r.Args[0]
-	if (word == "run" || word == "run-script") && len(r.Args) > 1 {
-		word = r.Args[1]
-	} else if r.Subcommand != "" || r.Program == "npm" {
-		return ""
+	switch command := commandOf(r); command {
+	case "run":
+		i := slices.IndexFunc(words, func(w string) bool { return w == "run" || aliases[w] == "run" })
+		if i >= 0 && i+1 < len(words) && !strings.HasPrefix(words[i+1], "/") && !(r.Tool == words[i+1] && r.Program != "npm") {
+			names = append(names, words[i+1])
+		}
+	case "stop":
+		names = append(names, command)
+	case "test":
+		if r.Program != "bun" {
+			names = append(names, command)
+		}
+	case "script":
+		if len(words) > 0 && r.Tool != words[0] && r.Program != "npm" {
+			names = append(names, words[0])
+		}
 	}
-	if strings.HasPrefix(word, "-") || strings.HasPrefix(word, "/") || r.Program == "bun" && word == "test" {
-		return ""
-	}
-	return word
+	return names
 }
 
 // scriptsOf returns the names of the scripts of a package.json that a run may execute, the
@@ -241,9 +275,9 @@ func scriptText(names []string, all strictjson.Object) (text []byte, certain boo
 	return text, true
 }
 
-// bindInstall binds a run that installs packages to all that package.json says but for
-// scripts that do not run then, and to the lock files.
-func (rd *reading) bindInstall(file string, o strictjson.Object, more []byte) *effects.Script {
+// bindInstall binds a run that may install packages to all that package.json says, and to the
+// lock files; one that only installs not to scripts that do not run then.
+func (rd *reading) bindInstall(file string, o strictjson.Object, more []byte, only bool) *effects.Script {
 	dir := path.Dir(file)
 	var all []byte
 	var shown strictjson.Object
@@ -251,7 +285,7 @@ func (rd *reading) bindInstall(file string, o strictjson.Object, more []byte) *e
 		switch {
 		case m.Name == "workspaces":
 			rd.fail("its workspaces have install scripts of their own")
-		case m.Name == "scripts":
+		case m.Name == "scripts" && only:
 			scripts, err := strictjson.ParseObject(m.Value)
 			if err != nil {
 				rd.fail("the scripts of package.json are not understood")
@@ -281,7 +315,9 @@ func (rd *reading) bindInstall(file string, o strictjson.Object, more []byte) *e
 		all = rd.appendLock(all, path.Join(dir, name))
 	}
 	s := sum(file, slices.Concat(all, more))
-	s.What, s.Text = scriptsPiece(installScripts, shown)
+	if only {
+		s.What, s.Text = scriptsPiece(installScripts, shown)
+	}
 	return s
 }
 
@@ -306,79 +342,6 @@ func inProject(value strictjson.Value) bool {
 	}
 	o, err := strictjson.ParseObject(value)
 	return err == nil && slices.ContainsFunc(o, func(m strictjson.Member) bool { return inProject(m.Value) })
-}
-
-// bindComposer binds a run of composer to its scripts, and one that installs packages to all
-// that composer.json says, and to the lock file.
-func bindComposer(rd *reading, file string) *effects.Script {
-	text, there := rd.read(file)
-	o, ok := jsonObject(text)
-	if !there || !ok {
-		rd.fail("composer.json may be read in several ways")
-		return nil
-	}
-	word := scriptWord(rd.run)
-	scripts, _ := o.Get("scripts")
-	var all strictjson.Object
-	if scripts != nil {
-		var err error
-		if all, err = strictjson.ParseObject(scripts); err != nil {
-			rd.fail("the scripts of composer.json are not understood")
-			return nil
-		}
-	}
-	for _, m := range all {
-		switch {
-		case phpCallback().Match(m.Value):
-			rd.fail("the script " + clipped(m.Name) + " is PHP code of the project")
-		case runsElsewhere().Match(m.Value):
-			rd.fail("the script " + clipped(m.Name) + " runs what further files name")
-		}
-	}
-	var bound []byte
-	switch _, named := all.Get(word); {
-	case named:
-		compact := scripts.Clone()
-		if compact.Compact() != nil {
-			return nil
-		}
-		bound = compact
-		if config, ok := o.Get("config"); ok {
-			bound = appendFile(bound, "config", config, true)
-		}
-	case slices.Contains([]string{"install", "update", "require", "remove", "dump-autoload", "dumpautoload", "reinstall", "upgrade", "bump"}, word):
-		if repositories, ok := o.Get("repositories"); ok && pathRepository().Match(repositories) {
-			rd.fail("a package lies in the project")
-		}
-		bound = rd.appendLock(slices.Clip(text), path.Join(path.Dir(file), "composer.lock"))
-	default:
-		rd.fail("composer.json has no script " + clipped(word))
-	}
-	if rd.why != "" {
-		return nil
-	}
-	s := sum(file, bound)
-	s.What, s.Text = scriptsPiece(nil, all)
-	return s
-}
-
-var (
-	phpCallback    = lazy.Regexp(`"[A-Za-z0-9_\\]*(?:::|\\)[A-Za-z0-9_\\:]*"|\\u`)
-	pathRepository = lazy.Regexp(`"path"|\\u|"artifact"|file:`)
-)
-
-// scriptWord returns the word of a run of composer that may name a script.
-func scriptWord(r *effects.Run) string {
-	for i, w := range r.Args {
-		switch {
-		case strings.HasPrefix(w, "-"):
-		case (w == "run" || w == "run-script") && i+1 < len(r.Args):
-			return r.Args[i+1]
-		default:
-			return w
-		}
-	}
-	return ""
 }
 
 func jsonObject(text []byte) (strictjson.Object, bool) {

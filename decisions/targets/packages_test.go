@@ -23,6 +23,8 @@ func TestScripts(t *testing.T) {
 		in("with the table's tests", "npm test", script("node --test"), ""), in("all that match", "pnpm run /te.*/", plain, ""), in("bun's tests", "bun test", plain, ""),
 		in("no start script", "npm start", plain, "no script start", "server.js"), in("of pnpm", "pnpm start", plain, "no script start", "server.js"), in("no such script", "npm run x", plain, "no script x"),
 		in("a program of a package", "yarn x", plain, "no script x"), in("of pnpm", "pnpm x", plain, "no script x"), in("of bun", "bun run x", plain, "no script x"), in("no restart script", "npm restart", plain, "no script"),
+		in("under another name of run", "npm urn start", plain, "no script start", "server.js"), in("after an option", "npm --silent start", plain, "no script start", "server.js"),
+		in("after an option's value", "npm --loglevel test start", plain, "no script start", "server.js"), in("a script after an option", "npm run -s build", plain, ""), in("tests by another name", "npm t", plain, ""),
 		in("make", "npm test", script("make test"), "further files"), in("a task runner", "npm test", script("turbo run test"), "further files"), in("wireit", "npm test", script("wireit"), "further files"),
 		in("through npx", "npm test", script("npx nx test"), "further files"), in("escaped", "npm test", script(`\u006dake test`), "further files"),
 		in("another package", "npm test", script("npm --prefix sub test"), "another package"), in("in another folder", "npm test", script("cd sub && npm test"), "another package"),
@@ -51,6 +53,10 @@ func TestScripts(t *testing.T) {
 		{"a dependency, installed", "npm ci", plain, `{"dependencies":{"x":"1"},` + plain[1:], nil, false},
 		{"what the lock file says", "npm ci", plain, plain, map[string]string{"package-lock.json": "{}"}, false},
 		{"a test, and installing", "npm ci", plain, `{"name":"x","scripts":{"test":"evil"}}`, nil, true},
+		{"a test, and installing with tests", "npm install-test", plain, `{"name":"x","scripts":{"test":"evil"}}`, nil, false},
+		{"a dependency, and updating", "npm update", plain, `{"dependencies":{"x":"1"},` + plain[1:], nil, false},
+		{"a dependency, yarn alone", "yarn", plain, `{"dependencies":{"x":"1"},` + plain[1:], nil, false},
+		{"a dependency, yarn with an option", "yarn --frozen-lockfile", plain, `{"dependencies":{"x":"1"},` + plain[1:], nil, false},
 		{"an install script", "npm ci", plain, `{"name":"x","scripts":{"prepare":"evil"}}`, nil, false},
 	} {
 		before := (&plainRun{files: map[string]string{"package.json": c.text}, command: c.command}).of(&effects.Disturbance{}, nil)

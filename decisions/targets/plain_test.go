@@ -27,6 +27,9 @@ func (p *plainRun) of(after *effects.Disturbance, more map[string]string) *effec
 	}
 	words := strings.Fields(p.command)
 	r := &effects.Run{Program: words[0], Args: words[1:], Known: true, Cwd: targetsRoot}
+	if words[len(words)-1] == "update" || len(words) > 1 && words[1] == "install-test" {
+		r.Subcommand = words[1]
+	}
 	if p.cwd != "" {
 		r.Cwd += "/" + p.cwd
 	}

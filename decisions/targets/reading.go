@@ -44,8 +44,8 @@ func (rd *reading) fail(why string) { rd.why = cmp.Or(rd.why, why) }
 // failed is fail about a file.
 func (rd *reading) failed(file, why string) { rd.fail(path.Base(file) + " " + why) }
 
-// look notes a file.
-func (rd *reading) look(file string) {
+// note notes a file.
+func (rd *reading) note(file string) {
 	if !slices.Contains(rd.files, file) {
 		rd.files = append(rd.files, file)
 	}
@@ -56,7 +56,7 @@ func (rd *reading) look(file string) {
 
 // exists reports whether there is something at a path; what is uncertain fails.
 func (rd *reading) exists(file string) bool {
-	rd.look(file)
+	rd.note(file)
 	_, err := rd.fsys.Lstat(file)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		rd.failed(file, "cannot be looked at")
@@ -66,7 +66,7 @@ func (rd *reading) exists(file string) bool {
 
 // read returns the text of a file, and whether there is one.
 func (rd *reading) read(file string) (text []byte, there bool) {
-	rd.look(file)
+	rd.note(file)
 	text, err := rd.fsys.ReadFile(file, maxTargets)
 	switch {
 	case err == nil:
@@ -108,4 +108,12 @@ func (rd *reading) names(dir string) (names []string) {
 	}
 	slices.Sort(names)
 	return slices.Compact(names)
+}
+
+// clipped is text from a file, short.
+func clipped(text string) string {
+	if len(text) > 40 {
+		text = strings.ToValidUTF8(text[:40], "") + "…"
+	}
+	return text
 }

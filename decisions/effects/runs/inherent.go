@@ -77,9 +77,7 @@ func (v *invocation) readonly() {
 			v.b.Unknown(v.at.From, "obeys "+display.Display(file)+", which says, or may say, more than is known to be harmless")
 		}
 	}
-	if v.run.Readonly = ok; !ok {
-		v.unbound()
-	}
+	v.run.Readonly = ok
 	v.run.OwnData = !ok && v.ownData()
 	v.reformats()
 	switch {
@@ -102,9 +100,12 @@ var bySettings = wordset.Fields("npm npx pnpm pnpx yarn bun bunx cargo")
 
 // unbound says why an answer about the run cannot be bound to what decides what it does.
 func (v *invocation) unbound() {
+	if v.run.Readonly || v.run.Cwd == "" || v.b.Remote {
+		return
+	}
 	v.obeyed = obeys.Run{Call: &v.b.Collector, Program: v.p, Run: v.run, Args: v.args, Operands: v.operands}
 	file := v.obeyed.Shim()
-	if file == "" && bySettings.Has(v.run.Program) {
+	if file == "" && v.p != nil && bySettings.Has(v.run.Program) {
 		file = v.obeyed.Settings()
 	}
 	if file != "" && v.run.Unbound == "" {
