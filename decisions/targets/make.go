@@ -115,7 +115,7 @@ func (m *makefile) words() (goals []string) {
 			if operands == nil && strings.Trim(w, "0123456789") != "" {
 				goals = append(goals, w)
 			}
-		case strings.HasSuffix(name, "!") || strings.Contains(value, "$") || specialVariable(strings.TrimRight(name, ":+?")):
+		case strings.HasSuffix(name, "!") || strings.Contains(value, "$") || makeAgain().MatchString(value) || specialVariable(strings.TrimRight(name, ":+?")):
 			m.rd.fail("a variable in its words may change what it reads")
 		default:
 			name = strings.TrimRight(name, ":+?")

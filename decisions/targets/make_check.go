@@ -14,6 +14,9 @@ func (m *makefile) check(goals []string) {
 	if m.rd.why != "" {
 		return
 	}
+	if m.oneShell && len(m.goals) > 0 {
+		m.notPlain("a recipe that is one shell runs make")
+	}
 	if len(goals) == 0 {
 		goals = []string{m.goal}
 	}

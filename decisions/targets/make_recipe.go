@@ -14,9 +14,13 @@ func (m *makefile) readRecipe(line string) {
 		m.notPlain("a line with a tab that belongs to no rule")
 		return
 	}
-	if word, _, _ := strings.Cut(strings.TrimSpace(line), " "); len(m.conds) > 0 && slices.Contains([]string{"else", "endif", "ifeq", "ifneq", "ifdef", "ifndef"}, word) {
-		m.notPlain("a line with a tab that ends a condition") // where it does not hold, it is no recipe
-		return
+	if len(m.conds) > 0 {
+		// Where the condition does not hold, the rule is none, and a line with a tab no recipe.
+		words := strings.FieldsFunc(line, func(r rune) bool { return r == ' ' || r == '\t' || r == '#' })
+		if len(words) > 0 && slices.Contains([]string{"else", "endif", "ifeq", "ifneq", "ifdef", "ifndef"}, words[0]) {
+			m.notPlain("a line with a tab that ends a condition")
+			return
+		}
 	}
 	for _, r := range m.recipe {
 		r.hasRecipe = r.hasRecipe || len(m.conds) == 0
@@ -31,7 +35,7 @@ func (m *makefile) readRecipe(line string) {
 func (m *makefile) runsMake(line string) {
 	for part := range strings.FieldsFuncSeq(line, func(r rune) bool { return r == ';' || r == '&' }) {
 		switch goals := makeSame().FindStringSubmatch(part); {
-		case m.oneShell, goals == nil && (makeAgain().MatchString(part) || changesCwd().MatchString(part)):
+		case goals == nil && (makeAgain().MatchString(part) || changesCwd().MatchString(part)):
 			m.notPlain("a recipe runs make: " + clipped(line))
 		case goals != nil:
 			m.goals = append(m.goals, strings.Fields(goals[2])...)

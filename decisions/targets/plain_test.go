@@ -85,11 +85,14 @@ func TestPlainMakefiles(t *testing.T) {
 		in("itself", lint+"Makefile: x\n\tcp x Makefile\n", "itself anew"), in("any file", lint+"%: %.sh\n\tcp $< $@\n", "the target %"), in("a suffix rule", lint+".evil:\n\tcp $< $@\n", "special target"),
 		in("what is included", "include x.mk\n%.mk: %.y\n\tcp $< $@\n"+lint, "a pattern may make it"), in("default", lint+".DEFAULT:\n\tcp x $@\n", "special target"),
 		in("a tab that is no recipe", "X = 1\n\tinclude x\n"+lint, "belongs to no rule"), in("a rule that may not be", "X = 1\nifdef Y\nz:\nendif\n\tinclude x\n"+lint, "belongs to no rule"),
+		in("a condition that ends in a recipe", "ifdef Y\nz:\n\telse\n\tinclude x\nendif\n"+lint, "ends a condition"), in("with a comment", "ifdef Y\nz:\n\t else#x\n\tinclude x\nendif\n"+lint, "ends a condition"),
+		in("one shell", "lint:\n\tcd sub\n\t$(MAKE) lint\n.ONESHELL:\n", "one shell"),
 		in("define", lint+"define X\ninclude x\nendef\n", "not understood"), in("two colons", "lint:: ; true\n", "not understood"), in("a library", lint+"load x.so\n", "not understood"),
 		in("prerequisites by pattern", "lint: *.mk\n\ttrue\n", "prerequisite"), in("a second expansion", ".SECONDEXPANSION:\n"+lint, "special target"), in("backslashes", "X = a\\\\\n"+lint, "backslashes"),
 		{name: "no makefile", command: "make lint", files: map[string]string{}, why: notKnown},
 		{name: "a variable of its words", command: "make lint V=1", files: map[string]string{"Makefile": lint}},
 		{name: "a function in its words", command: "make lint V=$(file<x)", files: map[string]string{"Makefile": lint}, why: "a variable in its words"},
+		{name: "make in its words", command: "make lint M=make", files: map[string]string{"Makefile": lint}, why: "a variable in its words"},
 		{name: "where files are, in its words", command: "make lint VPATH=x", files: map[string]string{"Makefile": lint}, why: "a variable in its words"},
 		{name: "the first target", command: "make", files: map[string]string{"Makefile": "all:\n\ttrue\n"}},
 	})
@@ -139,11 +142,14 @@ func TestPlainRecipes(t *testing.T) {
 	with("variables", ".env", "PORT=80\n", "docker compose up", "")
 	with("another file by a variable", ".env", "COMPOSE_FILE=x.yml\n", "docker compose up", ".env may name")
 	with("an override that extends", "compose.override.yml", "services:\n  web:\n    extends: {file: x}\n", "docker compose up", "compose.override.yml is not plain")
-	with("what docker does not take", "container-compose.yml", "include: [x]\n", "docker compose up", "")
+	with("what podman builds", "Containerfile", "FROM x\n", "podman compose up", "")
 	with("what podman takes", "container-compose.yml", "include: [x]\n", "podman compose up", "container-compose.yml is not plain")
 	checkPlain(t, runs)
 	podman := plainRun{files: map[string]string{"compose.yaml": web}, command: "podman compose up"}
 	if a, b := podman.of(&effects.Disturbance{}, nil), podman.of(&effects.Disturbance{}, map[string]string{"container-compose.yml": web}); a.SHA256 == b.SHA256 {
 		t.Error("podman takes one more file, and is bound to the same text")
+	}
+	if a, b := podman.of(&effects.Disturbance{}, nil), podman.of(&effects.Disturbance{}, map[string]string{"Containerfile": "FROM x\n"}); a.SHA256 == b.SHA256 {
+		t.Error("podman builds from another file, and is bound to the same text")
 	}
 }

@@ -217,6 +217,9 @@ func appendFile(all []byte, name string, text []byte, there bool) []byte {
 	if there {
 		state = strconv.Itoa(len(text))
 	}
+	if strings.Contains(name, "\x00") { // in JSON
+		name = strconv.Quote(name)
+	}
 	return slices.Concat(all, []byte("\x00"+name+"\x00"+state+"\x00"), text)
 }
 

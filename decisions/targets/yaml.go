@@ -2,6 +2,7 @@ package targets
 
 import (
 	"path"
+	"slices"
 	"strings"
 	"sync"
 
@@ -156,29 +157,25 @@ var composeBeside = []string{
 	"compose.override.yaml", "compose.override.yml", "docker-compose.override.yml", "docker-compose.override.yaml", "Dockerfile", ".env",
 }
 
-// anyCompose matches the names that the implementations of compose look for.
-var anyCompose = lazy.Regexp(`(?i)^(?:docker-|podman-|container-)?compose(?:\.[a-z0-9_-]+)?\.ya?ml$`)
+// composeMore matches further names that are read where they are there, by podman-compose, or
+// where file names have no case.
+var composeMore = lazy.Regexp(`(?i)^(?:(?:docker-|podman-|container-)?compose(?:\.override)?\.ya?ml|containerfile|dockerfile)$`)
 
 // bindCompose binds a run of compose to its file and those that it takes without being told.
-// podman-compose takes more names than docker does, and all that there are.
 func bindCompose(rd *reading, file string) *effects.Script {
 	text, _ := rd.read(file)
 	rd.plainComposeFile(file, text)
-	dir, all := path.Dir(file), text
-	beside := composeBeside
-	if rd.run.Program == "podman" {
-		beside = append([]string{}, beside...)
-		for _, name := range rd.names(dir) {
-			if anyCompose().MatchString(name) && path.Join(dir, name) != file {
-				beside = append(beside, name)
-			}
+	dir, all, beside := path.Dir(file), text, slices.Clone(composeBeside)
+	for _, name := range rd.names(dir) {
+		if composeMore().MatchString(name) && path.Join(dir, name) != file && !slices.Contains(beside, name) {
+			beside = append(beside, name)
 		}
 	}
 	for _, name := range beside {
 		more, there := rd.read(path.Join(dir, name))
 		all = appendFile(all, name, more, there)
 		switch {
-		case !there || name == "Dockerfile":
+		case !there || !strings.Contains(name, "."):
 		case name == ".env":
 			if !plainEnv().Plain(more) {
 				rd.fail(".env may name other files")
