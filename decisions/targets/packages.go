@@ -221,7 +221,7 @@ func mustExist(r *effects.Run) (names []string) {
 	switch command := commandOf(r); command {
 	case "run":
 		i := slices.IndexFunc(words, func(w string) bool { return w == "run" || aliases[w] == "run" })
-		if i >= 0 && i+1 < len(words) && !strings.HasPrefix(words[i+1], "/") && !(r.Tool == words[i+1] && r.Program != "npm") {
+		if i >= 0 && i+1 < len(words) && !strings.HasPrefix(words[i+1], "/") && (r.Tool != words[i+1] || r.Program == "npm") {
 			names = append(names, words[i+1])
 		}
 	case "stop":
