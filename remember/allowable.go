@@ -33,6 +33,9 @@ func AllowableRun(table *programs.Table, q *decisions.MemoryQuery) error {
 	if r == nil {
 		return nil
 	}
+	if why := targets.Refused(r); why != "" && !r.Readonly { // a line, which has no target
+		return errors.New(why)
+	}
 	names := []string{baseName(r.Program), baseName(r.Executable)}
 	is := func(list []string) bool {
 		return slices.ContainsFunc(names, func(name string) bool {

@@ -173,6 +173,9 @@ func appendRun(b []byte, r *effects.Run, q *decisions.MemoryQuery, f form) []byt
 		return append(b, 2) // a byte that no flag uses
 	}
 	for _, s := range []*effects.Script{r.Script, q.Target} {
+		if s != nil && s.Unbound != "" {
+			s = nil // so that rejects are found as before
+		}
 		b = appendFlag(b, s != nil)
 		if s != nil {
 			b = appendPath(b, s.Path, q, f)
@@ -331,6 +334,8 @@ func unknownRun(q *decisions.MemoryQuery, allow bool) string {
 		}
 	}
 	switch {
+	case q.Target != nil && q.Target.Unbound != "":
+		return q.Target.Unbound
 	case r.Program == effects.DynamicWord:
 		return "the program is only known when the command runs"
 	case !filepath.IsAbs(r.Cwd):

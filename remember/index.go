@@ -302,6 +302,9 @@ func (s *search) check(found []*entry) {
 			s.checkReject(e)
 			continue
 		}
+		if t := s.q.Target; t != nil && t.Unbound != "" && !s.loosely {
+			continue // whatever earlier versions bound it to
+		}
 		if e.expiredAt(s.newest) || !e.covers(s.q) || !e.coversDestructive(s.q.Effect) || !s.unconfirmed && !e.inForce(s.x.confirmAll, s.q.Effect.Guarded() != 0) {
 			continue
 		}

@@ -2,6 +2,8 @@ package main
 
 import (
 	"path"
+	"regexp"
+	"strconv"
 	"strings"
 
 	"github.com/permd/permd/decisions/effects"
@@ -61,20 +63,39 @@ func (w *world) outside(dir, main string) {
 	w.repository(path.Join(dir, ".git"))
 }
 
-// targets makes the files that a run of npm, make and the like reads. They have no
-// particular targets, since answers are bound to the whole text.
+// targets makes the files that a run of npm, make and the like reads, with the target that it
+// names: a run of one that there is not is never remembered. All calls are looked at before the
+// first is decided, so that the files stay as they are from then on.
 func (w *world) targets(r *effects.Run) {
+	file, start, rule := path.Join(r.Cwd, "package.json"), plainFiles["package.json"], func(string) string { return "" }
 	switch r.Program {
 	case "make", "gmake":
-		w.add(path.Join(r.Cwd, "Makefile"), plainFiles["Makefile"])
+		file, start, rule = path.Join(r.Cwd, "Makefile"), plainFiles["Makefile"], func(name string) string { return name + ":\n\ttrue\n" }
 	case "just":
-		w.add(path.Join(r.Cwd, "justfile"), "test:\n\ttrue\n")
+		file, start, rule = path.Join(r.Cwd, "justfile"), "test:\n\ttrue\n", func(name string) string { return name + ":\n\ttrue\n" }
 	case "rake":
-		w.add(path.Join(r.Cwd, "Rakefile"), "task :test\n")
-	default:
-		w.add(path.Join(r.Cwd, "package.json"), plainFiles["package.json"])
+		file, start = path.Join(r.Cwd, "Rakefile"), "task :test\n"
 	}
+	w.add(file, start)
+	text, err := w.fs.ReadFile(file, 1<<20)
+	if err != nil {
+		return
+	}
+	for _, name := range r.Args {
+		switch {
+		case !targetName.MatchString(name) || strings.Contains(string(text), "\n"+name+":") || strings.Contains(string(text), strconv.Quote(name)+":"):
+		case path.Base(file) != "package.json" && strings.Contains(name, ":"):
+		case path.Base(file) == "package.json":
+			text = []byte(strings.Replace(string(text), `"scripts":{`, `"scripts":{`+strconv.Quote(name)+`:"true",`, 1))
+		default:
+			text = append(text, rule(name)...)
+		}
+	}
+	w.fs.File(file, string(text))
 }
+
+// targetName matches what may be the name of a target or script.
+var targetName = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_:-]*$`)
 
 // activate is the script that activates a virtual environment of Python.
 const activate = `

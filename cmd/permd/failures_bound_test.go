@@ -52,6 +52,20 @@ func boundChanged(t *testing.T) {
 	}
 	put(t, project, "package.json", scripts)
 	is("the text of before", "npm test", decisions.Allow)
+	for name, text := range map[string]string{".npmrc": "script-shell=./x\n", ".tool-versions": "nodejs path:./x\n"} {
+		put(t, project, name, text)
+		is("settings that name another program", "npm test", decisions.Ask)
+		if err := os.Remove(filepath.Join(project, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	is("without such settings", "npm test", decisions.Allow)
+	is("the makefile of before", "make test", decisions.Allow)
+	put(t, project, "Makefile.sh", "test: ; evil\n")
+	is("the makefile may be made anew", "make test", decisions.Ask)
+	if err := os.Remove(filepath.Join(project, "Makefile.sh")); err != nil {
+		t.Fatal(err)
+	}
 	put(t, project, "GNUmakefile", "test:\n\tevil\n")
 	is("another makefile is taken", "make test", decisions.Ask)
 

@@ -20,11 +20,12 @@ func TestNotRemembered(t *testing.T) {
 	}
 	t.Parallel()
 	d := startDaemon(t)
-	project := d.project(t, map[string]string{"x": ""})
+	project := d.project(t, map[string]string{"x": "", "Makefile": "X = $(shell cat x)\nlint:\n\ttrue\n"})
 	p := d.asks(t, project)
 	for command, says := range map[string]string{
 		"python3 -c 'print(1)'": "a person answers this each time", "sudo go build ./a": "it runs other programs", "go build $(cat x)": "a person answers this each time",
 		"permd status": "commands of permd", "npm test": "could not be told from the project's files",
+		"make lint": "it has a function that may read more", "npx nx build": "what nx runs is decided by files", "mvn test": "build files that permd does not read",
 	} {
 		q := p.bash(command)
 		if q.Verdict != decisions.Ask || q.Widths != nil || !strings.Contains(q.NotRemembered, says) {

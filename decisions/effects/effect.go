@@ -193,6 +193,13 @@ type Run struct {
 	Folder string
 	// Script is the project's script that the run executes, nil if it executes none.
 	Script *Script
+	// Tool is the program of the table that a word of the run names (npx eslint), "" if none.
+	Tool string
+	// Unbound is why an answer about the run cannot be bound to what decides what it does: it
+	// obeys a file of settings that says, or may say, more than is known to be harmless, such as
+	// which program its name means. "" if nothing speaks against it. A run that is read-only
+	// has an unknown effect instead.
+	Unbound string
 	// Own is how the run uses permd itself.
 	Own OwnUse
 	// Known is set when the program is in the program table.
@@ -239,6 +246,9 @@ type Script struct {
 	Path    string
 	SHA256  string // hexadecimal, "" when the file could not be read
 	Earlier string // the hash of more text, which earlier versions bound answers to, "" for none
+	// Unbound is why an answer cannot be bound to what the run executes, in words that follow
+	// "not remembered: "; "" if it can. Then SHA256 is "".
+	Unbound string
 	// What are the words for the part of the file that is meant, such as "script test of";
 	// "" for the whole file.
 	What string

@@ -24,7 +24,7 @@ func TestTargets(t *testing.T) {
 	put(t, top, "npm/sub/x", "")
 	put(t, top, "odd/package.json", `{"scripts": {"test": "jest"}, "scripts": {"test": "evil"}}`)
 	of := func(dir string, words ...string) *effects.Script {
-		return Of(paths.OSFS{}, &effects.Run{Program: words[0], Args: words[1:], Cwd: filepath.Join(top, dir)}, &effects.Disturbance{})
+		return bound(paths.OSFS{}, &effects.Run{Program: words[0], Args: words[1:], Cwd: filepath.Join(top, dir)}, &effects.Disturbance{})
 	}
 	for _, tt := range []struct {
 		name, dir string

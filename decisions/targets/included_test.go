@@ -16,7 +16,16 @@ func targetIn(files map[string]string, after effects.Disturbance, program string
 	for name, text := range files {
 		fs.File(targetsRoot+"/"+name, text)
 	}
-	return Of(fs, &effects.Run{Program: program, Args: []string{"lint"}, Known: true, Cwd: targetsRoot}, &after)
+	return bound(fs, &effects.Run{Program: program, Args: []string{"lint"}, Known: true, Cwd: targetsRoot}, &after)
+}
+
+// bound is Of, nil if the answer cannot be bound.
+func bound(fsys effects.FS, r *effects.Run, after *effects.Disturbance) *effects.Script {
+	s := Of(fsys, r, after)
+	if s != nil && s.Unbound != "" {
+		return nil
+	}
+	return s
 }
 
 // TestTargetsIncluded: what a file with targets includes belongs to its text.
@@ -31,13 +40,13 @@ func TestTargetsIncluded(t *testing.T) {
 		"nothing included":     with("lint:\n\ttrue\n", nil),
 		"one":                  with("include a.mk\n", map[string]string{"a.mk": "lint:\n\ttrue\n"}),
 		"changed":              with("include a.mk\n", map[string]string{"a.mk": "lint:\n\tevil\n"}),
-		"none there":           with("include a.mk\n", nil),
-		"optional":             with("-include a.mk\n", nil),
-		"two":                  with("include a.mk \\\n  b.mk # more\n", map[string]string{"a.mk": "x", "b.mk": "yz"}),
-		"two, split elsewhere": with("include a.mk \\\n  b.mk # more\n", map[string]string{"a.mk": "xy", "b.mk": "z"}),
+		"none there":           with("include a.mk\nlint:\n", nil),
+		"optional":             with("-include a.mk\nlint:\n", nil),
+		"two":                  with("include a.mk \\\n  b.mk # more\nlint:\n", map[string]string{"a.mk": "A=", "b.mk": "A=A="}),
+		"two, split elsewhere": with("include a.mk \\\n  b.mk # more\nlint:\n", map[string]string{"a.mk": "A=A=", "b.mk": "A="}),
 		"deep":                 with("include a.mk\n", map[string]string{"a.mk": "include b.mk\n", "b.mk": "lint:\n"}),
 		"deep, changed":        with("include a.mk\n", map[string]string{"a.mk": "include b.mk\n", "b.mk": "lint: evil\n"}),
-		"each other":           with("include a.mk\n", map[string]string{"a.mk": "include Makefile\n"}),
+		"each other":           with("include a.mk\nlint:\n", map[string]string{"a.mk": "include Makefile\n"}),
 	} {
 		got := targetIn(files, effects.Disturbance{}, "make")
 		if got == nil {

@@ -5,72 +5,23 @@ import (
 	"io/fs"
 	"path"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/permd/permd/decisions/effects"
-	"github.com/permd/permd/internal/lazy"
-	"github.com/permd/permd/internal/strictjson"
+	"github.com/permd/permd/internal/wordset"
 )
 
-// installScripts are those of a project that run when its dependencies are installed.
-var installScripts = []string{
-	"pnpm:devPreinstall", "preinstall", "install", "postinstall", "prepublish", "preprepare", "prepare", "postprepare",
-	"predependencies", "dependencies", "postdependencies",
-}
+// moduleSuffixes are the ends of names that Python imports, or adds to where it looks:
+// x.abi3.so and x.cpython-314-darwin.so end like the others.
+var moduleSuffixes = wordset.Fields(".py .pyc .pyw .so .pyd .pth .zip .dylib")
 
-// scriptsOf returns the names of the scripts of a package.json that a run may execute, nil
-// if these are not certain.
-func scriptsOf(r *effects.Run) []string {
-	switch r.Program {
-	case "npm", "pnpm", "yarn":
-	default:
-		return nil // with other rules: bun's, and composer's, whose scripts call others by @name
-	}
-	if len(r.Args) == 0 {
-		return nil
-	}
-	named := func(name string) []string { return []string{"pre" + name, name, "post" + name} }
-	switch first := r.Args[0]; {
-	case first == "test":
-		return named("test")
-	case (first == "run" || first == "run-script") && len(r.Args) > 1 && !strings.HasPrefix(r.Args[1], "-"):
-		return named(r.Args[1])
-	case (first == "install" || first == "i" || first == "ci") && r.Program != "yarn":
-		return installScripts
-	}
-	return nil
-}
+// readsWords are modules of Python for which a word with a dot or a slash is no code, but data,
+// a folder, or the name of a test.
+var readsWords = wordset.Fields("pytest unittest venv virtualenv ensurepip json.tool http.server compileall py_compile build site sysconfig platform base64 calendar")
 
-// scriptText returns the scripts of a package.json that a run executes; false if it is not
-// certain that no other script runs, so that all of them count.
-func scriptText(names []string, all strictjson.Object) (text []byte, certain bool) {
-	if names == nil {
-		return nil, false
-	}
-	if _, ok := all.Get(names[1]); !ok && !slices.Contains(names, "postinstall") {
-		return nil, false // pnpm takes an expression that several names match
-	}
-	for _, name := range names {
-		value, ok := all.Get(name)
-		if ok && runsScripts().Match(value) {
-			return nil, false
-		}
-		text = append(append(append(text, name...), 0), value...) // without a value, only the name
-	}
-	return text, true
-}
-
-// runsScripts matches what may run other scripts of a package.json, or read them. An
-// escape in JSON may be any letter.
-var runsScripts = lazy.Regexp(`(?i)\\u|--run\b|package\.json|npm_|\b(?:npm|pnpm|yarn|yarnpkg|bun|corepack|run-[sp]|concurrently|conc|turbo|nx|lerna|wireit|nps|nr|na|wsrun|ultra|rush|moon|lage|redo|zx|make|just|task)\b`)
-
-// maxNames is the maximum number of names in a folder that modules are searched in.
-const maxNames = 4096
-
-// moduleFiles returns the files of a folder that a module of Python, and the packages it
-// is in, may be.
-func moduleFiles(module, dir string) (files []string) {
+// moduleParts returns the files of a folder that a module of Python, and the packages it is
+// in, may be.
+func moduleParts(module, dir string) (files []string) {
 	parts := strings.Split(module, ".")
 	for i := range parts {
 		at := path.Join(dir, path.Join(parts[:i+1]...))
@@ -79,51 +30,96 @@ func moduleFiles(module, dir string) (files []string) {
 	return append(files, path.Join(dir, path.Join(parts...), "__main__.py"))
 }
 
-// moduleOf returns what python -m takes for a module in the folder that it runs in, which
+// bindModule binds python -m to what it takes for a module in the folder that it runs in, which
 // it searches first: the files of that name, most often none, and the names of all modules
 // there, as any that the module imports may be one of them.
-func moduleOf(fsys effects.FS, module, dir string, after *effects.Disturbance) *effects.Script {
-	names, err := fsys.Names(dir, maxNames)
-	if err != nil || !after.None() && (after.MayWriteBelow(dir) || MayChange(fsys, after, dir)) {
-		return nil
+func bindModule(rd *reading, module string) *effects.Script {
+	dir := rd.cwd()
+	if !rd.after.None() && (rd.after.MayWriteBelow(dir) || MayChange(rd.fsys, rd.after, dir)) {
+		rd.fail("the call may write modules of Python")
+	}
+	if rd.run.Tool == "" && !readsWords.Has(module) && slices.ContainsFunc(rd.run.Args[2:], func(w string) bool { return strings.ContainsAny(w, "./") }) {
+		rd.fail("a file among its words may be code")
 	}
 	var all []byte
-	var modules []string
-	for _, n := range names {
-		name := n.Name()
-		switch path.Ext(name) {
-		case ".py", ".pyc", ".so", ".pyd", ".pth", ".zip":
-			modules = append(modules, name)
-			continue
-		}
-		if n.Type().IsRegular() {
-			continue
-		}
-		for _, in := range []string{"__init__.py", "__init__.pyc"} {
-			if _, err := fsys.Lstat(path.Join(dir, name, in)); err == nil {
-				modules = append(modules, name)
-			} else if !errors.Is(err, fs.ErrNotExist) {
-				return nil
-			}
-		}
-	}
-	slices.Sort(modules)
-	for _, name := range modules {
+	for _, name := range rd.modulesIn(dir) {
 		all = append(append(all, name...), 0)
 	}
-	files := moduleFiles(module, dir)
+	files := moduleParts(module, dir)
 	for _, file := range files {
-		text, err := fsys.ReadFile(file, maxTargets)
-		state := strconv.Itoa(len(text))
-		switch {
-		case errors.Is(err, fs.ErrNotExist):
-			state = "none"
-		case err != nil:
-			return nil
-		}
-		all = slices.Concat(all, []byte("\x00"+state+"\x00"), text)
+		text, there := rd.read(file)
+		all = appendFile(all, "", text, there)
+		rd.compiled(file)
+	}
+	if rd.why != "" {
+		return nil
 	}
 	s := sum(files[0], all)
 	s.What = "module " + module + " in"
 	return s
+}
+
+// compiled fails if there is a compiled form of a module, which Python may take instead.
+func (rd *reading) compiled(file string) {
+	stem := strings.TrimSuffix(path.Base(file), "py")
+	for _, folder := range []string{path.Dir(file), path.Join(path.Dir(file), "__pycache__")} {
+		if _, err := rd.fsys.Lstat(folder); errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		for _, name := range rd.names(folder) {
+			if strings.HasPrefix(name, stem) && name != path.Base(file) && moduleSuffixes.Has(path.Ext(name)) {
+				rd.failed(path.Join(folder, name), "is a compiled module that Python may take instead")
+			}
+		}
+	}
+}
+
+// maxSearched is the maximum number of names that are looked at below one folder for modules.
+const maxSearched = 256
+
+// modulesIn returns the names of the modules and packages in a folder, sorted.
+func (rd *reading) modulesIn(dir string) (modules []string) {
+	for _, name := range rd.names(dir) {
+		if moduleSuffixes.Has(path.Ext(name)) {
+			modules = append(modules, name)
+			continue
+		}
+		if !pythonModule().MatchString(name) || name == "__pycache__" {
+			continue // no name that can be imported
+		}
+		left := maxSearched
+		if rd.holdsModules(path.Join(dir, name), 3, &left) {
+			modules = append(modules, name)
+		}
+	}
+	return modules
+}
+
+// holdsModules reports whether there are modules in a folder, or may be: a folder without
+// __init__.py is a package, too, if another one of that name is none.
+func (rd *reading) holdsModules(dir string, depth int, left *int) bool {
+	names, ok := namesOf(rd.fsys, dir)
+	if !ok {
+		return true
+	}
+	real := names[len(names)-1]
+	mode, err := rd.fsys.Lstat(real)
+	if err != nil || !mode.IsDir() {
+		return err != nil && !errors.Is(err, fs.ErrNotExist)
+	}
+	list, err := rd.fsys.Names(real, *left)
+	if *left -= len(list); err != nil || *left <= 0 {
+		return true
+	}
+	for _, n := range list {
+		if moduleSuffixes.Has(path.Ext(n.Name())) {
+			return true
+		}
+	}
+	for _, n := range list {
+		if depth > 1 && !n.Type().IsRegular() && pythonModule().MatchString(n.Name()) && rd.holdsModules(path.Join(real, n.Name()), depth-1, left) {
+			return true
+		}
+	}
+	return false
 }

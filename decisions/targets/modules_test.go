@@ -27,7 +27,7 @@ func TestTargetsOneByOne(t *testing.T) {
 				r.Flags = []string{"--file"}
 			}
 		}
-		return Of(fs, r, after)
+		return bound(fs, r, after)
 	}
 	build := []string{"npm", "run", "build"}
 	pytest := []string{"python3", "-m", "pytest", "-q"}

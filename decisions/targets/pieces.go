@@ -41,9 +41,9 @@ func scriptsPiece(names []string, scripts strictjson.Object) (what, text string)
 	return what, bounded(b.String())
 }
 
-// piece returns the words for the target that a run names, and its text; "" if it names
-// none, or several, or if the program's files are not read line by line.
-func (run *runner) piece(r *effects.Run, text string) (what, piece string) {
+// recipePiece returns the words for the target of a makefile or justfile that a run names, and
+// its text; "" if it names none, or several.
+func recipePiece(r *effects.Run, text string) (what, piece string) {
 	target := ""
 	for _, word := range r.Args {
 		if strings.HasPrefix(word, "-") || strings.Contains(word, "=") {
@@ -54,13 +54,10 @@ func (run *runner) piece(r *effects.Run, text string) (what, piece string) {
 		}
 		target = word
 	}
-	switch run.files[0] {
-	case "GNUmakefile", "justfile":
-		if target != "" {
-			return "target " + target + " of", bounded(recipe(text, target))
-		}
+	if target == "" {
+		return "", ""
 	}
-	return "", ""
+	return "target " + target + " of", bounded(recipe(text, target))
 }
 
 // recipe returns the lines of a makefile or a justfile that begin with a target, with the

@@ -1,8 +1,13 @@
 // Package targets finds the text of the project's files that a run executes: the script of a
 // package.json, a makefile's target, a module of Python. A remembered answer is bound to it.
+//
+// It is known only where every file that the program reads for it is known: a text that is
+// plain, in a form that is written down here for each program, and that names no others; next
+// to it, none that the program would read as well. Of all else an answer holds once.
 package targets
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -14,11 +19,7 @@ import (
 
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/internal/lazy"
-	"github.com/permd/permd/internal/strictjson"
 )
-
-// maxTargets bounds the files that targets are read from, in bytes.
-const maxTargets = 1 << 20
 
 // runner is a program that runs commands defined in a file of the project.
 type runner struct {
@@ -30,13 +31,9 @@ type runner struct {
 	// redirectingOptions make the program use other files or shells. (A folder that an
 	// option names is already the run's Cwd.)
 	redirectingOptions []string
-	// included returns the names of the further files that a text takes commands from,
-	// relative to the folder that the program runs in; false if they are not certain. It
-	// is nil if there are none.
-	included func(text string) ([]string, bool)
-	// also is a folder next to the file that the program takes more commands from, "" for
-	// none.
-	also string
+	// bind returns what the run executes, from the file that was found; nil if that is not
+	// known, and then the reading says why.
+	bind func(rd *reading, file string) *effects.Script
 	// module is the module of Python that is run, "" for none; then there are no files.
 	module string
 }
@@ -45,11 +42,12 @@ var (
 	packageJSON = runner{
 		files: []string{"package.json"}, inParents: true,
 		redirectingOptions: []string{"--workspace", "--workspaces", "--include-workspace-root", "--recursive", "--filter", "--filter-prod", "--workspace-root", "--script-shell"},
+		bind:               bindScripts,
 	}
 	makefiles = runner{
 		files:              []string{"GNUmakefile", "makefile", "Makefile"},
 		redirectingOptions: []string{"--file", "--eval", "--include-dir", "--environment-overrides"},
-		included:           includedByMake,
+		bind:               bindMake,
 	}
 	runners = map[string]runner{
 		"npm": packageJSON, "pnpm": packageJSON, "yarn": packageJSON, "bun": packageJSON,
@@ -57,35 +55,30 @@ var (
 		"just": {
 			files: []string{"justfile", "Justfile", ".justfile"}, inParents: true,
 			redirectingOptions: []string{"--justfile", "--working-directory", "--command", "--shell", "--set", "--dotenv-path"},
-			included:           noneMatching(`(?m)^(?:import|mod|set\s+dotenv|!include)\b`),
+			bind:               bindJust,
 		},
 		"rake": {
-			files: []string{"rakefile", "Rakefile"}, also: "rakelib",
+			files:              []string{"rakefile", "Rakefile", "rakefile.rb", "Rakefile.rb"},
 			redirectingOptions: []string{"--rakefile", "--require", "--rakelibdir", "--libdir"},
-			included:           noneMatching(`\b(?:load|import|require_relative|autoload|eval|read)\b`),
+			bind:               bindRake,
 		},
 		"task": {
-			files:              []string{"Taskfile.yml", "taskfile.yml", "Taskfile.yaml", "taskfile.yaml"},
+			files: []string{
+				"Taskfile.yml", "taskfile.yml", "Taskfile.yaml", "taskfile.yaml",
+				"Taskfile.dist.yml", "taskfile.dist.yml", "Taskfile.dist.yaml", "taskfile.dist.yaml",
+			},
 			redirectingOptions: []string{"--taskfile", "-t", "--dir", "-d", "--global", "-g"},
-			included:           noneMatching(`\b(?:includes|dotenv)\b["']?\s*:`),
+			bind:               bindTask,
 		},
-		"composer": {files: []string{"composer.json"}},
+		"composer": {files: []string{"composer.json"}, bind: bindComposer},
 	}
-	// composeFile says what docker compose builds and starts, with the files next to it
-	// that it takes without being told.
+	// composeFile says what docker compose builds and starts.
 	composeFile = runner{
 		files:              []string{"compose.yaml", "compose.yml", "docker-compose.yml", "docker-compose.yaml"},
 		redirectingOptions: []string{"--file", "--env-file", "--project-directory", "--context"},
-		included: func(text string) ([]string, bool) {
-			return []string{
-				"compose.override.yaml", "compose.override.yml", "docker-compose.override.yml", "docker-compose.override.yaml", "Dockerfile", ".env",
-			}, !composeIncludes().MatchString(text)
-		},
+		bind:               bindCompose,
 	}
-	// composeIncludes matches whatever may name another file than those above, in any form
-	// that YAML has for it.
-	composeIncludes = lazy.Regexp(`[{}\\&*!]|(?i)include|extends|context|dockerfile|env_file|\bfile\b|build["']?[ \t]*:[ \t]*["']?[^\s."']|build["']?[ \t]*:[ \t]*["']?\.[^\s"']`)
-	pythonModule    = lazy.Regexp(`^[A-Za-z_][A-Za-z0-9_]*(?:\.[A-Za-z_][A-Za-z0-9_]*)*$`)
+	pythonModule = lazy.Regexp(`^[A-Za-z_][A-Za-z0-9_]*(?:\.[A-Za-z_][A-Za-z0-9_]*)*$`)
 	// composeCommands are those that run nothing but what the file says.
 	composeCommands = []string{"up", "down", "start", "stop", "restart", "build", "pull", "create", "rm", "kill", "pause", "unpause"}
 )
@@ -119,61 +112,46 @@ func Runs(program string) bool {
 	return ok
 }
 
-// Of returns the text that a run of such a program executes, as the file with the
-// hash of the text; nil if that is not known. Memory binds the person's answer to it:
-// otherwise whoever may edit the file could run anything. A read-only run executes no
-// text and is bound to none.
+// notKnown is why an answer is not bound, where there is no better reason.
+const notKnown = "what it runs could not be told from the project's files"
+
+// Of returns the text that a run executes of the project's files, as the file with the hash of
+// the text; nil if it executes none. Memory binds the person's answer to it: otherwise
+// whoever may edit the file could run anything. A read-only run executes no text and is bound
+// to none. Where the text is not known, Unbound says why.
 //
 // The text is not known either if a file that it is read from, or that would be read in
 // its place, may be written by the call or one before it.
 func Of(fsys effects.FS, r *effects.Run, after *effects.Disturbance) *effects.Script {
-	if r == nil || fsys == nil || !path.IsAbs(r.Cwd) {
+	if r == nil || fsys == nil {
 		return nil
 	}
 	run := runnerOf(r)
-	if run == nil {
-		return nil
-	}
 	switch {
-	case r.Readonly:
+	case r.Readonly && run != nil:
 		return sum("", nil)
-	case run.module != "":
-		return moduleOf(fsys, run.module, path.Clean(r.Cwd), after)
-	case !r.Known && slices.ContainsFunc(r.Args, func(a string) bool { return strings.HasPrefix(a, "-") || strings.Contains(a, "=") }):
-		return nil // the meaning of its options is not known
-	case slices.ContainsFunc(r.Flags, func(f string) bool { return slices.Contains(run.redirectingOptions, f) }):
-		return nil
-	case slices.Contains(r.Args, effects.DynamicWord) || slices.ContainsFunc(r.Args, changesShell):
-		return nil
-	case strings.HasPrefix(r.Subcommand, "workspace"):
+	case r.Readonly:
 		return nil
 	}
-	files, found := run.candidates(fsys, r.Cwd)
-	if !found || slices.ContainsFunc(files, func(file string) bool { return MayChange(fsys, after, file) }) {
-		return nil
-	}
-	return run.hashOf(fsys, files[len(files)-1], r, after)
-}
-
-// candidates returns the files in which the program looks for its targets, up to the one
-// that it takes; found is false if that is not certain.
-func (run *runner) candidates(fsys effects.FS, cwd string) (files []string, found bool) {
-	for dir := path.Clean(cwd); ; dir = path.Dir(dir) {
-		for _, name := range run.files {
-			file := path.Join(dir, name)
-			files = append(files, file)
-			switch _, err := fsys.Lstat(file); {
-			case err == nil:
-				return files, true
-			case !errors.Is(err, fs.ErrNotExist):
-				return files, false // there may be one
-			}
+	rd := &reading{fsys: fsys, after: after, run: r}
+	rd.fail(cmp.Or(Refused(r), r.Unbound))
+	if run == nil {
+		if rd.why == "" && settingsWritten(r, after) {
+			rd.fail("the call may write its settings")
 		}
-		// A project's files are not searched beyond its repository.
-		if _, err := fsys.Lstat(path.Join(dir, ".git")); !errors.Is(err, fs.ErrNotExist) || dir == "/" || !run.inParents {
-			return files, false
+		if rd.why == "" {
+			return nil
 		}
+		return &effects.Script{Unbound: rd.why}
 	}
+	var s *effects.Script
+	if rd.why == "" {
+		s = rd.bind(run)
+	}
+	if s == nil || rd.why != "" {
+		return &effects.Script{Unbound: cmp.Or(rd.why, notKnown)}
+	}
+	return s
 }
 
 // Files returns the files that say what a run of such a program executes, as far as
@@ -183,105 +161,66 @@ func Files(fsys effects.FS, r *effects.Run) []string {
 	if run == nil || r.Readonly || !path.IsAbs(r.Cwd) {
 		return nil
 	}
-	if run.module != "" {
-		return moduleFiles(run.module, path.Clean(r.Cwd))
-	}
-	files, found := run.candidates(fsys, r.Cwd)
-	if !found || run.included == nil {
-		return files
-	}
-	text, err := fsys.ReadFile(files[len(files)-1], maxTargets)
-	if err != nil {
-		return files
-	}
-	_, names, _ := run.withIncluded(fsys, text, r.Cwd, &effects.Disturbance{})
-	for _, name := range names {
-		files = append(files, InFolder(r.Cwd, name))
-	}
-	return files
+	rd := &reading{fsys: fsys, after: &effects.Disturbance{}, run: r, all: true}
+	rd.bind(run)
+	return rd.files
 }
 
-// changesShell reports whether a word sets one of make's variables that determine what
-// runs its recipes.
-func changesShell(word string) bool {
-	name, _, ok := strings.Cut(word, "=")
-	switch strings.TrimRight(name, ":+?!") {
-	case "SHELL", ".SHELLFLAGS", "MAKE", "MAKEFLAGS", "MAKEFILES", "GNUMAKEFLAGS":
-		return ok
+// bind returns what a run executes, nil if that is not known.
+func (rd *reading) bind(run *runner) *effects.Script {
+	r := rd.run
+	switch {
+	case !path.IsAbs(r.Cwd):
+		rd.fail("the folder that it runs in is not known")
+		return nil
+	case settingsWritten(r, rd.after):
+		rd.fail("the call may write its settings")
+	case slices.Contains(r.Args, effects.DynamicWord):
+		rd.fail("one of its words is not known")
+	case run.module != "":
+		return bindModule(rd, run.module)
+	case !r.Known && slices.ContainsFunc(r.Args, func(a string) bool { return strings.HasPrefix(a, "-") || strings.Contains(a, "=") }):
+		rd.fail("the meaning of its options is not known")
+	case slices.ContainsFunc(r.Flags, func(f string) bool { return slices.Contains(run.redirectingOptions, f) }),
+		strings.HasPrefix(r.Subcommand, "workspace"):
+		rd.fail("its options name other files or folders")
 	}
-	return false
-}
-
-// hashOf returns the hash of the text that contains the targets: of a package.json only
-// the script that is run, or all scripts, so that a changed dependency does not change it. Files that the text
-// includes belong to it.
-func (run *runner) hashOf(fsys effects.FS, file string, r *effects.Run, after *effects.Disturbance) *effects.Script {
-	if run.also != "" {
-		folder := path.Join(path.Dir(file), run.also)
-		if _, err := fsys.Lstat(folder); !errors.Is(err, fs.ErrNotExist) {
-			return nil
-		}
-		if names, ok := namesOf(fsys, folder); !ok || slices.ContainsFunc(names, after.MayWriteBelow) || MayChange(fsys, after, folder) {
-			return nil
-		}
-	}
-	text, err := fsys.ReadFile(file, maxTargets)
-	if err != nil {
+	file, found := rd.find(run)
+	if !found {
 		return nil
 	}
-	if path.Ext(file) == ".json" {
-		o, ok := jsonObject(text)
-		if !ok {
-			return nil // the program may read it in another way
-		}
-		return scriptsSum(file, r, o)
-	}
-	own := text
-	if run.included != nil {
-		var ok bool
-		if text, _, ok = run.withIncluded(fsys, text, path.Clean(r.Cwd), after); !ok {
-			return nil
-		}
-	}
-	s := sum(file, text)
-	s.What, s.Text = run.piece(r, string(own))
-	return s
+	return run.bind(rd, file)
 }
 
-// scriptsSum is hashOf for a package.json.
-func scriptsSum(file string, r *effects.Run, o strictjson.Object) *effects.Script {
-	scripts, ok := o.Get("scripts")
-	if !ok {
-		return sum(file, nil)
+// find returns the file that the program takes its targets from.
+func (rd *reading) find(run *runner) (file string, found bool) {
+	for dir := rd.cwd(); ; dir = path.Dir(dir) {
+		for _, name := range run.files {
+			if file := path.Join(dir, name); rd.exists(file) {
+				return file, true
+			} else if _, err := rd.fsys.Lstat(file); !errors.Is(err, fs.ErrNotExist) {
+				return "", false // there may be one
+			}
+		}
+		// A project's files are not searched beyond its repository.
+		if _, err := rd.fsys.Lstat(path.Join(dir, ".git")); !errors.Is(err, fs.ErrNotExist) || dir == "/" || !run.inParents {
+			rd.fail(notKnown)
+			return "", false
+		}
 	}
-	compact := scripts.Clone()
-	if compact.Compact() != nil {
-		return nil
-	}
-	s := sum(file, compact)
-	all, err := strictjson.ParseObject(scripts)
-	if err != nil {
-		return s
-	}
-	names := scriptsOf(r)
-	if own, ok := scriptText(names, all); ok {
-		earlier := s.SHA256
-		s = sum(file, own)
-		s.Earlier = earlier
-		all = slices.DeleteFunc(all, func(m strictjson.Member) bool { return !slices.Contains(names, m.Name) })
-	} else {
-		names = nil
-	}
-	s.What, s.Text = scriptsPiece(names, all)
-	return s
 }
 
-func jsonObject(text []byte) (strictjson.Object, bool) {
-	if strictjson.Check(text) != nil {
-		return nil, false
+// appendFile appends a further file to what is hashed. Names and lengths keep two sets of
+// files with the same bytes apart.
+func appendFile(all []byte, name string, text []byte, there bool) []byte {
+	state := "none"
+	if there {
+		state = strconv.Itoa(len(text))
 	}
-	o, err := strictjson.ParseObject(text)
-	return o, err == nil
+	if strings.Contains(name, "\x00") { // in JSON
+		name = strconv.Quote(name)
+	}
+	return slices.Concat(all, []byte("\x00"+name+"\x00"+state+"\x00"), text)
 }
 
 func sum(file string, text []byte) *effects.Script {
@@ -289,83 +228,5 @@ func sum(file string, text []byte) *effects.Script {
 	return &effects.Script{Path: file, SHA256: hex.EncodeToString(s[:])}
 }
 
-// maxIncluded is the maximum number of files that the text of targets includes().
+// maxIncluded is the maximum number of files that the text of targets includes.
 const maxIncluded = 32
-
-// withIncluded returns a text followed by those of the files that it includes, and that
-// these include, and the names of the files as they are written; false if they are not
-// certain, too many or too large.
-func (run *runner) withIncluded(fsys effects.FS, text []byte, cwd string, after *effects.Disturbance) (all []byte, files []string, certain bool) {
-	all = text
-	for i := 0; ; i++ {
-		names, ok := run.included(string(text))
-		for _, name := range names {
-			if !slices.Contains(files, name) {
-				files = append(files, name)
-			}
-		}
-		if !ok {
-			return nil, files, false
-		}
-		if i == len(files) {
-			return all, files, true
-		}
-		file := InFolder(cwd, files[i])
-		if len(files) > maxIncluded || MayChange(fsys, after, file) {
-			return nil, files, false
-		}
-		var err error
-		text, err = fsys.ReadFile(file, maxTargets)
-		state := strconv.Itoa(len(text))
-		switch {
-		case errors.Is(err, fs.ErrNotExist):
-			text, state = nil, "none"
-		case err != nil:
-			return nil, files, false
-		}
-		// Names and lengths keep two sets of files with the same bytes apart.
-		all = slices.Concat(all, []byte("\x00"+files[i]+"\x00"+state+"\x00"), text)
-		if len(all) > maxTargets {
-			return nil, files, false
-		}
-	}
-}
-
-// includedByMake returns the files that a makefile includes; false if a name is only
-// known to make. A line of a recipe that looks like an include counts as one, since it
-// depends on more than the line whether it is.
-func includedByMake(text string) (names []string, certain bool) {
-	uncertain := false
-	for line := range strings.SplitSeq(strings.ReplaceAll(text, "\\\n", " "), "\n") {
-		words := strings.Fields(line)
-		if len(words) == 0 {
-			continue
-		}
-		switch words[0] {
-		case "include", "-include", "sinclude":
-		case "load", "-load":
-			uncertain = true
-			continue
-		default:
-			continue
-		}
-		for _, word := range words[1:] {
-			if strings.HasPrefix(word, "#") {
-				break
-			}
-			if strings.ContainsAny(word, "$*?[~\\#%") {
-				uncertain = true
-				continue
-			}
-			names = append(names, word)
-		}
-	}
-	return names, !uncertain
-}
-
-// noneMatching returns the included of a program whose texts are certain to include
-// nothing only where an expression does not match.
-func noneMatching(expression string) func(string) ([]string, bool) {
-	includes := lazy.Regexp(expression)
-	return func(text string) ([]string, bool) { return nil, !includes().MatchString(text) }
-}

@@ -42,13 +42,13 @@ func TestTargetsWithOptions(t *testing.T) {
 			if c.run.Cwd == "" {
 				c.run.Cwd = root
 			}
-			got := Of(fs, &c.run, &effects.Disturbance{})
+			got := bound(fs, &c.run, &effects.Disturbance{})
 			if (got == nil) != (c.want == "") || got != nil && (got.Path != root+c.want || len(got.SHA256) != 64) {
 				t.Errorf("target is %+v, want %q", got, c.want)
 			}
 		})
 	}
-	look := Of(fs, &effects.Run{Program: "npm", Args: []string{"ls"}, Cwd: "/", Known: true, Readonly: true}, &effects.Disturbance{})
+	look := bound(fs, &effects.Run{Program: "npm", Args: []string{"ls"}, Cwd: "/", Known: true, Readonly: true}, &effects.Disturbance{})
 	if look == nil || look.Path != "" || len(look.SHA256) != 64 {
 		t.Errorf("a run that only looks is bound to %+v", look)
 	}

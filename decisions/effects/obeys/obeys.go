@@ -8,6 +8,7 @@ package obeys
 import (
 	"path"
 	"slices"
+	"strings"
 
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/decisions/effects/collect"
@@ -95,6 +96,22 @@ func (r *Run) Project() string {
 		}
 	}
 	return ""
+}
+
+// Settings is Project for the files with settings alone that lie in the folder of the run, one
+// above it, or the home: not for the configuration of the repository, nor for files of which
+// the program takes its targets, as answers are bound to these.
+func (r *Run) Settings() string {
+	p, targets := *r.Program, ""
+	if whole := r.Call.Table.Program(r.Run.Program); whole != nil { // also of a sub-command
+		targets = whole.Targets
+	}
+	p.Obeys = slices.DeleteFunc(slices.Clone(p.Obeys), func(o programs.Obeyed) bool {
+		return o.Git || o.Project || o.NextToOperand || !o.Home && slices.Contains(strings.Fields(targets), o.Name)
+	})
+	own := *r
+	own.Program = &p
+	return own.Project()
 }
 
 // Surroundings returns the files and folders of a call.

@@ -10,6 +10,7 @@ import (
 	"github.com/permd/permd/decisions/effects/obeys"
 	"github.com/permd/permd/decisions/effects/plainshell"
 	"github.com/permd/permd/decisions/effects/programs"
+	"github.com/permd/permd/internal/wordset"
 )
 
 // implicitEffects adds the effects of the program that no word names.
@@ -87,6 +88,26 @@ func (v *invocation) readonly() {
 			arg = v.operands[0]
 		}
 		v.unknown(arg, p.Changing)
+	}
+}
+
+// bySettings are the programs whose choices are bound to what the project's files say, as far
+// as their settings do not change with what that is run. What others obey is code of the
+// project like the rest, and docker compose is bound to the files that it obeys.
+var bySettings = wordset.Fields("npm npx pnpm pnpx yarn bun bunx cargo")
+
+// unbound says why an answer about the run cannot be bound to what decides what it does.
+func (v *invocation) unbound() {
+	if v.run.Readonly || v.run.Cwd == "" || v.b.Remote {
+		return
+	}
+	v.obeyed = obeys.Run{Call: &v.b.Collector, Program: v.p, Run: v.run, Args: v.args, Operands: v.operands}
+	file := v.obeyed.Shim()
+	if file == "" && v.p != nil && bySettings.Has(v.run.Program) {
+		file = v.obeyed.Settings()
+	}
+	if file != "" && v.run.Unbound == "" {
+		v.run.Unbound = "it obeys " + display.Display(file) + ", which says, or may say, more than is known to be harmless"
 	}
 }
 

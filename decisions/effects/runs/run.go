@@ -102,6 +102,7 @@ func (b *Builder) Run(words []effects.Word, at Setting) int {
 			v.applyUserProgram(opinion)
 		}
 	}
+	v.unbound()
 	v.limitedToProject()
 	v.limitedByOperands()
 	v.harms.store(r)

@@ -246,7 +246,8 @@ func (v *invocation) commandLine(a argument) {
 // module runs a module of an interpreter that is a program in the table (python -m
 // pytest) as that program.
 func (v *invocation) module(i int, name string) bool {
-	return v.runAsProgram(i, v.p.Modules[name])
+	v.run.Tool = v.p.Modules[name]
+	return v.runAsProgram(i, v.run.Tool)
 }
 
 // tool handles a program that is run by name from the project's packages, or fetched
@@ -258,6 +259,11 @@ func (v *invocation) tool(i int, w effects.Word) {
 	if w.Dynamic() || w.Glob {
 		v.dynamicWord(i)
 		return
+	}
+	if v.b.Table.Program(w.Text) != nil {
+		v.run.Tool = w.Text
+	} else if v.p.Targets == "" || len(v.subs) > 0 {
+		v.run.Unbound = "what " + display.Display(w.Text) + " runs is decided by files that permd does not know"
 	}
 	if v.p.Targets != "" {
 		// A script of the project may have the name of any program.

@@ -363,3 +363,9 @@ func PlainSpec(text string) bool {
 	}
 	return true
 }
+
+// Plain reports whether all settings of a text are harmless, for a format that has no lines
+// whose kind of value depends on files.
+func (s *Format) Plain(data []byte) bool {
+	return s.plain(&settingsCheck{Surroundings: &Surroundings{}}, data)
+}
