@@ -84,13 +84,17 @@ func (t *tool) fits(s *shape) bool {
 		r := s.members[m.Name]
 		switch {
 		case kind == 'n':
+		case (r == roleCommand || r == roleCommands) && have&(1<<roleCommand|1<<roleCommands) != 0:
+			return false
+		case (r == roleCommand || r == roleCommands) && kind == '[':
+			have |= 1 << r // each reading of the list is an effect of the call
 		case r != roleNone:
 			text, ok := strictjson.ParseString(m.Value)
 			if !ok || text == "" || strings.Contains(text, "\x00") || have.has(r) {
 				return false
 			}
 			have |= 1 << r
-		case s.harmless[m.Name]:
+		case s.harmless[m.Name], s.runs() && t.all.harmless[m.Name]:
 			if kind == '{' || kind == '[' {
 				return false
 			}
@@ -118,6 +122,9 @@ func (t *tool) claimsOfRuns() (claims []effects.Effect) {
 		}
 		e.NameOf = i + 1
 		claims = append(claims, e)
+	}
+	if len(claims) == 0 && t.Nothing {
+		claims = append(claims, t.nothing())
 	}
 	return claims
 }
