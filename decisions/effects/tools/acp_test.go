@@ -228,7 +228,7 @@ func TestACP(t *testing.T) {
 		}), want: []string{"?run make a @rawInput.command"}},
 		{name: "stranger's argv with what means something to a shell", call: acp("nobody", func(c *effects.Call) {
 			c.Claims.Kind, c.Input = "execute", in(`{"command":["make","a;rm b"]}`)
-		}), want: []string{"?run make a;rm b @rawInput.command", "?run make a @rawInput.command", "?run rm b @rawInput.command", "?delete ./b @rawInput.command"}},
+		}), want: []string{"?run make a;rm b @rawInput.command"}},
 		{name: "stranger's argv in a shell", call: acp("nobody", func(c *effects.Call) {
 			c.Claims.Kind, c.Input = "execute", in(`{"command":["bash","-lc","make a && make b"]}`)
 		}), want: []string{"?run bash -lc make a && make b @rawInput.command", "?run make a @rawInput.command", "?run make b @rawInput.command"}},

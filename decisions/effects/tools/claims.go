@@ -148,6 +148,9 @@ func (t *tool) unnamedTool() {
 		t.unknownMembers(t.input, t.from)
 		if t.p == unknownAgent || t.p.ofLayer {
 			t.unnamedClaim, t.unnamed = true, [2]int{n, len(t.Effects)}
+			if t.otherAsText && (t.Call.Claims.Kind == "read" || t.Call.Claims.Kind == "search") {
+				t.addMissing("the kind says that nothing changes, and as shell text the list of words might")
+			}
 		}
 		if !acp || have&^(commands|1<<roleGrant) != 0 {
 			t.addMissing("the tool has no name, and its input is more than a command")

@@ -2,6 +2,7 @@ package tools
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/permd/permd/decisions/effects"
@@ -87,7 +88,7 @@ func (t *tool) fits(s *shape) bool {
 		case (r == roleCommand || r == roleCommands) && have&(1<<roleCommand|1<<roleCommands) != 0:
 			return false
 		case (r == roleCommand || r == roleCommands) && kind == '[':
-			have |= 1 << r // each reading of the list is an effect of the call
+			have |= 1 << r
 		case r != roleNone:
 			text, ok := strictjson.ParseString(m.Value)
 			if !ok || text == "" || strings.Contains(text, "\x00") || have.has(r) {
@@ -113,10 +114,13 @@ func (t *tool) fits(s *shape) bool {
 }
 
 // claimsOfRuns returns the effects of the input's command, which the call has as those of a
-// tool that nobody knows.
+// tool that nobody knows. A list of words is what it executes, as without the name of a tool.
 func (t *tool) claimsOfRuns() (claims []effects.Effect) {
 	for i := range t.Effects {
 		e := t.Effects[i]
+		if slices.ContainsFunc(t.asText, func(at [2]int) bool { return i >= at[0] && i < at[1] }) {
+			continue
+		}
 		if i == t.use || e.Via != nil && e.Via.Effect == t.use {
 			continue
 		}

@@ -47,8 +47,12 @@ type tool struct {
 	// unnamed bounds the effects of a command without a tool name, if it is only a claim.
 	unnamedClaim bool
 	unnamed      [2]int
-	missing      string
-	hints        []effects.Effect // see Result.Hints
+	// asText bounds the effects of lists of words as shell text.
+	asText [][2]int
+	// otherAsText is set if a list of words would be another command as shell text.
+	otherAsText bool
+	missing     string
+	hints       []effects.Effect // see Result.Hints
 
 	paths, commands int
 	text            string // the last shell text, for the title of a call with one
