@@ -115,7 +115,8 @@ func TestClaimsStandForUse(t *testing.T) {
 		{name: "a rule about the claim alone", call: read, rules: user(SetAllow, "?read"), want: Allow},
 		{name: "a tool with a member more", call: `read_file {"path":"a","then":"x"}`, rules: user(SetAllow, "read"), want: Ask},
 		{name: "a tool with a member more, whose use is allowed", call: `read_file {"path":"a","then":"x"}`, rules: user(SetAllow, "use"), want: Allow},
-		{name: "a command that does nothing", call: `bash {"command":"true"}`, rules: user(SetAllow, "read", "run"), want: Ask},
+		{name: "a command that does nothing", call: `bash {"command":"true"}`, rules: user(SetAllow, "read", "run"), want: Allow},
+		{name: "a command that does nothing, by the shipped rules", call: `bash {"command":"true"}`, want: Ask},
 		{name: "rules that fail", call: read, rules: user(SetAllow, "read"), fails: true, want: Ask},
 		{name: "rules that fail, where the use is allowed", call: read, rules: user(SetAllow, "use", "read"), fails: true, want: Ask},
 	}
@@ -142,6 +143,80 @@ func TestClaimsStandForUse(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestNamelessIsNoMilder: a command of an agent without a profile over ACP gets no milder
+// answer without the name of a tool than with a usual one, nor with a layer's profile that says
+// nothing of it; and what rules and memory say of its claims counts for both.
+func TestNamelessIsNoMilder(t *testing.T) {
+	shipped, err := shippedProfiles()
+	if err != nil {
+		t.Fatal(err)
+	}
+	mine, errs := shipped.ParseLayer(map[string][]byte{"p.yaml": []byte("version: 1\nagents:\n  - id: mine\n    names: [mine]\n    tools: {usual_read: [look]}\n")}, false)
+	if errs != nil {
+		t.Fatal(errs[0])
+	}
+	user := func(set Set, what ...string) (list []wordRule) {
+		for _, w := range what {
+			list = append(list, wordRule{User, set, w})
+		}
+		return list
+	}
+	inputs := []string{
+		`{"command":"cat a"}`, `{"command":"gofmt -w a"}`, `{"command":"mkdir a && ls"}`, `{"command":"git push"}`, `{"cmd":"cat a","is_background":false}`,
+		`{"command":["cat","a"]}`, `{"command":["cat","a;rm b"]}`, `{"commands":["cat a","ls"]}`, `{"command":"cat a","commands":["ls"]}`,
+		`{"command":"cat a","cwd":"/"}`, `{"command":"cat a","env":{"A":"b"}}`, `{"command":"cat a","path":"b"}`, `{"command":""}`, `{"command":"true"}`,
+	}
+	allowed := 0
+	for name, tt := range map[string]struct {
+		rules  []wordRule
+		memory string
+	}{
+		"the shipped rules":   {},
+		"rules about cat":     {rules: user(SetAllow, "run cat", "read")},
+		"rules about all":     {rules: user(SetAllow, "run", "read", "write", "delete", "connect")},
+		"a choice":            {memory: "run", rules: user(SetAllow, "read")},
+		"an ask":              {rules: append(user(SetAllow, "run", "read"), user(SetAsk, "read")...)},
+		"a deny":              {rules: append(user(SetAllow, "run", "read"), user(SetDeny, "run cat")...)},
+		"a rule of org":       {rules: []wordRule{{Org, SetAllow, "run"}, {Org, SetAllow, "read"}}},
+		"a deny of the claim": {rules: append(user(SetAllow, "run", "read"), user(SetDeny, "?run cat")...)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			fake, _, _, _ := newFakes(t)
+			fake.profiles = shipped.With(mine)
+			e, err := NewEngine(Config{
+				Policy: &wordPolicy{fake, tt.rules, false}, Memory: claimMemory{tt.memory}, Journal: &fakeJournal{}, FS: paths.OSFS{},
+				Log: slog.New(slog.DiscardHandler), Now: time.Now, NewID: func() string { return "d" },
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			decide := func(agent, tool, kind, input string) Verdict {
+				req := bash(t, "")
+				req.Call.Protocol, req.Call.Agent, req.Call.Tool.Name, req.Call.Input = "acp", effects.Party{Name: agent}, tool, []byte(input)
+				req.Call.Claims.Kind = kind
+				return e.Decide(t.Context(), req)[0].Verdict
+			}
+			for _, kind := range []string{"execute", "read", "search", ""} {
+				for _, input := range inputs {
+					named := decide("nobody", "bash", kind, input)
+					for _, agent := range []string{"nobody", "mine"} {
+						got := decide(agent, "", kind, input)
+						if got.strictness() < named.strictness() {
+							t.Errorf("%s of %s, kind %q: %s without a name, %s with one", input, agent, kind, got, named)
+						}
+						if got == Allow {
+							allowed++
+						}
+					}
+				}
+			}
+		})
+	}
+	if allowed == 0 {
+		t.Error("no claim is allowed by rules of the person")
 	}
 }
 

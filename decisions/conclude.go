@@ -45,7 +45,7 @@ func (e *Engine) decide(
 	asked := c
 	if e.pause != nil {
 		if p := e.pause(req.Peer.UID); p != nil {
-			c = p.over(m, c)
+			c = p.over(m, c, func(results []effectResult) string { return e.passedOn(ctx, m, c.all, results, now) })
 		}
 	}
 	id, call, digest := d.ID, d.CallID, d.Policy

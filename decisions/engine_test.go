@@ -29,6 +29,8 @@ type fakePolicy struct {
 	fired     []Finding
 	// unknownAsks is set if nothing is said of unknown effects.
 	unknownAsks bool
+	// only limits what fired to some effects; nil for all.
+	only func(*effects.Effect) bool
 }
 
 func (p *fakePolicy) Snapshot(uint32, string) (Snapshot, error) { return p, p.snapErr }
@@ -45,6 +47,9 @@ func (p *fakePolicy) Evaluate(ctx context.Context, in *Input) (Findings, error) 
 		return Findings{}, errors.New("input without effect or call")
 	}
 	if p.unknownAsks && in.Effect.Kind == effects.KindUnknown {
+		return Findings{}, p.err
+	}
+	if p.only != nil && !p.only(in.Effect) {
 		return Findings{}, p.err
 	}
 	return Findings{Fired: p.fired}, p.err

@@ -21,7 +21,8 @@ type Pause struct {
 	Project string
 	// Only limits it to some kinds of work, nil for all.
 	Only []Activity
-	// Unknown extends it to what is not understood, but not to shell text that is not plain.
+	// Unknown extends it to what is not understood, but not to shell text that is not plain, and
+	// to programs that permd does not know with words, which may be a command (see passedOn).
 	Unknown bool
 	// Left is how much of it is left.
 	Left time.Duration
@@ -40,8 +41,9 @@ const (
 var Activities = []Activity{Edits, Tests}
 
 // over returns what follows of a call's conclusion under the pause: c itself if that is the
-// same. c may be used for other requests, so it is not changed.
-func (p *Pause) over(m *evaluation, c *conclusion) *conclusion {
+// same. c may be used for other requests, so it is not changed. passedOn says why the pause does
+// not cover what else the call may do, "" if it does; nil for nothing else.
+func (p *Pause) over(m *evaluation, c *conclusion, passedOn func(results []effectResult) string) *conclusion {
 	switch {
 	case c.decision.Verdict == Deny, len(c.results) == 0:
 		return c
@@ -64,16 +66,41 @@ func (p *Pause) over(m *evaluation, c *conclusion) *conclusion {
 			}
 		}
 	}
-	if !changed {
+	held := p.holds(c.all, results)
+	if !changed && !held {
 		return c
 	}
 	under := &conclusion{effectResults: &effectResults{all: c.all, inputs: c.inputs, results: results}, decision: c.decision}
 	d := &under.decision
 	d.conclude(c.all, results)
+	if d.Verdict == Allow && passedOn != nil {
+		if why := passedOn(results); why != "" {
+			under.results, under.decision = c.results, c.decision
+			d.Reason += "; the pause does not cover it: " + why
+			return under
+		}
+	}
+	if held {
+		d.Reason += "; the pause does not cover it: the words of a program that permd does not know may be a command (permd pause --unknown)"
+	}
 	if d.Verdict == Allow {
 		d.By, d.Reason = ByPause, fmt.Sprintf("permd is paused, %s left; otherwise it asks: %s", inWords(p.Left), c.decision.Reason)
 	}
 	return under
+}
+
+// holds reports whether effects ask that the pause would allow if it extended to what is not
+// understood: programs that permd does not know, with words.
+func (p *Pause) holds(all []effects.Effect, results []effectResult) bool {
+	if p.Locked || p.Unknown || p.Only != nil {
+		return false
+	}
+	for i := range results {
+		if e := &all[i]; results[i].verdict == Ask && pausable(results[i].row) && e.Kind == effects.KindRun && e.Run != nil && passesCommands(e.Run) {
+			return true
+		}
+	}
+	return false
 }
 
 // projectOf returns what a choice for the project of the call would be bound to.
@@ -115,6 +142,8 @@ func (p *Pause) apply(m *evaluation, c *conclusion, i int, results []effectResul
 		return false
 	case e.Run != nil && e.Run.Own != effects.OwnNone:
 		return false // permd itself asks each time
+	case e.Kind == effects.KindRun && e.Run != nil && !p.Unknown && passesCommands(e.Run):
+		return false // its words may be a command that org asks about
 	case e.Run != nil && e.Run.Cwd == "":
 		return false // what denies say of its words could not be checked, as they are paths of no known folder
 	case p.covers(e), e.Inherent() && o.row >= RowBase && results[e.Via.Effect].by == ByPause:

@@ -18,7 +18,7 @@ func (s *situation) underPause(p *Pause) effectResult {
 	}}
 	c.decision.conclude(c.all, c.results)
 	was := c.results[0].verdict
-	got := p.over(&evaluation{}, c)
+	got := p.over(&evaluation{}, c, nil)
 	if c.results[0].verdict != was {
 		panic("the conclusion of other requests was changed")
 	}
@@ -82,12 +82,12 @@ func TestPausedCalls(t *testing.T) {
 		verdict Verdict
 		by      DecidedBy
 	}{
-		{name: "no rule", command: "frob build", verdict: Allow, by: ByPause},
-		{name: "the user asks", command: "frob build", set: fires(User, SetAsk), verdict: Allow, by: ByPause},
-		{name: "allowed", command: "frob build", set: fires(User, SetAllow), verdict: Allow, by: ByPolicy},
-		{name: "org asks", command: "frob build", set: fires(Org, SetAsk), verdict: Ask, by: ByPolicy},
-		{name: "denied", command: "frob build", set: fires(User, SetDeny), verdict: Deny, by: ByPolicy},
-		{name: "rejected", command: "frob build", verdict: Deny, by: ByMemory, set: func(_ *fakePolicy, m *fakeMemory, _ *fakeJournal, _ *Request) {
+		{name: "no rule", command: "frob", verdict: Allow, by: ByPause},
+		{name: "the user asks", command: "frob", set: fires(User, SetAsk), verdict: Allow, by: ByPause},
+		{name: "allowed", command: "frob", set: fires(User, SetAllow), verdict: Allow, by: ByPolicy},
+		{name: "org asks", command: "frob", set: fires(Org, SetAsk), verdict: Ask, by: ByPolicy},
+		{name: "denied", command: "frob", set: fires(User, SetDeny), verdict: Deny, by: ByPolicy},
+		{name: "rejected", command: "frob", verdict: Deny, by: ByMemory, set: func(_ *fakePolicy, m *fakeMemory, _ *fakeJournal, _ *Request) {
 			m.reject = &Choice{ID: "n"}
 		}},
 		{name: "fenced", command: "kill 4242", verdict: Deny, by: ByPolicy},
@@ -96,22 +96,22 @@ func TestPausedCalls(t *testing.T) {
 		{name: "code given inline", command: "python3 -c 'print(1)'", verdict: Ask, by: ByPolicy},
 		{name: "the same, unknown", command: "python3 -c 'print(1)'", pause: Pause{Unknown: true}, verdict: Allow, by: ByPause},
 		{name: "not plain, unknown", command: "frob {a,b}", pause: Pause{Unknown: true}, verdict: Ask, by: ByPolicy},
-		{name: "the harness wants a person", command: "frob build", verdict: Ask, by: ByPolicy, set: func(_ *fakePolicy, _ *fakeMemory, _ *fakeJournal, r *Request) {
+		{name: "the harness wants a person", command: "frob", verdict: Ask, by: ByPolicy, set: func(_ *fakePolicy, _ *fakeMemory, _ *fakeJournal, r *Request) {
 			r.HarnessAsks = "plan"
 		}},
-		{name: "a defect", command: "frob build", verdict: Ask, by: ByPolicy, set: func(_ *fakePolicy, _ *fakeMemory, _ *fakeJournal, r *Request) {
+		{name: "a defect", command: "frob", verdict: Ask, by: ByPolicy, set: func(_ *fakePolicy, _ *fakeMemory, _ *fakeJournal, r *Request) {
 			r.Call.Defects = []effects.Defect{{Code: "x"}}
 		}},
-		{name: "a widened mode", command: "frob build", verdict: Ask, by: ByPolicy, set: func(_ *fakePolicy, _ *fakeMemory, _ *fakeJournal, r *Request) {
+		{name: "a widened mode", command: "frob", verdict: Ask, by: ByPolicy, set: func(_ *fakePolicy, _ *fakeMemory, _ *fakeJournal, r *Request) {
 			r.Call.Tool.Name, r.Call.Input = "ExitPlanMode", []byte(`{"plan":"x"}`)
 		}},
-		{name: "rules broke", command: "frob build", verdict: Ask, by: ByFailure, set: func(p *fakePolicy, _ *fakeMemory, _ *fakeJournal, _ *Request) {
+		{name: "rules broke", command: "frob", verdict: Ask, by: ByFailure, set: func(p *fakePolicy, _ *fakeMemory, _ *fakeJournal, _ *Request) {
 			p.err = errors.New("broken")
 		}},
-		{name: "rules panic", command: "frob build", verdict: Ask, by: ByFailure, set: func(p *fakePolicy, _ *fakeMemory, _ *fakeJournal, _ *Request) {
+		{name: "rules panic", command: "frob", verdict: Ask, by: ByFailure, set: func(p *fakePolicy, _ *fakeMemory, _ *fakeJournal, _ *Request) {
 			p.panics = true
 		}},
-		{name: "not logged", command: "frob build", verdict: Ask, by: ByFailure, set: func(_ *fakePolicy, _ *fakeMemory, j *fakeJournal, _ *Request) {
+		{name: "not logged", command: "frob", verdict: Ask, by: ByFailure, set: func(_ *fakePolicy, _ *fakeMemory, j *fakeJournal, _ *Request) {
 			j.err = errors.New("full")
 		}},
 		{name: "in a folder that is not known", command: "frob orgsecret/a", verdict: Ask, by: ByDefault, set: func(_ *fakePolicy, _ *fakeMemory, _ *fakeJournal, r *Request) {
@@ -120,7 +120,29 @@ func TestPausedCalls(t *testing.T) {
 		{name: "the same, unknown", command: "frob orgsecret/a", pause: Pause{Unknown: true}, verdict: Ask, by: ByDefault, set: func(_ *fakePolicy, _ *fakeMemory, _ *fakeJournal, r *Request) {
 			r.Call.LiveShell, r.Call.Folders = true, []string{""}
 		}},
-		{name: "another project", command: "frob build", pause: Pause{Project: key}, verdict: Ask, by: ByDefault},
+		{name: "a program that is not known, with words", command: "frob build", verdict: Ask, by: ByDefault},
+		{name: "the same, allowed by a rule", command: "frob build", set: fires(User, SetAllow), verdict: Allow, by: ByPolicy},
+		{name: "the same, unknown", command: "frob build -x --y=z 'a message'", pause: Pause{Unknown: true}, verdict: Allow, by: ByPause},
+		{name: "words that org asks about", command: "frob x terraform apply", pause: Pause{Unknown: true}, verdict: Ask, by: ByDefault, set: speaksOf(Org, SetAsk)},
+		{name: "the last word", command: "frob -- terraform", pause: Pause{Unknown: true}, verdict: Ask, set: speaksOf(Org, SetAsk)},
+		{name: "by the path of the program", command: "frob /usr/bin/terraform", pause: Pause{Unknown: true}, verdict: Ask, set: speaksOf(Org, SetAsk)},
+		{name: "shell text in a word", command: "frob 'ls; terraform apply'", pause: Pause{Unknown: true}, verdict: Ask, set: speaksOf(Org, SetAsk)},
+		{name: "shell text in a value", command: "frob --cmd='terraform apply'", pause: Pause{Unknown: true}, verdict: Ask, set: speaksOf(Org, SetAsk)},
+		{name: "a program in a value", command: "frob --cmd=terraform apply", pause: Pause{Unknown: true}, verdict: Ask, set: speaksOf(Org, SetAsk)},
+		{name: "in the words of another", command: "frob 'fred \"x terraform apply\"'", pause: Pause{Unknown: true}, verdict: Ask, set: speaksOf(Org, SetAsk)},
+		{name: "as deep as is read", command: `frob "fred 'a b'"`, pause: Pause{Unknown: true}, verdict: Allow, by: ByPause},
+		{name: "too deep", command: `frob "fred 'a \"b c\"'"`, pause: Pause{Unknown: true}, verdict: Ask},
+		{name: "in a here-document", command: "frob <<'x'\nterraform apply\nx", pause: Pause{Unknown: true}, verdict: Ask, set: speaksOf(Org, SetAsk)},
+		{name: "what another prints", command: "frob | fred", pause: Pause{Unknown: true}, verdict: Ask},
+		{name: "a word that is not plain", command: "frob 'x $(a'", pause: Pause{Unknown: true}, verdict: Ask},
+		{name: "too many words", command: "frob" + strings.Repeat(" a", 80), pause: Pause{Unknown: true}, verdict: Ask},
+		{name: "words that the user asks about", command: "frob x terraform apply", pause: Pause{Unknown: true}, verdict: Allow, by: ByPause, set: speaksOf(User, SetAsk)},
+		{name: "words that the user denies", command: "frob x terraform apply", pause: Pause{Unknown: true}, verdict: Deny, set: speaksOf(User, SetDeny)},
+		{name: "words that the user denies, in a value", command: "frob --cmd=terraform apply", pause: Pause{Unknown: true}, verdict: Ask, set: speaksOf(User, SetDeny)},
+		{name: "another program with a command", command: "frob terraform; fred", pause: Pause{Unknown: true}, verdict: Ask, set: speaksOf(Org, SetAsk)},
+		{name: "permd itself in words", command: "frob permd pause 1h", pause: Pause{Unknown: true}, verdict: Deny},
+		{name: "a guarded file in words", command: "frob cat /home/canary/.ssh/id_rsa", pause: Pause{Unknown: true}, verdict: Ask},
+		{name: "another project", command: "frob", pause: Pause{Project: key}, verdict: Ask, by: ByDefault},
 		{name: "tests", command: "go test ./...", pause: Pause{Only: []Activity{Tests}}, verdict: Allow, by: ByPause},
 		{name: "a target that tests", command: "make test", pause: Pause{Only: []Activity{Tests}}, verdict: Allow, by: ByPause},
 		{name: "one of two targets", command: "make test deploy", pause: Pause{Only: []Activity{Tests}}, verdict: Ask, by: ByDefault},
@@ -140,7 +162,7 @@ func TestPausedCalls(t *testing.T) {
 		{name: "locked, remembered", command: "ls", pause: Pause{Locked: true}, verdict: Ask, by: ByLock, set: func(_ *fakePolicy, m *fakeMemory, _ *fakeJournal, _ *Request) {
 			m.allow = &Choice{ID: "y", Exact: true}
 		}},
-		{name: "locked, asked", command: "frob build", pause: Pause{Locked: true}, verdict: Ask, by: ByLock},
+		{name: "locked, asked", command: "frob", pause: Pause{Locked: true}, verdict: Ask, by: ByLock},
 		{name: "locked, denied", command: "ls", pause: Pause{Locked: true}, set: fires(User, SetDeny), verdict: Deny, by: ByPolicy},
 	}
 	for _, tt := range tests {
@@ -176,6 +198,13 @@ func fires(l Layer, set Set) func(*fakePolicy, *fakeMemory, *fakeJournal, *Reque
 	return func(p *fakePolicy, _ *fakeMemory, _ *fakeJournal, _ *Request) { p.fired = []Finding{finding(l, set)} }
 }
 
+// speaksOf makes a rule fire for runs of terraform alone.
+func speaksOf(l Layer, set Set) func(*fakePolicy, *fakeMemory, *fakeJournal, *Request) {
+	return func(p *fakePolicy, _ *fakeMemory, _ *fakeJournal, _ *Request) {
+		p.fired, p.only = []Finding{finding(l, set)}, func(e *effects.Effect) bool { return e.Run != nil && e.Run.Program == "terraform" }
+	}
+}
+
 // writes makes a request write a file; % is the project.
 func writes(path string) func(*fakePolicy, *fakeMemory, *fakeJournal, *Request) {
 	return func(_ *fakePolicy, _ *fakeMemory, _ *fakeJournal, r *Request) {
@@ -191,7 +220,7 @@ func TestPauseOfProject(t *testing.T) {
 	here, there := repository(t), repository(t)
 	e.pause = func(uint32) *Pause { return &Pause{Project: here, Left: time.Hour} }
 	for dir, want := range map[string]Verdict{here: Allow, there: Ask, t.TempDir(): Ask} {
-		if d := e.Decide(t.Context(), bashIn(dir, "frob build"))[0]; d.Verdict != want {
+		if d := e.Decide(t.Context(), bashIn(dir, "frob"))[0]; d.Verdict != want {
 			t.Errorf("in %s: %s, want %s", dir, d.Verdict, want)
 		}
 	}
@@ -211,7 +240,7 @@ func TestPauseEnds(t *testing.T) {
 		}
 		return nil
 	}
-	r := bash(t, "frob build")
+	r := bash(t, "frob")
 	first, _ := p.again(t, e, r)
 	now = now.Add(19 * time.Minute)
 	second, evaluated := p.again(t, e, r)

@@ -124,10 +124,14 @@ func precede(e *effects.Effect, v *effectInputs) effectResult {
 	if r := pick(f, SetAllow, inBase); r != nil && !e.Claimed {
 		return byRules(e, Allow, RowBase, r)
 	}
-	return effectResult{
+	o := effectResult{
 		verdict: Ask, row: RowDefault, by: ByDefault, needed: NeededByDefault,
 		reason: "no rule speaks of this",
 	}
+	if e.Claimed {
+		o.reason = "only the agent says that it does this, and no rule of yours allows it"
+	}
+	return o
 }
 
 // personRequired returns why a person must answer, whatever rules and memory say; "" if

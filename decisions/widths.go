@@ -56,6 +56,7 @@ func (e *Engine) offer(d *Decision, m *evaluation, q *MemoryQuery, inputs []effe
 	if e.digest != nil {
 		w.contents = d.Contents
 	}
+	w.claims = e.claimOffers(m, q)
 	o := &Offer{Size: size, Reject: w.rejectable()}
 	if d.NotRemembered = w.unrememberable(); d.By == ByFailure {
 		d.NotRemembered = "permd could not decide the call"
@@ -104,6 +105,7 @@ type widthSearch struct {
 	proposed [][]Proposal
 	contents []Content // files of the call whose content is known
 	why      string    // why the last width was none
+	claims   map[int][]*claimOffer
 }
 
 // unrememberable says why choices cannot answer all of the call's asks, "" if they may. No
@@ -156,6 +158,17 @@ func (w *widthSearch) at(level int) (OfferSet, bool) {
 	now := make([]effectResult, len(w.results))
 	var items []OfferItem
 	var rules, wider, exact []string
+	add := func(q *MemoryQuery, p *Proposal) {
+		items = append(items, OfferItem{Query: q, Level: p.Level})
+		if !slices.Contains(rules, p.Rule) {
+			rules = append(rules, p.Rule)
+			if p.Level > 0 {
+				wider = append(wider, cmp.Or(p.Label, p.Rule))
+			} else {
+				exact = append(exact, p.Rule)
+			}
+		}
+	}
 	for _, inherent := range []bool{false, true} {
 		for i := range w.results {
 			eff := &w.query.All[i]
@@ -169,21 +182,22 @@ func (w *widthSearch) at(level int) (OfferSet, bool) {
 			if now[i] = precede(eff, &v); now[i].verdict == Allow {
 				continue
 			}
+			if v.run == nil && len(w.claims[i]) > 0 {
+				if o, ok := claimedWidth(w.claims[i], level, add); ok {
+					v.run = &o
+					if now[i] = precede(eff, &v); now[i].verdict == Allow {
+						continue
+					}
+					return OfferSet{}, false
+				}
+			}
 			p, o := w.widest(i, level, &v)
 			if p == nil {
 				w.why = w.whyNot(i, &now[i])
 				return OfferSet{}, false
 			}
 			now[i] = o
-			items = append(items, OfferItem{Query: w.ask(i), Level: p.Level})
-			if !slices.Contains(rules, p.Rule) {
-				rules = append(rules, p.Rule)
-				if p.Level > 0 {
-					wider = append(wider, cmp.Or(p.Label, p.Rule))
-				} else {
-					exact = append(exact, p.Rule)
-				}
-			}
+			add(w.ask(i), p)
 		}
 	}
 	if len(items) == 0 {
@@ -300,42 +314,4 @@ func (w *widthSearch) asked() []int {
 	}
 	slices.Sort(list)
 	return list
-}
-
-// sizeOfCall is about how many bytes a call holds on to, its effects aside.
-func sizeOfCall(c *effects.Call) int {
-	if c == nil {
-		return 0
-	}
-	n := len(c.Input) + len(c.Claims.Title) + len(c.Claims.Prompt) + len(c.Claims.Meta)
-	for _, text := range c.Claims.Texts {
-		n += len(text)
-	}
-	for _, l := range c.Claims.Locations {
-		n += len(l.Path)
-	}
-	return n
-}
-
-// sizeOf is about how many bytes effects hold on to.
-func sizeOf(list []effects.Effect) int {
-	n := 0
-	for i := range list {
-		e := &list[i]
-		n += 256 + len(e.Text) + len(e.Why)
-		switch {
-		case e.Run != nil:
-			n += len(e.Run.Program) + len(e.Run.StdinText)
-			for _, arg := range e.Run.Args {
-				n += len(arg) + 16
-			}
-		case e.File != nil:
-			n += len(e.File.Path) + len(e.File.AsWritten)
-		case e.Connect != nil:
-			n += len(e.Connect.URL)
-		case e.Use != nil:
-			n += len(e.Use.Arguments)
-		}
-	}
-	return n
 }

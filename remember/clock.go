@@ -58,6 +58,9 @@ func (s *Store) expire(over []*entry) {
 	s.drop(over...)
 	_ = s.write(func(tx *sql.Tx) error {
 		for _, e := range over {
+			if err := forgetText(tx, "n = ?", e.row); err != nil {
+				return err
+			}
 			if _, err := tx.Exec("UPDATE choices SET revoked = ?, revoked_by = ? WHERE n = ? AND revoked IS NULL",
 				max(s.newest.Load(), s.now().UnixNano()), expired, e.row); err != nil {
 				return err

@@ -85,6 +85,9 @@ func (s *Store) storePending() error {
 	err := s.write(func(tx *sql.Tx) error {
 		clear(absent)
 		for id, r := range s.pending.ids {
+			if err := forgetText(tx, "id = ?", id); err != nil {
+				return err
+			}
 			res, err := tx.Exec("UPDATE choices SET revoked = coalesce(revoked, ?), revoked_by = coalesce(revoked_by, ?) WHERE id = ?", r.at, r.by, id)
 			if err != nil {
 				return err

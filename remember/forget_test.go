@@ -4,10 +4,12 @@ package remember_test
 
 import (
 	"bytes"
+	"database/sql"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -78,6 +80,70 @@ func TestListAndForget(t *testing.T) {
 	}
 	if said(t, open(t, o), q) != "" {
 		t.Error("a forgotten choice is back after a restart")
+	}
+}
+
+// TestForgottenText: the line of a choice that is revoked, which stays for the record, keeps
+// nothing around what is masked.
+func TestForgottenText(t *testing.T) {
+	t.Parallel()
+	o := options(path(t))
+	s := open(t, o)
+	secret := ask(run("curl", "-H", "Authorization: Bearer secret-canary", "https://x.example/near-canary"))
+	secret.Effect.Text = "curl -H 'Authorization: Bearer ***' https://x.example/near-canary"
+	plain := ask(run("make", "plain-canary"))
+	plain.Effect.Text = "make plain-canary"
+	over := ask(run("curl", "-u", "a:secret-canary", "over-canary"))
+	over.Effect.Text = "curl -u *** over-canary"
+	ofSession := ask(run("curl", "-u", "a:secret-canary", "session-canary"))
+	ofSession.Effect.Text = "curl -u *** session-canary"
+	var ids []string
+	for _, d := range []remember.Draft{
+		{Query: secret, Scope: remember.ForProject}, {Query: plain, Scope: remember.ForProject},
+		{Query: over, Scope: remember.ForProject, Expires: noon.Add(time.Hour)}, {Query: ofSession, Scope: remember.ForSession},
+	} {
+		d.Verdict, d.DecisionID = decisions.Allow, "d1"
+		ids = append(ids, save(t, s, d).ID)
+	}
+	stored := func(id string) (line string) {
+		t.Helper()
+		db, err := sql.Open("sqlite3", o.Path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer db.Close()
+		if err := db.QueryRow("SELECT pattern FROM choices WHERE id = ?", id).Scan(&line); err != nil {
+			t.Fatal(err)
+		}
+		return line
+	}
+	for _, id := range []string{ids[0], ids[2], ids[3]} {
+		if got := stored(id); !strings.Contains(got, "***") || !strings.Contains(got, "canary") {
+			t.Fatalf("the choice is stored as %q", got)
+		}
+	}
+	if _, err := s.Forget(t.Context(), ids[0], ids[1]); err != nil {
+		t.Fatal(err)
+	}
+	if got := []string{stored(ids[0]), stored(ids[1])}; got[0] != "curl …" || got[1] != "make plain-canary" {
+		t.Errorf("%q are left of forgotten choices", got)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	o.Now = func() time.Time { return noon.Add(2 * time.Hour) }
+	s = open(t, o)
+	said(t, s, over)
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if got := stored(ids[3]); got != "curl …" {
+		t.Errorf("%q is left of a session's choice", got)
+	}
+	for _, name := range []string{o.Path, o.Path + "-wal"} {
+		if data, err := os.ReadFile(name); err == nil && (bytes.Contains(data, []byte("near-canary")) || bytes.Contains(data, []byte("session-canary"))) {
+			t.Errorf("%s holds the rest of a forgotten line", filepath.Base(name))
+		}
 	}
 }
 

@@ -224,6 +224,9 @@ func (s *Store) load(db *sqlitedb.DB) error {
 	if _, err := db.Write.Exec("UPDATE choices SET bound = NULL WHERE bound IS NOT NULL AND expires <= ?", max(now, newest)); err != nil {
 		s.writeErr = err.Error() // the next start tries again
 	}
+	if err := forgetText(db.Write, "revoked IS NULL AND scope_conn <> 0"); err != nil {
+		s.writeErr = err.Error() // what is revoked already keeps its text
+	}
 	if _, err := db.Write.Exec(`UPDATE choices SET revoked = ?, revoked_by = 'restart'
 		WHERE revoked IS NULL AND scope_conn <> 0`, now); err != nil {
 		s.writeErr = err.Error() // they are not in RAM, which is what counts

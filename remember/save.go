@@ -80,6 +80,9 @@ func (s *Store) save(drafts []Draft, lives []*sessionLife) ([]Choice, error) {
 			}
 		}
 		for _, e := range old {
+			if err := forgetText(tx, "n = ?", e.row); err != nil {
+				return err
+			}
 			if _, err := tx.Exec("UPDATE choices SET revoked = ?, revoked_by = ? WHERE n = ? AND revoked IS NULL", now.UnixNano(), renewed, e.row); err != nil {
 				return err
 			}

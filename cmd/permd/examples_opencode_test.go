@@ -104,6 +104,21 @@ func TestOpencodeExample(t *testing.T) {
 	}
 	// The questions are asked side by side: that one may still be on its way.
 	says("per_05 bash is for you: questioned")
+	// Who answers in opencode lets it run, which opencode tells by the name of the tool.
+	ran := func(call, status string) string {
+		return `data: {"type":"message.part.updated","properties":{"part":{"type":"tool","sessionID":"ses_01","callID":"` + call + `","tool":"bash_tool","state":{"status":"` + status + `","input":{}}}}}` + "\n\n"
+	}
+	if out := d.permd(t, "allow"); !strings.Contains(out, "questioned") {
+		t.Errorf("no call waits:\n%s", out)
+	}
+	events <- ran("call_o1", "running") + ran("call_o1", "error") + ran("call_o2", "completed") + ran("call_o1", "completed") + ran("call_o1", "completed")
+	says("per_05 bash has run")
+	if out := d.permd(t, "allow"); strings.Contains(out, "questioned") {
+		t.Errorf("what has run waits:\n%s", out)
+	}
+	if out := d.permd(t, "log", "list"); !strings.Contains(out, "ask, then run") {
+		t.Errorf("the log does not say that it has run:\n%s", out)
+	}
 	d.kill()
 	events <- first("per_07", "welcome") + "\n\n"
 	says("per_07 bash is for you")

@@ -87,7 +87,7 @@ func pauseDamaged(t *testing.T) {
 			d.start(t)
 			d.pauseFor(t, "20m")
 			w := d.session(t, project)
-			wantPaused(t, w.ask(t, toolLine("Bash", map[string]string{"command": "frobnicate --build"})))
+			wantPaused(t, w.ask(t, toolLine("Bash", map[string]string{"command": "frobnicate"})))
 			d.kill()
 			data, err := os.ReadFile(d.data("pause"))
 			if err != nil {
@@ -100,7 +100,7 @@ func pauseDamaged(t *testing.T) {
 			for range 2 {
 				d.start(t)
 				w = d.session(t, project)
-				wantAnswer(t, "what asks by default", w.ask(t, toolLine("Bash", map[string]string{"command": "frobnicate --build"})), "ask", "lock", "")
+				wantAnswer(t, "what asks by default", w.ask(t, toolLine("Bash", map[string]string{"command": "frobnicate"})), "ask", "lock", "")
 				wantProbe(t, w, "ask", "lock", "permd is locked")
 				if st := d.status(t); !st.Degraded || !strings.Contains(st.Locked, d.data("pause")) {
 					t.Errorf("the status is %v, %q", st.Degraded, st.Locked)
@@ -115,7 +115,7 @@ func pauseDamaged(t *testing.T) {
 			}
 			w = d.session(t, project)
 			wantAllowed(t, w)
-			wantAnswer(t, "unlocked", w.ask(t, toolLine("Bash", map[string]string{"command": "frobnicate --build"})), "ask", "policy", "")
+			wantAnswer(t, "unlocked", w.ask(t, toolLine("Bash", map[string]string{"command": "frobnicate"})), "ask", "policy", "")
 			if kept, err := os.ReadFile(d.data("pause.damaged")); err != nil || string(kept) != string(damaged) {
 				t.Errorf("kept: %q, %v", kept, err)
 			}
@@ -140,7 +140,7 @@ func pauseWithoutTerminal(t *testing.T) {
 		}
 	}
 	w := d.session(t, project)
-	wantAnswer(t, "not paused", w.ask(t, toolLine("Bash", map[string]string{"command": "frobnicate --build"})), "ask", "policy", "")
+	wantAnswer(t, "not paused", w.ask(t, toolLine("Bash", map[string]string{"command": "frobnicate"})), "ask", "policy", "")
 	// No client of the decision socket can ask for it.
 	if err := d.dial(t).Call(t.Context(), admin.MethodPause, admin.NewPause{Seconds: 60}, nil); err == nil || !strings.Contains(err.Error(), "method") {
 		t.Errorf("on the decision socket: %v", err)
@@ -161,17 +161,17 @@ func pauseNotStored(t *testing.T) {
 		t.Errorf("permd pause: %v\n%s", err, out)
 	}
 	w := d.session(t, project)
-	wantAnswer(t, "not paused", w.ask(t, toolLine("Bash", map[string]string{"command": "frobnicate --build"})), "ask", "policy", "")
+	wantAnswer(t, "not paused", w.ask(t, toolLine("Bash", map[string]string{"command": "frobnicate"})), "ask", "policy", "")
 	if err := os.Remove(d.data("pause")); err != nil {
 		t.Fatal(err)
 	}
 	d.pauseFor(t, "20m")
-	wantPaused(t, w.ask(t, toolLine("Bash", map[string]string{"command": "frobnicate --build"})))
+	wantPaused(t, w.ask(t, toolLine("Bash", map[string]string{"command": "frobnicate"})))
 	folder := filepath.Dir(d.data("pause"))
 	if err := os.Rename(folder, folder+".away"); err != nil {
 		t.Fatal(err)
 	}
-	wantAnswer(t, "not logged", w.ask(t, toolLine("Bash", map[string]string{"command": "frobnicate --build"})), "ask", "failure", "")
+	wantAnswer(t, "not logged", w.ask(t, toolLine("Bash", map[string]string{"command": "frobnicate"})), "ask", "failure", "")
 }
 
 // pauseForbidden: what org forbids is refused, and ends at the next reload if it was in force.
@@ -182,12 +182,12 @@ func pauseForbidden(t *testing.T) {
 	d.start(t, "--root", root)
 	d.pauseFor(t, "20m")
 	w := d.session(t, project)
-	wantPaused(t, w.ask(t, toolLine("Bash", map[string]string{"command": "frobnicate --build"})))
+	wantPaused(t, w.ask(t, toolLine("Bash", map[string]string{"command": "frobnicate"})))
 	writeFile(t, filepath.Join(root, "etc", "permd", "permd.toml"), "no_pause = true\nno_lock = true\n")
 	if out, err := d.command("reload").CombinedOutput(); err != nil {
 		t.Fatalf("permd reload: %v\n%s", err, out)
 	}
-	wantAnswer(t, "forbidden", w.ask(t, toolLine("Bash", map[string]string{"command": "frobnicate --build"})), "ask", "policy", "")
+	wantAnswer(t, "forbidden", w.ask(t, toolLine("Bash", map[string]string{"command": "frobnicate"})), "ask", "policy", "")
 	for _, args := range [][]string{{"pause", "20m"}, {"lock"}} {
 		if out, err := atTerminal(t, d.command(args...)); err == nil || !strings.Contains(out, "the organisation does not let permd be") {
 			t.Errorf("permd %s: %v\n%s", args[0], err, out)

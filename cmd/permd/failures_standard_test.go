@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"os"
 	"path/filepath"
 	"strings"
@@ -8,6 +9,9 @@ import (
 	"testing"
 
 	"github.com/permd/permd/socket/admin"
+
+	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/socket/native"
 )
 
 // TestStandardNames walks the calls of an agent without a profile, whose client declares
@@ -152,5 +156,56 @@ func brokenProfiles(t *testing.T) {
 	d.reload(t)
 	if got := w.ask(t, line); got.allowed() {
 		t.Errorf("taken away: %+v", got)
+	}
+}
+
+// TestClaimedWidths: what is offered for a tool with a usual name is about the file that it
+// names, or about its command, and not about the tool.
+func TestClaimedWidths(t *testing.T) {
+	t.Parallel()
+	d := newTestDaemon(t)
+	project := d.project(t, map[string]string{"main.go": "package main\n", "docs/a.md": "x\n", "docs/b.md": "x\n", ".env": "KEY=canary\n"})
+	d.start(t)
+	p := &person{d.dial(t), t}
+	if err := p.Call(t.Context(), native.MethodSession, map[string]any{"sessionId": "s", "cwd": project, "agent": map[string]string{"name": "helper"}}, nil); err != nil {
+		t.Fatal(err)
+	}
+	file := func(path string) map[string]string { return map[string]string{"path": path} }
+	shell := func(command string) map[string]string { return map[string]string{"command": command} }
+	for _, tt := range []struct {
+		tool  string
+		input map[string]string
+		rule  string            // that is offered and chosen, "" for none
+		also  map[string]string // another input that is then decided
+		want  decisions.Verdict
+	}{
+		{"read_file", file("docs/a.md"), "read ./docs/a.md", file("docs/b.md"), decisions.Ask},
+		{"read", file("docs/a.md"), "", nil, decisions.Allow}, // what was chosen is about the file
+		{"write_file", file("docs/a.md"), "write ./docs/a.md", file("main.go"), decisions.Ask},
+		{"bash", shell("git log -3"), "run git log -3", shell("git log -4"), decisions.Ask},
+		{"bash", shell("cat docs/a.md && wc -l docs/b.md"), "run cat docs/a.md\nrun wc -l docs/b.md\nread ./docs/b.md", shell("cat main.go"), decisions.Ask},
+		{"deploy", file("docs/a.md"), "use deploy (with these arguments)", file("docs/b.md"), decisions.Ask},
+	} {
+		q := p.ask("s", tt.tool, tt.input)
+		if tt.rule == "" {
+			if q.Verdict != tt.want {
+				t.Errorf("%s %v: %s, want %s", tt.tool, tt.input, q.Verdict, tt.want)
+			}
+			continue
+		}
+		if q.Verdict != decisions.Ask || len(q.Widths) == 0 {
+			t.Errorf("%s %v: %s with %+v, %s", tt.tool, tt.input, q.Verdict, q.Widths, q.NotRemembered)
+			continue
+		}
+		if w := q.Widths[0]; w.Rule != tt.rule {
+			t.Errorf("%s %v: %q is offered, want %q", tt.tool, tt.input, w.Rule, tt.rule)
+		}
+		p.choose(q, map[string]any{"width": q.Widths[0].ID, "scope": cmp.Or(q.Widths[0].Scope, "session")}, "")
+		if again := p.ask("s", tt.tool, tt.input); again.Verdict != decisions.Allow || again.By != decisions.ByMemory {
+			t.Errorf("%s %v again: %s by %s: %s", tt.tool, tt.input, again.Verdict, again.By, again.Reason)
+		}
+		if other := p.ask("s", tt.tool, tt.also); other.Verdict != tt.want {
+			t.Errorf("%s %v: %s, want %s", tt.tool, tt.also, other.Verdict, tt.want)
+		}
 	}
 }

@@ -29,7 +29,8 @@ because a rule of yours or of the project asks. Everything else is as ever: what
 is denied or rejected, what org asks about, guarded paths such as secrets, rules
 that ask with "remember": false, questions and modes of agents, requests with
 defects, and permd's own commands. What permd does not understand asks too,
-unless --unknown is given; shell text that is not plain asks in any case.
+unless --unknown is given, and so does a program that it does not know with
+words, which may be a command; shell text that is not plain asks in any case.
 
 The pause ends after its time, with permd resume or permd lock, and when the
 machine is started again. permd status shows how much is left, and the decision

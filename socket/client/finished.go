@@ -22,9 +22,10 @@ type Finished struct {
 
 // FinishedCall is a call that has run, as it was asked about.
 type FinishedCall struct {
-	ID    string           `json:"callId,omitzero"`
-	Tool  string           `json:"tool"`
-	Input strictjson.Value `json:"input,omitzero"`
+	ID     string           `json:"callId,omitzero"`
+	Tool   string           `json:"tool"`
+	Server string           `json:"server,omitzero"` // the tool server, "" for none or if it is not known
+	Input  strictjson.Value `json:"input,omitzero"`
 }
 
 // ReportFinished reports what became of questions, and returns the ids of the decisions

@@ -1,6 +1,7 @@
 package hook
 
 import (
+	"cmp"
 	"errors"
 	"slices"
 
@@ -30,9 +31,10 @@ type Finished struct {
 
 // FinishedCall is a call that has run.
 type FinishedCall struct {
-	ID    string // "" if the harness's calls have none
-	Name  string
-	Input strictjson.Value
+	ID     string // "" if the harness's calls have none
+	Name   string
+	Server string // the tool server, "" for none, or if the harness does not say
+	Input  strictjson.Value
 }
 
 // errBefore means that the input is that of an event before a tool, at which silence may
@@ -58,7 +60,7 @@ func (h *Harness) ReadAfter(in []byte) (f *Finished, must bool, err error) {
 	}
 	names := []string{f.Session, f.Parent}
 	if f.Call != nil {
-		names = append(names, f.Call.ID, f.Call.Name)
+		names = append(names, f.Call.ID, f.Call.Name, f.Call.Server)
 	}
 	if slices.ContainsFunc(names, func(name string) bool { return len(name) > maxName }) {
 		return nil, false, errors.New("a name is too long")
@@ -88,6 +90,9 @@ func readClaudeAfter(in []byte) (*Finished, error) {
 	switch c.Event {
 	case postToolUse, postToolUseFailure:
 		f.Call = &FinishedCall{ID: c.ID, Name: c.Tool, Input: c.Input}
+		if c.Server != nil {
+			f.Call.Server = c.Server.Name
+		}
 	case stop:
 		// In other modes Claude asks nobody, and the person may still answer with permd allow.
 		f.TurnEnded = slices.Contains(claudePromptModes, c.Mode)
@@ -107,7 +112,7 @@ func readGeminiAfter(in []byte) (*Finished, error) {
 	}
 	f := &Finished{Session: g.Session, Call: &FinishedCall{Name: g.Tool, Input: g.Input}}
 	if g.MCP != nil {
-		f.Call.Name = g.MCP.Tool
+		f.Call.Name, f.Call.Server = g.MCP.Tool, g.MCP.Server
 	}
 	return f, nil
 }
@@ -126,6 +131,9 @@ func readCopilotAfter(in []byte) (*Finished, error) {
 	switch {
 	case c.Event == preToolUse, c.Event == permissionRequest:
 		return nil, errBefore
+	case c.Event == postToolUse, c.Event == postToolUseFailure:
+	case c.Event != "":
+		return nil, errEvent
 	case c.Result == nil && c.ResultC == nil && c.Error == nil:
 		return nil, errBefore // the events before a tool have no name, and no result either
 	}
@@ -150,7 +158,10 @@ func readCursorAfter(in []byte) (*Finished, error) {
 	case "afterShellExecution":
 		f.Call.Name = "Shell"
 		f.Call.Input, err = json.Marshal(map[string]string{"command": c.Command})
-	case "afterMCPExecution", "postToolUse", "postToolUseFailure":
+	case "afterMCPExecution":
+		f.Call.Server = cmp.Or(c.URL, c.Command)
+		f.Call.Input, err = textOrObject(c.Input, "tool_input")
+	case "postToolUse", "postToolUseFailure":
 		f.Call.Input, err = textOrObject(c.Input, "tool_input")
 	default:
 		return nil, errEvent

@@ -44,6 +44,9 @@ func (r *Request) outcome(d *decisions.Decision) (answerKind, string) {
 		if message != "" {
 			reason += "; " + message
 		}
+		if why := printable(d.NotRemembered); why != "" {
+			reason += "; no yes can be remembered: " + why // before they choose
+		}
 		return r.leaveToPerson(d, byPermdAsks+reason)
 	}
 	return r.withoutDecision("permd's answer has no known verdict")

@@ -211,3 +211,27 @@ func TestHostileText(t *testing.T) {
 		t.Errorf("%s", out)
 	}
 }
+
+// TestSaysNotRemembered: where no yes can be remembered, every harness is told why, before its
+// person answers.
+func TestSaysNotRemembered(t *testing.T) {
+	for harness, in := range map[string]string{
+		"claude": "claude/01-PreToolUse.Bash.stdin.json", "codex": "codex/01-hook.PreToolUse.stdin.json", "gemini": "gemini/01-BeforeTool.run_shell_command.stdin.json",
+		"copilot": "copilot/01-preToolUse.stdin.json",
+	} {
+		h := ByName(harness)
+		r, err := h.Read(sample(t, in))
+		if err != nil {
+			t.Fatal(err)
+		}
+		d := &decisions.Decision{ID: "d1", Verdict: decisions.Ask, Needed: decisions.NeededByRule, Reason: "runs code", NotRemembered: "it runs\nother programs"}
+		o := h.Answer(r, d)
+		if text := string(o.Stdout) + o.Stderr; !strings.Contains(text, `permd asks: runs code; no yes can be remembered: it runs`) || !strings.Contains(text, "other programs") {
+			t.Errorf("%s: %s", harness, text)
+		}
+		d.NotRemembered = ""
+		if o := h.Answer(r, d); strings.Contains(string(o.Stdout)+o.Stderr, "remembered") {
+			t.Errorf("%s: %s", harness, o.Stdout)
+		}
+	}
+}

@@ -3,12 +3,8 @@ package native
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/binary"
 	"slices"
-	"strings"
 
-	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/internal/strictjson"
 	"github.com/permd/permd/socket"
 )
@@ -27,6 +23,7 @@ type finishedParams struct {
 type finishedCall struct {
 	CallID string           `json:"callId"`
 	Tool   string           `json:"tool"`
+	Server string           `json:"server"`
 	Input  strictjson.Value `json:"input"`
 }
 
@@ -58,8 +55,8 @@ func (h *handler) finished(c *socket.Conn, params strictjson.Value) (run, error)
 		if err := socket.CheckName("call.tool", p.Call.Tool); err != nil {
 			return nil, err
 		}
-		if len(p.Call.CallID) > socket.MaxName {
-			return nil, socket.Refuse("call.callId is longer than %d bytes", socket.MaxName)
+		if len(p.Call.CallID) > socket.MaxName || len(p.Call.Server) > socket.MaxName {
+			return nil, socket.Refuse("call.callId or call.server is longer than %d bytes", socket.MaxName)
 		}
 	}
 	ids := h.Persistent.finished(c.Peer.UID, &p)
@@ -71,68 +68,6 @@ func (h *handler) finished(c *socket.Conn, params strictjson.Value) (run, error)
 		}
 		return finishedResult{append([]string{}, ids...)}, nil
 	}, nil
-}
-
-// maxAsked bounds the questions of one session and its sub-agents that are told from each
-// other when their calls have run. Above it the oldest is forgotten.
-const maxAsked = 64
-
-// askedCall is a call of a harness that was left to the person.
-type askedCall struct {
-	session  string
-	id       string  // the harness's id of the call, "" if it has none
-	content  callKey // see contentOf
-	decision string  // the decision's id
-}
-
-// noCallID is what a client sends as the id of a call whose harness has no ids.
-const noCallID = "1"
-
-// contentOf identifies a call by its tool and its input, for harnesses whose calls have no
-// ids. Some add a description to the same call at one of their events.
-func contentOf(tool string, input strictjson.Value) callKey {
-	of := sha256.New()
-	add := func(text string) {
-		of.Write(binary.LittleEndian.AppendUint64(nil, uint64(len(text))))
-		of.Write([]byte(text))
-	}
-	add(tool)
-	o, err := strictjson.ParseObject(input)
-	if err != nil {
-		o = strictjson.Object{{Value: input}}
-	}
-	slices.SortFunc(o, func(a, b strictjson.Member) int { return strings.Compare(a.Name, b.Name) })
-	for _, m := range o {
-		if m.Name != "description" {
-			add(m.Name)
-			add(string(m.Value))
-		}
-	}
-	return callKey(of.Sum(nil))
-}
-
-// noteDecided notes a decision about a call of a session, to tell later which questions
-// were about a call that has run.
-func (l *PersistentSessions) noteDecided(f *sessionTree, req *decisions.Request, d *decisions.Decision) {
-	l.mu.Lock()
-	none := len(f.asked) == 0
-	l.mu.Unlock()
-	if d.Verdict != decisions.Ask && none {
-		return
-	}
-	a := askedCall{session: req.Session.ID, id: req.Call.ID, content: contentOf(req.Call.Tool.Name, req.Call.Input), decision: d.ID}
-	if a.id == noCallID {
-		a.id = ""
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	// If the same runs now, that is by this decision.
-	f.asked = slices.DeleteFunc(f.asked, func(o askedCall) bool {
-		return o.session == a.session && (o.id == "" && o.content == a.content || o.id != "" && o.id == a.id)
-	})
-	if d.Verdict == decisions.Ask {
-		f.asked = append(f.asked[max(0, len(f.asked)-maxAsked+1):], a)
-	}
 }
 
 // finished ends the questions that a report is about, and returns the ids of the
@@ -156,29 +91,7 @@ func (l *PersistentSessions) finished(uid uint32, p *finishedParams) (ids []stri
 	if p.Call == nil {
 		return ids
 	}
-	// The harness may have asked at two events, one of which has no id.
-	id, without := -1, -1
-	for i := range f.asked {
-		switch a := &f.asked[i]; {
-		case a.session != p.SessionID:
-		case a.id != "" && (a.id == p.Call.CallID || p.Call.CallID == "" && a.content == key):
-			id = i
-		case a.id == "" && a.content == key:
-			without = i
-		}
-	}
-	for _, i := range []int{id, without} {
-		if i >= 0 {
-			ids = append(ids, f.asked[i].decision)
-		}
-	}
-	if id >= 0 {
-		key = f.asked[id].content // other hooks may have changed the input
-	}
-	f.asked = slices.DeleteFunc(f.asked, func(a askedCall) bool { return slices.Contains(ids, a.decision) })
-	// The same call has run, so no earlier question about it waits either.
-	l.deleteQuestions(func(q *boundQuestion) bool {
-		return q.tree == f && q.Session == p.SessionID && q.content == key && !q.answering
-	})
+	ids = f.asked.ran(p.SessionID, p.Call, key)
+	l.deleteQuestions(func(q *boundQuestion) bool { return q.tree == f && !q.answering && slices.Contains(ids, q.Decision.ID) })
 	return ids
 }

@@ -45,7 +45,11 @@ func (d *finishedDaemon) asks(t *testing.T, id, tool, input string) {
 	t.Helper()
 	c := conn(uint64(100 + d.n))
 	d.declare(t, c, "s", "")
-	d.must(t, c, MethodDecide, fmt.Sprintf(`{"sessionId":"s","calls":[{"callId":%q,"tool":{"name":%q},"input":%s}]}`, id, tool, input))
+	server := ""
+	if s, name, ok := strings.Cut(tool, ":"); ok {
+		server, tool = fmt.Sprintf(`"server":%q,`, s), name
+	}
+	d.must(t, c, MethodDecide, fmt.Sprintf(`{"sessionId":"s","calls":[{"callId":%q,"tool":{%s"name":%q},"input":%s}]}`, id, server, tool, input))
 }
 
 func (d *finishedDaemon) report(t *testing.T, more string) []string {
@@ -84,17 +88,53 @@ func TestFinished(t *testing.T) {
 		"an id that was not asked about": {
 			[]step{{ask: [3]string{"t1", "Bash", a}}, {report: `"call":{"callId":"t9","tool":"Bash","input":` + b + `}`}}, "d1",
 		},
-		"the same call again with another id waits no longer, and is not said to have run": {
-			[]step{{ask: [3]string{"t1", "Bash", a}}, {report: `"call":{"callId":"t9","tool":"Bash","input":` + a + `}`}}, "",
+		"the same call again with another id is another call": {
+			[]step{{ask: [3]string{"t1", "Bash", a}}, {report: `"call":{"callId":"t9","tool":"Bash","input":` + a + `}`}}, "d1",
 		},
-		"by the input, in another order and with a description": {
+		"an id of another tool": {
+			[]step{{ask: [3]string{"t1", "Bash", a}}, {report: `"call":{"callId":"t1","tool":"Write","input":` + a + `}`}}, "d1",
+		},
+		"by the input, in another order and spelt otherwise": {
 			[]step{
-				{ask: [3]string{"1", "Bash", `{"command":"a","timeout":3}`}},
-				{report: `"call":{"tool":"Bash","input":{"description":"x","timeout":3,"command":"a"}}`, want: "d1"},
+				{ask: [3]string{"1", "Bash", `{"command":"a","more":{"x":1,"y":[2]}}`}},
+				{report: `"call":{"tool":"Bash","input":{"more": {"y":[2], "x":1},"command":"\u0061"}}`, want: "d1"},
 			}, "",
+		},
+		"a description is a part of the input": {
+			[]step{
+				{ask: [3]string{"1", "Bash", `{"command":"a","description":"x"}`}},
+				{ask: [3]string{"1", "Bash", `{"command":"a","description":"y"}`}},
+				{report: `"call":{"tool":"Bash","input":{"command":"a","description":"y"}}`, want: "d2"},
+				{report: `"call":{"tool":"Bash","input":{"command":"a","description":"z"}}`},
+			}, "d1",
+		},
+		"an input that is no object": {
+			[]step{
+				{ask: [3]string{"1", "Bash", `"x"`}},
+				{report: `"call":{"tool":"Bash","input":{"":"x"}}`},
+				{report: `"call":{"tool":"Bash"}`},
+				{report: `"call":{"tool":"Bash","input":["x"]}`},
+				{ask: [3]string{"1", "Bash", `{"":"x"}`}},
+				{report: `"call":{"tool":"Bash","input":"x"}`, want: "d1"},
+			}, "d2",
 		},
 		"another tool": {
 			[]step{{ask: [3]string{"1", "Bash", a}}, {report: `"call":{"tool":"Write","input":` + a + `}`}}, "d1",
+		},
+		"the same tool of two servers": {
+			[]step{
+				{ask: [3]string{"1", "x:close", a}}, {ask: [3]string{"1", "y:close", a}}, {ask: [3]string{"1", "close", a}},
+				{report: `"call":{"tool":"close","server":"y","input":` + a + `}`, want: "d2"},
+				{report: `"call":{"tool":"close","server":"z","input":` + a + `}`},
+				{report: `"call":{"tool":"close","input":` + a + `}`, want: "d3"},
+			}, "d1",
+		},
+		"a server that the harness does not name": {
+			[]step{
+				{ask: [3]string{"1", "x:close", a}}, {ask: [3]string{"1", "y:close", a}}, {ask: [3]string{"1", "x:close", b}},
+				{report: `"call":{"tool":"close","input":` + a + `}`},
+				{report: `"call":{"tool":"close","input":` + b + `}`, want: "d3"},
+			}, "d1 d2",
 		},
 		"asked at two events": {
 			[]step{
@@ -103,11 +143,40 @@ func TestFinished(t *testing.T) {
 				{report: `"call":{"callId":"t1","tool":"Bash","input":` + a + `}`, want: "d1 d2"},
 			}, "",
 		},
-		"refused, then asked and run: only the second has run": {
-			[]step{{ask: [3]string{"1", "Bash", a}}, {ask: [3]string{"1", "Bash", a}}, {report: `"call":{"tool":"Bash","input":` + a + `}`, want: "d2"}}, "",
+		"asked at two events, two times at once": {
+			[]step{
+				{ask: [3]string{"t1", "Bash", a}}, {ask: [3]string{"t2", "Bash", a}}, {ask: [3]string{"1", "Bash", a}}, {ask: [3]string{"1", "Bash", a}},
+				{report: `"call":{"callId":"t2","tool":"Bash","input":` + a + `}`, want: "d2 d4"},
+			}, "d1 d3",
+		},
+		"asked at the second event alone": {
+			[]step{
+				{ask: [3]string{"1", "Bash", `{"command":"a","description":"x"}`}}, {ask: [3]string{"1", "Bash", `{"command":"a","description":"x"}`}},
+				{report: `"call":{"callId":"t1","tool":"Bash","input":` + a + `}`, want: "d1"},
+			}, "d2",
+		},
+		"without an id the oldest of equal ones ends, and one alone": {
+			[]step{
+				{ask: [3]string{"1", "Bash", a}}, {ask: [3]string{"1", "Bash", b}}, {ask: [3]string{"1", "Bash", a}},
+				{report: `"call":{"tool":"Bash","input":` + a + `}`, want: "d1"},
+				{report: `"call":{"tool":"Bash","input":` + a + `}`, want: "d3"},
+				{report: `"call":{"tool":"Bash","input":` + a + `}`},
+			}, "d2",
 		},
 		"refused, then allowed: no question has run": {
-			[]step{{ask: [3]string{"1", "Bash", a}}, {ask: [3]string{"1", "Bash", a}, allowed: true}, {report: `"call":{"tool":"Bash","input":` + a + `}`}}, "",
+			[]step{{ask: [3]string{"1", "Bash", a}}, {ask: [3]string{"1", "Bash", a}, allowed: true}, {report: `"call":{"tool":"Bash","input":` + a + `}`}}, "d1",
+		},
+		"allowed with an id, beside a question without one": {
+			[]step{
+				{ask: [3]string{"1", "Bash", a}}, {ask: [3]string{"t2", "Bash", a}, allowed: true},
+				{report: `"call":{"callId":"t2","tool":"Bash","input":` + a + `}`},
+			}, "d1",
+		},
+		"asked, then allowed with the same id": {
+			[]step{
+				{ask: [3]string{"t1", "Bash", a}}, {ask: [3]string{"t1", "Bash", a}, allowed: true},
+				{report: `"call":{"callId":"t1","tool":"Bash","input":` + a + `}`},
+			}, "d1",
 		},
 		"refused at the second event, then run by rules of the harness": {
 			[]step{
@@ -115,7 +184,14 @@ func TestFinished(t *testing.T) {
 				{ask: [3]string{"1", "Bash", a}},
 				{ask: [3]string{"t2", "Bash", a}},
 				{report: `"call":{"callId":"t2","tool":"Bash","input":` + a + `}`, want: "d3"},
-			}, "",
+			}, "d1 d2",
+		},
+		"reported at two events, of which one has the id": {
+			[]step{
+				{ask: [3]string{"t1", "Bash", a}}, {ask: [3]string{"1", "Bash", a}}, {ask: [3]string{"1", "Bash", a}},
+				{report: `"call":{"tool":"Bash","input":` + a + `}`, want: "d1 d2"},
+				{report: `"call":{"callId":"t1","tool":"Bash","input":` + a + `}`},
+			}, "d3",
 		},
 		"reported two times": {
 			[]step{
@@ -208,8 +284,8 @@ func TestFinishedBound(t *testing.T) {
 		d.asks(t, fmt.Sprint("t", n+10), "Bash", fmt.Sprintf(`{"command":"%d"}`, n))
 	}
 	for _, f := range d.lasting.trees {
-		if len(f.asked) > maxAsked {
-			t.Errorf("%d are kept", len(f.asked))
+		if len(f.asked.list) > maxAsked {
+			t.Errorf("%d are kept", len(f.asked.list))
 		}
 	}
 	if got := d.report(t, fmt.Sprintf(`"call":{"callId":"t%d","tool":"Bash","input":{}}`, maxAsked+19)); len(got) != 1 {

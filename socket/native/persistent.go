@@ -59,7 +59,7 @@ type sessionTree struct {
 	// These are guarded by PersistentSessions.mu.
 	used  time.Time
 	tools toolsDigest // see declareTools
-	asked []askedCall // the oldest first
+	asked askedCalls
 }
 
 // treeOf returns the tree of a session, a new one if there is none.

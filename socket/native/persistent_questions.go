@@ -47,8 +47,7 @@ type boundQuestion struct {
 	OpenQuestion
 	tree      *sessionTree
 	key       callKey
-	content   callKey // see contentOf
-	answering bool    // an answer is being stored
+	answering bool // an answer is being stored
 }
 
 // callKey identifies a call by its content.
@@ -81,7 +80,7 @@ func (l *PersistentSessions) addQuestion(f *sessionTree, req *decisions.Request,
 			Decision: d, UID: f.owner.UID, Harness: f.harness, Session: req.Session.ID,
 			Tool: req.Call.Tool.Name, Cwd: req.Call.Cwd, Asked: l.Now(),
 		},
-		tree: f, key: key, content: contentOf(req.Call.Tool.Name, req.Call.Input),
+		tree: f, key: key,
 	})
 	n, size := 0, 0
 	for i := len(l.questions) - 1; i >= 0; i-- {

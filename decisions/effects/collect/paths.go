@@ -122,8 +122,8 @@ func (c *Collector) Script(file, from string) *effects.Script {
 // are followed, and no file is read.
 func (c *Collector) Glob(e *effects.Effect, pattern string, list, tree bool, from string) (more []effects.Effect, why string) {
 	dir, r := e.File.Path, c.Paths
-	names, why := r.Names(dir)
-	if r.Matched += len(names); why == "" && (r.Matched > paths.MaxMatched || len(pattern) > paths.MaxPattern) {
+	names, why := r.Match(dir)
+	if why == "" && len(pattern) > paths.MaxPattern {
 		why = "a pattern with more names than permd looks at"
 	}
 	changed := func(d string) bool { return path.Dir(d) == dir && paths.GlobMatch(pattern, path.Base(d)) }

@@ -50,6 +50,19 @@ func (r *Resolver) Names(dir string) ([]fs.DirEntry, string) {
 	return l.names, l.why
 }
 
+// Match returns the names in a folder that a pattern is compared with, counted for the call, or
+// why they are not known. Beyond the bound no folder is read any more.
+func (r *Resolver) Match(dir string) (names []fs.DirEntry, why string) {
+	if r.Matched <= MaxMatched {
+		names, why = r.Names(dir)
+		r.Matched += len(names)
+	}
+	if why == "" && r.Matched > MaxMatched {
+		return nil, "a pattern with more names than permd looks at"
+	}
+	return names, why
+}
+
 // GlobMatch reports whether a shell pattern may match a name. A bracket may match
 // anything, because shells differ.
 func GlobMatch(pattern, name string) bool {

@@ -30,8 +30,8 @@ func (v *invocation) patternOption(w *effects.Word, is func(name string) bool) s
 	if v.b.MayMake(dir, func(name string) bool { return is(name) && paths.GlobMatch(pattern, name) }) {
 		return "an earlier part of the call may make a file named like an option"
 	}
-	names, why := v.b.Paths.Names(dir)
-	if v.b.Paths.Matched += len(names); why != "" || v.b.Paths.Matched > paths.MaxMatched {
+	names, why := v.b.Paths.Match(dir)
+	if why != "" {
 		if v.p.PlainOptions && !v.p.Dashless && v.p.Style != programs.StyleFind {
 			return ""
 		}

@@ -57,8 +57,8 @@ func (s *walker) unsplitNames(b *binding) bool {
 		return false
 	}
 	splits := func(name string) bool { return paths.GlobMatch(last, name) && strings.ContainsAny(name, splitting) }
-	names, why := s.b.Paths.Names(e.File.Path)
-	if s.b.Paths.Matched += len(names); why != "" || s.b.Paths.Matched > paths.MaxMatched || s.b.MayMake(e.File.Path, splits) {
+	names, why := s.b.Paths.Match(e.File.Path)
+	if why != "" || s.b.MayMake(e.File.Path, splits) {
 		return false
 	}
 	for _, n := range names {

@@ -57,9 +57,7 @@ func (s *walker) expandParts(words []effects.Word, w *syntax.Word, at *scope, in
 		s.boundHit = s.boundHit || s.b.Braces >= maxAllBraces/maxBraceWords*braceLimit(s.b)
 		return append(words, effects.Word{Text: effects.DynamicWord, Shown: shown, Split: true})
 	}
-	if s.oneByOne {
-		w = &syntax.Word{Parts: slices.Clone(w.Parts)} // the walk still needs the word
-	}
+	w = &syntax.Word{Parts: slices.Clone(w.Parts)} // the body of a loop is walked again
 	syntax.SplitBraces(w)
 	for part, err := range expand.BracesSeq(nil, w) {
 		if err != nil || len(words) >= before+braceLimit(s.b) {

@@ -2,12 +2,14 @@ package shell
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/decisions/effects/effectstest"
 	"github.com/permd/permd/decisions/effects/fsfake"
+	"github.com/permd/permd/decisions/effects/paths"
 	"github.com/permd/permd/decisions/effects/runs"
 )
 
@@ -54,6 +56,8 @@ func worstTexts() []struct{ name, text string } {
 		{"loops over words", nested("for x in a b;do ", "a $x", ";done", 190)},
 		{"loops over many words", "for a in 1 2 3 4 5 6 7 8;do for b in 1 2 3 4 5 6 7 8;do for c in 1 2 3 4 5 6 7 8;do for d in 1 2 3 4 5 6 7 8;do " +
 			strings.Repeat(":;", 16000) + "done;done;done;done"},
+		{"loops over patterns", nested("for x in docs/*;do for y in docs/* 1;do ", `cat "$x" "$y";rm "$y"`, ";done;done", 6)},
+		{"loops over lists in braces", nested("for x in {1..16};do for y in {a,b}{c,d};do ", "rm $x {e,f}$y", ";done;done", 3)},
 		{"cases", fill("case x in ", "a) b;;", " esac")},
 		{"here-documents", repeat("a<<E\nE\n")},
 		{"here-documents of one command", "a " + strings.Repeat("<<E ", 5000) + "\n" + strings.Repeat("E\n", 5000)},
@@ -210,5 +214,33 @@ func TestBracesAreBounded(t *testing.T) {
 	}
 	if known == 0 || known > maxAllBraces+maxBraceWords {
 		t.Errorf("%d words out of braces", known)
+	}
+}
+
+// TestBracesInLoops: a body with words in braces is read at each iteration.
+func TestBracesInLoops(t *testing.T) {
+	builder := shellBuilder(effectstest.Table(t), effectstest.Files())
+	Text(builder, "for x in 1 2; do for y in {3,4}; do rm {a,b}$x$y; done; done", effectstest.Cwd, "command")
+	var got []string
+	for i := range builder.Effects {
+		if e := &builder.Effects[i]; e.Kind == effects.KindRun {
+			got = append(got, strings.Join(e.Run.Args, " "))
+		}
+	}
+	if want := "a13 b13, a14 b14, a23 b23, a24 b24"; strings.Join(got, ", ") != want {
+		t.Errorf("%q, want %s", got, want)
+	}
+}
+
+// TestPatternsInLoopsAreBounded: nested loops over patterns read no folder beyond the bound of
+// names.
+func TestPatternsInLoopsAreBounded(t *testing.T) {
+	builder := shellBuilder(effectstest.Table(t), worstFiles())
+	Text(builder, "for x in docs/*;do for y in 1 2;do "+strings.Repeat(`cat "$x" docs/*;`, 40)+"done;done", effectstest.Cwd, "command")
+	if n := builder.Paths.Matched; n <= paths.MaxMatched || n > paths.MaxMatched+1024 {
+		t.Errorf("%d names were compared with patterns", n)
+	}
+	if !slices.ContainsFunc(builder.Effects, func(e effects.Effect) bool { return e.Kind == effects.KindUnknown }) {
+		t.Error("all of it is understood")
 	}
 }

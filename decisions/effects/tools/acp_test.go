@@ -216,22 +216,22 @@ func TestACP(t *testing.T) {
 
 		{name: "stranger's command", call: acp("nobody", func(c *effects.Call) {
 			c.Claims.Kind, c.Claims.Title, c.Input = "execute", "make a", in(`{"command":"make a","cwd":"`+effectstest.Cwd+`"}`)
-		}), want: []string{"run make a @rawInput.command"}},
+		}), want: []string{"?run make a @rawInput.command"}},
 		{name: "stranger's command in a folder", call: acp("nobody", func(c *effects.Call) {
 			c.Claims.Kind, c.Claims.Title, c.Input = "execute", "make a", in(`{"command":"make a","cwd":"/tmp"}`)
-		}), want: []string{"run make a @rawInput.command", "unknown - @rawInput"}, missing: true},
+		}), want: []string{"?run make a @rawInput.command", "unknown - @rawInput"}, missing: true},
 		{name: "stranger's command over another protocol", call: acp("nobody", func(c *effects.Call) {
 			c.Protocol, c.Input = "permd", in(`{"command":"make a"}`)
-		}), want: []string{"run make a @rawInput.command", "unknown - @rawInput"}, missing: true},
+		}), want: []string{"?run make a @rawInput.command", "unknown - @rawInput"}, missing: true},
 		{name: "stranger's argv", call: acp("nobody", func(c *effects.Call) {
 			c.Claims.Kind, c.Input = "execute", in(`{"command":["make","a"]}`)
-		}), want: []string{"run make a @rawInput.command"}},
+		}), want: []string{"?run make a @rawInput.command"}},
 		{name: "stranger's argv with what means something to a shell", call: acp("nobody", func(c *effects.Call) {
 			c.Claims.Kind, c.Input = "execute", in(`{"command":["make","a;rm b"]}`)
-		}), want: []string{"run make a;rm b @rawInput.command"}},
+		}), want: []string{"?run make a;rm b @rawInput.command"}},
 		{name: "stranger's argv in a shell", call: acp("nobody", func(c *effects.Call) {
 			c.Claims.Kind, c.Input = "execute", in(`{"command":["bash","-lc","make a && make b"]}`)
-		}), want: []string{"run bash -lc make a && make b @rawInput.command", "run make a @rawInput.command", "run make b @rawInput.command"}},
+		}), want: []string{"?run bash -lc make a && make b @rawInput.command", "?run make a @rawInput.command", "?run make b @rawInput.command"}},
 		{name: "argv of a tool server with what means something to a shell", call: acp("codex", func(c *effects.Call) {
 			c.Tool.Server, c.Tool.Name, c.Input = "box", "run", in(`{"command":["make","a;make b"]}`)
 		}), want: []string{
@@ -254,7 +254,7 @@ func TestACP(t *testing.T) {
 		}), want: []string{"unknown - @rawInput"}, missing: true},
 		{name: "stranger's command and more", call: acp("nobody", func(c *effects.Call) {
 			c.Claims.Kind, c.Input = "execute", in(`{"command":"make a","path":"/etc/hosts"}`)
-		}), want: []string{"run make a @rawInput.command", "read /etc/hosts @rawInput.path", "write /etc/hosts @rawInput.path", "unknown - @rawInput"}, missing: true},
+		}), want: []string{"?run make a @rawInput.command", "?read /etc/hosts @rawInput.path", "?write /etc/hosts @rawInput.path", "unknown - @rawInput"}, missing: true},
 		{name: "stranger's server tool by title", call: acp("nobody", func(c *effects.Call) {
 			c.Claims.Kind, c.Claims.Title, c.Input = "execute", "mcp.prod.exec", in(`{"command":"make a"}`)
 		}), want: []string{"?use prod:exec @title", "run make a @rawInput.command"}},
@@ -336,7 +336,7 @@ func TestACP(t *testing.T) {
 		}), want: []string{"question - @options", "mode - @options"}},
 		{name: "incomplete", call: acp("nobody", func(c *effects.Call) {
 			c.Incomplete, c.Input = "the input was cut", in(`{"command":"make a"}`)
-		}), want: []string{"run make a @rawInput.command"}, missing: true},
+		}), want: []string{"?run make a @rawInput.command"}, missing: true},
 		{name: "turn-based protocols have no own tools", call: acp("claude-code", func(c *effects.Call) {
 			c.Protocol, c.Tool.Name, c.Input = "aap", "Bash", in(`{"command":"make a"}`)
 		}), want: []string{"use :Bash @tool", "run make a @rawInput.command"}},
@@ -347,11 +347,11 @@ func TestACP(t *testing.T) {
 // asked for the wrapper.
 func TestShellByArgvKeepsItsWrapper(t *testing.T) {
 	w := toolWorld(t)
-	for _, agent := range []string{"nobody", "opencode"} {
+	for agent, claimed := range map[string]string{"nobody": "?", "opencode": ""} {
 		c := agentCall(agent, "", `{"command":["bash","-lc","make a"]}`)
 		c.Claims.Kind = "execute"
 		got := lines(w.Effects(c))
-		for _, want := range []string{"run bash -lc make a @rawInput.command", "run make a @rawInput.command"} {
+		for _, want := range []string{claimed + "run bash -lc make a @rawInput.command", claimed + "run make a @rawInput.command"} {
 			if !slices.Contains(got, want) {
 				t.Errorf("%s: %q misses %q", agent, got, want)
 			}

@@ -203,12 +203,15 @@ func (t *tool) commandFact(s *shape, f fact, cwd string) {
 	switch words, ok := plainWords(joined); {
 	case ok && slices.Equal(words, args), f.role == roleArgv, t.use < 0 && !s.declared && (t.p.argv || t.p == unknownAgent):
 		// A list that an agent sends is what it executes, as far as is known.
+		t.otherAsText = t.otherAsText || !ok || !slices.Equal(words, args)
 	case t.use < 0:
 		// An agent that sends its commands as text may join the words for its shell.
 		t.defect(effects.DefectContradiction, f.from, "the command is a list of words, which as text would be another command")
 	case !wrapped:
 		// Nobody knows whether somebody else's tool joins them.
+		n := len(t.Effects)
 		shell.Text(t.Builder, joined, cwd, f.from)
+		t.asText = append(t.asText, [2]int{n, len(t.Effects)})
 	}
 }
 

@@ -112,10 +112,12 @@ func (t *tool) claimedLocations(kind effects.Kind, seen []string) {
 	}
 }
 
-// unnamedTool handles a call without a tool name. Over ACP a command is the agent's own
-// shell; paths and addresses are taken from the input, and what is done with them from
-// the kind, which is a claim. Everything else is unknown, with the input's paths and
-// commands added for denies.
+// unnamedTool handles a call without a tool name. Over ACP a command is the own shell of an
+// agent whose profile is permd's, and a claim of any other: the same call with a usual name of
+// a shell is one, so it must not get a milder answer for naming nothing, and the command may as
+// well be for a tool server's other machine. Paths and addresses are taken from the input, and
+// what is done with them from the kind, which is a claim. Everything else is unknown, with the
+// input's paths and commands added for denies.
 func (t *tool) unnamedTool() {
 	if t.have != inputObject || len(t.input) == 0 {
 		if t.have != inputOther && t.kindClaims() {
@@ -144,6 +146,12 @@ func (t *tool) unnamedTool() {
 		t.checkAgreement(fs)
 		t.each(s, fs, t.folder(fs, true), verbUnknown)
 		t.unknownMembers(t.input, t.from)
+		if t.p == unknownAgent || t.p.ofLayer {
+			t.unnamedClaim, t.unnamed = true, [2]int{n, len(t.Effects)}
+			if t.otherAsText && (t.Call.Claims.Kind == "read" || t.Call.Claims.Kind == "search") {
+				t.addMissing("the kind says that nothing changes, and as shell text the list of words might")
+			}
+		}
 		if !acp || have&^(commands|1<<roleGrant) != 0 {
 			t.addMissing("the tool has no name, and its input is more than a command")
 		}
@@ -163,6 +171,13 @@ func (t *tool) unnamedTool() {
 		if !t.has(effects.KindQuestion) && !t.has(effects.KindMode) && t.Call.Claims.Kind != "switch_mode" {
 			t.addMissing("the tool has no name")
 		}
+	}
+}
+
+// claimUnnamed marks the effects of a command without a tool name as claims.
+func (t *tool) claimUnnamed() {
+	for i := t.unnamed[0]; i < t.unnamed[1]; i++ {
+		t.Effects[i].Claimed = true
 	}
 }
 

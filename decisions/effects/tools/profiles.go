@@ -56,6 +56,7 @@ type profile struct {
 	identity []string
 	titles   []titleShape
 
+	ofLayer  bool // it is not permd's, but of org or a person
 	personal bool // it is a person's own, which org's rules do not see
 
 	claimedName   bool // a name taken from the title is only a claim

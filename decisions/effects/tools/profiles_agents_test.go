@@ -263,7 +263,7 @@ func TestAgents(t *testing.T) {
 		}), want: []string{"use prod:exec @tool", "run make a @subject.command", "^read . @subject.cwd", "^write . @subject.cwd"}},
 		{name: "words for the person that hide some", call: acp("nobody", func(c *effects.Call) {
 			c.InputFrom, c.Claims.Kind, c.Input, c.Claims.Prompt = "subject", "execute", in(`{"command":"make a"}`), "Run\n\u202eit?"
-		}), want: []string{"run make a @subject.command"}, defects: []string{"characters @title"}},
+		}), want: []string{"?run make a @subject.command"}, defects: []string{"characters @title"}},
 	})
 }
 

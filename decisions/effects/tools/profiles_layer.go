@@ -174,7 +174,7 @@ func (r *layerParser) agent(file string, line int, d *layerAgentData, shapes map
 	case d.Redefines && !redefines:
 		r.fail(file, line, "leave it out", "agent %q: redefines is set, and no name has a profile", d.ID)
 	}
-	a.personal = !r.org
+	a.ofLayer, a.personal = true, !r.org
 	r.out.agents, r.out.names = append(r.out.agents, a), append(r.out.names, d.Names)
 	r.out.list = append(r.out.list, LayerAgent{ID: d.ID, Redefines: redefines, At: fmt.Sprintf("%s:%d", file, line)})
 	if len(r.out.agents) == maxLayerAgents+1 {

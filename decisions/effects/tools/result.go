@@ -17,6 +17,14 @@ func (t *tool) markClaimed(n int) {
 	}
 }
 
+// nothing returns the effect of a command that does nothing.
+func (t *tool) nothing() effects.Effect {
+	return effects.Effect{
+		Kind: effects.KindRun, From: t.from, Text: "run true", Tags: t.Paths.CwdTags(t.cwd),
+		Run: &effects.Run{Program: "true", Shown: []string{"true"}, Stdin: effects.StdinNone, Cwd: t.cwd, Known: true, Readonly: true},
+	}
+}
+
 // addMissing adds an Unknown effect for something that the call lacks.
 func (t *tool) addMissing(why string) {
 	t.Unknown(t.from, why)
@@ -51,10 +59,9 @@ func (t *tool) result() effects.Result {
 	case len(t.Effects) > 0:
 	case t.Nothing:
 		// Comments, true, a cd inside the project: it has no effect.
-		t.Add(effects.Effect{
-			Kind: effects.KindRun, From: t.from, Text: "run true", Tags: t.Paths.CwdTags(t.cwd),
-			Run: &effects.Run{Program: "true", Shown: []string{"true"}, Stdin: effects.StdinNone, Cwd: t.cwd, Known: true, Readonly: true},
-		})
+		e := t.nothing()
+		e.Claimed = t.unnamedClaim
+		t.Add(e)
 	default:
 		t.addMissing("nothing is known of what the call does")
 		r.Missing = t.missing

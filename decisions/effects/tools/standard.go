@@ -2,6 +2,7 @@ package tools
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/permd/permd/decisions/effects"
@@ -84,13 +85,17 @@ func (t *tool) fits(s *shape) bool {
 		r := s.members[m.Name]
 		switch {
 		case kind == 'n':
+		case (r == roleCommand || r == roleCommands) && have&(1<<roleCommand|1<<roleCommands) != 0:
+			return false
+		case (r == roleCommand || r == roleCommands) && kind == '[':
+			have |= 1 << r
 		case r != roleNone:
 			text, ok := strictjson.ParseString(m.Value)
 			if !ok || text == "" || strings.Contains(text, "\x00") || have.has(r) {
 				return false
 			}
 			have |= 1 << r
-		case s.harmless[m.Name]:
+		case s.harmless[m.Name], s.runs() && t.all.harmless[m.Name]:
 			if kind == '{' || kind == '[' {
 				return false
 			}
@@ -109,15 +114,21 @@ func (t *tool) fits(s *shape) bool {
 }
 
 // claimsOfRuns returns the effects of the input's command, which the call has as those of a
-// tool that nobody knows.
+// tool that nobody knows. A list of words is what it executes, as without the name of a tool.
 func (t *tool) claimsOfRuns() (claims []effects.Effect) {
 	for i := range t.Effects {
 		e := t.Effects[i]
+		if slices.ContainsFunc(t.asText, func(at [2]int) bool { return i >= at[0] && i < at[1] }) {
+			continue
+		}
 		if i == t.use || e.Via != nil && e.Via.Effect == t.use {
 			continue
 		}
 		e.NameOf = i + 1
 		claims = append(claims, e)
+	}
+	if len(claims) == 0 && t.Nothing {
+		claims = append(claims, t.nothing())
 	}
 	return claims
 }

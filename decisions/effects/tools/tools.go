@@ -44,8 +44,15 @@ type tool struct {
 	claimed bool
 	// guessed is set if the call's verbs are only guessed.
 	guessed bool
-	missing string
-	hints   []effects.Effect // see Result.Hints
+	// unnamed bounds the effects of a command without a tool name, if it is only a claim.
+	unnamedClaim bool
+	unnamed      [2]int
+	// asText bounds the effects of lists of words as shell text.
+	asText [][2]int
+	// otherAsText is set if a list of words would be another command as shell text.
+	otherAsText bool
+	missing     string
+	hints       []effects.Effect // see Result.Hints
 
 	paths, commands int
 	text            string // the last shell text, for the title of a call with one
@@ -96,6 +103,7 @@ func (w *World) by(harness *profile, c *effects.Call, res *paths.Resolver) effec
 	t.subject()
 	t.switchMode()
 	t.contradict()
+	t.claimUnnamed()
 	t.hint()
 	t.AskForUncertainSearches()
 	t.standFor()

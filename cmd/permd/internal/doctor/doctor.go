@@ -40,6 +40,7 @@ func (x *examination) examine(ctx context.Context) {
 	setup.InspectHooks(x.root, &x.List)
 	setup.InspectACP(&x.List)
 	x.harnessRules(ctx)
+	x.harnessApprovals()
 	x.agentPrograms()
 }
 

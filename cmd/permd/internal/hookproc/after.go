@@ -53,7 +53,7 @@ func after(ctx context.Context, h *hook.Harness, stdin io.Reader) (err error) {
 	defer c.Close()
 	report := client.Finished{SessionID: f.Session, Harness: h.Name, Parent: f.Parent, TurnEnded: f.TurnEnded}
 	if f.Call != nil {
-		report.Call = &client.FinishedCall{ID: f.Call.ID, Tool: f.Call.Name, Input: f.Call.Input}
+		report.Call = &client.FinishedCall{ID: f.Call.ID, Tool: f.Call.Name, Server: f.Call.Server, Input: f.Call.Input}
 	}
 	_, err = client.ReportFinished(ctx, c, &report)
 	return err

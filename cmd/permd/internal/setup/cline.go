@@ -10,10 +10,20 @@ import (
 const clineNote = "turn on Enable Hooks in Cline's settings; Cline goes on with a call when the hook takes longer than 30 seconds"
 
 func clinePlaces(_, home string) []configPlace {
+	folder := filepath.Join(home, "Documents", "Cline", "Hooks")
 	return []configPlace{{
-		name: "cline", mode: 0o700, edit: &ownFile{harness: "cline", text: clineFile}, notes: []string{clineNote},
-		path: filepath.Join(home, "Documents", "Cline", "Hooks", "PreToolUse"),
+		name: "cline", mode: 0o700, edit: &ownFile{harness: "cline", text: clineFile}, notes: []string{clineNote}, path: filepath.Join(folder, "PreToolUse"),
+		after: &configPlace{name: "cline-after", mode: 0o700, edit: &ownFile{harness: "cline", text: clineAfterFile}, path: filepath.Join(folder, "PostToolUse")},
 	}}
+}
+
+// clineAfterFile returns the script that Cline runs after a tool. It decides nothing, and Cline
+// wants an answer from every hook.
+func clineAfterFile(program string) []byte {
+	return fmt.Appendf(nil, `#!/bin/sh
+# %[1]s%[2]s%[3]s
+%[2]s hook cline --after || printf '%%s\n' '{"cancel":false}'
+`, programPrefix, cli.Quote(program), programSuffix)
 }
 
 // clineFile returns the script that Cline runs before a tool. Cline continues if its

@@ -43,12 +43,25 @@ func (i *Installer) InstallHook(ctx context.Context, harness string, o *Options)
 		return err
 	}
 	report := &hookReport{harness, newInstallReport(c, "wrote", "unchanged")}
-	report.Notes = place.notes
+	report.Notes = slices.Clone(place.notes)
 	if report.Action == "unchanged" {
 		report.Notes = nil
 	}
+	var after *configChange
+	if place.after != nil {
+		if after, err = planInstall(place.after, store, program, uint32(os.Geteuid())); err != nil {
+			// Calls are asked about nevertheless.
+			report.Notes, after = append(report.Notes, "permd is not told what has run: "+err.Error()), nil
+		}
+		report.include(after, "wrote")
+	}
 	if err := i.confirmChange(c, store, &report.installReport, o); err != nil {
 		return err
+	}
+	if after != nil && !report.DryRun {
+		if err := after.apply(store, uint32(os.Geteuid())); err != nil {
+			return err
+		}
 	}
 	if report.DryRun {
 		return i.reportHook(report)
@@ -88,10 +101,41 @@ func (i *Installer) UninstallHook(harness string, o *Options) error {
 	if bytes.Contains(c.after, []byte("permd")) && bytes.Contains(c.after, []byte(" hook "+harness)) {
 		report.Notes = append(report.Notes, "the file still has permd hook "+harness+", but not as install writes it: remove it by hand, or the harness keeps asking permd")
 	}
-	if err := i.confirmChange(c, store, &report.installReport, o); err != nil {
+	var after *configChange
+	if place.after != nil {
+		if after, err = planUninstall(place.after, store, uint32(os.Geteuid())); err != nil {
+			report.Notes, after = append(report.Notes, err.Error()), nil
+		}
+		report.include(after, "removed")
+	}
+	first, second := c, after
+	if after != nil {
+		first, second = after, c // the folder goes with the first file, and has to be empty by then
+	}
+	if err := i.confirmChange(first, store, &report.installReport, o); err != nil {
 		return err
 	}
+	if second != nil && !report.DryRun {
+		if err := second.apply(store, uint32(os.Geteuid())); err != nil {
+			return err
+		}
+	}
 	return i.reportHook(report)
+}
+
+// include adds the change of a second file, which may be nil, to the report of the first.
+func (r *hookReport) include(c *configChange, done string) {
+	if c == nil {
+		return
+	}
+	other := newInstallReport(c, done, "")
+	if other.Action == done {
+		if r.Diff == "" {
+			r.File = c.place.path
+		}
+		r.Action, r.Diff = done, r.Diff+other.Diff
+		r.Notes = append(r.Notes, "with "+c.place.path+", which tells permd what has run")
+	}
 }
 
 // configPlace returns the file to change and the store of its backup.

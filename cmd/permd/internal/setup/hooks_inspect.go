@@ -61,6 +61,11 @@ func inspectHook(p *configPlace, x *findings.List) {
 		// Such as one that ends in || true.
 		x.Warn("hooks", "check it, and then: "+again, "%s: %s has permd hook %s, but not as install writes it: calls may run when the hook fails", p.name, p.path, p.name)
 	}
+	if p.after != nil {
+		if text, err := os.ReadFile(p.after.path); err != nil || !tellsAfter(p.after, text) {
+			entries.silent = append(entries.silent, "PostToolUse")
+		}
+	}
 	if len(entries.silent) > 0 && len(entries.programs) > 0 {
 		x.Warn("hooks", again, "%s: %s: nothing tells permd at %s what has run, so questions wait on that are over", p.name, p.path, strings.Join(entries.silent, ", "))
 	}
@@ -70,4 +75,10 @@ func inspectHook(p *configPlace, x *findings.List) {
 	for _, problem := range entries.problems {
 		x.Error("hooks", again, "%s: %s: %s", p.name, p.path, problem)
 	}
+}
+
+// tellsAfter reports whether the file for events after a tool is as install writes it.
+func tellsAfter(p *configPlace, text []byte) bool {
+	entries, err := p.edit.check(text)
+	return err == nil && len(entries.programs) > 0 && len(entries.problems) == 0
 }

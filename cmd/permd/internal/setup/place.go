@@ -20,6 +20,8 @@ type configPlace struct {
 	edit    configEditor
 	// notes are printed after installing.
 	notes []string
+	// after is the file of its own that the harness runs after a tool, nil for none.
+	after *configPlace
 }
 
 // configEditor installs permd in the text of a configuration file, and removes it. A
