@@ -116,6 +116,7 @@ func (v *invocation) findCommand(i, end int) {
 		case w.Dynamic() || !strings.Contains(w.Text, "{}"):
 		case w.Text == "{}" && !inside && len(roots) == 1 && !roots[0].Dynamic() && !roots[0].Glob && j > 0:
 			*w = v.foundPath(i, roots[0])
+			w.Several = v.args[end].Text != ";"
 		default:
 			*w = effects.Word{Text: effects.DynamicWord, Shown: w.Text}
 			known = known && j > 0
