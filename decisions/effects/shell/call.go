@@ -121,10 +121,10 @@ func (s *walker) simple(words []effects.Word, at scope, in runs.Input) exitScope
 // command adds the effects of a program in each folder that the shell may be in.
 func (s *walker) command(words []effects.Word, at *scope, in runs.Input) {
 	if cwd := at.cwd(); cwd != "" {
-		s.b.Command(words, runs.Setting{Cwd: cwd, From: s.from, Stdin: in.Kind, Text: in.Text, Printed: in.Printed})
+		s.b.Command(words, runs.Setting{Cwd: cwd, From: s.from, Stdin: in.Kind, Text: in.Text, Printed: in.Printed, Words: in.Words})
 		return
 	}
 	s.each(at, func(cwd string) {
-		s.b.Command(words, runs.Setting{Cwd: cwd, From: s.from, Stdin: in.Kind, Text: in.Text, Printed: in.Printed})
+		s.b.Command(words, runs.Setting{Cwd: cwd, From: s.from, Stdin: in.Kind, Text: in.Text, Printed: in.Printed, Words: in.Words})
 	})
 }
