@@ -18,15 +18,21 @@ func (s *walker) call(cmd *syntax.CallExpr, at scope, in, outer runs.Input) (out
 		if s.boundReached() {
 			return bothExits(at), false
 		}
+		alone := len(cmd.Args) == 0
+		value, known := "", false
+		if alone {
+			value, known = s.newValue(a, &at)
+		}
 		s.assignment(a, &at, outer)
 		if in.Kind != outer.Kind && substitutes(a.Value) {
 			// dash, zsh and busybox open the redirections before they expand this.
 			s.assignment(a, &at, in)
 		}
-		alone := len(cmd.Args) == 0
 		if alone {
 			s.abortOn(a.Value, &at)
-			s.bind(a, &at)
+			if known {
+				s.set(a.Name.Value, value, &at)
+			}
 		}
 		if alone && plainVariable(a.Name.Value) && a.Index == nil && a.Array == nil {
 			continue // a variable of the text, which no program sees
