@@ -18,12 +18,12 @@ type Words struct {
 	Found *effects.Word
 }
 
-// appended adds the effects of a command with the words that its wrapper certainly reads,
+// withCertain adds the effects of a command with the words that its wrapper certainly reads,
 // and reports whether it did. The wrapper adds nothing then: it is read-only if all those
 // commands are.
-func (b *Builder) appended(index int, options, command []effects.Word, at Setting) bool {
-	if at.Words == nil || at.Stdin != effects.StdinPipe || command[0].Expandable() {
-		return false
+func (b *Builder) withCertain(index int, options, command []effects.Word, at Setting) bool {
+	if at.Words == nil || at.Stdin != effects.StdinPipe || command[0].Expandable() || command[0].Text == "time" {
+		return false // time is a word of shells, and to xargs a program
 	}
 	o, ok := appendOptions(options)
 	if !ok || o.nul != (at.Words.Found != nil) {
