@@ -7,7 +7,6 @@ package fsfake
 import (
 	"errors"
 	"fmt"
-	"github.com/permd/permd/decisions/effects"
 	"io/fs"
 	"path"
 	"strings"
@@ -73,9 +72,12 @@ func (f *FS) Dir(p string) *FS { return f.put(p, node{mode: fs.ModeDir | 0o755})
 // File adds a regular file.
 func (f *FS) File(p, data string) *FS { return f.put(p, node{mode: 0o644, data: []byte(data)}) }
 
+// linked is effects.ModeLinked.
+const linked fs.FileMode = 1 << 18
+
 // Linked adds a regular file that has another name, which is not known.
 func (f *FS) Linked(p, data string) *FS {
-	return f.put(p, node{mode: 0o644 | effects.ModeLinked, data: []byte(data)})
+	return f.put(p, node{mode: 0o644 | linked, data: []byte(data)})
 }
 
 // Link adds a symbolic link; target is stored as written.
