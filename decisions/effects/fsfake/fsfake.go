@@ -72,14 +72,6 @@ func (f *FS) Dir(p string) *FS { return f.put(p, node{mode: fs.ModeDir | 0o755})
 // File adds a regular file.
 func (f *FS) File(p, data string) *FS { return f.put(p, node{mode: 0o644, data: []byte(data)}) }
 
-// linked is effects.ModeLinked.
-const linked fs.FileMode = 1 << 18
-
-// Linked adds a regular file that has another name, which is not known.
-func (f *FS) Linked(p, data string) *FS {
-	return f.put(p, node{mode: 0o644 | linked, data: []byte(data)})
-}
-
 // Link adds a symbolic link; target is stored as written.
 func (f *FS) Link(p, target string) *FS {
 	return f.put(p, node{mode: fs.ModeSymlink | 0o777, target: target})

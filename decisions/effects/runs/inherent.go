@@ -37,16 +37,11 @@ func (v *invocation) repositorySecrets() {
 	if len(v.subs) == 0 || v.run.Program != "git" {
 		return
 	}
-	r := v.ofGit()
-	r.Secrets()
-}
-
-// ofGit returns a run of a sub-command of git.
-func (v *invocation) ofGit() git.Run {
-	return git.Run{
+	r := git.Run{
 		Call: &v.b.Collector, Sub: v.subs[0], Args: v.args, Flags: v.flags, Operands: v.operands, Dashes: v.dashes, Unparsed: v.unparsed,
 		Cwd: v.run.Cwd, From: v.at.From, Into: wordEffects{v},
 	}
+	r.Secrets()
 }
 
 // wordEffects adds effects of the words of an invocation.
@@ -104,11 +99,6 @@ func (v *invocation) ownData() bool {
 	p := v.p
 	if !p.OwnData || v.changes || p.Unknown != "" || len(p.OwnDataWith) > 0 && !v.has(p.OwnDataWith) || p.Rearranges && len(v.operands) > 0 {
 		return false
-	}
-	if v.run.Program == "git" && len(v.subs) > 0 {
-		if r := v.ofGit(); !r.OnlyPlain() {
-			return false
-		}
 	}
 	v.obeyed = obeys.Run{Call: &v.b.Collector, Program: p, Run: v.run, Args: v.args, Operands: v.operands}
 	return v.obeyed.Project() == "" && v.obeyed.Shim() == "" && v.obeyed.Hook() == ""

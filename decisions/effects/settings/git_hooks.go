@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/decisions/effects/paths"
 	"github.com/permd/permd/internal/lazy"
 )
@@ -25,8 +24,8 @@ func (a *Surroundings) Hook(dir string) string {
 	if dirs == nil {
 		return path.Join(tree, ".git")
 	}
-	if file := a.odd(dirs[0], dirs[len(dirs)-1]); file != "" {
-		return file
+	if !a.onBranch(paths.Child(dirs[0], "HEAD")) {
+		return path.Join(dirs[0], "HEAD")
 	}
 	for _, git := range dirs {
 		if file := a.linkIn(git); file != "" {
@@ -111,48 +110,25 @@ func (a *Surroundings) quietConfig(file string) bool {
 	})
 }
 
-// These match the text of HEAD on a branch, and that of HEAD or a branch at a commit.
-var (
-	atBranch = lazy.Regexp(`^ref: (refs/heads/[^\x00-\x20~^:?*\[\\\x7f]+)\n?$`)
-	atCommit = lazy.Regexp(`^([0-9a-f]{40}|[0-9a-f]{64})\n?$`)
-)
+// atBranch matches the text of HEAD on a branch, and at a commit.
+var atBranch = lazy.Regexp(`^(ref: refs/heads/[^\x00-\x20~^:?*\[\\\x7f]+|[0-9a-f]{40}|[0-9a-f]{64})\n?$`)
 
-// odd returns HEAD of a working tree, or the branch in the repository's folder that it names,
-// if a commit would write another reference than the branch that is checked out; "" if not.
-func (a *Surroundings) odd(head, common string) string {
-	file := paths.Child(head, "HEAD")
-	if a.Files.Changed(file) {
-		return file
+// onBranch reports whether a file says that a branch, or a commit, is checked out, so that
+// a commit writes no other reference.
+func (a *Surroundings) onBranch(head string) bool {
+	if a.Files.Changed(head) {
+		return false
 	}
-	data, err := a.FS.ReadFile(file, maxObeyed)
-	if err != nil || strings.Contains(string(data), "..") {
-		return file
-	}
-	if atCommit().Match(data) {
-		return ""
-	}
-	name := atBranch().FindSubmatch(data)
-	if name == nil {
-		return file
-	}
-	// A branch may name another reference in turn. One without a file is packed, as a commit,
-	// or has none yet.
-	branch := path.Join(common, string(name[1]))
-	data, err = a.FS.ReadFile(branch, maxObeyed)
-	if errors.Is(err, fs.ErrNotExist) || err == nil && atCommit().Match(data) {
-		return ""
-	}
-	return branch
+	data, err := a.FS.ReadFile(head, maxObeyed)
+	return err == nil && atBranch().Match(data) && !strings.Contains(string(data), "..")
 }
 
 // linkIn returns a link among what git writes in a repository's folder (its index, its
 // objects, branches and their logs, the message of a commit), through which it would write
-// elsewhere; also what cannot be read, or is too much. The message and the logs are written
-// in place, so no hard link may be among them; git puts a new file in the place of any other.
+// elsewhere; also what cannot be read, or is too much.
 func (a *Surroundings) linkIn(git string) string {
-	folders := []string{".", "objects", "rr-cache", "refs", "logs", "logs/refs", "refs/heads", "logs/refs/heads"}
-	const branches = 6 // from here on with the folders below
-	logs := 0
+	folders := []string{".", "objects", "refs", "logs", "logs/refs", "refs/heads", "logs/refs/heads"}
+	const branches = 5 // from here on with the folders below
 	for i := 0; i < len(folders); i++ {
 		dir := path.Join(git, folders[i])
 		if i == maxRefFolders {
@@ -165,15 +141,6 @@ func (a *Surroundings) linkIn(git string) string {
 		for _, e := range names {
 			if e.Type()&fs.ModeSymlink != 0 {
 				return path.Join(dir, e.Name())
-			}
-			isLog := strings.HasPrefix(folders[i], "logs") && !e.IsDir()
-			if isLog {
-				logs++
-			}
-			if isLog || i == 0 && e.Name() == "COMMIT_EDITMSG" {
-				if mode, err := a.FS.Lstat(path.Join(dir, e.Name())); err != nil || mode&effects.ModeLinked != 0 || logs > maxGitNames {
-					return path.Join(dir, e.Name())
-				}
 			}
 			if e.IsDir() && i >= branches {
 				folders = append(folders, path.Join(folders[i], e.Name()))
