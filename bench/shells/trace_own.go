@@ -97,7 +97,7 @@ var (
 // Files that every program, or some programs, of the system open for themselves.
 var (
 	ownFolders = []string{"/lib/", "/lib64/", "/usr/lib/", "/usr/lib64/", "/usr/share/locale/", "/usr/share/zoneinfo/", "/usr/share/awk/", "/usr/share/i18n/", "/usr/share/file/", "/usr/share/misc/", "/etc/alternatives/", "/sys/fs/cgroup/", "/usr/libexec/", "/usr/share/git-core/templates/"}
-	ownSingle  = []string{"/etc/ld.so.cache", "/etc/ld.so.preload", "/etc/locale.alias", "/etc/localtime", "/proc/filesystems", "/proc/self/maps", "/dev/null", "/dev/tty", "/etc/magic", "/proc/meminfo", "/proc/cpuinfo", "/sys/devices/system/cpu/online", "/proc/self/cgroup", "/proc/self/mountinfo", "/dev/urandom"}
+	ownSingle  = []string{"/etc/ld.so.cache", "/etc/ld.so.preload", "/etc/locale.alias", "/etc/localtime", "/proc/filesystems", "/proc/self/maps", "/dev/null", "/dev/tty", "/etc/magic", "/proc/meminfo", "/proc/cpuinfo", "/sys/devices/system/cpu/online", "/proc/self/cgroup", "/proc/self/mountinfo", "/proc/self/fd", "/dev/urandom"}
 	lookUp     = []string{"/etc/nsswitch.conf", "/etc/passwd", "/etc/group"} // to show the names of owners
 	looksUp    = []string{"ls", "dir", "vdir", "stat", "find", "git", "tree", "tar", "install"}
 	resolver   = []string{"/etc/host.conf", "/etc/resolv.conf", "/etc/hosts"}                                                                      // git looks up the name of the machine for an author without an address

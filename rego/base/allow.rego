@@ -25,13 +25,15 @@ allow contains "only looks at the project" if {
 	not "secret" in input.effect.tags
 }
 
-# Programs that only print what they are given or name as a file, wherever they
-# run and whatever comes in. What they read is an effect of its own.
+# Programs that only print what they are given or name as a file, or what they
+# know of the machine, wherever they run and whatever comes in. What they read is
+# an effect of its own, and no file of the folder tells them anything.
 printers := {
-	"[", "awk", "base64", "basename", "cat", "cmp", "column", "comm", "cut", "date", "diff", "dirname", "echo", "expr", "false", "fd",
-	"file", "find", "fold", "gawk", "grep", "egrep", "fgrep", "head", "hexdump", "join", "jq", "ls", "md5sum", "nl", "od", "paste",
-	"printf", "pwd", "readlink", "realpath", "rev", "rg", "sed", "seq", "sha1sum", "sha256sum", "shasum", "sleep", "sort", "stat",
-	"strings", "tac", "tail", "test", "tr", "tree", "true", "uniq", "wc", "xxd", "yq",
+	"[", "arch", "awk", "base64", "basename", "cat", "cmp", "column", "comm", "cut", "date", "df", "diff", "dirname", "du", "echo", "expr",
+	"false", "fd", "file", "find", "fold", "free", "gawk", "grep", "egrep", "fgrep", "groups", "head", "hexdump", "hostname", "id", "join",
+	"jq", "ls", "lsof", "md5sum", "nl", "nproc", "od", "paste", "pgrep", "pidof", "printf", "ps", "pwd", "readlink", "realpath", "rev", "rg",
+	"sed", "seq", "sha1sum", "sha256sum", "shasum", "sleep", "sort", "stat", "strings", "tac", "tail", "test", "tr", "tree", "true", "tty",
+	"uname", "uniq", "uptime", "wc", "which", "whoami", "xxd", "yq",
 }
 
 printer_run if {

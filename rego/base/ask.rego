@@ -30,6 +30,9 @@ ask contains "runs a program that may change something" if {
 # The profiles say which runs that change something are ordinary work.
 default ordinary_run := false
 
+# And which of them only change the files that they name.
+default file_run := false
+
 # METADATA
 # title: Programs that print a secret
 # description: |
@@ -56,6 +59,7 @@ ask contains "runs outside of the project" if {
 	"outside" in input.effect.tags
 	not looks_at_tree
 	not printer_run
+	not file_run
 }
 
 # METADATA

@@ -70,9 +70,10 @@ ask contains "changes a folder of the project with all that is in it" if {
 	"in_project" in input.effect.tags
 }
 
-# Programs that do nothing but read, write and delete what their words name:
-# each of those is an effect of its own, which is decided by itself. What the
-# program table does not know of them is an unknown effect.
+# Programs that do nothing but read, write and delete what their words name, in
+# whatever folder they run: each of those is an effect of its own, which is
+# decided by itself. What the program table does not know of them is an unknown
+# effect.
 file_programs := {"cp", "mkdir", "mv", "rm", "rmdir", "sed", "sort", "tee", "touch", "uniq"}
 
 # METADATA
@@ -91,7 +92,6 @@ file_run if {
 	input.effect.claimed == false
 	input.effect.declared == false
 	input.effect.stdin != "network"
-	"in_project" in input.effect.tags
 }
 
 ordinary_run if file_run

@@ -64,9 +64,16 @@ test_balanced_file_program if {
 	count(base.ask) == 0 with input as run("mkdir", ["a"], {"known": true})
 }
 
+# What it changes there is an effect of its own, which asks.
+test_balanced_file_program_outside if {
+	outside := run("mkdir", ["a"], {"known": true, "tags": ["outside"]})
+	base.allow == {"changes only the files it names"} with input as outside
+	count(base.ask) == 0 with input as outside
+}
+
 test_balanced_no_file_program[name] if {
 	some name, example in {
-		"outside": run("mkdir", ["a"], {"known": true, "tags": ["outside"]}),
+		"another outside": run("make", ["a"], {"known": true, "tags": ["outside"]}),
 		"from the network": run("tee", ["a"], {"known": true, "stdin": "network"}),
 		"own table": run("mkdir", ["a"], {"known": false}),
 		"own path": run("./mkdir", ["a"], {"known": false}),

@@ -78,7 +78,7 @@ test_no_shell_text[name] if {
 
 test_no_printers[name] if {
 	some name, example in {
-		"changing": run("sed", ["-i"], {"known": true, "tags": ["outside"]}),
+		"changing": run("awk", ["-i"], {"known": true, "tags": ["outside"]}),
 		"not in the table": run("jq", [], {"tags": ["outside"]}),
 		"claimed": run("ls", [], object.union(reader, {"claimed": true, "tags": ["outside"]})),
 	}

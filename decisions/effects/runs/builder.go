@@ -46,6 +46,8 @@ type Builder struct {
 	// FinalFolders holds the folders in which the call may leave a shell, see
 	// Result.Folders.
 	FinalFolders []string
+	// Found is what the last find printed, a NUL after each; nil if it did anything else.
+	Found *effects.Word
 	// Environments are those that the call activates, see Result.Activated.
 	Environments environments.Environments
 	// Unread holds what exceeded a bound, and what is possible: a part of Result.Rest.

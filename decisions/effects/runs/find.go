@@ -9,6 +9,7 @@ import (
 	"github.com/permd/permd/decisions/effects/display"
 	"github.com/permd/permd/decisions/effects/paths"
 	"github.com/permd/permd/decisions/effects/programs"
+	"github.com/permd/permd/internal/wordset"
 )
 
 // find interprets the words of find: starting points, then an expression.
@@ -38,7 +39,31 @@ func (v *invocation) find() {
 			v.operands = append(v.operands, i)
 		}
 	}
+	v.found()
 }
+
+// found notes what the run prints if that is the paths that it finds, a NUL after each, and
+// nothing else. As with a command for them, they may not be those of secrets, nor behind
+// links to folders.
+func (v *invocation) found() {
+	roots, last := v.findRoots(), len(v.args)-1
+	if v.b.Found = nil; last < 0 || v.args[last].Text != "-print0" || v.changes || v.unparsed || v.searchesHidden || len(roots) != 1 || roots[0].Expandable() {
+		return
+	}
+	for _, f := range v.flags {
+		if !foundBy.Has(f) {
+			return
+		}
+	}
+	if slices.ContainsFunc(v.args[:last], func(w effects.Word) bool { return w.Dynamic() || w.Text == "-print0" }) {
+		return
+	}
+	w := v.foundPath(last, roots[0])
+	v.b.Found = &w
+}
+
+// foundBy are the parts of find's expression that only choose among paths.
+var foundBy = wordset.Fields("-print0 -name -iname -path -ipath -wholename -iwholename -type -maxdepth -mindepth -size -mtime -mmin -empty -not ! -a -and -o -or -prune -xdev -P")
 
 // primary interprets one word of find's expression, with its value.
 func (v *invocation) primary(use *programs.OptionUse) {
@@ -116,6 +141,7 @@ func (v *invocation) findCommand(i, end int) {
 		case w.Dynamic() || !strings.Contains(w.Text, "{}"):
 		case w.Text == "{}" && !inside && len(roots) == 1 && !roots[0].Dynamic() && !roots[0].Glob && j > 0:
 			*w = v.foundPath(i, roots[0])
+			w.Several = v.args[end].Text != ";"
 		default:
 			*w = effects.Word{Text: effects.DynamicWord, Shown: w.Text}
 			known = known && j > 0

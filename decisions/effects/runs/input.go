@@ -14,6 +14,8 @@ type Input struct {
 	Text string
 	// Printed is the output of a preceding command, if known.
 	Printed string
+	// Words are what a command that appends words (xargs) certainly reads, nil if not known.
+	Words *Words
 	// Own is set for the last command of a pipeline: zsh expands its words in the shell
 	// itself, where substitutions read the shell's input.
 	Own *Input
@@ -69,45 +71,6 @@ func (v *invocation) curlConfig() {
 	if len(words) > 1 && !slices.ContainsFunc(words[1:], func(w effects.Word) bool { return w.Text == "--config" }) {
 		v.b.Run(words, Setting{Cwd: v.run.Cwd, From: v.at.From, Stdin: effects.StdinNone})
 	}
-}
-
-// maxAppended is how many words of its input a command is read with.
-const maxAppended = 64
-
-// withAppended adds the effects of a command with the words that its wrapper (xargs) reads
-// from standard input, if these are known.
-func (b *Builder) withAppended(options, command []effects.Word, at Setting) {
-	text := at.Printed
-	if at.Stdin == effects.StdinText && at.Text != effects.DynamicWord {
-		text = at.Text
-	}
-	given := strings.Fields(text)
-	if len(given) == 0 || len(given) > maxAppended || command[0].Dynamic() || command[0].Glob {
-		return
-	}
-	place := "" // the replacement string of -I
-	for i := range options {
-		rest, ok := strings.CutPrefix(options[i].Text, "-I")
-		switch {
-		case ok && rest != "":
-			place = rest
-		case ok && i+1 < len(options):
-			place = options[i+1].Text
-		}
-	}
-	words := slices.Clone(command)
-	if place == "" {
-		for _, text := range given {
-			words = append(words, effects.LiteralWord(strings.Trim(text, `"'`)))
-		}
-	} else {
-		line, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
-		for i := range words {
-			words[i].Text = strings.ReplaceAll(words[i].Text, place, line)
-		}
-	}
-	at.Stdin, at.Text, at.Printed = effects.StdinNone, "", ""
-	b.Command(words, at)
 }
 
 // MaxOutput is the longest output that is followed, in bytes.

@@ -35,7 +35,7 @@ func (v *invocation) operandEffects() {
 			}
 		}
 		behind := v.dashes >= 0 && n >= v.dashes && v.p.HasDashes
-		if w := &v.args[i]; w.Glob && !w.One && !w.Dynamic() && !behind && programs.MovesOthers(specs, n, len(v.operands)) {
+		if w := &v.args[i]; (w.Glob && !w.One || w.Several) && !w.Dynamic() && !behind && programs.MovesOthers(specs, n, len(v.operands)) {
 			v.unknown(i, "a pattern that may become several words, of which each means something else: "+display.Display(display.ShowWord(&v.args[i])))
 		}
 		v.apply(role, i, v.args[i], false, tree)

@@ -79,6 +79,10 @@ func (v *invocation) patternWord(i int) bool {
 // know.
 func (v *invocation) patternValue(o *programs.Option, i int) {
 	w := &v.args[i]
+	if w.Several {
+		v.unknown(i, "several words in the place of an option's value: "+display.Display(display.ShowWord(w)))
+		return
+	}
 	if !w.Glob || w.Dynamic() {
 		return
 	}

@@ -34,6 +34,8 @@ type Setting struct {
 	// Printed is the output of a preceding command, if known: its effects are added for
 	// denies, but nothing is allowed because of it.
 	Printed string
+	// Words are what a program that appends words (xargs) certainly reads, nil if not known.
+	Words *Words
 	// via is the run that causes this one, nil if none.
 	via *effects.Via
 	// wrapped is the number of wrappers around the command; appended is set if one of

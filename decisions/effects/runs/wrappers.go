@@ -25,6 +25,9 @@ func (b *Builder) wrapped(p *programs.Program, words []effects.Word, at Setting)
 			b.UnknownArg(index, start, at.From, "words that the program hands to a shell, which reads them once more")
 		}
 		if p.Wrapper.Appends {
+			if b.withCertain(index, args[:start], args[start:], at) {
+				return
+			}
 			b.UnknownArg(index, start, at.From, "arguments that are read while it runs")
 			b.withAppended(args[:start], args[start:], at)
 			if at.appendsWords = true; !readsWordsFile(args[:start]) {

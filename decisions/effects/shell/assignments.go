@@ -71,10 +71,11 @@ func plainDeclaration(text string) bool {
 	return !strings.Contains(name, "[") && !strings.HasPrefix(value, "(")
 }
 
-// assignment walks an assignment's value and records its name.
+// assignment walks an assignment's value, which may hold that of the same variable before,
+// and records its name.
 func (s *walker) assignment(a *syntax.Assign, at *scope, in runs.Input) {
 	if a.Name != nil {
-		s.assign(a.Name.Value, at)
+		defer s.assign(a.Name.Value, at)
 	}
 	if a.Index != nil {
 		s.substitutions(a.Index, at, in)

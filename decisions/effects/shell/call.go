@@ -18,15 +18,21 @@ func (s *walker) call(cmd *syntax.CallExpr, at scope, in, outer runs.Input) (out
 		if s.boundReached() {
 			return bothExits(at), false
 		}
+		alone := len(cmd.Args) == 0
+		value, known := "", false
+		if alone {
+			value, known = s.newValue(a, &at)
+		}
 		s.assignment(a, &at, outer)
 		if in.Kind != outer.Kind && substitutes(a.Value) {
 			// dash, zsh and busybox open the redirections before they expand this.
 			s.assignment(a, &at, in)
 		}
-		alone := len(cmd.Args) == 0
 		if alone {
 			s.abortOn(a.Value, &at)
-			s.bind(a, &at)
+			if known {
+				s.set(a.Name.Value, value, &at)
+			}
 		}
 		if alone && plainVariable(a.Name.Value) && a.Index == nil && a.Array == nil {
 			continue // a variable of the text, which no program sees
@@ -121,10 +127,10 @@ func (s *walker) simple(words []effects.Word, at scope, in runs.Input) exitScope
 // command adds the effects of a program in each folder that the shell may be in.
 func (s *walker) command(words []effects.Word, at *scope, in runs.Input) {
 	if cwd := at.cwd(); cwd != "" {
-		s.b.Command(words, runs.Setting{Cwd: cwd, From: s.from, Stdin: in.Kind, Text: in.Text, Printed: in.Printed})
+		s.b.Command(words, runs.Setting{Cwd: cwd, From: s.from, Stdin: in.Kind, Text: in.Text, Printed: in.Printed, Words: in.Words})
 		return
 	}
 	s.each(at, func(cwd string) {
-		s.b.Command(words, runs.Setting{Cwd: cwd, From: s.from, Stdin: in.Kind, Text: in.Text, Printed: in.Printed})
+		s.b.Command(words, runs.Setting{Cwd: cwd, From: s.from, Stdin: in.Kind, Text: in.Text, Printed: in.Printed, Words: in.Words})
 	})
 }

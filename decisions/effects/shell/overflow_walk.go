@@ -131,9 +131,9 @@ func (w *restWalk) stmt(n *syntax.Stmt) {
 // call reads a command, once for each value of a loop's variable that it contains.
 func (w *restWalk) call(call *syntax.CallExpr, in runs.Input) {
 	for _, a := range call.Assigns {
-		w.s.assignment(a, &w.at, in)
-		if len(call.Args) == 0 {
-			w.s.bind(a, &w.at)
+		value, known := w.s.newValue(a, &w.at)
+		if w.s.assignment(a, &w.at, in); known && len(call.Args) == 0 {
+			w.s.set(a.Name.Value, value, &w.at)
 		}
 	}
 	var words []effects.Word

@@ -9,18 +9,17 @@ import (
 	"github.com/permd/permd/internal/wordset"
 )
 
-// bind records what an assignment without a command sets, if that is known.
-func (s *walker) bind(a *syntax.Assign, at *scope) {
+// newValue returns what an assignment without a command sets, if that is known. It is read
+// before the assignment: the value may hold that of the same variable (n=$((n+1))).
+func (s *walker) newValue(a *syntax.Assign, at *scope) (string, bool) {
 	if a.Index != nil || a.Array != nil || a.Append || a.Naked {
-		return
+		return "", false
 	}
 	value := effects.Word{}
 	if a.Value != nil {
 		value = s.value(a.Value, s.source(a.Value), at)
 	}
-	if !value.Dynamic() {
-		s.set(a.Name.Value, value.Text, at)
-	}
+	return value.Text, !value.Dynamic()
 }
 
 // set records the value of an ordinary variable: neither the shell nor a declaration of

@@ -180,6 +180,7 @@ func (s *walker) binary(cmd *syntax.BinaryCmd, at scope, in runs.Input) exitScop
 		walk := func() {
 			s.outOfLoops(func() { s.stmt(cmd.X, at.subshell(), in) })
 		}
+		s.b.Found = nil
 		walk()
 		end, before := len(s.b.Effects), s.b.Changes()
 		kind := effects.StdinPipe
@@ -189,6 +190,9 @@ func (s *walker) binary(cmd *syntax.BinaryCmd, at scope, in runs.Input) exitScop
 		piped := runs.Input{Kind: kind}
 		if kind == effects.StdinPipe {
 			piped.Printed = s.output(cmd.X, &at, in)
+			if cmd.Op == syntax.Pipe {
+				piped.Words = s.wordsFor(cmd.X, cmd.Y, &at)
+			}
 		}
 		if s.b.Readers()&plainshell.Zsh != 0 {
 			own := in
