@@ -159,7 +159,7 @@ func TestNamedOptionsTouch(t *testing.T) {
 func callWords() *rapid.Generator[[]string] {
 	return rapid.SliceOfN(rapid.SampledFrom([]string{
 		"--json", "--json=1", "--jso", "--env", "--env=prod", "--env=dev", "prod", "dev", "-e", "-eprod", "-x", "-xy", "-y", "-5", "-", "--",
-		"a", "b", "push", "close", "../x", "/etc/x", "a=b", "''", "--dry-run", "--force", "-f", "--no-verify", "-v", "--cov=x", "-k",
+		"a", "b", "push", "close", "../x", "/etc/x", "a=b", "''", "--dry-run", "--force", "-f", "--no-verify", "-v", "--cov=x", "-k", "--pdb", "--cov-report=x",
 	}), 0, 6)
 }
 
@@ -172,8 +172,8 @@ func TestWidenedLinesCoverNothingElse(t *testing.T) {
 	table := shippedTable(t)
 	cx := pattern.Context{Project: "/h/p", Home: "/h", Cwd: "/h/p"}
 	matched, named := 0, 0
-	rapid.Check(t, func(rt *rapid.T) {
-		begin := rapid.SampledFrom([]string{"tool", "tool do", "tool do it", "git push", "git", "pytest", "npm run lint", "npm run lint --", "go test", "mise run x", "cargo build"}).Draw(rt, "begin")
+	check := func(rt *rapid.T) {
+		begin := rapid.SampledFrom([]string{"tool", "tool do", "tool do it", "git push", "git", "pytest", "npm run lint", "npm run lint --", "go test", "mise run x", "cargo build", "pytest", "pytest a", "rm", "mkdir"}).Draw(rt, "begin")
 		first := callWords().Draw(rt, "first")
 		second := callWords().Draw(rt, "second")
 		switch rapid.IntRange(0, 4).Draw(rt, "how") {
@@ -207,7 +207,11 @@ func TestWidenedLinesCoverNothingElse(t *testing.T) {
 				rt.Fatalf("%s, of %q, covers %q: %q is not %q", line, run.Run.Args, other.Run.Args, b, a)
 			}
 		}
-	})
+	}
+	// Few lines name options.
+	for range 40 {
+		rapid.Check(t, check)
+	}
 	if matched < 5 || named < 5 {
 		t.Errorf("%d lines matched another call, and %d name options: too few to tell", matched, named)
 	}
