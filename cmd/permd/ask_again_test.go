@@ -40,7 +40,7 @@ func TestAskAgain(t *testing.T) {
 		{"npm test", "package.json", `{"scripts": {"test": "vitest run", "start": "node a.js"}}`,
 			`script test of ./package.json has changed since`, "test: vitest\n", "test: vitest run\n"},
 		{"npm start", "package.json", `{"scripts": {"test": "vitest run", "start": "node b.js"}}`,
-			`"start: node a.js" is now "start: node b.js"`, "test: vitest run\nstart: node a.js\n", "test: vitest run\nstart: node b.js\n"},
+			`"start: node a.js" is now "start: node b.js"`, "start: node a.js\n", "start: node b.js\n"},
 		{"make lint", "Makefile", "lint:\n\tgo vet -all ./...\ntest:\n\tgo test ./...\n",
 			`target lint of ./Makefile has changed`, "lint:\ngo vet ./...\n", "lint:\ngo vet -all ./...\n"},
 		{"make lint", "Makefile", "lint:\n\tgo vet -all ./...\ntest:\n\tgo test -v ./...\n",
@@ -154,7 +154,7 @@ func TestRememberAddBound(t *testing.T) {
 		{"make lint", "target lint of ./Makefile", "make lint", "Makefile"},
 		{"./run.sh", "./run.sh", "./run.sh", "run.sh"},
 		{"bash run.sh", "./run.sh", "bash run.sh", "run.sh"},
-		{"docker compose up *", "./compose.yaml", "docker compose up -d", "compose.yaml"},
+		{"docker compose up", "./compose.yaml", "docker compose up", "compose.yaml"},
 		{"python3 -m pytest", "module pytest in .", "python3 -m pytest", "pytest.py"},
 	} {
 		if got := p.bash(tt.command); got.Verdict != decisions.Ask {

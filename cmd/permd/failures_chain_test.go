@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -20,6 +21,14 @@ func (c *chained) session() (ask func(id string) string) {
 	}
 }
 
+// allowsClaims starts the daemon with a rule that allows the call: the agent has no profile,
+// so the command is its claim.
+func (d *testDaemon) allowsClaims(t *testing.T) {
+	t.Helper()
+	writeFile(t, filepath.Join(d.home, ".config", "permd", "policy.d", "rules.yaml"), "allow:\n  run: [\"git status\"]\n")
+	d.start(t)
+}
+
 // chainAllows is in the answer to it.
 const chainAllows = `"optionId":"y"},`
 
@@ -30,7 +39,8 @@ func TestProxyRestart(t *testing.T) {
 		t.Skip("long: it waits for daemons that end and start")
 	}
 	t.Parallel()
-	d := startDaemon(t)
+	d := newTestDaemon(t)
+	d.allowsClaims(t)
 	c := d.chained(t, "--require")
 	ask := c.session()
 	if got := ask("a"); !strings.Contains(got, chainAllows) {
@@ -61,7 +71,8 @@ func TestProxyEnvelopes(t *testing.T) {
 		t.Skip("long: it needs a daemon and an agent; TestProxyChain is the quick one")
 	}
 	t.Parallel()
-	d := startDaemon(t)
+	d := newTestDaemon(t)
+	d.allowsClaims(t)
 	for name, envelope := range map[string]string{
 		"two methods":        `{"jsonrpc":"2.0","id":2,"method":"_proxy/successor","params":{"method":"session/update","Method":"session/update","params":{}}}`,
 		"two messages":       `{"jsonrpc":"2.0","id":2,"method":"_proxy/successor","params":{"method":"session/update","params":{},"message":{}}}`,

@@ -27,18 +27,19 @@ func (a *app) mcpCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "mcp --name SERVER [flags] -- COMMAND [ARGS...]",
 		Short: "Run an MCP server behind permd",
-		Long: `Run a server of the Model Context Protocol over standard input and output, and
-decide every call of its tools. Put "permd mcp --name SERVER --" in front of the
-server's command in the settings of any MCP client. permd starts the server and
-relays all messages. A call reaches the server only if rules, a remembered answer or
-you allow it. If it is denied, the model reads why.
+		Long: `Run a server of the Model Context Protocol over standard input and output,
+and decide every call of its tools. Put "permd mcp --name SERVER --" in front
+of the server's command in the settings of any MCP client. permd starts the
+server and relays all messages. A call reaches the server only if rules, a
+remembered answer or you allow it. If it is denied, the model reads why.
 
-You are asked in the client, if it can show a form (elicitation). Otherwise the model
-is told that the call waits for you: permd allow lists it.
+You are asked in the client, if it can show a form (elicitation). Otherwise the
+model is told that the call waits for you: permd allow lists it.
 
-Rules and remembered answers know a tool as SERVER:TOOL. What you allow is remembered
-for the tool as the server describes it now. If its description or the schema of its
-input changes later, you are asked, also where a rule allows the tool.
+Rules and remembered answers know a tool as SERVER:TOOL. What you allow is
+remembered for the tool as the server describes it now. If its description or
+the schema of its input changes later, you are asked, also where a rule allows
+the tool.
 
 Without a daemon no call is made. The exit code is that of the server.
 
