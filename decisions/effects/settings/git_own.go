@@ -6,6 +6,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 
 	"github.com/permd/permd/internal/lexpath"
@@ -90,6 +91,39 @@ func (a *Surroundings) NoFile(file string) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
 }
 
+// readTexts are texts that were read before: a person's own files are the same for each run.
+// What is read of a text depends on nothing else.
+type readTexts struct {
+	mu    sync.Mutex
+	texts map[string][]entry // nobody changes an entry
+}
+
+// maxTexts bounds the texts, each of maxObeyed bytes at most.
+const maxTexts = 16
+
+var ownTexts readTexts
+
+func (r *readTexts) read(s *Format, data []byte) ([]entry, error) {
+	r.mu.Lock()
+	list, ok := r.texts[string(data)]
+	r.mu.Unlock()
+	if ok {
+		return list, nil
+	}
+	text := string(data)
+	list, err := s.read(text)
+	if err != nil {
+		return nil, err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.texts) >= maxTexts || r.texts == nil {
+		r.texts = map[string][]entry{}
+	}
+	r.texts[text] = list
+	return list, nil
+}
+
 // notUnderstood is what OwnSettings returns for a file that is not understood.
 const notUnderstood = "its content"
 
@@ -104,7 +138,7 @@ func (a *Surroundings) ownFile(s *Format, o *ownCheck, file string, depth int) s
 	case err != nil:
 		return notUnderstood
 	}
-	list, err := s.read(string(data))
+	list, err := ownTexts.read(s, data)
 	if err != nil {
 		return notUnderstood
 	}
