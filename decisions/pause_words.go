@@ -2,9 +2,10 @@ package decisions
 
 import (
 	"context"
-	"github.com/go-json-experiment/json"
 	"strings"
 	"time"
+
+	"github.com/go-json-experiment/json"
 
 	"github.com/permd/permd/decisions/effects"
 )
@@ -90,7 +91,8 @@ func (w *passedWords) word(word, cwd string, depth int) {
 		return
 	}
 	if strings.ContainsFunc(word, func(c rune) bool {
-		return !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.ContainsRune("-_./:,+@%=", c))
+		plain := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.ContainsRune("-_./:,+@%=", c)
+		return !plain
 	}) {
 		w.runs(w.command(word, cwd), depth+1)
 	}
