@@ -67,7 +67,7 @@ func TestOpencodeExample(t *testing.T) {
 		_ = cmd.Wait()
 	}()
 	first := func(id, command string) string {
-		return `data: {"id":"evt_01","type":"permission.asked","properties":{"id":"` + id + `","sessionID":"ses_01","permission":"bash","patterns":["` + command + `"],"metadata":{"command":"` + command + `"},"always":["x *"],"tool":{"messageID":"msg_01","callID":"call_o1"}}}`
+		return `data: {"id":"evt_01","type":"permission.asked","properties":{"id":"` + id + `","sessionID":"ses_01","permission":"bash","patterns":["` + command + `"],"metadata":{"command":"` + command + `"},"always":["x *"],"tool":{"messageID":"msg_01","callID":"call_` + id + `"}}}`
 	}
 	second := func(id, command string) string {
 		return `data: {"id":"evt_02","type":"permission.v2.asked","properties":{"id":"` + id + `","sessionID":"ses_01","action":"shell","resources":["` + command + `"],"metadata":{"command":"` + command + `"}}}`
@@ -111,7 +111,7 @@ func TestOpencodeExample(t *testing.T) {
 	if out := d.permd(t, "allow"); !strings.Contains(out, "questioned") {
 		t.Errorf("no call waits:\n%s", out)
 	}
-	events <- ran("call_o1", "running") + ran("call_o1", "error") + ran("call_o2", "completed") + ran("call_o1", "completed") + ran("call_o1", "completed")
+	events <- ran("call_per_05", "running") + ran("call_per_05", "error") + ran("call_o2", "completed") + ran("call_per_05", "completed") + ran("call_per_05", "completed")
 	says("per_05 bash has run")
 	if out := d.permd(t, "allow"); strings.Contains(out, "questioned") {
 		t.Errorf("what has run waits:\n%s", out)
