@@ -34,7 +34,7 @@ func (g *gateway) startCall(ctx context.Context, m *message) error {
 	}
 	g.calls.Go(func() {
 		defer cancel()
-		g.finish(c, g.decide(ctx, c))
+		g.finish(ctx, c, g.decide(ctx, c))
 	})
 	return nil
 }
@@ -64,15 +64,20 @@ func readCall(m *message) (c *toolCall, why string) {
 
 // outcome is what becomes of a call.
 type outcome struct {
-	runs bool
-	code int    // of a protocol error, 0 for a result of the tool
-	text string // for the model, why it does not run
+	runs  bool
+	asked bool   // a person was asked about it
+	code  int    // of a protocol error, 0 for a result of the tool
+	text  string // for the model, why it does not run
 }
 
-// finish sends a call to the server, or its outcome to the client.
-func (g *gateway) finish(c *toolCall, o outcome) {
+// finish sends a call to the server, or its outcome to the client. ctx is that of the
+// decision: a call that was withdrawn until now does not run.
+func (g *gateway) finish(ctx context.Context, c *toolCall, o outcome) {
 	g.mu.Lock()
 	g.deciding--
+	if ctx.Err() != nil {
+		o = withdrawn
+	}
 	if o.runs {
 		g.fromClient[c.message.id].cancel = nil // the server has it
 	} else {
@@ -104,15 +109,51 @@ var withdrawn outcome
 
 // decide asks permd, and if need be the person.
 func (g *gateway) decide(ctx context.Context, c *toolCall) outcome {
-	digest, err := g.definition(ctx, c.name)
+	// A yes that does not hold any more, as something has changed meanwhile, is asked for again.
+	for range 3 {
+		digest, err := g.definition(ctx, c.name)
+		if err != nil {
+			return undefined(ctx, err)
+		}
+		o, again := g.decideAs(ctx, c, digest)
+		switch {
+		case again:
+			continue
+		case !o.runs:
+			return o
+		}
+		// The server may have said something else of the tool while the person was asked.
+		switch now, err := g.definition(ctx, c.name); {
+		case err != nil:
+			return undefined(ctx, err)
+		case now != digest:
+			continue
+		}
+		// A tool of which it is not known what it was could change without a question.
+		if err := g.cfg.Pins.Set(c.name, digest); err != nil && o.asked {
+			g.cfg.Say("the tool's definition could not be noted, so you are asked again: " + err.Error())
+		} else if err != nil {
+			return outcome{text: "permd: the call was not made, as the tool's definition could not be noted: " + err.Error()}
+		}
+		return o
+	}
+	return outcome{text: "permd: the call was not made: what it depends on has changed each time since it was decided"}
+}
+
+// undefined is the outcome of a call of a tool whose definition is not known.
+func undefined(ctx context.Context, err error) outcome {
 	switch {
 	case ctx.Err() != nil:
 		return withdrawn
 	case errors.Is(err, errNoTool):
 		return outcome{code: codeParams, text: "permd: the server lists no tool of this name"}
-	case err != nil:
-		return outcome{text: "permd: the call was not made: " + err.Error()}
 	}
+	return outcome{text: "permd: the call was not made: " + err.Error()}
+}
+
+// decideAs decides a call of a tool with that definition. It reports again if the answer
+// does not hold any more.
+func (g *gateway) decideAs(ctx context.Context, c *toolCall, digest string) (o outcome, again bool) {
 	known, err := g.cfg.Pins.Known(c.name)
 	if err != nil {
 		g.cfg.Say(err.Error())
@@ -125,23 +166,11 @@ func (g *gateway) decide(ctx context.Context, c *toolCall) outcome {
 		},
 		Input: c.input,
 	}
-	// A yes that does not hold any more, as something has changed meanwhile, is asked for again.
-	for range 3 {
-		o, again := g.decideOnce(ctx, c, &call)
-		switch {
-		case ctx.Err() != nil:
-			return withdrawn
-		case again:
-			continue
-		}
-		if o.runs && known != digest {
-			if err := g.cfg.Pins.Set(c.name, digest); err != nil {
-				g.cfg.Say("the tool's definition could not be noted: " + err.Error())
-			}
-		}
-		return o
+	o, again = g.decideOnce(ctx, c, &call)
+	if ctx.Err() != nil {
+		return withdrawn, false
 	}
-	return outcome{text: "permd: the call was not made: what it depends on has changed each time since the person answered"}
+	return o, again
 }
 
 func (g *gateway) decideOnce(ctx context.Context, c *toolCall, call *client.ToolCall) (o outcome, again bool) {
@@ -156,7 +185,7 @@ func (g *gateway) decideOnce(ctx context.Context, c *toolCall, call *client.Tool
 	d := list[0]
 	switch d.Verdict {
 	case decisions.Allow:
-		return outcome{runs: true}, false
+		return outcome{runs: true, asked: d.By == decisions.ByHuman}, false
 	case decisions.Deny:
 		return outcome{text: denied(d)}, false
 	case decisions.Ask:
@@ -183,7 +212,7 @@ func (g *gateway) decideOnce(ctx context.Context, c *toolCall, call *client.Tool
 	case result.NotStored != "":
 		g.cfg.Say("the answer holds once: " + display.Display(result.NotStored))
 	}
-	return outcome{runs: true}, false
+	return outcome{runs: true, asked: true}, false
 }
 
 // denied is what the model is told of a deny.

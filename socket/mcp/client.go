@@ -113,6 +113,7 @@ func (g *gateway) readNotification(m *message) error {
 			g.mu.Unlock()
 			return nil
 		}
+		delete(g.fromClient, id) // it has no response
 		g.mu.Unlock()
 	}
 	return g.server.write(m.text)

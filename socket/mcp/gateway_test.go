@@ -102,6 +102,12 @@ type world struct {
 
 func newWorld(t testing.TB) *world {
 	t.Helper()
+	return newWorldIn(t, t.TempDir())
+}
+
+// newWorldIn is newWorld with a folder for what is known of the tools.
+func newWorldIn(t testing.TB, pins string) *world {
+	t.Helper()
 	clientIn, toGateway := io.Pipe()
 	clientGot, clientOut := io.Pipe()
 	serverGot, serverIn := io.Pipe()
@@ -109,7 +115,7 @@ func newWorld(t testing.TB) *world {
 	w := &world{toGateway: toGateway, fromServe: fromServe, ended: make(chan error, 1), tools: `[{"name":"yes"},{"name":"no"},{"name":"ask"}]`}
 	go func() {
 		w.ended <- Run(t.Context(), Peers{ClientIn: clientIn, ClientOut: clientOut, ServerIn: serverIn, ServerOut: serverOut}, Config{
-			Server: "s", Cwd: "/", Pins: OpenPins(t.TempDir(), "s"), Dial: fakePermd(t), Say: func(string) {},
+			Server: "s", Cwd: "/", Pins: OpenPins(pins, "s"), Dial: fakePermd(t), Say: func(string) {},
 		})
 		clientOut.Close()
 		serverOut.Close()
@@ -127,9 +133,11 @@ func newWorld(t testing.TB) *world {
 			plays := w.plays
 			w.mu.Unlock()
 			if plays != nil {
-				if answer := plays(line); answer != "" {
-					go func() { _, _ = io.WriteString(toGateway, answer+"\n") }()
-				}
+				go func() {
+					if answer := plays(line); answer != "" {
+						_, _ = io.WriteString(toGateway, answer+"\n")
+					}
+				}()
 			}
 		}
 	}()

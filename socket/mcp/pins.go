@@ -74,6 +74,9 @@ func (p *Pins) read() (f pinFile, err error) {
 
 // Set notes that a call of a tool runs with a definition.
 func (p *Pins) Set(tool, digest string) error {
+	if known, err := p.Known(tool); err == nil && known == digest {
+		return nil
+	}
 	if err := os.MkdirAll(filepath.Dir(p.path), 0o700); err != nil {
 		return fmt.Errorf("making the folder: %w", err)
 	}

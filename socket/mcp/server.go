@@ -2,6 +2,8 @@ package mcp
 
 import (
 	"strings"
+
+	"github.com/permd/permd/internal/strictjson"
 )
 
 // readServer handles a line of the server. What it prints besides messages is left out.
@@ -17,8 +19,13 @@ func (g *gateway) readServer(line []byte) error {
 	case m.isResponse():
 		return g.passResult(m)
 	case m.id == "":
-		if m.method == notedToolsChanged {
+		switch m.method {
+		case notedToolsChanged:
 			g.tools.forget()
+		case notedCancelled:
+			g.mu.Lock()
+			delete(g.fromServer, readID(strictjson.Find(m.params, "requestId"))) // it has no response
+			g.mu.Unlock()
 		}
 		return g.client.write(m.text)
 	}

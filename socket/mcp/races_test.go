@@ -1,0 +1,134 @@
+package mcp
+
+import (
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync/atomic"
+	"testing"
+)
+
+var elicited = regexp.MustCompile(`"id":("[^"]*"),"method":"elicitation/create"`)
+
+// asking is a world whose client can show forms. With each question it does what is said, and
+// then says yes.
+func asking(t *testing.T, first func(w *world) string) *world {
+	t.Helper()
+	w := newWorld(t)
+	var asked atomic.Int64
+	w.mu.Lock()
+	w.plays = func(line string) string {
+		m := elicited.FindStringSubmatch(line)
+		if m == nil {
+			return ""
+		}
+		before := ""
+		if asked.Add(1) == 1 {
+			before = first(w)
+		}
+		return before + `{"jsonrpc":"2.0","id":` + m[1] + `,"result":{"action":"accept","content":{"answer":"once"}}}`
+	}
+	w.mu.Unlock()
+	w.send(t, `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"capabilities":{"elicitation":{}}}}`)
+	w.wantServer(t, `"initialize"`)
+	return w
+}
+
+// toolsChanged sends the notification, and returns when the gateway has read it: it takes the
+// empty line after it only then.
+func (w *world) toolsChanged() {
+	_, _ = io.WriteString(w.fromServe, `{"jsonrpc":"2.0","method":"`+notedToolsChanged+`"}`+"\n")
+	_, _ = io.WriteString(w.fromServe, "\n")
+}
+
+func (w *world) questions() (n int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, line := range w.client {
+		if elicited.MatchString(line) {
+			n++
+		}
+	}
+	return n
+}
+
+// TestChangedMeanwhile: the server says something else of the tool while the person is asked.
+// They are asked about what it is now.
+func TestChangedMeanwhile(t *testing.T) {
+	t.Parallel()
+	w := asking(t, func(w *world) string {
+		w.mu.Lock()
+		w.tools = `[{"name":"ask","description":"another"}]`
+		w.mu.Unlock()
+		w.toolsChanged()
+		return ""
+	})
+	w.send(t, call("1", "ask"))
+	w.wantServer(t, `"id":1`)
+	if n := w.questions(); n != 2 {
+		t.Errorf("%d questions, want 2", n)
+	}
+}
+
+// TestGoneMeanwhile: the tool is no longer there when the person has said yes.
+func TestGoneMeanwhile(t *testing.T) {
+	t.Parallel()
+	w := asking(t, func(w *world) string {
+		w.mu.Lock()
+		w.tools = `[]`
+		w.mu.Unlock()
+		w.toolsChanged()
+		return ""
+	})
+	w.send(t, call("1", "ask"))
+	w.wantClient(t, "the server lists no tool of this name")
+	if has(w, &w.server, `"tools/call"`) {
+		t.Error("the call ran")
+	}
+}
+
+// TestWithdrawnInTime: a call that the client withdraws before the server has it does not run,
+// and its id can be used again. Requests that are withdrawn later take no room.
+func TestWithdrawnInTime(t *testing.T) {
+	t.Parallel()
+	w := asking(t, func(w *world) string {
+		return `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}` + "\n" + `{"jsonrpc":"2.0","id":7,"method":"ping"}` + "\n"
+	})
+	w.send(t, call("1", "ask"))
+	w.wantServer(t, `"id":7`)
+	w.flush(t)
+	w.send(t, call("1", "yes"))
+	w.wantServer(t, `"name":"yes"`)
+	if has(w, &w.server, `"name":"ask"`) {
+		t.Error("a call that was withdrawn ran")
+	}
+	for range maxRequests + 10 {
+		w.send(t, `{"jsonrpc":"2.0","id":5,"method":"ping"}`, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":5}}`)
+	}
+	w.send(t, `{"jsonrpc":"2.0","id":6,"method":"ping"}`)
+	w.wantServer(t, `"id":6`)
+	if has(w, &w.client, "no response yet") {
+		t.Error("requests that were withdrawn take room")
+	}
+}
+
+// TestPinsNotWritten: where it cannot be noted what a tool is, calls that only a rule allows do
+// not run.
+func TestPinsNotWritten(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "file"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	w := newWorldIn(t, filepath.Join(dir, "file", "mcp"))
+	w.send(t, call("1", "yes"))
+	w.wantClient(t, "the tool's definition could not be noted")
+	if has(w, &w.server, "tools/call") {
+		t.Error("the call ran")
+	}
+	if !strings.Contains(strings.Join(w.client, ""), `"isError":true`) {
+		t.Errorf("the client received %s", w.client)
+	}
+}
