@@ -1,6 +1,7 @@
 package pattern_test
 
 import (
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -224,7 +225,7 @@ func dangers(r *effects.Run, from int) string {
 	var out []string
 	for i := from; i < len(r.Args); i++ {
 		word := r.Args[i]
-		harmless := r.Known && i >= r.HarmlessFrom || word == "-v" && r.Known
+		harmless := r.Known && !slices.Contains(r.Harmful, i)
 		if len(word) > 1 && word[0] == '-' && !harmless {
 			if i+1 < len(r.Args) && !strings.HasPrefix(r.Args[i+1], "-") && !strings.Contains(word, "=") && !r.Known {
 				word += " " + r.Args[i+1]
