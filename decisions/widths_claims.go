@@ -2,7 +2,7 @@ package decisions
 
 import "github.com/permd/permd/decisions/effects"
 
-// claimOffer is a claim that stands for the use of a tool, as widths see it.
+// claimOffer is a claim about the use of a tool, for which widths are offered instead.
 type claimOffer struct {
 	eff      *effects.Effect
 	query    *MemoryQuery

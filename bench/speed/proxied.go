@@ -44,7 +44,7 @@ type proxyBefore struct {
 	Switches difference `json:"switches"`
 }
 
-// behind is an agent that a proxy has started.
+// behind is the agent process that a proxy has started.
 type behind struct {
 	cmd      *exec.Cmd
 	in       io.Closer

@@ -93,12 +93,12 @@ func (o acpFlags) config(say func(string)) proxy.Config {
 		Rules:     proxy.Rules{Plain: allowOnceOption(), NoReasons: o.noReasons, Require: o.require, AskGates: o.askGates},
 		Conducted: o.proxy,
 		Grace:     max(o.grace, 1),
-		Dial:      dialForACP,
+		Dial:      dialDaemon,
 		Say:       say,
 	}
 }
 
-func dialForACP(ctx context.Context) (*client.Client, error) {
+func dialDaemon(ctx context.Context) (*client.Client, error) {
 	return client.Connect(ctx, client.Options{})
 }
 
@@ -107,7 +107,7 @@ func (o acpFlags) required(ctx context.Context) error {
 	if !o.require {
 		return nil
 	}
-	c, err := dialForACP(ctx)
+	c, err := dialDaemon(ctx)
 	if err != nil {
 		return err
 	}
@@ -126,37 +126,15 @@ func (a *app) acp(ctx context.Context, args []string, o acpFlags) error {
 	if err := o.required(ctx); err != nil {
 		return err
 	}
-	pipes, err := agentproc.OpenPipes(a.Streams)
-	if err != nil {
-		return err
-	}
-	// Signals are forwarded to the agent. permd exits after it.
-	signals := make(chan os.Signal, 8)
-	for _, s := range []os.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT} {
-		if !signal.Ignored(s) { // as under nohup: the agent ignores it as well
-			signal.Notify(signals, s)
-		}
-	}
-	defer signal.Stop(signals)
-	// Writing to a closed pipe must return an error, not end permd.
-	pipe := make(chan os.Signal, 1)
-	signal.Notify(pipe, syscall.SIGPIPE)
-	defer signal.Stop(pipe)
-	agent, err := agentproc.Start(path, args, a.Err)
-	if err != nil {
-		return err
-	}
-	ctx, stop := context.WithCancelCause(context.WithoutCancel(ctx))
-	defer stop(nil)
-	go agent.Supervise(signals, stop)
-
-	useOneProcessor(pipes)
-	say, silence := a.acpPrinter()
-	peers := proxy.Peers{ClientIn: pipes.In, ClientOut: pipes.Out, AgentIn: agent.In, AgentOut: agent.Out}
-	broken := proxy.Run(ctx, peers, o.config(say))
-	pipes.Restore()
-	code := agent.End(broken != nil)
+	say, silence := a.printer()
+	code, broken, err := agentproc.Relay(ctx, a.Streams, path, args, func(ctx context.Context, pipes *agentproc.Pipes, agent *agentproc.Agent) error {
+		useOneProcessor(pipes)
+		return proxy.Run(ctx, proxy.Peers{ClientIn: pipes.In, ClientOut: pipes.Out, AgentIn: agent.In, AgentOut: agent.Out}, o.config(say))
+	})
 	silence()
+	if err != nil {
+		return err
+	}
 	if errors.Is(broken, client.ErrUnreachable) {
 		return broken
 	}
@@ -176,9 +154,9 @@ func allowOnceOption() func(effects.Party) string {
 	return profiles.OnceOption
 }
 
-// acpPrinter returns a function that prints to standard error without ever blocking:
+// printer returns a function that prints to standard error without ever blocking:
 // nobody may be reading it.
-func (a *app) acpPrinter() (say func(string), end func()) {
+func (a *app) printer() (say func(string), end func()) {
 	texts, done := make(chan string, 64), make(chan struct{})
 	go func() {
 		defer close(done)
@@ -227,7 +205,7 @@ func (a *app) acpConducted(ctx context.Context, o acpFlags) error {
 	signal.Notify(pipe, syscall.SIGPIPE)
 	defer signal.Stop(pipe)
 	useOneProcessor(pipes)
-	say, silence := a.acpPrinter()
+	say, silence := a.printer()
 	broken := proxy.Run(ctx, proxy.Peers{ClientIn: pipes.In, ClientOut: pipes.Out}, o.config(say))
 	pipes.Restore()
 	silence()

@@ -6,9 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"os/signal"
 	"path/filepath"
-	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -76,37 +74,18 @@ func (a *app) mcp(ctx context.Context, args []string, o mcpFlags) error {
 	if err != nil {
 		return err
 	}
-	pipes, err := agentproc.OpenPipes(a.Streams)
-	if err != nil {
-		return err
-	}
-	signals := make(chan os.Signal, 8)
-	for _, s := range []os.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT} {
-		if !signal.Ignored(s) { // as under nohup: the server ignores it as well
-			signal.Notify(signals, s)
-		}
-	}
-	defer signal.Stop(signals)
-	// Writing to a closed pipe must return an error, not end permd.
-	pipe := make(chan os.Signal, 1)
-	signal.Notify(pipe, syscall.SIGPIPE)
-	defer signal.Stop(pipe)
-	server, err := agentproc.Start(path, args, a.Err)
-	if err != nil {
-		return err
-	}
-	ctx, stop := context.WithCancelCause(context.WithoutCancel(ctx))
-	defer stop(nil)
-	go server.Supervise(signals, stop)
-	say, silence := a.acpPrinter()
-	broken := mcp.Run(ctx, mcp.Peers{ClientIn: pipes.In, ClientOut: pipes.Out, ServerIn: server.In, ServerOut: server.Out}, mcp.Config{
-		Server: o.name, Source: o.source, Cwd: cwd, NoElicitation: o.noElicitation,
-		Pins: mcp.OpenPins(filepath.Join(dirs.State, "mcp"), o.name),
-		Dial: dialForACP, Say: say,
+	say, silence := a.printer()
+	code, broken, err := agentproc.Relay(ctx, a.Streams, path, args, func(ctx context.Context, pipes *agentproc.Pipes, server *agentproc.Agent) error {
+		return mcp.Run(ctx, mcp.Peers{ClientIn: pipes.In, ClientOut: pipes.Out, ServerIn: server.In, ServerOut: server.Out}, mcp.Config{
+			Server: o.name, Source: o.source, Cwd: cwd, NoElicitation: o.noElicitation,
+			Pins: mcp.OpenPins(filepath.Join(dirs.State, "mcp"), o.name),
+			Dial: dialDaemon, Say: say,
+		})
 	})
-	pipes.Restore()
-	code := server.End(broken != nil)
 	silence()
+	if err != nil {
+		return err
+	}
 	if code != 0 {
 		return &cli.Failure{Code: code}
 	}

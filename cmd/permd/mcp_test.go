@@ -48,7 +48,7 @@ func runMCPServer(description string) int {
 	return 0
 }
 
-// mcpClient is a client whose server is behind permd mcp.
+// mcpClient is an MCP client that is connected to a server through permd mcp.
 type mcpClient struct {
 	session *mcp.ClientSession
 	calls   string        // the file in which the server records its calls
@@ -131,8 +131,8 @@ func wantHas(t *testing.T, what, got string, parts ...string) {
 	}
 }
 
-// TestMCP runs a server of the protocol's own Go SDK behind permd, and calls its tools with
-// the SDK's client.
+// TestMCP connects a client and a server of the official Go SDK through permd mcp, and calls
+// the server's tools.
 func TestMCP(t *testing.T) {
 	t.Parallel()
 	d := newTestDaemon(t)

@@ -11,8 +11,6 @@ import (
 	"github.com/permd/permd/cmd/permd/internal/cli"
 )
 
-// What a person is told of a command line that is wrong.
-
 // usageErrors wraps the argument checks of cmd and its subcommands so that they
 // fail with a usage error.
 func usageErrors(cmd *cobra.Command) {

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestUsageErrors: a wrong command line is told what is wrong by the names in the help, and
+// TestUsageErrors: the error of a wrong command line uses the names in the help and suggests
 // what was probably meant. None of these needs a daemon.
 func TestUsageErrors(t *testing.T) {
 	t.Parallel()

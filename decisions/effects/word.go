@@ -23,8 +23,8 @@ type Word struct {
 	Pipe bool
 	// Tree is set if the word stands for every path below Text (find's {}).
 	Tree bool
-	// Several is set if it stands for several of those paths at once, each a word (find's
-	// {} before +).
+	// Several is set if the word expands to several of those paths at once, each a word of
+	// its own (find's {} before +).
 	Several bool
 	// Linked is set if there are links among those paths.
 	Linked bool

@@ -117,8 +117,8 @@ const notKnown = "what it runs could not be told from the project's files"
 
 // Of returns the text that a run executes of the project's files, as the file with the hash of
 // the text; nil if it executes none. Memory binds the person's answer to it: otherwise
-// whoever may edit the file could run anything. A read-only run executes no text and is bound
-// to none. Where the text is not known, Unbound says why.
+// whoever may edit the file could run anything. A read-only run executes no text, so it is
+// not bound. Where the text is not known, Unbound says why.
 //
 // The text is not known either if a file that it is read from, or that would be read in
 // its place, may be written by the call or one before it.

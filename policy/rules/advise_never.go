@@ -143,8 +143,8 @@ func (l *adviser) folderEntry(e listEntry, p *pattern.Path) {
 	l.warn(e, hint, "means the folder itself, and no file in it")
 }
 
-// guardedEntry finds allows whose wildcard stands for names that are guarded: only a line
-// with the exact path covers those.
+// guardedEntry warns of allows with a wildcard for guarded names: only an entry with the exact
+// path covers these.
 func (l *adviser) guardedEntry(e listEntry, p *pattern.Path) {
 	if e.Set != decisions.SetAllow || p.Literal() {
 		return

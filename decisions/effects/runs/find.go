@@ -43,8 +43,7 @@ func (v *invocation) find() {
 }
 
 // found notes what the run prints if that is the paths that it finds, a NUL after each, and
-// nothing else. As with a command for them, they may not be those of secrets, nor behind
-// links to folders.
+// nothing else. As with -exec, it must not find secrets, nor follow links to folders.
 func (v *invocation) found() {
 	roots, last := v.findRoots(), len(v.args)-1
 	if v.b.Found = nil; last < 0 || v.args[last].Text != "-print0" || v.changes || v.unparsed || v.searchesHidden || len(roots) != 1 || roots[0].Expandable() {

@@ -96,7 +96,7 @@ func (r *gitConfigReader) section() []string {
 	}
 }
 
-// subsection reads a quoted name and the bracket behind it.
+// subsection reads a quoted name and the closing bracket.
 func (r *gitConfigReader) subsection() (string, bool) {
 	c := r.next()
 	for isGitBlank(c) && c != '\n' {

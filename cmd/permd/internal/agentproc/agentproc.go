@@ -25,8 +25,8 @@ type Agent struct {
 	groupEnded chan struct{} // closed when no process of the group is left
 }
 
-// Start starts a program in a process group of its own, with pipes to it.
-func Start(path string, args []string, stderr io.Writer) (*Agent, error) {
+// start starts a program in a process group of its own, with pipes to it.
+func start(path string, args []string, stderr io.Writer) (*Agent, error) {
 	//nolint:forbidigo // the agent that the person named on the command line
 	cmd := exec.Command(path)
 	cmd.Args = args
@@ -55,9 +55,9 @@ func Start(path string, args []string, stderr io.Writer) (*Agent, error) {
 	return &Agent{cmd, inWrite, outRead, make(chan struct{}), make(chan struct{})}, nil
 }
 
-// Supervise forwards signals to the agent's process group and waits for the agent to
+// supervise forwards signals to the agent's process group and waits for the agent to
 // end. It then ends what is left of the group.
-func (g *Agent) Supervise(signals <-chan os.Signal, stop context.CancelCauseFunc) {
+func (g *Agent) supervise(signals <-chan os.Signal, stop context.CancelCauseFunc) {
 	go func() {
 		_ = g.cmd.Wait() // ProcessState has the result
 		close(g.exited)

@@ -40,7 +40,7 @@ func TestWideTable(t *testing.T) {
 			t.Errorf("%d: a line number is cut:\n%s", width, got)
 		}
 	}
-	// What is counted in columns stands below each other.
+	// Cells are aligned by columns, not by bytes or letters.
 	table := &Table{}
 	table.Row("寿司", "x")
 	table.Row("abc", "x")
