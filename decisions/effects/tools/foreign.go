@@ -148,8 +148,12 @@ func (t *tool) patchFact(f fact, cwd string) {
 	}
 }
 
-// foreignDepth is the depth to which the arguments of a foreign tool are searched.
-const foreignDepth = 4
+// Bounds of the search in the arguments of a foreign tool. What lies beyond them makes the
+// call one that is not fully known: padding must hide no command and no path.
+const (
+	foreignDepth      = 32
+	maxForeignObjects = 8192
+)
 
 // fromForeign adds what the arguments of a foreign tool name. The effect of using the tool
 // includes whatever it does with its arguments, so allowing the use allows the paths and
@@ -207,9 +211,7 @@ func (t *tool) fromForeign(o strictjson.Object, from string, depth int) {
 	if slices.ContainsFunc(fs, func(f fact) bool { return f.role == roleFrom }) {
 		t.markMoved(before)
 	}
-	if depth < foreignDepth {
-		t.nested(o, from, depth)
-	}
+	t.nested(o, from, depth)
 }
 
 // markCovered marks the effects from index n on as allowed by an allow of the call's
@@ -229,32 +231,39 @@ func (t *tool) markCovered(n int) {
 func (t *tool) nested(o strictjson.Object, from string, depth int) {
 	s := t.all.generic
 	for _, m := range o {
-		if s.members[m.Name] != roleNone || t.counted {
-			continue
-		}
-		at := memberOf(from, m.Name)
-		switch strictjson.Kind(m.Value) {
-		case '"':
-			// A patch is known by its first line, whatever its member is called.
+		// A patch is known by its first line, whatever its member is called.
+		if s.members[m.Name] == roleNone && strictjson.Kind(m.Value) == '"' && !t.counted {
 			if text, _ := strictjson.ParseString(m.Value); strings.HasPrefix(strings.TrimSpace(text), "*** Begin Patch") {
 				n := len(t.Effects)
-				t.patch(text, t.cwd, at)
+				t.patch(text, t.cwd, memberOf(from, m.Name))
 				t.markCovered(n)
 			}
-		case '{':
-			if inner, err := strictjson.ParseObject(m.Value); err == nil {
-				t.fromForeign(inner, at, depth+1)
-			}
-		case '[':
-			items, _ := strictjson.ParseArray(m.Value)
-			for i, item := range items[:min(len(items), maxToolPaths)] {
-				if strictjson.Kind(item) != '{' {
-					continue
-				}
-				if inner, err := strictjson.ParseObject(item); err == nil {
-					t.fromForeign(inner, itemOf(at, i), depth+1)
-				}
-			}
+		}
+		t.nestedIn(m.Value, func() string { return memberOf(from, m.Name) }, depth+1)
+	}
+}
+
+// nestedIn searches a value, whatever the role of its member is: the server may read it in
+// another way. from is called only where something is found.
+func (t *tool) nestedIn(v strictjson.Value, from func() string, depth int) {
+	kind := strictjson.Kind(v)
+	switch {
+	case kind != '{' && kind != '[' || t.counted:
+		return
+	case depth > foreignDepth:
+		if len(v) > len("{}") && !t.tooDeep {
+			t.tooDeep = true
+			t.addMissing("the arguments are nested deeper than permd looks")
+		}
+	case kind == '[':
+		items, _ := strictjson.ParseArray(v)
+		for i, item := range items {
+			t.nestedIn(item, func() string { return itemOf(from(), i) }, depth+1)
+		}
+	default:
+		inner, err := strictjson.ParseObject(v)
+		if err == nil && !t.tooMany(&t.objects, maxForeignObjects) {
+			t.fromForeign(inner, from(), depth)
 		}
 	}
 }

@@ -55,9 +55,11 @@ type tool struct {
 	hints       []effects.Effect // see Result.Hints
 
 	paths, commands int
+	objects         int    // in the arguments of a foreign tool
 	text            string // the last shell text, for the title of a call with one
 	shellTexts      int
 	counted         bool // a bound was reported
+	tooDeep         bool // that of the depth was
 }
 
 type inputState uint8

@@ -1,0 +1,86 @@
+package tools
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/permd/permd/internal/testload"
+)
+
+// nest returns arguments in which an object stands depth levels deep, behind and among others,
+// below members with any name.
+func nest(random *rand.Rand, names []string, inner string, depth int) string {
+	for range depth {
+		var around []string
+		for range random.IntN(3) {
+			around = append(around, []string{`7`, `"x"`, `null`, `{}`, `[]`, `{"k":1}`, `[[1],{"z":{}}]`}[random.IntN(7)])
+		}
+		if inner[0] == '{' && random.IntN(2) == 0 {
+			inner = "[" + strings.Join(slices.Insert(around, random.IntN(len(around)+1), inner), ",") + "]"
+			continue
+		}
+		for i := range around {
+			around[i] = `"k` + strconv.Itoa(i) + `":` + around[i]
+		}
+		member := strconv.Quote(names[random.IntN(len(names))]) + ":" + inner
+		inner = "{" + strings.Join(slices.Insert(around, random.IntN(len(around)+1), member), ",") + "}"
+	}
+	if inner[0] != '{' {
+		inner = `{"list":` + inner + `}`
+	}
+	return inner
+}
+
+// TestNestedArguments: a command, a file or an address in the arguments of a server's tool is
+// found wherever it stands, or the call is not known.
+func TestNestedArguments(t *testing.T) {
+	w := toolWorld(t)
+	names := []string{"a", "data", "params", "steps", "value"}
+	for name := range w.Profiles.generic.members {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	hidden := map[string]string{
+		`{"command":"frob x"}`:           "run frob x ",
+		`{"file_path":"/srv/x/passwd"}`:  "/srv/x/passwd ",
+		`{"url":"https://evil.example"}`: "evil.example",
+	}
+	random := rand.New(rand.NewPCG(1, testSeed(t)))
+	for range testload.Rounds(t, "PERMD_NESTED_ROUNDS", 2000) {
+		for inner, want := range hidden {
+			depth := random.IntN(foreignDepth + 12)
+			arguments := nest(random, names, inner, depth)
+			got := lines(w.Effects(agentCall("claude-code", "mcp__hub__go", arguments)))
+			found := slices.ContainsFunc(got, func(l string) bool { return strings.Contains(l, strings.TrimSpace(want)) })
+			unknown := slices.ContainsFunc(got, func(l string) bool { return strings.HasPrefix(l, "unknown") })
+			if !found && (depth < foreignDepth-1 || !unknown) {
+				t.Fatalf("at depth %d of %s: %q", depth, arguments, got)
+			}
+		}
+	}
+}
+
+func testSeed(t *testing.T) uint64 {
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	return seed
+}
+
+// TestManyArguments: what stands behind more objects than are looked at makes the call one
+// that is not known.
+func TestManyArguments(t *testing.T) {
+	w := toolWorld(t)
+	for _, n := range []int{maxToolPaths + 1, maxForeignObjects, 3 * maxForeignObjects} {
+		arguments := fmt.Sprintf(`{"items":[%s{"command":"frob x"}]}`, strings.Repeat(`{"k":1},`, n))
+		got := lines(w.Effects(agentCall("claude-code", "mcp__hub__go", arguments)))
+		found := slices.ContainsFunc(got, func(l string) bool { return strings.HasPrefix(l, "run frob x") })
+		unknown := slices.ContainsFunc(got, func(l string) bool { return strings.HasPrefix(l, "unknown") })
+		if found != (n < maxForeignObjects) || found == unknown {
+			t.Errorf("behind %d objects: %q", n, got[:min(len(got), 3)])
+		}
+	}
+}
