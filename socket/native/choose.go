@@ -76,7 +76,7 @@ func (h *handler) choose(c *socket.Conn, params strictjson.Value) (run, error) {
 			if err := h.recordAnswer(ctx, ask.ID, picked.Verdict, nil); err != nil {
 				return nil, err
 			}
-			picked.stored()
+			picked.stored(false)
 			return chooseResult{Stored: []decisions.StoredChoice{}, NotStored: ask.notStored(picked), Result: picked.Result}, nil
 		}, nil
 	}
@@ -92,7 +92,7 @@ func (h *handler) choose(c *socket.Conn, params strictjson.Value) (run, error) {
 		if err := h.recordAnswer(ctx, ask.ID, picked.Verdict, kept); err != nil {
 			return nil, err
 		}
-		picked.stored()
+		picked.stored(true)
 		return chooseResult{Stored: kept, Result: picked.Result}, nil
 	}, nil
 }

@@ -65,8 +65,9 @@ type Resolution struct {
 	// LetsAgentContinue is set for an answer that is not a permission but lets the agent
 	// continue, for example in another mode.
 	LetsAgentContinue bool
-	// OnStored is called when the answer has been accepted; may be nil.
-	OnStored func()
+	// OnStored is called when the answer has been accepted; may be nil. remembered tells
+	// whether it was stored for more than this call.
+	OnStored func(remembered bool)
 }
 
 // PendingQuestions are the questions that wait on one connection. Unlike the rest of a
