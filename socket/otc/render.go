@@ -108,7 +108,7 @@ func (a *callRequest) answer(d *decisions.Decision, f *findings) Answer {
 			body.Message += ": " + f.invalid.whole
 		}
 		body.ParameterErrors = f.invalid.parameters
-	case Ask:
+	case Ask, outcomeApproved:
 		fallthrough
 	default:
 		body.Message = sayAsk
