@@ -21,13 +21,14 @@ func (a *app) allowCommand() *cobra.Command {
 	var limit time.Duration
 	cmd := &cobra.Command{
 		Use:   "allow [DECISION]",
-		Short: "Allow a call that a harness could not ask you about",
-		Long: `Allow a call that permd left to you but that was blocked, because its harness
-had no way to ask you. Without DECISION, list these calls.
+		Short: "Allow a call that a client could not ask you about",
+		Long: `Allow a call that permd left to you, and that its client had no way to ask you
+about. Without DECISION, list these calls.
 
-The same call is then allowed once, in the same session, within half an hour:
-tell the agent to try again. Nothing is remembered unless you choose a width
-with --width; the list shows the widths of each call.
+Where the client waits for your answer, the call runs now. A harness has blocked
+it: the same call is then allowed once, in the same session, within half an
+hour: tell the agent to try again. Nothing is remembered unless you choose a
+width with --width; the list shows the widths of each call.
 
 Calls that a rule denies cannot be allowed this way. Agents are denied this
 command.
@@ -66,17 +67,59 @@ command.
 	return cmd
 }
 
-func (a *app) allow(ctx context.Context, m *memoryClient, o admin.Approval) error {
-	var done admin.Approved
-	err := m.c.Call(ctx, admin.MethodQuestionsAllow, o, &done)
+func (a *app) denyCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "deny DECISION",
+		Short: "Deny a call that a client could not ask you about",
+		Long: `Answer no to a call that permd allow lists. A client that waits for your answer
+is told; where a harness has blocked the call before, it only waits no longer.
+Nothing is remembered: permd remember add --reject does that.
+
+` + cli.ExitCodes,
+		Example:           `  permd deny 01a1fd8c-f759-7ace-97fe-e3dd444ffe0e`,
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: a.completeQuestions,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return withMemory(cmd.Context(), func(m *memoryClient) error {
+				id, err := m.wholeQuestion(cmd.Context(), args[0])
+				if err != nil {
+					return err
+				}
+				var done admin.Denied
+				if err := m.c.Call(cmd.Context(), admin.MethodQuestionsDeny, admin.Denial{DecisionID: id}, &done); err != nil {
+					return answerError(err)
+				}
+				if a.JSON {
+					return cli.PrintJSON(a.Out, done)
+				}
+				fmt.Fprintln(a.Out, "denied; nothing is remembered")
+				return nil
+			})
+		},
+	}
+}
+
+// answerError returns the error for an answer that was not taken.
+func answerError(err error) error {
 	if e, ok := errors.AsType[*client.Error](err); ok && e.Code == admin.CodeNoDecision {
 		return cli.Failf(cli.ExitError, "let the agent try again and use the new decision's id; permd allow lists the calls that wait", "%s", e.Message)
 	}
-	if err != nil {
-		return fmt.Errorf("allowing the call: %w", err)
+	return fmt.Errorf("answering the question: %w", err)
+}
+
+func (a *app) allow(ctx context.Context, m *memoryClient, o admin.Approval) error {
+	var done admin.Approved
+	if err := m.c.Call(ctx, admin.MethodQuestionsAllow, o, &done); err != nil {
+		return answerError(err)
 	}
 	if a.JSON {
 		return cli.PrintJSON(a.Out, done)
+	}
+	switch {
+	case done.Told && len(done.Stored) == 0:
+		fmt.Fprintln(a.Out, "allowed once; the client that waited was told, and nothing is remembered")
+	case done.Told:
+		fmt.Fprintln(a.Out, "allowed; the client that waited was told")
 	}
 	if !done.Until.IsZero() {
 		fmt.Fprintf(a.Out, "allowed once, in its session, until %s; nothing is remembered\n", done.Until.Local().Format("15:04:05"))
@@ -113,7 +156,11 @@ func (a *app) listQuestions(ctx context.Context, m *memoryClient) error {
 	for i := range got.Questions {
 		q := &got.Questions[i]
 		w := cli.Folded(a.Out, 4)
-		fmt.Fprintf(w, "%s  %s, %s: %s\n", q.DecisionID, q.Asked.Local().Format("15:04:05"), q.Harness, q.Reason)
+		asked := q.Asked.Local().Format("15:04:05")
+		if !q.Until.IsZero() {
+			asked += ", waits until " + q.Until.Local().Format("15:04:05")
+		}
+		fmt.Fprintf(w, "%s  %s, %s: %s\n", q.DecisionID, asked, display.Display(q.Harness), q.Reason)
 		for _, text := range q.Effects {
 			fmt.Fprintf(w, "    %s\n", text)
 		}

@@ -133,6 +133,17 @@ var lateForms = []struct {
 			return strings.Contains(m.hear(), `"optionId":"yes"}}`)
 		}
 	}},
+	{"permd/wait, of permd/decide", lateFile | lateMoved, func(l *late) func() bool {
+		return l.waited("permd/decide", `{"sessionId":"s1","calls":[%s]}`, lateCall)
+	}},
+	{"permd/wait, of session/request_permission", lateFile | lateMoved, func(l *late) func() bool {
+		return l.waited("session/request_permission", latePermit)
+	}},
+	{"permd/wait, of permd/gate", lateFile | lateMoved, func(l *late) func() bool {
+		return l.waited("permd/gate", `{"sessionId":"s1","ask":true,"method":"terminal/create","params":{"command":"sh","args":["run.sh","data"],"cwd":%q}}`, l.project)
+	}},
+	{"permd/wait, of rap/invoke", lateMoved, func(l *late) func() bool { return l.waited("rap/invoke", lateInvoke) }},
+	{"permd/wait, of otc/call", lateMoved, func(l *late) func() bool { return l.waited("otc/call", lateOTC) }},
 	{"permd hook", lateFile, func(l *late) func() bool {
 		asks := func() string {
 			return string(l.d.hook(l.t, "cursor", hookInput(hookShell[8].in, l.project, "sh run.sh data")).Stdout)

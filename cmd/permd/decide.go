@@ -22,6 +22,7 @@ const decideTimeout = 5 * time.Second
 type decideOptions struct {
 	decide.Session
 	local bool
+	wait  time.Duration // how long to wait for a person's answer, 0 for not at all
 	// observe, if not nil, is called for each decision that this process makes.
 	observe func(*decisions.Deliberation)
 }
@@ -43,6 +44,9 @@ command ends with an error. With --local this process decides with the same
 policies, without memory, and logs nothing: use it to try out policies, not to
 enforce them. permd try does that for shell text.
 
+With --wait, a call that is left to a person waits for an answer in another
+terminal, by permd allow or permd deny, which is then the verdict.
+
 The exit code is that of the strictest verdict.
 
 ` + cli.ExitCodes,
@@ -51,6 +55,9 @@ The exit code is that of the strictest verdict.
   permd decide --local request.json`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := o.checkWait(cmd); err != nil {
+				return err
+			}
 			return a.decide(cmd.Context(), args[0], &o)
 		},
 	}
@@ -61,8 +68,21 @@ The exit code is that of the strictest verdict.
 func (o *decideOptions) flags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.BoolVar(&o.local, "local", false, "decide in this process, without the daemon")
+	f.Var(cli.Duration{To: &o.wait}, "wait", "wait at most this `duration`, such as 10m, for the answer to each question")
 	f.StringVar(&o.Cwd, "cwd", "", "working `directory` of sessions that the input does not declare (default: the current one)")
 	f.StringVar(&o.Agent, "agent", "", "`agent` of sessions that the input does not declare, NAME or NAME@VERSION")
+}
+
+func (o *decideOptions) checkWait(cmd *cobra.Command) error {
+	switch {
+	case !cmd.Flags().Changed("wait"):
+		return nil
+	case o.local:
+		return cli.Failf(cli.ExitUsage, "leave out --local", "--wait waits for the daemon")
+	case o.wait < time.Second || o.wait > time.Hour:
+		return cli.Failf(cli.ExitUsage, "a wait lasts from 1s to 1h", "--wait %s is out of range", o.wait)
+	}
+	return nil
 }
 
 func (a *app) decide(ctx context.Context, file string, o *decideOptions) error {
@@ -83,18 +103,25 @@ func (a *app) decideAll(ctx context.Context, to client.Caller, messages []decide
 	strictest, first := decisions.Allow, true
 	err := o.Each(ctx, to, messages, func(ds []*decisions.Decision) error {
 		for n, d := range ds {
-			strictest = decisions.Stricter(strictest, d.Verdict)
-			if a.JSON {
+			switch {
+			case a.JSON:
 				if err := cli.PrintJSON(a.Out, d); err != nil {
 					return err
 				}
-				continue
-			}
-			if !first && n == 0 {
+			case !first && n == 0:
 				fmt.Fprintln(a.Out)
+				fallthrough
+			default:
+				renderDecision(a.Out, d)
 			}
 			first = false
-			renderDecision(a.Out, d)
+		}
+		for _, d := range ds {
+			verdict, err := a.awaitAnswer(ctx, to, d, o.wait)
+			if err != nil {
+				return err
+			}
+			strictest = decisions.Stricter(strictest, verdict)
 		}
 		return nil
 	})
@@ -105,6 +132,32 @@ func (a *app) decideAll(ctx context.Context, to client.Caller, messages []decide
 		return &cli.Failure{Code: code}
 	}
 	return nil
+}
+
+// awaitAnswer returns the verdict of a decision or, if it is left to a person, the one that
+// they give within the limit.
+func (a *app) awaitAnswer(ctx context.Context, to client.Caller, d *decisions.Decision, limit time.Duration) (decisions.Verdict, error) {
+	if limit == 0 || d.Verdict != decisions.Ask {
+		return d.Verdict, nil
+	}
+	fmt.Fprintf(a.Err, "permd: waiting for an answer: permd allow %s, or permd deny %[1]s\n", d.ID)
+	r, err := client.Wait(ctx, to, d.ID, limit)
+	if err != nil {
+		return "", fmt.Errorf("waiting for an answer: %w", err)
+	}
+	if a.JSON {
+		return r.Verdict(), cli.PrintJSON(a.Out, givenAnswer{d.ID, r.Answer})
+	}
+	fmt.Fprintf(a.Out, "%s\n", map[decisions.Verdict]string{
+		decisions.Allow: "allowed by a person", decisions.Deny: "denied by a person", decisions.Ask: "nobody has answered",
+	}[r.Verdict()])
+	return r.Verdict(), nil
+}
+
+// givenAnswer is a person's answer in the output of permd decide --wait --json.
+type givenAnswer struct {
+	DecisionID string `json:"decisionId"`
+	Answer     string `json:"answer"` // allow, deny or none
 }
 
 // caller returns what decides calls: the daemon or, with --local, this process.

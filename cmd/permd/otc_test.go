@@ -284,7 +284,36 @@ func TestOTCServer(t *testing.T) {
 	want(t, "allowed", "Clock.Now@1.0.0 is done", r.call("Clock.Now@1", "a", nil))
 	want(t, "denied", "400: This tool call is not permitted: messages to premium numbers are blocked", r.call("Sms.Send", "b", map[string]any{"to": "+900", "text": "x"}))
 	want(t, "does not fit", "422: Some input parameters are invalid", r.call("Sms.Send", "c", map[string]any{"to": 7, "text": "x"}))
-	want(t, "asked", "400: A person must approve this tool call before it can run", r.call("Sms.Send", "d", hello))
+	const mustApprove = "400: A person must approve this tool call before it can run"
+	// The person answers once: the call that they were asked about runs when it is repeated.
+	once := func(verdict string) {
+		t.Helper()
+		if err := permd.Call(t.Context(), "permd/choose", map[string]any{"decisionId": asked.Decision.ID, "verdict": verdict}, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want(t, "asked for once", mustApprove, r.call("Sms.Send@1.2.0", "o", hello))
+	once("allow")
+	r.secret = "OTHER_KEY"
+	want(t, "with another secret", "400: The call lacks what the tool requires: secret TWILIO_API_KEY", r.call("Sms.Send@1.2.0", "o", hello))
+	r.secret = "TWILIO_API_KEY"
+	want(t, "asked again after it", mustApprove, r.call("Sms.Send@1.2.0", "o", hello))
+	once("allow")
+	r.user = "bob"
+	if got := r.call("Sms.Send@1.2.0", "o", hello); got == "Sms.Send@1.2.0 is done" {
+		t.Error("a yes for a call of ana lets one of bob run")
+	}
+	r.user = "ana"
+	want(t, "asked again after that", mustApprove, r.call("Sms.Send@1.2.0", "o", hello))
+	once("allow")
+	want(t, "approved once", "Sms.Send@1.2.0 is done", r.call("Sms.Send@1.2.0", "o", hello))
+	want(t, "not twice", "400: This tool call is not permitted: a person has allowed this call once, and it was sent or run", r.call("Sms.Send@1.2.0", "o", hello))
+	want(t, "asked for a no", mustApprove, r.call("Sms.Send@1.2.0", "p", hello))
+	once("deny")
+	for range 2 {
+		want(t, "rejected", "400: This tool call is not permitted: denied by the user", r.call("Sms.Send@1.2.0", "p", hello))
+	}
+	want(t, "asked", mustApprove, r.call("Sms.Send", "d", hello))
 	want(t, "where", &otc.Missing{Authorization: []otc.Challenge{
 		{ID: "permd-approval-" + asked.Decision.ID, URL: "https://approve.example/" + asked.Decision.ID},
 	}}, asked.Response.Body.Missing)
@@ -297,7 +326,7 @@ func TestOTCServer(t *testing.T) {
 	want(t, "approved", "Sms.Send@1.3.0 is done", r.call("Sms.Send", "d", hello))
 	d.kill()
 	want(t, "without permd", "400: permd cannot be reached", r.call("Clock.Now@1", "e", nil))
-	want(t, "ran", []string{`Clock.Now@1.0.0 null`, `Sms.Send@1.3.0 {"text":"hello","to":"+1202"}`}, s.ran)
+	want(t, "ran", []string{`Clock.Now@1.0.0 null`, `Sms.Send@1.2.0 {"text":"hello","to":"+1202"}`, `Sms.Send@1.3.0 {"text":"hello","to":"+1202"}`}, s.ran)
 }
 
 // TestOTCAgain: a call whose answer was lost is asked about again. The answer is

@@ -172,6 +172,7 @@ each entry, one a line. An error is an object on standard error, with the member
 		{"calls", a.logCommand()},
 		{"calls", a.rememberCommand()},
 		{"calls", a.allowCommand()},
+		{"calls", a.denyCommand()},
 		{"setup", a.hookCommand()},
 		{"policy", a.policyCommand()},
 		{"policy", a.importCommand()},

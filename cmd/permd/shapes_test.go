@@ -110,7 +110,7 @@ func TestJSONShape(t *testing.T) {
 	}
 	commands := map[string]string{
 		"permd": "", "permd aap": "--local -", "permd acp install": "zed claude --dry-run --exec " + program, "permd acp uninstall": "zed claude --dry-run",
-		"permd allow": "", "permd decide": "-", "permd doctor": "", "permd explain": f.decision, "permd hook install": "claude --dry-run --exec " + program,
+		"permd allow": "", "permd deny": "none", "permd decide": "-", "permd doctor": "", "permd explain": f.decision, "permd hook install": "claude --dry-run --exec " + program,
 		"permd hook uninstall": "claude --dry-run", "permd import": "claude " + claude, "permd init": "", "permd lock": "", "permd log": "",
 		"permd log list": "", "permd log show": f.decision, "permd pause": "20m", "permd policy": "", "permd policy check": "",
 		"permd policy list": "", "permd policy test": "", "permd reload": "", "permd remember": "", "permd remember add": "write ./x",
@@ -129,7 +129,7 @@ func TestJSONShape(t *testing.T) {
 		}
 	})
 	// These lack a command, a terminal, or what they are about.
-	refused := []string{"permd", "permd aap", "permd log", "permd pause", "permd policy", "permd remember", "permd service", "permd unlock"}
+	refused := []string{"permd", "permd aap", "permd deny", "permd log", "permd pause", "permd policy", "permd remember", "permd service", "permd unlock"}
 	for _, path := range slices.Sorted(maps.Keys(commands)) {
 		args := strings.Fields(path + " " + commands[path])[1:]
 		cmd := f.in(append(args, "--json")...)

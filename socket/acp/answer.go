@@ -246,7 +246,7 @@ func (f *offer) pickAndRecord(d *decisions.Decision, allowed func(*decisions.Dec
 	return func(pick native.Selection) (native.Resolution, error) {
 		picked, err := f.pick(pick)
 		if err == nil && picked.Verdict == decisions.Allow {
-			picked.OnStored = func() { allowed(call) }
+			picked.OnStored = func(bool) { allowed(call) }
 		}
 		return picked, err
 	}

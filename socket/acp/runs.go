@@ -146,13 +146,14 @@ func (c *connState) forgetCall(s *session, call string) {
 	s.evicted.add(call, lostEarlier)
 }
 
-// describe fills in what the session's declaration says about a call.
+// describe fills in what the session's declaration says about a call. It may be called from
+// any goroutine.
 func (s *session) describe(call *effects.Call, declared *decisions.Session) decisions.SessionRef {
 	ref := declared.Ref()
 	if declared != nil {
 		declared.Describe(call)
-		if s.mode != "" && s.modeFor == declared {
-			ref.Mode = s.mode
+		if m := s.mode.Load(); m != nil && m.after == declared {
+			ref.Mode = m.name
 		}
 	}
 	return ref

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"slices"
+	"sync/atomic"
 
 	"github.com/permd/permd/decisions"
 )
@@ -27,8 +28,7 @@ type session struct {
 	evicted lostIDs
 	lost    string
 
-	mode    string             // of the last current_mode_update
-	modeFor *decisions.Session // the declaration before it
+	mode atomic.Pointer[reportedMode] // nil if none was reported
 
 	// turn ends when the client cancels the session's turn; a new one replaces it.
 	turn context.Context
@@ -51,7 +51,14 @@ func (s *session) whyMissed(id string) string {
 // noteMode records the mode that the agent reports. A later declaration of the session
 // overrides it.
 func (s *session) noteMode(mode string, declared *decisions.Session) {
-	s.mode, s.modeFor = mode, declared
+	s.mode.Store(&reportedMode{mode, declared})
+}
+
+// reportedMode is the mode of the last current_mode_update, and the declaration of the
+// session before it.
+type reportedMode struct {
+	name  string
+	after *decisions.Session
 }
 
 func (s *session) newTurn() { s.turn, s.end = context.WithCancel(context.Background()) }

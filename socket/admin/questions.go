@@ -10,24 +10,28 @@ import (
 	"github.com/permd/permd/socket"
 )
 
-// The methods about pending questions of harnesses that could not ask their person.
+// The methods about pending questions of clients that could not ask their person.
 const (
 	MethodQuestionsList  = "permd/questions.list"
 	MethodQuestionsAllow = "permd/questions.allow"
+	MethodQuestionsDeny  = "permd/questions.deny"
 )
 
 // Question is a pending question.
 type Question struct {
-	DecisionID string            `json:"decisionId"`
-	UID        uint32            `json:"uid"`
-	Harness    string            `json:"harness"`
-	Session    string            `json:"session"`
-	Tool       string            `json:"tool"`
-	Cwd        string            `json:"cwd"`
-	Asked      time.Time         `json:"asked"`
-	Reason     string            `json:"reason"`
-	Effects    []string          `json:"effects"` // what the call would do
-	Widths     []decisions.Width `json:"widths"`  // what a yes can be remembered for
+	DecisionID string    `json:"decisionId"`
+	UID        uint32    `json:"uid"`
+	Harness    string    `json:"harness"`
+	Session    string    `json:"session"`
+	Tool       string    `json:"tool"`
+	Cwd        string    `json:"cwd"`
+	Asked      time.Time `json:"asked"`
+	// Until is when the client stops waiting for the answer. It is absent if the client
+	// does not wait, and its agent has to try the call again.
+	Until   time.Time         `json:"until,omitzero"`
+	Reason  string            `json:"reason"`
+	Effects []string          `json:"effects"` // what the call would do
+	Widths  []decisions.Width `json:"widths"`  // what a yes can be remembered for
 	// NotRemembered says why there are no widths, "" if there are.
 	NotRemembered string `json:"notRemembered,omitzero"`
 }
@@ -47,10 +51,22 @@ type Approval struct {
 	ExpiresIn int64  `json:"expiresIn,omitzero"` // seconds
 }
 
+// Denial is a person's no to a question.
+type Denial struct {
+	DecisionID string `json:"decisionId"`
+}
+
+// Denied is the result of a denial.
+type Denied struct {
+	DecisionID string `json:"decisionId"`
+}
+
 // Approved is the result of an approval: the time until which the call may be made once,
 // or the choices that were stored.
 type Approved struct {
-	Until  time.Time                `json:"until,omitzero"`
+	Until time.Time `json:"until,omitzero"`
+	// Told is set if the client waited for the answer and has it now.
+	Told   bool                     `json:"told,omitzero"`
 	Stored []decisions.StoredChoice `json:"stored"`
 }
 
@@ -61,6 +77,8 @@ type Asked interface {
 	// Allow answers a question with yes. The error wraps ErrNoQuestion if there is no
 	// such question, and ErrRefused if it cannot be answered in this way.
 	Allow(ctx context.Context, uid *uint32, a Approval) (Approved, error)
+	// Deny answers a question with no. Its errors are those of Allow.
+	Deny(ctx context.Context, uid *uint32, id string) error
 }
 
 // ErrNoQuestion means that no question with that id is pending.
@@ -87,15 +105,36 @@ func registerQuestions(m socket.Methods, asked Asked) {
 		}
 		return func(ctx context.Context) (any, error) {
 			done, err := asked.Allow(ctx, visible(c), a)
-			switch {
-			case errors.Is(err, ErrNoQuestion):
-				return nil, &socket.Error{Code: CodeNoDecision, Message: "no question of that id waits"}
-			case errors.Is(err, ErrRefused):
-				return nil, invalidParams(err.Error())
-			case err != nil:
-				return nil, &socket.Error{Code: socket.CodeInternal, Message: "the choice could not be stored; nothing was"}
+			if err != nil {
+				return nil, answerError(err)
 			}
 			return done, nil
 		}, nil
 	}
+	m[MethodQuestionsDeny] = func(c *socket.Conn, params strictjson.Value) (run, error) {
+		var no Denial
+		if err := decode(params, &no); err != nil {
+			return nil, err
+		}
+		if no.DecisionID == "" {
+			return nil, invalidParams("decisionId is missing")
+		}
+		return func(ctx context.Context) (any, error) {
+			if err := asked.Deny(ctx, visible(c), no.DecisionID); err != nil {
+				return nil, answerError(err)
+			}
+			return Denied(no), nil
+		}, nil
+	}
+}
+
+// answerError returns the error for an answer that was not taken.
+func answerError(err error) error {
+	switch {
+	case errors.Is(err, ErrNoQuestion):
+		return &socket.Error{Code: CodeNoDecision, Message: "no question of that id waits"}
+	case errors.Is(err, ErrRefused):
+		return invalidParams(err.Error())
+	}
+	return &socket.Error{Code: socket.CodeInternal, Message: "the choice could not be stored; nothing was"}
 }

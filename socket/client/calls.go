@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects"
@@ -15,6 +16,7 @@ const (
 	methodSession           = "permd/session"
 	methodDecide            = "permd/decide"
 	methodChoose            = "permd/choose"
+	methodWait              = "permd/wait"
 	methodRequestPermission = "session/request_permission"
 )
 
@@ -183,6 +185,43 @@ func Choose(ctx context.Context, c Caller, choice *Choice) (*ChoiceResult, error
 	}
 	return &out, nil
 }
+
+// WaitResult is the result of permd/wait: that of permd/choose for the answer that a person
+// gave elsewhere.
+type WaitResult struct {
+	// Answer is "allow" or "deny", and "none" if nobody answered in time.
+	Answer string `json:"answer"`
+	ChoiceResult
+}
+
+// Verdict returns the verdict of the answer: Ask if there is none.
+func (r *WaitResult) Verdict() decisions.Verdict {
+	switch r.Answer {
+	case "allow":
+		return decisions.Allow
+	case "deny":
+		return decisions.Deny
+	}
+	return decisions.Ask
+}
+
+// Wait waits until a person answers the question of a decision elsewhere, such as with
+// permd allow, for at most that long: whole seconds from 1 s to 1 h. The client's timeout
+// begins after it.
+func Wait(ctx context.Context, c Caller, decisionID string, limit time.Duration) (*WaitResult, error) {
+	var out WaitResult
+	params := struct {
+		DecisionID string `json:"decisionId"`
+		Seconds    int64  `json:"seconds"`
+	}{decisionID, int64(limit / time.Second)}
+	if err := c.Call(context.WithValue(ctx, waitKey{}, limit), methodWait, params, &out); err != nil {
+		return nil, err
+	}
+	return &out, nil
+}
+
+// waitKey is the key of how long permd may take for a call that waits for a person.
+type waitKey struct{}
 
 // check returns an error unless each call has a decision: a missing one would count as
 // an allow.

@@ -124,7 +124,11 @@ func (c *Client) Call(ctx context.Context, method string, params, result any) er
 
 // withTimeout adds the client's timeout to ctx, unless that ends before.
 func (c *Client) withTimeout(ctx context.Context) (context.Context, context.CancelFunc) {
-	if at, ok := ctx.Deadline(); ok && time.Until(at) < c.timeout {
+	at, ok := ctx.Deadline()
+	if own, waits := ctx.Value(waitKey{}).(time.Duration); waits {
+		return context.WithTimeoutCause(ctx, own+c.timeout, c.late)
+	}
+	if ok && time.Until(at) < c.timeout {
 		return ctx, func() {}
 	}
 	return context.WithTimeoutCause(ctx, c.timeout, c.late)

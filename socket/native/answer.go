@@ -59,7 +59,7 @@ func AnswerQuestion(ctx context.Context, deps Deps, asks *PendingQuestions, a An
 		}
 	case !asks.finish(ask):
 		// The session or its turn ended meanwhile.
-		return nil, socket.Refuse("no question of that decisionId is open on this connection")
+		return nil, errNotOpen
 	}
 	if err := h.recordAnswer(ctx, ask.ID, a.Verdict, kept); err != nil {
 		return nil, err

@@ -51,6 +51,33 @@ func (h *handler) choose(c *socket.Conn, params strictjson.Value) (run, error) {
 	}
 	asks := &StateOf(c).Questions
 	// From here on no other answer is accepted, while this one is stored.
+	a, err := p.reserve(asks)
+	if err != nil {
+		return nil, err
+	}
+	c.OnRefused(func() { asks.release(a.ask) }) // the person can answer again
+	uid, now := c.Owner().UID, a.ask.current()
+	return func(ctx context.Context) (any, error) {
+		done, err := h.store(ctx, uid, asks, a, now)
+		if err != nil {
+			return nil, err
+		}
+		return done, nil
+	}, nil
+}
+
+// reservedAnswer is a person's answer to a question that accepts no other meanwhile.
+type reservedAnswer struct {
+	ask      *PendingQuestion
+	picked   Resolution
+	remember *decisions.Answer // nil for an answer that applies once
+	// fromElsewhere is set for an answer that the client of the question does not know of:
+	// then the end of the question that it has reported comes first.
+	fromElsewhere bool
+}
+
+// reserve reserves the question for this answer. One that does not fit leaves it open.
+func (p *chooseParams) reserve(asks *PendingQuestions) (*reservedAnswer, error) {
 	ask, err := asks.reserve(p.DecisionID)
 	if err != nil {
 		return nil, err
@@ -60,42 +87,45 @@ func (h *handler) choose(c *socket.Conn, params strictjson.Value) (run, error) {
 		asks.release(ask)
 		return nil, socket.Refuse("answering the question: %v", err)
 	}
-	answer, err := p.choice(ask, picked)
+	remember, err := p.choice(ask, picked)
 	if err != nil {
 		asks.release(ask)
 		return nil, err
 	}
-	c.OnRefused(func() { asks.release(ask) }) // the person can answer again
-	uid, now := c.Owner().UID, ask.current()
-	if answer == nil {
-		return func(ctx context.Context) (any, error) {
-			asks.finish(ask)
-			if err := h.checkUnchanged(ctx, uid, ask, now, picked); err != nil {
-				return nil, err
-			}
-			if err := h.recordAnswer(ctx, ask.ID, picked.Verdict, nil); err != nil {
-				return nil, err
-			}
-			picked.stored()
-			return chooseResult{Stored: []decisions.StoredChoice{}, NotStored: ask.notStored(picked), Result: picked.Result}, nil
-		}, nil
-	}
-	return func(ctx context.Context) (any, error) {
-		if err := h.checkUnchanged(ctx, uid, ask, now, picked); err != nil {
-			asks.finish(ask)
-			return nil, err
-		}
-		kept, err := h.keep(ctx, asks, ask, *answer)
-		if err != nil {
-			return nil, err
-		}
-		if err := h.recordAnswer(ctx, ask.ID, picked.Verdict, kept); err != nil {
-			return nil, err
-		}
-		picked.stored()
-		return chooseResult{Stored: kept, Result: picked.Result}, nil
-	}, nil
+	return &reservedAnswer{ask: ask, picked: picked, remember: remember}, nil
 }
+
+// store stores an answer. now is the request of the question with the session of now, nil
+// when nothing is kept of it. On an error the question is open only if its choice could
+// not be stored.
+func (h *handler) store(ctx context.Context, uid uint32, asks *PendingQuestions, a *reservedAnswer, now *decisions.Request) (*chooseResult, error) {
+	ask, picked := a.ask, &a.picked
+	once := a.remember == nil
+	if once && !asks.finish(ask) && a.fromElsewhere {
+		return nil, errNotOpen // it has ended meanwhile
+	}
+	if err := h.checkUnchanged(ctx, uid, ask, now, *picked); err != nil {
+		asks.finish(ask)
+		return nil, err
+	}
+	done := &chooseResult{Stored: []decisions.StoredChoice{}, Result: picked.Result}
+	if once {
+		done.NotStored = ask.notStored(*picked)
+	} else {
+		var err error
+		if done.Stored, err = h.keep(ctx, asks, ask, *a.remember); err != nil {
+			return nil, err
+		}
+	}
+	if err := h.recordAnswer(ctx, ask.ID, picked.Verdict, done.Stored); err != nil {
+		return nil, err
+	}
+	picked.stored(!once)
+	return done, nil
+}
+
+// errNotOpen is the error for an answer to a question that is not open.
+var errNotOpen = socket.Refuse("no question of that decisionId is open on this connection")
 
 // notStored says why an answer that is meant for more than the call applies to it alone, ""
 // for one that is meant for it.
@@ -193,7 +223,7 @@ func (h *handler) keep(ctx context.Context, asks *PendingQuestions, ask *Pending
 				return nil, &socket.Error{Code: socket.CodeInternal, Message: "the question ended, and that its choice is revoked could not be stored"}
 			}
 		}
-		return nil, socket.Refuse("no question of that decisionId is open on this connection")
+		return nil, errNotOpen
 	}
 	return kept, nil
 }

@@ -55,6 +55,8 @@ type Deps struct {
 	// Persistent are the sessions that outlive their connections. Nil means that
 	// there are none.
 	Persistent *PersistentSessions
+	// Waiting are the questions that a person answers elsewhere. Nil means that they cannot.
+	Waiting *WaitingQuestions
 	// RecordAnswer records the person's answer to a decision. After an error the
 	// answer does not count. Nil means that answers are not recorded.
 	RecordAnswer func(ctx context.Context, decisionID string, v decisions.Verdict, kept []decisions.StoredChoice) error

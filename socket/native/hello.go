@@ -46,6 +46,9 @@ func hello(methods socket.Methods, deps Deps) helloAnswer {
 	if deps.Keeper != nil {
 		h.Features = append(h.Features, "remember")
 	}
+	if deps.Waiting != nil {
+		h.Features = append(h.Features, "wait")
+	}
 	slices.Sort(h.Features)
 	return h
 }

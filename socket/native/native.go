@@ -1,7 +1,8 @@
 // Package native implements permd's own protocol: permd/session and permd/close
 // declare and end sessions, permd/decide asks about calls of any tool,
 // permd/choose reports the person's answer to a question that permd left to
-// them, permd/finished that the call of one has run.
+// them, permd/wait waits for one that is given elsewhere, permd/finished reports
+// that the call of a question has run.
 //
 // Questions of all protocols wait here for that answer (see PendingQuestions).
 // The package decides nothing itself, and passes what is to be remembered to a
@@ -32,6 +33,7 @@ func Register(methods socket.Methods, deps Deps) {
 	methods[MethodDecide] = h.decide
 	methods[MethodChoose] = h.choose
 	methods[methodFinished] = h.finished
+	methods[methodWait] = h.wait
 }
 
 type handler struct {

@@ -40,7 +40,7 @@ type PendingQuestion struct {
 	Decision *decisions.Decision
 	Request  *decisions.Request
 	// Refresh updates a request to the current state of its session; nil if it has none.
-	// It is called on the connection's reading goroutine, except in AnswerQuestion.
+	// It may be called from any goroutine.
 	Refresh func(*decisions.Request)
 	// Size is the approximate number of bytes that Resolve keeps in memory.
 	Size int
@@ -50,8 +50,9 @@ type PendingQuestion struct {
 	// selection does not fit the request; the question then stays open.
 	Resolve func(Selection) (Resolution, error)
 
-	reserved bool // an answer is being stored
-	ran      bool // its call has run
+	reserved bool          // an answer is being stored
+	ran      bool          // its call has run
+	ended    chan struct{} // closed when the question is removed; nil if nobody waits for it
 }
 
 // Resolution is the meaning of a selection.
@@ -65,8 +66,9 @@ type Resolution struct {
 	// LetsAgentContinue is set for an answer that is not a permission but lets the agent
 	// continue, for example in another mode.
 	LetsAgentContinue bool
-	// OnStored is called when the answer has been accepted; may be nil.
-	OnStored func()
+	// OnStored is called when the answer has been accepted; may be nil. remembered tells
+	// whether it was stored for more than this call.
+	OnStored func(remembered bool)
 }
 
 // PendingQuestions are the questions that wait on one connection. Unlike the rest of a
@@ -110,6 +112,7 @@ func (a *PendingQuestions) Add(ask *PendingQuestion) {
 
 func (a *PendingQuestions) dropOldest() {
 	a.size -= a.list[0].size()
+	a.list[0].end()
 	a.list[0] = nil
 	a.list = a.list[1:]
 }
@@ -148,6 +151,7 @@ func (a *PendingQuestions) removeAll(which func(*PendingQuestion) bool) bool {
 	a.list = slices.DeleteFunc(a.list, func(ask *PendingQuestion) bool {
 		if which(ask) {
 			a.size -= ask.size()
+			ask.end()
 			return true
 		}
 		return false
@@ -184,7 +188,7 @@ func (a *PendingQuestions) reserve(id string) (*PendingQuestion, error) {
 	defer a.mu.Unlock()
 	i := slices.IndexFunc(a.list, func(ask *PendingQuestion) bool { return ask.ID == id && !ask.reserved })
 	if i < 0 {
-		return nil, socket.Refuse("no question of that decisionId is open on this connection")
+		return nil, errNotOpen
 	}
 	a.list[i].reserved = true
 	return a.list[i], nil
@@ -206,9 +210,42 @@ func (a *PendingQuestions) finish(ask *PendingQuestion) bool {
 		return false
 	}
 	a.size -= ask.size()
+	ask.end()
 	a.list = slices.Delete(a.list, i, i+1)
 	a.reserveMemory()
 	return true
+}
+
+// end tells who waits for the question that it was removed.
+func (a *PendingQuestion) end() {
+	if a.ended != nil {
+		close(a.ended)
+	}
+}
+
+// watch returns an open question, and a channel that is closed when it is removed. A
+// question is watched by one at a time.
+func (a *PendingQuestions) watch(id string) (*PendingQuestion, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	i := slices.IndexFunc(a.list, func(ask *PendingQuestion) bool { return ask.ID == id && !ask.reserved })
+	switch {
+	case i < 0:
+		return nil, errNotOpen
+	case a.list[i].ended != nil:
+		return nil, socket.Refuse("the answer to this question is awaited already")
+	}
+	a.list[i].ended = make(chan struct{})
+	return a.list[i], nil
+}
+
+// unwatch ends the watching of a question.
+func (a *PendingQuestions) unwatch(ask *PendingQuestion) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if slices.Contains(a.list, ask) {
+		ask.ended = nil
+	}
 }
 
 // size estimates the bytes that a question uses.

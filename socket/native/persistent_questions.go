@@ -30,7 +30,7 @@ const (
 	grantTime = 30 * time.Minute
 )
 
-// OpenQuestion is a question of a harness that could not ask its person. It waits until
+// OpenQuestion is a question of a client that could not ask its person. It waits until
 // they answer it out of band.
 type OpenQuestion struct {
 	Decision *decisions.Decision
@@ -40,6 +40,9 @@ type OpenQuestion struct {
 	Tool     string
 	Cwd      string
 	Asked    time.Time
+	// Until is when a request stops waiting for the answer; zero if none waits, and the
+	// agent tries the call again.
+	Until time.Time
 }
 
 // boundQuestion is an open question with what its answer applies to.
@@ -154,6 +157,21 @@ func (l *PersistentSessions) AllowOnce(uid *uint32, id string, log func() error)
 	}
 	l.deleteQuestions(func(o *boundQuestion) bool { return o.tree == q.tree && o.key == q.key })
 	return until, nil
+}
+
+// DenyOnce answers a question with no: it waits no longer. The answer is logged by a
+// function, and counts when that has returned nil.
+func (l *PersistentSessions) DenyOnce(uid *uint32, id string, log func() error) error {
+	l.mu.Lock()
+	q := l.find(uid, id)
+	if q == nil {
+		l.mu.Unlock()
+		return ErrNoQuestion
+	}
+	q.answering = true
+	l.mu.Unlock()
+	l.answered(q, log() == nil)
+	return nil
 }
 
 // AllowAlways answers a question with yes, and stores a width of it. While it is being

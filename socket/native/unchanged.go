@@ -25,7 +25,7 @@ func (h *handler) checkUnchanged(ctx context.Context, uid uint32, ask *PendingQu
 		return socket.Refuse("the rules have changed since the question; ask again")
 	case now == nil:
 		return nil
-	case !sameSession(now, ask.Request):
+	case !SameSession(now, ask.Request):
 		return socket.Refuse("the session has changed since the question; ask again")
 	case ask.Decision == nil:
 		return nil
@@ -38,9 +38,9 @@ func (h *handler) checkUnchanged(ctx context.Context, uid uint32, ask *PendingQu
 	return nil
 }
 
-func (p *Resolution) stored() {
+func (p *Resolution) stored(remembered bool) {
 	if p.OnStored != nil {
-		p.OnStored()
+		p.OnStored(remembered)
 	}
 }
 
@@ -73,9 +73,9 @@ func RefreshSession(sessions *decisions.Sessions, o decisions.Owner, id string) 
 	}
 }
 
-// sameSession reports whether two requests come from one session that is the same
+// SameSession reports whether two requests come from one session that is the same
 // in all that a call may depend on.
-func sameSession(a, b *decisions.Request) bool {
+func SameSession(a, b *decisions.Request) bool {
 	c, d := &a.Call, &b.Call
 	return c.Cwd == d.Cwd && slices.Equal(c.Roots, d.Roots) && c.Agent == d.Agent && c.Client == d.Client && c.Declared.Equal(d.Declared) &&
 		a.Session.Conn == b.Session.Conn && a.Session.ID == b.Session.ID && a.Session.Mode == b.Session.Mode &&

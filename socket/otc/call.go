@@ -12,8 +12,11 @@ import (
 	"github.com/permd/permd/socket/native"
 )
 
-// whyOther is sent to the model, and recorded in the decision log.
-const whyOther = "the id of this call was also used for another call"
+// What is sent to the model, and recorded in the decision log.
+const (
+	whyOther = "the id of this call was also used for another call"
+	whyTaken = "a person has allowed this call once, and it was sent or run"
+)
 
 // call decides a call.
 func (h *handler) call(c *socket.Conn, params strictjson.Value) (run, error) {
@@ -36,17 +39,26 @@ func (h *handler) call(c *socket.Conn, params strictjson.Value) (run, error) {
 		req.Call.User = h.Users(req.Peer.UID)
 		f := a.findings(&req.Call)
 		if other {
-			f.other = true
-			mark(&req.Call, effects.DefectContradiction, "call_id", whyOther)
-			d, err := h.decide(ctx, req)
-			if err != nil {
-				return nil, err
-			}
-			return a.answer(d, &f), nil
+			return h.refuse(ctx, a, req, &f, whyOther)
 		}
 		// A repetition of a call waits for the first one: its answer may be the same.
 		fairshare.TurnOf(ctx).Await(ctx, of.mu.Lock)
 		defer of.mu.Unlock()
+		switch person := of.answer.Load(); {
+		case person == nil:
+		case person.taken:
+			return h.refuse(ctx, a, req, &f, whyTaken)
+		case person.verdict == decisions.Deny:
+			return a.byPerson(person.decision), nil
+		case h.counts(ctx, person, of, req, &f):
+			if err := ctx.Err(); err != nil {
+				return nil, err // nobody waits for the answer
+			}
+			of.answer.Store(&personsAnswer{taken: true})
+			return Answer{Outcome: Run, Decision: person.decision}, nil
+		default:
+			of.answer.Store(nil)
+		}
 		if d := of.decision; d != nil {
 			if h.mayRepeat(ctx, req, d, &f, &state.Questions) {
 				return a.answer(d, &f), nil
@@ -61,12 +73,31 @@ func (h *handler) call(c *socket.Conn, params strictjson.Value) (run, error) {
 		of.decision = d
 		if f.outcome(d) == Ask {
 			state.Questions.Add(&native.PendingQuestion{
-				ID: d.ID, SessionID: a.own.SessionID, RequestID: request, Offer: d.Offer, Resolve: a.resolve(d),
+				ID: d.ID, SessionID: a.own.SessionID, RequestID: request, Offer: d.Offer, Resolve: a.resolve(d, req, of),
 				Digest: d.Policy.Digest, Cwd: req.Call.Cwd, Decision: d, Request: req, Refresh: native.RefreshSession(h.Sessions, owner, a.own.SessionID),
 			})
 		}
 		return a.answer(d, &f), nil
 	}, nil
+}
+
+// refuse decides a call that must not run whatever rules say of it, since its id stands for
+// a call that has run or is another one.
+func (h *handler) refuse(ctx context.Context, a *callRequest, req *decisions.Request, f *findings, why string) (any, error) {
+	f.spent = why
+	mark(&req.Call, effects.DefectContradiction, "call_id", why)
+	d, err := h.decide(ctx, req)
+	if err != nil {
+		return nil, err
+	}
+	return a.answer(d, f), nil
+}
+
+// counts reports whether a person's yes lets a repetition of the call run: they were asked
+// the question that would be asked now.
+func (h *handler) counts(ctx context.Context, person *personsAnswer, of *callEntry, req *decisions.Request, f *findings) bool {
+	return person.decision == of.decision && !f.missing.any() && !f.invalid.any() &&
+		native.SameSession(req, person.request) && h.Decider.Holds(ctx, req, person.decision) == nil
 }
 
 // decisionBytes estimates the size of a decision in addition to its call.
@@ -97,7 +128,7 @@ func (h *handler) mayRepeat(ctx context.Context, req *decisions.Request, d *deci
 type findings struct {
 	missing missingContext
 	invalid invalid
-	other   bool // the id is used for another call
+	spent   string // why no call with this id can run, "" if one can
 }
 
 // findings checks the call and records the problems as marks: a call that cannot run, or
@@ -125,7 +156,7 @@ func mark(call *effects.Call, code, at, text string) {
 // outcome returns the outcome of a call.
 func (f *findings) outcome(d *decisions.Decision) Outcome {
 	switch {
-	case f.other || d.Verdict == decisions.Deny:
+	case f.spent != "" || d.Verdict == decisions.Deny:
 		return Denied
 	case f.missing.any():
 		return outcomeUnmet

@@ -251,38 +251,6 @@ func TestAgainElsewhere(t *testing.T) {
 	}
 }
 
-// TestAnswered: a question that was answered is asked again, since an approval is
-// for one call.
-func TestAnswered(t *testing.T) {
-	const params = `{"sessionId":"s","$schema":"urn:oxp:1.0","request":{"tool_id":"A.B","call_id":"c"}}`
-	for verdict, want := range map[string]string{
-		"allow": `{"stored":[],"result":{"outcome":"run"}}`,
-		"deny": `{"stored":[],"result":{"outcome":"denied",` +
-			`"response":{"status":400,"body":{"$schema":"urn:oxp:1.0","message":"This tool call is not permitted: denied by the user","developer_message":"permd decision_id=d1"}},` +
-			`"result":{"call_id":"c","success":false,"error":{"message":"This tool call is not permitted: denied by the user","developer_message":"permd decision_id=d1","can_retry":false}}}}`,
-	} {
-		d := newDaemon(t)
-		sockettest.Diff(t, "asked", Ask, d.call(t, params).Outcome)
-		if _, err := d.Call(t, "permd/choose", `{"decisionId":"d1","optionId":"x"}`); err == nil {
-			t.Error("an option was picked")
-		}
-		choose := `{"decisionId":"d1","verdict":"` + verdict + `"}`
-		sockettest.Diff(t, verdict, want, d.Must(t, "permd/choose", choose))
-		if v, err := d.Call(t, "permd/choose", choose); err == nil {
-			t.Errorf("twice: %s", v)
-		}
-		a := d.call(t, params)
-		sockettest.Diff(t, "again", []any{Ask, "d2"}, []any{a.Outcome, a.Decision.ID})
-	}
-	// A late approval is refused if the rules have changed.
-	d := newDaemon(t)
-	d.call(t, params)
-	d.digest = "new"
-	if v, err := d.Call(t, "permd/choose", `{"decisionId":"d1","verdict":"allow"}`); err == nil {
-		t.Errorf("a yes under other rules: %s", v)
-	}
-}
-
 // TestBounds: a connection keeps its newest ids, within a bound in bytes.
 func TestBounds(t *testing.T) {
 	d := newDaemon(t)

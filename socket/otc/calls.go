@@ -2,6 +2,7 @@ package otc
 
 import (
 	"sync"
+	"sync/atomic"
 
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/socket"
@@ -36,6 +37,18 @@ type callEntry struct {
 
 	mu       sync.Mutex
 	decision *decisions.Decision // nil before it is decided
+
+	answer atomic.Pointer[personsAnswer] // nil if nobody has answered
+}
+
+// personsAnswer is what a person said to the question about a call, for that call alone.
+// What is remembered is none: memory decides the repetitions of its call.
+type personsAnswer struct {
+	verdict  decisions.Verdict
+	decision *decisions.Decision // the question
+	request  *decisions.Request  // what it is about, without the input
+	// taken is set when the caller has been told that the call may run.
+	taken bool
 }
 
 type stateKey struct{}

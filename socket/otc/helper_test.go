@@ -23,6 +23,7 @@ type fakeDecider struct {
 	verdicts map[string]decisions.Verdict
 	message  string // of denies
 	changed  bool   // deciding again would give another answer
+	gone     bool   // a yes no longer fits the call
 	digest   string
 	got      []*decisions.Request
 	again    int
@@ -55,6 +56,13 @@ func (f *fakeDecider) Decide(_ context.Context, reqs ...*decisions.Request) (lis
 func (f *fakeDecider) StillHolds(context.Context, *decisions.Request, *decisions.Decision) bool {
 	f.again++
 	return !f.changed
+}
+
+func (f *fakeDecider) Holds(context.Context, *decisions.Request, *decisions.Decision) error {
+	if f.gone {
+		return decisions.ErrChanged
+	}
+	return nil
 }
 
 // daemon is the methods with a fake decider, on one connection at a time.

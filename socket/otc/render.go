@@ -15,11 +15,13 @@ type Outcome string
 
 // The outcomes.
 const (
-	Run            Outcome = "run"
-	Ask            Outcome = "ask"     // the person must answer
-	Denied         Outcome = "denied"  // by rules, a remembered answer or a person
-	outcomeUnmet   Outcome = "unmet"   // it lacks what the tool requires
-	outcomeInvalid Outcome = "invalid" // its input does not fit the tool
+	Run          Outcome = "run"
+	Ask          Outcome = "ask"    // the person must answer
+	Denied       Outcome = "denied" // by rules, a remembered answer or a person
+	outcomeUnmet Outcome = "unmet"  // it lacks what the tool requires
+	// outcomeApproved is for permd/choose: the call may run when it is repeated.
+	outcomeApproved Outcome = "approved"
+	outcomeInvalid  Outcome = "invalid" // its input does not fit the tool
 )
 
 // Answer is the answer of otc/call and, without a decision, what permd/choose
@@ -94,8 +96,8 @@ func (a *callRequest) answer(d *decisions.Decision, f *findings) Answer {
 		return r
 	case Denied:
 		body.Message = sayDenied + toolserver.Reason(d)
-		if f.other {
-			body.Message = sayDenied + whyOther
+		if f.spent != "" {
+			body.Message = sayDenied + f.spent
 		}
 	case outcomeUnmet:
 		body.Message = sayUnmet + f.missing.text()
@@ -106,7 +108,7 @@ func (a *callRequest) answer(d *decisions.Decision, f *findings) Answer {
 			body.Message += ": " + f.invalid.whole
 		}
 		body.ParameterErrors = f.invalid.parameters
-	case Ask:
+	case Ask, outcomeApproved:
 		fallthrough
 	default:
 		body.Message = sayAsk
@@ -163,19 +165,38 @@ func developerMessage(d *decisions.Decision) string {
 }
 
 // resolve returns the function that answers the call's question with what to send. It
-// does not keep the message alive.
-func (a *callRequest) resolve(d *decisions.Decision) func(native.Selection) (native.Resolution, error) {
+// does not keep the message alive. A yes for once lets the call run now or, if an address
+// was given at which a person answers, when the agent repeats it, and never both.
+func (a *callRequest) resolve(d *decisions.Decision, req *decisions.Request, of *callEntry) func(native.Selection) (native.Resolution, error) {
 	brief := &callRequest{own: paramsWire{Schema: a.own.Schema}, call: callWire{CallID: a.call.CallID}}
-	id := d.ID
+	repeated := a.own.Approval != nil && a.call.CallID != ""
+	kept := *req
+	kept.Call.Input = nil
 	return func(p native.Selection) (native.Resolution, error) {
 		if p.OptionID != "" {
 			return native.Resolution{}, errors.New("the call had no options; name a verdict")
 		}
-		r := Answer{Outcome: Run}
-		if p.Verdict != decisions.Allow {
-			r.Outcome = Denied
-			brief.refusal(&r, Body{Message: sayDenied + toolserver.ByPerson, DeveloperMessage: "permd decision_id=" + id}, id)
+		r, said := Answer{Outcome: Run}, &personsAnswer{verdict: p.Verdict, decision: d, request: &kept}
+		switch {
+		case p.Verdict != decisions.Allow:
+			r = brief.byPerson(d)
+			r.Decision = nil
+		case repeated:
+			r.Outcome = outcomeApproved
+		default:
+			said.taken = true
 		}
-		return native.Resolution{Verdict: p.Verdict, Result: r}, nil
+		return native.Resolution{Verdict: p.Verdict, Result: r, OnStored: func(remembered bool) {
+			if !remembered {
+				of.answer.Store(said)
+			}
+		}}, nil
 	}
+}
+
+// byPerson is the answer to a call that a person has rejected.
+func (a *callRequest) byPerson(d *decisions.Decision) Answer {
+	r := Answer{Outcome: Denied, Decision: d}
+	a.refusal(&r, Body{Message: sayDenied + toolserver.ByPerson, DeveloperMessage: "permd decision_id=" + d.ID}, d.ID)
+	return r
 }

@@ -1,6 +1,7 @@
 package rap
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"reflect"
@@ -12,6 +13,7 @@ import (
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/internal/protocoldoc"
 	"github.com/permd/permd/internal/toolschema"
+	"github.com/permd/permd/socket"
 	"github.com/permd/permd/socket/sockettest"
 )
 
@@ -58,7 +60,7 @@ func TestDocumentSamples(t *testing.T) {
 	for _, m := range regexp.MustCompile("(?s)```rap (\\w+)\n(.*?)\n```").FindAllStringSubmatch(string(text), -1) {
 		samples[m[1]] = m[2]
 	}
-	if len(samples) != 7 {
+	if len(samples) != 8 {
 		t.Fatalf("%d samples", len(samples))
 	}
 	fits := func(name, got string) {
@@ -80,6 +82,12 @@ func TestDocumentSamples(t *testing.T) {
 	d.verdicts["purge_bin"], d.message = decisions.Deny, "bin C-17 is under audit hold"
 	denied := strings.Replace(strings.Replace(samples["invoke"], "call_9f31", "call_9f32", 1), `"call_id":null,`, "", 1)
 	fits("denied", ordered(t, d, MethodInvoke, denied))
+	_, err = d.Call(t, MethodInvoke, strings.NewReplacer("call_9f31", "call_9f33", `"call_id":null,`, "", `"operation":"purge_bin",`, "").Replace(samples["invoke"]))
+	refused, ok := errors.AsType[*socket.Error](err)
+	if !ok {
+		t.Fatalf("without an operation: %v", err)
+	}
+	fits("unreadable", fmt.Sprintf(`{"code":%d,"message":%q,"data":%s}`, refused.Code, refused.Message, refused.Data))
 	d.label = "use warehouse:purge_bin (with these arguments)"
 	fits("chosen", ordered(t, d, MethodChoice, samples["choice"]))
 	d.verdicts["purge_bin"] = ""

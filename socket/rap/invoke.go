@@ -15,7 +15,7 @@ import (
 func (h *handler) invoke(c *socket.Conn, params strictjson.Value) (run, error) {
 	in, err := readInvocation(params)
 	if err != nil {
-		return nil, err
+		return nil, withResult(err, params)
 	}
 	var ses *decisions.Session
 	if in.SessionID != "" {

@@ -76,16 +76,23 @@ func readInvocation(params strictjson.Value) (*invocation, error) {
 	if len(in.UserID) > socket.MaxName {
 		return nil, socket.Refuse("user_id is longer than %d bytes", socket.MaxName)
 	}
-	switch k := strictjson.Kind(in.CallID); {
-	case k != 0 && k != 'n' && k != '"':
-		return nil, socket.Refuse("call_id must be text or null")
-	case len(in.CallID) > socket.MaxName:
-		return nil, socket.Refuse("call_id is longer than %d bytes", socket.MaxName)
+	if err := checkCallID(in.CallID); err != nil {
+		return nil, err
 	}
 	if err := in.readThreads(); err != nil {
 		return nil, err
 	}
 	return in, in.findTool()
+}
+
+func checkCallID(id strictjson.Value) error {
+	switch k := strictjson.Kind(id); {
+	case k != 0 && k != 'n' && k != '"':
+		return socket.Refuse("call_id must be text or null")
+	case len(id) > socket.MaxName:
+		return socket.Refuse("call_id is longer than %d bytes", socket.MaxName)
+	}
+	return nil
 }
 
 // readThreads sets threads from the ancestors and the call's own thread.

@@ -1,12 +1,16 @@
 package rap
 
 import (
+	"errors"
 	"fmt"
 	"strings"
+
+	"github.com/go-json-experiment/json"
 
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects/display"
 	"github.com/permd/permd/internal/strictjson"
+	"github.com/permd/permd/socket"
 	"github.com/permd/permd/socket/toolserver"
 )
 
@@ -71,6 +75,35 @@ func (in *invocation) render(d *decisions.Decision, invalid string, l *lineage) 
 		}
 	}
 	return r
+}
+
+// withResult adds to the error of an invocation that could not be read the tool_result
+// that says so to the model, as data, if the invocation names its thread and its id in
+// exactly one way.
+func withResult(err error, params strictjson.Value) error {
+	refused, ok := errors.AsType[*socket.Error](err)
+	if !ok {
+		return err
+	}
+	o, problem := strictjson.ParseObject(params)
+	if problem != nil || o.NearMiss("id", "group_id", "call_id") != "" {
+		return err
+	}
+	in := &invocation{invokeParams: new(invokeParams)}
+	for name, to := range map[string]*string{"id": &in.ID, "group_id": &in.GroupID} {
+		v, _ := o.Get(name)
+		if *to, ok = strictjson.ParseString(v); !ok || socket.CheckName(name, *to) != nil {
+			return err
+		}
+	}
+	if in.CallID, _ = o.Get("call_id"); checkCallID(in.CallID) != nil {
+		return err
+	}
+	data, problem := json.Marshal(map[string]*ToolResult{"result": in.errorResult("the invocation cannot be read: " + refused.Message)})
+	if problem != nil {
+		return err
+	}
+	return &socket.Error{Code: refused.Code, Message: refused.Message, Data: data}
 }
 
 // errorResult returns a tool_result that tells the model why the call has no result.

@@ -4,24 +4,30 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strconv"
 
 	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/internal/strictjson"
 	"github.com/permd/permd/remember"
 	"github.com/permd/permd/socket/admin"
 	"github.com/permd/permd/socket/native"
 )
 
-// questions are the questions of harnesses in the words of the management
-// methods.
+// questions are the questions that are answered elsewhere, in the words of the management
+// methods: those of harnesses, whose agents try the call again, and those of clients
+// that wait for the answer.
 type questions struct{ d *daemon }
 
 // Questions returns the questions that wait.
 func (q questions) Questions(uid *uint32) []admin.Question {
 	list := []admin.Question{}
-	for _, o := range q.d.engine.Persistent.Questions(uid) {
+	open := append(q.d.engine.Persistent.Questions(uid), q.d.engine.Waiting.Questions(uid)...)
+	slices.SortStableFunc(open, func(a, b native.OpenQuestion) int { return a.Asked.Compare(b.Asked) })
+	for _, o := range open {
 		w := admin.Question{
 			DecisionID: o.Decision.ID, UID: o.UID, Harness: o.Harness, Session: o.Session, Tool: o.Tool, Cwd: o.Cwd,
-			Asked: o.Asked, Reason: o.Decision.Reason, Effects: []string{}, Widths: []decisions.Width{},
+			Asked: o.Asked, Until: o.Until, Reason: o.Decision.Reason, Effects: []string{}, Widths: []decisions.Width{},
 		}
 		w.Widths, w.NotRemembered = append(w.Widths, o.Decision.Widths...), o.Decision.NotRemembered
 		for i := range o.Decision.Effects {
@@ -34,6 +40,18 @@ func (q questions) Questions(uid *uint32) []admin.Question {
 
 // Allow answers a question with yes.
 func (q questions) Allow(ctx context.Context, uid *uint32, a admin.Approval) (admin.Approved, error) {
+	yes := native.Answer{DecisionID: a.DecisionID, Verdict: decisions.Allow, Width: a.Width, Scope: a.Scope}
+	if a.ExpiresIn != 0 {
+		yes.ExpiresIn = strictjson.Value(strconv.FormatInt(a.ExpiresIn, 10))
+	}
+	switch stored, err := q.d.engine.Waiting.Answer(ctx, uid, yes); {
+	case errors.Is(err, native.ErrNoQuestion):
+	case err != nil:
+		return admin.Approved{}, fmt.Errorf("%w: %w", admin.ErrRefused, err)
+	default:
+		q.confirm(ctx, stored)
+		return admin.Approved{Told: true, Stored: stored}, nil
+	}
 	if a.Width == "" {
 		until, err := q.d.engine.Persistent.AllowOnce(uid, a.DecisionID, func() error {
 			return q.d.recordAnswer(ctx, a.DecisionID, decisions.Allow, nil)
@@ -66,6 +84,22 @@ func (q questions) Allow(ctx context.Context, uid *uint32, a admin.Approval) (ad
 	}
 	q.confirm(ctx, kept)
 	return admin.Approved{Stored: kept}, nil
+}
+
+// Deny answers a question with no. A harness has told its agent no before, so that its
+// question only stops waiting.
+func (q questions) Deny(ctx context.Context, uid *uint32, id string) error {
+	_, err := q.d.engine.Waiting.Answer(ctx, uid, native.Answer{DecisionID: id, Verdict: decisions.Deny})
+	if errors.Is(err, native.ErrNoQuestion) {
+		err = q.d.engine.Persistent.DenyOnce(uid, id, func() error { return q.d.recordAnswer(ctx, id, decisions.Deny, nil) })
+	}
+	switch {
+	case errors.Is(err, native.ErrNoQuestion):
+		return admin.ErrNoQuestion
+	case err != nil:
+		return fmt.Errorf("%w: %w", admin.ErrRefused, err)
+	}
+	return nil
 }
 
 // drop revokes choices that were stored for an answer.

@@ -168,6 +168,7 @@ func (s *server) run(ctx context.Context) error {
 			stop(err)
 		})
 	}
+	context.AfterFunc(serving, s.engine.Waiting.End)
 	all.Go(func() { s.rules.Watch(serving) })
 	all.Go(func() { s.watch(serving) })
 	all.Go(func() { s.watchPlaces(serving) })

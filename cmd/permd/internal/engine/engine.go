@@ -74,6 +74,8 @@ type Engine struct {
 	NotPlain  *decisions.NotPlain
 	// Persistent holds the sessions of harnesses, nil if they end with their connections.
 	Persistent *native.PersistentSessions
+	// Waiting are the questions that clients wait for an answer to, nil where Persistent is.
+	Waiting *native.WaitingQuestions
 
 	config Config
 }
@@ -108,6 +110,7 @@ func New(c Config) (*Engine, error) {
 	}
 	if c.Persistent {
 		e.keepSessions()
+		e.Waiting = new(native.WaitingQuestions)
 		of.TakeApproval, of.Digest = e.Persistent.TakeGrant, bounded(e.Mounts, contentState)
 	}
 	var err error

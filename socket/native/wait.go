@@ -1,0 +1,250 @@
+package native
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/internal/fairshare"
+	"github.com/permd/permd/internal/strictjson"
+	"github.com/permd/permd/socket"
+)
+
+// methodWait waits until a person answers a question elsewhere.
+const methodWait = "permd/wait"
+
+// Bounds of the waits of one person and of one request.
+const (
+	maxWaits       = 256
+	maxWaitSeconds = 3600
+)
+
+// WaitingQuestions are the questions whose clients have no person before them, and wait
+// until somebody answers over the management socket. They are safe for concurrent use.
+type WaitingQuestions struct {
+	mu    sync.Mutex
+	list  []*waitingQuestion // the oldest first
+	ended bool
+}
+
+// waitingQuestion is a question with the request that waits for its answer.
+type waitingQuestion struct {
+	h     *handler
+	asks  *PendingQuestions // of the connection
+	ask   *PendingQuestion
+	uid   uint32
+	until time.Time
+	asked time.Time
+	// answer receives the answer, or nil when the daemon ends. At most one is sent.
+	answer chan *waitResult
+
+	// These are guarded by WaitingQuestions.mu.
+	answering bool // an answer is being stored
+	leaving   bool // its request ends, as soon as that is done
+}
+
+// waitParams are the params of permd/wait.
+type waitParams struct {
+	DecisionID string           `json:"decisionId"`
+	Seconds    strictjson.Value `json:"seconds"`
+}
+
+// waitResult is the answer of permd/wait: of a person, as permd/choose would have returned
+// it, or none.
+type waitResult struct {
+	// Answer is allow, deny or none.
+	Answer string `json:"answer"`
+	*chooseResult
+
+	err error // of an answer that no longer fits, and ended the question
+}
+
+// noAnswer is the result of a wait in which nobody has answered.
+var noAnswer = waitResult{Answer: "none"}
+
+// wait handles permd/wait.
+func (h *handler) wait(c *socket.Conn, params strictjson.Value) (run, error) {
+	var p waitParams
+	if err := socket.ReadParams("params", params, &p); err != nil {
+		return nil, err
+	}
+	seconds, err := p.limit()
+	switch {
+	case err != nil:
+		return nil, err
+	case p.DecisionID == "":
+		return nil, socket.Refuse("decisionId is missing")
+	case h.Waiting == nil:
+		return nil, socket.Refuse("nobody answers questions of this permd elsewhere")
+	}
+	asks := &StateOf(c).Questions
+	ask, err := asks.watch(p.DecisionID)
+	if err != nil {
+		return nil, err
+	}
+	c.OnRefused(func() { asks.unwatch(ask) })
+	if ask.Decision == nil || !ask.Decision.Answerable() || ask.Request == nil {
+		asks.unwatch(ask)
+		return nil, socket.Refuse("this question can only be answered where it was asked")
+	}
+	uid := c.Owner().UID
+	return func(ctx context.Context) (any, error) {
+		defer asks.unwatch(ask)
+		now := h.Time()
+		w := &waitingQuestion{h: h, asks: asks, ask: ask, uid: uid, asked: now, until: now.Add(seconds), answer: make(chan *waitResult, 1)}
+		if err := h.Waiting.add(w); err != nil {
+			return nil, err
+		}
+		var r *waitResult
+		fairshare.TurnOf(ctx).Await(ctx, func() { r = h.Waiting.await(ctx, w, seconds) })
+		switch {
+		case r != nil && r.err != nil:
+			return nil, r.err
+		case ctx.Err() != nil:
+			return nil, ctx.Err() // nobody waits for the answer
+		case r == nil:
+			return noAnswer, nil
+		}
+		return *r, nil
+	}, nil
+}
+
+func (p *waitParams) limit() (time.Duration, error) {
+	limit, err := (&chooseParams{ExpiresIn: p.Seconds}).limit()
+	if err != nil || limit > maxWaitSeconds*time.Second {
+		return 0, socket.Refuse("seconds must be a whole number from 1 to %d", maxWaitSeconds)
+	}
+	return limit, nil
+}
+
+// add adds a question.
+func (l *WaitingQuestions) add(w *waitingQuestion) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	n := 0
+	for _, o := range l.list {
+		if o.uid == w.uid {
+			n++
+		}
+	}
+	switch {
+	case l.ended:
+		return &socket.Error{Code: socket.CodeBusy, Message: "shutting down; ask the person"}
+	case n >= maxWaits:
+		return &socket.Error{Code: socket.CodeBusy, Message: "too many questions of this person wait; ask the person"}
+	}
+	l.list = append(l.list, w)
+	return nil
+}
+
+// await waits for an answer, and removes the question. It returns nil if there was none in
+// time, or the question or its request has ended.
+func (l *WaitingQuestions) await(ctx context.Context, w *waitingQuestion, limit time.Duration) *waitResult {
+	late := time.NewTimer(limit)
+	defer late.Stop()
+	select {
+	case r := <-w.answer:
+		return r
+	case <-ctx.Done():
+	case <-late.C:
+	case <-w.ask.ended:
+	}
+	l.mu.Lock()
+	w.leaving = true
+	answering := w.answering
+	if !answering {
+		l.remove(w)
+	}
+	l.mu.Unlock()
+	if answering {
+		return <-w.answer
+	}
+	select {
+	case r := <-w.answer:
+		return r // it has come at the same time
+	default:
+		return nil
+	}
+}
+
+// remove removes a question. l.mu is held.
+func (l *WaitingQuestions) remove(w *waitingQuestion) {
+	l.list = slices.DeleteFunc(l.list, func(o *waitingQuestion) bool { return o == w })
+}
+
+// End ends all waits without an answer, and allows no more.
+func (l *WaitingQuestions) End() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.ended = true
+	for _, w := range l.list {
+		if !w.answering {
+			w.answer <- nil
+		}
+	}
+	l.list = slices.DeleteFunc(l.list, func(w *waitingQuestion) bool { return !w.answering })
+}
+
+// Questions returns the questions of a person, of everybody for nil, the oldest first.
+func (l *WaitingQuestions) Questions(uid *uint32) []OpenQuestion {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var list []OpenQuestion
+	for _, w := range l.list {
+		if w.answering || uid != nil && *uid != w.uid {
+			continue
+		}
+		c := &w.ask.Request.Call
+		list = append(list, OpenQuestion{
+			Decision: w.ask.Decision, UID: w.uid, Harness: cmp.Or(c.Agent.Name, c.Client.Name, c.Protocol), Session: w.ask.SessionID,
+			Tool: c.Tool.Name, Cwd: c.Cwd, Asked: w.asked, Until: w.until,
+		})
+	}
+	return list
+}
+
+// Answer answers a question as permd/choose would, and hands the result to its client. The
+// error is ErrNoQuestion, or one whose text may be shown.
+func (l *WaitingQuestions) Answer(ctx context.Context, uid *uint32, a Answer) ([]decisions.StoredChoice, error) {
+	l.mu.Lock()
+	i := slices.IndexFunc(l.list, func(w *waitingQuestion) bool {
+		return w.ask.ID == a.DecisionID && !w.answering && (uid == nil || *uid == w.uid)
+	})
+	if i < 0 {
+		l.mu.Unlock()
+		return nil, ErrNoQuestion
+	}
+	w := l.list[i]
+	w.answering = true
+	l.mu.Unlock()
+
+	p := chooseParams{DecisionID: a.DecisionID, Verdict: a.Verdict, Width: a.Width, Scope: a.Scope, ExpiresIn: a.ExpiresIn}
+	var done *chooseResult
+	reserved, err := p.reserve(w.asks)
+	if err == nil {
+		reserved.fromElsewhere = true
+		done, err = w.h.store(ctx, w.uid, w.asks, reserved, reserved.ask.current())
+	}
+
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	w.answering = false
+	switch {
+	case err == nil:
+		w.answer <- &waitResult{Answer: string(a.Verdict), chooseResult: done}
+	case w.asks.Contains(w.ask.ID) && !w.leaving && !l.ended:
+		return nil, err // it waits on
+	case w.asks.Contains(w.ask.ID):
+		w.answer <- nil
+	default:
+		w.answer <- &waitResult{err: err}
+	}
+	l.remove(w)
+	if err != nil {
+		return nil, err
+	}
+	return done.Stored, nil
+}
