@@ -202,7 +202,8 @@ type Request struct {
 	Ran Outcome
 }
 
-// SessionRef is the part of a session that policy and memory see.
+// SessionRef is the part of a session that policy and memory see, and that a record of
+// the journal has.
 type SessionRef struct {
 	// Conn is the connection that the session belongs to (Owner.Conn), 0 for
 	// one that belongs to none. A choice for a session holds on it alone.

@@ -44,7 +44,7 @@ func main() {
 	var o options
 	flag.DurationVar(&o.each, "each", 10*time.Second, "processor time for each target")
 	only := flag.String("only", "", "run the targets that match this `regexp`, such as socket/acp.FuzzRequest")
-	flag.BoolVar(&o.exposed, "exposed", false, "run only the five targets that read what clients send")
+	flag.BoolVar(&o.exposed, "exposed", false, "run only the targets that read what clients send")
 	flag.BoolVar(&o.list, "list", false, "print the names of the targets, with -state what came of them, and run none")
 	flag.IntVar(&o.parallel, "parallel", 1, "processes that run a target at the same time")
 	flag.BoolVar(&o.asJSON, "json", false, "print JSON, a line for each target")

@@ -186,8 +186,8 @@ func change(ts *testscript.TestScript, file, query string) {
 	ts.Check(errors.Join(err, db.Close()))
 }
 
-// checkAside checks that exactly one backup of a database exists, with the content
-// of another file: aside DATABASE FILE
+// checkAside checks that exactly one file next to a database, such as one that was set aside
+// as damaged, has the content of another file: aside DATABASE FILE
 func checkAside(ts *testscript.TestScript, neg bool, args []string) {
 	want := ts.ReadFile(args[1])
 	found, err := filepath.Glob(ts.MkAbs(args[0]) + ".*")

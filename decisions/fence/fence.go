@@ -5,7 +5,6 @@ package fence
 import (
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/permd/permd/decisions/effects"
@@ -38,9 +37,8 @@ func (f Fence) Reason(e *effects.Effect) string {
 	return ""
 }
 
-// debuggers are programs that control a process given by its number.
-var debuggers = []string{"gdb", "cgdb", "lldb", "gcore", "strace", "ltrace", "rr", "criu", "prlimit", "reptyr"}
-
+// endsDaemon reports whether a run may end the daemon, hold it or change it while it runs.
+// Which programs do so to a process is in processes.go, which to a service in units.go.
 func (f Fence) endsDaemon(r *effects.Run) bool {
 	name := filepath.Base(r.Program)
 	switch {
@@ -54,22 +52,6 @@ func (f Fence) endsDaemon(r *effects.Run) bool {
 		return slices.ContainsFunc(r.Args, f.attachesDaemon)
 	}
 	return false
-}
-
-// meansDaemon reports whether a word of kill means the daemon's process or its process
-// group. (-1 after the first word means every process; as the first word it is a
-// signal.)
-func (f Fence) meansDaemon(word string) bool {
-	return f.PID > 0 && strings.TrimPrefix(word, "-") == strconv.Itoa(f.PID)
-}
-
-// attachesDaemon reports whether a word of a debugger means the daemon's process: PID,
-// -pPID, --pid=PID, or "attach PID" among its commands.
-func (f Fence) attachesDaemon(word string) bool {
-	if f.PID <= 0 {
-		return false
-	}
-	return slices.Contains(strings.FieldsFunc(word, func(c rune) bool { return c < '0' || c > '9' }), strconv.Itoa(f.PID))
 }
 
 // namesPermd reports whether a word names permd's process or units, or is a pattern for

@@ -4,12 +4,35 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/permd/permd/decisions/effects"
 )
 
-// Programs that end processes selected by name or by other properties.
+// Programs that end, hold or change a process: by its number (kill, debuggers), or by its
+// name.
+
+// debuggers are programs that control a process given by its number.
+var debuggers = []string{"gdb", "cgdb", "lldb", "gcore", "strace", "ltrace", "rr", "criu", "prlimit", "reptyr"}
+
+// meansDaemon reports whether a word of kill means the daemon's process or its process
+// group. (-1 after the first word means every process; as the first word it is a
+// signal.)
+func (f Fence) meansDaemon(word string) bool {
+	return f.PID > 0 && strings.TrimPrefix(word, "-") == strconv.Itoa(f.PID)
+}
+
+// attachesDaemon reports whether a word of a debugger means the daemon's process: PID,
+// -pPID, --pid=PID, or "attach PID" among its commands.
+func (f Fence) attachesDaemon(word string) bool {
+	if f.PID <= 0 {
+		return false
+	}
+	return slices.Contains(strings.FieldsFunc(word, func(c rune) bool { return c < '0' || c > '9' }), strconv.Itoa(f.PID))
+}
+
+// signalsByName are programs that end processes selected by name or by other properties.
 var signalsByName = []string{"pkill", "killall", "skill", "killall5"}
 
 // The letters of options of pkill, and of killall, whose value is the next word. For

@@ -14,8 +14,9 @@ import (
 // manager: ending that manager, the session, or a unit that permd belongs to or requires
 // ends permd without naming it.
 
-// serviceManagers are programs that control units by name.
-var serviceManagers = []string{"systemctl", "service", "launchctl", "loginctl"}
+// serviceManagers are programs that control units by name. Rule base.permd-unit names the
+// same.
+var serviceManagers = []string{"systemctl", "service", "rc-service", "launchctl", "loginctl"}
 
 var (
 	// systemctlReadOnly are the sub-commands of systemctl that change nothing.

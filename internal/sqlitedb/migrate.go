@@ -9,6 +9,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/permd/permd/internal/lazy"
 )
 
 // version is what a database's header and schema say about its version.
@@ -141,7 +143,7 @@ func migrate(db *sql.DB, o *Options) (err error) {
 
 // backup creates a durable copy of the database, PATH.backup-vVERSION-TIME. It replaces
 // earlier ones of that version, so that a migration that fails repeatedly does not fill
-// the disk.
+// the disk. Those of other versions stay.
 func backup(db *sql.DB, o *Options, user int) error {
 	name, err := unusedName(fmt.Sprintf("%s.backup-v%d-%s", o.Path, user, stamp(o.now())))
 	if err != nil {
@@ -168,19 +170,28 @@ func backup(db *sql.DB, o *Options, user int) error {
 	return dropBackups(o.Path, user, filepath.Base(name))
 }
 
-// dropBackups removes all backups of a version except the one with that name.
+// dropBackups removes all backups of a version except the one with that name. Files that
+// a person has put next to them, whose names only begin like theirs, stay.
 func dropBackups(path string, user int, but string) error {
-	names, err := os.ReadDir(filepath.Dir(path))
+	files, err := os.ReadDir(filepath.Dir(path))
 	if err != nil {
 		return err
 	}
-	prefix := fmt.Sprintf("%s.backup-v%d-", filepath.Base(path), user)
-	for _, n := range names {
-		if strings.HasPrefix(n.Name(), prefix) && n.Name() != but && n.Type().IsRegular() {
-			if err := os.Remove(filepath.Join(filepath.Dir(path), n.Name())); err != nil {
+	for _, f := range files {
+		if name := f.Name(); name != but && f.Type().IsRegular() && isBackup(name, filepath.Base(path), user) {
+			if err := os.Remove(filepath.Join(filepath.Dir(path), name)); err != nil {
 				return err
 			}
 		}
 	}
 	return nil
 }
+
+// isBackup reports whether a name is one that backup gives: the time as stamp writes it,
+// and what unusedName appends.
+func isBackup(name, database string, user int) bool {
+	rest, ok := strings.CutPrefix(name, fmt.Sprintf("%s.backup-v%d-", database, user))
+	return ok && backupTime().MatchString(rest)
+}
+
+var backupTime = lazy.Regexp(`^[0-9]{8}T[0-9]{6}Z(-[0-9]{1,3})?$`)

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -118,6 +119,11 @@ func TestTruncatedLogKeepsItsBeginning(t *testing.T) {
 func TestMigration(t *testing.T) {
 	o := options(filepath.Join(folder(t), "a.db"))
 	makeNotes(t, o, 5)
+	// A person's own copies, and those of another version, are not permd's to remove.
+	others := []string{"a.db.backup-v1-20260301", "a.db.backup-v1-20260301T120000Z.old", "a.db.backup-v1-mine", "a.db.backup-v10-20260301T120000Z"}
+	for _, name := range others {
+		write(t, filepath.Join(filepath.Dir(o.Path), name), []byte("mine"))
+	}
 	second := o
 	second.Migrations = []string{firstScript, secondScript}
 
@@ -141,12 +147,13 @@ func TestMigration(t *testing.T) {
 	for i, b := range backups {
 		backups[i] = filepath.Base(b)
 	}
-	want := []string{"a.db.backup-v1-20260301T120000Z-2"} // the one before the migration that failed is gone
+	const made = "a.db.backup-v1-20260301T120000Z-2" // the one before the migration that failed is gone
+	want := slices.Sorted(slices.Values(append(others, made)))
 	if diff := cmp.Diff(want, backups); diff != "" {
 		t.Fatal(diff)
 	}
 	old := o
-	old.Path = filepath.Join(filepath.Dir(o.Path), want[0])
+	old.Path = filepath.Join(filepath.Dir(o.Path), made)
 	if err := open(t, old).Read.QueryRow("SELECT count(*) FROM notes").Scan(&n); err != nil || n != 5 {
 		t.Errorf("backup: have %d notes, %v; want 5", n, err)
 	}

@@ -8,9 +8,11 @@ import (
 
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/decisions/effects/paths"
 	"github.com/permd/permd/decisions/effects/programs"
 	"github.com/permd/permd/decisions/pattern"
 	"github.com/permd/permd/decisions/targets"
+	"github.com/permd/permd/internal/lexpath"
 )
 
 // adviseEntries checks the entries of lists, each alone and against the others.
@@ -155,6 +157,61 @@ func (l *adviser) pathEntry(e listEntry, p *pattern.Path) {
 	case line == "./**" && e.Kind == effects.KindDelete:
 		l.warn(e, hint, "is everything in the project, also in one call")
 	}
+}
+
+// credentialFolders are folders in homes that are often meant with all that is in them.
+var credentialFolders = []string{".aws", ".azure", ".config", ".docker", ".gnupg", ".kube", ".ssh", ".config/gcloud", ".config/gh", ".local", ".cache"}
+
+// folderEntry finds lines that name a folder and not what is in it.
+func (l *adviser) folderEntry(e listEntry, p *pattern.Path) {
+	line := p.String()
+	inHome, ok := strings.CutPrefix(line, "~/")
+	if !ok || !slices.Contains(credentialFolders, inHome) {
+		return
+	}
+	hint := "write " + quoteNames([]string{line + "/**"})
+	if e.Set == decisions.SetAllow && guardedBelow(e.Kind, p, "x") != 0 {
+		hint = "name each file with its whole path"
+	}
+	l.warn(e, hint, "means the folder itself, and no file in it")
+}
+
+// guardedEntry warns of allows with a wildcard for guarded names: only an entry with the exact
+// path covers these.
+func (l *adviser) guardedEntry(e listEntry, p *pattern.Path) {
+	if e.Set != decisions.SetAllow || p.Literal() {
+		return
+	}
+	if tags := guardedBelow(e.Kind, p, ""); tags != 0 {
+		l.warn(e, "name each file with its whole path", "allows no file there that is guarded (%s): a line with a * never covers it", strings.Join(tags.Names(), ", "))
+	}
+}
+
+// guardedBelow returns the guarded tags of a path as a line names it, with a name that says
+// nothing for each wildcard, and one more below it if there is one.
+func guardedBelow(kind effects.Kind, p *pattern.Path, below string) effects.Tags {
+	const anything = "0"
+	var names []string
+	for _, part := range p.Parts {
+		if part == nil {
+			names = append(names, anything)
+			continue
+		}
+		names = append(names, strings.Join(part, anything))
+	}
+	if below != "" {
+		names = append(names, below)
+	}
+	rel := lexpath.Fold(strings.Join(names, "/"))
+	file, inHome := "/"+rel, ""
+	switch p.Base {
+	case pattern.Home:
+		file, inHome = "/home/somebody/"+rel, rel
+	case pattern.Project:
+		file = "/home/somebody/project/" + rel
+	case pattern.Root:
+	}
+	return (&effects.Effect{Kind: kind, Tags: paths.Guarded().Match(file, inHome)}).Guarded()
 }
 
 func (l *adviser) toolEntry(e listEntry, t *pattern.Tool) {

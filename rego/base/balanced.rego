@@ -109,7 +109,8 @@ public_files := {
 	"/proc/cpuinfo", "/proc/loadavg", "/proc/meminfo", "/proc/uptime", "/proc/version",
 }
 
-# The same in a home: sources of dependencies and of toolchains.
+# The same in a home: sources of dependencies and of toolchains, and nothing that holds
+# settings or credentials. Each ends in a slash, or names that only begin alike would count.
 public_home_folders := {
 	".bun/install/cache/", ".cache/go-build/", ".cargo/git/checkouts/", ".cargo/registry/src/", ".gradle/caches/modules-2/",
 	".local/lib/node_modules/", ".m2/repository/", ".npm/_npx/", ".nvm/versions/", ".pyenv/versions/", ".rbenv/versions/",

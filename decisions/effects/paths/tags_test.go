@@ -60,7 +60,7 @@ func TestGuardedTags(t *testing.T) {
 			".claude/settings.json", ".claude/hooks/x.sh", "CLAUDE.md", "sub/AGENTS.md", "GEMINI.md", ".cursor/mcp.json",
 			"~/.jetbrains/acp.json", "~/.acpx/config.json", ".acpxrc.json", "~/.config/zed/settings.json", ".cursorrules", ".mcp.json", ".codex/rules/default.rules", ".gemini/settings.json", ".opencode/x", "opencode.json",
 			"opencode.jsonc", ".github/copilot-instructions.md", ".windsurf/rules", ".vscode/settings.json", ".vscode/tasks.json",
-			".idea/workspace.xml", "~/.config/Code/User/settings.json", "~/.claude.json", ".clinerules", ".roo/mcp.json", "claude.MD",
+			".idea/workspace.xml", "~/.config/Code/User/settings.json", "~/Library/Application Support/Code - Insiders/User/mcp.json", "~/Library/Application Support/VSCodium/User/settings.json", "~/.claude.json", ".clinerules", ".roo/mcp.json", "claude.MD",
 			"~/.claude/worktrees/feature", "~/.claude/worktrees/feature/.claude/settings.json", ".zed/settings.json",
 			"/etc/claude-code/managed-settings.json", "x.code-workspace", ".aider.conf.yml", ".kiro/settings/mcp.json",
 		},

@@ -22,12 +22,14 @@ var shellWords = wordset.Fields(`. source eval exec trap cd pushd popd read alia
 	if then else elif fi for while until do done case esac select in function time coproc let time kill pwd`)
 
 // runners are programs that run other programs or code, whether the table has them
-// or not: to describe one as something else would hide what it runs.
+// or not: to describe one as something else would hide what it runs. They include those
+// that the lists of memory, of permd's own use and of the fence have for their questions.
 var runners = wordset.Fields(`sudo doas su runuser pkexec run0 env xargs parallel ssh chroot unshare nsenter docker podman nerdctl kubectl
 	systemd-run timeout nice nohup time watch setsid stdbuf strace ltrace gdb lldb script flock entr at batch crontab pipx sh bash dash
 	zsh ksh mksh ash busybox toybox fish csh tcsh pwsh powershell cmd python pypy node nodejs deno bun ruby perl php lua luajit tclsh
 	osascript awk gawk mawk nawk expect make ninja npx bunx uvx java dotnet mono wine qemu bwrap firejail flatpak snap setpriv capsh
-	screen tmux dtach nu elvish xonsh git permd vi vim nvim ed ex emacs nano less more man`)
+	screen tmux dtach nu elvish xonsh git permd vi view vim nvim ed ex emacs nano less more man cgdb gcore rr criu reptyr irb
+	start-stop-daemon`)
 
 // variants returns the programs that a name may denote: on some systems the case of
 // letters or a suffix is ignored, and python3.12 is python.

@@ -1,4 +1,5 @@
-// Package buildinfo reports the version of this permd and how it was built.
+// Package buildinfo reports the version of this permd, how it was built, and which libraries are in
+// it: what permd version prints.
 package buildinfo
 
 import (
