@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/decisions/effects/programs"
 	"github.com/permd/permd/internal/testload"
 	"github.com/permd/permd/policy"
 	policyrules "github.com/permd/permd/policy/rules"
@@ -49,7 +50,7 @@ func TestRecipes(t *testing.T) {
 	if len(all) != 12 {
 		t.Errorf("there are %d recipes", len(all))
 	}
-	table, err := shippedTable()
+	table, err := programs.Shipped()
 	if err != nil {
 		t.Fatal(err)
 	}
