@@ -78,14 +78,11 @@ func finding(l Layer, set Set) Finding {
 
 // Both are immutable and take most of the time of a small test, so all tests share
 // them.
-var (
-	shippedTable    = sync.OnceValues(func() (*programs.Table, error) { return programs.ParseTable(rego.Programs()) })
-	shippedProfiles = sync.OnceValues(func() (*tools.Profiles, error) { return tools.ParseProfiles(rego.Profiles()) })
-)
+var shippedProfiles = sync.OnceValues(func() (*tools.Profiles, error) { return tools.ParseProfiles(rego.Profiles()) })
 
 func newFakes(t *testing.T) (*fakePolicy, *fakeMemory, *fakeJournal, *Engine) {
 	t.Helper()
-	table, err := shippedTable()
+	table, err := programs.Shipped()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -196,14 +196,14 @@ func TestPrecedenceAgainstOracle(t *testing.T) {
 			t.Fatalf("got row %d %s, oracle row %d %s, for %+v", got.row, got.verdict, wantRow, want, *s)
 		}
 	}
-	step := 7
+	step := 31
 	switch { // coprime to the sizes of the dimensions, so that all values occur
 	case os.Getenv("PERMD_TEST_PRECEDENCE") == "all":
 		step = 1
 	case testing.Short():
 		step = 101
 	case testload.Race:
-		step = 13
+		step = 61
 	}
 	i := 0
 	for s := range mixtures() {

@@ -10,13 +10,14 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/permd/permd/decisions/effects/programs"
 	"github.com/permd/permd/policy/imports"
 )
 
 // TestImports imports the settings in import.md, compares the resulting lists, and
 // decides the calls with them.
 func TestImports(t *testing.T) {
-	table, err := shippedTable()
+	table, err := programs.Shipped()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/permd/permd/decisions/effects/programs"
 	"github.com/permd/permd/policy"
 	"github.com/permd/permd/rego"
 )
@@ -21,7 +22,7 @@ func TestProgramsExample(t *testing.T) {
 	if len(files) != 1 {
 		t.Fatalf("there are %d files of programs", len(files))
 	}
-	table, err := shippedTable()
+	table, err := programs.Shipped()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/decisions/effects/programs"
 	"github.com/permd/permd/internal/testload"
 	"github.com/permd/permd/policy"
 	policyrules "github.com/permd/permd/policy/rules"
@@ -49,7 +50,7 @@ func TestRecipes(t *testing.T) {
 	if len(all) != 12 {
 		t.Errorf("there are %d recipes", len(all))
 	}
-	table, err := shippedTable()
+	table, err := programs.Shipped()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,7 +59,7 @@ func TestRecipes(t *testing.T) {
 		t.Fatal(err)
 	}
 	without := newWorld(t, rules{})
-	for _, r := range testload.WithShort(t, 4, all) {
+	for _, r := range testload.WithShort(t, 2, all) {
 		t.Run(r.title, func(t *testing.T) {
 			dir := folder(t, r.files)
 			f := policy.Folder{Dir: dir, Schema: rego.InputSchema(), Table: table, Profiles: profiles}

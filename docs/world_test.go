@@ -55,15 +55,12 @@ type world struct {
 }
 
 // The shipped program table and agent profiles, shared by all tests.
-var (
-	shippedTable    = sync.OnceValues(func() (*programs.Table, error) { return programs.ParseTable(rego.Programs()) })
-	shippedProfiles = sync.OnceValues(func() (*tools.Profiles, error) { return tools.ParseProfiles(rego.Profiles()) })
-)
+var shippedProfiles = sync.OnceValues(func() (*tools.Profiles, error) { return tools.ParseProfiles(rego.Profiles()) })
 
 func newWorld(t *testing.T, r rules) *world {
 	t.Helper()
 	uid := uint32(os.Geteuid())
-	table, err := shippedTable()
+	table, err := programs.Shipped()
 	if err != nil {
 		t.Fatal(err)
 	}

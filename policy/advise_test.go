@@ -19,10 +19,7 @@ import (
 )
 
 // What permd ships, read once: it is never changed.
-var (
-	shippedTable    = sync.OnceValues(func() (*programs.Table, error) { return programs.ParseTable(rego.Programs()) })
-	shippedProfiles = sync.OnceValues(func() (*tools.Profiles, error) { return tools.ParseProfiles(rego.Profiles()) })
-)
+var shippedProfiles = sync.OnceValues(func() (*tools.Profiles, error) { return tools.ParseProfiles(rego.Profiles()) })
 
 // adviceOn checks files with the shipped table and profiles and returns the
 // warnings and notes.
@@ -31,7 +28,7 @@ func adviceOn(t *testing.T, layer decisions.Layer, files map[string]string) []di
 	f := folder(t, files)
 	f.Layer = layer
 	var err error
-	if f.Table, err = shippedTable(); err != nil {
+	if f.Table, err = programs.Shipped(); err != nil {
 		t.Fatal(err)
 	}
 	if f.Profiles, err = shippedProfiles(); err != nil {

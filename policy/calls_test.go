@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/decisions/effects/programs"
 	"github.com/permd/permd/internal/testload"
 	"github.com/permd/permd/policy/diag"
 	"github.com/permd/permd/policy/policytest"
@@ -49,7 +50,7 @@ func shippedFolder(t *testing.T, files map[string]string) Folder {
 	t.Helper()
 	f := folder(t, files)
 	var err error
-	if f.Table, err = shippedTable(); err != nil {
+	if f.Table, err = programs.Shipped(); err != nil {
 		t.Fatal(err)
 	}
 	if f.Profiles, err = shippedProfiles(); err != nil {

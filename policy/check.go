@@ -136,7 +136,7 @@ func (f Folder) test(ctx context.Context, u rules.Unit, schema *input.Schema, co
 		of.ListsOnly = true
 		of.Files = slices.DeleteFunc(slices.Clone(u.Files), func(file source.File) bool { return file.Rel != source.ListName && !file.IsCalls() })
 	}
-	table, err := orShipped(f.Table, func() (*programs.Table, error) { return programs.ParseTable(rego.Programs()) })
+	table, err := orShipped(f.Table, programs.Shipped)
 	if err != nil {
 		ps.AddErr(err)
 		return nil, ps

@@ -10,6 +10,7 @@ import (
 	"github.com/open-policy-agent/opa/v1/topdown"
 	"go.yaml.in/yaml/v3"
 
+	"github.com/permd/permd/decisions/effects/programs"
 	"github.com/permd/permd/rego"
 )
 
@@ -46,7 +47,7 @@ func TestProgramsSchema(t *testing.T) {
 			t.Errorf("%s does not fit the schema: %.400s", name, why)
 		}
 	}
-	table, err := shippedTable()
+	table, err := programs.Shipped()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/decisions/effects/fsfake"
+	"github.com/permd/permd/decisions/effects/programs"
 	"github.com/permd/permd/decisions/effects/tools"
 	"github.com/permd/permd/policy/diag"
 	"github.com/permd/permd/policy/policytest"
@@ -199,7 +200,7 @@ func TestProgramsOfProject(t *testing.T) {
 	if _, run := judged(t, s, w.project, "deployctl status"); run.Known {
 		t.Error("a project described a program")
 	}
-	table, err := shippedTable()
+	table, err := programs.Shipped()
 	if err != nil {
 		t.Fatal(err)
 	}

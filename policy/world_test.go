@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/decisions/effects/programs"
 	"github.com/permd/permd/policy/input/inputtest"
 	"github.com/permd/permd/policy/policytest"
 	"github.com/permd/permd/rego"
@@ -37,7 +38,7 @@ func newWorldIn(t testing.TB, root string) *world {
 			t.Fatal(err)
 		}
 	}
-	table, err := shippedTable()
+	table, err := programs.Shipped()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,6 +14,9 @@ import (
 //go:embed base/*.rego programs/*.yaml profiles.yaml input.schema.json programs.schema.json profiles.schema.json
 var files embed.FS
 
+//go:embed programs.txt
+var compactPrograms string
+
 // Base returns the files of the base layer, its tests included, by their path
 // in this folder ("base/deny.rego"): the name under which rules are reported.
 // The maps and slices are the caller's own.
@@ -42,6 +45,11 @@ func InProfile(file, profile string) bool {
 
 // Programs returns the files of the program table by their name ("git.yaml").
 func Programs() map[string][]byte { return folder("programs", "") }
+
+// CompactPrograms returns all files of the program table in the form that
+// decisions/effects/programs describes, which is quick to read. A test there writes it, and
+// compares it with the files.
+func CompactPrograms() string { return compactPrograms }
 
 // Profiles returns the agent profiles, as YAML.
 func Profiles() []byte { return file("profiles.yaml") }

@@ -6,7 +6,6 @@ import (
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/decisions/effects/programs"
-	"github.com/permd/permd/rego"
 	"github.com/permd/permd/remember"
 )
 
@@ -14,7 +13,7 @@ import (
 // would only be compared as text.
 func TestAllowableRun(t *testing.T) {
 	t.Parallel()
-	table, err := programs.ParseTable(rego.Programs())
+	table, err := programs.Shipped()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,7 +13,6 @@ import (
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/decisions/effects/programs"
 	"github.com/permd/permd/decisions/pattern"
-	"github.com/permd/permd/rego"
 	"github.com/permd/permd/remember"
 )
 
@@ -194,7 +193,7 @@ func BenchmarkMatchWidths(b *testing.B) {
 
 // BenchmarkMatchRejects matches among 100,000 rejects of all forms.
 func BenchmarkMatchRejects(b *testing.B) {
-	table, err := programs.ParseTable(rego.Programs())
+	table, err := programs.Shipped()
 	if err != nil {
 		b.Fatal(err)
 	}

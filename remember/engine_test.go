@@ -62,14 +62,11 @@ func (a *asked) engine() *decisions.Engine {
 }
 
 // Both are immutable and shared by all tests.
-var (
-	shippedTable    = sync.OnceValues(func() (*programs.Table, error) { return programs.ParseTable(rego.Programs()) })
-	shippedProfiles = sync.OnceValues(func() (*tools.Profiles, error) { return tools.ParseProfiles(rego.Profiles()) })
-)
+var shippedProfiles = sync.OnceValues(func() (*tools.Profiles, error) { return tools.ParseProfiles(rego.Profiles()) })
 
 func newAsked(t *testing.T) *asked {
 	t.Helper()
-	table, err := shippedTable()
+	table, err := programs.Shipped()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,7 +13,6 @@ import (
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/decisions/effects/programs"
 	"github.com/permd/permd/decisions/pattern"
-	"github.com/permd/permd/rego"
 	"github.com/permd/permd/remember"
 )
 
@@ -24,7 +23,7 @@ func TestRejectIndex(t *testing.T) {
 		t.Skip("long: it compares each line with hundreds of calls")
 	}
 	t.Parallel()
-	table, err := programs.ParseTable(rego.Programs())
+	table, err := programs.Shipped()
 	if err != nil {
 		t.Fatal(err)
 	}

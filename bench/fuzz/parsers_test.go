@@ -31,7 +31,7 @@ var parsers = map[string]string{
 	"decisions/effects/mounts":     "decisions/effects/mounts.FuzzParse",
 	"decisions/effects/paths":      "decisions/effects/paths.FuzzFile decisions/effects/paths.FuzzAddress decisions/effects/paths.FuzzIgnore decisions/effects/paths.FuzzGlob decisions/effects/paths.FuzzPercentDecode decisions/effects/paths.FuzzGitLine",
 	"decisions/effects/plainshell": "decisions/effects/plainshell.FuzzRead",
-	"decisions/effects/programs":   "decisions/effects/programs.FuzzTable decisions/effects/programs.FuzzLayer decisions/effects/programs.FuzzReader",
+	"decisions/effects/programs":   "decisions/effects/programs.FuzzTable decisions/effects/programs.FuzzLayer decisions/effects/programs.FuzzReader decisions/effects/programs.FuzzCompact",
 	"decisions/effects/settings":   "decisions/effects/settings.FuzzSettings decisions/effects/settings.FuzzHidden decisions/effects/settings.FuzzTwoReaders decisions/effects/settings.FuzzGitIndex",
 	"decisions/effects/shell":      "decisions/effects/shell.FuzzShell decisions/effects/shell.FuzzPlainShell",
 	"decisions/effects/tools":      "decisions/effects/tools.FuzzTool decisions/effects/tools.FuzzProfiles decisions/effects/tools.FuzzLayerProfiles decisions/effects/tools.FuzzVersion",
@@ -87,11 +87,11 @@ var parsers = map[string]string{
 func findParsers(t *testing.T, root string) (names []string, packages map[string]bool) {
 	t.Helper()
 	packages = map[string]bool{}
-	err := eachFile(root, func(dir string, file *ast.File, test bool) {
+	ours := func(dir, name string, _ []byte) bool {
 		first, _, _ := strings.Cut(dir, "/")
-		if test || first == "bench" || first == "docs" || first == "examples" || strings.HasSuffix(dir, "test") {
-			return
-		}
+		return !strings.HasSuffix(name, "_test.go") && first != "bench" && first != "docs" && first != "examples" && !strings.HasSuffix(dir, "test")
+	}
+	err := eachFile(root, ours, func(dir string, file *ast.File) {
 		packages[dir] = true
 		for _, d := range file.Decls {
 			f, ok := d.(*ast.FuncDecl)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -22,10 +23,10 @@ func (t target) String() string { return t.pkg + "." + t.name }
 // findTargets returns all fuzz targets below a folder, sorted, as go test finds them:
 // functions of test files whose names begin with Fuzz.
 func findTargets(root string) (list []target, err error) {
-	err = eachFile(root, func(dir string, file *ast.File, test bool) {
-		if !test {
-			return
-		}
+	holds := func(dir, name string, text []byte) bool {
+		return strings.HasSuffix(name, "_test.go") && bytes.Contains(text, []byte("func Fuzz"))
+	}
+	err = eachFile(root, holds, func(dir string, file *ast.File) {
 		for _, d := range file.Decls {
 			if f, ok := d.(*ast.FuncDecl); ok && f.Recv == nil && isFuzz(f) {
 				list = append(list, target{dir, f.Name.Name})
@@ -50,8 +51,9 @@ func isFuzz(f *ast.FuncDecl) bool {
 	return ok && sel.Sel.Name == "F"
 }
 
-// eachFile parses the Go files below a folder, whatever their build constraints are.
-func eachFile(root string, f func(dir string, file *ast.File, test bool)) error {
+// eachFile parses the Go files below a folder that are wanted, whatever their build
+// constraints are. wanted is given the folder, in the repository, name and text of each.
+func eachFile(root string, wanted func(dir, name string, text []byte) bool, f func(dir string, file *ast.File)) error {
 	return filepath.WalkDir(root, func(path string, e fs.DirEntry, err error) error {
 		if err != nil {
 			return err
@@ -70,15 +72,18 @@ func eachFile(root string, f func(dir string, file *ast.File, test bool)) error 
 		if err != nil {
 			return err
 		}
-		file, err := parser.ParseFile(token.NewFileSet(), path, text, parser.SkipObjectResolution)
-		if err != nil {
-			return err
-		}
 		dir, err := filepath.Rel(root, filepath.Dir(path))
 		if err != nil {
 			return err
 		}
-		f(filepath.ToSlash(dir), file, strings.HasSuffix(name, "_test.go"))
+		if dir = filepath.ToSlash(dir); !wanted(dir, name, text) {
+			return nil
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), path, text, parser.SkipObjectResolution)
+		if err != nil {
+			return err
+		}
+		f(dir, file)
 		return nil
 	})
 }

@@ -125,9 +125,6 @@ func (r *Rules) With(ctx context.Context, u User) (decisions.Snapshot, error) {
 	return snap, nil
 }
 
-// shippedTable is the program table that permd ships, which all stores share.
-var shippedTable = sync.OnceValues(func() (*programs.Table, error) { return programs.ParseTable(rego.Programs()) })
-
 // store returns the shipped rules, and loads them the first time. If paths is set,
 // they do not allow the project's files. The caller holds the lock.
 func (r *Rules) store(ctx context.Context, paths bool) (*policy.Store, error) {
@@ -141,7 +138,7 @@ func (r *Rules) store(ctx context.Context, paths bool) (*policy.Store, error) {
 			sw.Disable = append(sw.Disable, "base.edit")
 		}
 	}
-	table, err := shippedTable()
+	table, err := programs.Shipped()
 	if err != nil {
 		return nil, fmt.Errorf("reading the program table: %w", err)
 	}

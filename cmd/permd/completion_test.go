@@ -2,11 +2,15 @@ package main
 
 import (
 	"bytes"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/permd/permd/internal/testload"
 )
 
 // TestCompletionBash has a bash complete lines as it does for the tab key. This bash
@@ -35,7 +39,7 @@ func TestCompletionBash(t *testing.T) {
 	if err := os.WriteFile(file, script.Bytes(), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for line, want := range map[string]string{
+	lines := map[string]string{
 		"permd pol":                        "policy",
 		"permd policy ch":                  "check",
 		"permd remember fo":                "forget",
@@ -53,7 +57,9 @@ func TestCompletionBash(t *testing.T) {
 		"permd log list --verdict de":      "deny",
 		"permd hook install cl":            "claude\ncline",
 		"permd acp install ze":             "zed",
-	} {
+	}
+	for _, line := range testload.WithShort(t, 4, slices.Sorted(maps.Keys(lines))) {
+		want := lines[line]
 		t.Run(line, func(t *testing.T) {
 			cmd := exec.CommandContext(t.Context(), bash, "--noprofile", "--norc", "-c", `
 				source "$1" || exit 1

@@ -46,7 +46,7 @@ func (a *app) folder(args []string, o *folderOptions) (policy.Folder, error) {
 		return f, cli.Failf(cli.ExitUsage, "one of: org, user, project, base", "unknown layer %q", o.layer)
 	}
 	var err error
-	if f.Table, err = programs.ParseTable(rego.Programs()); err != nil {
+	if f.Table, err = programs.Shipped(); err != nil {
 		return f, fmt.Errorf("reading the program table: %w", err)
 	}
 	if f.Profiles, err = tools.ParseProfiles(rego.Profiles()); err != nil {

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/internal/testload"
 )
 
 // folderCall is a call that names no folder, with a path that means something only in
@@ -45,7 +46,7 @@ func TestSessionFolder(t *testing.T) {
 		}
 		check(name)
 	}
-	for _, h := range hookShell {
+	for _, h := range testload.WithShort(t, 4, hookShell) {
 		d.hook(t, h.harness, hookInput(h.in, project, "cat main.go"))
 		if r := newest(); r.Decision.Verdict != decisions.Allow && !strings.Contains(h.name, "plan") {
 			t.Errorf("%s: %s: %s", h.name, r.Decision.Verdict, r.Decision.Reason)

@@ -111,7 +111,11 @@ func TestKilledLosesNothing(t *testing.T) {
 	t.Parallel()
 	o := journal.Options{Path: path(t)}
 	acknowledged, before := 0, int64(0)
-	for round := range 6 {
+	rounds := 6
+	if testing.Short() {
+		rounds = 3
+	}
+	for round := range rounds {
 		ids := killedAfter(t, child(t, "killed", o.Path), 100+round*150)
 		acknowledged += len(ids)
 

@@ -27,9 +27,9 @@ func TestListAgainstModel(t *testing.T) {
 	o := journal.Options{Path: path(t)}
 	j := open(t, o)
 	var all []*decisions.Record
-	records, filters := 3000, 120
+	records, filters := 2000, 80
 	if testing.Short() {
-		records, filters = 1000, 30
+		records, filters = 700, 30
 	}
 	for n := range records {
 		rec := record(n)

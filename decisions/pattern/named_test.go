@@ -16,14 +16,11 @@ import (
 )
 
 // Both are immutable, so all tests share them.
-var (
-	parsedTable    = sync.OnceValues(func() (*programs.Table, error) { return programs.ParseTable(rego.Programs()) })
-	parsedProfiles = sync.OnceValues(func() (*tools.Profiles, error) { return tools.ParseProfiles(rego.Profiles()) })
-)
+var parsedProfiles = sync.OnceValues(func() (*tools.Profiles, error) { return tools.ParseProfiles(rego.Profiles()) })
 
 func shippedTable(t *testing.T) *programs.Table {
 	t.Helper()
-	table, err := parsedTable()
+	table, err := programs.Shipped()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -21,7 +21,7 @@ import (
 // shipped is what permd ships with, with which lists are compiled. Every test shares it,
 // since compiling it is most of what a test would take.
 var shipped = sync.OnceValues(func() (*calltest.Rules, error) {
-	table, err := programs.ParseTable(rego.Programs())
+	table, err := programs.Shipped()
 	if err != nil {
 		return nil, err
 	}

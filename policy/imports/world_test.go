@@ -29,7 +29,7 @@ const (
 
 // shipped are the program table and the agent profiles, read once.
 var shipped = sync.OnceValues(func() (*programs.Table, *tools.Profiles) {
-	table, err := programs.ParseTable(rego.Programs())
+	table, err := programs.Shipped()
 	if err != nil {
 		panic(err)
 	}

@@ -2,6 +2,7 @@ package rules
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -11,7 +12,6 @@ import (
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/internal/testload"
-	"github.com/permd/permd/policy/diag"
 	"github.com/permd/permd/policy/input"
 	"github.com/permd/permd/policy/input/inputtest"
 	"github.com/permd/permd/policy/policytest"
@@ -21,32 +21,45 @@ import (
 func TestNeeds(t *testing.T) {
 	t.Parallel()
 	schema := testSchema(t)
-	forms := testload.WithShort(t, 1, []string{"whole", "variable", "function"})
-	compiled := map[string]*Layer{} // by text, since the inputs have most paths in common
-	for _, in := range inputtest.Everything() {
+	type form struct{ name, path string }
+	var forms []form
+	ofInput := map[*decisions.Input]map[string]bool{}
+	everything := inputtest.Everything()
+	for _, in := range everything {
 		all := map[string]bool{}
 		inputtest.Paths(input.Build(in, input.AllParts).Value, "", all)
+		ofInput[in] = all
 		for path := range all {
-			texts := map[string]string{
-				"whole":    `deny contains "x" if { v := input.` + path + `; v == v }`,
-				"variable": `deny contains "x" if { p := "` + path[strings.LastIndex(path, ".")+1:] + `"; o := input` + dotted(path) + `; o[p] == o[p] }`,
-				"function": `deny contains "x" if f(input)` + "\n" + `f(i) if { v := i.` + path + `; v == v }`,
+			for _, name := range []string{"whole", "variable", "function"} {
+				forms = append(forms, form{name, path})
 			}
-			for _, form := range forms {
-				text := texts[form]
-				c := compiled[text]
-				if c == nil {
-					var ps diag.List
-					if c, ps = Compile(unitOf(decisions.Org, map[string]string{"a.rego": text}), schema); ps.Failed() {
-						t.Fatalf("%s %s: %v", path, form, ps.Errors())
-					}
-					compiled[text] = c
-				}
-				for _, whole := range []bool{false, true} {
-					fired, err := c.eval(&query{input: input.Build(in, c.needs), now: in.Now, cancel: noCancel{}, wholeSet: whole})
-					if err != nil || len(fired) != 1 {
-						t.Errorf("%s: %s %s (whole %v): fired %d, %v", in.Effect.Kind, path, form, whole, len(fired), err)
-					}
+		}
+	}
+	slices.SortFunc(forms, func(a, b form) int { return strings.Compare(a.path+" "+a.name, b.path+" "+b.name) })
+	forms = slices.Compact(forms) // the inputs have most paths in common
+	if testing.Short() {
+		forms = testload.Sample(t, len(forms)/9, forms)
+	} else {
+		forms = testload.SampleOf(t, len(forms)/2, forms, func(f form) string { return f.path })
+	}
+	for _, f := range forms {
+		text := map[string]string{
+			"whole":    `deny contains "x" if { v := input.` + f.path + `; v == v }`,
+			"variable": `deny contains "x" if { p := "` + f.path[strings.LastIndex(f.path, ".")+1:] + `"; o := input` + dotted(f.path) + `; o[p] == o[p] }`,
+			"function": `deny contains "x" if f(input)` + "\n" + `f(i) if { v := i.` + f.path + `; v == v }`,
+		}[f.name]
+		c, ps := Compile(unitOf(decisions.Org, map[string]string{"a.rego": text}), schema)
+		if ps.Failed() {
+			t.Fatalf("%s %s: %v", f.path, f.name, ps.Errors())
+		}
+		for _, in := range everything {
+			if !ofInput[in][f.path] {
+				continue
+			}
+			for _, whole := range []bool{false, true} {
+				fired, err := c.eval(&query{input: input.Build(in, c.needs), now: in.Now, cancel: noCancel{}, wholeSet: whole})
+				if err != nil || len(fired) != 1 {
+					t.Errorf("%s: %s %s (whole %v): fired %d, %v", in.Effect.Kind, f.path, f.name, whole, len(fired), err)
 				}
 			}
 		}

@@ -248,7 +248,7 @@ func TestKeysOfInputs(t *testing.T) {
 	g := &inputs{words: rapid.SampledFrom(testWords)}
 	rapid.Check(t, func(t *rapid.T) {
 		in := g.draw(t)
-		for range 20 {
+		for range 8 {
 			out := g.change(t, in)
 			docs := []ast.Value{input.Build(in, input.AllParts).Value, input.Build(out, input.AllParts).Value}
 			paths := map[string]bool{}

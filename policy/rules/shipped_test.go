@@ -15,8 +15,8 @@ func TestShippedBase(t *testing.T) {
 	t.Parallel()
 	for _, profile := range []string{settings.ProfileCareful, settings.ProfileBalanced, settings.ProfileUnattended} {
 		t.Run(profile, func(t *testing.T) {
-			if testing.Short() && profile != settings.ProfileBalanced {
-				t.Skip("long: it runs the tests of the base layer again; balanced is the quick one")
+			if testing.Short() {
+				t.Skip("long: it runs the tests of the base layer again; TestBase of rego is the quick one")
 			}
 			t.Parallel()
 			testShipped(t, profile)

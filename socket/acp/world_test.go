@@ -28,10 +28,7 @@ var agentNames = map[string]string{
 }
 
 // The shipped program table and agent profiles, which nothing changes.
-var (
-	shippedTable    = sync.OnceValues(func() (*programs.Table, error) { return programs.ParseTable(rego.Programs()) })
-	shippedProfiles = sync.OnceValues(func() (*tools.Profiles, error) { return tools.ParseProfiles(rego.Profiles()) })
-)
+var shippedProfiles = sync.OnceValues(func() (*tools.Profiles, error) { return tools.ParseProfiles(rego.Profiles()) })
 
 func shippedWorld(t testing.TB) *tools.World {
 	t.Helper()
@@ -39,7 +36,7 @@ func shippedWorld(t testing.TB) *tools.World {
 	if err != nil {
 		t.Fatalf("reading the shipped profiles: %v", err)
 	}
-	table, err := shippedTable()
+	table, err := programs.Shipped()
 	if err != nil {
 		t.Fatalf("reading the shipped program table: %v", err)
 	}

@@ -5,7 +5,6 @@ package effectstest
 import (
 	"fmt"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -15,18 +14,14 @@ import (
 	"github.com/permd/permd/decisions/effects/paths"
 	"github.com/permd/permd/decisions/effects/programs"
 	"github.com/permd/permd/internal/lexpath"
-	"github.com/permd/permd/rego"
 )
 
 const Cwd = "/home/ana/src/shop"
 
-// A table is immutable, so that all tests of a package share one.
-var shippedTable = sync.OnceValues(func() (*programs.Table, error) { return programs.ParseTable(rego.Programs()) })
-
 // Table is the program table as it is shipped.
 func Table(t testing.TB) *programs.Table {
 	t.Helper()
-	table, err := shippedTable()
+	table, err := programs.Shipped()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,6 +17,11 @@ import (
 // a program that two files describe are errors, which name the file, the line and
 // the program.
 func ParseTable(files map[string][]byte) (*Table, error) {
+	return newTable(slices.Sorted(maps.Keys(files)), func(name string) (*tableFile, error) { return decodeTableFile(files[name]) })
+}
+
+// newTable makes the table of the files with these names, which file returns.
+func newTable(names []string, file func(name string) (*tableFile, error)) (*Table, error) {
 	p := &tableParser{
 		table: &Table{programs: map[string]*Program{}, subs: map[string]bool{}, Shell: shellTable{
 			harmlessEnv: map[string]bool{}, Nothing: map[string]bool{}, Numbers: map[string]bool{}, State: map[string]bool{},
@@ -25,9 +30,8 @@ func ParseTable(files map[string][]byte) (*Table, error) {
 	}
 	p.groups = p.table.groups
 	parsed := map[string]*tableFile{}
-	names := slices.Sorted(maps.Keys(files))
 	for _, name := range names {
-		file, err := decodeTableFile(files[name])
+		file, err := file(name)
 		if err != nil {
 			return nil, inTableFile(name, err)
 		}

@@ -35,9 +35,3 @@ func BenchmarkShellParse(b *testing.B) {
 		}
 	}
 }
-
-func BenchmarkParseTable(b *testing.B) {
-	for b.Loop() {
-		effectstest.Table(b)
-	}
-}

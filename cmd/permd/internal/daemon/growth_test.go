@@ -8,14 +8,14 @@ import (
 	"github.com/permd/permd/internal/eventually"
 )
 
-// TestNothingGrows asks 10,000 times on one connection and compares what the last
+// TestNothingGrows asks 4,000 times on one connection and compares what the last
 // requests allocate with the first: nothing depends on how much a connection has seen.
 func TestNothingGrows(t *testing.T) {
 	skipUncounted(t)
 	const compared, warm = 100, 40
-	requests := 10_000
+	requests := 4000
 	if testing.Short() {
-		requests = 2000
+		requests = 1000
 	}
 	w := newCostWorld(t, true)
 	names, send, texts := w.requests(t)
@@ -25,7 +25,7 @@ func TestNothingGrows(t *testing.T) {
 		}
 		t.Run(name, func(t *testing.T) {
 			if testing.Short() && name != "permd" {
-				t.Skip("long: 10,000 requests of each kind; permd/decide is the quick one")
+				t.Skip("long: 4,000 requests of each kind; permd/decide is the quick one")
 			}
 			defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 			same, next := texts[i](0), 0

@@ -137,7 +137,7 @@ func TestPadding(t *testing.T) {
 	all := paddings()
 	names := slices.Sorted(maps.Keys(all))
 	if os.Getenv("PERMD_TEST_PADDING") != "all" {
-		names = testload.Sample(t, len(names)/2, names)
+		names = testload.Sample(t, len(names)/4, names)
 	}
 	for n, name := range names {
 		padding := all[name]

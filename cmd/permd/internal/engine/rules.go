@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"sync"
 
 	"github.com/permd/permd/cmd/permd/internal/account"
 	"github.com/permd/permd/cmd/permd/internal/cli"
@@ -32,10 +31,6 @@ type Rules struct {
 	uid uint32 // of the process
 }
 
-// shippedTable is the program table that permd ships. It is never changed, and reading it is
-// a third of what opening rules takes, so all that this process opens share it.
-var shippedTable = sync.OnceValues(func() (*programs.Table, error) { return programs.ParseTable(rego.Programs()) })
-
 // OpenRules opens rules and settings. relocated is set if /etc and /var are below
 // another root (--root), where the organisation's rules may belong to the caller.
 // changed, if not nil, is called after each change of the rules.
@@ -46,7 +41,7 @@ func OpenRules(ctx context.Context, dirs xdg.Dirs, relocated bool, changed func(
 	if err != nil {
 		return nil, err
 	}
-	table, err := shippedTable()
+	table, err := programs.Shipped()
 	if err != nil {
 		return nil, fmt.Errorf("reading the program table: %w", err)
 	}

@@ -52,7 +52,7 @@ func Read(ctx context.Context, tool imports.Tool, named []string, o Options) (*R
 			return nil, fmt.Errorf("finding the project: %w", err)
 		}
 	}
-	if opts.Table, err = programs.ParseTable(rego.Programs()); err != nil {
+	if opts.Table, err = programs.Shipped(); err != nil {
 		return nil, fmt.Errorf("reading the program table: %w", err)
 	}
 	if opts.Profiles, err = tools.ParseProfiles(rego.Profiles()); err != nil {

@@ -1,0 +1,12 @@
+package settings
+
+import (
+	"testing"
+
+	"github.com/permd/permd/internal/testload"
+)
+
+func TestMain(m *testing.M) {
+	testload.CollectRarely()
+	m.Run()
+}
