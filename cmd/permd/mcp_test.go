@@ -241,6 +241,29 @@ func TestMCP(t *testing.T) {
 	c.wantCalls(t, "echo c;echo d;echo f;")
 }
 
+// TestMCPChanged: where no form can be shown, permd allow answers for a tool that has changed
+// too, once for all calls that a rule allows.
+func TestMCPChanged(t *testing.T) {
+	t.Parallel()
+	d := newTestDaemon(t)
+	d.policy(t, "mcp.rego", mcpAllowed)
+	d.start(t)
+	c := d.startMCP(t, "says it", "")
+	wantHas(t, "by the rule", c.call(t, "echo", "a"), "said a")
+	c = d.startMCP(t, "says it otherwise", "")
+	refused := c.call(t, "echo", "a")
+	wantHas(t, "another description", refused, "permd asks a person", "otherwise than when it last ran", "permd allow ")
+	_, id, _ := strings.Cut(refused, "permd allow ")
+	id, _, _ = strings.Cut(id, " ")
+	if out, err := d.command("allow", id).CombinedOutput(); err != nil {
+		t.Fatalf("permd allow: %v\n%s", err, out)
+	}
+	wantHas(t, "other arguments", c.call(t, "echo", "b"), "permd asks a person")
+	wantHas(t, "the call that was allowed", c.call(t, "echo", "a"), "said a")
+	wantHas(t, "by the rule", c.call(t, "echo", "c"), "said c")
+	c.wantCalls(t, "echo a;echo c;")
+}
+
 // TestMCPWithdrawn withdraws a call while the person is asked about it.
 func TestMCPWithdrawn(t *testing.T) {
 	t.Parallel()

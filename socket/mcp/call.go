@@ -29,7 +29,7 @@ func (g *gateway) startCall(ctx context.Context, m *message) error {
 		return g.refuse(m.id, codeParams, why)
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	if _, why := g.track(m, cancel); why != "" {
+	if why := g.track(m, cancel); why != "" {
 		cancel()
 		return g.refuse(m.id, codeInvalid, why)
 	}
@@ -131,7 +131,7 @@ func (g *gateway) decide(ctx context.Context, c *toolCall) outcome {
 	}
 	// A yes that does not hold any more, as something has changed meanwhile, is asked for again.
 	for range 3 {
-		digest, err := g.definition(ctx, c.name)
+		digests, err := g.definition(ctx, c.name)
 		if err != nil {
 			return undefined(ctx, err)
 		}
@@ -140,8 +140,8 @@ func (g *gateway) decide(ctx context.Context, c *toolCall) outcome {
 			g.cfg.Say(err.Error())
 		}
 		o, again := g.decideAs(ctx, c, client.Tool{
-			Name: c.name, Version: "sha256-" + digest,
-			Changed: err != nil || known != "" && known != digest,
+			Name: c.name, Version: version(digests),
+			Changed: err != nil || len(known) > 0 && !containsAll(known, digests),
 		})
 		switch {
 		case again:
@@ -153,11 +153,11 @@ func (g *gateway) decide(ctx context.Context, c *toolCall) outcome {
 		switch now, err := g.definition(ctx, c.name); {
 		case err != nil:
 			return undefined(ctx, err)
-		case now != digest:
+		case !slices.Equal(now, digests):
 			continue
 		}
 		// A tool of which it is not known what it was could change without a question.
-		if err := g.cfg.Pins.Set(c.name, digest); err != nil && o.asked {
+		if err := g.cfg.Pins.Set(c.name, digests); err != nil && o.asked {
 			g.cfg.Say("the tool's definition could not be noted, so you are asked again: " + err.Error())
 		} else if err != nil {
 			return outcome{text: "permd: the call was not made, as the tool's definition could not be noted: " + err.Error()}
@@ -174,7 +174,7 @@ func undefined(ctx context.Context, err error) outcome {
 	switch {
 	case ctx.Err() != nil:
 		return withdrawn
-	case errors.Is(err, errNoTool), errors.Is(err, errAmbiguous):
+	case errors.Is(err, errNoTool):
 		return outcome{code: codeParams, text: "permd: " + err.Error()}
 	}
 	return outcome{text: "permd: the call was not made: " + err.Error()}

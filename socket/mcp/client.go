@@ -51,12 +51,8 @@ func (g *gateway) readClient(ctx context.Context, line []byte) error {
 	if m.method == methodInitialize {
 		g.initialize(m.params)
 	}
-	first, why := g.track(m, nil)
-	switch {
-	case why != "":
+	if why := g.track(m, nil); why != "" {
 		return g.refuse(m.id, codeInvalid, why)
-	case first:
-		g.tools.startList()
 	}
 	return g.server.write(m.text)
 }
@@ -69,34 +65,27 @@ func codeOf(err error) int {
 }
 
 // track notes a request of the client, or returns why it cannot. cancel is that of a call,
-// which g.calls then counts. It reports whether the request begins a list of tools: one of
-// which a page is still to come goes on.
-func (g *gateway) track(m *message, cancel context.CancelFunc) (first bool, why string) {
+// which g.calls then counts.
+func (g *gateway) track(m *message, cancel context.CancelFunc) (why string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	switch {
 	case g.ended:
-		return false, "the conversation has ended"
+		return "the conversation has ended"
 	case g.fromClient[m.id] != nil:
-		return false, "a request with this id has no response yet"
+		return "a request with this id has no response yet"
 	case len(g.fromClient) >= maxRequests:
-		return false, "too many requests have no response yet"
+		return "too many requests have no response yet"
 	case cancel != nil && (g.deciding >= maxDeciding || g.waiting+len(m.text) > maxWaiting):
-		return false, "too many calls wait for a decision"
+		return "too many calls wait for a decision"
 	}
 	if cancel != nil {
 		g.calls.Add(1)
 		g.deciding++
 		g.waiting += len(m.text)
 	}
-	if m.method == methodListTools {
-		first = strictjson.Find(m.params, "cursor") == nil
-		for _, r := range g.fromClient {
-			first = first && r.method != methodListTools
-		}
-	}
 	g.fromClient[m.id] = &request{method: m.method, cancel: cancel}
-	return first, ""
+	return ""
 }
 
 // passResponse passes the client's response on to the server, if it is to a request of

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"syscall"
 	"time"
 
@@ -42,13 +43,12 @@ func OpenPins(dir, server string) *Pins {
 
 // pinFile is the content of the file.
 type pinFile struct {
-	Server string            `json:"server"`
-	Tools  map[string]string `json:"tools"` // the digest of the definition, by name
+	Server string              `json:"server"`
+	Tools  map[string][]string `json:"tools"` // the digests of the definitions, by name
 }
 
-// Known returns the digest of the definition with which calls of a tool have run, "" for
-// none.
-func (p *Pins) Known(tool string) (string, error) {
+// Known returns the digests of the definitions with which a call of a tool has run last.
+func (p *Pins) Known(tool string) ([]string, error) {
 	f, err := p.read()
 	return f.Tools[tool], err
 }
@@ -97,9 +97,15 @@ func readOwn(path string) ([]byte, error) {
 	return data, err
 }
 
-// Set notes that a call of a tool runs with a definition.
-func (p *Pins) Set(tool, digest string) error {
-	if known, err := p.Known(tool); err == nil && known == digest {
+// containsAll reports whether all digests are known.
+func containsAll(known, digests []string) bool {
+	return !slices.ContainsFunc(digests, func(d string) bool { return !slices.Contains(known, d) })
+}
+
+// Set notes that a call of a tool runs with these definitions. Fewer than were known
+// are no news.
+func (p *Pins) Set(tool string, digests []string) error {
+	if known, err := p.Known(tool); err == nil && containsAll(known, digests) {
 		return nil
 	}
 	if err := os.MkdirAll(filepath.Dir(p.path), 0o700); err != nil {
@@ -115,12 +121,12 @@ func (p *Pins) Set(tool, digest string) error {
 		return err
 	}
 	if f.Tools == nil {
-		f.Tools = map[string]string{}
+		f.Tools = map[string][]string{}
 	}
-	if f.Tools[tool] == digest {
+	if containsAll(f.Tools[tool], digests) {
 		return nil
 	}
-	f.Server, f.Tools[tool] = p.server, digest
+	f.Server, f.Tools[tool] = p.server, digests
 	data, err := json.Marshal(&f, json.Deterministic(true))
 	if err != nil {
 		return err

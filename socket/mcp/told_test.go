@@ -42,17 +42,13 @@ func (w *world) received(part string) (n int) {
 // that other programs read otherwise.
 func TestTold(t *testing.T) {
 	t.Parallel()
-	const asked, several, none = "permd asks a person", "says several things", "lists no tool"
+	const asked, none = "permd asks a person", "lists no tool"
 	for name, tt := range map[string]struct {
 		tells func(t *testing.T, w *world)
 		want  string // that the client reads of the call
 	}{
 		"control": {func(t *testing.T, w *world) {
 			w.listing(t, "1", "", `{"tools":[`+plainYes+`]}`)
-		}, ""},
-		"control, again": {func(t *testing.T, w *world) {
-			w.listing(t, "1", "", `{"tools":[`+otherYes+`]}`)
-			w.listing(t, "2", "", `{"tools":[`+plainYes+`]}`)
 		}, ""},
 		"control, after a change": {func(t *testing.T, w *world) {
 			w.listing(t, "1", "", `{"tools":[`+plainYes+`]}`)
@@ -69,19 +65,36 @@ func TestTold(t *testing.T) {
 			w.listing(t, "1", "", `{"tools":[`+otherYes+`]}`)
 			w.flush(t)
 		}, asked},
+		"other words before": {func(t *testing.T, w *world) {
+			w.listing(t, "1", "", `{"tools":[`+otherYes+`]}`)
+			w.listing(t, "2", "", `{"tools":[`+plainYes+`]}`)
+		}, asked},
+		"other words before a change": {func(t *testing.T, w *world) {
+			w.listing(t, "1", "", `{"tools":[`+otherYes+`]}`)
+			w.toolsChanged()
+			w.listing(t, "2", "", `{"tools":[`+plainYes+`]}`)
+		}, asked},
+		"ever other words": {func(t *testing.T, w *world) {
+			for i := range maxDefinitions + 2 {
+				w.listing(t, fmt.Sprint(i+100), "", `{"tools":[`+strings.Replace(plainYes, "says", fmt.Sprint(i), 1)+`]}`)
+			}
+			if n := w.received(`"name":"yes"`); n != maxDefinitions {
+				t.Errorf("the client was told of %d tools", n)
+			}
+		}, asked},
 		"two pages": {func(t *testing.T, w *world) {
 			w.listing(t, "1", "", `{"tools":[`+otherYes+`],"nextCursor":"x"}`)
 			w.listing(t, "2", "x", `{"tools":[`+plainYes+`]}`)
-		}, several},
+		}, asked},
 		"two lists at the same time": {func(t *testing.T, w *world) {
 			w.send(t, `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`)
 			w.listing(t, "2", "", `{"tools":[`+otherYes+`]}`)
 			w.serve(t, `{"jsonrpc":"2.0","id":1,"result":{"tools":[`+plainYes+`]}}`+"\n")
 			w.wantClient(t, `"id":1,`)
-		}, several},
+		}, asked},
 		"twice": {func(t *testing.T, w *world) {
 			w.listing(t, "1", "", `{"tools":[`+otherYes+`,`+plainYes+`]}`)
-		}, several},
+		}, asked},
 		"a member in other letters": {func(t *testing.T, w *world) {
 			w.listing(t, "1", "", `{"tools":[`+plainYes+`]}`)
 			w.listing(t, "2", "", `{"tools":[`+strings.Replace(otherYes, "description", "Description", 1)+`]}`)
@@ -107,7 +120,7 @@ func TestTold(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := OpenPins(pins, "s").Set("yes", l.tools[0].digest); err != nil {
+			if err := OpenPins(pins, "s").Set("yes", []string{l.tools[0].digest}); err != nil {
 				t.Fatal(err)
 			}
 			w := newWorldIn(t, pins)
@@ -140,6 +153,30 @@ func TestLeftOut(t *testing.T) {
 	w.wantClient(t, `{"jsonrpc":"2.0","id":1,"result":{"_meta":{"n":1.50},"tools":[`+plainYes+`,{"name":"yes2","x":"\u2028"}],"nextCursor":"c"}}`+"\n")
 	w.send(t, call("2", "mcp__x__yes"))
 	w.wantClient(t, "lists no tool")
+}
+
+// TestSeveralDefinitions: what a call has run with is known, each for itself.
+func TestSeveralDefinitions(t *testing.T) {
+	t.Parallel()
+	p := OpenPins(filepath.Join(t.TempDir(), "mcp"), "s")
+	for _, digests := range [][]string{{"x", "y"}, {"y"}, {"x"}} {
+		if err := p.Set("a", digests); err != nil {
+			t.Fatal(err)
+		}
+		known, err := p.Known("a")
+		if err != nil || !containsAll(known, []string{"x", "y"}) || containsAll(known, []string{"x", "z"}) {
+			t.Errorf("%v, %v", known, err)
+		}
+	}
+	if err := p.Set("a", []string{"z"}); err != nil {
+		t.Fatal(err)
+	}
+	if known, _ := p.Known("a"); containsAll(known, []string{"x"}) {
+		t.Errorf("after another definition: %v", known)
+	}
+	if version([]string{"x"}) == version([]string{"x", "y"}) || version([]string{"y"}) == version([]string{"x", "y"}) {
+		t.Error("several definitions have the version of one")
+	}
 }
 
 // TestBothDefinitions: after a change that the client has not read, a tool is both what the

@@ -10,45 +10,43 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/permd/permd/decisions/effects/display"
 	"github.com/permd/permd/internal/strictjson"
 )
 
-// Bounds of a server's list of tools.
+// Bounds of what a server says of its tools.
 const (
-	maxTools = 4096
-	maxPages = 64
+	maxTools       = 4096
+	maxPages       = 64
+	maxDefinitions = 16 // of one tool
 )
 
-// definitions are what a server says of its tools: for each name the digest of what the
+// definitions are what a server says of its tools: for each name the digests of what the
 // model is told of the tool. A server that changes this changes what the model does with
 // the tool, so an answer about the tool holds only as long as it says the same.
 //
-// What counts is what the client was told. A server could tell the gateway something
-// else, so what the gateway asks for itself only counts for tools of which the client was
-// told nothing, and besides once the server has said that its tools have changed.
+// What counts is all that the client was told: the model may call a tool for what it has read
+// before. The server could tell the gateway something else, so what the gateway asks for itself
+// only counts for tools of which the client was told nothing, and besides once the server has
+// said that its tools have changed.
 type definitions struct {
-	mu sync.Mutex
-	// told is what the client was told last of each tool.
-	told map[string]toldTool
-	// listing is the number of the client's newest list, which may have several pages.
-	listing int
-	// changed is the listing at which the server said that its tools have changed.
-	changed int
-	changes int // how often it has said so
+	mu      sync.Mutex
+	told    map[string]toldTool // by name
+	changes int                 // how often the server has said that its tools have changed
 	// own is what the gateway was told itself, nil if it has not asked since the last change.
-	own map[string]string
+	own map[string][]string
 }
 
 // toldTool is what the client was told of a tool.
 type toldTool struct {
-	digest  string // "" for several things, of which the client may take any
-	listing int
+	digests []string // different ones, sorted
+	changes int      // of the server's tools until then
 }
 
 // listed is a tool in a list.
 type listed struct {
 	name   string
-	digest string // "" if it stands in the list twice, with other words
+	digest string
 	text   strictjson.Value
 }
 
@@ -88,20 +86,12 @@ func readList(result strictjson.Value) (*toolList, error) {
 	if err != nil {
 		return nil, errList
 	}
-	at := map[string]int{}
 	for _, v := range list {
 		t, why := readTool(v)
 		if why != "" {
 			l.leftOut = append(l.leftOut, why)
 			continue
 		}
-		if i, ok := at[t.name]; ok {
-			if l.tools[i].digest != t.digest {
-				l.tools[i].digest, t.digest = "", ""
-			}
-			t.digest = l.tools[i].digest
-		}
-		at[t.name] = len(l.tools)
 		l.tools = append(l.tools, t)
 	}
 	return l, nil
@@ -119,7 +109,7 @@ func readTool(v strictjson.Value) (t listed, why string) {
 	case t.name == "" || len(t.name) > maxID:
 		return t, "a tool has no name, or one that is too long"
 	case !plainTool(t.name):
-		return t, "a tool has the name of another server's tool, or of a method: " + quote(t.name)
+		return t, "a tool has the name of another server's tool, or of a method: " + display.Display(t.name)
 	}
 	slices.SortFunc(o, func(a, b strictjson.Member) int { return strings.Compare(a.Name, b.Name) })
 	h := sha256.New()
@@ -176,15 +166,16 @@ func (l *toolList) text() strictjson.Value {
 	return strictjson.Value(b.String() + "}")
 }
 
-// startList notes that the client asks for the first page of a list.
-func (d *definitions) startList() {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.listing++
+// with adds a digest.
+func with(digests []string, digest string) []string {
+	i, ok := slices.BinarySearch(digests, digest)
+	if ok {
+		return digests
+	}
+	return slices.Insert(slices.Clone(digests), i, digest)
 }
 
-// tell notes what the client is told. Of a tool about which one list says several things
-// it is not known what the client takes it for.
+// tell notes what the client is told, and leaves out what is too much.
 func (d *definitions) tell(l *toolList) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -193,14 +184,12 @@ func (d *definitions) tell(l *toolList) {
 	}
 	l.tools = slices.DeleteFunc(l.tools, func(t listed) bool {
 		before, known := d.told[t.name]
-		if !known && len(d.told) >= maxTools {
-			l.leftOut = append(l.leftOut, "there are too many tools")
+		now := with(before.digests, t.digest)
+		if !known && len(d.told) >= maxTools || len(now) > maxDefinitions {
+			l.leftOut = append(l.leftOut, "there are too many, or too many things are said of one")
 			return true
 		}
-		if known && before.listing == d.listing && before.digest != t.digest {
-			t.digest = ""
-		}
-		d.told[t.name] = toldTool{t.digest, d.listing}
+		d.told[t.name] = toldTool{now, d.changes}
 		return false
 	})
 }
@@ -209,28 +198,28 @@ func (d *definitions) tell(l *toolList) {
 func (d *definitions) change() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.own, d.changed = nil, d.listing
+	d.own = nil
 	d.changes++
 }
 
 // find returns what the client was told of a tool. It is certain if the server has not
 // said since that its tools have changed.
-func (d *definitions) find(name string) (digest string, told, certain bool) {
+func (d *definitions) find(name string) (digests []string, certain bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	t, told := d.told[name]
-	return t.digest, told, told && (d.changes == 0 || t.listing > d.changed)
+	return t.digests, told && t.changes == d.changes
 }
 
 // ownList returns what the gateway was told, nil if it has to ask, and the number of changes.
-func (d *definitions) ownList() (own map[string]string, changes int) {
+func (d *definitions) ownList() (own map[string][]string, changes int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.own, d.changes
 }
 
 // keep keeps what the gateway was told, if the server has not changed it since.
-func (d *definitions) keep(own map[string]string, changes int) {
+func (d *definitions) keep(own map[string][]string, changes int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.changes == changes {
@@ -238,49 +227,48 @@ func (d *definitions) keep(own map[string]string, changes int) {
 	}
 }
 
-// Errors for tools that cannot be called.
-var (
-	errNoTool    = errors.New("the server lists no tool of this name")
-	errAmbiguous = errors.New("the server says several things of this tool")
-)
+var errNoTool = errors.New("the server lists no tool of this name")
 
-// definition returns the digest of a tool's definition: of what the client was told, of
-// what the server says now, or of both if they differ.
-func (g *gateway) definition(ctx context.Context, name string) (string, error) {
-	digest, told, certain := g.tools.find(name)
-	if told && digest == "" {
-		return "", errAmbiguous
-	}
+// definition returns the digests of all definitions of a tool that count, sorted.
+func (g *gateway) definition(ctx context.Context, name string) ([]string, error) {
+	told, certain := g.tools.find(name)
 	if certain {
-		return digest, nil
+		return told, nil
 	}
 	list, err := g.list(ctx)
 	if err != nil {
-		return "", fmt.Errorf("asking the server for its tools: %w", err)
+		return nil, fmt.Errorf("asking the server for its tools: %w", err)
 	}
-	now, ok := list[name]
-	switch {
-	case !ok:
-		return "", errNoTool
-	case now == "":
-		return "", errAmbiguous
-	case told && digest != now:
-		sum := sha256.Sum256([]byte(digest + "\n" + now))
-		return hex.EncodeToString(sum[:]), nil
+	now := list[name]
+	if len(now) == 0 {
+		return nil, errNoTool
 	}
-	return now, nil
+	for _, digest := range now {
+		told = with(told, digest)
+	}
+	return told, nil
+}
+
+// version is the version of a tool for rules and remembered answers: of all its definitions
+// together, since an answer to one is none to another.
+func version(digests []string) string {
+	if len(digests) == 1 {
+		return "sha256-" + digests[0]
+	}
+	sum := sha256.Sum256([]byte(strings.Join(digests, "\n")))
+	return "sha256-" + hex.EncodeToString(sum[:])
 }
 
 // list returns what the server says of its tools when the gateway asks. It asks again
 // after each change.
-func (g *gateway) list(ctx context.Context) (map[string]string, error) {
+func (g *gateway) list(ctx context.Context) (map[string][]string, error) {
 	known, changes := g.tools.ownList()
 	if known != nil {
 		return known, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, listTimeout)
 	defer cancel()
-	list := map[string]string{}
+	list := map[string][]string{}
 	params := "{}"
 	for range maxPages {
 		m, err := g.ask(ctx, g.server, methodListTools, params)
@@ -292,11 +280,9 @@ func (g *gateway) list(ctx context.Context) (map[string]string, error) {
 			return nil, err
 		}
 		for _, t := range page.tools {
-			if before, ok := list[t.name]; ok && before != t.digest {
-				t.digest = ""
-			}
-			if list[t.name] = t.digest; len(list) > maxTools {
-				return nil, errors.New("there are too many")
+			list[t.name] = with(list[t.name], t.digest)
+			if len(list) > maxTools || len(list[t.name]) > maxDefinitions {
+				return nil, errors.New("there are too many, or too many things are said of one")
 			}
 		}
 		if page.cursor == "" {
