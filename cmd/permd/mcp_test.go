@@ -177,6 +177,9 @@ func TestMCP(t *testing.T) {
 	c.wantCalls(t, "")
 	_, id, _ := strings.Cut(refused, "permd allow ")
 	id, _, _ = strings.Cut(id, " ")
+	if out, err := d.command("allow").CombinedOutput(); err != nil || !strings.Contains(string(out), `arguments: {"text":"a"}`) {
+		t.Errorf("permd allow lists %s, %v", out, err)
+	}
 	if out, err := d.command("allow", id).CombinedOutput(); err != nil {
 		t.Fatalf("permd allow: %v\n%s", err, out)
 	}

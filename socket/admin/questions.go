@@ -18,16 +18,19 @@ const (
 
 // Question is a pending question.
 type Question struct {
-	DecisionID string            `json:"decisionId"`
-	UID        uint32            `json:"uid"`
-	Harness    string            `json:"harness"`
-	Session    string            `json:"session"`
-	Tool       string            `json:"tool"`
-	Cwd        string            `json:"cwd"`
-	Asked      time.Time         `json:"asked"`
-	Reason     string            `json:"reason"`
-	Effects    []string          `json:"effects"` // what the call would do
-	Widths     []decisions.Width `json:"widths"`  // what a yes can be remembered for
+	DecisionID string    `json:"decisionId"`
+	UID        uint32    `json:"uid"`
+	Harness    string    `json:"harness"`
+	Session    string    `json:"session"`
+	Tool       string    `json:"tool"`
+	Cwd        string    `json:"cwd"`
+	Asked      time.Time `json:"asked"`
+	Reason     string    `json:"reason"`
+	Effects    []string  `json:"effects"` // what the call would do
+	// Arguments are those of a tool of which the effects only say that it is used, "" for
+	// other calls.
+	Arguments string            `json:"arguments,omitzero"`
+	Widths    []decisions.Width `json:"widths"` // what a yes can be remembered for
 	// NotRemembered says why there are no widths, "" if there are.
 	NotRemembered string `json:"notRemembered,omitzero"`
 }

@@ -4,8 +4,6 @@ import (
 	"context"
 	"strings"
 
-	"github.com/go-json-experiment/json/jsontext"
-
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects/display"
 	"github.com/permd/permd/internal/strictjson"
@@ -73,28 +71,10 @@ func inScope(w decisions.Width) string {
 	return " (in this " + strings.TrimSuffix(w.Scope, "+children") + ")"
 }
 
-// maxShown is how long the arguments of a call may be for a question, in bytes as they are
-// shown. A person who says yes to a part of them would say yes to what they did not see.
-const maxShown = 64 << 10
-
-// shown returns the arguments of a call as they are shown: whole, but with secrets masked.
-// The escapes that need not be are gone, so that every text stands there once in plain sight.
-func shown(input strictjson.Value) (text string, ok bool) {
-	if len(input) > 6*maxShown { // six bytes can be one escaped character
-		return "", false
-	}
-	plain, err := jsontext.AppendFormat(nil, input)
-	if err != nil {
-		return "", false
-	}
-	text = display.Uncut(string(plain))
-	return text, len(text) <= maxShown
-}
-
 // question returns the params of the question to the person. It reports false if the
 // call cannot be shown whole.
 func question(c *toolCall, d *decisions.Decision) (params string, ok bool) {
-	arguments, ok := shown(c.input)
+	arguments, ok := display.Arguments(c.input)
 	if !ok {
 		return "", false
 	}

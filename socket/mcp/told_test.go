@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/permd/permd/decisions/effects/display"
 	"github.com/permd/permd/internal/eventually"
 )
 
@@ -248,7 +249,7 @@ func TestShown(t *testing.T) {
 	if strings.Count(text, long) != 2 || !strings.Contains(text, `rm ../x\\u{202e}`) {
 		t.Errorf("the question is %.300s … %s", text, text[max(0, len(text)-300):])
 	}
-	w.send(t, ask("2", `{"a":"`+strings.Repeat("x", maxShown)+`"}`))
+	w.send(t, ask("2", `{"a":"`+strings.Repeat("x", display.MaxArguments)+`"}`))
 	w.wantClient(t, "too long to be shown")
 	if has(w, &w.server, `"id":2`) {
 		t.Error("the call ran")

@@ -42,10 +42,6 @@ func Display(s string) string {
 	return shorten(escape(s), unread)
 }
 
-// Uncut is Display without leaving anything out, for a text that a person answers for. How
-// long the text may be is for the caller to say.
-func Uncut(s string) string { return escape(mask(maskMembers(s))) }
-
 // Printable reports whether all characters of a text are shown as they are.
 func Printable(s string) bool {
 	return utf8.ValidString(s) && !strings.ContainsFunc(s, func(c rune) bool { return !visible(c) })

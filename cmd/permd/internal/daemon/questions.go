@@ -20,7 +20,7 @@ func (q questions) Questions(uid *uint32) []admin.Question {
 	list := []admin.Question{}
 	for _, o := range q.d.engine.Persistent.Questions(uid) {
 		w := admin.Question{
-			DecisionID: o.Decision.ID, UID: o.UID, Harness: o.Harness, Session: o.Session, Tool: o.Tool, Cwd: o.Cwd,
+			DecisionID: o.Decision.ID, UID: o.UID, Harness: o.Harness, Session: o.Session, Tool: o.Tool, Cwd: o.Cwd, Arguments: o.Arguments,
 			Asked: o.Asked, Reason: o.Decision.Reason, Effects: []string{}, Widths: []decisions.Width{},
 		}
 		w.Widths, w.NotRemembered = append(w.Widths, o.Decision.Widths...), o.Decision.NotRemembered
