@@ -267,6 +267,25 @@ func TestMCPChanged(t *testing.T) {
 	c.wantCalls(t, "echo a;echo c;")
 }
 
+// TestMCPResources: rules decide what resources are read.
+func TestMCPResources(t *testing.T) {
+	t.Parallel()
+	d := newTestDaemon(t)
+	writeFile(t, filepath.Join(d.home, ".config", "permd", "policy.d", "rules.yaml"), "allow:\n  use: [\"test:resources/read\"]\ndeny:\n  read: [\"/private/**\"]\n")
+	d.start(t)
+	c := d.startMCP(t, "says it", "")
+	wantHas(t, "by the rule", c.read(t, "file:///notes"), "noted")
+	for _, uri := range []string{"file:///private/x", "FILE:///private/x", "file://localhost/private/x", "file:///%70rivate/x"} {
+		if got := c.read(t, uri); !strings.Contains(got, "permd denied this call") {
+			t.Errorf("%s: %s", uri, got)
+		}
+	}
+	wantHas(t, "a path that cannot be followed", c.read(t, "file:///notes/../private/x"), "permd asks a person")
+	for _, uri := range []string{"/private/x", "../private/x", "private/x:", " file:///private/x", ":", ""} {
+		wantHas(t, uri, c.read(t, uri), "has no scheme")
+	}
+}
+
 // TestMCPWithdrawn withdraws a call while the person is asked about it.
 func TestMCPWithdrawn(t *testing.T) {
 	t.Parallel()

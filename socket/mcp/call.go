@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects/display"
@@ -60,8 +61,8 @@ func readCall(m *message) (c *toolCall, why string) {
 	}
 	if m.method == methodReadResource {
 		uri, _ := o.Get("uri")
-		if s, _ := strictjson.ParseString(uri); s == "" {
-			return nil, "the resource's uri is missing"
+		if s, _ := strictjson.ParseString(uri); !hasScheme(s) {
+			return nil, "the resource's uri is missing, or has no scheme"
 		}
 		c.name, c.input = methodReadResource, strictjson.Value(`{"uri":`+string(uri)+`}`)
 		c.resource, c.errors = true, true
@@ -78,6 +79,15 @@ func readCall(m *message) (c *toolCall, why string) {
 	}
 	_, c.errors = o.Get("task") // the result comes later
 	return c, ""
+}
+
+// hasScheme reports whether a URI begins with its scheme. Without one it could be a path to
+// the server, but is none to permd.
+func hasScheme(uri string) bool {
+	scheme, _, ok := strings.Cut(uri, ":")
+	return ok && scheme != "" && !strings.ContainsFunc(scheme, func(c rune) bool {
+		return (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') && !strings.ContainsRune("+-.", c)
+	})
 }
 
 // outcome is what becomes of a call.

@@ -213,7 +213,7 @@ func TestParams(t *testing.T) {
 		w.send(t, `{"jsonrpc":"2.0","id":`+id+`,"method":"tools/call","params":`+params+`}`)
 		w.wantClient(t, `"id":`+id+`,"error"`)
 	}
-	for i, params := range []string{`{"uri":"a"}`, `{"uri":""}`, `{"uri":1}`, `{"URI":"a"}`, `{"uri":"a","name":"b"}`, `{}`} {
+	for i, params := range []string{`{"uri":"a:b"}`, `{"uri":""}`, `{"uri":"/a:b"}`, `{"uri":1}`, `{"URI":"a"}`, `{"uri":"a","name":"b"}`, `{}`} {
 		id := fmt.Sprint(200 + i)
 		w.send(t, `{"jsonrpc":"2.0","id":`+id+`,"method":"resources/read","params":`+params+`}`)
 		w.wantClient(t, `"id":`+id+`,"error"`) // the first one is denied
