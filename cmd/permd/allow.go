@@ -164,6 +164,9 @@ func (a *app) listQuestions(ctx context.Context, m *memoryClient) error {
 		for _, text := range q.Effects {
 			fmt.Fprintf(w, "    %s\n", text)
 		}
+		if q.Arguments != "" {
+			fmt.Fprintf(w, "    arguments: %s\n", q.Arguments)
+		}
 		for _, width := range q.Widths {
 			label := display.Display(width.Label)
 			if !strings.Contains(label, "(in this ") {

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -26,18 +27,19 @@ func (a *app) mcpCommand() *cobra.Command {
 		Use:   "mcp --name SERVER [flags] -- COMMAND [ARGS...]",
 		Short: "Run an MCP server behind permd",
 		Long: `Run a server of the Model Context Protocol over standard input and output,
-and decide every call of its tools. Put "permd mcp --name SERVER --" in front
-of the server's command in the settings of any MCP client. permd starts the
-server and relays all messages. A call reaches the server only if rules, a
-remembered answer or you allow it. If it is denied, the model reads why.
+and decide every call of its tools and each resource that is read. Put
+"permd mcp --name SERVER --" in front of the server's command in the settings of
+any MCP client. permd starts the server and relays all messages. A call reaches
+the server only if rules, a remembered answer or you allow it. If it is denied,
+the model reads why.
 
 You are asked in the client, if it can show a form (elicitation). Otherwise the
 model is told that the call waits for you: permd allow lists it.
 
-Rules and remembered answers know a tool as SERVER:TOOL. What you allow is
-remembered for the tool as the server describes it now. If its description or
-the schema of its input changes later, you are asked, also where a rule allows
-the tool.
+Rules and remembered answers know a tool as SERVER:TOOL, and the reading of a
+resource as SERVER:resources/read. What you allow is remembered for the tool as
+the server describes it now. If its description or the schema of its input
+changes later, you are asked, also where a rule allows the tool.
 
 Without a daemon no call is made. The exit code is that of the server.
 
@@ -48,8 +50,10 @@ Without a daemon no call is made. The exit code is that of the server.
 			switch {
 			case cmd.ArgsLenAtDash() != 0 || len(args) == 0:
 				return errors.New("the server's command is missing; give it after --")
-			case o.name == "" || len(o.name) > 1024 || len(o.source) > 1024:
-				return errors.New("--name names the server for rules, in at most 1024 bytes")
+			case !plainName(o.name):
+				return errors.New("--name names the server for rules: letters, digits and - _ . /, at most 64")
+			case len(o.source) > 1024:
+				return errors.New("--source has at most 1024 bytes")
 			}
 			return nil
 		},
@@ -59,6 +63,15 @@ Without a daemon no call is made. The exit code is that of the server.
 	cmd.Flags().StringVar(&o.source, "source", "stdio", "what effect.source is in rules: a `word` for where the server comes from")
 	cmd.Flags().BoolVar(&o.noElicitation, "no-elicitation", false, "do not ask in the client: leave questions to permd allow")
 	return cmd
+}
+
+// plainName reports whether a server has a name that rules can name, and that cannot be read
+// as that of another server and of its tool: "a:b" with the tool "c" would have the same
+// rules as "a" with "b:c".
+func plainName(name string) bool {
+	return name != "" && len(name) <= 64 && !strings.ContainsFunc(name, func(c rune) bool {
+		return (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') && !strings.ContainsRune("-_./", c)
+	})
 }
 
 func (a *app) mcp(ctx context.Context, args []string, o mcpFlags) error {
@@ -76,11 +89,16 @@ func (a *app) mcp(ctx context.Context, args []string, o mcpFlags) error {
 	}
 	say, silence := a.printer()
 	code, broken, err := agentproc.Relay(ctx, a.Streams, path, args, func(ctx context.Context, pipes *agentproc.Pipes, server *agentproc.Agent) error {
-		return mcp.Run(ctx, mcp.Peers{ClientIn: pipes.In, ClientOut: pipes.Out, ServerIn: server.In, ServerOut: server.Out}, mcp.Config{
+		err := mcp.Run(ctx, mcp.Peers{ClientIn: pipes.In, ClientOut: pipes.Out, ServerIn: server.In, ServerOut: server.Out}, mcp.Config{
 			Server: o.name, Source: o.source, Cwd: cwd, NoElicitation: o.noElicitation,
 			Pins: mcp.OpenPins(filepath.Join(dirs.State, "mcp"), o.name),
 			Dial: dialDaemon, Say: say,
 		})
+		// It has closed its output, or its input was closed.
+		if err == nil && !server.Exits(mcp.EndTimeout) {
+			err = errors.New("the server runs on without its output")
+		}
+		return err
 	})
 	silence()
 	if err != nil {

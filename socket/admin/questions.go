@@ -28,10 +28,13 @@ type Question struct {
 	Asked      time.Time `json:"asked"`
 	// Until is when the client stops waiting for the answer. It is absent if the client
 	// does not wait, and its agent has to try the call again.
-	Until   time.Time         `json:"until,omitzero"`
-	Reason  string            `json:"reason"`
-	Effects []string          `json:"effects"` // what the call would do
-	Widths  []decisions.Width `json:"widths"`  // what a yes can be remembered for
+	Until   time.Time `json:"until,omitzero"`
+	Reason  string    `json:"reason"`
+	Effects []string  `json:"effects"` // what the call would do
+	// Arguments are those of a tool of which the effects only say that it is used, "" for
+	// other calls.
+	Arguments string            `json:"arguments,omitzero"`
+	Widths    []decisions.Width `json:"widths"` // what a yes can be remembered for
 	// NotRemembered says why there are no widths, "" if there are.
 	NotRemembered string `json:"notRemembered,omitzero"`
 }

@@ -1,11 +1,12 @@
 package mcp
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
-	"sync"
 
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects/display"
@@ -13,12 +14,13 @@ import (
 	"github.com/permd/permd/socket/client"
 )
 
-// toolCall is a call that waits for its decision.
+// toolCall is a call that waits for its decision, or the reading of a resource.
 type toolCall struct {
-	message *message
-	name    string
-	input   strictjson.Value
-	task    bool // the client wants the result later
+	message  *message
+	name     string
+	input    strictjson.Value
+	resource bool // it is a resource that is read: not a tool, and without a definition
+	errors   bool // the client does not expect the result of a tool, so what is refused is an error
 }
 
 // startCall begins to decide a call.
@@ -32,23 +34,40 @@ func (g *gateway) startCall(ctx context.Context, m *message) error {
 		cancel()
 		return g.refuse(m.id, codeInvalid, why)
 	}
-	g.calls.Go(func() {
+	go func() {
+		defer g.calls.Done()
 		defer cancel()
 		g.finish(ctx, c, g.decide(ctx, c))
-	})
+	}()
 	return nil
 }
 
-// readCall reads the params of tools/call.
+// readCall reads the params of tools/call and resources/read. What the protocol does not
+// have in them is not passed on: it is not decided, and the server could take it for more.
 func readCall(m *message) (c *toolCall, why string) {
 	o, err := strictjson.ParseObject(m.params)
-	if err != nil || strictjson.Kind(m.params) != '{' {
+	if err != nil {
 		return nil, "the params are not an object"
 	}
-	if name := o.NearMiss("name", "arguments", "task", "_meta"); name != "" {
-		return nil, "a member of the params is spelled almost as one that is known"
-	}
 	c = &toolCall{message: m, input: strictjson.Value("{}")}
+	known := []string{"name", "arguments", "task", "_meta"}
+	if m.method == methodReadResource {
+		known = []string{"uri", "_meta"}
+	}
+	for _, member := range o {
+		if !slices.Contains(known, member.Name) {
+			return nil, "the params have a member that the protocol does not have"
+		}
+	}
+	if m.method == methodReadResource {
+		uri, _ := o.Get("uri")
+		if s, _ := strictjson.ParseString(uri); !hasScheme(s) {
+			return nil, "the resource's uri is missing, or has no scheme"
+		}
+		c.name, c.input = methodReadResource, strictjson.Value(`{"uri":`+string(uri)+`}`)
+		c.resource, c.errors = true, true
+		return c, ""
+	}
 	v, _ := o.Get("name")
 	if c.name, _ = strictjson.ParseString(v); c.name == "" || len(c.name) > maxID {
 		return nil, "the tool's name is missing, or too long"
@@ -58,8 +77,17 @@ func readCall(m *message) (c *toolCall, why string) {
 			return nil, "the arguments are not an object"
 		}
 	}
-	_, c.task = o.Get("task")
+	_, c.errors = o.Get("task") // the result comes later
 	return c, ""
+}
+
+// hasScheme reports whether a URI begins with its scheme. Without one it could be a path to
+// the server, but is none to permd.
+func hasScheme(uri string) bool {
+	scheme, _, ok := strings.Cut(uri, ":")
+	return ok && scheme != "" && !strings.ContainsFunc(scheme, func(c rune) bool {
+		return (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') && !strings.ContainsRune("+-.", c)
+	})
 }
 
 // outcome is what becomes of a call.
@@ -75,6 +103,7 @@ type outcome struct {
 func (g *gateway) finish(ctx context.Context, c *toolCall, o outcome) {
 	g.mu.Lock()
 	g.deciding--
+	g.waiting -= len(c.message.text)
 	if ctx.Err() != nil {
 		o = withdrawn
 	}
@@ -84,23 +113,16 @@ func (g *gateway) finish(ctx context.Context, c *toolCall, o outcome) {
 		delete(g.fromClient, c.message.id)
 	}
 	g.mu.Unlock()
-	var err error
+	// An error ends the conversation: there is nobody to tell.
 	switch {
 	case o.runs:
-		err = g.server.write(c.message.text)
+		_ = g.server.write(c.message.text)
 	case o.text == "": // the client has withdrawn it, and expects no response
-	case o.code != 0 || c.task:
-		code := o.code
-		if code == 0 {
-			code = codeInternal
-		}
-		err = g.client.write(errorText(c.message.id, code, o.text))
+	case o.code != 0 || c.errors:
+		_ = g.client.write(errorText(c.message.id, cmp.Or(o.code, codeInternal), o.text))
 	default:
 		text, _ := oneLine([]byte(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{"content":[{"type":"text","text":%s}],"isError":true}}`, c.message.id, quote(o.text))))
-		err = g.client.write(text)
-	}
-	if err != nil {
-		g.cfg.Say("a message could not be passed on: " + err.Error())
+		_ = g.client.write(text)
 	}
 }
 
@@ -109,13 +131,28 @@ var withdrawn outcome
 
 // decide asks permd, and if need be the person.
 func (g *gateway) decide(ctx context.Context, c *toolCall) outcome {
+	if c.resource {
+		for range 3 {
+			if o, again := g.decideAs(ctx, c, client.Tool{Name: c.name}); !again {
+				return o
+			}
+		}
+		return outcome{text: unsteady}
+	}
 	// A yes that does not hold any more, as something has changed meanwhile, is asked for again.
 	for range 3 {
-		digest, err := g.definition(ctx, c.name)
+		digests, err := g.definition(ctx, c.name)
 		if err != nil {
 			return undefined(ctx, err)
 		}
-		o, again := g.decideAs(ctx, c, digest)
+		known, err := g.cfg.Pins.Known(c.name)
+		if err != nil {
+			g.cfg.Say(err.Error())
+		}
+		o, again := g.decideAs(ctx, c, client.Tool{
+			Name: c.name, Version: version(digests),
+			Changed: err != nil || len(known) > 0 && !containsAll(known, digests),
+		})
 		switch {
 		case again:
 			continue
@@ -126,19 +163,21 @@ func (g *gateway) decide(ctx context.Context, c *toolCall) outcome {
 		switch now, err := g.definition(ctx, c.name); {
 		case err != nil:
 			return undefined(ctx, err)
-		case now != digest:
+		case !slices.Equal(now, digests):
 			continue
 		}
 		// A tool of which it is not known what it was could change without a question.
-		if err := g.cfg.Pins.Set(c.name, digest); err != nil && o.asked {
+		if err := g.cfg.Pins.Set(c.name, digests); err != nil && o.asked {
 			g.cfg.Say("the tool's definition could not be noted, so you are asked again: " + err.Error())
 		} else if err != nil {
 			return outcome{text: "permd: the call was not made, as the tool's definition could not be noted: " + err.Error()}
 		}
 		return o
 	}
-	return outcome{text: "permd: the call was not made: what it depends on has changed each time since it was decided"}
+	return outcome{text: unsteady}
 }
+
+const unsteady = "permd: the call was not made: what it depends on has changed each time since it was decided"
 
 // undefined is the outcome of a call of a tool whose definition is not known.
 func undefined(ctx context.Context, err error) outcome {
@@ -146,27 +185,16 @@ func undefined(ctx context.Context, err error) outcome {
 	case ctx.Err() != nil:
 		return withdrawn
 	case errors.Is(err, errNoTool):
-		return outcome{code: codeParams, text: "permd: the server lists no tool of this name"}
+		return outcome{code: codeParams, text: "permd: " + err.Error()}
 	}
 	return outcome{text: "permd: the call was not made: " + err.Error()}
 }
 
-// decideAs decides a call of a tool with that definition. It reports again if the answer
-// does not hold any more.
-func (g *gateway) decideAs(ctx context.Context, c *toolCall, digest string) (o outcome, again bool) {
-	known, err := g.cfg.Pins.Known(c.name)
-	if err != nil {
-		g.cfg.Say(err.Error())
-	}
-	call := client.ToolCall{
-		ID: "1",
-		Tool: client.Tool{
-			Name: c.name, Server: g.cfg.Server, Source: g.cfg.Source, Version: "sha256-" + digest,
-			Changed: err != nil || known != "" && known != digest,
-		},
-		Input: c.input,
-	}
-	o, again = g.decideOnce(ctx, c, &call)
+// decideAs decides a call of a tool of the server. It reports again if the answer does not
+// hold any more.
+func (g *gateway) decideAs(ctx context.Context, c *toolCall, tool client.Tool) (o outcome, again bool) {
+	tool.Server, tool.Source = g.cfg.Server, g.cfg.Source
+	o, again = g.decideOnce(ctx, c, &client.ToolCall{ID: "1", Tool: tool, Input: c.input})
 	if ctx.Err() != nil {
 		return withdrawn, false
 	}
@@ -193,7 +221,11 @@ func (g *gateway) decideOnce(ctx context.Context, c *toolCall, call *client.Tool
 	if conn.harness {
 		return outcome{text: "permd asks a person: " + display.Display(d.Reason) + ". The call was not made. A person can allow it with: permd allow " + d.ID + " (then call the tool again)"}, false
 	}
-	choice, answered := g.askPerson(ctx, c, d)
+	params, ok := question(c, d)
+	if !ok {
+		return outcome{text: "permd asks a person: " + display.Display(d.Reason) + ". The call was not made, as its arguments are too long to be shown in a question. A rule or a remembered answer can allow it"}, false
+	}
+	choice, answered := g.askPerson(ctx, params, d)
 	switch {
 	case ctx.Err() != nil:
 		return withdrawn, false
@@ -222,137 +254,4 @@ func denied(d *decisions.Decision) string {
 		text += ". " + display.Display(d.Message)
 	}
 	return text
-}
-
-// askPerson asks the person through the client. It reports false if they gave no answer.
-func (g *gateway) askPerson(ctx context.Context, c *toolCall, d *decisions.Decision) (*client.Choice, bool) {
-	ctx, cancel := context.WithTimeout(ctx, personTimeout)
-	defer cancel()
-	m, err := g.ask(ctx, &g.client, methodElicit, question(c, d))
-	if err != nil {
-		return nil, false
-	}
-	action, _ := strictjson.ParseString(strictjson.Find(m.result, "action"))
-	choice := &client.Choice{DecisionID: d.ID, Verdict: decisions.Deny}
-	switch action {
-	case "decline":
-		return choice, true
-	case "accept":
-	default:
-		return nil, false
-	}
-	answer, _ := strictjson.ParseString(strictjson.Find(m.result, "content", "answer"))
-	switch answer {
-	case answerReject:
-		return choice, true
-	case answerOnce:
-		choice.Verdict = decisions.Allow
-		return choice, true
-	}
-	for _, w := range offered(d) {
-		if w.ID == answer {
-			choice.Verdict, choice.Width = decisions.Allow, w.ID
-			return choice, true
-		}
-	}
-	return nil, false
-}
-
-const (
-	answerOnce   = "once"
-	answerReject = "reject"
-)
-
-// offered are the widths that a yes can be remembered with. One without a scope is for
-// a call outside of any project, where permd allow says for whom.
-func offered(d *decisions.Decision) (list []decisions.Width) {
-	for _, w := range d.Widths {
-		if w.Scope != "" {
-			list = append(list, w)
-		}
-	}
-	return list
-}
-
-// inScope says where a width would hold, unless its words do.
-func inScope(w decisions.Width) string {
-	switch {
-	case strings.Contains(w.Label, w.Scope):
-		return ""
-	case w.Scope == "user":
-		return " (everywhere)"
-	}
-	return " (in this " + strings.TrimSuffix(w.Scope, "+children") + ")"
-}
-
-// question returns the params of the question to the person.
-func question(c *toolCall, d *decisions.Decision) string {
-	var b strings.Builder
-	b.WriteString("permd asks: " + display.Display(d.Reason))
-	for i := range d.Effects {
-		b.WriteString("\n" + display.Display(d.Effects[i].Text))
-	}
-	b.WriteString("\narguments: " + display.Display(string(c.input)))
-	for _, f := range d.Defects {
-		b.WriteString("\n" + display.Display(f.Text))
-	}
-	if d.NotRemembered != "" {
-		b.WriteString("\nonly once, not remembered: " + display.Display(d.NotRemembered))
-	}
-	ids, names := []string{quote(answerOnce)}, []string{quote("Allow once")}
-	for _, w := range offered(d) {
-		ids = append(ids, quote(w.ID))
-		names = append(names, quote("Always: "+display.Display(w.Label)+inScope(w)))
-	}
-	ids, names = append(ids, quote(answerReject)), append(names, quote("Reject"))
-	return `{"message":` + quote(b.String()) + `,"requestedSchema":{"type":"object","properties":{"answer":{"type":"string","title":"May this call run?","enum":[` +
-		strings.Join(ids, ",") + `],"enumNames":[` + strings.Join(names, ",") + `]}},"required":["answer"]}}`
-}
-
-// daemon is the connection to permd. It is made when it is needed, again if it has
-// ended.
-type daemon struct {
-	dial    func(context.Context) (*client.Client, error)
-	declare func() *client.Session
-
-	mu   sync.Mutex
-	conn *connection
-}
-
-// connection is a connection on which the session was declared.
-type connection struct {
-	client  *client.Client
-	harness bool // questions are answered with permd allow
-}
-
-func (d *daemon) connection(ctx context.Context) (*connection, error) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.conn != nil {
-		select {
-		case <-d.conn.client.Done():
-			d.conn = nil
-		default:
-			return d.conn, nil
-		}
-	}
-	c, err := d.dial(ctx)
-	if err != nil {
-		return nil, err
-	}
-	s := d.declare()
-	if _, err := client.DeclareSession(ctx, c, s); err != nil {
-		c.Close()
-		return nil, err
-	}
-	d.conn = &connection{c, s.Harness != ""}
-	return d.conn, nil
-}
-
-func (d *daemon) close() {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.conn != nil {
-		d.conn.client.Close()
-	}
 }

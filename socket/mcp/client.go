@@ -9,20 +9,21 @@ import (
 )
 
 const (
-	methodInitialize  = "initialize"
-	methodCallTool    = "tools/call"
-	methodListTools   = "tools/list"
-	methodElicit      = "elicitation/create"
-	notedPrefix       = "notifications/"
-	notedCancelled    = "notifications/cancelled"
-	notedToolsChanged = "notifications/tools/list_changed"
+	methodInitialize   = "initialize"
+	methodCallTool     = "tools/call"
+	methodListTools    = "tools/list"
+	methodReadResource = "resources/read" // decided as a tool of this name would be
+	methodElicit       = "elicitation/create"
+	notedPrefix        = "notifications/"
+	notedCancelled     = "notifications/cancelled"
+	notedToolsChanged  = "notifications/tools/list_changed"
 )
 
 // clientMethods are the requests of a client that the gateway passes on. Another method
 // could be one that runs a tool.
 var clientMethods = map[string]bool{
 	methodInitialize: true, "ping": true, methodListTools: true,
-	"resources/list": true, "resources/templates/list": true, "resources/read": true, "resources/subscribe": true, "resources/unsubscribe": true,
+	"resources/list": true, "resources/templates/list": true, "resources/subscribe": true, "resources/unsubscribe": true,
 	"prompts/list": true, "prompts/get": true, "completion/complete": true, "logging/setLevel": true,
 	"tasks/get": true, "tasks/result": true, "tasks/list": true, "tasks/cancel": true,
 }
@@ -42,7 +43,7 @@ func (g *gateway) readClient(ctx context.Context, line []byte) error {
 		return g.passResponse(m)
 	case m.id == "":
 		return g.readNotification(m)
-	case m.method == methodCallTool:
+	case m.method == methodCallTool || m.method == methodReadResource:
 		return g.startCall(ctx, m)
 	case !clientMethods[m.method]:
 		return g.refuse(m.id, codeMethod, "this method is not one of the Model Context Protocol's that permd passes on")
@@ -63,20 +64,25 @@ func codeOf(err error) int {
 	return codeInvalid
 }
 
-// track notes a request of the client, or returns why it cannot.
+// track notes a request of the client, or returns why it cannot. cancel is that of a call,
+// which g.calls then counts.
 func (g *gateway) track(m *message, cancel context.CancelFunc) (why string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	switch {
+	case g.ended:
+		return "the conversation has ended"
 	case g.fromClient[m.id] != nil:
 		return "a request with this id has no response yet"
 	case len(g.fromClient) >= maxRequests:
 		return "too many requests have no response yet"
-	case cancel != nil && g.deciding >= maxDeciding:
+	case cancel != nil && (g.deciding >= maxDeciding || g.waiting+len(m.text) > maxWaiting):
 		return "too many calls wait for a decision"
 	}
 	if cancel != nil {
+		g.calls.Add(1)
 		g.deciding++
+		g.waiting += len(m.text)
 	}
 	g.fromClient[m.id] = &request{method: m.method, cancel: cancel}
 	return ""
@@ -85,7 +91,7 @@ func (g *gateway) track(m *message, cancel context.CancelFunc) (why string) {
 // passResponse passes the client's response on to the server, if it is to a request of
 // the server.
 func (g *gateway) passResponse(m *message) error {
-	if g.answered(&g.client, m) {
+	if g.answered(g.client, m) {
 		return nil
 	}
 	g.mu.Lock()

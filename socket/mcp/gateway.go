@@ -30,6 +30,7 @@ import (
 const (
 	maxRequests = 4096             // requests without a response, in each direction
 	maxDeciding = 64               // calls that wait for permd or a person
+	maxWaiting  = 2 * maxLine      // bytes of these
 	listTimeout = 30 * time.Second // for the server's list of tools
 	// personTimeout is how long a person may take to answer a question.
 	personTimeout = 10 * time.Minute
@@ -64,18 +65,21 @@ type Peers struct {
 // gateway is one conversation.
 type gateway struct {
 	cfg    Config
-	client writer
-	server writer
-	daemon daemon
+	client *writer
+	server *writer
+	daemon *daemon
 	tools  definitions
 	id     string         // of the session
 	calls  sync.WaitGroup // that are being decided
+	broken chan error     // what ends the conversation
 
 	mu         sync.Mutex
 	fromClient map[string]*request // requests of the client without a response, by id
 	fromServer map[string]bool     // requests of the server without a response
 	own        map[ownRequest]chan *message
-	deciding   int
+	deciding   int // calls that are being decided
+	waiting    int // bytes of these
+	ended      bool
 	elicits    bool // the client can ask the person
 	agent      effects.Party
 }
@@ -94,54 +98,84 @@ type request struct {
 	cancel context.CancelFunc
 }
 
-// Run passes messages on until one of the peers has ended, or ctx. It closes ServerIn
-// when the client has ended. The error is nil at the end of a stream.
+// Run passes messages on until one of the peers has ended, or ctx. It then closes ServerIn.
+// The error is nil at the end of a stream, except when the server does not end after its
+// client.
 func Run(ctx context.Context, peers Peers, cfg Config) error {
 	g := &gateway{
-		cfg: cfg, client: writer{w: peers.ClientOut}, server: writer{w: peers.ServerIn},
-		id:         "mcp-" + rand.Text(),
+		cfg: cfg, id: "mcp-" + rand.Text(), broken: make(chan error, 1),
 		fromClient: map[string]*request{}, fromServer: map[string]bool{}, own: map[ownRequest]chan *message{},
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	defer g.daemon.close()
-	defer g.calls.Wait()
-	defer cancel()
-	g.daemon.dial, g.daemon.declare = cfg.Dial, g.session
-	ended := make(chan error, 2)
+	onError := func(err error) {
+		if ctx.Err() == nil { // otherwise the server is given time, and needs nobody who reads
+			g.breakOff(err)
+		}
+	}
+	g.client, g.server = newWriter(peers.ClientOut, onError), newWriter(peers.ServerIn, onError)
+	defer g.end(cancel, peers.ServerIn)
+	g.daemon = newDaemon(cfg.Dial, g.session)
 	go func() {
 		err := g.pump(peers.ClientIn, func(line []byte) error { return g.readClient(ctx, line) }, g.tooLong)
 		cancel() // nobody waits for the decisions
 		_ = peers.ServerIn.Close()
 		if err != nil {
-			ended <- fmt.Errorf("passing on the client's messages: %w", err)
+			g.breakOff(fmt.Errorf("reading the client's messages: %w", err))
 		}
 	}()
 	go func() {
-		err := g.pump(peers.ServerOut, g.readServer, func() error {
+		err := g.pump(peers.ServerOut, func(line []byte) error {
+			if err := g.readServer(line); ctx.Err() == nil {
+				return err
+			}
+			return nil
+		}, func() error {
 			cfg.Say("a message of the server was left out: " + errLong.Error())
 			return nil
 		})
 		if err != nil {
-			err = fmt.Errorf("passing on the server's messages: %w", err)
+			err = fmt.Errorf("reading the server's messages: %w", err)
 		}
-		ended <- err
+		g.breakOff(err)
 	}()
 	select {
-	case err := <-ended:
+	case err := <-g.broken:
 		return err
 	case <-ctx.Done():
 		// The client has ended, and the server is given time to end as well.
+		_ = peers.ServerIn.Close()
 		select {
-		case err := <-ended:
+		case err := <-g.broken:
 			return err
-		case <-time.After(endTimeout):
-			return nil
+		case <-time.After(EndTimeout):
+			return errors.New("the server has not ended after its client")
 		}
 	}
 }
 
-// endTimeout is how long a server may take to end after its standard input was closed.
-const endTimeout = 10 * time.Second
+// EndTimeout is how long a server may take to end after its standard input was closed.
+const EndTimeout = 10 * time.Second
+
+// breakOff ends the conversation for the first reason that there is, nil for the end of the
+// server.
+func (g *gateway) breakOff(why error) {
+	select {
+	case g.broken <- why:
+	default:
+	}
+}
+
+// end ends the conversation. No call is decided after it.
+func (g *gateway) end(cancel context.CancelFunc, server io.Closer) {
+	g.mu.Lock()
+	g.ended = true
+	g.mu.Unlock()
+	cancel()
+	_ = server.Close()
+	g.client.end()
+	g.calls.Wait()
+	g.daemon.close()
+}
 
 // pump reads lines until the end of a stream.
 func (g *gateway) pump(from io.Reader, read func([]byte) error, long func() error) error {

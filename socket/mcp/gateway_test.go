@@ -25,7 +25,7 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // fakePermd decides each call by its tool's name: those that begin with yes are allowed, with
-// ask a person is asked, all others are denied.
+// ask a person is asked, all others are denied. It asks about a tool that has changed.
 func fakePermd(t testing.TB) func(context.Context) (*client.Client, error) {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "m")
@@ -55,14 +55,17 @@ func fakePermd(t testing.TB) func(context.Context) (*client.Client, error) {
 func servePermd(c net.Conn) {
 	defer c.Close()
 	in := bufio.NewScanner(c)
-	in.Buffer(nil, 1<<20)
+	in.Buffer(nil, 4<<20)
 	for n := 0; in.Scan(); n++ {
 		var m struct {
 			ID     json.RawMessage
 			Method string
 			Params struct {
 				Calls []struct {
-					Tool struct{ Name string }
+					Tool struct {
+						Name    string
+						Changed bool
+					}
 				}
 			}
 		}
@@ -74,6 +77,8 @@ func servePermd(c net.Conn) {
 		case "permd/decide":
 			verdict := "deny"
 			switch name := m.Params.Calls[0].Tool.Name; {
+			case strings.HasPrefix(name, "yes") && m.Params.Calls[0].Tool.Changed:
+				verdict = "ask"
 			case strings.HasPrefix(name, "yes"):
 				verdict = "allow"
 			case strings.HasPrefix(name, "ask"):

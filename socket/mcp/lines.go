@@ -3,8 +3,10 @@ package mcp
 import (
 	"bufio"
 	"errors"
+	"fmt"
 	"io"
-	"sync"
+	"sync/atomic"
+	"time"
 )
 
 // maxLine is how long a message may be, in bytes.
@@ -36,15 +38,52 @@ func readLine(r *bufio.Reader) ([]byte, error) {
 	}
 }
 
-// writer writes whole messages to a peer.
+// Bounds of the wait for a peer that does not read, where its stream can be interrupted.
+const (
+	writeTimeout = 10 * time.Minute // a person may have stopped it in a debugger
+	lastTimeout  = 5 * time.Second  // once the conversation has ended
+)
+
+// writer writes whole messages to a peer. After a message of which only a part could be
+// written there is no other: the peer would read both as one.
 type writer struct {
-	mu sync.Mutex
-	w  io.Writer
+	w       io.Writer
+	ended   atomic.Bool
+	turn    chan struct{} // holds one while somebody writes
+	err     error         // of the last write
+	onError func(error)   // is called with it
+}
+
+func newWriter(w io.Writer, onError func(error)) *writer {
+	return &writer{w: w, turn: make(chan struct{}, 1), onError: onError}
 }
 
 func (w *writer) write(text []byte) error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	_, err := w.w.Write(text)
-	return err
+	w.turn <- struct{}{}
+	defer func() { <-w.turn }()
+	if w.err != nil {
+		return w.err
+	}
+	w.interrupt(writeTimeout)
+	if w.ended.Load() {
+		w.interrupt(lastTimeout)
+	}
+	if _, err := w.w.Write(text); err != nil {
+		w.err = fmt.Errorf("passing on a message: %w", err)
+		w.onError(w.err)
+	}
+	return w.err
+}
+
+// end bounds the time of what is still written.
+func (w *writer) end() {
+	w.ended.Store(true)
+	w.interrupt(lastTimeout)
+}
+
+// interrupt ends writing after some time.
+func (w *writer) interrupt(after time.Duration) {
+	if d, ok := w.w.(interface{ SetWriteDeadline(time.Time) error }); ok {
+		_ = d.SetWriteDeadline(time.Now().Add(after)) // a file has none, and does not block
+	}
 }

@@ -3,6 +3,7 @@ package mcp
 import (
 	"bytes"
 	"errors"
+	"strconv"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -29,7 +30,7 @@ var (
 	errNotJSON  = errors.New("the message is not JSON that can be read in exactly one way")
 	errBatch    = errors.New("batches of messages are not supported")
 	errNoObject = errors.New("the message is not a JSON-RPC 2.0 message")
-	errID       = errors.New("the id must be a string or an integer")
+	errID       = errors.New("the id must be a string, or an integer of at most 2^53")
 )
 
 // readMessage reads one line. The id is there with an error if it could be read.
@@ -81,7 +82,12 @@ func readMessage(line []byte) (*message, error) {
 	return m, nil
 }
 
-// readID returns an id as JSON that is the same for equal ids, "" for what is none.
+// maxInteger is the largest integer that programs in JavaScript read as it is written.
+const maxInteger = 1<<53 - 1
+
+// readID returns an id as JSON that is the same for equal ids, "" for what is none. A number
+// is none that some programs would read as another one: its response would be given to
+// another request.
 func readID(v strictjson.Value) string {
 	if s, ok := strictjson.ParseString(v); ok && strictjson.Kind(v) == '"' && len(v) <= maxID {
 		text, err := jsontext.AppendQuote(nil, s)
@@ -93,6 +99,9 @@ func readID(v strictjson.Value) string {
 	text := bytes.TrimSpace(v)
 	digits := bytes.TrimPrefix(text, []byte("-"))
 	if len(digits) == 0 || len(digits) > 19 || digits[0] == '0' && len(text) > 1 || len(bytes.Trim(digits, "0123456789")) > 0 {
+		return ""
+	}
+	if n, err := strconv.ParseInt(string(text), 10, 64); err != nil || n > maxInteger || n < -maxInteger {
 		return ""
 	}
 	return string(text)

@@ -5,15 +5,20 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
+	"syscall"
 	"time"
 
 	"github.com/go-json-experiment/json"
+	"golang.org/x/sys/unix"
 
 	"github.com/permd/permd/internal/lockfile"
 	"github.com/permd/permd/internal/strictjson"
+	"github.com/permd/permd/internal/xdg"
 )
 
 // maxPins is how long the file of a server may be, in bytes.
@@ -38,28 +43,25 @@ func OpenPins(dir, server string) *Pins {
 
 // pinFile is the content of the file.
 type pinFile struct {
-	Server string            `json:"server"`
-	Tools  map[string]string `json:"tools"` // the digest of the definition, by name
+	Server string              `json:"server"`
+	Tools  map[string][]string `json:"tools"` // the digests of the definitions, by name
 }
 
-// Known returns the digest of the definition with which calls of a tool have run, "" for
-// none.
-func (p *Pins) Known(tool string) (string, error) {
+// Known returns the digests of the definitions with which a call of a tool has run last.
+func (p *Pins) Known(tool string) ([]string, error) {
 	f, err := p.read()
 	return f.Tools[tool], err
 }
 
 func (p *Pins) read() (f pinFile, err error) {
-	info, err := os.Lstat(p.path)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return f, nil
-	case err != nil:
-		return f, fmt.Errorf("reading what is known of the tools: %w", err)
-	case !info.Mode().IsRegular() || info.Size() > maxPins:
-		return f, fmt.Errorf("reading what is known of the tools: %s is no file, or too long", p.path)
+	var data []byte
+	err = xdg.CheckOwn(filepath.Dir(p.path), uint32(os.Geteuid()), 0o022)
+	if err == nil {
+		data, err = readOwn(p.path)
 	}
-	data, err := os.ReadFile(p.path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return f, nil
+	}
 	if err == nil {
 		err = strictjson.Unmarshal(data, &f)
 	}
@@ -67,14 +69,43 @@ func (p *Pins) read() (f pinFile, err error) {
 		err = errors.New("it is another server's")
 	}
 	if err != nil {
-		return pinFile{}, fmt.Errorf("reading what is known of the tools, %s: %w", p.path, err)
+		return pinFile{}, fmt.Errorf("reading what is known of the tools: %w (look at %s; without it all tools are new)", err, p.path)
 	}
 	return f, nil
 }
 
-// Set notes that a call of a tool runs with a definition.
-func (p *Pins) Set(tool, digest string) error {
-	if known, err := p.Known(tool); err == nil && known == digest {
+// readOwn reads a file that only this user can change. Opening what is none does not wait
+// for anybody.
+func readOwn(path string) ([]byte, error) {
+	file, err := os.OpenFile(path, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	if err != nil {
+		return nil, err
+	}
+	owner, ok := info.Sys().(*syscall.Stat_t)
+	if !info.Mode().IsRegular() || info.Mode().Perm()&0o022 != 0 || !ok || int(owner.Uid) != os.Geteuid() {
+		return nil, errors.New("it is no file, or others can change it")
+	}
+	data, err := io.ReadAll(io.LimitReader(file, maxPins+1))
+	if err == nil && len(data) > maxPins {
+		err = errors.New("it is too long")
+	}
+	return data, err
+}
+
+// containsAll reports whether all digests are known.
+func containsAll(known, digests []string) bool {
+	return !slices.ContainsFunc(digests, func(d string) bool { return !slices.Contains(known, d) })
+}
+
+// Set notes that a call of a tool runs with these definitions. Fewer than were known
+// are no news.
+func (p *Pins) Set(tool string, digests []string) error {
+	if known, err := p.Known(tool); err == nil && containsAll(known, digests) {
 		return nil
 	}
 	if err := os.MkdirAll(filepath.Dir(p.path), 0o700); err != nil {
@@ -90,12 +121,12 @@ func (p *Pins) Set(tool, digest string) error {
 		return err
 	}
 	if f.Tools == nil {
-		f.Tools = map[string]string{}
+		f.Tools = map[string][]string{}
 	}
-	if f.Tools[tool] == digest {
+	if containsAll(f.Tools[tool], digests) {
 		return nil
 	}
-	f.Server, f.Tools[tool] = p.server, digest
+	f.Server, f.Tools[tool] = p.server, digests
 	data, err := json.Marshal(&f, json.Deterministic(true))
 	if err != nil {
 		return err
@@ -103,12 +134,27 @@ func (p *Pins) Set(tool, digest string) error {
 	if len(data) > maxPins {
 		return errors.New("too many tools are known of this server")
 	}
-	// Under the lock nobody else writes the new file.
-	made := p.path + ".new"
-	if err := os.WriteFile(made, data, 0o600); err != nil {
+	return replace(p.path, data)
+}
+
+// replace puts a file in the place of another one. Nobody else does at the same time.
+func replace(path string, data []byte) error {
+	made := path + ".new"
+	if err := os.Remove(made); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	return os.Rename(made, p.path)
+	file, err := os.OpenFile(made, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = file.Write(data)
+	if err == nil {
+		err = file.Sync() // not an empty file after a power cut
+	}
+	if err := errors.Join(err, file.Close()); err != nil {
+		return err
+	}
+	return os.Rename(made, path)
 }
 
 func (p *Pins) lock() (*lockfile.Lock, error) {

@@ -118,11 +118,11 @@ func TestWithdrawnInTime(t *testing.T) {
 // not run.
 func TestPinsNotWritten(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "file"), nil, 0o600); err != nil {
+	state := filepath.Join(t.TempDir(), "state")
+	if err := os.Symlink("nowhere", state); err != nil {
 		t.Fatal(err)
 	}
-	w := newWorldIn(t, filepath.Join(dir, "file", "mcp"))
+	w := newWorldIn(t, filepath.Join(state, "mcp"))
 	w.send(t, call("1", "yes"))
 	w.wantClient(t, "the tool's definition could not be noted")
 	if has(w, &w.server, "tools/call") {

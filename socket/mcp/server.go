@@ -21,7 +21,7 @@ func (g *gateway) readServer(line []byte) error {
 	case m.id == "":
 		switch m.method {
 		case notedToolsChanged:
-			g.tools.forget()
+			g.tools.change()
 		case notedCancelled:
 			g.mu.Lock()
 			delete(g.fromServer, readID(strictjson.Find(m.params, "requestId"))) // it has no response
@@ -45,7 +45,7 @@ func (g *gateway) readServer(line []byte) error {
 // passResult passes the server's response on to the client, if it is the first one to a
 // request that the server was sent.
 func (g *gateway) passResult(m *message) error {
-	if g.answered(&g.server, m) {
+	if g.answered(g.server, m) {
 		return nil
 	}
 	g.mu.Lock()
@@ -57,8 +57,32 @@ func (g *gateway) passResult(m *message) error {
 	}
 	delete(g.fromClient, m.id)
 	g.mu.Unlock()
-	if r.method == methodListTools {
-		g.tools.note(m.result)
+	if r.method == methodListTools && m.result != nil {
+		return g.passList(m)
 	}
 	return g.client.write(m.text)
 }
+
+// passList passes a list of tools on, without those that cannot be called.
+func (g *gateway) passList(m *message) error {
+	l, err := readList(m.result)
+	if err != nil {
+		g.cfg.Say(err.Error())
+		return g.refuse(m.id, codeInternal, err.Error())
+	}
+	g.tools.tell(l)
+	if len(l.leftOut) == 0 {
+		return g.client.write(m.text)
+	}
+	for _, why := range l.leftOut[:min(len(l.leftOut), maxSaid)] {
+		g.cfg.Say("a tool of the server was left out: " + why)
+	}
+	text, err := oneLine([]byte(`{"jsonrpc":"2.0","id":` + m.id + `,"result":` + string(l.text()) + `}`))
+	if err != nil {
+		return g.refuse(m.id, codeInternal, errList.Error())
+	}
+	return g.client.write(text)
+}
+
+// maxSaid is how much is said of one list.
+const maxSaid = 8

@@ -7,117 +7,289 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 
+	"github.com/permd/permd/decisions/effects/display"
 	"github.com/permd/permd/internal/strictjson"
 )
 
-// Bounds of a server's list of tools.
+// Bounds of what a server says of its tools.
 const (
-	maxTools = 4096
-	maxPages = 64
+	maxTools       = 4096
+	maxPages       = 64
+	maxDefinitions = 16 // of one tool
 )
 
-// definitions are what a server says of its tools: for each name the digest of what the
+// definitions are what a server says of its tools: for each name the digests of what the
 // model is told of the tool. A server that changes this changes what the model does with
 // the tool, so an answer about the tool holds only as long as it says the same.
+//
+// What counts is all that the client was told: the model may call a tool for what it has read
+// before. The server could tell the gateway something else, so what the gateway asks for itself
+// only counts for tools of which the client was told nothing, and besides once the server has
+// said that its tools have changed.
 type definitions struct {
-	mu     sync.Mutex
-	digest map[string]string
+	mu      sync.Mutex
+	told    map[string]toldTool // by name
+	changes int                 // how often the server has said that its tools have changed
+	// own is what the gateway was told itself, nil if it has not asked since the last change.
+	own map[string][]string
 }
 
-// definition of a tool: the members that say what it is.
-var definitionMembers = []string{"name", "title", "description", "inputSchema", "outputSchema", "annotations", "execution"}
+// toldTool is what the client was told of a tool.
+type toldTool struct {
+	digests []string // different ones, sorted
+	changes int      // of the server's tools until then
+}
 
-// note adds the tools of a result of tools/list. A name that stands in it twice has no
-// definition that is certain, and so is no tool.
-func (d *definitions) note(result strictjson.Value) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	list, err := strictjson.ParseArray(strictjson.Find(result, "tools"))
+// listed is a tool in a list.
+type listed struct {
+	name   string
+	digest string
+	text   strictjson.Value
+}
+
+// untoldMembers are the members of a tool that no model is told of. All others count, also
+// those that the protocol does not know yet.
+var untoldMembers = map[string]bool{"_meta": true, "icons": true}
+
+// knownMembers are those that a client knows. If one is spelled almost as they are, some
+// clients read it and others do not.
+var knownMembers = []string{"name", "title", "description", "inputSchema", "outputSchema", "annotations", "execution", "_meta", "icons"}
+
+// toolList is a result of tools/list.
+type toolList struct {
+	tools   []listed
+	cursor  string // of the next page, "" for none
+	leftOut []string
+	members strictjson.Object // of the result
+}
+
+// errList is returned for a list that some clients would read otherwise than others.
+var errList = errors.New("the server's list of tools cannot be read in exactly one way")
+
+// readList reads a result of tools/list. Tools that cannot be called are left out.
+func readList(result strictjson.Value) (*toolList, error) {
+	o, err := strictjson.ParseObject(result)
+	if err != nil || o.NearMiss("tools", "nextCursor", "_meta") != "" {
+		return nil, errList
+	}
+	l := &toolList{members: o}
+	if v, ok := o.Get("nextCursor"); ok && strictjson.Kind(v) != 'n' {
+		if l.cursor, ok = strictjson.ParseString(v); !ok {
+			return nil, errList
+		}
+	}
+	v, _ := o.Get("tools")
+	list, err := strictjson.ParseArray(v)
 	if err != nil {
-		return
+		return nil, errList
 	}
-	if d.digest == nil {
-		d.digest = map[string]string{}
-	}
-	seen := map[string]bool{}
-	for _, t := range list {
-		name, digest := definition(t)
-		if name == "" {
+	for _, v := range list {
+		t, why := readTool(v)
+		if why != "" {
+			l.leftOut = append(l.leftOut, why)
 			continue
 		}
-		if seen[name] || len(d.digest) >= maxTools {
-			digest = ""
-		}
-		seen[name] = true
-		d.digest[name] = digest
+		l.tools = append(l.tools, t)
 	}
+	return l, nil
 }
 
-// definition returns a tool's name and the digest of its definition.
-func definition(tool strictjson.Value) (name, digest string) {
-	o, err := strictjson.ParseObject(tool)
-	if err != nil || strictjson.Kind(tool) != '{' || o.NearMiss(definitionMembers...) != "" {
-		return "", ""
+// readTool reads a tool, or returns why it is none that could be called.
+func readTool(v strictjson.Value) (t listed, why string) {
+	o, err := strictjson.ParseObject(v)
+	if err != nil || o.NearMiss(knownMembers...) != "" {
+		return t, "a tool cannot be read in exactly one way"
 	}
+	name, _ := o.Get("name")
+	t.name, _ = strictjson.ParseString(name)
+	switch {
+	case t.name == "" || len(t.name) > maxID:
+		return t, "a tool has no name, or one that is too long"
+	case !plainTool(t.name):
+		return t, "a tool has the name of another server's tool, or of a method: " + display.Display(t.name)
+	}
+	slices.SortFunc(o, func(a, b strictjson.Member) int { return strings.Compare(a.Name, b.Name) })
 	h := sha256.New()
-	for _, member := range definitionMembers {
-		v, ok := o.Get(member)
-		if !ok {
+	for _, m := range o {
+		if untoldMembers[m.Name] {
 			continue
 		}
-		if member == "name" {
-			name, _ = strictjson.ParseString(v)
-		}
-		v = slices.Clone(v)
+		v := slices.Clone(m.Value)
 		if err := v.Canonicalize(); err != nil {
-			return "", ""
+			return t, "a tool cannot be read in exactly one way"
 		}
-		fmt.Fprintf(h, "%s %d\n%s", member, len(v), v)
+		fmt.Fprintf(h, "%d %s %d %s\n", len(m.Name), m.Name, len(v), v)
 	}
-	return name, hex.EncodeToString(h.Sum(nil)[:10])
+	t.digest, t.text = hex.EncodeToString(h.Sum(nil)), v
+	return t, ""
 }
 
-// forget forgets all tools: the server has others now.
-func (d *definitions) forget() {
+// plainTool reports whether a tool's name is only that. In names such as mcp__shop__pay
+// permd reads the name of a server, as harnesses write it, so the tool would have the rules
+// and answers of another one. A method's name is that of what permd decides besides tools.
+func plainTool(name string) bool {
+	if name == methodReadResource {
+		return false
+	}
+	rest, ok := cutPrefixFold(name, "mcp")
+	return !ok || !strings.HasPrefix(rest, "__") && !strings.HasPrefix(rest, ".") && !strings.HasPrefix(rest, ":")
+}
+
+func cutPrefixFold(s, prefix string) (rest string, ok bool) {
+	if len(s) < len(prefix) || !strings.EqualFold(s[:len(prefix)], prefix) {
+		return s, false
+	}
+	return s[len(prefix):], true
+}
+
+// text returns the result without the tools that are left out.
+func (l *toolList) text() strictjson.Value {
+	var b strings.Builder
+	for i, m := range l.members {
+		fmt.Fprintf(&b, "%c%s:", "{,"[min(i, 1)], quote(m.Name))
+		if m.Name != "tools" {
+			b.Write(m.Value)
+			continue
+		}
+		b.WriteByte('[')
+		for i, t := range l.tools {
+			if i > 0 {
+				b.WriteByte(',')
+			}
+			b.Write(t.text)
+		}
+		b.WriteByte(']')
+	}
+	return strictjson.Value(b.String() + "}")
+}
+
+// with adds a digest.
+func with(digests []string, digest string) []string {
+	i, ok := slices.BinarySearch(digests, digest)
+	if ok {
+		return digests
+	}
+	return slices.Insert(slices.Clone(digests), i, digest)
+}
+
+// tell notes what the client is told, and leaves out what is too much.
+func (d *definitions) tell(l *toolList) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.digest = nil
+	if d.told == nil {
+		d.told = map[string]toldTool{}
+	}
+	l.tools = slices.DeleteFunc(l.tools, func(t listed) bool {
+		before, known := d.told[t.name]
+		now := with(before.digests, t.digest)
+		if !known && len(d.told) >= maxTools || len(now) > maxDefinitions {
+			l.leftOut = append(l.leftOut, "there are too many, or too many things are said of one")
+			return true
+		}
+		d.told[t.name] = toldTool{now, d.changes}
+		return false
+	})
 }
 
-func (d *definitions) find(name string) string {
+// change notes that the server has other tools now.
+func (d *definitions) change() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return d.digest[name]
+	d.own = nil
+	d.changes++
 }
 
-var errNoTool = errors.New("the server has no such tool")
+// find returns what the client was told of a tool. It is certain if the server has not
+// said since that its tools have changed.
+func (d *definitions) find(name string) (digests []string, certain bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	t, told := d.told[name]
+	return t.digests, told && t.changes == d.changes
+}
 
-// definition returns the digest of a tool's definition. It is the one that the client
-// was told last; if it was told none, the server is asked. The error is errNoTool if the
-// server does not list the tool.
-func (g *gateway) definition(ctx context.Context, name string) (string, error) {
-	if digest := g.tools.find(name); digest != "" {
-		return digest, nil
+// ownList returns what the gateway was told, nil if it has to ask, and the number of changes.
+func (d *definitions) ownList() (own map[string][]string, changes int) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.own, d.changes
+}
+
+// keep keeps what the gateway was told, if the server has not changed it since.
+func (d *definitions) keep(own map[string][]string, changes int) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.changes == changes {
+		d.own = own
+	}
+}
+
+var errNoTool = errors.New("the server lists no tool of this name")
+
+// definition returns the digests of all definitions of a tool that count, sorted.
+func (g *gateway) definition(ctx context.Context, name string) ([]string, error) {
+	told, certain := g.tools.find(name)
+	if certain {
+		return told, nil
+	}
+	list, err := g.list(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("asking the server for its tools: %w", err)
+	}
+	now := list[name]
+	if len(now) == 0 {
+		return nil, errNoTool
+	}
+	for _, digest := range now {
+		told = with(told, digest)
+	}
+	return told, nil
+}
+
+// version is the version of a tool for rules and remembered answers: of all its definitions
+// together, since an answer to one is none to another.
+func version(digests []string) string {
+	if len(digests) == 1 {
+		return "sha256-" + digests[0]
+	}
+	sum := sha256.Sum256([]byte(strings.Join(digests, "\n")))
+	return "sha256-" + hex.EncodeToString(sum[:])
+}
+
+// list returns what the server says of its tools when the gateway asks. It asks again
+// after each change.
+func (g *gateway) list(ctx context.Context) (map[string][]string, error) {
+	known, changes := g.tools.ownList()
+	if known != nil {
+		return known, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, listTimeout)
 	defer cancel()
+	list := map[string][]string{}
 	params := "{}"
 	for range maxPages {
-		m, err := g.ask(ctx, &g.server, methodListTools, params)
+		m, err := g.ask(ctx, g.server, methodListTools, params)
 		if err != nil {
-			return "", fmt.Errorf("asking the server for its tools: %w", err)
+			return nil, err
 		}
-		g.tools.note(m.result)
-		cursor, ok := strictjson.ParseString(strictjson.Find(m.result, "nextCursor"))
-		if !ok {
+		page, err := readList(m.result)
+		if err != nil {
+			return nil, err
+		}
+		for _, t := range page.tools {
+			list[t.name] = with(list[t.name], t.digest)
+			if len(list) > maxTools || len(list[t.name]) > maxDefinitions {
+				return nil, errors.New("there are too many, or too many things are said of one")
+			}
+		}
+		if page.cursor == "" {
 			break
 		}
-		params = `{"cursor":` + quote(cursor) + `}`
+		params = `{"cursor":` + quote(page.cursor) + `}`
 	}
-	if digest := g.tools.find(name); digest != "" {
-		return digest, nil
-	}
-	return "", errNoTool
+	g.tools.keep(list, changes)
+	return list, nil
 }

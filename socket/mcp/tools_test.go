@@ -1,49 +1,64 @@
 package mcp
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 )
 
-// TestLists: a tool is what the client was told of it last, and one that stands in the list
-// twice is none.
+// TestLists: what a tool is, and what is none.
 func TestLists(t *testing.T) {
 	t.Parallel()
 	tool := func(name, says string) string { return `{"name":"` + name + `","description":"` + says + `"}` }
-	var d definitions
-	note := func(tools ...string) { d.note([]byte(`{"tools":[` + strings.Join(tools, ",") + `]}`)) }
-	note(tool("a", "x"), tool("b", "x"))
-	first := d.find("a")
-	if first == "" || first == d.find("b") {
-		t.Errorf("digests %q and %q", first, d.find("b"))
+	list := func(tools ...string) map[string]string {
+		t.Helper()
+		l, err := readList([]byte(`{"tools":[` + strings.Join(tools, ",") + `]}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		found := map[string]string{}
+		for _, tool := range l.tools {
+			found[tool.name] = tool.digest
+		}
+		return found
 	}
-	note(tool("a", "x"))
-	if d.find("a") != first {
-		t.Error("the same definition has another digest")
+	both := list(tool("a", "x"), tool("b", "x"))
+	first := both["a"]
+	if first == "" || first == both["b"] {
+		t.Errorf("digests %q and %q", first, both["b"])
 	}
-	note(`{"description":"x" , "name":"a"}`)
-	if d.find("a") != first {
-		t.Error("the same definition in another order has another digest")
+	for _, same := range []string{`{"description":"x" , "name":"a"}`, `{"name":"a","description":"\u0078","icons":[1],"_meta":{"a":1}}`} {
+		if list(same)["a"] != first {
+			t.Errorf("%s has another digest", same)
+		}
 	}
 	for _, other := range []string{
 		tool("a", "y"), `{"name":"a"}`, `{"name":"a","description":"x","inputSchema":{"type":"object"}}`, `{"name":"a","description":"x","annotations":{"readOnlyHint":true}}`,
+		`{"name":"a","description":"x","examples":["y"]}`,
 	} {
-		if note(other); d.find("a") == first {
-			t.Errorf("%s has the digest of another definition", other)
+		if digest := list(other)["a"]; digest == first || digest == "" {
+			t.Errorf("%s has the digest %q", other, digest)
 		}
 	}
-	for _, none := range [][]string{{tool("a", "x"), tool("a", "y")}, {`{"name":"a","Description":"x"}`, tool("a", "x"), tool("a", "x")}} {
-		if note(none...); d.find("a") != "" {
-			t.Errorf("%s is a tool", none)
+	for _, none := range []string{
+		`{"name":"a","Description":"x"}`, `{"Name":"a"}`, `{"name":["a"]}`, `"a"`, `{"name":"` + strings.Repeat("a", maxID+1) + `"}`,
+		tool("mcp__s__a", "x"), tool("MCP__s__a", "x"), tool("mcp.s.a", "x"), tool("MCP:a", "x"), tool(methodReadResource, "x"),
+	} {
+		if got := list(none); len(got) != 0 {
+			t.Errorf("%s is a tool: %v", none, got)
 		}
 	}
-	note(tool("a", "x"))
-	if d.forget(); d.find("a") != "" {
-		t.Error("a tool is known after the list has changed")
+	for _, bad := range []string{
+		`{}`, `[]`, `{"tools":{}}`, `{"tools":[],"Tools":[{"name":"a"}]}`, `{"Tools":[]}`, `{"tools":[],"nextCursor":1}`, `{"tools":[],"NextCursor":"x"}`,
+	} {
+		if l, err := readList([]byte(bad)); err == nil {
+			t.Errorf("%s is a list: %+v", bad, l)
+		}
 	}
 }
 
@@ -54,7 +69,7 @@ func TestPins(t *testing.T) {
 	p := OpenPins(dir, "s")
 	want := func(what, digest string, fails bool) {
 		t.Helper()
-		if got, err := p.Known("a"); got != digest || (err != nil) != fails {
+		if got, err := p.Known("a"); strings.Join(got, " ") != digest || (err != nil) != fails {
 			t.Errorf("%s: %q, %v", what, got, err)
 		}
 	}
@@ -62,34 +77,86 @@ func TestPins(t *testing.T) {
 	var wg sync.WaitGroup
 	for i := range 8 {
 		wg.Go(func() {
-			if err := OpenPins(dir, "s").Set(fmt.Sprintf("tool%d", i), "1"); err != nil {
+			if err := OpenPins(dir, "s").Set(fmt.Sprintf("tool%d", i), []string{"1"}); err != nil {
 				t.Error(err)
 			}
 		})
 	}
 	wg.Wait()
-	if err := p.Set("a", "2"); err != nil {
+	if err := p.Set("a", []string{"2"}); err != nil {
 		t.Error(err)
 	}
 	want("stored", "2", false)
-	if got, _ := p.Known("tool7"); got != "1" {
+	if got, _ := p.Known("tool7"); len(got) != 1 {
 		t.Errorf("another gateway's: %q", got)
 	}
-	if got, err := OpenPins(dir, "other").Known("a"); got != "" || err != nil {
+	if got, err := OpenPins(dir, "other").Known("a"); got != nil || err != nil {
 		t.Errorf("another server's: %q, %v", got, err)
 	}
-	if err := os.WriteFile(p.path, []byte(`{"server":"s","tools":{"a":"3"`), 0o600); err != nil {
+	if err := os.WriteFile(p.path, []byte(`{"server":"s","tools":{"a":["3"]`), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	want("a damaged file", "", true)
-	if p.Set("a", "3") == nil {
+	if p.Set("a", []string{"3"}) == nil {
 		t.Error("a damaged file is overwritten")
 	}
 	if err := os.Remove(p.path); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Symlink("/dev/zero", p.path); err != nil {
+	for what, put := range map[string]func() error{
+		"a link":      func() error { return os.Symlink("/dev/zero", p.path) },
+		"a pipe":      func() error { return syscall.Mkfifo(p.path, 0o600) },
+		"a folder":    func() error { return os.Mkdir(p.path, 0o700) },
+		"a long file": func() error { return os.WriteFile(p.path, []byte(strings.Repeat(" ", maxPins)+"{}"), 0o600) },
+		"what others can change": func() error {
+			return errors.Join(os.WriteFile(p.path, []byte(`{"server":"s","tools":{"a":["3"]}}`), 0o600), os.Chmod(p.path, 0o620))
+		},
+		"another server's": func() error { return os.WriteFile(p.path, []byte(`{"server":"t","tools":{"a":["3"]}}`), 0o600) },
+		"two things of a tool": func() error {
+			return os.WriteFile(p.path, []byte(`{"server":"s","tools":{"a":["3"],"a":["4"]}}`), 0o600)
+		},
+	} {
+		if err := put(); err != nil {
+			t.Fatal(err)
+		}
+		want(what, "", true)
+		if p.Set("a", []string{"3"}) == nil {
+			t.Errorf("%s is overwritten", what)
+		}
+		if err := os.Remove(p.path); err != nil {
+			t.Fatal(err)
+		}
+	}
+
+	if err := p.Set("a", []string{"2"}); err != nil {
 		t.Fatal(err)
 	}
-	want("a link", "", true)
+	if err := os.Chmod(dir, 0o770); err != nil {
+		t.Fatal(err)
+	}
+	want("in a folder of others", "", true)
+	if err := os.Chmod(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+
+	// What is written first is made anew, whatever is in its place.
+	target := filepath.Join(dir, "target")
+	for what, put := range map[string]func(path string) error{
+		"a link": func(path string) error {
+			return errors.Join(os.WriteFile(target, []byte("x"), 0o600), os.Symlink(target, path))
+		},
+		"a pipe":            func(path string) error { return syscall.Mkfifo(path, 0o600) },
+		"what a crash left": func(path string) error { return os.WriteFile(path, []byte("{"), 0o600) },
+	} {
+		if err := put(p.path + ".new"); err != nil {
+			t.Fatal(err)
+		}
+		if err := p.Set("a", []string{what}); err != nil {
+			t.Errorf("%s: %v", what, err)
+		}
+		want(what, what, false)
+	}
+	if got, err := os.ReadFile(target); string(got) != "x" {
+		t.Errorf("the link's target is %q, %v", got, err)
+	}
 }

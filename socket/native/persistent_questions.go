@@ -14,6 +14,7 @@ import (
 
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/decisions/effects/display"
 	"github.com/permd/permd/internal/strictjson"
 )
 
@@ -39,6 +40,8 @@ type OpenQuestion struct {
 	Session  string
 	Tool     string
 	Cwd      string
+	// Arguments are those of a tool, as they are shown, "" for calls whose effects say all.
+	Arguments string
 	Asked    time.Time
 	// Until is when a request stops waiting for the answer; zero if none waits, and the
 	// agent tries the call again.
@@ -81,7 +84,7 @@ func (l *PersistentSessions) addQuestion(f *sessionTree, req *decisions.Request,
 	l.questions = append(l.questions, &boundQuestion{
 		OpenQuestion: OpenQuestion{
 			Decision: d, UID: f.owner.UID, Harness: f.harness, Session: req.Session.ID,
-			Tool: req.Call.Tool.Name, Cwd: req.Call.Cwd, Asked: l.Now(),
+			Tool: req.Call.Tool.Name, Cwd: req.Call.Cwd, Arguments: argumentsOf(req, d), Asked: l.Now(),
 		},
 		tree: f, key: key,
 	})
@@ -97,8 +100,19 @@ func (l *PersistentSessions) addQuestion(f *sessionTree, req *decisions.Request,
 	}
 }
 
+// argumentsOf returns the arguments of a tool that permd cannot look into.
+func argumentsOf(req *decisions.Request, d *decisions.Decision) string {
+	if len(req.Call.Input) == 0 || !slices.ContainsFunc(d.Effects, func(e decisions.EffectDecision) bool { return e.Kind == effects.KindUse }) {
+		return ""
+	}
+	if text, ok := display.Arguments(req.Call.Input); ok {
+		return text
+	}
+	return fmt.Sprintf("too long to be shown: %d bytes", len(req.Call.Input))
+}
+
 func (q *boundQuestion) size() int {
-	n := 1 << 10
+	n := 1<<10 + len(q.Arguments)
 	if q.Decision.Offer != nil {
 		n += q.Decision.Offer.Size
 	}

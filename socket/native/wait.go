@@ -200,7 +200,7 @@ func (l *WaitingQuestions) Questions(uid *uint32) []OpenQuestion {
 		c := &w.ask.Request.Call
 		list = append(list, OpenQuestion{
 			Decision: w.ask.Decision, UID: w.uid, Harness: cmp.Or(c.Agent.Name, c.Client.Name, c.Protocol), Session: w.ask.SessionID,
-			Tool: c.Tool.Name, Cwd: c.Cwd, Asked: w.asked, Until: w.until,
+			Tool: c.Tool.Name, Cwd: c.Cwd, Arguments: argumentsOf(w.ask.Request, w.ask.Decision), Asked: w.asked, Until: w.until,
 		})
 	}
 	return list

@@ -84,6 +84,16 @@ func (g *Agent) supervise(signals <-chan os.Signal, stop context.CancelCauseFunc
 	stop(errors.New("ended by a signal"))
 }
 
+// Exits waits for the program to exit, and reports whether it has within that time.
+func (g *Agent) Exits(within time.Duration) bool {
+	select {
+	case <-g.exited:
+		return true
+	case <-time.After(within):
+		return false
+	}
+}
+
 // sweep terminates processes of the agent's group that still run after the agent
 // has exited. They would keep its output open and outlive permd.
 func (g *Agent) sweep() {

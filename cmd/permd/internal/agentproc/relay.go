@@ -30,6 +30,7 @@ func Relay(ctx context.Context, streams cli.Streams, path string, args []string,
 	defer signal.Stop(pipe)
 	agent, err := start(path, args, streams.Err)
 	if err != nil {
+		pipes.Restore()
 		return 0, nil, err
 	}
 	ctx, stop := context.WithCancelCause(context.WithoutCancel(ctx))

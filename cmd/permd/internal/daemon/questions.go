@@ -26,7 +26,7 @@ func (q questions) Questions(uid *uint32) []admin.Question {
 	slices.SortStableFunc(open, func(a, b native.OpenQuestion) int { return a.Asked.Compare(b.Asked) })
 	for _, o := range open {
 		w := admin.Question{
-			DecisionID: o.Decision.ID, UID: o.UID, Harness: o.Harness, Session: o.Session, Tool: o.Tool, Cwd: o.Cwd,
+			DecisionID: o.Decision.ID, UID: o.UID, Harness: o.Harness, Session: o.Session, Tool: o.Tool, Cwd: o.Cwd, Arguments: o.Arguments,
 			Asked: o.Asked, Until: o.Until, Reason: o.Decision.Reason, Effects: []string{}, Widths: []decisions.Width{},
 		}
 		w.Widths, w.NotRemembered = append(w.Widths, o.Decision.Widths...), o.Decision.NotRemembered

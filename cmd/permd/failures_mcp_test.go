@@ -1,0 +1,168 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// TestFailuresMCP is like TestFailures, for calls through permd mcp: each row breaks one part,
+// and the server must not get the call.
+func TestFailuresMCP(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: a whole table of failures; TestMCP is the quick one")
+	}
+	t.Parallel()
+	failures(t, []failure{
+		{"daemon gone while the person is asked", mcpGone},
+		{"decision cannot be logged, disk full", mcpUnlogged},
+		{"rules change while the person is asked", mcpLate},
+		{"what a tool was cannot be read", mcpUnread},
+		{"what a tool is cannot be noted", mcpUnnoted},
+		{"client gone while the person is asked", mcpClientGone},
+		{"server does not end", mcpEndless},
+	})
+}
+
+const mcpAllowed = `allow contains "echo" if { input.effect.kind == "use"; input.effect.tool == "echo" }`
+
+// mcpDaemon allows the tool echo, if allowed is set.
+func mcpDaemon(t *testing.T, allowed bool) *testDaemon {
+	t.Helper()
+	d := newTestDaemon(t)
+	if allowed {
+		d.policy(t, "mcp.rego", mcpAllowed)
+	}
+	d.start(t)
+	return d
+}
+
+func mcpGone(t *testing.T) {
+	d := mcpDaemon(t, false)
+	c := d.startMCP(t, "says it", "once")
+	wantHas(t, "control", c.call(t, "echo", "a"), "said a")
+	c.before = d.kill
+	wantHas(t, "killed", c.call(t, "echo", "b"), "the call was not made, as the person's answer could not be taken")
+	c.before = nil
+	wantHas(t, "without a daemon", c.call(t, "echo", "b"), "the call was not made, as permd cannot be asked")
+	d.start(t)
+	wantHas(t, "there again", c.call(t, "echo", "c"), "said c")
+	c.wantCalls(t, "echo a;echo c;")
+}
+
+func mcpUnlogged(t *testing.T) {
+	d := mcpDaemon(t, true)
+	c := d.startMCP(t, "says it", "once")
+	wantHas(t, "control", c.call(t, "echo", "a"), "said a")
+	lift := limitFiles(t, d.cmd.Process.Pid, 4096)
+	c.answer = "cancel"
+	wantHas(t, "full", c.call(t, "echo", "b"), "The call was not made")
+	if len(c.forms) != 1 {
+		t.Errorf("%d questions, want 1", len(c.forms))
+	}
+	lift()
+	wantHas(t, "with space again", c.call(t, "echo", "c"), "said c")
+	c.wantCalls(t, "echo a;echo c;")
+}
+
+func mcpLate(t *testing.T) {
+	d := mcpDaemon(t, false)
+	c := d.startMCP(t, "says it", "once")
+	c.before = func() {
+		d.policy(t, "late.rego", `deny contains "no more" if { input.effect.kind == "use"; input.effect.tool == "echo" }`)
+		d.reload(t)
+	}
+	wantHas(t, "denied meanwhile", c.call(t, "echo", "a"), "permd denied this call: no more")
+	c.wantCalls(t, "")
+}
+
+// mcpPins is the file in which it is noted what tools are.
+func mcpPins(t *testing.T, d *testDaemon) string {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(d.home, ".local", "state", "permd", "mcp", "*.json"))
+	if err != nil || len(files) != 1 {
+		t.Fatalf("%v, %v", files, err)
+	}
+	return files[0]
+}
+
+func mcpUnread(t *testing.T) {
+	d := mcpDaemon(t, true)
+	c := d.startMCP(t, "says it", "decline")
+	wantHas(t, "control", c.call(t, "echo", "a"), "said a")
+	pins := mcpPins(t, d)
+	for what, breaks := range map[string]func() error{
+		"cut":    func() error { return os.Truncate(pins, 10) },
+		"a pipe": func() error { return syscall.Mkfifo(pins, 0o600) },
+		"a link": func() error { return os.Symlink("/dev/zero", pins) },
+	} {
+		if what != "cut" {
+			if err := os.Remove(pins); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := breaks(); err != nil {
+			t.Fatal(err)
+		}
+		wantHas(t, what, c.call(t, "echo", "b"), "the person has rejected this call")
+	}
+	c.wantCalls(t, "echo a;")
+}
+
+func mcpUnnoted(t *testing.T) {
+	d := mcpDaemon(t, true)
+	state := filepath.Join(d.home, ".local", "state", "permd")
+	if err := os.MkdirAll(state, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.MkdirAll(filepath.Join(state, "mcp"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	c := d.startMCP(t, "says it", "decline")
+	wantHas(t, "control", c.call(t, "echo", "a"), "said a")
+	pins := mcpPins(t, d)
+	if err := os.Remove(pins); err != nil {
+		t.Fatal(err)
+	}
+	// A folder that is not empty is in the way of the new file.
+	if err := os.MkdirAll(filepath.Join(pins+".new", "x"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	wantHas(t, "not noted", c.call(t, "echo", "b"), "the tool's definition could not be noted")
+	c.wantCalls(t, "echo a;")
+}
+
+func mcpClientGone(t *testing.T) {
+	d := mcpDaemon(t, false)
+	c := d.startMCP(t, "says it", "once")
+	c.asked = make(chan struct{})
+	ended := make(chan string, 1)
+	go func() { ended <- c.call(t, "echo", "a") }()
+	<-c.asked
+	if err := c.cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	wantHas(t, "killed", <-ended, "error: ")
+	c.wantCalls(t, "")
+}
+
+// mcpEndless has servers that run on when their input, or their output, is closed.
+func mcpEndless(t *testing.T) {
+	d := newTestDaemon(t)
+	for what, script := range map[string]string{
+		"its input is closed":  "exec sleep 3600",
+		"its output is closed": "exec sleep 3600 >/dev/null",
+	} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			cmd := d.command("mcp", "--name", "x", "--", "sh", "-c", script)
+			cmd.Stdin = strings.NewReader("")
+			out, err := cmd.CombinedOutput()
+			if code := cmd.ProcessState.ExitCode(); code != 128+int(syscall.SIGTERM) {
+				t.Errorf("%v\n%s", err, out)
+			}
+		})
+	}
+}
