@@ -87,7 +87,7 @@ func (a *Surroundings) OwnSettings(s *Format, run *OwnRun, file string) string {
 
 // NoFile reports whether there is no such file.
 func (a *Surroundings) NoFile(file string) bool {
-	_, err := a.FS.ReadFile(file, maxObeyed)
+	_, err := a.FS.Lstat(file)
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
 }
 
