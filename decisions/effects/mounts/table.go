@@ -42,8 +42,12 @@ func (t *table) of(p string) *mount {
 
 // keepsStamps reports whether a path lies in file systems whose folders have a stamp.
 func (t *table) keepsStamps(p string) bool {
-	in := func(point string) bool { return lexpath.In(point, p) }
-	return t.of(p) == nil && !slices.ContainsFunc(t.unstamped, in)
+	for _, point := range t.unstamped { // no closure, which would take memory for each request
+		if lexpath.In(point, p) {
+			return false
+		}
+	}
+	return t.of(p) == nil
 }
 
 // holdsMount reports whether a remote mount point lies directly in a folder that is
