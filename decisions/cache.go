@@ -6,9 +6,11 @@ import (
 	"io/fs"
 	"reflect"
 	"sync"
+	"sync/atomic"
 
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/decisions/effects/paths"
+	"github.com/permd/permd/decisions/effects/stamps"
 )
 
 // Bounds of a cache.
@@ -74,6 +76,9 @@ type cacheEntry struct {
 	project    string
 	lookups    []fsLookup
 	size       int
+
+	implied atomic.Pointer[stamps.Implied] // nil until the entry is used
+	uses    atomic.Uint32                  // while not all stamps of folders are known
 }
 
 // get returns the entry of a key, if its lookups still have the same results.
@@ -82,7 +87,7 @@ func (c *Cache) get(ctx context.Context, key []byte, fsys effects.FS) *cacheEntr
 		return nil
 	}
 	k := c.find(key)
-	if k == nil || !unchanged(ctx, fsys, k.lookups) {
+	if k == nil || !k.same(ctx, fsys) {
 		return nil
 	}
 	return k
@@ -129,18 +134,67 @@ func timeless(s Snapshot) bool {
 	return ok && t.Timeless() && reflect.TypeOf(s).Kind() == reflect.Pointer
 }
 
+// usesPerStamp is how often an entry is used until stamps of folders are read anew. Of one that
+// changes all the time none can be trusted.
+const usesPerStamp = 8
+
+// same reports whether all lookups of an entry still have the same results.
+func (k *cacheEntry) same(ctx context.Context, fsys effects.FS) bool {
+	by, ok := fsys.(stamps.FS)
+	if !ok {
+		return unchanged(ctx, fsys, k.lookups, 0)
+	}
+	work := workOf(ctx)
+	visit := func(path string) { work.visit(AtFiles, path) }
+	known, all := k.implied.Load().Check(by, visit)
+	if all || k.uses.Add(1)%usesPerStamp != 1 {
+		return unchanged(ctx, fsys, k.lookups, known)
+	}
+	// Stamps come before the lookups, all of which are repeated: a change in between makes the
+	// stamp outdated.
+	implied := stamps.New(k.found(), by, visit)
+	if !unchanged(ctx, fsys, k.lookups, 0) {
+		return false
+	}
+	k.implied.Store(implied)
+	return true
+}
+
+const _ = uint(stamps.Most - maxLookups) // a set has room for all lookups of a call
+
+// found returns what the lookups of an entry have found.
+func (k *cacheEntry) found() []stamps.Lookup {
+	list := make([]stamps.Lookup, len(k.lookups))
+	for i := range k.lookups {
+		l := &k.lookups[i]
+		list[i].Path = l.path
+		switch {
+		case l.err != nil: // fs.ErrNotExist, or it were not cached
+			list[i].Found = stamps.Missing
+		case l.op == opLstat && l.mode.IsDir():
+			list[i].Found = stamps.Folder
+		case l.op == opNames, l.op == opChoosing:
+			list[i].Found = stamps.Names
+		}
+	}
+	return list
+}
+
 // lookupsPerCheck is how many lookups are compared before it is asked whether there is
 // time for more: asking takes a tenth of the time of one.
 const lookupsPerCheck = 8
 
-// unchanged reports whether each of these lookups still has the same result. It reports
-// false if there is no time to find out.
-func unchanged(ctx context.Context, fsys effects.FS, looks []fsLookup) bool {
+// unchanged reports whether each of these lookups still has the same result, but for those
+// of which it is known. It reports false if there is no time to find out.
+func unchanged(ctx context.Context, fsys effects.FS, looks []fsLookup, known stamps.Set) bool {
 	work := workOf(ctx)
 	defer work.enter(AtRules)
 	for i := range looks {
 		if i%lookupsPerCheck == lookupsPerCheck-1 && ctx.Err() != nil {
 			return false
+		}
+		if known.Has(i) {
+			continue
 		}
 		l := &looks[i]
 		work.visit(AtFiles, l.path)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/decisions/effects/paths"
+	"github.com/permd/permd/decisions/effects/stamps"
 )
 
 // Bounds of the lookups recorded for one call; a call that exceeds them is not cached.
@@ -53,19 +54,12 @@ type fsLookup struct {
 	stamp paths.Stamp
 }
 
-// stamper is implemented by file systems that can tell whether the names in a folder have
-// changed without reading them (see paths.Index).
-type stamper interface {
-	Stamp(path string) (paths.Stamp, error)
-	OldStamp(path string) (paths.Stamp, bool)
-}
-
 // sameNames reports whether the names in a folder are known to be unchanged.
 func (l *fsLookup) sameNames(fsys effects.FS) bool {
 	if l.stamp == (paths.Stamp{}) {
 		return false
 	}
-	by, ok := fsys.(stamper)
+	by, ok := fsys.(stamps.FS)
 	if !ok {
 		return false
 	}
@@ -324,7 +318,7 @@ func (o *recordingFS) keep(path string) string {
 
 // ask performs the lookup.
 func (l *fsLookup) ask(ctx context.Context, fsys effects.FS) {
-	if by, ok := fsys.(stamper); ok && l.op == opChoosing {
+	if by, ok := fsys.(stamps.FS); ok && l.op == opChoosing {
 		// Before the names, so that a change in between makes the stamp outdated.
 		if stamp, ok := by.OldStamp(l.path); ok {
 			l.stamp = stamp

@@ -63,17 +63,17 @@ func TestRecordedNames(t *testing.T) {
 	if _, err := o.Names(filepath.Join(dir, "none"), 10); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("a folder that is not there: %v", err)
 	}
-	if o.uncomparable || !unchanged(t.Context(), paths.OSFS{}, o.lookups) {
+	if o.uncomparable || !unchanged(t.Context(), paths.OSFS{}, o.lookups, 0) {
 		t.Error("what has not changed does not hold")
 	}
 	sub := filepath.Join(dir, "a")
-	if err := errors.Join(os.Remove(sub), os.Mkdir(sub, 0o700)); err != nil || unchanged(t.Context(), paths.OSFS{}, o.lookups) {
+	if err := errors.Join(os.Remove(sub), os.Mkdir(sub, 0o700)); err != nil || unchanged(t.Context(), paths.OSFS{}, o.lookups, 0) {
 		t.Errorf("another type is not seen (%v)", err)
 	}
-	if err := errors.Join(os.Remove(sub), os.WriteFile(sub, nil, 0o600)); err != nil || !unchanged(t.Context(), paths.OSFS{}, o.lookups) {
+	if err := errors.Join(os.Remove(sub), os.WriteFile(sub, nil, 0o600)); err != nil || !unchanged(t.Context(), paths.OSFS{}, o.lookups, 0) {
 		t.Errorf("what is as it was does not hold (%v)", err)
 	}
-	if err := os.WriteFile(filepath.Join(dir, "c"), nil, 0o600); err != nil || unchanged(t.Context(), paths.OSFS{}, o.lookups) {
+	if err := os.WriteFile(filepath.Join(dir, "c"), nil, 0o600); err != nil || unchanged(t.Context(), paths.OSFS{}, o.lookups, 0) {
 		t.Errorf("a further name is not seen (%v)", err)
 	}
 	if _, err := o.Names(dir, 1); err == nil || !o.uncomparable {

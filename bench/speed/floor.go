@@ -13,7 +13,7 @@ import (
 // and writing the answer: the line "acp bash repeated" of
 // cmd/permd/internal/daemon/testdata/system_calls.txt.
 const (
-	floorLookups = 12  // lstat of folders from the root, and of what lies in them
+	floorLookups = 9   // lstat of folders from the root, and of what lies in them
 	floorStats   = 2   // fstat of the journal's file
 	floorRecord  = 700 // bytes of the journal's record, in one write
 )

@@ -55,9 +55,14 @@ func newWorld() (*world, error) {
 	w := &world{dir: dir, home: filepath.Join(dir, "home"), servers: map[string]*server{}}
 	w.project = filepath.Join(w.home, "project")
 	for name, text := range map[string]string{
-		"project/.git/HEAD":   "ref: refs/heads/main\n",
-		"project/src/main.go": "package main\n",
-		"project/README.md":   "# A project\n",
+		// A whole repository, as git init makes it: git would not take anything else for one, and
+		// look in the folders above.
+		"project/.git/HEAD":               "ref: refs/heads/main\n",
+		"project/.git/config":             "[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n\tbare = false\n\tlogallrefupdates = true\n",
+		"project/.git/objects/info/packs": "",
+		"project/.git/refs/heads/main":    "4b825dc642cb6eb9a060e54bf8d69288fbee4904\n",
+		"project/src/main.go":             "package main\n",
+		"project/README.md":               "# A project\n",
 	} {
 		if err := write(filepath.Join(w.home, name), text); err != nil {
 			w.close()

@@ -5,6 +5,7 @@ import (
 
 	"github.com/permd/permd/cmd/permd/internal/cli"
 	"github.com/permd/permd/cmd/permd/internal/daemon"
+	_ "github.com/permd/permd/cmd/permd/internal/timerslack" // set before Go starts
 )
 
 func (a *app) serveCommand() *cobra.Command {

@@ -56,6 +56,16 @@ func (c *Collector) Target(file string) (at string, secret bool) {
 	return e.File.Path, e.Tags.Has(effects.Secret) || e.Tags.Has(effects.Permd)
 }
 
+// Resolved implements [settings.Files]. It is the path of Target, of which the rest of the
+// effect would take most of the time.
+func (c *Collector) Resolved(file string) string {
+	at := c.Paths.Resolved(file, "")
+	if at == "" || c.Rearranges(at) {
+		return ""
+	}
+	return at
+}
+
 // ReadsThroughLinks returns the reads of the targets of links in folders that something
 // walks, and whether they are all, or enough to ask. They are not if an earlier part of the
 // call may have put links there.

@@ -154,7 +154,7 @@ func (f *FS) Stamp(p string) (paths.Stamp, error) {
 // KeepsStamps reports whether each change in a folder is known to change its stamp. Some
 // file systems of other machines and processes have no time of the change that programs
 // cannot set.
-func (f *FS) KeepsStamps(p string) bool { return f.table.Load().of(p) == nil }
+func (f *FS) KeepsStamps(p string) bool { return f.table.Load().keepsStamps(p) }
 
 // Identity implements [paths.Identifier].
 func (f *FS) Identity(p string) (paths.Identity, error) {

@@ -308,13 +308,23 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// TestKeepsStamps: of a file system of another machine nobody knows whether a stamp
-// changes with each name.
+// TestKeepsStamps: of a file system of another machine, or one of the kernel's own, nobody
+// knows whether a stamp changes with each name.
 func TestKeepsStamps(t *testing.T) {
 	f := Of(paths.OSFS{}, "/net/a")
 	for p, want := range map[string]bool{"/": true, "/net": true, "/net/a": false, "/net/a/b": false, "/net/ab": true} {
 		if got := f.KeepsStamps(p); got != want {
 			t.Errorf("%s: %v, want %v", p, got, want)
 		}
+	}
+	const local = "1 0 0:1 / / rw - ext4 /dev/a rw\n2 1 0:2 / /proc rw - proc proc rw\n3 1 0:3 / /tmp rw - tmpfs tmpfs rw\n4 1 0:4 / /boot rw - vfat /dev/b rw\n"
+	f.table.Store(parse(local))
+	for p, want := range map[string]bool{"/": true, "/home": true, "/proc": false, "/proc/1": false, "/tmp/a": true, "/boot/a": false, "/boots": true} {
+		if got := f.KeepsStamps(p); got != want {
+			t.Errorf("%s: %v, want %v", p, got, want)
+		}
+	}
+	if f.table.Store(parse(strings.ReplaceAll(local, "ext4", "somethingfs"))); f.KeepsStamps("/tmp/a") {
+		t.Error("below a root of which nothing is known")
 	}
 }

@@ -14,6 +14,9 @@ import (
 type table struct {
 	remote []mount // longest mount point first
 	procs  []string
+	// unstamped are the mount points of file systems whose folders are not known to have a
+	// time that each change of their names changes.
+	unstamped []string
 }
 
 // mount is a mount of a file system that does not always answer.
@@ -35,6 +38,16 @@ func (t *table) of(p string) *mount {
 		}
 	}
 	return nil
+}
+
+// keepsStamps reports whether a path lies in file systems whose folders have a stamp.
+func (t *table) keepsStamps(p string) bool {
+	for _, point := range t.unstamped { // no closure, which would take memory for each request
+		if lexpath.In(point, p) {
+			return false
+		}
+	}
+	return t.of(p) == nil
 }
 
 // holdsMount reports whether a remote mount point lies directly in a folder that is
@@ -73,10 +86,18 @@ var local = wordset.Of(
 	"configfs", "fusectl", "binfmt_misc", "rpc_pipefs", "resctrl", "nfsd",
 )
 
+// stamped are those whose folders have a ctime of their own, which changes with their names and
+// permissions, and which programs cannot set. The kernel's own file systems, such as proc, let
+// names come and go without one; vfat and its kin have only the mtime.
+var stamped = wordset.Of(
+	"ext2", "ext3", "ext4", "xfs", "btrfs", "bcachefs", "zfs", "f2fs", "jfs", "nilfs2", "reiserfs", "ubifs", "jffs2",
+	"iso9660", "squashfs", "erofs", "cramfs", "romfs", "overlay", "aufs", "tmpfs", "ramfs", "rootfs", "devtmpfs",
+)
+
 // Bounds of the list of mounts.
 const (
 	maxTable  = 8 << 20 // bytes
-	maxRemote = 4096    // mounts
+	maxRemote = 4096    // mounts that are remote, and as many without stamps
 )
 
 // parse reads the text of /proc/self/mountinfo, as proc_pid_mountinfo(5) describes it:
@@ -96,6 +117,12 @@ func parse(text string) *table {
 		m := mount{key: fields[0] + " " + fields[4], point: unescape(fields[4])}
 		if !path.IsAbs(m.point) {
 			continue // of another root, so that no path leads there
+		}
+		if !stamped.Has(kind[0]) {
+			if len(t.unstamped) == maxRemote {
+				return everything()
+			}
+			t.unstamped = append(t.unstamped, m.point)
 		}
 		switch {
 		case kind[0] == "proc":

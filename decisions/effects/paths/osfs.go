@@ -103,10 +103,12 @@ func (OSFS) ReadFile(path string, limit int64) ([]byte, error) {
 		return nil, err
 	}
 	defer func() { _ = unix.Close(fd) }()
-	// One byte more shows the end, or that the file is too long, without growing. A file
-	// of /proc says that it is empty.
+	// One byte more shows the end, or that the file is too long, without growing: a read that
+	// returns as much as there is said to be, and had room for more, has met the end. A file of
+	// /proc says that it is empty.
+	known := size
 	if size <= 0 {
-		size = 511
+		known, size = -1, 511
 	}
 	data := make([]byte, min(size, limit)+1)
 	for n := 0; ; {
@@ -117,7 +119,7 @@ func (OSFS) ReadFile(path string, limit int64) ([]byte, error) {
 		if n += more; int64(n) > limit {
 			return nil, fmt.Errorf("file is larger than %d bytes", limit)
 		}
-		if more == 0 {
+		if more == 0 || int64(n) == known {
 			return data[:n:n], nil
 		}
 		if n == len(data) { // it has grown
@@ -182,8 +184,9 @@ func (OSFS) Holds(path string, limit int64, text string) (bool, error) {
 		return false, nil
 	}
 	var buf [4 << 10]byte
-	for {
+	for end := false; !end; {
 		n, err := read(fd, buf[:])
+		end = n == len(text) && n < len(buf) && size > 0 // as in ReadFile
 		switch {
 		case err != nil:
 			return false, &fs.PathError{Op: "read", Path: path, Err: err}
@@ -194,6 +197,7 @@ func (OSFS) Holds(path string, limit int64, text string) (bool, error) {
 		}
 		text = text[n:]
 	}
+	return true, nil
 }
 
 // Comparer is implemented by file systems that can compare a file without a copy of it.

@@ -87,7 +87,7 @@ func (a *Surroundings) OwnSettings(s *Format, run *OwnRun, file string) string {
 
 // NoFile reports whether there is no such file.
 func (a *Surroundings) NoFile(file string) bool {
-	_, err := a.FS.ReadFile(file, maxObeyed)
+	_, err := a.FS.Lstat(file)
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
 }
 
@@ -203,7 +203,7 @@ func (c *settingsCheck) fromHome(text string) (string, bool) {
 // or because another one includes it. Then the project's people wrote it, or the agent. The
 // names that git itself looks for are guarded wherever the project is.
 func (c *settingsCheck) liesInProject(file string) bool {
-	at, _ := c.Files.Target(file)
+	at := c.Files.Resolved(file)
 	if at == "" {
 		return true
 	}
@@ -275,7 +275,7 @@ func (c *settingsCheck) ownFilePath(value string) bool {
 	}
 	if !path.IsAbs(file) {
 		file = path.Join(c.top(), file)
-	} else if at, _ := c.Files.Target(file); at != "" && !c.inProject(file) && !c.inProject(at) {
+	} else if at := c.Files.Resolved(file); at != "" && !c.inProject(file) && !c.inProject(at) {
 		return true
 	}
 	at, secret := c.Files.Target(file)
@@ -290,7 +290,7 @@ func (c *settingsCheck) ownHooks(value string) bool {
 		return false
 	}
 	if path.IsAbs(file) {
-		at, _ := c.Files.Target(file)
+		at := c.Files.Resolved(file)
 		return at != "" && !c.inProject(file) && !c.inProject(at) && !c.Files.Rewritten(at)
 	}
 	inner := *c

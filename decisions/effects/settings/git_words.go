@@ -88,7 +88,7 @@ func (c *settingsCheck) outsidePath(text string) bool {
 	if !ok || !path.IsAbs(file) || c.inProject(path.Clean(file)) {
 		return false
 	}
-	at, _ := c.Files.Target(file)
+	at := c.Files.Resolved(file)
 	return at != "" && !c.inProject(at) && !c.Files.Changed(file) && !c.Files.Changed(at)
 }
 

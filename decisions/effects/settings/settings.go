@@ -72,9 +72,11 @@ type Files interface {
 	// Rewritten is Changed, including files that git checkout and similar commands
 	// may change: all but those in git's own folder.
 	Rewritten(file string) bool
-	// Leads returns the target of a path, "" if unknown, and whether that is a
+	// Target returns what a path leads to, "" if unknown, and whether that is a
 	// guarded secret or permd's own.
 	Target(file string) (at string, secret bool)
+	// Resolved is Target without the question whether it is a secret.
+	Resolved(file string) string
 }
 
 // settingsCheck is the location of a settings file.
@@ -150,6 +152,9 @@ func (s *Format) Allow(line string) bool {
 
 // plain reports whether all settings of a file are harmless.
 func (s *Format) plain(c *settingsCheck, data []byte) bool {
+	if list, ok := plainTexts.of(s, data); ok {
+		return s.allowsAll(c, list)
+	}
 	text, ok := plainText(data)
 	if !ok {
 		return false
@@ -161,6 +166,10 @@ func (s *Format) plain(c *settingsCheck, data []byte) bool {
 	if err != nil || len(list) > maxSettings {
 		return false
 	}
+	return s.allowsAll(c, plainTexts.keep(s, text, list))
+}
+
+func (s *Format) allowsAll(c *settingsCheck, list []entry) bool {
 	for i := range list {
 		if !s.allows(c, &list[i]) {
 			return false
@@ -173,12 +182,7 @@ func (s *Format) plain(c *settingsCheck, data []byte) bool {
 // literally wins over those with a "*". In a list for the person's own files, which has
 // lines for whole sections, the line wins of which most is literal.
 func (s *Format) allows(c *settingsCheck, e *entry) bool {
-	most := 0
-	for i := range s.harmless {
-		if h := &s.harmless[i]; matchSetting(h.path, e.path) && (s.own || slices.Equal(h.path, e.path)) {
-			most = max(most, literal(h.path))
-		}
-	}
+	most := s.mostLiteral(e)
 	return slices.ContainsFunc(s.harmless, func(h harmlessSetting) bool {
 		switch {
 		case !matchSetting(h.path, e.path), literal(h.path) < most:
@@ -195,6 +199,16 @@ func (s *Format) allows(c *settingsCheck, e *entry) bool {
 		}
 		return true
 	})
+}
+
+// mostLiteral returns how many parts of a line must be literal for it to count for an entry.
+func (s *Format) mostLiteral(e *entry) (most int) {
+	for i := range s.harmless {
+		if h := &s.harmless[i]; matchSetting(h.path, e.path) && (s.own || slices.Equal(h.path, e.path)) {
+			most = max(most, literal(h.path))
+		}
+	}
+	return most
 }
 
 // literal returns how many parts of a line of the list are no "*".
