@@ -59,7 +59,7 @@ func TestRecipes(t *testing.T) {
 		t.Fatal(err)
 	}
 	without := newWorld(t, rules{})
-	for _, r := range testload.WithShort(t, 2, all) {
+	for _, r := range testload.WithShort(t, 4, all) {
 		t.Run(r.title, func(t *testing.T) {
 			dir := folder(t, r.files)
 			f := policy.Folder{Dir: dir, Schema: rego.InputSchema(), Table: table, Profiles: profiles}
