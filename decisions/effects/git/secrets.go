@@ -4,6 +4,7 @@
 package git
 
 import (
+	"cmp"
 	"path"
 	"slices"
 	"strings"
@@ -27,6 +28,7 @@ type Run struct {
 	Dashes   int      // the number of operands before --, -1 without one
 	Unparsed bool     // it is not known which words are operands
 	Cwd      string
+	Tree     string // the top of another repository's working tree, "" for the project's
 	From     string
 	Into     Sink
 }
@@ -176,7 +178,7 @@ func (r *Run) object(i int, file string) {
 
 // fromRoot returns a path relative to the repository's root as an absolute one.
 func (r *Run) fromRoot(file string) string {
-	if root := r.Call.Paths.Project(); root != "" && !path.IsAbs(file) {
+	if root := cmp.Or(r.Tree, r.Call.Paths.Project()); root != "" && !path.IsAbs(file) {
 		return paths.Joined(root, file)
 	}
 	return file
