@@ -121,7 +121,7 @@ func (r *Run) Secrets() {
 		}
 	}
 	r.lines()
-	if printsTracked(sub) && !limited {
+	if PrintsTracked(sub) && !limited {
 		r.printsFolder(len(r.Args)-1, ".")
 		r.search(len(r.Args)-1, ".")
 	}
@@ -145,12 +145,12 @@ func (r *Run) staged() {
 	}
 }
 
-// printsTracked reports whether a sub-command prints all tracked files, or what it finds
+// PrintsTracked reports whether a sub-command prints all tracked files, or what it finds
 // in them.
-func printsTracked(sub string) bool { return sub == "grep" || sub == "archive" }
+func PrintsTracked(sub string) bool { return sub == "grep" || sub == "archive" }
 
 // wholeFolders reports whether a word that names a folder stands for the files below.
-func (r *Run) wholeFolders() bool { return printsTracked(r.Sub) || r.Sub == "add" || r.Sub == "commit" }
+func (r *Run) wholeFolders() bool { return PrintsTracked(r.Sub) || r.Sub == "add" || r.Sub == "commit" }
 
 // operands returns the indices of the words that are no options.
 func (r *Run) operands() []int {

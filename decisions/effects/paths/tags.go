@@ -133,7 +133,7 @@ func (r *Resolver) Recurse(e *effects.Effect, skipsHidden bool) {
 
 const allBelow = " and all below"
 
-// RecurseTracked is Recurse for a read of the files that a repository in a folder tracks: of
+// RecurseTracked is Recurse for a read of what a repository in a folder knows of its files: of
 // what lies below, only what is known from names alone counts, since a secret among the files
 // of a working tree is seldom tracked.
 func (r *Resolver) RecurseTracked(e *effects.Effect) {

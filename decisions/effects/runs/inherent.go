@@ -40,7 +40,7 @@ func (v *invocation) implicitEffects() {
 // otherTree returns the working tree of another repository whose configuration can be looked
 // at as if it were the project's, "" if there is none or the run does more than look.
 func (v *invocation) otherTree() string {
-	if !v.p.Readonly || v.changes {
+	if !v.p.Readonly || v.changes || v.b.Remote {
 		return ""
 	}
 	return git.Elsewhere(&v.b.Collector, v.run.Cwd)
@@ -69,7 +69,11 @@ func (v *invocation) looksElsewhere() {
 		tree = cmp.Or(around.TreeAbove(at), at)
 	}
 	e := v.b.Operand(effects.KindRead, tree, "", v.at.From)
-	v.b.Paths.RecurseTracked(&e)
+	if len(v.subs) > 0 && git.PrintsTracked(v.subs[0]) {
+		v.b.Paths.Recurse(&e, false)
+	} else {
+		v.b.Paths.RecurseTracked(&e)
+	}
 	// An allow of the run is none of what is read: a line for git log says nothing of where.
 	e.Via = &effects.Via{Effect: v.index, Arg: 0}
 	v.b.Add(e)

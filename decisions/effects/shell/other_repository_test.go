@@ -76,10 +76,17 @@ func TestOtherRepository(t *testing.T) {
 			}
 		})
 	}
-	b := shellBuilder(effectstest.Table(t), effectstest.Files().File(other+"/.git/HEAD", "").File(other+"/.env", "x"))
-	Text(b, "git -C ~/other show HEAD:.env", project, "command")
-	if !slices.ContainsFunc(b.Effects, func(e effects.Effect) bool { return e.Guarded().Has(effects.Secret) && e.File.Path == other+"/.env" }) {
-		t.Error("a secret of the other repository is none")
+	for text, want := range map[string]bool{
+		"git -C ~/other show HEAD:.env": true, "git -C ~/other/src show HEAD:.env": true, "git -C ~/other diff .env": true, "git -C ~/other grep KEY": true,
+		"git -C ~/other archive HEAD": true, "git -C ~/other log": false, "git -C ~/other status": false,
+	} {
+		b := shellBuilder(effectstest.Table(t), effectstest.Files().File(other+"/.git/HEAD", "").File(other+"/.env", "x").Dir(other+"/src"))
+		Text(b, text, project, "command")
+		if got := slices.ContainsFunc(b.Effects, func(e effects.Effect) bool {
+			return e.Guarded().Has(effects.Secret) && strings.HasPrefix(e.File.Path, other)
+		}); got != want {
+			t.Errorf("%s: reads a secret of the other repository: %v, want %v", text, got, want)
+		}
 	}
 }
 
