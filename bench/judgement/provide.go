@@ -1,8 +1,11 @@
 package main
 
 import (
+	"fmt"
+	"maps"
 	"path"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -36,6 +39,9 @@ func (w *world) provide(list []effects.Effect, root, main string) {
 		case within(r.Cwd, root):
 			if targets.Runs(r.Program) {
 				w.targets(r)
+			}
+			if r.Program == "mise" {
+				w.miseTasks(r)
 			}
 		case r.Program == "git":
 			w.outside(r.Cwd, main)
@@ -92,6 +98,39 @@ func (w *world) targets(r *effects.Run) {
 		}
 	}
 	w.fs.File(file, string(text))
+}
+
+// miseTasks makes the mise.toml of the working tree that a run of mise is in, with the tasks that
+// are named. All working trees of a repository have the same.
+func (w *world) miseTasks(r *effects.Run) {
+	dir := r.Cwd
+	for dir != "/" {
+		if _, err := w.fs.Lstat(path.Join(dir, ".git")); err == nil {
+			break
+		}
+		dir = path.Dir(dir)
+	}
+	if w.tasks == nil {
+		w.tasks = map[string]bool{}
+	}
+	w.tasks[path.Join(dir, "mise.toml")] = true
+	for _, name := range r.Operands {
+		if targetName.MatchString(name) {
+			w.tasks[name] = true
+		}
+	}
+	var text strings.Builder
+	names := slices.Sorted(maps.Keys(w.tasks))
+	for _, name := range names {
+		if !path.IsAbs(name) {
+			fmt.Fprintf(&text, "[tasks.%q]\nrun = \"true\"\n", name)
+		}
+	}
+	for _, file := range names {
+		if path.IsAbs(file) {
+			w.fs.File(file, text.String())
+		}
+	}
 }
 
 // targetName matches what may be the name of a target or script.

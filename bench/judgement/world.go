@@ -23,6 +23,8 @@ const (
 type world struct {
 	home string
 	fs   *fsfake.FS
+	// tasks are the tasks of mise that calls name, and the files with them, which are absolute.
+	tasks map[string]bool
 }
 
 // newWorld makes the machine of a person, with the files that every machine has.

@@ -14,11 +14,13 @@ import (
 func boundChanged(t *testing.T) {
 	d := newTestDaemon(t)
 	const scripts = `{"scripts": {"test": "vitest"}}`
-	project := d.project(t, map[string]string{"package.json": scripts, "Makefile": "test:\n\ttrue\n"})
+	const tasks = "[tasks.lint]\nrun = \"true\"\n"
+	project := d.project(t, map[string]string{"package.json": scripts, "Makefile": "test:\n\ttrue\n", "mise.toml": tasks})
 	d.start(t)
 	p := d.asks(t, project)
 	p.exactly("npm test")
 	p.exactly("make test")
+	p.exactly("mise run lint")
 	is := func(what, command string, want decisions.Verdict) *decisions.Decision {
 		t.Helper()
 		got := p.bash(command)
@@ -68,6 +70,12 @@ func boundChanged(t *testing.T) {
 	}
 	put(t, project, "GNUmakefile", "test:\n\tevil\n")
 	is("another makefile is taken", "make test", decisions.Ask)
+	is("the tasks of before", "mise run lint", decisions.Allow)
+	put(t, project, "mise.toml", tasks+"depends = [\"evil\"]\n")
+	is("another task", "mise run lint", decisions.Ask)
+	put(t, project, "mise.toml", tasks)
+	put(t, project, "mise.local.toml", "[tasks.lint]\nrun = \"evil\"\n")
+	is("another file of tasks", "mise run lint", decisions.Ask)
 
 	put(t, project, "package.json", `{"scripts": {"test": "vitest run"}}`)
 	q := is("to be renewed", "npm test", decisions.Ask)

@@ -144,7 +144,26 @@ func TestPlainRecipes(t *testing.T) {
 	with("an override that extends", "compose.override.yml", "services:\n  web:\n    extends: {file: x}\n", "docker compose up", "compose.override.yml is not plain")
 	with("what podman builds", "Containerfile", "FROM x\n", "podman compose up", "")
 	with("what podman takes", "container-compose.yml", "include: [x]\n", "podman compose up", "container-compose.yml is not plain")
+	const tasks = "[tools]\nnode = \"22\"\n[env]\nA = \"b\"\n[tasks.lint]\nrun = \"golangci-lint run\"\ndepends = [\"fmt\"]\n[tasks]\nfmt = \"gofmt -l .\"\n"
+	add("mise.toml", "mise run lint", "", tasks)
+	add("mise.toml", "mise run lint", "not plain", "[tasks.lint]\nfile = \"x\"\n", "[env]\n_.file = \"x\"\n", "[task_config]\nincludes = [\"x\"]\n", "[tasks.lint]\nrun = \"{{ read_file(path='x') }}\"\n",
+		"[tasks.lint]\nrun = \"mise -C sub run x\"\n", "[tasks.lint]\ndir = \"sub\"\n", "[hooks]\nenter = \"x\"\n", "[vars]\n_.file = \"x\"\n")
+	for _, command := range []string{"mise lint", "mise tasks run lint", "mise watch lint", "mise -C sub run lint", "mise run -C sub lint", "mise run"} {
+		add("mise.toml", command, "not certain", tasks)
+	}
+	for _, more := range []string{"mise-tasks/lint", ".mise.local.toml", "mise.dev.toml", ".mise/tasks/lint", "mise/config.toml", ".config/mise/conf.d/x.toml", ".config/mise.toml", "sub/mise.toml"} {
+		p := plainRun{name: "with " + more, files: map[string]string{"mise.toml": tasks, more: "", "sub/x": ""}, command: "mise run lint", why: "of mise"}
+		if more == "sub/mise.toml" {
+			p.cwd = "sub"
+			p.why = "of mise"
+		}
+		runs = append(runs, p)
+	}
 	checkPlain(t, runs)
+	task := plainRun{files: map[string]string{"mise.toml": tasks}, command: "mise run lint"}
+	if a, b := task.of(&effects.Disturbance{}, nil), task.of(&effects.Disturbance{}, map[string]string{".tool-versions": "go path:./x\n"}); a.SHA256 == b.SHA256 {
+		t.Error("programs that a task of mise finds are not part of what it runs")
+	}
 	podman := plainRun{files: map[string]string{"compose.yaml": web}, command: "podman compose up"}
 	if a, b := podman.of(&effects.Disturbance{}, nil), podman.of(&effects.Disturbance{}, map[string]string{"container-compose.yml": web}); a.SHA256 == b.SHA256 {
 		t.Error("podman takes one more file, and is bound to the same text")

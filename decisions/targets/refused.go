@@ -20,9 +20,15 @@ var builders = wordset.Fields(`
 
 // runsNamed are sub-commands with which other programs run what the project's files name.
 var runsNamed = map[string][]string{
-	"cargo": {"xtask"}, "deno": {"task"}, "pipenv": {"run"}, "pdm": {"run"}, "hatch": {"run"}, "pixi": {"run"}, "rye": {"run"}, "mise": {"run", "r"},
+	"cargo": {"xtask"}, "deno": {"task"}, "pipenv": {"run"}, "pdm": {"run"}, "hatch": {"run"}, "pixi": {"run"}, "rye": {"run"},
 	"composer": {"exec", "global"},
 }
+
+// miseCommands are the commands of mise that run no tasks.
+var miseCommands = wordset.Fields(`
+	exec x ls list current which where doctor version plugins env settings ls-remote latest allow deny trust install use uninstall upgrade set unset
+	plugin reshim local global shell self-update prune outdated activate cache config link
+`)
 
 // Refused says why an answer about a run is never remembered: its words name what files of
 // the project define that permd cannot read; "" if that is not so.
@@ -30,6 +36,9 @@ func Refused(r *effects.Run) string {
 	program := path.Base(r.Program)
 	if builders.Has(strings.TrimSuffix(program, ".bat")) {
 		return "what " + program + " runs is decided by build files that permd does not read"
+	}
+	if first := firstOperand(r); program == "mise" && first != "" && !miseCommands.Has(first) && runnerOf(r) == nil {
+		return "which tasks mise runs is not certain" // mise TASK is mise run TASK
 	}
 	subs := runsNamed[program]
 	if own, _, _ := strings.Cut(r.Subcommand, " "); own != "" && !slices.Contains(subs, own) {

@@ -78,6 +78,8 @@ var (
 		redirectingOptions: []string{"--file", "--env-file", "--project-directory", "--context"},
 		bind:               bindCompose,
 	}
+	// miseFile says which tasks mise runs.
+	miseFile     = runner{files: []string{"mise.toml", ".mise.toml"}, inParents: true, bind: bindMise}
 	pythonModule = lazy.Regexp(`^[A-Za-z_][A-Za-z0-9_]*(?:\.[A-Za-z_][A-Za-z0-9_]*)*$`)
 	// composeCommands are those that run nothing but what the file says.
 	composeCommands = []string{"up", "down", "start", "stop", "restart", "build", "pull", "create", "rm", "kill", "pause", "unpause"}
@@ -95,6 +97,8 @@ func runnerOf(r *effects.Run) *runner {
 	case (r.Program == "docker" || r.Program == "podman") && r.Args[0] == "compose" && slices.Contains(composeCommands, r.Args[1]),
 		r.Program == "docker-compose" && slices.Contains(composeCommands, r.Args[0]):
 		return &composeFile
+	case r.Program == "mise" && (r.Args[0] == "run" || r.Args[0] == "r") && !strings.HasPrefix(r.Args[1], "-"):
+		return &miseFile
 	case strings.Trim(r.Program, ".0123456789") == "python" && r.Args[0] == "-m" && pythonModule().MatchString(r.Args[1]):
 		return &runner{module: r.Args[1]}
 	}

@@ -42,6 +42,17 @@ printer_run if {
 	input.effect.known == true
 }
 
+# So is all that git looks at of another repository than the project's, and where not all
+# settings of that one are known to be harmless, the run is not read-only.
+printer_run if {
+	input.effect.program == "git"
+	input.effect.readonly == true
+	input.effect.known == true
+	input.effect.stdin != "network"
+	"outside" in input.effect.tags
+	"home" in input.effect.tags
+}
+
 # METADATA
 # title: Programs that only print may run anywhere, on anything
 # custom:

@@ -44,6 +44,7 @@ test_allowed[name] if {
 		"whole project": file("read", "/home/dev/p", ["in_project"], true),
 		"file of another worktree": file("read", "/home/dev/wt/a", ["outside", "home", "worktree"], false),
 		"reader in another worktree": run("git", ["log"], object.union(reader, {"tags": ["outside", "worktree"]})),
+		"reader of another repository": run("git", ["log"], object.union(reader, {"tags": ["outside", "home"]})),
 		"null device read": file("read", "/dev/null", [], false),
 		"null device written": file("write", "/dev/null", [], false),
 		"shell text": run("bash", ["-lc", "ls"], {"known": true, "flags": ["--login", "-c"]}),
@@ -88,6 +89,10 @@ test_no_printers[name] if {
 # What permd asks about, with what it says.
 asked := {
 	"reader outside": {"input": run("git", [], object.union(reader, {"tags": ["outside"]})), "reason": "runs outside of the project"},
+	"git outside, which changes something": {"input": run("git", ["add"], {"tags": ["outside", "home"], "known": true}), "reason": "runs outside of the project"},
+	"git outside, which may obey the network": {
+		"input": run("git", ["apply"], object.union(reader, {"tags": ["outside", "home"], "stdin": "network"})), "reason": "runs outside of the project",
+	},
 	"reader of the network": {"input": run("go", [], object.union(reader, {"stdin": "network"})), "reason": "gives a program what came from the network"},
 	"unknown program": {"input": run("frob", [], {}), "reason": "runs a program that permd does not know"},
 	"known program": {"input": run("go", ["build"], {"known": true}), "reason": "runs a program that may change something"},

@@ -17,7 +17,7 @@ import (
 // the project.
 func Foreign(c *collect.Collector, cwd string) string {
 	root := c.Paths.Project()
-	if c.ChangesGit() || slices.Contains(c.Paths.Disturbed, paths.Child(root, ".git/index")) || root != "" && c.MakesRepository(root) && !c.Exists(root+"/.git") {
+	if changed(c) {
 		return "an earlier part of the call changes what git obeys, which may run commands"
 	}
 	if cwd == c.Call.Cwd && cwd != "" && (root == "" || root == cwd) && !isBare(c, cwd) {
@@ -40,6 +40,42 @@ func Foreign(c *collect.Collector, cwd string) string {
 		}
 	}
 	return "a repository other than the project's, whose configuration may run commands"
+}
+
+// changed reports whether an earlier part of the call changes what git obeys in the project.
+func changed(c *collect.Collector) bool {
+	root := c.Paths.Project()
+	return c.ChangesGit() || slices.Contains(c.Paths.Disturbed, paths.Child(root, ".git/index")) || root != "" && c.MakesRepository(root) && !c.Exists(root+"/.git")
+}
+
+// Elsewhere returns the top of the working tree of another repository of the person's that a
+// folder lies in, if it is certain that git finds it for that folder, and that nothing
+// before the run changes it; "" otherwise. Its configuration can then be looked at like the
+// project's. A .git that leads to another folder does not count, nor what lies in the project,
+// whose files may be an agent's, outside of the home, where others than the person may
+// write, or around a project or a home.
+func Elsewhere(c *collect.Collector, cwd string) string {
+	if cwd == "" || changed(c) {
+		return ""
+	}
+	git := func(name string) bool { return name == ".git" || name == "head" }
+	for dir := c.Paths.Resolved(cwd, ""); dir != "" && dir != "/"; dir = path.Dir(dir) {
+		if c.MayMake(dir, git) || c.Exists(paths.Child(dir, "HEAD")) {
+			return ""
+		}
+		at := paths.Child(dir, ".git")
+		if !c.Exists(at) {
+			continue
+		}
+		where := c.Paths.Where(dir)
+		mode, err := c.Paths.Lstat(at)
+		plain := err == nil && mode.IsDir() && !c.Rewritten(at)
+		if !plain || !where.Has(effects.Home) || where.Has(effects.InProject) || where.Has(effects.Vital) {
+			return ""
+		}
+		return dir
+	}
+	return ""
 }
 
 // isBare reports whether git may take the folder itself for a repository. If so, the

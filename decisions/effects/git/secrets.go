@@ -4,6 +4,7 @@
 package git
 
 import (
+	"cmp"
 	"path"
 	"slices"
 	"strings"
@@ -27,6 +28,7 @@ type Run struct {
 	Dashes   int      // the number of operands before --, -1 without one
 	Unparsed bool     // it is not known which words are operands
 	Cwd      string
+	Tree     string // the top of another repository's working tree, "" for the project's
 	From     string
 	Into     Sink
 }
@@ -119,7 +121,7 @@ func (r *Run) Secrets() {
 		}
 	}
 	r.lines()
-	if printsTracked(sub) && !limited {
+	if PrintsTracked(sub) && !limited {
 		r.printsFolder(len(r.Args)-1, ".")
 		r.search(len(r.Args)-1, ".")
 	}
@@ -143,12 +145,12 @@ func (r *Run) staged() {
 	}
 }
 
-// printsTracked reports whether a sub-command prints all tracked files, or what it finds
+// PrintsTracked reports whether a sub-command prints all tracked files, or what it finds
 // in them.
-func printsTracked(sub string) bool { return sub == "grep" || sub == "archive" }
+func PrintsTracked(sub string) bool { return sub == "grep" || sub == "archive" }
 
 // wholeFolders reports whether a word that names a folder stands for the files below.
-func (r *Run) wholeFolders() bool { return printsTracked(r.Sub) || r.Sub == "add" || r.Sub == "commit" }
+func (r *Run) wholeFolders() bool { return PrintsTracked(r.Sub) || r.Sub == "add" || r.Sub == "commit" }
 
 // operands returns the indices of the words that are no options.
 func (r *Run) operands() []int {
@@ -176,7 +178,7 @@ func (r *Run) object(i int, file string) {
 
 // fromRoot returns a path relative to the repository's root as an absolute one.
 func (r *Run) fromRoot(file string) string {
-	if root := r.Call.Paths.Project(); root != "" && !path.IsAbs(file) {
+	if root := cmp.Or(r.Tree, r.Call.Paths.Project()); root != "" && !path.IsAbs(file) {
 		return paths.Joined(root, file)
 	}
 	return file

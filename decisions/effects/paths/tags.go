@@ -133,8 +133,35 @@ func (r *Resolver) Recurse(e *effects.Effect, skipsHidden bool) {
 
 const allBelow = " and all below"
 
+// RecurseTracked is Recurse for a read of what a repository in a folder knows of its files: of
+// what lies below, only what is known from names alone counts, since a secret among the files
+// of a working tree is seldom tracked.
+func (r *Resolver) RecurseTracked(e *effects.Effect) {
+	if e.File == nil {
+		return
+	}
+	e.File.Recursive = true
+	e.Tags |= r.namedBelow(e.File.Path, e.Kind)
+	e.Text += allBelow
+}
+
 // tagsBelow returns the tags of what is known to lie below p.
 func (r *Resolver) tagsBelow(p string, kind effects.Kind) effects.Tags {
+	t := r.namedBelow(p, kind)
+	for _, root := range r.Session().roots {
+		if lexpath.In(p, root) {
+			// Changing the project's files one by one is normal work, removing it is not.
+			if kind == effects.KindDelete || kind == effects.KindWrite && p != root {
+				t = t.With(effects.Vital)
+			}
+			t |= r.guardedChildren(root, kind)
+		}
+	}
+	return t | r.guardedChildren(p, kind)
+}
+
+// namedBelow returns the tags of what lies below p by its name alone.
+func (r *Resolver) namedBelow(p string, kind effects.Kind) effects.Tags {
 	g := r.Session()
 	folded := lexpath.Fold(p)
 	t := Guarded().containedIn(folded, g.fromHome(folded))
@@ -159,16 +186,7 @@ func (r *Resolver) tagsBelow(p string, kind effects.Kind) effects.Tags {
 	if homeShaped(folded) {
 		t |= effects.TagsOf(effects.Vital) | Guarded().homeTags
 	}
-	for _, root := range g.roots {
-		if lexpath.In(p, root) {
-			// Changing the project's files one by one is normal work, removing it is not.
-			if kind == effects.KindDelete || kind == effects.KindWrite && p != root {
-				t = t.With(effects.Vital)
-			}
-			t |= r.guardedChildren(root, kind)
-		}
-	}
-	return t | r.guardedChildren(p, kind)
+	return t
 }
 
 // guardedChildren looks for guarded names directly in a folder. A name that cannot be

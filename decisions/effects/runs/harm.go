@@ -73,6 +73,12 @@ func (v *invocation) limitedByOperands() {
 	if !v.alike() {
 		v.harms.limit = len(v.args) + 1
 	}
+	// The commit that a new branch begins at, whose files are checked out.
+	if v.switches() && v.has(makesBranch) {
+		for _, i := range v.operands {
+			v.markHarmful(i)
+		}
+	}
 	// A file of further arguments, which may be any options (pytest @args).
 	for _, i := range v.operands {
 		if v.p != nil && v.p.Alike && strings.HasPrefix(v.args[i].Text, "@") {
@@ -94,11 +100,19 @@ func (v *invocation) alike() bool {
 		return false
 	case v.run.Readonly:
 		return p.Readonly && p.ReadonlyOperands < 0
-	case v.run.Program == "git" && slices.Contains([]string{"checkout", "switch"}, v.run.Subcommand):
+	case v.switches():
 		// A branch is switched to, or a file overwritten, unless a branch is made.
-		return v.has([]string{"-b", "-B", "--orphan", "--create", "--force-create"})
+		return v.has(makesBranch)
 	}
 	return p.Alike || len(p.Operands) == 0 && !p.Open && len(v.operands) == 0
+}
+
+// makesBranch are the options with which git makes a branch of the name behind them.
+var makesBranch = []string{"-b", "-B", "--orphan", "--create", "--force-create"}
+
+// switches reports whether git checks out a branch or a commit.
+func (v *invocation) switches() bool {
+	return v.run.Program == "git" && slices.Contains([]string{"checkout", "switch"}, v.run.Subcommand)
 }
 
 // limitedToProject marks the words that name a path outside of the project, if the program

@@ -1,6 +1,7 @@
 package runs
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -25,12 +26,57 @@ func (v *invocation) implicitEffects() {
 		}
 	}
 	if v.p.Repository {
-		if why := git.Foreign(&v.b.Collector, v.run.Cwd); why != "" {
-			v.b.Unknown(v.at.From, why)
-			v.changes = true
+		if v.foreign = git.Foreign(&v.b.Collector, v.run.Cwd); v.foreign != "" {
+			v.tree = v.otherTree()
+			if v.tree == "" {
+				v.b.Unknown(v.at.From, v.foreign)
+				v.changes = true
+			}
 		}
 		v.repositorySecrets()
 	}
+}
+
+// otherTree returns the working tree of another repository whose configuration can be looked
+// at as if it were the project's, "" if there is none or the run does more than look.
+func (v *invocation) otherTree() string {
+	if !v.p.Readonly || v.changes || v.b.Remote {
+		return ""
+	}
+	return git.Elsewhere(&v.b.Collector, v.run.Cwd)
+}
+
+// looksElsewhere adds the read of the repository that a run of git looks at, unless that is the
+// project's: of its history and its files, whichever the words name. A run that does more
+// than look obeys what nothing is known of.
+func (v *invocation) looksElsewhere() {
+	switch {
+	case !v.p.Repository:
+		return
+	case !v.run.Readonly:
+		if v.tree != "" {
+			v.b.Unknown(v.at.From, v.foreign)
+		}
+		return
+	}
+	tree := v.tree
+	if tree == "" {
+		where, at := v.b.Paths.Folder(v.run.Cwd)
+		if where.Has(effects.InProject) || where.Has(effects.Worktree) || v.printsOwnInfo() {
+			return
+		}
+		around := obeys.Surroundings(&v.b.Collector)
+		tree = cmp.Or(around.TreeAbove(at), at)
+	}
+	e := v.b.Operand(effects.KindRead, tree, "", v.at.From)
+	if len(v.subs) > 0 && git.PrintsTracked(v.subs[0]) {
+		v.b.Paths.Recurse(&e, false)
+	} else {
+		v.b.Paths.RecurseTracked(&e)
+	}
+	// An allow of the run is none of what is read: a line for git log says nothing of where.
+	e.Via = &effects.Via{Effect: v.index, Arg: 0}
+	v.b.Add(e)
 }
 
 // repositorySecrets adds the reads of secrets that git prints from its own data.
@@ -40,7 +86,7 @@ func (v *invocation) repositorySecrets() {
 	}
 	r := git.Run{
 		Call: &v.b.Collector, Sub: v.subs[0], Args: v.args, Flags: v.flags, Operands: v.operands, Dashes: v.dashes, Unparsed: v.unparsed,
-		Cwd: v.run.Cwd, From: v.at.From, Into: wordEffects{v},
+		Cwd: v.run.Cwd, Tree: v.tree, From: v.at.From, Into: wordEffects{v},
 	}
 	r.Secrets()
 }
@@ -77,6 +123,7 @@ func (v *invocation) readonly() {
 		}
 	}
 	v.run.Readonly = ok
+	v.looksElsewhere()
 	v.reformats()
 	switch {
 	case ok || p.Changing == "":

@@ -51,6 +51,8 @@ type invocation struct {
 	makeWords         int             // the number of these, and of variables for them
 	makePrograms      []string        // values of these, which may be programs
 	targetFiles       []string        // makefiles that are named
+	foreign           string          // why git does not work on the project's repository, "" if it does
+	tree              string          // the working tree that it looks at instead, "" if not known
 
 	obeyed     obeys.Run // once it is needed
 	subsMemory [4]string

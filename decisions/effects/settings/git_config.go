@@ -57,7 +57,7 @@ func readGitConfig(text string) ([]entry, error) {
 // Repository returns why the repository's configuration has, or may get, a setting
 // that is not harmless to a read-only command; "" if it has none.
 func (a *Surroundings) Repository(s *Format, dir string) string {
-	tree := a.treeAbove(dir)
+	tree := a.TreeAbove(dir)
 	if tree == "" {
 		return "" // no repository: git has nothing to read
 	}
@@ -231,8 +231,8 @@ func indexEntries(data []byte, checksum int) (links []string, outside, ok bool) 
 	return links, outside, true
 }
 
-// treeAbove returns the nearest folder upwards that holds .git, "" if there is none.
-func (a *Surroundings) treeAbove(dir string) string {
+// TreeAbove returns the nearest folder upwards that holds .git, "" if there is none.
+func (a *Surroundings) TreeAbove(dir string) string {
 	for range MaxObeyedDepth {
 		if a.Files.Exists(paths.Child(dir, ".git")) {
 			return dir

@@ -220,7 +220,7 @@ func (c *settingsCheck) inProject(p string) bool {
 // or the folder of the run.
 func (c *settingsCheck) top() string {
 	if o := c.own; !o.rooted {
-		o.root, o.rooted = c.treeAbove(o.run.Folder), true
+		o.root, o.rooted = c.TreeAbove(o.run.Folder), true
 	}
 	if c.own.root == "" {
 		return c.own.run.Folder

@@ -98,12 +98,12 @@ func shellCases(t *testing.T, file string) {
 }
 
 // TestGitInWorktree: git is understood in another working tree of the project's
-// repository, whose configuration is the same, and in no other repository.
+// repository, whose configuration is the same, and in no other repository that says which programs run.
 func TestGitInWorktree(t *testing.T) {
 	const tree, admin = "/home/ana/trees/fix", effectstest.Cwd + "/.git/worktrees/fix"
 	fs := effectstest.Files()
 	fs.Dir(effectstest.Cwd+"/.git/objects").File(tree+"/.git", "gitdir: "+admin+"\n").File(admin+"/gitdir", tree+"/.git\n").File(admin+"/commondir", "../..\n")
-	fs.File("/home/ana/other/.git/HEAD", "").Dir("/home/ana/trees/plain")
+	fs.File("/home/ana/other/.git/HEAD", "").File("/home/ana/other/.git/config", "[core]\n\tpager = ./x\n").Dir("/home/ana/trees/plain")
 	for dir, want := range map[string]bool{tree: true, tree + "/src": true, "/home/ana/other": false, "/home/ana/trees/plain": false} {
 		b := shellBuilder(effectstest.Table(t), fs)
 		Text(b, "git -C "+dir+" status", effectstest.Cwd, "command")
