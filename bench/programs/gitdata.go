@@ -130,7 +130,7 @@ func (t *trial) ownData(ctx context.Context, pairs int) (*ownDataTotals, error) 
 }
 
 // settingsTried is how many settings there are for each that is tried by itself.
-const settingsTried = 12
+const settingsTried = 16
 
 func isSetting(p preparation) bool { return strings.HasPrefix(p.name, "setting ") }
 

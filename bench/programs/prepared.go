@@ -68,7 +68,7 @@ func preparations() ([]preparation, error) {
 			continue
 		}
 		for _, c := range configs {
-			for _, value := range []string{"$CANARY", "true", "$OUT/x", "!$CANARY", ".hooks", "always"} {
+			for _, value := range []string{"$CANARY", "true", "$OUT/x", "!$CANARY", ".hooks", "always", "+refs/*:refs/*", "1", "../outside/x"} {
 				all = append(all, preparation{name: "setting " + key + "=" + value + " in " + c.name, xdg: c.xdg, text: attributed + fmt.Sprintf(
 					`mkdir -p .hooks $(dirname "%[1]s"); for h in post-checkout post-index-change reference-transaction pre-commit; do cp $CANARY .hooks/$h; done; git config -f "%[1]s" %[2]s "%[3]s"`, c.name, key, value)})
 			}
@@ -191,6 +191,10 @@ var prepared = []preparation{
 	{name: "ignored names are elsewhere", text: `rm -f .gitignore; ln -s $OUT/x .gitignore; git config -f ~/.gitconfig core.excludesFile ~/.ssh/id_rsa`},
 	{name: "modules are elsewhere", text: `ln -s ~/.ssh/id_rsa .gitmodules`},
 	{name: "branches are set up", text: `git config branch.autoSetupMerge always`},
+	{name: "branches are fetched", text: `git config remote.origin.fetch '+refs/heads/*:refs/heads/*'`},
+	{name: "all is fetched", text: `git config remote.origin.fetch '+refs/*:refs/*'`},
+	{name: "branches are fetched by the person", text: `git config -f ~/.gitconfig remote.x.url x; git config -f ~/.gitconfig remote.x.fetch 'refs/heads/main:refs/heads/main'`},
+	{name: "branches are fetched by the old files", text: `mkdir -p .git/remotes; printf 'URL: x\nPull: refs/heads/*:refs/heads/*\n' > .git/remotes/x`},
 	{name: "branches inherit", text: `git config -f ~/.gitconfig branch.autoSetupMerge inherit`},
 	{name: "sparse", text: `git config core.sparseCheckout true; echo /src > .git/info/sparse-checkout`},
 	{name: "shared", text: `git config core.sharedRepository all`},

@@ -44,6 +44,9 @@ func plainSetting(e *entry, change *GitChange, own bool) bool {
 		return e.value == "0"
 	case name == "core.bare", name == "core.fsmonitor":
 		return e.value == "false"
+	case name == "remote.*.fetch": // a new branch of one that is fetched is set up to follow it, in the settings
+		_, to, _ := strings.Cut(e.value, ":")
+		return change.Branch == "" || to == "" || strings.HasPrefix(to, "refs/remotes/") || strings.HasPrefix(to, "refs/tags/")
 	case name == "branch.autosetupmerge": // always and inherit write settings
 		return e.value == "true" || e.value == "false" || e.value == "simple"
 	case change.Commits && (section == "diff" || section == "rerere" || section == "notes" || section == "gpg"):
