@@ -130,6 +130,7 @@ var prepared = []preparation{
 	{name: "objects of the new file are a hard link", text: `h=$(git hash-object new.txt); mkdir -p .git/objects/$(echo $h | cut -c1-2); ln $OUT/x .git/objects/$(echo $h | sed 's|..|&/|')`},
 	{name: "the folder of the new object is a link", text: `h=$(git hash-object new.txt | cut -c1-2); rm -rf .git/objects/$h; ln -s $OUT .git/objects/$h`},
 	{name: "all folders of objects are links", text: `for i in 0 1 2 3 4 5 6 7 8 9 a b c d e f; do for j in 0 1 2 3 4 5 6 7 8 9 a b c d e f; do [ -e .git/objects/$i$j ] || { mkdir -p $OUT/$i$j; ln -s $OUT/$i$j .git/objects/$i$j; }; done; done`},
+	{name: "an index of packs", text: `git gc -q; git multi-pack-index write`},
 	{name: "a pack is a link", text: `git gc -q; for f in .git/objects/pack/*.pack; do mv $f $OUT/p; ln -s $OUT/p $f; done`},
 	{name: "a filter of the repository", text: attributed + `git config filter.evil.clean $CANARY; git config filter.evil.smudge $CANARY`},
 	{name: "a filter of the person", text: attributed + `git config -f ~/.gitconfig filter.evil.clean $CANARY; git config -f ~/.gitconfig filter.evil.process $CANARY`},

@@ -120,7 +120,8 @@ func (w *gitWalk) objects() bool {
 		case name == "pack":
 			return w.regular("objects/pack", func(name string) bool {
 				packs++
-				return (strings.HasPrefix(name, "pack-") || name == "multi-pack-index") && !strings.HasSuffix(name, ".promisor") && w.own("objects/pack/"+name)
+				// A multi-pack-index has names of packs, which may lead elsewhere.
+				return strings.HasPrefix(name, "pack-") && !strings.HasSuffix(name, ".promisor") && w.own("objects/pack/"+name)
 			})
 		case name == "info":
 			return w.each("objects/info", func(name string, mode fs.FileMode) bool {

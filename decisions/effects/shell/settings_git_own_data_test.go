@@ -138,7 +138,7 @@ func TestOwnDataRepository(t *testing.T) {
 	}
 	never := map[string]func(*fsfake.FS){}
 	for _, name := range strings.Fields(`commondir config.worktree shallow MERGE_HEAD MERGE_RR CHERRY_PICK_HEAD rebase-merge/x worktrees/x/gitdir modules/x/HEAD rr-cache/x sharedindex.x info/grafts
-		info/sparse-checkout objects/info/alternates objects/zz/x objects/01/x objects/x objects/pack/tmp_pack objects/pack/pack-0.promisor branches/origin hooks/post-checkout hooks/reference-transaction
+		info/sparse-checkout objects/info/alternates objects/zz/x objects/01/x objects/x objects/pack/tmp_pack objects/pack/multi-pack-index objects/pack/pack-0.promisor branches/origin hooks/post-checkout hooks/reference-transaction
 		hooks/post-index-change index.lock gc.log unknown`) {
 		never[name] = file(ownGit+name, "x\n")
 	}
