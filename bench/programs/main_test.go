@@ -104,7 +104,7 @@ func TestOwnData(t *testing.T) {
 		t.Fatal(err)
 	}
 	lines := [][]string{{"git", "add", "new.txt"}, {"git", "commit", "-m", "x"}, {"git", "checkout", "-b", "new"}}
-	for name, allowed := range map[string]int{"plain": 3, "staged": 3, "packed objects": 3, "a filter of the repository": 0, "hook reference-transaction": 0, "link to a copy logs": 0} {
+	for name, allowed := range map[string]int{"plain": 3, "staged": 3, "packed objects": 3, "branches are fetched": 2, "a filter of the repository": 0, "hook reference-transaction": 0, "link to a copy logs": 0} {
 		all, err := preparations()
 		if err != nil {
 			t.Fatal(err)
