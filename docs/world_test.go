@@ -91,7 +91,8 @@ func newWorld(t *testing.T, r rules) *world {
 		w.project+"/.github/workflows/", w.project+"/testdata/server.key", w.project+"/scripts/lint.sh", w.project+"/tools/gen.py",
 		home+"/.ssh/id_ed25519", home+"/notes/today.md", home+"/scratch/.git/", "/usr/bin/git", "/usr/include/", "/tmp/", "/etc/hosts",
 	)
-	fs.File(w.project+"/.git/HEAD", "ref: refs/heads/main\n")
+	fs.File(w.project+"/.git/HEAD", "ref: refs/heads/main\n").File(w.project+"/.git/refs/heads/main", strings.Repeat("0", 40)+"\n").
+		File(w.project+"/.git/config", "[core]\n\trepositoryformatversion = 0\n").Dir(w.project + "/.git/objects")
 	if err := store.Prepare(t.Context(), uid, w.project); err != nil {
 		t.Fatal(err)
 	}

@@ -28,6 +28,7 @@ var inProfiles = map[string][]string{
 	"base/careful.rego":    {"careful"},
 	"base/balanced.rego":   {"balanced", "unattended"},
 	"base/format.rego":     {"balanced", "unattended"},
+	"base/own_data.rego":   {"balanced"},
 	"base/unattended.rego": {"unattended"},
 }
 

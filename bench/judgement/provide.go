@@ -17,7 +17,7 @@ import (
 // provide makes the files that the runs of a call had where the call was made: the
 // folder that they run in, the repository that git works on, the project's script
 // that they execute, the targets that they name, the environment that they
-// activate. main is the checkout of the repository. Remembered answers are bound to
+// activate, the files that they stage. main is the checkout of the repository. Remembered answers are bound to
 // the text of such files: without them permd would ask every time. Other files that
 // a call touches are not made.
 func (w *world) provide(list []effects.Effect, root, main string) {
@@ -43,11 +43,24 @@ func (w *world) provide(list []effects.Effect, root, main string) {
 			if r.Program == "mise" {
 				w.miseTasks(r)
 			}
+			if r.Program == "git" && r.Subcommand == "add" {
+				w.staged(r, root)
+			}
 		case r.Program == "git":
 			w.outside(r.Cwd, main)
 		}
 		if r.Script != nil && within(r.Script.Path, root) {
 			w.add(r.Script.Path, "true\n")
+		}
+	}
+}
+
+// staged makes the files that git add names, which it would not find otherwise. A name without a
+// suffix may be that of a folder.
+func (w *world) staged(r *effects.Run, root string) {
+	for _, word := range r.Args {
+		if file := lexpath.Abs(r.Cwd, word); path.Ext(word) != "" && !strings.ContainsAny(word, "*?[:$") && word[0] != '-' && within(file, root) {
+			w.add(file, "x\n")
 		}
 	}
 }

@@ -119,7 +119,7 @@ func (c *checker) check(w *place, words []string, r *run, list []effects.Effect)
 	seen := map[string]bool{}
 	add := func(what, detail string) {
 		detail = strings.NewReplacer(w.project+"/", "", w.home+"/", "~/", w.root, "ROOT").Replace(detail)
-		if c.excused(what, detail) {
+		if c.excused(what, detail, words) {
 			return
 		}
 		text := what + " " + changing.ReplaceAllString(detail, "…")
@@ -222,16 +222,25 @@ func readsSecret(list []effects.Effect) bool {
 func (c *checker) forgive() {
 	c.first = map[string]string{}
 	for _, e := range exceptions {
-		if slices.Contains(strings.Fields(e.programs), c.name) {
+		if slices.ContainsFunc(strings.Fields(e.programs), func(p string) bool {
+			program, _, _ := strings.Cut(p, "/")
+			return program == c.name
+		}) {
 			c.excuses = append(c.excuses, e)
 		}
 	}
 }
 
+// of reports whether an exception is about a run of a program.
+func (e *exception) of(name string, words []string) bool {
+	list := strings.Fields(e.programs)
+	return slices.Contains(list, name) || len(words) > 1 && slices.Contains(list, name+"/"+words[1])
+}
+
 // excused reports whether an exception covers what a run did.
-func (c *checker) excused(what, detail string) bool {
+func (c *checker) excused(what, detail string, words []string) bool {
 	for _, e := range c.excuses {
-		if e.what != what {
+		if e.what != what || !e.of(c.name, words) {
 			continue
 		}
 		for _, p := range strings.Fields(e.which) {

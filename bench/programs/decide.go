@@ -75,7 +75,7 @@ func (j *judge) decide(ctx context.Context, w *place, words []string) (decisions
 		return "", nil, fmt.Errorf("writing a call: %w", err)
 	}
 	n := 0
-	fs := paths.OSFS{}
+	fs := machine{etc: w.etc}
 	e, err := decisions.NewEngine(decisions.Config{
 		Policy: fixedPolicy{j.snap}, Memory: noMemory{}, Journal: noJournal{}, FS: fs, PID: os.Getpid(),
 		Now: time.Now, Log: slog.New(slog.DiscardHandler), NewID: func() string { n++; return strconv.Itoa(n) },
@@ -84,11 +84,15 @@ func (j *judge) decide(ctx context.Context, w *place, words []string) (decisions
 		return "", nil, err
 	}
 	uid := user()
+	env := map[string]string{"HOME": w.home, "USER": "dev"}
+	if w.xdg {
+		env["XDG_CONFIG_HOME"] = filepath.Join(w.home, "xdg")
+	}
 	r := &decisions.Request{
 		Peer: decisions.Peer{UID: uid, PID: 7},
 		Call: effects.Call{
 			ID: "call", Protocol: "permd", Tool: effects.Tool{Name: "Bash"}, Agent: effects.Party{Name: "claude-agent-acp"}, Input: input, Cwd: w.project,
-			User: effects.User{UID: uid, Name: "dev", Home: w.home, Env: map[string]string{"HOME": w.home, "USER": "dev"}},
+			User: effects.User{UID: uid, Name: "dev", Home: w.home, Env: env},
 		},
 		Session: decisions.SessionRef{ID: "session", Conn: 1},
 	}
@@ -98,4 +102,18 @@ func (j *judge) decide(ctx context.Context, w *place, words []string) (decisions
 	}
 	world := tools.World{FS: fs, Table: j.snap.Table(), Profiles: j.snap.Profiles()}
 	return got[0].Verdict, world.Effects(&r.Call).Effects, nil
+}
+
+// machine is the machine's file system with other settings of git for the whole system.
+type machine struct {
+	paths.OSFS
+	etc string // the folder that they are in, "" for the machine's own
+}
+
+// ReadFile implements [effects.FS].
+func (m machine) ReadFile(file string, limit int64) ([]byte, error) {
+	if m.etc != "" && file == "/etc/gitconfig" {
+		file = filepath.Join(m.etc, "gitconfig")
+	}
+	return m.OSFS.ReadFile(file, limit)
 }

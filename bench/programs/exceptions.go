@@ -4,7 +4,7 @@ package main
 // with the reason why it is harmless. docs/programs.md lists the exceptions that
 // were needed.
 type exception struct {
-	programs string // names of programs, separated by blanks
+	programs string // names of programs, or PROGRAM/SUBCOMMAND, separated by blanks
 	what     string // runs, writes, connects, reads, calls
 	which    string // patterns, separated by blanks; ~/ is the home
 	why      string
@@ -14,6 +14,8 @@ var exceptions = []exception{
 	{"git", "reads", ".git/** **/.gitattributes **/.gitignore .gitmodules ~/.gitconfig .attributes", "reads its repository, attributes, ignored names and settings"},
 	{"git", "reads", "a.txt b.txt main.go go.mod package.json src/** .mailmap", "reads files of the repository that have changed, to compare them"},
 	{"git", "writes", ".git/index.lock .git/index .git/objects/** .git/*.lock", "refreshes what it knows of files' times in .git/index"},
+	{"git/add", "reads", "**", "reads the files that it stages (`git add`)"},
+	{"git/commit git/checkout git/switch", "writes", ".git/COMMIT_EDITMSG .git/HEAD .git/logs/** .git/refs/heads/**", "writes the commit or the branch, and its log (`git commit`)"},
 	{"git", "runs", "/usr/bin/basename /usr/bin/envsubst /usr/bin/gettext /usr/bin/sed /usr/bin/uname /usr/lib/git-core/** /usr/libexec/git-core/**", "runs parts of itself, of which some are shell scripts (`git submodule status`)"},
 	{"npm npx", "writes", "~/.npm ~/.npm/_logs ~/.npm/_logs/** ~/.npm/_update-notifier-last-checked ~/.npm/_cacache ~/.npm/_cacache/**", "keeps logs and a cache in ~/.npm"},
 	{"npm npx", "connects", "**", "asks its registry for a newer npm, once a day"},

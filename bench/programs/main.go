@@ -36,11 +36,23 @@ func main() {
 	asJSON := flag.Bool("json", false, "print outcomes as JSON, one a line")
 	results := flag.String("results", "", "a file that outcomes are added to; without -only, programs that are in it are not tried again, and -write takes the last outcome of each")
 	write := flag.Bool("write", false, "write the outcomes into docs/programs.md")
+	ownData := flag.Int("git", 0, "run git's commands that change its own data in repositories that are prepared in each way by itself, and then in this many pairs")
 	verbose := flag.Bool("v", false, "print each command line with its outcome")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	t := &trial{limit: *limit, max: *most, each: *every, until: time.Now().Add(*within), keep: *keep, verbose: *verbose, random: *random, seed: *seed, posix: *posix}
+	if *ownData > 0 {
+		ok, err := gitOnly(ctx, t, *ownData)
+		if err != nil {
+			fmt.Fprintf(os.Stderr, "programs: error: %v\n", err)
+		}
+		if err != nil || !ok {
+			stop()
+			os.Exit(1)
+		}
+		return
+	}
 	ok, err := all(ctx, t, *only, *results, *install, *asJSON, *write)
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "programs: error: %v\n", err)
@@ -125,4 +137,20 @@ func prefixed(with, text string) string {
 		return ""
 	}
 	return with + text
+}
+
+// gitOnly runs the commands of git that change its own data, and prints the totals.
+func gitOnly(ctx context.Context, t *trial, pairs int) (bool, error) {
+	totals, err := t.ownData(ctx, pairs)
+	if totals == nil {
+		return false, err
+	}
+	fmt.Printf("%d runs allowed, %d of them ended well; %d asked, of which %d ran nevertheless and %d did more; %s\n", totals.allowed, totals.done, totals.asked, totals.tried, totals.astray, differences(len(totals.findings)))
+	for _, f := range totals.findings {
+		fmt.Println("   ", f)
+	}
+	if len(totals.failed) > 0 {
+		fmt.Println("preparations that failed:", strings.Join(totals.failed, "; "))
+	}
+	return len(totals.findings) == 0, err
 }

@@ -22,6 +22,8 @@ type place struct {
 	now     []hostile
 	path    string // further folders of programs
 	posix   bool   // POSIXLY_CORRECT is set
+	xdg     bool   // XDG_CONFIG_HOME is ~/xdg
+	etc     string // the folder with the system's settings of git, "" for none
 }
 
 // secret is the beginning of each value that no program may print.
@@ -177,6 +179,12 @@ func (w *place) env() []string {
 	}
 	if w.posix {
 		env = append(env, "POSIXLY_CORRECT=1")
+	}
+	if w.xdg {
+		env = append(env, "XDG_CONFIG_HOME="+filepath.Join(w.home, "xdg"))
+	}
+	if w.etc != "" {
+		env = append(env, "GIT_CONFIG_NOSYSTEM=0", "GIT_CONFIG_SYSTEM="+filepath.Join(w.etc, "gitconfig"))
 	}
 	return env
 }

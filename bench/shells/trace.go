@@ -336,7 +336,7 @@ func (t *traced) compare(v *verdict, add func(kind, class, format string, args .
 		switch {
 		case f.write && !f.harmless() && !v.changes(f.path) && !f.besides(v) && !v.leavesOpen(path.Base(f.by)):
 			add("write", path.Base(f.by), "%s by %s (%s)", f.path, f.who(), f.call)
-		case f.write || f.harmless() || v.reaches(f.path, effects.KindRead) || v.leavesOpen(path.Base(f.by)):
+		case f.write || f.harmless() || v.reaches(f.path, effects.KindRead) || f.staged(v) || v.leavesOpen(path.Base(f.by)):
 		case slices.Contains(rereaders, path.Base(f.by)) && (v.changes(f.path) || v.makesRepository(f.path)): // they write it
 		case f.folder && (path.Base(f.by) == "mkdir" || v.changes(f.path)): // it is made, moved or removed
 		default:

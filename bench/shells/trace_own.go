@@ -9,18 +9,22 @@ import (
 	"strings"
 
 	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/decisions/effects/paths"
 	"github.com/permd/permd/internal/lexpath"
 )
 
 // besides reports whether a program makes a file in addition to one that the
 // decision has: the folders above a new one, temporary files that are renamed when
-// complete, what git keeps in a repository that it makes.
+// complete, what git keeps in a repository that it makes, and its own data.
 func (f *touched) besides(v *verdict) bool {
 	name := path.Base(f.by)
 	if slices.Contains(temporaries, name) && temporary.MatchString(path.Base(f.path)) {
 		return true
 	}
 	if name == "git" && (v.changes(strings.TrimSuffix(f.path, ".lock")) || v.makesRepository(f.path)) {
+		return true
+	}
+	if name == "git" && v.keepsOwnData() && gitData.MatchString(f.path) {
 		return true
 	}
 	if name == "mktemp" && v.makesTemporary(f.path) {
@@ -30,6 +34,13 @@ func (f *touched) besides(v *verdict) bool {
 		return true
 	}
 	return (name == "mkdir" || name == "git" || name == "patch" || name == "install" || name == "cp" || name == "tar" || name == "unzip") && v.below(f.path, effects.KindWrite)
+}
+
+// staged reports whether git reads a file of the project that is no secret, in order to
+// keep it.
+func (f *touched) staged(v *verdict) bool {
+	rel, ok := lexpath.RelBelow(project, f.path)
+	return ok && path.Base(f.by) == "git" && v.keepsOwnData() && !paths.Guarded().Match(lexpath.Fold("/"+rel), "").Has(effects.Secret)
 }
 
 // makesTemporary reports whether a path is one that mktemp makes of a template, or of its
@@ -57,6 +68,11 @@ func (v *verdict) makesRepository(p string) bool {
 		return e.Kind == effects.KindWrite && e.Via != nil && v.effects[e.Via.Effect].Run != nil && v.effects[e.Via.Effect].Run.Subcommand == "init" &&
 			lexpath.In(e.File.Path, trees[v.tree].resolve(p, true))
 	})
+}
+
+// keepsOwnData reports whether a run of the decision may change what git keeps of the project.
+func (v *verdict) keepsOwnData() bool {
+	return slices.ContainsFunc(v.effects, func(e effects.Effect) bool { return e.Run != nil && e.Run.OwnData })
 }
 
 // below reports whether the decision has an effect below a folder.
@@ -90,6 +106,7 @@ func (r *ran) own() bool {
 var (
 	ownTemplate = regexp.MustCompile(`^tmp\.[A-Za-z0-9]{10}$`)
 	lastXs      = regexp.MustCompile(`^(.*?)(X{3,})([^X]*)$`)
+	gitData     = regexp.MustCompile(`^` + regexp.QuoteMeta(project) + `/\.git/(objects|refs/heads|logs)(/|$)|^` + regexp.QuoteMeta(project) + `/\.git/(HEAD|index|COMMIT_EDITMSG)(\.lock)?$`)
 	temporaries = []string{"sed", "sort", "tac", "zip", "patch", "ln"}
 	temporary   = regexp.MustCompile(`^(sed|sort|tac|Cu)[A-Za-z0-9]{6}$|^zi[A-Za-z0-9]{6}$|^p[pieo][A-Za-z0-9]{6}$|\.[ro][A-Za-z0-9]{6}$|^\..*\.(rej|orig)$`)
 )

@@ -17,14 +17,16 @@ import (
 // Upper bounds of the questions of two ordinary days, as they are measured. They may only
 // become lower.
 const (
-	dayOneQuestions = 57
+	dayOneQuestions = 52
 	dayTwoQuestions = 3 // without those that the edits between the days explain
 )
+
+const aCommit = "0123456789012345678901234567890123456789\n"
 
 // dayFiles are the files of the two projects of testdata/days/calls.txt.
 var dayFiles = map[string]map[string]string{
 	"shop": {
-		".git/HEAD": "ref: refs/heads/main\n", ".git/config": "[core]\n\trepositoryformatversion = 0\n",
+		".git/HEAD": "ref: refs/heads/main\n", ".git/config": "[core]\n\trepositoryformatversion = 0\n", ".git/refs/heads/main": aCommit, ".git/objects/info/packs": "",
 		"go.mod": "module example.com/shop\n", "go.sum": "", "README.md": "# shop\n", "main.go": "package main\n\nfunc main() {}\n",
 		"cmd/shop/main.go": "package main\n\nfunc main() {}\n", "c.out": "mode: set\n",
 		"internal/cart/cart.go": "package cart\n", "internal/cart/cart_test.go": "package cart\n", "internal/cart/old.go": "package cart\n",
@@ -32,7 +34,7 @@ var dayFiles = map[string]map[string]string{
 		"docker-compose.yml": "services:\n  shop:\n    image: shop\n", "scripts/seed.sh": "#!/bin/sh\ncurl -s localhost:8080/seed\n",
 	},
 	"web": {
-		".git/HEAD": "ref: refs/heads/main\n", ".git/config": "[core]\n\trepositoryformatversion = 0\n",
+		".git/HEAD": "ref: refs/heads/main\n", ".git/config": "[core]\n\trepositoryformatversion = 0\n", ".git/refs/heads/main": aCommit, ".git/objects/info/packs": "",
 		"package.json": `{"name":"web","scripts":{"build":"vite build","test":"vitest","lint":"eslint src","dev":"vite"}}` + "\n",
 		"src/app.js":   "let a = 1\n", "src/cart.js": "let b = 2\n", "scripts/gen.js": "console.log(1)\n", "api/main.py": "print(1)\n",
 		"tests/test_api.py": "def test_api(): pass\n", "requirements.txt": "pytest\n", "pyproject.toml": "[project]\nname = \"web\"\n",

@@ -213,6 +213,10 @@ type Run struct {
 	// Readonly is set only when every option and operand is known not to
 	// change anything.
 	Readonly bool
+	// OwnData is set only when all that the run changes is the program's own data in the
+	// project (what git has staged, its commits and branches), and nothing that it obeys
+	// there makes it do more.
+	OwnData bool
 	// Reformats is set only when all that the run changes are files in the effects, which it
 	// puts into its own format, and nothing that it obeys in the project makes it do more.
 	Reformats bool

@@ -236,6 +236,7 @@ func (f *fields) run(in *decisions.Input, r *effects.Run) {
 	f.str(partStdin, keyStdin, string(stdin))
 	f.str(partCwd, keyCwd, r.Cwd)
 	f.flag(partReadonly, keyReadonly, r.Readonly)
+	f.flag(partOwnData, keyOwnData, r.OwnData)
 	f.flag(partReformats, keyReformats, r.Reformats)
 	f.flag(partKnown, keyKnown, r.Known)
 	f.str(partDoes, keyDoes, r.Does)

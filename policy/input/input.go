@@ -61,6 +61,7 @@ const (
 	partCwd
 	partScript
 	partReadonly
+	partOwnData
 	partReformats
 	partKnown
 	partDoes
@@ -112,7 +113,7 @@ var (
 	fieldParts = map[string]Parts{
 		"kind": 0, "text": partText, "tags": partTags, "from": partFrom, "claimed": partClaimed, "declared": partDeclared, "shell": partShell, "by": partBy,
 		"program": PartProgram, "executable": partExecutable, "args": partArgs, "subcommand": partSubcommand,
-		"flags": partFlags, "operands": partOperands, "stdin": partStdin, "cwd": partCwd, "script": partScript, "readonly": partReadonly,
+		"flags": partFlags, "operands": partOperands, "stdin": partStdin, "cwd": partCwd, "script": partScript, "readonly": partReadonly, "own_data": partOwnData,
 		"reformats": partReformats,
 		"known":     partKnown, "does": partDoes, "harmless_from": partHarmlessFrom, "harmful": partHarmful,
 		"options_from": partOptionsFrom, "path": partPath, "given": partGiven,
@@ -146,7 +147,7 @@ var (
 	keyRaw, keyArguments, keyShell             = key("raw"), key("arguments"), key("shell")
 	keySecrets, keyAuthorizations, keyScopes   = key("secrets"), key("authorizations"), key("scopes")
 	keyClaimedUser, keyDestructive             = key("claimed_user"), key("destructive")
-	keyOperands, keyDoes, keyMoved             = key("operands"), key("does"), key("moved")
+	keyOperands, keyDoes, keyMoved, keyOwnData = key("operands"), key("does"), key("moved"), key("own_data")
 	keyDeclared, keyReformats                  = key("declared"), key("reformats")
 )
 

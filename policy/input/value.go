@@ -38,12 +38,12 @@ const rawParts = PartRaw | PartArguments
 const Keyed = AllParts &^ (rawParts | PartNow)
 
 // Narrow are the parts that have few values, compared with the number of calls.
-const Narrow = partTags | partClaimed | partDeclared | partShell | PartProgram | partStdin | partReadonly | partReformats | partKnown | partRecursive | partMethod
+const Narrow = partTags | partClaimed | partDeclared | partShell | PartProgram | partStdin | partReadonly | partOwnData | partReformats | partKnown | partRecursive | partMethod
 
 // The types of parts; those of no other type are texts.
 const (
 	others  = rawParts | PartNow | partSession | partProject | partUser | partCallTool | partScript | partHarmful | partCredentials
-	flags   = partClaimed | partDeclared | partShell | partByInherent | partReadonly | partReformats | partKnown | partRecursive | partDestructive
+	flags   = partClaimed | partDeclared | partShell | partByInherent | partReadonly | partOwnData | partReformats | partKnown | partRecursive | partDestructive
 	numbers = partHarmlessFrom | partOptionsFrom | partPort
 	lists   = partTags | partCallKinds | partCallTags | partCallDefects | partArgs | partByArgs | partFlags | partOperands
 )

@@ -88,7 +88,7 @@ func listInput(e *effects.Effect, all []effects.Effect) map[string]any {
 		r := e.Run
 		for k, v := range map[string]any{
 			"program": r.Program, "executable": r.Executable, "args": r.Args, "subcommand": r.Subcommand,
-			"flags": r.Flags, "stdin": string(r.Stdin), "cwd": r.Cwd, "readonly": r.Readonly, "reformats": r.Reformats,
+			"flags": r.Flags, "stdin": string(r.Stdin), "cwd": r.Cwd, "readonly": r.Readonly, "own_data": r.OwnData, "reformats": r.Reformats,
 			"known": r.Known, "harmless_from": r.HarmlessFrom, "harmful": r.Harmful, "options_from": r.OptionsFrom,
 		} {
 			out[k] = v

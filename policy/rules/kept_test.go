@@ -211,7 +211,7 @@ func (g *inputs) changeOnce(t *rapid.T, in *decisions.Input) {
 	}
 	if run := e.Run; run != nil {
 		changes = append(changes, text(&run.Program), text(&run.Executable), list(&run.Args), text(&run.Subcommand), list(&run.Flags),
-			list(&run.Operands), func() { run.Operands = nil }, text(&run.Cwd), flip(&run.Readonly), flip(&run.Reformats), flip(&run.Known),
+			list(&run.Operands), func() { run.Operands = nil }, text(&run.Cwd), flip(&run.Readonly), flip(&run.OwnData), flip(&run.Reformats), flip(&run.Known),
 			number(&run.HarmlessFrom), number(&run.OptionsFrom), func() { run.Harmful = rapid.SliceOfN(rapid.IntRange(0, 2), 0, 2).Draw(t, "harmful") },
 			func() { run.Script = &effects.Script{Path: g.word(t), SHA256: g.word(t)} }, func() { run.Script = nil },
 			func() {

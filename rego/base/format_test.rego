@@ -7,7 +7,7 @@ import rego.v2
 formats(more) := object.union(
 	{"effect": {
 		"kind": "run", "tags": ["in_project"], "claimed": false, "declared": false, "shell": true, "program": "gofmt", "subcommand": "", "args": ["-w", "a.go"],
-		"flags": ["-w"], "stdin": "none", "readonly": false, "reformats": true, "known": true, "does": "rewrites source files in go's format",
+		"flags": ["-w"], "stdin": "none", "readonly": false, "own_data": false, "reformats": true, "known": true, "does": "rewrites source files in go's format",
 	}},
 	{"effect": more},
 )

@@ -71,6 +71,8 @@ func Compact(e *effects.Effect) string {
 		switch {
 		case r.Readonly:
 			out.WriteString(" ro")
+		case r.OwnData:
+			out.WriteString(" own_data")
 		case r.Reformats:
 			out.WriteString(" reformats")
 		case !r.Known:

@@ -1,5 +1,5 @@
 // Package fsfake is a file system in memory for tests and benchmarks of the
-// code that makes effects, and for people's tests of their rules (package calltest). It implements effects.FS (without importing it) and
+// code that makes effects, and for people's tests of their rules (package calltest). It implements effects.FS and
 // nothing more: there are no times, only folders, files, links, devices and
 // components that cannot be read. Owners and permissions are only told.
 package fsfake
@@ -13,6 +13,7 @@ import (
 	"sync"
 	"syscall"
 
+	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/internal/lexpath"
 )
 
@@ -71,6 +72,11 @@ func (f *FS) Dir(p string) *FS { return f.put(p, node{mode: fs.ModeDir | 0o755})
 
 // File adds a regular file.
 func (f *FS) File(p, data string) *FS { return f.put(p, node{mode: 0o644, data: []byte(data)}) }
+
+// Linked adds a regular file that has another name, which is not known.
+func (f *FS) Linked(p, data string) *FS {
+	return f.put(p, node{mode: 0o644 | effects.ModeLinked, data: []byte(data)})
+}
 
 // Link adds a symbolic link; target is stored as written.
 func (f *FS) Link(p, target string) *FS {

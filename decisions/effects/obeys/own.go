@@ -19,18 +19,73 @@ var systemPrefixes = map[string][]string{"darwin": {"/opt/homebrew", "/usr/local
 
 // ownSettings returns what a file of the person's home says that may lead into the project.
 func (r *Run) ownSettings(around *settings.Surroundings, o *programs.Obeyed) string {
-	if around.Home == "" {
-		return ""
-	}
-	if why := r.ownFile(around, o, paths.Child(around.Home, o.Name)); why != "" {
-		return why
-	}
-	// Some processes of the person may have another folder for it than others.
-	rest, ok := strings.CutPrefix(o.Name, ".config/")
-	if dir := r.Call.Call.User.Env["XDG_CONFIG_HOME"]; ok && path.IsAbs(dir) && path.Clean(dir) != paths.Child(around.Home, ".config") {
-		return r.ownFile(around, o, path.Join(dir, rest))
+	for _, file := range r.ownNames(around, o.Name) {
+		if why := r.ownFile(around, o, file); why != "" {
+			return why
+		}
 	}
 	return ""
+}
+
+// ownNames returns the files that a name of a file of the person's home may stand for.
+func (r *Run) ownNames(around *settings.Surroundings, name string) []string {
+	if around.Home == "" {
+		return nil
+	}
+	files := []string{paths.Child(around.Home, name)}
+	// Some processes of the person may have another folder for it than others.
+	rest, ok := strings.CutPrefix(name, ".config/")
+	if dir := r.Call.Call.User.Env["XDG_CONFIG_HOME"]; ok && path.IsAbs(dir) && path.Clean(dir) != paths.Child(around.Home, ".config") {
+		files = append(files, path.Join(dir, rest))
+	}
+	return files
+}
+
+// OnlyOwnData returns what may make a command of git that changes its own data do more: the
+// repository, or the settings of the person or the system; "" if nothing does. Project
+// has to find nothing either.
+func (r *Run) OnlyOwnData(change *settings.GitChange) string {
+	folder := r.Call.Paths.Resolved(r.Run.Cwd, "")
+	if folder == "" {
+		return "a repository in its folder, of which nothing is known"
+	}
+	around := r.surroundings()
+	filters := false
+	for i := range r.Program.Obeys {
+		o := &r.Program.Obeys[i]
+		var files []string
+		switch {
+		case o.Settings == nil || !o.Settings.Own():
+			continue
+		case o.Home:
+			files = r.ownNames(around, o.Name)
+		case o.System:
+			files = systemNames(o.Name)
+		}
+		for _, file := range files {
+			setting, some := around.PlainOwn(o.Settings, change, file)
+			if setting != "" {
+				return setting + " in " + file
+			}
+			filters = filters || some
+		}
+	}
+	if why := around.Plain(folder, change); why != "" {
+		return why
+	}
+	if !filters || len(change.Files) == 0 && !change.Commits {
+		return ""
+	}
+	return around.Filtered(append(r.ownNames(around, ".config/git/attributes"), systemNames("/etc/gitattributes")...), change)
+}
+
+// systemNames returns the files that a name of a file of the system may stand for.
+func systemNames(name string) []string {
+	files := []string{name}
+	for _, prefix := range systemPrefixes {
+		files = append(files, prefix+name)
+	}
+	return files
 }
 
 // ownFile returns which setting of one of the person's own files, or of the system, may

@@ -227,6 +227,7 @@ var keyCases = map[string]struct{ person, org, nobody []string }{
 	"readonly_operands":   {person: []string{"readonly_operands: 0", "readonly_operands: 2"}, org: []string{"readonly_operands: 3", "readonly_operands: -1"}},
 	"readonly_with":       {org: []string{"readonly_with: [--plain]"}},
 	"alike":               {org: []string{"alike: true", "alike: false"}},
+	"own_data":            {person: []string{"own_data: false"}, org: []string{"own_data: true"}},
 	"reformats":           {person: []string{"reformats: false"}, org: []string{"reformats: true"}},
 	"reformats_unless":    {org: []string{"reformats_unless: [--plain]"}},
 	"readonly_alone":      {org: []string{"readonly_alone: [--plain]"}},

@@ -29,6 +29,7 @@ type traits struct {
 	ReadonlyWith  optionNames `yaml:"readonly_with" layer:"reading"`
 	ReadonlyAlone optionNames `yaml:"readonly_alone" layer:"reading"`      // options with which, as the only word, it is read-only
 	Alike         bool        `yaml:"alike" layer:"reading"`               // all operands are as dangerous as others
+	OwnData       bool        `yaml:"own_data" layer:"adds-if-false"`      // it changes only its own data in the project
 	Reformats     bool        `yaml:"reformats" layer:"adds-if-false"`     // what it writes to the files that it reads is these in its own format
 	ReformatsNot  optionNames `yaml:"reformats_unless" layer:"reading"`    // options with which it writes something else
 	Changing      string      `yaml:"unknown_if_changing" layer:"adds"`    // why a run that is not read-only is an unknown effect

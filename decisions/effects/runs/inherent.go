@@ -84,11 +84,16 @@ func (v *invocation) repositorySecrets() {
 	if len(v.subs) == 0 || v.run.Program != "git" {
 		return
 	}
-	r := git.Run{
+	r := v.ofGit()
+	r.Secrets()
+}
+
+// ofGit returns a run of a sub-command of git.
+func (v *invocation) ofGit() git.Run {
+	return git.Run{
 		Call: &v.b.Collector, Sub: v.subs[0], Args: v.args, Flags: v.flags, Operands: v.operands, Dashes: v.dashes, Unparsed: v.unparsed,
 		Cwd: v.run.Cwd, Tree: v.tree, From: v.at.From, Into: wordEffects{v},
 	}
-	r.Secrets()
 }
 
 // wordEffects adds effects of the words of an invocation.
@@ -123,6 +128,7 @@ func (v *invocation) readonly() {
 		}
 	}
 	v.run.Readonly = ok
+	v.run.OwnData = !ok && v.ownData()
 	v.looksElsewhere()
 	v.reformats()
 	switch {
@@ -156,6 +162,23 @@ func (v *invocation) unbound() {
 	if file != "" && v.run.Unbound == "" {
 		v.run.Unbound = "it obeys " + display.Display(file) + ", which says, or may say, more than is known to be harmless"
 	}
+}
+
+// ownData decides whether all that the run changes is the program's own data. What could
+// make it do more is no defect here: such a run only asks, as any other that changes
+// something.
+func (v *invocation) ownData() bool {
+	p := v.p
+	if !p.OwnData || v.changes || p.Unknown != "" || v.run.Program != "git" || len(v.subs) == 0 {
+		return false
+	}
+	r := v.ofGit()
+	change, ok := r.OwnChange()
+	if !ok {
+		return false
+	}
+	v.obeyed = obeys.Run{Call: &v.b.Collector, Program: p, Run: v.run, Args: v.args, Operands: v.operands}
+	return v.obeyed.Project() == "" && v.obeyed.Shim() == "" && v.obeyed.OnlyOwnData(&change) == ""
 }
 
 // rewrites reports whether the run puts files into the program's own format.
@@ -220,7 +243,7 @@ func (v *invocation) checksSyntax() bool {
 // it are not known.
 func (v *invocation) disturb() {
 	v.unpack()
-	if v.p.Rearranges {
+	if v.p.Rearranges && !v.run.OwnData {
 		v.b.Rearranged = append(v.b.Rearranged, v.b.Paths.Resolved(v.run.Cwd, ""))
 	}
 	if v.rearranges() && slices.ContainsFunc(v.args, func(w effects.Word) bool { return w.Dynamic() }) {

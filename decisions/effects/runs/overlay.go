@@ -21,6 +21,7 @@ func (v *invocation) applyOverlay(p *programs.Program) {
 	defer func() { b.inOverlay = false }()
 	run, found := v.interpretWith(p)
 	v.run.Readonly, v.run.Table = v.run.Readonly && run.Readonly, p.At
+	v.run.OwnData = v.run.OwnData && run.OwnData
 	if v.run.Reformats && !run.Reformats {
 		v.onlyChanges()
 	}

@@ -137,9 +137,32 @@ func gitLinks(data []byte, format string) (links []string, ok bool) {
 	if size == 0 {
 		return nil, false
 	}
-	links, outside, ok := indexEntries(data, size)
+	links, outside, _, ok := indexEntries(data, size)
 	return links, ok && !outside
 }
+
+// plainIndex reports whether such a list has nothing but files, in the versions that say
+// each name in full, and no extension but those that only repeat what is known
+// (gitformat-index, "Extensions").
+func plainIndex(data []byte) bool {
+	links, outside, rest, ok := indexEntries(data, checksums["sha1"])
+	if !ok || outside || len(links) > 0 || binary.BigEndian.Uint32(data[4:]) > 3 || bytes.Contains(data, []byte("sdir\x00\x00\x00\x00")) {
+		return false
+	}
+	for len(rest) > 0 {
+		if len(rest) < 8 || !slices.Contains(plainExtensions, string(rest[:4])) {
+			return false
+		}
+		size := binary.BigEndian.Uint32(rest[4:])
+		if uint64(size) > uint64(len(rest)-8) {
+			return false
+		}
+		rest = rest[8+size:]
+	}
+	return true
+}
+
+var plainExtensions = []string{"TREE", "REUC", "EOIE", "IEOT"}
 
 // checksums are the sizes of git's checksums in bytes, by extensions.objectFormat.
 var checksums = map[string]int{"sha1": 20, "sha256": 32}
@@ -167,22 +190,35 @@ func (a *Surroundings) objectFormat(git string) string {
 	return format
 }
 
-// indexEntries returns the submodules in such a list, whose checksums have a size, and
-// whether an entry leads out of the working tree.
-func indexEntries(data []byte, checksum int) (links []string, outside, ok bool) {
+// indexEntries returns the submodules in such a list, whose checksums have a size,
+// whether an entry leads out of the working tree, and what follows the entries.
+func indexEntries(data []byte, checksum int) (links []string, outside bool, after []byte, ok bool) {
+	after, ok = eachEntry(data, checksum, func(mode uint32, name []byte) {
+		if bytes.HasPrefix(name, []byte("/")) || bytes.Contains(name, []byte("../")) {
+			outside = true // git would look there
+		}
+		if mode&0xf000 == 0xe000 { // git looks at no other bits
+			links = append(links, string(name))
+		}
+	})
+	return links, outside, after, ok
+}
+
+// eachEntry calls a function for each entry of such a list, and returns what follows them.
+func eachEntry(data []byte, checksum int, entry func(mode uint32, name []byte)) (after []byte, ok bool) {
 	if len(data) < 12+checksum || !bytes.HasPrefix(data, []byte("DIRC")) {
-		return nil, false, false
+		return nil, false
 	}
 	version, count := binary.BigEndian.Uint32(data[4:]), binary.BigEndian.Uint32(data[8:])
 	if version < 2 || version > 4 {
-		return nil, false, false
+		return nil, false
 	}
 	// A checksum of all is at the end.
 	rest, name := data[12:len(data)-checksum], []byte(nil)
 	fixed := 42 + checksum // up to the flags
 	for range count {
 		if len(rest) < fixed+1 {
-			return nil, false, false
+			return nil, false
 		}
 		mode, at := binary.BigEndian.Uint32(rest[24:]), fixed
 		if version > 2 && rest[fixed-2]&0x40 != 0 {
@@ -193,7 +229,7 @@ func indexEntries(data []byte, checksum int) (links []string, outside, ok bool) 
 			strip := 0
 			for more := true; more; at++ {
 				if at >= len(rest) || strip > len(name) {
-					return nil, false, false
+					return nil, false
 				}
 				c := rest[at]
 				if strip = strip<<7 | int(c&0x7f); c&0x80 != 0 {
@@ -202,7 +238,7 @@ func indexEntries(data []byte, checksum int) (links []string, outside, ok bool) 
 				more = c&0x80 != 0
 			}
 			if strip > len(name) {
-				return nil, false, false
+				return nil, false
 			}
 			name = name[:len(name)-strip]
 		} else {
@@ -210,7 +246,7 @@ func indexEntries(data []byte, checksum int) (links []string, outside, ok bool) 
 		}
 		end := bytes.IndexByte(rest[min(at, len(rest)):], 0)
 		if end < 0 {
-			return nil, false, false
+			return nil, false
 		}
 		name = append(name, rest[at:at+end]...)
 		next := at + end + 1
@@ -218,17 +254,12 @@ func indexEntries(data []byte, checksum int) (links []string, outside, ok bool) 
 			next = (at + end + 8) / 8 * 8
 		}
 		if next > len(rest) {
-			return nil, false, false
+			return nil, false
 		}
 		rest = rest[next:]
-		if bytes.HasPrefix(name, []byte("/")) || bytes.Contains(name, []byte("../")) {
-			outside = true // git would look there
-		}
-		if mode&0xf000 == 0xe000 { // git looks at no other bits
-			links = append(links, string(name))
-		}
+		entry(mode, name)
 	}
-	return links, outside, true
+	return rest, true
 }
 
 // TreeAbove returns the nearest folder upwards that holds .git, "" if there is none.
