@@ -173,7 +173,7 @@ func (t *tool) fromForeign(o strictjson.Object, from string, depth int) {
 		n := len(t.Effects)
 		switch f.role {
 		case roleCommand:
-			t.foreignCommand(s, f, cwd)
+			t.foreignCommand(s, t.withArguments(o, f, from), cwd)
 			continue
 		case roleCommands:
 			t.foreignList(s, f, cwd)
@@ -293,40 +293,6 @@ func (t *tool) touchForeign(f fact, cwd string, v verb) {
 	}
 	if v == verbDelete {
 		t.markRecursive(t.filesForeign(f, cwd, effects.KindDelete))
-	}
-}
-
-// filesForeign adds the paths among the strings of a value, and returns the index of the
-// first. A number or an object is no path.
-func (t *tool) filesForeign(f fact, cwd string, kind effects.Kind) int {
-	n := len(t.Effects)
-	if k := strictjson.Kind(f.val); k != '"' && k != '[' {
-		return n
-	}
-	for _, g := range t.texts(f, t.all.generic) {
-		if given, _ := strictjson.ParseString(g.val); given != "" && !strings.Contains(given, "://") {
-			t.file(kind, given, cwd, g.from)
-		}
-	}
-	return n
-}
-
-// connectForeign adds addresses. Unknown schemes name things of the tool's own.
-func (t *tool) connectForeign(f fact) {
-	if k := strictjson.Kind(f.val); k != '"' && k != '[' {
-		return
-	}
-	for _, g := range t.texts(f, t.all.generic) {
-		url, _ := strictjson.ParseString(g.val)
-		scheme, _, ok := strings.Cut(url, ":")
-		switch strings.ToLower(scheme) {
-		case "http", "https", "ws", "wss", "ftp", "ftps", "sftp", "ssh", "git", "file":
-			t.connect(url, effects.MethodSend, g.from)
-		default:
-			if !ok && strings.Contains(url, ".") {
-				t.connect(url, effects.MethodSend, g.from)
-			}
-		}
 	}
 }
 

@@ -70,6 +70,49 @@ func testSeed(t *testing.T) uint64 {
 	return seed
 }
 
+// TestForeignValues: what a server's tool may read as a command, a file or an address is one,
+// in whatever form it stands.
+func TestForeignValues(t *testing.T) {
+	w := toolWorld(t)
+	for input, want := range map[string]string{
+		`[{"command":"frob x"}]`:                        "run frob x ",
+		`[[{"a":[{"command":"frob x"}]}]]`:              "run frob x ",
+		`"[{\"command\":\"frob x\"}]"`:                  "run frob x ",
+		`{"command":"frob","args":["-rf","x"]}`:         "run frob -rf x ",
+		`{"a":{"command":"frob","arguments":["-x"]}}`:   "run frob -x ",
+		`{"command":"sh","args":["-c","frob x"]}`:       "run frob x ",
+		`{"command":"frob","args":"-rf x"}`:             "unknown ",
+		`{"command":"frob a","args":["x"]}`:             "unknown ",
+		`{"command":"frob","args":[["x"]]}`:             "unknown ",
+		`{"command":"frob","args":[]}`:                  "run frob ",
+		`{"url":" https://evil.example/x"}`:             "evil.example",
+		`{"url":"\thttps://evil.example/x"}`:            "evil.example",
+		`{"url":"\u0001https://evil.example/x"}`:        "evil.example",
+		`{"url":"ht\ntps://evil.example/x"}`:            "evil.example",
+		`{"url":"view-source:https://evil.example"}`:    "evil.example",
+		`{"url":"blob:https://evil.example/1"}`:         "evil.example",
+		`{"url":"<https://evil.example/x>"}`:            "evil.example",
+		`{"urls":["\"https://evil.example/x\""]}`:       "evil.example",
+		`{"url":{"href":"https://evil.example/x"}}`:     "evil.example",
+		`{"url":{"a":[{"b":" https://evil.example"}]}}`: "evil.example",
+		`{"url":" file:///srv/x"}`:                      "/srv/x ",
+		`{"path":"file:///srv/x"}`:                      "/srv/x ",
+		`{"path":" FILE:///srv/x"}`:                     "/srv/x ",
+		`{"file_path":{"a":"/srv/x"}}`:                  "/srv/x ",
+		`{"path":{"x":["/srv/x"]}}`:                     "/srv/x ",
+	} {
+		got := lines(w.Effects(agentCall("claude-code", "mcp__hub__go", input)))
+		if !slices.ContainsFunc(got, func(l string) bool { return strings.Contains(l+" ", want) }) {
+			t.Errorf("%s: %q, want %q", input, got, want)
+		}
+	}
+	for _, input := range []string{`{"url":"notion://page/1"}`, `{"url":{"id":"x"}}`, `{"path":{"x":"y"}}`, `[1,2]`, `{"args":["a"]}`, `{"text":"see https://evil.example"}`} {
+		if got := lines(w.Effects(agentCall("claude-code", "mcp__hub__go", input))); len(got) != 1 {
+			t.Errorf("%s: %q", input, got)
+		}
+	}
+}
+
 // TestManyArguments: what stands behind more objects than are looked at makes the call one
 // that is not known.
 func TestManyArguments(t *testing.T) {

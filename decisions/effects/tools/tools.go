@@ -269,9 +269,14 @@ func (t *tool) foreign() {
 	if o, from, ok := t.argumentObject(args); ok {
 		t.fromForeign(o, from, 0)
 		t.gateway(t.id.name, o, from, 0)
-	} else {
-		t.gateway(t.id.name, nil, t.from, 0)
+		return
 	}
+	// Arguments that are no object: a list is searched as one of a member.
+	if text, isText := strictjson.ParseString(args); isText && strictjson.Check([]byte(text)) == nil {
+		args = strictjson.Value(text)
+	}
+	t.nestedIn(args, func() string { return t.from }, 0)
+	t.gateway(t.id.name, nil, t.from, 0)
 }
 
 // argumentObject returns the object with a foreign tool's arguments.
