@@ -347,7 +347,7 @@ func (c *connection) answerPanic(req *request, value any) {
 func NewConn(peer decisions.Peer) (c *Conn, end func()) {
 	c = &Conn{ID: connIDs.Add(1), Peer: peer}
 	return c, func() {
-		for _, f := range c.onClose {
+		for _, f := range append(c.onEOF, c.onClose...) {
 			f()
 		}
 	}

@@ -246,6 +246,9 @@ func (c *connection) close() {
 	close(c.workQueue)
 	close(c.spare)
 	c.lines.releaseBuffer()
+	for _, f := range c.onEOF {
+		c.closed(f)
+	}
 	grace := c.server.Grace
 	if c.stopping.Load() {
 		grace = c.server.StopGrace

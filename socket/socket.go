@@ -33,6 +33,8 @@ type Conn struct {
 	member *fairshare.Member
 	// onClose are called once, when the connection has ended.
 	onClose []func()
+	// onEOF are called once, when nothing more is read.
+	onEOF []func()
 	// onUnread are called when a message could not be passed to its method.
 	onUnread []func()
 	missed   bool // a message could not be passed to its method
@@ -59,6 +61,11 @@ func (c *Conn) Resize(old, size int) bool { return c.member.Resize(old, size) }
 // OnClose registers f to be called once when the connection ends. It must be called from
 // a Method.
 func (c *Conn) OnClose(f func()) { c.onClose = append(c.onClose, f) }
+
+// OnEOF registers f to be called once when nothing more is read of the client, which has
+// closed the connection or its side of it, or because the server stops. Requests may still
+// be answered then. f is called on the reading goroutine. OnEOF must be called from a Method.
+func (c *Conn) OnEOF(f func()) { c.onEOF = append(c.onEOF, f) }
 
 // OnUnread registers f to be called on the reading goroutine whenever a message of the
 // client was refused before it reached its method: it was too long, not strict JSON, or

@@ -44,7 +44,7 @@ command ends with an error. With --local this process decides with the same
 policies, without memory, and logs nothing: use it to try out policies, not to
 enforce them. permd try does that for shell text.
 
-With --wait, a call that is left to a person waits for an answer in another
+With --wait, each call that is left to a person waits for an answer in another
 terminal, by permd allow or permd deny, which is then the verdict.
 
 The exit code is that of the strictest verdict.

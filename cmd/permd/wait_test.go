@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -169,6 +170,42 @@ func TestWait(t *testing.T) {
 	if a := <-got; a.err == nil && a.Answer != "none" {
 		t.Errorf("the daemon ended, and the client hears %+v", a)
 	}
+}
+
+// TestManyWaits: requests that wait for a person delay no others, of their connection or of
+// another one, and a client that goes away waits no longer.
+func TestManyWaits(t *testing.T) {
+	t.Parallel()
+	d := startDaemon(t)
+	project := projectOf(t)
+	const each = 16 // maxConnWaits of socket/native
+	var all []*late
+	for range 4 {
+		l := &late{t, d, d.dial(t), project}
+		l.session(project, "default")
+		for i := range each {
+			id := l.question(l.say("permd/decide", `{"sessionId":"s1","calls":[%s]}`, strings.Replace(lateCall, "data", fmt.Sprint("data", i), 1)))
+			go func() { _, _ = client.Wait(t.Context(), l.c, id, time.Minute) }() // the connection is closed
+		}
+		all = append(all, l)
+	}
+	eventually.Holds(t, "all wait", func() bool { return len(all[0].open()) == each*len(all) })
+	for _, l := range append(all, &late{t, d, d.dial(t), project}) {
+		got, err := l.say("permd/decide", `{"calls":[%s]}`, strings.Replace(lateCall, "sh run.sh data", "echo a", 1))
+		if err != nil || !strings.Contains(got, `"verdict":"allow"`) {
+			t.Fatalf("another request: %s, %v", got, err)
+		}
+	}
+	id := all[0].question(all[0].say("permd/decide", `{"sessionId":"s1","calls":[%s]}`, lateCall))
+	if got, err := all[0].say("permd/wait", `{"decisionId":%q,"seconds":60}`, id); err == nil || !strings.Contains(err.Error(), "at most 16") {
+		t.Errorf("one more waits: %s, %v", got, err)
+	}
+	for _, l := range all {
+		if err := l.c.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	eventually.Holds(t, "nothing waits", func() bool { return len(all[0].open()) == 0 })
 }
 
 // TestWaitRefused: what cannot be waited for is refused at once.

@@ -78,11 +78,15 @@ type Approved struct {
 type Asked interface {
 	Questions(uid *uint32) []Question
 	// Allow answers a question with yes. The error wraps ErrNoQuestion if there is no
-	// such question, and ErrRefused if it cannot be answered in this way.
+	// such question, ErrRefused if what was to be remembered cannot be, and ErrNotTaken if
+	// the answer does not count.
 	Allow(ctx context.Context, uid *uint32, a Approval) (Approved, error)
 	// Deny answers a question with no. Its errors are those of Allow.
 	Deny(ctx context.Context, uid *uint32, id string) error
 }
+
+// ErrNotTaken is wrapped by errors for an answer for once that does not count.
+var ErrNotTaken = errors.New("the answer does not count")
 
 // ErrNoQuestion means that no question with that id is pending.
 var ErrNoQuestion = errors.New("no question of that id waits")
@@ -136,7 +140,7 @@ func answerError(err error) error {
 	switch {
 	case errors.Is(err, ErrNoQuestion):
 		return &socket.Error{Code: CodeNoDecision, Message: "no question of that id waits"}
-	case errors.Is(err, ErrRefused):
+	case errors.Is(err, ErrRefused), errors.Is(err, ErrNotTaken):
 		return invalidParams(err.Error())
 	}
 	return &socket.Error{Code: socket.CodeInternal, Message: "the choice could not be stored; nothing was"}

@@ -42,7 +42,7 @@ type OpenQuestion struct {
 	Cwd      string
 	// Arguments are those of a tool, as they are shown, "" for calls whose effects say all.
 	Arguments string
-	Asked    time.Time
+	Asked     time.Time
 	// Until is when a request stops waiting for the answer; zero if none waits, and the
 	// agent tries the call again.
 	Until time.Time

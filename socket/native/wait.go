@@ -3,6 +3,7 @@ package native
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -16,9 +17,11 @@ import (
 // methodWait waits until a person answers a question elsewhere.
 const methodWait = "permd/wait"
 
-// Bounds of the waits of one person and of one request.
+// Bounds of the waits of one person, of one connection, which reads only so many requests
+// before it has answered the first, and of one request.
 const (
 	maxWaits       = 256
+	maxConnWaits   = 16
 	maxWaitSeconds = 3600
 )
 
@@ -38,6 +41,7 @@ type waitingQuestion struct {
 	uid   uint32
 	until time.Time
 	asked time.Time
+	eof   <-chan struct{} // closed when the client has gone
 	// answer receives the answer, or nil when the daemon ends. At most one is sent.
 	answer chan *waitResult
 
@@ -80,36 +84,65 @@ func (h *handler) wait(c *socket.Conn, params strictjson.Value) (run, error) {
 	case h.Waiting == nil:
 		return nil, socket.Refuse("nobody answers questions of this permd elsewhere")
 	}
-	asks := &StateOf(c).Questions
+	state := StateOf(c)
+	asks := &state.Questions
+	if state.waits.Load() >= maxConnWaits {
+		return nil, tooMany(errTooManyWaits)
+	}
 	ask, err := asks.watch(p.DecisionID)
 	if err != nil {
 		return nil, err
 	}
-	c.OnRefused(func() { asks.unwatch(ask) })
-	if ask.Decision == nil || !ask.Decision.Answerable() || ask.Request == nil {
+	if !ask.answeredElsewhere() {
 		asks.unwatch(ask)
 		return nil, socket.Refuse("this question can only be answered where it was asked")
 	}
+	state.waits.Add(1)
+	ended := func() { asks.unwatch(ask); state.waits.Add(-1) }
+	c.OnRefused(ended)
 	uid := c.Owner().UID
 	return func(ctx context.Context) (any, error) {
-		defer asks.unwatch(ask)
+		defer ended()
 		now := h.Time()
-		w := &waitingQuestion{h: h, asks: asks, ask: ask, uid: uid, asked: now, until: now.Add(seconds), answer: make(chan *waitResult, 1)}
+		w := &waitingQuestion{
+			h: h, asks: asks, ask: ask, uid: uid, asked: now, until: now.Add(seconds), answer: make(chan *waitResult, 1), eof: state.eof,
+		}
 		if err := h.Waiting.add(w); err != nil {
 			return nil, err
 		}
-		var r *waitResult
-		fairshare.TurnOf(ctx).Await(ctx, func() { r = h.Waiting.await(ctx, w, seconds) })
-		switch {
+		// A person takes minutes. Until then this is no request that others wait for.
+		fairshare.TurnOf(ctx).End()
+		switch r := h.Waiting.await(ctx, w, seconds); {
 		case r != nil && r.err != nil:
 			return nil, r.err
+		case r != nil:
+			return w.stillFor(r)
 		case ctx.Err() != nil:
 			return nil, ctx.Err() // nobody waits for the answer
-		case r == nil:
-			return noAnswer, nil
 		}
-		return *r, nil
+		return noAnswer, nil
 	}, nil
+}
+
+var errTooManyWaits = fmt.Errorf("at most %d requests of a connection wait for a person; ask the person", maxConnWaits)
+
+// answeredElsewhere reports whether a person can answer the question without its client:
+// one that a yes answers, and for which there is something to send for a yes.
+func (a *PendingQuestion) answeredElsewhere() bool {
+	if a.Decision == nil || !a.Decision.Answerable() || a.Request == nil {
+		return false
+	}
+	_, err := a.Resolve(Selection{Verdict: decisions.Allow})
+	return err == nil
+}
+
+// stillFor returns the answer, unless it is a yes for a session that has ended or changed by
+// now: the client has been told that, and would not expect the answer.
+func (w *waitingQuestion) stillFor(r *waitResult) (any, error) {
+	if now := w.ask.current(); r.Answer == string(decisions.Allow) && !SameSession(now, w.ask.Request) {
+		return nil, errNotOpen
+	}
+	return *r, nil
 }
 
 func (p *waitParams) limit() (time.Duration, error) {
@@ -151,6 +184,7 @@ func (l *WaitingQuestions) await(ctx context.Context, w *waitingQuestion, limit 
 	case <-ctx.Done():
 	case <-late.C:
 	case <-w.ask.ended:
+	case <-w.eof:
 	}
 	l.mu.Lock()
 	w.leaving = true

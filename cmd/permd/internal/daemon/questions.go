@@ -47,7 +47,7 @@ func (q questions) Allow(ctx context.Context, uid *uint32, a admin.Approval) (ad
 	switch stored, err := q.d.engine.Waiting.Answer(ctx, uid, yes); {
 	case errors.Is(err, native.ErrNoQuestion):
 	case err != nil:
-		return admin.Approved{}, fmt.Errorf("%w: %w", admin.ErrRefused, err)
+		return admin.Approved{}, fmt.Errorf("%w: %w", admin.ErrNotTaken, err)
 	default:
 		q.confirm(ctx, stored)
 		return admin.Approved{Told: true, Stored: stored}, nil
@@ -60,7 +60,7 @@ func (q questions) Allow(ctx context.Context, uid *uint32, a admin.Approval) (ad
 		case errors.Is(err, native.ErrNoQuestion):
 			return admin.Approved{}, admin.ErrNoQuestion
 		case err != nil:
-			return admin.Approved{}, fmt.Errorf("%w: %w", admin.ErrRefused, err)
+			return admin.Approved{}, fmt.Errorf("%w: %w", admin.ErrNotTaken, err)
 		}
 		return admin.Approved{Until: until, Stored: []decisions.StoredChoice{}}, nil
 	}
@@ -97,7 +97,7 @@ func (q questions) Deny(ctx context.Context, uid *uint32, id string) error {
 	case errors.Is(err, native.ErrNoQuestion):
 		return admin.ErrNoQuestion
 	case err != nil:
-		return fmt.Errorf("%w: %w", admin.ErrRefused, err)
+		return fmt.Errorf("%w: %w", admin.ErrNotTaken, err)
 	}
 	return nil
 }
