@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -93,20 +94,18 @@ func mcpUnread(t *testing.T) {
 	c := d.startMCP(t, "says it", "decline")
 	wantHas(t, "control", c.call(t, "echo", "a"), "said a")
 	pins := mcpPins(t, d)
-	for what, breaks := range map[string]func() error{
-		"cut":    func() error { return os.Truncate(pins, 10) },
-		"a pipe": func() error { return syscall.Mkfifo(pins, 0o600) },
-		"a link": func() error { return os.Symlink("/dev/zero", pins) },
+	for _, tt := range []struct {
+		what   string
+		breaks func() error
+	}{
+		{"cut", func() error { return os.WriteFile(pins, []byte("{"), 0o600) }},
+		{"a pipe", func() error { return syscall.Mkfifo(pins, 0o600) }},
+		{"a link", func() error { return os.Symlink("/dev/zero", pins) }},
 	} {
-		if what != "cut" {
-			if err := os.Remove(pins); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if err := breaks(); err != nil {
+		if err := errors.Join(os.Remove(pins), tt.breaks()); err != nil {
 			t.Fatal(err)
 		}
-		wantHas(t, what, c.call(t, "echo", "b"), "the person has rejected this call")
+		wantHas(t, tt.what, c.call(t, "echo", "b"), "the person has rejected this call")
 	}
 	c.wantCalls(t, "echo a;")
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/decisions/effects/paths"
+	"github.com/permd/permd/internal/lexpath"
 )
 
 // tracedPath matches the path in a line of strace about a file.
@@ -62,7 +63,7 @@ func TestMiseReads(t *testing.T) {
 		var looked []string
 		for line := range strings.Lines(string(data)) {
 			if m := tracedPath.FindStringSubmatch(line); m != nil {
-				if at := filepath.Clean(m[1]); strings.HasPrefix(at, project+"/") {
+				if at := filepath.Clean(m[1]); lexpath.Below(project, at) {
 					looked = append(looked, at)
 				}
 			}

@@ -298,7 +298,7 @@ type State struct {
 	usesID       []func(id string) bool
 	disconnected bool // the end of the connection is already watched
 
-	// eof is closed when nothing more is read of the client.
+	// eof is closed when nothing more is read of the client; nil before one waits.
 	eof chan struct{}
 	// waits counts the requests that wait for a person (permd/wait).
 	waits atomic.Int32
@@ -309,8 +309,7 @@ type stateKey struct{}
 // StateOf returns the state of a connection. Only to be called from a method.
 func StateOf(c *socket.Conn) *State {
 	return c.Value(stateKey{}, func() any {
-		s := &State{declared: map[string]declaredSession{}, eof: make(chan struct{})}
-		c.OnEOF(func() { close(s.eof) })
+		s := &State{declared: map[string]declaredSession{}}
 		s.resize, s.Questions.resize = c.Resize, c.Resize
 		// A client that withdraws a request which was answered with a question withdraws
 		// that question too.

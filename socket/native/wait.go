@@ -97,15 +97,19 @@ func (h *handler) wait(c *socket.Conn, params strictjson.Value) (run, error) {
 		asks.unwatch(ask)
 		return nil, socket.Refuse("this question can only be answered where it was asked")
 	}
+	if state.eof == nil {
+		state.eof = make(chan struct{})
+		c.OnEOF(func() { close(state.eof) })
+	}
 	state.waits.Add(1)
 	ended := func() { asks.unwatch(ask); state.waits.Add(-1) }
 	c.OnRefused(ended)
-	uid := c.Owner().UID
+	uid, eof := c.Owner().UID, state.eof
 	return func(ctx context.Context) (any, error) {
 		defer ended()
 		now := h.Time()
 		w := &waitingQuestion{
-			h: h, asks: asks, ask: ask, uid: uid, asked: now, until: now.Add(seconds), answer: make(chan *waitResult, 1), eof: state.eof,
+			h: h, asks: asks, ask: ask, uid: uid, asked: now, until: now.Add(seconds), answer: make(chan *waitResult, 1), eof: eof,
 		}
 		if err := h.Waiting.add(w); err != nil {
 			return nil, err

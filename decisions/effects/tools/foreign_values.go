@@ -1,12 +1,12 @@
 package tools
 
 import (
-	"regexp"
 	"strings"
 
 	"github.com/go-json-experiment/json"
 
 	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/internal/lazy"
 	"github.com/permd/permd/internal/strictjson"
 )
 
@@ -124,19 +124,19 @@ func isFileURL(s string) bool {
 }
 
 // networkSchemes are those whose addresses a tool of any server reaches over a network.
-var networkSchemes = regexp.MustCompile(`(?i)(?:https?|wss?|ftps?|sftp|ssh|git):`)
+var networkSchemes = lazy.Regexp(`(?i)(?:https?|wss?|ftps?|sftp|ssh|git):`)
 
 // networkURLs returns the address that a text is, or those in it: view-source:https://…,
 // <https://…>.
 func networkURLs(text string) (list []string) {
-	at := networkSchemes.FindStringIndex(text)
+	at := networkSchemes().FindStringIndex(text)
 	switch {
 	case at == nil:
 		return nil
 	case at[0] == 0:
 		return []string{text}
 	}
-	for _, at := range networkSchemes.FindAllStringIndex(text, -1) {
+	for _, at := range networkSchemes().FindAllStringIndex(text, -1) {
 		one := text[at[0]:]
 		if end := strings.IndexAny(one, " <>\"'`"); end >= 0 {
 			one = one[:end]

@@ -255,49 +255,6 @@ func (t *tool) dispatch() {
 	}
 }
 
-// foreign handles the call of a tool that is not known to be the agent's own: its use, and
-// what its arguments name, for denies, asks and fences.
-func (t *tool) foreign() {
-	args := t.id.arguments
-	if args == nil {
-		args = t.Call.Input
-	}
-	if t.id.name == "" {
-		t.addMissing("a tool of a server, which is not named")
-	}
-	t.useEffect(args, t.id.source)
-	if o, from, ok := t.argumentObject(args); ok {
-		t.fromForeign(o, from, 0)
-		t.gateway(t.id.name, o, from, 0)
-		return
-	}
-	// Arguments that are no object: a list is searched as one of a member.
-	if text, isText := strictjson.ParseString(args); isText && strictjson.Check([]byte(text)) == nil {
-		args = strictjson.Value(text)
-	}
-	t.nestedIn(args, func() string { return t.from }, 0)
-	t.gateway(t.id.name, nil, t.from, 0)
-}
-
-// argumentObject returns the object with a foreign tool's arguments.
-func (t *tool) argumentObject(args strictjson.Value) (o strictjson.Object, from string, ok bool) {
-	from = t.from
-	if t.id.arguments == nil && t.have == inputObject {
-		return t.input, from, true
-	}
-	if t.id.arguments != nil {
-		from += "." + t.id.argumentsAt
-	}
-	if text, isText := strictjson.ParseString(args); isText && strictjson.Check([]byte(text)) == nil {
-		args = strictjson.Value(text)
-	}
-	if strictjson.Kind(args) != '{' {
-		return nil, "", false
-	}
-	o, err := strictjson.ParseObject(args)
-	return o, from, err == nil
-}
-
 // useEffect adds the use of the call's tool.
 func (t *tool) useEffect(args strictjson.Value, source string) {
 	text := t.id.name
