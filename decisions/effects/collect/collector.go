@@ -35,6 +35,9 @@ type Collector struct {
 	// Remote is set while the words are those of a command that runs on another
 	// machine or in a container.
 	Remote bool
+	// Objects is at least the number of objects that git adds in one folder by what the call
+	// has let it change so far.
+	Objects int
 	// written counts the effects that change files.
 	written int
 }

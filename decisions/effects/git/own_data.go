@@ -115,10 +115,8 @@ func (r *Run) stagedFile(word string) (string, bool) {
 	if e.File == nil || !e.Tags.Has(effects.InProject) {
 		return "", false
 	}
-	for _, tag := range []effects.Tag{effects.Secret, effects.Permd, effects.VCS, effects.Startup} {
-		if e.Tags.Has(tag) {
-			return "", false
-		}
+	if written := (effects.Effect{Kind: effects.KindWrite, Tags: e.Tags}); written.Guarded() != 0 {
+		return "", false // a person sees what is committed of these
 	}
 	file, root := e.File.Path, r.Call.Paths.Project()
 	if root == "" || file != lexpath.Abs(r.Call.Paths.Resolved(r.Cwd, ""), word) {

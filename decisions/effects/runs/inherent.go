@@ -178,7 +178,15 @@ func (v *invocation) ownData() bool {
 		return false
 	}
 	v.obeyed = obeys.Run{Call: &v.b.Collector, Program: p, Run: v.run, Args: v.args, Operands: v.operands}
-	return v.obeyed.Project() == "" && v.obeyed.Shim() == "" && v.obeyed.OnlyOwnData(&change) == ""
+	change.Objects = v.b.Objects
+	if v.obeyed.Project() != "" || v.obeyed.Shim() != "" || v.obeyed.OnlyOwnData(&change) != "" {
+		return false
+	}
+	v.b.Objects += len(change.Files)
+	if change.Commits {
+		v.b.Objects += 2 // the commit, and the folder's tree
+	}
+	return true
 }
 
 // rewrites reports whether the run puts files into the program's own format.

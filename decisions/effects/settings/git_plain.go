@@ -25,6 +25,8 @@ type GitChange struct {
 	Branch  string   // the branch that it makes, "" for none
 	Files   []string // the files that it stages, resolved
 	Commits bool     // it commits what is staged
+	// Objects is how many objects the call may have added before, all of them in one folder.
+	Objects int
 }
 
 // Plain returns what in the repository of a project, or in its folder .git, is not plain
@@ -134,12 +136,12 @@ func (w *gitWalk) objects() bool {
 			}
 			return len(object) == hexObject-2 && isHex(object) && w.own("objects/"+name+"/"+object)
 		})
-	}) && (!w.change.Commits || sample <= maxSample && packs <= maxPacks || w.isOdd("objects"))
+	}) && (!w.change.Commits || sample+w.change.Objects <= maxSample && packs <= maxPacks || w.isOdd("objects"))
 }
 
 // After a commit git gathers its objects and forgets old ones (git gc --auto) if the folder 17
 // has more than 27 of them, or if there are more than 50 packs, with two or three files each.
-// Below, it only looks.
+// Below, it only looks. Who chooses the contents of files chooses the folder of their objects.
 const (
 	gcSample  = "17"
 	maxSample = 20

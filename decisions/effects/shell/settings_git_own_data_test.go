@@ -213,6 +213,10 @@ git add /etc/passwd
 git add ../x
 git add .env
 git add .git/config
+git add .claude/settings.json
+git add .github/workflows/a.yml
+git add .vscode/tasks.json
+git add CLAUDE.md
 git add a.txt/b
 git add src/../a.txt
 git add other/x
@@ -277,6 +281,20 @@ ssh host git add a.txt
 	words["git commit -m \"$(cat <<'EOF'\na\n\nb\nEOF\n)\""] = true
 	files := plainRepository()
 	files.Linked(effectstest.Cwd+"/linked", "x").Link(effectstest.Cwd+"/link", "a.txt").File(effectstest.Cwd+"/other/.git/HEAD", "x\n").File(effectstest.Cwd+"/other/x", "x\n")
+	for _, name := range []string{".claude/settings.json", ".github/workflows/a.yml", ".vscode/tasks.json", "CLAUDE.md"} {
+		files.File(effectstest.Cwd+"/"+name, "{}\n")
+	}
+	// All objects may be in the folder by whose size git decides whether to tidy up.
+	many := make([]string, 21)
+	for i := range many {
+		many[i] = fmt.Sprintf("many%d.txt", i)
+		files.File(effectstest.Cwd+"/"+many[i], "x\n")
+	}
+	words["git add "+strings.Join(many, " ")] = true
+	words["git add "+strings.Join(many[1:], " ")+" && git commit -m x"] = true
+	words["git add "+strings.Join(many, " ")+" && git commit -m x"] = false
+	words["git add "+strings.Join(many, " ")+" && git checkout -b k && git commit -m x"] = false
+	words["git add "+strings.Join(many[1:], " ")+" && git commit -m x && git commit -m y"] = false
 	for text, want := range words {
 		if got := changesOwnData(t, files, text); got != want {
 			t.Errorf("%s: only its own data: %v, want %v", text, got, want)
