@@ -42,8 +42,10 @@ func (g *gateway) startCall(ctx context.Context, m *message) error {
 	return nil
 }
 
-// readCall reads the params of tools/call and resources/read. What the protocol does not
-// have in them is not passed on: it is not decided, and the server could take it for more.
+// readCall reads the params of tools/call and resources/read. What is not decided is not
+// passed on, since the server could take it for more: another member of the params is refused,
+// and the message is made anew of what was read. Of _meta only the token for progress is left:
+// the person is not shown it, and anything can be in it.
 func readCall(m *message) (c *toolCall, why string) {
 	o, err := strictjson.ParseObject(m.params)
 	if err != nil {
@@ -66,10 +68,10 @@ func readCall(m *message) (c *toolCall, why string) {
 		}
 		c.name, c.input = methodReadResource, strictjson.Value(`{"uri":`+string(uri)+`}`)
 		c.resource, c.errors = true, true
-		return c, ""
+		return c, m.rebuild(`"uri":` + string(uri) + progressOf(o))
 	}
-	v, _ := o.Get("name")
-	if c.name, _ = strictjson.ParseString(v); c.name == "" || len(c.name) > maxID {
+	name, _ := o.Get("name")
+	if c.name, _ = strictjson.ParseString(name); c.name == "" || len(c.name) > maxID {
 		return nil, "the tool's name is missing, or too long"
 	}
 	if v, ok := o.Get("arguments"); ok {
@@ -77,8 +79,59 @@ func readCall(m *message) (c *toolCall, why string) {
 			return nil, "the arguments are not an object"
 		}
 	}
-	_, c.errors = o.Get("task") // the result comes later
-	return c, ""
+	text := `"name":` + string(name)
+	if _, ok := o.Get("arguments"); ok {
+		text += `,"arguments":` + string(c.input)
+	}
+	if v, ok := o.Get("task"); ok {
+		ttl, known := ttlOf(v)
+		if !known {
+			return nil, "the task is more than its ttl"
+		}
+		text += `,"task":` + ttl
+		c.errors = true // the result comes later
+	}
+	return c, m.rebuild(text + progressOf(o))
+}
+
+// rebuild makes the text of a request anew, with the members of its params.
+func (m *message) rebuild(params string) (why string) {
+	text, err := oneLine([]byte(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"method":%s,"params":{%s}}`, m.id, quote(m.method), params)))
+	if err != nil {
+		return errNotJSON.Error()
+	}
+	m.text = text
+	return ""
+}
+
+// progressOf returns the member of the params with which the client asks for progress, "" if
+// it does not.
+func progressOf(params strictjson.Object) string {
+	meta, _ := params.Get("_meta")
+	if strictjson.Kind(meta) != '{' {
+		return ""
+	}
+	token := readID(strictjson.Find(meta, "progressToken"))
+	if token == "" {
+		return ""
+	}
+	return `,"_meta":{"progressToken":` + token + `}`
+}
+
+// ttlOf reads the member task of a call, which can only say how long the task is kept.
+func ttlOf(task strictjson.Value) (text string, ok bool) {
+	o, err := strictjson.ParseObject(task)
+	switch {
+	case err != nil || len(o) > 1:
+		return "", false
+	case len(o) == 0:
+		return "{}", true
+	}
+	ttl := readID(o[0].Value)
+	if o[0].Name != "ttl" || ttl == "" || ttl[0] == '"' {
+		return "", false
+	}
+	return `{"ttl":` + ttl + `}`, true
 }
 
 // hasScheme reports whether a URI begins with its scheme. Without one it could be a path to

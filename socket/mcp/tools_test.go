@@ -45,9 +45,17 @@ func TestLists(t *testing.T) {
 			t.Errorf("%s has the digest %q", other, digest)
 		}
 	}
+	number := func(n string) string {
+		return list(`{"name":"a","inputSchema":{"default":` + n + `}}`)["a"]
+	}
+	for _, two := range [][2]string{{"123456789012345678", "123456789012345679"}, {"9007199254740992", "9007199254740993"}, {"0.1", "0.1000000000000000055"}, {"1e400", "2e400"}} {
+		if a := number(two[0]); a == "" || a == number(two[1]) {
+			t.Errorf("%s and %s have the digest %q", two[0], two[1], a)
+		}
+	}
 	for _, none := range []string{
 		`{"name":"a","Description":"x"}`, `{"Name":"a"}`, `{"name":["a"]}`, `"a"`, `{"name":"` + strings.Repeat("a", maxID+1) + `"}`,
-		tool("mcp__s__a", "x"), tool("MCP__s__a", "x"), tool("mcp.s.a", "x"), tool("MCP:a", "x"), tool(methodReadResource, "x"),
+		tool("mcp__s__a", "x"), tool("MCP__s__a", "x"), tool("mcp.s.a", "x"), tool("MCP:a", "x"), tool(methodReadResource, "x"), tool("a@sha256-1", "x"),
 	} {
 		if got := list(none); len(got) != 0 {
 			t.Errorf("%s is a tool: %v", none, got)
