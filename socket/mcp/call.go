@@ -17,6 +17,7 @@ import (
 // toolCall is a call that waits for its decision, or the reading of a resource.
 type toolCall struct {
 	message  *message
+	place    *place // among the calls that are decided
 	name     string
 	input    strictjson.Value
 	resource bool // it is a resource that is read: not a tool, and without a definition
@@ -34,9 +35,11 @@ func (g *gateway) startCall(ctx context.Context, m *message) error {
 		cancel()
 		return g.refuse(m.id, codeInvalid, why)
 	}
+	c.place = g.order.enter()
 	go func() {
 		defer g.calls.Done()
 		defer cancel()
+		defer c.place.leave()
 		g.finish(ctx, c, g.decide(ctx, c))
 	}()
 	return nil
@@ -266,6 +269,7 @@ func (g *gateway) decideOnce(ctx context.Context, c *toolCall, call *client.Tool
 	d := list[0]
 	switch d.Verdict {
 	case decisions.Allow:
+		c.place.wait(ctx)
 		return outcome{runs: true, asked: d.By == decisions.ByHuman}, false
 	case decisions.Deny:
 		return outcome{text: denied(d)}, false
@@ -278,6 +282,7 @@ func (g *gateway) decideOnce(ctx context.Context, c *toolCall, call *client.Tool
 	if !ok {
 		return outcome{text: "permd asks a person: " + display.Display(d.Reason) + ". The call was not made, as its arguments are too long to be shown in a question. A rule or a remembered answer can allow it"}, false
 	}
+	c.place.leave() // a person takes their time
 	choice, answered := g.askPerson(ctx, params, d)
 	switch {
 	case ctx.Err() != nil:
