@@ -223,9 +223,12 @@ func (g *gateway) decide(ctx context.Context, c *toolCall) outcome {
 			continue
 		}
 		// A tool of which it is not known what it was could change without a question.
-		if err := g.cfg.Pins.Set(c.name, digests); err != nil && o.asked {
+		switch err := g.cfg.Pins.Set(c.name, known, digests); {
+		case errors.Is(err, errMeanwhile):
+			continue
+		case err != nil && o.asked:
 			g.cfg.Say("the tool's definition could not be noted, so you are asked again: " + err.Error())
-		} else if err != nil {
+		case err != nil:
 			return outcome{text: "permd: the call was not made, as the tool's definition could not be noted: " + err.Error()}
 		}
 		return o

@@ -70,6 +70,35 @@ func TestLists(t *testing.T) {
 	}
 }
 
+// setPin notes a tool's definitions after it was decided by what is known now.
+func setPin(p *Pins, tool string, digests []string) error {
+	known, _ := p.Known(tool)
+	return p.Set(tool, known, digests)
+}
+
+// TestPinsMeanwhile: what two gateways of one server were told of a tool is not noted by both of
+// them, unless it is the same.
+func TestPinsMeanwhile(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "mcp")
+	p, other := OpenPins(dir, "s"), OpenPins(dir, "s")
+	for _, tt := range []struct {
+		by              *Pins
+		before, digests []string
+		want            error
+	}{
+		{p, nil, []string{"good"}, nil},
+		{other, nil, []string{"evil"}, errMeanwhile},
+		{other, nil, []string{"good"}, nil},
+		{other, []string{"good"}, []string{"evil"}, nil},
+		{p, []string{"good"}, []string{"evil", "good"}, errMeanwhile},
+	} {
+		if err := tt.by.Set("a", tt.before, tt.digests); !errors.Is(err, tt.want) {
+			t.Errorf("%s after %s: %v, want %v", tt.digests, tt.before, err, tt.want)
+		}
+	}
+}
+
 // TestPins: what cannot be read counts as changed, and is not overwritten.
 func TestPins(t *testing.T) {
 	t.Parallel()
@@ -85,13 +114,13 @@ func TestPins(t *testing.T) {
 	var wg sync.WaitGroup
 	for i := range 8 {
 		wg.Go(func() {
-			if err := OpenPins(dir, "s").Set(fmt.Sprintf("tool%d", i), []string{"1"}); err != nil {
+			if err := setPin(OpenPins(dir, "s"), fmt.Sprintf("tool%d", i), []string{"1"}); err != nil {
 				t.Error(err)
 			}
 		})
 	}
 	wg.Wait()
-	if err := p.Set("a", []string{"2"}); err != nil {
+	if err := setPin(p, "a", []string{"2"}); err != nil {
 		t.Error(err)
 	}
 	want("stored", "2", false)
@@ -105,7 +134,7 @@ func TestPins(t *testing.T) {
 		t.Fatal(err)
 	}
 	want("a damaged file", "", true)
-	if p.Set("a", []string{"3"}) == nil {
+	if setPin(p, "a", []string{"3"}) == nil {
 		t.Error("a damaged file is overwritten")
 	}
 	if err := os.Remove(p.path); err != nil {
@@ -128,7 +157,7 @@ func TestPins(t *testing.T) {
 			t.Fatal(err)
 		}
 		want(what, "", true)
-		if p.Set("a", []string{"3"}) == nil {
+		if setPin(p, "a", []string{"3"}) == nil {
 			t.Errorf("%s is overwritten", what)
 		}
 		if err := os.Remove(p.path); err != nil {
@@ -136,7 +165,7 @@ func TestPins(t *testing.T) {
 		}
 	}
 
-	if err := p.Set("a", []string{"2"}); err != nil {
+	if err := setPin(p, "a", []string{"2"}); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.Chmod(dir, 0o770); err != nil {
@@ -159,7 +188,7 @@ func TestPins(t *testing.T) {
 		if err := put(p.path + ".new"); err != nil {
 			t.Fatal(err)
 		}
-		if err := p.Set("a", []string{what}); err != nil {
+		if err := setPin(p, "a", []string{what}); err != nil {
 			t.Errorf("%s: %v", what, err)
 		}
 		want(what, what, false)
