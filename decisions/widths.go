@@ -57,6 +57,7 @@ func (e *Engine) offer(d *Decision, m *evaluation, q *MemoryQuery, inputs []effe
 		w.contents = d.Contents
 	}
 	w.claims = e.claimOffers(m, q)
+	w.changed = slices.ContainsFunc(d.Defects, func(f effects.Defect) bool { return f.Code == effects.DefectChanged })
 	o := &Offer{Size: size, Reject: w.rejectable()}
 	if d.NotRemembered = w.unrememberable(); d.By == ByFailure {
 		d.NotRemembered = "permd could not decide the call"
@@ -105,6 +106,7 @@ type widthSearch struct {
 	proposed [][]Proposal
 	contents []Content // files of the call whose content is known
 	why      string    // why the last width was none
+	changed  bool      // the tool is not what it was when a call of it last ran
 	claims   map[int][]*claimOffer
 }
 
@@ -122,6 +124,8 @@ func (w *widthSearch) unrememberable() string {
 		case o.verdict == Allow:
 		case o.row == RowFailure:
 			return "the rules could not be evaluated"
+		case o.row == RowPerson && w.changed:
+			return "a yes is for this call. But from now on the tool is known as it is described now: where a rule allows it, it runs unasked, in other sessions too"
 		case o.verdict != Ask || o.row == RowPerson:
 			return "a person answers this each time, whatever is remembered"
 		}

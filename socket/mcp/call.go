@@ -17,6 +17,7 @@ import (
 // toolCall is a call that waits for its decision, or the reading of a resource.
 type toolCall struct {
 	message  *message
+	place    *place // among the calls that are decided
 	name     string
 	input    strictjson.Value
 	resource bool // it is a resource that is read: not a tool, and without a definition
@@ -34,16 +35,20 @@ func (g *gateway) startCall(ctx context.Context, m *message) error {
 		cancel()
 		return g.refuse(m.id, codeInvalid, why)
 	}
+	c.place = g.order.enter()
 	go func() {
 		defer g.calls.Done()
 		defer cancel()
+		defer c.place.leave()
 		g.finish(ctx, c, g.decide(ctx, c))
 	}()
 	return nil
 }
 
-// readCall reads the params of tools/call and resources/read. What the protocol does not
-// have in them is not passed on: it is not decided, and the server could take it for more.
+// readCall reads the params of tools/call and resources/read. What is not decided is not
+// passed on, since the server could take it for more: another member of the params is refused,
+// and the message is made anew of what was read. Of _meta only the token for progress is left:
+// the person is not shown it, and anything can be in it.
 func readCall(m *message) (c *toolCall, why string) {
 	o, err := strictjson.ParseObject(m.params)
 	if err != nil {
@@ -66,10 +71,10 @@ func readCall(m *message) (c *toolCall, why string) {
 		}
 		c.name, c.input = methodReadResource, strictjson.Value(`{"uri":`+string(uri)+`}`)
 		c.resource, c.errors = true, true
-		return c, ""
+		return c, m.rebuild(`"uri":` + string(uri) + progressOf(o))
 	}
-	v, _ := o.Get("name")
-	if c.name, _ = strictjson.ParseString(v); c.name == "" || len(c.name) > maxID {
+	name, _ := o.Get("name")
+	if c.name, _ = strictjson.ParseString(name); c.name == "" || len(c.name) > maxID {
 		return nil, "the tool's name is missing, or too long"
 	}
 	if v, ok := o.Get("arguments"); ok {
@@ -77,8 +82,59 @@ func readCall(m *message) (c *toolCall, why string) {
 			return nil, "the arguments are not an object"
 		}
 	}
-	_, c.errors = o.Get("task") // the result comes later
-	return c, ""
+	text := `"name":` + string(name)
+	if _, ok := o.Get("arguments"); ok {
+		text += `,"arguments":` + string(c.input)
+	}
+	if v, ok := o.Get("task"); ok {
+		ttl, known := ttlOf(v)
+		if !known {
+			return nil, "the task is more than its ttl"
+		}
+		text += `,"task":` + ttl
+		c.errors = true // the result comes later
+	}
+	return c, m.rebuild(text + progressOf(o))
+}
+
+// rebuild makes the text of a request anew, with the members of its params.
+func (m *message) rebuild(params string) (why string) {
+	text, err := oneLine([]byte(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"method":%s,"params":{%s}}`, m.id, quote(m.method), params)))
+	if err != nil {
+		return errNotJSON.Error()
+	}
+	m.text = text
+	return ""
+}
+
+// progressOf returns the member of the params with which the client asks for progress, "" if
+// it does not.
+func progressOf(params strictjson.Object) string {
+	meta, _ := params.Get("_meta")
+	if strictjson.Kind(meta) != '{' {
+		return ""
+	}
+	token := readID(strictjson.Find(meta, "progressToken"))
+	if token == "" {
+		return ""
+	}
+	return `,"_meta":{"progressToken":` + token + `}`
+}
+
+// ttlOf reads the member task of a call, which can only say how long the task is kept.
+func ttlOf(task strictjson.Value) (text string, ok bool) {
+	o, err := strictjson.ParseObject(task)
+	switch {
+	case err != nil || len(o) > 1:
+		return "", false
+	case len(o) == 0:
+		return "{}", true
+	}
+	ttl := readID(o[0].Value)
+	if o[0].Name != "ttl" || ttl == "" || ttl[0] == '"' {
+		return "", false
+	}
+	return `{"ttl":` + ttl + `}`, true
 }
 
 // hasScheme reports whether a URI begins with its scheme. Without one it could be a path to
@@ -167,9 +223,12 @@ func (g *gateway) decide(ctx context.Context, c *toolCall) outcome {
 			continue
 		}
 		// A tool of which it is not known what it was could change without a question.
-		if err := g.cfg.Pins.Set(c.name, digests); err != nil && o.asked {
+		switch err := g.cfg.Pins.Set(c.name, known, digests); {
+		case errors.Is(err, errMeanwhile):
+			continue
+		case err != nil && o.asked:
 			g.cfg.Say("the tool's definition could not be noted, so you are asked again: " + err.Error())
-		} else if err != nil {
+		case err != nil:
 			return outcome{text: "permd: the call was not made, as the tool's definition could not be noted: " + err.Error()}
 		}
 		return o
@@ -213,6 +272,7 @@ func (g *gateway) decideOnce(ctx context.Context, c *toolCall, call *client.Tool
 	d := list[0]
 	switch d.Verdict {
 	case decisions.Allow:
+		c.place.wait(ctx)
 		return outcome{runs: true, asked: d.By == decisions.ByHuman}, false
 	case decisions.Deny:
 		return outcome{text: denied(d)}, false
@@ -225,6 +285,7 @@ func (g *gateway) decideOnce(ctx context.Context, c *toolCall, call *client.Tool
 	if !ok {
 		return outcome{text: "permd asks a person: " + display.Display(d.Reason) + ". The call was not made, as its arguments are too long to be shown in a question. A rule or a remembered answer can allow it"}, false
 	}
+	c.place.leave() // a person takes their time
 	choice, answered := g.askPerson(ctx, params, d)
 	switch {
 	case ctx.Err() != nil:

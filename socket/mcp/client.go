@@ -14,7 +14,6 @@ const (
 	methodListTools    = "tools/list"
 	methodReadResource = "resources/read" // decided as a tool of this name would be
 	methodElicit       = "elicitation/create"
-	notedPrefix        = "notifications/"
 	notedCancelled     = "notifications/cancelled"
 	notedToolsChanged  = "notifications/tools/list_changed"
 )
@@ -26,6 +25,13 @@ var clientMethods = map[string]bool{
 	"resources/list": true, "resources/templates/list": true, "resources/subscribe": true, "resources/unsubscribe": true,
 	"prompts/list": true, "prompts/get": true, "completion/complete": true, "logging/setLevel": true,
 	"tasks/get": true, "tasks/result": true, "tasks/list": true, "tasks/cancel": true,
+}
+
+// clientNotifications are the notifications of a client that the gateway passes on. Another
+// one could be a call: of a notification nobody is told that it ran.
+var clientNotifications = map[string]bool{
+	"notifications/initialized": true, notedCancelled: true, "notifications/progress": true,
+	"notifications/roots/list_changed": true, "notifications/tasks/status": true,
 }
 
 // readClient handles a line of the client.
@@ -104,10 +110,9 @@ func (g *gateway) passResponse(m *message) error {
 	return g.server.write(m.text)
 }
 
-// readNotification passes a notification of the client on. Only those that begin as the
-// protocol's do are: the server could take a call without an id for a call.
+// readNotification passes a notification of the client on, if the protocol has it.
 func (g *gateway) readNotification(m *message) error {
-	if !strings.HasPrefix(m.method, notedPrefix) {
+	if !clientNotifications[m.method] {
 		return nil
 	}
 	if m.method == notedCancelled {

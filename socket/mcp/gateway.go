@@ -69,6 +69,7 @@ type gateway struct {
 	server *writer
 	daemon *daemon
 	tools  definitions
+	order  order
 	id     string         // of the session
 	calls  sync.WaitGroup // that are being decided
 	broken chan error     // what ends the conversation

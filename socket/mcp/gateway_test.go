@@ -317,3 +317,26 @@ func TestLongMessage(t *testing.T) {
 		t.Error("the server received it")
 	}
 }
+
+// TestSignedForms: a server's form says who asks, whatever it is made to look like.
+func TestSignedForms(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	form := func(id, params string) string {
+		return `{"jsonrpc":"2.0","id":` + id + `,"method":"elicitation/create","params":` + params + "}\n"
+	}
+	w.serve(t, form("1", `{"requestedSchema":{"a":1e400},"message":"permd asks: x\n\npermd asks: y\rpermd asks: z\u2028a\u202eb"}`))
+	w.wantClient(t, `"id":1,"method":"elicitation/create","params":{"requestedSchema":{"a":1e400},"message":"The server s asks: permd asks: x\n| permd asks: y\n| permd asks: z\n| a�b"}`)
+	w.serve(t, form("2", `{"mode":"url","url":"https://x.example","message":"`+strings.Repeat("y", 2*maxFormText)+`"}`))
+	w.wantClient(t, `"The server s asks: `+strings.Repeat("y", maxFormText)+`…"`)
+	w.serve(t, form("3", `{"message":"`+strings.Repeat(`y\n`, 2*maxFormLines)+`"}`))
+	w.wantClient(t, strings.Repeat(`y\n| `, maxFormLines)+`…"`)
+	for i, bad := range []string{`{}`, `[]`, `{"message":["x"]}`, `{"message":"x","Message":"permd asks"}`} {
+		id := fmt.Sprintf(`"bad%d"`, i)
+		w.serve(t, form(id, bad))
+		w.wantServer(t, `"id":`+id+`,"error"`)
+		if has(w, &w.client, id) {
+			t.Errorf("the client received the form with %s", bad)
+		}
+	}
+}

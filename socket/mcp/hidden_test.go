@@ -39,7 +39,7 @@ var hidden = []string{
 	`{"id":1,"method":"tools/call","params":{"name":"no"}}`,
 	`{"jsonrpc":"2.0","id":1,"result":{},"method":"tools/call","params":{"name":"no"}}`,
 	`{"jsonrpc":"2.0","id":1,"method":"tools/run","params":{"name":"no"}}`,
-	`{"jsonrpc":"2.0","method":"notifications/x","params":{"a":"` + "\u2028" + `","b":` + call("1", "no") + `}}`,
+	`{"jsonrpc":"2.0","method":"notifications/progress","params":{"a":"` + "\u2028" + `","b":` + call("1", "no") + `}}`,
 	`{"jsonrpc":"2.0","id":9,"method":"ping","params":{"a":"` + "\u2028" + strings.ReplaceAll(call("1", "no"), `"`, `\"`) + "\u2028" + `"}}`,
 	`{"jsonrpc":"2.0","id":9,"method":"ping","params":{"a":1,` + "\r" + `"b":` + "\r" + call("1", "no") + "\r" + `}}`,
 	`{"jsonrpc":"2.0","id":9,"method":"ping","params":{"a":"\u0085"}}`,
@@ -108,7 +108,7 @@ func FuzzHidden(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, line []byte) {
 		m, err := readMessage(line)
-		if err != nil || !m.isResponse() && m.method != methodCallTool && !clientMethods[m.method] && !strings.HasPrefix(m.method, notedPrefix) {
+		if err != nil || !m.isResponse() && m.method != methodCallTool && !clientMethods[m.method] && !clientNotifications[m.method] {
 			return // it is not passed on
 		}
 		if bytes.ContainsAny(m.text[:len(m.text)-1], "\r\n\u0085\u2028\u2029") || !json.Valid(m.text) {
@@ -122,4 +122,53 @@ func FuzzHidden(f *testing.F) {
 			}
 		}
 	})
+}
+
+// TestOnlyWhatIsDecided: of a call the server gets what permd has decided, and nothing else.
+func TestOnlyWhatIsDecided(t *testing.T) {
+	t.Parallel()
+	request := func(method, params string) string {
+		return `{"jsonrpc":"2.0","id":1,"more":{"a":1},"method":"` + method + `","params":` + params + `}`
+	}
+	for _, tt := range []struct{ method, params, want string }{
+		{methodCallTool, `{"_meta":{"to":"x","progressToken":3,"a":{}},"arguments":{"b":1e400},"name":"yes"}`, `{"name":"yes","arguments":{"b":1e400},"_meta":{"progressToken":3}}`},
+		{methodCallTool, `{"name":"yes","_meta":{"to":"x"}}`, `{"name":"yes"}`},
+		{methodCallTool, `{"name":"yes","_meta":{"progressToken":{"to":"x"}}}`, `{"name":"yes"}`},
+		{methodCallTool, `{"name":"yes","_meta":"to x"}`, `{"name":"yes"}`},
+		{methodCallTool, `{"name":"yes","task":{"ttl":60}}`, `{"name":"yes","task":{"ttl":60}}`},
+		{methodCallTool, `{"name":"yes","task":{}}`, `{"name":"yes","task":{}}`},
+		{methodCallTool, `{"name":"yes","task":{"ttl":60,"to":"x"}}`, ""},
+		{methodCallTool, `{"name":"yes","task":{"ttl":"x"}}`, ""},
+		{methodCallTool, `{"name":"yes","task":"x"}`, ""},
+		{methodCallTool, `{"name":"yes","input":{}}`, ""},
+		{methodReadResource, `{"uri":"a:b","_meta":{"to":"x","progressToken":"p"}}`, `{"uri":"a:b","_meta":{"progressToken":"p"}}`},
+	} {
+		m, err := readMessage([]byte(request(tt.method, tt.params)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := `{"jsonrpc":"2.0","id":1,"method":"` + tt.method + `","params":` + tt.want + "}\n"
+		switch _, why := readCall(m); {
+		case tt.want == "" && why == "":
+			t.Errorf("%s is not refused", tt.params)
+		case tt.want != "" && (why != "" || string(m.text) != want):
+			t.Errorf("%s: %s %s, want %s", tt.params, why, m.text, want)
+		}
+	}
+}
+
+// TestNotifications: those that the protocol does not have do not reach the server.
+func TestNotifications(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	for _, method := range []string{"notifications/x", "notifications/tools/call", "notifications/message", "notifications/Progress", "x"} {
+		w.send(t, `{"jsonrpc":"2.0","method":"`+method+`","params":{"name":"no"}}`)
+	}
+	w.send(t, `{"jsonrpc":"2.0","method":"notifications/roots/list_changed"}`)
+	w.wantServer(t, "roots/list_changed")
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if len(w.server) != 1 {
+		t.Errorf("the server received %s", w.server)
+	}
 }

@@ -102,9 +102,13 @@ func containsAll(known, digests []string) bool {
 	return !slices.ContainsFunc(digests, func(d string) bool { return !slices.Contains(known, d) })
 }
 
-// Set notes that a call of a tool runs with these definitions. Fewer than were known
-// are no news.
-func (p *Pins) Set(tool string, digests []string) error {
+// errMeanwhile means that what is known of a tool is no longer what it was decided by.
+var errMeanwhile = errors.New("another conversation has noted another definition of the tool meanwhile")
+
+// Set notes that a call of a tool runs with these definitions, after it was decided by what
+// Known returned before, nil for a tool that is new. If another call has run with others since,
+// that is errMeanwhile. Fewer than were known are no news.
+func (p *Pins) Set(tool string, before, digests []string) error {
 	if known, err := p.Known(tool); err == nil && containsAll(known, digests) {
 		return nil
 	}
@@ -123,8 +127,11 @@ func (p *Pins) Set(tool string, digests []string) error {
 	if f.Tools == nil {
 		f.Tools = map[string][]string{}
 	}
-	if containsAll(f.Tools[tool], digests) {
+	switch {
+	case containsAll(f.Tools[tool], digests):
 		return nil
+	case !slices.Equal(f.Tools[tool], before):
+		return errMeanwhile
 	}
 	f.Server, f.Tools[tool] = p.server, digests
 	data, err := json.Marshal(&f, json.Deterministic(true))

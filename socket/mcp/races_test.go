@@ -1,10 +1,12 @@
 package mcp
 
 import (
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -130,5 +132,34 @@ func TestPinsNotWritten(t *testing.T) {
 	}
 	if !strings.Contains(strings.Join(w.client, ""), `"isError":true`) {
 		t.Errorf("the client received %s", w.client)
+	}
+}
+
+// TestOrder: calls that are allowed at once reach the server in the client's order, and do not
+// wait for one that a person is asked about.
+func TestOrder(t *testing.T) {
+	t.Parallel()
+	const calls = 60
+	w := asking(t, func(w *world) string {
+		w.wantServer(t, fmt.Sprintf(`"id":%d,`, calls))
+		return ""
+	})
+	w.send(t, call(`"asked"`, "ask"))
+	var lines []string
+	for id := 1; id <= calls; id++ {
+		lines = append(lines, call(strconv.Itoa(id), "yes"))
+	}
+	w.send(t, strings.Join(lines, "\n"))
+	w.wantServer(t, `"asked"`)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	next := 1
+	for _, line := range w.server {
+		if strings.Contains(line, `"yes"`) {
+			if !strings.Contains(line, fmt.Sprintf(`"id":%d,`, next)) {
+				t.Fatalf("the server received %s, want id %d", line, next)
+			}
+			next++
+		}
 	}
 }

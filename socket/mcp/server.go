@@ -29,6 +29,11 @@ func (g *gateway) readServer(line []byte) error {
 		}
 		return g.client.write(m.text)
 	}
+	if m.method == methodElicit {
+		if why := g.signForm(m); why != "" {
+			return g.server.write(errorText(m.id, codeParams, "permd: "+why))
+		}
+	}
 	g.mu.Lock()
 	full := len(g.fromServer) >= maxRequests
 	again := g.fromServer[m.id]

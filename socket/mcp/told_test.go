@@ -121,7 +121,7 @@ func TestTold(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := OpenPins(pins, "s").Set("yes", []string{l.tools[0].digest}); err != nil {
+			if err := setPin(OpenPins(pins, "s"), "yes", []string{l.tools[0].digest}); err != nil {
 				t.Fatal(err)
 			}
 			w := newWorldIn(t, pins)
@@ -161,7 +161,7 @@ func TestSeveralDefinitions(t *testing.T) {
 	t.Parallel()
 	p := OpenPins(filepath.Join(t.TempDir(), "mcp"), "s")
 	for _, digests := range [][]string{{"x", "y"}, {"y"}, {"x"}} {
-		if err := p.Set("a", digests); err != nil {
+		if err := setPin(p, "a", digests); err != nil {
 			t.Fatal(err)
 		}
 		known, err := p.Known("a")
@@ -169,7 +169,7 @@ func TestSeveralDefinitions(t *testing.T) {
 			t.Errorf("%v, %v", known, err)
 		}
 	}
-	if err := p.Set("a", []string{"z"}); err != nil {
+	if err := setPin(p, "a", []string{"z"}); err != nil {
 		t.Fatal(err)
 	}
 	if known, _ := p.Known("a"); containsAll(known, []string{"x"}) {

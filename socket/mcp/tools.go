@@ -10,6 +10,8 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/go-json-experiment/json/jsontext"
+
 	"github.com/permd/permd/decisions/effects/display"
 	"github.com/permd/permd/internal/strictjson"
 )
@@ -109,7 +111,7 @@ func readTool(v strictjson.Value) (t listed, why string) {
 	case t.name == "" || len(t.name) > maxID:
 		return t, "a tool has no name, or one that is too long"
 	case !plainTool(t.name):
-		return t, "a tool has the name of another server's tool, or of a method: " + display.Display(t.name)
+		return t, "a tool's name can be read as another one, or as that of a method: " + display.Display(t.name)
 	}
 	slices.SortFunc(o, func(a, b strictjson.Member) int { return strings.Compare(a.Name, b.Name) })
 	h := sha256.New()
@@ -118,7 +120,9 @@ func readTool(v strictjson.Value) (t listed, why string) {
 			continue
 		}
 		v := slices.Clone(m.Value)
-		if err := v.Canonicalize(); err != nil {
+		// Numbers stay as they are written: two that are the same to a program in JavaScript
+		// are not to all models.
+		if err := v.Canonicalize(jsontext.CanonicalizeRawInts(false), jsontext.CanonicalizeRawFloats(false)); err != nil {
 			return t, "a tool cannot be read in exactly one way"
 		}
 		fmt.Fprintf(h, "%d %s %d %s\n", len(m.Name), m.Name, len(v), v)
@@ -129,9 +133,10 @@ func readTool(v strictjson.Value) (t listed, why string) {
 
 // plainTool reports whether a tool's name is only that. In names such as mcp__shop__pay
 // permd reads the name of a server, as harnesses write it, so the tool would have the rules
-// and answers of another one. A method's name is that of what permd decides besides tools.
+// and answers of another one. So it would with the name pay@sha256-1, which is how rules name
+// one version of the tool pay. A method's name is that of what permd decides besides tools.
 func plainTool(name string) bool {
-	if name == methodReadResource {
+	if name == methodReadResource || strings.Contains(name, "@") {
 		return false
 	}
 	rest, ok := cutPrefixFold(name, "mcp")

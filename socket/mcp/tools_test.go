@@ -45,9 +45,17 @@ func TestLists(t *testing.T) {
 			t.Errorf("%s has the digest %q", other, digest)
 		}
 	}
+	number := func(n string) string {
+		return list(`{"name":"a","inputSchema":{"default":` + n + `}}`)["a"]
+	}
+	for _, two := range [][2]string{{"123456789012345678", "123456789012345679"}, {"9007199254740992", "9007199254740993"}, {"0.1", "0.1000000000000000055"}, {"1e400", "2e400"}} {
+		if a := number(two[0]); a == "" || a == number(two[1]) {
+			t.Errorf("%s and %s have the digest %q", two[0], two[1], a)
+		}
+	}
 	for _, none := range []string{
 		`{"name":"a","Description":"x"}`, `{"Name":"a"}`, `{"name":["a"]}`, `"a"`, `{"name":"` + strings.Repeat("a", maxID+1) + `"}`,
-		tool("mcp__s__a", "x"), tool("MCP__s__a", "x"), tool("mcp.s.a", "x"), tool("MCP:a", "x"), tool(methodReadResource, "x"),
+		tool("mcp__s__a", "x"), tool("MCP__s__a", "x"), tool("mcp.s.a", "x"), tool("MCP:a", "x"), tool(methodReadResource, "x"), tool("a@sha256-1", "x"),
 	} {
 		if got := list(none); len(got) != 0 {
 			t.Errorf("%s is a tool: %v", none, got)
@@ -58,6 +66,35 @@ func TestLists(t *testing.T) {
 	} {
 		if l, err := readList([]byte(bad)); err == nil {
 			t.Errorf("%s is a list: %+v", bad, l)
+		}
+	}
+}
+
+// setPin notes a tool's definitions after it was decided by what is known now.
+func setPin(p *Pins, tool string, digests []string) error {
+	known, _ := p.Known(tool)
+	return p.Set(tool, known, digests)
+}
+
+// TestPinsMeanwhile: what two gateways of one server were told of a tool is not noted by both of
+// them, unless it is the same.
+func TestPinsMeanwhile(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "mcp")
+	p, other := OpenPins(dir, "s"), OpenPins(dir, "s")
+	for _, tt := range []struct {
+		by              *Pins
+		before, digests []string
+		want            error
+	}{
+		{p, nil, []string{"good"}, nil},
+		{other, nil, []string{"evil"}, errMeanwhile},
+		{other, nil, []string{"good"}, nil},
+		{other, []string{"good"}, []string{"evil"}, nil},
+		{p, []string{"good"}, []string{"evil", "good"}, errMeanwhile},
+	} {
+		if err := tt.by.Set("a", tt.before, tt.digests); !errors.Is(err, tt.want) {
+			t.Errorf("%s after %s: %v, want %v", tt.digests, tt.before, err, tt.want)
 		}
 	}
 }
@@ -77,13 +114,13 @@ func TestPins(t *testing.T) {
 	var wg sync.WaitGroup
 	for i := range 8 {
 		wg.Go(func() {
-			if err := OpenPins(dir, "s").Set(fmt.Sprintf("tool%d", i), []string{"1"}); err != nil {
+			if err := setPin(OpenPins(dir, "s"), fmt.Sprintf("tool%d", i), []string{"1"}); err != nil {
 				t.Error(err)
 			}
 		})
 	}
 	wg.Wait()
-	if err := p.Set("a", []string{"2"}); err != nil {
+	if err := setPin(p, "a", []string{"2"}); err != nil {
 		t.Error(err)
 	}
 	want("stored", "2", false)
@@ -97,7 +134,7 @@ func TestPins(t *testing.T) {
 		t.Fatal(err)
 	}
 	want("a damaged file", "", true)
-	if p.Set("a", []string{"3"}) == nil {
+	if setPin(p, "a", []string{"3"}) == nil {
 		t.Error("a damaged file is overwritten")
 	}
 	if err := os.Remove(p.path); err != nil {
@@ -120,7 +157,7 @@ func TestPins(t *testing.T) {
 			t.Fatal(err)
 		}
 		want(what, "", true)
-		if p.Set("a", []string{"3"}) == nil {
+		if setPin(p, "a", []string{"3"}) == nil {
 			t.Errorf("%s is overwritten", what)
 		}
 		if err := os.Remove(p.path); err != nil {
@@ -128,7 +165,7 @@ func TestPins(t *testing.T) {
 		}
 	}
 
-	if err := p.Set("a", []string{"2"}); err != nil {
+	if err := setPin(p, "a", []string{"2"}); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.Chmod(dir, 0o770); err != nil {
@@ -151,7 +188,7 @@ func TestPins(t *testing.T) {
 		if err := put(p.path + ".new"); err != nil {
 			t.Fatal(err)
 		}
-		if err := p.Set("a", []string{what}); err != nil {
+		if err := setPin(p, "a", []string{what}); err != nil {
 			t.Errorf("%s: %v", what, err)
 		}
 		want(what, what, false)

@@ -159,7 +159,7 @@ func (w *callWire) request(ses *decisions.Session) *decisions.Request {
 		call.Input = w.Input
 	}
 	if w.Tool.Changed {
-		call.Defects = append(call.Defects, effects.Defect{Code: effects.DefectChanged, At: "tool", Text: "the server describes this tool otherwise than when it last ran"})
+		call.Defects = append(call.Defects, effects.Defect{Code: effects.DefectChanged, At: "tool", Text: "the server describes this tool otherwise than when it last ran, or what it was then is not known"})
 	}
 	ses.Describe(&call)
 	return &decisions.Request{Call: call, Session: ses.Ref()}
