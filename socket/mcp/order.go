@@ -16,7 +16,7 @@ type order struct {
 // place is that of a call. Only the call's goroutine uses it.
 type place struct {
 	order  *order
-	left   chan struct{}   // closed when it is left
+	done   chan struct{}   // closed when it is left
 	before []chan struct{} // of calls before it
 }
 
@@ -24,16 +24,16 @@ type place struct {
 func (o *order) enter() *place {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	p := &place{order: o, left: make(chan struct{}), before: slices.Clone(o.places)}
-	o.places = append(o.places, p.left)
+	p := &place{order: o, done: make(chan struct{}), before: slices.Clone(o.places)}
+	o.places = append(o.places, p.done)
 	return p
 }
 
 // wait waits until all places before this one were left, or for ctx.
 func (p *place) wait(ctx context.Context) {
-	for _, left := range p.before {
+	for _, done := range p.before {
 		select {
-		case <-left:
+		case <-done:
 		case <-ctx.Done():
 			return
 		}
@@ -45,8 +45,8 @@ func (p *place) wait(ctx context.Context) {
 func (p *place) leave() {
 	p.order.mu.Lock()
 	defer p.order.mu.Unlock()
-	if i := slices.Index(p.order.places, p.left); i >= 0 {
+	if i := slices.Index(p.order.places, p.done); i >= 0 {
 		p.order.places = slices.Delete(p.order.places, i, i+1)
-		close(p.left)
+		close(p.done)
 	}
 }
