@@ -279,7 +279,11 @@ func (g *gateway) decideOnce(ctx context.Context, c *toolCall, call *client.Tool
 	case decisions.Ask:
 	}
 	if conn.harness {
-		return outcome{text: "permd asks a person: " + display.Display(d.Reason) + ". The call was not made. A person can allow it with: permd allow " + d.ID + " (then call the tool again)"}, false
+		how := "It cannot be allowed from elsewhere"
+		if d.Answerable() {
+			how = "A person can allow it with: permd allow " + d.ID + " (then call the tool again)"
+		}
+		return outcome{text: "permd asks a person: " + display.Display(d.Reason) + ". The call was not made. " + how}, false
 	}
 	params, ok := question(c, d)
 	if !ok {
