@@ -127,7 +127,7 @@ func (a *app) acp(ctx context.Context, args []string, o acpFlags) error {
 		return err
 	}
 	say, silence := a.printer()
-	code, broken, err := agentproc.Relay(ctx, a.Streams, path, args, func(ctx context.Context, pipes *agentproc.Pipes, agent *agentproc.Agent) error {
+	code, broken, err := agentproc.Relay(ctx, a.Streams, path, args, 0, func(ctx context.Context, pipes *agentproc.Pipes, agent *agentproc.Agent) error {
 		useOneProcessor(pipes)
 		return proxy.Run(ctx, proxy.Peers{ClientIn: pipes.In, ClientOut: pipes.Out, AgentIn: agent.In, AgentOut: agent.Out}, o.config(say))
 	})

@@ -88,7 +88,7 @@ func (a *app) mcp(ctx context.Context, args []string, o mcpFlags) error {
 		return err
 	}
 	say, silence := a.printer()
-	code, broken, err := agentproc.Relay(ctx, a.Streams, path, args, func(ctx context.Context, pipes *agentproc.Pipes, server *agentproc.Agent) error {
+	code, broken, err := agentproc.Relay(ctx, a.Streams, path, args, mcp.EndTimeout, func(ctx context.Context, pipes *agentproc.Pipes, server *agentproc.Agent) error {
 		err := mcp.Run(ctx, mcp.Peers{ClientIn: pipes.In, ClientOut: pipes.Out, ServerIn: server.In, ServerOut: server.Out}, mcp.Config{
 			Server: o.name, Source: o.source, Cwd: cwd, NoElicitation: o.noElicitation,
 			Pins: mcp.OpenPins(filepath.Join(dirs.State, "mcp"), o.name),

@@ -160,7 +160,10 @@ func (g *gateway) finish(ctx context.Context, c *toolCall, o outcome) {
 	g.mu.Lock()
 	g.deciding--
 	g.waiting -= len(c.message.text)
-	if ctx.Err() != nil {
+	switch {
+	case g.ended && ctx.Err() != nil:
+		o = outcome{code: codeInternal, text: serverEnded}
+	case ctx.Err() != nil:
 		o = withdrawn
 	}
 	if o.runs {

@@ -2,6 +2,7 @@ package mcp
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"github.com/permd/permd/decisions/effects"
@@ -80,6 +81,8 @@ func (g *gateway) track(m *message, cancel context.CancelFunc) (why string) {
 		return "the conversation has ended"
 	case g.fromClient[m.id] != nil:
 		return "a request with this id has no response yet"
+	case slices.Contains(g.cancelled, m.id):
+		return "a request with this id was cancelled"
 	case len(g.fromClient) >= maxRequests:
 		return "too many requests have no response yet"
 	case cancel != nil && (g.deciding >= maxDeciding || g.waiting+len(m.text) > maxWaiting):
@@ -124,11 +127,17 @@ func (g *gateway) readNotification(m *message) error {
 			g.mu.Unlock()
 			return nil
 		}
-		delete(g.fromClient, id) // it has no response
+		if r != nil {
+			delete(g.fromClient, id) // it has no response
+			g.cancelled = append(g.cancelled[max(0, len(g.cancelled)-maxCancelled+1):], id)
+		}
 		g.mu.Unlock()
 	}
 	return g.server.write(m.text)
 }
+
+// maxCancelled bounds the ids of cancelled requests that are kept.
+const maxCancelled = 256
 
 // initialize notes what the client says of itself.
 func (g *gateway) initialize(params strictjson.Value) {

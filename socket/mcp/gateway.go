@@ -16,6 +16,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -76,7 +78,10 @@ type gateway struct {
 
 	mu         sync.Mutex
 	fromClient map[string]*request // requests of the client without a response, by id
-	fromServer map[string]bool     // requests of the server without a response
+	// cancelled are the ids of requests that the client has cancelled at the server, the
+	// oldest first: a late response must not become that of another request.
+	cancelled  []string
+	fromServer map[string]bool // requests of the server without a response
 	own        map[ownRequest]chan *message
 	deciding   int // calls that are being decided
 	waiting    int // bytes of these
@@ -175,8 +180,19 @@ func (g *gateway) end(cancel context.CancelFunc, server io.Closer) {
 	_ = server.Close()
 	g.client.end()
 	g.calls.Wait()
+	g.mu.Lock()
+	unanswered := slices.Sorted(maps.Keys(g.fromClient))
+	clear(g.fromClient)
+	g.mu.Unlock()
+	for _, id := range unanswered {
+		if g.client.write(errorText(id, codeInternal, serverEnded)) != nil {
+			break // the client has ended
+		}
+	}
 	g.daemon.close()
 }
+
+const serverEnded = "permd: the server has ended without a response"
 
 // pump reads lines until the end of a stream.
 func (g *gateway) pump(from io.Reader, read func([]byte) error, long func() error) error {

@@ -318,6 +318,37 @@ func TestLongMessage(t *testing.T) {
 	}
 }
 
+// TestServerGone: what a server leaves unanswered when it ends is answered with an error.
+func TestServerGone(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.send(t, call("1", "yes"), `{"jsonrpc":"2.0","id":"p","method":"prompts/list"}`)
+	w.wantServer(t, `"id":1,`)
+	w.wantServer(t, `"id":"p"`)
+	if err := w.fromServe.Close(); err != nil {
+		t.Fatal(err)
+	}
+	w.wantClient(t, `"id":1,"error"`)
+	w.wantClient(t, `"id":"p","error"`)
+}
+
+// TestCancelledID: the response to a cancelled request does not become that of another one.
+func TestCancelledID(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.send(t, call("1", "yes"))
+	w.wantServer(t, `"id":1,`)
+	w.send(t, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`)
+	w.wantServer(t, "notifications/cancelled")
+	w.send(t, call("1", "yes"))
+	w.wantClient(t, "was cancelled")
+	w.serve(t, `{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"late"}]}}`+"\n")
+	w.flush(t)
+	if has(w, &w.client, "late") {
+		t.Error("the client receives the late response")
+	}
+}
+
 // TestSignedForms: a server's form says who asks, whatever it is made to look like.
 func TestSignedForms(t *testing.T) {
 	t.Parallel()

@@ -57,7 +57,7 @@ func start(path string, args []string, stderr io.Writer) (*Agent, error) {
 
 // supervise forwards signals to the agent's process group and waits for the agent to
 // end. It then ends what is left of the group.
-func (g *Agent) supervise(signals <-chan os.Signal, stop context.CancelCauseFunc) {
+func (g *Agent) supervise(signals <-chan os.Signal, kill time.Duration, stop context.CancelCauseFunc) {
 	go func() {
 		_ = g.cmd.Wait() // ProcessState has the result
 		close(g.exited)
@@ -65,11 +65,18 @@ func (g *Agent) supervise(signals <-chan os.Signal, stop context.CancelCauseFunc
 		close(g.groupEnded)
 	}()
 	signalled := false
+	var late <-chan time.Time
 	for {
 		select {
 		case s := <-signals:
 			signalled = true
 			g.signal(s.(syscall.Signal))
+			if kill > 0 && late == nil && (s == syscall.SIGTERM || s == syscall.SIGHUP) {
+				late = time.After(kill)
+			}
+			continue
+		case <-late:
+			g.signal(syscall.SIGKILL)
 			continue
 		case <-g.exited:
 		}

@@ -5,14 +5,16 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+	"time"
 
 	"github.com/permd/permd/cmd/permd/internal/cli"
 )
 
 // Relay starts a program between which and the standard streams run passes messages. It
-// forwards signals to the program and exits after it. code is the program's exit code, broken
+// forwards signals to the program and exits after it. If the program runs on for the time kill
+// after SIGTERM or SIGHUP, it is sent SIGKILL; 0 is never. code is the program's exit code, broken
 // the error of run; err means that the program could not be started.
-func Relay(ctx context.Context, streams cli.Streams, path string, args []string, run func(context.Context, *Pipes, *Agent) error) (code int, broken, err error) {
+func Relay(ctx context.Context, streams cli.Streams, path string, args []string, kill time.Duration, run func(context.Context, *Pipes, *Agent) error) (code int, broken, err error) {
 	pipes, err := OpenPipes(streams)
 	if err != nil {
 		return 0, nil, err
@@ -35,7 +37,7 @@ func Relay(ctx context.Context, streams cli.Streams, path string, args []string,
 	}
 	ctx, stop := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer stop(nil)
-	go agent.supervise(signals, stop)
+	go agent.supervise(signals, kill, stop)
 	broken = run(ctx, pipes, agent)
 	pipes.Restore()
 	return agent.End(broken != nil), broken, nil
