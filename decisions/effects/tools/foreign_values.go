@@ -18,23 +18,29 @@ var argumentMembers = []string{"args", "arguments", "argv", "parameters", "param
 // the command is not known.
 func (t *tool) withArguments(o strictjson.Object, f fact, from string) fact {
 	command, isText := strictjson.ParseString(f.val)
+	if !isText {
+		return f
+	}
+	joined := false
 	for _, name := range argumentMembers {
-		v, ok := o.Get(name)
-		if !ok || strictjson.Kind(v) == 'n' || !isText {
-			continue
+		v, _ := o.Get(name)
+		if k := strictjson.Kind(v); k == 0 || k == 'n' || k == '{' || isEmptyList(v) {
+			continue // the members of an object are no words
 		}
 		args, isList := argvOf(v)
-		if strictjson.Kind(v) == '[' && len(v) == len("[]") || strictjson.Kind(v) == '{' {
-			continue
-		}
 		argv, err := json.Marshal(append([]string{command}, args...))
-		if err != nil || !isList || strings.ContainsAny(command, " \t\n") {
+		if err != nil || !isList || joined || strings.ContainsAny(command, " \t\n") {
 			t.Unknown(memberOf(from, name), "a command whose arguments are in another member")
 			continue
 		}
-		f.val, command = strictjson.Value(argv), command+" "
+		f.val, joined = strictjson.Value(argv), true
 	}
 	return f
+}
+
+func isEmptyList(v strictjson.Value) bool {
+	items, err := strictjson.ParseArray(v)
+	return strictjson.Kind(v) == '[' && err == nil && len(items) == 0
 }
 
 // filesForeign adds the paths among the strings of a value, and returns the index of the

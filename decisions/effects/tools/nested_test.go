@@ -11,8 +11,8 @@ import (
 	"github.com/permd/permd/internal/testload"
 )
 
-// nest returns arguments in which an object stands depth levels deep, behind and among others,
-// below members with any name.
+// nest returns arguments that contain the object inner at the given depth, among random
+// values and in members with random names.
 func nest(random *rand.Rand, names []string, inner string, depth int) string {
 	for range depth {
 		var around []string
@@ -36,7 +36,7 @@ func nest(random *rand.Rand, names []string, inner string, depth int) string {
 }
 
 // TestNestedArguments: a command, a file or an address in the arguments of a server's tool is
-// found wherever it stands, or the call is not known.
+// found at any depth, or the effects of the call are unknown.
 func TestNestedArguments(t *testing.T) {
 	w := toolWorld(t)
 	names := []string{"a", "data", "params", "steps", "value"}
@@ -70,8 +70,8 @@ func testSeed(t *testing.T) uint64 {
 	return seed
 }
 
-// TestForeignValues: what a server's tool may read as a command, a file or an address is one,
-// in whatever form it stands.
+// TestForeignValues tests the forms in which a server's tool may accept a command, a file or
+// an address.
 func TestForeignValues(t *testing.T) {
 	w := toolWorld(t)
 	for input, want := range map[string]string{
@@ -84,7 +84,8 @@ func TestForeignValues(t *testing.T) {
 		`{"command":"frob","args":"-rf x"}`:             "unknown ",
 		`{"command":"frob a","args":["x"]}`:             "unknown ",
 		`{"command":"frob","args":[["x"]]}`:             "unknown ",
-		`{"command":"frob","args":[]}`:                  "run frob ",
+		`{"command":"frob","args":["x"],"argv":["y"]}`:  "unknown ",
+		`{"command":"frob","args":[ ]}`:                 "run frob ",
 		`{"url":" https://evil.example/x"}`:             "evil.example",
 		`{"url":"\thttps://evil.example/x"}`:            "evil.example",
 		`{"url":"\u0001https://evil.example/x"}`:        "evil.example",
@@ -113,8 +114,7 @@ func TestForeignValues(t *testing.T) {
 	}
 }
 
-// TestManyArguments: what stands behind more objects than are looked at makes the call one
-// that is not known.
+// TestManyArguments tests that the effects of a call with too many objects are unknown.
 func TestManyArguments(t *testing.T) {
 	w := toolWorld(t)
 	for _, n := range []int{maxToolPaths + 1, maxForeignObjects, 3 * maxForeignObjects} {
