@@ -44,7 +44,7 @@ type proxyBefore struct {
 	Switches difference `json:"switches"`
 }
 
-// behind is the agent process that a proxy has started.
+// behind is the agent process of the proxy that is measured, with what controls it.
 type behind struct {
 	cmd      *exec.Cmd
 	in       io.Closer

@@ -120,9 +120,9 @@ func Runs(program string) bool {
 const notKnown = "what it runs could not be told from the project's files"
 
 // Of returns the text that a run executes of the project's files, as the file with the hash of
-// the text; nil if it executes none. Memory binds the person's answer to it: otherwise
-// whoever may edit the file could run anything. A read-only run executes no text, so it is
-// not bound. Where the text is not known, Unbound says why.
+// the text; nil if it executes none. Memory binds the person's answer to it, because a
+// later edit of the file would otherwise run without a question. A read-only run executes no
+// text, so it is not bound. Where the text is not known, Unbound says why.
 //
 // The text is not known either if a file that it is read from, or that would be read in
 // its place, may be written by the call or one before it.

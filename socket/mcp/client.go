@@ -28,8 +28,8 @@ var clientMethods = map[string]bool{
 	"tasks/get": true, "tasks/result": true, "tasks/list": true, "tasks/cancel": true,
 }
 
-// clientNotifications are the notifications of a client that the gateway passes on. Another
-// one could be a call: of a notification nobody is told that it ran.
+// clientNotifications are the notifications of a client that the gateway passes on. Others
+// are dropped: a server might treat one as a call, and notifications have no response.
 var clientNotifications = map[string]bool{
 	"notifications/initialized": true, notedCancelled: true, "notifications/progress": true,
 	"notifications/roots/list_changed": true, "notifications/tasks/status": true,

@@ -50,7 +50,7 @@ func signed(server, text string) string {
 	if utf8.RuneCountInString(text) > maxFormText {
 		text = string([]rune(text)[:maxFormText]) + "…"
 	}
-	// Characters that end a line for some programs, or write over what stands before them.
+	// Characters that end a line for some programs, or overwrite the text before them.
 	lines := strings.FieldsFunc(text, func(c rune) bool {
 		return c != '\t' && unicode.IsControl(c) || c == '\u2028' || c == '\u2029'
 	})

@@ -122,7 +122,7 @@ func TestSlowServer(t *testing.T) {
 	}
 }
 
-// TestSlowClient: a client that does not read what it is told does not keep the gateway.
+// TestSlowClient tests that the gateway ends although its client does not read.
 func TestSlowClient(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {

@@ -107,7 +107,7 @@ func (v *invocation) alike() bool {
 	return p.Alike || len(p.Operands) == 0 && !p.Open && len(v.operands) == 0
 }
 
-// makesBranch are the options with which git makes a branch of the name behind them.
+// makesBranch lists the options of git whose value is the name of a new branch.
 var makesBranch = []string{"-b", "-B", "--orphan", "--create", "--force-create"}
 
 // switches reports whether git checks out a branch or a commit.

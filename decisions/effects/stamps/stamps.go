@@ -65,9 +65,9 @@ type folder struct {
 // leastImplied is how many lookups must follow from a stamp, which takes one itself.
 const leastImplied = 2
 
-// New returns what follows from the stamps that folders have now. It holds if all of the
-// lookups, at most [Most], find the same when they are repeated after it. visit is told
-// before each look.
+// New returns what follows from the stamps that folders have now. It is valid if all of the
+// lookups, at most [Most], have the same results when they are repeated afterwards. visit is
+// called before each lookup, with its path.
 func New(looks []Lookup, fsys FS, visit func(path string)) *Implied {
 	m := new(Implied)
 	for i := range looks {

@@ -3,7 +3,7 @@
 // argument is "serve"; in all others it does nothing, since what they start inherits the slack.
 //
 // Go's runtime has a thread, sysmon, that sleeps for 20 µs again and again while there is
-// work, and Linux adds 50 µs, the timer slack of a thread, unless it is told otherwise. A
+// work; Linux adds the thread's timer slack, which is 50 µs by default. A
 // decision takes about as long, so each wakes that thread once or twice, for a tenth of
 // its processor time, to find that nothing is to be done. What it is for needs no such haste: it
 // takes a processor away from a system call that lasts, and a goroutine that has run for
