@@ -129,6 +129,7 @@ func (k *keyer) claims(c *effects.Claims) {
 	}
 	k.list(c.Texts)
 	k.bytes(c.Meta)
+	k.flag(c.Only)
 }
 
 func (k *keyer) credentials(g *effects.Credentials) {

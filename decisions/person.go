@@ -8,14 +8,24 @@ func needsPerson(req *Request, res *effects.Result) string {
 	switch {
 	case len(res.Defects) > 0:
 		return "the request is defective: " + res.Defects[0].Text
+	case onlyNamed(res): // whether a person is needed is up to rules
 	case res.Completeness == effects.None || res.Missing != "":
-		return "the call is not fully known: " + res.Missing
+		return notFullyKnown + res.Missing
+	}
+	switch {
 	case req.HarnessAsks != "":
 		return "the harness wants a person: " + req.HarnessAsks
 	case secretLeaves(res.Effects):
 		return "a secret is read and the network is reached in one call"
 	}
 	return ""
+}
+
+const notFullyKnown = "the call is not fully known: "
+
+// onlyNamed reports whether all that is known of a call is in an effect that says so.
+func onlyNamed(res *effects.Result) bool {
+	return len(res.Effects) == 1 && res.Effects[0].Cause == effects.CauseOnlyNamed && res.Missing == res.Effects[0].Why
 }
 
 // secretLeaves reports whether a call both accesses a secret and connects to something

@@ -73,9 +73,11 @@ type Finding struct {
 	General bool
 	// Remember is what an ask says about remembered allows: nil if nothing.
 	Remember *bool
-	// Covers are the guarded tags, and Unknown, that an allow is about.
-	Covers        effects.Tags
-	CoversUnknown bool
+	// Covers are the guarded tags that an allow is about. CoversUnknown is set if it is about
+	// what was not understood, CoversOnlyNamed if about calls of which one agent has said
+	// their kind alone.
+	Covers                         effects.Tags
+	CoversUnknown, CoversOnlyNamed bool
 }
 
 // Findings are the rules that fired for one effect, in the order of layers.

@@ -152,8 +152,11 @@ func (v *effectInputs) personRequired(e *effects.Effect) string {
 	case effects.KindMode:
 		return "the agent's own permissions would be widened"
 	case effects.KindUnknown:
-		// No rule can cover an unknown effect with a cause.
+		// No rule can cover an unknown effect with another cause.
 		switch {
+		case e.Cause == effects.CauseOnlyNamed && v.coversOnlyNamed():
+		case e.Cause == effects.CauseOnlyNamed:
+			return notFullyKnown + e.Why
 		case e.Cause == "" && (v.understood || v.coversUnknown()):
 		case e.Why == "":
 			return "not understood"
@@ -168,8 +171,19 @@ func (v *effectInputs) personRequired(e *effects.Effect) string {
 // coversUnknown reports whether an allow of org or user covers what could not be
 // understood.
 func (v *effectInputs) coversUnknown() bool {
-	for _, r := range v.findings.Fired {
-		if r.Set == SetAllow && r.CoversUnknown && (inOrg(r) || inUser(r) && !v.findings.OnlyOrg) {
+	return v.covers(func(r *Finding) bool { return r.CoversUnknown })
+}
+
+// coversOnlyNamed reports whether an allow of org or user covers calls of which no more is
+// known than their kind.
+func (v *effectInputs) coversOnlyNamed() bool {
+	return v.covers(func(r *Finding) bool { return r.CoversOnlyNamed })
+}
+
+// covers reports whether there is such an allow of org or user.
+func (v *effectInputs) covers(is func(*Finding) bool) bool {
+	for i := range v.findings.Fired {
+		if r := &v.findings.Fired[i]; r.Set == SetAllow && is(r) && (inOrg(*r) || inUser(*r) && !v.findings.OnlyOrg) {
 			return true
 		}
 	}

@@ -87,6 +87,8 @@ func (s *situation) fired() []Finding {
 			f.Remember = new(false)
 		case "covers":
 			f.Covers, f.CoversUnknown = effects.TagsOf(effects.Secret), true
+		case "named":
+			f.CoversOnlyNamed = true
 		}
 		fired = append(fired, f)
 	}
@@ -142,7 +144,7 @@ func (s *situation) input() ast.Value {
 			remember = fmt.Sprint(*f.Remember)
 		}
 		fired = fired.Append(ast.NewTerm(object(
-			"layer", string(f.Rule.Layer), "set", string(f.Set), "remember", remember, "covers", f.CoversUnknown)))
+			"layer", string(f.Rule.Layer), "set", string(f.Set), "remember", remember, "covers", f.CoversUnknown, "covers_named", f.CoversOnlyNamed)))
 	}
 	choice, run := s.choice, s.run
 	return object(
@@ -177,7 +179,7 @@ var (
 		cause   effects.Cause
 	}{
 		{effects.KindRead, false, ""}, {effects.KindRead, true, ""}, {effects.KindUnknown, false, ""},
-		{effects.KindUnknown, false, effects.CauseNotPlain}, {effects.KindQuestion, false, ""}, {effects.KindMode, false, ""},
+		{effects.KindUnknown, false, effects.CauseNotPlain}, {effects.KindUnknown, false, effects.CauseOnlyNamed}, {effects.KindQuestion, false, ""}, {effects.KindMode, false, ""},
 	}
 )
 
@@ -225,9 +227,9 @@ func mixtures() func(func(*situation) bool) {
 			for _, s.orgAsk = range []string{"", "plain", "remember"} {
 				for _, s.userAsk = range []string{"", "plain", "firm"} {
 					for _, s.projectAsk = range []string{"", "firm"} {
-						for _, s.orgAllow = range []string{"", "plain", "covers"} {
-							for _, s.userAllow = range []string{"", "plain", "covers"} {
-								for _, s.projectAllow = range []string{"", "covers"} {
+						for _, s.orgAllow = range []string{"", "plain", "covers", "named"} {
+							for _, s.userAllow = range []string{"", "plain", "covers", "named"} {
+								for _, s.projectAllow = range []string{"", "covers", "named"} {
 									for b := range 4 {
 										s.baseAsk = []string{"", "plain"}[b&1]
 										s.baseAllow = []string{"", "plain"}[b>>1]
@@ -244,7 +246,7 @@ func mixtures() func(func(*situation) bool) {
 			}
 			return true
 		}
-		for _, k := range kinds[:4] {
+		for _, k := range kinds[:5] {
 			for _, choice := range []string{"none", "plain", "exact"} {
 				for _, run := range []string{"none", "allow", "base"} {
 					for b := range 8 {
@@ -277,7 +279,7 @@ func stops() func(func(*situation) bool) {
 					s.fence, s.person, s.reject = b&1 != 0, b&2 != 0, b&4 != 0
 					s.onlyOrg = b&8 != 0
 					if b&16 != 0 {
-						s.choice, s.orgAllow, s.userAllow, s.baseAllow = "exact", "covers", "covers", "plain"
+						s.choice, s.orgAllow, s.userAllow, s.baseAllow = "exact", "named", "covers", "plain"
 					}
 					if b&32 != 0 {
 						s.orgAsk, s.userAsk, s.baseAsk = "plain", "firm", "plain"

@@ -106,6 +106,9 @@ type Claims struct {
 	Diffs     []Diff
 	Texts     []string         // text content, in order
 	Meta      strictjson.Value // the tool call's _meta, nil if none
+	// Only is set if the messages about the call had nothing besides its id, title, kind and
+	// status, not even members that permd does not read.
+	Only bool
 }
 
 // Location is a path the agent says the call touches.

@@ -99,7 +99,7 @@ type Effect struct {
 	Why string
 
 	// Cause is set on an unknown effect that no rule, choice or setting can allow:
-	// only a person can, each time.
+	// only a person can, each time. The exception is CauseOnlyNamed.
 	Cause Cause
 	// Construct is the part of the text that is not plain, for CauseNotPlain.
 	Construct plainshell.Construct
@@ -119,6 +119,11 @@ const CauseUnanswered Cause = "unanswered"
 // CauseTooLarge: the call does, or may do, more than permd looks at. What is left out
 // may be denied.
 const CauseTooLarge Cause = "too_large"
+
+// CauseOnlyNamed: a request over ACP has the fields that the protocol requires and no
+// others: an id, a title and a kind that says that nothing is changed. A rule of org or user
+// can allow it for an agent and a kind (docs/policy.md, "covers").
+const CauseOnlyNamed Cause = "only_named"
 
 // Via says which run or use an effect comes from.
 type Via struct {

@@ -335,7 +335,7 @@ func (l *adviser) shadowedRules(c *Layer, bodies map[int]ast.Body) {
 // weaker reports whether an element says less than another one: it covers less,
 // or leaves more to memory.
 func (e *element) weaker(o *element) bool {
-	return o.covers&^e.covers != 0 || o.coversUnknown && !e.coversUnknown || o.message != "" && o.message != e.message ||
+	return o.covers&^e.covers != 0 || o.coversUnknown && !e.coversUnknown || o.coversOnlyNamed && !e.coversOnlyNamed || o.message != "" && o.message != e.message ||
 		o.remember != nil && (e.remember == nil || *e.remember != *o.remember)
 }
 

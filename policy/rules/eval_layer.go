@@ -275,6 +275,7 @@ func (v *firedSet) findings() ([]decisions.Finding, error) {
 		f := decisions.Finding{
 			Rule: r.ref, Set: r.set, Reason: e.reason, Message: e.message, General: r.general,
 			Remember: e.remember, Covers: e.covers, CoversUnknown: e.coversUnknown,
+			CoversOnlyNamed: e.coversOnlyNamed && r.namesCaller,
 		}
 		// A list entry is several rules and is reported once.
 		if !slices.Contains(out, f) {

@@ -26,17 +26,20 @@ type rule struct {
 	rank int
 	// general is set if the reasons of other rules of the layer say more.
 	general bool
+	// namesCaller is set if the rule compares the agent's name and the call's kind.
+	namesCaller bool
 	// fixed is the element that the rule adds, if it is a literal; else nil.
 	fixed *element
 }
 
 // element is what a rule adds to its set.
 type element struct {
-	reason        string
-	message       string
-	remember      *bool
-	covers        effects.Tags
-	coversUnknown bool
+	reason          string
+	message         string
+	remember        *bool
+	covers          effects.Tags
+	coversUnknown   bool
+	coversOnlyNamed bool
 }
 
 // Bounds of the texts of a rule, which appear in dialogs and in the journal.
@@ -72,7 +75,7 @@ func collect(u Unit, mods *moduleSet, ps *diag.List) []*rule {
 			if !checkShape(r, set, ps) {
 				continue
 			}
-			ru := &rule{set: set, ast: r, notes: notes.GetRuleScope(r)}
+			ru := &rule{set: set, ast: r, notes: notes.GetRuleScope(r), namesCaller: namesCaller(r)}
 			ru.ref = decisions.RuleRef{
 				Layer: u.Layer,
 				At:    fmt.Sprintf("%s:%d", name, r.Location.Row),
@@ -95,6 +98,11 @@ func collect(u Unit, mods *moduleSet, ps *diag.List) []*rule {
 			fixed, err := literalElement(r.Head.Key, set)
 			if err != nil {
 				ps.Errorf(r.Location, elementHint, "%v", err)
+				continue
+			}
+			if fixed != nil && fixed.coversOnlyNamed && !ru.namesCaller {
+				ps.Errorf(r.Location, `add input.session.agent.name == "…" and input.call.kind == "…"`,
+					"covers %q is for one agent and one kind of call", incomplete)
 				continue
 			}
 			ru.fixed = fixed
@@ -200,6 +208,37 @@ func isLiteral(t *ast.Term) bool {
 	return literal
 }
 
+// incomplete is what covers calls of which an agent has said their kind alone.
+const incomplete = "incomplete"
+
+// callerFields are what a rule that covers such calls must compare.
+var callerFields = [...]string{"input.session.agent.name", "input.call.kind"}
+
+// namesCaller reports whether the body of a rule compares each of the callerFields with
+// something: what holds for calls of one agent and kind must not hold for all.
+func namesCaller(r *ast.Rule) bool {
+	var found [len(callerFields)]bool
+	for _, e := range r.Body {
+		if !e.IsCall() || e.Negated || len(e.Operands()) != 2 {
+			continue
+		}
+		operands := e.Operands()
+		switch e.Operator().String() {
+		case "equal", "eq":
+		case "internal.member_2":
+			operands = operands[:1]
+		default:
+			continue
+		}
+		for _, o := range operands {
+			if i := slices.Index(callerFields[:], o.String()); i >= 0 {
+				found[i] = true
+			}
+		}
+	}
+	return !slices.Contains(found[:], false)
+}
+
 func checkMember(name string, set decisions.Set) error {
 	switch name {
 	case "reason", "message":
@@ -276,14 +315,18 @@ func (e *element) readCovers(v ast.Value) error {
 		if !ok {
 			return fmt.Errorf("the member covers must hold strings")
 		}
-		if name == "unknown" {
+		switch name {
+		case "unknown":
 			e.coversUnknown = true
+			return nil
+		case incomplete:
+			e.coversOnlyNamed = true
 			return nil
 		}
 		tag, ok := effects.ParseTag(string(name))
 		if !ok || !guardedTags.Has(tag) {
-			return fmt.Errorf("covers names %q, which is neither a guarded tag (%s) nor unknown",
-				string(name), strings.Join(guardedTags.Names(), ", "))
+			return fmt.Errorf("covers names %q, which is neither a guarded tag (%s), unknown nor %s",
+				string(name), strings.Join(guardedTags.Names(), ", "), incomplete)
 		}
 		e.covers = e.covers.With(tag)
 		return nil

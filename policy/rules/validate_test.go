@@ -59,6 +59,8 @@ func TestCompileRefuses(t *testing.T) {
 		{"deny that covers", `deny contains {"reason": "x", "covers": ["secret"]} if input.effect.kind == "run"`, 3, "only allow rules"},
 		{"allow that is remembered", `allow contains {"reason": "x", "remember": true} if input.effect.kind == "run"`, 3, "only ask rules"},
 		{"covers no guarded tag", `allow contains {"reason": "x", "covers": ["home"]} if input.effect.kind == "run"`, 3, "neither a guarded tag"},
+		{"covers what is named alone, of all agents", "allow contains {\"reason\": \"x\", \"covers\": [\"incomplete\"]} if {\n\tinput.effect.kind == \"unknown\"\n\tinput.call.kind == \"read\"\n}", 3, "one agent and one kind"},
+		{"of all kinds", "allow contains {\"reason\": \"x\", \"covers\": [\"incomplete\"]} if {\n\tinput.session.agent.name == \"a\"\n\tnot input.call.kind == \"think\"\n}", 3, "one agent and one kind"},
 		{"covers no list", `allow contains {"reason": "x", "covers": "secret"} if input.effect.kind == "run"`, 3, "list of tags"},
 		{"remember no boolean", `ask contains {"reason": "x", "remember": "no"} if input.effect.kind == "run"`, 3, "true or false"},
 		{"id of two words", "# METADATA\n# custom:\n#   id: two words\ndeny contains \"x\" if input.effect.kind == \"run\"", 3, "one word"},

@@ -5,7 +5,7 @@
 # Input: {effect: {kind, guarded, claimed, hint, cause}, fence, person, trusted, only_org,
 # reject, choice: none|plain|exact, run: none|allow|base (who allowed the run
 # that an inherent effect belongs to),
-# fired: [{layer, set, remember: none|true|false, covers}]}
+# fired: [{layer, set, remember: none|true|false, covers, covers_named}]}
 package permd.oracle
 
 import rego.v2
@@ -36,6 +36,7 @@ verdict_of[3] := "ask" if {
 verdict_of[3] := "ask" if {
 	not input.effect.hint
 	input.effect.kind == "unknown"
+	input.effect.cause != "only_named"
 	count(unknown_covered) == 0
 }
 
@@ -43,6 +44,14 @@ verdict_of[3] := "ask" if {
 	not input.effect.hint
 	input.effect.kind == "unknown"
 	input.effect.cause != ""
+	input.effect.cause != "only_named"
+}
+
+# What an agent only names by its kind is covered by nothing else.
+verdict_of[3] := "ask" if {
+	not input.effect.hint
+	input.effect.cause == "only_named"
+	count(named_covered) == 0
 }
 
 verdict_of[4] := "ask" if {
@@ -124,6 +133,14 @@ unknown_covered contains f if {
 	some f in input.fired
 	f.set == "allow"
 	f.covers
+	f.layer in allowing
+	f.layer != "project"
+}
+
+named_covered contains f if {
+	some f in input.fired
+	f.set == "allow"
+	f.covers_named
 	f.layer in allowing
 	f.layer != "project"
 }

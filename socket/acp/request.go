@@ -21,6 +21,7 @@ type request struct {
 	options   []Option
 	meta      strictjson.Value // of the params, apart from the call's own
 	defects   []effects.Defect // of the params
+	extra     bool             // the params have members besides those that version 1 requires
 }
 
 // requestMembers are the names of a request's members, in both versions.
@@ -35,7 +36,7 @@ func parseRequest(params strictjson.Value, known *knownOptions) (*request, error
 	if err != nil {
 		return nil, err
 	}
-	r := new(request)
+	r := &request{extra: hasExtra(o, "sessionId", "toolCall", "options")}
 	if r.version, err = shapeOf(o); err != nil {
 		return nil, err
 	}
@@ -136,6 +137,7 @@ func (r *request) assemble(t *toolCall) effects.Call {
 		Input:    t.input,
 		Claims: effects.Claims{
 			Kind: t.kind, Title: t.title, Prompt: r.prompt, Locations: t.locations, Diffs: t.diffs, Texts: t.texts,
+			Only: !t.extra && !r.extra,
 		},
 	}
 	for _, list := range [][]effects.Defect{t.defects, r.defects} {

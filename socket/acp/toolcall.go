@@ -41,7 +41,9 @@ type patch struct {
 	set  members // members that are present
 	null members // members that are null
 	// more is set if the content is to be appended.
-	more    bool
+	more bool
+	// extra is set if there are members besides those of namedOnly.
+	extra   bool
 	ended   bool // the status says that the call has ended
 	ran     bool // the status says that the call has run to its end
 	defects []effects.Defect
@@ -52,6 +54,14 @@ type patch struct {
 var toolCallMembers = []string{
 	"toolCallId", "title", "name", "kind", "status", "content", "locations",
 	"rawInput", "rawOutput", "_meta", "sessionUpdate",
+}
+
+// namedOnly are the members that say what a call is without saying what it does.
+var namedOnly = []string{"toolCallId", "title", "kind", "status", "sessionUpdate"}
+
+// hasExtra reports whether an object has members besides some, null or known or not.
+func hasExtra(o strictjson.Object, some ...string) bool {
+	return slices.ContainsFunc(o, func(m strictjson.Member) bool { return !slices.Contains(some, m.Name) })
 }
 
 // kinds are the known tool kinds; every other word is read as "other", as version 1
@@ -67,7 +77,7 @@ func parseToolCall(v strictjson.Value, at string, ver version) (*patch, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := new(patch)
+	p := &patch{extra: hasExtra(o, namedOnly...)}
 	if p.id, err = identifier(o, "toolCallId", at); err != nil {
 		return nil, err
 	}
@@ -114,7 +124,7 @@ func parseChunk(v strictjson.Value, at string, ver version) (*patch, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &patch{more: true, set: memberContent}
+	p := &patch{more: true, extra: true, set: memberContent}
 	if p.id, err = identifier(o, "toolCallId", at); err != nil {
 		return nil, err
 	}

@@ -127,6 +127,9 @@ func (t *tool) unnamedTool() {
 			t.malformed(t.from, "the input is "+strictjson.KindName(strictjson.Kind(t.Call.Input))+", not an object")
 		} else if len(t.Call.Marks) == 0 && !t.has(effects.KindQuestion) && t.Call.Claims.Kind != "switch_mode" {
 			t.addMissing("neither the tool nor its input was sent")
+			if t.onlyNamed() {
+				t.Effects[len(t.Effects)-1].Cause = effects.CauseOnlyNamed
+			}
 		}
 		return
 	}
@@ -306,4 +309,18 @@ func (t *tool) absolute(p string) string {
 		p = t.Call.Cwd + "/" + p
 	}
 	return path.Clean(p)
+}
+
+// onlyNamed reports whether a call over ACP has an id, a title and a kind that says that
+// nothing is changed, and nothing else that could say what it does.
+func (t *tool) onlyNamed() bool {
+	c, cl := t.Call, &t.Call.Claims
+	switch cl.Kind {
+	case "read", "search", "think":
+	default:
+		return false
+	}
+	return c.Protocol == "acp" && cl.Only && t.have == inputAbsent && t.id.name == "" && t.id.server == "" && !t.id.remote && c.Tool == (effects.Tool{}) &&
+		len(t.Effects) == 1 && len(t.Defects) == 0 && len(c.Defects) == 0 && c.Declared == nil && c.InputFrom == "" && c.Incomplete == "" &&
+		strings.TrimSpace(cl.Title) != "" && cl.Prompt == "" && len(cl.Locations)+len(cl.Diffs)+len(cl.Texts)+len(cl.Meta) == 0
 }
