@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -24,6 +25,7 @@ func TestFailuresMCP(t *testing.T) {
 		{"what a tool is cannot be noted", mcpUnnoted},
 		{"client gone while the person is asked", mcpClientGone},
 		{"server does not end", mcpEndless},
+		{"server's responses cannot be read", mcpUnreadable},
 	})
 }
 
@@ -145,6 +147,38 @@ func mcpClientGone(t *testing.T) {
 	}
 	wantHas(t, "killed", <-ended, "error: ")
 	c.wantCalls(t, "")
+}
+
+// mcpUnreadable has a server whose responses cannot be read: the first one surely is that to the
+// first request, of the second one this is not certain, and the third one breaks off. The client
+// is told so of each request.
+func mcpUnreadable(t *testing.T) {
+	d := newTestDaemon(t)
+	cmd := d.command("mcp", "--name", "x", "--", "sh", "-c", `read a; read b; read c
+		printf '%s\n' '{"jsonrpc":"2.0","id":1,"result":{"a":"\ud800"}}' '{"jsonrpc":"2.0","id":null,"result":{}}'
+		printf %s '{"jsonrpc":"2.0","id":3,"result":{'`)
+	var client []string
+	for _, id := range []string{"1", "2", "3"} {
+		client = append(client, `{"jsonrpc":"2.0","id":`+id+`,"method":"ping"}`)
+	}
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer in.Close()
+	if _, err := io.WriteString(in, strings.Join(client, "\n")+"\n"); err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.Output()
+	if err != nil {
+		t.Errorf("%v", err)
+	}
+	for _, id := range []string{"1", "2", "3"} {
+		if n := strings.Count(string(out), `"id":`+id+`,"error"`); n != 1 {
+			t.Errorf("%d answers to the request %s: %s", n, id, out)
+		}
+	}
+	wantHas(t, "the first answer", string(out), `"id":1,"error":{"code":-32603,"message":"permd: the server's response cannot be passed on`)
 }
 
 // mcpEndless has servers that run on when their input, or their output, is closed.

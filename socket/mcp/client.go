@@ -129,7 +129,7 @@ func (g *gateway) readNotification(m *message) error {
 		}
 		if r != nil {
 			delete(g.fromClient, id) // it has no response
-			g.cancelled = append(g.cancelled[max(0, len(g.cancelled)-maxCancelled+1):], id)
+			g.forget(id)
 		}
 		g.mu.Unlock()
 	}

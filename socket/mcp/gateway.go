@@ -11,6 +11,7 @@ package mcp
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -102,6 +103,7 @@ type request struct {
 	method string
 	// cancel ends the decision of a call; nil once the server has the request.
 	cancel context.CancelFunc
+	doubt  bool // its response may have been one that could not be read
 }
 
 // Run passes messages on until one of the peers has ended, or ctx. It then closes ServerIn.
@@ -135,10 +137,7 @@ func Run(ctx context.Context, peers Peers, cfg Config) error {
 				return err
 			}
 			return nil
-		}, func() error {
-			cfg.Say("a message of the server was left out: " + errLong.Error())
-			return nil
-		})
+		}, func(o *outline) error { return g.noteUnreadable(o, true, errLong) })
 		if err != nil {
 			err = fmt.Errorf("reading the server's messages: %w", err)
 		}
@@ -195,16 +194,17 @@ func (g *gateway) end(cancel context.CancelFunc, server io.Closer) {
 const serverEnded = "permd: the server has ended without a response"
 
 // pump reads lines until the end of a stream.
-func (g *gateway) pump(from io.Reader, read func([]byte) error, long func() error) error {
+func (g *gateway) pump(from io.Reader, read func([]byte) error, long func(*outline) error) error {
 	r := bufio.NewReaderSize(from, 64<<10)
 	for {
-		line, err := readLine(r)
+		line, outline, err := readLine(r)
 		switch {
-		case errors.Is(err, errLong):
-			err = long()
 		case errors.Is(err, io.EOF):
 			return nil
-		case err == nil:
+		case err != nil:
+		case outline != nil:
+			err = long(outline)
+		default:
 			err = read(line)
 		}
 		if err != nil {
@@ -213,7 +213,10 @@ func (g *gateway) pump(from io.Reader, read func([]byte) error, long func() erro
 	}
 }
 
-func (g *gateway) tooLong() error { return g.refuse("null", codeInvalid, errLong.Error()) }
+// tooLong refuses a message of the client that is too long.
+func (g *gateway) tooLong(o *outline) error {
+	return g.refuse(cmp.Or(o.request(), "null"), codeInvalid, errLong.Error())
+}
 
 // JSON-RPC's error codes.
 const (

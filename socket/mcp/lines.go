@@ -12,29 +12,45 @@ import (
 // maxLine is how long a message may be, in bytes.
 const maxLine = 32 << 20
 
-// errLong is returned for a message that is too long. It is skipped, and the next one can
-// be read.
-var errLong = errors.New("the message is longer than 32 MiB")
+// maxSkipped is how long a message may be that is not passed on, in bytes. A stream with a
+// longer one is not read any further.
+const maxSkipped = 4 * maxLine
 
-// readLine returns the next line without its newline, in memory of its own. What comes
-// before the end of the stream without a newline is no message.
-func readLine(r *bufio.Reader) ([]byte, error) {
-	var line []byte
-	long := false
-	for {
+// Errors of a message that is too long.
+var (
+	errLong    = errors.New("the message is longer than 32 MiB")
+	errEndless = errors.New("a message is longer than 128 MiB")
+)
+
+// readLine returns the next line without its newline, in memory of its own, or the outline of
+// one that is too long: it is skipped, and the next one can be read. What comes before the end
+// of the stream without a newline is no message.
+func readLine(r *bufio.Reader) (line []byte, long *outline, err error) {
+	for n := 0; ; {
 		part, err := r.ReadSlice('\n')
-		if long = long || len(line)+len(part) > maxLine; !long {
+		n += len(part)
+		switch {
+		case n > maxSkipped:
+			return nil, nil, errEndless
+		case long != nil:
+			_, _ = long.Write(part)
+		case n > maxLine:
+			long = new(outline)
+			_, _ = long.Write(line)
+			_, _ = long.Write(part)
+			line = nil
+		default:
 			line = append(line, part...)
 		}
 		switch {
 		case errors.Is(err, bufio.ErrBufferFull):
 			continue
 		case err != nil:
-			return nil, err
-		case long:
-			return nil, errLong
+			return nil, nil, err
+		case long != nil:
+			return nil, long, nil
 		}
-		return line[:len(line)-1], nil
+		return line[:len(line)-1], nil, nil
 	}
 }
 

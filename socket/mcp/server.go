@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"bytes"
 	"strings"
 
 	"github.com/permd/permd/internal/strictjson"
@@ -14,8 +15,9 @@ func (g *gateway) readServer(line []byte) error {
 	m, err := readMessage(line)
 	switch {
 	case err != nil:
-		g.cfg.Say("a line of the server was left out: " + err.Error())
-		return nil
+		o := new(outline)
+		_, _ = o.Write(line)
+		return g.noteUnreadable(o, o.jsonrpc || bytes.Contains(line, []byte("jsonrpc")), err)
 	case m.isResponse():
 		return g.passResult(m)
 	case m.id == "":
@@ -58,6 +60,7 @@ func (g *gateway) passResult(m *message) error {
 	if r == nil || r.cancel != nil {
 		g.mu.Unlock()
 		g.cfg.Say("a response of the server to no request was left out")
+		g.doubtTwin(m.id)
 		return nil
 	}
 	delete(g.fromClient, m.id)
