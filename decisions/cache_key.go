@@ -31,6 +31,8 @@ func appendRequest(b []byte, r *Request) ([]byte, bool) {
 	k.text(toolOfID(c.ID))
 	k.texts(c.Protocol, c.Tool.Name, c.Tool.Server, c.Tool.Source, c.Tool.Version, c.InputFrom)
 	k.flag(c.Tool.Destructive)
+	k.flag(c.Tool.Trusted)
+	k.flag(c.Tool.Unlisted)
 	k.declared(c.Declared)
 	k.bytes(c.Input)
 	k.credentials(&c.Credentials)
@@ -53,7 +55,7 @@ func appendRequest(b []byte, r *Request) ([]byte, bool) {
 	k.number(int(r.Peer.UID))
 	k.text(r.Session.ID)
 	k.list(r.Session.Ancestors)
-	k.texts(r.Session.Mode, r.HarnessAsks)
+	k.texts(r.Session.Mode, r.HarnessAsks, r.Forbidden)
 	return k, len(k) <= maxCachedBytes
 }
 

@@ -196,6 +196,15 @@ type Request struct {
 	// HarnessAsks is why the harness itself wants a person to answer (a plan review,
 	// "default to no"), "" if it does not.
 	HarnessAsks string
+	// Forbidden is why the call's protocol forbids it whatever rules say, "" if it does
+	// not: the call is denied.
+	Forbidden string
+	// Unrecorded is set, for all requests or none, if the decisions are only to be compared
+	// with others: they are not in the journal, so nobody may act on them.
+	Unrecorded bool
+	// Decided is a decision of this call that was not recorded, which is recorded now
+	// instead of deciding again; nil for none.
+	Decided *Decision
 	// Gate is set for requests of a client instead of an agent.
 	Gate *Gate
 	// Ran is set for a call that has run: RanUnprompted or RanDespiteDeny.

@@ -187,6 +187,11 @@ func (e *Engine) Decide(ctx context.Context, reqs ...*Request) []*Decision {
 			d.fail(Stricter(Ask, snap.OnFailure()), why)
 			d.Opaque, d.Stateful = true, true
 			before.add(d, effects.UnknownDisturbance())
+		} else if req.Decided != nil {
+			if *d = *req.Decided; d.Policy.Digest != snap.Digest() {
+				d.Policy.Digest = snap.Digest()
+				d.fail(Ask, "the rules have changed while the call was decided")
+			}
 		} else {
 			d.Policy.Digest = snap.Digest()
 			received := first
@@ -222,6 +227,9 @@ func (e *Engine) Decide(ctx context.Context, reqs ...*Request) []*Decision {
 	nobody := e.unattended != nil && e.unattended()
 	for i, d := range decided {
 		d.finalize(reqs[i], nobody)
+	}
+	if reqs[0].Unrecorded {
+		return decided
 	}
 	latency := e.now().Sub(start).Nanoseconds()
 	for i, r := range records {

@@ -2,6 +2,7 @@ package decisions
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"strings"
 	"sync/atomic"
@@ -82,6 +83,9 @@ func (e *evaluator) evaluate(ctx context.Context, snap Snapshot, received *intak
 		giveWay(ctx)
 		eff, p := m.effectAt(i)
 		p.fence = fence.Fence{PID: e.pid, Programs: e.own.Programs()}.Reason(eff)
+		if i < len(m.effects) {
+			p.fence = cmp.Or(req.Forbidden, p.fence)
+		}
 		in.Effect = eff
 		p.findings, p.err = snap.Evaluate(ctx, in)
 		if p.err != nil {
@@ -150,7 +154,7 @@ func cacheableRequest(req *Request) *Request {
 	r.Call.ID = toolOfID(r.Call.ID)
 	r.Peer = Peer{UID: req.Peer.UID}
 	r.Session.Conn = 0
-	r.Gate, r.Ran = nil, ""
+	r.Gate, r.Ran, r.Unrecorded, r.Decided = nil, "", false, nil
 	return &r
 }
 

@@ -56,6 +56,9 @@ type Gate struct {
 // finalize sets the verdict and the outcome of decisions for which nobody can be
 // asked, or nobody waits for the answer.
 func (d *Decision) finalize(req *Request, alone bool) {
+	if req.Forbidden != "" && d.Verdict != Deny { // what failed is forbidden too
+		d.fail(Deny, req.Forbidden)
+	}
 	g := req.Gate
 	switch {
 	case req.Ran != "":

@@ -63,6 +63,11 @@ type Tool struct {
 	// Destructive is set if the tool's server declares that the tool may destroy
 	// something. Its absence means nothing.
 	Destructive bool
+	// Trusted is set if the client lets the server run the tool without asking.
+	Trusted bool
+	// Unlisted is set if the tool is not in the list of tools that its server was told to
+	// use: only the name in the call says that there is one.
+	Unlisted bool
 }
 
 // Credentials are credentials by name, never by value.

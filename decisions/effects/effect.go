@@ -324,7 +324,9 @@ type Use struct {
 	Version string // the requested version, "" if none was named
 	// Destructive is set if the tool's server declares so (see Tool).
 	Destructive bool
-	Arguments   []byte // raw JSON, nil if none
+	// Trusted is set if the client lets the server run the tool without asking.
+	Trusted   bool
+	Arguments []byte // raw JSON, nil if none
 	// Credentials are the credentials that the tool would be given, each list sorted and
 	// without duplicates.
 	Credentials Credentials

@@ -190,6 +190,7 @@ func (f *fields) effect(in *decisions.Input) {
 		f.str(partTool, keyTool, e.Use.Tool)
 		f.str(partVersion, keyVersion, e.Use.Version)
 		f.flag(partDestructive, keyDestructive, e.Use.Destructive)
+		f.flag(partCredentials, keyTrust, e.Use.Trusted)
 		f.strs(partCredentials, keySecrets, e.Use.Credentials.Secrets)
 		f.authorizations(e.Use.Credentials.Authorizations)
 	case effects.NoDetail:

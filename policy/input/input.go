@@ -84,7 +84,7 @@ const (
 	partTool
 	partVersion
 	partDestructive
-	partCredentials // of a use: secrets and authorizations
+	partCredentials // of a use: trust, secrets and authorizations
 	PartArguments
 	partWhy
 	partDeclared
@@ -120,7 +120,7 @@ var (
 		"recursive": partRecursive, "moved": partMoved, "project_path": partProjectPath, "home_path": partHomePath, "host": partHost,
 		"port": partPort, "scheme": partScheme, "url": partURL, "method": partMethod, "server": partServer,
 		"source": partSource, "tool": partTool, "version": partVersion, "destructive": partDestructive,
-		"secrets": partCredentials, "authorizations": partCredentials,
+		"trust": partCredentials, "secrets": partCredentials, "authorizations": partCredentials,
 		"arguments": PartArguments, "why": partWhy,
 	}
 )
@@ -148,7 +148,7 @@ var (
 	keySecrets, keyAuthorizations, keyScopes   = key("secrets"), key("authorizations"), key("scopes")
 	keyClaimedUser, keyDestructive             = key("claimed_user"), key("destructive")
 	keyOperands, keyDoes, keyMoved, keyOwnData = key("operands"), key("does"), key("moved"), key("own_data")
-	keyDeclared, keyReformats                  = key("declared"), key("reformats")
+	keyDeclared, keyReformats, keyTrust        = key("declared"), key("reformats"), key("trust")
 )
 
 func key(name string) *ast.Term { return ast.StringTerm(name) }

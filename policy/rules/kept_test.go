@@ -225,7 +225,7 @@ func (g *inputs) changeOnce(t *rapid.T, in *decisions.Input) {
 		changes = append(changes, text(&c.Host), number(&c.Port), text(&c.Scheme), text(&c.URL), func() { c.Method = effects.MethodSend })
 	}
 	if u := e.Use; u != nil {
-		changes = append(changes, text(&u.Server), text(&u.Source), text(&u.Tool), text(&u.Version), flip(&u.Destructive), list(&u.Credentials.Secrets),
+		changes = append(changes, text(&u.Server), text(&u.Source), text(&u.Tool), text(&u.Version), flip(&u.Destructive), flip(&u.Trusted), list(&u.Credentials.Secrets),
 			func() { u.Credentials.Authorizations = []effects.Authorization{{ID: g.word(t), Scopes: g.list(t)}} },
 			func() {
 				u.Arguments = []byte(`{"a":"` + rapid.SampledFrom([]string{"a", "b"}).Draw(t, "argument") + `"}`)

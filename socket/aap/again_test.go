@@ -72,7 +72,7 @@ func TestMeanwhile(t *testing.T) {
 			d, _ := newTurn(t)
 			d.verdicts["theirs"] = c.now
 			r := d.must(t, MethodAnswer, answers(`{"toolCallId":"a","verdict":"deny"},{"toolCallId":"b","verdict":"allow"}`))
-			sockettest.Diff(t, "outcomes", []string{"a client denied: denied by the user", "b server granted", c.want, "d server denied: not hers"}, outcomes(r))
+			sockettest.Diff(t, "outcomes", []string{"a client denied", "b server granted", c.want, "d server denied: not hers"}, outcomes(r))
 		})
 	}
 }
@@ -90,7 +90,7 @@ func TestForbiddenMeanwhile(t *testing.T) {
 			d.must(t, MethodAnswer, answers(steps[0]))
 			d.verdicts["t"], d.message = decisions.Deny, "no more"
 			r := d.must(t, MethodAnswer, answers(steps[1]))
-			want := []string{"a client denied: denied by the user", "b server denied: no more", "c server granted"}
+			want := []string{"a client denied", "b server denied: no more", "c server granted"}
 			sockettest.Diff(t, "outcomes", want, outcomes(r))
 			sockettest.Diff(t, "again", posts(t, r), posts(t, d.must(t, MethodAnswer, answers(``))))
 		})
@@ -177,7 +177,7 @@ func TestCancelled(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 	d.by = ""
-	want := []string{"a client denied: denied by the user", "b server granted", "c server granted", "d server denied: not hers"}
+	want := []string{"a client denied", "b server granted", "c server granted", "d server denied: not hers"}
 	sockettest.Diff(t, "then", want, outcomes(d.must(t, MethodAnswer, answers(``))))
 	if _, err := d.CallWith(late, t, MethodPermissions, theTurnParams(`,"batchId":"b1"`)); !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v", err)

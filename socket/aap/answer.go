@@ -53,6 +53,9 @@ func (h *handler) answer(c *socket.Conn, params strictjson.Value) (run, error) {
 	return func(ctx context.Context) (any, error) {
 		fairshare.TurnOf(ctx).Await(ctx, b.mu.Lock)
 		defer b.mu.Unlock()
+		if err := h.update(ctx, t, b); err != nil {
+			return nil, err
+		}
 		if err := p.check(b, t.batches); err != nil {
 			return nil, err
 		}
@@ -166,21 +169,11 @@ func (h *handler) applyAnswers(ctx context.Context, t *requestContext, b *batch,
 			}
 			continue
 		}
-		e.problem = ""
 		stored = append(stored, kept...)
-		switch {
-		case a.Verdict == decisions.Allow:
-			// A stored choice decides by itself, for as long as it is stored.
-			if !slices.ContainsFunc(kept, func(k decisions.StoredChoice) bool { return !k.Unconfirmed }) {
-				e.approvedOnce = e.decision
-			}
-			e.allow()
-		case a.Reason != "":
-			e.deny(a.Reason)
-		default:
-			e.deny(whyPerson)
-		}
+		inForce := slices.ContainsFunc(kept, func(k decisions.StoredChoice) bool { return !k.Unconfirmed })
+		e.answered(a.Verdict, inForce, a.Reason)
 	}
+	b.noteAffected()
 	return stored
 }
 

@@ -170,14 +170,29 @@ func TestProblems(t *testing.T) {
 	}
 }
 
-// TestOneUse: a question of a batch can be answered only by this method, and one
-// that was dropped is asked again.
+// TestChoose: a question of a batch can be answered with permd/choose as well, and counts
+// when the client asks for the messages.
+func TestChoose(t *testing.T) {
+	for verdict, want := range map[string]string{"allow": "b server granted", "deny": "b server denied"} {
+		t.Run(verdict, func(t *testing.T) {
+			d, r := newTurn(t)
+			choice := `{"decisionId":"` + r.Calls[1].Decision.ID + `","verdict":"` + verdict + `"}`
+			d.Must(t, native.MethodChoose, choice)
+			d.Refused(t, native.MethodChoose, choice, "no question of that decisionId")
+			d.Refused(t, MethodAnswer, answers(`{"toolCallId":"b","verdict":"allow"}`), "does not wait for the person")
+			r = d.must(t, MethodAnswer, answers(`{"toolCallId":"a","verdict":"deny"}`))
+			sockettest.Diff(t, "outcomes", []string{"a client denied", want, "c server granted", "d server denied: not hers"}, outcomes(r))
+			if len(r.Messages) != 4 {
+				t.Errorf("messages %v", posts(t, r))
+			}
+		})
+	}
+}
+
+// TestOneUse: a question that was dropped is asked again.
 func TestOneUse(t *testing.T) {
 	d, r := newTurn(t)
 	id := r.Calls[1].Decision.ID
-	if _, err := d.Call(t, native.MethodChoose, `{"decisionId":"`+id+`","verdict":"allow"}`); err == nil || !strings.Contains(err.Error(), MethodAnswer) {
-		t.Errorf("permd/choose: %v", err)
-	}
 	native.StateOf(d.Conn).Questions.Remove(id)
 	r = d.must(t, MethodAnswer, answers(`{"toolCallId":"b","verdict":"allow"}`))
 	if c := r.Calls[1]; c.Outcome != Ask || !strings.Contains(c.Problem, "no question") {

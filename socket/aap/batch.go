@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/internal/strictjson"
@@ -40,6 +41,12 @@ type entry struct {
 	result strictjson.Value
 	// problem is why the person's answer could not be applied.
 	problem string
+	// closed is set for a call that a later turn has closed, until that is recorded.
+	closed bool
+	// affected is mayBeAffected, and elsewhere an answer that came elsewhere and is not
+	// applied yet; both may be used without the batch's lock.
+	affected  atomic.Bool
+	elsewhere atomic.Pointer[elsewhereAnswer]
 }
 
 // batch is the calls of one stopped turn. Its members are accessed with its
@@ -67,7 +74,7 @@ func newBatch(id string, ses *decisions.Session, w *parties, calls []plannedCall
 			e.outcome, e.reason = Skip, whySkip
 		}
 		b.entries = append(b.entries, e)
-		b.size += 2<<10 + len(c.id) + len(c.name) + len(c.input)
+		b.size += 2<<10 + len(c.id) + len(c.tool.Name) + len(c.input)
 	}
 	return b
 }
@@ -80,7 +87,7 @@ func (b *batch) sameAs(w *parties, calls []plannedCall) bool {
 	}
 	for i := range mine {
 		x, y := &mine[i], &theirs[i]
-		if x.id != y.id || x.name != y.name || x.side != y.side || !equalValues(x.input, y.input) {
+		if x.id != y.id || x.tool != y.tool || x.side != y.side || !equalValues(x.input, y.input) {
 			return false
 		}
 	}
@@ -98,7 +105,7 @@ func (b *batch) close(later *batch, asks *native.PendingQuestions) (open []strin
 	}
 	for _, e := range b.entries {
 		o := others[e.id]
-		if o == nil || e.skip || e.result != nil || b.sameParty(later.parties) && e.name == o.name && e.side == o.side && equalValues(e.input, o.input) {
+		if o == nil || e.skip || e.result != nil || b.sameParty(later.parties) && e.tool.Name == o.tool.Name && e.side == o.side && equalValues(e.input, o.input) {
 			continue
 		}
 		if e.outcome == Ask || e.outcome == "" {
@@ -107,6 +114,7 @@ func (b *batch) close(later *batch, asks *native.PendingQuestions) (open []strin
 		if e.decision != nil {
 			asks.Remove(e.decision.ID)
 		}
+		e.closed = e.closed || e.whyDenied == ""
 		e.whyDenied = cmp.Or(e.whyDenied, whyOther)
 		e.deny(whyOther)
 	}
@@ -160,7 +168,7 @@ func (b *batch) decideEntry(e *entry, d *decisions.Decision) {
 	case d.Verdict == decisions.Allow:
 		e.allow()
 	case d.Verdict == decisions.Deny:
-		e.deny(toolserver.Reason(d))
+		e.deny(reasonOf(d))
 	case e.approvedOnce != nil && sameQuestion(e.approvedOnce, d) && !b.mayBeAffected(e):
 		e.allow()
 	default:
@@ -198,6 +206,15 @@ func (e *entry) allow() {
 	if e.side == client {
 		e.outcome = Execute
 	}
+}
+
+// reasonOf returns what the model is told about a denied call, "" if the person has given
+// no reason: the protocol has its own words for that.
+func reasonOf(d *decisions.Decision) string {
+	if d.By == decisions.ByMemory && d.Message == "" {
+		return ""
+	}
+	return toolserver.Reason(d)
 }
 
 func (e *entry) deny(reason string) { e.outcome, e.reason, e.approvedOnce = Denied, reason, nil }

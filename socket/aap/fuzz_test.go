@@ -37,19 +37,19 @@ func FuzzPermissions(f *testing.F) {
 		all.collect(doc)
 		seen := map[string]bool{}
 		for _, c := range calls {
-			if c.id == "" || c.name == "" || seen[c.id] || c.skip && c.whyDenied != "" {
+			if c.id == "" || c.tool.Name == "" || seen[c.id] || c.skip && c.whyDenied != "" {
 				t.Fatalf("call %+v", c)
 			}
 			seen[c.id] = true
 			if c.whyDenied != "" || c.skip {
 				continue
 			}
-			if w.client[c.name] && (w.server[c.name] || w.exposed[c.name]) {
-				t.Fatalf("%s is of both", c.name)
+			if w.client[c.tool.Name] && (w.server[c.tool.Name] || w.exposed[c.tool.Name]) {
+				t.Fatalf("%s is of both", c.tool.Name)
 			}
 			for _, text := range all.calls[c.id] {
-				if name, _, _ := strings.Cut(text[1:], " "); name != strings.SplitN(c.name, " ", 2)[0] && p.History == nil {
-					t.Fatalf("%s is of %s and %s", c.id, c.name, text)
+				if name, _, _ := strings.Cut(text[1:], " "); name != strings.SplitN(c.tool.Name, " ", 2)[0] && p.History == nil {
+					t.Fatalf("%s is of %s and %s", c.id, c.tool.Name, text)
 				}
 			}
 		}

@@ -36,8 +36,15 @@ func (f *fakeDecider) Decide(_ context.Context, reqs ...*decisions.Request) []*d
 	f.batches++
 	var list []*decisions.Decision
 	for _, r := range reqs {
+		if r.Decided != nil {
+			list = append(list, r.Decided)
+			continue
+		}
 		f.got = append(f.got, r)
 		v := f.verdicts[r.Call.Tool.Name]
+		if r.Forbidden != "" {
+			v = decisions.Deny
+		}
 		if v == "" || v == decisions.Allow && (r.HarnessAsks != "" || r.Call.Incomplete != "" || r.Call.Defects != nil) {
 			v = decisions.Ask
 		}

@@ -16,41 +16,60 @@ import (
 // decided with every other one before it.
 
 // decideOrdered decides requests in the given order, and the client's in every order
-// that could give another result. All decisions it returns use the same rules.
-func (h *handler) decideOrdered(ctx context.Context, t *requestContext, b *batch) ([]*decisions.Decision, []*entry, error) {
+// that could give another result. It returns the decisions with their requests and entries.
+// All use the same rules, and the journal has them alone: what was decided in the order
+// that does not count is not recorded.
+func (h *handler) decideOrdered(ctx context.Context, t *requestContext, b *batch) ([]*decisions.Request, []*decisions.Decision, []*entry, error) {
 	const tries = 3
 	for range tries {
 		reqs, of := h.requests(t, b)
+		several := severalOfClient(of)
+		for _, r := range reqs {
+			r.Unrecorded = several
+		}
 		decided, err := h.Decide(ctx, reqs...)
-		if err != nil {
-			return nil, nil, err
-		}
-		mine := concurrentCalls(of, decided)
-		if mine == nil {
-			return decided, of, nil
-		}
-		slices.Reverse(mine)
-		again, _ := h.requests(t, b)
-		var back []*decisions.Request
-		for _, i := range mine {
-			back = append(back, again[i])
-		}
-		backwards, err := h.Decide(ctx, back...)
-		if err != nil {
-			return nil, nil, err
+		if err != nil || !several {
+			return reqs, decided, of, err
 		}
 		same := true
-		for n, i := range mine {
-			same = same && backwards[n].Policy == decided[i].Policy
-			if decisions.Stricter(decided[i].Verdict, backwards[n].Verdict) != decided[i].Verdict {
-				decided[i] = backwards[n]
+		if mine := concurrentCalls(of, decided); mine != nil {
+			slices.Reverse(mine)
+			again, _ := h.requests(t, b)
+			var back []*decisions.Request
+			for _, i := range mine {
+				again[i].Unrecorded = true
+				back = append(back, again[i])
+			}
+			backwards, err := h.Decide(ctx, back...)
+			if err != nil {
+				return nil, nil, nil, err
+			}
+			for n, i := range mine {
+				same = same && backwards[n].Policy == decided[i].Policy
+				if decisions.Stricter(decided[i].Verdict, backwards[n].Verdict) != decided[i].Verdict {
+					reqs[i], decided[i] = back[n], backwards[n]
+				}
 			}
 		}
+		if !same {
+			continue
+		}
+		for i, r := range reqs {
+			r.Unrecorded, r.Decided = false, decided[i]
+		}
+		recorded, err := h.Decide(ctx, reqs...)
+		if err != nil {
+			return nil, nil, nil, err
+		}
+		for i, r := range reqs {
+			same = same && recorded[i].Policy == decided[i].Policy
+			r.Decided = nil
+		}
 		if same {
-			return decided, of, nil
+			return reqs, recorded, of, nil
 		}
 	}
-	return nil, nil, &socket.Error{Code: socket.CodeBusy, Message: "the rules changed while the calls were decided; ask again"}
+	return nil, nil, nil, &socket.Error{Code: socket.CodeBusy, Message: "the rules changed while the calls were decided; ask again"}
 }
 
 // requests returns the requests for the calls that rules must decide, and the side that
@@ -66,6 +85,17 @@ func (h *handler) requests(t *requestContext, b *batch) ([]*decisions.Request, [
 		}
 	}
 	return reqs, of
+}
+
+// severalOfClient reports whether the client may run several calls.
+func severalOfClient(of []*entry) bool {
+	n := 0
+	for _, e := range of {
+		if e.side == client {
+			n++
+		}
+	}
+	return n > 1
 }
 
 // concurrentCalls returns which calls the client may run concurrently, if that can

@@ -1,6 +1,7 @@
 package aap
 
 import (
+	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/internal/strictjson"
 	"github.com/permd/permd/socket"
 	"github.com/permd/permd/socket/toolserver"
@@ -26,7 +27,7 @@ type agentWire struct {
 
 type toolWire struct {
 	Name  string `json:"name"`
-	Trust bool   `json:"trust"` // read only so that other spellings are rejected
+	Trust bool   `json:"trust"`
 }
 
 type metaWire struct {
@@ -46,6 +47,7 @@ type parties struct {
 	// server are the tools that the server was told to use, exposed those that the client
 	// has too; either may be nil if it is not known.
 	server, exposed map[string]bool
+	trusted         map[string]bool // those of server that it may run without asking
 }
 
 // readParties reads the participants.
@@ -64,6 +66,10 @@ func (p *permissionsParams) readParties() (*parties, error) {
 	if p.Agent.Tools != nil {
 		if w.server, err = toolSet("agent.tools", p.Agent.Tools); err != nil {
 			return nil, err
+		}
+		w.trusted = map[string]bool{}
+		for _, t := range p.Agent.Tools {
+			w.trusted[t.Name] = t.Trust
 		}
 	}
 	if k := strictjson.Kind(p.Meta); k != 0 && k != 'n' {
@@ -134,7 +140,6 @@ const (
 // sent to the model. Reasons for needing a person are shown only to the person.
 const (
 	whyBoth     = "the client and the server both have a tool of this name"
-	whyUnknown  = "no tool of this name is enabled in this session"
 	whyOther    = "the id of this call was also used for another call"
 	whyContrary = "the turn and the session's history disagree about this call"
 	whyFinished = "a call with this id already has its result"
@@ -143,24 +148,29 @@ const (
 	whyAnswered = "a permission for this call was given before: it may have run"
 	whyNoInput  = "the call's input is missing"
 	whyBadInput = "the call's input is no object"
-	whyPerson   = toolserver.ByPerson
 )
 
 // origin determines whose tool a name is; why is set if that is a reason to deny the
 // call.
 func (w *parties) origin(name string) (of side, why string) {
-	isServer := w.server[name] || w.exposed[name]
 	switch {
-	case w.client[name] && isServer:
+	case w.client[name] && (w.server[name] || w.exposed[name]):
 		return client, whyBoth
 	case w.client[name]:
 		return client, ""
-	case w.server != nil:
-		if !w.server[name] {
-			return server, whyUnknown
-		}
-	case w.exposed != nil && !isServer:
-		return server, whyUnknown
 	}
 	return server, ""
+}
+
+// serverTool returns a tool of the server. One that is missing in a known list may be the
+// server's own, or none: nothing but the call's name says that there is one.
+func (w *parties) serverTool(name string) effects.Tool {
+	t := effects.Tool{Name: name, Server: w.agent, Source: w.endpoint, Trusted: w.trusted[name]}
+	switch {
+	case w.server != nil:
+		t.Unlisted = !w.server[name]
+	case w.exposed != nil:
+		t.Unlisted = !w.exposed[name]
+	}
+	return t
 }

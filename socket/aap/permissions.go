@@ -47,6 +47,9 @@ func (h *handler) permissions(c *socket.Conn, params strictjson.Value) (run, err
 		}
 		turn.Await(ctx, b.mu.Lock)
 		defer b.mu.Unlock()
+		if err := h.update(ctx, t, b); err != nil {
+			return nil, err
+		}
 		if err := h.decide(ctx, t, b); err != nil {
 			return nil, err
 		}
@@ -83,6 +86,7 @@ func (p *permissionsParams) calls() (*parties, []plannedCall, error) {
 // requestContext is the session of a request and the state of its connection.
 type requestContext struct {
 	peer    decisions.Peer
+	owner   decisions.Owner
 	session *decisions.Session
 	request string
 	state   *native.State
@@ -100,7 +104,7 @@ func (h *handler) contextOf(c *socket.Conn, session string) (*requestContext, er
 		return nil, socket.Refuse("the session of sessionId is not declared on this connection: say permd/session first")
 	}
 	return &requestContext{
-		peer: c.Peer, session: ses, request: native.RequestKey(c.RequestID()),
+		peer: c.Peer, owner: c.Owner(), session: ses, request: native.RequestKey(c.RequestID()),
 		state: native.StateOf(c), batches: batchesOf(c),
 	}, nil
 }
@@ -117,7 +121,7 @@ func (h *handler) decide(ctx context.Context, t *requestContext, b *batch) error
 	if !b.needsDecision() {
 		return nil
 	}
-	decided, of, err := h.decideOrdered(ctx, t, b)
+	reqs, decided, of, err := h.decideOrdered(ctx, t, b)
 	if err != nil {
 		return err
 	}
@@ -140,21 +144,15 @@ func (h *handler) decide(ctx context.Context, t *requestContext, b *batch) error
 				b.decideEntry(e, d) // the yes does not count
 			}
 		}
+		b.applyElsewhere(e, &t.state.Questions) // one that came since update
 		if e.outcome == Ask {
-			t.state.Questions.Add(&native.PendingQuestion{
-				ID: d.ID, SessionID: t.session.ID, RequestID: t.request, Offer: d.Offer, Resolve: refuseChoice,
-			})
+			t.state.Questions.Add(h.pendingQuestion(t, e, d, reqs[i]))
 		}
 		if e.outcome != Denied && e.side == client {
 			t.state.Shells.Record(t.session.ID, d)
 		}
 	}
+	b.noteAffected()
 	t.batches.updateSize(b)
 	return nil
-}
-
-// refuseChoice keeps permd/choose from answering one call of a batch, which would not be
-// updated.
-func refuseChoice(native.Selection) (native.Resolution, error) {
-	return native.Resolution{}, errors.New("it belongs to a batch: answer with " + MethodAnswer)
 }

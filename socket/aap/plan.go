@@ -15,9 +15,10 @@ const protocol = effects.ProtocolAAP
 
 // plannedCall is one call of a batch, before rules decide.
 type plannedCall struct {
-	id, name string
-	side     side
-	input    strictjson.Value // nil if it was left out
+	id    string
+	tool  effects.Tool
+	side  side
+	input strictjson.Value // nil if it was left out
 	// skip is set for a call that has a result.
 	skip bool
 	// whyDenied says why the protocol forbids the call, "" if it does not.
@@ -143,9 +144,11 @@ func (u idUses) list(w *parties, order []string) ([]plannedCall, error) {
 		}
 		listed[id] = true
 		o := u[id]
-		c := plannedCall{id: id, name: o.call.name, input: o.call.input, permitted: o.permitted}
+		c := plannedCall{id: id, tool: effects.Tool{Name: o.call.name}, input: o.call.input, permitted: o.permitted}
 		var why string
-		c.side, why = w.origin(c.name)
+		if c.side, why = w.origin(c.tool.Name); c.side == server {
+			c.tool = w.serverTool(c.tool.Name)
+		}
 		switch {
 		case o.reused:
 			c.whyDenied = whyOther
@@ -223,19 +226,15 @@ func equalValues(a, b strictjson.Value) bool {
 	return false
 }
 
-// request returns the request for a call. A server's tool is treated as one of a tool
-// server with the agent's name.
+// request returns the request for a call.
 func (c *plannedCall) request(w *parties, ses *decisions.Session) *decisions.Request {
 	call := effects.Call{
-		ID: c.id, Protocol: protocol, Tool: effects.Tool{Name: c.name},
+		ID: c.id, Protocol: protocol, Tool: c.tool,
 		Input: c.input, InputFrom: "input",
 		Agent: ses.Agent, Client: ses.Client, Cwd: ses.Cwd, Roots: ses.Roots,
 	}
 	if call.Agent.Name == "" {
 		call.Agent = effects.Party{Name: w.agent, Version: w.version}
-	}
-	if c.side == server {
-		call.Tool.Server, call.Tool.Source = w.agent, w.endpoint
 	}
 	switch {
 	case c.input == nil:
@@ -243,11 +242,7 @@ func (c *plannedCall) request(w *parties, ses *decisions.Session) *decisions.Req
 	case strictjson.Kind(c.input) != '{':
 		call.Defects = append(call.Defects, effects.Defect{Code: effects.DefectDropped, At: "input", Text: whyBadInput})
 	}
-	if c.whyDenied != "" {
-		// The defect records the reason in the log.
-		call.Defects = append(call.Defects, effects.Defect{Code: effects.DefectContradiction, At: "toolCallId", Text: c.whyDenied})
-	}
-	r := &decisions.Request{Call: call, Session: ses.Ref()}
+	r := &decisions.Request{Call: call, Session: ses.Ref(), Forbidden: c.whyDenied}
 	if c.permitted {
 		r.HarnessAsks = whyAnswered
 	}

@@ -51,9 +51,10 @@ func (b *batch) result(stored []decisions.StoredChoice) (*Result, error) {
 	messages := []message{}
 	for _, e := range b.entries {
 		c := Call{
-			ToolCallID: e.id, Name: e.name, Side: e.side, Outcome: e.outcome, Reason: e.reason, Problem: e.problem,
+			ToolCallID: e.id, Name: e.tool.Name, Side: e.side, Outcome: e.outcome, Reason: e.reason, Problem: e.problem,
 		}
-		if e.whyDenied == "" { // otherwise rules did not decide it
+		// A question that was closed before it was answered is not the reason.
+		if e.whyDenied == "" || e.decision != nil && e.decision.Verdict == decisions.Deny {
 			c.Decision = e.decision
 		}
 		switch e.outcome {

@@ -44,7 +44,7 @@ func (t *tool) identify() {
 	switch {
 	case c.Tool.Server != "":
 		t.id.remote, t.id.server, t.id.source = true, c.Tool.Server, foreignSource(c.Tool.Source)
-		t.id.name, t.id.from = c.Tool.Name, "tool"
+		t.id.name, t.id.from, t.id.claimed = c.Tool.Name, "tool", c.Tool.Unlisted
 		if server, tool, ok := serverTool(c.Tool.Name); ok && !exactNames(c.Protocol) {
 			t.serverNames(server, c.Tool.Server)
 			t.id.name = tool

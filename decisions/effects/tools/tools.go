@@ -267,6 +267,9 @@ func (t *tool) useEffect(args strictjson.Value, source string) {
 	if t.Call.Tool.Destructive {
 		text += ", which may destroy something"
 	}
+	if t.Call.Tool.Unlisted {
+		text += ", which is not in the server's list"
+	}
 	given := t.Call.Credentials.Sorted()
 	if !given.Empty() {
 		text += ", given " + given.String()
@@ -276,7 +279,10 @@ func (t *tool) useEffect(args strictjson.Value, source string) {
 	}
 	t.use = t.Add(effects.Effect{
 		Kind: effects.KindUse, From: t.id.from, Text: display.Display("use " + text), Claimed: t.id.claimed,
-		Use: &effects.Use{Server: t.id.server, Source: source, Tool: t.id.name, Version: t.Call.Tool.Version, Destructive: t.Call.Tool.Destructive, Arguments: args, Credentials: given, OnBehalfOf: t.Call.Claims.User},
+		Use: &effects.Use{
+			Server: t.id.server, Source: source, Tool: t.id.name, Version: t.Call.Tool.Version, Destructive: t.Call.Tool.Destructive,
+			Trusted: t.Call.Tool.Trusted, Arguments: args, Credentials: given, OnBehalfOf: t.Call.Claims.User,
+		},
 	})
 	t.addAgentStart(t.id.name, args, t.from)
 }
