@@ -29,7 +29,7 @@ func appendRequest(b []byte, r *Request) ([]byte, bool) {
 	}
 	k := keyer(slices.Grow(b, size))
 	k.text(toolOfID(c.ID))
-	k.texts(c.Protocol, c.Tool.Name, c.Tool.Server, c.Tool.Source, c.Tool.Version, c.InputFrom)
+	k.texts(c.Protocol, c.Tool.Name, c.Tool.Server, c.Tool.Source, c.Tool.Version, c.InputFrom, c.ReplyTo)
 	k.flag(c.Tool.Destructive)
 	k.flag(c.Tool.Trusted)
 	k.flag(c.Tool.Unlisted)

@@ -17,7 +17,7 @@ func whole(t *testing.T) *Request {
 			ID: "run_shell_command__7", Protocol: "acp", InputFrom: "rawInput",
 			Tool:     effects.Tool{Name: "tool", Server: "server", Source: "source", Version: "1.0.0"},
 			Declared: &effects.DeclaredTool{Name: "tool", Members: []effects.DeclaredMember{{Name: "command", Means: "command"}}},
-			Input:    []byte(`{"command":"ls"}`),
+			Input:    []byte(`{"command":"ls"}`), ReplyTo: "https://a.example",
 			Credentials: effects.Credentials{
 				Secrets: text("KEY"), Authorizations: []effects.Authorization{{ID: "idp", Scopes: text("scope")}},
 			},

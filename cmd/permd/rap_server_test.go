@@ -56,6 +56,7 @@ type rapAnswer struct {
 	} `json:"decision"`
 	Result *rap.ToolResult `json:"result"`
 	Choice *rap.UserChoice `json:"choice"`
+	Stored []any           `json:"stored"`
 }
 
 // rapGate asks permd on behalf of one of the two.

@@ -21,6 +21,10 @@ allow contains "looking is free" if {
 	input.effect.tool == "list_bins"
 	input.effect.destructive == false
 }
+allow contains "the runtime is on this machine" if {
+	input.effect.from == "callback_url"
+	input.effect.host == "127.0.0.1"
+}
 deny contains {"reason": "audit until friday, see /etc/permd", "message": "bin C-17 is under audit hold"} if {
 	input.effect.kind == "use"
 	input.effect.tool == "purge_bin"
@@ -95,7 +99,7 @@ func TestRAPStory(t *testing.T) {
 
 			rt.person = picks(t, "Yes (root and all children)")
 			tell("yes, and all children", "root/pick/pick_2", "move_bin", move, done, true)
-			want(t, "asked", []string{"Yes (root and all children) | Yes (pick and all children) | Yes (pick_2 and all children) | Yes once | No"}, rt.questions())
+			want(t, "asked", []string{"Yes (root and all children) | Yes (pick and all children) | Yes (pick_2 and all children) | Yes once | No | Yes always (in this project) | Never (in this project)"}, rt.questions())
 			rt.person = picks(t, "No", "No", "No", "No")
 			for _, below := range []string{"root", "root/pick", "root/pack", "root/pack/pack_2", "root/pick/pick_2"} {
 				tell("below", below, "move_bin", move, done, true)
@@ -105,7 +109,7 @@ func TestRAPStory(t *testing.T) {
 			tell("another operation", "root", "purge_bin", `{"bin":"A-1"}`, no, false)
 			tell("elsewhere", "other/thread", "move_bin", move, no, false)
 			tell("it is said to be below another", "other/pick", "move_bin", move, no, false)
-			if asked := rt.questions(); len(asked) != 4 || asked[3] != "Yes once | No" {
+			if asked := rt.questions(); len(asked) != 4 || asked[3] != "Yes once | No | Never (in this project)" {
 				t.Errorf("asked %q", asked)
 			}
 

@@ -17,6 +17,9 @@ type Call struct {
 	// Credentials are the credentials that the caller hands to the tool's server with
 	// the call.
 	Credentials Credentials
+	// ReplyTo is where the result is sent: scheme, host and port of an address. It is ""
+	// if the caller waits for the result.
+	ReplyTo string
 	// InputFrom is the member that Input was read from, "" for "rawInput".
 	InputFrom string
 	// Claims are the agent's statements about the call.

@@ -9,9 +9,13 @@ import (
 	"github.com/permd/permd/socket/native"
 )
 
-// scopeChildren is the scope, a value of permd/choose, with which a yes for a thread is
-// remembered.
-const scopeChildren = "session+children"
+// The scopes with which answers are remembered, values of permd/choose: a yes for a
+// thread, and what outlives the connection.
+const (
+	scopeChildren = "session+children"
+	scopeProject  = "project"
+	scopeUser     = "user"
+)
 
 type choiceParams struct {
 	DecisionID string `json:"decisionId"`
@@ -46,10 +50,14 @@ func (h *handler) choice(c *socket.Conn, params strictjson.Value) (run, error) {
 	a := native.Answer{DecisionID: q.id, Verdict: decisions.Allow, UID: &uid}
 	var of *thread
 	switch i := *p.Selected; {
-	case i < 0 || i > q.rejectIndex():
+	case i < 0 || i >= len(q.labels()):
 		return nil, socket.Refuse("selected is no index of the choices")
 	case i == q.rejectIndex():
 		a.Verdict = decisions.Deny
+	case i == q.neverIndex():
+		a.Verdict, a.Scope = decisions.Deny, q.lasting
+	case i == q.alwaysIndex():
+		a.Width, a.Scope = q.width.ID, q.lasting
 	case i < len(q.threads):
 		if of = q.threads[i]; s.isClosed(of) {
 			return nil, socket.Refuse("the thread that was selected is closed")

@@ -78,7 +78,7 @@ func TestChoiceWidth(t *testing.T) {
 // TestChoiceRefused: an invalid answer leaves the question open.
 func TestChoiceRefused(t *testing.T) {
 	d, id := asked(t)
-	for _, selected := range []string{`-1`, `5`, `1e3`, `0.5`, `"0"`, `true`, `[]`, `9223372036854775808`} {
+	for _, selected := range []string{`-1`, `6`, `1e3`, `0.5`, `"0"`, `true`, `[]`, `9223372036854775808`} {
 		d.Refused(t, MethodChoice, `{"decisionId":"`+id+`","selected":`+selected+`}`, "selected")
 	}
 	d.Refused(t, MethodChoice, chosen("d9", 0), "no question")
@@ -101,7 +101,7 @@ func TestChoiceRefused(t *testing.T) {
 func TestChoiceOfWhatCannotBeRemembered(t *testing.T) {
 	for selected, want := range map[int]Outcome{0: Run, 1: Denied} {
 		d := newDaemon(t)
-		r := d.must(t, MethodInvoke, `{"operation":"move","arguments":{},"id":"c","group_id":"g","thread_ancestors":["root"]}`)
+		r := d.must(t, MethodInvoke, `{"operation":"move","arguments":{},"id":"c","group_id":"g","thread_ancestors":["root"],"toolset":{"name":"w","tools":[{"name":"move","inputSchema":"x"}]}}`)
 		sockettest.Diff(t, "choices", []string{"Yes once", "No"}, r.Choice.Choices)
 		if r.Choice.Default != 1 {
 			t.Errorf("the default is %d", r.Choice.Default)
@@ -219,7 +219,7 @@ func TestCancel(t *testing.T) {
 		t.Error("what was answered was cancelled")
 	}
 	// The same call may come again.
-	if r := d.must(t, MethodInvoke, invoked("c", "root/pick/pick_2", "move", "")); r.Outcome != Ask || len(r.Choice.Choices) != 5 {
+	if r := d.must(t, MethodInvoke, invoked("c", "root/pick/pick_2", "move", "")); r.Outcome != Ask || len(r.Choice.Choices) != 6 {
 		t.Errorf("%+v", r)
 	}
 }
@@ -246,5 +246,47 @@ func TestLabels(t *testing.T) {
 		if strings.ContainsAny(label, "\u202e\n") || strings.Contains(label, "ghp_0123") {
 			t.Errorf("%q", label)
 		}
+	}
+}
+
+// TestLasting: the last labels are for answers that outlive the connection, the default
+// stays the no for once.
+func TestLasting(t *testing.T) {
+	for name, tt := range map[string]struct {
+		project, where, scope string
+	}{
+		"in a project": {"/home/ana/shop", "(in this project)", "project"},
+		"anywhere":     {"", "(everywhere)", "user"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for i, want := range []struct {
+				label   string
+				outcome Outcome
+				verdict decisions.Verdict
+				width   string
+			}{{"Yes always " + tt.where, Run, decisions.Allow, "w1"}, {"Never " + tt.where, Denied, decisions.Deny, ""}} {
+				d := newDaemon(t)
+				d.rejectable, d.project = true, tt.project
+				r := d.must(t, MethodInvoke, invoked("c", "root", "move", ""))
+				at := 3 + i
+				if r.Choice.Choices[r.Choice.Default] != "No" || len(r.Choice.Choices) != 5 || r.Choice.Choices[at] != want.label {
+					t.Fatalf("choices %q, default %d", r.Choice.Choices, r.Choice.Default)
+				}
+				if r := d.must(t, MethodChoice, chosen("d1", at)); r.Outcome != want.outcome || len(r.Stored) != 1 {
+					t.Errorf("%s: %+v", want.label, r)
+				}
+				if a := d.kept[0]; a.Verdict != want.verdict || a.Scope != tt.scope || a.Width != want.width {
+					t.Errorf("%s: kept %+v", want.label, a)
+				}
+			}
+		})
+	}
+	// A yes that cannot be remembered is offered for once only; the no can be.
+	d := newDaemon(t)
+	d.rejectable = true
+	r := d.must(t, MethodInvoke, `{"operation":"move","arguments":{},"id":"c","group_id":"g","toolset":{"name":"w","tools":[{"name":"move","inputSchema":"x"}]}}`)
+	sockettest.Diff(t, "choices", []string{"Yes once", "No", "Never (everywhere)"}, r.Choice.Choices)
+	if r := d.must(t, MethodChoice, chosen("d1", 2)); r.Outcome != Denied || len(d.kept) != 1 || d.kept[0].Verdict != decisions.Deny {
+		t.Errorf("%+v, kept %+v", r, d.kept)
 	}
 }

@@ -34,6 +34,9 @@ type fakeDecider struct {
 	ended    []string
 	whenKept func()
 	label    string // of what is kept
+
+	rejectable bool   // a no can be remembered
+	project    string // of all calls
 }
 
 func (f *fakeDecider) Decide(ctx context.Context, reqs ...*decisions.Request) []*decisions.Decision {
@@ -57,13 +60,19 @@ func (f *fakeDecider) Decide(ctx context.Context, reqs ...*decisions.Request) []
 		case v == decisions.Deny:
 			d.Message = f.message
 		case v == decisions.Ask && !person:
-			q := &decisions.MemoryQuery{Effect: &effects.Effect{Text: r.Call.Tool.Name}, Session: r.Session}
+			q := &decisions.MemoryQuery{Effect: &effects.Effect{Text: r.Call.Tool.Name}, Session: r.Session, Project: f.project}
 			d.Offer = &decisions.Offer{Size: 100}
 			for _, rule := range []string{"use it (with these arguments)", "use it"} {
 				w := decisions.Width{ID: fmt.Sprint("w", len(d.Widths)+1), Rule: rule, Scope: "session"}
 				d.Widths = append(d.Widths, w)
 				d.Offer.Sets = append(d.Offer.Sets, decisions.OfferSet{Width: w, Items: []decisions.OfferItem{{Query: q, Level: len(d.Widths) - 1}}})
 			}
+		}
+		if v == decisions.Ask && f.rejectable {
+			if d.Offer == nil {
+				d.Offer = &decisions.Offer{Size: 100}
+			}
+			d.Offer.Reject = &decisions.Rejection{Query: decisions.MemoryQuery{Project: f.project}}
 		}
 		list = append(list, d)
 	}

@@ -34,8 +34,8 @@ func TestInvoke(t *testing.T) {
 	r = d.must(t, MethodInvoke, invoked("c", "root/pick/pick_2", "move", `"call_id":null`))
 	sockettest.Diff(t, "asked", &UserChoice{
 		Type: "user_choice", GroupID: "pick_2", ID: "c", CallID: []byte("null"),
-		Prompt:  "May this run? use it, with {\"bin\":\"C-17\"}. A yes for a thread allows there: use it (with these arguments)",
-		Choices: []string{"Yes (root and all children)", "Yes (pick and all children)", "Yes (pick_2 and all children)", "Yes once", "No"}, Default: 4,
+		Prompt:  "May this run? use it, with {\"bin\":\"C-17\"}. A yes for a thread or for always allows: use it (with these arguments)",
+		Choices: []string{"Yes (root and all children)", "Yes (pick and all children)", "Yes (pick_2 and all children)", "Yes once", "No", "Yes always (everywhere)"}, Default: 4,
 	}, r.Choice)
 	if r.Outcome != Ask || r.Result != nil {
 		t.Errorf("asked: %+v", r)
@@ -44,7 +44,7 @@ func TestInvoke(t *testing.T) {
 		t.Errorf("a call_id that nobody said: %s", out)
 	}
 	r = d.must(t, MethodInvoke, invoked("e", "root", "move", `"width":"w2"`))
-	if r.Choice.Prompt != "May this run? use it, with {\"bin\":\"C-17\"}. A yes for a thread allows there: use it" {
+	if r.Choice.Prompt != "May this run? use it, with {\"bin\":\"C-17\"}. A yes for a thread or for always allows: use it" {
 		t.Errorf("another width: %q", r.Choice.Prompt)
 	}
 }
@@ -81,7 +81,7 @@ func TestRequest(t *testing.T) {
 	sockettest.Diff(t, "session", decisions.SessionRef{Conn: 1, ID: "pick_2", Ancestors: []string{"pick", "root", "s", "p"}, Mode: "plan"}, r.Session)
 	sockettest.Diff(t, "peer", decisions.Peer{UID: 1000, PID: 7}, r.Peer)
 	d.Must(t, MethodInvoke, `{"operation":"x","arguments":{},"id":"c2","group_id":"alone","thread_ancestors":null,"user_id":null}`)
-	if r := d.got[1]; r.Call.Incomplete == "" || r.Session.ID != "alone" || r.Session.Ancestors != nil || r.Call.Claims.User != "" {
+	if r := d.got[1]; r.Call.Incomplete != "" || r.Call.Tool != (effects.Tool{Name: "x"}) || r.Session.ID != "alone" || r.Session.Ancestors != nil || r.Call.Claims.User != "" {
 		t.Errorf("without a toolset: %+v, %+v", r.Call, r.Session)
 	}
 }
@@ -280,7 +280,7 @@ func TestRefused(t *testing.T) {
 	for i := range chain {
 		chain[i] = fmt.Sprintf(`"t%d"`, i)
 	}
-	if r := d.must(t, MethodInvoke, with(`"toolset":{"name":"w"},"thread_ancestors":[`+strings.Join(chain, ",")+`]`, base)); len(r.Choice.Choices) != maxAncestors+3 {
+	if r := d.must(t, MethodInvoke, with(`"toolset":{"name":"w"},"thread_ancestors":[`+strings.Join(chain, ",")+`]`, base)); len(r.Choice.Choices) != maxAncestors+4 {
 		t.Errorf("%d choices", len(r.Choice.Choices))
 	}
 }

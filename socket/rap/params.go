@@ -3,6 +3,8 @@ package rap
 import (
 	"crypto/sha256"
 	"encoding/binary"
+	"net/url"
+	"strings"
 
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects"
@@ -13,8 +15,7 @@ import (
 )
 
 // invokeParams is an invocation as the protocol defines it, with permd's own members.
-// Members that are not listed in these types are not read: addresses, descriptions,
-// scripts.
+// Members that are not listed in these types are not read: descriptions, scripts.
 type invokeParams struct {
 	SessionID string       `json:"sessionId"`
 	Toolset   *toolsetWire `json:"toolset"`
@@ -27,6 +28,7 @@ type invokeParams struct {
 	GroupID         string           `json:"group_id"`
 	ThreadAncestors []string         `json:"thread_ancestors"`
 	UserID          string           `json:"user_id"`
+	CallbackURL     string           `json:"callback_url"` // may hold a secret: only its host is kept
 }
 
 type toolsetWire struct {
@@ -54,8 +56,10 @@ type annotationsWire struct {
 // invocation is a parsed invocation.
 type invocation struct {
 	*invokeParams
-	source string    // the address of the toolset
-	tool   *toolWire // the operation's description in the toolset, nil if there is none
+	source string // the address of the toolset
+	// replyTo is scheme and host of the callback address, "" if there is none.
+	replyTo string
+	tool    *toolWire // the operation's description in the toolset, nil if there is none
 	// threads are the ids of the threads from the root to the call's own.
 	threads []string
 }
@@ -79,10 +83,38 @@ func readInvocation(params strictjson.Value) (*invocation, error) {
 	if err := checkCallID(in.CallID); err != nil {
 		return nil, err
 	}
+	if err := in.readCallback(); err != nil {
+		return nil, err
+	}
 	if err := in.readThreads(); err != nil {
 		return nil, err
 	}
 	return in, in.findTool()
+}
+
+// readCallback checks the callback address and sets replyTo. Nothing else is kept of the
+// address: its path and its query may be secrets.
+func (in *invocation) readCallback() error {
+	s := in.CallbackURL
+	in.CallbackURL = ""
+	if s == "" {
+		return nil
+	}
+	u, err := url.Parse(s)
+	if err != nil || len(s) > maxCallback || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" {
+		return socket.Refuse("callback_url must be an absolute http or https address of at most %d bytes", maxCallback)
+	}
+	_, rest, _ := strings.Cut(s, "://")
+	end := strings.IndexAny(rest+"/", "/?#")
+	path, _, _ := strings.Cut(rest[end:], "/")
+	switch {
+	case u.User != nil:
+		return socket.Refuse("callback_url must hold no user and no password")
+	case rest[:end] != u.Host || strings.ContainsAny(s, "\\ ") || strings.Contains(path, "@"):
+		return socket.Refuse("callback_url can be read in two ways")
+	}
+	in.replyTo = u.Scheme + "://" + u.Host
+	return nil
 }
 
 func checkCallID(id strictjson.Value) error {
@@ -178,12 +210,10 @@ func (in *invocation) check(schemas *toolschema.Cache) (invalid string, defect *
 func (in *invocation) request(ses *decisions.Session) *decisions.Request {
 	call := effects.Call{
 		ID: in.ID, Protocol: Protocol, Tool: effects.Tool{Name: in.Operation, Source: in.source},
-		Input: in.Arguments, InputFrom: "arguments", Claims: effects.Claims{User: in.UserID},
+		Input: in.Arguments, InputFrom: "arguments", ReplyTo: in.replyTo, Claims: effects.Claims{User: in.UserID},
 	}
 	if in.Toolset != nil {
 		call.Tool.Server = in.Toolset.Name
-	} else {
-		call.Incomplete = "the toolset that the operation is of"
 	}
 	if in.tool != nil {
 		call.Tool.Destructive = in.tool.Annotations.Destructive

@@ -3,8 +3,8 @@
 // before it runs, and a question of permd's is expressed as a user_choice.
 //
 // It sends and receives no messages of the protocol itself, and answers no
-// user_choice of a tool server, which is for the person alone. It does not read
-// what the protocol wants kept secret, the addresses for callbacks and answers.
+// user_choice of a tool server, which is for the person alone. Of what the protocol wants
+// kept secret, the addresses for callbacks and answers, it keeps the callback's host.
 package rap
 
 import (
@@ -34,6 +34,7 @@ const (
 	maxThreads      = 4096
 	maxCalls        = 1024             // ids of calls, and calls that are decided or wait for the person
 	maxAllAncestors = 4 * maxAncestors // threads above one that several invocations placed differently
+	maxCallback     = 2 << 10          // bytes of a callback address
 )
 
 // Register adds the methods.

@@ -119,13 +119,23 @@ type question struct {
 	// threads are the threads that a yes can be remembered for, the root first; none if
 	// the answer cannot be remembered.
 	threads []*thread
-	width   decisions.Width // what a yes for a thread allows in that thread
+	width   decisions.Width // what a yes for more than this call allows
+	// lasting is the scope of an answer that outlives the connection. never is set if a no
+	// can be remembered.
+	lasting string
+	never   bool
 }
 
 // question returns the question for a decision.
 func (in *invocation) question(d *decisions.Decision, l *lineage) *question {
-	q := &question{id: d.ID, rejectResult: in.errorResult("permission denied: " + toolserver.ByPerson)}
-	if len(d.Widths) == 0 || d.Offer == nil {
+	q := &question{id: d.ID, rejectResult: in.errorResult("permission denied: " + toolserver.ByPerson), lasting: scopeUser}
+	if d.Offer == nil {
+		return q
+	}
+	if inProject(d.Offer) {
+		q.lasting = scopeProject
+	}
+	if q.never = d.Offer.Reject != nil; len(d.Widths) == 0 {
 		return q
 	}
 	q.threads, q.width = l.threads, d.Widths[0]
@@ -137,6 +147,14 @@ func (in *invocation) question(d *decisions.Decision, l *lineage) *question {
 	return q
 }
 
+// inProject reports whether what is remembered of a call can be for a project.
+func inProject(o *decisions.Offer) bool {
+	if o.Reject != nil {
+		return o.Reject.Query.Project != ""
+	}
+	return len(o.Sets) > 0 && len(o.Sets[0].Items) > 0 && o.Sets[0].Items[0].Query.Project != ""
+}
+
 // labels returns the labels of the choices. The protocol gives examples and prescribes
 // none.
 func (q *question) labels() []string {
@@ -144,11 +162,38 @@ func (q *question) labels() []string {
 	for _, t := range q.threads {
 		list = append(list, fmt.Sprintf("Yes (%s and all children)", display.Display(t.id)))
 	}
-	return append(list, "Yes once", "No")
+	list = append(list, "Yes once", "No")
+	where := " (everywhere)"
+	if q.lasting == scopeProject {
+		where = " (in this project)"
+	}
+	if q.alwaysIndex() >= 0 {
+		list = append(list, "Yes always"+where)
+	}
+	if q.neverIndex() >= 0 {
+		list = append(list, "Never"+where)
+	}
+	return list
 }
 
 // rejectIndex is the index of "No".
 func (q *question) rejectIndex() int { return len(q.threads) + 1 }
+
+// alwaysIndex is the index of the yes that outlives the connection, -1 if there is none.
+func (q *question) alwaysIndex() int {
+	if q.threads == nil {
+		return -1
+	}
+	return q.rejectIndex() + 1
+}
+
+// neverIndex is the index of the no that outlives the connection, -1 if there is none.
+func (q *question) neverIndex() int {
+	if !q.never {
+		return -1
+	}
+	return max(q.rejectIndex(), q.alwaysIndex()) + 1
+}
 
 // prompt returns the text of the question: what is asked about, the arguments as far as
 // they can be displayed, and what a remembered yes would allow.
@@ -168,7 +213,7 @@ func (q *question) prompt(d *decisions.Decision, arguments strictjson.Value) str
 		text += ", with " + display.Display(string(arguments))
 	}
 	if q.threads != nil {
-		text += ". A yes for a thread allows there: " + strings.ReplaceAll(q.width.Rule, "\n", ", ")
+		text += ". A yes for a thread or for always allows: " + strings.ReplaceAll(q.width.Rule, "\n", ", ")
 	}
 	return text
 }

@@ -55,6 +55,7 @@ func TestSamples(t *testing.T) {
 			}
 			_, r := ask(t)
 			want.Prompt, want.CallID = r.Choice.Prompt, strictjson.Value("null") // the words are the tool's own
+			want.Choices = append(want.Choices, "Yes always (everywhere)")       // the reference server has no such label
 			sockettest.Diff(t, "choice", &want, r.Choice)
 		},
 		"04-user_choice.response.json": func(t *testing.T, text string) {
@@ -142,6 +143,9 @@ func poison(v any) any {
 		for name, value := range v {
 			if name != "arguments" && name != "properties" {
 				v[name] = poison(value)
+			}
+			if name == "callback_url" { // one with a user is refused
+				v[name] = "https://agents.example.org/" + canary + "?t=" + canary + "#" + canary
 			}
 		}
 		if v["id"] != nil || v["name"] != nil || v["thread_id"] != nil {

@@ -101,7 +101,7 @@ func TestDeclaredTools(t *testing.T) {
 		{name: "of another name", call: with(call("open_file(file: read)", `{"file":"a"}`), func(c *effects.Call) { c.Tool.Name = "opens" }),
 			want: []string{"use :opens @tool"}},
 		{name: "over a protocol of servers", call: with(call("open_file(file: read)", `{"file":"a"}`), func(c *effects.Call) { c.Protocol = "otc" }),
-			want: []string{"use :open_file @tool"}},
+			want: []string{"?use :open_file @tool"}},
 		{name: "an object in a harmless member", call: call("peek(p: read, z: harmless)", `{"p":"a","z":{"command":"git push x"}}`),
 			want: []string{"use :peek @tool", "run git push x @rawInput.z.command"}},
 		{name: "a list in a harmless member", call: call("peek(p: read, z: harmless)", `{"p":"a","z":[{"path":"b"}]}`),

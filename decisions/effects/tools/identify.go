@@ -50,6 +50,11 @@ func (t *tool) identify() {
 			t.id.name = tool
 		}
 		return
+	case c.Tool.Name != "" && exactNames(c.Protocol):
+		// Nothing says whose tool it is. Its name must not be taken for that of a tool
+		// whose server is known.
+		t.id.remote, t.id.name, t.id.source, t.id.from, t.id.claimed = true, c.Tool.Name, foreignSource(c.Tool.Source), "tool", true
+		return
 	case c.Tool.Name != "":
 		if t.id.source == "" {
 			t.id.source = foreignSource(c.Tool.Source)

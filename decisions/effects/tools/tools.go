@@ -102,6 +102,7 @@ func (w *World) by(harness *profile, c *effects.Call, res *paths.Resolver) effec
 	t.readInput()
 	t.identify()
 	t.dispatch()
+	t.replyTo()
 	t.subject()
 	t.switchMode()
 	t.contradict()
