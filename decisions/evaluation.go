@@ -150,7 +150,7 @@ func cacheableRequest(req *Request) *Request {
 	r.Call.ID = toolOfID(r.Call.ID)
 	r.Peer = Peer{UID: req.Peer.UID}
 	r.Session.Conn = 0
-	r.Gate, r.Ran = nil, ""
+	r.Gate, r.Ran, r.Refused = nil, "", ""
 	return &r
 }
 
