@@ -22,7 +22,7 @@ func whole(t *testing.T) *Request {
 				Secrets: text("KEY"), Authorizations: []effects.Authorization{{ID: "idp", Scopes: text("scope")}},
 			},
 			Claims: effects.Claims{
-				Kind: "execute", Title: "title", Prompt: "prompt", User: "dana", Locations: []effects.Location{{Path: "/a", From: "b"}},
+				Kind: "execute", Title: "title", Prompt: "prompt", User: "dana", Trace: "tr-1", Locations: []effects.Location{{Path: "/a", From: "b"}},
 				Diffs: []effects.Diff{{Path: "/a", OldPath: "/b", Operation: "move", From: "c"}},
 				Texts: text("text"), Meta: []byte(`{"a":1}`),
 			},
@@ -35,13 +35,13 @@ func whole(t *testing.T) *Request {
 		},
 		Peer:        Peer{UID: 1, GID: 2, PID: 3},
 		Session:     SessionRef{Conn: 4, ID: "s", Ancestors: text("p"), Mode: "mode"},
-		HarnessAsks: "asks", Forbidden: "twice", Gate: &Gate{}, Ran: RanUnprompted, Unrecorded: true, Decided: &Decision{},
+		HarnessAsks: "asks", Forbidden: "twice", Gate: &Gate{}, Ran: RanUnprompted, Unrecorded: true, Decided: &Decision{}, Refused: Unmet,
 	}
 }
 
 // unseen are the fields that rules cannot depend on, since evaluate does not get
 // them (see cacheableRequest).
-var unseen = []string{".Peer.GID", ".Peer.PID", ".Session.Conn", ".Gate", ".Ran", ".Unrecorded", ".Decided"}
+var unseen = []string{".Peer.GID", ".Peer.PID", ".Session.Conn", ".Gate", ".Ran", ".Unrecorded", ".Decided", ".Refused"}
 
 // TestKeyIsComplete changes each field of a request, however deep, by reflection:
 // each field that rules can depend on makes another key.

@@ -209,6 +209,9 @@ type Request struct {
 	Gate *Gate
 	// Ran is set for a call that has run: RanUnprompted or RanDespiteDeny.
 	Ran Outcome
+	// Refused is set for a call that the protocol does not let run, whatever is decided:
+	// Refused, Unmet or Invalid. It is the outcome, unless the call is denied anyway.
+	Refused Outcome
 }
 
 // SessionRef is the part of a session that policy and memory see, and that a record of
@@ -235,8 +238,12 @@ type Record struct {
 	Tool     string        `json:"tool"`
 	// Declared is what the client declared of the tool, "" if nothing.
 	Declared string `json:"declared,omitzero"`
-	Cwd      string `json:"cwd,omitzero"`
-	Project  string `json:"project,omitzero"`
+	// ClaimedUser and ClaimedTrace are for whom the caller says that the call is, and under
+	// which id it says that it traces it; "" if it does not say.
+	ClaimedUser  string `json:"claimedUser,omitzero"`
+	ClaimedTrace string `json:"claimedTrace,omitzero"`
+	Cwd          string `json:"cwd,omitzero"`
+	Project      string `json:"project,omitzero"`
 	// LatencyNS is the time up to the hand-over to the journal, in nanoseconds.
 	LatencyNS int64    `json:"latencyNs"`
 	Decision  Decision `json:"decision"`

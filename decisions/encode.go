@@ -37,6 +37,8 @@ func (r *Record) AppendJSON(b []byte) ([]byte, error) {
 	e.text(`},"protocol":`, r.Protocol)
 	e.text(`,"tool":`, r.Tool)
 	e.optionalText(`,"declared":`, r.Declared)
+	e.optionalText(`,"claimedUser":`, r.ClaimedUser)
+	e.optionalText(`,"claimedTrace":`, r.ClaimedTrace)
 	e.optionalText(`,"cwd":`, r.Cwd)
 	e.optionalText(`,"project":`, r.Project)
 	e.number(`,"latencyNs":`, r.LatencyNS)

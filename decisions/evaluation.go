@@ -154,7 +154,7 @@ func cacheableRequest(req *Request) *Request {
 	r.Call.ID = toolOfID(r.Call.ID)
 	r.Peer = Peer{UID: req.Peer.UID}
 	r.Session.Conn = 0
-	r.Gate, r.Ran, r.Unrecorded, r.Decided = nil, "", false, nil
+	r.Gate, r.Ran, r.Unrecorded, r.Decided, r.Refused = nil, "", false, nil, ""
 	return &r
 }
 

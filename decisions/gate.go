@@ -26,6 +26,13 @@ const (
 	// Gated: the agent did not ask about the call, but everything in it that needed
 	// permission came through gates and was decided there.
 	Gated Outcome = "gated"
+	// Refused: the call must not run whatever rules say of it, such as a second call
+	// under the id of another one. The caller was told that it is denied.
+	Refused Outcome = "denied"
+	// Unmet: the call lacks what its tool requires.
+	Unmet Outcome = "unmet"
+	// Invalid: the input does not fit the tool.
+	Invalid Outcome = "invalid"
 )
 
 // Gate marks a request about something that a client is about to do on behalf of its
@@ -67,6 +74,12 @@ func (d *Decision) finalize(req *Request, alone bool) {
 		if g != nil && g.Through != nil {
 			d.Outcome = cmp.Or(g.Through(d), req.Ran)
 		}
+	case g == nil && req.Refused != "":
+		d.denyUnattended(alone)
+		if d.Verdict == Deny {
+			return
+		}
+		d.Outcome = req.Refused
 	case g == nil:
 		d.denyUnattended(alone)
 		return

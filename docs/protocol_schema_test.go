@@ -260,7 +260,7 @@ func TestProtocolSchemaValues(t *testing.T) {
 		{"defects", of("defect", "code"), []string{effects.DefectDropped, effects.DefectContradiction, effects.DefectNearMiss, effects.DefectOption, effects.DefectCharacters, effects.DefectChanged}},
 		{"needed", of("decision", "needed"), text([]decisions.Needed{decisions.NeededByRule, decisions.NeededByDefault, decisions.NotNeeded})},
 		{"decided by", of("decision", "decidedBy"), text([]decisions.DecidedBy{decisions.ByPolicy, decisions.ByMemory, decisions.ByHuman, decisions.ByDefault, decisions.ByFailure, decisions.ByPause, decisions.ByLock})},
-		{"outcomes", of("decision", "outcome"), text([]decisions.Outcome{decisions.Passed, decisions.Approved, decisions.RanUnprompted, decisions.RanDespiteDeny, decisions.Gated})},
+		{"outcomes", of("decision", "outcome"), text([]decisions.Outcome{decisions.Passed, decisions.Approved, decisions.RanUnprompted, decisions.RanDespiteDeny, decisions.Gated, decisions.Refused, decisions.Unmet, decisions.Invalid})},
 		{"verdicts", words(schema.Def("verdict")["enum"]), text([]decisions.Verdict{decisions.Allow, decisions.Ask, decisions.Deny})},
 	} {
 		if d := cmp.Diff(test.want, test.got); d != "" {

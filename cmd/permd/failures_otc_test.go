@@ -40,7 +40,7 @@ func otcUnreadable(t *testing.T) {
 	d := otcDaemon(t)
 	w := d.wire(t)
 	const good = `{"jsonrpc":"2.0","id":1,"method":"otc/call","params":{"endpoint":"http://u:` + otcSecret + `@127.0.0.1:7420/?k=` + otcToken + `",` +
-		`"request":{"tool_id":"Clock.Now@1.0.0","call_id":"c","trace_id":"` + otcSecret + `","input":{"zone":"UTC"},"context":{` +
+		`"request":{"tool_id":"Clock.Now@1.0.0","call_id":"c","trace_id":"tr-1","input":{"zone":"UTC"},"context":{` +
 		`"authorization":[{"id":"idp","token":"` + otcToken + `","x":{"token":"` + otcToken + `"}}],"secrets":[{"id":"KEY","value":"` + otcSecret + `"}],"x":"` + otcSecret + `"}}}}`
 	said := func(line string) string {
 		t.Helper()

@@ -200,6 +200,8 @@ func renderCircumstances(a *app, r *decisions.Record) {
 	line("time", r.Time.Local().Format("2006-01-02 15:04:05.000"))
 	line("tool", r.Tool)
 	line("declared", r.Declared)
+	line("claimed user", r.ClaimedUser)
+	line("claimed trace", r.ClaimedTrace)
 	line("agent", r.Agent.Name+" "+r.Agent.Version)
 	line("client", r.Client.Name+" "+r.Client.Version)
 	line("protocol", r.Protocol)
@@ -329,6 +331,9 @@ var outcomes = map[decisions.Outcome]string{
 	decisions.RanUnprompted:  "ran without a request; the verdict is what permd would have answered",
 	decisions.Gated:          "the agent did not ask about the call, but the client did about its actions, which were decided there",
 	decisions.RanDespiteDeny: "reported as completed although it was denied; the verdict is what permd would answer now",
+	decisions.Refused:        "denied, since its id stands for another call or for one that has run",
+	decisions.Unmet:          "it lacks what its tool requires, and the caller was told so",
+	decisions.Invalid:        "its input does not fit its tool, and the caller was told so",
 }
 
 // summaryOf says what a record is about: effects, or the command that a person gave.

@@ -22,7 +22,7 @@ func TestOTCCanaries(t *testing.T) {
 	var whole any
 	body := `{"endpoint":"http://u:` + otcSecret + `@127.0.0.1:7420/v1?k=` + otcToken + `","$schema":"urn:oxp:1.0",
 		"tool":` + string(otcFind(otcToolsOf(t, otcTools), "Sms.Send@1.2.0").raw) + `,
-		"request":{"tool_id":"Sms.Send@1.2.0","call_id":"c","trace_id":"` + otcToken + `","input":{"to":"+1202","text":"hello"},
+		"request":{"tool_id":"Sms.Send@1.2.0","call_id":"c","trace_id":"tr-1","input":{"to":"+1202","text":"hello"},
 		"context":{"authorization":[{"id":"sms-idp","token":"` + otcToken + `","more":{"token":"` + otcToken + `"}}],
 		"secrets":[{"id":"TWILIO_API_KEY","value":"` + otcSecret + `","more":["` + otcSecret + `"]}],"user_id":"ana","more":"` + otcSecret + `"}}}`
 	if err := json.Unmarshal([]byte(body), &whole); err != nil {

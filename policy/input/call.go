@@ -32,6 +32,7 @@ func (f *fields) call(in *decisions.Input) {
 	f.str(partCallTitle, keyTitle, c.Claims.Title)
 	f.str(partCallKind, keyKind, c.Claims.Kind)
 	f.str(partCallUser, keyClaimedUser, c.Claims.User)
+	f.str(partCallTrace, keyClaimedTrace, c.Claims.Trace)
 }
 
 // kindsOf returns the kinds of effects, each once.
@@ -50,7 +51,7 @@ func kindsOf(all []effects.Effect) []string {
 
 // callMembers returns the members of the input about the call as a whole.
 func callMembers(in *decisions.Input) []member {
-	f := fields{need: partCall, terms: make([]member, 0, 12)}
+	f := fields{need: partCall, terms: make([]member, 0, 13)}
 	f.call(in)
 	return f.terms
 }

@@ -39,6 +39,7 @@ const (
 	partCallTitle
 	partCallKind
 	partCallUser
+	partCallTrace
 
 	// Fields of the effect; its kind is always present.
 	partText
@@ -87,10 +88,9 @@ const (
 	partCredentials // of a use: trust, secrets and authorizations
 	PartArguments
 	partWhy
-	partDeclared
+	partDeclared // the last of 64
 
-	partsEnd
-	AllParts   = partsEnd - 1
+	AllParts   = partDeclared | (partDeclared - 1)
 	effectPart = AllParts &^ (partText - 1)
 	partCall   = partText - partCallTool
 	partBy     = PartProgram - partByProgram
@@ -105,7 +105,7 @@ var (
 	callParts = map[string]Parts{
 		"tool": partCallTool, "protocol": partCallProtocol, "cwd": partCallCwd, "kinds": partCallKinds, "tags": partCallTags,
 		"completeness": partCallCompleteness, "missing": partCallMissing, "defects": partCallDefects, "title": partCallTitle,
-		"kind": partCallKind, "claimed_user": partCallUser,
+		"kind": partCallKind, "claimed_user": partCallUser, "claimed_trace": partCallTrace,
 	}
 	byParts = map[string]Parts{
 		"program": partByProgram, "subcommand": partBySubcommand, "args": partByArgs, "inherent": partByInherent, "arg": partByArg,
@@ -146,7 +146,8 @@ var (
 	keyUID, keyHome, keyGroups                 = key("uid"), key("home"), key("groups")
 	keyRaw, keyArguments, keyShell             = key("raw"), key("arguments"), key("shell")
 	keySecrets, keyAuthorizations, keyScopes   = key("secrets"), key("authorizations"), key("scopes")
-	keyClaimedUser, keyDestructive             = key("claimed_user"), key("destructive")
+	keyClaimedUser, keyClaimedTrace            = key("claimed_user"), key("claimed_trace")
+	keyDestructive                             = key("destructive")
 	keyOperands, keyDoes, keyMoved, keyOwnData = key("operands"), key("does"), key("moved"), key("own_data")
 	keyDeclared, keyReformats, keyTrust        = key("declared"), key("reformats"), key("trust")
 )

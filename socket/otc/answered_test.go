@@ -64,6 +64,7 @@ func TestApproved(t *testing.T) {
 		sockettest.Diff(t, "the call", []any{Run, "d1"}, []any{a.Outcome, a.Decision.ID})
 		a = call(d, "c", `{"n":1}`)
 		sockettest.Diff(t, "a second time", []any{Denied, sayDenied + whyTaken}, []any{a.Outcome, a.Result.Error.Message})
+		sockettest.Diff(t, "in the record", decisions.Refused, d.got[len(d.got)-1].Refused)
 		sockettest.Diff(t, "marked", []effects.Defect{{Code: effects.DefectContradiction, At: "call_id", Text: whyTaken}}, d.got[len(d.got)-1].Call.Defects)
 	})
 	t.Run("not on another connection", func(t *testing.T) {

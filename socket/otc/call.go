@@ -38,6 +38,7 @@ func (h *handler) call(c *socket.Conn, params strictjson.Value) (run, error) {
 	return func(ctx context.Context) (any, error) {
 		req.Call.User = h.Users(req.Peer.UID)
 		f := a.findings(&req.Call)
+		req.Refused = f.refused()
 		if other {
 			return h.refuse(ctx, a, req, &f, whyOther)
 		}
@@ -85,6 +86,7 @@ func (h *handler) call(c *socket.Conn, params strictjson.Value) (run, error) {
 // a call that has run or is another one.
 func (h *handler) refuse(ctx context.Context, a *callRequest, req *decisions.Request, f *findings, why string) (any, error) {
 	f.spent = why
+	req.Refused = f.refused()
 	mark(&req.Call, effects.DefectContradiction, "call_id", why)
 	d, err := h.decide(ctx, req)
 	if err != nil {
@@ -151,6 +153,20 @@ func (a *callRequest) findings(call *effects.Call) (f findings) {
 
 func mark(call *effects.Call, code, at, text string) {
 	call.Defects = append(call.Defects, effects.Defect{Code: code, At: at, Text: text})
+}
+
+// refused is the outcome for the record of a call that cannot run, whatever is decided; ""
+// if it can.
+func (f *findings) refused() decisions.Outcome {
+	switch {
+	case f.spent != "":
+		return decisions.Refused
+	case f.missing.any():
+		return decisions.Unmet
+	case f.invalid.any():
+		return decisions.Invalid
+	}
+	return ""
 }
 
 // outcome returns the outcome of a call.

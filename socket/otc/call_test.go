@@ -28,6 +28,8 @@ func TestRefused(t *testing.T) {
 		{"bare and in an envelope", `{"tool_id":"A.B","request":{"tool_id":"A.B"}}`, "not in both: tool_id"},
 		{"input beside an envelope", `{"input":{"canary":1},"request":{"tool_id":"A.B"}}`, "not in both: input"},
 		{"context beside an envelope", `{"context":null,"request":{"tool_id":"A.B"}}`, "not in both: context"},
+		{"trace that is no text", `{"tool_id":"A.B","trace_id":7}`, "reading params: "},
+		{"long trace", `{"tool_id":"A.B","trace_id":"` + long + `"}`, "at most 1024 bytes"},
 		{"trace beside an envelope", `{"trace_id":"x","request":{"tool_id":"A.B"}}`, "not in both: trace_id"},
 		{"empty envelope", `{"request":null}`, "request must be an object"},
 		{"envelope of text", `{"request":"{\"tool_id\":\"A.B\"}"}`, "request must be an object"},
@@ -105,6 +107,9 @@ func TestInputTwice(t *testing.T) {
 func TestOutcomes(t *testing.T) {
 	const requires = `"tool":{"id":"A.B","requirements":{"authorization":[{"id":"idp"},{"id":"idp"}],"secrets":[{"id":"KEY"},{"id":"OTHER"}],"user_id":true}}`
 	const has = `"context":{"authorization":[{"id":"idp","token":"t"}],"secrets":[{"id":"OTHER","value":"v"},{"id":"KEY","value":"v"}],"user_id":"dana"}`
+	unset := func(old, now string) string {
+		return `{"tool_id":"A.B",` + strings.Replace(has, old, now, 1) + `,` + requires + `}`
+	}
 	schema := func(s string) string {
 		return `{"tool_id":"A.B","input":{"n":1},"tool":{"id":"A.B","input_schema":` + s + `}}`
 	}
@@ -120,7 +125,14 @@ func TestOutcomes(t *testing.T) {
 		{"denied", `{"tool_id":"A.B"}`, decisions.Deny, Denied, 400, sayDenied + "not allowed by policy"},
 		{"requirements met", `{"tool_id":"A.B",` + has + `,` + requires + `}`, decisions.Allow, Run, 0, ""},
 		{"requirements unmet", `{"tool_id":"A.B",` + requires + `}`, decisions.Allow, outcomeUnmet, 400, sayUnmet + "secret KEY, secret OTHER, authorization idp, user_id"},
-		{"one secret unmet", `{"tool_id":"A.B","context":{"authorization":[{"id":"idp"}],"secrets":[{"id":"key"},{"id":"OTHER"}],"user_id":"x"},` + requires + `}`, decisions.Allow, outcomeUnmet, 400, sayUnmet + "secret KEY"},
+		{"one secret unmet", `{"tool_id":"A.B","context":{"authorization":[{"id":"idp","token":"t"}],"secrets":[{"id":"key","value":"v"},{"id":"OTHER","value":"v"}],"user_id":"x"},` + requires + `}`, decisions.Allow, outcomeUnmet, 400, sayUnmet + "secret KEY"},
+		{"an authorization without a token", unset(`,"token":"t"`, ""), decisions.Allow, outcomeUnmet, 400, sayUnmet + "authorization idp"},
+		{"an empty token", unset(`"t"`, `""`), decisions.Allow, outcomeUnmet, 400, sayUnmet + "authorization idp"},
+		{"a token that is null", unset(`"t"`, `null`), decisions.Allow, outcomeUnmet, 400, sayUnmet + "authorization idp"},
+		{"a token that is no text", unset(`"t"`, `{"t":"t"}`), decisions.Allow, outcomeUnmet, 400, sayUnmet + "authorization idp"},
+		{"a token in one of two", unset(`{"id":"idp","token":"t"}`, `{"id":"idp"},{"id":"idp","token":"t"}`), decisions.Allow, Run, 0, ""},
+		{"a secret without a value", unset(`"OTHER","value":"v"`, `"OTHER"`), decisions.Allow, outcomeUnmet, 400, sayUnmet + "secret OTHER"},
+		{"an empty secret", unset(`"OTHER","value":"v"`, `"OTHER","value":""`), decisions.Allow, outcomeUnmet, 400, sayUnmet + "secret OTHER"},
 		{"unmet and denied", `{"tool_id":"A.B",` + requires + `}`, decisions.Deny, Denied, 400, sayDenied + "not allowed by policy"},
 		{"no requirements known", `{"tool_id":"A.B","tool":null}`, decisions.Allow, Run, 0, ""},
 		{"input fits", schema(`{"type":"object","properties":{"n":{"type":"integer"}}}`), decisions.Allow, Run, 0, ""},
@@ -159,6 +171,9 @@ func TestOutcomes(t *testing.T) {
 			case a.Result != nil && (a.Result.Success || a.Result.Error.CanRetry || a.Result.CallID != "d1" || a.Result.Error.Message != a.Response.Body.Message):
 				t.Errorf("result %+v", a.Result)
 			}
+			// What the caller is told is in the record, also where nobody denies the call.
+			sockettest.Diff(t, "refused", map[Outcome]decisions.Outcome{outcomeUnmet: decisions.Unmet, outcomeInvalid: decisions.Invalid}[tt.want],
+				map[bool]decisions.Outcome{false: d.got[0].Refused}[a.Outcome == Denied])
 			// Only a question can be answered.
 			_, err := d.Call(t, "permd/choose", `{"decisionId":"d1","verdict":"allow"}`)
 			if (err == nil) != (tt.want == Ask) {

@@ -132,7 +132,8 @@ func (m *missingContext) text() string {
 	return display.Display(text)
 }
 
-// missing returns what the definition requires and the call lacks.
+// missing returns what the definition requires and the call lacks: an authorization without
+// a token is none, nor is a secret without a value.
 func (a *callRequest) missing() (m missingContext) {
 	if a.definition == nil {
 		return m
@@ -142,12 +143,12 @@ func (a *callRequest) missing() (m missingContext) {
 		c = new(contextWire)
 	}
 	for _, r := range a.definition.authorizations {
-		if !slices.Contains(c.Authorization, secretName{r.ID}) && !slices.Contains(m.authorizations, r.ID) {
+		if !slices.Contains(c.Authorization, tokenWire{r.ID, true}) && !slices.Contains(m.authorizations, r.ID) {
 			m.authorizations = append(m.authorizations, r.ID)
 		}
 	}
 	for _, id := range a.definition.secrets {
-		if !slices.Contains(c.Secrets, secretName{id}) && !slices.Contains(m.secrets, id) {
+		if !slices.Contains(c.Secrets, secretWire{id, true}) && !slices.Contains(m.secrets, id) {
 			m.secrets = append(m.secrets, id)
 		}
 	}

@@ -38,7 +38,7 @@ func whole(t testing.TB) map[string]any {
 	doc["sessionId"] = "s"
 	doc["endpoint"] = "https://me:" + canaries[0] + "@tools.example/v1?key=" + canaries[2] + "#" + canaries[2]
 	call := doc["request"].(map[string]any)
-	call["trace_id"] = canaries[3]
+	call["trace_id"] = "tr-51"
 	context := call["context"].(map[string]any)
 	context["extra"] = map[string]any{"token": canaries[3]}
 	for _, list := range []string{"authorization", "secrets"} {

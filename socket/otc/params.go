@@ -27,23 +27,47 @@ type paramsWire struct {
 type callWire struct {
 	ToolID  string           `json:"tool_id"`
 	CallID  string           `json:"call_id"`
-	TraceID strictjson.Value `json:"trace_id"` // listed so that no other spelling of it is accepted
+	TraceID string           `json:"trace_id"`
 	Input   strictjson.Value `json:"input"`
 	Inputs  strictjson.Value `json:"inputs"`
 	Context *contextWire     `json:"context"`
 }
 
-// contextWire holds the context of a call besides its input. It has no member
-// for a token or a value, so none is read.
+// contextWire holds the context of a call besides its input. Of a token or a value it has
+// only whether there is one.
 type contextWire struct {
-	Authorization []secretName `json:"authorization"`
-	Secrets       []secretName `json:"secrets"`
+	Authorization []tokenWire  `json:"authorization"`
+	Secrets       []secretWire `json:"secrets"`
 	UserID        string       `json:"user_id"`
 }
+
+type tokenWire struct {
+	ID    string `json:"id"`
+	Token given  `json:"token"`
+}
+
+type secretWire struct {
+	ID    string `json:"id"`
+	Value given  `json:"value"`
+}
+
+// given is whether a member holds a text that is not empty. The text is not kept.
+type given bool
+
+// UnmarshalJSON reads the kind of a value.
+func (g *given) UnmarshalJSON(raw []byte) error {
+	*g = strictjson.Kind(raw) == '"' && len(raw) > len(`""`)
+	return nil
+}
+
+func (w tokenWire) name() string  { return w.ID }
+func (w secretWire) name() string { return w.ID }
 
 type secretName struct {
 	ID string `json:"id"`
 }
+
+func (w secretName) name() string { return w.ID }
 
 // approval is the address where a person can answer a question; {decisionId} in it is
 // replaced.
@@ -102,8 +126,8 @@ func (a *callRequest) check() error {
 	switch {
 	case a.call.ToolID == "":
 		return socket.Refuse("tool_id is missing")
-	case len(a.call.CallID) > socket.MaxName || len(a.own.Schema) > socket.MaxName:
-		return socket.Refuse("call_id and $schema are at most %d bytes", socket.MaxName)
+	case len(a.call.CallID) > socket.MaxName || len(a.call.TraceID) > socket.MaxName || len(a.own.Schema) > socket.MaxName:
+		return socket.Refuse("call_id, trace_id and $schema are at most %d bytes", socket.MaxName)
 	}
 	if a.tool, ok = parseToolID(a.call.ToolID); !ok {
 		return socket.Refuse("tool_id must be Toolkit.Tool, Toolkit.Tool@x or Toolkit.Tool@x.y.z")
@@ -156,12 +180,12 @@ func isPresent(v strictjson.Value) bool {
 	return k != 0 && k != 'n'
 }
 
-func checkNames(what string, list []secretName) error {
+func checkNames[T interface{ name() string }](what string, list []T) error {
 	if len(list) > maxCredentials {
 		return socket.Refuse("%s: more than %d", what, maxCredentials)
 	}
 	for i, n := range list {
-		if n.ID == "" || len(n.ID) > socket.MaxName {
+		if name := n.name(); name == "" || len(name) > socket.MaxName {
 			return socket.Refuse("%s[%d].id must be 1 to %d bytes", what, i, socket.MaxName)
 		}
 	}
@@ -193,13 +217,14 @@ func (a *callRequest) request(ses *decisions.Session) *decisions.Request {
 		Tool:  effects.Tool{Name: a.tool.name, Server: a.tool.toolkit, Source: a.endpoint, Version: a.tool.version},
 		Input: a.input, InputFrom: a.from,
 	}
+	call.Claims.Trace = a.call.TraceID
 	if c := a.call.Context; c != nil {
 		call.Claims.User = c.UserID
 		for _, s := range c.Secrets {
 			call.Credentials.Secrets = append(call.Credentials.Secrets, s.ID)
 		}
 		for i, s := range c.Authorization {
-			if slices.Contains(c.Authorization[:i], s) {
+			if slices.ContainsFunc(c.Authorization[:i], func(o tokenWire) bool { return o.ID == s.ID }) {
 				continue // each would repeat all the scopes
 			}
 			call.Credentials.Authorizations = append(call.Credentials.Authorizations, effects.Authorization{ID: s.ID, Scopes: a.definition.scopes(s.ID)})

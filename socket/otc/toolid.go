@@ -1,7 +1,7 @@
 package otc
 
 import (
-	"strconv"
+	"cmp"
 	"strings"
 
 	"github.com/permd/permd/socket"
@@ -13,8 +13,8 @@ type toolID struct {
 	version       string // x.y.z, "" for the latest one
 }
 
-// parseToolID reads Toolkit.Tool[@x|x.y.z]. Each version has one notation, so that no
-// rule about it can be evaded: x is x.0.0, and no number begins with a 0.
+// parseToolID reads Toolkit.Tool[@x|x.y.z], where x, y and z are integers. Each version has
+// one form, so that no rule about it can be evaded: x is x.0.0, and 01 is 1.
 func parseToolID(s string) (id toolID, ok bool) {
 	if len(s) > socket.MaxName {
 		return id, false
@@ -35,16 +35,16 @@ func parseToolID(s string) (id toolID, ok bool) {
 // parseVersion reads x or x.y.z.
 func parseVersion(s string) (string, bool) {
 	parts := strings.Split(s, ".")
-	for _, p := range parts {
-		n, err := strconv.ParseUint(p, 10, 63)
-		if err != nil || strconv.FormatUint(n, 10) != p {
+	for i, p := range parts {
+		if p == "" || strings.Trim(p, "0123456789") != "" {
 			return "", false
 		}
+		parts[i] = cmp.Or(strings.TrimLeft(p, "0"), "0")
 	}
 	if len(parts) == 1 {
-		return s + ".0.0", true
+		return parts[0] + ".0.0", true
 	}
-	return s, len(parts) == 3
+	return strings.Join(parts, "."), len(parts) == 3
 }
 
 // isWord reports whether a text is letters, digits and underscores of ASCII.

@@ -8,7 +8,7 @@ sent.
 
 A real runtime keeps the connection, asks its person about what is left to them,
 and brings their answer with permd/choose. permd reads the names of secrets and
-authorizations, and drops their values.
+authorizations, and whether they have a value, which it drops.
 """
 import json
 import os
