@@ -11,6 +11,7 @@ import (
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/decisions/effects/paths"
 	"github.com/permd/permd/decisions/effects/stamps"
+	"github.com/permd/permd/decisions/underway"
 )
 
 // Bounds of a cache.
@@ -144,8 +145,8 @@ func (k *cacheEntry) same(ctx context.Context, fsys effects.FS) bool {
 	if !ok {
 		return unchanged(ctx, fsys, k.lookups, 0)
 	}
-	work := workOf(ctx)
-	visit := func(path string) { work.visit(AtFiles, path) }
+	work := underway.Of(ctx)
+	visit := func(path string) { work.Visit(underway.AtFiles, path) }
 	known, all := k.implied.Load().Check(by, visit)
 	if all || k.uses.Add(1)%usesPerStamp != 1 {
 		return unchanged(ctx, fsys, k.lookups, known)
@@ -187,8 +188,8 @@ const lookupsPerCheck = 8
 // unchanged reports whether each of these lookups still has the same result, but for those
 // of which it is known. It reports false if there is no time to find out.
 func unchanged(ctx context.Context, fsys effects.FS, looks []fsLookup, known stamps.Set) bool {
-	work := workOf(ctx)
-	defer work.enter(AtRules)
+	work := underway.Of(ctx)
+	defer work.Enter(underway.AtRules)
 	for i := range looks {
 		if i%lookupsPerCheck == lookupsPerCheck-1 && ctx.Err() != nil {
 			return false
@@ -197,7 +198,7 @@ func unchanged(ctx context.Context, fsys effects.FS, looks []fsLookup, known sta
 			continue
 		}
 		l := &looks[i]
-		work.visit(AtFiles, l.path)
+		work.Visit(underway.AtFiles, l.path)
 		if l.err != nil { // fs.ErrNotExist, of which lstat needs no memory
 			if _, err := fsys.Lstat(l.path); !errors.Is(err, fs.ErrNotExist) {
 				return false

@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/permd/permd/decisions/underway"
 	"github.com/permd/permd/internal/fairshare"
 )
 
@@ -18,7 +19,7 @@ type deadline struct {
 	context.Context
 	at     time.Time
 	now    func() time.Time
-	work   *Work // see workOf
+	work   *underway.Request // see underway.Of
 	turn   *fairshare.Turn
 	waited atomic.Int64 // for a slot, in nanoseconds: that time does not count
 	looks  *sharedLooks // of the calls of the request, nil for a single one
@@ -26,7 +27,7 @@ type deadline struct {
 
 // Value implements [context.Context].
 func (d *deadline) Value(key any) any {
-	if _, ok := key.(workKey); ok {
+	if _, ok := key.(underway.Key); ok {
 		return d.work
 	}
 	return d.Context.Value(key)
@@ -45,7 +46,7 @@ func (d *deadline) Err() error {
 
 // within returns a context that ends when a decision of so many calls that began at start
 // must be made.
-func (e *Engine) within(ctx context.Context, start time.Time, w *Work, calls int) deadline {
+func (e *Engine) within(ctx context.Context, start time.Time, w *underway.Request, calls int) deadline {
 	return deadline{
 		Context: ctx, at: start.Add(cmp.Or(e.config.Deadline, defaultDeadline)), now: e.now,
 		work: w, turn: fairshare.TurnOf(ctx), looks: newSharedLooks(calls, start),
@@ -55,9 +56,9 @@ func (e *Engine) within(ctx context.Context, start time.Time, w *Work, calls int
 // betweenCalls lets others go first that have used the processors for less time. It
 // returns why the other calls are not looked at any more, "" if they are.
 func (d *deadline) betweenCalls() string {
-	d.work.enter(AtSlot)
+	d.work.Enter(underway.AtSlot)
 	waited, err := d.turn.Yield(d.Context)
-	d.work.enter(AtRules)
+	d.work.Enter(underway.AtRules)
 	d.waited.Add(int64(waited))
 	d.looks.forgetOld(d.now())
 	if why := outOfTime(d); why != "" {

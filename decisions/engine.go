@@ -10,6 +10,7 @@ import (
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/decisions/effects/paths"
 	"github.com/permd/permd/decisions/effects/tools"
+	"github.com/permd/permd/decisions/underway"
 	"github.com/permd/permd/internal/fairshare"
 )
 
@@ -45,7 +46,7 @@ type Config struct {
 	Unattended func() bool
 
 	// Underway, if not nil, knows the requests that are being decided.
-	Underway *Underway
+	Underway *underway.Requests
 	// Deadline is how long deciding the calls of one request may take: what is not
 	// decided by then is asked. 0 means 2 seconds.
 	Deadline time.Duration
@@ -142,7 +143,7 @@ func (e *Engine) Decide(ctx context.Context, reqs ...*Request) []*Decision {
 	_, _ = turn.Resume(ctx) // what cannot wait any more is decided without
 	start := e.now()
 	s := new(scratch)
-	w := e.config.Underway.begin(&s.work, AtRules, start)
+	w := e.config.Underway.BeginIn(&s.work, underway.AtRules, start)
 	defer w.End()
 	s.deadline = e.within(ctx, start, w, len(reqs))
 	limit := &s.deadline
@@ -239,7 +240,7 @@ func (e *Engine) Decide(ctx context.Context, reqs ...*Request) []*Decision {
 		}
 		r.bound()
 	}
-	w.enter(AtJournal)
+	w.Enter(underway.AtJournal)
 	err = e.store(ctx, turn, records)
 	if err != nil {
 		e.log.Error("decision not logged, so nothing is allowed", "decisions", len(records), "error", err)
@@ -277,7 +278,7 @@ func (d *Decision) denyUnattended(alone bool) {
 // scratch is what one request needs until it is answered, in one piece of memory. Nothing
 // that lives longer may point into it.
 type scratch struct {
-	work     Work
+	work     underway.Request
 	deadline deadline
 	intake   intake
 	record   Record // of the first call

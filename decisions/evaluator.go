@@ -10,6 +10,7 @@ import (
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/decisions/effects/paths"
 	"github.com/permd/permd/decisions/effects/tools"
+	"github.com/permd/permd/decisions/underway"
 )
 
 // evaluator evaluates calls by rules and fences. It has no memory and no journal: the
@@ -73,7 +74,7 @@ func (e *evaluator) receive(ctx context.Context, m *intake, req *Request, alone 
 // resolve prepares a request for evaluation without the cache.
 func (m *intake) resolve(ctx context.Context, e *evaluator, req *Request) {
 	m.req, m.cached, m.evaluating = req, nil, new(evaluating)
-	m.recording = recordingFS{fs: e.fs, ctx: ctx, work: workOf(ctx)}
+	m.recording = recordingFS{fs: e.fs, ctx: ctx, work: underway.Of(ctx)}
 	m.recorder = &m.recording
 	if d, ok := ctx.(*deadline); ok {
 		m.recorder.shared = d.looks

@@ -11,6 +11,7 @@ import (
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/decisions/effects/paths"
 	"github.com/permd/permd/decisions/effects/stamps"
+	"github.com/permd/permd/decisions/underway"
 )
 
 // Bounds of the lookups recorded for one call; a call that exceeds them is not cached.
@@ -26,8 +27,8 @@ type recordingFS struct {
 	fs effects.FS
 	// ctx ends the time to look at anything; nil for none.
 	ctx     context.Context
-	work    *Work        // of the request
-	shared  *sharedLooks // with other calls of the request, nil for none
+	work    *underway.Request // of the request
+	shared  *sharedLooks      // with other calls of the request, nil for none
 	lookups []fsLookup
 	memory  *[]fsLookup     // an empty list in the memory of lookups
 	paths   strings.Builder // of lookups
@@ -116,8 +117,8 @@ func (o *recordingFS) Owner(path string) (uint32, error) {
 	if err := o.late(); err != nil {
 		return 0, err
 	}
-	o.work.visit(AtFiles, path)
-	defer o.work.enter(AtRules)
+	o.work.Visit(underway.AtFiles, path)
+	defer o.work.Enter(underway.AtRules)
 	uid, err := o.fs.Owner(path)
 	o.note(path, err)
 	return uid, err
@@ -130,8 +131,8 @@ func (o *recordingFS) Identity(path string) (paths.Identity, error) {
 		return paths.Identity{}, err
 	}
 	if by, ok := o.fs.(paths.Identifier); ok {
-		o.work.visit(AtFiles, path)
-		defer o.work.enter(AtRules)
+		o.work.Visit(underway.AtFiles, path)
+		defer o.work.Enter(underway.AtRules)
 		id, err := by.Identity(path)
 		o.note(path, err)
 		return id, err
@@ -227,9 +228,9 @@ func (o *recordingFS) lookup(l fsLookup) fsLookup {
 		return l
 	}
 	if l.err = o.late(); l.err == nil && !o.shared.answer(&l) {
-		o.work.visit(AtFiles, l.path)
+		o.work.Visit(underway.AtFiles, l.path)
 		l.ask(o.ctx, o.fs)
-		o.work.enter(AtRules)
+		o.work.Enter(underway.AtRules)
 		o.note(l.path, l.err)
 		o.shared.add(l)
 	}

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"log/slog"
 	"slices"
+
+	"github.com/permd/permd/decisions/underway"
 )
 
 // StillHolds reports whether deciding a request again would yield the same decision:
@@ -36,7 +38,7 @@ var errRules = errors.New("the rules could not be read")
 // decideAgain decides a request once more, by the rules of the earlier decision.
 func (e *Engine) decideAgain(ctx context.Context, req *Request, earlier *Decision) (*Decision, error) {
 	now := e.now()
-	w := e.config.Underway.Begin(AtRules, now)
+	w := e.config.Underway.Begin(underway.AtRules, now)
 	defer w.End()
 	limit := e.within(ctx, now, w, 1)
 	ctx = &limit

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/decisions/underway"
 	"github.com/permd/permd/internal/fairshare"
 	"github.com/permd/permd/internal/strictjson"
 )
@@ -282,7 +283,7 @@ func (c *connection) result(req *request, buf *[]byte) (body []byte, err error) 
 	ctx := req.ctx
 	if !c.server.WithoutSlots {
 		req.turn.Work = workBytes * (req.size - requestBytes)
-		waiting := c.server.Underway.Begin(decisions.AtSlot, time.Now())
+		waiting := c.server.Underway.Begin(underway.AtSlot, time.Now())
 		err := req.turn.Begin(ctx, c.member, c.server.stop)
 		waiting.End()
 		if err != nil {

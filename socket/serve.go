@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/decisions/underway"
 	"github.com/permd/permd/internal/fairshare"
 )
 
@@ -66,7 +67,7 @@ type Options struct {
 	// Open counts the open connections. It may be nil.
 	Open *atomic.Int64
 	// Underway knows the requests that wait for a slot. It may be nil.
-	Underway *decisions.Underway
+	Underway *underway.Requests
 
 	peer func(net.Conn) (decisions.Peer, error) // set by tests without sockets
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/decisions/underway"
 	"github.com/permd/permd/internal/fairshare"
 	"github.com/permd/permd/internal/strictjson"
 	"github.com/permd/permd/socket/gatehttp"
@@ -172,7 +173,7 @@ func (s *server) runLimited(ctx context.Context, f func(context.Context) ([]byte
 		with := ctx // a variable of its own: the caller waits for ctx
 		if m, _ := ctx.Value(memberKey{}).(*fairshare.Member); m != nil && !s.Socket.WithoutSlots {
 			turn := new(fairshare.Turn)
-			waiting := s.Socket.Underway.Begin(decisions.AtSlot, time.Now())
+			waiting := s.Socket.Underway.Begin(underway.AtSlot, time.Now())
 			err := turn.Begin(ctx, m, nil)
 			waiting.End()
 			if errors.Is(err, fairshare.ErrBusy) {

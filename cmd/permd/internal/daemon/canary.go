@@ -15,6 +15,7 @@ import (
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/decisions/effects/mounts"
+	"github.com/permd/permd/decisions/underway"
 	"github.com/permd/permd/internal/fairshare"
 	"github.com/permd/permd/socket/native"
 )
@@ -32,7 +33,7 @@ type canary struct {
 	// has it, and what gives it back. It is nil for a check that needs no slot.
 	slot  func(context.Context) (ctx context.Context, release func(), err error)
 	probe func(ctx context.Context, write bool) error // of the journal
-	place decisions.Underway
+	place underway.Requests
 
 	mu      sync.Mutex
 	running *canaryRun
@@ -133,7 +134,7 @@ func takeSlot(share *fairshare.Scheduler) func(context.Context) (context.Context
 // decide sends one canary.
 func (c *canary) decide(ctx context.Context) error {
 	if c.slot != nil {
-		waiting := c.place.Begin(decisions.AtSlot, time.Now())
+		waiting := c.place.Begin(underway.AtSlot, time.Now())
 		with, release, err := c.slot(ctx)
 		waiting.End()
 		if err != nil {

@@ -17,6 +17,7 @@ import (
 	"github.com/permd/permd/cmd/permd/internal/records"
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/journal"
+	"github.com/permd/permd/decisions/underway"
 	"github.com/permd/permd/internal/xdg"
 	"github.com/permd/permd/policy"
 	"github.com/permd/permd/policy/settings"
@@ -47,10 +48,10 @@ type daemon struct {
 	now     func() time.Time
 	started time.Time
 
-	underway decisions.Underway // the requests on their way to a decision
-	watchdog canary             // for the service manager
-	files    socketFiles        // of the sockets
-	health   canary             // for HTTP, whose requests have slots of their own
+	underway underway.Requests // the requests on their way to a decision
+	watchdog canary            // for the service manager
+	files    socketFiles       // of the sockets
+	health   canary            // for HTTP, whose requests have slots of their own
 }
 
 // openDaemon opens the rules and the databases; now is the clock of all that depends on the

@@ -8,15 +8,15 @@ import (
 	"time"
 
 	"github.com/permd/permd/cmd/permd/internal/cli"
-	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects/display"
 	"github.com/permd/permd/decisions/effects/mounts"
+	"github.com/permd/permd/decisions/underway"
 )
 
 // StuckDecisions are decisions that are under way for too long, at one place.
 type StuckDecisions struct {
 	// Where is "slot", "files", "rules" or "journal".
-	Where decisions.Place `json:"where"`
+	Where underway.Place `json:"where"`
 	// Mount is the mount point that they look at files below, if that is where they are.
 	Mount string    `json:"mount,omitzero"`
 	Count int       `json:"count"`
@@ -38,12 +38,12 @@ func (d *daemon) stuck(now time.Time) []StuckDecisions {
 const maxStuckPlaces = 16
 
 // stuckAt counts requests by their places, the one with the oldest first.
-func stuckAt(late []decisions.Late, pointOf func(path string) string) []StuckDecisions {
+func stuckAt(late []underway.Late, pointOf func(path string) string) []StuckDecisions {
 	type place struct {
-		where decisions.Place
+		where underway.Place
 		mount string
 	}
-	slices.SortFunc(late, func(a, b decisions.Late) int { return a.Since.Compare(b.Since) })
+	slices.SortFunc(late, func(a, b underway.Late) int { return a.Since.Compare(b.Since) })
 	all := map[place]*StuckDecisions{}
 	points := map[string]string{} // by path: many requests look at the same file
 	for i := range late {
@@ -83,13 +83,13 @@ func stuckAt(late []decisions.Late, pointOf func(path string) string) []StuckDec
 // place says in words where decisions are stuck.
 func (s *StuckDecisions) place() string {
 	switch {
-	case s.Where == decisions.AtFiles && s.Mount != "":
+	case s.Where == underway.AtFiles && s.Mount != "":
 		return "below " + display.Display(s.Mount)
-	case s.Where == decisions.AtFiles:
+	case s.Where == underway.AtFiles:
 		return "at files"
-	case s.Where == decisions.AtSlot:
+	case s.Where == underway.AtSlot:
 		return "waiting for others to be decided"
-	case s.Where == decisions.AtJournal:
+	case s.Where == underway.AtJournal:
 		return "waiting for the journal"
 	}
 	return "in the rules"

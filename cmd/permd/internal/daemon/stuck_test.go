@@ -10,6 +10,7 @@ import (
 
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/decisions/underway"
 	"github.com/permd/permd/internal/eventually"
 )
 
@@ -21,19 +22,19 @@ func TestStuckAt(t *testing.T) {
 		asked++
 		return path[:strings.LastIndexByte(path, '/')]
 	}
-	got := stuckAt([]decisions.Late{
-		{Place: decisions.AtJournal, Since: ago(7)},
-		{Place: decisions.AtFiles, Path: "/mnt/x/a", Since: ago(9)},
-		{Place: decisions.AtFiles, Path: "/mnt/x/a", Since: ago(12)},
-		{Place: decisions.AtFiles, Path: "/mnt/x/b", Since: ago(10)},
-		{Place: decisions.AtSlot, Since: ago(8)},
-		{Place: decisions.AtRules, Since: ago(6)},
+	got := stuckAt([]underway.Late{
+		{Place: underway.AtJournal, Since: ago(7)},
+		{Place: underway.AtFiles, Path: "/mnt/x/a", Since: ago(9)},
+		{Place: underway.AtFiles, Path: "/mnt/x/a", Since: ago(12)},
+		{Place: underway.AtFiles, Path: "/mnt/x/b", Since: ago(10)},
+		{Place: underway.AtSlot, Since: ago(8)},
+		{Place: underway.AtRules, Since: ago(6)},
 	}, pointOf)
 	want := []StuckDecisions{
-		{decisions.AtFiles, "/mnt/x", 3, ago(12)},
-		{decisions.AtSlot, "", 1, ago(8)},
-		{decisions.AtJournal, "", 1, ago(7)},
-		{decisions.AtRules, "", 1, ago(6)},
+		{underway.AtFiles, "/mnt/x", 3, ago(12)},
+		{underway.AtSlot, "", 1, ago(8)},
+		{underway.AtJournal, "", 1, ago(7)},
+		{underway.AtRules, "", 1, ago(6)},
 	}
 	if diff := cmp.Diff(want, got); diff != "" || asked != 2 {
 		t.Errorf("asked %d times for mounts; places differ (-want +got):\n%s", asked, diff)
@@ -56,9 +57,9 @@ func TestStuckAt(t *testing.T) {
 // TestStuckAtMany: however many places clients name, few are told apart, and all
 // decisions are counted.
 func TestStuckAtMany(t *testing.T) {
-	var late []decisions.Late
+	var late []underway.Late
 	for i := range 10 * maxStuckPlaces {
-		late = append(late, decisions.Late{Place: decisions.AtFiles, Path: fmt.Sprintf("/mnt/%d/a", i), Since: time.Unix(int64(i), 0)})
+		late = append(late, underway.Late{Place: underway.AtFiles, Path: fmt.Sprintf("/mnt/%d/a", i), Since: time.Unix(int64(i), 0)})
 	}
 	asked := 0
 	got := stuckAt(late, func(path string) string { asked++; return path })
@@ -95,7 +96,7 @@ func TestStuckDecision(t *testing.T) {
 	var got []StuckDecisions
 	eventually.Holds(t, "the decision is at the file", func() bool {
 		got = w.stuck(time.Now().Add(limit + time.Minute))
-		return len(got) > 0 && got[0].Where == decisions.AtFiles
+		return len(got) > 0 && got[0].Where == underway.AtFiles
 	})
 	if len(got) != 1 || got[0].Count != 1 || got[0].Mount == "" {
 		t.Errorf("stuck: %+v", got)

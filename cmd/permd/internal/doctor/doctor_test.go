@@ -14,6 +14,7 @@ import (
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects/mounts"
 	"github.com/permd/permd/decisions/journal"
+	"github.com/permd/permd/decisions/underway"
 	"github.com/permd/permd/internal/xdg"
 	"github.com/permd/permd/packaging"
 	"github.com/permd/permd/policy"
@@ -37,7 +38,7 @@ func TestDoctorCondition(t *testing.T) {
 		{"little space", daemon.Status{Version: buildinfo.Version(), Journal: journal.Status{Retention: journal.Retention{LowSpace: true, Free: 300 << 20}}}, findings.Warn, "only 300 MiB left", "df "},
 		{"retention", daemon.Status{Version: buildinfo.Version(), Journal: journal.Status{Retention: journal.Retention{Failing: "the disk is full"}}}, findings.Warn, "cannot be removed from the journal: the disk is full", "permd status"},
 		{"file system", daemon.Status{Version: buildinfo.Version(), Unanswered: []mounts.Stuck{{Mount: "/mnt/x", Looks: 2, Since: time.Now()}}}, findings.Warn, "2 looks stuck for 0s below /mnt/x", "permd status"},
-		{"stuck", daemon.Status{Version: buildinfo.Version(), Stuck: []daemon.StuckDecisions{{Where: decisions.AtJournal, Count: 3, Since: time.Now()}}}, findings.Warn, "3 decisions stuck for 0s waiting for the journal", "permd status"},
+		{"stuck", daemon.Status{Version: buildinfo.Version(), Stuck: []daemon.StuckDecisions{{Where: underway.AtJournal, Count: 3, Since: time.Now()}}}, findings.Warn, "3 decisions stuck for 0s waiting for the journal", "permd status"},
 		{"socket", daemon.Status{Version: buildinfo.Version(), Sockets: []daemon.SocketProblem{{Socket: "admin", Path: "/run/x", Problem: "/run/x is a file"}}}, findings.Error, "clients do not find it: /run/x is a file", "ls -l /run/x"},
 		{"self-check", daemon.Status{Version: buildinfo.Version(), SelfCheck: "a decision is stuck"}, findings.Error, "its own check failed: a decision is stuck", "start it again"},
 		{"memory", daemon.Status{Version: buildinfo.Version(), Memory: remember.Status{Degraded: []string{"it was damaged"}}}, findings.Warn, "the memory is degraded: it was damaged", "permd status"},

@@ -17,6 +17,7 @@ import (
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/decisions/effects/mounts"
 	"github.com/permd/permd/decisions/effects/paths"
+	"github.com/permd/permd/decisions/underway"
 	"github.com/permd/permd/internal/xdg"
 	"github.com/permd/permd/socket/native"
 )
@@ -44,7 +45,7 @@ type Config struct {
 	Pause func(uid uint32) *decisions.Pause
 
 	// Underway knows the requests that are being decided; it may be nil.
-	Underway *decisions.Underway
+	Underway *underway.Requests
 
 	// Observe is called with the deliberation of each decision, Ran for calls that ran
 	// without having been asked about, and Answered with the person's answers. Each may

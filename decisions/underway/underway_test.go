@@ -1,4 +1,4 @@
-package decisions
+package underway
 
 import (
 	"context"
@@ -10,7 +10,7 @@ import (
 )
 
 func TestUnderway(t *testing.T) {
-	var u Underway
+	var u Requests
 	now := time.Unix(1000, 0)
 	places := func(before time.Time) string {
 		var all []string
@@ -24,8 +24,8 @@ func TestUnderway(t *testing.T) {
 	if got := places(now); got != "" {
 		t.Errorf("at the beginning: %s", got)
 	}
-	b.visit(AtFiles, "/mnt/x")
-	c.enter(AtJournal)
+	b.Visit(AtFiles, "/mnt/x")
+	c.Enter(AtJournal)
 	if got := places(now.Add(time.Second)); got != "slot " {
 		t.Errorf("after a second: %s", got)
 	}
@@ -41,23 +41,23 @@ func TestUnderway(t *testing.T) {
 	if u.first != nil {
 		t.Error("something is left")
 	}
-	var none *Underway
+	var none *Requests
 	w := none.Begin(AtSlot, now)
-	w.enter(AtRules)
+	w.Enter(AtRules)
 	w.End()
-	if none.Late(now) != nil || workOf(context.Background()) != nil {
+	if none.Late(now) != nil || Of(context.Background()) != nil {
 		t.Error("nothing knows something")
 	}
 }
 
 func TestUnderwayConcurrent(t *testing.T) {
-	var u Underway
+	var u Requests
 	var all sync.WaitGroup
 	for range 8 {
 		all.Go(func() {
 			for range 500 {
 				w := u.Begin(AtSlot, time.Unix(0, 0))
-				w.visit(AtFiles, "/x")
+				w.Visit(AtFiles, "/x")
 				for _, l := range u.Late(time.Unix(1, 0)) {
 					if (l.Place == AtFiles) != (l.Path == "/x") {
 						t.Errorf("late: %+v", l)
@@ -75,13 +75,13 @@ func TestUnderwayConcurrent(t *testing.T) {
 
 // BenchmarkUnderway is what a decision with 20 looks at files pays for being known.
 func BenchmarkUnderway(b *testing.B) {
-	var u Underway
+	var u Requests
 	b.ReportAllocs()
 	for b.Loop() {
 		w := u.Begin(AtRules, time.Time{})
 		for range 20 {
-			w.visit(AtFiles, "/home/u/project")
-			w.enter(AtRules)
+			w.Visit(AtFiles, "/home/u/project")
+			w.Enter(AtRules)
 		}
 		w.End()
 	}

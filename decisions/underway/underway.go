@@ -1,4 +1,6 @@
-package decisions
+// Package underway knows which requests are on their way to a decision, and where, so that
+// permd can say which of them are stuck.
+package underway
 
 import (
 	"context"
@@ -17,19 +19,18 @@ const (
 	AtJournal Place = "journal" // waits until its decision is stored
 )
 
-// Underway knows the requests that are under way to their decisions, so that permd can
-// say which of them are stuck, and where. Its zero value is ready for use, a nil one
-// knows nothing; it is safe for concurrent use. It is as large as the requests in flight
+// Requests are those that are under way to their decisions. The zero value is ready for use, a nil one
+// knows of none; it is safe for concurrent use. It is as large as the requests in flight
 // are many, which sockets bound.
-type Underway struct {
+type Requests struct {
 	mu    sync.Mutex
-	first *Work
+	first *Request
 }
 
-// Work is one request that is under way. A nil one is not known to anybody.
-type Work struct {
-	of         *Underway
-	prev, next *Work // guarded by of.mu
+// Request is one request that is under way. A nil one is not known to anybody.
+type Request struct {
+	of         *Requests
+	prev, next *Request // guarded by of.mu
 	began      time.Time
 
 	mu    sync.Mutex
@@ -38,15 +39,15 @@ type Work struct {
 }
 
 // Begin adds a request, which must be ended.
-func (u *Underway) Begin(at Place, now time.Time) *Work {
+func (u *Requests) Begin(at Place, now time.Time) *Request {
 	if u == nil {
 		return nil
 	}
-	return u.begin(new(Work), at, now)
+	return u.BeginIn(new(Request), at, now)
 }
 
-// begin is Begin with memory for the request.
-func (u *Underway) begin(w *Work, at Place, now time.Time) *Work {
+// BeginIn is Begin with memory for the request.
+func (u *Requests) BeginIn(w *Request, at Place, now time.Time) *Request {
 	if u == nil {
 		return nil
 	}
@@ -61,7 +62,7 @@ func (u *Underway) begin(w *Work, at Place, now time.Time) *Work {
 }
 
 // End removes a request. It must be called once.
-func (w *Work) End() {
+func (w *Request) End() {
 	if w == nil {
 		return
 	}
@@ -77,11 +78,11 @@ func (w *Work) End() {
 	}
 }
 
-// enter notes where the request is now.
-func (w *Work) enter(at Place) { w.visit(at, "") }
+// Enter notes where the request is now.
+func (w *Request) Enter(at Place) { w.Visit(at, "") }
 
-// visit notes where the request is now, and at which file it looks.
-func (w *Work) visit(at Place, path string) {
+// Visit notes where the request is now, and at which file it looks.
+func (w *Request) Visit(at Place, path string) {
 	if w == nil {
 		return
 	}
@@ -98,7 +99,7 @@ type Late struct {
 }
 
 // Late returns the requests that began before a time, in no order.
-func (u *Underway) Late(before time.Time) (late []Late) {
+func (u *Requests) Late(before time.Time) (late []Late) {
 	if u == nil {
 		return nil
 	}
@@ -115,14 +116,14 @@ func (u *Underway) Late(before time.Time) (late []Late) {
 	return late
 }
 
-// workKey is the key of a request's Work in its context.
-type workKey struct{}
+// Key is the key of a request, a *Request, in its context.
+type Key struct{}
 
-// workOf returns the request that a context belongs to, nil if it is not known.
-func workOf(ctx context.Context) *Work {
+// Of returns the request that a context belongs to, nil if it is not known.
+func Of(ctx context.Context) *Request {
 	if ctx == nil {
 		return nil
 	}
-	w, _ := ctx.Value(workKey{}).(*Work)
+	w, _ := ctx.Value(Key{}).(*Request)
 	return w
 }
