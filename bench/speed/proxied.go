@@ -44,8 +44,8 @@ type proxyBefore struct {
 	Switches difference `json:"switches"`
 }
 
-// behind is the agent process of the proxy that is measured, with what controls it.
-type behind struct {
+// proxiedAgent is the agent process of the proxy that is measured, with what controls it.
+type proxiedAgent struct {
 	cmd      *exec.Cmd
 	in       io.Closer
 	ln       net.Listener
@@ -54,10 +54,10 @@ type behind struct {
 	outcomes *json.Decoder
 }
 
-// startBehind starts a proxy, which starts the agent that asks what it reads from the socket,
+// startProxied starts a proxy, which starts the agent that asks what it reads from the socket,
 // and opens a session as a client does.
-func (w *world) startBehind(cmd *exec.Cmd, socket string) (b *behind, err error) {
-	b = &behind{cmd: cmd}
+func (w *world) startProxied(cmd *exec.Cmd, socket string) (b *proxiedAgent, err error) {
+	b = &proxiedAgent{cmd: cmd}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, b.close())
@@ -96,7 +96,7 @@ func (w *world) startBehind(cmd *exec.Cmd, socket string) (b *behind, err error)
 
 // turn has the agent ask for a time, and returns the round as the agent and the program
 // have seen it.
-func (b *behind) turn(request string, length time.Duration) (round, error) {
+func (b *proxiedAgent) turn(request string, length time.Duration) (round, error) {
 	r := round{cpu: math.NaN(), switches: math.NaN()}
 	pid := b.cmd.Process.Pid
 	switched, switchErr := switches(pid)
@@ -125,7 +125,7 @@ func (b *behind) turn(request string, length time.Duration) (round, error) {
 }
 
 // close ends the program, and with it the agent.
-func (b *behind) close() error {
+func (b *proxiedAgent) close() error {
 	var errs []error
 	if b.control != nil {
 		errs = append(errs, b.control.Close())
@@ -152,7 +152,7 @@ func (p *plan) proxied(ctx context.Context, before string, rounds int, length ti
 		return out, err
 	}
 	daemon := w.servers[serverPermd]
-	var ways []*behind
+	var ways []*proxiedAgent
 	defer func() {
 		for _, way := range ways {
 			err = errors.Join(err, way.close())
@@ -170,7 +170,7 @@ func (p *plan) proxied(ctx context.Context, before string, rounds int, length ti
 			cmd = exec.CommandContext(ctx, self, echoFlag, echoRelay, daemon.socket)
 			cmd.Env = append(os.Environ(), envRelayAgent+"="+socket, envRelaySession+"="+daemon.session)
 		}
-		way, err := w.startBehind(cmd, socket)
+		way, err := w.startProxied(cmd, socket)
 		if err != nil {
 			return out, err
 		}
