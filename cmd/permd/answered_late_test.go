@@ -124,6 +124,22 @@ var lateForms = []struct {
 			return err == nil && strings.Contains(got, `"outcome":"execute"`)
 		}
 	}},
+	{"permd/wait, of aap/permissions", lateFile, func(l *late) func() bool {
+		got, err := l.say("aap/permissions", lateStopped)
+		_, id, _ := strings.Cut(got, `"batchId":"`)
+		id, _, _ = strings.Cut(id, `"`)
+		question := l.question(got, err)
+		waits := l.waits(question)
+		return func() bool {
+			out, err := l.d.command("allow", question).CombinedOutput()
+			a := <-waits
+			if yes := a.err == nil && a.Answer == "allow"; yes != (err == nil) {
+				l.t.Errorf("permd allow says %v %s; the client hears %+v", err, out, a)
+			}
+			got, said := l.say("aap/answer", `{"sessionId":"s1","batchId":%q}`, id)
+			return err == nil && said == nil && strings.Contains(got, `"outcome":"execute"`)
+		}
+	}},
 	{"permd acp", lateFile, func(l *late) func() bool {
 		m := l.d.mirror(l.t, l.project, "claude-agent-acp", 1)
 		m.shows(mirrorAsks(1, "sh run.sh data"))

@@ -171,7 +171,7 @@ func (h *handler) applyAnswers(ctx context.Context, t *requestContext, b *batch,
 		}
 		stored = append(stored, kept...)
 		inForce := slices.ContainsFunc(kept, func(k decisions.StoredChoice) bool { return !k.Unconfirmed })
-		e.answered(a.Verdict, inForce, a.Reason)
+		e.applyVerdict(a.Verdict, inForce, a.Reason)
 	}
 	b.noteAffected()
 	return stored

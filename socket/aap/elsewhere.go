@@ -95,12 +95,12 @@ func (b *batch) applyElsewhere(e *entry, asks *native.PendingQuestions) {
 		}
 		asks.Remove(e.decision.ID)
 	}
-	e.answered(a.verdict, a.remembered, "")
+	e.applyVerdict(a.verdict, a.remembered, "")
 }
 
-// answered applies the person's answer. remembered tells whether an allow is also a choice
+// applyVerdict applies the person's answer. remembered tells whether an allow is also a choice
 // that decides by itself, for as long as it is stored.
-func (e *entry) answered(v decisions.Verdict, remembered bool, reason string) {
+func (e *entry) applyVerdict(v decisions.Verdict, remembered bool, reason string) {
 	e.problem = ""
 	if v != decisions.Allow {
 		e.deny(reason)
