@@ -26,6 +26,8 @@ type rule struct {
 	rank int
 	// general is set if the reasons of other rules of the layer say more.
 	general bool
+	// inList is set if the rule is that of a list entry.
+	inList bool
 	// fixed is the element that the rule adds, if it is a literal; else nil.
 	fixed *element
 }
