@@ -71,6 +71,9 @@ type Finding struct {
 	// General is set if the reason would do for any call that the rule fires for, so that
 	// what the program table says of the run tells more.
 	General bool
+	// Listed is set if the rule is an entry of a list, so that it depends on nothing but what
+	// the entry names.
+	Listed bool
 	// Remember is what an ask says about remembered allows: nil if nothing.
 	Remember *bool
 	// Covers are the guarded tags that an allow is about. CoversUnknown is set if it is about

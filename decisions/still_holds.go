@@ -125,3 +125,40 @@ func (d *Decision) sameAs(o *Decision) bool {
 				slices.Equal(a.Tags, b.Tags) && slices.Equal(a.Rules, b.Rules)
 		})
 }
+
+// NeverAllowed reports, for each request, whether its tool of a tool server is denied whatever
+// the input is: an entry of a list of org or user denies it. Rules in Rego may depend on the
+// input. What is not known is false. It decides, records and counts nothing.
+func (e *Engine) NeverAllowed(ctx context.Context, reqs ...*Request) []bool {
+	never := make([]bool, len(reqs))
+	start := e.now()
+	w := e.config.Underway.Begin(underway.AtRules, start)
+	defer w.End()
+	limit := e.within(ctx, start, w, len(reqs))
+	for i, req := range reqs {
+		if i > 0 && limit.betweenCalls() != "" {
+			break
+		}
+		received := new(intake)
+		e.receive(&limit, received, req, false)
+		if snap, err := e.policy.Snapshot(req.Peer.UID, received.project); err == nil {
+			never[i] = e.evaluate(&limit, snap, received, start).deniesTool()
+			received.recorder.release()
+		}
+	}
+	return never
+}
+
+// deniesTool reports whether a list denies the tool of the call itself.
+func (m *evaluation) deniesTool() bool {
+	for i := range m.effects {
+		use := m.res.Effects[i].Use
+		if use != nil && use.Server == m.call.Tool.Server && use.Tool == m.call.Tool.Name && m.effects[i].err == nil &&
+			slices.ContainsFunc(m.effects[i].findings.Fired, func(f Finding) bool {
+				return f.Set == SetDeny && f.Listed && (f.Rule.Layer == Org || f.Rule.Layer == User)
+			}) {
+			return true
+		}
+	}
+	return false
+}

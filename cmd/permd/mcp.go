@@ -19,6 +19,7 @@ import (
 type mcpFlags struct {
 	name, source  string
 	noElicitation bool
+	hideDenied    bool
 }
 
 func (a *app) mcpCommand() *cobra.Command {
@@ -62,6 +63,7 @@ Without a daemon no call is made. The exit code is that of the server.
 	cmd.Flags().StringVar(&o.name, "name", "", "the `server`'s name in rules and remembered answers")
 	cmd.Flags().StringVar(&o.source, "source", "stdio", "what effect.source is in rules: a `word` for where the server comes from")
 	cmd.Flags().BoolVar(&o.noElicitation, "no-elicitation", false, "do not ask in the client: leave questions to permd allow")
+	cmd.Flags().BoolVar(&o.hideDenied, "hide-denied", false, "do not list tools that a list of yours or of org denies")
 	return cmd
 }
 
@@ -90,7 +92,7 @@ func (a *app) mcp(ctx context.Context, args []string, o mcpFlags) error {
 	say, silence := a.printer()
 	code, broken, err := agentproc.Relay(ctx, a.Streams, path, args, mcp.EndTimeout, func(ctx context.Context, pipes *agentproc.Pipes, server *agentproc.Agent) error {
 		err := mcp.Run(ctx, mcp.Peers{ClientIn: pipes.In, ClientOut: pipes.Out, ServerIn: server.In, ServerOut: server.Out}, mcp.Config{
-			Server: o.name, Source: o.source, Cwd: cwd, NoElicitation: o.noElicitation,
+			Server: o.name, Source: o.source, Cwd: cwd, NoElicitation: o.noElicitation, HideDenied: o.hideDenied,
 			Pins: mcp.OpenPins(filepath.Join(dirs.State, "mcp"), o.name),
 			Dial: dialDaemon, Say: say,
 		})

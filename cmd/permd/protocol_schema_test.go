@@ -150,6 +150,7 @@ var schemaMessages = []struct{ method, params string }{
 	{"otc/call", `{"request":{"tool_id":"Sms.Send","inputs":{"to":1}},"tool":{"id":"Sms.Send","input_schema":{"type":"object","properties":{"to":{"type":"string"}}}}}`},
 	{"otc/call", `{"tool_id":"Sms.Send","input":{},"tool":{"id":"Sms.Send","requirements":{"secrets":[{"id":"KEY"}],"authorization":[{"id":"google"}],"user_id":true}}}`},
 	{"permd/finished", `{"sessionId":"h1","harness":"claude","parent":"h0","call":{"callId":"t1","tool":"Bash","input":{"command":"ls"}},"turnEnded":true}`},
+	{"permd/denied", `{"sessionId":"s1","tools":[{"name":"delete_repo","server":"github","source":"user"}]}`},
 	{"permd/close", `{"sessionId":"s1"}`},
 }
 

@@ -273,7 +273,7 @@ func (v *firedSet) findings() ([]decisions.Finding, error) {
 			e = r.fallbackElement()
 		}
 		f := decisions.Finding{
-			Rule: r.ref, Set: r.set, Reason: e.reason, Message: e.message, General: r.general,
+			Rule: r.ref, Set: r.set, Reason: e.reason, Message: e.message, General: r.general, Listed: r.inList,
 			Remember: e.remember, Covers: e.covers, CoversUnknown: e.coversUnknown,
 			CoversOnlyNamed: e.coversOnlyNamed && r.namesCaller,
 		}

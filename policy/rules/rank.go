@@ -26,6 +26,7 @@ func rankRules(rules []*rule, lists []listEntry) {
 	}
 	for _, r := range rules {
 		e := entries[place{r.ref.At, r.ast.Location.Col}]
+		r.inList = e != nil
 		switch {
 		case r.general:
 			r.rank = rankGeneral

@@ -28,6 +28,8 @@ type rule struct {
 	general bool
 	// namesCaller is set if the rule compares the agent's name and the call's kind.
 	namesCaller bool
+	// inList is set if the rule is that of a list entry.
+	inList bool
 	// fixed is the element that the rule adds, if it is a literal; else nil.
 	fixed *element
 }

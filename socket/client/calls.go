@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/permd/permd/decisions"
@@ -17,6 +18,7 @@ const (
 	methodDecide            = "permd/decide"
 	methodChoose            = "permd/choose"
 	methodWait              = "permd/wait"
+	methodDenied            = "permd/denied"
 	methodRequestPermission = "session/request_permission"
 )
 
@@ -245,4 +247,38 @@ func countDecisions(n int, noun string) string {
 		return "1 " + noun
 	}
 	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+// maxDenied is how many tools permd/denied takes.
+const maxDenied = 64
+
+// Denied reports, for each tool of a tool server, whether lists of org or user deny it whatever
+// it is called with. Nothing is decided, and nothing recorded. Versions do not count.
+func Denied(ctx context.Context, c Caller, session string, tools []Tool) ([]bool, error) {
+	denied := make([]bool, 0, len(tools))
+	for some := range slices.Chunk(tools, maxDenied) {
+		type tool struct {
+			Name   string `json:"name"`
+			Server string `json:"server"`
+			Source string `json:"source,omitzero"`
+		}
+		params := struct {
+			SessionID string `json:"sessionId,omitzero"`
+			Tools     []tool `json:"tools"`
+		}{SessionID: session}
+		for _, t := range some {
+			params.Tools = append(params.Tools, tool{t.Name, t.Server, t.Source})
+		}
+		var got struct {
+			Denied []bool `json:"denied"`
+		}
+		if err := c.Call(ctx, methodDenied, params, &got); err != nil {
+			return nil, err
+		}
+		if len(got.Denied) != len(some) {
+			return nil, errors.New("permd/denied: not one answer for each tool")
+		}
+		denied = append(denied, got.Denied...)
+	}
+	return denied, nil
 }

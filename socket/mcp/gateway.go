@@ -49,6 +49,8 @@ type Config struct {
 	Cwd string
 	// NoElicitation is set if the person must not be asked through the client.
 	NoElicitation bool
+	// HideDenied is set if tools of which permd denies every call are left out of lists.
+	HideDenied bool
 	// Pins are the definitions of tools that have run before.
 	Pins *Pins
 	// Dial connects to permd.

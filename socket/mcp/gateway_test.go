@@ -61,6 +61,7 @@ func servePermd(c net.Conn) {
 			ID     json.RawMessage
 			Method string
 			Params struct {
+				Tools []struct{ Name string }
 				Calls []struct {
 					Tool struct {
 						Name    string
@@ -85,6 +86,13 @@ func servePermd(c net.Conn) {
 				verdict = "ask"
 			}
 			result = fmt.Sprintf(`{"decisions":[{"decisionId":"d%d","callId":"1","verdict":%q,"reason":"so it is"}]}`, n, verdict)
+		case "permd/denied":
+			denied := make([]bool, len(m.Params.Tools))
+			for i, t := range m.Params.Tools {
+				denied[i] = strings.HasPrefix(t.Name, "no")
+			}
+			list, _ := json.Marshal(denied)
+			result = fmt.Sprintf(`{"denied":%s}`, list)
 		case "permd/choose":
 			result = `{"stored":[]}`
 		}
@@ -113,15 +121,21 @@ func newWorld(t testing.TB) *world {
 // newWorldIn is newWorld with a folder for what is known of the tools.
 func newWorldIn(t testing.TB, pins string) *world {
 	t.Helper()
+	return newWorldWith(t, pins, func(*Config) {})
+}
+
+// newWorldWith is newWorldIn with further settings.
+func newWorldWith(t testing.TB, pins string, set func(*Config)) *world {
+	t.Helper()
 	clientIn, toGateway := io.Pipe()
 	clientGot, clientOut := io.Pipe()
 	serverGot, serverIn := io.Pipe()
 	serverOut, fromServe := io.Pipe()
 	w := &world{toGateway: toGateway, fromServe: fromServe, ended: make(chan error, 1), tools: `[{"name":"yes"},{"name":"no"},{"name":"ask"}]`}
+	cfg := Config{Server: "s", Cwd: "/", Pins: OpenPins(pins, "s"), Dial: fakePermd(t), Say: func(string) {}}
+	set(&cfg)
 	go func() {
-		w.ended <- Run(t.Context(), Peers{ClientIn: clientIn, ClientOut: clientOut, ServerIn: serverIn, ServerOut: serverOut}, Config{
-			Server: "s", Cwd: "/", Pins: OpenPins(pins, "s"), Dial: fakePermd(t), Say: func(string) {},
-		})
+		w.ended <- Run(t.Context(), Peers{ClientIn: clientIn, ClientOut: clientOut, ServerIn: serverIn, ServerOut: serverOut}, cfg)
 		clientOut.Close()
 		serverOut.Close()
 		clientIn.Close()

@@ -78,8 +78,9 @@ func (g *gateway) passList(m *message) error {
 		g.cfg.Say(err.Error())
 		return g.refuse(m.id, codeInternal, err.Error())
 	}
+	g.hide(l)
 	g.tools.tell(l)
-	if len(l.leftOut) == 0 {
+	if len(l.leftOut)+l.hidden == 0 {
 		return g.client.write(m.text)
 	}
 	for _, why := range l.leftOut[:min(len(l.leftOut), maxSaid)] {

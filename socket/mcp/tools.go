@@ -65,6 +65,7 @@ type toolList struct {
 	tools   []listed
 	cursor  string // of the next page, "" for none
 	leftOut []string
+	hidden  int               // tools that are left out since no call of them is allowed
 	members strictjson.Object // of the result
 }
 

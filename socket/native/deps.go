@@ -65,6 +65,10 @@ type Deps struct {
 	// answer. Nil means that this is not recorded.
 	RecordRun func(ctx context.Context, decisionID string)
 
+	// NeverAllowed reports, for each request, whether its tool is denied whatever the input
+	// is; see decisions.Engine. Nil means that this is not known of any tool.
+	NeverAllowed func(ctx context.Context, reqs ...*decisions.Request) []bool
+
 	// Version is what this permd calls its version, for clients to show.
 	Version string
 

@@ -19,7 +19,7 @@ func TestDocumented(t *testing.T) {
 	for method, params := range map[string]reflect.Type{
 		MethodSession: reflect.TypeFor[sessionParams](), MethodClose: reflect.TypeFor[closeParams](),
 		MethodDecide: reflect.TypeFor[decideParams](), MethodChoose: reflect.TypeFor[chooseParams](),
-		methodFinished: reflect.TypeFor[finishedParams](),
+		methodFinished: reflect.TypeFor[finishedParams](), methodDenied: reflect.TypeFor[deniedParams](),
 	} {
 		got, err := doc.Table(method, "parameter")
 		if err != nil {

@@ -2,7 +2,8 @@
 // declare and end sessions, permd/decide asks about calls of any tool,
 // permd/choose reports the person's answer to a question that permd left to
 // them, permd/wait waits for one that is given elsewhere, permd/finished reports
-// that the call of a question has run.
+// that the call of a question has run, permd/denied says which tools no call
+// is allowed of.
 //
 // Questions of all protocols wait here for that answer (see PendingQuestions).
 // The package decides nothing itself, and passes what is to be remembered to a
@@ -34,6 +35,7 @@ func Register(methods socket.Methods, deps Deps) {
 	methods[MethodChoose] = h.choose
 	methods[methodFinished] = h.finished
 	methods[methodWait] = h.wait
+	methods[methodDenied] = h.denied
 }
 
 type handler struct {
