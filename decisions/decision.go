@@ -212,6 +212,10 @@ type Request struct {
 	// Refused is set for a call that the protocol does not let run, whatever is decided:
 	// Refused, Unmet or Invalid. It is the outcome, unless the call is denied anyway.
 	Refused Outcome
+	// Recent is the number of calls for the same claimed user of the same peer's user
+	// within the last minute, this one included. 0 means that it was not counted yet: the
+	// engine does so when it decides the request first.
+	Recent int
 }
 
 // SessionRef is the part of a session that policy and memory see, and that a record of

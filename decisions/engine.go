@@ -10,6 +10,7 @@ import (
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/decisions/effects/paths"
 	"github.com/permd/permd/decisions/effects/tools"
+	"github.com/permd/permd/decisions/recent"
 	"github.com/permd/permd/decisions/underway"
 	"github.com/permd/permd/internal/fairshare"
 )
@@ -60,6 +61,9 @@ type Config struct {
 	// Digest returns the hash of a file's content and its size, if that is within the
 	// limit. If nil, a late approval does not depend on the content of files.
 	Digest func(path string, limit int64) (sum string, size int64, err error)
+
+	// Recent counts calls. If nil, rules see each as the first one.
+	Recent *recent.Calls
 
 	Now   func() time.Time
 	NewID func() string // unique, sorted by time
@@ -142,6 +146,11 @@ func (e *Engine) Decide(ctx context.Context, reqs ...*Request) []*Decision {
 	turn := fairshare.TurnOf(ctx)
 	_, _ = turn.Resume(ctx) // what cannot wait any more is decided without
 	start := e.now()
+	for _, req := range reqs {
+		if req.Recent == 0 {
+			req.Recent = e.config.Recent.Add(req.Peer.UID, req.Call.Claims.User, start)
+		}
+	}
 	s := new(scratch)
 	w := e.config.Underway.BeginIn(&s.work, underway.AtRules, start)
 	defer w.End()

@@ -22,6 +22,7 @@ type evaluation struct {
 	call         *effects.Call
 	res          effects.Result
 	session      SessionRef // as rules may know it, without its connection
+	recent       int        // see Request.Recent; like the time, nothing is kept where rules look at it
 	projectKey   string
 	person       string // why the whole call needs a person, "" if it does not
 	effects      []effectFacts
@@ -45,6 +46,7 @@ type slimInput struct {
 	result  *effects.Result
 	session SessionRef
 	trusted bool
+	recent  int
 }
 
 // effectFacts is the evaluation of one effect.
@@ -61,7 +63,7 @@ type effectFacts struct {
 func (e *evaluator) evaluate(ctx context.Context, snap Snapshot, received *intake, now time.Time) *evaluation {
 	req, fsys := received.req, received.recorder
 	received.world = e.world(fsys, snap)
-	m := &evaluation{snapshot: snap, call: &req.Call, res: received.world.EffectsIn(received.context), session: req.Session}
+	m := &evaluation{snapshot: snap, call: &req.Call, res: received.world.EffectsIn(received.context), session: req.Session, recent: received.recent}
 	m.session.Conn = 0
 	m.projectKey = paths.ProjectKey(fsys, m.res.Project)
 	m.effects, m.hints = sized(&m.one, len(m.res.Effects)), make([]effectFacts, len(m.res.Hints))
@@ -121,7 +123,7 @@ func (m *evaluation) slimInput() *slimInput {
 		rest.Hints, rest.Folders, rest.Activated, rest.After, rest.Rest, rest.Unprofiled = nil, nil, nil, effects.Disturbance{}, nil, nil
 		result = &rest
 	}
-	slim := &slimInput{call, result, m.session, m.snapshot.Trusted()}
+	slim := &slimInput{call, result, m.session, m.snapshot.Trusted(), m.recent}
 	m.slim.Store(slim)
 	return slim
 }
@@ -136,7 +138,7 @@ func (m *evaluation) effectAt(i int) (*effects.Effect, *effectFacts) {
 
 // input returns what rules see of the call, without the effect and the time.
 func (m *evaluation) input() *Input {
-	return &Input{All: m.res.Effects, Call: m.call, Result: &m.res, Session: m.session, Trusted: m.snapshot.Trusted()}
+	return &Input{All: m.res.Effects, Call: m.call, Result: &m.res, Session: m.session, Trusted: m.snapshot.Trusted(), Recent: m.recent}
 }
 
 // cacheableRequest returns a copy of a request without the members that differ between
@@ -146,6 +148,7 @@ func (m *evaluation) input() *Input {
 //   - What becomes of the call after it was decided.
 //   - The peer's process and group and the connection are for memory and the
 //     journal; rules never see them.
+//   - How many calls there were lately is passed on beside the request, as the time is.
 //
 // Raw JSON is cloned: what is kept must not hold on to the message.
 func cacheableRequest(req *Request) *Request {
@@ -154,7 +157,7 @@ func cacheableRequest(req *Request) *Request {
 	r.Call.ID = toolOfID(r.Call.ID)
 	r.Peer = Peer{UID: req.Peer.UID}
 	r.Session.Conn = 0
-	r.Gate, r.Ran, r.Unrecorded, r.Decided, r.Refused = nil, "", false, nil, ""
+	r.Gate, r.Ran, r.Unrecorded, r.Decided, r.Refused, r.Recent = nil, "", false, nil, "", 0
 	return &r
 }
 

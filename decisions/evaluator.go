@@ -31,6 +31,7 @@ type evaluator struct {
 // and its cached evaluation.
 type intake struct {
 	project string
+	recent  int         // see Request.Recent
 	buffer  []byte      // of the cache
 	key     []byte      // in it; nil when the cache is not for it
 	cached  *cacheEntry // nil when nothing is
@@ -55,6 +56,7 @@ type evaluating struct {
 // of one call: what earlier calls may change is not part of the key.
 func (e *evaluator) receive(ctx context.Context, m *intake, req *Request, alone bool) {
 	req.Call.Confined = req.Session.confinement()
+	m.recent = req.Recent
 	if alone && e.cache != nil {
 		key, ok := appendRequest(e.cache.buffer(), req)
 		m.buffer = key

@@ -28,7 +28,7 @@ type Deliberation struct {
 func (d *Deliberation) input() *Input {
 	var in *Input
 	if d.slim != nil {
-		in = &Input{Call: &d.slim.call, Result: d.slim.result, Session: d.slim.session, Trusted: d.slim.trusted}
+		in = &Input{Call: &d.slim.call, Result: d.slim.result, Session: d.slim.session, Trusted: d.slim.trusted, Recent: d.slim.recent}
 	} else {
 		in = d.of.input()
 	}

@@ -48,6 +48,7 @@ type Input struct {
 	// OnlyDeny says that only denies count, so other rules may be left out.
 	OnlyDeny bool
 	Now      time.Time
+	Recent   int // see Request.Recent
 	// Scratch is for the policy's use. It is kept between the effects of a call.
 	Scratch any
 }

@@ -116,3 +116,32 @@ func TestRAPLasting(t *testing.T) {
 		want(t, tt.label+", in another project", rap.Ask, invokeRAP(t, other, params).Outcome)
 	}
 }
+
+// TestRAPOften: a rule can bound how often a user's calls run, over connections and
+// restarts of the daemon; what it denies counts as well.
+func TestRAPOften(t *testing.T) {
+	t.Parallel()
+	d := newTestDaemon(t)
+	writeFile(t, filepath.Join(d.home, ".config", "permd", "policy.d", "rap.rego"), `package permd.user
+import rego.v2
+allow contains "three a minute" if {
+	input.effect.tool == "list_bins"
+	input.recent.calls <= 3
+}
+deny contains {"reason": "too often", "message": "too often"} if input.recent.calls > 5
+`)
+	d.start(t)
+	outcomes := func(user string, n int) (list []rap.Outcome) {
+		c := d.dial(t)
+		for i := range n {
+			list = append(list, invokeRAP(t, c, literal(fmt.Sprint(i), "list_bins", `,"user_id":"`+user+`"`)).Outcome)
+		}
+		return list
+	}
+	want(t, "the first", []rap.Outcome{rap.Run, rap.Run, rap.Run, rap.Ask, rap.Ask, rap.Denied}, outcomes("ana", 6))
+	want(t, "another user", []rap.Outcome{rap.Run, rap.Run, rap.Run, rap.Ask}, outcomes("ben", 4))
+	want(t, "the first, on another connection", []rap.Outcome{rap.Denied}, outcomes("ana", 1))
+	d.kill()
+	d.start(t)
+	want(t, "after a restart", []rap.Outcome{rap.Denied, rap.Denied}, append(outcomes("ana", 1), outcomes("cleo", 1)...))
+}

@@ -71,7 +71,7 @@ func joined(a, b string) string {
 
 // maxListedMembers is the number of members up to which all are listed when
 // none is similar to the one that was written.
-const maxListedMembers = 6
+const maxListedMembers = 7
 
 // suggestion names the member that the rule's author may have meant.
 func suggestion(d *ast.RefErrInvalidDetail) string {

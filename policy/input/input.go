@@ -24,7 +24,7 @@ const (
 	partSession Parts = 1 << iota
 	partProject
 	partUser
-	PartNow
+	PartNow // and recent, which changes as the time does
 	PartRaw // call.raw
 
 	// Members of the call. If one is needed, all are built but raw.
@@ -100,7 +100,7 @@ const (
 // effect and of what it comes from, by their names.
 var (
 	topParts = map[string]Parts{
-		"effect": 0, "call": partCall, "session": partSession, "project": partProject, "user": partUser, "now": PartNow,
+		"effect": 0, "call": partCall, "session": partSession, "project": partProject, "user": partUser, "now": PartNow, "recent": PartNow,
 	}
 	callParts = map[string]Parts{
 		"tool": partCallTool, "protocol": partCallProtocol, "cwd": partCallCwd, "kinds": partCallKinds, "tags": partCallTags,
@@ -150,6 +150,7 @@ var (
 	keyDestructive                             = key("destructive")
 	keyOperands, keyDoes, keyMoved, keyOwnData = key("operands"), key("does"), key("moved"), key("own_data")
 	keyDeclared, keyReformats, keyTrust        = key("declared"), key("reformats"), key("trust")
+	keyRecent, keyCalls                        = key("recent"), key("calls")
 )
 
 func key(name string) *ast.Term { return ast.StringTerm(name) }
@@ -174,7 +175,7 @@ func strs(k *ast.Term, list []string) member {
 // Raw JSON is converted only if a rule of the layer reads it.
 func Build(in *decisions.Input, need Parts) *ast.Term {
 	t := sharedOf(in)
-	members := make([]member, 0, 6)
+	members := make([]member, 0, 7)
 	if need&partSession != 0 {
 		members = append(members, member{keySession, t.once(&t.session, func() *ast.Term { return sessionTerm(in) })})
 	}
@@ -190,7 +191,8 @@ func Build(in *decisions.Input, need Parts) *ast.Term {
 		})})
 	}
 	if need&PartNow != 0 {
-		members = append(members, str(keyNow, in.Now.UTC().Truncate(time.Minute).Format(time.RFC3339)))
+		members = append(members, str(keyNow, in.Now.UTC().Truncate(time.Minute).Format(time.RFC3339)),
+			member{keyRecent, ast.ObjectTerm(num(keyCalls, max(in.Recent, 1)))})
 	}
 	f := fields{need: need, terms: make([]member, 0, 18)}
 	f.terms = append(f.terms, str(keyKind, string(in.Effect.Kind)))

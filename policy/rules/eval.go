@@ -169,7 +169,7 @@ func (s *Snapshot) evaluate(ctx context.Context, in *decisions.Input, kind int, 
 }
 
 // Timeless reports whether the rules give the same answer at any time: no rule
-// reads input.now, and no builtin depends on the time or differs from call to
+// reads input.now or input.recent, and no builtin depends on the time or differs from call to
 // call (see package builtins). A layer whose rules are not known may become
 // known at any moment.
 func (s *Snapshot) Timeless() bool {

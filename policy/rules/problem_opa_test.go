@@ -24,7 +24,7 @@ func TestOPAProblems(t *testing.T) {
 		{"nothing like it among many", `deny contains "x" if input.effect.nonsense`,
 			"undefined ref: input.effect.nonsense", hintFields},
 		{"nothing like it among few", `deny contains "x" if input.nonsense`,
-			"undefined ref: input.nonsense", "input has call, effect, now, project, session, user; " + hintFields},
+			"undefined ref: input.nonsense", "input has call, effect, now, project, recent, session, user; " + hintFields},
 		{"in an object of its own", `deny contains "x" if {"one": 1, "two": 2}.three == 1`,
 			`undefined ref: {"one": 1, "two": 2}.three`, `{"one": 1, "two": 2} has one, two`},
 		{"member of a text", `deny contains "x" if input.effect.program.name == "git"`,

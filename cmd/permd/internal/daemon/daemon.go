@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"math"
 	"os"
 	"path/filepath"
 	"sync"
@@ -17,6 +18,7 @@ import (
 	"github.com/permd/permd/cmd/permd/internal/records"
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/journal"
+	"github.com/permd/permd/decisions/recent"
 	"github.com/permd/permd/decisions/underway"
 	"github.com/permd/permd/internal/xdg"
 	"github.com/permd/permd/policy"
@@ -112,11 +114,27 @@ func openDaemon(ctx context.Context, dirs xdg.Dirs, relocated bool, log *slog.Lo
 	d.engine, err = engine.New(engine.Config{
 		Dirs: dirs, Rules: d.rules, Log: log, Memory: d.memory, Journal: j, PID: os.Getpid(), Persistent: true, Now: now,
 		Underway: &d.underway, Observe: d.recent.Note, Ran: d.runs.note, Answered: d.recordAnswer, HasRun: d.recordRun, Pause: d.pauses.Of,
+		Recent: recent.New(d.started, d.decidedLately(ctx)),
 	})
 	if err != nil {
 		return nil, errors.Join(err, d.close())
 	}
 	return d, nil
+}
+
+// decidedLately returns how many decisions were made in the minute before the start. Where
+// that is not known, or there were more than a few, it is more than any rule allows.
+func (d *daemon) decidedLately(ctx context.Context) int {
+	const few = 256
+	list, err := d.journal.List(ctx, decisions.RecordFilter{Since: d.started.Add(-time.Minute), Limit: few})
+	switch {
+	case err != nil:
+		d.log.Warn("it is not known how much was asked in the last minute, so it counts as very much", "error", err)
+		return math.MaxInt32
+	case len(list) == few:
+		return math.MaxInt32
+	}
+	return len(list)
 }
 
 // listensAt returns where the daemon will listen.

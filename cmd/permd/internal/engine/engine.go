@@ -17,6 +17,7 @@ import (
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/decisions/effects/mounts"
 	"github.com/permd/permd/decisions/effects/paths"
+	"github.com/permd/permd/decisions/recent"
 	"github.com/permd/permd/decisions/underway"
 	"github.com/permd/permd/internal/xdg"
 	"github.com/permd/permd/socket/native"
@@ -43,6 +44,9 @@ type Config struct {
 
 	// Pause returns the pause or lock of a user that is in force; nil if nothing ever is.
 	Pause func(uid uint32) *decisions.Pause
+
+	// Recent counts calls; it may be nil.
+	Recent *recent.Calls
 
 	// Underway knows the requests that are being decided; it may be nil.
 	Underway *underway.Requests
@@ -101,7 +105,7 @@ func New(c Config) (*Engine, error) {
 		Now: c.Now, NewID: newID, Log: c.Log, Cache: new(decisions.Cache), NotPlain: e.NotPlain,
 		OnLogFailure: c.Rules.Settings.OnLogFailure,
 		Deadline:     time.Duration(c.Rules.Settings.Limits.DecisionMilliseconds) * time.Millisecond,
-		Unattended:   c.Rules.Unattended, Observe: c.Observe, Underway: c.Underway, Pause: c.Pause,
+		Unattended:   c.Rules.Unattended, Observe: c.Observe, Underway: c.Underway, Pause: c.Pause, Recent: c.Recent,
 	}
 	if c.Memory != nil {
 		of.Memory, of.Proposer = c.Memory, c.Memory
