@@ -43,19 +43,19 @@ type contextWire struct {
 
 type tokenWire struct {
 	ID    string  `json:"id"`
-	Token present `json:"token"`
+	Token hasText `json:"token"`
 }
 
 type secretWire struct {
 	ID    string  `json:"id"`
-	Value present `json:"value"`
+	Value hasText `json:"value"`
 }
 
-// present is whether a member holds a text that is not empty. The text is not kept.
-type present bool
+// hasText is whether a member holds a text that is not empty. The text is not kept.
+type hasText bool
 
 // UnmarshalJSON reads the kind of a value.
-func (p *present) UnmarshalJSON(raw []byte) error {
+func (p *hasText) UnmarshalJSON(raw []byte) error {
 	*p = strictjson.Kind(raw) == '"' && len(raw) > len(`""`)
 	return nil
 }
@@ -174,7 +174,7 @@ func (a *callRequest) readInput() error {
 	return nil
 }
 
-// isPresent reports whether a member is present and not null.
+// isPresent reports whether a member is hasText and not null.
 func isPresent(v strictjson.Value) bool {
 	k := strictjson.Kind(v)
 	return k != 0 && k != 'n'
