@@ -120,7 +120,7 @@ func (k *keyer) declared(d *effects.DeclaredTool) {
 }
 
 func (k *keyer) claims(c *effects.Claims) {
-	k.texts(c.Kind, c.Title, c.Prompt, c.User, c.Trace)
+	k.texts(c.Kind, c.Title, c.Prompt, c.User, c.TraceID)
 	k.number(len(c.Locations))
 	for _, l := range c.Locations {
 		k.texts(l.Path, l.From)

@@ -22,7 +22,7 @@ func whole(t *testing.T) *Request {
 				Secrets: text("KEY"), Authorizations: []effects.Authorization{{ID: "idp", Scopes: text("scope")}},
 			},
 			Claims: effects.Claims{
-				Kind: "execute", Title: "title", Prompt: "prompt", User: "dana", Trace: "tr-1", Locations: []effects.Location{{Path: "/a", From: "b"}},
+				Kind: "execute", Title: "title", Prompt: "prompt", User: "dana", TraceID: "tr-1", Locations: []effects.Location{{Path: "/a", From: "b"}},
 				Diffs: []effects.Diff{{Path: "/a", OldPath: "/b", Operation: "move", From: "c"}},
 				Texts: text("text"), Meta: []byte(`{"a":1}`),
 			},

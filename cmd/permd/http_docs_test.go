@@ -49,7 +49,7 @@ func TestHTTPPageCommands(t *testing.T) {
 	unix.start(t)
 	loopback, c := startHTTP(t, "127.0.0.1:0")
 	ran := 0
-	for _, block := range pageBlocks(page, "console") {
+	for _, block := range pageBlocks(readPage(t, "../../docs/http.md"), "console") {
 		command, want, _ := strings.Cut(strings.TrimPrefix(block, "$ "), "\n")
 		if strings.HasPrefix(command, "systemctl ") {
 			continue // it is the manager's, which is not there in a test
@@ -66,7 +66,7 @@ func TestHTTPPageCommands(t *testing.T) {
 		}
 		ran++
 	}
-	if ran != 2 {
+	if ran != 3 {
 		t.Errorf("%d commands were run", ran)
 	}
 }

@@ -110,7 +110,7 @@ type Claims struct {
 	Title     string
 	Prompt    string // the question to the person, if separate from the title
 	User      string // the user that the caller acts for, as it claims; not User
-	Trace     string // the id under which the caller traces the call
+	TraceID   string // the id under which the caller traces the call
 	Locations []Location
 	Diffs     []Diff
 	Texts     []string         // text content, in order

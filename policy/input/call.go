@@ -32,7 +32,7 @@ func (f *fields) call(in *decisions.Input) {
 	f.str(partCallTitle, keyTitle, c.Claims.Title)
 	f.str(partCallKind, keyKind, c.Claims.Kind)
 	f.str(partCallUser, keyClaimedUser, c.Claims.User)
-	f.str(partCallTrace, keyClaimedTrace, c.Claims.Trace)
+	f.str(partCallTrace, keyClaimedTrace, c.Claims.TraceID)
 }
 
 // kindsOf returns the kinds of effects, each once.

@@ -53,10 +53,10 @@ const (
 	partByInherent
 	partByArg
 	PartProgram
-	partExecutable
 	partArgs
 	partSubcommand
 	partFlags
+	partExecutable
 	partOperands
 	partStdin
 	partCwd

@@ -195,7 +195,7 @@ func (g *inputs) changeOnce(t *rapid.T, in *decisions.Input) {
 	number := func(n *int) func() { return func() { *n = rapid.IntRange(0, 3).Draw(t, "number") } }
 	changes := []func(){
 		text(&e.Text), text(&e.From), flip(&e.Claimed), flip(&e.Declared), flip(&e.Shell), func() { e.Tags ^= effects.TagsOf(rapid.SampledFrom(effects.AllTags()).Draw(t, "tag")) },
-		text(&c.Tool.Name), text(&c.Tool.Server), text(&c.Protocol), text(&c.Cwd), text(&c.Claims.Title), text(&c.Claims.Kind), text(&c.Claims.User), text(&c.Claims.Trace),
+		text(&c.Tool.Name), text(&c.Tool.Server), text(&c.Protocol), text(&c.Cwd), text(&c.Claims.Title), text(&c.Claims.Kind), text(&c.Claims.User), text(&c.Claims.TraceID),
 		text(&c.User.Home), text(&c.User.Name), list(&c.User.Groups), text(&c.Agent.Name), text(&c.Client.Version), text(&r.Missing), text(&r.Project),
 		func() {
 			r.Completeness = rapid.SampledFrom([]effects.Completeness{effects.Full, effects.Partial, effects.None}).Draw(t, "completeness")

@@ -1,6 +1,6 @@
 // Package httpapi serves permd over HTTP/1.1: the data API of Open Policy Agent
-// for programs that use it already, permd/decide, the daemon's health and its
-// metrics. It listens on a Unix socket, or on a loopback address for clients
+// for programs that use it already, permd/decide, the calls of tool-server protocols, the
+// daemon's health and its metrics. It listens on a Unix socket, or on a loopback address for clients
 // with the token.
 //
 // It decides nothing: a request becomes messages of permd's own protocol, on a
@@ -28,8 +28,12 @@ import (
 const (
 	PathDecision = "/v1/data/permd/decision"
 	pathCalls    = "/v1/calls"
+	pathOTC      = "/v1/otc/call"
+	pathRAP      = "/v1/rap/invoke"
+	pathAAP      = "/v1/aap/permissions"
 	PathHealth   = "/health"
 	pathMetrics  = "/metrics"
+	pathOpenAPI  = "/openapi.json"
 )
 
 // Bounds of a request and its answer.
@@ -47,8 +51,8 @@ const (
 
 // Deps are the dependencies of the server.
 type Deps struct {
-	// Methods are those of the decision socket. Only permd/session and permd/decide are
-	// called.
+	// Methods are those of the decision socket. Only permd/session, permd/decide and those
+	// that have a path of their own are called.
 	Methods socket.Methods
 	// Health returns the parts of the daemon that are degraded. An error means that it
 	// cannot decide; its text is logged and not sent.

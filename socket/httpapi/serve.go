@@ -32,6 +32,14 @@ func (s *server) endpoint(path string) (endpoint, bool) {
 		return endpoint{http.MethodPost, s.decision}, true
 	case pathCalls:
 		return endpoint{http.MethodPost, s.calls}, true
+	case pathOTC:
+		return endpoint{http.MethodPost, s.method("otc/call")}, true
+	case pathRAP:
+		return endpoint{http.MethodPost, s.method("rap/invoke")}, true
+	case pathAAP:
+		return endpoint{http.MethodPost, s.method("aap/permissions")}, true
+	case pathOpenAPI:
+		return endpoint{http.MethodGet, openAPI}, true
 	case PathHealth:
 		return endpoint{http.MethodGet, s.health}, true
 	case pathMetrics:

@@ -42,21 +42,21 @@ type contextWire struct {
 }
 
 type tokenWire struct {
-	ID    string `json:"id"`
-	Token given  `json:"token"`
+	ID    string  `json:"id"`
+	Token hasText `json:"token"`
 }
 
 type secretWire struct {
-	ID    string `json:"id"`
-	Value given  `json:"value"`
+	ID    string  `json:"id"`
+	Value hasText `json:"value"`
 }
 
-// given is whether a member holds a text that is not empty. The text is not kept.
-type given bool
+// hasText is whether a member holds a text that is not empty. The text is not kept.
+type hasText bool
 
 // UnmarshalJSON reads the kind of a value.
-func (g *given) UnmarshalJSON(raw []byte) error {
-	*g = strictjson.Kind(raw) == '"' && len(raw) > len(`""`)
+func (p *hasText) UnmarshalJSON(raw []byte) error {
+	*p = strictjson.Kind(raw) == '"' && len(raw) > len(`""`)
 	return nil
 }
 
@@ -174,7 +174,7 @@ func (a *callRequest) readInput() error {
 	return nil
 }
 
-// isPresent reports whether a member is present and not null.
+// isPresent reports whether a member is hasText and not null.
 func isPresent(v strictjson.Value) bool {
 	k := strictjson.Kind(v)
 	return k != 0 && k != 'n'
@@ -217,7 +217,7 @@ func (a *callRequest) request(ses *decisions.Session) *decisions.Request {
 		Tool:  effects.Tool{Name: a.tool.name, Server: a.tool.toolkit, Source: a.endpoint, Version: a.tool.version},
 		Input: a.input, InputFrom: a.from,
 	}
-	call.Claims.Trace = a.call.TraceID
+	call.Claims.TraceID = a.call.TraceID
 	if c := a.call.Context; c != nil {
 		call.Claims.User = c.UserID
 		for _, s := range c.Secrets {

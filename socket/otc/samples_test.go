@@ -38,7 +38,7 @@ func TestSamples(t *testing.T) {
 			sockettest.Diff(t, "given", effects.Credentials{
 				Secrets: []string{"LEDGER_HMAC_KEY"}, Authorizations: []effects.Authorization{{ID: "books-idp", Scopes: []string{"ledger.write"}}},
 			}, c.Credentials)
-			sockettest.Diff(t, "claims", effects.Claims{User: "dana@example.org", Trace: "tr-51"}, c.Claims)
+			sockettest.Diff(t, "claims", effects.Claims{User: "dana@example.org", TraceID: "tr-51"}, c.Claims)
 			sockettest.Diff(t, "facts", []string{"0190c8de-5a0e-7c44-9d55-2f0c3b7f1a10", "otc", "input", "runtime", "/home/ana/shop", "/home/ana"},
 				[]string{c.ID, c.Protocol, c.InputFrom, c.Agent.Name, c.Cwd, c.User.Home})
 		},

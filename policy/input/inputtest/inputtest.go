@@ -93,7 +93,7 @@ func Everything() []*decisions.Input {
 		in.Session = decisions.SessionRef{ID: "s", Ancestors: []string{"p"}, Mode: "plan"}
 		in.Call.Agent = effects.Party{Name: "a", Version: "1"}
 		in.Call.Client = effects.Party{Name: "c", Version: "2"}
-		in.Call.Claims = effects.Claims{Title: "t", Kind: "execute", User: "dana", Trace: "tr-1"}
+		in.Call.Claims = effects.Claims{Title: "t", Kind: "execute", User: "dana", TraceID: "tr-1"}
 		in.Call.User.Groups = []string{"g"}
 		in.Result.Defects = []effects.Defect{{Code: effects.DefectDropped}}
 		out = append(out, in)
