@@ -165,7 +165,7 @@ func TestCommands(t *testing.T) {
 		t.Skip("the go command is not in PATH")
 	}
 	bin := filepath.Join(t.TempDir(), "permd")
-	if out, err := exec.Command(tool, "build", "-o", bin, "../cmd/permd").CombinedOutput(); err != nil {
+	if out, err := exec.Command(tool, "build", "-ldflags=-s -w", "-o", bin, "../cmd/permd").CombinedOutput(); err != nil {
 		t.Fatalf("building permd: %v\n%s", err, out)
 	}
 	p := program{bin: bin, help: map[string]string{}}

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/permd/permd/internal/testload"
 	"github.com/permd/permd/policy/input/inputtest"
 	"github.com/permd/permd/policy/policytest"
 
@@ -65,7 +66,7 @@ func TestReloadUnderLoad(t *testing.T) {
 			s := w.watched(t)
 			c := &clients{store: s, answers: map[string]string{}}
 			stop := c.start(t, w)
-			const generations = 20
+			generations := testload.Rounds(t, "", 8, 20)
 			excused := false
 			for n := 1; n <= generations; n++ {
 				// If the machine stalls between two writes of a generation for as
@@ -86,7 +87,7 @@ func TestReloadUnderLoad(t *testing.T) {
 					t.Error(wrong)
 				}
 			}
-			if len(c.answers) < 3 || c.count < 500 {
+			if len(c.answers) < 3 || c.count < 25*generations {
 				t.Errorf("%d digests were seen in %d answers", len(c.answers), c.count)
 			}
 		})

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/internal/testload"
 	"github.com/permd/permd/policy/input/inputtest"
 	"github.com/permd/permd/policy/policytest"
 )
@@ -332,7 +333,7 @@ func TestReloadRace(t *testing.T) {
 			}
 		})
 	}
-	for i := range 20 {
+	for i := range testload.Rounds(t, "", 8, 20) {
 		policytest.Write(t, w.user, text(i+1))
 		if changed, err := s.Reload(ctx); err != nil || !changed {
 			t.Errorf("reload %d: %v, %v", i, changed, err)

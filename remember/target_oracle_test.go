@@ -18,6 +18,7 @@ import (
 	"github.com/permd/permd/decisions/effects/paths"
 	"github.com/permd/permd/decisions/targets"
 	"github.com/permd/permd/internal/filetest"
+	"github.com/permd/permd/internal/testload"
 )
 
 // boundRuns are what the person allows for always, other forms of it, and the files that
@@ -49,13 +50,7 @@ func TestBoundToContent(t *testing.T) {
 			t.Skipf("%s is missing", program)
 		}
 	}
-	rounds, seed := 60, uint64(1)
-	if testing.Short() {
-		rounds = 20
-	}
-	if n, err := strconv.Atoi(os.Getenv("PERMD_TEST_BOUND_ROUNDS")); err == nil {
-		rounds = n
-	}
+	rounds, seed := testload.Rounds(t, "PERMD_TEST_BOUND_ROUNDS", 20, 60), uint64(1)
 	if n, err := strconv.ParseUint(os.Getenv("PERMD_TEST_BOUND_SEED"), 10, 64); err == nil {
 		seed = n
 	}

@@ -18,7 +18,7 @@ var keptCorpus = flag.String("kept-corpus", corpus, "folder of the corpora that 
 //
 //	go test ./bench/judgement -run TestKept -kept-corpus ../../../shared/corpus -v
 func TestKept(t *testing.T) {
-	for _, profile := range testload.WithShort(t, 1, []string{"careful", "balanced", "unattended"}) {
+	for _, profile := range testload.Sample(t, 1, []string{"careful", "balanced", "unattended"}) {
 		t.Run(profile, func(t *testing.T) {
 			var found atomic.Int64
 			must(t, options{corpus: *keptCorpus, profile: profile, asJSON: true, compare: func(in *decisions.Input, kept, anew []decisions.Finding) {

@@ -15,7 +15,7 @@ const spareConnections = 64
 
 // buildPermd builds the program from this source.
 func buildPermd(ctx context.Context, to string, flags ...string) error {
-	args := append([]string{"build", "-o", to}, flags...)
+	args := append([]string{"build", "-ldflags=-s -w", "-o", to}, flags...)
 	out, err := exec.CommandContext(ctx, "go", append(args, "github.com/permd/permd/cmd/permd")...).CombinedOutput()
 	if err != nil {
 		return fmt.Errorf("building permd: %w\n%s", err, out)

@@ -17,32 +17,28 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/permd/permd/internal/eventually"
+	"github.com/permd/permd/internal/testload"
 	"github.com/permd/permd/socket/client"
 	"github.com/permd/permd/socket/proxy"
 )
 
-// Both override the storm's parameters: the number of conversations, and the seed.
+// Both override a storm's parameters: the number of conversations, and the seed.
 const (
 	stormRounds = "PERMD_TEST_STORM_ROUNDS"
 	stormSeed   = "PERMD_TEST_STORM_SEED"
 )
 
-func stormSettings(t *testing.T, rounds int) (int, uint64) {
+func stormSettings(t *testing.T, few, whole int) (int, uint64) {
 	t.Helper()
 	seed := uint64(time.Now().UnixNano())
-	for name, set := range map[string]func(uint64){
-		stormRounds: func(n uint64) { rounds = int(n) }, stormSeed: func(n uint64) { seed = n },
-	} {
-		if s := os.Getenv(name); s != "" {
-			n, err := strconv.ParseUint(s, 10, 64)
-			if err != nil {
-				t.Fatalf("%s: %v", name, err)
-			}
-			set(n)
+	if s := os.Getenv(stormSeed); s != "" {
+		var err error
+		if seed, err = strconv.ParseUint(s, 10, 64); err != nil {
+			t.Fatalf("%s: %v", stormSeed, err)
 		}
 	}
 	t.Logf("%s=%d", stormSeed, seed)
-	return rounds, seed
+	return testload.Rounds(t, stormRounds, few, whole), seed
 }
 
 // TestProxyStorm: an agent and a client send valid and broken messages at once, answer,
@@ -55,7 +51,7 @@ func TestProxyStorm(t *testing.T) {
 		t.Skip("long: it loads the proxy and kills daemons")
 	}
 	before := goleak.IgnoreCurrent() // so it runs alone
-	rounds, seed := stormSettings(t, 15)
+	rounds, seed := stormSettings(t, 5, 15)
 	d := newTestDaemon(t)
 	d.start(t)
 	for round := range rounds {
@@ -106,7 +102,7 @@ func TestProxyStormProcess(t *testing.T) {
 		t.Skip("long: it loads the proxy and kills agents")
 	}
 	t.Parallel()
-	rounds, seed := stormSettings(t, 8)
+	rounds, seed := stormSettings(t, 3, 8)
 	d := newTestDaemon(t)
 	d.start(t)
 	for round := range rounds {

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/permd/permd/internal/testload"
 	"github.com/permd/permd/socket/client"
 )
 
@@ -209,26 +210,31 @@ func TestLateYes(t *testing.T) {
 		}},
 	}
 	d := startDaemon(t)
-	for _, f := range lateForms {
-		for _, c := range changes {
-			if c.of != 0 && c.of&f.can == 0 {
-				continue
+	type pair struct{ form, change int }
+	var pairs []pair
+	for i, f := range lateForms {
+		for k, c := range changes {
+			if c.of == 0 || c.of&f.can != 0 {
+				pairs = append(pairs, pair{i, k})
 			}
-			t.Run(f.name+", "+c.name, func(t *testing.T) {
-				l := &late{t, d, d.dial(t), projectOf(t)}
-				l.write("run.sh", "echo 1\n")
-				l.write("data", "1\n")
-				l.session(l.project, "default")
-				yes := f.ask(l)
-				c.do(l)
-				if got := yes(); got != c.yes {
-					t.Errorf("it may run: %v, want %v", got, c.yes)
-				}
-			})
-			if c.name == "the rules" {
-				d.policy(t, "late.rego", "")
-				d.reload(t)
+		}
+	}
+	for _, p := range testload.SampleOf(t, len(pairs)/2, pairs, func(p pair) string { return lateForms[p.form].name }) {
+		f, c := lateForms[p.form], changes[p.change]
+		t.Run(f.name+", "+c.name, func(t *testing.T) {
+			l := &late{t, d, d.dial(t), projectOf(t)}
+			l.write("run.sh", "echo 1\n")
+			l.write("data", "1\n")
+			l.session(l.project, "default")
+			yes := f.ask(l)
+			c.do(l)
+			if got := yes(); got != c.yes {
+				t.Errorf("it may run: %v, want %v", got, c.yes)
 			}
+		})
+		if c.name == "the rules" {
+			d.policy(t, "late.rego", "")
+			d.reload(t)
 		}
 	}
 }

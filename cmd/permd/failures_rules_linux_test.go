@@ -54,7 +54,7 @@ letters := ` + letters,
 			wantAllowed(t, wires[0])
 			d.policy(t, "greedy.rego", rego)
 			d.reload(t)
-			for round := range 3 {
+			for round := range testload.Rounds(t, "", 1, 3) {
 				for i, w := range wires {
 					line := decideLine(fmt.Sprintf("git status -s%s", strings.Repeat("b", 1+round*len(wires)+i))) // nothing that was asked before
 					if _, err := w.Write([]byte(line + "\n")); err != nil {

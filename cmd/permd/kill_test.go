@@ -34,7 +34,7 @@ func TestKill(t *testing.T) {
 		t.Skip("long: it kills the daemon again and again")
 	}
 	t.Parallel()
-	rounds := testload.Rounds(t, killRounds, 6)
+	rounds := testload.Rounds(t, killRounds, 3, 6)
 	d := newTestDaemon(t)
 	k := &killer{t: t, d: d, project: d.project(t, map[string]string{"main.go": "package main\n"}), holding: map[string]string{}}
 	k.writeRules(t, 0)

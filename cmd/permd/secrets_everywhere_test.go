@@ -103,13 +103,13 @@ ask contains {"reason": "look", "remember": false} if input.effect.program == "h
 
 	calls := secretCalls(t)
 	for name, ask := range protocols {
-		for _, c := range testload.SampleOf(t, 60, calls, oneCall.toolName) {
+		for _, c := range testload.SampleOf(t, 30, calls, oneCall.toolName) {
 			if got := ask(s, t, c); strings.HasPrefix(got, "refused") {
 				t.Errorf("%s: %s: %s", name, c.input, got)
 			}
 		}
 	}
-	kept, answered := 0, testload.SampleOf(t, 250, calls, oneCall.toolName)
+	kept, answered := 0, testload.SampleOf(t, 120, calls, oneCall.toolName)
 	for i, c := range answered {
 		r := s.say(t, "permd/decide", map[string]any{"sessionId": "s1", "calls": []any{c.native(fmt.Sprint("kept-", i))}})
 		if len(r.Result.Decisions) != 1 || r.Result.Decisions[0].Verdict != "ask" {
@@ -168,7 +168,7 @@ func around(text string) string {
 func (d *testDaemon) secretsOverHooks(t *testing.T, project string, commands []oneCall) {
 	t.Helper()
 	for _, h := range hookShell {
-		for _, c := range testload.Sample(t, 5, commands) {
+		for _, c := range testload.Sample(t, 2, commands) {
 			var in struct{ Command string }
 			if err := json.Unmarshal([]byte(c.input), &in); err != nil {
 				t.Fatal(err)
@@ -195,7 +195,7 @@ func (d *testDaemon) secretsOverHooks(t *testing.T, project string, commands []o
 func (d *testDaemon) secretsOverProxy(t *testing.T, project string, commands []oneCall) {
 	t.Helper()
 	m := d.mirror(t, project, "claude-agent-acp", 1)
-	for i, c := range testload.Sample(t, 40, commands) {
+	for i, c := range testload.Sample(t, 20, commands) {
 		var in struct{ Command string }
 		if err := json.Unmarshal([]byte(c.input), &in); err != nil {
 			t.Fatal(err)

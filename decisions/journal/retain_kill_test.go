@@ -19,7 +19,7 @@ func TestKilledWhileRemoving(t *testing.T) {
 	t.Parallel()
 	o := journal.Options{Path: path(t), MaxBytes: 4 << 20}
 	acknowledged := 0
-	rounds := max(2, testload.Rounds(t, "PERMD_TEST_KILL_ROUNDS", 2)) // the first removes little
+	rounds := max(2, testload.Rounds(t, "PERMD_TEST_KILL_ROUNDS", 2, 2)) // the first removes little
 	for round := range rounds {
 		ids := killedAfter(t, child(t, "limited", o.Path), 3000+round%8*171)
 		acknowledged += len(ids)

@@ -15,6 +15,7 @@ import (
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/decisions/effects/paths"
 	"github.com/permd/permd/internal/filetest"
+	"github.com/permd/permd/internal/testload"
 )
 
 // makePieces are pieces of makefiles, plain ones and such as read more.
@@ -59,13 +60,11 @@ func TestMakeReads(t *testing.T) {
 	if out, err := exec.CommandContext(t.Context(), "strace", "-qq", "-o", os.DevNull, "true").CombinedOutput(); err != nil {
 		t.Skipf("strace may not trace: %v, %s", err, out)
 	}
-	rounds, seed := 150, uint64(1)
+	few, seed := 40, uint64(1)
 	if testing.Short() {
-		rounds = 20
+		few = 20
 	}
-	if n, err := strconv.Atoi(os.Getenv("PERMD_TEST_MAKE_ROUNDS")); err == nil {
-		rounds = n
-	}
+	rounds := testload.Rounds(t, "PERMD_TEST_MAKE_ROUNDS", few, 150)
 	if n, err := strconv.ParseUint(os.Getenv("PERMD_TEST_MAKE_SEED"), 10, 64); err == nil {
 		seed = n
 	}

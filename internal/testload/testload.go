@@ -1,6 +1,7 @@
 // Package testload bounds how much tests do: how many of them run at a time, how often
-// their garbage is collected, and how many cases of a long list they try. What proves the same thing many times is tried for a
-// sample that is drawn anew each time. It is for tests only.
+// their garbage is collected, and how many cases of a long list they try. What proves the
+// same thing many times is tried for a sample that is drawn anew each time, and whole if
+// PERMD_TEST_SAMPLE is "all", as in .ci/run. It is for tests only.
 package testload
 
 import (
@@ -16,8 +17,8 @@ import (
 	"testing"
 )
 
-// sampleEnv is the environment variable that lets Sample return whole lists if it is
-// "all", or draw with the seed that it holds.
+// sampleEnv is the environment variable that lets all samples be whole if it is "all", or
+// be drawn with the seed that it holds.
 const sampleEnv = "PERMD_TEST_SAMPLE"
 
 // raceShare is the part of a sample that is left with the race detector: it finds races
@@ -58,16 +59,9 @@ func WithShort[T any](t testing.TB, n int, list []T) []T {
 // SampleOf is Sample with at least one element of each class.
 func SampleOf[T any](t testing.TB, n int, list []T, class func(T) string) []T {
 	t.Helper()
-	seed := processSeed
-	switch text := os.Getenv(sampleEnv); text {
-	case "":
-	case "all":
+	seed, whole := settings(t)
+	if whole {
 		return list
-	default:
-		var err error
-		if seed, err = strconv.ParseUint(text, 10, 64); err != nil {
-			t.Fatalf("%s is neither all nor a seed: %q", sampleEnv, text)
-		}
 	}
 	if Race {
 		n = (n + raceShare - 1) / raceShare
@@ -78,6 +72,40 @@ func SampleOf[T any](t testing.TB, n int, list []T, class func(T) string) []T {
 	some := draw(rand.New(rand.NewPCG(seed, nextSample(t.Name()))), n, list, class) //nolint:gosec // cases of tests
 	t.Logf("tries %d of %d: %s=%d draws the same, all tries all", len(some), len(list), sampleEnv, seed)
 	return some
+}
+
+// OneIn returns a function that is true for one call in n, drawn at random; with the race
+// detector a quarter as often. It is for cases that are made and not listed. The seed is
+// logged.
+func OneIn(t testing.TB, n int) func() bool {
+	t.Helper()
+	seed, whole := settings(t)
+	if whole {
+		return func() bool { return true }
+	}
+	if Race {
+		n *= raceShare
+	}
+	random := rand.New(rand.NewPCG(seed, nextSample(t.Name()))) //nolint:gosec // cases of tests
+	t.Logf("tries one of %d: %s=%d draws the same, all tries all", n, sampleEnv, seed)
+	return func() bool { return random.IntN(n) == 0 }
+}
+
+// settings returns the seed of samples, and whether they are whole.
+func settings(t testing.TB) (seed uint64, whole bool) {
+	t.Helper()
+	switch text := os.Getenv(sampleEnv); text {
+	case "":
+		return processSeed, false
+	case "all":
+		return processSeed, true
+	default:
+		seed, err := strconv.ParseUint(text, 10, 64)
+		if err != nil {
+			t.Fatalf("%s is neither all nor a seed: %q", sampleEnv, text)
+		}
+		return seed, false
+	}
 }
 
 // nextSample returns a number that is the same for the nth sample of a test in each run.
@@ -112,9 +140,10 @@ func draw[T any](random *rand.Rand, n int, list []T, class func(T) string) []T {
 	return out
 }
 
-// Rounds returns how often a test does something that it repeats: what the environment
-// variable says, or n, with the race detector at least a quarter of it.
-func Rounds(t testing.TB, env string, n int) int {
+// Rounds returns how often a test does something that it repeats: few times, with the race
+// detector at least a quarter of it, and whole times if samples are whole. The environment
+// variable env, which long runs set, comes before both.
+func Rounds(t testing.TB, env string, few, whole int) int {
 	t.Helper()
 	if text := os.Getenv(env); text != "" {
 		rounds, err := strconv.Atoi(text)
@@ -123,10 +152,13 @@ func Rounds(t testing.TB, env string, n int) int {
 		}
 		return rounds
 	}
-	if Race {
-		n = (n + raceShare - 1) / raceShare
+	if _, all := settings(t); all {
+		return whole
 	}
-	return n
+	if Race {
+		few = (few + raceShare - 1) / raceShare
+	}
+	return few
 }
 
 // Parallel sets how many parallel tests of a package run at a time unless -parallel says

@@ -87,11 +87,45 @@ func TestRounds(t *testing.T) {
 	if Race {
 		want = 5
 	}
-	for env, n := range map[string]int{"": want, "1000": 1000} {
-		t.Setenv("PERMD_TEST_KILL_ROUNDS", env)
-		if got := Rounds(t, "PERMD_TEST_KILL_ROUNDS", 20); got != n {
-			t.Errorf("%q: %d rounds, want %d", env, got, n)
+	for _, tt := range []struct {
+		rounds, sample string
+		want           int
+	}{{"", "", want}, {"", "7", want}, {"", "all", 60}, {"1000", "", 1000}, {"1000", "all", 1000}} {
+		t.Setenv("PERMD_TEST_KILL_ROUNDS", tt.rounds)
+		t.Setenv(sampleEnv, tt.sample)
+		if got := Rounds(t, "PERMD_TEST_KILL_ROUNDS", 20, 60); got != tt.want {
+			t.Errorf("%q, %q: %d rounds, want %d", tt.rounds, tt.sample, got, tt.want)
 		}
+	}
+}
+
+// TestOneIn: about one call in n is drawn, the same ones with the same seed, and all if
+// samples are whole.
+func TestOneIn(t *testing.T) {
+	count := func(env string) (some []int) {
+		t.Setenv(sampleEnv, env)
+		delete(drawn, t.Name()) // as in another process
+		one := OneIn(t, 10)
+		for i := range 10_000 {
+			if one() {
+				some = append(some, i)
+			}
+		}
+		return some
+	}
+	want := 1000
+	if Race {
+		want /= raceShare
+	}
+	first := count("7")
+	if n := len(first); n < want*8/10 || n > want*12/10 {
+		t.Errorf("%d of 10000 calls, want about %d", n, want)
+	}
+	if !slices.Equal(first, count("7")) || slices.Equal(first, count("8")) {
+		t.Error("a seed does not say which calls are drawn")
+	}
+	if n := len(count("all")); n != 10_000 {
+		t.Errorf("%d of all calls", n)
 	}
 }
 

@@ -181,7 +181,7 @@ func TestExplosions(t *testing.T) {
 		}
 	}
 	names := slices.Sorted(maps.Keys(exploding))
-	for _, name := range testload.Sample(t, len(names)/2, names) {
+	for _, name := range testload.Sample(t, len(names)/6, names) {
 		rule := exploding[name]
 		t.Run(name, func(t *testing.T) {
 			compiled := compiledRule(t, rule)

@@ -40,7 +40,7 @@ func TestNeeds(t *testing.T) {
 	if testing.Short() {
 		forms = testload.Sample(t, len(forms)/9, forms)
 	} else {
-		forms = testload.SampleOf(t, len(forms)/2, forms, func(f form) string { return f.path })
+		forms = testload.SampleOf(t, len(forms)/3, forms, func(f form) string { return f.path })
 	}
 	for _, f := range forms {
 		text := map[string]string{

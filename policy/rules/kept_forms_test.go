@@ -137,7 +137,7 @@ func TestKeptForms(t *testing.T) {
 	}
 	for _, form := range testload.WithShort(t, 6, keptForms) {
 		t.Run(form, func(t *testing.T) {
-			for _, p := range testload.WithShort(t, 1, testload.Sample(t, len(places)/6, places)) {
+			for _, p := range testload.WithShort(t, 1, testload.Sample(t, len(places)/12, places)) {
 				policy := keptPolicies[p]
 				form := strings.ReplaceAll(form, "V", fmt.Sprintf("v%d", p))
 				text := strings.ReplaceAll(policy, "E", strings.ReplaceAll(form, "; ", "\n\t")) + keptHelpers

@@ -353,13 +353,11 @@ func spoilAll(t *testing.T, g *guard, s *sample, params map[string]any) {
 	if want := s.SafeAllow != nil && !s.Facts.Widening; want != allowed {
 		t.Errorf("the sample as it is: allowed %v, want %v; %v", allowed, want, slices.Sorted(maps.Keys(before)))
 	}
-	n, tried, every := 0, 0, 1
-	if testing.Short() {
-		every = 5
-	}
+	n, fewest, drawn := 0, 50, testload.OneIn(t, 5)
 	for _, path := range paths(params, "") {
 		for _, m := range mutations() {
-			if tried++; tried%every != 0 {
+			if !drawn() {
+				fewest = 1
 				continue
 			}
 			var b bytes.Buffer
@@ -388,7 +386,7 @@ func spoilAll(t *testing.T, g *guard, s *sample, params map[string]any) {
 			t.Errorf("%s %s: allowed, without %v; it would do %v", path, m.name, less, slices.Sorted(maps.Keys(after)))
 		}
 	}
-	if n < 50/every {
+	if n < fewest {
 		t.Errorf("only %d spoiled requests", n)
 	}
 }

@@ -14,6 +14,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/permd/permd/internal/testload"
 )
 
 // TestRealPrograms mutates harmless and harmful programs, and runs those that a
@@ -34,7 +36,7 @@ func TestRealPrograms(t *testing.T) {
 	if out, err := exec.Command(strace, "-qq", "-o", os.DevNull, "true").CombinedOutput(); err != nil {
 		t.Skipf("strace may not trace: %v, %s", err, out)
 	}
-	rounds, seed := setting("PERMD_TEST_LANGUAGE_ROUNDS", 15), setting("PERMD_TEST_LANGUAGE_SEED", 1)
+	rounds, seed := testload.Rounds(t, "PERMD_TEST_LANGUAGE_ROUNDS", 6, 15), setting("PERMD_TEST_LANGUAGE_SEED", 1)
 	for _, language := range []struct {
 		name   string
 		plain  func(string) bool

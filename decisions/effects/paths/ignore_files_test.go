@@ -2,17 +2,16 @@ package paths
 
 import (
 	"math/rand/v2"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/decisions/effects/fsfake"
 	"github.com/permd/permd/internal/filetest"
+	"github.com/permd/permd/internal/testload"
 )
 
 // TestSkips has ignore files in a repository at /p, and a search of all of it or
@@ -118,10 +117,7 @@ func TestRealSearches(t *testing.T) {
 		{[]string{"grep", "-rl", "CANARY"}, ReachAll},
 	}
 	r := rand.New(rand.NewPCG(3, 0))
-	rounds := 12
-	if n, err := strconv.Atoi(os.Getenv("PERMD_TEST_SEARCH_ROUNDS")); err == nil {
-		rounds = n
-	}
+	rounds := testload.Rounds(t, "PERMD_TEST_SEARCH_ROUNDS", 5, 12)
 	for round := range rounds {
 		top := t.TempDir()
 		root := filepath.Join(top, "p")

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/permd/permd/internal/eventually"
+	"github.com/permd/permd/internal/testload"
 )
 
 // realShells are programs that read shell text, as an agent would call them.
@@ -188,13 +189,7 @@ func difference(commands [][]listed, calls [][]string) string {
 // of the generator.
 func TestShellsAgree(t *testing.T) {
 	l := newLaboratory(t)
-	n, seed := 60, uint64(1)
-	if testing.Short() {
-		n = 20
-	}
-	if more, err := strconv.Atoi(os.Getenv("PERMD_TEST_PLAIN_TEXTS")); err == nil {
-		n = more
-	}
+	n, seed := testload.Rounds(t, "PERMD_TEST_PLAIN_TEXTS", 20, 60), uint64(1)
 	if other, err := strconv.ParseUint(os.Getenv("PERMD_TEST_PLAIN_SEED"), 10, 64); err == nil {
 		seed = other
 	}

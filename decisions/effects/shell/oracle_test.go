@@ -18,6 +18,7 @@ import (
 	"github.com/permd/permd/decisions/effects/effectstest"
 	"github.com/permd/permd/decisions/effects/paths"
 	"github.com/permd/permd/decisions/effects/programs"
+	"github.com/permd/permd/internal/testload"
 )
 
 // TestShellOracle compares the folders and words of a text's run effects with those
@@ -25,14 +26,13 @@ import (
 // are made, PERMD_TEST_SHELL_SEED the seed of the first.
 func TestShellOracle(t *testing.T) {
 	t.Parallel()
-	texts, seed := 60, 1
+	few, seed := 20, 1
 	if testing.Short() {
-		texts = 5
+		few = 5
 	}
-	for name, value := range map[string]*int{"PERMD_TEST_SHELL_TEXTS": &texts, "PERMD_TEST_SHELL_SEED": &seed} {
-		if n, err := strconv.Atoi(os.Getenv(name)); err == nil {
-			*value = n
-		}
+	texts := testload.Rounds(t, "PERMD_TEST_SHELL_TEXTS", few, 60)
+	if n, err := strconv.Atoi(os.Getenv("PERMD_TEST_SHELL_SEED")); err == nil {
+		seed = n
 	}
 	o := newShellOracle(t)
 	walked, unknown := 0, 0

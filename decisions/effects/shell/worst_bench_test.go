@@ -11,6 +11,7 @@ import (
 	"github.com/permd/permd/decisions/effects/fsfake"
 	"github.com/permd/permd/decisions/effects/paths"
 	"github.com/permd/permd/decisions/effects/runs"
+	"github.com/permd/permd/internal/testload"
 )
 
 // worstTexts are shell texts of the greatest length, each made to give one part of
@@ -170,7 +171,7 @@ func TestWorstIsBounded(t *testing.T) {
 	}
 	t.Parallel()
 	table, files := effectstest.Table(t), worstFiles()
-	for _, worst := range worstTexts() {
+	for _, worst := range testload.Sample(t, len(worstTexts())/3, worstTexts()) {
 		builder := shellBuilder(table, files)
 		Text(builder, worst.text, effectstest.Cwd, "command")
 		checkEffects(t, builder)

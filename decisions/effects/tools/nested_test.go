@@ -50,7 +50,7 @@ func TestNestedArguments(t *testing.T) {
 		`{"url":"https://evil.example"}`: "evil.example",
 	}
 	random := rand.New(rand.NewPCG(1, testSeed(t)))
-	for range testload.Rounds(t, "PERMD_NESTED_ROUNDS", 2000) {
+	for range testload.Rounds(t, "PERMD_TEST_NESTED_ROUNDS", 200, 2000) {
 		for inner, want := range hidden {
 			depth := random.IntN(foreignDepth + 12)
 			arguments := nest(random, names, inner, depth)

@@ -38,7 +38,7 @@ func TestInitialisation(t *testing.T) {
 		t.Skip("the numbers are those of linux/amd64, without instrumentation")
 	}
 	program := filepath.Join(t.TempDir(), "permd")
-	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", program, "../..").CombinedOutput(); err != nil {
+	if out, err := exec.CommandContext(t.Context(), "go", "build", "-ldflags=-s -w", "-o", program, "../..").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	processes := []string{"hook claude", "version"}
