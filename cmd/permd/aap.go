@@ -25,17 +25,18 @@ import (
 )
 
 type aapOptions struct {
-	local  bool
-	cwd    string
-	client string
+	local   bool
+	cwd     string
+	client  string
+	gateway gatewayFlags
 }
 
 func (a *app) aapCommand() *cobra.Command {
 	var o aapOptions
 	cmd := &cobra.Command{
-		Use:         "aap TURN.json|-",
+		Use:         "aap TURN.json|- | --upstream URL --listen ADDRESS",
 		Annotations: readsOnly,
-		Short:       "Decide the calls of a stopped AAP turn",
+		Short:       "Decide the calls of an AAP turn, or be an AAP gateway",
 		Long: `Decide all calls of a turn of the Agent Application Protocol that has stopped
 for tool use. TURN.json, or standard input, holds the params of aap/permissions:
 the agent with its tools, the client's tools, and the turn or the history. A
@@ -50,18 +51,38 @@ them with aap/answer.
 The exit code is that of the strictest outcome: 5 if a call is denied, otherwise
 6 if a call is left to the person, otherwise 0.
 
+With --upstream the command is a gateway: a server of the protocol in front of
+the one at URL, for clients and servers that need not know permd. It passes
+turns and histories on and has the daemon decide every call. Calls of the
+client's tools are held until they are decided; permissions for the server's are
+given or refused by rules and remembered answers. What is left to you is asked
+by the client, as its own permissions are, or waits for permd allow. Clients use
+the gateway's address as the server's, and the token that is named at the start
+as their API key; over a Unix socket their own key is passed on. Without a
+daemon no call runs. Tools that the client trusts wait for permd as well, unless
+you say --keep-trust.
+
 ` + cli.ExitCodes,
 		Example: `  permd aap turn.json
   echo '{"agent":{"name":"a"},"turn":{"stopReason":"end_turn","messages":[]}}' |
-    permd aap --local -`,
-		Args: cobra.ExactArgs(1),
+    permd aap --local -
+  permd aap --upstream https://agents.example.com/v1 --listen 127.0.0.1:7400`,
+		Args: func(_ *cobra.Command, args []string) error { return o.gateway.check(o.local, args) },
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if o.gateway.upstream != "" {
+				cwd, err := o.folder()
+				if err != nil {
+					return err
+				}
+				return a.runGateway(cmd.Context(), &o.gateway, cwd, o.client)
+			}
 			return a.aap(cmd.Context(), args[0], &o)
 		},
 	}
 	f := cmd.Flags()
 	f.BoolVar(&o.local, "local", false, "decide in this process, without the daemon")
 	f.StringVar(&o.cwd, "cwd", "", "working `directory` of the session (default: the current one)")
+	o.gateway.add(f)
 	f.StringVar(&o.client, "client", "", "`client` that runs the client's tools, NAME or NAME@VERSION")
 	return cmd
 }
@@ -75,13 +96,8 @@ func (a *app) aap(ctx context.Context, file string, o *aapOptions) error {
 	if err != nil {
 		return cli.Failf(cli.ExitUsage, "docs/protocol.md says what aap/permissions takes; see permd aap --help", "reading %s: %v", decide.InputName(file), err)
 	}
-	if o.cwd == "" {
-		if o.cwd, err = os.Getwd(); err != nil {
-			return fmt.Errorf("finding the working directory: %w", err)
-		}
-	}
-	if o.cwd, err = filepath.Abs(o.cwd); err != nil {
-		return fmt.Errorf("finding the working directory: %w", err)
+	if o.cwd, err = o.folder(); err != nil {
+		return err
 	}
 	to, done, err := a.caller(ctx, &decideOptions{local: o.local})
 	if err != nil {
@@ -111,6 +127,22 @@ func (a *app) aap(ctx context.Context, file string, o *aapOptions) error {
 		err = &cli.Failure{Code: code}
 	}
 	return err
+}
+
+// folder returns the session's folder.
+func (o *aapOptions) folder() (string, error) {
+	dir := o.cwd
+	var err error
+	if dir == "" {
+		dir, err = os.Getwd()
+	}
+	if err == nil {
+		dir, err = filepath.Abs(dir)
+	}
+	if err != nil {
+		return "", fmt.Errorf("finding the working directory: %w", err)
+	}
+	return dir, nil
 }
 
 // aapParams returns the params of aap/permissions from a file, which contains them or a

@@ -35,6 +35,9 @@ func TestOwnCommands(t *testing.T) {
 		}
 		var options []string
 		add := func(f *pflag.Flag) {
+			if f.Annotations["effect"] != nil {
+				return // with it, the command does not only read
+			}
 			value := ""
 			if f.NoOptDefVal == "" {
 				value = "="

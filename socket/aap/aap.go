@@ -19,7 +19,7 @@ import (
 const (
 	MethodPermissions = "aap/permissions"
 	MethodAnswer      = "aap/answer"
-	methodRan         = "aap/ran"
+	MethodRan         = "aap/ran"
 )
 
 // version is the supported version of the protocol.
@@ -38,7 +38,7 @@ func Register(methods socket.Methods, deps native.Deps) {
 	h := &handler{deps}
 	methods[MethodPermissions] = h.permissions
 	methods[MethodAnswer] = h.answer
-	methods[methodRan] = h.ran
+	methods[MethodRan] = h.ran
 }
 
 type handler struct{ native.Deps }

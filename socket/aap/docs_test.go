@@ -25,8 +25,8 @@ func TestDocumented(t *testing.T) {
 	}
 	sockettest.Diff(t, MethodPermissions, protocoldoc.Members(reflect.TypeFor[permissionsParams]()), table(MethodPermissions, "parameter"))
 	sockettest.Diff(t, MethodAnswer, protocoldoc.Members(reflect.TypeFor[answerParams]()), table(MethodAnswer, "parameter"))
-	sockettest.Diff(t, methodRan, protocoldoc.Members(reflect.TypeFor[ranParams]()), table(methodRan, "parameter"))
-	sockettest.Diff(t, "result of aap/ran", protocoldoc.Members(reflect.TypeFor[ranResult]()), table(methodRan, "result"))
+	sockettest.Diff(t, MethodRan, protocoldoc.Members(reflect.TypeFor[ranParams]()), table(MethodRan, "parameter"))
+	sockettest.Diff(t, "result of aap/ran", protocoldoc.Members(reflect.TypeFor[RanResult]()), table(MethodRan, "result"))
 	sockettest.Diff(t, "result", protocoldoc.Members(reflect.TypeFor[Result]()), table(MethodPermissions, "result"))
 	sockettest.Diff(t, "outcomes", []string{string(Ask), string(Denied), string(Execute), string(Granted), string(Skip)}, table(MethodPermissions, "outcome"))
 	for _, bound := range []string{fmt.Sprint("more than ", maxCalls, " waiting calls"), fmt.Sprintf("at most %d and %d MiB", maxBatches, maxBatchBytes>>20)} {

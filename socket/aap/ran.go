@@ -23,14 +23,14 @@ type ranParams struct {
 	Turn      strictjson.Value `json:"turn"`
 }
 
-// ranResult is the result of aap/ran.
-type ranResult struct {
+// RanResult is the result of aap/ran.
+type RanResult struct {
 	// Calls are those that ran without a permission, in the order of the turn.
-	Calls []ranCall `json:"calls"`
+	Calls []RanCall `json:"calls"`
 }
 
-// ranCall is a call that the server ran without a permission.
-type ranCall struct {
+// RanCall is a call that the server ran without a permission.
+type RanCall struct {
 	ToolCallID string `json:"toolCallId"`
 	Name       string `json:"name"`
 	// Decision says what permd would have answered. Nothing follows from it.
@@ -57,7 +57,7 @@ func (h *handler) ran(c *socket.Conn, params strictjson.Value) (run, error) {
 		if err != nil {
 			return nil, err
 		}
-		result := &ranResult{Calls: []ranCall{}}
+		result := &RanResult{Calls: []RanCall{}}
 		for group := range slices.Chunk(turn.ranInline(), maxRanTogether) {
 			if err := h.record(ctx, t, w, group, result); err != nil {
 				return nil, err
@@ -86,7 +86,7 @@ func (t *turn) ranInline() (calls []item) {
 }
 
 // record records calls that have run.
-func (h *handler) record(ctx context.Context, t *requestContext, w *parties, calls []item, result *ranResult) error {
+func (h *handler) record(ctx context.Context, t *requestContext, w *parties, calls []item, result *RanResult) error {
 	reqs := make([]*decisions.Request, len(calls))
 	for i, it := range calls {
 		// The server ran it, also if the client has a tool of this name.
@@ -102,7 +102,7 @@ func (h *handler) record(ctx context.Context, t *requestContext, w *parties, cal
 		if h.Ran != nil {
 			h.Ran(effects.Party{Name: w.agent, Version: w.version}, d)
 		}
-		result.Calls = append(result.Calls, ranCall{ToolCallID: calls[i].id, Name: calls[i].name, Decision: d})
+		result.Calls = append(result.Calls, RanCall{ToolCallID: calls[i].id, Name: calls[i].name, Decision: d})
 	}
 	return nil
 }

@@ -27,8 +27,8 @@ func TestRan(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			d := newDaemon(t)
 			d.verdicts["trusted"], d.verdicts["evil"] = decisions.Allow, decisions.Deny
-			var r ranResult
-			text := d.Must(t, methodRan, `{"sessionId":"s","agent":{"name":"helper","tools":[{"name":"theirs"},{"name":"trusted","trust":true},{"name":"evil","trust":true}]},"tools":[{"name":"mine"}],`+c.turn+`}`)
+			var r RanResult
+			text := d.Must(t, MethodRan, `{"sessionId":"s","agent":{"name":"helper","tools":[{"name":"theirs"},{"name":"trusted","trust":true},{"name":"evil","trust":true}]},"tools":[{"name":"mine"}],`+c.turn+`}`)
 			if err := strictjson.Unmarshal(strictjson.Value(text), &r); err != nil {
 				t.Fatal(err)
 			}
@@ -67,7 +67,7 @@ func TestRanRefused(t *testing.T) {
 		"agent.name":            `{"sessionId":"s","agent":{},` + turnOf() + `}`,
 		"ends before turn_stop": `{"sessionId":"s","agent":{"name":"h"},"turn":{"events":[{"event":"turn_start"}]}}`,
 	} {
-		d.Refused(t, methodRan, params, says)
+		d.Refused(t, MethodRan, params, says)
 	}
 	if len(d.got) > 0 {
 		t.Errorf("decided were %+v", d.got)

@@ -1,0 +1,254 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/internal/strictjson"
+	"github.com/permd/permd/socket/aap"
+)
+
+// turns serves POST /sessions/ID/turns: a message of the user, or the answers to all calls
+// that the client was shown.
+func (g *Gateway) turns(w http.ResponseWriter, r *http.Request, id string) *fault {
+	body, f := readBody(w, r)
+	if f != nil {
+		return f
+	}
+	mode := "none"
+	if v, ok := body.Get("stream"); ok && strictjson.Kind(v) != 'n' {
+		if mode = text(body, "stream"); !slices.Contains([]string{"delta", "message", "none"}, mode) {
+			return &fault{http.StatusBadRequest, "stream must be delta, message or none"}
+		}
+	}
+	said, f := readSaid(body)
+	if f != nil {
+		return f
+	}
+	ctx, cancel := context.WithCancel(r.Context())
+	defer cancel()
+	defer context.AfterFunc(g.ended, cancel)()
+	s, release, f := g.find(ctx, id, r)
+	if f != nil {
+		return f
+	}
+	defer release()
+	if f := s.configure(body); f != nil {
+		return f
+	}
+	if body, f = g.withTrust(body); f != nil {
+		return f
+	}
+	t := &conversation{g: g, s: s, from: r, out: newOutput(w, mode), held: held{out: nil}}
+	t.held.out = t.out
+	if said != nil {
+		if body, f = t.reply(ctx, body, said); f != nil {
+			t.out.failTurn(f)
+			return nil
+		}
+	} else {
+		s.pending = nil // the user goes on without the calls
+	}
+	if f := t.run(ctx, body); f != nil {
+		t.out.failTurn(f)
+	}
+	return nil
+}
+
+// conversation is one turn of the client, which may be several of the server.
+type conversation struct {
+	g    *Gateway
+	s    *session
+	from *http.Request
+	out  *output
+	held held
+}
+
+// errDisconnected ends a turn whose client is gone. What has been decided is kept.
+var errDisconnected = &fault{http.StatusServiceUnavailable, "the client is gone"}
+
+// run posts a turn, and goes on as long as no call needs the client.
+func (t *conversation) run(ctx context.Context, body strictjson.Object) *fault {
+	for {
+		if ctx.Err() != nil || t.out.writeError() != nil {
+			return errDisconnected
+		}
+		b := t.s.pending
+		t.out.nextTurn()
+		turn, arrived, f := t.g.postTurn(t.server(ctx), t.s, body, t.out.isStream(), t.from, t.held.add)
+		if arrived || f == nil {
+			t.noteArrived(b, f)
+		}
+		if f != nil {
+			return f
+		}
+		t.recordRan(ctx, turn)
+		if turn.stop != stopToolUse || len(turn.calls) == 0 {
+			t.finish(turn)
+			return nil
+		}
+		b, f = t.g.decide(t.server(ctx), t.s, "turn", map[string]any{"events": turn.events()})
+		if f != nil {
+			return f
+		}
+		if len(b.unanswered()) == 0 {
+			t.finish(turn)
+			return nil
+		}
+		t.s.pending = b
+		if err := t.g.settle(ctx, t.s, b, t.out, false); err != nil {
+			return t.broken(ctx, err)
+		}
+		if t.show(b) {
+			return nil
+		}
+		if f := t.ready(ctx, b); f != nil {
+			return f
+		}
+		body = t.next(body, b)
+	}
+}
+
+// server returns the context of requests that a client which goes away does not end: the
+// server would go on, and nobody would know how far it came.
+func (t *conversation) server(ctx context.Context) context.Context {
+	ctx = context.WithoutCancel(ctx)
+	return mergedContext{ctx, t.g.ended}
+}
+
+// mergedContext has the values of one context and the end of another.
+type mergedContext struct {
+	context.Context
+
+	ends context.Context
+}
+
+// Deadline is that of the context that ends it.
+func (m mergedContext) Deadline() (time.Time, bool) { return m.ends.Deadline() }
+
+// Done is that of the context that ends it.
+func (m mergedContext) Done() <-chan struct{} { return m.ends.Done() }
+
+// Err is that of the context that ends it.
+func (m mergedContext) Err() error { return m.ends.Err() }
+
+// noteArrived notes that the answers to a batch have arrived, or may have: it is not posted
+// again.
+func (t *conversation) noteArrived(b *batch, f *fault) {
+	t.s.pending = nil
+	if b == nil || f == nil {
+		return
+	}
+	for _, c := range b.unanswered() {
+		if c.Outcome == aap.Granted {
+			t.s.posted[c.ToolCallID] = true
+		}
+	}
+}
+
+// recordRan records what the server ran without asking.
+func (t *conversation) recordRan(ctx context.Context, turn *turn) {
+	if !turn.ranInline() {
+		return
+	}
+	ctx, cancel := context.WithTimeout(t.server(ctx), shortTimeout)
+	defer cancel()
+	var r aap.RanResult
+	c, err := t.g.permd(ctx, t.s)
+	if err == nil {
+		err = c.Call(ctx, aap.MethodRan, t.g.params(t.s, map[string]any{"turn": map[string]any{"events": turn.events()}}), &r)
+	}
+	if err != nil {
+		t.g.cfg.Say("what the server ran without asking could not be recorded: " + err.Error())
+		return
+	}
+	for _, c := range r.Calls {
+		if c.Decision != nil && c.Decision.Verdict == decisions.Deny {
+			t.g.cfg.Say(fmt.Sprintf("the server has run %s without asking, which your rules deny: permd log list --unasked shows it", c.Name))
+		}
+	}
+}
+
+// finish ends a turn in which no call waits. Calls that will not run are not shown.
+func (t *conversation) finish(turn *turn) {
+	t.held.endLate()
+	t.held.queue = slices.DeleteFunc(t.held.queue, func(p part) bool { return p.kind == partCall && slices.Contains(t.held.unresolved, p.id) })
+	t.held.flush()
+	t.held.unresolved = nil
+	t.out.stop(turn.stop)
+}
+
+// show shows the client the calls of a stop by what was decided, and reports whether the turn
+// ends with it because it has to answer some.
+func (t *conversation) show(b *batch) bool {
+	t.held.endLate()
+	h := &t.held
+	seen := map[string]bool{}
+	for i := range h.queue {
+		p := &h.queue[i]
+		if p.kind != partCall || !slices.Contains(h.unresolved, p.id) {
+			t.out.part(p)
+			continue
+		}
+		c := b.call(p.id)
+		if seen[p.id] || c == nil {
+			continue
+		}
+		seen[p.id] = true
+		switch {
+		case t.g.goesToClient(c):
+			t.out.part(p)
+			b.shown[p.id] = true
+		case c.Outcome == aap.Denied:
+			t.out.part(p)
+			t.out.result(p.id, denialText(c))
+		case c.Outcome == aap.Granted:
+			b.late = append(b.late, *p)
+		}
+	}
+	h.queue, h.unresolved = nil, nil
+	if len(b.shown) > 0 {
+		t.out.stop(stopToolUse)
+		return true
+	}
+	h.late, b.late = b.late, nil
+	return false
+}
+
+// denialText is what the model is told, in the protocol's words.
+func denialText(c *aap.Call) string {
+	if c.Reason == "" {
+		return "Tool call denied"
+	}
+	return "Tool call denied: " + c.Reason
+}
+
+// ready makes sure that all is decided and the messages are there.
+func (t *conversation) ready(ctx context.Context, b *batch) *fault {
+	if b.Messages == nil || len(b.Needs.Answers)+len(b.Needs.Results) > 0 || len(b.Messages) == 0 {
+		return &fault{http.StatusBadGateway, "the calls are not all answered"}
+	}
+	return nil
+}
+
+// next returns the request that answers a batch.
+func (t *conversation) next(body strictjson.Object, b *batch) strictjson.Object {
+	return set(set(strictjson.Object{}, "messages", joined('[', b.Messages, ']')), "stream", strictjson.Value(quote(t.out.mode)))
+}
+
+// broken is the error when a batch could not be decided to its end.
+func (t *conversation) broken(ctx context.Context, err error) *fault {
+	switch {
+	case ctx.Err() != nil:
+		return errDisconnected
+	case errors.Is(err, errLost):
+		t.s.pending = nil
+		return &fault{http.StatusServiceUnavailable, err.Error()}
+	}
+	return errPermd(err)
+}

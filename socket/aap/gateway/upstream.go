@@ -1,0 +1,172 @@
+package gateway
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"mime"
+	"net"
+	"net/http"
+	"net/url"
+
+	"github.com/permd/permd/internal/strictjson"
+)
+
+// request makes a request to the server, with the client's key or the gateway's.
+func (g *Gateway) request(ctx context.Context, method, path, query string, from *http.Request, body []byte) (*http.Request, error) {
+	u := *g.cfg.Upstream
+	raw := u.EscapedPath()
+	for len(raw) > 0 && raw[len(raw)-1] == '/' {
+		raw = raw[:len(raw)-1]
+	}
+	raw += path
+	plain, err := url.PathUnescape(raw)
+	if err != nil {
+		return nil, err
+	}
+	u.Path, u.RawPath, u.RawQuery = plain, raw, query
+	var in io.Reader
+	if body != nil {
+		in = bytes.NewReader(body)
+	}
+	req, err := http.NewRequestWithContext(ctx, method, u.String(), in)
+	if err != nil {
+		return nil, err
+	}
+	req.GetBody = nil // a request with calls is not sent again by itself
+	if body != nil {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	req.Header.Set("Accept", "application/json, text/event-stream")
+	switch v := from.Header["Authorization"]; {
+	case g.cfg.Key != "":
+		req.Header.Set("Authorization", "Bearer "+g.cfg.Key)
+	case g.cfg.Token == "" && len(v) == 1:
+		req.Header.Set("Authorization", v[0])
+	}
+	return req, nil
+}
+
+// fetch makes a request whose answer is one JSON object.
+func (g *Gateway) fetch(ctx context.Context, method, path, query string, from *http.Request, body []byte) (status int, data []byte, f *fault) {
+	ctx, cancel := context.WithTimeout(ctx, shortTimeout)
+	defer cancel()
+	req, err := g.request(ctx, method, path, query, from, body)
+	if err != nil {
+		return 0, nil, &fault{http.StatusBadRequest, "the address is malformed"}
+	}
+	res, err := g.http.Do(req)
+	if err != nil {
+		return 0, nil, errUpstream
+	}
+	defer res.Body.Close()
+	data, err = io.ReadAll(io.LimitReader(res.Body, maxBody+1))
+	switch {
+	case err != nil || len(data) > maxBody:
+		return 0, nil, &fault{http.StatusBadGateway, "the server's answer is broken or too long"}
+	case res.StatusCode == http.StatusNoContent:
+		return res.StatusCode, nil, nil
+	case res.StatusCode >= 400:
+		return 0, nil, refusal(res.StatusCode, data)
+	case res.StatusCode >= 300 || res.StatusCode < 200:
+		return 0, nil, &fault{http.StatusBadGateway, "the server sends its client elsewhere"}
+	}
+	if _, err := readObject(data); err != nil || !isType(res, "application/json") {
+		return 0, nil, &fault{http.StatusBadGateway, "the server's answer is no JSON object that can be read in one way"}
+	}
+	return res.StatusCode, data, nil
+}
+
+var errUpstream = &fault{http.StatusBadGateway, "the server does not answer"}
+
+// refusal passes an error of the server on, with its own text if it is of the protocol's form.
+func refusal(status int, data []byte) *fault {
+	f := &fault{status, "the server refuses it: " + http.StatusText(status)}
+	if status >= 500 {
+		f.status = http.StatusBadGateway
+	}
+	if o, err := readObject(data); err == nil {
+		if s := text(o, "error"); s != "" && len(s) <= 1<<10 {
+			f.text = s
+		}
+	}
+	return f
+}
+
+func isType(res *http.Response, want string) bool {
+	kind, _, err := mime.ParseMediaType(res.Header.Get("Content-Type"))
+	// Servers of JSON may leave it out, or call it text.
+	return err == nil && kind == want || want == "application/json" && (res.Header.Get("Content-Type") == "" || kind == "text/plain")
+}
+
+// postTurn posts a turn, and reads it part by part. arrived is false if it certainly did not
+// arrive, or the server did nothing.
+func (g *Gateway) postTurn(ctx context.Context, s *session, body strictjson.Object, stream bool, from *http.Request, use func(part) error) (t *turn, arrived bool, f *fault) {
+	ctx, cancel := context.WithTimeout(ctx, turnTimeout)
+	defer cancel()
+	req, err := g.request(ctx, http.MethodPost, "/sessions/"+url.PathEscape(s.id)+"/turns", "", from, encode(body))
+	if err != nil {
+		return nil, false, &fault{http.StatusBadRequest, "the session's id is malformed"}
+	}
+	res, err := g.http.Do(req)
+	if err != nil {
+		op, ok := errors.AsType[*net.OpError](err)
+		return nil, !ok || op.Op != "dial", errUpstream
+	}
+	defer res.Body.Close()
+	if res.StatusCode < 200 || res.StatusCode >= 300 {
+		data, _ := io.ReadAll(io.LimitReader(res.Body, 64<<10))
+		f := refusal(res.StatusCode, data)
+		if res.StatusCode < 400 {
+			f = &fault{http.StatusBadGateway, "the server sends its client elsewhere"}
+		}
+		return nil, res.StatusCode >= 500 && res.StatusCode != http.StatusServiceUnavailable, f
+	}
+	t = new(turn)
+	if stream {
+		if !isType(res, "text/event-stream") {
+			return nil, true, &fault{http.StatusBadGateway, "the server's turn is no stream of events"}
+		}
+		err = t.readStream(res.Body, use)
+	} else {
+		var data []byte
+		if data, err = io.ReadAll(io.LimitReader(res.Body, maxBody+1)); err == nil && len(data) > maxBody {
+			err = errors.New("it is too long")
+		}
+		if err == nil {
+			err = t.readWhole(data, use)
+		}
+	}
+	if err != nil {
+		return nil, true, &fault{http.StatusBadGateway, "the server's turn cannot be used: " + errorText(err)}
+	}
+	return t, true, nil
+}
+
+// errorText returns an error for the client. Errors of the connection have addresses.
+func errorText(err error) string {
+	if _, ok := errors.AsType[net.Error](err); ok || errors.Is(err, io.ErrUnexpectedEOF) {
+		return "the connection to the server broke"
+	}
+	return err.Error()
+}
+
+// pass passes a request without calls on, and its answer back.
+func (g *Gateway) pass(w http.ResponseWriter, r *http.Request, path string) *fault {
+	status, data, f := g.fetch(r.Context(), r.Method, path, r.URL.RawQuery, r, nil)
+	if f != nil {
+		return f
+	}
+	reply(w, status, data)
+	return nil
+}
+
+func reply(w http.ResponseWriter, status int, data []byte) {
+	if data != nil {
+		w.Header().Set("Content-Type", "application/json")
+		w.Header().Set("X-Content-Type-Options", "nosniff")
+	}
+	w.WriteHeader(status)
+	_, _ = w.Write(data) //nolint:gosec // it is JSON, and says so
+}
