@@ -16,6 +16,7 @@ const (
 	methodReadResource = "resources/read" // decided as a tool of this name would be
 	methodElicit       = "elicitation/create"
 	notedCancelled     = "notifications/cancelled"
+	notedInitialized   = "notifications/initialized"
 	notedToolsChanged  = "notifications/tools/list_changed"
 )
 
@@ -31,7 +32,7 @@ var clientMethods = map[string]bool{
 // clientNotifications are the notifications of a client that the gateway passes on. Others
 // are dropped: a server might treat one as a call, and notifications have no response.
 var clientNotifications = map[string]bool{
-	"notifications/initialized": true, notedCancelled: true, "notifications/progress": true,
+	notedInitialized: true, notedCancelled: true, "notifications/progress": true,
 	"notifications/roots/list_changed": true, "notifications/tasks/status": true,
 }
 

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 )
 
 var elicited = regexp.MustCompile(`"id":("[^"]*"),"method":"elicitation/create"`)
@@ -38,11 +39,14 @@ func asking(t *testing.T, first func(w *world) string) *world {
 	return w
 }
 
-// toolsChanged sends the notification, and returns when the gateway has read it: it takes the
-// empty line after it only then.
+// toolsChanged sends the notification, and returns when the gateway has read it: the client is
+// told only then.
 func (w *world) toolsChanged() {
+	before := w.received(notedToolsChanged)
 	_, _ = io.WriteString(w.fromServe, `{"jsonrpc":"2.0","method":"`+notedToolsChanged+`"}`+"\n")
-	_, _ = io.WriteString(w.fromServe, "\n")
+	for w.received(notedToolsChanged) == before {
+		time.Sleep(time.Millisecond)
+	}
 }
 
 func (w *world) questions() (n int) {
