@@ -37,8 +37,8 @@ any MCP client. permd starts the server and relays all messages. A call reaches
 the server only if rules, a remembered answer or you allow it. If it is denied,
 the model reads why.
 
-With --upstream the server is one over HTTP (streamable HTTP), and permd mcp
-what the client starts for it. Plain http:// is only for servers of this machine.
+With --upstream the server is one over HTTP (streamable HTTP), and the client
+starts permd mcp for it. Plain http:// is only for servers of this machine.
 
 You are asked in the client, if it can show a form (elicitation). Otherwise the
 model is told that the call waits for you: permd allow lists it.
@@ -53,7 +53,7 @@ Without a daemon no call is made. The exit code is that of the server's command.
 ` + cli.ExitCodes,
 		Example: `  permd mcp --name github -- github-mcp-server stdio
   permd mcp --name files -- npx -y @modelcontextprotocol/server-filesystem .
-  permd mcp --name shop --upstream https://mcp.example.com/mcp --bearer-file ~/.config/shop-token`,
+  permd mcp --name shop --upstream https://mcp.example.com/mcp`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			switch {
 			case o.upstream != "" && len(args) > 0:

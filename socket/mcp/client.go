@@ -11,6 +11,7 @@ import (
 
 const (
 	methodInitialize   = "initialize"
+	methodDiscover     = "server/discover" // begins with a server since 2026-07-28
 	methodCallTool     = "tools/call"
 	methodListTools    = "tools/list"
 	methodReadResource = "resources/read" // decided as a tool of this name would be
@@ -49,6 +50,8 @@ func (g *gateway) readClient(ctx context.Context, line []byte) error {
 		return g.refuse(m.id, codeOf(err), err.Error())
 	case m.isResponse():
 		return g.passResponse(m)
+	case otherRevision(m):
+		return g.refuseRevision(m)
 	case m.id == "":
 		return g.readNotification(m)
 	case m.method == methodCallTool || m.method == methodReadResource:
