@@ -4,16 +4,12 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"io"
-	"mime"
-	"net"
 	"net/http"
 	"net/http/httptrace"
 	"net/url"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
 
 	"github.com/permd/permd/internal/strictjson"
@@ -24,7 +20,6 @@ const (
 	sendTimeout   = time.Minute // until a message was sent, and until a conversation has begun
 	orderTimeout  = 200 * time.Millisecond
 	deleteTimeout = 5 * time.Second
-	maxRedirects  = 3
 	maxErrorBody  = 1 << 20 // bytes of the body of an answer that is an HTTP error
 )
 
@@ -34,7 +29,7 @@ type UpstreamConfig struct {
 	URL *url.URL
 	// Token is the bearer token, "" for none.
 	Token string
-	// Transport is what requests are sent with, nil for TransportTo.
+	// Transport is what requests are sent with, nil for transportTo.
 	Transport http.RoundTripper
 	// Say reports something to the person. It must not block.
 	Say func(string)
@@ -72,50 +67,6 @@ type post struct {
 	taken   chan struct{} // closed once the server has begun to answer, or did not
 }
 
-// CheckUpstream returns why a server at that address is not talked to: its name and password
-// would be in the list of processes, or others could read what is sent.
-func CheckUpstream(u *url.URL) error {
-	switch {
-	case u.User != nil:
-		return errors.New("the address has a user or a password; put a token into a file or the environment")
-	case u.Fragment != "":
-		return errors.New("the address has a fragment")
-	case u.Hostname() == "":
-		return errors.New("the address has no host")
-	case u.Scheme == "https":
-		return nil
-	case u.Scheme != "http":
-		return errors.New("the address begins with neither https:// nor http://")
-	}
-	if ip := net.ParseIP(u.Hostname()); u.Hostname() != "localhost" && (ip == nil || !ip.IsLoopback()) {
-		return errors.New("http:// is only for servers of this machine (127.0.0.1, ::1, localhost): others can read what is sent")
-	}
-	return nil
-}
-
-// TransportTo returns what connects to a server. Without TLS it connects to nothing but this
-// machine, whatever a name stands for.
-func TransportTo(u *url.URL) *http.Transport {
-	dialer := &net.Dialer{Timeout: 30 * time.Second}
-	t := &http.Transport{
-		DialContext: dialer.DialContext, TLSHandshakeTimeout: 30 * time.Second, ForceAttemptHTTP2: true,
-		IdleConnTimeout: time.Minute, MaxResponseHeaderBytes: 64 << 10,
-		DisableCompression: true, // what is read is bounded as it is sent
-	}
-	if u.Scheme == "https" {
-		t.Proxy = http.ProxyFromEnvironment
-		return t
-	}
-	dialer.ControlContext = func(_ context.Context, _, address string, _ syscall.RawConn) error {
-		host, _, err := net.SplitHostPort(address)
-		if ip := net.ParseIP(host); err != nil || ip == nil || !ip.IsLoopback() {
-			return errors.New("the name is not of this machine")
-		}
-		return nil
-	}
-	return t
-}
-
 // NewUpstream returns a server over HTTP. It connects when the first message is written. It has
 // to be closed.
 func NewUpstream(cfg UpstreamConfig) *Upstream {
@@ -124,18 +75,10 @@ func NewUpstream(cfg UpstreamConfig) *Upstream {
 	u.out, u.in = io.Pipe()
 	transport := cfg.Transport
 	if transport == nil {
-		transport = TransportTo(cfg.URL)
+		transport = transportTo(cfg.URL)
 	}
 	u.client = &http.Client{Transport: transport, CheckRedirect: checkRedirect}
 	return u
-}
-
-// checkRedirect follows a redirect that sends the same message to another path of the server.
-func checkRedirect(r *http.Request, via []*http.Request) error {
-	if first := via[0]; len(via) > maxRedirects || r.Method != first.Method || r.URL.Scheme != first.URL.Scheme || r.URL.Host != first.URL.Host || r.URL.User != nil {
-		return http.ErrUseLastResponse
-	}
-	return nil
 }
 
 // Read reads the server's messages, each as a line. The end is that of the conversation.
@@ -211,14 +154,14 @@ func (u *Upstream) post(ctx context.Context, p *post) {
 		return
 	}
 	defer resp.Body.Close()
-	if p.message.method == methodInitialize && !u.begin(resp) {
+	if p.message.method == methodInitialize && !u.beginSession(resp) {
 		u.notTaken(p, "the server's session has an id that cannot be sent back")
 		return
 	}
 	taken()
 	switch kind := mediaType(resp); {
 	case resp.StatusCode == http.StatusNotFound && u.hasSession() && p.message.method != methodInitialize:
-		u.fail(errors.New("the server has ended the session (HTTP 404)"))
+		u.breakOff(errors.New("the server has ended the session (HTTP 404)"))
 	case !p.isRequest():
 		if resp.StatusCode/100 != 2 {
 			u.notTaken(p, statusText(resp))
@@ -275,33 +218,8 @@ func (u *Upstream) do(ctx context.Context, method string, body []byte, lastID st
 	return u.client.Do(r)
 }
 
-// reasonOf returns an error's text without the address.
-func reasonOf(err error) string {
-	if e, ok := errors.AsType[*url.Error](err); ok {
-		err = e.Err
-	}
-	return err.Error()
-}
-
-func mediaType(resp *http.Response) string {
-	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
-	return kind
-}
-
-func statusText(resp *http.Response) string {
-	switch text := fmt.Sprintf("the server answered with HTTP %d", resp.StatusCode); resp.StatusCode / 100 {
-	case 3:
-		return text + ", a redirect to another address, which is not followed"
-	default:
-		if resp.StatusCode == http.StatusUnauthorized || resp.StatusCode == http.StatusForbidden {
-			return text + ": it wants another token (--bearer-file, --bearer-env)"
-		}
-		return text
-	}
-}
-
-// begin notes the id of the session that begins. Another one later is none.
-func (u *Upstream) begin(resp *http.Response) bool {
+// beginSession notes the id of the session that begins. Another one later is none.
+func (u *Upstream) beginSession(resp *http.Response) bool {
 	id := resp.Header.Get("Mcp-Session-Id")
 	if resp.StatusCode != http.StatusOK || id == "" {
 		return true
@@ -426,8 +344,8 @@ func (u *Upstream) notTaken(p *post, why string) {
 	}
 }
 
-// fail ends the conversation.
-func (u *Upstream) fail(why error) {
+// breakOff ends the conversation.
+func (u *Upstream) breakOff(why error) {
 	_ = u.in.CloseWithError(why)
 	u.cancel()
 }

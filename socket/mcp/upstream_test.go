@@ -156,7 +156,9 @@ func TestUpstreamSession(t *testing.T) {
 		switch {
 		case strings.Contains(body, methodInitialize+`"`) && strings.Contains(body, `"id"`):
 			to.Header().Set("Mcp-Session-Id", "s1")
-			time.Sleep(2 * orderTimeout) // what follows waits for it
+			ctx, cancel := context.WithTimeout(r.Context(), 2*orderTimeout) // what follows waits for it
+			defer cancel()
+			<-ctx.Done()
 			asJSON(to, `{"jsonrpc":"2.0","id":0,"result":{"protocolVersion":"2025-11-25"}}`)
 		case r.Method == http.MethodPost && strings.Contains(body, `"id"`):
 			to.Header().Set("Mcp-Session-Id", "s2")
@@ -361,7 +363,7 @@ func TestUpstreamLoopback(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 	defer cancel()
 	for _, address := range []string{"192.0.2.1:80", "[2001:db8::1]:80", "0.0.0.0:80"} {
-		if _, err := TransportTo(u).DialContext(ctx, "tcp", address); err == nil || !strings.Contains(err.Error(), "not of this machine") {
+		if _, err := transportTo(u).DialContext(ctx, "tcp", address); err == nil || !strings.Contains(err.Error(), "not of this machine") {
 			t.Errorf("%s: %v", address, err)
 		}
 	}
