@@ -157,11 +157,20 @@ func allowOnceOption() func(effects.Party) string {
 // printer returns a function that prints to standard error without ever blocking:
 // nobody may be reading it.
 func (a *app) printer() (say func(string), end func()) {
-	texts, done := make(chan string, 64), make(chan struct{})
+	// The channel of texts stays open: what still runs at the end may say something.
+	texts, stop, done := make(chan string, 64), make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(done)
-		for t := range texts {
-			fmt.Fprintf(a.Err, "permd: %s\n", t)
+		for {
+			select {
+			case t := <-texts:
+				fmt.Fprintf(a.Err, "permd: %s\n", t)
+			case <-stop:
+				for len(texts) > 0 {
+					fmt.Fprintf(a.Err, "permd: %s\n", <-texts)
+				}
+				return
+			}
 		}
 	}()
 	say = func(t string) {
@@ -171,7 +180,7 @@ func (a *app) printer() (say func(string), end func()) {
 		}
 	}
 	return say, func() {
-		close(texts)
+		close(stop)
 		select {
 		case <-done:
 		case <-time.After(time.Second):

@@ -17,24 +17,37 @@ func TestFailuresMCP(t *testing.T) {
 		t.Skip("long: a whole table of failures; TestMCP is the quick one")
 	}
 	t.Parallel()
-	failures(t, []failure{
+	rows := []failure{
+		{"server does not end", mcpEndless},
+		{"server's responses cannot be read", mcpUnreadable},
+		{"server over HTTP is gone", mcpUpstreamGone},
+		{"server over HTTP ends the session", mcpUpstreamSession},
+	}
+	for _, both := range []struct {
+		name   string
+		breaks func(t *testing.T, overHTTP bool)
+	}{
 		{"daemon gone while the person is asked", mcpGone},
 		{"decision cannot be logged, disk full", mcpUnlogged},
 		{"rules change while the person is asked", mcpLate},
 		{"what a tool was cannot be read", mcpUnread},
 		{"what a tool is cannot be noted", mcpUnnoted},
 		{"client gone while the person is asked", mcpClientGone},
-		{"server does not end", mcpEndless},
-		{"server's responses cannot be read", mcpUnreadable},
-	})
+	} {
+		rows = append(rows,
+			failure{both.name, func(t *testing.T) { both.breaks(t, false) }},
+			failure{both.name + ", over HTTP", func(t *testing.T) { both.breaks(t, true) }})
+	}
+	failures(t, rows)
 }
 
 const mcpAllowed = `allow contains "echo" if { input.effect.kind == "use"; input.effect.tool == "echo" }`
 
 // mcpDaemon allows the tool echo, if allowed is set.
-func mcpDaemon(t *testing.T, allowed bool) *testDaemon {
+func mcpDaemon(t *testing.T, overHTTP, allowed bool) *testDaemon {
 	t.Helper()
 	d := newTestDaemon(t)
+	d.mcpOverHTTP = overHTTP
 	if allowed {
 		d.policy(t, "mcp.rego", mcpAllowed)
 	}
@@ -42,8 +55,8 @@ func mcpDaemon(t *testing.T, allowed bool) *testDaemon {
 	return d
 }
 
-func mcpGone(t *testing.T) {
-	d := mcpDaemon(t, false)
+func mcpGone(t *testing.T, overHTTP bool) {
+	d := mcpDaemon(t, overHTTP, false)
 	c := d.startMCP(t, "says it", "once")
 	wantHas(t, "control", c.call(t, "echo", "a"), "said a")
 	c.before = d.kill
@@ -55,8 +68,8 @@ func mcpGone(t *testing.T) {
 	c.wantCalls(t, "echo a;echo c;")
 }
 
-func mcpUnlogged(t *testing.T) {
-	d := mcpDaemon(t, true)
+func mcpUnlogged(t *testing.T, overHTTP bool) {
+	d := mcpDaemon(t, overHTTP, true)
 	c := d.startMCP(t, "says it", "once")
 	wantHas(t, "control", c.call(t, "echo", "a"), "said a")
 	lift := limitFiles(t, d.cmd.Process.Pid, 4096)
@@ -70,8 +83,8 @@ func mcpUnlogged(t *testing.T) {
 	c.wantCalls(t, "echo a;echo c;")
 }
 
-func mcpLate(t *testing.T) {
-	d := mcpDaemon(t, false)
+func mcpLate(t *testing.T, overHTTP bool) {
+	d := mcpDaemon(t, overHTTP, false)
 	c := d.startMCP(t, "says it", "once")
 	c.before = func() {
 		d.policy(t, "late.rego", `deny contains "no more" if { input.effect.kind == "use"; input.effect.tool == "echo" }`)
@@ -91,8 +104,8 @@ func mcpPins(t *testing.T, d *testDaemon) string {
 	return files[0]
 }
 
-func mcpUnread(t *testing.T) {
-	d := mcpDaemon(t, true)
+func mcpUnread(t *testing.T, overHTTP bool) {
+	d := mcpDaemon(t, overHTTP, true)
 	c := d.startMCP(t, "says it", "decline")
 	wantHas(t, "control", c.call(t, "echo", "a"), "said a")
 	pins := mcpPins(t, d)
@@ -112,8 +125,8 @@ func mcpUnread(t *testing.T) {
 	c.wantCalls(t, "echo a;")
 }
 
-func mcpUnnoted(t *testing.T) {
-	d := mcpDaemon(t, true)
+func mcpUnnoted(t *testing.T, overHTTP bool) {
+	d := mcpDaemon(t, overHTTP, true)
 	state := filepath.Join(d.home, ".local", "state", "permd")
 	if err := os.MkdirAll(state, 0o700); err != nil {
 		t.Fatal(err)
@@ -135,8 +148,8 @@ func mcpUnnoted(t *testing.T) {
 	c.wantCalls(t, "echo a;")
 }
 
-func mcpClientGone(t *testing.T) {
-	d := mcpDaemon(t, false)
+func mcpClientGone(t *testing.T, overHTTP bool) {
+	d := mcpDaemon(t, overHTTP, false)
 	c := d.startMCP(t, "says it", "once")
 	c.asked = make(chan struct{})
 	ended := make(chan string, 1)

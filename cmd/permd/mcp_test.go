@@ -28,13 +28,22 @@ type echoed struct {
 	Text string `json:"text"`
 }
 
-// runMCPServer serves the tools echo and wipe and a resource, and records each call in the file
-// that is named in MCP_TEST_CALLS.
+// runMCPServer runs newMCPServer, which records calls in the file that is named in
+// MCP_TEST_CALLS.
 func runMCPServer(description string) int {
+	if newMCPServer(description, os.Getenv("MCP_TEST_CALLS")).Run(context.Background(), &mcp.StdioTransport{}) != nil {
+		return 1
+	}
+	return 0
+}
+
+// newMCPServer returns a server with the tools echo and wipe and a resource, which records each
+// call in a file.
+func newMCPServer(description, calls string) *mcp.Server {
 	s := mcp.NewServer(&mcp.Implementation{Name: "test", Version: "1"}, nil)
 	for name, text := range map[string]string{"echo": description, "wipe": "deletes all"} {
 		mcp.AddTool(s, &mcp.Tool{Name: name, Description: text}, func(_ context.Context, _ *mcp.CallToolRequest, in echoed) (*mcp.CallToolResult, any, error) {
-			f, err := os.OpenFile(os.Getenv("MCP_TEST_CALLS"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+			f, err := os.OpenFile(calls, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 			if err != nil {
 				return nil, nil, err
 			}
@@ -46,10 +55,7 @@ func runMCPServer(description string) int {
 	s.AddResource(&mcp.Resource{URI: "file:///notes", Name: "notes"}, func(_ context.Context, r *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
 		return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{{URI: r.Params.URI, Text: "noted"}}}, nil
 	})
-	if s.Run(context.Background(), &mcp.StdioTransport{}) != nil {
-		return 1
-	}
-	return 0
+	return s
 }
 
 // mcpClient is an MCP client that is connected to a server through permd mcp.
@@ -66,7 +72,17 @@ type mcpClient struct {
 // startMCP starts permd mcp with the server. With an answer the client can show forms.
 func (d *testDaemon) startMCP(t *testing.T, description, answer string, flags ...string) *mcpClient {
 	t.Helper()
-	c := &mcpClient{calls: filepath.Join(t.TempDir(), "calls"), answer: answer}
+	calls := filepath.Join(t.TempDir(), "calls")
+	if d.mcpOverHTTP {
+		return d.startMCPWith(t, calls, answer, append(flags, "--upstream", serveMCP(t, newMCPServer(description, calls)))...)
+	}
+	return d.startMCPWith(t, calls, answer, append(flags, "--", os.Args[0], asMCPServer, description)...)
+}
+
+// startMCPWith starts permd mcp with the end of its command line.
+func (d *testDaemon) startMCPWith(t *testing.T, calls, answer string, line ...string) *mcpClient {
+	t.Helper()
+	c := &mcpClient{calls: calls, answer: answer}
 	var o mcp.ClientOptions
 	if answer != "" {
 		o.ElicitationHandler = func(ctx context.Context, r *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
@@ -89,7 +105,7 @@ func (d *testDaemon) startMCP(t *testing.T, description, answer string, flags ..
 	if err := os.MkdirAll(filepath.Join(project, ".git"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	cmd := d.command(append(append([]string{"mcp", "--name", "test"}, flags...), "--", os.Args[0], asMCPServer, description)...)
+	cmd := d.command(append([]string{"mcp", "--name", "test"}, line...)...)
 	cmd.Env = append(cmd.Env, "MCP_TEST_CALLS="+c.calls)
 	cmd.Dir = project
 	var said lockedBuffer
@@ -150,11 +166,25 @@ func wantHas(t *testing.T, what, got string, parts ...string) {
 	}
 }
 
+// overBoth runs a test with servers over standard input and output, and over HTTP.
+func overBoth(t *testing.T, test func(t *testing.T, d *testDaemon)) {
+	t.Helper()
+	t.Parallel()
+	for _, over := range []string{"stdio", "http"} {
+		t.Run(over, func(t *testing.T) {
+			t.Parallel()
+			d := newTestDaemon(t)
+			d.mcpOverHTTP = over == "http"
+			test(t, d)
+		})
+	}
+}
+
 // TestMCP connects a client and a server of the official Go SDK through permd mcp, and calls
 // the server's tools.
-func TestMCP(t *testing.T) {
-	t.Parallel()
-	d := newTestDaemon(t)
+func TestMCP(t *testing.T) { overBoth(t, testMCP) }
+
+func testMCP(t *testing.T, d *testDaemon) {
 	rules := filepath.Join(d.home, ".config", "permd", "policy.d", "rules.yaml")
 	write := func(text string) {
 		t.Helper()
@@ -246,9 +276,9 @@ func TestMCP(t *testing.T) {
 
 // TestMCPChanged: where no form can be shown, permd allow answers for a tool that has changed
 // too, once for all calls that a rule allows.
-func TestMCPChanged(t *testing.T) {
-	t.Parallel()
-	d := newTestDaemon(t)
+func TestMCPChanged(t *testing.T) { overBoth(t, testMCPChanged) }
+
+func testMCPChanged(t *testing.T, d *testDaemon) {
 	d.policy(t, "mcp.rego", mcpAllowed)
 	d.start(t)
 	c := d.startMCP(t, "says it", "")
@@ -273,9 +303,9 @@ func TestMCPChanged(t *testing.T) {
 }
 
 // TestMCPResources: rules decide what resources are read.
-func TestMCPResources(t *testing.T) {
-	t.Parallel()
-	d := newTestDaemon(t)
+func TestMCPResources(t *testing.T) { overBoth(t, testMCPResources) }
+
+func testMCPResources(t *testing.T, d *testDaemon) {
 	writeFile(t, filepath.Join(d.home, ".config", "permd", "policy.d", "rules.yaml"), "allow:\n  use: [\"test:resources/read\"]\ndeny:\n  read: [\"/private/**\"]\n")
 	d.start(t)
 	c := d.startMCP(t, "says it", "")
@@ -292,9 +322,10 @@ func TestMCPResources(t *testing.T) {
 }
 
 // TestMCPWithdrawn withdraws a call while the person is asked about it.
-func TestMCPWithdrawn(t *testing.T) {
-	t.Parallel()
-	d := startDaemon(t)
+func TestMCPWithdrawn(t *testing.T) { overBoth(t, testMCPWithdrawn) }
+
+func testMCPWithdrawn(t *testing.T, d *testDaemon) {
+	d.start(t)
 	c := d.startMCP(t, "says it", "once")
 	c.asked = make(chan struct{})
 	ctx, cancel := context.WithCancel(t.Context())
@@ -308,33 +339,4 @@ func TestMCPWithdrawn(t *testing.T) {
 	c.asked = nil
 	eventually.Holds(t, "the next call is decided", func() bool { return c.call(t, "echo", "b") == "said b" })
 	c.wantCalls(t, "echo b;")
-}
-
-// TestMCPEnds: the exit code is that of the server, and it ends with its client.
-func TestMCPEnds(t *testing.T) {
-	t.Parallel()
-	d := newTestDaemon(t)
-	for _, tt := range []struct {
-		name string
-		args []string
-		code int
-		says string
-	}{
-		{"the server's code", []string{"--", "sh", "-c", "cat >/dev/null; exit 7"}, 7, ""},
-		{"a server that ends at once", []string{"--", "true"}, 0, ""},
-		{"no server", []string{"--", "/nonexistent/server"}, 1, "is the server installed"},
-		{"no command", nil, 2, "the server's command is missing"},
-	} {
-		cmd := d.command(append([]string{"mcp", "--name", "x"}, tt.args...)...)
-		cmd.Stdin = strings.NewReader("")
-		out, err := cmd.CombinedOutput()
-		if cmd.ProcessState.ExitCode() != tt.code || !strings.Contains(string(out), tt.says) {
-			t.Errorf("%s: %v\n%s", tt.name, err, out)
-		}
-	}
-	for _, name := range []string{"", "a:b", "a b", "a*", `"a"`, "\u00e4", strings.Repeat("a", 65)} {
-		if out, err := d.command("mcp", "--name", name, "--", "true").CombinedOutput(); err == nil || !strings.Contains(string(out), "--name") {
-			t.Errorf("with the name %q: %v\n%s", name, err, out)
-		}
-	}
 }

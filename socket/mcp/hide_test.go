@@ -15,7 +15,7 @@ func TestHide(t *testing.T) {
 	w.wantClient(t, "permd denied this call")
 	w.send(t, call("4", "yes"))
 	w.wantServer(t, `"id":4`)
-	w.toolsChanged()
+	w.toolsChanged(t)
 	w.wantClient(t, notedToolsChanged)
 	if has(w, &w.server, `"no"`) {
 		t.Error("the call ran")

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+
+	"github.com/permd/permd/internal/eventually"
 )
 
 var elicited = regexp.MustCompile(`"id":("[^"]*"),"method":"elicitation/create"`)
@@ -38,11 +40,13 @@ func asking(t *testing.T, first func(w *world) string) *world {
 	return w
 }
 
-// toolsChanged sends the notification, and returns when the gateway has read it: it takes the
-// empty line after it only then.
-func (w *world) toolsChanged() {
+// toolsChanged sends the notification, and returns when the gateway has read it: the client is
+// told only then.
+func (w *world) toolsChanged(t testing.TB) {
+	t.Helper()
+	before := w.received(notedToolsChanged)
 	_, _ = io.WriteString(w.fromServe, `{"jsonrpc":"2.0","method":"`+notedToolsChanged+`"}`+"\n")
-	_, _ = io.WriteString(w.fromServe, "\n")
+	eventually.Holds(t, "the client is told of the change", func() bool { return w.received(notedToolsChanged) > before })
 }
 
 func (w *world) questions() (n int) {
@@ -64,7 +68,7 @@ func TestChangedMeanwhile(t *testing.T) {
 		w.mu.Lock()
 		w.tools = `[{"name":"ask","description":"another"}]`
 		w.mu.Unlock()
-		w.toolsChanged()
+		w.toolsChanged(t)
 		return ""
 	})
 	w.send(t, call("1", "ask"))
@@ -81,7 +85,7 @@ func TestGoneMeanwhile(t *testing.T) {
 		w.mu.Lock()
 		w.tools = `[]`
 		w.mu.Unlock()
-		w.toolsChanged()
+		w.toolsChanged(t)
 		return ""
 	})
 	w.send(t, call("1", "ask"))

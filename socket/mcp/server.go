@@ -65,6 +65,10 @@ func (g *gateway) passResult(m *message) error {
 	}
 	delete(g.fromClient, m.id)
 	g.mu.Unlock()
+	if why := unsupported(r.method, m.result); m.result != nil && why != "" {
+		g.cfg.Say(why)
+		return g.refuse(m.id, codeInternal, why)
+	}
 	if r.method == methodListTools && m.result != nil {
 		return g.passList(m)
 	}

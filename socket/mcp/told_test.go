@@ -53,14 +53,14 @@ func TestTold(t *testing.T) {
 		}, ""},
 		"control, after a change": {func(t *testing.T, w *world) {
 			w.listing(t, "1", "", `{"tools":[`+plainYes+`]}`)
-			w.toolsChanged()
+			w.toolsChanged(t)
 		}, ""},
 		"other words": {func(t *testing.T, w *world) {
 			w.listing(t, "1", "", `{"tools":[`+otherYes+`]}`)
 		}, asked},
 		"other words to the gateway after a change": {func(t *testing.T, w *world) {
 			w.listing(t, "1", "", `{"tools":[`+otherYes+`]}`)
-			w.toolsChanged()
+			w.toolsChanged(t)
 		}, asked},
 		"other words to the gateway, which looks for another tool": {func(t *testing.T, w *world) {
 			w.listing(t, "1", "", `{"tools":[`+otherYes+`]}`)
@@ -72,7 +72,7 @@ func TestTold(t *testing.T) {
 		}, asked},
 		"other words before a change": {func(t *testing.T, w *world) {
 			w.listing(t, "1", "", `{"tools":[`+otherYes+`]}`)
-			w.toolsChanged()
+			w.toolsChanged(t)
 			w.listing(t, "2", "", `{"tools":[`+plainYes+`]}`)
 		}, asked},
 		"ever other words": {func(t *testing.T, w *world) {
@@ -191,7 +191,7 @@ func TestBothDefinitions(t *testing.T) {
 	w.mu.Lock()
 	w.tools = `[` + otherYes + `]`
 	w.mu.Unlock()
-	w.toolsChanged()
+	w.toolsChanged(t)
 	w.send(t, call("3", "yes"))
 	w.wantClient(t, "permd asks a person")
 	w.listing(t, "4", "", `{"tools":[`+plainYes+`]}`)
