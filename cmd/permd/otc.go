@@ -28,8 +28,8 @@ reaches its server only if rules, a remembered answer or you allow it.
 
 The configuration names the servers, their toolkits, and where the credentials
 are that their tools require: files, or credentials of the service manager
-(LoadCredential=). permd adds them to calls that may run. Callers, the daemon and
-the log never see them.
+(LoadCredential=). permd adds them to calls that may run. Callers, the daemon
+and the log never see them.
 
 A call that waits for you is answered with the address where its caller can look
 for your answer; permd allow lists it. Once you have allowed it, the same call

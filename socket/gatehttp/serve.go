@@ -98,7 +98,7 @@ func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
 func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	check := s.checks.Check
 	if s.Open != nil && s.Open(r.RequestURI) {
-		check = s.checks.CheckOpen
+		check = s.checks.checkOpen
 	}
 	if f := check(r); f != nil {
 		// Any process on the machine can connect to a loopback address. Connections

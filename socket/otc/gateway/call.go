@@ -40,7 +40,7 @@ func (g *Gateway) call(ctx context.Context, c *call, wait time.Duration) *respon
 	if id == "" {
 		id = "permd-" + rand.Text()
 	}
-	r, other, full := g.records.enter(id, c.sum())
+	r, other, full := g.records.recordOf(id, c.sum())
 	switch {
 	case other:
 		return refusal(sayOther, "")
@@ -145,7 +145,7 @@ func (g *Gateway) note(t *tool) error {
 }
 
 // answered reports whether a question is answered in time.
-func (q *asked) answered(ctx context.Context, limit time.Duration) bool {
+func (q *pendingAnswer) answered(ctx context.Context, limit time.Duration) bool {
 	late := time.NewTimer(max(limit, 0))
 	defer late.Stop()
 	select {
@@ -168,8 +168,8 @@ func answered(a *otc.Answer) *response {
 }
 
 // params are those of otc/call. permd gets no credential, only which there are.
-func (c *call) params(g *Gateway, t *tool, id string, grants, secrets []given, user string, changed bool) strictjson.Value {
-	named := func(list []given, member string) (out []map[string]string) {
+func (c *call) params(g *Gateway, t *tool, id string, grants, secrets []credential, user string, changed bool) strictjson.Value {
+	named := func(list []credential, member string) (out []map[string]string) {
 		for _, one := range list {
 			text := ""
 			if one.value != "" {

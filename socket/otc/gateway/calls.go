@@ -34,9 +34,9 @@ type records struct {
 	bytes int
 }
 
-// enter returns the record of a call. other is set if its id stands for another call; full
+// recordOf returns the record of a call. other is set if its id stands for another call; full
 // if all that is kept is in use. Otherwise leave must follow.
-func (r *records) enter(id string, sum [32]byte) (found *record, other, full bool) {
+func (r *records) recordOf(id string, sum [32]byte) (found *record, other, full bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if found = r.by[id]; found != nil {

@@ -58,8 +58,8 @@ func (d *daemon) connection(ctx context.Context) (*client.Client, error) {
 	return c, nil
 }
 
-// asked is a question about a call that permd waits for.
-type asked struct {
+// pendingAnswer is a question about a call that permd waits for.
+type pendingAnswer struct {
 	id   string
 	done chan struct{} // closed when permd waits no longer
 
@@ -67,7 +67,7 @@ type asked struct {
 	status string // pending, approved, denied or expired
 }
 
-func (q *asked) state() string {
+func (q *pendingAnswer) state() string {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return q.status
@@ -90,13 +90,13 @@ func (g *Gateway) ask(ctx context.Context, params strictjson.Value) (*client.Cli
 
 // await has a question answered with permd allow, from now on. It does not depend on the
 // request that caused it: whoever repeats the call gets the answer.
-func (g *Gateway) await(conn *client.Client, d *decisions.Decision) *asked {
+func (g *Gateway) await(conn *client.Client, d *decisions.Decision) *pendingAnswer {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if q := g.questions[d.ID]; q != nil && q.state() == statusPending {
 		return q
 	}
-	q := &asked{id: d.ID, done: make(chan struct{}), status: statusPending}
+	q := &pendingAnswer{id: d.ID, done: make(chan struct{}), status: statusPending}
 	if len(g.order) >= maxQuestions {
 		delete(g.questions, g.order[0])
 		g.order = g.order[1:]

@@ -57,7 +57,7 @@ type Gateway struct {
 	tell  func(string) // nil after Serve
 
 	mu        sync.Mutex
-	questions map[string]*asked
+	questions map[string]*pendingAnswer
 	order     []string // of questions, the oldest first
 }
 
@@ -66,7 +66,7 @@ func New(c *Config, o Options) *Gateway {
 	return &Gateway{
 		config: c, pins: o.Pins, tell: o.Say, token: o.Token,
 		daemon:  &daemon{dial: o.Dial, turn: make(chan struct{}, 1), session: &client.Session{ID: "otc-" + rand.Text(), Cwd: o.Cwd}},
-		records: records{by: map[string]*record{}}, questions: map[string]*asked{},
+		records: records{by: map[string]*record{}}, questions: map[string]*pendingAnswer{},
 	}
 }
 

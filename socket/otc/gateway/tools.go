@@ -258,8 +258,8 @@ func (c *Config) upstreamOf(toolkit string) *upstream {
 
 // meet returns the credentials of a call: those that its tool requires and the configuration
 // has, and those that the caller brings. A caller brings none of the configuration's.
-func (t *tool) meet(c *call, have *credentials) (grants, secrets []given, why string) {
-	merge := func(required []string, own map[string]string, brought []given) (list []given) {
+func (t *tool) meet(c *call, have *credentials) (grants, secrets []credential, why string) {
+	merge := func(required []string, own map[string]string, brought []credential) (list []credential) {
 		for _, b := range brought {
 			if _, ok := own[b.id]; ok {
 				why = "A credential that the gateway has must not be in the call"
@@ -268,7 +268,7 @@ func (t *tool) meet(c *call, have *credentials) (grants, secrets []given, why st
 		}
 		for _, id := range required {
 			if value, ok := own[id]; ok {
-				list = append(list, given{id, value})
+				list = append(list, credential{id, value})
 			}
 		}
 		return list

@@ -27,12 +27,12 @@ type call struct {
 	id, trace                      string
 	input                          strictjson.Value // nil for none
 	from                           string           // input or inputs
-	grants, secrets                []given
+	grants, secrets                []credential
 	user                           string
 }
 
-// given is a credential that the caller brings.
-type given struct{ id, value string }
+// credential is one that the caller brings.
+type credential struct{ id, value string }
 
 func parseTool(id string) (toolkit, name, version string, ok bool) { return otc.ParseTool(id) }
 
@@ -134,7 +134,7 @@ func (c *call) readContext(v strictjson.Value) (why string) {
 	return ""
 }
 
-func readGiven(v strictjson.Value, member string) (list []given, ok bool) {
+func readGiven(v strictjson.Value, member string) (list []credential, ok bool) {
 	items, err := strictjson.ParseArray(v)
 	if err != nil || len(items) > maxEach {
 		return nil, false
@@ -144,13 +144,13 @@ func readGiven(v strictjson.Value, member string) (list []given, ok bool) {
 		if err != nil || len(o) != 2 {
 			return nil, false
 		}
-		var g given
+		var g credential
 		id, _ := o.Get("id")
 		value, _ := o.Get(member)
 		var has bool
 		g.id, ok = strictjson.ParseString(id)
 		g.value, has = strictjson.ParseString(value)
-		if !ok || !has || g.id == "" || len(g.id) > maxName || slices.ContainsFunc(list, func(o given) bool { return o.id == g.id }) {
+		if !ok || !has || g.id == "" || len(g.id) > maxName || slices.ContainsFunc(list, func(o credential) bool { return o.id == g.id }) {
 			return nil, false
 		}
 		list = append(list, g)
@@ -234,8 +234,8 @@ func (r *response) wrapped(c *call) []byte {
 }
 
 // forwarded returns the body for the upstream: what was decided, with the credentials.
-func (c *call) forwarded(t *tool, id string, grants, secrets []given, user string) []byte {
-	entries := func(list []given, member string) (out []map[string]string) {
+func (c *call) forwarded(t *tool, id string, grants, secrets []credential, user string) []byte {
+	entries := func(list []credential, member string) (out []map[string]string) {
 		for _, g := range list {
 			out = append(out, map[string]string{"id": g.id, member: g.value})
 		}
