@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -106,12 +107,17 @@ func (g *Gateway) decide(ctx context.Context, r *record, c *call, u *upstream, w
 			return send()
 		}
 		r.cleared = time.Time{}
+		// An answer to a question about a tool is none about what the tool has become.
+		asked := r.id
+		if r.first = cmp.Or(r.first, t.digest); r.first != t.digest {
+			asked += "@" + t.digest
+		}
 		known, err := g.pins.Known(t.key)
 		if err != nil {
 			g.say(err.Error())
 		}
 		changed := err != nil || len(known) > 0 && !slices.Contains(known, t.digest)
-		conn, a, err := g.ask(ctx, c.params(g, t, r.id, grants, secrets, user, changed))
+		conn, a, err := g.ask(ctx, c.params(g, t, asked, grants, secrets, user, changed))
 		if err != nil {
 			g.say("permd did not decide a call: " + err.Error())
 			return refusal(sayUndecided, "")

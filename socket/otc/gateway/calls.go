@@ -20,6 +20,7 @@ type record struct {
 	id      string
 	sent    bool      // the upstream may have it: it is never sent again
 	cleared time.Time // permd has let it run until then, and it was not sent
+	first   string    // the digest of the tool that permd was asked about first
 	tool    *tool     // with which it was cleared
 
 	answer *response // of a call that was sent; guarded by records.mu

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"encoding/hex"
 	"slices"
 	"strings"
 
@@ -172,7 +173,7 @@ func (c *call) sum() [32]byte {
 
 func digestText(v strictjson.Value) string {
 	d := otc.Digest(v)
-	return string(marshal(d[:]))
+	return "sha256-" + hex.EncodeToString(d[:])
 }
 
 // marshal writes a value that holds only what JSON has.
