@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/internal/strictjson"
 	"github.com/permd/permd/socket/gatehttp"
 	"github.com/permd/permd/socket/otc"
@@ -97,13 +98,16 @@ func (g *Gateway) decide(ctx context.Context, r *record, c *call, u *upstream, w
 			user = u.userID
 		}
 		send := func() *response {
+			// A tool of which it is not known what it was could change without a question.
 			if err := g.note(t); err != nil {
 				g.say("what a tool is could not be noted: " + err.Error())
-				return refusal(sayUndecided, "") // it stays cleared
+				if !r.person {
+					return refusal(sayUndecided, "") // it stays cleared
+				}
 			}
 			return g.send(ctx, r, t, have, c.forwarded(t, r.id, grants, secrets, user))
 		}
-		if time.Now().Before(r.cleared) && r.tool.id == t.id && r.tool.digest == t.digest {
+		if time.Now().Before(r.cleared) && r.tool == t.id+" "+t.digest {
 			return send()
 		}
 		r.cleared = time.Time{}
@@ -124,7 +128,8 @@ func (g *Gateway) decide(ctx context.Context, r *record, c *call, u *upstream, w
 		}
 		switch a.Outcome {
 		case otc.Run:
-			r.cleared, r.tool = time.Now().Add(clearedFor), t
+			r.person = a.Decision == nil || a.Decision.Verdict != decisions.Allow
+			r.cleared, r.tool = time.Now().Add(clearedFor), t.id+" "+t.digest
 			return send()
 		case otc.Ask:
 			q := g.await(conn, a.Decision)

@@ -20,8 +20,9 @@ type record struct {
 	id      string
 	sent    bool      // the upstream may have it: it is never sent again
 	cleared time.Time // permd has let it run until then, and it was not sent
+	person  bool      // a person has let it run, not only rules
 	first   string    // the digest of the tool that permd was asked about first
-	tool    *tool     // with which it was cleared
+	tool    string    // with which it was cleared: id and digest
 
 	answer *response // of a call that was sent; guarded by records.mu
 	users  int       // requests about it; guarded by records.mu
