@@ -56,6 +56,7 @@ var parsers = map[string]string{
 	"socket/mcp":                   "socket/mcp.FuzzHidden",
 	"socket/native":                "socket/native.FuzzMethods",
 	"socket/otc":                   "socket/otc.FuzzCall",
+	"socket/otc/gateway":           "socket/otc/gateway.FuzzCall socket/otc/gateway.FuzzAnswer",
 	"socket/proxy":                 "socket/proxy.FuzzLines socket/proxy.FuzzEnvelopes",
 	"socket/rap":                   "socket/rap.FuzzInvocation",
 

@@ -19,6 +19,7 @@ type paramsWire struct {
 	Endpoint  string           `json:"endpoint"`
 	Tool      strictjson.Value `json:"tool"`
 	Approval  *approval        `json:"approval"`
+	Changed   bool             `json:"changed"`
 	Schema    string           `json:"$schema"`
 	Request   strictjson.Value `json:"request"`
 }
@@ -229,6 +230,9 @@ func (a *callRequest) request(ses *decisions.Session) *decisions.Request {
 			}
 			call.Credentials.Authorizations = append(call.Credentials.Authorizations, effects.Authorization{ID: s.ID, Scopes: a.definition.scopes(s.ID)})
 		}
+	}
+	if a.own.Changed {
+		mark(&call, effects.DefectChanged, "tool", "the server describes this tool otherwise than when it last ran, or what it was then is not known")
 	}
 	if ses != nil {
 		call.Agent, call.Client, call.Cwd, call.Roots = ses.Agent, ses.Client, ses.Cwd, ses.Roots

@@ -17,6 +17,10 @@ type sum [sha256.Size]byte
 // distinguish them.
 func sumOf(v strictjson.Value) sum { return sha256.Sum256(appendValue(nil, v)) }
 
+// Digest returns a digest that is equal for equal JSON values, whatever their notation; see
+// otc/call for what makes two calls one.
+func Digest(v strictjson.Value) [sha256.Size]byte { return sumOf(v) }
+
 // appendValue writes a value in a canonical form, the same for all callers with
 // the same value.
 func appendValue(b []byte, v strictjson.Value) []byte {

@@ -32,6 +32,13 @@ func parseToolID(s string) (id toolID, ok bool) {
 	return id, true
 }
 
+// ParseTool reads Toolkit.Tool[@x|x.y.z] as otc/call does. The version is x.y.z, "" for the
+// latest one.
+func ParseTool(s string) (toolkit, name, version string, ok bool) {
+	id, ok := parseToolID(s)
+	return id.toolkit, id.name, id.version, ok
+}
+
 // parseVersion reads x or x.y.z.
 func parseVersion(s string) (string, bool) {
 	parts := strings.Split(s, ".")

@@ -1,0 +1,125 @@
+package gateway
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/internal/strictjson"
+	"github.com/permd/permd/socket/client"
+	"github.com/permd/permd/socket/otc"
+)
+
+// connectTimeout bounds the wait for a connection to permd.
+const connectTimeout = 20 * time.Second
+
+// Bounds of questions. permd ends them with the connection.
+const (
+	askedFor     = 30 * time.Minute // a person has so long to answer
+	maxQuestions = 1024             // whose state is known
+)
+
+// daemon is the connection to permd. It is made when it is needed, again if it has ended.
+type daemon struct {
+	dial    func(context.Context) (*client.Client, error)
+	session *client.Session
+
+	turn chan struct{} // holds one while conn is used; whoever waits for that can give up
+	conn *client.Client
+}
+
+func (d *daemon) connection(ctx context.Context) (*client.Client, error) {
+	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
+	defer cancel()
+	select {
+	case d.turn <- struct{}{}:
+		defer func() { <-d.turn }()
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+	if d.conn != nil {
+		select {
+		case <-d.conn.Done():
+			d.conn = nil
+		default:
+			return d.conn, nil
+		}
+	}
+	c, err := d.dial(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := client.DeclareSession(ctx, c, d.session); err != nil {
+		c.Close()
+		return nil, err
+	}
+	d.conn = c
+	return c, nil
+}
+
+// pendingAnswer is a question about a call that permd waits for.
+type pendingAnswer struct {
+	id   string
+	done chan struct{} // closed when permd waits no longer
+
+	mu     sync.Mutex
+	status string // pending, approved, denied or expired
+}
+
+func (q *pendingAnswer) state() string {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.status
+}
+
+// ask asks permd about a call. The end of the caller does not end it: an answer that lets
+// the call run once would be lost.
+func (g *Gateway) ask(ctx context.Context, params strictjson.Value) (*client.Client, *otc.Answer, error) {
+	ctx = context.WithoutCancel(ctx)
+	conn, err := g.daemon.connection(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	a := new(otc.Answer)
+	if err := conn.Call(ctx, otc.MethodCall, params, a); err != nil {
+		return nil, nil, err
+	}
+	return conn, a, nil
+}
+
+// await has a question answered with permd allow, from now on. It does not depend on the
+// request that caused it: whoever repeats the call gets the answer.
+func (g *Gateway) await(conn *client.Client, d *decisions.Decision) *pendingAnswer {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if q := g.questions[d.ID]; q != nil && q.state() == statusPending {
+		return q
+	}
+	q := &pendingAnswer{id: d.ID, done: make(chan struct{}), status: statusPending}
+	if len(g.order) >= maxQuestions {
+		delete(g.questions, g.order[0])
+		g.order = g.order[1:]
+	}
+	g.questions[d.ID] = q
+	g.order = append(g.order, d.ID)
+	g.background.Go(func() {
+		defer close(q.done)
+		r, err := client.Wait(g.ctx, conn, d.ID, askedFor)
+		status := statusExpired
+		if err == nil {
+			status = map[decisions.Verdict]string{decisions.Allow: statusApproved, decisions.Deny: statusDenied, decisions.Ask: statusExpired}[r.Verdict()]
+		}
+		q.mu.Lock()
+		q.status = status
+		q.mu.Unlock()
+	})
+	return q
+}
+
+const (
+	statusPending  = "pending"
+	statusApproved = "approved"
+	statusDenied   = "denied"
+	statusExpired  = "expired"
+)

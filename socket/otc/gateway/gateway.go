@@ -1,0 +1,208 @@
+// Package gateway is a tool server of Open Tool Calling (draft 1.0) in front of others:
+// it serves their tools, asks permd about each call, and forwards what may run, with
+// credentials that its callers never see.
+//
+// It decides nothing, and remembers nothing but which calls it has sent: no call with an
+// id is sent twice. Whatever fails before a call is sent is a call that has not run;
+// whatever fails after it is one of which nobody knows, which is said and kept.
+package gateway
+
+import (
+	"context"
+	"crypto/rand"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/permd/permd/internal/strictjson"
+	"github.com/permd/permd/socket/client"
+	"github.com/permd/permd/socket/gatehttp"
+	"github.com/permd/permd/socket/mcp"
+)
+
+// The paths of the protocol, and the one where callers look for a person's answer.
+const (
+	pathHealth   = "/health"
+	pathTools    = "/tools"
+	pathCall     = "/tools/call"
+	pathApproval = "/approvals/"
+)
+
+// Options are what a gateway needs besides its configuration.
+type Options struct {
+	Dial func(context.Context) (*client.Client, error) // connects to permd
+	Cwd  string                                        // of the session whose rules and choices count
+	Pins *mcp.Pins                                     // what the tools were when they last ran
+	// Token is required from callers on a loopback address; "" on a Unix socket.
+	Token string
+	Say   func(string) // says what went wrong, for a person
+}
+
+// Gateway serves one configuration.
+type Gateway struct {
+	config    *Config
+	daemon    *daemon
+	pins      *mcp.Pins
+	token     string
+	approvals string // the address before a decision's id
+
+	ctx        context.Context // ends with Serve
+	background sync.WaitGroup
+	records    records
+
+	sayMu sync.Mutex
+	tell  func(string) // nil after Serve
+
+	mu        sync.Mutex
+	questions map[string]*pendingAnswer
+	order     []string // of questions, the oldest first
+}
+
+// New returns a gateway.
+func New(c *Config, o Options) *Gateway {
+	return &Gateway{
+		config: c, pins: o.Pins, tell: o.Say, token: o.Token,
+		daemon:  &daemon{dial: o.Dial, turn: make(chan struct{}, 1), session: &client.Session{ID: "otc-" + rand.Text(), Cwd: o.Cwd}},
+		records: records{by: map[string]*record{}}, questions: map[string]*pendingAnswer{},
+	}
+}
+
+// Serve serves until ctx ends or ln fails, and closes ln.
+func (g *Gateway) Serve(ctx context.Context, ln net.Listener) error {
+	ctx, cancel := context.WithCancel(ctx)
+	g.ctx = ctx
+	host := "permd"
+	if _, ok := ln.Addr().(*net.TCPAddr); ok {
+		host = ln.Addr().String()
+	}
+	g.approvals = "http://" + host + pathApproval
+	s := &gatehttp.Server{Token: g.token, Open: isOpen, Refuse: refuse, Handler: http.HandlerFunc(g.handle)}
+	err := s.Serve(ctx, ln)
+	cancel()
+	if g.daemon.conn != nil {
+		g.daemon.conn.Close()
+	}
+	g.background.Wait()
+	g.sayMu.Lock()
+	defer g.sayMu.Unlock()
+	g.tell = nil
+	return err
+}
+
+// say says what went wrong, for a person. Requests that outlive Serve say nothing.
+func (g *Gateway) say(text string) {
+	g.sayMu.Lock()
+	defer g.sayMu.Unlock()
+	if g.tell != nil {
+		g.tell(text)
+	}
+}
+
+// isOpen reports whether a path needs no token: the health by the protocol, and whether a
+// person has answered, which only who has the id of a decision can ask for.
+func isOpen(path string) bool { return path == pathHealth || strings.HasPrefix(path, pathApproval) }
+
+// refuse answers a request that is not served. Whatever is wrong with a call before it is
+// made is 400 in this protocol.
+func refuse(w http.ResponseWriter, r *http.Request, f *gatehttp.Refusal) {
+	status := f.Status
+	if r.RequestURI == pathCall && r.Method == http.MethodPost {
+		status = http.StatusBadRequest
+	}
+	reply(w, &response{status, marshal(errorBody{Message: f.Message, Developer: f.Code})}, nil)
+}
+
+func reply(w http.ResponseWriter, a *response, c *call) {
+	w.Header().Set("OXP-Version", oxpVersion)
+	gatehttp.Reply(w, a.status, a.wrapped(c))
+}
+
+func (g *Gateway) handle(w http.ResponseWriter, r *http.Request) {
+	path, method := r.RequestURI, r.Method
+	id, approval := strings.CutPrefix(path, pathApproval)
+	want := http.MethodGet
+	switch {
+	case path == pathCall:
+		want = http.MethodPost
+	case path != pathHealth && path != pathTools && !approval:
+		refuse(w, r, &gatehttp.Refusal{Status: http.StatusNotFound, Code: "not_found", Message: "There is no such path"})
+		return
+	}
+	if method != want {
+		w.Header().Set("Allow", want)
+		refuse(w, r, &gatehttp.Refusal{Status: http.StatusMethodNotAllowed, Code: "method", Message: "The method must be " + want})
+		return
+	}
+	if v := r.Header["Oxp-Version"]; len(v) > 1 || len(v) == 1 && v[0] != oxpVersion && v[0] != "1" {
+		reply(w, refusal("This version of the protocol is not supported: OXP-Version must be "+oxpVersion, ""), nil)
+		return
+	}
+	switch path {
+	case pathHealth:
+		a := &response{http.StatusOK, strictjson.Value(`{"status":"ok"}`)}
+		if _, err := g.daemon.connection(r.Context()); err != nil {
+			a = &response{http.StatusServiceUnavailable, marshal(errorBody{Message: "permd cannot be asked"})}
+		}
+		reply(w, a, &call{})
+	case pathTools:
+		reply(w, &response{http.StatusOK, g.tools(r.Context())}, &call{})
+	case pathCall:
+		g.serveCall(w, r)
+	default:
+		g.serveApproval(w, id)
+	}
+}
+
+func (g *Gateway) serveCall(w http.ResponseWriter, r *http.Request) {
+	wait, ok := g.waitOf(r)
+	if !ok {
+		reply(w, refusal("Prefer must be wait=SECONDS", ""), nil)
+		return
+	}
+	body, f := gatehttp.ReadBody(w, r, maxCallRequest)
+	if f != nil {
+		refuse(w, r, f)
+		return
+	}
+	c, why := readCall(body)
+	if why != "" {
+		reply(w, refusal(why, ""), nil)
+		return
+	}
+	reply(w, g.call(r.Context(), c, wait), c)
+}
+
+// waitOf returns how long the caller waits for a person: as its header Prefer says (RFC
+// 7240), at most what the configuration allows.
+func (g *Gateway) waitOf(r *http.Request) (time.Duration, bool) {
+	prefer := r.Header["Prefer"]
+	if len(prefer) == 0 {
+		return 0, true
+	}
+	text, ok := strings.CutPrefix(strings.ToLower(prefer[0]), "wait=")
+	n, err := strconv.ParseUint(text, 10, 16)
+	if len(prefer) > 1 || !ok || err != nil {
+		return 0, false
+	}
+	return min(time.Duration(n)*time.Second, g.config.wait), true
+}
+
+// serveApproval says whether a person has answered, and how they can. The answer itself is
+// given to permd, which knows who gives it.
+func (g *Gateway) serveApproval(w http.ResponseWriter, id string) {
+	g.mu.Lock()
+	q := g.questions[id]
+	g.mu.Unlock()
+	if q == nil {
+		reply(w, &response{http.StatusNotFound, marshal(errorBody{Message: "There is no such question"})}, nil)
+		return
+	}
+	said := map[string]string{"status": q.state()}
+	if said["status"] == statusPending {
+		said["message"] = "Answer with: permd allow " + q.id
+	}
+	reply(w, &response{http.StatusOK, marshal(said)}, &call{})
+}
