@@ -65,6 +65,10 @@ type Deps struct {
 	// answer. Nil means that this is not recorded.
 	RecordRun func(ctx context.Context, decisionID string)
 
+	// RecordEnd records how the call of a decision ended, as was reported. An error means
+	// that the journal does not say so. Nil means that this is not recorded.
+	RecordEnd func(ctx context.Context, decisionID, as string) error
+
 	// Version is what this permd calls its version, for clients to show.
 	Version string
 
