@@ -22,6 +22,7 @@ import (
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/internal/eventually"
 	"github.com/permd/permd/socket"
+	"github.com/permd/permd/socket/gatehttp"
 	"github.com/permd/permd/socket/native"
 	"github.com/permd/permd/socket/sockettest"
 )
@@ -122,7 +123,7 @@ func serveUnix(t *testing.T, o Options) *served {
 // serveLoopback serves on a loopback address.
 func serveLoopback(t *testing.T, o Options) *served {
 	t.Helper()
-	ln, err := ListenLoopback("127.0.0.1:0")
+	ln, err := gatehttp.ListenLoopback("127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}

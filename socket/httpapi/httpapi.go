@@ -21,6 +21,7 @@ import (
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/internal/fairshare"
 	"github.com/permd/permd/socket"
+	"github.com/permd/permd/socket/gatehttp"
 )
 
 // The paths that are served.
@@ -77,7 +78,7 @@ type server struct {
 	Deps
 	Options
 	limits *socket.Limits
-	port   string // "" for a Unix socket
+	checks *gatehttp.Guard
 	log    *slog.Logger
 
 	prepared prepareCache
@@ -155,13 +156,9 @@ func newServer(ln net.Listener, deps Deps, o Options) (*server, error) {
 	if s.Socket.Share == nil {
 		s.Socket.Share, s.Socket.WithoutSlots = fairshare.New(fairshare.Options{Bytes: socket.MaxBytes(s.Socket.MaxMessage)}), true
 	}
-	if at, ok := ln.Addr().(*net.TCPAddr); ok {
-		if !at.IP.IsLoopback() || o.Token == "" {
-			return nil, errors.New("serving HTTP: an address that is no loopback address, or has no token")
-		}
-		_, s.port, _ = net.SplitHostPort(at.String())
-	}
-	return s, nil
+	var err error
+	s.checks, err = gatehttp.NewGuard(ln, o.Token)
+	return s, err
 }
 
 // shutdown waits for requests in flight and closes all connections.

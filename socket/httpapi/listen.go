@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"net/netip"
 	"sync"
 	"time"
 
@@ -14,22 +13,6 @@ import (
 	"github.com/permd/permd/internal/fairshare"
 	"github.com/permd/permd/socket"
 )
-
-// ListenLoopback listens on a loopback address, 127.0.0.1:PORT or [::1]:PORT.
-func ListenLoopback(address string) (net.Listener, error) {
-	at, err := netip.ParseAddrPort(address)
-	if err != nil {
-		return nil, fmt.Errorf("reading the address for HTTP: %w", err)
-	}
-	if !at.Addr().IsLoopback() {
-		return nil, fmt.Errorf("listening on %s for HTTP: it is no loopback address", address)
-	}
-	ln, err := net.ListenTCP("tcp", net.TCPAddrFromAddrPort(at))
-	if err != nil {
-		return nil, fmt.Errorf("listening for HTTP: %w", err)
-	}
-	return ln, nil
-}
 
 // Keys of what the context of a request holds.
 type (

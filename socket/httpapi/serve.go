@@ -16,6 +16,7 @@ import (
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/internal/fairshare"
 	"github.com/permd/permd/internal/strictjson"
+	"github.com/permd/permd/socket/gatehttp"
 )
 
 // endpoint serves one path.
@@ -53,11 +54,11 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			s.Served(path, seen.status)
 		}
 	}()
-	if f := s.checkRequest(r); f != nil {
+	if f := s.checks.Check(r); f != nil {
 		// Any process on the machine can connect to a loopback address. Connections
 		// without the token are closed, so that they take no place of those with it.
 		seen.Header().Set("Connection", "close")
-		s.replyError(seen, f)
+		s.replyError(seen, (*apiError)(f))
 		return
 	}
 	// The path is compared verbatim: paths that would have to be cleaned do not exist,
@@ -88,7 +89,7 @@ func (s *server) serve(w http.ResponseWriter, r *http.Request, e endpoint) {
 	}
 	var body []byte
 	if e.method == http.MethodPost {
-		f := checkPost(r)
+		f := (*apiError)(gatehttp.CheckPost(r))
 		if f == nil {
 			var release func()
 			if body, release, f = s.readBody(w, r); release != nil {

@@ -17,6 +17,7 @@ import (
 	"github.com/permd/permd/internal/eventually"
 	"github.com/permd/permd/internal/fairshare"
 	"github.com/permd/permd/socket"
+	"github.com/permd/permd/socket/gatehttp"
 )
 
 func TestRefusesToServe(t *testing.T) {
@@ -36,7 +37,7 @@ func TestRefusesToServe(t *testing.T) {
 		}
 	}
 	for _, address := range []string{"0.0.0.0:0", "[::]:0", "192.0.2.1:80", "localhost:0", "127.0.0.1", ""} {
-		if ln, err := ListenLoopback(address); err == nil {
+		if ln, err := gatehttp.ListenLoopback(address); err == nil {
 			ln.Close()
 			t.Errorf("listened on %s", address)
 		}

@@ -15,6 +15,7 @@ import (
 	"github.com/permd/permd/internal/xdg"
 	"github.com/permd/permd/policy/settings"
 	"github.com/permd/permd/socket"
+	"github.com/permd/permd/socket/gatehttp"
 	"github.com/permd/permd/socket/httpapi"
 )
 
@@ -41,10 +42,10 @@ func listenHTTP(ctx context.Context, at string, dirs xdg.Dirs, log *slog.Logger)
 		h.listener = l
 	default:
 		// The token is read first: without it no client could be identified.
-		if h.token, err = httpapi.Token(dirs.HTTPToken()); err != nil {
+		if h.token, err = gatehttp.Token(dirs.HTTPToken()); err != nil {
 			return nil, fmt.Errorf("opening HTTP: %w", err)
 		}
-		if h.listener, err = httpapi.ListenLoopback(at); err != nil {
+		if h.listener, err = gatehttp.ListenLoopback(at); err != nil {
 			return nil, &cli.Failure{Code: cli.ExitError, Err: err, Hint: httpHint(err)}
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/permd/permd/cmd/permd/internal/cli"
 	"github.com/permd/permd/cmd/permd/internal/daemon"
 	"github.com/permd/permd/internal/strictjson"
+	"github.com/permd/permd/socket/gatehttp"
 	"github.com/permd/permd/socket/httpapi"
 )
 
@@ -36,7 +37,7 @@ func (x *examination) health(ctx context.Context, at string) (status int, degrad
 	url, token := at, ""
 	transport := &http.Transport{DisableKeepAlives: true, Proxy: nil}
 	if daemon.IsURL(at) {
-		if token, err = httpapi.ReadToken(x.dirs.HTTPToken()); err != nil {
+		if token, err = gatehttp.ReadToken(x.dirs.HTTPToken()); err != nil {
 			return 0, nil, err
 		}
 	} else {

@@ -1,4 +1,4 @@
-package httpapi
+package gatehttp
 
 import (
 	"crypto/rand"

@@ -1,0 +1,151 @@
+package gatehttp
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptrace"
+	"net/netip"
+	"net/url"
+	"strings"
+	"sync/atomic"
+	"time"
+)
+
+// Upstream is a server that a gateway forwards to. It gets what is sent to it and nobody
+// else does: redirects are not followed, proxies of the environment are not used, cookies
+// are not kept, and plain HTTP is for this machine alone.
+type Upstream struct {
+	base   string
+	client *http.Client
+	o      UpstreamOptions
+}
+
+// UpstreamOptions are the bounds of an exchange.
+type UpstreamOptions struct {
+	Timeout   time.Duration // from the connection to the last byte of the answer
+	MaxAnswer int           // bytes of the answer's body
+}
+
+// Answer is an upstream's answer with a status that is no redirect.
+type Answer struct {
+	Status int
+	Header http.Header
+	Body   []byte
+}
+
+// UpstreamError is why there is no answer. Its text holds neither what was sent nor what
+// was answered.
+type UpstreamError struct {
+	// Sent says that the upstream may have got the request.
+	Sent bool
+	Text string
+}
+
+func (e *UpstreamError) Error() string { return e.Text }
+
+// NewUpstream returns the upstream with a base address, to which paths are added.
+func NewUpstream(base string, o UpstreamOptions) (*Upstream, error) {
+	u, err := url.Parse(base)
+	switch {
+	case err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http":
+		return nil, errors.New("the address of an upstream must be an http or https URL")
+	case u.User != nil || u.RawQuery != "" || u.ForceQuery || u.Fragment != "":
+		return nil, errors.New("the address of an upstream must have no user, query or fragment")
+	case u.Scheme == "http" && !isLoopback(u.Hostname()):
+		return nil, errors.New("the address of an upstream on another machine must be https")
+	}
+	protocols := new(http.Protocols)
+	protocols.SetHTTP1(true)
+	return &Upstream{base: strings.TrimRight(u.String(), "/"), o: o, client: &http.Client{
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		Transport: &http.Transport{
+			Protocols: protocols,
+			Proxy:     nil,
+			// A request on a connection that was used before could be sent again.
+			DisableKeepAlives:      true,
+			DisableCompression:     true,
+			MaxResponseHeaderBytes: 64 << 10,
+			TLSClientConfig:        &tls.Config{MinVersion: tls.VersionTLS12},
+			DialContext:            (&net.Dialer{Timeout: 10 * time.Second}).DialContext,
+			TLSHandshakeTimeout:    10 * time.Second,
+		},
+	}}, nil
+}
+
+// Address returns the base address.
+func (u *Upstream) Address() string { return u.base }
+
+func isLoopback(host string) bool {
+	at, err := netip.ParseAddr(host)
+	return host == "localhost" || err == nil && at.IsLoopback()
+}
+
+// Do sends one request, never twice, and reads the whole answer. body is nil for none.
+// The error is an *UpstreamError.
+func (u *Upstream) Do(ctx context.Context, method, path string, header http.Header, body []byte) (*Answer, error) {
+	ctx, cancel := context.WithTimeout(ctx, u.o.Timeout)
+	defer cancel()
+	var sent atomic.Bool
+	fail := func(text string) error { return &UpstreamError{Sent: sent.Load(), Text: text} }
+	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { sent.Store(true) }})
+	var content io.Reader
+	if body != nil {
+		content = bytes.NewReader(body)
+	}
+	req, err := http.NewRequestWithContext(ctx, method, u.base+path, content)
+	if err != nil {
+		return nil, fail("the request cannot be written")
+	}
+	req.GetBody = nil
+	for name, values := range header {
+		req.Header[name] = values
+	}
+	req.Header["User-Agent"] = []string{"permd"}
+	if body != nil {
+		req.Header["Content-Type"] = []string{"application/json"}
+	}
+	resp, err := u.client.Do(req)
+	if err != nil {
+		return nil, fail(connectionError(ctx, err, sent.Load()))
+	}
+	defer resp.Body.Close()
+	switch {
+	case resp.StatusCode/100 == 3:
+		return nil, fail(fmt.Sprintf("it redirects (status %d)", resp.StatusCode))
+	case resp.StatusCode < 200:
+		return nil, fail(fmt.Sprintf("it switches protocols (status %d)", resp.StatusCode))
+	case len(resp.Header["Content-Encoding"]) > 0:
+		return nil, fail("its answer is encoded, which was not asked for")
+	}
+	got, err := io.ReadAll(io.LimitReader(resp.Body, int64(u.o.MaxAnswer)+1))
+	switch {
+	case err != nil:
+		return nil, fail(connectionError(ctx, err, true))
+	case len(got) > u.o.MaxAnswer:
+		return nil, fail(fmt.Sprintf("its answer is longer than %d bytes", u.o.MaxAnswer))
+	}
+	return &Answer{resp.StatusCode, resp.Header, got}, nil
+}
+
+// connectionError says why an exchange failed, without the address and without text of the
+// upstream.
+func connectionError(ctx context.Context, err error, sent bool) string {
+	_, unknown := errors.AsType[*tls.CertificateVerificationError](err)
+	switch {
+	case errors.Is(ctx.Err(), context.DeadlineExceeded):
+		return "it did not answer in time"
+	case ctx.Err() != nil:
+		return "the client is gone"
+	case unknown:
+		return "its certificate cannot be verified"
+	case sent:
+		return "the connection broke before its whole answer came"
+	}
+	return "it cannot be reached"
+}
