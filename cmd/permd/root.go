@@ -168,6 +168,7 @@ each entry, one a line. An error is an object on standard error, with the member
 		{"calls", a.acpCommand()},
 		{"calls", a.aapCommand()},
 		{"calls", a.mcpCommand()},
+		{"calls", a.rapCommand()},
 		{"calls", a.explainCommand()},
 		{"calls", a.logCommand()},
 		{"calls", a.rememberCommand()},
