@@ -76,9 +76,17 @@ type rapGateway struct {
 	token    string
 	callback *httptest.Server
 	inbox    chan map[string]any
-	refuses  func(w http.ResponseWriter, attempt int) bool // of the callback; may be nil
-	attempts int
 	output   *lockedBuffer
+
+	mu      sync.Mutex
+	refuses func(w http.ResponseWriter) bool // answers a callback; may be nil
+}
+
+// refusing sets what answers callbacks instead of the runtime, where it returns true.
+func (g *rapGateway) refusing(f func(w http.ResponseWriter) bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.refuses = f
 }
 
 const gatewayRules = `package permd.user
@@ -98,8 +106,10 @@ func newRAPGateway(t *testing.T) *rapGateway {
 	d.start(t)
 	g := &rapGateway{testDaemon: d, t: t, tool: newGateTool(t), inbox: make(chan map[string]any, 64)}
 	g.callback = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		g.attempts++
-		if g.refuses != nil && g.refuses(w, g.attempts) {
+		g.mu.Lock()
+		refused := g.refuses != nil && g.refuses(w)
+		g.mu.Unlock()
+		if refused {
 			return
 		}
 		var m map[string]any

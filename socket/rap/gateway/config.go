@@ -164,26 +164,25 @@ func (c *Config) addCallback(address string) error {
 	if err != nil || u.Path != "" && u.Path != "/" {
 		return errors.New("a callback must be scheme, host and port of an address")
 	}
-	host := u.Hostname()
-	own, err := netip.ParseAddr(host)
-	literal := err == nil
-	reachable := func(at netip.Addr) bool {
-		switch {
-		case literal:
-			return at == own.Unmap()
-		case host == "localhost":
-			return at.IsLoopback()
-		}
-		return !paths.Special(at.String())
-	}
 	up, err := gatehttp.NewUpstream(strings.TrimSuffix(address, "/"), gatehttp.UpstreamOptions{
-		Timeout: callbackTimeout, MaxAnswer: maxCallbackAnswer, Reachable: reachable,
+		Timeout: callbackTimeout, MaxAnswer: maxCallbackAnswer, Reachable: func(at netip.Addr) bool { return reachable(u.Hostname(), at) },
 	})
 	if err != nil {
 		return fmt.Errorf("a callback: %w", err)
 	}
 	c.callbacks[originOf(u)] = up
 	return nil
+}
+
+// reachable reports whether a connection to a callback's host may be made to an address.
+func reachable(host string, at netip.Addr) bool {
+	if own, err := netip.ParseAddr(host); err == nil {
+		return at == own.Unmap()
+	}
+	if host == "localhost" {
+		return at.IsLoopback()
+	}
+	return !paths.Special(at.String())
 }
 
 // originOf returns scheme, host and port of an address, with the scheme's port if it
