@@ -43,13 +43,13 @@ func (g *Gateway) invoke(body []byte) (any, *gatehttp.Refusal) {
 		}
 		return struct{}{}, nil // a runtime that saw no answer sends it again; it runs once
 	}
-	if g.open >= maxCalls {
+	if g.unfinished >= maxCalls {
 		return nil, &gatehttp.Refusal{Status: http.StatusServiceUnavailable, Code: "busy", Message: "too many calls have no result yet"}
 	}
 	c := &call{invocation: in, sum: in.sum, answers: make(chan int, 1)}
 	c.ctx, c.cancel = context.WithCancelCause(context.Background())
 	g.calls[in.callID] = c
-	g.open++
+	g.unfinished++
 	g.runs.Go(func() { g.run(c) })
 	return struct{}{}, nil
 }
@@ -79,7 +79,7 @@ func (g *Gateway) run(c *call) {
 		return
 	}
 	if result == nil && d.Outcome == rap.Ask {
-		d, result = g.ask(c, d)
+		d, result = g.askPerson(c, d)
 	}
 	if result == nil {
 		result = g.dispatch(c)
@@ -152,8 +152,8 @@ func (g *Gateway) outcome(c *call, d *decided, err error) (*decided, []byte) {
 	return nil, c.failure(textUnasked)
 }
 
-// ask asks the person by way of the runtime, and returns what permd makes of the answer.
-func (g *Gateway) ask(c *call, d *decided) (*decided, []byte) {
+// askPerson asks the person by way of the runtime, and returns what permd makes of the answer.
+func (g *Gateway) askPerson(c *call, d *decided) (*decided, []byte) {
 	secret := rand.Text()
 	g.mu.Lock()
 	g.questions[secret] = c
@@ -279,7 +279,7 @@ func (g *Gateway) finish(c *call) {
 	c.cancel(nil)
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.open--
+	g.unfinished--
 	g.finished = append(g.finished, c.callID)
 	c.invocation, c.conn = nil, nil
 	if len(g.finished) > maxFinished {

@@ -67,6 +67,7 @@ type toolFile struct {
 	Annotations map[string]any `yaml:"annotations"`
 	URL         string         `yaml:"url"`
 	TokenFile   string         `yaml:"token_file"`
+	Credential  string         `yaml:"credential"` // the token, as the service manager hands it over
 	Timeout     time.Duration  `yaml:"timeout"`
 }
 
@@ -217,6 +218,14 @@ func newTool(f *toolFile) (*tool, error) {
 	u.Path, u.RawPath = "", ""
 	if t.server, err = gatehttp.NewUpstream(u.String(), gatehttp.UpstreamOptions{Timeout: f.Timeout, MaxAnswer: maxToolAnswer}); err != nil {
 		return nil, fmt.Errorf("url: %w", err)
+	}
+	if f.Credential != "" {
+		if f.TokenFile != "" {
+			return nil, errors.New("token_file and credential name the same token")
+		}
+		if f.TokenFile, err = gatehttp.CredentialFile(f.Credential); err != nil {
+			return nil, err
+		}
 	}
 	if f.TokenFile != "" {
 		token, err := gatehttp.ReadCredential(f.TokenFile)

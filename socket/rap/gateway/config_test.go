@@ -47,6 +47,8 @@ func TestConfig(t *testing.T) {
 		"a name with a space":    {"list_bins", "list bins", "name must"},
 		"a short timeout":        {"5s", "5ms", "timeout"},
 		"no token":               {"timeout: 5s", "token_file: /none", "credential"},
+		"no manager":             {"timeout: 5s", "credential: x", "service manager"},
+		"two tokens":             {"timeout: 5s", "{credential: x, token_file: /x}", ""},
 		"two documents":          {"  timeout: 5s\n", "---\nname: x\n", "more than one"},
 		"keys that are no text":  {"{type: object}", "{1: object}", ""},
 	} {
@@ -95,5 +97,13 @@ func TestReachable(t *testing.T) {
 		if got := reachable(tt.host, netip.MustParseAddr(tt.at)); got != tt.want {
 			t.Errorf("%s at %s: %v", tt.host, tt.at, got)
 		}
+	}
+}
+
+// TestExample: the example of the documents can be read.
+func TestExample(t *testing.T) {
+	c, err := ReadConfig("../../../examples/rap/tools.yaml")
+	if err != nil || len(c.tools) != 2 || len(c.callbacks) != 2 {
+		t.Errorf("%+v, %v", c, err)
 	}
 }

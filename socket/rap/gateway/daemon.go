@@ -53,8 +53,8 @@ func (d *daemon) connection(ctx context.Context) (*client.Client, error) {
 	return c, nil
 }
 
-// close closes the connection. Calls that still use it fail.
-func (d *daemon) close() {
+// disconnect closes the connection. Calls that still use it fail.
+func (d *daemon) disconnect() {
 	d.turn <- struct{}{}
 	defer func() { <-d.turn }()
 	if d.conn != nil {

@@ -55,11 +55,11 @@ type Gateway struct {
 	ending chan struct{} // closed when the gateway ends
 	runs   sync.WaitGroup
 
-	mu        sync.Mutex
-	calls     map[callID]*call // without a result, and finished ones
-	finished  []callID         // oldest first
-	open      int              // calls without a result
-	questions map[string]*call // by the secret of their response_url
+	mu         sync.Mutex
+	calls      map[callID]*call // without a result, and finished ones
+	finished   []callID         // oldest first
+	unfinished int              // calls without a result
+	questions  map[string]*call // by the secret of their response_url
 
 	saying sync.Mutex
 	silent bool // Serve has returned
@@ -80,15 +80,15 @@ func New(c *Config, o Options) *Gateway {
 // Serve serves until ctx is cancelled or the listener fails. Calls that are not finished
 // then end with an error.
 func (g *Gateway) Serve(ctx context.Context) error {
-	defer g.daemon.close()
+	defer g.daemon.disconnect()
 	s := gatehttp.Server{
 		Token: g.o.Token, Handler: http.HandlerFunc(g.serve), Refuse: refuse,
 		Open: func(path string) bool { return strings.HasPrefix(path, choicePath) },
 	}
-	stop := context.AfterFunc(ctx, g.end)
+	stop := context.AfterFunc(ctx, g.cancelAll)
 	defer stop()
 	err := s.Serve(ctx, g.o.Listener)
-	g.end()
+	g.cancelAll()
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -118,8 +118,8 @@ var (
 	errCancelled = errors.New("the call was cancelled")
 )
 
-// end ends all calls.
-func (g *Gateway) end() {
+// cancelAll ends all calls.
+func (g *Gateway) cancelAll() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	select {
