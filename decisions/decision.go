@@ -260,6 +260,8 @@ type Record struct {
 	Answer *HumanAnswer `json:"answer,omitzero"`
 	// Ran is when the call of a question was reported to have run, which is no approval.
 	Ran *time.Time `json:"ran,omitzero"`
+	// Ended says how the call ended, nil while nobody has reported it.
+	Ended *Ending `json:"ended,omitzero"`
 	// Unreadable is why only the number, the time and the id are known, "" if all are.
 	Unreadable string `json:"unreadable,omitzero"`
 }
@@ -293,6 +295,12 @@ type HumanAnswer struct {
 	Time    time.Time `json:"time"`
 	Verdict Verdict   `json:"verdict"`          // Allow or Deny
 	Choices []string  `json:"choices,omitzero"` // the ids of what was remembered
+}
+
+// Ending says how a call ended, as the program that ran it reported.
+type Ending struct {
+	Time time.Time `json:"time"`
+	As   string    `json:"as"` // "ran", "failed" or "cancelled"
 }
 
 // decisionBytes is what a decision uses at least until it is answered.

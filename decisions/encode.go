@@ -63,6 +63,11 @@ func (r *Record) AppendJSON(b []byte) ([]byte, error) {
 	if r.Ran != nil {
 		e.time(`,"ran":`, *r.Ran)
 	}
+	if r.Ended != nil {
+		e.time(`,"ended":{"time":`, r.Ended.Time)
+		e.text(`,"as":`, r.Ended.As)
+		e.raw(`}`)
+	}
 	e.optionalText(`,"unreadable":`, r.Unreadable)
 	e.raw(`}`)
 	return e.b, e.err

@@ -26,6 +26,12 @@ func TestFailuresRAP(t *testing.T) {
 		{"choice cannot be stored, disk full", rapUnstored},
 		{"rules change before the answer", rapLate},
 		{"daemon gone between question and answer", rapGone},
+		{"gateway is sent what is no invocation", rapGatewayUnreadable},
+		{"gateway's tool fails", rapGatewayTool},
+		{"gateway's callback refuses", rapGatewayCallback},
+		{"gateway gets an invocation or an answer again", rapGatewayAgain},
+		{"gateway's call is cancelled", rapGatewayCancelled},
+		{"daemon gone between the gateway's question and its answer", rapGatewayGone},
 	})
 }
 
@@ -46,6 +52,7 @@ func rapUnreadable(t *testing.T) {
 	for _, name := range []string{"callback_url", "response_url", "auth_url"} {
 		params[name] = "https://u:" + rapSecret + "@agents.example/cb?t=" + rapSecret
 	}
+	params["callback_url"] = "https://agents.example/cb?t=" + rapSecret // one with a user is refused
 	params["user_id"] = "u-7"
 	line := rapLine(t, params)
 	said := func(line string) string {

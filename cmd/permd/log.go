@@ -219,6 +219,9 @@ func renderCircumstances(a *app, r *decisions.Record) {
 	if r.Ran != nil {
 		line("then run", r.Ran.Local().Format("2006-01-02 15:04:05")+", as was reported; that is no yes: a harness that asks nobody runs it too")
 	}
+	if e := r.Ended; e != nil {
+		line("ended", fmt.Sprintf("%s, as was reported at %s", display.Display(e.As), e.Time.Local().Format("2006-01-02 15:04:05")))
+	}
 	line("took", time.Duration(r.LatencyNS).Round(time.Microsecond).String())
 	w.Flush()
 }

@@ -144,6 +144,7 @@ var schemaMessages = []struct{ method, params string }{
 	{"rap/invoke", `{"operation":"move","arguments":{},"id":"k4","group_id":"pick","thread_ancestors":["root"],"toolset":{"name":"warehouse"}}`},
 	{"permd/wait", `{"decisionId":"$ID","seconds":1}`},
 	{"rap/cancel", `{"thread_id":"pick","tool_call_id":"k4"}`},
+	{"rap/ended", `{"thread_id":"pick","tool_call_id":"k1","outcome":"failed"}`},
 	{"rap/close_thread", `{"thread_id":"pick"}`},
 	{"otc/call", `{"sessionId":"s1","endpoint":"https://tools.example/v1","tool_id":"Sms.Send@1.2.0","call_id":"o1","trace_id":"x","input":{"to":"1"},"context":{"authorization":[{"id":"google","token":"x"}],"secrets":[{"id":"KEY","value":"x"}],"user_id":"u"},"tool":{"id":"Sms.Send@1.2.0","version":"1.2.0","input_schema":{"type":"object"},"requirements":{"authorization":[{"id":"google","oauth2":{"scopes":["mail"]}}],"secrets":[{"id":"KEY"}],"user_id":true}},"approval":{"url":"https://ok.example/{decisionId}","checkUrl":"https://ok.example/{decisionId}/check"}}`},
 	{"permd/choose", `{"decisionId":"$ID","verdict":"deny"}`},

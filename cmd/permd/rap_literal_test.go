@@ -145,3 +145,35 @@ deny contains {"reason": "too often", "message": "too often"} if input.recent.ca
 	d.start(t)
 	want(t, "after a restart", []rap.Outcome{rap.Denied, rap.Denied}, append(outcomes("ana", 1), outcomes("cleo", 1)...))
 }
+
+// TestRAPEnded: the decision log says how calls ended, also after a restart.
+func TestRAPEnded(t *testing.T) {
+	t.Parallel()
+	d, project := rapDaemon(t)
+	c := rapConnection(t, d, project)
+	ids := map[rap.Ended]string{}
+	for _, ended := range []rap.Ended{rap.Ran, rap.Failed, rap.Cancelled} {
+		r := invokeRAP(t, c, rapCall(string(ended), "root", "list_bins", `{}`))
+		ids[ended] = r.Decision.DecisionID
+		var said struct {
+			Recorded bool `json:"recorded"`
+		}
+		report := map[string]any{"thread_id": "root", "tool_call_id": string(ended), "outcome": ended}
+		if err := c.Call(t.Context(), rap.MethodEnded, report, &said); err != nil || !said.Recorded {
+			t.Errorf("%s: %+v, %v", ended, said, err)
+		}
+	}
+	shown := func(when string) {
+		t.Helper()
+		for ended, id := range ids {
+			out, err := d.command("log", "show", id).CombinedOutput()
+			if err != nil || !strings.Contains(string(out), "ended     "+string(ended)+", as was reported at ") {
+				t.Errorf("%s, %s: %v\n%s", when, ended, err, out)
+			}
+		}
+	}
+	shown("at once")
+	d.kill()
+	d.start(t)
+	shown("after a restart")
+}

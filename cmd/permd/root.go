@@ -169,6 +169,7 @@ each entry, one a line. An error is an object on standard error, with the member
 		{"calls", a.aapCommand()},
 		{"calls", a.mcpCommand()},
 		{"calls", a.otcCommand()},
+		{"calls", a.rapCommand()},
 		{"calls", a.explainCommand()},
 		{"calls", a.logCommand()},
 		{"calls", a.rememberCommand()},

@@ -23,7 +23,8 @@ import (
 // in little-endian order. The members of a record are time, uid, latency, the
 // row's texts, each preceded by its length, and the JSON of the record up to
 // the end; those of an answer are its time, its verdict and its JSON; that of a
-// report is its time.
+// report that a call has run is its time, and those of one how it ended its time
+// and the word.
 const (
 	frameHead = 12
 	frameKind = frameHead
@@ -40,6 +41,7 @@ const (
 	kindRecord = 1
 	kindAnswer = 2
 	kindRan    = 3
+	kindEnded  = 4
 )
 
 // lengthMask keeps zeros from being a frame.
@@ -185,7 +187,7 @@ func readFrame(data []byte) (f frame, size int, err error) {
 		f.texts[i] = r.text()
 	}
 	f.json = r.data
-	if r.short || f.seq <= 0 || f.kind < kindRecord || f.kind > kindRan {
+	if r.short || f.seq <= 0 || f.kind < kindRecord || f.kind > kindEnded {
 		return f, 0, errDamaged
 	}
 	return f, size, nil

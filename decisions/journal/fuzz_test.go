@@ -30,6 +30,7 @@ func spoolOf(t testing.TB, n int, text string) []byte {
 	}
 	data := appendAnswer(r.frames, int64(n), time.Unix(1700000001, 0), decisions.Deny, []byte(`{"by":"person"}`))
 	data = appendRan(data, int64(n), time.Unix(1700000002, 0))
+	data = appendEnded(data, int64(n), decisions.Ending{Time: time.Unix(1700000003, 0), As: "failed"})
 	stamp(data, 1)
 	return data
 }

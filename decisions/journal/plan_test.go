@@ -95,7 +95,7 @@ func TestPlans(t *testing.T) {
 	}
 	check(query{"SELECT " + rowColumns + rowTables + byID, []any{"x", "x"}})
 	for _, text := range []string{
-		removeListed, removeDecisions, fmt.Sprintf(removeBodies, ", ?"), removeKinds, removeSpans, selectCandidates, setWhole, setAnswer, setRan,
+		removeListed, removeDecisions, fmt.Sprintf(removeBodies, ", ?"), removeKinds, removeSpans, selectCandidates, setWhole, setAnswer, setRan, setEnded,
 	} {
 		q := query{text: text}
 		for range strings.Count(text, "?") {

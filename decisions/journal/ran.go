@@ -5,6 +5,8 @@ import (
 	"encoding/binary"
 	"fmt"
 	"time"
+
+	"github.com/permd/permd/decisions"
 )
 
 // setRan adds to the row of a question that its call has run. The first report is kept.
@@ -36,6 +38,46 @@ func appendRan(b []byte, seq int64, at time.Time) []byte {
 	b = binary.LittleEndian.AppendUint64(b, uint64(at.UnixNano()))
 	end(b[start:])
 	return b
+}
+
+// setEnded adds to the row of a decision how its call ended. The first report is kept.
+const setEnded = `UPDATE decisions SET ended_at = ?, ended_as = ? WHERE seq = ? AND ended_at IS NULL`
+
+// Ended records how the call of a decision ended, as was reported, and returns when that is
+// durable. It changes nothing of the decision or of an answer. If the decision is not in the
+// journal the error is ErrNotFound.
+func (j *Journal) Ended(ctx context.Context, id string, e decisions.Ending) error {
+	rec, err := j.Get(ctx, id)
+	if err != nil {
+		return fmt.Errorf("noting how a call ended: %w", err)
+	}
+	req := &request{reply: make(chan reply, 1), frames: appendEnded(nil, rec.Seq, e)}
+	if err := j.pass(ctx, req); err != nil {
+		return fmt.Errorf("noting how a call ended: %w", err)
+	}
+	return nil
+}
+
+// appendEnded appends the frame of a report how the call of the record of that number ended.
+func appendEnded(b []byte, seq int64, e decisions.Ending) []byte {
+	start := len(b)
+	b = append(b, make([]byte, frameBody)...)
+	b[start+frameKind] = kindEnded
+	binary.LittleEndian.PutUint64(b[start+frameSeq:], uint64(seq))
+	b = binary.LittleEndian.AppendUint64(b, uint64(e.Time.UnixNano()))
+	b = append(b, e.As...)
+	end(b[start:])
+	return b
+}
+
+// ended returns how the call of a record ended by the spool, nil if it does not say.
+func (c *spooledRecords) ended(seq int64) *decisions.Ending {
+	for _, f := range c.endings {
+		if f.seq == seq {
+			return &decisions.Ending{Time: time.Unix(0, f.time).UTC(), As: string(f.json)}
+		}
+	}
+	return nil
 }
 
 // ran sets when the call of a record has run by the spool.

@@ -45,6 +45,18 @@ func TestRan(t *testing.T) {
 	if err := j.Ran(t.Context(), "none", at); !errors.Is(err, journal.ErrNotFound) {
 		t.Errorf("an id that is not there: %v", err)
 	}
+	end := func(n int, as string) {
+		t.Helper()
+		if err := j.Ended(t.Context(), record(n).Decision.ID, decisions.Ending{Time: at, As: as}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	end(1, "failed")
+	end(1, "ran") // the first is kept
+	end(3, "cancelled")
+	if err := j.Ended(t.Context(), "none", decisions.Ending{Time: at, As: "ran"}); !errors.Is(err, journal.ErrNotFound) {
+		t.Errorf("an id that is not there: %v", err)
+	}
 	check := func() {
 		t.Helper()
 		recs, err := j.List(t.Context(), decisions.RecordFilter{})
@@ -54,6 +66,10 @@ func TestRan(t *testing.T) {
 		for n, rec := range recs {
 			if hasRun := n < 3; (rec.Ran != nil) != hasRun || hasRun && !rec.Ran.Equal(at) {
 				t.Errorf("record %d ran at %v", n, rec.Ran)
+			}
+			wantEnd := map[int]string{1: "failed", 3: "cancelled"}[n]
+			if (rec.Ended != nil) != (wantEnd != "") || rec.Ended != nil && (rec.Ended.As != wantEnd || !rec.Ended.Time.Equal(at)) {
+				t.Errorf("record %d ended as %+v, want %q", n, rec.Ended, wantEnd)
 			}
 			if answered := n == 1 || n == 2; (rec.Answer != nil) != answered || answered && rec.Answer.Verdict != decisions.Deny {
 				t.Errorf("record %d has the answer %+v", n, rec.Answer)

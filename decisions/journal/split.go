@@ -179,16 +179,18 @@ type row struct {
 	body        []byte // nil if it shares none
 	answer      answerColumns
 	ran         sql.NullInt64 // when its call has run
+	endedAt     sql.NullInt64
+	endedAs     sql.NullString
 }
 
 // rowColumns are what is read of a row, from rowTables.
 const (
-	rowColumns = `d.seq, d.format, d.id, d.time, d.record, b.text, d.answered_at, d.answer, d.answer_info, d.ran_at`
+	rowColumns = `d.seq, d.format, d.id, d.time, d.record, b.text, d.answered_at, d.answer, d.answer_info, d.ran_at, d.ended_at, d.ended_as`
 	rowTables  = ` FROM decisions d LEFT JOIN bodies b ON b.first = d.shared`
 )
 
 func (r *row) scan(scan func(...any) error) error {
-	return scan(&r.seq, &r.format, &r.id, &r.time, &r.record, &r.body, &r.answer.at, &r.answer.verdict, &r.answer.info, &r.ran)
+	return scan(&r.seq, &r.format, &r.id, &r.time, &r.record, &r.body, &r.answer.at, &r.answer.verdict, &r.answer.info, &r.ran, &r.endedAt, &r.endedAs)
 }
 
 // json returns the record's JSON, as it was appended.
@@ -226,6 +228,10 @@ func (r *row) decode() (rec *decisions.Record, size int, err error) {
 		if r.ran.Valid {
 			at := time.Unix(0, r.ran.Int64).UTC()
 			rec.Ran = &at
+		}
+		rec.Ended = nil
+		if r.endedAt.Valid {
+			rec.Ended = &decisions.Ending{Time: time.Unix(0, r.endedAt.Int64).UTC(), As: r.endedAs.String}
 		}
 	}
 	if err != nil {

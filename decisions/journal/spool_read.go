@@ -25,6 +25,7 @@ type spooledRecords struct {
 	records []frame
 	answers []frame
 	runs    []frame // reports that the call of a question has run
+	endings []frame // reports how a call ended
 }
 
 // add adds the frames of a segment, up to one that cannot be read.
@@ -38,6 +39,8 @@ func (c *spooledRecords) add(data []byte) {
 			c.answers = append(c.answers, f)
 		case kindRan:
 			c.runs = append(c.runs, f)
+		case kindEnded:
+			c.endings = append(c.endings, f)
 		default:
 			c.records = append(c.records, f)
 		}
@@ -65,11 +68,14 @@ func (c *spooledRecords) contiguous(last int64) bool {
 	return true
 }
 
-// answer adds what is in the spool about a record: a person's answer, and that its call
-// has run.
+// answer adds what is in the spool about a record: a person's answer, that its call has
+// run, and how it ended.
 func (c *spooledRecords) answer(rec *decisions.Record) error {
 	if rec.Ran == nil {
 		rec.Ran = c.ran(rec.Seq)
+	}
+	if rec.Ended == nil {
+		rec.Ended = c.ended(rec.Seq)
 	}
 	if rec.Answer != nil {
 		return nil // the first one is kept

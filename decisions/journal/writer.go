@@ -20,8 +20,8 @@ type writer struct {
 	// inPlace checks that the database's files are still in place.
 	inPlace func() error
 
-	rows                                   rowWriter
-	answer, ran, begin, commitTx, rollback statement
+	rows                                          rowWriter
+	answer, ran, ended, begin, commitTx, rollback statement
 }
 
 func (w *writer) prepare(db *sql.DB, inPlace func() error) error {
@@ -55,6 +55,7 @@ func (w *writer) statements() []preparation {
 	return append(w.rows.statements(), []preparation{
 		{&w.answer, setAnswer, 4},
 		{&w.ran, setRan, 2},
+		{&w.ended, setEnded, 3},
 		{&w.begin, "BEGIN IMMEDIATE", 0},
 		{&w.commitTx, "COMMIT", 0},
 		{&w.rollback, "ROLLBACK", 0},
@@ -125,6 +126,11 @@ func (w *writer) storeFrame(f *frame) error {
 		w.ran.number(0, f.time)
 		w.ran.number(1, f.seq)
 		return w.ran.run()
+	case kindEnded:
+		w.ended.number(0, f.time)
+		w.ended.text(1, f.json)
+		w.ended.number(2, f.seq)
+		return w.ended.run()
 	}
 	return w.rows.store(f)
 }

@@ -175,7 +175,7 @@ func strs(k *ast.Term, list []string) member {
 // Raw JSON is converted only if a rule of the layer reads it.
 func Build(in *decisions.Input, need Parts) *ast.Term {
 	t := sharedOf(in)
-	members := make([]member, 0, 7)
+	members := make([]member, 0, 6)
 	if need&partSession != 0 {
 		members = append(members, member{keySession, t.once(&t.session, func() *ast.Term { return sessionTerm(in) })})
 	}

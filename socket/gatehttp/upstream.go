@@ -14,6 +14,7 @@ import (
 	"net/url"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"time"
 )
 
@@ -30,6 +31,9 @@ type Upstream struct {
 type UpstreamOptions struct {
 	Timeout   time.Duration // from the connection to the last byte of the answer
 	MaxAnswer int           // bytes of the answer's body
+	// Reachable reports whether a connection may be made to an address that the host's name
+	// was resolved to; nil for any.
+	Reachable func(netip.Addr) bool
 }
 
 // Answer is an upstream's answer with a status that is no redirect.
@@ -72,10 +76,28 @@ func NewUpstream(base string, o UpstreamOptions) (*Upstream, error) {
 			DisableCompression:     true,
 			MaxResponseHeaderBytes: 64 << 10,
 			TLSClientConfig:        &tls.Config{MinVersion: tls.VersionTLS12},
-			DialContext:            (&net.Dialer{Timeout: 10 * time.Second}).DialContext,
+			DialContext:            o.dialer().DialContext,
 			TLSHandshakeTimeout:    10 * time.Second,
 		},
 	}}, nil
+}
+
+var errUnreachable = errors.New("the address must not be reached")
+
+// dialer returns what connects. It looks at the address of each connection itself: the name
+// may be resolved to another one than before.
+func (o *UpstreamOptions) dialer() *net.Dialer {
+	d := &net.Dialer{Timeout: 10 * time.Second}
+	if o.Reachable != nil {
+		d.ControlContext = func(_ context.Context, _, address string, _ syscall.RawConn) error {
+			at, err := netip.ParseAddrPort(address)
+			if err != nil || !o.Reachable(at.Addr().Unmap()) {
+				return errUnreachable
+			}
+			return nil
+		}
+	}
+	return d
 }
 
 // Address returns the base address.

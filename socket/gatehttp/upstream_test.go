@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"strings"
 	"testing"
 	"time"
@@ -160,5 +161,33 @@ func TestUpstreamProxy(t *testing.T) {
 	_, err := upstream(t, "https://tools.invalid").Do(t.Context(), http.MethodGet, "/tools", nil, nil)
 	if err == nil || proxied != 0 {
 		t.Errorf("%v, %d requests to the proxy", err, proxied)
+	}
+}
+
+// TestUpstreamReachable: the address of a connection is looked at when it is made, whatever
+// the name was resolved to before.
+func TestUpstreamReachable(t *testing.T) {
+	got := 0
+	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { got++ }))
+	defer server.Close()
+	_, port, err := net.SplitHostPort(server.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	allowed, seen := true, []string{}
+	u, err := NewUpstream("http://localhost:"+port, UpstreamOptions{Timeout: 2 * time.Second, MaxAnswer: 10, Reachable: func(at netip.Addr) bool {
+		seen = append(seen, at.String())
+		return allowed && at.Is4()
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := u.Do(t.Context(), http.MethodPost, "/", nil, []byte("{}")); err != nil || got != 1 {
+		t.Errorf("allowed: %v, %d requests", err, got)
+	}
+	allowed = false
+	_, err = u.Do(t.Context(), http.MethodPost, "/", nil, []byte("{}"))
+	if failed, ok := errors.AsType[*UpstreamError](err); !ok || failed.Sent || got != 1 || len(seen) < 2 {
+		t.Errorf("not allowed: %v, %d requests, looked at %q", err, got, seen)
 	}
 }

@@ -69,6 +69,10 @@ type Deps struct {
 	// is; see decisions.Engine. Nil means that this is not known of any tool.
 	NeverAllowed func(ctx context.Context, reqs ...*decisions.Request) []bool
 
+	// RecordEnd records how the call of a decision ended, as was reported. An error means
+	// that the journal does not say so. Nil means that this is not recorded.
+	RecordEnd func(ctx context.Context, decisionID, as string) error
+
 	// Version is what this permd calls its version, for clients to show.
 	Version string
 

@@ -42,6 +42,7 @@ func TestDocumented(t *testing.T) {
 	sockettest.Diff(t, "result of a choice", protocoldoc.Members(reflect.TypeFor[choiceResult]()), table(MethodChoice, "result"))
 	sockettest.Diff(t, MethodCloseThread, protocoldoc.Members(reflect.TypeFor[closeParams]()), table(MethodCloseThread, "parameter"))
 	sockettest.Diff(t, MethodCancel, protocoldoc.Members(reflect.TypeFor[cancelParams]()), table(MethodCancel, "parameter"))
+	sockettest.Diff(t, MethodEnded, protocoldoc.Members(reflect.TypeFor[endedParams]()), table(MethodEnded, "parameter"))
 	for _, want := range []string{fmt.Sprintf("at most %d.", maxAncestors), fmt.Sprintf("is over %d KiB long", toolschema.MaxSchemaBytes>>10)} {
 		if !strings.Contains(string(doc), want) {
 			t.Errorf("%s does not say %q", document, want)
@@ -60,7 +61,7 @@ func TestDocumentSamples(t *testing.T) {
 	for _, m := range regexp.MustCompile("(?s)```rap (\\w+)\n(.*?)\n```").FindAllStringSubmatch(string(text), -1) {
 		samples[m[1]] = m[2]
 	}
-	if len(samples) != 8 {
+	if len(samples) != 9 {
 		t.Fatalf("%d samples", len(samples))
 	}
 	fits := func(name, got string) {
@@ -94,6 +95,9 @@ func TestDocumentSamples(t *testing.T) {
 	d.Must(t, MethodInvoke, strings.Replace(samples["invoke"], "call_9f31", "call_9f33", 1))
 	if r := d.must(t, MethodCancel, strings.Replace(samples["cancel"], "call_9f31", "call_9f33", 1)); !*r.Cancelled {
 		t.Error("not cancelled")
+	}
+	if got := d.Must(t, MethodEnded, samples["ended"]); got != `{"recorded":true}` {
+		t.Error(got)
 	}
 	if r := d.must(t, MethodCloseThread, samples["close"]); !*r.Closed {
 		t.Error("not closed")

@@ -38,13 +38,13 @@ func FuzzInvocation(f *testing.F) {
 		}
 		invalid, defect := in.check(new(toolschema.Cache))
 		r := in.request(nil)
-		if invalid != "" && defect == nil || r.Call.Tool.Name != in.Operation || in.Toolset == nil && r.Call.Incomplete == "" {
+		if invalid != "" && defect == nil || r.Call.Tool.Name != in.Operation || r.Call.Incomplete != "" {
 			t.Fatalf("%q, %v, %+v", invalid, defect, r.Call)
 		}
 		if strictjson.Kind(r.Call.Input) != '{' && defect == nil {
 			t.Fatalf("arguments %s", r.Call.Input)
 		}
-		s := &state{threads: map[string]*thread{}, digests: map[callID][32]byte{}}
+		s := &state{threads: map[string]*thread{}, known: map[callID]*usedID{}}
 		l := s.addThreads(in.threads)
 		if again := s.addThreads(in.threads); l.inconsistent || again.inconsistent || !slices.Equal(l.ancestors, again.ancestors) {
 			t.Fatalf("%+v, then %+v", l, again)

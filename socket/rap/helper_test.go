@@ -107,6 +107,7 @@ type daemon struct {
 	sockettest.Client
 	rules    string // the digest of now
 	answered []string
+	ends     []string
 }
 
 func newDaemon(t testing.TB) *daemon {
@@ -118,6 +119,10 @@ func newDaemon(t testing.TB) *daemon {
 		Rules: func(uint32, string) string { return d.rules },
 		RecordAnswer: func(_ context.Context, id string, v decisions.Verdict, kept []decisions.StoredChoice) error {
 			d.answered = append(d.answered, fmt.Sprint(id, " ", v, " ", len(kept)))
+			return nil
+		},
+		RecordEnd: func(_ context.Context, id, as string) error {
+			d.ends = append(d.ends, id+" "+as)
 			return nil
 		},
 	}

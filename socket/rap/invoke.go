@@ -71,6 +71,7 @@ func (h *handler) invoke(c *socket.Conn, params strictjson.Value) (run, error) {
 			s.finishDeciding(began, nil, nil)
 			return nil, errCancelled
 		}
+		s.setDecision(began.callID, d.ID)
 		r := in.render(d, invalid, &l)
 		var ask *native.PendingQuestion
 		if r.question != nil {

@@ -303,8 +303,8 @@ func TestManyThreads(t *testing.T) {
 		d.must(t, MethodInvoke, invoked("c", fmt.Sprint("t", i), "list", ""))
 	}
 	s := stateOf(d.Conn)
-	if len(s.threads) != maxThreads || len(s.digests) != maxCalls || len(s.order) != maxCalls || len(s.pending) > maxCalls {
-		t.Errorf("%d threads, %d and %d ids, %d calls", len(s.threads), len(s.digests), len(s.order), len(s.pending))
+	if len(s.threads) != maxThreads || len(s.known) != maxCalls || len(s.order) != maxCalls || len(s.pending) > maxCalls {
+		t.Errorf("%d threads, %d and %d ids, %d calls", len(s.threads), len(s.known), len(s.order), len(s.pending))
 	}
 	d.Refused(t, MethodChoice, `{"decisionId":"`+first.Decision.ID+`","selected":0}`, "closed")
 	if len(d.kept) != 0 {

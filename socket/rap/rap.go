@@ -21,6 +21,7 @@ const (
 	MethodChoice      = "rap/choice"
 	MethodCloseThread = "rap/close_thread"
 	MethodCancel      = "rap/cancel"
+	MethodEnded       = "rap/ended"
 )
 
 // Protocol is the name of the protocol in decisions.
@@ -44,6 +45,7 @@ func Register(methods socket.Methods, deps native.Deps) {
 	methods[MethodChoice] = h.choice
 	methods[MethodCloseThread] = h.closeThread
 	methods[MethodCancel] = h.cancel
+	methods[MethodEnded] = h.ended
 }
 
 type handler struct {

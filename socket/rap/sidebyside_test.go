@@ -118,7 +118,7 @@ func TestSideBySide(t *testing.T) {
 	if len(keeper.holds) != 0 {
 		t.Errorf("closed threads hold %v", keeper.holds)
 	}
-	if s := stateOf(conn); len(s.pending) != 0 || len(s.threads) != 0 || len(s.digests) != 0 || len(s.order) != 0 {
-		t.Errorf("%d calls, %d threads, %d ids are left", len(s.pending), len(s.threads), len(s.digests))
+	if s := stateOf(conn); len(s.pending) != 0 || len(s.threads) != 0 || len(s.known) != 0 || len(s.order) != 0 {
+		t.Errorf("%d calls, %d threads, %d ids are left", len(s.pending), len(s.threads), len(s.known))
 	}
 }

@@ -18,10 +18,10 @@ type state struct {
 	mu      sync.Mutex
 	clock   uint64 // counts invocations
 	threads map[string]*thread
-	// digests maps the most recent call ids to what each was used for; order has them
+	// known maps the most recent call ids to what each was used for; order has them
 	// oldest first.
-	digests map[callID][sha256.Size]byte
-	order   []callID
+	known map[callID]*usedID
+	order []callID
 	// pending are the calls that are being decided or wait for the person, oldest first.
 	pending []*call
 
@@ -79,6 +79,12 @@ type thread struct {
 // callID identifies a call: ids are unique within a thread only.
 type callID struct{ thread, id string }
 
+// usedID says what the id of a call was used for.
+type usedID struct {
+	sum      [sha256.Size]byte
+	decision string // id of the newest decision, "" if there is none yet
+}
+
 // call is a call that is being decided or waits for the person.
 type call struct {
 	callID
@@ -96,7 +102,7 @@ type stateKey struct{}
 func stateOf(c *socket.Conn) *state {
 	return c.Value(stateKey{}, func() any {
 		own := native.StateOf(c)
-		s := &state{resize: c.Resize, questions: &own.Questions, threads: map[string]*thread{}, digests: map[callID][sha256.Size]byte{}}
+		s := &state{resize: c.Resize, questions: &own.Questions, threads: map[string]*thread{}, known: map[callID]*usedID{}}
 		own.OnEnd(s.endSession)
 		own.OnCancel(s.endSession)
 		own.OnIDInUse(s.hasThread)
@@ -186,11 +192,12 @@ func (s *state) forgetThreads() {
 func (s *state) addCall(c *call, sum [sha256.Size]byte) (reused bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	before, known := s.digests[c.callID]
-	if !known {
-		s.digests[c.callID] = sum
+	before := s.known[c.callID]
+	if before == nil {
+		before = &usedID{sum: sum}
+		s.known[c.callID] = before
 		if s.order = append(s.order, c.callID); len(s.order) > maxCalls {
-			delete(s.digests, s.order[0])
+			delete(s.known, s.order[0])
 			s.order = s.order[1:]
 		}
 	}
@@ -206,7 +213,27 @@ func (s *state) addCall(c *call, sum [sha256.Size]byte) (reused bool) {
 		}
 		s.pending = slices.Delete(s.pending, 0, 1)
 	}
-	return known && before != sum
+	return before.sum != sum
+}
+
+// setDecision records the decision about a call.
+func (s *state) setDecision(id callID, decision string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if used := s.known[id]; used != nil {
+		used.decision = decision
+	}
+}
+
+// decisionOf returns the id of the newest decision about a call, "" if there is none, or it
+// was long ago.
+func (s *state) decisionOf(id callID) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if used := s.known[id]; used != nil {
+		return used.decision
+	}
+	return ""
 }
 
 // startDeciding marks a call as being decided. It returns false if the call was
@@ -273,9 +300,9 @@ func (s *state) closeThread(id string) bool {
 	s.cancel(func(c *call) bool { return c.thread == id })
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for seen := range s.digests {
+	for seen := range s.known {
 		if seen.thread == id {
-			delete(s.digests, seen)
+			delete(s.known, seen)
 		}
 	}
 	s.order = slices.DeleteFunc(s.order, func(c callID) bool { return c.thread == id })

@@ -99,6 +99,18 @@ func hostTags(host string) effects.Tags {
 // IsLoopback reports whether a canonical host is this machine by its name.
 func IsLoopback(host string) bool { return hostTags(host).Has(effects.Loopback) }
 
+// Special reports whether a canonical host is this machine, a link-local address or a
+// service at which clouds hand out credentials, by its name, or an address of IPv6 that may
+// stand for such an address of IPv4.
+func Special(host string) bool {
+	tags := hostTags(host)
+	if tags.Has(effects.Loopback) || tags.Has(effects.MetadataService) {
+		return true
+	}
+	ip, err := netip.ParseAddr(host)
+	return err == nil && (ip.IsLinkLocalUnicast() || ip.IsLinkLocalMulticast() || ip.Is6() && tags.Has(effects.Private) && !ip.IsPrivate())
+}
+
 func nameTags(host string) effects.Tags {
 	if host == "localhost" || strings.HasSuffix(host, ".localhost") { // RFC 6761, 6.3
 		return effects.TagsOf(effects.Loopback)

@@ -1,9 +1,8 @@
 package tools
 
 import (
-	"net/netip"
-
 	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/decisions/effects/paths"
 )
 
 // replyTo adds the effect of sending the call's result to the address that the caller
@@ -18,23 +17,10 @@ func (t *tool) replyTo() {
 	e := t.Paths.Connect(t.Call.ReplyTo, effects.MethodSend, "callback_url")
 	switch {
 	case e.Connect == nil:
-	case t.use < 0 || e.Tags.Has(effects.Loopback) || e.Tags.Has(effects.MetadataService) || special(e.Connect.Host, e.Tags):
+	case t.use < 0 || paths.Special(e.Connect.Host):
 		e.Claimed = true
 	default:
 		e.Via = &effects.Via{Effect: t.use, Arg: effects.Inherent}
 	}
 	t.Add(e)
-}
-
-// special reports whether a canonical host is a link-local address, or one of IPv6 that may
-// stand for an address of IPv4 of that kind.
-func special(host string, tags effects.Tags) bool {
-	ip, err := netip.ParseAddr(host)
-	switch {
-	case err != nil:
-		return false
-	case ip.Is6() && tags.Has(effects.Private) && !ip.IsPrivate():
-		return true
-	}
-	return ip.IsLinkLocalUnicast() || ip.IsLinkLocalMulticast()
 }

@@ -66,6 +66,15 @@ func (d *daemon) recordRun(ctx context.Context, id string) {
 	}
 }
 
+// recordEnd records how the call of a decision ended. Nothing depends on it.
+func (d *daemon) recordEnd(ctx context.Context, id, as string) error {
+	err := d.journal.Ended(ctx, id, decisions.Ending{Time: d.now(), As: as})
+	if err != nil {
+		d.log.Warn("how a call ended is not in the journal", "decision", id, "error", err)
+	}
+	return err
+}
+
 // choices is the memory in the words of the management methods.
 type choices struct{ d *daemon }
 

@@ -113,7 +113,7 @@ func openDaemon(ctx context.Context, dirs xdg.Dirs, relocated bool, log *slog.Lo
 	}
 	d.engine, err = engine.New(engine.Config{
 		Dirs: dirs, Rules: d.rules, Log: log, Memory: d.memory, Journal: j, PID: os.Getpid(), Persistent: true, Now: now,
-		Underway: &d.underway, Observe: d.recent.Note, Ran: d.runs.note, Answered: d.recordAnswer, HasRun: d.recordRun, Pause: d.pauses.Of,
+		Underway: &d.underway, Observe: d.recent.Note, Ran: d.runs.note, Answered: d.recordAnswer, HasRun: d.recordRun, HasEnded: d.recordEnd, Pause: d.pauses.Of,
 		Recent: recent.New(d.started, d.decidedLately(ctx)),
 	})
 	if err != nil {

@@ -59,6 +59,8 @@ type Config struct {
 	Answered func(ctx context.Context, decisionID string, v decisions.Verdict, kept []decisions.StoredChoice) error
 	// HasRun is called when the call of a question was reported to have run. May be nil.
 	HasRun func(ctx context.Context, decisionID string)
+	// HasEnded is called when it was reported how the call of a decision ended. May be nil.
+	HasEnded func(ctx context.Context, decisionID, as string) error
 }
 
 // Memory holds remembered choices: it finds those that match and stores new ones.

@@ -18,7 +18,7 @@ func (e *Engine) Methods() socket.Methods {
 	m := socket.Methods{}
 	deps := native.Deps{
 		Sessions: e.Sessions, Decider: e.Decisions, Users: e.Users.Lookup, LiveShell: e.rules.liveShell, Declarable: e.rules.declarable, Keeper: e.Keeper(),
-		Persistent: e.Persistent, Waiting: e.Waiting, Rules: e.rulesDigest, NewID: newID, Prepare: e.prepare, RecordAnswer: e.config.Answered, RecordRun: e.config.HasRun, NeverAllowed: e.Decisions.NeverAllowed,
+		Persistent: e.Persistent, Waiting: e.Waiting, Rules: e.rulesDigest, NewID: newID, Prepare: e.prepare, RecordAnswer: e.config.Answered, RecordRun: e.config.HasRun, NeverAllowed: e.Decisions.NeverAllowed, RecordEnd: e.config.HasEnded,
 		PlainOption: e.rules.allowOnceOption, HarmlessEnv: e.rules.harmlessEnv, AskGates: e.rules.AskGates, Version: buildinfo.Version(), Ran: e.config.Ran,
 	}
 	for _, register := range []func(socket.Methods, native.Deps){

@@ -1,0 +1,90 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/permd/permd/cmd/permd/internal/cli"
+	"github.com/permd/permd/socket/gatehttp"
+	"github.com/permd/permd/socket/rap/gateway"
+)
+
+type rapFlags struct{ config, listen, tokenFile string }
+
+func (a *app) rapCommand() *cobra.Command {
+	var o rapFlags
+	cmd := &cobra.Command{
+		Use:   "rap --config FILE [flags]",
+		Short: "Offer HTTP tools to RAP runtimes behind permd",
+		Long: `Serve the tools of a YAML file to runtimes of the Reactive Agent Protocol, and
+decide every invocation. A call that rules, a remembered answer or you allow is
+sent to its tool's server, and the result is posted to the runtime. You are
+asked by the runtime, with a user_choice. What is denied never reaches a tool.
+
+The file names the runtimes that results may be sent to, and the address of
+each tool; docs/tool-servers.md shows one. Redirects are not followed, and each
+call is sent once at most.
+
+Runtimes need the token of --token-file, or are of this user on a Unix socket.
+Without a daemon no call is made.
+
+` + cli.ExitCodes,
+		Example: `  permd rap --config tools.yaml
+  permd rap --config tools.yaml --listen unix:/run/user/1000/rap/rap.sock`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if o.config == "" {
+				return errors.New("--config names the file with the tools")
+			}
+			return a.rap(cmd.Context(), o)
+		},
+	}
+	cmd.Flags().StringVar(&o.config, "config", "", "`file` with the tools and the runtimes' addresses")
+	cmd.Flags().StringVar(&o.listen, "listen", "127.0.0.1:7410", "loopback `address` to listen on, or unix:PATH")
+	cmd.Flags().StringVar(&o.tokenFile, "token-file", "", "`file` with the token of runtimes (default: rap/token in the state folder, made at first)")
+	return cmd
+}
+
+func (a *app) rap(ctx context.Context, o rapFlags) error {
+	config, err := gateway.ReadConfig(o.config)
+	if err != nil {
+		return err
+	}
+	cwd, err := os.Getwd()
+	if err != nil {
+		return fmt.Errorf("finding the working directory: %w", err)
+	}
+	options := gateway.Options{Cwd: cwd, Dial: dialDaemon}
+	if !gatehttp.IsUnix(o.listen) {
+		if o.tokenFile == "" {
+			dirs, err := a.dirs()
+			if err != nil {
+				return err
+			}
+			o.tokenFile = filepath.Join(dirs.State, "rap", "token")
+			if err := os.MkdirAll(filepath.Dir(o.tokenFile), 0o700); err != nil {
+				return fmt.Errorf("making the folder of the token: %w", err)
+			}
+		}
+		if options.Token, err = gatehttp.Token(o.tokenFile); err != nil {
+			return err
+		}
+	}
+	if options.Listener, err = gatehttp.Listen(o.listen); err != nil {
+		return err
+	}
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	say, silence := a.printer()
+	defer silence()
+	options.Say = say
+	say("listening on " + options.Listener.Addr().String())
+	return gateway.New(config, options).Serve(ctx)
+}

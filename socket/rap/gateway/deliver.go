@@ -1,0 +1,128 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"mime"
+	"net/http"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/go-json-experiment/json"
+
+	"github.com/permd/permd/internal/strictjson"
+	"github.com/permd/permd/socket/gatehttp"
+	"github.com/permd/permd/socket/rap"
+)
+
+// failure returns the tool_result of a call that has no other.
+func (c *call) failure(text string) []byte {
+	body, err := json.Marshal(&rap.ToolResult{Type: "tool_result", GroupID: c.thread, ID: c.id, CallID: c.second, Text: text})
+	if err != nil {
+		return []byte("{}") // the texts are this program's, and the ids were read
+	}
+	return body
+}
+
+// question returns a user_choice of permd with the address for the answer.
+func question(choice *rap.UserChoice, responseURL string) []byte {
+	body, err := json.Marshal(struct {
+		*rap.UserChoice
+		ResponseURL string `json:"response_url"`
+	}{choice, responseURL})
+	if err != nil {
+		return []byte("{}")
+	}
+	return body
+}
+
+// dispatch sends the arguments to the tool, once, and returns the result.
+func (g *Gateway) dispatch(c *call) []byte {
+	t := g.tools[c.operation]
+	if t == nil {
+		return c.failure(textUnasked) // permd allows no operation that is not in the toolset
+	}
+	if c.ctx.Err() != nil {
+		g.ended(c, rap.Cancelled)
+		return c.failure(textCancelled)
+	}
+	answer, err := t.server.Do(c.ctx, http.MethodPost, t.path, t.header, c.arguments)
+	switch text, why := textOf(answer, err); {
+	case c.ctx.Err() != nil:
+		g.ended(c, rap.Cancelled)
+		return c.failure(textCancelled)
+	case why != "":
+		g.ended(c, rap.Failed)
+		return c.failure("Error: the tool failed: " + why)
+	default:
+		g.ended(c, rap.Ran)
+		return c.failure(text)
+	}
+}
+
+// textOf returns the text of a tool's answer, or why it is none.
+func textOf(a *gatehttp.Answer, err error) (text, why string) {
+	if failed, ok := errors.AsType[*gatehttp.UpstreamError](err); ok {
+		if failed.Sent {
+			return "", failed.Text + "; it may have run nevertheless"
+		}
+		return "", failed.Text
+	}
+	switch {
+	case err != nil:
+		return "", "it cannot be reached"
+	case a.Status/100 != 2:
+		return "", fmt.Sprintf("it answered with status %d", a.Status)
+	case len(a.Body) == 0:
+		return "", ""
+	case gatehttp.IsJSON(a.Header):
+		if strictjson.Check(a.Body) != nil {
+			return "", "its answer is no JSON"
+		}
+	case !isText(a.Header):
+		return "", "its answer is neither JSON nor plain text"
+	}
+	if !utf8.Valid(a.Body) {
+		return "", "its answer is no UTF-8"
+	}
+	return string(a.Body), ""
+}
+
+// deliver posts the result of a call.
+func (g *Gateway) deliver(c *call, result []byte) {
+	if !g.post(c, result) {
+		g.say("a result could not be delivered")
+	}
+}
+
+// post posts a message to the callback address, and again after an error that may pass. The
+// runtime knows a result that comes twice by its id.
+func (g *Gateway) post(c *call, message []byte) bool {
+	for attempt := 0; ; attempt++ {
+		a, err := c.callback.Do(context.Background(), http.MethodPost, c.path, nil, message)
+		switch {
+		case err == nil && a.Status/100 == 2:
+			return true
+		case err == nil && a.Status < 500, attempt == len(backoff):
+			return false
+		}
+		select {
+		case <-time.After(backoff[attempt]):
+		case <-g.ending:
+			return false
+		}
+	}
+}
+
+// isText reports whether the body of a message is plain text.
+func isText(h http.Header) bool {
+	types := h["Content-Type"]
+	if len(types) != 1 {
+		return false
+	}
+	kind, params, err := mime.ParseMediaType(types[0])
+	charset, named := params["charset"]
+	return err == nil && kind == "text/plain" && (!named || strings.EqualFold(charset, "utf-8"))
+}
