@@ -1,6 +1,7 @@
 package main
 
 import (
+	"io"
 	"maps"
 	"strings"
 	"testing"
@@ -82,6 +83,54 @@ deny contains "not the vault" if contains(input.call.title, "vault")`)
 	} {
 		if got := ask(w, named(), more); got.allowed() {
 			t.Errorf("request with %s: allowed", name)
+		}
+	}
+	// What was said of the same call before counts, however long ago.
+	update := func(kind string, members map[string]any, more map[string]any) string {
+		u := map[string]any{"sessionUpdate": kind, "toolCallId": "same"}
+		maps.Copy(u, members)
+		params := map[string]any{"sessionId": "s1", "update": u}
+		maps.Copy(params, more)
+		line := request("session/update", params)
+		return strings.Replace(line, `"id":1,`, "", 1)
+	}
+	input := map[string]any{"rawInput": map[string]any{"command": "rm -rf ."}}
+	for name, before := range map[string][]string{
+		"ended":           {update("tool_call", map[string]any{"rawInput": 7, "title": "x", "status": "completed"}, nil)},
+		"announced again": {update("tool_call", input, nil), update("tool_call", named(), nil)},
+		"another title":   {update("tool_call", map[string]any{"title": "Reading the vault", "kind": "read"}, nil)},
+		"another kind":    {update("tool_call", map[string]any{"title": "rm -rf .", "kind": "execute"}, nil), update("tool_call", named(), nil)},
+		"under way":       {update("tool_call", map[string]any{"title": "Reading the configuration", "kind": "read", "status": "in_progress"}, nil)},
+		"params":          {update("tool_call", named(), map[string]any{"_meta": map[string]any{"command": "rm"}})},
+		"update's member": {update("tool_call", named(), map[string]any{"command": "rm"})},
+		"content":         {update("tool_call_update", map[string]any{"content": []any{}}, nil)},
+		"asked before": {request("session/request_permission", map[string]any{
+			"sessionId": "s1", "toolCall": map[string]any{"toolCallId": "same", "rawInput": map[string]any{"command": "rm -rf /"}}, "options": acpOptions,
+		})},
+		"reported": {request("permd/ran", map[string]any{"sessionId": "s1", "toolCall": map[string]any{"toolCallId": "same", "rawInput": map[string]any{"command": "rm"}}})},
+		"closed":   {update("tool_call", input, nil), request("permd/close", map[string]any{"sessionId": "s1"})},
+	} {
+		w := declare("some-agent")
+		same := named()
+		same["toolCallId"] = "same"
+		line := request("session/request_permission", map[string]any{"sessionId": "s1", "toolCall": same, "options": acpOptions})
+		if got := w.ask(t, line); !got.allowed() {
+			t.Fatalf("%s: not allowed at first: %+v", name, got)
+		}
+		for _, m := range before {
+			if strings.Contains(m, `"id"`) {
+				w.ask(t, m)
+			} else {
+				if _, err := io.WriteString(w, m+"\n"); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		if name == "closed" {
+			w.ask(t, request("permd/session", map[string]any{"sessionId": "s1", "cwd": project, "agent": map[string]string{"name": "some-agent", "version": "1.0.0"}}))
+		}
+		if got := w.ask(t, line); got.allowed() {
+			t.Errorf("%s: allowed", name)
 		}
 	}
 	c := named()

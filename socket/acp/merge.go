@@ -17,7 +17,7 @@ type toolCall struct {
 	// unclear are members that a null has cleared if the session has version 2 (see
 	// version); unsure are those for which a request had a different value.
 	unclear, unsure members
-	// extra is set if any message had members besides those of namedOnly.
+	// extra is set if more was said of the call than its name, see noteDescribed.
 	extra bool
 
 	lastUsed uint64 // for eviction: time of the last message about it
@@ -51,7 +51,6 @@ func (t *toolCall) merge(p *patch, v version) {
 		t.unclear |= p.null & t.has()
 	case version1:
 	}
-	t.extra = t.extra || p.extra
 	t.unclear &^= p.changes(v)
 	t.unsure &^= p.changes(v)
 	t.defects = slices.Clip(t.defects)

@@ -137,7 +137,7 @@ func (r *request) assemble(t *toolCall) effects.Call {
 		Input:    t.input,
 		Claims: effects.Claims{
 			Kind: t.kind, Title: t.title, Prompt: r.prompt, Locations: t.locations, Diffs: t.diffs, Texts: t.texts,
-			Only: !t.extra && !r.extra,
+			Only: r.version == version1 && !t.extra,
 		},
 	}
 	for _, list := range [][]effects.Defect{t.defects, r.defects} {

@@ -93,7 +93,8 @@ func neededAllows(d *decisions.Decision) (list []decisions.Fingerprint) {
 
 // finishedCall returns the merged call of a report about a finished one.
 func (c *connState) finishedCall(s *session, p *patch) *toolCall {
-	t := &toolCall{id: p.id}
+	c.noteDescribed(s, p)
+	t := &toolCall{id: p.id, extra: true}
 	if i := s.find(p.id); i >= 0 {
 		*t = *s.calls[i]
 	} else {

@@ -78,6 +78,8 @@ type connState struct {
 	// evicted are sessions that were dropped; lost says why any may have been.
 	evicted lostIDs
 	lost    string
+	// described are the calls of which more was said than their name.
+	described idFilter
 
 	options    knownOptions
 	approved   approvals
@@ -133,6 +135,7 @@ func (c *connState) onDeclared(id string) {
 // its announcement.
 func (c *connState) apply(s *session, p *patch, created bool) {
 	c.clock++
+	c.noteDescribed(s, p)
 	var t *toolCall
 	if i := s.find(p.id); i >= 0 {
 		t = s.calls[i]
@@ -211,8 +214,14 @@ func (c *connState) callOf(s *session, r *request) toolCall {
 	if r.call == nil {
 		return toolCall{}
 	}
+	c.noteDescribed(s, r.call)
+	if r.extra {
+		c.described.add(s.id, r.call.id)
+	}
 	if r.command == nil {
-		return c.mergeRequest(s, r.call)
+		t := c.mergeRequest(s, r.call)
+		t.extra = c.described.has(s.id, t.id)
+		return t
 	}
 	// A command is complete in itself, so lost messages about its call do not matter. The
 	// state of that call is unchanged.

@@ -42,7 +42,8 @@ type patch struct {
 	null members // members that are null
 	// more is set if the content is to be appended.
 	more bool
-	// extra is set if there are members besides those of namedOnly.
+	// extra is set if there are members besides those of namedOnly, or one of these says that
+	// something may be changed or that the call is under way.
 	extra   bool
 	ended   bool // the status says that the call has ended
 	ran     bool // the status says that the call has run to its end
@@ -56,8 +57,11 @@ var toolCallMembers = []string{
 	"rawInput", "rawOutput", "_meta", "sessionUpdate",
 }
 
-// namedOnly are the members that say what a call is without saying what it does.
+// namedOnly are the members that say what a call is without saying what it does, and
+// namedKinds the kinds of calls that change nothing.
 var namedOnly = []string{"toolCallId", "title", "kind", "status", "sessionUpdate"}
+
+var namedKinds = []string{"read", "search", "think"}
 
 // hasExtra reports whether an object has members besides some, null or known or not.
 func hasExtra(o strictjson.Object, some ...string) bool {
@@ -87,6 +91,9 @@ func parseToolCall(v strictjson.Value, at string, ver version) (*patch, error) {
 	p.word(l, o, "kind", memberKind, &p.kind)
 	if p.set&memberKind != 0 && !slices.Contains(kinds, p.kind) {
 		p.kind = "other"
+	}
+	if _, ok := o.Get("status"); ok && text(v, "status") != "pending" || p.set&memberKind != 0 && !slices.Contains(namedKinds, p.kind) {
+		p.extra = true
 	}
 	p.ended = l.ended(o)
 	// A call that failed may have been refused, and one may be in progress while it waits.

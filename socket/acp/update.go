@@ -56,6 +56,11 @@ func parseUpdate(params strictjson.Value, ver version) (update, error) {
 	case "config_option_update":
 		u.mode, err = parseModeOption(v)
 	}
+	if u.call != nil && u.call.id != "" {
+		if o, e := strictjson.ParseObject(params); e != nil || hasExtra(o, "sessionId", "update") {
+			u.call.extra = true
+		}
+	}
 	return u, err
 }
 
