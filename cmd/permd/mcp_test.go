@@ -247,6 +247,9 @@ func TestMCP(t *testing.T) {
 // TestMCPChanged: where no form can be shown, permd allow answers for a tool that has changed
 // too, once for all calls that a rule allows.
 func TestMCPChanged(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it starts a daemon and a server that changes its tools; TestMCP is the quick one")
+	}
 	t.Parallel()
 	d := newTestDaemon(t)
 	d.policy(t, "mcp.rego", mcpAllowed)
@@ -274,6 +277,9 @@ func TestMCPChanged(t *testing.T) {
 
 // TestMCPResources: rules decide what resources are read.
 func TestMCPResources(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it starts a daemon and a server; TestMCP is the quick one")
+	}
 	t.Parallel()
 	d := newTestDaemon(t)
 	writeFile(t, filepath.Join(d.home, ".config", "permd", "policy.d", "rules.yaml"), "allow:\n  use: [\"test:resources/read\"]\ndeny:\n  read: [\"/private/**\"]\n")
@@ -293,6 +299,9 @@ func TestMCPResources(t *testing.T) {
 
 // TestMCPWithdrawn withdraws a call while the person is asked about it.
 func TestMCPWithdrawn(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it starts a daemon and a server; TestMCP is the quick one")
+	}
 	t.Parallel()
 	d := startDaemon(t)
 	c := d.startMCP(t, "says it", "once")
@@ -312,6 +321,9 @@ func TestMCPWithdrawn(t *testing.T) {
 
 // TestMCPEnds: the exit code is that of the server, and it ends with its client.
 func TestMCPEnds(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it starts a server for each way to end; TestMCP is the quick one")
+	}
 	t.Parallel()
 	d := newTestDaemon(t)
 	for _, tt := range []struct {
