@@ -198,9 +198,9 @@ func TestPrecedenceAgainstOracle(t *testing.T) {
 			t.Fatalf("got row %d %s, oracle row %d %s, for %+v", got.row, got.verdict, wantRow, want, *s)
 		}
 	}
-	n := 61
+	n := 16
 	if testing.Short() {
-		n = 101
+		n = 61
 	}
 	drawn := testload.OneIn(t, n)
 	for s := range mixtures() {

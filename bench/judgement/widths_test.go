@@ -101,7 +101,7 @@ func TestWidths(t *testing.T) {
 		}
 	}
 	all := len(commands)
-	commands = testload.WithShort(t, 20, testload.Sample(t, len(commands)/12, commands))
+	commands = testload.WithShort(t, 8, testload.Sample(t, len(commands)/12, commands))
 	w := newWorld(devHome).checkout(devProject)
 	w.fs.File(path.Join(devHome, "notes/x"), "x\n")
 	found := make([]string, len(commands))

@@ -157,6 +157,9 @@ func (e *editor) answers(prompt, pick, want string) {
 // TestProxyWithSDK runs whole prompts between an agent and a client that do not know
 // permd.
 func TestProxyWithSDK(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it runs whole prompts; TestProxyProcess is the quick one")
+	}
 	t.Parallel()
 	d := newTestDaemon(t)
 	d.policy(t, "acp.rego", `

@@ -127,6 +127,9 @@ func TestProxySignals(t *testing.T) {
 
 // TestProxyStatus ends with the agent's status, whatever it is.
 func TestProxyStatus(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it starts the proxy for each status; TestProxyProcess is the quick one")
+	}
 	t.Parallel()
 	d := newTestDaemon(t)
 	for script, want := range map[string]int{

@@ -24,11 +24,7 @@ func TestFailuresRestart(t *testing.T) {
 func endedUnderLoad(t *testing.T) {
 	d := newTestDaemon(t)
 	project := d.project(t, map[string]string{"main.go": "package main\n"})
-	rounds := 3
-	if testload.Race {
-		rounds = 1
-	}
-	for round := range rounds {
+	for round := range testload.Rounds(t, "", 1, 3) {
 		d.start(t)
 		before := d.status(t).Journal.Last
 		askers := make([]asker, 32)

@@ -276,7 +276,12 @@ func testMCP(t *testing.T, d *testDaemon) {
 
 // TestMCPChanged: where no form can be shown, permd allow answers for a tool that has changed
 // too, once for all calls that a rule allows.
-func TestMCPChanged(t *testing.T) { overBoth(t, testMCPChanged) }
+func TestMCPChanged(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it starts a daemon and a server that changes its tools; TestMCP is the quick one")
+	}
+	overBoth(t, testMCPChanged)
+}
 
 func testMCPChanged(t *testing.T, d *testDaemon) {
 	d.policy(t, "mcp.rego", mcpAllowed)
@@ -303,7 +308,12 @@ func testMCPChanged(t *testing.T, d *testDaemon) {
 }
 
 // TestMCPResources: rules decide what resources are read.
-func TestMCPResources(t *testing.T) { overBoth(t, testMCPResources) }
+func TestMCPResources(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it starts a daemon and a server; TestMCP is the quick one")
+	}
+	overBoth(t, testMCPResources)
+}
 
 func testMCPResources(t *testing.T, d *testDaemon) {
 	writeFile(t, filepath.Join(d.home, ".config", "permd", "policy.d", "rules.yaml"), "allow:\n  use: [\"test:resources/read\"]\ndeny:\n  read: [\"/private/**\"]\n")
@@ -322,7 +332,12 @@ func testMCPResources(t *testing.T, d *testDaemon) {
 }
 
 // TestMCPWithdrawn withdraws a call while the person is asked about it.
-func TestMCPWithdrawn(t *testing.T) { overBoth(t, testMCPWithdrawn) }
+func TestMCPWithdrawn(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it starts a daemon and a server; TestMCP is the quick one")
+	}
+	overBoth(t, testMCPWithdrawn)
+}
 
 func testMCPWithdrawn(t *testing.T, d *testDaemon) {
 	d.start(t)

@@ -175,6 +175,9 @@ func TestWait(t *testing.T) {
 // TestManyWaits: requests that wait for a person delay no others, of their connection or of
 // another one, and a client that goes away waits no longer.
 func TestManyWaits(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it starts a daemon for many waits; TestWait is the quick one")
+	}
 	t.Parallel()
 	d := startDaemon(t)
 	project := projectOf(t)
@@ -210,6 +213,9 @@ func TestManyWaits(t *testing.T) {
 
 // TestWaitRefused: what cannot be waited for is refused at once.
 func TestWaitRefused(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it starts a daemon; TestWait is the quick one")
+	}
 	t.Parallel()
 	d := startDaemon(t)
 	l := &late{t, d, d.dial(t), projectOf(t)}

@@ -17,7 +17,7 @@ func TestNothingGrows(t *testing.T) {
 	const compared, warm = 100, 40
 	requests := 4000
 	if testing.Short() {
-		requests = 1000
+		requests = 400
 	}
 	w := newCostWorld(t, true)
 	names, send, texts := w.requests(t)
