@@ -13,7 +13,6 @@ import (
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/decisions/effects/display"
 	"github.com/permd/permd/decisions/pattern"
-	"github.com/permd/permd/internal/wordset"
 )
 
 var _ decisions.Proposer = (*Store)(nil)
@@ -122,26 +121,11 @@ func wider(q *decisions.MemoryQuery, scope ScopeKind) []pattern.Wider {
 	}
 	var list []pattern.Wider
 	for _, w := range pattern.Widen(q.Effect, q.All, ctx) {
-		if line := w.Pattern.String(); display.Display(line) == line && showsWords(q.Effect, line) {
+		if line := w.Pattern.String(); display.Display(line) == line && display.ShowsWords(q.Effect, line) {
 			list = append(list, w)
 		}
 	}
 	return list
-}
-
-// showsWords reports whether the text of a run shows each word of a line. A line alone does
-// not tell that one of its words is a secret, as the whole command does.
-func showsWords(e *effects.Effect, line string) bool {
-	if e.Run == nil || !strings.Contains(e.Text, display.Masked) {
-		return true
-	}
-	shown := wordset.Fields(e.Text)
-	for word := range strings.FieldsSeq(line) {
-		if !shown.Has(word) && strings.Trim(word, "*") != "" {
-			return false
-		}
-	}
-	return true
 }
 
 // lineOf returns the line for an effect at a level, nil if there is none. In

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/internal/wordset"
 )
 
 // Whole reports whether a shown text is complete: nothing is masked, escaped or cut
@@ -24,4 +25,20 @@ func Command(head string, words []effects.Word) (text string, shown []string) {
 		return text, nil
 	}
 	return text, shown
+}
+
+// ShowsWords reports whether a line of the list language, as it is displayed, holds no word
+// that the text of a run masks. A line alone does not tell that one of its words is a
+// secret, as the whole command does.
+func ShowsWords(e *effects.Effect, line string) bool {
+	if e.Run == nil || !strings.Contains(e.Text, Masked) {
+		return true
+	}
+	shown := wordset.Fields(e.Text)
+	for word := range strings.FieldsSeq(line) {
+		if !shown.Has(word) && strings.Trim(word, "*") != "" {
+			return false
+		}
+	}
+	return true
 }

@@ -141,7 +141,7 @@ func linesOf(d *decisions.Deliberation, i int) []*pattern.Pattern {
 	add := func(p *pattern.Pattern) {
 		line := p.String()
 		again, err := pattern.Parse(p.Kind, line)
-		if err == nil && again.Match(e, d.Effects(), ctx) && display.Display(line) == line {
+		if err == nil && again.Match(e, d.Effects(), ctx) && display.Display(line) == line && display.ShowsWords(e, line) {
 			list = append(list, again)
 		}
 	}
