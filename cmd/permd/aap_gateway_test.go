@@ -195,7 +195,9 @@ func (c *plainAAP) answer(s seenTurn) (messages []any) {
 			continue
 		}
 		if hasAAPTool(c.tools, call.Name, false) {
-			c.ran = append(c.ran, call.ID)
+			if !slices.Contains(c.ran, call.ID) { // otherwise it knows the result
+				c.ran = append(c.ran, call.ID)
+			}
 			messages = append(messages, map[string]any{"role": "tool", "toolCallId": call.ID, "content": "the result of " + call.ID})
 			continue
 		}
@@ -222,7 +224,7 @@ func (c *plainAAP) say(text string) {
 	}
 	c.answer(s)
 	if s.stop != "end_turn" {
-		c.t.Fatalf("it has stopped with %s", s.stop)
+		c.t.Fatalf("it has stopped with %s; %q", s.stop, c.texts)
 	}
 }
 
