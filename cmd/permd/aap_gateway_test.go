@@ -25,6 +25,7 @@ type plainAAP struct {
 	person   func(name string) bool
 
 	ran, asked, shown []string
+	resulted          []string // calls of the server with a result
 	texts             []string
 	posts             int
 }
@@ -159,6 +160,10 @@ func (c *plainAAP) read(text string) seenTurn {
 		case "tool_call":
 			s.calls = append(s.calls, in.aapCall)
 		case "tool_result":
+			if s.results[in.ID] != "" || slices.Contains(c.resulted, in.ID) {
+				c.t.Errorf("%s has two results", in.ID)
+			}
+			c.resulted = append(c.resulted, in.ID)
 			s.results[in.ID] = string(in.Content)
 		case "turn_stop":
 			s.stop = in.StopReason
