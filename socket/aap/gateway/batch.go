@@ -31,9 +31,9 @@ type result struct {
 type batch struct {
 	result
 	// shown are the calls that the client was shown without a result, so that it answers.
-	shown map[string]bool
-	told  map[string]bool // calls whose denial the client has been shown
-	late  []part          // calls that the server may run, which the client has not been shown
+	shown   map[string]bool
+	denials map[string]bool // calls whose denial the client has been shown
+	late    []part          // calls that the server may run, which the client has not been shown
 }
 
 // unanswered returns the calls that have no result.
@@ -102,7 +102,7 @@ func (g *Gateway) params(s *session, more map[string]any) map[string]any {
 func (g *Gateway) decide(ctx context.Context, s *session, form string, value any) (*batch, *fault) {
 	ctx, cancel := context.WithTimeout(ctx, shortTimeout)
 	defer cancel()
-	b := &batch{shown: map[string]bool{}, told: map[string]bool{}}
+	b := &batch{shown: map[string]bool{}, denials: map[string]bool{}}
 	c, err := g.permd(ctx, s)
 	if err == nil {
 		err = c.Call(ctx, aap.MethodPermissions, g.params(s, map[string]any{form: value}), &b.result)

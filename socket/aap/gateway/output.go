@@ -177,9 +177,9 @@ type held struct {
 	queue      []part
 	unresolved []string // ids of calls without a result
 	late       []part   // calls that the server may run, until their results come
-	// told are calls whose denial the client has been shown: the server's word for it is the
+	// denials are calls whose denial the client has been shown: the server's word for it is the
 	// second one.
-	told map[string]bool
+	denials map[string]bool
 }
 
 func (h *held) add(p part) error {
@@ -187,8 +187,8 @@ func (h *held) add(p part) error {
 	case partCall:
 		h.unresolved = append(h.unresolved, p.id)
 	case partResult:
-		if h.told[p.id] {
-			delete(h.told, p.id)
+		if h.denials[p.id] {
+			delete(h.denials, p.id)
 			return nil
 		}
 		h.unresolved = slices.DeleteFunc(h.unresolved, func(id string) bool { return id == p.id })

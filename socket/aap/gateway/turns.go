@@ -207,7 +207,7 @@ func (t *conversation) show(b *batch) bool {
 		case c.Outcome == aap.Denied:
 			t.out.part(p)
 			t.out.result(p.id, denialText(c))
-			b.told[p.id] = true
+			b.denials[p.id] = true
 		case c.Outcome == aap.Granted:
 			b.late = append(b.late, *p)
 		}
@@ -217,7 +217,7 @@ func (t *conversation) show(b *batch) bool {
 		t.out.stop(stopToolUse)
 		return true
 	}
-	h.late, b.late, h.told = b.late, nil, b.told
+	h.late, b.late, h.denials = b.late, nil, b.denials
 	return false
 }
 
