@@ -25,6 +25,7 @@ type plainAAP struct {
 	person   func(name string) bool
 
 	ran, asked, shown []string
+	resulted          []string // calls of the server with a result
 	texts             []string
 	posts             int
 }
@@ -159,6 +160,10 @@ func (c *plainAAP) read(text string) seenTurn {
 		case "tool_call":
 			s.calls = append(s.calls, in.aapCall)
 		case "tool_result":
+			if s.results[in.ID] != "" || slices.Contains(c.resulted, in.ID) {
+				c.t.Errorf("%s has two results", in.ID)
+			}
+			c.resulted = append(c.resulted, in.ID)
 			s.results[in.ID] = string(in.Content)
 		case "turn_stop":
 			s.stop = in.StopReason
@@ -195,7 +200,9 @@ func (c *plainAAP) answer(s seenTurn) (messages []any) {
 			continue
 		}
 		if hasAAPTool(c.tools, call.Name, false) {
-			c.ran = append(c.ran, call.ID)
+			if !slices.Contains(c.ran, call.ID) { // otherwise it knows the result
+				c.ran = append(c.ran, call.ID)
+			}
 			messages = append(messages, map[string]any{"role": "tool", "toolCallId": call.ID, "content": "the result of " + call.ID})
 			continue
 		}
@@ -222,7 +229,7 @@ func (c *plainAAP) say(text string) {
 	}
 	c.answer(s)
 	if s.stop != "end_turn" {
-		c.t.Fatalf("it has stopped with %s", s.stop)
+		c.t.Fatalf("it has stopped with %s; %q", s.stop, c.texts)
 	}
 }
 

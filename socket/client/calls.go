@@ -209,7 +209,7 @@ func (r *WaitResult) Verdict() decisions.Verdict {
 
 // Wait waits until a person answers the question of a decision elsewhere, such as with
 // permd allow, for at most that long: whole seconds from 1 s to 1 h. The client's timeout
-// begins after it.
+// begins after it. If ctx ends, permd is told that nobody waits; the question stays open.
 func Wait(ctx context.Context, c Caller, decisionID string, limit time.Duration) (*WaitResult, error) {
 	var out WaitResult
 	params := struct {

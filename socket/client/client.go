@@ -34,6 +34,9 @@ const defaultMaxAnswer = 64 << 20
 // that after 25 seconds.
 const defaultTimeout = time.Minute
 
+// withdrawTimeout bounds the writing of a withdrawal.
+const withdrawTimeout = time.Second
+
 // ErrUnreachable is wrapped by all errors that mean that permd did not answer: nothing
 // is listening, the socket is not trusted, the connection broke, or the call timed out.
 var ErrUnreachable = errors.New("permd is not reachable")
@@ -113,6 +116,9 @@ func (c *Client) Call(ctx context.Context, method string, params, result any) er
 	}
 	select {
 	case <-ctx.Done():
+		if ctx.Value(waitKey{}) != nil {
+			c.withdraw(ctx, id)
+		}
 		return fmt.Errorf("waiting for permd: %w", context.Cause(ctx))
 	case r := <-w.answer:
 		if r.err != nil {
@@ -120,6 +126,14 @@ func (c *Client) Call(ctx context.Context, method string, params, result any) er
 		}
 		return decodeResult(r.result, result)
 	}
+}
+
+// withdraw tells permd that nobody waits for the answer to a call any more: otherwise a person
+// could still give one, and nobody would hear it.
+func (c *Client) withdraw(ctx context.Context, id uint64) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), withdrawTimeout)
+	defer cancel()
+	_ = c.Notify(ctx, "$/cancel_request", map[string]uint64{"requestId": id})
 }
 
 // withTimeout adds the client's timeout to ctx, unless that ends before.

@@ -31,8 +31,9 @@ type result struct {
 type batch struct {
 	result
 	// shown are the calls that the client was shown without a result, so that it answers.
-	shown map[string]bool
-	late  []part // calls that the server may run, which the client has not been shown
+	shown   map[string]bool
+	denials map[string]bool // calls whose denial the client has been shown
+	late    []part          // calls that the server may run, which the client has not been shown
 }
 
 // unanswered returns the calls that have no result.
@@ -101,7 +102,7 @@ func (g *Gateway) params(s *session, more map[string]any) map[string]any {
 func (g *Gateway) decide(ctx context.Context, s *session, form string, value any) (*batch, *fault) {
 	ctx, cancel := context.WithTimeout(ctx, shortTimeout)
 	defer cancel()
-	b := &batch{shown: map[string]bool{}}
+	b := &batch{shown: map[string]bool{}, denials: map[string]bool{}}
 	c, err := g.permd(ctx, s)
 	if err == nil {
 		err = c.Call(ctx, aap.MethodPermissions, g.params(s, map[string]any{form: value}), &b.result)
@@ -159,6 +160,12 @@ func (b *batch) check() error {
 	return nil
 }
 
+// How often, and after which pause, a refused wait is tried again.
+const (
+	waitTries = 20
+	waitPause = 100 * time.Millisecond
+)
+
 // rounds is how often questions are put that come up only once others are answered.
 const rounds = 4
 
@@ -175,12 +182,25 @@ func (g *Gateway) settle(ctx context.Context, s *session, b *batch, out *output,
 		if asked == nil {
 			return nil
 		}
-		denials := g.ask(ctx, s, asked, out)
+		reasons := g.ask(ctx, s, asked, out)
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		if err := g.answer(ctx, s, b, denials, nil); err != nil {
+		// Answers that came elsewhere are applied first: a call may have been answered
+		// although its wait failed.
+		if err := g.answer(ctx, s, b, nil, nil); err != nil {
 			return err
+		}
+		var denials []any
+		for _, c := range b.unanswered() {
+			if reason := reasons[c.ToolCallID]; reason != "" && c.Outcome == aap.Ask {
+				denials = append(denials, denial(c, reason))
+			}
+		}
+		if denials != nil {
+			if err := g.answer(ctx, s, b, denials, nil); err != nil {
+				return err
+			}
 		}
 	}
 	var left []any
@@ -199,13 +219,15 @@ func denial(c *aap.Call, reason string) any {
 	return map[string]any{"toolCallId": c.ToolCallID, "verdict": decisions.Deny, "reason": reason}
 }
 
-// ask waits for permd allow, and returns the denials of calls that nobody has answered.
-func (g *Gateway) ask(ctx context.Context, s *session, asked []*aap.Call, out *output) (denials []any) {
+// ask waits for permd allow, and returns why calls are denied that nobody has answered, by
+// their ids.
+func (g *Gateway) ask(ctx context.Context, s *session, asked []*aap.Call, out *output) (reasons map[string]string) {
 	var mu sync.Mutex
+	reasons = map[string]string{}
 	deny := func(c *aap.Call, reason string) {
 		mu.Lock()
 		defer mu.Unlock()
-		denials = append(denials, denial(c, reason))
+		reasons[c.ToolCallID] = reason
 	}
 	conn := s.conn
 	places := make(chan struct{}, maxWaits)
@@ -227,7 +249,7 @@ func (g *Gateway) ask(ctx context.Context, s *session, asked []*aap.Call, out *o
 				out.notice(note)
 			}
 			g.cfg.Say(note[len("permd: "):])
-			r, err := client.Wait(ctx, conn, c.Decision.ID, g.cfg.Wait)
+			r, err := wait(ctx, conn, c.Decision.ID, g.cfg.Wait)
 			switch {
 			case ctx.Err() != nil:
 			case err != nil:
@@ -244,13 +266,30 @@ func (g *Gateway) ask(ctx context.Context, s *session, asked []*aap.Call, out *o
 	for {
 		select {
 		case <-done:
-			return denials
+			return reasons
 		case <-tick.C:
 			if out != nil {
 				out.alive()
 			}
 		}
 	}
+}
+
+// wait waits for a person. An earlier wait for the same question that was withdrawn may not
+// have ended yet, so what is refused is tried again.
+func wait(ctx context.Context, conn *client.Client, decision string, limit time.Duration) (r *client.WaitResult, err error) {
+	for range waitTries {
+		r, err = client.Wait(ctx, conn, decision, limit)
+		if _, refused := errors.AsType[*client.Error](err); !refused {
+			return r, err
+		}
+		select {
+		case <-time.After(waitPause):
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+	return r, err
 }
 
 // reasonOf returns why a question cannot be waited for.

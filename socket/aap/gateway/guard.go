@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/permd/permd/internal/strictjson"
 )
@@ -56,7 +57,10 @@ func readBody(w http.ResponseWriter, r *http.Request) (strictjson.Object, *fault
 	if r.ContentLength > maxBody {
 		return nil, &fault{http.StatusRequestEntityTooLarge, "the body is too long"}
 	}
+	c := http.NewResponseController(w)
+	_ = c.SetReadDeadline(time.Now().Add(bodyTimeout))
 	data, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
+	_ = c.SetReadDeadline(time.Time{}) // the turn may take longer
 	if err != nil {
 		return nil, &fault{http.StatusBadRequest, "the body could not be read whole"}
 	}

@@ -50,8 +50,10 @@ func parseHistory(data []byte) (*pastTurns, []any) {
 		}
 		p.form, v = "compacted", c
 	}
-	if p.messages, err = list(v); err != nil {
-		return nil, nil
+	if strictjson.Kind(v) != 'n' { // a server may write an empty list so
+		if p.messages, err = list(v); err != nil {
+			return nil, nil
+		}
 	}
 	items := []any{}
 	open := map[string]bool{}

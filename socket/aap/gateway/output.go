@@ -177,6 +177,9 @@ type held struct {
 	queue      []part
 	unresolved []string // ids of calls without a result
 	late       []part   // calls that the server may run, until their results come
+	// denials are calls whose denial the client has been shown: the server's word for it is the
+	// second one.
+	denials map[string]bool
 }
 
 func (h *held) add(p part) error {
@@ -184,6 +187,10 @@ func (h *held) add(p part) error {
 	case partCall:
 		h.unresolved = append(h.unresolved, p.id)
 	case partResult:
+		if h.denials[p.id] {
+			delete(h.denials, p.id)
+			return nil
+		}
 		h.unresolved = slices.DeleteFunc(h.unresolved, func(id string) bool { return id == p.id })
 		for i := range h.late {
 			if h.late[i].id == p.id {

@@ -27,7 +27,7 @@ func (g *Gateway) Serve(ctx context.Context, ln net.Listener) error {
 	protocols := new(http.Protocols)
 	protocols.SetHTTP1(true)
 	hs := &http.Server{
-		Handler: g, Protocols: protocols, MaxHeaderBytes: maxHeader, ReadHeaderTimeout: headerTimeout, ReadTimeout: bodyTimeout, IdleTimeout: idleTimeout,
+		Handler: g, Protocols: protocols, MaxHeaderBytes: maxHeader, ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout,
 		ErrorLog: log.New(io.Discard, "", 0), DisableGeneralOptionsHandler: true,
 	}
 	ended := make(chan error, 1)

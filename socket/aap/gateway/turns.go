@@ -207,6 +207,7 @@ func (t *conversation) show(b *batch) bool {
 		case c.Outcome == aap.Denied:
 			t.out.part(p)
 			t.out.result(p.id, denialText(c))
+			b.denials[p.id] = true
 		case c.Outcome == aap.Granted:
 			b.late = append(b.late, *p)
 		}
@@ -216,7 +217,7 @@ func (t *conversation) show(b *batch) bool {
 		t.out.stop(stopToolUse)
 		return true
 	}
-	h.late, b.late = b.late, nil
+	h.late, b.late, h.denials = b.late, nil, b.denials
 	return false
 }
 
