@@ -51,6 +51,7 @@ var parsers = map[string]string{
 	"socket/aap":                   "socket/aap.FuzzPermissions socket/aap.FuzzSSE",
 	"socket/acp":                   "socket/acp.FuzzRequest socket/acp.FuzzUpdate",
 	"socket/client":                "socket/client.FuzzDeliver socket/client.FuzzReadLine",
+	"socket/gatehttp":              "- a token and a credential are one text, which is compared or passed on whole",
 	"socket/hook":                  "socket/hook.FuzzRead",
 	"socket/httpapi":               "socket/httpapi.FuzzInput",
 	"socket/mcp":                   "socket/mcp.FuzzHidden",

@@ -61,11 +61,11 @@ upstreams:
     toolkits: [Sms, Clock]
     timeout: 2s
     user_id: ana@example.org
-    token: {file: %[2]s/token}
+    token: {file: "%[2]s/token"}
     secrets:
       SMS_KEY: {credential: secret}
     authorization:
-      sms-idp: {file: %[2]s/grant}
+      sms-idp: {file: "%[2]s/grant"}
 `, g.upstream.URL, dir))
 	g.cmd = g.d.command("otc", "--config", filepath.Join(dir, "tools.yaml"), "--listen", "127.0.0.1:0")
 	g.cmd.Dir = g.d.project(t, nil)

@@ -14,18 +14,18 @@ import (
 // maxCredential bounds a credential, in bytes.
 const maxCredential = 64 << 10
 
-// credentialsVariable names the folder with what LoadCredential= of systemd hands over.
-const credentialsVariable = "CREDENTIALS_DIRECTORY" //nolint:gosec // a name, no credential
+// folderVariable names the folder with what LoadCredential= of systemd hands over.
+const folderVariable = "CREDENTIALS_DIRECTORY"
 
 // CredentialFile returns the file of a credential that the service manager hands over,
 // by its name.
 func CredentialFile(name string) (string, error) {
-	dir := os.Getenv(credentialsVariable)
+	dir := os.Getenv(folderVariable)
 	switch {
 	case name == "" || name != filepath.Base(name) || strings.HasPrefix(name, "."):
 		return "", errors.New("the name of a credential must be that of a file, without a folder")
 	case !filepath.IsAbs(dir):
-		return "", errors.New("the service manager hands over no credentials: $" + credentialsVariable + " is not set")
+		return "", errors.New("the service manager hands over no credentials: $" + folderVariable + " is not set")
 	}
 	return filepath.Join(dir, name), nil
 }
@@ -50,7 +50,7 @@ func ReadCredential(file string) (string, error) {
 	// systemd gives its folder's files to the service's user by an access list, whose mask
 	// is shown as the group's mode.
 	others := os.FileMode(0o077)
-	if dir := os.Getenv(credentialsVariable); dir != "" && filepath.Dir(file) == filepath.Clean(dir) {
+	if dir := os.Getenv(folderVariable); dir != "" && filepath.Dir(file) == filepath.Clean(dir) {
 		others = 0o037
 	}
 	st, ok := info.Sys().(*syscall.Stat_t)

@@ -86,8 +86,11 @@ func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
 	defer late.Stop()
 	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*stopGrace)
 	defer cancel()
-	if err := hs.Shutdown(last); err != nil && !errors.Is(err, net.ErrClosed) {
-		err = hs.Close()
+	if err = hs.Shutdown(last); errors.Is(err, context.DeadlineExceeded) {
+		err = hs.Close() // a peer does not read, or has not sent its whole request
+	}
+	if errors.Is(err, net.ErrClosed) {
+		err = nil
 	}
 	if why := <-ended; !errors.Is(why, http.ErrServerClosed) {
 		err = errors.Join(err, why)

@@ -136,6 +136,8 @@ func (g *Gateway) decide(ctx context.Context, r *record, c *call, u *upstream, w
 			if !q.answered(ctx, time.Until(until)) || q.state() == statusExpired {
 				return answered(a)
 			}
+		case otc.Denied:
+			fallthrough
 		default:
 			return answered(a)
 		}
