@@ -308,7 +308,7 @@ func TestUpstreamVanishes(t *testing.T) {
 		"HTTP/1.1 307 Temporary Redirect\r\nLocation: /other\r\nContent-Length: 0\r\n\r\n",
 	} {
 		for n := range len(answer) + 1 {
-			l, err := net.Listen("tcp", "127.0.0.1:0") //nolint:forbidigo // it plays another program
+			l, err := net.Listen("tcp", "127.0.0.1:0")
 			if err != nil {
 				t.Fatal(err)
 			}
