@@ -61,7 +61,7 @@ func (a *app) mcpUpstream(ctx context.Context, o mcpFlags, cfg mcp.Config) error
 
 // token returns the bearer token, "" for none.
 func (o *mcpFlags) token() (string, error) {
-	text := ""
+	var text string
 	switch {
 	case o.bearerFile != "":
 		data, err := readSecret(o.bearerFile)

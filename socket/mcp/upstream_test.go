@@ -172,6 +172,11 @@ func TestUpstreamSession(t *testing.T) {
 	w.send(t, `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{}}`, `{"jsonrpc":"2.0","method":"notifications/initialized"}`, pinged)
 	w.want(t, `"pong"`, 1)
 	w.send(t, `{"jsonrpc":"2.0","id":"q","result":{}}`)
+	eventually.Holds(t, "the stream of no request is asked for", func() bool {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		return len(w.requests) == 5
+	})
 	w.u.Close()
 	w.u.Wait()
 	w.mu.Lock()
