@@ -54,7 +54,7 @@ var parsers = map[string]string{
 	"socket/gatehttp":              "- a token and a credential are one text, which is compared or passed on whole",
 	"socket/hook":                  "socket/hook.FuzzRead",
 	"socket/httpapi":               "socket/httpapi.FuzzInput",
-	"socket/mcp":                   "socket/mcp.FuzzHidden",
+	"socket/mcp":                   "socket/mcp.FuzzHidden socket/mcp.FuzzOutline socket/mcp.FuzzEvents socket/mcp.FuzzUpstreamAnswer",
 	"socket/native":                "socket/native.FuzzMethods",
 	"socket/otc":                   "socket/otc.FuzzCall",
 	"socket/otc/gateway":           "socket/otc/gateway.FuzzCall socket/otc/gateway.FuzzAnswer",
@@ -62,6 +62,7 @@ var parsers = map[string]string{
 	"socket/rap":                   "socket/rap.FuzzInvocation",
 
 	"cmd/permd/internal/cli.parseDuration":        "- a flag of the person's own command",
+	"cmd/permd.readSecret":                        "- opens a file that only its person can read, and takes what it holds as it is",
 	"cmd/permd/internal/daemon.readWitness":       "- lines of permd's own file, bounded, which are only compared",
 	"cmd/permd/internal/hookproc.readHook":        "- a bounded read; socket/hook.FuzzRead has the bytes",
 	"cmd/permd/internal/account.ReadSettingsFile": "- opens a file; policy/settings.FuzzParse has the bytes",

@@ -51,7 +51,7 @@ func (a *app) mcpUpstream(ctx context.Context, o mcpFlags, cfg mcp.Config) error
 	defer pipes.Restore()
 	u := mcp.NewUpstream(mcp.UpstreamConfig{URL: address, Token: token, Say: cfg.Say})
 	err = mcp.Run(ctx, mcp.Peers{ClientIn: pipes.In, ClientOut: pipes.Out, ServerIn: u, ServerOut: u}, cfg)
-	u.Close()
+	_ = u.Close()
 	u.Wait()
 	if err != nil {
 		return cli.Failf(cli.ExitError, "", "%v", err)
@@ -61,7 +61,7 @@ func (a *app) mcpUpstream(ctx context.Context, o mcpFlags, cfg mcp.Config) error
 
 // token returns the bearer token, "" for none.
 func (o *mcpFlags) token() (string, error) {
-	text := ""
+	var text string
 	switch {
 	case o.bearerFile != "":
 		data, err := readSecret(o.bearerFile)

@@ -25,6 +25,7 @@ type event struct {
 	name string // "" for none
 	data []byte // its lines, with a newline between them
 	long bool   // there is too much data, which was not kept
+	some bool   // there was a line of data
 }
 
 func newEventReader(r io.Reader) *eventReader {
@@ -77,11 +78,12 @@ func (ev *event) add(line []byte, long bool) {
 	switch {
 	case ev.long:
 		ev.data = nil
-	case ev.data == nil:
+	case !ev.some:
 		ev.data = line
 	default:
 		ev.data = append(append(ev.data, '\n'), line...)
 	}
+	ev.some = true
 }
 
 // line returns the next line without its end, in memory of its own, or the beginning of one that

@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -54,6 +55,7 @@ func (u *Upstream) events(p *post, body io.Reader, s *resumption) error {
 		s.failures, s.fruitless = 0, 0
 		switch {
 		case ev.name != "" && ev.name != "message":
+		case !ev.long && len(bytes.TrimSpace(ev.data)) == 0:
 		case ev.long && p != nil:
 			u.notTaken(p, unreadResponse+errLong.Error())
 		case ev.long:

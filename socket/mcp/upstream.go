@@ -19,6 +19,7 @@ import (
 const (
 	sendTimeout   = time.Minute // until a message was sent, and until a conversation has begun
 	orderTimeout  = 200 * time.Millisecond
+	beginTimeout  = time.Second // between the beginning of the first answer and the response
 	deleteTimeout = 5 * time.Second
 	maxErrorBody  = 1 << 20 // bytes of the body of an answer that is an HTTP error
 )
@@ -65,6 +66,8 @@ type post struct {
 	cancel  context.CancelCauseFunc
 	sent    chan struct{} // closed once it was sent, or could not be
 	taken   chan struct{} // closed once the server has begun to answer, or did not
+	// answered is closed when there is a response to initialize.
+	answered chan struct{}
 }
 
 // NewUpstream returns a server over HTTP. It connects when the first message is written. It has
@@ -91,7 +94,7 @@ func (u *Upstream) Write(line []byte) (int, error) {
 		return 0, err
 	}
 	ctx, cancel := context.WithCancelCause(u.ctx)
-	p := &post{message: m, cancel: cancel, sent: make(chan struct{}), taken: make(chan struct{})}
+	p := &post{message: m, cancel: cancel, sent: make(chan struct{}), taken: make(chan struct{}), answered: make(chan struct{})}
 	u.mu.Lock()
 	if u.closed {
 		u.mu.Unlock()
@@ -135,6 +138,14 @@ func (u *Upstream) await(ctx context.Context, p *post) {
 	case <-p.taken:
 	case <-timeout.C:
 	case <-ctx.Done():
+	}
+	if p.message.method == methodInitialize {
+		timeout.Reset(beginTimeout)
+		select {
+		case <-p.answered:
+		case <-timeout.C:
+		case <-ctx.Done():
+		}
 	}
 }
 
@@ -321,6 +332,7 @@ func (u *Upstream) answered(m *message) {
 		if revision, ok := strictjson.ParseString(strictjson.Find(m.result, "protocolVersion")); ok && isHeader([]byte(revision)) {
 			u.revision = revision
 		}
+		close(p.answered)
 	}
 }
 

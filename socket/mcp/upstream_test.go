@@ -172,6 +172,11 @@ func TestUpstreamSession(t *testing.T) {
 	w.send(t, `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{}}`, `{"jsonrpc":"2.0","method":"notifications/initialized"}`, pinged)
 	w.want(t, `"pong"`, 1)
 	w.send(t, `{"jsonrpc":"2.0","id":"q","result":{}}`)
+	eventually.Holds(t, "the stream of no request is asked for", func() bool {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		return len(w.requests) == 5
+	})
 	w.u.Close()
 	w.u.Wait()
 	w.mu.Lock()
@@ -308,7 +313,7 @@ func TestUpstreamVanishes(t *testing.T) {
 		"HTTP/1.1 307 Temporary Redirect\r\nLocation: /other\r\nContent-Length: 0\r\n\r\n",
 	} {
 		for n := range len(answer) + 1 {
-			l, err := net.Listen("tcp", "127.0.0.1:0") //nolint:forbidigo // it plays another program
+			l, err := net.Listen("tcp", "127.0.0.1:0")
 			if err != nil {
 				t.Fatal(err)
 			}
