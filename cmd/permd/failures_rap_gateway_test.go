@@ -155,7 +155,19 @@ func rapGatewayTool(t *testing.T) {
 	if got := other.ran(); got != nil {
 		t.Errorf("another server got %q", got)
 	}
-	g.tool.Close()
+	g.serve(fmt.Sprintf(`name: warehouse
+callbacks: [%q]
+tools:
+- {name: list_bins, description: List., inputSchema: {type: object}, url: %q, timeout: 1s}
+`, g.callback.URL, g.tool.URL))
+	hangs := make(chan struct{})
+	defer close(hangs)
+	g.tool.answers(func(http.ResponseWriter, *http.Request) { <-hangs })
+	if got := g.call("slow", "root", "list_bins", `{}`); got != failed+"it did not answer in time; it may have run nevertheless" {
+		t.Errorf("a slow tool: %q", got)
+	}
+	g.tool.CloseClientConnections()
+	g.tool.Listener.Close()
 	if got := g.call("gone", "root", "list_bins", `{}`); got != failed+"it cannot be reached" {
 		t.Errorf("a tool that is gone: %q", got)
 	}
@@ -191,13 +203,22 @@ func rapGatewayCallback(t *testing.T) {
 		if status, _ := g.send(http.MethodPost, "/invoke", g.invocation(id, "root", "move_bin", moveIt)); status != http.StatusOK {
 			t.Errorf("%s: status %d", id, status)
 		}
-		if id == "refused" {
-			g.dead(id, "root")
-		}
+		g.dead(id, "root")
 	}
 	g.refusing(func(http.ResponseWriter) bool { return false })
 	if got := g.tool.ran(); len(got) != 1 || len(others) != 0 {
 		t.Errorf("%q has run, and another server got %q", got, others)
+	}
+	// Nothing at all is sent to an address that a rule denies.
+	if status, _ := g.send(http.MethodPost, "/invoke", g.invocation("quiet", "quiet", "list_bins", `{}`)); status != http.StatusOK {
+		t.Errorf("quiet: status %d", status)
+	}
+	g.dead("quiet", "quiet")
+	want(t, "has run", []string(nil), g.tool.ran())
+	select {
+	case m := <-g.inbox:
+		t.Errorf("it is told %v", m)
+	default:
 	}
 	want(t, "questions that wait", 0, strings.Count(g.permd(t, "allow"), "move_bin"))
 }

@@ -80,6 +80,7 @@ type rapGateway struct {
 
 	mu      sync.Mutex
 	refuses func(w http.ResponseWriter) bool // answers a callback; may be nil
+	bodies  map[string]string                // of callbacks, by id and type
 }
 
 // refusing sets what answers callbacks instead of the runtime, where it returns true.
@@ -96,6 +97,10 @@ allow contains "looking is free" if {
 	input.effect.tool == "list_bins"
 }
 allow contains "the runtime is here" if input.effect.from == "callback_url"
+deny contains "not from there" if {
+	input.effect.from == "callback_url"
+	input.session.id == "quiet"
+}
 deny contains {"reason": "held", "message": "bin C-17 is under audit hold"} if input.effect.arguments.bin == "C-17"
 `
 
@@ -104,7 +109,7 @@ func newRAPGateway(t *testing.T) *rapGateway {
 	d := newTestDaemon(t)
 	writeFile(t, filepath.Join(d.home, ".config", "permd", "policy.d", "rap.rego"), gatewayRules)
 	d.start(t)
-	g := &rapGateway{testDaemon: d, t: t, tool: newGateTool(t), inbox: make(chan map[string]any, 64)}
+	g := &rapGateway{testDaemon: d, t: t, tool: newGateTool(t), inbox: make(chan map[string]any, 64), bodies: map[string]string{}}
 	g.callback = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		g.mu.Lock()
 		refused := g.refuses != nil && g.refuses(w)
@@ -113,9 +118,13 @@ func newRAPGateway(t *testing.T) *rapGateway {
 			return
 		}
 		var m map[string]any
-		if err := json.NewDecoder(r.Body).Decode(&m); err != nil || r.URL.Query().Get("t") != rapSecret || r.Header.Get("Content-Type") != "application/json" {
+		body, _ := io.ReadAll(r.Body)
+		if err := json.Unmarshal(body, &m); err != nil || r.URL.Query().Get("t") != rapSecret || r.Header.Get("Content-Type") != "application/json" {
 			t.Errorf("callback: %v, %s", err, r.URL)
 		}
+		g.mu.Lock()
+		g.bodies[fmt.Sprint(m["id"], " ", m["type"])] = string(body)
+		g.mu.Unlock()
 		g.inbox <- m
 	}))
 	t.Cleanup(g.callback.Close)
@@ -323,4 +332,88 @@ func TestRAPGateway(t *testing.T) {
 	if strings.Contains(g.output.String(), rapSecret) {
 		t.Errorf("permd rap prints the secret of an address:\n%s", g.output)
 	}
+}
+
+// TestRAPGatewayTranscript plays the transcript in docs/tool-servers.md; … stands for
+// anything.
+func TestRAPGatewayTranscript(t *testing.T) {
+	t.Parallel()
+	doc, err := os.ReadFile("../../docs/tool-servers.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, text, ok := strings.Cut(string(doc), "```\nPOST /invoke ")
+	text, _, closed := strings.Cut(text, "\n```")
+	if !ok || !closed {
+		t.Fatal("there is no transcript")
+	}
+	// Each line has a label and JSON, which goes on below the JSON.
+	lines := regexp.MustCompile(`\n {30,}`).ReplaceAllString("POST /invoke "+text, "")
+	var steps [][2]string
+	for line := range strings.Lines(lines) {
+		label, body, ok := strings.Cut(strings.TrimSpace(line), "{")
+		if !ok {
+			t.Fatalf("no JSON in %q", line)
+		}
+		steps = append(steps, [2]string{strings.TrimSpace(label), "{" + body})
+	}
+	g := newRAPGateway(t)
+	tool := newGateTool(t)
+	tool.answers(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/plain")
+		fmt.Fprint(w, "purged")
+	})
+	g.serve(fmt.Sprintf(`name: warehouse
+callbacks: [%q]
+tools:
+- {name: purge_bin, description: Purge., inputSchema: {type: object}, annotations: {destructive: true}, url: %q}
+`, g.callback.URL, tool.URL))
+	fits := func(got, shown string) {
+		t.Helper()
+		shown = strings.ReplaceAll(shown, "http://127.0.0.1:7410", g.address)
+		parts := strings.Split(shown, "…")
+		for i := range parts {
+			parts[i] = regexp.QuoteMeta(parts[i])
+		}
+		if !regexp.MustCompile("^" + strings.Join(parts, ".*") + "$").MatchString(strings.TrimSpace(got)) {
+			t.Errorf("it is\n%s\nand the document shows\n%s", got, shown)
+		}
+	}
+	var response string
+	for _, s := range steps {
+		switch label, shown := s[0], s[1]; label {
+		case "POST /invoke":
+			g.send(http.MethodPost, "/invoke", strings.Replace(strings.Replace(shown, "http://127.0.0.1:9000", g.callback.URL, 1), "…", rapSecret, 1))
+		case "200":
+			fits("{}", shown)
+		case "callback":
+			m := g.next()
+			response, _ = m["response_url"].(string)
+			fits(g.raw(m), shown)
+		case "POST /user_choice_response/…":
+			if status := g.post(response, shown); status != http.StatusOK {
+				t.Errorf("the answer: status %d", status)
+			}
+		case "the tool gets":
+			eventually.Holds(t, "the tool was called", func() bool {
+				got := tool.ran()
+				if got != nil {
+					want(t, "the tool", []string{"POST / " + shown}, got)
+				}
+				return got != nil
+			})
+		default:
+			t.Errorf("a line of another kind: %q", label)
+		}
+	}
+	want(t, "lines", 7, len(steps))
+}
+
+// raw is a message to the runtime, as it was sent.
+func (g *rapGateway) raw(m map[string]any) string {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	id, _ := m["id"].(string)
+	kind, _ := m["type"].(string)
+	return g.bodies[id+" "+kind]
 }

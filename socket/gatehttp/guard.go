@@ -42,7 +42,7 @@ func NewGuard(ln net.Listener, token string) (*Guard, error) {
 
 // Check returns why the request is refused, nil if it is served.
 func (g *Guard) Check(r *http.Request) *Refusal {
-	if f := g.CheckOpen(r); f != nil {
+	if f := g.checkOpen(r); f != nil {
 		return f
 	}
 	if g.token != "" && !g.hasToken(r) {
@@ -51,8 +51,8 @@ func (g *Guard) Check(r *http.Request) *Refusal {
 	return nil
 }
 
-// CheckOpen is Check for a path that needs no token.
-func (g *Guard) CheckOpen(r *http.Request) *Refusal {
+// checkOpen is Check for a path that needs no token.
+func (g *Guard) checkOpen(r *http.Request) *Refusal {
 	switch {
 	case r.ProtoMajor != 1 || r.ProtoMinor != 1:
 		return &Refusal{http.StatusHTTPVersionNotSupported, "version", "HTTP/1.1 is spoken here"}

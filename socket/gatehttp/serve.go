@@ -33,7 +33,7 @@ type Server struct {
 	// Open reports whether a path needs no token. It may be nil.
 	Open func(path string) bool
 	// Refuse writes a refusal in the words of the protocol.
-	Refuse func(w http.ResponseWriter, f *Refusal)
+	Refuse func(w http.ResponseWriter, r *http.Request, f *Refusal)
 	// Handler serves what is not refused. It reads bodies with ReadBody and writes answers
 	// with Reply, which bound how long a peer may take. Its context ends when the peer has
 	// gone, and at the end of Serve.
@@ -98,13 +98,13 @@ func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
 func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	check := s.checks.Check
 	if s.Open != nil && s.Open(r.RequestURI) {
-		check = s.checks.CheckOpen
+		check = s.checks.checkOpen
 	}
 	if f := check(r); f != nil {
 		// Any process on the machine can connect to a loopback address. Connections
 		// without the token are closed, so that they take no place of those with it.
 		w.Header().Set("Connection", "close")
-		s.Refuse(w, f)
+		s.Refuse(w, r, f)
 		return
 	}
 	if r.Body == nil || r.Body == http.NoBody {

@@ -33,7 +33,9 @@ func serve(t *testing.T, address, token string) *served {
 	s := &served{ln.Addr().Network(), ln.Addr().String(), make(chan struct{}, 1), make(chan struct{}, 1)}
 	server := &Server{
 		Token: token, Open: func(path string) bool { return path == "/health" }, readTimeout: 200 * time.Millisecond,
-		Refuse: func(w http.ResponseWriter, f *Refusal) { Reply(w, f.Status, []byte(`{"refused":"`+f.Code+`"}`)) },
+		Refuse: func(w http.ResponseWriter, _ *http.Request, f *Refusal) {
+			Reply(w, f.Status, []byte(`{"refused":"`+f.Code+`"}`))
+		},
 	}
 	server.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodGet {
@@ -43,7 +45,7 @@ func serve(t *testing.T, address, token string) *served {
 		body, f := ReadBody(w, r, 1000)
 		switch {
 		case f != nil:
-			server.Refuse(w, f)
+			server.Refuse(w, r, f)
 			return
 		case string(body) == "wait":
 			s.waiting <- struct{}{}
