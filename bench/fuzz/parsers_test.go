@@ -51,6 +51,7 @@ var parsers = map[string]string{
 	"socket/aap":                   "socket/aap.FuzzPermissions socket/aap.FuzzSSE",
 	"socket/acp":                   "socket/acp.FuzzRequest socket/acp.FuzzUpdate",
 	"socket/client":                "socket/client.FuzzDeliver socket/client.FuzzReadLine",
+	"socket/gatehttp":              "- a token or a credential: one line of text, of which nothing is taken apart",
 	"socket/hook":                  "socket/hook.FuzzRead",
 	"socket/httpapi":               "socket/httpapi.FuzzInput",
 	"socket/mcp":                   "socket/mcp.FuzzHidden",
@@ -58,6 +59,7 @@ var parsers = map[string]string{
 	"socket/otc":                   "socket/otc.FuzzCall",
 	"socket/proxy":                 "socket/proxy.FuzzLines socket/proxy.FuzzEnvelopes",
 	"socket/rap":                   "socket/rap.FuzzInvocation",
+	"socket/rap/gateway":           "socket/rap/gateway.FuzzInvocation socket/rap/gateway.FuzzConfig",
 
 	"cmd/permd/internal/cli.parseDuration":        "- a flag of the person's own command",
 	"cmd/permd/internal/daemon.readWitness":       "- lines of permd's own file, bounded, which are only compared",
