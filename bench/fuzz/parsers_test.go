@@ -60,6 +60,7 @@ var parsers = map[string]string{
 	"socket/otc/gateway":           "socket/otc/gateway.FuzzCall socket/otc/gateway.FuzzAnswer",
 	"socket/proxy":                 "socket/proxy.FuzzLines socket/proxy.FuzzEnvelopes",
 	"socket/rap":                   "socket/rap.FuzzInvocation",
+	"socket/rap/gateway":           "socket/rap/gateway.FuzzInvocation socket/rap/gateway.FuzzConfig",
 
 	"cmd/permd/internal/cli.parseDuration":        "- a flag of the person's own command",
 	"cmd/permd.readSecret":                        "- opens a file that only its person can read, and takes what it holds as it is",

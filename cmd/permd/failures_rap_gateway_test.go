@@ -40,7 +40,6 @@ func rapGatewayUnreadable(t *testing.T) {
 		"a duplicate":         {strings.Replace(good, `{"operation":"list_bins"`, `{"operation":"move_bin","operation":"list_bins"`, 1), 400},
 		"one in an argument":  {strings.Replace(good, `"arguments":{}`, `"arguments":{"aisle":"C","aisle":"D"}`, 1), 400},
 		"one in another case": {strings.Replace(good, `"operation"`, `"Operation"`, 1), 400},
-		"10 MiB":              {strings.Replace(good, `"arguments":{}`, `"arguments":{"aisle":"`+strings.Repeat("x", 10<<20)+`"}`, 1), 413},
 		"bad UTF-8":           {strings.Replace(good, `"u-7"`, "\"\xff\"", 1), 400},
 		"deep":                {strings.Replace(good, `"arguments":{}`, `"arguments":`+strings.Repeat("[", 100_000)+strings.Repeat("]", 100_000), 1), 400},
 		"an id of a number":   {strings.Replace(good, `"id":"1"`, `"id":1`, 1), 400},
@@ -79,6 +78,18 @@ func rapGatewayUnreadable(t *testing.T) {
 		}
 	}
 	g.token = token
+	// A message of 10 MiB is refused by its length: a peer that sends on may not read why.
+	long, err := net.Dial("tcp", strings.TrimPrefix(g.address, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer long.Close()
+	fmt.Fprintf(long, "POST /invoke HTTP/1.1\r\nHost: %s\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n",
+		strings.TrimPrefix(g.address, "http://"), token, 10<<20)
+	status := make([]byte, len("HTTP/1.1 413"))
+	if _, err := io.ReadFull(long, status); err != nil || string(status) != "HTTP/1.1 413" {
+		t.Errorf("10 MiB: %v, %q", err, status)
+	}
 	// A peer that vanishes at any byte.
 	request := fmt.Sprintf("POST /invoke HTTP/1.1\r\nHost: %s\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s",
 		strings.TrimPrefix(g.address, "http://"), token, len(good), good)
@@ -155,7 +166,19 @@ func rapGatewayTool(t *testing.T) {
 	if got := other.ran(); got != nil {
 		t.Errorf("another server got %q", got)
 	}
-	g.tool.Close()
+	g.serve(fmt.Sprintf(`name: warehouse
+callbacks: [%q]
+tools:
+- {name: list_bins, description: List., inputSchema: {type: object}, url: %q, timeout: 1s}
+`, g.callback.URL, g.tool.URL))
+	hangs := make(chan struct{})
+	defer close(hangs)
+	g.tool.answers(func(http.ResponseWriter, *http.Request) { <-hangs })
+	if got := g.call("slow", "root", "list_bins", `{}`); got != failed+"it did not answer in time; it may have run nevertheless" {
+		t.Errorf("a slow tool: %q", got)
+	}
+	g.tool.CloseClientConnections()
+	g.tool.Listener.Close()
 	if got := g.call("gone", "root", "list_bins", `{}`); got != failed+"it cannot be reached" {
 		t.Errorf("a tool that is gone: %q", got)
 	}
@@ -191,13 +214,22 @@ func rapGatewayCallback(t *testing.T) {
 		if status, _ := g.send(http.MethodPost, "/invoke", g.invocation(id, "root", "move_bin", moveIt)); status != http.StatusOK {
 			t.Errorf("%s: status %d", id, status)
 		}
-		if id == "refused" {
-			g.dead(id, "root")
-		}
+		g.dead(id, "root")
 	}
 	g.refusing(func(http.ResponseWriter) bool { return false })
 	if got := g.tool.ran(); len(got) != 1 || len(others) != 0 {
 		t.Errorf("%q has run, and another server got %q", got, others)
+	}
+	// Nothing at all is sent to an address that a rule denies.
+	if status, _ := g.send(http.MethodPost, "/invoke", g.invocation("quiet", "quiet", "list_bins", `{}`)); status != http.StatusOK {
+		t.Errorf("quiet: status %d", status)
+	}
+	g.dead("quiet", "quiet")
+	want(t, "has run", []string(nil), g.tool.ran())
+	select {
+	case m := <-g.inbox:
+		t.Errorf("it is told %v", m)
+	default:
 	}
 	want(t, "questions that wait", 0, strings.Count(g.permd(t, "allow"), "move_bin"))
 }

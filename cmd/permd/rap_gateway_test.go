@@ -1,9 +1,12 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -80,6 +83,7 @@ type rapGateway struct {
 
 	mu      sync.Mutex
 	refuses func(w http.ResponseWriter) bool // answers a callback; may be nil
+	bodies  map[string]string                // of callbacks, by id and type
 }
 
 // refusing sets what answers callbacks instead of the runtime, where it returns true.
@@ -96,6 +100,10 @@ allow contains "looking is free" if {
 	input.effect.tool == "list_bins"
 }
 allow contains "the runtime is here" if input.effect.from == "callback_url"
+deny contains "not from there" if {
+	input.effect.from == "callback_url"
+	input.session.id == "quiet"
+}
 deny contains {"reason": "held", "message": "bin C-17 is under audit hold"} if input.effect.arguments.bin == "C-17"
 `
 
@@ -104,7 +112,7 @@ func newRAPGateway(t *testing.T) *rapGateway {
 	d := newTestDaemon(t)
 	writeFile(t, filepath.Join(d.home, ".config", "permd", "policy.d", "rap.rego"), gatewayRules)
 	d.start(t)
-	g := &rapGateway{testDaemon: d, t: t, tool: newGateTool(t), inbox: make(chan map[string]any, 64)}
+	g := &rapGateway{testDaemon: d, t: t, tool: newGateTool(t), inbox: make(chan map[string]any, 64), bodies: map[string]string{}}
 	g.callback = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		g.mu.Lock()
 		refused := g.refuses != nil && g.refuses(w)
@@ -113,9 +121,13 @@ func newRAPGateway(t *testing.T) *rapGateway {
 			return
 		}
 		var m map[string]any
-		if err := json.NewDecoder(r.Body).Decode(&m); err != nil || r.URL.Query().Get("t") != rapSecret || r.Header.Get("Content-Type") != "application/json" {
+		body, _ := io.ReadAll(r.Body)
+		if err := json.Unmarshal(body, &m); err != nil || r.URL.Query().Get("t") != rapSecret || r.Header.Get("Content-Type") != "application/json" {
 			t.Errorf("callback: %v, %s", err, r.URL)
 		}
+		g.mu.Lock()
+		g.bodies[fmt.Sprint(m["id"], " ", m["type"])] = string(body)
+		g.mu.Unlock()
 		g.inbox <- m
 	}))
 	t.Cleanup(g.callback.Close)
@@ -322,5 +334,59 @@ func TestRAPGateway(t *testing.T) {
 	tell("with one again", "done", []string{`POST /list {}`}, "16", "root", "list_bins", `{}`)
 	if strings.Contains(g.output.String(), rapSecret) {
 		t.Errorf("permd rap prints the secret of an address:\n%s", g.output)
+	}
+}
+
+// TestRAPGatewayUnix: on a Unix socket a runtime of this user needs no token.
+func TestRAPGatewayUnix(t *testing.T) {
+	t.Parallel()
+	d := startDaemon(t)
+	file, path := filepath.Join(d.home, "tools.yaml"), filepath.Join(d.run, "rap", "rap.sock")
+	writeFile(t, file, "name: w\ncallbacks: [http://127.0.0.1:9]\ntools: [{name: a, description: b, inputSchema: {}, url: 'http://127.0.0.1:9'}]\n")
+	cmd := d.command("rap", "--config", file, "--listen", "unix:"+path)
+	output := new(lockedBuffer)
+	cmd.Stderr = output
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	eventually.Holds(t, "permd rap listens", func() bool { return strings.Contains(output.String(), "listening on "+path) })
+	c := &http.Client{Transport: &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, "unix", path)
+	}}}
+	resp, err := c.Get("http://permd/.well-known/rap-toolset")
+	if err != nil {
+		t.Fatal(err)
+	}
+	body, err := io.ReadAll(resp.Body)
+	resp.Body.Close()
+	if err != nil || resp.StatusCode != http.StatusOK || !strings.Contains(string(body), `"endpoint":"http://permd/invoke"`) {
+		t.Errorf("status %d, %v: %s", resp.StatusCode, err, body)
+	}
+	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("the socket: %v, %v", info, err)
+	}
+	if err := errors.Join(cmd.Process.Signal(syscall.SIGTERM), cmd.Wait()); err != nil {
+		t.Errorf("%v\n%s", err, output)
+	}
+}
+
+// TestRAPGatewayRefused: a command line or a configuration that cannot be served is an
+// error that says why, and nothing listens.
+func TestRAPGatewayRefused(t *testing.T) {
+	t.Parallel()
+	d := newTestDaemon(t)
+	file := filepath.Join(d.home, "tools.yaml")
+	writeFile(t, file, "name: w\ncallbacks: [http://127.0.0.1:9]\ntools: [{name: a, description: b, inputSchema: {}, url: 'http://127.0.0.1:9'}]\n")
+	for says, args := range map[string][]string{
+		"--config names":      {},
+		"no such file":        {"--config", file + "x"},
+		"loopback":            {"--config", file, "--listen", "0.0.0.0:0"},
+		"absolute":            {"--config", file, "--listen", "unix:rap.sock"},
+		"not a regular file":  {"--config", d.home},
+		"reading the address": {"--config", file, "--listen", "localhost:0"},
+	} {
+		if out, err := d.command(append([]string{"rap"}, args...)...).CombinedOutput(); err == nil || !strings.Contains(string(out), says) {
+			t.Errorf("%q: %v, want %q\n%s", args, err, says, out)
+		}
 	}
 }

@@ -48,7 +48,9 @@ type Answer struct {
 type UpstreamError struct {
 	// Sent says that the upstream may have got the request.
 	Sent bool
-	Text string
+	// Answered says that it has answered, with what is not read.
+	Answered bool
+	Text     string
 }
 
 func (e *UpstreamError) Error() string { return e.Text }
@@ -115,6 +117,7 @@ func (u *Upstream) Do(ctx context.Context, method, path string, header http.Head
 	defer cancel()
 	var sent atomic.Bool
 	fail := func(text string) error { return &UpstreamError{Sent: sent.Load(), Text: text} }
+	unread := func(text string) error { return &UpstreamError{Sent: true, Answered: true, Text: text} }
 	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { sent.Store(true) }})
 	var content io.Reader
 	if body != nil {
@@ -139,18 +142,18 @@ func (u *Upstream) Do(ctx context.Context, method, path string, header http.Head
 	defer resp.Body.Close()
 	switch {
 	case resp.StatusCode/100 == 3:
-		return nil, fail(fmt.Sprintf("it redirects (status %d)", resp.StatusCode))
+		return nil, unread(fmt.Sprintf("it redirects (status %d)", resp.StatusCode))
 	case resp.StatusCode < 200:
-		return nil, fail(fmt.Sprintf("it switches protocols (status %d)", resp.StatusCode))
+		return nil, unread(fmt.Sprintf("it switches protocols (status %d)", resp.StatusCode))
 	case len(resp.Header["Content-Encoding"]) > 0:
-		return nil, fail("its answer is encoded, which was not asked for")
+		return nil, unread("its answer is encoded, which was not asked for")
 	}
 	got, err := io.ReadAll(io.LimitReader(resp.Body, int64(u.o.MaxAnswer)+1))
 	switch {
 	case err != nil:
 		return nil, fail(connectionError(ctx, err, true))
 	case len(got) > u.o.MaxAnswer:
-		return nil, fail(fmt.Sprintf("its answer is longer than %d bytes", u.o.MaxAnswer))
+		return nil, unread(fmt.Sprintf("its answer is longer than %d bytes", u.o.MaxAnswer))
 	}
 	return &Answer{resp.StatusCode, resp.Header, got}, nil
 }

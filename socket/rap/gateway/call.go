@@ -242,12 +242,17 @@ func (g *Gateway) closeThread(body []byte) (any, *gatehttp.Refusal) {
 		return nil, f
 	}
 	g.mu.Lock()
+	defer g.mu.Unlock()
 	for id, c := range g.calls {
 		if id.thread == r.ThreadID {
 			c.cancel(errCancelled)
 		}
 	}
-	g.mu.Unlock()
+	select {
+	case <-g.ending:
+		return struct{}{}, nil // what is remembered for threads ends with the connection
+	default:
+	}
 	g.runs.Go(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), connectTimeout)
 		defer cancel()

@@ -102,10 +102,11 @@ func (g *Gateway) deliver(c *call, result []byte) {
 func (g *Gateway) post(c *call, message []byte) bool {
 	for attempt := 0; ; attempt++ {
 		a, err := c.callback.Do(context.Background(), http.MethodPost, c.path, nil, message)
+		failed, _ := errors.AsType[*gatehttp.UpstreamError](err)
 		switch {
 		case err == nil && a.Status/100 == 2:
 			return true
-		case err == nil && a.Status < 500, attempt == len(backoff):
+		case err == nil && a.Status < 500, failed != nil && failed.Answered, attempt == len(backoff):
 			return false
 		}
 		select {

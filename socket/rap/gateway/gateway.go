@@ -82,8 +82,9 @@ func New(c *Config, o Options) *Gateway {
 func (g *Gateway) Serve(ctx context.Context) error {
 	defer g.daemon.disconnect()
 	s := gatehttp.Server{
-		Token: g.o.Token, Handler: http.HandlerFunc(g.serve), Refuse: refuse,
-		Open: func(path string) bool { return strings.HasPrefix(path, choicePath) },
+		Token: g.o.Token, Handler: http.HandlerFunc(g.serve),
+		Refuse: func(w http.ResponseWriter, _ *http.Request, f *gatehttp.Refusal) { refuse(w, f) },
+		Open:   func(path string) bool { return strings.HasPrefix(path, choicePath) },
 	}
 	stop := context.AfterFunc(ctx, g.cancelAll)
 	defer stop()
