@@ -63,7 +63,6 @@ var parsers = map[string]string{
 	"socket/rap/gateway":           "socket/rap/gateway.FuzzInvocation socket/rap/gateway.FuzzConfig",
 
 	"cmd/permd/internal/cli.parseDuration":        "- a flag of the person's own command",
-	"cmd/permd.readSecret":                        "- opens a file that only its person can read, and takes what it holds as it is",
 	"cmd/permd/internal/daemon.readWitness":       "- lines of permd's own file, bounded, which are only compared",
 	"cmd/permd/internal/hookproc.readHook":        "- a bounded read; socket/hook.FuzzRead has the bytes",
 	"cmd/permd/internal/account.ReadSettingsFile": "- opens a file; policy/settings.FuzzParse has the bytes",

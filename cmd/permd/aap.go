@@ -5,9 +5,15 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/permd/permd/socket/aap/gateway"
 
 	"github.com/go-json-experiment/json"
 	"github.com/spf13/cobra"
@@ -57,10 +63,10 @@ turns and histories on and has the daemon decide every call. Calls of the
 client's tools are held until they are decided; permissions for the server's are
 given or refused by rules and remembered answers. What is left to you is asked
 by the client, as its own permissions are, or waits for permd allow. Clients use
-the gateway's address as the server's, and the token that is named at the start
-as their API key; over a Unix socket their own key is passed on. Without a
-daemon no call runs. Tools that the client trusts wait for permd as well, unless
-you say --keep-trust.
+the gateway's address as the server's, and as their API key the token, in
+~/.local/state/permd/aap/token if --token-file names no other; over a Unix
+socket their own key is passed on. Without a daemon no call runs. Tools that the
+client trusts wait for permd as well, unless you say --keep-trust.
 
 ` + cli.ExitCodes,
 		Example: `  permd aap turn.json
@@ -245,4 +251,80 @@ func renderTurn(w io.Writer, r *aap.Result) error {
 		fmt.Fprintln(w, "to post:")
 	}
 	return cli.PrintIndented(w, r.Messages)
+}
+
+// gatewayFlags are the options of permd aap as a gateway.
+type gatewayFlags struct {
+	upstream, keyFile    string
+	listen               listenFlags
+	keepTrust, noAnswers bool
+	wait                 time.Duration
+}
+
+func (o *gatewayFlags) add(f *pflag.FlagSet) {
+	f.StringVar(&o.upstream, "upstream", "", "be a gateway to the server with this base `URL`")
+	o.listen.add(f, "")
+	f.StringVar(&o.keyFile, "key-file", "", "`file` with the API key of the server")
+	f.BoolVar(&o.keepTrust, "keep-trust", false, "let the server run the tools that a client trusts")
+	f.BoolVar(&o.noAnswers, "no-client-answers", false, "leave all questions to permd allow")
+	o.wait = 10 * time.Minute
+	f.Var(cli.Duration{To: &o.wait}, "wait", "how long a call waits for permd allow, a `duration` such as 90s or 10m (default 10m)")
+	for _, name := range []string{"upstream", "listen", "token-file", "key-file", "keep-trust", "no-client-answers", "wait"} {
+		// What only reads is the command without them.
+		f.Lookup(name).Annotations = map[string][]string{"effect": {"changes"}}
+	}
+}
+
+// check checks the arguments of permd aap.
+func (o *gatewayFlags) check(local bool, args []string) error {
+	switch {
+	case o.upstream == "" && (o.listen != (listenFlags{}) || o.keyFile != "" || o.keepTrust || o.noAnswers):
+		return errors.New("the options of a gateway need --upstream URL")
+	case o.upstream == "" && len(args) != 1:
+		return errors.New("TURN.json is missing, or - for standard input; or --upstream URL for a gateway")
+	case o.upstream == "":
+		return nil
+	case len(args) > 0:
+		return errors.New("with --upstream there is no TURN.json")
+	case o.listen.address == "":
+		return errors.New("--listen ADDRESS is missing")
+	case local:
+		return errors.New("a gateway asks the daemon: there is no --local")
+	case o.wait > time.Hour:
+		return errors.New("--wait is at most 1h")
+	}
+	return nil
+}
+
+// runGateway serves until ctx ends.
+func (a *app) runGateway(ctx context.Context, o *gatewayFlags, cwd, name string) error {
+	upstream, err := url.Parse(o.upstream)
+	if err != nil {
+		return cli.Failf(cli.ExitUsage, "see permd aap --help", "--upstream is no address")
+	}
+	party := effects.Party{Name: "permd aap", Version: buildinfo.Version()}
+	if name != "" {
+		party.Name, party.Version, _ = strings.Cut(name, "@")
+	}
+	say, silence := a.printer()
+	defer silence()
+	cfg := gateway.Config{
+		Upstream: upstream, Cwd: cwd, Client: party, KeepTrust: o.keepTrust, NoClientAnswers: o.noAnswers, Wait: o.wait, Dial: dialDaemon, Say: say,
+	}
+	if o.keyFile != "" {
+		if cfg.Key, err = readSecret(o.keyFile); err != nil {
+			return err
+		}
+	}
+	ln, token, err := a.listen(&o.listen, "aap")
+	if err != nil {
+		return err
+	}
+	cfg.Token = token
+	g, err := gateway.New(cfg)
+	if err != nil {
+		return errors.Join(cli.Failf(cli.ExitUsage, "see permd aap --help", "--upstream: %v", err), ln.Close())
+	}
+	say(listening(ln))
+	return g.Serve(ctx, ln)
 }

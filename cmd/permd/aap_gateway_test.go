@@ -56,9 +56,9 @@ func (d *testDaemon) startGateway(t *testing.T, upstream string, args ...string)
 		t.Fatalf("%s: %v", line, err)
 	}
 	go func() { _, _ = io.Copy(io.Discard, lines) }()
-	_, rest, _ := strings.Cut(line, "listening on ")
-	url, rest, _ = strings.Cut(rest, ";")
-	token, err := os.ReadFile(strings.TrimSpace(rest[strings.LastIndex(rest, " in ")+4:]))
+	_, address, _ := strings.Cut(strings.TrimSpace(line), "listening on ")
+	url = "http://" + address
+	token, err := os.ReadFile(filepath.Join(d.home, ".local/state/permd/aap/token"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -153,7 +153,7 @@ func rapGatewayTool(t *testing.T) {
 		{"no answer", raw(""), failed + "the connection broke before its whole answer came; it may have run nevertheless"},
 		{"half an answer", raw("HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 10\r\n\r\nhalf"), failed + "the connection broke before its whole answer came; it may have run nevertheless"},
 		{"no HTTP", raw("SSH-2.0-x\r\n"), failed + "the connection broke before its whole answer came; it may have run nevertheless"},
-		{"a redirect", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, other.URL, 307) }, failed + "it redirects (status 307); it may have run nevertheless"},
+		{"a redirect", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, other.URL, http.StatusTemporaryRedirect) }, failed + "it redirects (status 307); it may have run nevertheless"},
 	} {
 		g.tool.answers(tt.answer)
 		if got := g.call(fmt.Sprint("t", i), "root", "list_bins", `{}`); got != tt.want {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -136,4 +137,55 @@ func (a *app) mcp(ctx context.Context, args []string, o mcpFlags) error {
 		return &cli.Failure{Code: code}
 	}
 	return broken
+}
+
+// checkUpstream returns what is wrong with the flags of a server over HTTP.
+func (o *mcpFlags) checkUpstream() error {
+	u, err := url.Parse(o.upstream)
+	if err != nil {
+		return errors.New("--upstream is no address") // the error would repeat it
+	}
+	if err := mcp.CheckUpstream(u); err != nil {
+		return fmt.Errorf("--upstream: %w", err)
+	}
+	if o.bearerFile != "" && o.bearerEnv != "" {
+		return errors.New("--bearer-file and --bearer-env are both given")
+	}
+	return nil
+}
+
+// mcpUpstream is permd mcp with a server over HTTP.
+func (a *app) mcpUpstream(ctx context.Context, o mcpFlags, cfg mcp.Config) error {
+	address, err := url.Parse(o.upstream)
+	if err != nil {
+		return errors.New("--upstream is no address")
+	}
+	token, err := o.token()
+	if err != nil {
+		return fmt.Errorf("reading the bearer token: %w", err)
+	}
+	pipes, err := agentproc.OpenPipes(a.Streams)
+	if err != nil {
+		return err
+	}
+	defer pipes.Restore()
+	u := mcp.NewUpstream(mcp.UpstreamConfig{URL: address, Token: token, Say: cfg.Say})
+	err = mcp.Run(ctx, mcp.Peers{ClientIn: pipes.In, ClientOut: pipes.Out, ServerIn: u, ServerOut: u}, cfg)
+	_ = u.Close()
+	u.Wait()
+	if err != nil {
+		return cli.Failf(cli.ExitError, "", "%v", err)
+	}
+	return nil
+}
+
+// token returns the bearer token, "" for none.
+func (o *mcpFlags) token() (string, error) {
+	switch {
+	case o.bearerFile != "":
+		return readSecret(o.bearerFile)
+	case o.bearerEnv != "":
+		return oneWord(os.Getenv(o.bearerEnv))
+	}
+	return "", nil
 }

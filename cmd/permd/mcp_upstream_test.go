@@ -123,9 +123,9 @@ func TestMCPUpstreamToken(t *testing.T) {
 	if err := os.Chmod(file, 0o640); err != nil {
 		t.Fatal(err)
 	}
-	wantHas(t, "a file that others can read", run("--bearer-file", file), "others can read the file")
+	wantHas(t, "a file that others can read", run("--bearer-file", file), "can be read or changed by others")
 	wantHas(t, "no file", run("--bearer-file", file+"2"), "reading the bearer token")
-	wantHas(t, "a folder", run("--bearer-file", filepath.Dir(file)), "it is no file")
+	wantHas(t, "a folder", run("--bearer-file", filepath.Dir(file)), "not a regular file")
 	wantHas(t, "an empty variable", run("--bearer-env", "TEST_TOKEN_2"), "reading the bearer token", "it is empty")
 	if len(got) != 0 {
 		t.Error("the server was asked without a token")

@@ -10,12 +10,14 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/permd/permd/cmd/permd/internal/cli"
-	"github.com/permd/permd/socket/gatehttp"
 	"github.com/permd/permd/socket/mcp"
 	"github.com/permd/permd/socket/otc/gateway"
 )
 
-type otcFlags struct{ config, listen string }
+type otcFlags struct {
+	config string
+	listen listenFlags
+}
 
 func (a *app) otcCommand() *cobra.Command {
 	var o otcFlags
@@ -36,7 +38,7 @@ for your answer; permd allow lists it. Once you have allowed it, the same call
 with the same call_id runs. A caller that sends "Prefer: wait=SECONDS" waits.
 
 The address is unix:PATH, where only you are served, or a loopback address with
-its port, where callers need the token in ~/.local/share/permd/otc.token.
+its port, where callers need the token in ~/.local/state/permd/otc/token.
 
 Without a daemon no call is made.
 
@@ -49,15 +51,15 @@ Without a daemon no call is made.
 				return errors.New("the command has no arguments")
 			case o.config == "":
 				return errors.New("--config names the file with the tool servers")
-			case o.listen == "":
+			case o.listen.address == "":
 				return errors.New("--listen is unix:PATH, or a loopback address with its port")
 			}
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.otc(cmd.Context(), o) },
 	}
-	cmd.Flags().StringVar(&o.config, "config", "", "the `file` with the tool servers")
-	cmd.Flags().StringVar(&o.listen, "listen", "", "the `address` to listen on")
+	cmd.Flags().StringVar(&o.config, "config", "", "`file` with the tool servers")
+	o.listen.add(cmd.Flags(), "")
 	return cmd
 }
 
@@ -77,15 +79,11 @@ func (a *app) otc(ctx context.Context, o otcFlags) error {
 	say, silence := a.printer()
 	defer silence()
 	opts := gateway.Options{Dial: dialDaemon, Cwd: cwd, Pins: mcp.OpenPins(filepath.Join(dirs.State, "otc"), "otc"), Say: say}
-	if !gatehttp.IsUnix(o.listen) {
-		if opts.Token, err = gatehttp.Token(filepath.Join(dirs.Data, "otc.token")); err != nil {
-			return err
-		}
-	}
-	ln, err := gatehttp.Listen(o.listen)
+	ln, token, err := a.listen(&o.listen, "otc")
 	if err != nil {
 		return err
 	}
-	say("serving on " + ln.Addr().String())
+	opts.Token = token
+	say(listening(ln))
 	return gateway.New(config, opts).Serve(ctx, ln)
 }

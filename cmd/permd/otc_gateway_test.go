@@ -77,12 +77,12 @@ upstreams:
 	}
 	t.Cleanup(func() { g.stop(t) })
 	eventually.Holds(t, "permd otc serves", func() bool {
-		_, rest, ok := strings.Cut(g.said.String(), "serving on ")
+		_, rest, ok := strings.Cut(g.said.String(), "listening on ")
 		at, _, whole := strings.Cut(rest, "\n")
 		g.at = at
 		return ok && whole
 	}, g.said.String)
-	token, err := os.ReadFile(g.d.data("otc.token"))
+	token, err := os.ReadFile(filepath.Join(g.d.home, ".local/state/permd/otc/token"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,18 +5,17 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/signal"
-	"path/filepath"
-	"syscall"
 
 	"github.com/spf13/cobra"
 
 	"github.com/permd/permd/cmd/permd/internal/cli"
-	"github.com/permd/permd/socket/gatehttp"
 	"github.com/permd/permd/socket/rap/gateway"
 )
 
-type rapFlags struct{ config, listen, tokenFile string }
+type rapFlags struct {
+	config string
+	listen listenFlags
+}
 
 func (a *app) rapCommand() *cobra.Command {
 	var o rapFlags
@@ -32,7 +31,8 @@ The file names the runtimes that results may be sent to, and the address of
 each tool; docs/tool-servers.md shows one. Redirects are not followed, and each
 call is sent once at most.
 
-Runtimes need the token of --token-file, or are of this user on a Unix socket.
+Runtimes need the token, in ~/.local/state/permd/rap/token if --token-file names
+no other, or are of this user on a Unix socket.
 Without a daemon no call is made.
 
 ` + cli.ExitCodes,
@@ -47,8 +47,7 @@ Without a daemon no call is made.
 		},
 	}
 	cmd.Flags().StringVar(&o.config, "config", "", "`file` with the tools and the runtimes' addresses")
-	cmd.Flags().StringVar(&o.listen, "listen", "127.0.0.1:7410", "loopback `address` to listen on, or unix:PATH")
-	cmd.Flags().StringVar(&o.tokenFile, "token-file", "", "`file` with the token of runtimes (default: rap/token in the state folder, made at first)")
+	o.listen.add(cmd.Flags(), "127.0.0.1:7410")
 	return cmd
 }
 
@@ -62,29 +61,12 @@ func (a *app) rap(ctx context.Context, o rapFlags) error {
 		return fmt.Errorf("finding the working directory: %w", err)
 	}
 	options := gateway.Options{Cwd: cwd, Dial: dialDaemon}
-	if !gatehttp.IsUnix(o.listen) {
-		if o.tokenFile == "" {
-			dirs, err := a.dirs()
-			if err != nil {
-				return err
-			}
-			o.tokenFile = filepath.Join(dirs.State, "rap", "token")
-			if err := os.MkdirAll(filepath.Dir(o.tokenFile), 0o700); err != nil {
-				return fmt.Errorf("making the folder of the token: %w", err)
-			}
-		}
-		if options.Token, err = gatehttp.Token(o.tokenFile); err != nil {
-			return err
-		}
-	}
-	if options.Listener, err = gatehttp.Listen(o.listen); err != nil {
+	if options.Listener, options.Token, err = a.listen(&o.listen, "rap"); err != nil {
 		return err
 	}
-	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
-	defer stop()
 	say, silence := a.printer()
 	defer silence()
 	options.Say = say
-	say("listening on " + options.Listener.Addr().String())
+	say(listening(options.Listener))
 	return gateway.New(config, options).Serve(ctx)
 }

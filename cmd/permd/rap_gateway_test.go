@@ -349,7 +349,7 @@ func TestRAPGatewayUnix(t *testing.T) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	eventually.Holds(t, "permd rap listens", func() bool { return strings.Contains(output.String(), "listening on "+path) })
+	eventually.Holds(t, "permd rap listens", func() bool { return strings.Contains(output.String(), "listening on unix:"+path) })
 	c := &http.Client{Transport: &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return new(net.Dialer).DialContext(ctx, "unix", path)
 	}}}
@@ -377,11 +377,15 @@ func TestRAPGatewayRefused(t *testing.T) {
 	d := newTestDaemon(t)
 	file := filepath.Join(d.home, "tools.yaml")
 	writeFile(t, file, "name: w\ncallbacks: [http://127.0.0.1:9]\ntools: [{name: a, description: b, inputSchema: {}, url: 'http://127.0.0.1:9'}]\n")
+	open := t.TempDir()
+	if err := os.Chmod(open, 0o755); err != nil {
+		t.Fatal(err)
+	}
 	for says, args := range map[string][]string{
 		"--config names":      {},
 		"no such file":        {"--config", file + "x"},
 		"loopback":            {"--config", file, "--listen", "0.0.0.0:0"},
-		"absolute":            {"--config", file, "--listen", "unix:rap.sock"},
+		"others may enter":    {"--config", file, "--listen", "unix:" + filepath.Join(open, "rap.sock")},
 		"not a regular file":  {"--config", d.home},
 		"reading the address": {"--config", file, "--listen", "localhost:0"},
 	} {

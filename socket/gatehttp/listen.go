@@ -31,10 +31,6 @@ func Listen(address string) (net.Listener, error) {
 	return ListenLoopback(address)
 }
 
-// IsUnix reports whether an address of Listen is that of a Unix socket, whose peers the
-// kernel names, so that no token is needed.
-func IsUnix(address string) bool { return strings.HasPrefix(address, unixScheme) }
-
 // ListenLoopback listens on a loopback address, 127.0.0.1:PORT or [::1]:PORT.
 func ListenLoopback(address string) (net.Listener, error) {
 	at, err := netip.ParseAddrPort(address)

@@ -79,7 +79,7 @@ func (g *Gateway) run(c *call) {
 		return
 	}
 	if result == nil && d.Outcome == rap.Ask {
-		d, result = g.askPerson(c, d)
+		result = g.askPerson(c, d)
 	}
 	if result == nil {
 		result = g.dispatch(c)
@@ -153,7 +153,7 @@ func (g *Gateway) outcome(c *call, d *decided, err error) (*decided, []byte) {
 }
 
 // askPerson asks the person by way of the runtime, and returns what permd makes of the answer.
-func (g *Gateway) askPerson(c *call, d *decided) (*decided, []byte) {
+func (g *Gateway) askPerson(c *call, d *decided) []byte {
 	secret := rand.Text()
 	g.mu.Lock()
 	g.questions[secret] = c
@@ -165,17 +165,17 @@ func (g *Gateway) askPerson(c *call, d *decided) (*decided, []byte) {
 	}()
 	if !g.post(c, question(d.Choice, g.base+choicePath+secret)) {
 		g.withdraw(c)
-		return nil, c.failure(textChoice)
+		return c.failure(textChoice)
 	}
 	select {
 	case <-c.ctx.Done():
 		g.withdraw(c)
 		g.ended(c, rap.Cancelled)
-		return nil, c.failure(textCancelled)
+		return c.failure(textCancelled)
 	case selected := <-c.answers:
 		if selected < 0 || selected >= len(d.Choice.Choices) {
 			g.withdraw(c)
-			return nil, c.failure(textSelection)
+			return c.failure(textSelection)
 		}
 		var answer decided
 		params := map[string]any{"decisionId": d.Decision.ID, "selected": selected}
@@ -185,7 +185,8 @@ func (g *Gateway) askPerson(c *call, d *decided) (*decided, []byte) {
 		if answer.Outcome == rap.Ask {
 			err = errors.New("a choice that asks")
 		}
-		return g.outcome(c, &answer, err)
+		_, result := g.outcome(c, &answer, err)
+		return result
 	}
 }
 

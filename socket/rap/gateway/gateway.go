@@ -134,7 +134,7 @@ func (g *Gateway) cancelAll() {
 	}
 }
 
-func refuse(w http.ResponseWriter, _ *http.Request, f *gatehttp.Refusal) {
+func refuse(w http.ResponseWriter, f *gatehttp.Refusal) {
 	body, err := json.Marshal(map[string]*gatehttp.Refusal{"error": f})
 	if err != nil {
 		body = []byte("{}")
@@ -164,12 +164,12 @@ func (g *Gateway) serve(w http.ResponseWriter, r *http.Request) {
 	case r.RequestURI == toolsetPath:
 		method = http.MethodGet
 	case handle == nil:
-		refuse(w, r, &gatehttp.Refusal{Status: http.StatusNotFound, Code: "path", Message: "there is nothing at this path"})
+		refuse(w, &gatehttp.Refusal{Status: http.StatusNotFound, Code: "path", Message: "there is nothing at this path"})
 		return
 	}
 	if r.Method != method {
 		w.Header().Set("Allow", method)
-		refuse(w, r, &gatehttp.Refusal{Status: http.StatusMethodNotAllowed, Code: "method", Message: "this path wants " + method})
+		refuse(w, &gatehttp.Refusal{Status: http.StatusMethodNotAllowed, Code: "method", Message: "this path wants " + method})
 		return
 	}
 	if handle == nil {
@@ -185,7 +185,7 @@ func (g *Gateway) serve(w http.ResponseWriter, r *http.Request) {
 		answer, f = handle(body)
 	}
 	if f != nil {
-		refuse(w, r, f)
+		refuse(w, f)
 		return
 	}
 	reply(w, answer)
@@ -194,7 +194,7 @@ func (g *Gateway) serve(w http.ResponseWriter, r *http.Request) {
 func reply(w http.ResponseWriter, answer any) {
 	body, err := json.Marshal(answer)
 	if err != nil {
-		refuse(w, nil, &gatehttp.Refusal{Status: http.StatusInternalServerError, Code: "internal", Message: "the answer cannot be written"})
+		refuse(w, &gatehttp.Refusal{Status: http.StatusInternalServerError, Code: "internal", Message: "the answer cannot be written"})
 		return
 	}
 	gatehttp.Reply(w, http.StatusOK, body)
