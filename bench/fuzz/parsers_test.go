@@ -49,6 +49,7 @@ var parsers = map[string]string{
 	"remember/pause":               "remember/pause.FuzzFile",
 	"socket":                       "socket.FuzzDecode socket.FuzzLines",
 	"socket/aap":                   "socket/aap.FuzzPermissions socket/aap.FuzzSSE",
+	"socket/aap/gateway":           "socket/aap/gateway.FuzzTurn socket/aap/gateway.FuzzBody",
 	"socket/acp":                   "socket/acp.FuzzRequest socket/acp.FuzzUpdate",
 	"socket/client":                "socket/client.FuzzDeliver socket/client.FuzzReadLine",
 	"socket/gatehttp":              "- a token and a credential are one text, which is compared or passed on whole",
@@ -62,6 +63,7 @@ var parsers = map[string]string{
 	"socket/rap":                   "socket/rap.FuzzInvocation",
 	"socket/rap/gateway":           "socket/rap/gateway.FuzzInvocation socket/rap/gateway.FuzzConfig",
 
+	"cmd/permd.readSecret":                        "- one word of a file that only its person can read, which goes into a header",
 	"cmd/permd/internal/cli.parseDuration":        "- a flag of the person's own command",
 	"cmd/permd/internal/daemon.readWitness":       "- lines of permd's own file, bounded, which are only compared",
 	"cmd/permd/internal/hookproc.readHook":        "- a bounded read; socket/hook.FuzzRead has the bytes",

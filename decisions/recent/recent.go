@@ -5,6 +5,7 @@ package recent
 import (
 	"hash/maphash"
 	"math"
+	"math/rand/v2"
 	"sync"
 	"time"
 )
@@ -16,8 +17,9 @@ const (
 	steps  = 6
 
 	// The size of the sketch: rows with an own hash, and counters in each.
-	rows  = 4
-	width = 512
+	rows      = 4
+	widthBits = 9
+	width     = 1 << widthBits
 )
 
 // Calls counts the calls of the last minute by the user that they are said to be for, so
@@ -29,6 +31,8 @@ type Calls struct {
 	start  time.Time
 	before int // calls in the minute before the start, of all users
 	seeds  [rows]maphash.Seed
+	// factors are odd, and others for each row, so that users of one name differ somewhere.
+	factors [rows]uint64
 
 	mu     sync.Mutex
 	step   int64 // the newest step, since the start
@@ -40,7 +44,7 @@ type Calls struct {
 func New(now time.Time, before int) *Calls {
 	r := &Calls{start: now, before: before}
 	for i := range r.seeds {
-		r.seeds[i] = maphash.MakeSeed()
+		r.seeds[i], r.factors[i] = maphash.MakeSeed(), rand.Uint64()|1
 	}
 	return r
 }
@@ -53,13 +57,7 @@ func (r *Calls) Add(uid uint32, claimed string, now time.Time) int {
 	}
 	var at [rows]uint64
 	for i := range at {
-		var h maphash.Hash
-		h.SetSeed(r.seeds[i])
-		for shift := 0; shift < 32; shift += 8 {
-			_ = h.WriteByte(byte(uid >> shift)) // never an error
-		}
-		_, _ = h.WriteString(claimed)
-		at[i] = h.Sum64() % width
+		at[i] = (maphash.String(r.seeds[i], claimed) + uint64(uid)*r.factors[i]) >> (64 - widthBits)
 	}
 	since := now.Sub(r.start)
 	r.mu.Lock()
