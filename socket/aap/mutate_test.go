@@ -187,6 +187,9 @@ func TestMutants(t *testing.T) {
 		Sessions: sessions, Decider: new(allowList), Users: func(uint32) effects.User { return effects.User{} },
 		NewID: func() string { return "b" },
 	}}
+	if len(list) < 5000 {
+		t.Errorf("%d mutants, want 5,000", len(list))
+	}
 	list = testload.Sample(t, len(list)/4, list)
 	enough := len(list) / 6 // of each outcome
 	refused, ran, asked := 0, 0, 0
