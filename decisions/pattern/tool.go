@@ -2,7 +2,9 @@ package pattern
 
 import (
 	"regexp"
+	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/permd/permd/decisions/effects"
 )
@@ -49,6 +51,47 @@ func (t *Tool) String() string {
 		return name
 	}
 	return strings.Join(t.Server, "*") + ":" + name
+}
+
+// FoldTool returns a tool's, server's or version's name as denies, asks and rejects compare
+// it: servers are known that find their tools without regard to case. Allows compare names
+// as they are.
+func FoldTool(name string) string {
+	for i := range len(name) {
+		if c := name[i]; c >= 'A' && c <= 'Z' || c >= utf8.RuneSelf {
+			// Upper case first: some letters have it in common with an ASCII one.
+			return strings.ToLower(strings.ToUpper(name))
+		}
+	}
+	return name
+}
+
+// Fold returns the line with its names as FoldTool returns them.
+func (t *Tool) Fold() *Tool {
+	return &Tool{Server: foldGlob(t.Server), Name: foldGlob(t.Name)}
+}
+
+func foldGlob(g Glob) Glob {
+	for i, piece := range g {
+		if FoldTool(piece) == piece {
+			continue
+		}
+		folded := slices.Clone(g)
+		for j := i; j < len(g); j++ {
+			folded[j] = FoldTool(g[j])
+		}
+		return folded
+	}
+	return g
+}
+
+// touches reports whether a deny, an ask or a reject of the line holds for the use e of a
+// tool.
+func (t *Tool) touches(e *effects.Effect) bool {
+	use := *e.Use
+	use.Server, use.Tool, use.Version = FoldTool(use.Server), FoldTool(use.Tool), FoldTool(use.Version)
+	folded := Tool{Server: foldGlob(t.Server), Name: foldGlob(t.Name)}
+	return folded.match(&use) || folded.mayBe(&use)
 }
 
 func (t *Tool) match(u *effects.Use) bool {
