@@ -68,6 +68,7 @@ allow contains "all counting" if startswith(lower(input.effect.tool), "count_bin
 `)
 	d.start(t)
 	c := d.dial(t)
+	want(t, "a list denies that of a server", rap.Denied, invokeRAP(t, c, literal("list 1", "count_bins_twice", "")).Outcome)
 	want(t, "in any case", rap.Denied, invokeRAP(t, c, literal("list 2", "Count_Bins_Twice", `,"toolset":{"name":"Warehouse"}`)).Outcome)
 	want(t, "and no other", rap.Run, invokeRAP(t, c, literal("list 3", "count_bins_once", "")).Outcome)
 	want(t, "a rule allows", rap.Run, invokeRAP(t, c, literal("1", "count_bins", "")).Outcome)

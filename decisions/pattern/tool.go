@@ -91,7 +91,7 @@ func (t *Tool) touches(e *effects.Effect) bool {
 	use := *e.Use
 	use.Server, use.Tool, use.Version = FoldTool(use.Server), FoldTool(use.Tool), FoldTool(use.Version)
 	folded := Tool{Server: foldGlob(t.Server), Name: foldGlob(t.Name)}
-	return folded.match(&use) || folded.mayBe(&use)
+	return folded.match(&use) || folded.mayBe(&use, e.Claimed)
 }
 
 func (t *Tool) match(u *effects.Use) bool {
@@ -107,8 +107,9 @@ const ServerSeparators = "-_.:/"
 
 // mayBe reports whether a tool whose server is not named apart may be one of the line's:
 // it has such a name after that of the server, perhaps with "mcp" before both, as many
-// agents write it. If another tool calls it, the name alone suffices.
-func (t *Tool) mayBe(u *effects.Use) bool {
+// agents write it. If another tool calls it, or nothing but a claim says whose tool it is,
+// the name alone suffices.
+func (t *Tool) mayBe(u *effects.Use, claimed bool) bool {
 	switch {
 	case t.Server == nil:
 		return false
@@ -116,7 +117,7 @@ func (t *Tool) mayBe(u *effects.Use) bool {
 		return t.Names(u) || t.namesBoth(u.Tool)
 	case u.Server != "" || u.Source == effects.AgentSource:
 		return false
-	case t.namesBoth(u.Tool):
+	case t.namesBoth(u.Tool), claimed && t.Names(u):
 		return true
 	}
 	rest, ok := strings.CutPrefix(u.Tool, serversTool)

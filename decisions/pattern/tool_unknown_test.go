@@ -79,6 +79,36 @@ func TestToolWithJoinedName(t *testing.T) {
 	}
 }
 
+// TestToolClaimed: if nothing but a claim says whose tool it is, a deny of a server's tool
+// means every tool of that name.
+func TestToolClaimed(t *testing.T) {
+	for _, test := range []struct {
+		line, server, tool, source string
+		touches                    bool
+	}{
+		{"github:merge", "", "merge", "", true},
+		{"git*:*erge", "", "merge", "", true},
+		{"github:merge@1", "", "merge", "", true},
+		{"github:merge", "", "github_merge", "", true},
+		{"github:merge", "", "gitlab_merge", "", false},
+		{"github:merge", "", "emerge", "", false},
+		{"github:merge", "gitlab", "merge", "", false},
+		{"github:merge", "", "merge", effects.AgentSource, false},
+	} {
+		p, err := Parse(effects.KindUse, test.line)
+		if err != nil {
+			t.Fatal(err)
+		}
+		e := effects.Effect{Kind: effects.KindUse, Claimed: true, Use: &effects.Use{Server: test.server, Tool: test.tool, Version: "1.0.0", Source: test.source}}
+		if got := p.Touches(&e, Context{}); got != test.touches {
+			t.Errorf("%s touches %s: %v", test.line, test.tool, got)
+		}
+		if p.Match(&e, nil, Context{}) {
+			t.Errorf("%s allows %s, which names no server", test.line, test.tool)
+		}
+	}
+}
+
 // TestToolCase: a deny, an ask or a reject holds for a tool's and a server's name in any
 // case, an allow only as it is written.
 func TestToolCase(t *testing.T) {

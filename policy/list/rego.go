@@ -349,6 +349,7 @@ func (g *generator) tool(t *pattern.Tool, allow bool) {
 	named(through)
 	g.rule(through.with(matches(tool, t.ServerAndName(".*"))))
 	nameless := use.with(is("input.effect.server", ""), "input.effect.source != "+strconv.Quote(effects.AgentSource))
+	named(nameless.with("input.effect.claimed == true"))
 	g.rule(nameless.with(matches(tool, t.JoinedRegexp(".*"))))
 }
 
