@@ -58,7 +58,7 @@ allow contains "this runtime" if {
 	input.effect.host == "127.0.0.1"
 }
 `)
-	writeFile(t, filepath.Join(d.home, ".config", "permd", "rules.yaml"), `deny:
+	writeFile(t, filepath.Join(d.home, ".config", "permd", "policy.d", "rules.yaml"), `deny:
   use:
     - "warehouse:count_bins_twice"
 `)
