@@ -168,7 +168,7 @@ func (x *rejectIndex) searchHere(s *search) {
 			break
 		}
 		key := keyHead(buf[:], byTool, s.q.UID, e.Kind)
-		servers := []string{e.Use.Server, "*"}
+		servers := []string{pattern.FoldTool(e.Use.Server), "*"}
 		if e.Use.Server == "" {
 			servers = append(servers, effects.UnknownServer)
 		}
@@ -217,20 +217,21 @@ func (x *rejectIndex) searchScript(s *search, buf []byte) {
 }
 
 // toolNames returns the names that a matching line may have for a tool, * for
-// one with a *. The name of a tool whose server is not named apart may begin with that
-// of the server.
+// one with a *, as pattern.FoldTool returns them. The name of a tool whose server is not
+// named apart may begin with that of the server.
 func toolNames(u *effects.Use) []string {
-	names := []string{u.Tool, "*"}
-	if u.Version != "" {
-		names = append(names, u.Tool+"@"+u.Version)
-		if short, ok := strings.CutSuffix(u.Version, ".0.0"); ok {
-			names = append(names, u.Tool+"@"+short)
+	tool, version := pattern.FoldTool(u.Tool), pattern.FoldTool(u.Version)
+	names := []string{tool, "*"}
+	if version != "" {
+		names = append(names, tool+"@"+version)
+		if short, ok := strings.CutSuffix(version, ".0.0"); ok {
+			names = append(names, tool+"@"+short)
 		}
 	}
 	if u.Server == effects.UnknownServer || u.Server == "" {
-		for i := range len(u.Tool) {
-			if strings.IndexByte(pattern.ServerSeparators, u.Tool[i]) >= 0 {
-				names = append(names, u.Tool[i+1:])
+		for i := range len(tool) {
+			if strings.IndexByte(pattern.ServerSeparators, tool[i]) >= 0 {
+				names = append(names, tool[i+1:])
 			}
 		}
 	}

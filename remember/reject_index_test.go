@@ -38,6 +38,7 @@ func TestRejectIndex(t *testing.T) {
 		"run mytool a b", "run mytool *", "run mytool", "run git push origin main", "run git commit -m y", "run git commit", "run npm test", "run docker container rm a", "run sort -o a b", "run python3 -c x",
 		"connect *.example.com", "connect api.example.com:443", "connect evil.example.com", "connect 127.0.0.1",
 		"use github:*", "use github:get_*", "use *:merge", "use Sms:Send@1", "use Sms:*@1.*", "use Bash",
+		"use GitHub:Close_PR", "use sms:*@1.0.0-RC",
 	}
 	denied, passed := 0, 0
 	rapid.Check(t, func(t *rapid.T) {
@@ -69,7 +70,10 @@ func TestRejectIndex(t *testing.T) {
 		}
 		version := effects.Use{Server: "Sms", Tool: "Send", Version: "1.0.0"}
 		all = append(all, use("github", "get_pr", "{}"), use("github", "merge", "{}"), use("", "Bash", "{}"), effects.Effect{Kind: effects.KindUse, Use: &version})
-		for _, name := range []string{"merge", "github_merge", "github:get_pr", "gitlab/merge", "Sms.Send", "xgithub_get_x", "github__get_x", "_merge"} {
+		for _, name := range []string{"merge", "github_merge", "github:get_pr", "gitlab/merge", "Sms.Send", "xgithub_get_x", "github__get_x", "_merge", "MERGE", "GitHub_close_pr", "close_PR"} {
+			claimed := use("", name, "{}")
+			claimed.Claimed = true
+			all = append(all, claimed, use("GITHUB", name, "{}"))
 			all = append(all, use(effects.UnknownServer, name, "{}"), use("", name, "{}"), use("", "mcp_"+name, "{}"))
 		}
 		for i := range all {

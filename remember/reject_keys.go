@@ -41,7 +41,7 @@ func (p *rejectPart) keysOf() []string {
 		}
 		return keys
 	case effects.DetailUse:
-		server, name := literalOf(l.Tool.Server), literalOf(l.Tool.Name)
+		server, name := pattern.FoldTool(literalOf(l.Tool.Server)), pattern.FoldTool(literalOf(l.Tool.Name))
 		keys := []string{string(appendTool(keyHead(nil, byTool, uid, l.Kind), server, name))}
 		if server != "" {
 			keys = append(keys, string(appendTool(keyHead(nil, byTool, uid, l.Kind), effects.UnknownServer, name)))

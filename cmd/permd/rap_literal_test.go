@@ -58,8 +58,19 @@ allow contains "this runtime" if {
 	input.effect.host == "127.0.0.1"
 }
 `)
+	writeFile(t, filepath.Join(d.home, ".config", "permd", "policy.d", "rules.yaml"), `deny:
+  use:
+    - "warehouse:count_bins_twice"
+`)
+	writeFile(t, filepath.Join(d.home, ".config", "permd", "policy.d", "any.rego"), `package permd.user
+import rego.v2
+allow contains "all counting" if startswith(lower(input.effect.tool), "count_bins_")
+`)
 	d.start(t)
 	c := d.dial(t)
+	want(t, "a list denies that of a server", rap.Denied, invokeRAP(t, c, literal("list 1", "count_bins_twice", "")).Outcome)
+	want(t, "in any case", rap.Denied, invokeRAP(t, c, literal("list 2", "Count_Bins_Twice", `,"toolset":{"name":"Warehouse"}`)).Outcome)
+	want(t, "and no other", rap.Run, invokeRAP(t, c, literal("list 3", "count_bins_once", "")).Outcome)
 	want(t, "a rule allows", rap.Run, invokeRAP(t, c, literal("1", "count_bins", "")).Outcome)
 	want(t, "a rule denies", rap.Denied, invokeRAP(t, c, literal("2", "burn_bin", "")).Outcome)
 	want(t, "the same of a toolset", rap.Ask, invokeRAP(t, c, literal("3", "count_bins", `,"toolset":{"name":"w"}`)).Outcome)

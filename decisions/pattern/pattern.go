@@ -233,7 +233,7 @@ func (p *Pattern) Exact(e *effects.Effect, all []effects.Effect, ctx Context) bo
 // where missing a match would be dangerous: further options are ignored after a
 // last *, a program also matches by its base name, options count in any
 // position, a recursive effect touches everything below its path, and a tool whose
-// server is not known may be one of every server.
+// server is not known may be one of every server, and its names match in any case.
 func (p *Pattern) Touches(e *effects.Effect, ctx Context) bool {
 	if e.Kind != p.Kind || e.Detail() != p.Detail() {
 		return false
@@ -246,7 +246,7 @@ func (p *Pattern) Touches(e *effects.Effect, ctx Context) bool {
 	case effects.DetailConnect:
 		return p.Host.touches(e.Connect, e.Tags)
 	case effects.DetailUse:
-		return p.Tool.match(e.Use) || p.Tool.mayBe(e.Use)
+		return p.Tool.touches(e)
 	case effects.NoDetail:
 	}
 	return false

@@ -2,7 +2,9 @@ package pattern
 
 import (
 	"regexp"
+	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/permd/permd/decisions/effects"
 )
@@ -51,6 +53,47 @@ func (t *Tool) String() string {
 	return strings.Join(t.Server, "*") + ":" + name
 }
 
+// FoldTool returns a tool's, server's or version's name as denies, asks and rejects compare
+// it: servers are known that find their tools without regard to case. Allows compare names
+// as they are.
+func FoldTool(name string) string {
+	for i := range len(name) {
+		if c := name[i]; c >= 'A' && c <= 'Z' || c >= utf8.RuneSelf {
+			// Upper case first: some letters have it in common with an ASCII one.
+			return strings.ToLower(strings.ToUpper(name))
+		}
+	}
+	return name
+}
+
+// Fold returns the line with its names as FoldTool returns them.
+func (t *Tool) Fold() *Tool {
+	return &Tool{Server: foldGlob(t.Server), Name: foldGlob(t.Name)}
+}
+
+func foldGlob(g Glob) Glob {
+	for i, piece := range g {
+		if FoldTool(piece) == piece {
+			continue
+		}
+		folded := slices.Clone(g)
+		for j := i; j < len(g); j++ {
+			folded[j] = FoldTool(g[j])
+		}
+		return folded
+	}
+	return g
+}
+
+// touches reports whether a deny, an ask or a reject of the line holds for the use e of a
+// tool.
+func (t *Tool) touches(e *effects.Effect) bool {
+	use := *e.Use
+	use.Server, use.Tool, use.Version = FoldTool(use.Server), FoldTool(use.Tool), FoldTool(use.Version)
+	folded := Tool{Server: foldGlob(t.Server), Name: foldGlob(t.Name)}
+	return folded.match(&use) || folded.mayBe(&use, e.Claimed)
+}
+
 func (t *Tool) match(u *effects.Use) bool {
 	if t.Server == nil {
 		return u.Server == "" && t.Names(u)
@@ -64,8 +107,9 @@ const ServerSeparators = "-_.:/"
 
 // mayBe reports whether a tool whose server is not named apart may be one of the line's:
 // it has such a name after that of the server, perhaps with "mcp" before both, as many
-// agents write it. If another tool calls it, the name alone suffices.
-func (t *Tool) mayBe(u *effects.Use) bool {
+// agents write it. If another tool calls it, or nothing but a claim says whose tool it is,
+// the name alone suffices.
+func (t *Tool) mayBe(u *effects.Use, claimed bool) bool {
 	switch {
 	case t.Server == nil:
 		return false
@@ -73,7 +117,7 @@ func (t *Tool) mayBe(u *effects.Use) bool {
 		return t.Names(u) || t.namesBoth(u.Tool)
 	case u.Server != "" || u.Source == effects.AgentSource:
 		return false
-	case t.namesBoth(u.Tool):
+	case t.namesBoth(u.Tool), claimed && t.Names(u):
 		return true
 	}
 	rest, ok := strings.CutPrefix(u.Tool, serversTool)

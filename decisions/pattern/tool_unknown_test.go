@@ -1,6 +1,7 @@
 package pattern
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/permd/permd/decisions/effects"
@@ -74,6 +75,65 @@ func TestToolWithJoinedName(t *testing.T) {
 		}
 		if p.Match(&e, nil, Context{}) {
 			t.Errorf("%s allows %s, which names no server", test.line, test.tool)
+		}
+	}
+}
+
+// TestToolClaimed: if nothing but a claim says whose tool it is, a deny of a server's tool
+// means every tool of that name.
+func TestToolClaimed(t *testing.T) {
+	for _, test := range []struct {
+		line, server, tool, source string
+		touches                    bool
+	}{
+		{"github:merge", "", "merge", "", true},
+		{"git*:*erge", "", "merge", "", true},
+		{"github:merge@1", "", "merge", "", true},
+		{"github:merge", "", "github_merge", "", true},
+		{"github:merge", "", "gitlab_merge", "", false},
+		{"github:merge", "", "emerge", "", false},
+		{"github:merge", "gitlab", "merge", "", false},
+		{"github:merge", "", "merge", effects.AgentSource, false},
+	} {
+		p, err := Parse(effects.KindUse, test.line)
+		if err != nil {
+			t.Fatal(err)
+		}
+		e := effects.Effect{Kind: effects.KindUse, Claimed: true, Use: &effects.Use{Server: test.server, Tool: test.tool, Version: "1.0.0", Source: test.source}}
+		if got := p.Touches(&e, Context{}); got != test.touches {
+			t.Errorf("%s touches %s: %v", test.line, test.tool, got)
+		}
+		if p.Match(&e, nil, Context{}) {
+			t.Errorf("%s allows %s, which names no server", test.line, test.tool)
+		}
+	}
+}
+
+// TestToolCase: a deny, an ask or a reject holds for a tool's and a server's name in any
+// case, an allow only as it is written.
+func TestToolCase(t *testing.T) {
+	spell := []func(string) string{
+		strings.ToUpper, strings.ToLower, strings.ToTitle,
+		func(s string) string { return strings.NewReplacer("k", "\u212a", "s", "\u017f").Replace(s) },
+	}
+	for _, line := range []string{"Sms:DeleteAll", "Sms:Delete*", "S*:*eAll", "Sms:DeleteAll@1.0.0-Rc", "Sms:DeleteAll@*Rc", "Kiosk:Task"} {
+		p, err := Parse(effects.KindUse, line)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, as := range spell {
+			for _, server := range []string{"Sms", "Kiosk", effects.UnknownServer} {
+				tool := map[string]string{"Sms": "DeleteAll", "Kiosk": "Task", effects.UnknownServer: "Sms.DeleteAll"}[server]
+				exact := effects.Effect{Kind: effects.KindUse, Use: &effects.Use{Server: server, Tool: tool, Version: "1.0.0-Rc"}}
+				e := exact
+				e.Use = &effects.Use{Server: as(server), Tool: as(tool), Version: as("1.0.0-Rc")}
+				if got, want := p.Touches(&e, Context{}), p.Touches(&exact, Context{}); got != want {
+					t.Errorf("%s, spelling %d: touches %s:%s: %v", line, i, e.Use.Server, e.Use.Tool, got)
+				}
+				if !strings.Contains(line, "*") && p.Match(&e, nil, Context{}) {
+					t.Errorf("%s allows %s:%s", line, e.Use.Server, e.Use.Tool)
+				}
+			}
 		}
 	}
 }

