@@ -36,6 +36,8 @@ type Config struct {
 	// System is set if calls come from users other than the one that the engine runs
 	// as, who may not be able to read what it can. It must equal that of the Policy.
 	System bool
+	// Machine reads what is known of this machine; may be nil (see tools.World).
+	Machine func() *paths.Machine
 	// PID is the daemon's process, which no call may end; 0 if there is none.
 	PID int
 	// Cache caches evaluations of calls. If nil, each call is evaluated.
@@ -112,7 +114,7 @@ func NewEngine(c Config) (*Engine, error) {
 	return &Engine{
 		renewer: renewer,
 		evaluator: evaluator{
-			policy: c.Policy, fs: c.FS, trees: workingTrees(c.FS), own: c.Own, system: c.System, pid: c.PID, cache: c.Cache, log: c.Log,
+			policy: c.Policy, fs: c.FS, trees: workingTrees(c.FS), own: c.Own, system: c.System, machine: c.Machine, pid: c.PID, cache: c.Cache, log: c.Log,
 		},
 		memory: c.Memory, journal: c.Journal, proposer: c.Proposer, observe: c.Observe, notPlain: c.NotPlain,
 		unattended: c.Unattended, pause: c.Pause, takeApproval: c.TakeApproval, digest: c.Digest, maxSummed: maxSummed, now: c.Now, newID: c.NewID, config: c,

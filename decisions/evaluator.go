@@ -22,9 +22,12 @@ type evaluator struct {
 	trees  func(string) []WorkingTree // see MemoryQuery
 	own    paths.Own
 	system bool // calls come from several people
-	pid    int
-	cache  *Cache
-	log    *slog.Logger
+	// machine is read for each call that names an address for its result; see
+	// tools.World. Such calls are not cached.
+	machine func() *paths.Machine
+	pid     int
+	cache   *Cache
+	log     *slog.Logger
 }
 
 // intake is the state of a request before its rules are known: where it comes from,
@@ -57,7 +60,7 @@ type evaluating struct {
 func (e *evaluator) receive(ctx context.Context, m *intake, req *Request, alone bool) {
 	req.Call.Confined = req.Session.confinement()
 	m.recent = req.Recent
-	if alone && e.cache != nil {
+	if alone && e.cache != nil && req.Call.ReplyTo == "" {
 		key, ok := appendRequest(e.cache.buffer(), req)
 		m.buffer = key
 		if ok {
@@ -97,7 +100,7 @@ func (m *intake) withoutMessage(c *effects.Call) *effects.Call {
 
 // world returns what effects are derived with.
 func (e *evaluator) world(fsys effects.FS, snap Snapshot) tools.World {
-	return tools.World{FS: fsys, Own: e.own, Others: e.system, Table: snap.Table(), Profiles: snap.Profiles()}
+	return tools.World{FS: fsys, Own: e.own, Others: e.system, Machine: e.machine, Table: snap.Table(), Profiles: snap.Profiles()}
 }
 
 // evaluation returns the evaluation of a request, from the cache if possible.

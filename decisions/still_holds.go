@@ -15,13 +15,26 @@ import (
 //
 // It really decides again. Comparing digests of rules and memory would miss a choice
 // that has expired, a path that has become a link, or a rule that depends on the time.
+//
+// An allow by rules that look at the time or at the number of calls never holds: each
+// answer that lets a call run is a decision of its own there. Under other rules it is
+// counted as a call.
 func (e *Engine) StillHolds(ctx context.Context, req *Request, earlier *Decision) bool {
-	d, err := e.decideAgain(ctx, req, earlier)
+	d, snap, err := e.decideAgain(ctx, req, earlier)
 	if err != nil || d.By == ByFailure {
 		return false
 	}
+	if t, ok := snap.(timelessPolicy); earlier.Verdict == Allow && ok && !t.Timeless() {
+		return false
+	}
 	d.denyUnattended(e.unattended != nil && e.unattended())
-	return d.sameAs(earlier)
+	if !d.sameAs(earlier) {
+		return false
+	}
+	if d.Verdict == Allow && req.Recent == 0 {
+		req.Recent = e.config.Recent.Add(req.Peer.UID, req.Call.Claims.User, e.now())
+	}
+	return true
 }
 
 // The reasons why an approval does not fit.
@@ -35,8 +48,9 @@ var (
 // errRules means that the rules cannot be had now.
 var errRules = errors.New("the rules could not be read")
 
-// decideAgain decides a request once more, by the rules of the earlier decision.
-func (e *Engine) decideAgain(ctx context.Context, req *Request, earlier *Decision) (*Decision, error) {
+// decideAgain decides a request once more, by the rules of the earlier decision, which it
+// returns too.
+func (e *Engine) decideAgain(ctx context.Context, req *Request, earlier *Decision) (*Decision, Snapshot, error) {
 	now := e.now()
 	w := e.config.Underway.Begin(underway.AtRules, now)
 	defer w.End()
@@ -49,11 +63,11 @@ func (e *Engine) decideAgain(ctx context.Context, req *Request, earlier *Decisio
 	snap, err := e.policy.Snapshot(req.Peer.UID, received.project)
 	switch {
 	case err != nil && earlier.Policy.Digest != "":
-		return nil, ErrChanged
+		return nil, nil, ErrChanged
 	case err != nil:
-		return nil, errRules
+		return nil, nil, errRules
 	case snap.Digest() != earlier.Policy.Digest:
-		return nil, ErrChanged
+		return nil, nil, ErrChanged
 	}
 	if received.cached != nil && received.cached.evaluation.snapshot != snap {
 		received.resolve(ctx, &e.evaluator, cacheableRequest(req))
@@ -63,9 +77,9 @@ func (e *Engine) decideAgain(ctx context.Context, req *Request, earlier *Decisio
 	d := &Decision{ID: earlier.ID, CallID: req.Call.ID}
 	quiet.decide(ctx, snap, req, received, d, now)
 	if ctx.Err() != nil {
-		return nil, errNotInTime
+		return nil, nil, errNotInTime
 	}
-	return d, nil
+	return d, snap, nil
 }
 
 // Holds returns nil if a person's approval, given now, still fits the call: deciding
@@ -74,7 +88,7 @@ func (e *Engine) decideAgain(ctx context.Context, req *Request, earlier *Decisio
 //
 // A question that was asked because of a failure holds unless a new decision denies it.
 func (e *Engine) Holds(ctx context.Context, req *Request, asked *Decision) error {
-	d, err := e.decideAgain(ctx, req, asked)
+	d, _, err := e.decideAgain(ctx, req, asked)
 	switch {
 	case errors.Is(err, ErrChanged):
 		return err

@@ -10,6 +10,7 @@ import (
 
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/decisions/effects/paths"
+	"github.com/permd/permd/decisions/recent"
 )
 
 // otherRules is the same policy with another digest.
@@ -165,5 +166,54 @@ func TestHoldsNotInTime(t *testing.T) {
 	other.Policy.Digest = "other"
 	if err := e.Holds(t.Context(), req, &other); !errors.Is(err, ErrChanged) {
 		t.Errorf("other rules: %v", err)
+	}
+}
+
+// untimely is a policy that looks at the time or the number of calls.
+type untimely struct{ *fakePolicy }
+
+func (p untimely) Snapshot(uint32, string) (Snapshot, error) { return p, nil }
+func (untimely) Timeless() bool                              { return false }
+
+// TestStillHoldsCounts: each answer that lets a call run is counted once, and where rules look
+// at the time or the number of calls none is repeated.
+func TestStillHoldsCounts(t *testing.T) {
+	for name, timeless := range map[string]bool{"rules without time": true, "rules with time": false} {
+		t.Run(name, func(t *testing.T) {
+			p, _, _, e := newFakes(t)
+			if !timeless {
+				e.policy = untimely{p}
+			}
+			e.config.Recent = recent.New(e.now(), 0)
+			request := func() *Request {
+				return &Request{Call: effects.Call{ID: "c", Tool: effects.Tool{Name: "Send", Server: "Sms"}, Claims: effects.Claims{User: "u"}, User: effects.User{UID: 1000, Home: "/home/canary"}}}
+			}
+			d := e.Decide(t.Context(), request())[0]
+			if d.Verdict != Allow {
+				t.Fatalf("%+v", d)
+			}
+			const times = 12
+			for range times - 1 {
+				r := request()
+				if got := e.StillHolds(t.Context(), r, d); got != timeless {
+					t.Fatalf("the answer holds: %v", got)
+				}
+				if !timeless {
+					e.Decide(t.Context(), r)
+				}
+			}
+			if n := e.config.Recent.Add(0, "u", e.now()); n != times+1 {
+				t.Errorf("%d calls before this one, want %d", n-1, times)
+			}
+			// A question that is shown again is no call.
+			p.fired = nil
+			asked := e.Decide(t.Context(), request())[0]
+			if !e.StillHolds(t.Context(), request(), asked) {
+				t.Error("a question is not the same again")
+			}
+			if n := e.config.Recent.Add(0, "u", e.now()); n != times+3 {
+				t.Errorf("%d calls before this one, want %d", n-1, times+2)
+			}
+		})
 	}
 }

@@ -54,7 +54,7 @@ func AnswerQuestion(ctx context.Context, deps Deps, asks *PendingQuestions, a An
 	kept := []decisions.StoredChoice{}
 	switch {
 	case answer != nil:
-		if kept, err = h.keep(ctx, asks, ask, *answer); err != nil {
+		if kept, err = h.keep(ctx, asks, ask, *answer, nil); err != nil {
 			return nil, err
 		}
 	case !asks.finish(ask):

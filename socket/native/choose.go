@@ -108,12 +108,15 @@ func (h *handler) store(ctx context.Context, uid uint32, asks *PendingQuestions,
 		asks.finish(ask)
 		return nil, err
 	}
+	if once && a.fromElsewhere && picked.Verdict == decisions.Allow && ask.lostSession() {
+		return nil, errNotOpen
+	}
 	done := &chooseResult{Stored: []decisions.StoredChoice{}, Result: picked.Result}
 	if once {
 		done.NotStored = ask.notStored(*picked)
 	} else {
 		var err error
-		if done.Stored, err = h.keep(ctx, asks, ask, *a.remember); err != nil {
+		if done.Stored, err = h.keep(ctx, asks, ask, *a.remember, ask.lostSession); err != nil {
 			return nil, err
 		}
 	}
@@ -194,8 +197,9 @@ func (p *chooseParams) choice(ask *PendingQuestion, picked Resolution) (*decisio
 	return a, err
 }
 
-// keep stores the person's choice. The question stays open if that fails.
-func (h *handler) keep(ctx context.Context, asks *PendingQuestions, ask *PendingQuestion, a decisions.Answer) ([]decisions.StoredChoice, error) {
+// keep stores the person's choice. The question stays open if that fails. lost, if not nil,
+// reports whether the session of the question has ended or changed, for an allow.
+func (h *handler) keep(ctx context.Context, asks *PendingQuestions, ask *PendingQuestion, a decisions.Answer, lost func() bool) ([]decisions.StoredChoice, error) {
 	if h.Keeper == nil {
 		asks.release(ask)
 		return nil, socket.Refuse("this permd remembers nothing")
@@ -208,7 +212,7 @@ func (h *handler) keep(ctx context.Context, asks *PendingQuestions, ask *Pending
 		}
 		return nil, &socket.Error{Code: socket.CodeInternal, Message: "the choice could not be stored; nothing was"}
 	}
-	if !asks.finish(ask) {
+	if !asks.finish(ask) || a.Verdict == decisions.Allow && lost != nil && lost() {
 		// The question has ended while the choice was being stored: the session, its turn or
 		// the request did. The answer is too late, as one that comes now. Only a reject for
 		// more than the session is kept, since it allows nothing.

@@ -3,8 +3,10 @@ package native
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/permd/permd/decisions"
 )
@@ -13,9 +15,11 @@ import (
 type meanwhile struct {
 	dropper
 	happens func()
+	stored  bool
 }
 
 func (k *meanwhile) Keep(ctx context.Context, a decisions.Answer) ([]decisions.StoredChoice, error) {
+	k.stored = true
 	k.happens()
 	return []decisions.StoredChoice{{ID: "c1", Scope: a.Scope}}, nil
 }
@@ -128,4 +132,83 @@ func TestAllowOnceLogged(t *testing.T) {
 	if _, err := d.lasting.AllowOnce(nil, "1", func() error { times++; return nil }); !errors.Is(err, ErrNoQuestion) || times != 1 {
 		t.Errorf("an ended question: %v, logged %d times", err, times)
 	}
+}
+
+// TestEndWhileAnswered: a session may be closed, or declared otherwise, at any point of an
+// answer that is given elsewhere. The person, the client that waits and the decision log are
+// told the same, and a choice is kept only if the answer counts.
+func TestEndWhileAnswered(t *testing.T) {
+	points := []string{"never", "rules", "holds", "stored", "logged"}
+	for _, width := range []string{"", "w1"} {
+		for _, point := range points {
+			for _, closes := range []bool{true, false} { // the session alone is another one, or the question has ended too
+				t.Run(fmt.Sprintf("%q at %s, %v", width, point, closes), func(t *testing.T) {
+					var asks PendingQuestions
+					ended, logged := false, 0
+					at := func(p string) {
+						if p != point || ended {
+							return
+						}
+						if ended = true; closes {
+							asks.RemoveSession("s")
+						}
+					}
+					memory := &meanwhile{happens: func() { at("stored") }}
+					waiting := new(WaitingQuestions)
+					h := &handler{Deps: Deps{
+						Keeper: memory, Waiting: waiting, Decider: &slowDecider{holds: func() { at("holds") }},
+						Rules: func(uint32, string) string { at("rules"); return "" },
+						RecordAnswer: func(context.Context, string, decisions.Verdict, []decisions.StoredChoice) error {
+							logged++
+							at("logged")
+							return nil
+						},
+					}}
+					asks.Add(&PendingQuestion{
+						ID: "d1", SessionID: "s", Offer: &decisions.Offer{Sets: []decisions.OfferSet{{Width: decisions.Width{ID: "w1"}}}},
+						Decision: &decisions.Decision{ID: "d1", Verdict: decisions.Ask}, Request: new(decisions.Request), Resolve: selectVerdict,
+						Refresh: func(r *decisions.Request) {
+							if ended {
+								r.Session.Mode = "another"
+							}
+						},
+					})
+					ask, err := asks.watch("d1")
+					if err != nil {
+						t.Fatal(err)
+					}
+					w := &waitingQuestion{h: h, asks: &asks, ask: ask, uid: 1000, answer: make(chan *waitResult, 1)}
+					if err := waiting.add(w); err != nil {
+						t.Fatal(err)
+					}
+					got := make(chan *waitResult, 1)
+					go func() { got <- waiting.await(t.Context(), w, time.Minute) }()
+					_, err = waiting.Answer(t.Context(), nil, Answer{DecisionID: "d1", Verdict: decisions.Allow, Width: width})
+					r := <-got
+					client := r != nil && r.err == nil && r.Answer == "allow"
+					counts := err == nil
+					if client != counts || (logged == 1) != counts {
+						t.Errorf("the person is told %v, the client %+v, logged %d times", err, r, logged)
+					}
+					if width != "" && memory.stored != (len(memory.dropped) > 0) && !counts {
+						t.Errorf("stored %v, revoked %v", memory.stored, memory.dropped)
+					}
+					if want := point == "never" || point == "logged" || point == "stored" && width == ""; counts != want {
+						t.Errorf("it counts: %v", counts)
+					}
+				})
+			}
+		}
+	}
+}
+
+// slowDecider is a decider during whose look at the call something happens.
+type slowDecider struct {
+	fakeDecider
+	holds func()
+}
+
+func (d *slowDecider) Holds(context.Context, *decisions.Request, *decisions.Decision) error {
+	d.holds()
+	return nil
 }

@@ -57,6 +57,14 @@ func (a *PendingQuestion) current() *decisions.Request {
 	return &r
 }
 
+// lostSession reports whether the session of the question has ended or changed by now. An
+// answer that was given elsewhere is compared after its question was closed: from then on the
+// person, the client and the decision log are told the same, whatever happens to the session.
+func (a *PendingQuestion) lostSession() bool {
+	now := a.current()
+	return now != nil && !SameSession(now, a.Request)
+}
+
 // RefreshSession returns what puts a declared session as it is by then into a request, nil
 // for a request of no session.
 func RefreshSession(sessions *decisions.Sessions, o decisions.Owner, id string) func(*decisions.Request) {

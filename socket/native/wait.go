@@ -120,7 +120,7 @@ func (h *handler) wait(c *socket.Conn, params strictjson.Value) (run, error) {
 		case r != nil && r.err != nil:
 			return nil, r.err
 		case r != nil:
-			return w.stillFor(r)
+			return *r, nil
 		case ctx.Err() != nil:
 			return nil, ctx.Err() // nobody waits for the answer
 		}
@@ -138,15 +138,6 @@ func (a *PendingQuestion) answeredElsewhere() bool {
 	}
 	_, err := a.Resolve(Selection{Verdict: decisions.Allow})
 	return err == nil
-}
-
-// stillFor returns the answer, unless it is a yes for a session that has ended or changed by
-// now: the client has been told that, and would not expect the answer.
-func (w *waitingQuestion) stillFor(r *waitResult) (any, error) {
-	if now := w.ask.current(); r.Answer == string(decisions.Allow) && !SameSession(now, w.ask.Request) {
-		return nil, errNotOpen
-	}
-	return *r, nil
 }
 
 func (p *waitParams) limit() (time.Duration, error) {

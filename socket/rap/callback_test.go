@@ -21,7 +21,6 @@ func TestCallback(t *testing.T) {
 		"http://0x7f.1/canary":                    "http://0x7f.1",
 		"https://agents.example.org/a@canary":     "https://agents.example.org",
 		"https://agents.example.org?t=a/b@canary": "https://agents.example.org",
-		"": "",
 	} {
 		d := newDaemon(t)
 		d.Must(t, MethodInvoke, with(`"callback_url":"`+address+`"`, base))
@@ -30,16 +29,17 @@ func TestCallback(t *testing.T) {
 		}
 	}
 	for address, says := range map[string]string{
-		"/callback?canary":                             "absolute http or https",
-		"agents.example.org/canary":                    "absolute http or https",
-		"ftp://canary.example/":                        "absolute http or https",
-		"file:///canary":                               "absolute http or https",
-		"http:canary":                                  "absolute http or https",
-		"http://":                                      "absolute http or https",
-		"http:///canary":                               "absolute http or https",
-		"http://canary example/":                       "absolute http or https",
-		"http://canary%/":                              "absolute http or https",
-		"https://x/" + strings.Repeat("c", 2048):       "absolute http or https",
+		"":                                       "absolute http or https",
+		"/callback?canary":                       "absolute http or https",
+		"agents.example.org/canary":              "absolute http or https",
+		"ftp://canary.example/":                  "absolute http or https",
+		"file:///canary":                         "absolute http or https",
+		"http:canary":                            "absolute http or https",
+		"http://":                                "absolute http or https",
+		"http:///canary":                         "absolute http or https",
+		"http://canary example/":                 "absolute http or https",
+		"http://canary%/":                        "absolute http or https",
+		"https://x/" + strings.Repeat("c", 2048): "absolute http or https",
 		"https://canary:canary@agents.example.org/":    "no user",
 		"https://canary@agents.example.org/":           "no user",
 		"https://agents.example.org?@canary.example/":  "two ways",
@@ -75,4 +75,23 @@ func resultOf(t *testing.T, err error) string {
 		t.Fatalf("%v: %s", err, e.Data)
 	}
 	return data.Result.Text
+}
+
+// TestReusedWithAnotherPlace: a call whose id comes again with another address for its result, or
+// for another user, is another call.
+func TestReusedWithAnotherPlace(t *testing.T) {
+	const first = `"callback_url":"https://a.example.org/x","user_id":"u"`
+	for members, other := range map[string]bool{
+		first: false, `"callback_url":"https://a.example.org/y?t=2","user_id":"u"`: false, `"callback_url":"https://b.example.org/x","user_id":"u"`: true,
+		`"callback_url":"http://a.example.org/x","user_id":"u"`: true, `"callback_url":"https://a.example.org:8443/x","user_id":"u"`: true,
+		`"callback_url":"https://a.example.org/x","user_id":"v"`: true, `"callback_url":"https://a.example.org/x"`: true, `"user_id":"u"`: true,
+	} {
+		d := newDaemon(t)
+		base := `{"operation":"list","arguments":{},"id":"c","group_id":"g"}`
+		d.Must(t, MethodInvoke, with(first, base))
+		d.Must(t, MethodInvoke, with(members, base))
+		if got := len(d.got[1].Call.Defects) > 0; got != other {
+			t.Errorf("%s: another call: %v", members, got)
+		}
+	}
 }

@@ -28,7 +28,7 @@ type invokeParams struct {
 	GroupID         string           `json:"group_id"`
 	ThreadAncestors []string         `json:"thread_ancestors"`
 	UserID          string           `json:"user_id"`
-	CallbackURL     string           `json:"callback_url"` // may hold a secret: only its host is kept
+	CallbackURL     *string          `json:"callback_url"` // may hold a secret: only its host is kept
 }
 
 type toolsetWire struct {
@@ -95,11 +95,11 @@ func readInvocation(params strictjson.Value) (*invocation, error) {
 // readCallback checks the callback address and sets replyTo. Nothing else is kept of the
 // address: its path and its query may be secrets.
 func (in *invocation) readCallback() error {
-	s := in.CallbackURL
-	in.CallbackURL = ""
-	if s == "" {
+	if in.CallbackURL == nil {
 		return nil
 	}
+	s := *in.CallbackURL
+	in.CallbackURL = nil
 	u, err := url.Parse(s)
 	if err != nil || len(s) > maxCallback || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" {
 		return socket.Refuse("callback_url must be an absolute http or https address of at most %d bytes", maxCallback)
@@ -166,6 +166,8 @@ func (in *invocation) findTool() error {
 	for i := range t.Tools {
 		tool := &t.Tools[i]
 		switch {
+		case tool.Name == "":
+			return socket.Refuse("the name of a tool in toolset.tools is missing")
 		case tool.Name != in.Operation:
 		case in.tool != nil:
 			return socket.Refuse("toolset.tools holds the operation twice")
@@ -240,6 +242,8 @@ func (in *invocation) callDigest() [sha256.Size]byte {
 	}
 	text(in.Operation)
 	text(in.source)
+	text(in.replyTo)
+	text(in.UserID)
 	b = binary.AppendUvarint(b, uint64(len(in.Arguments)))
 	b = append(b, in.Arguments...)
 	if in.Toolset != nil {

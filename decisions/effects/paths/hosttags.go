@@ -16,6 +16,7 @@ var metadataHosts = wordset.Of(
 	"168.63.129.16", "100.100.100.200", "192.0.0.192", "169.254.0.23", "169.254.42.42", "fd00:42::42",
 	"metadata", "metadata.google.internal", "metadata.goog", "metadata.google", "instance-data", "instance-data.ec2.internal",
 	"metadata.tencentyun.com", "metadata.azure.internal", "metadata.oraclecloud.com",
+	"api.metadata.cloud.ibm.com", "metadata.platformequinix.com", "metadata.packet.net", "rancher-metadata", "rancher-metadata.rancher.internal",
 )
 
 // spelledHosts are public domains whose names contain an address: 127.0.0.1.nip.io
@@ -25,7 +26,7 @@ var spelledHosts = wordset.Of(
 	"localho.st", "local.gd", "rbndr.us", "1u.ms", "ip6.name", "backname.io",
 )
 
-var privateSuffixes = []string{".local", ".internal", ".lan", ".home.arpa", ".intranet", ".corp", ".home", ".private", ".localdomain"}
+var privateSuffixes = []string{".local", ".internal", ".lan", ".home.arpa", ".intranet", ".corp", ".home", ".private", ".localdomain", ".localdomain4", ".localdomain6"}
 
 var privateNets = prefixes(
 	"10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", // RFC 1918
@@ -42,9 +43,10 @@ var embeddedNets = []struct {
 	net netip.Prefix
 	at  int
 }{
-	{netip.MustParsePrefix("64:ff9b::/96"), 12}, // NAT64, RFC 6052
-	{netip.MustParsePrefix("2002::/16"), 2},     // 6to4
-	{netip.MustParsePrefix("::/96"), 12},        // IPv4-compatible, deprecated
+	{netip.MustParsePrefix("64:ff9b::/96"), 12},    // NAT64, RFC 6052
+	{netip.MustParsePrefix("2002::/16"), 2},        // 6to4
+	{netip.MustParsePrefix("::/96"), 12},           // IPv4-compatible, deprecated
+	{netip.MustParsePrefix("::ffff:0:0:0/96"), 12}, // IPv4-translated, RFC 2765
 }
 
 func prefixes(list ...string) []netip.Prefix {
@@ -79,21 +81,45 @@ func hostTags(host string) effects.Tags {
 			break
 		}
 	}
-	if ip.Is6() {
-		b := ip.As16()
-		for _, e := range embeddedNets {
-			if e.net.Contains(ip) {
-				inner := hostTags(netip.AddrFrom4([4]byte(b[e.at : e.at+4])).String())
-				// It is not certain to be this machine: a translator may drop or route such
-				// addresses.
-				if inner.Has(effects.Loopback) {
-					inner = effects.TagsOf(effects.Private)
-				}
-				t |= inner
-			}
+	for _, v4 := range embedded(ip) {
+		inner := hostTags(v4.String())
+		// It is not certain to be this machine: a translator may drop or route such
+		// addresses.
+		if inner.Has(effects.Loopback) {
+			inner = effects.TagsOf(effects.Private)
 		}
+		t |= inner
 	}
 	return t
+}
+
+// embedded returns the IPv4 addresses that an IPv6 address holds, by which a translator or a
+// tunnel may reach them.
+func embedded(ip netip.Addr) (list []netip.Addr) {
+	if !ip.Is6() {
+		return nil
+	}
+	b := ip.As16()
+	for _, e := range embeddedNets {
+		if e.net.Contains(ip) {
+			list = append(list, netip.AddrFrom4([4]byte(b[e.at:e.at+4])))
+		}
+	}
+	if teredo.Contains(ip) { // RFC 4380, 4: the client's address, inverted
+		list = append(list, netip.AddrFrom4([4]byte{^b[12], ^b[13], ^b[14], ^b[15]}))
+	}
+	if isISATAP(ip) {
+		list = append(list, netip.AddrFrom4([4]byte(b[12:])))
+	}
+	return list
+}
+
+var teredo = netip.MustParsePrefix("2001::/32")
+
+// isISATAP reports whether an address has the interface identifier of RFC 5214, 6.1.
+func isISATAP(ip netip.Addr) bool {
+	b := ip.As16()
+	return ip.Is6() && b[8]&^2 == 0 && b[9] == 0 && b[10] == 0x5e && b[11] == 0xfe
 }
 
 // IsLoopback reports whether a canonical host is this machine by its name.
@@ -116,7 +142,7 @@ func nameTags(host string) effects.Tags {
 		return effects.TagsOf(effects.Loopback)
 	}
 	switch host {
-	case "localhost.localdomain", "localhost6", "localhost6.localdomain6", "ip6-localhost", "ip6-loopback":
+	case "localhost.localdomain", "localhost4", "localhost4.localdomain4", "localhost6", "localhost6.localdomain6", "ip6-localhost", "ip6-loopback":
 		return effects.TagsOf(effects.Loopback)
 	}
 	if !strings.Contains(host, ".") { // resolved in the local network only

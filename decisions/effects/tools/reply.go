@@ -6,18 +6,23 @@ import (
 )
 
 // replyTo adds the effect of sending the call's result to the address that the caller
-// names. An allow of the use includes it, as it includes the hosts in the arguments. This
-// machine, link-local addresses and the services at which clouds hand out credentials need
-// an allow of their own, which no shipped rule gives: whoever names the address would have
-// the tool's server send a request there.
+// names. An allow of the use includes it, as it includes the hosts in the arguments, if its
+// host is plainly public or plainly private. This machine, link-local addresses, the services
+// at which clouds hand out credentials and whatever else is not certain need an allow of their
+// own, which no shipped rule gives: whoever names the address would have the tool's server
+// send a request there.
 func (t *tool) replyTo() {
 	if t.Call.ReplyTo == "" {
 		return
 	}
+	var m *paths.Machine
+	if t.machine != nil {
+		m = t.machine()
+	}
 	e := t.Paths.Connect(t.Call.ReplyTo, effects.MethodSend, "callback_url")
 	switch {
 	case e.Connect == nil:
-	case t.use < 0 || paths.Special(e.Connect.Host):
+	case t.use < 0 || !paths.IsOrdinary(e.Connect.Host, m):
 		e.Claimed = true
 	default:
 		e.Via = &effects.Via{Effect: t.use, Arg: effects.Inherent}

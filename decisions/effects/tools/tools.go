@@ -26,6 +26,8 @@ type tool struct {
 	all *Profiles
 	p   *profile
 	id  identity
+	// machine is World.Machine.
+	machine func() *paths.Machine
 
 	// input is the tool's input if it is an object, in its own order.
 	input strictjson.Object
@@ -85,7 +87,7 @@ func (w *World) of(c *effects.Call, res *paths.Resolver) effects.Result {
 func (w *World) by(harness *profile, c *effects.Call, res *paths.Resolver) effects.Result {
 	t := &tool{
 		Builder: shell.NewBuilder(w.environment(), w.Table, c, res),
-		all:     w.Profiles, p: unknownAgent, use: -1, cwd: c.Cwd, from: "rawInput",
+		all:     w.Profiles, p: unknownAgent, use: -1, cwd: c.Cwd, from: "rawInput", machine: w.Machine,
 	}
 	if t.all == nil {
 		t.all = &Profiles{generic: &shape{name: "generic"}}

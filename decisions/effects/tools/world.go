@@ -19,6 +19,9 @@ type World struct {
 	// to read more than they can, so whatever is below a folder that the caller cannot
 	// search is unknown.
 	Others bool
+	// Machine reads what is known of the machine that permd runs on, when a call names an
+	// address for its result. If nil, hosts are judged by their names alone.
+	Machine func() *paths.Machine
 }
 
 // Effects returns the effects of a call. It never fails: what cannot be understood is an

@@ -103,7 +103,7 @@ func New(c Config) (*Engine, error) {
 	}}
 	of := decisions.Config{
 		Policy: c.Rules, Memory: noMemory{}, Journal: noJournal{},
-		FS: e.FS, Own: e.ownPaths(Sockets{}), PID: c.PID, System: c.Dirs.System,
+		FS: e.FS, Own: e.ownPaths(Sockets{}), PID: c.PID, System: c.Dirs.System, Machine: thisMachine,
 		Now: c.Now, NewID: newID, Log: c.Log, Cache: new(decisions.Cache), NotPlain: e.NotPlain,
 		OnLogFailure: c.Rules.Settings.OnLogFailure,
 		Deadline:     time.Duration(c.Rules.Settings.Limits.DecisionMilliseconds) * time.Millisecond,

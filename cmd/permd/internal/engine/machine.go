@@ -1,0 +1,90 @@
+package engine
+
+import (
+	"encoding/hex"
+	"net"
+	"net/netip"
+	"os"
+	"strings"
+
+	"github.com/permd/permd/decisions/effects/paths"
+)
+
+// thisMachine reads the addresses of the interfaces, the host name and the hosts file. No
+// name is resolved.
+func thisMachine() *paths.Machine {
+	m := new(paths.Machine)
+	m.Name, _ = os.Hostname()
+	m.Name = strings.ToLower(m.Name)
+	if hosts, err := os.ReadFile("/etc/hosts"); err == nil {
+		m.Hosts = readHosts(string(hosts))
+	}
+	list, err := net.InterfaceAddrs()
+	if err != nil {
+		// The unit of systemd allows Unix sockets alone.
+		m.Addresses = procAddresses(os.ReadFile)
+		m.Unknown = len(m.Addresses) == 0
+		return m
+	}
+	for _, a := range list {
+		if n, ok := a.(*net.IPNet); ok {
+			if ip, ok := netip.AddrFromSlice(n.IP); ok {
+				m.Addresses = append(m.Addresses, ip.Unmap())
+			}
+		}
+	}
+	return m
+}
+
+// readHosts reads a file in the format of hosts(5).
+func readHosts(text string) map[string][]netip.Addr {
+	names := map[string][]netip.Addr{}
+	for line := range strings.Lines(text) {
+		line, _, _ = strings.Cut(line, "#")
+		words := strings.Fields(line)
+		if len(words) < 2 {
+			continue
+		}
+		ip, err := netip.ParseAddr(words[0])
+		if err != nil {
+			continue
+		}
+		for _, name := range words[1:] {
+			name = strings.TrimSuffix(strings.ToLower(name), ".")
+			names[name] = append(names[name], ip)
+		}
+	}
+	return names
+}
+
+// procAddresses reads the addresses of the interfaces without a socket. It returns none if
+// those of either version of IP cannot be read.
+func procAddresses(read func(string) ([]byte, error)) (list []netip.Addr) {
+	v4, err := read("/proc/net/fib_trie")
+	if err != nil {
+		return nil
+	}
+	leaf := netip.Addr{}
+	for line := range strings.Lines(string(v4)) {
+		line = strings.TrimSpace(line)
+		if at, ok := strings.CutPrefix(line, "|-- "); ok {
+			leaf, _ = netip.ParseAddr(at)
+		} else if line == "/32 host LOCAL" && leaf.IsValid() {
+			list = append(list, leaf)
+		}
+	}
+	v6, err := read("/proc/net/if_inet6")
+	if err != nil && !os.IsNotExist(err) { // without IPv6 there is none
+		return nil
+	}
+	for line := range strings.Lines(string(v6)) {
+		if word, _, _ := strings.Cut(line, " "); len(word) == 32 {
+			if b, err := hex.DecodeString(word); err == nil {
+				if ip, ok := netip.AddrFromSlice(b); ok {
+					list = append(list, ip)
+				}
+			}
+		}
+	}
+	return list
+}
