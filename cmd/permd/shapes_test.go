@@ -119,7 +119,7 @@ func TestJSONShape(t *testing.T) {
 		"permd service remove": "", "permd status": "", "permd try": "ls", "permd uninstall": "--dry-run", "permd unlock": "", "permd version": "",
 	}
 	others := map[string]string{
-		"permd acp": "it speaks ACP", "permd mcp": "it speaks MCP", "permd rap": "it runs on", "permd completion": "it prints a script", "permd hook": "it speaks as its harness does", "permd serve": "it runs on",
+		"permd acp": "it speaks ACP", "permd mcp": "it speaks MCP", "permd rap": "it runs on", "permd otc": "it runs on", "permd completion": "it prints a script", "permd hook": "it speaks as its harness does", "permd serve": "it runs on",
 		"permd log follow": "it runs on; what it prints is that of log list", "permd help": "",
 	}
 	walk(newRoot(), func(cmd *cobra.Command) {
