@@ -42,6 +42,8 @@ type tool struct {
 	use int
 	// claimed is set while effects are based on the agent's claims only.
 	claimed bool
+	// isForeign is set if the call may be of a foreign tool.
+	isForeign bool
 	// guessed is set if the call's verbs are only guessed.
 	guessed bool
 	// unnamed bounds the effects of a command without a tool name, if it is only a claim.
@@ -108,6 +110,7 @@ func (w *World) by(harness *profile, c *effects.Call, res *paths.Resolver) effec
 	t.contradict()
 	t.claimUnnamed()
 	t.hint()
+	w.lookAround(t)
 	t.AskForUncertainSearches()
 	t.standFor()
 	return t.result()
