@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/decisions/effects/display"
 	"github.com/permd/permd/decisions/effects/paths"
 	"github.com/permd/permd/decisions/effects/shell"
 	"github.com/permd/permd/internal/chars"
@@ -83,6 +84,7 @@ func (l *lookalikes) value(v strictjson.Value, name, from string, bases []string
 }
 
 func (l *lookalikes) object(o strictjson.Object, from string, depth int) {
+	l.innerTool(o, from)
 	bases := folders(o)
 	for i := range o {
 		m := &o[i]
@@ -380,6 +382,72 @@ func (l *lookalikes) command(o strictjson.Object, m *strictjson.Member, from str
 func isEmptyText(v strictjson.Value) bool {
 	text, ok := strictjson.ParseString(v)
 	return ok && strings.TrimSpace(text) == ""
+}
+
+// innerTool adds the use of a tool that an object may name, by itself or beside arguments.
+func (l *lookalikes) innerTool(o strictjson.Object, from string) {
+	var names, servers []fact
+	var args strictjson.Value
+	strict := false // a member cannot name anything but a tool
+	for _, m := range o {
+		text, isText := strictjson.ParseString(m.Value)
+		f := fact{name: text, from: memberOf(from, m.Name)}
+		switch {
+		case isMember(m.Name, innerArguments):
+			args = m.Value
+			if isText && strictjson.Check([]byte(text)) == nil {
+				args = strictjson.Value(text)
+			}
+		case !isText || text == "" || len(text) > maxLookText:
+		case isMember(m.Name, innerServers):
+			servers = append(servers, f)
+		case isMember(m.Name, innerNames):
+			names, strict = append(names, f), true
+		case isMember(m.Name, innerNamesLoose):
+			names = append(names, f)
+		}
+	}
+	if args == nil && !strict {
+		return
+	}
+	servers = append(servers, fact{name: effects.UnknownServer})
+	for _, name := range names {
+		for _, server := range servers {
+			u := &effects.Use{Server: server.name, Tool: name.name, Arguments: args}
+			if inName, tool, ok := serverTool(name.name); ok {
+				u.Tool = tool
+				if inName != "" {
+					u.Server = inName
+				}
+			}
+			if l.first("use "+u.Server, u.Tool+"\x00"+string(args)) {
+				l.add(effects.Effect{Kind: effects.KindUse, From: name.from, Text: display.Display("use " + u.Server + ":" + u.Tool + " through " + l.id.name), Use: u})
+			}
+		}
+	}
+}
+
+// isMember reports whether a member's name is one of the list, however it is spelled.
+func isMember(name string, list []string) bool {
+	return slices.ContainsFunc(list, func(s string) bool { return isSpelled(name, s) })
+}
+
+// isSpelled reports whether two names differ in case and separators only.
+func isSpelled(a, b string) bool {
+	for i, j := 0, 0; ; i, j = i+1, j+1 {
+		for i < len(a) && isSeparator(a[i]) {
+			i++
+		}
+		for j < len(b) && isSeparator(b[j]) {
+			j++
+		}
+		if i >= len(a) || j >= len(b) {
+			return i >= len(a) && j >= len(b)
+		}
+		if a[i]|' ' != b[j]|' ' {
+			return false
+		}
+	}
 }
 
 // isSeparator reports whether a character of a member's name only separates its words.

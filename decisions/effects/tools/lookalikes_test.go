@@ -118,7 +118,7 @@ func TestLookalikesOpenNothing(t *testing.T) {
 			t.Errorf("%s: %q", input, seenBy(r))
 		}
 	}
-	for form, most := range map[string]int{`"/srv/%d"`: maxLookalikes, `{"shellCommand":"frob %d"}`: maxLookRuns} {
+	for form, most := range map[string]int{`"/srv/%d"`: maxLookalikes, `{"shellCommand":"frob %d"}`: maxLookRuns, `{"tool":"t%d"}`: maxLookalikes} {
 		var list []string
 		for i := range most + 1 {
 			list = append(list, fmt.Sprintf(form, i))
@@ -136,6 +136,27 @@ func TestFolderAndFile(t *testing.T) {
 	for _, input := range []string{`{"dirPath":"/srv","fileName":"x"}`, `{"file":"x","base_dir":"/srv/"}`, `{"a":{"Folder":"/srv","names":1,"files":["y","x"]}}`} {
 		if got := seenBy(w.Effects(agentCall("claude-code", "mcp__hub__go", input))); !slices.Contains(got, "write /srv/x") {
 			t.Errorf("%s: %q", input, got)
+		}
+	}
+}
+
+// TestToolsInArguments: denies see a tool that is named beside arguments, wherever it stands.
+func TestToolsInArguments(t *testing.T) {
+	w := toolWorld(t)
+	random := rand.New(rand.NewPCG(1, testSeed(t)))
+	for range testload.Rounds(t, "PERMD_TEST_NESTED_ROUNDS", 200, 2000) {
+		names := slices.Concat(innerNames, innerNamesLoose)
+		words := func(s string) []string { return slices.Collect(words(s)) }
+		name := spell(random, words(names[random.IntN(len(names))])...)
+		args := spell(random, words(innerArguments[random.IntN(len(innerArguments))])...)
+		value := []string{`{}`, `[]`, `"x"`, `"{\"a\":1}"`, `7`}[random.IntN(5)]
+		inner, want := `{`+strconv.Quote(name)+`:"bad_x",`+strconv.Quote(args)+`:`+value, "use ?:bad_x"
+		if random.IntN(2) == 0 {
+			inner, want = inner+`,`+strconv.Quote(spell(random, "server", "name"))+`:"mail"`, "use mail:bad_x"
+		}
+		arguments := nest(random, []string{"calls", "request", "x", "payload"}, inner+`}`, random.IntN(8))
+		if got := seenBy(w.Effects(agentCall("claude-code", "mcp__hub__go", arguments))); !slices.Contains(got, want) {
+			t.Fatalf("%s: %q, want %q", arguments, got, want)
 		}
 	}
 }
