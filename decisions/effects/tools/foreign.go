@@ -151,7 +151,6 @@ func (t *tool) patchFact(f fact, cwd string) {
 // foreign handles the call of a tool that is not known to be the agent's own: its use, and
 // what its arguments name, for denies, asks and fences.
 func (t *tool) foreign() {
-	t.isForeign = true
 	args := t.id.arguments
 	if args == nil {
 		args = t.Call.Input

@@ -251,6 +251,7 @@ func (p *Profiles) roleOf(name string) role {
 func (t *tool) dispatch() {
 	switch {
 	case t.id.remote || t.id.name != "" && t.id.shape == nil:
+		t.isForeign = true
 		t.foreign()
 	case t.id.shape != nil:
 		t.own()
@@ -300,6 +301,7 @@ func (t *tool) own() {
 			t.addMissing("the input names no tool of a server")
 			return
 		}
+		t.isForeign = true
 		t.foreign()
 		return
 	}
