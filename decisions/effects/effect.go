@@ -59,7 +59,7 @@ type Effect struct {
 
 	// Hint is set for a member of Result.Hints, which only denies and asks see. With
 	// Claimed it is what the agent says; without, what a word of a run may do besides the
-	// run's effects. It needs no allow, and an allow of it has no effect.
+	// run's effects, or what a string in a tool's arguments may mean. It needs no allow, and an allow of it has no effect.
 	Hint bool
 
 	// Guessed is set when the effect is one of several that the call may have, so that

@@ -169,7 +169,7 @@ func (t *tool) unnamedTool() {
 		t.markClaimed(n)
 	case have == 0 && t.plainInput() && t.kindClaims():
 	default:
-		t.guessed = true
+		t.guessed, t.isForeign = true, true
 		t.fromForeign(t.input, t.from, 0)
 		if !t.has(effects.KindQuestion) && !t.has(effects.KindMode) && t.Call.Claims.Kind != "switch_mode" {
 			t.addMissing("the tool has no name")

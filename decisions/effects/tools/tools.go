@@ -44,6 +44,8 @@ type tool struct {
 	use int
 	// claimed is set while effects are based on the agent's claims only.
 	claimed bool
+	// isForeign is set if the call may be of a foreign tool.
+	isForeign bool
 	// guessed is set if the call's verbs are only guessed.
 	guessed bool
 	// unnamed bounds the effects of a command without a tool name, if it is only a claim.
@@ -110,6 +112,7 @@ func (w *World) by(harness *profile, c *effects.Call, res *paths.Resolver) effec
 	t.contradict()
 	t.claimUnnamed()
 	t.hint()
+	w.lookAround(t)
 	t.AskForUncertainSearches()
 	t.standFor()
 	return t.result()
@@ -250,6 +253,7 @@ func (p *Profiles) roleOf(name string) role {
 func (t *tool) dispatch() {
 	switch {
 	case t.id.remote || t.id.name != "" && t.id.shape == nil:
+		t.isForeign = true
 		t.foreign()
 	case t.id.shape != nil:
 		t.own()
@@ -299,6 +303,7 @@ func (t *tool) own() {
 			t.addMissing("the input names no tool of a server")
 			return
 		}
+		t.isForeign = true
 		t.foreign()
 		return
 	}
