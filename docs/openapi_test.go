@@ -34,10 +34,15 @@ var httpPaths = []httpPath{
 // httpFailures are the statuses that each path can have besides 200.
 var httpFailures = map[string]string{
 	"400": "The body can be read in two ways, or lacks a required member", "401": "No token, or the wrong one",
-	"403": "A browser, a wrong Host, or a user who may not use this socket", "405": "Another method", "408": "The body did not arrive in time",
-	"413": "The body is too long", "415": "Not application/json, or compressed", "500": "Internal error",
+	"403": "A browser, a wrong Host, or a user who may not use this socket", "404": "No such path: a query is part of it", "405": "Another method",
+	"408": "The body did not arrive in time", "413": "The body is too long", "415": "Not application/json, or compressed",
+	"417": "An expectation other than 100-continue", "431": "The header is too long", "500": "Internal error", "501": "A transfer encoding other than chunked",
 	"503": "A limit was reached, permd is shutting down, or it took too long", "505": "Not HTTP/1.1",
 }
+
+// httpPlain are the statuses without a body in JSON: those of requests whose header the
+// server could not read, or does not serve.
+var httpPlain = []string{"417", "431", "501"}
 
 type object = map[string]any
 
@@ -88,7 +93,11 @@ func TestOpenAPI(t *testing.T) {
 		}
 		responses := object{"200": ok}
 		for status, about := range httpFailures {
-			responses[status] = object{"description": about, "content": ref("http.error")}
+			failure := object{"description": about}
+			if !slices.Contains(httpPlain, status) {
+				failure["content"] = ref("http.error")
+			}
+			responses[status] = failure
 		}
 		operation := object{"summary": p.about, "responses": responses}
 		body := p.body
@@ -97,6 +106,7 @@ func TestOpenAPI(t *testing.T) {
 			schema.Defs[body] = withSession(t, schema.Defs[p.params])
 		}
 		if body != "" {
+			schema.Defs[body] = orNull(t, schema.Defs[body])
 			operation["requestBody"] = object{"required": true, "content": ref(body)}
 		}
 		paths[p.path] = object{p.method: operation}
@@ -154,9 +164,7 @@ func TestOpenAPI(t *testing.T) {
 			}
 		}
 	}
-	for _, unlisted := range []string{"200", "404", "431"} { // of no path, or of no operation
-		delete(statuses, unlisted)
-	}
+	delete(statuses, "200")
 	if got, want := slices.Sorted(maps.Keys(statuses)), slices.Sorted(maps.Keys(httpFailures)); !slices.Equal(got, want) {
 		t.Errorf("protocol.md has the statuses %q, the document %q", got, want)
 	}
@@ -188,4 +196,38 @@ func withSession(t *testing.T, params any) any {
 		}
 	}
 	return copied
+}
+
+// orNull returns the schema of a body in which each member that may be absent may be null:
+// the document's readers make clients that send it.
+func orNull(t *testing.T, body any) any {
+	t.Helper()
+	var copied object
+	text, err := json.Marshal(body)
+	if err == nil {
+		err = json.Unmarshal(text, &copied)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	allowNull(copied)
+	return copied
+}
+
+func allowNull(schema object) {
+	required, _ := schema["required"].([]any)
+	members, _ := schema["properties"].(object)
+	for name, v := range members {
+		member, ok := v.(object)
+		if !ok || len(member) == 0 { // none, or anything
+			continue
+		}
+		allowNull(member)
+		if !slices.Contains(required, any(name)) {
+			members[name] = object{"anyOf": []any{member, object{"type": "null"}}}
+		}
+	}
+	if items, ok := schema["items"].(object); ok {
+		allowNull(items)
+	}
 }

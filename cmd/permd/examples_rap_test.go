@@ -35,7 +35,7 @@ func TestExampleRAP(t *testing.T) {
 	invocation := func(operation, arguments string) string {
 		return `{
   "operation": "` + operation + `", "arguments": ` + arguments + `,
-  "id": "call_1", "callback_url": "https://agents.example/callback?t=` + rapSecret + `",
+  "id": "call_1", "callback_url": "https://agents.example.org/callback?t=` + rapSecret + `",
   "group_id": "pick", "thread_ancestors": ["root"]
 }
 `

@@ -50,9 +50,9 @@ func rapUnreadable(t *testing.T) {
 	w := d.session(t, project)
 	params := rapCall("call_1", "root/pick", "list_bins", `{"aisle":"C"}`)
 	for _, name := range []string{"callback_url", "response_url", "auth_url"} {
-		params[name] = "https://u:" + rapSecret + "@agents.example/cb?t=" + rapSecret
+		params[name] = "https://u:" + rapSecret + "@agents.example.org/cb?t=" + rapSecret
 	}
-	params["callback_url"] = "https://agents.example/cb?t=" + rapSecret // one with a user is refused
+	params["callback_url"] = "https://agents.example.org/cb?t=" + rapSecret // one with a user is refused
 	params["user_id"] = "u-7"
 	line := rapLine(t, params)
 	said := func(line string) string {

@@ -42,6 +42,9 @@ func (h *handler) answer(c *socket.Conn, params strictjson.Value) (run, error) {
 	if err := socket.ReadParams("params", params, &p); err != nil {
 		return nil, err
 	}
+	if err := p.checkTypes(); err != nil {
+		return nil, err
+	}
 	t, err := h.contextOf(c, p.SessionID)
 	if err != nil {
 		return nil, err
@@ -73,6 +76,33 @@ func (h *handler) answer(c *socket.Conn, params strictjson.Value) (run, error) {
 	}, nil
 }
 
+// checkTypes validates what does not depend on the batch.
+func (p *answerParams) checkTypes() error {
+	if p.BatchID == "" {
+		return socket.Refuse("batchId is missing")
+	}
+	for _, a := range p.Answers {
+		switch {
+		case a.ToolCallID == "":
+			return socket.Refuse("answers: toolCallId is missing")
+		case a.Verdict != decisions.Allow && a.Verdict != decisions.Deny:
+			return socket.Refuse("answers: verdict must be allow or deny")
+		}
+		if err := native.CheckExpiresIn(a.ExpiresIn); err != nil {
+			return err
+		}
+	}
+	for _, r := range p.Results {
+		if r.ToolCallID == "" {
+			return socket.Refuse("results: toolCallId is missing")
+		}
+		if k := strictjson.Kind(r.Content); k != '"' && k != '[' {
+			return socket.Refuse("results: content must be text or a list of blocks")
+		}
+	}
+	return nil
+}
+
 // check validates everything before any of it is applied.
 func (p *answerParams) check(b *batch, all *batches) error {
 	allowed := map[string]bool{}
@@ -86,8 +116,6 @@ func (p *answerParams) check(b *batch, all *batches) error {
 			return socket.Refuse("answers: two of them are for one call")
 		case e.outcome != Ask:
 			return socket.Refuse("answers: a call of that toolCallId does not wait for the person")
-		case a.Verdict != decisions.Allow && a.Verdict != decisions.Deny:
-			return socket.Refuse("answers: verdict must be allow or deny")
 		case a.Reason != "" && a.Verdict != decisions.Deny:
 			return socket.Refuse("answers: a reason belongs to a deny")
 		case len(a.Reason) > maxReason:
@@ -109,11 +137,6 @@ func (p *answerParams) check(b *batch, all *batches) error {
 			return socket.Refuse("results: another result of that call was brought before")
 		case !e.released && e.result == nil && !allowed[r.ToolCallID]:
 			return socket.Refuse("results: a call of that toolCallId may not run")
-		}
-		switch strictjson.Kind(r.Content) {
-		case '"', '[':
-		default:
-			return socket.Refuse("results: content must be text or a list of blocks")
 		}
 		seen[r.ToolCallID] = true
 		if e.result == nil {

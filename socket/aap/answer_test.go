@@ -106,11 +106,11 @@ func TestAlways(t *testing.T) {
 func TestAnswersRefused(t *testing.T) {
 	for name, c := range map[string]struct{ params, says string }{
 		"no session":           {`{"batchId":"b1"}`, "sessionId is missing"},
-		"no batch":             {`{"sessionId":"s"}`, "no batch of that batchId"},
+		"no batch":             {`{"sessionId":"s"}`, "batchId is missing"},
 		"another batch":        {`{"sessionId":"s","batchId":"b2"}`, "no batch of that batchId"},
 		"another session":      {`{"sessionId":"z","batchId":"b1"}`, "not declared"},
 		"a call of another":    {answers(`{"toolCallId":"z","verdict":"allow"}`), "no call of that toolCallId"},
-		"a call without":       {answers(`{"verdict":"allow"}`), "no call of that toolCallId"},
+		"a call without":       {answers(`{"verdict":"allow"}`), "toolCallId is missing"},
 		"twice":                {answers(`{"toolCallId":"a","verdict":"allow"},{"toolCallId":"a","verdict":"allow"}`), "two of them"},
 		"one that is granted":  {answers(`{"toolCallId":"c","verdict":"deny"}`), "does not wait for the person"},
 		"one that is denied":   {answers(`{"toolCallId":"d","verdict":"allow"}`), "does not wait for the person"},

@@ -37,6 +37,8 @@ type entry struct {
 	// released is set once the client was told to run the call: it may have run, whatever
 	// is decided later.
 	released bool
+	// ran is set once a turn has shown the result of the call.
+	ran bool
 	// result is the result of the client's tool, nil until it arrives.
 	result strictjson.Value
 	// problem is why the person's answer could not be applied.

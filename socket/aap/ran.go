@@ -6,8 +6,10 @@ import (
 
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/internal/fairshare"
 	"github.com/permd/permd/internal/strictjson"
 	"github.com/permd/permd/socket"
+	"github.com/permd/permd/socket/native"
 )
 
 // maxRanTogether is how many calls are decided by one set of rules.
@@ -58,7 +60,8 @@ func (h *handler) ran(c *socket.Conn, params strictjson.Value) (run, error) {
 			return nil, err
 		}
 		result := &RanResult{Calls: []RanCall{}}
-		for group := range slices.Chunk(turn.ranInline(), maxRanTogether) {
+		unasked := slices.DeleteFunc(turn.ranInline(), func(it item) bool { return t.permitted(ctx, w, it) })
+		for group := range slices.Chunk(unasked, maxRanTogether) {
 			if err := h.record(ctx, t, w, group, result); err != nil {
 				return nil, err
 			}
@@ -67,22 +70,67 @@ func (h *handler) ran(c *socket.Conn, params strictjson.Value) (run, error) {
 	}, nil
 }
 
-// ranInline returns the calls of the turn that have their result in it.
+// ranInline returns the calls of the turn that have their result in it, whichever of the two
+// stands first.
 func (t *turn) ranInline() (calls []item) {
 	waiting := map[string][]item{}
+	early := map[string]bool{} // results whose call has not been seen
 	for _, it := range t.items {
 		switch it.kind {
 		case itemCall:
+			if early[it.id] {
+				delete(early, it.id)
+				calls = append(calls, it)
+				continue
+			}
 			if !slices.ContainsFunc(waiting[it.id], func(o item) bool { return sameCall(o, it) }) {
 				waiting[it.id] = append(waiting[it.id], it)
 			}
 		case itemResult:
-			calls = append(calls, waiting[it.id]...)
+			if calls = append(calls, waiting[it.id]...); len(waiting[it.id]) == 0 {
+				early[it.id] = true
+			}
 			delete(waiting, it.id)
 		case itemPermission, itemUser:
 		}
 	}
 	return calls
+}
+
+// permitted reports whether a call has run by a permission: that of a batch of the session.
+// Each permission counts for one run.
+func (t *requestContext) permitted(ctx context.Context, w *parties, it item) bool {
+	t.batches.mu.Lock()
+	list := slices.Clone(t.batches.list)
+	t.batches.mu.Unlock()
+	for _, b := range list {
+		if b.session != t.session || !b.sameParty(w) {
+			continue
+		}
+		fairshare.TurnOf(ctx).Await(ctx, b.mu.Lock)
+		is := b.takePermission(it, &t.state.Questions)
+		b.mu.Unlock()
+		if is {
+			return true
+		}
+	}
+	return false
+}
+
+// takePermission reports whether a call of the batch may run and has not been seen to run, and
+// notes that it has. The batch's lock is held.
+func (b *batch) takePermission(it item, asks *native.PendingQuestions) bool {
+	for _, e := range b.entries {
+		if e.id != it.id || e.tool.Name != it.name || e.ran || !equalValues(e.input, it.input) {
+			continue
+		}
+		b.applyElsewhere(e, asks)
+		if e.outcome == Granted || e.outcome == Execute {
+			e.ran = true
+			return true
+		}
+	}
+	return false
 }
 
 // record records calls that have run.

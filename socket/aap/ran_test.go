@@ -21,6 +21,8 @@ func TestRan(t *testing.T) {
 		"one id, two calls":    {turnOf("a trusted 1", "a trusted 2", "a"), "a trusted allow a trusted allow", "trusted:true,false trusted:true,false"},
 		"one id, again":        {turnOf("a trusted 1", "a", "a trusted 1", "a"), "a trusted allow a trusted allow", "trusted:true,false trusted:true,false"},
 		"none":                 {turnOf("b theirs 1"), "", ""},
+		"the result first":     {turnOf("a", "a trusted 1"), "a trusted allow", "trusted:true,false"},
+		"results first, twice": {turnOf("a", "a trusted 1", "a trusted 1", "a"), "a trusted allow a trusted allow", "trusted:true,false trusted:true,false"},
 		"of an earlier turn":   {turnOf("b", "c theirs 1"), "", ""},
 		"the turn has ended":   {turnStopped("end_turn", "a trusted 1", "a"), "a trusted allow", "trusted:true,false"},
 	} {
@@ -71,5 +73,45 @@ func TestRanRefused(t *testing.T) {
 	}
 	if len(d.got) > 0 {
 		t.Errorf("decided were %+v", d.got)
+	}
+}
+
+// TestRanByPermission: a call that permd or a person allowed is not one that ran unasked, but
+// each permission is for one run of just that call.
+func TestRanByPermission(t *testing.T) {
+	for name, c := range map[string]struct {
+		verdict decisions.Verdict
+		answer  string // that of the person
+		ran     string
+		want    int
+	}{
+		"allowed by a person":   {"", "allow", turnOf("a theirs 1", "a"), 0},
+		"allowed by rules":      {decisions.Allow, "", turnOf("a theirs 1", "a"), 0},
+		"the result first":      {"", "allow", turnOf("a", "a theirs 1"), 0},
+		"ran twice":             {"", "allow", turnOf("a theirs 1", "a", "a theirs 1", "a"), 1},
+		"denied by a person":    {"", "deny", turnOf("a theirs 1", "a"), 1},
+		"not answered":          {"", "", turnOf("a theirs 1", "a"), 1},
+		"denied by rules":       {decisions.Deny, "", turnOf("a theirs 1", "a"), 1},
+		"another input":         {"", "allow", turnOf("a theirs 2", "a"), 1},
+		"another tool":          {"", "allow", turnOf("a other 1", "a"), 1},
+		"another id":            {"", "allow", turnOf("b theirs 1", "b"), 1},
+		"and one more, unasked": {"", "allow", turnOf("a theirs 1", "a", "b theirs 1", "b"), 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := newDaemon(t)
+			d.verdicts["theirs"] = c.verdict
+			const agent = `{"sessionId":"s","agent":{"name":"helper"},`
+			d.must(t, MethodPermissions, agent+turnOf("a theirs 1")+`}`)
+			if c.answer != "" {
+				d.must(t, MethodAnswer, answers(`{"toolCallId":"a","verdict":"`+c.answer+`"}`))
+			}
+			var r RanResult
+			if err := strictjson.Unmarshal(strictjson.Value(d.Must(t, MethodRan, agent+c.ran+`}`)), &r); err != nil {
+				t.Fatal(err)
+			}
+			if len(r.Calls) != c.want {
+				t.Errorf("%d ran unasked, want %d: %+v", len(r.Calls), c.want, r.Calls)
+			}
+		})
 	}
 }

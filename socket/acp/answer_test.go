@@ -133,7 +133,8 @@ func TestChoosing(t *testing.T) {
 		{"ids repeat", plainCall, options(once, once), `"optionId":"y"`, "repeat", true},
 		{"a width", plainCall, options(once, no), `"optionId":"y","width":"w1"`, "no width of that id was offered", true},
 		{"a scope", plainCall, options(once, no), `"optionId":"y","scope":"user"`, "belong to a width", true},
-		{"an expiry", plainCall, options(once, no), `"optionId":"y","expiresIn":"1h"`, "belong to a width", true},
+		{"an expiry", plainCall, options(once, no), `"optionId":"y","expiresIn":"1h"`, "whole number of seconds", true},
+		{"an expiry of a right form", plainCall, options(once, no), `"optionId":"y","expiresIn":5`, "belong to a width", true},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

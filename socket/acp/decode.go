@@ -59,6 +59,18 @@ func identifier(o strictjson.Object, name, at string) (string, error) {
 	return s, nil
 }
 
+// flag reads an optional boolean of the params; null is as if it were absent.
+func flag(o strictjson.Object, name string) (bool, error) {
+	v, ok := o.Get(name)
+	switch k := strictjson.Kind(v); {
+	case !ok || k == 'n' || k == 'f':
+		return false, nil
+	case k == 't':
+		return true, nil
+	}
+	return false, socket.Refuse("%s must be true or false", name)
+}
+
 func memberAt(at, name string) string {
 	if at == "" {
 		return name

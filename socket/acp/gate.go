@@ -84,13 +84,16 @@ func (h *handler) gate(c *socket.Conn, params strictjson.Value) (run, error) {
 	if err != nil {
 		return nil, err
 	}
-	ask, _ := o.Get("ask")
+	ask, err := flag(o, "ask")
+	if err != nil {
+		return nil, err
+	}
 	state := stateOf(c)
 	g.gatedCalls, g.approved, g.now = &state.gatedCalls, &state.approved, h.Time()
 	s, declared := state.session(g.session), h.Sessions.Get(c.Owner(), g.session)
 	state.declare(s, declared)
 	g.request = decisions.Request{Call: *call, Peer: c.Peer, Gate: &decisions.Gate{
-		Asks: string(ask) == "true" || h.AskGates != nil && h.AskGates(),
+		Asks: ask || h.AskGates != nil && h.AskGates(),
 		Path: method == gateWrite || method == gateRead,
 		Own:  method == gateSetMode || method == gateSetOption,
 		Approved: func(d *decisions.Decision) bool {

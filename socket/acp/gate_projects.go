@@ -88,6 +88,9 @@ func withFolder(input strictjson.Value, cwd string) strictjson.Value {
 // of the returned decision.
 func (g *gate) strictest(ctx context.Context, deps *native.Deps) (d *decisions.Decision, made *decisions.Request, err error) {
 	made = &g.request
+	// The decisions are compared, and only the one that is answered is recorded.
+	several := len(g.otherProjects) > 0
+	made.Unrecorded = several
 	if d, err = deps.DecideOne(ctx, made); err != nil {
 		return nil, nil, err
 	}
@@ -97,6 +100,7 @@ func (g *gate) strictest(ctx context.Context, deps *native.Deps) (d *decisions.D
 		}
 		first := d
 		other.Gate.Approved = func(o *decisions.Decision) bool { return sameRulesAsk(first, o) }
+		other.Unrecorded, other.Recent = true, made.Recent
 		o, err := deps.DecideOne(ctx, other)
 		if err != nil {
 			return nil, nil, err
@@ -105,7 +109,22 @@ func (g *gate) strictest(ctx context.Context, deps *native.Deps) (d *decisions.D
 			d, made = o, other
 		}
 	}
+	if several {
+		if d, err = g.record(ctx, deps, made, d); err != nil {
+			return nil, nil, err
+		}
+	}
 	return d, made, nil
+}
+
+// record records a decision that was made to be compared.
+func (g *gate) record(ctx context.Context, deps *native.Deps, made *decisions.Request, d *decisions.Decision) (*decisions.Decision, error) {
+	r, gate := *made, *made.Gate
+	r.Unrecorded, r.Decided = false, d
+	approved := d.Outcome == decisions.Approved // which has consumed the approval
+	gate.Approved = func(*decisions.Decision) bool { return approved }
+	r.Gate = &gate
+	return deps.DecideOne(ctx, &r)
 }
 
 // asksPerson reports whether a person must decide about the gate.

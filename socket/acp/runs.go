@@ -26,6 +26,14 @@ func (h *handler) ran(c *socket.Conn, params strictjson.Value) (run, error) {
 	if err != nil {
 		return nil, err
 	}
+	denied, err := flag(o, "denied")
+	if err != nil {
+		return nil, err
+	}
+	done, err := flag(o, "done")
+	if err != nil {
+		return nil, err
+	}
 	state := stateOf(c)
 	s, declared := state.session(id), h.Sessions.Get(c.Owner(), id)
 	state.declare(s, declared)
@@ -34,22 +42,20 @@ func (h *handler) ran(c *socket.Conn, params strictjson.Value) (run, error) {
 	if err != nil {
 		return nil, err
 	}
-	denied, _ := o.Get("denied")
 	r := &request{sessionID: id, version: s.version, call: p}
 	call := r.assemble(state.finishedCall(s, p))
 	ref := s.describe(&call, declared)
 	call.Marks = recognise(&call, nil).marks
 	req := decisions.Request{Call: call, Peer: c.Peer, Session: ref, Ran: decisions.RanUnprompted}
-	if string(denied) == "true" {
+	if denied {
 		req.Ran = decisions.RanDespiteDeny
 	}
-	done, _ := o.Get("done")
 	req.Gate = &decisions.Gate{Agent: call.Agent, Through: func(d *decisions.Decision) decisions.Outcome {
-		all, denied := state.gatedCalls.covers(id, neededAllows(d), h.Time())
+		all, deniedThere := state.gatedCalls.covers(id, neededAllows(d), h.Time())
 		switch {
 		case !all:
 			return ""
-		case denied && string(done) == "true":
+		case deniedThere && done:
 			return decisions.RanDespiteDeny
 		case req.Ran == decisions.RanDespiteDeny:
 			return ""
@@ -123,8 +129,13 @@ func (h *handler) incomplete(c *socket.Conn, params strictjson.Value) (run, erro
 		state.forgetCalls(id)
 		return nil, socket.Refuse("toolCallIds must be a list of strings")
 	}
-	if v, _ := o.Get("state"); string(v) == "true" {
+	changed, err := flag(o, "state")
+	if err != nil || changed {
 		native.StateOf(c).Shells.MarkUnknown(id)
+	}
+	if err != nil {
+		state.forgetCalls(id)
+		return nil, err
 	}
 	s := state.session(id)
 	for _, item := range items {

@@ -89,11 +89,12 @@ func readInput(body strictjson.Value) (session, calls strictjson.Value, err erro
 	if session, err = sessionOf(in); err != nil {
 		return nil, nil, err
 	}
-	tool, args := optionalMember(in, "tool"), optionalMember(in, "args")
+	tool := optionalMember(in, "tool")
+	args, given := in.Get("args")
 	switch {
 	case tool == nil:
 		return nil, nil, badRequest("input.tool is missing")
-	case args == nil:
+	case !given:
 		// Without arguments, the effects of the call are unknown.
 		return nil, nil, badRequest("input.args is missing")
 	}

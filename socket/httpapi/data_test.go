@@ -65,6 +65,7 @@ func TestInput(t *testing.T) {
 		},
 		{"contexts that are none", `{"tool":{"name":"x"},"args":0,"runtimeContext":["permd"]}`, map[string]string{"tool": "x", "input": "0", "id": "call"}},
 		{"nulls", `{"tool":{"name":"x"},"args":false,"runtimeContext":null,"session":null,"callId":null}`, map[string]string{"tool": "x", "input": "false", "id": "call"}},
+		{"arguments that are null", `{"tool":{"name":"x"},"args":null}`, map[string]string{"tool": "x", "id": "call"}},
 		{"a context without a session", `{"tool":{"name":"x"},"args":{},"runtimeContext":{"permd":null}}`, map[string]string{"tool": "x", "input": "{}", "id": "call"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -129,7 +130,6 @@ func TestInputRefused(t *testing.T) {
 		"a name that is a number":        decision(`{"tool":{"name":7},"args":{}}`),
 		"a long name":                    decision(`{"tool":{"name":"` + strings.Repeat("x", 2000) + `"},"args":{}}`),
 		"no arguments":                   decision(`{"tool":{"name":"x"}}`),
-		"arguments that are null":        decision(`{"tool":{"name":"x"},"args":null}`),
 		"an id that is a number":         decision(`{"tool":{"name":"x"},"args":{},"callId":7}`),
 		"an empty id":                    decision(`{"tool":{"name":"x"},"args":{},"callId":""}`),
 		"a session that is text":         decision(`{"tool":{"name":"x"},"args":{},"session":"s1"}`),

@@ -23,6 +23,7 @@ const harnessName = "http"
 func (s *server) decide(ctx context.Context, peer decisions.Peer, session, calls strictjson.Value) (*native.DecideResult, error) {
 	conn, end := socket.NewConn(peer)
 	defer end()
+	native.StateOf(conn).OverHTTP()
 	params := append([]byte(`{"calls":`), calls...)
 	if session != nil {
 		declaration, id, err := sessionParams(session)

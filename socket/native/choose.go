@@ -49,6 +49,9 @@ func (h *handler) choose(c *socket.Conn, params strictjson.Value) (run, error) {
 	case p.Verdict != "" && p.Verdict != decisions.Allow && p.Verdict != decisions.Deny:
 		return nil, socket.Refuse("verdict must be allow or deny")
 	}
+	if err := CheckExpiresIn(p.ExpiresIn); err != nil {
+		return nil, err
+	}
 	asks := &StateOf(c).Questions
 	// From here on no other answer is accepted, while this one is stored.
 	a, err := p.reserve(asks)
@@ -151,10 +154,26 @@ func (p *chooseParams) limit() (time.Duration, error) {
 	return 0, socket.Refuse("expiresIn must be a whole number of seconds, at least 1")
 }
 
+// limited reports whether there is a limit.
+func (p *chooseParams) limited() bool {
+	return len(p.ExpiresIn) > 0 && strictjson.Kind(p.ExpiresIn) != 'n'
+}
+
+// CheckExpiresIn returns an error for an expiresIn that is no number of seconds; it may be
+// absent.
+func CheckExpiresIn(v strictjson.Value) error {
+	p := chooseParams{ExpiresIn: v}
+	if !p.limited() {
+		return nil
+	}
+	_, err := p.limit()
+	return err
+}
+
 // choice returns what to remember of the person's answer, nil for an answer that applies
 // once.
 func (p *chooseParams) choice(ask *PendingQuestion, picked Resolution) (*decisions.Answer, error) {
-	limited := len(p.ExpiresIn) > 0 && strictjson.Kind(p.ExpiresIn) != 'n'
+	limited := p.limited()
 	// With a scope or a limit, an answer is meant for more than this call.
 	more := p.Scope != "" || limited
 	switch picked.Verdict {

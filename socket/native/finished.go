@@ -41,8 +41,6 @@ func (h *handler) finished(c *socket.Conn, params strictjson.Value) (run, error)
 		return nil, err
 	}
 	switch {
-	case h.Persistent == nil:
-		return nil, socket.Refuse("this permd keeps no sessions of harnesses")
 	case p.Call == nil && !p.TurnEnded:
 		return nil, socket.Refuse("call or turnEnded is missing")
 	case len(p.Parent) > socket.MaxName:
@@ -58,6 +56,9 @@ func (h *handler) finished(c *socket.Conn, params strictjson.Value) (run, error)
 		if len(p.Call.CallID) > socket.MaxName || len(p.Call.Server) > socket.MaxName {
 			return nil, socket.Refuse("call.callId or call.server is longer than %d bytes", socket.MaxName)
 		}
+	}
+	if h.Persistent == nil {
+		return nil, socket.Refuse("this permd keeps no sessions of harnesses")
 	}
 	ids := h.Persistent.finished(c.Peer.UID, &p)
 	return func(ctx context.Context) (any, error) {
@@ -80,7 +81,7 @@ func (l *PersistentSessions) finished(uid uint32, p *finishedParams) (ids []stri
 	now := l.Now()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	f := l.trees[sessionTreeKey{uid, p.Harness, cmp.Or(p.Parent, p.SessionID)}]
+	f := l.trees[sessionTreeKey{uid: uid, harness: p.Harness, id: cmp.Or(p.Parent, p.SessionID)}]
 	if f == nil {
 		return nil
 	}

@@ -296,6 +296,7 @@ type State struct {
 	onCancel     []func(session string)
 	onDeclare    []func(session string)
 	usesID       []func(id string) bool
+	http         bool // see OverHTTP
 	disconnected bool // the end of the connection is already watched
 
 	// eof is closed when nothing more is read of the client; nil before one waits.

@@ -48,6 +48,9 @@ type PersistentSessions struct {
 type sessionTreeKey struct {
 	uid         uint32
 	harness, id string
+	// http is set for sessions that were declared over HTTP. No client of the socket reaches
+	// them, whatever it calls its harness: an approval in one is not used up in the other.
+	http bool
 }
 
 // sessionTree is a session of a harness and those of its sub-agents.
@@ -64,16 +67,20 @@ type sessionTree struct {
 
 // treeOf returns the tree of a session, a new one if there is none.
 func (l *PersistentSessions) treeOf(uid uint32, harness, id string) *sessionTree {
+	return l.tree(sessionTreeKey{uid: uid, harness: harness, id: id})
+}
+
+// tree is treeOf by a key.
+func (l *PersistentSessions) tree(key sessionTreeKey) *sessionTree {
 	now := l.Now()
 	l.mu.Lock()
-	key := sessionTreeKey{uid, harness, id}
 	ended := l.removeExpired(now, key)
 	f := l.trees[key]
 	if f == nil {
 		if l.trees == nil {
 			l.trees = map[sessionTreeKey]*sessionTree{}
 		}
-		f = &sessionTree{owner: decisions.Owner{UID: uid, Conn: firstPersistentConn + l.last}, harness: harness}
+		f = &sessionTree{owner: decisions.Owner{UID: key.uid, Conn: firstPersistentConn + l.last}, harness: key.harness}
 		l.last++
 		l.trees[key] = f
 	}
@@ -160,13 +167,17 @@ func (h *handler) declaredSession(c *socket.Conn, p *sessionParams) (declaredSes
 	case len(seats) >= decisions.MaxSessions:
 		return at, tooMany(decisions.ErrSessions)
 	}
-	at.tree = h.Persistent.treeOf(c.Peer.UID, p.Harness, cmp.Or(p.Parent, p.SessionID))
+	at.tree = h.Persistent.tree(sessionTreeKey{c.Peer.UID, p.Harness, cmp.Or(p.Parent, p.SessionID), StateOf(c).http})
 	return at, nil
 }
 
 func notInName(r rune) bool {
 	return r != '-' && (r < '0' || r > '9') && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z')
 }
+
+// OverHTTP notes that the connection stands for a request over HTTP, whose sessions with a
+// harness are apart from those of the socket.
+func (s *State) OverHTTP() { s.http = true }
 
 // owner returns the owner of a session that was declared on the connection.
 func (s *State) owner(c *socket.Conn, session string) decisions.Owner {

@@ -58,3 +58,36 @@ func TestQuestionsOfFiles(t *testing.T) {
 		d.lasting.grants = nil
 	}
 }
+
+// TestOverHTTPApart: sessions over HTTP and those that a client of the socket declares with the
+// same harness and id are apart: an approval in one is no approval in the other, and a report
+// over the socket ends no question of HTTP.
+func TestOverHTTPApart(t *testing.T) {
+	d := newPersistentDaemon()
+	over := func(id uint64, http bool) *decisions.Request {
+		c := conn(id)
+		if http {
+			StateOf(c).OverHTTP()
+		}
+		d.must(t, c, MethodSession, `{"sessionId":"s","cwd":"/w","harness":"http"}`)
+		return d.decide(t, c, "s", "ask", `{"n":1}`)
+	}
+	web, own := over(1, true), over(2, false)
+	if web.Session.Conn == own.Session.Conn || over(3, true).Session.Conn != web.Session.Conn {
+		t.Fatalf("the owners are %d and %d", web.Session.Conn, own.Session.Conn)
+	}
+	d.must(t, conn(4), methodFinished, `{"sessionId":"s","harness":"http","turnEnded":true}`)
+	open := d.lasting.Questions(nil)
+	if len(open) == 0 {
+		t.Fatal("the questions of HTTP have ended")
+	}
+	if _, err := d.lasting.AllowOnce(nil, open[0].Decision.ID, logged); err != nil {
+		t.Fatal(err)
+	}
+	if d.lasting.TakeGrant(own, open[0].Decision) {
+		t.Error("the approval was used up over the socket")
+	}
+	if !d.lasting.TakeGrant(web, open[0].Decision) {
+		t.Error("the approval does not count over HTTP")
+	}
+}

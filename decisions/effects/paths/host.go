@@ -59,7 +59,7 @@ func (r *Resolver) Connect(url, method, from string) effects.Effect {
 		method = effects.MethodSend
 	}
 	c := &effects.Connect{Host: a.host, Port: a.port, Scheme: a.scheme, Method: method}
-	text := "connect " + a.host
+	text, port := "connect "+a.host, ""
 	if a.scheme != "" || a.path != "" {
 		c.URL = plain
 	}
@@ -67,10 +67,11 @@ func (r *Resolver) Connect(url, method, from string) effects.Effect {
 		if strings.Contains(a.host, ":") {
 			text = "connect [" + a.host + "]"
 		}
-		text += ":" + strconv.Itoa(a.port)
+		// Apart from the host, a part of which may look like the name of a secret.
+		port = ":" + strconv.Itoa(a.port)
 	}
 	return effects.Effect{
-		Kind: effects.KindConnect, From: from, Tags: hostTags(a.host), Text: display.Display(text + " (" + method + ")"),
+		Kind: effects.KindConnect, From: from, Tags: hostTags(a.host), Text: display.Display(text) + port + " (" + method + ")",
 		Connect: c,
 	}
 }

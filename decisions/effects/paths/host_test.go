@@ -20,6 +20,7 @@ func TestConnect(t *testing.T) {
 		{"upper case", "HTTPS://GitHub.COM/o/r", effects.Connect{Host: "github.com", Port: 443, Scheme: "https"}, "connect github.com (get)"},
 		{"port", "http://localhost:3000/x", effects.Connect{Host: "localhost", Port: 3000, Scheme: "http"}, "connect localhost:3000 (get)"},
 		{"empty port", "http://example.com:/", effects.Connect{Host: "example.com", Port: 80, Scheme: "http"}, "connect example.com (get)"},
+		{"port behind a word for secrets", "http://ssrf.localdomain.pw:18399/x", effects.Connect{Host: "ssrf.localdomain.pw", Port: 18399, Scheme: "http"}, "connect ssrf.localdomain.pw:18399 (get)"},
 		{"query only", "https://example.com?q=evil.example", effects.Connect{Host: "example.com", Port: 443, Scheme: "https"}, ""},
 		{"fragment", "https://evil.example/#github.com", effects.Connect{Host: "evil.example", Port: 443, Scheme: "https"}, ""},
 		{"host in the query", "https://github.com/search?q=evil.example", effects.Connect{Host: "github.com", Port: 443, Scheme: "https"}, ""},
