@@ -78,7 +78,7 @@ func (e *evaluator) evaluate(ctx context.Context, snap Snapshot, received *intak
 	m.person = needsPerson(req, &m.res)
 	m.fingerprints = fingerprints(m.call, m.res.Effects, m.effects)
 	// One input for all effects, so that policy can reuse what they share.
-	received.input = *m.input()
+	received.input = m.input()
 	in := &received.input
 	in.Now = now
 	for i := range len(m.effects) + len(m.hints) {
@@ -137,8 +137,8 @@ func (m *evaluation) effectAt(i int) (*effects.Effect, *effectFacts) {
 }
 
 // input returns what rules see of the call, without the effect and the time.
-func (m *evaluation) input() *Input {
-	return &Input{All: m.res.Effects, Call: m.call, Result: &m.res, Session: m.session, Trusted: m.snapshot.Trusted(), Recent: m.recent}
+func (m *evaluation) input() Input {
+	return Input{All: m.res.Effects, Call: m.call, Result: &m.res, Session: m.session, Trusted: m.snapshot.Trusted(), Recent: m.recent}
 }
 
 // cacheableRequest returns a copy of a request without the members that differ between

@@ -26,11 +26,11 @@ type Deliberation struct {
 
 // input returns what rules saw, without the effect.
 func (d *Deliberation) input() *Input {
-	var in *Input
+	in := new(Input)
 	if d.slim != nil {
-		in = &Input{Call: &d.slim.call, Result: d.slim.result, Session: d.slim.session, Trusted: d.slim.trusted, Recent: d.slim.recent}
+		*in = Input{Call: &d.slim.call, Result: d.slim.result, Session: d.slim.session, Trusted: d.slim.trusted, Recent: d.slim.recent}
 	} else {
-		in = d.of.input()
+		*in = d.of.input()
 	}
 	in.Now, in.All = d.now, d.made.all
 	return in

@@ -22,7 +22,7 @@ func (e *evaluator) evaluateRest(ctx context.Context, m *evaluation, now time.Ti
 	if len(rest) == 0 {
 		return
 	}
-	in := m.input()
+	in := new(m.input())
 	in.All, in.Now, in.OnlyDeny = slices.Concat(m.res.Effects, rest), now, true
 	m.rest = make([]effectFacts, len(rest))
 	denied := 0

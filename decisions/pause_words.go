@@ -132,7 +132,7 @@ func (w *passedWords) command(text any, cwd string) []effects.Effect {
 
 // effects looks at what rules say of each of some effects.
 func (w *passedWords) effects(list []effects.Effect) {
-	in := w.m.input()
+	in := new(w.m.input())
 	in.All, in.Now = list, w.now
 	for i := range list {
 		if w.why != "" {

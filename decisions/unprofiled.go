@@ -26,7 +26,7 @@ func (e *evaluator) evaluateUnprofiled(ctx context.Context, m *evaluation, now t
 	if len(list) == 0 {
 		return
 	}
-	in := m.input()
+	in := new(m.input())
 	in.All, in.Now = list, now
 	for i := range list {
 		giveWay(ctx)
