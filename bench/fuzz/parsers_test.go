@@ -66,6 +66,7 @@ var parsers = map[string]string{
 	"cmd/permd.readSecret":                        "- one word of a file that only its person can read, which goes into a header",
 	"cmd/permd/internal/cli.parseDuration":        "- a flag of the person's own command",
 	"cmd/permd/internal/daemon.readWitness":       "- lines of permd's own file, bounded, which are only compared",
+	"cmd/permd/internal/engine.readHosts":         "- the system's own hosts(5), which only root writes; TestReadHosts",
 	"cmd/permd/internal/hookproc.readHook":        "- a bounded read; socket/hook.FuzzRead has the bytes",
 	"cmd/permd/internal/account.ReadSettingsFile": "- opens a file; policy/settings.FuzzParse has the bytes",
 	"cmd/permd/internal/importing":                "- opens files; policy/imports.FuzzTranslate has the bytes",

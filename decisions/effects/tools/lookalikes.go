@@ -1,7 +1,6 @@
 package tools
 
 import (
-	"net/url"
 	"path"
 	"slices"
 	"strings"
@@ -204,7 +203,7 @@ func (l *lookalikes) address(given, scheme, rest, from string) {
 
 // unescaped returns text of an address as it is meant, or as it is if it is malformed.
 func unescaped(s string) string {
-	if plain, err := url.PathUnescape(s); err == nil {
+	if plain, ok := paths.PercentDecode(s); ok {
 		return plain
 	}
 	return s

@@ -87,7 +87,9 @@ func (l *lookalikes) innerTool(o strictjson.Object, from string) {
 	if args == nil && !strict {
 		return
 	}
-	servers = append(servers, fact{name: effects.UnknownServer})
+	if len(servers) == 0 {
+		servers = append(servers, fact{name: effects.UnknownServer})
+	}
 	for _, name := range names {
 		for _, server := range servers {
 			u := &effects.Use{Server: server.name, Tool: name.name, Arguments: args}
