@@ -38,6 +38,7 @@ func TestFailuresAAP(t *testing.T) {
 		{"client gone while a person is asked", aapAskedGone},
 		{"daemon gone while a call waits", aapDaemonGone},
 		{"client sees nothing of a wait", aapNobody},
+		{"server goes on without end", aapEndless},
 	})
 }
 

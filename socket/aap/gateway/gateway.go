@@ -28,6 +28,10 @@ const (
 	maxParts    = 16 << 10
 	maxSessions = 256
 	maxWaits    = 12 // questions of a session that wait for permd allow at one time
+	// Turns of the server for one request of the client: all, and those in a row in which
+	// nothing may run.
+	maxTurns  = 256
+	maxDenied = 16
 )
 
 // Timeouts.
