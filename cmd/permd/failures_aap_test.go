@@ -39,6 +39,7 @@ func TestFailuresAAP(t *testing.T) {
 		{"daemon gone while a call waits", aapDaemonGone},
 		{"client sees nothing of a wait", aapNobody},
 		{"server goes on without end", aapEndless},
+		{"server repeats its key", aapEchoes},
 	})
 }
 
