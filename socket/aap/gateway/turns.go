@@ -26,6 +26,9 @@ func (g *Gateway) turns(w http.ResponseWriter, r *http.Request, id string) *faul
 			return &fault{http.StatusBadRequest, "stream must be delta, message or none"}
 		}
 	}
+	if f := checkMembers(body, "agent", "tools", "messages", "stream"); f != nil {
+		return f
+	}
 	said, f := readSaid(body)
 	if f != nil {
 		return f
