@@ -58,8 +58,8 @@ func (g *Gateway) createSession(w http.ResponseWriter, r *http.Request) *fault {
 	if err == nil {
 		s.id, err = nameIn(o, "sessionId")
 	}
-	if err != nil {
-		return &fault{http.StatusBadGateway, "the server's answer has no sessionId"}
+	if err != nil || !isPlainID(s.id) {
+		return &fault{http.StatusBadGateway, "the server's answer has no sessionId, or one that cannot stand in a path"}
 	}
 	g.keep(s, false)
 	// A server of another version may put a turn into its answer, which nobody has decided.
