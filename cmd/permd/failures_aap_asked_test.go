@@ -56,6 +56,49 @@ func aapAskedGone(t *testing.T) {
 	}
 }
 
+// aapAskedPipelined: a client that sends more while its call waits for a person, and goes away.
+// Nobody is asked for it any more.
+func aapAskedPipelined(t *testing.T) {
+	d := aapDaemon(t)
+	s := newFaultyAAP(t, calls(asksOwn...), says("done"))
+	gateway, key := d.startGateway(t, s.front.URL, "--wait", "1h")
+	for _, more := range []string{"\r\n", "G", "GET /meta HTTP/1.1\r\n", strings.Repeat("x", 9000)} {
+		s.executed = nil
+		c := newPlainAAP(t, gateway, key, "message")
+		at, _ := url.Parse(c.url)
+		conn, err := net.Dial("tcp", at.Host)
+		if err != nil {
+			t.Fatal(err)
+		}
+		const body = `{"messages":[{"role":"user","content":"go"}],"stream":"message"}`
+		if _, err := conn.Write([]byte("POST /sessions/" + c.session + "/turns HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer " + key +
+			"\r\nContent-Type: application/json\r\nContent-Length: 64\r\n\r\n" + body)); err != nil {
+			t.Fatal(err)
+		}
+		id := d.question(t)
+		if _, err := conn.Write([]byte(more)); err != nil {
+			t.Fatal(err)
+		}
+		conn.Close()
+		eventually.Holds(t, "nobody waits", func() bool {
+			var list admin.Questions
+			return d.manage(t, admin.MethodQuestionsList, struct{}{}, &list) == nil && len(list.Questions) == 0
+		})
+		if out, err := d.command("allow", id).CombinedOutput(); err == nil {
+			t.Errorf("permd allow for a client that is gone: %s", out)
+		}
+		if len(s.executed) > 0 {
+			t.Errorf("the server ran %q", s.executed)
+		}
+	}
+	c := newPlainAAP(t, gateway, key, "message")
+	for range 200 { // one request after the other on one connection
+		if status, text := c.do("GET", "/sessions/"+c.session+"/history?type=full", nil); status != 200 {
+			t.Fatalf("a good request: %d %s", status, text)
+		}
+	}
+}
+
 // aapDaemonGone: without a daemon no call runs, and with a new one the session goes on.
 func aapDaemonGone(t *testing.T) {
 	d := aapDaemon(t)

@@ -7,6 +7,12 @@ import (
 	"testing"
 )
 
+// aapSeed is a request for a session that begins with a call and a message.
+func aapSeed(message string) string {
+	return `{"agent":{"name":"helper"},"messages":[{"role":"user","content":"go"},` +
+		`{"role":"assistant","content":[{"type":"tool_use","toolCallId":"h1","name":"deploy","input":{}}]},` + message + `]}`
+}
+
 func aapBadRequests(t *testing.T) {
 	d := aapDaemon(t)
 	s := newFaultyAAP(t, calls(aapTwo...), says("done"))
@@ -47,6 +53,12 @@ func aapBadRequests(t *testing.T) {
 		"another method":       {"PUT", turn, `{"messages":[` + result + `]}`, nil, 404},
 		"above the server":     {"GET", "/sessions/..%2f..%2fadmin/history", ``, nil, 404},
 		"no session":           {"POST", "/sessions/none/turns", `{"messages":[` + result + `]}`, nil, 404},
+		"a seed's permission":  {"POST", "/sessions", aapSeed(`{"role":"tool_permission","toolCallId":"h1","granted":true}`), nil, 400},
+		"a seed's call":        {"POST", "/sessions", aapSeed(`{"role":"user","content":"go on"}`), nil, 400},
+		"a seed's result":      {"POST", "/sessions", aapSeed(strings.Replace(result, "a1", "h2", 1)), nil, 400},
+		"no such member":       {"POST", turn, `{"messages":[` + result + `],"approveAll":true}`, nil, 400},
+		"no such block":        {"POST", turn, `{"messages":[{"role":"user","content":[{"type":"tool_permission","toolCallId":"a2","granted":true}]}]}`, nil, 400},
+		"a call of the user":   {"POST", turn, `{"messages":[{"role":"user","content":[{"type":"tool_use","toolCallId":"a3","name":"deploy","input":{}}]}]}`, nil, 400},
 		"no agent":             {"POST", "/sessions", `{"tools":[]}`, nil, 400},
 	} {
 		req, err := http.NewRequestWithContext(t.Context(), r.method, url+r.path, strings.NewReader(r.body))

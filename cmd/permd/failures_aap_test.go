@@ -36,8 +36,11 @@ func TestFailuresAAP(t *testing.T) {
 		{"client's request is not of the protocol", aapBadRequests},
 		{"client gone at any byte", aapClientGone},
 		{"client gone while a person is asked", aapAskedGone},
+		{"client sends more while a person is asked, and is gone", aapAskedPipelined},
 		{"daemon gone while a call waits", aapDaemonGone},
 		{"client sees nothing of a wait", aapNobody},
+		{"server goes on without end", aapEndless},
+		{"server repeats its key", aapEchoes},
 	})
 }
 

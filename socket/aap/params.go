@@ -1,6 +1,9 @@
 package aap
 
 import (
+	"strings"
+	"unicode"
+
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/internal/strictjson"
 	"github.com/permd/permd/socket"
@@ -140,6 +143,7 @@ const (
 // sent to the model. Reasons for needing a person are shown only to the person.
 const (
 	whyBoth     = "the client and the server both have a tool of this name"
+	whyAlike    = "its name differs from that of a tool of the client only by case or blanks"
 	whyOther    = "the id of this call was also used for another call"
 	whyContrary = "the turn and the session's history disagree about this call"
 	whyFinished = "a call with this id already has its result"
@@ -158,8 +162,32 @@ func (w *parties) origin(name string) (of side, why string) {
 		return client, whyBoth
 	case w.client[name]:
 		return client, ""
+	case w.resemblesClients(name) && !w.server[name] && !w.exposed[name]:
+		return server, whyAlike
 	}
 	return server, ""
+}
+
+// resemblesClients reports whether a name differs from that of a tool of the client only by
+// case, blanks or characters that are not seen: a client may take it for its own.
+func (w *parties) resemblesClients(name string) bool {
+	plain := withoutBlanks(name)
+	call := strictjson.Object{{Name: plain}}
+	for own := range w.client {
+		if o := withoutBlanks(own); o == plain || call.NearMiss(o) != "" {
+			return true
+		}
+	}
+	return false
+}
+
+func withoutBlanks(name string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsSpace(r) {
+			return -1
+		}
+		return r
+	}, name)
 }
 
 // serverTool returns a tool of the server. One that is missing in a known list may be the

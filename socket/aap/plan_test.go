@@ -72,6 +72,31 @@ const open = `"agent":{"name":"helper"},"tools":[{"name":"mine"}]`
 
 // TestPlan: even if rules allow everything, calls that are ambiguous or have
 // already run are not allowed.
+// TestAlike spells the name of the client's tool in other ways: the call is denied, unless the
+// server is known to have a tool of exactly that name.
+func TestAlike(t *testing.T) {
+	for _, name := range []string{"Mine", "MINE", " mine", "mine ", "m ine", "mine\t", "mine\x00", "m\u200bine", "m\u0131ne", "mine\u00a0", "\ufeffmine", "Mi ne"} {
+		own := &parties{client: map[string]bool{"mine": true}}
+		side, why := own.origin(name)
+		if alike := name != "m\u0131ne"; side != server || (why == whyAlike) != alike {
+			t.Errorf("%q: %s, %q", name, side, why)
+		}
+		own.exposed = map[string]bool{name: true}
+		if side, why := own.origin(name); side != server || why != "" {
+			t.Errorf("%q, which the server has: %s, %q", name, side, why)
+		}
+	}
+	own := &parties{client: map[string]bool{"My Tool": true}}
+	if _, why := own.origin("mytool"); why != whyAlike {
+		t.Errorf("mytool: %q", why)
+	}
+	for _, name := range []string{"mines", "mine2", "my-tool", "yours"} {
+		if _, why := own.origin(name); why != "" {
+			t.Errorf("%q: %q", name, why)
+		}
+	}
+}
+
 func TestPlan(t *testing.T) {
 	const both = `x client denied: the client and the server both have a tool of this name`
 	for name, c := range map[string]struct {

@@ -28,6 +28,10 @@ const (
 	maxParts    = 16 << 10
 	maxSessions = 256
 	maxWaits    = 12 // questions of a session that wait for permd allow at one time
+	// Turns of the server for one request of the client: all, and those in a row in which
+	// nothing may run.
+	maxTurns  = 256
+	maxDenied = 16
 )
 
 // Timeouts.
@@ -147,9 +151,14 @@ func sessionPath(u *url.URL) (id, rest string, ok bool) {
 	if !ok {
 		return "", "", false
 	}
-	p, rest, _ = strings.Cut(p, "/")
-	id, err := url.PathUnescape(p)
-	return id, rest, err == nil && id != "" && id != "." && id != ".." && len(id) <= socket.MaxName
+	id, rest, _ = strings.Cut(p, "/")
+	return id, rest, isPlainID(id)
+}
+
+// isPlainID reports whether a session's id stands in a path as it is: a server, or what is in
+// front of it, may take any other for more than one segment.
+func isPlainID(id string) bool {
+	return id != "" && id != "." && id != ".." && len(id) <= socket.MaxName && url.PathEscape(id) == id
 }
 
 // fault is an error response: of the protocol's form, an object with the member error.

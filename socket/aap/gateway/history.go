@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"net/url"
+	"slices"
 
 	"github.com/permd/permd/internal/strictjson"
 	"github.com/permd/permd/socket/aap"
@@ -58,7 +59,7 @@ func parseHistory(data []byte) (*pastTurns, []any) {
 	items := []any{}
 	open := map[string]bool{}
 	var order []string
-	for _, m := range p.messages {
+	for i, m := range p.messages {
 		o, err := members(m, "role", "content", "toolCallId")
 		if err != nil {
 			return nil, nil
@@ -80,6 +81,7 @@ func parseHistory(data []byte) (*pastTurns, []any) {
 			if err != nil {
 				return nil, nil
 			}
+			p.messages[i] = withOnlyCalls(o, parts)
 			for _, q := range parts {
 				switch q.kind {
 				case partCall:
@@ -105,6 +107,18 @@ func parseHistory(data []byte) (*pastTurns, []any) {
 		}
 	}
 	return p, items
+}
+
+// withOnlyCalls returns a message with its calls as they are decided.
+func withOnlyCalls(message strictjson.Object, parts []part) strictjson.Value {
+	if slices.ContainsFunc(parts, func(p part) bool { return p.kind == partCall }) {
+		blocks := make([]strictjson.Value, len(parts))
+		for i, p := range parts {
+			blocks[i] = p.data
+		}
+		message = set(message, "content", joined('[', blocks, ']'))
+	}
+	return encode(message)
 }
 
 // history serves GET /sessions/ID/history. A client that resumes a session runs its calls

@@ -33,16 +33,24 @@ func readSaid(body strictjson.Object) ([]said, *fault) {
 			return bad(err.Error())
 		}
 		it := said{}
+		it.content, _ = o.Get("content")
+		known := []string{"role", "toolCallId", "content"}
 		switch text(o, "role") {
 		case "user":
 			if len(messages) != 1 {
 				return bad("a message of the user stands alone")
 			}
+			err := onlyMembers(o, "role", "content")
+			if err == nil {
+				err = checkContent(it.content, nil)
+			}
+			if err != nil {
+				return bad(err.Error())
+			}
 			return nil, nil
 		case "tool":
-			it.content, _ = o.Get("content")
-			if k := strictjson.Kind(it.content); k != '"' && k != '[' {
-				return bad("the content of a result must be text or a list")
+			if err := checkContent(it.content, nil); err != nil {
+				return bad(err.Error())
 			}
 		case "tool_permission":
 			g, _ := o.Get("granted")
@@ -52,8 +60,12 @@ func readSaid(body strictjson.Object) ([]said, *fault) {
 			}
 			yes := k == 't'
 			it.granted, it.reason = &yes, text(o, "reason")
+			known = []string{"role", "toolCallId", "granted", "reason"}
 		default:
 			return bad("a message has no role that a client has")
+		}
+		if err := onlyMembers(o, known...); err != nil {
+			return bad(err.Error())
 		}
 		if it.id, err = nameIn(o, "toolCallId"); err != nil {
 			return bad(err.Error())

@@ -27,11 +27,11 @@ func (g *Gateway) Serve(ctx context.Context, ln net.Listener) error {
 	protocols := new(http.Protocols)
 	protocols.SetHTTP1(true)
 	hs := &http.Server{
-		Handler: g, Protocols: protocols, MaxHeaderBytes: maxHeader, ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout,
+		Handler: servedConn(g), ConnContext: withConn, Protocols: protocols, MaxHeaderBytes: maxHeader, ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout,
 		ErrorLog: log.New(io.Discard, "", 0), DisableGeneralOptionsHandler: true,
 	}
 	ended := make(chan error, 1)
-	go func() { ended <- hs.Serve(ownUsers{ln}) }()
+	go func() { ended <- hs.Serve(noPipelining{ownUsers{ln}}) }()
 	defer g.Close()
 	var err error
 	select {

@@ -38,6 +38,12 @@ func (g *Gateway) createSession(w http.ResponseWriter, r *http.Request) *fault {
 	if f := s.configure(body); f != nil {
 		return f
 	}
+	if f := checkMembers(body, "agent", "tools", "messages"); f != nil {
+		return f
+	}
+	if f := checkSeed(body); f != nil {
+		return f
+	}
 	if s.agent == "" {
 		return &fault{http.StatusBadRequest, "agent.name is missing"}
 	}
@@ -52,11 +58,12 @@ func (g *Gateway) createSession(w http.ResponseWriter, r *http.Request) *fault {
 	if err == nil {
 		s.id, err = nameIn(o, "sessionId")
 	}
-	if err != nil {
-		return &fault{http.StatusBadGateway, "the server's answer has no sessionId"}
+	if err != nil || !isPlainID(s.id) {
+		return &fault{http.StatusBadGateway, "the server's answer has no sessionId, or one that cannot stand in a path"}
 	}
 	g.keep(s, false)
-	reply(w, status, data)
+	// A server of another version may put a turn into its answer, which nobody has decided.
+	reply(w, status, []byte(`{"sessionId":`+quote(s.id)+`}`))
 	return nil
 }
 

@@ -111,6 +111,18 @@ func readCall(v strictjson.Value) (*part, error) {
 	return p, nil
 }
 
+// onlyCall returns a call with what permd decides about it alone: a client may take another
+// member for its input. kind is the member that names its event or block.
+func onlyCall(call strictjson.Object, kind string) strictjson.Value {
+	var only strictjson.Object
+	for _, m := range call {
+		if m.Name == kind || m.Name == "toolCallId" || m.Name == "name" || m.Name == "input" {
+			only = append(only, m)
+		}
+	}
+	return encode(only)
+}
+
 func readResult(v strictjson.Value) (*part, error) {
 	o, err := members(v, "toolCallId", "content")
 	if err != nil {
@@ -214,6 +226,9 @@ func (t *turn) event(name, data string, use func(part) error) error {
 		return fmt.Errorf("%s: %w", name, err)
 	}
 	p.event, p.data = name, oneLine(strictjson.Value(data))
+	if p.kind == partCall {
+		p.data = oneLine(onlyCall(o, "event"))
+	}
 	if err := t.add(p); err != nil {
 		return err
 	}
@@ -289,6 +304,13 @@ func readMessage(m strictjson.Value, n int) ([]part, error) {
 				return nil, err
 			}
 			p.data, p.message = b, n
+			if p.kind == partCall {
+				o, err := strictjson.ParseObject(b)
+				if err != nil {
+					return nil, err
+				}
+				p.data = onlyCall(o, "type")
+			}
 			parts = append(parts, *p)
 		}
 		return parts, nil

@@ -26,6 +26,9 @@ func (g *Gateway) turns(w http.ResponseWriter, r *http.Request, id string) *faul
 			return &fault{http.StatusBadRequest, "stream must be delta, message or none"}
 		}
 	}
+	if f := checkMembers(body, "agent", "tools", "messages", "stream"); f != nil {
+		return f
+	}
 	said, f := readSaid(body)
 	if f != nil {
 		return f
@@ -74,7 +77,8 @@ var errDisconnected = &fault{http.StatusServiceUnavailable, "the client is gone"
 
 // run posts a turn, and goes on as long as no call needs the client.
 func (t *conversation) run(ctx context.Context, body strictjson.Object) *fault {
-	for {
+	denied := 0 // turns in a row in which nothing may run
+	for n := 1; ; n++ {
 		if ctx.Err() != nil || t.out.writeError() != nil {
 			return errDisconnected
 		}
@@ -105,6 +109,14 @@ func (t *conversation) run(ctx context.Context, body strictjson.Object) *fault {
 			return t.broken(ctx, err)
 		}
 		if t.show(b) {
+			return nil
+		}
+		if denied++; slices.ContainsFunc(b.unanswered(), func(c *aap.Call) bool { return c.Outcome == aap.Granted }) {
+			denied = 0
+		}
+		if n == maxTurns || denied == maxDenied {
+			t.out.notice(fmt.Sprintf("permd: the server goes on without end: %d turns for one message", n))
+			t.out.stop("error")
 			return nil
 		}
 		if f := t.ready(ctx, b); f != nil {

@@ -11,6 +11,7 @@ import (
 	"net/url"
 
 	"github.com/permd/permd/internal/strictjson"
+	"github.com/permd/permd/socket/gatehttp"
 )
 
 // request makes a request to the server, with the client's key or the gateway's.
@@ -65,6 +66,8 @@ func (g *Gateway) fetch(ctx context.Context, method, path, query string, from *h
 	switch {
 	case err != nil || len(data) > maxBody:
 		return 0, nil, &fault{http.StatusBadGateway, "the server's answer is broken or too long"}
+	case len(data) > 0 && g.echoes(data):
+		return 0, nil, errEcho
 	case res.StatusCode == http.StatusNoContent:
 		return res.StatusCode, nil, nil
 	case res.StatusCode >= 400:
@@ -76,6 +79,20 @@ func (g *Gateway) fetch(ctx context.Context, method, path, query string, from *h
 		return 0, nil, &fault{http.StatusBadGateway, "the server's answer is no JSON object that can be read in one way"}
 	}
 	return res.StatusCode, data, nil
+}
+
+// errEcho is the error for an answer that holds the server's key: the client does not get it.
+var errEcho = &fault{http.StatusBadGateway, "the server's answer is withheld since it holds a credential"}
+
+// echoes reports whether an answer, which is JSON or another text, holds the server's key.
+func (g *Gateway) echoes(data []byte) bool {
+	if g.cfg.Key == "" {
+		return false
+	}
+	if strictjson.Check(data) != nil {
+		data = []byte(quote(string(data)))
+	}
+	return gatehttp.Echoes(data, []string{g.cfg.Key})
 }
 
 var errUpstream = &fault{http.StatusBadGateway, "the server does not answer"}
@@ -118,12 +135,16 @@ func (g *Gateway) postTurn(ctx context.Context, s *session, body strictjson.Obje
 	if res.StatusCode < 200 || res.StatusCode >= 300 {
 		data, _ := io.ReadAll(io.LimitReader(res.Body, 64<<10))
 		f := refusal(res.StatusCode, data)
+		if g.echoes(data) {
+			f = &fault{f.status, errEcho.text}
+		}
 		if res.StatusCode < 400 {
 			f = &fault{http.StatusBadGateway, "the server sends its client elsewhere"}
 		}
 		return nil, res.StatusCode >= 500 && res.StatusCode != http.StatusServiceUnavailable, f
 	}
 	t = new(turn)
+	use = g.withoutKey(use)
 	if stream {
 		if !isType(res, "text/event-stream") {
 			return nil, true, &fault{http.StatusBadGateway, "the server's turn is no stream of events"}
