@@ -186,7 +186,7 @@ func (g *gateway) end(cancel context.CancelFunc, server io.Closer) {
 	clear(g.fromClient)
 	g.mu.Unlock()
 	for _, id := range unanswered {
-		if g.client.write(errorText(id, codeInternal, serverEnded)) != nil {
+		if g.client.write(errorText(id, codeInternal, serverEnded+" "+mayHaveRun)) != nil {
 			break // the client has ended
 		}
 	}
