@@ -251,7 +251,7 @@ func (g *Gateway) read(r *record, a *gatehttp.Answer, err error, have *credentia
 	case !ok:
 		g.say("a tool server gave an answer that the protocol does not have")
 		return failure(r.id, sayUnknown, "")
-	case echoes(answer.body, have.all()):
+	case gatehttp.Echoes(answer.body, have.all()):
 		g.say("a tool server gave an answer that holds a credential")
 		return failure(r.id, sayEcho, "")
 	}

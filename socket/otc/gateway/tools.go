@@ -51,7 +51,7 @@ func (u *upstream) list(ctx context.Context, c *credentials) ([]*tool, error) {
 		return nil, err
 	case a.Status != http.StatusOK || !gatehttp.IsJSON(a.Header) || strictjson.Check(a.Body) != nil:
 		return nil, fmt.Errorf("%w (status %d)", errList, a.Status)
-	case echoes(a.Body, c.all()):
+	case gatehttp.Echoes(a.Body, c.all()):
 		return nil, errors.New("its list of tools holds a credential")
 	}
 	o, err := strictjson.ParseObject(a.Body)

@@ -1,4 +1,4 @@
-package gateway
+package gatehttp
 
 import (
 	"encoding/base64"
@@ -9,14 +9,16 @@ import (
 	"github.com/permd/permd/internal/strictjson"
 )
 
-// echoes reports whether a JSON value holds one of the secrets: in a text or the name of a
+// Echoes reports whether a JSON value holds one of the secrets: in a text or the name of a
 // member, as it is or in other letters, in base64, hexadecimal or percent-encoding. It is
 // for upstreams that repeat what they got, by mistake or in an error; one that means to hide
-// it can.
-func echoes(v strictjson.Value, secrets []string) bool {
+// it can. An empty secret is none. A value that is not valid JSON counts as holding one.
+func Echoes(v strictjson.Value, secrets []string) bool {
 	var forms []string
 	for _, s := range secrets {
-		forms = append(forms, formsOf(s)...)
+		if s != "" {
+			forms = append(forms, formsOf(s)...)
+		}
 	}
 	return len(forms) > 0 && echoesOne(v, forms)
 }
