@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/permd/permd/internal/strictjson"
+	"github.com/permd/permd/socket/gatehttp"
 )
 
 // refused handles an answer to a request that is an HTTP error. It may hold an error of the
@@ -36,6 +37,10 @@ func (u *Upstream) deliver(p *post, data []byte) {
 			u.notTaken(p, unreadResponse+err.Error())
 			return
 		}
+	}
+	if err == nil && u.holdsToken(line) {
+		u.withhold(m)
+		return
 	}
 	if err == nil && m.isResponse() {
 		u.answered(m)
@@ -86,6 +91,7 @@ func (u *Upstream) notTaken(p *post, why string) {
 		}
 		return
 	}
+	why = u.without(why)
 	if p.reached.Load() && !strings.Contains(why, mayHaveRun) {
 		why += " " + mayHaveRun
 	}
@@ -98,4 +104,35 @@ func (u *Upstream) notTaken(p *post, why string) {
 	if waits {
 		_, _ = u.in.Write(errorText(p.message.id, codeInternal, "permd: "+strings.TrimPrefix(why, "permd: ")))
 	}
+}
+
+const holdsBearer = "it holds the bearer token"
+
+// holdsToken reports whether a JSON value of the server holds the token.
+func (u *Upstream) holdsToken(v strictjson.Value) bool {
+	return gatehttp.Echoes(v, []string{u.cfg.Token})
+}
+
+// withhold leaves a message out that holds the token. If it is a response, the client gets an error.
+func (u *Upstream) withhold(m *message) {
+	if m.isResponse() {
+		u.mu.Lock()
+		p := u.open[m.id]
+		u.mu.Unlock()
+		if p != nil {
+			u.notTaken(p, unreadResponse+holdsBearer)
+			return
+		}
+	}
+	u.cfg.Say("a message of the server was left out: " + holdsBearer)
+}
+
+// without returns a text that is shown, unless it holds the token: errors of net/http quote what
+// they cannot read.
+func (u *Upstream) without(text string) string {
+	bare := func(s string) string { return strings.ReplaceAll(s, `\`, "") } // quoted or not
+	if gatehttp.Echoes(strictjson.Value(quote(bare(text))), []string{bare(u.cfg.Token)}) {
+		return "what the server answered cannot be shown: " + holdsBearer
+	}
+	return text
 }

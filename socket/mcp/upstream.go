@@ -76,6 +76,7 @@ type post struct {
 // to be closed.
 func NewUpstream(cfg UpstreamConfig) *Upstream {
 	u := &Upstream{cfg: cfg, open: map[string]*post{}, done: make(chan struct{})}
+	u.cfg.Say = func(text string) { cfg.Say(u.without(text)) }
 	u.ctx, u.cancel = context.WithCancel(context.Background())
 	u.out, u.in = io.Pipe()
 	transport := cfg.Transport
