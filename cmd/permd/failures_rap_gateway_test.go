@@ -6,6 +6,8 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -153,7 +155,9 @@ func rapGatewayTool(t *testing.T) {
 		{"no answer", raw(""), failed + "the connection broke before its whole answer came; it may have run nevertheless"},
 		{"half an answer", raw("HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 10\r\n\r\nhalf"), failed + "the connection broke before its whole answer came; it may have run nevertheless"},
 		{"no HTTP", raw("SSH-2.0-x\r\n"), failed + "the connection broke before its whole answer came; it may have run nevertheless"},
-		{"a redirect", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, other.URL, http.StatusTemporaryRedirect) }, failed + "it redirects (status 307); it may have run nevertheless"},
+		{"a redirect", func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, other.URL, http.StatusTemporaryRedirect)
+		}, failed + "it redirects (status 307); it may have run nevertheless"},
 	} {
 		g.tool.answers(tt.answer)
 		if got := g.call(fmt.Sprint("t", i), "root", "list_bins", `{}`); got != tt.want {
@@ -166,11 +170,27 @@ func rapGatewayTool(t *testing.T) {
 	if got := other.ran(); got != nil {
 		t.Errorf("another server got %q", got)
 	}
+	token := filepath.Join(t.TempDir(), "token")
+	if err := os.WriteFile(token, []byte("NOT-A-REAL-TOKEN-9\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	g.serve(fmt.Sprintf(`name: warehouse
 callbacks: [%q]
 tools:
-- {name: list_bins, description: List., inputSchema: {type: object}, url: %q, timeout: 1s}
-`, g.callback.URL, g.tool.URL))
+- {name: list_bins, description: List., inputSchema: {type: object}, url: %q, token_file: %q, timeout: 1s}
+`, g.callback.URL, g.tool.URL, token))
+	for i, kind := range []string{"text/plain", "application/json"} {
+		for j, form := range []string{"%s", "%q", `{"a":[%q]}`, `{%q:1}`, "%x"} {
+			g.tool.answers(func(w http.ResponseWriter, r *http.Request) {
+				typed(kind, fmt.Sprintf(form, strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")))(w, r)
+			})
+			// What is no JSON is refused before.
+			want := "Error: the tool has run, and its answer is withheld since it holds a credential"
+			if got := g.call(fmt.Sprint("k", i, j), "root", "list_bins", `{}`); got != want && got != failed+"its answer is no JSON" {
+				t.Errorf("%s of %s that holds the token: %q", form, kind, got)
+			}
+		}
+	}
 	hangs := make(chan struct{})
 	defer close(hangs)
 	g.tool.answers(func(http.ResponseWriter, *http.Request) { <-hangs })

@@ -193,6 +193,12 @@ func TestOTCGatewayUpstreams(t *testing.T) {
 		{"a refusal", said(400, func(any) any { return object{"message": "quota", "developer_message": "q1"} }), 400, `{"developer_message":"q1","message":"quota"}`},
 		{"an invalid input", said(422, func(any) any { return object{"message": "no", "parameter_errors": object{"a": "b"}} }), 422, `"parameter_errors":{"a":"b"}`},
 		{"a refusal without words", said(400, func(any) any { return object{} }), 200, unknown},
+		{"another's requirement", said(400, func(any) any {
+			return object{"message": "x", "missing_requirements": object{"authorization": []any{object{"id": "a", "url": "https://x/"}}}}
+		}), 400, `"missing_requirements":{"authorization":[{"id":"a","url":"https://x/"}]}`},
+		{"a question as permd's", said(400, func(any) any {
+			return object{"message": "x", "missing_requirements": object{"authorization": []any{object{"id": "Permd-approval-x", "url": "https://x/"}}}}
+		}), 200, unknown},
 		{"its secret", value("key=" + gateSecret), 200, echo},
 		{"its token in a list", value([]any{object{"a": gateToken}}), 200, echo},
 		{"its grant as a name", value(object{gateGrant: 1}), 200, echo},

@@ -8,21 +8,19 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"sync"
 	"time"
-
-	"github.com/permd/permd/socket"
 )
 
 // Bounds of a gateway's server.
 const (
 	maxHeader     = 16 << 10         // bytes; the server of net/http adds 4 KiB of its own
-	headerTimeout = 10 * time.Second // for the header
+	headerTimeout = 5 * time.Second  // for the header
 	readTimeout   = 20 * time.Second // for header and body
 	writeTimeout  = 10 * time.Second // for an answer
 	idleTimeout   = 2 * time.Minute  // between two requests on one connection
 	stopGrace     = 2 * time.Second  // for requests in flight at the end
-	maxConns      = 128              // connections at a time
+	maxConns      = 128              // connections at a time of peers that may ask
+	maxStrangers  = 64               // further ones, on which no token has come yet
 )
 
 // Server serves a gateway.
@@ -72,10 +70,11 @@ func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
 		// Discarded: it may contain text of a request.
 		ErrorLog:                     slog.NewLogLogger(slog.DiscardHandler, slog.LevelDebug),
 		BaseContext:                  func(net.Listener) context.Context { return requests },
+		ConnContext:                  ConnContext,
 		DisableGeneralOptionsHandler: true,
 	}
 	ended := make(chan error, 1)
-	go func() { ended <- hs.Serve(&admitting{Listener: ln, places: make(chan struct{}, maxConns)}) }()
+	go func() { ended <- hs.Serve(LimitConns(ln)) }()
 	select {
 	case err = <-ended:
 		abandon(errStopped)
@@ -100,10 +99,15 @@ func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
 
 func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	check := s.checks.Check
-	if s.Open != nil && s.Open(r.RequestURI) {
+	open := s.Open != nil && s.Open(r.RequestURI)
+	if open {
 		check = s.checks.checkOpen
 	}
-	if f := check(r); f != nil {
+	f := check(r)
+	if f == nil && !open && !Admit(r) {
+		f = &Refusal{http.StatusServiceUnavailable, "busy", "too many connections are open"}
+	}
+	if f != nil {
 		// Any process on the machine can connect to a loopback address. Connections
 		// without the token are closed, so that they take no place of those with it.
 		w.Header().Set("Connection", "close")
@@ -156,46 +160,4 @@ func Reply(w http.ResponseWriter, status int, body []byte) {
 	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(writeTimeout))
 	w.WriteHeader(status)
 	_, _ = w.Write(append(body, '\n'))
-}
-
-// admitting is a listener that accepts a bounded number of connections, on a Unix socket
-// of this user and root.
-type admitting struct {
-	net.Listener
-	places chan struct{} // has an item for each connection
-}
-
-// Accept returns the next connection that is served. Others are closed.
-func (a *admitting) Accept() (net.Conn, error) {
-	for {
-		c, err := a.Listener.Accept()
-		if err != nil {
-			return nil, err
-		}
-		if uc, ok := c.(*net.UnixConn); ok {
-			peer, err := socket.PeerOf(uc)
-			if err != nil || socket.AdmitSelf(peer) != nil {
-				c.Close()
-				continue
-			}
-		}
-		select {
-		case a.places <- struct{}{}:
-			return &countedConn{Conn: c, places: a.places}, nil
-		default:
-			c.Close()
-		}
-	}
-}
-
-// countedConn is a connection that is counted until it is closed.
-type countedConn struct {
-	net.Conn
-	places chan struct{}
-	once   sync.Once
-}
-
-func (c *countedConn) Close() error {
-	c.once.Do(func() { <-c.places })
-	return c.Conn.Close()
 }

@@ -3,10 +3,12 @@ package gatehttp
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -172,26 +174,64 @@ func TestServeGone(t *testing.T) {
 // TestServeMany: so many connections are served at a time, and others when those are gone.
 func TestServeMany(t *testing.T) {
 	s := serve(t, "127.0.0.1:0", goodToken)
-	health := "GET /health HTTP/1.1\r\nHost: " + s.address + "\r\n\r\n"
+	request := s.post("12345", "Authorization: Bearer "+goodToken+"\r\n")
+	status := func(c net.Conn) int {
+		_, _ = io.WriteString(c, request)
+		resp, err := http.ReadResponse(bufio.NewReader(c), nil)
+		if err != nil {
+			return 0
+		}
+		defer resp.Body.Close()
+		return resp.StatusCode
+	}
 	var conns []net.Conn
 	for range maxConns {
 		c := s.dial(t)
-		_, _ = io.WriteString(c, health)
-		if _, err := c.Read(make([]byte, 1)); err != nil {
-			t.Fatal(err)
+		if got := status(c); got != 200 {
+			t.Fatalf("status %d", got)
 		}
 		conns = append(conns, c)
 	}
-	c := s.dial(t)
-	_, _ = io.WriteString(c, health)
-	if n, err := c.Read(make([]byte, 1)); err == nil {
-		t.Errorf("one more reads %d bytes", n)
+	if got := status(s.dial(t)); got != http.StatusServiceUnavailable {
+		t.Errorf("one more: status %d", got)
+	}
+	if got := status(conns[1]); got != 200 {
+		t.Errorf("one that is served: status %d", got)
 	}
 	conns[0].Close()
-	eventually.Holds(t, "a connection is served again", func() bool {
+	eventually.Holds(t, "a connection is served again", func() bool { return status(s.dial(t)) == 200 })
+}
+
+// TestServeStrangers: connections without the token take no place of those with it, however
+// many there are and whatever they have sent. The oldest of them are closed.
+func TestServeStrangers(t *testing.T) {
+	s := serve(t, "127.0.0.1:0", goodToken)
+	request := s.post("12345", "Authorization: Bearer "+goodToken+"\r\n")
+	keeps := s.dial(t)
+	served := func() {
+		t.Helper()
+		_, _ = io.WriteString(keeps, request)
+		resp, err := http.ReadResponse(bufio.NewReader(keeps), nil)
+		if err != nil || resp.StatusCode != 200 {
+			t.Fatalf("a connection with the token: %v", err)
+		}
+		_, _ = io.Copy(io.Discard, resp.Body)
+		resp.Body.Close()
+	}
+	served()
+	var first net.Conn
+	for i := range 3 * maxConns {
 		c := s.dial(t)
-		_, _ = io.WriteString(c, health)
-		_, err := c.Read(make([]byte, 1))
-		return err == nil
-	})
+		_, _ = io.WriteString(c, []string{"", "POST /x HTTP/1.1\r\nAuth", "GET /health HTTP/1.1\r\nHost: " + s.address + "\r\n\r\n"}[i%3])
+		if first == nil {
+			first = c
+		}
+	}
+	if status, _ := s.send(t, request); status != 200 {
+		t.Errorf("a new connection with the token: status %d", status)
+	}
+	served()
+	if _, err := io.ReadAll(first); errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Error("the oldest connection without the token is open")
+	}
 }

@@ -12,8 +12,6 @@ import (
 	"time"
 )
 
-const maxRedirects = 3
-
 // CheckUpstream returns why a server at that address is not talked to: its name and password
 // would be in the list of processes, or others could read what is sent.
 func CheckUpstream(u *url.URL) error {
@@ -58,13 +56,9 @@ func transportTo(u *url.URL) *http.Transport {
 	return t
 }
 
-// checkRedirect follows a redirect that sends the same message to another path of the server.
-func checkRedirect(r *http.Request, via []*http.Request) error {
-	if first := via[0]; len(via) > maxRedirects || r.Method != first.Method || r.URL.Scheme != first.URL.Scheme || r.URL.Host != first.URL.Host || r.URL.User != nil {
-		return http.ErrUseLastResponse
-	}
-	return nil
-}
+// noRedirect follows no redirect. The server would get one decided call several times, or another
+// server at the same address would get it, each with the token.
+func noRedirect(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
 // reasonOf returns an error's text without the address.
 func reasonOf(err error) string {
@@ -82,7 +76,7 @@ func mediaType(resp *http.Response) string {
 func statusText(resp *http.Response) string {
 	switch text := fmt.Sprintf("the server answered with HTTP %d", resp.StatusCode); resp.StatusCode / 100 {
 	case 3:
-		return text + ", a redirect to another address, which is not followed"
+		return text + ", a redirect, which is not followed"
 	default:
 		if resp.StatusCode == http.StatusUnauthorized || resp.StatusCode == http.StatusForbidden {
 			return text + ": it wants another token (--bearer-file, --bearer-env)"

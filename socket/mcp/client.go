@@ -83,7 +83,7 @@ func (g *gateway) track(m *message, cancel context.CancelFunc) (why string) {
 	switch {
 	case g.ended:
 		return "the conversation has ended"
-	case g.fromClient[m.id] != nil:
+	case g.fromClient[m.id] != nil || g.isOwn(m.id):
 		return "a request with this id has no response yet"
 	case slices.Contains(g.cancelled, m.id):
 		return "a request with this id was cancelled"
@@ -121,6 +121,12 @@ func (g *gateway) passResponse(m *message) error {
 func (g *gateway) readNotification(m *message) error {
 	if !clientNotifications[m.method] {
 		return nil
+	}
+	// The server has not to know the ids of permd's questions.
+	for _, member := range []string{"requestId", "progressToken"} {
+		if g.isOwn(readID(strictjson.Find(m.params, member))) {
+			return nil
+		}
 	}
 	if m.method == notedCancelled {
 		id := readID(strictjson.Find(m.params, "requestId"))

@@ -20,7 +20,7 @@ const (
 	soon         = 10 * time.Second
 )
 
-const streamEnded = "the stream of events ended without a response (if this is a call, it may have run)"
+const streamEnded = "the stream of events ended without a response " + mayHaveRun
 
 // errNoStream is returned where a server has no stream to open.
 var errNoStream = errors.New("the server has no such stream of events")

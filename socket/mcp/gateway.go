@@ -76,6 +76,7 @@ type gateway struct {
 	tools  definitions
 	order  order
 	id     string         // of the session
+	ownIDs string         // what the ids of the gateway's own requests begin with, as JSON
 	calls  sync.WaitGroup // that are being decided
 	broken chan error     // what ends the conversation
 
@@ -113,7 +114,7 @@ type request struct {
 // client.
 func Run(ctx context.Context, peers Peers, cfg Config) error {
 	g := &gateway{
-		cfg: cfg, id: "mcp-" + rand.Text(), broken: make(chan error, 1),
+		cfg: cfg, id: "mcp-" + rand.Text(), ownIDs: `"permd-` + rand.Text(), broken: make(chan error, 1),
 		fromClient: map[string]*request{}, fromServer: map[string]bool{}, own: map[ownRequest]chan *message{},
 	}
 	ctx, cancel := context.WithCancel(ctx)
@@ -186,7 +187,7 @@ func (g *gateway) end(cancel context.CancelFunc, server io.Closer) {
 	clear(g.fromClient)
 	g.mu.Unlock()
 	for _, id := range unanswered {
-		if g.client.write(errorText(id, codeInternal, serverEnded)) != nil {
+		if g.client.write(errorText(id, codeInternal, serverEnded+" "+mayHaveRun)) != nil {
 			break // the client has ended
 		}
 	}
@@ -241,7 +242,7 @@ func errorText(id string, code int, why string) []byte {
 
 // ask sends a request of the gateway's own to a peer and waits for the response.
 func (g *gateway) ask(ctx context.Context, to *writer, method, params string) (*message, error) {
-	id := quote("permd-" + rand.Text())
+	id := g.ownIDs + rand.Text() + `"`
 	answer := make(chan *message, 1)
 	g.mu.Lock()
 	g.own[ownRequest{to, id}] = answer
@@ -270,6 +271,10 @@ func (g *gateway) ask(ctx context.Context, to *writer, method, params string) (*
 		return nil, context.Cause(ctx)
 	}
 }
+
+// isOwn reports whether an id is one of the gateway's own requests, also of one that has ended:
+// its response may still come. Nobody else may use it, or hear of it, on either side.
+func (g *gateway) isOwn(id string) bool { return strings.HasPrefix(id, g.ownIDs) }
 
 // answered gives a peer's response to the one of the gateway's own requests that it is to,
 // and reports whether there is one.

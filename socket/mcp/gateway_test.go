@@ -346,6 +346,7 @@ func TestServerGone(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.wantClient(t, `"id":1,"error"`)
+	w.wantClient(t, mayHaveRun)
 	w.wantClient(t, `"id":"p","error"`)
 }
 

@@ -25,8 +25,12 @@ func (g *gateway) readServer(line []byte) error {
 		case notedToolsChanged:
 			g.tools.change()
 		case notedCancelled:
+			id := readID(strictjson.Find(m.params, "requestId"))
+			if g.isOwn(id) {
+				return nil
+			}
 			g.mu.Lock()
-			delete(g.fromServer, readID(strictjson.Find(m.params, "requestId"))) // it has no response
+			delete(g.fromServer, id) // it has no response
 			g.mu.Unlock()
 		}
 		return g.client.write(m.text)
@@ -38,7 +42,9 @@ func (g *gateway) readServer(line []byte) error {
 	}
 	g.mu.Lock()
 	full := len(g.fromServer) >= maxRequests
-	again := g.fromServer[m.id]
+	// The client's answer to a question of permd must not be taken for one to the server, nor
+	// the reverse.
+	again := g.fromServer[m.id] || g.isOwn(m.id)
 	if !full && !again {
 		g.fromServer[m.id] = true
 	}

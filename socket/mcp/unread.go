@@ -34,7 +34,7 @@ func (g *gateway) noteUnreadable(o *outline, meant bool, why error) error {
 }
 
 // unreadResponse begins what the client is told: nobody knows whether a call has run.
-const unreadResponse = "permd: the server's response cannot be passed on (if this is a call, it may have run): "
+const unreadResponse = "permd: the server's response cannot be passed on " + mayHaveRun + ": "
 
 // doubt gives those of the requests that the server has some time for a response.
 func (g *gateway) doubt(of func(id string) bool) {

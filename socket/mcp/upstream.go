@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/permd/permd/internal/strictjson"
@@ -64,6 +65,7 @@ type Upstream struct {
 type post struct {
 	message *message
 	cancel  context.CancelCauseFunc
+	reached atomic.Bool   // there was a connection: the server may have got it
 	sent    chan struct{} // closed once it was sent, or could not be
 	taken   chan struct{} // closed once the server has begun to answer, or did not
 	// answered is closed when there is a response to initialize.
@@ -74,13 +76,14 @@ type post struct {
 // to be closed.
 func NewUpstream(cfg UpstreamConfig) *Upstream {
 	u := &Upstream{cfg: cfg, open: map[string]*post{}, done: make(chan struct{})}
+	u.cfg.Say = func(text string) { cfg.Say(u.without(text)) }
 	u.ctx, u.cancel = context.WithCancel(context.Background())
 	u.out, u.in = io.Pipe()
 	transport := cfg.Transport
 	if transport == nil {
 		transport = transportTo(cfg.URL)
 	}
-	u.client = &http.Client{Transport: transport, CheckRedirect: checkRedirect}
+	u.client = &http.Client{Transport: transport, CheckRedirect: noRedirect}
 	return u
 }
 
@@ -155,13 +158,20 @@ func (u *Upstream) post(ctx context.Context, p *post) {
 	sent := func() { once.Do(func() { close(p.sent) }) }
 	taken := func() { sent(); onceTaken.Do(func() { close(p.taken) }) }
 	defer taken()
-	traced := httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{WroteRequest: func(httptrace.WroteRequestInfo) { sent() }})
+	traced := httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+		GotConn:      func(httptrace.GotConnInfo) { p.reached.Store(true) },
+		WroteRequest: func(httptrace.WroteRequestInfo) { sent() },
+	})
 	resp, err := u.do(traced, http.MethodPost, p.message.text, "")
 	if err != nil {
 		if ctx.Err() != nil {
 			err = context.Cause(ctx)
 		}
-		u.notTaken(p, "the server cannot be reached: "+reasonOf(err))
+		why := "the server cannot be reached: "
+		if p.reached.Load() {
+			why = "the server gave no answer: "
+		}
+		u.notTaken(p, why+reasonOf(err))
 		return
 	}
 	defer resp.Body.Close()
@@ -207,6 +217,7 @@ func (u *Upstream) do(ctx context.Context, method string, body []byte, lastID st
 	if err != nil {
 		return nil, errors.New("the address cannot be used")
 	}
+	r.GetBody = nil // so that no transport sends it again
 	r.Header.Set("Accept", "application/json, text/event-stream")
 	if method == http.MethodGet {
 		r.Header.Set("Accept", "text/event-stream")
@@ -252,19 +263,6 @@ func (u *Upstream) hasSession() bool {
 	return u.session != ""
 }
 
-// refused handles an answer to a request that is an HTTP error. It may hold an error of the
-// protocol.
-func (u *Upstream) refused(p *post, resp *http.Response, kind string) {
-	if kind == "application/json" {
-		data, err := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody))
-		if m, bad := readMessage(data); err == nil && bad == nil && m.isResponse() && m.id == p.message.id && m.result == nil {
-			u.deliver(p, data)
-			return
-		}
-	}
-	u.notTaken(p, statusText(resp))
-}
-
 // afterNote does what follows from a notification that the server has got.
 func (u *Upstream) afterNote(p *post) {
 	switch p.message.method {
@@ -283,76 +281,6 @@ func (u *Upstream) afterNote(p *post) {
 			u.listens = true
 			u.running.Go(u.listen)
 		}
-	}
-}
-
-// deliver passes a message of an answer on. p is nil for the stream of no request. A message
-// that cannot be read is taken for the response to the request that it came for.
-func (u *Upstream) deliver(p *post, data []byte) {
-	// A newline can only be between the parts of a message. In a text it is none, as a carriage
-	// return is.
-	line := bytes.ReplaceAll(data, []byte("\n"), []byte("\r"))
-	m, err := readMessage(line)
-	if err != nil && p != nil {
-		o := new(outline)
-		if _, _ = o.Write(line); o.methods == 0 || o.results > 0 {
-			u.notTaken(p, unreadResponse+err.Error())
-			return
-		}
-	}
-	if err == nil && m.isResponse() {
-		u.answered(m)
-	}
-	_, _ = u.in.Write(append(line, '\n')) // an error is the end of the conversation
-}
-
-// deliverOnly passes an answer on that is only the response to a request.
-func (u *Upstream) deliverOnly(p *post, data []byte) {
-	m, err := readMessage(data)
-	if err == nil && (!m.isResponse() || m.id != p.message.id) {
-		err = errors.New("it is not that to the request")
-	}
-	if err != nil {
-		u.notTaken(p, unreadResponse+err.Error())
-		return
-	}
-	u.deliver(p, data)
-}
-
-// answered notes that there is a response to a request.
-func (u *Upstream) answered(m *message) {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	p := u.open[m.id]
-	if p == nil {
-		return
-	}
-	delete(u.open, m.id)
-	if p.message.method == methodInitialize {
-		if revision, ok := strictjson.ParseString(strictjson.Find(m.result, "protocolVersion")); ok && isHeader([]byte(revision)) {
-			u.revision = revision
-		}
-		close(p.answered)
-	}
-}
-
-// notTaken answers a request with an error, unless it has a response. What is no request is
-// reported to the person.
-func (u *Upstream) notTaken(p *post, why string) {
-	if !p.isRequest() {
-		if u.ctx.Err() == nil {
-			u.cfg.Say("a message did not reach the server: " + why)
-		}
-		return
-	}
-	u.mu.Lock()
-	waits := u.open[p.message.id] == p
-	if waits {
-		delete(u.open, p.message.id)
-	}
-	u.mu.Unlock()
-	if waits {
-		_, _ = u.in.Write(errorText(p.message.id, codeInternal, "permd: "+strings.TrimPrefix(why, "permd: ")))
 	}
 }
 

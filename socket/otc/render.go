@@ -84,8 +84,10 @@ const (
 	sayAsk     = "A person must approve this tool call before it can run"
 	sayUnmet   = "The call lacks what the tool requires: "
 	sayInvalid = "Some input parameters are invalid"
-	approvalOf = "permd-approval-"
 )
+
+// ApprovalPrefix begins the ids of permd's own challenges: an upstream's must not.
+const ApprovalPrefix = "permd-approval-"
 
 // answer renders the outcome of a call.
 func (a *callRequest) answer(d *decisions.Decision, f *findings) Answer {
@@ -114,7 +116,7 @@ func (a *callRequest) answer(d *decisions.Decision, f *findings) Answer {
 		body.Message = sayAsk
 		if p := a.own.Approval; p != nil {
 			at := func(s string) string { return strings.ReplaceAll(s, idPlaceholder, d.ID) }
-			body.Missing = &Missing{Authorization: []Challenge{{ID: approvalOf + d.ID, URL: at(p.URL), CheckURL: at(p.CheckURL)}}}
+			body.Missing = &Missing{Authorization: []Challenge{{ID: ApprovalPrefix + d.ID, URL: at(p.URL), CheckURL: at(p.CheckURL)}}}
 		}
 	}
 	a.refusal(&r, body, d.ID)

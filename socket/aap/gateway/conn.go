@@ -6,6 +6,8 @@ import (
 	"net"
 	"net/http"
 	"sync/atomic"
+
+	"github.com/permd/permd/socket/gatehttp"
 )
 
 // noPipelining accepts connections on which a client that sends more before its answer has
@@ -48,6 +50,9 @@ func (c *conn) Read(p []byte) (int, error) {
 type connKey struct{}
 
 func withConn(ctx context.Context, c net.Conn) context.Context {
+	if own, ok := c.(*conn); ok {
+		ctx = gatehttp.ConnContext(ctx, own.Conn) // which it counts
+	}
 	return context.WithValue(ctx, connKey{}, c)
 }
 

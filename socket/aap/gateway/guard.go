@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/permd/permd/internal/strictjson"
+	"github.com/permd/permd/socket/gatehttp"
 )
 
 // checkRequest checks what every request must satisfy, before its body is read.
@@ -26,6 +27,8 @@ func (g *Gateway) checkRequest(r *http.Request) *fault {
 		return &fault{http.StatusUnauthorized, "a request needs the gateway's token as its API key"}
 	case len(r.Header["Content-Encoding"]) > 0:
 		return &fault{http.StatusUnsupportedMediaType, "a body must not be compressed"}
+	case !gatehttp.Admit(r):
+		return &fault{http.StatusServiceUnavailable, "too many connections are open"}
 	}
 	return nil
 }

@@ -9,13 +9,13 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/permd/permd/socket"
+	"github.com/permd/permd/socket/gatehttp"
 )
 
 // Bounds of what clients send before a request is known.
 const (
 	maxHeader     = 32 << 10
-	headerTimeout = 10 * time.Second
+	headerTimeout = 5 * time.Second
 	bodyTimeout   = time.Minute
 	idleTimeout   = 2 * time.Minute
 	stopTimeout   = 3 * time.Second // for turns that run when the gateway ends
@@ -31,7 +31,7 @@ func (g *Gateway) Serve(ctx context.Context, ln net.Listener) error {
 		ErrorLog: log.New(io.Discard, "", 0), DisableGeneralOptionsHandler: true,
 	}
 	ended := make(chan error, 1)
-	go func() { ended <- hs.Serve(noPipelining{ownUsers{ln}}) }()
+	go func() { ended <- hs.Serve(noPipelining{gatehttp.LimitConns(ln)}) }()
 	defer g.Close()
 	var err error
 	select {
@@ -48,26 +48,4 @@ func (g *Gateway) Serve(ctx context.Context, ln net.Listener) error {
 		err = nil
 	}
 	return err
-}
-
-// ownUsers accepts connections of the own user and of root alone, where the system tells who
-// connects.
-type ownUsers struct{ net.Listener }
-
-// Accept returns the next connection.
-func (l ownUsers) Accept() (net.Conn, error) {
-	for {
-		c, err := l.Listener.Accept()
-		if err != nil {
-			return nil, err
-		}
-		u, ok := c.(*net.UnixConn)
-		if !ok {
-			return c, nil
-		}
-		if peer, err := socket.PeerOf(u); err == nil && socket.AdmitSelf(peer) == nil {
-			return c, nil
-		}
-		_ = c.Close()
-	}
 }

@@ -50,99 +50,105 @@ func (g *Gateway) call(ctx context.Context, c *call, wait time.Duration) *respon
 		return refusal(sayBusy, "")
 	}
 	defer g.records.leave(r)
-	// A repetition of a call waits for the first one: it gets the same answer.
+	until := time.Now().Add(wait)
+	for range 4 {
+		answer, q := g.turn(ctx, r, c)
+		// Callers of one call wait for the person together, each its own time.
+		if q == nil || !q.answered(ctx, time.Until(until)) || q.state() == statusExpired {
+			return answer
+		}
+	}
+	return refusal(sayUndecided, "")
+}
+
+// turn finds out what becomes of a call now. A repetition of a call waits for its turn: it
+// gets the same answer. If a person must be asked, it returns the question too.
+func (g *Gateway) turn(ctx context.Context, r *record, c *call) (*response, *pendingAnswer) {
 	select {
 	case r.turn <- struct{}{}:
 		defer func() { <-r.turn }()
 	case <-ctx.Done():
-		return refusal(sayGone, "")
+		return refusal(sayGone, ""), nil
 	}
 	if answer := g.records.answerOf(r); answer != nil {
-		return answer
+		return answer, nil
 	}
 	if r.sent {
-		return refusal(sayRan, "")
+		return refusal(sayRan, ""), nil
 	}
 	u := g.config.upstreamOf(c.toolkit)
 	if u == nil {
-		return refusal(sayNoTool, "no upstream has this toolkit")
+		return refusal(sayNoTool, "no upstream has this toolkit"), nil
 	}
-	return g.decide(ctx, r, c, u, wait)
+	return g.decide(ctx, r, c, u)
 }
 
-// decide asks permd about a call until it is clear what becomes of it. The definition is
-// asked for each time: a tool that changes while a person answers is another tool.
-func (g *Gateway) decide(ctx context.Context, r *record, c *call, u *upstream, wait time.Duration) *response {
-	until := time.Now().Add(wait)
-	for range 4 {
-		have, err := u.credentials()
-		if err != nil {
-			g.say("credentials of a tool server cannot be read: " + err.Error())
-			return refusal(sayUnreachable, "")
-		}
-		tools, err := u.list(ctx, have)
-		if err != nil {
-			g.say("the tools of an upstream cannot be read: " + err.Error())
-			return refusal(sayUnreachable, "")
-		}
-		t := find(tools, c)
-		if t == nil {
-			return refusal(sayNoTool, "")
-		}
-		grants, secrets, why := t.meet(c, have)
-		if why != "" {
-			return refusal(why, "")
-		}
-		user := c.user
-		if u.userID != "" {
-			user = u.userID
-		}
-		send := func() *response {
-			// A tool of which it is not known what it was could change without a question.
-			if err := g.note(t); err != nil {
-				g.say("what a tool is could not be noted: " + err.Error())
-				if !r.person {
-					return refusal(sayUndecided, "") // it stays cleared
-				}
-			}
-			return g.send(ctx, r, t, have, c.forwarded(t, r.id, grants, secrets, user))
-		}
-		if time.Now().Before(r.cleared) && r.tool == t.id+" "+t.digest {
-			return send()
-		}
-		r.cleared = time.Time{}
-		// An answer to a question about a tool is none about what the tool has become.
-		asked := r.id
-		if r.first = cmp.Or(r.first, t.digest); r.first != t.digest {
-			asked += "@" + t.digest
-		}
-		known, err := g.pins.Known(t.key)
-		if err != nil {
-			g.say(err.Error())
-		}
-		changed := err != nil || len(known) > 0 && !slices.Contains(known, t.digest)
-		conn, a, err := g.ask(ctx, c.params(g, t, asked, grants, secrets, user, changed))
-		if err != nil {
-			g.say("permd did not decide a call: " + err.Error())
-			return refusal(sayUndecided, "")
-		}
-		switch a.Outcome {
-		case otc.Run:
-			r.person = a.Decision == nil || a.Decision.Verdict != decisions.Allow
-			r.cleared, r.tool = time.Now().Add(clearedFor), t.id+" "+t.digest
-			return send()
-		case otc.Ask:
-			q := g.await(conn, a.Decision)
-			if !q.answered(ctx, time.Until(until)) || q.state() == statusExpired {
-				return answered(a)
-			}
-		case otc.Denied:
-			fallthrough
-		default:
-			return answered(a)
-		}
+// decide asks permd about a call. The definition is asked for each time: a tool that changes
+// while a person answers is another tool.
+func (g *Gateway) decide(ctx context.Context, r *record, c *call, u *upstream) (*response, *pendingAnswer) {
+	have, err := u.credentials()
+	if err != nil {
+		g.say("credentials of a tool server cannot be read: " + err.Error())
+		return refusal(sayUnreachable, ""), nil
 	}
-	return refusal(sayUndecided, "")
+	tools, err := u.list(ctx, have)
+	if err != nil {
+		g.say("the tools of an upstream cannot be read: " + err.Error())
+		return refusal(sayUnreachable, ""), nil
+	}
+	t := find(tools, c)
+	if t == nil {
+		return refusal(sayNoTool, ""), nil
+	}
+	grants, secrets, why := t.meet(c, have)
+	if why != "" {
+		return refusal(why, ""), nil
+	}
+	user := c.user
+	if u.userID != "" {
+		user = u.userID
+	}
+	send := func() *response {
+		// A tool of which it is not known what it was could change without a question.
+		if err := g.note(t); err != nil {
+			g.say("what a tool is could not be noted: " + err.Error())
+			if !r.person {
+				return refusal(sayUndecided, "") // it stays cleared
+			}
+		}
+		return g.send(ctx, r, t, have, c.forwarded(t, r.id, grants, secrets, user))
+	}
+	if time.Now().Before(r.cleared) && r.tool == t.id+" "+t.digest {
+		return send(), nil
+	}
+	r.cleared = time.Time{}
+	// An answer to a question about a tool is none about what the tool has become.
+	asked := r.id
+	if r.first = cmp.Or(r.first, t.digest); r.first != t.digest {
+		asked += "@" + t.digest
+	}
+	known, err := g.pins.Known(t.key)
+	if err != nil {
+		g.say(err.Error())
+	}
+	changed := err != nil || len(known) > 0 && !slices.Contains(known, t.digest)
+	conn, a, err := g.ask(ctx, c.params(g, t, asked, grants, secrets, user, changed))
+	if err != nil {
+		g.say("permd did not decide a call: " + err.Error())
+		return refusal(sayUndecided, ""), nil
+	}
+	switch a.Outcome {
+	case otc.Run:
+		r.person = a.Decision == nil || a.Decision.Verdict != decisions.Allow
+		r.cleared, r.tool = time.Now().Add(clearedFor), t.id+" "+t.digest
+		return send(), nil
+	case otc.Ask:
+		return answered(a), g.await(conn, a.Decision)
+	case otc.Denied:
+		fallthrough
+	default:
+		return answered(a), nil
+	}
 }
 
 // maxKnown is how many definitions of a tool are known, of its versions.

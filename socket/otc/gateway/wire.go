@@ -319,7 +319,27 @@ func readRefusal(status int, body strictjson.Value) (*response, bool) {
 	if said == nil {
 		return nil, false
 	}
+	if missing, ok := said["missing_requirements"].(strictjson.Value); ok && posesAsPermd(missing) {
+		return nil, false
+	}
 	return &response{status, marshal(said)}, true
+}
+
+// posesAsPermd reports whether requirements hold a text that begins as the ids of permd's own
+// challenges do: a caller would send the person to whoever the upstream names.
+func posesAsPermd(v strictjson.Value) bool {
+	switch strictjson.Kind(v) {
+	case '{':
+		o, err := strictjson.ParseObject(v)
+		return err != nil || slices.ContainsFunc(o, func(m strictjson.Member) bool { return posesAsPermd(m.Value) })
+	case '[':
+		list, err := strictjson.ParseArray(v)
+		return err != nil || slices.ContainsFunc(list, posesAsPermd)
+	case '"':
+		s, ok := strictjson.ParseString(v)
+		return !ok || strings.HasPrefix(strings.ToLower(strings.TrimSpace(s)), otc.ApprovalPrefix)
+	}
+	return false
 }
 
 // members returns the named members of an object that has a message, nil for anything else.

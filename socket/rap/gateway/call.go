@@ -67,6 +67,7 @@ const (
 	textUnasked   = "Error: permission could not be asked for"
 	textCancelled = "Error: the call was cancelled"
 	textChoice    = "Error: the user could not be asked"
+	textWithheld  = "Error: the tool has run, and its answer is withheld since it holds a credential"
 	textSelection = "Error: the selection is none of the choices"
 )
 

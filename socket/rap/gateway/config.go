@@ -46,6 +46,7 @@ type tool struct {
 	server *gatehttp.Upstream
 	path   string
 	header http.Header
+	token  string           // in header, "" for none
 	wire   strictjson.Value // its definition in a toolset
 	// set is the toolset that permd is told: with this tool alone, and the address of its
 	// server as the endpoint, so that rules can tell servers apart.
@@ -235,6 +236,7 @@ func newTool(f *toolFile) (*tool, error) {
 		if strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r > '~' }) {
 			return nil, fmt.Errorf("the credential %s cannot be sent in a header", f.TokenFile)
 		}
+		t.token = token
 		t.header["Authorization"] = []string{"Bearer " + token}
 	}
 	t.wire, err = json.Marshal(struct {

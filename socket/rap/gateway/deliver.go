@@ -49,7 +49,11 @@ func (g *Gateway) dispatch(c *call) []byte {
 		return c.failure(textCancelled)
 	}
 	answer, err := t.server.Do(c.ctx, http.MethodPost, t.path, t.header, c.arguments)
-	switch text, why := textOf(answer, err); {
+	text, why := textOf(answer, err)
+	if why == "" && t.repeats(text) {
+		text = textWithheld
+	}
+	switch {
 	case c.ctx.Err() != nil:
 		g.ended(c, rap.Cancelled)
 		return c.failure(textCancelled)
@@ -88,6 +92,16 @@ func textOf(a *gatehttp.Answer, err error) (text, why string) {
 		return "", "its answer is no UTF-8"
 	}
 	return string(a.Body), ""
+}
+
+// repeats reports whether a text holds the tool's token, which only its server is to have.
+func (t *tool) repeats(text string) bool {
+	secrets := []string{t.token}
+	if v := strictjson.Value(text); strictjson.Check(v) == nil && gatehttp.Echoes(v, secrets) {
+		return true
+	}
+	quoted, err := json.Marshal(text)
+	return err != nil || gatehttp.Echoes(quoted, secrets)
 }
 
 // deliver posts the result of a call.
