@@ -5,7 +5,6 @@ package recent
 import (
 	"hash/maphash"
 	"math"
-	"math/rand/v2"
 	"sync"
 	"time"
 )
@@ -44,7 +43,8 @@ type Calls struct {
 func New(now time.Time, before int) *Calls {
 	r := &Calls{start: now, before: before}
 	for i := range r.seeds {
-		r.seeds[i], r.factors[i] = maphash.MakeSeed(), rand.Uint64()|1
+		r.seeds[i] = maphash.MakeSeed()
+		r.factors[i] = maphash.String(r.seeds[i], "factor") | 1
 	}
 	return r
 }

@@ -72,7 +72,7 @@ func CurlFileURL(url string) (p, why string) {
 	if end := strings.IndexAny(p, "?#"); end >= 0 {
 		p = p[:end]
 	}
-	p, ok := PercentDecode(p)
+	p, ok := DecodePercent(p)
 	if !ok {
 		return "", "file URL with a broken percent sign"
 	}

@@ -205,7 +205,7 @@ func fileURL(given string) (p, why string) {
 	if encodedDots(p) {
 		return "", "path holds percent-encoded dots or slashes"
 	}
-	p, ok := PercentDecode(p)
+	p, ok := DecodePercent(p)
 	if !ok {
 		return "", "file URL with a broken percent sign"
 	}
@@ -236,9 +236,9 @@ func encodedDots(s string) bool {
 	return false
 }
 
-// PercentDecode returns text with its percent-encoded bytes decoded, false if there is a
+// DecodePercent returns text with its percent-encoded bytes decoded, false if there is a
 // percent sign that begins none.
-func PercentDecode(s string) (string, bool) {
+func DecodePercent(s string) (string, bool) {
 	if strings.IndexByte(s, '%') < 0 {
 		return s, true
 	}

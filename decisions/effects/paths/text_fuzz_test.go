@@ -82,7 +82,7 @@ func FuzzPercentDecode(f *testing.F) {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		got, ok := PercentDecode(text)
+		got, ok := DecodePercent(text)
 		want, err := url.PathUnescape(text)
 		if ok != (err == nil) || ok && got != want {
 			t.Errorf("%q: %q, %v; net/url says %q, %v", text, got, ok, want, err)

@@ -203,7 +203,7 @@ func (l *lookalikes) address(given, scheme, rest, from string) {
 
 // unescaped returns text of an address as it is meant, or as it is if it is malformed.
 func unescaped(s string) string {
-	if plain, ok := paths.PercentDecode(s); ok {
+	if plain, ok := paths.DecodePercent(s); ok {
 		return plain
 	}
 	return s
