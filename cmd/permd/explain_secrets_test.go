@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -15,11 +16,13 @@ import (
 func TestExplainSecrets(t *testing.T) {
 	t.Parallel()
 	var calls []byte
-	for _, command := range append(effectstest.SecretCommands(),
+	for i, command := range append(effectstest.SecretCommands(),
 		`psql -c 'CREATE USER x WITH ENCRYPTED PASSWORD '\''CANARY'\'''`, `psql -c "ALTER USER x PASSWORD 'CANARY'"`) {
-		call, err := json.Marshal(map[string]any{
-			"tool": map[string]string{"name": "Bash"}, "input": map[string]string{"command": strings.ReplaceAll(command, "CANARY", everywhere)},
-		})
+		// Each has a session of its own: no line helps where an earlier call may have left the project.
+		call, err := json.Marshal(map[string]any{"sessionId": fmt.Sprint(i), "calls": []any{map[string]any{
+			"callId": "c",
+			"tool":   map[string]string{"name": "Bash"}, "input": map[string]string{"command": strings.ReplaceAll(command, "CANARY", everywhere)},
+		}}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -30,9 +33,12 @@ func TestExplainSecrets(t *testing.T) {
 		t.Fatal(err)
 	}
 	d := newTestDaemon(t)
-	out, err := d.command("explain", "--local", "--agent", "claude-agent-acp", file).CombinedOutput()
+	out, err := d.command("explain", "--local", "--agent", "claude-agent-acp", "--cwd", d.project(t, nil), file).CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v: %s", err, out)
+	}
+	if n := strings.Count(string(out), "To allow exactly this"); n < 50 {
+		t.Errorf("%d explanations say what would allow the call", n)
 	}
 	for line := range strings.Lines(string(out)) {
 		if strings.Contains(line, everywhere) {
