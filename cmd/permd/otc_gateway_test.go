@@ -97,7 +97,7 @@ func (g *otcGate) stop(t *testing.T) {
 	}
 	_ = g.cmd.Process.Signal(syscall.SIGTERM)
 	if err := g.cmd.Wait(); err != nil {
-		t.Errorf("permd otc: %v", err)
+		t.Errorf("permd otc: %v\n%s", err, g.said.String())
 	}
 	g.cmd = nil
 	clean(t, "standard error", g.said.String())

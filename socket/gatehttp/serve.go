@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"slices"
 	"time"
 )
 
@@ -159,5 +160,5 @@ func Reply(w http.ResponseWriter, status int, body []byte) {
 	}
 	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(writeTimeout))
 	w.WriteHeader(status)
-	_, _ = w.Write(append(body, '\n'))
+	_, _ = w.Write(append(slices.Clip(body), '\n')) // several requests may have one answer
 }
