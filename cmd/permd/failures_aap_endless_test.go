@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// aapEndless: a server that calls another tool whatever it is told. The gateway goes on by
-// itself, but not without end, and the client sees what was denied.
+// aapEndless: a server calls another tool after every result. The number of turns that the
+// gateway posts for one request is bounded, and the client gets the denials.
 func aapEndless(t *testing.T) {
 	d := aapDaemon(t)
 	for name, row := range map[string]struct {

@@ -164,7 +164,7 @@ func mcpClientGone(t *testing.T, overHTTP bool) {
 
 // mcpUnreadable has a server whose responses cannot be read: the first one surely is that to the
 // first request, of the second one this is not certain, and the third one breaks off. The client
-// is told so of each request.
+// gets an error for each request.
 func mcpUnreadable(t *testing.T) {
 	d := newTestDaemon(t)
 	cmd := d.command("mcp", "--name", "x", "--", "sh", "-c", `read a; read b; read c

@@ -55,7 +55,7 @@ func TestMCPHideDenied(t *testing.T) {
 	}
 }
 
-// tools returns the names of the tools that the client is told of.
+// tools returns the names of the tools that the client gets from tools/list.
 func (c *mcpClient) tools(t *testing.T) string {
 	t.Helper()
 	list, err := c.session.ListTools(t.Context(), nil)

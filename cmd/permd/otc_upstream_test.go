@@ -18,8 +18,8 @@ const (
 	gateSecret = "NOT-A-REAL-GATE-SECRET"
 )
 
-// gateUpstream is a tool server of Open Tool Calling behind the gateway, written from the
-// OpenAPI document of its specification. It records what it gets.
+// gateUpstream is the gateway's upstream, a tool server of Open Tool Calling. It is written
+// from the OpenAPI document of the specification, and records the requests.
 type gateUpstream struct {
 	*httptest.Server
 	t *testing.T

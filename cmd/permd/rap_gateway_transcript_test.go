@@ -11,8 +11,8 @@ import (
 	"github.com/permd/permd/internal/eventually"
 )
 
-// TestRAPGatewayTranscript plays the transcript in docs/tool-servers.md; … stands for
-// anything.
+// TestRAPGatewayTranscript runs the transcript in docs/tool-servers.md, in which … matches
+// any text.
 func TestRAPGatewayTranscript(t *testing.T) {
 	t.Parallel()
 	doc, err := os.ReadFile("../../docs/tool-servers.md")

@@ -38,9 +38,8 @@ var globalUnicast = netip.MustParsePrefix("2000::/3")
 var specialNames = []string{".arpa", ".alt", ".onion", ".test", ".invalid", ".example", ".local", ".localhost"}
 
 // IsOrdinary reports whether a canonical host is plainly public, or plainly in a private
-// network: whoever names it as the place where a result is sent can reach nothing there
-// that only this machine, its network link or its cloud could. What is neither is not
-// ordinary. m is the machine, nil if nothing is known of it.
+// network. A request to such a host reaches no service that is open only to this machine, its
+// network link or its cloud. What is neither is not ordinary. m is the machine, nil if nothing is known of it.
 func IsOrdinary(host string, m *Machine) bool {
 	tags := hostTags(host)
 	if tags.Has(effects.Loopback) || tags.Has(effects.MetadataService) {

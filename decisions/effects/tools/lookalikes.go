@@ -22,9 +22,9 @@ const (
 )
 
 // lookalikes finds what strings in the arguments of a foreign tool may mean, whatever their
-// members are called: a path or an address by how it looks, a relative path, a host and a
-// command by the end of the member's name, and a tool by the arguments beside its name. A
-// server may read any of them so, and most do not. So they are hints: denies and asks of
+// members are called: an absolute path or an address by its form, a relative path, a host and
+// a command by the last word of the member's name, and a tool by a member for its arguments
+// in the same object. A server may read any of them so, and most do not. So they are hints: denies and asks of
 // persons and the fence see them, and nothing else.
 type lookalikes struct {
 	*tool
@@ -187,7 +187,7 @@ func (l *lookalikes) address(given, scheme, rest, from string) {
 	if strings.EqualFold(scheme, "file") {
 		return
 	}
-	// Only what stands before the path is looked at, however much follows it.
+	// Only the scheme and the host count, so the path may be of any length.
 	slashes := len(rest) - len(strings.TrimLeft(rest, `/\`))
 	if end := strings.IndexAny(rest[slashes:], "/?# "); end >= 0 && slashes+end < len(rest) {
 		given = scheme + ":" + rest[:slashes+end]

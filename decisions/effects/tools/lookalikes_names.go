@@ -61,7 +61,8 @@ func plainMember(name string) string {
 	}, strings.ToLower(name))
 }
 
-// innerTool adds the use of a tool that an object may name, by itself or beside arguments.
+// innerTool adds a use for each tool that an object may name: by a member that can name nothing
+// else, or by any name if the object has arguments too.
 func (l *lookalikes) innerTool(o strictjson.Object, from string) {
 	var names, servers []fact
 	var args strictjson.Value

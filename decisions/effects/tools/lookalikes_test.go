@@ -130,7 +130,7 @@ func TestLookalikesOpenNothing(t *testing.T) {
 	}
 }
 
-// TestFolderAndFile: a file's name is looked for in the folders that stand beside it.
+// TestFolderAndFile: a file's name is joined to each folder that the same object names.
 func TestFolderAndFile(t *testing.T) {
 	w := toolWorld(t)
 	for _, input := range []string{`{"dirPath":"/srv","fileName":"x"}`, `{"file":"x","base_dir":"/srv/"}`, `{"a":{"Folder":"/srv","names":1,"files":["y","x"]}}`} {
@@ -140,7 +140,8 @@ func TestFolderAndFile(t *testing.T) {
 	}
 }
 
-// TestToolsInArguments: denies see a tool that is named beside arguments, wherever it stands.
+// TestToolsInArguments: denies apply to a tool that an object in the arguments names, at any
+// depth, if the object has arguments for it.
 func TestToolsInArguments(t *testing.T) {
 	w := toolWorld(t)
 	random := rand.New(rand.NewPCG(1, testSeed(t)))

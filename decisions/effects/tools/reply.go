@@ -9,8 +9,8 @@ import (
 // names. An allow of the use includes it, as it includes the hosts in the arguments, if its
 // host is plainly public or plainly private. This machine, link-local addresses, the services
 // at which clouds hand out credentials and whatever else is not certain need an allow of their
-// own, which no shipped rule gives: whoever names the address would have the tool's server
-// send a request there.
+// own, which no shipped rule gives: otherwise a caller could make the tool's server send
+// requests to them.
 func (t *tool) replyTo() {
 	if t.Call.ReplyTo == "" {
 		return

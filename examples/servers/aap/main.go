@@ -1,4 +1,4 @@
-// An agent of the Agent Application Protocol that asks permd before it runs its tools, with
+// Command aap is an agent of the Agent Application Protocol that asks permd before it runs its tools, with
 // package socket/aap/server. Its model is a script: the words of the user's message are tools
 // to call, as in "clock backup:nightly".
 //
@@ -17,6 +17,8 @@ import (
 	"os"
 	"strings"
 	"sync"
+
+	strict "github.com/go-json-experiment/json"
 
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/socket/aap/server"
@@ -78,7 +80,7 @@ func (s *agentServer) create(w http.ResponseWriter, r *http.Request) {
 		} `json:"agent"`
 	}
 	id := rand.Text()
-	err := json.NewDecoder(r.Body).Decode(&body) //nolint:forbidigo // what it says is not decided by it
+	err := read(w, r, &body)
 	if err == nil {
 		_, err = client.DeclareSession(r.Context(), s.permd, &client.Session{ID: id, Cwd: s.cwd, Agent: &effects.Party{Name: agent}})
 	}
@@ -104,8 +106,7 @@ func (s *agentServer) turn(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	ses := s.sessions[r.PathValue("id")]
-	//nolint:forbidigo // a permission counts for a call that waits, with the input it has here
-	if err := json.NewDecoder(r.Body).Decode(&body); err != nil || ses == nil || len(body.Messages) == 0 {
+	if err := read(w, r, &body); err != nil || ses == nil || len(body.Messages) == 0 {
 		refuse(w, fmt.Errorf("no such turn"))
 		return
 	}
@@ -162,3 +163,9 @@ func refuse(w http.ResponseWriter, err error) {
 }
 
 func reply(w http.ResponseWriter, v any) { _ = json.NewEncoder(w).Encode(v) }
+
+// read decodes a request's body, of at most a mebibyte. Names that occur twice or differ by
+// case are no second spelling of a member.
+func read(w http.ResponseWriter, r *http.Request, body any) error {
+	return strict.UnmarshalRead(http.MaxBytesReader(w, r.Body, 1<<20), body)
+}
