@@ -164,8 +164,9 @@ func refuse(w http.ResponseWriter, err error) {
 
 func reply(w http.ResponseWriter, v any) { _ = json.NewEncoder(w).Encode(v) }
 
-// read decodes a request's body, of at most a mebibyte. Names that occur twice or differ by
-// case are no second spelling of a member.
+// read decodes a request's body, of at most a mebibyte. It refuses an object in which a name
+// is repeated, and names are matched in their exact case.
 func read(w http.ResponseWriter, r *http.Request, body any) error {
+	//nolint:forbidigo // internal/strictjson is permd's own; this library refuses repeated names, too
 	return strict.UnmarshalRead(http.MaxBytesReader(w, r.Body, 1<<20), body)
 }
