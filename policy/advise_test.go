@@ -216,6 +216,7 @@ func TestAdviseRego(t *testing.T) {
 		{"relative path", fmt.Sprintf(write, `input.effect.path == "docs/a.md"`), 3, diag.SeverityWarning, "absolute path", "project_path"},
 		{"star in a path", fmt.Sprintf(write, `input.effect.path == "/srv/*"`), 3, diag.SeverityWarning, "a * stands for itself", "glob.match"},
 		{"host in capitals", fmt.Sprintf(connect, `input.effect.host == "Example.com"`), 3, diag.SeverityWarning, "lower case", ""},
+		{"host beyond ASCII", fmt.Sprintf(connect, `input.effect.host == "bücher.example"`), 3, diag.SeverityWarning, "in ASCII", "xn--bcher-kva.example"},
 		{"host with a scheme", fmt.Sprintf(connect, `input.effect.host == "https://example.com"`), 3, diag.SeverityWarning, "no scheme", ""},
 		{"host that is an address", fmt.Sprintf(connect, `input.effect.host == "::1"`), 0, "", "", ""},
 		{"path from the project", fmt.Sprintf(write, `input.effect.project_path == "./a"`), 3, diag.SeverityWarning, "from the project's root", "docs/a.md"},

@@ -48,11 +48,11 @@ func forgetText(tx interface {
 
 // withoutSecrets returns what stays of the line of a forgotten choice.
 func withoutSecrets(kind effects.Kind, line string) string {
-	if !strings.Contains(line, "***") && display.Display(line) == line {
+	if !strings.Contains(line, display.Masked) && display.Display(line) == line {
 		return line
 	}
 	program, _, _ := strings.Cut(line, " ")
-	if kind != effects.KindRun || strings.Contains(program, "***") || display.Display(program) != program {
+	if kind != effects.KindRun || strings.Contains(program, display.Masked) || display.Display(program) != program {
 		return "…"
 	}
 	return program + " …"

@@ -3,6 +3,8 @@ package remember
 import (
 	"strings"
 
+	"github.com/permd/permd/decisions/effects/display"
+
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/decisions/pattern"
@@ -26,7 +28,7 @@ func (e *entry) addLinePart() {
 	rule := lineOfLabel(c)
 	line, err := pattern.Parse(c.Kind, rule)
 	switch {
-	case err != nil || strings.Contains(c.Label, "***"):
+	case err != nil || strings.Contains(c.Label, display.Masked):
 		// A secret is masked, or the line cannot be read. While the facts have
 		// this version they suffice to identify it, unless they include the
 		// content of a file.
@@ -55,7 +57,7 @@ func (e *entry) addLinePart() {
 // matchesOnlyLine reports whether a migrated reject was about exactly its line.
 func (e *entry) matchesOnlyLine() bool {
 	p := &e.choice.Pins
-	return e.stored != factsLost && p.Call == "" && !p.Arguments && p.Given == "" && !strings.Contains(e.choice.Label, "***")
+	return e.stored != factsLost && p.Call == "" && !p.Arguments && p.Given == "" && !strings.Contains(e.choice.Label, display.Masked)
 }
 
 // lineOfLabel returns the rule line in a label, without the text that schema

@@ -252,7 +252,7 @@ func (k *hashKey) partOf(q *decisions.MemoryQuery, scope ScopeKind) *rejectPart 
 // masked, in the line or in the effect's own words, which identify more
 // secrets.
 func isPlainLine(e *effects.Effect, line string) bool {
-	return display.Display(line) == line && !strings.Contains(e.Text, "***") && !strings.Contains(e.Text, "…")
+	return display.Display(line) == line && !strings.Contains(e.Text, display.Masked) && !strings.Contains(e.Text, "…")
 }
 
 func (k *hashKey) textPart(q *decisions.MemoryQuery) *rejectPart {

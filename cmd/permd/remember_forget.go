@@ -137,7 +137,7 @@ func expressibleAsLine(c *admin.Choice, part admin.ChoicePart) bool {
 	bound := slices.ContainsFunc(c.Pins, func(p string) bool {
 		return !strings.HasPrefix(p, "in the project") && p != daemon.MoreOptions
 	})
-	if bound || strings.Contains(part.Rule, "***") || len(c.Parts) > 0 && !part.Line {
+	if bound || strings.Contains(part.Rule, display.Masked) || len(c.Parts) > 0 && !part.Line {
 		return false
 	}
 	p, err := pattern.Parse(effects.Kind(part.Kind), part.Rule)

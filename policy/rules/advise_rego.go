@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 
+	"golang.org/x/net/idna"
+
 	"github.com/open-policy-agent/opa/v1/ast"
 
 	"github.com/permd/permd/decisions"
@@ -159,6 +161,9 @@ var impossibleValues = map[string]func(word string) (why, hint string){
 	"host": func(w string) (string, string) {
 		if strings.ToLower(w) != w {
 			return "a host is in lower case", "write it in lower case"
+		}
+		if ascii, err := idna.Lookup.ToASCII(w); err == nil && ascii != w {
+			return "a host is written in ASCII", "write " + ascii
 		}
 		if strings.ContainsAny(w, "/:") && !strings.Contains(w, "::") {
 			return "a host has no scheme, port or path", "compare input.effect.scheme and input.effect.port as well"
