@@ -8,6 +8,7 @@ import (
 
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/decisions/pattern"
 )
 
 // fields visits the needed members of the effect and of the call. It makes terms
@@ -188,12 +189,22 @@ func (f *fields) effect(in *decisions.Input) {
 		f.str(partSource, keySource, e.Use.Source)
 		f.str(partTool, keyTool, e.Use.Tool)
 		f.str(partVersion, keyVersion, e.Use.Version)
+		f.folded(partFoldedServer, keyFoldedServer, e.Use.Server)
+		f.folded(partFoldedTool, keyFoldedTool, e.Use.Tool)
+		f.folded(partFoldedVersion, keyFoldedVersion, e.Use.Version)
 		f.flag(partDestructive, keyDestructive, e.Use.Destructive)
 		f.flag(partCredentials, keyTrust, e.Use.Trusted)
 		f.strs(partCredentials, keySecrets, e.Use.Credentials.Secrets)
 		f.authorizations(e.Use.Credentials.Authorizations)
 	case effects.NoDetail:
 		f.str(partWhy, keyWhy, e.Why)
+	}
+}
+
+// folded visits a name as denies and asks of lists compare it.
+func (f *fields) folded(p Part, k *ast.Term, name string) {
+	if f.need.Has(p) {
+		f.str(p, k, pattern.FoldTool(name))
 	}
 }
 

@@ -41,6 +41,8 @@ var (
 	keyDestructive                             = key("destructive")
 	keyOperands, keyDoes, keyMoved, keyOwnData = key("operands"), key("does"), key("moved"), key("own_data")
 	keyDeclared, keyReformats, keyTrust        = key("declared"), key("reformats"), key("trust")
+	keyFoldedServer, keyFoldedTool             = key("folded_server"), key("folded_tool")
+	keyFoldedVersion                           = key("folded_version")
 	keyRecent, keyCalls                        = key("recent"), key("calls")
 )
 

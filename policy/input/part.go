@@ -73,6 +73,9 @@ const (
 	partSource
 	partTool
 	partVersion
+	partFoldedServer
+	partFoldedTool
+	partFoldedVersion
 	partDestructive
 	partCredentials // of a use: trust, secrets and authorizations
 	PartArguments
@@ -164,7 +167,8 @@ var (
 		"options_from": partOptionsFrom, "path": partPath, "given": partGiven,
 		"recursive": partRecursive, "moved": partMoved, "project_path": partProjectPath, "home_path": partHomePath, "host": partHost,
 		"port": partPort, "scheme": partScheme, "url": partURL, "method": partMethod, "server": partServer,
-		"source": partSource, "tool": partTool, "version": partVersion, "destructive": partDestructive,
+		"source": partSource, "tool": partTool, "version": partVersion,
+		"folded_server": partFoldedServer, "folded_tool": partFoldedTool, "folded_version": partFoldedVersion, "destructive": partDestructive,
 		"trust": partCredentials, "secrets": partCredentials, "authorizations": partCredentials,
 		"arguments": PartArguments, "why": partWhy,
 	}
