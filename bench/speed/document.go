@@ -46,13 +46,13 @@ func parts() (input.Parts, error) {
 	for name, text := range modules() {
 		m, err := ast.ParseModuleWithOpts(name, text, ast.ParserOptions{RegoVersion: ast.RegoV1})
 		if err != nil {
-			return 0, err
+			return input.Parts{}, err
 		}
 		parsed[name] = m
 	}
 	c := ast.NewCompiler()
 	if c.Compile(parsed); c.Failed() {
-		return 0, c.Errors
+		return input.Parts{}, c.Errors
 	}
 	return input.PartsOf(c), nil
 }

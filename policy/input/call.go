@@ -15,14 +15,14 @@ func (f *fields) call(in *decisions.Input) {
 	}, func() { f.text(c.Tool.Name); f.text(c.Tool.Server); f.text(c.Tool.Source) })
 	f.str(partCallProtocol, keyProtocol, c.Protocol)
 	f.str(partCallCwd, keyCwd, c.Cwd)
-	if f.need&(partCallKinds|partCallTags) != 0 {
+	if f.need.Has(partCallKinds) || f.need.Has(partCallTags) {
 		kinds, tags := sharedOf(in).kindsAndTags(in.All)
 		f.strs(partCallKinds, keyKinds, kinds)
 		f.tags(partCallTags, tags)
 	}
 	f.str(partCallCompleteness, keyCompleteness, string(in.Result.Completeness))
 	f.str(partCallMissing, keyMissing, in.Result.Missing)
-	if f.need&partCallDefects != 0 {
+	if f.need.Has(partCallDefects) {
 		defects := make([]string, len(in.Result.Defects))
 		for i, d := range in.Result.Defects {
 			defects[i] = d.Code

@@ -3,12 +3,12 @@ package input
 import (
 	"cmp"
 	"encoding/binary"
-	"math/bits"
 
 	"github.com/open-policy-agent/opa/v1/ast"
 
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/decisions/pattern"
 )
 
 // fields visits the needed members of the effect and of the call. It makes terms
@@ -30,9 +30,9 @@ const (
 	asValue
 )
 
-func (f *fields) str(p Parts, k *ast.Term, s string) {
+func (f *fields) str(p Part, k *ast.Term, s string) {
 	switch {
-	case f.need&p == 0:
+	case !f.need.Has(p):
 	case f.form == asTerms:
 		f.terms = append(f.terms, str(k, s))
 	case f.form == asKey:
@@ -43,9 +43,9 @@ func (f *fields) str(p Parts, k *ast.Term, s string) {
 	}
 }
 
-func (f *fields) flag(p Parts, k *ast.Term, b bool) {
+func (f *fields) flag(p Part, k *ast.Term, b bool) {
 	switch {
-	case f.need&p == 0:
+	case !f.need.Has(p):
 	case f.form == asTerms:
 		f.terms = append(f.terms, flag(k, b))
 	case f.form == asKey:
@@ -56,9 +56,9 @@ func (f *fields) flag(p Parts, k *ast.Term, b bool) {
 	}
 }
 
-func (f *fields) num(p Parts, k *ast.Term, n int) {
+func (f *fields) num(p Part, k *ast.Term, n int) {
 	switch {
-	case f.need&p == 0:
+	case !f.need.Has(p):
 	case f.form == asTerms:
 		f.terms = append(f.terms, num(k, n))
 	case f.form == asKey:
@@ -69,9 +69,9 @@ func (f *fields) num(p Parts, k *ast.Term, n int) {
 	}
 }
 
-func (f *fields) nums(p Parts, k *ast.Term, list []int) {
+func (f *fields) nums(p Part, k *ast.Term, list []int) {
 	switch {
-	case f.need&p == 0:
+	case !f.need.Has(p):
 	case f.form == asTerms:
 		terms := make([]*ast.Term, len(list))
 		for i, n := range list {
@@ -89,8 +89,8 @@ func (f *fields) nums(p Parts, k *ast.Term, list []int) {
 	}
 }
 
-func (f *fields) strs(p Parts, k *ast.Term, list []string) {
-	if f.need&p != 0 && f.form == asTerms {
+func (f *fields) strs(p Part, k *ast.Term, list []string) {
+	if f.need.Has(p) && f.form == asTerms {
 		f.terms = append(f.terms, strs(k, list))
 		return
 	}
@@ -98,9 +98,9 @@ func (f *fields) strs(p Parts, k *ast.Term, list []string) {
 }
 
 // words visits a list in the forms other than terms.
-func (f *fields) words(p Parts, list []string) {
+func (f *fields) words(p Part, list []string) {
 	switch {
-	case f.need&p == 0:
+	case !f.need.Has(p):
 	case f.form == asKey:
 		f.name(p)
 		f.texts(list)
@@ -111,9 +111,9 @@ func (f *fields) words(p Parts, list []string) {
 
 // other visits a member that is more than a text, a flag, a number or a list of
 // texts.
-func (f *fields) other(p Parts, term func() member, texts func()) {
+func (f *fields) other(p Part, term func() member, texts func()) {
 	switch {
-	case f.need&p == 0:
+	case !f.need.Has(p):
 	case f.form == asTerms:
 		f.terms = append(f.terms, term())
 	case f.form == asKey:
@@ -126,7 +126,7 @@ func (f *fields) other(p Parts, term func() member, texts func()) {
 
 // The parts of a key: each member that is present follows its name.
 
-func (f *fields) name(p Parts) { f.key = append(f.key, byte(bits.TrailingZeros64(uint64(p)))) }
+func (f *fields) name(p Part) { f.key = append(f.key, byte(p)) }
 
 func (f *fields) number(n int) { f.key = binary.AppendVarint(f.key, int64(n)) }
 
@@ -151,7 +151,7 @@ func (f *fields) effect(in *decisions.Input) {
 	f.flag(partClaimed, keyClaimed, e.Claimed)
 	f.flag(partDeclared, keyDeclared, e.Declared)
 	f.flag(partShell, keyShell, e.Shell)
-	if f.need&partBy != 0 {
+	if f.need.Overlaps(partBy) {
 		f.by(in)
 	}
 	switch e.Detail() {
@@ -163,12 +163,12 @@ func (f *fields) effect(in *decisions.Input) {
 		f.flag(partRecursive, keyRecursive, e.File.Recursive)
 		f.flag(partReformats, keyReformats, e.File.Reformatted)
 		f.str(partMoved, keyMoved, cmp.Or(string(e.File.Moved), "none"))
-		if f.need&partProjectPath != 0 {
+		if f.need.Has(partProjectPath) {
 			if rel, ok := belowByAnyPath(in.Result.Project, e.File); ok {
 				f.str(partProjectPath, keyProjectPath, rel)
 			}
 		}
-		if f.need&partHomePath != 0 {
+		if f.need.Has(partHomePath) {
 			if rel, ok := belowByAnyPath(in.Call.User.Home, e.File); ok {
 				f.str(partHomePath, keyHomePath, rel)
 			}
@@ -189,6 +189,9 @@ func (f *fields) effect(in *decisions.Input) {
 		f.str(partSource, keySource, e.Use.Source)
 		f.str(partTool, keyTool, e.Use.Tool)
 		f.str(partVersion, keyVersion, e.Use.Version)
+		f.folded(partFoldedServer, keyFoldedServer, e.Use.Server)
+		f.folded(partFoldedTool, keyFoldedTool, e.Use.Tool)
+		f.folded(partFoldedVersion, keyFoldedVersion, e.Use.Version)
 		f.flag(partDestructive, keyDestructive, e.Use.Destructive)
 		f.flag(partCredentials, keyTrust, e.Use.Trusted)
 		f.strs(partCredentials, keySecrets, e.Use.Credentials.Secrets)
@@ -198,9 +201,16 @@ func (f *fields) effect(in *decisions.Input) {
 	}
 }
 
-func (f *fields) tags(p Parts, tags effects.Tags) {
+// folded visits a name as denies and asks of lists compare it.
+func (f *fields) folded(p Part, k *ast.Term, name string) {
+	if f.need.Has(p) {
+		f.str(p, k, pattern.FoldTool(name))
+	}
+}
+
+func (f *fields) tags(p Part, tags effects.Tags) {
 	switch {
-	case f.need&p == 0:
+	case !f.need.Has(p):
 	case f.form == asTerms:
 		f.terms = append(f.terms, tagsMember(tags))
 	case f.form == asKey:
@@ -252,8 +262,8 @@ func (f *fields) run(in *decisions.Input, r *effects.Run) {
 }
 
 // args visits the words of a run, whose term all effects of the call share.
-func (f *fields) args(p Parts, in *decisions.Input, r *effects.Run) {
-	if f.need&p != 0 && f.form == asTerms {
+func (f *fields) args(p Part, in *decisions.Input, r *effects.Run) {
+	if f.need.Has(p) && f.form == asTerms {
 		f.terms = append(f.terms, member{keyArgs, sharedOf(in).args(r)})
 		return
 	}

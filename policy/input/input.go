@@ -16,115 +16,6 @@ import (
 	"github.com/permd/permd/internal/lexpath"
 )
 
-// Parts is a set of parts of the input. A part that no rule of a snapshot
-// refers to is not built: most policies read a few fields of the effect alone.
-type Parts uint64
-
-const (
-	partSession Parts = 1 << iota
-	partProject
-	partUser
-	PartNow // and recent, which changes as the time does
-	PartRaw // call.raw
-
-	// Members of the call. If one is needed, all are built but raw.
-	partCallTool
-	partCallProtocol
-	partCallCwd
-	partCallKinds
-	partCallTags
-	partCallCompleteness
-	partCallMissing
-	partCallDefects
-	partCallTitle
-	partCallKind
-	partCallUser
-	partCallTrace
-
-	// Fields of the effect; its kind is always present.
-	partText
-	partTags
-	partFrom
-	partClaimed
-	partShell
-	partByProgram // of by, which is built as a whole
-	partBySubcommand
-	partByArgs
-	partByInherent
-	partByArg
-	PartProgram
-	partArgs
-	partSubcommand
-	partFlags
-	partExecutable
-	partOperands
-	partStdin
-	partCwd
-	partScript
-	partReadonly
-	partOwnData
-	partReformats
-	partKnown
-	partDoes
-	partHarmlessFrom
-	partHarmful
-	partOptionsFrom
-	partPath
-	partGiven
-	partRecursive
-	partMoved
-	partProjectPath
-	partHomePath
-	partHost
-	partPort
-	partScheme
-	partURL
-	partMethod
-	partServer
-	partSource
-	partTool
-	partVersion
-	partDestructive
-	partCredentials // of a use: trust, secrets and authorizations
-	PartArguments
-	partWhy
-	partDeclared // the last of 64
-
-	AllParts   = partDeclared | (partDeclared - 1)
-	effectPart = AllParts &^ (partText - 1)
-	partCall   = partText - partCallTool
-	partBy     = PartProgram - partByProgram
-)
-
-// The parts of top-level members, of members of the call, and of fields of the
-// effect and of what it comes from, by their names.
-var (
-	topParts = map[string]Parts{
-		"effect": 0, "call": partCall, "session": partSession, "project": partProject, "user": partUser, "now": PartNow, "recent": PartNow,
-	}
-	callParts = map[string]Parts{
-		"tool": partCallTool, "protocol": partCallProtocol, "cwd": partCallCwd, "kinds": partCallKinds, "tags": partCallTags,
-		"completeness": partCallCompleteness, "missing": partCallMissing, "defects": partCallDefects, "title": partCallTitle,
-		"kind": partCallKind, "claimed_user": partCallUser, "claimed_trace": partCallTrace,
-	}
-	byParts = map[string]Parts{
-		"program": partByProgram, "subcommand": partBySubcommand, "args": partByArgs, "inherent": partByInherent, "arg": partByArg,
-	}
-	fieldParts = map[string]Parts{
-		"kind": 0, "text": partText, "tags": partTags, "from": partFrom, "claimed": partClaimed, "declared": partDeclared, "shell": partShell, "by": partBy,
-		"program": PartProgram, "executable": partExecutable, "args": partArgs, "subcommand": partSubcommand,
-		"flags": partFlags, "operands": partOperands, "stdin": partStdin, "cwd": partCwd, "script": partScript, "readonly": partReadonly, "own_data": partOwnData,
-		"reformats": partReformats,
-		"known":     partKnown, "does": partDoes, "harmless_from": partHarmlessFrom, "harmful": partHarmful,
-		"options_from": partOptionsFrom, "path": partPath, "given": partGiven,
-		"recursive": partRecursive, "moved": partMoved, "project_path": partProjectPath, "home_path": partHomePath, "host": partHost,
-		"port": partPort, "scheme": partScheme, "url": partURL, "method": partMethod, "server": partServer,
-		"source": partSource, "tool": partTool, "version": partVersion, "destructive": partDestructive,
-		"trust": partCredentials, "secrets": partCredentials, "authorizations": partCredentials,
-		"arguments": PartArguments, "why": partWhy,
-	}
-)
-
 // The keys of the input, made once and shared by all inputs.
 var (
 	keyEffect, keyCall, keySession, keyProject = key("effect"), key("call"), key("session"), key("project")
@@ -150,6 +41,8 @@ var (
 	keyDestructive                             = key("destructive")
 	keyOperands, keyDoes, keyMoved, keyOwnData = key("operands"), key("does"), key("moved"), key("own_data")
 	keyDeclared, keyReformats, keyTrust        = key("declared"), key("reformats"), key("trust")
+	keyFoldedServer, keyFoldedTool             = key("folded_server"), key("folded_tool")
+	keyFoldedVersion                           = key("folded_version")
 	keyRecent, keyCalls                        = key("recent"), key("calls")
 )
 
@@ -176,21 +69,21 @@ func strs(k *ast.Term, list []string) member {
 func Build(in *decisions.Input, need Parts) *ast.Term {
 	t := sharedOf(in)
 	members := make([]member, 0, 6)
-	if need&partSession != 0 {
+	if need.Has(partSession) {
 		members = append(members, member{keySession, t.once(&t.session, func() *ast.Term { return sessionTerm(in) })})
 	}
-	if need&partProject != 0 {
+	if need.Has(partProject) {
 		members = append(members, member{keyProject, t.once(&t.project, func() *ast.Term {
 			return ast.ObjectTerm(str(keyRoot, in.Result.Project), flag(keyTrusted, in.Trusted))
 		})})
 	}
-	if need&partUser != 0 {
+	if need.Has(partUser) {
 		members = append(members, member{keyUser, t.once(&t.user, func() *ast.Term {
 			u := &in.Call.User
 			return ast.ObjectTerm(num(keyUID, int(u.UID)), str(keyName, u.Name), str(keyHome, u.Home), strs(keyGroups, u.Groups))
 		})})
 	}
-	if need&PartNow != 0 {
+	if need.Has(PartNow) {
 		members = append(members, str(keyNow, in.Now.UTC().Truncate(time.Minute).Format(time.RFC3339)),
 			member{keyRecent, ast.ObjectTerm(num(keyCalls, max(in.Recent, 1)))})
 	}
@@ -198,15 +91,15 @@ func Build(in *decisions.Input, need Parts) *ast.Term {
 	f.terms = append(f.terms, str(keyKind, string(in.Effect.Kind)))
 	f.effect(in)
 	effect := f.terms
-	if need&PartArguments != 0 && in.Effect.Use != nil {
+	if need.Has(PartArguments) && in.Effect.Use != nil {
 		if v := t.raw(in.Effect.Use.Arguments); v != nil {
 			effect = append(effect, member{keyArguments, v})
 		}
 	}
 	members = append(members, member{keyEffect, ast.ObjectTerm(effect...)})
 	switch {
-	case need&partCall == 0:
-	case need&PartRaw == 0:
+	case !need.Overlaps(partCall):
+	case !need.Has(PartRaw):
 		members = append(members, member{keyCall, t.once(&t.call, func() *ast.Term { return ast.ObjectTerm(callMembers(in)...) })})
 	default:
 		members = append(members, member{keyCall, t.once(&t.callRaw, func() *ast.Term {

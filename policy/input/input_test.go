@@ -155,6 +155,8 @@ func TestValues(t *testing.T) {
 		{"exact number", inputtest.Of(git), "call.raw.deep.n", `12345678901234567890`},
 		{"arguments", inputtest.Of(inputtest.Use("s", "t", `{"n":[1,{"a":null}]}`)), "effect.arguments.n", `[1, {"a": null}]`},
 		{"arguments that are no object", inputtest.Of(inputtest.Use("s", "t", `[7]`)), "effect.arguments", `[7]`},
+		{"a folded tool", inputtest.Of(inputtest.Use("Hub", "MERGE_ſ", `{}`)), "effect.folded_tool", `"merge_s"`},
+		{"a folded server", inputtest.Of(inputtest.Use("Hub", "MERGE", `{}`)), "effect.folded_server", `"hub"`},
 		{"no method is a send", inputtest.Of(effects.Effect{Kind: effects.KindConnect, Connect: &effects.Connect{Host: "h"}}), "effect.method", `"send"`},
 	}
 	for _, tt := range tests {

@@ -2,7 +2,6 @@ package input
 
 import (
 	"bytes"
-	"math/bits"
 	"strings"
 	"testing"
 
@@ -21,12 +20,12 @@ func TestKeysAreUnique(t *testing.T) {
 		parts Parts
 		a, b  effects.Run
 	}{
-		"words":          {partArgs, effects.Run{Args: words{"a", "b"}}, effects.Run{Args: words{"ab", ""}}},
-		"an empty word":  {partArgs, effects.Run{Args: words{"a"}}, effects.Run{Args: words{"a", ""}}},
-		"two texts":      {PartProgram | partCwd, effects.Run{Program: "a"}, effects.Run{Cwd: "a"}},
-		"absent, empty":  {partOperands, effects.Run{}, effects.Run{Operands: words{}}},
-		"a list's flags": {partArgs | partFlags, effects.Run{Args: words{"a"}}, effects.Run{Flags: words{"a"}}},
-		"numbers":        {partHarmful | partOptionsFrom, effects.Run{Harmful: []int{1}, OptionsFrom: 2}, effects.Run{Harmful: []int{1, 2}, OptionsFrom: 2}},
+		"words":          {only(partArgs), effects.Run{Args: words{"a", "b"}}, effects.Run{Args: words{"ab", ""}}},
+		"an empty word":  {only(partArgs), effects.Run{Args: words{"a"}}, effects.Run{Args: words{"a", ""}}},
+		"two texts":      {only(PartProgram).Union(only(partCwd)), effects.Run{Program: "a"}, effects.Run{Cwd: "a"}},
+		"absent, empty":  {only(partOperands), effects.Run{}, effects.Run{Operands: words{}}},
+		"a list's flags": {only(partArgs).Union(only(partFlags)), effects.Run{Args: words{"a"}}, effects.Run{Flags: words{"a"}}},
+		"numbers":        {only(partHarmful).Union(only(partOptionsFrom)), effects.Run{Harmful: []int{1}, OptionsFrom: 2}, effects.Run{Harmful: []int{1, 2}, OptionsFrom: 2}},
 	} {
 		if bytes.Equal(key(c.parts, c.a), key(c.parts, c.b)) {
 			t.Errorf("%s: the same key", name)
@@ -34,14 +33,14 @@ func TestKeysAreUnique(t *testing.T) {
 	}
 	// Without its length, a list could end before a word that looks like the next member:
 	// a length is written as twice its value, as the members' names are that are even.
-	next := byte(bits.TrailingZeros64(uint64(partFlags)))
+	next := byte(partFlags)
 	if next%2 != 0 {
 		t.Fatal("another member has to be taken here")
 	}
 	n := int(next) / 2
 	flag := strings.Repeat("s", n-1) + string([]byte{next})
-	a := key(partArgs|partFlags, effects.Run{Args: words{"a"}, Flags: words{flag}})
-	b := key(partArgs|partFlags, effects.Run{Args: words{"a", string([]byte{byte(2 * n)}) + flag[:n-1]}})
+	a := key(only(partArgs).Union(only(partFlags)), effects.Run{Args: words{"a"}, Flags: words{flag}})
+	b := key(only(partArgs).Union(only(partFlags)), effects.Run{Args: words{"a", string([]byte{byte(2 * n)}) + flag[:n-1]}})
 	if bytes.Equal(a, b) {
 		t.Error("a list with one word more has the same key")
 	}

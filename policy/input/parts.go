@@ -9,7 +9,7 @@ func PartsOf(c *ast.Compiler) Parts {
 	var need Parts
 	for _, m := range c.Modules {
 		for _, r := range m.Rules {
-			need |= PartsIn(r)
+			need = need.Union(PartsIn(r))
 		}
 	}
 	return need
@@ -27,9 +27,9 @@ func PartsIn(x any) Parts {
 			if !v[0].Equal(ast.InputRootDocument) {
 				return false
 			}
-			need |= PartOf(v)
+			need = need.Union(PartOf(v))
 			for _, t := range v[1:] {
-				need |= PartsIn(t)
+				need = need.Union(PartsIn(t))
 			}
 			return true // its head is the variable input, already handled
 		}
@@ -47,25 +47,31 @@ func PartOf(ref ast.Ref) Parts {
 		}
 		return "" // no fixed member: only known at run time, or all of them
 	}
-	top := name(1)
-	need, ok := topParts[top]
-	switch {
-	case !ok:
-		return AllParts
-	case top == "call":
+	switch top := name(1); top {
+	case "effect":
+	case "call":
 		if part, ok := callParts[name(2)]; ok {
-			return part
+			return only(part)
 		}
-		return partCall | PartRaw
-	case top != "effect":
-		return need
+		return partCall.Union(only(PartRaw))
+	default:
+		if part, ok := topParts[top]; ok {
+			return only(part)
+		}
+		return AllParts
 	}
-	field, ok := fieldParts[name(2)]
-	if !ok {
+	switch member := name(2); member {
+	case "kind": // always built
+		return Parts{}
+	case "by":
+		if part, ok := byParts[name(3)]; ok {
+			return only(part)
+		}
+		return partBy
+	default:
+		if part, ok := fieldParts[member]; ok {
+			return only(part)
+		}
 		return effectPart
 	}
-	if part, ok := byParts[name(3)]; ok && field == partBy {
-		return part
-	}
-	return field
 }

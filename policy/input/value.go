@@ -1,8 +1,6 @@
 package input
 
 import (
-	"math/bits"
-
 	"github.com/open-policy-agent/opa/v1/ast"
 
 	"github.com/permd/permd/decisions"
@@ -31,33 +29,42 @@ type Value struct {
 	Words  []string
 }
 
-// rawParts is JSON of the client, which has no key.
-const rawParts = PartRaw | PartArguments
-
 // Keyed are the parts that AppendKey can append.
-const Keyed = AllParts &^ (rawParts | PartNow)
+var Keyed = Parts{keyedBits & all64, keyedBits >> 64}
 
 // Narrow are the parts that have few values, compared with the number of calls.
-const Narrow = partTags | partClaimed | partDeclared | partShell | PartProgram | partStdin | partReadonly | partOwnData | partReformats | partKnown | partRecursive | partMethod
+var Narrow = Parts{narrowBits & all64, narrowBits >> 64}
 
 // The types of parts; those of no other type are texts.
+var (
+	others  = Parts{otherBits & all64, otherBits >> 64}
+	flags   = Parts{flagBits & all64, flagBits >> 64}
+	numbers = Parts{numberBits & all64, numberBits >> 64}
+	lists   = Parts{listBits & all64, listBits >> 64}
+)
+
 const (
-	others  = rawParts | PartNow | partSession | partProject | partUser | partCallTool | partScript | partHarmful | partCredentials
-	flags   = partClaimed | partDeclared | partShell | partByInherent | partReadonly | partOwnData | partReformats | partKnown | partRecursive | partDestructive
-	numbers = partHarmlessFrom | partOptionsFrom | partPort
-	lists   = partTags | partCallKinds | partCallTags | partCallDefects | partArgs | partByArgs | partFlags | partOperands
+	keyedBits  = allBits &^ (rawBits | 1<<PartNow)
+	narrowBits = 1<<partTags | 1<<partClaimed | 1<<partDeclared | 1<<partShell | 1<<PartProgram | 1<<partStdin |
+		1<<partReadonly | 1<<partOwnData | 1<<partReformats | 1<<partKnown | 1<<partRecursive | 1<<partMethod
+	otherBits = rawBits | 1<<PartNow | 1<<partSession | 1<<partProject | 1<<partUser | 1<<partCallTool | 1<<partScript |
+		1<<partHarmful | 1<<partCredentials
+	flagBits = 1<<partClaimed | 1<<partDeclared | 1<<partShell | 1<<partByInherent | 1<<partReadonly | 1<<partOwnData |
+		1<<partReformats | 1<<partKnown | 1<<partRecursive | 1<<partDestructive
+	numberBits = 1<<partHarmlessFrom | 1<<partOptionsFrom | 1<<partPort
+	listBits   = 1<<partTags | 1<<partCallKinds | 1<<partCallTags | 1<<partCallDefects | 1<<partArgs | 1<<partByArgs | 1<<partFlags | 1<<partOperands
 )
 
 // Type returns the type of a part wherever it is defined; Other for several parts.
-func (p Parts) Type() Type {
+func (s Parts) Type() Type {
 	switch {
-	case bits.OnesCount64(uint64(p)) != 1 || p&others != 0:
+	case !s.one() || s.Overlaps(others):
 		return Other
-	case p&flags != 0:
+	case s.Overlaps(flags):
 		return Flag
-	case p&numbers != 0:
+	case s.Overlaps(numbers):
 		return Number
-	case p&lists != 0:
+	case s.Overlaps(lists):
 		return Words
 	}
 	return Text
@@ -70,29 +77,29 @@ const Whole = -1
 // by its index.
 func Exactly(ref ast.Ref) (part Parts, index int, ok bool) {
 	if len(ref) < 3 || !ref[0].Equal(ast.InputRootDocument) || !ref.IsGround() {
-		return 0, 0, false
+		return Parts{}, 0, false
 	}
 	names := 3
 	if ref[1].Equal(keyEffect) && ref[2].Equal(keyBy) {
 		names = 4
 	}
 	if len(ref) < names || ref[1].Equal(keyCall) && ref[2].Equal(keyRaw) {
-		return 0, 0, false
+		return Parts{}, 0, false
 	}
 	for _, t := range ref[1:names] {
 		if _, ok := t.Value.(ast.String); !ok {
-			return 0, 0, false
+			return Parts{}, 0, false
 		}
 	}
 	part = PartOf(ref)
 	switch part.Type() {
 	case Other, Undefined:
-		return 0, 0, false
+		return Parts{}, 0, false
 	case Words:
 		if len(ref) == names+1 {
 			n, isNumber := ref[names].Value.(ast.Number)
 			if !isNumber {
-				return 0, 0, false
+				return Parts{}, 0, false
 			}
 			index, ok = n.Int()
 			return part, index, ok && index >= 0
@@ -110,21 +117,21 @@ func AppendKey(b []byte, in *decisions.Input, parts Parts) []byte {
 	f := fields{need: parts, form: asKey, key: b}
 	f.text(string(in.Effect.Kind))
 	f.effect(in)
-	if parts&partCall != 0 {
+	if parts.Overlaps(partCall) {
 		f.call(in)
 	}
-	if parts&partSession != 0 {
+	if parts.Has(partSession) {
 		s := &in.Session
 		f.texts(s.Ancestors)
 		for _, text := range []string{s.ID, s.Mode, in.Call.Agent.Name, in.Call.Agent.Version, in.Call.Client.Name, in.Call.Client.Version} {
 			f.text(text)
 		}
 	}
-	if parts&partProject != 0 {
+	if parts.Has(partProject) {
 		f.text(in.Result.Project)
 		f.key = append(f.key, boolByte(in.Trusted))
 	}
-	if parts&partUser != 0 {
+	if parts.Has(partUser) {
 		u := &in.Call.User
 		f.number(int(u.UID))
 		f.text(u.Name)
@@ -144,7 +151,7 @@ func boolByte(b bool) byte {
 // ValueOf returns the value of one part whose type is not Other.
 func ValueOf(in *decisions.Input, part Parts) Value {
 	f := fields{need: part, form: asValue}
-	if part&partCall != 0 {
+	if part.Overlaps(partCall) {
 		f.call(in)
 	} else {
 		f.effect(in)

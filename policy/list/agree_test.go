@@ -107,6 +107,10 @@ func listInput(e *effects.Effect, all []effects.Effect) map[string]any {
 		out["host"], out["port"], out["scheme"] = e.Connect.Host, e.Connect.Port, e.Connect.Scheme
 	case e.Use != nil:
 		out["server"], out["source"], out["tool"], out["version"] = e.Use.Server, e.Use.Source, e.Use.Tool, e.Use.Version
+		for _, name := range []string{"server", "tool", "version"} {
+			// As OPA's builtins fold it.
+			out["folded_"+name] = strings.ToLower(strings.ToUpper(out[name].(string)))
+		}
 	}
 	return map[string]any{
 		"effect":  out,

@@ -35,13 +35,13 @@ func generate(layer, file string, entries []Entry, restrict bool) (string, []pla
 		g.max = maxProjectRegoBytes
 	}
 	fmt.Fprintf(&g.text, "package permd.%s\n\nimport rego.v2\n", layer)
+	if slices.ContainsFunc(entries, func(e Entry) bool { return e.Set != decisions.SetAllow && e.Kind == effects.KindUse }) {
+		g.tools()
+	}
 	if !restrict && slices.ContainsFunc(entries, func(e Entry) bool {
 		return e.Set == decisions.SetAllow && e.Kind == effects.KindRun
 	}) {
 		g.defaults()
-	}
-	if slices.ContainsFunc(entries, func(e Entry) bool { return e.Set != decisions.SetAllow && e.Kind == effects.KindUse }) {
-		g.folds()
 	}
 	for _, e := range entries {
 		if restrict && e.Set == decisions.SetAllow {
@@ -312,28 +312,23 @@ func (g *generator) hostAs(h *pattern.Host, allow bool, name string) {
 	}
 }
 
-// The names of a used tool as pattern.FoldTool returns them, for denies and asks.
-const (
-	foldedServer  = "permd_list_server"
-	foldedTool    = "permd_list_tool"
-	foldedVersion = "permd_list_version"
-)
+// notAgents tests that a tool is not one of the agent's own.
+var notAgents = "input.effect.source != " + strconv.Quote(effects.AgentSource)
 
-// folds writes the rules for these names.
-func (g *generator) folds() {
+// tools writes what denies and asks of tools have in common.
+func (g *generator) tools() {
 	g.at = place{line: 1, column: 1}
-	g.text.WriteString("\n# The names of a tool without regard to case, for denies and asks.\n")
-	for _, name := range [][2]string{{foldedServer, "server"}, {foldedTool, "tool"}, {foldedVersion, "version"}} {
-		g.head = fmt.Sprintf("%s := lower(upper(input.effect.%s))", name[0], name[1])
-		g.rule(body{kindIs(effects.KindUse)})
-	}
+	g.text.WriteString("\n# A tool that may be of any server: another tool calls it, or only a claim says whose it is.\n")
+	g.head = "permd_list_any_server"
+	g.rule(body{is("input.effect.server", effects.UnknownServer)})
+	g.rule(body{is("input.effect.server", ""), notAgents, "input.effect.claimed == true"})
 }
 
 func (g *generator) tool(t *pattern.Tool, allow bool) {
 	use := body{kindIs(effects.KindUse)}
 	server, tool, version := "input.effect.server", "input.effect.tool", "input.effect.version"
 	if !allow {
-		server, tool, version = foldedServer, foldedTool, foldedVersion
+		server, tool, version = "input.effect.folded_server", "input.effect.folded_tool", "input.effect.folded_version"
 		t = t.Fold()
 	}
 	named := func(b body) { g.toolOf(b, t, tool, version) }
@@ -341,16 +336,28 @@ func (g *generator) tool(t *pattern.Tool, allow bool) {
 		named(use.with(is("input.effect.server", "")))
 		return
 	}
-	named(use.with(globOrText(server, t.Server)...).with(`input.effect.server != ""`))
+	of := use.with(globOrText(server, t.Server)...)
+	if name, literal := t.Server.Literal(); !literal || name == "" {
+		of = of.with(`input.effect.server != ""`)
+	}
+	named(of)
 	if allow {
 		return
 	}
-	through := use.with(is("input.effect.server", effects.UnknownServer))
-	named(through)
-	g.rule(through.with(matches(tool, t.ServerAndName(".*"))))
-	nameless := use.with(is("input.effect.server", ""), "input.effect.source != "+strconv.Quote(effects.AgentSource))
-	named(nameless.with("input.effect.claimed == true"))
-	g.rule(nameless.with(matches(tool, t.JoinedRegexp(".*"))))
+	named(use.with("input.effect.server in "+setOf([]string{"", effects.UnknownServer}), "permd_list_any_server"))
+	last := lastPiece(tool, t.Name)
+	g.rule(use.with(is("input.effect.server", effects.UnknownServer)).with(last...).with(matches(tool, t.ServerAndName(".*"))))
+	g.rule(use.with(is("input.effect.server", ""), notAgents).with(last...).with(matches(tool, t.JoinedRegexp(".*"))))
+}
+
+// lastPiece tests what a text that ends as a glob ends with. The regular expression of
+// the whole text says the same, but OPA has no index for one.
+func lastPiece(ref string, glob pattern.Glob) body {
+	last := glob[len(glob)-1]
+	if last == "" {
+		return nil
+	}
+	return body{fmt.Sprintf("endswith(%s, %s)", ref, strconv.Quote(last))}
 }
 
 // toolOf writes the rules for a tool's name and version, which the references tool and

@@ -48,9 +48,9 @@ func New(layers []*Layer) *Cache {
 	c := &Cache{layers: layers}
 	var needs input.Parts
 	for _, l := range layers {
-		needs |= l.needs
+		needs = needs.Union(l.needs)
 	}
-	c.narrow, c.raw = needs&input.Narrow, needs&(input.PartRaw|input.PartArguments)
+	c.narrow, c.raw = needs.Intersection(input.Narrow), needs.Intersection(input.RawParts)
 	return c
 }
 
@@ -115,10 +115,10 @@ func (c *Cache) Look(in *decisions.Input) (l Lookup) {
 // keeps reports whether results for an effect may be kept: the client's JSON has no
 // key.
 func (c *Cache) keeps(in *decisions.Input) bool {
-	if c.raw&input.PartRaw != 0 && len(in.Call.Input) > 0 {
+	if c.raw.Has(input.PartRaw) && len(in.Call.Input) > 0 {
 		return false
 	}
-	return c.raw&input.PartArguments == 0 || in.Effect.Use == nil || len(in.Effect.Use.Arguments) == 0
+	return !c.raw.Has(input.PartArguments) || in.Effect.Use == nil || len(in.Effect.Use.Arguments) == 0
 }
 
 // Keep keeps the result of an evaluation that had no error. built is how many bytes its
@@ -198,16 +198,16 @@ func (s *shape) appendKey(key []byte, in *decisions.Input) ([]byte, bool) {
 	for i := range s.rules {
 		r := &s.rules[i]
 		if v.allPass(r.tests) {
-			reads |= r.reads
+			reads = reads.Union(r.reads)
 			key = binary.AppendUvarint(key, uint64(i)+1)
 		}
 	}
 	key = append(key, 0)
-	if v.tooLong || reads&^input.Keyed != 0 {
+	if v.tooLong || !reads.Difference(input.Keyed).Empty() {
 		return key, false
 	}
-	if reads != 0 {
-		key = binary.AppendUvarint(key, uint64(reads))
+	if !reads.Empty() {
+		key = reads.AppendBinary(key)
 		key = input.AppendKey(key, in, reads)
 	}
 	return key, true
@@ -232,7 +232,7 @@ func (v *values) allPass(tests []*test) bool {
 		switch {
 		case t.form == joined && v.hasJoined:
 			v.value = v.words
-		case t.subject != v.last || t.field == 0:
+		case t.subject != v.last || t.field.Empty():
 			v.value = t.valueOf(v.in)
 			v.tooLong = v.tooLong || tooLong(v.value)
 		}

@@ -38,13 +38,13 @@ func (l *Layer) add(r *rule) {
 			break // what comes later may not be reached
 		}
 		switch t := s.test; {
-		case t.field == 0 && t.form == entire:
+		case t.field.Empty() && t.form == entire:
 			kinds = slices.DeleteFunc(slices.Clone(kinds), func(k effects.Kind) bool {
 				return !t.passes(input.Value{Type: input.Text, Text: string(k)})
 			})
-		case t.field == input.PartProgram && t.form == entire && !t.negated && t.op == equal:
+		case t.field.Has(input.PartProgram) && t.form == entire && !t.negated && t.op == equal:
 			programs = []string{t.text}
-		case t.field == input.PartProgram && t.form == entire && !t.negated && t.op == oneOf:
+		case t.field.Has(input.PartProgram) && t.form == entire && !t.negated && t.op == oneOf:
 			programs = programs[:0:0]
 			for name := range t.texts {
 				programs = append(programs, name)

@@ -58,7 +58,7 @@ func (t *translator) rule(r *ast.Rule) *rule {
 		s.see(a)
 	}
 	out.steps = s.body(r.Body)
-	if head := s.reads(r.Head); head.direct != 0 || len(head.rules) > 0 {
+	if head := s.reads(r.Head); !head.direct.Empty() || len(head.rules) > 0 {
 		out.steps = append(out.steps, step{open: head})
 	}
 	if !t.complete(r, out) {
@@ -82,7 +82,7 @@ func changesInput(x any) bool {
 func (t *translator) everything(r *ast.Rule) *reads {
 	out := &reads{}
 	for ; r != nil; r = r.Else {
-		out.direct |= input.PartsIn(r)
+		out.direct = out.direct.Union(input.PartsIn(r))
 		if changesInput(r) {
 			out.direct = input.AllParts
 		}
@@ -319,7 +319,7 @@ func (s *scope) reads(x any) *reads {
 	}
 	ast.WalkVars(x, func(v ast.Var) bool {
 		if src := s.values[v].subject; src != nil {
-			out.direct |= src.field
+			out.direct = out.direct.Union(src.field)
 		}
 		return false
 	})

@@ -69,7 +69,7 @@ func newShape(layers []*Layer, in *decisions.Input, given input.Parts) *shape {
 		for _, list := range [][]*rule{general, special} {
 			for _, r := range list {
 				o := p.body(r.steps)
-				if o.state == fails || len(o.tests) == 0 && o.reads == 0 {
+				if o.state == fails || len(o.tests) == 0 && o.reads.Empty() {
 					continue
 				}
 				if len(out.rules) == maxRemainders || out.size > maxShapeBytes {
@@ -96,7 +96,7 @@ func (p *partial) body(steps []step) outcome {
 			p.cost += s.test.cost
 		}
 		switch {
-		case s.test != nil && s.test.field&^p.given == 0:
+		case s.test != nil && s.test.field.Difference(p.given).Empty():
 			if !s.test.passes(s.test.valueOf(p.in)) {
 				return outcome{state: fails}
 			}
@@ -125,7 +125,7 @@ func (p *partial) body(steps []step) outcome {
 		}
 		out.state = open
 		for _, rest := range steps[i:] {
-			out.reads |= p.step(rest)
+			out.reads = out.reads.Union(p.step(rest))
 		}
 		return out
 	}
@@ -136,15 +136,15 @@ func (p *partial) body(steps []step) outcome {
 func (p *partial) step(s step) input.Parts {
 	switch {
 	case s.test != nil:
-		return s.test.field &^ p.given
+		return s.test.field.Difference(p.given)
 	case s.doc != nil:
 		return p.document(s.doc).reads
 	case s.not != nil:
 		return p.anything(p.body(s.not))
 	}
-	parts := s.open.direct &^ p.given
+	parts := s.open.direct.Difference(p.given)
 	for _, r := range s.open.rules {
-		parts |= p.anything(p.body(r.steps))
+		parts = parts.Union(p.anything(p.body(r.steps)))
 	}
 	return parts
 }
@@ -153,7 +153,7 @@ func (p *partial) step(s step) input.Parts {
 func (p *partial) anything(o outcome) input.Parts {
 	parts := o.reads
 	for _, t := range o.tests {
-		parts |= t.field
+		parts = parts.Union(t.field)
 	}
 	return parts
 }
@@ -168,12 +168,12 @@ func (p *partial) document(d *document) outcome {
 	for _, r := range d.rules {
 		o := p.body(r.steps)
 		reads := p.anything(o)
-		if o.state == open || reads != 0 {
+		if o.state == open || !reads.Empty() {
 			out.state = open
 		} else if o.state == succeeds && out.state == fails {
 			out.state = succeeds
 		}
-		out.reads |= reads
+		out.reads = out.reads.Union(reads)
 	}
 	p.docs[d] = out
 	return out

@@ -15,7 +15,7 @@ import (
 
 // subject is a value that a rule compares with something.
 type subject struct {
-	field input.Parts // 0 is the kind of the effect
+	field input.Parts // one, or none for the kind of the effect
 	form  form
 	index int // of word
 }
@@ -60,7 +60,7 @@ func (s subject) typ() input.Type {
 		return input.Other
 	case entire:
 	}
-	if s.field == 0 {
+	if s.field.Empty() {
 		return input.Text
 	}
 	return s.field.Type()
@@ -83,7 +83,7 @@ func (s subject) of(v input.Value) input.Value {
 
 // valueOf returns the value in an input.
 func (s subject) valueOf(in *decisions.Input) input.Value {
-	if s.field == 0 {
+	if s.field.Empty() {
 		return input.Value{Type: input.Text, Text: string(in.Effect.Kind)}
 	}
 	return s.of(input.ValueOf(in, s.field))

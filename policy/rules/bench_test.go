@@ -69,7 +69,7 @@ func BenchmarkEvaluate(b *testing.B) {
 // above with on another machine (2.0 µs p50 where the budget of 20 µs was set).
 func BenchmarkFloor(b *testing.B) {
 	l := mustCompile(b, decisions.Org, `allow contains "x" if input.effect.kind == "run"`)
-	q := &query{input: input.Build(inputOf(run("x")), 0), cancel: topdown.NewCancel()}
+	q := &query{input: input.Build(inputOf(run("x")), input.Parts{}), cancel: topdown.NewCancel()}
 	took := make([]time.Duration, 0, 1<<16)
 	for b.Loop() {
 		start := time.Now()
@@ -89,7 +89,7 @@ func BenchmarkBuildInput(b *testing.B) {
 	for _, bb := range []struct {
 		name string
 		need input.Parts
-	}{{"effect", 0}, {"all", input.AllParts}} {
+	}{{"effect", input.Parts{}}, {"all", input.AllParts}} {
 		b.Run(bb.name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {

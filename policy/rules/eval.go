@@ -174,7 +174,7 @@ func (s *Snapshot) evaluate(ctx context.Context, in *decisions.Input, kind int, 
 // known at any moment.
 func (s *Snapshot) Timeless() bool {
 	for _, l := range s.layers {
-		if l.needs&input.PartNow != 0 {
+		if l.needs.Has(input.PartNow) {
 			return false
 		}
 	}

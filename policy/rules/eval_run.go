@@ -32,7 +32,7 @@ func (s *Snapshot) prepare(in *decisions.Input, kind int) (layers []preparedLaye
 		case l.stuck.Load() > 0:
 			failed = cmp.Or(failed, fmt.Errorf("%s layer: %w", l.Name, errEndless))
 		default:
-			need |= l.needs
+			need = need.Union(l.needs)
 			layers = append(layers, preparedLayer{layer: l})
 		}
 	}

@@ -187,7 +187,7 @@ func (t *nearSearch) document() *ast.Term {
 	if t.input == nil {
 		need := input.AllParts
 		if t.in.Call.Input == nil {
-			need &^= input.PartRaw
+			need = need.Without(input.PartRaw)
 		}
 		t.input = input.Build(t.in, need)
 	}
@@ -202,7 +202,7 @@ func (t *nearSearch) readsRaw(p conditionGroup) bool {
 	}
 	reads := false
 	for _, e := range p.exprs {
-		reads = reads || input.PartsIn(e)&input.PartRaw != 0
+		reads = reads || input.PartsIn(e).Has(input.PartRaw)
 	}
 	return reads
 }

@@ -63,7 +63,7 @@ func (t *nearSearch) is(l *Layer, p conditionGroup, bound topdown.QueryResult) s
 			if len(ref) < 3 {
 				return false
 			}
-			if input.PartOf(ref)&(input.PartRaw|input.PartArguments) != 0 {
+			if input.PartOf(ref).Overlaps(input.RawParts) {
 				return false // it may be a whole file, or a secret
 			}
 			v, err := t.document().Value.Find(ref[1:])
@@ -74,7 +74,7 @@ func (t *nearSearch) is(l *Layer, p conditionGroup, bound topdown.QueryResult) s
 			}
 			return false
 		})
-		if l.needs&(input.PartRaw|input.PartArguments) != 0 {
+		if l.needs.Overlaps(input.RawParts) {
 			continue // a variable may hold the same
 		}
 		ast.WalkVars(e, func(v ast.Var) bool {
