@@ -193,3 +193,33 @@ func TestOwnProgramIsGuarded(t *testing.T) {
 		}
 	}
 }
+
+// TestProjectRules: what names a project's own rules is denied. Of a call that may change them
+// with all else in a folder a person can say whether it may, and nobody else.
+func TestProjectRules(t *testing.T) {
+	p, m, _, e := newFakes(t)
+	allow := finding(Org, SetAllow)
+	allow.Covers, allow.CoversUnknown = ^effects.Tags(0), true
+	p.fired = []Finding{allow}
+	m.allow = &Choice{ID: "a", Exact: true}
+	root := repository(t)
+	for _, dir := range []string{"/.permd", "/sub/.permd", "/src"} {
+		if err := os.MkdirAll(root+dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Symlink(".permd", root+"/link"); err != nil {
+		t.Fatal(err)
+	}
+	for command, want := range map[string]Verdict{
+		"tar xf a.tar": Ask, "tar xf a.tar -C sub": Ask, "tar xf a.tar -C src": Allow, "unzip a.zip": Ask, "patch -p1 < x": Ask, "eslint --fix .": Ask,
+		"git clean -fd": Ask, "cp -r /srv/x .": Ask, "rm -rf *": Ask, "rm -rf sub": Ask, "find . -name '*.o' -delete": Ask, "chmod -R 700 .": Ask, "rsync -a /srv/x/ .": Ask,
+		"rm -rf .permd": Deny, "rm -rf sub/.permd": Deny, "rm -rf .PERMD/": Deny, "tar xf a.tar -C .permd": Deny, "tar xf a.tar -C link": Deny, "eslint --fix .permd": Deny,
+		"cp -r /srv/x .permd": Deny, "cp -r /srv/.permd .": Deny, "mv sub/.permd x": Deny, "chmod -R 700 ./.permd": Deny, "mkdir -p src/.permd": Deny, "rm .permd/*": Deny,
+		"grep -r x .": Allow, "rm -rf src": Allow,
+	} {
+		if got := e.Decide(t.Context(), bashIn(root, command))[0]; got.Verdict != want {
+			t.Errorf("%s: got %s (%s), want %s", command, got.Verdict, got.Reason, want)
+		}
+	}
+}

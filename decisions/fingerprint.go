@@ -36,6 +36,7 @@ func fingerprints(call *effects.Call, effs []effects.Effect, facts []effectFacts
 		case effects.DetailFile:
 			k.text(e.File.Path)
 			k.flag(e.File.Recursive)
+			k.flag(e.File.HoldsRules)
 			// The file may have become another name of a guarded one since.
 			k.text(strconv.FormatUint(uint64(e.Guarded()), 16))
 		case effects.DetailConnect:

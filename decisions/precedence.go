@@ -76,7 +76,7 @@ func precede(e *effects.Effect, v *effectInputs) effectResult {
 	if v.reject != nil && !v.reject.Unsure {
 		return byChoice(Deny, RowReject, v.reject)
 	}
-	if why := v.personRequired(e); why != "" && !e.Hint {
+	if why := v.personRequired(e); why != "" && (!e.Hint || e.File != nil && e.File.HoldsRules) {
 		return effectResult{verdict: Ask, row: RowPerson, by: ByPolicy, needed: NeededByRule, reason: why}
 	}
 	if r := pick(f, SetAsk, inOrg); r != nil && (v.allow == nil || !all(r, memoryMayAnswer)) {
@@ -142,9 +142,8 @@ func (v *effectInputs) personRequired(e *effects.Effect) string {
 		return v.person
 	case v.reject != nil:
 		return "this may have been rejected before: " + v.reject.Label + "; see permd remember list --changed"
-	case e.File != nil && e.File.OtherName:
-		// The exact path in a rule or choice is another name of the file.
-		return "another name of a guarded file: " + strings.Join(e.Guarded().Names(), ", ")
+	case e.NeedsPerson() != "":
+		return e.NeedsPerson()
 	}
 	switch e.Kind {
 	case effects.KindQuestion:

@@ -62,6 +62,7 @@ type situation struct {
 	kind                    effects.Kind
 	cause                   effects.Cause
 	guarded, claimed, hint  bool
+	holdsRules              bool
 	fence, person           bool
 	trusted, onlyOrg        bool
 	reject                  bool
@@ -111,6 +112,9 @@ func (s *situation) decide() effectResult { return precede(s.inputs()) }
 // inputs returns what the table gets.
 func (s *situation) inputs() (*effects.Effect, *effectInputs) {
 	e := &effects.Effect{Kind: s.kind, Cause: s.cause, Claimed: s.claimed, Hint: s.hint}
+	if s.holdsRules {
+		e.File = &effects.File{Path: "/p", Recursive: true, HoldsRules: true}
+	}
 	if s.guarded {
 		e.Tags = effects.TagsOf(effects.Secret)
 	}
@@ -148,7 +152,7 @@ func (s *situation) input() ast.Value {
 	}
 	choice, run := s.choice, s.run
 	return object(
-		"effect", object("kind", string(s.kind), "guarded", s.guarded, "claimed", s.claimed, "hint", s.hint, "cause", string(s.cause)),
+		"effect", object("kind", string(s.kind), "guarded", s.guarded, "holds_rules", s.holdsRules, "claimed", s.claimed, "hint", s.hint, "cause", string(s.cause)),
 		"fence", s.fence, "person", s.person, "trusted", s.trusted, "only_org", s.onlyOrg,
 		"reject", s.reject, "choice", choice, "run", run, "fired", fired)
 }
@@ -283,6 +287,16 @@ func stops() func(func(*situation) bool) {
 						return
 					}
 					if s.claimed, s.hint = true, true; !yield(&s) {
+						return
+					}
+					if s.kind != effects.KindRead {
+						continue
+					}
+					s.kind, s.holdsRules = effects.KindWrite, true
+					if !yield(&s) {
+						return
+					}
+					if s.claimed, s.hint = false, false; !yield(&s) {
 						return
 					}
 				}

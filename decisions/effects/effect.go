@@ -9,7 +9,11 @@
 // and run nothing.
 package effects
 
-import "github.com/permd/permd/decisions/effects/plainshell"
+import (
+	"strings"
+
+	"github.com/permd/permd/decisions/effects/plainshell"
+)
 
 // Kind says what an effect is; the words are those of the policy input.
 type Kind string
@@ -145,6 +149,20 @@ func (e *Effect) Path() string {
 		return ""
 	}
 	return e.File.Path
+}
+
+// NeedsPerson returns why a person must say each time whether a file may be read or changed,
+// since no rule and no choice that means its path means all of it; "" if none must.
+func (e *Effect) NeedsPerson() string {
+	switch {
+	case e.File == nil:
+	case e.File.OtherName:
+		// The exact path in a rule or choice is another name of the file.
+		return "another name of a guarded file: " + strings.Join(e.Guarded().Names(), ", ")
+	case e.File.HoldsRules:
+		return "may change the project's own rules for permd"
+	}
+	return ""
 }
 
 // Inherent reports whether the effect takes its allow from a run or use.
@@ -290,6 +308,9 @@ type File struct {
 	// OtherName is set if the file is guarded because of another of its names (a hard
 	// link): a rule for exactly Path is not about that name.
 	OtherName bool
+	// HoldsRules is set on a write or delete of all below Path if a project's own rules (.permd)
+	// lie in it, or may: the call does not name them, and may change them.
+	HoldsRules bool
 }
 
 // Method classes of a connect effect.

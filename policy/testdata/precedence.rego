@@ -2,7 +2,7 @@
 # applies, and the first that applies answers. The engine's Go code walks the
 # rows in order instead; both must agree on every combination.
 #
-# Input: {effect: {kind, guarded, claimed, hint, cause}, fence, person, trusted, only_org,
+# Input: {effect: {kind, guarded, holds_rules, claimed, hint, cause}, fence, person, trusted, only_org,
 # reject, choice: none|plain|exact, run: none|allow|base (who allowed the run
 # that an inherent effect belongs to),
 # fired: [{layer, set, remember: none|true|false, covers, covers_named}]}
@@ -27,6 +27,8 @@ verdict_of[3] := "ask" if {
 	input.person
 	not input.effect.hint
 }
+
+verdict_of[3] := "ask" if input.effect.holds_rules
 
 verdict_of[3] := "ask" if {
 	input.effect.kind in {"question", "mode"}

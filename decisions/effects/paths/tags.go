@@ -125,7 +125,11 @@ func (r *Resolver) Recurse(e *effects.Effect, skipsHidden bool) {
 	if at, err := r.Lstat(e.File.Path); err == nil && at.IsRegular() || skipsHidden && e.Kind == effects.KindRead {
 		return
 	}
-	e.Tags |= r.tagsBelow(e.File.Path, e.Kind)
+	tags, rules := r.tagsBelow(e.File.Path, e.Kind)
+	e.Tags |= tags
+	// What names permd's files is denied. Of a call that does not, a person can say whether it
+	// may change a project's rules, which can only be stricter than theirs.
+	e.File.HoldsRules = rules && !e.Tags.Has(effects.Permd)
 	if !strings.HasSuffix(e.Text, allBelow) {
 		e.Text += allBelow
 	}
@@ -145,9 +149,10 @@ func (r *Resolver) RecurseTracked(e *effects.Effect) {
 	e.Text += allBelow
 }
 
-// tagsBelow returns the tags of what is known to lie below p.
-func (r *Resolver) tagsBelow(p string, kind effects.Kind) effects.Tags {
-	t := r.namedBelow(p, kind)
+// tagsBelow returns the tags of what is known to lie below p, and whether an effect that
+// changes it may change a project's own rules.
+func (r *Resolver) tagsBelow(p string, kind effects.Kind) (t effects.Tags, rules bool) {
+	t = r.namedBelow(p, kind)
 	for _, root := range r.Session().roots {
 		if lexpath.In(p, root) {
 			// Changing the project's files one by one is normal work, removing it is not.
@@ -155,9 +160,16 @@ func (r *Resolver) tagsBelow(p string, kind effects.Kind) effects.Tags {
 				t = t.With(effects.Vital)
 			}
 			t |= r.guardedChildren(root, kind)
+			rules = rules || kind != effects.KindRead && r.holdsRules(root)
 		}
 	}
-	return t | r.guardedChildren(p, kind)
+	return t | r.guardedChildren(p, kind), rules || kind != effects.KindRead && r.holdsRules(p)
+}
+
+// holdsRules reports whether a project's own rules lie directly in a folder, or may.
+func (r *Resolver) holdsRules(dir string) bool {
+	at, why := r.Walk(RootPlace, path.Join(dir, ".permd"), false)
+	return why != "" || !at.Missing
 }
 
 // namedBelow returns the tags of what lies below p by its name alone.
@@ -194,7 +206,7 @@ func (r *Resolver) namedBelow(p string, kind effects.Kind) effects.Tags {
 func (r *Resolver) guardedChildren(dir string, kind effects.Kind) effects.Tags {
 	var t effects.Tags
 	for _, n := range recursiveNames {
-		if kind == effects.KindRead && n.tag != effects.Secret && n.tag != effects.Permd || t.Has(n.tag) {
+		if kind == effects.KindRead && n.tag != effects.Secret || t.Has(n.tag) {
 			continue
 		}
 		if at, why := r.Walk(RootPlace, path.Join(dir, n.name), false); why != "" || !at.Missing {

@@ -207,17 +207,18 @@ func TestRecursiveEffects(t *testing.T) {
 		kind        effects.Kind
 		path        string
 		skipsHidden bool
-		want        string // guarded and vital tags that the recursion adds
+		want        string // guarded and vital tags that the recursion adds, and rules for HoldsRules
 	}{
 		{effects.KindDelete, testProj, false, "vital secret vcs ci"},
 		{effects.KindDelete, testProj + "/dist", false, ""},
 		{effects.KindDelete, testProj + "/vendor/lib", false, "vcs"},
 		{effects.KindDelete, testProj + "/api", false, "secret"},
-		{effects.KindDelete, testProj + "/sub", false, "permd"},
+		{effects.KindDelete, testProj + "/sub", false, "rules"},
 		{effects.KindDelete, testProj + "/.github", false, "agent_config ci"},
 		{effects.KindDelete, testProj + "/hooks", false, ""},
 		{effects.KindDelete, testProj + "/plain.txt", false, ""},
-		{effects.KindDelete, testProj + "/locked", false, "secret startup vcs agent_config ci permd"},
+		{effects.KindDelete, testProj + "/locked", false, "rules secret startup vcs agent_config ci"},
+		{effects.KindRead, testProj + "/sub", false, ""},
 		{effects.KindDelete, testHome, false, "vital secret startup vcs agent_config ci permd"},
 		{effects.KindDelete, "/home", false, "vital secret startup vcs agent_config ci permd"},
 		{effects.KindDelete, "/", false, "vital secret startup vcs agent_config ci permd"},
@@ -246,6 +247,9 @@ func TestRecursiveEffects(t *testing.T) {
 			}
 			want := strings.Fields(tt.want)
 			got := ((&effects.Effect{Kind: tt.kind, Tags: e.Tags}).Guarded() | e.Tags&effects.TagsOf(effects.Vital)).Names()
+			if e.File.HoldsRules {
+				got = append(got, "rules")
+			}
 			slices.Sort(want)
 			slices.Sort(got)
 			if diff := cmp.Diff(want, got); diff != "" {

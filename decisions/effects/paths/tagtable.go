@@ -23,7 +23,6 @@ var recursiveNames = []struct {
 }{
 	{".git", effects.VCS},
 	{".env", effects.Secret},
-	{".permd", effects.Permd},
 	{".github/workflows", effects.CI},
 	{".gitlab-ci.yml", effects.CI},
 	{".envrc", effects.Startup},

@@ -74,7 +74,7 @@ func sameElsewhere(a, b []effects.Effect, shift int) bool {
 }
 
 func sameFile(x, y *effects.File) bool {
-	return x.Path == y.Path && x.AsWritten == y.AsWritten && x.Recursive == y.Recursive && x.Tree == y.Tree && x.OtherName == y.OtherName &&
+	return x.Path == y.Path && x.AsWritten == y.AsWritten && x.Recursive == y.Recursive && x.Tree == y.Tree && x.OtherName == y.OtherName && x.HoldsRules == y.HoldsRules &&
 		slices.Equal(x.OtherPaths, y.OtherPaths)
 }
 
