@@ -28,7 +28,7 @@ const asPermd = "PERMD_TEST_AS_PERMD"
 type testDaemon struct {
 	home, run   string
 	env         []string
-	mcpOverHTTP bool // servers of startMCP are behind HTTP
+	mcp mcpPeers // of startMCP
 	cmd         *exec.Cmd
 	output      lockedBuffer
 }

@@ -73,8 +73,8 @@ type mcpClient struct {
 func (d *testDaemon) startMCP(t *testing.T, description, answer string, flags ...string) *mcpClient {
 	t.Helper()
 	calls := filepath.Join(t.TempDir(), "calls")
-	if d.mcpOverHTTP {
-		return d.startMCPWith(t, calls, answer, append(flags, "--upstream", serveMCP(t, newMCPServer(description, calls)))...)
+	if d.mcp.overHTTP {
+		return d.startMCPWith(t, calls, answer, append(flags, "--upstream", serveMCP(t, newMCPServer(description, calls), d.mcp.sessions))...)
 	}
 	return d.startMCPWith(t, calls, answer, append(flags, "--", os.Args[0], asMCPServer, description)...)
 }
@@ -110,11 +110,14 @@ func (d *testDaemon) startMCPWith(t *testing.T, calls, answer string, line ...st
 	cmd.Dir = project
 	var said lockedBuffer
 	cmd.Stderr = &said
-	session, err := mcp.NewClient(&mcp.Implementation{Name: "test-client", Version: "1"}, &o).Connect(t.Context(), &mcp.CommandTransport{Command: cmd}, nil)
+	session, err := mcp.NewClient(&mcp.Implementation{Name: "test-client", Version: "1"}, &o).Connect(t.Context(), &mcp.CommandTransport{Command: cmd}, d.mcp.options())
 	if err != nil {
 		t.Fatalf("connecting: %v\n%s", err, said.String())
 	}
 	t.Cleanup(func() { session.Close() })
+	if got, want := session.InitializeResult().ProtocolVersion, d.mcp.options().ProtocolVersion; got != want {
+		t.Fatalf("the revision is %s, want %s", got, want)
+	}
 	c.session, c.cmd = session, cmd
 	return c
 }
@@ -166,15 +169,44 @@ func wantHas(t *testing.T, what, got string, parts ...string) {
 	}
 }
 
-// overBoth runs a test with servers over standard input and output, and over HTTP.
+// mcpPeers says how a client and a server talk.
+type mcpPeers struct {
+	overHTTP bool // the server is behind HTTP
+	sessions bool // the revision is 2025-11-25, the last one with sessions
+}
+
+func (p mcpPeers) String() string {
+	name := "stdio"
+	if p.overHTTP {
+		name = "http"
+	}
+	if p.sessions {
+		name += " with sessions"
+	}
+	return name
+}
+
+func (p mcpPeers) options() *mcp.ClientSessionOptions {
+	if p.sessions {
+		return &mcp.ClientSessionOptions{ProtocolVersion: "2025-11-25"}
+	}
+	return &mcp.ClientSessionOptions{ProtocolVersion: "2026-07-28"}
+}
+
+func allMCPPeers() []mcpPeers {
+	return []mcpPeers{{false, false}, {true, false}, {false, true}, {true, true}}
+}
+
+// overBoth runs a test with servers over standard input and output, and over HTTP, in the newest
+// revision with sessions and in that without.
 func overBoth(t *testing.T, test func(t *testing.T, d *testDaemon)) {
 	t.Helper()
 	t.Parallel()
-	for _, over := range []string{"stdio", "http"} {
-		t.Run(over, func(t *testing.T) {
+	for _, p := range allMCPPeers() {
+		t.Run(p.String(), func(t *testing.T) {
 			t.Parallel()
 			d := newTestDaemon(t)
-			d.mcpOverHTTP = over == "http"
+			d.mcp = p
 			test(t, d)
 		})
 	}
@@ -225,7 +257,11 @@ func testMCP(t *testing.T, d *testDaemon) {
 	c.answer = "cancel"
 	wantHas(t, "no answer", c.call(t, "echo", "a"), "nobody answered")
 	c.answer = "w9"
-	wantHas(t, "an answer that was not offered", c.call(t, "echo", "a"), "nobody answered")
+	unasked := "nobody answered"
+	if !d.mcp.sessions {
+		unasked = "does not match requested schema" // so the client says
+	}
+	wantHas(t, "an answer that was not offered", c.call(t, "echo", "a"), unasked)
 	c.wantCalls(t, "")
 	c.answer = "once"
 	wantHas(t, "once", c.call(t, "echo", "a"), "said a")
