@@ -24,6 +24,20 @@ import (
 // ask a person is asked, all others are denied. It asks about a tool that has changed.
 func fakePermd(t testing.TB) func(context.Context) (*client.Client, error) {
 	t.Helper()
+	return fakePermdAs(t, func(name string, changed bool) string {
+		switch {
+		case strings.HasPrefix(name, "yes") && !changed:
+			return "allow"
+		case strings.HasPrefix(name, "yes"), strings.HasPrefix(name, "ask"):
+			return "ask"
+		}
+		return "deny"
+	})
+}
+
+// fakePermdAs decides calls as verdict does.
+func fakePermdAs(t testing.TB, verdict func(name string, changed bool) string) func(context.Context) (*client.Client, error) {
+	t.Helper()
 	dir, err := os.MkdirTemp("", "m")
 	if err != nil {
 		t.Fatal(err)
@@ -40,7 +54,7 @@ func fakePermd(t testing.TB) func(context.Context) (*client.Client, error) {
 			if err != nil {
 				return
 			}
-			go servePermd(c)
+			go servePermd(c, verdict)
 		}
 	}()
 	return func(ctx context.Context) (*client.Client, error) {
@@ -48,7 +62,7 @@ func fakePermd(t testing.TB) func(context.Context) (*client.Client, error) {
 	}
 }
 
-func servePermd(c net.Conn) {
+func servePermd(c net.Conn, verdict func(name string, changed bool) string) {
 	defer c.Close()
 	in := bufio.NewScanner(c)
 	in.Buffer(nil, 4<<20)
@@ -72,16 +86,8 @@ func servePermd(c net.Conn) {
 		result := `{"protocol":1}`
 		switch m.Method {
 		case "permd/decide":
-			verdict := "deny"
-			switch name := m.Params.Calls[0].Tool.Name; {
-			case strings.HasPrefix(name, "yes") && m.Params.Calls[0].Tool.Changed:
-				verdict = "ask"
-			case strings.HasPrefix(name, "yes"):
-				verdict = "allow"
-			case strings.HasPrefix(name, "ask"):
-				verdict = "ask"
-			}
-			result = fmt.Sprintf(`{"decisions":[{"decisionId":"d%d","callId":"1","verdict":%q,"reason":"so it is"}]}`, n, verdict)
+			tool := m.Params.Calls[0].Tool
+			result = fmt.Sprintf(`{"decisions":[{"decisionId":"d%d","callId":"1","verdict":%q,"reason":"so it is"}]}`, n, verdict(tool.Name, tool.Changed))
 		case "permd/denied":
 			denied := make([]bool, len(m.Params.Tools))
 			for i, t := range m.Params.Tools {

@@ -167,29 +167,61 @@ func TestQuestionInResult(t *testing.T) {
 		runs   bool
 		spent  bool // the question cannot be answered after it
 	}{
-		{"yes", func(s string) string { return `tools/call|"name":"ask","arguments":{"a":1},` + yes + `,"requestState":"` + s + `"` }, true, true},
-		{"yes, in another order", func(s string) string { return `tools/call|"requestState":"` + s + `","arguments": { "a" : 1 },` + yes + `,"name":"ask"` }, true, true},
+		{"yes", func(s string) string {
+			return `tools/call|"name":"ask","arguments":{"a":1},` + yes + `,"requestState":"` + s + `"`
+		}, true, true},
+		{"yes, in another order", func(s string) string {
+			return `tools/call|"requestState":"` + s + `","arguments": { "a" : 1 },` + yes + `,"name":"ask"`
+		}, true, true},
 		{"yes, and answers to nobody", func(s string) string {
 			return `tools/call|"name":"ask","arguments":{"a":1},"inputResponses":{"x":{"action":"accept"},"permd":{"action":"accept","content":{"answer":"once"}}},"requestState":"` + s + `"`
 		}, true, true},
-		{"no", func(s string) string { return `tools/call|"name":"ask","arguments":{"a":1},"inputResponses":{"permd":{"action":"decline"}},"requestState":"` + s + `"` }, false, true},
-		{"reject", func(s string) string { return `tools/call|"name":"ask","arguments":{"a":1},"inputResponses":{"permd":{"action":"accept","content":{"answer":"reject"}}},"requestState":"` + s + `"` }, false, true},
-		{"another answer", func(s string) string { return `tools/call|"name":"ask","arguments":{"a":1},"inputResponses":{"permd":{"action":"accept","content":{"answer":"w1"}}},"requestState":"` + s + `"` }, false, true},
+		{"no", func(s string) string {
+			return `tools/call|"name":"ask","arguments":{"a":1},"inputResponses":{"permd":{"action":"decline"}},"requestState":"` + s + `"`
+		}, false, true},
+		{"reject", func(s string) string {
+			return `tools/call|"name":"ask","arguments":{"a":1},"inputResponses":{"permd":{"action":"accept","content":{"answer":"reject"}}},"requestState":"` + s + `"`
+		}, false, true},
+		{"another answer", func(s string) string {
+			return `tools/call|"name":"ask","arguments":{"a":1},"inputResponses":{"permd":{"action":"accept","content":{"answer":"w1"}}},"requestState":"` + s + `"`
+		}, false, true},
 		{"no answer", func(s string) string { return `tools/call|"name":"ask","arguments":{"a":1},"requestState":"` + s + `"` }, false, true},
-		{"an answer to another question", func(s string) string { return `tools/call|"name":"ask","arguments":{"a":1},"inputResponses":{"x":{"action":"accept","content":{"answer":"once"}}},"requestState":"` + s + `"` }, false, true},
-		{"other arguments", func(s string) string { return `tools/call|"name":"ask","arguments":{"a":2},` + yes + `,"requestState":"` + s + `"` }, false, true},
-		{"more arguments", func(s string) string { return `tools/call|"name":"ask","arguments":{"a":1,"b":1},` + yes + `,"requestState":"` + s + `"` }, false, true},
-		{"the same number", func(s string) string { return `tools/call|"name":"ask","arguments":{"a":1.0},` + yes + `,"requestState":"` + s + `"` }, false, true},
+		{"an answer to another question", func(s string) string {
+			return `tools/call|"name":"ask","arguments":{"a":1},"inputResponses":{"x":{"action":"accept","content":{"answer":"once"}}},"requestState":"` + s + `"`
+		}, false, true},
+		{"other arguments", func(s string) string {
+			return `tools/call|"name":"ask","arguments":{"a":2},` + yes + `,"requestState":"` + s + `"`
+		}, false, true},
+		{"more arguments", func(s string) string {
+			return `tools/call|"name":"ask","arguments":{"a":1,"b":1},` + yes + `,"requestState":"` + s + `"`
+		}, false, true},
+		{"the same number", func(s string) string {
+			return `tools/call|"name":"ask","arguments":{"a":1.0},` + yes + `,"requestState":"` + s + `"`
+		}, false, true},
 		{"no arguments", func(s string) string { return `tools/call|"name":"ask",` + yes + `,"requestState":"` + s + `"` }, false, true},
-		{"another tool", func(s string) string { return `tools/call|"name":"ask2","arguments":{"a":1},` + yes + `,"requestState":"` + s + `"` }, false, true},
+		{"another tool", func(s string) string {
+			return `tools/call|"name":"ask2","arguments":{"a":1},` + yes + `,"requestState":"` + s + `"`
+		}, false, true},
 		{"another method", func(s string) string { return `resources/read|"uri":"a:b",` + yes + `,"requestState":"` + s + `"` }, false, true},
-		{"a prompt", func(s string) string { return `prompts/get|"name":"ask","arguments":{"a":1},` + yes + `,"requestState":"` + s + `"` }, false, true},
+		{"a prompt", func(s string) string {
+			return `prompts/get|"name":"ask","arguments":{"a":1},` + yes + `,"requestState":"` + s + `"`
+		}, false, true},
 		{"no state", func(s string) string { return `tools/call|"name":"ask","arguments":{"a":1},` + yes }, false, false},
-		{"another state", func(s string) string { return `tools/call|"name":"ask","arguments":{"a":1},` + yes + `,"requestState":"` + s + `A"` }, false, false},
-		{"a state in lower case", func(s string) string { return `tools/call|"name":"ask","arguments":{"a":1},` + yes + `,"requestState":"` + strings.ToLower(s) + `"` }, false, false},
-		{"an empty state", func(s string) string { return `tools/call|"name":"ask","arguments":{"a":1},` + yes + `,"requestState":""` }, false, false},
-		{"a state that is no text", func(s string) string { return `tools/call|"name":"ask","arguments":{"a":1},` + yes + `,"requestState":["` + s + `"]` }, false, false},
-		{"answers that are no object", func(s string) string { return `tools/call|"name":"ask","arguments":{"a":1},"inputResponses":[],"requestState":"` + s + `"` }, false, false},
+		{"another state", func(s string) string {
+			return `tools/call|"name":"ask","arguments":{"a":1},` + yes + `,"requestState":"` + s + `A"`
+		}, false, false},
+		{"a state in lower case", func(s string) string {
+			return `tools/call|"name":"ask","arguments":{"a":1},` + yes + `,"requestState":"` + strings.ToLower(s) + `"`
+		}, false, false},
+		{"an empty state", func(s string) string {
+			return `tools/call|"name":"ask","arguments":{"a":1},` + yes + `,"requestState":""`
+		}, false, false},
+		{"a state that is no text", func(s string) string {
+			return `tools/call|"name":"ask","arguments":{"a":1},` + yes + `,"requestState":["` + s + `"]`
+		}, false, false},
+		{"answers that are no object", func(s string) string {
+			return `tools/call|"name":"ask","arguments":{"a":1},"inputResponses":[],"requestState":"` + s + `"`
+		}, false, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
