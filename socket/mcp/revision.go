@@ -22,6 +22,10 @@ const metaRevision = "io.modelcontextprotocol/protocolVersion"
 // codeRevision is the code of the error for a request of another revision.
 const codeRevision = -32022
 
+// codeHeaders is the code of a server's error for a request whose headers are not those that it
+// wants, as it is written.
+const codeHeaders = "-32020"
+
 // namesRevision reports whether a message of the client says of which revision it is.
 func namesRevision(m *message) bool { return len(strictjson.Find(m.params, "_meta", metaRevision)) > 0 }
 

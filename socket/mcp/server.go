@@ -84,6 +84,9 @@ func (g *gateway) passResult(m *message) error {
 	g.mu.Unlock()
 	switch {
 	case m.result == nil:
+		if code := strictjson.Find(m.text, "error", "code"); r.meta != nil && string(code) == codeHeaders {
+			g.tools.change() // the tool may have other headers now, and is asked for before the next call
+		}
 		return g.client.write(m.text)
 	case r.meta != nil && r.call != nil && asksForMore(m.result):
 		return g.passRound(m, r)
