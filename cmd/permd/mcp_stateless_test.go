@@ -140,4 +140,3 @@ func TestMCPOlderServer(t *testing.T) {
 	wantHas(t, "a call", c.call(t, "echo", "a"), "said a")
 	c.wantCalls(t, "echo a;")
 }
-

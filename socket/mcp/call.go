@@ -307,7 +307,8 @@ func (g *gateway) decideAs(ctx context.Context, c *toolCall, tool client.Tool) (
 }
 
 func (g *gateway) decideOnce(ctx context.Context, c *toolCall, call *client.ToolCall) (o outcome, again bool) {
-	conn, err := g.connection(ctx, g.canAsk(c.meta))
+	forms := g.canAsk(c.meta)
+	conn, err := g.connection(ctx, forms || c.yes != "")
 	if err != nil {
 		return outcome{text: "permd: the call was not made, as permd cannot be asked: " + err.Error()}, false
 	}
@@ -319,27 +320,37 @@ func (g *gateway) decideOnce(ctx context.Context, c *toolCall, call *client.Tool
 	switch d.Verdict {
 	case decisions.Allow:
 		c.place.wait(ctx)
+		if d.By == decisions.ByHuman {
+			c.said = g.askedElsewhere(c)
+		}
 		return outcome{runs: true, asked: d.By == decisions.ByHuman}, false
 	case decisions.Deny:
 		return outcome{text: denied(d)}, false
 	case decisions.Ask:
 	}
+	params, ok := question(c, d)
+	asked := params + call.Tool.Version
 	if conn.harness {
+		if ok && c.meta != nil {
+			g.noteElsewhere(c, asked)
+		}
 		how := "It cannot be allowed from elsewhere"
 		if d.Answerable() {
 			how = "A person can allow it with: permd allow " + d.ID + " (then call the tool again)"
 		}
 		return outcome{text: "permd asks a person: " + display.Display(d.Reason) + ". The call was not made. " + how}, false
 	}
-	params, ok := question(c, d)
 	if !ok {
 		return outcome{text: "permd asks a person: " + display.Display(d.Reason) + ". The call was not made, as its arguments are too long to be shown in a question. A rule or a remembered answer can allow it"}, false
 	}
 	choice, answered := &client.Choice{DecisionID: d.ID, Verdict: decisions.Allow}, true
-	asked := params + call.Tool.Version
-	if c.yes == asked {
-		c.yes = "" // what changes now is asked about
-	} else {
+	said := c.yes == asked
+	c.yes = "" // what changes now is asked about
+	switch {
+	case said:
+	case !forms:
+		return outcome{}, true // as other calls are
+	default:
 		c.place.leave() // a person takes their time
 		choice, answered = g.askPerson(ctx, c, params, d)
 	}

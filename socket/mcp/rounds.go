@@ -24,6 +24,7 @@ const (
 	maxRoundBytes  = maxWaiting       // that are kept for these
 	maxInRequest   = 32               // how often a server can ask about one call
 	maxQuestions   = 32               // of a server in one result
+	maxElsewhere   = 64               // questions that are left to permd allow
 	maxServerState = 1 << 20          // bytes of a server's requestState
 	roundTimeout   = 60 * time.Minute // for the answers to a server's questions
 )
@@ -63,7 +64,11 @@ type rounds struct {
 	open  map[string]*round // by requestState
 	order []string          // the oldest first
 	bytes int
+	// elsewhere are the last questions that were left to permd allow.
+	elsewhere []elsewhere
 }
+
+type elsewhere struct{ call, question string }
 
 // add keeps a question, and returns its requestState and the questions that it takes the place of.
 func (rs *rounds) add(r *round) (state string, ended []*round) {
@@ -156,7 +161,28 @@ func (c *toolCall) continues(r *round) {
 	if r.state != "" {
 		c.answers += `,"requestState":` + r.state
 	}
-	c.yes, c.rounds = r.yes, r.rounds
+	c.said, c.yes, c.rounds = r.yes, r.yes, r.rounds
+}
+
+// noteElsewhere notes a question that is answered with permd allow.
+func (g *gateway) noteElsewhere(c *toolCall, question string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.rounds.elsewhere = append(g.rounds.elsewhere[max(0, len(g.rounds.elsewhere)-maxElsewhere+1):], elsewhere{c.identity(), question})
+}
+
+// askedElsewhere returns the question about a call that a person has allowed with permd allow, ""
+// if it is not known any more.
+func (g *gateway) askedElsewhere(c *toolCall) string {
+	call := c.identity()
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for i := len(g.rounds.elsewhere) - 1; i >= 0; i-- {
+		if e := g.rounds.elsewhere[i]; e.call == call {
+			return e.question
+		}
+	}
+	return ""
 }
 
 // askInResult asks the person about a call in a result, and waits for its repetition. It returns
