@@ -112,7 +112,9 @@ type world struct {
 	client []string // what the client received
 	server []string // what the server received, without the gateway's own requests
 	tools  string   // the server's tools
-	plays  func(line string) (answer string)
+	// ownLists are the gateway's own requests for them.
+	ownLists []string
+	plays    func(line string) (answer string)
 }
 
 func newWorld(t testing.TB) *world {
@@ -180,6 +182,7 @@ func newWorldWith(t testing.TB, pins string, set func(*Config)) *world {
 			if m := own.FindStringSubmatch(line); m != nil {
 				w.mu.Lock()
 				tools := w.tools
+				w.ownLists = append(w.ownLists, line)
 				w.mu.Unlock()
 				fmt.Fprintf(fromServe, `{"jsonrpc":"2.0","id":%s,"result":{"tools":%s}}`+"\n", m[1], tools)
 				continue
