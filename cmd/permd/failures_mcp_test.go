@@ -20,6 +20,8 @@ func TestFailuresMCP(t *testing.T) {
 	rows := []failure{
 		{"server does not end", mcpEndless},
 		{"server's responses cannot be read", mcpUnreadable},
+		{"daemon gone while the server asks", func(t *testing.T) { mcpGoneBetween(t, mcpPeers{}) }},
+		{"daemon gone while the server asks, over HTTP", func(t *testing.T) { mcpGoneBetween(t, mcpPeers{overHTTP: true}) }},
 		{"server over HTTP is gone", mcpUpstreamGone},
 		{"server over HTTP ends the session", mcpUpstreamSession},
 	}
@@ -66,6 +68,19 @@ func mcpGone(t *testing.T, peers mcpPeers) {
 	d.start(t)
 	wantHas(t, "there again", c.call(t, "echo", "c"), "said c")
 	c.wantCalls(t, "echo a;echo c;")
+}
+
+// mcpGoneBetween has a daemon that is gone when a call is repeated with answers to the server.
+func mcpGoneBetween(t *testing.T, peers mcpPeers) {
+	d := newTestDaemon(t)
+	d.mcp = peers
+	writeFile(t, filepath.Join(d.home, ".config", "permd", "policy.d", "rules.yaml"), "allow:\n  use: [\"test:deploy\"]\n")
+	d.start(t)
+	c := d.startMCP(t, asksBack, "x")
+	wantHas(t, "control", c.call(t, "deploy", "a"), "said a")
+	c.before = d.kill
+	wantHas(t, "killed", c.call(t, "deploy", "b"), "the call was not made, as permd cannot be asked")
+	c.wantCalls(t, "deploy? a;deploy a for a accept x;deploy? b;")
 }
 
 func mcpUnlogged(t *testing.T, peers mcpPeers) {

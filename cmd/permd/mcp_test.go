@@ -103,11 +103,11 @@ func (d *testDaemon) startMCPWith(t *testing.T, calls, answer string, line ...st
 	if answer != "" {
 		o.ElicitationHandler = func(ctx context.Context, r *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
 			c.forms = append(c.forms, r.Params.Message+fmt.Sprint(r.Params.RequestedSchema))
-			if strings.HasPrefix(r.Params.Message, "The server ") {
-				return &mcp.ElicitResult{Action: "accept", Content: map[string]any{"code": c.answer}}, nil
-			}
 			if c.before != nil {
 				c.before()
+			}
+			if strings.HasPrefix(r.Params.Message, "The server ") {
+				return &mcp.ElicitResult{Action: "accept", Content: map[string]any{"code": c.answer}}, nil
 			}
 			switch {
 			case c.asked != nil:
@@ -185,49 +185,6 @@ func wantHas(t *testing.T, what, got string, parts ...string) {
 		if !strings.Contains(got, p) {
 			t.Errorf("%s: %q does not have %q", what, got, p)
 		}
-	}
-}
-
-// mcpPeers says how a client and a server talk.
-type mcpPeers struct {
-	overHTTP bool // the server is behind HTTP
-	sessions bool // the revision is 2025-11-25, the last one with sessions
-}
-
-func (p mcpPeers) String() string {
-	name := "stdio"
-	if p.overHTTP {
-		name = "http"
-	}
-	if p.sessions {
-		name += " with sessions"
-	}
-	return name
-}
-
-func (p mcpPeers) options() *mcp.ClientSessionOptions {
-	if p.sessions {
-		return &mcp.ClientSessionOptions{ProtocolVersion: "2025-11-25"}
-	}
-	return &mcp.ClientSessionOptions{ProtocolVersion: "2026-07-28"}
-}
-
-func allMCPPeers() []mcpPeers {
-	return []mcpPeers{{false, false}, {true, false}, {false, true}, {true, true}}
-}
-
-// overBoth runs a test with servers over standard input and output, and over HTTP, in the newest
-// revision with sessions and in that without.
-func overBoth(t *testing.T, test func(t *testing.T, d *testDaemon)) {
-	t.Helper()
-	t.Parallel()
-	for _, p := range allMCPPeers() {
-		t.Run(p.String(), func(t *testing.T) {
-			t.Parallel()
-			d := newTestDaemon(t)
-			d.mcp = p
-			test(t, d)
-		})
 	}
 }
 

@@ -169,7 +169,7 @@ func argumentText(v strictjson.Value) (string, bool) {
 func headerValue(s string) string {
 	const begin, end = "=?base64?", "?="
 	plain := !strings.ContainsFunc(s, func(c rune) bool { return c < ' ' || c > '~' })
-	if plain && strings.TrimSpace(s) == s && !(strings.HasPrefix(s, begin) && strings.HasSuffix(s, end)) {
+	if encoded := strings.HasPrefix(s, begin) && strings.HasSuffix(s, end); plain && !encoded && strings.TrimSpace(s) == s {
 		return s
 	}
 	return begin + base64.StdEncoding.EncodeToString([]byte(s)) + end

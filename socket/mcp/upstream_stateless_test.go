@@ -170,3 +170,26 @@ func TestParamHeaders(t *testing.T) {
 	list("2", `{"jsonrpc":"2.0","id":2,"method":"tools/list","params":{}}`)
 	w.wantClient(t, `"id":2,"result":{"tools":[{"name":"yes",`)
 }
+
+// TestHeadersRefused: a server that refuses the headers of a call has other tools than the client
+// knows. They are asked for before the next call, which is decided by what they are now.
+func TestHeadersRefused(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	call := func(id string) {
+		w.send(t, stateless(id, methodCallTool, `"name":"yes"`, ""))
+		w.wantServer(t, `"id":`+id+`,`)
+	}
+	call("1")
+	w.serve(t, `{"jsonrpc":"2.0","id":1,"error":{"code":-32020,"message":"x"}}`+"\n")
+	w.wantClient(t, `"id":1,"error":{"code":-32020`)
+	call("2")
+	w.serve(t, `{"jsonrpc":"2.0","id":2,"error":{"code":-32602,"message":"x"}}`+"\n")
+	w.wantClient(t, `"id":2,"error"`)
+	call("3")
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if len(w.ownLists) != 2 {
+		t.Errorf("the server was asked for its tools %d times, want 2", len(w.ownLists))
+	}
+}
