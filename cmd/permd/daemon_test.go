@@ -26,11 +26,11 @@ const asPermd = "PERMD_TEST_AS_PERMD"
 
 // testDaemon is a real daemon, a process of its own with a home of its own.
 type testDaemon struct {
-	home, run   string
-	env         []string
-	mcpOverHTTP bool // servers of startMCP are behind HTTP
-	cmd         *exec.Cmd
-	output      lockedBuffer
+	home, run string
+	env       []string
+	mcp       mcpPeers // of startMCP
+	cmd       *exec.Cmd
+	output    lockedBuffer
 }
 
 // newTestDaemon makes the home; start starts the daemon.

@@ -20,12 +20,14 @@ func TestFailuresMCP(t *testing.T) {
 	rows := []failure{
 		{"server does not end", mcpEndless},
 		{"server's responses cannot be read", mcpUnreadable},
+		{"daemon gone while the server asks", func(t *testing.T) { mcpGoneBetween(t, mcpPeers{}) }},
+		{"daemon gone while the server asks, over HTTP", func(t *testing.T) { mcpGoneBetween(t, mcpPeers{overHTTP: true}) }},
 		{"server over HTTP is gone", mcpUpstreamGone},
 		{"server over HTTP ends the session", mcpUpstreamSession},
 	}
 	for _, both := range []struct {
 		name   string
-		breaks func(t *testing.T, overHTTP bool)
+		breaks func(t *testing.T, peers mcpPeers)
 	}{
 		{"daemon gone while the person is asked", mcpGone},
 		{"decision cannot be logged, disk full", mcpUnlogged},
@@ -34,9 +36,9 @@ func TestFailuresMCP(t *testing.T) {
 		{"what a tool is cannot be noted", mcpUnnoted},
 		{"client gone while the person is asked", mcpClientGone},
 	} {
-		rows = append(rows,
-			failure{both.name, func(t *testing.T) { both.breaks(t, false) }},
-			failure{both.name + ", over HTTP", func(t *testing.T) { both.breaks(t, true) }})
+		for _, p := range allMCPPeers() {
+			rows = append(rows, failure{both.name + ", " + p.String(), func(t *testing.T) { both.breaks(t, p) }})
+		}
 	}
 	failures(t, rows)
 }
@@ -44,10 +46,10 @@ func TestFailuresMCP(t *testing.T) {
 const mcpAllowed = `allow contains "echo" if { input.effect.kind == "use"; input.effect.tool == "echo" }`
 
 // mcpDaemon allows the tool echo, if allowed is set.
-func mcpDaemon(t *testing.T, overHTTP, allowed bool) *testDaemon {
+func mcpDaemon(t *testing.T, peers mcpPeers, allowed bool) *testDaemon {
 	t.Helper()
 	d := newTestDaemon(t)
-	d.mcpOverHTTP = overHTTP
+	d.mcp = peers
 	if allowed {
 		d.policy(t, "mcp.rego", mcpAllowed)
 	}
@@ -55,8 +57,8 @@ func mcpDaemon(t *testing.T, overHTTP, allowed bool) *testDaemon {
 	return d
 }
 
-func mcpGone(t *testing.T, overHTTP bool) {
-	d := mcpDaemon(t, overHTTP, false)
+func mcpGone(t *testing.T, peers mcpPeers) {
+	d := mcpDaemon(t, peers, false)
 	c := d.startMCP(t, "says it", "once")
 	wantHas(t, "control", c.call(t, "echo", "a"), "said a")
 	c.before = d.kill
@@ -68,8 +70,21 @@ func mcpGone(t *testing.T, overHTTP bool) {
 	c.wantCalls(t, "echo a;echo c;")
 }
 
-func mcpUnlogged(t *testing.T, overHTTP bool) {
-	d := mcpDaemon(t, overHTTP, true)
+// mcpGoneBetween has a daemon that is gone when a call is repeated with answers to the server.
+func mcpGoneBetween(t *testing.T, peers mcpPeers) {
+	d := newTestDaemon(t)
+	d.mcp = peers
+	writeFile(t, filepath.Join(d.home, ".config", "permd", "policy.d", "rules.yaml"), "allow:\n  use: [\"test:deploy\"]\n")
+	d.start(t)
+	c := d.startMCP(t, asksBack, "x")
+	wantHas(t, "control", c.call(t, "deploy", "a"), "said a")
+	c.before = d.kill
+	wantHas(t, "killed", c.call(t, "deploy", "b"), "the call was not made, as permd cannot be asked")
+	c.wantCalls(t, "deploy? a;deploy a for a accept x;deploy? b;")
+}
+
+func mcpUnlogged(t *testing.T, peers mcpPeers) {
+	d := mcpDaemon(t, peers, true)
 	c := d.startMCP(t, "says it", "once")
 	wantHas(t, "control", c.call(t, "echo", "a"), "said a")
 	lift := limitFiles(t, d.cmd.Process.Pid, 4096)
@@ -83,8 +98,8 @@ func mcpUnlogged(t *testing.T, overHTTP bool) {
 	c.wantCalls(t, "echo a;echo c;")
 }
 
-func mcpLate(t *testing.T, overHTTP bool) {
-	d := mcpDaemon(t, overHTTP, false)
+func mcpLate(t *testing.T, peers mcpPeers) {
+	d := mcpDaemon(t, peers, false)
 	c := d.startMCP(t, "says it", "once")
 	c.before = func() {
 		d.policy(t, "late.rego", `deny contains "no more" if { input.effect.kind == "use"; input.effect.tool == "echo" }`)
@@ -104,8 +119,8 @@ func mcpPins(t *testing.T, d *testDaemon) string {
 	return files[0]
 }
 
-func mcpUnread(t *testing.T, overHTTP bool) {
-	d := mcpDaemon(t, overHTTP, true)
+func mcpUnread(t *testing.T, peers mcpPeers) {
+	d := mcpDaemon(t, peers, true)
 	c := d.startMCP(t, "says it", "decline")
 	wantHas(t, "control", c.call(t, "echo", "a"), "said a")
 	pins := mcpPins(t, d)
@@ -125,8 +140,8 @@ func mcpUnread(t *testing.T, overHTTP bool) {
 	c.wantCalls(t, "echo a;")
 }
 
-func mcpUnnoted(t *testing.T, overHTTP bool) {
-	d := mcpDaemon(t, overHTTP, true)
+func mcpUnnoted(t *testing.T, peers mcpPeers) {
+	d := mcpDaemon(t, peers, true)
 	state := filepath.Join(d.home, ".local", "state", "permd")
 	if err := os.MkdirAll(state, 0o700); err != nil {
 		t.Fatal(err)
@@ -148,8 +163,8 @@ func mcpUnnoted(t *testing.T, overHTTP bool) {
 	c.wantCalls(t, "echo a;")
 }
 
-func mcpClientGone(t *testing.T, overHTTP bool) {
-	d := mcpDaemon(t, overHTTP, false)
+func mcpClientGone(t *testing.T, peers mcpPeers) {
+	d := mcpDaemon(t, peers, false)
 	c := d.startMCP(t, "says it", "once")
 	c.asked = make(chan struct{})
 	ended := make(chan string, 1)

@@ -2,11 +2,13 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -40,15 +42,18 @@ func runMCPServer(description string) int {
 // newMCPServer returns a server with the tools echo and wipe and a resource, which records each
 // call in a file.
 func newMCPServer(description, calls string) *mcp.Server {
-	s := mcp.NewServer(&mcp.Implementation{Name: "test", Version: "1"}, nil)
+	s := mcp.NewServer(&mcp.Implementation{Name: "test", Version: "1"}, &mcp.ServerOptions{
+		SubscribeHandler:   func(context.Context, *mcp.SubscribeRequest) error { return nil },
+		UnsubscribeHandler: func(context.Context, *mcp.UnsubscribeRequest) error { return nil },
+	})
+	if description == asksBack {
+		addAskingTools(s, calls)
+	}
 	for name, text := range map[string]string{"echo": description, "wipe": "deletes all"} {
 		mcp.AddTool(s, &mcp.Tool{Name: name, Description: text}, func(_ context.Context, _ *mcp.CallToolRequest, in echoed) (*mcp.CallToolResult, any, error) {
-			f, err := os.OpenFile(calls, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
-			if err != nil {
+			if err := record(calls, name, in.Text); err != nil {
 				return nil, nil, err
 			}
-			defer f.Close()
-			fmt.Fprintln(f, name, in.Text)
 			return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "said " + in.Text}}}, nil, nil
 		})
 	}
@@ -56,6 +61,16 @@ func newMCPServer(description, calls string) *mcp.Server {
 		return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{{URI: r.Params.URI, Text: "noted"}}}, nil
 	})
 	return s
+}
+
+// record records a call in a file.
+func record(calls string, call ...any) error {
+	f, err := os.OpenFile(calls, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintln(f, call...)
+	return errors.Join(err, f.Close())
 }
 
 // mcpClient is an MCP client that is connected to a server through permd mcp.
@@ -67,14 +82,15 @@ type mcpClient struct {
 	answer  string        // theirs
 	asked   chan struct{} // not nil: closed by the first question, which is then not answered
 	before  func()        // is called with each question, if it is not nil
+	changed atomic.Int32  // how often the server has said that its tools have changed
 }
 
 // startMCP starts permd mcp with the server. With an answer the client can show forms.
 func (d *testDaemon) startMCP(t *testing.T, description, answer string, flags ...string) *mcpClient {
 	t.Helper()
 	calls := filepath.Join(t.TempDir(), "calls")
-	if d.mcpOverHTTP {
-		return d.startMCPWith(t, calls, answer, append(flags, "--upstream", serveMCP(t, newMCPServer(description, calls)))...)
+	if d.mcp.overHTTP {
+		return d.startMCPWith(t, calls, answer, append(flags, "--upstream", serveMCP(t, newMCPServer(description, calls), d.mcp.sessions))...)
 	}
 	return d.startMCPWith(t, calls, answer, append(flags, "--", os.Args[0], asMCPServer, description)...)
 }
@@ -83,12 +99,15 @@ func (d *testDaemon) startMCP(t *testing.T, description, answer string, flags ..
 func (d *testDaemon) startMCPWith(t *testing.T, calls, answer string, line ...string) *mcpClient {
 	t.Helper()
 	c := &mcpClient{calls: calls, answer: answer}
-	var o mcp.ClientOptions
+	o := mcp.ClientOptions{ToolListChangedHandler: func(context.Context, *mcp.ToolListChangedRequest) { c.changed.Add(1) }}
 	if answer != "" {
 		o.ElicitationHandler = func(ctx context.Context, r *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
 			c.forms = append(c.forms, r.Params.Message+fmt.Sprint(r.Params.RequestedSchema))
 			if c.before != nil {
 				c.before()
+			}
+			if strings.HasPrefix(r.Params.Message, "The server ") {
+				return &mcp.ElicitResult{Action: "accept", Content: map[string]any{"code": c.answer}}, nil
 			}
 			switch {
 			case c.asked != nil:
@@ -110,11 +129,14 @@ func (d *testDaemon) startMCPWith(t *testing.T, calls, answer string, line ...st
 	cmd.Dir = project
 	var said lockedBuffer
 	cmd.Stderr = &said
-	session, err := mcp.NewClient(&mcp.Implementation{Name: "test-client", Version: "1"}, &o).Connect(t.Context(), &mcp.CommandTransport{Command: cmd}, nil)
+	session, err := mcp.NewClient(&mcp.Implementation{Name: "test-client", Version: "1"}, &o).Connect(t.Context(), &mcp.CommandTransport{Command: cmd}, d.mcp.options())
 	if err != nil {
 		t.Fatalf("connecting: %v\n%s", err, said.String())
 	}
 	t.Cleanup(func() { session.Close() })
+	if got, want := session.InitializeResult().ProtocolVersion, d.mcp.options().ProtocolVersion; got != want {
+		t.Fatalf("the revision is %s, want %s", got, want)
+	}
 	c.session, c.cmd = session, cmd
 	return c
 }
@@ -166,20 +188,6 @@ func wantHas(t *testing.T, what, got string, parts ...string) {
 	}
 }
 
-// overBoth runs a test with servers over standard input and output, and over HTTP.
-func overBoth(t *testing.T, test func(t *testing.T, d *testDaemon)) {
-	t.Helper()
-	t.Parallel()
-	for _, over := range []string{"stdio", "http"} {
-		t.Run(over, func(t *testing.T) {
-			t.Parallel()
-			d := newTestDaemon(t)
-			d.mcpOverHTTP = over == "http"
-			test(t, d)
-		})
-	}
-}
-
 // TestMCP connects a client and a server of the official Go SDK through permd mcp, and calls
 // the server's tools.
 func TestMCP(t *testing.T) { overBoth(t, testMCP) }
@@ -225,7 +233,11 @@ func testMCP(t *testing.T, d *testDaemon) {
 	c.answer = "cancel"
 	wantHas(t, "no answer", c.call(t, "echo", "a"), "nobody answered")
 	c.answer = "w9"
-	wantHas(t, "an answer that was not offered", c.call(t, "echo", "a"), "nobody answered")
+	unasked := "nobody answered"
+	if !d.mcp.sessions {
+		unasked = "does not match requested schema" // so the client says
+	}
+	wantHas(t, "an answer that was not offered", c.call(t, "echo", "a"), unasked)
 	c.wantCalls(t, "")
 	c.answer = "once"
 	wantHas(t, "once", c.call(t, "echo", "a"), "said a")

@@ -17,16 +17,16 @@ import (
 )
 
 // serveMCP serves an MCP server over HTTP, and returns its address.
-func serveMCP(t *testing.T, s *mcp.Server) string {
+func serveMCP(t *testing.T, s *mcp.Server, sessions bool) string {
 	t.Helper()
-	web := httptest.NewServer(mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return s }, nil))
+	web := httptest.NewServer(mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return s }, &mcp.StreamableHTTPOptions{Stateless: !sessions}))
 	t.Cleanup(web.Close)
 	return web.URL + "/mcp"
 }
 
 // mcpUpstreamGone has a server that is gone before, and in the middle of, a call.
 func mcpUpstreamGone(t *testing.T) {
-	d := mcpDaemon(t, true, true)
+	d := mcpDaemon(t, mcpPeers{overHTTP: true, sessions: true}, true)
 	calls := filepath.Join(t.TempDir(), "calls")
 	h := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return newMCPServer("says it", calls) }, nil)
 	var breaks atomic.Bool
@@ -54,7 +54,7 @@ func mcpUpstreamGone(t *testing.T) {
 // mcpUpstreamSession has a server that no longer knows the session: the conversation ends, and no
 // call is made in another one.
 func mcpUpstreamSession(t *testing.T) {
-	d := mcpDaemon(t, true, true)
+	d := mcpDaemon(t, mcpPeers{overHTTP: true, sessions: true}, true)
 	calls := filepath.Join(t.TempDir(), "calls")
 	var h atomic.Pointer[mcp.StreamableHTTPHandler]
 	begin := func() {

@@ -44,6 +44,9 @@ func (u *Upstream) deliver(p *post, data []byte) {
 	}
 	if err == nil && m.isResponse() {
 		u.answered(m)
+		if p != nil && p.stateless && p.message.method == methodListTools && m.id == p.message.id && m.result != nil {
+			u.noteHeaders(m.result)
+		}
 	}
 	_, _ = u.in.Write(append(line, '\n')) // an error is the end of the conversation
 }

@@ -16,12 +16,29 @@ import (
 
 // toolCall is a call that waits for its decision, or the reading of a resource.
 type toolCall struct {
+	// message is the request that gets the response, nil if there is none: the client has the
+	// question about the call as its response, and has not repeated it.
 	message  *message
+	method   string
+	size     int    // of the message in gateway.waiting
 	place    *place // among the calls that are decided
+	body     string // the members of the params that were decided
 	name     string
 	input    strictjson.Value
 	resource bool // it is a resource that is read: not a tool, and without a definition
 	errors   bool // the client does not expect the result of a tool, so what is refused is an error
+
+	meta *requestMeta // nil in the revisions with sessions
+	// Of a request that is repeated with answers: what it says, and what of that the server gets.
+	repeats   bool
+	state     string
+	responses strictjson.Value
+	answers   string // members of the params
+	// said is the question about this call that the person has said yes to, "" for none, and yes
+	// that of the request that this one repeats: it is not asked again.
+	said, yes string
+	rounds    int // how often the server has asked for more
+	cancel    context.CancelFunc
 }
 
 // startCall begins to decide a call.
@@ -30,8 +47,15 @@ func (g *gateway) startCall(ctx context.Context, m *message) error {
 	if why != "" {
 		return g.refuse(m.id, codeParams, why)
 	}
+	return g.decideCall(ctx, c)
+}
+
+// decideCall begins to decide a call whose message is complete.
+func (g *gateway) decideCall(ctx context.Context, c *toolCall) error {
+	m := c.message
 	ctx, cancel := context.WithCancel(ctx)
-	if why := g.track(m, cancel); why != "" {
+	c.cancel, c.size = cancel, len(m.text)
+	if why := g.track(m, &request{method: m.method, cancel: cancel, meta: c.meta, call: c}); why != "" {
 		cancel()
 		return g.refuse(m.id, codeInvalid, why)
 	}
@@ -54,8 +78,19 @@ func readCall(m *message) (c *toolCall, why string) {
 	if err != nil {
 		return nil, "the params are not an object"
 	}
-	c = &toolCall{message: m, input: strictjson.Value("{}")}
-	known := []string{"name", "arguments", "task", "_meta"}
+	if c, why = readParams(m, o, true); why == "" {
+		why = m.rebuild(c.body + progressOf(o))
+	}
+	return c, why
+}
+
+// readParams reads the members of the params that are decided.
+func readParams(m *message, o strictjson.Object, tasks bool) (c *toolCall, why string) {
+	c = &toolCall{message: m, method: m.method, input: strictjson.Value("{}")}
+	known := []string{"name", "arguments", "_meta"}
+	if tasks {
+		known = append(known, "task")
+	}
 	if m.method == methodReadResource {
 		known = []string{"uri", "_meta"}
 	}
@@ -71,7 +106,8 @@ func readCall(m *message) (c *toolCall, why string) {
 		}
 		c.name, c.input = methodReadResource, strictjson.Value(`{"uri":`+string(uri)+`}`)
 		c.resource, c.errors = true, true
-		return c, m.rebuild(`"uri":` + string(uri) + progressOf(o))
+		c.body = `"uri":` + string(uri)
+		return c, ""
 	}
 	name, _ := o.Get("name")
 	if c.name, _ = strictjson.ParseString(name); c.name == "" || len(c.name) > maxID {
@@ -82,19 +118,19 @@ func readCall(m *message) (c *toolCall, why string) {
 			return nil, "the arguments are not an object"
 		}
 	}
-	text := `"name":` + string(name)
+	c.body = `"name":` + string(name)
 	if _, ok := o.Get("arguments"); ok {
-		text += `,"arguments":` + string(c.input)
+		c.body += `,"arguments":` + string(c.input)
 	}
 	if v, ok := o.Get("task"); ok {
 		ttl, known := ttlOf(v)
 		if !known {
 			return nil, "the task is more than its ttl"
 		}
-		text += `,"task":` + ttl
+		c.body += `,"task":` + ttl
 		c.errors = true // the result comes later
 	}
-	return c, m.rebuild(text + progressOf(o))
+	return c, ""
 }
 
 // rebuild makes the text of a request anew, with the members of its params.
@@ -157,9 +193,12 @@ type outcome struct {
 // finish sends a call to the server, or its outcome to the client. ctx is that of the
 // decision: a call that was withdrawn until now does not run.
 func (g *gateway) finish(ctx context.Context, c *toolCall, o outcome) {
+	if c.message == nil {
+		return // nobody waits for a response
+	}
 	g.mu.Lock()
 	g.deciding--
-	g.waiting -= len(c.message.text)
+	g.waiting -= c.size
 	switch {
 	case g.ended && ctx.Err() != nil:
 		o = outcome{code: codeInternal, text: serverEnded}
@@ -180,7 +219,11 @@ func (g *gateway) finish(ctx context.Context, c *toolCall, o outcome) {
 	case o.code != 0 || c.errors:
 		_ = g.client.write(errorText(c.message.id, cmp.Or(o.code, codeInternal), o.text))
 	default:
-		text, _ := oneLine([]byte(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{"content":[{"type":"text","text":%s}],"isError":true}}`, c.message.id, quote(o.text))))
+		kind := ""
+		if c.meta != nil {
+			kind = `"resultType":"complete",`
+		}
+		text, _ := oneLine([]byte(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{%s"content":[{"type":"text","text":%s}],"isError":true}}`, c.message.id, kind, quote(o.text))))
 		_ = g.client.write(text)
 	}
 }
@@ -200,7 +243,7 @@ func (g *gateway) decide(ctx context.Context, c *toolCall) outcome {
 	}
 	// A yes that does not hold any more, as something has changed meanwhile, is asked for again.
 	for range 3 {
-		digests, err := g.definition(ctx, c.name)
+		digests, err := g.definition(ctx, c.name, c.meta)
 		if err != nil {
 			return undefined(ctx, err)
 		}
@@ -219,7 +262,7 @@ func (g *gateway) decide(ctx context.Context, c *toolCall) outcome {
 			return o
 		}
 		// The server may have said something else of the tool while the person was asked.
-		switch now, err := g.definition(ctx, c.name); {
+		switch now, err := g.definition(ctx, c.name, c.meta); {
 		case err != nil:
 			return undefined(ctx, err)
 		case !slices.Equal(now, digests):
@@ -264,11 +307,12 @@ func (g *gateway) decideAs(ctx context.Context, c *toolCall, tool client.Tool) (
 }
 
 func (g *gateway) decideOnce(ctx context.Context, c *toolCall, call *client.ToolCall) (o outcome, again bool) {
-	conn, err := g.daemon.connection(ctx)
+	forms := g.canAsk(c.meta)
+	conn, err := g.connection(ctx, forms || c.yes != "")
 	if err != nil {
 		return outcome{text: "permd: the call was not made, as permd cannot be asked: " + err.Error()}, false
 	}
-	list, err := client.Decide(ctx, conn.client, g.id, *call)
+	list, err := client.Decide(ctx, conn.client, conn.session, *call)
 	if err != nil {
 		return outcome{text: "permd: the call was not made, as permd did not decide it: " + err.Error()}, false
 	}
@@ -276,24 +320,40 @@ func (g *gateway) decideOnce(ctx context.Context, c *toolCall, call *client.Tool
 	switch d.Verdict {
 	case decisions.Allow:
 		c.place.wait(ctx)
+		if d.By == decisions.ByHuman {
+			c.said = g.askedElsewhere(c)
+		}
 		return outcome{runs: true, asked: d.By == decisions.ByHuman}, false
 	case decisions.Deny:
 		return outcome{text: denied(d)}, false
 	case decisions.Ask:
 	}
+	params, ok := question(c, d)
+	asked := params + call.Tool.Version
 	if conn.harness {
+		if ok && c.meta != nil {
+			g.noteElsewhere(c, asked)
+		}
 		how := "It cannot be allowed from elsewhere"
 		if d.Answerable() {
 			how = "A person can allow it with: permd allow " + d.ID + " (then call the tool again)"
 		}
 		return outcome{text: "permd asks a person: " + display.Display(d.Reason) + ". The call was not made. " + how}, false
 	}
-	params, ok := question(c, d)
 	if !ok {
 		return outcome{text: "permd asks a person: " + display.Display(d.Reason) + ". The call was not made, as its arguments are too long to be shown in a question. A rule or a remembered answer can allow it"}, false
 	}
-	c.place.leave() // a person takes their time
-	choice, answered := g.askPerson(ctx, params, d)
+	choice, answered := &client.Choice{DecisionID: d.ID, Verdict: decisions.Allow}, true
+	said := c.yes == asked
+	c.yes = "" // what changes now is asked about
+	switch {
+	case said:
+	case !forms:
+		return outcome{}, true // as other calls are
+	default:
+		c.place.leave() // a person takes their time
+		choice, answered = g.askPerson(ctx, c, params, d)
+	}
 	switch {
 	case ctx.Err() != nil:
 		return withdrawn, false
@@ -312,6 +372,7 @@ func (g *gateway) decideOnce(ctx context.Context, c *toolCall, call *client.Tool
 	case result.NotStored != "":
 		g.cfg.Say("the answer holds once: " + display.Display(result.NotStored))
 	}
+	c.said = asked
 	return outcome{runs: true, asked: true}, false
 }
 

@@ -15,7 +15,11 @@ const (
 	methodCallTool     = "tools/call"
 	methodListTools    = "tools/list"
 	methodReadResource = "resources/read" // decided as a tool of this name would be
+	methodGetPrompt    = "prompts/get"
+	methodListen       = "subscriptions/listen"
 	methodElicit       = "elicitation/create"
+	methodSample       = "sampling/createMessage"
+	methodListRoots    = "roots/list"
 	notedCancelled     = "notifications/cancelled"
 	notedInitialized   = "notifications/initialized"
 	notedToolsChanged  = "notifications/tools/list_changed"
@@ -26,7 +30,7 @@ const (
 var clientMethods = map[string]bool{
 	methodInitialize: true, "ping": true, methodListTools: true,
 	"resources/list": true, "resources/templates/list": true, "resources/subscribe": true, "resources/unsubscribe": true,
-	"prompts/list": true, "prompts/get": true, "completion/complete": true, "logging/setLevel": true,
+	"prompts/list": true, methodGetPrompt: true, "completion/complete": true, "logging/setLevel": true,
 	"tasks/get": true, "tasks/result": true, "tasks/list": true, "tasks/cancel": true,
 }
 
@@ -50,8 +54,8 @@ func (g *gateway) readClient(ctx context.Context, line []byte) error {
 		return g.refuse(m.id, codeOf(err), err.Error())
 	case m.isResponse():
 		return g.passResponse(m)
-	case otherRevision(m):
-		return g.refuseRevision(m)
+	case namesRevision(m):
+		return g.readStateless(ctx, m)
 	case m.id == "":
 		return g.readNotification(m)
 	case m.method == methodCallTool || m.method == methodReadResource:
@@ -62,7 +66,7 @@ func (g *gateway) readClient(ctx context.Context, line []byte) error {
 	if m.method == methodInitialize {
 		g.initialize(m.params)
 	}
-	if why := g.track(m, nil); why != "" {
+	if why := g.track(m, &request{method: m.method}); why != "" {
 		return g.refuse(m.id, codeInvalid, why)
 	}
 	return g.server.write(m.text)
@@ -75,9 +79,9 @@ func codeOf(err error) int {
 	return codeInvalid
 }
 
-// track notes a request of the client, or returns why it cannot. cancel is that of a call,
-// which g.calls then counts.
-func (g *gateway) track(m *message, cancel context.CancelFunc) (why string) {
+// track notes a request of the client, or returns why it cannot. One with a cancel is a call that
+// is decided, which g.calls then counts.
+func (g *gateway) track(m *message, r *request) (why string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	switch {
@@ -89,15 +93,15 @@ func (g *gateway) track(m *message, cancel context.CancelFunc) (why string) {
 		return "a request with this id was cancelled"
 	case len(g.fromClient) >= maxRequests:
 		return "too many requests have no response yet"
-	case cancel != nil && (g.deciding >= maxDeciding || g.waiting+len(m.text) > maxWaiting):
+	case r.cancel != nil && (g.deciding >= maxDeciding || g.waiting+len(m.text) > maxWaiting):
 		return "too many calls wait for a decision"
 	}
-	if cancel != nil {
+	if r.cancel != nil {
 		g.calls.Add(1)
 		g.deciding++
 		g.waiting += len(m.text)
 	}
-	g.fromClient[m.id] = &request{method: m.method, cancel: cancel}
+	g.fromClient[m.id] = r
 	return ""
 }
 
@@ -155,18 +159,24 @@ func (g *gateway) initialize(params strictjson.Value) {
 		s, _ := strictjson.ParseString(strictjson.Find(params, path...))
 		return s
 	}
-	elicitation := strictjson.Find(params, "capabilities", "elicitation")
-	// An empty object means forms; with others, forms must be named.
-	forms := strictjson.Kind(elicitation) == '{'
-	if forms {
-		o, err := strictjson.ParseObject(elicitation)
-		_, named := o.Get("form")
-		forms = err == nil && (len(o) == 0 || named)
-	}
+	forms, _ := elicitationOf(strictjson.Find(params, "capabilities", "elicitation"))
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	g.initialized = true
 	g.elicits = forms && !g.cfg.NoElicitation
 	if name, version := text("clientInfo", "name"), text("clientInfo", "version"); len(name) <= maxID && len(version) <= maxID {
 		g.agent = effects.Party{Name: name, Version: version}
 	}
+}
+
+// elicitationOf reports which questions of servers a client can show: forms, and addresses to go
+// to. An empty object means forms; with others, forms must be named.
+func elicitationOf(capability strictjson.Value) (forms, urls bool) {
+	if strictjson.Kind(capability) != '{' {
+		return false, false
+	}
+	o, err := strictjson.ParseObject(capability)
+	_, forms = o.Get("form")
+	_, urls = o.Get("url")
+	return err == nil && (forms || len(o) == 0), err == nil && urls
 }

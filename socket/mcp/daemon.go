@@ -26,7 +26,8 @@ type daemon struct {
 // connection is a connection on which the session was declared.
 type connection struct {
 	client  *client.Client
-	harness bool // questions are answered with permd allow
+	session string // the session's id
+	harness bool   // questions are answered with permd allow
 }
 
 func newDaemon(dial func(context.Context) (*client.Client, error), declare func() *client.Session) *daemon {
@@ -59,7 +60,7 @@ func (d *daemon) connection(ctx context.Context) (*connection, error) {
 		c.Close()
 		return nil, err
 	}
-	d.conn = &connection{c, s.Harness != ""}
+	d.conn = &connection{c, s.ID, s.Harness != ""}
 	return d.conn, nil
 }
 

@@ -112,7 +112,7 @@ func (u *Upstream) follow(ctx context.Context, p *post, body io.ReadCloser) stri
 			return streamEnded
 		case errors.Is(err, errEndless):
 			return unreadResponse + err.Error()
-		case s.lastID == "" || s.fruitless > maxFruitless:
+		case p.stateless || s.lastID == "" || s.fruitless > maxFruitless:
 			return streamEnded
 		}
 		resp, err := u.again(ctx, s)

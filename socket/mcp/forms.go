@@ -16,33 +16,43 @@ const (
 	maxFormLines = 40
 )
 
-// signForm makes the text of a server's form anew so that it says who asks, in each line of it:
-// it could otherwise copy a question of permd. It returns why a form cannot be passed on.
+// signForm makes the text of a server's form anew so that it says who asks. It returns why a form
+// cannot be passed on.
 func (g *gateway) signForm(m *message) (why string) {
-	o, err := strictjson.ParseObject(m.params)
-	if err != nil || o.NearMiss("message", "mode", "requestedSchema", "url", "elicitationId", "task", "_meta") != "" {
-		return "the form cannot be read in exactly one way"
+	params, why := signParams(g.cfg.Server, m.params)
+	if why != "" {
+		return why
 	}
-	v, _ := o.Get("message")
-	text, ok := strictjson.ParseString(v)
-	if !ok {
-		return "the form has no message"
-	}
-	var b strings.Builder
-	for i, member := range o {
-		fmt.Fprintf(&b, "%c%s:", "{,"[min(i, 1)], quote(member.Name))
-		if member.Name == "message" {
-			b.WriteString(quote(signed(g.cfg.Server, text)))
-			continue
-		}
-		b.Write(member.Value)
-	}
-	line, err := oneLine([]byte(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"method":%s,"params":%s}}`, m.id, quote(m.method), b.String())))
+	line, err := oneLine([]byte(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"method":%s,"params":%s}`, m.id, quote(m.method), params)))
 	if err != nil {
 		return errNotJSON.Error()
 	}
 	m.text = line
 	return ""
+}
+
+// signParams returns the params of a server's form with a text that says who asks, in each line
+// of it: it could otherwise copy a question of permd.
+func signParams(server string, params strictjson.Value) (made, why string) {
+	o, err := strictjson.ParseObject(params)
+	if err != nil || o.NearMiss("message", "mode", "requestedSchema", "url", "elicitationId", "task", "_meta") != "" {
+		return "", "the form cannot be read in exactly one way"
+	}
+	v, _ := o.Get("message")
+	text, ok := strictjson.ParseString(v)
+	if !ok {
+		return "", "the form has no message"
+	}
+	var b strings.Builder
+	for i, member := range o {
+		fmt.Fprintf(&b, "%c%s:", "{,"[min(i, 1)], quote(member.Name))
+		if member.Name == "message" {
+			b.WriteString(quote(signed(server, text)))
+			continue
+		}
+		b.Write(member.Value)
+	}
+	return b.String() + "}", ""
 }
 
 // signed returns a server's text with its name before it, and a mark before each further line.

@@ -3,7 +3,7 @@
 // the server gets it.
 //
 // The protocol is that of https://modelcontextprotocol.io/specification, in the revisions
-// from 2024-11-05 to 2025-11-25, over standard input and output.
+// from 2024-11-05 to 2026-07-28, over standard input and output.
 //
 // Whatever cannot be read in exactly one way is not passed on. Without a decision of permd
 // no call reaches the server.
@@ -72,13 +72,16 @@ type gateway struct {
 	cfg    Config
 	client *writer
 	server *writer
-	daemon *daemon
-	tools  definitions
-	order  order
-	id     string         // of the session
-	ownIDs string         // what the ids of the gateway's own requests begin with, as JSON
-	calls  sync.WaitGroup // that are being decided
-	broken chan error     // what ends the conversation
+	// forms is the connection to permd for calls about which the person can be asked in the
+	// client, and daemon that for others.
+	daemon, forms *daemon
+	tools         definitions
+	order         order
+	http          bool           // the server is one over HTTP
+	id            string         // of the session
+	ownIDs        string         // what the ids of the gateway's own requests begin with, as JSON
+	calls         sync.WaitGroup // that are being decided
+	broken        chan error     // what ends the conversation
 
 	mu         sync.Mutex
 	fromClient map[string]*request // requests of the client without a response, by id
@@ -90,8 +93,12 @@ type gateway struct {
 	deciding   int // calls that are being decided
 	waiting    int // bytes of these
 	ended      bool
-	elicits    bool // the client can ask the person
+	elicits    bool // the client can ask the person, as it said at the beginning
 	agent      effects.Party
+	// initialized and stateless say that the client has sent messages of a revision with
+	// sessions, and of one without.
+	initialized, stateless bool
+	rounds                 rounds
 }
 
 // ownRequest is a request of the gateway itself. Nobody else can know its id before: a
@@ -106,7 +113,9 @@ type request struct {
 	method string
 	// cancel ends the decision of a call; nil once the server has the request.
 	cancel context.CancelFunc
-	doubt  bool // its response may have been one that could not be read
+	meta   *requestMeta // nil in the revisions with sessions
+	call   *toolCall    // nil if the server cannot ask for more before the result
+	doubt  bool         // its response may have been one that could not be read
 }
 
 // Run passes messages on until one of the peers has ended, or ctx. It then closes ServerIn.
@@ -117,6 +126,7 @@ func Run(ctx context.Context, peers Peers, cfg Config) error {
 		cfg: cfg, id: "mcp-" + rand.Text(), ownIDs: `"permd-` + rand.Text(), broken: make(chan error, 1),
 		fromClient: map[string]*request{}, fromServer: map[string]bool{}, own: map[ownRequest]chan *message{},
 	}
+	_, g.http = peers.ServerIn.(*Upstream)
 	ctx, cancel := context.WithCancel(ctx)
 	onError := func(err error) {
 		if ctx.Err() == nil { // otherwise the server is given time, and needs nobody who reads
@@ -125,7 +135,8 @@ func Run(ctx context.Context, peers Peers, cfg Config) error {
 	}
 	g.client, g.server = newWriter(peers.ClientOut, onError), newWriter(peers.ServerIn, onError)
 	defer g.end(cancel, peers.ServerIn)
-	g.daemon = newDaemon(cfg.Dial, g.session)
+	g.daemon = newDaemon(cfg.Dial, func() *client.Session { return g.session(false) })
+	g.forms = newDaemon(cfg.Dial, func() *client.Session { return g.session(true) })
 	go func() {
 		err := g.pump(peers.ClientIn, func(line []byte) error { return g.readClient(ctx, line) }, g.tooLong)
 		cancel() // nobody waits for the decisions
@@ -192,6 +203,7 @@ func (g *gateway) end(cancel context.CancelFunc, server io.Closer) {
 		}
 	}
 	g.daemon.close()
+	g.forms.close()
 }
 
 const serverEnded = "permd: the server has ended without a response"
@@ -290,8 +302,17 @@ func (g *gateway) answered(by *writer, m *message) bool {
 	return true
 }
 
-// session returns the declaration of the gateway's session.
-func (g *gateway) session() *client.Session {
+// connection returns the connection to permd. forms says whether the person can be asked in the
+// client.
+func (g *gateway) connection(ctx context.Context, forms bool) (*connection, error) {
+	if forms {
+		return g.forms.connection(ctx)
+	}
+	return g.daemon.connection(ctx)
+}
+
+// session returns the declaration of a session of the gateway.
+func (g *gateway) session(forms bool) *client.Session {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	s := &client.Session{ID: g.id, Cwd: g.cfg.Cwd}
@@ -299,7 +320,8 @@ func (g *gateway) session() *client.Session {
 		agent := g.agent
 		s.Client = &agent
 	}
-	if !g.elicits {
+	if !forms {
+		s.ID += "-allow"
 		s.Harness = "mcp" // its questions are answered with permd allow
 	}
 	return s

@@ -24,6 +24,20 @@ import (
 // ask a person is asked, all others are denied. It asks about a tool that has changed.
 func fakePermd(t testing.TB) func(context.Context) (*client.Client, error) {
 	t.Helper()
+	return fakePermdAs(t, func(name string, changed bool) string {
+		switch {
+		case strings.HasPrefix(name, "yes") && !changed:
+			return "allow"
+		case strings.HasPrefix(name, "yes"), strings.HasPrefix(name, "ask"):
+			return "ask"
+		}
+		return "deny"
+	})
+}
+
+// fakePermdAs decides calls as verdict does.
+func fakePermdAs(t testing.TB, verdict func(name string, changed bool) string) func(context.Context) (*client.Client, error) {
+	t.Helper()
 	dir, err := os.MkdirTemp("", "m")
 	if err != nil {
 		t.Fatal(err)
@@ -40,7 +54,7 @@ func fakePermd(t testing.TB) func(context.Context) (*client.Client, error) {
 			if err != nil {
 				return
 			}
-			go servePermd(c)
+			go servePermd(c, verdict)
 		}
 	}()
 	return func(ctx context.Context) (*client.Client, error) {
@@ -48,7 +62,7 @@ func fakePermd(t testing.TB) func(context.Context) (*client.Client, error) {
 	}
 }
 
-func servePermd(c net.Conn) {
+func servePermd(c net.Conn, verdict func(name string, changed bool) string) {
 	defer c.Close()
 	in := bufio.NewScanner(c)
 	in.Buffer(nil, 4<<20)
@@ -72,16 +86,8 @@ func servePermd(c net.Conn) {
 		result := `{"protocol":1}`
 		switch m.Method {
 		case "permd/decide":
-			verdict := "deny"
-			switch name := m.Params.Calls[0].Tool.Name; {
-			case strings.HasPrefix(name, "yes") && m.Params.Calls[0].Tool.Changed:
-				verdict = "ask"
-			case strings.HasPrefix(name, "yes"):
-				verdict = "allow"
-			case strings.HasPrefix(name, "ask"):
-				verdict = "ask"
-			}
-			result = fmt.Sprintf(`{"decisions":[{"decisionId":"d%d","callId":"1","verdict":%q,"reason":"so it is"}]}`, n, verdict)
+			tool := m.Params.Calls[0].Tool
+			result = fmt.Sprintf(`{"decisions":[{"decisionId":"d%d","callId":"1","verdict":%q,"reason":"so it is"}]}`, n, verdict(tool.Name, tool.Changed))
 		case "permd/denied":
 			denied := make([]bool, len(m.Params.Tools))
 			for i, t := range m.Params.Tools {
@@ -106,7 +112,9 @@ type world struct {
 	client []string // what the client received
 	server []string // what the server received, without the gateway's own requests
 	tools  string   // the server's tools
-	plays  func(line string) (answer string)
+	// ownLists are the gateway's own requests for them.
+	ownLists []string
+	plays    func(line string) (answer string)
 }
 
 func newWorld(t testing.TB) *world {
@@ -174,6 +182,7 @@ func newWorldWith(t testing.TB, pins string, set func(*Config)) *world {
 			if m := own.FindStringSubmatch(line); m != nil {
 				w.mu.Lock()
 				tools := w.tools
+				w.ownLists = append(w.ownLists, line)
 				w.mu.Unlock()
 				fmt.Fprintf(fromServe, `{"jsonrpc":"2.0","id":%s,"result":{"tools":%s}}`+"\n", m[1], tools)
 				continue

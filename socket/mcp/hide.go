@@ -15,13 +15,13 @@ const hideTimeout = 5 * time.Second
 // hide leaves out of a list the tools of which permd denies every call. The client is not told
 // of them, so a call of one is that of a tool that it was told nothing of. Where permd does not
 // say, all tools stay: a call is decided in any case.
-func (g *gateway) hide(l *toolList) {
+func (g *gateway) hide(l *toolList, forms bool) {
 	if !g.cfg.HideDenied || len(l.tools) == 0 {
 		return
 	}
 	ctx, cancel := context.WithTimeoutCause(context.Background(), hideTimeout, errConnect)
 	defer cancel()
-	denied, err := g.deniedTools(ctx, l)
+	denied, err := g.deniedTools(ctx, l, forms)
 	if err != nil {
 		g.cfg.Say("tools that are denied are listed, as permd cannot be asked: " + err.Error())
 		return
@@ -37,8 +37,8 @@ func (g *gateway) hide(l *toolList) {
 	l.tools = shown
 }
 
-func (g *gateway) deniedTools(ctx context.Context, l *toolList) ([]bool, error) {
-	conn, err := g.daemon.connection(ctx)
+func (g *gateway) deniedTools(ctx context.Context, l *toolList, forms bool) ([]bool, error) {
+	conn, err := g.connection(ctx, forms)
 	if err != nil {
 		return nil, err
 	}
@@ -46,7 +46,7 @@ func (g *gateway) deniedTools(ctx context.Context, l *toolList) ([]bool, error) 
 	for i, t := range l.tools {
 		tools[i] = client.Tool{Name: t.name, Server: g.cfg.Server, Source: g.cfg.Source}
 	}
-	denied, err := client.Denied(ctx, conn.client, g.id, tools)
+	denied, err := client.Denied(ctx, conn.client, conn.session, tools)
 	if err == nil && len(denied) != len(tools) {
 		err = errors.New("not one answer for each tool")
 	}

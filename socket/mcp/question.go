@@ -11,14 +11,19 @@ import (
 )
 
 // askPerson asks the person through the client. It reports false if they gave no answer.
-func (g *gateway) askPerson(ctx context.Context, params string, d *decisions.Decision) (*client.Choice, bool) {
+func (g *gateway) askPerson(ctx context.Context, c *toolCall, params string, d *decisions.Decision) (*client.Choice, bool) {
 	ctx, cancel := context.WithTimeout(ctx, personTimeout)
 	defer cancel()
-	m, err := g.ask(ctx, g.client, methodElicit, params)
-	if err != nil {
+	var result strictjson.Value
+	if c.meta != nil {
+		result = g.askInResult(ctx, c, params)
+	} else if m, err := g.ask(ctx, g.client, methodElicit, params); err == nil {
+		result = m.result
+	}
+	if result == nil {
 		return nil, false
 	}
-	action, _ := strictjson.ParseString(strictjson.Find(m.result, "action"))
+	action, _ := strictjson.ParseString(strictjson.Find(result, "action"))
 	choice := &client.Choice{DecisionID: d.ID, Verdict: decisions.Deny}
 	switch action {
 	case "decline":
@@ -27,7 +32,7 @@ func (g *gateway) askPerson(ctx context.Context, params string, d *decisions.Dec
 	default:
 		return nil, false
 	}
-	answer, _ := strictjson.ParseString(strictjson.Find(m.result, "content", "answer"))
+	answer, _ := strictjson.ParseString(strictjson.Find(result, "content", "answer"))
 	switch answer {
 	case answerReject:
 		return choice, true

@@ -7,7 +7,7 @@ import (
 )
 
 // TestRevisions: requests and results of revisions that the gateway does not know are not passed
-// on, whatever they call.
+// on, whatever they call, nor results of one revision in another one.
 func TestRevisions(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -18,11 +18,12 @@ func TestRevisions(t *testing.T) {
 		w.send(t, fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":%q,"params":%s}`, n, method, params))
 		w.wantClient(t, fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"error":{"code":%s`, n, want))
 	}
-	const meta = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}`
-	refused(methodDiscover, `{`+meta+`}`, "-32601")
-	for _, method := range []string{methodCallTool, methodListTools, "ping", "subscriptions/listen", "prompts/get", methodReadResource} {
-		refused(method, `{"name":"yes","uri":"a:b",`+meta+`}`, `-32022,"message":"permd: this revision of the protocol is not supported","data":{"supported":["2024-11-05","2025-03-26","2025-06-18","2025-11-25"],"requested":"2026-07-28"}}`)
+	const meta = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2027-01-01","io.modelcontextprotocol/clientCapabilities":{}}`
+	for _, method := range []string{methodDiscover, methodCallTool, methodListTools, "ping", "subscriptions/listen", "prompts/get", methodReadResource} {
+		refused(method, `{"name":"yes","uri":"a:b",`+meta+`}`, `-32022,"message":"permd: this revision of the protocol is not supported","data":{"supported":["2024-11-05","2025-03-26","2025-06-18","2025-11-25","2026-07-28"],"requested":"2027-01-01"}}`)
 	}
+	refused(methodListTools, `{"_meta":{"io.modelcontextprotocol/protocolVersion":"2025-11-25","io.modelcontextprotocol/clientCapabilities":{}}}`, "-32022")
+	refused(methodDiscover, `{}`, "-32601")
 	refused(methodCallTool, `{"name":"yes","_meta":{"io.modelcontextprotocol/protocolVersion":{}}}`, "-32022")
 	refused("subscriptions/listen", `{}`, "-32601")
 	refused("tasks/update", `{}`, "-32601")

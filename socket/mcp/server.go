@@ -30,10 +30,21 @@ func (g *gateway) readServer(line []byte) error {
 				return nil
 			}
 			g.mu.Lock()
+			if r := g.fromClient[id]; !g.fromServer[id] && r != nil && r.method == methodListen {
+				delete(g.fromClient, id)
+				g.forget(id)
+			}
 			delete(g.fromServer, id) // it has no response
 			g.mu.Unlock()
 		}
 		return g.client.write(m.text)
+	}
+	g.mu.Lock()
+	unexpected := g.stateless && !g.initialized
+	g.mu.Unlock()
+	if unexpected {
+		g.cfg.Say("a request of the server was left out: the revision of the protocol has none")
+		return nil
 	}
 	if m.method == methodElicit {
 		if why := g.signForm(m); why != "" {
@@ -71,24 +82,39 @@ func (g *gateway) passResult(m *message) error {
 	}
 	delete(g.fromClient, m.id)
 	g.mu.Unlock()
-	if why := unsupported(r.method, m.result); m.result != nil && why != "" {
+	switch {
+	case m.result == nil:
+		if code := strictjson.Find(m.text, "error", "code"); r.meta != nil && string(code) == codeHeaders {
+			g.tools.change() // the tool may have other headers now, and is asked for before the next call
+		}
+		return g.client.write(m.text)
+	case r.meta != nil && r.call != nil && asksForMore(m.result):
+		return g.passRound(m, r)
+	}
+	if why := unsupported(r.method, m.result); why != "" {
 		g.cfg.Say(why)
 		return g.refuse(m.id, codeInternal, why)
 	}
-	if r.method == methodListTools && m.result != nil {
-		return g.passList(m)
+	switch r.method {
+	case methodListTools:
+		return g.passList(m, r)
+	case methodDiscover:
+		return g.passDiscovery(m)
 	}
 	return g.client.write(m.text)
 }
 
 // passList passes a list of tools on, without those that cannot be called.
-func (g *gateway) passList(m *message) error {
+func (g *gateway) passList(m *message, r *request) error {
 	l, err := readList(m.result)
 	if err != nil {
 		g.cfg.Say(err.Error())
 		return g.refuse(m.id, codeInternal, err.Error())
 	}
-	g.hide(l)
+	if r.meta != nil && g.http {
+		l.leaveOutHeaders()
+	}
+	g.hide(l, g.canAsk(r.meta))
 	g.tools.tell(l)
 	if len(l.leftOut)+l.hidden == 0 {
 		return g.client.write(m.text)

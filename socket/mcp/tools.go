@@ -151,11 +151,16 @@ func cutPrefixFold(s, prefix string) (rest string, ok bool) {
 	return s[len(prefix):], true
 }
 
-// text returns the result without the tools that are left out.
+// text returns the result without the tools that are left out. A list in which tools are hidden is
+// only for this person, also where the server says that anybody can be given its list.
 func (l *toolList) text() strictjson.Value {
 	var b strings.Builder
 	for i, m := range l.members {
 		fmt.Fprintf(&b, "%c%s:", "{,"[min(i, 1)], quote(m.Name))
+		if m.Name == "cacheScope" && l.hidden > 0 {
+			b.WriteString(`"private"`)
+			continue
+		}
 		if m.Name != "tools" {
 			b.Write(m.Value)
 			continue
@@ -236,12 +241,12 @@ func (d *definitions) keep(own map[string][]string, changes int) {
 var errNoTool = errors.New("the server lists no tool of this name")
 
 // definition returns the digests of all definitions of a tool that count, sorted.
-func (g *gateway) definition(ctx context.Context, name string) ([]string, error) {
+func (g *gateway) definition(ctx context.Context, name string, meta *requestMeta) ([]string, error) {
 	told, certain := g.tools.find(name)
 	if certain {
 		return told, nil
 	}
-	list, err := g.list(ctx)
+	list, err := g.list(ctx, meta)
 	if err != nil {
 		return nil, fmt.Errorf("asking the server for its tools: %w", err)
 	}
@@ -265,9 +270,9 @@ func version(digests []string) string {
 	return "sha256-" + hex.EncodeToString(sum[:])
 }
 
-// list returns what the server says of its tools when the gateway asks. It asks again
-// after each change.
-func (g *gateway) list(ctx context.Context) (map[string][]string, error) {
+// list returns what the server says of its tools when the gateway asks, in the revision of the
+// request with meta. It asks again after each change.
+func (g *gateway) list(ctx context.Context, meta *requestMeta) (map[string][]string, error) {
 	known, changes := g.tools.ownList()
 	if known != nil {
 		return known, nil
@@ -275,9 +280,13 @@ func (g *gateway) list(ctx context.Context) (map[string][]string, error) {
 	ctx, cancel := context.WithTimeout(ctx, listTimeout)
 	defer cancel()
 	list := map[string][]string{}
-	params := "{}"
+	own := ""
+	if meta != nil {
+		own = `"_meta":{` + ownMeta + `}`
+	}
+	params := own
 	for range maxPages {
-		m, err := g.ask(ctx, g.server, methodListTools, params)
+		m, err := g.ask(ctx, g.server, methodListTools, "{"+params+"}")
 		if err != nil {
 			return nil, err
 		}
@@ -294,7 +303,9 @@ func (g *gateway) list(ctx context.Context) (map[string][]string, error) {
 		if page.cursor == "" {
 			break
 		}
-		params = `{"cursor":` + quote(page.cursor) + `}`
+		if params = `"cursor":` + quote(page.cursor); own != "" {
+			params += "," + own
+		}
 	}
 	g.tools.keep(list, changes)
 	return list, nil

@@ -59,15 +59,19 @@ type Upstream struct {
 	revision string           // of the protocol, once it was negotiated
 	open     map[string]*post // requests without a response, by id
 	listens  bool
+	// stateless is set once a request of statelessRevision was sent.
+	stateless bool
+	headers   map[string][]paramHeader // of tools, by name
 }
 
 // post is a message that is sent.
 type post struct {
-	message *message
-	cancel  context.CancelCauseFunc
-	reached atomic.Bool   // there was a connection: the server may have got it
-	sent    chan struct{} // closed once it was sent, or could not be
-	taken   chan struct{} // closed once the server has begun to answer, or did not
+	message   *message
+	stateless bool // it is of statelessRevision
+	cancel    context.CancelCauseFunc
+	reached   atomic.Bool   // there was a connection: the server may have got it
+	sent      chan struct{} // closed once it was sent, or could not be
+	taken     chan struct{} // closed once the server has begun to answer, or did not
 	// answered is closed when there is a response to initialize.
 	answered chan struct{}
 }
@@ -96,8 +100,11 @@ func (u *Upstream) Write(line []byte) (int, error) {
 	if err != nil {
 		return 0, err
 	}
+	if m.method == notedCancelled && u.withdraw(readID(strictjson.Find(m.params, "requestId"))) {
+		return len(line), nil
+	}
 	ctx, cancel := context.WithCancelCause(u.ctx)
-	p := &post{message: m, cancel: cancel, sent: make(chan struct{}), taken: make(chan struct{}), answered: make(chan struct{})}
+	p := &post{message: m, stateless: namesRevision(m), cancel: cancel, sent: make(chan struct{}), taken: make(chan struct{}), answered: make(chan struct{})}
 	u.mu.Lock()
 	if u.closed {
 		u.mu.Unlock()
@@ -107,6 +114,7 @@ func (u *Upstream) Write(line []byte) (int, error) {
 	if p.isRequest() {
 		u.open[m.id] = p
 	}
+	u.stateless = u.stateless || p.stateless
 	u.running.Add(1)
 	u.mu.Unlock()
 	go func() {
@@ -162,7 +170,7 @@ func (u *Upstream) post(ctx context.Context, p *post) {
 		GotConn:      func(httptrace.GotConnInfo) { p.reached.Store(true) },
 		WroteRequest: func(httptrace.WroteRequestInfo) { sent() },
 	})
-	resp, err := u.do(traced, http.MethodPost, p.message.text, "")
+	resp, err := u.do(traced, http.MethodPost, p, "")
 	if err != nil {
 		if ctx.Err() != nil {
 			err = context.Cause(ctx)
@@ -181,7 +189,7 @@ func (u *Upstream) post(ctx context.Context, p *post) {
 	}
 	taken()
 	switch kind := mediaType(resp); {
-	case resp.StatusCode == http.StatusNotFound && u.hasSession() && p.message.method != methodInitialize:
+	case resp.StatusCode == http.StatusNotFound && !p.stateless && u.hasSession() && p.message.method != methodInitialize:
 		u.breakOff(errors.New("the server has ended the session (HTTP 404)"))
 	case !p.isRequest():
 		if resp.StatusCode/100 != 2 {
@@ -208,10 +216,10 @@ func (u *Upstream) post(ctx context.Context, p *post) {
 }
 
 // do sends a request. The error never names the address, which may hold a secret.
-func (u *Upstream) do(ctx context.Context, method string, body []byte, lastID string) (*http.Response, error) {
+func (u *Upstream) do(ctx context.Context, method string, p *post, lastID string) (*http.Response, error) {
 	var from io.Reader
-	if body != nil {
-		from = bytes.NewReader(body)
+	if p != nil {
+		from = bytes.NewReader(p.message.text)
 	}
 	r, err := http.NewRequestWithContext(ctx, method, u.cfg.URL.String(), from)
 	if err != nil {
@@ -223,11 +231,15 @@ func (u *Upstream) do(ctx context.Context, method string, body []byte, lastID st
 		r.Header.Set("Accept", "text/event-stream")
 	}
 	r.Header.Set("User-Agent", "permd")
-	if body != nil {
+	if p != nil {
 		r.Header.Set("Content-Type", "application/json")
 	}
 	if u.cfg.Token != "" {
 		r.Header.Set("Authorization", "Bearer "+u.cfg.Token)
+	}
+	if p != nil && p.stateless {
+		u.setStateless(r.Header, p.message)
+		return u.client.Do(r)
 	}
 	u.mu.Lock()
 	session, revision := u.session, u.revision
