@@ -23,28 +23,28 @@ const (
 
 // keyFilter passes the parts of turns on, except for those that the server's key is in.
 type keyFilter struct {
-	g    *Gateway
-	use  func(part) error
-	keep int // bytes of each text
+	g       *Gateway
+	forward func(part) error
+	keep    int // bytes of each text
 	// texts are the ends of the texts so far, of earlier turns of the session too, by the kind
 	// of their pieces.
-	texts map[string]string
-	held  []part
-	open  map[string]bool // the kinds of held pieces
+	texts      map[string]string
+	held       []part
+	unfinished map[string]bool // the kinds of held pieces
 }
 
-// withoutKey returns what passes parts of a turn to use, and ends the turn where one has the
+// withoutKey returns what passes parts of a turn to forward, and ends the turn where one has the
 // server's key, alone or with the pieces before it.
-func (g *Gateway) withoutKey(s *session, use func(part) error) *keyFilter {
+func (g *Gateway) withoutKey(s *session, forward func(part) error) *keyFilter {
 	if s.texts == nil {
 		s.texts = map[string]string{}
 	}
-	return &keyFilter{g: g, use: use, keep: max(minTail, 8*len(g.cfg.Key)), texts: s.texts, open: map[string]bool{}}
+	return &keyFilter{g: g, forward: forward, keep: max(minTail, 8*len(g.cfg.Key)), texts: s.texts, unfinished: map[string]bool{}}
 }
 
 func (f *keyFilter) add(p part) error {
 	if f.g.cfg.Key == "" {
-		return f.use(p)
+		return f.forward(p)
 	}
 	if f.g.echoes(p.data) {
 		return errors.New(errEcho.text)
@@ -54,7 +54,7 @@ func (f *keyFilter) add(p part) error {
 		if err := f.end(); err != nil { // it must not wait for a text that may never go on
 			return err
 		}
-		return f.use(p)
+		return f.forward(p)
 	}
 	whole := f.texts[kind] + piece
 	if gatehttp.Echoes(strictjson.Value(quote(whole)), []string{f.g.cfg.Key}) {
@@ -63,7 +63,7 @@ func (f *keyFilter) add(p part) error {
 	if len(whole) > 2*f.keep {
 		whole = strings.Clone(whole[len(whole)-f.keep:])
 	}
-	f.texts[kind], f.open[kind] = whole, true
+	f.texts[kind], f.unfinished[kind] = whole, true
 	f.held = append(f.held, p)
 	if begun, _ := f.begun(); begun >= minBegun && len(f.held) < f.keep {
 		return nil
@@ -74,7 +74,7 @@ func (f *keyFilter) add(p part) error {
 // begun returns how much of the key stands at the end of a text with pieces that are held, and
 // how long the key is in that form.
 func (f *keyFilter) begun() (begun, all int) {
-	for kind := range f.open {
+	for kind := range f.unfinished {
 		if b, a := gatehttp.Beginning(f.texts[kind], []string{f.g.cfg.Key}); b > begun {
 			begun, all = b, a
 		}
@@ -97,9 +97,9 @@ func (f *keyFilter) end() error {
 func (f *keyFilter) release() error {
 	held := f.held
 	f.held = nil
-	clear(f.open)
+	clear(f.unfinished)
 	for _, p := range held {
-		if err := f.use(p); err != nil {
+		if err := f.forward(p); err != nil {
 			return err
 		}
 	}
