@@ -198,8 +198,11 @@ func withSession(t *testing.T, params any) any {
 	return copied
 }
 
-// orNull returns the schema of a body in which each member that may be absent may be null:
-// the document's readers make clients that send it.
+// nullOverHTTP are the members that only bodies over HTTP have; permd reads null there as if
+// they were absent, also where the others of the body are a method's params.
+var nullOverHTTP = []string{"session", "callId", "runtimeContext", "permd"}
+
+// orNull returns the schema of a body in which the members of nullOverHTTP may be null.
 func orNull(t *testing.T, body any) any {
 	t.Helper()
 	var copied object
@@ -223,7 +226,7 @@ func allowNull(schema object) {
 			continue
 		}
 		allowNull(member)
-		if !slices.Contains(required, any(name)) {
+		if slices.Contains(nullOverHTTP, name) && !slices.Contains(required, any(name)) {
 			members[name] = object{"anyOf": []any{member, object{"type": "null"}}}
 		}
 	}

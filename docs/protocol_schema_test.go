@@ -207,6 +207,9 @@ func (r *schemaRows) kind(s map[string]any) string {
 	}
 	if items, ok := s["items"].(map[string]any); ok {
 		inner := r.kind(r.resolve(items))
+		if slices.Contains(types, "null") {
+			inner += ", or null"
+		}
 		if many := bounds(", ", s["minItems"], s["maxItems"], ""); many != "" {
 			return "list" + many + " items, of " + inner
 		}

@@ -15,13 +15,14 @@ func Refuse(format string, args ...any) *Error {
 	return &Error{Code: CodeParams, Message: fmt.Sprintf(format, args...)}
 }
 
-// ReadParams parses params, or an object in them, strictly: an unexpected member or type
-// is an error. what names the object in errors. Raw values share the memory of v.
+// ReadParams parses params, or an object in them, strictly: a name almost like one that is
+// known, an unexpected type and a null that the protocol does not have are errors. what names
+// the object in errors. Raw values share the memory of v.
 func ReadParams(what string, v strictjson.Value, into any) error {
 	if strictjson.Kind(v) != '{' {
 		return Refuse("%s must be an object", what)
 	}
-	if err := strictjson.UnmarshalShared(v, into); err != nil {
+	if err := strictjson.UnmarshalMessage(v, into); err != nil {
 		return Refuse("reading %s: %v", what, err)
 	}
 	return nil

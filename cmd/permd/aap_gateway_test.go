@@ -22,6 +22,7 @@ type plainAAP struct {
 	tools    []aapTool
 	enabled  []aapTool
 	session  string
+	over     http.RoundTripper // nil for the default
 	person   func(name string) bool
 
 	ran, asked, shown []string
@@ -77,7 +78,7 @@ func (c *plainAAP) do(method, path string, body any) (status int, text string) {
 	}
 	req.Header.Set("Authorization", "Bearer "+c.key)
 	req.Header.Set("Content-Type", "application/json")
-	res, err := http.DefaultClient.Do(req)
+	res, err := (&http.Client{Transport: c.over}).Do(req)
 	if err != nil {
 		c.t.Fatal(err)
 	}
@@ -235,13 +236,19 @@ func (c *plainAAP) say(text string) {
 
 func newPlainAAP(t *testing.T, url, key, stream string) *plainAAP {
 	t.Helper()
-	c := &plainAAP{
-		t: t, url: url, key: key, stream: stream, tools: []aapTool{{Name: "read_note"}, {Name: "show_diff"}},
+	c := newPlainAAPOver(t, url, key, stream, nil)
+	c.open()
+	return c
+}
+
+// newPlainAAPOver is newPlainAAP over other connections, without a session.
+func newPlainAAPOver(t *testing.T, url, key, stream string, over http.RoundTripper) *plainAAP {
+	t.Helper()
+	return &plainAAP{
+		t: t, url: url, key: key, stream: stream, over: over, tools: []aapTool{{Name: "read_note"}, {Name: "show_diff"}},
 		enabled: []aapTool{{Name: "search", Trust: true}, {Name: "deploy"}, {Name: "page"}},
 		person:  func(string) bool { return true },
 	}
-	c.open()
-	return c
 }
 
 func (s *aapServer) told(session string) (told []string) {

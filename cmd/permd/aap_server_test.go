@@ -20,6 +20,8 @@ type aapServer struct {
 	// stream is how it writes events: LF or CRLF, with comments or not.
 	newline string
 	chatty  bool
+	// unshown is set for a server that sends no results of calls that it was permitted.
+	unshown bool
 
 	mu       sync.Mutex
 	sessions map[string]*aapSession
@@ -209,11 +211,13 @@ func (s *aapServer) accept(ses *aapSession, messages []aapMessage, out *aapOut) 
 				text = s.execute(c)
 			}
 			content, _ = json.Marshal(text)
-			out.event("tool_result", map[string]any{"toolCallId": c.ID, "content": text})
+			if !s.unshown {
+				out.event("tool_result", map[string]any{"toolCallId": c.ID, "content": text})
+			}
 		}
 		result := aapMessage{Role: "tool", ToolCallID: c.ID, Content: content}
 		ses.history = append(ses.history, result)
-		if m.Role == "tool_permission" {
+		if m.Role == "tool_permission" && !s.unshown {
 			out.messages = append(out.messages, result)
 		}
 	}

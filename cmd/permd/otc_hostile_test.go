@@ -189,8 +189,8 @@ func TestOTCGatewayUpstreams(t *testing.T) {
 		}, 200, `"value":"first"`},
 		{"a failure of the tool", said(200, func(id any) any {
 			return object{"call_id": id, "success": false, "error": object{"message": "closed", "can_retry": true, "retry_after_ms": 5, "stack": "x"}, "more": 1}
-		}), 200, `"error":{"can_retry":true,"message":"closed","retry_after_ms":5},"success":false`},
-		{"a refusal", said(400, func(any) any { return object{"message": "quota", "developer_message": "q1"} }), 400, `{"developer_message":"q1","message":"quota"}`},
+		}), 200, `"error":{"can_retry":true,"developer_message":"tool server","message":"closed","retry_after_ms":5},"success":false`},
+		{"a refusal", said(400, func(any) any { return object{"message": "quota", "developer_message": "q1"} }), 400, `{"developer_message":"tool server: q1","message":"quota"}`},
 		{"an invalid input", said(422, func(any) any { return object{"message": "no", "parameter_errors": object{"a": "b"}} }), 422, `"parameter_errors":{"a":"b"}`},
 		{"a refusal without words", said(400, func(any) any { return object{} }), 200, unknown},
 		{"another's requirement", said(400, func(any) any {

@@ -108,18 +108,24 @@ func check(data []byte) error {
 // Unmarshal decodes one value into v, whose type defines the known members. Unknown
 // members are ignored. A member whose name differs from a known one only by case or
 // folding is an error, at all levels that v describes. data must pass Check.
-func Unmarshal(data []byte, v any) error { return unmarshal(data, v, nil) }
+func Unmarshal(data []byte, v any) error { return unmarshal(data, v, false) }
 
-// UnmarshalShared is Unmarshal, except that raw values in v share the memory of data: it
-// must not be changed afterwards.
-func UnmarshalShared(data Value, v any) error { return unmarshal(data, v, sharedValues) }
+// UnmarshalMessage is Unmarshal for a message that is decided on. Null is an error for a
+// member or an item, unless the field's tag null:"absent" says that it is as if the member
+// were absent: a sender may mean something that it does not do. Raw values in v share the
+// memory of data, which must not be changed afterwards.
+func UnmarshalMessage(data Value, v any) error { return unmarshal(data, v, true) }
 
-func unmarshal(data []byte, v any, opts json.Options) error {
+func unmarshal(data []byte, v any, message bool) error {
 	if err := Check(data); err != nil {
 		return err
 	}
-	if err := nearMisses(data, reflect.TypeOf(v), 0); err != nil {
+	if err := checkMembers(data, reflect.TypeOf(v), message, 0); err != nil {
 		return err
+	}
+	var opts json.Options
+	if message {
+		opts = sharedValues
 	}
 	if err := json.Unmarshal(data, v, opts); err != nil {
 		return cleanError(err)
@@ -244,8 +250,13 @@ var knownMembers sync.Map // reflect.Type -> *members
 
 // members are the JSON names of a struct's fields, with their types.
 type members struct {
-	list  []string // the names
-	types map[string]reflect.Type
+	list   []string // the names
+	fields map[string]field
+}
+
+type field struct {
+	typ      reflect.Type
+	nullable bool // by its tag
 }
 
 // membersOf returns the members of a struct.
@@ -253,19 +264,18 @@ func membersOf(t reflect.Type) *members {
 	if m, ok := knownMembers.Load(t); ok {
 		return m.(*members)
 	}
-	n := map[string]reflect.Type{}
+	n := map[string]field{}
 	for f := range fieldsOf(t) {
 		tag, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		one := field{f.Type, f.Tag.Get("null") == "absent"}
 		switch {
 		case tag == "-":
 		case f.Anonymous && tag == "":
-			for name, ft := range membersOf(f.Type).types {
-				n[name] = ft
-			}
+			maps.Copy(n, membersOf(f.Type).fields)
 		case tag != "":
-			n[tag] = f.Type
+			n[tag] = one
 		default:
-			n[f.Name] = f.Type
+			n[f.Name] = one
 		}
 	}
 	m := &members{slices.Collect(maps.Keys(n)), n}
@@ -276,14 +286,16 @@ func membersOf(t reflect.Type) *members {
 func fieldsOf(t reflect.Type) func(func(reflect.StructField) bool) {
 	return func(yield func(reflect.StructField) bool) {
 		for i := range t.NumField() {
-			if f := t.Field(i); f.IsExported() && !yield(f) {
+			if f := t.Field(i); (f.IsExported() || f.Anonymous) && !yield(f) { // an embedded struct's fields count, whatever its name
 				return
 			}
 		}
 	}
 }
 
-func nearMisses(data Value, t reflect.Type, depth int) error {
+// checkMembers returns an error for a member whose name differs from a known one only by
+// case, and for a null that UnmarshalMessage refuses, at all levels that t describes.
+func checkMembers(data Value, t reflect.Type, message bool, depth int) error {
 	if t == nil || depth > MaxDepth {
 		return nil
 	}
@@ -306,7 +318,11 @@ func nearMisses(data Value, t reflect.Type, depth int) error {
 			return fmt.Errorf("member %q differs from a known one only by case", name)
 		}
 		for _, m := range obj {
-			if err := nearMisses(m.Value, known.types[m.Name], depth+1); err != nil {
+			f, ok := known.fields[m.Name]
+			if message && ok && !f.nullable && Kind(m.Value) == 'n' {
+				return fmt.Errorf("member %q must not be null", m.Name)
+			}
+			if err := checkMembers(m.Value, f.typ, message, depth+1); err != nil {
 				return err
 			}
 		}
@@ -316,8 +332,21 @@ func nearMisses(data Value, t reflect.Type, depth int) error {
 			return err
 		}
 		for _, item := range items {
-			if err := nearMisses(item, t.Elem(), depth+1); err != nil {
+			if message && Kind(item) == 'n' && t.Elem() != reflect.TypeFor[Value]() {
+				return errors.New("an item of a list must not be null")
+			}
+			if err := checkMembers(item, t.Elem(), message, depth+1); err != nil {
 				return err
+			}
+		}
+	case t.Kind() == reflect.Map && message && Kind(data) == '{':
+		obj, err := ParseObject(data)
+		if err != nil {
+			return err
+		}
+		for _, m := range obj {
+			if Kind(m.Value) == 'n' && t.Elem() != reflect.TypeFor[Value]() {
+				return errors.New("a member of an object must not be null")
 			}
 		}
 	}

@@ -144,7 +144,7 @@ func TestRefused(t *testing.T) {
 		"meta of a kind":       {`{"sessionId":"s",` + open + `,"meta":[],` + turnOf("x t 1") + `}`, "meta must be an object"},
 		"an endpoint":          {`{"sessionId":"s",` + open + `,"endpoint":"ftp://x",` + turnOf("x t 1") + `}`, "endpoint must be"},
 		"no turn":              {`{"sessionId":"s",` + open + `}`, "turn is missing"},
-		"turn null":            {`{"sessionId":"s",` + open + `,"turn":null,"history":null}`, "turn is missing"},
+		"turn null":            {`{"sessionId":"s",` + open + `,"turn":null,"history":null}`, `must not be null`},
 		"turn of a kind":       {`{"sessionId":"s",` + open + `,"turn":"event: turn_start"}`, "turn must be an object"},
 		"an empty turn":        {`{"sessionId":"s",` + open + `,"turn":{}}`, "must hold one of"},
 		"two forms":            {`{"sessionId":"s",` + open + `,"turn":{"sse":"","events":[]}}`, "must hold one of"},

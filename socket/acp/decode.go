@@ -59,11 +59,11 @@ func identifier(o strictjson.Object, name, at string) (string, error) {
 	return s, nil
 }
 
-// flag reads an optional boolean of the params; null is as if it were absent.
+// flag reads an optional boolean of the params.
 func flag(o strictjson.Object, name string) (bool, error) {
 	v, ok := o.Get(name)
 	switch k := strictjson.Kind(v); {
-	case !ok || k == 'n' || k == 'f':
+	case !ok || k == 'f':
 		return false, nil
 	case k == 't':
 		return true, nil

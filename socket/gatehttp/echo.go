@@ -14,13 +14,61 @@ import (
 // for upstreams that repeat what they got, by mistake or in an error; one that means to hide
 // it can. An empty secret is none. A value that is not valid JSON counts as holding one.
 func Echoes(v strictjson.Value, secrets []string) bool {
-	var forms []string
+	forms := allForms(secrets)
+	return len(forms) > 0 && echoesOne(v, forms)
+}
+
+func allForms(secrets []string) (forms []string) {
 	for _, s := range secrets {
 		if s != "" {
 			forms = append(forms, formsOf(s)...)
 		}
 	}
-	return len(forms) > 0 && echoesOne(v, forms)
+	return forms
+}
+
+// Beginning returns the length of the longest end of a text with which one of the forms of the
+// secrets may begin that [Echoes] recognises, in bytes of that form; all is the length of the
+// whole form. It is for texts that come in pieces: what follows may make the secret complete.
+func Beginning(text string, secrets []string) (begun, all int) {
+	texts := []string{strings.ToLower(text)}
+	if i := strings.LastIndexByte(text, '%'); i >= 0 {
+		if len(text)-i < len("%2f") {
+			text = text[:i] // the next piece says what it stands for
+		}
+		texts = append(texts, strings.ToLower(unescape(text)))
+	}
+	for _, form := range allForms(secrets) {
+		for _, text := range texts {
+			for n := min(len(text), len(form)-1); n > begun; n-- {
+				if strings.HasSuffix(text, form[:n]) {
+					begun, all = n, len(form)
+				}
+			}
+		}
+	}
+	return begun, all
+}
+
+// unescape decodes what is percent-encoded, and leaves everything else as it is.
+func unescape(s string) string {
+	var b strings.Builder
+	for {
+		i := strings.IndexByte(s, '%')
+		if i < 0 {
+			b.WriteString(s)
+			return b.String()
+		}
+		b.WriteString(s[:i])
+		s = s[i:]
+		if one, err := url.PathUnescape(s[:min(3, len(s))]); err == nil {
+			b.WriteString(one)
+			s = s[3:]
+			continue
+		}
+		b.WriteByte('%')
+		s = s[1:]
+	}
 }
 
 func echoesOne(v strictjson.Value, forms []string) bool {
@@ -59,9 +107,7 @@ func holds(text string, forms []string) bool {
 	plain := strings.ToLower(text)
 	decoded := plain
 	if strings.Contains(plain, "%") {
-		if d, err := url.PathUnescape(text); err == nil {
-			decoded = strings.ToLower(d)
-		}
+		decoded = strings.ToLower(unescape(text))
 	}
 	for _, f := range forms {
 		if strings.Contains(plain, f) || strings.Contains(decoded, f) {

@@ -26,6 +26,7 @@ func TestEchoes(t *testing.T) {
 		func(s string) any { return s },
 		func(s string) any { return map[string]any{"x": []any{1, "before " + s + " after"}} },
 		func(s string) any { return []any{map[string]any{s: nil}} },
+		func(s string) any { return "100% of " + s + " and 5%" },
 	}
 	for _, form := range forms {
 		for i, place := range places {

@@ -123,14 +123,12 @@ func Serve(ctx context.Context, ln net.Listener, deps Deps, o Options) error {
 		// of a request.
 		ErrorLog:    slog.NewLogLogger(slog.DiscardHandler, slog.LevelDebug),
 		BaseContext: func(net.Listener) context.Context { return requests },
-		ConnContext: func(ctx context.Context, c net.Conn) context.Context {
-			if a, ok := c.(*admittedConn); ok {
-				ctx = context.WithValue(context.WithValue(ctx, peerKey{}, a.peer), memberKey{}, a.member)
-			}
-			return ctx
-		},
+		ConnContext: connContext,
 		// "OPTIONS *" is handled like any other request.
 		DisableGeneralOptionsHandler: true,
+	}
+	if _, ok := ln.Addr().(*net.TCPAddr); ok {
+		ln = gatehttp.LimitConns(ln)
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- hs.Serve(&admittingListener{Listener: ln, server: s}) }()

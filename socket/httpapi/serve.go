@@ -70,6 +70,11 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.replyError(seen, (*apiError)(f))
 		return
 	}
+	if f := s.enter(r); f != nil {
+		seen.Header().Set("Connection", "close")
+		s.replyError(seen, f)
+		return
+	}
 	// The path is compared verbatim: paths that would have to be cleaned do not exist,
 	// and no path takes a query.
 	e, ok := s.endpoint(r.RequestURI)
@@ -91,8 +96,8 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 func (s *server) serve(w http.ResponseWriter, r *http.Request, e endpoint) {
-	peer, ok := r.Context().Value(peerKey{}).(decisions.Peer)
-	if !ok {
+	conn := connOf(r.Context())
+	if conn == nil {
 		s.replyError(w, s.apiErrorOf(r.Context(), errors.New("serving HTTP: nobody is at the other end")))
 		return
 	}
@@ -112,7 +117,7 @@ func (s *server) serve(w http.ResponseWriter, r *http.Request, e endpoint) {
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), s.decideTimeout)
 	defer cancel()
-	answer, err := s.runLimited(ctx, func(ctx context.Context) ([]byte, error) { return e.answer(ctx, peer, body) })
+	answer, err := s.runLimited(ctx, func(ctx context.Context) ([]byte, error) { return e.answer(ctx, conn.peer, body) })
 	if err == nil && ctx.Err() != nil {
 		err = endedError(ctx)
 	}
@@ -134,7 +139,7 @@ func (s *server) readBody(w http.ResponseWriter, r *http.Request) (body []byte, 
 	if r.ContentLength >= 0 {
 		size = int(r.ContentLength)
 	}
-	member, _ := r.Context().Value(memberKey{}).(*fairshare.Member)
+	member := memberOf(r.Context())
 	if !member.Reserve(size) {
 		return nil, nil, &apiError{http.StatusServiceUnavailable, "busy", "no room for the body; ask the person"}
 	}
@@ -179,7 +184,7 @@ func (s *server) runLimited(ctx context.Context, f func(context.Context) ([]byte
 			s.pending.Done()
 		}()
 		with := ctx // a variable of its own: the caller waits for ctx
-		if m, _ := ctx.Value(memberKey{}).(*fairshare.Member); m != nil && !s.Socket.WithoutSlots {
+		if m := memberOf(ctx); m != nil && !s.Socket.WithoutSlots {
 			turn := new(fairshare.Turn)
 			waiting := s.Socket.Underway.Begin(underway.AtSlot, time.Now())
 			err := turn.Begin(ctx, m, nil)

@@ -28,7 +28,7 @@ type decideParams struct {
 type callWire struct {
 	CallID string           `json:"callId"`
 	Tool   toolWire         `json:"tool"`
-	Input  strictjson.Value `json:"input"`
+	Input  strictjson.Value `json:"input" null:"absent"`
 	Kind   string           `json:"kind"`
 	Title  string           `json:"title"`
 }

@@ -24,7 +24,7 @@ type finishedCall struct {
 	CallID string           `json:"callId"`
 	Tool   string           `json:"tool"`
 	Server string           `json:"server"`
-	Input  strictjson.Value `json:"input"`
+	Input  strictjson.Value `json:"input" null:"absent"`
 }
 
 type finishedResult struct {

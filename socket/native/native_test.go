@@ -93,7 +93,7 @@ func TestSession(t *testing.T) {
 	if want := `{"protocol":1,"version":"","features":["decide"]}`; got != want {
 		t.Errorf("result %s, want %s", got, want)
 	}
-	d.must(t, c, MethodSession, `{"sessionId":"child","cwd":"/w/child","parent":"s","roots":null,"agent":null}`)
+	d.must(t, c, MethodSession, `{"sessionId":"child","cwd":"/w/child","parent":"s"}`)
 	if diff := cmp.Diff([]string{"1000 /w/project", "1000 /w/child/project"}, d.prepared); diff != "" {
 		t.Errorf("prepared (-want +got):\n%s", diff)
 	}
@@ -120,11 +120,13 @@ func TestSessionRefused(t *testing.T) {
 		`{}`:                                 "cwd is missing",
 		`{"cwd":"/w"}`:                       "sessionId is empty",
 		`{"sessionId":"s"}`:                  "cwd is missing",
-		`{"sessionId":"s","cwd":null}`:       "cwd is missing",
+		`{"sessionId":"s","cwd":null}`:       `"cwd" must not be null`,
 		`{"sessionId":"s","cwd":"w"}`:        "absolute",
 		`{"sessionId":"s","cwd":"/w\u0000"}`: "absolute",
 		`{"sessionId":"s","cwd":"/w","roots":[""]}`:                                    "absolute",
 		`{"sessionId":"s","cwd":"/w","roots":[1]}`:                                     "does not fit",
+		`{"sessionId":"s","cwd":"/w","roots":null}`:                                    `"roots" must not be null`,
+		`{"sessionId":"s","cwd":"/w","agent":null}`:                                    `"agent" must not be null`,
 		`{"sessionId":1,"cwd":"/w"}`:                                                   "does not fit",
 		`{"sessionId":"s","cwd":"/w","Cwd":"/v"}`:                                      "only by case",
 		`{"sessionId":"s","cwd":"/w","agent":{"Name":"x"}}`:                            "only by case",
@@ -226,7 +228,7 @@ func TestDecideRefused(t *testing.T) {
 		`{"calls":[]}`:          "1 to 64",
 		calls(many):             "1 to 64",
 		calls(`{}`):             "callId is missing",
-		calls(`null`):           "callId is missing",
+		calls(`null`):           "an item of a list must not be null",
 		calls(`{"callId":"1"}`): "tool.name is missing",
 		calls(`{"callId":"1","tool":{"name":""}}`):                                                    "tool.name is missing",
 		calls(`{"callId":1,"tool":{"name":"x"}}`):                                                     "does not fit",
@@ -284,12 +286,13 @@ func TestChoose(t *testing.T) {
 		`{` + id + `,"verdict":"allow","width":"w"}`:      "no width of that id was offered",
 		`{` + id + `,"verdict":"allow","scope":"user"}`:   "belong to a width",
 		`{` + id + `,"verdict":"allow","expiresIn":60}`:   "belong to a width",
+		`{` + id + `,"verdict":"allow","expiresIn":null}`: `"expiresIn" must not be null`,
 		`{` + id + `,"verdict":"allow","Verdict":"deny"}`: "only by case",
 	} {
 		d.refused(t, c, MethodChoose, params, socket.CodeParams, says)
 	}
 	d.refused(t, conn(2), MethodChoose, `{`+id+`,"verdict":"allow"}`, socket.CodeParams, "no question")
-	if got := d.must(t, c, MethodChoose, `{`+id+`,"verdict":"allow","expiresIn":null}`); got != `{"stored":[]}` {
+	if got := d.must(t, c, MethodChoose, `{`+id+`,"verdict":"allow"}`); got != `{"stored":[]}` {
 		t.Errorf("result %s", got)
 	}
 	d.refused(t, c, MethodChoose, `{`+id+`,"verdict":"allow"}`, socket.CodeParams, "no question")

@@ -13,7 +13,7 @@ import (
 type definitionWire struct {
 	ID           string           `json:"id"`
 	Version      string           `json:"version"`
-	InputSchema  strictjson.Value `json:"input_schema"`
+	InputSchema  strictjson.Value `json:"input_schema" null:"absent"`
 	Requirements struct {
 		Authorization []authorizationWire `json:"authorization"`
 		Secrets       []secretName        `json:"secrets"`

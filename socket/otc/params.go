@@ -29,8 +29,8 @@ type callWire struct {
 	ToolID  string           `json:"tool_id"`
 	CallID  string           `json:"call_id"`
 	TraceID string           `json:"trace_id"`
-	Input   strictjson.Value `json:"input"`
-	Inputs  strictjson.Value `json:"inputs"`
+	Input   strictjson.Value `json:"input" null:"absent"`
+	Inputs  strictjson.Value `json:"inputs" null:"absent"`
 	Context *contextWire     `json:"context"`
 }
 
@@ -44,12 +44,12 @@ type contextWire struct {
 
 type tokenWire struct {
 	ID    string  `json:"id"`
-	Token hasText `json:"token"`
+	Token hasText `json:"token" null:"absent"`
 }
 
 type secretWire struct {
 	ID    string  `json:"id"`
-	Value hasText `json:"value"`
+	Value hasText `json:"value" null:"absent"`
 }
 
 // hasText is whether a member holds a text that is not empty. The text is not kept.

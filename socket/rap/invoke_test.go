@@ -238,7 +238,7 @@ func TestRefused(t *testing.T) {
 		strings.Replace(base, `"list"`, `["list"]`, 1):                                 "operation",
 		strings.Replace(base, `"operation"`, `"Operation"`, 1):                         "Operation",
 		strings.Replace(base, `"id":"c"`, `"id":7`, 1):                                 "id",
-		strings.Replace(base, `"id":"c"`, `"id":null`, 1):                              "id is missing",
+		strings.Replace(base, `"id":"c"`, `"id":null`, 1):                              `"id" must not be null`,
 		strings.Replace(base, `"id":"c"`, `"id":"`+long+`"`, 1):                        "id is longer",
 		strings.Replace(base, `"g"`, `{}`, 1):                                          "group_id",
 		with(`"call_id":7`, base):                                                      "call_id must be text or null",
@@ -247,7 +247,7 @@ func TestRefused(t *testing.T) {
 		with(`"user_id":"`+long+`"`, base):                                             "user_id is longer",
 		with(`"thread_ancestors":"root"`, base):                                        "thread_ancestors",
 		with(`"thread_ancestors":[7]`, base):                                           "thread_ancestors",
-		with(`"thread_ancestors":[null]`, base):                                        "thread_ancestors",
+		with(`"thread_ancestors":[null]`, base):                                        "an item of a list",
 		with(`"thread_ancestors":[""]`, base):                                          "thread_ancestors is missing",
 		with(`"thread_ancestors":["g"]`, base):                                         "twice",
 		with(`"thread_ancestors":["a","b","a"]`, base):                                 "twice",
@@ -274,7 +274,7 @@ func TestRefused(t *testing.T) {
 	d.Refused(t, MethodCancel, `{"tool_call_id":"c"}`, "thread_id is missing")
 	d.Refused(t, MethodChoice, `{"selected":0}`, "decisionId is missing")
 	d.Refused(t, MethodChoice, `{"decisionId":"d1"}`, "selected is missing")
-	d.Refused(t, MethodChoice, `{"decisionId":"d1","selected":null}`, "selected is missing")
+	d.Refused(t, MethodChoice, `{"decisionId":"d1","selected":null}`, `"selected" must not be null`)
 	// At the bounds it is decided.
 	chain := make([]string, maxAncestors)
 	for i := range chain {

@@ -22,12 +22,12 @@ type invokeParams struct {
 	Width     string       `json:"width"`
 
 	Operation       string           `json:"operation"`
-	Arguments       strictjson.Value `json:"arguments"`
+	Arguments       strictjson.Value `json:"arguments" null:"absent"`
 	ID              string           `json:"id"`
-	CallID          strictjson.Value `json:"call_id"`
+	CallID          strictjson.Value `json:"call_id" null:"absent"`
 	GroupID         string           `json:"group_id"`
-	ThreadAncestors []string         `json:"thread_ancestors"`
-	UserID          string           `json:"user_id"`
+	ThreadAncestors []string         `json:"thread_ancestors" null:"absent"`
+	UserID          string           `json:"user_id" null:"absent"`
 	CallbackURL     *string          `json:"callback_url"` // may hold a secret: only its host is kept
 }
 
@@ -39,7 +39,7 @@ type toolsetWire struct {
 
 type toolWire struct {
 	Name        string           `json:"name"`
-	InputSchema strictjson.Value `json:"inputSchema"`
+	InputSchema strictjson.Value `json:"inputSchema" null:"absent"`
 	Annotations annotationsWire  `json:"annotations"`
 }
 

@@ -24,7 +24,7 @@ def gate(call, definition):
     texts = [text.strip().replace("\n", " ").replace("\r", " ") for text in (call, definition)]
     if not (texts[0].startswith("{") and texts[0].endswith("}")) or len(texts[0]) < 3:
         raise ValueError("the call must be an object")
-    params = '{"tool":' + (texts[1] or "null") + "," + texts[0][1:]
+    params = "{" + ('"tool":' + texts[1] + "," if texts[1] else "") + texts[0][1:]
     with socket.socket(socket.AF_UNIX) as conn:
         conn.connect(path)
         lines = conn.makefile("rw", encoding="utf-8", newline="\n")

@@ -26,6 +26,8 @@ type session struct {
 	pending *batch
 	// posted are calls whose permissions may have arrived at the server: it may have run them.
 	posted map[string]bool
+	// texts are the ends of what the server has said, for keyFilter.
+	texts map[string]string
 }
 
 // createSession opens a session on the server.

@@ -144,20 +144,23 @@ func (g *Gateway) postTurn(ctx context.Context, s *session, body strictjson.Obje
 		return nil, res.StatusCode >= 500 && res.StatusCode != http.StatusServiceUnavailable, f
 	}
 	t = new(turn)
-	use = g.withoutKey(use)
+	filter := g.withoutKey(s, use)
 	if stream {
 		if !isType(res, "text/event-stream") {
 			return nil, true, &fault{http.StatusBadGateway, "the server's turn is no stream of events"}
 		}
-		err = t.readStream(res.Body, use)
+		err = t.readStream(res.Body, filter.add)
 	} else {
 		var data []byte
 		if data, err = io.ReadAll(io.LimitReader(res.Body, maxBody+1)); err == nil && len(data) > maxBody {
 			err = errors.New("it is too long")
 		}
 		if err == nil {
-			err = t.readWhole(data, use)
+			err = t.readWhole(data, filter.add)
 		}
+	}
+	if err == nil {
+		err = filter.end()
 	}
 	if err != nil {
 		return nil, true, &fault{http.StatusBadGateway, "the server's turn cannot be used: " + errorText(err)}

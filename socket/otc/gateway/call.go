@@ -183,7 +183,7 @@ func answered(a *otc.Answer) *response {
 	}
 	body := a.Response.Body
 	body.Schema = "" // it is added in the form in which the call came
-	return &response{a.Response.Status, marshal(body)}
+	return &response{status: a.Response.Status, body: marshal(body)}
 }
 
 // params are those of otc/call. permd gets no credential, only which there are.

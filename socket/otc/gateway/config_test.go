@@ -115,7 +115,7 @@ func TestNewest(t *testing.T) {
 // its answer is dropped.
 func TestRecords(t *testing.T) {
 	r := records{by: map[string]*record{}}
-	big := &response{200, make([]byte, maxAnswers/2)}
+	big := &response{status: 200, body: make([]byte, maxAnswers/2)}
 	var first *record
 	for _, id := range []string{"a", "b", "c"} {
 		one, other, full := r.recordOf(id, [32]byte{1})

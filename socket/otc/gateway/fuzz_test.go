@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/permd/permd/internal/strictjson"
@@ -53,15 +54,28 @@ func FuzzAnswer(f *testing.F) {
 	f.Fuzz(func(t *testing.T, status int, body []byte) {
 		if r, ok := readResult(body, "c"); ok {
 			id, _ := strictjson.ParseString(strictjson.Find(r.body, "call_id"))
-			if strictjson.Check(r.body) != nil || r.status != 200 || id != "c" {
+			fault := strictjson.Find(r.body, "error")
+			if strictjson.Check(r.body) != nil || r.status != 200 || id != "c" || !isTheirs(r, fault) {
 				t.Fatalf("%q is %d %s", body, r.status, r.body)
 			}
 		}
 		if r, ok := readRefusal(status, body); ok {
 			wrapped := r.wrapped(&call{enveloped: true, schema: schemaURN})
-			if strictjson.Check(wrapped) != nil || r.status != status || strictjson.Kind(strictjson.Find(wrapped, "message")) != '"' {
+			if strictjson.Check(wrapped) != nil || r.status != status || strictjson.Kind(strictjson.Find(wrapped, "message")) != '"' || !isTheirs(r, r.body) {
 				t.Fatalf("%d %q is %s", status, body, wrapped)
 			}
 		}
 	})
+}
+
+// isTheirs reports whether an answer, whose error is the object if there is one, says that it is
+// a tool server's.
+func isTheirs(r *response, fault strictjson.Value) bool {
+	if strictjson.Kind(fault) == '{' {
+		s, _ := strictjson.ParseString(strictjson.Find(fault, "developer_message"))
+		if s != theirSource && !strings.HasPrefix(s, theirSource+": ") {
+			return false
+		}
+	}
+	return r.source() == theirSource
 }

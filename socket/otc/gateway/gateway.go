@@ -112,11 +112,12 @@ func refuse(w http.ResponseWriter, r *http.Request, f *gatehttp.Refusal) {
 	if r.RequestURI == pathCall && r.Method == http.MethodPost {
 		status = http.StatusBadRequest
 	}
-	reply(w, &response{status, marshal(errorBody{Message: f.Message, Developer: f.Code})}, nil)
+	reply(w, &response{status: status, body: marshal(errorBody{Message: f.Message, Developer: fromSource(ownSource, f.Code)})}, nil)
 }
 
 func reply(w http.ResponseWriter, a *response, c *call) {
 	w.Header().Set("OXP-Version", oxpVersion)
+	w.Header().Set(headerSource, a.source())
 	gatehttp.Reply(w, a.status, a.wrapped(c))
 }
 
@@ -142,13 +143,13 @@ func (g *Gateway) handle(w http.ResponseWriter, r *http.Request) {
 	}
 	switch path {
 	case pathHealth:
-		a := &response{http.StatusOK, strictjson.Value(`{"status":"ok"}`)}
+		a := &response{status: http.StatusOK, body: strictjson.Value(`{"status":"ok"}`)}
 		if _, err := g.daemon.connection(r.Context()); err != nil {
-			a = &response{http.StatusServiceUnavailable, marshal(errorBody{Message: "permd cannot be asked"})}
+			a = &response{status: http.StatusServiceUnavailable, body: marshal(errorBody{Message: "permd cannot be asked"})}
 		}
 		reply(w, a, &call{})
 	case pathTools:
-		reply(w, &response{http.StatusOK, g.tools(r.Context())}, &call{})
+		reply(w, &response{status: http.StatusOK, body: g.tools(r.Context())}, &call{})
 	case pathCall:
 		g.serveCall(w, r)
 	default:
@@ -197,12 +198,12 @@ func (g *Gateway) serveApproval(w http.ResponseWriter, id string) {
 	q := g.questions[id]
 	g.mu.Unlock()
 	if q == nil {
-		reply(w, &response{http.StatusNotFound, marshal(errorBody{Message: "There is no such question"})}, nil)
+		reply(w, &response{status: http.StatusNotFound, body: marshal(errorBody{Message: "There is no such question"})}, nil)
 		return
 	}
 	said := map[string]string{"status": q.state()}
 	if said["status"] == statusPending {
 		said["message"] = "Answer with: permd allow " + q.id
 	}
-	reply(w, &response{http.StatusOK, marshal(said)}, &call{})
+	reply(w, &response{status: http.StatusOK, body: marshal(said)}, &call{})
 }

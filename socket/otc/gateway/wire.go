@@ -189,6 +189,32 @@ func marshal(v any) strictjson.Value {
 type response struct {
 	status int
 	body   strictjson.Value // a CallToolResponse for 200, otherwise an error
+	// upstream is set for the answer of a tool server, which may be written like one of permd's.
+	upstream bool
+}
+
+// Who gives an answer. Callers are told in a header and at the beginning of each
+// developer_message, neither of which an upstream can write.
+const (
+	headerSource = "Permd-Answer"
+	ownSource    = "permd"
+	theirSource  = "tool server"
+)
+
+// source returns who gives the answer.
+func (r *response) source() string {
+	if r.upstream {
+		return theirSource
+	}
+	return ownSource
+}
+
+// fromSource returns a text for developers that begins with who gives it.
+func fromSource(source, text string) string {
+	if text == "" {
+		return source
+	}
+	return source + ": " + text
 }
 
 // errorBody is a ServerErrorResponse, or a ValidationErrorResponse.
@@ -200,12 +226,12 @@ type errorBody struct {
 }
 
 func refusal(message, developer string) *response {
-	return &response{400, marshal(errorBody{Message: message, Developer: developer})}
+	return &response{status: 400, body: marshal(errorBody{Message: message, Developer: fromSource(ownSource, developer)})}
 }
 
 // failure is the result of a call of which it is not known whether it ran.
 func failure(id, message, developer string) *response {
-	return &response{200, marshal(struct {
+	return &response{status: 200, body: marshal(struct {
 		ID      string `json:"call_id"`
 		Success bool   `json:"success"`
 		Error   any    `json:"error"`
@@ -213,7 +239,7 @@ func failure(id, message, developer string) *response {
 		Message   string `json:"message"`
 		Developer string `json:"developer_message"`
 		Retry     bool   `json:"can_retry"`
-	}{message, developer, false}})}
+	}{message, fromSource(ownSource, developer), false}})}
 }
 
 // wrapped returns the body in the form in which the caller sent the call.
@@ -307,7 +333,7 @@ func readResult(body strictjson.Value, id string) (*response, bool) {
 			return nil, false
 		}
 	}
-	return &response{200, marshal(said)}, true
+	return &response{200, marshal(said), true}, true
 }
 
 // readRefusal reads the answer of an upstream that did not call the tool.
@@ -322,7 +348,7 @@ func readRefusal(status int, body strictjson.Value) (*response, bool) {
 	if missing, ok := said["missing_requirements"].(strictjson.Value); ok && posesAsPermd(missing) {
 		return nil, false
 	}
-	return &response{status, marshal(said)}, true
+	return &response{status, marshal(said), true}, true
 }
 
 // posesAsPermd reports whether requirements hold a text that begins as the ids of permd's own
@@ -342,7 +368,8 @@ func posesAsPermd(v strictjson.Value) bool {
 	return false
 }
 
-// members returns the named members of an object that has a message, nil for anything else.
+// members returns the named members of an object that has a message, nil for anything else. Its
+// developer_message is marked as the tool server's.
 func members(v strictjson.Value, names ...string) map[string]any {
 	o, err := strictjson.ParseObject(v)
 	if err != nil {
@@ -358,5 +385,8 @@ func members(v strictjson.Value, names ...string) map[string]any {
 			said[m.Name] = m.Value
 		}
 	}
+	developer, _ := o.Get("developer_message")
+	text, _ := strictjson.ParseString(developer)
+	said["developer_message"] = fromSource(theirSource, text)
 	return said
 }
