@@ -172,6 +172,9 @@ func overBoth(t *testing.T, test func(t *testing.T, d *testDaemon)) {
 	t.Parallel()
 	for _, over := range []string{"stdio", "http"} {
 		t.Run(over, func(t *testing.T) {
+			if testing.Short() && over == "http" {
+				t.Skip("long: the same once more; stdio is the quick one, and those of servers over HTTP are in socket/mcp")
+			}
 			t.Parallel()
 			d := newTestDaemon(t)
 			d.mcpOverHTTP = over == "http"
