@@ -269,6 +269,9 @@ func TestAAPGateway(t *testing.T) {
 	d := aapDaemon(t)
 	for _, stream := range []string{"delta", "message", "none"} {
 		t.Run(stream, func(t *testing.T) {
+			if testing.Short() && stream != "delta" {
+				t.Skip("long: the same conversation once more; delta is the quick one")
+			}
 			t.Parallel()
 			s := newAAPServer(t,
 				calls(`c1 read_note {"n":1}`, `c5 deploy `+staging, `c6 deploy `+production, `c7 page {"who":"ana"}`),

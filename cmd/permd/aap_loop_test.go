@@ -81,6 +81,9 @@ func TestAAPConversation(t *testing.T) {
 	d := aapDaemon(t)
 	for _, stream := range []string{"delta", "message", "none"} {
 		t.Run(stream, func(t *testing.T) {
+			if testing.Short() && stream != "delta" {
+				t.Skip("long: the same conversation once more; delta is the quick one")
+			}
 			s := newAAPServer(t,
 				calls(`c1 read_note {"n":1}`, `c2 read_note {"n":2}`, `c3 show_diff {"n":3}`, `c4 search {"q":"x"}`, `c5 deploy `+staging, `c6 deploy `+production, `c7 page {"who":"ana"}`),
 				calls(`d1 search {"q":"y"}`), // trusted: the turn goes on

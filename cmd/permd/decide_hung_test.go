@@ -14,6 +14,9 @@ import (
 // TestDecideHungDaemon: permd decide and permd status do not wait for a daemon that takes
 // connections and never answers.
 func TestDecideHungDaemon(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it waits for seconds; TestFailures is the quick one")
+	}
 	t.Parallel()
 	d := newTestDaemon(t)
 	for _, path := range []string{d.socket(), d.adminSocket()} {

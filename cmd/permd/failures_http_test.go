@@ -37,7 +37,7 @@ func TestHTTPFailures(t *testing.T) {
 		{"address that is in use", httpAddressInUse},
 		{"socket that is something else", httpSocketTaken},
 		{"address that others reach", httpEverybody},
-	}, "not the token, or a browser", "daemon not reachable")
+	}, "not the token, or a browser")
 }
 
 // wantHTTPAllowed is the control.

@@ -11,6 +11,9 @@ import (
 // TestOwnDataFailures: where a repository cannot be read whole, or is not what it was when it was
 // read before, a commit asks, also one that was allowed a moment ago.
 func TestOwnDataFailures(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it goes through a table of failures; TestOwnDataRepository of decisions/effects/shell is the quick one")
+	}
 	t.Parallel()
 	d := newTestDaemon(t)
 	project := d.project(t, map[string]string{

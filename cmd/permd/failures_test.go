@@ -53,7 +53,7 @@ func TestFailures(t *testing.T) {
 		{"permd decide with a daemon of another protocol", decideOtherVersion},
 		{"hook whose harness does not end its input", hooksOpenInput},
 		{"hook after a tool without a daemon", hooksAfter},
-	}, "call not understood", "shutting down", "daemon not reachable")
+	}, "call not understood", "daemon not reachable")
 }
 
 // failure is something that is broken for real.

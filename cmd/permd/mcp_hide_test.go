@@ -23,6 +23,9 @@ func TestMCPHideDenied(t *testing.T) {
 		{"a list of the project", "deny:\n  use: [\"test:wipe\"]\n", "", "echo wipe", true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
+			if testing.Short() && tt.name != "a list" {
+				t.Skip("long: a daemon for each kind of rule; a list is the quick one")
+			}
 			t.Parallel()
 			d := newTestDaemon(t)
 			folder := filepath.Join(d.home, ".config", "permd", "policy.d")

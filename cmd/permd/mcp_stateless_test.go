@@ -47,6 +47,9 @@ func overBoth(t *testing.T, test func(t *testing.T, d *testDaemon)) {
 	t.Parallel()
 	for _, p := range allMCPPeers() {
 		t.Run(p.String(), func(t *testing.T) {
+			if testing.Short() && (p.overHTTP || p.sessions) {
+				t.Skip("long: the same once more; stdio is the quick one, and those of servers over HTTP are in socket/mcp")
+			}
 			t.Parallel()
 			d := newTestDaemon(t)
 			d.mcp = p
@@ -138,6 +141,9 @@ func TestMCPListen(t *testing.T) {
 	t.Parallel()
 	for _, p := range allMCPPeers() {
 		t.Run(p.String(), func(t *testing.T) {
+			if testing.Short() && (p.overHTTP || p.sessions) {
+				t.Skip("long: the same once more; stdio is the quick one, and those of servers over HTTP are in socket/mcp")
+			}
 			t.Parallel()
 			d := newTestDaemon(t)
 			d.mcp = p

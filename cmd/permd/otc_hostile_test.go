@@ -23,6 +23,9 @@ func (g *otcGate) raw(body string) string {
 // TestOTCGatewayCallers: whatever callers send, what is not a call that can be read in one
 // way is refused in the protocol's words, and does not reach the upstream.
 func TestOTCGatewayCallers(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it goes through a table of failures; TestOTCGateway is the quick one")
+	}
 	t.Parallel()
 	g := startOTCGate(t)
 	const clock = `"tool_id":"Clock.Now"`
@@ -122,6 +125,9 @@ func TestOTCGatewayCallers(t *testing.T) {
 // TestOTCGatewayUpstreams: whatever an upstream answers, the caller gets the protocol's
 // words and no credential, and the call is not sent again.
 func TestOTCGatewayUpstreams(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it goes through a table of failures; TestOTCGateway is the quick one")
+	}
 	t.Parallel()
 	g := startOTCGate(t)
 	others := 0
@@ -261,6 +267,9 @@ func TestOTCGatewayUpstreams(t *testing.T) {
 // TestOTCGatewayChanges: a tool that has become another one needs a person, whatever rules
 // say and whatever was answered before; and what a person has said is not lost.
 func TestOTCGatewayChanges(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it starts the gateway once more; TestOTCGateway is the quick one")
+	}
 	t.Parallel()
 	g := startOTCGate(t)
 	describe := func(tool int, text string) {

@@ -9,6 +9,9 @@ import (
 
 // TestOTCPage runs the transcript of docs/tool-servers.md with its configuration.
 func TestOTCPage(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it goes through a page; TestOTCGateway is the quick one")
+	}
 	t.Parallel()
 	if _, err := exec.LookPath("curl"); err != nil {
 		t.Skip("curl is not installed")

@@ -10,6 +10,9 @@ import (
 // TestOTCGatewayWaiters: callers of one call wait for the person together, each its own time.
 // The call runs once, and all of them get its result.
 func TestOTCGatewayWaiters(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it waits for seconds; TestOTCGateway is the quick one")
+	}
 	t.Parallel()
 	g := startOTCGate(t)
 	const send = `{"tool_id":"Sms.Send","call_id":"w1","input":{"to":"+1202"}}`

@@ -339,6 +339,9 @@ func TestRAPGateway(t *testing.T) {
 
 // TestRAPGatewayUnix: on a Unix socket a runtime of this user needs no token.
 func TestRAPGatewayUnix(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it starts the gateway once more; TestRAPGateway is the quick one")
+	}
 	t.Parallel()
 	d := startDaemon(t)
 	file, path := filepath.Join(d.home, "tools.yaml"), filepath.Join(d.run, "rap", "rap.sock")

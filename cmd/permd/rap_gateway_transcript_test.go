@@ -14,6 +14,9 @@ import (
 // TestRAPGatewayTranscript runs the transcript in docs/tool-servers.md, in which … matches
 // any text.
 func TestRAPGatewayTranscript(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it goes through a page; TestRAPGateway is the quick one")
+	}
 	t.Parallel()
 	doc, err := os.ReadFile("../../docs/tool-servers.md")
 	if err != nil {

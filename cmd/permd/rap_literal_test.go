@@ -131,6 +131,9 @@ func TestRAPLasting(t *testing.T) {
 // TestRAPOften: a rule can bound how often a user's calls run, over connections and
 // restarts of the daemon; what it denies counts as well.
 func TestRAPOften(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it starts a daemon twice; TestRAPStory is the quick one")
+	}
 	t.Parallel()
 	d := newTestDaemon(t)
 	writeFile(t, filepath.Join(d.home, ".config", "permd", "policy.d", "rap.rego"), `package permd.user
@@ -159,6 +162,9 @@ deny contains {"reason": "too often", "message": "too often"} if input.recent.ca
 
 // TestRAPEnded: the decision log says how calls ended, also after a restart.
 func TestRAPEnded(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it starts a daemon twice for how calls ended; TestRAPStory is the quick one")
+	}
 	t.Parallel()
 	d, project := rapDaemon(t)
 	c := rapConnection(t, d, project)

@@ -16,19 +16,33 @@ import (
 	"go.uber.org/goleak"
 )
 
-// overHTTP is set while all tests run a second time: worlds have their servers behind HTTP.
+// overHTTP is set while all tests that have a world run a second time: its server is behind HTTP.
 var overHTTP bool
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(twice{m}) }
+
+// withoutWorld are the tests that have no world: a second time they would be the same, and some
+// take long.
+const withoutWorld = "Fuzz.*|TestUpstream.*|TestCheckUpstream|TestUnreadable|TestDoubted|TestEnds|TestSlow.*|TestSilentDaemon|TestTorn|TestPins|TestPinsMeanwhile|" +
+	"TestSeveralDefinitions|TestOnlyWhatIsDecided|TestLists"
 
 type twice struct{ *testing.M }
 
 func (m twice) Run() int {
 	code := m.M.Run()
+	if testing.Short() {
+		fmt.Println("long: the tests with servers over HTTP; TestUpstream… are the quick ones")
+		return code
+	}
 	if code != 0 || flag.Lookup("test.fuzz").Value.String() != "" || flag.Lookup("test.bench").Value.String() != "" || flag.Lookup("test.list").Value.String() != "" {
 		return code
 	}
 	overHTTP = true
+	if skip := flag.Lookup("test.skip").Value; skip.String() == "" {
+		if err := skip.Set("^(" + withoutWorld + ")$"); err != nil {
+			panic(err)
+		}
+	}
 	fmt.Println("with servers over HTTP:")
 	return m.M.Run()
 }

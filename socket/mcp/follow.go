@@ -44,7 +44,7 @@ func (u *Upstream) events(p *post, body io.Reader, s *resumption) error {
 			s.lastID, s.fruitless = e.lastID, 0
 		}
 		if e.retry > 0 {
-			s.wait = min(max(e.retry, leastRetry), mostRetry)
+			s.wait = min(max(e.retry, u.least), mostRetry)
 		}
 		if err != nil {
 			if time.Since(begun) > soon {

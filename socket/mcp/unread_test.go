@@ -54,6 +54,9 @@ func TestUnreadable(t *testing.T) {
 	t.Parallel()
 	for name, tt := range unreadable {
 		t.Run(name, func(t *testing.T) {
+			if testing.Short() && len(tt.text) > maxLine && name != "too long" {
+				t.Skip("long: a message of more than 32 MiB; too long is the quick one")
+			}
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				p := runBetween(t)

@@ -52,6 +52,7 @@ type Upstream struct {
 	running sync.WaitGroup
 	closing sync.Once
 	done    chan struct{}
+	least   time.Duration // leastRetry, but in tests
 
 	mu       sync.Mutex
 	closed   bool
@@ -79,7 +80,7 @@ type post struct {
 // NewUpstream returns a server over HTTP. It connects when the first message is written. It has
 // to be closed.
 func NewUpstream(cfg UpstreamConfig) *Upstream {
-	u := &Upstream{cfg: cfg, open: map[string]*post{}, done: make(chan struct{})}
+	u := &Upstream{cfg: cfg, open: map[string]*post{}, done: make(chan struct{}), least: leastRetry}
 	u.cfg.Say = func(text string) { cfg.Say(u.without(text)) }
 	u.ctx, u.cancel = context.WithCancel(context.Background())
 	u.out, u.in = io.Pipe()

@@ -74,6 +74,7 @@ func (w *upstreamWorld) start(t *testing.T, address *url.URL) {
 		defer w.mu.Unlock()
 		w.said = append(w.said, text)
 	}})
+	w.u.least = time.Millisecond
 	go func() {
 		r := bufio.NewReaderSize(w.u, 1<<20)
 		for {
