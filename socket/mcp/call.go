@@ -264,11 +264,11 @@ func (g *gateway) decideAs(ctx context.Context, c *toolCall, tool client.Tool) (
 }
 
 func (g *gateway) decideOnce(ctx context.Context, c *toolCall, call *client.ToolCall) (o outcome, again bool) {
-	conn, err := g.daemon.connection(ctx)
+	conn, session, err := g.daemon.Connection(ctx)
 	if err != nil {
 		return outcome{text: "permd: the call was not made, as permd cannot be asked: " + err.Error()}, false
 	}
-	list, err := client.Decide(ctx, conn.client, g.id, *call)
+	list, err := client.Decide(ctx, conn, g.id, *call)
 	if err != nil {
 		return outcome{text: "permd: the call was not made, as permd did not decide it: " + err.Error()}, false
 	}
@@ -281,7 +281,7 @@ func (g *gateway) decideOnce(ctx context.Context, c *toolCall, call *client.Tool
 		return outcome{text: denied(d)}, false
 	case decisions.Ask:
 	}
-	if conn.harness {
+	if session.Harness != "" { // questions are answered with permd allow
 		how := "It cannot be allowed from elsewhere"
 		if d.Answerable() {
 			how = "A person can allow it with: permd allow " + d.ID + " (then call the tool again)"
@@ -300,7 +300,7 @@ func (g *gateway) decideOnce(ctx context.Context, c *toolCall, call *client.Tool
 	case !answered:
 		return outcome{text: "permd asks a person: " + display.Display(d.Reason) + ". The call was not made, as nobody answered"}, false
 	}
-	result, err := client.Choose(ctx, conn.client, choice)
+	result, err := client.Choose(ctx, conn, choice)
 	if rejected, ok := errors.AsType[*client.Error](err); ok && rejected.Code == codeParams && choice.Verdict == decisions.Allow {
 		return outcome{}, true
 	}

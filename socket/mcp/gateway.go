@@ -72,7 +72,7 @@ type gateway struct {
 	cfg    Config
 	client *writer
 	server *writer
-	daemon *daemon
+	daemon *client.SessionConn
 	tools  definitions
 	order  order
 	id     string         // of the session
@@ -125,7 +125,7 @@ func Run(ctx context.Context, peers Peers, cfg Config) error {
 	}
 	g.client, g.server = newWriter(peers.ClientOut, onError), newWriter(peers.ServerIn, onError)
 	defer g.end(cancel, peers.ServerIn)
-	g.daemon = newDaemon(cfg.Dial, g.session)
+	g.daemon = client.NewSessionConn(cfg.Dial, connectTimeout, g.session)
 	go func() {
 		err := g.pump(peers.ClientIn, func(line []byte) error { return g.readClient(ctx, line) }, g.tooLong)
 		cancel() // nobody waits for the decisions
@@ -161,6 +161,9 @@ func Run(ctx context.Context, peers Peers, cfg Config) error {
 	}
 }
 
+// connectTimeout bounds the wait for a connection to permd, for each call.
+const connectTimeout = time.Minute
+
 // EndTimeout is how long a server may take to end after its standard input was closed.
 const EndTimeout = 10 * time.Second
 
@@ -191,7 +194,7 @@ func (g *gateway) end(cancel context.CancelFunc, server io.Closer) {
 			break // the client has ended
 		}
 	}
-	g.daemon.close()
+	g.daemon.Close()
 }
 
 const serverEnded = "permd: the server has ended without a response"

@@ -103,7 +103,7 @@ func (g *Gateway) decide(ctx context.Context, s *session, form string, value any
 	ctx, cancel := context.WithTimeout(ctx, shortTimeout)
 	defer cancel()
 	b := &batch{shown: map[string]bool{}, denials: map[string]bool{}}
-	c, err := g.permd(ctx, s)
+	c, err := s.permd(ctx)
 	if err == nil {
 		err = c.Call(ctx, aap.MethodPermissions, g.params(s, map[string]any{form: value}), &b.result)
 	}
@@ -127,7 +127,7 @@ func (g *Gateway) answer(ctx context.Context, s *session, b *batch, answers, res
 	if len(results) > 0 {
 		p["results"] = results
 	}
-	c, err := g.permd(ctx, s)
+	c, err := s.permd(ctx)
 	if err != nil {
 		return err
 	}

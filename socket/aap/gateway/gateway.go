@@ -106,7 +106,7 @@ func (g *Gateway) Close() {
 	g.mu.Unlock()
 	for _, s := range list {
 		s.turn <- struct{}{} // requests end with g.ended
-		s.close()
+		s.daemon.Close()
 		<-s.turn
 	}
 	g.http.CloseIdleConnections()

@@ -137,7 +137,7 @@ func (g *Gateway) history(w http.ResponseWriter, r *http.Request, id string) *fa
 		return f
 	}
 	if len(p.unresolved) > 0 {
-		if _, err := g.permd(ctx, s); err != nil {
+		if _, err := s.permd(ctx); err != nil {
 			return errPermd(err)
 		}
 		b := s.pending

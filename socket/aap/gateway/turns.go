@@ -171,7 +171,7 @@ func (t *conversation) recordRan(ctx context.Context, turn *turn) {
 	ctx, cancel := context.WithTimeout(t.server(ctx), shortTimeout)
 	defer cancel()
 	var r aap.RanResult
-	c, err := t.g.permd(ctx, t.s)
+	c, err := t.s.permd(ctx)
 	if err == nil {
 		err = c.Call(ctx, aap.MethodRan, t.g.params(t.s, map[string]any{"turn": map[string]any{"events": turn.events()}}), &r)
 	}

@@ -200,7 +200,7 @@ func (c *call) params(g *Gateway, t *tool, id string, grants, secrets []credenti
 	}
 	at := g.approvals + "{decisionId}"
 	o := map[string]any{
-		"sessionId": g.daemon.session.ID, "endpoint": t.upstream.Address(), "tool": t.raw, "changed": changed,
+		"sessionId": g.session.ID, "endpoint": t.upstream.Address(), "tool": t.raw, "changed": changed,
 		"approval": map[string]string{"url": at, "checkUrl": at},
 		"tool_id":  t.id, "call_id": id, "trace_id": c.trace,
 		"context": map[string]any{"authorization": named(grants, "token"), "secrets": named(secrets, "value"), "user_id": user},

@@ -44,7 +44,8 @@ type Options struct {
 // Gateway serves one configuration.
 type Gateway struct {
 	config    *Config
-	daemon    *daemon
+	session   *client.Session
+	daemon    *client.SessionConn
 	pins      *mcp.Pins
 	token     string
 	approvals string // the address before a decision's id
@@ -63,9 +64,10 @@ type Gateway struct {
 
 // New returns a gateway.
 func New(c *Config, o Options) *Gateway {
+	session := &client.Session{ID: "otc-" + rand.Text(), Cwd: o.Cwd}
 	return &Gateway{
-		config: c, pins: o.Pins, tell: o.Say, token: o.Token,
-		daemon:  &daemon{dial: o.Dial, turn: make(chan struct{}, 1), session: &client.Session{ID: "otc-" + rand.Text(), Cwd: o.Cwd}},
+		config: c, pins: o.Pins, tell: o.Say, token: o.Token, session: session,
+		daemon:  client.NewSessionConn(o.Dial, connectTimeout, func() *client.Session { return session }),
 		records: records{by: map[string]*record{}}, questions: map[string]*pendingAnswer{},
 	}
 }
@@ -82,9 +84,7 @@ func (g *Gateway) Serve(ctx context.Context, ln net.Listener) error {
 	s := &gatehttp.Server{Token: g.token, Open: isOpen, Refuse: refuse, Handler: http.HandlerFunc(g.handle)}
 	err := s.Serve(ctx, ln)
 	cancel()
-	if g.daemon.conn != nil {
-		g.daemon.conn.Close()
-	}
+	g.daemon.Close()
 	g.background.Wait()
 	g.sayMu.Lock()
 	defer g.sayMu.Unlock()
@@ -143,7 +143,7 @@ func (g *Gateway) handle(w http.ResponseWriter, r *http.Request) {
 	switch path {
 	case pathHealth:
 		a := &response{http.StatusOK, strictjson.Value(`{"status":"ok"}`)}
-		if _, err := g.daemon.connection(r.Context()); err != nil {
+		if _, _, err := g.daemon.Connection(r.Context()); err != nil {
 			a = &response{http.StatusServiceUnavailable, marshal(errorBody{Message: "permd cannot be asked"})}
 		}
 		reply(w, a, &call{})

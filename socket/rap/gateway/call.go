@@ -103,7 +103,7 @@ func (d *decided) callbackDenied() bool {
 
 // decide asks permd. The result is nil if the call may run or a person must be asked.
 func (g *Gateway) decide(c *call) (*decided, []byte) {
-	conn, err := g.daemon.connection(c.ctx)
+	conn, _, err := g.daemon.Connection(c.ctx)
 	if err != nil {
 		if c.ctx.Err() == nil {
 			g.say("permd cannot be asked: " + err.Error())
@@ -114,7 +114,7 @@ func (g *Gateway) decide(c *call) (*decided, []byte) {
 	if t := g.tools[c.operation]; t != nil {
 		set = t.set
 	}
-	params, err := c.params(set, g.daemon.session.ID)
+	params, err := c.params(set, g.session.ID)
 	if err != nil {
 		return nil, c.failure(textUnasked)
 	}
@@ -258,7 +258,7 @@ func (g *Gateway) closeThread(body []byte) (any, *gatehttp.Refusal) {
 	g.runs.Go(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), connectTimeout)
 		defer cancel()
-		conn, err := g.daemon.connection(ctx)
+		conn, _, err := g.daemon.Connection(ctx)
 		if err == nil {
 			err = conn.Call(ctx, rap.MethodCloseThread, map[string]string{"thread_id": r.ThreadID}, nil)
 		}

@@ -31,6 +31,7 @@ const (
 	maxFinished       = 4096    // ids of calls that have one
 	maxToolAnswer     = 8 << 20 // bytes of a tool's answer
 	maxCallbackAnswer = 64 << 10
+	connectTimeout    = 10 * time.Second // for a connection to permd, for each call
 	callbackTimeout   = 10 * time.Second // for one attempt
 	endTimeout        = 3 * time.Second  // for the last results when the gateway ends
 )
@@ -48,9 +49,11 @@ type Options struct {
 // Gateway serves the tools of a configuration.
 type Gateway struct {
 	*Config
-	o      Options
-	daemon *daemon
-	base   string // its own address
+	o Options
+	// What is allowed for threads ends with each connection.
+	daemon  *client.SessionConn
+	session *client.Session
+	base    string // its own address
 
 	ending chan struct{} // closed when the gateway ends
 	runs   sync.WaitGroup
@@ -71,16 +74,17 @@ func New(c *Config, o Options) *Gateway {
 	if at, ok := o.Listener.Addr().(*net.TCPAddr); ok {
 		host = at.String()
 	}
+	session := &client.Session{ID: "permd-rap-" + rand.Text(), Cwd: o.Cwd}
 	return &Gateway{
 		Config: c, o: o, base: "http://" + host, ending: make(chan struct{}), calls: map[callID]*call{}, questions: map[string]*call{},
-		daemon: newDaemon(o.Dial, &client.Session{ID: "permd-rap-" + rand.Text(), Cwd: o.Cwd}),
+		session: session, daemon: client.NewSessionConn(o.Dial, connectTimeout, func() *client.Session { return session }),
 	}
 }
 
 // Serve serves until ctx is cancelled or the listener fails. Calls that are not finished
 // then end with an error.
 func (g *Gateway) Serve(ctx context.Context) error {
-	defer g.daemon.disconnect()
+	defer g.daemon.Close()
 	s := gatehttp.Server{
 		Token: g.o.Token, Handler: http.HandlerFunc(g.serve),
 		Refuse: func(w http.ResponseWriter, _ *http.Request, f *gatehttp.Refusal) { refuse(w, f) },
