@@ -168,27 +168,92 @@ func (g *Gateway) askPerson(c *call, d *decided) []byte {
 		g.withdraw(c)
 		return c.failure(textChoice)
 	}
-	select {
-	case <-c.ctx.Done():
-		g.withdraw(c)
-		g.ended(c, rap.Cancelled)
-		return c.failure(textCancelled)
-	case selected := <-c.answers:
-		if selected < 0 || selected >= len(d.Choice.Choices) {
+	ctx, stop := context.WithCancel(c.ctx)
+	defer stop()
+	elsewhere := g.waitElsewhere(ctx, c.conn, d.Decision.ID)
+	for {
+		select {
+		case <-c.ctx.Done():
 			g.withdraw(c)
-			return c.failure(textSelection)
+			g.ended(c, rap.Cancelled)
+			return c.failure(textCancelled)
+		case answer, ok := <-elsewhere:
+			if !ok {
+				elsewhere = nil // only the runtime can answer
+				continue
+			}
+			_, result := g.outcome(c, answer, nil)
+			return result
+		case selected := <-c.answers:
+			if selected < 0 || selected >= len(d.Choice.Choices) {
+				g.withdraw(c)
+				return c.failure(textSelection)
+			}
+			answer, err := g.answer(c, d.Decision.ID, selected, elsewhere)
+			_, result := g.outcome(c, answer, err)
+			return result
 		}
-		var answer decided
-		params := map[string]any{"decisionId": d.Decision.ID, "selected": selected}
-		// The person has answered, so a cancellation that comes now does not undo what is
-		// remembered.
-		err := c.conn.Call(context.WithoutCancel(c.ctx), rap.MethodChoice, params, &answer)
-		if answer.Outcome == rap.Ask {
-			err = errors.New("a choice that asks")
-		}
-		_, result := g.outcome(c, &answer, err)
-		return result
 	}
+}
+
+// answer takes the answer of the runtime's person to permd. If permd does not take it, that of
+// permd allow came first, perhaps.
+func (g *Gateway) answer(c *call, question string, selected int, elsewhere <-chan *decided) (*decided, error) {
+	a := new(decided)
+	params := map[string]any{"decisionId": question, "selected": selected}
+	// The person has answered, so a cancellation that comes now does not undo what is
+	// remembered.
+	err := c.conn.Call(context.WithoutCancel(c.ctx), rap.MethodChoice, params, a)
+	if err == nil && a.Outcome == rap.Ask {
+		return nil, errors.New("a choice that asks")
+	}
+	if err == nil {
+		return a, nil
+	}
+	late := time.NewTimer(endTimeout)
+	defer late.Stop()
+	select {
+	case other, ok := <-elsewhere:
+		if ok {
+			return other, nil
+		}
+	case <-late.C:
+		g.withdraw(c) // nobody waits for it any more
+	}
+	return nil, err
+}
+
+// waitElsewhere has a question of permd answered with permd allow as well. The channel receives
+// the answer. It is closed without one when the question has ended or ctx has.
+func (g *Gateway) waitElsewhere(ctx context.Context, conn *client.Client, question string) <-chan *decided {
+	answers := make(chan *decided, 1)
+	g.runs.Go(func() {
+		defer close(answers)
+		select {
+		case g.waits <- struct{}{}:
+			defer func() { <-g.waits }()
+		case <-ctx.Done():
+			return
+		}
+		for {
+			// Not ended by ctx, as the call itself. What ends ctx ends the question.
+			r, err := client.Wait(context.WithoutCancel(ctx), conn, question, waitLimit)
+			if err != nil {
+				return
+			}
+			if r.Verdict() == decisions.Ask {
+				continue // a question that has ended is refused now
+			}
+			answer := new(decided)
+			want := map[decisions.Verdict]rap.Outcome{decisions.Allow: rap.Run, decisions.Deny: rap.Denied}[r.Verdict()]
+			if strictjson.Unmarshal(r.Result, answer) != nil || answer.Outcome != want {
+				answer = new(decided) // nothing runs
+			}
+			answers <- answer
+			return
+		}
+	})
+	return answers
 }
 
 // withdraw ends the question of a call in permd.

@@ -31,9 +31,12 @@ const (
 	maxFinished       = 4096    // ids of calls that have one
 	maxToolAnswer     = 8 << 20 // bytes of a tool's answer
 	maxCallbackAnswer = 64 << 10
-	connectTimeout    = 10 * time.Second // for a connection to permd, for each call
-	callbackTimeout   = 10 * time.Second // for one attempt
-	endTimeout        = 3 * time.Second  // for the last results when the gateway ends
+	// Questions that permd allow lists, at a time: permd takes no more of one connection.
+	maxWaits        = 12
+	waitLimit       = time.Hour        // for one request of permd/wait; it is repeated
+	connectTimeout  = 10 * time.Second // for a connection to permd, for each call
+	callbackTimeout = 10 * time.Second // for one attempt
+	endTimeout      = 3 * time.Second  // for the last results when the gateway ends
 )
 
 // Options are what a gateway needs besides its configuration.
@@ -55,6 +58,7 @@ type Gateway struct {
 	session *client.Session
 	base    string // its own address
 
+	waits  chan struct{} // holds one for each question that permd allow lists
 	ending chan struct{} // closed when the gateway ends
 	runs   sync.WaitGroup
 
@@ -76,7 +80,7 @@ func New(c *Config, o Options) *Gateway {
 	}
 	session := &client.Session{ID: "permd-rap-" + rand.Text(), Cwd: o.Cwd}
 	return &Gateway{
-		Config: c, o: o, base: "http://" + host, ending: make(chan struct{}), calls: map[callID]*call{}, questions: map[string]*call{},
+		Config: c, o: o, base: "http://" + host, ending: make(chan struct{}), waits: make(chan struct{}, maxWaits), calls: map[callID]*call{}, questions: map[string]*call{},
 		session: session, daemon: client.NewSessionConn(o.Dial, connectTimeout, func() *client.Session { return session }),
 	}
 }
