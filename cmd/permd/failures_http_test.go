@@ -28,6 +28,7 @@ func TestHTTPFailures(t *testing.T) {
 		{"not the token, or a browser", httpStrangers},
 		{"too many connections", httpTooMany},
 		{"client that does not go on", httpHalfRequests},
+		{"client waits for a person", httpWaits},
 		{"shutting down", httpShutdown},
 		{"daemon not reachable", httpNotReachable},
 		{"token that others may have", httpBadToken},

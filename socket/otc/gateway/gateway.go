@@ -12,10 +12,8 @@ import (
 	"crypto/rand"
 	"net"
 	"net/http"
-	"strconv"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/permd/permd/internal/strictjson"
 	"github.com/permd/permd/socket/client"
@@ -157,9 +155,9 @@ func (g *Gateway) handle(w http.ResponseWriter, r *http.Request) {
 }
 
 func (g *Gateway) serveCall(w http.ResponseWriter, r *http.Request) {
-	wait, ok := g.waitOf(r)
+	wait, ok := gatehttp.PreferredWait(r.Header, g.config.wait)
 	if !ok {
-		reply(w, refusal("Prefer must be wait=SECONDS", ""), nil)
+		reply(w, refusal("The wait of Prefer must be a number of seconds", ""), nil)
 		return
 	}
 	body, f := gatehttp.ReadBody(w, r, maxCallRequest)
@@ -173,21 +171,6 @@ func (g *Gateway) serveCall(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	reply(w, g.call(r.Context(), c, wait), c)
-}
-
-// waitOf returns how long the caller waits for a person: as its header Prefer says (RFC
-// 7240), at most what the configuration allows.
-func (g *Gateway) waitOf(r *http.Request) (time.Duration, bool) {
-	prefer := r.Header["Prefer"]
-	if len(prefer) == 0 {
-		return 0, true
-	}
-	text, ok := strings.CutPrefix(strings.ToLower(prefer[0]), "wait=")
-	n, err := strconv.ParseUint(text, 10, 16)
-	if len(prefer) > 1 || !ok || err != nil {
-		return 0, false
-	}
-	return min(time.Duration(n)*time.Second, g.config.wait), true
 }
 
 // serveApproval says whether a person has answered, and how they can. The answer itself is

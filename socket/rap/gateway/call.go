@@ -189,16 +189,16 @@ func (g *Gateway) askPerson(c *call, d *decided) []byte {
 				g.withdraw(c)
 				return c.failure(textSelection)
 			}
-			answer, err := g.answer(c, d.Decision.ID, selected, elsewhere)
+			answer, err := g.choose(c, d.Decision.ID, selected, elsewhere)
 			_, result := g.outcome(c, answer, err)
 			return result
 		}
 	}
 }
 
-// answer takes the answer of the runtime's person to permd. If permd does not take it, that of
+// choose takes the answer of the runtime's person to permd. If permd does not take it, that of
 // permd allow came first, perhaps.
-func (g *Gateway) answer(c *call, question string, selected int, elsewhere <-chan *decided) (*decided, error) {
+func (g *Gateway) choose(c *call, question string, selected int, elsewhere <-chan *decided) (*decided, error) {
 	a := new(decided)
 	params := map[string]any{"decisionId": question, "selected": selected}
 	// The person has answered, so a cancellation that comes now does not undo what is
@@ -245,7 +245,10 @@ func (g *Gateway) waitElsewhere(ctx context.Context, conn *client.Client, questi
 				continue // a question that has ended is refused now
 			}
 			answer := new(decided)
-			want := map[decisions.Verdict]rap.Outcome{decisions.Allow: rap.Run, decisions.Deny: rap.Denied}[r.Verdict()]
+			want := rap.Denied
+			if r.Verdict() == decisions.Allow {
+				want = rap.Run
+			}
 			if strictjson.Unmarshal(r.Result, answer) != nil || answer.Outcome != want {
 				answer = new(decided) // nothing runs
 			}
