@@ -65,6 +65,10 @@ func (a *app) rap(ctx context.Context, o rapFlags) error {
 	if options.Listener, options.Token, err = a.listen(&o.listen, "rap"); err != nil {
 		return err
 	}
+	if options.Sent, err = a.sentCalls(options.Listener, "rap"); err != nil {
+		return errors.Join(err, options.Listener.Close())
+	}
+	defer func() { _ = options.Sent.Close() }()
 	say, silence := a.printer()
 	defer silence()
 	options.Say = say

@@ -46,6 +46,19 @@ func (b *batch) unanswered() (list []*aap.Call) {
 	return list
 }
 
+// granted returns the calls that the server may run. b may be nil.
+func (b *batch) granted() (list []*aap.Call) {
+	if b == nil {
+		return nil
+	}
+	for _, c := range b.unanswered() {
+		if c.Outcome == aap.Granted {
+			list = append(list, c)
+		}
+	}
+	return list
+}
+
 func (b *batch) call(id string) *aap.Call {
 	i := slices.IndexFunc(b.Calls, func(c aap.Call) bool { return c.ToolCallID == id })
 	if i < 0 {

@@ -36,6 +36,7 @@ type Options struct {
 	Pins *mcp.Pins                                     // what the tools were when they last ran
 	// Token is required from callers on a loopback address; "" on a Unix socket.
 	Token string
+	Sent  *gatehttp.Sent
 	Say   func(string) // says what went wrong, for a person
 }
 
@@ -45,6 +46,7 @@ type Gateway struct {
 	session   *client.Session
 	daemon    *client.SessionConn
 	pins      *mcp.Pins
+	sent      *gatehttp.Sent
 	token     string
 	approvals string // the address before a decision's id
 
@@ -64,7 +66,7 @@ type Gateway struct {
 func New(c *Config, o Options) *Gateway {
 	session := &client.Session{ID: "otc-" + rand.Text(), Cwd: o.Cwd}
 	return &Gateway{
-		config: c, pins: o.Pins, tell: o.Say, token: o.Token, session: session,
+		config: c, pins: o.Pins, sent: o.Sent, tell: o.Say, token: o.Token, session: session,
 		daemon:  client.NewSessionConn(o.Dial, connectTimeout, func() *client.Session { return session }),
 		records: records{by: map[string]*record{}}, questions: map[string]*pendingAnswer{},
 	}

@@ -22,6 +22,7 @@ type call struct {
 	cancel      context.CancelCauseFunc
 	conn        *client.Client // on which permd was asked
 	answers     chan int       // takes the person's selection
+	again       bool           // it was sent before the gateway was restarted
 }
 
 // invoke takes an invocation. The answer only says that it was taken.
@@ -43,10 +44,14 @@ func (g *Gateway) invoke(body []byte) (any, *gatehttp.Refusal) {
 		}
 		return struct{}{}, nil // a runtime that saw no answer sends it again; it runs once
 	}
+	sent, same := g.o.Sent.Find(in.sum, in.thread, in.id)
+	if sent && !same {
+		return nil, bad("the id was used for another call of the thread")
+	}
 	if g.unfinished >= maxCalls {
 		return nil, &gatehttp.Refusal{Status: http.StatusServiceUnavailable, Code: "busy", Message: "too many calls have no result yet"}
 	}
-	c := &call{invocation: in, sum: in.sum, answers: make(chan int, 1)}
+	c := &call{invocation: in, sum: in.sum, answers: make(chan int, 1), again: sent}
 	c.ctx, c.cancel = context.WithCancelCause(context.Background())
 	g.calls[in.callID] = c
 	g.unfinished++
@@ -68,12 +73,18 @@ const (
 	textCancelled = "Error: the call was cancelled"
 	textChoice    = "Error: the user could not be asked"
 	textWithheld  = "Error: the tool has run, and its answer is withheld since it holds a credential"
+	textAgain     = "Error: the call was sent before, and its result is not known: it may have run"
+	textUnnoted   = "Error: that the call is sent could not be noted, so it was not sent"
 	textSelection = "Error: the selection is none of the choices"
 )
 
 // run carries a call through to its result.
 func (g *Gateway) run(c *call) {
 	defer g.finish(c)
+	if c.again {
+		g.deliver(c, c.failure(textAgain))
+		return
+	}
 	d, result := g.decide(c)
 	if d != nil && d.callbackDenied() {
 		g.say("a result is not delivered: a rule denies its callback address")

@@ -43,6 +43,7 @@ const (
 type Options struct {
 	Listener net.Listener
 	Token    string // see gatehttp.Server
+	Sent     *gatehttp.Sent
 	Cwd      string // the folder of the session that calls are part of
 	Dial     func(context.Context) (*client.Client, error)
 	// Say shows a line to who runs the gateway.
