@@ -18,14 +18,15 @@ type httpPath struct {
 	body, answer        string // definitions of protocol.schema.json
 	params              string // of a method, whose session is declared in the body
 	text                bool   // the answer is text
+	holds               bool   // a client may wait for a person
 }
 
 var httpPaths = []httpPath{
 	{path: "/v1/data/permd/decision", method: "post", about: "Decide one call, in the form of OPA's data API", body: "http.data.body", answer: "http.data.answer"},
 	{path: "/v1/calls", method: "post", about: "Decide calls", body: "http.calls.body", answer: "http.calls.answer"},
-	{path: "/v1/otc/call", method: "post", about: "Decide a call of Open Tool Calling", params: "otc.call.params", answer: "otc.call.result"},
-	{path: "/v1/rap/invoke", method: "post", about: "Decide an invocation of the Reactive Agent Protocol", params: "rap.invoke.params", answer: "rap.invoke.result"},
-	{path: "/v1/aap/permissions", method: "post", about: "Decide the calls of a turn of the Agent Application Protocol", params: "aap.permissions.params", answer: "aap.permissions.result"},
+	{path: "/v1/otc/call", method: "post", about: "Decide a call of Open Tool Calling", params: "otc.call.params", answer: "otc.call.result", holds: true},
+	{path: "/v1/rap/invoke", method: "post", about: "Decide an invocation of the Reactive Agent Protocol", params: "rap.invoke.params", answer: "rap.invoke.result", holds: true},
+	{path: "/v1/aap/permissions", method: "post", about: "Decide the calls of a turn of the Agent Application Protocol", params: "aap.permissions.params", answer: "aap.permissions.result", holds: true},
 	{path: "/health", method: "get", about: "Whether decisions can be made", answer: "http.health.answer"},
 	{path: "/metrics", method: "get", about: "Metrics in the text format of Prometheus", text: true},
 	{path: "/openapi.json", method: "get", about: "This document"},
@@ -100,6 +101,14 @@ func TestOpenAPI(t *testing.T) {
 			responses[status] = failure
 		}
 		operation := object{"summary": p.about, "responses": responses}
+		if p.holds {
+			text := object{"type": "string"}
+			operation["parameters"] = []any{object{
+				"name": "Prefer", "in": "header", "schema": text,
+				"description": "wait=SECONDS: a question is left to permd allow for so long, at most an hour, before it is the answer (RFC 7240)",
+			}}
+			ok["headers"] = object{"Preference-Applied": object{"schema": text, "description": "wait=SECONDS, if the request was held for a person"}}
+		}
 		body := p.body
 		if p.params != "" {
 			body = strings.TrimSuffix(p.params, "params") + "body"

@@ -321,6 +321,10 @@ func (a *app) runGateway(ctx context.Context, o *gatewayFlags, cwd, name string)
 		return err
 	}
 	cfg.Token = token
+	if cfg.Sent, err = a.sentCalls(ln, "aap"); err != nil {
+		return errors.Join(err, ln.Close())
+	}
+	defer func() { _ = cfg.Sent.Close() }()
 	g, err := gateway.New(cfg)
 	if err != nil {
 		return errors.Join(cli.Failf(cli.ExitUsage, "see permd aap --help", "--upstream: %v", err), ln.Close())

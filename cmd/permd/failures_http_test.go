@@ -31,6 +31,7 @@ func TestHTTPFailures(t *testing.T) {
 		{"framing or header is not as it must be", httpBrokenFraming},
 		{"strangers that hold connections", httpStrangersHold},
 		{"client gone at any byte of the answer", httpGoneAtAnyByte},
+		{"client waits for a person", httpWaits},
 		{"shutting down", httpShutdown},
 		{"daemon not reachable", httpNotReachable},
 		{"token that others may have", httpBadToken},

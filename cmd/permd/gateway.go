@@ -53,6 +53,15 @@ func (a *app) listen(o *listenFlags, name string) (ln net.Listener, token string
 	return ln, token, nil
 }
 
+// sentCalls opens what the gateway of that name has sent before from where it listens now.
+func (a *app) sentCalls(ln net.Listener, name string) (*gatehttp.Sent, error) {
+	dirs, err := a.dirs()
+	if err != nil {
+		return nil, err
+	}
+	return gatehttp.OpenSent(filepath.Join(dirs.State, name), ln.Addr().String())
+}
+
 // listening says where a gateway listens.
 func listening(ln net.Listener) string {
 	if ln.Addr().Network() == "unix" {

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -59,14 +60,19 @@ func TestHTTPPageCommands(t *testing.T) {
 			d = loopback
 			command = strings.ReplaceAll(command, "http://127.0.0.1:8181", c.url)
 		}
+		var person sync.WaitGroup
+		if strings.Contains(command, "Prefer: wait") {
+			person.Go(func() { d.permd(t, "allow", d.waiting(t, 1)[0]) })
+		}
 		got, err := d.shell(d.home, command)
+		person.Wait()
 		pattern := strings.ReplaceAll(regexp.QuoteMeta(strings.TrimSpace(want)), "…", ".*")
 		if err != nil || !regexp.MustCompile("^"+pattern+"$").MatchString(strings.TrimSpace(got)) {
 			t.Errorf("%s\nprints %s, want %s: %v", command, got, want, err)
 		}
 		ran++
 	}
-	if ran != 3 {
+	if ran != 4 {
 		t.Errorf("%d commands were run", ran)
 	}
 }

@@ -84,6 +84,10 @@ func (a *app) otc(ctx context.Context, o otcFlags) error {
 		return err
 	}
 	opts.Token = token
+	if opts.Sent, err = a.sentCalls(ln, "otc"); err != nil {
+		return errors.Join(err, ln.Close())
+	}
+	defer func() { _ = opts.Sent.Close() }()
 	say(listening(ln))
 	return gateway.New(config, opts).Serve(ctx, ln)
 }

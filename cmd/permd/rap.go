@@ -25,7 +25,8 @@ func (a *app) rapCommand() *cobra.Command {
 		Long: `Serve the tools of a YAML file to runtimes of the Reactive Agent Protocol, and
 decide every invocation. A call that rules, a remembered answer or you allow is
 sent to its tool's server, and the result is posted to the runtime. You are
-asked by the runtime, with a user_choice. What is denied never reaches a tool.
+asked by the runtime, with a user_choice, and permd allow lists the question.
+What is denied never reaches a tool.
 
 The file names the runtimes that results may be sent to, and the address of
 each tool; docs/tool-servers.md shows one. Redirects are not followed, and each
@@ -64,6 +65,10 @@ func (a *app) rap(ctx context.Context, o rapFlags) error {
 	if options.Listener, options.Token, err = a.listen(&o.listen, "rap"); err != nil {
 		return err
 	}
+	if options.Sent, err = a.sentCalls(options.Listener, "rap"); err != nil {
+		return errors.Join(err, options.Listener.Close())
+	}
+	defer func() { _ = options.Sent.Close() }()
 	say, silence := a.printer()
 	defer silence()
 	options.Say = say

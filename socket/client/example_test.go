@@ -6,6 +6,7 @@ import (
 	"log"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects"
@@ -157,4 +158,34 @@ func ExampleChoose() {
 		fmt.Println("remembered:", len(chosen.Stored))
 	}
 	// Output: remembered: 0
+}
+
+// A program that runs for long finds a daemon again that was restarted.
+func ExampleSessionConn() {
+	first, stop := start()
+	path := first.Path()
+	defer stop()
+	dial := func(ctx context.Context) (*client.Client, error) { // client.Connect(ctx, client.Options{})
+		return client.Dial(ctx, path, client.Options{})
+	}
+	s := client.NewSessionConn(dial, time.Minute, func() *client.Session {
+		return &client.Session{ID: "s1", Cwd: "/home/ana/shop", Agent: &effects.Party{Name: "my-agent"}}
+	})
+	defer s.Close()
+
+	for range 2 {
+		c, session, err := s.Connection(context.Background())
+		if err != nil {
+			log.Fatal(err) // ask the person
+		}
+		decided, err := client.Decide(context.Background(), c, session.ID, client.ToolCall{ID: "1", Tool: client.Tool{Name: "search"}})
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Println(decided[0].Verdict)
+		c.Close() // as if the daemon had ended
+	}
+	// Output:
+	// allow
+	// allow
 }

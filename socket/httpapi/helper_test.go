@@ -3,6 +3,7 @@ package httpapi
 import (
 	"bufio"
 	"context"
+	"crypto/rand"
 	"fmt"
 	"io"
 	"log/slog"
@@ -24,6 +25,7 @@ import (
 	"github.com/permd/permd/socket"
 	"github.com/permd/permd/socket/gatehttp"
 	"github.com/permd/permd/socket/native"
+	"github.com/permd/permd/socket/otc"
 	"github.com/permd/permd/socket/sockettest"
 )
 
@@ -39,6 +41,8 @@ type decider struct {
 	message string
 	do      func(ctx context.Context) // before it answers
 	broken  bool                      // it returns no valid decision
+	// numbered decisions have ids of their own; otherwise all have the same.
+	numbered bool
 }
 
 func (d *decider) Decide(ctx context.Context, reqs ...*decisions.Request) []*decisions.Decision {
@@ -54,8 +58,12 @@ func (d *decider) Decide(ctx context.Context, reqs ...*decisions.Request) []*dec
 	}
 	var made []*decisions.Decision
 	for _, r := range reqs {
+		id := "d1"
+		if d.numbered {
+			id = rand.Text()
+		}
 		made = append(made, &decisions.Decision{
-			ID: "d1", CallID: r.Call.ID, Verdict: d.verdict, Reason: "because of rule 7", Message: d.message,
+			ID: id, CallID: r.Call.ID, Verdict: d.verdict, Reason: "because of rule 7", Message: d.message,
 			Effects: []decisions.EffectDecision{},
 		})
 	}
@@ -77,6 +85,7 @@ type served struct {
 	ended            chan error
 	statuses         sync.Map // how often each path and status
 	prepared         atomic.Int64
+	waiting          *native.WaitingQuestions
 }
 
 type lockedLog struct {
@@ -135,16 +144,17 @@ func serveOn(t *testing.T, ln net.Listener, network, address string, o Options) 
 	t.Helper()
 	s := &served{
 		decider: &decider{verdict: decisions.Allow}, network: network, address: address,
-		log: new(lockedLog), ended: make(chan error, 1),
+		log: new(lockedLog), ended: make(chan error, 1), waiting: new(native.WaitingQuestions),
 	}
 	sessions := new(decisions.Sessions)
 	methods := socket.Methods{}
 	native.Register(methods, native.Deps{
-		Sessions: sessions, Decider: s.decider,
+		Sessions: sessions, Decider: s.decider, Waiting: s.waiting,
 		Users:      func(uid uint32) effects.User { return effects.User{UID: uid} },
 		Prepare:    func(context.Context, uint32, string) { s.prepared.Add(1) },
 		Persistent: &native.PersistentSessions{Sessions: sessions, Now: time.Now},
 	})
+	otc.Register(methods, native.Deps{Sessions: sessions, Decider: s.decider, Users: func(uid uint32) effects.User { return effects.User{UID: uid} }})
 	o.Socket.Logger = slog.New(slog.NewTextHandler(s.log, nil))
 	var ctx context.Context
 	ctx, s.stop = context.WithCancel(context.Background())

@@ -51,8 +51,8 @@ const (
 
 // Deps are the dependencies of the server.
 type Deps struct {
-	// Methods are those of the decision socket. Only permd/session, permd/decide and those
-	// that have a path of their own are called.
+	// Methods are those of the decision socket. Only permd/session, permd/decide, permd/wait,
+	// aap/answer and those that have a path of their own are called.
 	Methods socket.Methods
 	// Health returns the parts of the daemon that are degraded. An error means that it
 	// cannot decide; its text is logged and not sent.

@@ -23,8 +23,8 @@ func openAPI(context.Context, decisions.Peer, strictjson.Value) ([]byte, error) 
 
 // method serves a method of the socket: the body holds its params, with the declaration of
 // a session in place of a session's id, and the answer is its result. Nothing of the
-// connection outlives the request, so that a question can only be answered by asking again
-// under rules or choices that answer it.
+// connection outlives the request: a question can be answered while the client waits, or by
+// asking again under rules or choices that answer it.
 func (s *server) method(name string) func(context.Context, decisions.Peer, strictjson.Value) ([]byte, error) {
 	return func(ctx context.Context, peer decisions.Peer, body strictjson.Value) ([]byte, error) {
 		// As for permd/decide, the whole body is checked first.
@@ -46,9 +46,9 @@ func (s *server) method(name string) func(context.Context, decisions.Peer, stric
 				params = append(params, m)
 			}
 		}
+		var id strictjson.Value
 		if session := optionalMember(o, "session"); session != nil {
-			id, err := s.declareOwn(ctx, conn, session)
-			if err != nil {
+			if id, err = s.declareOwn(ctx, conn, session); err != nil {
 				return nil, err
 			}
 			params = append(params, strictjson.Member{Name: "sessionId", Value: id})
@@ -65,7 +65,14 @@ func (s *server) method(name string) func(context.Context, decisions.Peer, stric
 		if err != nil {
 			return nil, err
 		}
-		return json.Marshal(result, json.Deterministic(true))
+		said, err := json.Marshal(result, json.Deterministic(true))
+		switch {
+		case err != nil || holdOf(ctx) == nil:
+			return said, err
+		case name == "aap/permissions":
+			return s.answerBatch(ctx, conn, id, said)
+		}
+		return s.answerOne(ctx, conn, said)
 	}
 }
 

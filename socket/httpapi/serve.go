@@ -24,24 +24,25 @@ import (
 type endpoint struct {
 	method string
 	answer func(ctx context.Context, peer decisions.Peer, body strictjson.Value) ([]byte, error)
+	holds  bool // a client may wait for a person
 }
 
 func (s *server) endpoint(path string) (endpoint, bool) {
 	switch path {
 	case PathDecision:
-		return endpoint{http.MethodPost, s.decision}, true
+		return endpoint{method: http.MethodPost, answer: s.decision}, true
 	case pathCalls:
-		return endpoint{http.MethodPost, s.calls}, true
+		return endpoint{method: http.MethodPost, answer: s.calls}, true
 	case pathOTC:
-		return endpoint{http.MethodPost, s.method("otc/call")}, true
+		return endpoint{http.MethodPost, s.method("otc/call"), true}, true
 	case pathRAP:
-		return endpoint{http.MethodPost, s.method("rap/invoke")}, true
+		return endpoint{http.MethodPost, s.method("rap/invoke"), true}, true
 	case pathAAP:
-		return endpoint{http.MethodPost, s.method("aap/permissions")}, true
+		return endpoint{http.MethodPost, s.method("aap/permissions"), true}, true
 	case pathOpenAPI:
-		return endpoint{http.MethodGet, openAPI}, true
+		return endpoint{method: http.MethodGet, answer: openAPI}, true
 	case PathHealth:
-		return endpoint{http.MethodGet, s.health}, true
+		return endpoint{method: http.MethodGet, answer: s.health}, true
 	case pathMetrics:
 		return endpoint{method: http.MethodGet}, s.Metrics != nil
 	}
@@ -115,8 +116,12 @@ func (s *server) serve(w http.ResponseWriter, r *http.Request, e endpoint) {
 			return
 		}
 	}
-	ctx, cancel := context.WithTimeout(r.Context(), s.decideTimeout)
-	defer cancel()
+	ctx, stop, f := s.newContext(w, r, e)
+	if f != nil {
+		s.replyError(w, f)
+		return
+	}
+	defer stop()
 	answer, err := s.runLimited(ctx, func(ctx context.Context) ([]byte, error) { return e.answer(ctx, conn.peer, body) })
 	if err == nil && ctx.Err() != nil {
 		err = endedError(ctx)
@@ -184,18 +189,12 @@ func (s *server) runLimited(ctx context.Context, f func(context.Context) ([]byte
 			s.pending.Done()
 		}()
 		with := ctx // a variable of its own: the caller waits for ctx
-		if m := memberOf(ctx); m != nil && !s.Socket.WithoutSlots {
-			turn := new(fairshare.Turn)
-			waiting := s.Socket.Underway.Begin(underway.AtSlot, time.Now())
-			err := turn.Begin(ctx, m, nil)
-			waiting.End()
-			if errors.Is(err, fairshare.ErrBusy) {
-				got.err = &apiError{http.StatusServiceUnavailable, "busy", err.Error() + "; ask the person"}
-				return
-			} else if err != nil {
-				got.err = endedError(ctx)
-				return
-			}
+		turn, err := s.beginTurn(ctx)
+		if err != nil {
+			got.err = err
+			return
+		}
+		if turn != nil {
 			defer turn.End()
 			with = &fairshare.Context{Context: ctx, Turn: turn}
 		}
@@ -209,6 +208,24 @@ func (s *server) runLimited(ctx context.Context, f func(context.Context) ([]byte
 	case <-ctx.Done():
 		return nil, endedError(ctx)
 	}
+}
+
+// beginTurn waits until the connection of a request has a slot. The turn is nil if it needs none.
+func (s *server) beginTurn(ctx context.Context) (*fairshare.Turn, error) {
+	m := memberOf(ctx)
+	if m == nil || s.Socket.WithoutSlots {
+		return nil, nil
+	}
+	turn := new(fairshare.Turn)
+	waiting := s.Socket.Underway.Begin(underway.AtSlot, time.Now())
+	err := turn.Begin(ctx, m, nil)
+	waiting.End()
+	if errors.Is(err, fairshare.ErrBusy) {
+		return nil, &apiError{http.StatusServiceUnavailable, "busy", err.Error() + "; ask the person"}
+	} else if err != nil {
+		return nil, endedError(ctx)
+	}
+	return turn, nil
 }
 
 // beginMethod counts a running method. It returns false if the server is shutting down.

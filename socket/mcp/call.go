@@ -308,11 +308,11 @@ func (g *gateway) decideAs(ctx context.Context, c *toolCall, tool client.Tool) (
 
 func (g *gateway) decideOnce(ctx context.Context, c *toolCall, call *client.ToolCall) (o outcome, again bool) {
 	forms := g.canAsk(c.meta)
-	conn, err := g.connection(ctx, forms || c.yes != "")
+	conn, session, err := g.connection(ctx, forms || c.yes != "")
 	if err != nil {
 		return outcome{text: "permd: the call was not made, as permd cannot be asked: " + err.Error()}, false
 	}
-	list, err := client.Decide(ctx, conn.client, conn.session, *call)
+	list, err := client.Decide(ctx, conn, session.ID, *call)
 	if err != nil {
 		return outcome{text: "permd: the call was not made, as permd did not decide it: " + err.Error()}, false
 	}
@@ -330,7 +330,7 @@ func (g *gateway) decideOnce(ctx context.Context, c *toolCall, call *client.Tool
 	}
 	params, ok := question(c, d)
 	asked := params + call.Tool.Version
-	if conn.harness {
+	if session.Harness != "" { // questions are answered with permd allow
 		if ok && c.meta != nil {
 			g.noteElsewhere(c, asked)
 		}
@@ -360,7 +360,7 @@ func (g *gateway) decideOnce(ctx context.Context, c *toolCall, call *client.Tool
 	case !answered:
 		return outcome{text: "permd asks a person: " + display.Display(d.Reason) + ". The call was not made, as nobody answered"}, false
 	}
-	result, err := client.Choose(ctx, conn.client, choice)
+	result, err := client.Choose(ctx, conn, choice)
 	if rejected, ok := errors.AsType[*client.Error](err); ok && rejected.Code == codeParams && choice.Verdict == decisions.Allow {
 		return outcome{}, true
 	}

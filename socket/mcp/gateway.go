@@ -74,7 +74,7 @@ type gateway struct {
 	server *writer
 	// forms is the connection to permd for calls about which the person can be asked in the
 	// client, and daemon that for others.
-	daemon, forms *daemon
+	daemon, forms *client.SessionConn
 	tools         definitions
 	order         order
 	http          bool           // the server is one over HTTP
@@ -135,8 +135,8 @@ func Run(ctx context.Context, peers Peers, cfg Config) error {
 	}
 	g.client, g.server = newWriter(peers.ClientOut, onError), newWriter(peers.ServerIn, onError)
 	defer g.end(cancel, peers.ServerIn)
-	g.daemon = newDaemon(cfg.Dial, func() *client.Session { return g.session(false) })
-	g.forms = newDaemon(cfg.Dial, func() *client.Session { return g.session(true) })
+	g.daemon = client.NewSessionConn(cfg.Dial, connectTimeout, func() *client.Session { return g.session(false) })
+	g.forms = client.NewSessionConn(cfg.Dial, connectTimeout, func() *client.Session { return g.session(true) })
 	go func() {
 		err := g.pump(peers.ClientIn, func(line []byte) error { return g.readClient(ctx, line) }, g.tooLong)
 		cancel() // nobody waits for the decisions
@@ -172,6 +172,9 @@ func Run(ctx context.Context, peers Peers, cfg Config) error {
 	}
 }
 
+// connectTimeout bounds the wait for a connection to permd, for each call.
+const connectTimeout = time.Minute
+
 // EndTimeout is how long a server may take to end after its standard input was closed.
 const EndTimeout = 10 * time.Second
 
@@ -202,8 +205,8 @@ func (g *gateway) end(cancel context.CancelFunc, server io.Closer) {
 			break // the client has ended
 		}
 	}
-	g.daemon.close()
-	g.forms.close()
+	g.daemon.Close()
+	g.forms.Close()
 }
 
 const serverEnded = "permd: the server has ended without a response"
@@ -304,11 +307,11 @@ func (g *gateway) answered(by *writer, m *message) bool {
 
 // connection returns the connection to permd. forms says whether the person can be asked in the
 // client.
-func (g *gateway) connection(ctx context.Context, forms bool) (*connection, error) {
+func (g *gateway) connection(ctx context.Context, forms bool) (*client.Client, *client.Session, error) {
 	if forms {
-		return g.forms.connection(ctx)
+		return g.forms.Connection(ctx)
 	}
-	return g.daemon.connection(ctx)
+	return g.daemon.Connection(ctx)
 }
 
 // session returns the declaration of a session of the gateway.

@@ -19,7 +19,7 @@ func (g *gateway) hide(l *toolList, forms bool) {
 	if !g.cfg.HideDenied || len(l.tools) == 0 {
 		return
 	}
-	ctx, cancel := context.WithTimeoutCause(context.Background(), hideTimeout, errConnect)
+	ctx, cancel := context.WithTimeoutCause(context.Background(), hideTimeout, client.ErrConnectTimeout)
 	defer cancel()
 	denied, err := g.deniedTools(ctx, l, forms)
 	if err != nil {
@@ -38,7 +38,7 @@ func (g *gateway) hide(l *toolList, forms bool) {
 }
 
 func (g *gateway) deniedTools(ctx context.Context, l *toolList, forms bool) ([]bool, error) {
-	conn, err := g.connection(ctx, forms)
+	conn, session, err := g.connection(ctx, forms)
 	if err != nil {
 		return nil, err
 	}
@@ -46,7 +46,7 @@ func (g *gateway) deniedTools(ctx context.Context, l *toolList, forms bool) ([]b
 	for i, t := range l.tools {
 		tools[i] = client.Tool{Name: t.name, Server: g.cfg.Server, Source: g.cfg.Source}
 	}
-	denied, err := client.Denied(ctx, conn.client, conn.session, tools)
+	denied, err := client.Denied(ctx, conn, session.ID, tools)
 	if err == nil && len(denied) != len(tools) {
 		err = errors.New("not one answer for each tool")
 	}

@@ -190,7 +190,7 @@ func TestSilentDaemon(t *testing.T) {
 		synctest.Wait()
 		p.send(t, `{"jsonrpc":"2.0","id":3,"method":"ping"}`) // its id is free again
 		for range 3 {
-			if line := <-said; !strings.Contains(line, errConnect.Error()) {
+			if line := <-said; !strings.Contains(line, client.ErrConnectTimeout.Error()) {
 				t.Errorf("the client received %s", line)
 			}
 		}

@@ -34,7 +34,7 @@ func Register(methods socket.Methods, deps Deps) {
 	methods[MethodDecide] = h.decide
 	methods[MethodChoose] = h.choose
 	methods[methodFinished] = h.finished
-	methods[methodWait] = h.wait
+	methods[MethodWait] = h.wait
 	methods[methodDenied] = h.denied
 }
 

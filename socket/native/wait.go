@@ -14,14 +14,14 @@ import (
 	"github.com/permd/permd/socket"
 )
 
-// methodWait waits until a person answers a question elsewhere.
-const methodWait = "permd/wait"
+// MethodWait waits until a person answers a question elsewhere.
+const MethodWait = "permd/wait"
 
 // Bounds of the waits of one person, of one connection, which reads only so many requests
 // before it has answered the first, and of one request.
 const (
 	maxWaits       = 256
-	maxConnWaits   = 16
+	MaxConnWaits   = 16
 	maxWaitSeconds = 3600
 )
 
@@ -86,7 +86,7 @@ func (h *handler) wait(c *socket.Conn, params strictjson.Value) (run, error) {
 	}
 	state := StateOf(c)
 	asks := &state.Questions
-	if state.waits.Load() >= maxConnWaits {
+	if state.waits.Load() >= MaxConnWaits {
 		return nil, tooMany(errTooManyWaits)
 	}
 	ask, err := asks.watch(p.DecisionID)
@@ -128,7 +128,20 @@ func (h *handler) wait(c *socket.Conn, params strictjson.Value) (run, error) {
 	}, nil
 }
 
-var errTooManyWaits = fmt.Errorf("at most %d requests of a connection wait for a person; ask the person", maxConnWaits)
+var errTooManyWaits = fmt.Errorf("at most %d requests of a connection wait for a person; ask the person", MaxConnWaits)
+
+// IDs returns the ids of the open questions, the oldest first.
+func (a *PendingQuestions) IDs() []string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	var ids []string
+	for _, ask := range a.list {
+		if !ask.reserved {
+			ids = append(ids, ask.ID)
+		}
+	}
+	return ids
+}
 
 // answeredElsewhere reports whether a person can answer the question without its client:
 // one that a yes answers, and for which there is something to send for a yes.

@@ -85,10 +85,12 @@ func (h *handler) invoke(c *socket.Conn, params strictjson.Value) (run, error) {
 					*r = now
 				}
 			}
-			answer, own := ask.Resolve, l.threads[len(l.threads)-1]
+			answer, own, q := ask.Resolve, l.threads[len(l.threads)-1], r.question
 			ask.Resolve = func(p native.Selection) (native.Resolution, error) {
 				s.markRemembering(own)
-				return answer(p)
+				r, err := answer(p)
+				r.OnStored = func(bool) { s.removeAnswered(q) }
+				return r, err
 			}
 		}
 		if !s.finishDeciding(began, r.question, ask) {

@@ -46,6 +46,19 @@ func (b *batch) unanswered() (list []*aap.Call) {
 	return list
 }
 
+// granted returns the calls that the server may run. b may be nil.
+func (b *batch) granted() (list []*aap.Call) {
+	if b == nil {
+		return nil
+	}
+	for _, c := range b.unanswered() {
+		if c.Outcome == aap.Granted {
+			list = append(list, c)
+		}
+	}
+	return list
+}
+
 func (b *batch) call(id string) *aap.Call {
 	i := slices.IndexFunc(b.Calls, func(c aap.Call) bool { return c.ToolCallID == id })
 	if i < 0 {
@@ -103,7 +116,7 @@ func (g *Gateway) decide(ctx context.Context, s *session, form string, value any
 	ctx, cancel := context.WithTimeout(ctx, shortTimeout)
 	defer cancel()
 	b := &batch{shown: map[string]bool{}, denials: map[string]bool{}}
-	c, err := g.permd(ctx, s)
+	c, err := s.permd(ctx)
 	if err == nil {
 		err = c.Call(ctx, aap.MethodPermissions, g.params(s, map[string]any{form: value}), &b.result)
 	}
@@ -127,7 +140,7 @@ func (g *Gateway) answer(ctx context.Context, s *session, b *batch, answers, res
 	if len(results) > 0 {
 		p["results"] = results
 	}
-	c, err := g.permd(ctx, s)
+	c, err := s.permd(ctx)
 	if err != nil {
 		return err
 	}

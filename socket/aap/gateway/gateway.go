@@ -20,6 +20,7 @@ import (
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/socket"
 	"github.com/permd/permd/socket/client"
+	"github.com/permd/permd/socket/gatehttp"
 )
 
 // Bounds of what a gateway reads and keeps.
@@ -61,6 +62,8 @@ type Config struct {
 	NoClientAnswers bool
 	// Wait is how long a call waits for permd allow; 0 for not at all.
 	Wait time.Duration
+	// Sent keeps which permissions were sent to the server. It may be nil.
+	Sent *gatehttp.Sent
 	// Dial connects to permd.
 	Dial func(context.Context) (*client.Client, error)
 	// Say reports something to the person. It must not block.
@@ -106,7 +109,7 @@ func (g *Gateway) Close() {
 	g.mu.Unlock()
 	for _, s := range list {
 		s.turn <- struct{}{} // requests end with g.ended
-		s.close()
+		s.daemon.Close()
 		<-s.turn
 	}
 	g.http.CloseIdleConnections()

@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"context"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -26,7 +27,13 @@ func (g *Gateway) readHistory(ctx context.Context, s *session, query string, fro
 	if p, items = parseHistory(data); p == nil {
 		return nil, nil, &fault{http.StatusBadGateway, "the server's history cannot be read in one way"}
 	}
-	for id := range s.posted {
+	posted := maps.Clone(s.posted)
+	for _, id := range p.unresolved {
+		if sent, _ := g.cfg.Sent.Find(granted, g.endpoint, s.id, id); sent {
+			posted[id] = true // by a gateway that has ended
+		}
+	}
+	for id := range posted {
 		// The server may have run it, and not noted that.
 		items = append(items, map[string]any{"role": "tool_permission", "toolCallId": id, "granted": true})
 	}
@@ -137,7 +144,7 @@ func (g *Gateway) history(w http.ResponseWriter, r *http.Request, id string) *fa
 		return f
 	}
 	if len(p.unresolved) > 0 {
-		if _, err := g.permd(ctx, s); err != nil {
+		if _, err := s.permd(ctx); err != nil {
 			return errPermd(err)
 		}
 		b := s.pending

@@ -81,7 +81,7 @@ func readSaid(body strictjson.Object) ([]said, *fault) {
 // reply takes what the client says about calls, and returns the request for the server.
 func (t *conversation) reply(ctx context.Context, body strictjson.Object, said []said) (strictjson.Object, *fault) {
 	// The connection to permd may have ended, and with it the batch.
-	if _, err := t.g.permd(ctx, t.s); err != nil {
+	if _, err := t.s.permd(ctx); err != nil {
 		return nil, errPermd(err)
 	}
 	b := t.s.pending

@@ -21,7 +21,8 @@ type session struct {
 	agent  string
 	server []tool // the server's, nil if they are not known
 	client []tool
-	conn   *client.Client // to permd; nil for none
+	daemon *client.SessionConn
+	conn   *client.Client // to permd, on which pending is known; nil for none
 
 	pending *batch
 	// posted are calls whose permissions may have arrived at the server: it may have run them.
@@ -30,13 +31,23 @@ type session struct {
 	texts map[string]string
 }
 
+// newSession returns a session of which nothing is known but its id, if that is.
+func (g *Gateway) newSession(id string) *session {
+	s := &session{id: id, turn: make(chan struct{}, 1), posted: map[string]bool{}}
+	s.daemon = client.NewSessionConn(g.cfg.Dial, shortTimeout, func() *client.Session {
+		party := g.cfg.Client
+		return &client.Session{ID: s.id, Cwd: g.cfg.Cwd, Client: &party}
+	})
+	return s
+}
+
 // createSession opens a session on the server.
 func (g *Gateway) createSession(w http.ResponseWriter, r *http.Request) *fault {
 	body, f := readBody(w, r)
 	if f != nil {
 		return f
 	}
-	s := &session{turn: make(chan struct{}, 1), posted: map[string]bool{}}
+	s := g.newSession("")
 	if f := s.configure(body); f != nil {
 		return f
 	}
@@ -170,11 +181,21 @@ func (g *Gateway) find(ctx context.Context, id string, from *http.Request) (s *s
 	defer late.Stop()
 	select {
 	case s.turn <- struct{}{}:
-		return s, func() { <-s.turn }, nil
+		if g.isKnown(s) {
+			return s, func() { <-s.turn }, nil
+		}
+		<-s.turn
+		return g.find(ctx, id, from) // it was forgotten meanwhile
 	case <-ctx.Done():
 	case <-late.C:
 	}
 	return nil, nil, &fault{http.StatusConflict, "another turn of this session is running"}
+}
+
+func (g *Gateway) isKnown(s *session) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.sessions[s.id] == s
 }
 
 // readSession reads a session that another gateway, or none, has opened.
@@ -183,7 +204,7 @@ func (g *Gateway) readSession(ctx context.Context, id string, from *http.Request
 	if f != nil {
 		return nil, f
 	}
-	s := &session{id: id, turn: make(chan struct{}, 1), posted: map[string]bool{}}
+	s := g.newSession(id)
 	o, err := readObject(data)
 	if err == nil {
 		f = s.configure(o)
@@ -196,39 +217,19 @@ func (g *Gateway) readSession(ctx context.Context, id string, from *http.Request
 
 // permd returns the connection to permd on which the session is declared. A new one knows of
 // no batch.
-func (g *Gateway) permd(ctx context.Context, s *session) (*client.Client, error) {
-	if s.conn != nil {
-		select {
-		case <-s.conn.Done():
-			s.conn, s.pending = nil, nil
-		default:
-			return s.conn, nil
-		}
+func (s *session) permd(ctx context.Context) (*client.Client, error) {
+	c, _, err := s.daemon.Connection(ctx)
+	if c != s.conn {
+		s.conn, s.pending = c, nil
 	}
-	c, err := g.cfg.Dial(ctx)
-	if err != nil {
-		return nil, err
-	}
-	party := g.cfg.Client
-	if _, err := client.DeclareSession(ctx, c, &client.Session{ID: s.id, Cwd: g.cfg.Cwd, Client: &party}); err != nil {
-		c.Close()
-		return nil, err
-	}
-	s.conn = c
-	return c, nil
+	return c, err
 }
 
 // closeIdle closes a session's connection once nobody has the turn.
 func (s *session) closeIdle() {
 	go func() {
 		s.turn <- struct{}{}
-		s.close()
+		s.daemon.Close()
 		<-s.turn
 	}()
-}
-
-func (s *session) close() {
-	if s.conn != nil {
-		s.conn.Close()
-	}
 }

@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"net/http"
@@ -84,9 +85,14 @@ func (t *conversation) run(ctx context.Context, body strictjson.Object) *fault {
 		}
 		b := t.s.pending
 		t.out.nextTurn()
+		if f := t.noteSent(b); f != nil {
+			return f
+		}
 		turn, arrived, f := t.g.postTurn(t.server(ctx), t.s, body, t.out.isStream(), t.from, t.held.add)
 		if arrived || f == nil {
 			t.noteArrived(b, f)
+		} else {
+			t.forgetSent(b)
 		}
 		if f != nil {
 			return f
@@ -149,6 +155,30 @@ func (m mergedContext) Done() <-chan struct{} { return m.ends.Done() }
 // Err is that of the context that ends it.
 func (m mergedContext) Err() error { return m.ends.Err() }
 
+// granted stands for a permission of a call of the server in what was sent.
+var granted = sha256.Sum256([]byte("granted"))
+
+// noteSent notes the permissions that are posted now: the server may run the calls, and a
+// gateway that is started anew has to know.
+func (t *conversation) noteSent(b *batch) *fault {
+	for _, c := range b.granted() {
+		if err := t.g.cfg.Sent.Note(granted, t.g.endpoint, t.s.id, c.ToolCallID); err != nil {
+			t.g.cfg.Say(err.Error())
+			return &fault{http.StatusServiceUnavailable, "what is sent to the server cannot be noted, so no call runs"}
+		}
+	}
+	return nil
+}
+
+// forgetSent notes that permissions have not arrived.
+func (t *conversation) forgetSent(b *batch) {
+	for _, c := range b.granted() {
+		if err := t.g.cfg.Sent.Forget(t.g.endpoint, t.s.id, c.ToolCallID); err != nil {
+			t.g.cfg.Say(err.Error())
+		}
+	}
+}
+
 // noteArrived notes that the answers to a batch have arrived, or may have: it is not posted
 // again.
 func (t *conversation) noteArrived(b *batch, f *fault) {
@@ -156,10 +186,8 @@ func (t *conversation) noteArrived(b *batch, f *fault) {
 	if b == nil || f == nil {
 		return
 	}
-	for _, c := range b.unanswered() {
-		if c.Outcome == aap.Granted {
-			t.s.posted[c.ToolCallID] = true
-		}
+	for _, c := range b.granted() {
+		t.s.posted[c.ToolCallID] = true
 	}
 }
 
@@ -171,7 +199,7 @@ func (t *conversation) recordRan(ctx context.Context, turn *turn) {
 	ctx, cancel := context.WithTimeout(t.server(ctx), shortTimeout)
 	defer cancel()
 	var r aap.RanResult
-	c, err := t.g.permd(ctx, t.s)
+	c, err := t.s.permd(ctx)
 	if err == nil {
 		err = c.Call(ctx, aap.MethodRan, t.g.params(t.s, map[string]any{"turn": map[string]any{"events": turn.events()}}), &r)
 	}

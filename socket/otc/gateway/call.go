@@ -80,6 +80,12 @@ func (g *Gateway) turn(ctx context.Context, r *record, c *call) (*response, *pen
 	if u == nil {
 		return refusal(sayNoTool, "no upstream has this toolkit"), nil
 	}
+	switch sent, same := g.sent.Find(r.sum, u.Address(), r.id); {
+	case sent && same:
+		return refusal(sayRan, ""), nil
+	case sent:
+		return refusal(sayOther, ""), nil
+	}
 	return g.decide(ctx, r, c, u)
 }
 
@@ -200,7 +206,7 @@ func (c *call) params(g *Gateway, t *tool, id string, grants, secrets []credenti
 	}
 	at := g.approvals + "{decisionId}"
 	o := map[string]any{
-		"sessionId": g.daemon.session.ID, "endpoint": t.upstream.Address(), "tool": t.raw, "changed": changed,
+		"sessionId": g.session.ID, "endpoint": t.upstream.Address(), "tool": t.raw, "changed": changed,
 		"approval": map[string]string{"url": at, "checkUrl": at},
 		"tool_id":  t.id, "call_id": id, "trace_id": c.trace,
 		"context": map[string]any{"authorization": named(grants, "token"), "secrets": named(secrets, "value"), "user_id": user},
@@ -217,6 +223,10 @@ func (g *Gateway) send(ctx context.Context, r *record, t *tool, have *credential
 	if ctx.Err() != nil {
 		return refusal(sayGone, "") // it stays cleared
 	}
+	if err := g.sent.Note(r.sum, t.upstream.Address(), r.id); err != nil {
+		g.say(err.Error())
+		return refusal(sayUndecided, "") // it stays cleared
+	}
 	var a *gatehttp.Answer
 	var err error
 	for try := range sendTries {
@@ -231,6 +241,9 @@ func (g *Gateway) send(ctx context.Context, r *record, t *tool, have *credential
 		r.sent = false
 	}
 	if !r.sent {
+		if err := g.sent.Forget(t.upstream.Address(), r.id); err != nil {
+			g.say(err.Error())
+		}
 		g.say("a tool server cannot be called: " + err.Error())
 		return refusal(sayUnreachable, "")
 	}

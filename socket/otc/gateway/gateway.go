@@ -12,10 +12,8 @@ import (
 	"crypto/rand"
 	"net"
 	"net/http"
-	"strconv"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/permd/permd/internal/strictjson"
 	"github.com/permd/permd/socket/client"
@@ -38,14 +36,17 @@ type Options struct {
 	Pins *mcp.Pins                                     // what the tools were when they last ran
 	// Token is required from callers on a loopback address; "" on a Unix socket.
 	Token string
+	Sent  *gatehttp.Sent
 	Say   func(string) // says what went wrong, for a person
 }
 
 // Gateway serves one configuration.
 type Gateway struct {
 	config    *Config
-	daemon    *daemon
+	session   *client.Session
+	daemon    *client.SessionConn
 	pins      *mcp.Pins
+	sent      *gatehttp.Sent
 	token     string
 	approvals string // the address before a decision's id
 
@@ -63,9 +64,10 @@ type Gateway struct {
 
 // New returns a gateway.
 func New(c *Config, o Options) *Gateway {
+	session := &client.Session{ID: "otc-" + rand.Text(), Cwd: o.Cwd}
 	return &Gateway{
-		config: c, pins: o.Pins, tell: o.Say, token: o.Token,
-		daemon:  &daemon{dial: o.Dial, turn: make(chan struct{}, 1), session: &client.Session{ID: "otc-" + rand.Text(), Cwd: o.Cwd}},
+		config: c, pins: o.Pins, sent: o.Sent, tell: o.Say, token: o.Token, session: session,
+		daemon:  client.NewSessionConn(o.Dial, connectTimeout, func() *client.Session { return session }),
 		records: records{by: map[string]*record{}}, questions: map[string]*pendingAnswer{},
 	}
 }
@@ -82,9 +84,7 @@ func (g *Gateway) Serve(ctx context.Context, ln net.Listener) error {
 	s := &gatehttp.Server{Token: g.token, Open: isOpen, Refuse: refuse, Handler: http.HandlerFunc(g.handle)}
 	err := s.Serve(ctx, ln)
 	cancel()
-	if g.daemon.conn != nil {
-		g.daemon.conn.Close()
-	}
+	g.daemon.Close()
 	g.background.Wait()
 	g.sayMu.Lock()
 	defer g.sayMu.Unlock()
@@ -144,7 +144,7 @@ func (g *Gateway) handle(w http.ResponseWriter, r *http.Request) {
 	switch path {
 	case pathHealth:
 		a := &response{status: http.StatusOK, body: strictjson.Value(`{"status":"ok"}`)}
-		if _, err := g.daemon.connection(r.Context()); err != nil {
+		if _, _, err := g.daemon.Connection(r.Context()); err != nil {
 			a = &response{status: http.StatusServiceUnavailable, body: marshal(errorBody{Message: "permd cannot be asked"})}
 		}
 		reply(w, a, &call{})
@@ -158,9 +158,9 @@ func (g *Gateway) handle(w http.ResponseWriter, r *http.Request) {
 }
 
 func (g *Gateway) serveCall(w http.ResponseWriter, r *http.Request) {
-	wait, ok := g.waitOf(r)
+	wait, ok := gatehttp.PreferredWait(r.Header, g.config.wait)
 	if !ok {
-		reply(w, refusal("Prefer must be wait=SECONDS", ""), nil)
+		reply(w, refusal("The wait of Prefer must be a number of seconds", ""), nil)
 		return
 	}
 	body, f := gatehttp.ReadBody(w, r, maxCallRequest)
@@ -174,21 +174,6 @@ func (g *Gateway) serveCall(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	reply(w, g.call(r.Context(), c, wait), c)
-}
-
-// waitOf returns how long the caller waits for a person: as its header Prefer says (RFC
-// 7240), at most what the configuration allows.
-func (g *Gateway) waitOf(r *http.Request) (time.Duration, bool) {
-	prefer := r.Header["Prefer"]
-	if len(prefer) == 0 {
-		return 0, true
-	}
-	text, ok := strings.CutPrefix(strings.ToLower(prefer[0]), "wait=")
-	n, err := strconv.ParseUint(text, 10, 16)
-	if len(prefer) > 1 || !ok || err != nil {
-		return 0, false
-	}
-	return min(time.Duration(n)*time.Second, g.config.wait), true
 }
 
 // serveApproval says whether a person has answered, and how they can. The answer itself is

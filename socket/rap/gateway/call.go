@@ -22,6 +22,7 @@ type call struct {
 	cancel      context.CancelCauseFunc
 	conn        *client.Client // on which permd was asked
 	answers     chan int       // takes the person's selection
+	again       bool           // it was sent before the gateway was restarted
 }
 
 // invoke takes an invocation. The answer only says that it was taken.
@@ -43,10 +44,14 @@ func (g *Gateway) invoke(body []byte) (any, *gatehttp.Refusal) {
 		}
 		return struct{}{}, nil // a runtime that saw no answer sends it again; it runs once
 	}
+	sent, same := g.o.Sent.Find(in.sum, in.thread, in.id)
+	if sent && !same {
+		return nil, bad("the id was used for another call of the thread")
+	}
 	if g.unfinished >= maxCalls {
 		return nil, &gatehttp.Refusal{Status: http.StatusServiceUnavailable, Code: "busy", Message: "too many calls have no result yet"}
 	}
-	c := &call{invocation: in, sum: in.sum, answers: make(chan int, 1)}
+	c := &call{invocation: in, sum: in.sum, answers: make(chan int, 1), again: sent}
 	c.ctx, c.cancel = context.WithCancelCause(context.Background())
 	g.calls[in.callID] = c
 	g.unfinished++
@@ -68,12 +73,18 @@ const (
 	textCancelled = "Error: the call was cancelled"
 	textChoice    = "Error: the user could not be asked"
 	textWithheld  = "Error: the tool has run, and its answer is withheld since it holds a credential"
+	textAgain     = "Error: the call was sent before, and its result is not known: it may have run"
+	textUnnoted   = "Error: that the call is sent could not be noted, so it was not sent"
 	textSelection = "Error: the selection is none of the choices"
 )
 
 // run carries a call through to its result.
 func (g *Gateway) run(c *call) {
 	defer g.finish(c)
+	if c.again {
+		g.deliver(c, c.failure(textAgain))
+		return
+	}
 	d, result := g.decide(c)
 	if d != nil && d.callbackDenied() {
 		g.say("a result is not delivered: a rule denies its callback address")
@@ -103,7 +114,7 @@ func (d *decided) callbackDenied() bool {
 
 // decide asks permd. The result is nil if the call may run or a person must be asked.
 func (g *Gateway) decide(c *call) (*decided, []byte) {
-	conn, err := g.daemon.connection(c.ctx)
+	conn, _, err := g.daemon.Connection(c.ctx)
 	if err != nil {
 		if c.ctx.Err() == nil {
 			g.say("permd cannot be asked: " + err.Error())
@@ -114,7 +125,7 @@ func (g *Gateway) decide(c *call) (*decided, []byte) {
 	if t := g.tools[c.operation]; t != nil {
 		set = t.set
 	}
-	params, err := c.params(set, g.daemon.session.ID)
+	params, err := c.params(set, g.session.ID)
 	if err != nil {
 		return nil, c.failure(textUnasked)
 	}
@@ -168,27 +179,95 @@ func (g *Gateway) askPerson(c *call, d *decided) []byte {
 		g.withdraw(c)
 		return c.failure(textChoice)
 	}
-	select {
-	case <-c.ctx.Done():
-		g.withdraw(c)
-		g.ended(c, rap.Cancelled)
-		return c.failure(textCancelled)
-	case selected := <-c.answers:
-		if selected < 0 || selected >= len(d.Choice.Choices) {
+	ctx, stop := context.WithCancel(c.ctx)
+	defer stop()
+	elsewhere := g.waitElsewhere(ctx, c.conn, d.Decision.ID)
+	for {
+		select {
+		case <-c.ctx.Done():
 			g.withdraw(c)
-			return c.failure(textSelection)
+			g.ended(c, rap.Cancelled)
+			return c.failure(textCancelled)
+		case answer, ok := <-elsewhere:
+			if !ok {
+				elsewhere = nil // only the runtime can answer
+				continue
+			}
+			_, result := g.outcome(c, answer, nil)
+			return result
+		case selected := <-c.answers:
+			if selected < 0 || selected >= len(d.Choice.Choices) {
+				g.withdraw(c)
+				return c.failure(textSelection)
+			}
+			answer, err := g.choose(c, d.Decision.ID, selected, elsewhere)
+			_, result := g.outcome(c, answer, err)
+			return result
 		}
-		var answer decided
-		params := map[string]any{"decisionId": d.Decision.ID, "selected": selected}
-		// The person has answered, so a cancellation that comes now does not undo what is
-		// remembered.
-		err := c.conn.Call(context.WithoutCancel(c.ctx), rap.MethodChoice, params, &answer)
-		if answer.Outcome == rap.Ask {
-			err = errors.New("a choice that asks")
-		}
-		_, result := g.outcome(c, &answer, err)
-		return result
 	}
+}
+
+// choose takes the answer of the runtime's person to permd. If permd does not take it, that of
+// permd allow came first, perhaps.
+func (g *Gateway) choose(c *call, question string, selected int, elsewhere <-chan *decided) (*decided, error) {
+	a := new(decided)
+	params := map[string]any{"decisionId": question, "selected": selected}
+	// The person has answered, so a cancellation that comes now does not undo what is
+	// remembered.
+	err := c.conn.Call(context.WithoutCancel(c.ctx), rap.MethodChoice, params, a)
+	if err == nil && a.Outcome == rap.Ask {
+		return nil, errors.New("a choice that asks")
+	}
+	if err == nil {
+		return a, nil
+	}
+	late := time.NewTimer(endTimeout)
+	defer late.Stop()
+	select {
+	case other, ok := <-elsewhere:
+		if ok {
+			return other, nil
+		}
+	case <-late.C:
+		g.withdraw(c) // nobody waits for it any more
+	}
+	return nil, err
+}
+
+// waitElsewhere has a question of permd answered with permd allow as well. The channel receives
+// the answer. It is closed without one when the question has ended or ctx has.
+func (g *Gateway) waitElsewhere(ctx context.Context, conn *client.Client, question string) <-chan *decided {
+	answers := make(chan *decided, 1)
+	g.runs.Go(func() {
+		defer close(answers)
+		select {
+		case g.waits <- struct{}{}:
+			defer func() { <-g.waits }()
+		case <-ctx.Done():
+			return
+		}
+		for {
+			// Not ended by ctx, as the call itself. What ends ctx ends the question.
+			r, err := client.Wait(context.WithoutCancel(ctx), conn, question, waitLimit)
+			if err != nil {
+				return
+			}
+			if r.Verdict() == decisions.Ask {
+				continue // a question that has ended is refused now
+			}
+			answer := new(decided)
+			want := rap.Denied
+			if r.Verdict() == decisions.Allow {
+				want = rap.Run
+			}
+			if strictjson.Unmarshal(r.Result, answer) != nil || answer.Outcome != want {
+				answer = new(decided) // nothing runs
+			}
+			answers <- answer
+			return
+		}
+	})
+	return answers
 }
 
 // withdraw ends the question of a call in permd.
@@ -258,7 +337,7 @@ func (g *Gateway) closeThread(body []byte) (any, *gatehttp.Refusal) {
 	g.runs.Go(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), connectTimeout)
 		defer cancel()
-		conn, err := g.daemon.connection(ctx)
+		conn, _, err := g.daemon.Connection(ctx)
 		if err == nil {
 			err = conn.Call(ctx, rap.MethodCloseThread, map[string]string{"thread_id": r.ThreadID}, nil)
 		}

@@ -48,7 +48,17 @@ func (g *Gateway) dispatch(c *call) []byte {
 		g.ended(c, rap.Cancelled)
 		return c.failure(textCancelled)
 	}
+	if err := g.o.Sent.Note(c.sum, c.thread, c.id); err != nil {
+		g.say(err.Error())
+		g.ended(c, rap.Failed)
+		return c.failure(textUnnoted)
+	}
 	answer, err := t.server.Do(c.ctx, http.MethodPost, t.path, t.header, c.arguments)
+	if e, ok := errors.AsType[*gatehttp.UpstreamError](err); ok && !e.Sent {
+		if err := g.o.Sent.Forget(c.thread, c.id); err != nil {
+			g.say(err.Error())
+		}
+	}
 	text, why := textOf(answer, err)
 	if why == "" && t.repeats(text) {
 		text = textWithheld

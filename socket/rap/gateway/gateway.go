@@ -31,14 +31,19 @@ const (
 	maxFinished       = 4096    // ids of calls that have one
 	maxToolAnswer     = 8 << 20 // bytes of a tool's answer
 	maxCallbackAnswer = 64 << 10
-	callbackTimeout   = 10 * time.Second // for one attempt
-	endTimeout        = 3 * time.Second  // for the last results when the gateway ends
+	// Questions that permd allow lists, at a time: permd takes no more of one connection.
+	maxWaits        = 12
+	waitLimit       = time.Hour        // for one request of permd/wait; it is repeated
+	connectTimeout  = 10 * time.Second // for a connection to permd, for each call
+	callbackTimeout = 10 * time.Second // for one attempt
+	endTimeout      = 3 * time.Second  // for the last results when the gateway ends
 )
 
 // Options are what a gateway needs besides its configuration.
 type Options struct {
 	Listener net.Listener
 	Token    string // see gatehttp.Server
+	Sent     *gatehttp.Sent
 	Cwd      string // the folder of the session that calls are part of
 	Dial     func(context.Context) (*client.Client, error)
 	// Say shows a line to who runs the gateway.
@@ -48,10 +53,13 @@ type Options struct {
 // Gateway serves the tools of a configuration.
 type Gateway struct {
 	*Config
-	o      Options
-	daemon *daemon
-	base   string // its own address
+	o Options
+	// What is allowed for threads ends with each connection.
+	daemon  *client.SessionConn
+	session *client.Session
+	base    string // its own address
 
+	waits  chan struct{} // holds one for each question that permd allow lists
 	ending chan struct{} // closed when the gateway ends
 	runs   sync.WaitGroup
 
@@ -71,16 +79,17 @@ func New(c *Config, o Options) *Gateway {
 	if at, ok := o.Listener.Addr().(*net.TCPAddr); ok {
 		host = at.String()
 	}
+	session := &client.Session{ID: "permd-rap-" + rand.Text(), Cwd: o.Cwd}
 	return &Gateway{
-		Config: c, o: o, base: "http://" + host, ending: make(chan struct{}), calls: map[callID]*call{}, questions: map[string]*call{},
-		daemon: newDaemon(o.Dial, &client.Session{ID: "permd-rap-" + rand.Text(), Cwd: o.Cwd}),
+		Config: c, o: o, base: "http://" + host, ending: make(chan struct{}), waits: make(chan struct{}, maxWaits), calls: map[callID]*call{}, questions: map[string]*call{},
+		session: session, daemon: client.NewSessionConn(o.Dial, connectTimeout, func() *client.Session { return session }),
 	}
 }
 
 // Serve serves until ctx is cancelled or the listener fails. Calls that are not finished
 // then end with an error.
 func (g *Gateway) Serve(ctx context.Context) error {
-	defer g.daemon.disconnect()
+	defer g.daemon.Close()
 	s := gatehttp.Server{
 		Token: g.o.Token, Handler: http.HandlerFunc(g.serve),
 		Refuse: func(w http.ResponseWriter, _ *http.Request, f *gatehttp.Refusal) { refuse(w, f) },

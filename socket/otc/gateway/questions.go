@@ -20,44 +20,6 @@ const (
 	maxQuestions = 1024             // whose state is known
 )
 
-// daemon is the connection to permd. It is made when it is needed, again if it has ended.
-type daemon struct {
-	dial    func(context.Context) (*client.Client, error)
-	session *client.Session
-
-	turn chan struct{} // holds one while conn is used; whoever waits for that can give up
-	conn *client.Client
-}
-
-func (d *daemon) connection(ctx context.Context) (*client.Client, error) {
-	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
-	defer cancel()
-	select {
-	case d.turn <- struct{}{}:
-		defer func() { <-d.turn }()
-	case <-ctx.Done():
-		return nil, context.Cause(ctx)
-	}
-	if d.conn != nil {
-		select {
-		case <-d.conn.Done():
-			d.conn = nil
-		default:
-			return d.conn, nil
-		}
-	}
-	c, err := d.dial(ctx)
-	if err != nil {
-		return nil, err
-	}
-	if _, err := client.DeclareSession(ctx, c, d.session); err != nil {
-		c.Close()
-		return nil, err
-	}
-	d.conn = c
-	return c, nil
-}
-
 // pendingAnswer is a question about a call that permd waits for.
 type pendingAnswer struct {
 	id   string
@@ -77,7 +39,7 @@ func (q *pendingAnswer) state() string {
 // the call run once would be lost.
 func (g *Gateway) ask(ctx context.Context, params strictjson.Value) (*client.Client, *otc.Answer, error) {
 	ctx = context.WithoutCancel(ctx)
-	conn, err := g.daemon.connection(ctx)
+	conn, _, err := g.daemon.Connection(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
