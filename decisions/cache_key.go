@@ -120,7 +120,7 @@ func (k *keyer) declared(d *effects.DeclaredTool) {
 }
 
 func (k *keyer) claims(c *effects.Claims) {
-	k.texts(c.Kind, c.Title, c.Prompt, c.User, c.TraceID)
+	k.texts(c.Kind, c.Title, c.Prompt, c.User, c.TraceID, c.Status)
 	k.number(len(c.Locations))
 	for _, l := range c.Locations {
 		k.texts(l.Path, l.From)
@@ -131,6 +131,7 @@ func (k *keyer) claims(c *effects.Claims) {
 	}
 	k.list(c.Texts)
 	k.bytes(c.Meta)
+	k.list(c.Options)
 	k.flag(c.Only)
 }
 

@@ -24,7 +24,7 @@ func whole(t *testing.T) *Request {
 			Claims: effects.Claims{
 				Kind: "execute", Title: "title", Prompt: "prompt", User: "dana", TraceID: "tr-1", Locations: []effects.Location{{Path: "/a", From: "b"}},
 				Diffs: []effects.Diff{{Path: "/a", OldPath: "/b", Operation: "move", From: "c"}},
-				Texts: text("text"), Meta: []byte(`{"a":1}`),
+				Texts: text("text"), Meta: []byte(`{"a":1}`), Status: "pending", Options: text("allow_once"),
 			},
 			Agent: effects.Party{Name: "agent", Version: "1"}, Client: effects.Party{Name: "client", Version: "2"},
 			Cwd: t.TempDir(), Roots: text("/root"),

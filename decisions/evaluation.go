@@ -111,13 +111,19 @@ func sized[T any](one *[1]T, n int) []T {
 	return one[:n:n]
 }
 
+// maxSlimMeta bounds a call's _meta that a slim input keeps, in bytes.
+const maxSlimMeta = 4 << 10
+
 // slimInput returns what Deliberation.Slim keeps.
 func (m *evaluation) slimInput() *slimInput {
 	if slim := m.slim.Load(); slim != nil {
 		return slim
 	}
 	call, result := *m.call, &m.res
-	call.Input, call.Claims.Diffs, call.Claims.Texts, call.Claims.Meta = nil, nil, nil, nil
+	call.Input, call.Claims.Diffs, call.Claims.Texts = nil, nil, nil
+	if len(call.Claims.Meta) > maxSlimMeta {
+		call.Claims.Meta = nil
+	}
 	if len(result.Rest)+len(result.Unprofiled) > 0 || !result.After.None() {
 		rest := *result
 		rest.Hints, rest.Folders, rest.Activated, rest.After, rest.Rest, rest.Unprofiled = nil, nil, nil, effects.Disturbance{}, nil, nil

@@ -47,9 +47,9 @@ func (d *Deliberation) Slim() {
 func (d *Deliberation) Size() int {
 	n := 1024 + sizeOf(d.made.all)
 	if d.slim != nil {
-		n += sizeOf(d.slim.result.Rest) + sizeOfCall(&d.slim.call)
+		n += effects.SizeOfClaims(d.slim.result.Claimed) + sizeOf(d.slim.result.Rest) + d.slim.call.Size()
 	} else {
-		n += sizeOf(d.of.res.Rest) + sizeOfCall(d.of.call)
+		n += effects.SizeOfClaims(d.of.res.Claimed) + sizeOf(d.of.res.Rest) + d.of.call.Size()
 	}
 	for i := range d.made.inputs {
 		n += 160 * len(d.made.inputs[i].findings.Fired)

@@ -86,21 +86,6 @@ func claimedWidth(claims []*claimOffer, level int, add func(*MemoryQuery, *Propo
 	return first, ok
 }
 
-// sizeOfCall is about how many bytes a call holds on to, its effects aside.
-func sizeOfCall(c *effects.Call) int {
-	if c == nil {
-		return 0
-	}
-	n := len(c.Input) + len(c.Claims.Title) + len(c.Claims.Prompt) + len(c.Claims.Meta)
-	for _, text := range c.Claims.Texts {
-		n += len(text)
-	}
-	for _, l := range c.Claims.Locations {
-		n += len(l.Path)
-	}
-	return n
-}
-
 // sizeOf is about how many bytes effects hold on to.
 func sizeOf(list []effects.Effect) int {
 	n := 0

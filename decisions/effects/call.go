@@ -115,6 +115,11 @@ type Claims struct {
 	Diffs     []Diff
 	Texts     []string         // text content, in order
 	Meta      strictjson.Value // the tool call's _meta, nil if none
+	// Status is how far the call is by the agent's word: "pending", "in_progress",
+	// "completed", "failed", "cancelled", "other" for another word, "" if none was said.
+	Status string
+	// Options are the kinds of the options that the agent offers, each once, in order.
+	Options []string
 	// Only is set if the messages about the call had nothing besides its id, title, kind and
 	// status, not even members that permd does not read.
 	Only bool
@@ -134,6 +139,22 @@ type Diff struct {
 	Operation string
 	From      string // the member, such as "content[0]"
 }
+
+// ClaimedPath is a path of Claims as the file system has it.
+type ClaimedPath struct {
+	Path      string // absolute, links resolved; "" if that could not be found out
+	AsWritten string
+	Source    string // see the Source… constants
+	Operation string // of a diff, see Diff
+	Tags      Tags
+}
+
+// What names a path of Claims.
+const (
+	SourceLocation = "location"
+	SourceDiff     = "diff"
+	SourceOldPath  = "old_path" // a diff's, of a move or copy
+)
 
 // Mark is a kind of request that is never a plain tool call.
 type Mark struct {
@@ -179,6 +200,8 @@ type Result struct {
 	// applies to the call; nothing else depends on them, except the use of a tool on the
 	// claims that stand for it (Effect.StandsFor).
 	Hints []Effect
+	// Claimed are the paths of the call's claims, for rules that look at them.
+	Claimed []ClaimedPath
 	// Defects are the call's own and those found on the way.
 	Defects      []Defect
 	Completeness Completeness

@@ -1,6 +1,8 @@
 package input
 
 import (
+	"cmp"
+
 	"github.com/open-policy-agent/opa/v1/ast"
 
 	"github.com/permd/permd/decisions"
@@ -33,6 +35,44 @@ func (f *fields) call(in *decisions.Input) {
 	f.str(partCallKind, keyKind, c.Claims.Kind)
 	f.str(partCallUser, keyClaimedUser, c.Claims.User)
 	f.str(partCallTrace, keyClaimedTrace, c.Claims.TraceID)
+	f.other(partCallPaths, func() member { return pathsMember(in.Result.Claimed) }, func() {
+		f.number(len(in.Result.Claimed))
+		for i := range in.Result.Claimed {
+			p := &in.Result.Claimed[i]
+			f.texts([]string{p.Path, p.AsWritten, p.Source, p.Operation})
+			f.number(int(p.Tags))
+		}
+	})
+	f.str(partCallStatus, keyClaimedStatus, cmp.Or(c.Claims.Status, "none"))
+	f.strs(partCallOptions, keyClaimedOptions, c.Claims.Options)
+	if f.need.Has(partCallNamed) {
+		named := effects.NamedIn(c.Claims.Meta)
+		f.other(partCallNamed, func() member { return namedMember(named) }, func() {
+			f.number(len(named))
+			for _, n := range named {
+				f.text(n.Name)
+				f.text(n.Text)
+			}
+		})
+	}
+}
+
+func pathsMember(list []effects.ClaimedPath) member {
+	terms := make([]*ast.Term, len(list))
+	for i := range list {
+		p := &list[i]
+		terms[i] = ast.ObjectTerm(str(keyPath, p.Path), str(keyGiven, p.AsWritten), str(keySource, p.Source),
+			str(keyOperation, p.Operation), tagsMember(p.Tags))
+	}
+	return member{keyClaimedPaths, ast.ArrayTerm(terms...)}
+}
+
+func namedMember(list []effects.Named) member {
+	terms := make([]*ast.Term, len(list))
+	for i, n := range list {
+		terms[i] = ast.ObjectTerm(str(keyName, n.Name), str(keyText, n.Text))
+	}
+	return member{keyClaimedMeta, ast.ArrayTerm(terms...)}
 }
 
 // kindsOf returns the kinds of effects, each once.
@@ -49,9 +89,13 @@ func kindsOf(all []effects.Effect) []string {
 	return kinds
 }
 
-// callMembers returns the members of the input about the call as a whole.
-func callMembers(in *decisions.Input) []member {
-	f := fields{need: partCall, terms: make([]member, 0, 13)}
+// callMembers returns the members of the input about the call as a whole, with or without
+// those that few rules read.
+func callMembers(in *decisions.Input, claims bool) []member {
+	f := fields{need: partCall.Difference(partClaims), terms: make([]member, 0, 13)}
+	if claims {
+		f = fields{need: partCall, terms: make([]member, 0, 17)}
+	}
 	f.call(in)
 	return f.terms
 }

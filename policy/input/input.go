@@ -43,6 +43,9 @@ var (
 	keyDeclared, keyReformats, keyTrust        = key("declared"), key("reformats"), key("trust")
 	keyFoldedServer, keyFoldedTool             = key("folded_server"), key("folded_tool")
 	keyFoldedVersion                           = key("folded_version")
+	keyClaimedPaths, keyClaimedStatus          = key("claimed_paths"), key("claimed_status")
+	keyClaimedOptions, keyClaimedMeta          = key("claimed_options"), key("claimed_meta")
+	keyOperation                               = key("operation")
 	keyRecent, keyCalls                        = key("recent"), key("calls")
 )
 
@@ -97,15 +100,14 @@ func Build(in *decisions.Input, need Parts) *ast.Term {
 		}
 	}
 	members = append(members, member{keyEffect, ast.ObjectTerm(effect...)})
-	switch {
-	case !need.Overlaps(partCall):
-	case !need.Has(PartRaw):
-		members = append(members, member{keyCall, t.once(&t.call, func() *ast.Term { return ast.ObjectTerm(callMembers(in)...) })})
-	default:
-		members = append(members, member{keyCall, t.once(&t.callRaw, func() *ast.Term {
-			call := callMembers(in)
-			if v := t.raw(in.Call.Input); v != nil {
-				call = append(call, member{keyRaw, v})
+	if need.Overlaps(partCall) {
+		raw, claims := need.Has(PartRaw), need.Overlaps(partClaims)
+		members = append(members, member{keyCall, t.once(t.callAt(raw, claims), func() *ast.Term {
+			call := callMembers(in, claims)
+			if raw {
+				if v := t.raw(in.Call.Input); v != nil {
+					call = append(call, member{keyRaw, v})
+				}
 			}
 			return ast.ObjectTerm(call...)
 		})})

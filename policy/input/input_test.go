@@ -117,9 +117,14 @@ func TestSchemaWords(t *testing.T) {
 		{"call.completeness", []string{string(effects.Full), string(effects.Partial), string(effects.None)}},
 		{"call.defects", []string{effects.DefectDropped, effects.DefectContradiction, effects.DefectNearMiss,
 			effects.DefectOption, effects.DefectCharacters, effects.DefectChanged}},
+		{"call.claimed_paths.tags", tags},
+		{"call.claimed_paths.source", []string{effects.SourceLocation, effects.SourceDiff, effects.SourceOldPath}},
 	} {
 		n := root
 		for name := range strings.SplitSeq(tt.path, ".") {
+			if n.Items != nil {
+				n = n.Items
+			}
 			n = n.Properties[name]
 		}
 		if n.Items != nil {

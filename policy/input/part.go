@@ -29,6 +29,10 @@ const (
 	partCallKind
 	partCallUser
 	partCallTrace
+	partCallPaths // from here on claims that are built only if one is needed
+	partCallStatus
+	partCallOptions
+	partCallNamed
 
 	// Fields of the effect; its kind is always present.
 	partText
@@ -95,6 +99,7 @@ const (
 	allBits    = 1<<numParts - 1
 	effectBits = 1<<numParts - 1<<partText
 	callBits   = 1<<partText - 1<<partCallTool
+	claimBits  = 1<<partText - 1<<partCallPaths
 	byBits     = 1<<PartProgram - 1<<partByProgram
 	rawBits    = 1<<PartRaw | 1<<PartArguments
 )
@@ -105,6 +110,7 @@ var (
 	RawParts   = Parts{rawBits & all64, rawBits >> 64}
 	effectPart = Parts{effectBits & all64, effectBits >> 64}
 	partCall   = Parts{callBits & all64, callBits >> 64}
+	partClaims = Parts{claimBits & all64, claimBits >> 64}
 	partBy     = Parts{byBits & all64, byBits >> 64}
 )
 
@@ -154,6 +160,7 @@ var (
 		"tool": partCallTool, "protocol": partCallProtocol, "cwd": partCallCwd, "kinds": partCallKinds, "tags": partCallTags,
 		"completeness": partCallCompleteness, "missing": partCallMissing, "defects": partCallDefects, "title": partCallTitle,
 		"kind": partCallKind, "claimed_user": partCallUser, "claimed_trace": partCallTrace,
+		"claimed_paths": partCallPaths, "claimed_status": partCallStatus, "claimed_options": partCallOptions, "claimed_meta": partCallNamed,
 	}
 	byParts = map[string]Part{
 		"program": partByProgram, "subcommand": partBySubcommand, "args": partByArgs, "inherent": partByInherent, "arg": partByArg,

@@ -18,7 +18,8 @@ type shared struct {
 	resultOf *effects.Result
 	trusted  bool
 
-	session, project, user, call, callRaw *ast.Term
+	session, project, user *ast.Term
+	calls                  [4]*ast.Term // see callAt
 
 	summed bool // kinds and tags are set
 	kinds  []string
@@ -52,6 +53,19 @@ func (t *shared) once(at **ast.Term, build func() *ast.Term) *ast.Term {
 		*at = build()
 	}
 	return *at
+}
+
+// callAt returns where the member about the call is kept, with its raw input and with the
+// members that few rules read, or without.
+func (t *shared) callAt(raw, claims bool) **ast.Term {
+	i := 0
+	if raw {
+		i |= 1
+	}
+	if claims {
+		i |= 2
+	}
+	return &t.calls[i]
 }
 
 // kindsAndTags returns those of all effects of a call.

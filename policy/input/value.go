@@ -47,12 +47,12 @@ const (
 	keyedBits  = allBits &^ (rawBits | 1<<PartNow)
 	narrowBits = 1<<partTags | 1<<partClaimed | 1<<partDeclared | 1<<partShell | 1<<PartProgram | 1<<partStdin |
 		1<<partReadonly | 1<<partOwnData | 1<<partReformats | 1<<partKnown | 1<<partRecursive | 1<<partMethod
-	otherBits = rawBits | 1<<PartNow | 1<<partSession | 1<<partProject | 1<<partUser | 1<<partCallTool | 1<<partScript |
+	otherBits = rawBits | 1<<PartNow | 1<<partSession | 1<<partProject | 1<<partUser | 1<<partCallTool | 1<<partCallPaths | 1<<partCallNamed | 1<<partScript |
 		1<<partHarmful | 1<<partCredentials
 	flagBits = 1<<partClaimed | 1<<partDeclared | 1<<partShell | 1<<partByInherent | 1<<partReadonly | 1<<partOwnData |
 		1<<partReformats | 1<<partKnown | 1<<partRecursive | 1<<partDestructive
 	numberBits = 1<<partHarmlessFrom | 1<<partOptionsFrom | 1<<partPort
-	listBits   = 1<<partTags | 1<<partCallKinds | 1<<partCallTags | 1<<partCallDefects | 1<<partArgs | 1<<partByArgs | 1<<partFlags | 1<<partOperands
+	listBits   = 1<<partTags | 1<<partCallKinds | 1<<partCallTags | 1<<partCallDefects | 1<<partCallOptions | 1<<partArgs | 1<<partByArgs | 1<<partFlags | 1<<partOperands
 )
 
 // Type returns the type of a part wherever it is defined; Other for several parts.

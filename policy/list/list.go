@@ -78,7 +78,7 @@ func Compile(layer, file string, data []byte, restrict bool, table *programs.Tab
 		return nil, err
 	}
 	Resolve(entries, table)
-	text, places, err := generate(layer, file, entries, restrict)
+	text, places, err := generate(layer, file, entries, restrict, foldedNames)
 	if err != nil {
 		return nil, err
 	}
@@ -130,14 +130,33 @@ func relocate(n ast.Node, file string, lines []string, p place) {
 	}).Walk(n)
 }
 
+// WithoutFolded returns a module that Compile returned as it is for inputs without the
+// folded names of tools: those that tests of rules are written with.
+func WithoutFolded(m *ast.Module) *ast.Module {
+	m = m.Copy()
+	for _, r := range m.Rules {
+		for i, name := range foldedNames {
+			folded, folds := ast.MustParseRef(name), ast.MustParseExpr(foldsNames[i]).Terms.([]*ast.Term)
+			// A text is replaced, so no transformation fails.
+			_, _ = ast.TransformRefs(r, func(ref ast.Ref) (ast.Value, error) {
+				if ref.Equal(folded) {
+					return ast.Call(folds), nil
+				}
+				return ref, nil
+			})
+		}
+	}
+	return m
+}
+
 // Export returns the Rego text of a list, for use with stock OPA. It means the
-// same as the module that Compile returns.
+// same as the module that Compile returns, and needs no folded names in its input.
 func Export(layer, file string, data []byte, table *programs.Table) (string, error) {
 	entries, err := Parse(file, data)
 	if err != nil {
 		return "", err
 	}
 	Resolve(entries, table)
-	text, _, err := generate(layer, path.Base(file), entries, false)
+	text, _, err := generate(layer, path.Base(file), entries, false, foldsNames)
 	return text, err
 }

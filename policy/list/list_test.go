@@ -237,17 +237,24 @@ func TestExport(t *testing.T) {
 	if !strings.Contains(text, "# rules.yaml:12 deny run: git push --force *\n") || strings.Contains(text, "/somewhere") {
 		t.Errorf("the entries' places are missing or show folders:\n%s", text)
 	}
-	exported, err := ast.ParseModuleWithOpts("exported.rego", text, ast.ParserOptions{RegoVersion: ast.RegoV1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	compiled, err := Compile("user", "rules.yaml", []byte(sampleList), false, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	exported.Comments = nil
-	if !exported.Equal(compiled) {
-		t.Error("the exported module differs from the compiled one")
+	const tools = "deny:\n  use: ['Hub:Merge@2', '*:drop_*', 'own']\n"
+	for _, list := range []string{sampleList, tools} {
+		text, err := Export("user", "rules.yaml", []byte(list), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		exported, err := ast.ParseModuleWithOpts("exported.rego", text, ast.ParserOptions{RegoVersion: ast.RegoV1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		compiled, err := Compile("user", "rules.yaml", []byte(list), false, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		exported.Comments = nil
+		if exported.Equal(compiled) != (list == sampleList) || !exported.Equal(WithoutFolded(compiled)) || strings.Contains(text, "folded") {
+			t.Errorf("the exported module differs from the compiled one:\n%s", text)
+		}
 	}
 	_, err = rego.New(rego.Query("data.permd.user"), rego.Module("exported.rego", text), rego.Strict(true)).Eval(t.Context())
 	if err != nil {

@@ -18,10 +18,19 @@ type generator struct {
 	text   strings.Builder
 	places []place // places of the rules, in order
 	at     place
-	head   string // head of the rules of the current entry
-	exact  string // head that also covers the guarded tags of an exactly named effect
-	max    int    // of the text, in bytes
+	head   string    // head of the rules of the current entry
+	exact  string    // head that also covers the guarded tags of an exactly named effect
+	max    int       // of the text, in bytes
+	folded [3]string // the names of a used tool without regard to case
 }
+
+// The names of a used tool, as rules see them and folded: by permd, or by the rules
+// themselves. Only the first kind is indexed.
+var (
+	toolNames   = [3]string{"input.effect.server", "input.effect.tool", "input.effect.version"}
+	foldedNames = [3]string{"input.effect.folded_server", "input.effect.folded_tool", "input.effect.folded_version"}
+	foldsNames  = [3]string{"lower(upper(input.effect.server))", "lower(upper(input.effect.tool))", "lower(upper(input.effect.version))"}
+)
 
 // body is the body of a rule, one expression per line.
 type body []string
@@ -29,8 +38,8 @@ type body []string
 func (b body) with(more ...string) body { return slices.Concat(b, more) }
 
 // generate returns the Rego text of a list and the place of each of its rules.
-func generate(layer, file string, entries []Entry, restrict bool) (string, []place, error) {
-	g := &generator{max: maxRegoBytes}
+func generate(layer, file string, entries []Entry, restrict bool, folded [3]string) (string, []place, error) {
+	g := &generator{max: maxRegoBytes, folded: folded}
 	if restrict {
 		g.max = maxProjectRegoBytes
 	}
@@ -326,11 +335,11 @@ func (g *generator) tools() {
 
 func (g *generator) tool(t *pattern.Tool, allow bool) {
 	use := body{kindIs(effects.KindUse)}
-	server, tool, version := "input.effect.server", "input.effect.tool", "input.effect.version"
+	names := toolNames
 	if !allow {
-		server, tool, version = "input.effect.folded_server", "input.effect.folded_tool", "input.effect.folded_version"
-		t = t.Fold()
+		names, t = g.folded, t.Fold()
 	}
+	server, tool, version := names[0], names[1], names[2]
 	named := func(b body) { g.toolOf(b, t, tool, version) }
 	if t.Server == nil {
 		named(use.with(is("input.effect.server", "")))

@@ -2,6 +2,7 @@ package rules
 
 import (
 	"bytes"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -196,6 +197,13 @@ func (g *inputs) changeOnce(t *rapid.T, in *decisions.Input) {
 	changes := []func(){
 		text(&e.Text), text(&e.From), flip(&e.Claimed), flip(&e.Declared), flip(&e.Shell), func() { e.Tags ^= effects.TagsOf(rapid.SampledFrom(effects.AllTags()).Draw(t, "tag")) },
 		text(&c.Tool.Name), text(&c.Tool.Server), text(&c.Protocol), text(&c.Cwd), text(&c.Claims.Title), text(&c.Claims.Kind), text(&c.Claims.User), text(&c.Claims.TraceID),
+		text(&c.Claims.Status), list(&c.Claims.Options), func() {
+			c.Claims.Meta = fmt.Appendf(nil, `{"a":%q,"codex":{"params":{"cwd":%q}}}`, rapid.SampledFrom([]string{"", "a"}).Draw(t, "meta"), rapid.SampledFrom([]string{"", "b"}).Draw(t, "cwd"))
+		},
+		func() {
+			r.Claimed = []effects.ClaimedPath{{Path: g.word(t), AsWritten: g.word(t), Source: g.word(t), Operation: g.word(t),
+				Tags: effects.TagsOf(rapid.SampledFrom(effects.AllTags()).Draw(t, "tag of a claim"))}}
+		},
 		text(&c.User.Home), text(&c.User.Name), list(&c.User.Groups), text(&c.Agent.Name), text(&c.Client.Version), text(&r.Missing), text(&r.Project),
 		func() {
 			r.Completeness = rapid.SampledFrom([]effects.Completeness{effects.Full, effects.Partial, effects.None}).Draw(t, "completeness")

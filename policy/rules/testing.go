@@ -20,6 +20,8 @@ import (
 	"github.com/permd/permd/policy/builtins"
 	"github.com/permd/permd/policy/diag"
 	"github.com/permd/permd/policy/input"
+	"github.com/permd/permd/policy/list"
+	"github.com/permd/permd/policy/source"
 	"github.com/permd/permd/policy/termsize"
 )
 
@@ -93,6 +95,11 @@ func Test(ctx context.Context, u Unit, schema *input.Schema, coverage bool) (*Te
 func runParsed(ctx context.Context, layer decisions.Layer, mods *moduleSet, schema *input.Schema, coverage bool) (*TestReport, diag.List) {
 	var ps diag.List
 	all := maps.Clone(mods.policy)
+	for name, m := range all {
+		if strings.HasSuffix(name, source.ListName) {
+			all[name] = list.WithoutFolded(m)
+		}
+	}
 	maps.Copy(all, mods.tests)
 	all[stubsFile] = stubs(layer)
 

@@ -12,6 +12,9 @@ type toolCall struct {
 	id string
 	facts
 	defects []effects.Defect
+	// status is the last one that was said. It is none of the facts: an agent that
+	// says another one in a request does not contradict itself.
+	status string
 	// missing is why messages about the call may be lost; "" if none are.
 	missing string
 	// unclear are members that a null has cleared if the session has version 2 (see
@@ -43,6 +46,9 @@ func (t *toolCall) merge(p *patch, v version) {
 		t.add(p)
 	default:
 		t.copyMembers(p.set, &p.facts)
+	}
+	if p.status != "" || p.noStatus && v == version2 {
+		t.status = p.status
 	}
 	switch v {
 	case version2:

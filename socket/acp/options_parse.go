@@ -14,6 +14,7 @@ type knownOptions struct {
 	raw     []byte // as they were read; nil for none
 	version version
 	list    []Option // never changed
+	kinds   []string // of the list
 }
 
 // maxKnownOptions bounds options that are kept, in bytes of JSON.
@@ -21,23 +22,34 @@ const maxKnownOptions = 2 << 10
 
 // parse reads the options of a request, strictly as the protocol does: a malformed one
 // makes the request unreadable. The list must not be changed.
-func (k *knownOptions) parse(o strictjson.Object, ver version) ([]Option, error) {
+func (k *knownOptions) parse(o strictjson.Object, ver version) ([]Option, []string, error) {
 	v, ok := o.Get("options")
 	if !ok {
-		return nil, socket.Refuse("options is missing")
+		return nil, nil, socket.Refuse("options is missing")
 	}
 	if len(v) > maxKnownOptions {
-		return parseOptions(v, ver)
+		list, err := parseOptions(v, ver)
+		return list, kindsOf(list), err
 	}
 	if k.raw == nil || k.version != ver || !bytes.Equal(k.raw, v) {
 		raw := bytes.Clone(v) // v is a part of the message, and so would the options be
 		list, err := parseOptions(raw, ver)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
-		k.raw, k.version, k.list = raw, ver, list
+		k.raw, k.version, k.list, k.kinds = raw, ver, list, kindsOf(list)
 	}
-	return k.list, nil
+	return k.list, k.kinds, nil
+}
+
+// kindsOf returns the kinds of options, each once.
+func kindsOf(list []Option) (kinds []string) {
+	for i := range list {
+		if kind := string(list[i].Kind); !slices.Contains(kinds, kind) {
+			kinds = append(kinds, kind)
+		}
+	}
+	return kinds
 }
 
 // parseOptions reads a list of options.

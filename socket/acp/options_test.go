@@ -1,6 +1,7 @@
 package acp
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -161,12 +162,19 @@ func TestKnownOptions(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := k.parse(o, step.ver)
+		got, kinds, err := k.parse(o, step.ver)
 		if (err != nil) != step.err {
 			t.Fatalf("step %d: error %v, want one: %t", i, err, step.err)
 		}
 		if len(step.raw) <= maxKnownOptions {
 			clear(message)
+		}
+		var want []string
+		for _, o := range got {
+			want = append(want, string(o.Kind))
+		}
+		if !slices.Equal(kinds, slices.Compact(want)) {
+			t.Errorf("step %d: kinds %v of %v", i, kinds, want)
 		}
 		if id, ok := Choose(got, decisions.Allow, Facts{}); ok != step.allow || ok && id != "y" {
 			t.Errorf("step %d: allowed by %q, %t", i, id, ok)

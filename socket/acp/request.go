@@ -19,6 +19,7 @@ type request struct {
 	prompt    string   // of version 2: what the person is asked
 	noSubject string   // of version 2: why it is not known what would happen
 	options   []Option
+	kinds     []string         // of the options, each once
 	meta      strictjson.Value // of the params, apart from the call's own
 	defects   []effects.Defect // of the params
 	extra     bool             // the params have members besides those that version 1 requires
@@ -53,7 +54,7 @@ func parseRequest(params strictjson.Value, known *knownOptions) (*request, error
 	if err != nil {
 		return nil, err
 	}
-	if r.options, err = known.parse(o, r.version); err != nil {
+	if r.options, r.kinds, err = known.parse(o, r.version); err != nil {
 		return nil, err
 	}
 	r.meta = l.meta(o, "params._meta")
@@ -137,6 +138,7 @@ func (r *request) assemble(t *toolCall) effects.Call {
 		Input:    t.input,
 		Claims: effects.Claims{
 			Kind: t.kind, Title: t.title, Prompt: r.prompt, Locations: t.locations, Diffs: t.diffs, Texts: t.texts,
+			Status: t.status, Options: r.kinds,
 			Only: r.version == version1 && !t.extra,
 		},
 	}

@@ -44,10 +44,13 @@ type patch struct {
 	more bool
 	// extra is set if there are members besides those of namedOnly, or one of these says that
 	// something may be changed or that the call is under way.
-	extra   bool
-	ended   bool // the status says that the call has ended
-	ran     bool // the status says that the call has run to its end
-	defects []effects.Defect
+	extra bool
+	// status is the word for rules (effects.Claims.Status), and noStatus set if it is null.
+	status   string
+	noStatus bool
+	ended    bool // the status says that the call has ended
+	ran      bool // the status says that the call has run to its end
+	defects  []effects.Defect
 }
 
 // toolCallMembers are the names of a tool call's members. sessionUpdate is
@@ -96,6 +99,7 @@ func parseToolCall(v strictjson.Value, at string, ver version) (*patch, error) {
 		p.extra = true
 	}
 	p.ended = l.ended(o)
+	p.readStatus(o)
 	// A call that failed may have been refused, and one may be in progress while it waits.
 	p.ran = p.ended && text(v, "status") == "completed"
 	p.note(o, "rawInput", memberInput)
@@ -158,6 +162,25 @@ func (p *patch) word(l *lenient, o strictjson.Object, name string, m members, in
 		*into, p.set = s, p.set|m
 	}
 }
+
+// readStatus reads how far the agent says that the call is.
+func (p *patch) readStatus(o strictjson.Object) {
+	v, ok := o.Get("status")
+	if !ok {
+		return
+	}
+	s, isText := strictjson.ParseString(v)
+	if !isText {
+		p.noStatus = strictjson.Kind(v) == 'n'
+		return
+	}
+	p.status = "other"
+	if i := slices.Index(statuses, s); i >= 0 {
+		p.status = statuses[i] // not a part of the message
+	}
+}
+
+var statuses = []string{"pending", "in_progress", "completed", "failed", "cancelled"}
 
 // ended reports whether the status says that the call has ended. Version 2 has one more
 // word for that, and may get others.

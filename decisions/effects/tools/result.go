@@ -95,6 +95,7 @@ func (t *tool) result() effects.Result {
 			}
 		}
 	}
+	r.Claimed = t.claimedPaths
 	r.Effects, r.Hints, r.Defects, r.Folders, r.Activated, r.After = t.Effects, t.hints, t.Defects, t.FinalFolders, t.Environments.Activated, t.After()
 	return r
 }

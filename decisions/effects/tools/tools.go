@@ -58,6 +58,8 @@ type tool struct {
 	missing     string
 	hints       []effects.Effect // see Result.Hints
 
+	claimedPaths []effects.ClaimedPath // see Result.Claimed
+
 	paths, commands int
 	objects         int    // in the arguments of a foreign tool
 	text            string // the last shell text, for the title of a call with one
@@ -112,6 +114,7 @@ func (w *World) by(harness *profile, c *effects.Call, res *paths.Resolver) effec
 	t.contradict()
 	t.claimUnnamed()
 	t.hint()
+	t.claimPaths()
 	w.lookAround(t)
 	t.AskForUncertainSearches()
 	t.standFor()

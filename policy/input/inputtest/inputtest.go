@@ -93,8 +93,10 @@ func Everything() []*decisions.Input {
 		in.Session = decisions.SessionRef{ID: "s", Ancestors: []string{"p"}, Mode: "plan"}
 		in.Call.Agent = effects.Party{Name: "a", Version: "1"}
 		in.Call.Client = effects.Party{Name: "c", Version: "2"}
-		in.Call.Claims = effects.Claims{Title: "t", Kind: "execute", User: "dana", TraceID: "tr-1"}
+		in.Call.Claims = effects.Claims{Title: "t", Kind: "execute", User: "dana", TraceID: "tr-1", Status: "pending",
+			Options: []string{"allow_once"}, Meta: []byte(`{"claudeCode":{"toolName":"Bash"}}`)}
 		in.Call.User.Groups = []string{"g"}
+		in.Result.Claimed = []effects.ClaimedPath{{Path: "/home/u/p/a", AsWritten: "a", Source: effects.SourceLocation, Tags: effects.TagsOf(effects.InProject)}}
 		in.Result.Defects = []effects.Defect{{Code: effects.DefectDropped}}
 		out = append(out, in)
 	}

@@ -4,8 +4,11 @@
 package explain
 
 import (
+	"cmp"
 	"context"
+	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/permd/permd/decisions"
@@ -40,6 +43,8 @@ type explainedCall struct {
 	Cwd     string        `json:"cwd,omitzero"`
 	Project string        `json:"project,omitzero"`
 	Answer  string        `json:"answer,omitzero"` // the person's
+	// Claims are what the agent says of the call beside its title and its kind, in words.
+	Claims []string `json:"claims,omitzero"`
 }
 
 // explainedEffect is one effect with all rules that matched it.
@@ -96,6 +101,7 @@ func Record(ctx context.Context, r *decisions.Record, from *decisions.Deliberati
 		x.Call.Answer = string(r.Answer.Verdict)
 	}
 	x.effects()
+	x.claims()
 	x.fill(ctx)
 	return x
 }
@@ -111,8 +117,44 @@ func Decision(ctx context.Context, d *decisions.Decision, from *decisions.Delibe
 		}
 	}
 	x.effects()
+	x.claims()
 	x.fill(ctx)
 	return x
+}
+
+// maxClaims bounds the claims that an explanation lists.
+const maxClaims = 32
+
+// claims fills in what the agent says of the call. Of _meta it has the names: what stands
+// there may be a secret.
+func (x *Explanation) claims() {
+	if x.deliberation == nil || x.deliberation.Len() == 0 {
+		return
+	}
+	in := x.deliberation.Input(0)
+	cl := &in.Call.Claims
+	var list []string
+	if cl.Status != "" {
+		list = append(list, "status "+cl.Status)
+	}
+	if len(cl.Options) > 0 {
+		list = append(list, "options "+strings.Join(cl.Options, ", "))
+	}
+	for i := range in.Result.Claimed {
+		p := &in.Result.Claimed[i]
+		words := strings.ReplaceAll(p.Source, "_", " ")
+		if p.Operation != "" {
+			words += " (" + p.Operation + ")"
+		}
+		list = append(list, words+" "+cmp.Or(p.Path, p.AsWritten)+", "+strings.Join(p.Tags.Names(), ", "))
+	}
+	for _, n := range effects.NamedIn(cl.Meta) {
+		list = append(list, "_meta "+n.Name)
+	}
+	if n := len(list) - maxClaims; n > 0 {
+		list = append(list[:maxClaims:maxClaims], fmt.Sprintf("%d more", n))
+	}
+	x.Call.Claims = list
 }
 
 // effects fills in what the decision itself holds.

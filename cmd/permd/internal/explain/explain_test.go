@@ -67,7 +67,7 @@ func TestRenderExplanation(t *testing.T) {
 			Defects: []effects.Defect{{Code: "contradiction", At: "title", Text: "the title names another command"}},
 			Widths:  []decisions.Width{{ID: "w1", Rule: "run npm run deploy\nconnect a.example:443", Scope: "project"}},
 		},
-		Call:  explainedCall{Tool: "Bash", Agent: effects.Party{Name: "a", Version: "1"}, Cwd: "/p"},
+		Call:  explainedCall{Tool: "Bash", Agent: effects.Party{Name: "a", Version: "1"}, Cwd: "/p", Claims: []string{"status pending", "_meta a\x1bb"}},
 		Known: true,
 		Effects: []explainedEffect{
 			{
@@ -104,6 +104,8 @@ func TestRenderExplanation(t *testing.T) {
 	const want = `ask: runs a program that may change something
   decision d1, decided by policy, policy 0123456789ab
   Bash of a 1 in /p
+  the agent says: status pending
+  the agent says: _meta a\u{1b}b
   tell the agent: use the staging system
   ! contradiction: the title names another command (title)
 

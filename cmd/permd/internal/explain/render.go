@@ -23,6 +23,9 @@ func (x *Explanation) Render(w io.Writer) {
 	if call := x.Call.words(); call != "" {
 		fmt.Fprintf(w, "  %s\n", call)
 	}
+	for _, claim := range x.Call.Claims {
+		fmt.Fprintf(w, "  the agent says: %s\n", display.Display(claim))
+	}
 	if d.Message != "" {
 		fmt.Fprintf(w, "  tell the agent: %s\n", d.Message)
 	}

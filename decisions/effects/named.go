@@ -1,0 +1,104 @@
+package effects
+
+import (
+	"strings"
+	"unicode/utf8"
+
+	"github.com/permd/permd/internal/strictjson"
+)
+
+// Named is a member of a call's _meta, which is the agent's word.
+type Named struct {
+	Name string // of a member of a member: both names, joined by a dot
+	Text string // of a string, number or boolean; "" for everything else
+}
+
+// namedMembers are the members below the first level that the protocol's document or
+// known agents have. Each is looked for by its path, so that no other member hides it.
+var namedMembers = [...]string{
+	"claudeCode.toolName", "claudeCode.parentToolUseId", "claudeCode.mcpServer.name", "claudeCode.mcpServer.source",
+	"codex.params.command", "codex.params.cwd", "codex.params.environmentId", "codex.params.grantRoot", "codex.params.reason",
+	"jetbrains.air.permission.defaultToNo", "jetbrains.air.permission.description", "jetbrains.air.permission.title",
+	"teleport.stage", "teleport.unpushed_count",
+}
+
+// Bounds of what rules see of _meta.
+const (
+	maxNamed     = 32      // members of the first level
+	maxNamedText = 1 << 10 // bytes of a name or text; longer ones are cut
+)
+
+// NamedIn returns what rules see of _meta: the members that known agents have below the
+// first level, and the first ones of that level. Members that are null are left out.
+func NamedIn(meta strictjson.Value) []Named {
+	o, err := strictjson.ParseObject(meta)
+	if err != nil {
+		return nil
+	}
+	list := make([]Named, 0, min(len(o), maxNamed)+2)
+	for _, path := range namedMembers {
+		first, rest, _ := strings.Cut(path, ".")
+		v, ok := o.Get(first)
+		if !ok {
+			continue
+		}
+		if v = strictjson.Find(v, strings.Split(rest, ".")...); v != nil && strictjson.Kind(v) != 'n' {
+			list = append(list, Named{path, namedText(v)})
+		}
+	}
+	for i, m := range o {
+		if i == maxNamed {
+			break
+		}
+		if strictjson.Kind(m.Value) != 'n' {
+			list = append(list, Named{clipNamed(m.Name), namedText(m.Value)})
+		}
+	}
+	return list
+}
+
+// Size estimates the memory that the call uses, in bytes; 0 for nil.
+func (c *Call) Size() int {
+	if c == nil {
+		return 0
+	}
+	n := len(c.Input) + len(c.Claims.Title) + len(c.Claims.Prompt) + len(c.Claims.Meta)
+	for _, text := range c.Claims.Texts {
+		n += len(text)
+	}
+	for _, l := range c.Claims.Locations {
+		n += len(l.Path)
+	}
+	return n
+}
+
+// SizeOfClaims estimates the memory that claimed paths use, in bytes.
+func SizeOfClaims(paths []ClaimedPath) int {
+	n := 0
+	for i := range paths {
+		n += 96 + len(paths[i].Path) + len(paths[i].AsWritten)
+	}
+	return n
+}
+
+func namedText(v strictjson.Value) string {
+	switch strictjson.Kind(v) {
+	case '"':
+		s, _ := strictjson.ParseString(v)
+		return clipNamed(s)
+	case '0', 't', 'f':
+		return clipNamed(string(v))
+	}
+	return ""
+}
+
+func clipNamed(s string) string {
+	if len(s) <= maxNamedText {
+		return s
+	}
+	n := maxNamedText
+	for !utf8.RuneStart(s[n]) {
+		n--
+	}
+	return s[:n]
+}
