@@ -34,6 +34,13 @@ type plainAAP struct {
 // startGateway runs permd aap as a gateway to a server.
 func (d *testDaemon) startGateway(t *testing.T, upstream string, args ...string) (url, key string) {
 	t.Helper()
+	url, key, _ = d.runGateway(t, upstream, args...)
+	return url, key
+}
+
+// runGateway is startGateway, which can be killed.
+func (d *testDaemon) runGateway(t *testing.T, upstream string, args ...string) (url, key string, kill func()) {
+	t.Helper()
 	file := filepath.Join(t.TempDir(), "key")
 	writeFile(t, file, aapKey+"\n")
 	if err := os.Chmod(file, 0o600); err != nil {
@@ -63,7 +70,10 @@ func (d *testDaemon) startGateway(t *testing.T, upstream string, args ...string)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return url, strings.TrimSpace(string(token))
+	return url, strings.TrimSpace(string(token)), func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	}
 }
 
 func (c *plainAAP) do(method, path string, body any) (status int, text string) {

@@ -83,6 +83,7 @@ func newAAPServer(t *testing.T, script ...aapStep) *aapServer {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /meta", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, aapAgent) })
 	mux.HandleFunc("POST /sessions", s.create)
+	mux.HandleFunc("GET /sessions/{id}", s.session)
 	mux.HandleFunc("GET /sessions/{id}/history", s.past)
 	mux.HandleFunc("POST /sessions/{id}/turns", s.turns)
 	s.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -114,6 +115,19 @@ func (s *aapServer) create(w http.ResponseWriter, r *http.Request) {
 	s.sessions[id] = ses
 	w.WriteHeader(http.StatusCreated)
 	fmt.Fprintf(w, `{"sessionId":%q}`, id)
+}
+
+func (s *aapServer) session(w http.ResponseWriter, r *http.Request) {
+	ses := s.sessions[r.PathValue("id")]
+	if ses == nil {
+		http.Error(w, `{"error":"no such session"}`, http.StatusNotFound)
+		return
+	}
+	body, err := json.Marshal(map[string]any{"sessionId": r.PathValue("id"), "agent": ses.agent, "tools": ses.tools})
+	if err != nil {
+		panic(err)
+	}
+	fmt.Fprintf(w, "%s", body)
 }
 
 func (s *aapServer) past(w http.ResponseWriter, r *http.Request) {

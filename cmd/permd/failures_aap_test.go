@@ -40,6 +40,7 @@ func TestFailuresAAP(t *testing.T) {
 		{"daemon gone while a call waits", aapDaemonGone},
 		{"client sees nothing of a wait", aapNobody},
 		{"server goes on without end", aapEndless},
+		{"gateway killed after it has sent a permission", aapKilled},
 		{"server repeats its key", aapEchoes},
 	})
 }

@@ -18,6 +18,7 @@ func TestFailuresOTCGateway(t *testing.T) {
 		{"daemon gone", otcGateGone},
 		{"decision cannot be logged, disk full", otcGateUnlogged},
 		{"rules change after the answer", otcGateLate},
+		{"killed after it has sent a call", otcGateKilled},
 		{"what a tool was cannot be read", otcGateUnread},
 		{"credential cannot be read, or others can read it", otcGateCredential},
 	})

@@ -31,6 +31,7 @@ func TestFailuresRAP(t *testing.T) {
 		{"gateway's callback refuses", rapGatewayCallback},
 		{"gateway gets an invocation or an answer again", rapGatewayAgain},
 		{"gateway's call is cancelled", rapGatewayCancelled},
+		{"gateway is killed after it has sent a call", rapGatewayKilled},
 		{"gateway's question is answered twice, or too late", rapGatewayElsewhere},
 		{"daemon gone between the gateway's question and its answer", rapGatewayGone},
 	})

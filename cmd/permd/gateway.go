@@ -35,11 +35,11 @@ func (a *app) listen(o *listenFlags, name string) (ln net.Listener, token string
 	}
 	file := o.tokenFile
 	if file == "" {
-		dirs, err := a.dirs()
+		data, err := a.dataFolder(name)
 		if err != nil {
 			return nil, "", err
 		}
-		file = filepath.Join(dirs.State, name, "token")
+		file = filepath.Join(data, "token")
 		if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
 			return nil, "", fmt.Errorf("making the folder of the token: %w", err)
 		}
@@ -53,13 +53,32 @@ func (a *app) listen(o *listenFlags, name string) (ln net.Listener, token string
 	return ln, token, nil
 }
 
+// gatewayFolders returns the folder in which the calls of a gateway of that name are made, and
+// that of its own data.
+func (a *app) gatewayFolders(name string) (cwd, data string, err error) {
+	if cwd, err = os.Getwd(); err != nil {
+		return "", "", fmt.Errorf("finding the working directory: %w", err)
+	}
+	data, err = a.dataFolder(name)
+	return cwd, data, err
+}
+
+// dataFolder returns the folder of a gateway's own data.
+func (a *app) dataFolder(name string) (string, error) {
+	dirs, err := a.dirs()
+	if err != nil {
+		return "", err
+	}
+	return filepath.Join(dirs.State, name), nil
+}
+
 // sentCalls opens what the gateway of that name has sent before from where it listens now.
 func (a *app) sentCalls(ln net.Listener, name string) (*gatehttp.Sent, error) {
-	dirs, err := a.dirs()
+	data, err := a.dataFolder(name)
 	if err != nil {
 		return nil, err
 	}
-	return gatehttp.OpenSent(filepath.Join(dirs.State, name), ln.Addr().String())
+	return gatehttp.OpenSent(data, ln.Addr().String())
 }
 
 // listening says where a gateway listens.

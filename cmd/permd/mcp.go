@@ -7,7 +7,6 @@ import (
 	"net/url"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -100,11 +99,7 @@ func plainName(name string) bool {
 }
 
 func (a *app) mcp(ctx context.Context, args []string, o mcpFlags) error {
-	cwd, err := os.Getwd()
-	if err != nil {
-		return fmt.Errorf("finding the working directory: %w", err)
-	}
-	dirs, err := a.dirs()
+	cwd, data, err := a.gatewayFolders("mcp")
 	if err != nil {
 		return err
 	}
@@ -112,7 +107,7 @@ func (a *app) mcp(ctx context.Context, args []string, o mcpFlags) error {
 	defer silence()
 	cfg := mcp.Config{
 		Server: o.name, Source: o.source, Cwd: cwd, NoElicitation: o.noElicitation, HideDenied: o.hideDenied,
-		Pins: mcp.OpenPins(filepath.Join(dirs.State, "mcp"), o.name),
+		Pins: mcp.OpenPins(data, o.name),
 		Dial: dialDaemon, Say: say,
 	}
 	if o.upstream != "" {

@@ -3,9 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
-	"os"
-	"path/filepath"
 
 	"github.com/spf13/cobra"
 
@@ -68,17 +65,13 @@ func (a *app) otc(ctx context.Context, o otcFlags) error {
 	if err != nil {
 		return cli.Failf(cli.ExitError, "see examples/otc/tools.yaml", "%v", err)
 	}
-	cwd, err := os.Getwd()
-	if err != nil {
-		return fmt.Errorf("finding the working directory: %w", err)
-	}
-	dirs, err := a.dirs()
+	cwd, data, err := a.gatewayFolders("otc")
 	if err != nil {
 		return err
 	}
 	say, silence := a.printer()
 	defer silence()
-	opts := gateway.Options{Dial: dialDaemon, Cwd: cwd, Pins: mcp.OpenPins(filepath.Join(dirs.State, "otc"), "otc"), Say: say}
+	opts := gateway.Options{Dial: dialDaemon, Cwd: cwd, Pins: mcp.OpenPins(data, "otc"), Say: say}
 	ln, token, err := a.listen(&o.listen, "otc")
 	if err != nil {
 		return err

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -24,6 +25,7 @@ type otcGate struct {
 	cmd      *exec.Cmd
 	said     *lockedBuffer
 	at       string // host and port
+	listen   string // "" for any port
 	token    string
 }
 
@@ -67,7 +69,7 @@ upstreams:
     authorization:
       sms-idp: {file: "%[2]s/grant"}
 `, g.upstream.URL, dir))
-	g.cmd = g.d.command("otc", "--config", filepath.Join(dir, "tools.yaml"), "--listen", "127.0.0.1:0")
+	g.cmd = g.d.command("otc", "--config", filepath.Join(dir, "tools.yaml"), "--listen", cmp.Or(g.listen, "127.0.0.1:0"))
 	g.cmd.Dir = g.d.project(t, nil)
 	g.cmd.Env = append(g.cmd.Env, "CREDENTIALS_DIRECTORY="+dir)
 	g.said = new(lockedBuffer)

@@ -3,8 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
-	"os"
 
 	"github.com/spf13/cobra"
 
@@ -57,9 +55,9 @@ func (a *app) rap(ctx context.Context, o rapFlags) error {
 	if err != nil {
 		return err
 	}
-	cwd, err := os.Getwd()
+	cwd, _, err := a.gatewayFolders("rap")
 	if err != nil {
-		return fmt.Errorf("finding the working directory: %w", err)
+		return err
 	}
 	options := gateway.Options{Cwd: cwd, Dial: dialDaemon}
 	if options.Listener, options.Token, err = a.listen(&o.listen, "rap"); err != nil {

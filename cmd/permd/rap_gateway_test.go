@@ -10,8 +10,8 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"os/exec"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -83,6 +83,8 @@ type rapGateway struct {
 
 	mu      sync.Mutex
 	refuses func(w http.ResponseWriter) bool // answers a callback; may be nil
+	process *exec.Cmd                        // permd rap
+	at      string                           // where it listens, "" for anywhere
 	bodies  map[string]string                // of callbacks, by id and type
 }
 
@@ -145,34 +147,6 @@ tools:
   url: %s/move
 `, g.callback.URL, g.tool.URL, g.tool.URL))
 	return g
-}
-
-// serve starts permd rap with a configuration.
-func (g *rapGateway) serve(config string) {
-	g.t.Helper()
-	file := filepath.Join(g.home, "tools.yaml")
-	writeFile(g.t, file, config)
-	cmd := g.command("rap", "--config", file, "--listen", "127.0.0.1:0")
-	cmd.Dir = g.home
-	g.output = new(lockedBuffer)
-	cmd.Stderr = g.output
-	if err := cmd.Start(); err != nil {
-		g.t.Fatal(err)
-	}
-	g.t.Cleanup(func() {
-		_ = cmd.Process.Signal(syscall.SIGTERM)
-		if err := cmd.Wait(); err != nil {
-			g.t.Errorf("permd rap: %v\n%s", err, g.output)
-		}
-	})
-	listening := regexp.MustCompile(`listening on (\S+)\n`)
-	eventually.Holds(g.t, "permd rap listens", func() bool { return listening.MatchString(g.output.String()) })
-	g.address = "http://" + listening.FindStringSubmatch(g.output.String())[1]
-	token, err := os.ReadFile(filepath.Join(g.home, ".local", "state", "permd", "rap", "token"))
-	if err != nil {
-		g.t.Fatal(err)
-	}
-	g.token = strings.TrimSpace(string(token))
 }
 
 // send posts a body and returns the status and the answer.

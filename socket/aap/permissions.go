@@ -14,10 +14,7 @@ import (
 // permissions decides the calls of a stopped turn.
 func (h *handler) permissions(c *socket.Conn, params strictjson.Value) (run, error) {
 	var p permissionsParams
-	if err := socket.ReadParams("params", params, &p); err != nil {
-		return nil, err
-	}
-	t, err := h.contextOf(c, p.SessionID)
+	t, err := h.readRequest(c, params, &p, &p.SessionID)
 	if err != nil {
 		return nil, err
 	}
@@ -55,6 +52,15 @@ func (h *handler) permissions(c *socket.Conn, params strictjson.Value) (run, err
 		}
 		return b.result(nil)
 	}, nil
+}
+
+// readRequest reads the params of a method, whose session is in them, and returns what belongs
+// to that.
+func (h *handler) readRequest(c *socket.Conn, params strictjson.Value, p any, session *string) (*requestContext, error) {
+	if err := socket.ReadParams("params", params, p); err != nil {
+		return nil, err
+	}
+	return h.contextOf(c, *session)
 }
 
 // calls reads the turn.

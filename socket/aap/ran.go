@@ -43,10 +43,7 @@ type RanCall struct {
 // trusted tools, and all others of which the turn has the result as well.
 func (h *handler) ran(c *socket.Conn, params strictjson.Value) (run, error) {
 	var p ranParams
-	if err := socket.ReadParams("params", params, &p); err != nil {
-		return nil, err
-	}
-	t, err := h.contextOf(c, p.SessionID)
+	t, err := h.readRequest(c, params, &p, &p.SessionID)
 	if err != nil {
 		return nil, err
 	}
