@@ -166,13 +166,14 @@ func mcpUnnoted(t *testing.T, peers mcpPeers) {
 func mcpClientGone(t *testing.T, peers mcpPeers) {
 	d := mcpDaemon(t, peers, false)
 	c := d.startMCP(t, "says it", "once")
-	c.asked = make(chan struct{})
+	c.asked, c.late = make(chan struct{}), make(chan struct{})
 	ended := make(chan string, 1)
 	go func() { ended <- c.call(t, "echo", "a") }()
 	<-c.asked
 	if err := c.cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
+	close(c.late)
 	wantHas(t, "killed", <-ended, "error: ")
 	c.wantCalls(t, "")
 }

@@ -81,6 +81,7 @@ type mcpClient struct {
 	forms   []string      // the questions that the person was shown
 	answer  string        // theirs
 	asked   chan struct{} // not nil: closed by the first question, which is then not answered
+	late    chan struct{} // once closed, the first question is answered as others are
 	before  func()        // is called with each question, if it is not nil
 	changed atomic.Int32  // how often the server has said that its tools have changed
 }
@@ -112,8 +113,11 @@ func (d *testDaemon) startMCPWith(t *testing.T, calls, answer string, line ...st
 			switch {
 			case c.asked != nil:
 				close(c.asked)
-				<-ctx.Done()
-				return nil, ctx.Err()
+				select {
+				case <-ctx.Done():
+					return nil, ctx.Err()
+				case <-c.late:
+				}
 			case c.answer == "decline" || c.answer == "cancel":
 				return &mcp.ElicitResult{Action: c.answer}, nil
 			}
