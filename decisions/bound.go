@@ -20,11 +20,14 @@ func (r *Record) bound() {
 	d := &r.Decision
 	for _, s := range []*string{
 		&d.CallID, &d.Reason, &d.Message, &d.NotRemembered, &r.Agent.Name, &r.Agent.Version, &r.Client.Name, &r.Client.Version,
-		&r.Session.ID, &r.Session.Mode, &r.Protocol, &r.Tool, &r.Declared, &r.ClaimedUser, &r.ClaimedTrace, &r.Cwd, &r.Project,
+		&r.Session.ID, &r.Session.Mode, &r.Protocol, &r.Tool, &r.Declared, &r.ClaimedUser, &r.ClaimedTrace, &r.ClaimedKind, &r.ClaimedTitle, &r.Cwd, &r.Project,
 	} {
 		*s = clipStored(*s)
 	}
 	r.Session.Ancestors = boundList(r.Session.Ancestors, func(s *string) int { *s = clipStored(*s); return cost(*s) })
+	paths := len(r.ClaimedPaths)
+	r.ClaimedPaths = boundList(r.ClaimedPaths, func(s *string) int { *s = clipStored(*s); return cost(*s) })
+	r.MorePaths += paths - len(r.ClaimedPaths)
 	d.Defects = boundList(d.Defects, func(f *effects.Defect) int {
 		f.At, f.Text = clipStored(f.At), clipStored(f.Text)
 		return cost(f.Code, f.At, f.Text)

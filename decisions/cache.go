@@ -113,7 +113,7 @@ func (c *Cache) put(key []byte, bytes int, m *evaluation, project string, seen *
 		return
 	}
 	k := &cacheEntry{evaluation: m, project: project, lookups: seen.lookups}
-	k.size = bytes + seen.bytes + 64*len(seen.lookups) + sizeOf(m.res.Effects) + sizeOf(m.res.Hints) + sizeOf(m.res.Rest) + sizeOf(m.res.Unprofiled) + effects.SizeOfClaims(m.res.Claimed)
+	k.size = bytes + seen.bytes + 64*len(seen.lookups) + effects.SizeOf(m.res.Effects) + effects.SizeOf(m.res.Hints) + effects.SizeOf(m.res.Rest) + effects.SizeOf(m.res.Unprofiled) + effects.SizeOfClaims(m.res.Claimed)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.add(string(key), k)

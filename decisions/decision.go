@@ -246,8 +246,14 @@ type Record struct {
 	// which id it says that it traces it; "" if it does not say.
 	ClaimedUser  string `json:"claimedUser,omitzero"`
 	ClaimedTrace string `json:"claimedTrace,omitzero"`
-	Cwd          string `json:"cwd,omitzero"`
-	Project      string `json:"project,omitzero"`
+	// What else the agent says of the call. The title is masked, the paths are those of
+	// locations and diffs as it wrote them, and MorePaths is how many are not stored.
+	ClaimedKind  string   `json:"claimedKind,omitzero"`
+	ClaimedTitle string   `json:"claimedTitle,omitzero"`
+	ClaimedPaths []string `json:"claimedPaths,omitzero"`
+	MorePaths    int      `json:"morePaths,omitzero"`
+	Cwd          string   `json:"cwd,omitzero"`
+	Project      string   `json:"project,omitzero"`
 	// LatencyNS is the time up to the hand-over to the journal, in nanoseconds.
 	LatencyNS int64    `json:"latencyNs"`
 	Decision  Decision `json:"decision"`

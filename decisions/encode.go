@@ -39,6 +39,12 @@ func (r *Record) AppendJSON(b []byte) ([]byte, error) {
 	e.optionalText(`,"declared":`, r.Declared)
 	e.optionalText(`,"claimedUser":`, r.ClaimedUser)
 	e.optionalText(`,"claimedTrace":`, r.ClaimedTrace)
+	e.optionalText(`,"claimedKind":`, r.ClaimedKind)
+	e.optionalText(`,"claimedTitle":`, r.ClaimedTitle)
+	e.list(`,"claimedPaths":`, r.ClaimedPaths)
+	if r.MorePaths != 0 {
+		e.number(`,"morePaths":`, int64(r.MorePaths))
+	}
 	e.optionalText(`,"cwd":`, r.Cwd)
 	e.optionalText(`,"project":`, r.Project)
 	e.number(`,"latencyNs":`, r.LatencyNS)

@@ -45,11 +45,11 @@ func (d *Deliberation) Slim() {
 
 // Size estimates the memory that the deliberation uses, in bytes.
 func (d *Deliberation) Size() int {
-	n := 1024 + sizeOf(d.made.all)
+	n := 1024 + effects.SizeOf(d.made.all)
 	if d.slim != nil {
-		n += effects.SizeOfClaims(d.slim.result.Claimed) + sizeOf(d.slim.result.Rest) + d.slim.call.Size()
+		n += effects.SizeOfClaims(d.slim.result.Claimed) + effects.SizeOf(d.slim.result.Rest) + d.slim.call.Size()
 	} else {
-		n += effects.SizeOfClaims(d.of.res.Claimed) + sizeOf(d.of.res.Rest) + d.of.call.Size()
+		n += effects.SizeOfClaims(d.of.res.Claimed) + effects.SizeOf(d.of.res.Rest) + d.of.call.Size()
 	}
 	for i := range d.made.inputs {
 		n += 160 * len(d.made.inputs[i].findings.Fired)

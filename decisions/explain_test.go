@@ -157,7 +157,7 @@ func TestSlimDropsWhatOnlyDenies(t *testing.T) {
 	long := strings.Repeat("x", 40_000)
 	_, d := deliberate(t, e, "frob '"+long+"'")
 	whole, want := d.Size(), d.Input(0).Result
-	if rest := sizeOf(want.Rest); rest < len(long) || whole < len(d.Input(0).Call.Input)+rest {
+	if rest := effects.SizeOf(want.Rest); rest < len(long) || whole < len(d.Input(0).Call.Input)+rest {
 		t.Errorf("%d bytes are counted, with %d of effects that only deny", whole, rest)
 	}
 	d.Slim()

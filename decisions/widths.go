@@ -44,7 +44,7 @@ type OfferItem struct {
 // width is put through the precedence table before it is offered: it must turn
 // the whole call to allow.
 func (e *Engine) offer(d *Decision, m *evaluation, q *MemoryQuery, inputs []effectInputs, results []effectResult) {
-	size := sizeOf(q.All) + q.Call.Size()
+	size := effects.SizeOf(q.All) + q.Call.Size()
 	if size > maxOffer {
 		d.NotRemembered = "the call is too large"
 		return

@@ -85,26 +85,3 @@ func claimedWidth(claims []*claimOffer, level int, add func(*MemoryQuery, *Propo
 	}
 	return first, ok
 }
-
-// sizeOf is about how many bytes effects hold on to.
-func sizeOf(list []effects.Effect) int {
-	n := 0
-	for i := range list {
-		e := &list[i]
-		n += 256 + len(e.Text) + len(e.Why)
-		switch {
-		case e.Run != nil:
-			n += len(e.Run.Program) + len(e.Run.StdinText)
-			for _, arg := range e.Run.Args {
-				n += len(arg) + 16
-			}
-		case e.File != nil:
-			n += len(e.File.Path) + len(e.File.AsWritten)
-		case e.Connect != nil:
-			n += len(e.Connect.URL)
-		case e.Use != nil:
-			n += len(e.Use.Arguments)
-		}
-	}
-	return n
-}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -202,6 +203,14 @@ func renderCircumstances(a *app, r *decisions.Record) {
 	line("declared", r.Declared)
 	line("claimed user", r.ClaimedUser)
 	line("claimed trace", r.ClaimedTrace)
+	line("claimed kind", r.ClaimedKind)
+	line("claimed title", r.ClaimedTitle)
+	for _, p := range r.ClaimedPaths {
+		line("claimed path", p)
+	}
+	if r.MorePaths > 0 {
+		line("more paths", strconv.Itoa(r.MorePaths))
+	}
 	line("agent", r.Agent.Name+" "+r.Agent.Version)
 	line("client", r.Client.Name+" "+r.Client.Version)
 	line("protocol", r.Protocol)

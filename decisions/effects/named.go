@@ -1,6 +1,7 @@
 package effects
 
 import (
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -68,6 +69,59 @@ func (c *Call) Size() int {
 	}
 	for _, l := range c.Claims.Locations {
 		n += len(l.Path)
+	}
+	return n
+}
+
+// Paths returns the paths of locations and diffs as the agent wrote them, each once.
+func (c *Claims) Paths() []string {
+	n := len(c.Locations) + 2*len(c.Diffs)
+	if n == 0 {
+		return nil
+	}
+	list := make([]string, 0, n)
+	var seen map[string]bool
+	if n > 32 {
+		seen = make(map[string]bool, n)
+	}
+	add := func(p string) {
+		if p == "" || seen[p] || seen == nil && slices.Contains(list, p) {
+			return
+		}
+		if seen != nil {
+			seen[p] = true
+		}
+		list = append(list, p)
+	}
+	for i := range c.Diffs {
+		add(c.Diffs[i].Path)
+		add(c.Diffs[i].OldPath)
+	}
+	for i := range c.Locations {
+		add(c.Locations[i].Path)
+	}
+	return list
+}
+
+// SizeOf estimates the memory that effects use, in bytes.
+func SizeOf(list []Effect) int {
+	n := 0
+	for i := range list {
+		e := &list[i]
+		n += 256 + len(e.Text) + len(e.Why)
+		switch {
+		case e.Run != nil:
+			n += len(e.Run.Program) + len(e.Run.StdinText)
+			for _, arg := range e.Run.Args {
+				n += len(arg) + 16
+			}
+		case e.File != nil:
+			n += len(e.File.Path) + len(e.File.AsWritten)
+		case e.Connect != nil:
+			n += len(e.Connect.URL)
+		case e.Use != nil:
+			n += len(e.Use.Arguments)
+		}
 	}
 	return n
 }
