@@ -17,6 +17,9 @@ type Machine struct {
 	Unknown bool
 	// Name is its host name, "" if it is not known.
 	Name string
+	// UnknownNames is set if that or the hosts file could not be read: then each name may be
+	// one of the machine.
+	UnknownNames bool
 	// Hosts are the names of its hosts file, in lower case, with their addresses.
 	Hosts map[string][]netip.Addr
 }
@@ -52,7 +55,7 @@ func IsOrdinary(host string, m *Machine) bool {
 		return m == nil && isOrdinaryName(host, tags)
 	}
 	own, _, _ := strings.Cut(strings.ToLower(m.Name), ".")
-	if first, _, _ := strings.Cut(host, "."); first == own {
+	if first, _, _ := strings.Cut(host, "."); first == own || m.UnknownNames {
 		return false // whatever its domain is
 	}
 	return !slices.ContainsFunc(m.Hosts[host], func(ip netip.Addr) bool {
