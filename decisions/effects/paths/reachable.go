@@ -22,6 +22,9 @@ type Machine struct {
 	UnknownNames bool
 	// Hosts are the names of its hosts file, in lower case, with their addresses.
 	Hosts map[string][]netip.Addr
+	// Digest is of all that the other members were made of, "" if it is not known: then no
+	// answer that looked at them is used again.
+	Digest string
 }
 
 // The ranges of IANA's registries of special-purpose addresses, whether they can be reached

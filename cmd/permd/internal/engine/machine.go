@@ -1,7 +1,9 @@
 package engine
 
 import (
+	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
 	"net"
 	"net/netip"
 	"os"
@@ -27,7 +29,8 @@ func (r *machineReader) read() *paths.Machine {
 	m := new(paths.Machine)
 	name, err := r.hostname()
 	m.Name, m.UnknownNames = strings.ToLower(name), err != nil || name == ""
-	switch hosts, err := r.readFile("/etc/hosts"); {
+	hosts, err := r.readFile("/etc/hosts")
+	switch {
 	case err == nil:
 		m.Hosts = readHosts(string(hosts))
 	case !os.IsNotExist(err):
@@ -48,6 +51,10 @@ func (r *machineReader) read() *paths.Machine {
 		m.Addresses = procAddresses(r.readFile)
 		m.Unknown = len(m.Addresses) == 0
 	}
+	sum := sha256.New()
+	fmt.Fprintf(sum, "%q %v %v %v %d ", m.Name, m.UnknownNames, m.Addresses, m.Unknown, len(hosts))
+	sum.Write(hosts)
+	m.Digest = string(sum.Sum(nil))
 	return m
 }
 

@@ -72,6 +72,7 @@ func TestMachineUnreadable(t *testing.T) {
 	ip := func(s string) net.Addr { return &net.IPNet{IP: net.ParseIP(s), Mask: net.CIDRMask(24, 32)} }
 	failed := errors.New("failed")
 	// Which hosts are ordinary: an address, this machine's address, a name and this machine's.
+	digests := map[string]string{}
 	for name, row := range map[string]struct {
 		addresses          []net.Addr
 		interfaces, host   error
@@ -106,6 +107,10 @@ func TestMachineUnreadable(t *testing.T) {
 				return []byte(text), nil
 			},
 		}).read()
+		if same := digests[m.Digest]; m.Digest == "" || same != "" && name != "interfaces" && same != "interfaces" && !m.Unknown {
+			t.Errorf("%s cannot be read: the digest is that of %s", name, same)
+		}
+		digests[m.Digest] = name
 		for host, ordinary := range map[string]bool{
 			"10.9.9.9": row.address, "8.8.8.8": row.address, "10.1.2.3": false, "127.0.0.1": false, "agents.example.org": row.name,
 			"vm.example.org": row.name && row.host != nil, "own.example.org": row.name && slices.Contains(row.absent, "/etc/hosts"), "worker": false,
