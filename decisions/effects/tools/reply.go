@@ -15,7 +15,7 @@ func (t *tool) replyTo() {
 	if t.Call.ReplyTo == "" {
 		return
 	}
-	m := t.known
+	m := t.current
 	if m == nil && t.machine != nil {
 		m = t.machine()
 	}
