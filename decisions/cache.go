@@ -23,21 +23,20 @@ const (
 	maxGenerationBytes = 1 << 20  // bytes of requests and lookups of one generation
 )
 
-// Cache caches evaluations of calls. Its zero value is ready for use; it is safe for
-// concurrent use.
+// Cache caches evaluations of calls. Its zero value is ready for concurrent use.
 //
 // A cached evaluation equals a new one, because evaluate is a function of
 //
 //   - what cacheableRequest leaves of the request: all of it is the key, compared byte
 //     by byte, or by its SHA-256 digest if it is long (see appendRequest and shortened; a
 //     test changes each field by reflection);
-//   - the snapshot of the rules, compared by identity, which carries rules,
-//     program table, profiles and settings, and does not change;
-//   - what the engine read from the file system: each lookup is recorded, and is
-//     repeated and compared before an evaluation is used (see recordingFS), or follows from
-//     others that are. So a path that has become a link since is noticed, as it would be
-//     without the cache;
-//   - the engine's own members, which are set before its first call;
+//   - the snapshot of the rules, compared by identity, which carries rules, program table,
+//     profiles and settings, and does not change;
+//   - what the engine read from the file system: each lookup is recorded, and is repeated
+//     and compared before an evaluation is used (see recordingFS), or follows from others
+//     that are. So a path that has become a link since is noticed;
+//   - the engine's own members, which are set before its first call, and what this machine
+//     is, whose digest is in the key of calls that name an address (see paths.Machine);
 //   - the time, which only rules see: evaluations by rules that use it are not cached
 //     (see timelessPolicy).
 //

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"fmt"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"slices"
@@ -16,6 +17,7 @@ import (
 
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/decisions/effects/fsfake"
+	"github.com/permd/permd/decisions/effects/paths"
 )
 
 // countingPolicy counts how often rules are evaluated.
@@ -189,6 +191,39 @@ func TestNotCached(t *testing.T) {
 			t.Errorf("rules were asked %d times, want %d", p.asked-once, 2*once)
 		}
 	})
+}
+
+// TestCachedMachine: a call that names an address for its result is decided again once anything
+// has changed that is known of this machine, and where that cannot be compared.
+func TestCachedMachine(t *testing.T) {
+	p, _, _, e := newCached(t)
+	m := paths.Machine{Name: "vm", Digest: "1"}
+	reads := 0
+	e.machine = func() *paths.Machine { reads++; now := m; return &now }
+	req := bash(t, "ls")
+	req.Call = effects.Call{Protocol: "rap", Tool: effects.Tool{Name: "list", Server: "w"}, Input: []byte(`{}`), InputFrom: "arguments", ReplyTo: "https://10.0.0.7/"}
+	claimed := func(d *Decision) bool { return d.Effects[len(d.Effects)-1].Claimed }
+	want := func(what string, fresh, special bool) {
+		t.Helper()
+		reads = 0
+		if d, asked := p.again(t, e, req); asked != fresh || claimed(d) != special || reads != 1 {
+			t.Errorf("%s: rules were asked is %v, special is %v, %d reads: %+v", what, asked, claimed(d), reads, d.Effects)
+		}
+	}
+	want("at first", true, false)
+	want("again", false, false)
+	m.Addresses, m.Digest = []netip.Addr{netip.MustParseAddr("10.0.0.7")}, "2"
+	want("it is an address of this machine", true, true)
+	want("again", false, true)
+	m.Addresses, m.Digest = nil, "1"
+	want("it was one", false, false)
+	m.Digest = ""
+	reads = 0
+	for range 2 {
+		if _, asked := p.again(t, e, req); !asked {
+			t.Error("an answer was used again, and it is not known of which machine")
+		}
+	}
 }
 
 // unreadable is a file system in which /srv cannot be read.

@@ -63,6 +63,7 @@ type effectFacts struct {
 func (e *evaluator) evaluate(ctx context.Context, snap Snapshot, received *intake, now time.Time) *evaluation {
 	req, fsys := received.req, received.recorder
 	received.world = e.world(fsys, snap)
+	received.world.Known = received.machine
 	m := &evaluation{snapshot: snap, call: &req.Call, res: received.world.EffectsIn(received.context), session: req.Session, recent: received.recent}
 	m.session.Conn = 0
 	m.projectKey = paths.ProjectKey(fsys, m.res.Project)

@@ -13,17 +13,15 @@ import (
 	"github.com/permd/permd/decisions/underway"
 )
 
-// evaluator evaluates calls by rules and fences. It has no memory and no journal: the
-// result is the same for equal requests, so it may be cached. Engine turns it into
-// decisions.
+// evaluator evaluates calls by rules and fences. It has no memory and no journal: the result
+// is the same for equal requests, so it may be cached. Engine turns it into decisions.
 type evaluator struct {
 	policy Policy
 	fs     effects.FS
 	trees  func(string) []WorkingTree // see MemoryQuery
 	own    paths.Own
 	system bool // calls come from several people
-	// machine is read for each call that names an address for its result; see
-	// tools.World. Such calls are not cached.
+	// machine is read for each call that names an address for its result, for the cache's key.
 	machine func() *paths.Machine
 	pid     int
 	cache   *Cache
@@ -34,10 +32,11 @@ type evaluator struct {
 // and its cached evaluation.
 type intake struct {
 	project string
-	recent  int         // see Request.Recent
-	buffer  []byte      // of the cache
-	key     []byte      // in it; nil when the cache is not for it
-	cached  *cacheEntry // nil when nothing is
+	recent  int            // see Request.Recent
+	buffer  []byte         // of the cache
+	key     []byte         // in it; nil when the cache is not for it
+	cached  *cacheEntry    // nil when nothing is
+	machine *paths.Machine // in the key; nil when nothing of it is
 	// The rest is set if the request is not cached; a cache may keep all of it.
 	req      *Request
 	context  *tools.CallContext
@@ -47,8 +46,7 @@ type intake struct {
 	query MemoryQuery // not kept
 }
 
-// evaluating is what it takes to evaluate a call, in one piece of memory. Nothing of it is
-// kept with the evaluation.
+// evaluating is what evaluating a call takes, in one piece of memory. Nothing of it is kept.
 type evaluating struct {
 	recording recordingFS
 	world     tools.World
@@ -60,8 +58,12 @@ type evaluating struct {
 func (e *evaluator) receive(ctx context.Context, m *intake, req *Request, alone bool) {
 	req.Call.Confined = req.Session.confinement()
 	m.recent = req.Recent
-	if alone && e.cache != nil && req.Call.ReplyTo == "" {
+	if alone && e.cache != nil {
 		key, ok := appendRequest(e.cache.buffer(), req)
+		if req.Call.ReplyTo != "" && e.machine != nil {
+			m.machine = e.machine()
+			key, ok = append(key, m.machine.Digest...), ok && m.machine.Digest != ""
+		}
 		m.buffer = key
 		if ok {
 			m.buffer, key = shortened(key)
@@ -89,8 +91,7 @@ func (m *intake) resolve(ctx context.Context, e *evaluator, req *Request) {
 	m.project = m.context.Project()
 }
 
-// withoutMessage returns the call of an evaluation so that its raw JSON is not part of the
-// message, which is already so if it may be cached.
+// withoutMessage returns the call of an evaluation with raw JSON of its own, as a cached one has.
 func (m *intake) withoutMessage(c *effects.Call) *effects.Call {
 	if m.key != nil {
 		return c

@@ -17,8 +17,14 @@ type Machine struct {
 	Unknown bool
 	// Name is its host name, "" if it is not known.
 	Name string
+	// UnknownNames is set if that or the hosts file could not be read: then each name may be
+	// one of the machine.
+	UnknownNames bool
 	// Hosts are the names of its hosts file, in lower case, with their addresses.
 	Hosts map[string][]netip.Addr
+	// Digest is of all that the other members were made of, "" if it is not known: then no
+	// answer that looked at them is used again.
+	Digest string
 }
 
 // The ranges of IANA's registries of special-purpose addresses, whether they can be reached
@@ -52,7 +58,7 @@ func IsOrdinary(host string, m *Machine) bool {
 		return m == nil && isOrdinaryName(host, tags)
 	}
 	own, _, _ := strings.Cut(strings.ToLower(m.Name), ".")
-	if first, _, _ := strings.Cut(host, "."); first == own {
+	if first, _, _ := strings.Cut(host, "."); first == own || m.UnknownNames {
 		return false // whatever its domain is
 	}
 	return !slices.ContainsFunc(m.Hosts[host], func(ip netip.Addr) bool {

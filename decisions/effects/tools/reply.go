@@ -15,8 +15,8 @@ func (t *tool) replyTo() {
 	if t.Call.ReplyTo == "" {
 		return
 	}
-	var m *paths.Machine
-	if t.machine != nil {
+	m := t.current
+	if m == nil && t.machine != nil {
 		m = t.machine()
 	}
 	e := t.Paths.Connect(t.Call.ReplyTo, effects.MethodSend, "callback_url")

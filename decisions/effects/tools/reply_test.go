@@ -110,4 +110,8 @@ func TestReplyToThisMachine(t *testing.T) {
 	if !claimed("8.8.8.8") || !claimed("10.0.0.8") || claimed("agents.example.org") {
 		t.Error("addresses that are not known to be another machine's")
 	}
+	m.Unknown, m.UnknownNames = false, true
+	if claimed("8.8.8.8") || claimed("10.0.0.8") || !claimed("agents.example.org") || !claimed("build.lan") {
+		t.Error("names that are not known to be another machine's")
+	}
 }

@@ -28,6 +28,7 @@ type tool struct {
 	id  identity
 	// machine is World.Machine.
 	machine func() *paths.Machine
+	current *paths.Machine // World.Known
 
 	// input is the tool's input if it is an object, in its own order.
 	input strictjson.Object
@@ -91,7 +92,7 @@ func (w *World) of(c *effects.Call, res *paths.Resolver) effects.Result {
 func (w *World) by(harness *profile, c *effects.Call, res *paths.Resolver) effects.Result {
 	t := &tool{
 		Builder: shell.NewBuilder(w.environment(), w.Table, c, res),
-		all:     w.Profiles, p: unknownAgent, use: -1, cwd: c.Cwd, from: "rawInput", machine: w.Machine,
+		all:     w.Profiles, p: unknownAgent, use: -1, cwd: c.Cwd, from: "rawInput", machine: w.Machine, current: w.Known,
 	}
 	if t.all == nil {
 		t.all = &Profiles{generic: &shape{name: "generic"}}

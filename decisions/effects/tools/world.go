@@ -22,6 +22,8 @@ type World struct {
 	// Machine reads what is known of the machine that permd runs on, when a call names an
 	// address for its result. If nil, hosts are judged by their names alone.
 	Machine func() *paths.Machine
+	// Known is what has been read of it for this call, nil if nothing has.
+	Known *paths.Machine
 }
 
 // Effects returns the effects of a call. It never fails: what cannot be understood is an

@@ -196,6 +196,51 @@ func TestKeyInTurns(t *testing.T) {
 	}
 }
 
+// TestKeyInRandomPieces says the key in random pieces, in a random form, with parts of other
+// kinds in between: the turn fails, and what was passed on before has less than half of the key.
+func TestKeyInRandomPieces(t *testing.T) {
+	g, err := New(Config{Upstream: &url.URL{Scheme: "http", Host: "localhost"}, Key: echoedKey})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer g.Close()
+	r := rand.New(rand.NewPCG(3, 4))
+	for range 3000 {
+		form := []string{"as it is", "in capitals", "hexadecimal", "base64", "escaped", "percent"}[r.IntN(6)]
+		key := keyForms()[form]
+		rest := "100% of " + echoedKey[:r.IntN(9)] + " " + key + " " + key[:r.IntN(9)]
+		got := ""
+		f := g.withoutKey(&session{}, func(p part) error {
+			if _, piece := pieceOf(&p); p.event == "text_delta" {
+				got += piece
+			}
+			return nil
+		})
+		var failed error
+		for rest != "" && failed == nil {
+			p := part{event: "text_delta"}
+			switch r.IntN(8) {
+			case 0:
+				p.event, p.data = "thinking_delta", []byte(`{"delta":`+quote(echoedKey[:r.IntN(12)]+".")+`}`)
+			case 1:
+				p.event, p.kind, p.data = "tool_result", partResult, []byte(`{"toolCallId":"a","content":"x"}`)
+			case 2:
+				p.data = []byte(`{"delta":""}`)
+			default:
+				n := min(len(rest), 1+r.IntN(20))
+				p.data, rest = []byte(`{"delta":`+quote(rest[:n])+`}`), rest[n:]
+			}
+			failed = f.add(p)
+		}
+		if failed == nil {
+			failed = f.end()
+		}
+		if half := len(key)/2 + 3; failed == nil || strings.Contains(got, key[:half]) || strings.Contains(got, key[len(key)-half:]) {
+			t.Fatalf("%s: %v, the client has got %q", form, failed, got)
+		}
+	}
+}
+
 // TestPiecesPass makes turns of pieces that are much like the key: all of them pass, in their
 // order, none is left behind.
 func TestPiecesPass(t *testing.T) {

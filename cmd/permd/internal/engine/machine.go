@@ -1,7 +1,9 @@
 package engine
 
 import (
+	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
 	"net"
 	"net/netip"
 	"os"
@@ -13,26 +15,46 @@ import (
 // thisMachine reads the addresses of the interfaces, the host name and the hosts file. No
 // name is resolved.
 func thisMachine() *paths.Machine {
+	return (&machineReader{net.InterfaceAddrs, os.Hostname, os.ReadFile}).read()
+}
+
+// machineReader is what tells about a machine.
+type machineReader struct {
+	interfaces func() ([]net.Addr, error)
+	hostname   func() (string, error)
+	readFile   func(name string) ([]byte, error)
+}
+
+func (r *machineReader) read() *paths.Machine {
 	m := new(paths.Machine)
-	m.Name, _ = os.Hostname()
-	m.Name = strings.ToLower(m.Name)
-	if hosts, err := os.ReadFile("/etc/hosts"); err == nil {
+	name, err := r.hostname()
+	m.Name, m.UnknownNames = strings.ToLower(name), err != nil || name == ""
+	hosts, err := r.readFile("/etc/hosts")
+	switch {
+	case err == nil:
 		m.Hosts = readHosts(string(hosts))
+	case !os.IsNotExist(err):
+		m.UnknownNames = true
 	}
-	list, err := net.InterfaceAddrs()
-	if err != nil {
-		// The unit of systemd allows Unix sockets alone.
-		m.Addresses = procAddresses(os.ReadFile)
-		m.Unknown = len(m.Addresses) == 0
-		return m
-	}
+	list, err := r.interfaces()
 	for _, a := range list {
-		if n, ok := a.(*net.IPNet); ok {
-			if ip, ok := netip.AddrFromSlice(n.IP); ok {
-				m.Addresses = append(m.Addresses, ip.Unmap())
-			}
+		n, ok := a.(*net.IPNet)
+		if !ok {
+			continue
+		}
+		if ip, ok := netip.AddrFromSlice(n.IP); ok {
+			m.Addresses = append(m.Addresses, ip.Unmap())
 		}
 	}
+	if err != nil || len(m.Addresses) == 0 {
+		// The unit of systemd allows Unix sockets alone.
+		m.Addresses = procAddresses(r.readFile)
+		m.Unknown = len(m.Addresses) == 0
+	}
+	sum := sha256.New()
+	fmt.Fprintf(sum, "%q %v %v %v %d ", m.Name, m.UnknownNames, m.Addresses, m.Unknown, len(hosts))
+	sum.Write(hosts)
+	m.Digest = string(sum.Sum(nil))
 	return m
 }
 
