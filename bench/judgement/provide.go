@@ -95,6 +95,10 @@ func (w *world) targets(r *effects.Run) {
 	case "rake":
 		file, start = path.Join(r.Cwd, "Rakefile"), "task :test\n"
 	}
+	if r.Program == "pnpm" && len(r.Args) > 2 && (r.Args[0] == "--filter" || r.Args[0] == "-F") && packageName.MatchString(r.Args[1]) {
+		file = w.filtered(r.Cwd, r.Args[1])
+		start = strings.Replace(start, `"project"`, strconv.Quote(r.Args[1]), 1)
+	}
 	w.add(file, start)
 	text, err := w.fs.ReadFile(file, 1<<20)
 	if err != nil {
@@ -111,6 +115,26 @@ func (w *world) targets(r *effects.Run) {
 		}
 	}
 	w.fs.File(file, string(text))
+}
+
+// packageName matches the name of a package, with a scope or without.
+var packageName = regexp.MustCompile(`^(?:@[A-Za-z0-9-]+/)?[A-Za-z0-9][A-Za-z0-9-]*$`)
+
+// filtered makes the workspace of pnpm that a run is in, and returns the package.json of a package
+// in it. All that are named alike but for a scope are one.
+func (w *world) filtered(cwd, name string) string {
+	for cwd != "/" {
+		if _, err := w.fs.Lstat(path.Join(cwd, ".git")); err == nil {
+			break
+		}
+		cwd = path.Dir(cwd)
+	}
+	w.add(path.Join(cwd, "pnpm-workspace.yaml"), "packages:\n  - packages/*\n")
+	file := path.Join(cwd, "packages", path.Base(name), "package.json")
+	if text, err := w.fs.ReadFile(file, 1<<20); err == nil && strings.HasPrefix(name, "@") {
+		w.fs.File(file, strings.Replace(string(text), `"name":`+strconv.Quote(path.Base(name)), `"name":`+strconv.Quote(name), 1))
+	}
+	return file
 }
 
 // miseTasks makes the mise.toml of the working tree that a run of mise is in, with the tasks that

@@ -2,6 +2,7 @@ package targets
 
 import (
 	"maps"
+	"slices"
 	"strings"
 	"testing"
 
@@ -32,6 +33,10 @@ func (p *plainRun) of(after *effects.Disturbance, more map[string]string) *effec
 	}
 	if p.cwd != "" {
 		r.Cwd += "/" + p.cwd
+	}
+	if slices.ContainsFunc(words, func(w string) bool { return strings.HasPrefix(w, "--filter") || w == "-F" }) {
+		cwd := r.Cwd
+		r = filtered(cwd, strings.Join(words[1:], " "))
 	}
 	return Of(fs, r, after)
 }

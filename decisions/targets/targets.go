@@ -185,6 +185,11 @@ func (rd *reading) bind(run *runner) *effects.Script {
 		return bindModule(rd, run.module)
 	case !r.Known && slices.ContainsFunc(r.Args, func(a string) bool { return strings.HasPrefix(a, "-") || strings.Contains(a, "=") }):
 		rd.fail("the meaning of its options is not known")
+	case slices.Contains(r.Flags, "--filter"):
+		if name, own, ok := filteredRun(r); ok {
+			return rd.bindFiltered(name, own)
+		}
+		rd.fail("its options name other files or folders")
 	case slices.ContainsFunc(r.Flags, func(f string) bool { return slices.Contains(run.redirectingOptions, f) }),
 		strings.HasPrefix(r.Subcommand, "workspace"):
 		rd.fail("its options name other files or folders")

@@ -172,12 +172,14 @@ func (t *Table) Program(name string) *Program { return t.programs[name] }
 
 // HarmlessAssignment reports whether setting the variable for one run affects only
 // the format of the output. A value that may name a file is not harmless: LC_ALL=/x
-// loads messages from there, TZ=/x reads it.
+// loads messages from there, TZ=/x reads it. Nor is one that is more than a plain word: make
+// expands $(shell x) in a variable of the environment wherever a makefile has $(CI), and a shell
+// the rest where a recipe or a script puts it in without quotes.
 func (t *Table) HarmlessAssignment(name, value string) bool {
 	if t.Shell.harmlessEnv[name+"="+value] {
 		return true
 	}
-	if strings.HasPrefix(value, "/") || strings.HasPrefix(value, ":") || strings.Contains(value, "..") {
+	if strings.HasPrefix(value, "/") || strings.HasPrefix(value, ":") || strings.Contains(value, "..") || !plainVariable(value) {
 		return false
 	}
 	if t.Shell.harmlessEnv[name] {
@@ -189,6 +191,13 @@ func (t *Table) HarmlessAssignment(name, value string) bool {
 		}
 	}
 	return false
+}
+
+// plainVariable reports whether a value is one word to make and to shells, and no option.
+func plainVariable(value string) bool {
+	return !strings.HasPrefix(value, "-") && !strings.ContainsFunc(value, func(c rune) bool {
+		return (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') && !strings.ContainsRune("_.,:@%+=/-", c)
+	})
 }
 
 // SystemFolder reports whether programs in that folder are known by their base name.

@@ -90,6 +90,9 @@ func TestShippedTable(t *testing.T) {
 		"LC_ALL=C.UTF-8": true, "TZ=Europe/Berlin": true, "CI=1": true, "GIT_PAGER=cat": true, "PAGER=cat": true, "GIT_EDITOR=true": true,
 		// These options name files to read, or a program to run.
 		"LC_ALL=/tmp/x": false, "LANGUAGE=../x": false, "TZ=:/etc/shadow": false, "TERM=../x": false, "PAGER=cat x": false, "GIT_PAGER=./cat": false,
+		"LANGUAGE=de:en": true, "LC_ALL=de_DE@euro": true, "TZ=EST5EDT,M3.2.0": true, "CI=": true,
+		// What make and shells expand where a makefile or a script has the variable.
+		"CI=$(shell id)": false, "CI=${x}": false, "TERM=x; id": false, "TZ=`id`": false, "LANG=a b": false, "CI=--eval=x": false, "COLUMNS=*": false, "LC_X=a\nb": false, "CI=a|b": false,
 	} {
 		name, value, _ := strings.Cut(assignment, "=")
 		if table.HarmlessAssignment(name, value) != want {

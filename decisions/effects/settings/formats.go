@@ -272,3 +272,22 @@ func harmlessComposeEnv(_ *settingsCheck, text string) bool {
 	}
 	return true
 }
+
+// Values returns the values of a key of a text in this format, in order; false if readers of the
+// format may differ about the text.
+func (s *Format) Values(data []byte, key ...string) (values []string, ok bool) {
+	text, ok := plainText(data)
+	if !ok || s.read == nil {
+		return nil, false
+	}
+	list, err := s.read(text)
+	if err != nil {
+		return nil, false
+	}
+	for i := range list {
+		if slices.Equal(list[i].path, key) {
+			values = append(values, list[i].value)
+		}
+	}
+	return values, true
+}
