@@ -36,6 +36,9 @@ func (w *world) other(t *testing.T) string {
 // TestProjectDoesNotAnswer has a project whose folder of rules cannot be read to its
 // end. Its calls ask; everything else goes on.
 func TestProjectDoesNotAnswer(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it waits for seconds; TestWatchStuck is the quick one")
+	}
 	t.Parallel()
 	w := newWorld(t)
 	policytest.Write(t, w.user, map[string]string{"a.rego": rulesFor("user", "allow", "ls", "listing")})

@@ -241,6 +241,9 @@ func TestShutdownDrains(t *testing.T) {
 }
 
 func TestShutdownLeavesStuckMethodBehind(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it waits for a second; the other tests of shutting down are the quick ones")
+	}
 	gate := make(chan struct{})
 	started := make(chan struct{})
 	r := serve(t, Methods{"deaf": later(func(context.Context) (any, error) { close(started); <-gate; return "allow", nil })},

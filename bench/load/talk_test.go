@@ -98,6 +98,9 @@ func TestStarvedClient(t *testing.T) {
 // TestRefusedForWaiting: what was refused because it waited for too long is sent again, and
 // nothing else that is refused.
 func TestRefusedForWaiting(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it waits for a second; TestAnswered is the quick one")
+	}
 	conn, there := pair(t)
 	c := clientOf(conn)
 	go func() {

@@ -184,8 +184,9 @@ func Parallel(n int) {
 const gcPercent = 400
 
 // CollectRarely lets garbage grow before it is collected, unless GOGC says how much. It is
-// for TestMain of packages whose tests do not measure memory, and do not evaluate rules
-// with policy/evaltime, which cancels an evaluation while the heap grows.
+// for TestMain of packages whose tests do not measure memory. Those that evaluate rules with
+// policy/evaltime, which cancels an evaluation while the heap grows, may use it if they run
+// one after another.
 func CollectRarely() {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(gcPercent)

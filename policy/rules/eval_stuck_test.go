@@ -50,11 +50,11 @@ func refusedOrEnded(err error, text string) bool {
 // TestComparisonsOfSharedValues: a comparison of two values that hold others often enough
 // overflowed the stack, which no recover catches.
 func TestComparisonsOfSharedValues(t *testing.T) {
-	for _, test := range testload.Sample(t, 3, []string{
+	for _, test := range testload.WithShort(t, 1, testload.Sample(t, 3, []string{
 		"a30 == b30", "a30 = b30", "x := a30\n\ty := b30\n\tx == y", "not a30 == b30", "a30 != b30",
 		"[a30, 1] == [b30, 1]", "every x in [a30] { x == b30 }", "count([1 | a30 == b30]) == 2", "same(a30, b30)",
 		"some x in [a30]\n\tx == b30", "same(a30, b30) with input as {}",
-	}) {
+	})) {
 		rules := "deny contains \"x\" if {\n\tinput.effect.kind == \"run\"\n\t" + test + "\n}\nsame(x, y) if x == y\n" + shared("a", 30) + shared("b", 30)
 		_, err := snapshotOf(mustCompile(t, decisions.User, rules)).Evaluate(t.Context(), inputOf(run("ls")))
 		if !refusedOrEnded(err, "too much time") {
@@ -78,7 +78,7 @@ func TestComparisonsOfSharedValues(t *testing.T) {
 // TestUnificationsOfSharedValues: two values that hold others often enough overflowed the
 // stack wherever OPA unifies them.
 func TestUnificationsOfSharedValues(t *testing.T) {
-	for _, test := range testload.Sample(t, 5, []struct{ body, more string }{
+	for _, test := range testload.WithShort(t, 2, testload.Sample(t, 5, []struct{ body, more string }{
 		{"[x, x] = [a22, b22]", ""},
 		{"[[x, 1], x] = [[a22, 1], b22]", ""},
 		{`{"a": x, "b": x} = {"a": a22, "b": b22}`, ""},
@@ -97,7 +97,7 @@ func TestUnificationsOfSharedValues(t *testing.T) {
 		{`object.get({}, "a", [a22, b22], [x, x])`, ""},
 		{"input.effect.foo = b22 with input.effect.foo as a22", ""},
 		{`g[k] = {"a": b22}`, "g[k] := {\"a\": a22} if some k in [1, 2]"},
-	}) {
+	})) {
 		rules := "deny contains \"x\" if {\n\tinput.effect.kind == \"run\"\n\t" + test.body + "\n}\n" + test.more + "\n" + shared("a", 22) + shared("b", 22)
 		_, err := snapshotOf(mustCompile(t, decisions.User, rules)).Evaluate(t.Context(), inputOf(run("ls")))
 		if !refusedOrEnded(err, "hold others too often") && !refusedOrEnded(err, "too much time") {

@@ -267,6 +267,9 @@ func TestShutdown(t *testing.T) {
 // TestShutdownHalfRequests: clients that stop in the middle of a request delay the
 // end by at most the grace period.
 func TestShutdownHalfRequests(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it waits for a second; the other tests of shutting down are the quick ones")
+	}
 	s := serveUnix(t, Options{Socket: socket.Options{Grace: 50 * time.Millisecond}})
 	half := s.dial(t)
 	_, _ = io.WriteString(half, s.post(PathDecision, okInput[:10], "Content-Length", "64"))

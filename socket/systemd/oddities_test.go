@@ -16,6 +16,9 @@ import (
 // TestNotifyFullQueue: a service manager that does not read must not delay permd's
 // start or end.
 func TestNotifyFullQueue(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it waits for a second; TestNotify is the quick one")
+	}
 	m := manager(t)
 	c, err := net.DialUnix("unixgram", nil, m.LocalAddr().(*net.UnixAddr))
 	if err != nil {

@@ -100,6 +100,9 @@ func TestCanaryStuck(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
+			if testing.Short() && tt.name != "journal" {
+				t.Skip("long: a daemon for each place; journal is the quick one")
+			}
 			w := newBenchWorld(t, true)
 			hang := make(chan struct{})
 			tt.block(t, w, hang)
