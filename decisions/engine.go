@@ -303,7 +303,7 @@ func (r *Record) describe(req *Request, project string, now time.Time) {
 	r.Time, r.Peer, r.Agent, r.Client, r.Session = now, req.Peer, c.Agent, c.Client, req.Session
 	r.Protocol, r.Tool, r.Declared, r.Cwd, r.Project = c.Protocol, c.Tool.Name, c.Declared.String(), c.Cwd, project
 	r.ClaimedUser, r.ClaimedTrace = c.Claims.User, c.Claims.TraceID
-	r.ClaimedKind, r.ClaimedTitle, r.ClaimedPaths = c.Claims.Kind, display.Display(c.Claims.Title), c.Claims.Paths()
+	r.ClaimedKind, r.ClaimedTitle, r.ClaimedPaths = c.Claims.Kind, display.Title(c.Claims.Title), c.Claims.Paths()
 	if g := req.Gate; g != nil {
 		r.Agent = g.Agent
 	}

@@ -62,7 +62,7 @@ func (r *Calls) Add(uid uint32, claimed string, now time.Time) int {
 	since := now.Sub(r.start)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	// A clock that was set back adds to the newest step.
+	// A clock that was set back stands still until its latest time.
 	const length = int64(window / steps)
 	if step := int64(since) / length; step > r.step {
 		for s := max(r.step+1, step-steps); s <= step; s++ {

@@ -21,6 +21,17 @@ const (
 	displayRead = 8 << 10
 )
 
+// Title returns a title that an agent gave its call, as Display does, or Masked alone if
+// anything in it is masked: a title may be a command, of which only what reads it as one
+// finds where a secret ends.
+func Title(s string) string {
+	shown := Display(s)
+	if strings.Contains(shown, Masked) {
+		return Masked
+	}
+	return shown
+}
+
 // Display returns a text as it is shown to people and stored for them, on one
 // line: recognised tokens and the user information of URLs are masked; control,
 // bidirectional, zero-width and other invisible characters are escaped as

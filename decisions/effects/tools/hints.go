@@ -1,6 +1,9 @@
 package tools
 
 import (
+	"maps"
+	"slices"
+
 	"github.com/permd/permd/decisions/effects"
 )
 
@@ -14,8 +17,8 @@ const maxHints = maxToolPaths
 //
 // A diff changes its file in any case. The access to a location follows from the call's
 // kind. If the kind does not tell and the call is not understood, the access may be a
-// read, write or delete. If the call is understood, a location without such a kind is
-// ignored: it is a file that the command names.
+// read, write or delete. If the call is understood, its effects tell what becomes of the
+// files that it names, and a location that none of them is about is read.
 func (t *tool) hint() {
 	cl := &t.Call.Claims
 	if len(cl.Diffs)+len(cl.Locations) == 0 {
@@ -43,6 +46,12 @@ func (t *tool) hint() {
 		}
 	}
 	kinds := h.locationKinds()
+	if kinds == nil { // of a call that is understood
+		for _, k := range slices.Collect(maps.Keys(h.have)) {
+			h.have[hintKey{effects.KindRead, k.path, false}] = true
+		}
+		kinds = []effects.Kind{effects.KindRead}
+	}
 	h.guessing = len(kinds) > 1
 	for _, l := range cl.Locations {
 		h.add(l.Path, l.From, !h.understood, kinds...)
@@ -64,7 +73,8 @@ type hintState struct {
 	paths      int
 }
 
-// locationKinds returns the access to the call's locations.
+// locationKinds returns the access to the call's locations, nil if the call is understood and
+// its kind does not say.
 func (h *hintState) locationKinds() []effects.Kind {
 	switch h.Call.Claims.Kind {
 	case "read", "search":
@@ -89,9 +99,6 @@ func (h *hintState) locationKinds() []effects.Kind {
 // add adds a claimed path with each kind of access. A search reads everything below a
 // folder, and a delete deletes it; below is false if the input determines the extent.
 func (h *hintState) add(given, from string, below bool, kinds ...effects.Kind) {
-	if len(kinds) == 0 {
-		return
-	}
 	if h.paths++; h.paths > maxHints {
 		if h.paths == maxHints+1 {
 			h.addMissing("the agent names more paths than are looked at")
