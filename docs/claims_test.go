@@ -33,7 +33,7 @@ func TestClaims(t *testing.T) {
 		{"a diff of a migration", effects.Claims{Diffs: diff("migrations/0002.sql", "")}, decisions.Deny, decisions.Ask},
 		{"a migration that is moved away", effects.Claims{Diffs: diff("src/a", "migrations/0001.sql")}, decisions.Deny, decisions.Ask},
 		{"the location of a migration", effects.Claims{Locations: at("migrations/0001.sql")}, decisions.Allow, decisions.Allow},
-		{"the location of a secret", effects.Claims{Locations: at(home + "/.ssh/id_ed25519")}, decisions.Ask, decisions.Allow},
+		{"the location of a secret", effects.Claims{Locations: at(home + "/.ssh/id_ed25519")}, decisions.Ask, decisions.Ask},
 		{"pending", effects.Claims{Status: "pending"}, decisions.Allow, decisions.Allow},
 		{"in progress", effects.Claims{Status: "in_progress"}, decisions.Ask, decisions.Allow},
 		{"no way to refuse", effects.Claims{Options: []string{"allow_once", "allow_always"}}, decisions.Deny, decisions.Allow},

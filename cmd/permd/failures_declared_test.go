@@ -22,7 +22,11 @@ var declaredTools = []any{
 
 // declares is the declaration of session s1 with tools, which may be nil.
 func declares(agent, cwd string, tools any) string {
-	return request("permd/session", map[string]any{"sessionId": "s1", "cwd": cwd, "agent": map[string]string{"name": agent}, "tools": tools})
+	session := map[string]any{"sessionId": "s1", "cwd": cwd, "agent": map[string]string{"name": agent}}
+	if tools != nil {
+		session["tools"] = tools
+	}
+	return request("permd/session", session)
 }
 
 // TestDeclaredTools walks the calls of an agent without a profile, whose client declares
