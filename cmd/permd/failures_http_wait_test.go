@@ -191,7 +191,9 @@ func httpWaits(t *testing.T) {
 	c = d.http(t)
 	h = c.hold(t, "wait=600", "/v1/rap/invoke", waitRAP)
 	d.waiting(t, 1)
-	d.stop(t)
+	if err := d.stop(t); err != nil {
+		t.Errorf("the daemon ends with %v", err)
+	}
 	if got := <-h.answer; strings.Contains(got.Body, runs) || got.Status != 200 && got.Status != 503 {
 		t.Errorf("the daemon was told to end: %+v", got)
 	}

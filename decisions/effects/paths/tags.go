@@ -22,13 +22,13 @@ func (r *Resolver) Where(p string) effects.Tags {
 	} else {
 		t = t.With(effects.Outside)
 		// A project below /opt or /var/www is not the system's.
-		if g.system(f) && !below(tempFolders, f) {
+		if g.system(f) && !below(tempFolders, p) {
 			t = t.With(effects.System)
 		} else if r.inOtherTree(p) {
 			t = t.With(effects.Worktree)
 		}
 	}
-	if below(tempFolders, f) || below(g.temps, p) {
+	if below(tempFolders, p) || below(g.temps, p) { // by its exact name: a rule may allow by this tag
 		t = t.With(effects.Temp)
 	}
 	if below(g.folded, f) {

@@ -144,6 +144,7 @@ func TestTagsOfPlaces(t *testing.T) {
 		{"/home/other", "outside vital"},
 		{"/home/other/x", "outside"},
 		{"/tmp/x", "outside temp"},
+		{"/TMP/x", "outside"},
 		{"/tmp", "outside temp vital"},
 		{"/tmpx/y", "outside"},
 		{"/var/tmp/x", "outside temp"},

@@ -109,7 +109,7 @@ func (f *keyFilter) release() error {
 // pieceOf returns the piece of a text that a part of a turn is, and of which kind of text; the
 // kind is empty if it is none.
 func pieceOf(p *part) (kind, piece string) {
-	member := ""
+	var member string
 	switch p.event {
 	case "text_delta", "thinking_delta":
 		member = "delta"

@@ -18,10 +18,9 @@ import (
 
 // echoServer answers turns with a text in pieces, in the mode that it is asked for.
 type echoServer struct {
-	t      *testing.T
-	g      *Gateway
-	turn   func(mode string) string
-	lastly string
+	t    *testing.T
+	g    *Gateway
+	turn func(mode string) string
 }
 
 func newEchoServer(t *testing.T, key string) *echoServer {
