@@ -237,6 +237,7 @@ var keyCases = map[string]struct{ person, org, nobody []string }{
 	"skips_hidden":        {person: []string{"skips_hidden: false"}, org: []string{"skips_hidden: true"}},
 	"abbreviations":       {person: []string{"abbreviations: true"}, org: []string{"abbreviations: false"}},
 	"recursive":           {person: []string{"recursive: true"}, org: []string{"recursive: false"}},
+	"pathspecs":           {person: []string{"pathspecs: true"}, org: []string{"pathspecs: false"}},
 	"rearranges":          {org: []string{"rearranges: true", "rearranges: false"}},
 	"network":             {person: []string{"network: true"}, org: []string{"network: false"}},
 	"repository":          {person: []string{"repository: true"}, org: []string{"repository: false"}},

@@ -43,6 +43,7 @@ type traits struct {
 
 	Recursive     bool        `yaml:"recursive" layer:"adds-if-true"` // operands include everything below them
 	RecursiveWith optionNames `yaml:"recursive_with" layer:"adds"`
+	Pathspecs     bool        `yaml:"pathspecs" layer:"adds-if-true"`     // operands are git's pathspecs: patterns, and folders with all in them
 	SkipsHidden   bool        `yaml:"skips_hidden" layer:"adds-if-false"` // a recursive search skips hidden names
 	WritesWith    optionNames `yaml:"writes_with" layer:"adds"`           // operands that are read are also written
 	DeletesWith   optionNames `yaml:"deletes_with" layer:"adds"`          // operands that are read or written are then deleted

@@ -237,6 +237,12 @@ func (v *invocation) applyPath(role programs.Role, i int, w effects.Word, tree b
 	case w.Text == "-" && role == programs.RoleWrites:
 		return // standard output
 	}
+	if v.p.Pathspecs && (role == programs.RoleWrites || role == programs.RoleDeletes) {
+		var known bool
+		if w, tree, known = v.pathspec(i, w); !known {
+			return
+		}
+	}
 	tree = tree || w.Tree
 	if w.Tree {
 		defer func(linked bool, ending string) { v.linked, v.linkedAs = linked, ending }(v.linked, v.linkedAs)

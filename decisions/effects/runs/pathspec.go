@@ -1,0 +1,42 @@
+package runs
+
+import (
+	"strings"
+
+	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/decisions/effects/display"
+)
+
+// pathspec returns the folder or file that a pathspec of git is within, and whether it means
+// all that is below. git has patterns of its own, whose * also stands for slashes, finds them
+// in the index and in commits rather than on the disk, and takes a name for all that was ever
+// below it there (gitglossary, pathspec). So only the name of a file, or link, that is
+// there is a single one.
+//
+// A pathspec with magic may be one from the top of the working tree, or without regard to
+// case. It adds an unknown effect, and known is false.
+func (v *invocation) pathspec(i int, w effects.Word) (name effects.Word, tree, known bool) {
+	if strings.HasPrefix(w.Text, ":") || v.has([]string{"--icase-pathspecs"}) {
+		v.unknown(i, "a pathspec that may name other files: "+display.Display(display.ShowWord(&w)))
+		return w, false, false
+	}
+	if w.Tree {
+		return w, true, true
+	}
+	at := strings.IndexAny(w.Text, `*?[\`)
+	if at < 0 && !w.Glob {
+		e := v.b.Entry(effects.KindDelete, w.Text, v.run.Cwd, v.at.From)
+		if e.File == nil || v.b.Stale(e.File.Path) {
+			return w, true, true
+		}
+		mode, err := v.b.Paths.Lstat(e.File.Path)
+		return w, err != nil || mode.IsDir(), true
+	}
+	folder := w.Text[:max(at, 0)]
+	folder = folder[:strings.LastIndexByte(folder, '/')+1]
+	if folder == "" {
+		folder = "."
+	}
+	w.Text, w.Glob, w.Several = folder, false, false
+	return w, true, true
+}
