@@ -1,0 +1,424 @@
+package journal
+
+import (
+	"bytes"
+	"context"
+	"database/sql"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// FaultKind is what is wrong with an entry of the chain.
+type FaultKind string
+
+// The kinds of faults.
+const (
+	Changed   FaultKind = "changed"   // it is not what was stored
+	Missing   FaultKind = "missing"   // entries are gone
+	Reordered FaultKind = "reordered" // it stands in the place of another one
+	Forged    FaultKind = "forged"    // it is not of this chain, or what it continues is not
+	CutOff    FaultKind = "cut off"   // the chain does not reach a head that it had
+)
+
+// Fault is something wrong with the journal.
+type Fault struct {
+	// Seq is the number of the decision, ID its id and Time its time, empty and zero where
+	// there is none any more.
+	Seq  int64     `json:"seq"`
+	ID   string    `json:"id,omitzero"`
+	Time time.Time `json:"time,omitzero"`
+	Kind FaultKind `json:"kind"`
+	Text string    `json:"text"` // what was found
+}
+
+// maxFaults bounds the faults that are told one by one.
+const maxFaults = 1000
+
+// Verification is what was found.
+type Verification struct {
+	// Decisions is the number of decisions whose hashes are right, and Added that of
+	// answers and reports.
+	Decisions int64 `json:"decisions"`
+	Added     int64 `json:"added"`
+	// Since is the time of the oldest of these decisions.
+	Since time.Time `json:"since,omitzero"`
+	// Unchained decisions were stored before the chain began, so nothing is known of them.
+	Unchained int64 `json:"unchained"`
+	// Waiting is the number of decisions in the spool, which come after the head.
+	Waiting int   `json:"waiting"`
+	Head    Head  `json:"head"`
+	Heads   Heads `json:"heads"`
+	// Faults are in the order in which they were found; More is the number of further
+	// ones.
+	Faults []Fault `json:"faults"`
+	More   int64   `json:"moreFaults,omitzero"`
+}
+
+// Heads counts the heads that the chain was compared with.
+type Heads struct {
+	Found   int `json:"found"`   // are in the chain
+	Removed int `json:"removed"` // belong to decisions that retention removed
+	Other   int `json:"other"`   // are of another chain
+}
+
+// VerifyOptions say what to compare with.
+type VerifyOptions struct {
+	// Known are heads that the chain is known to have had.
+	Known []Head
+	// Hash is the hash of such a head, of which no more is known; "" for none.
+	Hash string
+	// Progress, if set, is called now and then with how many decisions were read, of about
+	// how many.
+	Progress func(done, total int64)
+}
+
+// Verify verifies the chain of hashes: each entry has the hash of what it holds and of the
+// entry before it, and the chain has the heads that are known. It reads one state of the
+// database, while others write. The error says that it cannot be read.
+func (r *Reader) Verify(ctx context.Context, o VerifyOptions) (*Verification, error) {
+	v := &verifier{o: o, known: map[chainHash]*Head{}, added: map[addedKey]chainHash{}}
+	err := r.withSpool(func(c spooledRecords, _ bool) (err error) {
+		// The spool was read first: what has left it since then is in the database.
+		conn, err := r.db.Read.Conn(ctx)
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, conn.Close()) }()
+		if _, err := conn.ExecContext(ctx, "BEGIN"); err != nil {
+			return err
+		}
+		defer func() { _, _ = conn.ExecContext(context.WithoutCancel(ctx), "ROLLBACK") }() // read-only
+		last, err := newest(ctx, conn)
+		if err != nil {
+			return err
+		}
+		c.after(last)
+		v.result.Waiting = len(c.records)
+		return v.verify(ctx, conn)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("verifying the journal: %w", err)
+	}
+	return &v.result, nil
+}
+
+// addedKey names what was added to a record.
+type addedKey struct {
+	seq  int64
+	kind byte
+}
+
+// verifier goes through the chain.
+type verifier struct {
+	o      VerifyOptions
+	result Verification
+
+	id            chainID
+	start, newest int64
+	entries       int64
+	head          *chainHash
+	kept          int64
+	keptSum       chainSum
+	cut           int64
+	count         int64 // entries up to the one that was read last, or up to the cut
+
+	// expected are what the next entry may continue: the stored hash of the one before it,
+	// and the one that it should have.
+	expected [2]chainHash
+	last     int64 // the newest record
+	known    map[chainHash]*Head
+	wanted   *chainHash // of VerifyOptions.Hash
+	// added is what is added to records and was not met as an entry yet; unmatched are
+	// entries that were met without.
+	added     map[addedKey]chainHash
+	unmatched []*entry
+	suspects  []*entry // changed ones, which may stand in another's place
+}
+
+// fault reports a fault.
+func (v *verifier) fault(e *entry, kind FaultKind, format string, args ...any) {
+	f := Fault{Seq: e.seq, ID: e.id(), Kind: kind, Text: fmt.Sprintf(format, args...)}
+	if e.kind == kindRecord && e.time != 0 {
+		f.Time = time.Unix(0, e.time).UTC()
+	}
+	if len(v.result.Faults) >= maxFaults {
+		v.result.More++
+		return
+	}
+	v.result.Faults = append(v.result.Faults, f)
+}
+
+// at is an entry that is not there.
+func at(seq int64) *entry { return &entry{seq: seq} }
+
+const (
+	selectChainState = `SELECT id, start, newest, chain.entries, head, kept, kept_sum, cut, hash, retained.entries FROM chain, retained`
+)
+
+// verify verifies what a connection in a transaction reads.
+func (v *verifier) verify(ctx context.Context, conn *sql.Conn) error {
+	v.result.Faults = []Fault{}
+	if err := v.begin(ctx, conn); err != nil {
+		return err
+	}
+	if err := readEntries(ctx, conn, v.start, v.o.Progress, v.next); err != nil {
+		return err
+	}
+	v.reordered()
+	if err := v.unmatchedEntries(ctx, conn); err != nil {
+		return err
+	}
+	v.finish()
+	return nil
+}
+
+// begin reads where the chain begins and ends.
+func (v *verifier) begin(ctx context.Context, conn *sql.Conn) error {
+	var id, head, sum, cutHash []byte
+	err := conn.QueryRowContext(ctx, selectChainState).Scan(&id, &v.start, &v.newest, &v.entries, &head, &v.kept, &sum, &v.cut, &cutHash, &v.count)
+	if errors.Is(err, sql.ErrNoRows) {
+		v.fault(at(0), Missing, "where the chain begins and ends is gone")
+		err = nil
+	}
+	if err != nil {
+		return err
+	}
+	copy(v.id[:], id)
+	ok := true
+	if v.keptSum, ok = sumOf(sum); len(id) != len(v.id) || !ok || head != nil && len(head) != len(chainHash{}) {
+		v.fault(at(0), Changed, "where the chain begins and ends was changed")
+	}
+	first := genesis(v.id, v.start)
+	switch {
+	case v.cut < v.start || v.cut == v.start && cutHash == nil:
+	case len(cutHash) != len(first):
+		v.fault(at(v.cut), Changed, "the hash of the newest decision that was removed is gone")
+	default:
+		first = chainHash(cutHash)
+	}
+	v.expected = [2]chainHash{first, first}
+	v.last = max(v.start, v.cut)
+	v.head = &first
+	if len(head) == len(first) {
+		v.head = (*chainHash)(head)
+	}
+	for i := range v.o.Known {
+		h := &v.o.Known[i]
+		hash, err := hex.DecodeString(h.Hash)
+		switch {
+		case h.Chain != hex.EncodeToString(v.id[:]):
+			v.result.Heads.Other++
+		case err != nil || len(hash) != len(chainHash{}):
+			v.fault(at(h.Seq), Forged, "a head that is known of it is no hash: %q", h.Hash)
+		default:
+			v.known[chainHash(hash)] = h
+		}
+	}
+	if v.o.Hash != "" {
+		hash, err := hex.DecodeString(v.o.Hash)
+		if err != nil || len(hash) != len(chainHash{}) {
+			return fmt.Errorf("%w: %q", ErrHash, v.o.Hash)
+		}
+		v.wanted = (*chainHash)(hash)
+	}
+	v.seen(&first)
+	return nil
+}
+
+// ErrHash means that a text is no hash of a head, which has 64 hexadecimal digits.
+var ErrHash = errors.New("no hash of a head")
+
+// seen notes that the chain has that head.
+func (v *verifier) seen(hash *chainHash) {
+	if len(v.known) > 0 {
+		if _, ok := v.known[*hash]; ok {
+			v.result.Heads.Found++
+			delete(v.known, *hash)
+		}
+	}
+	if v.wanted != nil && *v.wanted == *hash {
+		v.wanted = nil
+		v.result.Heads.Found++
+	}
+}
+
+// next verifies the next entry.
+func (v *verifier) next(e *entry) {
+	if e.kind == kindRecord {
+		defer func() { v.last = max(v.last, e.seq) }()
+		v.noteAdded(e)
+	}
+	switch {
+	case e.hash == nil && e.prev == nil && e.seq <= v.start:
+		v.result.Unchained++
+		return
+	case e.kind == kindRecord && e.seq <= v.start:
+		v.fault(e, Forged, "it has a hash, although the chain begins after decision %d", v.start)
+		return
+	case len(e.hash) != len(chainHash{}) || len(e.prev) != len(chainHash{}):
+		v.fault(e, Forged, "it has no hash, although the chain began before it")
+		return
+	}
+	hash, prev := chainHash(e.hash), chainHash(e.prev)
+	right := e.bad == "" && linked(&prev, &e.content) == hash
+	if e.place <= v.cut {
+		v.kept--
+		v.keptSum.subtract(e.hash)
+	} else {
+		v.link(e, &prev, right)
+		if v.count++; e.kind != kindRecord && e.n != v.count {
+			v.fault(e, Missing, "%s was entry %d, and now is entry %d", e.name(), e.n, v.count)
+			v.count = e.n
+		}
+		v.seen(&hash)
+		v.expected = [2]chainHash{hash, linked(&prev, &e.content)}
+	}
+	switch {
+	case !right:
+		v.fault(e, Changed, "%s", e.wrong())
+		if len(v.suspects) < maxFaults {
+			v.suspects = append(v.suspects, e)
+		}
+		return
+	case e.kind != kindRecord:
+		v.result.Added++
+		v.match(e)
+		return
+	}
+	if v.result.Decisions++; v.result.Since.IsZero() {
+		v.result.Since = time.Unix(0, e.time).UTC()
+	}
+}
+
+// link compares what an entry continues with the entry before.
+func (v *verifier) link(e *entry, prev *chainHash, right bool) {
+	if *prev == v.expected[0] || *prev == v.expected[1] {
+		return
+	}
+	switch {
+	case e.kind == kindRecord && e.seq > v.last+1:
+		v.fault(at(v.last+1), Missing, "decisions %d to %d are missing", v.last+1, e.seq-1)
+	case !right: // that is said anyway
+	case e.kind == kindRecord:
+		v.fault(e, Forged, "it does not continue the entry before it: one of them was replaced, or one between them is missing")
+	default:
+		v.fault(e, Forged, "%s does not continue the entry before it: one of them was replaced, or one between them is missing", e.name())
+	}
+}
+
+// noteAdded notes what a record's row has beside the record.
+func (v *verifier) noteAdded(e *entry) {
+	for _, a := range e.added {
+		v.added[addedKey{e.seq, a.kind}] = a.content
+	}
+	if e.odd != "" {
+		v.fault(e, Changed, "%s", e.odd)
+	}
+}
+
+// match compares an entry about what was added to a record with the record's row.
+func (v *verifier) match(e *entry) {
+	key := addedKey{e.seq, e.kind}
+	content, ok := v.added[key]
+	switch {
+	case !ok:
+		if len(v.unmatched) < 100*maxFaults {
+			v.unmatched = append(v.unmatched, e)
+		}
+		return
+	case content != e.content:
+		v.fault(e, Changed, "%s is not what was stored", e.name())
+	}
+	delete(v.added, key)
+}
+
+// unmatchedEntries looks at what was added to records that do not have it: retention may
+// have removed the record.
+func (v *verifier) unmatchedEntries(ctx context.Context, conn *sql.Conn) error {
+	for _, e := range v.unmatched {
+		var id string
+		err := conn.QueryRowContext(ctx, "SELECT id FROM decisions WHERE seq = ?", e.seq).Scan(&id)
+		switch {
+		case errors.Is(err, sql.ErrNoRows):
+			if e.seq > v.cut {
+				v.fault(e, Missing, "decision %d is missing, which had %s", e.seq, e.name())
+			}
+		case err != nil:
+			return err
+		default:
+			e.idText = id
+			v.fault(e, Missing, "%s is missing", e.name())
+		}
+	}
+	for key := range v.added {
+		if key.seq > v.start {
+			e := &entry{seq: key.seq, kind: key.kind}
+			v.fault(e, Forged, "%s is no entry of the chain", e.name())
+		}
+	}
+	return nil
+}
+
+// reordered finds changed entries that hold what others held: they were exchanged.
+func (v *verifier) reordered() {
+	// The number is part of the content, so it is made anew for the other place.
+	for _, e := range v.suspects {
+		for _, other := range v.suspects {
+			if e == other || e.kind != other.kind || e.contentAt == nil {
+				continue
+			}
+			prev, content := chainHash(other.prev), e.contentAt(other.seq)
+			own := chainHash(e.prev)
+			at := e.contentAt(other.seq)
+			if linked(&prev, &content) == chainHash(other.hash) || linked(&own, &at) == chainHash(e.hash) {
+				v.setKind(e.seq, Reordered, fmt.Sprintf("it was decision %d", other.seq))
+			}
+		}
+	}
+}
+
+// setKind changes what is said of an entry that was changed.
+func (v *verifier) setKind(seq int64, kind FaultKind, text string) {
+	for i := range v.result.Faults {
+		if f := &v.result.Faults[i]; f.Seq == seq && f.Kind == Changed {
+			f.Kind, f.Text = kind, text
+			return
+		}
+	}
+}
+
+// finish compares the chain's end with where it should be.
+func (v *verifier) finish() {
+	v.result.Head = Head{
+		Chain: hex.EncodeToString(v.id[:]), Seq: v.newest, Entries: v.entries, Hash: hex.EncodeToString(v.head[:]),
+	}
+	switch {
+	case v.last < v.newest:
+		v.fault(at(v.last+1), CutOff, "the decisions %d to %d at the end are missing", v.last+1, v.newest)
+	case v.last > max(v.newest, v.start):
+		v.fault(at(v.newest+1), Forged, "the decisions after %d are not part of the chain", v.newest)
+	case !bytes.Equal(v.head[:], v.expected[0][:]) && v.head != nil && *v.head != v.expected[1]:
+		v.fault(at(v.newest), CutOff, "the newest entry is not the one that was stored last: some at the end are missing, or forged")
+	}
+	if v.count != v.entries && v.last == v.newest {
+		v.fault(at(v.newest), Missing, "there were %d entries, and now are %d", v.entries, v.count)
+	}
+	if v.kept != 0 || v.keptSum != (chainSum{}) {
+		v.fault(at(v.cut), Missing, "of what retention kept up to decision %d, something is missing, forged or changed", v.cut)
+	}
+	for _, h := range v.known {
+		switch {
+		case h.Seq <= v.cut:
+			v.result.Heads.Removed++
+		case h.Entries > v.entries || h.Seq > v.newest:
+			v.fault(at(h.Seq), CutOff, "the chain had %d entries up to decision %d, with the head %s; it has %d up to %d", h.Entries, h.Seq, h.Hash, v.entries, v.newest)
+		default:
+			v.fault(at(h.Seq), Forged, "the chain had the head %s at decision %d, which is not in it: it was made anew", h.Hash, h.Seq)
+		}
+	}
+	if v.wanted != nil {
+		v.fault(at(0), CutOff, "the head %s is not in the chain: its decision was removed, or the chain was cut off before it or made anew", hex.EncodeToString(v.wanted[:]))
+	}
+}
