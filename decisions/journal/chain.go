@@ -16,7 +16,7 @@ import (
 // run or ended), in the order in which they get into the database. Each continues the
 // one before:
 //
-//	hash = SHA-256(hash of the entry before, content)
+//	hash = SHA-256(the chain's id, hash of the entry before, content)
 //
 // The content is the SHA-256 of
 //
@@ -134,7 +134,7 @@ func (c *chain) add(f *frame) {
 	c.buf = appendContent(kept(c.buf), f)
 	c.content = sha256.Sum256(c.buf)
 	c.prev = c.head
-	c.head = linked(&c.prev, &c.content)
+	c.head = linked(&c.id, &c.prev, &c.content)
 	c.entries++
 	if f.kind == kindRecord {
 		c.newest = f.seq
@@ -170,11 +170,12 @@ func genesis(id chainID, start int64) chainHash {
 }
 
 // linked is the hash of an entry.
-func linked(prev, content *chainHash) chainHash {
-	var both [2 * sha256.Size]byte
-	copy(both[:], prev[:])
-	copy(both[sha256.Size:], content[:])
-	return sha256.Sum256(both[:])
+func linked(id *chainID, prev, content *chainHash) chainHash {
+	var all [len(id) + 2*sha256.Size]byte
+	copy(all[:], id[:])
+	copy(all[len(id):], prev[:])
+	copy(all[len(id)+sha256.Size:], content[:])
+	return sha256.Sum256(all[:])
 }
 
 // appendContent appends what the content of an entry is the hash of.

@@ -35,6 +35,8 @@ func TestMain(m *testing.M) {
 		appendUntilKilled(path, 0)
 	case mode == "limited":
 		appendUntilKilled(path, 4<<20)
+	case mode == "chained":
+		chainUntilKilled(path)
 	case mode == "full":
 		appendUntilFull(path)
 	}

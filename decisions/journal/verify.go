@@ -36,6 +36,9 @@ type Fault struct {
 // maxFaults bounds the faults that are told one by one.
 const maxFaults = 1000
 
+// maxSuspects bounds the entries that are compared with each other.
+const maxSuspects = 200
+
 // Verification is what was found.
 type Verification struct {
 	// Decisions is the number of decisions whose hashes are right, and Added that of
@@ -160,10 +163,12 @@ const (
 // verify verifies what a connection in a transaction reads.
 func (v *verifier) verify(ctx context.Context, conn *sql.Conn) error {
 	v.result.Faults = []Fault{}
-	if err := v.begin(ctx, conn); err != nil {
+	if err := v.begin(ctx, conn); errors.Is(err, errNoChain) {
+		return nil
+	} else if err != nil {
 		return err
 	}
-	if err := readEntries(ctx, conn, v.start, v.o.Progress, v.next); err != nil {
+	if err := readEntries(ctx, conn, &v.id, v.start, v.o.Progress, v.next); err != nil {
 		return err
 	}
 	v.reordered()
@@ -179,15 +184,19 @@ func (v *verifier) begin(ctx context.Context, conn *sql.Conn) error {
 	var id, head, sum, cutHash []byte
 	err := conn.QueryRowContext(ctx, selectChainState).Scan(&id, &v.start, &v.newest, &v.entries, &head, &v.kept, &sum, &v.cut, &cutHash, &v.count)
 	if errors.Is(err, sql.ErrNoRows) {
-		v.fault(at(0), Missing, "where the chain begins and ends is gone")
-		err = nil
+		v.fault(at(0), Missing, "where the chain begins and ends is gone, so nothing can be verified")
+		return errNoChain
 	}
 	if err != nil {
 		return err
 	}
 	copy(v.id[:], id)
 	ok := true
-	if v.keptSum, ok = sumOf(sum); len(id) != len(v.id) || !ok || head != nil && len(head) != len(chainHash{}) {
+	if len(id) != len(v.id) {
+		v.fault(at(0), Changed, "the chain's id was changed, so nothing can be verified")
+		return errNoChain
+	}
+	if v.keptSum, ok = sumOf(sum); !ok || head != nil && len(head) != len(chainHash{}) {
 		v.fault(at(0), Changed, "where the chain begins and ends was changed")
 	}
 	first := genesis(v.id, v.start)
@@ -227,6 +236,9 @@ func (v *verifier) begin(ctx context.Context, conn *sql.Conn) error {
 	return nil
 }
 
+// errNoChain means that there is no chain to verify, which is a fault already.
+var errNoChain = errors.New("there is no chain")
+
 // ErrHash means that a text is no hash of a head, which has 64 hexadecimal digits.
 var ErrHash = errors.New("no hash of a head")
 
@@ -262,7 +274,7 @@ func (v *verifier) next(e *entry) {
 		return
 	}
 	hash, prev := chainHash(e.hash), chainHash(e.prev)
-	right := e.bad == "" && linked(&prev, &e.content) == hash
+	right := e.bad == "" && linked(&v.id, &prev, &e.content) == hash
 	if e.place <= v.cut {
 		v.kept--
 		v.keptSum.subtract(e.hash)
@@ -273,12 +285,12 @@ func (v *verifier) next(e *entry) {
 			v.count = e.n
 		}
 		v.seen(&hash)
-		v.expected = [2]chainHash{hash, linked(&prev, &e.content)}
+		v.expected = [2]chainHash{hash, linked(&v.id, &prev, &e.content)}
 	}
 	switch {
 	case !right:
 		v.fault(e, Changed, "%s", e.wrong())
-		if len(v.suspects) < maxFaults {
+		if len(v.suspects) < maxSuspects {
 			v.suspects = append(v.suspects, e)
 		}
 		return
@@ -363,17 +375,20 @@ func (v *verifier) unmatchedEntries(ctx context.Context, conn *sql.Conn) error {
 
 // reordered finds changed entries that hold what others held: they were exchanged.
 func (v *verifier) reordered() {
-	// The number is part of the content, so it is made anew for the other place.
 	for _, e := range v.suspects {
 		for _, other := range v.suspects {
 			if e == other || e.kind != other.kind || e.contentAt == nil {
 				continue
 			}
-			prev, content := chainHash(other.prev), e.contentAt(other.seq)
-			own := chainHash(e.prev)
-			at := e.contentAt(other.seq)
-			if linked(&prev, &content) == chainHash(other.hash) || linked(&own, &at) == chainHash(e.hash) {
-				v.setKind(e.seq, Reordered, fmt.Sprintf("it was decision %d", other.seq))
+			// The number is part of the content, so it is made anew for the other place.
+			moved := e.contentAt(other.seq)
+			for _, has := range []struct {
+				entry   *entry // which has the hashes
+				content *chainHash
+			}{{other, &moved}, {e, &moved}, {other, &e.content}} {
+				if prev := chainHash(has.entry.prev); linked(&v.id, &prev, has.content) == chainHash(has.entry.hash) {
+					v.setKind(e.seq, Reordered, fmt.Sprintf("it stands in the place of another one: it was exchanged with decision %d", other.seq))
+				}
 			}
 		}
 	}

@@ -115,7 +115,7 @@ type entryBatch struct {
 
 // readEntries calls f with each entry of the chain, in order. SQLite is read by one
 // goroutine, and the contents are made by others.
-func readEntries(ctx context.Context, conn *sql.Conn, start int64, progress func(done, total int64), f func(*entry)) error {
+func readEntries(ctx context.Context, conn *sql.Conn, id *chainID, start int64, progress func(done, total int64), f func(*entry)) error {
 	var low, high int64
 	if err := conn.QueryRowContext(ctx, selectBounds).Scan(&low, &high); err != nil {
 		return err
@@ -129,7 +129,7 @@ func readEntries(ctx context.Context, conn *sql.Conn, start int64, progress func
 			var b buffers
 			for batch := range work {
 				for _, e := range batch.entries {
-					b.fill(e, start)
+					b.fill(e, id, start)
 				}
 				close(batch.done)
 			}
@@ -328,7 +328,7 @@ func (b *bodyReader) get(first, seq int64) ([]byte, error) {
 type buffers struct{ whole, content []byte }
 
 // fill makes the content of a record's entry.
-func (b *buffers) fill(e *entry, start int64) {
+func (b *buffers) fill(e *entry, id *chainID, start int64) {
 	if e.kind != kindRecord || e.row[colSeq] == nil {
 		return
 	}
@@ -357,7 +357,7 @@ func (b *buffers) fill(e *entry, start int64) {
 	e.content = sha256.Sum256(b.content)
 	if len(e.prev) == len(e.content) && len(e.hash) == len(e.content) {
 		prev := chainHash(e.prev)
-		if linked(&prev, &e.content) == chainHash(e.hash) {
+		if linked(id, &prev, &e.content) == chainHash(e.hash) {
 			e.row = rawRow{} // not needed any more
 			return
 		}

@@ -123,7 +123,7 @@ func TestVerify(t *testing.T) {
 }
 
 // secondHash is the hash of an entry by the comment of chain.go, written a second time.
-func secondHash(prev []byte, kind byte, seq, at int64, parts ...any) []byte {
+func secondHash(id, prev []byte, kind byte, seq, at int64, parts ...any) []byte {
 	inner := sha256.New()
 	put := func(n uint64) {
 		b := make([]byte, 8)
@@ -146,6 +146,7 @@ func secondHash(prev []byte, kind byte, seq, at int64, parts ...any) []byte {
 		}
 	}
 	outer := sha256.New()
+	outer.Write(id)
 	outer.Write(prev)
 	outer.Write(inner.Sum(nil))
 	return outer.Sum(nil)
@@ -225,7 +226,7 @@ func TestChainOracle(t *testing.T) {
 	first := sha256.Sum256(slices.Concat([]byte("permd journal chain 1\n"), id, make([]byte, 8)))
 	prev := first[:]
 	for i, s := range steps {
-		prev = secondHash(prev, s.kind, s.seq, s.at.UnixNano(), s.rest...)
+		prev = secondHash(id, prev, s.kind, s.seq, s.at.UnixNano(), s.rest...)
 		var have []byte
 		query, args := "SELECT hash FROM decisions WHERE seq = ?", []any{s.seq}
 		if s.kind > 1 {
