@@ -6,6 +6,7 @@ import (
 	"database/sql"
 	"encoding/binary"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"math/bits"
 	"time"
@@ -104,7 +105,7 @@ func (c *chain) load(ctx context.Context, conn *sql.Conn) error {
 			}
 			return nil
 		}
-		if err != nil && err != sql.ErrNoRows { //nolint:errorlint // it is returned as it is
+		if err != nil && !errors.Is(err, sql.ErrNoRows) {
 			return fmt.Errorf("reading the chain: %w", err)
 		}
 		if _, err := conn.ExecContext(ctx, beginChain); err != nil {

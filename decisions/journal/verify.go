@@ -191,11 +191,11 @@ func (v *verifier) begin(ctx context.Context, conn *sql.Conn) error {
 		return err
 	}
 	copy(v.id[:], id)
-	ok := true
 	if len(id) != len(v.id) {
 		v.fault(at(0), Changed, "the chain's id was changed, so nothing can be verified")
 		return errNoChain
 	}
+	var ok bool
 	if v.keptSum, ok = sumOf(sum); !ok || head != nil && len(head) != len(chainHash{}) {
 		v.fault(at(0), Changed, "where the chain begins and ends was changed")
 	}
@@ -311,13 +311,21 @@ func (v *verifier) link(e *entry, prev *chainHash, right bool) {
 	}
 	switch {
 	case e.kind == kindRecord && e.seq > v.last+1:
-		v.fault(at(v.last+1), Missing, "decisions %d to %d are missing", v.last+1, e.seq-1)
+		v.fault(at(v.last+1), Missing, "%s", missing(v.last+1, e.seq-1))
 	case !right: // that is said anyway
 	case e.kind == kindRecord:
 		v.fault(e, Forged, "it does not continue the entry before it: one of them was replaced, or one between them is missing")
 	default:
 		v.fault(e, Forged, "%s does not continue the entry before it: one of them was replaced, or one between them is missing", e.name())
 	}
+}
+
+// missing says which decisions are.
+func missing(first, last int64) string {
+	if first == last {
+		return fmt.Sprintf("decision %d is missing", first)
+	}
+	return fmt.Sprintf("decisions %d to %d are missing", first, last)
 }
 
 // noteAdded notes what a record's row has beside the record.
@@ -411,13 +419,13 @@ func (v *verifier) finish() {
 	}
 	switch {
 	case v.last < v.newest:
-		v.fault(at(v.last+1), CutOff, "the decisions %d to %d at the end are missing", v.last+1, v.newest)
+		v.fault(at(v.last+1), CutOff, "%s, at the end", missing(v.last+1, v.newest))
 	case v.last > max(v.newest, v.start):
 		v.fault(at(v.newest+1), Forged, "the decisions after %d are not part of the chain", v.newest)
 	case !bytes.Equal(v.head[:], v.expected[0][:]) && v.head != nil && *v.head != v.expected[1]:
 		v.fault(at(v.newest), CutOff, "the newest entry is not the one that was stored last: some at the end are missing, or forged")
 	}
-	if v.count != v.entries && v.last == v.newest {
+	if v.count != v.entries && len(v.result.Faults) == 0 {
 		v.fault(at(v.newest), Missing, "there were %d entries, and now are %d", v.entries, v.count)
 	}
 	if v.kept != 0 || v.keptSum != (chainSum{}) {
@@ -430,7 +438,7 @@ func (v *verifier) finish() {
 		case h.Entries > v.entries || h.Seq > v.newest:
 			v.fault(at(h.Seq), CutOff, "the chain had %d entries up to decision %d, with the head %s; it has %d up to %d", h.Entries, h.Seq, h.Hash, v.entries, v.newest)
 		default:
-			v.fault(at(h.Seq), Forged, "the chain had the head %s at decision %d, which is not in it: it was made anew", h.Hash, h.Seq)
+			v.fault(at(h.Seq), Forged, "the chain had the head %s at decision %d, which is not in it: entries up to it are missing, or were made anew", h.Hash, h.Seq)
 		}
 	}
 	if v.wanted != nil {

@@ -4,7 +4,6 @@ package journal_test
 
 import (
 	"database/sql"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -159,6 +158,7 @@ func TestVerifyFindsChanges(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			defer rows.Close()
 			for rows.Next() {
 				c := change{limited, table, ""}
 				if err := rows.Scan(&c.column); err != nil {
@@ -169,7 +169,7 @@ func TestVerifyFindsChanges(t *testing.T) {
 					changes = append(changes, slices.Repeat([]change{c}, 40)...)
 				}
 			}
-			if err := errors.Join(rows.Err(), rows.Close()); err != nil {
+			if err := rows.Err(); err != nil {
 				t.Fatal(err)
 			}
 		}
