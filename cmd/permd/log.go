@@ -14,7 +14,6 @@ import (
 
 	"github.com/permd/permd/cmd/permd/internal/cli"
 	"github.com/permd/permd/cmd/permd/internal/explain"
-	"github.com/permd/permd/cmd/permd/internal/heads"
 	"github.com/permd/permd/cmd/permd/internal/records"
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects/display"
@@ -310,8 +309,8 @@ cannot be changed unnoticed.
 
 ` + cli.ExitCodes,
 		Example: `  permd log verify
-  journalctl -o json MESSAGE_ID=` + heads.MessageID + ` | permd log verify --heads -
-  permd log verify --json --since-head 5feceb66ffc86f38d952786c6d696c79c2dbc239dd4e91b46729d73a27fb57e9`,
+  journalctl -o json -t permd | permd log verify --heads -
+  permd log verify --json --since-head "$HEAD"`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return records.Verify(cmd.Context(), &a.Streams, a.root, with)

@@ -77,6 +77,9 @@ func (a *app) renderStatus(s *daemon.Status) {
 	if h := &s.Journal.Head; h.Hash != "" {
 		fmt.Fprintf(out, "           head %s at decision %d; permd log verify compares it\n", h.Hash, h.Seq)
 	}
+	for i := range s.Lost {
+		fmt.Fprintf(out, "           %s\n", daemon.LostLine(&s.Lost[i]))
+	}
 	for _, line := range daemon.RetentionLines(&s.Journal.Retention) {
 		fmt.Fprintf(out, "           %s\n", line)
 	}

@@ -1,6 +1,11 @@
 package journal
 
 import (
+	"context"
+	"database/sql"
+	"encoding/hex"
+	"errors"
+	"fmt"
 	"sync/atomic"
 	"time"
 )
@@ -25,6 +30,32 @@ func (h *heads) configure(o *Options, c *chain) {
 	first := c.latest(time.Time{})
 	h.latest.Store(first)
 	h.told = first.Entries
+}
+
+// Continues reports whether the chain of the database still has a head that it had, as far
+// as its newest record shows. One whose record retention has removed counts as there.
+func (r *Reader) Continues(ctx context.Context, h *Head) (bool, error) {
+	var id, at []byte
+	var cut int64
+	err := r.db.Read.QueryRowContext(ctx, "SELECT id, cut, (SELECT hash FROM decisions WHERE seq = ?) FROM chain, retained", h.Seq).Scan(&id, &cut, &at)
+	if err != nil && !errors.Is(err, sql.ErrNoRows) {
+		return false, fmt.Errorf("looking for a head: %w", err)
+	}
+	if hex.EncodeToString(id) != h.Chain || err != nil {
+		return false, nil
+	}
+	if h.Seq <= cut || hex.EncodeToString(at) == h.Hash {
+		return true, nil
+	}
+	var n int
+	hash, err := hex.DecodeString(h.Hash)
+	if err == nil {
+		err = r.db.Read.QueryRowContext(ctx, "SELECT count(*) FROM notes WHERE after = ? AND hash = ?", h.Seq, hash).Scan(&n)
+	}
+	if err != nil {
+		return false, fmt.Errorf("looking for a head: %w", err)
+	}
+	return n > 0, nil
 }
 
 // note is called with the stored chain now and then; with now set, what is new is told

@@ -218,7 +218,7 @@ func (v *verifier) begin(ctx context.Context, conn *sql.Conn) error {
 		hash, err := hex.DecodeString(h.Hash)
 		switch {
 		case h.Chain != hex.EncodeToString(v.id[:]):
-			v.result.Heads.Other++
+			v.other(h)
 		case err != nil || len(hash) != len(chainHash{}):
 			v.fault(at(h.Seq), Forged, "a head that is known of it is no hash: %q", h.Hash)
 		default:
@@ -241,6 +241,13 @@ var errNoChain = errors.New("there is no chain")
 
 // ErrHash means that a text is no hash of a head, which has 64 hexadecimal digits.
 var ErrHash = errors.New("no hash of a head")
+
+// other is called with a head of another chain that was at the same place.
+func (v *verifier) other(h *Head) {
+	if v.result.Heads.Other++; v.result.Heads.Other == 1 {
+		v.fault(at(h.Seq), CutOff, "another chain was here, which had the head %s at decision %d: the journal was set aside, replaced or made anew", h.Hash, h.Seq)
+	}
+}
 
 // seen notes that the chain has that head.
 func (v *verifier) seen(hash *chainHash) {

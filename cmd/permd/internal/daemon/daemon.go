@@ -44,6 +44,7 @@ type daemon struct {
 	memory  *remember.Store
 	witness *witness
 	heads   *heads.Sender
+	lost    []journal.Head // which the journal had before the start, and does not have
 	pauses  *pause.Store
 	recent  explain.Recent // for permd explain
 	runs    runCounter     // for permd status
@@ -79,6 +80,13 @@ func openDaemon(ctx context.Context, dirs xdg.Dirs, relocated bool, log *slog.Lo
 	if err != nil {
 		d.heads.Close()
 		return nil, records.DatabaseFailure(err)
+	}
+	d.lost, err = d.heads.Compare(func(h *journal.Head) (bool, error) { return d.journal.Continues(ctx, h) })
+	if err != nil {
+		log.Warn("it is not known whether the journal has its earlier head", "error", err)
+	}
+	for i := range d.lost {
+		log.Error(LostLine(&d.lost[i]))
 	}
 	d.watchdog = canary{daemon: d, probe: d.journal.Probe}
 	d.health = canary{daemon: d, probe: d.journal.Probe}

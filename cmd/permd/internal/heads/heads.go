@@ -16,7 +16,9 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
+	"sync"
 	"syscall"
 	"time"
 
@@ -34,7 +36,8 @@ const MessageID = "0b6f5f0e6f0d4c1e9a3c2b7d5e8f4a61"
 // Fields of a head in the system's journal.
 const (
 	fieldID      = "MESSAGE_ID"
-	fieldPath    = "PERMD_JOURNAL" // path of the database
+	fieldTime    = "__REALTIME_TIMESTAMP" // microseconds, set by the system
+	fieldPath    = "PERMD_JOURNAL"        // path of the database
 	fieldChain   = "PERMD_CHAIN"
 	fieldSeq     = "PERMD_SEQ"
 	fieldEntries = "PERMD_ENTRIES"
@@ -49,6 +52,8 @@ const (
 	closeWithin = time.Second
 	// maxLine bounds a line that is read, in bytes.
 	maxLine = 1 << 20
+	// maxOld bounds the heads of earlier runs that are kept.
+	maxOld = 16
 )
 
 // Sender sends heads. It never blocks who has them.
@@ -59,6 +64,8 @@ type Sender struct {
 	send    func(message string, fields map[string]string) error
 	pending chan chain.Head // the newest one that was not sent yet
 	done    chan struct{}
+	mu      sync.Mutex
+	old     []chain.Head // of earlier runs, as long as they are not known to be in the chain
 	logged  time.Time
 	failing bool // storing the newest head
 }
@@ -71,7 +78,8 @@ func File(dirs xdg.Dirs) string {
 
 // NewSender returns a Sender for the heads of the journal at path, of which file gets the
 // newest. Where there is no
-// journal of the system they go to log, every hour and at the end.
+// journal of the system they go to log, every hour and at the end. What the file has stays
+// in it until Compare has found it in the chain.
 func NewSender(path, file string, log *slog.Logger) *Sender {
 	return newSender(path, file, log, func(message string, fields map[string]string) error {
 		return journal.Send(message, journal.PriInfo, fields)
@@ -79,9 +87,31 @@ func NewSender(path, file string, log *slog.Logger) *Sender {
 }
 
 func newSender(path, file string, log *slog.Logger, send func(string, map[string]string) error) *Sender {
-	s := &Sender{path: path, file: file, log: log, send: send, pending: make(chan chain.Head, 1), done: make(chan struct{})}
+	old, err := Kept(file, path)
+	if err != nil {
+		log.Warn("the head that the journal had is not known", "error", err)
+	}
+	s := &Sender{old: old, path: path, file: file, log: log, send: send, pending: make(chan chain.Head, 1), done: make(chan struct{})}
 	go s.run()
 	return s
+}
+
+// Compare drops the heads of earlier runs that the chain still has, and returns the others,
+// at most maxOld: the journal was changed, or replaced.
+func (s *Sender) Compare(continues func(*chain.Head) (bool, error)) (lost []chain.Head, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i := range s.old {
+		ok, cerr := continues(&s.old[i])
+		if err = errors.Join(err, cerr); !ok {
+			lost = append(lost, s.old[i])
+		}
+	}
+	s.old = lost[max(0, len(lost)-maxOld):]
+	if err != nil {
+		return nil, err
+	}
+	return slices.Clone(s.old), nil
 }
 
 // Send sends a head soon. It must not be called after Close, or by two at a time.
@@ -139,16 +169,27 @@ func (s *Sender) write(h *chain.Head) {
 	*h = chain.Head{}
 }
 
-// store replaces the file of the newest head.
+// store replaces the file with the newest head, and those that are not in the chain.
 func (s *Sender) store(h *chain.Head) (err error) {
 	defer func() {
 		if err != nil {
 			err = fmt.Errorf("keeping the journal's head: %w", err)
 		}
 	}()
-	text, err := json.Marshal(s.fields(h), json.Deterministic(true))
-	if err != nil {
-		return err
+	var lines bytes.Buffer
+	s.mu.Lock()
+	all := append(slices.Clone(s.old), *h)
+	s.mu.Unlock()
+	for i := range all {
+		fields := s.fields(&all[i])
+		if at := all[i].Time; !at.IsZero() {
+			fields[fieldTime] = strconv.FormatInt(at.UnixMicro(), 10)
+		}
+		text, err := json.Marshal(fields, json.Deterministic(true))
+		if err != nil {
+			return err
+		}
+		lines.Write(append(text, '\n'))
 	}
 	if err := os.MkdirAll(filepath.Dir(s.file), 0o700); err != nil {
 		return err
@@ -157,7 +198,7 @@ func (s *Sender) store(h *chain.Head) (err error) {
 	if err != nil {
 		return err
 	}
-	_, err = f.Write(append(text, '\n'))
+	_, err = f.Write(lines.Bytes())
 	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
 		return err
 	}
@@ -172,7 +213,7 @@ func (s *Sender) fields(h *chain.Head) map[string]string {
 	}
 }
 
-// Kept returns the head that the state folder has of a journal, none if it has no such
+// Kept returns the heads that the state folder has of a journal, none if it has no such
 // file.
 func Kept(file, path string) ([]chain.Head, error) {
 	f, err := os.OpenFile(file, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
@@ -216,7 +257,7 @@ func Read(r io.Reader, path string, uid int) (list []chain.Head, err error) {
 		if err := errors.Join(errs[:]...); err != nil {
 			return nil, fmt.Errorf("reading heads: %w", err)
 		}
-		if micros, err := strconv.ParseInt(text("__REALTIME_TIMESTAMP"), 10, 64); err == nil {
+		if micros, err := strconv.ParseInt(text(fieldTime), 10, 64); err == nil {
 			h.Time = time.UnixMicro(micros).UTC()
 		}
 		list = append(list, h)

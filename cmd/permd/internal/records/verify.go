@@ -110,7 +110,7 @@ func (v *verified) known(ctx context.Context, s *cli.Streams, dirs xdg.Dirs, fil
 			return cli.Failf(cli.ExitError, "", "--heads: %v", err)
 		}
 		if len(list) == 0 {
-			return cli.Failf(cli.ExitError, "journalctl -o json MESSAGE_ID="+heads.MessageID+" prints them", "--heads: there is no head of %s that uid %d has sent", v.Path, uid)
+			return cli.Failf(cli.ExitError, "journalctl -o json -t permd prints them, if the daemon runs where systemd does", "--heads: there is no head of %s that uid %d has sent", v.Path, uid)
 		}
 		add("the system's journal", list)
 	}
@@ -155,7 +155,10 @@ func (v *verified) print(s *cli.Streams) error {
 	} else if err := v.render(s); err != nil {
 		return err
 	}
-	if n > 0 {
+	switch {
+	case n > 0 && s.JSON:
+		return &cli.Failure{Code: cli.ExitError} // the output says it
+	case n > 0:
 		return cli.Failf(cli.ExitError, "the journal was changed by something else than permd; keep a copy of "+v.Path, "%s found", cli.Plural(int(n), "fault"))
 	}
 	return nil
