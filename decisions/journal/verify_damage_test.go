@@ -190,6 +190,9 @@ func TestVerifyFindsChanges(t *testing.T) {
 			"notes":  " WHERE seq IN (SELECT seq FROM decisions)", // of removed ones there are only hashes
 			"bodies": " WHERE first IN (SELECT shared FROM decisions)",
 		}
+		if c.column == "n" { // it only orders those that are kept
+			rows["notes"] += " AND after > (SELECT cut FROM retained)"
+		}
 		row := d.one(t, "SELECT rowid FROM "+c.table+rows[c.table]+" ORDER BY random() LIMIT 1")
 		value := d.value(t, c.table, c.column, row)
 		if _, err := d.Exec("UPDATE "+c.table+" SET "+c.column+" = ? WHERE rowid = ?", value, row); err != nil {

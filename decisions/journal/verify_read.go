@@ -2,13 +2,10 @@ package journal
 
 import (
 	"context"
-	"crypto/sha256"
 	"database/sql"
 	"database/sql/driver"
 	"errors"
-	"fmt"
 	"io"
-	"math"
 	"runtime"
 	"sync"
 )
@@ -107,10 +104,10 @@ const (
 // verifyBatch is how many entries are worked on at once.
 const verifyBatch = 256
 
-// batch are entries on their way.
+// entryBatch are entries on their way. They are used again: who keeps one copies it.
 type entryBatch struct {
-	entries []*entry
-	done    chan struct{}
+	entries []entry
+	done    chan struct{} // capacity 1: their contents are made
 }
 
 // readEntries calls f with each entry of the chain, in order. SQLite is read by one
@@ -128,20 +125,20 @@ func readEntries(ctx context.Context, conn *sql.Conn, id *chainID, start int64, 
 		workers.Go(func() {
 			var b buffers
 			for batch := range work {
-				for _, e := range batch.entries {
-					b.fill(e, id, start)
+				for i := range batch.entries {
+					b.fill(&batch.entries[i], id, start)
 				}
-				close(batch.done)
+				batch.done <- struct{}{}
 			}
 		})
 	}
 	var read error
+	free := sync.Pool{New: func() any { return &entryBatch{make([]entry, 0, verifyBatch), make(chan struct{}, 1)} }}
 	workers.Go(func() {
 		defer close(ordered)
 		defer close(work)
 		read = conn.Raw(func(raw any) error {
-			return readRaw(ctx, raw.(driver.Conn), func(entries []*entry) error {
-				b := &entryBatch{entries, make(chan struct{})}
+			return readRaw(ctx, raw.(driver.Conn), &free, func(b *entryBatch) error {
 				for _, to := range []chan *entryBatch{work, ordered} {
 					select {
 					case to <- b:
@@ -155,12 +152,14 @@ func readEntries(ctx context.Context, conn *sql.Conn, id *chainID, start int64, 
 	})
 	for batch := range ordered {
 		<-batch.done
-		for _, e := range batch.entries {
-			f(e)
+		for i := range batch.entries {
+			f(&batch.entries[i])
 		}
 		if n := len(batch.entries); progress != nil && n > 0 {
 			progress(batch.entries[n-1].place-low+1, high-low+1)
 		}
+		batch.entries = batch.entries[:0]
+		free.Put(batch)
 	}
 	workers.Wait()
 	return read
@@ -200,7 +199,7 @@ func (c *cursor) next() error {
 func (c *cursor) close() error { return errors.Join(c.rows.Close(), c.stmt.Close()) }
 
 // readRaw reads rows and notes in the order of the chain.
-func readRaw(ctx context.Context, conn driver.Conn, send func([]*entry) error) (err error) {
+func readRaw(ctx context.Context, conn driver.Conn, free *sync.Pool, send func(*entryBatch) error) (err error) {
 	var cursors [3]*cursor
 	for i, text := range []string{selectVerified, selectNotes, selectBodies} {
 		c, err := query1(conn, text)
@@ -215,25 +214,27 @@ func readRaw(ctx context.Context, conn driver.Conn, send func([]*entry) error) (
 	}
 	rows, notes := cursors[0], cursors[1]
 	bodies := &bodyReader{conn: conn, c: cursors[2], known: map[int64][]byte{}}
-	batch := make([]*entry, 0, verifyBatch)
+	batch := free.Get().(*entryBatch)
 	for rows.more || notes.more {
-		var e *entry
+		batch.entries = batch.entries[:len(batch.entries)+1]
+		e := &batch.entries[len(batch.entries)-1]
 		if from := rows; !rows.more || notes.more && number(notes.row[1]) < number(rows.row[colSeq]) {
-			from, e = notes, noteEntry(notes.row)
+			from = notes
+			e.setNote(notes.row)
 			err = from.next()
 		} else {
-			if e, err = rowEntry(rows.row, bodies); err == nil {
+			if err = e.setRow(rows.row, bodies); err == nil {
 				err = from.next()
 			}
 		}
 		if err != nil {
 			return err
 		}
-		if batch = append(batch, e); len(batch) == verifyBatch {
+		if len(batch.entries) == verifyBatch {
 			if err := send(batch); err != nil {
 				return err
 			}
-			batch = make([]*entry, 0, verifyBatch)
+			batch = free.Get().(*entryBatch)
 		}
 		if ctx.Err() != nil {
 			return ctx.Err()
@@ -252,8 +253,9 @@ func blob(v driver.Value) []byte {
 	return b
 }
 
-func noteEntry(row []driver.Value) *entry {
-	e := &entry{seq: number(row[0]), place: number(row[1]), prev: blob(row[4]), hash: blob(row[5]), n: number(row[6])}
+// setNote sets the entry to a row of notes.
+func (e *entry) setNote(row []driver.Value) {
+	*e = entry{seq: number(row[0]), place: number(row[1]), prev: blob(row[4]), hash: blob(row[5]), n: number(row[6])}
 	if kind := number(row[2]); kind > kindRecord && kind <= kindEnded {
 		e.kind = byte(kind)
 	} else {
@@ -264,24 +266,24 @@ func noteEntry(row []driver.Value) *entry {
 	} else {
 		e.bad = "what was added has no hash"
 	}
-	return e
 }
 
-func rowEntry(row []driver.Value, bodies *bodyReader) (*entry, error) {
-	e := &entry{kind: kindRecord, seq: number(row[colSeq]), time: number(row[colTime]), prev: blob(row[colPrev]), hash: blob(row[colHash])}
+// setRow sets the entry to a row of decisions.
+func (e *entry) setRow(row []driver.Value, bodies *bodyReader) error {
+	*e = entry{added: e.added[:0], kind: kindRecord, seq: number(row[colSeq]), time: number(row[colTime]), prev: blob(row[colPrev]), hash: blob(row[colHash])}
 	e.place = e.seq
 	e.idText, _ = row[colID].(string)
 	copy(e.row[:], row)
 	if shared, ok := row[colShared].(int64); ok {
 		body, err := bodies.get(shared, e.seq)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		if body != nil {
 			e.row[colBody] = body
 		}
 	}
-	return e, nil
+	return nil
 }
 
 // bodyReader reads bodies about in the order in which records use them.
@@ -322,92 +324,4 @@ func (b *bodyReader) get(first, seq int64) ([]byte, error) {
 		b.known[first] = body
 	}
 	return body, errors.Join(err, c.close())
-}
-
-// buffers are memory that is used again.
-type buffers struct{ whole, content []byte }
-
-// fill makes the content of a record's entry.
-func (b *buffers) fill(e *entry, id *chainID, start int64) {
-	if e.kind != kindRecord || e.row[colSeq] == nil {
-		return
-	}
-	b.additions(e)
-	if e.seq <= start && e.hash == nil {
-		return // it has none
-	}
-	whole, err := b.json(e)
-	if err != nil {
-		e.bad = err.Error()
-		return
-	}
-	uid := number(e.row[colUID])
-	if uid < 0 || uid > math.MaxUint32 {
-		e.bad = fmt.Sprintf("its uid is %d", uid)
-		return
-	}
-	var texts [recordTexts]string
-	for i, col := range [recordTexts]int{colID, colSession, colAgent, colTool, colVerdict, colBy} {
-		texts[i], _ = e.row[col].(string)
-	}
-	make := func(seq int64, content, whole []byte) []byte {
-		return appendRecordContent(content, seq, e.time, uint32(uid), number(e.row[colLatency]), &texts, whole)
-	}
-	b.content = make(e.seq, kept(b.content), whole)
-	e.content = sha256.Sum256(b.content)
-	if len(e.prev) == len(e.content) && len(e.hash) == len(e.content) {
-		prev := chainHash(e.prev)
-		if linked(id, &prev, &e.content) == chainHash(e.hash) {
-			e.row = rawRow{} // not needed any more
-			return
-		}
-	}
-	held := append([]byte(nil), whole...)
-	e.contentAt = func(seq int64) chainHash { return sha256.Sum256(make(seq, nil, held)) }
-}
-
-// json returns the record's JSON, as it was appended.
-func (b *buffers) json(e *entry) ([]byte, error) {
-	record := blob(e.row[colRecord])
-	switch format := number(e.row[colFormat]); {
-	case format == formatJSON && e.row[colShared] != nil:
-		return nil, errors.New("it is stored whole, and shares a body")
-	case format == formatJSON:
-		return record, nil
-	case format == formatSplit && e.row[colBody] == nil:
-		return nil, errors.New("what it shares with others is missing")
-	case format == formatSplit:
-		own, err := decodeOwn(record, e.idText, e.time)
-		if err != nil {
-			return nil, err
-		}
-		b.whole, err = join(kept(b.whole), blob(e.row[colBody]), &own)
-		return b.whole, err
-	default:
-		return nil, fmt.Errorf("its format is %d", format)
-	}
-}
-
-// additions notes what was added to a record.
-func (b *buffers) additions(e *entry) {
-	r := &e.row
-	add := func(kind byte, at driver.Value, texts []string, rest []byte) {
-		b.content = appendAdded(kept(b.content), kind, e.seq, number(at), texts, rest)
-		e.added = append(e.added, addition{kind, sha256.Sum256(b.content)})
-	}
-	if r[colAnsweredAt] != nil {
-		verdict, _ := r[colAnswer].(string)
-		add(kindAnswer, r[colAnsweredAt], []string{verdict}, blob(r[colAnswerInfo]))
-	} else if r[colAnswer] != nil || r[colAnswerInfo] != nil {
-		e.odd = "it has an answer without a time"
-	}
-	if r[colRanAt] != nil {
-		add(kindRan, r[colRanAt], nil, nil)
-	}
-	if r[colEndedAt] != nil {
-		as, _ := r[colEndedAs].(string)
-		add(kindEnded, r[colEndedAt], nil, []byte(as))
-	} else if r[colEndedAs] != nil {
-		e.odd = "it says how its call ended, and not when"
-	}
 }

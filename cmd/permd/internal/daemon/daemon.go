@@ -86,7 +86,7 @@ func openDaemon(ctx context.Context, dirs xdg.Dirs, relocated bool, log *slog.Lo
 		log.Warn("it is not known whether the journal has its earlier head", "error", err)
 	}
 	for i := range d.lost {
-		log.Error(LostLine(&d.lost[i]))
+		log.Error("the journal is not the one that it was", "why", LostLine(&d.lost[i]))
 	}
 	d.watchdog = canary{daemon: d, probe: d.journal.Probe}
 	d.health = canary{daemon: d, probe: d.journal.Probe}
