@@ -239,4 +239,9 @@ func TestFullDisk(t *testing.T) {
 	if n, err := j.Count(t.Context(), decisions.RecordFilter{}); err != nil || int(n) != want {
 		t.Errorf("have %d records, %v; want %d", n, err, want)
 	}
+	v, err := j.Verify(t.Context(), journal.VerifyOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	clean(t, v)
 }
