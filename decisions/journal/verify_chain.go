@@ -72,6 +72,9 @@ func (v *verifier) verify(ctx context.Context, conn *sql.Conn) error {
 	} else if err != nil {
 		return err
 	}
+	if err := v.lists(ctx, conn); err != nil {
+		return err
+	}
 	if err := readEntries(ctx, conn, &v.id, v.start, v.o.Progress, v.next); err != nil {
 		return err
 	}
@@ -81,6 +84,16 @@ func (v *verifier) verify(ctx context.Context, conn *sql.Conn) error {
 	}
 	v.finish()
 	return nil
+}
+
+// lists counts what lists are made from: a decision that is not there is not listed.
+func (v *verifier) lists(ctx context.Context, conn *sql.Conn) error {
+	var stored, listed int64
+	err := conn.QueryRowContext(ctx, "SELECT (SELECT count(*) FROM decisions), (SELECT count(*) FROM listed JOIN kinds USING (kind))").Scan(&stored, &listed)
+	if err == nil && stored != listed {
+		v.fault(at(0), Missing, "there are %d decisions, and lists have %d", stored, listed)
+	}
+	return err
 }
 
 // begin reads where the chain begins and ends.

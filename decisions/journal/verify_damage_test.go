@@ -190,7 +190,7 @@ func TestVerifyFindsChanges(t *testing.T) {
 			"notes":  " WHERE seq IN (SELECT seq FROM decisions)", // of removed ones there are only hashes
 			"bodies": " WHERE first IN (SELECT shared FROM decisions)",
 		}
-		if c.column == "n" { // it only orders those that are kept
+		if c.column == "n" || c.column == "after" { // those that are kept have no order among each other
 			rows["notes"] += " AND after > (SELECT cut FROM retained)"
 		}
 		row := d.one(t, "SELECT rowid FROM "+c.table+rows[c.table]+" ORDER BY random() LIMIT 1")
@@ -280,6 +280,12 @@ func TestVerifyFindsAttacks(t *testing.T) {
 			d.exec(t, "INSERT INTO decisions (seq, "+columns+", prev_hash) SELECT 777, "+columns+", (SELECT head FROM chain) FROM decisions WHERE seq = 490")
 			d.exec(t, "UPDATE decisions SET hash = ? WHERE seq = 777", d.rehash(t, 777, "allow"))
 		}, journal.Forged, -100},
+		{"it is taken out of lists", func(t *testing.T, d *damaged, seq int64) {
+			d.exec(t, "DELETE FROM listed WHERE seq = ?", seq)
+		}, journal.Missing, -100},
+		{"a kind is taken out of lists", func(t *testing.T, d *damaged, seq int64) {
+			d.exec(t, "DELETE FROM kinds WHERE kind = (SELECT kind FROM listed WHERE seq = ?)", seq)
+		}, journal.Missing, -100},
 		{"the chain's end is deleted", func(t *testing.T, d *damaged, _ int64) {
 			d.exec(t, "DELETE FROM chain")
 		}, journal.Missing, -100},
