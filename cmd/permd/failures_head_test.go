@@ -184,6 +184,12 @@ func TestLogVerify(t *testing.T) {
 		t.Fatal(err)
 	}
 	d.wantVerified(t)
+	if err := os.RemoveAll(filepath.Join(d.home, ".local", "state")); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := d.command("log", "verify").CombinedOutput(); err != nil || !strings.Contains(string(out), "compared with no head that is kept elsewhere") {
+		t.Errorf("%s, %v", out, err)
+	}
 	if faults, _ := d.verified(t, "--since-head", h.Hash); len(faults) != 1 || faults[0].Kind != journal.CutOff {
 		t.Errorf("a journal that was made anew: %+v", faults)
 	}

@@ -159,7 +159,7 @@ func (v *verified) print(s *cli.Streams) error {
 	case n > 0 && s.JSON:
 		return &cli.Failure{Code: cli.ExitError} // the output says it
 	case n > 0:
-		return cli.Failf(cli.ExitError, "the journal was changed by something else than permd; keep a copy of "+v.Path, "%s found", cli.Plural(int(n), "fault"))
+		return cli.Failf(cli.ExitError, "something else than permd changed it, or a power cut took its end; keep a copy of "+v.Path, "%s found", cli.Plural(int(n), "fault"))
 	}
 	return nil
 }
@@ -179,6 +179,9 @@ func (v *verified) render(s *cli.Streams) error {
 			newest = ", the newest of " + c.Newest.Local().Format(time.DateTime)
 		}
 		fmt.Fprintf(out, "compared with %s of %s%s\n", cli.Plural(c.Heads, "head"), c.With, newest)
+	}
+	if len(v.Compared) == 0 {
+		fmt.Fprintln(out, "compared with no head that is kept elsewhere, so a chain that was cut off or made anew is not found")
 	}
 	if v.NotRead != "" {
 		fmt.Fprintf(out, "not compared with the head of the state folder: %s\n", display.Display(v.NotRead))
