@@ -12,7 +12,7 @@ import (
 )
 
 // BenchmarkVerify verifies a journal of PERMD_BENCH_JOURNAL_ROWS decisions. With 1000000,
-// which takes a minute or two to be made, it may take 5 s.
+// which takes a minute or two to be made, it should take no more than 5 s on a quiet machine.
 func BenchmarkVerify(b *testing.B) {
 	n := 20_000
 	if s := os.Getenv("PERMD_BENCH_JOURNAL_ROWS"); s != "" {
