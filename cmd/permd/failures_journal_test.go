@@ -23,6 +23,8 @@ func TestJournalFailures(t *testing.T) {
 		{"an allow that comes in any way cannot be logged, and must be", unloggedForms},
 		{"a person's allow cannot be logged, and need not be", unloggedAnswerCounts},
 		{"an agent in a loop fills the journal", journalFlooded},
+		{"the journal is changed while no daemon runs", chainChanged},
+		{"the head of the journal cannot be kept elsewhere", headNotKept},
 	})
 }
 

@@ -124,6 +124,7 @@ func (k *killer) round(round int) {
 	k.wantJournalled(before, append(askers, asker{answered: c.asked}))
 	k.wantChoices(c)
 	k.wantRules()
+	d.wantVerified(t)
 }
 
 // report prints the state of a daemon that has lost something.

@@ -33,7 +33,7 @@ that remembered choices came from; permd status says since when they are kept.
 For a call with very many effects, only the strictest are stored.`
 	example := `  permd log list --verdict ask --since 1h
   permd log follow`
-	return group("log", "Read the decision log", long, example, a.logListCommand(), a.logShowCommand(), a.logFollowCommand())
+	return group("log", "Read the decision log", long, example, a.logListCommand(), a.logShowCommand(), a.logFollowCommand(), a.logVerifyCommand())
 }
 
 // logOptions are the options that select records.
@@ -297,6 +297,37 @@ func (a *app) follow(ctx context.Context, log records.Remote, c *client.Client, 
 			f.After = max(f.After, r.Seq)
 		}
 	}
+}
+
+func (a *app) logVerifyCommand() *cobra.Command {
+	var with records.VerifyOptions
+	cmd := &cobra.Command{
+		Use:         "verify",
+		Annotations: readsOnly,
+		Short:       "Find decisions that were changed, removed or forged",
+		Long: `Verify the journal's chain of hashes, with or without a running daemon: find
+decisions, answers and reports that were changed, removed, exchanged, forged or
+cut off at the end since they were stored. What the journal's own limits have
+removed is no fault.
+
+Who can write the journal can make a chain anew, so it is compared with heads
+that are kept elsewhere: by the running daemon, in the state folder, and with
+--heads in the system's journal, to which the daemon sends them. --since-head is
+one that you have kept: permd status prints it. Only what is before such a head
+cannot be changed unnoticed.
+
+` + cli.ExitCodes,
+		Example: `  permd log verify
+  journalctl -o json -t permd | permd log verify --heads -
+  permd log verify --json --since-head "$HEAD"`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return records.Verify(cmd.Context(), &a.Streams, a.root, with)
+		},
+	}
+	cmd.Flags().StringVar(&with.Head, "since-head", "", "a head with this `hash` must be in the chain")
+	cmd.Flags().StringVar(&with.Heads, "heads", "", "compare with the heads in this `file`, as journalctl -o json prints them; - is standard input")
+	return cmd
 }
 
 // printRecords prints a line for each record: time, verdict, effects, reason and

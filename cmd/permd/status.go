@@ -74,6 +74,12 @@ func (a *app) renderStatus(s *daemon.Status) {
 		fmt.Fprintf(out, "  changes of rules are found within 20 seconds: %s\n", s.Policy.Watching)
 	}
 	fmt.Fprintf(out, "  journal  %s, %d of them since the start\n", cli.Plural(int(s.Journal.Last-s.Journal.Retention.Removed), "decision"), s.Journal.Records)
+	if h := &s.Journal.Head; h.Hash != "" {
+		fmt.Fprintf(out, "           head %s at decision %d; permd log verify compares it\n", h.Hash, h.Seq)
+	}
+	for i := range s.Lost {
+		fmt.Fprintf(out, "           %s\n", daemon.LostLine(&s.Lost[i]))
+	}
 	for _, line := range daemon.RetentionLines(&s.Journal.Retention) {
 		fmt.Fprintf(out, "           %s\n", line)
 	}

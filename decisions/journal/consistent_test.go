@@ -52,11 +52,19 @@ func drained(t *testing.T, j *Journal) Retention {
 	return j.Status().Retention
 }
 
-// consistent checks that lists, counts and single records agree, and that each
-// record can be read.
+// consistent checks that lists, counts and single records agree, that each record can
+// be read, and that the chain has no fault and nothing of removed records.
 func consistent(t *testing.T, j *Reader) (seqs []int64) {
 	t.Helper()
 	ctx := context.Background()
+	if v, err := j.Verify(ctx, VerifyOptions{}); err != nil || len(v.Faults) > 0 {
+		t.Errorf("the chain: %+v, %v", v, err)
+	}
+	var stale int
+	err := j.db.Read.QueryRowContext(ctx, "SELECT count(*) FROM notes, retained WHERE after <= cut AND NOT EXISTS (SELECT 1 FROM decisions d WHERE d.seq = notes.seq)").Scan(&stale)
+	if err != nil || stale > 0 {
+		t.Errorf("%d entries are left of what was removed, %v", stale, err)
+	}
 	bySession := map[string]int64{}
 	for after := int64(0); ; {
 		recs, err := j.nextRecords(ctx, after)

@@ -13,6 +13,9 @@ import (
 // Consistent is consistent.
 var Consistent = consistent
 
+// Drained is drained.
+var Drained = drained
+
 // Encode returns a record in the form that Decode reads.
 func Encode(rec *decisions.Record) ([]byte, error) {
 	data, err := rec.AppendJSON(nil)

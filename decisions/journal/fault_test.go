@@ -35,6 +35,8 @@ func TestMain(m *testing.M) {
 		appendUntilKilled(path, 0)
 	case mode == "limited":
 		appendUntilKilled(path, 4<<20)
+	case mode == "chained":
+		chainUntilKilled(path)
 	case mode == "full":
 		appendUntilFull(path)
 	}
@@ -237,4 +239,9 @@ func TestFullDisk(t *testing.T) {
 	if n, err := j.Count(t.Context(), decisions.RecordFilter{}); err != nil || int(n) != want {
 		t.Errorf("have %d records, %v; want %d", n, err, want)
 	}
+	v, err := j.Verify(t.Context(), journal.VerifyOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	clean(t, v)
 }

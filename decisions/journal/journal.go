@@ -79,6 +79,9 @@ var schema4 string
 //go:embed schema5.sql
 var schema5 string
 
+//go:embed schema6.sql
+var schema6 string
+
 // applicationID marks the file as a journal of permd: "pmdJ".
 const applicationID = 0x706d_644a
 
@@ -96,6 +99,10 @@ type Options struct {
 	// Referenced reports whether a choice still exists, whose decision is kept; if
 	// nil, all do.
 	Referenced func(choiceID string) bool
+	// Head gets the head of the chain of hashes after the start, at least every minute or
+	// 1000 entries while there are new ones, and at the end; nil for nobody. It must not
+	// block: what it waits for, the database waits for.
+	Head func(Head)
 	// Log gets a line for what is removed and for a lack of space; nil for none.
 	Log *slog.Logger
 	// Now is the clock; time.Now if nil.
@@ -108,7 +115,7 @@ type Options struct {
 
 func (o *Options) database() (sqlitedb.Options, error) {
 	db := sqlitedb.Options{
-		Path: o.Path, ApplicationID: applicationID, Migrations: []string{schema, schema2, schema3, schema4, schema5}, Now: o.Now,
+		Path: o.Path, ApplicationID: applicationID, Migrations: []string{schema, schema2, schema3, schema4, schema5, schema6}, Now: o.Now,
 		Additive: true, Shrinks: true,
 	}
 	switch o.Durability {
@@ -267,6 +274,8 @@ type Status struct {
 	LastBatch int    `json:"lastBatch,omitzero"` // records in the latest commit
 
 	Retention Retention `json:"retention"`
+	// Head is the end of the chain of hashes; what is in the spool comes after it.
+	Head Head `json:"head"`
 }
 
 // Status returns the journal's state.
@@ -289,6 +298,9 @@ func (j *Journal) Status() Status {
 	}
 	if r := j.mover.retention.status.Load(); r != nil {
 		s.Retention = *r
+	}
+	if h := j.mover.heads.latest.Load(); h != nil {
+		s.Head = *h
 	}
 	if s.Last == 0 {
 		s.Last = j.startSeq

@@ -34,6 +34,7 @@ type mover struct {
 
 	retention retention
 	rejects   rejects
+	heads     heads
 
 	wake chan struct{} // capacity 1: something is waiting
 	now  chan struct{} // capacity 1: do not delay
@@ -85,6 +86,7 @@ func (m *mover) run() {
 	for {
 		m.upkeep()
 		_ = m.keepRejects() // it is in the log, and tried again
+		m.tellHead(false)
 		select {
 		case <-m.wake:
 		case <-upkeep.C:
@@ -200,7 +202,16 @@ func (m *mover) state() (<-chan struct{}, error) {
 func (m *mover) stop() error {
 	close(m.quit)
 	m.done.Wait()
-	return errors.Join(m.move(), m.keepRejects())
+	err := errors.Join(m.move(), m.keepRejects())
+	m.tellHead(true)
+	return err
+}
+
+// tellHead tells the chain's head if that is due; with now, if it is new.
+func (m *mover) tellHead(now bool) {
+	if !m.writer.stale {
+		m.heads.note(&m.writer.chain, now)
+	}
 }
 
 // statusTimeout is how long a status request waits for a mover that has failed,

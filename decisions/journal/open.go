@@ -38,6 +38,7 @@ func (j *Journal) start(o *Options, db *sqlitedb.DB) error {
 		return errors.Join(err, w.finish(), s.close())
 	}
 	j.mover.retention.configure(o, w, db, s)
+	j.mover.heads.configure(o, &w.chain)
 	j.mover.start()
 	if s.waiting.Load() > 0 {
 		j.mover.moveNow()

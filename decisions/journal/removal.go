@@ -20,6 +20,7 @@ type removal struct {
 	// left.
 	kindsAfter, kindsTo int64
 	bodies              []any // numbers of those that the decisions have used
+	chain               keptChain
 	removed, kinds      int64
 	err                 error
 }

@@ -231,6 +231,7 @@ func (r *retention) remove(ctx context.Context, c *sql.Conn, from, to int64, bef
 	}
 	t := &removal{ctx: ctx, c: c, from: from, to: old[len(old)-1].seq, cut: r.cut, cutAt: r.cutAt}
 	t.kindsAfter, t.kindsTo = from, t.to
+	cut := r.cut
 	if t.to > r.cut {
 		t.cut, t.cutAt = t.to, old[len(old)-1].time
 	} else {
@@ -251,6 +252,7 @@ func (r *retention) remove(ctx context.Context, c *sql.Conn, from, to int64, bef
 		return true, nil
 	}
 	t.exec("BEGIN IMMEDIATE")
+	t.beginChain(cut)
 	for i := range old {
 		o := &old[i]
 		if !needed[i] {
@@ -264,6 +266,7 @@ func (r *retention) remove(ctx context.Context, c *sql.Conn, from, to int64, bef
 	}
 	t.removeRows(start, t.to)
 	t.removeRest()
+	t.finishChain(cut)
 	t.exec("UPDATE retained SET cut = ?, cut_at = ?, removed = removed + ?", t.cut, t.cutAt, t.removed)
 	t.exec("COMMIT")
 	if t.err != nil {

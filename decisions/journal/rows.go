@@ -13,8 +13,8 @@ import (
 // The statements that store a record.
 const (
 	insertRow = `INSERT INTO decisions
-		(seq, format, id, time, uid, session, agent, tool, verdict, decided_by, latency, record, shared)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
+		(seq, format, id, time, uid, session, agent, tool, verdict, decided_by, latency, record, shared, prev_hash, hash)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
 	insertBody   = `INSERT INTO bodies (first, text) VALUES (?, ?)`
 	insertListed = `INSERT INTO listed (kind, seq, time) VALUES (?, ?, ?)`
 	findKind     = `INSERT INTO kinds (uid, session, agent, tool, verdict, decided_by, outcome, oldest, newest)
@@ -34,6 +34,9 @@ const (
 	maxKinds = 4096
 	// spanBits is the size of a span: 1024 decisions.
 	spanBits = 10
+	// Arguments of insertRow.
+	rowPrevHash = 13
+	rowHash     = 14
 )
 
 // kindKey is a mixture of values that lists are filtered by.
@@ -67,7 +70,7 @@ type rowWriter struct {
 // statements are what prepare prepares.
 func (w *rowWriter) statements() []preparation {
 	return []preparation{
-		{&w.insert, insertRow, 13}, {&w.body, insertBody, 2}, {&w.listed, insertListed, 3},
+		{&w.insert, insertRow, 15}, {&w.body, insertBody, 2}, {&w.listed, insertListed, 3},
 		{&w.findKind, findKind, 8}, {&w.setNewest, setNewest, 2}, {&w.span, widenSpan, 3},
 	}
 }

@@ -147,7 +147,7 @@ func decodeOwn(data []byte, id string, at int64) (o ownText, err error) {
 	copy(o[:], list)
 	own, err := columnValues(id, at)
 	for _, i := range []int{ownTime, ownID} {
-		if o[i].Kind() == 'n' {
+		if string(o[i]) == "null" {
 			o[i] = own[i]
 		}
 	}

@@ -50,6 +50,15 @@ func (s *statement) run() error {
 	return err
 }
 
+// changes runs the statement, and returns how many rows it has changed.
+func (s *statement) changes() (int64, error) {
+	result, err := s.Stmt.(driver.StmtExecContext).ExecContext(context.Background(), s.args)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected()
+}
+
 // close closes the statement, if it was prepared.
 func (s *statement) close() error {
 	if s.Stmt == nil {

@@ -21,6 +21,7 @@ type writer struct {
 	inPlace func() error
 
 	rows                                          rowWriter
+	chain                                         chain
 	answer, ran, ended, begin, commitTx, rollback statement
 }
 
@@ -35,6 +36,9 @@ func (w *writer) prepare(db *sql.DB, inPlace func() error) error {
 		return errors.Join(fmt.Errorf("reading the newest sequence number: %w", err), conn.Close())
 	}
 	w.stale = false
+	if err := w.chain.load(context.Background(), conn); err != nil {
+		return errors.Join(err, conn.Close())
+	}
 	w.rows.forget()
 	err = conn.Raw(func(raw any) error {
 		for _, s := range w.statements() {
@@ -47,12 +51,13 @@ func (w *writer) prepare(db *sql.DB, inPlace func() error) error {
 	if err != nil {
 		return errors.Join(err, w.finish())
 	}
+	w.chain.bind(&w.rows.insert)
 	return nil
 }
 
 // statements are what prepare prepares.
 func (w *writer) statements() []preparation {
-	return append(w.rows.statements(), []preparation{
+	return append(append(w.rows.statements(), w.chain.statements()...), []preparation{
 		{&w.answer, setAnswer, 4},
 		{&w.ran, setRan, 2},
 		{&w.ended, setEnded, 3},
@@ -97,6 +102,9 @@ func (w *writer) store(all []byte) error {
 		if err := w.rows.finish(); err != nil {
 			return err
 		}
+		if err := w.chain.finish(); err != nil {
+			return err
+		}
 		return w.commitTx.run()
 	})
 	if err != nil {
@@ -121,18 +129,29 @@ func (w *writer) storeFrame(f *frame) error {
 		w.answer.text(1, f.texts[answerVerdict])
 		w.answer.bytes(2, f.json)
 		w.answer.number(3, f.seq)
-		return w.answer.run()
+		return w.add(&w.answer, f)
 	case kindRan:
 		w.ran.number(0, f.time)
 		w.ran.number(1, f.seq)
-		return w.ran.run()
+		return w.add(&w.ran, f)
 	case kindEnded:
 		w.ended.number(0, f.time)
 		w.ended.text(1, f.json)
 		w.ended.number(2, f.seq)
-		return w.ended.run()
+		return w.add(&w.ended, f)
 	}
+	w.chain.add(f)
 	return w.rows.store(f)
+}
+
+// add adds something to a record, which then is an entry of the chain. If the record
+// is gone or has something already, nothing is added.
+func (w *writer) add(to *statement, f *frame) error {
+	changed, err := to.changes()
+	if err != nil || changed == 0 {
+		return err
+	}
+	return w.chain.note(f)
 }
 
 func numbered(values ...driver.Value) []driver.NamedValue {
@@ -148,7 +167,7 @@ func numbered(values ...driver.Value) []driver.NamedValue {
 func (w *writer) refresh() error {
 	if last, err := newest(context.Background(), w.conn); err == nil {
 		w.last, w.stale = last, false
-		return nil
+		return w.chain.load(context.Background(), w.conn)
 	}
 	_ = w.finish() // its error was reported already
 	return w.prepare(w.db, w.inPlace)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/permd/permd/cmd/permd/internal/engine"
 	"github.com/permd/permd/cmd/permd/internal/explain"
+	"github.com/permd/permd/cmd/permd/internal/heads"
 	"github.com/permd/permd/cmd/permd/internal/records"
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/journal"
@@ -42,6 +43,8 @@ type daemon struct {
 	journal *journal.Journal
 	memory  *remember.Store
 	witness *witness
+	heads   *heads.Sender
+	lost    []journal.Head // which the journal had before the start, and does not have
 	pauses  *pause.Store
 	recent  explain.Recent // for permd explain
 	runs    runCounter     // for permd status
@@ -66,15 +69,24 @@ func openDaemon(ctx context.Context, dirs xdg.Dirs, relocated bool, log *slog.Lo
 	// The journal is opened first, and asks the memory once that is open, too.
 	var memory references
 	limits := d.rules.Settings.Journal
+	d.heads = heads.NewSender(filepath.Join(dirs.Data, journalName), heads.File(dirs), log)
 	d.journal, err = whenFree(ctx, log, func() (*journal.Journal, error) {
 		return journal.Open(journal.Options{
 			Path: filepath.Join(dirs.Data, journalName), Durability: journal.Durability(d.rules.Settings.Durability),
 			MaxBytes: int64(limits.MaxBytes), MaxAge: limits.Age(), Log: log, Now: now,
-			Referenced: memory.has,
+			Referenced: memory.has, Head: d.heads.Send,
 		})
 	})
 	if err != nil {
+		d.heads.Close()
 		return nil, records.DatabaseFailure(err)
+	}
+	d.lost, err = d.heads.Compare(func(h *journal.Head) (bool, error) { return d.journal.Continues(ctx, h) })
+	if err != nil {
+		log.Warn("it is not known whether the journal has its earlier head", "error", err)
+	}
+	for i := range d.lost {
+		log.Error("the journal is not the one that it was", "why", LostLine(&d.lost[i]))
 	}
 	d.watchdog = canary{daemon: d, probe: d.journal.Probe}
 	d.health = canary{daemon: d, probe: d.journal.Probe}
@@ -91,7 +103,9 @@ func openDaemon(ctx context.Context, dirs xdg.Dirs, relocated bool, log *slog.Lo
 		})
 	})
 	if err != nil {
-		return nil, errors.Join(records.DatabaseFailure(err), d.journal.Close())
+		err = errors.Join(records.DatabaseFailure(err), d.journal.Close())
+		d.heads.Close()
+		return nil, err
 	}
 	memory.store.Store(d.memory)
 	d.witness.memory = d.memory
@@ -167,5 +181,6 @@ func (d *daemon) close() error {
 	both.Go(func() { journal = d.journal.Close() })
 	both.Go(func() { memory = d.memory.Close() })
 	both.Wait()
+	d.heads.Close()
 	return errors.Join(witness, journal, memory)
 }

@@ -16,19 +16,21 @@ import (
 
 // Status is what `permd status` shows. Its JSON form is kept.
 type Status struct {
-	PID      int             `json:"pid"`
-	Version  string          `json:"version"`
-	Started  time.Time       `json:"started"`
-	Degraded bool            `json:"degraded"`
-	Digest   string          `json:"digest"`
-	Socket   string          `json:"socket"`
-	Admin    string          `json:"adminSocket"`
-	HTTP     string          `json:"http,omitzero"`
-	Sessions int             `json:"sessions"`
-	Policy   policy.Status   `json:"policy"`
-	Journal  journal.Status  `json:"journal"`
-	Memory   remember.Status `json:"memory"`
-	Unasked  []AgentRuns     `json:"unasked,omitzero"`
+	PID      int            `json:"pid"`
+	Version  string         `json:"version"`
+	Started  time.Time      `json:"started"`
+	Degraded bool           `json:"degraded"`
+	Digest   string         `json:"digest"`
+	Socket   string         `json:"socket"`
+	Admin    string         `json:"adminSocket"`
+	HTTP     string         `json:"http,omitzero"`
+	Sessions int            `json:"sessions"`
+	Policy   policy.Status  `json:"policy"`
+	Journal  journal.Status `json:"journal"`
+	// Lost are heads that the journal had when the daemon started last, and does not have.
+	Lost    []journal.Head  `json:"lostHeads,omitzero"`
+	Memory  remember.Status `json:"memory"`
+	Unasked []AgentRuns     `json:"unasked,omitzero"`
 	// Pauses are the pauses and locks in force. Locked says why everything asks although
 	// nobody locked permd, "" if it does not.
 	Pauses []admin.Pause `json:"pauses,omitzero"`
@@ -51,7 +53,7 @@ func (d *daemon) status() Status {
 	s := Status{
 		PID: os.Getpid(), Version: buildinfo.Version(), Started: d.started, Digest: d.rules.Digest(),
 		Socket: d.sockets.Decision, Admin: d.sockets.Management, HTTP: d.sockets.HTTP, Sessions: d.engine.Sessions.Len(),
-		Policy: d.rules.Status(), Journal: d.journal.Status(), Memory: d.memory.Status(),
+		Policy: d.rules.Status(), Journal: d.journal.Status(), Lost: d.lost, Memory: d.memory.Status(),
 		Unasked: d.runs.list(), NotPlain: d.engine.NotPlain.Counts(),
 		Unanswered: d.engine.Mounts.Stuck(), Stuck: d.stuck(time.Now()), Sockets: d.files.list(), SelfCheck: d.watchdog.failure(),
 	}

@@ -25,6 +25,15 @@ func RetentionLines(r *journal.Retention) (lines []string) {
 	return lines
 }
 
+// LostLine says that the journal does not have a head that it had.
+func LostLine(h *journal.Head) string {
+	at := ""
+	if !h.Time.IsZero() {
+		at = " at " + h.Time.Local().Format(time.DateTime)
+	}
+	return fmt.Sprintf("the journal was changed, cut off or replaced, or a power cut took its end: it had the head %s%s, with decision %d; permd log verify says more", cli.Short(h.Hash), at, h.Seq)
+}
+
 // LowSpace warns that the disk will be full.
 func LowSpace(r *journal.Retention) string {
 	return fmt.Sprintf("the disk has only %d MiB left: when it is full, nothing is allowed", r.Free>>20)

@@ -55,6 +55,9 @@ func (x *examination) daemonState(s *daemon.Status) {
 	if s.Journal.Failing != "" {
 		x.Error("daemon", "df "+cli.Quote(x.dirs.Data), "decisions cannot be logged, so nothing is allowed: %s", s.Journal.Failing)
 	}
+	for i := range s.Lost {
+		x.Error("journal", "permd log verify", "%s", daemon.LostLine(&s.Lost[i]))
+	}
 	if r := &s.Journal.Retention; r.LowSpace {
 		x.Warn("daemon", "df "+cli.Quote(x.dirs.Data), "%s", daemon.LowSpace(r))
 	}

@@ -1,0 +1,64 @@
+//go:build cgo
+
+package journal_test
+
+import (
+	"os"
+	"strconv"
+	"testing"
+
+	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/decisions/journal"
+)
+
+// BenchmarkVerify verifies a journal of PERMD_BENCH_JOURNAL_ROWS decisions. With 1000000,
+// which takes a minute or two to be made, it should take no more than 5 s on a quiet machine.
+func BenchmarkVerify(b *testing.B) {
+	n := 20_000
+	if s := os.Getenv("PERMD_BENCH_JOURNAL_ROWS"); s != "" {
+		var err error
+		if n, err = strconv.Atoi(s); err != nil {
+			b.Fatal(err)
+		}
+	}
+	for _, tc := range []struct {
+		name string
+		make func(i int) *decisions.Record
+	}{
+		{"repeated", func(i int) *decisions.Record { return benchRecord(i, n) }},
+		{"different", record},
+	} {
+		b.Run(tc.name, func(b *testing.B) {
+			o := journal.Options{Path: path(b)}
+			j, err := journal.Open(o)
+			if err != nil {
+				b.Fatal(err)
+			}
+			const group = 512
+			for first := 0; first < n; first += group {
+				var recs []*decisions.Record
+				for i := first; i < min(first+group, n); i++ {
+					recs = append(recs, tc.make(i))
+				}
+				if err := j.Append(b.Context(), recs...); err != nil {
+					b.Fatal(err)
+				}
+			}
+			if err := j.Close(); err != nil {
+				b.Fatal(err)
+			}
+			r, err := journal.OpenReadOnly(o)
+			if err != nil {
+				b.Fatal(err)
+			}
+			defer r.Close()
+			for b.Loop() {
+				v, err := r.Verify(b.Context(), journal.VerifyOptions{})
+				if err != nil || v.Decisions != int64(n) || len(v.Faults) > 0 {
+					b.Fatalf("%+v, %v", v, err)
+				}
+			}
+			b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(b.N)/float64(n), "µs/decision")
+		})
+	}
+}

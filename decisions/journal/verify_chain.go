@@ -1,0 +1,378 @@
+package journal
+
+import (
+	"context"
+	"database/sql"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+)
+
+// addedKey names what was added to a record.
+type addedKey struct {
+	seq  int64
+	kind byte
+}
+
+// verifier goes through the chain.
+type verifier struct {
+	o      VerifyOptions
+	result Verification
+
+	id            chainID
+	start, newest int64
+	entries       int64
+	head          *chainHash
+	kept          int64
+	keptSum       chainSum
+	cut           int64
+	count         int64 // entries up to the one that was read last, or up to the cut
+
+	// expected are what the next entry may continue: the stored hash of the one before it,
+	// and the one that it should have.
+	expected [2]chainHash
+	last     int64 // the newest record
+	known    map[chainHash]*Head
+	wanted   *chainHash // of VerifyOptions.Hash
+	// added is what is added to records and was not met as an entry yet; unmatched are
+	// entries that were met without.
+	added     map[addedKey]chainHash
+	unmatched []*entry
+	gone      [][2]int64 // numbers of missing decisions, and the one after them
+	suspects  []*entry   // changed ones, which may stand in another's place
+}
+
+// fault reports a fault.
+func (v *verifier) fault(e *entry, kind FaultKind, format string, args ...any) {
+	f := Fault{Seq: e.seq, ID: e.id(), Kind: kind, Text: fmt.Sprintf(format, args...)}
+	if e.kind == kindRecord && e.time != 0 {
+		f.Time = time.Unix(0, e.time).UTC()
+	}
+	if len(v.result.Faults) >= maxFaults {
+		v.result.More++
+		return
+	}
+	v.result.Faults = append(v.result.Faults, f)
+}
+
+// at is an entry that is not there.
+func at(seq int64) *entry { return &entry{seq: seq} }
+
+const (
+	selectChainState = `SELECT id, start, newest, chain.entries, head, kept, kept_sum, cut, hash, retained.entries FROM chain, retained`
+)
+
+// verify verifies what a connection in a transaction reads.
+func (v *verifier) verify(ctx context.Context, conn *sql.Conn) error {
+	v.result.Faults = []Fault{}
+	if err := v.begin(ctx, conn); errors.Is(err, errNoChain) {
+		return nil
+	} else if err != nil {
+		return err
+	}
+	if err := v.lists(ctx, conn); err != nil {
+		return err
+	}
+	if err := readEntries(ctx, conn, &v.id, v.start, v.o.Progress, v.next); err != nil {
+		return err
+	}
+	v.reordered()
+	if err := v.unmatchedEntries(ctx, conn); err != nil {
+		return err
+	}
+	v.finish()
+	return nil
+}
+
+// lists counts what lists are made from: a decision that is not there is not listed.
+func (v *verifier) lists(ctx context.Context, conn *sql.Conn) error {
+	var stored, listed int64
+	err := conn.QueryRowContext(ctx, "SELECT (SELECT count(*) FROM decisions), (SELECT count(*) FROM listed JOIN kinds USING (kind))").Scan(&stored, &listed)
+	if err == nil && stored != listed {
+		v.fault(at(0), Missing, "there are %d decisions, and lists have %d", stored, listed)
+	}
+	return err
+}
+
+// begin reads where the chain begins and ends.
+func (v *verifier) begin(ctx context.Context, conn *sql.Conn) error {
+	var id, head, sum, cutHash []byte
+	err := conn.QueryRowContext(ctx, selectChainState).Scan(&id, &v.start, &v.newest, &v.entries, &head, &v.kept, &sum, &v.cut, &cutHash, &v.count)
+	if errors.Is(err, sql.ErrNoRows) {
+		v.fault(at(0), Missing, "where the chain begins and ends is gone, so nothing can be verified")
+		return errNoChain
+	}
+	if err != nil {
+		return err
+	}
+	copy(v.id[:], id)
+	if len(id) != len(v.id) {
+		v.fault(at(0), Changed, "the chain's id was changed, so nothing can be verified")
+		return errNoChain
+	}
+	var ok bool
+	if v.keptSum, ok = sumOf(sum); !ok || head != nil && len(head) != len(chainHash{}) {
+		v.fault(at(0), Changed, "where the chain begins and ends was changed")
+	}
+	first := genesis(v.id, v.start)
+	switch {
+	case v.cut < v.start || v.cut == v.start && cutHash == nil:
+	case len(cutHash) != len(first):
+		v.fault(at(v.cut), Changed, "the hash of the newest decision that was removed is gone")
+	default:
+		first = chainHash(cutHash)
+	}
+	v.expected = [2]chainHash{first, first}
+	v.last = max(v.start, v.cut)
+	v.head = &first
+	if len(head) == len(first) {
+		v.head = (*chainHash)(head)
+	}
+	for i := range v.o.Known {
+		h := &v.o.Known[i]
+		hash, err := hex.DecodeString(h.Hash)
+		switch {
+		case h.Chain != hex.EncodeToString(v.id[:]):
+			v.other(h)
+		case err != nil || len(hash) != len(chainHash{}):
+			v.fault(at(h.Seq), Forged, "a head that is known of it is no hash: %q", h.Hash)
+		default:
+			v.known[chainHash(hash)] = h
+		}
+	}
+	if v.o.Hash != "" {
+		hash, err := hex.DecodeString(v.o.Hash)
+		if err != nil || len(hash) != len(chainHash{}) {
+			return fmt.Errorf("%w: %q", ErrHash, v.o.Hash)
+		}
+		v.wanted = (*chainHash)(hash)
+	}
+	v.seen(&first)
+	return nil
+}
+
+// errNoChain means that there is no chain to verify, which is a fault already.
+var errNoChain = errors.New("there is no chain")
+
+// ErrHash means that a text is no hash of a head, which has 64 hexadecimal digits.
+var ErrHash = errors.New("no hash of a head")
+
+// other is called with a head of another chain that was at the same place.
+func (v *verifier) other(h *Head) {
+	if v.result.Heads.Other++; v.result.Heads.Other == 1 {
+		v.fault(at(h.Seq), CutOff, "another chain was here, which had the head %s at decision %d: the journal was set aside, replaced or made anew", h.Hash, h.Seq)
+	}
+}
+
+// seen notes that the chain has that head.
+func (v *verifier) seen(hash *chainHash) {
+	if len(v.known) > 0 {
+		if _, ok := v.known[*hash]; ok {
+			v.result.Heads.Found++
+			delete(v.known, *hash)
+		}
+	}
+	if v.wanted != nil && *v.wanted == *hash {
+		v.wanted = nil
+		v.result.Heads.Found++
+	}
+}
+
+// next verifies the next entry.
+func (v *verifier) next(e *entry) {
+	defer func() { v.last = max(v.last, e.place) }()
+	if e.kind == kindRecord {
+		v.noteAdded(e)
+	}
+	switch {
+	case e.hash == nil && e.prev == nil && e.seq <= v.start:
+		v.result.Unchained++
+		return
+	case e.kind == kindRecord && e.seq <= v.start:
+		v.fault(e, Forged, "it has a hash, although the chain begins after decision %d", v.start)
+		return
+	case len(e.hash) != len(chainHash{}) || len(e.prev) != len(chainHash{}):
+		v.fault(e, Forged, "it has no hash, although the chain began before it")
+		return
+	}
+	hash, prev := chainHash(e.hash), chainHash(e.prev)
+	right := e.bad == "" && linked(&v.id, &prev, &e.content) == hash
+	if e.place <= v.cut {
+		v.kept--
+		v.keptSum.subtract(e.hash)
+	} else {
+		v.link(e, &prev, right)
+		if v.count++; e.kind != kindRecord && e.n != v.count {
+			v.fault(e, Missing, "%s was entry %d, and now is entry %d", e.name(), e.n, v.count)
+			v.count = e.n
+		}
+		v.seen(&hash)
+		v.expected = [2]chainHash{hash, linked(&v.id, &prev, &e.content)}
+	}
+	switch {
+	case !right:
+		v.fault(e, Changed, "%s", e.wrong())
+		if len(v.suspects) < maxSuspects {
+			kept := *e
+			v.suspects = append(v.suspects, &kept)
+		}
+		return
+	case e.kind != kindRecord:
+		v.result.Added++
+		v.match(e)
+		return
+	}
+	if v.result.Decisions++; v.result.Since.IsZero() {
+		v.result.Since = time.Unix(0, e.time).UTC()
+	}
+}
+
+// link compares what an entry continues with the entry before.
+func (v *verifier) link(e *entry, prev *chainHash, right bool) {
+	if *prev == v.expected[0] || *prev == v.expected[1] {
+		return
+	}
+	first, end := v.last+1, e.place // of the missing decisions
+	if e.kind != kindRecord {
+		end++
+	}
+	switch {
+	case first < end:
+		v.gone = append(v.gone, [2]int64{first, end})
+		v.fault(at(first), Missing, "%s", missing(first, end-1))
+	case !right: // that is said anyway
+	case e.kind == kindRecord:
+		v.fault(e, Forged, "it does not continue the entry before it: one of them was replaced, or one between them is missing")
+	default:
+		v.fault(e, Forged, "%s does not continue the entry before it: one of them was replaced, or one between them is missing", e.name())
+	}
+}
+
+// missing says which decisions are.
+func missing(first, last int64) string {
+	if first == last {
+		return fmt.Sprintf("decision %d is missing", first)
+	}
+	return fmt.Sprintf("decisions %d to %d are missing", first, last)
+}
+
+// noteAdded notes what a record's row has beside the record.
+func (v *verifier) noteAdded(e *entry) {
+	for _, a := range e.added {
+		v.added[addedKey{e.seq, a.kind}] = a.content
+	}
+	if e.odd != "" {
+		v.fault(e, Changed, "%s", e.odd)
+	}
+}
+
+// match compares an entry about what was added to a record with the record's row.
+func (v *verifier) match(e *entry) {
+	key := addedKey{e.seq, e.kind}
+	content, ok := v.added[key]
+	switch {
+	case !ok:
+		if len(v.unmatched) < 100*maxFaults {
+			kept := *e
+			v.unmatched = append(v.unmatched, &kept)
+		}
+		return
+	case content != e.content:
+		v.fault(e, Changed, "%s is not what was stored", e.name())
+	}
+	delete(v.added, key)
+}
+
+// unmatchedEntries looks at what was added to records that do not have it: retention may
+// have removed the record.
+func (v *verifier) unmatchedEntries(ctx context.Context, conn *sql.Conn) error {
+	for _, e := range v.unmatched {
+		var id string
+		err := conn.QueryRowContext(ctx, "SELECT id FROM decisions WHERE seq = ?", e.seq).Scan(&id)
+		switch {
+		case errors.Is(err, sql.ErrNoRows):
+			if e.seq > v.cut && !slices.ContainsFunc(v.gone, func(r [2]int64) bool { return r[0] <= e.seq && e.seq < r[1] }) {
+				v.fault(e, Missing, "decision %d is missing, which had %s", e.seq, e.name())
+			}
+		case err != nil:
+			return err
+		default:
+			e.idText = id
+			v.fault(e, Missing, "%s is missing", e.name())
+		}
+	}
+	for key := range v.added {
+		if key.seq > v.start {
+			e := &entry{seq: key.seq, kind: key.kind}
+			v.fault(e, Forged, "%s is no entry of the chain", e.name())
+		}
+	}
+	return nil
+}
+
+// reordered finds changed entries that hold what others held: they were exchanged.
+func (v *verifier) reordered() {
+	for _, e := range v.suspects {
+		for _, other := range v.suspects {
+			if e == other || e.kind != other.kind || e.contentAt == nil {
+				continue
+			}
+			// The number is part of the content, so it is made anew for the other place.
+			moved := e.contentAt(other.seq)
+			for _, has := range []struct {
+				entry   *entry // which has the hashes
+				content *chainHash
+			}{{other, &moved}, {e, &moved}, {other, &e.content}} {
+				if prev := chainHash(has.entry.prev); linked(&v.id, &prev, has.content) == chainHash(has.entry.hash) {
+					v.setKind(e.seq, Reordered, fmt.Sprintf("it stands in the place of another one: it was exchanged with decision %d", other.seq))
+				}
+			}
+		}
+	}
+}
+
+// setKind changes what is said of an entry that was changed.
+func (v *verifier) setKind(seq int64, kind FaultKind, text string) {
+	for i := range v.result.Faults {
+		if f := &v.result.Faults[i]; f.Seq == seq && f.Kind == Changed {
+			f.Kind, f.Text = kind, text
+			return
+		}
+	}
+}
+
+// finish compares the chain's end with where it should be.
+func (v *verifier) finish() {
+	v.result.Head = Head{
+		Chain: hex.EncodeToString(v.id[:]), Seq: v.newest, Entries: v.entries, Hash: hex.EncodeToString(v.head[:]),
+	}
+	switch {
+	case v.last < v.newest:
+		v.fault(at(v.last+1), CutOff, "%s, at the end", missing(v.last+1, v.newest))
+	case v.last > max(v.newest, v.start):
+		v.fault(at(v.newest+1), Forged, "the decisions after %d are not part of the chain", v.newest)
+	case *v.head != v.expected[0] && *v.head != v.expected[1]:
+		v.fault(at(v.newest), CutOff, "the newest entry is not the one that was stored last: some at the end are missing, or forged")
+	}
+	if v.count != v.entries && len(v.result.Faults) == 0 {
+		v.fault(at(v.newest), Missing, "there were %d entries, and now are %d", v.entries, v.count)
+	}
+	if v.kept != 0 || v.keptSum != (chainSum{}) {
+		v.fault(at(v.cut), Missing, "of what retention kept up to decision %d, something is missing, forged or changed", v.cut)
+	}
+	for _, h := range v.known {
+		switch {
+		case h.Seq <= v.cut:
+			v.result.Heads.Removed++
+		case h.Entries > v.entries || h.Seq > v.newest:
+			v.fault(at(h.Seq), CutOff, "the chain had %d entries up to decision %d, with the head %s; it has %d up to %d", h.Entries, h.Seq, h.Hash, v.entries, v.newest)
+		default:
+			v.fault(at(h.Seq), Forged, "the chain had the head %s at decision %d, which is not in it: entries up to it are missing, or were made anew", h.Hash, h.Seq)
+		}
+	}
+	if v.wanted != nil {
+		v.fault(at(0), CutOff, "the head %s is not in the chain: its decision was removed, or the chain was cut off before it or made anew", hex.EncodeToString(v.wanted[:]))
+	}
+}

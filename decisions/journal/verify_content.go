@@ -1,0 +1,99 @@
+package journal
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"math"
+)
+
+// buffers are memory that is used again.
+type buffers struct{ record, content []byte }
+
+// fill makes the content of a record's entry.
+func (b *buffers) fill(e *entry, id *chainID, start int64) {
+	if e.kind != kindRecord || e.row[colSeq] == nil {
+		return
+	}
+	b.additions(e)
+	if e.seq <= start && e.hash == nil {
+		return // it has none
+	}
+	record, err := b.json(e)
+	if err != nil {
+		e.bad = err.Error()
+		return
+	}
+	uid := number(e.row[colUID])
+	if uid < 0 || uid > math.MaxUint32 {
+		e.bad = fmt.Sprintf("its uid is %d", uid)
+		return
+	}
+	var texts [recordTexts]string
+	for i, col := range [recordTexts]int{colID, colSession, colAgent, colTool, colVerdict, colBy} {
+		texts[i], _ = e.row[col].(string)
+	}
+	time, latency := e.time, number(e.row[colLatency])
+	content := func(seq int64, to, record []byte) []byte {
+		return appendRecordContent(to, seq, time, uint32(uid), latency, &texts, record)
+	}
+	b.content = content(e.seq, kept(b.content), record)
+	e.content = sha256.Sum256(b.content)
+	if len(e.prev) == len(e.content) && len(e.hash) == len(e.content) {
+		prev := chainHash(e.prev)
+		if linked(id, &prev, &e.content) == chainHash(e.hash) {
+			e.row = rawRow{} // not needed any more
+			return
+		}
+	}
+	held := bytes.Clone(record)
+	e.contentAt = func(seq int64) chainHash { return sha256.Sum256(content(seq, nil, held)) }
+}
+
+// json returns the record's JSON, as it was appended.
+func (b *buffers) json(e *entry) ([]byte, error) {
+	record := blob(e.row[colRecord])
+	switch format := number(e.row[colFormat]); {
+	case format == formatJSON && e.row[colShared] != nil:
+		return nil, errors.New("it is stored whole, and shares a body")
+	case format == formatJSON:
+		return record, nil
+	case format == formatSplit && e.row[colBody] == nil:
+		return nil, errors.New("what it shares with others is missing")
+	case format == formatSplit:
+		own, err := decodeOwn(record, e.idText, e.time)
+		if err != nil {
+			return nil, err
+		}
+		b.record, err = join(kept(b.record), blob(e.row[colBody]), &own)
+		return b.record, err
+	default:
+		return nil, fmt.Errorf("its format is %d", format)
+	}
+}
+
+// additions notes what was added to a record.
+func (b *buffers) additions(e *entry) {
+	r := &e.row
+	add := func(kind byte, at driver.Value, texts []string, rest []byte) {
+		b.content = appendAdded(kept(b.content), kind, e.seq, number(at), texts, rest)
+		e.added = append(e.added, addition{kind, sha256.Sum256(b.content)})
+	}
+	if r[colAnsweredAt] != nil {
+		verdict, _ := r[colAnswer].(string)
+		add(kindAnswer, r[colAnsweredAt], []string{verdict}, blob(r[colAnswerInfo]))
+	} else if r[colAnswer] != nil || r[colAnswerInfo] != nil {
+		e.odd = "it has an answer without a time"
+	}
+	if r[colRanAt] != nil {
+		add(kindRan, r[colRanAt], nil, nil)
+	}
+	if r[colEndedAt] != nil {
+		as, _ := r[colEndedAs].(string)
+		add(kindEnded, r[colEndedAt], nil, []byte(as))
+	} else if r[colEndedAs] != nil {
+		e.odd = "it says how its call ended, and not when"
+	}
+}

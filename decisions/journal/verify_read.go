@@ -1,0 +1,327 @@
+package journal
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"io"
+	"runtime"
+	"sync"
+)
+
+// entry is an entry of the chain as it is stored.
+type entry struct {
+	kind       byte
+	seq        int64
+	place      int64 // the newest record up to it
+	n          int64 // what number it had, of what was added to a record
+	time       int64 // of a record
+	idText     string
+	prev, hash []byte
+	content    chainHash // of what is stored
+	bad        string    // why there is no content
+	odd        string    // what is wrong with columns beside the record
+	added      []addition
+	// contentAt is the content if the record had another number.
+	contentAt func(seq int64) chainHash
+
+	row rawRow
+}
+
+// addition is what was added to a record.
+type addition struct {
+	kind    byte
+	content chainHash
+}
+
+// rawRow are the columns of selectVerified.
+type rawRow [22]driver.Value
+
+func (e *entry) id() string { return e.idText }
+
+// name says what was added to a record.
+func (e *entry) name() string {
+	switch e.kind {
+	case kindAnswer:
+		return "its answer"
+	case kindRan:
+		return "the report that its call has run"
+	case kindEnded:
+		return "the report how its call ended"
+	}
+	return "the decision"
+}
+
+// wrong says what is wrong with an entry whose hash is.
+func (e *entry) wrong() string {
+	if e.bad != "" {
+		return "it is not what was stored: " + e.bad
+	}
+	if e.kind != kindRecord {
+		return "the hash of " + e.name() + " is not what was stored"
+	}
+	return "it is not what was stored"
+}
+
+// Queries that read the chain in its order, the bodies in the order in which they are
+// first used.
+const (
+	selectVerified = `SELECT seq, format, id, time, uid, session, agent, tool, verdict, decided_by, latency, record, shared,
+		prev_hash, hash, answered_at, answer, answer_info, ran_at, ended_at, ended_as FROM decisions ORDER BY seq`
+	selectNotes  = `SELECT seq, after, kind, content, prev_hash, hash, n FROM notes ORDER BY after, n`
+	selectBodies = `SELECT first, text FROM bodies ORDER BY first`
+	selectBody   = `SELECT text FROM bodies WHERE first = ?`
+	selectBounds = `SELECT coalesce(min(seq), 0), coalesce(max(seq), 0) FROM decisions`
+)
+
+// The columns of selectVerified.
+const (
+	colSeq = iota
+	colFormat
+	colID
+	colTime
+	colUID
+	colSession
+	colAgent
+	colTool
+	colVerdict
+	colBy
+	colLatency
+	colRecord
+	colShared
+	colPrev
+	colHash
+	colAnsweredAt
+	colAnswer
+	colAnswerInfo
+	colRanAt
+	colEndedAt
+	colEndedAs
+	colBody // set beside it
+)
+
+// verifyBatch is how many entries are worked on at once.
+const verifyBatch = 256
+
+// entryBatch are entries on their way. They are used again: who keeps one copies it.
+type entryBatch struct {
+	entries []entry
+	done    chan struct{} // capacity 1: their contents are made
+}
+
+// readEntries calls f with each entry of the chain, in order. SQLite is read by one
+// goroutine, and the contents are made by others.
+func readEntries(ctx context.Context, conn *sql.Conn, id *chainID, start int64, progress func(done, total int64), f func(*entry)) error {
+	var low, high int64
+	if err := conn.QueryRowContext(ctx, selectBounds).Scan(&low, &high); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	ordered, work := make(chan *entryBatch, 16), make(chan *entryBatch, 16)
+	var workers sync.WaitGroup
+	for range max(1, runtime.GOMAXPROCS(0)) {
+		workers.Go(func() {
+			var b buffers
+			for batch := range work {
+				for i := range batch.entries {
+					b.fill(&batch.entries[i], id, start)
+				}
+				batch.done <- struct{}{}
+			}
+		})
+	}
+	var read error
+	free := sync.Pool{New: func() any { return &entryBatch{make([]entry, 0, verifyBatch), make(chan struct{}, 1)} }}
+	workers.Go(func() {
+		defer close(ordered)
+		defer close(work)
+		read = conn.Raw(func(raw any) error {
+			return readRaw(ctx, raw.(driver.Conn), &free, func(b *entryBatch) error {
+				for _, to := range []chan *entryBatch{work, ordered} {
+					select {
+					case to <- b:
+					case <-ctx.Done():
+						return ctx.Err()
+					}
+				}
+				return nil
+			})
+		})
+	})
+	for batch := range ordered {
+		<-batch.done
+		for i := range batch.entries {
+			f(&batch.entries[i])
+		}
+		if n := len(batch.entries); progress != nil && n > 0 {
+			progress(batch.entries[n-1].place-low+1, high-low+1)
+		}
+		batch.entries = batch.entries[:0]
+		free.Put(batch)
+	}
+	workers.Wait()
+	return read
+}
+
+// cursor is a query that is read row by row.
+type cursor struct {
+	stmt driver.Stmt
+	rows driver.Rows
+	row  []driver.Value
+	more bool
+}
+
+func query1(conn driver.Conn, text string, args ...driver.Value) (c *cursor, err error) {
+	c = &cursor{}
+	if c.stmt, err = conn.Prepare(text); err != nil {
+		return nil, err
+	}
+	c.rows, err = c.stmt.(driver.StmtQueryContext).QueryContext(context.Background(), numbered(args...))
+	if err != nil {
+		return nil, errors.Join(err, c.stmt.Close())
+	}
+	c.row = make([]driver.Value, len(c.rows.Columns()))
+	return c, nil
+}
+
+// next reads the next row.
+func (c *cursor) next() error {
+	err := c.rows.Next(c.row)
+	c.more = err == nil
+	if errors.Is(err, io.EOF) {
+		return nil
+	}
+	return err
+}
+
+func (c *cursor) close() error { return errors.Join(c.rows.Close(), c.stmt.Close()) }
+
+// readRaw reads rows and notes in the order of the chain.
+func readRaw(ctx context.Context, conn driver.Conn, free *sync.Pool, send func(*entryBatch) error) (err error) {
+	var cursors [3]*cursor
+	for i, text := range []string{selectVerified, selectNotes, selectBodies} {
+		c, err := query1(conn, text)
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, c.close()) }()
+		if err := c.next(); err != nil {
+			return err
+		}
+		cursors[i] = c
+	}
+	rows, notes := cursors[0], cursors[1]
+	bodies := &bodyReader{conn: conn, c: cursors[2], known: map[int64][]byte{}}
+	batch := free.Get().(*entryBatch)
+	for rows.more || notes.more {
+		batch.entries = batch.entries[:len(batch.entries)+1]
+		e := &batch.entries[len(batch.entries)-1]
+		if from := rows; !rows.more || notes.more && number(notes.row[1]) < number(rows.row[colSeq]) {
+			from = notes
+			e.setNote(notes.row)
+			err = from.next()
+		} else {
+			if err = e.setRow(rows.row, bodies); err == nil {
+				err = from.next()
+			}
+		}
+		if err != nil {
+			return err
+		}
+		if len(batch.entries) == verifyBatch {
+			if err := send(batch); err != nil {
+				return err
+			}
+			batch = free.Get().(*entryBatch)
+		}
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+	}
+	return send(batch)
+}
+
+func number(v driver.Value) int64 {
+	n, _ := v.(int64)
+	return n
+}
+
+func blob(v driver.Value) []byte {
+	b, _ := v.([]byte)
+	return b
+}
+
+// setNote sets the entry to a row of notes.
+func (e *entry) setNote(row []driver.Value) {
+	*e = entry{seq: number(row[0]), place: number(row[1]), prev: blob(row[4]), hash: blob(row[5]), n: number(row[6])}
+	if kind := number(row[2]); kind > kindRecord && kind <= kindEnded {
+		e.kind = byte(kind)
+	} else {
+		e.bad = "its kind is not known"
+	}
+	if content := blob(row[3]); len(content) == len(e.content) {
+		e.content = chainHash(content)
+	} else {
+		e.bad = "what was added has no hash"
+	}
+}
+
+// setRow sets the entry to a row of decisions.
+func (e *entry) setRow(row []driver.Value, bodies *bodyReader) error {
+	*e = entry{added: e.added[:0], kind: kindRecord, seq: number(row[colSeq]), time: number(row[colTime]), prev: blob(row[colPrev]), hash: blob(row[colHash])}
+	e.place = e.seq
+	e.idText, _ = row[colID].(string)
+	copy(e.row[:], row)
+	if shared, ok := row[colShared].(int64); ok {
+		body, err := bodies.get(shared, e.seq)
+		if err != nil {
+			return err
+		}
+		if body != nil {
+			e.row[colBody] = body
+		}
+	}
+	return nil
+}
+
+// bodyReader reads bodies about in the order in which records use them.
+type bodyReader struct {
+	conn  driver.Conn
+	c     *cursor
+	known map[int64][]byte
+}
+
+// get returns a body, nil if there is none.
+func (b *bodyReader) get(first, seq int64) ([]byte, error) {
+	for b.c.more && number(b.c.row[0]) <= min(first, seq) {
+		b.known[number(b.c.row[0])] = blob(b.c.row[1])
+		if err := b.c.next(); err != nil {
+			return nil, err
+		}
+	}
+	if len(b.known) > 4*sharedFor {
+		for n := range b.known {
+			if n < seq-2*sharedFor {
+				delete(b.known, n)
+			}
+		}
+	}
+	if body, ok := b.known[first]; ok {
+		return body, nil
+	}
+	c, err := query1(b.conn, selectBody, first)
+	if err != nil {
+		return nil, err
+	}
+	err = c.next()
+	body := blob(c.row[0])
+	if err != nil || !c.more {
+		body = nil
+	}
+	if body != nil {
+		b.known[first] = body
+	}
+	return body, errors.Join(err, c.close())
+}
