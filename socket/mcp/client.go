@@ -66,7 +66,7 @@ func (g *gateway) readClient(ctx context.Context, line []byte) error {
 	if m.method == methodInitialize {
 		g.initialize(m.params)
 	}
-	if why := g.track(m, &request{method: m.method}); why != "" {
+	if why := g.track(m, &request{method: m.method, cursor: cursorOf(m)}); why != "" {
 		return g.refuse(m.id, codeInvalid, why)
 	}
 	return g.server.write(m.text)

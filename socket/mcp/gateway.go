@@ -114,6 +114,7 @@ type request struct {
 	// cancel ends the decision of a call; nil once the server has the request.
 	cancel context.CancelFunc
 	meta   *requestMeta // nil in the revisions with sessions
+	cursor string       // of the page of tools that is asked for, "" for the first one
 	call   *toolCall    // nil if the server cannot ask for more before the result
 	doubt  bool         // its response may have been one that could not be read
 }

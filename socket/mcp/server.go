@@ -115,7 +115,7 @@ func (g *gateway) passList(m *message, r *request) error {
 		l.leaveOutHeaders()
 	}
 	g.hide(l, g.canAsk(r.meta))
-	g.tools.tell(l)
+	g.tools.tell(l, r.cursor)
 	if len(l.leftOut)+l.hidden == 0 {
 		return g.client.write(m.text)
 	}
