@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -49,7 +50,9 @@ func (g *gateway) readClient(ctx context.Context, line []byte) error {
 	m, err := readMessage(line)
 	switch {
 	case err != nil && m.id == "":
-		return g.refuse("null", codeOf(err), err.Error())
+		o := new(outline)
+		_, _ = o.Write(line)
+		return g.refuse(cmp.Or(o.request(), "null"), codeOf(err), err.Error())
 	case err != nil:
 		return g.refuse(m.id, codeOf(err), err.Error())
 	case m.isResponse():
@@ -159,11 +162,11 @@ func (g *gateway) initialize(params strictjson.Value) {
 		s, _ := strictjson.ParseString(strictjson.Find(params, path...))
 		return s
 	}
-	forms, _ := elicitationOf(strictjson.Find(params, "capabilities", "elicitation"))
+	forms, urls := elicitationOf(strictjson.Find(params, "capabilities", "elicitation"))
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.initialized = true
-	g.elicits = forms && !g.cfg.NoElicitation
+	g.elicits, g.urls = forms && !g.cfg.NoElicitation, urls
 	if name, version := text("clientInfo", "name"), text("clientInfo", "version"); len(name) <= maxID && len(version) <= maxID {
 		g.agent = effects.Party{Name: name, Version: version}
 	}

@@ -94,6 +94,7 @@ type gateway struct {
 	waiting    int // bytes of these
 	ended      bool
 	elicits    bool // the client can ask the person, as it said at the beginning
+	urls       bool // and have them go to an address
 	agent      effects.Party
 	// initialized and stateless say that the client has sent messages of a revision with
 	// sessions, and of one without.
