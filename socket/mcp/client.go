@@ -1,7 +1,6 @@
 package mcp
 
 import (
-	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -52,7 +51,7 @@ func (g *gateway) readClient(ctx context.Context, line []byte) error {
 	case err != nil && m.id == "":
 		o := new(outline)
 		_, _ = o.Write(line)
-		return g.refuse(cmp.Or(o.request(), "null"), codeOf(err), err.Error())
+		return g.refuse(g.unreadID(o), codeOf(err), err.Error())
 	case err != nil:
 		return g.refuse(m.id, codeOf(err), err.Error())
 	case m.isResponse():

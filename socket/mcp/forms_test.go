@@ -125,14 +125,17 @@ func TestUnreadableOfClient(t *testing.T) {
 			t.Errorf("%s is answered with %+v", id, m)
 		}
 	}
+	w.send(t, call("14", "yes"))
+	w.wantServer(t, `"id":14,`)
 	for _, text := range []string{
+		`{"jsonrpc":"2.0","id":14,"method":"ping","params":{"a":"\ud800"}}`, // would answer the call
 		`{"jsonrpc":"2.0","id":21,"id":22,"method":"ping"}`, `{"jsonrpc":"2.0","id":21,"ID":22,"method":"ping"}`, `[{"jsonrpc":"2.0","id":21,"method":"ping"}]`,
 		`{"jsonrpc":"2.0","id":21,"method":"ping","params":{"a":"\ud800"}`, `{"jsonrpc":"2.0","id":21,"result":{"a":"\ud800"}}`,
 	} {
 		w.send(t, text)
 	}
 	w.flush(t)
-	if n := w.received(`"id":null,"error"`); n != 5 || w.received(`"id":21`)+w.received(`"id":22`) > 0 {
+	if n := w.received(`"id":null,"error"`); n != 6 || w.received(`"id":14`) > 0 || w.received(`"id":21`)+w.received(`"id":22`) > 0 {
 		t.Errorf("%d messages are answered without an id: %s", n, w.client)
 	}
 }

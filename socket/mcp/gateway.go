@@ -11,7 +11,6 @@ package mcp
 
 import (
 	"bufio"
-	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -235,7 +234,19 @@ func (g *gateway) pump(from io.Reader, read func([]byte) error, long func(*outli
 
 // tooLong refuses a message of the client that is too long.
 func (g *gateway) tooLong(o *outline) error {
-	return g.refuse(cmp.Or(o.request(), "null"), codeInvalid, errLong.Error())
+	return g.refuse(g.unreadID(o), codeInvalid, errLong.Error())
+}
+
+// unreadID returns the id under which a request of the client that cannot be read is answered, "null"
+// if that is not certain, or would be taken for the response to another request.
+func (g *gateway) unreadID(o *outline) string {
+	id := o.request()
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if id == "" || g.fromClient[id] != nil {
+		return "null"
+	}
+	return id
 }
 
 // JSON-RPC's error codes.

@@ -70,16 +70,16 @@ func signField(server string, field strictjson.Member) (made string, ok bool) {
 			s, ok := strictjson.ParseString(m.Value)
 			return quote("The server " + server + " asks: " + plainLine(s)), ok
 		case "enumNames":
-			return each(m.Value, plainText)
+			return listOf(m.Value, plainText)
 		case "oneOf":
-			return each(m.Value, choice)
+			return listOf(m.Value, choice)
 		case "items":
 			return members(m.Value, itemsMembers, func(m strictjson.Member) (string, bool) {
 				switch m.Name {
 				case "anyOf":
-					return each(m.Value, choice)
+					return listOf(m.Value, choice)
 				case "enumNames":
-					return each(m.Value, plainText)
+					return listOf(m.Value, plainText)
 				}
 				return string(m.Value), true
 			})
@@ -89,8 +89,8 @@ func signField(server string, field strictjson.Member) (made string, ok bool) {
 	return made, why == ""
 }
 
-// each returns a list with what made returns for each of its values.
-func each(v strictjson.Value, made func(strictjson.Value) (string, bool)) (text string, ok bool) {
+// listOf returns a list with what made returns for each of its values.
+func listOf(v strictjson.Value, made func(strictjson.Value) (string, bool)) (text string, ok bool) {
 	list, err := strictjson.ParseArray(v)
 	if err != nil {
 		return "", false

@@ -50,7 +50,7 @@ func (d *definitions) tell(l *toolList, cursor string) {
 }
 
 // read notes that the client has read a page. Once it has read all of a list, tools that are not
-// in it are gone. What the client was told of them still counts if the server has them again,
+// in it are unlisted. What the client was told of them still counts if the server has them again,
 // since the model may still know it. The caller holds d.mu.
 func (d *definitions) read(l *toolList, cursor string) {
 	names := map[string]bool{}
@@ -71,7 +71,7 @@ func (d *definitions) read(l *toolList, cursor string) {
 		return
 	}
 	for name, t := range d.told {
-		t.gone = t.gone || !names[name]
+		t.unlisted = t.unlisted || !names[name]
 		d.told[name] = t
 	}
 	d.renew()
@@ -97,7 +97,7 @@ func (d *definitions) find(name string) (t toldTool, certain bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	t, told := d.told[name]
-	return t, told && !t.gone && t.changes == d.changes
+	return t, told && !t.unlisted && t.changes == d.changes
 }
 
 // ownList returns what the gateway was told, nil if it has to ask, and how often it had to.

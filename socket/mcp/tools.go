@@ -47,10 +47,10 @@ type definitions struct {
 
 // toldTool is what the client, or the gateway, was told of a tool.
 type toldTool struct {
-	digests []string // different ones, sorted
-	unsent  bool     // what was told last has headers that cannot be sent
-	changes int      // of the server's tools until then
-	gone    bool     // the client has read a list without it since then
+	digests  []string // different ones, sorted
+	unsent   bool     // what was told last has headers that cannot be sent
+	changes  int      // of the server's tools until then
+	unlisted bool     // the client has read a list without it since then
 }
 
 // listed is a tool in a list.
