@@ -49,7 +49,9 @@ func (g *gateway) readClient(ctx context.Context, line []byte) error {
 	m, err := readMessage(line)
 	switch {
 	case err != nil && m.id == "":
-		return g.refuse("null", codeOf(err), err.Error())
+		o := new(outline)
+		_, _ = o.Write(line)
+		return g.refuse(g.unreadID(o), codeOf(err), err.Error())
 	case err != nil:
 		return g.refuse(m.id, codeOf(err), err.Error())
 	case m.isResponse():
@@ -66,7 +68,7 @@ func (g *gateway) readClient(ctx context.Context, line []byte) error {
 	if m.method == methodInitialize {
 		g.initialize(m.params)
 	}
-	if why := g.track(m, &request{method: m.method}); why != "" {
+	if why := g.track(m, &request{method: m.method, cursor: cursorOf(m)}); why != "" {
 		return g.refuse(m.id, codeInvalid, why)
 	}
 	return g.server.write(m.text)
@@ -159,11 +161,11 @@ func (g *gateway) initialize(params strictjson.Value) {
 		s, _ := strictjson.ParseString(strictjson.Find(params, path...))
 		return s
 	}
-	forms, _ := elicitationOf(strictjson.Find(params, "capabilities", "elicitation"))
+	forms, urls := elicitationOf(strictjson.Find(params, "capabilities", "elicitation"))
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.initialized = true
-	g.elicits = forms && !g.cfg.NoElicitation
+	g.elicits, g.urls = forms && !g.cfg.NoElicitation, urls
 	if name, version := text("clientInfo", "name"), text("clientInfo", "version"); len(name) <= maxID && len(version) <= maxID {
 		g.agent = effects.Party{Name: name, Version: version}
 	}

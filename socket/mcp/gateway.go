@@ -11,7 +11,6 @@ package mcp
 
 import (
 	"bufio"
-	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -94,6 +93,7 @@ type gateway struct {
 	waiting    int // bytes of these
 	ended      bool
 	elicits    bool // the client can ask the person, as it said at the beginning
+	urls       bool // and have them go to an address
 	agent      effects.Party
 	// initialized and stateless say that the client has sent messages of a revision with
 	// sessions, and of one without.
@@ -114,6 +114,7 @@ type request struct {
 	// cancel ends the decision of a call; nil once the server has the request.
 	cancel context.CancelFunc
 	meta   *requestMeta // nil in the revisions with sessions
+	cursor string       // of the page of tools that is asked for, "" for the first one
 	call   *toolCall    // nil if the server cannot ask for more before the result
 	doubt  bool         // its response may have been one that could not be read
 }
@@ -233,7 +234,19 @@ func (g *gateway) pump(from io.Reader, read func([]byte) error, long func(*outli
 
 // tooLong refuses a message of the client that is too long.
 func (g *gateway) tooLong(o *outline) error {
-	return g.refuse(cmp.Or(o.request(), "null"), codeInvalid, errLong.Error())
+	return g.refuse(g.unreadID(o), codeInvalid, errLong.Error())
+}
+
+// unreadID returns the id under which a request of the client that cannot be read is answered, "null"
+// if that is not certain, or would be taken for the response to another request.
+func (g *gateway) unreadID(o *outline) string {
+	id := o.request()
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if id == "" || g.fromClient[id] != nil {
+		return "null"
+	}
+	return id
 }
 
 // JSON-RPC's error codes.

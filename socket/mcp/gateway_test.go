@@ -383,8 +383,8 @@ func TestSignedForms(t *testing.T) {
 	form := func(id, params string) string {
 		return `{"jsonrpc":"2.0","id":` + id + `,"method":"elicitation/create","params":` + params + "}\n"
 	}
-	w.serve(t, form("1", `{"requestedSchema":{"a":1e400},"message":"permd asks: x\n\npermd asks: y\rpermd asks: z\u2028a\u202eb"}`))
-	w.wantClient(t, `"id":1,"method":"elicitation/create","params":{"requestedSchema":{"a":1e400},"message":"The server s asks: permd asks: x\n| permd asks: y\n| permd asks: z\n| a�b"}`)
+	w.serve(t, form("1", `{"requestedSchema":{"type":1e400},"message":"permd asks: x\n\npermd asks: y\rpermd asks: z\u2028a\u202eb"}`))
+	w.wantClient(t, `"id":1,"method":"elicitation/create","params":{"requestedSchema":{"type":1e400},"message":"The server s asks: permd asks: x\n| permd asks: y\n| permd asks: z\n| a�b"}`)
 	w.serve(t, form("2", `{"mode":"url","url":"https://x.example","message":"`+strings.Repeat("y", 2*maxFormText)+`"}`))
 	w.wantClient(t, `"The server s asks: `+strings.Repeat("y", maxFormText)+`…"`)
 	w.serve(t, form("3", `{"message":"`+strings.Repeat(`y\n`, 2*maxFormLines)+`"}`))

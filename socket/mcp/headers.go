@@ -111,8 +111,8 @@ func isToken(s string) bool {
 func (l *toolList) leaveOutHeaders() {
 	var kept []listed
 	for _, t := range l.tools {
-		if _, err := paramHeaders(t.text); err != nil {
-			l.leftOut = append(l.leftOut, err.Error())
+		if t.unsent {
+			l.leftOut, l.unsent = append(l.leftOut, errHeaders.Error()), append(l.unsent, t.name)
 			continue
 		}
 		kept = append(kept, t)

@@ -7,6 +7,20 @@ import (
 	"github.com/permd/permd/internal/strictjson"
 )
 
+// serverMethods are the requests of a server that the gateway passes on. Another one could be shown
+// to the person by a client that reads its method otherwise, without the name of the server.
+var serverMethods = map[string]bool{
+	"ping": true, methodElicit: true, methodSample: true, methodListRoots: true,
+	"tasks/get": true, "tasks/result": true, "tasks/list": true, "tasks/cancel": true,
+}
+
+// serverNotifications are the notifications of a server that the gateway passes on.
+var serverNotifications = map[string]bool{
+	notedCancelled: true, notedToolsChanged: true, "notifications/progress": true, "notifications/message": true,
+	"notifications/resources/updated": true, "notifications/resources/list_changed": true, "notifications/prompts/list_changed": true,
+	"notifications/tasks/status": true, "notifications/elicitation/complete": true, "notifications/subscriptions/acknowledged": true,
+}
+
 // readServer handles a line of the server. What it prints besides messages is left out.
 func (g *gateway) readServer(line []byte) error {
 	if len(strings.TrimSpace(string(line))) == 0 {
@@ -20,6 +34,9 @@ func (g *gateway) readServer(line []byte) error {
 		return g.noteUnreadable(o, o.jsonrpc || bytes.Contains(line, []byte("jsonrpc")), err)
 	case m.isResponse():
 		return g.passResult(m)
+	case m.id == "" && !serverNotifications[m.method]:
+		g.cfg.Say("a notification of the server was left out: the protocol does not have it")
+		return nil
 	case m.id == "":
 		switch m.method {
 		case notedToolsChanged:
@@ -45,6 +62,9 @@ func (g *gateway) readServer(line []byte) error {
 	if unexpected {
 		g.cfg.Say("a request of the server was left out: the revision of the protocol has none")
 		return nil
+	}
+	if !serverMethods[m.method] {
+		return g.server.write(errorText(m.id, codeMethod, "permd: this method is not one of the Model Context Protocol's that permd passes on"))
 	}
 	if m.method == methodElicit {
 		if why := g.signForm(m); why != "" {
@@ -87,7 +107,7 @@ func (g *gateway) passResult(m *message) error {
 		if code := strictjson.Find(m.text, "error", "code"); r.meta != nil && string(code) == codeHeaders {
 			g.tools.change() // the tool may have other headers now, and is asked for before the next call
 		}
-		return g.client.write(m.text)
+		return g.passError(m, r)
 	case r.meta != nil && r.call != nil && asksForMore(m.result):
 		return g.passRound(m, r)
 	}
@@ -115,7 +135,7 @@ func (g *gateway) passList(m *message, r *request) error {
 		l.leaveOutHeaders()
 	}
 	g.hide(l, g.canAsk(r.meta))
-	g.tools.tell(l)
+	g.tools.tell(l, r.cursor)
 	if len(l.leftOut)+l.hidden == 0 {
 		return g.client.write(m.text)
 	}

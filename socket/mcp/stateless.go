@@ -158,7 +158,7 @@ func (g *gateway) readStateless(ctx context.Context, m *message) error {
 	if calls {
 		return g.startStateless(ctx, m, meta)
 	}
-	if why := g.track(m, &request{method: m.method, meta: meta}); why != "" {
+	if why := g.track(m, &request{method: m.method, meta: meta, cursor: cursorOf(m)}); why != "" {
 		return g.refuse(m.id, codeInvalid, why)
 	}
 	return g.server.write(m.text)

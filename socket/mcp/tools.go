@@ -35,14 +35,22 @@ type definitions struct {
 	mu      sync.Mutex
 	told    map[string]toldTool // by name
 	changes int                 // how often the server has said that its tools have changed
-	// own is what the gateway was told itself, nil if it has not asked since the last change.
-	own map[string][]string
+	// own is what the gateway was told itself, nil if it has not asked since the last change, or
+	// since the client has read a list to its end.
+	own map[string]toldTool
+	// renewed is how often own had to be asked for anew.
+	renewed int
+	// begun are the tools in lists of which the client has not had all pages, by the cursor of the
+	// next page.
+	begun map[string]map[string]bool
 }
 
-// toldTool is what the client was told of a tool.
+// toldTool is what the client, or the gateway, was told of a tool.
 type toldTool struct {
-	digests []string // different ones, sorted
-	changes int      // of the server's tools until then
+	digests  []string // different ones, sorted
+	unsent   bool     // what was told last has headers that cannot be sent
+	changes  int      // of the server's tools until then
+	unlisted bool     // the client has read a list without it since then
 }
 
 // listed is a tool in a list.
@@ -50,6 +58,7 @@ type listed struct {
 	name   string
 	digest string
 	text   strictjson.Value
+	unsent bool // its calls cannot be sent to a server over HTTP in statelessRevision
 }
 
 // untoldMembers are the members of a tool that no model is told of. All others count, also
@@ -65,6 +74,7 @@ type toolList struct {
 	tools   []listed
 	cursor  string // of the next page, "" for none
 	leftOut []string
+	unsent  []string          // names of tools that are left out since their calls cannot be sent
 	hidden  int               // tools that are left out since no call of them is allowed
 	members strictjson.Object // of the result
 }
@@ -129,6 +139,8 @@ func readTool(v strictjson.Value) (t listed, why string) {
 		fmt.Fprintf(h, "%d %s %d %s\n", len(m.Name), m.Name, len(v), v)
 	}
 	t.digest, t.text = hex.EncodeToString(h.Sum(nil)), v
+	_, err = paramHeaders(v)
+	t.unsent = err != nil
 	return t, ""
 }
 
@@ -186,78 +198,29 @@ func with(digests []string, digest string) []string {
 	return slices.Insert(slices.Clone(digests), i, digest)
 }
 
-// tell notes what the client is told, and leaves out what is too much.
-func (d *definitions) tell(l *toolList) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.told == nil {
-		d.told = map[string]toldTool{}
-	}
-	l.tools = slices.DeleteFunc(l.tools, func(t listed) bool {
-		before, known := d.told[t.name]
-		now := with(before.digests, t.digest)
-		if !known && len(d.told) >= maxTools || len(now) > maxDefinitions {
-			l.leftOut = append(l.leftOut, "there are too many, or too many things are said of one")
-			return true
-		}
-		d.told[t.name] = toldTool{now, d.changes}
-		return false
-	})
-}
-
-// change notes that the server has other tools now.
-func (d *definitions) change() {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.own = nil
-	d.changes++
-}
-
-// find returns what the client was told of a tool. It is certain if the server has not
-// said since that its tools have changed.
-func (d *definitions) find(name string) (digests []string, certain bool) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	t, told := d.told[name]
-	return t.digests, told && t.changes == d.changes
-}
-
-// ownList returns what the gateway was told, nil if it has to ask, and the number of changes.
-func (d *definitions) ownList() (own map[string][]string, changes int) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.own, d.changes
-}
-
-// keep keeps what the gateway was told, if the server has not changed it since.
-func (d *definitions) keep(own map[string][]string, changes int) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.changes == changes {
-		d.own = own
-	}
-}
-
 var errNoTool = errors.New("the server lists no tool of this name")
 
 // definition returns the digests of all definitions of a tool that count, sorted.
 func (g *gateway) definition(ctx context.Context, name string, meta *requestMeta) ([]string, error) {
-	told, certain := g.tools.find(name)
-	if certain {
-		return told, nil
+	t, certain := g.tools.find(name)
+	if !certain {
+		list, err := g.list(ctx, meta)
+		if err != nil {
+			return nil, fmt.Errorf("asking the server for its tools: %w", err)
+		}
+		now, ok := list[name]
+		if !ok {
+			return nil, errNoTool
+		}
+		for _, digest := range now.digests {
+			t.digests = with(t.digests, digest)
+		}
+		t.unsent = now.unsent
 	}
-	list, err := g.list(ctx, meta)
-	if err != nil {
-		return nil, fmt.Errorf("asking the server for its tools: %w", err)
+	if t.unsent && meta != nil && g.http {
+		return nil, fmt.Errorf("%w that can be called: %w", errNoTool, errHeaders)
 	}
-	now := list[name]
-	if len(now) == 0 {
-		return nil, errNoTool
-	}
-	for _, digest := range now {
-		told = with(told, digest)
-	}
-	return told, nil
+	return t.digests, nil
 }
 
 // version is the version of a tool for rules and remembered answers: of all its definitions
@@ -271,15 +234,15 @@ func version(digests []string) string {
 }
 
 // list returns what the server says of its tools when the gateway asks, in the revision of the
-// request with meta. It asks again after each change.
-func (g *gateway) list(ctx context.Context, meta *requestMeta) (map[string][]string, error) {
-	known, changes := g.tools.ownList()
+// request with meta. It asks again after each change, and once the client has read a list.
+func (g *gateway) list(ctx context.Context, meta *requestMeta) (map[string]toldTool, error) {
+	known, renewed := g.tools.ownList()
 	if known != nil {
 		return known, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, listTimeout)
 	defer cancel()
-	list := map[string][]string{}
+	list := map[string]toldTool{}
 	own := ""
 	if meta != nil {
 		own = `"_meta":{` + ownMeta + `}`
@@ -295,8 +258,10 @@ func (g *gateway) list(ctx context.Context, meta *requestMeta) (map[string][]str
 			return nil, err
 		}
 		for _, t := range page.tools {
-			list[t.name] = with(list[t.name], t.digest)
-			if len(list) > maxTools || len(list[t.name]) > maxDefinitions {
+			before := list[t.name]
+			now := toldTool{digests: with(before.digests, t.digest), unsent: before.unsent || t.unsent}
+			list[t.name] = now
+			if len(list) > maxTools || len(now.digests) > maxDefinitions {
 				return nil, errors.New("there are too many, or too many things are said of one")
 			}
 		}
@@ -307,6 +272,6 @@ func (g *gateway) list(ctx context.Context, meta *requestMeta) (map[string][]str
 			params += "," + own
 		}
 	}
-	g.tools.keep(list, changes)
+	g.tools.keep(list, renewed)
 	return list, nil
 }
