@@ -24,7 +24,9 @@ func TestOneRequestSessions(t *testing.T) {
 	} {
 		h := c.hold(t, "wait=600", tt.path, tt.body)
 		id := d.waiting(t, 1)[0]
-		var q struct{ Widths []struct{ ID, Label, Scope string } }
+		var q struct {
+			Widths []struct{ ID, Label, Scope string }
+		}
 		if err := json.Unmarshal([]byte(d.permd(t, "allow", "--json")), &q); err != nil || len(q.Widths) == 0 {
 			t.Fatalf("%s: %v, %+v", tt.path, err, q)
 		}
