@@ -11,7 +11,9 @@ import (
 func otcGateManyAsk(t *testing.T) {
 	g := startOTCGate(t)
 	const all = 30
-	send := func(i int) string { return fmt.Sprintf(`{"tool_id":"Sms.Send","call_id":"s%d","input":{"to":"%d"}}`, i, i) }
+	send := func(i int) string {
+		return fmt.Sprintf(`{"tool_id":"Sms.Send","call_id":"s%d","input":{"to":"%d"}}`, i, i)
+	}
 	var ids []string
 	for i := range all {
 		ids = append(ids, decisionOf(t, g.wantCall(t, "asked", send(i), 400, "A person must approve", "")))
