@@ -227,6 +227,8 @@ type SessionRef struct {
 	ID        string   `json:"id"`
 	Ancestors []string `json:"ancestors,omitzero"` // nearest first
 	Mode      string   `json:"mode,omitzero"`
+	// OneRequest is set for a session that ends with its request (see Declaration).
+	OneRequest bool `json:"-"`
 }
 
 // Record is one entry of the journal: a decision with its circumstances. The

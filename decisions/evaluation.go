@@ -163,7 +163,7 @@ func cacheableRequest(req *Request) *Request {
 	r.Call = *cloneRaw(&req.Call)
 	r.Call.ID = toolOfID(r.Call.ID)
 	r.Peer = Peer{UID: req.Peer.UID}
-	r.Session.Conn = 0
+	r.Session.Conn, r.Session.OneRequest = 0, false
 	r.Gate, r.Ran, r.Unrecorded, r.Decided, r.Refused, r.Recent = nil, "", false, nil, "", 0
 	return &r
 }

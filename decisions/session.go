@@ -28,6 +28,9 @@ type Declaration struct {
 	Agent  effects.Party
 	Client effects.Party
 	Mode   string
+	// OneRequest is set if the session ends with the request that declares it, as those over
+	// HTTP do: nothing can be remembered for it.
+	OneRequest bool
 	// ProtocolVersion is the version that client and agent negotiated, 0 if it
 	// was not said.
 	ProtocolVersion int
@@ -90,7 +93,7 @@ func (s *Session) Ref() SessionRef {
 	if s == nil {
 		return SessionRef{}
 	}
-	return SessionRef{Conn: s.conn, ID: s.ID, Ancestors: s.Ancestors, Mode: s.Mode}
+	return SessionRef{Conn: s.conn, ID: s.ID, Ancestors: s.Ancestors, Mode: s.Mode, OneRequest: s.OneRequest}
 }
 
 // Bounds of what a client can declare.

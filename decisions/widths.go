@@ -271,7 +271,7 @@ func (w *widthSearch) scope() string {
 	switch {
 	case w.query.Project != "":
 		return "project"
-	case w.query.Session.ID != "":
+	case w.query.Session.ID != "" && !w.query.Session.OneRequest:
 		return "session"
 	}
 	return ""

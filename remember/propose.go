@@ -36,7 +36,7 @@ func (s *Store) Propose(q *decisions.MemoryQuery) []decisions.Proposal {
 		switch {
 		case q.Project != "":
 			d.Scope = ForProject
-		case q.Session.ID != "":
+		case q.Session.ID != "" && !q.Session.OneRequest:
 			d.Scope = ForSession
 		}
 		e, err := s.entryOf(&d, now)

@@ -244,6 +244,9 @@ func scopeOf(d *Draft, q *decisions.MemoryQuery) (Scope, error) {
 		if q.Session.ID == "" {
 			return Scope{}, errors.New("the session is not known")
 		}
+		if q.Session.OneRequest {
+			return Scope{}, errors.New("the session ends with its request")
+		}
 		return Scope{Kind: d.Scope, Key: q.Session.ID, Conn: q.Session.Conn}, nil
 	case ForProject:
 		if q.Project == "" {

@@ -342,11 +342,11 @@ func (c *connection) answerPanic(req *request, value any) {
 	c.finish(req, nil, &Error{Code: CodeInternal, Message: "internal error; ask the person"})
 }
 
-// NewConn returns a connection of that peer without a server. Methods must be called on
+// NewConn returns a connection of that peer, for one request and without a server. Methods must be called on
 // it one at a time, as on a connection's reading goroutine. The caller must call end
 // once.
 func NewConn(peer decisions.Peer) (c *Conn, end func()) {
-	c = &Conn{ID: connIDs.Add(1), Peer: peer}
+	c = &Conn{ID: connIDs.Add(1), Peer: peer, OneRequest: true}
 	return c, func() {
 		for _, f := range append(c.onEOF, c.onClose...) {
 			f()

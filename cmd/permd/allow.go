@@ -134,7 +134,7 @@ func (a *app) allow(ctx context.Context, m *memoryClient, o admin.Approval) erro
 
 // scopeWords say where an answer is remembered.
 var scopeWords = map[string]string{
-	"session": "in this session", "session+children": "in this session and those below it", "project": "in this project", "user": "everywhere",
+	"": "with --scope user", "session": "in this session", "session+children": "in this session and those below it", "project": "in this project", "user": "everywhere",
 }
 
 func (a *app) listQuestions(ctx context.Context, m *memoryClient) error {

@@ -34,6 +34,7 @@ func TestFailuresAAP(t *testing.T) {
 		{"server fails after it has run a call, and does not note it", aapForgetful},
 		{"server is not there", aapNoServer},
 		{"client's request is not of the protocol", aapBadRequests},
+		{"client sends half a body, on all connections", aapHalfBodies},
 		{"client gone at any byte", aapClientGone},
 		{"client gone while a person is asked", aapAskedGone},
 		{"client sends more while a person is asked, and is gone", aapAskedPipelined},

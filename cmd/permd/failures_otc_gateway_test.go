@@ -21,6 +21,7 @@ func TestFailuresOTCGateway(t *testing.T) {
 		{"killed after it has sent a call", otcGateKilled},
 		{"what a tool was cannot be read", otcGateUnread},
 		{"credential cannot be read, or others can read it", otcGateCredential},
+		{"more questions than permd lists", otcGateManyAsk},
 	})
 }
 

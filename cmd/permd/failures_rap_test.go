@@ -33,6 +33,7 @@ func TestFailuresRAP(t *testing.T) {
 		{"gateway's call is cancelled", rapGatewayCancelled},
 		{"gateway is killed after it has sent a call", rapGatewayKilled},
 		{"gateway's question is answered twice, or too late", rapGatewayElsewhere},
+		{"gateway has more questions than may wait", rapGatewayManyAsk},
 		{"daemon gone between the gateway's question and its answer", rapGatewayGone},
 	})
 }

@@ -89,8 +89,14 @@ func (h *handler) gate(c *socket.Conn, params strictjson.Value) (run, error) {
 		return nil, err
 	}
 	state := stateOf(c)
+	declared := h.Sessions.Get(c.Owner(), g.session)
+	if declared == nil {
+		call.Defects = addDefect(call.Defects, effects.Defect{
+			Code: effects.DefectDropped, At: "sessionId", Text: "the session is not declared, so its project and its mode are not known",
+		})
+	}
 	g.gatedCalls, g.approved, g.now = &state.gatedCalls, &state.approved, h.Time()
-	s, declared := state.session(g.session), h.Sessions.Get(c.Owner(), g.session)
+	s := state.session(g.session)
 	state.declare(s, declared)
 	g.request = decisions.Request{Call: *call, Peer: c.Peer, Gate: &decisions.Gate{
 		Asks: ask || h.AskGates != nil && h.AskGates(),
@@ -202,6 +208,12 @@ func gateCall(method string, params strictjson.Value, safe func(name, value stri
 		if cwd, ok := o.Get("cwd"); ok && strictjson.Kind(cwd) != 'n' {
 			if strictjson.Kind(cwd) != '"' {
 				return nil, socket.Refuse("params.params.cwd must be a string")
+			}
+			if name, _ := strictjson.ParseString(cwd); !strings.HasPrefix(name, "/") {
+				// As with the path of a file. Clients differ in what it is relative to.
+				call.Defects = addDefect(call.Defects, effects.Defect{
+					Code: effects.DefectDropped, At: "cwd", Text: "the folder is not absolute, so the client may mean another one",
+				})
 			}
 			member("cwd", cwd)
 		}

@@ -1,6 +1,10 @@
 package acp
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/permd/permd/socket/native"
+)
 
 // TestGatePaths: a path that could mean another file asks, whichever file it seems
 // to be, and what a rule denies stays denied however the path is written.
@@ -42,6 +46,10 @@ func TestGateDefects(t *testing.T) {
 		{"not understood", `{"command":"make $(x)"}`, "ask passed"},
 		{"a hidden character", `{"command":"make a\u202eb"}`, "asks"},
 		{"a part of the environment", `{"command":"make","env":[{"name":"","value":"x"}]}`, "asks"},
+		{"no folder", `{"command":"make","cwd":null}`, "ask passed"},
+		{"a folder", `{"command":"make","cwd":"/srv"}`, "ask passed"},
+		{"a folder that is relative", `{"command":"make","cwd":"srv"}`, "asks"},
+		{"an empty folder", `{"command":"make","cwd":""}`, "asks"},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -52,5 +60,29 @@ func TestGateDefects(t *testing.T) {
 				t.Errorf("%s, want %s: %+v", got, c.want, d)
 			}
 		})
+	}
+}
+
+// TestGateUnknownSession: of a session that was not declared, or has ended, neither project nor
+// mode is known, so the person is asked; not about an act of their own.
+func TestGateUnknownSession(t *testing.T) {
+	for method, params := range map[string]string{
+		"terminal/create": `{"command":"make"}`, "fs/read_text_file": `{"path":"/home/ana/src/shop/a"}`, "fs/write_text_file": `{"path":"/home/ana/src/shop/a"}`,
+		"session/set_mode": `{"modeId":"plan"}`,
+	} {
+		g := newGates(t, nil)
+		con := conn(1)
+		g.declare(t, con, "s", "gemini-cli")
+		g.declare(t, con, "gone", "gemini-cli")
+		g.must(t, con, native.MethodClose, `{"sessionId":"gone"}`)
+		for session, want := range map[string]string{"s": "ask passed", "nope": "asks", "gone": "asks"} {
+			if method == "session/set_mode" {
+				want = "ask passed"
+			}
+			got, d := g.through(t, con, `{"sessionId":"`+session+`","method":"`+method+`","params":`+params+`}`)
+			if got != want {
+				t.Errorf("%s of %s: %s, want %s: %+v", method, session, got, want, d)
+			}
+		}
 	}
 }

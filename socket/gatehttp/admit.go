@@ -6,13 +6,17 @@ import (
 	"net/http"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/permd/permd/socket"
 )
 
 // LimitConns returns a listener of ln's connections for the server of a gateway, whose
-// ConnContext must be ConnContext, and which must call Admit.
-func LimitConns(ln net.Listener) net.Listener { return &admitting{Listener: ln} }
+// ConnContext must be ConnContext, and which must call Admit. Its Accept may wait until the
+// oldest connection without a token has had the time to send one.
+func LimitConns(ln net.Listener) net.Listener {
+	return &admitting{Listener: ln, freed: make(chan struct{}, 1)}
+}
 
 // ConnContext keeps the connection of requests for Admit.
 func ConnContext(ctx context.Context, c net.Conn) context.Context {
@@ -36,6 +40,7 @@ type admitting struct {
 	mu        sync.Mutex
 	strangers []*countedConn // without a token yet, the oldest first
 	admitted  int            // further ones
+	freed     chan struct{}  // holds one after a stranger's place was freed
 }
 
 // connKey is the key of a request's context for its connection.
@@ -44,7 +49,8 @@ type connKey struct{}
 // countedConn is a connection that is counted until it is closed.
 type countedConn struct {
 	net.Conn
-	by *admitting
+	by    *admitting
+	since time.Time // when it got a place of those without a token
 
 	// Guarded by by.mu.
 	admitted, closed bool
@@ -70,19 +76,30 @@ func (a *admitting) Accept() (net.Conn, error) {
 	}
 }
 
-// enter counts a connection without a token. If there are too many, the oldest is closed.
+// enter counts a connection without a token. If there are too many, the oldest is closed, but
+// not before it had the time to send its token: many may come at once, faster than requests
+// are read.
 func (a *admitting) enter(c *countedConn) {
 	a.mu.Lock()
-	var oldest *countedConn
-	if len(a.strangers) >= maxStrangers {
-		oldest = a.strangers[0]
-	}
-	a.mu.Unlock()
-	if oldest != nil {
-		_ = oldest.Close()
-	}
-	a.mu.Lock()
 	defer a.mu.Unlock()
+	for len(a.strangers) >= maxStrangers {
+		oldest := a.strangers[0]
+		wait := time.Until(oldest.since.Add(strangerTime))
+		if wait <= 0 { // it is not admitted meanwhile, as a.mu is held
+			a.leave(oldest)
+			_ = oldest.Conn.Close()
+			continue
+		}
+		a.mu.Unlock()
+		late := time.NewTimer(wait)
+		select {
+		case <-a.freed:
+		case <-late.C:
+		}
+		late.Stop()
+		a.mu.Lock()
+	}
+	c.since = time.Now()
 	a.strangers = append(a.strangers, c)
 }
 
@@ -108,20 +125,32 @@ func (c *countedConn) admit() bool {
 
 // forget takes a connection from those without a token. The caller holds a.mu.
 func (a *admitting) forget(c *countedConn) {
-	a.strangers = slices.DeleteFunc(a.strangers, func(s *countedConn) bool { return s == c })
+	before := len(a.strangers)
+	if a.strangers = slices.DeleteFunc(a.strangers, func(s *countedConn) bool { return s == c }); len(a.strangers) == before {
+		return
+	}
+	select {
+	case a.freed <- struct{}{}:
+	default:
+	}
+}
+
+// leave frees the place of a connection that is closed. The caller holds a.mu.
+func (a *admitting) leave(c *countedConn) {
+	if c.closed {
+		return
+	}
+	c.closed = true
+	if c.admitted {
+		a.admitted--
+	}
+	a.forget(c)
 }
 
 // Close closes the connection, and frees its place.
 func (c *countedConn) Close() error {
-	a := c.by
-	a.mu.Lock()
-	if !c.closed {
-		c.closed = true
-		if c.admitted {
-			a.admitted--
-		}
-		a.forget(c)
-	}
-	a.mu.Unlock()
+	c.by.mu.Lock()
+	c.by.leave(c)
+	c.by.mu.Unlock()
 	return c.Conn.Close()
 }

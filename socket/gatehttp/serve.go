@@ -22,6 +22,8 @@ const (
 	stopGrace     = 2 * time.Second  // for requests in flight at the end
 	maxConns      = 128              // connections at a time of peers that may ask
 	maxStrangers  = 64               // further ones, on which no token has come yet
+	// strangerTime is how long one of those keeps its place at least.
+	strangerTime = 250 * time.Millisecond
 )
 
 // Server serves a gateway.

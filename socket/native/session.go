@@ -58,7 +58,7 @@ func (h *handler) session(c *socket.Conn, params strictjson.Value) (run, error) 
 			return nil, socket.Refuse("protocolVersion must be 1 to %d", maxProtocolVersion)
 		}
 	}
-	d := decisions.Declaration{ProtocolVersion: version, ID: p.SessionID, Cwd: p.Cwd, Roots: p.Roots, Parent: p.Parent, Mode: p.Mode}
+	d := decisions.Declaration{ProtocolVersion: version, ID: p.SessionID, Cwd: p.Cwd, Roots: p.Roots, Parent: p.Parent, Mode: p.Mode, OneRequest: c.OneRequest}
 	if p.Agent != nil {
 		d.Agent = *p.Agent
 	}
@@ -76,7 +76,7 @@ func (h *handler) session(c *socket.Conn, params strictjson.Value) (run, error) 
 	}
 	switch {
 	case at.tree != nil:
-		owner = at.tree.owner
+		owner, d.OneRequest = at.tree.owner, false
 	case slices.ContainsFunc(StateOf(c).usesID, func(is func(string) bool) bool { return is(p.SessionID) }):
 		return nil, socket.Refuse("sessionId is the id of a thread on this connection: give the session another one")
 	}

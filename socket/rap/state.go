@@ -357,7 +357,7 @@ func (s *state) isClosed(t *thread) bool {
 // threads and the declared session above it.
 func (l *lineage) sessionRef(c *socket.Conn, ses *decisions.Session) decisions.SessionRef {
 	own := l.threads[len(l.threads)-1].id
-	r := decisions.SessionRef{Conn: c.ID, ID: own, Ancestors: l.ancestors}
+	r := decisions.SessionRef{Conn: c.ID, ID: own, Ancestors: l.ancestors, OneRequest: c.OneRequest}
 	if ses == nil {
 		return r
 	}

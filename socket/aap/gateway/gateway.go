@@ -78,6 +78,8 @@ type Gateway struct {
 	ended    context.Context
 	end      context.CancelFunc
 
+	readTimeout time.Duration // set by tests
+
 	mu       sync.Mutex
 	sessions map[string]*session
 }
@@ -121,6 +123,9 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Connection", "close")
 		f.write(w)
 		return
+	}
+	if r.Body == nil || r.Body == http.NoBody {
+		_ = http.NewResponseController(w).SetReadDeadline(time.Time{}) // the server may take longer
 	}
 	id, rest, ok := sessionPath(r.URL)
 	var f *fault

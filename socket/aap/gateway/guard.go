@@ -3,13 +3,10 @@ package gateway
 import (
 	"crypto/sha256"
 	"crypto/subtle"
-	"io"
-	"mime"
 	"net"
 	"net/http"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/permd/permd/internal/strictjson"
 	"github.com/permd/permd/socket/gatehttp"
@@ -18,6 +15,8 @@ import (
 // checkRequest checks what every request must satisfy, before its body is read.
 func (g *Gateway) checkRequest(r *http.Request) *fault {
 	switch {
+	case r.ProtoMajor != 1 || r.ProtoMinor != 1:
+		return &fault{http.StatusHTTPVersionNotSupported, "HTTP/1.1 is spoken here"}
 	case !onThisMachine(r.Host):
 		// A page whose host name resolves to this machine sends that name.
 		return &fault{http.StatusForbidden, "the Host is not this machine"}
@@ -54,18 +53,9 @@ func hasToken(r *http.Request, token string) bool {
 
 // readBody reads the JSON object in the body of a request.
 func readBody(w http.ResponseWriter, r *http.Request) (strictjson.Object, *fault) {
-	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/json" {
-		return nil, &fault{http.StatusUnsupportedMediaType, "the Content-Type must be application/json"}
-	}
-	if r.ContentLength > maxBody {
-		return nil, &fault{http.StatusRequestEntityTooLarge, "the body is too long"}
-	}
-	c := http.NewResponseController(w)
-	_ = c.SetReadDeadline(time.Now().Add(bodyTimeout))
-	data, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
-	_ = c.SetReadDeadline(time.Time{}) // the turn may take longer
-	if err != nil {
-		return nil, &fault{http.StatusBadRequest, "the body could not be read whole"}
+	data, f := gatehttp.ReadBody(w, r, maxBody)
+	if f != nil {
+		return nil, &fault{f.Status, f.Message}
 	}
 	o, err := readObject(data)
 	if err != nil {

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -16,7 +17,7 @@ import (
 const (
 	maxHeader     = 32 << 10
 	headerTimeout = 5 * time.Second
-	bodyTimeout   = time.Minute
+	readTimeout   = 20 * time.Second // for header and body
 	idleTimeout   = 2 * time.Minute
 	stopTimeout   = 3 * time.Second // for turns that run when the gateway ends
 )
@@ -24,11 +25,15 @@ const (
 // Serve serves on ln until ctx ends or ln fails, and closes ln and the gateway. On a Unix
 // socket only the gateway's own user, and root, are served.
 func (g *Gateway) Serve(ctx context.Context, ln net.Listener) error {
+	reading := cmp.Or(g.readTimeout, readTimeout)
 	protocols := new(http.Protocols)
 	protocols.SetHTTP1(true)
 	hs := &http.Server{
-		Handler: servedConn(g), ConnContext: withConn, Protocols: protocols, MaxHeaderBytes: maxHeader, ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout,
-		ErrorLog: log.New(io.Discard, "", 0), DisableGeneralOptionsHandler: true,
+		Handler: servedConn(g), ConnContext: withConn, Protocols: protocols, MaxHeaderBytes: maxHeader, ReadHeaderTimeout: min(headerTimeout, reading), IdleTimeout: idleTimeout,
+		// gatehttp.ReadBody ends it, so that a turn may take longer. It stays where a body is
+		// not read: net/http then reads the rest of it, at most until this.
+		ReadTimeout: reading,
+		ErrorLog:    log.New(io.Discard, "", 0), DisableGeneralOptionsHandler: true,
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- hs.Serve(noPipelining{gatehttp.LimitConns(ln)}) }()

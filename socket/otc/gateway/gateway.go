@@ -53,6 +53,7 @@ type Gateway struct {
 	ctx        context.Context // ends with Serve
 	background sync.WaitGroup
 	records    records
+	waits      chan struct{} // holds one for each question that permd allow lists
 
 	sayMu sync.Mutex
 	tell  func(string) // nil after Serve
@@ -68,7 +69,7 @@ func New(c *Config, o Options) *Gateway {
 	return &Gateway{
 		config: c, pins: o.Pins, sent: o.Sent, tell: o.Say, token: o.Token, session: session,
 		daemon:  client.NewSessionConn(o.Dial, connectTimeout, func() *client.Session { return session }),
-		records: records{by: map[string]*record{}}, questions: map[string]*pendingAnswer{},
+		records: records{by: map[string]*record{}}, questions: map[string]*pendingAnswer{}, waits: make(chan struct{}, maxWaits),
 	}
 }
 

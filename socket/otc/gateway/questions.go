@@ -18,6 +18,7 @@ const connectTimeout = 20 * time.Second
 const (
 	askedFor     = 30 * time.Minute // a person has so long to answer
 	maxQuestions = 1024             // whose state is known
+	maxWaits     = 12               // that permd allow lists at a time: permd takes no more of one connection
 )
 
 // pendingAnswer is a question about a call that permd waits for.
@@ -65,9 +66,10 @@ func (g *Gateway) await(conn *client.Client, d *decisions.Decision) *pendingAnsw
 	}
 	g.questions[d.ID] = q
 	g.order = append(g.order, d.ID)
+	until := time.Now().Add(askedFor)
 	g.background.Go(func() {
 		defer close(q.done)
-		r, err := client.Wait(g.ctx, conn, d.ID, askedFor)
+		r, err := g.wait(conn, d.ID, until)
 		status := statusExpired
 		if err == nil {
 			status = map[decisions.Verdict]string{decisions.Allow: statusApproved, decisions.Deny: statusDenied, decisions.Ask: statusExpired}[r.Verdict()]
@@ -77,6 +79,21 @@ func (g *Gateway) await(conn *client.Client, d *decisions.Decision) *pendingAnsw
 		q.mu.Unlock()
 	})
 	return q
+}
+
+// wait waits for the answer to a question, once permd takes another one of this connection.
+func (g *Gateway) wait(conn *client.Client, question string, until time.Time) (*client.WaitResult, error) {
+	late := time.NewTimer(time.Until(until))
+	defer late.Stop()
+	select {
+	case g.waits <- struct{}{}:
+		defer func() { <-g.waits }()
+	case <-late.C:
+		return nil, context.DeadlineExceeded
+	case <-g.ctx.Done():
+		return nil, g.ctx.Err()
+	}
+	return client.Wait(g.ctx, conn, question, max(time.Until(until), time.Second))
 }
 
 const (

@@ -72,6 +72,7 @@ const (
 	textUnasked   = "Error: permission could not be asked for"
 	textCancelled = "Error: the call was cancelled"
 	textChoice    = "Error: the user could not be asked"
+	textManyAsk   = "Error: too many calls wait for the user, so this one was not asked about and has not run"
 	textWithheld  = "Error: the tool has run, and its answer is withheld since it holds a credential"
 	textAgain     = "Error: the call was sent before, and its result is not known: it may have run"
 	textUnnoted   = "Error: that the call is sent could not be noted, so it was not sent"
@@ -167,14 +168,11 @@ func (g *Gateway) outcome(c *call, d *decided, err error) (*decided, []byte) {
 // askPerson asks the person by way of the runtime, and returns what permd makes of the answer.
 func (g *Gateway) askPerson(c *call, d *decided) []byte {
 	secret := rand.Text()
-	g.mu.Lock()
-	g.questions[secret] = c
-	g.mu.Unlock()
-	defer func() {
-		g.mu.Lock()
-		delete(g.questions, secret)
-		g.mu.Unlock()
-	}()
+	if !g.beginAsking(c, secret) {
+		g.withdraw(c)
+		return c.failure(textManyAsk)
+	}
+	defer g.endAsking(c, secret)
 	if !g.post(c, question(d.Choice, g.base+choicePath+secret)) {
 		g.withdraw(c)
 		return c.failure(textChoice)

@@ -28,6 +28,8 @@ import (
 const (
 	maxBody           = 1 << 20 // bytes of a request
 	maxCalls          = 256     // calls that have no result yet
+	maxAsking         = 192     // of those that wait for a person: the others need places, too
+	maxThreadAsking   = 64      // of one thread
 	maxFinished       = 4096    // ids of calls that have one
 	maxToolAnswer     = 8 << 20 // bytes of a tool's answer
 	maxCallbackAnswer = 64 << 10
@@ -68,6 +70,8 @@ type Gateway struct {
 	finished   []callID         // oldest first
 	unfinished int              // calls without a result
 	questions  map[string]*call // by the secret of their response_url
+	asking     map[string]int   // calls that wait for a person, by their threads
+	allAsking  int              // in all threads
 
 	saying sync.Mutex
 	silent bool // Serve has returned
@@ -81,7 +85,7 @@ func New(c *Config, o Options) *Gateway {
 	}
 	session := &client.Session{ID: "permd-rap-" + rand.Text(), Cwd: o.Cwd}
 	return &Gateway{
-		Config: c, o: o, base: "http://" + host, ending: make(chan struct{}), waits: make(chan struct{}, maxWaits), calls: map[callID]*call{}, questions: map[string]*call{},
+		Config: c, o: o, base: "http://" + host, ending: make(chan struct{}), waits: make(chan struct{}, maxWaits), calls: map[callID]*call{}, questions: map[string]*call{}, asking: map[string]int{},
 		session: session, daemon: client.NewSessionConn(o.Dial, connectTimeout, func() *client.Session { return session }),
 	}
 }
