@@ -24,6 +24,7 @@ var isText = map[string]bool{
 // by package and type, or by package. The rest have a reason why none is needed.
 var parsers = map[string]string{
 	"cmd/permd/internal/decide":    "cmd/permd/internal/decide.FuzzParse",
+	"cmd/permd/internal/heads":     "cmd/permd/internal/heads.FuzzRead",
 	"cmd/permd/internal/setup":     "cmd/permd/internal/setup.FuzzHooks cmd/permd/internal/setup.FuzzACPEntries",
 	"decisions/effects/display":    "decisions/effects/display.FuzzDisplay",
 	"decisions/effects/goals":      "decisions/effects/goals.FuzzGoals",
@@ -70,6 +71,7 @@ var parsers = map[string]string{
 	"cmd/permd/internal/hookproc.readHook":        "- a bounded read; socket/hook.FuzzRead has the bytes",
 	"cmd/permd/internal/account.ReadSettingsFile": "- opens a file; policy/settings.FuzzParse has the bytes",
 	"cmd/permd/internal/importing":                "- opens files; policy/imports.FuzzTranslate has the bytes",
+	"cmd/permd/internal/records.readHeads":        "- opens a file; cmd/permd/internal/heads.FuzzRead has the bytes",
 	"cmd/permd/internal/service.ReadUnit":         "- compares a file with what permd writes",
 	"decisions.recordingFS.ReadFile":              "- returns bytes and reads nothing in them",
 	"decisions/effects.ParseTag":                  "- compares a name with a list",
