@@ -116,8 +116,8 @@ func TestConfigPageVariables(t *testing.T) {
 	found := map[string]string{}
 	for _, dir := range []string{"../../cmd", "../../internal", "../../socket", "../../policy", "../../remember", "../../decisions"} {
 		err := filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
-			if err != nil || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
-				return err
+			if err != nil || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") || filepath.Base(filepath.Dir(path)) == "heads" {
+				return err // heads has fields of the system's journal, which look alike
 			}
 			for _, m := range name.FindAllStringSubmatch(readPage(t, path), -1) {
 				if strings.HasPrefix(m[1], ofTests) {

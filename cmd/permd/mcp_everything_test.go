@@ -35,6 +35,7 @@ func TestMCPEverything(t *testing.T) {
 	t.Parallel()
 	command := everything(t)
 	d := newTestDaemon(t)
+	d.mcp.sessions = true // as the server has them
 	writeFile(t, filepath.Join(d.home, ".config", "permd", "policy.d", "rules.yaml"), "allow:\n  use: [\"test:*\"]\ndeny:\n  use: [\"test:get-env\"]\n")
 	d.start(t)
 	direct, err := mcp.NewClient(&mcp.Implementation{Name: "test-client", Version: "1"}, &mcp.ClientOptions{

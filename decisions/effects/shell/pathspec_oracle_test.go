@@ -14,6 +14,7 @@ import (
 	"github.com/permd/permd/decisions/effects/effectstest"
 	"github.com/permd/permd/decisions/effects/paths"
 	"github.com/permd/permd/internal/filetest"
+	"github.com/permd/permd/internal/lexpath"
 	"github.com/permd/permd/internal/testload"
 )
 
@@ -100,7 +101,7 @@ func TestPathspecOracle(t *testing.T) {
 			changed++
 			if !unknown && !slices.ContainsFunc(b.Effects, func(e effects.Effect) bool {
 				return e.File != nil && (e.Kind == effects.KindWrite || e.Kind == effects.KindDelete) &&
-					(e.File.Path == p || e.File.Recursive && strings.HasPrefix(p, strings.TrimSuffix(e.File.Path, "/")+"/"))
+					(e.File.Path == p || e.File.Recursive && lexpath.In(e.File.Path, p))
 			}) {
 				t.Errorf("seed %d: %s in %s changes %s", seed, text, cwd, p)
 				for i := range b.Effects {
