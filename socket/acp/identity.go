@@ -69,13 +69,13 @@ func (id *toolIdentity) become(said toolIdentity) (d *effects.Defect) {
 		if id.server != "" && id.server != said.server {
 			contradicts("_meta", "server")
 		}
-		id.server = strings.Clone(said.server)
+		id.server = said.server
 	}
 	if said.name != "" {
 		if id.name != "" && id.name != said.name {
 			contradicts("name", "tool")
 		}
-		id.name = strings.Clone(said.name)
+		id.name = said.name
 	}
 	return d
 }

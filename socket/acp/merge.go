@@ -71,7 +71,8 @@ func (t *toolCall) merge(p *patch, v version) {
 	if d := t.tool.become(identityOf(&p.facts)); d != nil {
 		t.defects = addDefect(t.defects, *d)
 		if t.other == nil {
-			t.other = &before
+			other := before
+			t.other = &other
 		}
 	}
 }

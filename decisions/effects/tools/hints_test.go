@@ -164,3 +164,15 @@ func TestStrongerKind(t *testing.T) {
 		}
 	}
 }
+
+// TestWriteOfFolder: a tool that writes to an existing folder may write to all in it.
+func TestWriteOfFolder(t *testing.T) {
+	for path, want := range map[string]bool{".": true, "src": true, "src/vat.ts": false, "src/new": false} {
+		call := agentCall("nobody", "", `{"path":"`+path+`"}`)
+		call.Claims.Kind = "edit"
+		r := toolWorld(t).Effects(call)
+		if len(r.Effects) != 1 || r.Effects[0].Kind != effects.KindWrite || r.Effects[0].File.Recursive != want {
+			t.Errorf("%s: %v", path, lines(r))
+		}
+	}
+}
