@@ -20,6 +20,9 @@ func appendRequest(b []byte, r *Request) ([]byte, bool) {
 	if !reflect.ValueOf(&c.Before).Elem().IsZero() {
 		return b, false // changes by earlier calls are not part of the key
 	}
+	if c.Announced != nil {
+		return b, false // nor is what else the call was said to be
+	}
 	size := len(c.Input) + len(c.Claims.Meta)
 	for _, t := range c.Claims.Texts {
 		size += len(t)

@@ -220,14 +220,8 @@ func (x *rejectIndex) searchScript(s *search, buf []byte) {
 // one with a *, as pattern.FoldTool returns them. The name of a tool whose server is not
 // named apart may begin with that of the server.
 func toolNames(u *effects.Use) []string {
-	tool, version := pattern.FoldTool(u.Tool), pattern.FoldTool(u.Version)
+	tool := pattern.FoldTool(u.Tool)
 	names := []string{tool, "*"}
-	if version != "" {
-		names = append(names, tool+"@"+version)
-		if short, ok := strings.CutSuffix(version, ".0.0"); ok {
-			names = append(names, tool+"@"+short)
-		}
-	}
 	if u.Server == effects.UnknownServer || u.Server == "" {
 		for i := range len(tool) {
 			if strings.IndexByte(pattern.ServerSeparators, tool[i]) >= 0 {

@@ -70,6 +70,12 @@ func TestRejectIndex(t *testing.T) {
 		}
 		version := effects.Use{Server: "Sms", Tool: "Send", Version: "1.0.0"}
 		all = append(all, use("github", "get_pr", "{}"), use("github", "merge", "{}"), use("", "Bash", "{}"), effects.Effect{Kind: effects.KindUse, Use: &version})
+		for _, v := range []string{"v1", "1.0+b", "x", "1.0.0-rc", "2"} {
+			for _, u := range []effects.Use{{Server: "Sms", Tool: "Send"}, {Tool: "sms_send"}, {Server: effects.UnknownServer, Tool: "Send"}} {
+				u.Version = v
+				all = append(all, effects.Effect{Kind: effects.KindUse, Use: &u})
+			}
+		}
 		for _, name := range []string{"merge", "github_merge", "github:get_pr", "gitlab/merge", "Sms.Send", "xgithub_get_x", "github__get_x", "_merge", "MERGE", "GitHub_close_pr", "close_PR"} {
 			claimed := use("", name, "{}")
 			claimed.Claimed = true

@@ -41,10 +41,17 @@ func (p *rejectPart) keysOf() []string {
 		}
 		return keys
 	case effects.DetailUse:
-		server, name := pattern.FoldTool(literalOf(l.Tool.Server)), pattern.FoldTool(literalOf(l.Tool.Name))
-		keys := []string{string(appendTool(keyHead(nil, byTool, uid, l.Kind), server, name))}
-		if server != "" {
-			keys = append(keys, string(appendTool(keyHead(nil, byTool, uid, l.Kind), effects.UnknownServer, name)))
+		server, names := pattern.FoldTool(literalOf(l.Tool.Server)), []string{literalOf(l.Tool.Name)}
+		if name, _, ok := l.Tool.Versioned(); ok && names[0] != "*" {
+			names = append(names, literalOf(name)) // a version has many forms
+		}
+		var keys []string
+		for _, name := range names {
+			name = pattern.FoldTool(name)
+			keys = append(keys, string(appendTool(keyHead(nil, byTool, uid, l.Kind), server, name)))
+			if server != "" {
+				keys = append(keys, string(appendTool(keyHead(nil, byTool, uid, l.Kind), effects.UnknownServer, name)))
+			}
 		}
 		return keys
 	case effects.NoDetail: // Parse makes none

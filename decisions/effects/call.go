@@ -53,6 +53,10 @@ type Call struct {
 	Activated []string
 	// Before is what earlier calls of the same request may have changed.
 	Before Disturbance
+	// Announced is the call as it was said to be before a message named another tool, which
+	// is a defect; nil if none did. Denies see it, too. Of the members only those are read
+	// that say what the call is: ID, Protocol, Tool, Input and Claims.
+	Announced *Call
 }
 
 // Tool is the tool as the agent names it.

@@ -91,7 +91,10 @@ func (t *Tool) touches(e *effects.Effect) bool {
 	use := *e.Use
 	use.Server, use.Tool, use.Version = FoldTool(use.Server), FoldTool(use.Tool), FoldTool(use.Version)
 	folded := Tool{Server: foldGlob(t.Server), Name: foldGlob(t.Name)}
-	return folded.match(&use) || folded.mayBe(&use, e.Claimed)
+	if folded.Server == nil {
+		return use.Server == "" && folded.mayName(&use)
+	}
+	return use.Server != "" && folded.Server.Match(use.Server) && folded.mayName(&use) || folded.mayBe(&use, e.Claimed)
 }
 
 func (t *Tool) match(u *effects.Use) bool {
@@ -99,6 +102,27 @@ func (t *Tool) match(u *effects.Use) bool {
 		return u.Server == "" && t.Names(u)
 	}
 	return u.Server != "" && t.Server.Match(u.Server) && t.Names(u)
+}
+
+// mayName is Names for a deny, an ask or a reject, of a line and a tool as FoldTool returns
+// them: the version holds as soon as it may be the line's.
+func (t *Tool) mayName(u *effects.Use) bool {
+	if t.Name.Match(u.Tool) {
+		return true
+	}
+	name, ok := t.ofVersion(u)
+	return ok && name.Match(u.Tool)
+}
+
+// ofVersion returns the name that the line gives a tool in a version, if the line names one
+// that may be the tool's.
+func (t *Tool) ofVersion(u *effects.Use) (name Glob, ok bool) {
+	name, version, ok := t.Versioned()
+	if !ok || u.Version == "" {
+		return nil, false
+	}
+	known := normalVersion(u.Version)
+	return name, known == UnknownVersion || version.Match(u.Version) || NormalVersions(version).Match(known)
 }
 
 // ServerSeparators are the characters between the names of a server and its tool, as
@@ -114,19 +138,29 @@ func (t *Tool) mayBe(u *effects.Use, claimed bool) bool {
 	case t.Server == nil:
 		return false
 	case u.Server == effects.UnknownServer:
-		return t.Names(u) || t.namesBoth(u.Tool)
+		return t.mayName(u) || t.namesTool(u, u.Tool)
 	case u.Server != "" || u.Source == effects.AgentSource:
 		return false
-	case t.namesBoth(u.Tool), claimed && t.Names(u):
+	case t.namesTool(u, u.Tool), claimed && t.mayName(u):
 		return true
 	}
 	rest, ok := strings.CutPrefix(u.Tool, serversTool)
 	for i := 0; ok && i < len(rest) && isServerSeparator(rest[i]); i++ {
-		if t.namesBoth(rest[i+1:]) {
+		if t.namesTool(u, rest[i+1:]) {
 			return true
 		}
 	}
 	return false
+}
+
+// namesTool is namesBoth for a line that may name the version of the tool.
+func (t *Tool) namesTool(u *effects.Use, text string) bool {
+	if t.namesBoth(text) {
+		return true
+	}
+	name, ok := t.ofVersion(u)
+	of := Tool{Server: t.Server, Name: name}
+	return ok && of.namesBoth(text)
 }
 
 // serversTool begins the names of servers' tools with many agents: mcp_github_merge.

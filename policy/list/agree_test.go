@@ -282,7 +282,7 @@ func drawEffect(t *rapid.T, p *pattern.Pattern) (*effects.Effect, []effects.Effe
 		server := rapid.OneOf(name, rapid.Just(effects.UnknownServer))
 		e.Use = &effects.Use{
 			Server: server.Draw(t, "server"), Tool: name.Draw(t, "tool"),
-			Version: rapid.SampledFrom([]string{"", "1.0.0", "1.0.1", "10.0.0", "1", "1.0.0-RC"}).Draw(t, "version"),
+			Version: rapid.SampledFrom([]string{"", "1.0.0", "1.0.1", "10.0.0", "1", "1.0.0-RC", "v1", "=01.0", " 1.0.0+b ", "1.0.0.0", "1.", "x", "V1-rc", "٣", "1.0.0\n", "+1"}).Draw(t, "version"),
 			Source:  rapid.SampledFrom([]string{"", effects.AgentSource}).Draw(t, "source"),
 		}
 	}

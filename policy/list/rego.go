@@ -44,8 +44,11 @@ func generate(layer, file string, entries []Entry, restrict bool, folded [3]stri
 		g.max = maxProjectRegoBytes
 	}
 	fmt.Fprintf(&g.text, "package permd.%s\n\nimport rego.v2\n", layer)
-	if slices.ContainsFunc(entries, func(e Entry) bool { return e.Set != decisions.SetAllow && e.Kind == effects.KindUse }) {
-		g.tools()
+	touches := func(e Entry) bool { return e.Set != decisions.SetAllow && e.Kind == effects.KindUse }
+	if slices.ContainsFunc(entries, touches) {
+		g.tools(slices.ContainsFunc(entries, func(e Entry) bool {
+			return touches(e) && e.Pattern.Tool != nil && isVersioned(e.Pattern.Tool)
+		}))
 	}
 	if !restrict && slices.ContainsFunc(entries, func(e Entry) bool {
 		return e.Set == decisions.SetAllow && e.Kind == effects.KindRun
@@ -319,72 +322,4 @@ func (g *generator) hostAs(h *pattern.Host, allow bool, name string) {
 	default:
 		g.ruleAs(head, b)
 	}
-}
-
-// notAgents tests that a tool is not one of the agent's own.
-var notAgents = "input.effect.source != " + strconv.Quote(effects.AgentSource)
-
-// tools writes what denies and asks of tools have in common.
-func (g *generator) tools() {
-	g.at = place{line: 1, column: 1}
-	g.text.WriteString("\n# A tool that may be of any server: another tool calls it, or only a claim says whose it is.\n")
-	g.head = "permd_list_any_server"
-	g.rule(body{is("input.effect.server", effects.UnknownServer)})
-	g.rule(body{is("input.effect.server", ""), notAgents, "input.effect.claimed == true"})
-}
-
-func (g *generator) tool(t *pattern.Tool, allow bool) {
-	use := body{kindIs(effects.KindUse)}
-	names := toolNames
-	if !allow {
-		names, t = g.folded, t.Fold()
-	}
-	server, tool, version := names[0], names[1], names[2]
-	named := func(b body) { g.toolOf(b, t, tool, version) }
-	if t.Server == nil {
-		named(use.with(is("input.effect.server", "")))
-		return
-	}
-	of := use.with(globOrText(server, t.Server)...)
-	if name, literal := t.Server.Literal(); !literal || name == "" {
-		of = of.with(`input.effect.server != ""`)
-	}
-	named(of)
-	if allow {
-		return
-	}
-	named(use.with("input.effect.server in "+setOf([]string{"", effects.UnknownServer}), "permd_list_any_server"))
-	last := lastPiece(tool, t.Name)
-	g.rule(use.with(is("input.effect.server", effects.UnknownServer)).with(last...).with(matches(tool, t.ServerAndName(".*"))))
-	g.rule(use.with(is("input.effect.server", ""), notAgents).with(last...).with(matches(tool, t.JoinedRegexp(".*"))))
-}
-
-// lastPiece tests what a text that ends as a glob ends with. The regular expression of
-// the whole text says the same, but OPA has no index for one.
-func lastPiece(ref string, glob pattern.Glob) body {
-	last := glob[len(glob)-1]
-	if last == "" {
-		return nil
-	}
-	return body{fmt.Sprintf("endswith(%s, %s)", ref, strconv.Quote(last))}
-}
-
-// toolOf writes the rules for a tool's name and version, which the references tool and
-// version hold.
-func (g *generator) toolOf(b body, t *pattern.Tool, tool, version string) {
-	g.rule(b.with(globOrText(tool, t.Name)...))
-	if name, of, ok := t.Versioned(); ok {
-		b = b.with(globOrText(tool, name)...).with(globOrText(version, of)...)
-		if _, literal := of.Literal(); !literal {
-			b = b.with(`input.effect.version != ""`)
-		}
-		g.rule(b)
-	}
-}
-
-func globOrText(ref string, glob pattern.Glob) body {
-	if lit, ok := glob.Literal(); ok {
-		return body{is(ref, lit)}
-	}
-	return globIs(ref, glob, ".*")
 }

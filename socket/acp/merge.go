@@ -22,6 +22,10 @@ type toolCall struct {
 	unclear, unsure members
 	// extra is set if more was said of the call than its name, see noteDescribed.
 	extra bool
+	// tool is what messages so far said of whose tool it is, whatever later ones took back.
+	tool toolIdentity
+	// other is the call as it was before a message named another tool; nil if none did.
+	other *facts
 
 	lastUsed uint64 // for eviction: time of the last message about it
 }
@@ -41,6 +45,7 @@ func (p *patch) changes(v version) members {
 // replaces. The receiver's slices are never changed in place, so a copy of it
 // stays as it was.
 func (t *toolCall) merge(p *patch, v version) {
+	before := t.facts
 	switch {
 	case p.more:
 		t.add(p)
@@ -62,6 +67,13 @@ func (t *toolCall) merge(p *patch, v version) {
 	t.defects = slices.Clip(t.defects)
 	for _, d := range p.defects {
 		t.defects = addDefect(t.defects, d)
+	}
+	if d := t.tool.become(identityOf(&p.facts)); d != nil {
+		t.defects = addDefect(t.defects, *d)
+		if t.other == nil {
+			other := before
+			t.other = &other
+		}
 	}
 }
 
@@ -152,6 +164,10 @@ func (t *toolCall) size() int {
 	}
 	for _, d := range t.defects {
 		n += len(d.Text) + 64
+	}
+	if t.other != nil {
+		other := toolCall{facts: *t.other}
+		n += other.size()
 	}
 	return n
 }

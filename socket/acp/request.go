@@ -157,6 +157,11 @@ func (r *request) assemble(t *toolCall) effects.Call {
 	if r.command != nil {
 		r.command.take(&call)
 	}
+	if t.other != nil {
+		said := request{version: r.version, meta: r.meta}
+		announced := said.assemble(&toolCall{id: t.id, facts: *t.other})
+		call.Announced = &announced
+	}
 	if call.Incomplete = r.noSubject; call.Incomplete == "" {
 		call.Incomplete = whyIncomplete(t, &call)
 	}

@@ -21,7 +21,8 @@ const maxHints = maxToolPaths
 // files that it names, and a location that none of them is about is read.
 func (t *tool) hint() {
 	cl := &t.Call.Claims
-	if len(cl.Diffs)+len(cl.Locations) == 0 {
+	stronger := t.strongerKinds()
+	if len(cl.Diffs)+len(cl.Locations)+len(stronger) == 0 {
 		return
 	}
 	h := hintState{tool: t, understood: t.isComplete(), have: map[hintKey]bool{}}
@@ -31,6 +32,7 @@ func (t *tool) hint() {
 			h.have[hintKey{e.Kind, e.File.Path, false}] = true
 		}
 	}
+	h.stronger(stronger)
 	for _, d := range cl.Diffs {
 		if d.Operation == "delete" {
 			h.add(d.Path, d.From+".path", false, effects.KindDelete)
@@ -58,6 +60,45 @@ func (t *tool) hint() {
 	}
 }
 
+// strongerKinds returns the accesses to the input's paths that the call's kind claims, where
+// what the tool's name stands for is weaker: {kind: edit} of a tool called Read may write. A
+// name must not make the answer milder than that to the same call without one.
+func (t *tool) strongerKinds() []effects.Kind {
+	switch t.Call.Claims.Kind {
+	case "edit":
+		if !t.has(effects.KindWrite) && !t.has(effects.KindDelete) {
+			return []effects.Kind{effects.KindWrite}
+		}
+	case "delete":
+		if !t.has(effects.KindDelete) {
+			return []effects.Kind{effects.KindDelete}
+		}
+	case "move":
+		var kinds []effects.Kind
+		for _, k := range []effects.Kind{effects.KindWrite, effects.KindDelete} {
+			if !t.has(k) {
+				kinds = append(kinds, k)
+			}
+		}
+		return kinds
+	}
+	return nil
+}
+
+// stronger adds an access of each kind to every path that the input names. Those of a
+// command are not the input's: agents only guess the kind of a command.
+func (h *hintState) stronger(kinds []effects.Kind) {
+	for i := range h.Effects {
+		e := h.Effects[i]
+		if len(kinds) == 0 || e.File == nil || e.Via != nil && e.Via.Effect != h.use {
+			continue
+		}
+		h.guessing, h.tree = e.Guessed, e.File.Recursive
+		h.add(e.File.Path, e.From, false, kinds...)
+	}
+	h.guessing, h.tree = false, false
+}
+
 type hintKey struct {
 	kind      effects.Kind
 	path      string
@@ -70,6 +111,7 @@ type hintState struct {
 	understood bool
 	have       map[hintKey]bool
 	guessing   bool // the access is one of several possible ones
+	tree       bool // it is to everything below the path
 	paths      int
 }
 
@@ -111,7 +153,7 @@ func (h *hintState) add(given, from string, below bool, kinds ...effects.Kind) {
 			// It cannot be resolved; the Unknown effect of the call asks anyway.
 			continue
 		}
-		if below && (kind == effects.KindDelete || h.Call.Claims.Kind == "search") {
+		if h.tree || below && (kind == effects.KindDelete || h.Call.Claims.Kind == "search") {
 			h.Paths.Recurse(&e, false)
 		}
 		key := hintKey{e.Kind, e.File.Path, e.File.Recursive}

@@ -128,3 +128,51 @@ func TestHintsAreBounded(t *testing.T) {
 		}
 	}
 }
+
+// TestStrongerKind: a kind that claims more than the tool's name reaches denies. Without a
+// name, the same calls are writes and deletes.
+func TestStrongerKind(t *testing.T) {
+	const file, folder = `{"file_path":"src/vat.ts"}`, `{"path":"src"}`
+	for _, tt := range []struct {
+		agent, tool, kind, input string
+		want                     []string // hints
+	}{
+		{"codex", "Read", "edit", file, []string{"write ./src/vat.ts"}},
+		{"nobody", "Read", "edit", file, []string{"write ./src/vat.ts"}},
+		{"claude-code", "Read", "edit", file, []string{"write ./src/vat.ts"}},
+		{"nobody", "Read", "delete", file, []string{"delete ./src/vat.ts"}},
+		{"nobody", "Read", "move", file, []string{"write ./src/vat.ts", "delete ./src/vat.ts"}},
+		{"nobody", "mcp__fs__read", "edit", file, []string{"write ./src/vat.ts"}},
+		{"claude-code", "Edit", "delete", file, []string{"delete ./src/vat.ts"}},
+		{"claude-code", "Grep", "edit", folder, []string{"write ./src and all below"}},
+		{"nobody", "Read", "read", file, nil},
+		{"claude-code", "Edit", "edit", file, nil},
+		{"nobody", "", "edit", file, nil},
+		{"claude-code", "Bash", "edit", `{"command":"cat src/vat.ts"}`, nil},
+	} {
+		call := agentCall(tt.agent, tt.tool, tt.input)
+		call.Claims.Kind = tt.kind
+		r := toolWorld(t).Effects(call)
+		var got []string
+		for i := range r.Hints {
+			if e := &r.Hints[i]; e.File != nil && (e.Kind == effects.KindWrite || e.Kind == effects.KindDelete) {
+				got = append(got, e.Text)
+			}
+		}
+		if d := cmp.Diff(tt.want, got); d != "" {
+			t.Errorf("%+v: hints (-want +got):\n%s\neffects %v", tt, d, lines(r))
+		}
+	}
+}
+
+// TestWriteOfFolder: a tool that writes to an existing folder may write to all in it.
+func TestWriteOfFolder(t *testing.T) {
+	for path, want := range map[string]bool{".": true, "src": true, "src/vat.ts": false, "src/new": false} {
+		call := agentCall("nobody", "", `{"path":"`+path+`"}`)
+		call.Claims.Kind = "edit"
+		r := toolWorld(t).Effects(call)
+		if len(r.Effects) != 1 || r.Effects[0].Kind != effects.KindWrite || r.Effects[0].File.Recursive != want {
+			t.Errorf("%s: %v", path, lines(r))
+		}
+	}
+}

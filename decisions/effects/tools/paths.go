@@ -78,7 +78,21 @@ func (t *tool) file(kind effects.Kind, given, cwd, from string) {
 		return
 	}
 	t.checkHidden(given, from)
-	t.Add(t.CheckLinks(t.Paths.File(kind, given, cwd, from)))
+	e := t.CheckLinks(t.Paths.File(kind, given, cwd, from))
+	if kind == effects.KindWrite && e.File != nil && t.mayWriteBelow(from) {
+		if at, err := t.Paths.Lstat(e.File.Path); err == nil && at.IsDir() {
+			// What a tool writes that is given a folder is not known.
+			t.Paths.Recurse(&e, false)
+		}
+	}
+	t.Add(e)
+}
+
+// mayWriteBelow reports whether a folder that the member from names may be written as a
+// whole. Of a foreign tool that is so only by its name: of many, the folder says where they
+// work.
+func (t *tool) mayWriteBelow(from string) bool {
+	return !t.isForeign || verbOf(t.id.name) == verbWrite && t.all.roleOf(from[strings.LastIndexByte(from, '.')+1:]) != roleCwd
 }
 
 // markMoved records that the paths of the effects from index n on were moved: what is there now

@@ -85,6 +85,9 @@ func (w *World) of(c *effects.Call, res *paths.Resolver) effects.Result {
 		without := w.by(unknownAgent, c, paths.NewResolver(w.environment(), c))
 		r.Unprofiled = slices.Concat(without.Effects, without.Rest)
 	}
+	if c.Announced != nil {
+		r.Rest = append(r.Rest, w.announced(harness, c)...)
+	}
 	return r
 }
 
