@@ -125,6 +125,10 @@ func leaves(v reflect.Value, name string) (all []leaf) {
 			func(v reflect.Value) { v.SetMapIndex(reflect.ValueOf("HOME"), reflect.ValueOf("/other")) },
 			func(v reflect.Value) { v.SetMapIndex(reflect.ValueOf("TMPDIR"), reflect.ValueOf("/other")) })
 	case reflect.Pointer:
+		if v.Type() == reflect.TypeFor[*effects.Call]() {
+			add(func(v reflect.Value) { v.Set(reflect.ValueOf(new(effects.Call))) }) // a request with one is not cached
+			return all
+		}
 		add(func(v reflect.Value) { v.SetZero() })
 	case reflect.String:
 		if v.Len() == 0 {
