@@ -107,7 +107,7 @@ func (d *testDaemon) startMCPWith(t *testing.T, calls, answer string, line ...st
 			if c.before != nil {
 				c.before()
 			}
-			if strings.HasPrefix(r.Params.Message, "The server ") {
+			if strings.HasPrefix(r.Params.Message, "The server ") && c.answer != "decline" {
 				return &mcp.ElicitResult{Action: "accept", Content: map[string]any{"code": c.answer}}, nil
 			}
 			switch {
