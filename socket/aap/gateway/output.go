@@ -165,7 +165,7 @@ func (o *output) write(s string) {
 	}
 	c := http.NewResponseController(o.w)
 	_ = c.SetWriteDeadline(time.Now().Add(writeTimeout))
-	if _, o.err = io.WriteString(o.w, s); o.err == nil {
+	if _, o.err = io.WriteString(o.w, s); o.err == nil { //nolint:gosec // events, which say that they are
 		o.err = c.Flush()
 	}
 }
