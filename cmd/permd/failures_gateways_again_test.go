@@ -19,9 +19,10 @@ import (
 	"github.com/permd/permd/internal/eventually"
 )
 
-// serve starts permd rap with a configuration.
+// serve starts permd rap with a configuration, in place of the one that runs.
 func (g *rapGateway) serve(config string) {
 	g.t.Helper()
+	g.end(g.process)
 	file := filepath.Join(g.home, "tools.yaml")
 	writeFile(g.t, file, config)
 	cmd := g.command("rap", "--config", file, "--listen", cmp.Or(g.at, "127.0.0.1:0"))
@@ -32,15 +33,7 @@ func (g *rapGateway) serve(config string) {
 		g.t.Fatal(err)
 	}
 	g.process = cmd
-	g.t.Cleanup(func() {
-		if g.process != cmd {
-			return // it was killed
-		}
-		_ = cmd.Process.Signal(syscall.SIGTERM)
-		if err := cmd.Wait(); err != nil {
-			g.t.Errorf("permd rap: %v\n%s", err, g.output)
-		}
-	})
+	g.t.Cleanup(func() { g.end(cmd) })
 	listening := regexp.MustCompile(`listening on (\S+)\n`)
 	eventually.Holds(g.t, "permd rap listens", func() bool { return listening.MatchString(g.output.String()) })
 	g.address = "http://" + listening.FindStringSubmatch(g.output.String())[1]
@@ -49,6 +42,18 @@ func (g *rapGateway) serve(config string) {
 		g.t.Fatal(err)
 	}
 	g.token = strings.TrimSpace(string(token))
+}
+
+// end ends a gateway that has not ended yet.
+func (g *rapGateway) end(cmd *exec.Cmd) {
+	g.t.Helper()
+	if cmd == nil || cmd.ProcessState != nil {
+		return
+	}
+	_ = cmd.Process.Signal(syscall.SIGTERM)
+	if err := cmd.Wait(); err != nil {
+		g.t.Errorf("permd rap: %v\n%s", err, g.output)
+	}
 }
 
 // killed kills a gateway as a power cut would.
