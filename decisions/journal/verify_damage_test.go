@@ -184,7 +184,8 @@ func TestVerifyFindsChanges(t *testing.T) {
 	t.Log("seed", seed)
 	random := rand.New(rand.NewPCG(seed, 1))
 	tried := 0
-	for _, c := range testload.SampleOf(t, 400, changes, func(c change) string { return fmt.Sprint(c) }) {
+	sample := testload.SampleOf(t, 400, changes, func(c change) string { return fmt.Sprint(c) })
+	for _, c := range sample {
 		d := copyOf(t, from[c.limited], random)
 		rows := map[string]string{
 			"notes":  " WHERE seq IN (SELECT seq FROM decisions)", // of removed ones there are only hashes
@@ -204,8 +205,8 @@ func TestVerifyFindsChanges(t *testing.T) {
 			t.Errorf("%+v: row %d became %.60q, and nothing was found", c, row, fmt.Sprint(value))
 		}
 	}
-	if tried < 300 {
-		t.Errorf("only %d changes were tried", tried)
+	if tried < len(sample)*3/4 {
+		t.Errorf("only %d of %d changes were tried", tried, len(sample))
 	}
 }
 
