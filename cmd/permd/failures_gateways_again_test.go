@@ -65,8 +65,8 @@ func killed(t *testing.T, cmd *exec.Cmd) {
 	_ = cmd.Wait()
 }
 
-// rapGatewayKilled: what a gateway has sent that was killed since is not sent again, and its
-// model is told.
+// rapGatewayKilled: a gateway that is started again after a kill does not repeat a call that
+// it had sent, and answers that the call may have run.
 func rapGatewayKilled(t *testing.T) {
 	g := newRAPGateway(t)
 	config, err := os.ReadFile(filepath.Join(g.home, "tools.yaml"))

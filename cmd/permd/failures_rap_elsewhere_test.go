@@ -30,8 +30,8 @@ func (d *testDaemon) waiting(t *testing.T, n int) (ids []string) {
 	return ids
 }
 
-// rapGatewayElsewhere: a question is answered by permd allow or by the runtime, whoever comes
-// first, and one that nobody waits for any more by neither.
+// rapGatewayElsewhere: the first answer to a question counts, of permd allow or of the
+// runtime. A question whose call was cancelled takes no answer.
 func rapGatewayElsewhere(t *testing.T) {
 	g := newRAPGateway(t)
 	invoke := func(id string) map[string]any {

@@ -138,35 +138,26 @@ func TestMCPHeaders(t *testing.T) {
 
 // TestMCPListen: a client hears of changes that it has subscribed to.
 func TestMCPListen(t *testing.T) {
-	t.Parallel()
-	for _, p := range allMCPPeers() {
-		t.Run(p.String(), func(t *testing.T) {
-			if testing.Short() && (p.overHTTP || p.sessions) {
-				t.Skip("long: the same once more; stdio is the quick one, and those of servers over HTTP are in socket/mcp")
-			}
-			t.Parallel()
-			d := newTestDaemon(t)
-			d.mcp = p
-			writeFile(t, filepath.Join(d.home, ".config", "permd", "policy.d", "rules.yaml"), "allow:\n  use: [\"test:*\"]\n")
-			d.start(t)
-			c := d.startMCP(t, asksBack, "")
-			if got := c.tools(t); strings.Contains(got, "grown") {
-				t.Fatal(got)
-			}
-			if err := c.session.Subscribe(t.Context(), &mcp.SubscribeParams{URI: "file:///notes"}); err != nil {
-				t.Error(err)
-			}
-			wantHas(t, "grow", c.call(t, "grow", ""), "said ")
-			eventually.Holds(t, "the client hears of the change", func() bool { return c.changed.Load() > 0 })
-			if got := c.tools(t); !strings.Contains(got, "grown") {
-				t.Error(got)
-			}
-			if err := c.session.Unsubscribe(t.Context(), &mcp.UnsubscribeParams{URI: "file:///notes"}); err != nil {
-				t.Error(err)
-			}
-			wantHas(t, "a call after it", c.call(t, "echo", "a"), "said a")
-		})
-	}
+	overBoth(t, func(t *testing.T, d *testDaemon) {
+		writeFile(t, filepath.Join(d.home, ".config", "permd", "policy.d", "rules.yaml"), "allow:\n  use: [\"test:*\"]\n")
+		d.start(t)
+		c := d.startMCP(t, asksBack, "")
+		if got := c.tools(t); strings.Contains(got, "grown") {
+			t.Fatal(got)
+		}
+		if err := c.session.Subscribe(t.Context(), &mcp.SubscribeParams{URI: "file:///notes"}); err != nil {
+			t.Error(err)
+		}
+		wantHas(t, "grow", c.call(t, "grow", ""), "said ")
+		eventually.Holds(t, "the client hears of the change", func() bool { return c.changed.Load() > 0 })
+		if got := c.tools(t); !strings.Contains(got, "grown") {
+			t.Error(got)
+		}
+		if err := c.session.Unsubscribe(t.Context(), &mcp.UnsubscribeParams{URI: "file:///notes"}); err != nil {
+			t.Error(err)
+		}
+		wantHas(t, "a call after it", c.call(t, "echo", "a"), "said a")
+	})
 }
 
 // TestMCPOlderServer: a client of the newest revision finds that a server is older.

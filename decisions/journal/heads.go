@@ -21,7 +21,7 @@ type heads struct {
 	started bool
 }
 
-// configure sets who is told.
+// configure sets the callback for new heads, and the clock.
 func (h *heads) configure(o *Options, c *chain) {
 	h.tell, h.now = o.Head, time.Now
 	if o.Now != nil {
@@ -58,8 +58,8 @@ func (r *Reader) Continues(ctx context.Context, h *Head) (bool, error) {
 	return n > 0, nil
 }
 
-// note is called with the stored chain now and then; with now set, what is new is told
-// at once. At the start the head is told for whoever comes to know of it then.
+// note calls the callback if the chain has a new head and enough entries or time have passed
+// since the last call; with now set it calls it for any new head. At the start it always does.
 func (h *heads) note(c *chain, now bool) {
 	at := h.now()
 	if h.latest.Load().Entries != c.entries {

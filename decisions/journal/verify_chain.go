@@ -258,7 +258,8 @@ func missing(first, last int64) string {
 	return fmt.Sprintf("decisions %d to %d are missing", first, last)
 }
 
-// noteAdded notes what a record's row has beside the record.
+// noteAdded records the answer and the reports in a decision's row, to compare them with the
+// entries of the chain.
 func (v *verifier) noteAdded(e *entry) {
 	for _, a := range e.added {
 		v.added[addedKey{e.seq, a.kind}] = a.content

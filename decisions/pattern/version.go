@@ -5,7 +5,8 @@ import (
 	"strings"
 )
 
-// UnknownVersion stands for a version that cannot be read as one, which may be any.
+// UnknownVersion is the normal form of a version that cannot be parsed. Denies and asks take
+// it for any version.
 const UnknownVersion = "?"
 
 // normalVersion returns a tool's version, folded by FoldTool, as x.y.z: 2, v2 and 2.0.0+b are

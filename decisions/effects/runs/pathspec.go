@@ -8,10 +8,10 @@ import (
 )
 
 // pathspec returns the folder or file that a pathspec of git is within, and whether it means
-// all that is below. git has patterns of its own, whose * also stands for slashes, finds them
-// in the index and in commits rather than on the disk, and takes a name for all that was ever
-// below it there (gitglossary, pathspec). So only the name of a file, or link, that is
-// there is a single one.
+// all that is below. git matches pathspecs against the index and commits, not the disk; * in
+// them also matches slashes, and the name of a folder matches all files below it
+// (gitglossary(7), pathspec). So a pathspec is a single file only if it has no pattern and a
+// file or link of that name exists.
 //
 // A pathspec with magic may be one from the top of the working tree, or without regard to
 // case. It adds an unknown effect, and known is false.

@@ -234,7 +234,7 @@ func (v *invocation) applyPath(role programs.Role, i int, w effects.Word, tree b
 	case w.Text == "-" && (role == programs.RoleReads || role == programs.RoleScript):
 		v.dash(role, i, w)
 		return
-	case w.Text == "-" && role == programs.RoleWrites:
+	case w.Text == "-" && role == programs.RoleWrites && !v.p.Pathspecs:
 		return // standard output
 	}
 	if v.p.Pathspecs && (role == programs.RoleWrites || role == programs.RoleDeletes) {

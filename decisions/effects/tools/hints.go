@@ -61,8 +61,8 @@ func (t *tool) hint() {
 }
 
 // strongerKinds returns the accesses to the input's paths that the call's kind claims, where
-// what the tool's name stands for is weaker: {kind: edit} of a tool called Read may write. A
-// name must not make the answer milder than that to the same call without one.
+// the tool's name implies a weaker one: a call of kind edit by a tool called Read may write.
+// A name must not make the decision milder than without it.
 func (t *tool) strongerKinds() []effects.Kind {
 	switch t.Call.Claims.Kind {
 	case "edit":

@@ -43,7 +43,8 @@ type explainedCall struct {
 	Cwd     string        `json:"cwd,omitzero"`
 	Project string        `json:"project,omitzero"`
 	Answer  string        `json:"answer,omitzero"` // the person's
-	// Claims are what the agent says of the call beside its title and its kind, in words.
+	// Claims are sentences about what the agent claims of the call: paths, status, options
+	// and the names of the members of _meta.
 	Claims []string `json:"claims,omitzero"`
 }
 
@@ -125,8 +126,7 @@ func Decision(ctx context.Context, d *decisions.Decision, from *decisions.Delibe
 // maxClaims bounds the claims that an explanation lists.
 const maxClaims = 32
 
-// claims fills in what the agent says of the call. Of _meta it has the names: what stands
-// there may be a secret.
+// claims sets Claims. It leaves out the values of _meta, which may be secrets.
 func (x *Explanation) claims() {
 	if x.deliberation == nil || x.deliberation.Len() == 0 {
 		return

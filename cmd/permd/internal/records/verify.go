@@ -40,7 +40,7 @@ type comparison struct {
 	Newest time.Time `json:"newest,omitzero"` // zero if that is not known
 }
 
-// VerifyOptions say what to compare the journal with, beside the heads that permd keeps.
+// VerifyOptions lists heads to compare the journal with, in addition to those that permd keeps.
 type VerifyOptions struct {
 	// Head is the hash of a head that the chain must have, "" for none.
 	Head string
