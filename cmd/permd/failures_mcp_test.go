@@ -79,7 +79,8 @@ func mcpGoneBetween(t *testing.T, peers mcpPeers) {
 	c := d.startMCP(t, asksBack, "x")
 	wantHas(t, "control", c.call(t, "deploy", "a"), "said a")
 	c.before = d.kill
-	wantHas(t, "killed", c.call(t, "deploy", "b"), "the call was not made, as permd cannot be asked")
+	// Whether the connection is found ended before or after the request is written is a race.
+	wantHas(t, "killed", c.call(t, "deploy", "b"), "permd: the call was not made, as permd ", "is not reachable")
 	c.wantCalls(t, "deploy? a;deploy a for a accept x;deploy? b;")
 }
 
