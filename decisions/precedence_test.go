@@ -202,7 +202,7 @@ func TestPrecedenceAgainstOracle(t *testing.T) {
 			t.Fatalf("got row %d %s, oracle row %d %s, for %+v", got.row, got.verdict, wantRow, want, *s)
 		}
 	}
-	n := 16
+	n := 64
 	if testing.Short() {
 		n = 601
 	}

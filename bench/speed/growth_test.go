@@ -18,7 +18,7 @@ func TestGrowth(t *testing.T) {
 	for _, d := range dimensions {
 		names = append(names, d.name)
 	}
-	names = testload.Sample(t, 3, names)
+	names = testload.Sample(t, 1, names)
 	var out bytes.Buffer
 	o := options{only: names, turn: 5 * time.Millisecond, most: 10, asJSON: true, plots: t.TempDir()}
 	if err := runGrowth(t.Context(), o, &out, func(string) {}); err != nil {

@@ -52,7 +52,7 @@ func TestSuggestionsWork(t *testing.T) {
 		if err := os.WriteFile(list, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		d.permd(t, "reload")
+		d.reload(t)
 	}
 	const own = "ask:\n  run: [\"frob asked *\"]\n"
 	write(own)

@@ -131,7 +131,7 @@ func httpWaits(t *testing.T) {
 	h := c.hold(t, "wait=600", "/v1/aap/permissions", waitAAP(session, all))
 	d.permd(t, "deny", d.waiting(t, -1)[0])
 	for range all - 1 {
-		d.permd(t, "allow", d.waiting(t, -1)[0])
+		d.allow(t, d.waiting(t, -1)[0])
 	}
 	got := <-h.answer
 	is("many", "/v1/aap/permissions", got, `"messages":`)

@@ -25,7 +25,7 @@ func otcGateManyAsk(t *testing.T) {
 		}
 	}
 	for range all {
-		g.d.permd(t, "allow", g.d.waiting(t, -1)[0])
+		g.d.allow(t, g.d.waiting(t, -1)[0])
 	}
 	g.d.waiting(t, 0)
 	for i := range all {

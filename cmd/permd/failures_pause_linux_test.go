@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/internal/testload"
 	"github.com/permd/permd/socket/admin"
 )
 
@@ -74,14 +75,17 @@ func wantPaused(t *testing.T, got answer) {
 // pauseDamaged: nothing is paused, and everything asks, also after a restart, until a person
 // unlocks it. The file is kept.
 func pauseDamaged(t *testing.T) {
-	for name, damage := range map[string]func(data []byte) []byte{
-		"one bit":  func(data []byte) []byte { data[len(data)-3] ^= 1; return data },
-		"cut":      func(data []byte) []byte { return data[:len(data)/2] },
-		"emptied":  func([]byte) []byte { return nil },
-		"another":  func([]byte) []byte { return []byte(`{"settings":[{"uid":0}]}`) },
-		"8 months": func(data []byte) []byte { return []byte(strings.Replace(string(data), `"forNs":`, `"forNs":99`, 1)) },
-	} {
-		t.Run(name, func(t *testing.T) {
+	for _, tt := range testload.Sample(t, 2, []struct {
+		name   string
+		damage func(data []byte) []byte
+	}{
+		{"one bit", func(data []byte) []byte { data[len(data)-3] ^= 1; return data }},
+		{"cut", func(data []byte) []byte { return data[:len(data)/2] }},
+		{"emptied", func([]byte) []byte { return nil }},
+		{"another", func([]byte) []byte { return []byte(`{"settings":[{"uid":0}]}`) }},
+		{"8 months", func(data []byte) []byte { return []byte(strings.Replace(string(data), `"forNs":`, `"forNs":99`, 1)) }},
+	}) {
+		t.Run(tt.name, func(t *testing.T) {
 			d := newTestDaemon(t)
 			project := d.project(t, nil)
 			d.start(t)
@@ -93,7 +97,7 @@ func pauseDamaged(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			damaged := damage(data)
+			damaged := tt.damage(data)
 			if err := os.WriteFile(d.data("pause"), damaged, 0o600); err != nil {
 				t.Fatal(err)
 			}

@@ -37,7 +37,7 @@ func dataMoved(t *testing.T) {
 		name       string
 		harm, undo func(t *testing.T, data string) // no undo: it cannot be put back
 	}
-	for _, tt := range testload.WithRace(t, []harm{
+	for _, tt := range testload.Sample(t, 2, []harm{
 		{
 			"renamed",
 			func(t *testing.T, data string) { rename(t, data, data+".x") },
@@ -202,7 +202,7 @@ func memoryDeleted(t *testing.T) {
 		name string
 		harm func(t *testing.T, d *testDaemon)
 	}
-	for _, tt := range testload.WithRace(t, []harm{
+	for _, tt := range testload.Sample(t, 2, []harm{
 		{"the database", remove("remember.db")},
 		{"all its files", remove("remember.db*")},
 		{"all its files, and what is outside of the data folder", remove("remember.db*", state)},

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"slices"
@@ -10,24 +9,33 @@ import (
 	"testing"
 
 	"github.com/permd/permd/internal/eventually"
+	"github.com/permd/permd/socket/admin"
 )
 
-// waiting returns the ids of the questions that permd allow lists, once there are so many, or
+// waiting returns the ids of the questions that wait for the person, once there are so many, or
 // any for -1.
 func (d *testDaemon) waiting(t *testing.T, n int) (ids []string) {
 	t.Helper()
-	eventually.Holds(t, fmt.Sprint("permd allow lists ", n), func() bool {
+	eventually.Holds(t, fmt.Sprint("questions that wait: ", n), func() bool {
+		var list admin.Questions
+		if err := d.manage(t, admin.MethodQuestionsList, struct{}{}, &list); err != nil {
+			t.Fatalf("listing the questions: %v", err)
+		}
 		ids = nil
-		for line := range strings.Lines(d.permd(t, "allow", "--json")) {
-			var q struct{ DecisionID string }
-			if err := json.Unmarshal([]byte(line), &q); err != nil {
-				t.Fatalf("%v: %s", err, line)
-			}
+		for _, q := range list.Questions {
 			ids = append(ids, q.DecisionID)
 		}
 		return len(ids) == n || n < 0 && ids != nil
 	})
 	return ids
+}
+
+// allow answers a question as permd allow does. Many of its processes would take long.
+func (d *testDaemon) allow(t *testing.T, id string) {
+	t.Helper()
+	if err := d.manage(t, admin.MethodQuestionsAllow, admin.Approval{DecisionID: id}, nil); err != nil {
+		t.Fatalf("allowing %s: %v", id, err)
+	}
 }
 
 // rapGatewayElsewhere: the first answer to a question counts, of permd allow or of the
@@ -88,7 +96,7 @@ func rapGatewayElsewhere(t *testing.T) {
 		invoke(fmt.Sprint("many ", i))
 	}
 	for range all {
-		g.permd(t, "allow", g.waiting(t, -1)[0])
+		g.allow(t, g.waiting(t, -1)[0])
 	}
 	for range all {
 		want(t, "one of many", "done", g.next()["text"])

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+
+	"github.com/permd/permd/internal/testload"
 )
 
 // TestOneRequestSessions: a session over HTTP that ends with its request is no scope that permd
@@ -16,12 +18,12 @@ func TestOneRequestSessions(t *testing.T) {
 	d.start(t)
 	c := d.http(t)
 	session := `{"session":` + encoded(t, httpSession("/")) + `,`
-	for _, tt := range []struct{ path, body string }{
+	for _, tt := range testload.WithShort(t, 1, []struct{ path, body string }{
 		{"/v1/otc/call", session + waitOTC[1:]},
 		{"/v1/rap/invoke", session + waitRAP[1:]},
 		{"/v1/rap/invoke", waitRAP},
 		{"/v1/aap/permissions", waitAAP(session[1:len(session)-1], 1)},
-	} {
+	}) {
 		h := c.hold(t, "wait=600", tt.path, tt.body)
 		id := d.waiting(t, 1)[0]
 		var q struct {

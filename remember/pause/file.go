@@ -11,12 +11,12 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"syscall"
 	"time"
 
 	"github.com/go-json-experiment/json"
 
 	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/internal/statefile"
 	"github.com/permd/permd/internal/strictjson"
 )
 
@@ -40,21 +40,16 @@ type storedSetting struct {
 
 // readFile reads the file. Nothing is returned of one that cannot be believed.
 func readFile(path string) ([]Setting, error) {
-	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
-	if errors.Is(err, fs.ErrNotExist) {
+	f, err := statefile.Open(path, uint32(os.Geteuid()))
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
 		return nil, nil
-	}
-	if err != nil {
+	case errors.Is(err, statefile.ErrForeign):
+		return nil, err
+	case err != nil:
 		return nil, fmt.Errorf("reading whether permd is locked or paused: %w", err)
 	}
 	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return nil, fmt.Errorf("reading whether permd is locked or paused: %w", err)
-	}
-	if owner, ok := info.Sys().(*syscall.Stat_t); !info.Mode().IsRegular() || info.Mode().Perm()&0o022 != 0 || ok && owner.Uid != uint32(os.Geteuid()) {
-		return nil, fmt.Errorf("%s is not a file that only permd can write", path)
-	}
 	data, err := io.ReadAll(io.LimitReader(f, maxFile))
 	if err != nil {
 		return nil, fmt.Errorf("reading whether permd is locked or paused: %w", err)
@@ -116,16 +111,8 @@ func writeFile(path string, list []Setting) error {
 	if err != nil {
 		return fmt.Errorf("storing: %w", err)
 	}
-	f, err := os.OpenFile(path+".new", os.O_WRONLY|os.O_CREATE|os.O_TRUNC|syscall.O_NOFOLLOW, 0o600)
-	if err != nil {
+	if err := statefile.Replace(path, data); err != nil {
 		return fmt.Errorf("storing: %w", err)
-	}
-	_, err = f.Write(data)
-	if err = errors.Join(err, f.Sync(), f.Close()); err == nil {
-		err = os.Rename(path+".new", path)
-	}
-	if err != nil {
-		return fmt.Errorf("storing: %w", errors.Join(err, os.Remove(path+".new")))
 	}
 	return syncFolder(path)
 }

@@ -10,13 +10,12 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"syscall"
 	"time"
 
 	"github.com/go-json-experiment/json"
-	"golang.org/x/sys/unix"
 
 	"github.com/permd/permd/internal/lockfile"
+	"github.com/permd/permd/internal/statefile"
 	"github.com/permd/permd/internal/strictjson"
 	"github.com/permd/permd/internal/xdg"
 )
@@ -77,19 +76,11 @@ func (p *Pins) read() (f pinFile, err error) {
 // readOwn reads a file that only this user can change. Opening what is none does not wait
 // for anybody.
 func readOwn(path string) ([]byte, error) {
-	file, err := os.OpenFile(path, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
+	file, err := statefile.Open(path, uint32(os.Geteuid()))
 	if err != nil {
 		return nil, err
 	}
 	defer file.Close()
-	info, err := file.Stat()
-	if err != nil {
-		return nil, err
-	}
-	owner, ok := info.Sys().(*syscall.Stat_t)
-	if !info.Mode().IsRegular() || info.Mode().Perm()&0o022 != 0 || !ok || int(owner.Uid) != os.Geteuid() {
-		return nil, errors.New("it is no file, or others can change it")
-	}
 	data, err := io.ReadAll(io.LimitReader(file, maxPins+1))
 	if err == nil && len(data) > maxPins {
 		err = errors.New("it is too long")
@@ -141,27 +132,7 @@ func (p *Pins) Set(tool string, before, digests []string) error {
 	if len(data) > maxPins {
 		return errors.New("too many tools are known of this server")
 	}
-	return replace(p.path, data)
-}
-
-// replace puts a file in the place of another one. Nobody else does at the same time.
-func replace(path string, data []byte) error {
-	made := path + ".new"
-	if err := os.Remove(made); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	file, err := os.OpenFile(made, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = file.Write(data)
-	if err == nil {
-		err = file.Sync() // not an empty file after a power cut
-	}
-	if err := errors.Join(err, file.Close()); err != nil {
-		return err
-	}
-	return os.Rename(made, path)
+	return statefile.Replace(p.path, data) // nobody else does at the same time: it is locked
 }
 
 func (p *Pins) lock() (*lockfile.Lock, error) {

@@ -136,7 +136,7 @@ func TestPadding(t *testing.T) {
 	}
 	all := paddings()
 	names := slices.Sorted(maps.Keys(all))
-	names = testload.Sample(t, len(names)/8, names)
+	names = testload.Sample(t, len(names)/16, names)
 	numbers := make([]int, len(deniedTexts))
 	for i := range numbers {
 		numbers[i] = i

@@ -13,10 +13,10 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/permd/permd/decisions/journal"
+	"github.com/permd/permd/internal/statefile"
 	"github.com/permd/permd/internal/xdg"
 	"github.com/permd/permd/remember"
 )
@@ -107,7 +107,7 @@ func (d *daemon) keepWitness(ctx context.Context) {
 }
 
 func readWitness(path string) (ids []string, err error) {
-	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
+	f, err := statefile.Open(path, uint32(os.Geteuid()))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -115,9 +115,6 @@ func readWitness(path string) (ids []string, err error) {
 		return nil, fmt.Errorf("reading which rejects there were: %w", err)
 	}
 	defer f.Close()
-	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("reading which rejects there were: %s is no file: %w", path, errors.Join(err, fs.ErrInvalid))
-	}
 	lines := bufio.NewScanner(io.LimitReader(f, maxWitness))
 	if !lines.Scan() || lines.Text() != witnessHead {
 		return nil, fmt.Errorf("reading which rejects there were: %s is of another version or damaged", path)
@@ -144,14 +141,5 @@ func writeWitness(path string, ids []string) (err error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err
 	}
-	f, err := os.OpenFile(path+".new", os.O_WRONLY|os.O_CREATE|os.O_TRUNC|syscall.O_NOFOLLOW, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = io.WriteString(f, strings.Join(append([]string{witnessHead}, ids...), "\n")+"\n")
-	err = errors.Join(err, f.Sync(), f.Close())
-	if err != nil {
-		return err
-	}
-	return os.Rename(path+".new", path)
+	return statefile.Replace(path, []byte(strings.Join(append([]string{witnessHead}, ids...), "\n")+"\n"))
 }

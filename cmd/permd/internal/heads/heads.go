@@ -19,13 +19,13 @@ import (
 	"slices"
 	"strconv"
 	"sync"
-	"syscall"
 	"time"
 
 	"github.com/coreos/go-systemd/v22/journal"
 	"github.com/go-json-experiment/json"
 
 	chain "github.com/permd/permd/decisions/journal"
+	"github.com/permd/permd/internal/statefile"
 	"github.com/permd/permd/internal/strictjson"
 	"github.com/permd/permd/internal/xdg"
 )
@@ -87,7 +87,7 @@ func NewSender(path, file string, log *slog.Logger) *Sender {
 }
 
 func newSender(path, file string, log *slog.Logger, send func(string, map[string]string) error) *Sender {
-	old, err := Kept(file, path)
+	old, err := Kept(file, path, uint32(os.Geteuid()))
 	if err != nil {
 		log.Warn("the head that the journal had is not known", "error", err)
 	}
@@ -194,15 +194,7 @@ func (s *Sender) store(h *chain.Head) (err error) {
 	if err := os.MkdirAll(filepath.Dir(s.file), 0o700); err != nil {
 		return err
 	}
-	f, err := os.OpenFile(s.file+".new", os.O_WRONLY|os.O_CREATE|os.O_TRUNC|syscall.O_NOFOLLOW, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(lines.Bytes())
-	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
-		return err
-	}
-	return os.Rename(s.file+".new", s.file)
+	return statefile.Replace(s.file, lines.Bytes())
 }
 
 // fields are what the system's journal gets of a head.
@@ -213,10 +205,10 @@ func (s *Sender) fields(h *chain.Head) map[string]string {
 	}
 }
 
-// Kept returns the heads that the state folder has of a journal, none if it has no such
-// file.
-func Kept(file, path string) ([]chain.Head, error) {
-	f, err := os.OpenFile(file, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
+// Kept returns the heads that the state folder of a user has of a journal, none if it has no
+// such file.
+func Kept(file, path string, uid uint32) ([]chain.Head, error) {
+	f, err := statefile.Open(file, uid)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}

@@ -66,7 +66,7 @@ func TestSend(t *testing.T) {
 	if other, err := Read(strings.NewReader(out.String()), "/other.db", 7); err != nil || len(other) > 0 {
 		t.Errorf("of another journal: %+v, %v", other, err)
 	}
-	kept, err := Kept(file, "/d\n.db")
+	kept, err := Kept(file, "/d\n.db", uint32(os.Geteuid()))
 	for i := range kept {
 		kept[i].Time = head(1).Time
 	}
@@ -115,14 +115,14 @@ func TestStuckSystemJournal(t *testing.T) {
 // TestUnreadable: what is not in the form of journalctl is an error, and no head.
 func TestUnreadable(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "head")
-	if list, err := Kept(file, "/d"); err != nil || list != nil {
+	if list, err := Kept(file, "/d", uint32(os.Geteuid())); err != nil || list != nil {
 		t.Errorf("without a file: %v, %v", list, err)
 	}
 	for _, text := range []string{"x", `[]`, `{"MESSAGE_ID": "` + MessageID + `", "PERMD_JOURNAL": "/d"}`} {
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if list, err := Kept(file, "/d"); err == nil {
+		if list, err := Kept(file, "/d", uint32(os.Geteuid())); err == nil {
 			t.Errorf("%q: %v", text, list)
 		}
 	}

@@ -100,11 +100,11 @@ func (v *verified) known(ctx context.Context, s *cli.Streams, dirs xdg.Dirs, fil
 			v.Compared = append(v.Compared, comparison{with, n, list[n-1].Time})
 		}
 	}
+	uid := os.Getuid() // of the daemon
+	if st, ok := info.Sys().(*syscall.Stat_t); ok {
+		uid = int(st.Uid)
+	}
 	if file != "" {
-		uid := os.Getuid()
-		if st, ok := info.Sys().(*syscall.Stat_t); ok {
-			uid = int(st.Uid)
-		}
 		list, err := readHeads(s.In, file, v.Path, uid)
 		if err != nil {
 			return cli.Failf(cli.ExitError, "", "--heads: %v", err)
@@ -114,7 +114,7 @@ func (v *verified) known(ctx context.Context, s *cli.Streams, dirs xdg.Dirs, fil
 		}
 		add("the system's journal", list)
 	}
-	list, err := heads.Kept(heads.File(dirs), v.Path)
+	list, err := heads.Kept(heads.File(dirs), v.Path, uint32(uid))
 	if err != nil {
 		v.NotRead = err.Error()
 	}
