@@ -138,17 +138,5 @@ func aapNobody(t *testing.T) {
 		!strings.HasPrefix(told[2], `b1 "Tool call denied: a person must allow this call, and nobody did in time`) {
 		t.Errorf("the model was told %q", told)
 	}
-	var list admin.Questions
-	if err := d.manage(t, admin.MethodQuestionsList, struct{}{}, &list); err != nil || len(list.Questions) > 0 {
-		t.Errorf("questions that were denied can be answered: %+v, %v", list.Questions, err)
-	}
-	for _, r := range d.records(t) {
-		if r.Decision.Verdict != "ask" {
-			continue
-		}
-		if out, err := d.command("allow", r.Decision.ID).CombinedOutput(); err == nil {
-			t.Errorf("permd allow for a question that has ended: %s", out)
-		}
-	}
 	want(t, "the server ran", []string{`deploy ` + staging}, s.executed)
 }

@@ -40,6 +40,7 @@ func TestFailuresAAP(t *testing.T) {
 		{"client sends more while a person is asked, and is gone", aapAskedPipelined},
 		{"daemon gone while a call waits", aapDaemonGone},
 		{"client sees nothing of a wait", aapNobody},
+		{"person answers after the denial", aapLate},
 		{"server goes on without end", aapEndless},
 		{"gateway killed after it has sent a permission", aapKilled},
 		{"server repeats its key", aapEchoes},

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"maps"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -72,5 +73,53 @@ func deniedClaims(t *testing.T) {
 	}
 	if got := ask("an agent that nobody knows", object{"kind": "edit", "title": "Edit", "content": diff("../a")}); got.Verdict != "ask" {
 		t.Errorf("claims alone: %+v, want ask", got)
+	}
+}
+
+// changedTools: a call is announced as one tool and then said to be of another. What would be
+// allowed of the latter asks, and what is denied of either is denied.
+func changedTools(t *testing.T) {
+	d := newTestDaemon(t)
+	writeFile(t, filepath.Join(d.home, ".config", "permd", "policy.d", "rules.yaml"),
+		"deny: {use: [\"github:merge\"]}\nallow: {read: [\"./**\"], write: [\"./**\"], use: [\"fs:put\"]}\n")
+	d.start(t)
+	project := d.project(t, nil)
+	type object = map[string]any
+	of := func(tool string) object { return object{"claudeCode": object{"toolName": tool}} }
+	read := object{"kind": "read", "rawInput": object{"file_path": filepath.Join(project, "a")}, "_meta": of("Read")}
+	for _, tt := range []struct {
+		name         string
+		first, then  object
+		want, reason string
+	}{
+		{"the same tool", object{"title": "Read", "kind": "read", "_meta": of("Read")}, read, "allow", ""},
+		{"a denied tool", object{"title": "merge", "kind": "other", "_meta": of("mcp__github__merge")}, read, "deny", "github:merge"},
+		{"an allowed tool", object{"title": "put", "kind": "other", "_meta": of("mcp__fs__put")}, read, "ask", "tool"},
+		{"a write", object{"title": "Write", "kind": "edit", "_meta": of("Write")}, read, "ask", ""},
+		{"a denied tool of late", object{"title": "Read", "kind": "read", "_meta": of("Read")}, object{"rawInput": object{"n": 1}, "_meta": of("mcp__github__merge")}, "deny", "github:merge"},
+	} {
+		for _, by := range []string{"session/request_permission", "session/update"} {
+			w := d.wire(t)
+			w.ask(t, request("permd/session", object{"sessionId": "s1", "cwd": project, "agent": object{"name": "claude-agent-acp"}}))
+			update := func(kind string, call object) {
+				u := object{"sessionUpdate": kind, "toolCallId": "t1"}
+				maps.Copy(u, call)
+				if _, err := w.Write([]byte(strings.Replace(request("session/update", object{"sessionId": "s1", "update": u}), `"id":1,`, "", 1) + "\n")); err != nil {
+					t.Fatal(err)
+				}
+			}
+			update("tool_call", tt.first)
+			call := object{"toolCallId": "t1"}
+			if by == "session/update" {
+				update("tool_call_update", tt.then)
+			} else {
+				maps.Copy(call, tt.then)
+			}
+			got := w.ask(t, request("session/request_permission", object{"sessionId": "s1", "options": acpOptions, "toolCall": call}))
+			if got.Verdict != tt.want || !strings.Contains(got.Reason, tt.reason) {
+				t.Errorf("announced as %s, by %s: %+v, want %s (%s)", tt.name, by, got, tt.want, tt.reason)
+			}
+			w.Close()
+		}
 	}
 }

@@ -32,6 +32,7 @@ func TestHTTPFailures(t *testing.T) {
 		{"strangers that hold connections", httpStrangersHold},
 		{"client gone at any byte of the answer", httpGoneAtAnyByte},
 		{"client waits for a person", httpWaits},
+		{"client of a held request sends more, and is gone", httpWaitsPipelined},
 		{"more clients wait than there are places", httpManyWaits},
 		{"shutting down", httpShutdown},
 		{"daemon not reachable", httpNotReachable},

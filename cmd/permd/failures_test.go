@@ -21,6 +21,7 @@ func TestFailures(t *testing.T) {
 		{"message cannot be read in one way", unreadableMessages},
 		{"call not understood", callsNotUnderstood},
 		{"only claims name what is denied", deniedClaims},
+		{"call changes its tool", changedTools},
 		{"a turn cannot be read, or is not what it seems", brokenTurns},
 		{"tools declared wrongly", wrongDeclarations},
 		{"profiles of agents broken, or gone", brokenProfiles},

@@ -1,10 +1,15 @@
 package main
 
 import (
+	"fmt"
+	"io"
+	"net"
 	"strings"
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/permd/permd/internal/eventually"
 )
 
 // TestOTCGatewayWaiters: callers of one call wait for the person together, each its own time.
@@ -50,5 +55,34 @@ func TestOTCGatewayWaiters(t *testing.T) {
 	}
 	if ran := g.upstream.runs(); ran != "Sms.Send@1.10.0 w1" {
 		t.Errorf("%q has run", ran)
+	}
+}
+
+// TestOTCGatewayWaitersPipelined: a caller that sends more while it waits is taken for gone, since
+// its end could not be seen any more. Its call does not run after a yes, but when it is repeated.
+func TestOTCGatewayWaitersPipelined(t *testing.T) {
+	t.Parallel()
+	g := startOTCGate(t)
+	const send = `{"tool_id":"Sms.Send","call_id":"w1","input":{"to":"+1202"}}`
+	conn, err := net.Dial("tcp", g.at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	_ = conn.SetDeadline(time.Now().Add(eventually.Limit))
+	fmt.Fprintf(conn, "POST /tools/call HTTP/1.1\r\nHost: %s\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\nPrefer: wait=600\r\nContent-Length: %d\r\n\r\n%s",
+		g.at, g.token, len(send), send)
+	id := g.d.waiting(t, 1)[0]
+	fmt.Fprint(conn, "G")
+	answer, err := io.ReadAll(conn) // until the gateway has closed the connection
+	if err != nil || strings.Contains(string(answer), `"success":true`) {
+		t.Errorf("a caller that sends more: %s, %v", answer, err)
+	}
+	g.person(t, "allow", id)
+	if ran := g.upstream.runs(); ran != "" {
+		t.Errorf("%q has run for a caller that is gone", ran)
+	}
+	if _, a := g.request(t, "POST", "/tools/call", send); !strings.Contains(a, `"success":true`) {
+		t.Errorf("the call, repeated: %s", a)
 	}
 }

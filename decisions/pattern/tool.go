@@ -4,7 +4,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/permd/permd/decisions/effects"
 )
@@ -51,19 +50,6 @@ func (t *Tool) String() string {
 		return name
 	}
 	return strings.Join(t.Server, "*") + ":" + name
-}
-
-// FoldTool returns a tool's, server's or version's name as denies, asks and rejects compare
-// it: servers are known that find their tools without regard to case. Allows compare names
-// as they are.
-func FoldTool(name string) string {
-	for i := range len(name) {
-		if c := name[i]; c >= 'A' && c <= 'Z' || c >= utf8.RuneSelf {
-			// Upper case first: some letters have it in common with an ASCII one.
-			return strings.ToLower(strings.ToUpper(name))
-		}
-	}
-	return name
 }
 
 // Fold returns the line with its names as FoldTool returns them.

@@ -278,7 +278,7 @@ func drawEffect(t *rapid.T, p *pattern.Pattern) (*effects.Effect, []effects.Effe
 		}
 	case effects.KindUse:
 		e.Claimed = rapid.Bool().Draw(t, "claimed")
-		name := rapid.SampledFrom([]string{"", "a", "ab", "ba", "aab", "a/b", "a\nb", "a@1", "a@1.0.0", "a_b", "a__a", "ab:a", "a.a@1", "-a", "mcp_a_b", "mcp__ab-a", "mcp_a", "A", "aB", "BA", "MCP_A_b", "A@1", "a@1.0.0-Rc", "ſ", "A.ſ"})
+		name := rapid.SampledFrom([]string{"", "a", "ab", "ba", "aab", "a/b", "a\nb", "a@1", "a@1.0.0", "a_b", "a__a", "ab:a", "a.a@1", "-a", "mcp_a_b", "mcp__ab-a", "mcp_a", "A", "aB", "BA", "MCP_A_b", "A@1", "a@1.0.0-Rc", "ſ", "A.ſ", "ß", "SS", "a\ufb01", "AFI", "\u1fd3", "\u0390"})
 		server := rapid.OneOf(name, rapid.Just(effects.UnknownServer))
 		e.Use = &effects.Use{
 			Server: server.Draw(t, "server"), Tool: name.Draw(t, "tool"),

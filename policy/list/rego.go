@@ -29,8 +29,13 @@ type generator struct {
 var (
 	toolNames   = [3]string{"input.effect.server", "input.effect.tool", "input.effect.version"}
 	foldedNames = [3]string{"input.effect.folded_server", "input.effect.folded_tool", "input.effect.folded_version"}
-	foldsNames  = [3]string{"lower(upper(input.effect.server))", "lower(upper(input.effect.tool))", "lower(upper(input.effect.version))"}
+	foldsNames  = [3]string{folds("input.effect.server"), folds("input.effect.tool"), folds("input.effect.version")}
 )
+
+// folds returns the call that folds a name as pattern.FoldTool does.
+func folds(name string) string {
+	return "lower(upper(strings.replace_n(permd_list_folds, " + name + ")))"
+}
 
 // body is the body of a rule, one expression per line.
 type body []string

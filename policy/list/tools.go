@@ -2,7 +2,9 @@ package list
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/decisions/pattern"
@@ -14,6 +16,12 @@ var notAgents = "input.effect.source != " + strconv.Quote(effects.AgentSource)
 // tools writes what denies and asks of tools have in common.
 func (g *generator) tools(versioned bool) {
 	g.at = place{line: 1, column: 1}
+	g.text.WriteString("\n# The letters whose case folding is several, before names are compared letter by letter.\n")
+	var pairs strings.Builder
+	for pair := range slices.Chunk(pattern.FoldPairs(), 2) {
+		fmt.Fprintf(&pairs, "%s: %s, ", strconv.Quote(pair[0]), strconv.Quote(pair[1]))
+	}
+	g.ruleAs("permd_list_folds := {"+strings.TrimSuffix(pairs.String(), ", ")+"}", body{"true"})
 	g.text.WriteString("\n# A tool that may be of any server: another tool calls it, or only a claim says whose it is.\n")
 	g.head = "permd_list_any_server"
 	g.rule(body{is("input.effect.server", effects.UnknownServer)})

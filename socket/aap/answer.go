@@ -28,6 +28,9 @@ type answerWire struct {
 	Width      string            `json:"width"`
 	Scope      string            `json:"scope"`
 	ExpiresIn  strictjson.Value  `json:"expiresIn"`
+	// Later leaves the question of a denied call open: the answer counts for the same call,
+	// if that is made again.
+	Later bool `json:"later"`
 }
 
 type resultWire struct {
@@ -87,6 +90,8 @@ func (p *answerParams) checkTypes() error {
 			return socket.Refuse("answers: toolCallId is missing")
 		case a.Verdict != decisions.Allow && a.Verdict != decisions.Deny:
 			return socket.Refuse("answers: verdict must be allow or deny")
+		case a.Later && (a.Verdict != decisions.Deny || a.Width != "" || a.Scope != "" || len(a.ExpiresIn) > 0):
+			return socket.Refuse("answers: later belongs to a deny that is not remembered")
 		}
 		if err := native.CheckExpiresIn(a.ExpiresIn); err != nil {
 			return err
@@ -180,6 +185,9 @@ func (h *handler) applyAnswers(ctx context.Context, t *requestContext, b *batch,
 		e := b.entry(a.ToolCallID)
 		if a.Verdict == decisions.Allow && a.Width == "" && b.mayBeAffected(e) {
 			e.problem = whyAffected
+			continue
+		}
+		if a.Later && b.denyLater(t, e, a.Reason) {
 			continue
 		}
 		kept, err := native.AnswerQuestion(ctx, h.Deps, &t.state.Questions, native.Answer{

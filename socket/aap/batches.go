@@ -23,7 +23,10 @@ const (
 type batches struct {
 	mu   sync.Mutex
 	list []*batch // the oldest first
-	size int
+	size int      // with lateSize
+
+	late     []*lateQuestion // the oldest first
+	lateSize int
 
 	reserved int                           // of the connection's memory
 	resize   func(reserved, size int) bool // see socket.Conn.Resize; nil for no bound
@@ -37,6 +40,7 @@ func batchesOf(c *socket.Conn) *batches {
 	return c.Value(stateKey{}, func() any {
 		s := &batches{resize: c.Resize}
 		native.StateOf(c).OnEnd(s.end)
+		native.StateOf(c).OnCancel(s.endLate)
 		return s
 	}).(*batches)
 }
@@ -76,6 +80,9 @@ func (s *batches) supersede(b *batch, asks *native.PendingQuestions) {
 
 // makeRoom forgets the oldest batches, and b only if there is no memory for it alone.
 func (s *batches) makeRoom(b *batch) {
+	for len(s.late) > 0 && !s.reserveMemory() {
+		s.removeOldestLate()
+	}
 	for i := 0; i < len(s.list) && (len(s.list) > maxBatches || s.size > maxBatchBytes || !s.reserveMemory()); {
 		if s.list[i] == b {
 			i++
@@ -180,5 +187,6 @@ func (s *batches) end(session string) {
 		}
 	}
 	s.list = left
+	s.removeLate(func(q *lateQuestion) bool { return q.batch.session.ID == session })
 	s.reserveMemory()
 }

@@ -3,6 +3,7 @@ package aap
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/socket/native"
@@ -14,6 +15,7 @@ type elsewhereAnswer struct {
 	question   *decisions.Decision
 	verdict    decisions.Verdict
 	remembered bool
+	at         time.Time
 }
 
 // pendingQuestion returns the question of a call. It must not take the batch's lock, which
@@ -30,7 +32,7 @@ func (h *handler) pendingQuestion(t *requestContext, e *entry, d *decisions.Deci
 				return native.Resolution{}, errors.New(whyAffected)
 			}
 			return native.Resolution{Verdict: s.Verdict, OnStored: func(remembered bool) {
-				e.elsewhere.Store(&elsewhereAnswer{d, s.Verdict, remembered})
+				e.elsewhere.Store(&elsewhereAnswer{d, s.Verdict, remembered, h.Time()})
 			}}, nil
 		},
 	}
@@ -84,6 +86,9 @@ func (h *handler) update(ctx context.Context, t *requestContext, b *batch) error
 // applyElsewhere applies an answer that came elsewhere, if it is to the question that is
 // open now.
 func (b *batch) applyElsewhere(e *entry, asks *native.PendingQuestions) {
+	if e.outcome == Denied {
+		return // an answer that comes later may count for the same call, see applyLate
+	}
 	a := e.elsewhere.Swap(nil)
 	if a == nil || e.outcome != Ask {
 		return

@@ -152,6 +152,9 @@ func (h *handler) decide(ctx context.Context, t *requestContext, b *batch) error
 		}
 		b.applyElsewhere(e, &t.state.Questions) // one that came since update
 		if e.outcome == Ask {
+			h.applyLate(ctx, t, b, e, d, reqs[i])
+		}
+		if e.outcome == Ask {
 			t.state.Questions.Add(h.pendingQuestion(t, e, d, reqs[i]))
 		}
 		if e.outcome != Denied && e.side == client {

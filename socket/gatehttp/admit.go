@@ -18,7 +18,7 @@ func LimitConns(ln net.Listener) net.Listener {
 	return &admitting{Listener: ln, freed: make(chan struct{}, 1)}
 }
 
-// ConnContext keeps the connection of requests for Admit.
+// ConnContext keeps the connection of requests for Admit and Hold.
 func ConnContext(ctx context.Context, c net.Conn) context.Context {
 	return context.WithValue(ctx, connKey{}, c)
 }
@@ -26,7 +26,11 @@ func ConnContext(ctx context.Context, c net.Conn) context.Context {
 // Admit counts the connection of a request that has the token as one whose peer may ask. It
 // reports whether there is a place for it. A request that it does not admit must not be served.
 func Admit(r *http.Request) bool {
-	c, ok := r.Context().Value(connKey{}).(*countedConn)
+	w, ok := r.Context().Value(connKey{}).(*Watched)
+	if !ok {
+		return true
+	}
+	c, ok := w.Conn.(*countedConn)
 	return !ok || c.admit()
 }
 
@@ -67,10 +71,10 @@ func (a *admitting) Accept() (net.Conn, error) {
 		uc, ok := conn.(*net.UnixConn)
 		if !ok {
 			a.enter(c)
-			return c, nil
+			return Watch(c), nil
 		}
 		if peer, err := socket.PeerOf(uc); err == nil && socket.AdmitSelf(peer) == nil && c.admit() {
-			return c, nil
+			return Watch(c), nil
 		}
 		conn.Close()
 	}

@@ -25,7 +25,7 @@ func TestManyAtOnce(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		time.AfterFunc(strangerTime/5, func() { admitted <- c.(*countedConn).admit() })
+		time.AfterFunc(strangerTime/5, func() { admitted <- c.(*Watched).Conn.(*countedConn).admit() })
 	}
 	for range maxConns {
 		if !<-admitted {

@@ -44,6 +44,13 @@ func (s *server) newContext(w http.ResponseWriter, r *http.Request, e endpoint) 
 			return nil, nil, badRequest("Prefer: wait must be a number of seconds")
 		}
 	}
+	release := func() {}
+	if wait > 0 {
+		var alone bool
+		if release, alone = gatehttp.Hold(r.Context()); !alone {
+			wait = 0 // nobody would know whether the client is still there
+		}
+	}
 	if wait == 0 {
 		ctx, stop = context.WithTimeout(r.Context(), s.decideTimeout)
 		return ctx, stop, nil
@@ -52,7 +59,7 @@ func (s *server) newContext(w http.ResponseWriter, r *http.Request, e endpoint) 
 	ctx, cancel := context.WithCancelCause(r.Context())
 	h := &hold{until: time.Now().Add(wait), limit: s.decideTimeout}
 	h.late = time.AfterFunc(h.limit, func() { cancel(context.DeadlineExceeded) })
-	return context.WithValue(ctx, holdKey{}, h), func() { h.late.Stop(); cancel(nil) }, nil
+	return context.WithValue(ctx, holdKey{}, h), func() { h.late.Stop(); cancel(nil); release() }, nil
 }
 
 // personsAnswer is the result of permd/wait.

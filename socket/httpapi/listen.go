@@ -146,7 +146,7 @@ func (s *server) admitConn(c net.Conn) *admittedConn {
 		turnAway(c, &apiError{http.StatusForbidden, "forbidden", "this user may not use this socket"})
 		return nil
 	}
-	a := &admittedConn{Conn: c, peer: peer}
+	a := &admittedConn{Conn: gatehttp.Watch(c), peer: peer}
 	if err := s.count(a); err != nil {
 		turnAway(c, &apiError{http.StatusServiceUnavailable, "busy", err.Error()})
 		return nil

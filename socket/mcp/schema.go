@@ -3,6 +3,7 @@ package mcp
 import (
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/permd/permd/internal/strictjson"
 )
@@ -64,13 +65,16 @@ func signField(server string, field strictjson.Member) (made string, ok bool) {
 	if o.NearMiss(fieldMembers...) != "" {
 		return "", false
 	}
+	o = slices.DeleteFunc(slices.Clone(o), func(m strictjson.Member) bool { return m.Name == "default" && !isPlainDefault(m.Value) })
 	made, why := rebuilt(o, fieldMembers, func(m strictjson.Member) (string, bool) {
 		switch m.Name {
 		case "title", "description":
 			s, ok := strictjson.ParseString(m.Value)
 			return quote("The server " + server + " asks: " + plainLine(s)), ok
+		case "enum":
+			return listOf(m.Value, shownValue)
 		case "enumNames":
-			return listOf(m.Value, plainText)
+			return listOf(m.Value, plainTitle)
 		case "oneOf":
 			return listOf(m.Value, choice)
 		case "items":
@@ -78,8 +82,10 @@ func signField(server string, field strictjson.Member) (made string, ok bool) {
 				switch m.Name {
 				case "anyOf":
 					return listOf(m.Value, choice)
+				case "enum":
+					return listOf(m.Value, shownValue)
 				case "enumNames":
-					return listOf(m.Value, plainText)
+					return listOf(m.Value, plainTitle)
 				}
 				return string(m.Value), true
 			})
@@ -92,7 +98,7 @@ func signField(server string, field strictjson.Member) (made string, ok bool) {
 // listOf returns a list with what made returns for each of its values.
 func listOf(v strictjson.Value, made func(strictjson.Value) (string, bool)) (text string, ok bool) {
 	list, err := strictjson.ParseArray(v)
-	if err != nil {
+	if err != nil || len(list) > maxChoices {
 		return "", false
 	}
 	parts := make([]string, len(list))
@@ -108,16 +114,55 @@ func listOf(v strictjson.Value, made func(strictjson.Value) (string, bool)) (tex
 func choice(v strictjson.Value) (text string, ok bool) {
 	return members(v, choiceMembers, func(m strictjson.Member) (string, bool) {
 		if m.Name == "title" {
-			return plainText(m.Value)
+			return plainTitle(m.Value)
 		}
-		return string(m.Value), true
+		return shownValue(m.Value)
 	})
 }
 
-func plainText(v strictjson.Value) (text string, ok bool) {
+// Bounds of the values that a field offers, and of the text of each in characters.
+const (
+	maxChoices    = 256
+	maxChoiceText = 256
+)
+
+// plainTitle returns the title of a value to choose from.
+func plainTitle(v strictjson.Value) (text string, ok bool) {
 	s, ok := strictjson.ParseString(v)
-	return quote(plainLine(s)), ok
+	if s = plainLine(s); utf8.RuneCountInString(s) > maxChoiceText {
+		s = string([]rune(s)[:maxChoiceText]) + "…"
+	}
+	return quote(s), ok
 }
+
+// shownValue returns a value to choose from. It is shown where it has no title, and has to come
+// back as it is: so one that could be taken for more than a value is none.
+func shownValue(v strictjson.Value) (text string, ok bool) {
+	s, isText := strictjson.ParseString(v)
+	if isText && (utf8.RuneCountInString(s) > maxChoiceText || !isPlain(s)) {
+		return "", false
+	}
+	return string(v), isText
+}
+
+// isPlainDefault reports whether what a field holds already shows as one line.
+func isPlainDefault(v strictjson.Value) bool {
+	switch strictjson.Kind(v) {
+	case '"':
+		s, _ := strictjson.ParseString(v)
+		return utf8.RuneCountInString(s) <= maxFormText && isPlain(s)
+	case '[':
+		_, ok := listOf(v, shownValue)
+		return ok
+	case '{':
+		return false
+	}
+	return true
+}
+
+// isPlain reports whether a text shows as one line, with nothing in it that could push other
+// text out of sight.
+func isPlain(s string) bool { return s == "" || plainLine(s) == s }
 
 // plainLine returns a server's text as one line.
 func plainLine(text string) string { return strings.Join(plainLines(text), " ") }

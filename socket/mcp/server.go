@@ -16,7 +16,7 @@ var serverMethods = map[string]bool{
 
 // serverNotifications are the notifications of a server that the gateway passes on.
 var serverNotifications = map[string]bool{
-	notedCancelled: true, notedToolsChanged: true, "notifications/progress": true, "notifications/message": true,
+	notedCancelled: true, notedToolsChanged: true, "notifications/progress": true, notedMessage: true,
 	"notifications/resources/updated": true, "notifications/resources/list_changed": true, "notifications/prompts/list_changed": true,
 	"notifications/tasks/status": true, "notifications/elicitation/complete": true, "notifications/subscriptions/acknowledged": true,
 }
@@ -53,6 +53,10 @@ func (g *gateway) readServer(line []byte) error {
 			}
 			delete(g.fromServer, id) // it has no response
 			g.mu.Unlock()
+		}
+		if why := g.signNote(m); why != "" {
+			g.cfg.Say("a notification of the server was left out: " + why)
+			return nil
 		}
 		return g.client.write(m.text)
 	}

@@ -195,7 +195,7 @@ func (g *Gateway) settle(ctx context.Context, s *session, b *batch, out *output,
 		if asked == nil {
 			return nil
 		}
-		reasons := g.ask(ctx, s, asked, out)
+		reasons, late := g.ask(ctx, s, asked, out)
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
@@ -205,15 +205,21 @@ func (g *Gateway) settle(ctx context.Context, s *session, b *batch, out *output,
 			return err
 		}
 		var denials []any
+		var open []string // the questions that stay open
 		for _, c := range b.unanswered() {
 			if reason := reasons[c.ToolCallID]; reason != "" && c.Outcome == aap.Ask {
-				denials = append(denials, denial(c, reason))
+				d := denial(c, reason)
+				if late[c.ToolCallID] {
+					d["later"], open = true, append(open, c.Decision.ID)
+				}
+				denials = append(denials, d)
 			}
 		}
 		if denials != nil {
 			if err := g.answer(ctx, s, b, denials, nil); err != nil {
 				return err
 			}
+			g.awaitLate(s, open)
 		}
 	}
 	var left []any
@@ -228,15 +234,15 @@ func (g *Gateway) settle(ctx context.Context, s *session, b *batch, out *output,
 	return g.answer(ctx, s, b, left, nil)
 }
 
-func denial(c *aap.Call, reason string) any {
+func denial(c *aap.Call, reason string) map[string]any {
 	return map[string]any{"toolCallId": c.ToolCallID, "verdict": decisions.Deny, "reason": reason}
 }
 
-// ask waits for permd allow, and returns why calls are denied that nobody has answered, by
-// their ids.
-func (g *Gateway) ask(ctx context.Context, s *session, asked []*aap.Call, out *output) (reasons map[string]string) {
+// ask waits for permd allow, and returns why calls are denied that nobody has answered, and of
+// which of them the person can still answer the question, by their ids.
+func (g *Gateway) ask(ctx context.Context, s *session, asked []*aap.Call, out *output) (reasons map[string]string, late map[string]bool) {
 	var mu sync.Mutex
-	reasons = map[string]string{}
+	reasons, late = map[string]string{}, map[string]bool{}
 	deny := func(c *aap.Call, reason string) {
 		mu.Lock()
 		defer mu.Unlock()
@@ -268,7 +274,10 @@ func (g *Gateway) ask(ctx context.Context, s *session, asked []*aap.Call, out *o
 			case err != nil:
 				deny(c, "a person must allow this call, and could not be asked: "+reasonOf(c, err))
 			case r.Verdict() == decisions.Ask:
-				deny(c, "a person must allow this call, and nobody did in time; permd allow lists such calls while they wait")
+				deny(c, "a person must allow this call, and nobody did in time; an answer that comes later counts once, when the same call is made again")
+				mu.Lock()
+				late[c.ToolCallID] = true
+				mu.Unlock()
 			}
 		})
 	}
@@ -279,7 +288,7 @@ func (g *Gateway) ask(ctx context.Context, s *session, asked []*aap.Call, out *o
 	for {
 		select {
 		case <-done:
-			return reasons
+			return reasons, late
 		case <-tick.C:
 			if out != nil {
 				out.alive()

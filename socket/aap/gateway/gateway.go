@@ -29,6 +29,7 @@ const (
 	maxParts    = 16 << 10
 	maxSessions = 256
 	maxWaits    = 12 // questions of a session that wait for permd allow at one time
+	maxLate     = 4  // those of calls that were denied meanwhile; permd takes 16 waits of a connection
 	// Turns of the server for one request of the client: all, and those in a row in which
 	// nothing may run.
 	maxTurns  = 256
@@ -42,6 +43,7 @@ const (
 	busyTimeout   = 5 * time.Second  // for another request of the same session
 	writeTimeout  = 30 * time.Second // for a client that does not read
 	aliveInterval = 15 * time.Second // between comments in a stream that waits
+	lateTime      = 30 * time.Minute // in which a question can be answered after its call was denied
 )
 
 // Config is the configuration of a gateway.
@@ -78,7 +80,8 @@ type Gateway struct {
 	ended    context.Context
 	end      context.CancelFunc
 
-	readTimeout time.Duration // set by tests
+	late        sync.WaitGroup // waits for answers to questions of denied calls
+	readTimeout time.Duration  // set by tests
 
 	mu       sync.Mutex
 	sessions map[string]*session
@@ -114,6 +117,7 @@ func (g *Gateway) Close() {
 		s.daemon.Close()
 		<-s.turn
 	}
+	g.late.Wait()
 	g.http.CloseIdleConnections()
 }
 

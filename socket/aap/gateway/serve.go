@@ -29,14 +29,14 @@ func (g *Gateway) Serve(ctx context.Context, ln net.Listener) error {
 	protocols := new(http.Protocols)
 	protocols.SetHTTP1(true)
 	hs := &http.Server{
-		Handler: servedConn(g), ConnContext: withConn, Protocols: protocols, MaxHeaderBytes: maxHeader, ReadHeaderTimeout: min(headerTimeout, reading), IdleTimeout: idleTimeout,
+		Handler: http.HandlerFunc(g.serveAlone), ConnContext: gatehttp.ConnContext, Protocols: protocols, MaxHeaderBytes: maxHeader, ReadHeaderTimeout: min(headerTimeout, reading), IdleTimeout: idleTimeout,
 		// gatehttp.ReadBody ends it, so that a turn may take longer. It stays where a body is
 		// not read: net/http then reads the rest of it, at most until this.
 		ReadTimeout: reading,
 		ErrorLog:    log.New(io.Discard, "", 0), DisableGeneralOptionsHandler: true,
 	}
 	ended := make(chan error, 1)
-	go func() { ended <- hs.Serve(noPipelining{gatehttp.LimitConns(ln)}) }()
+	go func() { ended <- hs.Serve(gatehttp.LimitConns(ln)) }()
 	defer g.Close()
 	var err error
 	select {
@@ -53,4 +53,17 @@ func (g *Gateway) Serve(ctx context.Context, ln net.Listener) error {
 		err = nil
 	}
 	return err
+}
+
+// serveAlone serves a request whose client sends no more before it has its answer: any of them
+// may wait for a person.
+func (g *Gateway) serveAlone(w http.ResponseWriter, r *http.Request) {
+	release, alone := gatehttp.Hold(r.Context())
+	defer release()
+	if !alone {
+		w.Header().Set("Connection", "close")
+		(&fault{http.StatusBadRequest, gatehttp.ErrPipelined.Error()}).write(w)
+		return
+	}
+	g.ServeHTTP(w, r)
 }

@@ -25,6 +25,7 @@ type session struct {
 	conn   *client.Client // to permd, on which pending is known; nil for none
 
 	pending *batch
+	late    []context.CancelFunc // of the waits for answers that come after a denial, the oldest first
 	// posted are calls whose permissions may have arrived at the server: it may have run them.
 	posted map[string]bool
 	// texts are the ends of what the server has said, for keyFilter.

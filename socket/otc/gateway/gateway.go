@@ -174,6 +174,13 @@ func (g *Gateway) serveCall(w http.ResponseWriter, r *http.Request) {
 		reply(w, refusal(why, ""), nil)
 		return
 	}
+	if wait > 0 {
+		release, alone := gatehttp.Hold(r.Context())
+		defer release()
+		if !alone {
+			wait = 0 // nobody would know whether the caller is still there
+		}
+	}
 	reply(w, g.call(r.Context(), c, wait), c)
 }
 
