@@ -102,6 +102,9 @@ func (m *lifeModel) chooses(t *rapid.T, i int, works bool) {
 		m.refused(t, p, "an answer that could not be stored")
 	case p.always && !open:
 		m.refused(t, p, "an answer to a question that ended while it was stored")
+	case p.always && p.verdict == decisions.Allow && m.cwd[p.conn] != p.of.cwd:
+		delete(m.questions, decision)
+		m.refused(t, p, "a yes for a session that has moved while it was stored")
 	default:
 		delete(m.questions, decision)
 		m.counts(t, p)
