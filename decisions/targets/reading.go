@@ -28,8 +28,8 @@ type reading struct {
 	run   *effects.Run
 	// person is whose settings the program obeys besides.
 	person *effects.User
-	files []string // absolute, as they were looked at
-	why   string   // the first reason why what is executed is not known
+	files  []string // absolute, as they were looked at
+	why    string   // the first reason why what is executed is not known
 	// all is set if the files are looked for, known or not.
 	all bool
 }
