@@ -72,7 +72,7 @@ func (e *Engine) contents(m *evaluation, d *Decision) []Content {
 		if r.Script != nil {
 			add(r.Script.Path, true)
 		}
-		for _, file := range targets.Files(e.fs, r) {
+		for _, file := range targets.Files(e.fs, r, &m.call.User) {
 			add(file, true)
 		}
 	}

@@ -70,7 +70,7 @@ func (e *evaluator) evaluate(ctx context.Context, snap Snapshot, received *intak
 	m.effects, m.hints = sized(&m.one, len(m.res.Effects)), make([]effectFacts, len(m.res.Hints))
 	for i := range len(m.effects) + len(m.hints) {
 		eff, p := m.effectAt(i)
-		p.target = targets.Of(fsys, eff.Run, &m.res.After)
+		p.target = targets.Of(fsys, eff.Run, &m.res.After, &m.call.User)
 	}
 	// Nothing is looked at from here on.
 	if fsys.addTo(&m.res) {

@@ -27,6 +27,10 @@ func fingerprints(call *effects.Call, effs []effects.Effect, facts []effectFacts
 			r := e.Run
 			k.texts(r.Program, r.Executable, string(r.Stdin), r.StdinText, r.Cwd, r.Folder)
 			k.list(r.Args)
+			if len(r.Variables) > 0 {
+				k.text("variables")
+				k.list(r.Variables)
+			}
 			if r.Script != nil {
 				k.texts(r.Script.Path, r.Script.SHA256)
 			}

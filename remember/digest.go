@@ -44,6 +44,8 @@ type form struct {
 	absolute bool
 	// moved is set for allows of what is moved away.
 	moved bool
+	// variables counts those that are set for a run: an allow of exactly a run covers no other.
+	variables bool
 	// earlier takes what a run executes as earlier versions did.
 	earlier bool
 	// unbound leaves out the content that a run executes. Such a digest is of no choice:
@@ -85,6 +87,24 @@ func (k *hashKey) callOf(q *decisions.MemoryQuery) string {
 	sum := sha256.Sum256(b)
 	return hex.EncodeToString(sum[:])
 }
+
+// form returns the form of the digest of a choice about the effect of q.
+func (e *entry) form(q *decisions.MemoryQuery) form {
+	return form{
+		anyArguments: e.choice.Kind == effects.KindUse && !e.choice.Pins.Arguments,
+		absolute:     e.choice.absolute(),
+		moved:        e.choice.Verdict == decisions.Allow && movesFile(q.Effect),
+		variables:    e.choice.Verdict == decisions.Allow && setsVariables(q.Effect),
+	}
+}
+
+// movesFile reports whether a file is moved away: an allow of that is none of deleting it.
+// Allows of deletes, and those of earlier versions, are also found for what is moved.
+func movesFile(e *effects.Effect) bool { return e.File != nil && e.File.Moved != "" }
+
+// setsVariables reports whether variables are set for a run. All may reach what it runs: make and
+// scripts see those of the environment.
+func setsVariables(e *effects.Effect) bool { return e.Run != nil && len(e.Run.Variables) > 0 }
 
 func appendEffect(b []byte, q *decisions.MemoryQuery, f form) ([]byte, bool) {
 	e := q.Effect
@@ -169,6 +189,9 @@ func appendRun(b []byte, r *effects.Run, q *decisions.MemoryQuery, f form) []byt
 	at := locationOf(r, q)
 	b = appendFlag(b, at.inProject)
 	b = appendPath(b, at.cwd, q, f)
+	if f.variables {
+		b = appendList(append(b, 3), r.Variables) // a byte that no flag uses
+	}
 	if f.unbound {
 		return append(b, 2) // a byte that no flag uses
 	}

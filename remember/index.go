@@ -84,19 +84,6 @@ func (e *entry) expiredAt(now int64) bool {
 	return now-since > int64(choiceIdle)
 }
 
-// form returns the form of the digest of a choice about the effect of q.
-func (e *entry) form(q *decisions.MemoryQuery) form {
-	return form{
-		anyArguments: e.choice.Kind == effects.KindUse && !e.choice.Pins.Arguments,
-		absolute:     e.choice.absolute(),
-		moved:        e.choice.Verdict == decisions.Allow && movesFile(q.Effect),
-	}
-}
-
-// movesFile reports whether a file is moved away: an allow of that is none of deleting it.
-// Allows of deletes, and those of earlier versions, are also found for what is moved.
-func movesFile(e *effects.Effect) bool { return e.File != nil && e.File.Moved != "" }
-
 // absolute reports whether the choice identifies files of a project by absolute
 // path: one that applies everywhere does, since it must not mean the file of
 // that name in another project.
@@ -390,9 +377,17 @@ func (s *search) run() {
 	s.x.rejects.search(s)
 }
 
-// tryForm considers the choices about the exact facts of the effect.
+// tryForm considers the choices about the exact facts of the effect. Rejects hold whatever
+// variables are set.
 func (s *search) tryForm(f form) {
+	f.variables = setsVariables(s.q.Effect)
 	if d, ok := s.key.digestOf(s.q, f); ok {
 		s.check(s.x.lookup(&d))
+	}
+	if f.variables {
+		f.variables = false
+		if d, ok := s.key.digestOf(s.q, f); ok {
+			s.check(slices.DeleteFunc(slices.Clone(s.x.lookup(&d)), func(e *entry) bool { return e.choice.Verdict == decisions.Allow }))
+		}
 	}
 }

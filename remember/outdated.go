@@ -107,6 +107,7 @@ func (x *index) outdated(key *hashKey, q *decisions.MemoryQuery, newest int64) *
 		if f.absolute && x.absolutes == 0 {
 			continue
 		}
+		f.variables = setsVariables(q.Effect)
 		if d, ok := key.digestOf(q, f); ok {
 			s.check(x.bound[d[0]][d])
 		}

@@ -191,6 +191,12 @@ func labelOf(q *decisions.MemoryQuery, anyArguments bool, scope ScopeKind) strin
 	return display.Display(line)
 }
 
+// withVariables returns the label of a run with the variables that are set for it, which no rule
+// line can express.
+func withVariables(r *effects.Run, label string) string {
+	return display.Display(strings.Join(r.Variables, " ") + " " + label)
+}
+
 // toolName returns the name of a tool, a server or a version in a label. It is
 // quoted if it contains separators or wildcards of labels, so that no two tools
 // share a label. No rule line can express such a name.

@@ -229,6 +229,9 @@ func (s *Store) matchBy(e *entry, d *Draft) error {
 	c.Pins.Arguments = c.Kind == effects.KindUse && !any
 	if c.Label == "" {
 		c.Label = labelOf(q, any, c.Scope.Kind)
+		if c.Verdict == decisions.Allow && setsVariables(q.Effect) {
+			c.Label = withVariables(q.Effect.Run, c.Label)
+		}
 	}
 	sum, ok := s.key.digestOf(q, e.form(q))
 	if !ok {

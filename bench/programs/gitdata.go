@@ -108,8 +108,13 @@ func (t *trial) ownData(ctx context.Context, pairs int) (*ownDataTotals, error) 
 			}
 			lines, every = [][]string{ownDataLines[draw.IntN(commitLines)], ownDataLines[commitLines+draw.IntN(branchLines-commitLines)], ownDataLines[branchLines+draw.IntN(len(ownDataLines)-branchLines)]}, 10
 		}
-		if err := t.ownDataOnce(ctx, totals, all[i:i+1], lines, func() bool { return draw.IntN(every) == 0 }); err != nil {
-			return totals, fmt.Errorf("%s: %w", all[i].name, err)
+		for _, linked := range []bool{false, true} {
+			if t.linked = linked; !linked && all[i].tree != "" || linked && isSetting(all[i]) && draw.IntN(2) == 0 {
+				continue
+			}
+			if err := t.ownDataOnce(ctx, totals, all[i:i+1], lines, func() bool { return draw.IntN(every) == 0 }); err != nil {
+				return totals, fmt.Errorf("%s: %w", all[i].name, err)
+			}
 		}
 	}
 	// Most pairs are of preparations of which one is not a setting.
@@ -122,6 +127,7 @@ func (t *trial) ownData(ctx context.Context, pairs int) (*ownDataTotals, error) 
 		if draw.IntN(3) == 0 {
 			pair[1] = all[draw.IntN(len(all))]
 		}
+		t.linked = draw.IntN(2) == 0
 		if err := only(pair); err != nil {
 			return totals, err
 		}
@@ -145,6 +151,13 @@ func (t *trial) ownDataOnce(ctx context.Context, totals *ownDataTotals, list []p
 		names = append(names, p.name)
 	}
 	name := strings.Join(names, " + ")
+	linked := t.linked
+	for _, p := range list {
+		linked = linked || p.tree != ""
+	}
+	if w.linked = linked; linked {
+		name += ", in a linked working tree"
+	}
 	if err := w.prepare(ctx, totals, list); err != nil {
 		return err
 	}
@@ -200,14 +213,24 @@ func (w *place) prepare(ctx context.Context, totals *ownDataTotals, list []prepa
 	if err := w.renew(ctx); err != nil {
 		return err
 	}
+	texts := make([]string, 0, 2*len(list)+1)
 	for _, p := range list {
+		texts = append(texts, p.text)
+	}
+	if w.linked {
+		texts = append(texts, linkTree)
+		for _, p := range list {
+			texts = append(texts, p.tree)
+		}
+	}
+	for _, text := range texts {
 		// A preparation that fails, such as the second of two, leaves what it did.
-		cmd := exec.CommandContext(ctx, "sh", "-c", p.text)
+		cmd := exec.CommandContext(ctx, "sh", "-c", text)
 		cmd.Dir = w.project
-		cmd.Env = append(w.env(), "CANARY="+w.canary, "OUT="+filepath.Join(w.home, "outside"), "ETC="+w.etc, "GIT_CONFIG_GLOBAL=/dev/null", "GIT_EDITOR=true", "GIT_CONFIG_SYSTEM=/dev/null")
+		cmd.Env = append(w.env(), "CANARY="+w.canary, "OUT="+filepath.Join(w.home, "outside"), "ETC="+w.etc, "MAIN="+w.main(), "TREE="+w.tree(), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_EDITOR=true", "GIT_CONFIG_SYSTEM=/dev/null")
 		asUser(cmd)
-		if err := cmd.Run(); err != nil && len(list) == 1 && !slices.Contains(totals.failed, p.name) {
-			totals.failed = append(totals.failed, p.name)
+		if err := cmd.Run(); err != nil && len(list) == 1 && !w.linked && !slices.Contains(totals.failed, list[0].name) {
+			totals.failed = append(totals.failed, list[0].name)
 		}
 	}
 	if err := os.Remove(w.canary + ".ran"); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -243,6 +266,14 @@ func ownFiles(line []string, allowed bool) *regexp.Regexp {
 	return gitsOwn["stash"] // nothing
 }
 
+// main is the folder to which the repository of a linked working tree is moved, and tree that of
+// the tree in it.
+func (w *place) main() string { return filepath.Join(w.home, "main") }
+func (w *place) tree() string { return filepath.Join(w.main(), ".git/worktrees/tree") }
+
+// treesOwn are the files of a repository that a command in a linked working tree leaves alone.
+var treesOwn = map[string]bool{"HEAD": true, "HEAD.lock": true, "index": true, "index.lock": true, "COMMIT_EDITMSG": true, "logs/HEAD": true}
+
 // gitSettings are the files of the home and the system that git reads.
 var gitSettings = regexp.MustCompile(`^(\.gitconfig|\.config/git/(config|ignore|attributes)|xdg/git/(config|ignore|attributes)|etc/gitconfig)$`)
 
@@ -259,7 +290,19 @@ func astray(w *place, line []string, allowed bool, r *run, before map[string]str
 		if !filepath.IsAbs(file) {
 			file = filepath.Join(w.project, file)
 		}
-		name, _ := lexpath.RelBelow(w.project, filepath.Clean(file))
+		file = filepath.Clean(file)
+		if w.linked {
+			if name, ok := lexpath.RelBelow(w.tree(), file); ok {
+				return ".git/" + name
+			}
+			if name, ok := lexpath.RelBelow(filepath.Join(w.main(), ".git"), file); ok && !treesOwn[name] {
+				return ".git/" + name
+			}
+			if file == filepath.Join(w.main(), ".git") || file == w.tree() {
+				return ".git"
+			}
+		}
+		name, _ := lexpath.RelBelow(w.project, file)
 		return name
 	}
 	for i, e := range r.execs {

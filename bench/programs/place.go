@@ -22,6 +22,7 @@ type place struct {
 	now     []hostile
 	path    string // further folders of programs
 	posix   bool   // POSIXLY_CORRECT is set
+	linked  bool   // the project is a linked working tree, whose repository lies beside it
 	xdg     bool   // XDG_CONFIG_HOME is ~/xdg
 	etc     string // the folder with the system's settings of git, "" for none
 }

@@ -14,7 +14,20 @@ import (
 type preparation struct {
 	name, text string
 	xdg        bool // git runs with XDG_CONFIG_HOME=~/xdg
+	// tree is text for a project that is a linked working tree, whose folder in the repository
+	// is $TREE; it runs when the repository has been moved away.
+	tree string
 }
+
+// linkTree makes a linked working tree of the project, and moves its repository.
+const linkTree = `mkdir $MAIN && mv .git $MAIN/.git && mkdir -p $TREE/logs $TREE/refs && echo ../.. > $TREE/commondir && echo $PWD/.git > $TREE/gitdir &&
+	cp -a $MAIN/.git/HEAD $MAIN/.git/index $TREE && echo "gitdir: $TREE" > .git; cp -a $MAIN/.git/logs/HEAD $TREE/logs`
+
+// treeParts are the files and folders that a linked working tree has for itself, with those that
+// are not there in an ordinary one.
+var treeParts = strings.Fields(`HEAD index commondir gitdir locked logs logs/HEAD refs refs/bisect refs/heads refs/heads/main config config.worktree COMMIT_EDITMSG ORIG_HEAD FETCH_HEAD MERGE_HEAD MERGE_MSG
+	MERGE_MODE SQUASH_MSG CHERRY_PICK_HEAD REVERT_HEAD BISECT_LOG rebase-merge rebase-apply sequencer modules modules/x info info/attributes info/exclude info/sparse-checkout hooks hooks/pre-commit
+	hooks/post-checkout hooks/post-index-change objects objects/info/alternates packed-refs shallow sharedindex.x index.lock HEAD.lock unknown`)
 
 // hooks are those of githooks(5).
 var hooks = strings.Fields(`applypatch-msg pre-applypatch post-applypatch pre-commit pre-merge-commit prepare-commit-msg commit-msg post-commit pre-rebase post-checkout
@@ -42,6 +55,16 @@ func preparations() ([]preparation, error) {
 	all := slices.Clone(prepared)
 	add := func(name, format string, args ...any) {
 		all = append(all, preparation{name: name, text: fmt.Sprintf(format, args...)})
+	}
+	for _, part := range treeParts {
+		above := `mkdir -p $(dirname ` + part + `) 2>/dev/null; `
+		for _, kind := range [][2]string{
+			{"link to a copy", `if [ -e %[1]s ]; then mv %[1]s $OUT/moved; else echo x > $OUT/moved; fi; ln -s $OUT/moved %[1]s`}, {"link to a file", `rm -rf %[1]s; ln -s $OUT/x %[1]s`},
+			{"another name", `[ -d %[1]s ] || { [ -e %[1]s ] || cp HEAD %[1]s; ln %[1]s $OUT/named; }`}, {"folder", `[ -d %[1]s ] || { rm -rf %[1]s; mkdir -p %[1]s/x; }`},
+			{"fifo", `rm -rf %[1]s; mkfifo %[1]s`}, {"a path", `[ -d %[1]s ] || printf '%%s\n' $OUT/x > %[1]s`}, {"a program", `[ -d %[1]s ] || cp $CANARY %[1]s`},
+		} {
+			all = append(all, preparation{name: kind[0] + " " + part + " of the tree", tree: "cd $TREE; " + above + fmt.Sprintf(kind[1], part)})
+		}
 	}
 	for _, hook := range hooks {
 		add("hook "+hook, "mkdir -p .git/hooks; cp $CANARY .git/hooks/%s", hook)
@@ -89,6 +112,29 @@ const moreSettings = `filter.evil.clean filter.evil.smudge filter.evil.process d
 // prepared are preparations of more than one part.
 var prepared = []preparation{
 	{name: "plain"},
+	{name: "one more tree", tree: `git worktree add -q $OUT/tree -b more`},
+	{name: "a tree that is gone", tree: `git worktree add -q $OUT/tree -b more; rm -rf $OUT/tree`},
+	{name: "a locked tree", tree: `echo x > $TREE/locked`},
+	{name: "another tree's repository", tree: `echo $OUT/.git > $TREE/gitdir`},
+	{name: "a repository of somebody else", tree: `git init -q $OUT/repo; git -C $OUT/repo config core.fsmonitor $CANARY; printf 'gitdir: %s/repo/.git\n' $OUT > .git`},
+	{name: "a repository that claims the tree", tree: `git init -q $OUT/repo; mkdir -p $OUT/repo/.git/worktrees/x; cp -r $TREE/. $OUT/repo/.git/worktrees/x; cp $CANARY $OUT/repo/.git/hooks/post-index-change; echo "gitdir: $OUT/repo/.git/worktrees/x" > .git`},
+	{name: "settings of the tree", tree: `git config extensions.worktreeConfig true; git config --worktree core.fsmonitor $CANARY`},
+	{name: "settings of the tree, without the extension", tree: `git config -f $TREE/config.worktree core.fsmonitor $CANARY; git config -f $TREE/config core.fsmonitor $CANARY`},
+	{name: "hooks of the tree", tree: `mkdir $TREE/hooks; for h in post-checkout post-index-change reference-transaction pre-commit; do cp $CANARY $TREE/hooks/$h; done`},
+	{name: "hooks of the repository", tree: `for h in post-checkout post-index-change reference-transaction pre-commit; do cp $CANARY $MAIN/.git/hooks/$h; done`},
+	{name: "attributes of the tree", tree: `mkdir -p $TREE/info; printf '* filter=evil\n' > $TREE/info/attributes; git config -f ~/.gitconfig filter.evil.clean $CANARY`},
+	{name: "attributes of the repository", tree: `printf '* filter=evil\n' > $MAIN/.git/info/attributes; git config -f ~/.gitconfig filter.evil.clean $CANARY`},
+	{name: "a filter by attributes of the tree's index", tree: attributed + `git add .gitattributes; rm .gitattributes; git config -f ~/.gitconfig filter.evil.clean $CANARY`},
+	{name: "another repository by commondir", tree: `git init -q $OUT/repo; git -C $OUT/repo config core.fsmonitor $CANARY; echo $OUT/repo/.git > $TREE/commondir`},
+	{name: "commondir by a way around", tree: `mkdir -p $OUT/repo/.git; ln -s $MAIN/.git $OUT/link; echo $OUT/link > $TREE/commondir`},
+	{name: "a tree by a link", tree: `mv $TREE $OUT/admin; ln -s $OUT/admin $TREE`},
+	{name: "trees by a link", tree: `mv $MAIN/.git/worktrees $OUT/trees; ln -s $OUT/trees $MAIN/.git/worktrees`},
+	{name: "a repository by a link", tree: `mv $MAIN $OUT/main; ln -s $OUT/main $MAIN`},
+	{name: "a bare repository", tree: `git -C $MAIN config core.bare true`},
+	{name: "at a commit, in the tree", tree: `git checkout -q --detach`},
+	{name: "a merge of another tree", tree: `git worktree add -q $OUT/tree -b more; echo x > $MAIN/.git/worktrees/tree/MERGE_MSG; git rev-parse HEAD > $MAIN/.git/worktrees/tree/MERGE_HEAD`},
+	{name: "staged in the tree", tree: `git add new.txt src/new.go`},
+	{name: "another tree of the same branch", tree: `git worktree add -q -f $OUT/tree main`},
 	{name: "at a commit", text: `git checkout -q --detach`},
 	{name: "no commit", text: `git checkout -q --orphan none`},
 	{name: "packed references", text: `git pack-refs --all`},

@@ -29,6 +29,7 @@ type trial struct {
 	random  int    // how many random forms of each program are run, 0 for the table's
 	seed    uint64 // of the random forms
 	posix   bool   // programs run with POSIXLY_CORRECT
+	linked  bool   // the project of the next repository is a linked working tree
 
 	table *table
 	judge *judge

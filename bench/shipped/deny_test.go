@@ -108,8 +108,15 @@ func TestDeniesInOtherWords(t *testing.T) {
 			"files that git prints", "read: [./data/**]",
 			"git show HEAD:data/x.csv|git show HEAD:./data/x.csv|git -C src show HEAD:data/x.csv|git cat-file -p HEAD:data/x.csv|" +
 				"git cat-file blob :data/x.csv|git blame data/x.csv|git log -L1,2:data/x.csv|git diff -- data|git log -p -- data/x.csv|" +
-				"git grep x|git grep x -- data|git archive HEAD data|git show HEAD:data/gone.csv",
+				"git grep x|git grep x -- data|git archive HEAD data|git show HEAD:data/gone.csv|" +
+				"git diff -- ':(top)data'|git diff :/data|git show HEAD -- ':(icase)DATA'|git diff -- ':(top,icase)Data/X.csv'|git --icase-pathspecs diff -- DATA",
 			"git show|git show main|git show HEAD:src/a.py|git diff|git log -p|git blame src/a.py|git grep x -- src|git log --stat -- data|git diff --stat",
+		},
+		{
+			"files that git takes back", "write: [./data/**]",
+			"git checkout data/x.csv|git checkout HEAD data/x.csv|git checkout data|git checkout .|git checkout data/gone.csv|git checkout 'd*'|git checkout :/data|" +
+				"git restore ':(top)data/x.csv'|git restore ':(icase)DATA'|git rm ':/data'",
+			"git checkout main|git checkout -b data|git checkout -B data|git checkout src/a.py|git checkout HEAD~1|git checkout feature/data|git restore :/src",
 		},
 		{
 			"another name for a file", "read: [./data/**]",

@@ -147,6 +147,26 @@ func TestRemember(t *testing.T) {
 		t.Errorf("with something else: %s", got.Verdict)
 	}
 
+	// Variables reach what runs, and are no part of what was allowed.
+	for _, command := range []string{"CI=1 go build ./a", "env CI=1 go build ./a", "CI=1 timeout 9 go build ./a", "CI=1 bash -c 'go build ./a'"} {
+		if got := p.bash(command); got.Verdict != decisions.Ask {
+			t.Errorf("%s: %s", command, got.Verdict)
+		}
+	}
+	with := p.bash("CI=1 go build ./a")
+	kept := p.choose(with, map[string]any{"width": with.Widths[0].ID}, "")
+	if len(kept) != 1 || kept[0].Label != "run CI=1 go build ./a" {
+		t.Errorf("stored %+v", kept)
+	}
+	p.is(p.bash("env CI=1 go build ./a"), decisions.Allow, decisions.ByMemory)
+	p.is(p.bash("go build ./a"), decisions.Allow, decisions.ByMemory)
+	if got := p.bash("CI=0 go build ./a"); got.Verdict != decisions.Ask {
+		t.Errorf("with another value: %s", got.Verdict)
+	}
+	if got := p.bash("CI=1 go version && go build ./b"); got.Verdict != decisions.Ask {
+		t.Errorf("a later command: %s", got.Verdict)
+	}
+
 	wide := p.bash("go build ./b")
 	prefix := p.choose(wide, map[string]any{"width": wide.Widths[1].ID}, "")
 	p.is(p.bash("go build ./a ./b"), decisions.Allow, decisions.ByMemory)
@@ -177,7 +197,7 @@ func TestRemember(t *testing.T) {
 			t.Errorf("permd remember list lacks %q:\n%s", want, list)
 		}
 	}
-	out := d.permd(t, "remember", "forget", exact[0].ID, prefix[0].ID)
+	out := d.permd(t, "remember", "forget", exact[0].ID, prefix[0].ID, kept[0].ID)
 	if !strings.Contains(out, "permd remember add run 'go build *' --scope project") {
 		t.Errorf("no hint how to undo it:\n%s", out)
 	}

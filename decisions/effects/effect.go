@@ -214,6 +214,10 @@ type Run struct {
 	Cwd string
 	// Folder is Cwd with links resolved, "" if that is not known.
 	Folder string
+	// Variables are those that are set for the run alone, as NAME=VALUE. A rule about the run
+	// covers them, an answer to exactly another run does not; those that are not known to be
+	// harmless are State besides.
+	Variables []string
 	// Script is the project's script that the run executes, nil if it executes none.
 	Script *Script
 	// Tool is the program of the table that a word of the run names (npx eslint), "" if none.

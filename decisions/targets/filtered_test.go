@@ -156,7 +156,7 @@ func TestFilteredReads(t *testing.T) {
 			if _, err := os.Stat(cwd); err != nil {
 				continue
 			}
-			s := Of(paths.OSFS{}, filtered(cwd, command), &effects.Disturbance{})
+			s := Of(paths.OSFS{}, filtered(cwd, command), &effects.Disturbance{}, &effects.User{})
 			_ = os.Remove(filepath.Join(root, "ran"))
 			c := exec.CommandContext(t.Context(), pnpm, strings.Fields(command)...)
 			c.Dir, c.Env = cwd, []string{"HOME=" + home, "PATH=" + os.Getenv("PATH"), "CI=1", "NO_UPDATE_NOTIFIER=1"}

@@ -21,7 +21,7 @@ func targetIn(files map[string]string, after effects.Disturbance, program string
 
 // bound is Of, nil if the answer cannot be bound.
 func bound(fsys effects.FS, r *effects.Run, after *effects.Disturbance) *effects.Script {
-	s := Of(fsys, r, after)
+	s := Of(fsys, r, after, &effects.User{})
 	if s != nil && s.Unbound != "" {
 		return nil
 	}

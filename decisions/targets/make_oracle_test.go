@@ -89,12 +89,12 @@ func TestMakeReads(t *testing.T) {
 			}
 		}
 		run := &effects.Run{Program: "make", Args: []string{"lint"}, Known: true, Cwd: dir}
-		before := Of(paths.OSFS{}, run, &effects.Disturbance{})
+		before := Of(paths.OSFS{}, run, &effects.Disturbance{}, &effects.User{})
 		if before.Unbound != "" {
 			continue
 		}
 		plain++
-		files := Files(paths.OSFS{}, run)
+		files := Files(paths.OSFS{}, run, &effects.User{})
 		for _, file := range makeOpens(t, dir) {
 			if !slices.Contains(files, filepath.Join(dir, file)) {
 				t.Errorf("seed %d, round %d: make reads %s, which the run is not bound to:\n%s", seed, i, file, &text)
@@ -104,7 +104,7 @@ func TestMakeReads(t *testing.T) {
 			name := makeEvil[r.IntN(len(makeEvil))]
 			filetest.Write(t, filepath.Join(dir, name), makeHarm)
 			_ = os.Chmod(filepath.Join(dir, name), 0o755)
-			after := Of(paths.OSFS{}, run, &effects.Disturbance{})
+			after := Of(paths.OSFS{}, run, &effects.Disturbance{}, &effects.User{})
 			if after.Unbound != "" || after.SHA256 != before.SHA256 {
 				break
 			}

@@ -45,7 +45,7 @@ func TestMiseReads(t *testing.T) {
 	write(filepath.Join(project, "mise.toml"), "[env]\nA = \"b\"\n[tasks.lint]\nrun = \"echo hi\"\ndepends = [\"fmt\"]\n[tasks]\nfmt = \"echo f\"\n")
 	for _, cwd := range []string{project, filepath.Join(project, "sub")} {
 		run := &effects.Run{Program: "mise", Args: []string{"run", "lint"}, Known: true, Cwd: cwd}
-		of := func() *effects.Script { return Of(paths.OSFS{}, run, &effects.Disturbance{}) }
+		of := func() *effects.Script { return Of(paths.OSFS{}, run, &effects.Disturbance{}, &effects.User{}) }
 		bound := of()
 		if bound.Unbound != "" {
 			t.Fatalf("in %s: not bound: %s", cwd, bound.Unbound)

@@ -69,6 +69,7 @@ func bindScripts(rd *reading, file string) *effects.Script {
 	if r.Program != "npm" {
 		more = rd.managerSettings(dir, o)
 	}
+	more = append(more, rd.ownSettings()...)
 	var s *effects.Script
 	if command := commandOf(r); runsScript.Has(command) {
 		s = rd.bindNamed(file, text, o, more)

@@ -1,6 +1,8 @@
 package targets
 
 import (
+	"path"
+	"strings"
 	"testing"
 
 	"github.com/permd/permd/decisions/effects"
@@ -68,6 +70,22 @@ func TestScripts(t *testing.T) {
 	outer := plainRun{command: "pnpm test", cwd: "sub", files: map[string]string{"sub/package.json": plain}}
 	if a, b := outer.of(&effects.Disturbance{}, nil), outer.of(&effects.Disturbance{}, map[string]string{"package.json": `{"packageManager":"pnpm@1.0.0"}`}); a.SHA256 == b.SHA256 {
 		t.Error("the package.json above says which pnpm runs, and the run is bound to the same text")
+	}
+	for command, file := range map[string]string{"npm test": ".npmrc", "pnpm test": ".config/pnpm/rc", "yarn test": ".yarnrc", "bun test": ".bunfig.toml", "npm ci": ".config/npm/npmrc"} {
+		p := in("", command, plain, "")
+		of := func(text string) string {
+			return p.of(&effects.Disturbance{}, map[string]string{"../" + file: text}).SHA256
+		}
+		none, shell, other := p.of(&effects.Disturbance{}, nil).SHA256, of("script-shell = /tmp/x\n"), of("script-shell=/tmp/y\n")
+		if none == shell || shell == other || none == other {
+			t.Errorf("%s is bound to the same text, whatever ~/%s says", command, file)
+		}
+		if strings.HasSuffix(file, "rc") && file != ".yarnrc" && (none != of("# x\n//r.example/:_authToken=a\n") || none == of("//r.example/:tokenHelper=/tmp/x\n")) {
+			t.Errorf("%s: tokens in ~/%s count, or the programs that print them do not", command, file)
+		}
+		if s := p.of(&effects.Disturbance{Written: []string{path.Dir(targetsRoot) + "/" + file}}, nil); s.Unbound == "" {
+			t.Errorf("the call writes ~/%s: bound to %+v", file, s)
+		}
 	}
 	for _, written := range []string{".npmrc", "bunfig.toml", "sub/.npmrc", "pnpm-workspace.yaml"} {
 		p := in("", "npm test", plain, "")

@@ -2,6 +2,7 @@ package targets
 
 import (
 	"maps"
+	"path"
 	"slices"
 	"strings"
 	"testing"
@@ -38,7 +39,7 @@ func (p *plainRun) of(after *effects.Disturbance, more map[string]string) *effec
 		cwd := r.Cwd
 		r = filtered(cwd, strings.Join(words[1:], " "))
 	}
-	return Of(fs, r, after)
+	return Of(fs, r, after, &effects.User{Home: path.Dir(targetsRoot)})
 }
 
 func checkPlain(t *testing.T, runs []plainRun) {

@@ -26,8 +26,10 @@ type reading struct {
 	fsys  effects.FS
 	after *effects.Disturbance
 	run   *effects.Run
-	files []string // absolute, as they were looked at
-	why   string   // the first reason why what is executed is not known
+	// person is whose settings the program obeys besides.
+	person *effects.User
+	files  []string // absolute, as they were looked at
+	why    string   // the first reason why what is executed is not known
 	// all is set if the files are looked for, known or not.
 	all bool
 }

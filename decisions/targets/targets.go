@@ -125,8 +125,9 @@ const notKnown = "what it runs could not be told from the project's files"
 // text, so it is not bound. Where the text is not known, Unbound says why.
 //
 // The text is not known either if a file that it is read from, or that would be read in
-// its place, may be written by the call or one before it.
-func Of(fsys effects.FS, r *effects.Run, after *effects.Disturbance) *effects.Script {
+// its place, may be written by the call or one before it. A package manager also obeys settings
+// of the person that the run is for.
+func Of(fsys effects.FS, r *effects.Run, after *effects.Disturbance, person *effects.User) *effects.Script {
 	if r == nil || fsys == nil {
 		return nil
 	}
@@ -137,7 +138,7 @@ func Of(fsys effects.FS, r *effects.Run, after *effects.Disturbance) *effects.Sc
 	case r.Readonly:
 		return nil
 	}
-	rd := &reading{fsys: fsys, after: after, run: r}
+	rd := &reading{fsys: fsys, after: after, run: r, person: person}
 	rd.fail(cmp.Or(Refused(r), r.Unbound))
 	if run == nil {
 		if rd.why == "" && settingsWritten(r, after) {
@@ -160,12 +161,12 @@ func Of(fsys effects.FS, r *effects.Run, after *effects.Disturbance) *effects.Sc
 
 // Files returns the files that say what a run of such a program executes, as far as
 // they are known, and those that would be taken in their place.
-func Files(fsys effects.FS, r *effects.Run) []string {
+func Files(fsys effects.FS, r *effects.Run, person *effects.User) []string {
 	run := runnerOf(r)
 	if run == nil || r.Readonly || !path.IsAbs(r.Cwd) {
 		return nil
 	}
-	rd := &reading{fsys: fsys, after: &effects.Disturbance{}, run: r, all: true}
+	rd := &reading{fsys: fsys, after: &effects.Disturbance{}, run: r, person: person, all: true}
 	rd.bind(run)
 	return rd.files
 }

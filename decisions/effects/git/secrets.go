@@ -196,6 +196,17 @@ func (r *Run) pathspec(i int, spec string, behind bool) bool {
 	if literal && !s.Signs {
 		s.Path = spec
 	}
+	if s.Icase || r.has([]string{"--icase-pathspecs"}) {
+		// It may be any file whose name differs in case, at any depth.
+		dir := "."
+		if s.Top {
+			dir = r.fromRoot(dir)
+		}
+		r.printsFolder(i, dir)
+		if r.wholeFolders() {
+			r.search(i, dir)
+		}
+	}
 	if s.Top {
 		s.Path = r.fromRoot(s.Path)
 	}

@@ -33,8 +33,8 @@ func GitObject(text string) (file string, ok bool) {
 
 // Pathspec is a parsed pathspec: magic such as :(top,glob) or :/, and a path.
 type Pathspec struct {
-	Path                string
-	Signs, Top, Literal bool
+	Path                       string
+	Signs, Top, Literal, Icase bool
 }
 
 // ParsePathspec parses a word; ok is false for an exclusion or another word.
@@ -56,6 +56,8 @@ func ParsePathspec(spec string) (s Pathspec, ok bool) {
 				s.Top = true
 			case "literal":
 				s.Literal = true
+			case "icase":
+				s.Icase = true
 			case "exclude":
 				return s, false
 			}

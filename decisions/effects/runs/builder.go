@@ -41,6 +41,8 @@ type Builder struct {
 	inOverlay bool
 	// Shells are the shells that may run the text being parsed.
 	Shells plainshell.Shells
+	// Variables are the harmless ones that are set for the command being read.
+	Variables []string
 	// Input is the standard input of commands in nested shell text.
 	Input Input
 	// FinalFolders holds the folders in which the call may leave a shell, see

@@ -39,6 +39,9 @@ func (v *invocation) operandEffects() {
 			v.unknown(i, "a pattern that may become several words, of which each means something else: "+display.Display(display.ShowWord(&v.args[i])))
 		}
 		v.apply(role, i, v.args[i], false, tree)
+		if role == programs.RoleText && v.dashes < 0 {
+			v.mayOverwrite(n, i)
+		}
 		if (role == programs.RoleReads || role == programs.RoleWrites) && v.has(v.p.DeletesWith) {
 			v.apply(programs.RoleDeletes, i, v.args[i], false, tree)
 		}
@@ -53,6 +56,32 @@ func (v *invocation) operandEffects() {
 		v.apply(l.role, l.arg, l.word, true, tree)
 	}
 }
+
+// mayOverwrite adds the write of an operand that git takes for a pathspec although no -- is before
+// it: it tells one from a revision by what there is (git checkout FILE). One that may be either is
+// a write only to denies.
+func (v *invocation) mayOverwrite(n, i int) {
+	w := &v.args[i]
+	if !v.p.Pathspecs || v.p.AfterDashes != programs.RoleWrites || w.Dynamic() || w.Text == "" || v.has(namesBranch) {
+		return
+	}
+	// Where the path leads may change in the call, but a branch is no less likely then.
+	e := v.b.Paths.Entry(effects.KindWrite, w.Text, v.run.Cwd, v.at.From)
+	certain := n > 0 || w.Glob || w.Tree || w.Several || strings.ContainsAny(w.Text, `*?[\`) || w.Text[0] == ':' || e.File == nil
+	if !certain {
+		_, err := v.b.Paths.Lstat(e.File.Path)
+		certain = err == nil
+	}
+	if certain {
+		v.applyPath(programs.RoleWrites, i, *w, false)
+		return
+	}
+	e.File.Recursive = true // a folder that is tracked, and gone
+	v.setAside(i, e)
+}
+
+// namesBranch are the options with which operands of git checkout are no paths.
+var namesBranch = []string{"-b", "-B", "--orphan", "--track"}
 
 // deleteParents adds the deletion of each folder above an operand that the operand
 // itself names: a/b and a for rmdir -p a/b/c (POSIX, rmdir).

@@ -5,6 +5,8 @@ import (
 
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/decisions/effects/display"
+	"github.com/permd/permd/decisions/effects/languages"
+	"github.com/permd/permd/internal/lexpath"
 )
 
 // pathspec returns the folder or file that a pathspec of git is within, and whether it means
@@ -18,6 +20,7 @@ import (
 func (v *invocation) pathspec(i int, w effects.Word) (name effects.Word, tree, known bool) {
 	if strings.HasPrefix(w.Text, ":") || v.has([]string{"--icase-pathspecs"}) {
 		v.unknown(i, "a pathspec that may name other files: "+display.Display(display.ShowWord(&w)))
+		v.mayName(i, &w)
 		return w, false, false
 	}
 	if w.Tree {
@@ -39,4 +42,31 @@ func (v *invocation) pathspec(i int, w effects.Word) (name effects.Word, tree, k
 	}
 	w.Text, w.Glob, w.Several = folder, false, false
 	return w, true, true
+}
+
+// mayName sets aside the write of what a pathspec with magic is within: denies of it hold.
+func (v *invocation) mayName(i int, w *effects.Word) {
+	s, ok := languages.ParsePathspec(w.Text)
+	dir := s.Path
+	switch at := strings.IndexAny(dir, `*?[\`); {
+	case !ok, s.Icase, v.has([]string{"--icase-pathspecs"}):
+		dir = ""
+	case at >= 0 && !s.Literal:
+		dir = dir[:at]
+		dir = dir[:strings.LastIndexByte(dir, '/')+1]
+	}
+	if dir == "" {
+		dir = "."
+	}
+	if root := v.b.Paths.Project(); !ok || s.Top {
+		if root == "" {
+			return
+		}
+		dir = lexpath.Abs(root, dir)
+	}
+	e := v.b.Entry(effects.KindWrite, dir, v.run.Cwd, v.at.From)
+	if e.File != nil {
+		e.File.Recursive = true
+	}
+	v.setAside(i, e)
 }

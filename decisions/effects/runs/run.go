@@ -73,6 +73,7 @@ func (b *Builder) Command(words []effects.Word, at Setting) {
 func (b *Builder) Run(words []effects.Word, at Setting) int {
 	given := words[0].Text
 	r := &effects.Run{Program: given, Stdin: at.Stdin, StdinText: at.Text, Cwd: at.Cwd, Args: make([]string, 0, len(words)-1)}
+	r.Variables = slices.Clip(b.Variables)
 	for i := range words[1:] {
 		r.Args = append(r.Args, words[i+1].Argument())
 	}

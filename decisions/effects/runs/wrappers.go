@@ -35,6 +35,14 @@ func (b *Builder) wrapped(p *programs.Program, words []effects.Word, at Setting)
 			}
 		}
 	}
+	if p.Wrapper.Assignments {
+		defer func(before []string) { b.Variables = before }(b.Variables)
+		for i := range args[:start] {
+			if w := &args[i]; !w.Expandable() && !strings.HasPrefix(w.Text, "-") && strings.Contains(w.Text, "=") {
+				b.Variables = append(slices.Clip(b.Variables), w.Text)
+			}
+		}
+	}
 	inner := args[start:]
 	if at.via != nil && !inner[0].Expandable() && len(inner) > 1 && takesCommand.Has(inner[0].Text) { // flock FILE -c TEXT
 		b.Inline(at.via.Effect, start+1, inner[1:2], at, false)

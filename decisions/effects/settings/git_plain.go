@@ -34,15 +34,41 @@ type GitChange struct {
 // changes before the program runs.
 func (a *Surroundings) Plain(folder string, change *GitChange) string {
 	tree := a.TreeAbove(folder)
-	git := paths.Child(tree, ".git")
-	if tree == "" || tree != a.Project || lexpath.In(lexpath.Fold(git), lexpath.Fold(folder)) {
+	if tree == "" || tree != a.Project || lexpath.In(lexpath.Fold(paths.Child(tree, ".git")), lexpath.Fold(folder)) {
 		return "a repository that is not the project's"
 	}
-	w := &gitWalk{Surroundings: a, change: change, git: git, left: maxPlainNames}
-	if w.top() && w.config() && w.objects() && w.index() && w.below("refs") && w.below("logs") && w.heads() {
+	own, git := a.plainFolders(tree)
+	if git == "" {
+		return paths.Child(tree, ".git")
+	}
+	w := &gitWalk{Surroundings: a, change: change, git: git, tree: own, left: maxPlainNames}
+	if w.top() && w.trees() && w.config() && w.objects() && w.index() && w.below("refs") && w.below("logs") && w.heads() {
 		return ""
 	}
 	return w.odd
+}
+
+// plainFolders returns the folder of a working tree in its repository, and that of the
+// repository: the same one, or for a linked working tree REPOSITORY/worktrees/NAME, which has to
+// say that it is that tree's. Whoever can write in the project can name any repository in a .git
+// file. They are "" for any other.
+func (a *Surroundings) plainFolders(tree string) (own, git string) {
+	link := paths.Child(tree, ".git")
+	switch mode, err := a.FS.Lstat(link); {
+	case err != nil:
+		return "", ""
+	case mode.IsDir():
+		return link, link
+	}
+	dirs := a.gitFolders(tree)
+	if len(dirs) != 2 || path.Base(dirs[1]) != ".git" || path.Dir(dirs[0]) != paths.Child(dirs[1], worktreesFolder) {
+		return "", ""
+	}
+	back, ok := paths.GitLine(a.FS, paths.Child(dirs[0], "gitdir"), "")
+	if common, known := paths.GitLine(a.FS, paths.Child(dirs[0], "commondir"), ""); !ok || !known || back != link || common != "../.." {
+		return "", ""
+	}
+	return dirs[0], dirs[1]
 }
 
 // Bounds of a walk.
@@ -57,13 +83,25 @@ type gitWalk struct {
 	*Surroundings
 	change *GitChange
 	git    string
+	tree   string // the folder with what is the working tree's own, git itself but for a linked one
 	left   int    // names that may be looked at
 	odd    string // what is not plain
 }
 
+// treesOwn is what each working tree has for itself (gitrepository-layout(5), git-worktree(1)).
+var treesOwn = wordset.Fields("HEAD index COMMIT_EDITMSG logs/HEAD")
+
+// at returns the path of a file of the repository, as the working tree sees it.
+func (w *gitWalk) at(name string) string {
+	if treesOwn.Has(name) {
+		return path.Join(w.tree, name)
+	}
+	return path.Join(w.git, name)
+}
+
 // isOdd notes what is not plain, and returns false.
 func (w *gitWalk) isOdd(name string) bool {
-	w.odd = path.Join(w.git, name)
+	w.odd = w.at(name)
 	return false
 }
 
@@ -97,8 +135,10 @@ func (w *gitWalk) regular(dir string, plain func(name string) bool) bool {
 // there is not plain.
 var (
 	plainTopFiles   = wordset.Fields("HEAD ORIG_HEAD FETCH_HEAD COMMIT_EDITMSG config description index packed-refs")
-	plainTopFolders = wordset.Fields("branches hooks info logs objects refs")
+	plainTopFolders = wordset.Fields("branches hooks info logs objects refs worktrees")
 	plainInfo       = wordset.Fields("exclude attributes refs")
+	// A linked working tree has a HEAD, an index and a message of its own, and says where it is.
+	plainTreeFiles = wordset.Fields("HEAD ORIG_HEAD FETCH_HEAD COMMIT_EDITMSG index commondir gitdir locked")
 )
 
 func (w *gitWalk) top() bool {
@@ -109,6 +149,17 @@ func (w *gitWalk) top() bool {
 		// Samples of hooks do not run.
 		w.regular("hooks", func(name string) bool { return strings.HasSuffix(name, ".sample") }) &&
 		w.regular("info", plainInfo.Has)
+}
+
+// trees looks at the folders of all linked working trees. Settings of their own, and states of a
+// merge, are not plain, whichever tree has them.
+func (w *gitWalk) trees() bool {
+	return w.each(worktreesFolder, func(name string, mode fs.FileMode) bool {
+		tree := worktreesFolder + "/" + name
+		return mode == fs.ModeDir && w.each(tree, func(name string, mode fs.FileMode) bool {
+			return mode == 0 && plainTreeFiles.Has(name) || mode == fs.ModeDir && (name == "logs" || name == "refs") && w.below(tree+"/"+name)
+		})
+	})
 }
 
 // objects looks for anything that is not an object where objects are. Which one is written
@@ -176,7 +227,7 @@ func (w *gitWalk) below(top string) bool {
 
 // own reports whether a file that git writes in place has no other name.
 func (w *gitWalk) own(name string) bool {
-	mode, err := w.FS.Lstat(path.Join(w.git, name))
+	mode, err := w.FS.Lstat(w.at(name))
 	return errors.Is(err, fs.ErrNotExist) || err == nil && mode&(fs.ModeType|effects.ModeLinked) == 0 || w.isOdd(name)
 }
 
@@ -192,7 +243,7 @@ func IsPlainBranch(name string) bool {
 // heads reports whether HEAD is on a branch, or at a commit, and whether a commit or one more
 // branch writes only its own files.
 func (w *gitWalk) heads() bool {
-	data, err := w.FS.ReadFile(paths.Child(w.git, "HEAD"), maxObeyed)
+	data, err := w.FS.ReadFile(w.at("HEAD"), maxObeyed)
 	at := strings.TrimSuffix(string(data), "\n")
 	branch, on := strings.CutPrefix(at, "ref: refs/heads/")
 	born := !on && isCommit(at)
@@ -232,7 +283,7 @@ func isCommit(text string) bool { return len(text) == hexObject && isHex(text) }
 // index reports whether git's list of tracked files is in a form of which every part is known, and
 // without repositories in it.
 func (w *gitWalk) index() bool {
-	data, err := w.FS.ReadFile(paths.Child(w.git, "index"), maxLinksIndex)
+	data, err := w.FS.ReadFile(w.at("index"), maxLinksIndex)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && len(data) == 0 {
 		return true
 	}
@@ -271,8 +322,11 @@ func (a *Surroundings) noSecret(file string) bool {
 // staged, or for one of those that a commit compares; "" if none does (gitattributes(5)). Of a
 // folder without such a file git reads that in the index.
 func (a *Surroundings) Filtered(beside []string, change *GitChange) string {
-	git := paths.Child(a.Project, ".git")
-	index, err := a.FS.ReadFile(paths.Child(git, "index"), maxLinksIndex)
+	own, git := a.plainFolders(a.Project)
+	if git == "" {
+		return paths.Child(a.Project, ".git")
+	}
+	index, err := a.FS.ReadFile(paths.Child(own, "index"), maxLinksIndex)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return git
 	}

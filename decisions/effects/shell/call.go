@@ -14,6 +14,9 @@ import (
 // redirections are opened, with outer as standard input. exec is set if the redirections
 // remain open.
 func (s *walker) call(cmd *syntax.CallExpr, at scope, in, outer runs.Input) (out exitScopes, exec bool) {
+	if len(cmd.Assigns) > 0 && len(cmd.Args) > 0 {
+		defer func(before []string) { s.b.Variables = before }(s.b.Variables)
+	}
 	for _, a := range cmd.Assigns {
 		if s.boundReached() {
 			return bothExits(at), false
@@ -46,6 +49,9 @@ func (s *walker) call(cmd *syntax.CallExpr, at scope, in, outer runs.Input) (out
 	}
 	if len(cmd.Args) == 0 {
 		return bothExits(at), false
+	}
+	for _, a := range cmd.Assigns {
+		s.b.Variables = append(slices.Clip(s.b.Variables), s.source(a))
 	}
 	// Nested commands find no scratch buffer, and allocate their own.
 	words := s.b.Scratch

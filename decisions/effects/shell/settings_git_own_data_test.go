@@ -137,7 +137,7 @@ func TestOwnDataRepository(t *testing.T) {
 		"much to tidy up": false, "many packs": false, "filters, used": false,
 	}
 	never := map[string]func(*fsfake.FS){}
-	for _, name := range strings.Fields(`commondir config.worktree shallow MERGE_HEAD MERGE_RR CHERRY_PICK_HEAD rebase-merge/x worktrees/x/gitdir modules/x/HEAD rr-cache/x sharedindex.x info/grafts
+	for _, name := range strings.Fields(`commondir config.worktree shallow MERGE_HEAD MERGE_RR CHERRY_PICK_HEAD rebase-merge/x worktrees/x/config.worktree worktrees/x/MERGE_HEAD worktrees/x/info/attributes worktrees/x/hooks/pre-commit modules/x/HEAD rr-cache/x sharedindex.x info/grafts
 		info/sparse-checkout objects/info/alternates objects/zz/x objects/01/x objects/x objects/pack/tmp_pack objects/pack/multi-pack-index objects/pack/pack-0.promisor branches/origin hooks/post-checkout hooks/reference-transaction
 		hooks/post-index-change index.lock gc.log unknown`) {
 		never[name] = file(ownGit+name, "x\n")
@@ -169,6 +169,72 @@ func TestOwnDataRepository(t *testing.T) {
 			for text, want := range map[string]bool{"git add a.txt src/main.go": tt.adds, "git commit -m x": commit, "git checkout -b x": tt.creates, "git switch -c x": tt.creates} {
 				if got := changesOwnData(t, files, text); got != want {
 					t.Errorf("%s: only its own data: %v, want %v", text, got, want)
+				}
+			}
+		})
+	}
+}
+
+// TestOwnDataLinked: in a linked working tree, too, where the tree and its repository name each
+// other, and all that the repository has of it is what git puts there.
+func TestOwnDataLinked(t *testing.T) {
+	const main, tree = "/home/ana/main/.git/", "/home/ana/main/.git/worktrees/t/"
+	file := func(name, text string) func(*fsfake.FS) { return func(f *fsfake.FS) { f.File(name, text) } }
+	for name, tt := range map[string]struct {
+		set  func(*fsfake.FS)
+		want bool
+	}{
+		"plain":                          {nil, true},
+		"with another tree":              {file(main+"worktrees/u/HEAD", "ref: refs/heads/u\n"), true},
+		"a locked tree":                  {file(tree+"locked", "x\n"), true},
+		"at a commit":                    {file(tree+"HEAD", ownCommit), true},
+		"the repository is on notes":     {file(main+"HEAD", "ref: refs/notes/x\n"), true},
+		"the tree is on notes":           {file(tree+"HEAD", "ref: refs/notes/x\n"), false},
+		"a tree that another one is":     {file(tree+"gitdir", "/home/ana/other/.git\n"), false},
+		"a tree that a folder of it is":  {file(tree+"gitdir", effectstest.Cwd+"/src/.git\n"), false},
+		"another way to the repository":  {file(tree+"commondir", "/home/ana/main/.git\n"), false},
+		"no repository":                  {func(f *fsfake.FS) { f.Remove(tree + "commondir") }, false},
+		"a repository in the tree":       {file(effectstest.Cwd+"/.git", "gitdir: "+effectstest.Cwd+"/g/.git/worktrees/t\n"), false},
+		"settings of the tree":           {file(tree+"config.worktree", "[core]\n\tfsmonitor = x\n"), false},
+		"settings of the tree as others": {file(tree+"config", "[core]\n\tfsmonitor = x\n"), false},
+		"settings of the repository":     {file(main+"config", "[core]\n\thooksPath = x\n"), false},
+		"a bare repository":              {file(main+"config", "[core]\n\tbare = true\n"), false},
+		"hooks of the repository":        {file(main+"hooks/pre-commit", "x"), false},
+		"hooks of the tree":              {file(tree+"hooks/pre-commit", "x"), false},
+		"a merge":                        {file(tree+"MERGE_HEAD", ownCommit), false},
+		"a merge of another tree":        {file(main+"worktrees/u/MERGE_HEAD", ownCommit), false},
+		"a rebase":                       {file(tree+"rebase-merge/head-name", "x"), false},
+		"the index is a link": {func(f *fsfake.FS) {
+			f.Remove(tree + "index")
+			f.Link(tree+"index", "/home/ana/.bashrc")
+		}, false},
+		"the index has another name": {func(f *fsfake.FS) { f.Linked(tree+"index", "x\n") }, false},
+		"the tree's folder is a link": {func(f *fsfake.FS) {
+			f.Remove(effectstest.Cwd + "/.git")
+			f.File(effectstest.Cwd+"/.git", "gitdir: /home/ana/main/.git/worktrees/l\n")
+			f.Link(main+"worktrees/l", tree)
+		}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			files := plainRepository()
+			for _, name := range []string{"HEAD", "config", "refs/heads/main", "logs/HEAD", "logs/refs/heads/main", "objects/01/23456789012345678901234567890123456789"} {
+				text, err := files.ReadFile(ownGit+name, 1<<10)
+				if err != nil {
+					t.Fatal(err)
+				}
+				files.File(main+name, string(text))
+			}
+			files.Remove(ownGit[:len(ownGit)-1])
+			files.File(effectstest.Cwd+"/.git", "gitdir: "+tree[:len(tree)-1]+"\n")
+			for name, text := range map[string]string{"HEAD": "ref: refs/heads/main\n", "commondir": "../..\n", "gitdir": effectstest.Cwd + "/.git\n", "logs/HEAD": "x\n", "index": ""} {
+				files.File(tree+name, text)
+			}
+			if tt.set != nil {
+				tt.set(files)
+			}
+			for _, text := range []string{"git add a.txt src/main.go", "git commit -m x", "git checkout -b x"} {
+				if got := changesOwnData(t, files, text); got != tt.want {
+					t.Errorf("%s: only its own data: %v, want %v", text, got, tt.want)
 				}
 			}
 		})
