@@ -179,6 +179,7 @@ each entry, one a line. An error is an object on standard error, with the member
 		{"calls", through.RAP()},
 		{"calls", a.explainCommand()},
 		{"calls", a.logCommand()},
+		{"calls", a.todayCommand()},
 		{"calls", a.rememberCommand()},
 		{"calls", a.allowCommand()},
 		{"calls", a.denyCommand()},
@@ -197,6 +198,6 @@ each entry, one a line. An error is an object on standard error, with the member
 		root.AddCommand(sub.cmd)
 	}
 	usageErrors(root)
-	completeFlags(root)
+	a.completeFlags(root)
 	return root
 }
