@@ -12,6 +12,7 @@ import (
 	"github.com/permd/permd/cmd/permd/internal/cli"
 	"github.com/permd/permd/cmd/permd/internal/records"
 	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/decisions/effects/display"
 	"github.com/permd/permd/decisions/effects/tools"
 	"github.com/permd/permd/policy/settings"
 	"github.com/permd/permd/rego"
@@ -202,7 +203,8 @@ func (a *app) completeLogged(cmd *cobra.Command, args []string, typed string) ([
 	if log, err := records.Open(ctx, a.root); err == nil {
 		defer log.Close()
 		if names, err := log.Agents(ctx); err == nil && len(names) > 0 {
-			return names, cobra.ShellCompDirectiveNoFileComp
+			// A shell shows them as they are.
+			return slices.DeleteFunc(names, func(s string) bool { return display.Display(s) != s }), cobra.ShellCompDirectiveNoFileComp
 		}
 	}
 	return completeAgents(cmd, args, typed)

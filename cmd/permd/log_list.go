@@ -13,6 +13,7 @@ import (
 	"github.com/permd/permd/cmd/permd/internal/cli"
 	"github.com/permd/permd/cmd/permd/internal/records"
 	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/decisions/effects/display"
 	"github.com/permd/permd/decisions/tally"
 	"github.com/permd/permd/socket/admin"
 )
@@ -122,6 +123,9 @@ func (a *app) nothingFound(ctx context.Context, log *records.Log, o *records.Sel
 	if o.Agent != "" {
 		names, err := log.Agents(ctx)
 		if err == nil && len(names) > 0 && !slices.Contains(names, o.Agent) {
+			for i := range names { // agents choose them
+				names[i] = display.Display(names[i])
+			}
 			hint := cmp.Or(nearest(o.Agent, names, "--agent "), "one of: "+strings.Join(names[:min(len(names), 10)], ", "))
 			return cli.Failf(cli.ExitUsage, hint, "no agent in the log is called %q", o.Agent)
 		}

@@ -1,16 +1,12 @@
 package journal
 
 import (
-	"bytes"
 	"context"
 	"errors"
-	"strings"
 	"time"
 
-	"github.com/go-json-experiment/json/jsontext"
-
 	"github.com/permd/permd/decisions"
-	"github.com/permd/permd/internal/lexpath"
+	"github.com/permd/permd/decisions/journal/contents"
 )
 
 // What is inside of records has no index: it would cost each decision more than a person
@@ -31,56 +27,7 @@ type scanning struct {
 }
 
 // ofContent reports whether the filter selects by what is inside of records.
-func (f *filter) ofContent() bool { return f.Project != "" || f.Path != "" || f.Host != "" }
-
-// holds reports whether a record has what the filter selects by its content. One that
-// cannot be read must be seen to be missing.
-func (f *filter) holds(rec *decisions.Record) bool {
-	if !f.ofContent() || rec.Unreadable != "" {
-		return true
-	}
-	if f.Project != "" && !lexpath.In(f.Project, rec.Project) {
-		return false
-	}
-	has := func(is func(*decisions.EffectDetail) bool) bool {
-		for i := range rec.Details {
-			if is(&rec.Details[i]) {
-				return true
-			}
-		}
-		return false
-	}
-	return (f.Path == "" || has(func(d *decisions.EffectDetail) bool { return strings.Contains(d.Path, f.Path) })) &&
-		(f.Host == "" || has(func(d *decisions.EffectDetail) bool { return ofHost(d.Host, strings.ToLower(f.Host)) }))
-}
-
-// ofHost reports whether a host has that name, or one below it.
-func ofHost(host, name string) bool {
-	host = strings.ToLower(host)
-	before, ok := strings.CutSuffix(host, name)
-	return ok && (before == "" || before[len(before)-1] == '.')
-}
-
-// errNotText is the error for a filter that no record can have.
-var errNotText = errors.New("what is looked for is not UTF-8")
-
-// needles are texts that the JSON of a record has, if the filter selects it.
-func (f *filter) needles() (list [][]byte, err error) {
-	for _, text := range []struct{ before, text string }{{`"project":"`, f.Project}, {"", f.Path}} {
-		if text.text == "" {
-			continue
-		}
-		quoted, err := jsontext.AppendQuote(nil, text.text)
-		if err != nil {
-			return nil, errNotText
-		}
-		list = append(list, append([]byte(text.before), bytes.Trim(quoted, `"`)...))
-	}
-	if f.Host != "" {
-		list = append(list, []byte(`"host":"`))
-	}
-	return list, nil
-}
+func (f *filter) ofContent() bool { return contents.Wanted(&f.RecordFilter) }
 
 // scanned selects the records with numbers within the bounds that may have what the filter
 // selects: a record that shares no body is whole.
@@ -111,7 +58,7 @@ func (f *filter) scanned(b bounds, needles [][]byte) (q query) {
 // scan adds records that the filter selects by their content to a page, and says where it
 // has ended if that was before the end of the bounds.
 func (v *view) scan(ctx context.Context, p *page, f *filter, b bounds, newest bool) error {
-	needles, err := f.needles()
+	needles, err := contents.Needles(&f.RecordFilter)
 	if err != nil {
 		return err
 	}
@@ -165,7 +112,7 @@ func (v *view) scanSome(ctx context.Context, p *page, f *filter, q query) (ended
 		if err != nil {
 			return 0, err
 		}
-		if f.holds(rec) {
+		if contents.Match(&f.RecordFilter, rec) {
 			p.add(rec, size)
 		}
 		if p.late() {

@@ -16,6 +16,7 @@ import (
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/journal"
 	"github.com/permd/permd/decisions/tally"
+	"github.com/permd/permd/internal/eventually"
 )
 
 // holds is the second version of what a filter selects by content.
@@ -156,7 +157,7 @@ func TestTally(t *testing.T) {
 		tally.Agent:   func(r *decisions.Record) []string { return []string{r.Agent.Name} },
 		tally.Tool:    func(r *decisions.Record) []string { return []string{r.Tool} },
 		tally.Verdict: func(r *decisions.Record) []string { return []string{string(r.Decision.Verdict)} },
-		tally.Judge: func(r *decisions.Record) []string { return []string{string(r.Decision.By)} },
+		tally.Judge:   func(r *decisions.Record) []string { return []string{string(r.Decision.By)} },
 		tally.Project: func(r *decisions.Record) []string { return []string{r.Project} },
 		tally.Day:     func(r *decisions.Record) []string { return day(r.Time) },
 		tally.Answer: func(r *decisions.Record) []string {
@@ -221,6 +222,47 @@ func TestTally(t *testing.T) {
 			if diff := cmp.Diff(want, have); diff != "" {
 				t.Fatalf("by %s of %+v: %s", by, f, diff)
 			}
+		}
+	}
+}
+
+// TestTallyAgain counts while decisions come and retention removes some: what is known
+// from before is never counted where it is gone.
+func TestTallyAgain(t *testing.T) {
+	t.Parallel()
+	j := open(t, journal.Options{Path: path(t), MaxBytes: 1 << 20})
+	removed := int64(0)
+	for n := range 24 {
+		var recs []*decisions.Record
+		for i := range 100 {
+			rec := record(n*100 + i)
+			rec.Agent.Name, rec.Decision.Reason = fmt.Sprint(i%3), strings.Repeat(fmt.Sprint(n, i), 300)
+			recs = append(recs, rec)
+		}
+		if err := j.Append(t.Context(), recs...); err != nil {
+			t.Fatal(err)
+		}
+		f := decisions.RecordFilter{}
+		if n%2 == 0 {
+			f.Since, f.Until = noon.Add(500*time.Second), noon.Add(3000*time.Second)
+		}
+		eventually.Holds(t, "the count is that of the list", func() bool {
+			want, err := j.Count(t.Context(), f)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := j.Tally(t.Context(), f, []tally.By{tally.Agent}, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, g := range got.Groups {
+				want -= g.All()
+			}
+			return want == 0 // retention may have been between them
+		})
+		if n >= 20 {
+			eventually.Holds(t, "more was removed", func() bool { return j.Status().Retention.Removed > removed })
+			removed = j.Status().Retention.Removed
 		}
 	}
 }

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/decisions/journal/contents"
+	"github.com/permd/permd/decisions/tally"
 	"github.com/permd/permd/internal/sqlitedb"
 )
 
@@ -28,6 +30,8 @@ type Reader struct {
 	// otherwise followers poll.
 	live bool
 	scan scanning
+	// counts are those of decisions that were counted before.
+	counts tally.Memo
 }
 
 // OpenReadOnly opens a journal for reading, whether a daemon writes it or not.
@@ -135,7 +139,7 @@ func (v *view) take(p *page, f *filter, r *frame) error {
 		return nil
 	}
 	rec, err := v.record(r)
-	if err == nil && f.holds(rec) {
+	if err == nil && contents.Match(&f.RecordFilter, rec) {
 		p.add(rec, len(r.json))
 	}
 	return err

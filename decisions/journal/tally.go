@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/decisions/journal/contents"
 	"github.com/permd/permd/decisions/tally"
 )
 
@@ -24,9 +25,12 @@ type Tallies struct {
 // or several ways. The groups of days are those between two neighbours of starts, with the
 // first as name. Where one way needs that records are read, all are counted so.
 func (r *Reader) Tally(ctx context.Context, f decisions.RecordFilter, by []tally.By, starts []time.Time) (Tallies, error) {
-	t := &tallies{by: by, starts: starts, groups: map[groupKey]*tally.Group{}, filter: &filter{f}, page: page{began: time.Now(), limit: 1, scan: r.scan}}
+	t := &tallies{by: by, starts: starts, groups: map[groupKey]*tally.Group{}, filter: &filter{f}, page: page{began: time.Now(), limit: 1, scan: r.scan}, memo: &r.counts}
 	reads := t.filter.ofContent() || slices.ContainsFunc(by, func(g tally.By) bool { return g.ReadsRecords() || g == tally.Answer })
 	err := r.withView(ctx, func(v *view) error {
+		if err := v.tx.QueryRowContext(ctx, "SELECT cut FROM retained").Scan(&v.cut); err != nil {
+			return err
+		}
 		switch {
 		case reads:
 			return v.tallyRecords(ctx, t)
@@ -58,6 +62,7 @@ type tallies struct {
 	starts []time.Time
 	groups map[groupKey]*tally.Group
 	page   page
+	memo   *tally.Memo
 }
 
 // add counts n decisions in a group.
@@ -92,7 +97,7 @@ func (v *view) tallyRecords(ctx context.Context, t *tallies) error {
 		if err != nil {
 			return err
 		}
-		if f.holds(rec) {
+		if contents.Match(&f.RecordFilter, rec) {
 			t.count(t.names(rec), rec.Decision.Verdict)
 		}
 	}
@@ -103,7 +108,7 @@ func (v *view) tallyRecords(ctx context.Context, t *tallies) error {
 	if t.answers() && !f.ofContent() {
 		return v.tallyAnswers(ctx, t, &f, b)
 	}
-	needles, err := f.needles()
+	needles, err := contents.Needles(&f.RecordFilter)
 	if err != nil {
 		return err
 	}
@@ -152,7 +157,7 @@ func (v *view) tallySome(ctx context.Context, t *tallies, f *filter, q query, kn
 				for _, by := range t.by { // it counts, although nobody knows where
 					names = append(names, groupKey{by: by})
 				}
-			} else if f.holds(rec) {
+			} else if contents.Match(&f.RecordFilter, rec) {
 				names = t.names(rec)
 			}
 			if shared.Valid {

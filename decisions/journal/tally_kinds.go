@@ -3,6 +3,7 @@ package journal
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -17,6 +18,9 @@ type stretch struct {
 	bounds
 	full bool
 }
+
+// chunkBits is how many decisions are counted by one query: 65536.
+const chunkBits = 16
 
 // maxStretches bounds the stretches of a query.
 const maxStretches = 8
@@ -56,25 +60,14 @@ func (v *view) stretches(ctx context.Context, f *filter, b bounds) ([]stretch, e
 	return all, nil
 }
 
-// kindValues are what kinds of decisions have in common.
-type kindValues struct{ agent, tool, by, verdict string }
-
 // addKind counts n decisions of a kind that are of a day.
-func (t *tallies) addKind(k *kindValues, day string, n int64) {
+func (t *tallies) addKind(k *tally.Values, day string, n int64) {
 	for _, by := range t.by {
 		name := day
-		switch by {
-		case tally.Agent:
-			name = k.agent
-		case tally.Tool:
-			name = k.tool
-		case tally.Judge:
-			name = k.by
-		case tally.Verdict:
-			name = k.verdict
-		case tally.Day, tally.Answer, tally.Project, tally.Program, tally.Host:
+		if by != tally.Day {
+			name = k.Name(by)
 		}
-		t.add(by, name, decisions.Verdict(k.verdict), n)
+		t.add(by, name, decisions.Verdict(k.Verdict), n)
 	}
 }
 
@@ -115,43 +108,73 @@ func (v *view) tallyKinds(ctx context.Context, t *tallies, f *filter, day string
 	if err != nil {
 		return err
 	}
-	if b.low <= b.high {
-		list, err := v.stretches(ctx, f, b)
-		if err != nil || len(list) == 0 {
+	all, err := v.stretches(ctx, f, b)
+	if err != nil {
+		return err
+	}
+	// What is stored and not removed does not change, so some is known from before.
+	for low := b.low; low <= b.high; {
+		some := bounds{low, min(b.high, low|(1<<chunkBits-1))}
+		low = some.high + 1
+		var list []stretch
+		for _, s := range all {
+			if s.bounds = (bounds{max(s.low, some.low), min(s.high, some.high)}); s.low <= s.high {
+				list = append(list, s)
+			}
+		}
+		if len(list) == 0 {
+			continue
+		}
+		counts, err := v.countKinds(ctx, t.memo, f.counted(some, list), some)
+		if err != nil {
 			return err
 		}
-		if err := v.countKinds(ctx, t, f.counted(b, list), day); err != nil {
-			return err
+		for k, n := range counts {
+			t.addKind(&k, day, n)
 		}
 	}
 	for i := range v.records {
 		if r := &v.records[i]; f.passes(r) {
-			t.addKind(&kindValues{
-				string(r.texts[textAgent]), string(r.texts[textTool]), string(r.texts[textBy]), string(r.texts[textVerdict]),
+			t.addKind(&tally.Values{
+				Agent: string(r.texts[textAgent]), Tool: string(r.texts[textTool]), Judge: string(r.texts[textBy]), Verdict: string(r.texts[textVerdict]),
 			}, day, 1)
 		}
 	}
 	return nil
 }
 
-// countKinds adds what a query of counted finds.
-func (v *view) countKinds(ctx context.Context, t *tallies, q query, day string) (err error) {
+// countKinds returns what a query of counted finds within the bounds.
+func (v *view) countKinds(ctx context.Context, memo *tally.Memo, q query, b bounds) (counts map[tally.Values]int64, err error) {
+	key := ""
+	if b.high <= v.last && b.low > v.cut {
+		key = fmt.Sprint(q.text, q.args)
+		if counts = memo.Get(key); counts != nil {
+			return counts, nil
+		}
+	}
 	rows, err := v.tx.QueryContext(ctx, q.text, q.args...)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer func() { err = errors.Join(err, rows.Close()) }()
+	counts = map[tally.Values]int64{}
 	for rows.Next() {
-		var k kindValues
+		var k tally.Values
 		var n int64
-		if err := rows.Scan(&k.agent, &k.tool, &k.by, &k.verdict, &n); err != nil {
-			return err
+		if err := rows.Scan(&k.Agent, &k.Tool, &k.Judge, &k.Verdict, &n); err != nil {
+			return nil, err
 		}
 		if n > 0 {
-			t.addKind(&k, day, n)
+			counts[k] = n
 		}
 	}
-	return rows.Err()
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	if key != "" {
+		memo.Put(key, counts)
+	}
+	return counts, nil
 }
 
 // tallyDays counts the decisions between neighbours of starts.
@@ -177,39 +200,57 @@ func (v *view) tallyDays(ctx context.Context, t *tallies) error {
 // maxLate bounds the decisions with answers in the spool that a query leaves out.
 const maxLate = 1000
 
-// tallyAnswers counts the questions that f selects by what the person said.
+// tallyAnswers counts the questions that f selects by what the person said, the newest
+// first.
 func (v *view) tallyAnswers(ctx context.Context, t *tallies, f *filter, b bounds) error {
+	for b.low <= b.high {
+		some := bounds{max(b.low, b.high&^(1<<chunkBits-1)), b.high}
+		if err := v.answersWithin(ctx, t, f, some); err != nil {
+			return err
+		}
+		if b.high = some.low - 1; b.low <= b.high && t.page.late() {
+			t.page.next, t.page.left = some.low, some.low-b.low
+			return nil
+		}
+	}
+	return nil
+}
+
+func (v *view) answersWithin(ctx context.Context, t *tallies, f *filter, b bounds) error {
 	// What is in the spool about a decision of the database counts for it.
 	var late []int64
 	for _, list := range [][]frame{v.answers, v.runs} {
 		for i := range list {
-			if seq := list[i].seq; seq <= v.last && !slices.Contains(late, seq) && len(late) < maxLate {
+			if seq := list[i].seq; seq >= b.low && seq <= b.high && !slices.Contains(late, seq) && len(late) < maxLate {
 				late = append(late, seq)
 			}
 		}
 	}
+	among := "(?" + strings.Repeat(", ?", max(0, len(late)-1)) + ")"
 	var q query
 	q.add(`SELECT CASE WHEN d.answered_at IS NOT NULL THEN d.answer WHEN d.ran_at IS NOT NULL THEN 'ran' ELSE '' END, count(*)
 		FROM kinds k CROSS JOIN listed l ON l.kind = k.kind CROSS JOIN decisions d ON d.seq = l.seq WHERE k.newest >= ? AND k.oldest <= ?`, b.low, b.high)
 	f.ofKinds(&q, "k.")
 	f.within(&q, b, "l.seq", "l.")
 	if len(late) > 0 {
-		q.add(" AND l.seq NOT IN (?" + strings.Repeat(", ?", len(late)-1) + ")")
-		for _, seq := range late {
-			q.args = append(q.args, seq)
-		}
+		q.add(" AND l.seq NOT IN " + among)
+	}
+	for _, seq := range late {
+		q.args = append(q.args, seq)
 	}
 	q.add(" GROUP BY 1")
 	if err := v.countAnswers(ctx, t, q); err != nil || len(late) == 0 {
 		return err
 	}
 	q = f.scanned(b, nil)
-	q.add(" AND d.seq IN (?" + strings.Repeat(", ?", len(late)-1) + ")")
+	q.add(" AND d.seq IN " + among)
 	for _, seq := range late {
 		q.args = append(q.args, seq)
 	}
+	within := t.page.scan.within
 	t.page.scan.within = time.Hour // these few are counted now or never
 	_, err := v.tallySome(ctx, t, f, q, map[int64][]groupKey{})
+	t.page.scan.within = within
 	return err
 }
 
