@@ -3,13 +3,13 @@
 package journal
 
 import (
-	"github.com/permd/permd/decisions/journal/upkeep"
 	"log/slog"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 
+	"github.com/permd/permd/decisions/journal/upkeep"
 	"github.com/permd/permd/internal/eventually"
 )
 
