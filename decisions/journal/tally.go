@@ -149,10 +149,7 @@ func (v *view) tallySome(ctx context.Context, t *tallies, f *filter, q query, kn
 		}
 		names, ok := known[shared.Int64]
 		if !ok || t.own() {
-			rec, _, err := r.decode()
-			if err == nil {
-				err = v.answer(rec)
-			}
+			rec, err := v.counted(t, &r)
 			if names = nil; err != nil {
 				for _, by := range t.by { // it counts, although nobody knows where
 					names = append(names, groupKey{by: by})
@@ -170,6 +167,22 @@ func (v *view) tallySome(ctx context.Context, t *tallies, f *filter, q query, kn
 		}
 	}
 	return 0, rows.Err()
+}
+
+// counted reads as much of a row as the groups depend on.
+func (v *view) counted(t *tallies, r *row) (*decisions.Record, error) {
+	if !slices.ContainsFunc(t.by, func(by tally.By) bool { return !by.ReadsRecords() }) {
+		data, err := r.json()
+		if err != nil {
+			return nil, err
+		}
+		return contents.Brief(data)
+	}
+	rec, _, err := r.decode()
+	if err == nil {
+		err = v.answer(rec)
+	}
+	return rec, err
 }
 
 // own reports whether records that share a body can be of different groups.
