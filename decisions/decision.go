@@ -286,16 +286,21 @@ type RecordFilter struct {
 	Before int64 `json:"before,omitzero"`
 	// Since and Until bound the time: at or after, and before.
 	Since   time.Time `json:"since,omitzero"`
-	Until   time.Time `json:"-"`
+	Until   time.Time `json:"until,omitzero"`
 	Verdict Verdict   `json:"verdict,omitzero"`
-	By      DecidedBy `json:"-"`
+	By      DecidedBy `json:"decidedBy,omitzero"`
 	Session string    `json:"session,omitzero"`
-	Agent   string    `json:"-"`
+	Agent   string    `json:"agent,omitzero"`
 	Tool    string    `json:"tool,omitzero"`
 	UID     *uint32   `json:"-"`
+	Project string    `json:"project,omitzero"` // its folder, or one above it
+	Path    string    `json:"path,omitzero"`    // text in the path of an effect
+	Host    string    `json:"host,omitzero"`    // a host, or one above it, that is reached
 	// Unapproved selects calls that ran without having been allowed: RanUnprompted and
 	// RanDespiteDeny.
 	Unapproved bool `json:"unasked,omitzero"`
+	// Oldest lists the oldest records first, as After does.
+	Oldest bool `json:"oldest,omitzero"`
 }
 
 // HumanAnswer is a person's answer to a question, as a client reported it.

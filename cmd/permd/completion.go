@@ -12,6 +12,7 @@ import (
 	"github.com/permd/permd/cmd/permd/internal/cli"
 	"github.com/permd/permd/cmd/permd/internal/records"
 	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/decisions/effects/display"
 	"github.com/permd/permd/decisions/effects/tools"
 	"github.com/permd/permd/policy/settings"
 	"github.com/permd/permd/rego"
@@ -96,14 +97,14 @@ func (a *app) completeDecisions(cmd *cobra.Command, args []string, _ string) ([]
 		return nil, cobra.ShellCompDirectiveDefault
 	}
 	defer log.Close()
-	recs, err := log.List(ctx, decisions.RecordFilter{Limit: maxCompleted})
+	recs, err := log.Newest(ctx, decisions.RecordFilter{Limit: maxCompleted})
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveDefault
 	}
 	var out []cobra.Completion
 	for i := len(recs) - 1; i >= 0; i-- {
 		d := &recs[i].Decision
-		out = append(out, cobra.CompletionWithDesc(d.ID, string(d.Verdict)+" "+summaryOf(recs[i])))
+		out = append(out, cobra.CompletionWithDesc(d.ID, string(d.Verdict)+" "+records.Summary(recs[i])))
 	}
 	return out, cobra.ShellCompDirectiveDefault | cobra.ShellCompDirectiveKeepOrder
 }
@@ -158,7 +159,7 @@ func (a *app) askDaemon(cmd *cobra.Command, do func(ctx context.Context, m *memo
 }
 
 // completeFlags makes the values of options known wherever commands have them.
-func completeFlags(cmd *cobra.Command) {
+func (a *app) completeFlags(cmd *cobra.Command) {
 	layers := make([]string, len(decisions.Layers))
 	for i, l := range decisions.Layers {
 		layers[i] = string(l)
@@ -167,17 +168,22 @@ func completeFlags(cmd *cobra.Command) {
 		"layer": layers, "profile": {settings.ProfileCareful, settings.ProfileBalanced, settings.ProfileUnattended},
 		"verdict": {string(decisions.Allow), string(decisions.Ask), string(decisions.Deny)},
 		"scope":   {"session", "session+children", "project", "user"}, "kind": kindWords(), "width": {"w1", "w2", "w3"},
-		"only": strings.Split(activityNames(decisions.Activities), ", "),
+		"decided-by": records.Deciders,
+		"only":       strings.Split(activityNames(decisions.Activities), ", "),
 	} {
 		if cmd.Flags().Lookup(name) != nil {
 			_ = cmd.RegisterFlagCompletionFunc(name, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)) // it is not registered twice
 		}
 	}
 	if cmd.Flags().Lookup("agent") != nil {
-		_ = cmd.RegisterFlagCompletionFunc("agent", completeAgents) // as above
+		complete := completeAgents
+		if cmd.Flags().Lookup("decided-by") != nil { // of decisions in the log
+			complete = a.completeLogged
+		}
+		_ = cmd.RegisterFlagCompletionFunc("agent", complete) // as above
 	}
 	for _, sub := range cmd.Commands() {
-		completeFlags(sub)
+		a.completeFlags(sub)
 	}
 }
 
@@ -188,4 +194,18 @@ func completeAgents(*cobra.Command, []string, string) ([]cobra.Completion, cobra
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
 	return profiles.Agents(), cobra.ShellCompDirectiveNoFileComp
+}
+
+// completeLogged completes to the agents in the log, or else to those that permd knows.
+func (a *app) completeLogged(cmd *cobra.Command, args []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	ctx, cancel := context.WithTimeout(cmd.Context(), completionTimeout)
+	defer cancel()
+	if log, err := records.Open(ctx, a.root); err == nil {
+		defer log.Close()
+		if names, err := log.Agents(ctx); err == nil && len(names) > 0 {
+			// A shell shows them as they are.
+			return slices.DeleteFunc(names, func(s string) bool { return display.Display(s) != s }), cobra.ShellCompDirectiveNoFileComp
+		}
+	}
+	return completeAgents(cmd, args, typed)
 }

@@ -55,6 +55,9 @@ func TestCompletionBash(t *testing.T) {
 		"permd remember add conn":          "connect",
 		"permd remember list --scope us":   "user",
 		"permd log list --verdict de":      "deny",
+		"permd log list --decided-by mem":  "memory",
+		"permd log stats --agent codex-a":  "codex-acp",
+		"permd log export --format o":      "opa",
 		"permd hook install cl":            "claude\ncline",
 		"permd acp install ze":             "zed",
 	}

@@ -177,7 +177,7 @@ func (d *testDaemon) recordsThat(t *testing.T, filter decisions.RecordFilter) []
 	t.Helper()
 	filter.Limit = admin.MaxList
 	var log interface {
-		List(ctx context.Context, f decisions.RecordFilter) ([]*decisions.Record, error)
+		Page(ctx context.Context, f decisions.RecordFilter) (admin.Records, error)
 	}
 	if c, err := client.Dial(t.Context(), d.adminSocket(), client.Options{}); err == nil {
 		defer c.Close()
@@ -190,12 +190,12 @@ func (d *testDaemon) recordsThat(t *testing.T, filter decisions.RecordFilter) []
 		defer file.Close()
 		log = records.Journal{Reader: file}
 	}
-	list, err := log.List(t.Context(), filter)
+	list, err := log.Page(t.Context(), filter)
 	if err != nil {
 		t.Fatalf("listing the journal: %v", err)
 	}
-	recs := make([]decisions.Record, len(list))
-	for i, rec := range list {
+	recs := make([]decisions.Record, len(list.Records))
+	for i, rec := range list.Records {
 		if rec.Unreadable != "" {
 			t.Fatalf("a decision cannot be read: %s", rec.Unreadable)
 		}

@@ -71,7 +71,7 @@ the built-in rules, without your own.
 	f.StringVar(&o.Project, "project", "", "make rules for the project in this `directory` only")
 	f.BoolVar(&o.Everywhere, "everywhere", false, "make rules for all projects from a project's settings")
 	f.BoolVar(&o.check, "check", false, "compare with the decisions in the journal")
-	f.Var(cli.Duration{To: &o.log.since}, "since", "with --check: only decisions of this last `duration`, such as 24h or 7d")
+	o.log.SinceFlag(f, "with --check: ")
 	f.IntVar(&o.log.limit, "limit", 1000, "with --check: at most `n` decisions")
 	cmd.MarkFlagsMutuallyExclusive("project", "everywhere")
 	cmd.MarkFlagsMutuallyExclusive("output", "check")
@@ -85,7 +85,7 @@ func (a *app) importRules(ctx context.Context, tool imports.Tool, named []string
 	}
 	switch {
 	case o.check:
-		f, err := o.log.filter(time.Now())
+		f, err := o.log.filter(time.Now(), false)
 		if err != nil {
 			return err
 		}

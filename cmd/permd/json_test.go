@@ -50,6 +50,14 @@ func TestJSON(t *testing.T) {
 			stdin: `{"tool":{"name":"Bash"},"input":{"command":"git status"}}`, members: decision,
 		},
 		{name: "log list", command: []string{"log", "list"}, members: record},
+		{name: "log stats", command: []string{"log", "stats"}, members: []string{
+			"since", "decisions", "allow", "ask", "deny", "decidedBy.policy", "answered", "agents[].by", "agents[].name", "agents[].allow", "tools[].name", "days[].name",
+		}},
+		{name: "today", command: []string{"today"}, members: []string{"since", "until", "decisions", "agents[].name", "projects[].name", "programs[].name"}},
+		{name: "log list by", command: []string{"log", "list", "--by", "program"}, members: []string{"by", "name", "allow", "ask", "deny"}},
+		{name: "log export for OPA", command: []string{"log", "export", "--format", "opa"}, members: []string{
+			"labels.app", "labels.version", "decision_id", "bundles.permd.revision", "path", "input.agent.name", "input.tool", "result.verdict", "requested_by", "timestamp", "metrics.timer_server_handler_ns",
+		}},
 		{name: "log show", command: []string{"log", "show", "ID"}, members: record},
 		{name: "status", command: []string{"status"}, members: []string{
 			"pid", "version", "started", "degraded", "digest", "socket", "adminSocket", "sessions",
@@ -160,7 +168,7 @@ func TestJSONErrors(t *testing.T) {
 		"decide --local --json nowhere":  `"exitCode":1}}`,
 		"policy check --json nowhere":    `"exitCode":1}}`,
 		"remember forget --json":         `"exitCode":2}}`,
-		"log list --json --since yester": `write a duration such as 30m, 8h, 7d or 2w","hint":"see permd log list --help","exitCode":2}}`,
+		"log list --json --since yester": `write a duration such as 30m, 8h, 7d or 2w, or a time such as 2026-11-28, \"2026-11-28 14:00\" or today","hint":"see permd log list --help","exitCode":2}}`,
 	} {
 		cmd := d.command(strings.Fields(command)...)
 		var out, errs bytes.Buffer

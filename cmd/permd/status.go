@@ -77,6 +77,7 @@ func (a *app) renderStatus(s *daemon.Status) {
 	if h := &s.Journal.Head; h.Hash != "" {
 		fmt.Fprintf(out, "           head %s at decision %d; permd log verify compares it\n", h.Hash, h.Seq)
 	}
+	fmt.Fprintf(out, "           %s\n", s.Verified.Line())
 	for i := range s.Lost {
 		fmt.Fprintf(out, "           %s\n", daemon.LostLine(&s.Lost[i]))
 	}

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/permd/permd/decisions"
 )
@@ -77,3 +78,6 @@ func (v *view) count(ctx context.Context, f *filter) (n int64, err error) {
 	})
 	return n, err
 }
+
+// SetScan bounds how much is read for a page.
+func (r *Reader) SetScan(rows int64, within time.Duration) { r.scan = scanning{rows, within} }

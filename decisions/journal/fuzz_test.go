@@ -11,6 +11,7 @@ import (
 
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/decisions/journal/body"
 )
 
 // spoolOf returns the frames of a spool with n records and an answer to the last.
@@ -152,12 +153,12 @@ func FuzzDecode(f *testing.F) {
 			t.Fatalf("the verdict was %q, and is %q", rec.Decision.Verdict, again.Decision.Verdict)
 		}
 		stored := row{seq: 1, format: formatJSON, record: once}
-		if body, own, ok := split(nil, once); ok {
-			packed, ok := own.append(nil, []byte(rec.Decision.ID), rec.Time.UnixNano())
+		if shared, own, ok := body.Split(nil, once); ok {
+			packed, ok := own.Append(nil, []byte(rec.Decision.ID), rec.Time.UnixNano())
 			if !ok {
 				t.Fatalf("its values are no JSON: %s", once)
 			}
-			stored = row{seq: 1, format: formatSplit, id: rec.Decision.ID, time: rec.Time.UnixNano(), record: packed, body: body}
+			stored = row{seq: 1, format: formatSplit, id: rec.Decision.ID, time: rec.Time.UnixNano(), record: packed, body: shared}
 		}
 		whole, err := stored.json()
 		if err != nil || !bytes.Equal(whole, once) {

@@ -51,9 +51,17 @@ func (f *filter) kinds(b bounds, below int64) query {
 	}
 	var q query
 	q.add("SELECT kind, newest FROM kinds"+index+" WHERE newest >= ? AND newest < ? AND oldest <= ?", b.low, below, b.high)
+	f.ofKinds(&q, "")
+	q.add(" ORDER BY newest DESC LIMIT ?", kindsPage)
+	return q
+}
+
+// ofKinds restricts a query of kinds, whose columns have a prefix, to those that the filter
+// selects.
+func (f *filter) ofKinds(q *query, prefix string) {
 	add := func(name, value string) {
 		if value != "" {
-			q.add(" AND "+name+" = ?", column(value))
+			q.add(" AND "+prefix+name+" = ?", column(value))
 		}
 	}
 	add("session", f.Session)
@@ -62,13 +70,11 @@ func (f *filter) kinds(b bounds, below int64) query {
 	add("verdict", string(f.Verdict))
 	add("decided_by", string(f.By))
 	if f.UID != nil {
-		q.add(" AND uid = ?", int64(*f.UID))
+		q.add(" AND "+prefix+"uid = ?", int64(*f.UID))
 	}
 	if f.Unapproved {
-		q.add(" AND outcome <> '' AND outcome IN (?, ?)", string(decisions.RanUnprompted), string(decisions.RanDespiteDeny))
+		q.add(" AND "+prefix+"outcome <> '' AND "+prefix+"outcome IN (?, ?)", string(decisions.RanUnprompted), string(decisions.RanDespiteDeny))
 	}
-	q.add(" ORDER BY newest DESC LIMIT ?", kindsPage)
-	return q
 }
 
 // bounds are the sequence numbers that a filter can select, both included.
@@ -211,6 +217,9 @@ func (v *view) stored(ctx context.Context, p *page, f *filter, newest bool) erro
 	if err != nil || b.low > b.high {
 		return err
 	}
+	if f.ofContent() {
+		return v.scan(ctx, p, f, b, newest)
+	}
 	limit := p.limit - len(p.recs)
 	if !f.ofKind() {
 		q := query{text: inBounds}
@@ -252,33 +261,53 @@ func order(newest bool) string {
 }
 
 // listAfter lists the records after a sequence number, oldest first.
-func (v *view) listAfter(ctx context.Context, f *filter) ([]*decisions.Record, error) {
-	p := &page{limit: f.Limit}
-	if err := v.stored(ctx, p, f, false); err != nil {
-		return nil, err
+func (v *view) listAfter(ctx context.Context, p *page, f *filter) error {
+	if err := v.stored(ctx, p, f, false); err != nil || p.next > 0 {
+		return err
 	}
 	for i := range v.records {
 		if p.full() {
 			break
 		}
 		if err := v.take(p, f, &v.records[i]); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	return p.recs, nil
+	if p.full() {
+		p.next = p.recs[len(p.recs)-1].Seq
+		p.left = v.end() - p.next
+	}
+	return nil
 }
 
 // newest lists the newest records, oldest first.
-func (v *view) newest(ctx context.Context, f *filter) ([]*decisions.Record, error) {
-	p := &page{limit: f.Limit}
+func (v *view) newest(ctx context.Context, p *page, f *filter) error {
 	for i := len(v.records) - 1; i >= 0 && !p.full(); i-- {
 		if err := v.take(p, f, &v.records[i]); err != nil {
-			return nil, err
+			return err
 		}
 	}
 	if err := v.stored(ctx, p, f, true); err != nil {
-		return nil, err
+		return err
+	}
+	if p.full() && p.next == 0 {
+		p.next = p.recs[len(p.recs)-1].Seq
 	}
 	slices.Reverse(p.recs)
-	return p.recs, nil
+	if p.next == 0 {
+		return nil
+	}
+	b, err := v.bounds(ctx, f)
+	if p.left = p.next - b.low; p.left <= 0 {
+		p.next, p.left = 0, 0
+	}
+	return err
+}
+
+// end is the newest sequence number.
+func (v *view) end() int64 {
+	if n := len(v.records); n > 0 {
+		return v.records[n-1].seq
+	}
+	return v.last
 }

@@ -2,6 +2,7 @@ package journal
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"slices"
@@ -9,6 +10,8 @@ import (
 	"time"
 
 	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/decisions/journal/contents"
+	"github.com/permd/permd/decisions/tally"
 	"github.com/permd/permd/internal/sqlitedb"
 )
 
@@ -26,6 +29,9 @@ type Reader struct {
 	// live is set if the writer of this process announces new records;
 	// otherwise followers poll.
 	live bool
+	scan scanning
+	// counts are those of decisions that were counted before.
+	counts tally.Memo
 }
 
 // OpenReadOnly opens a journal for reading, whether a daemon writes it or not.
@@ -43,7 +49,7 @@ func OpenReadOnly(o Options) (*Reader, error) {
 }
 
 func newReader(db *sqlitedb.DB, path string, s *spool) *Reader {
-	r := &Reader{db: db, path: path, spool: s, live: s != nil}
+	r := &Reader{db: db, path: path, spool: s, live: s != nil, scan: scanning{scanRows, scanFor}}
 	r.news.c = make(chan struct{})
 	r.news.end = make(chan struct{})
 	return r
@@ -69,27 +75,45 @@ type filter struct{ decisions.RecordFilter }
 // contains.
 func outcomeMember(o decisions.Outcome) []byte { return []byte(`"outcome":"` + string(o) + `"`) }
 
-// List returns the records that pass the filter, newest last. There are fewer
-// than the limit if they are large (about 8 MiB in all).
+// List returns the records that pass the filter, newest last: those of the first
+// [Reader.Page].
 func (r *Reader) List(ctx context.Context, f decisions.RecordFilter) ([]*decisions.Record, error) {
+	p, err := r.Page(ctx, f)
+	return p.Records, err
+}
+
+// Page is a part of a list.
+type Page struct {
+	// Records are in the order of their numbers.
+	Records []*decisions.Record
+	// Next is where the list goes on: the filter's Before, or its After if the oldest come
+	// first. It is 0 if nothing is left.
+	Next int64
+	// Left is how many decisions there can be from Next on.
+	Left int64
+}
+
+// Page returns the records that pass the filter, newest last. There are fewer than the
+// limit if they are large (about 8 MiB in all). Where records are read to find out, there
+// can be fewer, or none, although there are more: they are those that were found in about
+// 50 milliseconds.
+func (r *Reader) Page(ctx context.Context, f decisions.RecordFilter) (Page, error) {
 	selected := filter{f}
 	selected.Limit = min(f.Limit, maxLimit)
 	if f.Limit <= 0 {
 		selected.Limit = defaultLimit
 	}
-	var recs []*decisions.Record
-	err := r.withView(ctx, func(v *view) (err error) {
-		if f.After > 0 {
-			recs, err = v.listAfter(ctx, &selected)
-		} else {
-			recs, err = v.newest(ctx, &selected)
+	p := &page{limit: selected.Limit, began: time.Now(), scan: r.scan}
+	err := r.withView(ctx, func(v *view) error {
+		if f.After > 0 || f.Oldest {
+			return v.listAfter(ctx, p, &selected)
 		}
-		return err
+		return v.newest(ctx, p, &selected)
 	})
 	if err != nil {
-		return nil, fmt.Errorf("listing decisions: %w", err)
+		return Page{}, fmt.Errorf("listing decisions: %w", err)
 	}
-	return recs, nil
+	return Page{p.recs, p.next, p.left}, nil
 }
 
 // page is a list with bounds.
@@ -97,6 +121,10 @@ type page struct {
 	recs  []*decisions.Record
 	limit int // records
 	size  int // bytes so far
+	began time.Time
+	scan  scanning
+	next  int64 // the number that the list ended at before its end, 0 if it did not
+	left  int64
 }
 
 func (p *page) full() bool { return len(p.recs) >= p.limit || p.size >= maxBytes }
@@ -111,7 +139,7 @@ func (v *view) take(p *page, f *filter, r *frame) error {
 		return nil
 	}
 	rec, err := v.record(r)
-	if err == nil {
+	if err == nil && contents.Match(&f.RecordFilter, rec) {
 		p.add(rec, len(r.json))
 	}
 	return err
@@ -201,22 +229,27 @@ func (v *view) query(ctx context.Context, p *page, rest string, args ...any) (er
 	}
 	defer func() { err = errors.Join(err, rows.Close()) }()
 	for !p.full() && rows.Next() {
-		var r row
-		if err := r.scan(rows.Scan); err != nil {
-			return err
-		}
-		rec, size, err := r.decode()
+		rec, size, err := v.next(rows)
 		if err != nil {
-			// The others can be read; this one must be seen to be missing.
-			p.add(&decisions.Record{
-				Seq: r.seq, Time: time.Unix(0, r.time).UTC(), Decision: decisions.Decision{ID: r.id}, Unreadable: err.Error(),
-			}, 0)
-			continue
-		}
-		if err := v.answer(rec); err != nil {
 			return err
 		}
 		p.add(rec, size)
 	}
 	return rows.Err()
+}
+
+// next returns the record of a row, and its size.
+func (v *view) next(rows *sql.Rows) (rec *decisions.Record, size int, err error) {
+	var r row
+	if err := r.scan(rows.Scan); err != nil {
+		return nil, 0, err
+	}
+	rec, size, err = r.decode()
+	if err != nil {
+		// The others can be read; this one must be seen to be missing.
+		return &decisions.Record{
+			Seq: r.seq, Time: time.Unix(0, r.time).UTC(), Decision: decisions.Decision{ID: r.id}, Unreadable: err.Error(),
+		}, 0, nil
+	}
+	return rec, size, v.answer(rec)
 }

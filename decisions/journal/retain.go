@@ -14,6 +14,8 @@ import (
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/internal/sqlitedb"
 	"github.com/permd/permd/internal/strictjson"
+
+	"github.com/permd/permd/decisions/journal/upkeep"
 )
 
 // Bounds of retention.
@@ -55,8 +57,8 @@ type retention struct {
 	referenced func(choice string) bool
 	now        func() time.Time
 	log        *slog.Logger
-	clock      steadyClock
-	space      spaceCheck
+	clock      upkeep.Clock
+	space      upkeep.Space
 
 	loaded    bool
 	cut       int64 // decisions up to this one are gone, but for those that are needed
@@ -95,10 +97,10 @@ func (r *retention) configure(o *Options, w *writer, db *sqlitedb.DB, s *spool) 
 	if o.Now != nil {
 		r.now = o.Now
 	}
-	r.clock.after = cmp.Or(o.steadyFor, steadyFor)
-	r.space.measure = func() (free, total int64, ok bool) { return freeSpace(int(s.dir.Fd())) }
+	r.clock.After = cmp.Or(o.steadyFor, upkeep.SteadyFor)
+	r.space.Measure = func() (free, total int64, ok bool) { return upkeep.Free(int(s.dir.Fd())) }
 	if o.freeSpace != nil {
-		r.space.measure = o.freeSpace
+		r.space.Measure = o.freeSpace
 	}
 }
 
@@ -123,7 +125,7 @@ func (r *retention) step(ctx context.Context, urgent bool) (more bool, err error
 		return false, nil
 	}
 	now := r.now()
-	if r.maxAge > 0 && r.clock.steady(now) {
+	if r.maxAge > 0 && r.clock.Steady(now) {
 		if more, err := r.remove(ctx, c, r.cut, r.writer.last-keptNewest, now.Add(-r.maxAge)); more || err != nil {
 			return more, err
 		}

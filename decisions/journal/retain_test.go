@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/decisions/journal/upkeep"
 	"github.com/permd/permd/internal/eventually"
 	"github.com/permd/permd/internal/sqlitedb"
 )
@@ -74,19 +75,19 @@ func TestRetentionByAge(t *testing.T) {
 func TestClockJumpRemovesNothing(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		c := steadyClock{after: time.Hour}
-		if c.steady(time.Now()) {
+		c := upkeep.Clock{After: time.Hour}
+		if c.Steady(time.Now()) {
 			t.Error("steady at once")
 		}
 		time.Sleep(time.Hour)
-		if !c.steady(time.Now()) {
+		if !c.Steady(time.Now()) {
 			t.Error("never steady")
 		}
-		if c.steady(time.Now().AddDate(20, 0, 0)) {
+		if c.Steady(time.Now().AddDate(20, 0, 0)) {
 			t.Error("steady after a jump")
 		}
 		time.Sleep(time.Hour)
-		if c.steady(time.Now()) {
+		if c.Steady(time.Now()) {
 			t.Error("steady after a jump back")
 		}
 	})

@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"io"
 	"maps"
+
+	"github.com/permd/permd/decisions/journal/body"
 )
 
 // The statements that store a record.
@@ -140,12 +142,12 @@ func (w *rowWriter) store(f *frame) error {
 // split stores the body of a record, unless it is there already, and returns what
 // is in its row. The record is valid until the next call.
 func (w *rowWriter) split(f *frame) (format int64, record []byte, shared driver.Value, err error) {
-	body, own, ok := split(kept(w.shared), f.json)
-	w.shared = body
+	shares, own, ok := body.Split(kept(w.shared), f.json)
+	w.shared = shares
 	if !ok {
 		return formatJSON, f.json, nil, nil
 	}
-	if record, ok = own.append(kept(w.own), f.texts[textID], f.time); !ok {
+	if record, ok = own.Append(kept(w.own), f.texts[textID], f.time); !ok {
 		return formatJSON, f.json, nil, nil // stored whole
 	}
 	w.own = record
@@ -156,14 +158,14 @@ func (w *rowWriter) split(f *frame) (format int64, record []byte, shared driver.
 		}
 		w.bodies, w.bodyHalf = [2]map[digest]driver.Value{{}, previous}, half
 	}
-	sum := sha256.Sum256(body)
+	sum := sha256.Sum256(shares)
 	for _, known := range w.bodies {
 		if first, ok := known[sum]; ok {
 			return formatSplit, record, first, nil
 		}
 	}
 	w.body.number(0, f.seq)
-	w.body.bytes(1, body)
+	w.body.bytes(1, shares)
 	if err := w.body.run(); err != nil {
 		return 0, nil, nil, err
 	}

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/permd/permd/decisions/journal/upkeep"
 	"github.com/permd/permd/internal/eventually"
 )
 
@@ -28,7 +29,7 @@ func TestLowSpace(t *testing.T) {
 	for _, tc := range []struct {
 		free int64
 		low  bool
-	}{{lowSpace + 257<<20, false}, {lowSpace + 255<<20, true}, {0, true}} {
+	}{{upkeep.LowSpace + 257<<20, false}, {upkeep.LowSpace + 255<<20, true}, {0, true}} {
 		free.Store(tc.free)
 		j.mover.moveNow()
 		eventually.Holds(t, "retention is done", func() bool { return j.Status().Retention.Free == tc.free })

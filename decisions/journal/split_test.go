@@ -11,6 +11,7 @@ import (
 
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/decisions/journal/body"
 )
 
 // hostile are texts that look like the members between which records are split.
@@ -38,17 +39,17 @@ func TestSplit(t *testing.T) {
 			if err != nil && err != decisions.ErrNotUTF8 { //nolint:errorlint // returned as it is
 				t.Fatal(err)
 			}
-			body, own, ok := split(nil, whole)
+			shared, own, ok := body.Split(nil, whole)
 			if !ok {
 				t.Errorf("%q: not split", text)
 				continue
 			}
 			id, _, _ := strings.Cut(column(rec.Decision.ID), "\x00")
-			data, ok := own.append(nil, []byte(id), at.UnixNano())
+			data, ok := own.Append(nil, []byte(id), at.UnixNano())
 			if !ok {
 				t.Fatalf("%q: its values are no JSON", text)
 			}
-			r := row{seq: 1, format: formatSplit, id: id, time: at.UnixNano(), record: data, body: body}
+			r := row{seq: 1, format: formatSplit, id: id, time: at.UnixNano(), record: data, body: shared}
 			again, err := r.json()
 			if err != nil || !bytes.Equal(again, whole) {
 				t.Errorf("%q: have %s, %v\nwant %s", text, again, err, whole)
@@ -57,13 +58,13 @@ func TestSplit(t *testing.T) {
 			rec.Time, rec.LatencyNS, rec.Peer.PID = at.Add(time.Hour), 7, 99
 			rec.Decision.ID, rec.Decision.CallID = "another", "c2"
 			whole, _ = rec.AppendJSON(nil)
-			if second, _, _ := split(nil, whole); !bytes.Equal(second, body) {
-				t.Errorf("%q: a repetition has another body:\n%s\n%s", text, second, body)
+			if second, _, _ := body.Split(nil, whole); !bytes.Equal(second, shared) {
+				t.Errorf("%q: a repetition has another body:\n%s\n%s", text, second, shared)
 			}
 		}
 	}
 	for _, other := range []string{"", "{}", `{"time":1}`, `{"seq":1,"time":"x"}`} {
-		if _, _, ok := split(nil, []byte(other)); ok {
+		if _, _, ok := body.Split(nil, []byte(other)); ok {
 			t.Errorf("%s was split", other)
 		}
 	}
@@ -74,11 +75,11 @@ func FuzzSplit(f *testing.F) {
 		f.Add([]byte(fmt.Sprintf(`{"time":"t","peer":{"uid":1,"gid":2,"pid":3},"agent":{"name":%q},"latencyNs":4,"decision":{"decisionId":"d","callId":%q,"verdict":"ask"}}`, text, text)))
 	}
 	f.Fuzz(func(t *testing.T, whole []byte) {
-		body, own, ok := split(nil, whole)
+		shared, own, ok := body.Split(nil, whole)
 		if !ok {
 			return
 		}
-		if again, err := join(nil, body, &own); err != nil || !bytes.Equal(again, whole) {
+		if again, err := body.Join(nil, shared, &own); err != nil || !bytes.Equal(again, whole) {
 			t.Errorf("have %s, %v\nwant %s", again, err, whole)
 		}
 	})

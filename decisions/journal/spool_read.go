@@ -123,6 +123,7 @@ type view struct {
 	spooledRecords
 	tx   *sql.Tx
 	last int64 // the newest sequence number in the database
+	cut  int64 // retention has removed up to this one; only where it is needed
 }
 
 // withView calls f with the current journal. The spool is read first: records

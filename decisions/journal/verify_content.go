@@ -1,6 +1,8 @@
 package journal
 
 import (
+	"github.com/permd/permd/decisions/journal/body"
+
 	"bytes"
 	"crypto/sha256"
 	"database/sql/driver"
@@ -63,11 +65,11 @@ func (b *buffers) json(e *entry) ([]byte, error) {
 	case format == formatSplit && e.row[colBody] == nil:
 		return nil, errors.New("what it shares with others is missing")
 	case format == formatSplit:
-		own, err := decodeOwn(record, e.idText, e.time)
+		own, err := body.DecodeOwn(record, e.idText, e.time)
 		if err != nil {
 			return nil, err
 		}
-		b.record, err = join(kept(b.record), blob(e.row[colBody]), &own)
+		b.record, err = body.Join(kept(b.record), blob(e.row[colBody]), &own)
 		return b.record, err
 	default:
 		return nil, fmt.Errorf("its format is %d", format)

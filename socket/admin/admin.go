@@ -5,11 +5,11 @@ package admin
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
 	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/decisions/tally"
 	"github.com/permd/permd/internal/strictjson"
 	"github.com/permd/permd/socket"
 )
@@ -22,6 +22,7 @@ const (
 	MethodShow   = "permd/decisions.show"
 	MethodFollow = "permd/decisions.follow"
 	MethodFind   = "permd/decisions.find"
+	MethodTally  = "permd/decisions.tally"
 )
 
 // CodeNoDecision is the error code for a decision id that is not in the
@@ -30,7 +31,10 @@ const CodeNoDecision = -32052
 
 // Log is a journal that can be read.
 type Log interface {
-	List(ctx context.Context, f decisions.RecordFilter) ([]*decisions.Record, error)
+	// Page returns a part of a list.
+	Page(ctx context.Context, f decisions.RecordFilter) (Records, error)
+	// Tally counts decisions by group; starts are those of days.
+	Tally(ctx context.Context, f decisions.RecordFilter, by []tally.By, starts []time.Time) (Tallies, error)
 	Get(ctx context.Context, decisionID string) (*decisions.Record, error)
 	// IDs returns the ids that begin with prefix, at most limit of them.
 	IDs(ctx context.Context, prefix string, limit int) ([]string, error)
@@ -54,6 +58,10 @@ type Reloaded struct {
 // Records is the result of list and follow.
 type Records struct {
 	Records []*decisions.Record `json:"records"`
+	// Next is where the list goes on: the filter's before, or its after if the oldest come
+	// first. It is 0 if nothing is left, else at most Left decisions.
+	Next int64 `json:"next,omitzero"`
+	Left int64 `json:"left,omitzero"`
 }
 
 // Found is the result of find: the ids of decisions that begin with the given text, at most
@@ -152,6 +160,7 @@ func Register(m socket.Methods, d Deps) {
 			return Found{IDs: append([]string{}, ids...)}, nil
 		}, nil
 	}
+	registerTally(m, d.Log)
 	m[MethodFollow] = func(_ *socket.Conn, params strictjson.Value) (run, error) {
 		f, err := filter(params)
 		if err != nil {
@@ -162,63 +171,6 @@ func Register(m socket.Methods, d Deps) {
 }
 
 type run = func(context.Context) (any, error)
-
-// follow returns the records after f.After that match the filter, as soon as there are
-// any. After followWait it returns none, and the client calls again.
-func follow(ctx context.Context, log Log, f decisions.RecordFilter) (any, error) {
-	ctx, cancel := context.WithTimeout(ctx, followWait)
-	defer cancel()
-	seen := f.After
-	for {
-		recs, err := log.List(ctx, f)
-		if len(recs) > 0 || err != nil && ctx.Err() == nil {
-			return Records{recs}, err
-		}
-		if err := log.Wait(ctx, seen); err != nil {
-			if errors.Is(err, context.DeadlineExceeded) {
-				return Records{[]*decisions.Record{}}, nil
-			}
-			return nil, fmt.Errorf("waiting for the journal: %w", err)
-		}
-		// The new records may not match the filter: wait for later ones.
-		newest, err := log.List(ctx, decisions.RecordFilter{Limit: 1})
-		if err != nil || len(newest) == 0 {
-			return Records{[]*decisions.Record{}}, err
-		}
-		if recs, err = log.List(ctx, f); len(recs) > 0 || err != nil {
-			return Records{recs}, err
-		}
-		seen = newest[0].Seq
-	}
-}
-
-func list(ctx context.Context, log Log, f decisions.RecordFilter) (any, error) {
-	recs, err := log.List(ctx, f)
-	if err != nil {
-		return nil, fmt.Errorf("reading the journal: %w", err)
-	}
-	if recs == nil {
-		recs = []*decisions.Record{}
-	}
-	return Records{recs}, nil
-}
-
-func filter(params strictjson.Value) (decisions.RecordFilter, error) {
-	var f decisions.RecordFilter
-	if err := decode(params, &f); err != nil {
-		return f, err
-	}
-	switch {
-	case f.Limit < 0 || f.Limit > MaxList:
-		return f, invalidParams(fmt.Sprintf("limit must be between 0 and %d", MaxList))
-	case f.Verdict != "" && f.Verdict != decisions.Allow && f.Verdict != decisions.Ask && f.Verdict != decisions.Deny:
-		return f, invalidParams("verdict must be allow, ask or deny")
-	}
-	if f.Limit == 0 {
-		f.Limit = MaxList
-	}
-	return f, nil
-}
 
 func decode(params strictjson.Value, v any) error {
 	if params == nil {

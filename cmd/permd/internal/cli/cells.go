@@ -52,8 +52,8 @@ func cellsOf(r rune) int {
 	return 1
 }
 
-// clipEnd shortens text to at most so many columns.
-func clipEnd(s string, most int) string {
+// ClipEnd shortens text to at most so many columns.
+func ClipEnd(s string, most int) string {
 	if Cells(s) <= most {
 		return s
 	}

@@ -11,7 +11,7 @@ import (
 // they fit its width; what does not fit goes on at a column. Without a width, as in a pipe,
 // it changes nothing. A word that is longer than a line stays whole, such as a path. What is
 // written has to end with the end of a line.
-func Folded(w io.Writer, column int) io.Writer { return &folded{w: w, column: column, width: width(w)} }
+func Folded(w io.Writer, column int) io.Writer { return &folded{w: w, column: column, width: Width(w)} }
 
 type folded struct {
 	w             io.Writer

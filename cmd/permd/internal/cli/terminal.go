@@ -29,9 +29,9 @@ func columns(w io.Writer) int {
 	return int(size.Col)
 }
 
-// width returns how many columns a table may have: what COLUMNS says, else the width of the
+// Width returns how many columns a line that is printed to w may have: what COLUMNS says, else the width of the
 // terminal, else 0 for any number.
-func width(w io.Writer) int {
+func Width(w io.Writer) int {
 	if n, err := strconv.Atoi(os.Getenv("COLUMNS")); err == nil && n > 0 {
 		return n
 	}
@@ -80,7 +80,7 @@ const (
 )
 
 // Write prints the table to w, as wide as that is.
-func (t *Table) Write(w io.Writer) error { return t.write(w, width(w)) }
+func (t *Table) Write(w io.Writer) error { return t.write(w, Width(w)) }
 
 // write prints the table with at most so many columns a line, any number if width is 0.
 // Cells that may not be shortened can still be longer.
@@ -133,7 +133,7 @@ func (t *Table) clip(column int, cell string, most int) string {
 	if slices.Contains(t.Ends, column) {
 		return clipFront(cell, most)
 	}
-	return clipEnd(cell, most)
+	return ClipEnd(cell, most)
 }
 
 // fit shortens flexible columns, the widest first, and reports whether all fit then.

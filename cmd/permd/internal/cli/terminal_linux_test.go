@@ -54,8 +54,8 @@ func TestTerminal(t *testing.T) {
 		t.Setenv("NO_COLOR", tt.noColor)
 		t.Setenv("TERM", tt.term)
 		t.Setenv("COLUMNS", tt.columns)
-		if got := Paint(terminal, string(decisions.Deny), "deny"); got != tt.want || width(terminal) != tt.width {
-			t.Errorf("%+v: %q, %d", tt, got, width(terminal))
+		if got := Paint(terminal, string(decisions.Deny), "deny"); got != tt.want || Width(terminal) != tt.width {
+			t.Errorf("%+v: %q, %d", tt, got, Width(terminal))
 		}
 	}
 	if !(&Streams{In: terminal}).AtTerminal() || (&Streams{In: new(bytes.Buffer)}).AtTerminal() {

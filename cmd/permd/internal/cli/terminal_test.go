@@ -82,7 +82,7 @@ func TestTable(t *testing.T) {
 func TestWidth(t *testing.T) {
 	for text, want := range map[string]int{"": 0, "80": 80, "0": 0, "-3": 0, "wide": 0} {
 		t.Setenv("COLUMNS", text)
-		if got := width(new(bytes.Buffer)); got != want {
+		if got := Width(new(bytes.Buffer)); got != want {
 			t.Errorf("COLUMNS=%s: %d, want %d", text, got, want)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/permd/permd/cmd/permd/internal/buildinfo"
 	"github.com/permd/permd/cmd/permd/internal/cli"
+	"github.com/permd/permd/cmd/permd/internal/records"
 	"github.com/permd/permd/decisions/effects/mounts"
 	"github.com/permd/permd/decisions/journal"
 	"github.com/permd/permd/policy"
@@ -28,9 +29,11 @@ type Status struct {
 	Policy   policy.Status  `json:"policy"`
 	Journal  journal.Status `json:"journal"`
 	// Lost are heads that the journal had when the daemon started last, and does not have.
-	Lost    []journal.Head  `json:"lostHeads,omitzero"`
-	Memory  remember.Status `json:"memory"`
-	Unasked []AgentRuns     `json:"unasked,omitzero"`
+	Lost []journal.Head `json:"lostHeads,omitzero"`
+	// Verified is what permd log verify found last, nil if it was not called yet.
+	Verified *records.LastVerified `json:"verified,omitzero"`
+	Memory   remember.Status       `json:"memory"`
+	Unasked  []AgentRuns           `json:"unasked,omitzero"`
 	// Pauses are the pauses and locks in force. Locked says why everything asks although
 	// nobody locked permd, "" if it does not.
 	Pauses []admin.Pause `json:"pauses,omitzero"`
@@ -57,6 +60,7 @@ func (d *daemon) status() Status {
 		Unasked: d.runs.list(), NotPlain: d.engine.NotPlain.Counts(),
 		Unanswered: d.engine.Mounts.Stuck(), Stuck: d.stuck(time.Now()), Sockets: d.files.list(), SelfCheck: d.watchdog.failure(),
 	}
+	s.Verified = records.Verified(d.dirs)
 	s.Pauses, s.Locked = d.pausesInForce()
 	s.Degraded = s.Locked != "" || s.Policy.Degraded() || s.Journal.Failing != "" || s.Journal.Stalled != "" ||
 		s.Journal.Retention.Failing != "" || len(s.Memory.Degraded) > 0 || len(s.Unanswered) > 0 || len(s.Stuck) > 0 ||

@@ -55,7 +55,7 @@ func (report *Report) Compare(ctx context.Context, s cli.Streams, root string, f
 		return err
 	}
 	defer log.Close()
-	recs, err := log.List(ctx, f)
+	recs, err := log.Newest(ctx, f)
 	if err != nil {
 		return fmt.Errorf("reading the journal: %w", err)
 	}

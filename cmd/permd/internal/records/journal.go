@@ -3,9 +3,12 @@ package records
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/journal"
+	"github.com/permd/permd/decisions/tally"
+	"github.com/permd/permd/socket/admin"
 )
 
 // Journal reads the journal in the form of the management methods.
@@ -15,9 +18,16 @@ type Journal struct {
 	Ending <-chan struct{}
 }
 
-// List returns the records that match the filter.
-func (l Journal) List(ctx context.Context, f decisions.RecordFilter) ([]*decisions.Record, error) {
-	return l.Reader.List(ctx, f)
+// Page returns a part of a list.
+func (l Journal) Page(ctx context.Context, f decisions.RecordFilter) (admin.Records, error) {
+	p, err := l.Reader.Page(ctx, f)
+	return admin.Records{Records: p.Records, Next: p.Next, Left: p.Left}, err
+}
+
+// Tally counts decisions by group.
+func (l Journal) Tally(ctx context.Context, f decisions.RecordFilter, by []tally.By, starts []time.Time) (admin.Tallies, error) {
+	t, err := l.Reader.Tally(ctx, f, by, starts)
+	return admin.Tallies{Groups: t.Groups, Next: t.Next, Left: t.Left}, err
 }
 
 // Get returns one record, nil if there is none.

@@ -8,11 +8,13 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"time"
 
 	"github.com/permd/permd/cmd/permd/internal/account"
 	"github.com/permd/permd/cmd/permd/internal/cli"
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/journal"
+	"github.com/permd/permd/decisions/tally"
 	"github.com/permd/permd/internal/sqlitedb"
 	"github.com/permd/permd/socket"
 	"github.com/permd/permd/socket/admin"
@@ -21,7 +23,8 @@ import (
 
 // journalReader reads the journal, wherever it is.
 type journalReader interface {
-	List(ctx context.Context, f decisions.RecordFilter) ([]*decisions.Record, error)
+	Page(ctx context.Context, f decisions.RecordFilter) (admin.Records, error)
+	Tally(ctx context.Context, f decisions.RecordFilter, by []tally.By, starts []time.Time) (admin.Tallies, error)
 	Get(ctx context.Context, decisionID string) (*decisions.Record, error)
 	IDs(ctx context.Context, prefix string, limit int) ([]string, error)
 }
@@ -44,6 +47,12 @@ func Open(ctx context.Context, root string) (*Log, error) {
 	return OpenFile(root)
 }
 
+// Newest returns the first page of a list.
+func (l *Log) Newest(ctx context.Context, f decisions.RecordFilter) ([]*decisions.Record, error) {
+	p, err := l.Page(ctx, f)
+	return p.Records, err
+}
+
 // Through returns the journal of the daemon that a connection leads to. Closing it closes
 // the connection.
 func Through(c *client.Client) *Log { return &Log{Remote{c}, func() { c.Close() }} }
@@ -51,11 +60,19 @@ func Through(c *client.Client) *Log { return &Log{Remote{c}, func() { c.Close() 
 // Remote reads the journal through the daemon.
 type Remote struct{ Client *client.Client }
 
-// List returns the records that match the filter.
-func (l Remote) List(ctx context.Context, f decisions.RecordFilter) ([]*decisions.Record, error) {
-	var out admin.Records
-	err := l.Client.Call(ctx, admin.MethodList, f, &out)
-	return out.Records, err
+// Page returns a part of a list.
+func (l Remote) Page(ctx context.Context, f decisions.RecordFilter) (out admin.Records, err error) {
+	err = l.Client.Call(ctx, admin.MethodList, f, &out)
+	return out, err
+}
+
+// Tally counts decisions by group.
+func (l Remote) Tally(ctx context.Context, f decisions.RecordFilter, by []tally.By, starts []time.Time) (out admin.Tallies, err error) {
+	err = l.Client.Call(ctx, admin.MethodTally, admin.Tally{Selected: f, By: by, Starts: starts}, &out)
+	if rpc, ok := errors.AsType[*client.Error](err); ok && rpc.Code == socket.CodeMethod {
+		return out, cli.Failf(cli.ExitError, "restart the daemon", "the daemon that runs is of an earlier permd, which does not count")
+	}
+	return out, err
 }
 
 // Get returns one record, nil if there is none.
@@ -103,6 +120,9 @@ func OpenFile(root string) (*Log, error) {
 func DatabaseFailure(err error) error {
 	if errors.Is(err, sqlitedb.ErrNewer) {
 		return &cli.Failure{Code: cli.ExitError, Err: err, Hint: "it was written by a newer permd: use that one; nothing was changed"}
+	}
+	if errors.Is(err, sqlitedb.ErrOlder) {
+		return &cli.Failure{Code: cli.ExitError, Err: err, Hint: "it was written by an earlier permd: start the daemon with permd serve, which updates it"}
 	}
 	return err
 }

@@ -81,6 +81,10 @@ func Verify(ctx context.Context, s *cli.Streams, root string, with VerifyOptions
 	if err != nil {
 		return err
 	}
+	note := LastVerified{time.Now().UTC(), v.Decisions, int64(len(v.Faults)) + v.More, v.Head.Hash, len(v.Compared)}
+	if err := note.keep(dirs); err != nil && !s.JSON {
+		fmt.Fprintf(s.Err, "permd: permd status will not show this: %v\n", err)
+	}
 	return v.print(s)
 }
 

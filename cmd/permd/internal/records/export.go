@@ -1,0 +1,208 @@
+package records
+
+import (
+	"bufio"
+	"context"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/permd/permd/cmd/permd/internal/buildinfo"
+	"github.com/permd/permd/cmd/permd/internal/cli"
+	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/decisions/effects/display"
+)
+
+// Formats are the formats of an export.
+var Formats = []string{"jsonl", "opa", "csv"}
+
+// Export writes all decisions that a filter selects, the oldest first.
+func (l *Log) Export(ctx context.Context, s *cli.Streams, f decisions.RecordFilter, format string) error {
+	out := bufio.NewWriterSize(s.Out, 1<<16)
+	write := func(rec *decisions.Record) error { return cli.PrintJSON(out, rec) }
+	flush := out.Flush
+	switch format {
+	case "opa":
+		write = func(rec *decisions.Record) error { return cli.PrintJSON(out, eventOf(rec)) }
+	case "csv":
+		w := csv.NewWriter(out)
+		if err := w.Write(csvHeader()); err != nil {
+			return err
+		}
+		write = func(rec *decisions.Record) error { return w.Write(csvRow(rec)) }
+		flush = func() error {
+			w.Flush()
+			return errors.Join(w.Error(), out.Flush())
+		}
+	}
+	damaged := 0
+	err := l.Each(ctx, s, f, func(recs []*decisions.Record) error {
+		for _, rec := range recs {
+			if rec.Unreadable != "" {
+				damaged++
+			}
+			if err := write(rec); err != nil {
+				return fmt.Errorf("writing: %w", err)
+			}
+		}
+		return nil
+	})
+	if err := errors.Join(err, flush()); err != nil {
+		return err
+	}
+	if damaged > 0 {
+		return unreadable(damaged)
+	}
+	return nil
+}
+
+// event is a decision as an event of OPA's decision logs.
+type event struct {
+	Labels      map[string]string         `json:"labels"`
+	DecisionID  string                    `json:"decision_id"`
+	Bundles     map[string]eventBundle    `json:"bundles,omitzero"`
+	Path        string                    `json:"path"`
+	Input       *eventInput               `json:"input,omitzero"`
+	Result      *eventResult              `json:"result,omitzero"`
+	RequestedBy string                    `json:"requested_by,omitzero"`
+	Timestamp   time.Time                 `json:"timestamp"`
+	Metrics     map[string]int64          `json:"metrics,omitzero"`
+	Custom      map[string]map[string]any `json:"custom"`
+}
+
+type eventBundle struct {
+	Revision string `json:"revision"`
+}
+
+// eventInput is what was asked.
+type eventInput struct {
+	Agent    effects.Party            `json:"agent"`
+	Client   effects.Party            `json:"client"`
+	Session  decisions.SessionRef     `json:"session"`
+	Protocol string                   `json:"protocol"`
+	Tool     string                   `json:"tool"`
+	Cwd      string                   `json:"cwd,omitzero"`
+	Project  string                   `json:"project,omitzero"`
+	Details  []decisions.EffectDetail `json:"details,omitzero"`
+}
+
+// eventResult is what was answered, and what became of it.
+type eventResult struct {
+	decisions.Decision
+	Answer *decisions.HumanAnswer `json:"answer,omitzero"`
+	Ran    *time.Time             `json:"ran,omitzero"`
+	Ended  *decisions.Ending      `json:"ended,omitzero"`
+}
+
+// eventOf returns the event of a record.
+func eventOf(r *decisions.Record) event {
+	e := event{
+		Labels: map[string]string{"app": "permd", "version": buildinfo.Version()}, DecisionID: r.Decision.ID, Path: "permd/decide",
+		Timestamp: r.Time, Custom: map[string]map[string]any{"permd": {"seq": r.Seq}},
+	}
+	if r.Unreadable != "" {
+		e.Custom["permd"]["unreadable"] = r.Unreadable
+		return e
+	}
+	for name, value := range map[string]string{
+		"declared": r.Declared, "claimedUser": r.ClaimedUser, "claimedTrace": r.ClaimedTrace, "claimedKind": r.ClaimedKind, "claimedTitle": r.ClaimedTitle,
+	} {
+		if value != "" {
+			e.Custom["permd"][name] = value
+		}
+	}
+	e.Bundles = map[string]eventBundle{"permd": {r.Decision.Policy.Digest}}
+	e.Input = &eventInput{r.Agent, r.Client, r.Session, r.Protocol, r.Tool, r.Cwd, r.Project, r.Details}
+	e.Result = &eventResult{r.Decision, r.Answer, r.Ran, r.Ended}
+	e.RequestedBy = fmt.Sprintf("uid %d, pid %d", r.Peer.UID, r.Peer.PID)
+	e.Metrics = map[string]int64{"timer_server_handler_ns": r.LatencyNS}
+	return e
+}
+
+// csvColumns are the columns of a table, in their order.
+var csvColumns = []struct {
+	name string
+	of   func(r *decisions.Record) string
+}{
+	{"seq", func(r *decisions.Record) string { return strconv.FormatInt(r.Seq, 10) }},
+	{"time", func(r *decisions.Record) string { return r.Time.UTC().Format(time.RFC3339Nano) }},
+	{"decision_id", func(r *decisions.Record) string { return r.Decision.ID }},
+	{"verdict", func(r *decisions.Record) string { return string(r.Decision.Verdict) }},
+	{"decided_by", func(r *decisions.Record) string { return string(r.Decision.By) }},
+	{"outcome", func(r *decisions.Record) string { return string(r.Decision.Outcome) }},
+	{"answer", func(r *decisions.Record) string {
+		if r.Answer == nil {
+			return ""
+		}
+		return string(r.Answer.Verdict)
+	}},
+	{"answered_at", func(r *decisions.Record) string {
+		if r.Answer == nil {
+			return ""
+		}
+		return r.Answer.Time.UTC().Format(time.RFC3339Nano)
+	}},
+	{"choices", func(r *decisions.Record) string {
+		if r.Answer == nil {
+			return ""
+		}
+		return strings.Join(r.Answer.Choices, " ")
+	}},
+	{"ran_at", func(r *decisions.Record) string {
+		if r.Ran == nil {
+			return ""
+		}
+		return r.Ran.UTC().Format(time.RFC3339Nano)
+	}},
+	{"ended_as", func(r *decisions.Record) string {
+		if r.Ended == nil {
+			return ""
+		}
+		return r.Ended.As
+	}},
+	{"agent", func(r *decisions.Record) string { return r.Agent.Name }},
+	{"agent_version", func(r *decisions.Record) string { return r.Agent.Version }},
+	{"client", func(r *decisions.Record) string { return r.Client.Name }},
+	{"session", func(r *decisions.Record) string { return r.Session.ID }},
+	{"protocol", func(r *decisions.Record) string { return r.Protocol }},
+	{"tool", func(r *decisions.Record) string { return r.Tool }},
+	{"project", func(r *decisions.Record) string { return r.Project }},
+	{"cwd", func(r *decisions.Record) string { return r.Cwd }},
+	{"uid", func(r *decisions.Record) string { return strconv.FormatUint(uint64(r.Peer.UID), 10) }},
+	{"pid", func(r *decisions.Record) string { return strconv.FormatInt(int64(r.Peer.PID), 10) }},
+	{"effects", func(r *decisions.Record) string {
+		var texts []string
+		for i := range r.Decision.Effects {
+			texts = append(texts, r.Decision.Effects[i].Text)
+		}
+		return strings.Join(texts, "; ")
+	}},
+	{"reason", func(r *decisions.Record) string { return r.Decision.Reason }},
+	{"latency_ns", func(r *decisions.Record) string { return strconv.FormatInt(r.LatencyNS, 10) }},
+	{"policy", func(r *decisions.Record) string { return r.Decision.Policy.Digest }},
+	{"unreadable", func(r *decisions.Record) string { return r.Unreadable }},
+}
+
+func csvHeader() (names []string) {
+	for _, c := range csvColumns {
+		names = append(names, c.name)
+	}
+	return names
+}
+
+// csvRow returns a record's cells. A cell that a spreadsheet would take for a formula begins
+// with an apostrophe: agents choose the words of their commands.
+func csvRow(r *decisions.Record) (cells []string) {
+	for _, c := range csvColumns {
+		cell := display.Display(c.of(r))
+		if cell != "" && strings.ContainsRune("=+-@'", rune(cell[0])) {
+			cell = "'" + cell
+		}
+		cells = append(cells, cell)
+	}
+	return cells
+}

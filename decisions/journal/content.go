@@ -1,0 +1,123 @@
+package journal
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/decisions/journal/contents"
+)
+
+// What is inside of records has no index: it would cost each decision more than a person
+// who looks for it gains. So records are read, for as long as a person does not notice,
+// and a list says where it goes on.
+
+const (
+	// scanFor is how long records are read for one page.
+	scanFor = 50 * time.Millisecond
+	// scanRows is how many numbers are looked at by one query.
+	scanRows = 4096
+)
+
+// scanning bounds how much is read for one page.
+type scanning struct {
+	rows   int64
+	within time.Duration
+}
+
+// ofContent reports whether the filter selects by what is inside of records.
+func (f *filter) ofContent() bool { return contents.Wanted(&f.RecordFilter) }
+
+// scanned selects the records with numbers within the bounds that may have what the filter
+// selects: a record that shares no body is whole.
+func (f *filter) scanned(b bounds, needles [][]byte) (q query) {
+	q.add(" WHERE true")
+	f.within(&q, b, "d.seq", "d.")
+	for _, c := range []struct{ name, value string }{
+		{"session", f.Session}, {"agent", f.Agent}, {"tool", f.Tool}, {"verdict", string(f.Verdict)}, {"decided_by", string(f.By)},
+	} {
+		if c.value != "" {
+			q.add(" AND d."+c.name+" = ?", column(c.value))
+		}
+	}
+	if f.UID != nil {
+		q.add(" AND d.uid = ?", int64(*f.UID))
+	}
+	// One whose body is missing cannot be read, which must be seen.
+	const has = "(instr(coalesce(b.text, d.record), ?) > 0 OR b.text IS NULL AND d.shared IS NOT NULL)"
+	if f.Unapproved {
+		q.add(" AND ("+has+" OR "+has+")", outcomeMember(decisions.RanUnprompted), outcomeMember(decisions.RanDespiteDeny))
+	}
+	for _, n := range needles {
+		q.add(" AND "+has, n)
+	}
+	return q
+}
+
+// scan adds records that the filter selects by their content to a page, and says where it
+// has ended if that was before the end of the bounds.
+func (v *view) scan(ctx context.Context, p *page, f *filter, b bounds, newest bool) error {
+	needles, err := contents.Needles(&f.RecordFilter)
+	if err != nil {
+		return err
+	}
+	for b.low <= b.high {
+		some := bounds{b.low, min(b.high, b.low+p.scan.rows-1)}
+		if newest {
+			some = bounds{max(b.low, b.high-p.scan.rows+1), b.high}
+		}
+		q := f.scanned(some, needles)
+		q.add(order(newest), p.scan.rows)
+		ended, err := v.scanSome(ctx, p, f, q)
+		if err != nil {
+			return err
+		}
+		if newest {
+			b.high = some.low - 1
+		} else {
+			b.low = some.high + 1
+		}
+		switch {
+		case ended > 0:
+		case b.low <= b.high && p.late():
+			ended = some.high
+			if newest {
+				ended = some.low
+			}
+		default:
+			continue
+		}
+		if p.next = ended; !newest {
+			p.left = v.end() - ended
+		}
+		return nil
+	}
+	return nil
+}
+
+// late reports whether the time for a page is over.
+func (p *page) late() bool { return p.full() || time.Since(p.began) > p.scan.within }
+
+// scanSome adds the records of a query that the filter selects. It returns the number of
+// the last one that it looked at, 0 if it looked at all of them.
+func (v *view) scanSome(ctx context.Context, p *page, f *filter, q query) (ended int64, err error) {
+	rows, err := v.tx.QueryContext(ctx, "SELECT "+rowColumns+rowTables+q.text, q.args...) //nolint:gosec // all are constants of this package
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	for rows.Next() {
+		rec, size, err := v.next(rows)
+		if err != nil {
+			return 0, err
+		}
+		if contents.Match(&f.RecordFilter, rec) {
+			p.add(rec, size)
+		}
+		if p.late() {
+			return rec.Seq, nil
+		}
+	}
+	return 0, rows.Err()
+}

@@ -1,0 +1,268 @@
+//go:build cgo
+
+package journal_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/decisions/journal"
+	"github.com/permd/permd/decisions/tally"
+	"github.com/permd/permd/internal/eventually"
+)
+
+// holds is the second version of what a filter selects by content.
+func holds(f *decisions.RecordFilter, rec *decisions.Record) bool {
+	onPath, onHost := f.Path == "", f.Host == ""
+	for _, d := range rec.Details {
+		onPath = onPath || strings.Contains(d.Path, f.Path)
+		onHost = onHost || strings.HasSuffix("."+d.Host, "."+strings.ToLower(f.Host))
+	}
+	return onPath && onHost && (f.Project == "" || strings.HasPrefix(rec.Project+"/", f.Project+"/"))
+}
+
+// mixed are random records, most of which share bodies: a journal with them, the last ones
+// in its spool.
+func mixed(t *testing.T, rnd *rand.Rand, n int) (*journal.Journal, []*decisions.Record) {
+	t.Helper()
+	pick := func(of ...string) string { return of[rnd.IntN(len(of))] }
+	o := journal.Options{Path: path(t)}
+	j := open(t, o)
+	var all []*decisions.Record
+	for i := range n {
+		rec := record(i)
+		rec.Time = noon.Add(time.Duration(i) * 7 * time.Minute)
+		if rnd.IntN(40) == 0 { // the clock was wrong
+			rec.Time = rec.Time.Add(time.Duration(rnd.IntN(200)-100) * time.Hour)
+		}
+		rec.Session.ID, rec.Tool, rec.Agent.Name = pick("s1", "s2", fmt.Sprint("s", i)), pick("Bash", "Read"), pick("a", "b", "", "c\u202e\x1b[31m")
+		rec.Project = pick("", "/home/x/p", "/home/x/p/in", "/home/x/p2", "/home/ü\"\\")
+		rec.Decision.Verdict, rec.Decision.By = decisions.Verdict(pick("allow", "allow", "ask", "deny")), decisions.DecidedBy(pick("policy", "memory"))
+		rec.Details = nil
+		for range rnd.IntN(4) {
+			rec.Details = append(rec.Details, decisions.EffectDetail{
+				Words: [][]string{nil, {"git", "status"}, {"/usr/bin/make"}, {"rm", "x"}}[rnd.IntN(4)],
+				Path:  pick("", "/home/x/.ssh/id", "/tmp/\x07\"\\\u2028<&>", "/home/x/p/a.go"), Host: pick("", "github.com", "api.github.com", "notgithub.com", "host"),
+			})
+		}
+		mustAppend(t, j, rec)
+		if rec.Decision.Verdict == decisions.Ask && rnd.IntN(2) == 0 {
+			a := decisions.HumanAnswer{Time: rec.Time.Add(time.Second), Verdict: decisions.Verdict(pick("allow", "deny"))}
+			if err := j.Answer(t.Context(), rec.Decision.ID, a); err != nil {
+				t.Fatal(err)
+			}
+			rec.Answer = &a
+		}
+		all = append(all, rec)
+		if i == n*2/3 {
+			if err := j.Close(); err != nil {
+				t.Fatal(err)
+			}
+			j = open(t, o)
+		}
+	}
+	return j, all
+}
+
+// randomFilter is a filter of what the records have.
+func randomFilter(rnd *rand.Rand, all []*decisions.Record) (f decisions.RecordFilter) {
+	some := func() *decisions.Record { return all[rnd.IntN(len(all))] }
+	for _, set := range []func(){
+		func() { f.Verdict = some().Decision.Verdict }, func() { f.By = some().Decision.By }, func() { f.Session = some().Session.ID },
+		func() { f.Agent = some().Agent.Name }, func() { f.Tool = some().Tool }, func() { f.Since = some().Time }, func() { f.Until = some().Time },
+		func() { f.Project = some().Project },
+		func() { f.Host = []string{"github.com", "GitHub.com", "com", "host", "nowhere"}[rnd.IntN(5)] },
+		func() {
+			f.Path = []string{".ssh", "\"", "\\", "\u2028", "<&", "/home/x/p/a.go", "nowhere"}[rnd.IntN(7)]
+		},
+	} {
+		if rnd.IntN(5) == 0 {
+			set()
+		}
+	}
+	return f
+}
+
+// TestPages walks lists to their end, in both directions and in small parts: each record
+// that a filter selects comes once, in order, and no other one.
+func TestPages(t *testing.T) {
+	t.Parallel()
+	rnd := rand.New(rand.NewPCG(3, 4))
+	j, all := mixed(t, rnd, 900)
+	for range 60 {
+		f := randomFilter(rnd, all)
+		f.Limit, f.Oldest = 1+rnd.IntN(200), rnd.IntN(2) == 0
+		j.SetScan(1+rnd.Int64N(300), time.Duration(rnd.IntN(2))*time.Second)
+		var want, have []int64
+		for _, rec := range all {
+			if selects(&f, rec) && holds(&f, rec) {
+				want = append(want, rec.Seq)
+			}
+		}
+		for at, turns := f, 0; ; turns++ {
+			p, err := j.Page(t.Context(), at)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var seqs []int64
+			for _, rec := range p.Records {
+				seqs = append(seqs, rec.Seq)
+			}
+			if f.Oldest {
+				have = append(have, seqs...)
+				at.After = p.Next
+			} else {
+				have = append(seqs, have...)
+				at.Before = p.Next
+			}
+			if len(seqs) > f.Limit || (p.Next == 0) != (p.Left == 0) || p.Left < 0 || turns > len(all)+1 {
+				t.Fatalf("%+v: %d records, next %d, left %d, after %d pages", at, len(seqs), p.Next, p.Left, turns)
+			}
+			if p.Next == 0 {
+				break
+			}
+		}
+		if diff := cmp.Diff(want, have); diff != "" {
+			t.Fatalf("%+v: %s", f, diff)
+		}
+	}
+}
+
+// TestTally compares counts by each group, in parts, with those of all records.
+func TestTally(t *testing.T) {
+	t.Parallel()
+	rnd := rand.New(rand.NewPCG(5, 6))
+	j, all := mixed(t, rnd, 900)
+	var starts []time.Time
+	for n := range 8 {
+		starts = append(starts, noon.Add(time.Duration(n*24-40)*time.Hour))
+	}
+	day := func(at time.Time) []string {
+		for n := 1; n < len(starts); n++ {
+			if !at.Before(starts[n-1]) && at.Before(starts[n]) {
+				return []string{starts[n-1].Format(time.RFC3339)}
+			}
+		}
+		return nil
+	}
+	of := map[tally.By]func(*decisions.Record) []string{
+		tally.Agent:   func(r *decisions.Record) []string { return []string{r.Agent.Name} },
+		tally.Tool:    func(r *decisions.Record) []string { return []string{r.Tool} },
+		tally.Verdict: func(r *decisions.Record) []string { return []string{string(r.Decision.Verdict)} },
+		tally.Judge:   func(r *decisions.Record) []string { return []string{string(r.Decision.By)} },
+		tally.Project: func(r *decisions.Record) []string { return []string{r.Project} },
+		tally.Day:     func(r *decisions.Record) []string { return day(r.Time) },
+		tally.Answer: func(r *decisions.Record) []string {
+			switch {
+			case r.Decision.Verdict != decisions.Ask:
+				return nil
+			case r.Answer == nil:
+				return []string{""}
+			}
+			return []string{string(r.Answer.Verdict)}
+		},
+		tally.Host: func(r *decisions.Record) (list []string) {
+			for _, d := range r.Details {
+				if d.Host != "" && !slices.Contains(list, d.Host) {
+					list = append(list, d.Host)
+				}
+			}
+			return list
+		},
+		tally.Program: func(r *decisions.Record) (list []string) {
+			for _, d := range r.Details {
+				if len(d.Words) > 0 && !slices.Contains(list, filepath.Base(d.Words[0])) {
+					list = append(list, filepath.Base(d.Words[0]))
+				}
+			}
+			if list == nil {
+				return []string{""}
+			}
+			return list
+		},
+	}
+	for by, groups := range of {
+		for range 25 {
+			f := randomFilter(rnd, all)
+			j.SetScan(1+rnd.Int64N(300), time.Duration(rnd.IntN(2))*time.Second)
+			want, have := map[string]tally.Group{}, map[string]tally.Group{}
+			for _, rec := range all {
+				if selects(&f, rec) && holds(&f, rec) {
+					for _, name := range groups(rec) {
+						g := want[name]
+						g.By, g.Name = by, name
+						g.Add(rec.Decision.Verdict, 1)
+						want[name] = g
+					}
+				}
+			}
+			for at := f; ; {
+				got, err := j.Tally(t.Context(), at, []tally.By{by}, starts)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, g := range got.Groups {
+					if g.All() > 0 {
+						sum := have[g.Name]
+						have[g.Name] = tally.Group{By: by, Name: g.Name, Allow: sum.Allow + g.Allow, Ask: sum.Ask + g.Ask, Deny: sum.Deny + g.Deny}
+					}
+				}
+				if at.Before = got.Next; got.Next == 0 {
+					break
+				}
+			}
+			if diff := cmp.Diff(want, have); diff != "" {
+				t.Fatalf("by %s of %+v: %s", by, f, diff)
+			}
+		}
+	}
+}
+
+// TestTallyAgain counts while decisions come and retention removes some: what is known
+// from before is never counted where it is gone.
+func TestTallyAgain(t *testing.T) {
+	t.Parallel()
+	j := open(t, journal.Options{Path: path(t), MaxBytes: 1 << 20})
+	removed := int64(0)
+	for n := range 24 {
+		var recs []*decisions.Record
+		for i := range 100 {
+			rec := record(n*100 + i)
+			rec.Agent.Name, rec.Decision.Reason = fmt.Sprint(i%3), strings.Repeat(fmt.Sprint(n, i), 300)
+			recs = append(recs, rec)
+		}
+		if err := j.Append(t.Context(), recs...); err != nil {
+			t.Fatal(err)
+		}
+		f := decisions.RecordFilter{}
+		if n%2 == 0 {
+			f.Since, f.Until = noon.Add(500*time.Second), noon.Add(3000*time.Second)
+		}
+		eventually.Holds(t, "the count is that of the list", func() bool {
+			want, err := j.Count(t.Context(), f)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := j.Tally(t.Context(), f, []tally.By{tally.Agent}, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, g := range got.Groups {
+				want -= g.All()
+			}
+			return want == 0 // retention may have been between them
+		})
+		if n >= 20 {
+			eventually.Holds(t, "more was removed", func() bool { return j.Status().Retention.Removed > removed })
+			removed = j.Status().Retention.Removed
+		}
+	}
+}

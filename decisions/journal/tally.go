@@ -1,0 +1,258 @@
+package journal
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"time"
+
+	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/decisions/journal/contents"
+	"github.com/permd/permd/decisions/tally"
+)
+
+// Tallies are counts of decisions by group.
+type Tallies struct {
+	Groups []tally.Group // in no order
+	// Next and Left are as in a [Page]: where records are read, a count has several parts.
+	Next, Left int64
+}
+
+// Tally counts the decisions that the filter selects, ignoring its Limit, by group, in one
+// or several ways. The groups of days are those between two neighbours of starts, with the
+// first as name. Where one way needs that records are read, all are counted so.
+func (r *Reader) Tally(ctx context.Context, f decisions.RecordFilter, by []tally.By, starts []time.Time) (Tallies, error) {
+	t := &tallies{by: by, starts: starts, groups: map[groupKey]*tally.Group{}, filter: &filter{f}, page: page{began: time.Now(), limit: 1, scan: r.scan}, memo: &r.counts}
+	reads := t.filter.ofContent() || slices.ContainsFunc(by, func(g tally.By) bool { return g.ReadsRecords() || g == tally.Answer })
+	err := r.withView(ctx, func(v *view) error {
+		if err := v.tx.QueryRowContext(ctx, "SELECT cut FROM retained").Scan(&v.cut); err != nil {
+			return err
+		}
+		switch {
+		case reads:
+			return v.tallyRecords(ctx, t)
+		case slices.Contains(by, tally.Day):
+			return v.tallyDays(ctx, t)
+		}
+		return v.tallyKinds(ctx, t, t.filter, "")
+	})
+	if err != nil {
+		return Tallies{}, fmt.Errorf("counting decisions: %w", err)
+	}
+	list := make([]tally.Group, 0, len(t.groups))
+	for _, g := range t.groups {
+		list = append(list, *g)
+	}
+	return Tallies{list, t.page.next, t.page.left}, nil
+}
+
+// groupKey identifies a group.
+type groupKey struct {
+	by   tally.By
+	name string
+}
+
+// tallies is a count that is being made.
+type tallies struct {
+	by     []tally.By
+	filter *filter
+	starts []time.Time
+	groups map[groupKey]*tally.Group
+	page   page
+	memo   *tally.Memo
+}
+
+// add counts n decisions in a group.
+func (t *tallies) add(by tally.By, name string, verdict decisions.Verdict, n int64) {
+	key := groupKey{by, name}
+	g := t.groups[key]
+	if g == nil {
+		g = &tally.Group{By: by, Name: name}
+		t.groups[key] = g
+	}
+	g.Add(verdict, n)
+}
+
+// answers reports whether nothing but answers is counted, which are not inside of records.
+func (t *tallies) answers() bool { return len(t.by) == 1 && t.by[0] == tally.Answer }
+
+// tallyRecords counts by what is inside of records, the newest first.
+func (v *view) tallyRecords(ctx context.Context, t *tallies) error {
+	f := *t.filter
+	if t.answers() {
+		if f.Verdict != "" && f.Verdict != decisions.Ask {
+			return nil
+		}
+		f.Verdict = decisions.Ask
+	}
+	for i := range v.records {
+		r := &v.records[i]
+		if !f.passes(r) {
+			continue
+		}
+		rec, err := v.record(r)
+		if err != nil {
+			return err
+		}
+		if contents.Match(&f.RecordFilter, rec) {
+			t.count(t.names(rec), rec.Decision.Verdict)
+		}
+	}
+	b, err := v.bounds(ctx, &f)
+	if err != nil {
+		return err
+	}
+	if t.answers() && !f.ofContent() {
+		return v.tallyAnswers(ctx, t, &f, b)
+	}
+	needles, err := contents.Needles(&f.RecordFilter)
+	if err != nil {
+		return err
+	}
+	known := map[int64][]groupKey{}
+	for b.low <= b.high {
+		some := bounds{max(b.low, b.high-t.page.scan.rows+1), b.high}
+		q := f.scanned(some, needles)
+		q.add(order(true), t.page.scan.rows)
+		ended, err := v.tallySome(ctx, t, &f, q, known)
+		if err != nil {
+			return err
+		}
+		if b.high = some.low - 1; ended == 0 && b.low <= b.high && t.page.late() {
+			ended = some.low
+		}
+		if ended > b.low {
+			t.page.next, t.page.left = ended, ended-b.low
+			return nil
+		}
+	}
+	return nil
+}
+
+// tallySome counts the records of a query. It returns the number of the last one that it
+// looked at, 0 if it looked at all. Known are the names in bodies that repetitions share.
+func (v *view) tallySome(ctx context.Context, t *tallies, f *filter, q query, known map[int64][]groupKey) (ended int64, err error) {
+	rows, err := v.tx.QueryContext(ctx, "SELECT "+rowColumns+", d.shared, d.verdict"+rowTables+q.text, q.args...) //nolint:gosec // all are constants of this package
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	for rows.Next() {
+		var r row
+		var shared sql.NullInt64
+		var verdict string
+		if err := r.scan(func(to ...any) error { return rows.Scan(append(to, &shared, &verdict)...) }); err != nil {
+			return 0, err
+		}
+		names, ok := known[shared.Int64]
+		if !ok || t.own() {
+			rec, err := v.counted(t, &r)
+			if names = nil; err != nil {
+				for _, by := range t.by { // it counts, although nobody knows where
+					names = append(names, groupKey{by: by})
+				}
+			} else if contents.Match(&f.RecordFilter, rec) {
+				names = t.names(rec)
+			}
+			if shared.Valid {
+				known[shared.Int64] = names
+			}
+		}
+		t.count(names, decisions.Verdict(verdict))
+		if t.page.late() {
+			return r.seq, nil
+		}
+	}
+	return 0, rows.Err()
+}
+
+// counted reads as much of a row as the groups depend on.
+func (v *view) counted(t *tallies, r *row) (*decisions.Record, error) {
+	if !slices.ContainsFunc(t.by, func(by tally.By) bool { return !by.ReadsRecords() }) {
+		data, err := r.json()
+		if err != nil {
+			return nil, err
+		}
+		return contents.Brief(data)
+	}
+	rec, _, err := r.decode()
+	if err == nil {
+		err = v.answer(rec)
+	}
+	return rec, err
+}
+
+// own reports whether records that share a body can be of different groups.
+func (t *tallies) own() bool {
+	return slices.Contains(t.by, tally.Answer) || slices.Contains(t.by, tally.Day)
+}
+
+func (t *tallies) count(names []groupKey, verdict decisions.Verdict) {
+	for _, k := range names {
+		t.add(k.by, k.name, verdict, 1)
+	}
+}
+
+// names are the groups that a record belongs to.
+func (t *tallies) names(rec *decisions.Record) (list []groupKey) {
+	for _, by := range t.by {
+		for _, name := range t.namesBy(by, rec) {
+			list = append(list, groupKey{by, name})
+		}
+	}
+	return list
+}
+
+func (t *tallies) namesBy(by tally.By, rec *decisions.Record) (list []string) {
+	switch by {
+	case tally.Answer:
+		switch {
+		case rec.Decision.Verdict != decisions.Ask:
+			return nil
+		case rec.Answer != nil:
+			return []string{string(rec.Answer.Verdict)}
+		case rec.Ran != nil:
+			return []string{"ran"}
+		}
+		return []string{""}
+	case tally.Agent:
+		return []string{rec.Agent.Name}
+	case tally.Tool:
+		return []string{rec.Tool}
+	case tally.Verdict:
+		return []string{string(rec.Decision.Verdict)}
+	case tally.Judge:
+		return []string{string(rec.Decision.By)}
+	case tally.Day:
+		n, found := slices.BinarySearchFunc(t.starts, rec.Time, time.Time.Compare)
+		if !found {
+			n--
+		}
+		if n < 0 || n >= len(t.starts)-1 {
+			return nil
+		}
+		return []string{t.starts[n].Format(time.RFC3339)}
+	case tally.Project:
+		return []string{rec.Project}
+	case tally.Program, tally.Host:
+	}
+	for i := range rec.Details {
+		d := &rec.Details[i]
+		name := d.Host
+		if by == tally.Program {
+			if name = ""; len(d.Words) > 0 {
+				name = path.Base(d.Words[0])
+			}
+		}
+		if name != "" && !slices.Contains(list, name) {
+			list = append(list, name)
+		}
+	}
+	if list == nil && by == tally.Program {
+		return []string{""}
+	}
+	return list
+}

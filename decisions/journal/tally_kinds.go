@@ -1,0 +1,272 @@
+package journal
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/decisions/tally"
+)
+
+// stretch is a range of numbers. In one that is not full some decisions are of other times
+// than those that are counted.
+type stretch struct {
+	bounds
+	full bool
+}
+
+// chunkBits is how many decisions are counted by one query: 65536.
+const chunkBits = 16
+
+// maxStretches bounds the stretches of a query.
+const maxStretches = 8
+
+// stretches splits the bounds into them.
+func (v *view) stretches(ctx context.Context, f *filter, b bounds) ([]stretch, error) {
+	if f.Since.IsZero() && f.Until.IsZero() {
+		return []stretch{{b, true}}, nil
+	}
+	since, until := int64(-1<<63), int64(1<<63-1)
+	if !f.Since.IsZero() {
+		since = f.Since.UnixNano()
+	}
+	if !f.Until.IsZero() {
+		until = f.Until.UnixNano()
+	}
+	rows, err := v.tx.QueryContext(ctx, "SELECT span, oldest >= ? AND newest < ? FROM spans WHERE span BETWEEN ? AND ?", since, until, b.low>>spanBits, b.high>>spanBits)
+	list, err := pairs(rows, err)
+	if err != nil {
+		return nil, err
+	}
+	var all []stretch
+	for _, s := range list {
+		full := s[1] != 0
+		if n := len(all); n > 0 && all[n-1].full == full {
+			all[n-1].high = (s[0]+1)<<spanBits - 1
+			continue
+		}
+		all = append(all, stretch{bounds{s[0] << spanBits, (s[0]+1)<<spanBits - 1}, full})
+	}
+	if len(all) > maxStretches { // a clock that jumped again and again
+		return []stretch{{b, false}}, nil
+	}
+	for i := range all {
+		all[i].low, all[i].high = max(all[i].low, b.low), min(all[i].high, b.high)
+	}
+	return all, nil
+}
+
+// addKind counts n decisions of a kind that are of a day.
+func (t *tallies) addKind(k *tally.Values, day string, n int64) {
+	for _, by := range t.by {
+		name := day
+		if by != tally.Day {
+			name = k.Name(by)
+		}
+		t.add(by, name, decisions.Verdict(k.Verdict), n)
+	}
+}
+
+// counted counts the decisions of the kinds that the filter selects.
+func (f *filter) counted(b bounds, list []stretch) (q query) {
+	q.add("SELECT agent, tool, decided_by, verdict, sum(")
+	for i, p := range list {
+		if i > 0 {
+			q.add(" + ")
+		}
+		// Most kinds are of a time that is not in every stretch.
+		q.add("CASE WHEN newest < ? OR oldest > ? THEN 0 ELSE (SELECT count(*) FROM listed l WHERE l.kind = k.kind", p.low, p.high)
+		if p.low > 1 || p.high < b.high {
+			q.add(" AND l.seq BETWEEN ? AND ?", p.low, p.high)
+		} else {
+			q.add(" AND l.seq <= ?", p.high)
+		}
+		if !p.full {
+			if !f.Since.IsZero() {
+				q.add(" AND l.time >= ?", f.Since.UnixNano())
+			}
+			if !f.Until.IsZero() {
+				q.add(" AND l.time < ?", f.Until.UnixNano())
+			}
+		}
+		q.add(") END")
+	}
+	q.add(") FROM kinds k WHERE newest >= ? AND oldest <= ?", b.low, b.high)
+	f.ofKinds(&q, "")
+	q.add(" GROUP BY 1, 2, 3, 4")
+	return q
+}
+
+// tallyKinds counts by what kinds are made of the decisions that f selects, which are of a
+// day.
+func (v *view) tallyKinds(ctx context.Context, t *tallies, f *filter, day string) error {
+	b, err := v.bounds(ctx, f)
+	if err != nil {
+		return err
+	}
+	all, err := v.stretches(ctx, f, b)
+	if err != nil {
+		return err
+	}
+	// What is stored and not removed does not change, so some is known from before.
+	for low := b.low; low <= b.high; {
+		some := bounds{low, min(b.high, low|(1<<chunkBits-1))}
+		low = some.high + 1
+		var list []stretch
+		for _, s := range all {
+			if s.bounds = (bounds{max(s.low, some.low), min(s.high, some.high)}); s.low <= s.high {
+				list = append(list, s)
+			}
+		}
+		if len(list) == 0 {
+			continue
+		}
+		counts, err := v.countKinds(ctx, t.memo, f.counted(some, list), some)
+		if err != nil {
+			return err
+		}
+		for k, n := range counts {
+			t.addKind(&k, day, n)
+		}
+	}
+	for i := range v.records {
+		if r := &v.records[i]; f.passes(r) {
+			t.addKind(&tally.Values{
+				Agent: string(r.texts[textAgent]), Tool: string(r.texts[textTool]), Judge: string(r.texts[textBy]), Verdict: string(r.texts[textVerdict]),
+			}, day, 1)
+		}
+	}
+	return nil
+}
+
+// countKinds returns what a query of counted finds within the bounds.
+func (v *view) countKinds(ctx context.Context, memo *tally.Memo, q query, b bounds) (counts map[tally.Values]int64, err error) {
+	key := ""
+	if b.high <= v.last && b.low > v.cut {
+		key = fmt.Sprint(q.text, q.args)
+		if counts = memo.Get(key); counts != nil {
+			return counts, nil
+		}
+	}
+	rows, err := v.tx.QueryContext(ctx, q.text, q.args...)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	counts = map[tally.Values]int64{}
+	for rows.Next() {
+		var k tally.Values
+		var n int64
+		if err := rows.Scan(&k.Agent, &k.Tool, &k.Judge, &k.Verdict, &n); err != nil {
+			return nil, err
+		}
+		if n > 0 {
+			counts[k] = n
+		}
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	if key != "" {
+		memo.Put(key, counts)
+	}
+	return counts, nil
+}
+
+// tallyDays counts the decisions between neighbours of starts.
+func (v *view) tallyDays(ctx context.Context, t *tallies) error {
+	for i := range max(0, len(t.starts)-1) {
+		of := *t.filter
+		if of.Since.Before(t.starts[i]) {
+			of.Since = t.starts[i]
+		}
+		if of.Until.IsZero() || of.Until.After(t.starts[i+1]) {
+			of.Until = t.starts[i+1]
+		}
+		if err := v.tallyKinds(ctx, t, &of, t.starts[i].Format(time.RFC3339)); err != nil {
+			return err
+		}
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// maxLate bounds the decisions with answers in the spool that a query leaves out.
+const maxLate = 1000
+
+// tallyAnswers counts the questions that f selects by what the person said, the newest
+// first.
+func (v *view) tallyAnswers(ctx context.Context, t *tallies, f *filter, b bounds) error {
+	for b.low <= b.high {
+		some := bounds{max(b.low, b.high&^(1<<chunkBits-1)), b.high}
+		if err := v.answersWithin(ctx, t, f, some); err != nil {
+			return err
+		}
+		if b.high = some.low - 1; b.low <= b.high && t.page.late() {
+			t.page.next, t.page.left = some.low, some.low-b.low
+			return nil
+		}
+	}
+	return nil
+}
+
+func (v *view) answersWithin(ctx context.Context, t *tallies, f *filter, b bounds) error {
+	// What is in the spool about a decision of the database counts for it.
+	var late []int64
+	for _, list := range [][]frame{v.answers, v.runs} {
+		for i := range list {
+			if seq := list[i].seq; seq >= b.low && seq <= b.high && !slices.Contains(late, seq) && len(late) < maxLate {
+				late = append(late, seq)
+			}
+		}
+	}
+	among := "(?" + strings.Repeat(", ?", max(0, len(late)-1)) + ")"
+	var q query
+	q.add(`SELECT CASE WHEN d.answered_at IS NOT NULL THEN d.answer WHEN d.ran_at IS NOT NULL THEN 'ran' ELSE '' END, count(*)
+		FROM kinds k CROSS JOIN listed l ON l.kind = k.kind CROSS JOIN decisions d ON d.seq = l.seq WHERE k.newest >= ? AND k.oldest <= ?`, b.low, b.high)
+	f.ofKinds(&q, "k.")
+	f.within(&q, b, "l.seq", "l.")
+	if len(late) > 0 {
+		q.add(" AND l.seq NOT IN " + among)
+	}
+	for _, seq := range late {
+		q.args = append(q.args, seq)
+	}
+	q.add(" GROUP BY 1")
+	if err := v.countAnswers(ctx, t, q); err != nil || len(late) == 0 {
+		return err
+	}
+	q = f.scanned(b, nil)
+	q.add(" AND d.seq IN " + among)
+	for _, seq := range late {
+		q.args = append(q.args, seq)
+	}
+	within := t.page.scan.within
+	t.page.scan.within = time.Hour // these few are counted now or never
+	_, err := v.tallySome(ctx, t, f, q, map[int64][]groupKey{})
+	t.page.scan.within = within
+	return err
+}
+
+func (v *view) countAnswers(ctx context.Context, t *tallies, q query) (err error) {
+	rows, err := v.tx.QueryContext(ctx, q.text, q.args...)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	for rows.Next() {
+		var name string
+		var n int64
+		if err := rows.Scan(&name, &n); err != nil {
+			return err
+		}
+		t.add(tally.Answer, name, decisions.Ask, n)
+	}
+	return rows.Err()
+}
