@@ -1,10 +1,7 @@
 package decisions
 
 import (
-	"errors"
-	"io/fs"
 	"slices"
-	"time"
 
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/decisions/effects/tools"
@@ -72,71 +69,5 @@ func (b *earlierCalls) add(d *Decision, after effects.Disturbance) {
 		default:
 			b.folders = append(b.folders, f)
 		}
-	}
-}
-
-// Bounds of what the calls of one request share.
-const (
-	maxSharedLooks = 4096
-	maxSharedBytes = 1 << 20 // of file content and names
-	maxSharedAge   = 100 * time.Millisecond
-)
-
-// sharedLooks are the results of lookups that the calls of one request share: all are
-// decided before any of them runs. What the earlier ones will change is not looked up (see
-// earlierCalls). It belongs to one goroutine at a time; nil shares nothing.
-type sharedLooks struct {
-	since time.Time // none is older
-	byKey map[lookupKey]fsLookup
-	bytes int
-}
-
-// newSharedLooks returns nil for a single call, which has nothing to share.
-func newSharedLooks(calls int, now time.Time) *sharedLooks {
-	if calls < 2 {
-		return nil
-	}
-	return &sharedLooks{since: now}
-}
-
-type lookupKey struct {
-	op    lookupOp
-	path  string
-	limit int64
-}
-
-// answer answers a lookup, and reports whether it could.
-func (s *sharedLooks) answer(l *fsLookup) bool {
-	if s == nil {
-		return false
-	}
-	known, ok := s.byKey[lookupKey{l.op, l.path, l.limit}]
-	if ok {
-		*l = known
-	}
-	return ok
-}
-
-// add adds a result. Errors that say nothing about the path are not shared: the next call
-// looks again.
-func (s *sharedLooks) add(l fsLookup) {
-	if s == nil || l.err != nil && !errors.Is(l.err, fs.ErrNotExist) || len(s.byKey) >= maxSharedLooks || s.bytes+len(l.text) > maxSharedBytes {
-		return
-	}
-	if s.byKey == nil {
-		s.byKey = map[lookupKey]fsLookup{}
-	}
-	s.byKey[lookupKey{l.op, l.path, l.limit}] = l
-	s.bytes += len(l.text)
-}
-
-// forgetOld forgets the results if some may be too old for another call: deciding took long,
-// or others went first.
-func (s *sharedLooks) forgetOld(now time.Time) {
-	if s == nil {
-		return
-	}
-	if age := now.Sub(s.since); age < 0 || age > maxSharedAge {
-		s.since, s.byKey, s.bytes = now, nil, 0
 	}
 }

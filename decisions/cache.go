@@ -2,15 +2,13 @@ package decisions
 
 import (
 	"context"
-	"errors"
-	"io/fs"
 	"reflect"
 	"sync"
 	"sync/atomic"
 
 	"github.com/permd/permd/decisions/effects"
-	"github.com/permd/permd/decisions/effects/paths"
 	"github.com/permd/permd/decisions/effects/stamps"
+	"github.com/permd/permd/decisions/lookups"
 	"github.com/permd/permd/decisions/underway"
 )
 
@@ -33,7 +31,7 @@ const (
 //   - the snapshot of the rules, compared by identity, which carries rules, program table,
 //     profiles and settings, and does not change;
 //   - what the engine read from the file system: each lookup is recorded, and is repeated
-//     and compared before an evaluation is used (see recordingFS), or follows from others
+//     and compared before an evaluation is used (see package lookups), or follows from others
 //     that are. So a path that has become a link since is noticed;
 //   - the engine's own members, which are set before its first call, and what this machine
 //     is, whose digest is in the key of calls that name an address (see paths.Machine);
@@ -74,7 +72,7 @@ type timelessPolicy interface{ Timeless() bool }
 type cacheEntry struct {
 	evaluation *evaluation
 	project    string
-	lookups    []fsLookup
+	lookups    []lookups.Lookup
 	size       int
 
 	implied atomic.Pointer[stamps.Implied] // nil until the entry is used
@@ -107,12 +105,16 @@ func (c *Cache) find(key []byte) *cacheEntry {
 }
 
 // put adds an evaluation, if it may be cached, of a request of so many bytes.
-func (c *Cache) put(key []byte, bytes int, m *evaluation, project string, seen *recordingFS) {
-	if c == nil || key == nil || m.failed || seen.uncomparable || !timeless(m.snapshot) {
+func (c *Cache) put(key []byte, bytes int, m *evaluation, project string, seen *lookups.Recorder) {
+	if c == nil || key == nil || m.failed || !timeless(m.snapshot) {
 		return
 	}
-	k := &cacheEntry{evaluation: m, project: project, lookups: seen.lookups}
-	k.size = bytes + seen.bytes + 64*len(seen.lookups) + effects.SizeOf(m.res.Effects) + effects.SizeOf(m.res.Hints) + effects.SizeOf(m.res.Rest) + effects.SizeOf(m.res.Unprofiled) + effects.SizeOfClaims(m.res.Claimed)
+	looks, held, ok := seen.Lookups()
+	if !ok {
+		return
+	}
+	k := &cacheEntry{evaluation: m, project: project, lookups: looks}
+	k.size = bytes + held + 64*len(looks) + effects.SizeOf(m.res.Effects) + effects.SizeOf(m.res.Hints) + effects.SizeOf(m.res.Rest) + effects.SizeOf(m.res.Unprofiled) + effects.SizeOfClaims(m.res.Claimed)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.add(string(key), k)
@@ -142,119 +144,20 @@ const usesPerStamp = 8
 func (k *cacheEntry) same(ctx context.Context, fsys effects.FS) bool {
 	by, ok := fsys.(stamps.FS)
 	if !ok {
-		return unchanged(ctx, fsys, k.lookups, 0)
+		return lookups.Unchanged(ctx, fsys, k.lookups, 0)
 	}
 	work := underway.Of(ctx)
 	visit := func(path string) { work.Visit(underway.AtFiles, path) }
 	known, all := k.implied.Load().Check(by, visit)
 	if all || k.uses.Add(1)%usesPerStamp != 1 {
-		return unchanged(ctx, fsys, k.lookups, known)
+		return lookups.Unchanged(ctx, fsys, k.lookups, known)
 	}
 	// Stamps come before the lookups, all of which are repeated: a change in between makes the
 	// stamp outdated.
-	implied := stamps.New(k.found(), by, visit)
-	if !unchanged(ctx, fsys, k.lookups, 0) {
+	implied := stamps.New(lookups.Found(k.lookups), by, visit)
+	if !lookups.Unchanged(ctx, fsys, k.lookups, 0) {
 		return false
 	}
 	k.implied.Store(implied)
 	return true
-}
-
-const _ = uint(stamps.Most - maxLookups) // a set has room for all lookups of a call
-
-// found returns what the lookups of an entry have found.
-func (k *cacheEntry) found() []stamps.Lookup {
-	list := make([]stamps.Lookup, len(k.lookups))
-	for i := range k.lookups {
-		l := &k.lookups[i]
-		list[i].Path = l.path
-		switch {
-		case l.err != nil: // fs.ErrNotExist, or it were not cached
-			list[i].Found = stamps.Missing
-		case l.op == opLstat && l.mode.IsDir():
-			list[i].Found = stamps.Folder
-		case l.op == opNames, l.op == opChoosing:
-			list[i].Found = stamps.Names
-		}
-	}
-	return list
-}
-
-// lookupsPerCheck is how many lookups are compared before it is asked whether there is
-// time for more: asking takes a tenth of the time of one.
-const lookupsPerCheck = 8
-
-// unchanged reports whether each of these lookups still has the same result, but for those
-// of which it is known. It reports false if there is no time to find out.
-func unchanged(ctx context.Context, fsys effects.FS, looks []fsLookup, known stamps.Set) bool {
-	work := underway.Of(ctx)
-	defer work.Enter(underway.AtRules)
-	for i := range looks {
-		if i%lookupsPerCheck == lookupsPerCheck-1 && ctx.Err() != nil {
-			return false
-		}
-		if known.Has(i) {
-			continue
-		}
-		l := &looks[i]
-		work.Visit(underway.AtFiles, l.path)
-		if l.err != nil { // fs.ErrNotExist, of which lstat needs no memory
-			if _, err := fsys.Lstat(l.path); !errors.Is(err, fs.ErrNotExist) {
-				return false
-			}
-			continue
-		}
-		switch l.op {
-		case opLstat:
-			mode, err := fsys.Lstat(l.path)
-			if mode != l.mode || err != nil {
-				return false
-			}
-		case opReadlink:
-			text, err := fsys.Readlink(l.path)
-			if text != l.text || err != nil {
-				return false
-			}
-		case opReadFile:
-			if !l.sameContent(fsys) {
-				return false
-			}
-		case opNames:
-			if l.sameNames(fsys) {
-				continue
-			}
-			listing, err := paths.ListingOf(fsys, l.path, int(l.limit))
-			if err != nil || listing.Text != l.text {
-				return false
-			}
-		case opChoosing:
-			if l.sameNames(fsys) {
-				continue
-			}
-			text, err := choosing(fsys, l.path)
-			if text != l.text || err != nil {
-				return false
-			}
-		case opSurvey:
-			if surveyText(fsys, l.path, l.limit) != l.text {
-				return false
-			}
-		case opLinks:
-			if text, err := linksText(ctx, fsys, l.path); text != l.text || err != nil {
-				return false
-			}
-		}
-	}
-	return true
-}
-
-// sameContent reports whether a file still has the same content.
-func (l *fsLookup) sameContent(fsys effects.FS) bool {
-	by, ok := fsys.(paths.Comparer)
-	if !ok {
-		data, err := fsys.ReadFile(l.path, l.limit)
-		return string(data) == l.text && err == nil
-	}
-	same, err := by.Holds(l.path, l.limit, l.text)
-	return same && err == nil
 }

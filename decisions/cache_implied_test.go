@@ -1,6 +1,7 @@
 package decisions
 
 import (
+	"context"
 	"errors"
 	"io/fs"
 	"maps"
@@ -12,6 +13,7 @@ import (
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/decisions/effects/fsfake"
 	"github.com/permd/permd/decisions/effects/paths"
+	"github.com/permd/permd/decisions/lookups"
 )
 
 // stampedFS is a file system whose folders have stamps. It counts what it is asked.
@@ -103,6 +105,13 @@ func (f *stampedFS) change(r *rand.Rand) {
 	}
 }
 
+// recorderOf returns a recorder of a call alone, without a deadline.
+func recorderOf(fsys effects.FS) *lookups.Recorder {
+	r := new(lookups.Recorder)
+	r.Begin(context.Background(), fsys, nil)
+	return r
+}
+
 // TestImplied compares what follows from the stamps of folders with lookups that are all
 // repeated, while names come and go at random.
 func TestImplied(t *testing.T) {
@@ -114,7 +123,7 @@ func TestImplied(t *testing.T) {
 		for range 12 {
 			f.change(r)
 		}
-		o := &recordingFS{fs: f}
+		o := recorderOf(f)
 		for range 14 {
 			p := "/"
 			for range r.IntN(4) {
@@ -127,13 +136,14 @@ func TestImplied(t *testing.T) {
 				_, _ = o.Lstat(p)
 			}
 		}
-		k := &cacheEntry{lookups: slices.Clone(o.lookups)}
+		looks, _, _ := o.Lookups()
+		k := &cacheEntry{lookups: looks}
 		for range 60 {
 			f.asked = 0
 			got := k.same(t.Context(), f)
 			taken := f.asked
 			f.asked = 0
-			want := unchanged(t.Context(), f, k.lookups, 0)
+			want := lookups.Unchanged(t.Context(), f, k.lookups, 0)
 			if got != want {
 				t.Fatalf("seed %d: the same is %v, want %v: %+v", seed, got, want, k.lookups)
 			}
@@ -156,13 +166,14 @@ func TestImplied(t *testing.T) {
 // TestImpliedLooks: of what is missing in two folders, one look at each is left.
 func TestImpliedLooks(t *testing.T) {
 	f := &stampedFS{files: map[string]int64{}, dirs: map[string]int64{"/": 1, "/h": 2, "/h/p": 3}}
-	o := &recordingFS{fs: f}
+	o := recorderOf(f)
 	for _, p := range []string{"/h", "/h/p", "/h/p/.git", "/h/p/.git/config", "/h/p/HEAD", "/h/.gitconfig", "/h/.config/git", "/h/.config"} {
 		if _, err := o.Lstat(p); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			t.Fatal(err)
 		}
 	}
-	k := &cacheEntry{lookups: o.lookups}
+	looks, _, _ := o.Lookups()
+	k := &cacheEntry{lookups: looks}
 	for range 2 {
 		f.asked = 0
 		if !k.same(t.Context(), f) {

@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/permd/permd/decisions/lookups"
 	"github.com/permd/permd/decisions/underway"
 	"github.com/permd/permd/internal/fairshare"
 )
@@ -21,8 +22,8 @@ type deadline struct {
 	now    func() time.Time
 	work   *underway.Request // see underway.Of
 	turn   *fairshare.Turn
-	waited atomic.Int64 // for a slot, in nanoseconds: that time does not count
-	looks  *sharedLooks // of the calls of the request, nil for a single one
+	waited atomic.Int64    // for a slot, in nanoseconds: that time does not count
+	looks  *lookups.Shared // of the calls of the request, nil for a single one
 }
 
 // Value implements [context.Context].
@@ -49,7 +50,7 @@ func (d *deadline) Err() error {
 func (e *Engine) within(ctx context.Context, start time.Time, w *underway.Request, calls int) deadline {
 	return deadline{
 		Context: ctx, at: start.Add(cmp.Or(e.config.Deadline, defaultDeadline)), now: e.now,
-		work: w, turn: fairshare.TurnOf(ctx), looks: newSharedLooks(calls, start),
+		work: w, turn: fairshare.TurnOf(ctx), looks: lookups.NewShared(calls, start),
 	}
 }
 
@@ -60,7 +61,7 @@ func (d *deadline) betweenCalls() string {
 	waited, err := d.turn.Yield(d.Context)
 	d.work.Enter(underway.AtRules)
 	d.waited.Add(int64(waited))
-	d.looks.forgetOld(d.now())
+	d.looks.ForgetOld(d.now())
 	if why := outOfTime(d); why != "" {
 		return why
 	}
@@ -73,15 +74,14 @@ func (d *deadline) betweenCalls() string {
 // giveWay is betweenCalls between two steps of one call, where these take long.
 func giveWay(ctx context.Context) {
 	if d, ok := ctx.(*deadline); ok {
-		waited, _ := d.turn.YieldLong(d.Context)
-		d.waited.Add(int64(waited))
+		d.GiveWay()
 	}
 }
 
-// goesOn gives way, and reports whether there is time for another step.
-func goesOn(ctx context.Context) bool {
-	giveWay(ctx)
-	return ctx.Err() == nil
+// GiveWay is giveWay, for package lookups.
+func (d *deadline) GiveWay() {
+	waited, _ := d.turn.YieldLong(d.Context)
+	d.waited.Add(int64(waited))
 }
 
 // tooMuchMemory is why the calls of a request are not looked at whose decisions would need

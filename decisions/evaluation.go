@@ -73,7 +73,7 @@ func (e *evaluator) evaluate(ctx context.Context, snap Snapshot, received *intak
 		p.target = targets.Of(fsys, eff.Run, &m.res.After, &m.call.User)
 	}
 	// Nothing is looked at from here on.
-	if fsys.addTo(&m.res) {
+	if addUnanswered(&m.res, fsys.Unanswered()) {
 		m.effects = append(m.effects, effectFacts{})
 	}
 	m.person = needsPerson(req, &m.res)

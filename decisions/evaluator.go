@@ -4,13 +4,12 @@ import (
 	"context"
 	"log/slog"
 	"path"
-	"slices"
 	"time"
 
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/decisions/effects/paths"
 	"github.com/permd/permd/decisions/effects/tools"
-	"github.com/permd/permd/decisions/underway"
+	"github.com/permd/permd/decisions/lookups"
 )
 
 // evaluator evaluates calls by rules and fences. It has no memory and no journal: the result
@@ -40,7 +39,7 @@ type intake struct {
 	// The rest is set if the request is not cached; a cache may keep all of it.
 	req      *Request
 	context  *tools.CallContext
-	recorder *recordingFS
+	recorder *lookups.Recorder
 	*evaluating
 
 	query MemoryQuery // not kept
@@ -48,7 +47,7 @@ type intake struct {
 
 // evaluating is what evaluating a call takes, in one piece of memory. Nothing of it is kept.
 type evaluating struct {
-	recording recordingFS
+	recording lookups.Recorder
 	world     tools.World
 	input     Input
 }
@@ -81,11 +80,12 @@ func (e *evaluator) receive(ctx context.Context, m *intake, req *Request, alone 
 // resolve prepares a request for evaluation without the cache.
 func (m *intake) resolve(ctx context.Context, e *evaluator, req *Request) {
 	m.req, m.cached, m.evaluating = req, nil, new(evaluating)
-	m.recording = recordingFS{fs: e.fs, ctx: ctx, work: underway.Of(ctx)}
-	m.recorder = &m.recording
+	var shared *lookups.Shared
 	if d, ok := ctx.(*deadline); ok {
-		m.recorder.shared = d.looks
+		shared = d.looks
 	}
+	m.recorder = &m.recording
+	m.recorder.Begin(ctx, e.fs, shared)
 	m.world = tools.World{FS: m.recorder, Own: e.own, Others: e.system}
 	m.context = m.world.CallContext(&req.Call)
 	m.project = m.context.Project()
@@ -111,13 +111,9 @@ func (e *evaluator) evaluation(ctx context.Context, snap Snapshot, received *int
 	}
 	m := e.evaluate(ctx, snap, received, now)
 	if received.key != nil && len(m.res.Rest) <= maxCachedRest {
-		seen := received.recorder
-		whole := seen.lookups
-		seen.lookups = slices.Clone(whole)
-		e.cache.put(received.key, len(received.buffer), m, received.project, seen)
-		seen.lookups = whole
+		e.cache.put(received.key, len(received.buffer), m, received.project, received.recorder)
 	}
-	received.recorder.release()
+	received.recorder.Release()
 	return m
 }
 

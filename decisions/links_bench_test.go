@@ -23,7 +23,7 @@ func BenchmarkLinks(b *testing.B) {
 			root := packages(b, folders)
 			index := paths.NewIndex(paths.OSFS{}, time.Now)
 			look := func() (n int, complete bool) {
-				r := paths.NewResolver(paths.Environment{FS: &recordingFS{fs: index}}, &effects.Call{Cwd: root, User: effects.User{Home: filepath.Dir(root)}})
+				r := paths.NewResolver(paths.Environment{FS: recorderOf(index)}, &effects.Call{Cwd: root, User: effects.User{Home: filepath.Dir(root)}})
 				links, complete := r.Links(root, &paths.LinkWalk{})
 				return len(links), complete
 			}

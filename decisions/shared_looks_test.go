@@ -101,7 +101,8 @@ func (f *changingFS) Lstat(path string) (fs.FileMode, error) {
 // TestSharedLooksAreFresh: a call does not start with what another saw long before it, as
 // when others went first: a link that somebody made in between is seen.
 func TestSharedLooksAreFresh(t *testing.T) {
-	for after, seen := range map[time.Duration]bool{maxSharedAge + 1: true, -time.Second: true, maxSharedAge: false} {
+	const age = 100 * time.Millisecond // of what is shared, see lookups.Shared.ForgetOld
+	for after, seen := range map[time.Duration]bool{age + 1: true, -time.Second: true, age: false} {
 		files := fsfake.New("/home/ann/.ssh/id_rsa")
 		files.Dir(looksAt + "/notes")
 		now := still()
@@ -147,28 +148,5 @@ func TestFailedLooksAreNotShared(t *testing.T) {
 		if got[0].Verdict != Ask || got[1].Verdict != Allow {
 			t.Errorf("%v: %s, %s", err, got[0].Verdict, got[1].Verdict)
 		}
-	}
-}
-
-// TestSharedLooksAreBounded: with more than there is room for, calls look by themselves.
-func TestSharedLooksAreBounded(t *testing.T) {
-	s := &sharedLooks{}
-	for n := range 2 * maxSharedLooks {
-		s.add(fsLookup{op: opLstat, path: fmt.Sprint("/", n)})
-	}
-	if n := len(s.byKey); n != maxSharedLooks {
-		t.Errorf("%d lookups are shared", n)
-	}
-	s = &sharedLooks{}
-	text := strings.Repeat("x", maxSharedBytes/4)
-	for n := range 8 {
-		s.add(fsLookup{op: opReadFile, path: fmt.Sprint("/", n), limit: 1, text: text})
-	}
-	if s.bytes != maxSharedBytes || len(s.byKey) != 4 {
-		t.Errorf("%d bytes of %d files are shared", s.bytes, len(s.byKey))
-	}
-	other := fsLookup{op: opReadFile, path: "/0", limit: 2}
-	if s.answer(&other) || !s.answer(&fsLookup{op: opReadFile, path: "/0", limit: 1}) {
-		t.Error("a lookup with another limit is another lookup")
 	}
 }

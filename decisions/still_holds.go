@@ -157,7 +157,7 @@ func (e *Engine) NeverAllowed(ctx context.Context, reqs ...*Request) []bool {
 		e.receive(&limit, received, req, false)
 		if snap, err := e.policy.Snapshot(req.Peer.UID, received.project); err == nil {
 			never[i] = e.evaluate(&limit, snap, received, start).deniesTool()
-			received.recorder.release()
+			received.recorder.Release()
 		}
 	}
 	return never

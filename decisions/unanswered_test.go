@@ -112,14 +112,14 @@ func TestUnanswered(t *testing.T) {
 // covers unknown effects allows it (TestPrecedenceAgainstOracle).
 func TestUnansweredIsNotCovered(t *testing.T) {
 	var r effects.Result
-	o := &recordingFS{unanswered: "the file system does not answer: /mnt/x"}
-	if !o.addTo(&r) || len(r.Effects) != 1 || r.Effects[0].Kind != effects.KindUnknown || r.Effects[0].Cause != effects.CauseUnanswered {
+	const why = "the file system does not answer: /mnt/x"
+	if !addUnanswered(&r, why) || len(r.Effects) != 1 || r.Effects[0].Kind != effects.KindUnknown || r.Effects[0].Cause != effects.CauseUnanswered {
 		t.Errorf("effects %+v", r.Effects)
 	}
 	// One that is there for the same reason, as of a path, gets the cause; others do not.
-	before := []effects.Effect{{Kind: effects.KindUnknown, Why: "not known"}, {Kind: effects.KindUnknown, Why: o.unanswered}, {Kind: effects.KindUnknown, Why: o.unanswered, Cause: effects.CauseTooLarge}}
+	before := []effects.Effect{{Kind: effects.KindUnknown, Why: "not known"}, {Kind: effects.KindUnknown, Why: why}, {Kind: effects.KindUnknown, Why: why, Cause: effects.CauseTooLarge}}
 	r.Effects = before
-	if o.addTo(&r) || len(r.Effects) != 3 || r.Effects[0].Cause != "" || r.Effects[1].Cause != effects.CauseUnanswered || r.Effects[2].Cause != effects.CauseTooLarge || before[1].Cause != "" {
+	if addUnanswered(&r, why) || len(r.Effects) != 3 || r.Effects[0].Cause != "" || r.Effects[1].Cause != effects.CauseUnanswered || r.Effects[2].Cause != effects.CauseTooLarge || before[1].Cause != "" {
 		t.Errorf("effects %+v, before %+v", r.Effects, before)
 	}
 }

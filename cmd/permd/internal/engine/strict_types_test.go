@@ -53,6 +53,7 @@ var strictSamples = map[string][]string{
 	},
 	"aap/answer": {
 		`{"sessionId":"s","batchId":"no","answers":[{"toolCallId":"a","verdict":"allow","reason":"r","width":"w","scope":"user","expiresIn":5}],"results":[{"toolCallId":"b","content":"x"}]}`,
+		`{"sessionId":"s","batchId":"no","answers":[{"toolCallId":"a","verdict":"deny","later":true}]}`,
 	},
 	"aap/ran": {
 		`{"sessionId":"s","endpoint":"https://a.example","agent":{"name":"a","tools":[{"name":"t","trust":true}]},"tools":[{"name":"u"}],"meta":{"version":3,"agents":[{"name":"a","version":"1","tools":[{"name":"t"}]}]},"turn":{"sse":"event: turn_start\ndata: {}\n\nevent: turn_stop\ndata: {\"stopReason\":\"end_turn\"}\n\n"}}`,

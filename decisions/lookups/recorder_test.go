@@ -1,4 +1,4 @@
-package decisions
+package lookups
 
 import (
 	"errors"
@@ -34,7 +34,7 @@ func TestRecordedSurvey(t *testing.T) {
 		"an odd file name": {Secrets: []string{"/p/@/.env"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			o := &recordingFS{fs: surveyFS{survey: want}}
+			o := &Recorder{fs: surveyFS{survey: want}}
 			if diff := cmp.Diff(want, o.Survey("/p", "/p")); diff != "" {
 				t.Errorf("(-want +got)\n%s", diff)
 			}
@@ -51,7 +51,7 @@ func TestRecordedNames(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	o := &recordingFS{fs: paths.OSFS{}}
+	o := &Recorder{fs: paths.OSFS{}}
 	var got []string
 	list, err := o.Names(dir, 10)
 	for _, e := range list {
@@ -63,17 +63,17 @@ func TestRecordedNames(t *testing.T) {
 	if _, err := o.Names(filepath.Join(dir, "none"), 10); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("a folder that is not there: %v", err)
 	}
-	if o.uncomparable || !unchanged(t.Context(), paths.OSFS{}, o.lookups, 0) {
+	if o.uncomparable || !Unchanged(t.Context(), paths.OSFS{}, o.lookups, 0) {
 		t.Error("what has not changed does not hold")
 	}
 	sub := filepath.Join(dir, "a")
-	if err := errors.Join(os.Remove(sub), os.Mkdir(sub, 0o700)); err != nil || unchanged(t.Context(), paths.OSFS{}, o.lookups, 0) {
+	if err := errors.Join(os.Remove(sub), os.Mkdir(sub, 0o700)); err != nil || Unchanged(t.Context(), paths.OSFS{}, o.lookups, 0) {
 		t.Errorf("another type is not seen (%v)", err)
 	}
-	if err := errors.Join(os.Remove(sub), os.WriteFile(sub, nil, 0o600)); err != nil || !unchanged(t.Context(), paths.OSFS{}, o.lookups, 0) {
+	if err := errors.Join(os.Remove(sub), os.WriteFile(sub, nil, 0o600)); err != nil || !Unchanged(t.Context(), paths.OSFS{}, o.lookups, 0) {
 		t.Errorf("what is as it was does not hold (%v)", err)
 	}
-	if err := os.WriteFile(filepath.Join(dir, "c"), nil, 0o600); err != nil || unchanged(t.Context(), paths.OSFS{}, o.lookups, 0) {
+	if err := os.WriteFile(filepath.Join(dir, "c"), nil, 0o600); err != nil || Unchanged(t.Context(), paths.OSFS{}, o.lookups, 0) {
 		t.Errorf("a further name is not seen (%v)", err)
 	}
 	if _, err := o.Names(dir, 1); err == nil || !o.uncomparable {
