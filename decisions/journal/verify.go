@@ -74,11 +74,11 @@ type VerifyOptions struct {
 	Progress func(done, total int64)
 }
 
-// Verify verifies the chain of hashes: each entry has the hash of what it holds and of the
+// Verify verifies that lists find each decision as what it is, and the chain of hashes: each entry has the hash of what it holds and of the
 // entry before it, and the chain has the heads that are known. It reads one state of the
 // database, while others write. The error says that it cannot be read.
 func (r *Reader) Verify(ctx context.Context, o VerifyOptions) (*Verification, error) {
-	v := &verifier{o: o, known: map[chainHash]*Head{}, added: map[addedKey]chainHash{}}
+	v := &verifier{o: o, known: map[chainHash]*Head{}, added: map[addedKey]chainHash{}, spans: map[int64][2]int64{}}
 	err := r.withSpool(func(c spooledRecords, _ bool) (err error) {
 		// The spool was read first: what has left it since then is in the database.
 		conn, err := r.db.Read.Conn(ctx)

@@ -42,6 +42,11 @@ type verifier struct {
 	unmatched []*entry
 	gone      [][2]int64 // numbers of missing decisions, and the one after them
 	suspects  []*entry   // changed ones, which may stand in another's place
+
+	lists      *lists
+	nextListed int                // row of lists.listed
+	misplaced  int                // decisions that lists do not have where they belong
+	spans      map[int64][2]int64 // oldest and newest time, as decisions have it
 }
 
 // fault reports a fault.
@@ -72,10 +77,11 @@ func (v *verifier) verify(ctx context.Context, conn *sql.Conn) error {
 	} else if err != nil {
 		return err
 	}
-	if err := v.lists(ctx, conn); err != nil {
+	var err error
+	if v.lists, err = readLists(ctx, conn); err != nil {
 		return err
 	}
-	if err := readEntries(ctx, conn, &v.id, v.start, v.o.Progress, v.next); err != nil {
+	if err := v.readEntries(ctx, conn); err != nil {
 		return err
 	}
 	v.reordered()
@@ -83,17 +89,8 @@ func (v *verifier) verify(ctx context.Context, conn *sql.Conn) error {
 		return err
 	}
 	v.finish()
+	v.finishLists()
 	return nil
-}
-
-// lists counts what lists are made from: a decision that is not there is not listed.
-func (v *verifier) lists(ctx context.Context, conn *sql.Conn) error {
-	var stored, listed int64
-	err := conn.QueryRowContext(ctx, "SELECT (SELECT count(*) FROM decisions), (SELECT count(*) FROM listed JOIN kinds USING (kind))").Scan(&stored, &listed)
-	if err == nil && stored != listed {
-		v.fault(at(0), Missing, "there are %d decisions, and lists have %d", stored, listed)
-	}
-	return err
 }
 
 // begin reads where the chain begins and ends.
@@ -185,10 +182,12 @@ func (v *verifier) next(e *entry) {
 	defer func() { v.last = max(v.last, e.place) }()
 	if e.kind == kindRecord {
 		v.noteAdded(e)
+		v.listedUpTo(e)
 	}
 	switch {
 	case e.hash == nil && e.prev == nil && e.seq <= v.start:
 		v.result.Unchained++
+		v.misplace(e, e.misplaced)
 		return
 	case e.kind == kindRecord && e.seq <= v.start:
 		v.fault(e, Forged, "it has a hash, although the chain begins after decision %d", v.start)
@@ -202,6 +201,9 @@ func (v *verifier) next(e *entry) {
 	if e.place <= v.cut {
 		v.kept--
 		v.keptSum.subtract(e.hash)
+		if e.kind != kindRecord && (e.n < 1 || e.n > v.count) {
+			v.fault(e, Changed, "%s has the number %d, and there were %d entries", e.name(), e.n, v.count)
+		}
 	} else {
 		v.link(e, &prev, right)
 		if v.count++; e.kind != kindRecord && e.n != v.count {
@@ -224,6 +226,7 @@ func (v *verifier) next(e *entry) {
 		v.match(e)
 		return
 	}
+	v.misplace(e, e.misplaced)
 	if v.result.Decisions++; v.result.Since.IsZero() {
 		v.result.Since = time.Unix(0, e.time).UTC()
 	}
