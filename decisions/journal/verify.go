@@ -67,7 +67,8 @@ type Heads struct {
 type VerifyOptions struct {
 	// Known are heads that the chain is known to have had.
 	Known []Head
-	// Hash is the hash of such a head, of which no more is known; "" for none.
+	// Hash is the hash of such a head, after its number and a colon if that is known; "" for
+	// none. A head with a number that retention has removed is no fault.
 	Hash string
 	// Progress, if set, is called now and then with how many decisions were read, of about
 	// how many.

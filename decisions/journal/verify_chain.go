@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 )
 
@@ -36,6 +38,8 @@ type verifier struct {
 	last     int64 // the newest record
 	known    map[chainHash]*Head
 	wanted   *chainHash // of VerifyOptions.Hash
+	// wantedSeq is its number, 0 if that is not known.
+	wantedSeq int64
 	// added is what is added to records and was not met as an entry yet; unmatched are
 	// entries that were met without.
 	added     map[addedKey]chainHash
@@ -140,7 +144,15 @@ func (v *verifier) begin(ctx context.Context, conn *sql.Conn) error {
 		}
 	}
 	if v.o.Hash != "" {
-		hash, err := hex.DecodeString(v.o.Hash)
+		text := v.o.Hash
+		if number, hash, ok := strings.Cut(text, ":"); ok {
+			v.wantedSeq, err = strconv.ParseInt(number, 10, 64)
+			if err != nil || v.wantedSeq < 1 {
+				return fmt.Errorf("%w: %q", ErrHash, v.o.Hash)
+			}
+			text = hash
+		}
+		hash, err := hex.DecodeString(text)
 		if err != nil || len(hash) != len(chainHash{}) {
 			return fmt.Errorf("%w: %q", ErrHash, v.o.Hash)
 		}
@@ -376,7 +388,11 @@ func (v *verifier) finish() {
 			v.fault(at(h.Seq), Forged, "the chain had the head %s at decision %d, which is not in it: entries up to it are missing, or were made anew", h.Hash, h.Seq)
 		}
 	}
-	if v.wanted != nil {
+	switch {
+	case v.wanted == nil:
+	case v.wantedSeq > 0 && v.wantedSeq <= v.cut:
+		v.result.Heads.Removed++
+	default:
 		v.fault(at(0), CutOff, "the head %s is not in the chain: its decision was removed, or the chain was cut off before it or made anew", hex.EncodeToString(v.wanted[:]))
 	}
 }

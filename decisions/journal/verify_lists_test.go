@@ -5,7 +5,10 @@ package journal_test
 import (
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"testing"
+
+	"github.com/permd/permd/decisions/journal"
 )
 
 // TestVerifyFindsHidden hides decisions from lists, without a change of the decisions.
@@ -58,6 +61,28 @@ func TestVerifyFindsHidden(t *testing.T) {
 					t.Errorf("%d faults: %s", len(faults), kinds(faults))
 				}
 			})
+		}
+	}
+}
+
+// TestVerifyRemovedHead compares with heads of decisions that retention has removed.
+func TestVerifyRemovedHead(t *testing.T) {
+	from, _ := ofClosed(t, true)
+	d := copyOf(t, from, nil)
+	cut := d.one(t, "SELECT cut FROM retained")
+	if err := d.Close(); err != nil {
+		t.Fatal(err)
+	}
+	hash := strings.Repeat("ab", 32)
+	for with, faults := range map[string]int{
+		fmt.Sprint(cut, ":", hash):   0,
+		fmt.Sprint(1, ":", hash):     0,
+		fmt.Sprint(cut+1, ":", hash): 1,
+		hash:                         1,
+	} {
+		v := verifyFile(t, from, journal.VerifyOptions{Hash: with})
+		if len(v.Faults) != faults || v.Heads.Removed != 1-faults {
+			t.Errorf("%s: %+v, %+v; want %d faults", with, v.Faults, v.Heads, faults)
 		}
 	}
 }
