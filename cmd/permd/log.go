@@ -169,13 +169,13 @@ cannot be changed unnoticed.
 ` + cli.ExitCodes,
 		Example: `  permd log verify
   journalctl -o json -t permd | permd log verify --heads -
-  permd log verify --json --since-head "$HEAD"`,
+  permd log verify --json --since-head "$NUMBER:$HEAD"`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return records.Verify(cmd.Context(), &a.Streams, a.root, with)
 		},
 	}
-	cmd.Flags().StringVar(&with.Head, "since-head", "", "a head with this `hash` must be in the chain")
+	cmd.Flags().StringVar(&with.Head, "since-head", "", "a head with this `hash`, or number:hash, must be in the chain")
 	cmd.Flags().StringVar(&with.Heads, "heads", "", "compare with the heads in this `file`, as journalctl -o json prints them; - is standard input")
 	return cmd
 }

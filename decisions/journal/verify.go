@@ -67,18 +67,19 @@ type Heads struct {
 type VerifyOptions struct {
 	// Known are heads that the chain is known to have had.
 	Known []Head
-	// Hash is the hash of such a head, of which no more is known; "" for none.
+	// Hash is the hash of such a head, after its number and a colon if that is known; "" for
+	// none. A head with a number that retention has removed is no fault.
 	Hash string
 	// Progress, if set, is called now and then with how many decisions were read, of about
 	// how many.
 	Progress func(done, total int64)
 }
 
-// Verify verifies the chain of hashes: each entry has the hash of what it holds and of the
+// Verify verifies that lists find each decision as what it is, and the chain of hashes: each entry has the hash of what it holds and of the
 // entry before it, and the chain has the heads that are known. It reads one state of the
 // database, while others write. The error says that it cannot be read.
 func (r *Reader) Verify(ctx context.Context, o VerifyOptions) (*Verification, error) {
-	v := &verifier{o: o, known: map[chainHash]*Head{}, added: map[addedKey]chainHash{}}
+	v := &verifier{o: o, known: map[chainHash]*Head{}, added: map[addedKey]chainHash{}, spans: map[int64][2]int64{}}
 	err := r.withSpool(func(c spooledRecords, _ bool) (err error) {
 		// The spool was read first: what has left it since then is in the database.
 		conn, err := r.db.Read.Conn(ctx)

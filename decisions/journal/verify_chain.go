@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 )
 
@@ -36,12 +38,19 @@ type verifier struct {
 	last     int64 // the newest record
 	known    map[chainHash]*Head
 	wanted   *chainHash // of VerifyOptions.Hash
+	// wantedSeq is its number, 0 if that is not known.
+	wantedSeq int64
 	// added is what is added to records and was not met as an entry yet; unmatched are
 	// entries that were met without.
 	added     map[addedKey]chainHash
 	unmatched []*entry
 	gone      [][2]int64 // numbers of missing decisions, and the one after them
 	suspects  []*entry   // changed ones, which may stand in another's place
+
+	lists      *lists
+	nextListed int                // row of lists.listed
+	misplaced  int                // decisions that lists do not have where they belong
+	spans      map[int64][2]int64 // oldest and newest time, as decisions have it
 }
 
 // fault reports a fault.
@@ -72,10 +81,11 @@ func (v *verifier) verify(ctx context.Context, conn *sql.Conn) error {
 	} else if err != nil {
 		return err
 	}
-	if err := v.lists(ctx, conn); err != nil {
+	var err error
+	if v.lists, err = readLists(ctx, conn); err != nil {
 		return err
 	}
-	if err := readEntries(ctx, conn, &v.id, v.start, v.o.Progress, v.next); err != nil {
+	if err := v.readEntries(ctx, conn); err != nil {
 		return err
 	}
 	v.reordered()
@@ -83,17 +93,8 @@ func (v *verifier) verify(ctx context.Context, conn *sql.Conn) error {
 		return err
 	}
 	v.finish()
+	v.finishLists()
 	return nil
-}
-
-// lists counts what lists are made from: a decision that is not there is not listed.
-func (v *verifier) lists(ctx context.Context, conn *sql.Conn) error {
-	var stored, listed int64
-	err := conn.QueryRowContext(ctx, "SELECT (SELECT count(*) FROM decisions), (SELECT count(*) FROM listed JOIN kinds USING (kind))").Scan(&stored, &listed)
-	if err == nil && stored != listed {
-		v.fault(at(0), Missing, "there are %d decisions, and lists have %d", stored, listed)
-	}
-	return err
 }
 
 // begin reads where the chain begins and ends.
@@ -143,7 +144,15 @@ func (v *verifier) begin(ctx context.Context, conn *sql.Conn) error {
 		}
 	}
 	if v.o.Hash != "" {
-		hash, err := hex.DecodeString(v.o.Hash)
+		text := v.o.Hash
+		if number, hash, ok := strings.Cut(text, ":"); ok {
+			v.wantedSeq, err = strconv.ParseInt(number, 10, 64)
+			if err != nil || v.wantedSeq < 1 {
+				return fmt.Errorf("%w: %q", ErrHash, v.o.Hash)
+			}
+			text = hash
+		}
+		hash, err := hex.DecodeString(text)
 		if err != nil || len(hash) != len(chainHash{}) {
 			return fmt.Errorf("%w: %q", ErrHash, v.o.Hash)
 		}
@@ -185,10 +194,12 @@ func (v *verifier) next(e *entry) {
 	defer func() { v.last = max(v.last, e.place) }()
 	if e.kind == kindRecord {
 		v.noteAdded(e)
+		v.listedUpTo(e)
 	}
 	switch {
 	case e.hash == nil && e.prev == nil && e.seq <= v.start:
 		v.result.Unchained++
+		v.misplace(e, e.misplaced)
 		return
 	case e.kind == kindRecord && e.seq <= v.start:
 		v.fault(e, Forged, "it has a hash, although the chain begins after decision %d", v.start)
@@ -202,6 +213,9 @@ func (v *verifier) next(e *entry) {
 	if e.place <= v.cut {
 		v.kept--
 		v.keptSum.subtract(e.hash)
+		if e.kind != kindRecord && (e.n < 1 || e.n > v.count) {
+			v.fault(e, Changed, "%s has the number %d, and there were %d entries", e.name(), e.n, v.count)
+		}
 	} else {
 		v.link(e, &prev, right)
 		if v.count++; e.kind != kindRecord && e.n != v.count {
@@ -224,6 +238,7 @@ func (v *verifier) next(e *entry) {
 		v.match(e)
 		return
 	}
+	v.misplace(e, e.misplaced)
 	if v.result.Decisions++; v.result.Since.IsZero() {
 		v.result.Since = time.Unix(0, e.time).UTC()
 	}
@@ -373,7 +388,11 @@ func (v *verifier) finish() {
 			v.fault(at(h.Seq), Forged, "the chain had the head %s at decision %d, which is not in it: entries up to it are missing, or were made anew", h.Hash, h.Seq)
 		}
 	}
-	if v.wanted != nil {
+	switch {
+	case v.wanted == nil:
+	case v.wantedSeq > 0 && v.wantedSeq <= v.cut:
+		v.result.Heads.Removed++
+	default:
 		v.fault(at(0), CutOff, "the head %s is not in the chain: its decision was removed, or the chain was cut off before it or made anew", hex.EncodeToString(v.wanted[:]))
 	}
 }

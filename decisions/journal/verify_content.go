@@ -15,15 +15,19 @@ import (
 type buffers struct{ record, content []byte }
 
 // fill makes the content of a record's entry.
-func (b *buffers) fill(e *entry, id *chainID, start int64) {
+func (b *buffers) fill(e *entry, id *chainID, start int64, l *lists) {
 	if e.kind != kindRecord || e.row[colSeq] == nil {
 		return
 	}
 	b.additions(e)
+	record, err := b.json(e)
+	if err != nil {
+		record = nil
+	}
+	e.misplaced = l.place(e, record)
 	if e.seq <= start && e.hash == nil {
 		return // it has none
 	}
-	record, err := b.json(e)
 	if err != nil {
 		e.bad = err.Error()
 		return

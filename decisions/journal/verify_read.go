@@ -23,6 +23,7 @@ type entry struct {
 	bad        string    // why there is no content
 	odd        string    // what is wrong with columns beside the record
 	added      []addition
+	misplaced  misplaced // how lists find a record
 	// contentAt is the content if the record had another number.
 	contentAt func(seq int64) chainHash
 
@@ -110,9 +111,9 @@ type entryBatch struct {
 	done    chan struct{} // capacity 1: their contents are made
 }
 
-// readEntries calls f with each entry of the chain, in order. SQLite is read by one
+// readEntries calls next with each entry of the chain, in order. SQLite is read by one
 // goroutine, and the contents are made by others.
-func readEntries(ctx context.Context, conn *sql.Conn, id *chainID, start int64, progress func(done, total int64), f func(*entry)) error {
+func (v *verifier) readEntries(ctx context.Context, conn *sql.Conn) error {
 	var low, high int64
 	if err := conn.QueryRowContext(ctx, selectBounds).Scan(&low, &high); err != nil {
 		return err
@@ -126,7 +127,7 @@ func readEntries(ctx context.Context, conn *sql.Conn, id *chainID, start int64, 
 			var b buffers
 			for batch := range work {
 				for i := range batch.entries {
-					b.fill(&batch.entries[i], id, start)
+					b.fill(&batch.entries[i], &v.id, v.start, v.lists)
 				}
 				batch.done <- struct{}{}
 			}
@@ -138,7 +139,7 @@ func readEntries(ctx context.Context, conn *sql.Conn, id *chainID, start int64, 
 		defer close(ordered)
 		defer close(work)
 		read = conn.Raw(func(raw any) error {
-			return readRaw(ctx, raw.(driver.Conn), &free, func(b *entryBatch) error {
+			return v.lists.readRaw(ctx, raw.(driver.Conn), &free, func(b *entryBatch) error {
 				for _, to := range []chan *entryBatch{work, ordered} {
 					select {
 					case to <- b:
@@ -153,10 +154,10 @@ func readEntries(ctx context.Context, conn *sql.Conn, id *chainID, start int64, 
 	for batch := range ordered {
 		<-batch.done
 		for i := range batch.entries {
-			f(&batch.entries[i])
+			v.next(&batch.entries[i])
 		}
-		if n := len(batch.entries); progress != nil && n > 0 {
-			progress(batch.entries[n-1].place-low+1, high-low+1)
+		if n := len(batch.entries); v.o.Progress != nil && n > 0 {
+			v.o.Progress(batch.entries[n-1].place-low+1, high-low+1)
 		}
 		batch.entries = batch.entries[:0]
 		free.Put(batch)
@@ -199,7 +200,7 @@ func (c *cursor) next() error {
 func (c *cursor) close() error { return errors.Join(c.rows.Close(), c.stmt.Close()) }
 
 // readRaw reads rows and notes in the order of the chain.
-func readRaw(ctx context.Context, conn driver.Conn, free *sync.Pool, send func(*entryBatch) error) (err error) {
+func (l *lists) readRaw(ctx context.Context, conn driver.Conn, free *sync.Pool, send func(*entryBatch) error) (err error) {
 	var cursors [3]*cursor
 	for i, text := range []string{selectVerified, selectNotes, selectBodies} {
 		c, err := query1(conn, text)
@@ -213,7 +214,7 @@ func readRaw(ctx context.Context, conn driver.Conn, free *sync.Pool, send func(*
 		cursors[i] = c
 	}
 	rows, notes := cursors[0], cursors[1]
-	bodies := &bodyReader{conn: conn, c: cursors[2], known: map[int64][]byte{}}
+	bodies := &bodyReader{conn: conn, c: cursors[2], known: map[int64][]byte{}, unused: map[int64]bool{}}
 	batch := free.Get().(*entryBatch)
 	for rows.more || notes.more {
 		batch.entries = batch.entries[:len(batch.entries)+1]
@@ -239,6 +240,10 @@ func readRaw(ctx context.Context, conn driver.Conn, free *sync.Pool, send func(*
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
+	}
+	l.bodies, err = bodies.surplus()
+	if err != nil {
+		return err
 	}
 	return send(batch)
 }
@@ -291,12 +296,26 @@ type bodyReader struct {
 	conn  driver.Conn
 	c     *cursor
 	known map[int64][]byte
+	// unused are those that were read and that no record has used yet.
+	unused map[int64]bool
+}
+
+// surplus returns how many bodies no record has used.
+func (b *bodyReader) surplus() (int64, error) {
+	for b.c.more {
+		b.unused[number(b.c.row[0])] = true
+		if err := b.c.next(); err != nil {
+			return 0, err
+		}
+	}
+	return int64(len(b.unused)), nil
 }
 
 // get returns a body, nil if there is none.
 func (b *bodyReader) get(first, seq int64) ([]byte, error) {
 	for b.c.more && number(b.c.row[0]) <= min(first, seq) {
 		b.known[number(b.c.row[0])] = blob(b.c.row[1])
+		b.unused[number(b.c.row[0])] = true
 		if err := b.c.next(); err != nil {
 			return nil, err
 		}
@@ -308,6 +327,7 @@ func (b *bodyReader) get(first, seq int64) ([]byte, error) {
 			}
 		}
 	}
+	delete(b.unused, first)
 	if body, ok := b.known[first]; ok {
 		return body, nil
 	}

@@ -249,12 +249,17 @@ func Read(r io.Reader, path string, uid int) (list []chain.Head, err error) {
 		if err := errors.Join(errs[:]...); err != nil {
 			return nil, fmt.Errorf("reading heads: %w", err)
 		}
+		if h.Seq < 1 || h.Entries < 1 { // it would count as removed
+			return nil, fmt.Errorf("reading heads: no chain has a head at decision %d with %d entries", h.Seq, h.Entries)
+		}
 		if micros, err := strconv.ParseInt(text(fieldTime), 10, 64); err == nil {
 			h.Time = time.UnixMicro(micros).UTC()
 		}
 		list = append(list, h)
 	}
-	if err := lines.Err(); err != nil {
+	if err := lines.Err(); errors.Is(err, bufio.ErrTooLong) {
+		return nil, fmt.Errorf("reading heads: a line is longer than %d bytes, which is none of journalctl -o json", maxLine)
+	} else if err != nil {
 		return nil, fmt.Errorf("reading heads: %w", err)
 	}
 	return list, nil

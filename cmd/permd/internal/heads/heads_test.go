@@ -134,3 +134,21 @@ func TestUnreadable(t *testing.T) {
 type zeros struct{}
 
 func (zeros) Read(p []byte) (int, error) { return len(p), nil }
+
+// TestReadRefuses reads lines that are no heads of a chain.
+func TestReadRefuses(t *testing.T) {
+	line := func(seq, entries string) string {
+		return `{"` + fieldID + `":"` + MessageID + `","` + fieldPath + `":"/j","` + fieldSeq + `":"` + seq + `","` + fieldEntries + `":"` + entries + `","_UID":"7"}`
+	}
+	for in, want := range map[string]string{
+		line("0", "1"):             "no chain has a head at decision 0",
+		line("-1", "1"):            "no chain has a head at decision -1",
+		line("1", "0"):             "with 0 entries",
+		strings.Repeat("x", 5<<20): "a line is longer than 1048576 bytes",
+		"foo":                      "not in the form that journalctl -o json prints",
+	} {
+		if list, err := Read(strings.NewReader(in), "/j", 7); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%.40s: %+v, %v; want %s", in, list, err, want)
+		}
+	}
+}

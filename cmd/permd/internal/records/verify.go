@@ -42,7 +42,8 @@ type comparison struct {
 
 // VerifyOptions lists heads to compare the journal with, in addition to those that permd keeps.
 type VerifyOptions struct {
-	// Head is the hash of a head that the chain must have, "" for none.
+	// Head is the hash of a head that the chain must have, after its number and a colon if
+	// that is known, "" for none.
 	Head string
 	// Heads is the name of a file with heads of the system's journal, "-" for standard
 	// input, "" for none.
@@ -76,7 +77,7 @@ func Verify(ctx context.Context, s *cli.Streams, root string, with VerifyOptions
 	v.Verification, err = r.Verify(ctx, o)
 	p.Close()
 	if errors.Is(err, journal.ErrHash) {
-		return cli.Failf(cli.ExitUsage, "permd log verify and permd status print them", "--since-head: a head has 64 hexadecimal digits, not %q", with.Head)
+		return cli.Failf(cli.ExitUsage, "permd log verify and permd status print them", "--since-head: a head has 64 hexadecimal digits, after its number and a colon if that is known, not %q", with.Head)
 	}
 	if err != nil {
 		return err
@@ -191,7 +192,7 @@ func (v *verified) render(s *cli.Streams) error {
 		fmt.Fprintf(out, "not compared with the head of the state folder: %s\n", display.Display(v.NotRead))
 	}
 	if v.Heads.Removed > 0 {
-		fmt.Fprintf(out, "  %d of them belong to decisions that were removed by the journal's limits\n", v.Heads.Removed)
+		fmt.Fprintf(out, "  %d of them belong to decisions that were removed by the journal's limits; nothing is left to compare them with\n", v.Heads.Removed)
 	}
 	if v.Heads.Other > 0 {
 		fmt.Fprintf(out, "  %d of them are of another journal that was at this place\n", v.Heads.Other)
