@@ -93,7 +93,10 @@ func (r *Run) Secrets() {
 	}
 	silent := (sub == "diff" || sub == "show") && r.has(summaryOptions) && !r.has(patchOptions)
 	limited := false // words limit it to some paths
-	for n, i := range r.operands() {
+	named := false   // words name the objects to search, each with a path
+	whole := false   // a word may be a whole revision
+	operands, dashes, pattern := r.separated()
+	for n, i := range operands {
 		w := &r.Args[i]
 		if r.Into.Full() {
 			return
@@ -104,24 +107,25 @@ func (r *Run) Secrets() {
 			}
 			continue // a word of which nothing is known asks already
 		}
-		behind := r.Dashes >= 0 && n >= r.Dashes
-		if sub == "grep" && n == 0 && !behind && !r.has([]string{"-e", "-f"}) {
-			continue // the pattern
+		behind := dashes >= 0 && n >= dashes
+		if n == 0 && pattern {
+			continue
 		}
 		switch file, ok := languages.GitObject(w.Text); {
 		case ok && objects && !behind:
-			limited = true
+			named = true
 			if !silent || sub == "show" {
 				r.object(i, file)
 			}
 		case silent, sub == "archive" && n == 0:
 			// No content, or only a revision.
 		default:
-			limited = r.pathspec(i, w.Text, behind) || limited
+			limits := r.pathspec(i, w.Text, behind)
+			limited, whole = limited || limits, whole || !limits && !behind
 		}
 	}
 	r.lines()
-	if PrintsTracked(sub) && !limited {
+	if PrintsTracked(sub) && (!limited && (!named || whole) || r.mayLackPattern()) {
 		r.printsFolder(len(r.Args)-1, ".")
 		r.search(len(r.Args)-1, ".")
 	}

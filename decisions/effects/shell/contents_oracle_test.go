@@ -1,0 +1,128 @@
+package shell
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/decisions/effects/effectstest"
+	"github.com/permd/permd/decisions/effects/paths"
+	"github.com/permd/permd/internal/filetest"
+	"github.com/permd/permd/internal/lexpath"
+	"github.com/permd/permd/internal/testload"
+)
+
+// contentsOracle is a repository whose files each hold a line of their own, by which the
+// output of a command tells what it read.
+type contentsOracle struct {
+	top, project string
+	env          []string
+	files        []string
+}
+
+// newContentsOracle makes the repository. The commits that its branches name change one other
+// file alone.
+func newContentsOracle(t *testing.T) *contentsOracle {
+	t.Helper()
+	top, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := &contentsOracle{
+		top: top, project: filepath.Join(top, "p"), files: []string{"a.txt", "b.txt", "locked/x", "locked/d/m.txt", "more/b.txt", "two words"},
+		env: []string{"PATH=" + os.Getenv("PATH"), "HOME=" + top, "GIT_CONFIG_NOSYSTEM=1", "GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a@b.c", "GIT_COMMITTER_NAME=a", "GIT_COMMITTER_EMAIL=a@b.c"},
+	}
+	for i, f := range o.files {
+		filetest.Write(t, filepath.Join(o.project, f), fmt.Sprintf("first line\nMARK %d;\n", i))
+	}
+	filetest.Write(t, filepath.Join(top, "none"), "")
+	o.run(o.project, "git init -q -b main && git add -A && git commit -qm x && echo >c && git add c && git commit -qm y && git branch other && echo c >c && git commit -qam z")
+	return o
+}
+
+// run returns what a command prints.
+func (o *contentsOracle) run(cwd, text string) string {
+	cmd := exec.Command("bash", "-c", text)
+	cmd.Dir, cmd.Env = cwd, o.env
+	out, _ := cmd.Output() // words that mean nothing are errors
+	return string(out)
+}
+
+// check compares what a command prints with its effects, and returns how many files it printed.
+func (o *contentsOracle) check(t *testing.T, seed uint64, text, cwd string) (printed int) {
+	t.Helper()
+	c := &effects.Call{Cwd: cwd, User: effects.User{UID: uint32(os.Getuid()), Name: "ana", Home: o.top, Env: map[string]string{"HOME": o.top}}}
+	env := paths.Environment{FS: paths.OSFS{}}
+	b := NewBuilder(env, effectstest.Table(t), c, paths.NewResolver(env, c))
+	Text(b, text, cwd, "command")
+	out := o.run(cwd, text)
+	if slices.ContainsFunc(b.Effects, func(e effects.Effect) bool { return e.Kind == effects.KindUnknown }) {
+		return 0
+	}
+	reads := append(slices.Clone(b.Effects), b.Asides...)
+	for i, f := range o.files {
+		if !strings.Contains(out, fmt.Sprintf("MARK %d;", i)) {
+			continue
+		}
+		printed++
+		p := filepath.Join(o.project, f)
+		if !slices.ContainsFunc(reads, func(e effects.Effect) bool {
+			return e.Kind == effects.KindRead && e.File != nil && (e.File.Path == p || e.File.Recursive && lexpath.In(e.File.Path, p))
+		}) {
+			t.Errorf("seed %d: %s in %s prints %s, which no effect has", seed, text, cwd, f)
+			for i := range reads {
+				t.Log(reads[i].Text)
+			}
+		}
+	}
+	return printed
+}
+
+// TestDashesOracle puts -- at all places of commands that search or print, and compares what
+// the real programs print with the effects.
+func TestDashesOracle(t *testing.T) {
+	o := newContentsOracle(t)
+	seed, rounds := rand.Uint64(), testload.Rounds(t, "PERMD_TEST_CONTENTS", 150, 3000)
+	rnd := rand.New(rand.NewPCG(seed, 2))
+	pick := func(list ...string) string { return list[rnd.IntN(len(list))] }
+	printed := 0
+	for range rounds {
+		words := strings.Fields(pick("git grep", "git grep", "git grep", "grep", "grep -r", "sed -n", "awk", "git cat-file", "git archive", "git show", "git blame"))
+		for range rnd.IntN(2) {
+			words = append(words, pick("-h", "-n", "-i", "--cached", "-C2", "-e MARK", "-f ../none", "-p"))
+		}
+		switch words[0] {
+		case "sed":
+			words = append(words, "/MARK/p")
+		case "awk":
+			words = append(words, "/MARK/")
+		case "grep":
+			words = append(words, "MARK")
+		default:
+			words = append(words, pick("MARK", "MARK", "HEAD", "HEAD:locked/x", "blob", "HEAD:locked", "main", "other"))
+		}
+		for range rnd.IntN(4) {
+			words = append(words, pick("a.txt", "HEAD", "locked", "more", "b.txt", "HEAD:locked/x", "d/m.txt", "main"))
+		}
+		for range rnd.IntN(3) {
+			words = slices.Insert(words, 2+rnd.IntN(len(words)-1), "--")
+		}
+		cwd := o.project
+		if rnd.IntN(4) == 0 {
+			cwd = filepath.Join(cwd, "more")
+		}
+		printed += o.check(t, seed, strings.Join(words, " "), cwd)
+	}
+	if printed < rounds/8 {
+		t.Errorf("seed %d: %d files printed in %d rounds", seed, printed, rounds)
+	}
+	for _, text := range []string{"git grep -- MARK", "git grep -h -- MARK HEAD", "git grep -f ../none MARK", "git grep -f ../none a.txt a.txt", "git cat-file -p -- HEAD:locked/x", "git archive -- HEAD:locked d/m.txt"} {
+		o.check(t, 0, text, o.project)
+	}
+}
