@@ -111,11 +111,14 @@ func (r *Run) Secrets() {
 		if n == 0 && pattern {
 			continue
 		}
-		switch file, ok := languages.GitObject(w.Text); {
+		if !behind && (!silent || sub == "show") {
+			r.unnamed(i, n)
+		}
+		switch _, ok := languages.GitObject(w.Text); {
 		case ok && objects && !behind:
 			named = true
 			if !silent || sub == "show" {
-				r.object(i, file)
+				r.objects(i, w.Text)
 			}
 		case silent, sub == "archive" && n == 0:
 			// No content, or only a revision.
@@ -168,6 +171,15 @@ func (r *Run) operands() []int {
 		}
 	}
 	return all
+}
+
+// objects adds the reads of the files of REV:PATH or REV:PATH..REV:PATH.
+func (r *Run) objects(i int, word string) {
+	for _, name := range names(word) {
+		if file, ok := languages.GitObject(name); ok {
+			r.object(i, file)
+		}
+	}
 }
 
 // object adds the read of a file in a revision, if it has the name of a secret. Its

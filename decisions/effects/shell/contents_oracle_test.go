@@ -126,3 +126,64 @@ func TestDashesOracle(t *testing.T) {
 		o.check(t, 0, text, o.project)
 	}
 }
+
+// TestObjectsOracle names objects of all kinds in all ways, and compares what the real git prints
+// of them with the effects. Names of commits are no reads: also of packed ones that git has
+// listed.
+func TestObjectsOracle(t *testing.T) {
+	o := newContentsOracle(t)
+	one := func(text string) string { return strings.TrimSpace(o.run(o.project, text)) }
+	o.run(o.project, "git tag blob HEAD:locked/x; git tag -m x note HEAD:locked/d/m.txt; git tag tree HEAD:locked; git tag v1 HEAD; git tag -m x v2 HEAD")
+	var objects []string
+	for _, name := range []string{"HEAD:locked/x", "HEAD:a.txt", "HEAD:locked", "HEAD:", "HEAD:more/b.txt", "note", "HEAD", "HEAD~1"} {
+		hash := one("git rev-parse " + name)
+		objects = append(objects, hash, hash[:7], strings.ToUpper(hash[:9]), "x-1-g"+hash[:8])
+	}
+	commits := []string{one("git rev-parse HEAD"), one("git rev-parse --short HEAD~1"), "HEAD", "main", "other", "HEAD~1", "@", "HEAD^", "main..other", "v1", "v2", "HEAD^{tree}", "v1^{}", "HEAD@{0}"}
+	commits = append(commits, commits[0]+".."+commits[1], commits[0]+"^", commits[1]+"^{commit}")
+	objects = append(objects, "blob", "note", "tree", "v1", "HEAD", "other", "tags/blob", "refs/tags/blob")
+	seed, rounds := rand.Uint64(), testload.Rounds(t, "PERMD_TEST_CONTENTS", 150, 3000)
+	rnd := rand.New(rand.NewPCG(seed, 3))
+	pick := func(list []string) string { return list[rnd.IntN(len(list))] }
+	for _, state := range []string{"true", "git pack-refs --all", "git gc -q"} {
+		o.run(o.project, state)
+		for _, c := range commits {
+			for _, command := range []string{"git show ", "git diff ", "git cat-file -p "} {
+				if reads := readsOf(t, o, command+"'"+c+"'"); len(reads) > 0 {
+					t.Errorf("after %s: %s%s reads %s", state, command, c, reads)
+				}
+			}
+		}
+		printed := 0
+		for range rounds {
+			text := pick([]string{"git show", "git show --stat", "git show -s", "git cat-file -p", "git cat-file blob", "git diff", "git diff", "git diff-tree -p", "git archive", "git grep MARK", "git diff --cached", "git log -1 -p"})
+			for range 1 + rnd.IntN(2) {
+				text += " '" + pick([]string{"", "", "", "^"}) + pick(objects) + pick([]string{"", "", "", "^{}", "^{tree}", "^{blob}", "^{object}", ":d/m.txt", ":x", ":locked/x", "^{tree}:d/m.txt"})
+				if rnd.IntN(5) == 0 {
+					text += pick([]string{"..", "..."}) + pick(objects) + pick([]string{"", ":locked/x", ":x"})
+				}
+				text += "'"
+			}
+			text += pick([]string{"", "", " a.txt", " c", " -- c", " --", " d/m.txt", " -- d/m.txt"})
+			printed += o.check(t, seed, text, o.project)
+		}
+		if printed < rounds/40 {
+			t.Errorf("seed %d: %d files printed in %d rounds after %s", seed, printed, rounds, state)
+		}
+	}
+}
+
+// readsOf returns the reads of a command, with those that are kept aside.
+func readsOf(t *testing.T, o *contentsOracle, text string) (reads []string) {
+	t.Helper()
+	c := &effects.Call{Cwd: o.project, User: effects.User{UID: uint32(os.Getuid()), Name: "ana", Home: o.top, Env: map[string]string{"HOME": o.top}}}
+	env := paths.Environment{FS: paths.OSFS{}}
+	b := NewBuilder(env, effectstest.Table(t), c, paths.NewResolver(env, c))
+	Text(b, text, o.project, "command")
+	for _, e := range append(b.Effects, b.Asides...) {
+		if e.Kind != effects.KindRun {
+			reads = append(reads, e.Text)
+		}
+	}
+	return reads
+}
