@@ -128,6 +128,13 @@ func (r *Run) Secrets() {
 		}
 	}
 	r.lines()
+	if !silent {
+		r.relative()
+	}
+	if len(operands) > 0 && !silent && r.has([]string{icase}) {
+		r.printsFolder(len(r.Args)-1, r.fromRoot("."))
+		r.search(len(r.Args)-1, r.fromRoot("."))
+	}
 	if PrintsTracked(sub) && (!limited && (!named || whole) || r.mayLackPattern()) {
 		r.printsFolder(len(r.Args)-1, ".")
 		r.search(len(r.Args)-1, ".")
@@ -205,11 +212,13 @@ func (r *Run) fromRoot(file string) string {
 // revision does not, nor does an exclusion.
 func (r *Run) pathspec(i int, spec string, behind bool) bool {
 	s, ok := languages.ParsePathspec(spec)
-	if !ok || s.Path == "" {
+	if (!ok || s.Path == "") && !r.has([]string{"--literal-pathspecs"}) {
 		return false
 	}
-	literal := s.Literal || r.has([]string{"--literal-pathspecs"})
-	if literal && !s.Signs {
+	literal := s.Literal
+	if r.has([]string{"--literal-pathspecs"}) {
+		s, literal = languages.Pathspec{Path: spec}, true
+	} else if literal && !s.Signs {
 		s.Path = spec
 	}
 	if s.Top {

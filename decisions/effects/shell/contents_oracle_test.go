@@ -35,7 +35,7 @@ func newContentsOracle(t *testing.T) *contentsOracle {
 		t.Fatal(err)
 	}
 	o := &contentsOracle{
-		top: top, project: filepath.Join(top, "p"), files: []string{"a.txt", "b.txt", "locked/x", "locked/d/m.txt", "more/b.txt", "two words"},
+		top: top, project: filepath.Join(top, "p"), files: []string{"a.txt", "b.txt", "locked/x", "locked/d/m.txt", "more/b.txt", "two words", "more/[b].txt", ":(top)z", "lockedtoo/y"},
 		env: []string{"PATH=" + os.Getenv("PATH"), "HOME=" + top, "GIT_CONFIG_NOSYSTEM=1", "GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a@b.c", "GIT_COMMITTER_NAME=a", "GIT_COMMITTER_EMAIL=a@b.c"},
 	}
 	for i, f := range o.files {
@@ -170,6 +170,42 @@ func TestObjectsOracle(t *testing.T) {
 		if printed < rounds/40 {
 			t.Errorf("seed %d: %d files printed in %d rounds after %s", seed, printed, rounds, state)
 		}
+	}
+}
+
+// TestLimitsOracle limits what git prints by pathspecs and by --relative, and compares what
+// the real git prints with the effects.
+func TestLimitsOracle(t *testing.T) {
+	o := newContentsOracle(t)
+	seed, rounds := rand.Uint64(), testload.Rounds(t, "PERMD_TEST_CONTENTS", 150, 3000)
+	rnd := rand.New(rand.NewPCG(seed, 4))
+	pick := func(list ...string) string { return list[rnd.IntN(len(list))] }
+	printed := 0
+	for range rounds {
+		text := "git" + pick("", "", " -C locked", " -C more") + pick("", "", " --icase-pathspecs", " --literal-pathspecs", " --glob-pathspecs", " --noglob-pathspecs")
+		command := pick(" log -p", " show main~2", " diff main~2 main", " grep MARK", " log -p --root main")
+		if command == " diff main~2 main" {
+			text += " diff 4b825dc642cb6eb9a060e54bf8d69288fbee4904 main"
+		} else {
+			text += command
+		}
+		limits := false
+		if rnd.IntN(3) > 0 && command != " grep MARK" {
+			text += " --relative" + pick("", "=locked", "=locked/", "=lock", "=more", "=locked/d", "=.", "=a")
+			limits = true
+		}
+		if rnd.IntN(2) == 0 || !limits {
+			text += " -- '" + pick("a.txt", "A.TXT", "LOCKED", "locked/x", "Locked/X", "a*", "m*/b.txt", "[a].txt", "more/[b].txt", "[b].txt", ":(top)z", "x", "X", "D", "*", "lock*") + "'"
+		}
+		printed += o.check(t, seed, text, o.project)
+	}
+	for _, text := range []string{"git --icase-pathspecs log -p -- A.TXT", "git --icase-pathspecs grep MARK -- LOCKED", "git -C locked log -p --relative", "git log -p --relative=locked"} {
+		if o.check(t, 0, text, o.project) == 0 {
+			t.Errorf("%s prints nothing", text)
+		}
+	}
+	if printed < rounds/8 {
+		t.Errorf("seed %d: %d files printed in %d rounds", seed, printed, rounds)
 	}
 }
 
