@@ -93,6 +93,8 @@ func runnerOf(r *effects.Run) *runner {
 		return &run
 	}
 	switch {
+	case reachesRemote(r):
+		return &gitRemotes
 	case len(r.Args) < 2:
 	case (r.Program == "docker" || r.Program == "podman") && r.Args[0] == "compose" && slices.Contains(composeCommands, r.Args[1]),
 		r.Program == "docker-compose" && slices.Contains(composeCommands, r.Args[0]):
@@ -194,6 +196,9 @@ func (rd *reading) bind(run *runner) *effects.Script {
 	case slices.ContainsFunc(r.Flags, func(f string) bool { return slices.Contains(run.redirectingOptions, f) }),
 		strings.HasPrefix(r.Subcommand, "workspace"):
 		rd.fail("its options name other files or folders")
+	}
+	if len(run.files) == 0 {
+		return run.bind(rd, "")
 	}
 	file, found := rd.find(run)
 	if !found {

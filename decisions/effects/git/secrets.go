@@ -93,7 +93,10 @@ func (r *Run) Secrets() {
 	}
 	silent := (sub == "diff" || sub == "show") && r.has(summaryOptions) && !r.has(patchOptions)
 	limited := false // words limit it to some paths
-	for n, i := range r.operands() {
+	named := false   // words name the objects to search, each with a path
+	whole := false   // a word may be a whole revision
+	operands, dashes, pattern := r.separated()
+	for n, i := range operands {
 		w := &r.Args[i]
 		if r.Into.Full() {
 			return
@@ -104,24 +107,35 @@ func (r *Run) Secrets() {
 			}
 			continue // a word of which nothing is known asks already
 		}
-		behind := r.Dashes >= 0 && n >= r.Dashes
-		if sub == "grep" && n == 0 && !behind && !r.has([]string{"-e", "-f"}) {
-			continue // the pattern
+		behind := dashes >= 0 && n >= dashes
+		if n == 0 && pattern {
+			continue
 		}
-		switch file, ok := languages.GitObject(w.Text); {
+		if !behind && (!silent || sub == "show") {
+			r.unnamed(i, n)
+		}
+		switch _, ok := languages.GitObject(w.Text); {
 		case ok && objects && !behind:
-			limited = true
+			named = true
 			if !silent || sub == "show" {
-				r.object(i, file)
+				r.objects(i, w.Text)
 			}
 		case silent, sub == "archive" && n == 0:
 			// No content, or only a revision.
 		default:
-			limited = r.pathspec(i, w.Text, behind) || limited
+			limits := r.pathspec(i, w.Text, behind)
+			limited, whole = limited || limits, whole || !limits && !behind
 		}
 	}
 	r.lines()
-	if PrintsTracked(sub) && !limited {
+	if !silent {
+		r.relative()
+	}
+	if len(operands) > 0 && !silent && r.has([]string{icase}) {
+		r.printsFolder(len(r.Args)-1, r.fromRoot("."))
+		r.search(len(r.Args)-1, r.fromRoot("."))
+	}
+	if PrintsTracked(sub) && (!limited && (!named || whole) || r.mayLackPattern()) {
 		r.printsFolder(len(r.Args)-1, ".")
 		r.search(len(r.Args)-1, ".")
 	}
@@ -166,6 +180,15 @@ func (r *Run) operands() []int {
 	return all
 }
 
+// objects adds the reads of the files of REV:PATH or REV:PATH..REV:PATH.
+func (r *Run) objects(i int, word string) {
+	for _, name := range names(word) {
+		if file, ok := languages.GitObject(name); ok {
+			r.object(i, file)
+		}
+	}
+}
+
 // object adds the read of a file in a revision, if it has the name of a secret. Its
 // path is relative to the repository's root unless it begins with a dot.
 func (r *Run) object(i int, file string) {
@@ -189,11 +212,13 @@ func (r *Run) fromRoot(file string) string {
 // revision does not, nor does an exclusion.
 func (r *Run) pathspec(i int, spec string, behind bool) bool {
 	s, ok := languages.ParsePathspec(spec)
-	if !ok || s.Path == "" {
+	if (!ok || s.Path == "") && !r.has([]string{"--literal-pathspecs"}) {
 		return false
 	}
-	literal := s.Literal || r.has([]string{"--literal-pathspecs"})
-	if literal && !s.Signs {
+	literal := s.Literal
+	if r.has([]string{"--literal-pathspecs"}) {
+		s, literal = languages.Pathspec{Path: spec}, true
+	} else if literal && !s.Signs {
 		s.Path = spec
 	}
 	if s.Icase || r.has([]string{"--icase-pathspecs"}) {

@@ -127,6 +127,7 @@ func (v *invocation) listedProgram(p *programs.Program) {
 	}
 	v.fields()
 	v.implicitEffects()
+	v.goSources()
 	v.readsThroughLinks()
 	for flag, more := range p.Implies {
 		if v.has([]string{flag}) {

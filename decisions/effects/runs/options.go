@@ -228,5 +228,5 @@ func (v *invocation) value(o *programs.Option, i int, w effects.Word) {
 		v.deferred = append(v.deferred, deferredValue{role: o.Role, arg: i, word: w})
 		return
 	}
-	v.apply(o.Role, i, w, true, false)
+	v.apply(o.Role, i, w, true, o.Role == programs.RoleReads && slices.Contains(v.p.RecursiveWith, o.Canonical))
 }

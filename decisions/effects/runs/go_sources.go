@@ -1,0 +1,135 @@
+package runs
+
+import (
+	"io/fs"
+	"path"
+	"strings"
+
+	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/decisions/effects/paths"
+	"github.com/permd/permd/internal/wordset"
+)
+
+// maxGoFolders bounds the folders that are looked through for a package of a name.
+const maxGoFolders = 256
+
+// plainGoFields are the fields of go list's formats that are no text of a source file.
+var plainGoFields = wordset.Fields("ImportPath Dir Name Module.Path Module.Dir Root Target Standard GoFiles TestGoFiles Imports Deps")
+
+// goSources sets aside the reads of the packages whose sources go doc and go list print.
+func (v *invocation) goSources() {
+	if v.run.Program != "go" || len(v.subs) == 0 || v.b.Remote || v.run.Cwd == "" || len(v.args) == 0 {
+		return
+	}
+	doc := v.subs[0] == "doc"
+	if !doc && (v.subs[0] != "list" || v.has([]string{"-m"}) || !v.has([]string{"-json"}) && !v.printsGoText()) {
+		return
+	}
+	project := v.b.Paths.Project()
+	if v.has([]string{"-deps"}) {
+		v.goFolder(len(v.args)-1, project)
+	}
+	if doc || len(v.operands) == 0 {
+		v.goFolder(len(v.args)-1, ".") // a word may be a symbol of this package
+	}
+	for n, i := range v.operands {
+		if w := &v.args[i]; doc && n > 0 || w.Dynamic() || v.full() {
+			continue // a symbol, or it asks already
+		}
+		text := v.args[i].Text
+		before, _, several := strings.Cut(text, "...")
+		dots := strings.TrimLeft(text, ".")
+		switch local := strings.HasPrefix(dots, "/") || text == "." || text == ".."; {
+		case several && local && !doc:
+			v.goFolder(i, before[:strings.LastIndexByte(before, '/')+1]+".")
+		case several, text == "all", text == "work", text == "tool":
+			v.goFolder(i, project)
+		case local || strings.HasSuffix(text, ".go"):
+			for at := text; at != ""; { // DIR, DIR.Symbol, DIR.Symbol.Method
+				v.goFolder(i, at)
+				dot := strings.LastIndexByte(at, '.')
+				if !doc || dot <= strings.LastIndexByte(at, '/')+1 {
+					break
+				}
+				at = at[:dot]
+			}
+		default:
+			v.goNamed(i, path.Base(text))
+		}
+	}
+}
+
+// goFolder sets aside the read of a folder with all below, or of a file.
+func (v *invocation) goFolder(i int, word string) {
+	if word == "" {
+		return
+	}
+	e := v.b.Operand(effects.KindRead, word, v.run.Cwd, v.at.From)
+	if e.File != nil {
+		e.File.Recursive = v.isFolder(e.File.Path)
+	}
+	v.setAside(i, e)
+}
+
+// goNamed sets aside the reads of the packages of the project whose path may end with a name,
+// which may have a symbol behind it: all, if there are too many folders to know.
+func (v *invocation) goNamed(i int, name string) {
+	root := v.b.Paths.Project()
+	if root == "" || v.b.FS == nil {
+		return
+	}
+	first, _, _ := strings.Cut(name, ".")
+	queue := []string{root}
+	for n := 0; n < len(queue); n++ {
+		entries, err := v.b.FS.Names(queue[n], maxGoFolders*16)
+		if err != nil || n >= maxGoFolders {
+			v.goFolder(i, root)
+			return
+		}
+		for _, e := range entries {
+			file := paths.Child(queue[n], e.Name())
+			switch {
+			case n == 0 && strings.HasSuffix(e.Name(), ".go"):
+				v.goFolder(i, file) // the module may be called by any name
+			case e.Type()&(fs.ModeDir|fs.ModeSymlink) == 0 || strings.HasPrefix(e.Name(), "."):
+			case e.Name() == name || e.Name() == first:
+				v.goFolder(i, file)
+			case e.IsDir():
+				queue = append(queue, file)
+			}
+		}
+	}
+}
+
+// printsGoText reports whether the format of go list may print more than names.
+func (v *invocation) printsGoText() bool {
+	for i := range v.args {
+		w := &v.args[i]
+		option := strings.TrimPrefix(strings.TrimPrefix(w.Text, "-"), "-")
+		format, given := strings.CutPrefix(option, "f=")
+		if option == "f" && w.Text != "f" && i+1 < len(v.args) {
+			w, given = &v.args[i+1], true
+			format = w.Text
+		}
+		if given && (w.Dynamic() || !plainGoFormat(format)) {
+			return true
+		}
+	}
+	return false
+}
+
+// plainGoFormat reports whether a template prints nothing but plain fields.
+func plainGoFormat(format string) bool {
+	for {
+		_, rest, ok := strings.Cut(format, "{{")
+		if !ok {
+			return true
+		}
+		action, after, ok := strings.Cut(rest, "}}")
+		field, dot := strings.CutPrefix(strings.TrimSpace(action), ".")
+		if !ok || !dot || !plainGoFields.Has(field) {
+			return false
+		}
+		format = after
+	}
+}
