@@ -51,7 +51,7 @@ func TestRemotes(t *testing.T) {
 			}
 			of := func() *effects.Script {
 				run := &effects.Run{Program: "git", Subcommand: "push", Known: true, Args: []string{"push", "origin", "main"}, Operands: []string{"origin", "main"}, Cwd: filepath.Join(top, "sub")}
-				return Of(paths.OSFS{}, run, &effects.Disturbance{})
+				return Of(paths.OSFS{}, run, &effects.Disturbance{}, &effects.User{})
 			}
 			before := of()
 			if before == nil || before.SHA256 == "" {
