@@ -9,17 +9,18 @@ import (
 	"testing"
 
 	"github.com/permd/permd/cmd/permd/internal/heads"
-	"github.com/permd/permd/decisions/journal"
+	"github.com/permd/permd/decisions/journal/chain"
+	"github.com/permd/permd/decisions/journal/verify"
 	"github.com/permd/permd/internal/strictjson"
 )
 
 // verified runs permd log verify, and returns what was found.
-func (d *testDaemon) verified(t *testing.T, args ...string) (faults []journal.Fault, compared string) {
+func (d *testDaemon) verified(t *testing.T, args ...string) (faults []verify.Fault, compared string) {
 	t.Helper()
 	cmd := d.command(append([]string{"log", "verify", "--json"}, args...)...)
 	out, err := cmd.Output()
 	var v struct {
-		Faults   []journal.Fault  `json:"faults"`
+		Faults   []verify.Fault   `json:"faults"`
 		Compared strictjson.Value `json:"compared"`
 	}
 	if jerr := strictjson.Unmarshal(out, &v); jerr != nil {
@@ -135,7 +136,7 @@ func TestLogVerify(t *testing.T) {
 	project := d.project(t, nil)
 	d.start(t)
 	wantAllowed(t, d.session(t, project))
-	head := func() journal.Head { return d.status(t).Journal.Head }
+	head := func() chain.Head { return d.status(t).Journal.Head }
 	for head().Seq < 2 {
 		wantAllowed(t, d.session(t, project))
 	}
@@ -190,10 +191,10 @@ func TestLogVerify(t *testing.T) {
 	if out, err := d.command("log", "verify").CombinedOutput(); err != nil || !strings.Contains(string(out), "compared with no head that is kept elsewhere") {
 		t.Errorf("%s, %v", out, err)
 	}
-	if faults, _ := d.verified(t, "--since-head", h.Hash); len(faults) != 1 || faults[0].Kind != journal.CutOff {
+	if faults, _ := d.verified(t, "--since-head", h.Hash); len(faults) != 1 || faults[0].Kind != verify.CutOff {
 		t.Errorf("a journal that was made anew: %+v", faults)
 	}
-	if faults, _ := d.verified(t, "--heads", file); len(faults) != 1 || faults[0].Kind != journal.CutOff {
+	if faults, _ := d.verified(t, "--heads", file); len(faults) != 1 || faults[0].Kind != verify.CutOff {
 		t.Errorf("a journal that was made anew: %+v", faults)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/decisions/journal/verify"
 	"github.com/permd/permd/internal/eventually"
 )
 
@@ -57,7 +58,7 @@ func drained(t *testing.T, j *Journal) Retention {
 func consistent(t *testing.T, j *Reader) (seqs []int64) {
 	t.Helper()
 	ctx := context.Background()
-	if v, err := j.Verify(ctx, VerifyOptions{}); err != nil || len(v.Faults) > 0 {
+	if v, err := j.Verify(ctx, verify.Options{}); err != nil || len(v.Faults) > 0 {
 		t.Errorf("the chain: %+v, %v", v, err)
 	}
 	var stale int

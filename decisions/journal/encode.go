@@ -8,10 +8,6 @@ import (
 	"github.com/permd/permd/internal/strictjson"
 )
 
-// formatJSON is the form of the stored records: JSON, without the sequence
-// number, which is only known when the record is written.
-const formatJSON = 1
-
 // Decode reads a record from one line of JSON: the form that lists print and, except for
 // the sequence number, the stored one.
 func Decode(data []byte) (*decisions.Record, error) {

@@ -19,6 +19,7 @@ import (
 
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/journal"
+	"github.com/permd/permd/decisions/journal/verify"
 	"github.com/permd/permd/internal/sqlitedb"
 )
 
@@ -239,7 +240,7 @@ func TestFullDisk(t *testing.T) {
 	if n, err := j.Count(t.Context(), decisions.RecordFilter{}); err != nil || int(n) != want {
 		t.Errorf("have %d records, %v; want %d", n, err, want)
 	}
-	v, err := j.Verify(t.Context(), journal.VerifyOptions{})
+	v, err := j.Verify(t.Context(), verify.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/decisions/journal/chain"
 )
 
 // A spool is a sequence of frames: a record with the columns of its row, a
@@ -36,14 +37,6 @@ const (
 	maxPayload = MaxRecord + 64<<10
 )
 
-// The kinds of frames.
-const (
-	kindRecord = 1
-	kindAnswer = 2
-	kindRan    = 3
-	kindEnded  = 4
-)
-
 // lengthMask keeps zeros from being a frame.
 const lengthMask = 0x706d_6453
 
@@ -56,11 +49,11 @@ var (
 
 // frame is one frame that was read; its texts share the spool's memory.
 type frame struct {
-	kind          byte
+	kind          byte // of the entry that it becomes, see package chain
 	seq           int64
 	time, latency int64 // in nanoseconds
 	uid           uint32
-	texts         [recordTexts][]byte
+	texts         [chain.RecordTexts][]byte
 	json          []byte
 }
 
@@ -72,7 +65,6 @@ const (
 	textTool
 	textVerdict
 	textBy
-	recordTexts
 
 	answerVerdict = 0
 	answerTexts   = 1
@@ -82,12 +74,12 @@ const (
 // appends before end. The sequence number is set later by stamp.
 func beginRecord(b []byte, rec *decisions.Record) []byte {
 	b = append(b, make([]byte, frameBody)...)
-	b[len(b)-frameBody+frameKind] = kindRecord
+	b[len(b)-frameBody+frameKind] = chain.Record
 	b = binary.LittleEndian.AppendUint64(b, uint64(rec.Time.UnixNano()))
 	b = binary.LittleEndian.AppendUint32(b, rec.Peer.UID)
 	b = binary.LittleEndian.AppendUint64(b, uint64(rec.LatencyNS))
 	d := &rec.Decision
-	for _, s := range [recordTexts]string{d.ID, rec.Session.ID, rec.Agent.Name, rec.Tool, string(d.Verdict), string(d.By)} {
+	for _, s := range [chain.RecordTexts]string{d.ID, rec.Session.ID, rec.Agent.Name, rec.Tool, string(d.Verdict), string(d.By)} {
 		b = appendText(b, s)
 	}
 	return b
@@ -97,7 +89,7 @@ func beginRecord(b []byte, rec *decisions.Record) []byte {
 func appendAnswer(b []byte, seq int64, at time.Time, verdict decisions.Verdict, info []byte) []byte {
 	start := len(b)
 	b = append(b, make([]byte, frameBody)...)
-	b[start+frameKind] = kindAnswer
+	b[start+frameKind] = chain.Answer
 	binary.LittleEndian.PutUint64(b[start+frameSeq:], uint64(seq))
 	b = binary.LittleEndian.AppendUint64(b, uint64(at.UnixNano()))
 	b = appendText(b, string(verdict))
@@ -119,7 +111,7 @@ func stamp(frames []byte, next int64) int64 {
 	for len(frames) > 0 {
 		n := sizeOf(frames)
 		f := frames[:n]
-		if f[frameKind] == kindRecord {
+		if f[frameKind] == chain.Record {
 			binary.LittleEndian.PutUint64(f[frameSeq:], uint64(next))
 			next++
 		}
@@ -150,7 +142,7 @@ func frames(data []byte) iter.Seq2[frame, error] {
 func records(data []byte) iter.Seq[frame] {
 	return func(yield func(frame) bool) {
 		for f, err := range frames(data) {
-			if err != nil || f.kind == kindRecord && !yield(f) {
+			if err != nil || f.kind == chain.Record && !yield(f) {
 				return
 			}
 		}
@@ -178,16 +170,16 @@ func readFrame(data []byte) (f frame, size int, err error) {
 	f.time = int64(r.number(8))
 	texts := 0
 	switch f.kind {
-	case kindRecord:
-		f.uid, f.latency, texts = uint32(r.number(4)), int64(r.number(8)), recordTexts
-	case kindAnswer:
+	case chain.Record:
+		f.uid, f.latency, texts = uint32(r.number(4)), int64(r.number(8)), chain.RecordTexts
+	case chain.Answer:
 		texts = answerTexts
 	}
 	for i := range texts {
 		f.texts[i] = r.text()
 	}
 	f.json = r.data
-	if r.short || f.seq <= 0 || f.kind < kindRecord || f.kind > kindEnded {
+	if r.short || f.seq <= 0 || f.kind < chain.Record || f.kind > chain.Ended {
 		return f, 0, errDamaged
 	}
 	return f, size, nil

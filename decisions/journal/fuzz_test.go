@@ -12,6 +12,7 @@ import (
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/decisions/journal/body"
+	"github.com/permd/permd/decisions/journal/chain"
 )
 
 // spoolOf returns the frames of a spool with n records and an answer to the last.
@@ -102,7 +103,7 @@ func goodFrames(data []byte) (good []byte, read []frame, end error) {
 
 func firstSeq(read []frame) int64 {
 	for i := range read {
-		if read[i].kind == kindRecord {
+		if read[i].kind == chain.Record {
 			return read[i].seq
 		}
 	}
@@ -113,7 +114,7 @@ func firstSeq(read []frame) int64 {
 func contiguous(read []frame) bool {
 	next := firstSeq(read)
 	for i := range read {
-		if read[i].kind != kindRecord {
+		if read[i].kind != chain.Record {
 			continue
 		}
 		if read[i].seq != next {
@@ -152,13 +153,13 @@ func FuzzDecode(f *testing.F) {
 		if again.Decision.Verdict != rec.Decision.Verdict || again.Decision.By != rec.Decision.By {
 			t.Fatalf("the verdict was %q, and is %q", rec.Decision.Verdict, again.Decision.Verdict)
 		}
-		stored := row{seq: 1, format: formatJSON, record: once}
+		stored := row{seq: 1, format: body.FormatWhole, record: once}
 		if shared, own, ok := body.Split(nil, once); ok {
 			packed, ok := own.Append(nil, []byte(rec.Decision.ID), rec.Time.UnixNano())
 			if !ok {
 				t.Fatalf("its values are no JSON: %s", once)
 			}
-			stored = row{seq: 1, format: formatSplit, id: rec.Decision.ID, time: rec.Time.UnixNano(), record: packed, body: shared}
+			stored = row{seq: 1, format: body.FormatSplit, id: rec.Decision.ID, time: rec.Time.UnixNano(), record: packed, body: shared}
 		}
 		whole, err := stored.json()
 		if err != nil || !bytes.Equal(whole, once) {
@@ -171,15 +172,15 @@ func FuzzDecode(f *testing.F) {
 // by being more than values.
 func FuzzOwnValues(f *testing.F) {
 	f.Add([]byte(`[null,7,1200,null,"c1"]`), []byte(`{"time":,"peer":{"uid":1,"gid":2,"pid":},"agent":{},"latencyNs":,"decision":{"decisionId":,"callId":,"verdict":"ask"}}`), "d1", int64(1700000000))
-	f.Fuzz(func(t *testing.T, data, body []byte, id string, at int64) {
-		r := row{seq: 1, format: formatSplit, id: id, time: at, record: data, body: body}
+	f.Fuzz(func(t *testing.T, data, shared []byte, id string, at int64) {
+		r := row{seq: 1, format: body.FormatSplit, id: id, time: at, record: data, body: shared}
 		whole, err := r.json()
 		if err != nil {
 			return
 		}
 		// Whatever the row says, the verdict is the body's.
-		if want, has := bytes.Count(body, []byte(`,"verdict":"allow"`)), bytes.Count(whole, []byte(`,"verdict":"allow"`)); has > want && !bytes.Contains(data, []byte(`verdict`)) {
-			t.Fatalf("%s and %s are %s", data, body, whole)
+		if want, has := bytes.Count(shared, []byte(`,"verdict":"allow"`)), bytes.Count(whole, []byte(`,"verdict":"allow"`)); has > want && !bytes.Contains(data, []byte(`verdict`)) {
+			t.Fatalf("%s and %s are %s", data, shared, whole)
 		}
 		if rec, _, err := r.decode(); err == nil && rec.Seq != 1 {
 			t.Fatalf("number %d", rec.Seq)

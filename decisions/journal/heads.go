@@ -8,13 +8,15 @@ import (
 	"fmt"
 	"sync/atomic"
 	"time"
+
+	"github.com/permd/permd/decisions/journal/chain"
 )
 
 // heads tells what the chain's head is. The mover owns it, but for latest.
 type heads struct {
-	tell   func(Head)
+	tell   func(chain.Head)
 	now    func() time.Time
-	latest atomic.Pointer[Head]
+	latest atomic.Pointer[chain.Head]
 
 	told    int64 // entries of the head that was told
 	toldAt  time.Time
@@ -22,7 +24,7 @@ type heads struct {
 }
 
 // configure sets the callback for new heads, and the clock.
-func (h *heads) configure(o *Options, c *chain) {
+func (h *heads) configure(o *Options, c *chainWriter) {
 	h.tell, h.now = o.Head, time.Now
 	if o.Now != nil {
 		h.now = o.Now
@@ -34,7 +36,7 @@ func (h *heads) configure(o *Options, c *chain) {
 
 // Continues reports whether the chain of the database still has a head that it had, as far
 // as its newest record shows. One whose record retention has removed counts as there.
-func (r *Reader) Continues(ctx context.Context, h *Head) (bool, error) {
+func (r *Reader) Continues(ctx context.Context, h *chain.Head) (bool, error) {
 	var id, at []byte
 	var cut int64
 	err := r.db.Read.QueryRowContext(ctx, "SELECT id, cut, (SELECT hash FROM decisions WHERE seq = ?) FROM chain, retained", h.Seq).Scan(&id, &cut, &at)
@@ -60,7 +62,7 @@ func (r *Reader) Continues(ctx context.Context, h *Head) (bool, error) {
 
 // note calls the callback if the chain has a new head and enough entries or time have passed
 // since the last call; with now set it calls it for any new head. At the start it always does.
-func (h *heads) note(c *chain, now bool) {
+func (h *heads) note(c *chainWriter, now bool) {
 	at := h.now()
 	if h.latest.Load().Entries != c.entries {
 		h.latest.Store(c.latest(at))

@@ -28,6 +28,7 @@ import (
 	_ "embed"
 
 	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/decisions/journal/chain"
 	"github.com/permd/permd/internal/sqlitedb"
 )
 
@@ -102,7 +103,7 @@ type Options struct {
 	// Head gets the head of the chain of hashes after the start, at least every minute or
 	// 1000 entries while there are new ones, and at the end; nil for nobody. It must not
 	// block: what it waits for, the database waits for.
-	Head func(Head)
+	Head func(chain.Head)
 	// Log gets a line for what is removed and for a lack of space; nil for none.
 	Log *slog.Logger
 	// Now is the clock; time.Now if nil.
@@ -275,7 +276,7 @@ type Status struct {
 
 	Retention Retention `json:"retention"`
 	// Head is the end of the chain of hashes; what is in the spool comes after it.
-	Head Head `json:"head"`
+	Head chain.Head `json:"head"`
 }
 
 // Status returns the journal's state.

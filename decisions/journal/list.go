@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/decisions/journal/body"
 )
 
 // A list is found in two steps, neither of which reads records that it does not
@@ -128,14 +129,14 @@ func (v *view) bounds(ctx context.Context, f *filter) (b bounds, err error) {
 		if !ok {
 			return bounds{1, 0}, err
 		}
-		b.low = max(b.low, first<<spanBits)
+		b.low = max(b.low, first<<body.SpanBits)
 	}
 	if !f.Until.IsZero() {
 		last, ok := span(lastSpan, f.Until.UnixNano())
 		if !ok {
 			return bounds{1, 0}, err
 		}
-		b.high = min(b.high, (last+1)<<spanBits-1)
+		b.high = min(b.high, (last+1)<<body.SpanBits-1)
 	}
 	return b, err
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/decisions/journal/chain"
 )
 
 // setRan adds to the row of a question that its call has run. The first report is kept.
@@ -33,7 +34,7 @@ func (j *Journal) Ran(ctx context.Context, id string, at time.Time) error {
 func appendRan(b []byte, seq int64, at time.Time) []byte {
 	start := len(b)
 	b = append(b, make([]byte, frameBody)...)
-	b[start+frameKind] = kindRan
+	b[start+frameKind] = chain.Ran
 	binary.LittleEndian.PutUint64(b[start+frameSeq:], uint64(seq))
 	b = binary.LittleEndian.AppendUint64(b, uint64(at.UnixNano()))
 	end(b[start:])
@@ -62,7 +63,7 @@ func (j *Journal) Ended(ctx context.Context, id string, e decisions.Ending) erro
 func appendEnded(b []byte, seq int64, e decisions.Ending) []byte {
 	start := len(b)
 	b = append(b, make([]byte, frameBody)...)
-	b[start+frameKind] = kindEnded
+	b[start+frameKind] = chain.Ended
 	binary.LittleEndian.PutUint64(b[start+frameSeq:], uint64(seq))
 	b = binary.LittleEndian.AppendUint64(b, uint64(e.Time.UnixNano()))
 	b = append(b, e.As...)

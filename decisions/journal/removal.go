@@ -5,6 +5,8 @@ import (
 	"database/sql"
 	"fmt"
 	"strings"
+
+	"github.com/permd/permd/decisions/journal/body"
 )
 
 // removal is one transaction that removes decisions. After an error it does
@@ -71,7 +73,7 @@ func (t *removal) removeRest() {
 		t.exec(fmt.Sprintf(removeBodies, strings.Repeat(", ?", n-1)), t.bodies...)
 	}
 	t.kinds = t.exec(removeKinds, t.kindsAfter, t.kindsTo)
-	t.exec(removeSpans, t.from>>spanBits, (t.cut+1)>>spanBits-1)
+	t.exec(removeSpans, t.from>>body.SpanBits, (t.cut+1)>>body.SpanBits-1)
 }
 
 // makeWhole stores a record that is kept without a body, which is removed with
@@ -86,6 +88,6 @@ func (t *removal) makeWhole(seq int64) {
 	}
 	whole, err := r.json()
 	if t.err = err; err == nil {
-		t.exec(setWhole, formatJSON, whole, seq)
+		t.exec(setWhole, body.FormatWhole, whole, seq)
 	}
 }

@@ -4,12 +4,14 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+
+	"github.com/permd/permd/decisions/journal/chain"
 )
 
 // keptChain is what the chain says of the entries that are kept up to the cut.
 type keptChain struct {
 	n    int64
-	sum  chainSum
+	sum  chain.Sum
 	last []byte // hash of the newest entry up to the new cut; nil if there is none
 	// passed is the number of entries between the old cut and the new one.
 	passed int64
@@ -43,14 +45,14 @@ func (t *removal) beginChain(cut int64) {
 	if t.err = t.c.QueryRowContext(t.ctx, selectKept).Scan(&t.chain.n, &sum); errors.Is(t.err, sql.ErrNoRows) {
 		t.err = nil // see load in chain.go
 	}
-	t.chain.sum, _ = sumOf(sum)
+	t.chain.sum, _ = chain.SumOf(sum)
 	if t.to > cut {
 		t.err = errors.Join(t.err, t.c.QueryRowContext(t.ctx, selectCut, t.to, cut).Scan(&t.chain.last, &t.chain.passed))
 		return
 	}
 	for _, hash := range t.hashes(selectSwept, t.from, t.to, cut) {
 		t.chain.n--
-		t.chain.sum.subtract(hash)
+		t.chain.sum.Subtract(hash)
 	}
 }
 
@@ -67,9 +69,9 @@ func (t *removal) finishChain(cut int64) {
 	}
 	for _, hash := range left {
 		t.chain.n++
-		t.chain.sum.add(hash)
+		t.chain.sum.Add(hash)
 	}
-	t.exec(setKept, t.chain.n, t.chain.sum.bytes())
+	t.exec(setKept, t.chain.n, t.chain.sum.Bytes())
 }
 
 // hashes returns the hashes that a query selects.

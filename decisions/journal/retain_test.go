@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/decisions/journal/body"
 	"github.com/permd/permd/decisions/journal/upkeep"
 	"github.com/permd/permd/internal/eventually"
 	"github.com/permd/permd/internal/sqlitedb"
@@ -243,7 +244,7 @@ func TestRetentionSharedBodies(t *testing.T) {
 		t.Errorf("the oldest is %d, not the open question", seqs[0])
 	}
 	var bodies int
-	if err := j.db.Read.QueryRow("SELECT count(*) FROM bodies").Scan(&bodies); err != nil || bodies > 2+len(seqs)/(sharedFor/2) {
+	if err := j.db.Read.QueryRow("SELECT count(*) FROM bodies").Scan(&bodies); err != nil || bodies > 2+len(seqs)/(body.SharedFor/2) {
 		t.Errorf("%d bodies for %d records, %v", bodies, len(seqs), err)
 	}
 }

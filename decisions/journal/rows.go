@@ -29,13 +29,8 @@ const (
 )
 
 const (
-	// sharedFor is the number of decisions after the first for which a body is
-	// used again, and so a bound of the digests that are kept in RAM.
-	sharedFor = 4096
 	// maxKinds bounds the kinds whose numbers are kept in RAM.
 	maxKinds = 4096
-	// spanBits is the size of a span: 1024 decisions.
-	spanBits = 10
 	// Arguments of insertRow.
 	rowPrevHash = 13
 	rowHash     = 14
@@ -62,7 +57,7 @@ type rowWriter struct {
 	newest  map[int64]int64    // of kinds, in this transaction
 	spans   map[int64][2]int64 // oldest and newest time, in this transaction
 	// bodies are the sequence numbers of bodies that can be used again, those of
-	// the current and the previous half of sharedFor.
+	// the current and the previous half of body.SharedFor.
 	bodies   [2]map[digest]driver.Value
 	bodyHalf int64
 	// Buffers of split.
@@ -128,11 +123,11 @@ func (w *rowWriter) store(f *frame) error {
 		return err
 	}
 	w.newest[kind] = f.seq
-	times, ok := w.spans[f.seq>>spanBits]
+	times, ok := w.spans[f.seq>>body.SpanBits]
 	if !ok {
 		times = [2]int64{f.time, f.time}
 	}
-	w.spans[f.seq>>spanBits] = [2]int64{min(times[0], f.time), max(times[1], f.time)}
+	w.spans[f.seq>>body.SpanBits] = [2]int64{min(times[0], f.time), max(times[1], f.time)}
 	w.listed.number(0, kind)
 	w.listed.value(1, row.args[0].Value)
 	w.listed.value(2, row.args[3].Value)
@@ -145,13 +140,13 @@ func (w *rowWriter) split(f *frame) (format int64, record []byte, shared driver.
 	shares, own, ok := body.Split(kept(w.shared), f.json)
 	w.shared = shares
 	if !ok {
-		return formatJSON, f.json, nil, nil
+		return body.FormatWhole, f.json, nil, nil
 	}
 	if record, ok = own.Append(kept(w.own), f.texts[textID], f.time); !ok {
-		return formatJSON, f.json, nil, nil // stored whole
+		return body.FormatWhole, f.json, nil, nil // stored whole
 	}
 	w.own = record
-	if half := f.seq / (sharedFor / 2); half != w.bodyHalf {
+	if half := f.seq / (body.SharedFor / 2); half != w.bodyHalf {
 		previous := w.bodies[0]
 		if half != w.bodyHalf+1 {
 			previous = map[digest]driver.Value{}
@@ -161,7 +156,7 @@ func (w *rowWriter) split(f *frame) (format int64, record []byte, shared driver.
 	sum := sha256.Sum256(shares)
 	for _, known := range w.bodies {
 		if first, ok := known[sum]; ok {
-			return formatSplit, record, first, nil
+			return body.FormatSplit, record, first, nil
 		}
 	}
 	w.body.number(0, f.seq)
@@ -170,7 +165,7 @@ func (w *rowWriter) split(f *frame) (format int64, record []byte, shared driver.
 		return 0, nil, nil, err
 	}
 	w.bodies[0][sum] = f.seq
-	return formatSplit, record, f.seq, nil
+	return body.FormatSplit, record, f.seq, nil
 }
 
 // kept returns a buffer to use again, empty, nil if it has grown large.

@@ -9,12 +9,6 @@ import (
 	"github.com/permd/permd/decisions/journal/body"
 )
 
-// formatSplit is the form of records that share a body: the record is a JSON
-// array with the values of its own (ownValues), the body is the rest of its
-// JSON. Together they are the very bytes that were appended, so a hash of a
-// record does not depend on how it is stored.
-const formatSplit = 2
-
 // row is a stored record as it is read.
 type row struct {
 	seq, format int64
@@ -41,9 +35,9 @@ func (r *row) scan(scan func(...any) error) error {
 // json returns the record's JSON, as it was appended.
 func (r *row) json() ([]byte, error) {
 	switch r.format {
-	case formatJSON:
+	case body.FormatWhole:
 		return r.record, nil
-	case formatSplit:
+	case body.FormatSplit:
 		if r.body == nil {
 			return nil, fmt.Errorf("record %d: what it shares with others is missing", r.seq)
 		}

@@ -49,7 +49,7 @@ func TestSplit(t *testing.T) {
 			if !ok {
 				t.Fatalf("%q: its values are no JSON", text)
 			}
-			r := row{seq: 1, format: formatSplit, id: id, time: at.UnixNano(), record: data, body: shared}
+			r := row{seq: 1, format: body.FormatSplit, id: id, time: at.UnixNano(), record: data, body: shared}
 			again, err := r.json()
 			if err != nil || !bytes.Equal(again, whole) {
 				t.Errorf("%q: have %s, %v\nwant %s", text, again, err, whole)

@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/decisions/journal/chain"
 	"github.com/permd/permd/internal/sqlitedb"
 )
 
@@ -35,11 +36,11 @@ func (c *spooledRecords) add(data []byte) {
 			return
 		}
 		switch f.kind {
-		case kindAnswer:
+		case chain.Answer:
 			c.answers = append(c.answers, f)
-		case kindRan:
+		case chain.Ran:
 			c.runs = append(c.runs, f)
-		case kindEnded:
+		case chain.Ended:
 			c.endings = append(c.endings, f)
 		default:
 			c.records = append(c.records, f)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/decisions/journal/body"
 	"github.com/permd/permd/decisions/tally"
 )
 
@@ -37,7 +38,7 @@ func (v *view) stretches(ctx context.Context, f *filter, b bounds) ([]stretch, e
 	if !f.Until.IsZero() {
 		until = f.Until.UnixNano()
 	}
-	rows, err := v.tx.QueryContext(ctx, "SELECT span, oldest >= ? AND newest < ? FROM spans WHERE span BETWEEN ? AND ?", since, until, b.low>>spanBits, b.high>>spanBits)
+	rows, err := v.tx.QueryContext(ctx, "SELECT span, oldest >= ? AND newest < ? FROM spans WHERE span BETWEEN ? AND ?", since, until, b.low>>body.SpanBits, b.high>>body.SpanBits)
 	list, err := pairs(rows, err)
 	if err != nil {
 		return nil, err
@@ -46,10 +47,10 @@ func (v *view) stretches(ctx context.Context, f *filter, b bounds) ([]stretch, e
 	for _, s := range list {
 		full := s[1] != 0
 		if n := len(all); n > 0 && all[n-1].full == full {
-			all[n-1].high = (s[0]+1)<<spanBits - 1
+			all[n-1].high = (s[0]+1)<<body.SpanBits - 1
 			continue
 		}
-		all = append(all, stretch{bounds{s[0] << spanBits, (s[0]+1)<<spanBits - 1}, full})
+		all = append(all, stretch{bounds{s[0] << body.SpanBits, (s[0]+1)<<body.SpanBits - 1}, full})
 	}
 	if len(all) > maxStretches { // a clock that jumped again and again
 		return []stretch{{b, false}}, nil

@@ -9,6 +9,7 @@ import (
 
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/journal"
+	"github.com/permd/permd/decisions/journal/verify"
 )
 
 // BenchmarkVerify verifies a journal of PERMD_BENCH_JOURNAL_ROWS decisions. With 1000000,
@@ -53,7 +54,7 @@ func BenchmarkVerify(b *testing.B) {
 			}
 			defer r.Close()
 			for b.Loop() {
-				v, err := r.Verify(b.Context(), journal.VerifyOptions{})
+				v, err := r.Verify(b.Context(), verify.Options{})
 				if err != nil || v.Decisions != int64(n) || len(v.Faults) > 0 {
 					b.Fatalf("%+v, %v", v, err)
 				}

@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/permd/permd/decisions/journal"
+	"github.com/permd/permd/decisions/journal/chain"
+	"github.com/permd/permd/decisions/journal/verify"
 	"github.com/permd/permd/internal/testload"
 )
 
@@ -90,15 +92,15 @@ func (d *damaged) value(t *testing.T, table, column string, row int64) any {
 }
 
 // finds verifies, and returns the faults.
-func (d *damaged) finds(t *testing.T, known ...journal.Head) []journal.Fault {
+func (d *damaged) finds(t *testing.T, known ...chain.Head) []verify.Fault {
 	t.Helper()
 	if err := d.Close(); err != nil {
 		t.Fatal(err)
 	}
-	return verifyFile(t, d.path, journal.VerifyOptions{Known: known}).Faults
+	return verifyFile(t, d.path, verify.Options{Known: known}).Faults
 }
 
-func kinds(faults []journal.Fault) string {
+func kinds(faults []verify.Fault) string {
 	var list []string
 	for _, f := range faults {
 		list = append(list, fmt.Sprint(f.Seq, " ", f.Kind))
@@ -107,10 +109,10 @@ func kinds(faults []journal.Fault) string {
 }
 
 // ofClosed makes a journal of which retention has removed a part if limited.
-func ofClosed(t *testing.T, limited bool) (string, journal.Head) {
+func ofClosed(t *testing.T, limited bool) (string, chain.Head) {
 	t.Helper()
-	var head journal.Head
-	o := journal.Options{Path: path(t), Head: func(h journal.Head) { head = h }}
+	var head chain.Head
+	o := journal.Options{Path: path(t), Head: func(h chain.Head) { head = h }}
 	if limited {
 		// A few decisions with choices are kept among those that are removed.
 		o.MaxBytes = 300 << 10
@@ -128,7 +130,7 @@ func ofClosed(t *testing.T, limited bool) (string, journal.Head) {
 	if err := j.Close(); err != nil {
 		t.Fatal(err)
 	}
-	v := verifyFile(t, o.Path, journal.VerifyOptions{Known: []journal.Head{head}})
+	v := verifyFile(t, o.Path, verify.Options{Known: []chain.Head{head}})
 	clean(t, v)
 	if limited == (v.Decisions == 499) {
 		t.Fatalf("%d decisions are left", v.Decisions)
@@ -223,83 +225,83 @@ func TestVerifyFindsAttacks(t *testing.T) {
 			d.exec(t, "DROP TABLE x")
 		}
 	}
-	from, head := map[bool]string{}, map[bool]journal.Head{}
+	from, head := map[bool]string{}, map[bool]chain.Head{}
 	for _, limited := range []bool{false, true} {
 		from[limited], head[limited] = ofClosed(t, limited)
 	}
 	for _, tc := range []struct {
 		name string
 		do   func(t *testing.T, d *damaged, seq int64)
-		want journal.FaultKind
+		want verify.FaultKind
 		at   int64 // after seq
 	}{
 		{"a decision is deleted", func(t *testing.T, d *damaged, seq int64) {
 			d.exec(t, "DELETE FROM decisions WHERE seq = ?", seq)
-		}, journal.Missing, 0},
+		}, verify.Missing, 0},
 		{"a decision is deleted with what was added to it", func(t *testing.T, d *damaged, seq int64) {
 			d.exec(t, "DELETE FROM decisions WHERE seq = ?", seq)
 			d.exec(t, "DELETE FROM notes WHERE seq = ?", seq)
-		}, journal.Missing, 0},
+		}, verify.Missing, 0},
 		{"ten are deleted", func(t *testing.T, d *damaged, seq int64) {
 			d.exec(t, "DELETE FROM decisions WHERE seq >= ? AND seq < ?", seq, seq+10)
-		}, journal.Missing, 0},
-		{"two are exchanged", swap(columns), journal.Reordered, 0},
-		{"two are exchanged with their hashes", swap(columns + ", prev_hash, hash"), journal.Reordered, 0},
-		{"the hashes of two are exchanged", swap("prev_hash, hash"), journal.Reordered, 0},
+		}, verify.Missing, 0},
+		{"two are exchanged", swap(columns), verify.Reordered, 0},
+		{"two are exchanged with their hashes", swap(columns + ", prev_hash, hash"), verify.Reordered, 0},
+		{"the hashes of two are exchanged", swap("prev_hash, hash"), verify.Reordered, 0},
 		{"the verdict", func(t *testing.T, d *damaged, seq int64) {
 			d.exec(t, "UPDATE decisions SET verdict = 'deny' WHERE seq = ?", seq)
-		}, journal.Changed, 0},
+		}, verify.Changed, 0},
 		{"one is invented without a hash", func(t *testing.T, d *damaged, seq int64) {
 			d.exec(t, "DELETE FROM decisions WHERE seq = ?", seq)
 			d.exec(t, "INSERT INTO decisions (seq, "+columns+") SELECT ?, "+columns+" FROM decisions WHERE seq = ?", seq, seq+4)
-		}, journal.Forged, 0},
+		}, verify.Forged, 0},
 		{"one is invented with the hash that it must have", func(t *testing.T, d *damaged, seq int64) {
 			d.exec(t, "UPDATE decisions SET hash = ? WHERE seq = ?", d.rehash(t, seq, "deny"), seq)
-		}, journal.Forged, -100},
+		}, verify.Forged, -100},
 		{"an answer is invented", func(t *testing.T, d *damaged, seq int64) {
 			d.exec(t, "UPDATE decisions SET answered_at = 1, answer = 'allow' WHERE seq = ?", seq+2-seq%5+5)
-		}, journal.Forged, -100},
+		}, verify.Forged, -100},
 		{"an answer is deleted", func(t *testing.T, d *damaged, seq int64) {
 			seq += 6 - seq%5
 			d.exec(t, "UPDATE decisions SET answered_at = NULL, answer = NULL, answer_info = NULL WHERE seq = ?", seq)
-		}, journal.Missing, -100},
+		}, verify.Missing, -100},
 		{"an answer is deleted with its entry", func(t *testing.T, d *damaged, seq int64) {
 			seq += 6 - seq%5
 			d.exec(t, "UPDATE decisions SET answered_at = NULL, answer = NULL, answer_info = NULL WHERE seq = ?", seq)
 			d.exec(t, "DELETE FROM notes WHERE seq = ?", seq)
-		}, journal.Forged, -100},
+		}, verify.Forged, -100},
 		{"the last are cut off", func(t *testing.T, d *damaged, _ int64) {
 			d.exec(t, "DELETE FROM decisions WHERE seq > 480")
 			d.exec(t, "DELETE FROM notes WHERE after > 480")
-		}, journal.CutOff, -100},
+		}, verify.CutOff, -100},
 		{"the last are cut off, and the head is the one before", func(t *testing.T, d *damaged, _ int64) {
 			d.exec(t, "DELETE FROM decisions WHERE seq > 480")
 			d.exec(t, "DELETE FROM notes WHERE after >= 480")
 			d.exec(t, "UPDATE chain SET newest = 480, head = (SELECT hash FROM decisions WHERE seq = 480)")
 			d.exec(t, "UPDATE chain SET entries = (SELECT entries FROM retained) + (SELECT count(*) FROM decisions, retained WHERE seq > cut) + (SELECT count(*) FROM notes, retained WHERE after > cut)")
-		}, journal.CutOff, -100},
+		}, verify.CutOff, -100},
 		{"one is appended", func(t *testing.T, d *damaged, _ int64) {
 			d.exec(t, "INSERT INTO decisions (seq, "+columns+") SELECT 777, "+columns+" FROM decisions WHERE seq = 490")
-		}, journal.Forged, -100},
+		}, verify.Forged, -100},
 		{"one is appended with the hash that it must have", func(t *testing.T, d *damaged, _ int64) {
 			d.exec(t, "INSERT INTO decisions (seq, "+columns+", prev_hash) SELECT 777, "+columns+", (SELECT head FROM chain) FROM decisions WHERE seq = 490")
 			d.exec(t, "UPDATE decisions SET hash = ? WHERE seq = 777", d.rehash(t, 777, "allow"))
-		}, journal.Forged, -100},
+		}, verify.Forged, -100},
 		{"it is taken out of lists", func(t *testing.T, d *damaged, seq int64) {
 			d.exec(t, "DELETE FROM listed WHERE seq = ?", seq)
-		}, journal.Missing, -100},
+		}, verify.Missing, -100},
 		{"a kind is taken out of lists", func(t *testing.T, d *damaged, seq int64) {
 			d.exec(t, "DELETE FROM kinds WHERE kind = (SELECT kind FROM listed WHERE seq = ?)", seq)
-		}, journal.Missing, -100},
+		}, verify.Missing, -100},
 		{"the chain's end is deleted", func(t *testing.T, d *damaged, _ int64) {
 			d.exec(t, "DELETE FROM chain")
-		}, journal.Missing, -100},
+		}, verify.Missing, -100},
 		{"all hashes are deleted", func(t *testing.T, d *damaged, _ int64) {
 			d.exec(t, "UPDATE decisions SET prev_hash = NULL, hash = NULL")
 			d.exec(t, "DELETE FROM notes")
 			d.exec(t, "UPDATE chain SET start = newest, entries = 0, head = NULL, kept = 0, kept_sum = NULL")
 			d.exec(t, "UPDATE retained SET hash = NULL, entries = 0")
-		}, journal.CutOff, -100},
+		}, verify.CutOff, -100},
 	} {
 		for _, limited := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s/limited=%v", tc.name, limited), func(t *testing.T) {
@@ -307,7 +309,7 @@ func TestVerifyFindsAttacks(t *testing.T) {
 				seq := int64(440) + rand.Int64N(8)
 				tc.do(t, d, seq)
 				faults := d.finds(t, head[limited])
-				ok := slices.ContainsFunc(faults, func(f journal.Fault) bool {
+				ok := slices.ContainsFunc(faults, func(f verify.Fault) bool {
 					return f.Kind == tc.want && (tc.at < 0 || f.Seq == seq+tc.at)
 				})
 				if !ok || len(faults) > 30 {

@@ -15,6 +15,8 @@ import (
 
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/journal"
+	"github.com/permd/permd/decisions/journal/chain"
+	"github.com/permd/permd/decisions/journal/verify"
 	"github.com/permd/permd/internal/testload"
 )
 
@@ -36,7 +38,7 @@ func chainUntilKilled(path string) {
 	j, err := journal.Open(journal.Options{
 		Path: path, MaxBytes: 2 << 20,
 		Referenced: func(id string) bool { return strings.HasSuffix(id, "000") },
-		Head: func(h journal.Head) {
+		Head: func(h chain.Head) {
 			text, err := json.Marshal(h)
 			try(err)
 			print("head " + string(text))
@@ -75,20 +77,20 @@ func TestKilledChain(t *testing.T) {
 	if testing.Short() {
 		rounds = 1
 	}
-	var heads []journal.Head
+	var heads []chain.Head
 	removed := false
 	for round := range rounds {
 		lines := killedAfter(t, child(t, "chained", o.Path), 500+round%8*377)
 		for _, line := range lines {
 			if text, ok := strings.CutPrefix(line, "head "); ok {
-				var h journal.Head
+				var h chain.Head
 				if err := json.Unmarshal([]byte(text), &h); err != nil {
 					t.Fatal(err)
 				}
 				heads = append(heads, h)
 			}
 		}
-		known := journal.VerifyOptions{Known: slices.Clone(heads)}
+		known := verify.Options{Known: slices.Clone(heads)}
 		before := verifyFile(t, o.Path, known)
 		clean(t, before)
 		j, err := journal.Open(journal.Options{Path: o.Path, MaxBytes: 2 << 20})

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/permd/permd/decisions/journal"
+	"github.com/permd/permd/decisions/journal/verify"
 )
 
 // TestVerifyFindsHidden hides decisions from lists, without a change of the decisions.
@@ -80,7 +80,7 @@ func TestVerifyRemovedHead(t *testing.T) {
 		fmt.Sprint(cut+1, ":", hash): 1,
 		hash:                         1,
 	} {
-		v := verifyFile(t, from, journal.VerifyOptions{Hash: with})
+		v := verifyFile(t, from, verify.Options{Hash: with})
 		if len(v.Faults) != faults || v.Heads.Removed != 1-faults {
 			t.Errorf("%s: %+v, %+v; want %d faults", with, v.Faults, v.Heads, faults)
 		}

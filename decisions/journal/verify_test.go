@@ -17,6 +17,8 @@ import (
 
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/journal"
+	"github.com/permd/permd/decisions/journal/chain"
+	"github.com/permd/permd/decisions/journal/verify"
 )
 
 // chained appends records of several kinds and adds answers and reports to some of them.
@@ -57,7 +59,7 @@ func chained(t testing.TB, j *journal.Journal, from, to int) {
 }
 
 // verifyFile verifies a journal that is closed.
-func verifyFile(t testing.TB, path string, o journal.VerifyOptions) *journal.Verification {
+func verifyFile(t testing.TB, path string, o verify.Options) *verify.Result {
 	t.Helper()
 	r, err := journal.OpenReadOnly(journal.Options{Path: path})
 	if err != nil {
@@ -71,7 +73,7 @@ func verifyFile(t testing.TB, path string, o journal.VerifyOptions) *journal.Ver
 	return v
 }
 
-func clean(t testing.TB, v *journal.Verification) {
+func clean(t testing.TB, v *verify.Result) {
 	t.Helper()
 	if len(v.Faults) > 0 {
 		t.Fatalf("%d faults, the first is %+v", len(v.Faults), v.Faults[0])
@@ -81,14 +83,14 @@ func clean(t testing.TB, v *journal.Verification) {
 // TestVerify: a journal is verified while it is written, when it is closed, and when it
 // was opened again.
 func TestVerify(t *testing.T) {
-	var heads []journal.Head
-	o := journal.Options{Path: path(t), Head: func(h journal.Head) { heads = append(heads, h) }}
+	var heads []chain.Head
+	o := journal.Options{Path: path(t), Head: func(h chain.Head) { heads = append(heads, h) }}
 	j, err := journal.Open(o)
 	if err != nil {
 		t.Fatal(err)
 	}
 	chained(t, j, 1, 60)
-	v, err := j.Verify(t.Context(), journal.VerifyOptions{})
+	v, err := j.Verify(t.Context(), verify.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -99,7 +101,7 @@ func TestVerify(t *testing.T) {
 	if err := j.Close(); err != nil {
 		t.Fatal(err)
 	}
-	v = verifyFile(t, o.Path, journal.VerifyOptions{Known: heads})
+	v = verifyFile(t, o.Path, verify.Options{Known: heads})
 	clean(t, v)
 	if v.Decisions != 59 || v.Added != 35+3 || v.Waiting != 0 || v.Unchained != 0 || !v.Since.Equal(record(1).Time) {
 		t.Errorf("%+v", v)
@@ -115,7 +117,7 @@ func TestVerify(t *testing.T) {
 	if err := j.Close(); err != nil {
 		t.Fatal(err)
 	}
-	v = verifyFile(t, o.Path, journal.VerifyOptions{Known: heads, Hash: heads[0].Hash})
+	v = verifyFile(t, o.Path, verify.Options{Known: heads, Hash: heads[0].Hash})
 	clean(t, v)
 	if v.Decisions != 89 {
 		t.Errorf("%d decisions", v.Decisions)
@@ -239,5 +241,5 @@ func TestChainOracle(t *testing.T) {
 	if hex.EncodeToString(head) != hex.EncodeToString(prev) {
 		t.Errorf("the head is %x, want %x", head, prev)
 	}
-	clean(t, verifyFile(t, o.Path, journal.VerifyOptions{}))
+	clean(t, verifyFile(t, o.Path, verify.Options{}))
 }

@@ -6,6 +6,8 @@ import (
 	"database/sql/driver"
 	"errors"
 	"fmt"
+
+	"github.com/permd/permd/decisions/journal/chain"
 )
 
 // writer stores frames in the database. It uses the driver's statements
@@ -21,7 +23,7 @@ type writer struct {
 	inPlace func() error
 
 	rows                                          rowWriter
-	chain                                         chain
+	chain                                         chainWriter
 	answer, ran, ended, begin, commitTx, rollback statement
 }
 
@@ -89,13 +91,13 @@ func (w *writer) store(all []byte) error {
 			if err != nil {
 				return err
 			}
-			if f.kind == kindRecord && f.seq <= last {
+			if f.kind == chain.Record && f.seq <= last {
 				continue
 			}
 			if err := w.storeFrame(&f); err != nil {
 				return err
 			}
-			if f.kind == kindRecord {
+			if f.kind == chain.Record {
 				last = max(last, f.seq)
 			}
 		}
@@ -124,17 +126,17 @@ func (w *writer) store(all []byte) error {
 // record and do not change last.
 func (w *writer) storeFrame(f *frame) error {
 	switch f.kind {
-	case kindAnswer:
+	case chain.Answer:
 		w.answer.number(0, f.time)
 		w.answer.text(1, f.texts[answerVerdict])
 		w.answer.bytes(2, f.json)
 		w.answer.number(3, f.seq)
 		return w.add(&w.answer, f)
-	case kindRan:
+	case chain.Ran:
 		w.ran.number(0, f.time)
 		w.ran.number(1, f.seq)
 		return w.add(&w.ran, f)
-	case kindEnded:
+	case chain.Ended:
 		w.ended.number(0, f.time)
 		w.ended.text(1, f.json)
 		w.ended.number(2, f.seq)

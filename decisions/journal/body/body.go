@@ -27,6 +27,24 @@ var ownValues = [...]struct{ name, after []byte }{
 	{[]byte(`,"callId":`), []byte(`,"verdict":`)},
 }
 
+// How a record is stored.
+const (
+	// FormatWhole is its JSON, without the sequence number, which is only known when the
+	// record is written.
+	FormatWhole = 1
+	// FormatSplit is a JSON array with the values of its own; the body is the rest of its JSON.
+	// Together they are the very bytes that were appended, so a hash of a record does not
+	// depend on how it is stored.
+	FormatSplit = 2
+)
+
+const (
+	// SharedFor is the number of decisions after the first for which a body is used again.
+	SharedFor = 4096
+	// SpanBits is the size of a span of decisions whose times are kept: 1024.
+	SpanBits = 10
+)
+
 var errSplit = errors.New("its parts do not fit together")
 
 // Own is the values of a record's own, as JSON.

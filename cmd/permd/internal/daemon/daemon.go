@@ -19,6 +19,7 @@ import (
 	"github.com/permd/permd/cmd/permd/internal/records"
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/journal"
+	"github.com/permd/permd/decisions/journal/chain"
 	"github.com/permd/permd/decisions/recent"
 	"github.com/permd/permd/decisions/underway"
 	"github.com/permd/permd/internal/xdg"
@@ -44,7 +45,7 @@ type daemon struct {
 	memory  *remember.Store
 	witness *witness
 	heads   *heads.Sender
-	lost    []journal.Head // which the journal had before the start, and does not have
+	lost    []chain.Head // which the journal had before the start, and does not have
 	pauses  *pause.Store
 	recent  explain.Recent // for permd explain
 	runs    runCounter     // for permd status
@@ -81,7 +82,7 @@ func openDaemon(ctx context.Context, dirs xdg.Dirs, relocated bool, log *slog.Lo
 		d.heads.Close()
 		return nil, records.DatabaseFailure(err)
 	}
-	d.lost, err = d.heads.Compare(func(h *journal.Head) (bool, error) { return d.journal.Continues(ctx, h) })
+	d.lost, err = d.heads.Compare(func(h *chain.Head) (bool, error) { return d.journal.Continues(ctx, h) })
 	if err != nil {
 		log.Warn("it is not known whether the journal has its earlier head", "error", err)
 	}

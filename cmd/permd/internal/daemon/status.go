@@ -10,6 +10,7 @@ import (
 	"github.com/permd/permd/cmd/permd/internal/records"
 	"github.com/permd/permd/decisions/effects/mounts"
 	"github.com/permd/permd/decisions/journal"
+	"github.com/permd/permd/decisions/journal/chain"
 	"github.com/permd/permd/policy"
 	"github.com/permd/permd/remember"
 	"github.com/permd/permd/socket/admin"
@@ -29,7 +30,7 @@ type Status struct {
 	Policy   policy.Status  `json:"policy"`
 	Journal  journal.Status `json:"journal"`
 	// Lost are heads that the journal had when the daemon started last, and does not have.
-	Lost []journal.Head `json:"lostHeads,omitzero"`
+	Lost []chain.Head `json:"lostHeads,omitzero"`
 	// Verified is what permd log verify found last, nil if it was not called yet.
 	Verified *records.LastVerified `json:"verified,omitzero"`
 	Memory   remember.Status       `json:"memory"`

@@ -6,6 +6,7 @@ import (
 
 	"github.com/permd/permd/cmd/permd/internal/cli"
 	"github.com/permd/permd/decisions/journal"
+	"github.com/permd/permd/decisions/journal/chain"
 )
 
 // RetentionLines describes what the journal keeps and has removed, and any problem with
@@ -26,7 +27,7 @@ func RetentionLines(r *journal.Retention) (lines []string) {
 }
 
 // LostLine says that the journal does not have a head that it had.
-func LostLine(h *journal.Head) string {
+func LostLine(h *chain.Head) string {
 	at := ""
 	if !h.Time.IsZero() {
 		at = " at " + h.Time.Local().Format(time.DateTime)

@@ -14,6 +14,7 @@ import (
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects/mounts"
 	"github.com/permd/permd/decisions/journal"
+	"github.com/permd/permd/decisions/journal/chain"
 	"github.com/permd/permd/decisions/underway"
 	"github.com/permd/permd/internal/xdg"
 	"github.com/permd/permd/packaging"
@@ -36,7 +37,7 @@ func TestDoctorCondition(t *testing.T) {
 		{"rules", daemon.Status{Version: buildinfo.Version(), Policy: policy.Status{Layers: []policy.LayerStatus{{Layer: decisions.User, Error: "a.rego:1: x"}}}}, findings.Error, "the user rules are not what their files say: a.rego:1: x", "permd reload"},
 		{"journal", daemon.Status{Version: buildinfo.Version(), Journal: journal.Status{Failing: "the disk is full"}}, findings.Error, "nothing is allowed: the disk is full", "df "},
 		{"little space", daemon.Status{Version: buildinfo.Version(), Journal: journal.Status{Retention: journal.Retention{LowSpace: true, Free: 300 << 20}}}, findings.Warn, "only 300 MiB left", "df "},
-		{"lost head", daemon.Status{Version: buildinfo.Version(), Lost: []journal.Head{{Hash: strings.Repeat("5", 64), Seq: 7}}}, findings.Error, "it had the head 555555555555, with decision 7", "permd log verify"},
+		{"lost head", daemon.Status{Version: buildinfo.Version(), Lost: []chain.Head{{Hash: strings.Repeat("5", 64), Seq: 7}}}, findings.Error, "it had the head 555555555555, with decision 7", "permd log verify"},
 		{"retention", daemon.Status{Version: buildinfo.Version(), Journal: journal.Status{Retention: journal.Retention{Failing: "the disk is full"}}}, findings.Warn, "cannot be removed from the journal: the disk is full", "permd status"},
 		{"file system", daemon.Status{Version: buildinfo.Version(), Unanswered: []mounts.Stuck{{Mount: "/mnt/x", Looks: 2, Since: time.Now()}}}, findings.Warn, "2 looks stuck for 0s below /mnt/x", "permd status"},
 		{"stuck", daemon.Status{Version: buildinfo.Version(), Stuck: []daemon.StuckDecisions{{Where: underway.AtJournal, Count: 3, Since: time.Now()}}}, findings.Warn, "3 decisions stuck for 0s waiting for the journal", "permd status"},

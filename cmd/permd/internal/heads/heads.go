@@ -21,10 +21,11 @@ import (
 	"sync"
 	"time"
 
+	"github.com/permd/permd/decisions/journal/chain"
+
 	"github.com/coreos/go-systemd/v22/journal"
 	"github.com/go-json-experiment/json"
 
-	chain "github.com/permd/permd/decisions/journal"
 	"github.com/permd/permd/internal/statefile"
 	"github.com/permd/permd/internal/strictjson"
 	"github.com/permd/permd/internal/xdg"

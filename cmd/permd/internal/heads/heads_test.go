@@ -14,9 +14,9 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"github.com/go-json-experiment/json"
+	"github.com/permd/permd/decisions/journal/chain"
 
-	chain "github.com/permd/permd/decisions/journal"
+	"github.com/go-json-experiment/json"
 )
 
 func head(n int64) chain.Head {

@@ -17,6 +17,8 @@ import (
 	"github.com/permd/permd/cmd/permd/internal/heads"
 	"github.com/permd/permd/decisions/effects/display"
 	"github.com/permd/permd/decisions/journal"
+	"github.com/permd/permd/decisions/journal/chain"
+	"github.com/permd/permd/decisions/journal/verify"
 	"github.com/permd/permd/internal/sqlitedb"
 	"github.com/permd/permd/internal/xdg"
 	"github.com/permd/permd/socket/admin"
@@ -26,7 +28,7 @@ import (
 // verified is what permd log verify prints with --json.
 type verified struct {
 	Path string `json:"path"`
-	*journal.Verification
+	*verify.Result
 	// Compared are the heads that the chain was compared with, and NotRead why one that
 	// permd keeps could not be read.
 	Compared []comparison `json:"compared"`
@@ -57,7 +59,7 @@ func Verify(ctx context.Context, s *cli.Streams, root string, with VerifyOptions
 		return err
 	}
 	v := &verified{Path: filepath.Join(dirs.Data, "decisions.db"), Compared: []comparison{}}
-	o := journal.VerifyOptions{Hash: with.Head}
+	o := verify.Options{Hash: with.Head}
 	if with.Head != "" {
 		v.Compared = append(v.Compared, comparison{With: "--since-head", Heads: 1})
 	}
@@ -74,9 +76,9 @@ func Verify(ctx context.Context, s *cli.Streams, root string, with VerifyOptions
 	defer r.Close()
 	p := cli.NewProgress(s.Err, "verifying")
 	o.Progress = p.Set
-	v.Verification, err = r.Verify(ctx, o)
+	v.Result, err = r.Verify(ctx, o)
 	p.Close()
-	if errors.Is(err, journal.ErrHash) {
+	if errors.Is(err, verify.ErrHash) {
 		return cli.Failf(cli.ExitUsage, "permd log verify and permd status print them", "--since-head: a head has 64 hexadecimal digits, after its number and a colon if that is known, not %q", with.Head)
 	}
 	if err != nil {
@@ -91,7 +93,7 @@ func Verify(ctx context.Context, s *cli.Streams, root string, with VerifyOptions
 
 // known adds the heads that are known, before the journal is read: those of the file, the
 // one that the state folder has, and the daemon's.
-func (v *verified) known(ctx context.Context, s *cli.Streams, dirs xdg.Dirs, file string, o *journal.VerifyOptions) error {
+func (v *verified) known(ctx context.Context, s *cli.Streams, dirs xdg.Dirs, file string, o *verify.Options) error {
 	info, err := os.Stat(v.Path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return cli.Failf(cli.ExitError, "start the daemon with: permd serve", "there is no journal yet at %s", v.Path)
@@ -99,7 +101,7 @@ func (v *verified) known(ctx context.Context, s *cli.Streams, dirs xdg.Dirs, fil
 	if err != nil {
 		return fmt.Errorf("looking for the journal: %w", err)
 	}
-	add := func(with string, list []journal.Head) {
+	add := func(with string, list []chain.Head) {
 		if n := len(list); n > 0 {
 			o.Known = append(o.Known, list...)
 			v.Compared = append(v.Compared, comparison{with, n, list[n-1].Time})
@@ -133,13 +135,13 @@ func (v *verified) known(ctx context.Context, s *cli.Streams, dirs xdg.Dirs, fil
 		Journal journal.Status `json:"journal"`
 	}
 	if err := c.Call(ctx, admin.MethodStatus, struct{}{}, &st); err == nil && st.Journal.Head.Hash != "" {
-		add("the running daemon", []journal.Head{st.Journal.Head})
+		add("the running daemon", []chain.Head{st.Journal.Head})
 	}
 	return nil
 }
 
 // readHeads reads heads from a file, or from in if its name is "-".
-func readHeads(in io.Reader, file, path string, uid int) ([]journal.Head, error) {
+func readHeads(in io.Reader, file, path string, uid int) ([]chain.Head, error) {
 	if file == "-" {
 		return heads.Read(in, path, uid)
 	}

@@ -1,4 +1,4 @@
-package journal
+package verify
 
 import (
 	"cmp"
@@ -7,6 +7,8 @@ import (
 	"database/sql/driver"
 	"errors"
 	"slices"
+
+	"github.com/permd/permd/decisions/journal/body"
 )
 
 // maxMisplaced bounds the decisions of which it is told one by one that lists do not have
@@ -27,10 +29,10 @@ type listing struct{ seq, time, kind int64 }
 
 // listedKind is a row of kinds.
 type listedKind struct {
-	key            kindKey
-	uid            int64 // as stored
-	oldest, newest int64
-	low, high      int64 // of its rows in listed, 0 for none
+	session, agent, tool, verdict, decidedBy, outcome string
+	uid                                               int64 // as stored
+	oldest, newest                                    int64
+	low, high                                         int64 // of its rows in listed, 0 for none
 }
 
 const (
@@ -58,8 +60,8 @@ func readLists(ctx context.Context, conn *sql.Conn) (*lists, error) {
 }
 
 // eachRow calls f with each row of a query.
-func eachRow(ctx context.Context, conn driver.Conn, query string, f func(row []driver.Value)) (err error) {
-	c, err := query1(conn, query)
+func eachRow(ctx context.Context, conn driver.Conn, text string, f func(row []driver.Value)) (err error) {
+	c, err := query(conn, text)
 	if err != nil {
 		return err
 	}
@@ -74,7 +76,7 @@ func eachRow(ctx context.Context, conn driver.Conn, query string, f func(row []d
 
 func (l *lists) addKind(row []driver.Value) {
 	k := &listedKind{uid: number(row[1]), oldest: number(row[8]), newest: number(row[9])}
-	for i, to := range []*string{&k.key.session, &k.key.agent, &k.key.tool, &k.key.verdict, &k.key.decidedBy, &k.key.outcome} {
+	for i, to := range []*string{&k.session, &k.agent, &k.tool, &k.verdict, &k.decidedBy, &k.outcome} {
 		*to, _ = row[2+i].(string)
 	}
 	l.kinds[number(row[0])] = k
@@ -103,7 +105,7 @@ type misplaced struct {
 
 // place compares how lists find a decision with what it is; the record is nil where it
 // cannot be read.
-func (l *lists) place(e *entry, record []byte) misplaced {
+func (l *lists) place(e *entry, record []byte, outcome func([]byte) string) misplaced {
 	i, _ := slices.BinarySearchFunc(l.listed, e.seq, func(a listing, seq int64) int { return cmp.Compare(a.seq, seq) })
 	if i == len(l.listed) || l.listed[i].seq != e.seq {
 		return misplaced{Missing, "lists by session, tool and the like lack it"}
@@ -117,13 +119,13 @@ func (l *lists) place(e *entry, record []byte) misplaced {
 		return misplaced{Missing, "lists by session, tool and the like lack it: what they know of its kind is gone"}
 	case l.listed[i].time != e.time:
 		return misplaced{Changed, "lists have it at another time"}
-	case k.uid != number(e.row[colUID]) || record != nil && k.key.outcome != outcomeOf(record):
+	case k.uid != number(e.row[colUID]) || record != nil && k.outcome != outcome(record):
 		return misplaced{Changed, "lists have it below another user or outcome"}
 	}
 	for _, has := range []struct {
 		col  int
 		want string
-	}{{colSession, k.key.session}, {colAgent, k.key.agent}, {colTool, k.key.tool}, {colVerdict, k.key.verdict}, {colBy, k.key.decidedBy}} {
+	}{{colSession, k.session}, {colAgent, k.agent}, {colTool, k.tool}, {colVerdict, k.verdict}, {colBy, k.decidedBy}} {
 		if text, _ := e.row[has.col].(string); text != has.want {
 			return misplaced{Changed, "lists have it below another session, agent, tool, verdict or decider"}
 		}
@@ -150,7 +152,7 @@ func (v *verifier) listedUpTo(e *entry) {
 	for v.nextListed < len(l.listed) && l.listed[v.nextListed].seq == e.seq {
 		v.nextListed++
 	}
-	span := e.seq >> spanBits
+	span := e.seq >> body.SpanBits
 	times, ok := v.spans[span]
 	if !ok {
 		times = [2]int64{e.time, e.time}
@@ -175,18 +177,18 @@ func (v *verifier) finishLists() {
 		}
 	}
 	for span, times := range v.spans {
-		first := span << spanBits
+		first := span << body.SpanBits
 		has, ok := l.spans[span]
 		switch {
 		case !ok:
-			v.fault(at(first), Missing, "the times of decisions %d to %d are missing, by which lists find them", first, first+1<<spanBits-1)
+			v.fault(at(first), Missing, "the times of decisions %d to %d are missing, by which lists find them", first, first+1<<body.SpanBits-1)
 		case has[0] > times[0] || has[1] < times[1] || first > v.cut && has != times:
-			v.fault(at(first), Changed, "the times of decisions %d to %d, by which lists find them, are not theirs", first, first+1<<spanBits-1)
+			v.fault(at(first), Changed, "the times of decisions %d to %d, by which lists find them, are not theirs", first, first+1<<body.SpanBits-1)
 		}
 	}
 	for span := range l.spans {
-		if _, ok := v.spans[span]; !ok && (span < 0 || span > v.cut>>spanBits) {
-			v.fault(at(span<<spanBits), Forged, "lists have times of decisions that are not there")
+		if _, ok := v.spans[span]; !ok && (span < 0 || span > v.cut>>body.SpanBits) {
+			v.fault(at(span<<body.SpanBits), Forged, "lists have times of decisions that are not there")
 		}
 	}
 	if l.bodies > 0 {

@@ -1,4 +1,4 @@
-package journal
+package verify
 
 import (
 	"context"
@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/permd/permd/decisions/journal/chain"
 )
 
 // addedKey names what was added to a record.
@@ -20,29 +22,29 @@ type addedKey struct {
 
 // verifier goes through the chain.
 type verifier struct {
-	o      VerifyOptions
-	result Verification
+	o      Options
+	result Result
 
-	id            chainID
+	id            chain.ID
 	start, newest int64
 	entries       int64
-	head          *chainHash
+	head          *chain.Hash
 	kept          int64
-	keptSum       chainSum
+	keptSum       chain.Sum
 	cut           int64
 	count         int64 // entries up to the one that was read last, or up to the cut
 
 	// expected are what the next entry may continue: the stored hash of the one before it,
 	// and the one that it should have.
-	expected [2]chainHash
+	expected [2]chain.Hash
 	last     int64 // the newest record
-	known    map[chainHash]*Head
-	wanted   *chainHash // of VerifyOptions.Hash
+	known    map[chain.Hash]*chain.Head
+	wanted   *chain.Hash // of Options.Hash
 	// wantedSeq is its number, 0 if that is not known.
 	wantedSeq int64
 	// added is what is added to records and was not met as an entry yet; unmatched are
 	// entries that were met without.
-	added     map[addedKey]chainHash
+	added     map[addedKey]chain.Hash
 	unmatched []*entry
 	gone      [][2]int64 // numbers of missing decisions, and the one after them
 	suspects  []*entry   // changed ones, which may stand in another's place
@@ -56,7 +58,7 @@ type verifier struct {
 // fault reports a fault.
 func (v *verifier) fault(e *entry, kind FaultKind, format string, args ...any) {
 	f := Fault{Seq: e.seq, ID: e.id(), Kind: kind, Text: fmt.Sprintf(format, args...)}
-	if e.kind == kindRecord && e.time != 0 {
+	if e.kind == chain.Record && e.time != 0 {
 		f.Time = time.Unix(0, e.time).UTC()
 	}
 	if len(v.result.Faults) >= maxFaults {
@@ -114,22 +116,22 @@ func (v *verifier) begin(ctx context.Context, conn *sql.Conn) error {
 		return errNoChain
 	}
 	var ok bool
-	if v.keptSum, ok = sumOf(sum); !ok || head != nil && len(head) != len(chainHash{}) {
+	if v.keptSum, ok = chain.SumOf(sum); !ok || head != nil && len(head) != len(chain.Hash{}) {
 		v.fault(at(0), Changed, "where the chain begins and ends was changed")
 	}
-	first := genesis(v.id, v.start)
+	first := chain.Genesis(v.id, v.start)
 	switch {
 	case v.cut < v.start || v.cut == v.start && cutHash == nil:
 	case len(cutHash) != len(first):
 		v.fault(at(v.cut), Changed, "the hash of the newest decision that was removed is gone")
 	default:
-		first = chainHash(cutHash)
+		first = chain.Hash(cutHash)
 	}
-	v.expected = [2]chainHash{first, first}
+	v.expected = [2]chain.Hash{first, first}
 	v.last = max(v.start, v.cut)
 	v.head = &first
 	if len(head) == len(first) {
-		v.head = (*chainHash)(head)
+		v.head = (*chain.Hash)(head)
 	}
 	for i := range v.o.Known {
 		h := &v.o.Known[i]
@@ -137,10 +139,10 @@ func (v *verifier) begin(ctx context.Context, conn *sql.Conn) error {
 		switch {
 		case h.Chain != hex.EncodeToString(v.id[:]):
 			v.other(h)
-		case err != nil || len(hash) != len(chainHash{}):
+		case err != nil || len(hash) != len(chain.Hash{}):
 			v.fault(at(h.Seq), Forged, "a head that is known of it is no hash: %q", h.Hash)
 		default:
-			v.known[chainHash(hash)] = h
+			v.known[chain.Hash(hash)] = h
 		}
 	}
 	if v.o.Hash != "" {
@@ -153,10 +155,10 @@ func (v *verifier) begin(ctx context.Context, conn *sql.Conn) error {
 			text = hash
 		}
 		hash, err := hex.DecodeString(text)
-		if err != nil || len(hash) != len(chainHash{}) {
+		if err != nil || len(hash) != len(chain.Hash{}) {
 			return fmt.Errorf("%w: %q", ErrHash, v.o.Hash)
 		}
-		v.wanted = (*chainHash)(hash)
+		v.wanted = (*chain.Hash)(hash)
 	}
 	v.seen(&first)
 	return nil
@@ -169,14 +171,14 @@ var errNoChain = errors.New("there is no chain")
 var ErrHash = errors.New("no hash of a head")
 
 // other is called with a head of another chain that was at the same place.
-func (v *verifier) other(h *Head) {
+func (v *verifier) other(h *chain.Head) {
 	if v.result.Heads.Other++; v.result.Heads.Other == 1 {
 		v.fault(at(h.Seq), CutOff, "another chain was here, which had the head %s at decision %d: the journal was set aside, replaced or made anew", h.Hash, h.Seq)
 	}
 }
 
 // seen notes that the chain has that head.
-func (v *verifier) seen(hash *chainHash) {
+func (v *verifier) seen(hash *chain.Hash) {
 	if len(v.known) > 0 {
 		if _, ok := v.known[*hash]; ok {
 			v.result.Heads.Found++
@@ -192,7 +194,7 @@ func (v *verifier) seen(hash *chainHash) {
 // next verifies the next entry.
 func (v *verifier) next(e *entry) {
 	defer func() { v.last = max(v.last, e.place) }()
-	if e.kind == kindRecord {
+	if e.kind == chain.Record {
 		v.noteAdded(e)
 		v.listedUpTo(e)
 	}
@@ -201,29 +203,29 @@ func (v *verifier) next(e *entry) {
 		v.result.Unchained++
 		v.misplace(e, e.misplaced)
 		return
-	case e.kind == kindRecord && e.seq <= v.start:
+	case e.kind == chain.Record && e.seq <= v.start:
 		v.fault(e, Forged, "it has a hash, although the chain begins after decision %d", v.start)
 		return
-	case len(e.hash) != len(chainHash{}) || len(e.prev) != len(chainHash{}):
+	case len(e.hash) != len(chain.Hash{}) || len(e.prev) != len(chain.Hash{}):
 		v.fault(e, Forged, "it has no hash, although the chain began before it")
 		return
 	}
-	hash, prev := chainHash(e.hash), chainHash(e.prev)
-	right := e.bad == "" && linked(&v.id, &prev, &e.content) == hash
+	hash, prev := chain.Hash(e.hash), chain.Hash(e.prev)
+	right := e.bad == "" && chain.Linked(&v.id, &prev, &e.content) == hash
 	if e.place <= v.cut {
 		v.kept--
-		v.keptSum.subtract(e.hash)
-		if e.kind != kindRecord && (e.n < 1 || e.n > v.count) {
+		v.keptSum.Subtract(e.hash)
+		if e.kind != chain.Record && (e.n < 1 || e.n > v.count) {
 			v.fault(e, Changed, "%s has the number %d, and there were %d entries", e.name(), e.n, v.count)
 		}
 	} else {
 		v.link(e, &prev, right)
-		if v.count++; e.kind != kindRecord && e.n != v.count {
+		if v.count++; e.kind != chain.Record && e.n != v.count {
 			v.fault(e, Missing, "%s was entry %d, and now is entry %d", e.name(), e.n, v.count)
 			v.count = e.n
 		}
 		v.seen(&hash)
-		v.expected = [2]chainHash{hash, linked(&v.id, &prev, &e.content)}
+		v.expected = [2]chain.Hash{hash, chain.Linked(&v.id, &prev, &e.content)}
 	}
 	switch {
 	case !right:
@@ -233,7 +235,7 @@ func (v *verifier) next(e *entry) {
 			v.suspects = append(v.suspects, &kept)
 		}
 		return
-	case e.kind != kindRecord:
+	case e.kind != chain.Record:
 		v.result.Added++
 		v.match(e)
 		return
@@ -245,12 +247,12 @@ func (v *verifier) next(e *entry) {
 }
 
 // link compares what an entry continues with the entry before.
-func (v *verifier) link(e *entry, prev *chainHash, right bool) {
+func (v *verifier) link(e *entry, prev *chain.Hash, right bool) {
 	if *prev == v.expected[0] || *prev == v.expected[1] {
 		return
 	}
 	first, end := v.last+1, e.place // of the missing decisions
-	if e.kind != kindRecord {
+	if e.kind != chain.Record {
 		end++
 	}
 	switch {
@@ -258,7 +260,7 @@ func (v *verifier) link(e *entry, prev *chainHash, right bool) {
 		v.gone = append(v.gone, [2]int64{first, end})
 		v.fault(at(first), Missing, "%s", missing(first, end-1))
 	case !right: // that is said anyway
-	case e.kind == kindRecord:
+	case e.kind == chain.Record:
 		v.fault(e, Forged, "it does not continue the entry before it: one of them was replaced, or one between them is missing")
 	default:
 		v.fault(e, Forged, "%s does not continue the entry before it: one of them was replaced, or one between them is missing", e.name())
@@ -339,9 +341,9 @@ func (v *verifier) reordered() {
 			moved := e.contentAt(other.seq)
 			for _, has := range []struct {
 				entry   *entry // which has the hashes
-				content *chainHash
+				content *chain.Hash
 			}{{other, &moved}, {e, &moved}, {other, &e.content}} {
-				if prev := chainHash(has.entry.prev); linked(&v.id, &prev, has.content) == chainHash(has.entry.hash) {
+				if prev := chain.Hash(has.entry.prev); chain.Linked(&v.id, &prev, has.content) == chain.Hash(has.entry.hash) {
 					v.setKind(e.seq, Reordered, fmt.Sprintf("it stands in the place of another one: it was exchanged with decision %d", other.seq))
 				}
 			}
@@ -361,7 +363,7 @@ func (v *verifier) setKind(seq int64, kind FaultKind, text string) {
 
 // finish compares the chain's end with where it should be.
 func (v *verifier) finish() {
-	v.result.Head = Head{
+	v.result.Head = chain.Head{
 		Chain: hex.EncodeToString(v.id[:]), Seq: v.newest, Entries: v.entries, Hash: hex.EncodeToString(v.head[:]),
 	}
 	switch {
@@ -375,7 +377,7 @@ func (v *verifier) finish() {
 	if v.count != v.entries && len(v.result.Faults) == 0 {
 		v.fault(at(v.newest), Missing, "there were %d entries, and now are %d", v.entries, v.count)
 	}
-	if v.kept != 0 || v.keptSum != (chainSum{}) {
+	if v.kept != 0 || v.keptSum != (chain.Sum{}) {
 		v.fault(at(v.cut), Missing, "of what retention kept up to decision %d, something is missing, forged or changed", v.cut)
 	}
 	for _, h := range v.known {

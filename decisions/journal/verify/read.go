@@ -1,4 +1,4 @@
-package journal
+package verify
 
 import (
 	"context"
@@ -8,6 +8,9 @@ import (
 	"io"
 	"runtime"
 	"sync"
+
+	"github.com/permd/permd/decisions/journal/body"
+	"github.com/permd/permd/decisions/journal/chain"
 )
 
 // entry is an entry of the chain as it is stored.
@@ -19,13 +22,13 @@ type entry struct {
 	time       int64 // of a record
 	idText     string
 	prev, hash []byte
-	content    chainHash // of what is stored
-	bad        string    // why there is no content
-	odd        string    // what is wrong with columns beside the record
+	content    chain.Hash // of what is stored
+	bad        string     // why there is no content
+	odd        string     // what is wrong with columns beside the record
 	added      []addition
 	misplaced  misplaced // how lists find a record
 	// contentAt is the content if the record had another number.
-	contentAt func(seq int64) chainHash
+	contentAt func(seq int64) chain.Hash
 
 	row rawRow
 }
@@ -33,7 +36,7 @@ type entry struct {
 // addition is what was added to a record.
 type addition struct {
 	kind    byte
-	content chainHash
+	content chain.Hash
 }
 
 // rawRow are the columns of selectVerified.
@@ -44,11 +47,11 @@ func (e *entry) id() string { return e.idText }
 // name says what was added to a record.
 func (e *entry) name() string {
 	switch e.kind {
-	case kindAnswer:
+	case chain.Answer:
 		return "its answer"
-	case kindRan:
+	case chain.Ran:
 		return "the report that its call has run"
-	case kindEnded:
+	case chain.Ended:
 		return "the report how its call ended"
 	}
 	return "the decision"
@@ -59,7 +62,7 @@ func (e *entry) wrong() string {
 	if e.bad != "" {
 		return "it is not what was stored: " + e.bad
 	}
-	if e.kind != kindRecord {
+	if e.kind != chain.Record {
 		return "the hash of " + e.name() + " is not what was stored"
 	}
 	return "it is not what was stored"
@@ -127,7 +130,7 @@ func (v *verifier) readEntries(ctx context.Context, conn *sql.Conn) error {
 			var b buffers
 			for batch := range work {
 				for i := range batch.entries {
-					b.fill(&batch.entries[i], &v.id, v.start, v.lists)
+					b.fill(&batch.entries[i], &v.id, v.start, v.lists, v.o.Outcome)
 				}
 				batch.done <- struct{}{}
 			}
@@ -174,12 +177,12 @@ type cursor struct {
 	more bool
 }
 
-func query1(conn driver.Conn, text string, args ...driver.Value) (c *cursor, err error) {
+func query(conn driver.Conn, text string, args ...driver.NamedValue) (c *cursor, err error) {
 	c = &cursor{}
 	if c.stmt, err = conn.Prepare(text); err != nil {
 		return nil, err
 	}
-	c.rows, err = c.stmt.(driver.StmtQueryContext).QueryContext(context.Background(), numbered(args...))
+	c.rows, err = c.stmt.(driver.StmtQueryContext).QueryContext(context.Background(), args)
 	if err != nil {
 		return nil, errors.Join(err, c.stmt.Close())
 	}
@@ -203,7 +206,7 @@ func (c *cursor) close() error { return errors.Join(c.rows.Close(), c.stmt.Close
 func (l *lists) readRaw(ctx context.Context, conn driver.Conn, free *sync.Pool, send func(*entryBatch) error) (err error) {
 	var cursors [3]*cursor
 	for i, text := range []string{selectVerified, selectNotes, selectBodies} {
-		c, err := query1(conn, text)
+		c, err := query(conn, text)
 		if err != nil {
 			return err
 		}
@@ -261,13 +264,13 @@ func blob(v driver.Value) []byte {
 // setNote sets the entry to a row of notes.
 func (e *entry) setNote(row []driver.Value) {
 	*e = entry{seq: number(row[0]), place: number(row[1]), prev: blob(row[4]), hash: blob(row[5]), n: number(row[6])}
-	if kind := number(row[2]); kind > kindRecord && kind <= kindEnded {
+	if kind := number(row[2]); kind > chain.Record && kind <= chain.Ended {
 		e.kind = byte(kind)
 	} else {
 		e.bad = "its kind is not known"
 	}
 	if content := blob(row[3]); len(content) == len(e.content) {
-		e.content = chainHash(content)
+		e.content = chain.Hash(content)
 	} else {
 		e.bad = "what was added has no hash"
 	}
@@ -275,7 +278,7 @@ func (e *entry) setNote(row []driver.Value) {
 
 // setRow sets the entry to a row of decisions.
 func (e *entry) setRow(row []driver.Value, bodies *bodyReader) error {
-	*e = entry{added: e.added[:0], kind: kindRecord, seq: number(row[colSeq]), time: number(row[colTime]), prev: blob(row[colPrev]), hash: blob(row[colHash])}
+	*e = entry{added: e.added[:0], kind: chain.Record, seq: number(row[colSeq]), time: number(row[colTime]), prev: blob(row[colPrev]), hash: blob(row[colHash])}
 	e.place = e.seq
 	e.idText, _ = row[colID].(string)
 	copy(e.row[:], row)
@@ -320,9 +323,9 @@ func (b *bodyReader) get(first, seq int64) ([]byte, error) {
 			return nil, err
 		}
 	}
-	if len(b.known) > 4*sharedFor {
+	if len(b.known) > 4*body.SharedFor {
 		for n := range b.known {
-			if n < seq-2*sharedFor {
+			if n < seq-2*body.SharedFor {
 				delete(b.known, n)
 			}
 		}
@@ -331,7 +334,7 @@ func (b *bodyReader) get(first, seq int64) ([]byte, error) {
 	if body, ok := b.known[first]; ok {
 		return body, nil
 	}
-	c, err := query1(b.conn, selectBody, first)
+	c, err := query(b.conn, selectBody, driver.NamedValue{Ordinal: 1, Value: first})
 	if err != nil {
 		return nil, err
 	}
