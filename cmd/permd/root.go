@@ -16,6 +16,7 @@ import (
 	"github.com/permd/permd/cmd/permd/internal/account"
 	"github.com/permd/permd/cmd/permd/internal/buildinfo"
 	"github.com/permd/permd/cmd/permd/internal/cli"
+	"github.com/permd/permd/cmd/permd/internal/gateways"
 	"github.com/permd/permd/internal/xdg"
 	"github.com/permd/permd/socket"
 	"github.com/permd/permd/socket/client"
@@ -152,6 +153,12 @@ each entry, one a line. An error is an object on standard error, with the member
 		&cobra.Group{ID: "setup", Title: "Setup and diagnosis:"},
 	)
 	root.SetHelpCommand(helpCommand())
+	through := &gateways.Gateways{
+		Streams: &a.Streams, Dirs: a.dirs, Dial: dialDaemon, Printer: a.printer, Render: renderDecision,
+		Caller: func(ctx context.Context, local bool) (client.Caller, func(), error) {
+			return a.caller(ctx, &decideOptions{local: local})
+		},
+	}
 	for _, sub := range []struct {
 		group string
 		cmd   *cobra.Command
@@ -166,10 +173,10 @@ each entry, one a line. An error is an object on standard error, with the member
 		{"calls", a.decideCommand()},
 		{"calls", a.tryCommand()},
 		{"calls", a.acpCommand()},
-		{"calls", a.aapCommand()},
-		{"calls", a.mcpCommand()},
-		{"calls", a.otcCommand()},
-		{"calls", a.rapCommand()},
+		{"calls", through.AAP()},
+		{"calls", through.MCP()},
+		{"calls", through.OTC()},
+		{"calls", through.RAP()},
 		{"calls", a.explainCommand()},
 		{"calls", a.logCommand()},
 		{"calls", a.rememberCommand()},

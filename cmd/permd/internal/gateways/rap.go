@@ -1,4 +1,4 @@
-package main
+package gateways
 
 import (
 	"context"
@@ -15,7 +15,8 @@ type rapFlags struct {
 	listen listenFlags
 }
 
-func (a *app) rapCommand() *cobra.Command {
+// RAP returns the command permd rap.
+func (g *Gateways) RAP() *cobra.Command {
 	var o rapFlags
 	cmd := &cobra.Command{
 		Use:   "rap --config FILE [flags]",
@@ -42,7 +43,7 @@ Without a daemon no call is made.
 			if o.config == "" {
 				return errors.New("--config names the file with the tools")
 			}
-			return a.rap(cmd.Context(), o)
+			return g.rap(cmd.Context(), o)
 		},
 	}
 	cmd.Flags().StringVar(&o.config, "config", "", "`file` with the tools and the runtimes' addresses")
@@ -50,24 +51,24 @@ Without a daemon no call is made.
 	return cmd
 }
 
-func (a *app) rap(ctx context.Context, o rapFlags) error {
+func (g *Gateways) rap(ctx context.Context, o rapFlags) error {
 	config, err := gateway.ReadConfig(o.config)
 	if err != nil {
 		return err
 	}
-	cwd, _, err := a.gatewayFolders("rap")
+	cwd, _, err := g.gatewayFolders("rap")
 	if err != nil {
 		return err
 	}
-	options := gateway.Options{Cwd: cwd, Dial: dialDaemon}
-	if options.Listener, options.Token, err = a.listen(&o.listen, "rap"); err != nil {
+	options := gateway.Options{Cwd: cwd, Dial: g.Dial}
+	if options.Listener, options.Token, err = g.listen(&o.listen, "rap"); err != nil {
 		return err
 	}
-	if options.Sent, err = a.sentCalls(options.Listener, "rap"); err != nil {
+	if options.Sent, err = g.sentCalls(options.Listener, "rap"); err != nil {
 		return errors.Join(err, options.Listener.Close())
 	}
 	defer func() { _ = options.Sent.Close() }()
-	say, silence := a.printer()
+	say, silence := g.Printer()
 	defer silence()
 	options.Say = say
 	say(listening(options.Listener))

@@ -1,4 +1,4 @@
-package main
+package gateways
 
 import (
 	"context"
@@ -37,11 +37,12 @@ type aapOptions struct {
 	gateway gatewayFlags
 }
 
-func (a *app) aapCommand() *cobra.Command {
+// AAP returns the command permd aap.
+func (g *Gateways) AAP() *cobra.Command {
 	var o aapOptions
 	cmd := &cobra.Command{
 		Use:         "aap TURN.json|- | --upstream URL --listen ADDRESS",
-		Annotations: readsOnly,
+		Annotations: map[string]string{"effect": "reads"},
 		Short:       "Decide the calls of an AAP turn, or be an AAP gateway",
 		Long: `Decide all calls of a turn of the Agent Application Protocol that has stopped
 for tool use. TURN.json, or standard input, holds the params of aap/permissions:
@@ -80,9 +81,9 @@ client trusts wait for permd as well, unless you say --keep-trust.
 				if err != nil {
 					return err
 				}
-				return a.runGateway(cmd.Context(), &o.gateway, cwd, o.client)
+				return g.runGateway(cmd.Context(), &o.gateway, cwd, o.client)
 			}
-			return a.aap(cmd.Context(), args[0], &o)
+			return g.aap(cmd.Context(), args[0], &o)
 		},
 	}
 	f := cmd.Flags()
@@ -93,8 +94,8 @@ client trusts wait for permd as well, unless you say --keep-trust.
 	return cmd
 }
 
-func (a *app) aap(ctx context.Context, file string, o *aapOptions) error {
-	data, err := decide.ReadInput(a.In, file)
+func (g *Gateways) aap(ctx context.Context, file string, o *aapOptions) error {
+	data, err := decide.ReadInput(g.In, file)
 	if err != nil {
 		return err
 	}
@@ -105,7 +106,7 @@ func (a *app) aap(ctx context.Context, file string, o *aapOptions) error {
 	if o.cwd, err = o.folder(); err != nil {
 		return err
 	}
-	to, done, err := a.caller(ctx, &decideOptions{local: o.local})
+	to, done, err := g.Caller(ctx, o.local)
 	if err != nil {
 		return err
 	}
@@ -124,10 +125,10 @@ func (a *app) aap(ctx context.Context, file string, o *aapOptions) error {
 	if err != nil {
 		return err
 	}
-	if a.JSON {
-		err = cli.PrintJSON(a.Out, &r)
+	if g.JSON {
+		err = cli.PrintJSON(g.Out, &r)
 	} else {
-		err = renderTurn(a.Out, &r)
+		err = g.renderTurn(g.Out, &r)
 	}
 	if err == nil && code != cli.ExitOK {
 		err = &cli.Failure{Code: code}
@@ -223,7 +224,7 @@ var outcomeMarks = map[aap.Outcome]string{
 }
 
 // renderTurn prints the result of a turn in readable form.
-func renderTurn(w io.Writer, r *aap.Result) error {
+func (g *Gateways) renderTurn(w io.Writer, r *aap.Result) error {
 	if len(r.Calls) == 0 {
 		fmt.Fprintln(w, "no call waits")
 	}
@@ -235,7 +236,7 @@ func renderTurn(w io.Writer, r *aap.Result) error {
 		fmt.Fprintln(w)
 		if c.Decision != nil {
 			var text strings.Builder
-			renderDecision(&text, c.Decision)
+			g.Render(&text, c.Decision)
 			for line := range strings.Lines(text.String()) {
 				fmt.Fprint(w, "    "+line)
 			}
@@ -297,7 +298,7 @@ func (o *gatewayFlags) check(local bool, args []string) error {
 }
 
 // runGateway serves until ctx ends.
-func (a *app) runGateway(ctx context.Context, o *gatewayFlags, cwd, name string) error {
+func (g *Gateways) runGateway(ctx context.Context, o *gatewayFlags, cwd, name string) error {
 	upstream, err := url.Parse(o.upstream)
 	if err != nil {
 		return cli.Failf(cli.ExitUsage, "see permd aap --help", "--upstream is no address")
@@ -306,29 +307,29 @@ func (a *app) runGateway(ctx context.Context, o *gatewayFlags, cwd, name string)
 	if name != "" {
 		party.Name, party.Version, _ = strings.Cut(name, "@")
 	}
-	say, silence := a.printer()
+	say, silence := g.Printer()
 	defer silence()
 	cfg := gateway.Config{
-		Upstream: upstream, Cwd: cwd, Client: party, KeepTrust: o.keepTrust, NoClientAnswers: o.noAnswers, Wait: o.wait, Dial: dialDaemon, Say: say,
+		Upstream: upstream, Cwd: cwd, Client: party, KeepTrust: o.keepTrust, NoClientAnswers: o.noAnswers, Wait: o.wait, Dial: g.Dial, Say: say,
 	}
 	if o.keyFile != "" {
 		if cfg.Key, err = readSecret(o.keyFile); err != nil {
 			return err
 		}
 	}
-	ln, token, err := a.listen(&o.listen, "aap")
+	ln, token, err := g.listen(&o.listen, "aap")
 	if err != nil {
 		return err
 	}
 	cfg.Token = token
-	if cfg.Sent, err = a.sentCalls(ln, "aap"); err != nil {
+	if cfg.Sent, err = g.sentCalls(ln, "aap"); err != nil {
 		return errors.Join(err, ln.Close())
 	}
 	defer func() { _ = cfg.Sent.Close() }()
-	g, err := gateway.New(cfg)
+	served, err := gateway.New(cfg)
 	if err != nil {
 		return errors.Join(cli.Failf(cli.ExitUsage, "see permd aap --help", "--upstream: %v", err), ln.Close())
 	}
 	say(listening(ln))
-	return g.Serve(ctx, ln)
+	return served.Serve(ctx, ln)
 }

@@ -1,4 +1,4 @@
-package main
+package gateways
 
 import (
 	"errors"
@@ -24,7 +24,7 @@ func (o *listenFlags) add(f *pflag.FlagSet, address string) {
 
 // listen listens as the gateway of that name. On a loopback address callers need the token;
 // a Unix socket is open to this user alone, and the token is "".
-func (a *app) listen(o *listenFlags, name string) (ln net.Listener, token string, err error) {
+func (g *Gateways) listen(o *listenFlags, name string) (ln net.Listener, token string, err error) {
 	address := o.address
 	if path, ok := strings.CutPrefix(address, "unix:"); ok {
 		if path, err = filepath.Abs(path); err != nil {
@@ -35,7 +35,7 @@ func (a *app) listen(o *listenFlags, name string) (ln net.Listener, token string
 	}
 	file := o.tokenFile
 	if file == "" {
-		data, err := a.dataFolder(name)
+		data, err := g.dataFolder(name)
 		if err != nil {
 			return nil, "", err
 		}
@@ -55,17 +55,17 @@ func (a *app) listen(o *listenFlags, name string) (ln net.Listener, token string
 
 // gatewayFolders returns the folder in which the calls of a gateway of that name are made, and
 // that of its own data.
-func (a *app) gatewayFolders(name string) (cwd, data string, err error) {
+func (g *Gateways) gatewayFolders(name string) (cwd, data string, err error) {
 	if cwd, err = os.Getwd(); err != nil {
 		return "", "", fmt.Errorf("finding the working directory: %w", err)
 	}
-	data, err = a.dataFolder(name)
+	data, err = g.dataFolder(name)
 	return cwd, data, err
 }
 
 // dataFolder returns the folder of a gateway's own data.
-func (a *app) dataFolder(name string) (string, error) {
-	dirs, err := a.dirs()
+func (g *Gateways) dataFolder(name string) (string, error) {
+	dirs, err := g.Dirs()
 	if err != nil {
 		return "", err
 	}
@@ -73,8 +73,8 @@ func (a *app) dataFolder(name string) (string, error) {
 }
 
 // sentCalls opens what the gateway of that name has sent before from where it listens now.
-func (a *app) sentCalls(ln net.Listener, name string) (*gatehttp.Sent, error) {
-	data, err := a.dataFolder(name)
+func (g *Gateways) sentCalls(ln net.Listener, name string) (*gatehttp.Sent, error) {
+	data, err := g.dataFolder(name)
 	if err != nil {
 		return nil, err
 	}

@@ -1,4 +1,4 @@
-package main
+package gateways
 
 import (
 	"context"
@@ -16,7 +16,8 @@ type otcFlags struct {
 	listen listenFlags
 }
 
-func (a *app) otcCommand() *cobra.Command {
+// OTC returns the command permd otc.
+func (g *Gateways) OTC() *cobra.Command {
 	var o otcFlags
 	cmd := &cobra.Command{
 		Use:   "otc --config FILE --listen ADDRESS",
@@ -53,31 +54,31 @@ Without a daemon no call is made.
 			}
 			return nil
 		},
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.otc(cmd.Context(), o) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return g.otc(cmd.Context(), o) },
 	}
 	cmd.Flags().StringVar(&o.config, "config", "", "`file` with the tool servers")
 	o.listen.add(cmd.Flags(), "")
 	return cmd
 }
 
-func (a *app) otc(ctx context.Context, o otcFlags) error {
+func (g *Gateways) otc(ctx context.Context, o otcFlags) error {
 	config, err := gateway.ReadConfig(o.config)
 	if err != nil {
 		return cli.Failf(cli.ExitError, "see examples/otc/tools.yaml", "%v", err)
 	}
-	cwd, data, err := a.gatewayFolders("otc")
+	cwd, data, err := g.gatewayFolders("otc")
 	if err != nil {
 		return err
 	}
-	say, silence := a.printer()
+	say, silence := g.Printer()
 	defer silence()
-	opts := gateway.Options{Dial: dialDaemon, Cwd: cwd, Pins: mcp.OpenPins(data, "otc"), Say: say}
-	ln, token, err := a.listen(&o.listen, "otc")
+	opts := gateway.Options{Dial: g.Dial, Cwd: cwd, Pins: mcp.OpenPins(data, "otc"), Say: say}
+	ln, token, err := g.listen(&o.listen, "otc")
 	if err != nil {
 		return err
 	}
 	opts.Token = token
-	if opts.Sent, err = a.sentCalls(ln, "otc"); err != nil {
+	if opts.Sent, err = g.sentCalls(ln, "otc"); err != nil {
 		return errors.Join(err, ln.Close())
 	}
 	defer func() { _ = opts.Sent.Close() }()

@@ -1,4 +1,4 @@
-package main
+package gateways
 
 import (
 	"context"
@@ -25,7 +25,8 @@ type mcpFlags struct {
 	bearerEnv     string
 }
 
-func (a *app) mcpCommand() *cobra.Command {
+// MCP returns the command permd mcp.
+func (g *Gateways) MCP() *cobra.Command {
 	var o mcpFlags
 	cmd := &cobra.Command{
 		Use:   "mcp --name SERVER [flags] {-- COMMAND [ARGS...] | --upstream URL}",
@@ -76,7 +77,7 @@ Without a daemon no call is made. The exit code is that of the server's command.
 			if o.upstream != "" && !cmd.Flags().Changed("source") {
 				o.source = "http"
 			}
-			return a.mcp(cmd.Context(), args, o)
+			return g.mcp(cmd.Context(), args, o)
 		},
 	}
 	cmd.Flags().StringVar(&o.name, "name", "", "the `server`'s name in rules and remembered answers")
@@ -98,26 +99,26 @@ func plainName(name string) bool {
 	})
 }
 
-func (a *app) mcp(ctx context.Context, args []string, o mcpFlags) error {
-	cwd, data, err := a.gatewayFolders("mcp")
+func (g *Gateways) mcp(ctx context.Context, args []string, o mcpFlags) error {
+	cwd, data, err := g.gatewayFolders("mcp")
 	if err != nil {
 		return err
 	}
-	say, silence := a.printer()
+	say, silence := g.Printer()
 	defer silence()
 	cfg := mcp.Config{
 		Server: o.name, Source: o.source, Cwd: cwd, NoElicitation: o.noElicitation, HideDenied: o.hideDenied,
 		Pins: mcp.OpenPins(data, o.name),
-		Dial: dialDaemon, Say: say,
+		Dial: g.Dial, Say: say,
 	}
 	if o.upstream != "" {
-		return a.mcpUpstream(ctx, o, cfg)
+		return g.mcpUpstream(ctx, o, cfg)
 	}
 	path, err := exec.LookPath(args[0])
 	if err != nil {
 		return cli.Failf(cli.ExitError, "is the server installed, and in PATH?", "finding the server: %v", err)
 	}
-	code, broken, err := agentproc.Relay(ctx, a.Streams, path, args, mcp.EndTimeout, func(ctx context.Context, pipes *agentproc.Pipes, server *agentproc.Agent) error {
+	code, broken, err := agentproc.Relay(ctx, *g.Streams, path, args, mcp.EndTimeout, func(ctx context.Context, pipes *agentproc.Pipes, server *agentproc.Agent) error {
 		err := mcp.Run(ctx, mcp.Peers{ClientIn: pipes.In, ClientOut: pipes.Out, ServerIn: server.In, ServerOut: server.Out}, cfg)
 		// It has closed its output, or its input was closed.
 		if err == nil && !server.Exits(mcp.EndTimeout) {
@@ -150,7 +151,7 @@ func (o *mcpFlags) checkUpstream() error {
 }
 
 // mcpUpstream is permd mcp with a server over HTTP.
-func (a *app) mcpUpstream(ctx context.Context, o mcpFlags, cfg mcp.Config) error {
+func (g *Gateways) mcpUpstream(ctx context.Context, o mcpFlags, cfg mcp.Config) error {
 	address, err := url.Parse(o.upstream)
 	if err != nil {
 		return errors.New("--upstream is no address")
@@ -159,7 +160,7 @@ func (a *app) mcpUpstream(ctx context.Context, o mcpFlags, cfg mcp.Config) error
 	if err != nil {
 		return fmt.Errorf("reading the bearer token: %w", err)
 	}
-	pipes, err := agentproc.OpenPipes(a.Streams)
+	pipes, err := agentproc.OpenPipes(*g.Streams)
 	if err != nil {
 		return err
 	}
