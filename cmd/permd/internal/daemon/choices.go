@@ -85,7 +85,43 @@ func (m choices) List(uid *uint32) []admin.Choice {
 	for i := range list {
 		out[i] = m.wire(&list[i])
 	}
+	m.mark(uid, out)
 	return out
+}
+
+// dormantAfter is for how long a choice that is called dormant has matched nothing.
+const dormantAfter = 90 * 24 * time.Hour
+
+// mark adds what a person should know of choices beside each other and beside the rules.
+func (m choices) mark(uid *uint32, list []admin.Choice) {
+	covered := m.d.memory.Covered(uid)
+	covers := map[string][]string{}
+	now := m.d.now()
+	for i := range list {
+		c := &list[i]
+		last := c.Created
+		if c.LastMatched.After(last) {
+			last = c.LastMatched
+		}
+		c.Dormant = now.Sub(last) > dormantAfter
+		if by := covered[c.ID]; by != "" {
+			c.CoveredBy = by
+			if len(covers[by]) < admin.MaxCovers {
+				covers[by] = append(covers[by], c.ID)
+			}
+		}
+		if c.Verdict != decisions.Allow || !c.Line || c.Changed != "" {
+			continue
+		}
+		if p, err := pattern.Parse(effects.Kind(c.Kind), c.Rule); err == nil {
+			if line, at := m.d.rules.DeniedByOrg(p); line != "" {
+				c.DeniedBy = fmt.Sprintf("%s %s (%s)", c.Kind, line, at)
+			}
+		}
+	}
+	for i := range list {
+		list[i].Covers = covers[list[i].ID]
+	}
 }
 
 func (m choices) wire(c *remember.Choice) admin.Choice {
