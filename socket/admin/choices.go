@@ -18,6 +18,7 @@ const (
 	MethodChoicesForget  = "permd/choices.forget"
 	MethodChoicesAdd     = "permd/choices.add"
 	MethodChoicesConfirm = "permd/choices.confirm"
+	MethodChoicesChange  = "permd/choices.change"
 )
 
 // CodeNoChoice is the error code for a choice id that is unknown, or that belongs to
@@ -108,6 +109,16 @@ type NewChoice struct {
 	ExpiresIn int64             `json:"expiresIn,omitzero"` // seconds
 }
 
+// ChangedChoices are choices that get another scope or time limit, all of them or none.
+type ChangedChoices struct {
+	IDs   []string `json:"choiceIds"`
+	Scope string   `json:"scope,omitzero"` // project or user, "" to keep it
+	Dir   string   `json:"dir,omitzero"`   // a folder of the project, for a choice that was for the user
+	// ExpiresIn is the new time limit in seconds from now, 0 to keep the one there is.
+	ExpiresIn int64 `json:"expiresIn,omitzero"`
+	Forever   bool  `json:"forever,omitzero"` // without a time limit
+}
+
 // Choices is the result of list, show and forget. Next is the id to continue the list
 // after, "" at the end.
 type Choices struct {
@@ -125,6 +136,9 @@ type Memory interface {
 	// be lost on restart.
 	Forget(ctx context.Context, ids []string) (stored bool, err error)
 	Confirm(ctx context.Context, ids []string) error
+	// Change replaces choices of a person and returns those that take their places. The error wraps
+	// ErrRefused if one must not be remembered in that way.
+	Change(ctx context.Context, uid uint32, c ChangedChoices) ([]Choice, error)
 	// Add stores a choice; where a run is bound to content, one for each program that it
 	// starts. The error wraps ErrRefused if the choice must not be remembered.
 	Add(ctx context.Context, uid uint32, c NewChoice) ([]Choice, error)
@@ -202,6 +216,7 @@ func registerChoices(m socket.Methods, mem Memory, log Log) {
 			return Choices{Choices: found}, err
 		}, nil
 	}
+	registerChange(m, mem)
 	m[MethodChoicesAdd] = func(c *socket.Conn, params strictjson.Value) (run, error) {
 		var n NewChoice
 		if err := decode(params, &n); err != nil {
@@ -216,6 +231,41 @@ func registerChoices(m socket.Methods, mem Memory, log Log) {
 				return nil, &socket.Error{Code: socket.CodeInternal, Message: "the choice could not be stored; nothing was"}
 			}
 			return Choices{Choices: added}, nil
+		}, nil
+	}
+}
+
+// registerChange adds the method that changes choices.
+func registerChange(m socket.Methods, mem Memory) {
+	m[MethodChoicesChange] = func(c *socket.Conn, params strictjson.Value) (run, error) {
+		var p ChangedChoices
+		if err := decode(params, &p); err != nil {
+			return nil, err
+		}
+		if len(p.IDs) == 0 || len(p.IDs) > MaxList {
+			return nil, invalidParams(fmt.Sprintf("choiceIds must hold 1 to %d ids", MaxList))
+		}
+		if p.Scope == "" && p.ExpiresIn == 0 && !p.Forever || p.ExpiresIn != 0 && p.Forever {
+			return nil, invalidParams("name a scope, and expiresIn or forever")
+		}
+		return func(ctx context.Context) (any, error) {
+			found, err := find(mem, c, p.IDs)
+			if err != nil {
+				return nil, err
+			}
+			for i := range found {
+				if found[i].UID != found[0].UID {
+					return nil, invalidParams("the choices belong to several people")
+				}
+			}
+			list, err := mem.Change(ctx, found[0].UID, p)
+			if errors.Is(err, ErrRefused) {
+				return nil, invalidParams(err.Error())
+			}
+			if err != nil {
+				return nil, &socket.Error{Code: socket.CodeInternal, Message: "the change could not be stored; nothing was changed"}
+			}
+			return Choices{Choices: list}, nil
 		}, nil
 	}
 }

@@ -200,6 +200,34 @@ func (m choices) Confirm(ctx context.Context, ids []string) error {
 	return err
 }
 
+// Change gives choices another scope or time limit.
+func (m choices) Change(ctx context.Context, uid uint32, c admin.ChangedChoices) ([]admin.Choice, error) {
+	limit, err := remember.Expiry(c.ExpiresIn)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", admin.ErrRefused, err)
+	}
+	change := remember.Change{Scope: remember.ScopeKind(c.Scope), For: limit, Forever: c.Forever}
+	if change.Scope == remember.ForProject && c.Dir != "" {
+		change.Project = paths.ProjectKey(m.d.engine.FS, paths.FindProject(m.d.engine.FS, c.Dir, m.d.engine.Users.Lookup(uid).Home))
+	}
+	list, err := m.d.memory.Change(ctx, c.IDs, change)
+	switch {
+	case errors.Is(err, remember.ErrNotFound):
+		return nil, fmt.Errorf("%w: a choice has ended meanwhile", admin.ErrRefused)
+	case errors.Is(err, remember.ErrNotRemembered), errors.Is(err, remember.ErrTooMany), errors.Is(err, remember.ErrOff):
+		return nil, refused(err)
+	case err != nil:
+		m.d.log.Warn("choices not changed", "error", err)
+		return nil, err
+	}
+	out := make([]admin.Choice, len(list))
+	for i := range list {
+		out[i] = m.wire(&list[i])
+		m.d.log.Info("a person has changed a choice", "choice", out[i].ID, "scope", out[i].Scope)
+	}
+	return out, nil
+}
+
 // Add stores a choice that a person made in words; a run that is bound to content may
 // need several.
 func (m choices) Add(ctx context.Context, uid uint32, n admin.NewChoice) ([]admin.Choice, error) {
