@@ -135,7 +135,7 @@ func TestChangedLines(t *testing.T) {
 			}
 		}
 	})
-	if changed == 0 || refused == 0 {
+	if changed == 0 || refused == 0 && !testing.Short() {
 		t.Errorf("nothing was tested: %d were changed, %d refused", changed, refused)
 	}
 }
