@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/decisions/pattern"
 	"github.com/permd/permd/policy/diag"
 )
 
@@ -185,4 +186,14 @@ func (n *layerState) status() LayerStatus {
 		}
 	}
 	return out
+}
+
+// DeniedByOrg returns the entry of org's lists that denies everything that an allow of the
+// line matches, and its place; "" if there is none.
+func (s *Store) DeniedByOrg(p *pattern.Pattern) (line, at string) {
+	st := s.state.Load()
+	if st == nil || st.org == nil || st.org.active == nil {
+		return "", ""
+	}
+	return st.org.active.DeniesAllOf(p)
 }

@@ -33,6 +33,7 @@ func TestFailures(t *testing.T) {
 		{"journal's database locked", journalLocked},
 		{"journal damaged", journalDamaged},
 		{"memory damaged", memoryDamaged},
+		{"choice changed, memory locked", changeLocked},
 		{"memory's log damaged", memoryLogDamaged},
 		{"what a choice is bound to is not what it was", boundChanged},
 		{"memory cannot be stored, disk full", memoryFull},

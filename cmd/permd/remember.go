@@ -26,7 +26,7 @@ Requires a running daemon.`
 	const example = `  permd remember list`
 	return group("remember", "Manage remembered choices", long, example,
 		a.rememberListCommand(), a.rememberShowCommand(), a.rememberAddCommand(),
-		a.rememberForgetCommand(), a.rememberConfirmCommand(), a.rememberExportCommand())
+		a.rememberForgetCommand(), a.rememberChangeCommand(), a.rememberConfirmCommand(), a.rememberExportCommand())
 }
 
 // memoryClient calls the management methods for the daemon's memory.
@@ -96,6 +96,7 @@ func kindNames() string {
 type choiceFilter struct {
 	kind, verdict, scope, of string
 	changed                  bool
+	dormant, covered         bool
 }
 
 func (f *choiceFilter) flags(cmd *cobra.Command) {
@@ -104,6 +105,8 @@ func (f *choiceFilter) flags(cmd *cobra.Command) {
 	fl.StringVar(&f.verdict, "verdict", "", "only choices with this `verdict`: allow or deny")
 	fl.StringVar(&f.scope, "scope", "", "only choices with this `scope`: session, session+children, project or user")
 	fl.StringVar(&f.of, "project", "", "only choices for the project with this root `directory`")
+	fl.BoolVar(&f.dormant, "dormant", false, "only choices that were not used for 90 days")
+	fl.BoolVar(&f.covered, "covered", false, "only choices that another one covers")
 }
 
 func (f *choiceFilter) check() error {
@@ -131,7 +134,7 @@ func (f *choiceFilter) check() error {
 
 func (f *choiceFilter) has(c *admin.Choice) bool {
 	kind := f.kind == "" || slices.ContainsFunc(partsOf(c), func(p admin.ChoicePart) bool { return p.Kind == f.kind })
-	return kind && (!f.changed || c.Changed != "") && (f.verdict == "" || f.verdict == string(c.Verdict)) &&
+	return kind && (!f.changed || c.Changed != "") && (!f.dormant || c.Dormant) && (!f.covered || c.CoveredBy != "") && (f.verdict == "" || f.verdict == string(c.Verdict)) &&
 		(f.scope == "" || f.scope == c.Scope) && (f.of == "" || c.Scope == "project" && f.of == c.Of)
 }
 

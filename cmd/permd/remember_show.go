@@ -35,12 +35,21 @@ func usage(c *admin.Choice) string {
 	return used
 }
 
-// use is usage with what the choice is bound to.
+// use is usage with what the choice is bound to and its marks.
 func use(c *admin.Choice) string {
-	if c.BoundTo == "" {
-		return usage(c)
+	words := usage(c)
+	if c.BoundTo != "" {
+		words += ", bound to " + display.Display(c.BoundTo)
 	}
-	return usage(c) + ", bound to " + display.Display(c.BoundTo)
+	for _, m := range []struct {
+		is   bool
+		word string
+	}{{c.DeniedBy != "", "org denies it"}, {c.CoveredBy != "", "covered by " + c.CoveredBy}, {c.Dormant, "dormant"}} {
+		if m.is {
+			words += ", " + m.word
+		}
+	}
+	return words
 }
 
 func (a *app) rememberShowCommand() *cobra.Command {
@@ -49,8 +58,14 @@ func (a *app) rememberShowCommand() *cobra.Command {
 		Annotations: readsOnly,
 		Short:       "Show choices in full",
 		Long: `Show choices with everything that they depend on (project, script contents, time
-limit) and the decision that each of them answered. Of a script of package.json
-and a target of a makefile, the text is shown that the choice is bound to.
+limit) and the decision that each of them answered: when, by which agent and in
+which project it was asked, and what the call would have done, while the log
+has it. Of a script of package.json and a target of a makefile, the text is
+shown that the choice is bound to.
+
+A choice is covered by another one that matches all that it matches, so it can
+be forgotten. It is dormant if it was not used for 90 days, and of no use if a
+deny line of the organisation holds for all of it.
 
 ` + cli.ExitCodes,
 		Example:           `  permd remember show k3vq7xw2n5ab`,
@@ -124,9 +139,26 @@ func (a *app) renderChoice(c *admin.Choice) {
 	line("made", date(c.Created))
 	line("ends", date(c.Expires))
 	line("said by", cli.Either(c.DecisionID == "", "a person, on the command line", "a person, as a client reported"))
-	line("decision", c.DecisionID)
+	line("decision", c.DecisionID+cli.Either(c.FromRemoved, " (removed from the log)", ""))
+	if f := c.From; f != nil {
+		line("asked", date(f.Time))
+		line("by", display.Display(cli.Either(f.Agent == "", f.Client, f.Agent)+cli.Either(f.Client == "" || f.Agent == "" || f.Client == f.Agent, "", " in "+f.Client)))
+		line("in", display.Display(f.Project))
+		for _, e := range f.Effects {
+			line("it would", display.Display(e))
+		}
+		if f.More > 0 {
+			line("", fmt.Sprintf("and %d more", f.More))
+		}
+	}
 	line("confirmed", date(c.Confirmed))
 	line("use", usage(c))
 	line("last used", date(c.LastMatched))
+	if c.Dormant {
+		line("dormant", "not used for 90 days")
+	}
+	line("covered by", cli.Either(c.CoveredBy == "", "", c.CoveredBy+", which matches all of it: this one can be forgotten"))
+	line("covers", strings.Join(c.Covers, " "))
+	line("no use", cli.Either(c.DeniedBy == "", "", "org denies it: "+display.Display(c.DeniedBy)))
 	w.Flush()
 }

@@ -266,69 +266,7 @@ func stricter(a, b decisions.Set) bool {
 }
 
 // within reports whether one entry certainly matches everything another entry
-// matches. An allow line has to match all of an effect, an ask or deny line any
-// part of it.
+// matches.
 func within(wide, narrow listEntry) bool {
-	w, n := wide.Pattern, narrow.Pattern
-	switch {
-	case w.Run != nil && n.Run != nil:
-		return runWithin(w.Run, n.Run, wide.Set == decisions.SetAllow)
-	case w.Path != nil && n.Path != nil:
-		return w.String() == n.String() || pathWithin(w.Path, n.Path)
-	case w.Host != nil && n.Host != nil:
-		if w.Host.Port != 0 && w.Host.Port != n.Host.Port || w.Host.Scheme != "" && w.Host.Scheme != n.Host.Scheme ||
-			wide.Set == decisions.SetAllow && w.Host.Port == 0 && w.Host.Scheme == "" && (n.Host.Port != 0 || n.Host.Scheme != "") {
-			return false // an allow that names neither means the web only
-		}
-		if !w.Host.Below {
-			return !n.Host.Below && w.Host.Name == n.Host.Name
-		}
-		return n.Host.Below && w.Host.Name == n.Host.Name || strings.HasSuffix(n.Host.Name, "."+w.Host.Name)
-	case w.Tool != nil && n.Tool != nil:
-		return (w.Tool.Server == nil) == (n.Tool.Server == nil) &&
-			(w.Tool.Server == nil || globWithin(w.Tool.Server, n.Tool.Server)) && globWithin(w.Tool.Name, n.Tool.Name)
-	}
-	return false
-}
-
-func runWithin(w, n *pattern.Run, allow bool) bool {
-	if w.Program != n.Program || len(w.Words) > len(n.Words) || n.Rest && !w.Rest {
-		return false
-	}
-	if !slices.Equal(w.Named, n.Named) && (allow || len(w.Named) > 0) {
-		return false // the words that a line names must be present
-	}
-	if len(w.Words) < len(n.Words) && (!w.Rest || allow) {
-		// Words matched by a final * must be harmless; words that are spelled
-		// out need not be.
-		return false
-	}
-	for i, word := range w.Words {
-		if !word.Equal(n.Words[i]) {
-			return false
-		}
-	}
-	return true
-}
-
-// pathWithin compares path lines, taking a folder with everything below it.
-func pathWithin(w, n *pattern.Path) bool {
-	if w.Base != n.Base || !w.Deep() || len(w.Parts) > len(n.Parts) {
-		return false
-	}
-	for i, part := range w.Parts[:len(w.Parts)-1] {
-		if part == nil || n.Parts[i] == nil || !part.Equal(n.Parts[i]) {
-			return false
-		}
-	}
-	// A line with the exact path covers guarded paths, which a ** never does.
-	return !n.Literal()
-}
-
-func globWithin(w, n pattern.Glob) bool {
-	if w.Equal(n) || isStar(w) {
-		return true
-	}
-	lit, ok := n.Literal()
-	return ok && w.Match(lit)
+	return wide.Pattern.Covers(narrow.Pattern, wide.Set == decisions.SetAllow)
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/decisions/pattern"
 	"github.com/permd/permd/internal/lexpath"
 	"github.com/permd/permd/policy/list"
 )
@@ -38,4 +39,15 @@ func listEntries(u Unit) []listEntry {
 		}
 	}
 	return out
+}
+
+// DeniesAllOf returns the entry of the layer's lists that denies everything that an allow
+// of the line matches, and its place; "" if there is none.
+func (l *Layer) DeniesAllOf(p *pattern.Pattern) (line, at string) {
+	for i := range l.lists {
+		if e := &l.lists[i]; e.Set == decisions.SetDeny && e.Pattern.Covers(p, false) {
+			return e.Pattern.String(), e.ref.At
+		}
+	}
+	return "", ""
 }

@@ -90,7 +90,7 @@ type Deps struct {
 // Register adds the management methods.
 func Register(m socket.Methods, d Deps) {
 	if d.Memory != nil {
-		registerChoices(m, d.Memory)
+		registerChoices(m, d.Memory, d.Log)
 	}
 	if d.Asked != nil {
 		registerQuestions(m, d.Asked)

@@ -18,6 +18,7 @@ const (
 	MethodChoicesForget  = "permd/choices.forget"
 	MethodChoicesAdd     = "permd/choices.add"
 	MethodChoicesConfirm = "permd/choices.confirm"
+	MethodChoicesChange  = "permd/choices.change"
 )
 
 // CodeNoChoice is the error code for a choice id that is unknown, or that belongs to
@@ -56,7 +57,40 @@ type Choice struct {
 	// names in JSON are those of the first version.
 	Matches     int64     `json:"uses"`
 	LastMatched time.Time `json:"lastUsed,omitzero"`
+	// Dormant is set if it has matched nothing for 90 days, and is older than that.
+	Dormant bool `json:"dormant,omitzero"`
+	// CoveredBy is another choice in force that matches everything this one matches, for
+	// at least as long. Covers are the choices of which this one is named there, at most
+	// MaxCovers of them. Not all are found: only choices that are matched by lines.
+	CoveredBy string   `json:"coveredBy,omitzero"`
+	Covers    []string `json:"covers,omitzero"`
+	// DeniedBy is the deny line of the organisation's lists, with its place, that denies
+	// all that an allow matches.
+	DeniedBy string `json:"deniedBy,omitzero"`
+	// From is the request that was answered, in the result of show alone. It is nil if no
+	// decision is named; FromRemoved is set if the decision is no longer in the log.
+	From        *Origin `json:"from,omitzero"`
+	FromRemoved bool    `json:"fromRemoved,omitzero"`
 }
+
+// MaxCovers is the maximum number of ids in Covers.
+const MaxCovers = 20
+
+// Origin is the request that a choice answered.
+type Origin struct {
+	Time    time.Time `json:"time"`
+	Agent   string    `json:"agent,omitzero"`  // as the client calls it
+	Client  string    `json:"client,omitzero"` // as it calls itself
+	Project string    `json:"project,omitzero"`
+	Tool    string    `json:"tool,omitzero"`
+	// Effects are those of the request in words, at most maxOriginEffects of them; More is
+	// how many there are besides.
+	Effects []string `json:"effects,omitzero"`
+	More    int      `json:"more,omitzero"`
+}
+
+// maxOriginEffects bounds the effects of an Origin.
+const maxOriginEffects = 16
 
 // ChoicePart is one of the effects that a reject is about.
 type ChoicePart struct {
@@ -73,6 +107,16 @@ type NewChoice struct {
 	Scope     string            `json:"scope"`              // project or user
 	Dir       string            `json:"dir,omitzero"`       // a folder of the project
 	ExpiresIn int64             `json:"expiresIn,omitzero"` // seconds
+}
+
+// ChangedChoices are choices that get another scope or time limit, all of them or none.
+type ChangedChoices struct {
+	IDs   []string `json:"choiceIds"`
+	Scope string   `json:"scope,omitzero"` // project or user, "" to keep it
+	Dir   string   `json:"dir,omitzero"`   // a folder of the project, for a choice that was for the user
+	// ExpiresIn is the new time limit in seconds from now, 0 to keep the one there is.
+	ExpiresIn int64 `json:"expiresIn,omitzero"`
+	Forever   bool  `json:"forever,omitzero"` // without a time limit
 }
 
 // Choices is the result of list, show and forget. Next is the id to continue the list
@@ -92,6 +136,9 @@ type Memory interface {
 	// be lost on restart.
 	Forget(ctx context.Context, ids []string) (stored bool, err error)
 	Confirm(ctx context.Context, ids []string) error
+	// Change replaces choices of a person and returns those that take their places. The error wraps
+	// ErrRefused if one must not be remembered in that way.
+	Change(ctx context.Context, uid uint32, c ChangedChoices) ([]Choice, error)
 	// Add stores a choice; where a run is bound to content, one for each program that it
 	// starts. The error wraps ErrRefused if the choice must not be remembered.
 	Add(ctx context.Context, uid uint32, c NewChoice) ([]Choice, error)
@@ -102,7 +149,7 @@ type Memory interface {
 var ErrRefused = errors.New("not remembered")
 
 // registerChoices adds the methods about remembered choices.
-func registerChoices(m socket.Methods, mem Memory) {
+func registerChoices(m socket.Methods, mem Memory, log Log) {
 	m[MethodChoicesList] = func(c *socket.Conn, params strictjson.Value) (run, error) {
 		var p struct {
 			After string `json:"after"`
@@ -121,9 +168,17 @@ func registerChoices(m socket.Methods, mem Memory) {
 		if err != nil {
 			return nil, err
 		}
-		return func(context.Context) (any, error) {
+		return func(ctx context.Context) (any, error) {
 			found, err := find(mem, c, ids)
-			return Choices{Choices: found}, err
+			if err != nil {
+				return nil, err
+			}
+			for i := range found {
+				if err := setOrigin(ctx, log, &found[i]); err != nil {
+					return nil, err
+				}
+			}
+			return Choices{Choices: found}, nil
 		}, nil
 	}
 	m[MethodChoicesForget] = func(c *socket.Conn, params strictjson.Value) (run, error) {
@@ -161,6 +216,7 @@ func registerChoices(m socket.Methods, mem Memory) {
 			return Choices{Choices: found}, err
 		}, nil
 	}
+	registerChange(m, mem)
 	m[MethodChoicesAdd] = func(c *socket.Conn, params strictjson.Value) (run, error) {
 		var n NewChoice
 		if err := decode(params, &n); err != nil {
@@ -177,6 +233,66 @@ func registerChoices(m socket.Methods, mem Memory) {
 			return Choices{Choices: added}, nil
 		}, nil
 	}
+}
+
+// registerChange adds the method that changes choices.
+func registerChange(m socket.Methods, mem Memory) {
+	m[MethodChoicesChange] = func(c *socket.Conn, params strictjson.Value) (run, error) {
+		var p ChangedChoices
+		if err := decode(params, &p); err != nil {
+			return nil, err
+		}
+		if len(p.IDs) == 0 || len(p.IDs) > MaxList {
+			return nil, invalidParams(fmt.Sprintf("choiceIds must hold 1 to %d ids", MaxList))
+		}
+		if p.Scope == "" && p.ExpiresIn == 0 && !p.Forever || p.ExpiresIn != 0 && p.Forever {
+			return nil, invalidParams("name a scope, and expiresIn or forever")
+		}
+		return func(ctx context.Context) (any, error) {
+			found, err := find(mem, c, p.IDs)
+			if err != nil {
+				return nil, err
+			}
+			for i := range found {
+				if found[i].UID != found[0].UID {
+					return nil, invalidParams("the choices belong to several people")
+				}
+			}
+			list, err := mem.Change(ctx, found[0].UID, p)
+			if errors.Is(err, ErrRefused) {
+				return nil, invalidParams(err.Error())
+			}
+			if err != nil {
+				return nil, &socket.Error{Code: socket.CodeInternal, Message: "the change could not be stored; nothing was changed"}
+			}
+			return Choices{Choices: list}, nil
+		}, nil
+	}
+}
+
+// setOrigin adds the request that a choice answered.
+func setOrigin(ctx context.Context, log Log, c *Choice) error {
+	if c.DecisionID == "" {
+		return nil
+	}
+	r, err := log.Get(ctx, c.DecisionID)
+	if err != nil {
+		return fmt.Errorf("reading the journal: %w", err)
+	}
+	// The client reported the id.
+	if r == nil || r.Unreadable != "" || r.Peer.UID != c.UID {
+		c.FromRemoved = true
+		return nil
+	}
+	c.From = &Origin{Time: r.Time, Agent: r.Agent.Name, Client: r.Client.Name, Project: r.Project, Tool: r.Tool, More: r.LeftOut}
+	for i, e := range r.Decision.Effects {
+		if i == maxOriginEffects {
+			c.From.More += len(r.Decision.Effects) - i
+			break
+		}
+		c.From.Effects = append(c.From.Effects, e.Text)
+	}
+	return nil
 }
 
 // visible returns the owner of the choices that a peer may see and change: the peer's

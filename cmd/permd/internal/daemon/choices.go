@@ -85,7 +85,43 @@ func (m choices) List(uid *uint32) []admin.Choice {
 	for i := range list {
 		out[i] = m.wire(&list[i])
 	}
+	m.mark(uid, out)
 	return out
+}
+
+// dormantAfter is for how long a choice that is called dormant has matched nothing.
+const dormantAfter = 90 * 24 * time.Hour
+
+// mark adds what a person should know of choices beside each other and beside the rules.
+func (m choices) mark(uid *uint32, list []admin.Choice) {
+	covered := m.d.memory.Covered(uid)
+	covers := map[string][]string{}
+	now := m.d.now()
+	for i := range list {
+		c := &list[i]
+		last := c.Created
+		if c.LastMatched.After(last) {
+			last = c.LastMatched
+		}
+		c.Dormant = now.Sub(last) > dormantAfter
+		if by := covered[c.ID]; by != "" {
+			c.CoveredBy = by
+			if len(covers[by]) < admin.MaxCovers {
+				covers[by] = append(covers[by], c.ID)
+			}
+		}
+		if c.Verdict != decisions.Allow || !c.Line || c.Changed != "" {
+			continue
+		}
+		if p, err := pattern.Parse(effects.Kind(c.Kind), c.Rule); err == nil {
+			if line, at := m.d.rules.DeniedByOrg(p); line != "" {
+				c.DeniedBy = fmt.Sprintf("%s %s (%s)", c.Kind, line, at)
+			}
+		}
+	}
+	for i := range list {
+		list[i].Covers = covers[list[i].ID]
+	}
 }
 
 func (m choices) wire(c *remember.Choice) admin.Choice {
@@ -162,6 +198,34 @@ func (m choices) Confirm(ctx context.Context, ids []string) error {
 		return refused(err)
 	}
 	return err
+}
+
+// Change gives choices another scope or time limit.
+func (m choices) Change(ctx context.Context, uid uint32, c admin.ChangedChoices) ([]admin.Choice, error) {
+	limit, err := remember.Expiry(c.ExpiresIn)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", admin.ErrRefused, err)
+	}
+	change := remember.Change{Scope: remember.ScopeKind(c.Scope), For: limit, Forever: c.Forever}
+	if change.Scope == remember.ForProject && c.Dir != "" {
+		change.Project = paths.ProjectKey(m.d.engine.FS, paths.FindProject(m.d.engine.FS, c.Dir, m.d.engine.Users.Lookup(uid).Home))
+	}
+	list, err := m.d.memory.Change(ctx, c.IDs, change)
+	switch {
+	case errors.Is(err, remember.ErrNotFound):
+		return nil, fmt.Errorf("%w: a choice has ended meanwhile", admin.ErrRefused)
+	case errors.Is(err, remember.ErrNotRemembered), errors.Is(err, remember.ErrTooMany), errors.Is(err, remember.ErrOff):
+		return nil, refused(err)
+	case err != nil:
+		m.d.log.Warn("choices not changed", "error", err)
+		return nil, err
+	}
+	out := make([]admin.Choice, len(list))
+	for i := range list {
+		out[i] = m.wire(&list[i])
+		m.d.log.Info("a person has changed a choice", "choice", out[i].ID, "scope", out[i].Scope)
+	}
+	return out, nil
 }
 
 // Add stores a choice that a person made in words; a run that is bound to content may

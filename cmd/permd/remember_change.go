@@ -1,0 +1,84 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/permd/permd/cmd/permd/internal/cli"
+	"github.com/permd/permd/socket/admin"
+	"github.com/permd/permd/socket/client"
+)
+
+func (a *app) rememberChangeCommand() *cobra.Command {
+	var c admin.ChangedChoices
+	var limit time.Duration
+	cmd := &cobra.Command{
+		Use:   "change CHOICE...",
+		Short: "Change the scope or the time limit of choices",
+		Long: `Give choices another scope, another time limit, or both, all of them or none.
+The changed choices match what they matched, from the next request on, and have
+new ids.
+
+A scope is only taken that the choice could have had from the beginning: what is
+bound to files of a project, or runs git, stays in its project, and a choice of
+a session becomes one of the project only if it says which that is. With --scope
+project, a choice for the user becomes one for the project of the current
+directory.
+
+` + cli.ExitCodes,
+		Example: `  permd remember change k3vq7xw2n5ab --for 8h
+  permd remember change k3vq7xw2n5ab --scope project --for-ever`,
+		Args:              cobra.MinimumNArgs(1),
+		ValidArgsFunction: a.completeChoices,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			timed := cmd.Flags().Changed("for")
+			switch {
+			case c.Scope == "" && !timed && !c.Forever:
+				return cli.Failf(cli.ExitUsage, "name --scope, --for or --for-ever", "nothing to change")
+			case timed && c.Forever:
+				return cli.Failf(cli.ExitUsage, "leave one of them out", "--for and --for-ever exclude each other")
+			case c.Scope != "" && c.Scope != "project" && c.Scope != "user":
+				return cli.Failf(cli.ExitUsage, "one of: project, user", "unknown scope %q", c.Scope)
+			}
+			if err := checkLimit(cmd, limit); err != nil {
+				return err
+			}
+			c.ExpiresIn = int64(limit / time.Second)
+			var err error
+			if c.Dir, err = filepath.Abs(c.Dir); err != nil {
+				return fmt.Errorf("finding the folder: %w", err)
+			}
+			return a.rememberChange(cmd.Context(), args, c)
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&c.Scope, "scope", "", "new `scope`: project or user")
+	f.StringVar(&c.Dir, "dir", "", "`directory` in the project (default: the current one)")
+	f.Var(cli.Duration{To: &limit}, "for", "forget the choices after this `duration` from now, such as 8h or 7d")
+	f.BoolVar(&c.Forever, "for-ever", false, "remove the time limit")
+	return cmd
+}
+
+// rememberChange changes choices and prints what they are now.
+func (a *app) rememberChange(ctx context.Context, ids []string, c admin.ChangedChoices) error {
+	return withMemory(ctx, func(m *memoryClient) error {
+		var err error
+		if c.IDs, err = m.wholeChoices(ctx, ids); err != nil {
+			return err
+		}
+		var got admin.Choices
+		err = m.c.Call(ctx, admin.MethodChoicesChange, c, &got)
+		if e, ok := errors.AsType[*client.Error](err); ok && e.Code == admin.CodeNoChoice {
+			return cli.Failf(cli.ExitError, "permd remember list", "%s", e.Message)
+		}
+		if err != nil {
+			return fmt.Errorf("changing choices: %w", err)
+		}
+		return a.printChoices(got.Choices)
+	})
+}

@@ -1,0 +1,84 @@
+package main
+
+import (
+	"encoding/json"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/socket/admin"
+)
+
+// changed is the only choice that a change prints.
+func (d *testDaemon) changed(t *testing.T, args ...string) (c admin.Choice) {
+	t.Helper()
+	out := d.permd(t, append([]string{"remember", "change", "--json"}, args...)...)
+	if err := json.Unmarshal([]byte(out), &c); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	return c
+}
+
+// TestChangeChoice: a changed choice holds where it now should from the next request on, and
+// after a crash; what cannot be changed stays as it is.
+func TestChangeChoice(t *testing.T) {
+	t.Parallel()
+	d := startDaemon(t)
+	project := d.project(t, map[string]string{"go.mod": "module canary\n", "a/a.go": "package a\n"})
+	elsewhere := filepath.Join(d.home, "elsewhere")
+	writeFile(t, filepath.Join(elsewhere, ".git", "HEAD"), "ref: refs/heads/main\n")
+	p, other := d.asks(t, project), d.asks(t, elsewhere)
+	id := strings.Fields(d.permd(t, "remember", "add", "run", "go vet *", "--dir", project, "--for", "1h"))[0]
+	p.is(p.bash("go vet ./a"), decisions.Allow, decisions.ByMemory)
+	other.is(other.bash("go vet ./a"), decisions.Ask, decisions.ByPolicy)
+
+	wide := d.changed(t, id, "--scope", "user")
+	if wide.ID == id || wide.Scope != "user" || wide.Of != "" || wide.Expires.IsZero() {
+		t.Errorf("with another scope: %+v", wide)
+	}
+	other.is(other.bash("go vet ./a"), decisions.Allow, decisions.ByMemory)
+	d.kill()
+	d.start(t)
+	p, other = d.asks(t, project), d.asks(t, elsewhere)
+	other.is(other.bash("go vet ./a"), decisions.Allow, decisions.ByMemory)
+	narrow := d.changed(t, wide.ID, "--scope", "project", "--dir", project, "--for-ever")
+	if narrow.Scope != "project" || narrow.Of != project || !narrow.Expires.IsZero() {
+		t.Errorf("for the project, without a limit: %+v", narrow)
+	}
+	other.is(other.bash("go vet ./a"), decisions.Ask, decisions.ByPolicy)
+	p.is(p.bash("go vet ./a"), decisions.Allow, decisions.ByMemory)
+
+	q := p.bash("go build ./a")
+	exact := p.choose(q, map[string]any{"width": q.Widths[0].ID}, "")[0].ID
+	git := strings.Fields(d.permd(t, "remember", "add", "run", "git push origin", "--dir", project))[0]
+	before := d.permd(t, "remember", "list", "--json")
+	for _, tt := range []struct{ args, says string }{
+		{git + " --scope user", "git obeys the configuration"},
+		{narrow.ID + " " + git + " --scope user", "git obeys the configuration"}, // none of them
+		{exact + " --scope user", "answer again"},
+		{id + " --for 1h", "no choice"},
+		{narrow.ID, "nothing to change"},
+		{narrow.ID + " --for 1h --for-ever", "exclude each other"},
+		{narrow.ID + " --scope session", "unknown scope"},
+		{narrow.ID + " --for 1ms", "at least a second"},
+		{narrow.ID + " --for 999999h", "ten years"},
+	} {
+		out, err := d.command(append([]string{"remember", "change"}, strings.Fields(tt.args)...)...).CombinedOutput()
+		if err == nil || !strings.Contains(string(out), tt.says) {
+			t.Errorf("%s: %v, %s", tt.args, err, out)
+		}
+	}
+	for _, params := range []string{`{}`, `{"choiceIds":[],"forever":true}`, `{"choiceIds":["` + git + `"]}`, `{"choiceIds":["` + git + `"],"expiresIn":-1}`, `{"choiceIds":["` + git + `"],"scope":"project","x":1}`, `{"choiceIds":["` + git + `"],"scope":"session"}`} {
+		if err := d.manage(t, admin.MethodChoicesChange, json.RawMessage(params), nil); params != `{"choiceIds":["`+git+`"],"scope":"project","x":1}` && err == nil {
+			t.Errorf("%s is taken", params)
+		}
+	}
+	if after := d.permd(t, "remember", "list", "--json"); after != before {
+		t.Errorf("there were\n%s\nand are\n%s", before, after)
+	}
+	// Who asks cannot change.
+	if err := p.Call(t.Context(), admin.MethodChoicesChange, admin.ChangedChoices{IDs: []string{git}, Forever: true}, nil); err == nil {
+		t.Error("the request socket changes choices")
+	}
+}

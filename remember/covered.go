@@ -1,0 +1,176 @@
+package remember
+
+import (
+	"cmp"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/decisions/pattern"
+)
+
+// maxCompared bounds the pairs of choices that one Covered compares, so that it takes no
+// noticeable time. Pairs beyond are not reported.
+const maxCompared = 2_000_000
+
+// Covered returns, by the id of a choice in force, the id of another one that matches
+// everything it matches, in the same scope or a wider one and at least as long: without the
+// first, every call would be decided as it is. Of two that are equal, the newer is covered.
+// Only choices that are matched by lines are compared. A nil uid means everybody's.
+func (s *Store) Covered(uid *uint32) map[string]string {
+	s.mu.Lock()
+	var all []*entry
+	for _, e := range s.byID {
+		if (uid == nil || e.choice.UID == *uid) && !s.expired(e) && e.comparable() {
+			all = append(all, e)
+		}
+	}
+	s.mu.Unlock()
+	slices.SortFunc(all, func(a, b *entry) int { return cmp.Compare(a.row, b.row) })
+	byStart := map[string][]*entry{}
+	for _, e := range all {
+		for _, p := range e.lines() {
+			starts := startsOf(e, p)
+			last := starts[len(starts)-1]
+			byStart[last] = append(byStart[last], e)
+		}
+	}
+	covered := map[string]string{}
+	budget := maxCompared
+	for _, o := range all {
+		// Whatever covers all parts covers the first.
+		for _, start := range startsOf(o, o.lines()[0]) {
+			for _, e := range byStart[start] {
+				if budget--; budget < 0 {
+					return covered
+				}
+				if covered[o.choice.ID] != "" || e == o || !s.coversChoice(e, o) {
+					continue
+				}
+				if e.row < o.row || !s.coversChoice(o, e) {
+					covered[o.choice.ID] = e.choice.ID
+				}
+			}
+		}
+	}
+	return covered
+}
+
+// comparable reports whether everything that the choice is matched by is known as lines.
+func (e *entry) comparable() bool {
+	if e.changed || e.choice.UID == allUsers {
+		return false
+	}
+	if e.choice.Verdict == decisions.Allow {
+		return e.line != nil
+	}
+	return len(e.parts) > 0 && !slices.ContainsFunc(e.parts, func(p *rejectPart) bool {
+		return p.line == nil || p.unsure || len(p.Sums) > 0
+	})
+}
+
+// lines returns the lines that the choice is matched by.
+func (e *entry) lines() []*pattern.Pattern {
+	if e.choice.Verdict == decisions.Allow {
+		return []*pattern.Pattern{e.line}
+	}
+	lines := make([]*pattern.Pattern, len(e.parts))
+	for i, p := range e.parts {
+		lines[i] = p.line
+	}
+	return lines
+}
+
+// startsOf returns texts for the literal beginning of a line, each longer than the one
+// before; a line that covers it has one of them as its longest.
+func startsOf(e *entry, p *pattern.Pattern) []string {
+	key := string(anchorHead(nil, e.choice.UID, p.Kind)) + string(e.choice.Verdict)
+	var words []string
+	var globs []pattern.Glob
+	switch {
+	case p.Run != nil:
+		key += "\x00" + p.Run.Program
+		globs = p.Run.Words
+	case p.Path != nil:
+		key += string(p.Path.Base)
+		globs = p.Path.Parts
+	case p.Host != nil:
+		words = strings.Split(p.Host.Name, ".")
+		slices.Reverse(words)
+	}
+	for _, g := range globs {
+		if len(g) != 1 {
+			break
+		}
+		words = append(words, g[0])
+	}
+	starts := []string{key}
+	for _, w := range words[:min(len(words), maxLineWords)] {
+		key += "\x00" + w
+		starts = append(starts, key)
+	}
+	return starts
+}
+
+// coversChoice reports whether everything that o matches is matched by e, as long as o is
+// in force.
+func (s *Store) coversChoice(e, o *entry) bool {
+	a, b := &e.choice, &o.choice
+	if a.Verdict != b.Verdict || a.UID != b.UID || !e.coversScope(o) || e.expire != 0 && (o.expire == 0 || o.expire > e.expire) ||
+		a.Pins.Project != "" && a.Pins.Project != b.Pins.Project && (b.Scope.Kind != ForProject || a.Pins.Project != b.Scope.Key) {
+		return false
+	}
+	if a.Verdict == decisions.Deny {
+		return !slices.ContainsFunc(o.parts, func(p *rejectPart) bool {
+			return !slices.ContainsFunc(e.parts, func(w *rejectPart) bool { return w.line.Covers(p.line, false) })
+		})
+	}
+	return e.line.Covers(o.line, true) && e.coversPins(o) && s.countsWhere(e, o)
+}
+
+// coversScope reports whether e applies wherever o does.
+func (e *entry) coversScope(o *entry) bool {
+	a, b := &e.choice.Scope, &o.choice.Scope
+	switch a.Kind {
+	case ForUser:
+		// In further folders of a session, and in other working trees, only rejects for the
+		// project hold.
+		return e.choice.Verdict == decisions.Allow || b.Kind != ForProject
+	case ForProject:
+		return b.Kind == ForProject && a.Key == b.Key
+	case ForSession, ForChildren:
+		// Each of them ends when it is idle.
+		return false
+	}
+	return false
+}
+
+// coversPins reports whether an allow asks for nothing in addition to its line that another
+// one does not.
+func (e *entry) coversPins(o *entry) bool {
+	a, b := &e.choice.Pins, &o.choice.Pins
+	byPerson := func(e *entry) bool { return e.choice.DecisionID == "" }
+	switch {
+	case !byPerson(e) && (byPerson(o) || a.Claimed != b.Claimed),
+		a.Stdin != "" && a.Stdin != b.Stdin,
+		a.Method != "" && a.Method != b.Method,
+		a.SHA256 != b.SHA256, path.Base(a.Script) != path.Base(b.Script),
+		o.answer.Exact && !e.answer.Exact:
+		return false
+	}
+	if e.line.Detail() != effects.DetailUse {
+		return true
+	}
+	// A line that names a tool means it in no version.
+	versioned := strings.Contains(o.line.String(), "@") && o.line.String() != e.line.String()
+	return !versioned && (a.Destructive || byPerson(e) || !b.Destructive && !byPerson(o))
+}
+
+// countsWhere reports whether e counts wherever o does: an allow that nobody has confirmed
+// does not count for what is guarded, or not at all.
+func (s *Store) countsWhere(e, o *entry) bool {
+	return e.confirmed.Load() != 0 ||
+		!s.options.ConfirmAll && !e.choice.Pins.Guarded && (o.confirmed.Load() == 0 || !o.answer.Exact)
+}
