@@ -17,6 +17,7 @@ import (
 	"github.com/permd/permd/decisions/journal"
 	"github.com/permd/permd/decisions/tally"
 	"github.com/permd/permd/internal/eventually"
+	"github.com/permd/permd/internal/lexpath"
 )
 
 // holds is the second version of what a filter selects by content.
@@ -26,7 +27,7 @@ func holds(f *decisions.RecordFilter, rec *decisions.Record) bool {
 		onPath = onPath || strings.Contains(d.Path, f.Path)
 		onHost = onHost || strings.HasSuffix("."+d.Host, "."+strings.ToLower(f.Host))
 	}
-	return onPath && onHost && (f.Project == "" || strings.HasPrefix(rec.Project+"/", f.Project+"/"))
+	return onPath && onHost && (f.Project == "" || lexpath.In(f.Project, rec.Project))
 }
 
 // mixed are random records, most of which share bodies: a journal with them, the last ones

@@ -21,6 +21,20 @@ func reachesRemote(r *effects.Run) bool {
 	return r.Program == "git" && slices.Contains([]string{"push", "fetch", "pull", "remote update"}, r.Subcommand)
 }
 
+// NamesRemotes reports whether the words of a line about git are those of a command that reaches a
+// remote; "" is a word with a pattern.
+func NamesRemotes(words []string) bool {
+	for i, w := range words {
+		switch w {
+		case "push", "fetch", "pull":
+			return true
+		case "remote":
+			return i+1 < len(words) && words[i+1] == "update"
+		}
+	}
+	return false
+}
+
 // bindRemotes returns what a repository says of remotes and of how they are reached: all of its
 // configuration but the sections of which that is certainly no part, what older versions of
 // git keep of remotes, and the hook that a push runs. Where nothing is known of the repository, nothing
