@@ -19,6 +19,8 @@ const (
 	minHalf = 12
 	// minTail is how much of a text is kept to compare it with, at least, in bytes.
 	minTail = 1 << 10
+	// escaped is how many times as long as the key what stands for it may be, in most escapes.
+	escaped = 16
 )
 
 // keyFilter passes the parts of turns on, except for those that the server's key is in.
@@ -39,7 +41,7 @@ func (g *Gateway) withoutKey(s *session, forward func(part) error) *keyFilter {
 	if s.texts == nil {
 		s.texts = map[string]string{}
 	}
-	return &keyFilter{g: g, forward: forward, keep: max(minTail, 8*len(g.cfg.Key)), texts: s.texts, unfinished: map[string]bool{}}
+	return &keyFilter{g: g, forward: forward, keep: max(minTail, escaped*len(g.cfg.Key)), texts: s.texts, unfinished: map[string]bool{}}
 }
 
 func (f *keyFilter) add(p part) error {

@@ -133,6 +133,7 @@ const echoedKey = "sk/Live+4711-ABCDEFGHIJKLMNOP-0815"
 
 // keyForms are the forms in which the key is repeated.
 func keyForms() map[string]string {
+	base64Lines := strings.ReplaceAll(base64.RawStdEncoding.EncodeToString([]byte(echoedKey)), "X", "X\r\n")
 	percent := ""
 	for _, c := range []byte(echoedKey) {
 		percent += fmt.Sprintf("%%%02X", c)
@@ -140,6 +141,9 @@ func keyForms() map[string]string {
 	return map[string]string{
 		"as it is": echoedKey, "in capitals": strings.ToUpper(echoedKey), "hexadecimal": hex.EncodeToString([]byte(echoedKey)),
 		"base64": base64.RawStdEncoding.EncodeToString([]byte(echoedKey)), "escaped": url.QueryEscape(echoedKey), "percent": percent,
+		"PHP": strings.ReplaceAll(echoedKey, "/", `\/`), ".NET": strings.ReplaceAll(echoedKey, "+", `\u002B`),
+		"HTML": strings.NewReplacer("+", "&#43;", "/", "&#x2F;").Replace(echoedKey), "escaped twice": url.QueryEscape(url.QueryEscape(echoedKey)),
+		"dump": fmt.Sprintf("% x", echoedKey), "lines": base64Lines,
 	}
 }
 
@@ -162,8 +166,11 @@ func TestKeyInPieces(t *testing.T) {
 					s.turn = func(mode string) string { return pieces(mode, event, cut...) }
 					code, got := s.says(mode)
 					most := minBegun
-					if form == "percent" || form == "escaped" {
+					switch form {
+					case "percent", "escaped", "dump", "lines":
 						most *= 3
+					case "PHP", ".NET", "HTML", "escaped twice":
+						most *= 6
 					}
 					if text := textsIn(mode, got); strings.Contains(text, key[:most+3]) || strings.Contains(text, key[len(key)-most:]) {
 						t.Fatalf("%s, %s, %s, cut %d: the client gets %s", form, mode, event, i, got)
@@ -208,7 +215,7 @@ func TestKeyInRandomPieces(t *testing.T) {
 	defer g.Close()
 	r := rand.New(rand.NewPCG(3, 4))
 	for range 3000 {
-		form := []string{"as it is", "in capitals", "hexadecimal", "base64", "escaped", "percent"}[r.IntN(6)]
+		form := []string{"as it is", "in capitals", "hexadecimal", "base64", "escaped", "percent", "PHP", ".NET", "HTML", "escaped twice", "dump", "lines"}[r.IntN(12)]
 		key := keyForms()[form]
 		rest := "100% of " + echoedKey[:r.IntN(9)] + " " + key + " " + key[:r.IntN(9)]
 		got := ""
@@ -237,7 +244,11 @@ func TestKeyInRandomPieces(t *testing.T) {
 		if failed == nil {
 			failed = f.end()
 		}
-		if half := len(key)/2 + 3; failed == nil || strings.Contains(got, key[:half]) || strings.Contains(got, key[len(key)-half:]) {
+		half := len(key)/2 + 3
+		if form == "PHP" || form == ".NET" || form == "HTML" {
+			half += len(key) - len(echoedKey) // a few characters are escaped, all in one half
+		}
+		if failed == nil || strings.Contains(got, key[:half]) || strings.Contains(got, key[len(key)-half:]) {
 			t.Fatalf("%s: %v, the client has got %q", form, failed, got)
 		}
 	}
