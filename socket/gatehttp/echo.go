@@ -12,12 +12,17 @@ import (
 // Echoes reports whether a JSON value holds one of the secrets: in a text or the name of a
 // member, as it is or in other letters, in base64 or hexadecimal, also with separators. Each may
 // be escaped as in JSON, HTML or percent-encoding, up to three times. It is for upstreams that
-// repeat what they got, by mistake or in an error; one that means to hide it can. An empty
+// repeat what they got, by mistake or in an error; one that means to hide it can. A secret may
+// be in pieces in texts that follow each other, or that do so among those of one name. An empty
 // secret is none. A value that is not valid JSON counts as holding one. The time is linear in
 // the length of the value.
 func Echoes(v strictjson.Value, secrets []string) bool {
 	f := formsOf(secrets)
-	return len(f.all) > 0 && echoesOne(v, f)
+	if len(f.all) == 0 {
+		return false
+	}
+	j := joined{named: map[string]*text{}}
+	return echoesOne(v, "", f, &j) || j.hold(f)
 }
 
 // Beginning returns the length of the longest end of a text with which one of the forms of the
@@ -50,7 +55,8 @@ func Beginning(text string, secrets []string) (begun, all int) {
 // in bytes: &amp;amp;#x2F;
 const maxEscape = 16
 
-func echoesOne(v strictjson.Value, f *forms) bool {
+// echoesOne looks into a value, which is a member of that name, and puts its texts together in j.
+func echoesOne(v strictjson.Value, name string, f *forms, j *joined) bool {
 	switch strictjson.Kind(v) {
 	case '{':
 		o, err := strictjson.ParseObject(v)
@@ -58,7 +64,8 @@ func echoesOne(v strictjson.Value, f *forms) bool {
 			return true
 		}
 		for _, m := range o {
-			if f.in(m.Name) || echoesOne(m.Value, f) {
+			j.addName(m.Name)
+			if f.in(m.Name) || echoesOne(m.Value, m.Name, f, j) {
 				return true
 			}
 		}
@@ -68,14 +75,18 @@ func echoesOne(v strictjson.Value, f *forms) bool {
 			return true
 		}
 		for _, item := range list {
-			if echoesOne(item, f) {
+			if echoesOne(item, name, f, j) {
 				return true
 			}
 		}
 	case '"':
 		s, ok := strictjson.ParseString(v)
+		j.add(name, s)
 		return !ok || f.in(s)
 	default:
+		if c := string(v); c != "null" && c != "true" && c != "false" {
+			j.add(name, c)
+		}
 		return f.in(string(v)) // a number can be a secret
 	}
 	return false

@@ -106,6 +106,42 @@ func TestEchoesEscaped(t *testing.T) {
 	}
 }
 
+// TestEchoesInPieces cuts a secret between two texts of one value.
+func TestEchoesInPieces(t *testing.T) {
+	const secret = "Key/With+Signs-4711"
+	for name, value := range map[string]func(a, b string) any{
+		"a list":       func(a, b string) any { return []any{"x", a, nil, b} },
+		"members":      func(a, b string) any { return map[string]any{"a": a, "b": b} },
+		"blocks":       func(a, b string) any { return []any{block{"text", a, ""}, block{"text", b, ""}} },
+		"other blocks": func(a, b string) any { return []any{block{"text", a, "more"}, block{"text", b, "of it"}} },
+		"names":        func(a, b string) any { return map[string]any{"x" + a: 1, b: 1} },
+		"a member":     func(a, b string) any { return map[string]any{a: b} },
+		"deep":         func(a, b string) any { return map[string]any{"x": []any{[]any{a}, map[string]any{"y": b}}} },
+	} {
+		for i := range len(secret) {
+			v, err := json.Marshal(value(secret[:i], secret[i:]))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if name == "names" && (i == 0 || "x"+secret[:i] > secret[i:]) {
+				continue // they are sorted
+			}
+			if !Echoes(v, []string{secret}) {
+				t.Errorf("%s: %s is not recognised", name, v)
+			}
+			if Echoes(v, []string{"another/secret"}) {
+				t.Errorf("%s: %s is taken for another", name, v)
+			}
+		}
+	}
+}
+
+type block struct {
+	Type string `json:"type"`
+	Text string `json:"text"`
+	More string `json:"x,omitempty"`
+}
+
 // BenchmarkEchoes reads long answers: prose, and what is nothing but beginnings of escapes.
 func BenchmarkEchoes(b *testing.B) {
 	for name, unit := range map[string]string{

@@ -307,3 +307,85 @@ func TestPiecesPass(t *testing.T) {
 		t.Errorf("only %d pieces were held back", held)
 	}
 }
+
+// TestKeyInValues cuts the key between two blocks of a result, two members of an input, two
+// results, and blocks of different kinds: the client gets less than half of it, in all modes.
+func TestKeyInValues(t *testing.T) {
+	s := newEchoServer(t, echoedKey)
+	type event struct{ name, data string }
+	call := func(id, input string) event {
+		return event{"tool_call", `{"toolCallId":"` + id + `","name":"dep","input":` + input + `}`}
+	}
+	result := func(id, content string) event {
+		return event{"tool_result", `{"toolCallId":"` + id + `","content":` + content + `}`}
+	}
+	for name, events := range map[string]func(a, b string) []event{
+		"blocks of a result": func(a, b string) []event {
+			return []event{call("c", "{}"), result("c", `[{"type":"text","text":`+a+`},{"type":"text","text":`+b+`}]`)}
+		},
+		"members of an input": func(a, b string) []event {
+			return []event{call("c", `{"a":`+a+`,"b":`+b+`}`), result("c", `"x"`)}
+		},
+		"two results": func(a, b string) []event {
+			return []event{call("c", "{}"), result("c", a), call("d", "{}"), result("d", b)}
+		},
+		"two inputs": func(a, b string) []event {
+			return []event{call("c", `[`+a+`]`), result("c", `"x"`), call("d", `{"x":`+b+`}`), result("d", `"x"`)}
+		},
+		"an input and another result": func(a, b string) []event {
+			return []event{call("c", `[`+a+`]`), result("c", b)}
+		},
+	} {
+		for _, mode := range []string{"delta", "message", "none"} {
+			for i := range len(echoedKey) + 1 {
+				s.session()
+				s.turn = func(mode string) string {
+					var stream, blocks, messages []string
+					for _, e := range events(quote(echoedKey[:i]), quote(echoedKey[i:])) {
+						stream = append(stream, "event: "+e.name+"\ndata: "+e.data+"\n\n")
+						if e.name == "tool_call" {
+							blocks = append(blocks, `{"role":"assistant","content":[{"type":"tool_use",`+e.data[1:]+`]}`)
+						} else {
+							messages = append(messages, `{"role":"tool",`+e.data[1:])
+						}
+					}
+					if mode == "none" {
+						return `{"stopReason":"end_turn","messages":[` + strings.Join(append(blocks, messages...), ",") + `]}`
+					}
+					return "event: turn_start\ndata: {}\n\n" + strings.Join(stream, "") + "event: turn_stop\ndata: {\"stopReason\":\"end_turn\"}\n\n"
+				}
+				code, got := s.says(mode)
+				half := len(echoedKey)/2 + 1
+				if strings.Contains(got, echoedKey[:half]) || strings.Contains(got, echoedKey[len(echoedKey)-half:]) || i > 0 && i < len(echoedKey) && strings.Contains(got, quote(echoedKey[i:])) && strings.Contains(got, quote(echoedKey[:i])) {
+					t.Fatalf("%s, %s, cut %d: the client gets %s", name, mode, i, got)
+				}
+				if code == http.StatusOK && !strings.Contains(got, `"stopReason":"error"`) {
+					t.Fatalf("%s, %s, cut %d: the turn is complete: %s", name, mode, i, got)
+				}
+			}
+		}
+	}
+}
+
+// TestKeyInBlocks cuts the key between a text and the input of a call of one message.
+func TestKeyInBlocks(t *testing.T) {
+	s := newEchoServer(t, echoedKey)
+	for _, mode := range []string{"delta", "message", "none"} {
+		for i := range len(echoedKey) {
+			s.session()
+			text, input := quote(echoedKey[:i]), quote(echoedKey[i:])
+			call := `"toolCallId":"c","name":"dep","input":[` + input + `]}`
+			s.turn = func(mode string) string {
+				if mode == "none" {
+					return `{"stopReason":"tool_use","messages":[{"role":"assistant","content":[{"type":"text","text":` + text + `},{"type":"tool_use",` + call + `]}]}`
+				}
+				event := map[string]string{"delta": "text_delta\ndata: {\"delta\":", "message": "text\ndata: {\"text\":"}[mode]
+				return "event: turn_start\ndata: {}\n\nevent: " + event + text + "}\n\nevent: tool_call\ndata: {" + call + "\n\nevent: turn_stop\ndata: {\"stopReason\":\"tool_use\"}\n\n"
+			}
+			code, got := s.says(mode)
+			if strings.Contains(got, input) || code == http.StatusOK && !strings.Contains(got, `"stopReason":"error"`) {
+				t.Fatalf("%s, cut %d: the client gets %s", mode, i, got)
+			}
+		}
+	}
+}
