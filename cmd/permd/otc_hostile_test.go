@@ -213,6 +213,10 @@ func TestOTCGatewayUpstreams(t *testing.T) {
 		{"its secret in more base64", value(base64.StdEncoding.EncodeToString([]byte("key=" + gateSecret + "&more"))), 200, echo},
 		{"its secret in hexadecimal", value(fmt.Sprintf("%X", gateSecret)), 200, echo},
 		{"its secret percent-encoded", value(strings.ReplaceAll(url.QueryEscape(gateSecret), "-", "%2D")), 200, echo},
+		{"its secret in JSON in a text", value(`{"X-Key": "` + strings.ReplaceAll(gateSecret, "-", `\u002D`) + `"}`), 200, echo},
+		{"its secret in HTML", value("<td>" + strings.ReplaceAll(gateSecret, "-", "&#45;") + "</td>"), 200, echo},
+		{"its secret percent-encoded twice", value(strings.ReplaceAll(gateSecret, "-", "%252D")), 200, echo},
+		{"its secret as a dump", value(fmt.Sprintf("% x", gateSecret)), 200, echo},
 		{"its secret in an error", said(200, func(id any) any {
 			return object{"call_id": id, "success": false, "error": object{"message": gateSecret}}
 		}), 200, echo},

@@ -3,75 +3,60 @@ package gatehttp
 import (
 	"encoding/base64"
 	"encoding/hex"
-	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/permd/permd/internal/strictjson"
 )
 
 // Echoes reports whether a JSON value holds one of the secrets: in a text or the name of a
-// member, as it is or in other letters, in base64, hexadecimal or percent-encoding. It is
-// for upstreams that repeat what they got, by mistake or in an error; one that means to hide
-// it can. An empty secret is none. A value that is not valid JSON counts as holding one.
+// member, as it is or in other letters, in base64 or hexadecimal, also with separators. Each may
+// be escaped as in JSON, HTML or percent-encoding, up to three times. It is for upstreams that
+// repeat what they got, by mistake or in an error; one that means to hide it can. A secret may
+// be in pieces in texts that follow each other, or that do so among those of one name. An empty
+// secret is none. A value that is not valid JSON counts as holding one. The time is linear in
+// the length of the value.
 func Echoes(v strictjson.Value, secrets []string) bool {
-	forms := allForms(secrets)
-	return len(forms) > 0 && echoesOne(v, forms)
-}
-
-func allForms(secrets []string) (forms []string) {
-	for _, s := range secrets {
-		if s != "" {
-			forms = append(forms, formsOf(s)...)
-		}
+	f := formsOf(secrets)
+	if len(f.all) == 0 {
+		return false
 	}
-	return forms
+	j := joined{named: map[string]*text{}}
+	return echoesOne(v, "", f, &j) || j.hold(f)
 }
 
 // Beginning returns the length of the longest end of a text with which one of the forms of the
 // secrets may begin that [Echoes] recognises, in bytes of that form; all is the length of the
 // whole form. It is for texts that come in pieces: what follows may make the secret complete.
 func Beginning(text string, secrets []string) (begun, all int) {
-	texts := []string{strings.ToLower(text)}
-	if i := strings.LastIndexByte(text, '%'); i >= 0 {
-		if len(text)-i < len("%2f") {
-			text = text[:i] // the next piece says what it stands for
-		}
-		texts = append(texts, strings.ToLower(unescape(text)))
-	}
-	for _, form := range allForms(secrets) {
-		for _, text := range texts {
-			for n := min(len(text), len(form)-1); n > begun; n-- {
-				if strings.HasSuffix(text, form[:n]) {
+	forms := formsOf(secrets)
+	find := func(reading string, forms []string) bool {
+		for _, form := range forms {
+			for n := min(len(reading), len(form)-1); n > begun; n-- {
+				if strings.HasSuffix(reading, form[:n]) {
 					begun, all = n, len(form)
 				}
 			}
+		}
+		return true
+	}
+	forms.read(text, find)
+	// Where it ends within an escape, the next piece says what that stands for.
+	for i := len(text) - 1; i >= max(0, len(text)-maxEscape); i-- {
+		switch c := text[i]; {
+		case c == '%' || c == '\\' || c == '&', c == '0' && (i == len(text)-1 || text[i+1]|0x20 == 'x'):
+			forms.read(text[:i], find)
 		}
 	}
 	return begun, all
 }
 
-// unescape decodes what is percent-encoded, and leaves everything else as it is.
-func unescape(s string) string {
-	var b strings.Builder
-	for {
-		i := strings.IndexByte(s, '%')
-		if i < 0 {
-			b.WriteString(s)
-			return b.String()
-		}
-		b.WriteString(s[:i])
-		s = s[i:]
-		if one, err := url.PathUnescape(s[:min(3, len(s))]); err == nil {
-			b.WriteString(one)
-			s = s[3:]
-			continue
-		}
-		b.WriteByte('%')
-		s = s[1:]
-	}
-}
+// maxEscape is the length of the longest escape of one character that a text may end within,
+// in bytes: &amp;amp;#x2F;
+const maxEscape = 16
 
-func echoesOne(v strictjson.Value, forms []string) bool {
+// echoesOne looks into a value, which is a member of that name, and puts its texts together in j.
+func echoesOne(v strictjson.Value, name string, f *forms, j *joined) bool {
 	switch strictjson.Kind(v) {
 	case '{':
 		o, err := strictjson.ParseObject(v)
@@ -79,7 +64,8 @@ func echoesOne(v strictjson.Value, forms []string) bool {
 			return true
 		}
 		for _, m := range o {
-			if holds(m.Name, forms) || echoesOne(m.Value, forms) {
+			j.addName(m.Name)
+			if f.in(m.Name) || echoesOne(m.Value, m.Name, f, j) {
 				return true
 			}
 		}
@@ -89,44 +75,71 @@ func echoesOne(v strictjson.Value, forms []string) bool {
 			return true
 		}
 		for _, item := range list {
-			if echoesOne(item, forms) {
+			if echoesOne(item, name, f, j) {
 				return true
 			}
 		}
 	case '"':
 		s, ok := strictjson.ParseString(v)
-		return !ok || holds(s, forms)
+		j.add(name, s)
+		return !ok || f.in(s)
 	default:
-		return holds(string(v), forms) // a number can be a secret
+		if c := string(v); c != "null" && c != "true" && c != "false" {
+			j.add(name, c)
+		}
+		return f.in(string(v)) // a number can be a secret
 	}
 	return false
 }
 
-// holds reports whether a text holds one of the forms, all in small letters.
-func holds(text string, forms []string) bool {
-	plain := strings.ToLower(text)
-	decoded := plain
-	if strings.Contains(plain, "%") {
-		decoded = strings.ToLower(unescape(text))
-	}
-	for _, f := range forms {
-		if strings.Contains(plain, f) || strings.Contains(decoded, f) {
-			return true
+// in reports whether a text holds one of the forms.
+func (f *forms) in(text string) (found bool) {
+	f.read(text, func(reading string, forms []string) bool {
+		found = slices.ContainsFunc(forms, func(form string) bool { return strings.Contains(reading, form) })
+		return !found
+	})
+	return found
+}
+
+// formsOf returns the forms in which secrets are recognised.
+func formsOf(secrets []string) *forms {
+	f := new(forms)
+	for _, s := range secrets {
+		f.add(s)
+		for range maxEscapes { // what looks like an escape in a secret is read as one, too
+			plain := unescape(s)
+			if plain == s {
+				break
+			}
+			s = plain
+			f.add(s)
 		}
 	}
-	return false
+	return f
 }
 
-// formsOf returns the forms in which a secret is recognised, in small letters.
-func formsOf(secret string) []string {
-	forms := []string{strings.ToLower(secret), hex.EncodeToString([]byte(secret))}
+func (f *forms) add(secret string) {
+	if secret == "" {
+		return
+	}
+	digits := hex.EncodeToString([]byte(secret))
+	f.all = append(f.all, strings.ToLower(secret), digits)
+	if len(digits) >= minPacked {
+		f.hex = append(f.hex, digits)
+	}
 	for _, e := range []*base64.Encoding{base64.RawStdEncoding, base64.RawURLEncoding} {
 		// In the middle of other text, a secret begins at one of three places of a group.
 		for before := range 3 {
 			text := e.EncodeToString([]byte(strings.Repeat("\x00", before) + secret))
 			from, to := (before*8+5)/6, (before+len(secret))*8/6
-			forms = append(forms, strings.ToLower(text[from:to]))
+			form := strings.ToLower(text[from:to])
+			if slices.Contains(f.all, form) {
+				continue // without + and /, both alphabets are the same
+			}
+			f.all = append(f.all, form)
+			if len(form) >= minPacked {
+				f.base64 = append(f.base64, form)
+			}
 		}
 	}
-	return forms
 }

@@ -133,8 +133,7 @@ func (u *Upstream) withhold(m *message) {
 // without returns a text that is shown, unless it holds the token: errors of net/http quote what
 // they cannot read.
 func (u *Upstream) without(text string) string {
-	bare := func(s string) string { return strings.ReplaceAll(s, `\`, "") } // quoted or not
-	if gatehttp.Echoes(strictjson.Value(quote(bare(text))), []string{bare(u.cfg.Token)}) {
+	if u.holdsToken(strictjson.Value(quote(text))) {
 		return "what the server answered cannot be shown: " + holdsBearer
 	}
 	return text

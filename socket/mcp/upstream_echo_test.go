@@ -33,6 +33,13 @@ func TestUpstreamEchoes(t *testing.T) {
 		},
 		"no HTTP":         breakAfter(secretToken + " " + secretToken + "\r\n\r\n"),
 		"a broken header": breakAfter("HTTP/1.1 200 OK\r\n" + secretToken + "\r\n\r\n"),
+		"an escape in a text": func(w http.ResponseWriter, _ *http.Request) {
+			asJSON(w, result(strings.ReplaceAll(escaped, `\`, `\\`)))
+		},
+		"HTML in an event": func(w http.ResponseWriter, _ *http.Request) {
+			asEvents(w, "data: "+result(strings.ReplaceAll(secretToken, "-", "&#x2D;"))+"\n\n")
+		},
+		"a header that is quoted": breakAfter("HTTP/1.1 200 OK\r\n" + strings.ReplaceAll(secretToken, "-", `\u002d`) + "\r\n\r\n"),
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -19,7 +19,12 @@ const (
 	minHalf = 12
 	// minTail is how much of a text is kept to compare it with, at least, in bytes.
 	minTail = 1 << 10
+	// escaped is how many times as long as the key what stands for it may be, in most escapes.
+	escaped = 16
 )
+
+// everything is the kind of text that all texts of a session are together.
+const everything = "all"
 
 // keyFilter passes the parts of turns on, except for those that the server's key is in.
 type keyFilter struct {
@@ -39,7 +44,7 @@ func (g *Gateway) withoutKey(s *session, forward func(part) error) *keyFilter {
 	if s.texts == nil {
 		s.texts = map[string]string{}
 	}
-	return &keyFilter{g: g, forward: forward, keep: max(minTail, 8*len(g.cfg.Key)), texts: s.texts, unfinished: map[string]bool{}}
+	return &keyFilter{g: g, forward: forward, keep: max(minTail, escaped*len(g.cfg.Key)), texts: s.texts, unfinished: map[string]bool{}}
 }
 
 func (f *keyFilter) add(p part) error {
@@ -51,24 +56,74 @@ func (f *keyFilter) add(p part) error {
 	}
 	kind, piece := pieceOf(&p)
 	if kind == "" {
-		if err := f.end(); err != nil { // it must not wait for a text that may never go on
-			return err
-		}
-		return f.forward(p)
+		return f.addValues(p)
 	}
-	whole := f.texts[kind] + piece
-	if gatehttp.Echoes(strictjson.Value(quote(whole)), []string{f.g.cfg.Key}) {
-		return errors.New(errEcho.text)
+	if err := f.extend(everything, piece); err != nil {
+		return err
 	}
-	if len(whole) > 2*f.keep {
-		whole = strings.Clone(whole[len(whole)-f.keep:])
+	if err := f.extend(kind, piece); err != nil {
+		return err
 	}
-	f.texts[kind], f.unfinished[kind] = whole, true
+	f.unfinished[kind] = true
 	f.held = append(f.held, p)
 	if begun, _ := f.begun(); begun >= minBegun && len(f.held) < f.keep {
 		return nil
 	}
 	return f.release()
+}
+
+// tail returns what of a text is kept.
+func (f *keyFilter) tail(whole string) string {
+	if len(whole) > 2*f.keep {
+		return strings.Clone(whole[len(whole)-f.keep:])
+	}
+	return whole
+}
+
+// extend puts a text and what comes next of its kind together, and fails if the key is in it.
+func (f *keyFilter) extend(kind, next string) error {
+	whole := f.texts[kind] + next
+	if gatehttp.Echoes(strictjson.Value(quote(whole)), []string{f.g.cfg.Key}) {
+		return errors.New(errEcho.text)
+	}
+	f.texts[kind] = f.tail(whole)
+	return nil
+}
+
+// values returns the texts of a call's input, of a result, or of a block that is no text.
+func values(p *part) (kind, texts string) {
+	kind, v := "other", p.data
+	switch p.kind {
+	case partResult:
+		kind, v = "result", strictjson.Find(p.data, "content")
+	case partCall:
+		kind, v = "call", p.input
+	case partOther:
+	}
+	if v == nil {
+		return kind, ""
+	}
+	return kind, gatehttp.Texts(v)
+}
+
+// addValues passes on what is no piece of a text. The texts in it end with it: they must not
+// end in half of the key.
+func (f *keyFilter) addValues(p part) error {
+	kind, next := values(&p)
+	if err := f.extend(everything, next); err != nil {
+		return err
+	}
+	if err := f.end(); err != nil { // it must not wait for a text that may never go on
+		return err
+	}
+	if err := f.extend(kind, next); err != nil {
+		return err
+	}
+	begun, all := gatehttp.Beginning(f.texts[kind], []string{f.g.cfg.Key})
+	if begun >= minHalf && 2*begun >= all {
+		return errors.New(errEcho.text)
+	}
+	return f.forward(p)
 }
 
 // begun returns how much of the key stands at the end of a text with pieces that are held, and

@@ -133,6 +133,7 @@ const echoedKey = "sk/Live+4711-ABCDEFGHIJKLMNOP-0815"
 
 // keyForms are the forms in which the key is repeated.
 func keyForms() map[string]string {
+	base64Lines := strings.ReplaceAll(base64.RawStdEncoding.EncodeToString([]byte(echoedKey)), "X", "X\r\n")
 	percent := ""
 	for _, c := range []byte(echoedKey) {
 		percent += fmt.Sprintf("%%%02X", c)
@@ -140,6 +141,9 @@ func keyForms() map[string]string {
 	return map[string]string{
 		"as it is": echoedKey, "in capitals": strings.ToUpper(echoedKey), "hexadecimal": hex.EncodeToString([]byte(echoedKey)),
 		"base64": base64.RawStdEncoding.EncodeToString([]byte(echoedKey)), "escaped": url.QueryEscape(echoedKey), "percent": percent,
+		"PHP": strings.ReplaceAll(echoedKey, "/", `\/`), ".NET": strings.ReplaceAll(echoedKey, "+", `\u002B`),
+		"HTML": strings.NewReplacer("+", "&#43;", "/", "&#x2F;").Replace(echoedKey), "escaped twice": url.QueryEscape(url.QueryEscape(echoedKey)),
+		"dump": fmt.Sprintf("% x", echoedKey), "lines": base64Lines,
 	}
 }
 
@@ -162,8 +166,11 @@ func TestKeyInPieces(t *testing.T) {
 					s.turn = func(mode string) string { return pieces(mode, event, cut...) }
 					code, got := s.says(mode)
 					most := minBegun
-					if form == "percent" || form == "escaped" {
+					switch form {
+					case "percent", "escaped", "dump", "lines":
 						most *= 3
+					case "PHP", ".NET", "HTML", "escaped twice":
+						most *= 6
 					}
 					if text := textsIn(mode, got); strings.Contains(text, key[:most+3]) || strings.Contains(text, key[len(key)-most:]) {
 						t.Fatalf("%s, %s, %s, cut %d: the client gets %s", form, mode, event, i, got)
@@ -208,7 +215,7 @@ func TestKeyInRandomPieces(t *testing.T) {
 	defer g.Close()
 	r := rand.New(rand.NewPCG(3, 4))
 	for range 3000 {
-		form := []string{"as it is", "in capitals", "hexadecimal", "base64", "escaped", "percent"}[r.IntN(6)]
+		form := []string{"as it is", "in capitals", "hexadecimal", "base64", "escaped", "percent", "PHP", ".NET", "HTML", "escaped twice", "dump", "lines"}[r.IntN(12)]
 		key := keyForms()[form]
 		rest := "100% of " + echoedKey[:r.IntN(9)] + " " + key + " " + key[:r.IntN(9)]
 		got := ""
@@ -237,7 +244,11 @@ func TestKeyInRandomPieces(t *testing.T) {
 		if failed == nil {
 			failed = f.end()
 		}
-		if half := len(key)/2 + 3; failed == nil || strings.Contains(got, key[:half]) || strings.Contains(got, key[len(key)-half:]) {
+		half := len(key)/2 + 3
+		if form == "PHP" || form == ".NET" || form == "HTML" {
+			half += len(key) - len(echoedKey) // a few characters are escaped, all in one half
+		}
+		if failed == nil || strings.Contains(got, key[:half]) || strings.Contains(got, key[len(key)-half:]) {
 			t.Fatalf("%s: %v, the client has got %q", form, failed, got)
 		}
 	}
@@ -294,5 +305,87 @@ func TestPiecesPass(t *testing.T) {
 	}
 	if held < 100 {
 		t.Errorf("only %d pieces were held back", held)
+	}
+}
+
+// TestKeyInValues cuts the key between two blocks of a result, two members of an input, two
+// results, and blocks of different kinds: the client gets less than half of it, in all modes.
+func TestKeyInValues(t *testing.T) {
+	s := newEchoServer(t, echoedKey)
+	type event struct{ name, data string }
+	call := func(id, input string) event {
+		return event{"tool_call", `{"toolCallId":"` + id + `","name":"dep","input":` + input + `}`}
+	}
+	result := func(id, content string) event {
+		return event{"tool_result", `{"toolCallId":"` + id + `","content":` + content + `}`}
+	}
+	for name, events := range map[string]func(a, b string) []event{
+		"blocks of a result": func(a, b string) []event {
+			return []event{call("c", "{}"), result("c", `[{"type":"text","text":`+a+`},{"type":"text","text":`+b+`}]`)}
+		},
+		"members of an input": func(a, b string) []event {
+			return []event{call("c", `{"a":`+a+`,"b":`+b+`}`), result("c", `"x"`)}
+		},
+		"two results": func(a, b string) []event {
+			return []event{call("c", "{}"), result("c", a), call("d", "{}"), result("d", b)}
+		},
+		"two inputs": func(a, b string) []event {
+			return []event{call("c", `[`+a+`]`), result("c", `"x"`), call("d", `{"x":`+b+`}`), result("d", `"x"`)}
+		},
+		"an input and another result": func(a, b string) []event {
+			return []event{call("c", `[`+a+`]`), result("c", b)}
+		},
+	} {
+		for _, mode := range []string{"delta", "message", "none"} {
+			for i := range len(echoedKey) + 1 {
+				s.session()
+				s.turn = func(mode string) string {
+					var stream, blocks, messages []string
+					for _, e := range events(quote(echoedKey[:i]), quote(echoedKey[i:])) {
+						stream = append(stream, "event: "+e.name+"\ndata: "+e.data+"\n\n")
+						if e.name == "tool_call" {
+							blocks = append(blocks, `{"role":"assistant","content":[{"type":"tool_use",`+e.data[1:]+`]}`)
+						} else {
+							messages = append(messages, `{"role":"tool",`+e.data[1:])
+						}
+					}
+					if mode == "none" {
+						return `{"stopReason":"end_turn","messages":[` + strings.Join(append(blocks, messages...), ",") + `]}`
+					}
+					return "event: turn_start\ndata: {}\n\n" + strings.Join(stream, "") + "event: turn_stop\ndata: {\"stopReason\":\"end_turn\"}\n\n"
+				}
+				code, got := s.says(mode)
+				half := len(echoedKey)/2 + 1
+				if strings.Contains(got, echoedKey[:half]) || strings.Contains(got, echoedKey[len(echoedKey)-half:]) || i > 0 && i < len(echoedKey) && strings.Contains(got, quote(echoedKey[i:])) && strings.Contains(got, quote(echoedKey[:i])) {
+					t.Fatalf("%s, %s, cut %d: the client gets %s", name, mode, i, got)
+				}
+				if code == http.StatusOK && !strings.Contains(got, `"stopReason":"error"`) {
+					t.Fatalf("%s, %s, cut %d: the turn is complete: %s", name, mode, i, got)
+				}
+			}
+		}
+	}
+}
+
+// TestKeyInBlocks cuts the key between a text and the input of a call of one message.
+func TestKeyInBlocks(t *testing.T) {
+	s := newEchoServer(t, echoedKey)
+	for _, mode := range []string{"delta", "message", "none"} {
+		for i := range len(echoedKey) {
+			s.session()
+			text, input := quote(echoedKey[:i]), quote(echoedKey[i:])
+			call := `"toolCallId":"c","name":"dep","input":[` + input + `]}`
+			s.turn = func(mode string) string {
+				if mode == "none" {
+					return `{"stopReason":"tool_use","messages":[{"role":"assistant","content":[{"type":"text","text":` + text + `},{"type":"tool_use",` + call + `]}]}`
+				}
+				event := map[string]string{"delta": "text_delta\ndata: {\"delta\":", "message": "text\ndata: {\"text\":"}[mode]
+				return "event: turn_start\ndata: {}\n\nevent: " + event + text + "}\n\nevent: tool_call\ndata: {" + call + "\n\nevent: turn_stop\ndata: {\"stopReason\":\"tool_use\"}\n\n"
+			}
+			code, got := s.says(mode)
+			if strings.Contains(got, input) || code == http.StatusOK && !strings.Contains(got, `"stopReason":"error"`) {
+				t.Fatalf("%s, cut %d: the client gets %s", mode, i, got)
+			}
+		}
 	}
 }

@@ -23,6 +23,7 @@ const (
 	maxEach        = 64 // toolkits and credentials of an upstream
 	maxName        = 1024
 	defaultTimeout = time.Minute
+	listTimeout    = 10 * time.Second // of a list of tools, which all callers wait for
 	longestTimeout = time.Hour
 	shortestSecret = 8 // bytes: a shorter one cannot be told from other text
 	maxListAnswer  = 4 << 20
@@ -158,6 +159,7 @@ func duration(text string, usual, longest time.Duration) (time.Duration, error) 
 // upstream is a tool server with its credentials.
 type upstream struct {
 	*gatehttp.Upstream
+	listTimeout    time.Duration // not above the timeout of calls
 	toolkits       []string
 	userID         string
 	token          *source
@@ -169,7 +171,7 @@ func (f *upstreamFile) open(taken map[string]bool) (*upstream, error) {
 	if err != nil || timeout == 0 {
 		return nil, fmt.Errorf("timeout: must be a duration of at most %s, such as 30s", longestTimeout)
 	}
-	u := &upstream{toolkits: f.Toolkits, userID: f.UserID, token: f.Token, secrets: f.Secrets, grant: f.Authorization}
+	u := &upstream{listTimeout: min(timeout, listTimeout), toolkits: f.Toolkits, userID: f.UserID, token: f.Token, secrets: f.Secrets, grant: f.Authorization}
 	if u.Upstream, err = gatehttp.NewUpstream(f.Address, gatehttp.UpstreamOptions{Timeout: timeout, MaxAnswer: max(maxListAnswer, maxCallAnswer)}); err != nil {
 		return nil, err
 	}

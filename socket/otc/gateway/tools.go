@@ -43,8 +43,11 @@ func (c *credentials) headers() http.Header {
 
 var errList = errors.New("its list of tools cannot be read")
 
-// list asks an upstream for its tools, of the toolkits that are its.
+// list asks an upstream for its tools, of the toolkits that are its. One that takes longer than
+// its listTimeout is down.
 func (u *upstream) list(ctx context.Context, c *credentials) ([]*tool, error) {
+	ctx, cancel := context.WithTimeout(ctx, u.listTimeout)
+	defer cancel()
 	a, err := u.Do(ctx, http.MethodGet, "/tools", c.headers(), nil)
 	switch {
 	case err != nil:

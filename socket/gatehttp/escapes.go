@@ -1,0 +1,200 @@
+package gatehttp
+
+import (
+	"html"
+	"strconv"
+	"strings"
+	"unicode/utf16"
+	"unicode/utf8"
+)
+
+// maxEscapes is how often a text is escaped at most to be read: JSON in a text of JSON, in a
+// page of HTML. Each time takes a pass over the text.
+const maxEscapes = 3
+
+// minPacked is the length of a form, in bytes, from which on it is recognised with other
+// characters between its own: a shorter one would be found in any text.
+const minPacked = 8
+
+// forms are the forms in which secrets are recognised, in small letters.
+type forms struct {
+	all         []string
+	hex, base64 []string // those that may have separators
+}
+
+// read calls use with each reading of a text, in small letters, and the forms that may be in
+// it, until use returns false: the text as it is, without its escapes, and without what stands
+// between the digits of hexadecimal and the characters of base64.
+func (f *forms) read(text string, use func(reading string, forms []string) bool) {
+	if !use(small(text), f.all) {
+		return
+	}
+	for range maxEscapes {
+		plain := unescape(text)
+		if plain == text {
+			break
+		}
+		text = plain
+		if !use(small(text), f.all) {
+			return
+		}
+	}
+	if packed := packHex(text); len(packed) < len(text) && !use(packed, f.hex) {
+		return
+	}
+	if packed := packBase64(text); len(packed) < len(text) {
+		use(packed, f.base64)
+	}
+}
+
+// small returns a text in small letters, without the beginning of a character at its end.
+func small(s string) string {
+	for i := len(s) - 1; i >= max(0, len(s)-utf8.UTFMax); i-- {
+		if utf8.RuneStart(s[i]) {
+			if !utf8.FullRuneInString(s[i:]) {
+				s = s[:i]
+			}
+			break
+		}
+	}
+	return strings.ToLower(s)
+}
+
+// unescape takes back one time of escaping: of texts in JSON, in HTML and in percent-encoding.
+// What is no escape stays as it is.
+func unescape(s string) string {
+	s = unescapeText(s)
+	if strings.IndexByte(s, '&') >= 0 {
+		s = html.UnescapeString(s)
+	}
+	return unescapePercent(s)
+}
+
+// unescapePercent decodes what is percent-encoded.
+func unescapePercent(s string) string {
+	if strings.IndexByte(s, '%') < 0 {
+		return s
+	}
+	var b strings.Builder
+	b.Grow(len(s))
+	for {
+		i := strings.IndexByte(s, '%')
+		if i < 0 {
+			b.WriteString(s)
+			return b.String()
+		}
+		b.WriteString(s[:i])
+		s = s[i:]
+		if len(s) >= 3 && isHex(s[1]) && isHex(s[2]) {
+			c, _ := code(s, "%", 2)
+			b.WriteByte(byte(c))
+			s = s[3:]
+			continue
+		}
+		b.WriteByte('%')
+		s = s[1:]
+	}
+}
+
+// unescapeText decodes escapes with a backslash: those of JSON, \x with two digits, and any
+// other character that is no letter or digit.
+func unescapeText(s string) string {
+	if strings.IndexByte(s, '\\') < 0 {
+		return s
+	}
+	var b strings.Builder
+	b.Grow(len(s))
+	for {
+		i := strings.IndexByte(s, '\\')
+		if i < 0 || i == len(s)-1 {
+			b.WriteString(s)
+			return b.String()
+		}
+		b.WriteString(s[:i])
+		s = s[i:]
+		switch c := s[1]; {
+		case c == 'u' || c == 'x':
+			s = unescapeCode(&b, s)
+			continue
+		case strings.IndexByte("bfnrt", c) >= 0:
+			b.WriteByte(' ')
+		case c > ' ' && c < utf8.RuneSelf && !isAlphanumeric(c):
+			b.WriteByte(c)
+		default:
+			b.WriteString(s[:2])
+		}
+		s = s[2:]
+	}
+}
+
+// unescapeCode decodes the \u or \x at the beginning of s, and returns what follows.
+func unescapeCode(b *strings.Builder, s string) string {
+	if s[1] == 'x' {
+		if c, ok := code(s, `\x`, 2); ok {
+			b.WriteByte(byte(c))
+			return s[4:]
+		}
+	} else if c, ok := code(s, `\u`, 4); ok {
+		s = s[6:]
+		if low, ok := code(s, `\u`, 4); ok && utf16.IsSurrogate(c) {
+			if both := utf16.DecodeRune(c, low); both != utf8.RuneError {
+				b.WriteRune(both)
+				return s[6:]
+			}
+		}
+		b.WriteRune(c)
+		return s
+	}
+	b.WriteString(s[:2])
+	return s[2:]
+}
+
+// code reads what a text begins with: the prefix and a number of hexadecimal digits.
+func code(s, prefix string, digits int) (rune, bool) {
+	rest, ok := strings.CutPrefix(s, prefix)
+	if !ok || len(rest) < digits {
+		return 0, false
+	}
+	n, err := strconv.ParseUint(rest[:digits], 16, 32)
+	return rune(n), err == nil
+}
+
+// packHex returns the letters and digits of a text, without any 0x before digits.
+func packHex(s string) string {
+	b := make([]byte, 0, len(s))
+	for i := 0; i < len(s); i++ {
+		switch c := s[i]; {
+		case c == '0' && i+2 < len(s) && s[i+1]|0x20 == 'x' && isHex(s[i+2]):
+			i++
+		case isAlphanumeric(c):
+			b = append(b, lower(c))
+		}
+	}
+	return string(b)
+}
+
+// packBase64 returns the characters of a text that are of the alphabets of base64.
+func packBase64(s string) string {
+	b := make([]byte, 0, len(s))
+	for i := range len(s) {
+		if c := s[i]; isAlphanumeric(c) || c == '+' || c == '/' || c == '-' || c == '_' {
+			b = append(b, lower(c))
+		}
+	}
+	return string(b)
+}
+
+func lower(c byte) byte {
+	if 'A' <= c && c <= 'Z' {
+		return c | 0x20
+	}
+	return c
+}
+
+func isHex(c byte) bool {
+	return '0' <= c && c <= '9' || 'a' <= lower(c) && lower(c) <= 'f'
+}
+
+func isAlphanumeric(c byte) bool {
+	return '0' <= c && c <= '9' || 'a' <= lower(c) && lower(c) <= 'z'
+}
