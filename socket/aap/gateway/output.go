@@ -165,7 +165,7 @@ func (o *output) write(s string) {
 	}
 	c := http.NewResponseController(o.w)
 	_ = c.SetWriteDeadline(time.Now().Add(writeTimeout))
-	if _, o.err = io.WriteString(o.w, s); o.err == nil { //nolint:gosec // events, which say that they are
+	if _, o.err = io.WriteString(o.w, s); o.err == nil { //nolint:gosec,nolintlint // events, which say that they are; not found in every run
 		o.err = c.Flush()
 	}
 }
