@@ -116,10 +116,11 @@ func (a *app) allow(ctx context.Context, m *memoryClient, o admin.Approval) erro
 		return cli.PrintJSON(a.Out, done)
 	}
 	switch {
+	// Whether a client that is just leaving has read it is not known.
 	case done.Told && len(done.Stored) == 0:
-		fmt.Fprintln(a.Out, "allowed once; the client that waited was told, and nothing is remembered")
+		fmt.Fprintln(a.Out, "allowed once; the answer was handed to the client that waited, and nothing is remembered")
 	case done.Told:
-		fmt.Fprintln(a.Out, "allowed; the client that waited was told")
+		fmt.Fprintln(a.Out, "allowed; the answer was handed to the client that waited")
 	}
 	if !done.Until.IsZero() {
 		fmt.Fprintf(a.Out, "allowed once, in its session, until %s; nothing is remembered\n", done.Until.Local().Format("15:04:05"))

@@ -93,7 +93,7 @@ func TestWait(t *testing.T) {
 	if list := allow("allow"); !strings.Contains(list, id) || !strings.Contains(list, "waits until") || !strings.Contains(list, "claude-agent-acp") || !strings.Contains(list, "--width") {
 		t.Errorf("permd allow lists\n%s", list)
 	}
-	if out := allow("allow", id); !strings.Contains(out, "the client that waited was told, and nothing is remembered") {
+	if out := allow("allow", id); !strings.Contains(out, "the answer was handed to the client that waited, and nothing is remembered") {
 		t.Errorf("permd allow says %s", out)
 	}
 	hears(got, "allow")
@@ -138,7 +138,7 @@ func TestWait(t *testing.T) {
 	l.session(l.project, "default")
 	id = ask()
 	got = l.waits(id)
-	if out := allow("allow", id, "--width", "w1"); !strings.Contains(out, "remembered:") || !strings.Contains(out, "was told") {
+	if out := allow("allow", id, "--width", "w1"); !strings.Contains(out, "remembered:") || !strings.Contains(out, "was handed") {
 		t.Errorf("permd allow says %s", out)
 	}
 	if r := hears(got, "allow"); len(r.Stored) != 1 {
