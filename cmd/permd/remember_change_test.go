@@ -51,7 +51,7 @@ func TestChangeChoice(t *testing.T) {
 
 	q := p.bash("go build ./a")
 	exact := p.choose(q, map[string]any{"width": q.Widths[0].ID}, "")[0].ID
-	git := strings.Fields(d.permd(t, "remember", "add", "run", "git push origin", "--dir", project))[0]
+	git := strings.Fields(d.permd(t, "remember", "add", "run", "git merge main", "--dir", project))[0]
 	before := d.permd(t, "remember", "list", "--json")
 	for _, tt := range []struct{ args, says string }{
 		{git + " --scope user", "git obeys the configuration"},

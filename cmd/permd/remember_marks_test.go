@@ -17,7 +17,7 @@ func TestChoiceMarks(t *testing.T) {
 	d := newTestDaemon(t)
 	project := d.project(t, map[string]string{"go.mod": "module canary\n", "a/a.go": "package a\n"})
 	root := t.TempDir()
-	writeFile(t, filepath.Join(root, "etc", "permd", "policy.d", "rules.yaml"), "deny:\n  run: [\"git push *\"]\n")
+	writeFile(t, filepath.Join(root, "etc", "permd", "policy.d", "rules.yaml"), "deny:\n  run: [\"gh pr *\"]\n")
 	d.start(t, "--root", root)
 	p := d.asks(t, project)
 	q := p.bash("go build ./a")
@@ -26,7 +26,7 @@ func TestChoiceMarks(t *testing.T) {
 		return strings.Fields(d.permd(t, append(append([]string{"remember", "add"}, args...), "--dir", project)...))[0]
 	}
 	wide, narrow := add("write", "./docs/**"), add("write", "./docs/a/**")
-	pushed := add("run", "git push origin *")
+	pushed := add("run", "gh pr create *")
 	shown := func(ids ...string) []admin.Choice {
 		t.Helper()
 		var got admin.Choices
@@ -45,11 +45,11 @@ func TestChoiceMarks(t *testing.T) {
 	if c := all[2]; c.CoveredBy != wide || len(c.Covers) > 0 {
 		t.Errorf("the narrow one: %+v", c)
 	}
-	if c := all[3]; !strings.Contains(c.DeniedBy, "git push *") || c.Dormant {
+	if c := all[3]; !strings.Contains(c.DeniedBy, "gh pr *") || c.Dormant {
 		t.Errorf("the denied one: %+v", c)
 	}
 	for id, words := range map[string][]string{
-		exact: {"asked", project, "go build ./a"}, wide: {"covers", narrow}, narrow: {"covered by", wide}, pushed: {"no use", "org denies it", "git push *"},
+		exact: {"asked", project, "go build ./a"}, wide: {"covers", narrow}, narrow: {"covered by", wide}, pushed: {"no use", "org denies it", "gh pr *"},
 	} {
 		out := d.permd(t, "remember", "show", id)
 		for _, w := range words {

@@ -37,7 +37,7 @@ func NamesRemotes(words []string) bool {
 
 // bindRemotes returns what a repository says of remotes and of how they are reached: all of its
 // configuration but the sections of which that is certainly no part, what older versions of
-// git keep of remotes, and the hook that a push runs. Where nothing is known of the repository, nothing
+// git keep of remotes, and the hooks. Where nothing is known of the repository, nothing
 // is bound.
 func bindRemotes(rd *reading, _ string) *effects.Script {
 	// What git itself rearranges are working trees, not what it keeps of a repository.
@@ -48,15 +48,23 @@ func bindRemotes(rd *reading, _ string) *effects.Script {
 	if git == "" {
 		return nil
 	}
-	common := git
-	if dir, ok := paths.GitLine(rd.fsys, path.Join(git, "commondir"), ""); ok {
+	common, file := git, path.Join(git, "commondir")
+	if dir, ok := paths.GitLine(rd.fsys, file, ""); ok {
 		common = lexpath.Abs(git, dir)
+	} else if _, err := rd.fsys.Lstat(file); !errors.Is(err, fs.ErrNotExist) {
+		rd.failed(file, "cannot be read")
 	}
 	var all []byte
-	files := []string{common + "/config", git + "/config.worktree", common + "/hooks/pre-push"}
+	files := []string{common + "/config", git + "/config.worktree"}
 	for _, dir := range []string{"remotes", "branches"} {
 		for _, name := range rd.names(path.Join(common, dir)) {
 			files = append(files, path.Join(common, dir, name))
+		}
+	}
+	// Of a fetch too: it runs reference-transaction, and git gc its own; a pull those of a merge.
+	for _, name := range rd.names(common + "/hooks") {
+		if !strings.HasSuffix(name, ".sample") {
+			files = append(files, path.Join(common, "hooks", name))
 		}
 	}
 	for i, file := range files {
@@ -83,7 +91,7 @@ func (rd *reading) gitFolder() string {
 		case err == nil && mode.IsDir():
 			return at
 		case err == nil:
-			if to, ok := paths.GitLine(rd.fsys, at, "gitdir:"); ok {
+			if to, ok := paths.GitLine(rd.fsys, at, paths.GitFile); ok {
 				return lexpath.Abs(dir, to)
 			}
 		}
@@ -98,7 +106,7 @@ func (rd *reading) gitFolder() string {
 }
 
 // otherSections are sections of git's configuration that say nothing of remotes.
-var otherSections = []string{"[user]", "[color]", "[diff]", "[gui]", "[column]", "[advice]", "[gc]", "[maintenance]", "[rerere]"}
+var otherSections = []string{"[user]", "[color]", "[diff]", "[gui]", "[column]", "[advice]", "[rerere]"}
 
 // remoteSettings returns a configuration without the sections that say nothing of remotes, among
 // which are those of branches if a remote is named. A line may go on in the next one, and then it

@@ -2,6 +2,7 @@ package git
 
 import (
 	"encoding/binary"
+	"errors"
 	"io/fs"
 	"path"
 	"slices"
@@ -146,14 +147,23 @@ func repositoryOf(r *Run) repository {
 		return g
 	}
 	g.own = paths.Child(path.Clean(root), ".git")
-	if dir, ok := paths.GitLine(g.fs, g.own, "gitdir:"); ok {
+	if dir, ok := paths.GitLine(g.fs, g.own, paths.GitFile); ok {
 		g.own = lexpath.Abs(path.Dir(g.own), dir)
 	}
 	g.common = g.own
-	if dir, ok := paths.GitLine(g.fs, path.Join(g.own, "commondir"), ""); ok {
+	switch dir, ok := paths.GitLine(g.fs, path.Join(g.own, "commondir"), ""); {
+	case ok:
 		g.common = lexpath.Abs(g.own, dir)
+	case !missing(g.fs, path.Join(g.own, "commondir")):
+		g.common = "" // not known
 	}
 	return g
+}
+
+// missing reports whether a file is certainly not there.
+func missing(fsys effects.FS, file string) bool {
+	_, err := fsys.Lstat(file)
+	return errors.Is(err, fs.ErrNotExist)
 }
 
 // commit reports whether a name is that of a commit: of a hash if an object, a log or a list

@@ -28,7 +28,7 @@ func ProjectKey(fsys effects.FS, root string) string {
 	if mode, err := fsys.Lstat(link); err != nil || !mode.IsRegular() {
 		return root
 	}
-	given, ok := GitLine(fsys, link, "gitdir:")
+	given, ok := GitLine(fsys, link, GitFile)
 	if !ok {
 		return root
 	}
@@ -54,7 +54,12 @@ func ProjectKey(fsys effects.FS, root string) string {
 	return strings.TrimSuffix(common, "/.git")
 }
 
-// GitLine returns the line of a one-line file, without the required prefix.
+// GitFile begins a .git file, which has the path of the folder of a repository.
+const GitFile = "gitdir: "
+
+// GitLine returns what a file of git holds, without the required prefix: a path, from which git
+// takes the ends of lines behind it and nothing else (read_gitfile_gently and
+// get_common_dir_noenv in its setup.c). Blanks are part of it.
 func GitLine(fsys effects.FS, file, prefix string) (string, bool) {
 	if mode, err := fsys.Lstat(file); err != nil || !mode.IsRegular() {
 		return "", false
@@ -64,8 +69,7 @@ func GitLine(fsys effects.FS, file, prefix string) (string, bool) {
 		return "", false
 	}
 	line, ok := strings.CutPrefix(strings.TrimRight(string(data), "\r\n"), prefix)
-	line = strings.TrimSpace(line)
-	return line, ok && line != "" && !strings.ContainsAny(line, "\x00\n")
+	return line, ok && line != "" && !strings.Contains(line, "\x00")
 }
 
 // PlainFolder returns a folder's path if neither it nor any parent is a link: the

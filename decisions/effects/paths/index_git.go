@@ -31,11 +31,7 @@ func (r *Resolver) gitIndex(git string) ([]byte, error) {
 	if mode, err := r.Lstat(git); err != nil || !mode.IsRegular() {
 		return r.fs.ReadFile(git+"/index", maxGitIndex)
 	}
-	text, err := r.fs.ReadFile(git, MaxPath)
-	if err != nil {
-		return nil, err
-	}
-	dir, ok := strings.CutPrefix(strings.TrimSpace(string(text)), "gitdir: ")
+	dir, ok := GitLine(r.fs, git, GitFile)
 	if !ok {
 		return nil, errors.New("not the name of a repository")
 	}

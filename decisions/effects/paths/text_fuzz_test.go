@@ -90,8 +90,8 @@ func FuzzPercentDecode(f *testing.F) {
 	})
 }
 
-// FuzzGitLine: the line of a file that leads to another repository is one line, and
-// belongs to that file's text.
+// FuzzGitLine: the path in a file that leads to another repository is that file's text without
+// the prefix and the ends of lines behind it.
 func FuzzGitLine(f *testing.F) {
 	for _, text := range []string{"gitdir: ../x\n", "gitdir: a\nb\n", "gitdir:\r\n", " gitdir: x", "gitdir: a\x00b", ""} {
 		f.Add(text)
@@ -99,16 +99,16 @@ func FuzzGitLine(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		files := fsfake.New()
 		files.File("/p/.git", text)
-		line, ok := GitLine(files, "/p/.git", "gitdir:")
+		line, ok := GitLine(files, "/p/.git", GitFile)
 		if !ok {
 			return
 		}
-		if line == "" || strings.ContainsAny(line, "\n\x00") || !strings.Contains(text, line) || !strings.HasPrefix(text, "gitdir:") {
+		if line == "" || strings.Contains(line, "\x00") || GitFile+line != strings.TrimRight(text, "\r\n") {
 			t.Errorf("the line of %q is %q", text, line)
 		}
 		// It is the same whatever the kind of line end.
 		files.File("/p/.git", strings.TrimRight(text, "\r\n")+"\r\n")
-		if again, ok := GitLine(files, "/p/.git", "gitdir:"); !ok || !slices.Equal([]string{line}, []string{again}) {
+		if again, ok := GitLine(files, "/p/.git", GitFile); !ok || !slices.Equal([]string{line}, []string{again}) {
 			t.Errorf("the line of %q is %q, and %q with another end", text, line, again)
 		}
 	})

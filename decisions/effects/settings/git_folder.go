@@ -37,7 +37,7 @@ func (a *Surroundings) gitFolders(tree string) []string {
 	case !mode.IsRegular():
 		return nil
 	}
-	given, ok := paths.GitLine(fsys, link, "gitdir:")
+	given, ok := paths.GitLine(fsys, link, paths.GitFile)
 	if !ok {
 		return nil
 	}
