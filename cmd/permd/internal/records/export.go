@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/permd/permd/cmd/permd/internal/buildinfo"
 	"github.com/permd/permd/cmd/permd/internal/cli"
@@ -199,10 +200,17 @@ func csvHeader() (names []string) {
 func csvRow(r *decisions.Record) (cells []string) {
 	for _, c := range csvColumns {
 		cell := display.Display(c.of(r))
-		if cell != "" && strings.ContainsRune("=+-@'", rune(cell[0])) {
+		if mayBeFormula(cell) {
 			cell = "'" + cell
 		}
 		cells = append(cells, cell)
 	}
 	return cells
+}
+
+// mayBeFormula reports whether a cell begins with a mark of a formula, perhaps after blanks and
+// quotes, or with its like of full width, which spreadsheets for East Asian texts take for it.
+func mayBeFormula(cell string) bool {
+	cell = strings.TrimLeftFunc(cell, func(r rune) bool { return unicode.IsSpace(r) || r == '"' })
+	return strings.IndexAny(cell, "=+-@'\uff1d\uff0b\uff0d\uff20") == 0
 }

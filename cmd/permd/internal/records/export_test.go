@@ -88,3 +88,16 @@ func TestTableCells(t *testing.T) {
 		}
 	}
 }
+
+func TestFormulas(t *testing.T) {
+	for _, cell := range []string{"=1", "+1", "-1", "@x", "'x", " =1", "\"=1", "\u00a0=1", "\uff1d1", "\uff0b1", "\uff0d1", "\uff201"} {
+		if !mayBeFormula(cell) {
+			t.Errorf("%q is not taken for a formula", cell)
+		}
+	}
+	for _, cell := range []string{"", "run x = y", "a@b", "7"} {
+		if mayBeFormula(cell) {
+			t.Errorf("%q is taken for a formula", cell)
+		}
+	}
+}
