@@ -87,6 +87,7 @@ func TestHTTPOpenAPI(t *testing.T) {
 		{"/v1/rap/invoke", `{"operation":"move","arguments":{},` + rap + `}`, 200, `"outcome":"ask"`},
 		{"/v1/rap/invoke", `{` + session + `,"operation":"move","arguments":{},` + rap + `}`, 200, `"outcome":"ask"`},
 		{"/v1/rap/invoke", `{}`, 400, ""},
+		{"/v1/rap/invoke", `{"arguments":{},"id":"k","group_id":"g"}`, 400, `"result":{"type":"tool_result","group_id":"g","id":"k","text":"Error: `},
 		{"/v1/aap/permissions", `{` + session + `,` + turn + `}`, 200, "c4"},
 		{"/v1/aap/permissions", `{` + turn + `}`, 400, "sessionId is missing"},
 		{"/v1/calls", `{"calls":[{"callId":"c","tool":{"name":"x"},"input":{}}],` + session + `}`, 200, `"decisions"`},
