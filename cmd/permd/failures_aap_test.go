@@ -251,6 +251,31 @@ func aapNonsense(t *testing.T) {
 		s.change = nil
 		c.leaksNothing(name, code, text)
 	}
+	// Of the results the client sees the first one of each call, and none of others.
+	result := func(id, text string) string {
+		return "event: tool_result\ndata: {\"toolCallId\":\"" + id + "\",\"content\":\"" + text + "\"}\n\n"
+	}
+	const whole = `{"stopReason":"end_turn","messages":[{"role":"assistant","content":[{"type":"tool_use","toolCallId":"a","name":"page"}]},`
+	message := func(id, text string) string {
+		return `{"role":"tool","toolCallId":"` + id + `","content":"` + text + `"}`
+	}
+	for name, answer := range map[string]func(w http.ResponseWriter){
+		"message": sse(start + result("a", "early") + call + result("b", "nobody") + result("a", "first") + result("a", "second") + strings.Replace(stop, "tool_use", "end_turn", 1)),
+		"none": func(w http.ResponseWriter) {
+			_, _ = io.WriteString(w, whole+strings.Join([]string{message("b", "nobody"), message("a", "first"), message("a", "second")}, ",")+"]}")
+		},
+	} {
+		c := newPlainAAP(t, url, key, name)
+		s.change = func(w http.ResponseWriter, _ *httptest.ResponseRecorder) { answer(w) }
+		code, text := c.sends(aapUser("go"))
+		s.change = nil
+		if got := c.read(text); code != http.StatusOK || got.stop != "end_turn" || len(got.calls) != 1 || fmt.Sprint(got.results) != `map[a:"first"]` {
+			t.Errorf("results twice and of no call, %s: %d %s", name, code, text)
+		}
+		if strings.Contains(text, "second") || strings.Contains(text, "nobody") || strings.Contains(text, "early") {
+			t.Errorf("%s: the client sees %s", name, text)
+		}
+	}
 	if elsewhere.Load() > 0 || len(s.executed) > 0 {
 		t.Errorf("%d requests went elsewhere; the server ran %q", elsewhere.Load(), s.executed)
 	}

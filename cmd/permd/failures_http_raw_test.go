@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/permd/permd/internal/eventually"
+	"github.com/permd/permd/internal/testload"
 )
 
 // rawHTTP is a daemon on a loopback address, and a request that it allows, as bytes.
@@ -19,6 +20,7 @@ type rawHTTP struct {
 	d       *testDaemon
 	c       *httpClient
 	host    string
+	path    string
 	project string
 	body    string
 }
@@ -28,7 +30,7 @@ func newRawHTTP(t *testing.T, settings string) *rawHTTP {
 	d := newTestDaemon(t)
 	writeFile(t, filepath.Join(d.home, ".config", "permd", "permd.toml"), settings+"[http]\nlisten = \"127.0.0.1:0\"\n")
 	d.start(t)
-	r := &rawHTTP{d: d, c: d.http(t), project: d.project(t, nil)}
+	r := &rawHTTP{d: d, c: d.http(t), path: "/v1/data/permd/decision", project: d.project(t, nil)}
 	r.host = strings.TrimPrefix(r.c.url, "http://")
 	r.body = encoded(t, map[string]any{"input": map[string]any{
 		"args": map[string]any{"command": probe}, "tool": map[string]any{"name": "Bash"}, "session": httpSession(r.project),
@@ -38,7 +40,7 @@ func newRawHTTP(t *testing.T, settings string) *rawHTTP {
 
 // head returns the beginning of a request, without the line that ends its header.
 func (r *rawHTTP) head(more ...string) string {
-	return "POST /v1/data/permd/decision HTTP/1.1\r\nHost: " + r.host + "\r\nAuthorization: Bearer " + r.c.token +
+	return "POST " + r.path + " HTTP/1.1\r\nHost: " + r.host + "\r\nAuthorization: Bearer " + r.c.token +
 		"\r\nContent-Type: application/json\r\n" + strings.Join(more, "")
 }
 
@@ -221,6 +223,49 @@ func httpBrokenFraming(t *testing.T) {
 		n := r.logged(t, &before)
 		if first != tt.status || allows(bodies) != tt.allows || n != tt.allows {
 			t.Errorf("%s: statuses %v, want %d first; %d allows and %d logged, want %d: %.300s", name, statuses, tt.status, allows(bodies), n, tt.allows, bodies)
+		}
+	}
+	wantHTTPAllowed(t, r.c, r.project)
+}
+
+// httpBrokenMethods has bodies of the other protocols that are too long, or end early: none is
+// decided.
+func httpBrokenMethods(t *testing.T) {
+	r := newRawHTTP(t, "")
+	wantHTTPAllowed(t, r.c, r.project)
+	session := `{"session":` + encoded(t, httpSession(r.project)) + `,`
+	before := 0
+	r.logged(t, &before)
+	for path, body := range map[string]string{
+		"/v1/otc/call":        session + `"request":{"tool_id":"Clock.Now","call_id":"c"}}`,
+		"/v1/rap/invoke":      session + `"operation":"move","arguments":{},"id":"k","group_id":"g"}`,
+		"/v1/aap/permissions": session + `"agent":{"name":"helper"},"turn":{"events":[{"event":"turn_start"},{"event":"tool_call","toolCallId":"c","name":"deploy","input":{}},{"event":"turn_stop","stopReason":"tool_use"}]}}`,
+	} {
+		r.path = path
+		long := body[:len(body)-1] + strings.Repeat(" ", 10<<20) + "}"
+		for name, text := range map[string]string{"10 MiB": r.sized(long), "10 MiB in chunks": r.chunked(long, 64<<10)} {
+			if statuses, bodies := r.exchange(t, text, 1); len(statuses) != 1 || statuses[0] != 413 || !strings.Contains(bodies, `"too_large"`) {
+				t.Errorf("%s, %s: %v %s", path, name, statuses, bodies)
+			}
+		}
+		for name, whole := range map[string]string{"sized": r.sized(body), "chunked": r.chunked(body, 50)} {
+			cuts := make([]int, len(whole))
+			for n := range cuts {
+				cuts[n] = n
+			}
+			for _, n := range testload.Sample(t, 150, cuts) {
+				statuses, bodies := r.exchange(t, whole[:n], 0)
+				if strings.Contains(bodies, "outcome") || len(statuses) > 1 || len(statuses) == 1 && statuses[0] != 400 {
+					t.Fatalf("%s, %s, cut at byte %d of %d: %v %s", path, name, n, len(whole), statuses, bodies)
+				}
+			}
+			if n := r.logged(t, &before); n != 0 {
+				t.Errorf("%s, %s, cut: %d decisions were logged", path, name, n)
+			}
+			statuses, bodies := r.exchange(t, whole, 1)
+			if n := r.logged(t, &before); len(statuses) != 1 || statuses[0] != 200 || !strings.Contains(bodies, `"outcome":"ask"`) || n != 1 {
+				t.Errorf("%s, %s: %v %s, %d logged", path, name, statuses, bodies, n)
+			}
 		}
 	}
 	wantHTTPAllowed(t, r.c, r.project)

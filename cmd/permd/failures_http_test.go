@@ -29,6 +29,7 @@ func TestHTTPFailures(t *testing.T) {
 		{"too many connections", httpTooMany},
 		{"client that does not go on", httpHalfRequests},
 		{"framing or header is not as it must be", httpBrokenFraming},
+		{"body of another protocol is too long, or cut at any byte", httpBrokenMethods},
 		{"strangers that hold connections", httpStrangersHold},
 		{"client gone at any byte of the answer", httpGoneAtAnyByte},
 		{"client waits for a person", httpWaits},

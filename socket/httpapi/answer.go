@@ -9,21 +9,33 @@ import (
 
 	"github.com/go-json-experiment/json"
 
+	"github.com/permd/permd/internal/strictjson"
 	"github.com/permd/permd/socket"
+	"github.com/permd/permd/socket/gatehttp"
 )
 
-// apiError is an error response, in the form of OPA's errors. Its text never repeats
+// apiError is an error response, in the form of OPA's errors. Its message never repeats
 // text of the request.
 type apiError struct {
 	Status  int    `json:"-"`
 	Code    string `json:"code"`
 	Message string `json:"message"`
+	// Result is the protocol's own result for a call that could not be read, if it has one.
+	Result strictjson.Value `json:"result,omitzero"`
 }
 
 func (f *apiError) Error() string { return f.Message }
 
 func badRequest(text string) *apiError {
-	return &apiError{http.StatusBadRequest, "invalid_parameter", text}
+	return &apiError{Status: http.StatusBadRequest, Code: "invalid_parameter", Message: text}
+}
+
+// refused returns the error response for a request that is not served, nil if it is.
+func refused(r *gatehttp.Refusal) *apiError {
+	if r == nil {
+		return nil
+	}
+	return &apiError{Status: r.Status, Code: r.Code, Message: r.Message}
 }
 
 // apiErrorOf returns the error response for the error of a method.
@@ -37,13 +49,15 @@ func (s *server) apiErrorOf(ctx context.Context, err error) *apiError {
 	if e, ok := errors.AsType[*socket.Error](err); ok && e != nil {
 		switch e.Code {
 		case socket.CodeParams, socket.CodeRequest, socket.CodeParse:
-			return badRequest(e.Message)
+			f := badRequest(e.Message)
+			f.Result = strictjson.Find(e.Data, "result")
+			return f
 		case socket.CodeBusy, socket.CodeCancelled:
-			return &apiError{http.StatusServiceUnavailable, "busy", e.Message}
+			return &apiError{Status: http.StatusServiceUnavailable, Code: "busy", Message: e.Message}
 		}
 	}
 	s.log.Error("a method failed", "error", err)
-	return &apiError{http.StatusInternalServerError, "internal_error", "internal error; ask the person"}
+	return &apiError{Status: http.StatusInternalServerError, Code: "internal_error", Message: "internal error; ask the person"}
 }
 
 // endedError returns the error for a context that has ended.
@@ -55,7 +69,7 @@ func endedError(ctx context.Context) *apiError {
 	case errors.Is(cause, context.DeadlineExceeded):
 		text = "it took too long; ask the person"
 	}
-	return &apiError{http.StatusServiceUnavailable, "busy", text}
+	return &apiError{Status: http.StatusServiceUnavailable, Code: "busy", Message: text}
 }
 
 // The values of headers that all responses have. They are never changed.

@@ -120,11 +120,11 @@ func (s *server) count(a *admittedConn) error {
 // place for it.
 func (s *server) enter(r *http.Request) *apiError {
 	if !gatehttp.Admit(r) {
-		return &apiError{http.StatusServiceUnavailable, "busy", "too many connections"}
+		return &apiError{Status: http.StatusServiceUnavailable, Code: "busy", Message: "too many connections"}
 	}
 	if a := connOf(r.Context()); a != nil {
 		if err := s.count(a); err != nil {
-			return &apiError{http.StatusServiceUnavailable, "busy", err.Error()}
+			return &apiError{Status: http.StatusServiceUnavailable, Code: "busy", Message: err.Error()}
 		}
 	}
 	return nil
@@ -143,12 +143,12 @@ func (s *server) admitConn(c net.Conn) *admittedConn {
 	}
 	if err := s.Socket.Admit(peer); err != nil {
 		s.log.Info("refusing a connection", "uid", peer.UID, "pid", peer.PID, "error", err)
-		turnAway(c, &apiError{http.StatusForbidden, "forbidden", "this user may not use this socket"})
+		turnAway(c, &apiError{Status: http.StatusForbidden, Code: "forbidden", Message: "this user may not use this socket"})
 		return nil
 	}
 	a := &admittedConn{Conn: gatehttp.Watch(c), peer: peer}
 	if err := s.count(a); err != nil {
-		turnAway(c, &apiError{http.StatusServiceUnavailable, "busy", err.Error()})
+		turnAway(c, &apiError{Status: http.StatusServiceUnavailable, Code: "busy", Message: err.Error()})
 		return nil
 	}
 	return a

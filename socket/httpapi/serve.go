@@ -68,7 +68,7 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		// Any process on the machine can connect to a loopback address. Connections
 		// without the token are closed, so that they take no place of those with it.
 		seen.Header().Set("Connection", "close")
-		s.replyError(seen, (*apiError)(f))
+		s.replyError(seen, refused(f))
 		return
 	}
 	if f := s.enter(r); f != nil {
@@ -80,13 +80,13 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	// and no path takes a query.
 	e, ok := s.endpoint(r.RequestURI)
 	if !ok {
-		s.replyError(seen, &apiError{http.StatusNotFound, "not_found", "no such path"})
+		s.replyError(seen, &apiError{Status: http.StatusNotFound, Code: "not_found", Message: "no such path"})
 		return
 	}
 	path = r.RequestURI
 	if r.Method != e.method {
 		seen.Header().Set("Allow", e.method)
-		s.replyError(seen, &apiError{http.StatusMethodNotAllowed, "method", "the method must be " + e.method})
+		s.replyError(seen, &apiError{Status: http.StatusMethodNotAllowed, Code: "method", Message: "the method must be " + e.method})
 		return
 	}
 	if e.answer == nil {
@@ -104,7 +104,7 @@ func (s *server) serve(w http.ResponseWriter, r *http.Request, e endpoint) {
 	}
 	var body []byte
 	if e.method == http.MethodPost {
-		f := (*apiError)(gatehttp.CheckPost(r))
+		f := refused(gatehttp.CheckPost(r))
 		if f == nil {
 			var release func()
 			if body, release, f = s.readBody(w, r); release != nil {
@@ -146,7 +146,7 @@ func (s *server) readBody(w http.ResponseWriter, r *http.Request) (body []byte, 
 	}
 	member := memberOf(r.Context())
 	if !member.Reserve(size) {
-		return nil, nil, &apiError{http.StatusServiceUnavailable, "busy", "no room for the body; ask the person"}
+		return nil, nil, &apiError{Status: http.StatusServiceUnavailable, Code: "busy", Message: "no room for the body; ask the person"}
 	}
 	release = func() { member.Release(size) }
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, int64(maxBytes)))
@@ -155,7 +155,7 @@ func (s *server) readBody(w http.ResponseWriter, r *http.Request) (body []byte, 
 	}
 	switch {
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		return nil, release, &apiError{http.StatusRequestTimeout, "timeout", "the body did not come in time"}
+		return nil, release, &apiError{Status: http.StatusRequestTimeout, Code: "timeout", Message: "the body did not come in time"}
 	case err != nil:
 		return nil, release, badRequest("the body cannot be read")
 	}
@@ -163,7 +163,7 @@ func (s *server) readBody(w http.ResponseWriter, r *http.Request) (body []byte, 
 }
 
 func tooLong(maxBytes int) *apiError {
-	return &apiError{http.StatusRequestEntityTooLarge, "too_large", fmt.Sprintf("the body is longer than %d bytes", maxBytes)}
+	return &apiError{Status: http.StatusRequestEntityTooLarge, Code: "too_large", Message: fmt.Sprintf("the body is longer than %d bytes", maxBytes)}
 }
 
 var errNoResult = errors.New("a method ended its goroutine")
@@ -177,7 +177,7 @@ func (s *server) runLimited(ctx context.Context, f func(context.Context) ([]byte
 	}
 	done := make(chan result, 1)
 	if !s.beginMethod() {
-		return nil, &apiError{http.StatusServiceUnavailable, "busy", errShutdown.Error() + "; ask the person"}
+		return nil, &apiError{Status: http.StatusServiceUnavailable, Code: "busy", Message: errShutdown.Error() + "; ask the person"}
 	}
 	go func() {
 		got := result{err: errNoResult}
@@ -199,7 +199,7 @@ func (s *server) runLimited(ctx context.Context, f func(context.Context) ([]byte
 			with = &fairshare.Context{Context: ctx, Turn: turn}
 		}
 		if got.answer, got.err = f(with); got.err == nil && fairshare.TurnOf(with).Refused() {
-			got.answer, got.err = nil, &apiError{http.StatusServiceUnavailable, "busy", "the request needs too much memory; ask the person"}
+			got.answer, got.err = nil, &apiError{Status: http.StatusServiceUnavailable, Code: "busy", Message: "the request needs too much memory; ask the person"}
 		}
 	}()
 	select {
@@ -221,7 +221,7 @@ func (s *server) beginTurn(ctx context.Context) (*fairshare.Turn, error) {
 	err := turn.Begin(ctx, m, nil)
 	waiting.End()
 	if errors.Is(err, fairshare.ErrBusy) {
-		return nil, &apiError{http.StatusServiceUnavailable, "busy", err.Error() + "; ask the person"}
+		return nil, &apiError{Status: http.StatusServiceUnavailable, Code: "busy", Message: err.Error() + "; ask the person"}
 	} else if err != nil {
 		return nil, endedError(ctx)
 	}

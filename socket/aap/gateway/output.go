@@ -179,7 +179,17 @@ type held struct {
 	late       []part   // calls that the server may run, until their results come
 	// denials are calls whose denial the client has been shown: the server's word for it is the
 	// second one.
-	denials map[string]bool
+	denials  map[string]bool
+	expected map[string]bool // calls of earlier turns whose results may come
+}
+
+// expect notes the calls of a batch: the server may show their results.
+func (h *held) expect(b *batch) {
+	h.late, h.denials = b.late, b.denials
+	b.late = nil
+	for i := range b.Calls {
+		h.expected[b.Calls[i].ToolCallID] = true
+	}
 }
 
 func (h *held) add(p part) error {
@@ -187,8 +197,14 @@ func (h *held) add(p part) error {
 	case partCall:
 		h.unresolved = append(h.unresolved, p.id)
 	case partResult:
+		// A call has one result. Others, and those of no call, are not shown.
+		waits := h.expected[p.id] || slices.Contains(h.unresolved, p.id)
+		delete(h.expected, p.id)
 		if h.denials[p.id] {
 			delete(h.denials, p.id)
+			return nil
+		}
+		if !waits {
 			return nil
 		}
 		h.unresolved = slices.DeleteFunc(h.unresolved, func(id string) bool { return id == p.id })

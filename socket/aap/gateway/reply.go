@@ -119,7 +119,7 @@ func (t *conversation) reply(ctx context.Context, body strictjson.Object, said [
 	if f := t.ready(ctx, b); f != nil {
 		return nil, f
 	}
-	t.held.late, b.late, t.held.denials = b.late, nil, b.denials
+	t.held.expect(b)
 	return set(body, "messages", joined('[', withRefusals(b.Messages, said), ']')), nil
 }
 

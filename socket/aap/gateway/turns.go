@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"time"
@@ -48,8 +49,9 @@ func (g *Gateway) turns(w http.ResponseWriter, r *http.Request, id string) *faul
 	if body, f = g.withTrust(body); f != nil {
 		return f
 	}
-	t := &conversation{g: g, s: s, from: r, out: newOutput(w, mode), held: held{out: nil}}
-	t.held.out = t.out
+	t := &conversation{g: g, s: s, from: r, out: newOutput(w, mode)}
+	// The results of calls that may have run already may come at any time.
+	t.held = held{out: t.out, expected: maps.Clone(s.posted)}
 	if said != nil {
 		if body, f = t.reply(ctx, body, said); f != nil {
 			t.out.failTurn(f)
@@ -257,7 +259,7 @@ func (t *conversation) show(b *batch) bool {
 		t.out.stop(stopToolUse)
 		return true
 	}
-	h.late, b.late, h.denials = b.late, nil, b.denials
+	h.expect(b)
 	return false
 }
 
