@@ -25,8 +25,9 @@ type batches struct {
 	list []*batch // the oldest first
 	size int      // with lateSize
 
-	late     []*lateQuestion // the oldest first
-	lateSize int
+	late      []*lateQuestion // the oldest first
+	lateSize  int
+	forgotten []string // questions that are to be closed, see takeForgotten
 
 	reserved int                           // of the connection's memory
 	resize   func(reserved, size int) bool // see socket.Conn.Resize; nil for no bound

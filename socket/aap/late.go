@@ -47,6 +47,9 @@ func (b *batch) denyLater(t *requestContext, e *entry, reason string) bool {
 		t.state.Questions.Remove(q.question.ID) // one question about one call
 	}
 	t.batches.addLate(&lateQuestion{entry: e, batch: b, question: e.decision, size: 2<<10 + len(e.input) + sizeOf(e.decision)})
+	for _, id := range t.batches.takeForgotten() {
+		t.state.Questions.Remove(id) // an answer to it would count for nothing
+	}
 	e.problem = ""
 	e.deny(reason)
 	return true
@@ -108,9 +111,20 @@ func (s *batches) addLate(q *lateQuestion) {
 	}
 }
 
-// removeOldestLate removes the oldest question. s.mu is held.
+// takeForgotten returns the questions that were forgotten since the last time, as there were too
+// many.
+func (s *batches) takeForgotten() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	ids := s.forgotten
+	s.forgotten = nil
+	return ids
+}
+
+// removeOldestLate forgets the oldest question. s.mu is held.
 func (s *batches) removeOldestLate() {
 	oldest := s.late[0]
+	s.forgotten = append(s.forgotten, oldest.question.ID)
 	s.removeLate(func(q *lateQuestion) bool { return q == oldest })
 }
 

@@ -55,3 +55,14 @@ func TestLate(t *testing.T) {
 		})
 	}
 }
+
+// TestLateBound: a question that is forgotten since there are too many takes no answer.
+func TestLateBound(t *testing.T) {
+	d := newDaemon(t)
+	for n := range maxLate + 1 {
+		d.must(t, MethodPermissions, theTurn+`,`+turnOf(fmt.Sprintf("c%d mine %d", n, n))+`}`)
+		d.must(t, MethodAnswer, fmt.Sprintf(`{"sessionId":"s","batchId":"b%d","answers":[{"toolCallId":"c%d","verdict":"deny","later":true}]}`, n+1, n))
+	}
+	d.Refused(t, native.MethodChoose, `{"decisionId":"d1","verdict":"allow"}`, "no question of that decisionId")
+	d.Must(t, native.MethodChoose, `{"decisionId":"d2","verdict":"allow"}`)
+}
