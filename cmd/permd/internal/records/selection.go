@@ -1,6 +1,7 @@
 package records
 
 import (
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -85,6 +86,11 @@ func (o *Selection) Filter(now time.Time, reads bool) (decisions.RecordFilter, e
 			f.Project = real
 		}
 	}
+	var err error
+	if f.Path, err = absolute(f.Path); err != nil {
+		return f, err
+	}
+	f.Host = strings.TrimSuffix(f.Host, ".")
 	f.Since, f.Until = o.since.At(now), o.until.At(now)
 	switch {
 	case f.Since.After(now):
@@ -107,4 +113,20 @@ func (o *Selection) Assumed() string {
 		return ""
 	}
 	return "records were read of 7 days; --since says how far back to look"
+}
+
+// absolute returns a text of a path as records have it, where it begins as lists show paths: with
+// the current directory, the one above or the home.
+func absolute(text string) (string, error) {
+	dir, err := "", error(nil)
+	switch first, _, _ := strings.Cut(text, "/"); first {
+	case ".", "..":
+		dir, err = os.Getwd()
+	case "~":
+		dir, err = os.UserHomeDir()
+		text = strings.TrimPrefix(text, "~")
+	default:
+		return text, nil
+	}
+	return filepath.Join(dir, text), err
 }
