@@ -118,7 +118,8 @@ func (o *Selection) Assumed() string {
 // absolute returns a text of a path as records have it, where it begins as lists show paths: with
 // the current directory, the one above or the home.
 func absolute(text string) (string, error) {
-	dir, err := "", error(nil)
+	var dir string
+	var err error
 	switch first, _, _ := strings.Cut(text, "/"); first {
 	case ".", "..":
 		dir, err = os.Getwd()
