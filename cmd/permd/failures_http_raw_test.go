@@ -149,29 +149,39 @@ func httpBrokenFraming(t *testing.T) {
 	length := fmt.Sprintf("Content-Length: %d\r\n", len(r.body))
 	big := strings.Repeat(" ", 10<<20)
 	swap := func(old, with string) string { return strings.Replace(good, old, with, 1) }
+	alsoSized := func(whole, more string) string {
+		return strings.Replace(whole, "Transfer-Encoding:", more+"Transfer-Encoding:", 1)
+	}
 	host := "Host: " + r.host + "\r\n"
 	for name, tt := range map[string]struct {
 		text   string
 		allows int // how many decisions there may be
 		status int // of the first answer; 0 for none
 	}{
-		"a good one":                      {good, 1, 200},
-		"two behind each other":           {good + good, 2, 200},
-		"five, in both framings":          {good + r.chunked(r.body, 7) + good + r.chunked(r.body, 1<<20) + good, 5, 200},
-		"a good one behind a bad one":     {r.sized("{}") + good, 1, 400},
-		"a bad one behind a good one":     {good + "POST\r\n\r\n", 1, 200},
-		"a longer body than it says":      {swap(length, fmt.Sprintf("Content-Length: %d\r\n", len(r.body)-1)), 0, 400},
-		"a shorter body than it says":     {swap(length, fmt.Sprintf("Content-Length: %d\r\n", len(r.body)+1)), 0, 400},
-		"two lengths":                     {swap(length, length+"Content-Length: 2\r\n"), 0, 400},
-		"the same length twice":           {swap(length, length+length), 1, 200},
-		"a list of lengths":               {swap(length, fmt.Sprintf("Content-Length: %d, %[1]d\r\n", len(r.body))), 0, 400},
-		"a negative length":               {swap(length, "Content-Length: -1\r\n"), 0, 400},
-		"a length with a sign":            {swap(length, fmt.Sprintf("Content-Length: +%d\r\n", len(r.body))), 0, 400},
-		"a length beyond all":             {swap(length, "Content-Length: 99999999999999999999\r\n"), 0, 400},
-		"no length":                       {swap(length, ""), 0, 400},
-		"another coding":                  {swap(length, "Transfer-Encoding: gzip\r\n"), 0, 501},
-		"two codings":                     {swap(length, "Transfer-Encoding: gzip, chunked\r\n"), 0, 501},
-		"chunked, spelled otherwise":      {swap(length, "Transfer-Encoding: chunked\v\r\n"), 0, 400},
+		"a good one":                  {good, 1, 200},
+		"two behind each other":       {good + good, 2, 200},
+		"five, in both framings":      {good + r.chunked(r.body, 7) + good + r.chunked(r.body, 1<<20) + good, 5, 200},
+		"a good one behind a bad one": {r.sized("{}") + good, 1, 400},
+		"a bad one behind a good one": {good + "POST\r\n\r\n", 1, 200},
+		"a longer body than it says":  {swap(length, fmt.Sprintf("Content-Length: %d\r\n", len(r.body)-1)), 0, 400},
+		"a shorter body than it says": {swap(length, fmt.Sprintf("Content-Length: %d\r\n", len(r.body)+1)), 0, 400},
+		"two lengths":                 {swap(length, length+"Content-Length: 2\r\n"), 0, 400},
+		"the same length twice":       {swap(length, length+length), 1, 200},
+		"a list of lengths":           {swap(length, fmt.Sprintf("Content-Length: %d, %[1]d\r\n", len(r.body))), 0, 400},
+		"a negative length":           {swap(length, "Content-Length: -1\r\n"), 0, 400},
+		"a length with a sign":        {swap(length, fmt.Sprintf("Content-Length: +%d\r\n", len(r.body))), 0, 400},
+		"a length beyond all":         {swap(length, "Content-Length: 99999999999999999999\r\n"), 0, 400},
+		"no length":                   {swap(length, ""), 0, 400},
+		"another coding":              {swap(length, "Transfer-Encoding: gzip\r\n"), 0, 501},
+		"two codings":                 {swap(length, "Transfer-Encoding: gzip, chunked\r\n"), 0, 501},
+		"chunked, spelled otherwise":  {swap(length, "Transfer-Encoding: chunked\v\r\n"), 0, 400},
+		// The chunks count, and nothing that stands in them is a request of its own.
+		"a length and chunks":             {alsoSized(r.chunked(r.body, 50), length), 1, 200},
+		"chunks and a length":             {strings.Replace(r.chunked(r.body, 50), "chunked\r\n", "chunked\r\n"+length, 1), 1, 200},
+		"a short length and chunks":       {alsoSized(r.chunked(r.body, 50), "Content-Length: 5\r\n") + good, 2, 200},
+		"a long length and chunks":        {alsoSized(r.chunked(r.body, 50), fmt.Sprintf("Content-Length: %d\r\n", len(good)+len(r.body)+50)) + good, 2, 200},
+		"a request within the chunks":     {alsoSized(r.chunked("{}"+good, 1<<20), "Content-Length: 2\r\n"), 0, 400},
+		"a length and a bad chunk":        {r.head("Transfer-Encoding: chunked\r\n"+length+"\r\n") + r.body + "\r\n", 0, 400},
 		"a bad size of a chunk":           {r.head("Transfer-Encoding: chunked\r\n\r\n") + "zz\r\n" + r.body, 0, 400},
 		"a size of a chunk beyond all":    {r.head("Transfer-Encoding: chunked\r\n\r\n") + "fffffffffffffffff\r\n" + r.body, 0, 400},
 		"a negative size of a chunk":      {r.head("Transfer-Encoding: chunked\r\n\r\n") + "-1\r\n" + r.body, 0, 400},

@@ -92,6 +92,18 @@ func TestOTCGatewayCallers(t *testing.T) {
 			t.Errorf("%s %s %v: %d %s", tt.method, tt.path, tt.headers, status, answer)
 		}
 	}
+	// A body that is too long is refused by its length: a caller that sends none of it reads why.
+	long, err := net.Dial("tcp", g.at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer long.Close()
+	_ = long.SetDeadline(time.Now().Add(eventually.Limit))
+	head, _, _ := strings.Cut(g.raw(""), "Content-Length")
+	_, _ = io.WriteString(long, head+"Content-Length: 10485760\r\n\r\n")
+	if said, _ := io.ReadAll(long); !strings.HasPrefix(string(said), "HTTP/1.1 400 ") || !strings.Contains(string(said), `"message":"`) {
+		t.Errorf("10 MiB that are not sent: %s", said)
+	}
 	if ran := g.upstream.runs(); ran != "" {
 		t.Errorf("the upstream got %s", ran)
 	}
