@@ -85,6 +85,7 @@ func TestUpstreamAnswers(t *testing.T) {
 		{"half of a body", raw("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n" + canary), 0, "the connection broke"},
 		{"not HTTP", raw(canary + " " + canary + "\r\n\r\n"), 0, "the connection broke"},
 		{"two answers", raw("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nokHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nno"), 200, "ok"},
+		{"both framings", raw("HTTP/1.1 200 OK\r\nContent-Length: 9\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n"), 200, "ok"},
 		{"a header without an end", raw("HTTP/1.1 200 OK\r\n" + strings.Repeat("X: y\r\n", 100_000)), 0, "the connection broke"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -65,6 +65,7 @@ func TestServeReading(t *testing.T) {
 		"two types":                {"POST /sessions HTTP/1.1", bearer + kind + kind + "Content-Length: 2\r\n\r\n{}", http.StatusUnsupportedMediaType},
 		"another charset":          {"POST /sessions HTTP/1.1", bearer + "Content-Type: application/json; charset=utf-16\r\nContent-Length: 2\r\n\r\n{}", http.StatusUnsupportedMediaType},
 		"HTTP/1.0":                 {"POST /sessions HTTP/1.0", bearer + kind + "Content-Length: 2\r\n\r\n{}", http.StatusHTTPVersionNotSupported},
+		"both framings":            {"POST /sessions HTTP/1.1", bearer + kind + "Content-Length: 9\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n[]\r\n0\r\n\r\n", http.StatusBadRequest},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
