@@ -21,7 +21,7 @@ type lateAAP struct {
 	decided []string // the questions, the oldest first
 }
 
-// again has the model make calls that page people, and returns what it is told of them.
+// again makes the calls once more, with new ids, and returns their results.
 func (c *lateAAP) again(who ...string) (told []string) {
 	c.t.Helper()
 	var parts []string

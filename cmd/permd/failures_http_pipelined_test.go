@@ -49,7 +49,7 @@ func httpWaitsPipelined(t *testing.T) {
 			t.Errorf("a client that sent %.20q and is gone: permd allow says %s", more, out)
 		}
 	}
-	// All at once: whoever sends the next request cannot wait for a person.
+	// In one write: a client that pipelines the next request is taken for gone.
 	conn := dial()
 	if _, err := io.WriteString(conn, head(waits)+head(waits)); err != nil {
 		t.Fatal(err)

@@ -175,7 +175,7 @@ func httpBrokenFraming(t *testing.T) {
 		"another coding":              {swap(length, "Transfer-Encoding: gzip\r\n"), 0, 501},
 		"two codings":                 {swap(length, "Transfer-Encoding: gzip, chunked\r\n"), 0, 501},
 		"chunked, spelled otherwise":  {swap(length, "Transfer-Encoding: chunked\v\r\n"), 0, 400},
-		// The chunks count, and nothing that stands in them is a request of its own.
+		// The chunks determine the body; none of it is parsed as another request.
 		"a length and chunks":             {alsoSized(r.chunked(r.body, 50), length), 1, 200},
 		"chunks and a length":             {strings.Replace(r.chunked(r.body, 50), "chunked\r\n", "chunked\r\n"+length, 1), 1, 200},
 		"a short length and chunks":       {alsoSized(r.chunked(r.body, 50), "Content-Length: 5\r\n") + good, 2, 200},

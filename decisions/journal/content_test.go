@@ -158,7 +158,7 @@ func TestTally(t *testing.T) {
 		tally.Agent:   func(r *decisions.Record) []string { return []string{r.Agent.Name} },
 		tally.Tool:    func(r *decisions.Record) []string { return []string{r.Tool} },
 		tally.Verdict: func(r *decisions.Record) []string { return []string{string(r.Decision.Verdict)} },
-		tally.Judge:   func(r *decisions.Record) []string { return []string{string(r.Decision.By)} },
+		tally.Decider:   func(r *decisions.Record) []string { return []string{string(r.Decision.By)} },
 		tally.Project: func(r *decisions.Record) []string { return []string{r.Project} },
 		tally.Day:     func(r *decisions.Record) []string { return day(r.Time) },
 		tally.Answer: func(r *decisions.Record) []string {

@@ -12,7 +12,7 @@ const (
 	Agent   By = "agent"
 	Tool    By = "tool"
 	Verdict By = "verdict"
-	Judge   By = "decided-by"
+	Decider By = "decided-by"
 	Day     By = "day"
 	Answer  By = "answer"
 	Project By = "project"
@@ -21,7 +21,7 @@ const (
 )
 
 // Chosen lists the ways that a person can choose.
-var Chosen = []By{Agent, Project, Day, Verdict, Judge, Tool, Program, Host}
+var Chosen = []By{Agent, Project, Day, Verdict, Decider, Tool, Program, Host}
 
 // ReadsRecords reports whether records must be read to count so.
 func (b By) ReadsRecords() bool { return b == Project || b == Program || b == Host }

@@ -42,7 +42,7 @@ func TestReplace(t *testing.T) {
 	}
 }
 
-// TestReplaceFails: the file stays as it was, and nothing is left beside it.
+// TestReplaceFails checks that the file is unchanged and no temporary file remains.
 func TestReplaceFails(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "f")

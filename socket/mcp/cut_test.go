@@ -11,6 +11,21 @@ func result(id string) string {
 	return `{"jsonrpc":"2.0","id":` + id + `,"result":{"content":[]}}` + "\n"
 }
 
+// wantCall checks that the server receives the call with that id or, if there is an error to expect,
+// that the client receives it and the server no call.
+func (w *world) wantCall(t testing.TB, id, wantError string) {
+	t.Helper()
+	if wantError == "" {
+		w.wantServer(t, `"id":`+id+`,"method":"tools/call"`)
+		return
+	}
+	w.wantClient(t, `"id":`+id+`,`)
+	w.wantClient(t, wantError)
+	if has(w, &w.server, `"tools/call"`) {
+		t.Error("the call ran")
+	}
+}
+
 // TestClientCut: of a call that is cut off at any byte, the server receives nothing.
 func TestClientCut(t *testing.T) {
 	t.Parallel()

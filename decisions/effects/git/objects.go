@@ -18,9 +18,8 @@ import (
 // was, or take a tree that may be one of any folder.
 var takesObjects = wordset.Fields("show cat-file diff difftool diff-tree diff-index grep archive")
 
-// unnamed adds the read of all tracked files for a word that may name an object which is no
-// commit: a blob by its hash is the content of any of them, and behind the hash of a tree a path
-// is one within any folder.
+// unnamed adds the read of all tracked files for a word that may name an object other than a
+// commit: the hash of a blob may be that of any file, and TREE:path may be in any directory.
 func (r *Run) unnamed(i, n int) {
 	if !takesObjects.Has(r.Sub) || r.Sub == "archive" && n > 0 {
 		return

@@ -57,9 +57,9 @@ func ProjectKey(fsys effects.FS, root string) string {
 // GitFile begins a .git file, which has the path of the folder of a repository.
 const GitFile = "gitdir: "
 
-// GitLine returns what a file of git holds, without the required prefix: a path, from which git
-// takes the ends of lines behind it and nothing else (read_gitfile_gently and
-// get_common_dir_noenv in its setup.c). Blanks are part of it.
+// GitLine returns the path in a one-line file of git, without the required prefix. Like git, it
+// removes trailing line ends only (read_gitfile_gently and get_common_dir_noenv in setup.c): blanks
+// are part of the path.
 func GitLine(fsys effects.FS, file, prefix string) (string, bool) {
 	if mode, err := fsys.Lstat(file); err != nil || !mode.IsRegular() {
 		return "", false

@@ -91,7 +91,7 @@ func FuzzPercentDecode(f *testing.F) {
 }
 
 // FuzzGitLine: the path in a file that leads to another repository is that file's text without
-// the prefix and the ends of lines behind it.
+// the prefix and trailing line ends.
 func FuzzGitLine(f *testing.F) {
 	for _, text := range []string{"gitdir: ../x\n", "gitdir: a\nb\n", "gitdir:\r\n", " gitdir: x", "gitdir: a\x00b", ""} {
 		f.Add(text)

@@ -71,8 +71,8 @@ func (v *invocation) goFolder(i int, word string) {
 	v.setAside(i, e)
 }
 
-// goNamed sets aside the reads of the packages of the project whose path may end with a name,
-// which may have a symbol behind it: all, if there are too many folders to know.
+// goNamed sets aside the reads of the project's packages whose import path may end with a name,
+// which may be followed by a symbol. With too many directories it takes all of them.
 func (v *invocation) goNamed(i int, name string) {
 	root := v.b.Paths.Project()
 	if root == "" || v.b.FS == nil {

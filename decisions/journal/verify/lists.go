@@ -11,8 +11,8 @@ import (
 	"github.com/permd/permd/decisions/journal/body"
 )
 
-// maxMisplaced bounds the decisions of which it is told one by one that lists do not have
-// them where they belong.
+// maxMisplaced is the maximum number of faults that are reported one by one for decisions with a
+// wrong row in the tables of lists; the others are counted.
 const maxMisplaced = 10
 
 // lists are the tables that lists are found by, as they are stored. Nothing hashes them:

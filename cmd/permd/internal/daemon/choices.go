@@ -92,7 +92,7 @@ func (m choices) List(uid *uint32) []admin.Choice {
 // dormantAfter is for how long a choice that is called dormant has matched nothing.
 const dormantAfter = 90 * 24 * time.Hour
 
-// mark adds what a person should know of choices beside each other and beside the rules.
+// mark sets which choices cover each other, and which ones org denies.
 func (m choices) mark(uid *uint32, list []admin.Choice) {
 	covered := m.d.memory.Covered(uid)
 	covers := map[string][]string{}

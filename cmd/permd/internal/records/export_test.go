@@ -66,7 +66,7 @@ func TestEvents(t *testing.T) {
 	}
 }
 
-// TestTableCells: each cell stands below its name, and none is a formula.
+// TestTableCells checks that each cell is in its column, and that none is a formula.
 func TestTableCells(t *testing.T) {
 	var out bytes.Buffer
 	w := csv.NewWriter(&out)

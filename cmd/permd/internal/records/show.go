@@ -17,7 +17,7 @@ import (
 // afterwards is how many decisions of the same session are shown after one.
 const afterwards = 3
 
-// Circumstances prints what a record says beside its decision, and what followed it.
+// Circumstances prints the fields of a record other than its decision, and what followed.
 func (l *Log) Circumstances(ctx context.Context, s *cli.Streams, r *decisions.Record) error {
 	if n := r.LeftOut; n > 0 {
 		fmt.Fprintf(s.Out, "  and %s more, which the journal does not store\n", cli.Plural(n, "effect"))
