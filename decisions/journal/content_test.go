@@ -155,12 +155,12 @@ func TestTally(t *testing.T) {
 		return nil
 	}
 	of := map[tally.By]func(*decisions.Record) []string{
-		tally.Agent:   func(r *decisions.Record) []string { return []string{r.Agent.Name} },
-		tally.Tool:    func(r *decisions.Record) []string { return []string{r.Tool} },
-		tally.Verdict: func(r *decisions.Record) []string { return []string{string(r.Decision.Verdict)} },
-		tally.Decider:   func(r *decisions.Record) []string { return []string{string(r.Decision.By)} },
-		tally.Project: func(r *decisions.Record) []string { return []string{r.Project} },
-		tally.Day:     func(r *decisions.Record) []string { return day(r.Time) },
+		tally.Agent:     func(r *decisions.Record) []string { return []string{r.Agent.Name} },
+		tally.Tool:      func(r *decisions.Record) []string { return []string{r.Tool} },
+		tally.Verdict:   func(r *decisions.Record) []string { return []string{string(r.Decision.Verdict)} },
+		tally.DecidedBy: func(r *decisions.Record) []string { return []string{string(r.Decision.By)} },
+		tally.Project:   func(r *decisions.Record) []string { return []string{r.Project} },
+		tally.Day:       func(r *decisions.Record) []string { return day(r.Time) },
 		tally.Answer: func(r *decisions.Record) []string {
 			switch {
 			case r.Decision.Verdict != decisions.Ask:

@@ -224,7 +224,7 @@ func (t *tallies) namesBy(by tally.By, rec *decisions.Record) (list []string) {
 		return []string{rec.Tool}
 	case tally.Verdict:
 		return []string{string(rec.Decision.Verdict)}
-	case tally.Decider:
+	case tally.DecidedBy:
 		return []string{string(rec.Decision.By)}
 	case tally.Day:
 		n, found := slices.BinarySearchFunc(t.starts, rec.Time, time.Time.Compare)

@@ -82,7 +82,7 @@ func BenchmarkTally(b *testing.B) {
 		})
 	}
 	week := decisions.RecordFilter{Since: at(n).Add(-7 * 24 * time.Hour)}
-	for _, by := range []tally.By{tally.Agent, tally.Tool, tally.Verdict, tally.Decider, tally.Day, tally.Answer} {
+	for _, by := range []tally.By{tally.Agent, tally.Tool, tally.Verdict, tally.DecidedBy, tally.Day, tally.Answer} {
 		count("all", decisions.RecordFilter{}, by)
 		count("week", week, by)
 	}

@@ -137,7 +137,7 @@ func (v *view) tallyKinds(ctx context.Context, t *tallies, f *filter, day string
 	for i := range v.records {
 		if r := &v.records[i]; f.passes(r) {
 			t.addKind(&tally.Values{
-				Agent: string(r.texts[textAgent]), Tool: string(r.texts[textTool]), Decider: string(r.texts[textBy]), Verdict: string(r.texts[textVerdict]),
+				Agent: string(r.texts[textAgent]), Tool: string(r.texts[textTool]), DecidedBy: string(r.texts[textBy]), Verdict: string(r.texts[textVerdict]),
 			}, day, 1)
 		}
 	}
@@ -162,7 +162,7 @@ func (v *view) countKinds(ctx context.Context, memo *tally.Memo, q query, b boun
 	for rows.Next() {
 		var k tally.Values
 		var n int64
-		if err := rows.Scan(&k.Agent, &k.Tool, &k.Decider, &k.Verdict, &n); err != nil {
+		if err := rows.Scan(&k.Agent, &k.Tool, &k.DecidedBy, &k.Verdict, &n); err != nil {
 			return nil, err
 		}
 		if n > 0 {

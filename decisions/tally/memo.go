@@ -3,7 +3,7 @@ package tally
 import "sync"
 
 // Values are what the decisions of one kind have in common.
-type Values struct{ Agent, Tool, Decider, Verdict string }
+type Values struct{ Agent, Tool, DecidedBy, Verdict string }
 
 // Name returns the name of the group that such decisions belong to, "" if these values do
 // not say it.
@@ -13,8 +13,8 @@ func (v *Values) Name(by By) string {
 		return v.Agent
 	case Tool:
 		return v.Tool
-	case Decider:
-		return v.Decider
+	case DecidedBy:
+		return v.DecidedBy
 	case Verdict:
 		return v.Verdict
 	case Day, Answer, Project, Program, Host:

@@ -9,19 +9,19 @@ type By string
 // The ways to count. Answers are counted of questions alone. Projects, programs and hosts
 // are found by reading the records.
 const (
-	Agent   By = "agent"
-	Tool    By = "tool"
-	Verdict By = "verdict"
-	Decider By = "decided-by"
-	Day     By = "day"
-	Answer  By = "answer"
-	Project By = "project"
-	Program By = "program"
-	Host    By = "host"
+	Agent     By = "agent"
+	Tool      By = "tool"
+	Verdict   By = "verdict"
+	DecidedBy By = "decided-by"
+	Day       By = "day"
+	Answer    By = "answer"
+	Project   By = "project"
+	Program   By = "program"
+	Host      By = "host"
 )
 
 // Chosen lists the ways that a person can choose.
-var Chosen = []By{Agent, Project, Day, Verdict, Decider, Tool, Program, Host}
+var Chosen = []By{Agent, Project, Day, Verdict, DecidedBy, Tool, Program, Host}
 
 // ReadsRecords reports whether records must be read to count so.
 func (b By) ReadsRecords() bool { return b == Project || b == Program || b == Host }

@@ -130,8 +130,10 @@ type Choices struct {
 
 // Memory holds the remembered choices.
 type Memory interface {
-	// List returns all choices of a person, oldest first; nil means everybody's.
+	// List returns all choices of a person, oldest first; nil means everybody's. Marked is the same
+	// with what is known of a choice by comparing it with others and with rules, which takes longer.
 	List(uid *uint32) []Choice
+	Marked(uid *uint32) []Choice
 	// Forget revokes choices. stored is false if the change could not be stored and would
 	// be lost on restart.
 	Forget(ctx context.Context, ids []string) (stored bool, err error)
@@ -161,7 +163,7 @@ func registerChoices(m socket.Methods, mem Memory, log Log) {
 		if p.Limit < 0 || p.Limit > MaxList {
 			return nil, invalidParams(fmt.Sprintf("limit must be between 0 and %d", MaxList))
 		}
-		return func(context.Context) (any, error) { return pageOf(mem.List(visible(c)), p.After, p.Limit), nil }, nil
+		return func(context.Context) (any, error) { return pageOf(mem.Marked(visible(c)), p.After, p.Limit), nil }, nil
 	}
 	m[MethodChoicesShow] = func(c *socket.Conn, params strictjson.Value) (run, error) {
 		ids, err := idsOf(params)
@@ -169,7 +171,7 @@ func registerChoices(m socket.Methods, mem Memory, log Log) {
 			return nil, err
 		}
 		return func(ctx context.Context) (any, error) {
-			found, err := find(mem, c, ids)
+			found, err := find(mem.Marked(visible(c)), ids)
 			if err != nil {
 				return nil, err
 			}
@@ -187,7 +189,7 @@ func registerChoices(m socket.Methods, mem Memory, log Log) {
 			return nil, err
 		}
 		return func(ctx context.Context) (any, error) {
-			found, err := find(mem, c, ids)
+			found, err := find(mem.List(visible(c)), ids)
 			if err != nil {
 				return nil, err
 			}
@@ -204,7 +206,7 @@ func registerChoices(m socket.Methods, mem Memory, log Log) {
 			return nil, err
 		}
 		return func(ctx context.Context) (any, error) {
-			if _, err := find(mem, c, ids); err != nil {
+			if _, err := find(mem.List(visible(c)), ids); err != nil {
 				return nil, err
 			}
 			if err := mem.Confirm(ctx, ids); errors.Is(err, ErrRefused) {
@@ -212,7 +214,7 @@ func registerChoices(m socket.Methods, mem Memory, log Log) {
 			} else if err != nil {
 				return nil, &socket.Error{Code: socket.CodeInternal, Message: "the confirmation could not be stored"}
 			}
-			found, err := find(mem, c, ids)
+			found, err := find(mem.List(visible(c)), ids)
 			return Choices{Choices: found}, err
 		}, nil
 	}
@@ -249,7 +251,7 @@ func registerChange(m socket.Methods, mem Memory) {
 			return nil, invalidParams("name a scope, and expiresIn or forever")
 		}
 		return func(ctx context.Context) (any, error) {
-			found, err := find(mem, c, p.IDs)
+			found, err := find(mem.List(visible(c)), p.IDs)
 			if err != nil {
 				return nil, err
 			}
@@ -338,9 +340,8 @@ func idsOf(params strictjson.Value) ([]string, error) {
 }
 
 // find returns the choices with those ids, or an error if one is unknown.
-func find(mem Memory, c *socket.Conn, ids []string) ([]Choice, error) {
+func find(all []Choice, ids []string) ([]Choice, error) {
 	byID := map[string]*Choice{}
-	all := mem.List(visible(c))
 	for i := range all {
 		byID[all[i].ID] = &all[i]
 	}

@@ -85,8 +85,14 @@ func (m choices) List(uid *uint32) []admin.Choice {
 	for i := range list {
 		out[i] = m.wire(&list[i])
 	}
-	m.mark(uid, out)
 	return out
+}
+
+// Marked returns the same choices with their marks.
+func (m choices) Marked(uid *uint32) []admin.Choice {
+	list := m.List(uid)
+	m.mark(uid, list)
+	return list
 }
 
 // dormantAfter is for how long a choice that is called dormant has matched nothing.

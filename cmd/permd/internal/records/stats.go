@@ -37,7 +37,7 @@ type statistics struct {
 // stats counts the decisions that a filter selects, which has a Since.
 func (l *Log) stats(ctx context.Context, s *cli.Streams, f decisions.RecordFilter, extra ...tally.By) (*statistics, error) {
 	st := &statistics{Since: f.Since, Until: f.Until, DecidedBy: map[string]int64{}, Answered: map[string]int64{}}
-	for _, by := range [][]tally.By{{tally.Agent, tally.Tool, tally.Verdict, tally.Decider}, {tally.Answer}, extra} {
+	for _, by := range [][]tally.By{{tally.Agent, tally.Tool, tally.Verdict, tally.DecidedBy}, {tally.Answer}, extra} {
 		if len(by) == 0 {
 			continue
 		}
@@ -56,7 +56,7 @@ func (st *statistics) add(t *tally.Group) {
 	switch t.By {
 	case tally.Verdict:
 		st.Decisions, st.Allow, st.Ask, st.Deny = st.Decisions+t.All(), st.Allow+t.Allow, st.Ask+t.Ask, st.Deny+t.Deny
-	case tally.Decider:
+	case tally.DecidedBy:
 		st.DecidedBy[t.Name] = t.All()
 	case tally.Answer:
 		st.Answered[cmp.Or(t.Name, "none")] = t.All()
