@@ -148,11 +148,12 @@ func TestAAPTranscript(t *testing.T) {
 	fits("gateway → client", strings.Join(got["gateway → client"], ", "), client)
 	decided := map[string]string{}
 	for _, r := range d.records(t) {
-		switch {
-		case r.Decision.Verdict == decisions.Allow:
+		switch r.Decision.Verdict {
+		case decisions.Allow:
 			decided[r.Decision.CallID] = r.Decision.CallID + " granted"
-		case r.Decision.Verdict == decisions.Deny:
+		case decisions.Deny:
 			decided[r.Decision.CallID] = r.Decision.CallID + " denied: " + r.Decision.Message
+		case decisions.Ask:
 		}
 	}
 	want(t, "permd → gateway", got["permd → gateway"], []string{decided["c1"] + "; " + decided["c2"]})
