@@ -329,8 +329,11 @@ func checkKnown(q *decisions.MemoryQuery, verdict decisions.Verdict) error {
 			why = "the host is not known"
 		}
 	case effects.KindUse:
-		if e.Use == nil || e.Use.Tool == "" {
+		switch {
+		case e.Use == nil || e.Use.Tool == "":
 			why = "the tool is not known"
+		case e.Use.OfKind():
+			why = "the call names no tool: another one of its kind may be of another tool"
 		}
 	case effects.KindState, effects.KindMode, effects.KindQuestion, effects.KindUnknown:
 		fallthrough

@@ -341,6 +341,20 @@ const UnknownServer = "?"
 // the conversation.
 const AgentSource = "agent"
 
+// kindTool begins the Use.Tool of a call that names no tool (see KindTool).
+const kindTool = "kind/"
+
+// KindTool returns the Use.Tool of a call over ACP that names no tool, of which the agent says
+// no more than its kind, one of the protocol's.
+func KindTool(kind string) string { return kindTool + kind }
+
+// NamesKind reports whether the name of a tool is, or begins as, one that KindTool returns.
+func NamesKind(name string) bool { return strings.HasPrefix(name, kindTool) }
+
+// OfKind reports whether the call may name no tool. Another call of the same name may be of
+// another tool, so no answer about it is remembered.
+func (u *Use) OfKind() bool { return u.Server == "" && NamesKind(u.Tool) }
+
 // Use is a named tool that would be called.
 type Use struct {
 	Server  string // "" if the tool has no server, or UnknownServer

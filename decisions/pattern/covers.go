@@ -18,7 +18,8 @@ func (p *Pattern) Covers(o *Pattern, allow bool) bool {
 		return p.Host.coversLine(o.Host, allow)
 	case p.Tool != nil && o.Tool != nil:
 		return (p.Tool.Server == nil) == (o.Tool.Server == nil) &&
-			(p.Tool.Server == nil || p.Tool.Server.coversGlob(o.Tool.Server)) && p.Tool.Name.coversGlob(o.Tool.Name)
+			(p.Tool.Server == nil || p.Tool.Server.coversGlob(o.Tool.Server)) && p.Tool.Name.coversGlob(o.Tool.Name) &&
+			(!allow || p.Tool.OpensKinds() || !o.Tool.OpensKinds())
 	}
 	return false
 }

@@ -21,7 +21,7 @@ func drawLine(t *rapid.T, kind effects.Kind) string {
 	case effects.KindConnect:
 		return pick("scheme", "", "", "https://", "ssh://") + pick("name", "a.b", "*.a.b", "*.b", "x.a.b", "b") + pick("port", "", "", ":443", ":22")
 	case effects.KindUse:
-		return pick("server", "", "s:", "t:", "*:", "s*:") + pick("tool", "a", "ab", "a*", "*", "a@1", "a@*", "*@1")
+		return pick("server", "", "s:", "t:", "*:", "s*:") + pick("tool", "a", "ab", "a*", "*", "a@1", "a@*", "*@1", "kind/*", "kind/a", "k*")
 	default:
 		return pick("base", "./", "/", "~/", "/home/dev/p/") + strings.Join(rapid.SliceOfN(rapid.SampledFrom([]string{"a", "b", "*", "a*"}), 0, 2).Draw(t, "parts"), "/") +
 			pick("end", "", "/**", "/**", "/**/a", "/*")
@@ -50,7 +50,7 @@ func drawCall(t *rapid.T, kind effects.Kind) effects.Effect {
 			Port: rapid.SampledFrom([]int{0, 22, 80, 443}).Draw(t, "at"),
 		}
 	case effects.KindUse:
-		e.Use = &effects.Use{Server: pick("of", "", "s", "t", "st"), Tool: pick("name", "a", "ab", "b", "a@1"), Version: pick("version", "", "1", "1.0", "2")}
+		e.Use = &effects.Use{Server: pick("of", "", "s", "t", "st"), Tool: pick("name", "a", "ab", "b", "a@1", "kind/a", "kind/b"), Version: pick("version", "", "1", "1.0", "2")}
 	default:
 		e.File = &effects.File{Path: pick("in", "", "/home/dev", "/home/dev/p") + "/" + strings.Join(rapid.SliceOfN(rapid.SampledFrom([]string{"a", "b", "ab", "c"}), 0, 4).Draw(t, "names"), "/"), Recursive: rapid.Bool().Draw(t, "recursive")}
 		e.File.Path = "/" + strings.Trim(e.File.Path, "/")

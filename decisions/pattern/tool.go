@@ -83,9 +83,13 @@ func (t *Tool) touches(e *effects.Effect) bool {
 	return use.Server != "" && folded.Server.Match(use.Server) && folded.mayName(&use) || folded.mayBe(&use, e.Claimed)
 }
 
+// OpensKinds reports whether the line may allow calls that name no tool: it must spell out
+// that it means these, which a * does not.
+func (t *Tool) OpensKinds() bool { return t.Server == nil && effects.NamesKind(t.Name.Prefix()) }
+
 func (t *Tool) match(u *effects.Use) bool {
 	if t.Server == nil {
-		return u.Server == "" && t.Names(u)
+		return u.Server == "" && t.Names(u) && (t.OpensKinds() || !u.OfKind())
 	}
 	return u.Server != "" && t.Server.Match(u.Server) && t.Names(u)
 }

@@ -278,7 +278,7 @@ func drawEffect(t *rapid.T, p *pattern.Pattern) (*effects.Effect, []effects.Effe
 		}
 	case effects.KindUse:
 		e.Claimed = rapid.Bool().Draw(t, "claimed")
-		name := rapid.SampledFrom([]string{"", "a", "ab", "ba", "aab", "a/b", "a\nb", "a@1", "a@1.0.0", "a_b", "a__a", "ab:a", "a.a@1", "-a", "mcp_a_b", "mcp__ab-a", "mcp_a", "A", "aB", "BA", "MCP_A_b", "A@1", "a@1.0.0-Rc", "ſ", "A.ſ", "ß", "SS", "a\ufb01", "AFI", "\u1fd3", "\u0390"})
+		name := rapid.SampledFrom([]string{"", "a", "ab", "ba", "aab", "a/b", "a\nb", "a@1", "a@1.0.0", "a_b", "a__a", "ab:a", "a.a@1", "-a", "mcp_a_b", "mcp__ab-a", "mcp_a", "A", "aB", "BA", "MCP_A_b", "A@1", "a@1.0.0-Rc", "ſ", "A.ſ", "ß", "SS", "a\ufb01", "AFI", "\u1fd3", "\u0390", "kind/a", "kind/b"})
 		server := rapid.OneOf(name, rapid.Just(effects.UnknownServer))
 		e.Use = &effects.Use{
 			Server: server.Draw(t, "server"), Tool: name.Draw(t, "tool"),
@@ -311,7 +311,7 @@ var lineFor = map[effects.Kind]*rapid.Generator[string]{
 	effects.KindWrite:   rapid.StringMatching(`(\./|/h/p/)(a|\*)(/\*\*)?(/a)?`),
 	effects.KindDelete:  rapid.StringMatching(`(\./|~/|/)(a|p|h|\*)(/(b|\*|\*\*)){0,3}`),
 	effects.KindConnect: rapid.SampledFrom([]string{"a.example", "*.a.example", "a.example:80", "*.a.example:80", "[::1]:80", "::1", "a", "ssh://a.example", "ssh://*.a.example:80", "127.0.0.1", "localhost:80", "*.localhost"}),
-	effects.KindUse:     rapid.StringMatching(`((a|A|a\*|\*|\*b|\*B):)?(a\*|\*b|a|A|S|ab|Ab|a\*b\*|a\*B\*)(@(1|1\.0\.0|1\.\*|\*|\*1|1\.0\.0-rc|))?`),
+	effects.KindUse:     rapid.StringMatching(`((a|A|a\*|\*|\*b|\*B):)?(a\*|\*b|a|A|S|ab|Ab|a\*b\*|a\*B\*|k\*|kind/\*|kind/a)(@(1|1\.0\.0|1\.\*|\*|\*1|1\.0\.0-rc|))?`),
 }
 
 // A list compiled to Rego and the matcher of remembered choices agree, and refuse

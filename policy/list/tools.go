@@ -55,7 +55,11 @@ func (g *generator) tool(t *pattern.Tool, allow bool) {
 		}
 	}
 	if t.Server == nil {
-		named(use.with(is("input.effect.server", "")))
+		use = use.with(is("input.effect.server", ""))
+		if prefix := t.Name.Prefix(); allow && !t.OpensKinds() && strings.HasPrefix(effects.KindTool(""), prefix) {
+			use = use.with(fmt.Sprintf("not startswith(%s, %s)", tool, strconv.Quote(effects.KindTool(""))))
+		}
+		named(use)
 		return
 	}
 	of := use.with(globOrText(server, t.Server)...)

@@ -70,8 +70,28 @@ const known = `"agent":{"name":"helper","tools":[{"name":"theirs"},{"name":"trus
 // open leaves open what the server has.
 const open = `"agent":{"name":"helper"},"tools":[{"name":"mine"}]`
 
-// TestPlan: even if rules allow everything, calls that are ambiguous or have
-// already run are not allowed.
+// TestUnlisted: a tool that the server was not told to use, or without such a list one that it
+// does not show, is a claim. Without any list nothing is known of it.
+func TestUnlisted(t *testing.T) {
+	list, none := map[string]bool{"deploy": true}, map[string]bool{}
+	for name, c := range map[string]struct {
+		enabled, shown map[string]bool
+		want           bool
+	}{
+		"enabled":               {list, nil, false},
+		"shown":                 {nil, list, false},
+		"enabled and not shown": {list, none, false},
+		"shown and not enabled": {none, list, true},
+		"not shown":             {nil, none, true},
+		"not enabled":           {none, nil, true},
+		"no list":               {nil, nil, false},
+	} {
+		if got := (&parties{server: c.enabled, exposed: c.shown}).serverTool("deploy").Unlisted; got != c.want {
+			t.Errorf("%s: unlisted %t", name, got)
+		}
+	}
+}
+
 // TestAlike spells the name of the client's tool in other ways: the call is denied, unless the
 // server is known to have a tool of exactly that name.
 func TestAlike(t *testing.T) {
@@ -97,6 +117,8 @@ func TestAlike(t *testing.T) {
 	}
 }
 
+// TestPlan: even if rules allow everything, calls that are ambiguous or have
+// already run are not allowed.
 func TestPlan(t *testing.T) {
 	const both = `x client denied: the client and the server both have a tool of this name`
 	for name, c := range map[string]struct {
