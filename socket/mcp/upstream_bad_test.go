@@ -31,6 +31,12 @@ func TestUpstreamAnswers(t *testing.T) {
 		"other events first": {func(w http.ResponseWriter, _ *http.Request) {
 			asEvents(w, "event: x\ndata: "+strings.Replace(ponged, "pong", "x", 1)+"\n\nretry: x\nid\n\ndata\n\ndata: "+progress+"\n\ndata: "+ponged+"\n\n")
 		}, `"pong":1`},
+		"a second response": {func(w http.ResponseWriter, _ *http.Request) {
+			asEvents(w, "data: "+ponged+"\n\ndata: "+strings.Replace(ponged, "pong", "late", 1)+"\n\n")
+		}, `"pong":1`},
+		"a response to no request": {func(w http.ResponseWriter, _ *http.Request) {
+			asEvents(w, "data: "+strings.Replace(ponged, `"id":1`, `"id":2`, 1)+"\n\ndata: "+ponged+"\n\n")
+		}, `"pong":1`},
 		"500":                   {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(500) }, "HTTP 500"},
 		"401":                   {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(401) }, "another token"},
 		"404 without a session": {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(404) }, "HTTP 404"},
@@ -125,7 +131,8 @@ func TestUpstreamAnswers(t *testing.T) {
 			w := newUpstreamWorld(t, func(to http.ResponseWriter, r *http.Request, _ string) { tt.play(to, r) })
 			w.send(t, pinged)
 			w.want(t, `"id":1,`, 1)
-			if w.count(tt.want) != 1 {
+			w.u.running.Wait() // all that the server says is read
+			if w.count(`"id":`) != 1 || w.count(tt.want) != 1 {
 				t.Errorf("the answer is %.300q", w.lines)
 			}
 			if n := w.posts(""); n != 1 {
