@@ -53,11 +53,11 @@ func deaf(t *testing.T, at, request string) (stop func() (requests int)) {
 // their requests is decided once at most.
 func httpDeaf(t *testing.T) {
 	r := newRawHTTP(t, "[limits]\nconnections = 4\n")
-	metrics := "GET /metrics HTTP/1.1\r\nHost: " + r.host + "\r\nAuthorization: Bearer " + r.c.token + "\r\n\r\n"
+	health := "GET /health HTTP/1.1\r\nHost: " + r.host + "\r\nAuthorization: Bearer " + r.c.token + "\r\n\r\n"
 	wantHTTPAllowed(t, r.c, r.project)
 	var clients []func() int
 	for range 3 {
-		clients = append(clients, deaf(t, r.host, r.sized(r.body)+strings.Repeat(metrics, 100)))
+		clients = append(clients, deaf(t, r.host, r.sized(r.body)+strings.Repeat(health, 1000)))
 	}
 	eventually.Holds(t, "all places are taken", func() bool { return r.d.status(t).Journal.Records >= 4 })
 	for range 5 {
