@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -77,18 +78,12 @@ func rapGatewayUnreached(t *testing.T) {
 	want(t, "has run", []string(nil), g.tool.ran())
 }
 
-// callbackWorld is a runtime whose answers to callbacks depend on the call.
-type callbackWorld struct {
-	mu       sync.Mutex
-	attempts map[string][]string // bodies, by the id of the call
-}
-
 // rapGatewayCallbacks: whatever a runtime answers to a result, it is posted again only after an error
 // that may pass, three times at most, to nobody else, and the call has run once.
 func rapGatewayCallbacks(t *testing.T) {
 	g := newRAPGateway(t)
-	elsewhere := 0
-	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { elsewhere++ }))
+	var elsewhere atomic.Int32
+	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { elsewhere.Add(1) }))
 	defer other.Close()
 	status := func(code int, kind, body string) http.HandlerFunc {
 		return func(w http.ResponseWriter, _ *http.Request) {
@@ -128,17 +123,18 @@ func rapGatewayCallbacks(t *testing.T) {
 		"no HTTP, once":       {raw("SSH-2.0-x\r\n"), 2, true},
 		"slow once":           {func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, 2, true},
 	}
-	w := &callbackWorld{attempts: map[string][]string{}}
+	var mu sync.Mutex
+	attempts := map[string][]string{} // bodies, by the id of the call
 	callback := httptest.NewServer(http.HandlerFunc(func(to http.ResponseWriter, r *http.Request) {
 		var m struct{ ID string }
 		body, _ := io.ReadAll(r.Body)
 		if err := json.Unmarshal(body, &m); err != nil {
 			t.Errorf("%v: %s", err, body)
 		}
-		w.mu.Lock()
-		w.attempts[m.ID] = append(w.attempts[m.ID], string(body))
-		n := len(w.attempts[m.ID])
-		w.mu.Unlock()
+		mu.Lock()
+		attempts[m.ID] = append(attempts[m.ID], string(body))
+		n := len(attempts[m.ID])
+		mu.Unlock()
 		if row := rows[m.ID]; n == 1 || !row.first {
 			row.answer(to, r)
 		}
@@ -159,9 +155,9 @@ func rapGatewayCallbacks(t *testing.T) {
 	}
 	for id, row := range rows {
 		g.dead(id, "root")
-		w.mu.Lock()
-		got := w.attempts[id]
-		w.mu.Unlock()
+		mu.Lock()
+		got := attempts[id]
+		mu.Unlock()
 		if len(got) != row.attempts {
 			t.Errorf("%s: posted %d times, want %d", id, len(got), row.attempts)
 		}
@@ -172,7 +168,7 @@ func rapGatewayCallbacks(t *testing.T) {
 		}
 	}
 	want(t, "calls that have run", len(rows), len(g.tool.ran()))
-	want(t, "requests elsewhere", 0, elsewhere)
+	want(t, "requests elsewhere", 0, int(elsewhere.Load()))
 	eventually.Holds(t, "the log says that all have run", func() bool {
 		n := 0
 		for _, r := range g.records(t) {
@@ -233,14 +229,15 @@ tools:
 	}
 	g.env = append(g.env, "CREDENTIALS_DIRECTORY="+dir)
 	g.serve(config)
-	var got []string
+	var got atomic.Pointer[[]string]
 	g.tool.answers(func(w http.ResponseWriter, r *http.Request) {
-		got = r.Header["Authorization"]
+		sent := r.Header["Authorization"]
+		got.Store(&sent)
 		w.Header().Set("Content-Type", "text/plain")
 		_, _ = io.WriteString(w, "done")
 	})
 	want(t, "the result", "done", g.call("1", "root", "list_bins", `{}`))
-	want(t, "the tool got", []string{"Bearer " + token}, got)
+	want(t, "the tool got", []string{"Bearer " + token}, *got.Load())
 	g.wantNowhere(t, token)
 	if strings.Contains(g.output.String(), token) {
 		t.Errorf("permd rap says %s", g.output)

@@ -5,10 +5,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -177,8 +179,14 @@ func aapHung(t *testing.T) {
 	c := newPlainAAP(t, gateway, key, "message")
 	messages := c.answer(c.post(aapUser("go")))
 	hangs, ended := make(chan struct{}), make(chan struct{})
-	s.change = func(w http.ResponseWriter, _ *httptest.ResponseRecorder) {
-		s.change = nil
+	var first atomic.Bool
+	s.change = func(w http.ResponseWriter, answer *httptest.ResponseRecorder) {
+		if first.Swap(true) {
+			maps.Copy(w.Header(), answer.Header())
+			w.WriteHeader(answer.Code)
+			_, _ = w.Write(answer.Body.Bytes())
+			return
+		}
 		w.Header().Set("Content-Type", "text/event-stream")
 		_, _ = io.WriteString(w, "event: turn_start\n")
 		_ = http.NewResponseController(w).Flush()
