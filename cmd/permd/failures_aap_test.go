@@ -44,6 +44,8 @@ func TestFailuresAAP(t *testing.T) {
 		{"server goes on without end", aapEndless},
 		{"gateway killed after it has sent a permission", aapKilled},
 		{"server repeats its key", aapEchoes},
+		{"client does not read its answer", aapDeaf},
+		{"server does not end a turn", aapHung},
 	})
 }
 

@@ -34,6 +34,8 @@ func TestHTTPFailures(t *testing.T) {
 		{"client gone at any byte of the answer", httpGoneAtAnyByte},
 		{"client waits for a person", httpWaits},
 		{"client of a held request sends more, and is gone", httpWaitsPipelined},
+		{"client of a held request does not read the answer, or is gone when it comes", httpWaitsUnread},
+		{"clients do not read their answers", httpDeaf},
 		{"more clients wait than there are places", httpManyWaits},
 		{"shutting down", httpShutdown},
 		{"daemon not reachable", httpNotReachable},

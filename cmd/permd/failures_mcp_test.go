@@ -35,6 +35,7 @@ func TestFailuresMCP(t *testing.T) {
 		{"what a tool was cannot be read", mcpUnread},
 		{"what a tool is cannot be noted", mcpUnnoted},
 		{"client gone while the person is asked", mcpClientGone},
+		{"server gone when the person says yes", mcpYesGone},
 	} {
 		for _, p := range allMCPPeers() {
 			rows = append(rows, failure{both.name + ", " + p.String(), func(t *testing.T) { both.breaks(t, p) }})

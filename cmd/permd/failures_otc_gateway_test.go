@@ -22,6 +22,7 @@ func TestFailuresOTCGateway(t *testing.T) {
 		{"what a tool was cannot be read", otcGateUnread},
 		{"credential cannot be read, or others can read it", otcGateCredential},
 		{"more questions than permd lists", otcGateManyAsk},
+		{"caller does not read its answer", otcGateDeaf},
 	})
 }
 

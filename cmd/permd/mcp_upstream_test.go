@@ -19,9 +19,13 @@ import (
 // serveMCP serves an MCP server over HTTP, and returns its address.
 func serveMCP(t *testing.T, s *mcp.Server, sessions bool) string {
 	t.Helper()
-	web := httptest.NewServer(mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return s }, &mcp.StreamableHTTPOptions{Stateless: !sessions}))
+	web := httptest.NewServer(mcpHandler(s, sessions))
 	t.Cleanup(web.Close)
 	return web.URL + "/mcp"
+}
+
+func mcpHandler(s *mcp.Server, sessions bool) http.Handler {
+	return mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return s }, &mcp.StreamableHTTPOptions{Stateless: !sessions})
 }
 
 // mcpUpstreamGone has a server that is gone before, and in the middle of, a call.

@@ -115,6 +115,41 @@ func TestUpstreamAnswers(t *testing.T) {
 	}
 }
 
+// TestUpstreamCut: an answer that ends at any byte, of its header too, is an error that says that
+// the request may have arrived, and the request is sent once.
+func TestUpstreamCut(t *testing.T) {
+	for _, whole := range []string{
+		"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 7\r\n\r\n" + `{"a":1}`,
+		"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n7\r\n" + `{"a":1}` + "\r\n0\r\n\r\n",
+		"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 500 Internal Server Error\r\nContent-Length: 7\r\n\r\n" + `{"a":1}`,
+	} {
+		sent, got := "", 0
+		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			got++
+			_, _ = io.ReadAll(r.Body)
+			c, _, err := w.(http.Hijacker).Hijack()
+			if err != nil {
+				panic(err)
+			}
+			_, _ = io.WriteString(c, sent)
+			c.Close()
+		}))
+		u := upstream(t, s.URL)
+		for n := range len(whole) {
+			sent, got = whole[:n], 0
+			a, err := u.Do(t.Context(), http.MethodPost, "/", nil, []byte(`{"a":1}`))
+			if e, ok := errors.AsType[*UpstreamError](err); !ok || !e.Sent || e.Text != "the connection broke before its whole answer came" || got != 1 {
+				t.Errorf("%q: %+v, %#v, %d requests", sent, a, err, got)
+			}
+		}
+		sent = whole
+		if a, err := u.Do(t.Context(), http.MethodPost, "/", nil, []byte(`{"a":1}`)); err != nil || string(a.Body) != `{"a":1}` {
+			t.Errorf("%q: %+v, %v", whole, a, err)
+		}
+		s.Close()
+	}
+}
+
 // TestUpstreamNotSent: it is known that a request was not sent, so that it may be tried
 // again, and else it is not known.
 func TestUpstreamNotSent(t *testing.T) {

@@ -43,7 +43,9 @@ func (u *Upstream) deliver(p *post, data []byte) {
 		return
 	}
 	if err == nil && m.isResponse() {
-		u.answered(m)
+		if !u.answered(m) {
+			return // a second one, or one to no request
+		}
 		if p != nil && p.stateless && p.message.method == methodListTools && m.id == p.message.id && m.result != nil {
 			u.noteHeaders(m.result)
 		}
@@ -64,13 +66,13 @@ func (u *Upstream) deliverOnly(p *post, data []byte) {
 	u.deliver(p, data)
 }
 
-// answered notes that there is a response to a request.
-func (u *Upstream) answered(m *message) {
+// answered notes a response, and reports whether a request waits for it.
+func (u *Upstream) answered(m *message) bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	p := u.open[m.id]
 	if p == nil {
-		return
+		return false
 	}
 	delete(u.open, m.id)
 	if p.message.method == methodInitialize {
@@ -79,6 +81,7 @@ func (u *Upstream) answered(m *message) {
 		}
 		close(p.answered)
 	}
+	return true
 }
 
 // mayHaveRun is said of each request that the server may have got and that has no response of it.

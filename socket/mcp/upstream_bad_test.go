@@ -1,9 +1,11 @@
 package mcp
 
 import (
+	"fmt"
 	"io"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 )
 
@@ -30,6 +32,12 @@ func TestUpstreamAnswers(t *testing.T) {
 		}, `"pong":1`},
 		"other events first": {func(w http.ResponseWriter, _ *http.Request) {
 			asEvents(w, "event: x\ndata: "+strings.Replace(ponged, "pong", "x", 1)+"\n\nretry: x\nid\n\ndata\n\ndata: "+progress+"\n\ndata: "+ponged+"\n\n")
+		}, `"pong":1`},
+		"a second response": {func(w http.ResponseWriter, _ *http.Request) {
+			asEvents(w, "data: "+ponged+"\n\ndata: "+strings.Replace(ponged, "pong", "late", 1)+"\n\n")
+		}, `"pong":1`},
+		"a response to no request": {func(w http.ResponseWriter, _ *http.Request) {
+			asEvents(w, "data: "+strings.Replace(ponged, `"id":1`, `"id":2`, 1)+"\n\ndata: "+ponged+"\n\n")
 		}, `"pong":1`},
 		"500":                   {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(500) }, "HTTP 500"},
 		"401":                   {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(401) }, "another token"},
@@ -125,7 +133,8 @@ func TestUpstreamAnswers(t *testing.T) {
 			w := newUpstreamWorld(t, func(to http.ResponseWriter, r *http.Request, _ string) { tt.play(to, r) })
 			w.send(t, pinged)
 			w.want(t, `"id":1,`, 1)
-			if w.count(tt.want) != 1 {
+			w.u.running.Wait() // all that the server says is read
+			if w.count(`"id":`) != 1 || w.count(tt.want) != 1 {
 				t.Errorf("the answer is %.300q", w.lines)
 			}
 			if n := w.posts(""); n != 1 {
@@ -148,5 +157,35 @@ func breakAfter(text string) func(http.ResponseWriter, *http.Request) {
 		}
 		_, _ = io.WriteString(c, text)
 		c.Close()
+	}
+}
+
+// TestUpstreamCut: an answer that ends at any byte, of its header too, is one error, which says that
+// the call may have run, and the call is posted once.
+func TestUpstreamCut(t *testing.T) {
+	t.Parallel()
+	for _, kind := range []string{"application/json", "text/event-stream"} {
+		var sent atomic.Pointer[string]
+		w := newUpstreamWorld(t, func(to http.ResponseWriter, r *http.Request, _ string) { breakAfter(*sent.Load())(to, r) })
+		for n := 0; ; n++ {
+			id := fmt.Sprintf(`"id":%d,`, n+100)
+			body := strings.Replace(ponged, `"id":1,`, id, 1)
+			if kind == "text/event-stream" {
+				body = "data: " + body + "\n\n"
+			}
+			answer := fmt.Sprintf("HTTP/1.1 200 OK\r\nContent-Type: %s\r\nContent-Length: %d\r\n\r\n%s", kind, len(body), body)
+			whole := n == len(answer)
+			answer = answer[:n]
+			sent.Store(&answer)
+			w.send(t, strings.Replace(pinged, `"id":1,`, id, 1))
+			w.want(t, id, 1)
+			if whole {
+				w.want(t, `"pong":1`, 1)
+				break
+			}
+			if w.count(mayHaveRun) != n+1 || w.count("pong") > 0 || w.posts("") != n+1 {
+				t.Fatalf("%q: %q, %d posts", answer, w.lines[n:], w.posts(""))
+			}
+		}
 	}
 }

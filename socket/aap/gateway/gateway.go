@@ -39,6 +39,7 @@ const (
 // Timeouts.
 const (
 	turnTimeout   = time.Hour        // for a turn of the server
+	goneTimeout   = time.Minute      // for the rest of one whose client has gone away
 	shortTimeout  = time.Minute      // for all other requests to it, and those to permd
 	busyTimeout   = 5 * time.Second  // for another request of the same session
 	writeTimeout  = 30 * time.Second // for a client that does not read

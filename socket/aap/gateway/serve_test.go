@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/permd/permd/internal/eventually"
+	"github.com/permd/permd/socket/client"
 )
 
 // serveTo serves a gateway in front of a server, and returns its address.
@@ -25,7 +26,10 @@ func serveTo(t *testing.T, h http.HandlerFunc) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	g, err := New(Config{Upstream: upstream, Key: "the-servers-key", Token: "t0ken"})
+	g, err := New(Config{
+		Upstream: upstream, Key: "the-servers-key", Token: "t0ken", Say: func(string) {},
+		Dial: func(context.Context) (*client.Client, error) { return nil, client.ErrUnreachable },
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

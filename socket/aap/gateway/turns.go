@@ -90,7 +90,9 @@ func (t *conversation) run(ctx context.Context, body strictjson.Object) *fault {
 		if f := t.noteSent(b); f != nil {
 			return f
 		}
-		turn, arrived, f := t.g.postTurn(t.server(ctx), t.s, body, t.out.isStream(), t.from, t.held.add)
+		server, end := t.server(ctx)
+		turn, arrived, f := t.g.postTurn(server, t.s, body, t.out.isStream(), t.from, t.held.add)
+		end()
 		if arrived || f == nil {
 			t.noteArrived(b, f)
 		} else {
@@ -104,7 +106,9 @@ func (t *conversation) run(ctx context.Context, body strictjson.Object) *fault {
 			t.finish(turn)
 			return nil
 		}
-		b, f = t.g.decide(t.server(ctx), t.s, "turn", map[string]any{"events": turn.events()})
+		server, end = t.server(ctx)
+		b, f = t.g.decide(server, t.s, "turn", map[string]any{"events": turn.events()})
+		end()
 		if f != nil {
 			return f
 		}
@@ -134,28 +138,20 @@ func (t *conversation) run(ctx context.Context, body strictjson.Object) *fault {
 	}
 }
 
-// server returns the context of requests that a client which goes away does not end: the
-// server would go on, and nobody would know how far it came.
-func (t *conversation) server(ctx context.Context) context.Context {
-	ctx = context.WithoutCancel(ctx)
-	return mergedContext{ctx, t.g.ended}
+// server returns the context of a request for a turn. It ends with the gateway, and some time after
+// the client has gone away: the server would go on, and nobody would know how far it came.
+func (t *conversation) server(ctx context.Context) (context.Context, context.CancelFunc) {
+	server, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, func() {
+		select {
+		case <-time.After(goneTimeout):
+		case <-t.g.ended.Done():
+		case <-server.Done():
+		}
+		cancel()
+	})
+	return server, func() { stop(); cancel() }
 }
-
-// mergedContext has the values of one context and the end of another.
-type mergedContext struct {
-	context.Context
-
-	ends context.Context
-}
-
-// Deadline is that of the context that ends it.
-func (m mergedContext) Deadline() (time.Time, bool) { return m.ends.Deadline() }
-
-// Done is that of the context that ends it.
-func (m mergedContext) Done() <-chan struct{} { return m.ends.Done() }
-
-// Err is that of the context that ends it.
-func (m mergedContext) Err() error { return m.ends.Err() }
 
 // granted stands for a permission of a call of the server in what was sent.
 var granted = sha256.Sum256([]byte("granted"))
@@ -198,7 +194,9 @@ func (t *conversation) recordRan(ctx context.Context, turn *turn) {
 	if !turn.ranInline() {
 		return
 	}
-	ctx, cancel := context.WithTimeout(t.server(ctx), shortTimeout)
+	ctx, end := t.server(ctx)
+	defer end()
+	ctx, cancel := context.WithTimeout(ctx, shortTimeout)
 	defer cancel()
 	var r aap.RanResult
 	c, err := t.s.permd(ctx)

@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"time"
 
 	"github.com/permd/permd/internal/strictjson"
 	"github.com/permd/permd/socket/gatehttp"
@@ -186,7 +187,9 @@ func (g *Gateway) pass(w http.ResponseWriter, r *http.Request, path string) *fau
 	return nil
 }
 
+// reply writes an answer. A client that does not read it is dropped: the session is in use until then.
 func reply(w http.ResponseWriter, status int, data []byte) {
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(writeTimeout))
 	if data != nil {
 		w.Header().Set("Content-Type", "application/json")
 		w.Header().Set("X-Content-Type-Options", "nosniff")
