@@ -162,7 +162,7 @@ var prepared = []preparation{
 	{name: "secrets are taken back", text: `printf '.env\n!.en[v/x]\n' > .gitignore; mkdir -p src/deep; echo x > src/deep/.env`},
 	{name: "secrets are taken back by the index", text: `printf '!.env\n' > src/.gitignore; echo x > src/.env; git add src/.gitignore; git update-index --skip-worktree src/.gitignore; rm src/.gitignore`},
 	{name: "secrets are taken back by a mark", text: `printf '\357\273\277!.env\n' > src/.gitignore; echo x > src/.env`},
-	{name: "secrets are taken back elsewhere", text: `echo '!.env' > .git/info/exclude; git config -f ~/.gitconfig core.excludesFile '~/ignored'; echo '!.env' > ~/ignored; echo x > src/.env`},
+	{name: "secrets are taken back elsewhere", text: `echo '!.env' > .git/info/exclude; mkdir -p ~/.config/git; git config -f ~/.gitconfig core.excludesFile '~/.config/git/ignore'; echo '!.env' > ~/.config/git/ignore; echo x > src/.env`},
 	{name: "ignored names in src are elsewhere", text: `ln -s $OUT/x src/.gitignore`},
 	{name: "ignored names in src are tracked as a link", text: `ln -s $OUT/x src/.gitignore; git add -f src/.gitignore; git commit -q -m x`},
 	{name: "a tracked secret is there", text: `git add -f .env; git commit -q -m e; touch .env`},

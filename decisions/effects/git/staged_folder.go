@@ -191,9 +191,10 @@ func (s *staging) compare(name string, tracked settings.Tracked) bool {
 	if !same {
 		return s.take(name)
 	}
+	// git may read it all the same, to compare it.
 	e := s.Call.Operand(effects.KindRead, file, "", s.From)
-	s.change.Kept = s.change.Kept || e.File == nil || guarded(&e) != 0
-	return true
+	s.change.Kept = s.change.Kept || guarded(&e) != 0
+	return e.File != nil && e.Guarded() == 0
 }
 
 // ordinary reports whether a folder, given by its path from the root, and those above it are

@@ -70,6 +70,8 @@ func TestOwnDataFolders(t *testing.T) {
 		"a workflow that is gone":      {tracks(workflow, "x\n"), false, false},
 		"a workflow with returns":      {both(file(workflow, "x\r\n"), tracks(workflow, "x\r\n")), false, false},
 		"a workflow, encoded":          {both(file(workflow, "x\n"), tracks(workflow, "x\n"), file(".gitattributes", "* working-tree-encoding=UTF-7\n")), false, false},
+		"a tracked secret":             {both(file("src/.env", "x\n"), tracks("src/.env", "x\n")), false, false},
+		"a tracked secret, ignored":    {both(file("src/.env", "x\n"), tracks("src/.env", "x\n"), file(".gitignore", ".env\n")), false, false},
 		"a file that is gone":          {tracks("gone.txt", "x\n"), true, true},
 		"a file that has changed":      {tracks("a.txt", "other\n"), true, true},
 		"a file that is a folder":      {tracks("docs", "x\n"), false, false},
