@@ -193,7 +193,7 @@ func (s *staging) compare(name string, tracked settings.Tracked) bool {
 	}
 	// git may read it all the same, to compare it.
 	e := s.Call.Operand(effects.KindRead, file, "", s.From)
-	s.change.Kept = s.change.Kept || guarded(&e) != 0
+	s.change.Guarded = s.change.Guarded || guarded(&e) != 0
 	return e.File != nil && e.Guarded() == 0
 }
 

@@ -77,7 +77,7 @@ func (r *Run) OnlyOwnData(change *settings.GitChange) string {
 	if filters && (len(change.Files) > 0 || change.Commits || change.Folders) {
 		words = append(words, "filter")
 	}
-	if change.Kept { // what is staged of a file would be other text
+	if change.Guarded { // what is staged of a file would be other text
 		words = append(words, "encoding")
 	}
 	if len(words) == 0 {

@@ -27,8 +27,8 @@ type GitChange struct {
 	Commits bool     // it commits what is staged
 	// Folders is set if it stages what changed below folders, and so may read any tracked file.
 	Folders bool
-	// Kept is set if it leaves a guarded file as it is tracked.
-	Kept bool
+	// Guarded is set if it leaves a guarded file as it is tracked.
+	Guarded bool
 	// Objects is how many objects the call may have added before, all of them in one folder.
 	Objects int
 }
