@@ -51,8 +51,8 @@ func newStaging(r *Run, change *settings.GitChange) (*staging, bool) {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, false
 	}
-	ok := false
-	if s.tracked, ok = settings.TrackedFiles(index); !ok || len(s.tracked) > maxFolderNames {
+	tracked, ok := settings.TrackedFiles(index)
+	if s.tracked = tracked; !ok || len(tracked) > maxFolderNames {
 		return nil, false
 	}
 	for name := range s.tracked {

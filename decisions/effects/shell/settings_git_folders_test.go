@@ -1,12 +1,13 @@
 package shell
 
 import (
-	"crypto/sha1" //nolint:gosec // git's name of a file's content
+	"crypto/sha1"
 	"encoding/binary"
 	"fmt"
 	"slices"
 	"testing"
 
+	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/decisions/effects/effectstest"
 	"github.com/permd/permd/decisions/effects/fsfake"
 )
@@ -26,7 +27,7 @@ func indexOf(files ...trackedFile) string {
 		from := len(out)
 		out = binary.BigEndian.AppendUint32(append(out, make([]byte, 24)...), max(f.mode, 0o100644))
 		out = append(out, make([]byte, 12)...)
-		hash := sha1.Sum(fmt.Appendf(nil, "blob %d\x00%s", len(f.text), f.text)) //nolint:gosec // as above
+		hash := sha1.Sum(fmt.Appendf(nil, "blob %d\x00%s", len(f.text), f.text))
 		out = binary.BigEndian.AppendUint16(append(out, hash[:]...), f.flags|uint16(len(f.name)))
 		out = append(out, f.name...)
 		out = append(out, make([]byte, 8-(len(out)-from)%8)...)
@@ -138,6 +139,33 @@ func TestOwnDataFoldersCommit(t *testing.T) {
 		manyFiles(files, effectstest.Cwd+"/docs/n", n)
 		if got := changesOwnData(t, files, "git add docs && git commit -m x"); got != want {
 			t.Errorf("a commit of %d new files: only its own data: %v, want %v", n, got, want)
+		}
+	}
+}
+
+// TestPatternNames: a program that shows the names that a pattern stands for reads the folders that
+// have them, for denies.
+func TestPatternNames(t *testing.T) {
+	for text, want := range map[string]string{
+		"echo src/*":                         effectstest.Cwd + "/src",
+		"printf '%s' src/*.go":               effectstest.Cwd + "/src",
+		"echo s*c/*":                         effectstest.Cwd + "/src",
+		`for f in src/*; do echo "$f"; done`: effectstest.Cwd + "/src",
+		"x=$(echo -n src/*)":                 effectstest.Cwd + "/src",
+		"echo *":                             effectstest.Cwd,
+		"echo src/main.go":                   "",
+		"echo 'src/*'":                       "",
+	} {
+		b := shellBuilder(effectstest.Table(t), effectstest.Files())
+		Text(b, text, effectstest.Cwd, "command")
+		var reads []string
+		for _, e := range b.Asides {
+			if e.Kind == effects.KindRead {
+				reads = append(reads, e.File.Path)
+			}
+		}
+		if slices.Contains(reads, want) != (want != "") || want == "" && len(reads) > 0 {
+			t.Errorf("%s: reads of %v are set aside, want %q", text, reads, want)
 		}
 	}
 }
