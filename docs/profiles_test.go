@@ -18,7 +18,7 @@ var profileCalls = map[string][]string{
 	"asks a code host":                              {"gh pr view 1", "pip index versions x"},
 	"changes a file of the project by an edit tool": {"Write src/main.py"},
 	"changes a file of the project by a command":    {"touch src/new.py", "echo x > src/new.py"},
-	"stages files that it names":                    {"git add src/main.py", "git commit -m x", "git checkout -b x"},
+	"stages files":                                  {"git add src/main.py", "git add src", "git add -u", "git commit -m x", "git checkout -b x"},
 	"builds or tests the project":                   {"go test ./...", "make test"},
 	"changes what is guarded":                       {"Write .github/workflows/ci.yml", "Write ~/.bashrc", "Write .env"},
 	"deletes, installs":                             {"rm src/main.py", "npm install", "git push", "git commit -am x", "git commit --amend -m x", "git checkout -b x v1", "git add .", "curl https://example.com"},

@@ -20,19 +20,20 @@ import (
 )
 
 // ownDataLines are the commands that change only what git keeps of the project, and others that
-// are close to them: git add of files, of more than files, and by patterns; a new branch, and one of
-// another commit.
+// are close to them: git add of files and folders, of ignored ones, and by patterns; a new branch, and one
+// of another commit.
 var ownDataLines = [][]string{
 	{"git", "add", "new.txt"}, {"git", "add", "a.txt"}, {"git", "add", "-v", "--", "src/a.go", "a.txt"}, {"git", "-C", "src", "add", "a.go"}, {"git", "add", "src/new.go", "new.txt"},
+	{"git", "add", "."}, {"git", "add", "-A"}, {"git", "add", "-u"}, {"git", "add", "src", "sub/"}, {"git", "-C", "src", "add", "-A", "."}, {"git", "-C", "src", "add", "--update"},
 	{"git", "commit", "-m", "x"}, {"git", "commit", "-q", "-m", "x", "-m", "y"}, {"git", "commit", "-m", "x: y"},
 	{"git", "checkout", "-b", "new"}, {"git", "checkout", "-b", "new/x"}, {"git", "switch", "-c", "new"}, {"git", "switch", "--create", "new"}, {"git", "stash", "list"},
 	{"git", "checkout", "-q", "-b", "new"}, {"git", "switch", "--quiet", "-c", "new"},
-	{"git", "add", "."}, {"git", "add", "-A"}, {"git", "add", "src"}, {"git", "add", ".env"}, {"git", "add", "-f", "new.txt"}, {"git", "add", "*.txt"}, {"git", "add", ":/"},
+	{"git", "add", ".env"}, {"git", "add", "-f", "new.txt"}, {"git", "add", "-f", "."}, {"git", "add", "-N", "src"}, {"git", "add", "*.txt"}, {"git", "add", ":/"},
 	{"git", "checkout", "-b", "new", "v1"}, {"git", "checkout", "-B", "new"}, {"git", "switch", "-c", "new", "HEAD~1"}, {"git", "commit", "-m", "x", "a.txt"}, {"git", "commit", "-am", "x"},
 }
 
 // branchLines is where those that make branches begin, commitLines those that commit.
-const commitLines, branchLines = 5, 8
+const commitLines, branchLines = 11, 14
 
 // ownDataTotals counts the runs in prepared repositories.
 type ownDataTotals struct {
@@ -187,6 +188,9 @@ func (t *trial) ownDataOnce(ctx context.Context, totals *ownDataTotals, list []p
 			return err
 		}
 		did := astray(w, line, allows, r, before)
+		if allows {
+			did = append(did, w.stagedGuarded(ctx)...)
+		}
 		if t.verbose {
 			fmt.Fprintf(os.Stderr, "%v %s: %s (%d): %s\n", allows, name, quoted(line), r.exit, strings.Join(did, ", "))
 		}
@@ -233,6 +237,7 @@ func (w *place) prepare(ctx context.Context, totals *ownDataTotals, list []prepa
 			totals.failed = append(totals.failed, list[0].name)
 		}
 	}
+	w.staged = w.stagedNow(ctx)
 	if err := os.Remove(w.canary + ".ran"); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("preparing a place: %w", err)
 	}

@@ -20,11 +20,12 @@ type place struct {
 	canary  string // the path of a program that must never run
 	base    string // a copy of home as it was made
 	now     []hostile
-	path    string // further folders of programs
-	posix   bool   // POSIXLY_CORRECT is set
-	linked  bool   // the project is a linked working tree, whose repository lies beside it
-	xdg     bool   // XDG_CONFIG_HOME is ~/xdg
-	etc     string // the folder with the system's settings of git, "" for none
+	path    string          // further folders of programs
+	posix   bool            // POSIXLY_CORRECT is set
+	linked  bool            // the project is a linked working tree, whose repository lies beside it
+	xdg     bool            // XDG_CONFIG_HOME is ~/xdg
+	staged  map[string]bool // lines of what is staged before a run
+	etc     string          // the folder with the system's settings of git, "" for none
 }
 
 // secret is the beginning of each value that no program may print.

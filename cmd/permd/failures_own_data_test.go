@@ -3,6 +3,7 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -31,7 +32,7 @@ func TestOwnDataFailures(t *testing.T) {
 	}
 	want := func(what, verdict string) {
 		t.Helper()
-		for _, command := range []string{"git add a.txt", "git commit -m x", "git checkout -b x"} {
+		for _, command := range []string{"git add a.txt", "git add .", "git add -u", "git commit -m x", "git checkout -b x"} {
 			if got := w.ask(t, toolLine("Bash", map[string]string{"command": command})); got.Verdict != verdict {
 				t.Errorf("%s: %s: %+v, want %s", what, command, got, verdict)
 			}
@@ -73,6 +74,39 @@ func TestOwnDataFailures(t *testing.T) {
 			}
 		}
 		want("plain again after "+what, "allow")
+	}
+	// What git add would take of folders.
+	wantAll := func(what, verdict string) {
+		t.Helper()
+		for _, command := range []string{"git add .", "git add -A"} {
+			if got := w.ask(t, toolLine("Bash", map[string]string{"command": command})); got.Verdict != verdict {
+				t.Errorf("%s: %s: %+v, want %s", what, command, got, verdict)
+			}
+		}
+	}
+	for what, harm := range map[string]func(file string) error{
+		"a new link":          func(file string) error { return os.Symlink("a.txt", file) },
+		"a new pipe":          func(file string) error { return syscall.Mkfifo(file, 0o600) },
+		"a repository":        func(file string) error { return os.MkdirAll(filepath.Join(file, ".git"), 0o700) },
+		"a file's other name": func(file string) error { return os.Link(filepath.Join(project, "a.txt"), file) },
+		"too many names": func(file string) error {
+			for i := range 1<<13 + 1 {
+				if err := os.MkdirAll(filepath.Join(file, strconv.Itoa(i)), 0o700); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+	} {
+		file := filepath.Join(project, "new")
+		if err := harm(file); err != nil {
+			t.Fatal(err)
+		}
+		wantAll(what, "ask")
+		if err := os.RemoveAll(file); err != nil {
+			t.Fatal(err)
+		}
+		wantAll("plain again after "+what, "allow")
 	}
 	// What is too much to be looked at.
 	if err := os.WriteFile(at("config"), []byte(strings.Repeat("#", 64<<10)+"\n"), 0o600); err != nil {

@@ -66,7 +66,7 @@ func TestSecrets(t *testing.T) {
 		{"blame", "-L1,5 .env", "-L", true},
 		{"grep", "x .env", "", true},
 		{"grep", "x src", "", false},
-		{"grep", "x .env", "--count", false},
+		{"grep", "x .env", "--count", true},
 		{"archive", "HEAD .env", "", true},
 		{"archive", "HEAD .env", "--list", false},
 		{"diff", "*.env", "", true},

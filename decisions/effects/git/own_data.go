@@ -10,10 +10,11 @@ import (
 	"github.com/permd/permd/internal/lexpath"
 )
 
-// OwnChange returns what a run changes if it stages files that it names one by one, commits what
-// is staged, or makes a branch where HEAD is, and does nothing else; ok is false for any
-// other run. Only these forms are known to change nothing but git's own data: git add FILE...,
-// git commit -m TEXT, git checkout -b NAME and git switch -c NAME.
+// OwnChange returns what a run changes if it stages files, commits what is staged, or makes a branch
+// where HEAD is, and does nothing else; ok is false for any other run. Only these forms are known
+// to change nothing but git's own data: git add FILE..., of folders (git add ., -A, -u) where all that
+// would be staged are ordinary files, git commit -m TEXT, git checkout -b NAME and
+// git switch -c NAME.
 func (r *Run) OwnChange() (change settings.GitChange, ok bool) {
 	// Whatever the call changes before may be what git finds.
 	if r.Unparsed || r.Call.Changes() > 0 || !r.Call.Call.Before.None() {
@@ -35,8 +36,10 @@ func (r *Run) OwnChange() (change settings.GitChange, ok bool) {
 	case "add":
 		return r.stagedFiles(words)
 	case "commit":
+		// It looks for new files, too, and so at repositories among them.
+		root := r.Call.Paths.Project()
 		change.Commits = true
-		return change, onlyMessage(words)
+		return change, onlyMessage(words) && root != "" && !r.Call.Paths.MayHoldRepository(root)
 	case "checkout":
 		return newBranch(words, "-b")
 	case "switch":
@@ -79,57 +82,132 @@ func newBranch(words []effects.Word, options ...string) (change settings.GitChan
 // maxStaged bounds the files that are looked at.
 const maxStaged = 64
 
-// stagedFiles reads the words that name files to stage, and say nothing else.
+// stagedFiles reads the words that name files and folders to stage, or say to stage all, and
+// say nothing else.
 func (r *Run) stagedFiles(words []effects.Word) (change settings.GitChange, ok bool) {
-	for len(words) > 1 && (words[0].Text == "-v" || words[0].Text == "--") {
-		dashes := words[0].Text == "--"
-		if words = words[1:]; dashes {
-			break
+	all, update := false, false
+options:
+	for len(words) > 0 {
+		switch words[0].Text {
+		case "-v", "--verbose":
+		case "-A", "--all":
+			all = true
+		case "-u", "--update":
+			update = true
+		case "--":
+			words = words[1:]
+			break options
+		default:
+			break options
 		}
+		words = words[1:]
 	}
-	if len(words) > maxStaged {
+	if len(words) > maxStaged || all && update || len(words) == 0 && !all && !update {
 		return change, false
 	}
+	folders := []string{}
+	if len(words) == 0 {
+		folders = append(folders, ".") // all of the working tree, wherever the run is
+	}
 	for i := range words {
+		if folder, ok := r.stagedFolder(words[i].Text); ok {
+			folders = append(folders, folder)
+			continue
+		}
 		file, ok := r.stagedFile(words[i].Text)
 		if !ok {
 			return change, false
 		}
 		change.Files = append(change.Files, file)
 	}
-	return change, true
+	if len(folders) == 0 {
+		return change, true
+	}
+	s, ok := newStaging(r, &change)
+	for _, folder := range folders {
+		ok = ok && s.below(folder, !update)
+	}
+	return change, ok
 }
 
 // stagedFile returns the file that a word names, if it is one of the project by that name only,
-// which anybody may read who may read the project. What git takes of a folder depends on what is
-// ignored there, by rules that it reads elsewhere too; and of a file that is not there, on
-// what it tracks.
+// which anybody may read who may read the project. Of a file that is not there, it depends on
+// what git tracks.
 func (r *Run) stagedFile(word string) (string, bool) {
+	if !isPlainPath(word) {
+		return "", false
+	}
+	return r.stages(word, lexpath.Abs(r.Call.Paths.Resolved(r.Cwd, ""), word))
+}
+
+// isPlainPath reports whether a word of git add is a path, however git reads it.
+func isPlainPath(word string) bool {
 	if word == "" || word[0] == '-' || strings.ContainsAny(word, "*?[\\:") || path.Clean(word) != strings.TrimPrefix(word, "./") {
+		return false
+	}
+	s, ok := languages.ParsePathspec(word)
+	return ok && s.Path == word
+}
+
+// stagedFolder returns the folder that a word names, by its path from the root of the working
+// tree, if it is one of the project and not named through links.
+func (r *Run) stagedFolder(word string) (string, bool) {
+	word = strings.TrimSuffix(word, "/")
+	if word != "." && !isPlainPath(word) {
 		return "", false
 	}
-	if s, ok := languages.ParsePathspec(word); !ok || s.Path != word {
+	root := r.Call.Paths.Project()
+	folder := lexpath.Abs(r.Call.Paths.Resolved(r.Cwd, ""), word)
+	e := r.Call.Operand(effects.KindRead, word, r.Cwd, r.From)
+	if root == "" || e.File == nil || e.File.Path != folder || guarded(&e) != 0 || !r.within(folder) {
 		return "", false
 	}
+	if mode, err := r.Call.Paths.Lstat(folder); err != nil || !mode.IsDir() {
+		return "", false
+	}
+	if folder == root {
+		return ".", true
+	}
+	return lexpath.RelBelow(root, folder)
+}
+
+// stages returns the file that a path names, if it is one whose content may be staged and the
+// path leads to it without links, which would be to another place than want.
+func (r *Run) stages(word, want string) (string, bool) {
 	e := r.Call.Operand(effects.KindRead, word, r.Cwd, r.From)
 	if e.File == nil || !e.Tags.Has(effects.InProject) {
 		return "", false
 	}
-	if written := (effects.Effect{Kind: effects.KindWrite, Tags: e.Tags}); written.Guarded() != 0 {
+	if guarded(&e) != 0 {
 		return "", false // a person sees what is committed of these
 	}
-	file, root := e.File.Path, r.Call.Paths.Project()
-	if root == "" || file != lexpath.Abs(r.Call.Paths.Resolved(r.Cwd, ""), word) {
+	file := e.File.Path
+	if file != want {
 		return "", false // through a link
 	}
 	if mode, err := r.Call.Paths.Lstat(file); err != nil || !mode.IsRegular() || mode&effects.ModeLinked != 0 {
 		return "", false
 	}
-	// A repository in between would have the file, or not take it.
-	for dir := path.Dir(file); dir != root; dir = path.Dir(dir) {
+	return file, r.within(path.Dir(file))
+}
+
+// within reports whether a folder is one of the project's working tree. A repository in between
+// would have its files, or not take them.
+func (r *Run) within(folder string) bool {
+	root := r.Call.Paths.Project()
+	if root == "" {
+		return false
+	}
+	for dir := folder; dir != root; dir = path.Dir(dir) {
 		if !lexpath.In(root, dir) || r.Call.Exists(path.Join(dir, ".git")) || r.Call.Exists(path.Join(dir, "HEAD")) {
-			return "", false
+			return false
 		}
 	}
-	return file, true
+	return true
+}
+
+// guarded returns the tags of a file for which a change of it needs an exact answer.
+func guarded(e *effects.Effect) effects.Tags {
+	written := effects.Effect{Kind: effects.KindWrite, Tags: e.Tags}
+	return written.Guarded()
 }

@@ -86,7 +86,7 @@ func (r *Run) Secrets() {
 	switch {
 	case sub == "cat-file" && r.has([]string{"-t", "-s", "-e"}):
 		return
-	case sub == "archive" && r.has([]string{"--list"}), sub == "grep" && r.has([]string{"--files-with-matches", "--files-without-match", "--count", "--quiet"}):
+	case sub == "archive" && r.has([]string{"--list"}):
 		return
 	case patches && !r.has(patchOptions):
 		return
@@ -155,6 +155,7 @@ func (r *Run) staged() {
 		}
 	}
 	if !limited {
+		r.printsFolder(len(r.Args)-1, r.fromRoot("."))
 		r.search(len(r.Args)-1, r.fromRoot("."))
 	}
 }
@@ -310,8 +311,8 @@ func (r *Run) printsFolder(i int, dir string) {
 	r.Into.SetAside(i, e)
 }
 
-// search adds the read of a secret below a folder: of a tracked one, and for git add of
-// one that is not ignored.
+// search adds the read of a secret below a folder: of a tracked one, which may be ignored, and for
+// git add of one that is not ignored.
 func (r *Run) search(i int, dir string) {
 	e := r.Call.Paths.Operand(effects.KindRead, dir, r.Cwd, r.From)
 	if e.File == nil {
@@ -321,13 +322,13 @@ func (r *Run) search(i int, dir string) {
 		return
 	}
 	as := paths.ReachTracked
-	if r.Sub == "add" && !r.has([]string{"--update"}) {
-		as = paths.ReachKept
-	}
 	if r.has([]string{"--untracked", "--no-exclude-standard"}) {
 		as = paths.ReachAll
 	}
 	file := r.Call.Paths.Passes(e.File.Path, as)
+	if file == "" && r.Sub == "add" && !r.has([]string{"--update"}) {
+		file = r.Call.Paths.Passes(e.File.Path, paths.ReachKept)
+	}
 	if file == "" {
 		return
 	}

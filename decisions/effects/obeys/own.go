@@ -73,10 +73,17 @@ func (r *Run) OnlyOwnData(change *settings.GitChange) string {
 	if why := around.Plain(folder, change); why != "" {
 		return why
 	}
-	if !filters || len(change.Files) == 0 && !change.Commits {
+	var words []string
+	if filters && (len(change.Files) > 0 || change.Commits || change.Folders) {
+		words = append(words, "filter")
+	}
+	if change.Guarded { // what is staged of a file would be other text
+		words = append(words, "encoding")
+	}
+	if len(words) == 0 {
 		return ""
 	}
-	return around.Filtered(append(r.ownNames(around, ".config/git/attributes"), systemNames("/etc/gitattributes")...), change)
+	return around.Attributed(words, append(r.ownNames(around, ".config/git/attributes"), systemNames("/etc/gitattributes")...), change)
 }
 
 // systemNames returns the files that a name of a file of the system may stand for.

@@ -122,6 +122,11 @@ func (v *invocation) listedProgram(p *programs.Program) {
 		v.run.Subcommand = strings.Join(v.subs, " ")
 	}
 	v.operandEffects()
+	if p.Text {
+		for i := range v.args {
+			v.namesBelow(i, v.args[i])
+		}
+	}
 	if p.Wrapper != nil && (len(v.subs) > 0 || p.Wrapper.Elsewhere) {
 		v.innerCommand()
 	}

@@ -65,6 +65,7 @@ func (v *invocation) openText(role programs.Role, i int, w effects.Word, option 
 		if role != programs.RoleText || option {
 			v.unknown(i, "a pattern where text is expected: "+display.Display(display.ShowWord(&w)))
 		}
+		v.namesBelow(i, w)
 		return
 	}
 	// In quotes it is one word; an operand must in addition not be able to look
@@ -73,6 +74,32 @@ func (v *invocation) openText(role programs.Role, i int, w effects.Word, option 
 		v.p.Stop && len(v.operands) > 0 && v.operands[0] < i
 	if w.Split || !safe || role != programs.RoleText {
 		v.dynamicWord(i)
+	}
+}
+
+// namesBelow sets aside the reads of the folders whose names a pattern stands for, where the
+// program makes text of them: echo DIR/* shows what ls does.
+func (v *invocation) namesBelow(i int, w effects.Word) {
+	if !w.Glob {
+		return
+	}
+	dir, _ := path.Split(w.Text)
+	dir, parts := folderPatterns(dir)
+	if dir == "" {
+		dir = "."
+	}
+	e := v.b.Operand(effects.KindRead, dir, v.run.Cwd, v.at.From)
+	if e.File == nil {
+		return
+	}
+	folders, why := v.b.Folders(e.File.Path, parts)
+	if why != "" { // any of them
+		e.File.Recursive = true
+		v.setAside(i, e)
+		return
+	}
+	for _, folder := range folders {
+		v.setAside(i, v.b.Operand(effects.KindRead, folder, "", v.at.From))
 	}
 }
 

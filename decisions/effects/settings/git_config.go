@@ -193,19 +193,20 @@ func (a *Surroundings) objectFormat(git string) string {
 // indexEntries returns the submodules in such a list, whose checksums have a size,
 // whether an entry leads out of the working tree, and what follows the entries.
 func indexEntries(data []byte, checksum int) (links []string, outside bool, after []byte, ok bool) {
-	after, ok = eachEntry(data, checksum, func(mode uint32, name []byte) {
+	after, ok = eachEntry(data, checksum, func(head, name []byte) {
 		if bytes.HasPrefix(name, []byte("/")) || bytes.Contains(name, []byte("../")) {
 			outside = true // git would look there
 		}
-		if mode&0xf000 == 0xe000 { // git looks at no other bits
+		if entryMode(head)&0xf000 == 0xe000 { // git looks at no other bits
 			links = append(links, string(name))
 		}
 	})
 	return links, outside, after, ok
 }
 
-// eachEntry calls a function for each entry of such a list, and returns what follows them.
-func eachEntry(data []byte, checksum int, entry func(mode uint32, name []byte)) (after []byte, ok bool) {
+// eachEntry calls a function for each entry of such a list, with its part of fixed length and its
+// name, and returns what follows them.
+func eachEntry(data []byte, checksum int, entry func(head, name []byte)) (after []byte, ok bool) {
 	if len(data) < 12+checksum || !bytes.HasPrefix(data, []byte("DIRC")) {
 		return nil, false
 	}
@@ -220,7 +221,7 @@ func eachEntry(data []byte, checksum int, entry func(mode uint32, name []byte)) 
 		if len(rest) < fixed+1 {
 			return nil, false
 		}
-		mode, at := binary.BigEndian.Uint32(rest[24:]), fixed
+		head, at := rest[:fixed], fixed
 		if version > 2 && rest[fixed-2]&0x40 != 0 {
 			at += 2
 		}
@@ -257,7 +258,7 @@ func eachEntry(data []byte, checksum int, entry func(mode uint32, name []byte)) 
 			return nil, false
 		}
 		rest = rest[next:]
-		entry(mode, name)
+		entry(head, name)
 	}
 	return rest, true
 }

@@ -23,8 +23,12 @@ import (
 // GitChange is what a command of git changes.
 type GitChange struct {
 	Branch  string   // the branch that it makes, "" for none
-	Files   []string // the files that it stages, resolved
+	Files   []string // the files that it stages, or may stage, resolved
 	Commits bool     // it commits what is staged
+	// Folders is set if it stages what changed below folders, and so may read any tracked file.
+	Folders bool
+	// Guarded is set if it leaves a guarded file as it is tracked.
+	Guarded bool
 	// Objects is how many objects the call may have added before, all of them in one folder.
 	Objects int
 }
@@ -318,10 +322,10 @@ func (a *Surroundings) noSecret(file string) bool {
 	return at != "" && !secret
 }
 
-// Filtered returns the file whose attributes may choose a filter for one of the files that are
-// staged, or for one of those that a commit compares; "" if none does (gitattributes(5)). Of a
-// folder without such a file git reads that in the index.
-func (a *Surroundings) Filtered(beside []string, change *GitChange) string {
+// Attributed returns the file whose attributes may have one of some words, in lower case, for one
+// of the files that are staged, or for one of those that git compares; "" if none does
+// (gitattributes(5)). Of a folder without such a file git reads that in the index.
+func (a *Surroundings) Attributed(words, beside []string, change *GitChange) string {
 	own, git := a.plainFolders(a.Project)
 	if git == "" {
 		return paths.Child(a.Project, ".git")
@@ -339,11 +343,12 @@ func (a *Surroundings) Filtered(beside []string, change *GitChange) string {
 	for _, file := range change.Files {
 		add(file)
 	}
-	if change.Commits {
+	compares := change.Commits || change.Folders
+	if compares {
 		folders[a.Project] = true
 	}
-	if change.Commits && len(index) > 0 {
-		if _, ok := eachEntry(index, checksums["sha1"], func(_ uint32, name []byte) { add(path.Join(a.Project, string(name))) }); !ok {
+	if compares && len(index) > 0 {
+		if _, ok := eachEntry(index, checksums["sha1"], func(_, name []byte) { add(path.Join(a.Project, string(name))) }); !ok {
 			return git
 		}
 	}
@@ -357,7 +362,7 @@ func (a *Surroundings) Filtered(beside []string, change *GitChange) string {
 	for _, file := range beside {
 		data, err := a.FS.ReadFile(file, maxObeyed)
 		switch {
-		case err == nil && !strings.Contains(strings.ToLower(string(data)), "filter"):
+		case err == nil && !slices.ContainsFunc(words, func(word string) bool { return strings.Contains(strings.ToLower(string(data)), word) }):
 		case errors.Is(err, fs.ErrNotExist):
 			if name, ok := lexpath.RelBelow(a.Project, file); ok && strings.Contains(string(index), name+"\x00") {
 				return file

@@ -258,16 +258,29 @@ git switch --create x
 git commit -m x
 git commit -q -m x -m y
 git add a.txt && git commit -m x
+git add -u
+git add docs
+git add -A docs/
+git add -v --update -- docs src
+git -C src add .
+git add a.txt docs && git commit -m x
 `) {
 		words[strings.TrimSpace(line)] = true
 	}
 	for line := range strings.Lines(`git add
 git add .
 git add -A
-git add -u
-git add docs
-git add docs/
-git add a.txt docs
+git add -A -u docs
+git add -A -n docs
+git add -f docs
+git add docs//
+git add src/..
+git add docs -u
+git add out
+git add other
+git add missing/
+git add :/docs
+cd src && git add ..
 git add missing.txt
 git add 'a*'
 git add *.txt
