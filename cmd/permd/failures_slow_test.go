@@ -51,8 +51,8 @@ func deaf(t *testing.T, at, request string) (stop func() (requests int)) {
 	}
 }
 
-// httpDeaf: clients that never read an answer are dropped, and hold up nobody else meanwhile. Each of
-// their requests is decided once at most.
+// httpDeaf: clients that never read an answer hold up nobody else, and their places are free again
+// soon. Each of their requests is decided once at most. When writing to them ends, TestReplyUnread has.
 func httpDeaf(t *testing.T) {
 	r := newRawHTTP(t, "[limits]\nconnections = 4\n")
 	health := "GET /health HTTP/1.1\r\nHost: " + r.host + "\r\nAuthorization: Bearer " + r.c.token + "\r\n\r\n"
