@@ -28,7 +28,7 @@ func aapAskedGone(t *testing.T) {
 			t.Fatal(err)
 		}
 		body := `{"messages":[{"role":"user","content":"go"}],"stream":"message"}`
-		if _, err := conn.Write([]byte("POST /sessions/" + c.session + "/turns HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer " + key +
+		if _, err := conn.Write([]byte("POST /sessions/" + c.session + "/turns HTTP/1.1\r\nHost: " + at.Host + "\r\nAuthorization: Bearer " + key +
 			"\r\nContent-Type: application/json\r\nContent-Length: 64\r\n\r\n" + body)); err != nil || len(body) != 64 {
 			t.Fatal(err, len(body))
 		}
@@ -71,7 +71,7 @@ func aapAskedPipelined(t *testing.T) {
 			t.Fatal(err)
 		}
 		const body = `{"messages":[{"role":"user","content":"go"}],"stream":"message"}`
-		if _, err := conn.Write([]byte("POST /sessions/" + c.session + "/turns HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer " + key +
+		if _, err := conn.Write([]byte("POST /sessions/" + c.session + "/turns HTTP/1.1\r\nHost: " + at.Host + "\r\nAuthorization: Bearer " + key +
 			"\r\nContent-Type: application/json\r\nContent-Length: 64\r\n\r\n" + body)); err != nil {
 			t.Fatal(err)
 		}

@@ -341,7 +341,7 @@ func (c *plainAAP) drops(messages any, n int) (all bool) {
 	}
 	defer conn.Close()
 	body, _ := json.Marshal(map[string]any{"messages": messages, "stream": c.stream})
-	fmt.Fprintf(conn, "POST /sessions/%s/turns HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", c.session, c.key, len(body), body)
+	fmt.Fprintf(conn, "POST /sessions/%s/turns HTTP/1.1\r\nHost: %s\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", c.session, at.Host, c.key, len(body), body)
 	got, _ := io.ReadAll(io.LimitReader(conn, int64(n)))
 	return len(got) < n || bytes.Contains(got, []byte("turn_stop"))
 }

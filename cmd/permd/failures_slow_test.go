@@ -51,8 +51,8 @@ func deaf(t *testing.T, at, request string) (stop func() (requests int)) {
 	}
 }
 
-// httpDeaf: clients that never read an answer are dropped, and hold up nobody else meanwhile. Each of
-// their requests is decided once at most.
+// httpDeaf: clients that never read an answer hold up nobody else, and their places are free again
+// soon. Each of their requests is decided once at most. When writing to them ends, TestReplyUnread has.
 func httpDeaf(t *testing.T) {
 	r := newRawHTTP(t, "[limits]\nconnections = 4\n")
 	health := "GET /health HTTP/1.1\r\nHost: " + r.host + "\r\nAuthorization: Bearer " + r.c.token + "\r\n\r\n"
@@ -138,7 +138,7 @@ func aapDeaf(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	fmt.Fprintf(conn, "POST /sessions/%s/turns HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", c.session, c.key, len(body), body)
+	fmt.Fprintf(conn, "POST /sessions/%s/turns HTTP/1.1\r\nHost: %s\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", c.session, strings.TrimPrefix(gateway, "http://"), c.key, len(body), body)
 	d.permd(t, "allow", d.question(t))
 	s.change = nil
 	other := newPlainAAP(t, gateway, key, "none")
@@ -200,7 +200,7 @@ func aapHung(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	fmt.Fprintf(conn, "POST /sessions/%s/turns HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", c.session, c.key, len(body), body)
+	fmt.Fprintf(conn, "POST /sessions/%s/turns HTTP/1.1\r\nHost: %s\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", c.session, strings.TrimPrefix(gateway, "http://"), c.key, len(body), body)
 	<-hangs
 	want(t, "the server ran", []string{`deploy ` + staging}, s.executed)
 	other := newPlainAAP(t, gateway, key, "message")

@@ -81,8 +81,7 @@ type Gateway struct {
 	ended    context.Context
 	end      context.CancelFunc
 
-	late        sync.WaitGroup // waits for answers to questions of denied calls
-	readTimeout time.Duration  // set by tests
+	late sync.WaitGroup // waits for answers to questions of denied calls
 
 	mu       sync.Mutex
 	sessions map[string]*session
@@ -122,16 +121,8 @@ func (g *Gateway) Close() {
 	g.http.CloseIdleConnections()
 }
 
-// ServeHTTP serves one request.
+// ServeHTTP serves one request. Who may ask is checked by Serve.
 func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if f := g.checkRequest(r); f != nil {
-		w.Header().Set("Connection", "close")
-		f.write(w)
-		return
-	}
-	if r.Body == nil || r.Body == http.NoBody {
-		_ = http.NewResponseController(w).SetReadDeadline(time.Time{}) // the server may take longer
-	}
 	id, rest, ok := sessionPath(r.URL)
 	var f *fault
 	switch {

@@ -1,58 +1,26 @@
 package gateway
 
 import (
-	"cmp"
 	"context"
-	"errors"
-	"io"
-	"log"
 	"net"
 	"net/http"
-	"time"
 
+	"github.com/permd/permd/internal/strictjson"
 	"github.com/permd/permd/socket/gatehttp"
-)
-
-// Bounds of what clients send before a request is known.
-const (
-	maxHeader     = 32 << 10
-	headerTimeout = 5 * time.Second
-	readTimeout   = 20 * time.Second // for header and body
-	idleTimeout   = 2 * time.Minute
-	stopTimeout   = 3 * time.Second // for turns that run when the gateway ends
 )
 
 // Serve serves on ln until ctx ends or ln fails, and closes ln and the gateway. On a Unix
 // socket only the gateway's own user, and root, are served.
 func (g *Gateway) Serve(ctx context.Context, ln net.Listener) error {
-	reading := cmp.Or(g.readTimeout, readTimeout)
-	protocols := new(http.Protocols)
-	protocols.SetHTTP1(true)
-	hs := &http.Server{
-		Handler: http.HandlerFunc(g.serveAlone), ConnContext: gatehttp.ConnContext, Protocols: protocols, MaxHeaderBytes: maxHeader, ReadHeaderTimeout: min(headerTimeout, reading), IdleTimeout: idleTimeout,
-		// gatehttp.ReadBody ends it, so that a turn may take longer. It stays where a body is
-		// not read: net/http then reads the rest of it, at most until this.
-		ReadTimeout: reading,
-		ErrorLog:    log.New(io.Discard, "", 0), DisableGeneralOptionsHandler: true,
-	}
-	ended := make(chan error, 1)
-	go func() { ended <- hs.Serve(gatehttp.LimitConns(ln)) }()
 	defer g.Close()
-	var err error
-	select {
-	case err = <-ended:
-	case <-ctx.Done():
+	defer context.AfterFunc(ctx, g.end)() // turns, and waits for a person
+	s := gatehttp.Server{
+		Token: g.cfg.Token, Handler: http.HandlerFunc(g.serveAlone),
+		Refuse: func(w http.ResponseWriter, _ *http.Request, f *gatehttp.Refusal) {
+			(&fault{f.Status, f.Message}).write(w)
+		},
 	}
-	g.end() // waits for a person
-	late, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)
-	defer cancel()
-	if hs.Shutdown(late) != nil {
-		_ = hs.Close()
-	}
-	if errors.Is(err, http.ErrServerClosed) {
-		err = nil
-	}
-	return err
+	return s.Serve(ctx, ln)
 }
 
 // serveAlone serves a request whose client sends no more before it has its answer: any of them
@@ -66,4 +34,17 @@ func (g *Gateway) serveAlone(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	g.ServeHTTP(w, r)
+}
+
+// readBody reads the JSON object in the body of a request.
+func readBody(w http.ResponseWriter, r *http.Request) (strictjson.Object, *fault) {
+	data, f := gatehttp.ReadBody(w, r, maxBody)
+	if f != nil {
+		return nil, &fault{f.Status, f.Message}
+	}
+	o, err := readObject(data)
+	if err != nil {
+		return nil, &fault{http.StatusBadRequest, "reading the body: " + err.Error()}
+	}
+	return o, nil
 }

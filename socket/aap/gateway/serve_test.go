@@ -11,9 +11,9 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
-	"github.com/permd/permd/internal/eventually"
 	"github.com/permd/permd/socket/client"
 )
 
@@ -33,7 +33,6 @@ func serveTo(t *testing.T, h http.HandlerFunc) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	g.readTimeout = 300 * time.Millisecond
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -53,7 +52,7 @@ func serveTo(t *testing.T, h http.HandlerFunc) string {
 // TestServeReading sends requests that do not come whole, or not as they must: each has an answer
 // within the time for reading, and its connection ends.
 func TestServeReading(t *testing.T) {
-	at := serveTo(t, func(http.ResponseWriter, *http.Request) { t.Error("the server was asked") })
+	t.Parallel()
 	const bearer, kind = "Authorization: Bearer t0ken\r\n", "Content-Type: application/json\r\n"
 	for name, tt := range map[string]struct {
 		first string // the request's first line
@@ -72,59 +71,55 @@ func TestServeReading(t *testing.T) {
 		"both framings":            {"POST /sessions HTTP/1.1", bearer + kind + "Content-Length: 9\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n[]\r\n0\r\n\r\n", http.StatusBadRequest},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			c, err := net.Dial("tcp", at)
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer c.Close()
-			_ = c.SetDeadline(time.Now().Add(eventually.Limit))
-			fmt.Fprintf(c, "%s\r\nHost: %s\r\n%s", tt.first, at, tt.rest)
-			r := bufio.NewReader(c)
-			res, err := http.ReadResponse(r, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			_, _ = io.Copy(io.Discard, res.Body)
-			res.Body.Close()
-			if res.StatusCode != tt.want {
-				t.Errorf("status %d, want %d", res.StatusCode, tt.want)
-			}
-			if strings.HasPrefix(name, "half") {
-				if _, err := r.ReadByte(); err != io.EOF {
-					t.Errorf("the connection afterwards: %v", err)
+			synctest.Test(t, func(t *testing.T) {
+				w := newSlowWorld(t, func(*http.Request, string) (string, error) {
+					t.Error("the server was asked")
+					return "", io.EOF
+				})
+				begun := time.Now()
+				c := w.ln.Dial()
+				defer c.Close()
+				fmt.Fprintf(c, "%s\r\nHost: permd\r\n%s", tt.first, tt.rest)
+				r := bufio.NewReader(c)
+				res, err := http.ReadResponse(r, nil)
+				if err != nil {
+					t.Fatal(err)
 				}
-			}
+				_, _ = io.Copy(io.Discard, res.Body)
+				res.Body.Close()
+				if res.StatusCode != tt.want {
+					t.Errorf("status %d, want %d", res.StatusCode, tt.want)
+				}
+				if strings.HasPrefix(name, "half") {
+					if _, err := r.ReadByte(); err != io.EOF {
+						t.Errorf("the connection afterwards: %v", err)
+					}
+				}
+				if took := time.Since(begun); took > time.Minute {
+					t.Errorf("it took %v", took)
+				}
+			})
 		})
 	}
 }
 
 // TestServeLong: a server may take longer for its answer than a client for its request.
 func TestServeLong(t *testing.T) {
-	at := serveTo(t, func(w http.ResponseWriter, r *http.Request) {
-		select {
-		case <-time.After(time.Second):
-		case <-r.Context().Done():
-			t.Error("the client is taken for gone")
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newSlowWorld(t, func(r *http.Request, _ string) (string, error) {
+			select {
+			case <-time.After(10 * time.Minute):
+			case <-r.Context().Done():
+				t.Error("the client is taken for gone")
+			}
+			return "event: turn_start\ndata: {}\n\nevent: turn_stop\ndata: {\"stopReason\":\"end_turn\"}\n\n", nil
+		})
+		if code := w.status("POST", "/sessions/s/turns", userTurn("message")); code != http.StatusOK {
+			t.Errorf("status %d", code)
 		}
-		w.Header().Set("Content-Type", "application/json")
-		fmt.Fprint(w, `{"sessionId":"s"}`)
+		if code := w.status("GET", "/sessions/late", ""); code != http.StatusOK {
+			t.Errorf("status %d", code)
+		}
 	})
-	for _, r := range []struct{ method, path, body string }{{"GET", "/sessions/s", ""}, {"POST", "/sessions", `{"agent":{"name":"a"}}`}} {
-		req, err := http.NewRequestWithContext(t.Context(), r.method, "http://"+at+r.path, strings.NewReader(r.body))
-		if err != nil {
-			t.Fatal(err)
-		}
-		req.Header.Set("Authorization", "Bearer t0ken")
-		req.Header.Set("Content-Type", "application/json")
-		res, err := http.DefaultClient.Do(req)
-		if err != nil {
-			t.Errorf("%s: %v", r.path, err)
-			continue
-		}
-		res.Body.Close()
-		if res.StatusCode != http.StatusOK {
-			t.Errorf("%s: status %d", r.path, res.StatusCode)
-		}
-	}
 }

@@ -26,7 +26,7 @@ type slowWorld struct {
 func newSlowWorld(t *testing.T, turn func(r *http.Request, session string) (string, error)) *slowWorld {
 	t.Helper()
 	g, err := New(Config{
-		Upstream: &url.URL{Scheme: "http", Host: "server"}, Say: func(string) {},
+		Upstream: &url.URL{Scheme: "http", Host: "server"}, Token: "t0ken", Say: func(string) {},
 		Dial: func(context.Context) (*client.Client, error) { return nil, client.ErrUnreachable },
 	})
 	if err != nil {
@@ -35,6 +35,13 @@ func newSlowWorld(t *testing.T, turn func(r *http.Request, session string) (stri
 	g.http.Transport = roundTrip(func(r *http.Request) (*http.Response, error) {
 		session, rest, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/sessions/"), "/")
 		kind, text := "application/json", `{"sessionId":"`+session+`","agent":{"name":"a"}}`
+		if session == "late" {
+			select {
+			case <-time.After(shortTimeout - time.Second):
+			case <-r.Context().Done():
+				t.Error("the client is taken for gone")
+			}
+		}
 		switch rest {
 		case "history":
 			text = `{"history":{"full":[{"role":"user","content":"` + strings.Repeat("x", 64<<10) + `"}]}}`
@@ -66,7 +73,7 @@ func newSlowWorld(t *testing.T, turn func(r *http.Request, session string) (stri
 func (w *slowWorld) send(method, path, body string) net.Conn {
 	w.t.Helper()
 	c := w.ln.Dial()
-	if _, err := fmt.Fprintf(c, "%s %s HTTP/1.1\r\nHost: permd\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", method, path, len(body), body); err != nil {
+	if _, err := fmt.Fprintf(c, "%s %s HTTP/1.1\r\nHost: permd\r\nAuthorization: Bearer t0ken\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", method, path, len(body), body); err != nil {
 		w.t.Error(err)
 	}
 	return c
