@@ -20,7 +20,7 @@ func (r *Record) bound() {
 	d := &r.Decision
 	for _, s := range []*string{
 		&d.CallID, &d.Reason, &d.Message, &d.NotRemembered, &r.Agent.Name, &r.Agent.Version, &r.Client.Name, &r.Client.Version,
-		&r.Session.ID, &r.Session.Mode, &r.Protocol, &r.Tool, &r.Declared, &r.ClaimedUser, &r.ClaimedTrace, &r.ClaimedKind, &r.ClaimedTitle, &r.Cwd, &r.Project,
+		&r.Session.ID, &r.Session.Mode, &r.Protocol, &r.Tool, &r.Declared, &r.ClaimedUser, &r.ClaimedTrace, &r.ClaimedKind, &r.ClaimedTitle, &r.ClaimedStatus, &r.Cwd, &r.Project,
 	} {
 		*s = clipStored(*s)
 	}
@@ -28,6 +28,9 @@ func (r *Record) bound() {
 	paths := len(r.ClaimedPaths)
 	r.ClaimedPaths = boundList(r.ClaimedPaths, func(s *string) int { *s = clipStored(*s); return cost(*s) })
 	r.MorePaths += paths - len(r.ClaimedPaths)
+	for _, list := range []*[]string{&r.ClaimedOptions, &r.ClaimedMeta} {
+		*list = boundList(*list, func(s *string) int { *s = clipStored(*s); return cost(*s) })
+	}
 	d.Defects = boundList(d.Defects, func(f *effects.Defect) int {
 		f.At, f.Text = clipStored(f.At), clipStored(f.Text)
 		return cost(f.Code, f.At, f.Text)

@@ -254,8 +254,14 @@ type Record struct {
 	ClaimedTitle string   `json:"claimedTitle,omitzero"`
 	ClaimedPaths []string `json:"claimedPaths,omitzero"`
 	MorePaths    int      `json:"morePaths,omitzero"`
-	Cwd          string   `json:"cwd,omitzero"`
-	Project      string   `json:"project,omitzero"`
+	// ClaimedStatus is how far the agent says that the call is, ClaimedOptions are the kinds of
+	// the options that it offers, and ClaimedMeta the names in _meta that rules see. What
+	// stands there is not stored.
+	ClaimedStatus  string   `json:"claimedStatus,omitzero"`
+	ClaimedOptions []string `json:"claimedOptions,omitzero"`
+	ClaimedMeta    []string `json:"claimedMeta,omitzero"`
+	Cwd            string   `json:"cwd,omitzero"`
+	Project        string   `json:"project,omitzero"`
 	// LatencyNS is the time up to the hand-over to the journal, in nanoseconds.
 	LatencyNS int64    `json:"latencyNs"`
 	Decision  Decision `json:"decision"`

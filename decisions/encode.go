@@ -45,6 +45,9 @@ func (r *Record) AppendJSON(b []byte) ([]byte, error) {
 	if r.MorePaths != 0 {
 		e.number(`,"morePaths":`, int64(r.MorePaths))
 	}
+	e.optionalText(`,"claimedStatus":`, r.ClaimedStatus)
+	e.list(`,"claimedOptions":`, r.ClaimedOptions)
+	e.list(`,"claimedMeta":`, r.ClaimedMeta)
 	e.optionalText(`,"cwd":`, r.Cwd)
 	e.optionalText(`,"project":`, r.Project)
 	e.number(`,"latencyNs":`, r.LatencyNS)

@@ -304,6 +304,7 @@ func (r *Record) describe(req *Request, project string, now time.Time) {
 	r.Protocol, r.Tool, r.Declared, r.Cwd, r.Project = c.Protocol, c.Tool.Name, c.Declared.String(), c.Cwd, project
 	r.ClaimedUser, r.ClaimedTrace = c.Claims.User, c.Claims.TraceID
 	r.ClaimedKind, r.ClaimedTitle, r.ClaimedPaths = c.Claims.Kind, display.Title(c.Claims.Title), c.Claims.Paths()
+	r.ClaimedStatus, r.ClaimedOptions, r.ClaimedMeta = c.Claims.Status, c.Claims.Options, effects.NamesIn(c.Claims.Meta)
 	if g := req.Gate; g != nil {
 		r.Agent = g.Agent
 	}

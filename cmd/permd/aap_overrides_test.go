@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"net/http"
+	"strings"
 	"testing"
 )
 
@@ -40,6 +41,11 @@ func TestAAPOverrides(t *testing.T) {
 			}
 		}
 		return calls, answered
+	}
+	for path, shown := range map[string]string{"/meta": aapAgent, "/sessions/" + made.SessionID: `"agent":{"name":"helper"`} {
+		if status, text := c.do("GET", path, nil); status != http.StatusOK || !strings.Contains(text, shown) {
+			t.Errorf("GET %s: %d %s", path, status, text)
+		}
 	}
 	user := []any{map[string]string{"role": "user", "content": "go"}}
 	trusted := map[string]any{"tools": []aapTool{{Name: "page", Trust: true}}, "options": map[string]string{"token": secret}}

@@ -14,15 +14,15 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// everything returns the command of the reference server "everything", and skips where it is not
-// there.
-func everything(t *testing.T) []string {
+// reference returns the command of a reference server, by the name of its package, and skips where
+// it is not there.
+func reference(t *testing.T, name string) []string {
 	t.Helper()
 	if testing.Short() {
 		t.Skip("long: it runs a server of other people")
 	}
 	loopback := node(t, "loopback.cjs")
-	path := filepath.Join(os.Getenv(nodeModules), "@modelcontextprotocol", "server-everything", "dist", "index.js")
+	path := filepath.Join(os.Getenv(nodeModules), "@modelcontextprotocol", name, "dist", "index.js")
 	if _, err := os.Stat(path); err != nil {
 		t.Skipf("the packages are those of an earlier testdata/node/package.json: %v", err)
 	}
@@ -33,7 +33,7 @@ func everything(t *testing.T) []string {
 // permd mcp, over both transports, is what it sees without, but for what is decided and signed.
 func TestMCPEverything(t *testing.T) {
 	t.Parallel()
-	command := everything(t)
+	command := reference(t, "server-everything")
 	d := newTestDaemon(t)
 	d.mcp.sessions = true // as the server has them
 	writeFile(t, filepath.Join(d.home, ".config", "permd", "policy.d", "rules.yaml"), "allow:\n  use: [\"test:*\"]\ndeny:\n  use: [\"test:get-env\"]\n")

@@ -27,6 +27,7 @@ type otcGate struct {
 	at       string // host and port
 	listen   string // "" for any port
 	token    string
+	auth     string // in the configuration, "" for a bearer's token
 }
 
 // gateRules let Clock run, ask about Sms.Send, and deny premium numbers.
@@ -63,12 +64,12 @@ upstreams:
     toolkits: [Sms, Clock]
     timeout: 2s
     user_id: ana@example.org
-    token: {file: "%[2]s/token"}
+    %[3]s
     secrets:
       SMS_KEY: {credential: secret}
     authorization:
       sms-idp: {file: "%[2]s/grant"}
-`, g.upstream.URL, dir))
+`, g.upstream.URL, dir, cmp.Or(g.auth, `token: {file: "`+dir+`/token"}`)))
 	g.cmd = g.d.command("otc", "--config", filepath.Join(dir, "tools.yaml"), "--listen", cmp.Or(g.listen, "127.0.0.1:0"))
 	g.cmd.Dir = g.d.project(t, nil)
 	g.cmd.Env = append(g.cmd.Env, "CREDENTIALS_DIRECTORY="+dir)
@@ -129,7 +130,9 @@ func (g *otcGate) request(t *testing.T, method, path, body string, headers ...st
 		req.Header.Set("Content-Type", "application/json")
 	}
 	for i := 0; i+1 < len(headers); i += 2 {
-		req.Header.Set(headers[i], headers[i+1])
+		if req.Header.Set(headers[i], headers[i+1]); headers[i+1] == "" {
+			req.Header.Del(headers[i])
+		}
 	}
 	resp, err := http.DefaultClient.Do(req)
 	if err != nil {

@@ -58,6 +58,19 @@ func NamedIn(meta strictjson.Value) []Named {
 	return list
 }
 
+// NamesIn returns the names that NamedIn does.
+func NamesIn(meta strictjson.Value) []string {
+	if len(meta) == 0 {
+		return nil
+	}
+	list := NamedIn(meta)
+	names := make([]string, len(list))
+	for i := range list {
+		names[i] = list[i].Name
+	}
+	return names
+}
+
 // Size estimates the memory that the call uses, in bytes; 0 for nil.
 func (c *Call) Size() int {
 	if c == nil {

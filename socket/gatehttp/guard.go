@@ -25,6 +25,8 @@ func (r *Refusal) Error() string { return r.Message }
 type Guard struct {
 	token string // "" on a Unix socket
 	port  string // "" on a Unix socket
+
+	keyHeader string // see Server.KeyHeader
 }
 
 // NewGuard returns the guard of a listener, which is a Unix socket or, with a token, a
@@ -85,10 +87,16 @@ func (g *Guard) namesThisServer(r *http.Request) bool {
 func (g *Guard) hasToken(r *http.Request) bool {
 	const scheme = "bearer "
 	values := r.Header["Authorization"]
-	if len(values) != 1 || len(values[0]) < len(scheme) || !strings.EqualFold(values[0][:len(scheme)], scheme) {
+	var sent string
+	switch keys := r.Header[g.keyHeader]; {
+	case len(values) == 1 && len(values[0]) >= len(scheme) && strings.EqualFold(values[0][:len(scheme)], scheme):
+		sent = values[0][len(scheme):]
+	case g.keyHeader != "" && len(values) == 0 && len(keys) == 1:
+		sent = keys[0]
+	default:
 		return false
 	}
-	got, want := sha256.Sum256([]byte(values[0][len(scheme):])), sha256.Sum256([]byte(g.token))
+	got, want := sha256.Sum256([]byte(sent)), sha256.Sum256([]byte(g.token))
 	return subtle.ConstantTimeCompare(got[:], want[:]) == 1
 }
 

@@ -31,6 +31,9 @@ type Server struct {
 	// Token is required in every request on a loopback address; "" on a Unix socket,
 	// where only this user and root are served.
 	Token string
+	// KeyHeader is a header, in its canonical form, that may hold the token in place of
+	// Authorization; "" for none.
+	KeyHeader string
 	// Open reports whether a path needs no token. It may be nil.
 	Open func(path string) bool
 	// Refuse writes a refusal in the words of the protocol.
@@ -53,6 +56,7 @@ func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
 	if s.checks, err = NewGuard(ln, s.Token); err != nil {
 		return errors.Join(err, ln.Close())
 	}
+	s.checks.keyHeader = s.KeyHeader
 	reading := readTimeout
 	if s.readTimeout > 0 {
 		reading = s.readTimeout

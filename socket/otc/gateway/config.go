@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"net/http"
 	"os"
 	"slices"
 	"syscall"
@@ -50,6 +51,8 @@ type upstreamFile struct {
 	Timeout       string            `yaml:"timeout"`
 	UserID        string            `yaml:"user_id"`
 	Token         *source           `yaml:"token"`
+	APIKey        *source           `yaml:"api_key"`
+	JWTSecret     *source           `yaml:"jwt_secret"`
 	Secrets       map[string]source `yaml:"secrets"`
 	Authorization map[string]source `yaml:"authorization"`
 }
@@ -162,7 +165,7 @@ type upstream struct {
 	listTimeout    time.Duration // not above the timeout of calls
 	toolkits       []string
 	userID         string
-	token          *source
+	auth           serverAuth
 	secrets, grant map[string]source // by the id that tools require
 }
 
@@ -171,7 +174,7 @@ func (f *upstreamFile) open(taken map[string]bool) (*upstream, error) {
 	if err != nil || timeout == 0 {
 		return nil, fmt.Errorf("timeout: must be a duration of at most %s, such as 30s", longestTimeout)
 	}
-	u := &upstream{listTimeout: min(timeout, listTimeout), toolkits: f.Toolkits, userID: f.UserID, token: f.Token, secrets: f.Secrets, grant: f.Authorization}
+	u := &upstream{listTimeout: min(timeout, listTimeout), toolkits: f.Toolkits, userID: f.UserID, auth: serverAuth{f.Token, f.APIKey, f.JWTSecret}, secrets: f.Secrets, grant: f.Authorization}
 	if u.Upstream, err = gatehttp.NewUpstream(f.Address, gatehttp.UpstreamOptions{Timeout: timeout, MaxAnswer: max(maxListAnswer, maxCallAnswer)}); err != nil {
 		return nil, err
 	}
@@ -200,6 +203,9 @@ func (f *upstreamFile) open(taken map[string]bool) (*upstream, error) {
 			return nil, errors.New("authorization: an id is empty or too long")
 		}
 	}
+	if err := u.auth.check(); err != nil {
+		return nil, err
+	}
 	if _, err := u.credentials(); err != nil {
 		return nil, err
 	}
@@ -208,17 +214,16 @@ func (f *upstreamFile) open(taken map[string]bool) (*upstream, error) {
 
 // credentials are what an upstream may be given, as read now.
 type credentials struct {
-	token          string
+	header         http.Header // that authenticates the gateway at the upstream, nil for none
+	own            []string    // what must not be in answers of what authenticates it
 	secrets, grant map[string]string
 }
 
 // credentials reads all credentials of the upstream.
 func (u *upstream) credentials() (c *credentials, err error) {
 	c = &credentials{secrets: map[string]string{}, grant: map[string]string{}}
-	if u.token != nil {
-		if c.token, err = u.token.read(); err != nil {
-			return nil, fmt.Errorf("token: %w", err)
-		}
+	if c.header, c.own, err = u.auth.read(time.Now()); err != nil {
+		return nil, err
 	}
 	for _, list := range []struct {
 		name string
@@ -237,9 +242,6 @@ func (u *upstream) credentials() (c *credentials, err error) {
 
 // all returns every credential.
 func (c *credentials) all() (list []string) {
-	if c.token != "" {
-		list = append(list, c.token)
-	}
-	list = slices.AppendSeq(list, maps.Values(c.secrets))
+	list = slices.AppendSeq(slices.Clone(c.own), maps.Values(c.secrets))
 	return slices.AppendSeq(list, maps.Values(c.grant))
 }

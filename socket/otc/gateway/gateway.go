@@ -82,7 +82,7 @@ func (g *Gateway) Serve(ctx context.Context, ln net.Listener) error {
 		host = ln.Addr().String()
 	}
 	g.approvals = "http://" + host + pathApproval
-	s := &gatehttp.Server{Token: g.token, Open: isOpen, Refuse: refuse, Handler: http.HandlerFunc(g.handle)}
+	s := &gatehttp.Server{Token: g.token, KeyHeader: headerKey, Open: isOpen, Refuse: refuse, Handler: http.HandlerFunc(g.handle)}
 	err := s.Serve(ctx, ln)
 	cancel()
 	g.daemon.Close()

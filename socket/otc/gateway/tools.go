@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"strconv"
@@ -35,9 +36,7 @@ type tool struct {
 // headers are those of a request to the upstream.
 func (c *credentials) headers() http.Header {
 	h := http.Header{"Accept": {"application/json"}, "Oxp-Version": {oxpVersion}}
-	if c.token != "" {
-		h["Authorization"] = []string{"Bearer " + c.token}
-	}
+	maps.Copy(h, c.header)
 	return h
 }
 

@@ -45,6 +45,9 @@ func (l *Log) Circumstances(ctx context.Context, s *cli.Streams, r *decisions.Re
 	if r.MorePaths > 0 {
 		line("more paths", strconv.Itoa(r.MorePaths))
 	}
+	line("claimed status", r.ClaimedStatus)
+	line("claimed options", strings.Join(r.ClaimedOptions, ", "))
+	line("claimed _meta", strings.Join(r.ClaimedMeta, ", "))
 	line("agent", r.Agent.Name+" "+r.Agent.Version)
 	line("client", r.Client.Name+" "+r.Client.Version)
 	line("protocol", r.Protocol)
