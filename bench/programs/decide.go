@@ -75,7 +75,9 @@ func (j *judge) decide(ctx context.Context, w *place, words []string) (decisions
 		return "", nil, fmt.Errorf("writing a call: %w", err)
 	}
 	n := 0
-	fs := machine{etc: w.etc}
+	// As the daemon sees it, with all folders read.
+	fs := paths.NewIndex(machine{etc: w.etc}, time.Now)
+	fs.Background = func(task func()) { task() }
 	e, err := decisions.NewEngine(decisions.Config{
 		Policy: fixedPolicy{j.snap}, Memory: noMemory{}, Journal: noJournal{}, FS: fs, PID: os.Getpid(),
 		Now: time.Now, Log: slog.New(slog.DiscardHandler), NewID: func() string { n++; return strconv.Itoa(n) },

@@ -36,10 +36,10 @@ func (r *Run) OwnChange() (change settings.GitChange, ok bool) {
 	case "add":
 		return r.stagedFiles(words)
 	case "commit":
-		// It looks for new files, too, and so at repositories among them.
+		// It looks for new files, too, and so at repositories that are named among them.
 		root := r.Call.Paths.Project()
 		change.Commits = true
-		return change, onlyMessage(words) && root != "" && !r.Call.Paths.MayHoldRepository(root)
+		return change, onlyMessage(words) && root != "" && !r.Call.Paths.RepositoryElsewhere(root)
 	case "checkout":
 		return newBranch(words, "-b")
 	case "switch":

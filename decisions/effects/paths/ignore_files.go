@@ -62,6 +62,9 @@ func ignoreRules(text string) []ignoreRule {
 			rule.words = slices.CompactFunc(rule.words, func(a, b string) bool { return a == "**" && b == "**" })
 			for i, word := range rule.words {
 				// Programs match sets and escapes differently from path.Match.
+				if open := strings.IndexByte(word, '['); open >= 0 && strings.IndexByte(word[open:], ']') < 0 {
+					rule.unsupported = true // a set goes on behind the slash
+				}
 				if n := strings.IndexAny(word, "[]\\"); n >= 0 {
 					rule.words[i], rule.mayMatchLess = word[:n]+"*", true
 				}

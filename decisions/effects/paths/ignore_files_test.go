@@ -37,6 +37,7 @@ func TestSkips(t *testing.T) {
 		{"a file in the folder that is searched", map[string]string{".gitignore": "conf/*.pem\n"}, "conf", "conf/key.pem", false, true},
 		{"file of a folder's name", map[string]string{".gitignore": "conf/\n"}, "", "a/conf", false, false},
 		{"taken back", map[string]string{".gitignore": ".env\n!.env\n"}, "", ".env", false, false},
+		{"taken back by a set with a slash", map[string]string{".gitignore": ".env\n!.en[v/x]\n"}, "", ".env", false, false},
 		{"taken back below", map[string]string{".gitignore": ".env\n", "a/.gitignore": "!.env\n"}, "", "a/.env", false, false},
 		{"not taken back in a folder that is left out", map[string]string{".gitignore": "a/\n!a/.env\n"}, "", "a/.env", false, true},
 		{"below", map[string]string{"a/.gitignore": "*\n"}, "", "a/b/.env", false, true},

@@ -88,6 +88,28 @@ func (r *Resolver) MayHoldRepository(dir string) bool {
 	return false
 }
 
+// RepositoryElsewhere reports whether a .git below a folder, which is not ignored, is known to lead
+// out of the folder: git looks at the repository there when it looks for new files.
+func (r *Resolver) RepositoryElsewhere(dir string) bool {
+	s, ok := r.fs.(Surveyor)
+	if !ok {
+		return false
+	}
+	for root, in := range r.searchStarts(dir) {
+		for _, nested := range s.Survey(root, in).Nested {
+			link := Joined(nested, ".git")
+			mode, err := r.Lstat(link)
+			if err != nil || nested == dir || mode.IsDir() || r.skips(root, in, link, false, true) {
+				continue
+			}
+			if to, ok := GitLine(r.fs, link, GitFile); !ok || !lexpath.In(dir, lexpath.Abs(nested, to)) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // searchStarts returns the roots that a search of a folder goes through, each with the
 // folder in it where the search begins.
 func (r *Resolver) searchStarts(dir string) iter.Seq2[string, string] {
