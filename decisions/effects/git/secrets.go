@@ -79,6 +79,10 @@ func (r *Run) Secrets() {
 		return
 	}
 	prints, patches := printing.Has(sub), patching.Has(sub)
+	if sub == "status" && r.has([]string{"--verbose"}) {
+		// It shows what is staged and, given twice, all changes, as git diff does.
+		prints, r.Dashes = true, 0
+	}
 	if !prints && !patches {
 		return
 	}
