@@ -1,12 +1,70 @@
 package git
 
 import (
+	"cmp"
 	"path"
 	"slices"
 	"strings"
 
+	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/decisions/effects/paths"
+	"github.com/permd/permd/internal/lexpath"
 )
+
+// reads returns the reads of a path of a commit, of the index or of the working tree. Git goes by
+// the text of a path, in which it takes x/.. out, whatever x is (normalize_path_copy in its
+// path.c); what other programs would read by that path counts as well. If that is not
+// known, a path that is not straight makes the run unknown. Any other one is
+// taken by its name: it may be a revision, and git follows no links in it.
+func (r *Run) reads(i int, file string) []effects.Effect {
+	given := []string{file}
+	cleaned := r.cleaned(file)
+	if !straight(file) {
+		given = append(given, cleaned)
+	}
+	var list []effects.Effect
+	for _, word := range given {
+		e := r.Call.Operand(effects.KindRead, word, r.Cwd, r.From)
+		if e.File == nil && !straight(file) {
+			r.Into.Unknown(i, e.Why)
+		}
+		if e.File == nil && path.IsAbs(cleaned) {
+			e = r.Call.Paths.ByName(effects.KindRead, file, cleaned, r.From)
+		}
+		if e.File != nil && !slices.ContainsFunc(list, func(other effects.Effect) bool { return other.File.Path == e.File.Path }) {
+			list = append(list, e)
+		}
+	}
+	return list
+}
+
+// mayBePath reports whether git may take REV:PATH for a path: if it is a pattern, or the name of a
+// file that exists.
+func (r *Run) mayBePath(word string) bool {
+	e := r.Call.Paths.Operand(effects.KindRead, word, r.Cwd, r.From)
+	return strings.ContainsAny(word, "*?[\\") || e.File != nil && r.Call.Exists(e.File.Path)
+}
+
+// straight reports whether a path is relative and only goes down, from the folder where it
+// begins or one above.
+func straight(file string) bool {
+	rest, ok := "", true
+	for rest, ok = file, true; ok; {
+		if rest, ok = strings.CutPrefix(rest, "../"); !ok {
+			rest, ok = strings.CutPrefix(rest, "./")
+		}
+	}
+	return rest == "" || rest == "." || rest == ".." || path.Clean(rest) == strings.TrimSuffix(rest, "/") && !strings.HasPrefix(rest, "/")
+}
+
+// cleaned returns a path in the repository as git has it: without . and .., and absolute where
+// the folder of the run is known.
+func (r *Run) cleaned(file string) string {
+	if path.IsAbs(file) || r.Cwd == "" {
+		return path.Clean(file)
+	}
+	return lexpath.Abs(cmp.Or(r.Call.Paths.Resolved(r.Cwd, ""), r.Cwd), file)
+}
 
 // separated returns the operands without a -- that is one of them to the reader, the number of
 // those before the -- that separates revisions from paths, -1 without one, and whether the

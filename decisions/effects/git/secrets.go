@@ -79,6 +79,10 @@ func (r *Run) Secrets() {
 		return
 	}
 	prints, patches := printing.Has(sub), patching.Has(sub)
+	if sub == "status" && r.has([]string{"--verbose"}) {
+		// It shows what is staged and, given twice, all changes, as git diff does.
+		prints, r.Dashes = true, 0
+	}
 	if !prints && !patches {
 		return
 	}
@@ -119,6 +123,9 @@ func (r *Run) Secrets() {
 			named = true
 			if !silent || sub == "show" {
 				r.objects(i, w.Text)
+				if r.mayBePath(w.Text) {
+					r.pathspec(i, w.Text, true)
+				}
 			}
 		case silent, sub == "archive" && n == 0:
 			// No content, or only a revision.
@@ -196,8 +203,15 @@ func (r *Run) object(i int, file string) {
 	if !strings.HasPrefix(file, "./") && !strings.HasPrefix(file, "../") {
 		file = r.fromRoot(file)
 	}
-	r.Into.SetAside(i, r.Call.Operand(effects.KindRead, file, r.Cwd, r.From))
-	r.read(i, file, false)
+	for _, e := range r.reads(i, file) {
+		r.shows(i, e)
+		if r.wholeFolders() {
+			file := *e.File
+			file.Recursive = true
+			e.File = &file
+		}
+		r.Into.SetAside(i, e)
+	}
 }
 
 // fromRoot returns a path relative to the repository's root as an absolute one.
@@ -255,18 +269,19 @@ func (r *Run) read(i int, file string, pattern bool) {
 	}
 	through := r.wholeFolders()
 	if !pattern {
-		e := r.Call.Operand(effects.KindRead, file, r.Cwd, r.From)
-		switch {
-		case e.File == nil:
-			// Unknown: the run's folder or an earlier part of the call has the reason.
-		case e.Guarded() != 0:
-			r.Into.Add(i, e)
-		default:
-			r.printsFile(i, e, through)
-			if through {
-				r.search(i, file)
+		for _, e := range r.reads(i, file) {
+			if e.Guarded() == 0 {
+				r.printsFile(i, e, through)
 			}
+			r.shows(i, e)
 		}
+		return
+	}
+	if !straight(file) {
+		file = r.cleaned(file) // which git matches
+	}
+	if !strings.ContainsAny(file, "*?[\\") {
+		r.read(i, file, false)
 		return
 	}
 	dir := file[:strings.IndexAny(file, "*?[\\")]
@@ -274,7 +289,10 @@ func (r *Run) read(i int, file string, pattern bool) {
 	if dir == "" {
 		dir = "."
 	}
-	r.printsFolder(i, dir)
+	for _, e := range r.reads(i, dir) {
+		e.File.Recursive = true
+		r.Into.SetAside(i, e)
+	}
 	if !paths.ChoosesSecrets(path.Base(file)) && !paths.Guarded().Match(lexpath.Fold("/"+strings.Trim(file, "/")), "").Has(effects.Secret) {
 		if through && !r.Call.Table.PlainPattern(file) {
 			r.search(i, dir)
@@ -291,6 +309,16 @@ func (r *Run) read(i int, file string, pattern bool) {
 	r.Into.Add(i, e)
 }
 
+// shows adds a read if it is guarded, or of the secrets that git reads in its folder.
+func (r *Run) shows(i int, e effects.Effect) {
+	switch {
+	case e.Guarded() != 0:
+		r.Into.Add(i, e)
+	case r.wholeFolders():
+		r.search(i, e.File.Path)
+	}
+}
+
 // printsFile sets aside the read of a word that git may take for a path. One that does
 // not exist is rather a revision, unless it is given as a path of an earlier revision.
 func (r *Run) printsFile(i int, e effects.Effect, through bool) {
@@ -305,9 +333,14 @@ func (r *Run) printsFile(i int, e effects.Effect, through bool) {
 // printsFolder sets aside the read of the tracked files below a folder.
 func (r *Run) printsFolder(i int, dir string) {
 	e := r.Call.Operand(effects.KindRead, dir, r.Cwd, r.From)
-	if e.File != nil {
-		e.File.Recursive = true
+	if e.File == nil {
+		at := r.cleaned(dir)
+		if !path.IsAbs(at) {
+			return // the folder of the run has the reason
+		}
+		e = r.Call.Paths.ByName(effects.KindRead, dir, at, r.From)
 	}
+	e.File.Recursive = true
 	r.Into.SetAside(i, e)
 }
 

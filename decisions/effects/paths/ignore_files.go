@@ -6,6 +6,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/permd/permd/internal/lexpath"
 )
@@ -21,9 +23,13 @@ const (
 // A search skips a file if it skips the file's name or a parent folder, because that is
 // hidden or ignored by an ignore file. A line that begins with ! in any ignore file
 // reverts this, even for hidden names. So a name counts as skipped only if no such
-// line may match it, and as ignored only if some line certainly does, in the
-// programs' own reading of the format. What cannot be read, or uses syntax that permd
-// does not support, counts in favour of searching the file.
+// line may match it, and as ignored only if some line certainly does.
+//
+// Only lines that all programs read alike are certain, or certainly do not match: those of
+// letters, digits, a few marks, and *. ripgrep reads lists in braces, and a set as any
+// character, / included; git reads escapes; ripgrep trims what Unicode calls blank,
+// and reads no further than to a line that is not UTF-8. Of any other line only this is taken
+// for known: what it matches ends with the plain characters at its end.
 
 // IgnoreNames are the ignore files of git, ripgrep, fd and ag. If an earlier part of
 // the call may change one, its content is not known.
@@ -31,59 +37,83 @@ var IgnoreNames = []string{".gitignore", ".ignore", ".rgignore", ".agignore", ".
 
 // ignoreRule is one line of an ignore file.
 type ignoreRule struct {
-	words        []string // components, "**" for any number of them
-	negated      bool
-	folders      bool // matches folders only
-	mayMatchLess bool // it may match less than words
-	unsupported  bool // its syntax is not supported
+	words   []string // components, "**" for any number of them; nil if the line is not plain
+	tail    string   // what the last component of all that it matches ends with, folded
+	negated bool
+	folders bool // of a plain line: it matches folders only
+	certain bool // all programs read it, as a plain line
 }
 
 // ignoreRules parses an ignore file.
 func ignoreRules(text string) []ignoreRule {
 	var rules []ignoreRule
+	certain := true
 	for line := range strings.SplitSeq(text, "\n") {
-		line = strings.TrimRight(line, " ")
-		if line == "" || line[0] == '#' {
+		certain = certain && utf8.ValidString(line)
+		// Some programs strip a byte order mark, blanks of Unicode and a carriage return.
+		spaced := strings.TrimPrefix(strings.TrimRight(line, " "), "\ufeff")
+		plain := strings.TrimRightFunc(spaced, unicode.IsSpace)
+		if plain == "" || plain[0] == '#' {
 			continue
 		}
-		var rule ignoreRule
-		// Not all programs strip a carriage return.
-		plain := strings.TrimRight(line, " \t\r")
-		rule.mayMatchLess = plain != line
-		line, rule.negated = strings.CutPrefix(plain, "!")
-		line, rule.folders = strings.CutSuffix(line, "/")
-		rule.unsupported = line == "" || len(line) > maxIgnoreLine || strings.Count(line, "**") > maxIgnoreDoubleStars
-		if !rule.unsupported {
-			anchored := strings.Contains(line, "/")
-			rule.words = strings.Split(strings.TrimPrefix(line, "/"), "/")
-			if !anchored {
-				rule.words = append([]string{"**"}, rule.words...)
-			}
-			rule.words = slices.CompactFunc(rule.words, func(a, b string) bool { return a == "**" && b == "**" })
-			for i, word := range rule.words {
-				// Programs match sets and escapes differently from path.Match.
-				if open := strings.IndexByte(word, '['); open >= 0 && strings.IndexByte(word[open:], ']') < 0 {
-					rule.unsupported = true // a set goes on behind the slash
-				}
-				if n := strings.IndexAny(word, "[]\\"); n >= 0 {
-					rule.words[i], rule.mayMatchLess = word[:n]+"*", true
-				}
-			}
+		rule := ignoreRule{certain: certain && strings.HasPrefix(line, plain) && plain == spaced}
+		plain, rule.negated = strings.CutPrefix(plain, "!")
+		rule.tail = lexpath.Fold(plainEnd(strings.TrimRight(plain, "/")))
+		plain, rule.folders = strings.CutSuffix(plain, "/")
+		anchored := strings.Contains(plain, "/")
+		words := strings.Split(strings.TrimPrefix(plain, "/"), "/")
+		if len(line) > maxIgnoreLine || strings.Count(plain, "**") > maxIgnoreDoubleStars || slices.ContainsFunc(words, notPlainIgnoreWord) {
+			rule.certain = false
+			rules = append(rules, rule)
+			continue
 		}
+		if !anchored {
+			words = append([]string{"**"}, words...)
+		}
+		rule.words = slices.CompactFunc(words, func(a, b string) bool { return a == "**" && b == "**" })
 		rules = append(rules, rule)
 	}
 	return rules
 }
 
-// matches reports whether the rule matches a path relative to its file.
+// notPlainIgnoreWord reports whether programs may read a component differently.
+func notPlainIgnoreWord(word string) bool {
+	switch word {
+	case "**":
+		return false
+	case "", ".", "..":
+		return true
+	}
+	return strings.Contains(word, "**") || plainEnd(strings.ReplaceAll(word, "*", "x")) != strings.ReplaceAll(word, "*", "x")
+}
+
+// plainEnd returns the characters at the end of a pattern that mean themselves to all programs.
+func plainEnd(pattern string) string {
+	i := len(pattern)
+	for i > 0 {
+		switch c := pattern[i-1]; {
+		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9', strings.IndexByte("._-+@~=%", c) >= 0:
+			i--
+			continue
+		}
+		break
+	}
+	return pattern[i:]
+}
+
+// matches reports whether the rule certainly matches a path relative to its file.
 func (rule *ignoreRule) matches(rel []string, folder bool) bool {
-	return !rule.unsupported && !rule.mayMatchLess && (!rule.folders || folder) && matchWords(rule.words, rel)
+	return rule.certain && (!rule.folders || folder) && matchWords(rule.words, rel)
 }
 
 // mayMatch reports whether the rule may match, ignoring case as some file systems do.
 func (rule *ignoreRule) mayMatch(rel []string, folder bool) bool {
-	if rule.unsupported {
-		return true
+	last := rel[len(rel)-1]
+	switch {
+	case strings.TrimRightFunc(last, unicode.IsSpace) != last:
+		return true // not all programs trim the line
+	case rule.words == nil:
+		return strings.HasSuffix(lexpath.Fold(last), rule.tail)
 	}
 	folded := func(words []string) []string {
 		list := make([]string, len(words))
@@ -167,7 +197,8 @@ func (r *Resolver) skips(root, dir, file string, hidden, ignored bool) bool {
 // .gitignore has no effect.
 func (r *Resolver) inRepository(dir string) bool {
 	for range maxIgnoreParents {
-		if _, err := r.Lstat(Joined(dir, ".git")); err == nil {
+		// A link to nothing is no repository.
+		if mode, err := r.Lstat(Joined(dir, ".git")); err == nil && mode.Type()&^fs.ModeDir == 0 {
 			return true
 		}
 		if dir == "/" {
@@ -178,8 +209,8 @@ func (r *Resolver) inRepository(dir string) bool {
 	return false
 }
 
-// ignored reports whether the .gitignore files from root down certainly match a path:
-// the last matching line counts. Files above the path's own repository do not apply.
+// ignored reports whether the .gitignore files from root down certainly match a path,
+// apart from what lines with ! say. Files above the path's own repository do not apply.
 func (r *Resolver) ignored(root, p string, folder bool) bool {
 	rel := strings.Split(strings.TrimPrefix(p[len(root):], "/"), "/")
 	out := false
@@ -192,9 +223,7 @@ func (r *Resolver) ignored(root, p string, folder bool) bool {
 			}
 		}
 		for _, rule := range r.ignoreFile(Joined(dir, ".gitignore")).rules {
-			if rule.matches(rel[depth:], folder) {
-				out = !rule.negated
-			}
+			out = out || !rule.negated && rule.matches(rel[depth:], folder)
 		}
 	}
 	return out
@@ -210,6 +239,9 @@ func (r *Resolver) reincluded(root, p string, folder bool) bool {
 			if r.ignoreFile(Joined(dir, name)).mayReinclude(rel, folder) {
 				return true
 			}
+		}
+		if r.ignoreFile(Joined(dir, ".git/info/exclude")).mayReinclude(rel, folder) {
+			return true
 		}
 		if dir == "/" {
 			break
@@ -242,7 +274,7 @@ func (f ignoreFile) mayReinclude(rel []string, folder bool) bool {
 // commonIgnores returns the ignore files that apply to a whole repository, "" for one
 // whose place is not known.
 func (r *Resolver) commonIgnores(root string) []string {
-	files := []string{root + "/.git/info/exclude"}
+	var files []string
 	home := ""
 	if r.c != nil {
 		home = r.c.User.Home

@@ -260,6 +260,12 @@ func (r *Resolver) Effect(kind effects.Kind, q Request, why, from string) effect
 	}
 }
 
+// ByName returns the effect of a cleaned absolute path in which no links are followed, whatever
+// lies there.
+func (r *Resolver) ByName(kind effects.Kind, given, p, from string) effects.Effect {
+	return r.known(kind, Request{AsWritten: given, Path: p}, place{Path: p, Missing: true}, p, from)
+}
+
 // plain returns the effect of a path that needs no tags.
 func (r *Resolver) plain(kind effects.Kind, given, p, from string) effects.Effect {
 	return effects.Effect{

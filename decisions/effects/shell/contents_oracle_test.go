@@ -72,6 +72,12 @@ func (o *contentsOracle) check(t *testing.T, seed uint64, text, cwd string) (pri
 		}
 		printed++
 		p := filepath.Join(o.project, f)
+		reads := reads
+		if filepath.Base(f) == ".env" {
+			// A secret must ask, or be in a folder that is searched for secrets.
+			reads = slices.DeleteFunc(slices.Clone(reads), func(e effects.Effect) bool { return e.File != nil && !e.File.Recursive })
+			reads = append(reads, b.Effects...)
+		}
 		if !slices.ContainsFunc(reads, func(e effects.Effect) bool {
 			return e.Kind == effects.KindRead && e.File != nil && (e.File.Path == p || e.File.Recursive && lexpath.In(e.File.Path, p))
 		}) {
