@@ -37,24 +37,7 @@ func NamedIn(meta strictjson.Value) []Named {
 		return nil
 	}
 	list := make([]Named, 0, min(len(o), maxNamed)+2)
-	for _, path := range namedMembers {
-		first, rest, _ := strings.Cut(path, ".")
-		v, ok := o.Get(first)
-		if !ok {
-			continue
-		}
-		if v = strictjson.Find(v, strings.Split(rest, ".")...); v != nil && strictjson.Kind(v) != 'n' {
-			list = append(list, Named{path, namedText(v)})
-		}
-	}
-	for i, m := range o {
-		if i == maxNamed {
-			break
-		}
-		if strictjson.Kind(m.Value) != 'n' {
-			list = append(list, Named{clipNamed(m.Name), namedText(m.Value)})
-		}
-	}
+	eachNamed(o, func(name string, v strictjson.Value) { list = append(list, Named{name, namedText(v)}) })
 	return list
 }
 
@@ -63,12 +46,39 @@ func NamesIn(meta strictjson.Value) []string {
 	if len(meta) == 0 {
 		return nil
 	}
-	list := NamedIn(meta)
-	names := make([]string, len(list))
-	for i := range list {
-		names[i] = list[i].Name
+	o, err := strictjson.ParseObject(meta)
+	if err != nil {
+		return nil
 	}
+	names := make([]string, 0, min(len(o), maxNamed)+2)
+	eachNamed(o, func(name string, _ strictjson.Value) { names = append(names, name) })
 	return names
+}
+
+// eachNamed calls f for each member that rules see.
+func eachNamed(o strictjson.Object, f func(name string, v strictjson.Value)) {
+	for _, path := range namedMembers {
+		first, rest, _ := strings.Cut(path, ".")
+		v, ok := o.Get(first)
+		if !ok {
+			continue
+		}
+		for rest != "" && v != nil {
+			first, rest, _ = strings.Cut(rest, ".")
+			v = strictjson.Find(v, first)
+		}
+		if v != nil && strictjson.Kind(v) != 'n' {
+			f(path, v)
+		}
+	}
+	for i, m := range o {
+		if i == maxNamed {
+			break
+		}
+		if strictjson.Kind(m.Value) != 'n' {
+			f(clipNamed(m.Name), m.Value)
+		}
+	}
 }
 
 // Size estimates the memory that the call uses, in bytes; 0 for nil.
