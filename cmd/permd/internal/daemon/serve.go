@@ -63,6 +63,7 @@ func serve(ctx context.Context, streams cli.Streams, root string, log *slog.Logg
 		defer s.http.listener.Close()
 	}
 	s.listensAt(at)
+	s.keepArguments()
 	s.files.add("decision", s.decision)
 	s.files.add("admin", s.management)
 	if s.http != nil {
