@@ -2,10 +2,12 @@ package main
 
 import (
 	"fmt"
+	"os"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/permd/permd/cmd/permd/internal/account"
 	"github.com/permd/permd/cmd/permd/internal/cli"
 	"github.com/permd/permd/cmd/permd/internal/records"
 	"github.com/permd/permd/cmd/permd/internal/replay"
@@ -61,4 +63,56 @@ The exit code is 4 if a call would be decided otherwise.
 	o.Flags(cmd.Flags())
 	o.Times(cmd.Flags())
 	return cmd
+}
+
+func (a *app) replayCommand() *cobra.Command {
+	long := `Decide the calls of the transcripts that an agent harness keeps in the home
+folder, without a daemon: nothing is written, sent or enforced.`
+	example := `  permd replay claude
+  permd replay codex ~/.codex/sessions/2026`
+	var subs []*cobra.Command
+	for _, h := range replay.Harnesses("~", func(string) string { return "" }) {
+		subs = append(subs, a.replayHarnessCommand(h.Name, h.Dir))
+	}
+	return group("replay", "Decide the calls of a harness's transcripts", long, example, subs...)
+}
+
+func (a *app) replayHarnessCommand(name, folder string) *cobra.Command {
+	return &cobra.Command{
+		Use:   name + " [DIR]",
+		Short: "Decide the calls of the transcripts of " + name,
+		Long: `Decide the calls in the transcripts in DIR (default: ` + folder + `)
+by the rules on the disk, as they would be decided now, and print how many would
+be allowed, asked and denied, and which most often. Secrets are masked.
+
+Files and folders are looked at as they are now, so that a call in a project
+that is gone may be decided otherwise than it was then. A line that cannot be
+read is counted.
+
+` + cli.ExitCodes,
+		Example: `  permd replay ` + name + `
+  permd replay ` + name + ` --json transcripts`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			home, err := account.Home()
+			if err != nil {
+				return err
+			}
+			dir := ""
+			if len(args) > 0 {
+				dir = args[0]
+			}
+			for _, h := range replay.Harnesses(home, os.Getenv) {
+				if h.Name != name {
+					continue
+				}
+				r, err := replay.Transcripts(cmd.Context(), &a.Streams, a.root, h, dir)
+				if err != nil {
+					return err
+				}
+				return r.Print(&a.Streams)
+			}
+			return nil
+		},
+	}
 }

@@ -186,6 +186,7 @@ each entry, one a line. An error is an object on standard error, with the member
 		{"setup", a.hookCommand()},
 		{"policy", a.policyCommand()},
 		{"policy", a.importCommand()},
+		{"policy", a.replayCommand()},
 		{"setup", a.initCommand()},
 		{"setup", a.doctorCommand()},
 		{"setup", a.serviceCommand()},

@@ -26,14 +26,16 @@ import (
 // decider decides calls by the rules on the disk, as they are when it is made. It must not
 // be used concurrently; fork makes another one for that.
 type decider struct {
-	rules  *engine.Rules
-	engine *decisions.Engine
-	users  *account.Users
-	memory *recorded
-	now    time.Time
-	made   *decisions.Deliberation
-	ready  map[string]bool // projects whose rules are loaded
-	digest string          // of the rules of the latest decision
+	rules    *engine.Rules
+	engine   *decisions.Engine
+	users    *account.Users
+	memory   *recorded
+	now      time.Time
+	made     *decisions.Deliberation
+	ready    map[string]bool         // projects whose rules are loaded
+	find     func(cwd string) string // the project of a folder
+	projects map[string]string       // what find returned
+	digest   string                  // of the rules of the latest decision
 }
 
 // newDecider returns a decider. userDir has the rules of the person, "" for those in their
@@ -53,13 +55,13 @@ func newDecider(ctx context.Context, dirs xdg.Dirs, userDir string, relocated bo
 	if err != nil {
 		return nil, err
 	}
-	d := &decider{rules: rules, engine: e.Decisions, users: e.Users}
+	d := &decider{rules: rules, engine: e.Decisions, users: e.Users, find: e.Sessions.FindProject}
 	return d.fork()
 }
 
 // fork returns a decider by the same rules, which can be used at the same time.
 func (d *decider) fork() (*decider, error) {
-	f := &decider{rules: d.rules, users: d.users, memory: new(recorded), ready: map[string]bool{}}
+	f := &decider{rules: d.rules, users: d.users, memory: new(recorded), ready: map[string]bool{}, find: d.find, projects: map[string]string{}}
 	e, err := d.engine.With(func(c *decisions.Config) {
 		c.Memory, c.Proposer = f.memory, nil
 		c.Now = func() time.Time { return f.now }
@@ -95,6 +97,19 @@ func (d *decider) decide(ctx context.Context, req *decisions.Request, project st
 	}
 	d.digest = dec.Policy.Digest
 	return dec, d.made
+}
+
+// decideIn decides a call whose project is not known yet.
+func (d *decider) decideIn(ctx context.Context, req *decisions.Request, at time.Time) (*decisions.Decision, *decisions.Deliberation) {
+	project := ""
+	if req.Call.Cwd != "" {
+		var known bool
+		if project, known = d.projects[req.Call.Cwd]; !known {
+			project = d.find(req.Call.Cwd)
+			d.projects[req.Call.Cwd] = project
+		}
+	}
+	return d.decide(ctx, req, project, at)
 }
 
 // Record decides the call of a record again, with the choices that answered it then. why is
