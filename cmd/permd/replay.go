@@ -116,3 +116,75 @@ read is counted.
 		},
 	}
 }
+
+func (a *app) whyAskedCommand() *cobra.Command {
+	var o records.Selection
+	var n int
+	cmd := &cobra.Command{
+		Use:         "why-asked",
+		Annotations: readsOnly,
+		Short:       "Show the most frequent questions and the rules that would end them",
+		Long: `Show what was asked most often, and for each question the smallest lines of
+rules.yaml that would end it, ready to paste. The lines have been tried: they
+compile, and in a replay of the log they end that question and no other, and
+allow nothing that was denied.
+
+Nothing is proposed for what is dangerous: secrets, guarded files, and what is
+not understood. Without --since questions of the last 7 days are counted.
+
+` + cli.ExitCodes,
+		Example: `  permd why-asked
+  permd why-asked --since 30d --limit 3 --json`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if n < 1 {
+				return cli.Failf(cli.ExitUsage, "write how many questions, such as 10", "--limit must be at least 1")
+			}
+			f, err := o.Filter(time.Now(), true)
+			if err != nil {
+				return err
+			}
+			list, undecided, err := replay.WhyAsked(cmd.Context(), &a.Streams, a.root, f, n)
+			if err != nil {
+				return err
+			}
+			return replay.PrintQuestions(&a.Streams, list, undecided)
+		},
+	}
+	o.Times(cmd.Flags())
+	cmd.Flags().IntVar(&n, "limit", 10, "show at most `n` questions")
+	return cmd
+}
+
+func (a *app) suggestCommand() *cobra.Command {
+	var o records.Selection
+	cmd := &cobra.Command{
+		Use:         "suggest",
+		Annotations: readsOnly,
+		Short:       "Suggest choices from what you approved again and again",
+		Long: `Suggest what to remember: questions that you answered with yes at least three
+times and never with no, as commands that remember exactly that for its project,
+or as lines of rules.yaml where it was in several projects. The decisions are
+named. Nothing is suggested for what is dangerous, and nothing is changed.
+
+Without --since answers of the last 7 days count.
+
+` + cli.ExitCodes,
+		Example: `  permd suggest
+  permd suggest --since 30d --json`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			f, err := o.Filter(time.Now(), true)
+			if err != nil {
+				return err
+			}
+			list, err := replay.Suggest(cmd.Context(), &a.Streams, a.root, f)
+			if err != nil {
+				return err
+			}
+			return replay.PrintSuggestions(&a.Streams, list)
+		},
+	}
+	o.Times(cmd.Flags())
+	return cmd
+}

@@ -156,3 +156,130 @@ func (d *testDaemon) recordTime(t *testing.T, id string) string {
 	t.Fatalf("no decision %s", id)
 	return ""
 }
+
+// objects decodes what a command prints with --json.
+func objects[T any](t *testing.T, d *testDaemon, args ...string) (list []*T) {
+	t.Helper()
+	for line := range strings.Lines(d.permd(t, append(args, "--json")...)) {
+		v := new(T)
+		if err := json.Unmarshal([]byte(line), v); err != nil {
+			t.Fatalf("%v: %s", err, line)
+		}
+		list = append(list, v)
+	}
+	return list
+}
+
+// TestWhyAsked pastes each of the rules that are proposed: it must end the questions that it
+// is for, and no other.
+func TestWhyAsked(t *testing.T) {
+	t.Parallel()
+	d := newTestDaemon(t)
+	folder := filepath.Join(d.home, ".config", "permd", "policy.d")
+	writeFile(t, filepath.Join(folder, "rules.yaml"), "deny:\n  run: [\"go version *\"]\n")
+	d.start(t)
+	project := d.project(t, map[string]string{"go.mod": "module canary\n", "a/a.go": "package a\n", "Makefile": "lint:\n\ttrue\n", "package.json": `{"scripts":{"test":"true"}}`})
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	calls := replayCalls(rand.New(rand.NewPCG(seed, 2)), 80)
+	was := d.replayed(t, project, calls)
+	d.waitKept(t, idsOf(was)...)
+	asked := func(dec *decisions.Decision) (texts []string) {
+		for _, e := range dec.Effects {
+			if e.Verdict == decisions.Ask {
+				texts = append(texts, e.Text)
+			}
+		}
+		return texts
+	}
+	list := objects[replay.Question](t, d, "why-asked", "--limit", "1000")
+	proposed, tried := 0, 0
+	for _, q := range list {
+		n, dangerous := 0, false
+		for _, dec := range was {
+			if dec.Verdict != decisions.Ask || !slices.Equal(asked(dec), q.Asked) {
+				continue
+			}
+			n++
+			dangerous = dangerous || slices.ContainsFunc(dec.Effects, func(e decisions.EffectDecision) bool {
+				return e.Kind == effects.KindUnknown || slices.Contains(e.Tags, "secret")
+			})
+		}
+		if n != q.Count || len(q.IDs) == 0 || (q.Rules == "") == (q.WhyNone == "") || dangerous && q.Rules != "" {
+			t.Errorf("%d questions, dangerous %t: %+v", n, dangerous, q)
+		}
+		if q.Rules == "" {
+			continue
+		}
+		if proposed++; tried == 4 {
+			continue
+		}
+		tried++
+		writeFile(t, filepath.Join(folder, "pasted", "rules.yaml"), q.Rules)
+		d.reload(t)
+		for i, now := range d.replayed(t, project, calls) {
+			same := slices.Equal(asked(was[i]), q.Asked)
+			switch {
+			case was[i].Verdict == decisions.Ask && same && now.Verdict != decisions.Allow:
+				t.Errorf("%s does not end %v of %v: %s", q.Rules, q.Asked, calls[i].Input, now.Reason)
+			case was[i].Verdict != decisions.Allow && !same && now.Verdict == decisions.Allow:
+				t.Errorf("%s also allows %v", q.Rules, calls[i].Input)
+			}
+		}
+	}
+	if len(list) < 5 || proposed < 3 {
+		t.Errorf("%d questions, %d proposals", len(list), proposed)
+	}
+}
+
+// TestSuggest: what was approved three times and never rejected is suggested, and no more
+// than that. The commands do what they say.
+func TestSuggest(t *testing.T) {
+	t.Parallel()
+	d := startDaemon(t)
+	project := d.project(t, nil)
+	bash := func(command string) client.ToolCall {
+		return client.ToolCall{ID: "1", Tool: client.Tool{Name: "Bash"}, Input: map[string]any{"command": command}}
+	}
+	c := d.dial(t)
+	if _, err := client.DeclareSession(t.Context(), c, &client.Session{ID: "s", Cwd: project, Agent: &effects.Party{Name: "claude-agent-acp"}}); err != nil {
+		t.Fatal(err)
+	}
+	var ids []string
+	answers := map[string]string{"frob x": "yyyy", "frob y": "yy", "frob z": "yyny", "cat .env": "yyy", "frob x --all": "n"}
+	for _, command := range slices.Sorted(maps.Keys(answers)) {
+		for _, a := range answers[command] {
+			ds, err := client.Decide(t.Context(), c, "s", bash(command))
+			if err != nil {
+				t.Fatal(err)
+			}
+			v := decisions.Allow
+			if a == 'n' {
+				v = decisions.Deny
+			}
+			if _, err := client.Choose(t.Context(), c, &client.Choice{DecisionID: ds[0].ID, Verdict: v}); err != nil {
+				t.Fatal(err)
+			}
+			ids = append(ids, ds[0].ID)
+		}
+	}
+	d.waitKept(t, ids...)
+	list := objects[replay.Suggestion](t, d, "suggest")
+	if len(list) != 2 || !slices.Equal(list[0].Asked, []string{"run frob x"}) || list[0].Yes != 4 || len(list[0].Evidence) != 4 || len(list[0].Commands) == 0 ||
+		list[1].Commands != nil || list[1].Rules != "" || !strings.Contains(list[1].WhyNone, "secret") {
+		t.Fatalf("suggestions: %s", d.permd(t, "suggest", "--json"))
+	}
+	for _, cmd := range list[0].Commands {
+		d.permd(t, cmd[1:]...)
+	}
+	for i, dec := range d.replayed(t, project, []client.ToolCall{bash("frob x"), bash("frob y"), bash("frob x --all"), bash("cat .env")}) {
+		if allowed := dec.Verdict == decisions.Allow; allowed != (i == 0) {
+			t.Errorf("after the suggestion: call %d: %s", i, dec.Reason)
+		}
+	}
+	d.waitStored(t, int64(len(ids)+4))
+	d.waitKept(t, d.records(t)[len(ids)].Decision.ID)
+	if list := objects[replay.Suggestion](t, d, "suggest"); len(list) != 1 {
+		t.Errorf("what is remembered is suggested: %s", d.permd(t, "suggest"))
+	}
+}

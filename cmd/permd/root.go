@@ -187,6 +187,8 @@ each entry, one a line. An error is an object on standard error, with the member
 		{"policy", a.policyCommand()},
 		{"policy", a.importCommand()},
 		{"policy", a.replayCommand()},
+		{"policy", a.whyAskedCommand()},
+		{"policy", a.suggestCommand()},
 		{"setup", a.initCommand()},
 		{"setup", a.doctorCommand()},
 		{"setup", a.serviceCommand()},
