@@ -246,7 +246,7 @@ func (k *Keeper) next(now time.Time) error {
 	if err := os.MkdirAll(k.o.Dir, 0o700); err != nil {
 		return fmt.Errorf("keeping arguments: %w", err)
 	}
-	name := now.UTC().Format("20060102T150405.000000000") + suffix
+	name := now.UTC().Format(timeFormat) + suffix
 	f, err := os.OpenFile(filepath.Join(k.o.Dir, name), os.O_WRONLY|os.O_CREATE|os.O_EXCL|os.O_APPEND, 0o600)
 	if err != nil {
 		return fmt.Errorf("keeping arguments: %w", err)
@@ -267,7 +267,7 @@ func (k *Keeper) remove() {
 		return
 	}
 	for i, name := range names {
-		at, err := time.Parse("20060102T150405.000000000", strings.TrimSuffix(name, suffix))
+		at, err := time.Parse(timeFormat, strings.TrimSuffix(name, suffix))
 		old := err == nil && k.o.MaxAge > 0 && k.o.Now().Sub(at) > k.o.MaxAge
 		if !old && len(names)-i <= maxSegments {
 			continue

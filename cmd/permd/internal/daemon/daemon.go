@@ -162,6 +162,39 @@ func (d *daemon) keepArguments() {
 	})
 }
 
+// revisionEvery is how often is looked whether there are other rules to keep.
+const revisionEvery = 2 * time.Second
+
+// keepRevisions keeps the rules that decided, to explain decisions later.
+func (d *daemon) keepRevisions(ctx context.Context) {
+	last, failed := "", false
+	keep := func() {
+		digest := d.rules.Digest()
+		if digest == "" || digest == last {
+			return
+		}
+		r, err := arguments.ReadRevision(digest, d.dirs.Org, d.dirs.Config)
+		if err == nil && digest == d.rules.Digest() {
+			err = arguments.SaveRevision(arguments.Dir(d.dirs.Data), r, d.now(), d.rules.Settings.Journal.Age())
+		}
+		if err != nil && !failed {
+			d.log.Warn("decisions by the rules of now cannot be explained after these change", "error", err)
+		}
+		last, failed = digest, err != nil
+	}
+	keep()
+	tick := time.NewTicker(revisionEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+			keep()
+		}
+	}
+}
+
 // observe is told of each decision before that is logged.
 func (d *daemon) observe(made *decisions.Deliberation) {
 	if d.kept != nil {

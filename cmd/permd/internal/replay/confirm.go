@@ -2,15 +2,12 @@ package replay
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
 
-	"github.com/permd/permd/cmd/permd/internal/account"
 	"github.com/permd/permd/cmd/permd/internal/cli"
 	"github.com/permd/permd/decisions"
 )
@@ -23,15 +20,9 @@ func (j *replayed) confirm(ctx context.Context, f decisions.RecordFilter, propos
 	if len(proposed) == 0 {
 		return bad, nil
 	}
-	dir, err := os.MkdirTemp("", "permd-replay-")
-	if err != nil {
-		return nil, fmt.Errorf("making a folder for rules to try: %w", err)
-	}
-	defer func() { _ = os.RemoveAll(dir) }() // what is left is in the folder of temporary files
-	user := filepath.Join(j.dirs.Config, account.PolicyDir)
-	err = os.CopyFS(dir, os.DirFS(user))
-	if errors.Is(err, fs.ErrNotExist) {
-		err = nil
+	dir, err := j.copyRules()
+	if dir != "" {
+		defer removeCopy(dir)
 	}
 	n := 0
 	for _, yaml := range proposed {

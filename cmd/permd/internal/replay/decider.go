@@ -41,10 +41,15 @@ type decider struct {
 // newDecider returns a decider. userDir has the rules of the person, "" for those in their
 // usual folder.
 func newDecider(ctx context.Context, dirs xdg.Dirs, userDir string, relocated bool) (*decider, error) {
+	return newDeciderOf(ctx, dirs, dirs, userDir, relocated)
+}
+
+// newDeciderOf is newDecider with the rules and settings of other folders.
+func newDeciderOf(ctx context.Context, dirs, of xdg.Dirs, userDir string, relocated bool) (*decider, error) {
 	if userDir == "" {
-		userDir = filepath.Join(dirs.Config, account.PolicyDir)
+		userDir = filepath.Join(of.Config, account.PolicyDir)
 	}
-	rules, err := engine.OpenRulesIn(ctx, dirs, userDir, relocated, nil)
+	rules, err := engine.OpenRulesIn(ctx, of, userDir, relocated, nil)
 	if err != nil {
 		return nil, err
 	}
