@@ -36,10 +36,10 @@ commands that remember them. Each has been tried before it is printed.
 
 By default the daemon decides and logs the calls of a FILE, as with permd
 decide. With --local this process decides with the same policies, without
-memory, and logs nothing. A decision made before the daemon started, or not among
-its last few hundred, is made again from its arguments, which are kept masked, by
-the rules of then. If that is not possible, the log's record is shown.
-With --what-if a past call is decided by your rules and those of one more file.
+memory, and logs nothing. A decision made before the daemon started, or not
+among its last few hundred, is made again from its arguments, which are kept
+masked, by the rules of then. If that is not possible, the log's record is
+shown. With --what-if a past call is decided by your rules and one more file.
 
 The exit code is 0, whatever the verdict.
 

@@ -4,7 +4,6 @@ package replay
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -21,6 +20,7 @@ import (
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/internal/xdg"
+	"github.com/permd/permd/policy"
 )
 
 // decider decides calls by the rules on the disk, as they are when it is made. It must not
@@ -54,7 +54,13 @@ func newDeciderOf(ctx context.Context, dirs, of xdg.Dirs, userDir string, reloca
 		return nil, err
 	}
 	if st := rules.Status(); st.Degraded() {
-		return nil, &cli.Failure{Code: cli.ExitCompile, Err: errors.New("the rules cannot be used: " + st.Summary()), Hint: "permd policy check shows all problems"}
+		why := st.Settings
+		for i := range st.Layers {
+			if st.Layers[i].State == policy.StateDegraded {
+				why = st.Layers[i].Error
+			}
+		}
+		return nil, cli.Failf(cli.ExitCompile, "permd policy check shows all problems", "the rules cannot be used: %s", why)
 	}
 	e, err := engine.New(engine.Config{Dirs: dirs, Rules: rules, Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
