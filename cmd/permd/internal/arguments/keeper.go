@@ -32,6 +32,9 @@ const (
 	// kept: no decision waits for a file.
 	maxQueued      = 1024
 	maxQueuedBytes = 4 << 20
+	// maxLatest and maxLatestCall bound the calls that are known to be in the file already.
+	maxLatest     = 256
+	maxLatestCall = 4 << 10
 	// retryAfter is how long nothing is written after an error.
 	retryAfter = time.Minute
 	// flushEvery is how often what waits is written.
@@ -63,6 +66,9 @@ type Keeper struct {
 	mu     sync.Mutex
 	queue  []entry
 	queued int // bytes
+	// latest are calls that the file has, with their numbers: those of cached evaluations,
+	// which are the same call again.
+	latest map[*effects.Call]uint32
 
 	// The rest belongs to the goroutine that writes.
 	file    *os.File
@@ -78,7 +84,8 @@ type entry struct {
 	id     string
 	recent int
 	at     time.Time
-	call   *effects.Call // a copy; nil if it cannot be decided again by itself
+	from   *effects.Call // of the deliberation; nil if it cannot be decided again by itself
+	call   *effects.Call // a copy; nil if from has been written already
 	masked bool          // an effect of it has a secret
 }
 
@@ -94,7 +101,8 @@ func Keep(o Options) *Keeper {
 func (k *Keeper) Note(d *decisions.Deliberation) {
 	e := entry{id: d.ID, recent: d.Recent(), at: k.o.Now()}
 	size := 256
-	if c := d.Call(); c != nil {
+	if e.from = d.Call(); e.from != nil && !k.has(e.from) {
+		c := e.from
 		e.masked = masked(d)
 		size += len(c.Input) + len(c.Claims.Meta)
 		for _, t := range c.Claims.Texts {
@@ -111,6 +119,9 @@ func (k *Keeper) Note(d *decisions.Deliberation) {
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
+	if e.call != nil && e.call.Incomplete == tooLong {
+		e.from = nil
+	}
 	if len(k.queue) >= maxQueued || k.queued+size > maxQueuedBytes {
 		return
 	}
@@ -119,6 +130,13 @@ func (k *Keeper) Note(d *decisions.Deliberation) {
 	case k.wake <- struct{}{}:
 	default:
 	}
+}
+
+// has reports whether the file has a call.
+func (k *Keeper) has(c *effects.Call) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.latest[c] != 0
 }
 
 // Flush waits until what was noted is written, or could not be.
@@ -187,6 +205,9 @@ func (k *Keeper) leave() {
 		_ = k.file.Close() // what is not in it cannot be decided again, nothing else
 	}
 	k.file, k.calls = nil, nil
+	k.mu.Lock()
+	k.latest = nil
+	k.mu.Unlock()
 }
 
 func (k *Keeper) append(list []entry) error {
@@ -223,6 +244,15 @@ func (k *Keeper) flush(b []byte) error {
 // its number.
 func (k *Keeper) appendEntry(b []byte, e *entry) []byte {
 	l := line{ID: e.id, Recent: e.recent}
+	if e.call == nil && e.from != nil {
+		k.mu.Lock()
+		l.Number = k.latest[e.from]
+		k.mu.Unlock()
+		if l.Number != 0 {
+			return l.append(b)
+		}
+		e.call = e.from // another file; what was noted before is of a cached evaluation, which does not change
+	}
 	call, why := encodeCall(e)
 	if why != "" {
 		l.Why, l.Call = why, call
@@ -237,6 +267,14 @@ func (k *Keeper) appendEntry(b []byte, e *entry) []byte {
 		l.Call = call
 	}
 	l.Number = number
+	if e.from != nil && len(call) <= maxLatestCall {
+		k.mu.Lock()
+		if k.latest == nil || len(k.latest) >= maxLatest {
+			k.latest = make(map[*effects.Call]uint32, maxLatest)
+		}
+		k.latest[e.from] = number
+		k.mu.Unlock()
+	}
 	return l.append(b)
 }
 

@@ -34,10 +34,7 @@ func Explain(ctx context.Context, s *cli.Streams, root string, rec *decisions.Re
 		return x, why, nil
 	}
 	by, err := newDecider(ctx, j.dirs, "", root != "")
-	if err != nil {
-		by, why = nil, err.Error() // the rules of then may be good
-	}
-	if by != nil {
+	if err == nil { // otherwise the rules of then may still be good
 		if d, made, why := by.Record(ctx, rec, call, recent); why == "" && d.Policy.Digest == rec.Decision.Policy.Digest {
 			return recreated(ctx, rec, made, call, "the rules of then, which are those of now"), "", nil
 		}
