@@ -29,6 +29,7 @@ type evaluation struct {
 	hints        []effectFacts // of res.Hints
 	fingerprints []Fingerprint
 	failed       bool // rules could not be evaluated for one of the effects
+	alone        bool // nothing but the call, its session and its peer's user went into it
 	// rest has a part for each of the effects in res.Rest.
 	rest []effectFacts
 	// unprofiled are those of res.Unprofiled that org, or base, denies or asks about.
@@ -66,6 +67,7 @@ func (e *evaluator) evaluate(ctx context.Context, snap Snapshot, received *intak
 	received.world.Known = received.machine
 	m := &evaluation{snapshot: snap, call: &req.Call, res: received.world.EffectsIn(received.context), session: req.Session, recent: received.recent}
 	m.session.Conn = 0
+	m.alone = req.HarnessAsks == "" && req.Forbidden == ""
 	m.projectKey = paths.ProjectKey(fsys, m.res.Project)
 	m.effects, m.hints = sized(&m.one, len(m.res.Effects)), make([]effectFacts, len(m.res.Hints))
 	for i := range len(m.effects) + len(m.hints) {

@@ -36,6 +36,19 @@ func (d *Deliberation) input() *Input {
 	return in
 }
 
+// Call returns the call with its raw input, which belongs to the decision: a caller that
+// keeps any of it copies that. It is nil once d is slim, and if deciding the call again
+// takes more than the call, its session and its user, such as what a harness wanted.
+func (d *Deliberation) Call() *effects.Call {
+	if d.of == nil || !d.of.alone {
+		return nil
+	}
+	return d.of.call
+}
+
+// Recent returns [Request.Recent] of the call.
+func (d *Deliberation) Recent() int { return d.input().Recent }
+
 // Slim drops the raw input, which may hold whole files, and what no rule sees: effects
 // that only deny, and what the call may change. Then only rules that read the input cannot
 // be explained.

@@ -12,6 +12,7 @@ import (
 	"github.com/permd/permd/cmd/permd/internal/cli"
 	"github.com/permd/permd/cmd/permd/internal/explain"
 	"github.com/permd/permd/cmd/permd/internal/records"
+	"github.com/permd/permd/cmd/permd/internal/replay"
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/internal/lazy"
 	"github.com/permd/permd/socket/client"
@@ -19,6 +20,7 @@ import (
 
 func (a *app) explainCommand() *cobra.Command {
 	var o decideOptions
+	var whatIf string
 	cmd := &cobra.Command{
 		Use:         "explain FILE|-|DECISION",
 		Annotations: readsOnly,
@@ -34,14 +36,16 @@ commands that remember them. Each has been tried before it is printed.
 
 By default the daemon decides and logs the calls of a FILE, as with permd
 decide. With --local this process decides with the same policies, without
-memory, and logs nothing. For a decision made before the daemon started, or not
-among its last few hundred, only the journal's record is shown. It holds no
-arguments, so nothing can be tried.
+memory, and logs nothing. A decision made before the daemon started, or not
+among its last few hundred, is made again from its arguments, which are kept
+masked, by the rules of then. If that is not possible, the log's record is
+shown. With --what-if a past call is decided by your rules and one more file.
 
 The exit code is 0, whatever the verdict.
 
 ` + cli.ExitCodes,
 		Example: `  permd explain 019e8f4c-6a55-7b7e-8f1e-2f9d3c1a0b42
+  permd explain --what-if new-rules.yaml 019e8f4c-6a55-7b7e
   permd explain --local --agent claude-agent-acp calls.jsonl
   echo '{"tool":{"name":"Bash"},"input":{"command":"npm test"}}' |
     permd explain --agent claude-agent-acp -`,
@@ -52,7 +56,10 @@ The exit code is 0, whatever the verdict.
 				if o.local {
 					return cli.Failf(cli.ExitUsage, "leave --local out: only the daemon and its journal know the decision", "--local explains calls, not decisions")
 				}
-				return a.explainDecision(cmd.Context(), args[0])
+				return a.explainDecision(cmd.Context(), args[0], whatIf)
+			}
+			if whatIf != "" {
+				return cli.Failf(cli.ExitUsage, "name the id of a decision", "--what-if is about a decision of the log")
 			}
 			if _, err := os.Lstat(args[0]); args[0] != "-" && errors.Is(err, fs.ErrNotExist) {
 				return cli.Failf(cli.ExitError, "permd log list shows the ids of decisions, of which 4 characters or more are enough", "%q is neither a file nor the id of a decision", args[0])
@@ -61,6 +68,7 @@ The exit code is 0, whatever the verdict.
 		},
 	}
 	o.flags(cmd)
+	cmd.Flags().StringVar(&whatIf, "what-if", "", "explain what a past call would be if this `file` were beside your rules")
 	return cmd
 }
 
@@ -80,7 +88,7 @@ func isDecision(arg string) bool {
 }
 
 // explainDecision explains a decision in the journal.
-func (a *app) explainDecision(ctx context.Context, id string) error {
+func (a *app) explainDecision(ctx context.Context, id, whatIf string) error {
 	c, err := client.Connect(ctx, client.Options{Admin: true})
 	if err == nil {
 		defer c.Close()
@@ -91,7 +99,14 @@ func (a *app) explainDecision(ctx context.Context, id string) error {
 		if err != nil {
 			return err
 		}
-		return a.printExplanation(x, true)
+		if x.Known && whatIf == "" {
+			return a.printExplanation(x, true)
+		}
+		rec, err := recordOf(ctx, records.Through(c), id)
+		if err != nil {
+			return err
+		}
+		return a.explainPast(ctx, rec, x, whatIf)
 	}
 	if !errors.Is(err, client.ErrUnreachable) {
 		return err
@@ -108,7 +123,25 @@ func (a *app) explainDecision(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
-	return a.printExplanation(explain.Record(ctx, rec, nil), true)
+	return a.explainPast(ctx, rec, explain.Record(ctx, rec, nil), whatIf)
+}
+
+// explainPast explains a decision of which the daemon has no more than the record. known is
+// that explanation.
+func (a *app) explainPast(ctx context.Context, rec *decisions.Record, known *explain.Explanation, whatIf string) error {
+	if whatIf != "" {
+		x, err := replay.WhatIf(ctx, &a.Streams, a.root, rec, whatIf)
+		if err != nil {
+			return err
+		}
+		return a.printExplanation(x, true)
+	}
+	x, why, err := replay.Explain(ctx, &a.Streams, a.root, rec)
+	if err != nil {
+		x, why = known, err.Error() // what is known is worth showing
+	}
+	x.Why = why
+	return a.printExplanation(x, true)
 }
 
 // explainCalls decides the calls of a file and explains each decision.

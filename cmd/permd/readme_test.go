@@ -222,13 +222,13 @@ func TestStartClient(t *testing.T) {
 	project := d.project(t, nil)
 	for name, marker := range map[string]string{"ACP": "session/request_permission", "declared tools": `"tools":`} {
 		t.Run(name, func(t *testing.T) {
-			replay(t, d.wire(t), strings.ReplaceAll(readDocument(t, "docs/start-client.md").find(t, "", marker), "/home/ana/shop", project))
+			replayLines(t, d.wire(t), strings.ReplaceAll(readDocument(t, "docs/start-client.md").find(t, "", marker), "/home/ana/shop", project))
 		})
 	}
 }
 
 // replay sends the messages of a conversation and checks the answers.
-func replay(t *testing.T, w *wire, conversation string) {
+func replayLines(t *testing.T, w *wire, conversation string) {
 	t.Helper()
 	sent, answered := 0, 0
 	for line := range strings.Lines(conversation) {

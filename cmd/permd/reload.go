@@ -3,33 +3,78 @@ package main
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/permd/permd/cmd/permd/internal/cli"
+	"github.com/permd/permd/cmd/permd/internal/replay"
+	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/socket/admin"
 	"github.com/permd/permd/socket/client"
 )
 
 func (a *app) reloadCommand() *cobra.Command {
-	return &cobra.Command{
+	var safe bool
+	cmd := &cobra.Command{
 		Use:   "reload",
 		Short: "Reload the daemon's policies",
 		Long: `Make the daemon reload its policies and wait until they are in force. The daemon
 does this by itself when files change; use this command to see errors at once.
 If the new rules do not compile or their tests fail, the old ones stay in force.
 
+With --if-replay-safe the calls of the last 7 days are decided again first, as
+permd policy replay does. If one that was asked or denied would now be allowed,
+or none could be decided again, nothing is reloaded and the exit code is 4. A
+daemon that sees changes by itself does not wait for that: to try rules before
+they are in force, keep them elsewhere and run permd policy replay DIR.
+
 ` + cli.ExitCodes,
-		Example: `  permd reload`,
-		Args:    cobra.NoArgs,
+		Example: `  permd reload
+  permd reload --if-replay-safe`,
+		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.reload(cmd.Context())
+			digest := ""
+			if safe {
+				var err error
+				if digest, err = a.replaySafe(cmd.Context()); err != nil {
+					return err
+				}
+			}
+			return a.reload(cmd.Context(), digest)
 		},
 	}
+	cmd.Flags().BoolVar(&safe, "if-replay-safe", false, "only if no call of the last 7 days that was asked or denied would now be allowed")
+	return cmd
 }
 
-// reload makes the daemon reload its policies and prints the result.
-func (a *app) reload(ctx context.Context) error {
+// replaySafe returns the digest of the rules on the disk, or an error if they would allow
+// what was asked or denied.
+func (a *app) replaySafe(ctx context.Context) (digest string, err error) {
+	r, err := replay.Replay(ctx, &a.Streams, a.root, decisions.RecordFilter{Since: time.Now().AddDate(0, 0, -7)}, "")
+	if err != nil {
+		return "", err
+	}
+	loosened := r.Loosened()
+	if len(loosened) > 0 {
+		r.Groups = loosened
+		if err := r.Print(&a.Streams); err != nil {
+			return "", err
+		}
+		return "", cli.Failf(cli.ExitTests, "permd policy replay shows all that would differ", "nothing was reloaded: the new rules allow what was asked or denied")
+	}
+	if r.Decisions > 0 && r.Same+r.Different == 0 {
+		return "", cli.Failf(cli.ExitTests, "permd policy replay says why", "nothing was reloaded: no call of the last 7 days could be decided again")
+	}
+	if n := r.Decisions - r.Same - r.Different; n > 0 && !a.JSON {
+		fmt.Fprintf(a.Err, "permd: %s could not be decided again; permd policy replay says why\n", cli.Plural(n, "decision"))
+	}
+	return r.Digest, nil
+}
+
+// reload makes the daemon reload its policies and prints the result. replayed is the digest
+// that is expected then, "" for any.
+func (a *app) reload(ctx context.Context, replayed string) error {
 	c, err := client.Connect(ctx, client.Options{Admin: true})
 	if err != nil {
 		return err
@@ -38,6 +83,10 @@ func (a *app) reload(ctx context.Context) error {
 	var r admin.Reloaded
 	if err := c.Call(ctx, admin.MethodReload, struct{}{}, &r); err != nil {
 		return &cli.Failure{Code: cli.ExitCompile, Err: err, Hint: "the previous rules stay in force; see: permd status"}
+	}
+	if replayed != "" && r.Digest != replayed {
+		return cli.Failf(cli.ExitError, "run permd policy replay, and permd status",
+			"policy %s is in force, and policy %s was replayed: the rules have changed meanwhile, or an earlier file still counts", cli.Short(r.Digest), cli.Short(replayed))
 	}
 	if a.JSON {
 		return cli.PrintJSON(a.Out, r)

@@ -53,6 +53,10 @@ func Display(s string) string {
 	return shorten(escape(s), unread)
 }
 
+// HoldsSecret reports whether a text has anything that Display would mask, wherever in the
+// text it is.
+func HoldsSecret(s string) bool { return mask(maskMembers(s)) != s }
+
 // Printable reports whether all characters of a text are shown as they are.
 func Printable(s string) bool {
 	return utf8.ValidString(s) && !strings.ContainsFunc(s, func(c rune) bool { return !visible(c) })

@@ -13,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/permd/permd/cmd/permd/internal/arguments"
 	"github.com/permd/permd/cmd/permd/internal/engine"
 	"github.com/permd/permd/cmd/permd/internal/explain"
 	"github.com/permd/permd/cmd/permd/internal/heads"
@@ -47,9 +48,10 @@ type daemon struct {
 	heads   *heads.Sender
 	lost    []chain.Head // which the journal had before the start, and does not have
 	pauses  *pause.Store
-	recent  explain.Recent // for permd explain
-	runs    runCounter     // for permd status
-	metrics *metrics       // nil when HTTP is off
+	recent  explain.Recent    // for permd explain
+	kept    *arguments.Keeper // for permd explain after a restart, and for replays; nil in tests
+	runs    runCounter        // for permd status
+	metrics *metrics          // nil when HTTP is off
 	log     *slog.Logger
 	now     func() time.Time
 	started time.Time
@@ -128,7 +130,7 @@ func openDaemon(ctx context.Context, dirs xdg.Dirs, relocated bool, log *slog.Lo
 	}
 	d.engine, err = engine.New(engine.Config{
 		Dirs: dirs, Rules: d.rules, Log: log, Memory: d.memory, Journal: j, PID: os.Getpid(), Persistent: true, Now: now,
-		Underway: &d.underway, Observe: d.recent.Note, Ran: d.runs.note, Answered: d.recordAnswer, HasRun: d.recordRun, HasEnded: d.recordEnd, Pause: d.pauses.Of,
+		Underway: &d.underway, Observe: d.observe, Ran: d.runs.note, Answered: d.recordAnswer, HasRun: d.recordRun, HasEnded: d.recordEnd, Pause: d.pauses.Of,
 		Recent: recent.New(d.started, d.decidedLately(ctx)),
 	})
 	if err != nil {
@@ -150,6 +152,55 @@ func (d *daemon) decidedLately(ctx context.Context) int {
 		return math.MaxInt32
 	}
 	return len(list)
+}
+
+// keepArguments keeps the calls of decisions on the disk from now on. It is called before
+// the first is decided.
+func (d *daemon) keepArguments() {
+	d.kept = arguments.Keep(arguments.Options{
+		Dir: arguments.Dir(d.dirs.Data), MaxAge: d.rules.Settings.Journal.Age(), Log: d.log, Now: d.now,
+	})
+}
+
+// revisionEvery is how often is looked whether there are other rules to keep.
+const revisionEvery = 2 * time.Second
+
+// keepRevisions keeps the rules that decided, to explain decisions later.
+func (d *daemon) keepRevisions(ctx context.Context) {
+	last, failed := "", false
+	keep := func() {
+		digest := d.rules.Digest()
+		if digest == "" || digest == last {
+			return
+		}
+		r, err := arguments.ReadRevision(digest, d.dirs.Org, d.dirs.Config)
+		if err == nil && digest == d.rules.Digest() {
+			err = arguments.SaveRevision(arguments.Dir(d.dirs.Data), r, d.now(), d.rules.Settings.Journal.Age())
+		}
+		if err != nil && !failed {
+			d.log.Warn("decisions by the rules of now cannot be explained after these change", "error", err)
+		}
+		last, failed = digest, err != nil
+	}
+	keep()
+	tick := time.NewTicker(revisionEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+			keep()
+		}
+	}
+}
+
+// observe is told of each decision before that is logged.
+func (d *daemon) observe(made *decisions.Deliberation) {
+	if d.kept != nil {
+		d.kept.Note(made)
+	}
+	d.recent.Note(made) // drops what the other needs
 }
 
 // listensAt returns where the daemon will listen.
@@ -177,6 +228,9 @@ func (d *daemon) adminMethods(ending <-chan struct{}, reload func(context.Contex
 // may hold the lock of one of them.
 func (d *daemon) close() error {
 	witness := d.witness.write()
+	if d.kept != nil {
+		d.kept.Close()
+	}
 	var both sync.WaitGroup
 	var journal, memory error
 	both.Go(func() { journal = d.journal.Close() })

@@ -63,6 +63,7 @@ func serve(ctx context.Context, streams cli.Streams, root string, log *slog.Logg
 		defer s.http.listener.Close()
 	}
 	s.listensAt(at)
+	s.keepArguments()
 	s.files.add("decision", s.decision)
 	s.files.add("admin", s.management)
 	if s.http != nil {
@@ -173,6 +174,7 @@ func (s *server) run(ctx context.Context) error {
 	all.Go(func() { s.watch(serving) })
 	all.Go(func() { s.watchPlaces(serving) })
 	all.Go(func() { s.keepWitness(serving) })
+	all.Go(func() { s.keepRevisions(serving) })
 	all.Go(func() { s.endPauses(serving) })
 	all.Go(func() { s.flushUseCounts(serving) })
 	all.Go(func() { s.limitFootprint(serving, s.share.Used) })

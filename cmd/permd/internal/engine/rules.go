@@ -35,6 +35,11 @@ type Rules struct {
 // another root (--root), where the organisation's rules may belong to the caller.
 // changed, if not nil, is called after each change of the rules.
 func OpenRules(ctx context.Context, dirs xdg.Dirs, relocated bool, changed func(policy.Status)) (*Rules, error) {
+	return OpenRulesIn(ctx, dirs, filepath.Join(dirs.Config, account.PolicyDir), relocated, changed)
+}
+
+// OpenRulesIn is OpenRules with the person's rules in another folder, to try them.
+func OpenRulesIn(ctx context.Context, dirs xdg.Dirs, userDir string, relocated bool, changed func(policy.Status)) (*Rules, error) {
 	defer reduceGC()() // also what is read before the rules are compiled makes garbage
 	files := mounts.New()
 	read, err := account.ReadSettings(dirs, files)
@@ -48,7 +53,7 @@ func OpenRules(ctx context.Context, dirs xdg.Dirs, relocated bool, changed func(
 	opts := policy.Options{
 		Files:   files,
 		OrgDir:  filepath.Join(dirs.Org, account.PolicyDir),
-		UserDir: func(uint32) (string, error) { return filepath.Join(dirs.Config, account.PolicyDir), nil },
+		UserDir: func(uint32) (string, error) { return userDir, nil },
 		System:  dirs.System, UID: uint32(os.Geteuid()),
 		Base: rego.Base(), Schema: rego.InputSchema(), Programs: rego.Programs(), Table: table, Profiles: rego.Profiles(),
 		Switches: func() (policy.Switches, error) { return readSwitches(dirs, files) },

@@ -31,6 +31,12 @@ type Explanation struct {
 	// examined.
 	More bool `json:"more,omitzero"`
 
+	// Recreated says by which rules the call was decided again to explain it, "" if its
+	// deliberation was still in memory.
+	Recreated string `json:"recreated,omitzero"`
+	// Why is why it could not be decided again, if it is not Known.
+	Why string `json:"why,omitzero"`
+
 	deliberation *decisions.Deliberation
 }
 
@@ -43,6 +49,8 @@ type explainedCall struct {
 	Cwd     string        `json:"cwd,omitzero"`
 	Project string        `json:"project,omitzero"`
 	Answer  string        `json:"answer,omitzero"` // the person's
+	// Arguments are the tool's, masked, where they were kept.
+	Arguments string `json:"arguments,omitzero"`
 	// Claims are sentences about what the agent claims of the call: paths, status, options
 	// and the names of the members of _meta.
 	Claims []string `json:"claims,omitzero"`
@@ -249,4 +257,31 @@ func wantedSets(e *decisions.EffectDecision) []decisions.Set {
 		return []decisions.Set{decisions.SetAllow}
 	}
 	return nil
+}
+
+// MoveRules replaces folders, or files, in the places of rules: they were read from a copy.
+func (x *Explanation) MoveRules(folders map[string]string) {
+	move := func(text *string) {
+		for from, to := range folders {
+			*text = strings.ReplaceAll(*text, from, to)
+		}
+	}
+	for i := range x.Effects {
+		e := &x.Effects[i]
+		move(&e.Table)
+		e.Rules = slices.Clone(e.Rules)
+		for k := range e.Rules {
+			move(&e.Rules[k].At)
+		}
+		for k := range e.Fired {
+			move(&e.Fired[k].At)
+		}
+		for k := range e.Near {
+			move(&e.Near[k].Rule.At)
+		}
+	}
+	for i := range x.Obstacles {
+		move(&x.Obstacles[i].Text)
+	}
+	move(&x.Decision.Reason)
 }

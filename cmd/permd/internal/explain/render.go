@@ -23,6 +23,12 @@ func (x *Explanation) Render(w io.Writer) {
 	if call := x.Call.words(); call != "" {
 		fmt.Fprintf(w, "  %s\n", call)
 	}
+	if x.Call.Arguments != "" {
+		fmt.Fprintf(w, "  arguments %s\n", cli.Clip(x.Call.Arguments, 400))
+	}
+	if x.Recreated != "" {
+		fmt.Fprintf(w, "  decided again by %s\n", display.Display(x.Recreated))
+	}
 	for _, claim := range x.Call.Claims {
 		fmt.Fprintf(w, "  the agent says: %s\n", display.Display(claim))
 	}
@@ -37,8 +43,10 @@ func (x *Explanation) Render(w io.Writer) {
 		x.Effects[i].render(w)
 	}
 	if !x.Known {
-		fmt.Fprintf(w, "\nThe daemon no longer has the arguments of this call, and the journal keeps none. To\n"+
-			"see what nearly matched and what would allow it, explain the call: permd explain FILE\n")
+		if x.Why == "" {
+			x.Why = "its arguments are no longer known"
+		}
+		fmt.Fprintf(w, "\nThis is what the log has. The call cannot be decided again: %s.\nTo see what nearly matched and what would allow it, explain the call: permd explain FILE\n", display.Display(x.Why))
 		return
 	}
 	x.renderSuggestions(w)

@@ -1,0 +1,120 @@
+package arguments
+
+import (
+	"bytes"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/decisions/effects/display"
+)
+
+// Why a call cannot be decided again.
+const (
+	Missing  = "its arguments were not kept"
+	tooLong  = "its arguments are too long to be kept"
+	secret   = "its arguments have a secret, which is masked"
+	notAlone = "more went into it than its arguments"
+)
+
+// line is a line of a file: a decision, with its call where it has that first.
+type line struct {
+	ID     string         `json:"id"`
+	Number uint32         `json:"n,omitzero"` // of the call, in its file
+	Recent int            `json:"recent,omitzero"`
+	Why    string         `json:"why,omitzero"` // it cannot be decided again
+	Call   jsontext.Value `json:"call,omitzero"`
+}
+
+func (l *line) append(b []byte) []byte {
+	text, err := json.Marshal(l)
+	if err != nil {
+		return b // nothing is known of the decision
+	}
+	return append(append(b, text...), '\n')
+}
+
+// stored are the options of the JSON form of a call. It has the names that Go has, since
+// nothing else reads it.
+func stored() json.Options {
+	return json.JoinOptions(json.OmitZeroStructFields(true), json.FormatNilSliceAsNull(true), json.Deterministic(true))
+}
+
+// masked reports whether a secret was seen in an effect of the call.
+func masked(d *decisions.Deliberation) bool {
+	for i := range d.Len() {
+		if strings.Contains(d.Effect(i).Text, display.Masked) {
+			return true
+		}
+	}
+	return false
+}
+
+// encodeCall returns the JSON of a call, and why it cannot be decided again, if so. Then
+// the JSON is its tool and its masked input, for people, or nil.
+func encodeCall(e *entry) (text jsontext.Value, why string) {
+	c := e.call
+	switch {
+	case c == nil, c.Incomplete != tooLong && e.from == nil:
+		return nil, notAlone
+	case c.Incomplete == tooLong:
+		return nil, tooLong
+	}
+	shown, clean := clear(c.Input)
+	_, plain := clear(c.Claims.Meta)
+	plain = plain && !e.masked && clean
+	for _, t := range append([]string{c.Claims.Title, c.Claims.Prompt}, c.Claims.Texts...) {
+		plain = plain && !display.HoldsSecret(t)
+	}
+	if c.Announced != nil {
+		_, ok := clear(c.Announced.Input)
+		plain = plain && ok
+	}
+	if !plain {
+		if e.masked && clean { // where it is in the input is not known
+			return nil, secret
+		}
+		if !jsontext.Value(shown).IsValid() || len(shown) > maxCall {
+			return nil, secret
+		}
+		text, err := json.Marshal(effects.Call{Tool: c.Tool, Input: jsontext.Value(shown)}, stored())
+		if err != nil {
+			return nil, secret
+		}
+		return text, secret
+	}
+	text, err := json.Marshal(c, stored())
+	if err != nil || len(text) > maxCall {
+		return nil, tooLong
+	}
+	return text, ""
+}
+
+// clear returns a value as it is shown, and whether nothing in it is masked.
+func clear(v jsontext.Value) (shown string, ok bool) {
+	if len(v) == 0 {
+		return "", true
+	}
+	plain, err := jsontext.AppendFormat(nil, v)
+	if err != nil {
+		return "", false
+	}
+	shown, ok = display.Arguments(v)
+	if !ok || strings.Contains(shown, display.Masked) {
+		return shown, false
+	}
+	// Also the texts by themselves: quotes are escaped in JSON.
+	d := jsontext.NewDecoder(bytes.NewReader(plain))
+	for {
+		t, err := d.ReadToken()
+		if err != nil {
+			return shown, true
+		}
+		if t.Kind() == '"' && display.HoldsSecret(t.String()) {
+			return "", false
+		}
+	}
+}

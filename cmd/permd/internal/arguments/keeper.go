@@ -1,0 +1,336 @@
+// Package arguments keeps the calls of the latest decisions on the disk, masked, so that
+// they can be decided again: to explain them after a restart, and to try other rules. The
+// journal itself holds no arguments.
+package arguments
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/decisions/effects"
+)
+
+// Bounds of what is kept.
+const (
+	// maxSegment bounds a file, in bytes, and maxSegments their number.
+	maxSegment  = 8 << 20
+	maxSegments = 8
+	// maxCall bounds a call, in bytes of its JSON. Of a longer one nothing is kept but that.
+	maxCall = 16 << 10
+	// maxQueued and maxQueuedBytes bound what waits to be written. What exceeds them is not
+	// kept: no decision waits for a file.
+	maxQueued      = 1024
+	maxQueuedBytes = 4 << 20
+	// maxLatest and maxLatestCall bound the calls that are known to be in the file already.
+	maxLatest     = 256
+	maxLatestCall = 4 << 10
+	// retryAfter is how long nothing is written after an error.
+	retryAfter = time.Minute
+	// flushEvery is how often what waits is written.
+	flushEvery = 200 * time.Millisecond
+)
+
+const suffix = ".jsonl"
+
+// Dir returns the folder of the arguments in the data folder.
+func Dir(data string) string { return filepath.Join(data, "arguments") }
+
+// Options are the options of a Keeper.
+type Options struct {
+	Dir    string
+	MaxAge time.Duration // of what is kept; 0 means no limit
+	Log    *slog.Logger
+	Now    func() time.Time
+}
+
+// Keeper writes calls to the disk in the background.
+type Keeper struct {
+	o    Options
+	wake chan struct{}
+	quit chan struct{}
+	done chan struct{}
+	// flushes are those who wait for what is noted to be written.
+	flushes chan chan struct{}
+
+	mu     sync.Mutex
+	queue  []entry
+	queued int // bytes
+	// latest are calls that the file has, with their numbers: those of cached evaluations,
+	// which are the same call again.
+	latest map[*effects.Call]uint32
+
+	// The rest belongs to the goroutine that writes.
+	file    *os.File
+	size    int64
+	oldest  time.Time           // of the file
+	calls   map[[16]byte]uint32 // in the file
+	failed  time.Time
+	failing bool
+}
+
+// entry is a decision that waits to be written.
+type entry struct {
+	id     string
+	recent int
+	at     time.Time
+	from   *effects.Call // of the deliberation; nil if it cannot be decided again by itself
+	call   *effects.Call // a copy; nil if from has been written already
+	masked bool          // an effect of it has a secret
+}
+
+// Keep starts a Keeper. An error in its folder is logged, and nothing is kept.
+func Keep(o Options) *Keeper {
+	k := &Keeper{o: o, wake: make(chan struct{}, 1), quit: make(chan struct{}), done: make(chan struct{}), flushes: make(chan chan struct{})}
+	go k.run()
+	return k
+}
+
+// Note keeps the call of a decision. It does not wait for the disk. It must be called
+// before d is slim.
+func (k *Keeper) Note(d *decisions.Deliberation) {
+	e := entry{id: d.ID, recent: d.Recent(), at: k.o.Now()}
+	size := 256
+	if e.from = d.Call(); e.from != nil && !k.has(e.from) {
+		c := e.from
+		e.masked = masked(d)
+		size += len(c.Input) + len(c.Claims.Meta)
+		for _, t := range c.Claims.Texts {
+			size += len(t)
+		}
+		if size <= 2*maxCall {
+			copied := *c
+			copied.Input, copied.Claims.Meta = bytes.Clone(c.Input), bytes.Clone(c.Claims.Meta)
+			copied.User = effects.User{UID: c.User.UID}
+			e.call = &copied
+		} else {
+			e.call, size = &effects.Call{Tool: c.Tool, Incomplete: tooLong}, 256
+		}
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if e.call != nil && e.call.Incomplete == tooLong {
+		e.from = nil
+	}
+	if len(k.queue) >= maxQueued || k.queued+size > maxQueuedBytes {
+		return
+	}
+	k.queue, k.queued = append(k.queue, e), k.queued+size
+	select {
+	case k.wake <- struct{}{}:
+	default:
+	}
+}
+
+// has reports whether the file has a call.
+func (k *Keeper) has(c *effects.Call) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.latest[c] != 0
+}
+
+// Flush waits until what was noted is written, or could not be.
+func (k *Keeper) Flush() {
+	done := make(chan struct{})
+	k.flushes <- done
+	<-done
+}
+
+// Close writes what waits and ends.
+func (k *Keeper) Close() {
+	close(k.quit)
+	<-k.done
+}
+
+func (k *Keeper) run() {
+	defer close(k.done)
+	k.remove()
+	tick := time.NewTicker(time.Hour)
+	defer tick.Stop()
+	late := time.NewTimer(0)
+	defer late.Stop()
+	for {
+		select {
+		case <-k.quit:
+			k.write()
+			if k.file != nil {
+				_ = k.file.Close() // it was written
+			}
+			return
+		case <-tick.C:
+			k.remove()
+		case done := <-k.flushes:
+			k.write()
+			close(done)
+		case <-k.wake:
+			late.Reset(flushEvery) // several at once
+		case <-late.C:
+			k.write()
+		}
+	}
+}
+
+// write writes what waits.
+func (k *Keeper) write() {
+	k.mu.Lock()
+	list := k.queue
+	k.queue, k.queued = nil, 0
+	k.mu.Unlock()
+	if len(list) == 0 || k.failing && k.o.Now().Sub(k.failed) < retryAfter {
+		return
+	}
+	if err := k.append(list); err != nil {
+		if !k.failing {
+			k.o.Log.Warn("the arguments of decisions are not kept, so that these cannot be explained after a restart", "error", err)
+		}
+		k.failing, k.failed = true, k.o.Now()
+		k.leave()
+		return
+	}
+	k.failing = false
+}
+
+func (k *Keeper) leave() {
+	if k.file != nil {
+		_ = k.file.Close() // what is not in it cannot be decided again, nothing else
+	}
+	k.file, k.calls = nil, nil
+	k.mu.Lock()
+	k.latest = nil
+	k.mu.Unlock()
+}
+
+func (k *Keeper) append(list []entry) error {
+	var b []byte
+	for i := range list {
+		e := &list[i]
+		if k.file == nil || k.size+int64(len(b)) > maxSegment || k.o.MaxAge > 0 && e.at.Sub(k.oldest) > k.o.MaxAge/maxSegments {
+			if err := k.flush(b); err != nil {
+				return err
+			}
+			b = b[:0]
+			if err := k.next(e.at); err != nil {
+				return err
+			}
+		}
+		b = k.appendEntry(b, e)
+	}
+	return k.flush(b)
+}
+
+func (k *Keeper) flush(b []byte) error {
+	if len(b) == 0 {
+		return nil
+	}
+	n, err := k.file.Write(b)
+	k.size += int64(n)
+	if err != nil {
+		return fmt.Errorf("keeping arguments: %w", err)
+	}
+	return nil
+}
+
+// appendEntry appends the line of an entry. A call that the file has already is named by
+// its number.
+func (k *Keeper) appendEntry(b []byte, e *entry) []byte {
+	l := line{ID: e.id, Recent: e.recent}
+	if e.call == nil && e.from != nil {
+		k.mu.Lock()
+		l.Number = k.latest[e.from]
+		k.mu.Unlock()
+		if l.Number != 0 {
+			return l.append(b)
+		}
+		e.call = e.from // another file; what was noted before is of a cached evaluation, which does not change
+	}
+	call, why := encodeCall(e)
+	if why != "" {
+		l.Why, l.Call = why, call
+		return l.append(b)
+	}
+	sum := sha256.Sum256(call)
+	key := [16]byte(sum[:])
+	number, ok := k.calls[key]
+	if !ok {
+		number = uint32(len(k.calls) + 1)
+		k.calls[key] = number
+		l.Call = call
+	}
+	l.Number = number
+	if e.from != nil && len(call) <= maxLatestCall {
+		k.mu.Lock()
+		if k.latest == nil || len(k.latest) >= maxLatest {
+			k.latest = make(map[*effects.Call]uint32, maxLatest)
+		}
+		k.latest[e.from] = number
+		k.mu.Unlock()
+	}
+	return l.append(b)
+}
+
+// next begins a file, and removes the oldest.
+func (k *Keeper) next(now time.Time) error {
+	k.leave()
+	if err := os.MkdirAll(k.o.Dir, 0o700); err != nil {
+		return fmt.Errorf("keeping arguments: %w", err)
+	}
+	name := now.UTC().Format(timeFormat) + suffix
+	f, err := os.OpenFile(filepath.Join(k.o.Dir, name), os.O_WRONLY|os.O_CREATE|os.O_EXCL|os.O_APPEND, 0o600)
+	if err != nil {
+		return fmt.Errorf("keeping arguments: %w", err)
+	}
+	k.file, k.size, k.oldest, k.calls = f, 0, now, map[[16]byte]uint32{}
+	k.remove()
+	return nil
+}
+
+// remove removes files beyond the bounds: those with a line that is too old, and the
+// oldest of too many.
+func (k *Keeper) remove() {
+	names, err := segments(k.o.Dir)
+	if err != nil {
+		if !errors.Is(err, fs.ErrNotExist) {
+			k.o.Log.Warn("looking for arguments that are too old", "error", err)
+		}
+		return
+	}
+	for i, name := range names {
+		at, err := time.Parse(timeFormat, strings.TrimSuffix(name, suffix))
+		old := err == nil && k.o.MaxAge > 0 && k.o.Now().Sub(at) > k.o.MaxAge
+		if !old && len(names)-i <= maxSegments {
+			continue
+		}
+		if k.file != nil && filepath.Base(k.file.Name()) == name {
+			k.leave()
+		}
+		if err := os.Remove(filepath.Join(k.o.Dir, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			k.o.Log.Warn("removing arguments that are too old", "error", err)
+		}
+	}
+}
+
+// segments returns the names of the files, the oldest first.
+func segments(dir string) ([]string, error) {
+	list, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, e := range list {
+		if e.Type().IsRegular() && strings.HasSuffix(e.Name(), suffix) {
+			names = append(names, e.Name())
+		}
+	}
+	slices.Sort(names)
+	return names, nil
+}

@@ -1,0 +1,167 @@
+package arguments
+
+import (
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/internal/strictjson"
+)
+
+// put queues a call as Note does.
+func (k *Keeper) put(id, input string, from *effects.Call) {
+	e := entry{id: id, at: k.o.Now(), from: from, call: &effects.Call{Tool: effects.Tool{Name: "Bash"}, Input: strictjson.Value(input), Cwd: "/p"}}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.queue = append(k.queue, e)
+}
+
+// TestStored: a call is the same after it was stored, with each of its members set.
+func TestStored(t *testing.T) {
+	call := &effects.Call{
+		ID: "Bash__7", Protocol: "acp", Tool: effects.Tool{Name: "x", Server: "s", Version: "2", Destructive: true, Unlisted: true},
+		Declared: &effects.DeclaredTool{Name: "x", Members: []effects.DeclaredMember{{Name: "a", Means: "read"}}},
+		Input:    strictjson.Value(`{"a":[1,{"b":"ü \n"}]}`), Credentials: effects.Credentials{Secrets: []string{"K"}, Authorizations: []effects.Authorization{{ID: "i", Scopes: []string{"s"}}}},
+		ReplyTo: "https://h:1", InputFrom: "input", Agent: effects.Party{Name: "a", Version: "1"}, Client: effects.Party{Name: "c"}, Cwd: "/p", Roots: []string{"/r"},
+		Claims: effects.Claims{Kind: "execute", Title: "t", Prompt: "p", User: "u", TraceID: "i", Locations: []effects.Location{{Path: "/l", From: "f"}},
+			Diffs: []effects.Diff{{Path: "/d", OldPath: "/o", Operation: "add", From: "f"}}, Texts: []string{"x"}, Meta: strictjson.Value(`{"m":1}`), Status: "pending", Options: []string{"o"}, Only: true},
+		Marks: []effects.Mark{{Kind: effects.KindMode, Why: "w", From: "f"}}, Defects: []effects.Defect{{Code: "c", At: "a", Text: "t"}}, Incomplete: "i", Confined: "c",
+		LiveShell: true, Folders: []string{"/f", ""}, Activated: []string{""}, Before: effects.Disturbance{Paths: []string{"/b"}, Trees: []string{""}, Written: []string{"/w/"}, Unknown: true},
+		Announced: &effects.Call{Tool: effects.Tool{Name: "Read"}},
+	}
+	text, why := encodeCall(&entry{call: call, from: call})
+	var got effects.Call
+	if err := strictjson.Unmarshal(text, &got); err != nil || why != "" {
+		t.Fatalf("%v %s", err, why)
+	}
+	if diff := cmp.Diff(*call, got); diff != "" {
+		t.Errorf("-noted +read\n%s", diff)
+	}
+}
+
+// TestKeeper: calls are found by their decisions, those with a secret only as they may be
+// shown, and files are removed when they are too old.
+func TestKeeper(t *testing.T) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		o := Options{Dir: dir, MaxAge: 80 * time.Hour, Log: slog.New(slog.DiscardHandler), Now: time.Now}
+		k := Keep(o)
+		same := new(effects.Call)
+		k.put("a", `{"command":"ls"}`, same)
+		k.put("b", `{"command":"ls"}`, new(effects.Call))
+		k.put("c", `{"command":"export API_KEY=canaryofthekeeper7"}`, new(effects.Call))
+		k.put("d", `{"command":"`+strings.Repeat("x", maxCall)+`"}`, new(effects.Call))
+		k.Flush()
+		if !k.has(same) {
+			t.Error("a call that was written is not known")
+		}
+		k.mu.Lock()
+		k.queue = append(k.queue, entry{id: "e", at: time.Now(), from: same}, entry{id: "f", at: time.Now()})
+		k.mu.Unlock()
+		k.Flush()
+		time.Sleep(11 * time.Hour) // another file
+		k.mu.Lock()
+		k.queue = append(k.queue, entry{id: "g", at: time.Now(), from: &effects.Call{Input: strictjson.Value(`{"command":"ls"}`)}})
+		k.mu.Unlock()
+		k.Flush()
+		kept, err := Read(dir)
+		if err != nil || kept.Damaged != 0 || len(kept.of) != 7 {
+			t.Fatalf("%+v, %v", kept, err)
+		}
+		for id, want := range map[string]string{"a": "", "b": "", "c": secret, "d": tooLong, "e": "", "f": notAlone, "g": ""} {
+			c, _ := kept.Of(id)
+			if c == nil || c.Why != want || want == "" && string(c.Input) != `{"command":"ls"}` {
+				t.Errorf("%s: %+v, want %q", id, c, want)
+			}
+		}
+		if c, _ := kept.Of("c"); !strings.Contains(string(c.Input), "***") {
+			t.Errorf("it is shown as %s", c.Input)
+		}
+		files, _ := filepath.Glob(filepath.Join(dir, "*"+suffix))
+		if len(files) != 2 {
+			t.Errorf("there are %d files", len(files))
+		}
+		for _, f := range files {
+			if text, err := os.ReadFile(f); err != nil || strings.Contains(string(text), "canaryofthe") {
+				t.Errorf("%s %v", text, err)
+			}
+		}
+		time.Sleep(70*time.Hour + time.Minute) // the first one is 81 hours old
+		synctest.Wait()
+		if files, _ := filepath.Glob(filepath.Join(dir, "*"+suffix)); len(files) != 1 {
+			t.Errorf("there are %d files after %s", len(files), o.MaxAge)
+		}
+		k.Close()
+		if c, _ := (&Kept{}).Of("a"); c != nil {
+			t.Error("what is not kept is found")
+		}
+	})
+}
+
+// TestRevisions: the rules of a time are found, and there are not more than the bounds.
+func TestRevisions(t *testing.T) {
+	dir, from := t.TempDir(), t.TempDir()
+	if err := os.MkdirAll(filepath.Join(from, "policy.d"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	at := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	for i := range maxRevisions + 5 {
+		if err := os.WriteFile(filepath.Join(from, "policy.d", "rules.yaml"), fmt.Appendf(nil, "# %d", i), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		r, err := ReadRevision(fmt.Sprintf("%016d-more", i), "", from)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 2 { // as after a restart
+			if err := SaveRevision(dir, r, at.Add(time.Duration(i)*time.Hour), 0); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if names, _ := segments(revisionsDir(dir)); len(names) != maxRevisions {
+		t.Errorf("%d revisions", len(names))
+	}
+	for hour, want := range map[int]string{4: "", 5: "# 5", 40: "# 40", 4000: "# 68"} {
+		r, _, err := RevisionAt(dir, at.Add(time.Duration(hour)*time.Hour+time.Minute))
+		if err != nil || (r == nil) != (want == "") {
+			t.Fatalf("%d: %+v %v", hour, r, err)
+		}
+		if r != nil && string(r.Files[0].Text) != want {
+			t.Errorf("%d: %s", hour, r.Files[0].Text)
+		}
+	}
+	bad := Revision{Files: []RevisionFile{{"config", "../x", nil}}}
+	if err := bad.Restore(t.TempDir()); err == nil {
+		t.Error("a file outside of the folder is written")
+	}
+}
+
+// FuzzRead: no file breaks the reader.
+func FuzzRead(f *testing.F) {
+	call, _ := json.Marshal(effects.Call{Tool: effects.Tool{Name: "x"}}, stored())
+	l := line{ID: "a", Number: 1, Call: call}
+	f.Add(l.append(nil))
+	f.Add([]byte("{\"id\":\"a\",\"n\":1}\n{\"id\":\"a\",\"why\":\"x\",\"call\":{}}\n"))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		k := &Kept{of: map[string]reference{}}
+		numbered := map[uint32]int32{}
+		for l := range strings.Lines(string(text)) {
+			k.add([]byte(l), numbered)
+		}
+		for id := range k.of {
+			if c, _ := k.Of(id); c == nil {
+				t.Error("a decision has no call")
+			}
+		}
+	})
+}

@@ -1,0 +1,135 @@
+package arguments
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/internal/strictjson"
+)
+
+// Kept are the calls that a folder has.
+type Kept struct {
+	// Damaged is the number of lines that cannot be read.
+	Damaged int
+
+	calls []*Call
+	of    map[string]reference // by the id of the decision
+}
+
+// Call is the call of one decision or of several.
+type Call struct {
+	// Call has no user but their number.
+	effects.Call
+	// Why is why the call cannot be decided again, "" if it can. Then Call is what may be
+	// shown of it.
+	Why string
+}
+
+type reference struct {
+	call   int32
+	recent int32
+}
+
+// Read reads all files of a folder; without a folder there are none.
+func Read(dir string) (*Kept, error) {
+	k := &Kept{of: map[string]reference{}}
+	names, err := segments(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return k, nil
+	}
+	for _, name := range names {
+		if err == nil {
+			err = k.read(filepath.Join(dir, name))
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading the arguments of decisions: %w", err)
+	}
+	return k, nil
+}
+
+func (k *Kept) read(file string) error {
+	f, err := os.Open(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil // the daemon has removed it meanwhile
+	}
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	numbered := map[uint32]int32{}
+	r := bufio.NewReaderSize(f, 8*maxCall)
+	for {
+		text, err := r.ReadSlice('\n')
+		switch {
+		case errors.Is(err, bufio.ErrBufferFull):
+			k.Damaged++
+			for errors.Is(err, bufio.ErrBufferFull) {
+				_, err = r.ReadSlice('\n')
+			}
+			if err == nil {
+				continue
+			}
+		case err == nil && !k.add(text, numbered):
+			k.Damaged++
+		}
+		if errors.Is(err, io.EOF) {
+			return nil // an unfinished line is being written
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// add adds the decision of a line. It is false for a line that is damaged.
+func (k *Kept) add(text []byte, numbered map[uint32]int32) bool {
+	var l line
+	if err := strictjson.Unmarshal(text, &l); err != nil || l.ID == "" {
+		return false
+	}
+	at, known := numbered[l.Number]
+	switch {
+	case l.Why != "":
+		c := &Call{Why: l.Why}
+		if len(l.Call) > 0 && strictjson.Unmarshal(l.Call, &c.Call) != nil {
+			return false
+		}
+		at = k.put(c)
+	case len(l.Call) > 0:
+		c := new(Call)
+		if err := strictjson.Unmarshal(l.Call, &c.Call); err != nil || l.Number == 0 {
+			return false
+		}
+		at = k.put(c)
+		numbered[l.Number] = at
+	case !known:
+		return false
+	}
+	k.of[l.ID] = reference{at, int32(min(l.Recent, 1<<30))}
+	return true
+}
+
+func (k *Kept) put(c *Call) int32 {
+	k.calls = append(k.calls, c)
+	return int32(len(k.calls) - 1)
+}
+
+// Of returns the call of a decision, nil if none was kept, and how many there were lately
+// (see [decisions.Request.Recent]).
+func (k *Kept) Of(decisionID string) (c *Call, recent int) {
+	r, ok := k.of[decisionID]
+	if !ok {
+		return nil, 0
+	}
+	return k.calls[r.call], int(r.recent)
+}
+
+// Len returns the number of decisions with a call.
+func (k *Kept) Len() int { return len(k.of) }

@@ -1,0 +1,257 @@
+package replay
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/permd/permd/cmd/permd/internal/cli"
+	"github.com/permd/permd/cmd/permd/internal/explain"
+	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/decisions/pattern"
+)
+
+// alike is past calls of a project with the same effects, which the rules decide alike now.
+type alike struct {
+	project string
+	asked   string // the effects that are asked about, as a text; "" if none is
+	texts   []string
+	newest  *decisions.Record
+	now     *decisions.Decision
+	made    *decisions.Deliberation // slim
+	ids     []string                // of those that were asked, the newest last
+	count   int                     // of them
+	yes, no []string                // ids of those that a person answered
+}
+
+// maxIDs bounds the ids that are kept of calls that are alike.
+const maxIDs = 20
+
+// history is past calls, those that are alike together.
+type history struct {
+	list []*alike
+	at   map[string]*alike
+	// remembered are the effects that a choice has allowed, with its id: they may be asked
+	// no more.
+	remembered map[string]string
+	undecided  Report
+}
+
+// add adds a record.
+func (h *history) add(p *past) {
+	if p.now == nil {
+		h.undecided.add(p)
+		return
+	}
+	var key, asked strings.Builder
+	var texts []string
+	fmt.Fprintf(&key, "%s\x00%s\x00", p.rec.Project, p.now.Verdict)
+	for i := range p.now.Effects {
+		e := &p.now.Effects[i]
+		fmt.Fprintf(&key, "%s\x00%s\x00%s\x00", e.Text, e.Verdict, strings.Join(e.Tags, " "))
+		if e.Verdict == decisions.Ask {
+			fmt.Fprintf(&asked, "%s\x00", e.Text)
+			texts = append(texts, e.Text)
+		}
+		if e.ChoiceID != "" && e.Row == decisions.RowRemembered {
+			h.remembered[p.rec.Project+"\x00"+e.Text] = e.ChoiceID
+		}
+	}
+	a := h.at[key.String()]
+	if a == nil {
+		p.made.Slim()
+		a = &alike{project: p.rec.Project, now: p.now, made: p.made, texts: texts}
+		if p.now.Verdict == decisions.Ask {
+			a.asked = asked.String()
+		}
+		h.at[key.String()], h.list = a, append(h.list, a)
+	}
+	a.newest = p.rec
+	if p.rec.Decision.Verdict != decisions.Ask {
+		return
+	}
+	a.count++
+	keep := func(list *[]string) {
+		if *list = append(*list, p.rec.Decision.ID); len(*list) > maxIDs {
+			*list = (*list)[1:]
+		}
+	}
+	keep(&a.ids)
+	if answer := p.rec.Answer; answer != nil {
+		if answer.Verdict == decisions.Allow {
+			keep(&a.yes)
+		} else {
+			keep(&a.no)
+		}
+	}
+}
+
+// lookBack replays the selected records by the rules on the disk.
+func lookBack(ctx context.Context, s *cli.Streams, root string, f decisions.RecordFilter) (*history, *replayed, error) {
+	j, err := openJournal(s, root)
+	if err != nil {
+		return nil, nil, err
+	}
+	by, err := newDecider(ctx, j.dirs, "", root != "")
+	if err != nil {
+		return nil, nil, err
+	}
+	h := &history{at: map[string]*alike{}, remembered: map[string]string{}}
+	if err := j.replay(ctx, f, by, h.add); err != nil {
+		return nil, nil, err
+	}
+	h.undecided.sort()
+	return h, j, nil
+}
+
+// danger says why nothing is proposed that would allow such a call unasked, "" if nothing
+// speaks against it.
+func (a *alike) danger() string {
+	if len(a.now.Defects) > 0 {
+		return "the request is defective: " + a.now.Defects[0].Text
+	}
+	for i := range a.made.Len() {
+		e := a.made.Effect(i)
+		switch {
+		case e.Kind == effects.KindUnknown:
+			return "a part of it is not understood: " + a.made.Result(i).Reason
+		case e.Tags.Has(effects.Secret):
+			return "it touches a secret"
+		case e.Guarded() != 0:
+			return "it touches what is guarded: " + strings.Join(e.Guarded().Names(), ", ")
+		case e.Kind == effects.KindState, e.Kind == effects.KindMode, e.Kind == effects.KindQuestion:
+			return "it is a question, a switch of mode, or changes the state of the machine: a person decides that each time"
+		}
+		if d := a.made.Result(i); d.Verdict != decisions.Allow && d.Row <= decisions.RowFirmAsk {
+			return d.Reason
+		}
+	}
+	return ""
+}
+
+// proposal is lines that would allow calls.
+type proposal struct {
+	lines    []*pattern.Pattern
+	yaml     string
+	commands [][]string
+}
+
+// propose returns the smallest lines that allow a call, or why there are none. They have
+// been tried on all calls: they allow those that share its question, and no other.
+func (h *history) propose(ctx context.Context, a *alike, as decisions.LineKind) (p *proposal, why string) {
+	if why := a.danger(); why != "" {
+		return nil, why
+	}
+	x := explain.Decision(ctx, a.now, a.made)
+	for i := range x.Suggestions {
+		s := &x.Suggestions[i]
+		if as == decisions.AsRule && !s.Rules || as == decisions.AsChoice && s.Cmds == nil {
+			continue
+		}
+		p := &proposal{yaml: s.YAML(), commands: s.Cmds}
+		for _, l := range s.Lines {
+			line, err := pattern.Parse(l.Kind, l.Line)
+			if err != nil {
+				return nil, "no line can express it"
+			}
+			p.lines = append(p.lines, line)
+		}
+		if others, bad := h.others(a, p.lines, as); bad != "" {
+			return nil, bad
+		} else if others > 0 {
+			why = fmt.Sprintf("the narrowest line would also allow %s that ask something else", cli.Plural(others, "kind"+" of call"))
+			continue
+		}
+		return p, ""
+	}
+	if why == "" {
+		why = "no line of rules.yaml can express it"
+		if len(x.Obstacles) > 0 {
+			why = x.Obstacles[0].Text
+		}
+	}
+	return nil, why
+}
+
+// others counts the calls that lines would allow although they ask something else, or are
+// of another project for a choice. bad is set if a call is denied and would be allowed, or
+// the lines do not allow the call itself.
+func (h *history) others(a *alike, lines []*pattern.Pattern, as decisions.LineKind) (n int, bad string) {
+	for _, o := range h.list {
+		if o.now.Verdict == decisions.Allow || as == decisions.AsChoice && o.project != a.project {
+			continue
+		}
+		allowed := true
+		for _, e := range o.made.With(lines, as) {
+			allowed = allowed && e.Verdict == decisions.Allow
+		}
+		switch {
+		case !allowed && o == a:
+			return 0, "no line allows it"
+		case allowed && o.now.Verdict == decisions.Deny:
+			return 0, "the narrowest line would allow what is denied: " + o.now.Reason
+		case allowed && o.asked != a.asked:
+			n++
+		}
+	}
+	return n, ""
+}
+
+// Question is a question that was asked several times. Its JSON form is stable.
+type Question struct {
+	Asked   []string `json:"asked"` // the effects
+	Reason  string   `json:"reason"`
+	Count   int      `json:"count"`
+	Yes     int      `json:"yes"` // answers
+	No      int      `json:"no"`
+	IDs     []string `json:"decisionIds"`
+	Rules   string   `json:"rules,omitzero"`   // lines of rules.yaml that would end it
+	WhyNone string   `json:"whyNone,omitzero"` // why there are no such lines
+}
+
+// WhyAsked returns the most frequent questions of the selected records, at most n, with the
+// smallest rules that would end them, and the number of decisions that are not known.
+func WhyAsked(ctx context.Context, s *cli.Streams, root string, f decisions.RecordFilter, n int) ([]*Question, []*NotDecided, error) {
+	h, j, err := lookBack(ctx, s, root, f)
+	if err != nil {
+		return nil, nil, err
+	}
+	at := map[string]*Question{}
+	of := map[*Question]*alike{}
+	var list []*Question
+	for _, a := range h.list {
+		if a.asked == "" || a.count == 0 {
+			continue
+		}
+		q := at[a.asked]
+		if q == nil {
+			q = &Question{Asked: a.texts, Reason: a.now.Reason}
+			at[a.asked], of[q], list = q, a, append(list, q)
+		}
+		q.Count, q.Yes, q.No = q.Count+a.count, q.Yes+len(a.yes), q.No+len(a.no)
+		q.IDs = append(q.IDs, a.ids...)
+		q.IDs = q.IDs[max(0, len(q.IDs)-maxIDs):]
+	}
+	slices.SortStableFunc(list, func(a, b *Question) int { return cmp.Compare(b.Count, a.Count) })
+	list = list[:min(len(list), n)]
+	proposed := map[string]string{}
+	for _, q := range list {
+		p, why := h.propose(ctx, of[q], decisions.AsRule)
+		if q.WhyNone = why; p != nil {
+			q.Rules, proposed[of[q].asked] = p.yaml, p.yaml
+		}
+	}
+	bad, err := j.confirm(ctx, f, proposed)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, q := range list {
+		if why := bad[of[q].asked]; why != "" {
+			q.Rules, q.WhyNone = "", why
+		}
+	}
+	return list, h.undecided.Undecided, nil
+}

@@ -1,0 +1,172 @@
+package replay
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/permd/permd/cmd/permd/internal/account"
+	"github.com/permd/permd/cmd/permd/internal/arguments"
+	"github.com/permd/permd/cmd/permd/internal/cli"
+	"github.com/permd/permd/cmd/permd/internal/explain"
+	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/decisions/effects/display"
+)
+
+// Explain explains a decision of the journal from its arguments, which are decided again by
+// the rules of then; why is why that is not possible.
+func Explain(ctx context.Context, s *cli.Streams, root string, rec *decisions.Record) (x *explain.Explanation, why string, err error) {
+	j, err := openJournal(s, root)
+	if err != nil {
+		return nil, "", err
+	}
+	call, recent := j.kept.Of(rec.Decision.ID)
+	if why := undecidable(rec, call); why != "" {
+		x := explain.Record(ctx, rec, nil)
+		if call != nil {
+			x.Call.Arguments = shownArguments(call)
+		}
+		return x, why, nil
+	}
+	by, err := newDecider(ctx, j.dirs, "", root != "")
+	if err == nil { // otherwise the rules of then may still be good
+		if d, made, why := by.Record(ctx, rec, call, recent); why == "" && d.Policy.Digest == rec.Decision.Policy.Digest {
+			return recreated(ctx, rec, made, call, "the rules of then, which are those of now"), "", nil
+		}
+	}
+	return j.explainEarlier(ctx, rec, call, recent)
+}
+
+func recreated(ctx context.Context, rec *decisions.Record, made *decisions.Deliberation, call *arguments.Call, by string) *explain.Explanation {
+	x := explain.Record(ctx, rec, made)
+	x.Call.Arguments, x.Recreated = shownArguments(call), by
+	return x
+}
+
+func shownArguments(call *arguments.Call) string {
+	if len(call.Input) == 0 {
+		return ""
+	}
+	text, _ := display.Arguments(call.Input)
+	return text
+}
+
+// explainEarlier explains a decision by rules that are no longer in force.
+func (j *replayed) explainEarlier(ctx context.Context, rec *decisions.Record, call *arguments.Call, recent int) (x *explain.Explanation, why string, err error) {
+	none := func(why string) (*explain.Explanation, string, error) {
+		x := explain.Record(ctx, rec, nil)
+		x.Call.Arguments = shownArguments(call)
+		return x, why, nil
+	}
+	earlier, since, err := arguments.RevisionAt(arguments.Dir(j.dirs.Data), rec.Time)
+	if err != nil {
+		return none(err.Error())
+	}
+	if earlier == nil {
+		return none("the rules of then are not kept")
+	}
+	dir, err := os.MkdirTemp("", "permd-replay-")
+	if err != nil {
+		return nil, "", fmt.Errorf("making a folder for the rules of then: %w", err)
+	}
+	defer removeCopy(dir)
+	dirs := j.dirs
+	dirs.Org, dirs.Config = filepath.Join(dir, "org"), filepath.Join(dir, "config")
+	if err := errors.Join(os.MkdirAll(dirs.Org, 0o700), os.MkdirAll(filepath.Join(dirs.Config, account.PolicyDir), 0o700), earlier.Restore(dir)); err != nil {
+		return nil, "", err
+	}
+	by, err := newDeciderOf(ctx, j.dirs, dirs, "", true)
+	if err != nil {
+		return none("the rules of then cannot be used now: " + err.Error())
+	}
+	d, made, why := by.Record(ctx, rec, call, recent)
+	if why != "" {
+		return none(why)
+	}
+	if d.Verdict != rec.Decision.Verdict || !slices.EqualFunc(d.Effects, rec.Decision.Effects, func(a, b decisions.EffectDecision) bool { return a.Verdict == b.Verdict && a.Row == b.Row }) {
+		return none("the rules of then decide it otherwise now: it depended on what is not kept, such as rules of the project")
+	}
+	x = recreated(ctx, rec, made, call, "the rules in force since "+since.Local().Format(time.DateTime))
+	x.MoveRules(map[string]string{dirs.Org: j.dirs.Org, dirs.Config: j.dirs.Config})
+	return x, "", nil
+}
+
+// WhatIf explains how a past call would be decided if a file of rules were beside the
+// person's own.
+func WhatIf(ctx context.Context, s *cli.Streams, root string, rec *decisions.Record, file string) (*explain.Explanation, error) {
+	j, err := openJournal(s, root)
+	if err != nil {
+		return nil, err
+	}
+	name := filepath.Base(file)
+	switch filepath.Ext(name) {
+	case ".yaml":
+		name = filepath.Join("what-if", "rules.yaml")
+	case ".rego":
+		name = filepath.Join("what-if", name)
+	default:
+		return nil, cli.Failf(cli.ExitUsage, "name a list of rules (.yaml) or a file in Rego (.rego)", "%s is no file of rules", file)
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return nil, fmt.Errorf("reading the rules: %w", err)
+	}
+	call, recent := j.kept.Of(rec.Decision.ID)
+	if why := undecidable(rec, call); why != "" {
+		return nil, cli.Failf(cli.ExitError, "explain the call itself: permd explain FILE", "the decision cannot be made again: %s", why)
+	}
+	dir, err := j.copyRules()
+	if dir != "" {
+		defer removeCopy(dir)
+	}
+	if err == nil {
+		err = errors.Join(os.MkdirAll(filepath.Join(dir, "what-if"), 0o700), os.WriteFile(filepath.Join(dir, name), text, 0o600))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("copying rules: %w", err)
+	}
+	by, err := newDecider(ctx, j.dirs, dir, root != "")
+	if err != nil {
+		return nil, err
+	}
+	d, made, why := by.Record(ctx, rec, call, recent)
+	if why != "" {
+		return nil, cli.Failf(cli.ExitError, "explain the call itself: permd explain FILE", "the decision cannot be made again: %s", why)
+	}
+	d.ID, d.CallID = rec.Decision.ID, rec.Decision.CallID
+	x := explain.Decision(ctx, d, made)
+	x.Call.Arguments = shownArguments(call)
+	x.Recreated = fmt.Sprintf("your rules and %s; it was %s", filepath.Base(file), rec.Decision.Verdict)
+	x.MoveRules(map[string]string{filepath.Join(dir, name): file, dir: filepath.Join(j.dirs.Config, account.PolicyDir)})
+	return x, nil
+}
+
+// copyRules copies the person's rules into a temporary folder.
+func (j *replayed) copyRules() (dir string, err error) {
+	if dir, err = os.MkdirTemp("", "permd-replay-"); err != nil {
+		return "", err
+	}
+	err = os.CopyFS(dir, os.DirFS(filepath.Join(j.dirs.Config, account.PolicyDir)))
+	if errors.Is(err, fs.ErrNotExist) {
+		err = nil
+	}
+	return dir, err
+}
+
+// removeCopy removes a temporary folder with all that was put into it; what cannot be
+// removed stays in the folder of temporary files. It follows no link.
+func removeCopy(dir string) {
+	var made []string
+	_ = filepath.WalkDir(dir, func(path string, _ fs.DirEntry, _ error) error {
+		made = append(made, path)
+		return nil
+	})
+	for _, path := range slices.Backward(made) {
+		_ = os.Remove(path)
+	}
+}

@@ -1,0 +1,183 @@
+package replay
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/permd/permd/cmd/permd/internal/cli"
+	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/decisions/effects/display"
+)
+
+// leastYes is how often a person must have said yes.
+const leastYes = 3
+
+// Suggestion is what a person could remember, since they approved it again and again. Its
+// JSON form is stable.
+type Suggestion struct {
+	Asked    []string `json:"asked"` // the effects
+	Projects []string `json:"projects"`
+	Yes      int      `json:"yes"`
+	Evidence []string `json:"decisionIds"` // that were approved
+	// Commands remember it for the project; Rules are lines of rules.yaml, where it was
+	// approved in several projects. One of them is set, or WhyNone.
+	Commands [][]string `json:"commands,omitzero"`
+	Rules    string     `json:"rules,omitzero"`
+	WhyNone  string     `json:"whyNone,omitzero"`
+
+	asked string
+}
+
+// Suggest returns what was approved again and again and never rejected, as choices or rules
+// that allow exactly that.
+func Suggest(ctx context.Context, s *cli.Streams, root string, f decisions.RecordFilter) ([]*Suggestion, error) {
+	h, j, err := lookBack(ctx, s, root, f)
+	if err != nil {
+		return nil, err
+	}
+	questions := map[string][]*alike{}
+	var order []string
+	for _, a := range h.list {
+		if a.asked == "" || a.count == 0 || h.rememberedSince(a) {
+			continue
+		}
+		if questions[a.asked] == nil {
+			order = append(order, a.asked)
+		}
+		questions[a.asked] = append(questions[a.asked], a)
+	}
+	var list []*Suggestion
+	proposed := map[string]string{}
+	for _, asked := range order {
+		if one := h.suggest(ctx, questions[asked]); one != nil {
+			list = append(list, one)
+			if one.Rules != "" {
+				proposed[asked] = one.Rules
+			}
+		}
+	}
+	bad, err := j.confirm(ctx, f, proposed)
+	if err != nil {
+		return nil, err
+	}
+	for _, one := range list {
+		if why := bad[one.asked]; why != "" {
+			one.Rules, one.WhyNone = "", why
+		}
+	}
+	slices.SortStableFunc(list, func(a, b *Suggestion) int { return cmp.Compare(b.Yes, a.Yes) })
+	return list, nil
+}
+
+// suggest returns the suggestion for calls with the same question, nil if there were too
+// few answers, or one was no.
+func (h *history) suggest(ctx context.Context, same []*alike) *Suggestion {
+	one := &Suggestion{Asked: same[0].texts, asked: same[0].asked}
+	for _, a := range same {
+		if len(a.no) > 0 {
+			return nil
+		}
+		if len(a.yes) == 0 {
+			continue
+		}
+		one.Yes += len(a.yes)
+		one.Evidence = append(one.Evidence, a.yes...)
+		if !slices.Contains(one.Projects, a.project) {
+			one.Projects = append(one.Projects, a.project)
+		}
+	}
+	if one.Yes < leastYes {
+		return nil
+	}
+	as := decisions.AsChoice
+	if len(one.Projects) > 1 {
+		as = decisions.AsRule
+	}
+	approved := same[slices.IndexFunc(same, func(a *alike) bool { return len(a.yes) > 0 })]
+	p, why := (*proposal)(nil), "it is no call of a project, so that a choice would hold everywhere"
+	if as == decisions.AsRule || approved.project != "" {
+		p, why = h.propose(ctx, approved, as)
+	}
+	switch one.WhyNone = why; {
+	case p == nil:
+	case as == decisions.AsRule:
+		one.Rules = p.yaml
+	default:
+		one.Commands = p.commands
+	}
+	return one
+}
+
+// rememberedSince reports whether choices allow what is asked about.
+func (h *history) rememberedSince(a *alike) bool {
+	return !slices.ContainsFunc(a.texts, func(text string) bool { return h.remembered[a.project+"\x00"+text] == "" })
+}
+
+// PrintQuestions prints questions, each on an entry.
+func PrintQuestions(s *cli.Streams, list []*Question, undecided []*NotDecided) error {
+	for _, q := range list {
+		if s.JSON {
+			if err := cli.PrintJSON(s.Out, q); err != nil {
+				return err
+			}
+			continue
+		}
+		fmt.Fprintf(s.Out, "%s  %s\n    %s\n", times(q.Count), shown(q.Asked), display.Display(q.Reason))
+		if q.Rules != "" {
+			fmt.Fprintf(s.Out, "    these lines of rules.yaml would end it:\n%s", q.Rules)
+		} else {
+			fmt.Fprintf(s.Out, "    no line is proposed: %s\n", display.Display(q.WhyNone))
+		}
+	}
+	if s.JSON {
+		return nil
+	}
+	if len(list) == 0 {
+		fmt.Fprintln(s.Out, "no questions")
+	}
+	for _, n := range undecided {
+		fmt.Fprintf(s.Err, "permd: %s left out: %s\n", cli.Plural(n.Count, "decision"), n.Why)
+	}
+	return nil
+}
+
+// PrintSuggestions prints suggestions.
+func PrintSuggestions(s *cli.Streams, list []*Suggestion) error {
+	for _, one := range list {
+		if s.JSON {
+			if err := cli.PrintJSON(s.Out, one); err != nil {
+				return err
+			}
+			continue
+		}
+		fmt.Fprintf(s.Out, "approved %s, never rejected  %s\n", times(one.Yes), shown(one.Asked))
+		fmt.Fprintf(s.Out, "    decisions %s\n", strings.Join(one.Evidence, " "))
+		for _, c := range one.Commands {
+			fmt.Fprintf(s.Out, "    %s\n", cli.QuoteAll(c))
+		}
+		switch {
+		case one.Rules != "":
+			fmt.Fprintf(s.Out, "    in %s; in rules.yaml:\n%s", cli.Plural(len(one.Projects), "project"), one.Rules)
+		case one.WhyNone != "":
+			fmt.Fprintf(s.Out, "    nothing is proposed: %s\n", display.Display(one.WhyNone))
+		}
+	}
+	if len(list) == 0 && !s.JSON {
+		fmt.Fprintln(s.Out, "no suggestions: nothing was approved three times and never rejected")
+	}
+	return nil
+}
+
+func times(n int) string { return cli.Plural(n, "time") }
+
+// shown is effects on one line.
+func shown(texts []string) string {
+	text := strings.Join(texts[:min(len(texts), 3)], "; ")
+	if n := len(texts) - 3; n > 0 {
+		text += fmt.Sprintf("; and %d more", n)
+	}
+	return display.Display(text)
+}
