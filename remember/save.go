@@ -12,6 +12,7 @@ import (
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/internal/sqlitedb"
+	"github.com/permd/permd/remember/labels"
 )
 
 // Save stores choices, all of them or none, and returns them. They are in force
@@ -228,9 +229,9 @@ func (s *Store) matchBy(e *entry, d *Draft) error {
 	}
 	c.Pins.Arguments = c.Kind == effects.KindUse && !any
 	if c.Label == "" {
-		c.Label = labelOf(q, any, c.Scope.Kind)
+		c.Label = labels.Of(q, any, c.Scope.Kind == ForUser)
 		if c.Verdict == decisions.Allow && setsVariables(q.Effect) {
-			c.Label = withVariables(q.Effect.Run, c.Label)
+			c.Label = labels.WithVariables(q.Effect.Run, c.Label)
 		}
 	}
 	sum, ok := s.key.digestOf(q, e.form(q))

@@ -16,6 +16,7 @@ import (
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/pattern"
 	"github.com/permd/permd/internal/sqlitedb"
+	"github.com/permd/permd/remember/pending"
 )
 
 //go:embed schema.sql
@@ -79,7 +80,7 @@ type Store struct {
 	mu          sync.Mutex // guards the fields below, and changes of state
 	byID        map[string]*entry
 	ofUser      map[uint32]int // number of choices
-	pending     pendingRevocations
+	pending     pending.File
 	problems    []string // problems since the start
 	loss        string   // why rejects may be lost, "" if that is not known
 	missing     []string // ids of rejects that were lost
@@ -124,7 +125,7 @@ func Open(o Options) (*Store, error) {
 		return nil, fmt.Errorf("opening memory: %w", err)
 	}
 	now := s.now().UnixNano()
-	if err := s.pending.open(o.Path+".revoked", now, s.latest(now)); err != nil {
+	if err := s.pending.Open(o.Path+".revoked", now, s.latest(now)); err != nil {
 		return nil, fmt.Errorf("opening memory: %w", errors.Join(err, s.db.Close()))
 	}
 	s.dropPending()
@@ -309,7 +310,7 @@ func (s *Store) Status() Status {
 	defer s.mu.Unlock()
 	st := Status{
 		Degraded: slices.Clone(s.problems), AllowsOff: s.state.Load().off != nil || gone != nil,
-		Pending: len(s.pending.ids), SetAside: s.setAside, Salvaged: s.numSalvaged,
+		Pending: len(s.pending.IDs), SetAside: s.setAside, Salvaged: s.numSalvaged,
 	}
 	if gone != nil {
 		st.Gone = gone.Error()
@@ -355,7 +356,7 @@ func (s *Store) Close() error {
 	_ = s.revokeEnded()
 	s.closed = true
 	s.detached.Store(true)
-	err := errors.Join(s.flush(), s.pending.close(), s.db.Close())
+	err := errors.Join(s.flush(), s.pending.Close(), s.db.Close())
 	if err != nil {
 		return fmt.Errorf("closing memory: %w", err)
 	}
