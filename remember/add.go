@@ -13,6 +13,7 @@ import (
 	"github.com/permd/permd/decisions/effects/display"
 	"github.com/permd/permd/decisions/pattern"
 	"github.com/permd/permd/decisions/targets"
+	"github.com/permd/permd/remember/history"
 )
 
 // Line is a choice that a person makes as a rule line, over the management
@@ -45,12 +46,21 @@ func (s *Store) Add(_ context.Context, l Line) (Choice, error) {
 		return Choice{}, err
 	}
 	if same := s.equalChoice(e, nil); same != nil {
-		return same.snapshot(), nil
+		c := same.snapshot()
+		c.Earlier = true
+		return c, nil
 	}
 	if err := s.checkRoom(e, nil); err != nil {
 		return Choice{}, err
 	}
-	if err := s.write(func(tx *sql.Tx) error { return insert(tx, e) }); err != nil {
+	err = s.write(func(tx *sql.Tx) error {
+		if err := insert(tx, e); err != nil {
+			return err
+		}
+		_, err := s.record(tx, history.Add, now, []*entry{e}, nil)
+		return err
+	})
+	if err != nil {
 		return Choice{}, fmt.Errorf("saving choice: %w", err)
 	}
 	s.add(e)

@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/remember/history"
 	"github.com/permd/permd/remember/pending"
 )
 
@@ -37,6 +38,8 @@ func (s *Store) Forget(_ context.Context, ids ...string) (int, error) {
 			found = append(found, e)
 		}
 	}
+	s.noteForgotten(found)
+	s.hold(found)
 	errs = append(errs, s.revoke(found, byPerson))
 	return len(found), errors.Join(errs...)
 }
@@ -99,12 +102,17 @@ func (s *Store) storePending() error {
 				absent[id] = r
 			}
 		}
+		for i := range s.unrecorded {
+			if err := history.Record(tx, &s.unrecorded[i]); err != nil {
+				return err
+			}
+		}
 		return accept(tx, s.accepted)
 	})
 	if err != nil {
 		return err
 	}
-	s.accepted = nil
+	s.accepted, s.unrecorded = nil, nil
 	clear(s.pending.IDs)
 	maps.Copy(s.pending.NotInDatabase, absent)
 	return s.pending.Save()

@@ -12,6 +12,7 @@ import (
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/internal/sqlitedb"
+	"github.com/permd/permd/remember/history"
 	"github.com/permd/permd/remember/labels"
 )
 
@@ -80,19 +81,16 @@ func (s *Store) save(drafts []Draft, lives []*sessionLife) ([]Choice, error) {
 				return err
 			}
 		}
-		for _, e := range old {
-			if err := forgetText(tx, "n = ?", e.row); err != nil {
-				return err
-			}
-			if _, err := tx.Exec("UPDATE choices SET revoked = ?, revoked_by = ? WHERE n = ? AND revoked IS NULL", now.UnixNano(), renewed, e.row); err != nil {
-				return err
-			}
+		if err := endRows(tx, old, now, renewed); err != nil {
+			return err
 		}
-		return nil
+		_, err := s.record(tx, history.Answer, now, fresh, old)
+		return err
 	})
 	if err != nil {
 		return nil, err
 	}
+	s.hold(old)
 	s.drop(old...)
 	s.add(fresh...)
 	if len(old) > 0 || slices.ContainsFunc(fresh, func(e *entry) bool { return e.choice.Verdict == decisions.Deny }) {
@@ -104,6 +102,7 @@ func (s *Store) save(drafts []Draft, lives []*sessionLife) ([]Choice, error) {
 	choices := make([]Choice, len(entries))
 	for i, e := range entries {
 		choices[i] = e.snapshot()
+		choices[i].Earlier = !slices.Contains(fresh, e)
 	}
 	return choices, nil
 }

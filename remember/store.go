@@ -16,6 +16,7 @@ import (
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/pattern"
 	"github.com/permd/permd/internal/sqlitedb"
+	"github.com/permd/permd/remember/history"
 	"github.com/permd/permd/remember/pending"
 )
 
@@ -31,6 +32,11 @@ var schema2 string
 //
 //go:embed schema3.sql
 var schema3 string
+
+// schema4 adds what people have changed.
+//
+//go:embed schema4.sql
+var schema4 string
 
 // applicationID marks the file as a memory of permd: "pmdR".
 const applicationID = 0x706d_6452
@@ -91,9 +97,13 @@ type Store struct {
 	numSalvaged int
 	// unstored are rejects in force that could not be written so far.
 	unstored []*entry
-	closed   bool
-
-	lives sessionLives
+	// unrecorded are changes by people that could not be written so far.
+	unrecorded []history.Change
+	lives      sessionLives
+	// held are the lives of sessions whose choices people have ended, by the ids of these:
+	// a choice may come back only while its session goes on.
+	held   map[string]*sessionLife
+	closed bool
 }
 
 // state is what Match uses.
@@ -111,7 +121,7 @@ var _ decisions.Memory = (*Store)(nil)
 // none. A database from a newer version is not touched: the error is
 // sqlitedb.ErrNewer.
 func Open(o Options) (*Store, error) {
-	s := &Store{options: o, now: o.Now, byID: map[string]*entry{}, ofUser: map[uint32]int{}}
+	s := &Store{options: o, now: o.Now, byID: map[string]*entry{}, ofUser: map[uint32]int{}, held: map[string]*sessionLife{}}
 	if s.now == nil {
 		s.now = time.Now
 	}
@@ -141,7 +151,7 @@ func Open(o Options) (*Store, error) {
 
 func (s *Store) database() sqlitedb.Options {
 	return sqlitedb.Options{
-		Path: s.options.Path, ApplicationID: applicationID, Migrations: []string{schema, schema2, schema3},
+		Path: s.options.Path, ApplicationID: applicationID, Migrations: []string{schema, schema2, schema3, schema4},
 		Synchronous: sqlitedb.Full, SecureDelete: true, Now: s.now,
 	}
 }

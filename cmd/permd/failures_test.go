@@ -34,6 +34,8 @@ func TestFailures(t *testing.T) {
 		{"journal damaged", journalDamaged},
 		{"memory damaged", memoryDamaged},
 		{"choice changed, memory locked", changeLocked},
+		{"change of a choice taken back, memory locked", undoLocked},
+		{"change of a choice taken back, daemon killed", undoKilled},
 		{"memory's log damaged", memoryLogDamaged},
 		{"what a choice is bound to is not what it was", boundChanged},
 		{"memory cannot be stored, disk full", memoryFull},

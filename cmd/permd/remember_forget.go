@@ -78,10 +78,13 @@ func (a *app) rememberForget(ctx context.Context, m *memoryClient, ids []string,
 		for _, p := range partsOf(c) {
 			fmt.Fprintf(a.Out, "forgotten: %s %s %s (%s)\n", c.Verdict, p.Kind, p.Rule, scopeText(c))
 		}
-		for _, again := range undoCommands(c) {
-			fmt.Fprintf(a.Err, "permd: hint: to have it back: %s\n", again)
+		if got.Undo == nil {
+			for _, again := range undoCommands(c) {
+				fmt.Fprintf(a.Err, "permd: hint: to have it back: %s\n", again)
+			}
 		}
 	}
+	a.hintUndo(got.Undo)
 	if len(got.Choices) == 0 {
 		fmt.Fprintln(a.Out, "nothing is remembered")
 	}

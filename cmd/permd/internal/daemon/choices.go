@@ -236,16 +236,18 @@ func (m choices) Change(ctx context.Context, uid uint32, c admin.ChangedChoices)
 
 // Add stores a choice that a person made in words; a run that is bound to content may
 // need several.
-func (m choices) Add(ctx context.Context, uid uint32, n admin.NewChoice) ([]admin.Choice, error) {
+func (m choices) Add(ctx context.Context, uid uint32, n admin.NewChoice) (all, added []admin.Choice, err error) {
 	list, err := m.add(ctx, uid, n)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	out := make([]admin.Choice, len(list))
 	for i := range list {
-		out[i] = m.wire(&list[i])
+		c := m.wire(&list[i])
+		if all = append(all, c); !list[i].Earlier {
+			added = append(added, c)
+		}
 	}
-	return out, nil
+	return all, added, nil
 }
 
 func (m choices) add(ctx context.Context, uid uint32, n admin.NewChoice) ([]remember.Choice, error) {
