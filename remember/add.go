@@ -213,6 +213,7 @@ func (s *Store) Confirm(_ context.Context, ids ...string) error {
 	for _, id := range ids {
 		e := s.byID[id]
 		e.confirmed.CompareAndSwap(0, now)
+		s.touched([]*entry{e})
 		if e.whyChanged() != "" {
 			e.accepted.CompareAndSwap(0, now)
 		}

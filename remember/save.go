@@ -14,6 +14,7 @@ import (
 	"github.com/permd/permd/internal/sqlitedb"
 	"github.com/permd/permd/remember/history"
 	"github.com/permd/permd/remember/labels"
+	"github.com/permd/permd/remember/lives"
 )
 
 // Save stores choices, all of them or none, and returns them. They are in force
@@ -23,25 +24,25 @@ import (
 // If an equal choice is already in force, that one is returned. An effect that
 // is never remembered is ErrNotRemembered.
 func (s *Store) Save(_ context.Context, drafts ...Draft) ([]Choice, error) {
-	lives := make([]*sessionLife, len(drafts))
+	live := make([]*lives.Life, len(drafts))
 	for i := range drafts {
-		lives[i] = s.sessionOf(&drafts[i])
-		defer s.lives.release(lives[i])
+		live[i] = s.sessionOf(&drafts[i])
+		defer s.lives.Release(live[i])
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
 		return nil, ErrClosed
 	}
-	choices, err := s.save(drafts, lives)
+	choices, err := s.save(drafts, live)
 	if err != nil {
 		return nil, fmt.Errorf("saving choice: %w", err)
 	}
 	return choices, nil
 }
 
-// save is Save. The lives are those of the drafts' sessions, nil for those that are for none.
-func (s *Store) save(drafts []Draft, lives []*sessionLife) ([]Choice, error) {
+// save is Save. live are those of the drafts' sessions, nil for those that are for none.
+func (s *Store) save(drafts []Draft, live []*lives.Life) ([]Choice, error) {
 	now := s.now()
 	s.expireDue(now.UnixNano())
 	entries := make([]*entry, len(drafts))
@@ -51,7 +52,7 @@ func (s *Store) save(drafts []Draft, lives []*sessionLife) ([]Choice, error) {
 		if err != nil {
 			return nil, err
 		}
-		e.life = lives[i]
+		e.life = live[i]
 		if same := s.equalChoice(e, fresh); same != nil {
 			entries[i] = same
 			continue

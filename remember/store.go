@@ -17,6 +17,7 @@ import (
 	"github.com/permd/permd/decisions/pattern"
 	"github.com/permd/permd/internal/sqlitedb"
 	"github.com/permd/permd/remember/history"
+	"github.com/permd/permd/remember/lives"
 	"github.com/permd/permd/remember/pending"
 )
 
@@ -65,6 +66,10 @@ type Options struct {
 	// Changed, if not nil, is called when rejects were added or dropped. It must
 	// return at once, and not call the store.
 	Changed func()
+	// Touched, if not nil, is called when choices of a person were added, dropped or
+	// confirmed; with nil for what replaces lost choices of everybody. It must return at
+	// once, and not call the store.
+	Touched func(uid *uint32)
 	// Now returns the time; time.Now if nil.
 	Now func() time.Time
 }
@@ -99,10 +104,11 @@ type Store struct {
 	unstored []*entry
 	// unrecorded are changes by people that could not be written so far.
 	unrecorded []history.Change
-	lives      sessionLives
+	lives      lives.Lives
+	revoking   atomic.Bool // a goroutine waits to revoke the choices of ended sessions
 	// held are the lives of sessions whose choices people have ended, by the ids of these:
 	// a choice may come back only while its session goes on.
-	held   map[string]*sessionLife
+	held   map[string]*lives.Life
 	closed bool
 }
 
@@ -121,7 +127,7 @@ var _ decisions.Memory = (*Store)(nil)
 // none. A database from a newer version is not touched: the error is
 // sqlitedb.ErrNewer.
 func Open(o Options) (*Store, error) {
-	s := &Store{options: o, now: o.Now, byID: map[string]*entry{}, ofUser: map[uint32]int{}, held: map[string]*sessionLife{}}
+	s := &Store{options: o, now: o.Now, byID: map[string]*entry{}, ofUser: map[uint32]int{}, held: map[string]*lives.Life{}}
 	if s.now == nil {
 		s.now = time.Now
 	}
@@ -239,7 +245,7 @@ func (s *Store) drop(entries ...*entry) {
 	s.state.Store(&state{index: st.index.without(entries...), off: st.off})
 	for _, e := range entries {
 		delete(s.byID, e.choice.ID)
-		s.lives.release(e.life)
+		s.lives.Release(e.life)
 		s.ofUser[e.choice.UID] -= e.weight()
 		if e == s.lostEntry {
 			s.lostEntry = s.anyLost()

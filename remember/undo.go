@@ -106,13 +106,13 @@ func (s *Store) hold(entries []*entry) {
 		}
 		if len(s.held) >= maxHeld {
 			for id, life := range s.held {
-				if life.isOver.Load() {
+				if life.IsOver() {
 					delete(s.held, id)
 				}
 			}
 		}
 		if len(s.held) < maxHeld && s.held[e.choice.ID] == nil {
-			s.lives.useAgain(e.life)
+			s.lives.UseAgain(e.life)
 			s.held[e.choice.ID] = e.life
 		}
 	}
@@ -279,7 +279,7 @@ func (s *Store) endedEntry(id string) (*entry, error) {
 		c.Label = partsLabel(e.parts) // forgetText takes lines apart for the text of a secret
 	}
 	if c.Scope.Kind.ofSession() {
-		if e.life = s.held[id]; e.life == nil || e.life.isOver.Load() {
+		if e.life = s.held[id]; e.life == nil || e.life.IsOver() {
 			return e, errors.New("its session is over, or not known to go on")
 		}
 	}
@@ -377,7 +377,7 @@ func (s *Store) applyUndo(p *undoPlan, id string, owner uint32, now time.Time) (
 	s.add(p.restore...)
 	s.drop(p.end...)
 	for _, e := range p.restore {
-		s.lives.release(s.held[e.choice.ID])
+		s.lives.Release(s.held[e.choice.ID])
 		delete(s.held, e.choice.ID)
 	}
 	_ = s.db.Fold() // as for a revocation, the log must not be needed

@@ -34,6 +34,7 @@ func TestFailures(t *testing.T) {
 		{"journal damaged", journalDamaged},
 		{"memory damaged", memoryDamaged},
 		{"choice changed, memory locked", changeLocked},
+		{"client of changes that never reads", changesUnread},
 		{"change of a choice taken back, memory locked", undoLocked},
 		{"change of a choice taken back, daemon killed", undoKilled},
 		{"memory's log damaged", memoryLogDamaged},
