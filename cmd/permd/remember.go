@@ -26,7 +26,7 @@ Requires a running daemon.`
 	const example = `  permd remember list`
 	return group("remember", "Manage remembered choices", long, example,
 		a.rememberListCommand(), a.rememberShowCommand(), a.rememberAddCommand(),
-		a.rememberForgetCommand(), a.rememberChangeCommand(), a.rememberUndoCommand(), a.rememberConfirmCommand(), a.rememberExportCommand())
+		a.rememberForgetCommand(), a.rememberChangeCommand(), a.rememberUndoCommand(), a.rememberConfirmCommand(), a.rememberExportCommand(), a.rememberImportCommand())
 }
 
 // memoryClient calls the management methods for the daemon's memory.

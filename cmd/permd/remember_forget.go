@@ -78,10 +78,8 @@ func (a *app) rememberForget(ctx context.Context, m *memoryClient, ids []string,
 		for _, p := range partsOf(c) {
 			fmt.Fprintf(a.Out, "forgotten: %s %s %s (%s)\n", c.Verdict, p.Kind, p.Rule, scopeText(c))
 		}
-		if got.Undo == nil {
-			for _, again := range undoCommands(c) {
-				fmt.Fprintf(a.Err, "permd: hint: to have it back: %s\n", again)
-			}
+		for _, again := range undoCommands(c) {
+			fmt.Fprintf(a.Err, "permd: hint: to have it back: %s\n", again)
 		}
 	}
 	a.hintUndo(got.Undo)

@@ -145,6 +145,7 @@ type Memory interface {
 	// ErrRefused if one must not be remembered in that way.
 	Change(ctx context.Context, uid uint32, c ChangedChoices) ([]Choice, error)
 	Undoer
+	Importer
 	// ChangesOf returns the ids of the newest changes that choices began or ended with, as far
 	// as they can be taken back.
 	ChangesOf(ctx context.Context, choices []Choice) []string
@@ -232,6 +233,7 @@ func registerChoices(m socket.Methods, mem Memory, log Log) {
 	}
 	registerChange(m, mem)
 	registerUndo(m, mem)
+	registerImport(m, mem)
 	m[MethodChoicesAdd] = func(c *socket.Conn, params strictjson.Value) (run, error) {
 		var n NewChoice
 		if err := decode(params, &n); err != nil {
