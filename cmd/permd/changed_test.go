@@ -46,7 +46,9 @@ func (d *testDaemon) observes(t *testing.T, project string, changes bool) *obser
 // sees wants that the next notifications name a change.
 func (w *observer) sees(t *testing.T, what string) {
 	t.Helper()
-	w.SetReadDeadline(time.Now().Add(20 * time.Second))
+	if err := w.SetReadDeadline(time.Now().Add(20 * time.Second)); err != nil {
+		t.Fatal(err)
+	}
 	for {
 		line, err := w.in.ReadString('\n')
 		if err != nil {
@@ -71,7 +73,9 @@ func (w *observer) sees(t *testing.T, what string) {
 // request comes after it.
 func (w *observer) seesNothing(t *testing.T) {
 	t.Helper()
-	w.SetReadDeadline(time.Now().Add(20 * time.Second))
+	if err := w.SetReadDeadline(time.Now().Add(20 * time.Second)); err != nil {
+		t.Fatal(err)
+	}
 	fmt.Fprintln(w, `{"jsonrpc":"2.0","id":2,"method":"permd/close","params":{"sessionId":"none"}}`)
 	if line, err := w.in.ReadString('\n'); err != nil || !strings.Contains(line, `"id":2`) {
 		t.Fatalf("%v: %s", err, line)
