@@ -3,8 +3,10 @@ package remember
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 	"time"
 
@@ -13,6 +15,7 @@ import (
 	"github.com/permd/permd/decisions/effects/display"
 	"github.com/permd/permd/decisions/pattern"
 	"github.com/permd/permd/decisions/targets"
+	"github.com/permd/permd/remember/history"
 )
 
 // Line is a choice that a person makes as a rule line, over the management
@@ -33,29 +36,66 @@ type Line struct {
 // Add stores a choice that is matched by its line. A person makes it directly,
 // so it counts at once, and one that names an exact path covers guarded tags.
 func (s *Store) Add(_ context.Context, l Line) (Choice, error) {
+	choices, refused, err := s.addLines(history.Add, []Line{l})
+	if err = errors.Join(err, errors.Join(refused...)); err != nil {
+		return Choice{}, err
+	}
+	return choices[0], nil
+}
+
+// Import stores choices of one person as Add does, as one change: all of those that are not
+// refused, or none. refused holds an error for each line, nil for those that are in force.
+func (s *Store) Import(_ context.Context, lines ...Line) (choices []Choice, refused []error, err error) {
+	return s.addLines(history.Import, lines)
+}
+
+func (s *Store) addLines(what history.What, lines []Line) (choices []Choice, refused []error, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
-		return Choice{}, ErrClosed
+		return nil, nil, ErrClosed
 	}
 	now := s.now()
 	s.expireDue(now.UnixNano())
-	e, err := s.entryOfLine(&l, now)
-	if err != nil {
-		return Choice{}, err
+	var fresh []*entry
+	choices, refused = make([]Choice, len(lines)), make([]error, len(lines))
+	of := make([]*entry, len(lines)) // nil for a line that is refused
+	for i := range lines {
+		e, err := s.entryOfLine(&lines[i], now)
+		if err == nil {
+			if same := s.equalChoice(e, fresh); same != nil {
+				of[i] = same
+				continue
+			}
+			err = s.checkRoom(e, fresh)
+		}
+		if refused[i] = err; err == nil {
+			of[i], fresh = e, append(fresh, e)
+		}
 	}
-	if same := s.equalChoice(e, nil); same != nil {
-		return same.snapshot(), nil
+	if len(fresh) > 0 {
+		err := s.write(func(tx *sql.Tx) error {
+			for _, e := range fresh {
+				if err := insert(tx, e); err != nil {
+					return err
+				}
+			}
+			_, err := s.record(tx, what, now, fresh, nil)
+			return err
+		})
+		if err != nil {
+			return nil, nil, fmt.Errorf("saving choice: %w", err)
+		}
+		s.add(fresh...)
+		_ = s.storePending() // the status reports a failure
 	}
-	if err := s.checkRoom(e, nil); err != nil {
-		return Choice{}, err
+	for i, e := range of {
+		if e != nil {
+			choices[i] = e.snapshot()
+			choices[i].Earlier = !slices.Contains(fresh, e)
+		}
 	}
-	if err := s.write(func(tx *sql.Tx) error { return insert(tx, e) }); err != nil {
-		return Choice{}, fmt.Errorf("saving choice: %w", err)
-	}
-	s.add(e)
-	_ = s.storePending() // the status reports a failure
-	return e.snapshot(), nil
+	return choices, refused, nil
 }
 
 func (s *Store) entryOfLine(l *Line, now time.Time) (*entry, error) {
@@ -203,6 +243,7 @@ func (s *Store) Confirm(_ context.Context, ids ...string) error {
 	for _, id := range ids {
 		e := s.byID[id]
 		e.confirmed.CompareAndSwap(0, now)
+		s.touched([]*entry{e})
 		if e.whyChanged() != "" {
 			e.accepted.CompareAndSwap(0, now)
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/decisions/pattern"
+	"github.com/permd/permd/remember/history"
 )
 
 // changed is the reason of a revocation: another choice has taken the place of this one.
@@ -67,20 +68,17 @@ func (s *Store) Change(_ context.Context, ids []string, c Change) ([]Choice, err
 				return err
 			}
 		}
-		for _, e := range old {
-			if err := forgetText(tx, "id = ?", e.choice.ID); err != nil {
-				return err
-			}
-			if _, err := tx.Exec("UPDATE choices SET revoked = ?, revoked_by = ? WHERE id = ? AND revoked IS NULL", now.UnixNano(), changed, e.choice.ID); err != nil {
-				return err
-			}
+		if err := endRows(tx, old, now, changed); err != nil {
+			return err
 		}
-		return nil
+		_, err := s.record(tx, history.Edit, now, fresh, old)
+		return err
 	})
 	if err != nil {
 		return nil, fmt.Errorf("changing choices: %w", err)
 	}
 	// In this order, so that a session in which both count has at least one.
+	s.hold(old)
 	s.add(fresh...)
 	s.drop(old...)
 	if len(old) > 0 {

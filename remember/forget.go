@@ -9,11 +9,13 @@ import (
 	"slices"
 
 	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/remember/history"
+	"github.com/permd/permd/remember/pending"
 )
 
 // The reasons of a revocation, as they are stored.
 const (
-	byPerson     = "person"
+	byPerson     = pending.ByPerson
 	sessionEnded = "session ended"
 	expired      = "expired"
 	renewed      = "renewed" // by a choice for the content of now
@@ -36,6 +38,8 @@ func (s *Store) Forget(_ context.Context, ids ...string) (int, error) {
 			found = append(found, e)
 		}
 	}
+	s.noteForgotten(found)
+	s.hold(found)
 	errs = append(errs, s.revoke(found, byPerson))
 	return len(found), errors.Join(errs...)
 }
@@ -52,9 +56,9 @@ func (s *Store) revoke(entries []*entry, reason string) error {
 	s.drop(entries...)
 	now := s.now().UnixNano()
 	for _, e := range entries {
-		s.pending.ids[e.choice.ID] = revocation{
-			at: now, by: reason, created: e.choice.Created.UnixNano(),
-			temporary: e.choice.Scope.Conn != 0, neverStored: e.choice.Verdict == decisions.Deny,
+		s.pending.IDs[e.choice.ID] = pending.Revocation{
+			At: now, By: reason, Created: e.choice.Created.UnixNano(),
+			Temporary: e.choice.Scope.Conn != 0, NeverStored: e.choice.Verdict == decisions.Deny,
 		}
 	}
 	if s.closed {
@@ -69,7 +73,7 @@ func (s *Store) revoke(entries []*entry, reason string) error {
 		}
 		return nil
 	}
-	if perr := s.pending.save(); perr != nil {
+	if perr := s.pending.Save(); perr != nil {
 		return fmt.Errorf("%w: %w", ErrPending, errors.Join(err, perr))
 	}
 	return nil
@@ -78,24 +82,29 @@ func (s *Store) revoke(entries []*entry, reason string) error {
 // storePending writes the revocations that the database lacks. Those of choices
 // that it does not contain are kept for the database that does.
 func (s *Store) storePending() error {
-	if len(s.pending.ids) == 0 {
+	if len(s.pending.IDs) == 0 {
 		return nil
 	}
-	absent := map[string]revocation{}
+	absent := map[string]pending.Revocation{}
 	err := s.write(func(tx *sql.Tx) error {
 		clear(absent)
-		for id, r := range s.pending.ids {
+		for id, r := range s.pending.IDs {
 			if err := forgetText(tx, "id = ?", id); err != nil {
 				return err
 			}
-			res, err := tx.Exec("UPDATE choices SET revoked = coalesce(revoked, ?), revoked_by = coalesce(revoked_by, ?) WHERE id = ?", r.at, r.by, id)
+			res, err := tx.Exec("UPDATE choices SET revoked = coalesce(revoked, ?), revoked_by = coalesce(revoked_by, ?) WHERE id = ?", r.At, r.By, id)
 			if err != nil {
 				return err
 			}
 			// A reject made in this run without a row was never stored, so no
 			// database has it.
-			if n, err := res.RowsAffected(); err != nil || n == 0 && !r.temporary && !r.neverStored {
+			if n, err := res.RowsAffected(); err != nil || n == 0 && !r.Temporary && !r.NeverStored {
 				absent[id] = r
+			}
+		}
+		for i := range s.unrecorded {
+			if err := history.Record(tx, &s.unrecorded[i]); err != nil {
+				return err
 			}
 		}
 		return accept(tx, s.accepted)
@@ -103,10 +112,10 @@ func (s *Store) storePending() error {
 	if err != nil {
 		return err
 	}
-	s.accepted = nil
-	clear(s.pending.ids)
-	maps.Copy(s.pending.notInDatabase, absent)
-	return s.pending.save()
+	s.accepted, s.unrecorded = nil, nil
+	clear(s.pending.IDs)
+	maps.Copy(s.pending.NotInDatabase, absent)
+	return s.pending.Save()
 }
 
 // dropPending applies the revocations that an earlier run could not store, or
@@ -115,9 +124,9 @@ func (s *Store) dropPending() {
 	now := s.now().UnixNano()
 	old := 0
 	for id, e := range s.byID {
-		if e.choice.Verdict == decisions.Allow && e.choice.Created.UnixNano() <= s.pending.revokedBefore {
-			if _, named := s.pending.ids[id]; !named {
-				s.pending.ids[id] = revocation{at: now, by: byPerson, created: e.choice.Created.UnixNano()}
+		if e.choice.Verdict == decisions.Allow && e.choice.Created.UnixNano() <= s.pending.RevokedBefore {
+			if _, named := s.pending.IDs[id]; !named {
+				s.pending.IDs[id] = pending.Revocation{At: now, By: byPerson, Created: e.choice.Created.UnixNano()}
 				old++
 			}
 		}
@@ -126,7 +135,7 @@ func (s *Store) dropPending() {
 		s.problems = append(s.problems, fmt.Sprintf("%d remembered allows were revoked, since any of them may have been: more revocations than could be noted while the database could not be written", old))
 	}
 	var entries []*entry
-	for id := range s.pending.ids {
+	for id := range s.pending.IDs {
 		if e := s.byID[id]; e != nil {
 			entries = append(entries, e)
 		}

@@ -8,6 +8,7 @@ import (
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/decisions/pattern"
+	"github.com/permd/permd/remember/lives"
 )
 
 // entry is a choice in matchable form. All but the counters is immutable.
@@ -30,7 +31,7 @@ type entry struct {
 	expire  int64 // nanoseconds since 1970, 0 for never
 	row     int64 // in the database
 	// life is that of the session that the choice is for, nil for none.
-	life *sessionLife
+	life *lives.Life
 
 	matchCount atomic.Int64 // column uses
 	lastMatch  atomic.Int64 // nanoseconds since 1970, 0 for not yet

@@ -2,11 +2,13 @@ package remember
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"slices"
 
 	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/remember/history"
 )
 
 var _ decisions.Keeper = (*Store)(nil)
@@ -37,7 +39,7 @@ func (s *Store) Keep(ctx context.Context, a decisions.Answer) ([]decisions.Store
 		kept = append(kept, decisions.StoredChoice{
 			ID: c.ID, Verdict: c.Verdict, Label: c.fullLabel(),
 			Scope: string(c.Scope.Kind), Expires: c.Expires, Unconfirmed: s.Unconfirmed(c),
-			Earlier: c.DecisionID != a.DecisionID,
+			Earlier: c.DecisionID != a.DecisionID || a.DecisionID == "" && c.Earlier,
 		})
 	}
 	return kept, nil
@@ -119,5 +121,20 @@ func (s *Store) Drop(_ context.Context, ids ...string) error {
 			found = append(found, e)
 		}
 	}
-	return s.revoke(found, byPerson)
+	if err := s.revoke(found, byPerson); err != nil {
+		return err
+	}
+	if len(found) == 0 {
+		return nil
+	}
+	// If this fails, the change stays in the list as one of which nothing is in force.
+	_ = s.write(func(tx *sql.Tx) error {
+		for _, e := range found {
+			if err := history.Remove(tx, e.choice.ID); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return nil
 }

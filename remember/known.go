@@ -40,10 +40,29 @@ func (s *Store) Rejects() []string {
 	return ids
 }
 
-// changed tells who keeps the ids of rejects.
+// changed tells who keeps the ids of rejects, and who wants to know of changes.
 func (s *Store) changed(entries []*entry) {
+	s.touched(entries)
 	if s.options.Changed != nil && slices.ContainsFunc(entries, func(e *entry) bool { return e.choice.Verdict == decisions.Deny }) {
 		s.options.Changed()
+	}
+}
+
+// touched tells who wants to know of changes.
+func (s *Store) touched(entries []*entry) {
+	if s.options.Touched == nil {
+		return
+	}
+	told := map[uint32]bool{}
+	for _, e := range entries {
+		switch uid := e.choice.UID; {
+		case told[uid]:
+		case uid == allUsers:
+			s.options.Touched(nil)
+		default:
+			s.options.Touched(&uid)
+		}
+		told[e.choice.UID] = true
 	}
 }
 

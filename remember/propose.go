@@ -1,12 +1,9 @@
 package remember
 
 import (
-	"cmp"
 	"errors"
-	"net/netip"
 	"path"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/permd/permd/decisions"
@@ -139,101 +136,4 @@ func lineOf(q *decisions.MemoryQuery, scope ScopeKind, level int) *pattern.Patte
 		}
 	}
 	return found
-}
-
-// labelOf returns the rule line for exactly the effect, as displayed. In a
-// scope wider than a project, files have absolute paths, since that is how they
-// are matched.
-func labelOf(q *decisions.MemoryQuery, anyArguments bool, scope ScopeKind) string {
-	e := q.Effect
-	var line string
-	switch e.Detail() {
-	case effects.DetailRun:
-		return runLabel(q, scope)
-	case effects.DetailFile:
-		project := q.Project
-		if scope == ForUser {
-			project = ""
-		}
-		line = pathLine(e.File, project)
-	case effects.DetailConnect:
-		line = e.Connect.Host
-		if _, err := netip.ParseAddr(line); err == nil && strings.Contains(line, ":") {
-			line = "[" + line + "]"
-		}
-		if e.Connect.Port != 0 {
-			line += ":" + strconv.Itoa(e.Connect.Port)
-		}
-	case effects.DetailUse:
-		line = toolName(e.Use.Tool)
-		if e.Use.Server != "" {
-			line = toolName(e.Use.Server) + ":" + line
-		}
-		if e.Use.Version != "" {
-			version := toolName(e.Use.Version)
-			if strings.Trim(version, "0123456789") == "" {
-				version = strconv.Quote(version) // in a line x stands for x.0.0
-			}
-			line += "@" + version
-		}
-		with := !anyArguments && len(e.Use.Arguments) > 0
-		switch {
-		case with && !e.Use.Credentials.Empty():
-			line += " (with these arguments and credentials)"
-		case with:
-			line += " (with these arguments)"
-		case !e.Use.Credentials.Empty():
-			line += " (with these credentials)"
-		}
-	case effects.NoDetail:
-		line = e.Text
-	}
-	return display.Display(line)
-}
-
-// withVariables returns the label of a run with the variables that are set for it, which no rule
-// line can express.
-func withVariables(r *effects.Run, label string) string {
-	return display.Display(strings.Join(r.Variables, " ") + " " + label)
-}
-
-// toolName returns the name of a tool, a server or a version in a label. It is
-// quoted if it contains separators or wildcards of labels, so that no two tools
-// share a label. No rule line can express such a name.
-func toolName(name string) string {
-	if strings.ContainsAny(name, "@:*\" ()") {
-		return strconv.Quote(name)
-	}
-	return name
-}
-
-func pathLine(f *effects.File, project string) string {
-	p := pattern.Path{Base: pattern.Root}
-	rest := f.Path
-	if within(f.Path, project) && f.Path != project { // ./ alone is not a line
-		p.Base, rest = pattern.Project, f.Path[len(project):]
-	}
-	for part := range strings.SplitSeq(rest, "/") {
-		if part != "" {
-			p.Parts = append(p.Parts, pattern.Glob{part})
-		}
-	}
-	line := p.String()
-	if f.Recursive {
-		return cmp.Or(strings.TrimSuffix(line, "/"), "/") + " and all below"
-	}
-	return line
-}
-
-// runLabel returns the rule line of a run, with secrets masked. Facts that no
-// line can express (text on standard input, the text of a make target) are in
-// the effect's own words.
-func runLabel(q *decisions.MemoryQuery, scope ScopeKind) string {
-	e := q.Effect
-	if line := lineFor(q, scope); e.Run.StdinText == "" && isPlainLine(e, line) {
-		if p, err := pattern.Parse(e.Kind, line); err == nil && p.String() == line {
-			return line
-		}
-	}
-	return strings.TrimPrefix(e.Text, "run ")
 }

@@ -6,16 +6,15 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"fmt"
-	"net/netip"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/decisions/effects/display"
 	"github.com/permd/permd/decisions/pattern"
+	"github.com/permd/permd/remember/labels"
 )
 
 // A reject is stored as parts, one for each effect that the person was asked
@@ -89,26 +88,17 @@ func (k *hashKey) sumsOf(q *decisions.MemoryQuery, absolute bool) []digest {
 	switch e.Detail() {
 	case effects.DetailRun:
 		r := e.Run
-		words := append([]string{pathKey(r.Program, q, absolute)}, r.Args...)
+		words := append([]string{labels.PathKey(r.Program, q, absolute)}, r.Args...)
 		sum := k.sum(sumWords, q.UID, words...)
 		slices.Sort(words[1:])
 		return []digest{sum, k.sum(sumOrder, q.UID, words...)}
 	case effects.DetailFile:
-		return []digest{k.sum(sumPath, q.UID, string(e.Kind), pathKey(e.File.Path, q, absolute))}
+		return []digest{k.sum(sumPath, q.UID, string(e.Kind), labels.PathKey(e.File.Path, q, absolute))}
 	case effects.DetailUse:
 		return []digest{k.sum(sumTool, q.UID, e.Use.Server, e.Use.Tool)}
 	case effects.DetailConnect, effects.NoDetail:
 	}
 	return nil
-}
-
-// pathKey identifies a path of the project relative to the project, unless
-// absolute is set.
-func pathKey(p string, q *decisions.MemoryQuery, absolute bool) string {
-	if !absolute && within(p, q.Project) {
-		return "./" + strings.TrimPrefix(p[len(q.Project):], "/")
-	}
-	return p
 }
 
 // textSum returns the digest of the text that the effect of q was read from.
@@ -235,24 +225,17 @@ func (k *hashKey) partOf(q *decisions.MemoryQuery, scope ScopeKind) *rejectPart 
 		return nil
 	}
 	ctx := pattern.Context{Project: q.Project}
-	if line := lineFor(q, scope); line != "" && isPlainLine(e, line) {
+	if line := labels.Line(q, scope == ForUser); line != "" && labels.IsPlain(e, line) {
 		if p, err := pattern.Parse(e.Kind, line); err == nil && p.String() == line && p.Touches(e, ctx) {
 			return &rejectPart{Part: Part{Kind: e.Kind, Rule: line}, line: p}
 		}
 	}
-	p := &rejectPart{Part: Part{Kind: e.Kind, Rule: labelOf(q, true, scope)}, sums: k.sumsOf(q, scope == ForUser)}
+	p := &rejectPart{Part: Part{Kind: e.Kind, Rule: labels.Of(q, true, scope == ForUser)}, sums: k.sumsOf(q, scope == ForUser)}
 	if p.sums == nil {
 		return nil
 	}
 	p.spell()
 	return p
-}
-
-// isPlainLine reports whether a line may be stored and displayed: nothing in it is
-// masked, in the line or in the effect's own words, which identify more
-// secrets.
-func isPlainLine(e *effects.Effect, line string) bool {
-	return display.Display(line) == line && !strings.Contains(e.Text, display.Masked) && !strings.Contains(e.Text, "…")
 }
 
 func (k *hashKey) textPart(q *decisions.MemoryQuery) *rejectPart {
@@ -305,72 +288,6 @@ func (p *rejectPart) parse() error {
 		p.sums = append(p.sums, digest(b))
 	}
 	return nil
-}
-
-// lineFor returns the rule line for the effect in a scope, "" if there is none.
-// One that applies everywhere has absolute paths: it must not match the file of
-// that name in another project.
-func lineFor(q *decisions.MemoryQuery, scope ScopeKind) string {
-	e := q.Effect
-	switch e.Detail() {
-	case effects.DetailRun:
-		line := pattern.Run{Program: e.Run.Program}
-		if filepath.IsAbs(line.Program) && scope != ForUser {
-			line.Program = pathKey(line.Program, q, false)
-		}
-		for _, arg := range e.Run.Args {
-			line.Words = append(line.Words, pattern.Glob{arg})
-		}
-		return line.String()
-	case effects.DetailFile:
-		if filepath.Clean(e.File.Path) != e.File.Path {
-			return ""
-		}
-		return fileLine(e, q.Project, scope)
-	case effects.DetailConnect:
-		host := e.Connect.Host
-		if addr, err := netip.ParseAddr(host); err == nil && addr.Is6() && e.Connect.Port != 0 {
-			host = "[" + host + "]"
-		}
-		if e.Connect.Port != 0 {
-			host += ":" + strconv.Itoa(e.Connect.Port)
-		}
-		return host
-	case effects.DetailUse:
-		if strings.ContainsAny(e.Use.Server+e.Use.Tool, "*:\"") {
-			return "" // a line would match other tools, or none
-		}
-		if e.Use.Server == "" {
-			return e.Use.Tool
-		}
-		return e.Use.Server + ":" + e.Use.Tool
-	case effects.NoDetail:
-	}
-	return ""
-}
-
-// fileLine returns the line for a file. Deleting a folder deletes its contents,
-// so the line for that covers both; the folder of a whole project, and a
-// searched folder, are named alone, or the line would cover every file that
-// somebody works with.
-func fileLine(e *effects.Effect, project string, scope ScopeKind) string {
-	p := pattern.Path{Base: pattern.Root}
-	rest := e.File.Path
-	if scope != ForUser && within(rest, project) && rest != project {
-		p.Base, rest = pattern.Project, rest[len(project):]
-	}
-	for name := range strings.SplitSeq(rest, "/") {
-		if name != "" {
-			p.Parts = append(p.Parts, pattern.Glob{name})
-		}
-	}
-	if len(p.Parts) == 0 {
-		return ""
-	}
-	if e.File.Recursive && e.Kind == effects.KindDelete && !within(project, e.File.Path) {
-		p.Parts = append(p.Parts, nil)
-	}
-	return p.String()
 }
 
 // partsLabel returns the displayed text of a reject: its parts, one per line.

@@ -116,6 +116,8 @@ type Choice struct {
 	// Both are stored now and then (Flush), so a crash may lose some.
 	Matches     int64     `json:"uses"`
 	LastMatched time.Time `json:"lastUsed,omitzero"`
+	// Earlier is set in the results of Add and Save if the choice was in force before.
+	Earlier bool `json:"-"`
 }
 
 // Draft is a choice to save.

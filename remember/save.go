@@ -12,6 +12,9 @@ import (
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/internal/sqlitedb"
+	"github.com/permd/permd/remember/history"
+	"github.com/permd/permd/remember/labels"
+	"github.com/permd/permd/remember/lives"
 )
 
 // Save stores choices, all of them or none, and returns them. They are in force
@@ -21,25 +24,25 @@ import (
 // If an equal choice is already in force, that one is returned. An effect that
 // is never remembered is ErrNotRemembered.
 func (s *Store) Save(_ context.Context, drafts ...Draft) ([]Choice, error) {
-	lives := make([]*sessionLife, len(drafts))
+	live := make([]*lives.Life, len(drafts))
 	for i := range drafts {
-		lives[i] = s.sessionOf(&drafts[i])
-		defer s.lives.release(lives[i])
+		live[i] = s.sessionOf(&drafts[i])
+		defer s.lives.Release(live[i])
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
 		return nil, ErrClosed
 	}
-	choices, err := s.save(drafts, lives)
+	choices, err := s.save(drafts, live)
 	if err != nil {
 		return nil, fmt.Errorf("saving choice: %w", err)
 	}
 	return choices, nil
 }
 
-// save is Save. The lives are those of the drafts' sessions, nil for those that are for none.
-func (s *Store) save(drafts []Draft, lives []*sessionLife) ([]Choice, error) {
+// save is Save. live are those of the drafts' sessions, nil for those that are for none.
+func (s *Store) save(drafts []Draft, live []*lives.Life) ([]Choice, error) {
 	now := s.now()
 	s.expireDue(now.UnixNano())
 	entries := make([]*entry, len(drafts))
@@ -49,7 +52,7 @@ func (s *Store) save(drafts []Draft, lives []*sessionLife) ([]Choice, error) {
 		if err != nil {
 			return nil, err
 		}
-		e.life = lives[i]
+		e.life = live[i]
 		if same := s.equalChoice(e, fresh); same != nil {
 			entries[i] = same
 			continue
@@ -79,19 +82,16 @@ func (s *Store) save(drafts []Draft, lives []*sessionLife) ([]Choice, error) {
 				return err
 			}
 		}
-		for _, e := range old {
-			if err := forgetText(tx, "n = ?", e.row); err != nil {
-				return err
-			}
-			if _, err := tx.Exec("UPDATE choices SET revoked = ?, revoked_by = ? WHERE n = ? AND revoked IS NULL", now.UnixNano(), renewed, e.row); err != nil {
-				return err
-			}
+		if err := endRows(tx, old, now, renewed); err != nil {
+			return err
 		}
-		return nil
+		_, err := s.record(tx, history.Answer, now, fresh, old)
+		return err
 	})
 	if err != nil {
 		return nil, err
 	}
+	s.hold(old)
 	s.drop(old...)
 	s.add(fresh...)
 	if len(old) > 0 || slices.ContainsFunc(fresh, func(e *entry) bool { return e.choice.Verdict == decisions.Deny }) {
@@ -103,6 +103,7 @@ func (s *Store) save(drafts []Draft, lives []*sessionLife) ([]Choice, error) {
 	choices := make([]Choice, len(entries))
 	for i, e := range entries {
 		choices[i] = e.snapshot()
+		choices[i].Earlier = !slices.Contains(fresh, e)
 	}
 	return choices, nil
 }
@@ -228,9 +229,9 @@ func (s *Store) matchBy(e *entry, d *Draft) error {
 	}
 	c.Pins.Arguments = c.Kind == effects.KindUse && !any
 	if c.Label == "" {
-		c.Label = labelOf(q, any, c.Scope.Kind)
+		c.Label = labels.Of(q, any, c.Scope.Kind == ForUser)
 		if c.Verdict == decisions.Allow && setsVariables(q.Effect) {
-			c.Label = withVariables(q.Effect.Run, c.Label)
+			c.Label = labels.WithVariables(q.Effect.Run, c.Label)
 		}
 	}
 	sum, ok := s.key.digestOf(q, e.form(q))

@@ -16,6 +16,9 @@ import (
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/pattern"
 	"github.com/permd/permd/internal/sqlitedb"
+	"github.com/permd/permd/remember/history"
+	"github.com/permd/permd/remember/lives"
+	"github.com/permd/permd/remember/pending"
 )
 
 //go:embed schema.sql
@@ -30,6 +33,11 @@ var schema2 string
 //
 //go:embed schema3.sql
 var schema3 string
+
+// schema4 adds what people have changed.
+//
+//go:embed schema4.sql
+var schema4 string
 
 // applicationID marks the file as a memory of permd: "pmdR".
 const applicationID = 0x706d_6452
@@ -58,6 +66,10 @@ type Options struct {
 	// Changed, if not nil, is called when rejects were added or dropped. It must
 	// return at once, and not call the store.
 	Changed func()
+	// Touched, if not nil, is called when choices of a person were added, dropped or
+	// confirmed; with nil for what replaces lost choices of everybody. It must return at
+	// once, and not call the store.
+	Touched func(uid *uint32)
 	// Now returns the time; time.Now if nil.
 	Now func() time.Time
 }
@@ -79,7 +91,7 @@ type Store struct {
 	mu          sync.Mutex // guards the fields below, and changes of state
 	byID        map[string]*entry
 	ofUser      map[uint32]int // number of choices
-	pending     pendingRevocations
+	pending     pending.File
 	problems    []string // problems since the start
 	loss        string   // why rejects may be lost, "" if that is not known
 	missing     []string // ids of rejects that were lost
@@ -90,9 +102,14 @@ type Store struct {
 	numSalvaged int
 	// unstored are rejects in force that could not be written so far.
 	unstored []*entry
-	closed   bool
-
-	lives sessionLives
+	// unrecorded are changes by people that could not be written so far.
+	unrecorded []history.Change
+	lives      lives.Lives
+	revoking   atomic.Bool // a goroutine waits to revoke the choices of ended sessions
+	// held are the lives of sessions whose choices people have ended, by the ids of these:
+	// a choice may come back only while its session goes on.
+	held   map[string]*lives.Life
+	closed bool
 }
 
 // state is what Match uses.
@@ -110,7 +127,7 @@ var _ decisions.Memory = (*Store)(nil)
 // none. A database from a newer version is not touched: the error is
 // sqlitedb.ErrNewer.
 func Open(o Options) (*Store, error) {
-	s := &Store{options: o, now: o.Now, byID: map[string]*entry{}, ofUser: map[uint32]int{}}
+	s := &Store{options: o, now: o.Now, byID: map[string]*entry{}, ofUser: map[uint32]int{}, held: map[string]*lives.Life{}}
 	if s.now == nil {
 		s.now = time.Now
 	}
@@ -124,7 +141,7 @@ func Open(o Options) (*Store, error) {
 		return nil, fmt.Errorf("opening memory: %w", err)
 	}
 	now := s.now().UnixNano()
-	if err := s.pending.open(o.Path+".revoked", now, s.latest(now)); err != nil {
+	if err := s.pending.Open(o.Path+".revoked", now, s.latest(now)); err != nil {
 		return nil, fmt.Errorf("opening memory: %w", errors.Join(err, s.db.Close()))
 	}
 	s.dropPending()
@@ -140,7 +157,7 @@ func Open(o Options) (*Store, error) {
 
 func (s *Store) database() sqlitedb.Options {
 	return sqlitedb.Options{
-		Path: s.options.Path, ApplicationID: applicationID, Migrations: []string{schema, schema2, schema3},
+		Path: s.options.Path, ApplicationID: applicationID, Migrations: []string{schema, schema2, schema3, schema4},
 		Synchronous: sqlitedb.Full, SecureDelete: true, Now: s.now,
 	}
 }
@@ -228,7 +245,7 @@ func (s *Store) drop(entries ...*entry) {
 	s.state.Store(&state{index: st.index.without(entries...), off: st.off})
 	for _, e := range entries {
 		delete(s.byID, e.choice.ID)
-		s.lives.release(e.life)
+		s.lives.Release(e.life)
 		s.ofUser[e.choice.UID] -= e.weight()
 		if e == s.lostEntry {
 			s.lostEntry = s.anyLost()
@@ -309,7 +326,7 @@ func (s *Store) Status() Status {
 	defer s.mu.Unlock()
 	st := Status{
 		Degraded: slices.Clone(s.problems), AllowsOff: s.state.Load().off != nil || gone != nil,
-		Pending: len(s.pending.ids), SetAside: s.setAside, Salvaged: s.numSalvaged,
+		Pending: len(s.pending.IDs), SetAside: s.setAside, Salvaged: s.numSalvaged,
 	}
 	if gone != nil {
 		st.Gone = gone.Error()
@@ -355,7 +372,7 @@ func (s *Store) Close() error {
 	_ = s.revokeEnded()
 	s.closed = true
 	s.detached.Store(true)
-	err := errors.Join(s.flush(), s.pending.close(), s.db.Close())
+	err := errors.Join(s.flush(), s.pending.Close(), s.db.Close())
 	if err != nil {
 		return fmt.Errorf("closing memory: %w", err)
 	}

@@ -41,15 +41,37 @@ func newAnswers(c net.Conn, timeout time.Duration, fail func(error)) *answers {
 // the connection is dropped. A long answer is not queued: it has been written when send
 // returns.
 func (a *answers) send(id strictjson.Value, member string, body []byte) {
+	if a.lockFor(len(body)) {
+		a.pending = appendAnswer(a.pending, id, member, body)
+		a.writePending()
+	}
+}
+
+// notify writes a notification, as send does an answer.
+func (a *answers) notify(method string, params []byte) {
+	if a.lockFor(len(params)) {
+		a.pending = append(append(a.pending, `{"jsonrpc":"2.0","method":"`...), method...)
+		a.pending = append(append(append(a.pending, `","params":`...), params...), "}\n"...)
+		a.writePending()
+	}
+}
+
+// lockFor takes the lock when there is room for a message of that size. After an error it
+// returns false, without the lock.
+func (a *answers) lockFor(size int) bool {
 	a.mu.Lock()
-	for a.err == nil && (len(a.pending) > maxPending || a.writing && len(body) > keepBuffer) {
+	for a.err == nil && (len(a.pending) > maxPending || a.writing && size > keepBuffer) {
 		a.changed.Wait()
 	}
 	if a.err != nil {
 		a.mu.Unlock()
-		return
+		return false
 	}
-	a.pending = appendAnswer(a.pending, id, member, body)
+	return true
+}
+
+// writePending writes what is queued, unless somebody does already, and releases the lock.
+func (a *answers) writePending() {
 	if a.writing {
 		a.mu.Unlock()
 		return

@@ -90,6 +90,7 @@ func newConnection(s *server, c net.Conn, id uint64, peer decisions.Peer) *conne
 		s.Logger.Debug("dropping a connection that does not read", "conn", id, "error", err)
 		conn.drop()
 	})
+	conn.notify = conn.answers.notify
 	conn.lines = lines{
 		r: c, max: s.MaxMessage,
 		reserve: conn.member.Reserve,

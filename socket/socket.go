@@ -49,6 +49,16 @@ type Conn struct {
 	// values is the state that sub-packages keep for the connection, each under a key
 	// type of its own. It is accessed on the reading goroutine only.
 	values map[any]any
+	notify func(method string, params []byte) // nil if nothing but answers is sent
+}
+
+// Notify sends a notification to the client; params is JSON on one line. It waits while the
+// client does not read, until the connection is dropped for that, so it must not be called on
+// a goroutine that others wait for. It sends nothing on a connection of one request.
+func (c *Conn) Notify(method string, params []byte) {
+	if c.notify != nil {
+		c.notify(method, params)
+	}
 }
 
 // Owner returns the connection as an owner of sessions.

@@ -128,8 +128,8 @@ func (a *app) allow(ctx context.Context, m *memoryClient, o admin.Approval) erro
 	for i := range done.Stored {
 		k := &done.Stored[i]
 		fmt.Fprintf(a.Out, "remembered: %s %s (%s)\n", k.Verdict, k.Label, k.Scope)
-		fmt.Fprintf(a.Err, "permd: hint: to undo this: permd remember forget %s\n", k.ID)
 	}
+	a.hintUndo(done.Undo)
 	return nil
 }
 

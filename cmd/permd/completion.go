@@ -151,6 +151,28 @@ func (a *app) completeChoices(cmd *cobra.Command, args []string, _ string) ([]co
 	return out, noFiles
 }
 
+// completeChanges completes to the last changes of choices that can be taken back.
+func (a *app) completeChanges(cmd *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	var out []cobra.Completion
+	a.askDaemon(cmd, func(ctx context.Context, m *memoryClient) error {
+		list, err := m.history(ctx)
+		for i := range list {
+			c := &list[i]
+			if c.Refused != "" || slices.Contains(args, c.ID) {
+				continue
+			}
+			words := c.What
+			if len(c.Choices) > 0 {
+				p := partsOf(&c.Choices[0].Choice)[0]
+				words += " " + string(c.Choices[0].Verdict) + " " + p.Kind + " " + cli.Clip(p.Rule, 60)
+			}
+			out = append(out, cobra.CompletionWithDesc(c.ID, words))
+		}
+		return err
+	})
+	return out, noFiles
+}
+
 // askDaemon calls do with a connection, for as long as a person waits for the tab key.
 func (a *app) askDaemon(cmd *cobra.Command, do func(ctx context.Context, m *memoryClient) error) {
 	ctx, cancel := context.WithTimeout(cmd.Context(), completionTimeout)

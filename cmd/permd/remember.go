@@ -26,7 +26,7 @@ Requires a running daemon.`
 	const example = `  permd remember list`
 	return group("remember", "Manage remembered choices", long, example,
 		a.rememberListCommand(), a.rememberShowCommand(), a.rememberAddCommand(),
-		a.rememberForgetCommand(), a.rememberChangeCommand(), a.rememberConfirmCommand(), a.rememberExportCommand())
+		a.rememberForgetCommand(), a.rememberChangeCommand(), a.rememberUndoCommand(), a.rememberConfirmCommand(), a.rememberExportCommand(), a.rememberImportCommand())
 }
 
 // memoryClient calls the management methods for the daemon's memory.
@@ -72,6 +72,7 @@ func (m *memoryClient) callWithIDs(ctx context.Context, method string, ids []str
 		}
 		all.Choices = append(all.Choices, got.Choices...)
 		all.Pending = all.Pending || got.Pending
+		all.Undo = append(all.Undo, got.Undo...)
 	}
 	return all, nil
 }
@@ -306,12 +307,7 @@ func (a *app) rememberAdd(ctx context.Context, n admin.NewChoice) error {
 		if err := a.printChoices(got.Choices); err != nil {
 			return err
 		}
-		for i := range got.Choices {
-			if a.JSON {
-				break
-			}
-			fmt.Fprintf(a.Err, "permd: hint: to undo this: permd remember forget %s\n", got.Choices[i].ID)
-		}
+		a.hintUndo(got.Undo)
 		return nil
 	})
 }

@@ -79,6 +79,10 @@ func (a *app) rememberChange(ctx context.Context, ids []string, c admin.ChangedC
 		if err != nil {
 			return fmt.Errorf("changing choices: %w", err)
 		}
-		return a.printChoices(got.Choices)
+		if err := a.printChoices(got.Choices); err != nil {
+			return err
+		}
+		a.hintUndo(got.Undo)
+		return nil
 	})
 }

@@ -82,6 +82,7 @@ func (a *app) rememberForget(ctx context.Context, m *memoryClient, ids []string,
 			fmt.Fprintf(a.Err, "permd: hint: to have it back: %s\n", again)
 		}
 	}
+	a.hintUndo(got.Undo)
 	if len(got.Choices) == 0 {
 		fmt.Fprintln(a.Out, "nothing is remembered")
 	}

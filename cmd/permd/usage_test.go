@@ -15,7 +15,7 @@ func TestUsageErrors(t *testing.T) {
 		"help stauts":                    {`unknown command "stauts" for "permd"`, "did you mean permd status?"},
 		"help policy chek":               {`unknown command "chek" for "permd policy"`, "did you mean permd policy check?"},
 		"policy chek":                    {`unknown command "chek" for "permd policy"`, "did you mean permd policy check?"},
-		"remember frobnicate":            {`unknown command "frobnicate" for "permd remember"`, "one of: add, change, confirm, export, forget, list, show"},
+		"remember frobnicate":            {`unknown command "frobnicate" for "permd remember"`, "one of: add, change, confirm, export, forget, import, list, show, undo"},
 		"hook instal":                    {`unknown harness "instal"`, "did you mean permd hook install?"},
 		"hook claud":                     {`unknown harness "claud"`, "did you mean permd hook claude?"},
 		"status --jsn":                   {"unknown flag: --jsn", "did you mean --json?"},

@@ -126,6 +126,9 @@ type Choices struct {
 	Next    string   `json:"next,omitzero"`
 	// Pending is set if the choices are revoked, but the change could not be stored yet.
 	Pending bool `json:"pending,omitzero"`
+	// Undo are the ids of the changes that were made, to be taken back with
+	// permd/choices.undo; none if nothing has changed, or if that could not be stored.
+	Undo []string `json:"undo,omitzero"`
 }
 
 // Memory holds the remembered choices.
@@ -141,9 +144,15 @@ type Memory interface {
 	// Change replaces choices of a person and returns those that take their places. The error wraps
 	// ErrRefused if one must not be remembered in that way.
 	Change(ctx context.Context, uid uint32, c ChangedChoices) ([]Choice, error)
+	Undoer
+	Importer
+	// ChangesOf returns the ids of the newest changes that choices began or ended with, as far
+	// as they can be taken back.
+	ChangesOf(ctx context.Context, choices []Choice) []string
 	// Add stores a choice; where a run is bound to content, one for each program that it
-	// starts. The error wraps ErrRefused if the choice must not be remembered.
-	Add(ctx context.Context, uid uint32, c NewChoice) ([]Choice, error)
+	// starts. added are those that were not in force before. The error wraps ErrRefused if the
+	// choice must not be remembered.
+	Add(ctx context.Context, uid uint32, c NewChoice) (all, added []Choice, err error)
 }
 
 // ErrRefused is wrapped by errors for a choice that must not be remembered, or an answer
@@ -197,7 +206,11 @@ func registerChoices(m socket.Methods, mem Memory, log Log) {
 			if err != nil {
 				return nil, fmt.Errorf("forgetting: %w", err)
 			}
-			return Choices{Choices: found, Pending: !stored}, nil
+			done := Choices{Choices: found, Pending: !stored}
+			if stored {
+				done.Undo = mem.ChangesOf(ctx, found)
+			}
+			return done, nil
 		}, nil
 	}
 	m[MethodChoicesConfirm] = func(c *socket.Conn, params strictjson.Value) (run, error) {
@@ -219,20 +232,22 @@ func registerChoices(m socket.Methods, mem Memory, log Log) {
 		}, nil
 	}
 	registerChange(m, mem)
+	registerUndo(m, mem)
+	registerImport(m, mem)
 	m[MethodChoicesAdd] = func(c *socket.Conn, params strictjson.Value) (run, error) {
 		var n NewChoice
 		if err := decode(params, &n); err != nil {
 			return nil, err
 		}
 		return func(ctx context.Context) (any, error) {
-			added, err := mem.Add(ctx, c.Peer.UID, n)
+			all, added, err := mem.Add(ctx, c.Peer.UID, n)
 			if errors.Is(err, ErrRefused) {
 				return nil, invalidParams(err.Error())
 			}
 			if err != nil {
 				return nil, &socket.Error{Code: socket.CodeInternal, Message: "the choice could not be stored; nothing was"}
 			}
-			return Choices{Choices: added}, nil
+			return Choices{Choices: all, Undo: mem.ChangesOf(ctx, added)}, nil
 		}, nil
 	}
 }
@@ -267,7 +282,7 @@ func registerChange(m socket.Methods, mem Memory) {
 			if err != nil {
 				return nil, &socket.Error{Code: socket.CodeInternal, Message: "the change could not be stored; nothing was changed"}
 			}
-			return Choices{Choices: list}, nil
+			return Choices{Choices: list, Undo: mem.ChangesOf(ctx, append(found, list...))}, nil
 		}, nil
 	}
 }

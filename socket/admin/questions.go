@@ -71,6 +71,8 @@ type Approved struct {
 	// Told is set if the client waited for the answer and has it now.
 	Told   bool                     `json:"told,omitzero"`
 	Stored []decisions.StoredChoice `json:"stored"`
+	// Undo are the changes of choices that the answer made, for permd/choices.undo.
+	Undo []string `json:"undo,omitzero"`
 }
 
 // Asked holds the pending questions. A uid restricts both methods to the questions of

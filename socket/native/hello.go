@@ -37,6 +37,9 @@ func hello(methods socket.Methods, deps Deps) helloAnswer {
 			h.Features = append(h.Features, f.feature)
 		}
 	}
+	if deps.Changes != nil {
+		h.Features = append(h.Features, "changes")
+	}
 	if deps.Declarable != nil {
 		h.Features = append(h.Features, "declare")
 	}

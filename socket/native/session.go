@@ -29,6 +29,8 @@ type sessionParams struct {
 	AtShell bool `json:"atShell"`
 	// ProtocolVersion is what client and agent negotiated (ACP: 1 or 2).
 	ProtocolVersion *int `json:"protocolVersion"`
+	// Changes asks for permd/changed.
+	Changes bool `json:"changes"`
 	// Tools are what the client says of its agent's own tools (see declareTools).
 	Tools []toolDeclaration `json:"tools"`
 }
@@ -98,6 +100,9 @@ func (h *handler) session(c *socket.Conn, params strictjson.Value) (run, error) 
 		return nil, socket.Refuse("declaring the session: %v", err)
 	}
 	fix()
+	if p.Changes && h.Changes != nil {
+		h.Changes.watch(c)
+	}
 	at.session = ses
 	state := StateOf(c)
 	_, again := state.declared[ses.ID]

@@ -90,6 +90,7 @@ func (m choices) addBound(ctx context.Context, uid uint32, n admin.NewChoice, li
 		if err != nil {
 			return nil, err
 		}
+		c.Earlier = kept[i].Earlier
 		list = append(list, c)
 	}
 	return list, nil
@@ -131,6 +132,7 @@ func (m choices) decideAlone(ctx context.Context, uid uint32, command, dir strin
 func (m choices) ofDecision(d *decisions.Decision) (list []remember.Choice) {
 	for i := range d.Effects {
 		c, err := m.d.memory.Get(d.Effects[i].ChoiceID)
+		c.Earlier = true
 		if err == nil && !slices.ContainsFunc(list, func(o remember.Choice) bool { return o.ID == c.ID }) {
 			list = append(list, c)
 		}

@@ -236,19 +236,22 @@ func (m choices) Change(ctx context.Context, uid uint32, c admin.ChangedChoices)
 
 // Add stores a choice that a person made in words; a run that is bound to content may
 // need several.
-func (m choices) Add(ctx context.Context, uid uint32, n admin.NewChoice) ([]admin.Choice, error) {
+func (m choices) Add(ctx context.Context, uid uint32, n admin.NewChoice) (all, added []admin.Choice, err error) {
 	list, err := m.add(ctx, uid, n)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	out := make([]admin.Choice, len(list))
 	for i := range list {
-		out[i] = m.wire(&list[i])
+		c := m.wire(&list[i])
+		if all = append(all, c); !list[i].Earlier {
+			added = append(added, c)
+		}
 	}
-	return out, nil
+	return all, added, nil
 }
 
-func (m choices) add(ctx context.Context, uid uint32, n admin.NewChoice) ([]remember.Choice, error) {
+// lineOf returns a choice in words as the memory takes it.
+func (m choices) lineOf(uid uint32, n *admin.NewChoice) (remember.Line, error) {
 	user := m.d.engine.Users.Lookup(uid)
 	l := remember.Line{
 		UID: uid, Verdict: n.Verdict, Kind: effects.Kind(n.Kind), Line: n.Line,
@@ -256,11 +259,19 @@ func (m choices) add(ctx context.Context, uid uint32, n admin.NewChoice) ([]reme
 	}
 	limit, err := remember.Expiry(n.ExpiresIn)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", admin.ErrRefused, err)
+		return l, fmt.Errorf("%w: %w", admin.ErrRefused, err)
 	}
 	l.For = limit
 	if l.Scope == remember.ForProject {
 		l.Project = paths.ProjectKey(m.d.engine.FS, paths.FindProject(m.d.engine.FS, n.Dir, user.Home))
+	}
+	return l, nil
+}
+
+func (m choices) add(ctx context.Context, uid uint32, n admin.NewChoice) ([]remember.Choice, error) {
+	l, err := m.lineOf(uid, &n)
+	if err != nil {
+		return nil, err
 	}
 	c, err := m.d.memory.Add(ctx, l)
 	if bad, ok := errors.AsType[*pattern.Error](err); ok {
@@ -271,7 +282,7 @@ func (m choices) add(ctx context.Context, uid uint32, n admin.NewChoice) ([]reme
 		return nil, err
 	}
 	if errors.Is(err, remember.ErrNotRemembered) && l.Kind == effects.KindRun && l.Verdict == decisions.Allow {
-		list, why := m.addBound(ctx, uid, n, limit)
+		list, why := m.addBound(ctx, uid, n, l.For)
 		if why == nil {
 			return list, nil
 		}

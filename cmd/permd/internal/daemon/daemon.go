@@ -30,6 +30,7 @@ import (
 	"github.com/permd/permd/remember/pause"
 	"github.com/permd/permd/socket"
 	"github.com/permd/permd/socket/admin"
+	"github.com/permd/permd/socket/native"
 )
 
 // journalName is the name of the journal's database in the data folder.
@@ -59,14 +60,18 @@ type daemon struct {
 	underway underway.Requests // the requests on their way to a decision
 	watchdog canary            // for the service manager
 	files    socketFiles       // of the sockets
-	health   canary            // for HTTP, whose requests have slots of their own
+	changes  native.Changes
+	health   canary // for HTTP, whose requests have slots of their own
 }
 
 // openDaemon opens the rules and the databases; now is the clock of all that depends on the
 // time of day.
 func openDaemon(ctx context.Context, dirs xdg.Dirs, relocated bool, log *slog.Logger, changed func(policy.Status), now func() time.Time) (d *daemon, err error) {
 	d = &daemon{dirs: dirs, log: log, now: now, started: now()}
-	if d.rules, err = engine.OpenRules(ctx, dirs, relocated, changed); err != nil {
+	if d.rules, err = engine.OpenRules(ctx, dirs, relocated, func(st policy.Status) {
+		d.changes.Tell(nil, native.ChangedRules)
+		changed(st)
+	}); err != nil {
 		return nil, err
 	}
 	// The journal is opened first, and asks the memory once that is open, too.
@@ -102,7 +107,7 @@ func openDaemon(ctx context.Context, dirs xdg.Dirs, relocated bool, log *slog.Lo
 		return remember.Open(remember.Options{
 			Path: filepath.Join(dirs.Data, "remember.db"), Allowable: d.rules.Allowable,
 			ConfirmAll: d.rules.Settings.Confirm == settings.ConfirmAlways, Understand: d.rules.Understand,
-			Known: known, Changed: d.witness.note, Now: now, KeepNoText: dirs.System,
+			Known: known, Changed: d.witness.note, Touched: func(uid *uint32) { d.changes.Tell(uid, native.ChangedChoices) }, Now: now, KeepNoText: dirs.System,
 		})
 	})
 	if err != nil {
@@ -130,7 +135,7 @@ func openDaemon(ctx context.Context, dirs xdg.Dirs, relocated bool, log *slog.Lo
 	}
 	d.engine, err = engine.New(engine.Config{
 		Dirs: dirs, Rules: d.rules, Log: log, Memory: d.memory, Journal: j, PID: os.Getpid(), Persistent: true, Now: now,
-		Underway: &d.underway, Observe: d.observe, Ran: d.runs.note, Answered: d.recordAnswer, HasRun: d.recordRun, HasEnded: d.recordEnd, Pause: d.pauses.Of,
+		Underway: &d.underway, Observe: d.observe, Ran: d.runs.note, Answered: d.recordAnswer, HasRun: d.recordRun, HasEnded: d.recordEnd, Pause: d.pauses.Of, Changes: &d.changes,
 		Recent: recent.New(d.started, d.decidedLately(ctx)),
 	})
 	if err != nil {

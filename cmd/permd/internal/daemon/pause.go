@@ -15,6 +15,7 @@ import (
 	"github.com/permd/permd/decisions/effects/paths"
 	"github.com/permd/permd/remember/pause"
 	"github.com/permd/permd/socket/admin"
+	"github.com/permd/permd/socket/native"
 )
 
 // pauses are what people have set for all of their calls, as the management methods have
@@ -47,6 +48,7 @@ func (p pauses) Pause(ctx context.Context, peer decisions.Peer, n admin.NewPause
 	if err != nil {
 		return admin.Pause{}, fmt.Errorf("nothing is paused: %w", err)
 	}
+	p.d.changes.Tell(&peer.UID, native.ChangedPause)
 	return wirePause(&got), nil
 }
 
@@ -58,6 +60,7 @@ func (p pauses) Lock(ctx context.Context, peer decisions.Peer, why string) (admi
 	if why, ok := errors.AsType[pause.Refusal](err); ok {
 		return admin.Pause{}, admin.Refusal(why)
 	}
+	p.d.changes.Tell(&peer.UID, native.ChangedPause)
 	w := wirePause(&got)
 	if err != nil {
 		w.Unstored = err.Error()
@@ -83,6 +86,7 @@ func (p pauses) end(ctx context.Context, peer decisions.Peer, command string, lo
 	if !ended {
 		return admin.Ended{}, err
 	}
+	p.d.changes.Tell(&peer.UID, native.ChangedPause)
 	text := "the pause has ended"
 	if was.Locked {
 		text = "permd is unlocked"

@@ -50,7 +50,7 @@ func (q questions) Allow(ctx context.Context, uid *uint32, a admin.Approval) (ad
 		return admin.Approved{}, fmt.Errorf("%w: %w", admin.ErrNotTaken, err)
 	default:
 		q.confirm(ctx, stored)
-		return admin.Approved{Told: true, Stored: stored}, nil
+		return admin.Approved{Told: true, Stored: stored, Undo: q.d.changesOf(ctx, decisions.StoredNow(stored))}, nil
 	}
 	if a.Width == "" {
 		until, err := q.d.engine.Persistent.AllowOnce(uid, a.DecisionID, func() error {
@@ -83,7 +83,7 @@ func (q questions) Allow(ctx context.Context, uid *uint32, a admin.Approval) (ad
 		return admin.Approved{}, errors.Join(fmt.Errorf("%w: %w", admin.ErrRefused, err), q.drop(ctx, kept))
 	}
 	q.confirm(ctx, kept)
-	return admin.Approved{Stored: kept}, nil
+	return admin.Approved{Stored: kept, Undo: q.d.changesOf(ctx, decisions.StoredNow(kept))}, nil
 }
 
 // Deny answers a question with no. A harness has told its agent no before, so that its

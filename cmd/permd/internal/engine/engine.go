@@ -45,6 +45,9 @@ type Config struct {
 	// Pause returns the pause or lock of a user that is in force; nil if nothing ever is.
 	Pause func(uid uint32) *decisions.Pause
 
+	// Changes tells clients what has changed; nil means that none is told.
+	Changes *native.Changes
+
 	// Recent counts calls; it may be nil.
 	Recent *recent.Calls
 

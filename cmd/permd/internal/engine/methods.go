@@ -17,7 +17,7 @@ import (
 func (e *Engine) Methods() socket.Methods {
 	m := socket.Methods{}
 	deps := native.Deps{
-		Sessions: e.Sessions, Decider: e.Decisions, Users: e.Users.Lookup, LiveShell: e.rules.liveShell, Declarable: e.rules.declarable, Keeper: e.Keeper(),
+		Sessions: e.Sessions, Decider: e.Decisions, Users: e.Users.Lookup, LiveShell: e.rules.liveShell, Declarable: e.rules.declarable, Keeper: e.Keeper(), Changes: e.config.Changes,
 		Persistent: e.Persistent, Waiting: e.Waiting, Rules: e.rulesDigest, NewID: newID, Prepare: e.prepare, RecordAnswer: e.config.Answered, RecordRun: e.config.HasRun, NeverAllowed: e.Decisions.NeverAllowed, RecordEnd: e.config.HasEnded,
 		PlainOption: e.rules.allowOnceOption, HarmlessEnv: e.rules.harmlessEnv, AskGates: e.rules.AskGates, Version: buildinfo.Version(), Ran: e.config.Ran,
 	}

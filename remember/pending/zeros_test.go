@@ -1,6 +1,4 @@
-//go:build cgo
-
-package remember
+package pending
 
 import (
 	"os"
@@ -19,13 +17,13 @@ func TestRevocationsBehindZeros(t *testing.T) {
 			if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			var p pendingRevocations
-			if err := p.open(file, 1, 1); err != nil {
+			var p File
+			if err := p.Open(file, 1, 1); err != nil {
 				t.Fatal(err)
 			}
-			defer p.close()
+			defer p.Close()
 			for _, id := range []string{"a", "b"} {
-				if _, ok := p.ids[id]; !ok {
+				if _, ok := p.IDs[id]; !ok {
 					t.Errorf("%s is not revoked: %q", id, text)
 				}
 			}
