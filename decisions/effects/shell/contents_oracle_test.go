@@ -145,7 +145,7 @@ func TestObjectsOracle(t *testing.T) {
 	seed, rounds := rand.Uint64(), testload.Rounds(t, "PERMD_TEST_CONTENTS", 150, 3000)
 	rnd := rand.New(rand.NewPCG(seed, 3))
 	pick := func(list []string) string { return list[rnd.IntN(len(list))] }
-	for _, state := range []string{"true", "git pack-refs --all", "git gc -q"} {
+	for _, state := range testload.WithShort(t, 1, []string{"true", "git pack-refs --all", "git gc -q"}) {
 		o.run(o.project, state)
 		for _, c := range commits {
 			for _, command := range []string{"git show ", "git diff ", "git cat-file -p "} {

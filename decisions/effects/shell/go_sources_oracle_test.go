@@ -15,6 +15,9 @@ import (
 // TestGoSourcesOracle compares the sources that go doc and go list print with the reads that are
 // kept aside.
 func TestGoSourcesOracle(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it runs the go command, which loads packages; TestDashesOracle is the quick one")
+	}
 	goTool, err := exec.LookPath("go")
 	if err != nil {
 		t.Skip("go is missing")

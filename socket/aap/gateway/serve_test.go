@@ -97,9 +97,10 @@ func TestServeReading(t *testing.T) {
 
 // TestServeLong: a server may take longer for its answer than a client for its request.
 func TestServeLong(t *testing.T) {
+	t.Parallel()
 	at := serveTo(t, func(w http.ResponseWriter, r *http.Request) {
 		select {
-		case <-time.After(time.Second):
+		case <-time.After(600 * time.Millisecond): // twice readTimeout
 		case <-r.Context().Done():
 			t.Error("the client is taken for gone")
 		}
