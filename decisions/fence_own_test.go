@@ -91,7 +91,7 @@ func TestOwnCommandsAreDenied(t *testing.T) {
 		r.Call.Input = []byte(`{"command":` + strings.ReplaceAll(quote(command), "\n", `\n`) + `}`)
 		return e.Decide(t.Context(), r)[0]
 	}
-	for _, way := range testload.WithShort(t, len(waysToRun)/3, waysToRun) {
+	for _, way := range testload.WithShort(t, len(waysToRun)/8, waysToRun) {
 		for _, words := range append(changes, "remember add connect evil.example", "allow 01a1 --width w3 --scope user", "remember --json add run x") {
 			command := strings.ReplaceAll(way, "%", words)
 			if d := decide(command); d.Verdict != Deny {

@@ -15,6 +15,9 @@ import (
 // TestAAPUnshown has a server that runs what it is permitted, and sends no result of it: the
 // client sees each such call once, with a text that says so, and the server runs it once.
 func TestAAPUnshown(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it starts the gateway once more; TestAAPGateway is the quick one")
+	}
 	t.Parallel()
 	d := aapDaemon(t)
 	const text = `"(permd allowed this call; the server has not shown its result)"`

@@ -67,12 +67,16 @@ type failure struct {
 	test func(t *testing.T)
 }
 
-// failures runs the rows of a table at the same time, with -short only the quick ones, and
-// with the race detector a sample.
+// failures runs half of the rows of a table at the same time, drawn anew each time, all of them if
+// samples are whole, with -short only the quick ones, and with the race detector a quarter.
 func failures(t *testing.T, rows []failure, quick ...string) {
 	t.Helper()
 	if !testing.Short() {
-		rows = testload.WithRace(t, rows)
+		n := len(rows)
+		if !testload.Race {
+			n = (n + 1) / 2
+		}
+		rows = testload.Sample(t, n, rows)
 	}
 	for _, row := range rows {
 		t.Run(row.name, func(t *testing.T) {

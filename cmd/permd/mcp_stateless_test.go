@@ -162,6 +162,9 @@ func TestMCPListen(t *testing.T) {
 
 // TestMCPOlderServer: a client of the newest revision finds that a server is older.
 func TestMCPOlderServer(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it starts what TestMCP has shown to run, with an older server")
+	}
 	t.Parallel()
 	d := newTestDaemon(t)
 	writeFile(t, filepath.Join(d.home, ".config", "permd", "policy.d", "rules.yaml"), "allow:\n  use: [\"test:*\"]\n")

@@ -13,6 +13,9 @@ import (
 // TestMCPTranscript: permd mcp says what docs/mcp.md shows, "…" standing for anything. The server is
 // the one of these tests.
 func TestMCPTranscript(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it runs a page of the documents; TestMCP is the quick one")
+	}
 	t.Parallel()
 	doc, err := os.ReadFile("../../docs/mcp.md")
 	if err != nil {

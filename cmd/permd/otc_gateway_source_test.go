@@ -12,6 +12,9 @@ import (
 // permd has answered before: a program tells them apart by the header and by the beginning of
 // developer_message, which is all of an answer that the tool server cannot write.
 func TestOTCGatewaySource(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it starts the gateway once more; TestOTCGateway is the quick one")
+	}
 	t.Parallel()
 	g := startOTCGate(t)
 	// send sends a call, and returns who the header names, and who the body does.

@@ -98,7 +98,11 @@ func TestPages(t *testing.T) {
 	t.Parallel()
 	rnd := rand.New(rand.NewPCG(3, 4))
 	j, all := mixed(t, rnd, 900)
-	for range 60 {
+	filters := 60
+	if testing.Short() {
+		filters = 10
+	}
+	for range filters {
 		f := randomFilter(rnd, all)
 		f.Limit, f.Oldest = 1+rnd.IntN(200), rnd.IntN(2) == 0
 		j.SetScan(1+rnd.Int64N(300), time.Duration(rnd.IntN(2))*time.Second)
@@ -190,8 +194,12 @@ func TestTally(t *testing.T) {
 			return list
 		},
 	}
+	filters := 25
+	if testing.Short() {
+		filters = 3
+	}
 	for by, groups := range of {
-		for range 25 {
+		for range filters {
 			f := randomFilter(rnd, all)
 			j.SetScan(1+rnd.Int64N(300), time.Duration(rnd.IntN(2))*time.Second)
 			want, have := map[string]tally.Group{}, map[string]tally.Group{}

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/permd/permd/decisions/journal/verify"
+	"github.com/permd/permd/internal/testload"
 )
 
 // TestVerifyFindsHidden hides decisions from lists, without a change of the decisions.
@@ -18,7 +19,7 @@ func TestVerifyFindsHidden(t *testing.T) {
 	for _, limited := range []bool{false, true} {
 		from[limited], _ = ofClosed(t, limited)
 	}
-	for _, tc := range []struct{ name, do string }{
+	for _, tc := range testload.WithShort(t, 8, []struct{ name, do string }{
 		{"moved to a number that no decision has", "UPDATE listed SET seq = seq + 100000 WHERE seq = ?"},
 		{"moved to the number of another one", "UPDATE listed SET seq = seq + 1 WHERE seq = ?"},
 		{"moved to another kind", "UPDATE listed SET kind = (SELECT kind FROM listed l WHERE l.seq = listed.seq + 1) WHERE seq = ?"},
@@ -45,7 +46,7 @@ func TestVerifyFindsHidden(t *testing.T) {
 		{"times are invented", "INSERT INTO spans SELECT 9, oldest, newest FROM spans WHERE span = ? / 1024"},
 		{"a text that is not shared", "INSERT INTO bodies VALUES (100000 + ?, x'78')"},
 		{"an entry with the number -1", "UPDATE notes SET n = -1 WHERE n = (SELECT min(n) FROM notes) AND ? > 0"},
-	} {
+	}) {
 		for _, limited := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s/limited=%v", tc.name, limited), func(t *testing.T) {
 				d := copyOf(t, from[limited], rand.New(rand.NewPCG(1, 2)))

@@ -12,11 +12,16 @@ import (
 
 // TestFoldTool: names with the same full case folding are one, whatever letters they have.
 func TestFoldTool(t *testing.T) {
-	for r := range unicode.MaxRune + 1 {
+	last := unicode.MaxRune
+	if testing.Short() {
+		last = 0x1ffff // nothing above is folded
+	}
+	fold := cases.Fold()
+	for r := range last + 1 {
 		if !utf8.ValidRune(r) {
 			continue
 		}
-		if folded := cases.Fold().String(string(r)); FoldTool("a"+string(r)) != FoldTool("a"+folded) {
+		if folded := fold.String(string(r)); FoldTool("a"+string(r)) != FoldTool("a"+folded) {
 			t.Errorf("%U: %q, its folding %q", r, FoldTool(string(r)), FoldTool(folded))
 		}
 		if once := FoldTool(string(r)); FoldTool(once) != once {

@@ -1,7 +1,7 @@
 // Package testload bounds how much tests do: how many of them run at a time, how often
 // their garbage is collected, and how many cases of a long list they try. What proves the
-// same thing many times is tried for a sample that is drawn anew each time, and whole if
-// PERMD_TEST_SAMPLE is "all", as in .ci/run. It is for tests only.
+// same thing many times is tried for a sample that is drawn anew each time, for a smaller one
+// with -short, and whole if PERMD_TEST_SAMPLE is "all", as in .ci/run. It is for tests only.
 package testload
 
 import (
@@ -21,9 +21,12 @@ import (
 // be drawn with the seed that it holds.
 const sampleEnv = "PERMD_TEST_SAMPLE"
 
-// raceShare is the part of a sample that is left with the race detector: it finds races
-// between goroutines, which more cases on the same path do not add to.
-const raceShare = 4
+// lessShare is the part of a sample that is left with the race detector, which finds races
+// between goroutines that more cases on the same path do not add to, and with -short.
+const lessShare = 4
+
+// less reports whether samples are a part of what they would be.
+func less() bool { return Race || testing.Short() }
 
 // The seed of this process, and how many samples each test has drawn, so that the same seed
 // draws the same samples whichever tests run at the same time.
@@ -33,8 +36,8 @@ var (
 	drawn       = map[string]uint64{}
 )
 
-// Sample draws n elements of a list and keeps their order; with the race detector a
-// quarter of them. The seed is logged.
+// Sample draws n elements of a list and keeps their order; with the race detector or -short
+// a quarter of them. The seed is logged.
 func Sample[T any](t testing.TB, n int, list []T) []T {
 	t.Helper()
 	return SampleOf(t, n, list, func(T) string { return "" })
@@ -43,6 +46,9 @@ func Sample[T any](t testing.TB, n int, list []T) []T {
 // WithRace returns the whole list, and with the race detector a sample of a quarter.
 func WithRace[T any](t testing.TB, list []T) []T {
 	t.Helper()
+	if !Race {
+		return list
+	}
 	return Sample(t, len(list), list)
 }
 
@@ -52,6 +58,9 @@ func WithShort[T any](t testing.TB, n int, list []T) []T {
 	t.Helper()
 	if !testing.Short() {
 		return list
+	}
+	if !Race {
+		n *= lessShare // n is for -short as it is
 	}
 	return Sample(t, n, list)
 }
@@ -63,8 +72,8 @@ func SampleOf[T any](t testing.TB, n int, list []T, class func(T) string) []T {
 	if whole {
 		return list
 	}
-	if Race {
-		n = (n + raceShare - 1) / raceShare
+	if less() {
+		n = (n + lessShare - 1) / lessShare
 	}
 	if n >= len(list) {
 		return list
@@ -75,7 +84,7 @@ func SampleOf[T any](t testing.TB, n int, list []T, class func(T) string) []T {
 }
 
 // OneIn returns a function that is true for one call in n, drawn at random; with the race
-// detector a quarter as often. It is for cases that are made and not listed. The seed is
+// detector or -short a quarter as often. It is for cases that are made and not listed. The seed is
 // logged.
 func OneIn(t testing.TB, n int) func() bool {
 	t.Helper()
@@ -83,8 +92,8 @@ func OneIn(t testing.TB, n int) func() bool {
 	if whole {
 		return func() bool { return true }
 	}
-	if Race {
-		n *= raceShare
+	if less() {
+		n *= lessShare
 	}
 	random := rand.New(rand.NewPCG(seed, nextSample(t.Name()))) //nolint:gosec // cases of tests
 	t.Logf("tries one of %d: %s=%d draws the same, all tries all", n, sampleEnv, seed)
@@ -141,7 +150,7 @@ func draw[T any](random *rand.Rand, n int, list []T, class func(T) string) []T {
 }
 
 // Rounds returns how often a test does something that it repeats: few times, with the race
-// detector at least a quarter of it, and whole times if samples are whole. The environment
+// detector or -short a quarter of it rounded up, and whole times if samples are whole. The environment
 // variable env, which long runs set, comes before both.
 func Rounds(t testing.TB, env string, few, whole int) int {
 	t.Helper()
@@ -155,8 +164,8 @@ func Rounds(t testing.TB, env string, few, whole int) int {
 	if _, all := settings(t); all {
 		return whole
 	}
-	if Race {
-		few = (few + raceShare - 1) / raceShare
+	if less() {
+		few = (few + lessShare - 1) / lessShare
 	}
 	return few
 }

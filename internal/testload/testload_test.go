@@ -49,7 +49,7 @@ func TestSample(t *testing.T) {
 		list[i] = i
 	}
 	want := 40
-	if Race {
+	if less() {
 		want = 10
 	}
 	for env, n := range map[string]int{"": want, "7": want, "all": 1000} {
@@ -77,6 +77,16 @@ func TestSample(t *testing.T) {
 	if got := WithRace(t, list); len(got) != whole {
 		t.Errorf("%d of the whole list, want %d", len(got), whole)
 	}
+	short := 1000
+	switch {
+	case testing.Short() && Race:
+		short = 10
+	case testing.Short():
+		short = 40
+	}
+	if got := WithShort(t, 40, list); len(got) != short {
+		t.Errorf("%d of the list with -short, want %d", len(got), short)
+	}
 	if got := Sample(t, 5000, list); len(got) != 1000 {
 		t.Errorf("%d of a shorter list", len(got))
 	}
@@ -84,7 +94,7 @@ func TestSample(t *testing.T) {
 
 func TestRounds(t *testing.T) {
 	want := 20
-	if Race {
+	if less() {
 		want = 5
 	}
 	for _, tt := range []struct {
@@ -114,8 +124,8 @@ func TestOneIn(t *testing.T) {
 		return some
 	}
 	want := 1000
-	if Race {
-		want /= raceShare
+	if less() {
+		want /= lessShare
 	}
 	first := count("7")
 	if n := len(first); n < want*8/10 || n > want*12/10 {

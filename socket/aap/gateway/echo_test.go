@@ -214,7 +214,7 @@ func TestKeyInRandomPieces(t *testing.T) {
 	}
 	defer g.Close()
 	r := rand.New(rand.NewPCG(3, 4))
-	for range 3000 {
+	for range testload.Rounds(t, "", 3000, 3000) {
 		form := []string{"as it is", "in capitals", "hexadecimal", "base64", "escaped", "percent", "PHP", ".NET", "HTML", "escaped twice", "dump", "lines"}[r.IntN(12)]
 		key := keyForms()[form]
 		rest := "100% of " + echoedKey[:r.IntN(9)] + " " + key + " " + key[:r.IntN(9)]
@@ -264,7 +264,7 @@ func TestPiecesPass(t *testing.T) {
 	defer g.Close()
 	r := rand.New(rand.NewPCG(1, 2))
 	held := 0
-	for range 3000 {
+	for range testload.Rounds(t, "", 3000, 3000) {
 		var want, got []string
 		s := &session{}
 		f := g.withoutKey(s, func(p part) error {

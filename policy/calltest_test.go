@@ -1,4 +1,4 @@
-package calltest_test
+package policy_test
 
 import (
 	"fmt"
@@ -83,8 +83,8 @@ deny:
   write: ["./vendor/**"]
 `
 
-// TestRun decides calls of each form, each with the verdict that it gets.
-func TestRun(t *testing.T) {
+// TestCallsRun decides calls of each form, each with the verdict that it gets.
+func TestCallsRun(t *testing.T) {
 	t.Parallel()
 	results, problems := run(t, list, `
 allow:
@@ -128,8 +128,8 @@ files:
 	}
 }
 
-// TestRunOtherwise says what is wrong with calls that have another verdict, or none.
-func TestRunOtherwise(t *testing.T) {
+// TestCallsRunOtherwise says what is wrong with calls that have another verdict, or none.
+func TestCallsRunOtherwise(t *testing.T) {
 	t.Parallel()
 	results, problems := run(t, list, `
 allow:
@@ -157,8 +157,8 @@ ask:
 	}
 }
 
-// TestSameEverywhere: neither the environment nor the machine's files change a result.
-func TestSameEverywhere(t *testing.T) {
+// TestCallsSameEverywhere: neither the environment nor the machine's files change a result.
+func TestCallsSameEverywhere(t *testing.T) {
 	const calls = "allow: [cat notes.txt]\nask: [cat ~/.netrc]\nfiles: {/home/person/project/notes.txt: x}\n"
 	first, _ := run(t, list, calls)
 	t.Setenv("HOME", t.TempDir())
@@ -173,8 +173,8 @@ func TestSameEverywhere(t *testing.T) {
 	}
 }
 
-// TestMalformed: a file that cannot be read is a problem of the rules, at its line.
-func TestMalformed(t *testing.T) {
+// TestCallsMalformed: a file that cannot be read is a problem of the rules, at its line.
+func TestCallsMalformed(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
 		"allow: git status\n":                            ":1: allow is no list of calls",
