@@ -70,7 +70,9 @@ func openDaemon(ctx context.Context, dirs xdg.Dirs, relocated bool, log *slog.Lo
 	d = &daemon{dirs: dirs, log: log, now: now, started: now()}
 	if d.rules, err = engine.OpenRules(ctx, dirs, relocated, func(st policy.Status) {
 		d.changes.Tell(nil, native.ChangedRules)
-		changed(st)
+		if changed != nil {
+			changed(st)
+		}
 	}); err != nil {
 		return nil, err
 	}
