@@ -205,7 +205,7 @@ func (g *repository) branch(name string) bool {
 func (g *repository) packed(name string) bool {
 	text, err := g.read(g.common+"/packed-refs", maxLog)
 	if err != nil {
-		return true
+		return missing(g.fs, g.common+"/packed-refs") && missing(g.fs, g.common+"/reftable")
 	}
 	tag := ""
 	for line := range strings.Lines(string(text)) {

@@ -48,8 +48,8 @@ func (r *Run) mayBePath(word string) bool {
 // straight reports whether a path is relative and only goes down, from the folder where it
 // begins or one above.
 func straight(file string) bool {
-	rest, ok := "", true
-	for rest, ok = file, true; ok; {
+	rest := file
+	for ok := true; ok; {
 		if rest, ok = strings.CutPrefix(rest, "../"); !ok {
 			rest, ok = strings.CutPrefix(rest, "./")
 		}

@@ -135,6 +135,7 @@ func (r *Run) Secrets() {
 		}
 	}
 	r.lines()
+	r.sets()
 	if !silent {
 		r.relative()
 	}

@@ -58,11 +58,12 @@ var (
 	gitPairs   = wordset.Fields("an aN ae aE al aL ad aD ar at ai aI as ah cn cN ce cE cl cL cd cD cr ct ci cI cs ch gD gd gs gn gN ge gE")
 	gitColors  = wordset.Fields("Cred Cgreen Cblue Creset")
 	gitSets    = wordset.Fields("C w < > >> << <| >| ><")
-	// gitFields are the fields of for-each-ref and cat-file.
+	// gitFields are the fields of for-each-ref and cat-file. raw, the object itself, is the
+	// content of a file where a reference is of one.
 	gitFields = wordset.Fields(`
 		refname objecttype objectsize objectname deltabase upstream push HEAD color align end if then else symref worktreepath tree parent
 		numparent object type tag author authorname authoremail authordate committer committername committeremail committerdate tagger
-		taggername taggeremail taggerdate creator creatordate subject body trailers contents raw rest describe version ahead-behind is-base
+		taggername taggeremail taggerdate creator creatordate subject body trailers contents rest describe version ahead-behind is-base
 		objectmode path eolinfo eolattr`)
 )
 
@@ -106,6 +107,9 @@ func gitField(text string) int {
 	end := strings.IndexByte(text, ')')
 	if end < 0 {
 		return 0
+	}
+	if strings.TrimPrefix(text[1:end], "*") == "raw:size" {
+		return end + 1
 	}
 	field, _, _ := strings.Cut(strings.TrimPrefix(text[1:end], "*"), ":")
 	field, _, _ = strings.Cut(field, "=")

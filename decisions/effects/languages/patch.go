@@ -23,6 +23,9 @@ func Patch(text string, change func(c PatchChange, path string) bool) (begun, ar
 	for line := range strings.SplitSeq(text, "\n") {
 		line = strings.TrimSpace(line)
 		rest, ok := strings.CutPrefix(line, "***")
+		if !ok && hidesHeading(line) && !change(PatchUnknown, "") {
+			break
+		}
 		if !ok {
 			around = around || line != "" && begun == ended && !hereWord(line)
 			continue
@@ -53,6 +56,24 @@ func Patch(text string, change func(c PatchChange, path string) bool) (begun, ar
 		}
 	}
 	return begun, begun && around
+}
+
+// lineEnds are what some programs take for the end of a line, besides a line feed.
+const lineEnds = "\r\v\f\x1c\x1d\x1e\u0085\u2028\u2029"
+
+// hidesHeading reports whether a line has what may be a heading to a program that knows other
+// ends of lines.
+func hidesHeading(line string) bool {
+	for {
+		i := strings.IndexAny(line, lineEnds)
+		if i < 0 {
+			return false
+		}
+		line = strings.TrimLeft(line[i:], lineEnds+" \t\u00a0")
+		if strings.HasPrefix(line, "***") {
+			return true
+		}
+	}
 }
 
 // hereWord matches the here-document syntax that models write around a patch, which parsers

@@ -1,6 +1,8 @@
 package paths
 
 import (
+	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/permd/permd/internal/wordset"
@@ -47,6 +49,114 @@ func IsURLPattern(url string) bool {
 		}
 	}
 	return strings.ContainsAny(url, "{}[]")
+}
+
+// Bounds of the patterns of addresses that are expanded.
+const (
+	maxURLs       = 256  // parts of a pattern that are looked at
+	maxURLPattern = 2048 // bytes
+)
+
+// MayConnect adds the places that an address with braces or brackets may mean to curl, for
+// denies.
+func (r *Resolver) MayConnect(pattern, method, from string) {
+	var x urlExpansion
+	if len(pattern) > maxURLPattern || !x.expand("", pattern) {
+		r.TooManyHosts = true
+	}
+	for _, url := range append(x.urls, pattern) {
+		a, _ := parseAddress(GuessScheme(url))
+		r.mayReach(&a, method, from)
+	}
+}
+
+// urlExpansion collects the addresses that a pattern stands for, each up to its path.
+type urlExpansion struct {
+	urls  []string
+	parts int // that were looked at
+}
+
+// expand adds what head and a pattern behind it stand for (curl(1), URL). It returns false if
+// that is too much.
+func (x *urlExpansion) expand(head, rest string) bool {
+	if x.parts++; x.parts > maxURLs {
+		return false
+	}
+	for rest != "" {
+		_, authority, ok := strings.Cut(head, "://")
+		if ok && authorityEnd(authority) < len(authority) {
+			break // its host is known
+		}
+		end := -1
+		switch rest[0] {
+		case '{':
+			end = strings.IndexByte(rest, '}')
+		case '[':
+			end = strings.IndexByte(rest, ']')
+		case '\\':
+			rest = rest[1:]
+			if rest == "" {
+				continue
+			}
+		}
+		if end < 0 {
+			head, rest = head+rest[:1], rest[1:]
+			continue
+		}
+		parts := strings.Split(rest[1:end], ",")
+		if rest[0] == '[' {
+			if parts, ok = urlRange(rest[1:end]); !ok {
+				return false
+			}
+		}
+		for _, part := range parts {
+			if !x.expand(head+part, rest[end+1:]) {
+				return false
+			}
+		}
+		return true
+	}
+	if !slices.Contains(x.urls, head) {
+		x.urls = append(x.urls, head)
+	}
+	return true
+}
+
+// urlRange returns what a range such as a-z, 01-10 or 1-9:2 stands for, and the text itself
+// if it is none, as the address of an interface is; ok is false if it is too much.
+func urlRange(text string) (parts []string, ok bool) {
+	span, by, _ := strings.Cut(text, ":")
+	from, to, isRange := strings.Cut(span, "-")
+	step := max(1, number(by))
+	first, last := number(from), number(to)
+	letters := len(from) == 1 && len(to) == 1 && first < 0
+	if letters {
+		first, last = int(from[0]), int(to[0])
+	}
+	if !isRange || first < 0 || last < 0 || strings.Contains(by, ":") {
+		return []string{"[" + text + "]"}, true
+	}
+	for i := first; i <= last; i += step {
+		if len(parts) > maxURLs {
+			return nil, false
+		}
+		part := string(rune(i))
+		if !letters {
+			part = strconv.Itoa(i)
+			part = strings.Repeat("0", max(0, len(from)-len(part))) + part
+		}
+		parts = append(parts, part)
+	}
+	return parts, true
+}
+
+// number returns a number of digits, -1 for any other text.
+func number(text string) int {
+	n, err := strconv.ParseUint(text, 10, 31)
+	if err != nil {
+		return -1
+	}
+	return int(n)
 }
 
 // CurlFileURL returns the path of a file URL as curl interprets it: the scheme in any

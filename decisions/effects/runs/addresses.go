@@ -13,6 +13,11 @@ import (
 // connect adds the effect of an address.
 func (v *invocation) connect(role programs.Role, i int, w effects.Word) {
 	if w.Glob || paths.IsURLPattern(w.Text) {
+		method := effects.MethodGet
+		if role == programs.RoleSends || v.send {
+			method = effects.MethodSend
+		}
+		v.b.Paths.MayConnect(w.Text, method, v.at.From)
 		v.unknown(i, "an address that is a pattern: "+display.Display(display.ShowWord(&w)))
 		return
 	}

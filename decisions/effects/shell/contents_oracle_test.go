@@ -171,11 +171,42 @@ func TestObjectsOracle(t *testing.T) {
 				}
 				text += "'"
 			}
+			if strings.Contains(text, "'^") {
+				text = strings.Replace(text, "git show", "git show -s", 1) // it may show all commits, the first one too
+			}
+			if rnd.IntN(6) == 0 {
+				text = pick([]string{"git show -s", "git show -s --oneline", "git show -s main", "git show --no-patch other"}) + pick([]string{" --tags", " --all", " --glob=*", " --glob='refs/tags/b*'", " --tags=n*", " --remotes", " --branches", " --reflog", " -g", " -g --tags", " --exclude=x --all"})
+			}
 			text += pick([]string{"", "", " a.txt", " c", " -- c", " --", " d/m.txt", " -- d/m.txt"})
 			printed += o.check(t, seed, text, o.project)
 		}
 		if printed < 1+rounds/40 {
 			t.Errorf("seed %d: %d files printed in %d rounds after %s", seed, printed, rounds, state)
+		}
+	}
+}
+
+// TestReferencesOracle: options for all references are no reads if these all lead to commits.
+func TestReferencesOracle(t *testing.T) {
+	o := newContentsOracle(t)
+	o.run(o.project, "git tag v1 HEAD; git tag -m x v2 HEAD; git update-ref refs/remotes/origin/main HEAD~1; git symbolic-ref refs/remotes/origin/HEAD refs/remotes/origin/main")
+	texts := []string{"git show --tags", "git show --all", "git show --remotes", "git show --glob='refs/tags/*'", "git show --branches", "git show -g"}
+	for _, state := range []string{"true", "git pack-refs --all", "git gc -q", "git tag v3 HEAD~1"} {
+		o.run(o.project, state)
+		for _, text := range texts {
+			if reads := readsOf(t, o, text); len(reads) > 0 {
+				t.Errorf("after %s: %s reads %s", state, text, reads)
+			}
+		}
+	}
+	for _, state := range []string{"git tag blob HEAD:a.txt", "git pack-refs --all", "git tag -d blob && git tag -m x note HEAD:a.txt", "git tag -d note && git update-ref refs/notes/x/y HEAD:a.txt", "git update-ref -d refs/notes/x/y; mkdir .git/reftable", "rmdir .git/reftable; ln -s ../../a .git/refs/tags/l",
+		"rm .git/refs/tags/l; for i in $(seq 200); do git tag t$i HEAD; done"} {
+		o.run(o.project, state)
+		if reads := readsOf(t, o, "git show --all"); len(reads) == 0 {
+			t.Errorf("after %s: git show --all reads nothing", state)
+		}
+		if reads := readsOf(t, o, "git show --branches"); len(reads) > 0 {
+			t.Errorf("after %s: git show --branches reads %s", state, reads)
 		}
 	}
 }
