@@ -2,6 +2,7 @@ package gatehttp
 
 import (
 	"html"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf16"
@@ -16,17 +17,33 @@ const maxEscapes = 3
 // characters between its own: a shorter one would be found in any text.
 const minPacked = 8
 
+// Bounds of what is read at a time of a long text.
+const (
+	minWindow  = 256 << 10 // bytes
+	minOverlap = 64 << 10  // bytes that two of them share
+	// spread is how many bytes may stand for one of a form: three times escaped it takes 216.
+	spread = 256
+)
+
 // forms are the forms in which secrets are recognised, in small letters.
 type forms struct {
-	all         []string
-	hex, base64 []string // those that may have separators
+	all         [][]byte
+	hex, base64 [][]byte // those that may have separators
+	longest     int      // bytes of the longest form
+	buf         []byte   // for readings
 }
+
+// overlap returns how many bytes of a window are in the next one, too.
+func (f *forms) overlap() int { return max(minOverlap, spread*f.longest) }
+
+// window returns how many bytes are read at a time.
+func (f *forms) window() int { return max(minWindow, 4*f.overlap()) }
 
 // read calls use with each reading of a text, in small letters, and the forms that may be in
 // it, until use returns false: the text as it is, without its escapes, and without what stands
-// between the digits of hexadecimal and the characters of base64.
-func (f *forms) read(text string, use func(reading string, forms []string) bool) {
-	if !use(small(text), f.all) {
+// between the digits of hexadecimal and the characters of base64. use must not keep a reading.
+func (f *forms) read(text string, use func(reading []byte, forms [][]byte) bool) {
+	if !use(f.small(text), f.all) {
 		return
 	}
 	for range maxEscapes {
@@ -35,20 +52,20 @@ func (f *forms) read(text string, use func(reading string, forms []string) bool)
 			break
 		}
 		text = plain
-		if !use(small(text), f.all) {
+		if !use(f.small(text), f.all) {
 			return
 		}
 	}
-	if packed := packHex(text); len(packed) < len(text) && !use(packed, f.hex) {
+	if f.buf = appendHex(f.buf[:0], text); len(f.hex) > 0 && len(f.buf) < len(text) && !use(f.buf, f.hex) {
 		return
 	}
-	if packed := packBase64(text); len(packed) < len(text) {
-		use(packed, f.base64)
+	if f.buf = appendBase64(f.buf[:0], text); len(f.buf) < len(text) {
+		use(f.buf, f.base64)
 	}
 }
 
 // small returns a text in small letters, without the beginning of a character at its end.
-func small(s string) string {
+func (f *forms) small(s string) []byte {
 	for i := len(s) - 1; i >= max(0, len(s)-utf8.UTFMax); i-- {
 		if utf8.RuneStart(s[i]) {
 			if !utf8.FullRuneInString(s[i:]) {
@@ -57,7 +74,15 @@ func small(s string) string {
 			break
 		}
 	}
-	return strings.ToLower(s)
+	f.buf = slices.Grow(f.buf[:0], len(s))
+	for i := range len(s) {
+		if s[i] >= utf8.RuneSelf {
+			f.buf = append(f.buf[:0], strings.ToLower(s)...)
+			break
+		}
+		f.buf = append(f.buf, lower(s[i]))
+	}
+	return f.buf
 }
 
 // unescape takes back one time of escaping: of texts in JSON, in HTML and in percent-encoding.
@@ -159,9 +184,8 @@ func code(s, prefix string, digits int) (rune, bool) {
 	return rune(n), err == nil
 }
 
-// packHex returns the letters and digits of a text, without any 0x before digits.
-func packHex(s string) string {
-	b := make([]byte, 0, len(s))
+// appendHex appends the letters and digits of a text, without any 0x before digits.
+func appendHex(b []byte, s string) []byte {
 	for i := 0; i < len(s); i++ {
 		switch c := s[i]; {
 		case c == '0' && i+2 < len(s) && s[i+1]|0x20 == 'x' && isHex(s[i+2]):
@@ -170,18 +194,17 @@ func packHex(s string) string {
 			b = append(b, lower(c))
 		}
 	}
-	return string(b)
+	return b
 }
 
-// packBase64 returns the characters of a text that are of the alphabets of base64.
-func packBase64(s string) string {
-	b := make([]byte, 0, len(s))
+// appendBase64 appends the characters of a text that are of the alphabets of base64.
+func appendBase64(b []byte, s string) []byte {
 	for i := range len(s) {
 		if c := s[i]; isAlphanumeric(c) || c == '+' || c == '/' || c == '-' || c == '_' {
 			b = append(b, lower(c))
 		}
 	}
-	return string(b)
+	return b
 }
 
 func lower(c byte) byte {

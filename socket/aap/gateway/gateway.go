@@ -80,6 +80,7 @@ type Gateway struct {
 	ended    context.Context
 	end      context.CancelFunc
 
+	memory      gatehttp.Room  // for answers of the server, by sessions
 	late        sync.WaitGroup // waits for answers to questions of denied calls
 	readTimeout time.Duration  // set by tests
 

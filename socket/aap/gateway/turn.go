@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/permd/permd/internal/strictjson"
+	"github.com/permd/permd/socket/gatehttp"
 )
 
 type partKind uint8
@@ -67,6 +68,17 @@ func (t *turn) add(p *part) error {
 	case partOther:
 	}
 	return nil
+}
+
+// keep holds no more than the calls of the turn, which may wait for a person. It reports whether
+// there is room for them.
+func (t *turn) keep(held *gatehttp.Held) bool {
+	n := 0
+	for i := range t.calls {
+		n += len(t.calls[i].data)
+	}
+	held.Free()
+	return held.Try(heldTimes * n)
 }
 
 // ranInline reports whether a call of the turn has its result in it.

@@ -13,6 +13,7 @@ import (
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/internal/strictjson"
 	"github.com/permd/permd/socket/aap"
+	"github.com/permd/permd/socket/gatehttp"
 )
 
 // turns serves POST /sessions/ID/turns: a message of the user, or the answers to all calls
@@ -49,7 +50,8 @@ func (g *Gateway) turns(w http.ResponseWriter, r *http.Request, id string) *faul
 	if body, f = g.withTrust(body); f != nil {
 		return f
 	}
-	t := &conversation{g: g, s: s, from: r, out: newOutput(w, mode)}
+	t := &conversation{g: g, s: s, from: r, out: newOutput(w, mode), memory: g.memory.Begin(id)}
+	defer t.memory.Free()
 	// The results of calls that may have run already may come at any time.
 	t.held = held{out: t.out, expected: maps.Clone(s.posted)}
 	if said != nil {
@@ -73,6 +75,8 @@ type conversation struct {
 	from *http.Request
 	out  *output
 	held held
+	// memory is for what the server has answered and is not passed on yet.
+	memory *gatehttp.Held
 }
 
 // errDisconnected ends a turn whose client is gone. What has been decided is kept.
@@ -90,7 +94,7 @@ func (t *conversation) run(ctx context.Context, body strictjson.Object) *fault {
 		if f := t.noteSent(b); f != nil {
 			return f
 		}
-		turn, arrived, f := t.g.postTurn(t.server(ctx), t.s, body, t.out.isStream(), t.from, t.held.add)
+		turn, arrived, f := t.g.postTurn(t.server(ctx), t.memory, t.s, body, t.out.isStream(), t.from, t.held.add)
 		if arrived || f == nil {
 			t.noteArrived(b, f)
 		} else {

@@ -22,6 +22,7 @@ type call struct {
 	cancel      context.CancelCauseFunc
 	conn        *client.Client // on which permd was asked
 	answers     chan int       // takes the person's selection
+	held        *gatehttp.Held // the tool's answer, until the result is delivered
 	again       bool           // it was sent before the gateway was restarted
 }
 
@@ -82,6 +83,8 @@ const (
 // run carries a call through to its result.
 func (g *Gateway) run(c *call) {
 	defer g.finish(c)
+	c.held = g.memory.Begin(c.callback.Address())
+	defer c.held.Free()
 	if c.again {
 		g.deliver(c, c.failure(textAgain))
 		return
