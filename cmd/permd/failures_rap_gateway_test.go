@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -137,7 +138,7 @@ func rapGatewayTool(t *testing.T) {
 			_, _ = io.WriteString(w, body)
 		}
 	}
-	const failed = "Error: the tool failed: "
+	const failed, may = "Error: the tool failed: ", "; it may have run nevertheless"
 	for i, tt := range []struct {
 		what   string
 		answer http.HandlerFunc
@@ -145,12 +146,12 @@ func rapGatewayTool(t *testing.T) {
 	}{
 		{"JSON", typed("application/json", `{"bins":[1]}`), `{"bins":[1]}`},
 		{"nothing at all", typed("text/plain", ""), ""},
-		{"an error", func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "trace", 500) }, failed + "it answered with status 500"},
-		{"not found", func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "trace", 404) }, failed + "it answered with status 404"},
-		{"HTML", typed("text/html", "<html>sign in</html>"), failed + "its answer is neither JSON nor plain text"},
-		{"broken JSON", typed("application/json", `{"bins":`), failed + "its answer is no JSON"},
-		{"twice the same member", typed("application/json", `{"a":1,"a":2}`), failed + "its answer is no JSON"},
-		{"bad UTF-8", typed("text/plain", "\xff"), failed + "its answer is no UTF-8"},
+		{"an error", func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "trace", 500) }, failed + "it answered with status 500" + may},
+		{"not found", func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "trace", 404) }, failed + "it answered with status 404" + may},
+		{"HTML", typed("text/html", "<html>sign in</html>"), failed + "its answer is neither JSON nor plain text" + may},
+		{"broken JSON", typed("application/json", `{"bins":`), failed + "its answer is no JSON" + may},
+		{"twice the same member", typed("application/json", `{"a":1,"a":2}`), failed + "its answer is no JSON" + may},
+		{"bad UTF-8", typed("text/plain", "\xff"), failed + "its answer is no UTF-8" + may},
 		{"too much", typed("text/plain", strings.Repeat("x", 9<<20)), failed + "its answer is longer than 8388608 bytes; it may have run nevertheless"},
 		{"no answer", raw(""), failed + "the connection broke before its whole answer came; it may have run nevertheless"},
 		{"half an answer", raw("HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 10\r\n\r\nhalf"), failed + "the connection broke before its whole answer came; it may have run nevertheless"},
@@ -186,7 +187,7 @@ tools:
 			})
 			// What is no JSON is refused before.
 			want := "Error: the tool has run, and its answer is withheld since it holds a credential"
-			if got := g.call(fmt.Sprint("k", i, j), "root", "list_bins", `{}`); got != want && got != failed+"its answer is no JSON" {
+			if got := g.call(fmt.Sprint("k", i, j), "root", "list_bins", `{}`); got != want && got != failed+"its answer is no JSON"+may {
 				t.Errorf("%s of %s that holds the token: %q", form, kind, got)
 			}
 		}
@@ -352,20 +353,38 @@ func rapGatewayCancelled(t *testing.T) {
 	}
 	<-running
 	cancel("2")
-	want(t, "cancelled while it runs", "Error: the call was cancelled", g.result("2"))
+	want(t, "cancelled while it runs", "Error: the call was cancelled; it may have run nevertheless", g.result("2"))
 	select {
 	case <-gone:
 	case <-time.After(eventually.Limit):
 		t.Error("the tool still waits")
 	}
-	eventually.Holds(t, "the decision log has both", func() bool {
-		n := 0
+	// After a person's yes, too, and by the end of the thread.
+	running = make(chan struct{})
+	g.tool.answers(func(_ http.ResponseWriter, r *http.Request) {
+		close(running)
+		<-r.Context().Done()
+	})
+	if status, _ := g.send(http.MethodPost, "/invoke", g.invocation("3", "root", "move_bin", moveIt)); status != http.StatusOK {
+		t.Fatalf("status %d", status)
+	}
+	g.answer(g.next(), "Yes once")
+	<-running
+	if status, _ := g.send(http.MethodPost, "/close_thread", `{"thread_id":"root"}`); status != http.StatusOK {
+		t.Errorf("status %d", status)
+	}
+	want(t, "closed while it runs", "Error: the call was cancelled; it may have run nevertheless", g.result("3"))
+	eventually.Holds(t, "the decision log has all", func() bool {
+		ended := map[string]int{}
 		for _, r := range g.records(t) {
-			if r.Ended != nil && r.Ended.As == "cancelled" {
-				n++
+			if r.Ended != nil {
+				ended[r.Ended.As]++
+				if r.Ended.As == "unknown" {
+					wantHas(t, "the decision log", g.permd(t, "log", "show", r.Decision.ID), "it was sent, and may have run")
+				}
 			}
 		}
-		return n == 2
+		return maps.Equal(ended, map[string]int{"cancelled": 1, "unknown": 2})
 	})
 }
 

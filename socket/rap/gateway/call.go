@@ -23,6 +23,7 @@ type call struct {
 	conn        *client.Client // on which permd was asked
 	answers     chan int       // takes the person's selection
 	held        *gatehttp.Held // the tool's answer, until the result is delivered
+	sent        *client.Client // conn once the tool may have the call; guarded by Gateway.mu
 	again       bool           // it was sent before the gateway was restarted
 }
 
@@ -72,6 +73,7 @@ type decided struct {
 const (
 	textUnasked   = "Error: permission could not be asked for"
 	textCancelled = "Error: the call was cancelled"
+	textCutOff    = "Error: the call was cancelled" + mayHaveRun // after it was sent
 	textChoice    = "Error: the user could not be asked"
 	textManyAsk   = "Error: too many calls wait for the user, so this one was not asked about and has not run"
 	textWithheld  = "Error: the tool has run, and its answer is withheld since it holds a credential"
@@ -79,6 +81,9 @@ const (
 	textUnnoted   = "Error: that the call is sent could not be noted, so it was not sent"
 	textSelection = "Error: the selection is none of the choices"
 )
+
+// mayHaveRun ends what is said of a call that was sent and has no result.
+const mayHaveRun = "; it may have run nevertheless"
 
 // run carries a call through to its result.
 func (g *Gateway) run(c *call) {
@@ -325,9 +330,13 @@ func (g *Gateway) closeThread(body []byte) (any, *gatehttp.Refusal) {
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	sent := map[callID]*client.Client{}
 	for id, c := range g.calls {
 		if id.thread == r.ThreadID {
 			c.cancel(errCancelled)
+			if c.sent != nil {
+				sent[id] = c.sent
+			}
 		}
 	}
 	select {
@@ -336,6 +345,9 @@ func (g *Gateway) closeThread(body []byte) (any, *gatehttp.Refusal) {
 	default:
 	}
 	g.runs.Go(func() {
+		for id, conn := range sent { // afterwards permd does not know them any more
+			g.report(conn, id, rap.Unknown)
+		}
 		ctx, cancel := context.WithTimeout(context.Background(), connectTimeout)
 		defer cancel()
 		conn, _, err := g.daemon.Connection(ctx)
@@ -368,7 +380,7 @@ func (g *Gateway) finish(c *call) {
 	defer g.mu.Unlock()
 	g.unfinished--
 	g.finished = append(g.finished, c.callID)
-	c.invocation, c.conn = nil, nil
+	c.invocation, c.conn, c.sent = nil, nil, nil
 	if len(g.finished) > maxFinished {
 		delete(g.calls, g.finished[0])
 		g.finished = g.finished[1:]
@@ -376,11 +388,13 @@ func (g *Gateway) finish(c *call) {
 }
 
 // ended reports how a call ended, for the decision log.
-func (g *Gateway) ended(c *call, how rap.Ended) {
+func (g *Gateway) ended(c *call, how rap.Ended) { g.report(c.conn, c.callID, how) }
+
+func (g *Gateway) report(conn *client.Client, id callID, how rap.Ended) {
 	ctx, cancel := context.WithTimeout(context.Background(), endTimeout)
 	defer cancel()
-	report := map[string]any{"thread_id": c.thread, "tool_call_id": c.id, "outcome": how}
-	if err := c.conn.Call(ctx, rap.MethodEnded, report, nil); err != nil {
+	report := map[string]any{"thread_id": id.thread, "tool_call_id": id.id, "outcome": how}
+	if err := conn.Call(ctx, rap.MethodEnded, report, nil); err != nil {
 		g.say("how a call ended is not in the decision log: " + err.Error())
 	}
 }

@@ -67,11 +67,21 @@ func (g *Gateway) dispatch(c *call) []byte {
 		g.ended(c, rap.Failed)
 		return c.failure(textUnnoted)
 	}
+	g.mu.Lock()
+	c.sent = c.conn
+	g.mu.Unlock()
 	answer, err := t.server.Do(c.ctx, c.held, http.MethodPost, t.path, t.header, c.arguments)
-	if e, ok := errors.AsType[*gatehttp.UpstreamError](err); ok && !e.Sent {
+	failed, _ := errors.AsType[*gatehttp.UpstreamError](err)
+	if failed != nil && !failed.Sent {
 		if err := g.o.Sent.Forget(c.thread, c.id); err != nil {
 			g.say(err.Error())
 		}
+		if c.ctx.Err() != nil {
+			g.ended(c, rap.Cancelled)
+			return c.failure(textCancelled)
+		}
+		g.ended(c, rap.Failed)
+		return c.failure("Error: the tool failed: " + failed.Text)
 	}
 	var result []byte
 	var why string
@@ -88,11 +98,15 @@ func (g *Gateway) dispatch(c *call) []byte {
 	}
 	switch {
 	case c.ctx.Err() != nil:
-		g.ended(c, rap.Cancelled)
-		return c.failure(textCancelled)
+		g.ended(c, rap.Unknown)
+		return c.failure(textCutOff)
 	case why != "":
-		g.ended(c, rap.Failed)
-		return c.failure("Error: the tool failed: " + why)
+		how := rap.Unknown
+		if answer != nil && answer.Status/100 != 2 {
+			how = rap.Failed
+		}
+		g.ended(c, how)
+		return c.failure("Error: the tool failed: " + why + mayHaveRun)
 	default:
 		g.ended(c, rap.Ran)
 		return result
@@ -115,17 +129,11 @@ func (c *call) read(t *tool, answer *gatehttp.Answer, err error) (result []byte,
 	return result, ""
 }
 
-// textOf returns the text of a tool's answer, or why it is none.
+// textOf returns the text of a tool's answer to a call that was sent, or why there is none.
 func textOf(a *gatehttp.Answer, err error) (text, why string) {
-	if failed, ok := errors.AsType[*gatehttp.UpstreamError](err); ok {
-		if failed.Sent {
-			return "", failed.Text + "; it may have run nevertheless"
-		}
-		return "", failed.Text
-	}
 	switch {
 	case err != nil:
-		return "", "it cannot be reached"
+		return "", err.Error()
 	case a.Status/100 != 2:
 		return "", fmt.Sprintf("it answered with status %d", a.Status)
 	case len(a.Body) == 0:
