@@ -112,7 +112,7 @@ func rapGatewayElsewhere(t *testing.T) {
 		var err error
 		var status int
 		var both sync.WaitGroup
-		both.Go(func() { _, err = g.command("allow", question).CombinedOutput() })
+		both.Go(func() { err = g.manage(t, admin.MethodQuestionsAllow, admin.Approval{DecisionID: question}, nil) })
 		both.Go(func() { status = g.answer(m, "No") })
 		both.Wait()
 		result, ran := g.result(id), g.tool.ran()
