@@ -81,13 +81,6 @@ func (t *turn) keep(held *gatehttp.Held) bool {
 	return held.Try(heldTimes * n)
 }
 
-// ranInline reports whether a call of the turn has its result in it.
-func (t *turn) ranInline() bool {
-	return slices.ContainsFunc(t.calls, func(c part) bool {
-		return slices.ContainsFunc(t.results, func(r part) bool { return r.id == c.id })
-	})
-}
-
 // events returns the calls and results of the turn for permd.
 func (t *turn) events() []any {
 	list := []any{map[string]string{"event": "turn_start"}}

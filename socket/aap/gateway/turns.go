@@ -197,9 +197,9 @@ func (t *conversation) noteArrived(b *batch, f *fault) {
 	}
 }
 
-// recordRan records what the server ran without asking.
+// recordRan records what the server ran without asking, and of which calls it has shown results.
 func (t *conversation) recordRan(ctx context.Context, turn *turn) {
-	if !turn.ranInline() {
+	if len(turn.results) == 0 {
 		return
 	}
 	ctx, cancel := context.WithTimeout(t.server(ctx), shortTimeout)
