@@ -81,3 +81,24 @@ func TestManyTurns(t *testing.T) {
 		synctest.Wait()
 	})
 }
+
+// TestManyDeltas: a long text passes token by token. Pieces that wait for a call are bounded.
+func TestManyDeltas(t *testing.T) {
+	const all = 100_000
+	deltas := strings.Repeat("event: text_delta\ndata: {\"delta\":\"ab\"}\n\n", all)
+	const begin, end = "event: turn_start\ndata: {}\n\n", "event: turn_stop\ndata: {\"stopReason\":\"end_turn\"}\n\n"
+	const call, result = "event: tool_call\ndata: {\"toolCallId\":\"c\",\"name\":\"a\"}\n\n", "event: tool_result\ndata: {\"toolCallId\":\"c\",\"content\":\"x\"}\n\n"
+	for name, row := range map[string]struct {
+		text string
+		ok   bool
+	}{
+		"alone": {deltas, true}, "before a call": {deltas + call, true}, "behind a result": {call + result + deltas, true},
+		"behind a call": {call + deltas, false}, "calls": {strings.Repeat(call, maxParts+1), false},
+	} {
+		n := 0
+		err := new(turn).readStream(strings.NewReader(begin+row.text+end), func(part) error { n++; return nil })
+		if (err == nil) != row.ok || row.ok && n < all {
+			t.Errorf("%s: %v, after %d parts", name, err, n)
+		}
+	}
+}

@@ -46,23 +46,34 @@ var (
 type turn struct {
 	begun, stopped bool
 	stop           string
-	calls, results []part // without what else they hold
-	inOrder        []part // both
-	n              int
+	calls, results []part          // without what else they hold
+	inOrder        []part          // both
+	open           map[string]bool // the ids of calls without a result
+	n              int             // parts that count
 }
 
 var errCut = errors.New("it has ended before turn_stop")
 
 // add checks a part, and records it if it is a call or a result.
 func (t *turn) add(p *part) error {
-	if t.n++; t.n > maxParts {
+	// Long texts come in pieces of a few bytes, which are passed on as they come, unless they
+	// wait for a call.
+	if isDelta := p.event == "text_delta" || p.event == "thinking_delta"; !isDelta || len(t.open) > 0 {
+		t.n++
+	}
+	if t.n > maxParts {
 		return fmt.Errorf("it has more than %d parts", maxParts)
 	}
 	switch p.kind {
 	case partCall:
+		if t.open == nil {
+			t.open = map[string]bool{}
+		}
+		t.open[p.id] = true
 		t.calls = append(t.calls, *p)
 		t.inOrder = append(t.inOrder, *p)
 	case partResult:
+		delete(t.open, p.id)
 		t.results = append(t.results, part{kind: partResult, id: p.id})
 		t.inOrder = append(t.inOrder, part{kind: partResult, id: p.id})
 	case partOther:
