@@ -12,7 +12,8 @@ import (
 
 // Echoes reports whether a JSON value holds one of the secrets: in a text or the name of a
 // member, as it is or in other letters, in base64 or hexadecimal, also with separators. Each may
-// be escaped as in JSON, HTML or percent-encoding, up to three times. It is for upstreams that
+// be escaped as in JSON, HTML or percent-encoding, up to three times, and broken into lines, unless
+// it is shorter than 8 bytes. It is for upstreams that
 // repeat what they got, by mistake or in an error; one that means to hide it can. A secret may
 // be in pieces in texts that follow each other, or that do so among those of one name. An empty
 // secret is none. A value that is not valid JSON counts as holding one. The time is linear in
@@ -133,6 +134,9 @@ func (f *forms) add(secret string) {
 	add := func(form string) []byte {
 		b := []byte(strings.ToLower(form))
 		f.all, f.longest = append(f.all, b), max(f.longest, len(b))
+		if len(b) >= minPacked {
+			f.long = append(f.long, b)
+		}
 		return b
 	}
 	add(secret)

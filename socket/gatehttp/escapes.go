@@ -28,6 +28,7 @@ const (
 // forms are the forms in which secrets are recognised, in small letters.
 type forms struct {
 	all         [][]byte
+	long        [][]byte // those that may have line breaks
 	hex, base64 [][]byte // those that may have separators
 	longest     int      // bytes of the longest form
 	buf         []byte   // for readings
@@ -40,10 +41,11 @@ func (f *forms) overlap() int { return max(minOverlap, spread*f.longest) }
 func (f *forms) window() int { return max(minWindow, 4*f.overlap()) }
 
 // read calls use with each reading of a text, in small letters, and the forms that may be in
-// it, until use returns false: the text as it is, without its escapes, and without what stands
+// it, until use returns false: the text as it is, without its line breaks, without its escapes,
+// and without what stands
 // between the digits of hexadecimal and the characters of base64. use must not keep a reading.
 func (f *forms) read(text string, use func(reading []byte, forms [][]byte) bool) {
-	if !use(f.small(text), f.all) {
+	if !f.readLines(text, use) {
 		return
 	}
 	for range maxEscapes {
@@ -52,7 +54,7 @@ func (f *forms) read(text string, use func(reading []byte, forms [][]byte) bool)
 			break
 		}
 		text = plain
-		if !use(f.small(text), f.all) {
+		if !f.readLines(text, use) {
 			return
 		}
 	}
@@ -62,6 +64,38 @@ func (f *forms) read(text string, use func(reading []byte, forms [][]byte) bool)
 	if f.buf = appendBase64(f.buf[:0], text); len(f.buf) < len(text) {
 		use(f.buf, f.base64)
 	}
+}
+
+// readLines calls use with a text, and with its lines as one.
+func (f *forms) readLines(text string, use func([]byte, [][]byte) bool) bool {
+	if !use(f.small(text), f.all) {
+		return false
+	}
+	if !strings.ContainsAny(text, "\r\n") || len(f.long) == 0 {
+		return true
+	}
+	f.small(text) // use may have called for another reading
+	f.buf = withoutBreaks(f.buf)
+	return use(f.buf, f.long)
+}
+
+// withoutBreaks removes the line breaks of a text, with the blanks around them. The text is
+// overwritten.
+func withoutBreaks(s []byte) []byte {
+	b := s[:0]
+	for i := 0; i < len(s); {
+		n, breaks := i, false
+		for n < len(s) && (s[n] == ' ' || s[n] == '\t' || s[n] == '\r' || s[n] == '\n') {
+			breaks = breaks || s[n] == '\r' || s[n] == '\n'
+			n++
+		}
+		if !breaks {
+			n = min(n+1, len(s)) // the blanks, if there are any, and a character
+			b = append(b, s[i:n]...)
+		}
+		i = n
+	}
+	return b
 }
 
 // small returns a text in small letters, without the beginning of a character at its end.
@@ -90,7 +124,7 @@ func (f *forms) small(s string) []byte {
 func unescape(s string) string {
 	s = unescapeText(s)
 	if strings.IndexByte(s, '&') >= 0 {
-		s = html.UnescapeString(s)
+		s = strings.ReplaceAll(html.UnescapeString(s), "\u2010", "-") // &hyphen; and &dash;
 	}
 	return unescapePercent(s)
 }
@@ -121,8 +155,8 @@ func unescapePercent(s string) string {
 	}
 }
 
-// unescapeText decodes escapes with a backslash: those of JSON, \x with two digits, and any
-// other character that is no letter or digit.
+// unescapeText decodes escapes with a backslash: those of JSON, \x with two digits, \U with
+// eight, \u{ } with any number, a line break, and any other character that is no letter or digit.
 func unescapeText(s string) string {
 	if strings.IndexByte(s, '\\') < 0 {
 		return s
@@ -138,11 +172,14 @@ func unescapeText(s string) string {
 		b.WriteString(s[:i])
 		s = s[i:]
 		switch c := s[1]; {
-		case c == 'u' || c == 'x':
+		case c == 'u' || c == 'U' || c == 'x':
 			s = unescapeCode(&b, s)
 			continue
-		case strings.IndexByte("bfnrt", c) >= 0:
+		case c == 'n' || c == 'r':
+			b.WriteByte('\n')
+		case c == 'b' || c == 'f' || c == 't':
 			b.WriteByte(' ')
+		case c == '\n' || c == '\r':
 		case c > ' ' && c < utf8.RuneSelf && !isAlphanumeric(c):
 			b.WriteByte(c)
 		default:
@@ -152,12 +189,20 @@ func unescapeText(s string) string {
 	}
 }
 
-// unescapeCode decodes the \u or \x at the beginning of s, and returns what follows.
+// unescapeCode decodes the \u, \U or \x at the beginning of s, and returns what follows.
 func unescapeCode(b *strings.Builder, s string) string {
 	if s[1] == 'x' {
 		if c, ok := code(s, `\x`, 2); ok {
 			b.WriteByte(byte(c))
 			return s[4:]
+		}
+	} else if c, ok := code(s, `\U`, 8); ok {
+		b.WriteRune(c)
+		return s[10:]
+	} else if end := strings.IndexByte(s[:min(len(s), maxBraces)], '}'); end > 3 && s[2] == '{' {
+		if c, ok := code(s, `\u{`, end-3); ok {
+			b.WriteRune(c)
+			return s[end+1:]
 		}
 	} else if c, ok := code(s, `\u`, 4); ok {
 		s = s[6:]
@@ -174,13 +219,16 @@ func unescapeCode(b *strings.Builder, s string) string {
 	return s[2:]
 }
 
+// maxBraces is the length of the longest \u{ }, in bytes.
+const maxBraces = 16
+
 // code reads what a text begins with: the prefix and a number of hexadecimal digits.
 func code(s, prefix string, digits int) (rune, bool) {
 	rest, ok := strings.CutPrefix(s, prefix)
 	if !ok || len(rest) < digits {
 		return 0, false
 	}
-	n, err := strconv.ParseUint(rest[:digits], 16, 32)
+	n, err := strconv.ParseUint(rest[:digits], 16, 31)
 	return rune(n), err == nil
 }
 
