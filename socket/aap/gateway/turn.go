@@ -48,7 +48,7 @@ type turn struct {
 	stop           string
 	calls, results []part          // without what else they hold
 	inOrder        []part          // both
-	open           map[string]bool // the ids of calls without a result
+	unresolved     map[string]bool // the ids of calls without a result
 	n              int             // parts that count
 }
 
@@ -58,7 +58,7 @@ var errCut = errors.New("it has ended before turn_stop")
 func (t *turn) add(p *part) error {
 	// Long texts come in pieces of a few bytes, which are passed on as they come, unless they
 	// wait for a call.
-	if isDelta := p.event == "text_delta" || p.event == "thinking_delta"; !isDelta || len(t.open) > 0 {
+	if isDelta := p.event == "text_delta" || p.event == "thinking_delta"; !isDelta || len(t.unresolved) > 0 {
 		t.n++
 	}
 	if t.n > maxParts {
@@ -66,14 +66,14 @@ func (t *turn) add(p *part) error {
 	}
 	switch p.kind {
 	case partCall:
-		if t.open == nil {
-			t.open = map[string]bool{}
+		if t.unresolved == nil {
+			t.unresolved = map[string]bool{}
 		}
-		t.open[p.id] = true
+		t.unresolved[p.id] = true
 		t.calls = append(t.calls, *p)
 		t.inOrder = append(t.inOrder, *p)
 	case partResult:
-		delete(t.open, p.id)
+		delete(t.unresolved, p.id)
 		t.results = append(t.results, part{kind: partResult, id: p.id})
 		t.inOrder = append(t.inOrder, part{kind: partResult, id: p.id})
 	case partOther:
