@@ -319,7 +319,7 @@ type HumanAnswer struct {
 // Ending says how a call ended, as the program that ran it reported.
 type Ending struct {
 	Time time.Time `json:"time"`
-	As   string    `json:"as"` // "ran", "failed" or "cancelled"
+	As   string    `json:"as"` // "ran", "failed", "cancelled" or "unknown"
 }
 
 // decisionBytes is what a decision uses at least until it is answered.

@@ -28,7 +28,8 @@ about. Without DECISION, list these calls.
 Where the client waits for your answer, the call runs now. A harness has blocked
 it: the same call is then allowed once, in the same session, within half an
 hour: tell the agent to try again. Nothing is remembered unless you choose a
-width with --width; the list shows the widths of each call.
+width with --width; the list shows the widths of each call. Without it, a yes
+that no call has used ends with the daemon.
 
 Calls that a rule denies cannot be allowed this way. Agents are denied this
 command.
@@ -118,12 +119,12 @@ func (a *app) allow(ctx context.Context, m *memoryClient, o admin.Approval) erro
 	switch {
 	// Whether a client that is just leaving has read it is not known.
 	case done.Told && len(done.Stored) == 0:
-		fmt.Fprintln(a.Out, "allowed once; the answer was handed to the client that waited, and nothing is remembered")
+		fmt.Fprintln(a.Out, "allowed once; the answer was handed to the client that waited, and nothing is remembered: a call that is repeated after the daemon has ended asks again")
 	case done.Told:
 		fmt.Fprintln(a.Out, "allowed; the answer was handed to the client that waited")
 	}
 	if !done.Until.IsZero() {
-		fmt.Fprintf(a.Out, "allowed once, in its session, until %s; nothing is remembered\n", done.Until.Local().Format("15:04:05"))
+		fmt.Fprintf(a.Out, "allowed once, in its session, until %s or the end of the daemon; nothing is remembered\n", done.Until.Local().Format("15:04:05"))
 	}
 	for i := range done.Stored {
 		k := &done.Stored[i]

@@ -104,22 +104,42 @@ func rapGatewayElsewhere(t *testing.T) {
 	want(t, "have run", slices.Repeat(moved, all), g.tool.ran())
 
 	// Both at once: one answer counts, and permd allow says whether it was its own.
-	for i := range 20 {
+	// The runtime is told so, too.
+	for i := range 30 {
 		id := fmt.Sprint("race ", i)
 		m := invoke(id)
 		question := g.waiting(t, 1)[0]
 		var err error
+		var status int
 		var both sync.WaitGroup
-		both.Go(func() { _, err = g.command("allow", question).CombinedOutput() })
-		both.Go(func() { g.answer(m, "No") })
+		both.Go(func() { err = g.manage(t, admin.MethodQuestionsAllow, admin.Approval{DecisionID: question}, nil) })
+		both.Go(func() { status = g.answer(m, "No") })
 		both.Wait()
 		result, ran := g.result(id), g.tool.ran()
 		switch {
+		case (err == nil) != (status == http.StatusNotFound) || err != nil && status != http.StatusOK:
+			t.Errorf("permd allow: %v, the runtime got status %d: %q", err, status, result)
 		case err == nil && (result != "done" || !slices.Equal(ran, moved)):
 			t.Errorf("allowed: %q, %q has run", result, ran)
 		case err != nil && (result != no || ran != nil):
 			t.Errorf("rejected: %q, %q has run", result, ran)
 		}
+	}
+
+	// The end of the thread and a yes at once: the yes counts if the call has run.
+	for i := range 30 {
+		id := fmt.Sprint("close ", i)
+		m := invoke(id)
+		g.waiting(t, 1)
+		var status int
+		var both sync.WaitGroup
+		both.Go(func() { g.send(http.MethodPost, "/close_thread", `{"thread_id":"root"}`) })
+		both.Go(func() { status = g.answer(m, "Yes once") })
+		both.Wait()
+		if result, ran := g.result(id), g.tool.ran(); status == http.StatusNotFound && (ran != nil || result == "done") {
+			t.Errorf("the yes got status %d: %q, %q has run", status, result, ran)
+		}
+		g.waiting(t, 0)
 	}
 
 	m = invoke("5")

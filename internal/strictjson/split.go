@@ -54,6 +54,31 @@ func AppendArray(items []Value, data Value) ([]Value, error) {
 	return items, s.err
 }
 
+// Each calls use with each member of an object, or with each element of an array and the name
+// "", until use returns false; for other values never. The values share the memory of data,
+// which must have passed Check.
+func Each(data Value, use func(name string, value Value) bool) error {
+	k := Kind(data)
+	if k != '{' && k != '[' {
+		return nil
+	}
+	s := enter(data)
+	for n := 0; s.more(n, byte(k)+2); n++ { // } and ] are two after { and [
+		name, ok := "", true
+		if k == '{' {
+			name, ok = s.name()
+		}
+		value := s.value()
+		if !ok || value == nil {
+			return errShape
+		}
+		if !use(name, value) {
+			return nil
+		}
+	}
+	return s.err
+}
+
 // Find returns the value at a path of names, nil if there is none. It shares the memory
 // of data like ParseObject, and is cheaper if only one member is needed. The message
 // that contains data must have passed Check, so that names are unique.

@@ -269,7 +269,7 @@ func TestLaterCallOfAnID(t *testing.T) {
 		r := d.must(t, MethodAnswer, yes("b1"))
 		sockettest.Diff(t, "the earlier call", []string{"a server granted"}, outcomes(r))
 		r = d.must(t, MethodPermissions, turn(other))
-		sockettest.Diff(t, "the later call", []string{"a server ask"}, outcomes(r))
+		sockettest.Diff(t, "the later call", []string{"a server denied: " + whyOther}, outcomes(r))
 		for _, method := range []string{MethodAnswer, MethodPermissions} {
 			params := `{"sessionId":"s","batchId":"b1"}`
 			if method == MethodPermissions {
@@ -278,8 +278,39 @@ func TestLaterCallOfAnID(t *testing.T) {
 			r = d.must(t, method, params)
 			sockettest.Diff(t, "the earlier call, said again", []string{"a server denied: " + whyOther}, outcomes(r))
 		}
-		r = d.must(t, MethodAnswer, yes("b2"))
-		sockettest.Diff(t, "the later call with its own yes", []string{"a server granted"}, outcomes(r))
+		d.Refused(t, MethodAnswer, yes("b2"), "does not wait")
+	})
+	const result = `{"role":"tool","toolCallId":"a","content":"done"}`
+	for name, shows := range map[string]func(d *daemon) string{
+		"after a turn with the result": func(d *daemon) string {
+			d.must(t, MethodRan, theTurn+`,"turn":{"stopReason":"end_turn","messages":[`+result+`]}}`)
+			return turn(other)
+		},
+		"after a no": func(*daemon) string { return turn(other) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := newDaemon(t)
+			d.must(t, MethodPermissions, turn(first))
+			said := yes("b1")
+			if name == "after a no" {
+				said = strings.Replace(said, "allow", "deny", 1)
+			}
+			d.must(t, MethodAnswer, said)
+			r := d.must(t, MethodPermissions, shows(d))
+			sockettest.Diff(t, "the later call", []string{"a server ask"}, outcomes(r))
+			r = d.must(t, MethodAnswer, yes("b2"))
+			sockettest.Diff(t, "the later call with its own yes", []string{"a server granted"}, outcomes(r))
+		})
+	}
+	t.Run("allowed by a rule", func(t *testing.T) {
+		// In one turn, a result may be that of the call behind it.
+		for _, next := range []string{turn(other), strings.Replace(turn(other), `"messages":[`, `"messages":[`+result+`,`, 1)} {
+			d := newDaemon(t)
+			d.verdicts["t"] = decisions.Allow
+			d.must(t, MethodPermissions, turn(first))
+			r := d.must(t, MethodPermissions, next)
+			sockettest.Diff(t, "the later call", []string{"a server denied: " + whyOther}, outcomes(r))
+		}
 	})
 	t.Run("under another tool", func(t *testing.T) {
 		d := newDaemon(t)

@@ -39,6 +39,8 @@ type entry struct {
 	released bool
 	// ran is set once a turn has shown the result of the call.
 	ran bool
+	// shown is set once a turn has shown a result of the call's id.
+	shown bool
 	// result is the result of the client's tool, nil until it arrives.
 	result strictjson.Value
 	// problem is why the person's answer could not be applied.
@@ -96,8 +98,17 @@ func (b *batch) sameAs(w *parties, calls []plannedCall) bool {
 	return true
 }
 
+// noteResults notes of which calls a later turn shows results.
+func (b *batch) noteResults(ids map[string]bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, e := range b.entries {
+		e.shown = e.shown || ids[e.id]
+	}
+}
+
 // close denies the calls whose ids are used for other calls in a later batch,
-// and returns the ids of those that were unanswered.
+// and returns the ids of those that were unanswered, or may run and have no result yet.
 func (b *batch) close(later *batch, asks *native.PendingQuestions) (open []string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -110,7 +121,8 @@ func (b *batch) close(later *batch, asks *native.PendingQuestions) (open []strin
 		if o == nil || e.skip || e.result != nil || b.sameParty(later.parties) && e.tool.Name == o.tool.Name && e.side == o.side && equalValues(e.input, o.input) {
 			continue
 		}
-		if e.outcome == Ask || e.outcome == "" {
+		runs := (e.outcome == Granted || e.outcome == Execute) && !e.shown && !e.ran
+		if runs || e.outcome == Ask || e.outcome == "" {
 			open = append(open, e.id)
 		}
 		if e.decision != nil {

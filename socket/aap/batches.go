@@ -59,14 +59,17 @@ func (s *batches) add(b *batch) bool {
 // supersede compares the calls of a batch with those of the same ids in the other
 // batches of its session. The person's approval names only an id, so of two calls with
 // one id only the later one can be meant: the earlier is closed. If that one was still
-// waiting, the protocol forbids the later one too. No batch's lock is held.
-func (s *batches) supersede(b *batch, asks *native.PendingQuestions) {
+// waiting, the protocol forbids the later one too. If it may run, and no result was shown, the
+// server may take the permission for either. results are the ids of which the later turn shows
+// results. No batch's lock is held.
+func (s *batches) supersede(b *batch, results map[string]bool, asks *native.PendingQuestions) {
 	s.mu.Lock()
 	list := slices.Clone(s.list)
 	s.mu.Unlock()
 	var contrary []string
 	for _, o := range list {
 		if o != b && o.session == b.session {
+			o.noteResults(results)
 			contrary = append(contrary, o.close(b, asks)...)
 		}
 	}
@@ -75,6 +78,18 @@ func (s *batches) supersede(b *batch, asks *native.PendingQuestions) {
 	for _, id := range contrary {
 		if e := b.entry(id); !e.skip {
 			e.whyDenied = cmp.Or(e.whyDenied, whyOther)
+		}
+	}
+}
+
+// noteResults notes of which calls of a session a turn shows results. No batch's lock is held.
+func (s *batches) noteResults(ses *decisions.Session, ids map[string]bool) {
+	s.mu.Lock()
+	list := slices.Clone(s.list)
+	s.mu.Unlock()
+	for _, b := range list {
+		if b.session == ses {
+			b.noteResults(ids)
 		}
 	}
 }

@@ -25,7 +25,7 @@ func FuzzPermissions(f *testing.F) {
 		if socket.ReadParams("params", data, &p) != nil {
 			return
 		}
-		w, calls, err := p.calls()
+		w, calls, _, err := p.calls()
 		if err != nil {
 			return
 		}

@@ -3,6 +3,7 @@ package aap
 import (
 	"context"
 	"errors"
+	"maps"
 
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/internal/fairshare"
@@ -20,7 +21,7 @@ func (h *handler) permissions(c *socket.Conn, params strictjson.Value) (run, err
 	}
 	return func(ctx context.Context) (any, error) {
 		turn := fairshare.TurnOf(ctx)
-		w, calls, err := p.calls()
+		w, calls, results, err := p.calls()
 		if err != nil {
 			return nil, err
 		}
@@ -40,7 +41,7 @@ func (h *handler) permissions(c *socket.Conn, params strictjson.Value) (run, err
 			if !t.batches.add(b) {
 				return nil, &socket.Error{Code: socket.CodeBusy, Message: "this connection uses too much memory; ask the person"}
 			}
-			turn.Await(ctx, func() { t.batches.supersede(b, &t.state.Questions) })
+			turn.Await(ctx, func() { t.batches.supersede(b, results, &t.state.Questions) })
 		}
 		turn.Await(ctx, b.mu.Lock)
 		defer b.mu.Unlock()
@@ -63,30 +64,33 @@ func (h *handler) readRequest(c *socket.Conn, params strictjson.Value, p any, se
 	return h.contextOf(c, *session)
 }
 
-// calls reads the turn.
-func (p *permissionsParams) calls() (*parties, []plannedCall, error) {
-	w, err := p.readParties()
-	if err != nil {
-		return nil, nil, err
+// calls reads the turn. results are the ids of the results in it.
+func (p *permissionsParams) calls() (w *parties, calls []plannedCall, results map[string]bool, err error) {
+	if w, err = p.readParties(); err != nil {
+		return nil, nil, nil, err
 	}
 	has := func(v strictjson.Value) bool { k := strictjson.Kind(v); return k != 0 && k != 'n' }
 	if !has(p.Turn) && !has(p.History) {
-		return nil, nil, socket.Refuse("turn is missing, or history to resume a session")
+		return nil, nil, nil, socket.Refuse("turn is missing, or history to resume a session")
 	}
 	var t *turn
 	if has(p.Turn) {
 		if t, err = readTurn(p.Turn); err != nil {
-			return nil, nil, err
+			return nil, nil, nil, err
 		}
 	}
 	var history []item
 	if has(p.History) {
 		if history, err = readHistory(p.History); err != nil {
-			return nil, nil, err
+			return nil, nil, nil, err
 		}
 	}
-	calls, err := plan(w, t, history)
-	return w, calls, err
+	results = resultsOf(history)
+	if t != nil {
+		maps.Copy(results, resultsOf(t.items))
+	}
+	calls, err = plan(w, t, history)
+	return w, calls, results, err
 }
 
 // requestContext is the session of a request and the state of its connection.

@@ -56,6 +56,7 @@ func (h *handler) ran(c *socket.Conn, params strictjson.Value) (run, error) {
 		if err != nil {
 			return nil, err
 		}
+		fairshare.TurnOf(ctx).Await(ctx, func() { t.batches.noteResults(t.session, resultsOf(turn.items)) })
 		result := &RanResult{Calls: []RanCall{}}
 		unasked := slices.DeleteFunc(turn.ranInline(), func(it item) bool { return t.permitted(ctx, w, it) })
 		for group := range slices.Chunk(unasked, maxRanTogether) {
@@ -65,6 +66,17 @@ func (h *handler) ran(c *socket.Conn, params strictjson.Value) (run, error) {
 		}
 		return result, nil
 	}, nil
+}
+
+// resultsOf returns the ids of the results among items.
+func resultsOf(items []item) map[string]bool {
+	ids := map[string]bool{}
+	for _, it := range items {
+		if it.kind == itemResult {
+			ids[it.id] = true
+		}
+	}
+	return ids
 }
 
 // ranInline returns the calls of the turn that have their result in it, whichever of the two

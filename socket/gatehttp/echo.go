@@ -1,6 +1,7 @@
 package gatehttp
 
 import (
+	"bytes"
 	"encoding/base64"
 	"encoding/hex"
 	"slices"
@@ -11,7 +12,8 @@ import (
 
 // Echoes reports whether a JSON value holds one of the secrets: in a text or the name of a
 // member, as it is or in other letters, in base64 or hexadecimal, also with separators. Each may
-// be escaped as in JSON, HTML or percent-encoding, up to three times. It is for upstreams that
+// be escaped as in JSON, HTML or percent-encoding, up to three times, and broken into lines, unless
+// it is shorter than 8 bytes. It is for upstreams that
 // repeat what they got, by mistake or in an error; one that means to hide it can. A secret may
 // be in pieces in texts that follow each other, or that do so among those of one name. An empty
 // secret is none. A value that is not valid JSON counts as holding one. The time is linear in
@@ -21,8 +23,14 @@ func Echoes(v strictjson.Value, secrets []string) bool {
 	if len(f.all) == 0 {
 		return false
 	}
-	j := joined{named: map[string]*text{}}
-	return echoesOne(v, "", f, &j) || j.hold(f)
+	j := joined{f: f, named: map[string]*text{}}
+	return strictjson.Check(v) != nil || echoesOne(v, "", f, &j) || j.hold()
+}
+
+// EchoesText is Echoes for a text that need not be JSON.
+func EchoesText(text string, secrets []string) bool {
+	f := formsOf(secrets)
+	return len(f.all) > 0 && f.in(text)
 }
 
 // Beginning returns the length of the longest end of a text with which one of the forms of the
@@ -30,10 +38,10 @@ func Echoes(v strictjson.Value, secrets []string) bool {
 // whole form. It is for texts that come in pieces: what follows may make the secret complete.
 func Beginning(text string, secrets []string) (begun, all int) {
 	forms := formsOf(secrets)
-	find := func(reading string, forms []string) bool {
+	find := func(reading []byte, forms [][]byte) bool {
 		for _, form := range forms {
 			for n := min(len(reading), len(form)-1); n > begun; n-- {
-				if strings.HasSuffix(reading, form[:n]) {
+				if bytes.HasSuffix(reading, form[:n]) {
 					begun, all = n, len(form)
 				}
 			}
@@ -56,49 +64,50 @@ func Beginning(text string, secrets []string) (begun, all int) {
 const maxEscape = 16
 
 // echoesOne looks into a value, which is a member of that name, and puts its texts together in j.
-func echoesOne(v strictjson.Value, name string, f *forms, j *joined) bool {
+func echoesOne(v strictjson.Value, name string, f *forms, j *joined) (found bool) {
 	switch strictjson.Kind(v) {
 	case '{':
-		o, err := strictjson.ParseObject(v)
-		if err != nil {
-			return true
-		}
-		for _, m := range o {
-			j.addName(m.Name)
-			if f.in(m.Name) || echoesOne(m.Value, m.Name, f, j) {
-				return true
-			}
-		}
+		err := strictjson.Each(v, func(name string, value strictjson.Value) bool {
+			j.addName(name)
+			found = f.in(name) || echoesOne(value, name, f, j)
+			return !found
+		})
+		return found || err != nil
 	case '[':
-		list, err := strictjson.ParseArray(v)
-		if err != nil {
-			return true
-		}
-		for _, item := range list {
-			if echoesOne(item, name, f, j) {
-				return true
-			}
-		}
+		err := strictjson.Each(v, func(_ string, value strictjson.Value) bool {
+			found = echoesOne(value, name, f, j)
+			return !found
+		})
+		return found || err != nil
 	case '"':
 		s, ok := strictjson.ParseString(v)
 		j.add(name, s)
 		return !ok || f.in(s)
 	default:
-		if c := string(v); c != "null" && c != "true" && c != "false" {
-			j.add(name, c)
+		s := string(v)
+		if s != "null" && s != "true" && s != "false" {
+			j.add(name, s)
 		}
-		return f.in(string(v)) // a number can be a secret
+		return f.in(s) // a number can be a secret
 	}
-	return false
 }
 
-// in reports whether a text holds one of the forms.
+// in reports whether a text holds one of the forms. A long one is read in windows.
 func (f *forms) in(text string) (found bool) {
-	f.read(text, func(reading string, forms []string) bool {
-		found = slices.ContainsFunc(forms, func(form string) bool { return strings.Contains(reading, form) })
-		return !found
-	})
-	return found
+	if len(f.all) == 0 {
+		return false
+	}
+	for {
+		window := text[:min(len(text), f.window())]
+		f.read(window, func(reading []byte, forms [][]byte) bool {
+			found = slices.ContainsFunc(forms, func(form []byte) bool { return bytes.Contains(reading, form) })
+			return !found
+		})
+		if found || len(window) == len(text) {
+			return found
+		}
+		text = text[len(window)-f.overlap():]
+	}
 }
 
 // formsOf returns the forms in which secrets are recognised.
@@ -122,9 +131,16 @@ func (f *forms) add(secret string) {
 	if secret == "" {
 		return
 	}
-	digits := hex.EncodeToString([]byte(secret))
-	f.all = append(f.all, strings.ToLower(secret), digits)
-	if len(digits) >= minPacked {
+	add := func(form string) []byte {
+		b := []byte(strings.ToLower(form))
+		f.all, f.longest = append(f.all, b), max(f.longest, len(b))
+		if len(b) >= minPacked {
+			f.long = append(f.long, b)
+		}
+		return b
+	}
+	add(secret)
+	if digits := add(hex.EncodeToString([]byte(secret))); len(digits) >= minPacked {
 		f.hex = append(f.hex, digits)
 	}
 	for _, e := range []*base64.Encoding{base64.RawStdEncoding, base64.RawURLEncoding} {
@@ -133,12 +149,11 @@ func (f *forms) add(secret string) {
 			text := e.EncodeToString([]byte(strings.Repeat("\x00", before) + secret))
 			from, to := (before*8+5)/6, (before+len(secret))*8/6
 			form := strings.ToLower(text[from:to])
-			if slices.Contains(f.all, form) {
+			if slices.ContainsFunc(f.all, func(b []byte) bool { return string(b) == form }) {
 				continue // without + and /, both alphabets are the same
 			}
-			f.all = append(f.all, form)
-			if len(form) >= minPacked {
-				f.base64 = append(f.base64, form)
+			if b := add(form); len(b) >= minPacked {
+				f.base64 = append(f.base64, b)
 			}
 		}
 	}

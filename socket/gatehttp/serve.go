@@ -8,7 +8,6 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"slices"
 	"time"
 )
 
@@ -155,8 +154,9 @@ func ReadBody(w http.ResponseWriter, r *http.Request, maxBytes int) ([]byte, *Re
 	return body, nil
 }
 
-// Reply writes an answer of JSON. A peer that does not read it is dropped.
-func Reply(w http.ResponseWriter, status int, body []byte) {
+// Reply writes an answer of JSON, whose text is that of the parts. A peer that does not read it
+// is dropped.
+func Reply(w http.ResponseWriter, status int, parts ...[]byte) {
 	h := w.Header()
 	h.Set("Content-Type", "application/json")
 	h.Set("Cache-Control", "no-store")
@@ -166,5 +166,10 @@ func Reply(w http.ResponseWriter, status int, body []byte) {
 	}
 	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(writeTimeout))
 	w.WriteHeader(status)
-	_, _ = w.Write(append(slices.Clip(body), '\n')) // several requests may have one answer
+	for _, p := range parts {
+		if _, err := w.Write(p); err != nil {
+			return
+		}
+	}
+	_, _ = w.Write([]byte{'\n'})
 }

@@ -110,11 +110,12 @@ func isLoopback(host string) bool {
 	return host == "localhost" || err == nil && at.IsLoopback()
 }
 
-// Do sends one request, never twice, and reads the whole answer. body is nil for none.
-// The error is an *UpstreamError.
-func (u *Upstream) Do(ctx context.Context, method, path string, header http.Header, body []byte) (*Answer, error) {
-	ctx, cancel := context.WithTimeout(ctx, u.o.Timeout)
-	defer cancel()
+// Do sends one request, never twice, and reads the whole answer, twice the length of which is
+// held: as it came, and as it is passed on. While it waits for room, the time for the exchange
+// does not pass. body is nil for none. The error is an *UpstreamError.
+func (u *Upstream) Do(ctx context.Context, held *Held, method, path string, header http.Header, body []byte) (*Answer, error) {
+	ctx, limit := withLimit(ctx, u.o.Timeout)
+	defer limit.stop()
 	var sent atomic.Bool
 	fail := func(text string) error { return &UpstreamError{Sent: sent.Load(), Text: text} }
 	unread := func(text string) error { return &UpstreamError{Sent: true, Answered: true, Text: text} }
@@ -148,8 +149,10 @@ func (u *Upstream) Do(ctx context.Context, method, path string, header http.Head
 	case len(resp.Header["Content-Encoding"]) > 0:
 		return nil, unread("its answer is encoded, which was not asked for")
 	}
-	got, err := io.ReadAll(io.LimitReader(resp.Body, int64(u.o.MaxAnswer)+1))
+	got, err := u.readAnswer(ctx, resp, held, limit)
 	switch {
+	case errors.Is(err, ErrNoRoom):
+		return nil, unread(err.Error())
 	case err != nil:
 		return nil, fail(connectionError(ctx, err, true))
 	case len(got) > u.o.MaxAnswer:
@@ -158,12 +161,71 @@ func (u *Upstream) Do(ctx context.Context, method, path string, header http.Head
 	return &Answer{resp.StatusCode, resp.Header, got}, nil
 }
 
+// readAnswer reads the body of an answer, of which a byte more than MaxAnswer at most.
+func (u *Upstream) readAnswer(ctx context.Context, resp *http.Response, held *Held, limit *timeLimit) ([]byte, error) {
+	all := u.o.MaxAnswer + 1 // how long it can be
+	if n := resp.ContentLength; n >= 0 && n < int64(all) {
+		all = int(n)
+	}
+	var got []byte
+	for len(got) < all {
+		if len(got) == cap(got) {
+			more := min(max(len(got), 32<<10), all-len(got))
+			if !held.Try(2 * more) {
+				limit.pause()
+				if err := held.Wait(ctx, 2*more); err != nil {
+					return nil, err
+				}
+				limit.resume()
+			}
+			got = append(make([]byte, 0, len(got)+more), got...)
+		}
+		n, err := resp.Body.Read(got[len(got):cap(got)])
+		got = got[:len(got)+n]
+		if errors.Is(err, io.EOF) {
+			return got, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return got, nil
+}
+
+// timeLimit cancels a context after some time.
+type timeLimit struct {
+	cancel    context.CancelCauseFunc
+	timer     *time.Timer
+	since     time.Time // of the timer
+	remaining time.Duration
+}
+
+func withLimit(ctx context.Context, d time.Duration) (context.Context, *timeLimit) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	return ctx, &timeLimit{cancel: cancel, since: time.Now(), remaining: d, timer: time.AfterFunc(d, func() { cancel(context.DeadlineExceeded) })}
+}
+
+func (l *timeLimit) pause() {
+	l.timer.Stop()
+	l.remaining -= time.Since(l.since)
+}
+
+func (l *timeLimit) resume() {
+	l.since = time.Now()
+	l.timer.Reset(l.remaining)
+}
+
+func (l *timeLimit) stop() {
+	l.timer.Stop()
+	l.cancel(nil)
+}
+
 // connectionError says why an exchange failed, without the address and without text of the
 // upstream.
 func connectionError(ctx context.Context, err error, sent bool) string {
 	_, unknown := errors.AsType[*tls.CertificateVerificationError](err)
 	switch {
-	case errors.Is(ctx.Err(), context.DeadlineExceeded):
+	case errors.Is(context.Cause(ctx), context.DeadlineExceeded):
 		return "it did not answer in time"
 	case ctx.Err() != nil:
 		return "the client is gone"

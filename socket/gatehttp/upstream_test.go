@@ -99,7 +99,7 @@ func TestUpstreamAnswers(t *testing.T) {
 			}))
 			defer s.Close()
 			u := upstream(t, s.URL)
-			a, err := u.Do(t.Context(), http.MethodPost, "/tools/call", http.Header{"Authorization": {"Bearer " + canary}}, []byte(`{"a":1}`))
+			a, err := u.Do(t.Context(), nil, http.MethodPost, "/tools/call", http.Header{"Authorization": {"Bearer " + canary}}, []byte(`{"a":1}`))
 			if tt.status == 0 {
 				e, ok := errors.AsType[*UpstreamError](err)
 				if !ok || !e.Sent || !strings.Contains(e.Text, tt.text) || strings.Contains(e.Text, canary) || strings.Contains(e.Text, s.URL) {
@@ -137,13 +137,13 @@ func TestUpstreamCut(t *testing.T) {
 		u := upstream(t, s.URL)
 		for n := range len(whole) {
 			sent, got = whole[:n], 0
-			a, err := u.Do(t.Context(), http.MethodPost, "/", nil, []byte(`{"a":1}`))
+			a, err := u.Do(t.Context(), nil, http.MethodPost, "/", nil, []byte(`{"a":1}`))
 			if e, ok := errors.AsType[*UpstreamError](err); !ok || !e.Sent || e.Text != "the connection broke before its whole answer came" || got != 1 {
 				t.Errorf("%q: %+v, %#v, %d requests", sent, a, err, got)
 			}
 		}
 		sent = whole
-		if a, err := u.Do(t.Context(), http.MethodPost, "/", nil, []byte(`{"a":1}`)); err != nil || string(a.Body) != `{"a":1}` {
+		if a, err := u.Do(t.Context(), nil, http.MethodPost, "/", nil, []byte(`{"a":1}`)); err != nil || string(a.Body) != `{"a":1}` {
 			t.Errorf("%q: %+v, %v", whole, a, err)
 		}
 		s.Close()
@@ -159,14 +159,14 @@ func TestUpstreamNotSent(t *testing.T) {
 	}
 	address := "http://" + ln.Addr().String()
 	ln.Close()
-	_, err = upstream(t, address).Do(t.Context(), http.MethodPost, "/", nil, []byte("{}"))
+	_, err = upstream(t, address).Do(t.Context(), nil, http.MethodPost, "/", nil, []byte("{}"))
 	if e, ok := errors.AsType[*UpstreamError](err); !ok || e.Sent || e.Text != "it cannot be reached" {
 		t.Errorf("nobody listens: %#v", err)
 	}
 
 	secure := httptest.NewTLSServer(http.NotFoundHandler())
 	defer secure.Close()
-	_, err = upstream(t, secure.URL).Do(t.Context(), http.MethodPost, "/", nil, []byte("{}"))
+	_, err = upstream(t, secure.URL).Do(t.Context(), nil, http.MethodPost, "/", nil, []byte("{}"))
 	if e, ok := errors.AsType[*UpstreamError](err); !ok || e.Sent || e.Text != "its certificate cannot be verified" {
 		t.Errorf("a certificate that nobody signed: %#v", err)
 	}
@@ -180,7 +180,7 @@ func TestUpstreamNotSent(t *testing.T) {
 	defer close(release)
 	u := upstream(t, slow.URL)
 	u.o.Timeout = 50 * time.Millisecond
-	_, err = u.Do(t.Context(), http.MethodPost, "/", nil, []byte("{}"))
+	_, err = u.Do(t.Context(), nil, http.MethodPost, "/", nil, []byte("{}"))
 	if e, ok := errors.AsType[*UpstreamError](err); !ok || !e.Sent || e.Text != "it did not answer in time" {
 		t.Errorf("a slow one: %#v", err)
 	}
@@ -194,7 +194,7 @@ func TestUpstreamProxy(t *testing.T) {
 	t.Setenv("HTTPS_PROXY", proxy.URL)
 	t.Setenv("https_proxy", proxy.URL)
 	// A name that cannot exist: with the proxy it would be asked for it.
-	_, err := upstream(t, "https://tools.invalid").Do(t.Context(), http.MethodGet, "/tools", nil, nil)
+	_, err := upstream(t, "https://tools.invalid").Do(t.Context(), nil, http.MethodGet, "/tools", nil, nil)
 	if err == nil || proxied != 0 {
 		t.Errorf("%v, %d requests to the proxy", err, proxied)
 	}
@@ -218,11 +218,11 @@ func TestUpstreamReachable(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := u.Do(t.Context(), http.MethodPost, "/", nil, []byte("{}")); err != nil || got != 1 {
+	if _, err := u.Do(t.Context(), nil, http.MethodPost, "/", nil, []byte("{}")); err != nil || got != 1 {
 		t.Errorf("allowed: %v, %d requests", err, got)
 	}
 	allowed = false
-	_, err = u.Do(t.Context(), http.MethodPost, "/", nil, []byte("{}"))
+	_, err = u.Do(t.Context(), nil, http.MethodPost, "/", nil, []byte("{}"))
 	if failed, ok := errors.AsType[*UpstreamError](err); !ok || failed.Sent || got != 1 || len(seen) < 2 {
 		t.Errorf("not allowed: %v, %d requests, looked at %q", err, got, seen)
 	}

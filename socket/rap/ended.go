@@ -2,6 +2,7 @@ package rap
 
 import (
 	"context"
+	"slices"
 
 	"github.com/permd/permd/internal/strictjson"
 	"github.com/permd/permd/socket"
@@ -15,6 +16,7 @@ const (
 	Ran       Ended = "ran"
 	Failed    Ended = "failed"
 	Cancelled Ended = "cancelled"
+	Unknown   Ended = "unknown" // it was sent, and may have run
 )
 
 type endedParams struct {
@@ -39,8 +41,8 @@ func (h *handler) ended(c *socket.Conn, params strictjson.Value) (run, error) {
 	if err := socket.CheckName("tool_call_id", p.ToolCallID); err != nil {
 		return nil, err
 	}
-	if p.Outcome != Ran && p.Outcome != Failed && p.Outcome != Cancelled {
-		return nil, socket.Refuse("outcome must be ran, failed or cancelled")
+	if !slices.Contains([]Ended{Ran, Failed, Cancelled, Unknown}, p.Outcome) {
+		return nil, socket.Refuse("outcome must be ran, failed, cancelled or unknown")
 	}
 	decision := stateOf(c).decisionOf(callID{p.ThreadID, p.ToolCallID})
 	if decision == "" || h.RecordEnd == nil {

@@ -25,8 +25,8 @@ import (
 
 // Bounds of what a gateway reads and keeps.
 const (
-	maxBody     = 8 << 20 // bytes of a request, a response or a turn
-	maxParts    = 16 << 10
+	maxBody     = 8 << 20  // bytes of a request, a response or a turn
+	maxParts    = 16 << 10 // of a turn, without the pieces of texts that wait for no call
 	maxSessions = 256
 	maxWaits    = 12 // questions of a session that wait for permd allow at one time
 	maxLate     = 4  // those of calls that were denied meanwhile; permd takes 16 waits of a connection
@@ -81,7 +81,8 @@ type Gateway struct {
 	ended    context.Context
 	end      context.CancelFunc
 
-	late sync.WaitGroup // waits for answers to questions of denied calls
+	memory gatehttp.Room  // for answers of the server, by sessions
+	late   sync.WaitGroup // waits for answers to questions of denied calls
 
 	mu       sync.Mutex
 	sessions map[string]*session

@@ -9,6 +9,7 @@ import (
 
 	"github.com/permd/permd/internal/strictjson"
 	"github.com/permd/permd/socket/aap"
+	"github.com/permd/permd/socket/gatehttp"
 )
 
 // pastTurns is the history of a session as the server has it.
@@ -19,8 +20,8 @@ type pastTurns struct {
 }
 
 // readHistory reads a session's history. items are what permd has to know of it.
-func (g *Gateway) readHistory(ctx context.Context, s *session, query string, from *http.Request) (p *pastTurns, items []any, f *fault) {
-	_, data, f := g.fetch(ctx, http.MethodGet, "/sessions/"+url.PathEscape(s.id)+"/history", query, from, nil)
+func (g *Gateway) readHistory(ctx context.Context, held *gatehttp.Held, s *session, query string, from *http.Request) (p *pastTurns, items []any, f *fault) {
+	_, data, f := g.fetch(ctx, held, http.MethodGet, "/sessions/"+url.PathEscape(s.id)+"/history", query, from, nil)
 	if f != nil {
 		return nil, nil, f
 	}
@@ -139,7 +140,9 @@ func (g *Gateway) history(w http.ResponseWriter, r *http.Request, id string) *fa
 		return f
 	}
 	defer release()
-	p, items, f := g.readHistory(ctx, s, r.URL.RawQuery, r)
+	held := g.memory.Begin(id)
+	defer held.Free()
+	p, items, f := g.readHistory(ctx, held, s, r.URL.RawQuery, r)
 	if f != nil {
 		return f
 	}

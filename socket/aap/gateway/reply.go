@@ -86,7 +86,7 @@ func (t *conversation) reply(ctx context.Context, body strictjson.Object, said [
 	}
 	b := t.s.pending
 	if b == nil {
-		_, items, f := t.g.readHistory(ctx, t.s, "type=full", t.from)
+		_, items, f := t.g.readHistory(ctx, t.memory, t.s, "type=full", t.from)
 		if f != nil {
 			return nil, f
 		}

@@ -64,7 +64,9 @@ func (g *Gateway) createSession(w http.ResponseWriter, r *http.Request) *fault {
 	if body, f = g.withTrust(body); f != nil {
 		return f
 	}
-	status, data, f := g.fetch(r.Context(), http.MethodPost, "/sessions", "", r, encode(body))
+	held := g.memory.Begin("")
+	defer held.Free()
+	status, data, f := g.fetch(r.Context(), held, http.MethodPost, "/sessions", "", r, encode(body))
 	if f != nil {
 		return f
 	}
@@ -201,7 +203,9 @@ func (g *Gateway) isKnown(s *session) bool {
 
 // readSession reads a session that another gateway, or none, has opened.
 func (g *Gateway) readSession(ctx context.Context, id string, from *http.Request) (*session, *fault) {
-	_, data, f := g.fetch(ctx, http.MethodGet, "/sessions/"+url.PathEscape(id), "", from, nil)
+	held := g.memory.Begin(id)
+	defer held.Free()
+	_, data, f := g.fetch(ctx, held, http.MethodGet, "/sessions/"+url.PathEscape(id), "", from, nil)
 	if f != nil {
 		return nil, f
 	}

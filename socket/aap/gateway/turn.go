@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/permd/permd/internal/strictjson"
+	"github.com/permd/permd/socket/gatehttp"
 )
 
 type partKind uint8
@@ -45,23 +46,34 @@ var (
 type turn struct {
 	begun, stopped bool
 	stop           string
-	calls, results []part // without what else they hold
-	inOrder        []part // both
-	n              int
+	calls, results []part          // without what else they hold
+	inOrder        []part          // both
+	unresolved     map[string]bool // the ids of calls without a result
+	n              int             // parts that count
 }
 
 var errCut = errors.New("it has ended before turn_stop")
 
 // add checks a part, and records it if it is a call or a result.
 func (t *turn) add(p *part) error {
-	if t.n++; t.n > maxParts {
+	// Long texts come in pieces of a few bytes, which are passed on as they come, unless they
+	// wait for a call.
+	if isDelta := p.event == "text_delta" || p.event == "thinking_delta"; !isDelta || len(t.unresolved) > 0 {
+		t.n++
+	}
+	if t.n > maxParts {
 		return fmt.Errorf("it has more than %d parts", maxParts)
 	}
 	switch p.kind {
 	case partCall:
+		if t.unresolved == nil {
+			t.unresolved = map[string]bool{}
+		}
+		t.unresolved[p.id] = true
 		t.calls = append(t.calls, *p)
 		t.inOrder = append(t.inOrder, *p)
 	case partResult:
+		delete(t.unresolved, p.id)
 		t.results = append(t.results, part{kind: partResult, id: p.id})
 		t.inOrder = append(t.inOrder, part{kind: partResult, id: p.id})
 	case partOther:
@@ -69,11 +81,15 @@ func (t *turn) add(p *part) error {
 	return nil
 }
 
-// ranInline reports whether a call of the turn has its result in it.
-func (t *turn) ranInline() bool {
-	return slices.ContainsFunc(t.calls, func(c part) bool {
-		return slices.ContainsFunc(t.results, func(r part) bool { return r.id == c.id })
-	})
+// keep holds no more than the calls of the turn, which may wait for a person. It reports whether
+// there is room for them.
+func (t *turn) keep(held *gatehttp.Held) bool {
+	n := 0
+	for i := range t.calls {
+		n += len(t.calls[i].data)
+	}
+	held.Free()
+	return held.Try(heldTimes * n)
 }
 
 // events returns the calls and results of the turn for permd.

@@ -13,6 +13,7 @@ import (
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/internal/strictjson"
 	"github.com/permd/permd/socket/aap"
+	"github.com/permd/permd/socket/gatehttp"
 )
 
 // turns serves POST /sessions/ID/turns: a message of the user, or the answers to all calls
@@ -49,7 +50,8 @@ func (g *Gateway) turns(w http.ResponseWriter, r *http.Request, id string) *faul
 	if body, f = g.withTrust(body); f != nil {
 		return f
 	}
-	t := &conversation{g: g, s: s, from: r, out: newOutput(w, mode)}
+	t := &conversation{g: g, s: s, from: r, out: newOutput(w, mode), memory: g.memory.Begin(id)}
+	defer t.memory.Free()
 	// The results of calls that may have run already may come at any time.
 	t.held = held{out: t.out, expected: maps.Clone(s.posted)}
 	if said != nil {
@@ -73,6 +75,8 @@ type conversation struct {
 	from *http.Request
 	out  *output
 	held held
+	// memory is for what the server has answered and is not passed on yet.
+	memory *gatehttp.Held
 }
 
 // errDisconnected ends a turn whose client is gone. What has been decided is kept.
@@ -91,7 +95,7 @@ func (t *conversation) run(ctx context.Context, body strictjson.Object) *fault {
 			return f
 		}
 		server, end := t.server(ctx)
-		turn, arrived, f := t.g.postTurn(server, t.s, body, t.out.isStream(), t.from, t.held.add)
+		turn, arrived, f := t.g.postTurn(server, t.memory, t.s, body, t.out.isStream(), t.from, t.held.add)
 		end()
 		if arrived || f == nil {
 			t.noteArrived(b, f)
@@ -189,9 +193,9 @@ func (t *conversation) noteArrived(b *batch, f *fault) {
 	}
 }
 
-// recordRan records what the server ran without asking.
+// recordRan records what the server ran without asking, and of which calls it has shown results.
 func (t *conversation) recordRan(ctx context.Context, turn *turn) {
-	if !turn.ranInline() {
+	if len(turn.results) == 0 {
 		return
 	}
 	ctx, end := t.server(ctx)

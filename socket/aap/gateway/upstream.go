@@ -50,8 +50,27 @@ func (g *Gateway) request(ctx context.Context, method, path, query string, from 
 	return req, nil
 }
 
+// heldReader reads an answer, three times the length of which is held: as it came, in parts, and
+// as it is passed on.
+type heldReader struct {
+	io.Reader
+
+	ctx  context.Context
+	held *gatehttp.Held
+}
+
+func (r heldReader) Read(p []byte) (int, error) {
+	n, err := r.Reader.Read(p)
+	if short := r.held.Wait(r.ctx, heldTimes*n); short != nil {
+		return n, short
+	}
+	return n, err
+}
+
+const heldTimes = 3
+
 // fetch makes a request whose answer is one JSON object.
-func (g *Gateway) fetch(ctx context.Context, method, path, query string, from *http.Request, body []byte) (status int, data []byte, f *fault) {
+func (g *Gateway) fetch(ctx context.Context, held *gatehttp.Held, method, path, query string, from *http.Request, body []byte) (status int, data []byte, f *fault) {
 	ctx, cancel := context.WithTimeout(ctx, shortTimeout)
 	defer cancel()
 	req, err := g.request(ctx, method, path, query, from, body)
@@ -63,11 +82,13 @@ func (g *Gateway) fetch(ctx context.Context, method, path, query string, from *h
 		return 0, nil, errUpstream
 	}
 	defer res.Body.Close()
-	data, err = io.ReadAll(io.LimitReader(res.Body, maxBody+1))
+	data, err = io.ReadAll(io.LimitReader(heldReader{res.Body, ctx, held}, maxBody+1))
 	switch {
+	case errors.Is(err, gatehttp.ErrNoRoom):
+		return 0, nil, errNoRoom
 	case err != nil || len(data) > maxBody:
 		return 0, nil, &fault{http.StatusBadGateway, "the server's answer is broken or too long"}
-	case len(data) > 0 && g.echoes(data):
+	case len(data) > 0 && g.echoesHeld(held, data):
 		return 0, nil, errEcho
 	case res.StatusCode == http.StatusNoContent:
 		return res.StatusCode, nil, nil
@@ -91,10 +112,18 @@ func (g *Gateway) echoes(data []byte) bool {
 		return false
 	}
 	if strictjson.Check(data) != nil {
-		data = []byte(quote(string(data)))
+		return gatehttp.EchoesText(string(data), []string{g.cfg.Key})
 	}
 	return gatehttp.Echoes(data, []string{g.cfg.Key})
 }
+
+// echoesHeld is echoes for an answer that is held.
+func (g *Gateway) echoesHeld(held *gatehttp.Held, data []byte) (found bool) {
+	held.Work(func() { found = g.echoes(data) })
+	return found
+}
+
+var errNoRoom = &fault{http.StatusServiceUnavailable, gatehttp.ErrNoRoom.Error()}
 
 var errUpstream = &fault{http.StatusBadGateway, "the server does not answer"}
 
@@ -120,7 +149,7 @@ func isType(res *http.Response, want string) bool {
 
 // postTurn posts a turn, and reads it part by part. arrived is false if it certainly did not
 // arrive, or the server did nothing.
-func (g *Gateway) postTurn(ctx context.Context, s *session, body strictjson.Object, stream bool, from *http.Request, use func(part) error) (t *turn, arrived bool, f *fault) {
+func (g *Gateway) postTurn(ctx context.Context, held *gatehttp.Held, s *session, body strictjson.Object, stream bool, from *http.Request, use func(part) error) (t *turn, arrived bool, f *fault) {
 	ctx, cancel := context.WithTimeout(ctx, turnTimeout)
 	defer cancel()
 	req, err := g.request(ctx, http.MethodPost, "/sessions/"+url.PathEscape(s.id)+"/turns", "", from, encode(body))
@@ -146,14 +175,22 @@ func (g *Gateway) postTurn(ctx context.Context, s *session, body strictjson.Obje
 	}
 	t = new(turn)
 	filter := g.withoutKey(s, use)
+	add := func(p part) error {
+		err := filter.add(p)
+		if len(t.calls) == 0 && len(filter.held) == 0 {
+			held.Free() // all is passed on
+		}
+		return err
+	}
+	in := heldReader{res.Body, ctx, held}
 	if stream {
 		if !isType(res, "text/event-stream") {
 			return nil, true, &fault{http.StatusBadGateway, "the server's turn is no stream of events"}
 		}
-		err = t.readStream(res.Body, filter.add)
+		err = t.readStream(in, add)
 	} else {
 		var data []byte
-		if data, err = io.ReadAll(io.LimitReader(res.Body, maxBody+1)); err == nil && len(data) > maxBody {
+		if data, err = io.ReadAll(io.LimitReader(in, maxBody+1)); err == nil && len(data) > maxBody {
 			err = errors.New("it is too long")
 		}
 		if err == nil {
@@ -162,6 +199,9 @@ func (g *Gateway) postTurn(ctx context.Context, s *session, body strictjson.Obje
 	}
 	if err == nil {
 		err = filter.end()
+	}
+	if err == nil && !t.keep(held) {
+		err = gatehttp.ErrNoRoom
 	}
 	if err != nil {
 		return nil, true, &fault{http.StatusBadGateway, "the server's turn cannot be used: " + errorText(err)}
@@ -179,7 +219,9 @@ func errorText(err error) string {
 
 // pass passes a request without calls on, and its answer back.
 func (g *Gateway) pass(w http.ResponseWriter, r *http.Request, path string) *fault {
-	status, data, f := g.fetch(r.Context(), r.Method, path, r.URL.RawQuery, r, nil)
+	held := g.memory.Begin("")
+	defer held.Free()
+	status, data, f := g.fetch(r.Context(), held, r.Method, path, r.URL.RawQuery, r, nil)
 	if f != nil {
 		return f
 	}

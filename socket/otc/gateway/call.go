@@ -37,7 +37,7 @@ const (
 )
 
 // call answers a call. wait is how long the caller waits for a person.
-func (g *Gateway) call(ctx context.Context, c *call, wait time.Duration) *response {
+func (g *Gateway) call(ctx context.Context, held *gatehttp.Held, c *call, wait time.Duration) *response {
 	id := c.id
 	if id == "" {
 		id = "permd-" + rand.Text()
@@ -52,7 +52,10 @@ func (g *Gateway) call(ctx context.Context, c *call, wait time.Duration) *respon
 	defer g.records.leave(r)
 	until := time.Now().Add(wait)
 	for range 4 {
-		answer, q := g.turn(ctx, r, c)
+		answer, q := g.turn(ctx, held, r, c)
+		if q != nil {
+			held.Free() // the list of tools is read again
+		}
 		// Callers of one call wait for the person together, each its own time.
 		if q == nil || !q.answered(ctx, time.Until(until)) || q.state() == statusExpired {
 			return answer
@@ -63,12 +66,15 @@ func (g *Gateway) call(ctx context.Context, c *call, wait time.Duration) *respon
 
 // turn finds out what becomes of a call now. A repetition of a call waits for its turn: it
 // gets the same answer. If a person must be asked, it returns the question too.
-func (g *Gateway) turn(ctx context.Context, r *record, c *call) (*response, *pendingAnswer) {
+func (g *Gateway) turn(ctx context.Context, held *gatehttp.Held, r *record, c *call) (*response, *pendingAnswer) {
 	select {
 	case r.turn <- struct{}{}:
 		defer func() { <-r.turn }()
 	case <-ctx.Done():
 		return refusal(sayGone, ""), nil
+	}
+	if n := g.records.sizeOf(r); held.Wait(ctx, n) != nil {
+		return refusal(sayBusy, ""), nil
 	}
 	if answer := g.records.answerOf(r); answer != nil {
 		return answer, nil
@@ -86,18 +92,18 @@ func (g *Gateway) turn(ctx context.Context, r *record, c *call) (*response, *pen
 	case sent:
 		return refusal(sayOther, ""), nil
 	}
-	return g.decide(ctx, r, c, u)
+	return g.decide(ctx, held, r, c, u)
 }
 
 // decide asks permd about a call. The definition is asked for each time: a tool that changes
 // while a person answers is another tool.
-func (g *Gateway) decide(ctx context.Context, r *record, c *call, u *upstream) (*response, *pendingAnswer) {
+func (g *Gateway) decide(ctx context.Context, held *gatehttp.Held, r *record, c *call, u *upstream) (*response, *pendingAnswer) {
 	have, err := u.credentials()
 	if err != nil {
 		g.say("credentials of a tool server cannot be read: " + err.Error())
 		return refusal(sayUnreachable, ""), nil
 	}
-	tools, err := u.list(ctx, have)
+	tools, err := u.list(ctx, held, have)
 	if err != nil {
 		g.say("the tools of an upstream cannot be read: " + err.Error())
 		return refusal(sayUnreachable, ""), nil
@@ -122,7 +128,7 @@ func (g *Gateway) decide(ctx context.Context, r *record, c *call, u *upstream) (
 				return refusal(sayUndecided, "") // it stays cleared
 			}
 		}
-		return g.send(ctx, r, t, have, c.forwarded(t, r.id, grants, secrets, user))
+		return g.send(ctx, held, r, t, have, c.forwarded(t, r.id, grants, secrets, user))
 	}
 	if time.Now().Before(r.cleared) && r.tool == t.id+" "+t.digest {
 		return send(), nil
@@ -219,7 +225,7 @@ func (c *call) params(g *Gateway, t *tool, id string, grants, secrets []credenti
 
 // send sends a call to its upstream and keeps the answer. Once it may have been sent, the
 // caller's end does not stop it, and it is not sent again.
-func (g *Gateway) send(ctx context.Context, r *record, t *tool, have *credentials, body []byte) *response {
+func (g *Gateway) send(ctx context.Context, held *gatehttp.Held, r *record, t *tool, have *credentials, body []byte) *response {
 	if ctx.Err() != nil {
 		return refusal(sayGone, "") // it stays cleared
 	}
@@ -234,7 +240,7 @@ func (g *Gateway) send(ctx context.Context, r *record, t *tool, have *credential
 			time.Sleep(sendPause)
 		}
 		r.sent = true
-		a, err = t.upstream.Do(context.WithoutCancel(ctx), http.MethodPost, "/tools/call", have.headers(), body)
+		a, err = t.upstream.Do(context.WithoutCancel(ctx), held, http.MethodPost, "/tools/call", have.headers(), body)
 		if e, ok := errors.AsType[*gatehttp.UpstreamError](err); !ok || e.Sent {
 			break
 		}
@@ -247,7 +253,8 @@ func (g *Gateway) send(ctx context.Context, r *record, t *tool, have *credential
 		g.say("a tool server cannot be called: " + err.Error())
 		return refusal(sayUnreachable, "")
 	}
-	answer := g.read(r, a, err, have)
+	var answer *response
+	held.Work(func() { answer = g.read(r, a, err, have) })
 	g.records.finish(r, answer)
 	return answer
 }

@@ -90,6 +90,16 @@ func (r *records) forgetAnswer(c *record) {
 	}
 }
 
+// sizeOf returns how many bytes the answer of a call has that is kept.
+func (r *records) sizeOf(c *record) int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if c.answer == nil {
+		return 0
+	}
+	return len(c.answer.body)
+}
+
 func (r *records) answerOf(c *record) *response {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -60,7 +61,7 @@ func FuzzAnswer(f *testing.F) {
 			}
 		}
 		if r, ok := readRefusal(status, body); ok {
-			wrapped := r.wrapped(&call{enveloped: true, schema: schemaURN})
+			wrapped := slices.Concat(r.wrapped(&call{enveloped: true, schema: schemaURN})...)
 			if strictjson.Check(wrapped) != nil || r.status != status || strictjson.Kind(strictjson.Find(wrapped, "message")) != '"' || !isTheirs(r, r.body) {
 				t.Fatalf("%d %q is %s", status, body, wrapped)
 			}

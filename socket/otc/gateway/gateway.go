@@ -53,6 +53,7 @@ type Gateway struct {
 	ctx        context.Context // ends with Serve
 	background sync.WaitGroup
 	records    records
+	memory     gatehttp.Room // for answers of tool servers, by the users that calls are for
 	waits      chan struct{} // holds one for each question that permd allow lists
 
 	sayMu sync.Mutex
@@ -119,7 +120,7 @@ func refuse(w http.ResponseWriter, r *http.Request, f *gatehttp.Refusal) {
 func reply(w http.ResponseWriter, a *response, c *call) {
 	w.Header().Set("OXP-Version", oxpVersion)
 	w.Header().Set(headerSource, a.source())
-	gatehttp.Reply(w, a.status, a.wrapped(c))
+	gatehttp.Reply(w, a.status, a.wrapped(c)...)
 }
 
 func (g *Gateway) handle(w http.ResponseWriter, r *http.Request) {
@@ -150,7 +151,9 @@ func (g *Gateway) handle(w http.ResponseWriter, r *http.Request) {
 		}
 		reply(w, a, &call{})
 	case pathTools:
-		reply(w, &response{status: http.StatusOK, body: g.tools(r.Context())}, &call{})
+		held := g.memory.Begin("")
+		defer held.Free()
+		reply(w, g.tools(r.Context(), held), &call{})
 	case pathCall:
 		g.serveCall(w, r)
 	default:
@@ -181,7 +184,9 @@ func (g *Gateway) serveCall(w http.ResponseWriter, r *http.Request) {
 			wait = 0 // nobody would know whether the caller is still there
 		}
 	}
-	reply(w, g.call(r.Context(), c, wait), c)
+	held := g.memory.Begin(c.user)
+	defer held.Free()
+	reply(w, g.call(r.Context(), held, c, wait), c)
 }
 
 // serveApproval says whether a person has answered, and how they can. The answer itself is

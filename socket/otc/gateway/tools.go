@@ -44,13 +44,19 @@ var errList = errors.New("its list of tools cannot be read")
 
 // list asks an upstream for its tools, of the toolkits that are its. One that takes longer than
 // its listTimeout is down.
-func (u *upstream) list(ctx context.Context, c *credentials) ([]*tool, error) {
+func (u *upstream) list(ctx context.Context, held *gatehttp.Held, c *credentials) (tools []*tool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, u.listTimeout)
 	defer cancel()
-	a, err := u.Do(ctx, http.MethodGet, "/tools", c.headers(), nil)
-	switch {
-	case err != nil:
+	a, err := u.Do(ctx, held, http.MethodGet, "/tools", c.headers(), nil)
+	if err != nil {
 		return nil, err
+	}
+	held.Work(func() { tools, err = u.readList(a, c) })
+	return tools, err
+}
+
+func (u *upstream) readList(a *gatehttp.Answer, c *credentials) ([]*tool, error) {
+	switch {
 	case a.Status != http.StatusOK || !gatehttp.IsJSON(a.Header) || strictjson.Check(a.Body) != nil:
 		return nil, fmt.Errorf("%w (status %d)", errList, a.Status)
 	case gatehttp.Echoes(a.Body, c.all()):
@@ -224,14 +230,16 @@ func find(tools []*tool, c *call) (found *tool) {
 
 // tools answers GET /tools: of the upstreams that answer, in the order of the configuration.
 // It has the list under the names of both texts of the draft.
-func (g *Gateway) tools(ctx context.Context) strictjson.Value {
+func (g *Gateway) tools(ctx context.Context, held *gatehttp.Held) *response {
 	lists := make([][]*tool, len(g.config.upstreams))
 	var all sync.WaitGroup
 	for i, u := range g.config.upstreams {
 		all.Go(func() {
 			c, err := u.credentials()
 			if err == nil {
-				lists[i], err = u.list(ctx, c)
+				held := g.memory.Begin("")
+				defer held.Free()
+				lists[i], err = u.list(ctx, held, c)
 			}
 			if err != nil {
 				g.say("the tools of upstream " + strconv.Itoa(i) + " are left out: " + err.Error())
@@ -239,13 +247,17 @@ func (g *Gateway) tools(ctx context.Context) strictjson.Value {
 		})
 	}
 	all.Wait()
-	shown := []strictjson.Value{}
+	shown, size := []strictjson.Value{}, 0
 	for _, list := range lists {
 		for _, t := range list {
 			shown = append(shown, t.shown())
+			size += len(t.raw)
 		}
 	}
-	return marshal(map[string]any{"$schema": schemaURN, "items": shown, "tools": shown})
+	if held.Wait(ctx, 2*size) != nil {
+		return refusal(sayBusy, "")
+	}
+	return &response{status: http.StatusOK, body: marshal(map[string]any{"$schema": schemaURN, "items": shown, "tools": shown})}
 }
 
 // upstreamOf returns the upstream of a toolkit, nil for none.

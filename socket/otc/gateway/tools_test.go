@@ -54,7 +54,7 @@ func TestListTimeout(t *testing.T) {
 	said := make(chan string, 8)
 	g := New(c, Options{Say: func(s string) { said <- s }})
 	begun := time.Now()
-	list := string(g.tools(t.Context()))
+	list := string(g.tools(t.Context(), nil).body)
 	if took := time.Since(begun); !strings.Contains(list, "Good.Tool@1.0.0") || took > 20*time.Second {
 		t.Errorf("after %v the list is %s", took, list)
 	}

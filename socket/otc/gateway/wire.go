@@ -242,22 +242,20 @@ func failure(id, message, developer string) *response {
 	}{message, fromSource(ownSource, developer), false}})}
 }
 
-// wrapped returns the body in the form in which the caller sent the call.
-func (r *response) wrapped(c *call) []byte {
-	if r.status != 200 {
-		if c == nil || c.schema == "" {
-			return r.body
-		}
-		return append(append([]byte(`{"$schema":`), marshal(c.schema)...), append([]byte{','}, r.body[1:]...)...)
+// wrapped returns the parts of the body in the form in which the caller sent the call. The body
+// may be that of several answers.
+func (r *response) wrapped(c *call) [][]byte {
+	var head []byte
+	if c != nil && c.schema != "" {
+		head = append(append([]byte(`"$schema":`), marshal(c.schema)...), ',')
 	}
-	if !c.enveloped {
-		return r.body
+	switch {
+	case r.status == 200 && c.enveloped:
+		return [][]byte{{'{'}, head, []byte(`"result":`), r.body, {'}'}}
+	case r.status != 200 && head != nil:
+		return [][]byte{{'{'}, head, r.body[1:]}
 	}
-	head := []byte(`{`)
-	if c.schema != "" {
-		head = append(append([]byte(`{"$schema":`), marshal(c.schema)...), ',')
-	}
-	return append(append(append(head, `"result":`...), r.body...), '}')
+	return [][]byte{r.body}
 }
 
 // forwarded returns the body for the upstream: what was decided, with the credentials.

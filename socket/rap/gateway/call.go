@@ -2,7 +2,6 @@ package gateway
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"net/http"
 	"time"
@@ -21,7 +20,10 @@ type call struct {
 	ctx         context.Context
 	cancel      context.CancelCauseFunc
 	conn        *client.Client // on which permd was asked
-	answers     chan int       // takes the person's selection
+	answers     chan selection // takes the answer of the runtime's person
+	asked       chan struct{}  // closed when the question has ended
+	held        *gatehttp.Held // the tool's answer, until the result is delivered
+	sent        *client.Client // conn once the tool may have the call; guarded by Gateway.mu
 	again       bool           // it was sent before the gateway was restarted
 }
 
@@ -51,7 +53,7 @@ func (g *Gateway) invoke(body []byte) (any, *gatehttp.Refusal) {
 	if g.unfinished >= maxCalls {
 		return nil, &gatehttp.Refusal{Status: http.StatusServiceUnavailable, Code: "busy", Message: "too many calls have no result yet"}
 	}
-	c := &call{invocation: in, sum: in.sum, answers: make(chan int, 1), again: sent}
+	c := &call{invocation: in, sum: in.sum, answers: make(chan selection), asked: make(chan struct{}), again: sent}
 	c.ctx, c.cancel = context.WithCancelCause(context.Background())
 	g.calls[in.callID] = c
 	g.unfinished++
@@ -71,6 +73,7 @@ type decided struct {
 const (
 	textUnasked   = "Error: permission could not be asked for"
 	textCancelled = "Error: the call was cancelled"
+	textCutOff    = "Error: the call was cancelled" + mayHaveRun // after it was sent
 	textChoice    = "Error: the user could not be asked"
 	textManyAsk   = "Error: too many calls wait for the user, so this one was not asked about and has not run"
 	textWithheld  = "Error: the tool has run, and its answer is withheld since it holds a credential"
@@ -79,9 +82,14 @@ const (
 	textSelection = "Error: the selection is none of the choices"
 )
 
+// mayHaveRun ends what is said of a call that was sent and has no result.
+const mayHaveRun = "; it may have run nevertheless"
+
 // run carries a call through to its result.
 func (g *Gateway) run(c *call) {
 	defer g.finish(c)
+	c.held = g.memory.Begin(c.callback.Address())
+	defer c.held.Free()
 	if c.again {
 		g.deliver(c, c.failure(textAgain))
 		return
@@ -165,141 +173,6 @@ func (g *Gateway) outcome(c *call, d *decided, err error) (*decided, []byte) {
 	return nil, c.failure(textUnasked)
 }
 
-// askPerson asks the person by way of the runtime, and returns what permd makes of the answer.
-func (g *Gateway) askPerson(c *call, d *decided) []byte {
-	secret := rand.Text()
-	if !g.beginAsking(c, secret) {
-		g.withdraw(c)
-		return c.failure(textManyAsk)
-	}
-	defer g.endAsking(c, secret)
-	if !g.post(c, question(d.Choice, g.base+choicePath+secret)) {
-		g.withdraw(c)
-		return c.failure(textChoice)
-	}
-	ctx, stop := context.WithCancel(c.ctx)
-	defer stop()
-	elsewhere := g.waitElsewhere(ctx, c.conn, d.Decision.ID)
-	for {
-		select {
-		case <-c.ctx.Done():
-			g.withdraw(c)
-			g.ended(c, rap.Cancelled)
-			return c.failure(textCancelled)
-		case answer, ok := <-elsewhere:
-			if !ok {
-				elsewhere = nil // only the runtime can answer
-				continue
-			}
-			_, result := g.outcome(c, answer, nil)
-			return result
-		case selected := <-c.answers:
-			if selected < 0 || selected >= len(d.Choice.Choices) {
-				g.withdraw(c)
-				return c.failure(textSelection)
-			}
-			answer, err := g.choose(c, d.Decision.ID, selected, elsewhere)
-			_, result := g.outcome(c, answer, err)
-			return result
-		}
-	}
-}
-
-// choose takes the answer of the runtime's person to permd. If permd does not take it, that of
-// permd allow came first, perhaps.
-func (g *Gateway) choose(c *call, question string, selected int, elsewhere <-chan *decided) (*decided, error) {
-	a := new(decided)
-	params := map[string]any{"decisionId": question, "selected": selected}
-	// The person has answered, so a cancellation that comes now does not undo what is
-	// remembered.
-	err := c.conn.Call(context.WithoutCancel(c.ctx), rap.MethodChoice, params, a)
-	if err == nil && a.Outcome == rap.Ask {
-		return nil, errors.New("a choice that asks")
-	}
-	if err == nil {
-		return a, nil
-	}
-	late := time.NewTimer(endTimeout)
-	defer late.Stop()
-	select {
-	case other, ok := <-elsewhere:
-		if ok {
-			return other, nil
-		}
-	case <-late.C:
-		g.withdraw(c) // nobody waits for it any more
-	}
-	return nil, err
-}
-
-// waitElsewhere has a question of permd answered with permd allow as well. The channel receives
-// the answer. It is closed without one when the question has ended or ctx has.
-func (g *Gateway) waitElsewhere(ctx context.Context, conn *client.Client, question string) <-chan *decided {
-	answers := make(chan *decided, 1)
-	g.runs.Go(func() {
-		defer close(answers)
-		select {
-		case g.waits <- struct{}{}:
-			defer func() { <-g.waits }()
-		case <-ctx.Done():
-			return
-		}
-		for {
-			// Not ended by ctx, as the call itself. What ends ctx ends the question.
-			r, err := client.Wait(context.WithoutCancel(ctx), conn, question, waitLimit)
-			if err != nil {
-				return
-			}
-			if r.Verdict() == decisions.Ask {
-				continue // a question that has ended is refused now
-			}
-			answer := new(decided)
-			want := rap.Denied
-			if r.Verdict() == decisions.Allow {
-				want = rap.Run
-			}
-			if strictjson.Unmarshal(r.Result, answer) != nil || answer.Outcome != want {
-				answer = new(decided) // nothing runs
-			}
-			answers <- answer
-			return
-		}
-	})
-	return answers
-}
-
-// withdraw ends the question of a call in permd.
-func (g *Gateway) withdraw(c *call) {
-	ctx, cancel := context.WithTimeout(context.Background(), endTimeout)
-	defer cancel()
-	if err := c.conn.Call(ctx, rap.MethodCancel, callRef{c.thread, c.id}, nil); err != nil {
-		g.say("a question could not be withdrawn: " + err.Error())
-	}
-}
-
-// choice takes the answer of the person, once.
-func (g *Gateway) choice(secret string, body strictjson.Value) (any, *gatehttp.Refusal) {
-	var said struct {
-		ID       string `json:"id"`
-		Selected *int   `json:"selected"`
-	}
-	if strictjson.Unmarshal(body, &said) != nil || said.Selected == nil {
-		return nil, bad("an answer has the id of its call, and the index of a choice as selected")
-	}
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	c := g.questions[secret]
-	switch {
-	case c == nil:
-		return nil, &gatehttp.Refusal{Status: http.StatusNotFound, Code: "question", Message: "no question waits here"}
-	case c.id != said.ID:
-		return nil, bad("the id is that of another call")
-	}
-	delete(g.questions, secret)
-	c.answers <- *said.Selected
-	return struct{}{}, nil
-}
-
 // cancelCall cancels a call. The answer is the same if there is none.
 func (g *Gateway) cancelCall(body []byte) (any, *gatehttp.Refusal) {
 	r, f := readRef(body, true)
@@ -322,9 +195,13 @@ func (g *Gateway) closeThread(body []byte) (any, *gatehttp.Refusal) {
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	sent := map[callID]*client.Client{}
 	for id, c := range g.calls {
 		if id.thread == r.ThreadID {
 			c.cancel(errCancelled)
+			if c.sent != nil {
+				sent[id] = c.sent
+			}
 		}
 	}
 	select {
@@ -333,6 +210,9 @@ func (g *Gateway) closeThread(body []byte) (any, *gatehttp.Refusal) {
 	default:
 	}
 	g.runs.Go(func() {
+		for id, conn := range sent { // afterwards permd does not know them any more
+			g.report(conn, id, rap.Unknown)
+		}
 		ctx, cancel := context.WithTimeout(context.Background(), connectTimeout)
 		defer cancel()
 		conn, _, err := g.daemon.Connection(ctx)
@@ -365,7 +245,7 @@ func (g *Gateway) finish(c *call) {
 	defer g.mu.Unlock()
 	g.unfinished--
 	g.finished = append(g.finished, c.callID)
-	c.invocation, c.conn = nil, nil
+	c.invocation, c.conn, c.sent = nil, nil, nil
 	if len(g.finished) > maxFinished {
 		delete(g.calls, g.finished[0])
 		g.finished = g.finished[1:]
@@ -373,11 +253,13 @@ func (g *Gateway) finish(c *call) {
 }
 
 // ended reports how a call ended, for the decision log.
-func (g *Gateway) ended(c *call, how rap.Ended) {
+func (g *Gateway) ended(c *call, how rap.Ended) { g.report(c.conn, c.callID, how) }
+
+func (g *Gateway) report(conn *client.Client, id callID, how rap.Ended) {
 	ctx, cancel := context.WithTimeout(context.Background(), endTimeout)
 	defer cancel()
-	report := map[string]any{"thread_id": c.thread, "tool_call_id": c.id, "outcome": how}
-	if err := c.conn.Call(ctx, rap.MethodEnded, report, nil); err != nil {
+	report := map[string]any{"thread_id": id.thread, "tool_call_id": id.id, "outcome": how}
+	if err := conn.Call(ctx, rap.MethodEnded, report, nil); err != nil {
 		g.say("how a call ended is not in the decision log: " + err.Error())
 	}
 }

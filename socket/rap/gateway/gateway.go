@@ -61,6 +61,7 @@ type Gateway struct {
 	session *client.Session
 	base    string // its own address
 
+	memory gatehttp.Room // for answers of tools, by the runtimes' addresses
 	waits  chan struct{} // holds one for each question that permd allow lists
 	ending chan struct{} // closed when the gateway ends
 	runs   sync.WaitGroup

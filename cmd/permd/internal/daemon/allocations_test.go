@@ -63,7 +63,7 @@ func costCases() []costCase {
 	return append(list, []costCase{
 		{"permd", "permd/decide", `{"sessionId":"s1","calls":[{"callId":"c","tool":{"name":"Bash"},"input":{"command":"git log -n 10000"}}]}`, `"verdict":"allow"`},
 		{"aap", "aap/permissions", `{"sessionId":"s2","agent":{"name":"helper"},"tools":[{"name":"Read"}],"turn":{"events":[{"event":"turn_start"},` +
-			`{"event":"tool_call","toolCallId":"a","name":"Read","input":{"file_path":"src/main.go","limit":10000}},{"event":"turn_stop","stopReason":"tool_use"}]}}`, `"outcome":"execute"`},
+			`{"event":"tool_call","toolCallId":"a10000","name":"Read","input":{"file_path":"src/main.go","limit":10000}},{"event":"turn_stop","stopReason":"tool_use"}]}}`, `"outcome":"execute"`},
 		{"rap", "rap/invoke", `{"sessionId":"s1","toolset":{"name":"sky","endpoint":"http://127.0.0.1:9/rap","tools":[{"name":"weather","inputSchema":{"type":"object"}}]},` +
 			`"operation":"weather","arguments":{"day":10000},"id":"t10000","call_id":"c","group_id":"g","thread_ancestors":[]}`, `"outcome":"run"`},
 		{"otc", "otc/call", `{"sessionId":"s1","endpoint":"http://127.0.0.1:9/tools/call","tool_id":"Weather.Get","call_id":"c10000","input":{"day":10000}}`, `"outcome":"run"`},

@@ -70,7 +70,11 @@ func (l *Log) Circumstances(ctx context.Context, s *cli.Streams, r *decisions.Re
 		line("then run", r.Ran.Local().Format(time.DateTime)+", as was reported; that is no yes: a harness that asks nobody runs it too")
 	}
 	if e := r.Ended; e != nil {
-		line("ended", fmt.Sprintf("%s, as was reported at %s", e.As, e.Time.Local().Format(time.DateTime)))
+		as := e.As
+		if as == "unknown" {
+			as = "not known: it was sent, and may have run"
+		}
+		line("ended", fmt.Sprintf("%s, as was reported at %s", as, e.Time.Local().Format(time.DateTime)))
 	}
 	line("took", time.Duration(r.LatencyNS).Round(time.Microsecond).String())
 	if err := w.Flush(); err != nil {

@@ -1,0 +1,104 @@
+package gateway
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+
+	"github.com/permd/permd/internal/strictjson"
+	"github.com/permd/permd/socket/client"
+)
+
+// manyCalls is a stream of calls of so many bytes, which does not end before its context.
+type manyCalls struct {
+	ctx  context.Context
+	left int
+	read *atomic.Int64
+	n    int
+}
+
+func (m *manyCalls) Close() error { return nil }
+
+func (m *manyCalls) Read(p []byte) (int, error) {
+	if m.left <= 0 {
+		<-m.ctx.Done()
+		return 0, io.EOF
+	}
+	event := "event: turn_start\ndata: {}\n\n"
+	if m.n > 0 {
+		event = fmt.Sprintf("event: tool_call\ndata: {\"toolCallId\":\"c%d\",\"name\":\"a\",\"input\":{\"x\":\"%s\"}}\n\n", m.n, strings.Repeat("z", 1<<10))
+	}
+	m.n++
+	m.left -= len(event)
+	m.read.Add(int64(len(event)))
+	return copy(p, event), nil
+}
+
+// TestManyTurns: what many turns of a server hold at a time is bounded, and a short one passes
+// meanwhile.
+func TestManyTurns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g, err := New(Config{Upstream: &url.URL{Scheme: "http", Host: "server"}, Dial: func(context.Context) (*client.Client, error) { return nil, client.ErrUnreachable }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer g.Close()
+		ctx, cancel := context.WithCancel(t.Context())
+		var read atomic.Int64
+		size := 4 << 20
+		g.http.Transport = roundTrip(func(*http.Request) (*http.Response, error) {
+			return &http.Response{StatusCode: 200, Header: http.Header{"Content-Type": {"text/event-stream"}}, Body: &manyCalls{ctx: ctx, left: size, read: &read}}, nil
+		})
+		post := func(id string) *fault {
+			held := g.memory.Begin(id)
+			defer held.Free()
+			r := httptest.NewRequest(http.MethodPost, "http://localhost/", http.NoBody)
+			_, _, f := g.postTurn(ctx, held, g.newSession(id), strictjson.Object{}, true, r, func(part) error { return nil })
+			return f
+		}
+		for i := range 60 {
+			go post(fmt.Sprint(i))
+		}
+		synctest.Wait()
+		if n := read.Load(); n > 32<<20 || n < 8<<20 {
+			t.Errorf("%d MiB are read of turns that are not decided", n>>20)
+		}
+		read.Store(0)
+		size = 16 << 10
+		go post("short")
+		synctest.Wait()
+		if n := int(read.Load()); n < size {
+			t.Errorf("%d bytes of a short turn are read", n)
+		}
+		cancel()
+		synctest.Wait()
+	})
+}
+
+// TestManyDeltas: a long text passes token by token. Pieces that wait for a call are bounded.
+func TestManyDeltas(t *testing.T) {
+	const all = 100_000
+	deltas := strings.Repeat("event: text_delta\ndata: {\"delta\":\"ab\"}\n\n", all)
+	const begin, end = "event: turn_start\ndata: {}\n\n", "event: turn_stop\ndata: {\"stopReason\":\"end_turn\"}\n\n"
+	const call, result = "event: tool_call\ndata: {\"toolCallId\":\"c\",\"name\":\"a\"}\n\n", "event: tool_result\ndata: {\"toolCallId\":\"c\",\"content\":\"x\"}\n\n"
+	for name, row := range map[string]struct {
+		text string
+		ok   bool
+	}{
+		"alone": {deltas, true}, "before a call": {deltas + call, true}, "behind a result": {call + result + deltas, true},
+		"behind a call": {call + deltas, false}, "calls": {strings.Repeat(call, maxParts+1), false},
+	} {
+		n := 0
+		err := new(turn).readStream(strings.NewReader(begin+row.text+end), func(part) error { n++; return nil })
+		if (err == nil) != row.ok || row.ok && n < all {
+			t.Errorf("%s: %v, after %d parts", name, err, n)
+		}
+	}
+}

@@ -1,0 +1,156 @@
+package gatehttp
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"runtime"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/permd/permd/internal/strictjson"
+)
+
+// TestRoom: many answers that grow at the same time are all read to their ends, and what is held
+// at a time is bounded.
+func TestRoom(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := new(Room)
+		most := 0
+		for i := range 200 {
+			go func() {
+				h := r.Begin(string(rune('a' + i%3)))
+				defer h.Free()
+				for n := 64 << 10; n <= firstBytes/2; n *= 2 {
+					if err := h.Wait(context.Background(), n); err != nil {
+						t.Error(err)
+					}
+					r.mu.Lock()
+					held := r.used
+					if r.first != nil {
+						held += r.first.counted
+					}
+					most = max(most, held)
+					r.mu.Unlock()
+					if rand.N(2) == 0 {
+						runtime.Gosched()
+					}
+				}
+			}()
+		}
+		synctest.Wait()
+		if most > roomBytes || most < roomBytes/2 {
+			t.Errorf("%d bytes were held", most)
+		}
+		if r.used != 0 || r.first != nil || len(r.by) != 0 || len(r.waiting) != 0 {
+			t.Errorf("something is left: %+v", r)
+		}
+	})
+}
+
+// TestRoomShares: a caller whose answers are held leaves room for others, short answers wait for
+// nobody, and who waits in vain is told so.
+func TestRoomShares(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := new(Room)
+		var held []*Held
+		for len(held) < 100 {
+			h := r.Begin("greedy")
+			if !h.Try(2 << 20) {
+				break
+			}
+			held = append(held, h)
+		}
+		if len(held) != 10 {
+			t.Errorf("%d answers of 2 MiB are held for one caller", len(held))
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error)
+		for range 3 {
+			go func() {
+				h := r.Begin("greedy")
+				defer h.Free()
+				err := h.Wait(ctx, 2<<20)
+				ended <- err
+				<-ctx.Done()
+			}()
+		}
+		synctest.Wait()
+		if err := <-ended; err != nil { // the one that room is kept for
+			t.Error(err)
+		}
+		other := r.Begin("other")
+		if !other.Try(8 << 20) {
+			t.Error("there is no room for another caller")
+		}
+		other.Free()
+		short := r.Begin("greedy")
+		if !short.Try(freeBytes) || short.Try(2<<20) {
+			t.Error("a short answer waits, or a long one does not")
+		}
+		short.Free()
+		if err := <-ended; !errors.Is(err, ErrNoRoom) { // after roomWait
+			t.Error(err)
+		}
+		cancel()
+		<-ended
+		for _, h := range held {
+			h.Free()
+		}
+		synctest.Wait()
+		if r.used != 0 || r.first != nil || len(r.by) != 0 || len(r.waiting) != 0 {
+			t.Errorf("something is left: %+v", r)
+		}
+	})
+}
+
+// TestEchoesMemory: what is allocated to search an answer does not depend on how its texts are
+// cut, and is little for one long text.
+func TestEchoesMemory(t *testing.T) {
+	const size = 8 << 20
+	secrets := []string{"Key/With+Signs-4711"}
+	for name, tt := range map[string]struct {
+		text string
+		most uint64
+	}{
+		"a long text": {`"` + strings.Repeat("a", size) + `"`, 3 * size},
+		"escapes":     {`"` + strings.Repeat("%2525 ", size/6) + `"`, 8 * size},
+		"short texts": {"[" + strings.Repeat(`"a",`, size/4) + `"a"]`, 8 * size},
+		"numbers":     {"[" + strings.Repeat(`1,`, size/2) + `1]`, 16 * size},
+	} {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		if Echoes(strictjson.Value(tt.text), secrets) {
+			t.Errorf("%s: it holds none", name)
+		}
+		runtime.ReadMemStats(&after)
+		if n := after.TotalAlloc - before.TotalAlloc; n > tt.most {
+			t.Errorf("%s: %d bytes of answer cost %d", name, len(tt.text), n)
+		} else {
+			t.Logf("%s: %d bytes of answer cost %d", name, len(tt.text), n)
+		}
+	}
+}
+
+// TestEchoesLong: a secret is found wherever it stands in a long text, and in pieces at the ends
+// of long ones.
+func TestEchoesLong(t *testing.T) {
+	const secret = "Key/With+Signs-4711"
+	for n := minWindow - 100; n < minWindow+20; n += 7 {
+		if !EchoesText(strings.Repeat("a", n)+secret+strings.Repeat("b", minWindow), []string{secret}) {
+			t.Fatalf("after %d bytes it is not found", n)
+		}
+	}
+	long := strings.Repeat("a", minWindow)
+	for i := 1; i < len(secret); i += 6 {
+		for _, v := range []string{`["` + long + secret[:i] + `","` + secret[i:] + `"]`, `["` + secret[:i] + `","` + secret[i:] + long + `"]`, `["` + strings.Repeat(`a","`, minWindow-i) + secret[:i] + `","` + secret[i:] + `"]`} {
+			if !Echoes(strictjson.Value(v), []string{secret}) {
+				t.Fatalf("cut at %d it is not found", i)
+			}
+			if Echoes(strictjson.Value(v), []string{"another/secret"}) {
+				t.Fatal("it is taken for another")
+			}
+		}
+	}
+}
