@@ -13,7 +13,7 @@ func TestDocumentedBounds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := fmt.Sprintf("are too many (%d files with tests, lists and programs, %d folders, %d MiB)", maxFiles, maxFolders, maxTreeSize>>20); !strings.Contains(string(data), want) {
+	if want := fmt.Sprintf("are too many (%d files with tests, lists and programs, %d folders, %d MiB a file, %d MiB in all)", maxFiles, maxFolders, maxFileSize>>20, maxTreeSize>>20); !strings.Contains(string(data), want) {
 		t.Errorf("policy.md does not say %q", want)
 	}
 }
