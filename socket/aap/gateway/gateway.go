@@ -25,7 +25,7 @@ import (
 
 // Bounds of what a gateway reads and keeps.
 const (
-	maxBody     = 8 << 20 // bytes of a request, a response or a turn
+	maxBody     = 8 << 20  // bytes of a request, a response or a turn
 	maxParts    = 16 << 10 // of a turn, without the pieces of texts that wait for no call
 	maxSessions = 256
 	maxWaits    = 12 // questions of a session that wait for permd allow at one time
