@@ -94,7 +94,7 @@ func TestRoomShares(t *testing.T) {
 			t.Error(err)
 		}
 		cancel()
-		<-ended
+		_ = <-ended
 		for _, h := range held {
 			h.Free()
 		}

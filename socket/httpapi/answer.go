@@ -60,9 +60,9 @@ func (s *server) apiErrorOf(ctx context.Context, err error) *apiError {
 	return &apiError{Status: http.StatusInternalServerError, Code: "internal_error", Message: "internal error; ask the person"}
 }
 
-// errGone is the error for a client that is gone, as far as HTTP/1.1 shows it: one that has sent
+// errDisconnected is the error for a client that is gone, as far as HTTP/1.1 shows it: one that has sent
 // more, or has closed its side of the connection, may still read.
-var errGone = &apiError{
+var errDisconnected = &apiError{
 	Status: http.StatusServiceUnavailable, Code: "busy",
 	Message: "the client is gone, or has sent more or closed its side of the connection before it had its answer; ask the person",
 }
@@ -76,7 +76,7 @@ func endedError(ctx context.Context) *apiError {
 	case errors.Is(cause, context.DeadlineExceeded):
 		text = "it took too long; ask the person"
 	default:
-		return errGone
+		return errDisconnected
 	}
 	return &apiError{Status: http.StatusServiceUnavailable, Code: "busy", Message: text}
 }

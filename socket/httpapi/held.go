@@ -50,7 +50,7 @@ func (s *server) newContext(w http.ResponseWriter, r *http.Request, e endpoint) 
 		if release, alone = gatehttp.Hold(r.Context()); !alone {
 			// Nobody would know whether the client is still there.
 			w.Header().Set("Connection", "close")
-			return nil, nil, errGone
+			return nil, nil, errDisconnected
 		}
 	}
 	if wait == 0 {
