@@ -67,12 +67,13 @@ type Denied struct {
 // Approved is the result of an approval: the time until which the call may be made once,
 // or the choices that were stored.
 type Approved struct {
+	// NotLogged is set if the answer counts and is not in the journal.
+	NotLogged bool `json:"notLogged,omitzero"`
+
 	Until time.Time `json:"until,omitzero"`
 	// Told is set if the client waited for the answer and has it now.
-	Told bool `json:"told,omitzero"`
-	// NotLogged is set if the answer counts and is not in the journal.
-	NotLogged bool                     `json:"notLogged,omitzero"`
-	Stored    []decisions.StoredChoice `json:"stored"`
+	Told   bool                     `json:"told,omitzero"`
+	Stored []decisions.StoredChoice `json:"stored"`
 }
 
 // Asked holds the pending questions. A uid restricts both methods to the questions of
