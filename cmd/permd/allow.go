@@ -126,6 +126,9 @@ func (a *app) allow(ctx context.Context, m *memoryClient, o admin.Approval) erro
 	if !done.Until.IsZero() {
 		fmt.Fprintf(a.Out, "allowed once, in its session, until %s or the end of the daemon; nothing is remembered\n", done.Until.Local().Format("15:04:05"))
 	}
+	if done.NotLogged {
+		fmt.Fprintln(a.Err, "permd: warning: the answer is not in the decision log, which could not be written")
+	}
 	for i := range done.Stored {
 		k := &done.Stored[i]
 		fmt.Fprintf(a.Out, "remembered: %s %s (%s)\n", k.Verdict, k.Label, k.Scope)

@@ -2,10 +2,12 @@ package main
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -49,7 +51,7 @@ func httpWaitsPipelined(t *testing.T) {
 			t.Errorf("a client that sent %.20q and is gone: permd allow says %s", more, out)
 		}
 	}
-	// In one write: a client that pipelines the next request is taken for gone.
+	// In one write: its end is noticed.
 	conn := dial()
 	if _, err := io.WriteString(conn, head(waits)+head(waits)); err != nil {
 		t.Fatal(err)
@@ -57,6 +59,34 @@ func httpWaitsPipelined(t *testing.T) {
 	conn.Close()
 	eventually.Holds(t, "nobody is asked for a client that is gone", func() bool { return len(d.records(t)) >= 6 })
 	d.waiting(t, 0)
+	// One that stays is told so, whether it sends more or closes its side of the connection.
+	for name, more := range map[string]func(net.Conn) error{
+		"later":   func(c net.Conn) error { _, err := io.WriteString(c, head(waits)); return err },
+		"a byte":  func(c net.Conn) error { _, err := io.WriteString(c, "\n"); return err },
+		"its end": func(c net.Conn) error { return c.(*net.TCPConn).CloseWrite() },
+	} {
+		conn := dial()
+		if _, err := io.WriteString(conn, head(waits)); err != nil {
+			t.Fatal(err)
+		}
+		d.waiting(t, 1)
+		if err := more(conn); err != nil {
+			t.Fatal(err)
+		}
+		res, err := http.ReadResponse(bufio.NewReader(conn), nil)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if body, err := io.ReadAll(res.Body); err != nil || res.StatusCode != 503 || !strings.Contains(string(body), "before it had its answer") {
+			t.Errorf("%s: %d %s, %v", name, res.StatusCode, body, err)
+		}
+		res.Body.Close()
+		if n, err := conn.Read(make([]byte, 1)); n != 0 || err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
+			t.Errorf("%s: the connection stays open: %d, %v", name, n, err)
+		}
+		conn.Close()
+		d.waiting(t, 0)
+	}
 	conn = dial()
 	defer conn.Close()
 	if _, err := io.WriteString(conn, strings.Repeat(head(""), 5)); err != nil {

@@ -67,6 +67,9 @@ type Denied struct {
 // Approved is the result of an approval: the time until which the call may be made once,
 // or the choices that were stored.
 type Approved struct {
+	// NotLogged is set if the answer counts and is not in the journal.
+	NotLogged bool `json:"notLogged,omitzero"`
+
 	Until time.Time `json:"until,omitzero"`
 	// Told is set if the client waited for the answer and has it now.
 	Told   bool                     `json:"told,omitzero"`

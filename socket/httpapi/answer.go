@@ -60,14 +60,23 @@ func (s *server) apiErrorOf(ctx context.Context, err error) *apiError {
 	return &apiError{Status: http.StatusInternalServerError, Code: "internal_error", Message: "internal error; ask the person"}
 }
 
+// errDisconnected is the error for a client that is gone, as far as HTTP/1.1 shows it: one that has sent
+// more, or has closed its side of the connection, may still read.
+var errDisconnected = &apiError{
+	Status: http.StatusServiceUnavailable, Code: "busy",
+	Message: "the client is gone, or has sent more or closed its side of the connection before it had its answer; ask the person",
+}
+
 // endedError returns the error for a context that has ended.
 func endedError(ctx context.Context) *apiError {
-	text := "the client is gone"
+	var text string
 	switch cause := context.Cause(ctx); {
 	case errors.Is(cause, errShutdown):
 		text = "shutting down; ask the person"
 	case errors.Is(cause, context.DeadlineExceeded):
 		text = "it took too long; ask the person"
+	default:
+		return errDisconnected
 	}
 	return &apiError{Status: http.StatusServiceUnavailable, Code: "busy", Message: text}
 }

@@ -48,7 +48,9 @@ func (s *server) newContext(w http.ResponseWriter, r *http.Request, e endpoint) 
 	if wait > 0 {
 		var alone bool
 		if release, alone = gatehttp.Hold(r.Context()); !alone {
-			wait = 0 // nobody would know whether the client is still there
+			// Nobody would know whether the client is still there.
+			w.Header().Set("Connection", "close")
+			return nil, nil, errDisconnected
 		}
 	}
 	if wait == 0 {

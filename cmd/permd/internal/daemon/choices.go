@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/permd/permd/cmd/permd/internal/cli"
@@ -38,6 +39,10 @@ func (d *daemon) flushUseCounts(ctx context.Context) {
 // errNotLogged refuses a person's allow that cannot be logged.
 var errNotLogged = errors.New("the answer could not be logged, so it does not count (on_log_failure)")
 
+// notLoggedKey is the key of a context for an *atomic.Bool, which is set where an answer that
+// counts could not be logged.
+type notLoggedKey struct{}
+
 // recordAnswer records a person's answer in the journal. The answer counts even if that
 // fails, since the choices that it made name the decision as well; but an allow does
 // not count if the settings require all of them to be logged.
@@ -53,6 +58,9 @@ func (d *daemon) recordAnswer(ctx context.Context, id string, v decisions.Verdic
 	if v == decisions.Allow && d.rules.Settings.OnLogFailure == decisions.Deny {
 		d.log.Error("a person's allow is refused: it could not be logged", "decision", id, "error", err)
 		return errNotLogged
+	}
+	if missed, ok := ctx.Value(notLoggedKey{}).(*atomic.Bool); ok {
+		missed.Store(true)
 	}
 	d.log.Warn("a person's answer is not in the journal", "decision", id, "error", err)
 	return nil

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"sync/atomic"
 
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/internal/strictjson"
@@ -40,6 +41,13 @@ func (q questions) Questions(uid *uint32) []admin.Question {
 
 // Allow answers a question with yes.
 func (q questions) Allow(ctx context.Context, uid *uint32, a admin.Approval) (admin.Approved, error) {
+	var missed atomic.Bool
+	done, err := q.allow(context.WithValue(ctx, notLoggedKey{}, &missed), uid, a)
+	done.NotLogged = missed.Load()
+	return done, err
+}
+
+func (q questions) allow(ctx context.Context, uid *uint32, a admin.Approval) (admin.Approved, error) {
 	yes := native.Answer{DecisionID: a.DecisionID, Verdict: decisions.Allow, Width: a.Width, Scope: a.Scope}
 	if a.ExpiresIn != 0 {
 		yes.ExpiresIn = strictjson.Value(strconv.FormatInt(a.ExpiresIn, 10))
