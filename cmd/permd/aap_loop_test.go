@@ -278,7 +278,8 @@ func brokenTurns(t *testing.T) {
 	}
 	// The same ids and names, but other owners than the server declares: the rule
 	// does not match the trusted call.
-	elsewhere := c.params("turn", map[string]string{"sse": body})
+	others := strings.NewReplacer(`"a1"`, `"b1"`, `"a2"`, `"b2"`).Replace(body)
+	elsewhere := c.params("turn", map[string]string{"sse": others})
 	elsewhere["endpoint"] = "https://elsewhere.example.com"
 	want(t, "elsewhere", []string{"deploy ask", "read_note execute"}, outcomes(c.permissions(elsewhere)))
 	swapped := strings.Replace(body, `"staging"`, `"production"`, 1)

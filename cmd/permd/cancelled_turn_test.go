@@ -25,7 +25,7 @@ func TestCancelledTurn(t *testing.T) {
 			`{"sessionId":"s1","ask":true,"method":"terminal/create","params":{"command":"sh run.sh"}}`},
 		{"rap/invoke", "rap/invoke", strings.Replace(lateInvoke, "move_bin", "list_bins", 1), lateInvoke},
 		{"otc/call", "otc/call", strings.NewReplacer("Ledger.Post@2.0.0", "Clock.Now", `"c"`, `"d"`).Replace(lateOTC), lateOTC},
-		{"aap/permissions", "aap/permissions", strings.ReplaceAll(lateStopped, "sh run.sh data", "ls"), lateStopped},
+		{"aap/permissions", "aap/permissions", strings.NewReplacer("sh run.sh data", "ls", `"c"`, `"d"`).Replace(lateStopped), lateStopped},
 	}
 	d := newTestDaemon(t)
 	d.policy(t, "turn.rego", `allow contains "harmless" if { input.effect.kind == "use"; input.effect.tool in {"list_bins", "Now"} }`)

@@ -18,6 +18,7 @@ const (
 	tooLong  = "its arguments are too long to be kept"
 	secret   = "its arguments have a secret, which is masked"
 	notAlone = "more went into it than its arguments"
+	hasMeta  = "its _meta has values, which are not kept"
 )
 
 // line is a line of a file: a decision, with its call where it has that first.
@@ -64,8 +65,7 @@ func encodeCall(e *entry) (text jsontext.Value, why string) {
 		return nil, tooLong
 	}
 	shown, clean := clear(c.Input)
-	_, plain := clear(c.Claims.Meta)
-	plain = plain && !e.masked && clean
+	plain := !e.masked && clean
 	for _, t := range append([]string{c.Claims.Title, c.Claims.Prompt}, c.Claims.Texts...) {
 		plain = plain && !display.HoldsSecret(t)
 	}
@@ -86,11 +86,29 @@ func encodeCall(e *entry) (text jsontext.Value, why string) {
 		}
 		return text, secret
 	}
+	if !onlyToolName(c.Claims.Meta) {
+		text, err := json.Marshal(effects.Call{Tool: c.Tool, Input: c.Input}, stored())
+		if err != nil || len(text) > maxCall {
+			return nil, tooLong
+		}
+		return text, hasMeta
+	}
 	text, err := json.Marshal(c, stored())
 	if err != nil || len(text) > maxCall {
 		return nil, tooLong
 	}
 	return text, ""
+}
+
+// onlyToolName reports whether _meta has no value but the name of the tool, as Claude's adapter
+// says it. The log has no other values of it either, which may be anything.
+func onlyToolName(meta jsontext.Value) bool {
+	var m struct {
+		Claude struct {
+			Tool string `json:"toolName"`
+		} `json:"claudeCode"`
+	}
+	return len(meta) == 0 || json.Unmarshal(meta, &m, json.RejectUnknownMembers(true)) == nil && !display.HoldsSecret(m.Claude.Tool)
 }
 
 // clear returns a value as it is shown, and whether nothing in it is masked.

@@ -63,7 +63,7 @@ func ParseImport(data []byte, o *admin.NewChoice, now time.Time) (*Importable, e
 			err = errors.New("it has no choiceId")
 		}
 		if err == nil && c.Verdict != decisions.Allow && c.Verdict != decisions.Deny {
-			err = fmt.Errorf("its verdict is %q", c.Verdict)
+			err = fmt.Errorf("no verdict %q is remembered", c.Verdict)
 		}
 		if err != nil {
 			return nil, cli.Failf(cli.ExitError, "the form is that of: permd remember export --json", "line %d of the file is no choice: %v", n+1, err)
