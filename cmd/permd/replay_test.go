@@ -45,11 +45,12 @@ func replayCalls(r *rand.Rand, n int) (list []client.ToolCall) {
 	return list
 }
 
-// replayed decides calls one by one in the project.
+// replayed decides calls one by one in the project. What one leaves of the shell does not
+// count for the next, since it would depend on what is decided of the first.
 func (d *testDaemon) replayed(t *testing.T, project string, calls []client.ToolCall) (list []*decisions.Decision) {
 	t.Helper()
 	c := d.dial(t)
-	if _, err := client.DeclareSession(t.Context(), c, &client.Session{ID: "s", Cwd: project, Agent: &effects.Party{Name: "claude-agent-acp"}}); err != nil {
+	if _, err := client.DeclareSession(t.Context(), c, &client.Session{ID: "s", Cwd: project, Agent: &effects.Party{Name: "claude-agent-acp"}, AtShell: true}); err != nil {
 		t.Fatal(err)
 	}
 	for _, call := range calls {
