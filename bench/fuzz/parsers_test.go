@@ -23,6 +23,9 @@ var isText = map[string]bool{
 // parsers are the readers of bytes of somebody else with their fuzz targets: by function,
 // by package and type, or by package. The rest have a reason why none is needed.
 var parsers = map[string]string{
+	"cmd/permd/internal/arguments": "cmd/permd/internal/arguments.FuzzRead",
+	"cmd/permd/internal/choices":   "cmd/permd/internal/choices.FuzzImport",
+	"cmd/permd/internal/replay":    "cmd/permd/internal/replay.FuzzTranscripts",
 	"cmd/permd/internal/decide":    "cmd/permd/internal/decide.FuzzParse",
 	"cmd/permd/internal/heads":     "cmd/permd/internal/heads.FuzzRead",
 	"cmd/permd/internal/setup":     "cmd/permd/internal/setup.FuzzHooks cmd/permd/internal/setup.FuzzACPEntries",
@@ -66,6 +69,7 @@ var parsers = map[string]string{
 	"socket/rap":                   "socket/rap.FuzzInvocation",
 	"socket/rap/gateway":           "socket/rap/gateway.FuzzInvocation socket/rap/gateway.FuzzConfig",
 
+	"cmd/permd.app.readImport":                    "- opens a file; cmd/permd/internal/choices.FuzzImport has the bytes",
 	"cmd/permd/internal/gateways.readSecret":      "- one word of a file that only its person can read, which goes into a header",
 	"cmd/permd/internal/cli.parseDuration":        "- a flag of the person's own command",
 	"cmd/permd/internal/daemon.readWitness":       "- lines of permd's own file, bounded, which are only compared",
@@ -79,6 +83,7 @@ var parsers = map[string]string{
 	"decisions/effects.ParseTag":                  "- compares a name with a list",
 	"decisions/effects/fsfake.FS.ReadFile":        "- only in tests",
 	"decisions/effects/git.Run.read":              "- a path, which package paths resolves",
+	"decisions/effects/git.readIgnoreLines":       "decisions/effects/git.FuzzIgnoreLines",
 	"decisions/effects/git.repository.read":       "decisions/effects/git.FuzzObjects",
 	"internal/protocoldoc":                        "- only in tests, of documents here",
 	"internal/quickio.file.read":                  "- moves bytes and reads nothing in them",

@@ -21,7 +21,7 @@ var exceptions = []exception{
 	{"npm npx", "connects", "**", "asks its registry for a newer npm, once a day"},
 	{"npm npx", "reads", "package.json package-lock.json node_modules/** .npmrc ~/.npmrc ~/.gitconfig ~/.npm/** **/package.json", "reads the packages of the project and its settings"},
 	{"go gofmt", "reads", "go.mod go.sum go.work **/*.go **/*.c **/*.h vendor/** ~/.config/go/** ~/.cache/go-build/** ~/go/** .git/**", "reads the sources of the module that it is about, its settings and its cache"},
-	{"go", "runs", "/usr/bin/gcc /usr/bin/cc /usr/bin/as /usr/bin/ld /usr/lib/gcc/** /usr/libexec/gcc/**", "runs the C compiler, to learn its flags (`go env`)"},
+	{"go", "runs", "/usr/bin/gcc /usr/bin/cc /usr/bin/as /usr/bin/ld /usr/lib/gcc/** /usr/libexec/gcc/**", "runs the C compiler, to learn its flags (`go env`, `go list` of packages with cgo)"},
 	{"go", "runs", "/usr/local/go/pkg/tool/** /usr/lib/go/pkg/tool/**", "asks its own compiler and linker for their versions"},
 	{"go", "runs", "/usr/bin/git", "runs git, to learn the revision (`go list` of a program)"},
 	{"go", "writes", "ROOT/tmp/cc**", "has the C compiler make temporary files"},

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -138,16 +139,20 @@ func TestAAPConversation(t *testing.T) {
 // wantNowhere wants a text in none of the daemon's files.
 func (d *testDaemon) wantNowhere(t *testing.T, text string) {
 	t.Helper()
-	files, err := filepath.Glob(filepath.Join(d.home, ".local", "share", "permd", "*"))
-	if err != nil || len(files) == 0 {
-		t.Fatalf("%d files, %v", len(files), err)
-	}
-	for _, f := range files {
-		if data, err := os.ReadFile(f); err != nil {
-			t.Error(err)
-		} else if strings.Contains(string(data), text) {
-			t.Errorf("%s holds %q", f, text)
+	files := 0
+	err := filepath.WalkDir(filepath.Join(d.home, ".local", "share", "permd"), func(path string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() {
+			return err
 		}
+		files++
+		data, err := os.ReadFile(path)
+		if strings.Contains(string(data), text) {
+			t.Errorf("%s holds %q", path, text)
+		}
+		return err
+	})
+	if err != nil || files == 0 {
+		t.Fatalf("%d files, %v", files, err)
 	}
 	if strings.Contains(d.output.String(), text) {
 		t.Errorf("the daemon has printed %q", text)

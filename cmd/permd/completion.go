@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/permd/permd/cmd/permd/internal/choices"
 	"github.com/permd/permd/cmd/permd/internal/cli"
 	"github.com/permd/permd/cmd/permd/internal/records"
 	"github.com/permd/permd/decisions"
@@ -142,7 +143,7 @@ func (a *app) completeChoices(cmd *cobra.Command, args []string, _ string) ([]co
 		all, err := m.list(ctx)
 		for i := range all {
 			if c := &all[i]; !slices.Contains(args, c.ID) {
-				p := partsOf(c)[0]
+				p := choices.Parts(c)[0]
 				out = append(out, cobra.CompletionWithDesc(c.ID, string(c.Verdict)+" "+p.Kind+" "+cli.Clip(p.Rule, 60)))
 			}
 		}
@@ -163,7 +164,7 @@ func (a *app) completeChanges(cmd *cobra.Command, args []string, _ string) ([]co
 			}
 			words := c.What
 			if len(c.Choices) > 0 {
-				p := partsOf(&c.Choices[0].Choice)[0]
+				p := choices.Parts(&c.Choices[0].Choice)[0]
 				words += " " + string(c.Choices[0].Verdict) + " " + p.Kind + " " + cli.Clip(p.Rule, 60)
 			}
 			out = append(out, cobra.CompletionWithDesc(c.ID, words))

@@ -11,9 +11,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/permd/permd/cmd/permd/internal/choices"
 	"github.com/permd/permd/cmd/permd/internal/cli"
 	"github.com/permd/permd/decisions"
-	"github.com/permd/permd/decisions/effects/display"
 	"github.com/permd/permd/decisions/pattern"
 	"github.com/permd/permd/socket/admin"
 	"github.com/permd/permd/socket/client"
@@ -134,7 +134,7 @@ func (f *choiceFilter) check() error {
 }
 
 func (f *choiceFilter) has(c *admin.Choice) bool {
-	kind := f.kind == "" || slices.ContainsFunc(partsOf(c), func(p admin.ChoicePart) bool { return p.Kind == f.kind })
+	kind := f.kind == "" || slices.ContainsFunc(choices.Parts(c), func(p admin.ChoicePart) bool { return p.Kind == f.kind })
 	return kind && (!f.changed || c.Changed != "") && (!f.dormant || c.Dormant) && (!f.covered || c.CoveredBy != "") && (f.verdict == "" || f.verdict == string(c.Verdict)) &&
 		(f.scope == "" || f.scope == c.Scope) && (f.of == "" || c.Scope == "project" && f.of == c.Of)
 }
@@ -189,14 +189,6 @@ func (a *app) rememberList(ctx context.Context, f choiceFilter) error {
 	})
 }
 
-// partsOf returns the parts of a reject, or the rule of an allow as its only part.
-func partsOf(c *admin.Choice) []admin.ChoicePart {
-	if len(c.Parts) > 0 {
-		return c.Parts
-	}
-	return []admin.ChoicePart{{Kind: c.Kind, Rule: c.Rule, Line: c.Line}}
-}
-
 // printChoices prints a line for each part of each choice.
 func (a *app) printChoices(list []admin.Choice) error {
 	if a.JSON {
@@ -213,23 +205,15 @@ func (a *app) printChoices(list []admin.Choice) error {
 	t := cli.Table{Flexible: []int{3, 4, 5}}
 	for i := range list {
 		c := &list[i]
-		for n, p := range partsOf(c) {
+		for n, p := range choices.Parts(c) {
 			if n == 0 {
-				t.Row(c.ID, string(c.Verdict), p.Kind, cli.Clip(p.Rule, 60), scopeText(c), use(c))
+				t.Row(c.ID, string(c.Verdict), p.Kind, cli.Clip(p.Rule, 60), choices.Scope(c), use(c))
 			} else {
 				t.Row("", "", p.Kind, cli.Clip(p.Rule, 60))
 			}
 		}
 	}
 	return t.Write(a.Out)
-}
-
-// scopeText describes where a choice applies.
-func scopeText(c *admin.Choice) string {
-	if c.Of == "" {
-		return c.Scope
-	}
-	return c.Scope + " " + cli.Clip(display.Display(c.Of), 60)
 }
 
 func (a *app) rememberAddCommand() *cobra.Command {

@@ -3,18 +3,20 @@ package main
 import (
 	"context"
 	"fmt"
-	"path"
-	"slices"
-	"strings"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/permd/permd/cmd/permd/internal/choices"
 	"github.com/permd/permd/cmd/permd/internal/cli"
-	"github.com/permd/permd/decisions"
-	"github.com/permd/permd/decisions/effects"
-	"github.com/permd/permd/decisions/pattern"
 	"github.com/permd/permd/socket/admin"
 )
+
+// maxImport bounds a file of choices, in bytes.
+const maxImport = 32 << 20
 
 func (a *app) rememberExportCommand() *cobra.Command {
 	var f choiceFilter
@@ -48,107 +50,106 @@ func (a *app) rememberExport(ctx context.Context, f choiceFilter) error {
 		if a.JSON {
 			return a.printChoices(list)
 		}
-		a.exportRules(list)
+		choices.Export(a.Out, list)
 		return nil
 	})
 }
 
-// exportRules prints choices in the form of rules.yaml.
-func (a *app) exportRules(list []admin.Choice) {
-	fmt.Fprintln(a.Out, "# What permd remembered. A rule holds for everybody whom its file is for: read")
-	fmt.Fprintln(a.Out, "# each line before you use it.")
-	left := map[string]bool{} // by id
-	for _, v := range []decisions.Verdict{decisions.Allow, decisions.Deny} {
-		head := string(v) + ":"
-		for _, kind := range pattern.Kinds {
-			under := "  " + string(kind) + ":"
-			for _, part := range exportedParts(list, v, kind) {
-				c := part.of
-				line, placed := outsideProject(c, part.ChoicePart)
-				if !placed || !expressibleAsLine(c, part.ChoicePart) || c.Unconfirmed || c.Changed != "" || strings.HasPrefix(c.Scope, "session") {
-					left[c.ID] = true
-					continue
-				}
-				for _, title := range []string{head, under} {
-					if title != "" {
-						fmt.Fprintln(a.Out, title)
-					}
-				}
-				head, under = "", ""
-				holds := scopeText(c)
-				holds += extraMatches(kind, part.Rule)
-				fmt.Fprintf(a.Out, "    - '%s'  # %s\n", strings.ReplaceAll(line, "'", "''"), holds)
+func (a *app) rememberImportCommand() *cobra.Command {
+	o := admin.NewChoice{Scope: "project"}
+	cmd := &cobra.Command{
+		Use:   "import FILE",
+		Short: "Add the choices of a file",
+		Long: `Add the choices of a file (- for standard input), as permd remember add would,
+and as one change that permd remember undo takes back. The file is what permd
+remember export prints: with --json, each choice gets the scope, the project and
+the rest of the time that it had; a rules.yaml says none of these, so that its
+allow and deny entries hold in the project of the current directory, or
+everywhere with --scope user.
+
+Left out, each with the reason, is what would not be the same: choices of
+sessions, bound to content, not confirmed, or for a project that is not here.
+
+` + cli.ExitCodes,
+		Example: `  permd remember import choices.jsonl
+  permd remember import rules.yaml --scope user`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if o.Scope != "project" && o.Scope != "user" {
+				return cli.Failf(cli.ExitUsage, "one of: project, user", "unknown scope %q", o.Scope)
 			}
-		}
-	}
-	for i := range list {
-		// Text that permd could not parse has none of the kinds of a list.
-		if slices.ContainsFunc(partsOf(&list[i]), func(p admin.ChoicePart) bool { return !slices.Contains(pattern.Kinds, effects.Kind(p.Kind)) }) {
-			left[list[i].ID] = true
-		}
-	}
-	if len(left) > 0 {
-		fmt.Fprintf(a.Out, "# Left out: all or a part of %s that no line can say.\n", cli.Plural(len(left), "choice"))
-	}
-}
-
-// extraMatches describes what a line matches in addition to the choice, "" if nothing.
-func extraMatches(kind effects.Kind, line string) string {
-	switch kind {
-	case effects.KindUse:
-		if !strings.Contains(line, "@") {
-			return "; here in every version"
-		}
-	case effects.KindRun, effects.KindRead, effects.KindWrite, effects.KindDelete, effects.KindConnect,
-		effects.KindState, effects.KindMode, effects.KindQuestion, effects.KindUnknown:
-	}
-	return ""
-}
-
-// exportPart is a part of a choice.
-type exportPart struct {
-	admin.ChoicePart
-	of *admin.Choice
-}
-
-// exportedParts returns the parts of a kind and a verdict.
-func exportedParts(list []admin.Choice, v decisions.Verdict, kind effects.Kind) (parts []exportPart) {
-	for i := range list {
-		for _, p := range partsOf(&list[i]) {
-			if list[i].Verdict == v && p.Kind == string(kind) {
-				parts = append(parts, exportPart{p, &list[i]})
+			var err error
+			if o.Dir, err = filepath.Abs(o.Dir); err != nil {
+				return fmt.Errorf("finding the folder: %w", err)
 			}
-		}
+			data, err := a.readImport(args[0])
+			if err != nil {
+				return err
+			}
+			return a.rememberImport(cmd.Context(), data, &o)
+		},
 	}
-	return parts
+	f := cmd.Flags()
+	f.StringVar(&o.Scope, "scope", o.Scope, "`scope` of the entries of a rules.yaml: project or user")
+	f.StringVar(&o.Dir, "dir", "", "`directory` in the project of a rules.yaml (default: the current one)")
+	return cmd
 }
 
-// outsideProject returns a line that means the same outside of the choice's project:
-// paths in the project become absolute, because ./ in a rule means each project's own
-// folder. ok is false if the folder's name would have to be quoted.
-func outsideProject(c *admin.Choice, part admin.ChoicePart) (string, bool) {
-	rest, ok := strings.CutPrefix(part.Rule, "./")
-	if !ok || c.Scope != "project" {
-		return part.Rule, true
-	}
-	kind := effects.Kind(part.Kind)
-	switch kind {
-	case effects.KindRun:
-		if strings.Trim(c.Of, unquotedChars) != "" {
-			return "", false
+func (a *app) readImport(name string) ([]byte, error) {
+	in := a.In
+	if name != "-" {
+		file, err := os.Open(name)
+		if err != nil {
+			return nil, fmt.Errorf("reading choices: %w", err)
 		}
-	case effects.KindRead, effects.KindWrite, effects.KindDelete, effects.KindConnect, effects.KindUse,
-		effects.KindState, effects.KindMode, effects.KindQuestion, effects.KindUnknown:
+		defer file.Close()
+		in = file
 	}
-	p, err := pattern.Parse(kind, path.Join("/", pathEscaper.Replace(c.Of))+"/"+rest)
+	data, err := io.ReadAll(io.LimitReader(in, maxImport+1))
 	if err != nil {
-		return "", false
+		return nil, fmt.Errorf("reading choices: %w", err)
 	}
-	return p.String(), true
+	if len(data) > maxImport {
+		return nil, cli.Failf(cli.ExitError, "import it in parts", "the file is longer than %d bytes", maxImport)
+	}
+	return data, nil
 }
 
-// unquotedChars are the characters that need no quotes in a line.
-const unquotedChars = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-"
-
-// pathEscaper escapes the characters of a folder's name that are special in a line.
-var pathEscaper = strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`, `]`, `\]`, `{`, `\{`, `}`, `\}`)
+// rememberImport adds the choices of a file.
+func (a *app) rememberImport(ctx context.Context, data []byte, o *admin.NewChoice) error {
+	p, err := choices.ParseImport(data, o, time.Now())
+	if err != nil {
+		return err
+	}
+	return withMemory(ctx, func(m *memoryClient) error {
+		var done admin.Imported
+		for start := 0; start < len(p.Choices); start += admin.MaxList {
+			var got admin.Imported
+			part := p.Choices[start:min(len(p.Choices), start+admin.MaxList)]
+			if err := m.c.Call(ctx, admin.MethodChoicesImport, map[string][]admin.ImportedChoice{"choices": part}, &got); err != nil {
+				return fmt.Errorf("importing choices: %w", err)
+			}
+			done.Choices = append(done.Choices, got.Choices...)
+			done.Undo = append(done.Undo, got.Undo...)
+			for _, r := range got.Refused {
+				p.LeaveOut(p.Words[start+r.Index], r.Why)
+			}
+		}
+		if len(done.Choices) > 0 {
+			if err := a.printChoices(done.Choices); err != nil {
+				return err
+			}
+		}
+		for _, words := range p.LeftOut {
+			if a.JSON {
+				if err := cli.PrintJSON(a.Out, map[string]string{"leftOut": words}); err != nil {
+					return err
+				}
+				continue
+			}
+			fmt.Fprintf(a.Err, "permd: left out: %s\n", words)
+		}
+		a.hintUndo(done.Undo)
+		return nil
+	})
+}

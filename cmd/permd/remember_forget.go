@@ -3,17 +3,14 @@ package main
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/permd/permd/cmd/permd/internal/choices"
 	"github.com/permd/permd/cmd/permd/internal/cli"
-	"github.com/permd/permd/cmd/permd/internal/daemon"
 	"github.com/permd/permd/decisions"
-	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/decisions/effects/display"
-	"github.com/permd/permd/decisions/pattern"
 	"github.com/permd/permd/socket/admin"
 )
 
@@ -75,8 +72,8 @@ func (a *app) rememberForget(ctx context.Context, m *memoryClient, ids []string,
 	}
 	for i := range got.Choices {
 		c := &got.Choices[i]
-		for _, p := range partsOf(c) {
-			fmt.Fprintf(a.Out, "forgotten: %s %s %s (%s)\n", c.Verdict, p.Kind, p.Rule, scopeText(c))
+		for _, p := range choices.Parts(c) {
+			fmt.Fprintf(a.Out, "forgotten: %s %s %s (%s)\n", c.Verdict, p.Kind, p.Rule, choices.Scope(c))
 		}
 		for _, again := range undoCommands(c) {
 			fmt.Fprintf(a.Err, "permd: hint: to have it back: %s\n", again)
@@ -100,10 +97,10 @@ func undoCommands(c *admin.Choice) []string {
 		return nil
 	}
 	var commands []string
-	for _, p := range partsOf(c) {
-		if !lineIsExact(c, p) || !expressibleAsLine(c, p) {
-			return nil // all parts or none
-		}
+	if !choices.SayAll(c) {
+		return nil // all parts or none
+	}
+	for _, p := range choices.Parts(c) {
 		words := []string{"permd remember add"}
 		if c.Verdict == decisions.Deny {
 			words = append(words, "--reject")
@@ -115,50 +112,6 @@ func undoCommands(c *admin.Choice) []string {
 		commands = append(commands, strings.Join(words, " "))
 	}
 	return commands
-}
-
-// lineIsExact reports whether the rule of a part contains everything that the part is
-// compared by. An allow has more details than its line, except for a file.
-func lineIsExact(c *admin.Choice, part admin.ChoicePart) bool {
-	if c.Verdict == decisions.Deny || part.Line {
-		return true
-	}
-	switch effects.Kind(part.Kind) {
-	case effects.KindRead, effects.KindWrite, effects.KindDelete:
-		return true
-	case effects.KindRun, effects.KindConnect, effects.KindUse, effects.KindState, effects.KindMode,
-		effects.KindQuestion, effects.KindUnknown:
-	}
-	return false
-}
-
-// expressibleAsLine reports whether a line of the list language can express the part of
-// a choice, in the form in which a person would write it.
-func expressibleAsLine(c *admin.Choice, part admin.ChoicePart) bool {
-	bound := slices.ContainsFunc(c.Pins, func(p string) bool {
-		return !strings.HasPrefix(p, "in the project") && p != daemon.MoreOptions
-	})
-	if bound || strings.Contains(part.Rule, display.Masked) || len(c.Parts) > 0 && !part.Line {
-		return false
-	}
-	p, err := pattern.Parse(effects.Kind(part.Kind), part.Rule)
-	if err != nil {
-		return false
-	}
-	if !part.Line && c.Scope == "user" && strings.HasPrefix(part.Rule, "./") {
-		return false // an earlier permd did not record the project
-	}
-	switch p.Detail() {
-	case effects.DetailRun:
-		return c.Verdict == decisions.Deny || !strings.Contains(p.Run.Program, "/")
-	case effects.DetailUse:
-		// A name or a version with these characters; a line would match other tools.
-		return part.Line || !strings.ContainsAny(part.Rule, `*@"`) && strings.Count(part.Rule, ":") <= 1
-	case effects.DetailFile, effects.DetailConnect:
-		return true
-	case effects.NoDetail:
-	}
-	return false
 }
 
 func (a *app) rememberConfirmCommand() *cobra.Command {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/permd/permd/cmd/permd/internal/choices"
 	"github.com/permd/permd/cmd/permd/internal/cli"
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects/display"
@@ -99,7 +100,7 @@ func (a *app) rememberShow(ctx context.Context, ids []string) error {
 }
 
 func (a *app) renderChoice(c *admin.Choice) {
-	for _, p := range partsOf(c) {
+	for _, p := range choices.Parts(c) {
 		fmt.Fprintf(a.Out, "%s: %s %s\n", c.Verdict, p.Kind, p.Rule)
 	}
 	w := tabwriter.NewWriter(a.Out, 0, 0, 2, ' ', 0)
@@ -115,7 +116,7 @@ func (a *app) renderChoice(c *admin.Choice) {
 		return t.Local().Format("2006-01-02 15:04:05")
 	}
 	line("id", c.ID)
-	line("holds for", scopeText(c))
+	line("holds for", choices.Scope(c))
 	if len(c.Parts) == 0 {
 		line("matches", cli.Either(c.Line, "what the line says", "that very effect"))
 	} else {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/permd/permd/cmd/permd/internal/choices"
 	"github.com/permd/permd/cmd/permd/internal/cli"
 	"github.com/permd/permd/decisions/effects/display"
 	"github.com/permd/permd/socket/admin"
@@ -102,12 +103,12 @@ func (a *app) rememberHistory(ctx context.Context, m *memoryClient) error {
 
 // printPast prints the parts of a choice that a change was about.
 func (a *app) printPast(indent, sign string, c *admin.PastChoice) {
-	for _, p := range partsOf(&c.Choice) {
+	for _, p := range choices.Parts(&c.Choice) {
 		until := ""
 		if !c.Expires.IsZero() {
 			until = ", until " + c.Expires.Local().Format("2006-01-02 15:04:05")
 		}
-		fmt.Fprintf(a.Out, "%s%s %s %s %s (%s%s)\n", indent, sign, c.Verdict, p.Kind, cli.Clip(p.Rule, 200), scopeText(&c.Choice), until)
+		fmt.Fprintf(a.Out, "%s%s %s %s %s (%s%s)\n", indent, sign, c.Verdict, p.Kind, cli.Clip(p.Rule, 200), choices.Scope(&c.Choice), until)
 	}
 }
 

@@ -89,7 +89,7 @@ func (s *staging) below(folder string, newFiles bool) bool {
 		return false
 	}
 	for name, tracked := range s.tracked {
-		if (folder == "." || strings.HasPrefix(name, folder+"/")) && !s.compare(name, tracked) {
+		if lexpath.Below(s.at(folder), s.at(name)) && !s.compare(name, tracked) {
 			return false
 		}
 	}

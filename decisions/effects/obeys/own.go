@@ -102,7 +102,7 @@ func (r *Run) ownFile(around *settings.Surroundings, o *programs.Obeyed, file st
 		return ""
 	}
 	connects := func(e programs.ImplicitEffect) bool {
-		return e.Role == programs.RoleConnects || e.Role == programs.RoleSends
+		return !e.Sometimes && (e.Role == programs.RoleConnects || e.Role == programs.RoleSends)
 	}
 	run := settings.OwnRun{Network: r.Program.Network || slices.ContainsFunc(r.Program.Inherent, connects), Folder: r.Call.Paths.Resolved(r.Run.Cwd, ""), Helper: r.helper}
 	// gh, go and pip run git for their own ends, and show no changes.

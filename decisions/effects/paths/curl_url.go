@@ -57,14 +57,17 @@ const (
 	maxURLPattern = 2048 // bytes
 )
 
-// MayConnect adds the places that an address with braces or brackets may mean to curl, for
-// denies.
+// MayConnect adds the place that a program may connect to, for denies. To an address with braces
+// or brackets these are all places that it means to curl.
 func (r *Resolver) MayConnect(pattern, method, from string) {
 	var x urlExpansion
 	if len(pattern) > maxURLPattern || !x.expand("", pattern) {
 		r.TooManyHosts = true
 	}
-	for _, url := range append(x.urls, pattern) {
+	if !slices.Contains(x.urls, pattern) {
+		x.urls = append(x.urls, pattern)
+	}
+	for _, url := range x.urls {
 		a, _ := parseAddress(GuessScheme(url))
 		r.mayReach(&a, method, from)
 	}

@@ -240,8 +240,10 @@ func (r *Resolver) reincluded(root, p string, folder bool) bool {
 				return true
 			}
 		}
-		if r.ignoreFile(Joined(dir, ".git/info/exclude")).mayReinclude(rel, folder) {
-			return true
+		for _, file := range r.repositoryFiles(dir, "/info/exclude") {
+			if file == "" || r.ignoreFile(file).mayReinclude(rel, folder) {
+				return true
+			}
 		}
 		if dir == "/" {
 			break
@@ -267,6 +269,31 @@ func (r *Resolver) reincluded(root, p string, folder bool) bool {
 	return false
 }
 
+// repositoryFiles returns where a file of the repository may be whose working tree has its top
+// at a folder, "" for a place that is not known. Linked working trees share their files.
+func (r *Resolver) repositoryFiles(dir, name string) []string {
+	git := Joined(dir, ".git")
+	mode, err := r.Lstat(git)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil || !mode.IsRegular():
+		return []string{git + name}
+	}
+	line, ok := GitLine(r.fs, git, GitFile)
+	if !ok {
+		return []string{""}
+	}
+	own := lexpath.Abs(dir, line)
+	files := []string{own + name}
+	if common, ok := GitLine(r.fs, own+"/commondir", ""); ok {
+		files = append(files, lexpath.Abs(own, common)+name)
+	} else if _, err := r.Lstat(own + "/commondir"); !errors.Is(err, fs.ErrNotExist) {
+		files = append(files, "")
+	}
+	return files
+}
+
 func (f ignoreFile) mayReinclude(rel []string, folder bool) bool {
 	return f.unknown || slices.ContainsFunc(f.rules, func(rule ignoreRule) bool { return rule.negated && rule.mayMatch(rel, folder) })
 }
@@ -279,12 +306,16 @@ func (r *Resolver) commonIgnores(root string) []string {
 	if r.c != nil {
 		home = r.c.User.Home
 	}
-	configs := []string{root + "/.git/config"}
+	configs := r.repositoryFiles(root, "/config")
 	if path.IsAbs(home) {
 		files = append(files, home+"/.config/git/ignore", home+"/.config/fd/ignore")
 		configs = append(configs, home+"/.gitconfig", home+"/.config/git/config")
 	}
 	for _, config := range configs {
+		if config == "" {
+			files = append(files, "")
+			continue
+		}
 		text, err := r.fs.ReadFile(config, maxIgnoreFile)
 		if err != nil {
 			if !errors.Is(err, fs.ErrNotExist) {

@@ -80,6 +80,10 @@ func TestSkips(t *testing.T) {
 		{"hidden, a name that ends with a blank", map[string]string{".ignore": "!.env\u00a0\n"}, "", ".env\u00a0", true, false},
 		{"hidden, taken back in a repository below", map[string]string{"a/.git/info/exclude": "!.env\n"}, "", "a/.env", true, false},
 		{"hidden, taken back in a repository above", map[string]string{"../.git/info/exclude": "!.env\n"}, "", "a/.env", true, false},
+		{"hidden, in a linked working tree", linkedTree("x\n"), "", "tree/.env", true, true},
+		{"hidden, taken back for linked working trees", linkedTree("!.env\n"), "", "tree/.env", true, false},
+		{"hidden, in a linked working tree that is searched", linkedTree("x\n"), "tree", "tree/.env", true, true},
+		{"hidden, in a tree of no known repository", map[string]string{"tree/.git": "gitdir: \n"}, "", "tree/.env", true, false},
 		{"behind what is not UTF-8", map[string]string{".gitignore": "gr\xfcn\nid_rsa\n"}, "", "id_rsa", false, false},
 		{"before what is not UTF-8", map[string]string{".gitignore": "id_rsa\n\xff\n"}, "", "id_rsa", false, true},
 		{"a list taken back", map[string]string{".gitignore": "id_rsa\n!id_{rsa,x}\n"}, "", "id_rsa", false, false},
@@ -99,10 +103,27 @@ func TestSkips(t *testing.T) {
 			}
 		})
 	}
+	// The root may be a linked working tree itself.
+	for exclude, want := range map[string]bool{"x\n": true, "!.env\n": false} {
+		f := fsfake.New("/p/tree/.env")
+		for name, text := range linkedTree(exclude) {
+			f.File("/p/"+name, text)
+		}
+		if NewResolver(Environment{FS: f}, &effects.Call{}).skips("/p/tree", "/p/tree", "/p/tree/.env", true, true) != want {
+			t.Errorf("in a linked working tree whose repository says %q: want %v", exclude, want)
+		}
+	}
 	// Without a repository, git's ignore files have no effect.
 	r := NewResolver(Environment{FS: fsfake.New("/p/x.env").File("/p/.gitignore", "*.env\n")}, &effects.Call{})
 	if r.skips("/p", "/p", "/p/x.env", false, true) {
 		t.Error("what is no repository has ignore files")
+	}
+}
+
+// linkedTree is a linked working tree of a repository with an ignore file.
+func linkedTree(exclude string) map[string]string {
+	return map[string]string{
+		"tree/.git": "gitdir: ../.git/worktrees/tree\n", ".git/worktrees/tree/commondir": "../..\n", ".git/worktrees/tree/gitdir": "/p/tree/.git\n", ".git/info/exclude": exclude,
 	}
 }
 

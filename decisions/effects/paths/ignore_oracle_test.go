@@ -47,14 +47,21 @@ func TestIgnoreLinesOracle(t *testing.T) {
 		for _, name := range names {
 			filetest.Write(t, filepath.Join(folder, name), "CANARY\n")
 		}
-		if r.IntN(40) == 0 {
+		exclude := ".git/info/exclude"
+		switch r.IntN(40) {
+		case 0: // a linked working tree
+			filetest.Write(t, filepath.Join(folder, ".git"), fmt.Sprintf("gitdir: ../../r%d/worktrees/x\n", i))
+			exclude = fmt.Sprintf("../../r%d/info/exclude", i)
+			filetest.Write(t, filepath.Join(folder, exclude), "")
+			filetest.Write(t, filepath.Join(top, fmt.Sprintf("r%d/worktrees/x/commondir", i)), "../..\n")
+		case 1:
 			filetest.Write(t, filepath.Join(folder, ".git/HEAD"), "ref: refs/heads/main\n")
 		}
 		marks := []string{"", "", "", "", "**/", "/", "#", "./", " "}
 		if r.IntN(2) == 0 {
 			marks = append(marks, "!", "!", "!/", "!**/", "!./", " !", "\\!", "!!", "\ufeff!", "!#")
 		}
-		for _, file := range []string{".gitignore", ".gitignore", ".ignore", ".rgignore", "a/.gitignore", "a/.ignore", ".git/info/exclude"} {
+		for _, file := range []string{".gitignore", ".gitignore", ".ignore", ".rgignore", "a/.gitignore", "a/.ignore", exclude} {
 			if r.IntN(3) > 0 {
 				continue
 			}

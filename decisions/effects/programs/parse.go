@@ -378,6 +378,12 @@ func implicitEffects(lines []textNode) ([]ImplicitEffect, error) {
 		}
 		e := ImplicitEffect{Role: role, Value: words[1]}
 		rest := words[2:]
+		if len(rest) > 0 && rest[0] == "sometimes" {
+			if e.Role != RoleConnects && e.Role != RoleSends {
+				return nil, line.errorf("effect %q: only connections are made sometimes", line.text)
+			}
+			rest, e.Sometimes = rest[1:], true
+		}
 		if at := slices.Index(rest, "unless"); at >= 0 {
 			rest, e.Unless = rest[:at], rest[at+1:]
 		}

@@ -151,6 +151,8 @@ type ImplicitEffect struct {
 	Value  string
 	With   []string // only when one of these options is given; empty = always
 	Unless []string // not when one of these is given
+	// Sometimes is set if a connection is made now and then: only denies see it.
+	Sometimes bool
 }
 
 // IsSubcommand reports whether a shipped program has a sub-command of that name, so that

@@ -35,6 +35,7 @@ func TestParseTableErrors(t *testing.T) {
 		"unknown effect role":    {"programs: [{names: [x], inherent: [burns it]}]", `unknown role of effects "burns"`},
 		"short effect":           {"programs: [{names: [x], inherent: [reads]}]", "role and a value"},
 		"effect with a typo":     {"programs: [{names: [x], implicit: [reads . when -x]}]", "expected with"},
+		"a read sometimes":       {"programs: [{names: [x], inherent: [reads . sometimes]}]", "only connections"},
 		"bad sub-command":        {"programs: [{names: [x], sub: [{names: [y], style: dos}]}]", `sub-command "y"`},
 		"sub-command twice":      {"programs: [{names: [x], sub: [{names: [y]}, {names: [y]}]}]", "described twice"},
 		"a star in a name":       {"programs: [{names: ['x*']}]", "only sub-commands"},

@@ -327,6 +327,10 @@ func (v *invocation) implicitEffect(e programs.ImplicitEffect) {
 		if e.Role == programs.RoleSends || v.send {
 			method = effects.MethodSend
 		}
+		if e.Sometimes {
+			v.b.Paths.MayConnect(e.Value, method, v.at.From)
+			return
+		}
 		switch e.Value {
 		case "cluster", "database", "cloud":
 			// Its address is in configuration that permd does not read.

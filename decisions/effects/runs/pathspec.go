@@ -1,6 +1,7 @@
 package runs
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/permd/permd/decisions/effects"
@@ -20,6 +21,11 @@ import (
 func (v *invocation) pathspec(i int, w effects.Word) (name effects.Word, tree, known bool) {
 	if strings.HasPrefix(w.Text, ":") || v.has([]string{"--icase-pathspecs"}) {
 		v.unknown(i, "a pathspec that may name other files: "+display.Display(display.ShowWord(&w)))
+		v.mayName(i, &w)
+		return w, false, false
+	}
+	if v.pathInTwoWays(w.Text) {
+		v.unknown(i, "a path that git and other programs read in two ways: "+display.Display(display.ShowWord(&w)))
 		v.mayName(i, &w)
 		return w, false, false
 	}
@@ -44,10 +50,34 @@ func (v *invocation) pathspec(i int, w effects.Word) (name effects.Word, tree, k
 	return w, true, true
 }
 
+// pathInTwoWays reports whether git, which takes x/.. out of the text of a path, may go by another
+// one than the file system: behind a pattern, a link, or what is no folder.
+func (v *invocation) pathInTwoWays(text string) bool {
+	if !strings.Contains(text, "..") {
+		return false
+	}
+	dir := text
+	if at := strings.IndexAny(text, `*?[\`); at >= 0 {
+		dir = text[:strings.LastIndexByte(text[:at], '/')+1]
+		if slices.Contains(strings.Split(text[at:], "/"), "..") {
+			return true
+		}
+	}
+	if dir == "" {
+		return false
+	}
+	at := v.b.Paths.Resolved(dir, v.run.Cwd)
+	cleaned := v.b.Paths.Resolved(lexpath.Abs(v.b.Paths.Resolved(v.run.Cwd, ""), dir), "")
+	return at == "" || at != cleaned
+}
+
 // mayName sets aside the write of what a pathspec with magic is within: denies of it hold.
 func (v *invocation) mayName(i int, w *effects.Word) {
 	s, ok := languages.ParsePathspec(w.Text)
 	dir := s.Path
+	if ok && v.pathInTwoWays(dir) {
+		dir = lexpath.Abs(v.b.Paths.Resolved(v.run.Cwd, ""), dir)
+	}
 	switch at := strings.IndexAny(dir, `*?[\`); {
 	case !ok, s.Icase, v.has([]string{"--icase-pathspecs"}):
 		dir = ""

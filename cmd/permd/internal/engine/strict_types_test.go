@@ -20,7 +20,7 @@ import (
 // several: members that exclude each other stand in different ones.
 var strictSamples = map[string][]string{
 	"permd/session": {
-		`{"sessionId":"x1","cwd":"/","roots":["/tmp"],"parent":"","agent":{"name":"unheard-of","version":"1"},"client":{"name":"c","version":"1"},"mode":"m","harness":"","atShell":true,"protocolVersion":1,"tools":[{"name":"frob","members":{"a":"text"}}]}`,
+		`{"sessionId":"x1","cwd":"/","roots":["/tmp"],"parent":"","agent":{"name":"unheard-of","version":"1"},"client":{"name":"c","version":"1"},"mode":"m","harness":"","atShell":true,"changes":true,"protocolVersion":1,"tools":[{"name":"frob","members":{"a":"text"}}]}`,
 	},
 	"permd/close":    {`{"sessionId":"x2"}`},
 	"session/update": {`{"sessionId":"s","update":{"sessionUpdate":"tool_call","toolCallId":"u1"}}`},

@@ -1,0 +1,106 @@
+package choices
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/permd/permd/cmd/permd/internal/cli"
+	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/decisions/effects/display"
+	"github.com/permd/permd/internal/strictjson"
+	"github.com/permd/permd/policy/list"
+	"github.com/permd/permd/socket/admin"
+)
+
+// Importable is what a file has: choices, the words for each of them, and those for what is left
+// out.
+type Importable struct {
+	Choices []admin.ImportedChoice
+	Words   []string
+	LeftOut []string
+}
+
+func (p *Importable) add(c admin.ImportedChoice) {
+	p.Choices = append(p.Choices, c)
+	p.Words = append(p.Words, fmt.Sprintf("%s %s %s", c.Verdict, c.Kind, c.Line))
+}
+
+// LeaveOut notes what is left out, and why.
+func (p *Importable) LeaveOut(words, why string) {
+	p.LeftOut = append(p.LeftOut, display.Display(words)+": "+display.Display(why))
+}
+
+// ParseImport reads what permd remember export prints, with --json or as a rules.yaml, whose entries
+// get the scope and the folder of o.
+func ParseImport(data []byte, o *admin.NewChoice, now time.Time) (*Importable, error) {
+	var p Importable
+	if text := bytes.TrimLeft(data, " \t\r\n"); len(text) == 0 || text[0] != '{' {
+		entries, err := list.Parse("the file", data)
+		if err != nil {
+			return nil, fmt.Errorf("reading choices: %w", err)
+		}
+		for i := range entries {
+			e, c := &entries[i], admin.ImportedChoice{NewChoice: *o}
+			c.Kind, c.Line, c.Verdict = string(e.Kind), e.Pattern.String(), decisions.Verdict(e.Set)
+			if e.Set == decisions.SetAsk {
+				p.LeaveOut(fmt.Sprintf("ask %s %s", c.Kind, c.Line), "an entry that asks is a rule, and no choice")
+				continue
+			}
+			p.add(c)
+		}
+		return &p, nil
+	}
+	for n, line := range bytes.Split(data, []byte("\n")) {
+		if len(bytes.TrimSpace(line)) == 0 {
+			continue
+		}
+		var c admin.Choice
+		err := strictjson.Unmarshal(line, &c)
+		if err == nil && c.ID == "" {
+			err = errors.New("it has no choiceId")
+		}
+		if err == nil && c.Verdict != decisions.Allow && c.Verdict != decisions.Deny {
+			err = fmt.Errorf("its verdict is %q", c.Verdict)
+		}
+		if err != nil {
+			return nil, cli.Failf(cli.ExitError, "the form is that of: permd remember export --json", "line %d of the file is no choice: %v", n+1, err)
+		}
+		p.addChoice(&c, now)
+	}
+	return &p, nil
+}
+
+// addChoice adds the parts of a choice that was exported, all of them or none.
+func (p *Importable) addChoice(c *admin.Choice, now time.Time) {
+	words := fmt.Sprintf("%s %s %s", c.Verdict, c.Kind, strings.ReplaceAll(c.Rule, "\n", " and "))
+	left := time.Duration(0)
+	if !c.Expires.IsZero() {
+		left = c.Expires.Sub(now)
+	}
+	switch {
+	case c.Scope != "project" && c.Scope != "user":
+		p.LeaveOut(words, "it is for a session")
+		return
+	case c.Unconfirmed:
+		p.LeaveOut(words, "nobody has confirmed it")
+		return
+	case c.Changed != "":
+		p.LeaveOut(words, "an earlier permd stored it")
+		return
+	case !c.Expires.IsZero() && left < time.Second:
+		p.LeaveOut(words, "its time has passed")
+		return
+	}
+	if !SayAll(c) {
+		p.LeaveOut(words, "no line can say all that it is bound to")
+		return
+	}
+	for _, part := range Parts(c) {
+		p.add(admin.ImportedChoice{Of: c.Of, NewChoice: admin.NewChoice{
+			Verdict: c.Verdict, Kind: part.Kind, Line: part.Rule, Scope: c.Scope, Dir: c.Of, ExpiresIn: int64(left / time.Second),
+		}})
+	}
+}
