@@ -181,6 +181,16 @@ func TestEmptied(t *testing.T) {
 		longAgo(s)
 		look(t, s, after, StateOK)
 	})
+	t.Run("emptied, and then too large", func(t *testing.T) {
+		t.Parallel()
+		w, s := open(t)
+		policytest.Write(t, w.user, map[string]string{"a.rego": both + strings.Repeat("#", 1<<20)})
+		look(t, s, held, StateDegraded)
+		longAgo(s)
+		look(t, s, held, StateDegraded)
+		policytest.Write(t, w.user, map[string]string{"a.rego": both})
+		look(t, s, now, StateOK)
+	})
 	t.Run("all removed", func(t *testing.T) {
 		t.Parallel()
 		w, s := open(t)

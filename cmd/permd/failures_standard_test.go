@@ -117,6 +117,15 @@ func brokenProfiles(t *testing.T) {
 		}
 	}
 	allowed("good")
+	// Each version takes the place of the former one at once: while the file is empty or
+	// gone, be it for a moment on a slow machine, its allows do not count.
+	next := filepath.Join(d.home, "next")
+	replace := func() {
+		t.Helper()
+		if err := os.Rename(next, file); err != nil {
+			t.Fatal(err)
+		}
+	}
 	refused := func(what string) {
 		t.Helper()
 		if err := d.manage(t, admin.MethodReload, struct{}{}, nil); err == nil {
@@ -128,7 +137,8 @@ func brokenProfiles(t *testing.T) {
 		"too large":       "version: 1\n# " + strings.Repeat("x", 2<<20),
 		"nested too deep": "version: 1\nagents: " + strings.Repeat("[", 1<<16),
 	} {
-		writeFile(t, file, text)
+		writeFile(t, next, text)
+		replace()
 		refused(what)
 		allowed(what + ": the last good one")
 		if got := w.ask(t, declares("claude-code", project, nil)); got != (answer{}) {
@@ -142,12 +152,10 @@ func brokenProfiles(t *testing.T) {
 		}
 	}
 	// What blocks who opens it is no file.
-	if err := os.Remove(file); err != nil {
+	if err := syscall.Mkfifo(next, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := syscall.Mkfifo(file, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	replace()
 	refused("a pipe")
 	allowed("a pipe: the last good one")
 	if err := os.Remove(file); err != nil {

@@ -1,12 +1,14 @@
 package git
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"io/fs"
 	"path"
 	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/decisions/effects/paths"
@@ -94,7 +96,10 @@ func revision(word string) (base string, certain bool) {
 		case rest[0] == '~':
 			return word[:at], true
 		case strings.HasPrefix(rest, "@{"):
-			return word[:at], true // an entry of a reflog
+			if at == 0 {
+				return "", true // the branch, or one that it was
+			}
+			word = word[:at] // an entry of a reflog, which a tag may have
 		case rest[0] == '@':
 			return word, at > 0 && word[at-1] == '^' // REV^@
 		case rest == "^{}", rest == "^{object}", rest == "^{tree}", rest == "^{tag}":
@@ -135,6 +140,7 @@ const (
 type repository struct {
 	fs          effects.FS
 	own, common string
+	refs        []byte // its packed references, behind the end of a line; nil if they were not read
 }
 
 // repositoryOf returns the repository of a run's working tree. What it says proves only that a
@@ -166,80 +172,120 @@ func missing(fsys effects.FS, file string) bool {
 }
 
 // commit reports whether a name is that of a commit: of a hash if an object, a log or a list
-// of commits says so, of a branch or what is no reference, and of another reference if it
-// leads to a commit.
+// of commits says so, of what is no reference, and of a reference if it leads to a commit.
 func (g *repository) commit(name string) bool {
-	switch hash := hashIn(name); {
-	case name == "":
+	hash := hashIn(name)
+	switch {
+	case name == "", g.own != "" && g.common == "":
 		return false
 	case name == "HEAD":
 		return true
-	case hash != "":
-		return g.leads(hash) || g.branch(name)
-	case strings.ContainsRune(name, '^'):
+	case hash != "" && (len(name) == 40 || len(name) == 64):
+		return g.leads(hash)
+	case strings.ContainsRune(name, '^'), strings.HasPrefix(name, "main-worktree/"), strings.HasPrefix(name, "worktrees/"):
 		return false
 	}
-	for _, ref := range []string{g.own + "/" + name, g.common + "/refs/" + name, g.common + "/refs/tags/" + name} {
-		text, err := g.read(ref, maxLoose)
-		if err != nil {
-			continue
-		}
-		hash, _, _ := strings.Cut(strings.TrimSpace(string(text)), "\t")
-		return strings.HasPrefix(hash, "ref:") || g.leads(hash)
-	}
-	return g.packed(name)
-}
-
-// branch reports whether there is a branch of a name, which is always a commit. Git prefers it to
-// a hash that is not whole.
-func (g *repository) branch(name string) bool {
-	if len(name) >= 40 && isHash(name) {
-		return false
-	}
-	_, err := g.read(g.common+"/refs/heads/"+name, maxLoose)
-	return err == nil
-}
-
-// packed reports whether a name is none of a packed reference that may lead to something
-// other than a commit.
-func (g *repository) packed(name string) bool {
-	text, err := g.read(g.common+"/packed-refs", maxLog)
-	if err != nil {
-		return missing(g.fs, g.common+"/packed-refs") && missing(g.fs, g.common+"/reftable")
-	}
-	tag := ""
-	for line := range strings.Lines(string(text)) {
-		line = strings.TrimSpace(line)
-		hash, ref, _ := strings.Cut(line, " ")
+	// Git prefers a reference to a hash that is not whole, and takes the first that there is.
+	for _, place := range []string{"%", "refs/%", "refs/tags/%", "refs/heads/%", "refs/remotes/%", "refs/remotes/%/HEAD"} {
+		found, last, ok := g.resolve(strings.Replace(place, "%", name, 1))
 		switch {
-		case strings.HasPrefix(line, "^") && tag != "":
-			return g.leads(line[1:])
-		case tag != "":
-			return g.leads(tag)
-		case ref == name, ref == "refs/"+name, ref == "refs/tags/"+name:
-			tag = hash
+		case !ok:
+			return false
+		case found == "":
+			continue
+		case strings.HasPrefix(last, "refs/heads/"), strings.HasPrefix(last, "refs/remotes/"), last == "refs/stash":
+			// Those are commits, unless somebody has written the file by hand.
+			kind := g.kind(found)
+			return kind == "commit" || kind == ""
 		}
+		return g.leads(found)
 	}
-	return tag == "" || g.leads(tag)
+	return hash == "" || g.leads(hash)
+}
+
+// maxSymbolic is how many references git follows from one to another.
+const maxSymbolic = 5
+
+// resolve returns the hash of the object that a reference leads to, and the last reference on the
+// way. The hash is "" if there is none; ok is false if that is not known.
+func (g *repository) resolve(ref string) (hash, last string, ok bool) {
+	for range maxSymbolic {
+		if lexpath.Abs("/", ref) != "/"+ref {
+			return "", ref, true // git refuses the name
+		}
+		file := g.own + "/" + ref
+		if strings.HasPrefix(ref, "refs/") && !strings.HasPrefix(ref, "refs/bisect/") && !strings.HasPrefix(ref, "refs/worktree/") && !strings.HasPrefix(ref, "refs/rewritten/") {
+			file = g.common + "/" + ref
+		}
+		text, err := g.read(file, maxLoose)
+		if err != nil {
+			if !g.free(file) {
+				return "", ref, false
+			}
+			hash, ok = g.packed(ref)
+			return hash, ref, ok
+		}
+		line := strings.TrimSpace(string(text))
+		to, symbolic := strings.CutPrefix(line, "ref:")
+		if !symbolic {
+			hash, _, _ = strings.Cut(line, "\t")
+			return hash, ref, isHash(hash)
+		}
+		ref = strings.TrimSpace(to)
+	}
+	return "", ref, false
+}
+
+// free reports whether a file is certainly not there, or is a folder.
+func (g *repository) free(file string) bool {
+	mode, err := g.fs.Lstat(file)
+	return err == nil && mode.IsDir() || errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
+}
+
+// packed returns the hash of a packed reference, of the commit or file if it is that of a tag
+// that git has followed; "" if there is none. ok is false if that is not known.
+func (g *repository) packed(name string) (hash string, ok bool) {
+	if g.refs == nil {
+		text, err := g.read(g.common+"/packed-refs", maxLog)
+		if err != nil && (!missing(g.fs, g.common+"/packed-refs") || !missing(g.fs, g.common+"/reftable")) {
+			return "", false
+		}
+		g.refs = append([]byte("\n"), text...)
+	}
+	_, rest, found := bytes.Cut(g.refs, []byte(" "+name+"\n"))
+	if !found {
+		return "", true
+	}
+	before := g.refs[:len(g.refs)-len(rest)-len(name)-2]
+	hash = string(before[bytes.LastIndexByte(before, '\n')+1:])
+	if peeled, isTag := bytes.CutPrefix(rest, []byte("^")); isTag {
+		peeled, _, _ = bytes.Cut(peeled, []byte("\n"))
+		hash = string(peeled)
+	}
+	return hash, isHash(hash)
 }
 
 // leads reports whether an object is a commit or the tag of one.
-func (g *repository) leads(hash string) bool {
+func (g *repository) leads(hash string) bool { return g.kind(hash) == "commit" }
+
+// kind returns the kind of an object, or of what it is a tag of, "" if it is not known.
+func (g *repository) kind(hash string) string {
 	for range 4 {
 		head := g.object(hash)
 		switch kind, _, _ := strings.Cut(head, " "); kind {
-		case "commit":
-			return true
 		case "tag":
 			_, body, _ := strings.Cut(head, "object ")
 			hash, _, _ = strings.Cut(body, "\n")
 		case "":
-			return isHash(hash) && (g.logged(hash) || g.inGraph(hash))
+			if isHash(hash) && (g.logged(hash) || g.inGraph(hash)) {
+				return "commit"
+			}
+			return ""
 		default:
-			return false
+			return kind
 		}
 	}
-	return false
+	return "tag"
 }
 
 // object returns the beginning of an object whose hash begins as given: its kind, and of a tag

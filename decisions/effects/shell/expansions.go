@@ -136,7 +136,8 @@ func plainArithmetic(x syntax.ArithmExpr) bool {
 }
 
 // ansiC decodes the inside of $'…' as bash does. ok is false if the value contains a NUL
-// or invalid UTF-8, or an escape that bash does not document.
+// or invalid UTF-8, an escape that bash does not document, or one whose bytes depend on
+// the locale.
 func ansiC(value string) (string, bool) {
 	var out strings.Builder
 	for i := 0; i < len(value); i++ {
@@ -176,11 +177,10 @@ func ansiC(value string) (string, bool) {
 			if used == 0 {
 				return "", false
 			}
-			if c == 'x' {
-				out.WriteByte(byte(n))
-			} else {
-				out.WriteRune(rune(n))
+			if c != 'x' && n >= utf8.RuneSelf {
+				return "", false
 			}
+			out.WriteByte(byte(n))
 			i += used
 		default:
 			// \cX and unknown escapes: nobody needs them.

@@ -13,13 +13,13 @@ import (
 
 func TestAnsiC(t *testing.T) {
 	for in, want := range map[string]string{
-		`a\nb`: "a\nb", `\x41\x4a`: "AJ", `\101`: "A", `\u00e9`: "é", `\U0001F600`: "😀", `\'\"\\\?`: `'"\?`, `\e[0m`: "\x1b[0m", `\x4g`: "\x04g",
+		`a\nb`: "a\nb", `\x41\x4a`: "AJ", `\101`: "A", `\u41`: "A", `\U00000041b`: "Ab", `\xc3\xa9`: "é", `\'\"\\\?`: `'"\?`, `\e[0m`: "\x1b[0m", `\x4g`: "\x04g",
 	} {
 		if got, ok := ansiC(in); !ok || got != want {
 			t.Errorf("%q is %q, %v, want %q", in, got, ok, want)
 		}
 	}
-	for _, in := range []string{`\0`, `\x00a`, `\xff`, `\cA`, `\`, `\x`, `\u`, `\z`, `\u0000`} {
+	for _, in := range []string{`\0`, `\x00a`, `\xff`, `\cA`, `\`, `\x`, `\u`, `\z`, `\u0000`, `\u00e9`, `\u80`, `\U0001F600`, `\ud800`, `\U00110000`, `\Uffffffff`, `\U100000041`} {
 		if got, ok := ansiC(in); ok {
 			t.Errorf("%q is taken for %q", in, got)
 		}

@@ -1,0 +1,84 @@
+package main
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/internal/eventually"
+	"github.com/permd/permd/socket/client"
+)
+
+func bashCalls(commands ...string) (list []client.ToolCall) {
+	for _, command := range commands {
+		list = append(list, client.ToolCall{ID: "1", Tool: client.Tool{Name: "Bash"}, Input: map[string]any{"command": command}})
+	}
+	return list
+}
+
+// TestReplayChoices: a replay decides with the choices that answered then, also where they are
+// forgotten by now.
+func TestReplayChoices(t *testing.T) {
+	t.Parallel()
+	d := startDaemon(t)
+	project := d.project(t, nil)
+	d.permd(t, "remember", "add", "run", "frob x", "--dir", project)
+	d.permd(t, "remember", "add", "--reject", "run", "frob y", "--dir", project)
+	was := d.replayed(t, project, bashCalls("frob x", "frob y", "frob z"))
+	if was[0].By != decisions.ByMemory || was[0].Verdict != decisions.Allow || was[1].By != decisions.ByMemory || was[1].Verdict == decisions.Allow || was[2].Verdict != decisions.Ask {
+		t.Fatalf("%s by %s, %s by %s, %s", was[0].Verdict, was[0].By, was[1].Verdict, was[1].By, was[2].Verdict)
+	}
+	d.waitKept(t, idsOf(was)...)
+	same := func(what string) {
+		t.Helper()
+		if r := d.replays(t, 0); r.Decisions != len(was) || r.Same != len(was) {
+			t.Errorf("%s: %+v", what, r)
+		}
+	}
+	same("by the same rules")
+	d.permd(t, "remember", "forget", "--all")
+	same("with the choices forgotten")
+	rules := filepath.Join(d.home, ".config", "permd", "policy.d", "rules.yaml")
+	writeFile(t, rules, "deny:\n  run: [\"other *\"]\n")
+	same("by rules about something else")
+	writeFile(t, rules, "allow:\n  run: [frob x, frob y, frob z]\n")
+	r := d.replays(t, 4)
+	if len(r.Groups) != 1 || r.Groups[0].Example.DecisionID != was[2].ID || r.Groups[0].Count != 1 || r.Groups[0].To != decisions.Allow || r.Same != 2 {
+		t.Errorf("by rules that allow all of them: %+v", r)
+	}
+}
+
+// TestReloadIfReplaySafe: rules that would allow what was asked are not reloaded, and the call is
+// named; rules that deny more are.
+func TestReloadIfReplaySafe(t *testing.T) {
+	t.Parallel()
+	d := startDaemon(t)
+	project := d.project(t, nil)
+	calls := bashCalls("frob canary", "git status")
+	was := d.replayed(t, project, calls)
+	if was[0].Verdict != decisions.Ask || was[1].Verdict != decisions.Allow {
+		t.Fatalf("%s, %s", was[0].Verdict, was[1].Verdict)
+	}
+	d.waitKept(t, idsOf(was)...)
+	rules := filepath.Join(d.home, ".config", "permd", "policy.d", "rules.yaml")
+	reload := func(text string) (out, errs string, code int) {
+		writeFile(t, rules, text)
+		eventually.Holds(t, "the rules are read", func() bool {
+			out, errs, code = printed(d.command("reload", "--if-replay-safe"))
+			return !strings.Contains(errs, "keep changing")
+		})
+		return out, errs, code
+	}
+	out, errs, code := reload("allow:\n  run: [frob canary]\n")
+	if code != 4 || !strings.Contains(errs, "nothing was reloaded: the new rules allow what was asked or denied") ||
+		!strings.Contains(out, "ask -> allow  1 call") || !strings.Contains(out, "frob canary") || strings.Contains(out, "git status") {
+		t.Errorf("rules that allow more: %d %s%s", code, errs, out)
+	}
+	if out, errs, code := reload("deny:\n  run: [\"git status *\"]\n"); code != 0 || !strings.Contains(out, "in force") {
+		t.Errorf("rules that deny more: %d %s%s", code, errs, out)
+	}
+	if now := d.replayed(t, project, calls); now[0].Verdict != decisions.Ask || now[1].Verdict != decisions.Deny {
+		t.Errorf("after the reload: %s, %s", now[0].Verdict, now[1].Verdict)
+	}
+}
