@@ -86,7 +86,7 @@ func encodeCall(e *entry) (text jsontext.Value, why string) {
 		}
 		return text, secret
 	}
-	if !onlyToolName(c.Claims.Meta) {
+	if !onlyToolName(c.Claims.Meta) || c.Announced != nil && !onlyToolName(c.Announced.Claims.Meta) {
 		text, err := json.Marshal(effects.Call{Tool: c.Tool, Input: c.Input}, stored())
 		if err != nil || len(text) > maxCall {
 			return nil, tooLong

@@ -33,7 +33,7 @@ func TestStored(t *testing.T) {
 		Input:    strictjson.Value(`{"a":[1,{"b":"ü \n"}]}`), Credentials: effects.Credentials{Secrets: []string{"K"}, Authorizations: []effects.Authorization{{ID: "i", Scopes: []string{"s"}}}},
 		ReplyTo: "https://h:1", InputFrom: "input", Agent: effects.Party{Name: "a", Version: "1"}, Client: effects.Party{Name: "c"}, Cwd: "/p", Roots: []string{"/r"},
 		Claims: effects.Claims{Kind: "execute", Title: "t", Prompt: "p", User: "u", TraceID: "i", Locations: []effects.Location{{Path: "/l", From: "f"}},
-			Diffs: []effects.Diff{{Path: "/d", OldPath: "/o", Operation: "add", From: "f"}}, Texts: []string{"x"}, Meta: strictjson.Value(`{"m":1}`), Status: "pending", Options: []string{"o"}, Only: true},
+			Diffs: []effects.Diff{{Path: "/d", OldPath: "/o", Operation: "add", From: "f"}}, Texts: []string{"x"}, Meta: strictjson.Value(`{"claudeCode":{"toolName":"x"}}`), Status: "pending", Options: []string{"o"}, Only: true},
 		Marks: []effects.Mark{{Kind: effects.KindMode, Why: "w", From: "f"}}, Defects: []effects.Defect{{Code: "c", At: "a", Text: "t"}}, Incomplete: "i", Confined: "c",
 		LiveShell: true, Folders: []string{"/f", ""}, Activated: []string{""}, Before: effects.Disturbance{Paths: []string{"/b"}, Trees: []string{""}, Written: []string{"/w/"}, Unknown: true},
 		Announced: &effects.Call{Tool: effects.Tool{Name: "Read"}},
@@ -45,6 +45,21 @@ func TestStored(t *testing.T) {
 	}
 	if diff := cmp.Diff(*call, got); diff != "" {
 		t.Errorf("-noted +read\n%s", diff)
+	}
+}
+
+// TestStoredMeta: of a call with other values in its _meta only tool and input are kept.
+func TestStoredMeta(t *testing.T) {
+	const value = "a-value-of-meta"
+	for _, meta := range []string{`{"m":"` + value + `"}`, `{"claudeCode":{"toolName":"Bash","toolResponse":"` + value + `"}}`, `{"claudeCode":"` + value + `"}`, `["` + value + `"]`} {
+		of := effects.Claims{Meta: strictjson.Value(meta)}
+		for _, call := range []*effects.Call{{Claims: of}, {Announced: &effects.Call{Claims: of}}} {
+			call.Tool, call.Input = effects.Tool{Name: "Bash"}, strictjson.Value(`{"command":"ls"}`)
+			text, why := encodeCall(&entry{call: call, from: call})
+			if why != hasMeta || strings.Contains(string(text), value) || !strings.Contains(string(text), `"command":"ls"`) {
+				t.Errorf("%s: %s %q", meta, text, why)
+			}
+		}
 	}
 }
 
