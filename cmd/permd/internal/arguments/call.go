@@ -10,6 +10,7 @@ import (
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/decisions/effects/display"
+	"github.com/permd/permd/internal/strictjson"
 )
 
 // Why a call cannot be decided again.
@@ -103,12 +104,17 @@ func encodeCall(e *entry) (text jsontext.Value, why string) {
 // onlyToolName reports whether _meta has no value but the name of the tool, as Claude's adapter
 // says it. The log has no other values of it either, which may be anything.
 func onlyToolName(meta jsontext.Value) bool {
-	var m struct {
-		Claude struct {
-			Tool string `json:"toolName"`
-		} `json:"claudeCode"`
+	if len(meta) == 0 {
+		return true
 	}
-	return len(meta) == 0 || json.Unmarshal(meta, &m, json.RejectUnknownMembers(true)) == nil && !display.HoldsSecret(m.Claude.Tool)
+	for _, name := range []string{"claudeCode", "toolName"} {
+		o, err := strictjson.ParseObject(meta)
+		if err != nil || len(o) != 1 || o[0].Name != name {
+			return false
+		}
+		meta = o[0].Value
+	}
+	return meta.Kind() == '"' && !display.HoldsSecret(string(meta))
 }
 
 // clear returns a value as it is shown, and whether nothing in it is masked.

@@ -57,6 +57,7 @@ type Options struct {
 // Keeper writes calls to the disk in the background.
 type Keeper struct {
 	o    Options
+	in   fs.FileInfo // the data folder at the start, nil if there was none
 	wake chan struct{}
 	quit chan struct{}
 	done chan struct{}
@@ -92,6 +93,7 @@ type entry struct {
 // Keep starts a Keeper. An error in its folder is logged, and nothing is kept.
 func Keep(o Options) *Keeper {
 	k := &Keeper{o: o, wake: make(chan struct{}, 1), quit: make(chan struct{}), done: make(chan struct{}), flushes: make(chan chan struct{})}
+	k.in, _ = os.Stat(filepath.Dir(o.Dir)) // else nothing is kept
 	go k.run()
 	return k
 }
@@ -278,10 +280,26 @@ func (k *Keeper) appendEntry(b []byte, e *entry) []byte {
 	return l.append(b)
 }
 
+// makeDir makes the folder of the arguments, where the data folder is the one of the start: where
+// that was moved away, nothing must take its place.
+func (k *Keeper) makeDir() error {
+	in, err := os.Stat(filepath.Dir(k.o.Dir))
+	if err != nil {
+		return err
+	}
+	if k.in == nil || !os.SameFile(k.in, in) {
+		return errors.New("another folder is in the place of the data folder")
+	}
+	if err := os.Mkdir(k.o.Dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	return nil
+}
+
 // next begins a file, and removes the oldest.
 func (k *Keeper) next(now time.Time) error {
 	k.leave()
-	if err := os.MkdirAll(k.o.Dir, 0o700); err != nil {
+	if err := k.makeDir(); err != nil {
 		return fmt.Errorf("keeping arguments: %w", err)
 	}
 	name := now.UTC().Format(timeFormat) + suffix

@@ -1,7 +1,9 @@
 package arguments
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -122,9 +124,45 @@ func TestKeeper(t *testing.T) {
 	})
 }
 
+// TestMovedAway: nothing takes the place of a data folder that was moved away, and nothing is
+// written to another one.
+func TestMovedAway(t *testing.T) {
+	data := filepath.Join(t.TempDir(), "permd")
+	if err := os.Mkdir(data, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	k := Keep(Options{Dir: Dir(data), Log: slog.New(slog.DiscardHandler), Now: time.Now})
+	defer k.Close()
+	if err := os.Rename(data, data+".x"); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 { // without a folder, and with another one
+		k.put("a", `{"command":"ls"}`, new(effects.Call))
+		k.Flush()
+		if err := k.SaveRevision(&Revision{Digest: "d"}, time.Now(), 0); err == nil {
+			t.Error("rules are kept")
+		}
+		if names, _ := os.ReadDir(data); len(names) > 0 {
+			t.Errorf("%v is written", names)
+		}
+		if err := os.Mkdir(data, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+			t.Fatal(err)
+		}
+	}
+	if err := errors.Join(os.Remove(data), os.Rename(data+".x", data)); err != nil {
+		t.Fatal(err)
+	}
+	if err := k.SaveRevision(&Revision{Digest: "d"}, time.Now(), 0); err != nil {
+		t.Errorf("back in its place: %v", err)
+	}
+}
+
 // TestRevisions: the rules of a time are found, and there are not more than the bounds.
 func TestRevisions(t *testing.T) {
-	dir, from := t.TempDir(), t.TempDir()
+	data, from := t.TempDir(), t.TempDir()
+	dir := Dir(data)
+	k := Keep(Options{Dir: dir, Log: slog.New(slog.DiscardHandler), Now: time.Now})
+	defer k.Close()
 	if err := os.MkdirAll(filepath.Join(from, "policy.d"), 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -138,7 +176,7 @@ func TestRevisions(t *testing.T) {
 			t.Fatal(err)
 		}
 		for range 2 { // as after a restart
-			if err := SaveRevision(dir, r, at.Add(time.Duration(i)*time.Hour), 0); err != nil {
+			if err := k.SaveRevision(r, at.Add(time.Duration(i)*time.Hour), 0); err != nil {
 				t.Fatal(err)
 			}
 		}

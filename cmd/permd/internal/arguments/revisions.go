@@ -106,15 +106,21 @@ func readUpTo(path string, limit int) ([]byte, error) {
 	return text, err
 }
 
-// SaveRevision keeps a revision in the folder of the arguments, and removes the oldest beyond the
+// SaveRevision keeps a revision beside the arguments, and removes the oldest beyond the
 // bounds, and those that were followed by another one more than maxAge ago, if that is not 0.
-func SaveRevision(dir string, r *Revision, now time.Time, maxAge time.Duration) error {
+func (k *Keeper) SaveRevision(r *Revision, now time.Time, maxAge time.Duration) error {
 	text, err := json.Marshal(r)
 	if err != nil {
 		return fmt.Errorf("keeping rules: %w", err)
 	}
-	in := revisionsDir(dir)
-	if err := os.MkdirAll(in, 0o700); err != nil {
+	in := revisionsDir(k.o.Dir)
+	err = k.makeDir()
+	if err == nil {
+		if err = os.Mkdir(in, 0o700); errors.Is(err, fs.ErrExist) {
+			err = nil
+		}
+	}
+	if err != nil {
 		return fmt.Errorf("keeping rules: %w", err)
 	}
 	names, err := segments(in)

@@ -182,7 +182,7 @@ func (d *daemon) keepRevisions(ctx context.Context) {
 		}
 		r, err := arguments.ReadRevision(digest, d.dirs.Org, d.dirs.Config)
 		if err == nil && digest == d.rules.Digest() {
-			err = arguments.SaveRevision(arguments.Dir(d.dirs.Data), r, d.now(), d.rules.Settings.Journal.Age())
+			err = d.kept.SaveRevision(r, d.now(), d.rules.Settings.Journal.Age())
 		}
 		if err != nil && !failed {
 			d.log.Warn("decisions by the rules of now cannot be explained after these change", "error", err)
