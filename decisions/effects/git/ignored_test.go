@@ -30,3 +30,20 @@ func FuzzIgnoreLines(f *testing.F) {
 		}
 	})
 }
+
+// TestTakenBackBelow: what the file of a folder above leaves out is taken back by one below.
+func TestTakenBackBelow(t *testing.T) {
+	read := func(text string, depth int) ignoreLines {
+		list, ok := readIgnoreLines(fsfake.New().File("/p/.gitignore", text), "/p/.gitignore", depth, false)
+		if !ok {
+			t.Fatalf("%q is not read", text)
+		}
+		return list
+	}
+	above := read("*.log\n", 0)
+	for below, want := range map[string]bool{"": true, "*.tmp\n": true, "!b.log\n": true, "!a.log\n": false, "![a].log\n": false, "!A.LOG\n": false, "![a].log\n*.log\n": true} {
+		if got := leavesOut([]ignoreLines{above, read(below, 1)}, "d/a.log", false); got != want {
+			t.Errorf("%q: %v", below, got)
+		}
+	}
+}
