@@ -83,6 +83,9 @@ func (s *Store) revoke(entries []*entry, reason string) error {
 // that it does not contain are kept for the database that does.
 func (s *Store) storePending() error {
 	if len(s.pending.IDs) == 0 {
+		if s.pending.Unsaved {
+			return s.pending.Save()
+		}
 		return nil
 	}
 	absent := map[string]pending.Revocation{}

@@ -107,6 +107,7 @@ func argumentsNotKept(t *testing.T) {
 func replayBroken(t *testing.T) {
 	d := startDaemon(t)
 	ids := d.kept(t)
+	eventually.Holds(t, "the rules are kept", func() bool { return len(d.revisions()) == 1 }, d.output.String)
 	d.policy(t, "broken.rego", "allow if {")
 	for _, command := range []string{"policy replay", "reload --if-replay-safe", "why-asked", "suggest", "replay claude " + d.home} {
 		if out, errs, code := printed(d.command(strings.Fields(command)...)); code != 3 || out != "" || !strings.Contains(errs, "broken.rego:4") {
@@ -122,14 +123,16 @@ func replayBroken(t *testing.T) {
 	}
 }
 
+// revisions are the files of the rules that are kept.
+func (d *testDaemon) revisions() []string {
+	files, _ := filepath.Glob(d.data("arguments/revisions/*.jsonl"))
+	return files
+}
+
 func revisionGone(t *testing.T) {
 	d := startDaemon(t)
 	ids := d.kept(t)
-	revisions := func() []string {
-		files, _ := filepath.Glob(d.data("arguments/revisions/*.jsonl"))
-		return files
-	}
-	eventually.Holds(t, "the rules are kept", func() bool { return len(revisions()) == 1 }, d.output.String)
+	eventually.Holds(t, "the rules are kept", func() bool { return len(d.revisions()) == 1 }, d.output.String)
 	if err := d.stop(t); err != nil {
 		t.Fatal(err)
 	}
@@ -142,7 +145,7 @@ func revisionGone(t *testing.T) {
 		}
 	}
 	explained("decided again by the rules in force since")
-	file := revisions()[0]
+	file := d.revisions()[0]
 	if err := os.WriteFile(file, []byte(`{"digest":"x","files":[{"folder":"config","name":"../../x","text":""}]}`), 0o600); err != nil {
 		t.Fatal(err)
 	}

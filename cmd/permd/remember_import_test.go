@@ -90,13 +90,14 @@ func TestImportChoices(t *testing.T) {
 		t.Fatal(err)
 	}
 	choice := func(members string) string {
-		return `{"choiceId":"x","verdict":"allow","kind":"run","rule":"go vet *","line":true,"uid":1,"created":"2026-01-01T00:00:00Z","uses":0,` + members + `}`
+		return `{"choiceId":"x","verdict":"allow","kind":"run","rule":"go vet *","line":true,"uid":1,"created":"2026-01-01T00:00:00Z","confirmed":"2026-01-01T00:00:00Z","uses":0,` + members + `}`
 	}
 	for _, tt := range []struct{ text, says string }{
 		{choice(`"scope":"project","of":"` + inner + `"`), "is no project here"},
 		{choice(`"scope":"project","of":"` + filepath.Join(project, "gone") + `"`), "is no project here"},
 		{choice(`"scope":"project","of":"relative"`), "no project"},
 		{choice(`"scope":"user","unconfirmed":true`), "nobody has confirmed it"},
+		{strings.Replace(choice(`"scope":"user"`), `"confirmed":"2026-01-01T00:00:00Z",`, "", 1), "a client reported it"},
 		{choice(`"scope":"user","expires":"2026-01-02T00:00:00Z"`), "its time has passed"},
 		{choice(`"scope":"user","changed":"x"`), "an earlier permd"},
 		{choice(`"scope":"user","pins":["run in /p"]`), "no line can say"},

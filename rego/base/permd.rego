@@ -52,7 +52,7 @@ deny contains "would stop permd or change how it runs" if {
 
 # The words of permd's own commands that answer for the person, or that keep it
 # from being asked.
-answering := {"choose", "confirm", "edit", "forget", "import", "review", "trust", "uninstall"}
+answering := {"change", "choose", "confirm", "edit", "forget", "import", "review", "trust", "undo", "uninstall"}
 
 # METADATA
 # title: Answering permd for the person

@@ -36,6 +36,7 @@ type File struct {
 	IDs           map[string]Revocation // not stored yet
 	NotInDatabase map[string]Revocation // their choices have no row in this database
 	RevokedBefore int64                 // allows created up to then are revoked, in nanoseconds since 1970; 0 for none
+	Unsaved       bool                  // the last Save failed, so that the file may hold what is no longer true
 	file          *os.File
 	nonEmpty      bool // the file holds something
 }
@@ -105,6 +106,7 @@ func (p *File) Save() error {
 	if len(content) == 0 && !p.nonEmpty && p.full() {
 		return nil
 	}
+	p.Unsaved = true
 	data := append(content, bytes.Repeat([]byte(" "), size-len(content))...)
 	if p.file == nil {
 		return errors.New("storing revocations: the file is closed")
@@ -115,7 +117,7 @@ func (p *File) Save() error {
 	if err := p.file.Sync(); err != nil {
 		return fmt.Errorf("storing revocations: %w", err)
 	}
-	p.nonEmpty = len(content) > 0
+	p.nonEmpty, p.Unsaved = len(content) > 0, false
 	return nil
 }
 

@@ -84,8 +84,8 @@ func (g *Gateway) choose(c *call, question string, s selection, elsewhere <-chan
 			return other, nil
 		}
 	case <-late.C:
-		g.withdraw(c) // nobody waits for it any more
 	}
+	g.withdraw(c) // nobody waits for it any more
 	return nil, err
 }
 
@@ -101,7 +101,7 @@ func (g *Gateway) waitElsewhere(ctx context.Context, conn *client.Client, questi
 		case <-ctx.Done():
 			return
 		}
-		for {
+		for ctx.Err() == nil {
 			// Not ended by ctx, as the call itself. What ends ctx ends the question.
 			r, err := client.Wait(context.WithoutCancel(ctx), conn, question, waitLimit)
 			if err != nil {

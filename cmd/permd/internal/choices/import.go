@@ -98,6 +98,11 @@ func (p *Importable) addChoice(c *admin.Choice, now time.Time) {
 		p.LeaveOut(words, "no line can say all that it is bound to")
 		return
 	}
+	if c.Verdict == decisions.Allow && c.Confirmed.IsZero() {
+		// What is imported is as if the person had added it, which holds for guarded paths too.
+		p.LeaveOut(words, "a client reported it; confirm it before it is exported: permd remember confirm")
+		return
+	}
 	for _, part := range Parts(c) {
 		p.add(admin.ImportedChoice{Of: c.Of, NewChoice: admin.NewChoice{
 			Verdict: c.Verdict, Kind: part.Kind, Line: part.Rule, Scope: c.Scope, Dir: c.Of, ExpiresIn: int64(left / time.Second),

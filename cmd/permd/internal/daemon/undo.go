@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/permd/permd/decisions"
@@ -23,11 +22,13 @@ func (m choices) ChangesOf(ctx context.Context, list []admin.Choice) []string {
 }
 
 func (d *daemon) changesOf(ctx context.Context, choices []string) (ids []string) {
+	tried := map[string]bool{"": true}
 	for _, choice := range choices {
 		id := d.memory.ChangeOf(choice)
-		if id == "" || slices.Contains(ids, id) {
+		if tried[id] {
 			continue
 		}
+		tried[id] = true
 		if _, err := d.memory.Undo(ctx, nil, id, true); err == nil {
 			ids = append(ids, id)
 		}
