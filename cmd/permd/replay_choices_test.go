@@ -5,7 +5,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/permd/permd/cmd/permd/internal/replay"
 	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/internal/eventually"
 	"github.com/permd/permd/socket/client"
 )
@@ -80,5 +82,50 @@ func TestReloadIfReplaySafe(t *testing.T) {
 	}
 	if now := d.replayed(t, project, calls); now[0].Verdict != decisions.Ask || now[1].Verdict != decisions.Deny {
 		t.Errorf("after the reload: %s, %s", now[0].Verdict, now[1].Verdict)
+	}
+}
+
+// TestSuggestTools: no line is proposed for a tool, which would hold for all of its arguments, and
+// none is shown for one whose name a line would read as a pattern.
+func TestSuggestTools(t *testing.T) {
+	t.Parallel()
+	d := startDaemon(t)
+	project := d.project(t, nil)
+	c := d.dial(t)
+	if _, err := client.DeclareSession(t.Context(), c, &client.Session{ID: "s", Cwd: project, Agent: &effects.Party{Name: "claude-agent-acp"}}); err != nil {
+		t.Fatal(err)
+	}
+	var ids []string
+	for _, tool := range []client.Tool{{Name: "merge", Server: "gh"}, {Name: "star*", Server: "gh"}, {Name: "x", Server: "*"}} {
+		for range 3 {
+			ds, err := client.Decide(t.Context(), c, "s", client.ToolCall{ID: "1", Tool: tool, Input: map[string]any{"n": 1}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := client.Choose(t.Context(), c, &client.Choice{DecisionID: ds[0].ID, Verdict: decisions.Allow}); err != nil {
+				t.Fatal(err)
+			}
+			ids = append(ids, ds[0].ID)
+		}
+	}
+	d.waitKept(t, ids...)
+	list := objects[replay.Suggestion](t, d, "suggest")
+	for _, one := range list {
+		if one.Commands != nil || one.Rules != "" || !strings.Contains(one.WhyNone, "uses a tool") {
+			t.Errorf("%+v", one)
+		}
+	}
+	if len(list) != 3 {
+		t.Errorf("%d suggestions", len(list))
+	}
+	for _, q := range objects[replay.Question](t, d, "why-asked") {
+		if q.Rules != "" {
+			t.Errorf("%+v", q)
+		}
+	}
+	for i, id := range ids {
+		if out := d.permd(t, "explain", id); strings.Contains(out, "To allow exactly this") != (i < 3) {
+			t.Errorf("%s", out)
+		}
 	}
 }

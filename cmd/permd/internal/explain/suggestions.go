@@ -192,6 +192,9 @@ func exactLine(e *effects.Effect, ctx pattern.Context) *pattern.Pattern {
 		}
 		p.Host = &pattern.Host{Name: e.Connect.Host, Port: e.Connect.Port}
 	case effects.DetailUse:
+		if strings.ContainsAny(e.Use.Tool+e.Use.Server+e.Use.Version, "*@:\"\\ ()") {
+			return nil // a line would match others
+		}
 		name := e.Use.Tool
 		if e.Use.Version != "" {
 			name += "@" + e.Use.Version

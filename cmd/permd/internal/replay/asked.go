@@ -125,8 +125,12 @@ func (a *alike) danger() string {
 		case e.Kind == effects.KindState, e.Kind == effects.KindMode, e.Kind == effects.KindQuestion:
 			return "it is a question, a switch of mode, or changes the state of the machine: a person decides that each time"
 		}
-		if d := a.made.Result(i); d.Verdict != decisions.Allow && d.Row <= decisions.RowFirmAsk {
+		switch d := a.made.Result(i); {
+		case d.Verdict == decisions.Allow:
+		case d.Row <= decisions.RowFirmAsk:
 			return d.Reason
+		case e.Kind == effects.KindUse:
+			return "it uses a tool, and a line holds for all of its arguments; an answer to the question can be for these alone"
 		}
 	}
 	return ""
