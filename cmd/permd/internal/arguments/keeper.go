@@ -141,11 +141,14 @@ func (k *Keeper) has(c *effects.Call) bool {
 	return k.latest[c] != 0
 }
 
-// Flush waits until what was noted is written, or could not be.
+// Flush waits until what was noted is written, or could not be. After Close it does nothing.
 func (k *Keeper) Flush() {
 	done := make(chan struct{})
-	k.flushes <- done
-	<-done
+	select {
+	case k.flushes <- done:
+		<-done
+	case <-k.done:
+	}
 }
 
 // Close writes what waits and ends.

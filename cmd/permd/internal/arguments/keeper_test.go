@@ -118,6 +118,7 @@ func TestKeeper(t *testing.T) {
 			t.Errorf("there are %d files after %s", len(files), o.MaxAge)
 		}
 		k.Close()
+		k.Flush() // returns
 		if c, _ := (&Kept{}).Of("a"); c != nil {
 			t.Error("what is not kept is found")
 		}
