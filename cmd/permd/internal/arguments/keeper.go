@@ -119,11 +119,16 @@ func (k *Keeper) Note(d *decisions.Deliberation) {
 			e.call, size = &effects.Call{Tool: c.Tool, Incomplete: tooLong}, 256
 		}
 	}
-	k.mu.Lock()
-	defer k.mu.Unlock()
 	if e.call != nil && e.call.Incomplete == tooLong {
 		e.from = nil
 	}
+	k.add(e, size)
+}
+
+// add queues an entry that keeps so many bytes in memory.
+func (k *Keeper) add(e entry, size int) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
 	if len(k.queue) >= maxQueued || k.queued+size > maxQueuedBytes {
 		return
 	}
@@ -164,6 +169,7 @@ func (k *Keeper) run() {
 	defer tick.Stop()
 	late := time.NewTimer(0)
 	defer late.Stop()
+	started := true
 	for {
 		select {
 		case <-k.quit:
@@ -178,8 +184,12 @@ func (k *Keeper) run() {
 			k.write()
 			close(done)
 		case <-k.wake:
-			late.Reset(flushEvery) // several at once
+			if !started { // one that runs must not begin again, or nothing is written while decisions come
+				late.Reset(flushEvery)
+				started = true
+			}
 		case <-late.C:
+			started = false
 			k.write()
 		}
 	}
