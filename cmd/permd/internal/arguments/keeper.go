@@ -282,7 +282,7 @@ func (k *Keeper) appendEntry(b []byte, e *entry) []byte {
 		if l.Number != 0 {
 			return l.append(b)
 		}
-		e.call = e.from // another file; a cached evaluation does not change
+		e.call = withoutUser(e.from) // another file; a cached evaluation does not change
 	}
 	call, why := encodeCall(e)
 	if why != "" {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"os"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -130,5 +131,37 @@ func TestQueuedBytes(t *testing.T) {
 	}
 	if n == 0 || n > maxQueuedBytes {
 		t.Errorf("%d bytes wait", n)
+	}
+}
+
+// TestKeepsNoUser: nothing of the user but their number is written, also where a call is
+// written again to the next file.
+func TestKeepsNoUser(t *testing.T) {
+	now := time.Now()
+	k := Keep(Options{Dir: filepath.Join(t.TempDir(), "arguments"), MaxAge: 80 * time.Hour, Log: slog.New(slog.DiscardHandler), Now: func() time.Time { return now }})
+	defer k.Close()
+	e := deciding(t, k)
+	decide := func() {
+		t.Helper()
+		r := new(message).request(`{"command":"ls"}`)
+		r.Call.User = effects.User{UID: 7, Name: "canary", Home: "/home/canary", Groups: []string{"canary"}, Env: map[string]string{"TMPDIR": "/canary"}}
+		e.Decide(t.Context(), r)
+	}
+	decide()
+	k.Flush()
+	now = now.Add(11 * time.Hour) // another file
+	decide()
+	k.mu.Lock()
+	again := len(k.queue) == 1 && k.queue[0].call == nil && k.queue[0].from != nil
+	k.mu.Unlock()
+	k.Flush()
+	files, _ := filepath.Glob(filepath.Join(k.o.Dir, "*"+suffix))
+	if !again || len(files) != 2 {
+		t.Fatalf("control: %t, %d files", again, len(files))
+	}
+	for _, f := range files {
+		if text, err := os.ReadFile(f); err != nil || strings.Contains(string(text), "canary") || !strings.Contains(string(text), `"UID":7`) {
+			t.Errorf("%s %v", text, err)
+		}
 	}
 }
