@@ -113,6 +113,7 @@ func (c *Cache) put(key []byte, bytes int, m *evaluation, project string, seen *
 	if !ok {
 		return
 	}
+	m.cached = true // nobody else has it yet
 	k := &cacheEntry{evaluation: m, project: project, lookups: looks}
 	k.size = bytes + held + 64*len(looks) + effects.SizeOf(m.res.Effects) + effects.SizeOf(m.res.Hints) + effects.SizeOf(m.res.Rest) + effects.SizeOf(m.res.Unprofiled) + effects.SizeOfClaims(m.res.Claimed)
 	c.mu.Lock()

@@ -30,6 +30,7 @@ type evaluation struct {
 	fingerprints []Fingerprint
 	failed       bool // rules could not be evaluated for one of the effects
 	alone        bool // nothing but the call, its session and its peer's user went into it
+	cached       bool // see Cache.put
 	// rest has a part for each of the effects in res.Rest.
 	rest []effectFacts
 	// unprofiled are those of res.Unprofiled that org, or base, denies or asks about.

@@ -46,6 +46,11 @@ func (d *Deliberation) Call() *effects.Call {
 	return d.of.call
 }
 
+// Cached reports whether the evaluation is in a cache: then equal calls may get the same
+// one, with the same result of Call. Another Call may be part of the request's message.
+// It is false once d is slim.
+func (d *Deliberation) Cached() bool { return d.of != nil && d.of.cached }
+
 // Recent returns [Request.Recent] of the call.
 func (d *Deliberation) Recent() int { return d.input().Recent }
 

@@ -60,7 +60,7 @@ func masked(d *decisions.Deliberation) bool {
 func encodeCall(e *entry) (text jsontext.Value, why string) {
 	c := e.call
 	switch {
-	case c == nil, c.Incomplete != tooLong && e.from == nil:
+	case c == nil:
 		return nil, notAlone
 	case c.Incomplete == tooLong:
 		return nil, tooLong

@@ -85,8 +85,8 @@ type entry struct {
 	id     string
 	recent int
 	at     time.Time
-	from   *effects.Call // of the deliberation; nil if it cannot be decided again by itself
-	call   *effects.Call // a copy; nil if from has been written already
+	from   *effects.Call // of a cached evaluation; nil if it is of none
+	call   *effects.Call // a copy; nil if from has been written already, or it cannot be decided again by itself
 	masked bool          // an effect of it has a secret
 }
 
@@ -103,27 +103,48 @@ func Keep(o Options) *Keeper {
 func (k *Keeper) Note(d *decisions.Deliberation) {
 	e := entry{id: d.ID, recent: d.Recent(), at: k.o.Now()}
 	size := 256
-	if e.from = d.Call(); e.from != nil && !k.has(e.from) {
-		c := e.from
+	c := d.Call()
+	if c != nil && d.Cached() { // no other comes again, and the call may be part of a message
+		e.from = c
+		size += sizeOf(c)
+	}
+	if c != nil && !k.has(e.from) {
 		e.masked = masked(d)
-		size += len(c.Input) + len(c.Claims.Meta)
-		for _, t := range c.Claims.Texts {
-			size += len(t)
-		}
-		if size <= 2*maxCall {
-			copied := *c
-			copied.Input, copied.Claims.Meta = bytes.Clone(c.Input), bytes.Clone(c.Claims.Meta)
-			copied.User = effects.User{UID: c.User.UID}
-			e.call = &copied
+		if n := sizeOf(c); n <= 2*maxCall {
+			e.call = withoutUser(c)
+			size += n
 		} else {
-			e.call, size = &effects.Call{Tool: c.Tool, Incomplete: tooLong}, 256
+			e.call, e.from, size = &effects.Call{Incomplete: tooLong}, nil, 256
 		}
 	}
+	k.add(e, size)
+}
+
+// withoutUser returns a copy of a call with raw JSON of its own, and nothing of its user but
+// their number.
+func withoutUser(c *effects.Call) *effects.Call {
+	copied := *c
+	copied.Input, copied.Claims.Meta = bytes.Clone(c.Input), bytes.Clone(c.Claims.Meta)
+	copied.User = effects.User{UID: c.User.UID}
+	if c.Announced != nil {
+		copied.Announced = withoutUser(c.Announced)
+	}
+	return &copied
+}
+
+// sizeOf is about how much memory a call keeps, in bytes.
+func sizeOf(c *effects.Call) int {
+	n := c.Size() + c.Announced.Size()
+	for _, d := range c.Claims.Diffs {
+		n += len(d.Path) + len(d.OldPath)
+	}
+	return n
+}
+
+// add queues an entry that keeps so many bytes in memory.
+func (k *Keeper) add(e entry, size int) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if e.call != nil && e.call.Incomplete == tooLong {
-		e.from = nil
-	}
 	if len(k.queue) >= maxQueued || k.queued+size > maxQueuedBytes {
 		return
 	}
@@ -141,11 +162,14 @@ func (k *Keeper) has(c *effects.Call) bool {
 	return k.latest[c] != 0
 }
 
-// Flush waits until what was noted is written, or could not be.
+// Flush waits until what was noted is written, or could not be. After Close it does nothing.
 func (k *Keeper) Flush() {
 	done := make(chan struct{})
-	k.flushes <- done
-	<-done
+	select {
+	case k.flushes <- done:
+		<-done
+	case <-k.done:
+	}
 }
 
 // Close writes what waits and ends.
@@ -161,6 +185,7 @@ func (k *Keeper) run() {
 	defer tick.Stop()
 	late := time.NewTimer(0)
 	defer late.Stop()
+	started := true
 	for {
 		select {
 		case <-k.quit:
@@ -175,8 +200,12 @@ func (k *Keeper) run() {
 			k.write()
 			close(done)
 		case <-k.wake:
-			late.Reset(flushEvery) // several at once
+			if !started { // one that runs must not begin again, or nothing is written while decisions come
+				late.Reset(flushEvery)
+				started = true
+			}
 		case <-late.C:
+			started = false
 			k.write()
 		}
 	}
@@ -253,7 +282,7 @@ func (k *Keeper) appendEntry(b []byte, e *entry) []byte {
 		if l.Number != 0 {
 			return l.append(b)
 		}
-		e.call = e.from // another file; what was noted before is of a cached evaluation, which does not change
+		e.call = withoutUser(e.from) // another file; a cached evaluation does not change
 	}
 	call, why := encodeCall(e)
 	if why != "" {

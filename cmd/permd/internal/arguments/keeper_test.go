@@ -22,9 +22,7 @@ import (
 // put queues a call as Note does.
 func (k *Keeper) put(id, input string, from *effects.Call) {
 	e := entry{id: id, at: k.o.Now(), from: from, call: &effects.Call{Tool: effects.Tool{Name: "Bash"}, Input: strictjson.Value(input), Cwd: "/p"}}
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.queue = append(k.queue, e)
+	k.add(e, 0)
 }
 
 // TestStored: a call is the same after it was stored, with each of its members set.
@@ -118,8 +116,27 @@ func TestKeeper(t *testing.T) {
 			t.Errorf("there are %d files after %s", len(files), o.MaxAge)
 		}
 		k.Close()
+		k.Flush() // returns
 		if c, _ := (&Kept{}).Of("a"); c != nil {
 			t.Error("what is not kept is found")
+		}
+	})
+}
+
+// TestSteadyNotes: calls are written while there is never a pause between decisions.
+func TestSteadyNotes(t *testing.T) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		k := Keep(Options{Dir: dir, Log: slog.New(slog.DiscardHandler), Now: time.Now})
+		defer k.Close()
+		for i := range 20 {
+			k.put(fmt.Sprint(i), `{"command":"ls"}`, new(effects.Call))
+			time.Sleep(flushEvery / 2)
+			synctest.Wait()
+			kept, err := Read(dir)
+			if err != nil || len(kept.of) < i-1 {
+				t.Fatalf("%d of %d are written, %v", len(kept.of), i+1, err)
+			}
 		}
 	})
 }

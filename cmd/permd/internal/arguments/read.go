@@ -130,6 +130,3 @@ func (k *Kept) Of(decisionID string) (c *Call, recent int) {
 	}
 	return k.calls[r.call], int(r.recent)
 }
-
-// Len returns the number of decisions with a call.
-func (k *Kept) Len() int { return len(k.of) }

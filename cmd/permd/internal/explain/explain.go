@@ -260,12 +260,16 @@ func wantedSets(e *decisions.EffectDecision) []decisions.Set {
 }
 
 // MoveRules replaces folders, or files, in the places of rules: they were read from a copy.
-func (x *Explanation) MoveRules(folders map[string]string) {
-	move := func(text *string) {
-		for from, to := range folders {
-			*text = strings.ReplaceAll(*text, from, to)
-		}
+// Each pair is what is replaced and by what. Where one begins with another, the longer one is
+// replaced.
+func (x *Explanation) MoveRules(pairs ...[2]string) {
+	slices.SortStableFunc(pairs, func(a, b [2]string) int { return len(b[0]) - len(a[0]) })
+	var list []string
+	for _, p := range pairs {
+		list = append(list, p[0], p[1])
 	}
+	replacer := strings.NewReplacer(list...) // what was replaced is not looked at again
+	move := func(text *string) { *text = replacer.Replace(*text) }
 	for i := range x.Effects {
 		e := &x.Effects[i]
 		move(&e.Table)

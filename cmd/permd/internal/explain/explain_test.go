@@ -3,6 +3,7 @@ package explain
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -161,5 +162,19 @@ The call is so large, or the rules are so many, that not everything was examined
 	x.Render(&b)
 	if !strings.HasSuffix(b.String(), "explain the call: permd explain FILE\n") || strings.Contains(b.String(), "To allow") {
 		t.Errorf("what is not known reads:\n%s", b.String())
+	}
+}
+
+// TestMoveRules: of places where one begins with another the longer one is replaced, whatever
+// their order, and what was replaced is not replaced again.
+func TestMoveRules(t *testing.T) {
+	pairs := [][2]string{{"/tmp/copy", "/home/policy.d"}, {"/tmp/copy/what-if/rules.yaml", "new.yaml"}, {"/home", "/other"}}
+	for range 2 {
+		x := &Explanation{Decision: &decisions.Decision{Reason: "/tmp/copy/what-if/rules.yaml:3 and /tmp/copy/a.rego:1"}}
+		x.MoveRules(slices.Clone(pairs)...)
+		if want := "new.yaml:3 and /home/policy.d/a.rego:1"; x.Decision.Reason != want {
+			t.Errorf("%s, want %s", x.Decision.Reason, want)
+		}
+		slices.Reverse(pairs)
 	}
 }

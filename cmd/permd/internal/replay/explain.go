@@ -92,7 +92,7 @@ func (j *replayed) explainEarlier(ctx context.Context, rec *decisions.Record, ca
 		return none("the rules of then decide it otherwise now: it depended on what is not kept, such as rules of the project")
 	}
 	x = recreated(ctx, rec, made, call, "the rules in force since "+since.Local().Format(time.DateTime))
-	x.MoveRules(map[string]string{dirs.Org: j.dirs.Org, dirs.Config: j.dirs.Config})
+	x.MoveRules([2]string{dirs.Org, j.dirs.Org}, [2]string{dirs.Config, j.dirs.Config})
 	return x, "", nil
 }
 
@@ -142,7 +142,7 @@ func WhatIf(ctx context.Context, s *cli.Streams, root string, rec *decisions.Rec
 	x := explain.Decision(ctx, d, made)
 	x.Call.Arguments = shownArguments(call)
 	x.Recreated = fmt.Sprintf("your rules and %s; it was %s", filepath.Base(file), rec.Decision.Verdict)
-	x.MoveRules(map[string]string{filepath.Join(dir, name): file, dir: filepath.Join(j.dirs.Config, account.PolicyDir)})
+	x.MoveRules([2]string{filepath.Join(dir, name), file}, [2]string{dir, filepath.Join(j.dirs.Config, account.PolicyDir)})
 	return x, nil
 }
 
