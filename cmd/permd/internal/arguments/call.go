@@ -7,7 +7,6 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
-	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/decisions/effects/display"
 	"github.com/permd/permd/internal/strictjson"
@@ -20,6 +19,7 @@ const (
 	secret   = "its arguments have a secret, which is masked"
 	notAlone = "more went into it than its arguments"
 	hasMeta  = "its _meta has values, which are not kept"
+	ofTool   = "texts that are given to a tool that permd cannot look into are not kept"
 )
 
 // line is a line of a file: a decision, with its call where it has that first.
@@ -45,16 +45,6 @@ func stored() json.Options {
 	return json.JoinOptions(json.OmitZeroStructFields(true), json.FormatNilSliceAsNull(true), json.Deterministic(true))
 }
 
-// masked reports whether a secret was seen in an effect of the call.
-func masked(d *decisions.Deliberation) bool {
-	for i := range d.Len() {
-		if strings.Contains(d.Effect(i).Text, display.Masked) {
-			return true
-		}
-	}
-	return false
-}
-
 // encodeCall returns the JSON of a call, and why it cannot be decided again, if so. Then
 // the JSON is its tool and its masked input, for people, or nil.
 func encodeCall(e *entry) (text jsontext.Value, why string) {
@@ -65,8 +55,12 @@ func encodeCall(e *entry) (text jsontext.Value, why string) {
 	case c.Incomplete == tooLong:
 		return nil, tooLong
 	}
+	if e.of.secretFile {
+		return nil, secret
+	}
+	c, less := e.of.reduced(c)
 	shown, clean := clear(c.Input)
-	plain := !e.masked && clean
+	plain := !e.of.masked && clean
 	for _, t := range append([]string{c.Claims.Title, c.Claims.Prompt}, c.Claims.Texts...) {
 		plain = plain && !display.HoldsSecret(t)
 	}
@@ -75,7 +69,7 @@ func encodeCall(e *entry) (text jsontext.Value, why string) {
 		plain = plain && ok
 	}
 	if !plain {
-		if e.masked && clean { // where it is in the input is not known
+		if e.of.masked && clean { // where it is in the input is not known
 			return nil, secret
 		}
 		if !jsontext.Value(shown).IsValid() || len(shown) > maxCall {
@@ -86,6 +80,13 @@ func encodeCall(e *entry) (text jsontext.Value, why string) {
 			return nil, secret
 		}
 		return text, secret
+	}
+	if less && e.of.uses {
+		text, err := json.Marshal(effects.Call{Tool: c.Tool, Input: c.Input}, stored())
+		if err != nil || len(text) > maxCall {
+			return nil, tooLong
+		}
+		return text, ofTool
 	}
 	if !onlyToolName(c.Claims.Meta) || c.Announced != nil && !onlyToolName(c.Announced.Claims.Meta) {
 		text, err := json.Marshal(effects.Call{Tool: c.Tool, Input: c.Input}, stored())

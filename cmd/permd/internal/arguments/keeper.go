@@ -87,7 +87,7 @@ type entry struct {
 	at     time.Time
 	from   *effects.Call // of a cached evaluation; nil if it is of none
 	call   *effects.Call // a copy; nil if from has been written already, or it cannot be decided again by itself
-	masked bool          // an effect of it has a secret
+	of     content
 }
 
 // Keep starts a Keeper. An error in its folder is logged, and nothing is kept.
@@ -101,7 +101,7 @@ func Keep(o Options) *Keeper {
 // Note keeps the call of a decision. It does not wait for the disk. It must be called
 // before d is slim.
 func (k *Keeper) Note(d *decisions.Deliberation) {
-	e := entry{id: d.ID, recent: d.Recent(), at: k.o.Now()}
+	e := entry{id: d.ID, recent: d.Recent(), at: k.o.Now(), of: contentOf(d)}
 	size := 256
 	c := d.Call()
 	if c != nil && d.Cached() { // no other comes again, and the call may be part of a message
@@ -109,7 +109,6 @@ func (k *Keeper) Note(d *decisions.Deliberation) {
 		size += sizeOf(c)
 	}
 	if c != nil && !k.has(e.from) {
-		e.masked = masked(d)
 		if n := sizeOf(c); n <= 2*maxCall {
 			e.call = withoutUser(c)
 			size += n

@@ -19,9 +19,12 @@ import (
 	"github.com/permd/permd/internal/strictjson"
 )
 
+// shell is what effects say of shell text.
+var shell = content{members: []string{"command"}}
+
 // put queues a call as Note does.
 func (k *Keeper) put(id, input string, from *effects.Call) {
-	e := entry{id: id, at: k.o.Now(), from: from, call: &effects.Call{Tool: effects.Tool{Name: "Bash"}, Input: strictjson.Value(input), Cwd: "/p"}}
+	e := entry{id: id, at: k.o.Now(), from: from, of: shell, call: &effects.Call{Tool: effects.Tool{Name: "Bash"}, Input: strictjson.Value(input), Cwd: "/p"}}
 	k.add(e, 0)
 }
 
@@ -38,7 +41,7 @@ func TestStored(t *testing.T) {
 		LiveShell: true, Folders: []string{"/f", ""}, Activated: []string{""}, Before: effects.Disturbance{Paths: []string{"/b"}, Trees: []string{""}, Written: []string{"/w/"}, Unknown: true},
 		Announced: &effects.Call{Tool: effects.Tool{Name: "Read"}},
 	}
-	text, why := encodeCall(&entry{call: call, from: call})
+	text, why := encodeCall(&entry{call: call, from: call, of: content{members: []string{"a"}}})
 	var got effects.Call
 	if err := strictjson.Unmarshal(text, &got); err != nil || why != "" {
 		t.Fatalf("%v %s", err, why)
@@ -55,9 +58,38 @@ func TestStoredMeta(t *testing.T) {
 		of := effects.Claims{Meta: strictjson.Value(meta)}
 		for _, call := range []*effects.Call{{Claims: of}, {Announced: &effects.Call{Claims: of}}} {
 			call.Tool, call.Input = effects.Tool{Name: "Bash"}, strictjson.Value(`{"command":"ls"}`)
-			text, why := encodeCall(&entry{call: call, from: call})
+			text, why := encodeCall(&entry{call: call, from: call, of: shell})
 			if why != hasMeta || strings.Contains(string(text), value) || !strings.Contains(string(text), `"command":"ls"`) {
 				t.Errorf("%s: %s %q", meta, text, why)
+			}
+		}
+	}
+}
+
+// TestContent: of the input only what effects were read from is kept, and of a tool that permd
+// cannot look into that only to be shown.
+func TestContent(t *testing.T) {
+	const value = "canary7of8the9content"
+	for _, tt := range []struct {
+		of         content
+		input      string
+		kept, says string
+	}{
+		{content{members: []string{"file_path"}}, `{"file_path":"/p/a","content":"` + value + `","n":7,"edits":[{"new":"` + value + `"}],"o":{"x":"` + value + `"}}`,
+			`{"file_path":"/p/a","content":"","n":7,"edits":[],"o":{}}`, ""},
+		{content{uses: true, whole: true}, `{"headers":[{"name":"Authorization","value":"` + value + `"}],"n":7}`, `{"headers":[],"n":7}`, ofTool},
+		{content{uses: true, whole: true}, `{"id":7,"all":true}`, `{"id":7,"all":true}`, ""},
+		{content{members: []string{"file_path"}, secretFile: true}, `{"file_path":"/p/.env","content":"A=` + value + `"}`, "", secret},
+		{content{members: []string{"command"}}, `["` + value + `"]`, `[]`, ""},
+	} {
+		for _, announced := range []bool{false, true} {
+			call := &effects.Call{Tool: effects.Tool{Name: "x"}, Input: strictjson.Value(tt.input)}
+			if announced {
+				call = &effects.Call{Tool: call.Tool, Input: strictjson.Value(`{}`), Announced: call}
+			}
+			text, why := encodeCall(&entry{call: call, of: tt.of})
+			if why != tt.says || strings.Contains(string(text), value) || !announced && !strings.Contains(string(text), tt.kept) {
+				t.Errorf("%s: %s %q", tt.input, text, why)
 			}
 		}
 	}
@@ -80,12 +112,12 @@ func TestKeeper(t *testing.T) {
 			t.Error("a call that was written is not known")
 		}
 		k.mu.Lock()
-		k.queue = append(k.queue, entry{id: "e", at: time.Now(), from: same}, entry{id: "f", at: time.Now()})
+		k.queue = append(k.queue, entry{id: "e", at: time.Now(), from: same, of: shell}, entry{id: "f", at: time.Now()})
 		k.mu.Unlock()
 		k.Flush()
 		time.Sleep(11 * time.Hour) // another file
 		k.mu.Lock()
-		k.queue = append(k.queue, entry{id: "g", at: time.Now(), from: &effects.Call{Input: strictjson.Value(`{"command":"ls"}`)}})
+		k.queue = append(k.queue, entry{id: "g", at: time.Now(), of: shell, from: &effects.Call{Input: strictjson.Value(`{"command":"ls"}`)}})
 		k.mu.Unlock()
 		k.Flush()
 		kept, err := Read(dir)

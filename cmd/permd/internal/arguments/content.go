@@ -1,0 +1,107 @@
+package arguments
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/decisions/effects/display"
+	"github.com/permd/permd/internal/strictjson"
+)
+
+// Texts in arguments may be anything: what is written to a file, what a form is filled with, a
+// header. No mask knows all secrets among them. So of the input only those members are kept that
+// effects were read from (a command, a path, an address), and of the others numbers and booleans.
+// Whether a call without the rest is the same is seen when it is decided again: its effects must
+// come out as they were.
+
+// content is what the effects of a call say of what it contains.
+type content struct {
+	masked     bool     // an effect has a secret
+	secretFile bool     // it writes a file of secrets
+	uses       bool     // it uses a tool that permd cannot look into, whose arguments rules may see
+	members    []string // of the input, that effects were read from
+	whole      bool     // an effect was read from an input that is no object
+}
+
+func contentOf(d *decisions.Deliberation) (c content) {
+	for i := range d.Len() {
+		e := d.Effect(i)
+		c.masked = c.masked || strings.Contains(e.Text, display.Masked)
+		c.secretFile = c.secretFile || e.Kind == effects.KindWrite && e.Tags.Has(effects.Secret)
+		c.uses = c.uses || e.Kind == effects.KindUse || e.Kind == effects.KindUnknown
+		_, name, ok := strings.Cut(e.From, ".")
+		if end := strings.IndexAny(name, ".[ "); end >= 0 {
+			name = name[:end]
+		}
+		switch {
+		case !ok:
+			c.whole = true
+		case !slices.Contains(c.members, name):
+			c.members = append(c.members, name)
+		}
+	}
+	return c
+}
+
+// reduced returns a call with the members of its input that effects were read from, and whether
+// that is less than it was.
+func (c *content) reduced(call *effects.Call) (*effects.Call, bool) {
+	copied := *call
+	input, less := c.reduce(call.Input)
+	copied.Input = input
+	if a := call.Announced; a != nil {
+		announced, lessOfIt := c.reduced(a)
+		copied.Announced, less = announced, less || lessOfIt
+	}
+	return &copied, less
+}
+
+func (c *content) reduce(input jsontext.Value) (_ jsontext.Value, less bool) {
+	if len(input) == 0 {
+		return input, false
+	}
+	if input.Kind() != '{' {
+		if c.whole {
+			return input, false
+		}
+		kept := empty(input)
+		return kept, len(kept) != len(input)
+	}
+	o, err := strictjson.ParseObject(input)
+	if err != nil {
+		return nil, true
+	}
+	b := jsontext.Value{'{'}
+	for i, m := range o {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		if b, err = jsontext.AppendQuote(b, m.Name); err != nil {
+			return nil, true
+		}
+		v := m.Value
+		if !slices.Contains(c.members, m.Name) {
+			v = empty(v)
+			less = less || len(v) != len(m.Value)
+		}
+		b = append(append(b, ':'), v...)
+	}
+	return append(b, '}'), less
+}
+
+// empty returns a value of the same kind without any text.
+func empty(v jsontext.Value) jsontext.Value {
+	switch v.Kind() {
+	case '"':
+		return jsontext.Value(`""`)
+	case '{':
+		return jsontext.Value(`{}`)
+	case '[':
+		return jsontext.Value(`[]`)
+	}
+	return v
+}
