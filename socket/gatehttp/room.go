@@ -13,7 +13,7 @@ const (
 	// roomBytes is for the part of answers that is longer than freeBytes.
 	roomBytes = 64 << 20
 	// firstBytes of these are for one answer that has waited, so that there is always one that
-	// can be read to its end. No answer may need more.
+	// can be read to its end. No answer gets more.
 	firstBytes = 24 << 20
 	freeBytes  = 128 << 10 // of each answer
 	roomWait   = 2 * time.Minute
@@ -47,6 +47,11 @@ type Held struct {
 
 // Begin begins an answer to a caller. Free must follow.
 func (r *Room) Begin(of string) *Held {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.by == nil {
+		r.by = map[string]int{}
+	}
 	return &Held{by: r, of: of, granted: make(chan struct{}, 1)}
 }
 
@@ -66,14 +71,20 @@ func (h *Held) Try(n int) bool {
 	return true
 }
 
-// Wait waits until so many more bytes can be held, and holds them.
+// Wait waits until so many more bytes can be held, and holds them. For an answer that needs more
+// than there ever is for one, the error is ErrNoRoom at once.
 func (h *Held) Wait(ctx context.Context, n int) error {
 	if h.Try(n) {
 		return nil
 	}
 	r := h.by
 	r.mu.Lock()
-	h.wants = h.more(n)
+	more := h.more(n)
+	if h.counted+more > firstBytes {
+		r.mu.Unlock()
+		return ErrNoRoom
+	}
+	h.wants = more
 	r.waiting = append(r.waiting, h)
 	r.settle()
 	r.mu.Unlock()
@@ -132,8 +143,11 @@ func (h *Held) more(n int) int { return max(0, h.size+n-freeBytes) - max(0, h.si
 
 // has reports whether there is room for n more bytes of h. The caller holds r.mu.
 func (r *Room) has(h *Held, n int) bool {
+	if r.first == h {
+		return n <= 0 || h.counted+n <= firstBytes
+	}
 	left := roomBytes - firstBytes - r.used
-	return n <= 0 || r.first == h || n <= left && r.by[h.of]+n <= (left+r.by[h.of])/2
+	return n <= 0 || n <= left && r.by[h.of]+n <= (left+r.by[h.of])/2
 }
 
 // add counts n more bytes of h. The caller holds r.mu.
@@ -143,9 +157,6 @@ func (r *Room) add(h *Held, n int) {
 		return
 	}
 	r.used += n
-	if r.by == nil {
-		r.by = map[string]int{}
-	}
 	if r.by[h.of] += n; r.by[h.of] == 0 {
 		delete(r.by, h.of)
 	}

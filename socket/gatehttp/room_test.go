@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/permd/permd/internal/strictjson"
 )
@@ -102,6 +103,34 @@ func TestRoomShares(t *testing.T) {
 		synctest.Wait()
 		if r.used != 0 || r.first != nil || len(r.by) != 0 || len(r.waiting) != 0 {
 			t.Errorf("something is left: %+v", r)
+		}
+	})
+}
+
+// TestRoomLongest: an answer can be as long as there is room for one, also as the first of all,
+// and no longer, however it grows.
+func TestRoomLongest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for _, parts := range []int{1, 2, 8} {
+			r := new(Room)
+			h := r.Begin("a")
+			for i := range parts {
+				n := (firstBytes + freeBytes) / parts
+				if err := h.Wait(t.Context(), n); err != nil {
+					t.Errorf("part %d of %d: %v", i, parts, err)
+				}
+			}
+			begun := time.Now()
+			if err := h.Wait(t.Context(), 8); !errors.Is(err, ErrNoRoom) || time.Since(begun) > 0 {
+				t.Errorf("beyond the end: %v, after %v", err, time.Since(begun))
+			}
+			h.Free()
+			if err := h.Wait(t.Context(), firstBytes+freeBytes+1); !errors.Is(err, ErrNoRoom) || time.Since(begun) > 0 {
+				t.Errorf("all at once: %v, after %v", err, time.Since(begun))
+			}
+			if r.used != 0 || r.first != nil || len(r.by) != 0 || len(r.waiting) != 0 {
+				t.Errorf("something is left: %+v", r)
+			}
 		}
 	})
 }
