@@ -112,6 +112,20 @@ func (h *Held) Wait(ctx context.Context, n int) error {
 	return nil
 }
 
+// Shrink gives back all but n bytes of what is held, if it is more than that.
+func (h *Held) Shrink(n int) {
+	if h == nil || n >= h.size {
+		return
+	}
+	r := h.by
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	n -= h.size
+	r.add(h, h.more(n))
+	h.size += n
+	r.settle()
+}
+
 // Free ends the answer.
 func (h *Held) Free() {
 	if h == nil {

@@ -135,6 +135,43 @@ func TestRoomLongest(t *testing.T) {
 	})
 }
 
+// TestShrink: what an answer gives back goes to those that wait, and what it keeps stays counted.
+func TestShrink(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := new(Room)
+		a, b, c := r.Begin("a"), r.Begin("b"), r.Begin("c")
+		if !a.Try(16<<20) || b.Wait(t.Context(), 20<<20) != nil || r.first != b {
+			t.Fatal("there is no room")
+		}
+		go func() {
+			if err := c.Wait(t.Context(), 15<<20); err != nil {
+				t.Error(err)
+			}
+		}()
+		synctest.Wait()
+		a.Shrink(17 << 20)
+		if c.counted != 0 || a.counted != 16<<20-freeBytes {
+			t.Errorf("a has %d and c %d bytes while a needs all", a.counted, c.counted)
+		}
+		a.Shrink(5 << 20)
+		synctest.Wait()
+		if a.counted != 5<<20-freeBytes || c.counted != 15<<20-freeBytes || r.used != a.counted+c.counted {
+			t.Errorf("a has %d and c %d bytes of %d", a.counted, c.counted, r.used)
+		}
+		b.Shrink(freeBytes / 2)
+		if b.counted != 0 {
+			t.Errorf("b has %d bytes", b.counted)
+		}
+		for _, h := range []*Held{a, b, c} {
+			h.Free()
+			h.Shrink(0)
+		}
+		if r.used != 0 || r.first != nil || len(r.by) != 0 || len(r.waiting) != 0 {
+			t.Errorf("something is left: %+v", r)
+		}
+	})
+}
+
 // TestEchoesMemory: what is allocated to search an answer does not depend on how its texts are
 // cut, and is little for one long text.
 func TestEchoesMemory(t *testing.T) {

@@ -82,6 +82,60 @@ func TestManyTurns(t *testing.T) {
 	})
 }
 
+// fill takes the room that is there but for what small answers need, for as long as the test runs.
+func fill(t *testing.T, g *Gateway) {
+	t.Helper()
+	first := g.memory.Begin("first")
+	t.Cleanup(first.Free)
+	if err := first.Wait(t.Context(), 23<<20); err != nil {
+		t.Fatal(err)
+	}
+	for i, some := 0, true; some; i++ {
+		h := g.memory.Begin(fmt.Sprint("other", i))
+		t.Cleanup(h.Free)
+		some = h.Try(1 << 20)
+	}
+}
+
+// TestTurnKept: a turn that the server has taken keeps the room for its calls, whoever waits for
+// what it gives back.
+func TestTurnKept(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g, err := New(Config{Upstream: &url.URL{Scheme: "http", Host: "server"}, Dial: func(context.Context) (*client.Client, error) { return nil, client.ErrUnreachable }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer g.Close()
+		server, answer := io.Pipe()
+		g.http.Transport = roundTrip(func(*http.Request) (*http.Response, error) {
+			return &http.Response{StatusCode: 200, Header: http.Header{"Content-Type": {"text/event-stream"}}, Body: server}, nil
+		})
+		held := g.memory.Begin("s")
+		defer held.Free()
+		done := make(chan *fault, 1)
+		go func() {
+			r := httptest.NewRequest(http.MethodPost, "http://localhost/", http.NoBody)
+			_, _, f := g.postTurn(t.Context(), held, g.newSession("s"), strictjson.Object{}, true, r, func(part) error { return nil })
+			done <- f
+		}()
+		fmt.Fprintf(answer, "event: turn_start\ndata: {}\n\nevent: tool_call\ndata: {\"toolCallId\":\"c\",\"name\":\"a\",\"input\":{\"x\":%q}}\n\n", strings.Repeat("z", 2<<20))
+		synctest.Wait()
+		fill(t, g)
+		waiting := g.memory.Begin("waiting")
+		defer waiting.Free()
+		go func() { _ = waiting.Wait(t.Context(), 5<<20) }()
+		synctest.Wait()
+		fmt.Fprint(answer, "event: turn_stop\ndata: {\"stopReason\":\"tool_use\"}\n\n")
+		if f := <-done; f != nil {
+			t.Error(f)
+		}
+		// What it holds is counted: the other one waits in vain.
+		if waiting.Try(5 << 20) {
+			t.Error("the calls are held without being counted")
+		}
+	})
+}
+
 // TestManyDeltas: a long text passes token by token. Pieces that wait for a call are bounded.
 func TestManyDeltas(t *testing.T) {
 	const all = 100_000

@@ -200,12 +200,10 @@ func (g *Gateway) postTurn(ctx context.Context, held *gatehttp.Held, s *session,
 	if err == nil {
 		err = filter.end()
 	}
-	if err == nil && !t.keep(held) {
-		err = gatehttp.ErrNoRoom
-	}
 	if err != nil {
 		return nil, true, &fault{http.StatusBadGateway, "the server's turn cannot be used: " + errorText(err)}
 	}
+	t.keep(held)
 	return t, true, nil
 }
 
