@@ -103,6 +103,7 @@ func (h *Held) Wait(ctx context.Context, n int) error {
 	if err != nil && h.wants > 0 {
 		h.wants = 0
 		r.waiting = slices.DeleteFunc(r.waiting, func(o *Held) bool { return o == h })
+		r.settle()
 		return err
 	}
 	if err != nil {
@@ -127,21 +128,7 @@ func (h *Held) Shrink(n int) {
 }
 
 // Free ends the answer.
-func (h *Held) Free() {
-	if h == nil {
-		return
-	}
-	r := h.by
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.first == h {
-		r.first = nil
-	} else {
-		r.add(h, -h.counted)
-	}
-	h.size, h.counted = 0, 0
-	r.settle()
-}
+func (h *Held) Free() { h.Shrink(0) }
 
 // Work calls f, which reads the answer. It does so for one long answer at a time.
 func (h *Held) Work(f func()) {
@@ -167,9 +154,13 @@ func (r *Room) has(h *Held, n int) bool {
 // add counts n more bytes of h. The caller holds r.mu.
 func (r *Room) add(h *Held, n int) {
 	h.counted += n
-	if r.first == h {
-		return
+	if r.first != h {
+		r.count(h, n)
 	}
+}
+
+// count counts n more bytes among those that are shared. The caller holds r.mu.
+func (r *Room) count(h *Held, n int) {
 	r.used += n
 	if r.by[h.of] += n; r.by[h.of] == 0 {
 		delete(r.by, h.of)
@@ -178,6 +169,7 @@ func (r *Room) add(h *Held, n int) {
 
 // settle gives those that wait what there is room for. The caller holds r.mu.
 func (r *Room) settle() {
+	r.release()
 	for i := 0; i < len(r.waiting); i++ {
 		h := r.waiting[i]
 		if r.has(h, h.wants) {
@@ -187,13 +179,24 @@ func (r *Room) settle() {
 		} else if r.first == nil && i == len(r.waiting)-1 {
 			// Of a caller that has the least, the one that waits the longest.
 			r.first = slices.MinFunc(r.waiting, func(a, b *Held) int { return r.by[a.of] - r.by[b.of] })
-			n := r.first.counted
-			r.used -= n
-			if r.by[r.first.of] -= n; r.by[r.first.of] == 0 {
-				delete(r.by, r.first.of)
-			}
+			r.count(r.first, -r.first.counted)
 			i = -1
 		}
+	}
+}
+
+// release counts the first among the others once there is room for it, so that the next one can
+// be the first: it may be held for long after it was read. The caller holds r.mu.
+func (r *Room) release() {
+	h := r.first
+	if h == nil || h.wants > 0 {
+		return
+	}
+	r.first = nil
+	if r.has(h, h.counted) {
+		r.count(h, h.counted)
+	} else {
+		r.first = h
 	}
 }
 

@@ -172,6 +172,42 @@ func TestShrink(t *testing.T) {
 	})
 }
 
+// TestRoomRead: an answer that is held on after it was read does not keep others from being the
+// first, once it fits among the others.
+func TestRoomRead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := new(Room)
+		var small []*Held
+		for i := range 3 {
+			h := r.Begin(string(rune('a' + i)))
+			if !h.Try(10 << 20) {
+				t.Fatal("there is no room")
+			}
+			small = append(small, h)
+		}
+		read := r.Begin("read")
+		defer read.Free()
+		if err := read.Wait(t.Context(), 8<<20); err != nil || r.first != read {
+			t.Fatal(err)
+		}
+		ended := make(chan error, 1)
+		next := r.Begin("next")
+		defer next.Free()
+		go func() { ended <- next.Wait(t.Context(), 24<<20) }()
+		synctest.Wait()
+		if len(ended) != 0 || next.counted != 0 {
+			t.Error("two are the first")
+		}
+		for _, h := range small {
+			h.Free()
+		}
+		synctest.Wait()
+		if len(ended) == 0 || <-ended != nil || r.first != next || r.used != read.counted || read.counted != 8<<20-freeBytes {
+			t.Errorf("the next one does not get its bytes: %+v", r)
+		}
+	})
+}
+
 // TestEchoesMemory: what is allocated to search an answer does not depend on how its texts are
 // cut, and is little for one long text.
 func TestEchoesMemory(t *testing.T) {
