@@ -13,7 +13,7 @@ const (
 	// roomBytes is for the part of answers that is longer than freeBytes.
 	roomBytes = 64 << 20
 	// firstBytes of these are for one answer that has waited, so that there is always one that
-	// can be read to its end. No answer may need more.
+	// can be read to its end. No answer gets more.
 	firstBytes = 24 << 20
 	freeBytes  = 128 << 10 // of each answer
 	roomWait   = 2 * time.Minute
@@ -47,6 +47,11 @@ type Held struct {
 
 // Begin begins an answer to a caller. Free must follow.
 func (r *Room) Begin(of string) *Held {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.by == nil {
+		r.by = map[string]int{}
+	}
 	return &Held{by: r, of: of, granted: make(chan struct{}, 1)}
 }
 
@@ -66,14 +71,20 @@ func (h *Held) Try(n int) bool {
 	return true
 }
 
-// Wait waits until so many more bytes can be held, and holds them.
+// Wait waits until so many more bytes can be held, and holds them. For an answer that needs more
+// than there ever is for one, the error is ErrNoRoom at once.
 func (h *Held) Wait(ctx context.Context, n int) error {
 	if h.Try(n) {
 		return nil
 	}
 	r := h.by
 	r.mu.Lock()
-	h.wants = h.more(n)
+	more := h.more(n)
+	if h.counted+more > firstBytes {
+		r.mu.Unlock()
+		return ErrNoRoom
+	}
+	h.wants = more
 	r.waiting = append(r.waiting, h)
 	r.settle()
 	r.mu.Unlock()
@@ -92,6 +103,7 @@ func (h *Held) Wait(ctx context.Context, n int) error {
 	if err != nil && h.wants > 0 {
 		h.wants = 0
 		r.waiting = slices.DeleteFunc(r.waiting, func(o *Held) bool { return o == h })
+		r.settle()
 		return err
 	}
 	if err != nil {
@@ -101,22 +113,22 @@ func (h *Held) Wait(ctx context.Context, n int) error {
 	return nil
 }
 
-// Free ends the answer.
-func (h *Held) Free() {
-	if h == nil {
+// Shrink gives back all but n bytes of what is held, if it is more than that.
+func (h *Held) Shrink(n int) {
+	if h == nil || n >= h.size {
 		return
 	}
 	r := h.by
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.first == h {
-		r.first = nil
-	} else {
-		r.add(h, -h.counted)
-	}
-	h.size, h.counted = 0, 0
+	n -= h.size
+	r.add(h, h.more(n))
+	h.size += n
 	r.settle()
 }
+
+// Free ends the answer.
+func (h *Held) Free() { h.Shrink(0) }
 
 // Work calls f, which reads the answer. It does so for one long answer at a time.
 func (h *Held) Work(f func()) {
@@ -132,20 +144,24 @@ func (h *Held) more(n int) int { return max(0, h.size+n-freeBytes) - max(0, h.si
 
 // has reports whether there is room for n more bytes of h. The caller holds r.mu.
 func (r *Room) has(h *Held, n int) bool {
+	if r.first == h {
+		return n <= 0 || h.counted+n <= firstBytes
+	}
 	left := roomBytes - firstBytes - r.used
-	return n <= 0 || r.first == h || n <= left && r.by[h.of]+n <= (left+r.by[h.of])/2
+	return n <= 0 || n <= left && r.by[h.of]+n <= (left+r.by[h.of])/2
 }
 
 // add counts n more bytes of h. The caller holds r.mu.
 func (r *Room) add(h *Held, n int) {
 	h.counted += n
-	if r.first == h {
-		return
+	if r.first != h {
+		r.count(h, n)
 	}
+}
+
+// count counts n more bytes among those that are shared. The caller holds r.mu.
+func (r *Room) count(h *Held, n int) {
 	r.used += n
-	if r.by == nil {
-		r.by = map[string]int{}
-	}
 	if r.by[h.of] += n; r.by[h.of] == 0 {
 		delete(r.by, h.of)
 	}
@@ -153,6 +169,7 @@ func (r *Room) add(h *Held, n int) {
 
 // settle gives those that wait what there is room for. The caller holds r.mu.
 func (r *Room) settle() {
+	r.release()
 	for i := 0; i < len(r.waiting); i++ {
 		h := r.waiting[i]
 		if r.has(h, h.wants) {
@@ -162,13 +179,24 @@ func (r *Room) settle() {
 		} else if r.first == nil && i == len(r.waiting)-1 {
 			// Of a caller that has the least, the one that waits the longest.
 			r.first = slices.MinFunc(r.waiting, func(a, b *Held) int { return r.by[a.of] - r.by[b.of] })
-			n := r.first.counted
-			r.used -= n
-			if r.by[r.first.of] -= n; r.by[r.first.of] == 0 {
-				delete(r.by, r.first.of)
-			}
+			r.count(r.first, -r.first.counted)
 			i = -1
 		}
+	}
+}
+
+// release counts the first among the others once there is room for it, so that the next one can
+// be the first: it may be held for long after it was read. The caller holds r.mu.
+func (r *Room) release() {
+	h := r.first
+	if h == nil || h.wants > 0 {
+		return
+	}
+	r.first = nil
+	if r.has(h, h.counted) {
+		r.count(h, h.counted)
+	} else {
+		r.first = h
 	}
 }
 

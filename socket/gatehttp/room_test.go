@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/permd/permd/internal/strictjson"
 )
@@ -102,6 +103,107 @@ func TestRoomShares(t *testing.T) {
 		synctest.Wait()
 		if r.used != 0 || r.first != nil || len(r.by) != 0 || len(r.waiting) != 0 {
 			t.Errorf("something is left: %+v", r)
+		}
+	})
+}
+
+// TestRoomLongest: an answer can be as long as there is room for one, also as the first of all,
+// and no longer, however it grows.
+func TestRoomLongest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for _, parts := range []int{1, 2, 8} {
+			r := new(Room)
+			h := r.Begin("a")
+			for i := range parts {
+				n := (firstBytes + freeBytes) / parts
+				if err := h.Wait(t.Context(), n); err != nil {
+					t.Errorf("part %d of %d: %v", i, parts, err)
+				}
+			}
+			begun := time.Now()
+			if err := h.Wait(t.Context(), 8); !errors.Is(err, ErrNoRoom) || time.Since(begun) > 0 {
+				t.Errorf("beyond the end: %v, after %v", err, time.Since(begun))
+			}
+			h.Free()
+			if err := h.Wait(t.Context(), firstBytes+freeBytes+1); !errors.Is(err, ErrNoRoom) || time.Since(begun) > 0 {
+				t.Errorf("all at once: %v, after %v", err, time.Since(begun))
+			}
+			if r.used != 0 || r.first != nil || len(r.by) != 0 || len(r.waiting) != 0 {
+				t.Errorf("something is left: %+v", r)
+			}
+		}
+	})
+}
+
+// TestShrink: what an answer gives back goes to those that wait, and what it keeps stays counted.
+func TestShrink(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := new(Room)
+		a, b, c := r.Begin("a"), r.Begin("b"), r.Begin("c")
+		if !a.Try(16<<20) || b.Wait(t.Context(), 20<<20) != nil || r.first != b {
+			t.Fatal("there is no room")
+		}
+		go func() {
+			if err := c.Wait(t.Context(), 15<<20); err != nil {
+				t.Error(err)
+			}
+		}()
+		synctest.Wait()
+		a.Shrink(17 << 20)
+		if c.counted != 0 || a.counted != 16<<20-freeBytes {
+			t.Errorf("a has %d and c %d bytes while a needs all", a.counted, c.counted)
+		}
+		a.Shrink(5 << 20)
+		synctest.Wait()
+		if a.counted != 5<<20-freeBytes || c.counted != 15<<20-freeBytes || r.used != a.counted+c.counted {
+			t.Errorf("a has %d and c %d bytes of %d", a.counted, c.counted, r.used)
+		}
+		b.Shrink(freeBytes / 2)
+		if b.counted != 0 {
+			t.Errorf("b has %d bytes", b.counted)
+		}
+		for _, h := range []*Held{a, b, c} {
+			h.Free()
+			h.Shrink(0)
+		}
+		if r.used != 0 || r.first != nil || len(r.by) != 0 || len(r.waiting) != 0 {
+			t.Errorf("something is left: %+v", r)
+		}
+	})
+}
+
+// TestRoomRead: an answer that is held on after it was read does not keep others from being the
+// first, once it fits among the others.
+func TestRoomRead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := new(Room)
+		var small []*Held
+		for i := range 3 {
+			h := r.Begin(string(rune('a' + i)))
+			if !h.Try(10 << 20) {
+				t.Fatal("there is no room")
+			}
+			small = append(small, h)
+		}
+		read := r.Begin("read")
+		defer read.Free()
+		if err := read.Wait(t.Context(), 8<<20); err != nil || r.first != read {
+			t.Fatal(err)
+		}
+		ended := make(chan error, 1)
+		next := r.Begin("next")
+		defer next.Free()
+		go func() { ended <- next.Wait(t.Context(), 24<<20) }()
+		synctest.Wait()
+		if len(ended) != 0 || next.counted != 0 {
+			t.Error("two are the first")
+		}
+		for _, h := range small {
+			h.Free()
+		}
+		synctest.Wait()
+		if len(ended) == 0 || <-ended != nil || r.first != next || r.used != read.counted || read.counted != 8<<20-freeBytes {
+			t.Errorf("the next one does not get its bytes: %+v", r)
 		}
 	})
 }

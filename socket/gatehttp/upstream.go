@@ -114,8 +114,8 @@ func isLoopback(host string) bool {
 // held: as it came, and as it is passed on. While it waits for room, the time for the exchange
 // does not pass. body is nil for none. The error is an *UpstreamError.
 func (u *Upstream) Do(ctx context.Context, held *Held, method, path string, header http.Header, body []byte) (*Answer, error) {
-	ctx, limit := withLimit(ctx, u.o.Timeout)
-	defer limit.stop()
+	ctx, limit := WithLimit(ctx, u.o.Timeout)
+	defer limit.Stop()
 	var sent atomic.Bool
 	fail := func(text string) error { return &UpstreamError{Sent: sent.Load(), Text: text} }
 	unread := func(text string) error { return &UpstreamError{Sent: true, Answered: true, Text: text} }
@@ -162,7 +162,7 @@ func (u *Upstream) Do(ctx context.Context, held *Held, method, path string, head
 }
 
 // readAnswer reads the body of an answer, of which a byte more than MaxAnswer at most.
-func (u *Upstream) readAnswer(ctx context.Context, resp *http.Response, held *Held, limit *timeLimit) ([]byte, error) {
+func (u *Upstream) readAnswer(ctx context.Context, resp *http.Response, held *Held, limit *TimeLimit) ([]byte, error) {
 	all := u.o.MaxAnswer + 1 // how long it can be
 	if n := resp.ContentLength; n >= 0 && n < int64(all) {
 		all = int(n)
@@ -171,12 +171,8 @@ func (u *Upstream) readAnswer(ctx context.Context, resp *http.Response, held *He
 	for len(got) < all {
 		if len(got) == cap(got) {
 			more := min(max(len(got), 32<<10), all-len(got))
-			if !held.Try(2 * more) {
-				limit.pause()
-				if err := held.Wait(ctx, 2*more); err != nil {
-					return nil, err
-				}
-				limit.resume()
+			if err := limit.Wait(ctx, held, 2*more); err != nil {
+				return nil, err
 			}
 			got = append(make([]byte, 0, len(got)+more), got...)
 		}
@@ -192,30 +188,38 @@ func (u *Upstream) readAnswer(ctx context.Context, resp *http.Response, held *He
 	return got, nil
 }
 
-// timeLimit cancels a context after some time.
-type timeLimit struct {
+// TimeLimit is the time for an exchange. It is for one goroutine.
+type TimeLimit struct {
 	cancel    context.CancelCauseFunc
 	timer     *time.Timer
 	since     time.Time // of the timer
 	remaining time.Duration
 }
 
-func withLimit(ctx context.Context, d time.Duration) (context.Context, *timeLimit) {
+// WithLimit returns a context that is cancelled after d, with context.DeadlineExceeded as its
+// cause. Stop must follow.
+func WithLimit(ctx context.Context, d time.Duration) (context.Context, *TimeLimit) {
 	ctx, cancel := context.WithCancelCause(ctx)
-	return ctx, &timeLimit{cancel: cancel, since: time.Now(), remaining: d, timer: time.AfterFunc(d, func() { cancel(context.DeadlineExceeded) })}
+	return ctx, &TimeLimit{cancel: cancel, since: time.Now(), remaining: d, timer: time.AfterFunc(d, func() { cancel(context.DeadlineExceeded) })}
 }
 
-func (l *timeLimit) pause() {
+// Wait waits as held does, and the time does not pass meanwhile. After an error it is not resumed.
+func (l *TimeLimit) Wait(ctx context.Context, held *Held, n int) error {
+	if held.Try(n) {
+		return nil
+	}
 	l.timer.Stop()
 	l.remaining -= time.Since(l.since)
-}
-
-func (l *timeLimit) resume() {
+	if err := held.Wait(ctx, n); err != nil {
+		return err
+	}
 	l.since = time.Now()
 	l.timer.Reset(l.remaining)
+	return nil
 }
 
-func (l *timeLimit) stop() {
+// Stop ends the context.
+func (l *TimeLimit) Stop() {
 	l.timer.Stop()
 	l.cancel(nil)
 }

@@ -146,6 +146,7 @@ func (g *Gateway) history(w http.ResponseWriter, r *http.Request, id string) *fa
 	if f != nil {
 		return f
 	}
+	answer := append([]byte(`{"history":{"`+p.form+`":`), joined('[', p.messages, ']')...)
 	if len(p.unresolved) > 0 {
 		if _, err := s.permd(ctx); err != nil {
 			return errPermd(err)
@@ -157,20 +158,23 @@ func (g *Gateway) history(w http.ResponseWriter, r *http.Request, id string) *fa
 			}
 			s.pending = b
 		}
+		held.Shrink(len(answer)) // a person may be waited for
 		t := &conversation{g: g, s: s}
 		if err := g.settle(ctx, s, b, nil, false); err != nil {
 			return t.broken(ctx, err)
 		}
 		b.late = nil // the history shows them
+		answer = answer[:len(answer)-1]
 		for _, c := range b.unanswered() {
 			b.shown[c.ToolCallID] = g.goesToClient(c)
 			switch c.Outcome {
 			case aap.Denied:
-				p.messages = append(p.messages, strictjson.Value(`{"role":"tool","toolCallId":`+quote(c.ToolCallID)+`,"content":`+quote(denialText(c))+`}`))
+				answer = append(answer, `,{"role":"tool","toolCallId":`+quote(c.ToolCallID)+`,"content":`+quote(denialText(c))+`}`...)
 			case aap.Granted, aap.Execute, aap.Ask, aap.Skip:
 			}
 		}
+		answer = append(answer, ']')
 	}
-	reply(w, http.StatusOK, []byte(`{"history":{"`+p.form+`":`+string(joined('[', p.messages, ']'))+`}}`))
+	reply(w, http.StatusOK, append(answer, "}}"...))
 	return nil
 }

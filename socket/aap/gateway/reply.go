@@ -93,6 +93,7 @@ func (t *conversation) reply(ctx context.Context, body strictjson.Object, said [
 		if b, f = t.g.decide(ctx, t.s, "history", items); f != nil {
 			return nil, f
 		}
+		t.memory.Free() // permd has what there is to decide, and a person may be waited for
 		for _, c := range b.unanswered() {
 			b.shown[c.ToolCallID] = t.g.goesToClient(c)
 		}

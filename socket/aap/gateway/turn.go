@@ -81,15 +81,14 @@ func (t *turn) add(p *part) error {
 	return nil
 }
 
-// keep holds no more than the calls of the turn, which may wait for a person. It reports whether
-// there is room for them.
-func (t *turn) keep(held *gatehttp.Held) bool {
+// keep holds no more than the calls of the turn, which may wait for a person. The server has taken
+// the turn, so it gives up nothing that it would have to get again.
+func (t *turn) keep(held *gatehttp.Held) {
 	n := 0
 	for i := range t.calls {
 		n += len(t.calls[i].data)
 	}
-	held.Free()
-	return held.Try(heldTimes * n)
+	held.Shrink(heldTimes * n)
 }
 
 // events returns the calls and results of the turn for permd.

@@ -94,6 +94,7 @@ func (t *conversation) run(ctx context.Context, body strictjson.Object) *fault {
 		if f := t.noteSent(b); f != nil {
 			return f
 		}
+		t.memory.Free() // what came before is decided, and the next turn may need all there is for one
 		server, end := t.server(ctx)
 		turn, arrived, f := t.g.postTurn(server, t.memory, t.s, body, t.out.isStream(), t.from, t.held.add)
 		end()

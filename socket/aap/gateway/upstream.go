@@ -55,13 +55,12 @@ func (g *Gateway) request(ctx context.Context, method, path, query string, from 
 type heldReader struct {
 	io.Reader
 
-	ctx  context.Context
-	held *gatehttp.Held
+	wait func(bytes int) error // until so many more can be held
 }
 
 func (r heldReader) Read(p []byte) (int, error) {
 	n, err := r.Reader.Read(p)
-	if short := r.held.Wait(r.ctx, heldTimes*n); short != nil {
+	if short := r.wait(heldTimes * n); short != nil {
 		return n, short
 	}
 	return n, err
@@ -69,10 +68,11 @@ func (r heldReader) Read(p []byte) (int, error) {
 
 const heldTimes = 3
 
-// fetch makes a request whose answer is one JSON object.
+// fetch makes a request whose answer is one JSON object. While it waits for room, its time does
+// not pass.
 func (g *Gateway) fetch(ctx context.Context, held *gatehttp.Held, method, path, query string, from *http.Request, body []byte) (status int, data []byte, f *fault) {
-	ctx, cancel := context.WithTimeout(ctx, shortTimeout)
-	defer cancel()
+	ctx, limit := gatehttp.WithLimit(ctx, shortTimeout)
+	defer limit.Stop()
 	req, err := g.request(ctx, method, path, query, from, body)
 	if err != nil {
 		return 0, nil, &fault{http.StatusBadRequest, "the address is malformed"}
@@ -82,7 +82,7 @@ func (g *Gateway) fetch(ctx context.Context, held *gatehttp.Held, method, path, 
 		return 0, nil, errUpstream
 	}
 	defer res.Body.Close()
-	data, err = io.ReadAll(io.LimitReader(heldReader{res.Body, ctx, held}, maxBody+1))
+	data, err = io.ReadAll(io.LimitReader(heldReader{res.Body, func(n int) error { return limit.Wait(ctx, held, n) }}, maxBody+1))
 	switch {
 	case errors.Is(err, gatehttp.ErrNoRoom):
 		return 0, nil, errNoRoom
@@ -182,7 +182,7 @@ func (g *Gateway) postTurn(ctx context.Context, held *gatehttp.Held, s *session,
 		}
 		return err
 	}
-	in := heldReader{res.Body, ctx, held}
+	in := heldReader{res.Body, func(n int) error { return held.Wait(ctx, n) }}
 	if stream {
 		if !isType(res, "text/event-stream") {
 			return nil, true, &fault{http.StatusBadGateway, "the server's turn is no stream of events"}
@@ -200,12 +200,10 @@ func (g *Gateway) postTurn(ctx context.Context, held *gatehttp.Held, s *session,
 	if err == nil {
 		err = filter.end()
 	}
-	if err == nil && !t.keep(held) {
-		err = gatehttp.ErrNoRoom
-	}
 	if err != nil {
 		return nil, true, &fault{http.StatusBadGateway, "the server's turn cannot be used: " + errorText(err)}
 	}
+	t.keep(held)
 	return t, true, nil
 }
 

@@ -157,8 +157,10 @@ func (t *tool) repeats(body []byte, text string) bool {
 	return t.token != "" && (gatehttp.EchoesText(text, secrets) || strictjson.Check(body) == nil && gatehttp.Echoes(body, secrets))
 }
 
-// deliver posts the result of a call.
+// deliver posts the result of a call. Of the tool's answer, no more is held meanwhile: a runtime
+// that is gone is tried for long.
 func (g *Gateway) deliver(c *call, result []byte) {
+	c.held.Shrink(len(result))
 	if !g.post(c, result) {
 		g.say("a result could not be delivered")
 	}
