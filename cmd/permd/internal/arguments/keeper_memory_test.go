@@ -94,7 +94,6 @@ func TestKeepsNoMessage(t *testing.T) {
 		m := new(message)
 		held := weak.Make(m)
 		decide(e, m)
-		m = nil
 		runtime.GC()
 		if held.Value() != nil {
 			t.Errorf("%s: what waits has the message", name)
