@@ -62,8 +62,8 @@ type Options struct {
 	// Files bounds how long reading a folder of rules may wait for its file system;
 	// nil if all file systems answer.
 	Files *mounts.FS
-	// OnChange is called after rules or the condition of a layer changed. It
-	// must not call back into the store.
+	// OnChange is called after rules, their switches or the condition of a layer
+	// changed. It must not call back into the store.
 	OnChange func(Status)
 	// OnWork is called before a layer is compiled and tested, and the function
 	// it returns afterwards: no other work takes as much time and memory. May

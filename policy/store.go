@@ -271,7 +271,7 @@ func (s *Store) publish(st *state) {
 	if s.opts.OnChange == nil {
 		return
 	}
-	if now := st.status(); old == nil || !reflect.DeepEqual(old.status(), now) {
+	if now := st.status(); old == nil || !sameSwitches || !reflect.DeepEqual(old.status(), now) {
 		s.opts.OnChange(now)
 	}
 }

@@ -8,6 +8,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/go-json-experiment/json"
+
+	"github.com/permd/permd/cmd/permd/internal/arguments"
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/internal/eventually"
 )
@@ -137,15 +140,33 @@ func revisionGone(t *testing.T) {
 		t.Fatal(err)
 	}
 	d.policy(t, "never.rego", `deny contains "never" if input.effect.program == "git"`)
+	const notSame = "are not the same as then"
 	explained := func(want string) {
 		t.Helper()
 		out, errs, code := printed(d.command("explain", ids[0]))
-		if code != 0 || !strings.HasPrefix(out, "allow: ") || !strings.Contains(out, want) {
+		if code != 0 || !strings.HasPrefix(out, "allow: ") || !strings.Contains(out, want) || strings.Contains(out, notSame) != (want == notSame) {
 			t.Errorf("explain: %d %s%s, want %s", code, out, errs, want)
 		}
 	}
 	explained("decided again by the rules in force since")
 	file := d.revisions()[0]
+	// Rules that were written while those of then were in force, and decide the same.
+	var other arguments.Revision
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(text, &other); err != nil {
+		t.Fatal(err)
+	}
+	other.Files = append(other.Files, arguments.RevisionFile{Folder: "config", Name: "policy.d/later.rego", Text: []byte("package permd.user\n\nimport rego.v2\n\ndeny contains \"later\" if input.effect.program == \"frob\"\n")})
+	if text, err = json.Marshal(&other); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	explained(notSame)
 	if err := os.WriteFile(file, []byte(`{"digest":"x","files":[{"folder":"config","name":"../../x","text":""}]}`), 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -94,7 +94,6 @@ func TestKeepsNoMessage(t *testing.T) {
 		m := new(message)
 		held := weak.Make(m)
 		decide(e, m)
-		m = nil
 		runtime.GC()
 		if held.Value() != nil {
 			t.Errorf("%s: what waits has the message", name)
@@ -121,7 +120,9 @@ func TestQueuedBytes(t *testing.T) {
 	e := deciding(t, k)
 	m, long := new(message), strings.Repeat("x", 12<<10)
 	for i := range 400 {
-		e.Decide(t.Context(), m.request(fmt.Sprintf(`{"command":"ls %d %s"}`, i, long)))
+		r := m.request(fmt.Sprintf(`{"n":%d,"x":%q}`, i, long))
+		r.Call.Tool.Name = "frob"
+		e.Decide(t.Context(), r)
 	}
 	n := 0
 	for i := range k.queue {

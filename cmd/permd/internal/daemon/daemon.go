@@ -51,6 +51,7 @@ type daemon struct {
 	pauses  *pause.Store
 	recent  explain.Recent    // for permd explain
 	kept    *arguments.Keeper // for permd explain after a restart, and for replays; nil in tests
+	revised chan struct{}     // the rules have changed; for keepRevisions
 	runs    runCounter        // for permd status
 	metrics *metrics          // nil when HTTP is off
 	log     *slog.Logger
@@ -67,9 +68,13 @@ type daemon struct {
 // openDaemon opens the rules and the databases; now is the clock of all that depends on the
 // time of day.
 func openDaemon(ctx context.Context, dirs xdg.Dirs, relocated bool, log *slog.Logger, changed func(policy.Status), now func() time.Time) (d *daemon, err error) {
-	d = &daemon{dirs: dirs, log: log, now: now, started: now()}
+	d = &daemon{dirs: dirs, log: log, now: now, started: now(), revised: make(chan struct{}, 1)}
 	if d.rules, err = engine.OpenRules(ctx, dirs, relocated, func(st policy.Status) {
 		d.changes.Tell(nil, native.ChangedRules)
+		select {
+		case d.revised <- struct{}{}:
+		default:
+		}
 		if changed != nil {
 			changed(st)
 		}
@@ -167,39 +172,6 @@ func (d *daemon) keepArguments() {
 	d.kept = arguments.Keep(arguments.Options{
 		Dir: arguments.Dir(d.dirs.Data), MaxAge: d.rules.Settings.Journal.Age(), Log: d.log, Now: d.now,
 	})
-}
-
-// revisionEvery is how often is looked whether there are other rules to keep.
-const revisionEvery = 2 * time.Second
-
-// keepRevisions keeps the rules that decided, to explain decisions later.
-func (d *daemon) keepRevisions(ctx context.Context) {
-	last, failed := "", false
-	keep := func() {
-		digest := d.rules.Digest()
-		if digest == "" || digest == last {
-			return
-		}
-		r, err := arguments.ReadRevision(digest, d.dirs.Org, d.dirs.Config)
-		if err == nil && digest == d.rules.Digest() {
-			err = d.kept.SaveRevision(r, d.now(), d.rules.Settings.Journal.Age())
-		}
-		if err != nil && !failed {
-			d.log.Warn("decisions by the rules of now cannot be explained after these change", "error", err)
-		}
-		last, failed = digest, err != nil
-	}
-	keep()
-	tick := time.NewTicker(revisionEvery)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-			keep()
-		}
-	}
 }
 
 // observe is told of each decision before that is logged.

@@ -91,7 +91,11 @@ func (j *replayed) explainEarlier(ctx context.Context, rec *decisions.Record, ca
 	if d.Verdict != rec.Decision.Verdict || !slices.EqualFunc(d.Effects, rec.Decision.Effects, func(a, b decisions.EffectDecision) bool { return a.Verdict == b.Verdict && a.Row == b.Row }) {
 		return none("the rules of then decide it otherwise now: it depended on what is not kept, such as rules of the project")
 	}
-	x = recreated(ctx, rec, made, call, "the rules in force since "+since.Local().Format(time.DateTime))
+	source := "the rules in force since " + since.Local().Format(time.DateTime)
+	if d.Policy.Digest != rec.Decision.Policy.Digest {
+		source += "; these, the project's or permd's own are not the same as then"
+	}
+	x = recreated(ctx, rec, made, call, source)
 	x.MoveRules([2]string{dirs.Org, j.dirs.Org}, [2]string{dirs.Config, j.dirs.Config})
 	return x, "", nil
 }

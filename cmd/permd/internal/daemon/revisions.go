@@ -1,0 +1,53 @@
+package daemon
+
+import (
+	"context"
+	"time"
+
+	"github.com/permd/permd/cmd/permd/internal/arguments"
+)
+
+// revisionRetry is when rules are kept again that could not be, if they do not change before.
+const revisionRetry = time.Minute
+
+// keepRevisions keeps the rules that decided, to explain decisions later.
+func (d *daemon) keepRevisions(ctx context.Context) {
+	last, failed := "", false
+	onChange(ctx, d.revised, func() bool {
+		digest := d.rules.Digest()
+		if digest == "" || digest == last {
+			return true
+		}
+		r, err := arguments.ReadRevision(digest, d.dirs.Org, d.dirs.Config)
+		if err == nil && digest != d.rules.Digest() {
+			return true // the next change is known already
+		}
+		if err == nil {
+			err = d.kept.SaveRevision(r, d.now(), d.rules.Settings.Journal.Age())
+		}
+		if err == nil {
+			last = digest
+		} else if !failed {
+			d.log.Warn("decisions by the rules of now cannot be explained after these change", "error", err)
+		}
+		failed = err != nil
+		return !failed
+	})
+}
+
+// onChange calls do at once and after each change until ctx ends. If do fails it is called
+// again after the next change, or revisionRetry later.
+func onChange(ctx context.Context, changed <-chan struct{}, do func() (ok bool)) {
+	for {
+		var again <-chan time.Time
+		if !do() {
+			again = time.After(revisionRetry)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-changed:
+		case <-again:
+		}
+	}
+}
