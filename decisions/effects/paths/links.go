@@ -3,6 +3,7 @@ package paths
 import (
 	"errors"
 	"io/fs"
+	"path"
 	"slices"
 	"strings"
 	"time"
@@ -76,8 +77,12 @@ func (w *LinkWalk) walked(dir string) bool {
 }
 
 // Followed is a folder in which something follows links: those whose names end with
-// Suffix, in lower case.
-type Followed struct{ Path, Suffix string }
+// Suffix, in lower case. As is what it reads of the files there. A link may have a name that
+// it reads, and lead to one in the folder that it leaves out.
+type Followed struct {
+	Path, Suffix string
+	As           Reach
+}
 
 // Bounds of the reads through links that are reported for one run. Of those that are
 // guarded or outside of the project, one is enough to ask.
@@ -92,6 +97,7 @@ const (
 func (r *Resolver) ReadsThroughLinks(folders []Followed, read func(link string) effects.Effect) (more []effects.Effect, complete bool) {
 	var walk LinkWalk
 	folders = slices.Clone(folders)
+	seen := map[string]bool{} // linked folders
 	shown, complete := 0, true
 	for n := 0; n < len(folders) && complete; n++ {
 		all := &walk
@@ -111,10 +117,25 @@ func (r *Resolver) ReadsThroughLinks(folders []Followed, read func(link string) 
 				continue
 			}
 			mode, err := r.Lstat(e.File.Path)
-			if errors.Is(err, fs.ErrNotExist) || slices.ContainsFunc(folders, func(f Followed) bool { return f.Suffix == "" && lexpath.In(f.Path, e.File.Path) }) {
+			if errors.Is(err, fs.ErrNotExist) {
 				continue
 			}
-			if mode.IsDir() {
+			as, inside := walkedAs(folders, e.File.Path)
+			switch {
+			case inside && (as == ReachAll || seen[e.File.Path] || r.leavesOut(as, link)):
+				continue
+			case inside:
+				if mode.IsDir() {
+					e.File.Recursive = true
+					seen[e.File.Path] = true
+					file, uncertain := r.passes(e.File.Path, throughLink(as))
+					r.passing(&e, file)
+					complete = complete && !uncertain
+				}
+				if e.Guarded() == 0 {
+					continue // it is read as the rest of the folder is
+				}
+			case mode.IsDir():
 				r.Recurse(&e, false)
 				r.Search(&e, ReachAll)
 			}
@@ -131,6 +152,53 @@ func (r *Resolver) ReadsThroughLinks(folders []Followed, read func(link string) 
 		}
 	}
 	return more, complete || shown > 0
+}
+
+// walkedAs reports whether a path is in a folder in which all links are followed, and what
+// is read there of the files.
+func walkedAs(folders []Followed, p string) (as Reach, in bool) {
+	for _, f := range folders {
+		if f.Suffix != "" || !lexpath.In(f.Path, p) {
+			continue
+		}
+		if !in || as == ReachNamed || f.As == ReachAll {
+			as = f.As
+		}
+		in = true
+	}
+	return as, in
+}
+
+// throughLink returns what a program with that reach reads of a linked folder, to which ignore
+// files need not apply by the link's name.
+func throughLink(as Reach) Reach {
+	switch as {
+	case ReachShown, ReachVisible:
+		return ReachVisible
+	case ReachNamed:
+		return ReachNamed
+	case ReachAll, ReachKept, ReachTracked:
+	}
+	return ReachAll
+}
+
+// leavesOut reports whether a program with that reach certainly leaves out a link for its
+// own name, in whatever way it comes to its folder.
+func (r *Resolver) leavesOut(as Reach, link string) bool {
+	dir, name := path.Split(link)
+	switch as {
+	case ReachNamed:
+		return Guarded().Match(lexpath.Fold("/"+name), "").Has(effects.Secret)
+	case ReachShown, ReachVisible:
+		for root, in := range r.searchStarts(path.Clean(dir)) {
+			// Lines for folders alone may be about the link, too.
+			if lexpath.In(in, link) && r.skips(root, in, link+"/x", true, false) {
+				return true
+			}
+		}
+	case ReachAll, ReachKept, ReachTracked:
+	}
+	return false
 }
 
 // LiteralEnd returns the ASCII characters at the end of a pattern that mean themselves,

@@ -45,9 +45,18 @@ func (r *Resolver) searchEnters(as Reach, root, dir, file string) bool {
 // if none is known. If there may be one that is not known, the folder is added to
 // UncertainSearches.
 func (r *Resolver) Passes(dir string, as Reach) string {
+	file, uncertain := r.passes(dir, as)
+	if uncertain && as == ReachAll && !slices.Contains(r.UncertainSearches, dir) {
+		r.UncertainSearches = append(r.UncertainSearches, dir)
+	}
+	return file
+}
+
+// passes is Passes; uncertain is set if there may be such a file that is not known.
+func (r *Resolver) passes(dir string, as Reach) (file string, uncertain bool) {
 	s, ok := r.fs.(Surveyor)
 	if !ok || as == ReachNamed {
-		return ""
+		return "", false
 	}
 	for root, in := range r.searchStarts(dir) {
 		found := s.Survey(root, in)
@@ -58,14 +67,12 @@ func (r *Resolver) Passes(dir string, as Reach) string {
 			// Walk checks every folder on the way: the caller must not learn of files that
 			// it cannot reach.
 			if at, why := r.Walk(RootPlace, file, false); why == "" && !at.Missing || why != "" && !r.Others {
-				return file
+				return file, uncertain
 			}
 		}
-		if found.Incomplete && as == ReachAll && !slices.Contains(r.UncertainSearches, dir) {
-			r.UncertainSearches = append(r.UncertainSearches, dir)
-		}
+		uncertain = uncertain || found.Incomplete
 	}
-	return ""
+	return "", uncertain
 }
 
 // MayHoldRepository reports whether there may be a repository in a folder or below that is
@@ -145,7 +152,12 @@ func (r *Resolver) Search(e *effects.Effect, as Reach) {
 	if e.File == nil || e.Kind != effects.KindRead {
 		return
 	}
-	if file := r.Passes(e.File.Path, as); file != "" {
+	r.passing(e, r.Passes(e.File.Path, as))
+}
+
+// passing adds the tags if a read passes over a file with the name of a secret.
+func (r *Resolver) passing(e *effects.Effect, file string) {
+	if file != "" {
 		e.Tags = e.Tags.With(effects.Secret)
 		e.Text = display.Display(strings.TrimSuffix(e.Text, allBelow) + allBelow + ", with " + r.Name(file))
 	}

@@ -355,16 +355,17 @@ func (v *invocation) below(e effects.Effect, tree, names bool) effects.Effect {
 		// a type of rg may match any name.
 		narrow := v.searchesNoSecrets && !v.searchesHidden && !v.has([]string{"--exclude", "--exclude-from", "--type-add"})
 		v.b.Paths.Recurse(&e, narrow || v.p.SkipsHidden && !hidden)
-		v.b.Paths.Search(&e, v.searchReach(narrow, hidden))
+		as := v.searchReach(narrow, hidden)
+		v.b.Paths.Search(&e, as)
 		if e.Kind == effects.KindDelete { // of the links themselves
 			break
 		}
 		names := followedNames[v.run.Program]
 		if v.followsLinks() {
-			v.followed = append(v.followed, paths.Followed{Path: e.File.Path, Suffix: names})
+			v.followed = append(v.followed, paths.Followed{Path: e.File.Path, Suffix: names, As: as})
 		}
 		if v.linked && (names != "" || !v.followsLinks()) {
-			v.followed = append(v.followed, paths.Followed{Path: e.File.Path, Suffix: v.linkedAs})
+			v.followed = append(v.followed, paths.Followed{Path: e.File.Path, Suffix: v.linkedAs, As: as})
 		}
 	}
 	return e

@@ -1,12 +1,14 @@
 package shell
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/decisions/effects/effectstest"
+	"github.com/permd/permd/decisions/effects/fsfake"
 	"github.com/permd/permd/decisions/effects/paths"
 )
 
@@ -114,5 +116,37 @@ func TestSearchOfWorktree(t *testing.T) {
 				t.Errorf("reads a secret: %v, want %v", got, want)
 			}
 		})
+	}
+}
+
+// TestSecretsThroughLinks has links to files and folders that a search leaves out for their
+// names, but not for those of the links.
+func TestSecretsThroughLinks(t *testing.T) {
+	table := effectstest.Table(t)
+	for _, c := range []struct {
+		secret, link, to string
+		ask, not         []string
+	}{
+		{".env", "lib/e.txt", "../.env", []string{"rg -L K", "rg -L K .", "ag -f K", "rg -L --no-ignore K", "rg -L -g '*.txt' K", "grep -R --include='*.txt' K .", "find -L . -name '*.txt' -exec cat {} +", "find . -name 'e*' -exec cat {} +"},
+			[]string{"rg K", "ag K", "fd -L e", "ls -LR", "find -L . -name x"}},
+		{"ign/k.pem", "lib/k", "../ign/k.pem", []string{"rg -L K", "ag -f K", "rg -L K lib"}, []string{"rg K", "rg K lib"}},
+		{"ign/k.pem", "lib/d", "../ign", []string{"rg -L K", "ag -f K", "rg -L K lib"}, []string{"rg K", "rg K lib"}},
+		{".h/x.pem", "lib/h", "../.h", []string{"rg -L K", "ag -f K", "rg -L K lib"}, []string{"rg K", "rg K lib"}},
+		{".env", "lib/up", "..", nil, []string{"rg -L K"}},
+		{".env", "lib/own", "../docs", nil, []string{"rg -L K", "ag -f K"}},
+		{".env", "lib/.env", "../.env", nil, []string{"rg -L K", "ag -f K"}},
+	} {
+		for i, command := range append(c.ask, c.not...) {
+			fs := fsfake.New(effectstest.Cwd+"/.git/HEAD").File(effectstest.Cwd+"/.gitignore", "ign\n").File(effectstest.Cwd+"/"+c.secret, "").
+				File(effectstest.Cwd+"/docs/a.txt", "").File(effectstest.Cwd+"/lib/a.txt", "").Link(effectstest.Cwd+"/"+c.link, c.to)
+			x := paths.NewIndex(fs, func() time.Time { return time.Unix(1e9, 0) })
+			x.Background = func(task func()) { task() }
+			b := shellBuilder(table, x)
+			Text(b, command, effectstest.Cwd, "command")
+			asks := slices.ContainsFunc(b.Effects, func(e effects.Effect) bool { return e.Kind == effects.KindUnknown || e.Tags.Has(effects.Secret) })
+			if want := i < len(c.ask); asks != want {
+				t.Errorf("%s with %s -> %s: reads a secret: %v, want %v\n%s", command, c.link, c.to, asks, want, shown(b.Effects))
+			}
+		}
 	}
 }
