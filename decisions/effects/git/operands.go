@@ -38,11 +38,11 @@ func (r *Run) reads(i int, file string) []effects.Effect {
 	return list
 }
 
-// mayBePath reports whether git may take REV:PATH for a path: if it is a pattern, or the name of a
-// file that exists.
+// mayBePath reports whether git may take REV:PATH for a path: if it is a pattern, the name of a
+// file that exists, or has magic where all words but the first are paths.
 func (r *Run) mayBePath(word string) bool {
 	e := r.Call.Paths.Operand(effects.KindRead, word, r.Cwd, r.From)
-	return strings.ContainsAny(word, "*?[\\") || e.File != nil && r.Call.Exists(e.File.Path)
+	return strings.ContainsAny(word, "*?[\\") || r.Sub == "archive" && strings.HasPrefix(word, ":") || e.File != nil && r.Call.Exists(e.File.Path)
 }
 
 // straight reports whether a path is relative and only goes down, from the folder where it

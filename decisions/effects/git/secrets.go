@@ -97,6 +97,7 @@ func (r *Run) Secrets() {
 	}
 	silent := (sub == "diff" || sub == "show") && r.has(summaryOptions) && !r.has(patchOptions)
 	limited := false // words limit it to some paths
+	reduced := -1    // the word that excludes some
 	named := false   // words name the objects to search, each with a path
 	whole := false   // a word may be a whole revision
 	operands, dashes, pattern := r.separated()
@@ -130,9 +131,15 @@ func (r *Run) Secrets() {
 		case silent, sub == "archive" && n == 0:
 			// No content, or only a revision.
 		default:
-			limits := r.pathspec(i, w.Text, behind)
+			limits := r.pathspec(i, w.Text, behind) && (behind || dashes < 0)
 			limited, whole = limited || limits, whole || !limits && !behind
+			if r.excludes(w.Text) {
+				reduced = i
+			}
 		}
+	}
+	if reduced >= 0 && !limited && !PrintsTracked(sub) {
+		r.wholeTree(reduced)
 	}
 	r.lines()
 	r.sets()
@@ -217,47 +224,19 @@ func (r *Run) object(i int, file string) {
 
 // fromRoot returns a path relative to the repository's root as an absolute one.
 func (r *Run) fromRoot(file string) string {
-	if root := cmp.Or(r.Tree, r.Call.Paths.Project()); root != "" && !path.IsAbs(file) {
+	if path.IsAbs(file) {
+		return file
+	}
+	root := r.Tree
+	if where, _ := r.Call.Paths.Folder(r.Cwd); root == "" && where.Has(effects.Worktree) {
+		if e := r.Call.Paths.Operand(effects.KindRead, ".", r.Cwd, r.From); e.File != nil {
+			root = e.File.Tree
+		}
+	}
+	if root = cmp.Or(root, r.Call.Paths.Project()); root != "" {
 		return paths.Joined(root, file)
 	}
 	return file
-}
-
-// pathspec adds the reads of a word that is a pathspec: a path or a pattern,
-// possibly with magic. It reports whether the word limits the paths that git reads: a
-// revision does not, nor does an exclusion.
-func (r *Run) pathspec(i int, spec string, behind bool) bool {
-	s, ok := languages.ParsePathspec(spec)
-	if (!ok || s.Path == "") && !r.has([]string{"--literal-pathspecs"}) {
-		return false
-	}
-	literal := s.Literal
-	if r.has([]string{"--literal-pathspecs"}) {
-		s, literal = languages.Pathspec{Path: spec}, true
-	} else if literal && !s.Signs {
-		s.Path = spec
-	}
-	if s.Icase || r.has([]string{"--icase-pathspecs"}) {
-		// It may be any file whose name differs in case, at any depth.
-		dir := "."
-		if s.Top {
-			dir = r.fromRoot(dir)
-		}
-		r.printsFolder(i, dir)
-		if r.wholeFolders() {
-			r.search(i, dir)
-		}
-	}
-	if s.Top {
-		s.Path = r.fromRoot(s.Path)
-	}
-	pattern := !literal && strings.ContainsAny(s.Path, "*?[\\")
-	r.read(i, s.Path, pattern)
-	if behind || pattern || s.Signs {
-		return true
-	}
-	e := r.Call.Paths.Operand(effects.KindRead, s.Path, r.Cwd, r.From)
-	return e.File == nil || e.Guarded() != 0 || r.Call.Exists(e.File.Path)
 }
 
 // read adds the read of a path if it is guarded, or of the folder of a pattern for

@@ -33,11 +33,12 @@ func GitObject(text string) (file string, ok bool) {
 
 // Pathspec is a parsed pathspec: magic such as :(top,glob) or :/, and a path.
 type Pathspec struct {
-	Path                       string
-	Signs, Top, Literal, Icase bool
+	Path                                string
+	Signs, Top, Literal, Icase, Exclude bool
 }
 
-// ParsePathspec parses a word; ok is false for an exclusion or another word.
+// ParsePathspec parses a word; ok is false for an exclusion, and for magic that is not known, with
+// which the word may select anything.
 func ParsePathspec(spec string) (s Pathspec, ok bool) {
 	rest, signs := strings.CutPrefix(spec, ":")
 	s.Signs = signs
@@ -47,11 +48,13 @@ func ParsePathspec(spec string) (s Pathspec, ok bool) {
 		s.Path = spec
 	case isLong:
 		var words string
-		if words, s.Path, ok = strings.Cut(long, ")"); !ok {
-			return s, false
+		if words, s.Path, ok = strings.Cut(long, ")"); !ok || strings.Contains(words, `\`) {
+			return s, false // an escaped character ends no word
 		}
+		known := true
 		for word := range strings.SplitSeq(words, ",") {
 			switch strings.TrimSpace(word) {
+			case "", "glob":
 			case "top":
 				s.Top = true
 			case "literal":
@@ -59,15 +62,24 @@ func ParsePathspec(spec string) (s Pathspec, ok bool) {
 			case "icase":
 				s.Icase = true
 			case "exclude":
-				return s, false
+				s.Exclude = true
+			default:
+				known = false
 			}
+		}
+		if !known || s.Exclude {
+			return s, false
 		}
 	default:
 		for rest != "" && strings.IndexByte("/!^", rest[0]) >= 0 {
 			if rest[0] != '/' {
+				s.Exclude = true
 				return s, false
 			}
 			s.Top, rest = true, rest[1:]
+		}
+		if rest != "" && strings.IndexByte("\"#%&',-;<=>@_`~", rest[0]) >= 0 {
+			return s, false // reserved for magic
 		}
 		s.Path = strings.TrimPrefix(rest, ":")
 	}
