@@ -186,7 +186,7 @@ func (r *Resolver) skips(root, dir, file string, hidden, ignored bool) bool {
 	for i, name := range rel {
 		at = Joined(at, name)
 		folder := i+1 < len(rel)
-		if (hidden && name[0] == '.' || ignored && r.ignored(root, at, folder)) && !r.reincluded(root, at, folder) {
+		if (hidden && name[0] == '.' || ignored && r.ignored(root, dir, at, folder)) && !r.reincluded(root, at, folder) {
 			return true
 		}
 	}
@@ -210,8 +210,10 @@ func (r *Resolver) inRepository(dir string) bool {
 }
 
 // ignored reports whether the .gitignore files from root down certainly match a path,
-// apart from what lines with ! say. Files above the path's own repository do not apply.
-func (r *Resolver) ignored(root, p string, folder bool) bool {
+// apart from what lines with ! say. Files above the path's own repository do not apply. Of those
+// above the folder that is searched only names count: ripgrep 13 compares lines with a slash
+// with the wrong path there.
+func (r *Resolver) ignored(root, searched, p string, folder bool) bool {
 	rel := strings.Split(strings.TrimPrefix(p[len(root):], "/"), "/")
 	out := false
 	dir := root
@@ -222,8 +224,10 @@ func (r *Resolver) ignored(root, p string, folder bool) bool {
 				out = false
 			}
 		}
+		above := lexpath.Below(dir, searched)
 		for _, rule := range r.ignoreFile(Joined(dir, ".gitignore")).rules {
-			out = out || !rule.negated && rule.matches(rel[depth:], folder)
+			name := len(rule.words) == 2 && rule.words[0] == "**"
+			out = out || !rule.negated && (name || !above) && rule.matches(rel[depth:], folder)
 		}
 	}
 	return out
