@@ -255,8 +255,8 @@ type Record struct {
 	ClaimedPaths []string `json:"claimedPaths,omitzero"`
 	MorePaths    int      `json:"morePaths,omitzero"`
 	// ClaimedStatus is how far the agent says that the call is, ClaimedOptions are the kinds of
-	// the options that it offers, and ClaimedMeta the names in _meta that rules see. What
-	// stands there is not stored.
+	// the options that it offers, and ClaimedMeta the names in _meta that rules see. The
+	// values are not stored.
 	ClaimedStatus  string   `json:"claimedStatus,omitzero"`
 	ClaimedOptions []string `json:"claimedOptions,omitzero"`
 	ClaimedMeta    []string `json:"claimedMeta,omitzero"`

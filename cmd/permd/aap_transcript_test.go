@@ -13,7 +13,7 @@ import (
 	"github.com/permd/permd/decisions"
 )
 
-// aapWire stands between a gateway and its server, and keeps what they say in turns.
+// aapWire is a proxy between a gateway and its server that records their turns.
 type aapWire struct {
 	*httptest.Server
 	mu   sync.Mutex

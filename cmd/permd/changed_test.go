@@ -14,7 +14,7 @@ import (
 	"github.com/permd/permd/socket/admin"
 )
 
-// observer is a connection that asked to be told of changes.
+// observer is a connection that asked for notifications of changes.
 type observer struct {
 	net.Conn
 	in *bufio.Reader
@@ -82,7 +82,7 @@ func (w *observer) seesNothing(t *testing.T) {
 	}
 }
 
-// TestChanged: clients that asked for it are told what has changed, others are not.
+// TestChanged: clients that asked for it are notified of what has changed, others are not.
 func TestChanged(t *testing.T) {
 	t.Parallel()
 	d := startDaemon(t)

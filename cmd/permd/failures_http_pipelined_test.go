@@ -59,7 +59,7 @@ func httpWaitsPipelined(t *testing.T) {
 	conn.Close()
 	eventually.Holds(t, "nobody is asked for a client that is gone", func() bool { return len(d.records(t)) >= 6 })
 	d.waiting(t, 0)
-	// One that stays is told so, whether it sends more or closes its side of the connection.
+	// A client that stays gets an error, whether it sends more or closes its side of the connection.
 	for name, more := range map[string]func(net.Conn) error{
 		"later":   func(c net.Conn) error { _, err := io.WriteString(c, head(waits)); return err },
 		"a byte":  func(c net.Conn) error { _, err := io.WriteString(c, "\n"); return err },

@@ -61,7 +61,7 @@ func otcGateUnlogged(t *testing.T) {
 	g.wantClock(t, "control", true, `"success":true`)
 	lift := limitFiles(t, g.d.cmd.Process.Pid, 4096)
 	g.wantClock(t, "full", false, "A person must approve")
-	// A person's yes counts, and they are told that the log does not have it.
+	// A person's yes counts, with a warning that the log does not have it.
 	id := decisionOf(t, g.wantCall(t, "asked", `{"tool_id":"Sms.Send","call_id":"s","input":{"to":"1"}}`, 400, "A person must approve", ""))
 	const warning = "the answer is not in the decision log"
 	if out, err := g.d.command("allow", id).CombinedOutput(); err != nil || !strings.Contains(string(out), warning) {

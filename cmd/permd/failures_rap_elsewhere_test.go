@@ -104,7 +104,7 @@ func rapGatewayElsewhere(t *testing.T) {
 	want(t, "have run", slices.Repeat(moved, all), g.tool.ran())
 
 	// Both at once: one answer counts, and permd allow says whether it was its own.
-	// The runtime is told so, too.
+	// The runtime gets the same error.
 	for i := range 30 {
 		id := fmt.Sprint("race ", i)
 		m := invoke(id)

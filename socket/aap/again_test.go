@@ -303,7 +303,7 @@ func TestLaterCallOfAnID(t *testing.T) {
 		})
 	}
 	t.Run("allowed by a rule", func(t *testing.T) {
-		// In one turn, a result may be that of the call behind it.
+		// In one turn, a result may be that of the call that follows it.
 		for _, next := range []string{turn(other), strings.Replace(turn(other), `"messages":[`, `"messages":[`+result+`,`, 1)} {
 			d := newDaemon(t)
 			d.verdicts["t"] = decisions.Allow

@@ -51,7 +51,7 @@ func TestRoom(t *testing.T) {
 }
 
 // TestRoomShares: a caller whose answers are held leaves room for others, short answers wait for
-// nobody, and who waits in vain is told so.
+// nobody, and waiting in vain is an error.
 func TestRoomShares(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := new(Room)

@@ -15,15 +15,15 @@ const methodChanged = "permd/changed"
 // Changed says what has changed.
 type Changed string
 
-// What clients are told of.
+// What clients are notified of.
 const (
 	ChangedChoices Changed = "choices" // of the client's person
 	ChangedPause   Changed = "pause"   // of the person, or a lock
 	ChangedRules   Changed = "rules"
 )
 
-// Changes tells the clients that asked for it what has changed. For each of them it keeps no
-// more than which of the few things have changed since the client was told, so one that does not
+// Changes notifies the clients that asked for it of what has changed. For each of them it keeps no
+// more than which of the few things have changed since the last notification, so one that does not
 // read costs nothing but a goroutine, until its connection is dropped. The zero value is ready
 // to use.
 type Changes struct {
@@ -31,7 +31,7 @@ type Changes struct {
 	watchers map[*watcher]bool
 }
 
-// watcher is a connection that is told.
+// watcher is a connection that is notified.
 type watcher struct {
 	uid   uint32
 	wake  chan struct{} // has room for one

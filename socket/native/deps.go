@@ -50,7 +50,7 @@ type Deps struct {
 	// that folder now, "" when none are loaded yet. Nil means that rules never
 	// change.
 	Rules func(uid uint32, cwd string) string
-	// Changes tells clients what has changed. Nil means that none is told.
+	// Changes notifies clients of what has changed. Nil means that none is notified.
 	Changes *Changes
 	// Keeper stores what people choose. Nil means that nothing is remembered.
 	Keeper decisions.Keeper

@@ -10,10 +10,10 @@ import (
 	"github.com/permd/permd/internal/lexpath"
 )
 
-// What git certainly leaves out is told from .gitignore files alone, and from those of their lines
-// that are plain. Any other line, and any other file of ignored names, can only
-// leave out more, unless it takes files back in: a line with ! that is not plain takes
-// back all (gitignore(5)).
+// Which files git certainly ignores is determined from .gitignore files alone, and from those of
+// their lines that are plain. Any other line, and any other file of ignored names, can only
+// cause more files to be ignored, unless it re-includes some: a line with ! that is not plain
+// counts as re-including all (gitignore(5)).
 
 // Bounds of reading .gitignore files.
 const (

@@ -17,8 +17,8 @@ const (
 	maxRefFolders = 64
 )
 
-// sets adds the read of all tracked files where git show has an option that stands for
-// references, unless all references of the repository are known to lead to commits: a tag
+// sets adds the read of all tracked files where git show has an option that names
+// several references, unless all references of the repository are known to lead to commits: a tag
 // may be of a file.
 func (r *Run) sets() {
 	if r.Sub != "show" || !r.has(referenceSets) {

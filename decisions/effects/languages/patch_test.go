@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestPatchLineEnds: a heading behind what only some programs take for the end of a line is not
-// understood, wherever it is; line ends of another system are.
+// TestPatchLineEnds: a heading that follows a character which only some programs treat as the end
+// of a line is not understood; CRLF is.
 func TestPatchLineEnds(t *testing.T) {
 	changes := func(text string) (list []PatchChange) {
 		Patch(text, func(c PatchChange, _ string) bool {

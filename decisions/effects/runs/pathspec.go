@@ -51,7 +51,7 @@ func (v *invocation) pathspec(i int, w effects.Word) (name effects.Word, tree, k
 }
 
 // pathInTwoWays reports whether git, which takes x/.. out of the text of a path, may go by another
-// one than the file system: behind a pattern, a link, or what is no folder.
+// one than the file system: after a pattern, a link, or what is no folder.
 func (v *invocation) pathInTwoWays(text string) bool {
 	if !strings.Contains(text, "..") {
 		return false

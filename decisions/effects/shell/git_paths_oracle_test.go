@@ -13,7 +13,7 @@ import (
 )
 
 // TestGitPathsOracle names files of a repository by paths that git and the file system read
-// differently: behind what does not exist, is no folder, or is a link, and through /proc. Whatever the
+// differently: after what does not exist, is no folder, or is a link, and through /proc. Whatever the
 // real git prints is a read.
 func TestGitPathsOracle(t *testing.T) {
 	if _, err := os.Stat("/proc/self/cwd"); err != nil {

@@ -106,7 +106,7 @@ func readUpTo(path string, limit int) ([]byte, error) {
 	return text, err
 }
 
-// SaveRevision keeps a revision beside the arguments, and removes the oldest beyond the
+// SaveRevision stores a revision in the folder of the arguments, and removes the oldest beyond the
 // bounds, and those that were followed by another one more than maxAge ago, if that is not 0.
 func (k *Keeper) SaveRevision(r *Revision, now time.Time, maxAge time.Duration) error {
 	text, err := json.Marshal(r)

@@ -174,7 +174,7 @@ func (d *daemon) keepArguments() {
 	})
 }
 
-// observe is told of each decision before that is logged.
+// observe is called with each decision before it is logged.
 func (d *daemon) observe(made *decisions.Deliberation) {
 	if d.kept != nil {
 		d.kept.Note(made)

@@ -45,7 +45,7 @@ type Config struct {
 	// Pause returns the pause or lock of a user that is in force; nil if nothing ever is.
 	Pause func(uid uint32) *decisions.Pause
 
-	// Changes tells clients what has changed; nil means that none is told.
+	// Changes notifies clients of what has changed; nil means that none is notified.
 	Changes *native.Changes
 
 	// Recent counts calls; it may be nil.

@@ -12,7 +12,7 @@ import (
 	"github.com/permd/permd/decisions"
 )
 
-// confirm replays the records with lines of rules.yaml beside the person's rules. proposed
+// confirm replays the records with lines of rules.yaml added to the person's rules. proposed
 // has the lines by the question that they would end. It returns why some are not what they
 // should be: they compile, end their question, and allow nothing that was denied.
 func (j *replayed) confirm(ctx context.Context, f decisions.RecordFilter, proposed map[string]string) (bad map[string]string, err error) {

@@ -100,7 +100,7 @@ func (j *replayed) explainEarlier(ctx context.Context, rec *decisions.Record, ca
 	return x, "", nil
 }
 
-// WhatIf explains how a past call would be decided if a file of rules were beside the
+// WhatIf explains how a past call would be decided if a file of rules were added to the
 // person's own.
 func WhatIf(ctx context.Context, s *cli.Streams, root string, rec *decisions.Record, file string) (*explain.Explanation, error) {
 	j, err := openJournal(s, root)
