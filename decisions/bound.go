@@ -24,13 +24,11 @@ func (r *Record) bound() {
 	} {
 		*s = clipStored(*s)
 	}
-	r.Session.Ancestors = boundList(r.Session.Ancestors, func(s *string) int { *s = clipStored(*s); return cost(*s) })
+	r.Session.Ancestors = boundTexts(r.Session.Ancestors)
 	paths := len(r.ClaimedPaths)
-	r.ClaimedPaths = boundList(r.ClaimedPaths, func(s *string) int { *s = clipStored(*s); return cost(*s) })
+	r.ClaimedPaths = boundTexts(r.ClaimedPaths)
 	r.MorePaths += paths - len(r.ClaimedPaths)
-	for _, list := range []*[]string{&r.ClaimedOptions, &r.ClaimedMeta} {
-		*list = boundList(*list, func(s *string) int { *s = clipStored(*s); return cost(*s) })
-	}
+	r.ClaimedOptions, r.ClaimedMeta = boundTexts(r.ClaimedOptions), boundTexts(r.ClaimedMeta)
 	d.Defects = boundList(d.Defects, func(f *effects.Defect) int {
 		f.At, f.Text = clipStored(f.At), clipStored(f.Text)
 		return cost(f.Code, f.At, f.Text)
@@ -113,6 +111,17 @@ func boundList[T any](list []T, change func(*T) int) []T {
 		kept = append(kept, x)
 	}
 	return kept
+}
+
+// boundTexts is boundList for texts, and returns the list itself if all of it fits as it is.
+func boundTexts(list []string) []string {
+	left := maxStoredList
+	for _, s := range list {
+		if left -= cost(s); left < 0 || len(s) > maxStoredText {
+			return boundList(list, func(s *string) int { *s = clipStored(*s); return cost(*s) })
+		}
+	}
+	return list
 }
 
 // cost is at least the size of strings in JSON, with their names.

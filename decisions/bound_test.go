@@ -1,6 +1,7 @@
 package decisions
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -75,5 +76,35 @@ func TestBoundRecordWhole(t *testing.T) {
 	r.bound()
 	if diff := cmp.Diff(whole, r); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// TestBoundTexts: a list is the same one if all of it fits, and otherwise a bounded copy.
+func TestBoundTexts(t *testing.T) {
+	for name, tt := range map[string]struct {
+		list []string
+		same bool
+	}{
+		"fits":          {[]string{"a", strings.Repeat("x", maxStoredText)}, true},
+		"a long one":    {[]string{"a", strings.Repeat("x", maxStoredText+1)}, false},
+		"its mark fits": {[]string{strings.Repeat("x", maxStoredText+len("…"))}, false},
+		"many":          {slices.Repeat([]string{"a"}, maxStoredList), false},
+	} {
+		before := slices.Clone(tt.list)
+		got := boundTexts(tt.list)
+		if same := &got[0] == &tt.list[0] && len(got) == len(tt.list); same != tt.same {
+			t.Errorf("%s: the same list: %v", name, same)
+		}
+		if !slices.Equal(before, tt.list) {
+			t.Errorf("%s: the list was changed", name)
+		}
+		for _, s := range got {
+			if len(s) > maxStoredText+len("…") {
+				t.Errorf("%s: a text has %d bytes", name, len(s))
+			}
+		}
+		if n := cost(got...); n > maxStoredList {
+			t.Errorf("%s: the list costs %d", name, n)
+		}
 	}
 }
