@@ -52,7 +52,12 @@ func (d *Deliberation) Call() *effects.Call {
 func (d *Deliberation) Cached() bool { return d.of != nil && d.of.cached }
 
 // Recent returns [Request.Recent] of the call.
-func (d *Deliberation) Recent() int { return d.input().Recent }
+func (d *Deliberation) Recent() int {
+	if d.slim != nil {
+		return d.slim.recent
+	}
+	return d.of.recent
+}
 
 // Slim drops the raw input, which may hold whole files, and what no rule sees: effects
 // that only deny, and what the call may change. Then only rules that read the input cannot

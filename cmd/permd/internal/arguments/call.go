@@ -54,18 +54,20 @@ func encodeCall(e *entry) (text jsontext.Value, why string) {
 		return nil, notAlone
 	case c.Incomplete == tooLong:
 		return nil, tooLong
+	case e.of == nil:
+		return nil, Missing
 	}
 	if e.of.secretFile {
 		return nil, secret
 	}
 	c, less := e.of.reduced(c)
-	shown, clean := clear(c.Input)
+	shown, clean := asShown(c.Input)
 	plain := !e.of.masked && clean
 	for _, t := range append([]string{c.Claims.Title, c.Claims.Prompt}, c.Claims.Texts...) {
 		plain = plain && !display.HoldsSecret(t)
 	}
 	if c.Announced != nil {
-		_, ok := clear(c.Announced.Input)
+		_, ok := asShown(c.Announced.Input)
 		plain = plain && ok
 	}
 	if !plain {
@@ -118,8 +120,8 @@ func onlyToolName(meta jsontext.Value) bool {
 	return meta.Kind() == '"' && !display.HoldsSecret(string(meta))
 }
 
-// clear returns a value as it is shown, and whether nothing in it is masked.
-func clear(v jsontext.Value) (shown string, ok bool) {
+// asShown returns a value as it is shown, and whether nothing in it is masked.
+func asShown(v jsontext.Value) (shown string, ok bool) {
 	if len(v) == 0 {
 		return "", true
 	}

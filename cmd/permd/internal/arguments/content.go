@@ -27,7 +27,8 @@ type content struct {
 	whole      bool     // an effect was read from an input that is no object
 }
 
-func contentOf(d *decisions.Deliberation) (c content) {
+func contentOf(d *decisions.Deliberation) *content {
+	c := new(content)
 	for i := range d.Len() {
 		e := d.Effect(i)
 		c.masked = c.masked || strings.Contains(e.Text, display.Masked)

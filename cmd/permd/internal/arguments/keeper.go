@@ -5,6 +5,7 @@ package arguments
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -66,10 +67,11 @@ type Keeper struct {
 
 	mu     sync.Mutex
 	queue  []entry
-	queued int // bytes
-	// latest are calls that the file has, with their numbers: those of cached evaluations,
-	// which are the same call again.
-	latest map[*effects.Call]uint32
+	spare  []entry // memory for the next queue
+	queued int     // bytes
+	// latest are calls that were written: those of cached evaluations, which are the same
+	// call again.
+	latest map[*effects.Call]written
 
 	// The rest belongs to the goroutine that writes.
 	file    *os.File
@@ -80,6 +82,12 @@ type Keeper struct {
 	failing bool
 }
 
+// written is a call that was written.
+type written struct {
+	number uint32 // in the file; 0 if it is in an earlier one
+	of     *content
+}
+
 // entry is a decision that waits to be written.
 type entry struct {
 	id     string
@@ -87,7 +95,7 @@ type entry struct {
 	at     time.Time
 	from   *effects.Call // of a cached evaluation; nil if it is of none
 	call   *effects.Call // a copy; nil if from has been written already, or it cannot be decided again by itself
-	of     content
+	of     *content      // of call
 }
 
 // Keep starts a Keeper. An error in its folder is logged, and nothing is kept.
@@ -101,7 +109,7 @@ func Keep(o Options) *Keeper {
 // Note keeps the call of a decision. It does not wait for the disk. It must be called
 // before d is slim.
 func (k *Keeper) Note(d *decisions.Deliberation) {
-	e := entry{id: d.ID, recent: d.Recent(), at: k.o.Now(), of: contentOf(d)}
+	e := entry{id: d.ID, recent: d.Recent(), at: k.o.Now()}
 	size := 256
 	c := d.Call()
 	if c != nil && d.Cached() { // no other comes again, and the call may be part of a message
@@ -110,7 +118,7 @@ func (k *Keeper) Note(d *decisions.Deliberation) {
 	}
 	if c != nil && !k.has(e.from) {
 		if n := sizeOf(c); n <= 2*maxCall {
-			e.call = withoutUser(c)
+			e.call, e.of = withoutUser(c), contentOf(d)
 			size += n
 		} else {
 			e.call, e.from, size = &effects.Call{Incomplete: tooLong}, nil, 256
@@ -158,7 +166,7 @@ func (k *Keeper) add(e entry, size int) {
 func (k *Keeper) has(c *effects.Call) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	return k.latest[c] != 0
+	return k.latest[c].number != 0
 }
 
 // Flush waits until what was noted is written, or could not be. After Close it does nothing.
@@ -214,8 +222,14 @@ func (k *Keeper) run() {
 func (k *Keeper) write() {
 	k.mu.Lock()
 	list := k.queue
-	k.queue, k.queued = nil, 0
+	k.queue, k.spare, k.queued = k.spare, nil, 0
 	k.mu.Unlock()
+	defer func() {
+		clear(list)
+		k.mu.Lock()
+		k.spare = list[:0]
+		k.mu.Unlock()
+	}()
 	if len(list) == 0 || k.failing && k.o.Now().Sub(k.failed) < retryAfter {
 		return
 	}
@@ -236,7 +250,9 @@ func (k *Keeper) leave() {
 	}
 	k.file, k.calls = nil, nil
 	k.mu.Lock()
-	k.latest = nil
+	for c, w := range k.latest {
+		k.latest[c] = written{of: w.of}
+	}
 	k.mu.Unlock()
 }
 
@@ -276,12 +292,12 @@ func (k *Keeper) appendEntry(b []byte, e *entry) []byte {
 	l := line{ID: e.id, Recent: e.recent}
 	if e.call == nil && e.from != nil {
 		k.mu.Lock()
-		l.Number = k.latest[e.from]
+		known := k.latest[e.from]
 		k.mu.Unlock()
-		if l.Number != 0 {
+		if l.Number = known.number; l.Number != 0 {
 			return l.append(b)
 		}
-		e.call = withoutUser(e.from) // another file; a cached evaluation does not change
+		e.call, e.of = withoutUser(e.from), cmp.Or(e.of, known.of) // another file; a cached evaluation does not change
 	}
 	call, why := encodeCall(e)
 	if why != "" {
@@ -300,9 +316,9 @@ func (k *Keeper) appendEntry(b []byte, e *entry) []byte {
 	if e.from != nil && len(call) <= maxLatestCall {
 		k.mu.Lock()
 		if k.latest == nil || len(k.latest) >= maxLatest {
-			k.latest = make(map[*effects.Call]uint32, maxLatest)
+			k.latest = make(map[*effects.Call]written, maxLatest)
 		}
-		k.latest[e.from] = number
+		k.latest[e.from] = written{number, e.of}
 		k.mu.Unlock()
 	}
 	return l.append(b)

@@ -41,8 +41,8 @@ func (p *nothing) Match(*decisions.MemoryQuery) (reject, allow *decisions.Choice
 }
 func (p *nothing) Append(context.Context, ...*decisions.Record) error { return nil }
 
-// deciding returns an engine with a cache whose decisions k notes.
-func deciding(t *testing.T, k *Keeper) *decisions.Engine {
+// deciding returns an engine with a cache whose decisions note is called with.
+func deciding(t *testing.T, note func(*decisions.Deliberation)) *decisions.Engine {
 	t.Helper()
 	table, err := programs.Shipped()
 	if err != nil {
@@ -55,7 +55,7 @@ func deciding(t *testing.T, k *Keeper) *decisions.Engine {
 	p, n := &nothing{table, profiles}, 0
 	e, err := decisions.NewEngine(decisions.Config{
 		Policy: p, Memory: p, Journal: p, FS: paths.OSFS{}, Log: slog.New(slog.DiscardHandler), Cache: new(decisions.Cache),
-		Now: time.Now, NewID: func() string { n++; return fmt.Sprint("d", n) }, Observe: k.Note,
+		Now: time.Now, NewID: func() string { n++; return fmt.Sprint("d", n) }, Observe: note,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -90,7 +90,7 @@ func TestKeepsNoMessage(t *testing.T) {
 		},
 	} {
 		k := Keep(Options{Dir: filepath.Join(t.TempDir(), "arguments"), Log: slog.New(slog.DiscardHandler), Now: time.Now})
-		e := deciding(t, k)
+		e := deciding(t, k.Note)
 		m := new(message)
 		held := weak.Make(m)
 		decide(e, m)
@@ -117,7 +117,7 @@ func TestKeepsNoMessage(t *testing.T) {
 // TestQueuedBytes: what waits counts what it keeps in memory.
 func TestQueuedBytes(t *testing.T) {
 	k := &Keeper{o: Options{Now: time.Now}, wake: make(chan struct{}, 1)} // nothing is written
-	e := deciding(t, k)
+	e := deciding(t, k.Note)
 	m, long := new(message), strings.Repeat("x", 12<<10)
 	for i := range 400 {
 		r := m.request(fmt.Sprintf(`{"n":%d,"x":%q}`, i, long))
@@ -141,7 +141,7 @@ func TestKeepsNoUser(t *testing.T) {
 	now := time.Now()
 	k := Keep(Options{Dir: filepath.Join(t.TempDir(), "arguments"), MaxAge: 80 * time.Hour, Log: slog.New(slog.DiscardHandler), Now: func() time.Time { return now }})
 	defer k.Close()
-	e := deciding(t, k)
+	e := deciding(t, k.Note)
 	decide := func() {
 		t.Helper()
 		r := new(message).request(`{"command":"ls"}`)

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -15,12 +16,13 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/internal/strictjson"
 )
 
 // shell is what effects say of shell text.
-var shell = content{members: []string{"command"}}
+var shell = &content{members: []string{"command"}}
 
 // put queues a call as Note does.
 func (k *Keeper) put(id, input string, from *effects.Call) {
@@ -41,7 +43,7 @@ func TestStored(t *testing.T) {
 		LiveShell: true, Folders: []string{"/f", ""}, Activated: []string{""}, Before: effects.Disturbance{Paths: []string{"/b"}, Trees: []string{""}, Written: []string{"/w/"}, Unknown: true},
 		Announced: &effects.Call{Tool: effects.Tool{Name: "Read"}},
 	}
-	text, why := encodeCall(&entry{call: call, from: call, of: content{members: []string{"a"}}})
+	text, why := encodeCall(&entry{call: call, from: call, of: &content{members: []string{"a"}}})
 	var got effects.Call
 	if err := strictjson.Unmarshal(text, &got); err != nil || why != "" {
 		t.Fatalf("%v %s", err, why)
@@ -87,11 +89,43 @@ func TestContent(t *testing.T) {
 			if announced {
 				call = &effects.Call{Tool: call.Tool, Input: strictjson.Value(`{}`), Announced: call}
 			}
-			text, why := encodeCall(&entry{call: call, of: tt.of})
+			text, why := encodeCall(&entry{call: call, of: &tt.of})
 			if why != tt.says || strings.Contains(string(text), value) || !announced && !strings.Contains(string(text), tt.kept) {
 				t.Errorf("%s: %s %q", tt.input, text, why)
 			}
 		}
+	}
+}
+
+// TestOverhead: a call that the file has costs a request next to nothing, and another one little.
+func TestOverhead(t *testing.T) {
+	k := Keep(Options{Dir: filepath.Join(t.TempDir(), "arguments"), Log: slog.New(slog.DiscardHandler), Now: time.Now})
+	defer k.Close()
+	var last *decisions.Deliberation
+	e := deciding(t, func(d *decisions.Deliberation) { last = d })
+	request := func(command string) *decisions.Request {
+		return &decisions.Request{Call: effects.Call{
+			Protocol: "permd", Tool: effects.Tool{Name: "Bash"}, Input: strictjson.Value(`{"command":"` + command + `"}`), Agent: effects.Party{Name: "claude-agent-acp"}, Cwd: "/p",
+		}}
+	}
+	note := func() float64 {
+		return testing.AllocsPerRun(200, func() { k.Note(last) })
+	}
+	e.Decide(t.Context(), request("ls"))
+	k.Note(last)
+	k.Flush()
+	if !k.has(last.Call()) {
+		t.Fatal("it is not known")
+	}
+	k.queue = slices.Grow(k.queue, maxQueued) // as it is after a while
+	if n := note(); n > 0 {
+		t.Errorf("a known call costs %v allocations", n)
+	}
+	e.Decide(t.Context(), request("wc x"))
+	k.Flush()
+	k.queue = slices.Grow(k.queue, maxQueued)
+	if n := note(); n > 5 {
+		t.Errorf("a new call costs %v allocations", n)
 	}
 }
 
