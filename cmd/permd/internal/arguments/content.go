@@ -1,6 +1,7 @@
 package arguments
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -24,22 +25,26 @@ type content struct {
 	secretFile bool     // it writes a file of secrets
 	uses       bool     // it uses a tool that permd cannot look into, whose arguments rules may see
 	members    []string // of the input, that effects were read from
-	whole      bool     // an effect was read from an input that is no object
+	whole      bool     // an effect was read from the input as such, which may be no object
 }
 
+// contentOf looks at the effects of a decision whose Call is not nil.
 func contentOf(d *decisions.Deliberation) *content {
-	c := new(content)
+	c, from := new(content), cmp.Or(d.Call().InputFrom, "rawInput")
 	for i := range d.Len() {
 		e := d.Effect(i)
 		c.masked = c.masked || strings.Contains(e.Text, display.Masked)
 		c.secretFile = c.secretFile || e.Kind == effects.KindWrite && e.Tags.Has(effects.Secret)
 		c.uses = c.uses || e.Kind == effects.KindUse || e.Kind == effects.KindUnknown
-		_, name, ok := strings.Cut(e.From, ".")
+		head, name, below := strings.Cut(e.From, ".")
+		if head != from {
+			continue
+		}
 		if end := strings.IndexAny(name, ".[ "); end >= 0 {
 			name = name[:end]
 		}
 		switch {
-		case !ok:
+		case !below:
 			c.whole = true
 		case !slices.Contains(c.members, name):
 			c.members = append(c.members, name)

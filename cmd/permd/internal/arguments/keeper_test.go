@@ -97,6 +97,28 @@ func TestContent(t *testing.T) {
 	}
 }
 
+// TestContentOf: effects are read from members of the input, and not from what else a call has.
+func TestContentOf(t *testing.T) {
+	var last *decisions.Deliberation
+	e := deciding(t, func(d *decisions.Deliberation) { last = d })
+	for _, tt := range []struct {
+		call    effects.Call
+		members []string
+		uses    bool
+	}{
+		{effects.Call{Tool: effects.Tool{Name: "Bash"}, Input: strictjson.Value(`{"command":"ls","description":"x"}`)}, []string{"command"}, false},
+		{effects.Call{Tool: effects.Tool{Name: "Write"}, Input: strictjson.Value(`{"file_path":"/p/a","content":"x"}`)}, []string{"file_path"}, false},
+		{effects.Call{Tool: effects.Tool{Name: "fill", Server: "s"}, Input: strictjson.Value(`["x"]`)}, nil, true},
+		{effects.Call{Tool: effects.Tool{Name: "fill", Server: "s"}, Input: strictjson.Value(`{"value":"x"}`)}, nil, true},
+	} {
+		tt.call.Protocol, tt.call.Agent, tt.call.Cwd = "permd", effects.Party{Name: "claude-agent-acp"}, "/p"
+		e.Decide(t.Context(), &decisions.Request{Call: tt.call})
+		if c := contentOf(last); !slices.Equal(c.members, tt.members) || c.whole || c.uses != tt.uses {
+			t.Errorf("%s: %+v", tt.call.Input, c)
+		}
+	}
+}
+
 // TestOverhead: a call that the file has costs a request next to nothing, and another one little.
 func TestOverhead(t *testing.T) {
 	k := Keep(Options{Dir: filepath.Join(t.TempDir(), "arguments"), Log: slog.New(slog.DiscardHandler), Now: time.Now})
