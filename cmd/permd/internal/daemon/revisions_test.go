@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -21,26 +22,28 @@ func TestOnChange(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
 		defer stop()
 		changed := make(chan struct{}, 1)
-		n, ok := 0, true
-		go onChange(ctx, changed, func() bool { n++; return ok })
-		after := func(d time.Duration, want int, when string) {
+		var n atomic.Int64
+		var ok atomic.Bool
+		ok.Store(true)
+		go onChange(ctx, changed, func() bool { n.Add(1); return ok.Load() })
+		after := func(d time.Duration, want int64, when string) {
 			t.Helper()
 			time.Sleep(d)
 			synctest.Wait()
-			if n != want {
-				t.Errorf("%s: %d times, want %d", when, n, want)
+			if got := n.Load(); got != want {
+				t.Errorf("%s: %d times, want %d", when, got, want)
 			}
 		}
 		after(24*time.Hour, 1, "without a change")
 		changed <- struct{}{}
 		after(time.Hour, 2, "a change")
-		ok = false
+		ok.Store(false)
 		changed <- struct{}{}
 		after(revisionRetry-time.Second, 3, "a failure")
 		after(2*time.Second, 4, "a minute later")
 		changed <- struct{}{}
 		after(0, 5, "a change after a failure")
-		ok = true
+		ok.Store(true)
 		after(time.Hour, 6, "no more failure")
 	})
 }
