@@ -136,6 +136,7 @@ func (k *keyer) claims(c *effects.Claims) {
 	k.bytes(c.Meta)
 	k.list(c.Options)
 	k.flag(c.Only)
+	k.flag(c.Retracted)
 }
 
 func (k *keyer) credentials(g *effects.Credentials) {

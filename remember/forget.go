@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/remember/history"
@@ -75,6 +76,19 @@ func (s *Store) revoke(entries []*entry, reason string) error {
 	}
 	if perr := s.pending.Save(); perr != nil {
 		return fmt.Errorf("%w: %w", ErrPending, errors.Join(err, perr))
+	}
+	return nil
+}
+
+// endRows revokes choices in a transaction.
+func endRows(tx *sql.Tx, entries []*entry, now time.Time, reason string) error {
+	for _, e := range entries {
+		if err := forgetText(tx, "n = ?", e.row); err != nil {
+			return err
+		}
+		if _, err := tx.Exec("UPDATE choices SET revoked = ?, revoked_by = ? WHERE n = ? AND revoked IS NULL", now.UnixNano(), reason, e.row); err != nil {
+			return err
+		}
 	}
 	return nil
 }

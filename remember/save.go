@@ -266,8 +266,9 @@ func scopeOf(d *Draft, q *decisions.MemoryQuery) (Scope, error) {
 	return Scope{}, fmt.Errorf("unknown scope %q", d.Scope)
 }
 
-// equalChoice returns an equal choice, nil if there is none.
-func (s *Store) equalChoice(e *entry, fresh []*entry) *entry {
+// equalChoice returns an equal choice in force or among fresh that is not about to end, nil if
+// there is none.
+func (s *Store) equalChoice(e *entry, fresh []*entry, ending ...*entry) *entry {
 	for _, list := range [][]*entry{s.candidates(e), fresh} {
 		for _, other := range list {
 			a, b := &e.choice, &other.choice
@@ -276,7 +277,7 @@ func (s *Store) equalChoice(e *entry, fresh []*entry) *entry {
 				slices.EqualFunc(e.parts, other.parts, func(p, o *rejectPart) bool {
 					return p.Kind == o.Kind && p.Rule == o.Rule && slices.Equal(p.Sums, o.Sums)
 				}) &&
-				samePins(a.Pins, b.Pins) && e.expire == other.expire && !s.expired(other) &&
+				samePins(a.Pins, b.Pins) && e.expire == other.expire && !s.expired(other) && !slices.Contains(ending, other) &&
 				// A choice made over the management socket counts for more.
 				(other.confirmed.Load() != 0 || e.confirmed.Load() == 0) {
 				return other

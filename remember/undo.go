@@ -226,6 +226,9 @@ func (s *Store) planUndo(c *history.Change, all []history.Change) (*undoPlan, er
 	why := ""
 	for _, id := range c.Ended {
 		e, err := s.endedEntry(id)
+		if err == nil && s.equalChoice(e, p.restore, p.end...) != nil {
+			err = errors.New("an equal choice is in force")
+		}
 		if err == nil {
 			err = s.checkRoom(e, p.restore)
 		}
@@ -382,17 +385,4 @@ func (s *Store) applyUndo(p *undoPlan, id string, owner uint32, now time.Time) (
 	}
 	_ = s.db.Fold() // as for a revocation, the log must not be needed
 	return change.ID, nil
-}
-
-// endRows revokes choices in a transaction.
-func endRows(tx *sql.Tx, entries []*entry, now time.Time, reason string) error {
-	for _, e := range entries {
-		if err := forgetText(tx, "n = ?", e.row); err != nil {
-			return err
-		}
-		if _, err := tx.Exec("UPDATE choices SET revoked = ?, revoked_by = ? WHERE n = ? AND revoked IS NULL", now.UnixNano(), reason, e.row); err != nil {
-			return err
-		}
-	}
-	return nil
 }

@@ -23,6 +23,7 @@ import (
 type undoModel struct {
 	lines   map[string]remember.Line // each choice that there ever was
 	until   map[string]time.Time     // of those with a limit
+	means   map[string]string        // what each is about
 	holding map[string]bool          // not ended by a change
 	changes []modelChange
 }
@@ -69,7 +70,11 @@ func (m *undoModel) undo(i int, now time.Time) bool {
 		}
 	}
 	for _, id := range c.ended {
-		if m.holding[id] || m.expired(id, now) {
+		equal := slices.ContainsFunc(restore, func(other string) bool { return m.means[other] == m.means[id] })
+		for other := range m.holding {
+			equal = equal || m.means[other] == m.means[id] && !m.expired(other, now) && !slices.Contains(end, other)
+		}
+		if equal || m.expired(id, now) {
 			lost = true
 		} else {
 			restore = append(restore, id)
@@ -116,8 +121,9 @@ func TestUndoneChanges(t *testing.T) {
 		s := start()
 		defer func() { s.Close() }()
 		kind := rapid.SampledFrom([]effects.Kind{effects.KindRun, effects.KindRead, effects.KindConnect, effects.KindUse}).Draw(t, "kind")
-		m := &undoModel{lines: map[string]remember.Line{}, until: map[string]time.Time{}, holding: map[string]bool{}}
+		m := &undoModel{lines: map[string]remember.Line{}, until: map[string]time.Time{}, means: map[string]string{}, holding: map[string]bool{}}
 		began := func(c *remember.Choice, l remember.Line) {
+			m.means[c.ID] = fmt.Sprint(l.Verdict, l.Kind, l.Scope, l.Project, c.Label, c.Expires)
 			if m.lines[c.ID] = l; !c.Expires.IsZero() {
 				m.until[c.ID] = c.Expires
 			}

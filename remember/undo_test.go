@@ -195,6 +195,18 @@ func TestUndoRefused(t *testing.T) {
 	if _, err := s.Undo(t.Context(), nil, got.Change.ID, false); !errors.Is(err, remember.ErrNotUndone) || !strings.Contains(err.Error(), "permd remember undo "+got.ID) {
 		t.Errorf("a second time: %v", err)
 	}
+	// A choice that was made again is not in force twice.
+	first := add(ada, "d *", 0)
+	forget(t, s, first)
+	gone := s.ChangeOf(first)
+	second := add(ada, "d *", 0)
+	if _, err := s.Undo(t.Context(), nil, gone, false); !errors.Is(err, remember.ErrNotUndone) || !strings.Contains(err.Error(), "an equal choice is in force") {
+		t.Errorf("made again: %v", err)
+	}
+	forget(t, s, second)
+	if got, err := s.Undo(t.Context(), nil, gone, false); err != nil || len(got.Restored) != 1 || got.Restored[0].ID != first {
+		t.Errorf("made again and forgotten: %+v, %v", got, err)
+	}
 	// An answer that did not count was no change.
 	kept := save(t, s, remember.Draft{Verdict: decisions.Allow, Query: ask(run("mytool", "a")), Scope: remember.ForProject, DecisionID: "d"})
 	if err := s.Drop(t.Context(), kept.ID); err != nil {

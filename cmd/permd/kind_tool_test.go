@@ -3,6 +3,8 @@ package main
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
+	"io"
 	"maps"
 	"strings"
 	"testing"
@@ -28,7 +30,7 @@ func TestKindTool(t *testing.T) {
 	// Lines that do not say that they mean calls without a name.
 	rules("allow: {use: ['*search', 'k*', 'search', '*:search', '*:kind/search', 'kind:search']}", `allow contains "-" if input.effect.tool == "search"`)
 	d.start(t)
-	project := d.project(t, map[string]string{"a.txt": "x"})
+	project := d.project(t, map[string]string{"a.txt": "x", "LICENSE": "x"})
 	w := d.wire(t)
 	w.ask(t, request("permd/session", map[string]any{"sessionId": "s1", "cwd": project, "agent": map[string]string{"name": "some-agent", "version": "1.0.0"}}))
 	id := 0
@@ -42,7 +44,7 @@ func TestKindTool(t *testing.T) {
 		maps.Copy(call, more)
 		return w.ask(t, request("session/request_permission", map[string]any{"sessionId": "s1", "options": acpOptions, "toolCall": call}))
 	}
-	input := map[string]any{"query": "totals", "index": "docs"}
+	input := map[string]any{"query": "totals", "index": "wiki"}
 	for _, kind := range []string{"search", "think", "other", "", "of-my-own"} {
 		wantAnswer(t, "no rule, kind "+kind, ask(kind, input, nil), "ask", "policy", "calls a tool that permd cannot look into")
 	}
@@ -78,6 +80,11 @@ deny contains "not that index" if {
 		"a host":                 ask("other", map[string]any{"url": "https://a.example/", "x": 1}, nil),
 		"wider permissions":      ask("other", map[string]any{"sandbox_permissions": "all", "x": 1}, nil),
 		"another tool behind it": ask("other", map[string]any{"tool": "merge", "arguments": map[string]any{}}, nil),
+		"a path in a text":       ask("other", map[string]any{"query": "./private/k"}, nil),
+		"a host in a text":       ask("other", map[string]any{"query": "evil.example"}, nil),
+		"a file in a text":       ask("other", map[string]any{"query": "see LICENSE"}, nil),
+		"a script":               ask("other", map[string]any{"script": "frob"}, nil),
+		"a statement":            ask("other", map[string]any{"query": "drop table items"}, nil),
 		"a diff":                 ask("other", input, map[string]any{"content": []any{map[string]any{"type": "diff", "path": project + "/a.txt", "newText": "y"}}}),
 		"a secret beside it":     ask("other", input, map[string]any{"locations": []any{map[string]any{"path": d.home + "/.ssh/id_rsa"}}}),
 		"what was left out":      ask("other", input, map[string]any{"locations": []any{7}}),
@@ -87,6 +94,22 @@ deny contains "not that index" if {
 	} {
 		if got.allowed() {
 			t.Errorf("%s: allowed: %+v", name, got)
+		}
+	}
+
+	// A diff that the request takes back was still announced.
+	for i, content := range []any{[]any{}, []any{map[string]any{"type": "content", "content": map[string]any{"type": "text", "text": "x"}}}} {
+		call := map[string]any{"toolCallId": fmt.Sprint("announced", i), "title": "x", "kind": "search", "rawInput": input}
+		update := maps.Clone(call)
+		update["sessionUpdate"] = "tool_call"
+		update["content"] = []any{map[string]any{"type": "diff", "path": project + "/a.txt", "newText": "y"}}
+		note := strings.Replace(request("session/update", map[string]any{"sessionId": "s1", "update": update}), `"id":1,`, "", 1)
+		if _, err := io.WriteString(w, note+"\n"); err != nil {
+			t.Fatal(err)
+		}
+		call["content"] = content
+		if got := w.ask(t, request("session/request_permission", map[string]any{"sessionId": "s1", "options": acpOptions, "toolCall": call})); got.allowed() {
+			t.Errorf("a diff that was taken back: %+v", got)
 		}
 	}
 

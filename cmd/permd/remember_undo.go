@@ -26,9 +26,10 @@ former id and with all that it was bound to. Answers of "always", permd remember
 add, change, forget and import are changes, and so is an undo: undo it by its id
 to have the change again. --list shows the last 20.
 
-A choice stays forgotten if its time has passed or its session is over; and a
-text that was erased when it was forgotten, such as that of a script, is not
-shown again. A change that a later one depends on is taken back after that.
+A choice stays forgotten if its time has passed, its session is over or an equal
+choice is in force; and a text that was erased when it was forgotten, such as
+that of a script, is not shown again. A change that a later one depends on is
+taken back after that.
 
 ` + cli.ExitCodes,
 		Example: `  permd remember undo

@@ -127,7 +127,7 @@ func (a *app) whyAskedCommand() *cobra.Command {
 		Long: `Show what was asked most often, and for each question the smallest lines of
 rules.yaml that would end it, ready to paste. The lines have been tried: they
 compile, and in a replay of the log they end that question and no other, and
-allow nothing that was denied.
+allow nothing that is denied.
 
 Nothing is proposed for what is dangerous: secrets, guarded files, and what is
 not understood. Without --since questions of the last 7 days are counted.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"maps"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -127,5 +128,32 @@ func TestSuggestTools(t *testing.T) {
 		if out := d.permd(t, "explain", id); strings.Contains(out, "To allow exactly this") != (i < 3) {
 			t.Errorf("%s", out)
 		}
+	}
+}
+
+// TestWhyAskedAfterDeny: what rules denied that are gone keeps no proposal back, and what the
+// rules on the disk deny, although they asked then, does.
+func TestWhyAskedAfterDeny(t *testing.T) {
+	t.Parallel()
+	d := newTestDaemon(t)
+	rules := filepath.Join(d.home, ".config", "permd", "policy.d", "rules.yaml")
+	writeFile(t, rules, "deny:\n  run: [\"frob x\"]\n")
+	d.start(t)
+	project := d.project(t, nil)
+	was := d.replayed(t, project, bashCalls("frob x"))
+	writeFile(t, rules, "")
+	d.reload(t)
+	was = append(was, d.replayed(t, project, bashCalls("frob x", "frob y", "frob z", "cat a.txt"))...)
+	if was[0].Verdict != decisions.Deny || was[1].Verdict != decisions.Ask {
+		t.Fatalf("decided: %v, %v", was[0].Reason, was[1].Reason)
+	}
+	d.waitKept(t, idsOf(was)...)
+	writeFile(t, rules, "deny:\n  run: [\"frob z\"]\n")
+	proposed := map[string]bool{}
+	for _, q := range objects[replay.Question](t, d, "why-asked") {
+		proposed[strings.Join(q.Asked, "; ")] = q.Rules != ""
+	}
+	if want := map[string]bool{"run frob x": true, "run frob y": true}; !maps.Equal(proposed, want) {
+		t.Errorf("proposed are %v, want %v", proposed, want)
 	}
 }

@@ -127,6 +127,8 @@ type Claims struct {
 	// Only is set if the messages about the call had nothing besides its id, title, kind and
 	// status, not even members that permd does not read.
 	Only bool
+	// Retracted is set if an earlier message announced a diff that a later one took back.
+	Retracted bool
 }
 
 // Location is a path the agent says the call touches.

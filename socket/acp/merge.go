@@ -22,6 +22,8 @@ type toolCall struct {
 	unclear, unsure members
 	// extra is set if more was said of the call than its name, see noteDescribed.
 	extra bool
+	// retracted is set if a diff was announced that the call has no more.
+	retracted bool
 	// tool is what messages so far said of whose tool it is, whatever later ones took back.
 	tool toolIdentity
 	// other is the call as it was before a message named another tool; nil if none did.
@@ -62,6 +64,7 @@ func (t *toolCall) merge(p *patch, v version) {
 		t.unclear |= p.null & t.has()
 	case version1:
 	}
+	t.retracted = t.retracted || slices.ContainsFunc(before.diffs, func(d effects.Diff) bool { return !slices.Contains(t.diffs, d) })
 	t.unclear &^= p.changes(v)
 	t.unsure &^= p.changes(v)
 	t.defects = slices.Clip(t.defects)

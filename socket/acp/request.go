@@ -139,7 +139,7 @@ func (r *request) assemble(t *toolCall) effects.Call {
 		Claims: effects.Claims{
 			Kind: t.kind, Title: t.title, Prompt: r.prompt, Locations: t.locations, Diffs: t.diffs, Texts: t.texts,
 			Status: t.status, Options: r.kinds,
-			Only: r.version == version1 && !t.extra,
+			Only: r.version == version1 && !t.extra, Retracted: t.retracted,
 		},
 	}
 	for _, list := range [][]effects.Defect{t.defects, r.defects} {

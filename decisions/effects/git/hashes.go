@@ -52,7 +52,7 @@ func (g *repository) inPack(hash string) string {
 		if err != nil {
 			continue
 		}
-		if head := packed(pack, at); head != "" {
+		if head := packed(pack, index, at); head != "" {
 			return head
 		}
 	}
@@ -78,8 +78,40 @@ func offsetIn(index []byte, hash string) (int, bool) {
 	return int(at), at < 1<<31
 }
 
+// beyond reports whether an object may be where permd does not look: in a pack or an index that
+// is larger than maxPack, or in a repository with other hashes.
+func (g *repository) beyond(hash string) bool {
+	objects := path.Join(g.common, "objects")
+	if !missing(g.fs, path.Join(objects, hash[:2], hash[2:])) {
+		return false // a file for itself, too large for a commit
+	}
+	if len(hash) != 40 {
+		return true
+	}
+	dir := path.Join(objects, "pack")
+	entries, err := g.fs.Names(dir, maxPlace)
+	if err != nil {
+		return !errors.Is(err, fs.ErrNotExist)
+	}
+	for _, e := range entries {
+		base, ok := strings.CutSuffix(e.Name(), ".idx")
+		if !ok {
+			continue
+		}
+		index, err := g.read(path.Join(dir, e.Name()), maxPack)
+		if err != nil {
+			return true
+		}
+		if _, ok := offsetIn(index, hash); ok {
+			_, err = g.read(path.Join(dir, base+".pack"), maxPack)
+			return err != nil
+		}
+	}
+	return false
+}
+
 // packed returns what object does of the entry at an offset of a pack.
-func packed(pack []byte, at int) string {
+func packed(pack, index []byte, at int) string {
 	for range 256 { // longer chains than git makes
 		if at < 12 || at >= len(pack) {
 			return ""
@@ -114,6 +146,15 @@ func packed(pack []byte, at int) string {
 				back++
 			}
 			at -= back
+		case 7: // a difference to the entry of that hash
+			if next+20 > len(pack) {
+				return ""
+			}
+			base, ok := offsetIn(index, hex.EncodeToString(pack[next:next+20]))
+			if !ok {
+				return ""
+			}
+			at = base
 		default:
 			return ""
 		}

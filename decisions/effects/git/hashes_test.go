@@ -14,9 +14,10 @@ func FuzzObjects(f *testing.F) {
 	f.Add(graph, 12)
 	f.Add([]byte("PACK........\x90\x80\x80\x80\x80\x80"), 12)
 	f.Add([]byte("PACK........\xe0\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80"), 12)
+	f.Add([]byte("PACK........\x70xxxxxxxxxxxxxxxxxxxx"), 12)
 	f.Fuzz(func(_ *testing.T, data []byte, at int) {
 		graphHas(data, "0000")
 		offsetIn(data, "0000")
-		packed(data, at)
+		packed(data, data, at)
 	})
 }

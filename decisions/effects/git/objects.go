@@ -193,10 +193,14 @@ func (g *repository) commit(name string) bool {
 			return false
 		case found == "":
 			continue
-		case strings.HasPrefix(last, "refs/heads/"), strings.HasPrefix(last, "refs/remotes/"), last == "refs/stash":
-			// Those are commits, unless somebody has written the file by hand.
+		case strings.HasPrefix(last, "refs/heads/"):
+			// Git sets those to commits alone, but somebody may have written the file by hand.
 			kind := g.kind(found)
 			return kind == "commit" || kind == ""
+		case strings.HasPrefix(last, "refs/remotes/"), last == "refs/stash":
+			// git fetch and git stash set those to commits, git update-ref to anything.
+			kind := g.kind(found)
+			return kind == "commit" || kind == "" && g.beyond(found)
 		}
 		return g.leads(found)
 	}

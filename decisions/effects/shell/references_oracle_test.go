@@ -50,3 +50,37 @@ func TestNamedReferencesOracle(t *testing.T) {
 		}
 	}
 }
+
+// TestClonedReferencesOracle: references of a remote that lead to files are reads of them also
+// where permd cannot read the object, and the branches of an ordinary clone are none, however
+// large its packs are.
+func TestClonedReferencesOracle(t *testing.T) {
+	o := newContentsOracle(t)
+	branches := []string{"origin/main", "origin/other", "origin", "origin/main~1", "main..origin/other"}
+	large := "git update-ref refs/remotes/origin/large $(head -c 100000 /dev/urandom | git hash-object -w --stdin) && git update-ref refs/stash origin/large"
+	for _, clone := range [][2]string{
+		{"small", "git clone -q file://$PWD ../small"},
+		{"references", "git clone -q file://$PWD ../references && git -C ../references -c repack.useDeltaBaseOffset=false repack -adfq"},
+		{"large", "head -c 9000000 /dev/urandom > big && git add big && git commit -qm big && git clone -q file://$PWD ../large"},
+	} {
+		name, text := clone[0], clone[1]
+		if o.run(o.project, text+" && cd ../"+name+" && "+large+" && echo done") != "done\n" {
+			t.Fatalf("%s fails", text)
+		}
+		clone := *o
+		clone.project = filepath.Join(o.top, name)
+		for _, state := range []string{"true", "git pack-refs --all"} {
+			o.run(clone.project, state)
+			for _, ref := range branches {
+				if reads := readsOf(t, &clone, "git show "+ref); len(reads) > 0 {
+					t.Errorf("%s, after %s: git show %s reads %s", name, state, ref, reads)
+				}
+			}
+			for _, ref := range []string{"origin/large", "stash"} {
+				if reads := readsOf(t, &clone, "git show "+ref); len(reads) == 0 {
+					t.Errorf("%s, after %s: git show %s reads nothing", name, state, ref)
+				}
+			}
+		}
+	}
+}

@@ -180,31 +180,6 @@ func (t *tool) unnamedTool() {
 	}
 }
 
-// useOfKind adds the use of a tool that only the call's kind names, which is a claim, and
-// reports whether it did. What the input names keeps effects of its own, which an allow of the
-// use does not include.
-func (t *tool) useOfKind() bool {
-	c, cl := t.Call, &t.Call.Claims
-	kind := cl.Kind
-	switch kind {
-	case "":
-		kind = "other" // the protocol's default
-	case "search", "think", "other":
-	default:
-		return false
-	}
-	if c.Protocol != "acp" || t.p != unknownAgent && !t.p.ofLayer || t.id.name != "" || t.id.remote || len(c.Marks) > 0 || len(t.Defects) > 0 ||
-		c.Incomplete != "" || c.InputFrom != "" || t.missing != "" || len(cl.Diffs) > 0 || t.has(effects.KindUnknown) {
-		return false
-	}
-	name := effects.KindTool(kind)
-	t.Add(effects.Effect{
-		Kind: effects.KindUse, From: "kind", Text: "use " + name, Claimed: true, Use: &effects.Use{Tool: name, Arguments: c.Input},
-	})
-	t.gateway(name, t.input, t.from, 0)
-	return true
-}
-
 // claimUnnamed marks the effects of a command without a tool name as claims.
 func (t *tool) claimUnnamed() {
 	for i := t.unnamed[0]; i < t.unnamed[1]; i++ {

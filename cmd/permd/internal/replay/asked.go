@@ -37,6 +37,7 @@ type history struct {
 	// remembered are the effects that a choice has allowed, with its id: they may be asked
 	// no more.
 	remembered map[string]string
+	denied     map[string]bool // the ids of those that the rules on the disk deny
 	undecided  Report
 }
 
@@ -45,6 +46,9 @@ func (h *history) add(p *past) {
 	if p.now == nil {
 		h.undecided.add(p)
 		return
+	}
+	if p.now.Verdict == decisions.Deny {
+		h.denied[p.rec.Decision.ID] = true
 	}
 	var key, asked strings.Builder
 	var texts []string
@@ -99,7 +103,7 @@ func lookBack(ctx context.Context, s *cli.Streams, root string, f decisions.Reco
 	if err != nil {
 		return nil, nil, err
 	}
-	h := &history{at: map[string]*alike{}, remembered: map[string]string{}}
+	h := &history{at: map[string]*alike{}, remembered: map[string]string{}, denied: map[string]bool{}}
 	if err := j.replay(ctx, f, by, h.add); err != nil {
 		return nil, nil, err
 	}
@@ -248,7 +252,7 @@ func WhyAsked(ctx context.Context, s *cli.Streams, root string, f decisions.Reco
 			q.Rules, proposed[of[q].asked] = p.yaml, p.yaml
 		}
 	}
-	bad, err := j.confirm(ctx, f, proposed)
+	bad, err := j.confirm(ctx, f, h.denied, proposed)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -13,9 +13,10 @@ import (
 )
 
 // confirm replays the records with lines of rules.yaml added to the person's rules. proposed
-// has the lines by the question that they would end. It returns why some are not what they
-// should be: they compile, end their question, and allow nothing that was denied.
-func (j *replayed) confirm(ctx context.Context, f decisions.RecordFilter, proposed map[string]string) (bad map[string]string, err error) {
+// has the lines by the question that they would end, and denied the ids of the decisions that
+// the rules on the disk deny without them. It returns why some are not what they should be:
+// they compile, end their question, and allow nothing that is denied.
+func (j *replayed) confirm(ctx context.Context, f decisions.RecordFilter, denied map[string]bool, proposed map[string]string) (bad map[string]string, err error) {
 	bad = map[string]string{}
 	if len(proposed) == 0 {
 		return bad, nil
@@ -48,7 +49,7 @@ func (j *replayed) confirm(ctx context.Context, f decisions.RecordFilter, propos
 		if p.now == nil {
 			return
 		}
-		if p.rec.Decision.Verdict == decisions.Deny && p.now.Verdict == decisions.Allow {
+		if denied[p.rec.Decision.ID] && p.now.Verdict == decisions.Allow {
 			loosened = p.rec.Decision.ID
 		}
 		var texts strings.Builder
@@ -72,7 +73,7 @@ func (j *replayed) confirm(ctx context.Context, f decisions.RecordFilter, propos
 	for asked := range proposed {
 		switch {
 		case loosened != "":
-			bad[asked] = "in a replay a call that was denied would be allowed: " + loosened
+			bad[asked] = "in a replay a call that is denied would be allowed: " + loosened
 		case still[asked] > 0 || ended[asked] == 0:
 			bad[asked] = fmt.Sprintf("in a replay the narrowest lines would end %d of %s", ended[asked], cli.Plural(ended[asked]+still[asked], "such question"))
 		}

@@ -59,7 +59,7 @@ func Suggest(ctx context.Context, s *cli.Streams, root string, f decisions.Recor
 			}
 		}
 	}
-	bad, err := j.confirm(ctx, f, proposed)
+	bad, err := j.confirm(ctx, f, h.denied, proposed)
 	if err != nil {
 		return nil, err
 	}
