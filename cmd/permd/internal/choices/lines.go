@@ -46,8 +46,8 @@ func isExact(c *admin.Choice, part admin.ChoicePart) bool {
 	return false
 }
 
-// SayAll reports whether lines can say all that a choice is matched by.
-func SayAll(c *admin.Choice) bool {
+// sayAll reports whether lines can say all that a choice is matched by.
+func sayAll(c *admin.Choice) bool {
 	return !slices.ContainsFunc(Parts(c), func(p admin.ChoicePart) bool { return !isExact(c, p) || !expressible(c, p) })
 }
 
