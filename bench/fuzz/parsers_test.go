@@ -83,7 +83,6 @@ var parsers = map[string]string{
 	"decisions/effects.ParseTag":                  "- compares a name with a list",
 	"decisions/effects/fsfake.FS.ReadFile":        "- only in tests",
 	"decisions/effects/git.Run.read":              "- a path, which package paths resolves",
-	"decisions/effects/git.readIgnoreLines":       "decisions/effects/git.FuzzIgnoreLines",
 	"decisions/effects/git.repository.read":       "decisions/effects/git.FuzzObjects",
 	"internal/protocoldoc":                        "- only in tests, of documents here",
 	"internal/quickio.file.read":                  "- moves bytes and reads nothing in them",

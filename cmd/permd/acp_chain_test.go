@@ -27,19 +27,8 @@ type chained struct {
 func (d *testDaemon) chained(t *testing.T, flags ...string) *chained {
 	t.Helper()
 	c := &chained{t: t, cmd: d.command(append([]string{"acp", "--proxy"}, flags...)...)}
-	var err error
-	if c.in, err = c.cmd.StdinPipe(); err != nil {
-		t.Fatal(err)
-	}
-	out, err := c.cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	c.out = bufio.NewReader(out)
 	c.cmd.Stderr = &c.stderr
-	if err := c.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	c.in, c.out = started(t, c.cmd)
 	return c
 }
 

@@ -30,19 +30,8 @@ func (d *testDaemon) mirror(t *testing.T, project, agent string, version int) *m
 	t.Helper()
 	cmd := d.command("acp", "--", os.Args[0], asAgent, "echo")
 	m := &mirrored{t: t}
-	var err error
-	if m.in, err = cmd.StdinPipe(); err != nil {
-		t.Fatal(err)
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	m.out = bufio.NewReader(out)
 	cmd.Stderr = &m.stderr
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	m.in, m.out = started(t, cmd)
 	watch := time.AfterFunc(eventually.Limit, func() { cmd.Process.Kill() })
 	t.Cleanup(func() {
 		m.in.Close()

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"encoding/json"
 	"io"
@@ -170,18 +171,10 @@ func (d *testDaemon) converse(t *testing.T, client, agent []string, plan pairPla
 	var errs lockedBuffer
 	ends := [2]*exec.Cmd{exec.Command(client[0], append(client[1:len(client):len(client)], path)...), exec.Command(far[0], far[1:]...)}
 	var in [2]io.WriteCloser
-	var out [2]io.ReadCloser
+	var out [2]*bufio.Reader
 	for i, cmd := range ends {
 		cmd.Env, cmd.Stderr = d.env, &errs
-		if in[i], err = cmd.StdinPipe(); err != nil {
-			t.Fatal(err)
-		}
-		if out[i], err = cmd.StdoutPipe(); err != nil {
-			t.Fatal(err)
-		}
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
+		in[i], out[i] = started(t, cmd)
 		watch := time.AfterFunc(eventually.Limit, func() { cmd.Process.Kill() })
 		defer watch.Stop()
 	}

@@ -85,16 +85,8 @@ func TestProxyProcess(t *testing.T) {
 	})
 	t.Run("a signal", func(t *testing.T) {
 		cmd := d.proxied("signal")
-		in, _ := cmd.StdinPipe()
+		in, lines := started(t, cmd)
 		defer in.Close()
-		out, err := cmd.StdoutPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
-		lines := bufio.NewReader(out)
 		if line, err := lines.ReadString('\n'); line != "ready\n" {
 			t.Fatal(line, err)
 		}
@@ -134,28 +126,16 @@ func TestProxyRequired(t *testing.T) {
 	t.Parallel()
 	d := startDaemon(t)
 	cmd := d.command("acp", "--require", "--grace", "0s", "--", os.Args[0], asAgent, "echo")
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	in, out, errs := piped(t, cmd)
 	defer in.Close()
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	var errs lockedBuffer
-	cmd.Stderr = &errs
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
 	if _, err := io.WriteString(in, "hello\n"); err != nil {
 		t.Fatal(err)
 	}
-	if line, err := bufio.NewReader(out).ReadString('\n'); line != "hello\n" {
+	if line, err := out.ReadString('\n'); line != "hello\n" {
 		t.Fatal(line, err)
 	}
 	d.kill()
-	ended(t, cmd, &errs, cli.ExitUnreachable)
+	ended(t, cmd, errs, cli.ExitUnreachable)
 }
 
 // TestProxyTerminal starts permd acp at a terminal, as clients do to have their

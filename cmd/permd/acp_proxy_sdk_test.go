@@ -74,18 +74,8 @@ func (d *testDaemon) edit(t *testing.T, project string, flags ...string) *editor
 	t.Helper()
 	cmd := d.command(append(append([]string{"acp"}, flags...), "--", os.Args[0], asAgent, "sdk")...)
 	e := &editor{t: t, texts: make(chan string, 16)}
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
 	cmd.Stderr = &e.stderr
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	in, out := started(t, cmd)
 	e.conn = acpsdk.NewClientSideConnection(e, in, out)
 	t.Cleanup(func() {
 		in.Close() // the client ends, and with it the agent and permd

@@ -24,8 +24,17 @@ func (d *testDaemon) scripted(script string) *exec.Cmd {
 	return d.command("acp", "--", "/bin/sh", "-c", script)
 }
 
-// piped starts a command between two pipes of this process.
+// piped starts a command between two pipes of this process, which has its errors.
 func piped(t *testing.T, cmd *exec.Cmd) (to io.WriteCloser, from *bufio.Reader, errs *lockedBuffer) {
+	t.Helper()
+	errs = new(lockedBuffer)
+	cmd.Stderr = errs
+	to, from = started(t, cmd)
+	return to, from, errs
+}
+
+// started starts a command between two pipes of this process.
+func started(t *testing.T, cmd *exec.Cmd) (to io.WriteCloser, from *bufio.Reader) {
 	t.Helper()
 	to, err := cmd.StdinPipe()
 	if err != nil {
@@ -35,13 +44,11 @@ func piped(t *testing.T, cmd *exec.Cmd) (to io.WriteCloser, from *bufio.Reader, 
 	if err != nil {
 		t.Fatal(err)
 	}
-	errs = new(lockedBuffer)
-	cmd.Stderr = errs
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { cmd.Process.Kill() })
-	return to, bufio.NewReader(out), errs
+	return to, bufio.NewReader(out)
 }
 
 // rest reads the rest of the output.
@@ -322,18 +329,7 @@ func TestProxyStderr(t *testing.T) {
 		_, errs := pipe(t)
 		cmd := d.proxied("echo")
 		cmd.Stderr = errs
-		in, err := cmd.StdinPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		out, err := cmd.StdoutPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
-		from := bufio.NewReader(out)
+		in, from := started(t, cmd)
 		for range 3000 { // permd prints a message about each
 			say(t, in, "[]")
 			if !bytes.Contains([]byte(hear(t, from)), []byte("batches")) {

@@ -148,12 +148,7 @@ func (a *app) listQuestions(ctx context.Context, m *memoryClient) error {
 		return fmt.Errorf("listing the questions: %w", err)
 	}
 	if a.JSON {
-		for i := range got.Questions {
-			if err := cli.PrintJSON(a.Out, &got.Questions[i]); err != nil {
-				return err
-			}
-		}
-		return nil
+		return cli.PrintJSONLines(a.Out, got.Questions)
 	}
 	if len(got.Questions) == 0 {
 		fmt.Fprintln(a.Out, "no call waits")

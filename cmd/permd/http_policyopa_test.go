@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"encoding/json"
 	"os"
 	"os/exec"
@@ -39,24 +38,13 @@ func aiRunner(t *testing.T) func(aiScene) aiOutcome {
 	}
 	cmd := exec.Command(run[0], run[1:]...)
 	cmd.Stderr = os.Stderr
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	in, lines := started(t, cmd)
 	t.Cleanup(func() {
 		in.Close()
 		if err := cmd.Wait(); err != nil {
 			t.Errorf("node: %v", err)
 		}
 	})
-	lines := bufio.NewReader(out)
 	return func(s aiScene) (o aiOutcome) {
 		t.Helper()
 		if err := json.NewEncoder(in).Encode(s); err != nil {

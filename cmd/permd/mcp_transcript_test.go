@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"io"
 	"os"
 	"path/filepath"
@@ -36,22 +35,11 @@ func TestMCPTranscript(t *testing.T) {
 	cmd := d.command("mcp", "--name", "shop", "--", os.Args[0], asMCPServer, "says it")
 	cmd.Env = append(cmd.Env, "MCP_TEST_CALLS="+calls)
 	cmd.Dir = d.project(t, nil)
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	in, says := started(t, cmd)
 	t.Cleanup(func() {
 		in.Close()
 		_ = cmd.Wait()
 	})
-	says := bufio.NewReader(out)
 	allowed := ""
 	for line := range strings.Lines(regexp.MustCompile(`\n {9,}`).ReplaceAllString(shown, " ")) {
 		who, text, ok := strings.Cut(strings.TrimSpace(line), " ")

@@ -267,12 +267,7 @@ func (a *app) policyList(ctx context.Context, args []string, o folderOptions) er
 		return engine.PolicyFailure(err)
 	}
 	if a.JSON {
-		for i := range rules {
-			if err := cli.PrintJSON(a.Out, &rules[i]); err != nil {
-				return err
-			}
-		}
-		return nil
+		return cli.PrintJSONLines(a.Out, rules)
 	}
 	t := cli.Table{Flexible: []int{3, 4}, Ends: []int{4}}
 	for _, r := range rules {

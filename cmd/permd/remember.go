@@ -192,12 +192,7 @@ func (a *app) rememberList(ctx context.Context, f choiceFilter) error {
 // printChoices prints a line for each part of each choice.
 func (a *app) printChoices(list []admin.Choice) error {
 	if a.JSON {
-		for i := range list {
-			if err := cli.PrintJSON(a.Out, &list[i]); err != nil {
-				return err
-			}
-		}
-		return nil
+		return cli.PrintJSONLines(a.Out, list)
 	}
 	if len(list) == 0 {
 		fmt.Fprintln(a.Out, "nothing is remembered")

@@ -3,14 +3,11 @@ package main
 import (
 	"context"
 	"fmt"
-	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/permd/permd/cmd/permd/internal/choices"
 	"github.com/permd/permd/cmd/permd/internal/cli"
-	"github.com/permd/permd/decisions"
-	"github.com/permd/permd/decisions/effects/display"
 	"github.com/permd/permd/socket/admin"
 )
 
@@ -75,9 +72,6 @@ func (a *app) rememberForget(ctx context.Context, m *memoryClient, ids []string,
 		for _, p := range choices.Parts(c) {
 			fmt.Fprintf(a.Out, "forgotten: %s %s %s (%s)\n", c.Verdict, p.Kind, p.Rule, choices.Scope(c))
 		}
-		for _, again := range undoCommands(c) {
-			fmt.Fprintf(a.Err, "permd: hint: to have it back: %s\n", again)
-		}
 	}
 	a.hintUndo(got.Undo)
 	if len(got.Choices) == 0 {
@@ -88,30 +82,6 @@ func (a *app) rememberForget(ctx context.Context, m *memoryClient, ids []string,
 			"it holds from now on, but could not be stored, and a restart may undo it")
 	}
 	return nil
-}
-
-// undoCommands returns the commands that remember a forgotten choice again, or nil if only
-// an answer can. The new choices match the same effects and no others.
-func undoCommands(c *admin.Choice) []string {
-	if display.Display(c.Of) != c.Of || c.Scope != "project" && c.Scope != "user" || c.Changed != "" {
-		return nil
-	}
-	var commands []string
-	if !choices.SayAll(c) {
-		return nil // all parts or none
-	}
-	for _, p := range choices.Parts(c) {
-		words := []string{"permd remember add"}
-		if c.Verdict == decisions.Deny {
-			words = append(words, "--reject")
-		}
-		words = append(words, p.Kind, quoteShell(p.Rule), "--scope", c.Scope)
-		if c.Scope == "project" {
-			words = append(words, "--dir", quoteShell(c.Of))
-		}
-		commands = append(commands, strings.Join(words, " "))
-	}
-	return commands
 }
 
 func (a *app) rememberConfirmCommand() *cobra.Command {
@@ -148,8 +118,4 @@ func (a *app) rememberConfirm(ctx context.Context, ids []string) error {
 		}
 		return a.printChoices(got.Choices)
 	})
-}
-
-func quoteShell(s string) string {
-	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }

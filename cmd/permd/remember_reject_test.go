@@ -43,8 +43,8 @@ func TestRememberReject(t *testing.T) {
 	export := d.permd(t, "remember", "export")
 	out := d.permd(t, "remember", "forget", kept[0].ID)
 	for _, want := range []string{"go build ./a", "go vet ./a"} {
-		if !strings.Contains(export, "'"+want+"'") || !strings.Contains(out, "--reject run '"+want+"'") {
-			t.Errorf("export or the way back lack %q:\n%s\n%s", want, export, out)
+		if !strings.Contains(export, "'"+want+"'") || !strings.Contains(out, "forgotten: deny run "+want+" ") {
+			t.Errorf("export or what is forgotten lack %q:\n%s\n%s", want, export, out)
 		}
 	}
 	if got := p.bash("go build ./a && go vet ./a"); got.Verdict != decisions.Ask {

@@ -198,7 +198,7 @@ func TestRemember(t *testing.T) {
 		}
 	}
 	out := d.permd(t, "remember", "forget", exact[0].ID, prefix[0].ID, kept[0].ID)
-	if !strings.Contains(out, "permd remember add run 'go build *' --scope project") {
+	if !strings.Contains(out, "hint: to undo this: permd remember undo ") {
 		t.Errorf("no hint how to undo it:\n%s", out)
 	}
 	if got := p.bash("go build ./a"); got.Verdict != decisions.Ask {

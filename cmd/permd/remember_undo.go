@@ -69,12 +69,7 @@ func (a *app) rememberHistory(ctx context.Context, m *memoryClient) error {
 		return err
 	}
 	if a.JSON {
-		for i := range list {
-			if err := cli.PrintJSON(a.Out, &list[i]); err != nil {
-				return err
-			}
-		}
-		return nil
+		return cli.PrintJSONLines(a.Out, list)
 	}
 	if len(list) == 0 {
 		fmt.Fprintln(a.Out, "no choice was changed")

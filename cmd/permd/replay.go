@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"time"
@@ -40,11 +41,7 @@ The exit code is 4 if a call would be decided otherwise.
 			if err != nil {
 				return err
 			}
-			folder := ""
-			if len(args) > 0 {
-				folder = args[0]
-			}
-			r, err := replay.Replay(cmd.Context(), &a.Streams, a.root, f, folder)
+			r, err := replay.Replay(cmd.Context(), &a.Streams, a.root, f, cmp.Or(args...))
 			if err != nil {
 				return err
 			}
@@ -71,13 +68,14 @@ folder, without a daemon: nothing is written, sent or enforced.`
 	example := `  permd replay claude
   permd replay codex ~/.codex/sessions/2026`
 	var subs []*cobra.Command
-	for _, h := range replay.Harnesses("~", func(string) string { return "" }) {
-		subs = append(subs, a.replayHarnessCommand(h.Name, h.Dir))
+	for n, h := range replay.Harnesses("~", func(string) string { return "" }) {
+		subs = append(subs, a.replayHarnessCommand(n, h.Name, h.Dir))
 	}
 	return group("replay", "Decide the calls of a harness's transcripts", long, example, subs...)
 }
 
-func (a *app) replayHarnessCommand(name, folder string) *cobra.Command {
+// replayHarnessCommand is about harness n of [replay.Harnesses].
+func (a *app) replayHarnessCommand(n int, name, folder string) *cobra.Command {
 	return &cobra.Command{
 		Use:   name + " [DIR]",
 		Short: "Decide the calls of the transcripts of " + name,
@@ -98,21 +96,11 @@ read is counted.
 			if err != nil {
 				return err
 			}
-			dir := ""
-			if len(args) > 0 {
-				dir = args[0]
+			r, err := replay.Transcripts(cmd.Context(), &a.Streams, a.root, replay.Harnesses(home, os.Getenv)[n], cmp.Or(args...))
+			if err != nil {
+				return err
 			}
-			for _, h := range replay.Harnesses(home, os.Getenv) {
-				if h.Name != name {
-					continue
-				}
-				r, err := replay.Transcripts(cmd.Context(), &a.Streams, a.root, h, dir)
-				if err != nil {
-					return err
-				}
-				return r.Print(&a.Streams)
-			}
-			return nil
+			return r.Print(&a.Streams)
 		},
 	}
 }

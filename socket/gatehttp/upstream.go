@@ -102,6 +102,13 @@ func (o *UpstreamOptions) dialer() *net.Dialer {
 	return d
 }
 
+// WithTimeout returns an upstream like u with another bound of the time of an exchange.
+func (u *Upstream) WithTimeout(d time.Duration) *Upstream {
+	other := *u
+	other.o.Timeout = d
+	return &other
+}
+
 // Address returns the base address.
 func (u *Upstream) Address() string { return u.base }
 

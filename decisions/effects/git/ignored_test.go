@@ -4,7 +4,17 @@ import (
 	"testing"
 
 	"github.com/permd/permd/decisions/effects/fsfake"
+	"github.com/permd/permd/decisions/effects/paths"
 )
+
+func readIgnores(t *testing.T, text string) paths.IgnoreFile {
+	t.Helper()
+	file, err := paths.ReadIgnoreFile(fsfake.New().File("/p/.gitignore", text), "/p/.gitignore")
+	if err != nil {
+		t.Fatalf("%q: %v", text, err)
+	}
+	return file
+}
 
 // FuzzIgnoreLines: a line that takes back what no one can tell ends what is certainly left out, and
 // so does one that takes back all.
@@ -13,17 +23,10 @@ func FuzzIgnoreLines(f *testing.F) {
 		f.Add(text, "a/b/c.log")
 	}
 	f.Fuzz(func(t *testing.T, text, name string) {
-		read := func(text string) ignoreLines {
-			list, ok := readIgnoreLines(fsfake.New().File("/p/.gitignore", text), "/p/.gitignore", 0, false)
-			if !ok {
-				t.Fatalf("%q is not read", text)
-			}
-			return list
-		}
 		for _, folder := range []bool{false, true} {
-			leavesOut([]ignoreLines{read(text)}, name, folder)
+			leavesOut([]paths.IgnoreFile{readIgnores(t, text)}, name, folder)
 			for _, back := range []string{"\n![\n", "\n!**/*\n!*\n"} {
-				if leavesOut([]ignoreLines{read(text + back)}, name, folder) {
+				if leavesOut([]paths.IgnoreFile{readIgnores(t, text+back)}, name, folder) {
 					t.Errorf("%q leaves out %q", text+back, name)
 				}
 			}
@@ -33,16 +36,9 @@ func FuzzIgnoreLines(f *testing.F) {
 
 // TestTakenBackBelow: what the file of a folder above leaves out is taken back by one below.
 func TestTakenBackBelow(t *testing.T) {
-	read := func(text string, depth int) ignoreLines {
-		list, ok := readIgnoreLines(fsfake.New().File("/p/.gitignore", text), "/p/.gitignore", depth, false)
-		if !ok {
-			t.Fatalf("%q is not read", text)
-		}
-		return list
-	}
-	above := read("*.log\n", 0)
+	above := readIgnores(t, "*.log\n")
 	for below, want := range map[string]bool{"": true, "*.tmp\n": true, "!b.log\n": true, "!a.log\n": false, "![a].log\n": false, "!A.LOG\n": false, "![a].log\n*.log\n": true} {
-		if got := leavesOut([]ignoreLines{above, read(below, 1)}, "d/a.log", false); got != want {
+		if got := leavesOut([]paths.IgnoreFile{above, readIgnores(t, below)}, "d/a.log", false); got != want {
 			t.Errorf("%q: %v", below, got)
 		}
 	}

@@ -73,19 +73,18 @@ func newStaging(r *Run, change *settings.GitChange) (*staging, bool) {
 // Without new files it is what changed of those that are tracked.
 func (s *staging) below(folder string, newFiles bool) bool {
 	s.change.Folders = true
-	var lists []ignoreLines
-	depth := 0
+	var ignores []paths.IgnoreFile
 	for i := range folder {
 		if folder == "." || i > 0 && folder[i] != '/' {
 			continue
 		}
-		list, ok := s.ignores(folder[:i], depth)
-		if depth++; !ok {
+		file, ok := s.ignores(folder[:i])
+		if !ok {
 			return false
 		}
-		lists = append(lists, list)
+		ignores = append(ignores, file)
 	}
-	if newFiles && !s.enter(folder, lists, depth) {
+	if newFiles && !s.enter(folder, ignores) {
 		return false
 	}
 	for name, tracked := range s.tracked {
@@ -96,29 +95,47 @@ func (s *staging) below(folder string, newFiles bool) bool {
 	return true
 }
 
-// ignores reads the .gitignore file of a folder, given by its path from the root.
-func (s *staging) ignores(folder string, depth int) (ignoreLines, bool) {
+// ignores reads the .gitignore file of a folder, given by its path from the root. Git may read a
+// tracked one that is gone, and what is read by a link; then ok is false.
+//
+// Any other file of ignored names can only cause more files to be ignored (gitignore(5)).
+func (s *staging) ignores(folder string) (_ paths.IgnoreFile, ok bool) {
 	name := path.Join(folder, ".gitignore")
-	_, tracked := s.tracked[name]
-	return readIgnoreLines(s.Call.FS, s.at(name), depth, tracked)
+	file, err := paths.ReadIgnoreFile(s.Call.FS, s.at(name))
+	if errors.Is(err, fs.ErrNotExist) {
+		_, tracked := s.tracked[name]
+		return file, !tracked
+	}
+	return file, err == nil
+}
+
+// leavesOut reports whether git certainly leaves out what is not tracked at a path, by the
+// .gitignore files of the folders above it, from the root down.
+func leavesOut(ignores []paths.IgnoreFile, rel string, folder bool) bool {
+	names, out := strings.Split(rel, "/"), false
+	for depth := range ignores {
+		out = ignores[depth].Ignores(names[depth:], folder, out)
+	}
+	return out
 }
 
 func (s *staging) at(name string) string { return path.Join(s.root, name) }
 
-// enter adds the new files in a folder and below that git does not leave out.
-func (s *staging) enter(folder string, lists []ignoreLines, depth int) bool {
+// enter adds the new files in a folder and below that git does not leave out. ignores are of the
+// folders above.
+func (s *staging) enter(folder string, ignores []paths.IgnoreFile) bool {
 	entries, err := s.Call.FS.Names(s.at(folder), s.names)
-	if s.names -= len(entries); err != nil || depth > maxFolderDepth {
+	if s.names -= len(entries); err != nil || len(ignores) > maxFolderDepth {
 		return false
 	}
 	if folder == "." {
 		folder = ""
 	}
-	list, ok := s.ignores(folder, depth)
+	file, ok := s.ignores(folder)
 	if !ok {
 		return false
 	}
-	lists = append(slices.Clip(lists), list)
+	ignores = append(slices.Clip(ignores), file)
 	for _, e := range entries {
 		name := e.Name()
 		switch {
@@ -131,13 +148,13 @@ func (s *staging) enter(folder string, lists []ignoreLines, depth int) bool {
 		if had, ok := s.named[lexpath.Fold(rel)]; ok && had != rel {
 			return false
 		}
-		if leavesOut(lists, rel, e.IsDir()) {
+		if leavesOut(ignores, rel, e.IsDir()) {
 			continue
 		}
 		_, tracked := s.tracked[rel]
 		switch {
 		case e.IsDir() && !tracked:
-			if !s.enter(rel, lists, depth+1) {
+			if !s.enter(rel, ignores) {
 				return false
 			}
 		case tracked: // it is compared

@@ -25,7 +25,7 @@ var (
 	stagedLines = []string{
 		"*.log", "build/", "/build", "!keep", "!build/keep/", "d/", "/d", "d/e", "d/*", "!d/a.txt", "*", "!*/", "!*.txt", "**/e", "d/**", "!d/**", "a", "/a", "a/", "!a", "*.t?t", "*.[tl]*", "!*.[tl]*", "!a[b/c]d", "d/a[b/c]d",
 		`\a.txt`, `!\a.txt`, "a.txt ", "a.txt\\ ", "a.txt\t", "!a.txt\r", "a.txt\r", "#a.txt", `\#a`, "A.TXT", "!A.TXT", "?.txt", "é.txt", "?*.txt", "!é*", "**", "**/", "/**", "/", "//", "d//e", "d/./e", "./d", "../d", "**/**/a.txt", "d**", "**d", "!**d/", "c/**/g.txt", "!c/**/g.txt", "/*", "!/d", "!/c", ".env", "!.env",
-		".*", "!.g*", "\ufeffa", "*.tmp", "sp", "!sp/x.tmp", "[x]", `\[x\]`, "!d", "e/f", "!e/f", " a.txt", "a.txt#", "!", "!/", "HEAD", "d/e/", "!d/e/",
+		".*", "!.g*", "\ufeffa", "*.tmp", "sp", "!sp/x.tmp", "[x]", `\[x\]`, "!d", "e/f", "!e/f", " a.txt", "a.txt#", "!", "!/", "HEAD", "d/e/", "!d/e/", "!a\x00x", "b.txt\x00x", "**/d/**/e/**/**/a.txt", "/**/d/**/e/**/b*",
 	}
 )
 

@@ -9,15 +9,16 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/internal/lexpath"
 )
 
 // Bounds of reading ignore files.
 const (
-	maxIgnoreFile        = 64 << 10 // bytes of one file
-	maxIgnoreLine        = 256      // bytes
-	maxIgnoreDoubleStars = 3        // ** in one line
-	maxIgnoreParents     = 64       // parents of the folder that is searched
+	maxIgnoreFile    = 64 << 10 // bytes of one file
+	maxIgnoreRules   = 2048     // of one file
+	maxIgnoreLine    = 256      // bytes
+	maxIgnoreParents = 64       // parents of the folder that is searched
 )
 
 // A search skips a file if it skips the file's name or a parent folder, because that is
@@ -58,11 +59,13 @@ func ignoreRules(text string) []ignoreRule {
 		}
 		rule := ignoreRule{certain: certain && strings.HasPrefix(line, plain) && plain == spaced}
 		plain, rule.negated = strings.CutPrefix(plain, "!")
-		rule.tail = lexpath.Fold(plainEnd(strings.TrimRight(plain, "/")))
+		if !strings.Contains(line, "\x00") { // git reads no further than to it
+			rule.tail = lexpath.Fold(plainEnd(strings.TrimRight(plain, "/")))
+		}
 		plain, rule.folders = strings.CutSuffix(plain, "/")
 		anchored := strings.Contains(plain, "/")
 		words := strings.Split(strings.TrimPrefix(plain, "/"), "/")
-		if len(line) > maxIgnoreLine || strings.Count(plain, "**") > maxIgnoreDoubleStars || slices.ContainsFunc(words, notPlainIgnoreWord) {
+		if len(line) > maxIgnoreLine || slices.ContainsFunc(words, notPlainIgnoreWord) {
 			rule.certain = false
 			rules = append(rules, rule)
 			continue
@@ -125,52 +128,79 @@ func (rule *ignoreRule) mayMatch(rel []string, folder bool) bool {
 	return (!rule.folders || folder) && matchWords(folded(rule.words), folded(rel))
 }
 
-// matchWords matches a pattern's components with a path's.
+// matchWords matches a pattern's components with a path's. A "**" stands for as few as can be, and
+// for one more each time what follows does not match. Only the latest one need be tried again.
 func matchWords(pattern, words []string) bool {
-	for i, p := range pattern {
-		if p == "**" {
-			if i == len(pattern)-1 {
-				return len(words) > 0
+	var after, from []string // what follows the latest "**", and where that was tried last
+	for len(words) > 0 {
+		if len(pattern) > 0 && pattern[0] == "**" {
+			if pattern = pattern[1:]; len(pattern) == 0 {
+				return true
 			}
-			for skip := range len(words) + 1 {
-				if matchWords(pattern[i+1:], words[skip:]) {
-					return true
-				}
+			after, from = pattern, words
+			continue
+		}
+		if len(pattern) > 0 {
+			if ok, err := path.Match(pattern[0], words[0]); err == nil && ok {
+				pattern, words = pattern[1:], words[1:]
+				continue
 			}
+		}
+		if after == nil {
 			return false
 		}
-		if len(words) == 0 {
-			return false
-		}
-		if ok, err := path.Match(p, words[0]); err != nil || !ok {
-			return false
-		}
-		words = words[1:]
+		from = from[1:]
+		pattern, words = after, from
 	}
-	return len(words) == 0
+	return len(pattern) == 0
 }
 
-// ignoreFile holds the rules of one ignore file; lost is set if they are not known.
-type ignoreFile struct {
+// IgnoreFile has the lines of an ignore file, as far as they are known.
+type IgnoreFile struct {
 	rules   []ignoreRule
 	unknown bool
 }
 
+// ReadIgnoreFile reads an ignore file of at most 64 KiB. The error is that of reading it.
+func ReadIgnoreFile(fsys effects.FS, file string) (f IgnoreFile, err error) {
+	text, err := fsys.ReadFile(file, maxIgnoreFile)
+	if err != nil {
+		return f, err
+	}
+	f.rules = ignoreRules(string(text))
+	f.unknown = len(f.rules) > maxIgnoreRules
+	return f, nil
+}
+
+// Ignores reports whether git certainly ignores what is not tracked at a path, given by its names
+// from the folder of the file. above says so for the files of the folders above. The last line that
+// matches decides; one with ! that is not plain may match all.
+func (f *IgnoreFile) Ignores(names []string, folder, above bool) bool {
+	if f.unknown || slices.ContainsFunc(names, func(name string) bool { return plainEnd(name) != name }) {
+		return false
+	}
+	for i := range f.rules {
+		switch rule := &f.rules[i]; {
+		case rule.negated:
+			above = above && rule.certain && !rule.mayMatch(names, folder)
+		default:
+			above = above || rule.matches(names, folder)
+		}
+	}
+	return above
+}
+
 // ignoreFile reads an ignore file, once in a call.
-func (r *Resolver) ignoreFile(file string) ignoreFile {
+func (r *Resolver) ignoreFile(file string) IgnoreFile {
 	if known, ok := r.ignores[file]; ok {
 		return known
 	}
-	var found ignoreFile
-	text, err := r.fs.ReadFile(file, maxIgnoreFile)
-	switch {
-	case err == nil:
-		found.rules = ignoreRules(string(text))
-	case !errors.Is(err, fs.ErrNotExist):
+	found, err := ReadIgnoreFile(r.fs, file)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		found.unknown = true
 	}
 	if r.ignores == nil {
-		r.ignores = map[string]ignoreFile{}
+		r.ignores = map[string]IgnoreFile{}
 	}
 	r.ignores[file] = found
 	return found
@@ -298,7 +328,7 @@ func (r *Resolver) repositoryFiles(dir, name string) []string {
 	return files
 }
 
-func (f ignoreFile) mayReinclude(rel []string, folder bool) bool {
+func (f IgnoreFile) mayReinclude(rel []string, folder bool) bool {
 	return f.unknown || slices.ContainsFunc(f.rules, func(rule ignoreRule) bool { return rule.negated && rule.mayMatch(rel, folder) })
 }
 

@@ -40,7 +40,7 @@ type Resolver struct {
 	Matched           int             // number of names compared with patterns
 	searchable        map[string]bool // folders, by whether the caller may search them
 	UncertainSearches []string        // folders that are searched and may hold a secret
-	ignores           map[string]ignoreFile
+	ignores           map[string]IgnoreFile
 	commonIgnoreFiles map[string][]string // ignore files that apply to a whole repository
 
 	// MayReach are the hosts that addresses which are not understood may mean, for denies.

@@ -12,7 +12,6 @@ import (
 
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/decisions/effects/effectstest"
-	"github.com/permd/permd/decisions/effects/paths"
 	"github.com/permd/permd/internal/filetest"
 	"github.com/permd/permd/internal/lexpath"
 	"github.com/permd/permd/internal/testload"
@@ -36,7 +35,7 @@ func newContentsOracle(t *testing.T) *contentsOracle {
 	}
 	o := &contentsOracle{
 		top: top, project: filepath.Join(top, "p"), files: []string{"a.txt", "b.txt", "locked/x", "locked/d/m.txt", "more/b.txt", "two words", "more/[b].txt", ":(top)z", "lockedtoo/y"},
-		env: []string{"PATH=" + os.Getenv("PATH"), "HOME=" + top, "GIT_CONFIG_NOSYSTEM=1", "GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a@b.c", "GIT_COMMITTER_NAME=a", "GIT_COMMITTER_EMAIL=a@b.c"},
+		env: gitEnv(top),
 	}
 	for i, f := range o.files {
 		filetest.Write(t, filepath.Join(o.project, f), fmt.Sprintf("first line\nMARK %d;\n", i))
@@ -44,6 +43,11 @@ func newContentsOracle(t *testing.T) *contentsOracle {
 	filetest.Write(t, filepath.Join(top, "none"), "")
 	o.run(o.project, "git init -q -b main && git add -A && git commit -qm x && echo >c && git add c && git commit -qm y && git branch other && echo c >c && git commit -qam z")
 	return o
+}
+
+// gitEnv is the environment of git for a person with a name and that home.
+func gitEnv(home string) []string {
+	return []string{"PATH=" + os.Getenv("PATH"), "HOME=" + home, "GIT_CONFIG_NOSYSTEM=1", "GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a@b.c", "GIT_COMMITTER_NAME=a", "GIT_COMMITTER_EMAIL=a@b.c"}
 }
 
 // run returns what a command prints.
@@ -57,10 +61,7 @@ func (o *contentsOracle) run(cwd, text string) string {
 // check compares what a command prints with its effects, and returns how many files it printed.
 func (o *contentsOracle) check(t *testing.T, seed uint64, text, cwd string) (printed int) {
 	t.Helper()
-	c := &effects.Call{Cwd: cwd, User: effects.User{UID: uint32(os.Getuid()), Name: "ana", Home: o.top, Env: map[string]string{"HOME": o.top}}}
-	env := paths.Environment{FS: paths.OSFS{}}
-	b := NewBuilder(env, effectstest.Table(t), c, paths.NewResolver(env, c))
-	Text(b, text, cwd, "command")
+	b := onDisk(effectstest.Table(t), o.top, cwd, text)
 	out := o.run(cwd, text)
 	if slices.ContainsFunc(b.Effects, func(e effects.Effect) bool { return e.Kind == effects.KindUnknown }) {
 		return 0
@@ -250,10 +251,7 @@ func TestLimitsOracle(t *testing.T) {
 // readsOf returns the reads of a command, with those that are kept aside.
 func readsOf(t *testing.T, o *contentsOracle, text string) (reads []string) {
 	t.Helper()
-	c := &effects.Call{Cwd: o.project, User: effects.User{UID: uint32(os.Getuid()), Name: "ana", Home: o.top, Env: map[string]string{"HOME": o.top}}}
-	env := paths.Environment{FS: paths.OSFS{}}
-	b := NewBuilder(env, effectstest.Table(t), c, paths.NewResolver(env, c))
-	Text(b, text, o.project, "command")
+	b := onDisk(effectstest.Table(t), o.top, o.project, text)
 	for _, e := range append(b.Effects, b.Asides...) {
 		if e.Kind != effects.KindRun {
 			reads = append(reads, e.Text)

@@ -15,7 +15,6 @@ import (
 
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/decisions/effects/effectstest"
-	"github.com/permd/permd/decisions/effects/paths"
 	"github.com/permd/permd/decisions/effects/programs"
 	"github.com/permd/permd/internal/lexpath"
 	"github.com/permd/permd/internal/testload"
@@ -128,11 +127,7 @@ func copyTried(t *testing.T, table *programs.Table, text string) bool {
 }
 
 func copyEffects(table *programs.Table, root, text string) []effects.Effect {
-	env := paths.Environment{FS: paths.OSFS{}}
-	c := &effects.Call{Cwd: root, User: effects.User{UID: uint32(os.Getuid()), Home: "/home/ana", Env: map[string]string{"HOME": "/home/ana"}}}
-	b := NewBuilder(env, table, c, paths.NewResolver(env, c))
-	Text(b, text, root, "command")
-	return b.Effects
+	return onDisk(table, "/home/ana", root, text).Effects
 }
 
 func shown(effs []effects.Effect) string {

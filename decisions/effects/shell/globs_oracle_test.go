@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"github.com/permd/permd/decisions/effects"
-	"github.com/permd/permd/decisions/effects/paths"
 	"github.com/permd/permd/internal/lexpath"
 )
 
@@ -54,10 +53,7 @@ func TestFolderPatternsOracle(t *testing.T) {
 		if g.IntN(8) == 0 {
 			pattern += "/"
 		}
-		c := &effects.Call{Cwd: o.root, User: effects.User{UID: uint32(os.Getuid()), Name: "ana", Home: o.root + "/a", Env: map[string]string{"HOME": o.root + "/a"}}}
-		env := paths.Environment{FS: paths.OSFS{}}
-		b := NewBuilder(env, o.table, c, paths.NewResolver(env, c))
-		Text(b, "cat "+pattern, o.root, "command")
+		b := onDisk(o.table, o.root+"/a", o.root, "cat "+pattern)
 		if slices.ContainsFunc(b.Effects, func(e effects.Effect) bool { return e.Kind == effects.KindUnknown }) {
 			continue
 		}

@@ -16,7 +16,6 @@ import (
 
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/decisions/effects/effectstest"
-	"github.com/permd/permd/decisions/effects/paths"
 	"github.com/permd/permd/decisions/effects/programs"
 	"github.com/permd/permd/internal/testload"
 )
@@ -107,10 +106,7 @@ n9=0
 // check runs a text in all shells and returns its run effects.
 func (o *shellOracle) check(t *testing.T, text string) []*effects.Run {
 	t.Helper()
-	c := &effects.Call{Cwd: o.root, User: effects.User{UID: uint32(os.Getuid()), Name: "ana", Home: o.root + "/a", Env: map[string]string{"HOME": o.root + "/a"}}}
-	env := paths.Environment{FS: paths.OSFS{}}
-	b := NewBuilder(env, o.table, c, paths.NewResolver(env, c))
-	Text(b, text, o.root, "command")
+	b := onDisk(o.table, o.root+"/a", o.root, text)
 	found := map[string][]*effects.Run{}
 	var runs []*effects.Run
 	for i := range b.Effects {

@@ -11,7 +11,6 @@ import (
 
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/decisions/effects/effectstest"
-	"github.com/permd/permd/decisions/effects/paths"
 	"github.com/permd/permd/decisions/effects/programs"
 	"github.com/permd/permd/internal/testload"
 )
@@ -213,10 +212,7 @@ func (g *gitOracle) setting(key, value string) string {
 // understood reports whether a text is decided without anything unknown.
 func (g *gitOracle) understood(text string) bool {
 	project := filepath.Join(g.home, "p")
-	c := &effects.Call{Cwd: project, User: effects.User{UID: uint32(os.Getuid()), Name: "ana", Home: g.home, Env: map[string]string{"HOME": g.home}}}
-	env := paths.Environment{FS: paths.OSFS{}}
-	b := NewBuilder(env, g.table, c, paths.NewResolver(env, c))
-	Text(b, text, project, "command")
+	b := onDisk(g.table, g.home, project, text)
 	return b.Effects[0].Run.Readonly && !slices.ContainsFunc(b.Effects, func(e effects.Effect) bool { return e.Kind == effects.KindUnknown })
 }
 

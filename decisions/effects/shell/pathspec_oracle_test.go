@@ -12,7 +12,6 @@ import (
 
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/decisions/effects/effectstest"
-	"github.com/permd/permd/decisions/effects/paths"
 	"github.com/permd/permd/internal/filetest"
 	"github.com/permd/permd/internal/lexpath"
 	"github.com/permd/permd/internal/testload"
@@ -30,12 +29,7 @@ func TestPathspecOracle(t *testing.T) {
 		t.Fatal(err)
 	}
 	files := []string{"a.txt", "A.md", "data/customers.db", "data/c.db", "data/deep/x", "src/a.go", "src/[c]ustom", "src/custom", "gone/x", ".permd/rules.yaml"}
-	git := func(cwd, text string) {
-		cmd := exec.Command("sh", "-c", text)
-		cmd.Dir = cwd
-		cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + top, "GIT_CONFIG_NOSYSTEM=1", "GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a@b.c", "GIT_COMMITTER_NAME=a", "GIT_COMMITTER_EMAIL=a@b.c"}
-		_ = cmd.Run() // a pathspec that matches nothing is an error
-	}
+	git := (&contentsOracle{env: gitEnv(top)}).run
 	project := filepath.Join(top, "p")
 	reset := func() {
 		for _, f := range files {
@@ -85,10 +79,7 @@ func TestPathspecOracle(t *testing.T) {
 			word = spec.String()
 		}
 		text := pick("git restore ", "git checkout -- ", "git checkout HEAD -- ", "git rm -f ", "git rm -rf ", "git clean -fdx ", "git --icase-pathspecs restore ", "git restore -s HEAD -- ") + word
-		c := &effects.Call{Cwd: cwd, User: effects.User{UID: uint32(os.Getuid()), Name: "ana", Home: top, Env: map[string]string{"HOME": top}}}
-		env := paths.Environment{FS: paths.OSFS{}}
-		b := NewBuilder(env, table, c, paths.NewResolver(env, c))
-		Text(b, text, cwd, "command")
+		b := onDisk(table, top, cwd, text)
 		before := state()
 		git(cwd, text)
 		after := state()

@@ -9,7 +9,6 @@ import (
 
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/decisions/effects/effectstest"
-	"github.com/permd/permd/decisions/effects/paths"
 	"github.com/permd/permd/internal/filetest"
 	"github.com/permd/permd/internal/lexpath"
 )
@@ -32,10 +31,7 @@ func TestPathspecsInTwoWays(t *testing.T) {
 		} {
 			filetest.Write(t, file, "changed\n")
 			text := command + " '" + path + "'"
-			c := &effects.Call{Cwd: o.project, User: effects.User{UID: uint32(os.Getuid()), Home: o.top, Env: map[string]string{"HOME": o.top}}}
-			env := paths.Environment{FS: paths.OSFS{}}
-			b := NewBuilder(env, effectstest.Table(t), c, paths.NewResolver(env, c))
-			Text(b, text, o.project, "command")
+			b := onDisk(effectstest.Table(t), o.top, o.project, text)
 			seen := slices.ContainsFunc(append(slices.Clone(b.Effects), b.Asides...), func(e effects.Effect) bool {
 				return e.Kind == effects.KindWrite && e.File != nil && (e.File.Path == file || e.File.Recursive && lexpath.In(e.File.Path, file))
 			})

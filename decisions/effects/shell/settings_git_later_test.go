@@ -9,7 +9,6 @@ import (
 
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/decisions/effects/effectstest"
-	"github.com/permd/permd/decisions/effects/paths"
 )
 
 // laterSettings are settings that git has after version 2.39, where they may start a program, or
@@ -52,11 +51,7 @@ func TestLaterGitSettings(t *testing.T) {
 	write(filepath.Join(project, "a.txt"), "")
 	table := effectstest.Table(t)
 	run := func(text string) *effects.Run {
-		c := &effects.Call{Cwd: project, User: effects.User{UID: uint32(os.Getuid()), Name: "ana", Home: home, Env: map[string]string{"HOME": home}}}
-		env := paths.Environment{FS: paths.OSFS{}}
-		b := NewBuilder(env, table, c, paths.NewResolver(env, c))
-		Text(b, text, project, "command")
-		return b.Effects[0].Run
+		return onDisk(table, home, project, text).Effects[0].Run
 	}
 	const plain = "[core]\n\trepositoryformatversion = 0\n"
 	own, theirs := filepath.Join(home, ".gitconfig"), filepath.Join(project, ".git/config")

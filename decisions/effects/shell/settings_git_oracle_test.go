@@ -8,9 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/decisions/effects/effectstest"
-	"github.com/permd/permd/decisions/effects/paths"
 	"github.com/permd/permd/internal/testload"
 )
 
@@ -80,11 +78,7 @@ func TestOwnGitSettingsOracle(t *testing.T) {
 	}
 	table := effectstest.Table(t)
 	readonly := func(text string) bool {
-		c := &effects.Call{Cwd: project, User: effects.User{UID: uint32(os.Getuid()), Name: "ana", Home: home, Env: map[string]string{"HOME": home}}}
-		env := paths.Environment{FS: paths.OSFS{}}
-		b := NewBuilder(env, table, c, paths.NewResolver(env, c))
-		Text(b, text, project, "command")
-		return b.Effects[0].Run.Readonly
+		return onDisk(table, home, project, text).Effects[0].Run.Readonly
 	}
 	own := filepath.Join(home, ".gitconfig")
 	for _, text := range commands {

@@ -6,9 +6,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/decisions/effects/effectstest"
-	"github.com/permd/permd/decisions/effects/paths"
 )
 
 // TestObjectFormats: in repositories of git's with either format of checksums, its index is
@@ -42,10 +40,7 @@ func TestObjectFormats(t *testing.T) {
 				}
 				check := func(what string, want bool) {
 					t.Helper()
-					c := &effects.Call{Cwd: project, User: effects.User{UID: uint32(os.Getuid()), Name: "ana", Home: home, Env: map[string]string{"HOME": home}}}
-					env := paths.Environment{FS: paths.OSFS{}}
-					b := NewBuilder(env, table, c, paths.NewResolver(env, c))
-					Text(b, "git status", project, "command")
+					b := onDisk(table, home, project, "git status")
 					if got := b.Effects[0].Run.Readonly; got != want {
 						t.Errorf("%s: read-only: %v, %s", what, got, b.Effects[len(b.Effects)-1].Text)
 					}

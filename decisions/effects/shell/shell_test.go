@@ -28,6 +28,15 @@ func shellBuilderIn(env paths.Environment, table *programs.Table) *runs.Builder 
 	return NewBuilder(env, table, c, paths.NewResolver(env, c))
 }
 
+// onDisk reads a text in a folder of this machine, for the user of the test with another home.
+func onDisk(table *programs.Table, home, cwd, text string) *runs.Builder {
+	env := paths.Environment{FS: paths.OSFS{}}
+	c := &effects.Call{Cwd: cwd, User: effects.User{UID: uint32(os.Getuid()), Name: "ana", Home: home, Env: map[string]string{"HOME": home}}}
+	b := NewBuilder(env, table, c, paths.NewResolver(env, c))
+	Text(b, text, cwd, "command")
+	return b
+}
+
 // lastRun returns the last run of a list, nil if there is none.
 func lastRun(list []effects.Effect) (last *effects.Run) {
 	for _, e := range list {

@@ -43,11 +43,9 @@ func (c *credentials) headers() http.Header {
 var errList = errors.New("its list of tools cannot be read")
 
 // list asks an upstream for its tools, of the toolkits that are its. One that takes longer than
-// its listTimeout is down.
+// its listTimeout is down; it is not blamed for the time that room is waited for.
 func (u *upstream) list(ctx context.Context, held *gatehttp.Held, c *credentials) (tools []*tool, err error) {
-	ctx, cancel := context.WithTimeout(ctx, u.listTimeout)
-	defer cancel()
-	a, err := u.Do(ctx, held, http.MethodGet, "/tools", c.headers(), nil)
+	a, err := u.WithTimeout(u.listTimeout).Do(ctx, held, http.MethodGet, "/tools", c.headers(), nil)
 	if err != nil {
 		return nil, err
 	}

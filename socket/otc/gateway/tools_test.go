@@ -3,6 +3,7 @@ package gateway
 import (
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -65,5 +66,35 @@ func TestListTimeout(t *testing.T) {
 	}
 	if text := strings.Join(all, "\n"); len(all) != 2 || strings.Count(text, "in time") != 2 {
 		t.Errorf("it says %q", all)
+	}
+}
+
+// TestListWaitsForRoom: the time that a list waits for room is not the upstream's.
+func TestListWaitsForRoom(t *testing.T) {
+	t.Parallel()
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = w.Write([]byte(`{"items":[{"id":"Good.Tool@1.0.0","name":"Tool","description":"` + strings.Repeat("x", 2<<20) + `","version":"1.0.0","input_schema":{}}]}`))
+	}))
+	t.Cleanup(s.Close)
+	c, err := parseConfig([]byte("upstreams:\n- address: " + s.URL + "\n  toolkits: [Good]\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.upstreams[0].listTimeout = time.Second
+	g := New(c, Options{Say: func(s string) { t.Error(s) }})
+	first := g.memory.Begin("first")
+	for i := range 64 { // each has half of what is left
+		for other := g.memory.Begin(strconv.Itoa(i)); other.Try(1 << 20); {
+		}
+	}
+	if err := first.Wait(t.Context(), 23<<20); err != nil {
+		t.Fatal(err)
+	}
+	time.AfterFunc(2*c.upstreams[0].listTimeout, first.Free)
+	begun := time.Now()
+	list := string(g.tools(t.Context(), nil).body)
+	if took := time.Since(begun); !strings.Contains(list, "Good.Tool@1.0.0") || took < c.upstreams[0].listTimeout {
+		t.Errorf("after %v the list has %d bytes", took, len(list))
 	}
 }

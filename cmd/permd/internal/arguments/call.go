@@ -70,38 +70,24 @@ func encodeCall(e *entry) (text jsontext.Value, why string) {
 		_, ok := asShown(c.Announced.Input)
 		plain = plain && ok
 	}
-	if !plain {
-		if e.of.masked && clean { // where it is in the input is not known
-			return nil, secret
-		}
-		if !jsontext.Value(shown).IsValid() || len(shown) > maxCall {
-			return nil, secret
-		}
-		text, err := json.Marshal(effects.Call{Tool: c.Tool, Input: jsontext.Value(shown)}, stored())
-		if err != nil {
-			return nil, secret
-		}
-		return text, secret
+	kept, without := &effects.Call{Tool: c.Tool, Input: c.Input}, tooLong
+	switch {
+	case !plain && e.of.masked && clean: // where it is in the input is not known
+		return nil, secret
+	case !plain:
+		kept.Input, why, without = jsontext.Value(shown), secret, secret
+	case less && e.of.uses:
+		why = ofTool
+	case !onlyToolName(c.Claims.Meta) || c.Announced != nil && !onlyToolName(c.Announced.Claims.Meta):
+		why = hasMeta
+	default:
+		kept = c
 	}
-	if less && e.of.uses {
-		text, err := json.Marshal(effects.Call{Tool: c.Tool, Input: c.Input}, stored())
-		if err != nil || len(text) > maxCall {
-			return nil, tooLong
-		}
-		return text, ofTool
-	}
-	if !onlyToolName(c.Claims.Meta) || c.Announced != nil && !onlyToolName(c.Announced.Claims.Meta) {
-		text, err := json.Marshal(effects.Call{Tool: c.Tool, Input: c.Input}, stored())
-		if err != nil || len(text) > maxCall {
-			return nil, tooLong
-		}
-		return text, hasMeta
-	}
-	text, err := json.Marshal(c, stored())
+	text, err := json.Marshal(kept, stored())
 	if err != nil || len(text) > maxCall {
-		return nil, tooLong
+		return nil, without
 	}
-	return text, ""
+	return text, why
 }
 
 // onlyToolName reports whether _meta has no value but the name of the tool, as Claude's adapter

@@ -367,7 +367,7 @@ func (k *Keeper) remove() {
 		return
 	}
 	for i, name := range names {
-		at, err := time.Parse(timeFormat, strings.TrimSuffix(name, suffix))
+		at, err := beginOf(name)
 		old := err == nil && k.o.MaxAge > 0 && k.o.Now().Sub(at) > k.o.MaxAge
 		if !old && len(names)-i <= maxSegments {
 			continue

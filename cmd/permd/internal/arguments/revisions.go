@@ -114,16 +114,13 @@ func (k *Keeper) SaveRevision(r *Revision, now time.Time, maxAge time.Duration) 
 		return fmt.Errorf("keeping rules: %w", err)
 	}
 	in := revisionsDir(k.o.Dir)
-	err = k.makeDir()
+	var names []string
+	if err = k.makeDir(); err == nil {
+		err = os.MkdirAll(in, 0o700)
+	}
 	if err == nil {
-		if err = os.Mkdir(in, 0o700); errors.Is(err, fs.ErrExist) {
-			err = nil
-		}
+		names, err = segments(in)
 	}
-	if err != nil {
-		return fmt.Errorf("keeping rules: %w", err)
-	}
-	names, err := segments(in)
 	if err != nil {
 		return fmt.Errorf("keeping rules: %w", err)
 	}
@@ -158,9 +155,9 @@ func (k *Keeper) SaveRevision(r *Revision, now time.Time, maxAge time.Duration) 
 
 func short(digest string) string { return digest[:min(len(digest), 16)] }
 
-// beginOf is when the rules of a file came into force.
+// beginOf is when a file was begun, and the rules of a revision came into force.
 func beginOf(name string) (time.Time, error) {
-	at, _, _ := strings.Cut(name, "-")
+	at, _, _ := strings.Cut(strings.TrimSuffix(name, suffix), "-")
 	return time.Parse(timeFormat, at)
 }
 

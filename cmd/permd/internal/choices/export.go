@@ -37,7 +37,9 @@ func Export(w io.Writer, list []admin.Choice) {
 				}
 				head, under = "", ""
 				holds := Scope(c)
-				holds += extraMatches(kind, part.Rule)
+				if kind == effects.KindUse && !strings.Contains(part.Rule, "@") {
+					holds += "; here in every version"
+				}
 				fmt.Fprintf(w, "    - '%s'  # %s\n", strings.ReplaceAll(line, "'", "''"), holds)
 			}
 		}
@@ -51,19 +53,6 @@ func Export(w io.Writer, list []admin.Choice) {
 	if len(left) > 0 {
 		fmt.Fprintf(w, "# Left out: all or a part of %s that no line can say.\n", cli.Plural(len(left), "choice"))
 	}
-}
-
-// extraMatches describes what a line matches in addition to the choice, "" if nothing.
-func extraMatches(kind effects.Kind, line string) string {
-	switch kind {
-	case effects.KindUse:
-		if !strings.Contains(line, "@") {
-			return "; here in every version"
-		}
-	case effects.KindRun, effects.KindRead, effects.KindWrite, effects.KindDelete, effects.KindConnect,
-		effects.KindState, effects.KindMode, effects.KindQuestion, effects.KindUnknown:
-	}
-	return ""
 }
 
 // exportPart is a part of a choice.
@@ -93,13 +82,8 @@ func outsideProject(c *admin.Choice, part admin.ChoicePart) (string, bool) {
 		return part.Rule, true
 	}
 	kind := effects.Kind(part.Kind)
-	switch kind {
-	case effects.KindRun:
-		if strings.Trim(c.Of, unquotedChars) != "" {
-			return "", false
-		}
-	case effects.KindRead, effects.KindWrite, effects.KindDelete, effects.KindConnect, effects.KindUse,
-		effects.KindState, effects.KindMode, effects.KindQuestion, effects.KindUnknown:
+	if kind == effects.KindRun && strings.Trim(c.Of, unquotedChars) != "" {
+		return "", false
 	}
 	p, err := pattern.Parse(kind, path.Join("/", pathEscaper.Replace(c.Of))+"/"+rest)
 	if err != nil {

@@ -94,7 +94,7 @@ func (p *Importable) addChoice(c *admin.Choice, now time.Time) {
 		p.LeaveOut(words, "its time has passed")
 		return
 	}
-	if !SayAll(c) {
+	if !sayAll(c) {
 		p.LeaveOut(words, "no line can say all that it is bound to")
 		return
 	}

@@ -34,20 +34,12 @@ func Scope(c *admin.Choice) string {
 // isExact reports whether the rule of a part contains everything that the part is
 // compared by. An allow has more details than its line, except for a file.
 func isExact(c *admin.Choice, part admin.ChoicePart) bool {
-	if c.Verdict == decisions.Deny || part.Line {
-		return true
-	}
-	switch effects.Kind(part.Kind) {
-	case effects.KindRead, effects.KindWrite, effects.KindDelete:
-		return true
-	case effects.KindRun, effects.KindConnect, effects.KindUse, effects.KindState, effects.KindMode,
-		effects.KindQuestion, effects.KindUnknown:
-	}
-	return false
+	file := []effects.Kind{effects.KindRead, effects.KindWrite, effects.KindDelete}
+	return c.Verdict == decisions.Deny || part.Line || slices.Contains(file, effects.Kind(part.Kind))
 }
 
-// SayAll reports whether lines can say all that a choice is matched by.
-func SayAll(c *admin.Choice) bool {
+// sayAll reports whether lines can say all that a choice is matched by.
+func sayAll(c *admin.Choice) bool {
 	return !slices.ContainsFunc(Parts(c), func(p admin.ChoicePart) bool { return !isExact(c, p) || !expressible(c, p) })
 }
 

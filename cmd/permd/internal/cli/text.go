@@ -35,6 +35,16 @@ func PrintJSON(w io.Writer, v any) error {
 	return err
 }
 
+// PrintJSONLines prints each value of a list on a line.
+func PrintJSONLines[T any](w io.Writer, list []T) error {
+	for i := range list {
+		if err := PrintJSON(w, &list[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // PrintIndented prints one value over several lines.
 func PrintIndented(w io.Writer, v any) error {
 	b, err := json.Marshal(v, json.Deterministic(true), jsontext.WithIndent("  "))

@@ -124,7 +124,6 @@ func openDaemon(ctx context.Context, dirs xdg.Dirs, relocated bool, log *slog.Lo
 	}
 	memory.store.Store(d.memory)
 	d.witness.memory = d.memory
-	d.witness.note()
 	if aside := d.journal.Status().Damaged; aside != "" {
 		log.Warn("the journal was damaged and has been set aside", "path", aside)
 	}

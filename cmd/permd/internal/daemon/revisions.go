@@ -7,8 +7,8 @@ import (
 	"github.com/permd/permd/cmd/permd/internal/arguments"
 )
 
-// revisionRetry is when rules are kept again that could not be, if they do not change before.
-const revisionRetry = time.Minute
+// retryAfter is when what could not be kept is kept again, if it does not change before.
+const retryAfter = time.Minute
 
 // keepRevisions keeps the rules that decided, to explain decisions later.
 func (d *daemon) keepRevisions(ctx context.Context) {
@@ -36,12 +36,12 @@ func (d *daemon) keepRevisions(ctx context.Context) {
 }
 
 // onChange calls do at once and after each change until ctx ends. If do fails it is called
-// again after the next change, or revisionRetry later.
+// again after the next change, or retryAfter later.
 func onChange(ctx context.Context, changed <-chan struct{}, do func() (ok bool)) {
 	for {
 		var again <-chan time.Time
 		if !do() {
-			again = time.After(revisionRetry)
+			again = time.After(retryAfter)
 		}
 		select {
 		case <-ctx.Done():

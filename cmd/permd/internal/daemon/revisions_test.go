@@ -39,7 +39,7 @@ func TestOnChange(t *testing.T) {
 		after(time.Hour, 2, "a change")
 		ok.Store(false)
 		changed <- struct{}{}
-		after(revisionRetry-time.Second, 3, "a failure")
+		after(retryAfter-time.Second, 3, "a failure")
 		after(2*time.Second, 4, "a minute later")
 		changed <- struct{}{}
 		after(0, 5, "a change after a failure")

@@ -40,8 +40,6 @@ const (
 	witnessHead = "permd rejects 1"
 	// maxWitness bounds what is read of the file, in bytes: more than all ids need.
 	maxWitness = 1 << 20
-	// witnessRetry is when a file that could not be written is written again.
-	witnessRetry = time.Minute
 	// witnessPause is how long changes are collected after a write.
 	witnessPause = 200 * time.Millisecond
 )
@@ -85,25 +83,17 @@ func (w *witness) write() error {
 
 // keepWitness keeps the ids of rejects up to date until ctx ends.
 func (d *daemon) keepWitness(ctx context.Context) {
-	var again <-chan time.Time
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-d.witness.changed:
-		case <-again:
-		}
-		again = nil
-		if err := d.witness.write(); err != nil {
+	onChange(ctx, d.witness.changed, func() bool {
+		err := d.witness.write()
+		if err != nil {
 			d.log.Warn("the ids of rejects are not kept outside of the data folder", "error", err)
-			again = time.After(witnessRetry)
 		}
 		select {
 		case <-ctx.Done():
-			return
 		case <-time.After(witnessPause):
 		}
-	}
+		return err == nil
+	})
 }
 
 func readWitness(path string) (ids []string, err error) {

@@ -144,12 +144,7 @@ func (l *Log) Groups(ctx context.Context, s *cli.Streams, f decisions.RecordFilt
 		}
 	}
 	if s.JSON {
-		for i := range shown {
-			if err := cli.PrintJSON(s.Out, shown[i]); err != nil {
-				return len(groups), err
-			}
-		}
-		return len(groups), nil
+		return len(groups), cli.PrintJSONLines(s.Out, shown)
 	}
 	if len(groups) == 0 {
 		return 0, nil

@@ -109,12 +109,7 @@ const (
 // the records.
 func PrintRecords(s *cli.Streams, recs []*decisions.Record) error {
 	if s.JSON {
-		for i := range recs {
-			if err := cli.PrintJSON(s.Out, recs[i]); err != nil {
-				return err
-			}
-		}
-		return nil
+		return cli.PrintJSONLines(s.Out, recs)
 	}
 	width := cli.Width(s.Out)
 	narrow := width > 0 && width < wide

@@ -59,7 +59,7 @@ func world(tb testing.TB, n int) (dirs xdg.Dirs) {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	if err := rules.Prepare(tb.Context(), ownUID(), project); err != nil {
+	if err := rules.Prepare(tb.Context(), uint32(os.Geteuid()), project); err != nil {
 		tb.Fatal(err)
 	}
 	words := []string{"git status", "frob b", "go test ./a", "ls", "cat a.go", "rm -rf build", "curl https://x.dev/"}
@@ -70,9 +70,9 @@ func world(tb testing.TB, n int) (dirs xdg.Dirs) {
 			if k%8 == 0 {
 				command = fmt.Sprintf("frob a %d", k)
 			}
-			req := &decisions.Request{Peer: decisions.Peer{UID: ownUID()}, Session: decisions.SessionRef{ID: "s"}, Call: effects.Call{
+			req := &decisions.Request{Peer: decisions.Peer{UID: uint32(os.Geteuid())}, Session: decisions.SessionRef{ID: "s"}, Call: effects.Call{
 				ID: "1", Protocol: "permd", Tool: effects.Tool{Name: "Bash"}, Input: strictjson.Value(fmt.Sprintf(`{"command":%q}`, command)),
-				Agent: effects.Party{Name: "claude-agent-acp"}, Cwd: project, User: e.Users.Lookup(ownUID()),
+				Agent: effects.Party{Name: "claude-agent-acp"}, Cwd: project, User: e.Users.Lookup(uint32(os.Geteuid())),
 			}}
 			e.Decisions.Decide(tb.Context(), req)
 		}

@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"os"
 	"path/filepath"
 	"slices"
 	"time"
@@ -219,6 +218,3 @@ func (m *recorded) Match(q *decisions.MemoryQuery) (reject, allow *decisions.Cho
 	at := question{q.Effect.Kind, q.Effect.Text}
 	return m.rejects[at], m.choices[at], nil
 }
-
-// ownUID is the user of calls whose user is not recorded.
-func ownUID() uint32 { return uint32(os.Geteuid()) }

@@ -27,11 +27,7 @@ func Explain(ctx context.Context, s *cli.Streams, root string, rec *decisions.Re
 	}
 	call, recent := j.kept.Of(rec.Decision.ID)
 	if why := undecidable(rec, call); why != "" {
-		x := explain.Record(ctx, rec, nil)
-		if call != nil {
-			x.Call.Arguments = shownArguments(call)
-		}
-		return x, why, nil
+		return undecided(ctx, rec, call), why, nil
 	}
 	by, err := newDecider(ctx, j.dirs, "", root != "")
 	if err == nil { // otherwise the rules of then may still be good
@@ -48,8 +44,13 @@ func recreated(ctx context.Context, rec *decisions.Record, made *decisions.Delib
 	return x
 }
 
+// undecided explains what a record says alone.
+func undecided(ctx context.Context, rec *decisions.Record, call *arguments.Call) *explain.Explanation {
+	return recreated(ctx, rec, nil, call, "")
+}
+
 func shownArguments(call *arguments.Call) string {
-	if len(call.Input) == 0 {
+	if call == nil || len(call.Input) == 0 {
 		return ""
 	}
 	text, _ := display.Arguments(call.Input)
@@ -59,9 +60,7 @@ func shownArguments(call *arguments.Call) string {
 // explainEarlier explains a decision by rules that are no longer in force.
 func (j *replayed) explainEarlier(ctx context.Context, rec *decisions.Record, call *arguments.Call, recent int) (x *explain.Explanation, why string, err error) {
 	none := func(why string) (*explain.Explanation, string, error) {
-		x := explain.Record(ctx, rec, nil)
-		x.Call.Arguments = shownArguments(call)
-		return x, why, nil
+		return undecided(ctx, rec, call), why, nil
 	}
 	earlier, since, err := arguments.RevisionAt(arguments.Dir(j.dirs.Data), rec.Time)
 	if err != nil {
@@ -121,9 +120,6 @@ func WhatIf(ctx context.Context, s *cli.Streams, root string, rec *decisions.Rec
 		return nil, fmt.Errorf("reading the rules: %w", err)
 	}
 	call, recent := j.kept.Of(rec.Decision.ID)
-	if why := undecidable(rec, call); why != "" {
-		return nil, cli.Failf(cli.ExitError, "explain the call itself: permd explain FILE", "the decision cannot be made again: %s", why)
-	}
 	dir, err := j.copyRules()
 	if dir != "" {
 		defer removeCopy(dir)

@@ -150,14 +150,12 @@ func readCodex(text []byte, state *fileState) ([]pastCall, error) {
 		}
 		members := map[string]strictjson.Value{}
 		for _, m := range action {
-			if m.Name == "command" || m.Name == "workdir" || m.Name == "working_directory" {
-				name := m.Name
-				if name == "working_directory" {
-					name = "workdir"
-				}
-				if m.Value.Kind() != 'n' {
-					members[name] = m.Value
-				}
+			switch {
+			case m.Value.Kind() == 'n':
+			case m.Name == "command", m.Name == "workdir":
+				members[m.Name] = m.Value
+			case m.Name == "working_directory":
+				members["workdir"] = m.Value
 			}
 		}
 		input, err := json.Marshal(members, json.Deterministic(true))

@@ -118,22 +118,16 @@ func (h *history) rememberedSince(a *alike) bool {
 
 // PrintQuestions prints questions, each on an entry.
 func PrintQuestions(s *cli.Streams, list []*Question, undecided []*NotDecided) error {
+	if s.JSON {
+		return cli.PrintJSONLines(s.Out, list)
+	}
 	for _, q := range list {
-		if s.JSON {
-			if err := cli.PrintJSON(s.Out, q); err != nil {
-				return err
-			}
-			continue
-		}
 		fmt.Fprintf(s.Out, "%s  %s\n    %s\n", times(q.Count), shown(q.Asked), display.Display(q.Reason))
 		if q.Rules != "" {
 			fmt.Fprintf(s.Out, "    these lines of rules.yaml would end it:\n%s", q.Rules)
 		} else {
 			fmt.Fprintf(s.Out, "    no line is proposed: %s\n", display.Display(q.WhyNone))
 		}
-	}
-	if s.JSON {
-		return nil
 	}
 	if len(list) == 0 {
 		fmt.Fprintln(s.Out, "no questions")
@@ -146,13 +140,10 @@ func PrintQuestions(s *cli.Streams, list []*Question, undecided []*NotDecided) e
 
 // PrintSuggestions prints suggestions.
 func PrintSuggestions(s *cli.Streams, list []*Suggestion) error {
+	if s.JSON {
+		return cli.PrintJSONLines(s.Out, list)
+	}
 	for _, one := range list {
-		if s.JSON {
-			if err := cli.PrintJSON(s.Out, one); err != nil {
-				return err
-			}
-			continue
-		}
 		fmt.Fprintf(s.Out, "approved %s, never rejected  %s\n", times(one.Yes), shown(one.Asked))
 		fmt.Fprintf(s.Out, "    decisions %s\n", strings.Join(one.Evidence, " "))
 		for _, c := range one.Commands {
@@ -165,7 +156,7 @@ func PrintSuggestions(s *cli.Streams, list []*Suggestion) error {
 			fmt.Fprintf(s.Out, "    nothing is proposed: %s\n", display.Display(one.WhyNone))
 		}
 	}
-	if len(list) == 0 && !s.JSON {
+	if len(list) == 0 {
 		fmt.Fprintln(s.Out, "no suggestions: nothing was approved three times and never rejected")
 	}
 	return nil

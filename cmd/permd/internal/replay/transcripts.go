@@ -2,6 +2,7 @@ package replay
 
 import (
 	"bufio"
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -193,8 +194,8 @@ func (t *transcripts) file(ctx context.Context, file string, progress func(n int
 		}
 		if len(line) > maxLine {
 			t.Damaged++
-		} else if text := strings.TrimSpace(string(line)); text != "" {
-			t.line(ctx, []byte(text), state)
+		} else if text := bytes.TrimSpace(line); len(text) > 0 {
+			t.line(ctx, bytes.Clone(text), state)
 		}
 		long = long[:0]
 		if errors.Is(err, io.EOF) {
@@ -222,18 +223,15 @@ func (t *transcripts) line(ctx context.Context, line []byte, state *fileState) {
 			t.seen[sum] = true
 		}
 		cwd := cmp.Or(c.cwd, state.cwd)
-		if !filepath.IsAbs(cwd) {
+		if cwd = filepath.Clean(cwd); !filepath.IsAbs(cwd) {
 			cwd = ""
 		}
 		req := &decisions.Request{
-			Peer: decisions.Peer{UID: ownUID()}, Session: decisions.SessionRef{ID: state.session},
+			Peer: decisions.Peer{UID: uint32(os.Geteuid())}, Session: decisions.SessionRef{ID: state.session},
 			Call: effects.Call{
 				ID: "1", Protocol: "permd", Tool: effects.Tool{Name: c.tool}, Input: c.input,
-				Agent: effects.Party{Name: t.harness.agent}, Client: effects.Party{Name: "permd replay"}, Cwd: filepath.Clean(cwd),
+				Agent: effects.Party{Name: t.harness.agent}, Client: effects.Party{Name: "permd replay"}, Cwd: cwd,
 			},
-		}
-		if cwd == "" {
-			req.Call.Cwd = ""
 		}
 		d, _ := t.by.decideIn(ctx, req, cmp.Or(c.time, time.Now()))
 		t.count(c, d)
