@@ -69,7 +69,7 @@ func TestPauseRows(t *testing.T) {
 	for s := range stops() {
 		check(s)
 	}
-	if n["paused"] < 20 || n["unknown"] < 20 {
+	if n["paused"] < 2 || n["unknown"] < 2 {
 		t.Errorf("too few of the situations that matter: %v", n)
 	}
 }
