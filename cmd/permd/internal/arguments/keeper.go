@@ -5,7 +5,6 @@ package arguments
 
 import (
 	"bytes"
-	"cmp"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -82,9 +81,9 @@ type Keeper struct {
 	failing bool
 }
 
-// written is a call that was written.
+// written is a call that the file has.
 type written struct {
-	number uint32 // in the file; 0 if it is in an earlier one
+	number uint32 // in the file
 	of     *content
 }
 
@@ -95,7 +94,7 @@ type entry struct {
 	at     time.Time
 	from   *effects.Call // of a cached evaluation; nil if it is of none
 	call   *effects.Call // a copy; nil if from has been written already, or it cannot be decided again by itself
-	of     *content      // of call
+	of     *content      // of call, or of from if that has been written: until this entry is, it may no longer be known
 }
 
 // Keep starts a Keeper. An error in its folder is logged, and nothing is kept.
@@ -116,7 +115,7 @@ func (k *Keeper) Note(d *decisions.Deliberation) {
 		e.from = c
 		size += sizeOf(c)
 	}
-	if c != nil && !k.has(e.from) {
+	if e.of = k.written(e.from); c != nil && e.of == nil {
 		if n := sizeOf(c); n <= 2*maxCall {
 			e.call, e.of = withoutUser(c), contentOf(d)
 			size += n
@@ -162,11 +161,11 @@ func (k *Keeper) add(e entry, size int) {
 	}
 }
 
-// has reports whether the file has a call.
-func (k *Keeper) has(c *effects.Call) bool {
+// written returns what a call contains that the file has, nil if it does not have it.
+func (k *Keeper) written(c *effects.Call) *content {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	return k.latest[c].number != 0
+	return k.latest[c].of
 }
 
 // Flush waits until what was noted is written, or could not be. After Close it does nothing.
@@ -250,9 +249,7 @@ func (k *Keeper) leave() {
 	}
 	k.file, k.calls = nil, nil
 	k.mu.Lock()
-	for c, w := range k.latest {
-		k.latest[c] = written{of: w.of}
-	}
+	clear(k.latest)
 	k.mu.Unlock()
 }
 
@@ -297,7 +294,7 @@ func (k *Keeper) appendEntry(b []byte, e *entry) []byte {
 		if l.Number = known.number; l.Number != 0 {
 			return l.append(b)
 		}
-		e.call, e.of = withoutUser(e.from), cmp.Or(e.of, known.of) // another file; a cached evaluation does not change
+		e.call = withoutUser(e.from) // another file, or no longer known; a cached evaluation does not change
 	}
 	call, why := encodeCall(e)
 	if why != "" {

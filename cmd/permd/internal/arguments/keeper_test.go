@@ -136,7 +136,7 @@ func TestOverhead(t *testing.T) {
 	e.Decide(t.Context(), request("ls"))
 	k.Note(last)
 	k.Flush()
-	if !k.has(last.Call()) {
+	if k.written(last.Call()) == nil {
 		t.Fatal("it is not known")
 	}
 	k.queue = slices.Grow(k.queue, maxQueued) // as it is after a while
@@ -164,7 +164,7 @@ func TestKeeper(t *testing.T) {
 		k.put("c", `{"command":"export API_KEY=canaryofthekeeper7"}`, new(effects.Call))
 		k.put("d", `{"command":"`+strings.Repeat("x", maxCall)+`"}`, new(effects.Call))
 		k.Flush()
-		if !k.has(same) {
+		if k.written(same) == nil {
 			t.Error("a call that was written is not known")
 		}
 		k.mu.Lock()
@@ -209,6 +209,35 @@ func TestKeeper(t *testing.T) {
 			t.Error("what is not kept is found")
 		}
 	})
+}
+
+// TestForgottenMeanwhile: a call that the file has is found also by a decision that was noted
+// before so many others were written that it is no longer known.
+func TestForgottenMeanwhile(t *testing.T) {
+	dir := t.TempDir()
+	k := Keep(Options{Dir: dir, Log: slog.New(slog.DiscardHandler), Now: time.Now})
+	defer k.Close()
+	var last *decisions.Deliberation
+	e := deciding(t, func(d *decisions.Deliberation) { last = d })
+	e.Decide(t.Context(), &decisions.Request{Call: effects.Call{
+		Protocol: "permd", Tool: effects.Tool{Name: "Bash"}, Input: strictjson.Value(`{"command":"ls"}`), Agent: effects.Party{Name: "claude-agent-acp"}, Cwd: "/p",
+	}})
+	k.put("first", `{"command":"ls"}`, last.Call())
+	k.Flush()
+	k.mu.Lock()
+	for i := range maxLatest { // what waits when the decision is noted
+		k.queue = append(k.queue, entry{id: fmt.Sprint(i), from: new(effects.Call), of: shell, call: &effects.Call{Input: strictjson.Value(fmt.Sprintf(`{"command":"ls %d"}`, i))}})
+	}
+	k.mu.Unlock()
+	k.Note(last)
+	k.Flush()
+	kept, err := Read(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c, _ := kept.Of(last.ID); c == nil || c.Why != "" {
+		t.Errorf("%+v", c)
+	}
 }
 
 // TestSteadyNotes: calls are written while there is never a pause between decisions.
