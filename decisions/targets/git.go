@@ -2,6 +2,7 @@ package targets
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"io/fs"
 	"path"
@@ -26,6 +27,7 @@ var gitRepository = runner{
 const (
 	maxRepositories = 32  // submodules, and local repositories that are reached
 	maxNamed        = 512 // words of settings
+	maxOwn          = 16  // files of settings of the person and the system
 	maxIndex        = 32 << 20
 )
 
@@ -43,16 +45,19 @@ func bindGit(rd *reading, _ string) *effects.Script {
 	after := *rd.after
 	after.Trees = nil
 	rd.after = &after
-	top, git := rd.gitFolder()
-	if git == "" {
+	found := rd.gitFolders()
+	if len(found) == 0 {
 		return nil
 	}
 	g := &gitReading{reading: rd, seen: map[string]bool{}}
 	own := g.persons()
-	common := g.repository(top, git, "", own)
-	for _, word := range rd.run.Operands {
-		g.reached(rd.cwd(), word)
-		g.reached(top, word)
+	common := ""
+	for _, f := range found {
+		common = cmp.Or(common, g.repository(f.top, f.git, "", own))
+		for _, word := range rd.run.Operands {
+			g.reached(rd.cwd(), word)
+			g.reached(f.top, word)
+		}
 	}
 	s := sum(common+"/config", g.all)
 	s.What = "what git obeys in"
@@ -69,18 +74,25 @@ func (g *gitReading) add(name, file string, keep func(text []byte) []byte) []byt
 	return text
 }
 
-// persons adds the settings of the system and the person, which may name files of the project.
-// What they include is not followed: nobody but the person can change it unasked.
-func (g *gitReading) persons() (text []byte) {
-	files := []string{"/etc/gitconfig"}
-	if g.person != nil && path.IsAbs(g.person.Home) {
-		files = append(files, g.person.Home+"/.gitconfig", g.person.Home+"/.config/git/config")
+// executable adds a file that git may run, with the links that lead to it and with whether it
+// can be run: git passes over a hook that cannot.
+func (g *gitReading) executable(name, file string) {
+	names, ok := namesOf(g.fsys, file)
+	if !ok {
+		g.failed(file, "cannot be looked at")
+		return
 	}
-	for i, file := range files {
-		text = append(text, g.add("own "+string(rune('0'+i)), file, obeyedSettings)...)
-		text = append(text, '\n')
+	last := names[len(names)-1]
+	for _, link := range names[:len(names)-1] {
+		g.note(link)
 	}
-	return text
+	if len(names) > 1 {
+		name += " -> " + last
+	}
+	if mode, err := g.fsys.Lstat(last); err == nil && mode&0o111 != 0 {
+		name += " x"
+	}
+	g.add(name, last, nil)
 }
 
 // repository adds what git obeys in a repository, and returns its folder that all its working
@@ -112,14 +124,14 @@ func (g *gitReading) repository(top, git, name string, own []byte) (common strin
 		for _, n := range g.names(path.Join(common, dir)) {
 			// Of any command: each that writes references runs reference-transaction.
 			if dir != "hooks" || !strings.HasSuffix(n, ".sample") {
-				g.add(path.Join(name, dir, n), path.Join(common, dir, n), nil)
+				g.executable(path.Join(name, dir, n), path.Join(common, dir, n))
 			}
 		}
 	}
 	// A rebase goes on with the commands that are left in its list.
 	g.add(name+"todo", path.Join(git, "rebase-merge/git-rebase-todo"), commandsOf)
 	g.add(name+"strategy", path.Join(git, "rebase-merge/strategy"), nil)
-	g.add(name+"attributes", path.Join(common, "info/attributes"), driversOf)
+	g.attributes(name+"attributes", path.Join(common, "info/attributes"))
 	base := top
 	if base == "" {
 		base = git
@@ -157,8 +169,9 @@ func (g *gitReading) tree(top, git, name string, sha256 bool) {
 			g.failed(file, "has more files of attributes than are looked at")
 			break
 		}
-		g.add(path.Join(name, "tree", a), path.Join(top, a), driversOf)
+		g.attributes(path.Join(name, "tree", a), path.Join(top, a))
 	}
+	g.add(name+"modules", path.Join(top, ".gitmodules"), nil)
 	for _, link := range indexed.Links {
 		sub := path.Join(top, link)
 		if !lexpath.In(top, sub) {
@@ -166,6 +179,14 @@ func (g *gitReading) tree(top, git, name string, sha256 bool) {
 			return
 		}
 		g.local(sub, path.Join(name, "sub", link)+"/")
+	}
+}
+
+// attributes adds the lines of a file of attributes that may name a driver; one without them is
+// as good as none.
+func (g *gitReading) attributes(name, file string) {
+	if text, _ := g.read(file); len(driversOf(text)) > 0 {
+		g.all = appendFile(g.all, name, driversOf(text), true)
 	}
 }
 
@@ -196,26 +217,40 @@ func (g *gitReading) present(file string) bool {
 	return !errors.Is(err, fs.ErrNotExist)
 }
 
-// gitFolder returns the top of the working tree that the run is in, and the folder of its
-// repository, "" if that is not known.
-func (rd *reading) gitFolder() (top, git string) {
+// foundGit is a repository that git may find for a run: the top of a working tree and the folder
+// with its data.
+type foundGit struct{ top, git string }
+
+// gitFolders returns the repositories that git may find for the run, none if that is not known.
+// git passes over a .git that is not a repository, so there may be several.
+func (rd *reading) gitFolders() (found []foundGit) {
 	for dir := rd.cwd(); ; dir = path.Dir(dir) {
-		at := path.Join(dir, ".git")
-		mode, err := rd.fsys.Lstat(at)
-		switch {
-		case err == nil && mode.IsDir():
-			return dir, at
-		case err == nil:
-			if to, ok := paths.GitLine(rd.fsys, at, paths.GitFile); ok {
-				return dir, lexpath.Abs(dir, to)
+		git := path.Join(dir, ".git")
+		mode, err := rd.fsys.Lstat(git)
+		there := err == nil
+		if there && !mode.IsDir() {
+			to, ok := paths.GitLine(rd.fsys, git, paths.GitFile)
+			if !ok {
+				err = fs.ErrInvalid
+			}
+			git = lexpath.Abs(dir, to)
+		}
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			rd.failed(".git", "cannot be looked at")
+			return nil
+		}
+		if there {
+			found = append(found, foundGit{dir, git})
+			if _, err := rd.fsys.Lstat(path.Join(git, "HEAD")); err == nil {
+				return found
 			}
 		}
-		if !errors.Is(err, fs.ErrNotExist) {
-			rd.failed(at, "cannot be looked at")
-			return "", ""
-		}
 		if dir == "/" {
-			return rd.cwd(), path.Join(rd.cwd(), ".git") // what is not there is bound as well
+			break
 		}
 	}
+	if len(found) == 0 { // what is not there is bound as well
+		found = []foundGit{{rd.cwd(), path.Join(rd.cwd(), ".git")}}
+	}
+	return found
 }

@@ -2,9 +2,12 @@ package targets
 
 import (
 	"cmp"
+	"maps"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -57,17 +60,43 @@ var gitWays = map[string]string{
 	"include":           `printf '[core]\n\tfsmonitor = %s\n' "$E" > .git/more; git config include.path more`,
 	"submodule update":  `git config submodule.sub.update "!$E"`,
 	"hook of submodule": `for f in sub/.git .git/modules/sub; do [ -d $f ] && git --git-dir=$f config core.fsmonitor "$E"; done; true`,
-	"gc":                `git config gc.recentObjectsHook "$E"; git config gc.auto 1`,
+	"hook gets its x":   `chmod +x .git/hooks/pre-commit`,
+	"hook by a link":    `rm -rf .git/hooks; ln -s ../hooks.x .git/hooks; mkdir hooks.x; cp "$E" hooks.x/pre-commit; cp "$E" hooks.x/reference-transaction`,
+	"through a link":    `cp "$E" hook.sh`,
+	"shared repository": `mkdir -p "$PWD/../moved"; rm -rf sub; mv .git ../moved/.git; echo "gitdir: ../moved/.git" > .git; cp "$E" ../moved/.git/hooks/pre-commit; sed -i '/worktree/d' ../moved/.git/config`,
+	"lost repository":   `cp -a .git ../.git; rm .git/HEAD; cp "$E" ../.git/hooks/pre-commit`,
+	"own include":       `printf '[core]\n\tfsmonitor = %s\n' "$E" > "$HOME/.more"; git config --global include.path .more`,
+	"included changes":  `printf '[core]\n\tfsmonitor = %s\n' "$E" > "$HOME/.there"`,
+	"own attributes":    `mkdir -p "$HOME/.config/git"; echo '* filter=there' > "$HOME/.config/git/attributes"`,
 	"own settings":      `git config --global core.fsmonitor "$E"`,
 	"hooks of person":   `git config --global core.hooksPath "$PWD/h2"; mkdir h2; cp "$E" h2/reference-transaction; cp "$E" h2/pre-commit`,
 }
 
-// gitRuns are commands that run the program after a change, of those that few do.
-var gitRuns = map[string]string{
-	"alias": "x", "gpg": "commit -S -m x -a", "editor": "commit -a", "difftool": "difftool -y HEAD~", "credentials": "fetch remote", "ssh": "fetch remote", "gc": "gc",
-	"textconv": "stash show -p", "external diff": "difftool -y HEAD~", "hook of a remote": "push remote HEAD:refs/heads/y", "ssh by push": "push remote main:x",
-	"receivepack": "push remote main:x", "ext": "remote update", "insteadOf": "pull remote main", "submodule update": "submodule update", "merge driver": "merge diverged",
-	"attributes": "add -u", "nested attributes": "commit -am x",
+// gitCases are, for the ways that not every command shows, what is there before and a command
+// that runs the program after the change.
+var gitCases = map[string]struct{ before, command string }{
+	"alias":             {command: "x"},
+	"gpg":               {"echo c >> a.txt", "commit -S -m x -a"},
+	"editor":            {"echo c >> a.txt", "commit -a"},
+	"difftool":          {command: "difftool -y HEAD~"},
+	"credentials":       {command: "credential approve"},
+	"ssh":               {command: "fetch remote"},
+	"textconv":          {"echo c >> a.txt; git stash -q", "stash show -p --textconv"},
+	"external diff":     {"echo c >> a.txt; git stash -q", "stash show -p --ext-diff"},
+	"hook of a remote":  {command: "push remote HEAD:refs/heads/y"},
+	"ssh by push":       {command: "push remote main:x"},
+	"receivepack":       {command: "push remote main:x"},
+	"ext":               {command: "remote update"},
+	"insteadOf":         {command: "pull remote main"},
+	"submodule update":  {"git -C sub commit -q --allow-empty -m y; git add sub; git commit -qm sub; git -C sub checkout -q HEAD~", "submodule update"},
+	"merge driver":      {command: "merge diverged"},
+	"attributes":        {command: "add -u"},
+	"own attributes":    {command: "add -u"},
+	"hooks in a folder": {before: "git config core.hooksPath hooks.d"},
+	"program changes":   {before: "echo '* filter=there' > .git/info/attributes; printf '#!/bin/sh\\ncat\\n' > there.sh"},
+	"hook gets its x":   {before: `cp "$E" .git/hooks/pre-commit; chmod -x .git/hooks/pre-commit`},
+	"through a link":    {before: "echo '#!/bin/sh' > hook.sh; chmod +x hook.sh; ln -s ../../hook.sh .git/hooks/pre-commit"},
+	"included changes":  {before: "git config --global include.path '~/.there'"},
 }
 
 // TestGitOracle: a run of git that a person allowed for always runs no program that
@@ -94,8 +123,9 @@ func TestGitOracle(t *testing.T) {
 		t.Fatal(err)
 	}
 	first := filepath.Join(base, "first")
-	filetest.Write(t, first+"/home/.gitconfig", "[user]\n\tname = a\n[init]\n\tdefaultBranch = main\n[protocol \"file\"]\n\tallow = always\n")
-	filetest.Write(t, first+"/evil", "#!/bin/sh\n: > \"${0%/*}/ran\"; : > \"${E%/*}/ran\"\ncat 2>/dev/null\nexit 0\n")
+	filetest.Write(t, first+"/home/.gitconfig", "[user]\n\tname = a\n[init]\n\tdefaultBranch = main\n[protocol \"file\"]\n\tallow = always\n[diff]\n\ttool = none\n[merge]\n\ttool = none\n[difftool \"none\"]\n\tcmd = true\n[mergetool \"none\"]\n\tcmd = true\n")
+	filetest.Write(t, first+"/evil", "#!/bin/sh\n: > \"${0%/*}/ran\"; : > \"${E%/*}/ran\"\ntimeout 1 cat 2>/dev/null\nexit 0\n")
+	filetest.Write(t, first+"/input", "protocol=https\nhost=a.example\nusername=a\npassword=a\n\n")
 	if out, err := in(first, `set -e; chmod +x ../evil; git init -q; cp ../evil there.sh; chmod +x there.sh
 		echo a > a.txt; mkdir dir hooks.d; echo b > dir/b.txt; git config filter.there.clean ./there.sh; echo '*.none text' > dir/.gitattributes
 		git init -q ../other; git -C ../other commit -q --allow-empty -m x; git submodule -q add ../other sub
@@ -106,23 +136,17 @@ func TestGitOracle(t *testing.T) {
 		t.Fatal(err, out)
 	}
 	ran, ways := 0, map[string]int{}
-	for name, way := range gitWays {
-		commands := append(testload.Sample(t, 2, gitCommands), cmp.Or(gitRuns[name], "commit -am x"))
-		for _, command := range commands {
+	drawn := testload.Sample(t, 12, slices.Sorted(maps.Keys(gitWays)))
+	for _, name := range drawn {
+		way, c := gitWays[name], gitCases[name]
+		random := gitCommands[rand.IntN(len(gitCommands))]
+		for _, command := range []string{random, cmp.Or(c.command, "commit -am x")} {
 			top := filepath.Join(base, "top")
 			if out, err := exec.Command("cp", "-a", first, top).CombinedOutput(); err != nil {
 				t.Fatal(err, string(out))
 			}
-			// Of a repository whose hooks lie in the tree, and one in which a filter is in use.
-			set := ""
-			switch name {
-			case "hooks in a folder":
-				set = "git config core.hooksPath hooks.d; "
-			case "program changes":
-				set = "echo '* filter=there' > .git/info/attributes; "
-			}
-			if out, err := in(top, set+"rm -f ../ran"); err != nil {
-				t.Fatal(err, out)
+			if out, err := in(top, c.before+"\nrm -f ../ran"); err != nil {
+				t.Fatal(name, err, out)
 			}
 			words := strings.Fields(command)
 			run := &effects.Run{Program: "git", Subcommand: words[0], Known: true, Args: words, Operands: words[1:], Cwd: filepath.Join(top, "repo")}
@@ -133,11 +157,11 @@ func TestGitOracle(t *testing.T) {
 			if before != nil && before.Unbound != "" {
 				t.Fatalf("git %s: not bound: %s", command, before.Unbound)
 			}
-			if out, err := in(top, way+"; rm -f ../ran"); err != nil {
+			if out, err := in(top, way+"\nrm -f ../ran"); err != nil {
 				t.Fatal(name, err, out)
 			}
 			after := of()
-			_, _ = in(top, "timeout 10 git "+command+" </dev/null")
+			_, _ = in(top, "timeout 10 git "+command+" <../input")
 			if _, err := os.Stat(filepath.Join(top, "ran")); err == nil {
 				ran++
 				ways[name]++
@@ -150,7 +174,7 @@ func TestGitOracle(t *testing.T) {
 			}
 		}
 	}
-	for name := range gitWays {
+	for _, name := range drawn {
 		if ways[name] == 0 {
 			t.Errorf("%s: git never ran the program", name)
 		}

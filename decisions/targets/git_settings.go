@@ -16,6 +16,51 @@ import (
 // plainSections are sections of git's configuration that name no program and no place.
 var plainSections = []string{"[user]", "[color]", "[column]", "[advice]", "[rerere]"}
 
+// persons adds the settings of the system and the person, with what they include: any of them may
+// name files of the project.
+func (g *gitReading) persons() (text []byte) {
+	files := []string{"/etc/gitconfig"}
+	if g.person != nil && path.IsAbs(g.person.Home) {
+		files = append(files, g.person.Home+"/.gitconfig", g.person.Home+"/.config/git/config")
+		g.attributes("own attributes", g.person.Home+"/.config/git/attributes")
+	}
+	for n := 0; n < len(files); n++ {
+		if n == maxOwn {
+			g.fail("git's settings include more files than are looked at")
+			break
+		}
+		own := g.add("own "+files[n], files[n], obeyedSettings)
+		text = append(append(text, own...), '\n')
+		if bytes.Contains(bytes.ToLower(own), []byte("[include")) {
+			for _, file := range g.included(path.Dir(files[n]), own) {
+				if !slices.Contains(files, file) {
+					files = append(files, file)
+				}
+			}
+		}
+	}
+	return text
+}
+
+// included returns the files that settings in a folder may include, whatever the condition.
+func (g *gitReading) included(dir string, text []byte) (files []string) {
+	for line := range strings.Lines(string(text)) {
+		key, value, ok := strings.Cut(line, "=")
+		key = strings.ToLower(strings.TrimSpace(key))
+		isPath := key == "path" || strings.HasPrefix(key, "[") && strings.HasSuffix(key, "path")
+		if !ok || !isPath {
+			continue
+		}
+		value = strings.Trim(strings.TrimSpace(value), "\"")
+		if file := g.at(dir, value); file != "" && !strings.ContainsAny(value, "\"\\#;%") {
+			files = append(files, file)
+		} else {
+			g.fail("git's settings include files that are not certain")
+		}
+	}
+	return files
+}
+
 // obeyedSettings returns a configuration without what names no program and no place: such
 // sections, and what git itself notes of branches. A line may go on in the next one, and then it is
 // the whole.
@@ -29,9 +74,10 @@ func obeyedSettings(text []byte) []byte {
 		if head := bytes.TrimSpace(line); bytes.HasPrefix(head, []byte("[")) {
 			skip, branch = slices.Contains(plainSections, string(head)), isBranch(string(head))
 		}
-		if !skip && !(branch && plainOfBranch(string(line))) {
-			out = append(out, line...)
+		if skip || branch && plainOfBranch(string(line)) {
+			continue
 		}
+		out = append(out, line...)
 	}
 	return out
 }
@@ -62,6 +108,8 @@ func plainOfBranch(line string) bool {
 		return strings.HasPrefix(value, "refs/heads/")
 	case "rebase":
 		return value == "true" || value == "false"
+	case "description", "gh-merge-base", "vscode-merge-base", "github-pr-owner-number": // of other programs
+		return true
 	}
 	return false
 }
@@ -117,7 +165,7 @@ func (g *gitReading) named(dir, word string) {
 		return
 	}
 	if below, ok := lexpath.RelBelow(dir, file); ok {
-		g.add("named "+below, file, nil)
+		g.executable("named "+below, file)
 		return
 	}
 	// Elsewhere are programs too, of any size.
@@ -154,7 +202,7 @@ func (g *gitReading) hooks(dir, word string) {
 			if mode, err := g.fsys.Lstat(file); err == nil && mode.IsDir() {
 				continue
 			}
-			g.add("hook "+path.Join(path.Base(folder), name), file, nil)
+			g.executable("hook "+path.Join(path.Base(folder), name), file)
 		}
 	}
 }
