@@ -74,8 +74,8 @@ func (g *gitReading) add(name, file string, keep func(text []byte) []byte) []byt
 	return text
 }
 
-// executable adds a file that git may run, with the links that lead to it and with whether it
-// can be run: git passes over a hook that cannot.
+// executable adds a file that git may run, to which links may lead, and whether it can be run:
+// git passes over a hook that cannot.
 func (g *gitReading) executable(name, file string) {
 	names, ok := namesOf(g.fsys, file)
 	if !ok {
@@ -85,9 +85,6 @@ func (g *gitReading) executable(name, file string) {
 	last := names[len(names)-1]
 	for _, link := range names[:len(names)-1] {
 		g.note(link)
-	}
-	if len(names) > 1 {
-		name += " -> " + last
 	}
 	if mode, err := g.fsys.Lstat(last); err == nil && mode&0o111 != 0 {
 		name += " x"
