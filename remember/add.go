@@ -190,13 +190,8 @@ func (s *Store) allowableLine(p *pattern.Pattern, scope ScopeKind) error {
 		return fmt.Errorf("%w: git obeys the configuration of where it runs, so it is bound to the project", ErrNotRemembered)
 	}
 	run := effects.Run{Program: p.Run.Program}
-	literal := make([]string, len(p.Run.Words))
-	for i, w := range p.Run.Words {
+	for _, w := range p.Run.Words {
 		run.Args = append(run.Args, strings.Join(w, "*"))
-		literal[i], _ = w.Literal()
-	}
-	if p.Run.Program == "git" && targets.NamesRemotes(literal) {
-		return fmt.Errorf("%w: git reaches what the repository's settings say, which is only remembered with them", ErrNotRemembered)
 	}
 	q := decisions.MemoryQuery{Effect: &effects.Effect{Kind: effects.KindRun, Run: &run}}
 	if s.options.Allowable != nil {

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/decisions/effects/programs"
 	"github.com/permd/permd/decisions/targets"
 )
@@ -44,6 +45,7 @@ func AllowableRun(table *programs.Table, q *decisions.MemoryQuery) error {
 	}
 	bound := q.Target != nil && q.Target.SHA256 != ""
 	switch {
+	case targets.BoundToFiles(r) && q.Target == nil && mayLook(table, r): // a line
 	case targets.BoundToFiles(r) && !bound:
 		return errors.New("what it runs could not be told from the project's files")
 	case bound && !targets.Runs(r.Program):
@@ -58,6 +60,19 @@ func AllowableRun(table *programs.Table, q *decisions.MemoryQuery) error {
 		}
 	}
 	return nil
+}
+
+// mayLook reports whether runs of a line may be read-only, and so need not be bound to what
+// the program obeys: the table has a sub-command with these words that is.
+func mayLook(table *programs.Table, r *effects.Run) bool {
+	p := table.Program(r.Program)
+	for _, word := range r.Args {
+		if p == nil || len(p.Subs) == 0 || p.Sub(word) == nil {
+			break
+		}
+		p = p.Sub(word)
+	}
+	return p != nil && p != table.Program(r.Program) && p.Readonly
 }
 
 func baseName(program string) string { return program[strings.LastIndexByte(program, '/')+1:] }

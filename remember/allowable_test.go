@@ -24,7 +24,12 @@ func TestAllowableRun(t *testing.T) {
 		target *effects.Script
 		want   bool
 	}{
-		{"a program", effects.Run{Program: "git", Args: []string{"push"}}, nil, true},
+		{"a program", effects.Run{Program: "cp", Args: []string{"a", "b"}}, nil, true},
+		{"a line about git", effects.Run{Program: "git", Args: []string{"commit", "*"}}, nil, false},
+		{"any run of git", effects.Run{Program: "git", Args: []string{"*"}}, nil, false},
+		{"a line about git that looks", effects.Run{Program: "git", Args: []string{"log", "*"}}, nil, true},
+		{"a run of git", effects.Run{Program: "git", Subcommand: "commit", Args: []string{"commit"}}, &effects.Script{Path: "/p/.git/config", SHA256: "00"}, true},
+		{"a run of git that is not bound", effects.Run{Program: "git", Subcommand: "log", Args: []string{"log", "-p"}}, &effects.Script{Unbound: "x"}, false},
 		{"one that nobody knows", effects.Run{Program: "frobnicate"}, nil, true},
 		{"a shell", effects.Run{Program: "bash", Args: []string{"-c", "ls"}}, nil, false},
 		{"an interpreter with a version", effects.Run{Program: "python3.12", Args: []string{"-c", "1"}}, nil, false},

@@ -69,6 +69,19 @@ var realRuns = []struct {
 		},
 		works: []string{"local.mk", "GNUmakefile"},
 	},
+	{
+		program: "git", allowed: "git commit --allow-empty -am x",
+		files: map[string]string{
+			".git/config": "[user]\n\tname = a\n\temail = a@a.example\n[core]\n\trepositoryformatversion = 0\n[filter \"z\"]\n\tclean = ./z.sh\n", "evil.sh": "#!/bin/sh\ntouch PROJECT/pwned\n", "x": "",
+			"z.sh": "#!/bin/sh\ncat\n",
+		},
+		evil: map[string]string{
+			".git/hooks/pre-commit": "#!/bin/sh\ntouch PROJECT/pwned\n", ".git/hooks/reference-transaction": "#!/bin/sh\ntouch PROJECT/pwned\n", ".git/hooks/pre-commit.sample": "#!/bin/sh\ntouch PROJECT/pwned\n",
+			".git/config": "[user]\n\tname = a\n\temail = a@a.example\n[core]\n\tfsmonitor = PROJECT/evil.sh\n", ".git/config.worktree": "[core]\n\tfsmonitor = PROJECT/evil.sh\n",
+			".gitattributes": "* filter=z\n", "z.sh": "#!/bin/sh\ntouch PROJECT/pwned\n", "post-commit": "x",
+		},
+		works: []string{".git/hooks/pre-commit", ".git/hooks/reference-transaction", ".git/config"},
+	},
 }
 
 // TestRealRuns: whatever an agent puts next to a remembered run, what is then allowed does
@@ -76,7 +89,7 @@ var realRuns = []struct {
 // it do so, and these must be seen to ask.
 func TestRealRuns(t *testing.T) {
 	if testing.Short() {
-		t.Skip("long: it runs npm, make and Python many times; TestPlainMakefiles is the quick one")
+		t.Skip("long: it runs npm, make, git and Python many times; TestPlainMakefiles is the quick one")
 	}
 	for _, c := range realRuns {
 		t.Run(c.program+" in "+c.allowed+c.cwd, func(t *testing.T) {

@@ -93,8 +93,8 @@ func runnerOf(r *effects.Run) *runner {
 		return &run
 	}
 	switch {
-	case reachesRemote(r):
-		return &gitRemotes
+	case r.Program == "git" && !r.Readonly:
+		return &gitRepository
 	case len(r.Args) < 2:
 	case (r.Program == "docker" || r.Program == "podman") && r.Args[0] == "compose" && slices.Contains(composeCommands, r.Args[1]),
 		r.Program == "docker-compose" && slices.Contains(composeCommands, r.Args[0]):
