@@ -291,7 +291,7 @@ func (s *Store) equalChoice(e *entry, fresh []*entry, ending ...*entry) *entry {
 func (s *Store) candidates(e *entry) []*entry {
 	x := s.state.Load().index
 	switch {
-	case e.choice.Verdict == decisions.Deny:
+	case len(e.parts) > 0: // all rejects but some of earlier versions, which are found by their facts
 		return x.rejects.sameFirstKey(e)
 	case e.line == nil:
 		return x.lookup(&e.digest)
