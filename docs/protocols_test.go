@@ -19,7 +19,7 @@ func TestProtocols(t *testing.T) {
 		"otc": {"socket/otc", "socket/otc/gateway", "socket/gatehttp"},
 		"mcp": {"socket/mcp", "socket/gatehttp"},
 	} {
-		source := ""
+		var source strings.Builder
 		for _, folder := range append(folders, "cmd/permd") {
 			files, err := filepath.Glob("../" + folder + "/*_test.go")
 			if err != nil {
@@ -30,9 +30,10 @@ func TestProtocols(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				source += string(text)
+				source.Write(text)
 			}
 		}
+		declared := source.String()
 		text, err := os.ReadFile("protocols/" + page + ".md")
 		if err != nil {
 			t.Fatal(err)
@@ -55,7 +56,7 @@ func TestProtocols(t *testing.T) {
 			t.Errorf("%s: %d rows", page, rows)
 		}
 		for _, m := range named.FindAllStringSubmatch(string(text), -1) {
-			if !strings.Contains(source, "func "+m[1]+"(") {
+			if !strings.Contains(declared, "func "+m[1]+"(") {
 				t.Errorf("%s: there is no %s", page, m[1])
 			}
 		}

@@ -186,7 +186,7 @@ func (s *Store) userState(uid uint32) *layerState {
 	switch {
 	case err != nil:
 		var ps diag.List
-		ps.Errorf(nil, "", "finding the folder of rules of uid %d: %v", uid, err)
+		ps.Errorf(diag.Place{}, "", "finding the folder of rules of uid %d: %v", uid, err)
 		n.degrade(ps, s.opts.now())
 	case dir != "":
 		n.dirs = []string{dir}

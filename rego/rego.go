@@ -17,6 +17,9 @@ var files embed.FS
 //go:embed programs.txt
 var compactPrograms string
 
+//go:embed denies.txt
+var baseDenies string
+
 // Base returns the files of the base layer, its tests included, by their path
 // in this folder ("base/deny.rego"): the name under which rules are reported.
 // The maps and slices are the caller's own.
@@ -43,6 +46,11 @@ func InProfile(file, profile string) bool {
 	}
 	return !ok
 }
+
+// BaseDenies returns the ids of the denies of the base layer, sorted. They are in a file of
+// their own, so that reading settings needs no parser of rules; a test compares it with the
+// layer.
+func BaseDenies() []string { return strings.Fields(baseDenies) }
 
 // Programs returns the files of the program table by their name ("git.yaml").
 func Programs() map[string][]byte { return folder("programs", "") }

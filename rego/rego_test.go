@@ -2,6 +2,7 @@ package rego_test
 
 import (
 	"maps"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -110,6 +111,7 @@ func TestBaseRulesAreNamed(t *testing.T) {
 		t.Fatal(errs)
 	}
 	rules := 0
+	var denies []string
 	for _, m := range modules {
 		for _, r := range m.Rules {
 			switch r.Head.Ref().String() {
@@ -130,10 +132,18 @@ func TestBaseRulesAreNamed(t *testing.T) {
 				t.Errorf("%s: the id %s is that of %s", r.Location, id, at)
 			}
 			seen[id] = r.Location.String()
+			if r.Head.Name == "deny" {
+				denies = append(denies, id)
+			}
 		}
 	}
 	if rules < 30 {
 		t.Errorf("found %d rules only", rules)
+	}
+	// A deny that the file lacks is one that a person can disable.
+	slices.Sort(denies)
+	if got := rego.BaseDenies(); !slices.Equal(got, denies) {
+		t.Errorf("denies.txt has %q, want\n%s", got, strings.Join(denies, "\n"))
 	}
 }
 

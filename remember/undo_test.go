@@ -220,6 +220,9 @@ func TestUndoRefused(t *testing.T) {
 // TestUndoLocked: while the database cannot be written, nothing is taken back; what was forgotten
 // meanwhile can be, once it is stored.
 func TestUndoLocked(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it waits three times until the database is taken for locked, 15 s; TestUndoneChanges is the quick one of undo")
+	}
 	t.Parallel()
 	o := options(path(t))
 	s := open(t, o)

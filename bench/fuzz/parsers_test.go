@@ -33,7 +33,7 @@ var parsers = map[string]string{
 	"decisions/effects/goals":      "decisions/effects/goals.FuzzGoals",
 	"decisions/effects/languages":  "decisions/effects/languages.FuzzPrograms decisions/effects/languages.FuzzGitWords decisions/effects/languages.FuzzColumns",
 	"decisions/effects/mounts":     "decisions/effects/mounts.FuzzParse",
-	"decisions/effects/paths":      "decisions/effects/paths.FuzzFile decisions/effects/paths.FuzzAddress decisions/effects/paths.FuzzIgnore decisions/effects/paths.FuzzGlob decisions/effects/paths.FuzzPercentDecode decisions/effects/paths.FuzzGitLine",
+	"decisions/effects/paths":      "decisions/effects/paths.FuzzFile decisions/effects/paths.FuzzAddress decisions/effects/paths.FuzzIgnore decisions/effects/paths.FuzzGlob decisions/effects/paths.FuzzPercentDecode decisions/effects/paths.FuzzGitLine decisions/effects/git.FuzzIgnoreLines",
 	"decisions/effects/plainshell": "decisions/effects/plainshell.FuzzRead",
 	"decisions/effects/programs":   "decisions/effects/programs.FuzzTable decisions/effects/programs.FuzzLayer decisions/effects/programs.FuzzReader decisions/effects/programs.FuzzCompact",
 	"decisions/effects/settings":   "decisions/effects/settings.FuzzSettings decisions/effects/settings.FuzzHidden decisions/effects/settings.FuzzTwoReaders decisions/effects/settings.FuzzGitIndex",

@@ -83,6 +83,9 @@ func shownEvents(t *testing.T, stream string) string {
 // TestAAPTranscript has the conversation of docs/tool-servers.md through a gateway, with the
 // rules there, and compares each line with what was said.
 func TestAAPTranscript(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it is a page of the documents; TestAAPConversation is the quick one")
+	}
 	t.Parallel()
 	page := readPage(t, "../../docs/tool-servers.md")
 	_, rules, ok := strings.Cut(page, "```rego\n")

@@ -72,6 +72,9 @@ func TestAAPUnshown(t *testing.T) {
 // TestAAPUnixSocket has a conversation by way of a gateway on a Unix socket, which has no key of
 // its own: what the client sends as Authorization reaches the server, and nobody needs a token.
 func TestAAPUnixSocket(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it is a conversation over another transport; TestAAPConversation is the quick one")
+	}
 	t.Parallel()
 	d := aapDaemon(t)
 	s := newAAPServer(t, calls(aapTwo...), says("done"))

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -13,6 +14,7 @@ import (
 	"github.com/permd/permd/cmd/permd/internal/arguments"
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/internal/eventually"
+	"github.com/permd/permd/internal/testload"
 )
 
 // TestReplayFailures has the rows of the failure table about calls that are decided again.
@@ -58,14 +60,16 @@ func argumentsDamaged(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, damaged := range map[string]string{
+	rows := map[string]string{
 		"cut off":         string(text[:len(text)/3]),
 		"other text":      "\x00\xff{}\n[]\n{\"id\":7}\n" + strings.Repeat("x", 1<<20) + "\n",
 		"another call":    strings.ReplaceAll(string(text), probe, "rm -rf ~"),
 		"a number alone":  fmt.Sprintf("{\"id\":%q,\"n\":9}\n", ids[0]),
 		"an unknown type": fmt.Sprintf("{\"id\":%q,\"n\":1,\"call\":{\"Tool\":7}}\n", ids[0]),
 		"nothing":         "",
-	} {
+	}
+	for _, name := range testload.WithShort(t, 2, slices.Sorted(maps.Keys(rows))) {
+		damaged := rows[name]
 		if err := os.WriteFile(file, []byte(damaged), 0o600); err != nil {
 			t.Fatal(err)
 		}

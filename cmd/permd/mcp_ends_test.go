@@ -7,6 +7,9 @@ import (
 
 // TestMCPEnds: the exit code is that of the server, and it ends with its client.
 func TestMCPEnds(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it starts the gateway once more; TestMCP is the quick one")
+	}
 	t.Parallel()
 	d := newTestDaemon(t)
 	for _, tt := range []struct {

@@ -80,6 +80,9 @@ func mcpUpstreamSession(t *testing.T) {
 // TestMCPUpstreamToken: the token is read from a file that nobody else can read, or from the
 // environment, and shown nowhere.
 func TestMCPUpstreamToken(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it starts daemon and gateway for where a token is read; TestMCPHeaders is the quick one over HTTP")
+	}
 	t.Parallel()
 	const token = "canary-token-7"
 	d := newTestDaemon(t)

@@ -61,6 +61,9 @@ func TestOTCGatewayWaiters(t *testing.T) {
 // TestOTCGatewayWaitersPipelined: a caller that sends more while it waits is taken for gone, since
 // its end could not be seen any more. Its call does not run after a yes, but when it is repeated.
 func TestOTCGatewayWaitersPipelined(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it starts daemon and gateway once more; TestOTCGateway is the quick one")
+	}
 	t.Parallel()
 	g := startOTCGate(t)
 	const send = `{"tool_id":"Sms.Send","call_id":"w1","input":{"to":"+1202"}}`

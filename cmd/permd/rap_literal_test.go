@@ -42,6 +42,9 @@ func (r *rapAnswer) pick(t *testing.T, c *client.Client, label string) (said rap
 // TestRAPLiteral: without a toolset the rules and the answers of a person decide, and
 // neither holds for the operation of a toolset.
 func TestRAPLiteral(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it starts daemon and gateway once more; TestRAPGateway is the quick one")
+	}
 	t.Parallel()
 	d := newTestDaemon(t)
 	writeFile(t, filepath.Join(d.home, ".config", "permd", "policy.d", "rap.rego"), `package permd.user

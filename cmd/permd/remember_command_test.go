@@ -73,6 +73,9 @@ func TestRememberCommand(t *testing.T) {
 // TestRememberAddFirst: a line that is bound to a script is added before any session has
 // been declared in a project that has rules of its own.
 func TestRememberAddFirst(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it adds a line in a daemon of its own; TestRemember is the quick one")
+	}
 	t.Parallel()
 	d := startDaemon(t)
 	project := d.project(t, map[string]string{"package.json": `{"scripts": {"test": "jest"}}`, ".permd/rules.yaml": "ask:\n  run: [make *]\n"})

@@ -10,13 +10,14 @@ import (
 	"time"
 
 	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/internal/testload"
 	"github.com/permd/permd/socket/admin"
 )
 
 // meanings are what choices match, without what differs from one addition to the next.
 func (d *testDaemon) meanings(t *testing.T) (list []string) {
 	t.Helper()
-	for line := range strings.Lines(d.permd(t, "remember", "list", "--json")) {
+	for line := range strings.Lines(d.choiceLines(t)) {
 		var c admin.Choice
 		if json.Unmarshal([]byte(line), &c) != nil {
 			continue
@@ -92,7 +93,8 @@ func TestImportChoices(t *testing.T) {
 	choice := func(members string) string {
 		return `{"choiceId":"x","verdict":"allow","kind":"run","rule":"go vet *","line":true,"uid":1,"created":"2026-01-01T00:00:00Z","confirmed":"2026-01-01T00:00:00Z","uses":0,` + members + `}`
 	}
-	for _, tt := range []struct{ text, says string }{
+	type refusal struct{ text, says string }
+	for _, tt := range testload.WithShort(t, 4, []refusal{
 		{choice(`"scope":"project","of":"` + inner + `"`), "is no project here"},
 		{choice(`"scope":"project","of":"` + filepath.Join(project, "gone") + `"`), "is no project here"},
 		{choice(`"scope":"project","of":"relative"`), "no project"},
@@ -108,7 +110,7 @@ func TestImportChoices(t *testing.T) {
 		{choice(`"scope":"user","uid":2`), "is no choice"},
 		{"{\"choiceId\":", "is no choice"},
 		{"allow: {run: ['a *'", "reading choices"},
-	} {
+	}) {
 		writeFile(t, export, tt.text)
 		out, _ := d.command("remember", "import", export).CombinedOutput()
 		if !strings.Contains(string(out), tt.says) {

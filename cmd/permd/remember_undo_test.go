@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/internal/testload"
 	"github.com/permd/permd/socket/admin"
 	"github.com/permd/permd/socket/client"
 )
@@ -43,8 +44,8 @@ func TestUndoHints(t *testing.T) {
 	p := d.asks(t, project)
 	passing := p.bash("go build ./a")
 	session := p.choose(passing, map[string]any{"width": passing.Widths[0].ID, "scope": "session"}, "")[0].ID
-	list := func() string { return d.permd(t, "remember", "list", "--json") }
-	for _, args := range [][]string{
+	list := func() string { return d.choiceLines(t) }
+	cases := testload.WithShort(t, 2, [][]string{
 		{"remember", "add", "run", "go test *", "--dir", project},
 		{"remember", "add", "--reject", "connect", "evil.example", "--scope", "user"},
 		{"remember", "change", a, b, "--for", "1h"},
@@ -53,9 +54,10 @@ func TestUndoHints(t *testing.T) {
 		{"remember", "forget", a, b, session},
 		{"remember", "forget", "--kind", "run"},
 		{"remember", "forget", "--project", project},
-		{"remember", "forget", "--all"},
 		{"remember", "undo"},
-	} {
+	})
+	cases = append(cases, []string{"remember", "forget", "--all"}) // erases the text of bound
+	for _, args := range cases {
 		before := list()
 		back := d.undoLine(t, args...)
 		after := list()
@@ -94,9 +96,26 @@ func TestUndoHints(t *testing.T) {
 			logged++
 		}
 	}
-	if logged < 20 {
+	if logged < 2*len(cases) {
 		t.Errorf("%d are in the journal", logged)
 	}
+}
+
+// choiceLines are the remembered choices as permd remember list --json prints them, without a
+// process for each list.
+func (d *testDaemon) choiceLines(t *testing.T) string {
+	t.Helper()
+	var list struct {
+		Choices []json.RawMessage `json:"choices"`
+	}
+	if err := d.manage(t, admin.MethodChoicesList, struct{}{}, &list); err != nil {
+		t.Fatal(err)
+	}
+	var b strings.Builder
+	for _, c := range list.Choices {
+		b.Write(append(c, '\n'))
+	}
+	return b.String()
 }
 
 // withoutText is a list without what is erased for good.
@@ -116,6 +135,9 @@ func withoutText(list string) string {
 
 // TestUndoRefusals: what cannot be taken back says why, and changes nothing.
 func TestUndoRefusals(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it undoes in a daemon of its own; TestUndoHints is the quick one")
+	}
 	t.Parallel()
 	d := startDaemon(t)
 	project := d.project(t, nil)

@@ -89,6 +89,9 @@ func TestReloadIfReplaySafe(t *testing.T) {
 // TestSuggestTools: no line is proposed for a tool, which would hold for all of its arguments, and
 // none is shown for one whose name a line would read as a pattern.
 func TestSuggestTools(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it explains nine calls; TestSuggest is the quick one")
+	}
 	t.Parallel()
 	d := startDaemon(t)
 	project := d.project(t, nil)

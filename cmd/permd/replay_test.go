@@ -112,7 +112,11 @@ func TestReplay(t *testing.T) {
 	project := d.project(t, map[string]string{"go.mod": "module canary\n", "a/a.go": "package a\n", "Makefile": "lint:\n\ttrue\n", "package.json": `{"scripts":{"test":"true"}}`})
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
-	calls := replayCalls(rand.New(rand.NewPCG(seed, 1)), 150)
+	n, least := 150, 3 // differences of so many kinds
+	if testing.Short() {
+		n, least = 60, 1
+	}
+	calls := replayCalls(rand.New(rand.NewPCG(seed, 1)), n)
 	was := d.replayed(t, project, calls)
 	d.waitKept(t, idsOf(was)...)
 	same := d.replays(t, 0)
@@ -138,7 +142,7 @@ func TestReplay(t *testing.T) {
 			t.Errorf("the example of a group is %+v", g)
 		}
 	}
-	if !maps.Equal(got, want) || len(want) < 3 || log.Same+log.Different != len(was) {
+	if !maps.Equal(got, want) || len(want) < least || log.Same+log.Different != len(was) {
 		t.Errorf("replayed by other rules: %v, want %v: %+v", got, want, log)
 	}
 	if before := len(d.records(t)); before != len(d.records(t)) || before < len(was) {
@@ -174,6 +178,9 @@ func objects[T any](t *testing.T, d *testDaemon, args ...string) (list []*T) {
 // TestWhyAsked pastes each of the rules that are proposed: it must end the questions that it
 // is for, and no other.
 func TestWhyAsked(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it pastes each proposal; TestWhyAskedAfterDeny is the quick one")
+	}
 	t.Parallel()
 	d := newTestDaemon(t)
 	folder := filepath.Join(d.home, ".config", "permd", "policy.d")

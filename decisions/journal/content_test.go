@@ -145,7 +145,11 @@ func TestPages(t *testing.T) {
 func TestTally(t *testing.T) {
 	t.Parallel()
 	rnd := rand.New(rand.NewPCG(5, 6))
-	j, all := mixed(t, rnd, 900)
+	records, filters := 900, 25
+	if testing.Short() {
+		records, filters = 300, 3
+	}
+	j, all := mixed(t, rnd, records)
 	var starts []time.Time
 	for n := range 8 {
 		starts = append(starts, noon.Add(time.Duration(n*24-40)*time.Hour))
@@ -193,10 +197,6 @@ func TestTally(t *testing.T) {
 			}
 			return list
 		},
-	}
-	filters := 25
-	if testing.Short() {
-		filters = 3
 	}
 	for by, groups := range of {
 		for range filters {

@@ -11,8 +11,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/open-policy-agent/opa/v1/ast"
-
 	"github.com/permd/permd/decisions"
 )
 
@@ -85,16 +83,18 @@ func (ps *List) Append(p Problem) {
 	*ps = append(*ps, p)
 }
 
-func (ps *List) Add(loc *ast.Location, sev Severity, hint, format string, args ...any) {
-	p := Problem{Severity: sev, Hint: hint, Text: fmt.Sprintf(format, args...)}
-	if loc != nil {
-		p.File, p.Line = loc.File, loc.Row
-	}
-	ps.Append(p)
+// Place is a line of a file, the first being 1. Its zero value is no place.
+type Place struct {
+	File string
+	Line int
 }
 
-func (ps *List) Errorf(loc *ast.Location, hint, format string, args ...any) {
-	ps.Add(loc, SeverityError, hint, format, args...)
+func (ps *List) Add(at Place, sev Severity, hint, format string, args ...any) {
+	ps.Append(Problem{File: at.File, Line: at.Line, Severity: sev, Hint: hint, Text: fmt.Sprintf(format, args...)})
+}
+
+func (ps *List) Errorf(at Place, hint, format string, args ...any) {
+	ps.Add(at, SeverityError, hint, format, args...)
 }
 
 func (ps *List) FileErrorf(name, hint, format string, args ...any) {

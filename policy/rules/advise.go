@@ -5,8 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/open-policy-agent/opa/v1/ast"
-
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects/programs"
 	"github.com/permd/permd/decisions/effects/tools"
@@ -42,7 +40,7 @@ func (l *adviser) note(at listEntry, hint, format string, args ...any) {
 
 func (l *adviser) at(at listEntry, sev diag.Severity, hint, format string, args ...any) {
 	file := strings.TrimSuffix(at.ref.At, fmt.Sprintf(":%d", at.Line))
-	l.found.Add(&ast.Location{File: file, Row: at.Line}, sev, hint,
+	l.found.Add(diag.Place{File: file, Line: at.Line}, sev, hint,
 		"%s %s %q %s", at.Set, at.Kind, at.Pattern.String(), fmt.Sprintf(format, args...))
 }
 
@@ -53,7 +51,7 @@ func (l *adviser) adviseProject(u Unit) {
 	}
 	for _, f := range u.Files {
 		if f.IsList() && f.Rel != source.ListName {
-			l.found.Add(&ast.Location{File: f.Name, Row: 1}, diag.SeverityWarning, "write its entries into "+source.ListName+" of the folder itself",
+			l.found.Add(diag.Place{File: f.Name, Line: 1}, diag.SeverityWarning, "write its entries into "+source.ListName+" of the folder itself",
 				"is not read: of a project permd reads only .permd/"+source.ListName)
 			continue
 		}
@@ -61,7 +59,7 @@ func (l *adviser) adviseProject(u Unit) {
 			entries, err := list.Parse(f.Name, f.Data)
 			i := slices.IndexFunc(entries, func(e list.Entry) bool { return e.Set == decisions.SetAllow })
 			if err == nil && i >= 0 {
-				l.found.Add(&ast.Location{File: f.Name, Row: entries[i].Line}, diag.SeverityWarning,
+				l.found.Add(diag.Place{File: f.Name, Line: entries[i].Line}, diag.SeverityWarning,
 					"write them into your own rules, ~/.config/permd/policy.d/rules.yaml",
 					"allow entries of a project count for nothing while nobody trusts it; this is the first of them")
 			}
@@ -70,7 +68,7 @@ func (l *adviser) adviseProject(u Unit) {
 		if f.IsTest() || f.IsCalls() || f.IsPrograms() || f.IsProfiles() {
 			continue // for those who write the list
 		}
-		l.found.Add(&ast.Location{File: f.Name, Row: 1}, diag.SeverityNote, "write ask and deny entries into "+source.ListName,
+		l.found.Add(diag.Place{File: f.Name, Line: 1}, diag.SeverityNote, "write ask and deny entries into "+source.ListName,
 			"the Rego of a project is not read while nobody trusts it")
 	}
 }

@@ -121,7 +121,7 @@ func wordsOfBoundary(op string) string {
 }
 
 func (b *boundary) warn(loc *ast.Location, hint, format string, args ...any) {
-	b.adviser.found.Add(loc, diag.SeverityWarning, hint, format, args...)
+	b.adviser.found.Add(locationPlace(loc), diag.SeverityWarning, hint, format, args...)
 }
 
 // isAnchored reports whether a regular expression is anchored at the end of the

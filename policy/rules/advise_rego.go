@@ -201,14 +201,14 @@ func (l *adviser) unsatisfiableRules(r *ast.Rule, b ast.Body) {
 			both = slices.DeleteFunc(slices.Clone(both), func(w string) bool { return !slices.Contains(words, w) })
 		}
 		if len(both) == 0 {
-			l.found.Add(r.Location, diag.SeverityWarning, "write a rule for each",
+			l.found.Add(locationPlace(r.Location), diag.SeverityWarning, "write a rule for each",
 				"the rule never fires: input.effect.%s cannot be %s at once", field, quoteNames(slices.Concat(all...)))
 			continue
 		}
 		if check := impossibleValues[field]; check != nil {
 			for _, w := range both {
 				if why, hint := check(w); why != "" {
-					l.found.Add(r.Location, diag.SeverityWarning, hint, "input.effect.%s is never %q: %s", field, w, why)
+					l.found.Add(locationPlace(r.Location), diag.SeverityWarning, hint, "input.effect.%s is never %q: %s", field, w, why)
 				}
 			}
 		}
@@ -220,11 +220,11 @@ func (l *adviser) unsatisfiableRules(r *ast.Rule, b ast.Body) {
 		for _, p := range programs {
 			switch {
 			case l.table.Transparent(p):
-				l.found.Add(r.Location, diag.SeverityWarning, "name the program that it runs",
+				l.found.Add(locationPlace(r.Location), diag.SeverityWarning, "name the program that it runs",
 					"input.effect.program is never %q: it only runs another program, and that is the run which rules see", p)
 			case !l.table.Knows(p) && !strings.Contains(p, "/") && !strings.Contains(p, "*"):
 				if near := similarNames(p, l.table.Names()); len(near) > 0 {
-					l.found.Add(r.Location, diag.SeverityNote, "did you mean "+strings.Join(near, " or ")+"?", "permd does not know the program %q", p)
+					l.found.Add(locationPlace(r.Location), diag.SeverityNote, "did you mean "+strings.Join(near, " or ")+"?", "permd does not know the program %q", p)
 				}
 			}
 			if len(programs) == 1 {
@@ -238,7 +238,7 @@ func (l *adviser) unsatisfiableRules(r *ast.Rule, b ast.Body) {
 	for _, tools := range fields["tool"] {
 		for _, tool := range tools {
 			if l.profiles.Own(tool) {
-				l.found.Add(r.Location, diag.SeverityWarning, "test what its calls do: run, read, write, delete or connect effects",
+				l.found.Add(locationPlace(r.Location), diag.SeverityWarning, "test what its calls do: run, read, write, delete or connect effects",
 					"%q is an agent's own tool, and permd sees what its calls do", tool)
 			}
 		}
@@ -257,7 +257,7 @@ func (l *adviser) flags(b ast.Body, program string, subcommands [][]string) {
 		}
 		for _, option := range literals(e.Operand(0)) {
 			if name, ok := l.table.Flag(program, sub, option); ok && name != option {
-				l.found.Add(e.Location, diag.SeverityWarning, "write "+name,
+				l.found.Add(locationPlace(e.Location), diag.SeverityWarning, "write "+name,
 					"input.effect.flags of %s never has %q: permd calls the option %s", program, option, name)
 			}
 		}
@@ -278,7 +278,7 @@ func (l *adviser) interpreters(c *Layer, r *ast.Rule, b ast.Body) {
 		}
 	}
 	if len(wide) > 0 {
-		l.found.Add(r.Location, diag.SeverityWarning, "test input.effect.args or input.effect.script as well",
+		l.found.Add(locationPlace(r.Location), diag.SeverityWarning, "test input.effect.args or input.effect.script as well",
 			"the rule allows %s with any words, and these programs run others, or any code they are given", quoteNames(wide))
 	}
 }
@@ -327,9 +327,9 @@ func (l *adviser) shadowedRules(c *Layer, bodies map[int]ast.Body) {
 				if o.fixed.weaker(r.fixed) {
 					continue // this one covers more
 				}
-				l.found.Add(r.ast.Location, diag.SeverityNote, "leave it out", "the rule says nothing more than the one at %s, which always fires with it", o.ref.At)
+				l.found.Add(locationPlace(r.ast.Location), diag.SeverityNote, "leave it out", "the rule says nothing more than the one at %s, which always fires with it", o.ref.At)
 			} else {
-				l.found.Add(r.ast.Location, diag.SeverityWarning, "leave it out, or add a condition to the other one",
+				l.found.Add(locationPlace(r.ast.Location), diag.SeverityWarning, "leave it out, or add a condition to the other one",
 					"the rule never counts: the %s at %s fires whenever it does, and is stricter", o.set, o.ref.At)
 			}
 			break

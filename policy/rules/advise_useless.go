@@ -36,7 +36,7 @@ func (l *adviser) unmatchedPrefixes(b ast.Body) {
 		}
 		for _, w := range words {
 			if why, hint := wrongBeginning(field, w); why != "" {
-				l.found.Add(e.Location, diag.SeverityWarning, hint, "input.effect.%s never begins with %q: %s", field, w, why)
+				l.found.Add(locationPlace(e.Location), diag.SeverityWarning, hint, "input.effect.%s never begins with %q: %s", field, w, why)
 			}
 		}
 	}
@@ -83,10 +83,10 @@ func (l *adviser) shortInArgs(set decisions.Set, b ast.Body, programs, subcomman
 			}
 			switch {
 			case name != "":
-				l.found.Add(e.Location, diag.SeverityWarning, "test "+quoteNames([]string{name})+" in input.effect.flags",
+				l.found.Add(locationPlace(e.Location), diag.SeverityWarning, "test "+quoteNames([]string{name})+" in input.effect.flags",
 					"misses other spellings of %s: input.effect.args are the words as they are written", option)
 			case len(programs) == 0 && option[1] != '-':
-				l.found.Add(e.Location, diag.SeverityNote, "name the program, and test input.effect.flags, which has options by their long names",
+				l.found.Add(locationPlace(e.Location), diag.SeverityNote, "name the program, and test input.effect.flags, which has options by their long names",
 					"misses other spellings of %s: input.effect.args are the words as they are written", option)
 			}
 		}

@@ -100,7 +100,7 @@ func Compile(u Unit, schema *input.Schema) (c *Layer, ps diag.List) {
 		return true
 	})
 	if err != nil {
-		ps.Errorf(nil, "", "compiling the %s layer: %v", u.Layer, err)
+		ps.Errorf(diag.Place{}, "", "compiling the %s layer: %v", u.Layer, err)
 		c = nil
 	}
 	return c, ps
@@ -132,7 +132,7 @@ func compileUnsafe(u Unit, schema *input.Schema) (*Layer, diag.List) {
 	if !ps.Failed() && refersToSets(u.Layer, c) {
 		c = compileModules(u.Layer, mods.policy, rules, true, schema, &diag.List{})
 		if c.Failed() {
-			ps.AddOPA(c.Errors)
+			addOPA(&ps, c.Errors)
 		}
 	}
 	if !ps.Failed() {
@@ -147,7 +147,7 @@ func compileUnsafe(u Unit, schema *input.Schema) (*Layer, diag.List) {
 	}
 	out.compiler, out.depth = c, termsize.DepthOf(c, out.mayHang)
 	if err := out.prepare(); err != nil {
-		ps.Errorf(nil, "", "preparing the query: %v", err)
+		ps.Errorf(diag.Place{}, "", "preparing the query: %v", err)
 		return nil, ps
 	}
 	out.needs = input.PartsOf(c)
@@ -225,14 +225,14 @@ func parse(u Unit, ps *diag.List) *moduleSet {
 		}
 		m, err := ast.ParseModuleWithOpts(f.Name, string(f.Data), opts)
 		if err != nil {
-			ps.AddOPA(err)
+			addOPA(ps, err)
 			continue
 		}
 		if !out.weight.AddModule(f.Name, m, ps) {
 			return out
 		}
 		if !inPackage(u.Layer, m, f.IsTest()) {
-			ps.Errorf(m.Package.Location, fmt.Sprintf("write: package permd.%s", u.Layer),
+			ps.Errorf(locationPlace(m.Package.Location), fmt.Sprintf("write: package permd.%s", u.Layer),
 				"rules of the %s layer must be in package permd.%s or below it, not in %s",
 				u.Layer, u.Layer, strings.TrimPrefix(m.Package.Path.String(), "data."))
 			continue
@@ -296,7 +296,7 @@ func compileModules(layer decisions.Layer, policy map[string]*ast.Module, rules 
 	c.Compile(modules)
 	*ps = append(*ps, problems...)
 	if c.Failed() {
-		ps.AddOPA(c.Errors)
+		addOPA(ps, c.Errors)
 	}
 	return c
 }

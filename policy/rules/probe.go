@@ -38,7 +38,7 @@ func probe(l *Layer, schema *input.Schema, ps *diag.List) {
 		if err != nil || len(residual.Rules) <= maxResidual {
 			continue
 		}
-		ps.Add(residual.Rules[0].Location, diag.SeverityWarning,
+		ps.Add(locationPlace(residual.Rules[0].Location), diag.SeverityWarning,
 			`begin rules with tests such as input.effect.program == "git" or "--force" in input.effect.flags`,
 			"%d rules have to be tried for each effect of kind %s, because nothing in them excludes it at once; this is the first of them",
 			len(residual.Rules), kind)

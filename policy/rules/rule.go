@@ -58,7 +58,7 @@ func collect(u Unit, mods *moduleSet, ps *diag.List) []*rule {
 	setOf := map[string]decisions.Set{} // custom ids
 	notes, errs := ast.BuildAnnotationSet(slices.Collect(maps.Values(mods.policy)))
 	if len(errs) > 0 {
-		ps.AddOPA(errs)
+		addOPA(ps, errs)
 		return nil
 	}
 	for _, name := range sortedNames(mods.policy) {
@@ -67,7 +67,7 @@ func collect(u Unit, mods *moduleSet, ps *diag.List) []*rule {
 		kept := m.Rules[:0]
 		for _, r := range m.Rules {
 			if reserved(r.Head) {
-				ps.Errorf(r.Location, "choose another name", "names that begin with %s are permd's own", reservedPrefix)
+				ps.Errorf(locationPlace(r.Location), "choose another name", "names that begin with %s are permd's own", reservedPrefix)
 			}
 			set, ok := setNamed(r.Head)
 			if !top || !ok {
@@ -86,7 +86,7 @@ func collect(u Unit, mods *moduleSet, ps *diag.List) []*rule {
 			id := annotate(ru, ps)
 			if id != "" {
 				if other, ok := setOf[id]; ok && other != set {
-					ps.Errorf(r.Location, "", "the id %q is used for rules of %s and of %s", id, other, set)
+					ps.Errorf(locationPlace(r.Location), "", "the id %q is used for rules of %s and of %s", id, other, set)
 				}
 				setOf[id] = set
 				if slices.Contains(u.Disable, id) {
@@ -99,11 +99,11 @@ func collect(u Unit, mods *moduleSet, ps *diag.List) []*rule {
 			kept = append(kept, r)
 			fixed, err := literalElement(r.Head.Key, set)
 			if err != nil {
-				ps.Errorf(r.Location, elementHint, "%v", err)
+				ps.Errorf(locationPlace(r.Location), elementHint, "%v", err)
 				continue
 			}
 			if fixed != nil && fixed.coversOnlyNamed && !ru.namesCaller {
-				ps.Errorf(r.Location, `add input.session.agent.name == "…" and input.call.kind == "…"`,
+				ps.Errorf(locationPlace(r.Location), `add input.session.agent.name == "…" and input.call.kind == "…"`,
 					"covers %q is for one agent and one kind of call", incomplete)
 				continue
 			}
@@ -114,7 +114,7 @@ func collect(u Unit, mods *moduleSet, ps *diag.List) []*rule {
 	}
 	for _, id := range u.Disable {
 		if setOf[id] == "" {
-			ps.Add(nil, diag.SeverityWarning, "permd policy list shows the ids", "disable names %q, which is no rule of the %s layer", id, u.Layer)
+			ps.Add(diag.Place{}, diag.SeverityWarning, "permd policy list shows the ids", "disable names %q, which is no rule of the %s layer", id, u.Layer)
 		}
 	}
 	return rules
@@ -139,13 +139,13 @@ func checkShape(r *ast.Rule, set decisions.Set, ps *diag.List) bool {
 	hint := fmt.Sprintf("write: %s contains \"the reason\" if { … }", set)
 	switch {
 	case r.Default:
-		ps.Errorf(r.Location, "leave it out: without a rule the set is empty", "%s is a set and has no default", set)
+		ps.Errorf(locationPlace(r.Location), "leave it out: without a rule the set is empty", "%s is a set and has no default", set)
 	case len(r.Head.Args) > 0:
-		ps.Errorf(r.Location, hint, "%s is a set of reasons, not a function", set)
+		ps.Errorf(locationPlace(r.Location), hint, "%s is a set of reasons, not a function", set)
 	case len(r.Head.Ref()) > 1:
-		ps.Errorf(r.Location, hint, "%s is a set of reasons, not an object", set)
+		ps.Errorf(locationPlace(r.Location), hint, "%s is a set of reasons, not an object", set)
 	case r.Head.Key == nil || r.Head.RuleKind() != ast.MultiValue:
-		ps.Errorf(r.Location, hint, "%s is a set of reasons: a rule needs contains, or it only makes %s true and never fires", set, set)
+		ps.Errorf(locationPlace(r.Location), hint, "%s is a set of reasons: a rule needs contains, or it only makes %s true and never fires", set, set)
 	default:
 		return true
 	}
@@ -159,7 +159,7 @@ func annotate(ru *rule, ps *diag.List) string {
 		ru.ref.Title = clean(a.Title, maxReason)
 		if v, ok := a.Custom["general"]; ok {
 			if ru.general, ok = v.(bool); !ok {
-				ps.Errorf(a.Location, "for example: custom: {general: true}", "custom.general must be true or false")
+				ps.Errorf(locationPlace(a.Location), "for example: custom: {general: true}", "custom.general must be true or false")
 			}
 		}
 		v, ok := a.Custom["id"]
@@ -168,7 +168,7 @@ func annotate(ru *rule, ps *diag.List) string {
 		}
 		s, ok := v.(string)
 		if !ok || s == "" || len(s) > maxID || strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsGraphic(r) || unicode.IsSpace(r) }) {
-			ps.Errorf(a.Location, "for example: custom: {id: no-force-push}", "custom.id must be one word of at most %d bytes", maxID)
+			ps.Errorf(locationPlace(a.Location), "for example: custom: {id: no-force-push}", "custom.id must be one word of at most %d bytes", maxID)
 			continue
 		}
 		id = s

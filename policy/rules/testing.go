@@ -106,7 +106,7 @@ func runParsed(ctx context.Context, layer decisions.Layer, mods *moduleSet, sche
 	store := inmem.New()
 	txn, err := store.NewTransaction(ctx, storage.TransactionParams{})
 	if err != nil {
-		ps.Errorf(nil, "", "running tests: %v", err)
+		ps.Errorf(diag.Place{}, "", "running tests: %v", err)
 		return nil, ps
 	}
 	defer store.Abort(ctx, txn)
@@ -126,7 +126,7 @@ func runParsed(ctx context.Context, layer decisions.Layer, mods *moduleSet, sche
 	}
 	results, err := runner.RunTests(ctx, txn)
 	if err != nil {
-		ps.AddOPA(err)
+		addOPA(&ps, err)
 		return nil, ps
 	}
 	report := &TestReport{Results: []TestResult{}}
@@ -134,7 +134,7 @@ func runParsed(ctx context.Context, layer decisions.Layer, mods *moduleSet, sche
 		report.Results = append(report.Results, testResult(r))
 	}
 	if deep.Exceeded.Load() {
-		ps.Errorf(nil, "", "running tests: values that are compared hold others too often")
+		ps.Errorf(diag.Place{}, "", "running tests: values that are compared hold others too often")
 	}
 	slices.SortFunc(report.Results, func(a, b TestResult) int {
 		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Name, b.Name))

@@ -38,7 +38,7 @@ func validateValues(r *ast.Rule, schema *input.Schema, ps *diag.List) {
 		}
 		for _, word := range literals(value) {
 			if len(node.Enum) > 0 && word != "" && !slices.Contains(node.Enum, word) {
-				ps.Errorf(at, "it is one of "+words(node.Enum), "%s is never %q", ref, word)
+				ps.Errorf(locationPlace(at), "it is one of "+words(node.Enum), "%s is never %q", ref, word)
 			}
 		}
 	}
@@ -119,7 +119,7 @@ func validateFields(r *ast.Rule, schema *input.Schema, ps *diag.List) {
 		}
 		if !slices.ContainsFunc(kinds, func(k string) bool { return schema.Has(effects.Kind(k), field) }) {
 			seen[field] = true
-			ps.Errorf(t.Location, "effects that have it: "+words(node.Kinds),
+			ps.Errorf(locationPlace(t.Location), "effects that have it: "+words(node.Kinds),
 				"an effect of kind %s has no field %s", strings.Join(kinds, " or "), field)
 		}
 		return false
@@ -185,7 +185,7 @@ func validateData(r *ast.Rule, c *ast.Compiler, ps *diag.List) {
 			}
 			next := node.Child(t.Value)
 			if next == nil {
-				ps.Errorf(r.Location, "rules can refer to input and to rules of their own layer",
+				ps.Errorf(locationPlace(r.Location), "rules can refer to input and to rules of their own layer",
 					"%s is defined nowhere", ref[:i+1])
 				return true
 			}
@@ -211,7 +211,7 @@ func adviseNegation(m *ast.Module, ps *diag.List) {
 	}
 	ast.WalkExprs(m, func(e *ast.Expr) bool {
 		if e.Negated {
-			ps.Add(e.Location, diag.SeverityWarning, "write: import rego.v2",
+			ps.Add(locationPlace(e.Location), diag.SeverityWarning, "write: import rego.v2",
 				"not fails instead of holding when an argument of what it negates is undefined")
 		}
 		return false

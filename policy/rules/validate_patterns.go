@@ -39,11 +39,11 @@ func validatePatterns(c *ast.Compiler, ps *diag.List) {
 			tainted := taintOf(r, rules)
 			eachCall(r, func(loc *ast.Location, op string, args []*ast.Term) {
 				if op == "glob.match" && len(args) > 1 && !slashOnly(args[1]) {
-					ps.Errorf(loc, `write: glob.match(pattern, ["/"], path)`, `the delimiters of glob.match must be ["/"]`)
+					ps.Errorf(locationPlace(loc), `write: glob.match(pattern, ["/"], path)`, `the delimiters of glob.match must be ["/"]`)
 				}
 				for i := range args {
 					if patterns[op][i] && tainted.readsInput(args[i]) {
-						ps.Errorf(loc, "write the pattern in the policy and test the field against it",
+						ps.Errorf(locationPlace(loc), "write the pattern in the policy and test the field against it",
 							"the pattern of %s must not come from the input", op)
 					}
 				}

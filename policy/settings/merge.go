@@ -3,11 +3,7 @@ package settings
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"slices"
-	"sync"
-
-	"github.com/open-policy-agent/opa/v1/ast"
 
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/rego"
@@ -29,11 +25,7 @@ func Merge(org, user Settings) (Settings, error) {
 		return Settings{}, &fileError{file: "permd.toml", text: "on_failure can be set by org alone", fix: orgOnly}
 	}
 	for _, id := range user.Disable {
-		denies, err := baseDenies()
-		if err != nil {
-			return Settings{}, err
-		}
-		if slices.Contains(denies, id) {
+		if slices.Contains(rego.BaseDenies(), id) {
 			return Settings{}, &fileError{file: "permd.toml", fix: orgOnly,
 				text: fmt.Sprintf("%s is a deny of the base layer, which org alone can disable", id)}
 		}
@@ -69,36 +61,3 @@ func Merge(org, user Settings) (Settings, error) {
 	}
 	return merged, nil
 }
-
-// baseDenies returns the ids of the denies of the shipped base layer. It parses the
-// layer once, and not at all for the many who disable nothing: that takes longer than
-// all else that reading settings does, and they are read again every few seconds.
-var baseDenies = sync.OnceValues(func() ([]string, error) {
-	var modules []*ast.Module
-	base := rego.Base()
-	for _, name := range slices.Sorted(maps.Keys(base)) {
-		m, err := ast.ParseModuleWithOpts(name, string(base[name]), ast.ParserOptions{ProcessAnnotation: true, RegoVersion: ast.RegoV1})
-		if err != nil {
-			return nil, fmt.Errorf("reading the base layer: %w", err)
-		}
-		modules = append(modules, m)
-	}
-	notes, errs := ast.BuildAnnotationSet(modules)
-	if len(errs) > 0 {
-		return nil, fmt.Errorf("reading the base layer: %w", errs)
-	}
-	var ids []string
-	for _, m := range modules {
-		for _, r := range m.Rules {
-			if r.Head.Name != ast.Var(decisions.SetDeny) {
-				continue
-			}
-			for _, a := range notes.GetRuleScope(r) {
-				if id, ok := a.Custom["id"].(string); ok {
-					ids = append(ids, id)
-				}
-			}
-		}
-	}
-	return ids, nil
-})

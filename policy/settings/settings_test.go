@@ -2,7 +2,6 @@ package settings
 
 import (
 	"errors"
-	"slices"
 	"strings"
 	"testing"
 
@@ -223,15 +222,5 @@ func TestMerge(t *testing.T) {
 				t.Errorf("settings (-want +got):\n%s", diff)
 			}
 		})
-	}
-}
-
-func TestBaseDenies(t *testing.T) {
-	ids, err := baseDenies()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !slices.Contains(ids, "base.delete-vital") || slices.Contains(ids, "base.look") {
-		t.Errorf("denies are %v", ids)
 	}
 }

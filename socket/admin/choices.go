@@ -25,6 +25,11 @@ const (
 // another person.
 const CodeNoChoice = -32053
 
+// MoreOptions is the note among the pins of a rejected run: its line also matches runs with
+// further options. It is no condition of the choice, so it is left out where the line
+// is exported.
+const MoreOptions = "also with more options"
+
 // Choice is a remembered answer in JSON.
 type Choice struct {
 	ID      string            `json:"choiceId"`

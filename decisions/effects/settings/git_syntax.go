@@ -161,6 +161,7 @@ func (r *gitConfigReader) value() (string, bool) {
 		case c == '\\':
 			switch c = r.next(); c {
 			case '\n':
+				kept = len(value) // git keeps blanks before it, also where the value ends then
 				continue
 			case 't':
 				c = '\t'

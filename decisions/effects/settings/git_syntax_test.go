@@ -23,7 +23,7 @@ func TestOwnGitConfigAgrees(t *testing.T) {
 		"[core]", "[Core]", "[a \"b\"]", "[a \"b\\\"c\\d\"]", "[a.B]", "[a.b \"c\"]", "[a", "]", "\n", "\n", "\r\n", "\r", "\t", " ", "  ", "key", "K-1", "x", "./x", "=", " = ", "\"", "\\",
 		"\\n", "\\t", "\\\"", "\\\\", "\\\n", "#", ";", "# c", "\ufeff", "é", "a b", "'", "$(x)", ".", "-", "1",
 	}
-	texts := []string{"[a]k=v", "[a]k", "[a]\nk = \"x # y\" # z", "[a] k = a\\\n  b\n", "[a]\nk = a \"  b \" c  \n", "[a]k=\n", "[a]k=a\rb\r\n", "\ufeff[a]k=1\n", "[a]\nk = a\tb  \n"}
+	texts := []string{"[a]k=v", "[a]k", "[a]\nk = \"x # y\" # z", "[a] k = a\\\n  b\n", "[a]\nk = a \"  b \" c  \n", "[a]k=\n", "[a]k=a\rb\r\n", "\ufeff[a]k=1\n", "[a]\nk = a\tb  \n", "[a]\nk = a \\\n"}
 	for range 300 {
 		var b strings.Builder
 		b.WriteString("[s]\n")

@@ -192,7 +192,7 @@ func TestReferencesOracle(t *testing.T) {
 	o := newContentsOracle(t)
 	o.run(o.project, "git tag v1 HEAD; git tag -m x v2 HEAD; git update-ref refs/remotes/origin/main HEAD~1; git symbolic-ref refs/remotes/origin/HEAD refs/remotes/origin/main")
 	texts := []string{"git show --tags", "git show --all", "git show --remotes", "git show --glob='refs/tags/*'", "git show --branches", "git show -g"}
-	for _, state := range []string{"true", "git pack-refs --all", "git gc -q", "git tag v3 HEAD~1"} {
+	for _, state := range testload.WithShort(t, 2, []string{"true", "git pack-refs --all", "git gc -q", "git tag v3 HEAD~1"}) {
 		o.run(o.project, state)
 		for _, text := range texts {
 			if reads := readsOf(t, o, text); len(reads) > 0 {

@@ -3,6 +3,8 @@ package shell
 import (
 	"path/filepath"
 	"testing"
+
+	"github.com/permd/permd/internal/testload"
 )
 
 // TestNamedReferencesOracle: references that lead to a file by way of others, that a folder of
@@ -26,7 +28,7 @@ func TestNamedReferencesOracle(t *testing.T) {
 	short := o.run(o.project, "git rev-parse --short=5 HEAD | tr -d '\n'")
 	files := []string{"blob", "tags/blob", "refs/tags/blob", "note", "note^{}", "logged@{0}", "logged@{now}", "origin/file", "remotes/origin/file", "file", "file/HEAD", "toblob", "heads/toblob", "refs/heads/totwo", "totwo", "byhand", "link", short, "x-1-g" + short}
 	commits := []string{"HEAD", "main", "main@{0}", "@{0}", "heads/main", "refs/heads/main", "v1", "refs/tags/v1", "v1^{}", "tomain", "origin/main", "origin", "origin/HEAD", "refs/remotes/origin/main", "stash", "stash@{0}", "other", "nonexist", "main/x"}
-	for _, state := range []string{"true", "git pack-refs --all", "git gc -q"} {
+	for _, state := range testload.WithShort(t, 1, []string{"true", "git pack-refs --all", "git gc -q"}) {
 		o.run(o.project, "rm .git/refs/heads/link; "+state+"; ln -s ../tags/blob .git/refs/heads/link")
 		for _, at := range []*contentsOracle{o, &linked} {
 			own := append([]string{}, files...)
@@ -58,11 +60,11 @@ func TestClonedReferencesOracle(t *testing.T) {
 	o := newContentsOracle(t)
 	branches := []string{"origin/main", "origin/other", "origin", "origin/main~1", "main..origin/other"}
 	large := "git update-ref refs/remotes/origin/large $(head -c 100000 /dev/urandom | git hash-object -w --stdin) && git update-ref refs/stash origin/large"
-	for _, clone := range [][2]string{
+	for _, clone := range testload.WithShort(t, 1, [][2]string{
 		{"small", "git clone -q file://$PWD ../small"},
 		{"references", "git clone -q file://$PWD ../references && git -C ../references -c repack.useDeltaBaseOffset=false repack -adfq"},
 		{"large", "head -c 9000000 /dev/urandom > big && git add big && git commit -qm big && git clone -q file://$PWD ../large"},
-	} {
+	}) {
 		name, text := clone[0], clone[1]
 		if o.run(o.project, text+" && cd ../"+name+" && "+large+" && echo done") != "done\n" {
 			t.Fatalf("%s fails", text)

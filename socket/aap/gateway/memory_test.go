@@ -47,6 +47,9 @@ func (m *manyCalls) Read(p []byte) (int, error) {
 // TestManyTurns: what many turns of a server hold at a time is bounded, and a short one passes
 // meanwhile.
 func TestManyTurns(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: turns of 32 MiB are read; TestTurnKept is the quick one")
+	}
 	synctest.Test(t, func(t *testing.T) {
 		g, err := New(Config{Upstream: &url.URL{Scheme: "http", Host: "server"}, Dial: func(context.Context) (*client.Client, error) { return nil, client.ErrUnreachable }})
 		if err != nil {
@@ -195,7 +198,10 @@ func TestFetchWaits(t *testing.T) {
 
 // TestManyDeltas: a long text passes token by token. Pieces that wait for a call are bounded.
 func TestManyDeltas(t *testing.T) {
-	const all = 100_000
+	all := 100_000
+	if testing.Short() {
+		all = 4 * maxParts
+	}
 	deltas := strings.Repeat("event: text_delta\ndata: {\"delta\":\"ab\"}\n\n", all)
 	const begin, end = "event: turn_start\ndata: {}\n\n", "event: turn_stop\ndata: {\"stopReason\":\"end_turn\"}\n\n"
 	const call, result = "event: tool_call\ndata: {\"toolCallId\":\"c\",\"name\":\"a\"}\n\n", "event: tool_result\ndata: {\"toolCallId\":\"c\",\"content\":\"x\"}\n\n"

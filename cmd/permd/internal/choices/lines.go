@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/permd/permd/cmd/permd/internal/cli"
-	"github.com/permd/permd/cmd/permd/internal/daemon"
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/decisions/effects/display"
@@ -47,7 +46,7 @@ func sayAll(c *admin.Choice) bool {
 // a choice, in the form in which a person would write it.
 func expressible(c *admin.Choice, part admin.ChoicePart) bool {
 	bound := slices.ContainsFunc(c.Pins, func(p string) bool {
-		return !strings.HasPrefix(p, "in the project") && p != daemon.MoreOptions
+		return !strings.HasPrefix(p, "in the project") && p != admin.MoreOptions
 	})
 	if bound || strings.Contains(part.Rule, display.Masked) || len(c.Parts) > 0 && !part.Line {
 		return false

@@ -153,16 +153,11 @@ func (m choices) wire(c *remember.Choice) admin.Choice {
 	}
 }
 
-// MoreOptions is the note shown with a rejected run: its line also matches runs with
-// further options. It is no condition of the choice, so it is left out where the line
-// is exported.
-const MoreOptions = "also with more options"
-
 // pinsInWords describes what a choice is bound to in addition to its rule line.
 func pinsInWords(c *remember.Choice) []string {
 	var words []string
 	if c.MoreOptions() {
-		words = append(words, MoreOptions)
+		words = append(words, admin.MoreOptions)
 	}
 	if len(c.Parts) > 0 && c.Changed == "" {
 		return words // a reject denies what its lines match, wherever it was made

@@ -1,4 +1,4 @@
-package shipped
+package main
 
 import (
 	"encoding/json"
@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/permd/permd/bench/shipped"
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/decisions/effects/fsfake"
@@ -21,7 +22,7 @@ const denyProject = "/home/ana/shop"
 var noon = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 
 // shared is what all tests decide by, so that the shipped rules are compiled once.
-var shared = sync.OnceValues(func() (*Rules, error) { return Open("balanced", uint32(os.Geteuid()), noon) })
+var shared = sync.OnceValues(func() (*shipped.Rules, error) { return shipped.Open("balanced", uint32(os.Geteuid()), noon) })
 
 func TestMain(m *testing.M) {
 	code := m.Run()
@@ -43,11 +44,11 @@ const allowsOfPerson = "allow:\n  read: [./**]\n  write: [./**]\n  delete: [./**
 // denied returns what the shipped rules and a person's lines answer to commands.
 func denied(t *testing.T, lines string, commands ...string) []decisions.Verdict {
 	t.Helper()
-	return answered(t, User{List: allowsOfPerson + lines}, commands...)
+	return answered(t, shipped.User{List: allowsOfPerson + lines}, commands...)
 }
 
 // answered returns what the shipped rules and those of a person answer to commands.
-func answered(t *testing.T, user User, commands ...string) []decisions.Verdict {
+func answered(t *testing.T, user shipped.User, commands ...string) []decisions.Verdict {
 	t.Helper()
 	uid := uint32(os.Geteuid())
 	rules, err := shared()
@@ -63,7 +64,7 @@ func answered(t *testing.T, user User, commands ...string) []decisions.Verdict {
 		File(p+"/.env", "A=1\n").File(p+"/docker-compose.yml", "services:\n  a:\n    image: b\n").
 		File(p+"/package.json", "{}").File("/home/ana/.npmrc", "").File("/home/ana/.aws/credentials", "").
 		File("/home/ana/.config/gh/hosts.yml", "").File("/home/ana/.kube/config", "").File("/home/ana/.gitconfig", "")
-	e := Engine(snap, fs, paths.Own{}, 1, noon, nil)
+	e := shipped.Engine(snap, fs, paths.Own{}, 1, noon, nil)
 	var got []decisions.Verdict
 	for _, command := range commands {
 		input, err := json.Marshal(map[string]string{"command": command})
@@ -211,7 +212,7 @@ allow contains {"reason": "programs of mine", "covers": ["unknown"]} if {
 func TestAsksOfUnknownPrograms(t *testing.T) {
 	commands := []string{"mytool src/a.py", "mytool --out=src/../src/a.py", "mytool src/b.py", "mytool data/x.csv", "mytool src", "mytool fix it"}
 	for rules, asked := range map[string]int{"": 0, "ask:\n  write: [./src/a.py]\n": 2, "ask:\n  write: [./src/**]\n": 2} {
-		for i, v := range answered(t, User{Rego: allowsPrograms, List: rules}, commands...) {
+		for i, v := range answered(t, shipped.User{Rego: allowsPrograms, List: rules}, commands...) {
 			if want := i < asked; (v == decisions.Ask) != want || v == decisions.Deny {
 				t.Errorf("%q: %s: %s", rules, commands[i], v)
 			}
@@ -252,12 +253,12 @@ func TestTooManyAsides(t *testing.T) {
 			for _, n := range most {
 				calls = append(calls, fmt.Sprintf(tt.call, repeat(n, tt.padding)))
 			}
-			for i, v := range answered(t, User{Rego: allowsPrograms, List: "deny:\n  " + tt.line + "\n"}, calls...) {
+			for i, v := range answered(t, shipped.User{Rego: allowsPrograms, List: "deny:\n  " + tt.line + "\n"}, calls...) {
 				if v == decisions.Allow || i < 2 && v != decisions.Deny {
 					t.Errorf("%s: %s, although %s is denied", calls[i], v, tt.line)
 				}
 			}
-			for i, v := range answered(t, User{Rego: allowsPrograms}, calls[:2]...) {
+			for i, v := range answered(t, shipped.User{Rego: allowsPrograms}, calls[:2]...) {
 				if v != decisions.Allow {
 					t.Errorf("%s: %s without the denying line", calls[i], v)
 				}
@@ -273,7 +274,7 @@ func TestOpenedLeftOut(t *testing.T) {
 		aws + "}\n": {decisions.Deny, decisions.Deny},
 		aws + "\tnot input.effect.by.inherent == true\n}\n": {decisions.Deny, decisions.Allow},
 	} {
-		if got := answered(t, User{Rego: rule}, "cat ~/.aws/credentials", "aws --version"); !slices.Equal(got, want) {
+		if got := answered(t, shipped.User{Rego: rule}, "cat ~/.aws/credentials", "aws --version"); !slices.Equal(got, want) {
 			t.Errorf("%v, want %v, by\n%s", got, want, rule)
 		}
 	}

@@ -1,4 +1,4 @@
-package diag
+package rules
 
 import (
 	"errors"
@@ -7,20 +7,30 @@ import (
 	"strings"
 
 	"github.com/open-policy-agent/opa/v1/ast"
+
+	"github.com/permd/permd/policy/diag"
 )
 
-// AddOPA adds the errors that OPA's parser or compiler reported, in few words:
+// locationPlace returns where OPA's parser found something. loc may be nil.
+func locationPlace(loc *ast.Location) diag.Place {
+	if loc == nil {
+		return diag.Place{}
+	}
+	return diag.Place{File: loc.File, Line: loc.Row}
+}
+
+// addOPA adds the errors that OPA's parser or compiler reported, in few words:
 // they are shown in the reason of a question and in the one line that a service
 // manager shows.
-func (ps *List) AddOPA(err error) {
+func addOPA(ps *diag.List, err error) {
 	var list ast.Errors
 	if !errors.As(err, &list) {
-		ps.Errorf(nil, "", "%v", err)
+		ps.Errorf(diag.Place{}, "", "%v", err)
 		return
 	}
 	for _, e := range list {
 		text, hint := explain(e)
-		ps.Errorf(e.Location, hint, "%s", text)
+		ps.Errorf(locationPlace(e.Location), hint, "%s", text)
 	}
 }
 
