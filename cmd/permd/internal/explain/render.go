@@ -59,6 +59,8 @@ func (c *explainedCall) words() string {
 	var parts []string
 	if c.Tool != "" {
 		parts = append(parts, display.Display(c.Tool))
+	} else if c.Agent.Name != "" {
+		parts = append(parts, "a call that names no tool,")
 	}
 	if c.Agent.Name != "" {
 		parts = append(parts, "of "+display.Display(strings.TrimSpace(c.Agent.Name+" "+c.Agent.Version)))
@@ -84,7 +86,7 @@ func (e *explainedEffect) render(w io.Writer) {
 	if len(e.Tags) > 0 {
 		line("tags", "%s", strings.Join(e.Tags, ", "))
 	}
-	why := rowWords(e.Row)
+	why := why(&e.EffectDecision)
 	if e.Row == decisions.RowFailure || len(e.Rules) == 0 && e.Row != decisions.RowDefault {
 		why += ": " + e.Reason
 	}
@@ -175,7 +177,7 @@ func (x *Explanation) renderSuggestions(w io.Writer) {
 		}
 	}
 	if why := x.Decision.NotRemembered; why != "" {
-		fmt.Fprintf(w, "\nNo answer to it can be remembered: %s\n", display.Display(why))
+		fmt.Fprintf(w, "\nNo answer to the question can be remembered: %s\n", display.Display(why))
 	}
 	if len(x.Decision.Widths) > 0 {
 		fmt.Fprintf(w, "\nWhen the client asks, an answer of \"always\" can be remembered as:\n")

@@ -60,7 +60,7 @@ func (h *history) add(p *past) {
 			fmt.Fprintf(&asked, "%s\x00", e.Text)
 			texts = append(texts, e.Text)
 		}
-		if e.ChoiceID != "" && e.Row == decisions.RowRemembered {
+		if e.ChoiceID != "" && e.Verdict == decisions.Allow {
 			h.remembered[p.rec.Project+"\x00"+e.Text] = e.ChoiceID
 		}
 	}
