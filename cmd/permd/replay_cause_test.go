@@ -168,3 +168,76 @@ func TestWhatIfNames(t *testing.T) {
 		t.Errorf("explained:\n%s", first)
 	}
 }
+
+// TestWhyAskedAnswers: what a person said no to is not proposed, what scripts of the project say is
+// proposed with them, and the lines can be pasted together.
+func TestWhyAskedAnswers(t *testing.T) {
+	t.Parallel()
+	d := startDaemon(t)
+	project := d.project(t, map[string]string{"package.json": `{"scripts":{"test":"true"}}`})
+	calls := bashCalls("npm test", "frob x", "frob y", "frob z")
+	was := d.replayed(t, project, calls)
+	c := d.dial(t)
+	if _, err := client.DeclareSession(t.Context(), c, &client.Session{ID: "s", Cwd: project, Agent: &effects.Party{Name: "claude-agent-acp"}}); err != nil {
+		t.Fatal(err)
+	}
+	no, err := client.Decide(t.Context(), c, "s", calls[3])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := client.Choose(t.Context(), c, &client.Choice{DecisionID: no[0].ID, Verdict: decisions.Deny}); err != nil {
+		t.Fatal(err)
+	}
+	d.waitKept(t, append(idsOf(was), no[0].ID)...)
+	list := objects[replay.Question](t, d, "why-asked")
+	for _, q := range list {
+		bound := strings.Contains(q.Asked[0], "npm")
+		if rejected := strings.Contains(q.Asked[0], "frob z"); rejected != (q.Rules == "") || rejected != (q.WhyNone == "you said no 1 time") || bound != (q.Commands != nil) {
+			t.Errorf("%+v", q)
+		}
+	}
+	if len(list) != 4 {
+		t.Fatalf("%d questions", len(list))
+	}
+	explained := d.permd(t, "explain", was[0].ID)
+	command := "permd remember add run 'npm test' --dir " + project
+	if !strings.Contains(explained, "    "+command+"\n  or in rules.yaml, in every project, and whatever these files say:\n") {
+		t.Errorf("explained:\n%s", explained)
+	}
+	out := d.permd(t, "why-asked")
+	if !strings.Contains(out, "    "+command+"\n") {
+		t.Errorf("why-asked:\n%s", out)
+	}
+	paste := func() (file string) {
+		t.Helper()
+		_, rest, ok := strings.Cut(d.permd(t, "why-asked"), "\nIn ")
+		file, yaml, again := strings.Cut(rest, ", for every project:\n")
+		if !ok || !again {
+			t.Fatalf("why-asked:\n%s", out)
+		}
+		if _, err := os.Lstat(file); err == nil {
+			t.Errorf("%s is there already", file)
+		}
+		writeFile(t, file, yaml)
+		return file
+	}
+	if file := paste(); file != d.rulesFile() {
+		t.Errorf("lines go to %s", file)
+	}
+	d.reload(t)
+	d.permd(t, "remember", "add", "run", "npm test", "--dir", project)
+	for i, dec := range d.replayed(t, project, calls) {
+		if (dec.Verdict == decisions.Allow) != (i < 3) {
+			t.Errorf("after all was pasted: %s: %s", calls[i].Input, dec.Reason)
+		}
+	}
+	more := d.replayed(t, project, bashCalls("frob more"))
+	d.waitKept(t, idsOf(more)...)
+	if file := paste(); file == d.rulesFile() {
+		t.Errorf("lines go to %s, which is there", file)
+	}
+	d.reload(t)
+	if now := d.replayed(t, project, bashCalls("frob more")); now[0].Verdict != decisions.Allow {
+		t.Errorf("after more was pasted: %s", now[0].Reason)
+	}
+}

@@ -37,6 +37,9 @@ type Explanation struct {
 	// Why is why it could not be decided again, if it is not Known.
 	Why string `json:"why,omitzero"`
 
+	// Unlogged is set for a decision that is in no log.
+	Unlogged bool `json:"unlogged,omitzero"`
+
 	deliberation *decisions.Deliberation
 }
 
