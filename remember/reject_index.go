@@ -361,8 +361,11 @@ func (x *rejectIndex) full(e *entry) (int, bool) {
 }
 
 // sameFirstKey returns the entries with a part filed under the same key as the
-// first part of e; any equal entry is among them.
+// first part of e; any equal entry is among them. A reject of an earlier version may have none.
 func (x *rejectIndex) sameFirstKey(e *entry) []*entry {
+	if len(e.parts) == 0 || len(e.parts[0].keysOf()) == 0 {
+		return nil
+	}
 	p := e.parts[0]
 	keys := p.keysOf()
 	key := keys[0]
