@@ -16,7 +16,7 @@ import (
 
 // suggestion is a set of lines that would allow the whole call. It has been tried.
 type suggestion struct {
-	Label string          `json:"label"` // "exactly this" or "more than this"
+	Label string          `json:"label"` // "exactly this", "more than this", or what is allowed
 	Lines []suggestedLine `json:"lines"`
 	Rules bool            `json:"rules"`              // works as allow entries of rules.yaml
 	Cmds  [][]string      `json:"commands,omitempty"` // permd commands that remember the lines, as words, one for each line
@@ -93,6 +93,11 @@ func (x *Explanation) addSuggestion(level int, lines []*pattern.Pattern, rules b
 	}
 	if level > 0 {
 		w.Label = "more than this"
+	}
+	for _, p := range lines {
+		if p.Tool != nil && p.Tool.OpensKinds() {
+			w.Label = fmt.Sprintf("every call of kind %s that names no tool, of any agent", strings.TrimPrefix(p.String(), effects.KindTool("")))
+		}
 	}
 	for i := range x.Suggestions {
 		if slices.Equal(x.Suggestions[i].Lines, w.Lines) {
