@@ -85,7 +85,7 @@ func precede(e *effects.Effect, v *effectInputs) effectResult {
 	if tags := v.unansweredGuard(e); tags != 0 {
 		return effectResult{
 			verdict: Ask, row: RowGuarded, by: ByPolicy, needed: NeededByRule,
-			reason: "guarded: " + strings.Join(tags.Names(), ", "),
+			reason: guardedReason(e, tags),
 			rules:  pick(f, SetAsk, anyLayer),
 		}
 	}
@@ -132,6 +132,18 @@ func precede(e *effects.Effect, v *effectInputs) effectResult {
 		o.reason = "only the agent says that it does this, and no rule of yours allows it"
 	}
 	return o
+}
+
+// maxGuardedText bounds the text of an effect in the reason that it is guarded, in bytes.
+const maxGuardedText = 160
+
+// guardedReason says that an effect has guarded tags, and which one it is.
+func guardedReason(e *effects.Effect, tags effects.Tags) string {
+	reason := "guarded: " + strings.Join(tags.Names(), ", ")
+	if e.File == nil || len(e.Text) > maxGuardedText {
+		return reason
+	}
+	return reason + ": " + e.Text
 }
 
 // personRequired returns why a person must answer, whatever rules and memory say; "" if

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"maps"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/permd/permd/decisions"
@@ -251,7 +252,12 @@ func (n *layerState) markUnstable(now time.Time) *layerState {
 	return n.degrade(ps, now)
 }
 
-// digestOf is the digest of a layer's files.
+// digestOf is the digest of a layer's files. Where its folders lie does not count, so that a copy
+// of them has the same one.
 func (n *layerState) digestOf(files []source.File, disable []string) string {
+	files = slices.Clone(files)
+	for i := range files {
+		files[i].Name = strconv.Itoa(slices.Index(n.dirs, files[i].Dir)) + "/" + files[i].Rel
+	}
 	return source.Digest(slices.Concat([]string{string(n.layer), n.org.describedDigest()}, disable), files)
 }

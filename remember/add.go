@@ -106,6 +106,9 @@ func (s *Store) entryOfLine(l *Line, now time.Time) (*entry, error) {
 	if p, err = expandHome(p, l.Home); err != nil {
 		return nil, err
 	}
+	if p.Tool != nil && p.Tool.UnknownKind() {
+		return nil, fmt.Errorf("%w: it never matches; the kinds of calls that name no tool are %s", ErrNotRemembered, strings.Join(effects.NamelessKinds(), ", "))
+	}
 	e := &entry{line: p, choice: Choice{
 		ID: newID(), Verdict: l.Verdict, Kind: l.Kind, Label: p.String(), UID: l.UID, Created: now.UTC(),
 		Scope: Scope{Kind: l.Scope},

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/remember/history"
@@ -93,7 +94,14 @@ func widthOf(a decisions.Answer, d Draft) ([]Draft, error) {
 		i = slices.IndexFunc(a.Offer.Sets, func(s decisions.OfferSet) bool { return s.ID == a.Width })
 	}
 	if i < 0 || i >= len(a.Offer.Sets) {
-		return nil, errors.New("no width of that id was offered")
+		var ids []string
+		for i := range a.Offer.Sets {
+			ids = append(ids, a.Offer.Sets[i].ID)
+		}
+		if ids == nil {
+			return nil, errors.New("no width of that id was offered; there is none")
+		}
+		return nil, fmt.Errorf("no width of that id was offered; there are: %s", strings.Join(ids, ", "))
 	}
 	set := &a.Offer.Sets[i]
 	if d.Scope == "" {

@@ -18,13 +18,16 @@ import (
 
 var _ decisions.Renewer = (*Store)(nil)
 
-// binding is what an allow is bound to. It is stored in JSON until the choice is forgotten.
+// binding is what an allow is bound to. It is stored in JSON; once the choice has ended, without
+// the text.
 type binding struct {
 	// What names a file, or a part of one, with the path from the project's root.
 	What string `json:"what"`
 	// Text is that part as it may be shown, secrets masked; "" for what is long, and for
 	// whole files.
 	Text string `json:"text,omitzero"`
+	// Erased is set if the text was erased, since the choice had ended.
+	Erased bool `json:"erased,omitzero"`
 	// Loose is the digest of the facts without the content.
 	Loose []byte `json:"loose,omitzero"`
 }

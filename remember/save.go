@@ -71,6 +71,10 @@ func (s *Store) save(drafts []Draft, live []*lives.Life) ([]Choice, error) {
 			}
 		}
 	}
+	what := history.Add
+	if slices.ContainsFunc(drafts, func(d Draft) bool { return d.DecisionID != "" }) {
+		what = history.Answer
+	}
 	err := s.write(func(tx *sql.Tx) error {
 		for i, e := range entries {
 			if e.row == 0 {
@@ -85,7 +89,7 @@ func (s *Store) save(drafts []Draft, live []*lives.Life) ([]Choice, error) {
 		if err := endRows(tx, old, now, renewed); err != nil {
 			return err
 		}
-		_, err := s.record(tx, history.Answer, now, fresh, old)
+		_, err := s.record(tx, what, now, fresh, old)
 		return err
 	})
 	if err != nil {

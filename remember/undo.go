@@ -40,8 +40,8 @@ type Undone struct {
 type PastChoice struct {
 	Choice
 	Ended bool // it ended with the change; else it began
-	// Erased is set if text was erased when the choice ended, which is not back: what it was
-	// bound to, or words with a secret.
+	// Erased is set if text was erased when the choice ended, which is not back: that of what it
+	// was bound to, or words with a secret.
 	Erased bool
 	Why    string // why it is not in force again, "" if it is
 }
@@ -349,7 +349,7 @@ func (s *Store) Undo(_ context.Context, uid *uint32, id string, preview bool) (*
 	for _, e := range plan.restore {
 		c := e.snapshot()
 		done.Restored = append(done.Restored, PastChoice{
-			Choice: c, Ended: true, Erased: erasedLabel(c.Label) || c.Verdict == decisions.Allow && c.Pins.Script != "" && e.bound == nil,
+			Choice: c, Ended: true, Erased: erasedLabel(c.Label) || e.bound != nil && e.bound.Erased,
 		})
 	}
 	return done, nil

@@ -93,13 +93,13 @@ func (o *result) plainReason() string {
 			break
 		}
 	}
-	for _, begins := range []string{"not understood: ", "listed under "} {
+	for _, begins := range []string{"not understood: ", "guarded: ", "listed under "} {
 		if rest, ok := strings.CutPrefix(reason, begins); ok {
 			rest, _, _ = strings.Cut(rest, ": ")
 			return begins + rest
 		}
 	}
-	if begins, _, ok := strings.Cut(reason, ": "); ok && !strings.HasPrefix(reason, "guarded: ") {
+	if begins, _, ok := strings.Cut(reason, ": "); ok {
 		return begins
 	}
 	return reason

@@ -11,6 +11,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/permd/permd/cmd/permd/internal/cli"
+	"github.com/permd/permd/cmd/permd/internal/records"
+	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects/display"
 	"github.com/permd/permd/socket/admin"
 	"github.com/permd/permd/socket/client"
@@ -88,7 +90,7 @@ Nothing is remembered: permd remember add --reject does that.
 				}
 				var done admin.Denied
 				if err := m.c.Call(cmd.Context(), admin.MethodQuestionsDeny, admin.Denial{DecisionID: id}, &done); err != nil {
-					return answerError(err)
+					return m.answerError(cmd.Context(), id, err)
 				}
 				if a.JSON {
 					return cli.PrintJSON(a.Out, done)
@@ -100,10 +102,20 @@ Nothing is remembered: permd remember add --reject does that.
 	}
 }
 
-// answerError returns the error for an answer that was not taken.
-func answerError(err error) error {
-	if e, ok := errors.AsType[*client.Error](err); ok && e.Code == admin.CodeNoDecision {
+// answerError returns the error for an answer to a question that was not taken.
+func (m *memoryClient) answerError(ctx context.Context, id string, err error) error {
+	e, ok := errors.AsType[*client.Error](err)
+	switch {
+	case !ok:
+	case e.Code == admin.CodeNoDecision:
+		if rec, err := recordOf(ctx, records.Through(m.c), id); err == nil && rec.Answer != nil {
+			return cli.Failf(cli.ExitError, "let the agent try again; what asks then has a new id", "it is answered already: %s at %s",
+				cli.Either(rec.Answer.Verdict == decisions.Allow, "allowed", "denied"), rec.Answer.Time.Local().Format("15:04:05"))
+		}
 		return cli.Failf(cli.ExitError, "let the agent try again and use the new decision's id; permd allow lists the calls that wait", "%s", e.Message)
+	case strings.Contains(e.Message, "no width of that id was offered"):
+		_, why, _ := strings.Cut(e.Message, "no width of that id")
+		return cli.Failf(cli.ExitError, "permd allow lists the widths of each call", "nothing was answered: no width of that id%s", why)
 	}
 	return fmt.Errorf("answering the question: %w", err)
 }
@@ -111,30 +123,30 @@ func answerError(err error) error {
 func (a *app) allow(ctx context.Context, m *memoryClient, o admin.Approval) error {
 	var done admin.Approved
 	if err := m.c.Call(ctx, admin.MethodQuestionsAllow, o, &done); err != nil {
-		return answerError(err)
+		return m.answerError(ctx, o.DecisionID, err)
 	}
 	if a.JSON {
 		return cli.PrintJSON(a.Out, done)
 	}
+	w := cli.Folded(a.Out, 4)
 	switch {
 	// Whether a client that is just leaving has read it is not known.
 	case done.Told && len(done.Stored) == 0:
-		fmt.Fprintln(a.Out, "allowed once; the answer was handed to the client that waited, and nothing is remembered: a call that is repeated after the daemon has ended asks again")
+		fmt.Fprintln(w, "allowed: this call only, so that the next one asks again; the answer was handed to the client that waited")
 	case done.Told:
 		fmt.Fprintln(a.Out, "allowed; the answer was handed to the client that waited")
 	}
 	if !done.Until.IsZero() {
-		fmt.Fprintf(a.Out, "allowed once, in its session, until %s or the end of the daemon; nothing is remembered\n", done.Until.Local().Format("15:04:05"))
+		fmt.Fprintf(w, "allowed once, in its session, until %s or the end of the daemon; nothing is remembered\n", done.Until.Local().Format("15:04:05"))
 	}
 	if done.NotLogged {
 		fmt.Fprintln(a.Err, "permd: warning: the answer is not in the decision log, which could not be written")
 	}
 	for i := range done.Stored {
 		k := &done.Stored[i]
-		fmt.Fprintf(a.Out, "remembered: %s %s (%s)\n", k.Verdict, k.Label, k.Scope)
+		fmt.Fprintf(w, "remembered: %s %s (%s)\n", k.Verdict, k.Label, k.Scope)
 	}
-	a.hintUndo(done.Undo)
-	return nil
+	return a.hintUndo(done.Undo)
 }
 
 // scopeWords say where an answer is remembered.

@@ -115,7 +115,7 @@ func (a *app) decideAll(ctx context.Context, to client.Caller, messages []decide
 				fmt.Fprintln(a.Out)
 				fallthrough
 			default:
-				renderDecision(a.Out, d)
+				printDecision(a.Out, d, o.local)
 			}
 			first = false
 		}
@@ -204,9 +204,13 @@ func (a *app) messages(file string, o *decideOptions) ([]decide.Message, error) 
 	return messages, nil
 }
 
-// renderDecision prints a decision in readable form: the verdict and its reason,
+// renderDecision prints a decision of the log in readable form: the verdict and its reason,
 // then each effect with its source and the rules that matched.
-func renderDecision(w io.Writer, d *decisions.Decision) {
+func renderDecision(w io.Writer, d *decisions.Decision) { printDecision(w, d, false) }
+
+// printDecision is renderDecision, also for a local decision: that is in no log, so that nothing
+// could be found by its id.
+func printDecision(w io.Writer, d *decisions.Decision, local bool) {
 	terminal := w
 	paint := func(v decisions.Verdict, text string) string { return cli.Paint(terminal, string(v), text) }
 	w = cli.Folded(w, 6)
@@ -254,5 +258,5 @@ func renderDecision(w io.Writer, d *decisions.Decision) {
 	if d.NotRemembered != "" {
 		fmt.Fprintf(w, "  not remembered: %s\n", display.Display(d.NotRemembered))
 	}
-	fmt.Fprintf(w, "  decision %s, decided by %s, policy %s\n", d.ID, d.By, cli.Short(d.Policy.Digest))
+	fmt.Fprintf(w, "  %sdecided by %s, policy %s\n", cli.Either(local, "", "decision "+d.ID+", "), d.By, cli.Short(d.Policy.Digest))
 }

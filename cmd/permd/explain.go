@@ -186,7 +186,9 @@ func (a *app) explainCalls(ctx context.Context, file string, o *decideOptions) e
 func explainerOf(ctx context.Context, recent *explain.Recent) (of func(*decisions.Decision) (*explain.Explanation, error), done func(), err error) {
 	if recent != nil {
 		return func(d *decisions.Decision) (*explain.Explanation, error) {
-			return explain.Decision(ctx, d, recent.Of(d.ID)), nil
+			x := explain.Decision(ctx, d, recent.Of(d.ID))
+			x.Unlogged = true
+			return x, nil
 		}, func() {}, nil
 	}
 	c, err := client.Connect(ctx, client.Options{Admin: true})

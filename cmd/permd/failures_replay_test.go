@@ -125,7 +125,7 @@ func replayBroken(t *testing.T) {
 	if err := d.stop(t); err != nil {
 		t.Fatal(err)
 	}
-	if out, errs, code := printed(d.command("explain", ids[0])); code != 0 || !strings.Contains(out, "decided again by the rules in force since") {
+	if out, errs, code := printed(d.command("explain", ids[0])); code != 0 || !strings.Contains(out, "decided again by the rules of then, in force since") {
 		t.Errorf("explain: %d %s%s", code, out, errs)
 	}
 }
@@ -144,7 +144,7 @@ func revisionGone(t *testing.T) {
 		t.Fatal(err)
 	}
 	d.policy(t, "never.rego", `deny contains "never" if input.effect.program == "git"`)
-	const notSame = "are not the same as then"
+	const notSame = "or permd's own, are others"
 	explained := func(want string) {
 		t.Helper()
 		out, errs, code := printed(d.command("explain", ids[0]))
@@ -152,7 +152,7 @@ func revisionGone(t *testing.T) {
 			t.Errorf("explain: %d %s%s, want %s", code, out, errs, want)
 		}
 	}
-	explained("decided again by the rules in force since")
+	explained("decided again by the rules of then, in force since")
 	file := d.revisions()[0]
 	// Rules that were written while those of then were in force, and decide the same.
 	var other arguments.Revision

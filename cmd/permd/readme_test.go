@@ -83,8 +83,7 @@ var changing = []struct {
 	{regexp.MustCompile(`permd \S+, pid \d+, for \S+`), "permd devel, pid 4711, for ana"},
 	{regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}`), "ID"},
 	{regexp.MustCompile(`policy [0-9a-f]{12}\b`), "policy DIGEST"},
-	// They grow and move with each change of the shipped rules.
-	{regexp.MustCompile(`base     \d+ rules \(\d+ allow, \d+ ask, \d+ deny\)`), "base     N rules"},
+	// They move with each change of the shipped rules.
 	{regexp.MustCompile(`base/\w+\.rego:\d+`), "base/FILE:LINE"},
 }
 

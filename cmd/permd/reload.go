@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/permd/permd/cmd/permd/internal/cli"
+	"github.com/permd/permd/cmd/permd/internal/daemon"
 	"github.com/permd/permd/cmd/permd/internal/replay"
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/socket/admin"
@@ -61,15 +62,45 @@ func (a *app) replaySafe(ctx context.Context) (digest string, err error) {
 		if err := r.Print(&a.Streams); err != nil {
 			return "", err
 		}
-		return "", cli.Failf(cli.ExitTests, "permd policy replay shows all that would differ", "nothing was reloaded: the new rules allow what was asked or denied")
+		n := 0
+		for _, g := range loosened {
+			n += g.Count
+		}
+		calls := cli.Plural(n, "call") + " that " + cli.Either(n == 1, "was", "were") + " asked or denied"
+		return "", a.notReloaded(ctx, r.Digest, "permd policy replay shows all that would differ", "they allow "+calls, "the new rules allow "+calls)
 	}
 	if r.Decisions > 0 && r.Same+r.Different == 0 {
-		return "", cli.Failf(cli.ExitTests, "permd policy replay says why", "nothing was reloaded: no call of the last 7 days could be decided again")
+		const none = "no call of the last 7 days could be decided again"
+		return "", a.notReloaded(ctx, r.Digest, "permd policy replay says why", none, none)
 	}
 	if n := r.Decisions - r.Same - r.Different; n > 0 && !a.JSON {
 		fmt.Fprintf(a.Err, "permd: %s could not be decided again; permd policy replay says why\n", cli.Plural(n, "decision"))
 	}
 	return r.Digest, nil
+}
+
+// notReloaded is the error where rules are not reloaded, or where the daemon has them in force by
+// itself, as it sees changes.
+func (a *app) notReloaded(ctx context.Context, digest, hint, inForce, otherwise string) error {
+	c, err := client.Connect(ctx, client.Options{Admin: true})
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	var s daemon.Status
+	if err := c.Call(ctx, admin.MethodStatus, struct{}{}, &s); err != nil {
+		return err
+	}
+	if s.Digest != digest {
+		return cli.Failf(cli.ExitTests, hint, "nothing was reloaded: %s", otherwise)
+	}
+	var since time.Time
+	for i := range s.Policy.Layers {
+		if l := &s.Policy.Layers[i]; l.Project == "" && l.Since.After(since) {
+			since = l.Since
+		}
+	}
+	return cli.Failf(cli.ExitTests, hint, "these rules are in force already, since %s: %s", since.Local().Format(time.DateTime), inForce)
 }
 
 // reload makes the daemon reload its policies and prints the result. replayed is the digest

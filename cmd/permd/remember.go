@@ -185,6 +185,10 @@ func (a *app) rememberList(ctx context.Context, f choiceFilter) error {
 		if err != nil {
 			return err
 		}
+		if len(list) == 0 && !f.empty() && !a.JSON {
+			fmt.Fprintln(a.Out, "no choice matches")
+			return nil
+		}
 		return a.printChoices(list)
 	})
 }
@@ -283,10 +287,34 @@ func (a *app) rememberAdd(ctx context.Context, n admin.NewChoice) error {
 		if err := m.c.Call(ctx, admin.MethodChoicesAdd, n, &got); err != nil {
 			return fmt.Errorf("adding a choice: %w", err)
 		}
-		if err := a.printChoices(got.Choices); err != nil {
+		if err := a.printAdded(got.Choices); err != nil {
 			return err
 		}
-		a.hintUndo(got.Undo)
-		return nil
+		return a.hintUndo(got.Undo)
 	})
+}
+
+// printAdded prints choices that were added, and says which were there already.
+func (a *app) printAdded(list []admin.Choice) error {
+	if a.JSON {
+		return a.printChoices(list)
+	}
+	var added, earlier []admin.Choice
+	for i := range list {
+		to := &added
+		if list[i].Earlier {
+			to = &earlier
+		}
+		*to = append(*to, list[i])
+	}
+	if len(added) > 0 {
+		if err := a.printChoices(added); err != nil {
+			return err
+		}
+	}
+	if len(earlier) > 0 {
+		fmt.Fprintln(a.Out, "already remembered:")
+		return a.printChoices(earlier)
+	}
+	return nil
 }

@@ -82,7 +82,6 @@ func (a *app) rememberChange(ctx context.Context, ids []string, c admin.ChangedC
 		if err := a.printChoices(got.Choices); err != nil {
 			return err
 		}
-		a.hintUndo(got.Undo)
-		return nil
+		return a.hintUndo(got.Undo)
 	})
 }

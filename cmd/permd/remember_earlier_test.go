@@ -109,7 +109,7 @@ func TestRememberEarlier(t *testing.T) {
 	if strings.Contains(export, "- './") {
 		t.Errorf("the export has a path of every project:\n%s", export)
 	}
-	if out := d.permd(t, "remember", "forget", "--all"); !strings.Contains(out, "forgotten: deny use jira:*") {
-		t.Errorf("not all of it is forgotten:\n%s", out)
+	if out, _, _ := printed(d.command("remember", "forget", "--all")); !strings.Contains(out, "forgotten: deny use jira:*") {
+		t.Errorf("not all of it is forgotten:\n%s%s", out, d.output.String())
 	}
 }

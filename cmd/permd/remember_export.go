@@ -86,6 +86,9 @@ sessions, bound to content, not confirmed, or for a project that is not here.
 			if err != nil {
 				return err
 			}
+			if choices.SaysScopes(data) && (cmd.Flags().Changed("scope") || cmd.Flags().Changed("dir")) {
+				return cli.Failf(cli.ExitUsage, "leave --scope and --dir out; permd remember change gives choices another scope", "each choice of this file has a scope of its own")
+			}
 			return a.rememberImport(cmd.Context(), data, &o)
 		},
 	}
@@ -135,10 +138,11 @@ func (a *app) rememberImport(ctx context.Context, data []byte, o *admin.NewChoic
 				p.LeaveOut(p.Words[start+r.Index], r.Why)
 			}
 		}
-		if len(done.Choices) > 0 {
-			if err := a.printChoices(done.Choices); err != nil {
-				return err
-			}
+		if err := a.printAdded(done.Choices); err != nil {
+			return err
+		}
+		if len(p.Choices)+len(p.LeftOut) == 0 && !a.JSON {
+			fmt.Fprintln(a.Out, "the file has no choices")
 		}
 		for _, words := range p.LeftOut {
 			if a.JSON {
@@ -147,9 +151,8 @@ func (a *app) rememberImport(ctx context.Context, data []byte, o *admin.NewChoic
 				}
 				continue
 			}
-			fmt.Fprintf(a.Err, "permd: left out: %s\n", words)
+			fmt.Fprintf(cli.Folded(a.Err, 4), "permd: left out: %s\n", words)
 		}
-		a.hintUndo(done.Undo)
-		return nil
+		return a.hintUndo(done.Undo)
 	})
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -64,18 +65,21 @@ func (a *app) rememberForget(ctx context.Context, m *memoryClient, ids []string,
 	if err != nil {
 		return err
 	}
-	if a.JSON {
-		return a.printChoices(got.Choices)
-	}
-	for i := range got.Choices {
-		c := &got.Choices[i]
-		for _, p := range choices.Parts(c) {
-			fmt.Fprintf(a.Out, "forgotten: %s %s %s (%s)\n", c.Verdict, p.Kind, p.Rule, choices.Scope(c))
+	switch {
+	case a.JSON:
+		err = a.printChoices(got.Choices)
+	case len(got.Choices) == 0:
+		fmt.Fprintln(a.Out, cli.Either(f.empty(), "nothing is remembered", "no choice matches"))
+	default:
+		for i := range got.Choices {
+			c := &got.Choices[i]
+			for _, p := range choices.Parts(c) {
+				fmt.Fprintf(a.Out, "forgotten: %s %s %s (%s)\n", c.Verdict, p.Kind, p.Rule, choices.Scope(c))
+			}
 		}
 	}
-	a.hintUndo(got.Undo)
-	if len(got.Choices) == 0 {
-		fmt.Fprintln(a.Out, "nothing is remembered")
+	if err := errors.Join(err, a.hintUndo(got.Undo)); err != nil {
+		return err
 	}
 	if got.Pending {
 		return cli.Failf(cli.ExitError, "make space on the disk, then see: permd status",

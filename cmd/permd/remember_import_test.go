@@ -55,7 +55,8 @@ func TestImportChoices(t *testing.T) {
 	writeFile(t, export, text)
 	d.permd(t, "remember", "forget", "--all")
 	out := d.permd(t, "remember", "import", export)
-	if strings.Count(out, "left out: ") != 2 || !strings.Contains(out, "it is for a session") || !strings.Contains(out, "no line can say") {
+	if strings.Count(out, "left out: ") != 2 || !strings.Contains(out, "it is for a session") ||
+		!strings.Contains(out, "bound to files; add it again: permd remember add run 'npm test' --dir "+project+"\n") {
 		t.Errorf("left out are: %s", out)
 	}
 	if after := d.meanings(t); !slices.Equal(after, before) {
@@ -65,7 +66,7 @@ func TestImportChoices(t *testing.T) {
 	p.is(p.bash("git push x"), decisions.Deny, decisions.ByMemory)
 	// A second time it is no change (but for the rest of a time), and an import is one change.
 	writeFile(t, export, strings.Join(slices.DeleteFunc(strings.SplitAfter(text, "\n"), func(l string) bool { return strings.Contains(l, `"expires"`) }), ""))
-	if out := d.permd(t, "remember", "import", export); strings.Contains(out, "undo") {
+	if out := d.permd(t, "remember", "import", export); strings.Contains(out, "undo") || !strings.HasPrefix(out, "already remembered:\n") {
 		t.Errorf("a second time: %s", out)
 	}
 	if past := d.permd(t, "remember", "undo", "--list"); !strings.Contains(past, "  import\n") {
@@ -102,14 +103,16 @@ func TestImportChoices(t *testing.T) {
 		{strings.Replace(choice(`"scope":"user"`), `"confirmed":"2026-01-01T00:00:00Z",`, "", 1), "a client reported it"},
 		{choice(`"scope":"user","expires":"2026-01-02T00:00:00Z"`), "its time has passed"},
 		{choice(`"scope":"user","changed":"x"`), "an earlier permd"},
-		{choice(`"scope":"user","pins":["run in /p"]`), "no line can say"},
-		{strings.Replace(choice(`"scope":"user"`), `"line":true`, `"line":false`, 1), "no line can say"},
+		{choice(`"scope":"user","pins":["run in /p"]`), "it also says: run in /p"},
+		{strings.Replace(choice(`"scope":"user"`), `"line":true`, `"line":false`, 1), "its line does not say all"},
 		{strings.Replace(choice(`"scope":"user"`), `go vet *`, `git log *`, 1), "bound to the project"},
 		{strings.Replace(choice(`"scope":"user"`), `go vet *`, `bash *`, 1), "left out"},
 		{strings.Replace(choice(`"scope":"user"`), `"allow"`, `"ask"`, 1), "no verdict"},
 		{choice(`"scope":"user","uid":2`), "is no choice"},
 		{"{\"choiceId\":", "is no choice"},
 		{"allow: {run: ['a *'", "reading choices"},
+		{"no list\n", "the file is neither JSON nor a list of rules"},
+		{"", "the file has no choices"},
 	}) {
 		writeFile(t, export, tt.text)
 		out, _ := d.command("remember", "import", export).CombinedOutput()
@@ -119,6 +122,10 @@ func TestImportChoices(t *testing.T) {
 		if have := d.meanings(t); len(have) != 0 {
 			t.Fatalf("%s: there are %q", tt.text, have)
 		}
+	}
+	writeFile(t, export, choice(`"scope":"user"`))
+	if out, _ := d.command("remember", "import", export, "--scope", "user").CombinedOutput(); !strings.Contains(string(out), "has a scope of its own") {
+		t.Errorf("with a scope: %s", out)
 	}
 	for _, params := range []string{`{}`, `{"choices":[]}`, `{"choices":[{"verdict":"allow","kind":"run","line":"x *","scope":"session"}]}`} {
 		var got admin.Imported

@@ -20,16 +20,17 @@ func (a *app) rememberUndoCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "undo [CHANGE...]",
 		Short: "Take back changes of remembered choices",
-		Long: `Take back the last change of remembered choices, or those with the given ids:
-what was added is forgotten, and what was forgotten is in force again, under its
-former id and with all that it was bound to. Answers of "always", permd remember
-add, change, forget and import are changes, and so is an undo: undo it by its id
-to have the change again. --list shows the last 20.
+		Long: `Take back changes of remembered choices, those with the given ids: what was
+added is forgotten, and what was forgotten is in force again, under its former
+id and bound to what it was bound to. Answers of "always", permd remember add,
+change, forget and import are changes, and so is an undo: undo it by its id to
+have the change again. Without an id, take back the last change that is in
+effect and is no undo itself. --list shows the last 20.
 
 A choice stays forgotten if its time has passed, its session is over or an equal
-choice is in force; and a text that was erased when it was forgotten, such as
-that of a script, is not shown again. A change that a later one depends on is
-taken back after that.
+choice is in force; and the text of a script that it is bound to, which was
+erased when it was forgotten, is not shown again. A change that a later one
+depends on is taken back after that.
 
 ` + cli.ExitCodes,
 		Example: `  permd remember undo
@@ -74,24 +75,25 @@ func (a *app) rememberHistory(ctx context.Context, m *memoryClient) error {
 	if len(list) == 0 {
 		fmt.Fprintln(a.Out, "no choice was changed")
 	}
+	w := cli.Folded(a.Out, 8)
 	for i := range list {
 		c := &list[i]
 		words := c.What
 		if c.Undoes != "" {
 			words += " of " + c.Undoes
 		}
-		fmt.Fprintf(a.Out, "%s  %s  %s\n", c.ID, c.Time.Local().Format("2006-01-02 15:04:05"), words)
+		fmt.Fprintf(w, "%s  %s  %s\n", c.ID, c.Time.Local().Format("2006-01-02 15:04:05"), words)
 		for n := range c.Choices {
 			a.printPast("    ", cli.Either(c.Choices[n].Ended, "-", "+"), &c.Choices[n])
 		}
 		if c.More > 0 {
-			fmt.Fprintf(a.Out, "    and %s more\n", cli.Plural(c.More, "choice"))
+			fmt.Fprintf(w, "    and %s more\n", cli.Plural(c.More, "choice"))
 		}
 		switch {
 		case c.UndoneBy != "":
-			fmt.Fprintf(a.Out, "    taken back by %s\n", c.UndoneBy)
+			fmt.Fprintf(w, "    taken back by %s\n", c.UndoneBy)
 		case c.Refused != "":
-			fmt.Fprintf(a.Out, "    cannot be taken back: %s\n", display.Display(c.Refused))
+			fmt.Fprintf(w, "    cannot be taken back: %s\n", display.Display(c.Refused))
 		}
 	}
 	return nil
@@ -104,7 +106,7 @@ func (a *app) printPast(indent, sign string, c *admin.PastChoice) {
 		if !c.Expires.IsZero() {
 			until = ", until " + c.Expires.Local().Format("2006-01-02 15:04:05")
 		}
-		fmt.Fprintf(a.Out, "%s%s %s %s %s (%s%s)\n", indent, sign, c.Verdict, p.Kind, cli.Clip(p.Rule, 200), choices.Scope(&c.Choice), until)
+		fmt.Fprintf(cli.Folded(a.Out, len(indent)+4), "%s%s %s %s %s (%s%s)\n", indent, sign, c.Verdict, p.Kind, cli.Clip(p.Rule, 200), choices.Scope(&c.Choice), until)
 	}
 }
 
@@ -156,23 +158,36 @@ func (a *app) printUndone(u *admin.Undone) error {
 		c := &u.Restored[i]
 		a.printPast("  ", cli.Either(preview, "would hold again:", "holds again:"), c)
 		if c.Erased {
-			fmt.Fprintln(a.Out, "    a text of it was erased when it was forgotten, and is not back")
+			fmt.Fprintln(cli.Folded(a.Out, 4), "    "+erased(&c.Choice))
 		}
 	}
 	for i := range u.NotRestored {
 		c := &u.NotRestored[i]
 		a.printPast("  ", "stays forgotten:", c)
-		fmt.Fprintf(a.Out, "    %s\n", display.Display(c.Why))
+		fmt.Fprintf(cli.Folded(a.Out, 4), "    %s\n", display.Display(c.Why))
 	}
-	if !preview {
-		a.hintUndo([]string{u.ID})
+	if preview {
+		return nil
 	}
-	return nil
+	return a.hintUndo([]string{u.ID})
 }
 
-// hintUndo says how changes are taken back.
-func (a *app) hintUndo(ids []string) {
-	if len(ids) > 0 && !a.JSON {
+// erased says what is not back of a choice that is in force again.
+func erased(c *admin.Choice) string {
+	if c.BoundTo == "" {
+		return "its line may have held a secret, and is not shown again"
+	}
+	return "still bound to " + display.Display(c.BoundTo) + "; its old text cannot be shown"
+}
+
+// hintUndo says how changes are taken back; with --json in an object of their ids.
+func (a *app) hintUndo(ids []string) error {
+	switch {
+	case len(ids) == 0:
+	case a.JSON:
+		return cli.PrintJSON(a.Out, map[string][]string{"undo": ids})
+	default:
 		fmt.Fprintf(a.Err, "permd: hint: to undo this: permd remember undo %s\n", strings.Join(ids, " "))
 	}
+	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -82,7 +83,7 @@ func TestUndoHints(t *testing.T) {
 		t.Errorf("a text that was erased is shown: %s", out)
 	}
 	back := d.undoLine(t, "remember", "forget", bound)
-	if out := d.permd(t, append(back, "--dry-run")...); !strings.Contains(out, "would hold again: allow run npm test") || !strings.Contains(out, "erased") {
+	if out := d.permd(t, append(back, "--dry-run")...); !strings.Contains(out, "would hold again: allow run npm test") || !strings.Contains(out, "still bound to script test of ./package.json; its old text cannot be shown") {
 		t.Errorf("the preview: %s", out)
 	}
 	// An equal choice that was there is no change.
@@ -124,13 +125,54 @@ func withoutText(list string) string {
 	for line := range strings.Lines(list) {
 		var c admin.Choice
 		if json.Unmarshal([]byte(line), &c) == nil {
-			c.BoundText, c.BoundTo = "", ""
+			c.BoundText = ""
 			c.Covers, c.CoveredBy = nil, ""
 			out, _ := json.Marshal(c)
 			b.Write(append(out, '\n'))
 		}
 	}
 	return b.String()
+}
+
+// TestUndoAll: where all changes are taken back, it is said how to make the last one again.
+func TestUndoAll(t *testing.T) {
+	t.Parallel()
+	d := startDaemon(t)
+	project := d.project(t, map[string]string{"package.json": `{"scripts": {"test": "echo 1"}}`})
+	id := strings.Fields(d.permd(t, "remember", "add", "run", "npm test", "--dir", project))[0]
+	undo := d.undoLine(t, "remember", "undo")[2]
+	_, errs, code := printed(d.command("remember", "undo"))
+	again := "permd remember undo " + undo
+	if code != 1 || !strings.Contains(errs, "all changes are taken back; "+again+" makes the last one again") {
+		t.Fatalf("%d %s", code, errs)
+	}
+	d.permd(t, strings.Fields(again)[1:]...)
+	if list := d.permd(t, "remember", "undo", "--list"); strings.Contains(list, "  answer\n") || !strings.Contains(list, "  add\n") {
+		t.Errorf("the list:\n%s", list)
+	}
+	if shown := d.permd(t, "remember", "show", id); !strings.Contains(shown, "while script test of ./package.json is as on 20") || strings.Contains(shown, "echo 1") {
+		t.Errorf("shown:\n%s", shown)
+	}
+	// What it is bound to is known again, so that a question says what has changed.
+	writeFile(t, filepath.Join(project, "package.json"), `{"scripts": {"test": "echo 2"}}`)
+	p := d.asks(t, project)
+	if q := p.bash("npm test"); q.Verdict != decisions.Ask || !strings.Contains(q.Reason, "script test of ./package.json") {
+		t.Errorf("the question: %s", q.Reason)
+	}
+	// With --json, too, the changes are named.
+	out := d.permd(t, "remember", "add", "run", "frob", "--dir", project, "--json")
+	_, line, _ := strings.Cut(out, "\n")
+	var named struct{ Undo []string }
+	if err := json.Unmarshal([]byte(line), &named); err != nil || len(named.Undo) != 1 {
+		t.Fatalf("added: %v, %s", err, out)
+	}
+	d.permd(t, "remember", "undo", named.Undo[0])
+	if out := d.permd(t, "remember", "list", "--kind", "connect"); out != "no choice matches\n" {
+		t.Errorf("a kind of which there is none: %s", out)
+	}
+	if out := d.permd(t, "remember", "forget", "--kind", "connect"); out != "no choice matches\n" {
+		t.Errorf("a kind of which there is none: %s", out)
+	}
 }
 
 // TestUndoRefusals: what cannot be taken back says why, and changes nothing.

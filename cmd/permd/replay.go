@@ -113,12 +113,15 @@ func (a *app) whyAskedCommand() *cobra.Command {
 		Annotations: readsOnly,
 		Short:       "Show the most frequent questions and the rules that would end them",
 		Long: `Show what was asked most often, and for each question the smallest lines of
-rules.yaml that would end it, ready to paste. The lines have been tried: they
-compile, and in a replay of the log they end that question and no other, and
-allow nothing that is denied.
+rules.yaml that would end it in every project, all of them ready to paste at the
+end. The lines have been tried: they compile, and in a replay of the log they
+end that question and no other, and allow nothing that is denied. Where files
+of the project say what runs, such as scripts of package.json, the command
+comes first that remembers it while they stay as they are.
 
 Nothing is proposed for what is dangerous: secrets, guarded files, and what is
-not understood. Without --since questions of the last 7 days are counted.
+not understood; nor for what you have said no to. Without --since questions of
+the last 7 days are counted.
 
 ` + cli.ExitCodes,
 		Example: `  permd why-asked
@@ -136,7 +139,7 @@ not understood. Without --since questions of the last 7 days are counted.
 			if err != nil {
 				return err
 			}
-			return replay.PrintQuestions(&a.Streams, list, undecided)
+			return replay.PrintQuestions(&a.Streams, a.root, list, undecided)
 		},
 	}
 	o.Times(cmd.Flags())

@@ -74,7 +74,9 @@ func TestReloadIfReplaySafe(t *testing.T) {
 		return out, errs, code
 	}
 	out, errs, code := reload("allow:\n  run: [frob canary]\n")
-	if code != 4 || !strings.Contains(errs, "nothing was reloaded: the new rules allow what was asked or denied") ||
+	// The daemon may have seen the change by itself.
+	said := strings.Contains(errs, "nothing was reloaded: the new rules allow 1 call that was asked or denied") || strings.Contains(errs, "these rules are in force already, since ")
+	if code != 4 || !said ||
 		!strings.Contains(out, "ask -> allow  1 call") || !strings.Contains(out, "frob canary") || strings.Contains(out, "git status") {
 		t.Errorf("rules that allow more: %d %s%s", code, errs, out)
 	}

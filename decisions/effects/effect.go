@@ -348,6 +348,9 @@ const kindTool = "kind/"
 // no more than its kind, one of the protocol's.
 func KindTool(kind string) string { return kindTool + kind }
 
+// NamelessKinds returns the kinds of calls that may name no tool (see KindTool).
+func NamelessKinds() []string { return []string{"search", "think", "other"} }
+
 // NamesKind reports whether the name of a tool is, or begins as, one that KindTool returns.
 func NamesKind(name string) bool { return strings.HasPrefix(name, kindTool) }
 

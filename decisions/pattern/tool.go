@@ -87,6 +87,12 @@ func (t *Tool) touches(e *effects.Effect) bool {
 // that it means these, which a * does not.
 func (t *Tool) OpensKinds() bool { return t.Server == nil && effects.NamesKind(t.Name.Prefix()) }
 
+// UnknownKind reports whether the line means calls that name no tool, of a kind of which there
+// are none.
+func (t *Tool) UnknownKind() bool {
+	return t.OpensKinds() && !slices.ContainsFunc(effects.NamelessKinds(), func(kind string) bool { return t.Name.Match(effects.KindTool(kind)) })
+}
+
 func (t *Tool) match(u *effects.Use) bool {
 	if t.Server == nil {
 		return u.Server == "" && t.Names(u) && (t.OpensKinds() || !u.OfKind())

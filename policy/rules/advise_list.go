@@ -217,6 +217,8 @@ func guardedBelow(kind effects.Kind, p *pattern.Path, below string) effects.Tags
 func (l *adviser) toolEntry(e listEntry, t *pattern.Tool) {
 	name, literal := t.Name.Literal()
 	switch {
+	case t.UnknownKind():
+		l.warn(e, "the kinds are "+strings.Join(effects.NamelessKinds(), ", "), "never matches: no call that names no tool is of that kind")
 	case t.Server == nil && literal && l.profiles != nil && l.profiles.Own(name):
 		l.warn(e, "write what it may do instead: run, read, write, delete or connect entries",
 			"never matches: %s is an agent's own tool, and permd sees what its calls do", name)

@@ -260,7 +260,7 @@ ask contains "reaches the network" if {
 default query := false
 
 # METADATA
-# title: Tools of a server
+# title: Tools that permd cannot look into
 # custom:
 #   id: base.use
 ask contains "calls a tool that permd cannot look into" if {

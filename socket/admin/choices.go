@@ -72,6 +72,8 @@ type Choice struct {
 	// DeniedBy is the deny line of the organisation's lists, with its place, that denies
 	// all that an allow matches.
 	DeniedBy string `json:"deniedBy,omitzero"`
+	// Earlier is set in the results of add and import if the choice was in force before.
+	Earlier bool `json:"earlier,omitzero"`
 	// From is the request that was answered, in the result of show alone. It is nil if no
 	// decision is named; FromRemoved is set if the decision is no longer in the log.
 	From        *Origin `json:"from,omitzero"`

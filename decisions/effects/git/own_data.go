@@ -1,6 +1,7 @@
 package git
 
 import (
+	"io/fs"
 	"path"
 	"strings"
 
@@ -116,6 +117,7 @@ options:
 		}
 		file, ok := r.stagedFile(words[i].Text)
 		if !ok {
+			change.Odd = r.odd(lexpath.Abs(r.Call.Paths.Resolved(r.Cwd, ""), words[i].Text))
 			return change, false
 		}
 		change.Files = append(change.Files, file)
@@ -189,6 +191,27 @@ func (r *Run) stages(word, want string) (string, bool) {
 		return "", false
 	}
 	return file, r.within(path.Dir(file))
+}
+
+// odd says why a file is no ordinary one to stage, "" if that is not known.
+func (r *Run) odd(file string) string {
+	rel, ok := lexpath.RelBelow(r.Call.Paths.Project(), file)
+	if !ok {
+		return ""
+	}
+	rel = "./" + rel
+	e := r.Call.Operand(effects.KindRead, file, "", r.From)
+	mode, err := r.Call.Paths.Lstat(file)
+	switch {
+	case err != nil:
+	case mode&fs.ModeSymlink != 0:
+		return rel + ", which is a link"
+	case mode&effects.ModeLinked != 0:
+		return rel + ", which has other names, too"
+	case guarded(&e) != 0:
+		return rel + ", which is guarded: " + strings.Join(guarded(&e).Names(), ", ")
+	}
+	return ""
 }
 
 // within reports whether a folder is one of the project's working tree. A repository in between

@@ -136,13 +136,16 @@ func (s *staging) enter(folder string, ignores []paths.IgnoreFile) bool {
 		return false
 	}
 	ignores = append(slices.Clip(ignores), file)
+	for _, e := range entries { // before its files, of which less is known
+		if name := e.Name(); lexpath.Fold(name) == ".git" && (folder != "" || name != ".git") || folder != "" && name == "HEAD" {
+			s.change.Odd = "./" + folder + ", which may be a repository of its own"
+			return false
+		}
+	}
 	for _, e := range entries {
 		name := e.Name()
-		switch {
-		case folder == "" && name == ".git":
+		if folder == "" && name == ".git" {
 			continue
-		case lexpath.Fold(name) == ".git", folder != "" && name == "HEAD":
-			return false // it may be a repository of its own
 		}
 		rel := path.Join(folder, name)
 		if had, ok := s.named[lexpath.Fold(rel)]; ok && had != rel {
@@ -169,6 +172,7 @@ func (s *staging) enter(folder string, ignores []paths.IgnoreFile) bool {
 func (s *staging) take(name string) bool {
 	file, ok := s.stages(s.at(name), s.at(name))
 	if !ok {
+		s.change.Odd = s.odd(s.at(name))
 		return false
 	}
 	s.change.Files = append(s.change.Files, file)

@@ -175,6 +175,9 @@ func (v *invocation) ownData() bool {
 	r := v.ofGit()
 	change, ok := r.OwnChange()
 	if !ok {
+		if change.Odd != "" {
+			v.run.Does = "stages " + display.Display(change.Odd)
+		}
 		return false
 	}
 	v.obeyed = obeys.Run{Call: &v.b.Collector, Program: p, Run: v.run, Args: v.args, Operands: v.operands}

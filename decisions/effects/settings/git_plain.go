@@ -31,6 +31,9 @@ type GitChange struct {
 	Guarded bool
 	// Objects is how many objects the call may have added before, all of them in one folder.
 	Objects int
+	// Odd is what it stages that is no ordinary file of the project, as people see it; "" if
+	// nothing of that kind was found.
+	Odd string
 }
 
 // Plain returns what in the repository of a project, or in its folder .git, is not plain

@@ -1,6 +1,7 @@
 package tools
 
 import (
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -17,11 +18,10 @@ import (
 func (t *tool) useOfKind() bool {
 	c, cl := t.Call, &t.Call.Claims
 	kind := cl.Kind
-	switch kind {
-	case "":
+	if kind == "" {
 		kind = "other" // the protocol's default
-	case "search", "think", "other":
-	default:
+	}
+	if !slices.Contains(effects.NamelessKinds(), kind) {
 		return false
 	}
 	if c.Protocol != "acp" || t.p != unknownAgent && !t.p.ofLayer || t.id.name != "" || t.id.remote || len(c.Marks) > 0 || len(t.Defects) > 0 ||

@@ -19,7 +19,7 @@ const (
 	secret   = "its arguments have a secret, which is masked"
 	notAlone = "more went into it than its arguments"
 	hasMeta  = "its _meta has values, which are not kept"
-	ofTool   = "texts that are given to a tool that permd cannot look into are not kept"
+	ofTool   = "what it gives to a tool that permd cannot look into is not kept"
 )
 
 // line is a line of a file: a decision, with its call where it has that first.

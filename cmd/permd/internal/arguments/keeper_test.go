@@ -319,7 +319,7 @@ func TestRevisions(t *testing.T) {
 		t.Errorf("%d revisions", len(names))
 	}
 	for hour, want := range map[int]string{4: "", 5: "# 5", 40: "# 40", 4000: "# 68"} {
-		r, _, err := RevisionAt(dir, at.Add(time.Duration(hour)*time.Hour+time.Minute))
+		r, _, _, err := RevisionAt(dir, at.Add(time.Duration(hour)*time.Hour+time.Minute))
 		if err != nil || (r == nil) != (want == "") {
 			t.Fatalf("%d: %+v %v", hour, r, err)
 		}

@@ -161,33 +161,37 @@ func beginOf(name string) (time.Time, error) {
 	return time.Parse(timeFormat, at)
 }
 
-// RevisionAt returns the rules that were in force at a time, nil if they are not kept, and
-// since when they were.
-func RevisionAt(dir string, at time.Time) (r *Revision, since time.Time, err error) {
+// RevisionAt returns the rules that were in force at a time, nil if they are not kept, since when
+// they were, and until when; that is zero for the newest.
+func RevisionAt(dir string, at time.Time) (r *Revision, since, until time.Time, err error) {
 	in := revisionsDir(dir)
 	names, err := segments(in)
 	if err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
-			return nil, since, nil
+			return nil, since, until, nil
 		}
-		return nil, since, fmt.Errorf("looking for earlier rules: %w", err)
+		return nil, since, until, fmt.Errorf("looking for earlier rules: %w", err)
 	}
 	for _, name := range slices.Backward(names) {
 		began, err := beginOf(name)
-		if err != nil || began.After(at) {
+		if err != nil {
+			continue
+		}
+		if began.After(at) {
+			until = began
 			continue
 		}
 		text, err := readUpTo(filepath.Join(in, name), 2*maxRevisionBytes)
 		if err != nil {
-			return nil, since, fmt.Errorf("reading earlier rules: %w", err)
+			return nil, since, until, fmt.Errorf("reading earlier rules: %w", err)
 		}
 		r = new(Revision)
 		if err := strictjson.Unmarshal(text, r); err != nil {
-			return nil, since, fmt.Errorf("reading earlier rules: %w", err)
+			return nil, since, until, fmt.Errorf("reading earlier rules: %w", err)
 		}
-		return r, began, nil
+		return r, began, until, nil
 	}
-	return nil, since, nil
+	return nil, since, until, nil
 }
 
 // Restore writes a revision below a folder, in org and config there.

@@ -37,8 +37,8 @@ func Export(w io.Writer, list []admin.Choice) {
 				}
 				head, under = "", ""
 				holds := Scope(c)
-				if kind == effects.KindUse && !strings.Contains(part.Rule, "@") {
-					holds += "; here in every version"
+				if kind == effects.KindUse && !strings.Contains(part.Rule, "@") && !strings.HasPrefix(part.Rule, "kind/") {
+					holds += "; a line without @ holds for every version"
 				}
 				fmt.Fprintf(w, "    - '%s'  # %s\n", strings.ReplaceAll(line, "'", "''"), holds)
 			}

@@ -33,12 +33,21 @@ func (p *Importable) LeaveOut(words, why string) {
 	p.LeftOut = append(p.LeftOut, display.Display(words)+": "+display.Display(why))
 }
 
+// SaysScopes reports whether a file is of permd remember export --json, where each choice says its
+// scope.
+func SaysScopes(data []byte) bool {
+	return bytes.HasPrefix(bytes.TrimLeft(data, " \t\r\n"), []byte("{"))
+}
+
 // ParseImport reads what permd remember export prints, with --json or as a rules.yaml, whose entries
 // get the scope and the folder of o.
 func ParseImport(data []byte, o *admin.NewChoice, now time.Time) (*Importable, error) {
 	var p Importable
-	if text := bytes.TrimLeft(data, " \t\r\n"); len(text) == 0 || text[0] != '{' {
+	if !SaysScopes(data) {
 		entries, err := list.Parse("the file", data)
+		if err != nil && strings.Contains(err.Error(), ": the list is no map") {
+			return nil, cli.Failf(cli.ExitError, "the form is that of: permd remember export, with or without --json", "the file is neither JSON nor a list of rules")
+		}
 		if err != nil {
 			return nil, fmt.Errorf("reading choices: %w", err)
 		}
@@ -95,7 +104,7 @@ func (p *Importable) addChoice(c *admin.Choice, now time.Time) {
 		return
 	}
 	if !sayAll(c) {
-		p.LeaveOut(words, "no line can say all that it is bound to")
+		p.LeaveOut(words, whyNot(c))
 		return
 	}
 	if c.Verdict == decisions.Allow && c.Confirmed.IsZero() {
@@ -108,4 +117,25 @@ func (p *Importable) addChoice(c *admin.Choice, now time.Time) {
 			Verdict: c.Verdict, Kind: part.Kind, Line: part.Rule, Scope: c.Scope, Dir: c.Of, ExpiresIn: int64(left / time.Second),
 		}})
 	}
+}
+
+// whyNot says why lines cannot say all that a choice is matched by.
+func whyNot(c *admin.Choice) string {
+	if c.BoundTo != "" && c.Kind == "run" && !strings.Contains(c.Rule, display.Masked) {
+		words := []string{"permd", "remember", "add", "run", c.Rule}
+		dir := c.Of
+		for _, pin := range c.Pins {
+			if in, ok := strings.CutPrefix(pin, "run in "); ok {
+				dir = in
+			}
+		}
+		if dir != "" {
+			words = append(words, "--dir", dir)
+		}
+		return "bound to files; add it again: " + cli.QuoteAll(words)
+	}
+	if len(c.Pins) > 0 {
+		return "it also says: " + strings.Join(c.Pins, ", ")
+	}
+	return "its line does not say all that it is matched by"
 }

@@ -15,7 +15,7 @@ const (
 	ExitError       = 1
 	ExitUsage       = 2
 	ExitCompile     = 3 // a policy does not compile
-	ExitTests       = 4 // policy tests fail
+	ExitTests       = 4 // policy tests or a replay fail
 	ExitDeny        = 5
 	ExitAsk         = 6
 	ExitUnreachable = 7 // the daemon is not reachable
@@ -23,7 +23,7 @@ const (
 
 // ExitCodes explains the exit codes. Each help text ends with it.
 const ExitCodes = `Exit codes: 0 ok or allow, 1 error, 2 usage, 3 policy does not compile,
-4 policy tests fail, 5 deny, 6 ask, 7 daemon not reachable.`
+4 policy tests or a replay fail, 5 deny, 6 ask, 7 daemon not reachable.`
 
 // Failure is an error with an exit code and a hint for the user.
 type Failure struct {

@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -149,7 +150,7 @@ func (m choices) wire(c *remember.Choice) admin.Choice {
 		ID: c.ID, Verdict: c.Verdict, Kind: string(c.Kind), Rule: c.Label, Line: c.ByLine,
 		Scope: string(c.Scope.Kind), Of: c.Scope.Key, Pins: pinsInWords(c), UID: c.UID, DecisionID: c.DecisionID,
 		Created: c.Created, Expires: c.Expires, Confirmed: c.Confirmed, Unconfirmed: m.d.memory.Unconfirmed(c),
-		Matches: c.Matches, LastMatched: c.LastMatched,
+		Matches: c.Matches, LastMatched: c.LastMatched, Earlier: c.Earlier,
 	}
 }
 
@@ -171,7 +172,7 @@ func pinsInWords(c *remember.Choice) []string {
 	add(p.Project != "" && p.Project != c.Scope.Key, "in the project %s", p.Project)
 	add(p.Cwd != "", "run in %s", p.Cwd)
 	add(p.Stdin != "" && p.Stdin != string(effects.StdinNone), "standard input: %s", p.Stdin)
-	add(p.Script != "", "while %s has the text %s", p.Script, cli.Short(p.SHA256))
+	add(p.Script != "", "while %s is as on %s (hash %s)", cmp.Or(c.BoundTo, p.Script), c.Created.Local().Format("2006-01-02 15:04"), cli.Short(p.SHA256))
 	add(p.Below, "with all that is below")
 	// The line of a delete is about what is below as well: rm -r of that path.
 	add(c.Kind == effects.KindDelete && c.Verdict == decisions.Allow && !c.ByLine && !p.Below, "without what is below")

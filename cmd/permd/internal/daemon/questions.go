@@ -30,6 +30,9 @@ func (q questions) Questions(uid *uint32) []admin.Question {
 			DecisionID: o.Decision.ID, UID: o.UID, Harness: o.Harness, Session: o.Session, Tool: o.Tool, Cwd: o.Cwd, Arguments: o.Arguments,
 			Asked: o.Asked, Until: o.Until, Reason: o.Decision.Reason, Effects: []string{}, Widths: []decisions.Width{},
 		}
+		if o.Decision.By == decisions.ByLock {
+			w.Reason = "permd was locked when it was asked"
+		}
 		w.Widths, w.NotRemembered = append(w.Widths, o.Decision.Widths...), o.Decision.NotRemembered
 		for i := range o.Decision.Effects {
 			w.Effects = append(w.Effects, o.Decision.Effects[i].Text)

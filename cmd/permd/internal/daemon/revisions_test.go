@@ -60,7 +60,7 @@ func TestKeepRevisions(t *testing.T) {
 		t.Helper()
 		digest := w.rules.Digest()
 		eventually.Holds(t, "rules are kept: "+when, func() bool {
-			r, _, err := arguments.RevisionAt(arguments.Dir(w.dirs.Data), time.Now())
+			r, _, _, err := arguments.RevisionAt(arguments.Dir(w.dirs.Data), time.Now())
 			return err == nil && r != nil && r.Digest == digest
 		}, func() string { return digest })
 	}

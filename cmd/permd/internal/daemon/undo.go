@@ -63,6 +63,15 @@ func (m choices) wirePast(list []remember.PastChoice) []admin.PastChoice {
 	return out
 }
 
+// allTakenBack is the error where no change is left that is no undo.
+func (m choices) allTakenBack(uid uint32) error {
+	list, err := m.d.memory.History(uid, 1)
+	if err != nil || len(list) == 0 {
+		return admin.ErrNoChange
+	}
+	return admin.Refusal(fmt.Sprintf("all changes are taken back; permd remember undo %s makes the last one again", list[0].ID))
+}
+
 // Undo takes a change back. What a person has done before an allow is in force again is in
 // the journal, or it is not in force.
 func (m choices) Undo(ctx context.Context, peer decisions.Peer, uid *uint32, u admin.Undo) (admin.Undone, error) {
@@ -73,7 +82,7 @@ func (m choices) Undo(ctx context.Context, peer decisions.Peer, uid *uint32, u a
 			m.d.log.Warn("changes of choices cannot be read", "error", err)
 			return admin.Undone{}, err
 		case id == "":
-			return admin.Undone{}, admin.ErrNoChange
+			return admin.Undone{}, m.allTakenBack(peer.UID)
 		}
 		u.ID = id
 	}

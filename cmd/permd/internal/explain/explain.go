@@ -37,6 +37,9 @@ type Explanation struct {
 	// Why is why it could not be decided again, if it is not Known.
 	Why string `json:"why,omitzero"`
 
+	// Unlogged is set for a decision that is in no log.
+	Unlogged bool `json:"unlogged,omitzero"`
+
 	deliberation *decisions.Deliberation
 }
 
@@ -98,6 +101,15 @@ func rowWords(row int) string {
 		return "not known"
 	}
 	return rowDescriptions[row]
+}
+
+// why describes the row that decided an effect. The effect of a run that a choice allows is
+// allowed at the row of a rule.
+func why(e *decisions.EffectDecision) string {
+	if e.Row == decisions.RowAllow && e.ChoiceID != "" {
+		return "a remembered allow of its run covers it"
+	}
+	return rowWords(e.Row)
 }
 
 // Record explains a decision in the journal. from is its deliberation, nil if that
@@ -169,7 +181,7 @@ func (x *Explanation) claims() {
 func (x *Explanation) effects() {
 	x.Effects, x.Suggestions, x.Obstacles = []explainedEffect{}, []suggestion{}, []obstacle{}
 	for _, e := range x.Decision.Effects {
-		one := explainedEffect{EffectDecision: e, Why: rowWords(e.Row), Fired: []firedRule{}, Near: []rules.Near{}}
+		one := explainedEffect{EffectDecision: e, Why: why(&e), Fired: []firedRule{}, Near: []rules.Near{}}
 		for _, r := range e.Rules {
 			f := firedRule{RuleRef: r, Set: decisions.Set(e.Verdict), Reason: e.Reason, Decided: e.Row != decisions.RowGuarded}
 			if !slices.Contains(one.Fired, f) {
@@ -259,24 +271,40 @@ func wantedSets(e *decisions.EffectDecision) []decisions.Set {
 	return nil
 }
 
-// MoveRules replaces folders, or files, in the places of rules: they were read from a copy.
-// Each pair is what is replaced and by what. Where one begins with another, the longer one is
-// replaced.
-func (x *Explanation) MoveRules(pairs ...[2]string) {
+// Moved returns a function that replaces folders, or files, in a text, as [Explanation.MoveRules]
+// does.
+func Moved(pairs ...[2]string) func(text string) string {
+	pairs = slices.Clone(pairs)
 	slices.SortStableFunc(pairs, func(a, b [2]string) int { return len(b[0]) - len(a[0]) })
 	var list []string
 	for _, p := range pairs {
 		list = append(list, p[0], p[1])
 	}
-	replacer := strings.NewReplacer(list...) // what was replaced is not looked at again
-	move := func(text *string) { *text = replacer.Replace(*text) }
+	return strings.NewReplacer(list...).Replace // what was replaced is not looked at again
+}
+
+// MoveRules replaces folders, or files, in the places of rules: they were read from a copy.
+// Each pair is what is replaced and by what. Where one begins with another, the longer one is
+// replaced.
+func (x *Explanation) MoveRules(pairs ...[2]string) {
+	moved := Moved(pairs...)
+	move := func(text *string) { *text = moved(*text) }
+	refs := func(rules []decisions.RuleRef) []decisions.RuleRef {
+		rules = slices.Clone(rules)
+		for i := range rules {
+			move(&rules[i].At)
+		}
+		return rules
+	}
+	x.Decision.Effects = slices.Clone(x.Decision.Effects)
+	for i := range x.Decision.Effects {
+		e := &x.Decision.Effects[i]
+		e.Rules = refs(e.Rules)
+	}
 	for i := range x.Effects {
 		e := &x.Effects[i]
 		move(&e.Table)
-		e.Rules = slices.Clone(e.Rules)
-		for k := range e.Rules {
-			move(&e.Rules[k].At)
-		}
+		e.Rules = refs(e.Rules)
 		for k := range e.Fired {
 			move(&e.Fired[k].At)
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/decisions/effects/display"
+	"github.com/permd/permd/decisions/pattern"
 	"github.com/permd/permd/internal/lexpath"
 	"github.com/permd/permd/policy/rules"
 )
@@ -19,7 +20,7 @@ import (
 func (x *Explanation) Render(w io.Writer) {
 	d := x.Decision
 	fmt.Fprintf(w, "%s: %s\n", d.Verdict, d.Reason)
-	fmt.Fprintf(w, "  decision %s, decided by %s, policy %s\n", d.ID, d.By, cli.Short(d.Policy.Digest))
+	fmt.Fprintf(w, "  %sdecided by %s, policy %s\n", cli.Either(x.Unlogged, "", "decision "+d.ID+", "), d.By, cli.Short(d.Policy.Digest))
 	if call := x.Call.words(); call != "" {
 		fmt.Fprintf(w, "  %s\n", call)
 	}
@@ -59,6 +60,8 @@ func (c *explainedCall) words() string {
 	var parts []string
 	if c.Tool != "" {
 		parts = append(parts, display.Display(c.Tool))
+	} else if c.Agent.Name != "" {
+		parts = append(parts, "a call that names no tool,")
 	}
 	if c.Agent.Name != "" {
 		parts = append(parts, "of "+display.Display(strings.TrimSpace(c.Agent.Name+" "+c.Agent.Version)))
@@ -84,7 +87,7 @@ func (e *explainedEffect) render(w io.Writer) {
 	if len(e.Tags) > 0 {
 		line("tags", "%s", strings.Join(e.Tags, ", "))
 	}
-	why := rowWords(e.Row)
+	why := why(&e.EffectDecision)
 	if e.Row == decisions.RowFailure || len(e.Rules) == 0 && e.Row != decisions.RowDefault {
 		why += ": " + e.Reason
 	}
@@ -164,6 +167,16 @@ func (x *Explanation) renderSuggestions(w io.Writer) {
 	for i := range x.Suggestions {
 		s := &x.Suggestions[i]
 		fmt.Fprintf(w, "\n%s %s.", cli.Either(i == 0, "To allow", "Or"), s.Label)
+		if s.Bound {
+			fmt.Fprintf(w, " Remembered, while the files that say what it runs stay as they are:\n")
+			for _, cmd := range s.Cmds {
+				fmt.Fprintf(w, "    %s\n", cli.QuoteAll(cmd))
+			}
+			if s.Rules {
+				fmt.Fprintf(w, "  or in rules.yaml, in every project, and whatever these files say:\n%s", s.YAML())
+			}
+			continue
+		}
 		if s.Rules {
 			fmt.Fprintf(w, " In rules.yaml:\n%s", s.YAML())
 		}
@@ -175,7 +188,7 @@ func (x *Explanation) renderSuggestions(w io.Writer) {
 		}
 	}
 	if why := x.Decision.NotRemembered; why != "" {
-		fmt.Fprintf(w, "\nNo answer to it can be remembered: %s\n", display.Display(why))
+		fmt.Fprintf(w, "\nNo answer to the question can be remembered: %s\n", display.Display(why))
 	}
 	if len(x.Decision.Widths) > 0 {
 		fmt.Fprintf(w, "\nWhen the client asks, an answer of \"always\" can be remembered as:\n")
@@ -193,22 +206,37 @@ func (x *Explanation) renderSuggestions(w io.Writer) {
 
 // YAML formats the suggestion as entries of rules.yaml.
 func (s *suggestion) YAML() string {
+	return allowYAML("    ", s.Lines)
+}
+
+// AllowYAML formats lines as a list of allows, as rules.yaml has it.
+func AllowYAML(lines []*pattern.Pattern) string {
+	var list []suggestedLine
+	for _, p := range lines {
+		if l := (suggestedLine{p.Kind, p.String()}); !slices.Contains(list, l) {
+			list = append(list, l)
+		}
+	}
+	return allowYAML("", list)
+}
+
+func allowYAML(indent string, lines []suggestedLine) string {
 	var b strings.Builder
-	b.WriteString("    allow:\n")
+	b.WriteString(indent + "allow:\n")
 	var kinds []effects.Kind
-	for _, l := range s.Lines {
+	for _, l := range lines {
 		if !slices.Contains(kinds, l.Kind) {
 			kinds = append(kinds, l.Kind)
 		}
 	}
 	for _, kind := range kinds {
-		var lines []string
-		for _, l := range s.Lines {
+		var of []string
+		for _, l := range lines {
 			if l.Kind == kind {
-				lines = append(lines, strconv.Quote(l.Line))
+				of = append(of, strconv.Quote(l.Line))
 			}
 		}
-		fmt.Fprintf(&b, "      %s: [%s]\n", kind, strings.Join(lines, ", "))
+		fmt.Fprintf(&b, "%s  %s: [%s]\n", indent, kind, strings.Join(of, ", "))
 	}
 	return b.String()
 }

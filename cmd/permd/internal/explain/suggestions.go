@@ -16,10 +16,13 @@ import (
 
 // suggestion is a set of lines that would allow the whole call. It has been tried.
 type suggestion struct {
-	Label string          `json:"label"` // "exactly this" or "more than this"
+	Label string          `json:"label"` // "exactly this", "more than this", or what is allowed
 	Lines []suggestedLine `json:"lines"`
 	Rules bool            `json:"rules"`              // works as allow entries of rules.yaml
 	Cmds  [][]string      `json:"commands,omitempty"` // permd commands that remember the lines, as words, one for each line
+	// Bound is set if the commands remember it only while what it runs stays as it is. The lines
+	// of rules.yaml hold whatever it is.
+	Bound bool `json:"bound,omitzero"`
 }
 
 // suggestedLine is a line of the list language.
@@ -61,8 +64,9 @@ func (x *Explanation) findSuggestions() {
 		if len(left) == 0 {
 			x.addSuggestion(level, rules, true, nil)
 		}
-		if cmds := commandsFor(d, choices); len(stuck) == 0 && cmds != nil {
+		if cmds, bound := x.commandsFor(choices); len(stuck) == 0 && cmds != nil {
 			x.addSuggestion(level, choices, false, cmds)
+			x.Suggestions[len(x.Suggestions)-1].Bound = bound
 		}
 	}
 }
@@ -89,6 +93,11 @@ func (x *Explanation) addSuggestion(level int, lines []*pattern.Pattern, rules b
 	}
 	if level > 0 {
 		w.Label = "more than this"
+	}
+	for _, p := range lines {
+		if p.Tool != nil && p.Tool.OpensKinds() {
+			w.Label = fmt.Sprintf("every call of kind %s that names no tool, of any agent", strings.TrimPrefix(p.String(), effects.KindTool("")))
+		}
 	}
 	for i := range x.Suggestions {
 		if slices.Equal(x.Suggestions[i].Lines, w.Lines) {
@@ -210,13 +219,17 @@ func exactLine(e *effects.Effect, ctx pattern.Context) *pattern.Pattern {
 }
 
 // commandsFor are the commands that remember some lines, nil if permd would not
-// remember one of them.
-func commandsFor(d *decisions.Deliberation, lines []*pattern.Pattern) [][]string {
+// remember one of them. bound is set if one remembers it with what it runs.
+func (x *Explanation) commandsFor(lines []*pattern.Pattern) (cmds [][]string, bound bool) {
+	d := x.deliberation
 	project := d.Context().Project
-	var cmds [][]string
 	for _, p := range lines {
+		if dir := x.boundIn(p); dir != "" {
+			cmds, bound = append(cmds, []string{"permd", "remember", "add", string(p.Kind), p.String(), "--dir", dir}), true
+			continue
+		}
 		if !rememberable(d, p) || project == "" && p.Run != nil && p.Run.Program == "git" {
-			return nil
+			return nil, false
 		}
 		cmd := []string{"permd", "remember", "add", string(p.Kind), p.String()}
 		if project != "" {
@@ -226,7 +239,29 @@ func commandsFor(d *decisions.Deliberation, lines []*pattern.Pattern) [][]string
 		}
 		cmds = append(cmds, cmd)
 	}
-	return cmds
+	return cmds, bound
+}
+
+// boundIn returns the folder in which a run is remembered with what it executes, "" if that is
+// not offered for the call.
+func (x *Explanation) boundIn(p *pattern.Pattern) string {
+	d := x.deliberation
+	if p.Run == nil || d.Context().Project == "" || len(x.Decision.Widths) == 0 ||
+		!slices.Contains(strings.Split(x.Decision.Widths[0].Rule, "\n"), "run "+p.String()) {
+		return ""
+	}
+	dir := ""
+	for i := range d.Len() {
+		e := d.Effect(i)
+		if !p.Match(e, d.Effects(), d.Context()) {
+			continue
+		}
+		if e.Run == nil || e.Run.Script == nil && !targets.BoundToFiles(e.Run) || len(e.Run.Variables) > 0 || e.Run.Stdin != "" && e.Run.Stdin != effects.StdinNone || dir != "" && dir != e.Run.Cwd {
+			return ""
+		}
+		dir = e.Run.Cwd
+	}
+	return dir
 }
 
 // rememberable reports whether permd remember add accepts a line, and whether the

@@ -112,7 +112,7 @@ func (o *Selection) Assumed() string {
 	if !o.assumed {
 		return ""
 	}
-	return "records were read of 7 days; --since says how far back to look"
+	return "only 7 days of records were read; --since reads more"
 }
 
 // absolute returns a text of a path as records have it, where it begins as lists show paths: with

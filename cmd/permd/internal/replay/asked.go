@@ -3,15 +3,21 @@ package replay
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
+	"github.com/permd/permd/cmd/permd/internal/account"
 	"github.com/permd/permd/cmd/permd/internal/cli"
 	"github.com/permd/permd/cmd/permd/internal/explain"
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/decisions/pattern"
+	"github.com/permd/permd/internal/xdg"
 )
 
 // alike is past calls of a project with the same effects, which the rules decide alike now.
@@ -60,7 +66,7 @@ func (h *history) add(p *past) {
 			fmt.Fprintf(&asked, "%s\x00", e.Text)
 			texts = append(texts, e.Text)
 		}
-		if e.ChoiceID != "" && e.Row == decisions.RowRemembered {
+		if e.ChoiceID != "" && e.Verdict == decisions.Allow {
 			h.remembered[p.rec.Project+"\x00"+e.Text] = e.ChoiceID
 		}
 	}
@@ -145,6 +151,7 @@ type proposal struct {
 	lines    []*pattern.Pattern
 	yaml     string
 	commands [][]string
+	bound    bool // the commands remember it only while what it runs stays as it is
 }
 
 // propose returns the smallest lines that allow a call, or why there are none. They have
@@ -153,13 +160,15 @@ func (h *history) propose(ctx context.Context, a *alike, as decisions.LineKind) 
 	if why := a.danger(); why != "" {
 		return nil, why
 	}
-	x := explain.Decision(ctx, a.now, a.made)
+	now := *a.now
+	now.Widths = a.newest.Decision.Widths // what was offered
+	x := explain.Decision(ctx, &now, a.made)
 	for i := range x.Suggestions {
 		s := &x.Suggestions[i]
 		if as == decisions.AsRule && !s.Rules || as == decisions.AsChoice && s.Cmds == nil {
 			continue
 		}
-		p := &proposal{yaml: s.YAML(), commands: s.Cmds}
+		p := &proposal{yaml: s.YAML(), commands: s.Cmds, bound: s.Bound}
 		for _, l := range s.Lines {
 			line, err := pattern.Parse(l.Kind, l.Line)
 			if err != nil {
@@ -170,7 +179,7 @@ func (h *history) propose(ctx context.Context, a *alike, as decisions.LineKind) 
 		if others, bad := h.others(a, p.lines, as); bad != "" {
 			return nil, bad
 		} else if others > 0 {
-			why = fmt.Sprintf("the narrowest line would also allow %s that ask something else", cli.Plural(others, "kind"+" of call"))
+			why = fmt.Sprintf("the narrowest line would also end %s", cli.Plural(others, "other question"))
 			continue
 		}
 		return p, ""
@@ -216,8 +225,13 @@ type Question struct {
 	Yes     int      `json:"yes"` // answers
 	No      int      `json:"no"`
 	IDs     []string `json:"decisionIds"`
-	Rules   string   `json:"rules,omitzero"`   // lines of rules.yaml that would end it
+	Rules   string   `json:"rules,omitzero"`   // lines of rules.yaml that would end it, in every project
 	WhyNone string   `json:"whyNone,omitzero"` // why there are no such lines
+	// Commands remember it for its project, where that is bound to the files that say what it
+	// runs. Rules hold whatever these say.
+	Commands [][]string `json:"commands,omitzero"`
+
+	lines []*pattern.Pattern // of Rules
 }
 
 // WhyAsked returns the most frequent questions of the selected records, at most n, with the
@@ -247,9 +261,16 @@ func WhyAsked(ctx context.Context, s *cli.Streams, root string, f decisions.Reco
 	list = list[:min(len(list), n)]
 	proposed := map[string]string{}
 	for _, q := range list {
+		if q.No > 0 {
+			q.WhyNone = "you said no " + times(q.No)
+			continue
+		}
 		p, why := h.propose(ctx, of[q], decisions.AsRule)
 		if q.WhyNone = why; p != nil {
 			q.Rules, proposed[of[q].asked] = p.yaml, p.yaml
+			if q.lines = p.lines; p.bound {
+				q.Commands = p.commands
+			}
 		}
 	}
 	bad, err := j.confirm(ctx, f, h.denied, proposed)
@@ -258,8 +279,21 @@ func WhyAsked(ctx context.Context, s *cli.Streams, root string, f decisions.Reco
 	}
 	for _, q := range list {
 		if why := bad[of[q].asked]; why != "" {
-			q.Rules, q.WhyNone = "", why
+			q.Rules, q.Commands, q.WhyNone = "", nil, why
 		}
 	}
 	return list, h.undecided.Undecided, nil
+}
+
+// freeFile returns a list of rules that is not there yet, to paste lines into; the person's own if
+// there are so many. A list takes each key once.
+func freeFile(dirs xdg.Dirs) string {
+	in := filepath.Join(dirs.Config, account.PolicyDir)
+	for _, name := range []string{"rules.yaml", "asked/rules.yaml", "asked-again/rules.yaml"} {
+		file := filepath.Join(in, filepath.FromSlash(name))
+		if _, err := os.Lstat(file); errors.Is(err, fs.ErrNotExist) {
+			return file
+		}
+	}
+	return filepath.Join(in, "rules.yaml")
 }

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -125,6 +126,15 @@ func (d *decider) decideIn(ctx context.Context, req *decisions.Request, at time.
 // Record decides the call of a record again, with the choices that answered it then. why is
 // why it cannot be.
 func (d *decider) Record(ctx context.Context, rec *decisions.Record, c *arguments.Call, recent int) (dec *decisions.Decision, made *decisions.Deliberation, why string) {
+	dec, made, why = d.again(ctx, rec, c, recent)
+	if why == "" && dec.Policy.Digest == rec.Decision.Policy.Digest && dec.Verdict != rec.Decision.Verdict {
+		return nil, nil, unrepeatable
+	}
+	return dec, made, why
+}
+
+// again is Record, also where the same rules decide otherwise than they did.
+func (d *decider) again(ctx context.Context, rec *decisions.Record, c *arguments.Call, recent int) (dec *decisions.Decision, made *decisions.Deliberation, why string) {
 	if why = undecidable(rec, c); why != "" {
 		return nil, nil, why
 	}
@@ -137,8 +147,6 @@ func (d *decider) Record(ctx context.Context, rec *decisions.Record, c *argument
 		return nil, nil, "deciding it failed: " + dec.Reason
 	case !sameEffects(rec.Decision.Effects, dec.Effects):
 		return nil, nil, otherEffects
-	case dec.Policy.Digest == rec.Decision.Policy.Digest && dec.Verdict != rec.Decision.Verdict:
-		return nil, nil, unrepeatable
 	}
 	return dec, made, ""
 }
@@ -146,10 +154,10 @@ func (d *decider) Record(ctx context.Context, rec *decisions.Record, c *argument
 // Why a record is not decided again.
 const (
 	otherEffects = "its files, or permd's own tables, are others now, so that it would do something else"
-	unrepeatable = "the same rules decide it otherwise now: it depended on what is not kept"
+	unrepeatable = "the rules of then decide it otherwise now: files, choices or earlier calls that it depended on are others"
 	cut          = "its record is cut"
 	unreadable   = "its record cannot be read"
-	notByRules   = "neither rules nor choices decided it, but a failure, a pause, a lock or an approval"
+	notByRules   = "a failure, a pause, a lock or an answer to an earlier question decided it"
 )
 
 func undecidable(rec *decisions.Record, c *arguments.Call) string {
@@ -199,17 +207,20 @@ func (m *recorded) of(rec *decisions.Record) {
 			continue
 		}
 		at := question{e.Kind, e.Text}
-		if e.Row == decisions.RowRemembered {
+		label := strings.TrimPrefix(e.Reason, "remembered: ")
+		switch e.Row {
+		case decisions.RowRemembered:
 			if m.choices == nil {
 				m.choices = map[question]*decisions.Choice{}
 			}
-			m.choices[at] = &decisions.Choice{ID: e.ChoiceID, Exact: true, Label: e.Reason}
-			continue
+			m.choices[at] = &decisions.Choice{ID: e.ChoiceID, Exact: true, Label: label}
+		case decisions.RowReject:
+			if m.rejects == nil {
+				m.rejects = map[question]*decisions.Choice{}
+			}
+			m.rejects[at] = &decisions.Choice{ID: e.ChoiceID, Label: label}
+		default: // it was allowed with its run, which is among the effects
 		}
-		if m.rejects == nil {
-			m.rejects = map[question]*decisions.Choice{}
-		}
-		m.rejects[at] = &decisions.Choice{ID: e.ChoiceID, Unsure: e.Verdict == decisions.Ask, Label: e.Reason}
 	}
 }
 

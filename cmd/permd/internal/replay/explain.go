@@ -8,7 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"time"
+	"strings"
 
 	"github.com/permd/permd/cmd/permd/internal/account"
 	"github.com/permd/permd/cmd/permd/internal/arguments"
@@ -62,40 +62,27 @@ func (j *replayed) explainEarlier(ctx context.Context, rec *decisions.Record, ca
 	none := func(why string) (*explain.Explanation, string, error) {
 		return undecided(ctx, rec, call), why, nil
 	}
-	earlier, since, err := arguments.RevisionAt(arguments.Dir(j.dirs.Data), rec.Time)
+	e, err := j.earlierAt(ctx, rec.Time)
 	if err != nil {
-		return none(err.Error())
-	}
-	if earlier == nil {
-		return none("the rules of then are not kept")
-	}
-	dir, err := os.MkdirTemp("", "permd-replay-")
-	if err != nil {
-		return nil, "", fmt.Errorf("making a folder for the rules of then: %w", err)
-	}
-	defer removeCopy(dir)
-	dirs := j.dirs
-	dirs.Org, dirs.Config = filepath.Join(dir, "org"), filepath.Join(dir, "config")
-	if err := errors.Join(os.MkdirAll(dirs.Org, 0o700), os.MkdirAll(filepath.Join(dirs.Config, account.PolicyDir), 0o700), earlier.Restore(dir)); err != nil {
 		return nil, "", err
 	}
-	by, err := newDeciderOf(ctx, j.dirs, dirs, "", true)
-	if err != nil {
-		return none("the rules of then cannot be used now: " + err.Error())
+	defer e.close()
+	if e.by == nil {
+		return none(e.why)
 	}
-	d, made, why := by.Record(ctx, rec, call, recent)
+	d, made, why := e.by.Record(ctx, rec, call, recent)
 	if why != "" {
 		return none(why)
 	}
 	if d.Verdict != rec.Decision.Verdict || !slices.EqualFunc(d.Effects, rec.Decision.Effects, func(a, b decisions.EffectDecision) bool { return a.Verdict == b.Verdict && a.Row == b.Row }) {
-		return none("the rules of then decide it otherwise now: it depended on what is not kept, such as rules of the project")
+		return none("the rules of then decide it otherwise now: files, choices, earlier calls or rules of its project that it depended on are others")
 	}
-	source := "the rules in force since " + since.Local().Format(time.DateTime)
+	source := "the rules of then, " + e.words()
 	if d.Policy.Digest != rec.Decision.Policy.Digest {
-		source += "; these, the project's or permd's own are not the same as then"
+		source += "; those of its project, or permd's own, are others"
 	}
 	x = recreated(ctx, rec, made, call, source)
-	x.MoveRules([2]string{dirs.Org, j.dirs.Org}, [2]string{dirs.Config, j.dirs.Config})
+	x.MoveRules([2]string{e.dirs.Org, j.dirs.Org}, [2]string{e.dirs.Config, j.dirs.Config})
 	return x, "", nil
 }
 
@@ -130,9 +117,14 @@ func WhatIf(ctx context.Context, s *cli.Streams, root string, rec *decisions.Rec
 	if err != nil {
 		return nil, fmt.Errorf("copying rules: %w", err)
 	}
+	moved := [][2]string{{filepath.Join(dir, name), file}, {dir, filepath.Join(j.dirs.Config, account.PolicyDir)}}
 	by, err := newDecider(ctx, j.dirs, dir, root != "")
 	if err != nil {
-		return nil, err
+		text := explain.Moved(moved...)(err.Error())
+		if strings.Contains(text, file) {
+			return nil, cli.Failf(cli.ExitCompile, "the file is read as one of your rules would be", "%s", text)
+		}
+		return nil, cli.Failf(cli.ExitCompile, "permd policy check shows all problems", "%s", text)
 	}
 	d, made, why := by.Record(ctx, rec, call, recent)
 	if why != "" {
@@ -142,7 +134,7 @@ func WhatIf(ctx context.Context, s *cli.Streams, root string, rec *decisions.Rec
 	x := explain.Decision(ctx, d, made)
 	x.Call.Arguments = shownArguments(call)
 	x.Recreated = fmt.Sprintf("your rules and %s; it was %s", filepath.Base(file), rec.Decision.Verdict)
-	x.MoveRules([2]string{filepath.Join(dir, name), file}, [2]string{dir, filepath.Join(j.dirs.Config, account.PolicyDir)})
+	x.MoveRules(moved...)
 	return x, nil
 }
 

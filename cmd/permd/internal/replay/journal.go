@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"runtime"
 	"slices"
 	"sync"
@@ -24,6 +26,11 @@ type past struct {
 	now  *decisions.Decision     // nil if it was not
 	made *decisions.Deliberation // of now
 	why  string                  // it was not
+
+	// then is what the rules of then decide today, or what is in the record if that is not known.
+	then *decisions.Decision
+	// unsure is set if now may differ from then for other reasons than the rules.
+	unsure bool
 }
 
 // replayed is the journal of this machine with the arguments that are kept.
@@ -109,10 +116,13 @@ func (j *replayed) decide(ctx context.Context, workers []*decider, page []past) 
 // Report is what a replay of the journal finds. Its JSON form is stable.
 type Report struct {
 	// Digest identifies the rules outside of projects.
-	Digest    string        `json:"digest"`
-	Decisions int           `json:"decisions"`
-	Same      int           `json:"same"`
-	Different int           `json:"different"`
+	Digest    string `json:"digest"`
+	Decisions int    `json:"decisions"`
+	Same      int    `json:"same"`
+	Different int    `json:"different"`
+	// Unsure are those of Different that may differ for other reasons than the rules, since it
+	// is not known what the rules of then would decide today.
+	Unsure    int           `json:"unsure,omitzero"`
 	Groups    []*Group      `json:"groups"`     // the largest first
 	Undecided []*NotDecided `json:"notDecided"` // the largest first
 }
@@ -152,12 +162,15 @@ func (r *Report) add(p *past) {
 			}
 		}
 		r.Undecided = append(r.Undecided, &NotDecided{p.why, 1})
-	case p.now.Verdict == p.rec.Decision.Verdict:
+	case p.now.Verdict == p.then.Verdict:
 		r.Same++
 	default:
 		r.Different++
-		was := p.rec.Decision.Verdict
-		rule := decidingRule(p.now)
+		if p.unsure {
+			r.Unsure++
+		}
+		was := p.then.Verdict
+		rule := changingRule(p.now, p.then)
 		for _, g := range r.Groups {
 			if g.From == was && g.To == p.now.Verdict && g.Rule == rule {
 				g.Count++
@@ -184,20 +197,24 @@ func (r *Report) Loosened() []*Group {
 	return list
 }
 
-// decidingRule names the rule that decides, or what does where none is named.
-func decidingRule(d *decisions.Decision) string {
-	for i := range d.Effects {
-		e := &d.Effects[i]
-		if e.Verdict == d.Verdict && len(e.Rules) > 0 {
-			return fmt.Sprintf("%s at %s", e.Rules[0].ID, e.Rules[0].At)
+// changingRule names the rule by which a decision is another one than then, or what does that
+// where no rule is named. Both have the same effects.
+func changingRule(now, then *decisions.Decision) string {
+	words := now.Reason
+	for pass := range 3 { // what became so, a rule of it, anything that decides
+		for i := range now.Effects {
+			e := &now.Effects[i]
+			became := i >= len(then.Effects) || then.Effects[i].Verdict != e.Verdict
+			switch {
+			case e.Verdict != now.Verdict || pass < 2 && !became:
+			case len(e.Rules) > 0:
+				return fmt.Sprintf("%s at %s", e.Rules[0].ID, e.Rules[0].At)
+			case pass > 0:
+				return e.Reason
+			}
 		}
 	}
-	for i := range d.Effects {
-		if e := &d.Effects[i]; e.Verdict == d.Verdict {
-			return e.Reason
-		}
-	}
-	return d.Reason
+	return words
 }
 
 // Replay decides the selected records of the journal by the rules of a folder again, or by
@@ -207,12 +224,32 @@ func Replay(ctx context.Context, s *cli.Streams, root string, f decisions.Record
 	if err != nil {
 		return nil, err
 	}
+	if folder != "" { // to the policy, one that is not there is one without rules
+		info, err := os.Stat(folder)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return nil, cli.Failf(cli.ExitUsage, "name a folder with rules", "there is no folder %s", folder)
+		case err != nil:
+			return nil, fmt.Errorf("looking for the rules: %w", err)
+		case !info.IsDir():
+			return nil, cli.Failf(cli.ExitUsage, "name a folder with rules, such as one with only that file", "%s is no folder", folder)
+		}
+	}
 	by, err := newDecider(ctx, j.dirs, folder, root != "")
 	if err != nil {
 		return nil, err
 	}
 	r := &Report{Digest: by.rules.Digest(), Groups: []*Group{}, Undecided: []*NotDecided{}}
-	if err := j.replay(ctx, f, by, r.add); err != nil {
+	c := &comparison{j: j}
+	defer c.close()
+	var failed error
+	err = j.replay(ctx, f, by, func(p *past) {
+		if err := c.before(ctx, p); failed == nil {
+			failed = err
+		}
+		r.add(p)
+	})
+	if err := errors.Join(err, failed); err != nil {
 		return nil, err
 	}
 	r.sort()
@@ -224,13 +261,17 @@ func (r *Report) Print(s *cli.Streams) error {
 	if s.JSON {
 		return cli.PrintJSON(s.Out, r)
 	}
+	w := cli.Folded(s.Out, 4)
 	for _, g := range r.Groups {
-		fmt.Fprintf(s.Out, "%s -> %s  %s, by %s\n", g.From, g.To, cli.Plural(g.Count, "call"), g.Rule)
-		fmt.Fprintf(s.Out, "    such as %s  %s\n", cli.Short(g.Example.DecisionID), g.Example.Call)
+		fmt.Fprintf(w, "%s -> %s  %s, by %s\n", g.From, g.To, cli.Plural(g.Count, "call"), g.Rule)
+		fmt.Fprintf(w, "    such as %s  %s\n", cli.Short(g.Example.DecisionID), g.Example.Call)
 	}
-	fmt.Fprintf(s.Out, "%s: %d would be decided as they were, %d otherwise\n", cli.Plural(r.Decisions, "decision"), r.Same, r.Different)
+	fmt.Fprintf(w, "%s: %d would be decided as they were, %d otherwise\n", cli.Plural(r.Decisions, "decision"), r.Same, r.Different)
+	if r.Unsure > 0 {
+		fmt.Fprintf(w, "of these, %d may be decided otherwise for other reasons than the rules, such as files or rules of projects that have changed: what the rules of then would decide today is not known\n", r.Unsure)
+	}
 	for _, n := range r.Undecided {
-		fmt.Fprintf(s.Out, "%s cannot be decided again: %s\n", cli.Plural(n.Count, "decision"), n.Why)
+		fmt.Fprintf(w, "%s cannot be decided again: %s\n", cli.Plural(n.Count, "decision"), n.Why)
 	}
 	return nil
 }

@@ -7,9 +7,12 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/permd/permd/cmd/permd/internal/account"
 	"github.com/permd/permd/cmd/permd/internal/cli"
+	"github.com/permd/permd/cmd/permd/internal/explain"
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects/display"
+	"github.com/permd/permd/decisions/pattern"
 )
 
 // leastYes is how often a person must have said yes.
@@ -116,26 +119,64 @@ func (h *history) rememberedSince(a *alike) bool {
 	return !slices.ContainsFunc(a.texts, func(text string) bool { return h.remembered[a.project+"\x00"+text] == "" })
 }
 
-// PrintQuestions prints questions, each on an entry.
-func PrintQuestions(s *cli.Streams, list []*Question, undecided []*NotDecided) error {
+// PrintQuestions prints questions, each on an entry, and what would end them.
+func PrintQuestions(s *cli.Streams, root string, list []*Question, undecided []*NotDecided) error {
 	if s.JSON {
 		return cli.PrintJSONLines(s.Out, list)
 	}
+	w := cli.Folded(s.Out, 6)
+	var lines []*pattern.Pattern
 	for _, q := range list {
-		fmt.Fprintf(s.Out, "%s  %s\n    %s\n", times(q.Count), shown(q.Asked), display.Display(q.Reason))
-		if q.Rules != "" {
-			fmt.Fprintf(s.Out, "    these lines of rules.yaml would end it:\n%s", q.Rules)
-		} else {
-			fmt.Fprintf(s.Out, "    no line is proposed: %s\n", display.Display(q.WhyNone))
+		answers := ""
+		if q.Yes+q.No > 0 {
+			answers = fmt.Sprintf(" (yes %d, no %d)", q.Yes, q.No)
 		}
+		fmt.Fprintf(w, "%s  %s%s\n    %s\n", times(q.Count), shown(q.Asked), answers, display.Display(q.Reason))
+		switch {
+		case q.Rules == "":
+			fmt.Fprintf(w, "    no line is proposed: %s\n", display.Display(q.WhyNone))
+		case q.Commands != nil:
+			fmt.Fprintln(w, "    this ends it, while the files that say what it runs stay as they are:")
+			printCommands(s, q.Commands)
+			fmt.Fprintf(w, "    so would this in rules.yaml, in every project and whatever these files say:\n")
+			fmt.Fprint(s.Out, q.Rules)
+		default:
+			fmt.Fprintln(w, "    the lines below end it:", shownLines(q.lines))
+			lines = append(lines, q.lines...)
+		}
+	}
+	if len(lines) > 0 {
+		dirs, err := account.Dirs(root)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(w, "\nIn %s, for every project:\n", freeFile(dirs))
+		fmt.Fprint(s.Out, explain.AllowYAML(lines))
 	}
 	if len(list) == 0 {
 		fmt.Fprintln(s.Out, "no questions")
 	}
+	errs := cli.Folded(s.Err, 6)
 	for _, n := range undecided {
-		fmt.Fprintf(s.Err, "permd: %s left out: %s\n", cli.Plural(n.Count, "decision"), n.Why)
+		fmt.Fprintf(errs, "permd: %s left out: %s\n", cli.Plural(n.Count, "decision"), n.Why)
 	}
 	return nil
+}
+
+// printCommands prints commands to paste, which are not folded.
+func printCommands(s *cli.Streams, list [][]string) {
+	for _, c := range list {
+		fmt.Fprintf(s.Out, "    %s\n", cli.QuoteAll(c))
+	}
+}
+
+// shownLines is lines on one line.
+func shownLines(lines []*pattern.Pattern) string {
+	var list []string
+	for _, p := range lines {
+		list = append(list, string(p.Kind)+" "+p.String())
+	}
+	return display.Display(strings.Join(list, "; "))
 }
 
 // PrintSuggestions prints suggestions.
@@ -143,17 +184,17 @@ func PrintSuggestions(s *cli.Streams, list []*Suggestion) error {
 	if s.JSON {
 		return cli.PrintJSONLines(s.Out, list)
 	}
+	w := cli.Folded(s.Out, 6)
 	for _, one := range list {
-		fmt.Fprintf(s.Out, "approved %s, never rejected  %s\n", times(one.Yes), shown(one.Asked))
-		fmt.Fprintf(s.Out, "    decisions %s\n", strings.Join(one.Evidence, " "))
-		for _, c := range one.Commands {
-			fmt.Fprintf(s.Out, "    %s\n", cli.QuoteAll(c))
-		}
+		fmt.Fprintf(w, "approved %s, never rejected  %s\n", times(one.Yes), shown(one.Asked))
+		fmt.Fprintf(w, "    decisions %s\n", strings.Join(one.Evidence, " "))
+		printCommands(s, one.Commands)
 		switch {
 		case one.Rules != "":
-			fmt.Fprintf(s.Out, "    in %s; in rules.yaml:\n%s", cli.Plural(len(one.Projects), "project"), one.Rules)
+			fmt.Fprintf(w, "    it was in %s; in rules.yaml, for every project:\n", cli.Plural(len(one.Projects), "project"))
+			fmt.Fprint(s.Out, one.Rules)
 		case one.WhyNone != "":
-			fmt.Fprintf(s.Out, "    nothing is proposed: %s\n", display.Display(one.WhyNone))
+			fmt.Fprintf(w, "    nothing is proposed: %s\n", display.Display(one.WhyNone))
 		}
 	}
 	if len(list) == 0 {
