@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/go-json-experiment/json"
+
 	"github.com/permd/permd/cmd/permd/internal/cli"
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects/display"
@@ -62,6 +64,9 @@ func ParseImport(data []byte, o *admin.NewChoice, now time.Time) (*Importable, e
 		if err == nil && c.ID == "" {
 			err = errors.New("it has no choiceId")
 		}
+		if err == nil && c.Expires.IsZero() && hasExpires(line) {
+			c.Expires = time.Unix(0, 0) // a time, though Go's zero one, and as past
+		}
 		if err == nil && c.Verdict != decisions.Allow && c.Verdict != decisions.Deny {
 			err = fmt.Errorf("no verdict %q is remembered", c.Verdict)
 		}
@@ -71,6 +76,14 @@ func ParseImport(data []byte, o *admin.NewChoice, now time.Time) (*Importable, e
 		p.addChoice(&c, now)
 	}
 	return &p, nil
+}
+
+// hasExpires reports whether a choice has a time limit, whatever it is.
+func hasExpires(line []byte) bool {
+	var c struct {
+		Expires *time.Time `json:"expires"`
+	}
+	return json.Unmarshal(line, &c) != nil || c.Expires != nil
 }
 
 // addChoice adds the parts of a choice that was exported, all of them or none.

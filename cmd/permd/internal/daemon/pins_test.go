@@ -25,3 +25,15 @@ func TestPinsMasked(t *testing.T) {
 		t.Errorf("without a secret: %q", words)
 	}
 }
+
+func TestReasonMasked(t *testing.T) {
+	t.Parallel()
+	for why, want := range map[string]string{
+		"token=Zq9CANARY70xW7": "token=***", "password=Zq9CANARY71xW7, for a demo": "password=*** for a demo",
+		"lunch": "lunch", "ünder construction": "ünder construction", "two\nlines": "two\nlines", "": "",
+	} {
+		if got := masked(why); got != want {
+			t.Errorf("the reason %q is %q, want %q", why, got, want)
+		}
+	}
+}
