@@ -11,6 +11,7 @@ import (
 
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/decisions/effects/display"
+	"github.com/permd/permd/internal/strictjson"
 	"github.com/permd/permd/remember/seals"
 )
 
@@ -75,7 +76,7 @@ func line(kind effects.Kind, line string) string {
 // it was never shown.
 func pins(stored []byte) []byte {
 	var members map[string]any
-	if err := json.Unmarshal(stored, &members, jsontext.AllowInvalidUTF8(true)); err != nil {
+	if err := strictjson.Unmarshal(stored, &members); err != nil {
 		return stored
 	}
 	changed := false

@@ -7,8 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/go-json-experiment/json"
-
 	"github.com/permd/permd/cmd/permd/internal/cli"
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects/display"
@@ -80,10 +78,13 @@ func ParseImport(data []byte, o *admin.NewChoice, now time.Time) (*Importable, e
 
 // hasExpires reports whether a choice has a time limit, whatever it is.
 func hasExpires(line []byte) bool {
-	var c struct {
-		Expires *time.Time `json:"expires"`
+	o, err := strictjson.ParseObject(line)
+	for _, m := range o {
+		if m.Name == "expires" && m.Value.Kind() != 'n' {
+			return true
+		}
 	}
-	return json.Unmarshal(line, &c) != nil || c.Expires != nil
+	return err != nil
 }
 
 // addChoice adds the parts of a choice that was exported, all of them or none.
