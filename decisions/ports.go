@@ -221,8 +221,9 @@ type Rejection struct {
 	// Query is the call, without an effect.
 	Query MemoryQuery
 	// Asked are the indexes, in Query.All, of the effects that were asked about.
-	// Effects that were allowed are not rejected with them. It is empty if the call
-	// was asked about for another reason.
+	// Effects that were allowed are not rejected with them. If the call was asked about
+	// for another reason, they are what it does (see rejected); it is empty if nothing
+	// of that can be named.
 	Asked []int
 }
 

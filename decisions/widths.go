@@ -285,6 +285,9 @@ func (w *widthSearch) rejectable() *Rejection {
 		}
 	}
 	r := &Rejection{Query: w.query, Asked: w.asked()}
+	if len(r.Asked) == 0 {
+		r.Asked = rejected(&r.Query)
+	}
 	if !w.engine.proposer.Rejectable(r) {
 		return nil
 	}

@@ -15,7 +15,9 @@ import (
 	"github.com/permd/permd/decisions/effects/display"
 	"github.com/permd/permd/decisions/pattern"
 	"github.com/permd/permd/decisions/targets"
+	"github.com/permd/permd/internal/sqlitedb"
 	"github.com/permd/permd/remember/history"
+	"github.com/permd/permd/remember/seals"
 )
 
 // Line is a choice that a person makes as a rule line, over the management
@@ -76,7 +78,7 @@ func (s *Store) addLines(what history.What, lines []Line) (choices []Choice, ref
 	if len(fresh) > 0 {
 		err := s.write(func(tx *sql.Tx) error {
 			for _, e := range fresh {
-				if err := insert(tx, e); err != nil {
+				if err := s.insert(tx, e); err != nil {
 					return err
 				}
 			}
@@ -205,6 +207,15 @@ func (s *Store) allowableLine(p *pattern.Pattern, scope ScopeKind) error {
 	return nil
 }
 
+// update changes a column of a choice whose row is as permd wrote it.
+func (s *Store) update(tx *sql.Tx, set string, to any, where string, id string) error {
+	_, damaged, err := seals.Update(tx, s.key[:], set, []any{to}, where, id)
+	if err == nil && damaged > 0 {
+		err = fmt.Errorf("%w: the choice %s is not as it was written", sqlitedb.ErrDamaged, id)
+	}
+	return err
+}
+
 // Confirm confirms choices that a client reported, and rejects of an earlier
 // version of permd, which then deny what their lines match.
 func (s *Store) Confirm(_ context.Context, ids ...string) error {
@@ -223,13 +234,13 @@ func (s *Store) Confirm(_ context.Context, ids ...string) error {
 	}
 	err := s.write(func(tx *sql.Tx) error {
 		for _, id := range ids {
-			if _, err := tx.Exec("UPDATE choices SET confirmed = ? WHERE id = ? AND confirmed IS NULL", now, id); err != nil {
+			if err := s.update(tx, "confirmed = ?", now, "id = ? AND confirmed IS NULL", id); err != nil {
 				return err
 			}
 			if s.byID[id].whyChanged() == "" {
 				continue
 			}
-			if _, err := tx.Exec("UPDATE choices SET looked = ? WHERE id = ? AND looked IS NULL", now, id); err != nil {
+			if err := s.update(tx, "looked = ?", now, "id = ? AND looked IS NULL", id); err != nil {
 				return err
 			}
 		}

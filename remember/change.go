@@ -64,11 +64,11 @@ func (s *Store) Change(_ context.Context, ids []string, c Change) ([]Choice, err
 	}
 	err := s.write(func(tx *sql.Tx) error {
 		for _, n := range fresh {
-			if err := insert(tx, n); err != nil {
+			if err := s.insert(tx, n); err != nil {
 				return err
 			}
 		}
-		if err := endRows(tx, old, now, changed); err != nil {
+		if err := s.endRows(tx, old, now, changed); err != nil {
 			return err
 		}
 		_, err := s.record(tx, history.Edit, now, fresh, old)

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/remember/erase"
 )
 
 // Setting the clock back must not revive choices that have expired. Allows
@@ -58,11 +59,7 @@ func (s *Store) expire(over []*entry) {
 	s.drop(over...)
 	_ = s.write(func(tx *sql.Tx) error {
 		for _, e := range over {
-			if err := forgetText(tx, "n = ?", e.row); err != nil {
-				return err
-			}
-			if _, err := tx.Exec("UPDATE choices SET revoked = ?, revoked_by = ? WHERE n = ? AND revoked IS NULL",
-				max(s.newest.Load(), s.now().UnixNano()), expired, e.row); err != nil {
+			if err := erase.Rows(tx, s.key[:], max(s.newest.Load(), s.now().UnixNano()), expired, "n = ? AND revoked IS NULL", e.row); err != nil {
 				return err
 			}
 		}

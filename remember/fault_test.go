@@ -246,7 +246,7 @@ func TestUnreadableRowTurnsAllowsOff(t *testing.T) {
 			if err := s.Close(); err != nil {
 				t.Fatal(err)
 			}
-			execute(t, o.Path, query)
+			execute(t, o.Path, query+unsealed)
 			s = open(t, o)
 			if have := said(t, s, ask(run("make"))) + said(t, s, ask(run("rm"))); have != "deny" || !s.Status().AllowsOff {
 				t.Errorf("have %q, status %+v", have, s.Status())
@@ -310,6 +310,9 @@ func TestOpenRefuses(t *testing.T) {
 		})
 	}
 }
+
+// unsealed makes the rows those of a permd without seals.
+const unsealed = "; UPDATE choices SET seal = NULL; DELETE FROM meta WHERE name = 'sealed'"
 
 func execute(t *testing.T, path, query string) {
 	t.Helper()

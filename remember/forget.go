@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/remember/erase"
 	"github.com/permd/permd/remember/history"
 	"github.com/permd/permd/remember/pending"
 )
@@ -81,12 +82,9 @@ func (s *Store) revoke(entries []*entry, reason string) error {
 }
 
 // endRows revokes choices in a transaction.
-func endRows(tx *sql.Tx, entries []*entry, now time.Time, reason string) error {
+func (s *Store) endRows(tx *sql.Tx, entries []*entry, now time.Time, reason string) error {
 	for _, e := range entries {
-		if err := forgetText(tx, "n = ?", e.row); err != nil {
-			return err
-		}
-		if _, err := tx.Exec("UPDATE choices SET revoked = ?, revoked_by = ? WHERE n = ? AND revoked IS NULL", now.UnixNano(), reason, e.row); err != nil {
+		if err := erase.Rows(tx, s.key[:], now.UnixNano(), reason, "n = ? AND revoked IS NULL", e.row); err != nil {
 			return err
 		}
 	}
@@ -106,16 +104,14 @@ func (s *Store) storePending() error {
 	err := s.write(func(tx *sql.Tx) error {
 		clear(absent)
 		for id, r := range s.pending.IDs {
-			if err := forgetText(tx, "id = ?", id); err != nil {
+			if err := erase.Rows(tx, s.key[:], r.At, r.By, "id = ? AND revoked IS NULL", id); err != nil {
 				return err
 			}
-			res, err := tx.Exec("UPDATE choices SET revoked = coalesce(revoked, ?), revoked_by = coalesce(revoked_by, ?) WHERE id = ?", r.At, r.By, id)
-			if err != nil {
-				return err
-			}
+			var n int
+			err := tx.QueryRow("SELECT count(*) FROM choices WHERE id = ?", id).Scan(&n)
 			// A reject made in this run without a row was never stored, so no
 			// database has it.
-			if n, err := res.RowsAffected(); err != nil || n == 0 && !r.Temporary && !r.NeverStored {
+			if err != nil || n == 0 && !r.Temporary && !r.NeverStored {
 				absent[id] = r
 			}
 		}

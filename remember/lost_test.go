@@ -123,7 +123,7 @@ func TestLostScope(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := db.Exec(`UPDATE choices SET parts = CAST('[{' AS BLOB)`); err != nil {
+	if _, err := db.Exec(`UPDATE choices SET parts = CAST('[{' AS BLOB)` + unsealed); err != nil {
 		t.Fatal(err)
 	}
 	if err := db.Close(); err != nil {

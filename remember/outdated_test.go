@@ -162,7 +162,7 @@ func TestBoundIsForgotten(t *testing.T) {
 			if err := a.store.Close(); err != nil {
 				t.Fatal(err)
 			}
-			execute(t, a.path, "UPDATE choices SET expires = 1")
+			execute(t, a.path, "UPDATE choices SET expires = 1"+unsealed)
 			a.again(t)
 		},
 	} {

@@ -363,6 +363,9 @@ func (x *rejectIndex) full(e *entry) (int, bool) {
 // sameFirstKey returns the entries with a part filed under the same key as the
 // first part of e; any equal entry is among them.
 func (x *rejectIndex) sameFirstKey(e *entry) []*entry {
+	if len(e.parts) == 0 {
+		return nil // of an earlier permd, and known by its digest alone
+	}
 	p := e.parts[0]
 	keys := p.keysOf()
 	key := keys[0]

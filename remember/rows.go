@@ -17,6 +17,8 @@ import (
 	"github.com/permd/permd/decisions/pattern"
 	"github.com/permd/permd/internal/sqlitedb"
 	"github.com/permd/permd/internal/strictjson"
+	"github.com/permd/permd/remember/erase"
+	"github.com/permd/permd/remember/seals"
 )
 
 const (
@@ -25,17 +27,12 @@ const (
 	selectHolding = `SELECT ` + columns + ` FROM choices WHERE revoked IS NULL`
 	insertChoice  = `INSERT INTO choices
 		(id, uid, verdict, kind, pattern, facts, digest, pins, scope, scope_key, scope_conn,
-		 decision, created, expires, uses, last_used, confirmed, parts, looked, bound)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
+		 decision, created, expires, confirmed, parts, looked, uses, last_used, bound, seal)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
 )
 
-// execer is a database or a transaction.
-type execer interface {
-	Exec(query string, args ...any) (sql.Result, error)
-}
-
 // insert writes an entry and sets its row.
-func insert(db execer, e *entry) error {
+func (s *Store) insert(tx *sql.Tx, e *entry) error {
 	c := &e.choice
 	pins, err := json.Marshal(&c.Pins, jsontext.AllowInvalidUTF8(true)) // the name of a file may be any bytes
 	if err != nil {
@@ -64,9 +61,12 @@ func insert(db execer, e *entry) error {
 	if t := e.confirmed.Load(); t != 0 {
 		confirmed = t
 	}
-	res, err := db.Exec(insertChoice, c.ID, int64(c.UID), string(c.Verdict), string(c.Kind), c.Label,
-		e.stored, e.digest[:], pins, string(c.Scope.Kind), c.Scope.Key, int64(c.Scope.Conn),
-		c.DecisionID, c.Created.UnixNano(), expires, e.matchCount.Load(), last, confirmed, parts, looked, bound)
+	values := []any{
+		c.ID, int64(c.UID), string(c.Verdict), string(c.Kind), c.Label, e.stored, e.digest[:], pins, string(c.Scope.Kind),
+		c.Scope.Key, int64(c.Scope.Conn), c.DecisionID, c.Created.UnixNano(), expires, confirmed, parts, looked,
+	}
+	seal := seals.Of(s.key[:], values...)
+	res, err := tx.Exec(insertChoice, append(values, e.matchCount.Load(), last, bound, seal)...)
 	if err != nil {
 		return err
 	}
@@ -102,7 +102,7 @@ func scan(rows *sql.Rows) (*entry, error) {
 	}
 	c.Verdict, c.Kind, c.Scope.Kind = decisions.Verdict(verdict), effects.Kind(kind), ScopeKind(scope)
 	if c.Verdict != decisions.Allow && c.Verdict != decisions.Deny || c.Scope.Kind.rank() == 0 || c.ID == "" {
-		return nil, fmt.Errorf("choice %d: it has no id, or an unknown verdict or scope", e.row)
+		return nil, fmt.Errorf("%w: choice %d has no id, or an unknown verdict or scope", sqlitedb.ErrDamaged, e.row)
 	}
 	c.UID, c.Scope.Conn, c.Created = uint32(uid), uint64(conn), time.Unix(0, created).UTC()
 	if expires.Valid {
@@ -125,12 +125,18 @@ func scan(rows *sql.Rows) (*entry, error) {
 		return nil, err
 	}
 	if err != nil {
-		// The rest of the row is not to be trusted either.
-		c.Pins, e.line, e.stored, e.changed = Pins{}, nil, factsLost, true
-		e.parts = []*rejectPart{lostPart("")}
+		e.lose()
 	}
 	e.finish()
 	return e, err
+}
+
+// lose makes a reject whose row cannot be read ask about everything: the rest of the row
+// is not to be trusted either.
+func (e *entry) lose() {
+	e.choice.Pins, e.line, e.stored, e.changed = Pins{}, nil, factsLost, true
+	e.parts = []*rejectPart{lostPart("")}
+	e.finish()
 }
 
 // readBound reads what a choice is matched by.
@@ -207,6 +213,9 @@ func (s *Store) load(db *sqlitedb.DB) error {
 	if err := s.loadKey(db.Write); err != nil {
 		return err
 	}
+	if err := s.checkSeals(db.Write); err != nil {
+		return err
+	}
 	now := s.now().UnixNano()
 	newest, err := newestIn(db.Read)
 	if err != nil {
@@ -224,11 +233,7 @@ func (s *Store) load(db *sqlitedb.DB) error {
 	if _, err := db.Write.Exec("UPDATE choices SET bound = NULL WHERE bound IS NOT NULL AND expires <= ?", max(now, newest)); err != nil {
 		s.writeErr = err.Error() // the next start tries again
 	}
-	if err := forgetText(db.Write, "revoked IS NULL AND scope_conn <> 0"); err != nil {
-		s.writeErr = err.Error() // what is revoked already keeps its text
-	}
-	if _, err := db.Write.Exec(`UPDATE choices SET revoked = ?, revoked_by = 'restart'
-		WHERE revoked IS NULL AND scope_conn <> 0`, now); err != nil {
+	if err := erase.Rows(db.Write, s.key[:], now, "restart", "revoked IS NULL AND scope_conn <> 0"); err != nil {
 		s.writeErr = err.Error() // they are not in RAM, which is what counts
 	}
 	return nil
@@ -244,6 +249,9 @@ func readActive(db *sql.DB, now int64) (entries []*entry, unreadable, err error)
 	defer func() { err = errors.Join(err, rows.Close()) }()
 	for rows.Next() {
 		e, err := scan(rows)
+		if sqlitedb.IsDamaged(err) {
+			return nil, nil, err // a reject must not be missing
+		}
 		unreadable = errors.Join(unreadable, err)
 		switch {
 		case e == nil:
@@ -318,10 +326,16 @@ func salvage(path string) salvageResult {
 	seen := map[string]bool{}
 	for _, order := range []string{" ORDER BY n", " ORDER BY n DESC"} {
 		for _, e := range readRejects(db, order) {
-			if !seen[e.choice.ID] {
-				seen[e.choice.ID] = true
-				found.rejects = append(found.rejects, e)
+			if seen[e.choice.ID] {
+				continue
 			}
+			seen[e.choice.ID] = true
+			// Of an earlier permd, rows have no seals, which is an error; without the key
+			// seals say nothing.
+			if rows, err := seals.Changed(db, found.key[:], "n = ?", e.row); found.key != (hashKey{}) && err == nil && len(rows) > 0 {
+				e.lose()
+			}
+			found.rejects = append(found.rejects, e)
 		}
 	}
 	return found

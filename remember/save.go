@@ -15,6 +15,7 @@ import (
 	"github.com/permd/permd/remember/history"
 	"github.com/permd/permd/remember/labels"
 	"github.com/permd/permd/remember/lives"
+	"github.com/permd/permd/remember/seals"
 )
 
 // Save stores choices, all of them or none, and returns them. They are in force
@@ -78,7 +79,7 @@ func (s *Store) save(drafts []Draft, live []*lives.Life) ([]Choice, error) {
 	err := s.write(func(tx *sql.Tx) error {
 		for i, e := range entries {
 			if e.row == 0 {
-				if err := insert(tx, e); err != nil {
+				if err := s.insert(tx, e); err != nil {
 					return err
 				}
 			}
@@ -86,7 +87,7 @@ func (s *Store) save(drafts []Draft, live []*lives.Life) ([]Choice, error) {
 				return err
 			}
 		}
-		if err := endRows(tx, old, now, renewed); err != nil {
+		if err := s.endRows(tx, old, now, renewed); err != nil {
 			return err
 		}
 		_, err := s.record(tx, what, now, fresh, old)
@@ -312,6 +313,9 @@ func samePins(a, b Pins) bool {
 
 // selfCheck reads a choice back as a restart would and matches it.
 func (s *Store) selfCheck(tx *sql.Tx, e *entry, d *Draft, now int64) (err error) {
+	if changed, err := seals.Changed(tx, s.key[:], "n = ?", e.row); err != nil || len(changed) > 0 {
+		return errors.Join(ErrSelfCheck, err)
+	}
 	rows, err := tx.Query(selectHolding+" AND n = ?", e.row)
 	if err != nil {
 		return err
@@ -346,7 +350,7 @@ func (s *Store) checkMatches(e *entry, d *Draft, now int64) error {
 func (s *Store) insertAll(entries []*entry) error {
 	return s.write(func(tx *sql.Tx) error {
 		for _, e := range entries {
-			if err := insert(tx, e); err != nil {
+			if err := s.insert(tx, e); err != nil {
 				return err
 			}
 		}

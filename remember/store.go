@@ -39,6 +39,11 @@ var schema3 string
 //go:embed schema4.sql
 var schema4 string
 
+// schema5 adds the checksum of a row.
+//
+//go:embed schema5.sql
+var schema5 string
+
 // applicationID marks the file as a memory of permd: "pmdR".
 const applicationID = 0x706d_6452
 
@@ -157,7 +162,7 @@ func Open(o Options) (*Store, error) {
 
 func (s *Store) database() sqlitedb.Options {
 	return sqlitedb.Options{
-		Path: s.options.Path, ApplicationID: applicationID, Migrations: []string{schema, schema2, schema3, schema4},
+		Path: s.options.Path, ApplicationID: applicationID, Migrations: []string{schema, schema2, schema3, schema4, schema5},
 		Synchronous: sqlitedb.Full, SecureDelete: true, Now: s.now,
 	}
 }

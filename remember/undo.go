@@ -10,7 +10,9 @@ import (
 	"time"
 
 	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/remember/erase"
 	"github.com/permd/permd/remember/history"
+	"github.com/permd/permd/remember/seals"
 )
 
 // What a person has added, forgotten or changed can be taken back: choices that began with a
@@ -189,6 +191,9 @@ func (s *Store) pastEntry(id string) (e *entry, err error) {
 	if e := s.byID[id]; e != nil {
 		return e, nil
 	}
+	if changed, err := seals.Changed(s.db.Read, s.key[:], "id = ?", id); err != nil || len(changed) > 0 {
+		return nil, errors.Join(ErrNotFound, err)
+	}
 	rows, err := s.db.Read.Query("SELECT "+columns+" FROM choices WHERE id = ?", id)
 	if err != nil {
 		return nil, err
@@ -289,8 +294,8 @@ func (s *Store) endedEntry(id string) (*entry, error) {
 	switch off := s.state.Load().off; {
 	case s.expired(e):
 		return e, errors.New("its time has passed")
-	case e.line != nil && erasedLabel(c.Label):
-		return e, errors.New("its line held what may be a secret, and was erased")
+	case e.line != nil && erasedLabel(c.Label), c.Scope.Key == erase.Erased, c.Pins.erased():
+		return e, errors.New("its line or folder held what may be a secret, and was erased")
 	case c.Verdict == decisions.Allow && off != nil:
 		return e, off
 	case c.Verdict == decisions.Allow && c.Created.UnixNano() <= s.pending.RevokedBefore:
@@ -300,7 +305,12 @@ func (s *Store) endedEntry(id string) (*entry, error) {
 }
 
 // erasedLabel reports whether forgetText may have erased words of a label.
-func erasedLabel(label string) bool { return strings.HasSuffix(label, "…") }
+func erasedLabel(label string) bool { return strings.HasSuffix(label, erase.Erased) }
+
+// erased reports whether what a choice was bound to was erased when it ended.
+func (p *Pins) erased() bool {
+	return slices.Contains([]string{p.Project, p.Cwd, p.Script, p.Stdin, p.Given, p.For, p.Method}, erase.Erased)
+}
 
 // Undo takes a change back, with all that it was about or, where that is said in Undone, with
 // the rest of it. uid is whose change it must be, nil for anybody's. The result is itself a change
@@ -359,15 +369,12 @@ func (s *Store) Undo(_ context.Context, uid *uint32, id string, preview bool) (*
 func (s *Store) applyUndo(p *undoPlan, id string, owner uint32, now time.Time) (string, error) {
 	change := history.Change{ID: newID(), UID: owner, Time: now, What: history.Undo, Undoes: id, Began: idsOf(p.restore), Ended: idsOf(p.end)}
 	err := s.write(func(tx *sql.Tx) error {
-		if err := endRows(tx, p.end, now, undone); err != nil {
+		if err := s.endRows(tx, p.end, now, undone); err != nil {
 			return err
 		}
 		for _, e := range p.restore {
-			res, err := tx.Exec("UPDATE choices SET revoked = NULL, revoked_by = NULL, pattern = ? WHERE n = ? AND revoked IS NOT NULL", e.choice.Label, e.row)
-			if err != nil {
-				return err
-			}
-			if n, err := res.RowsAffected(); err != nil || n != 1 {
+			n, damaged, err := seals.Update(tx, s.key[:], "revoked = NULL, revoked_by = NULL, pattern = ?", []any{e.choice.Label}, "n = ? AND revoked IS NOT NULL", e.row)
+			if err != nil || n != 1 || damaged > 0 {
 				return errors.Join(errRead, err)
 			}
 		}

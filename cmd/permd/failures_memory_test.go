@@ -40,6 +40,15 @@ func memoryDamaged(t *testing.T) {
 		reject string // what becomes of the reject
 	}{
 		{"one page", func(t *testing.T, path string) { over(t, path, indexPage(t, path)) }, "deny"},
+		{"one letter", func(t *testing.T, path string) {
+			b, err := os.ReadFile(path)
+			if err != nil || !bytes.Contains(b, []byte("delete_issue")) {
+				t.Fatal("the reject is not in the file", err)
+			}
+			if err := os.WriteFile(path, bytes.ReplaceAll(b, []byte("delete_issue"), []byte("delete_issuf")), 0); err != nil {
+				t.Fatal(err)
+			}
+		}, "ask"},
 		{"header", func(t *testing.T, path string) { over(t, path, 0) }, "ask"},
 		{"cut", func(t *testing.T, path string) {
 			if err := os.Truncate(path, 5000); err != nil {

@@ -82,7 +82,7 @@ func TestChoiceMarks(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer db.Close()
-	if _, err := db.Exec("UPDATE choices SET created = created - ?, decision = 'd' WHERE id = ?", int64(91*24*time.Hour), exact); err != nil {
+	if _, err := db.Exec("UPDATE choices SET created = created - ?, decision = 'd' WHERE id = ?; UPDATE choices SET seal = NULL; DELETE FROM meta WHERE name = 'sealed'", int64(91*24*time.Hour), exact); err != nil {
 		t.Fatal(err)
 	}
 	d.start(t, "--root", root)

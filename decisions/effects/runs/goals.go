@@ -36,6 +36,9 @@ func (v *invocation) target(role programs.Role, i int, w effects.Word) {
 		if _, ok := goals.Of(v.run.Program); ok {
 			v.addGoals(v.args[i:])
 		}
+		for n := i + 1; n < len(v.args); n++ {
+			v.mayReread(n)
+		}
 		v.unexplainedTail(i + 1)
 	} else {
 		if v.p.Open {

@@ -167,6 +167,9 @@ func (v *invocation) change(a argument) {
 	} else {
 		v.markHarmful(a.i)
 	}
+	if !a.option && v.p.HasDashes && v.p.AfterDashes == programs.RoleRunnerWords {
+		v.rereadWord(a.i) // pnpm hands words on with or without --
+	}
 	if v.p.Open {
 		v.mayDo(a.i)
 		v.mayRun(a.i)

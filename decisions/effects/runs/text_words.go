@@ -177,11 +177,15 @@ func (v *invocation) serverSQL(a argument) {
 }
 
 func (v *invocation) runnerWord(a argument) {
-	if !runnerWords.Has(a.w.Text) && !plainOperand(a.w.Text) {
+	if runnerWords.Has(a.w.Text) {
+		return
+	}
+	if !plainOperand(a.w.Text) || changesWhenReread(a.w) {
 		v.changes = true
 		v.markHarmful(a.i)
 		v.guardedWord(a.i, a.w.Text)
 	}
+	v.rereadWord(a.i)
 }
 
 func (v *invocation) goFlags(a argument) {

@@ -8,6 +8,7 @@ import (
 	"github.com/permd/permd/decisions/effects/display"
 	"github.com/permd/permd/decisions/effects/plainshell"
 	"github.com/permd/permd/decisions/effects/programs"
+	"github.com/permd/permd/internal/wordset"
 )
 
 // wrapped handles a program that runs the command in its operands.
@@ -63,6 +64,46 @@ func changesWhenReread(w effects.Word) bool {
 
 // plainLetters have no special meaning to any shell, anywhere in a word.
 const plainLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./,:@%+-"
+
+// rereadWord handles a word that some versions of a package manager put into a shell's
+// text: between double quotes, where commands and variables are substituted (npm 7 and 8,
+// npx, pnpm 6), or as it is. Text of a shell in it may run, which denies see.
+func (v *invocation) rereadWord(i int) {
+	w := &v.args[i]
+	if w.Dynamic() || w.Glob {
+		return // it asks as such
+	}
+	v.mayReread(i)
+	if substitutes(w.Text) {
+		v.unknown(i, "a word that may reach a shell, which substitutes in it: "+display.Display(display.ShowWord(w)))
+	}
+}
+
+// mayReread defers a word to the rest of the call that a shell would read as more than
+// one word.
+func (v *invocation) mayReread(i int) {
+	if w := &v.args[i]; !w.Dynamic() && !w.Glob && strings.ContainsAny(w.Text, "$`;&|<>()\n\\\"") {
+		v.mayRunText(w.Text)
+	}
+}
+
+// joinsWords are the package managers of which a version joins the words of a package's
+// program into a shell's text.
+var joinsWords = wordset.Fields("npm npx pnpm pnpx yarn")
+
+// substitutes reports whether a shell substitutes something in the text between double
+// quotes. A $ that ends a pattern stands for itself.
+func substitutes(text string) bool {
+	if strings.Contains(text, "`") {
+		return true
+	}
+	for _, after := range strings.Split(text, "$")[1:] {
+		if after != "" && !strings.ContainsRune(" |)/.,:", rune(after[0])) {
+			return true
+		}
+	}
+	return false
+}
 
 // readsWordsFile reports whether the words that a wrapper appends may come from a file,
 // so that the command gets the wrapper's standard input (xargs -a).
@@ -275,6 +316,11 @@ func (v *invocation) tool(i int, w effects.Word) {
 		v.run.Tool = w.Text
 	} else if v.p.Targets == "" || len(v.subs) > 0 {
 		v.run.Unbound = "what " + display.Display(w.Text) + " runs is decided by files that permd does not know"
+	}
+	if joinsWords.Has(v.run.Program) {
+		for n := i; n < len(v.args); n++ {
+			v.rereadWord(n)
+		}
 	}
 	if v.p.Targets != "" {
 		// A script of the project may have the name of any program.

@@ -15,7 +15,8 @@ import (
 
 // Texts in arguments may be anything: what is written to a file, what a form is filled with, a
 // header. No mask knows all secrets among them. So of the input only those members are kept that
-// effects were read from (a command, a path, an address), and of the others numbers and booleans.
+// effects were read from (a command, a path, an address), and of the others numbers and booleans,
+// by names that look like names.
 // Whether a call without the rest is the same is seen when it is decided again: its effects must
 // come out as they were.
 
@@ -82,8 +83,12 @@ func (c *content) reduce(input jsontext.Value) (_ jsontext.Value, less bool) {
 		return nil, true
 	}
 	b := jsontext.Value{'{'}
-	for i, m := range o {
-		if i > 0 {
+	for _, m := range o {
+		if !slices.Contains(c.members, m.Name) && !isName(m.Name) {
+			less = true
+			continue
+		}
+		if len(b) > 1 {
 			b = append(b, ',')
 		}
 		if b, err = jsontext.AppendQuote(b, m.Name); err != nil {
@@ -98,6 +103,39 @@ func (c *content) reduce(input jsontext.Value) (_ jsontext.Value, less bool) {
 	}
 	return append(b, '}'), less
 }
+
+// isName reports whether a member's name is like those of parameters, such as file_path,
+// maxResults and base64: letters, with a short number at most behind each word. Others may
+// be as secret as texts, and a name is no less chosen by the agent.
+func isName(name string) bool {
+	if name == "" || len(name) > maxName || display.HoldsSecret(name) {
+		return false
+	}
+	digits := 0
+	for i := range len(name) {
+		c := name[i]
+		isDigit := '0' <= c && c <= '9'
+		isLetter := 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
+		switch {
+		case isDigit:
+			digits++
+			if i == 0 || digits > maxDigits {
+				return false
+			}
+		case isLetter && digits > 0, !isLetter && c != '_' && c != '-' && c != '.':
+			return false
+		default:
+			digits = 0
+		}
+	}
+	return true
+}
+
+// Bounds of a name, in bytes: of all of it, and of a number in it.
+const (
+	maxName   = 40
+	maxDigits = 3
+)
 
 // empty returns a value of the same kind without any text.
 func empty(v jsontext.Value) jsontext.Value {

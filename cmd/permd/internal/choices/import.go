@@ -71,6 +71,9 @@ func ParseImport(data []byte, o *admin.NewChoice, now time.Time) (*Importable, e
 		if err == nil && c.ID == "" {
 			err = errors.New("it has no choiceId")
 		}
+		if err == nil && c.Expires.IsZero() && hasExpires(line) {
+			c.Expires = time.Unix(0, 0) // a time, though Go's zero one, and as past
+		}
 		if err == nil && c.Verdict != decisions.Allow && c.Verdict != decisions.Deny {
 			err = fmt.Errorf("no verdict %q is remembered", c.Verdict)
 		}
@@ -80,6 +83,17 @@ func ParseImport(data []byte, o *admin.NewChoice, now time.Time) (*Importable, e
 		p.addChoice(&c, now)
 	}
 	return &p, nil
+}
+
+// hasExpires reports whether a choice has a time limit, whatever it is.
+func hasExpires(line []byte) bool {
+	o, err := strictjson.ParseObject(line)
+	for _, m := range o {
+		if m.Name == "expires" && m.Value.Kind() != 'n' {
+			return true
+		}
+	}
+	return err != nil
 }
 
 // addChoice adds the parts of a choice that was exported, all of them or none.

@@ -12,6 +12,7 @@ import (
 	"github.com/permd/permd/cmd/permd/internal/cli"
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/decisions/effects/display"
 	"github.com/permd/permd/decisions/effects/paths"
 	"github.com/permd/permd/decisions/pattern"
 	"github.com/permd/permd/remember"
@@ -166,6 +167,11 @@ func pinsInWords(c *remember.Choice) []string {
 	p := &c.Pins
 	add := func(is bool, format string, args ...any) {
 		if is {
+			for i, arg := range args {
+				if text, ok := arg.(string); ok {
+					args[i] = display.Display(text) // the name of a folder may hold a secret
+				}
+			}
 			words = append(words, fmt.Sprintf(format, args...))
 		}
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/decisions/effects/display"
 	"github.com/permd/permd/decisions/effects/paths"
 	"github.com/permd/permd/remember/pause"
 	"github.com/permd/permd/socket/admin"
@@ -30,7 +31,7 @@ func (p pauses) Pause(ctx context.Context, peer decisions.Peer, n admin.NewPause
 	}
 	set := pause.Setting{
 		UID: peer.UID, For: time.Duration(min(max(n.Seconds, 0), int64(pause.Max/time.Second)+1)) * time.Second,
-		Only: n.Only, Unknown: n.Unknown, Why: n.Why,
+		Only: n.Only, Unknown: n.Unknown, Why: masked(n.Why),
 	}
 	if n.Dir != "" {
 		project := paths.FindProject(p.d.engine.FS, n.Dir, p.d.engine.Users.Lookup(peer.UID).Home)
@@ -54,7 +55,7 @@ func (p pauses) Pause(ctx context.Context, peer decisions.Peer, n admin.NewPause
 
 // Lock has everything ask.
 func (p pauses) Lock(ctx context.Context, peer decisions.Peer, why string) (admin.Pause, error) {
-	got, err := p.d.pauses.Set(pause.Setting{UID: peer.UID, Locked: true, Why: why}, func(s *pause.Setting) error {
+	got, err := p.d.pauses.Set(pause.Setting{UID: peer.UID, Locked: true, Why: masked(why)}, func(s *pause.Setting) error {
 		return p.d.recordPause(ctx, peer, "permd lock", describe(s))
 	})
 	if why, ok := errors.AsType[pause.Refusal](err); ok {
@@ -96,6 +97,14 @@ func (p pauses) end(ctx context.Context, peer decisions.Peer, command string, lo
 		e.Unstored = err.Error()
 	}
 	return e, nil
+}
+
+// masked is a person's reason without what may be a secret, as it is stored and logged.
+func masked(why string) string {
+	if !display.HoldsSecret(why) {
+		return why // what is no text of one line is refused
+	}
+	return display.Display(why)
 }
 
 // describe says what was set, for the journal.
