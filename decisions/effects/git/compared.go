@@ -2,6 +2,7 @@ package git
 
 import (
 	"path"
+	"slices"
 
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/decisions/effects/settings"
@@ -30,10 +31,28 @@ func (r *Run) compared() {
 			r.Into.Unknown(i, "files that git may compare although it does not track them")
 		}
 		if e := r.Call.Operand(effects.KindRead, w.Text, r.Cwd, r.From); e.File != nil {
-			r.Call.Paths.Recurse(&e, false)
-			r.Into.Add(i, e)
+			if mode, err := r.Call.Paths.Lstat(e.File.Path); err != nil || !mode.IsRegular() {
+				r.Call.Paths.Recurse(&e, false)
+			}
+			if !r.added(i, &e) {
+				r.Into.Add(i, e)
+			}
 		}
 	}
+}
+
+// added reports whether a word of the run has an effect already.
+func (r *Run) added(i int, e *effects.Effect) bool {
+	list := r.Call.Effects
+	for n := len(list) - 1; n >= 0; n-- {
+		if list[n].Run != nil {
+			list = list[n:]
+			break
+		}
+	}
+	return slices.ContainsFunc(list, func(other effects.Effect) bool {
+		return other.Via != nil && other.Via.Arg == i && other.Text == e.Text && other.File != nil && other.File.Path == e.File.Path && other.File.Recursive == e.File.Recursive
+	})
 }
 
 // mayBeSeveral reports whether a word may become several, or another one, before the run.
@@ -42,12 +61,15 @@ func (r *Run) mayBeSeveral(i int) bool {
 	return w.Dynamic() || w.Glob && !w.One || w.Several || w.Tree
 }
 
-// namesNothing reports whether an operand is certainly no file: git then has nothing to compare
-// without a repository, and fails.
+// namesNothing reports whether one of the two operands that git would compare is certainly no file:
+// it fails then. Others behind them only limit what is compared.
 func (r *Run) namesNothing(operands []int) bool {
-	for _, i := range operands {
+	for n, i := range operands {
 		w := &r.Args[i]
-		if r.mayBeSeveral(i) || w.Glob || w.One || w.Text == "-" {
+		if n > 1 || r.mayBeSeveral(i) {
+			return false
+		}
+		if w.Glob || w.One || w.Text == "-" {
 			continue
 		}
 		e := r.Call.Operand(effects.KindRead, w.Text, r.Cwd, r.From)
