@@ -22,8 +22,14 @@ import (
 // Without such options no summary does.
 func TestTellingOptionsOracle(t *testing.T) {
 	var both [2]*contentsOracle
+	beginning := filepath.Join(t.TempDir(), "p")
 	for i, letter := range []string{"A", "B"} {
 		o := newContentsOracle(t)
+		if i == 0 {
+			o.run(o.top, "cp -a p "+beginning)
+		} else {
+			o.run(o.top, "rm -rf p && cp -a "+beginning+" p") // with commits of the same time
+		}
 		o.env = append(o.env, "GIT_AUTHOR_DATE=2024-01-01T00:00:00Z", "GIT_COMMITTER_DATE=2024-01-01T00:00:00Z")
 		secret := func(more string) {
 			common := ""
@@ -48,7 +54,7 @@ func TestTellingOptionsOracle(t *testing.T) {
 	values := map[string][]string{
 		"-S": {"KEY=A", "KEY=Anew"}, "-G": {"KEY=AA", "^KEY=A", "AAAnew"}, "--ignore-matching-lines": {"KEY=A", "same"}, "-L": {"2,2:.env", "/KEY=A/,+1:.env"}, "--anchored": {"KEY=A"},
 		"--find-object": {"HEAD:.env"}, "--format": {"%H%n"}, "--pretty": {"oneline", "%s"}, "--word-diff": {"plain", "porcelain"}, "--word-diff-regex": {"."}, "--color-words": {"."}, "--submodule": {"diff"},
-		"--diff-filter": {"M"}, "--diff-algorithm": {"patience"}, "--date": {"iso"}, "-O": {"a.txt"}, "--output": {"/dev/stdout"}, "--relative": {"more"}, "--exclude": {"x"},
+		"--diff-filter": {"M"}, "--diff-algorithm": {"patience"}, "--date": {"iso"}, "-O": {"a.txt"}, "--output": {"/dev/stdout"}, "--abbrev": {"12"}, "--relative": {"more"}, "--exclude": {"x"},
 	}
 	digits := regexp.MustCompile(`[0-9a-f]{7,64}`)
 	table := effectstest.Table(t)
