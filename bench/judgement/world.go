@@ -114,6 +114,13 @@ func (w *world) worktree(dir, main string) {
 	w.files(dir)
 }
 
+// folder makes a folder; one that is there keeps its owner.
+func (w *world) folder(dir string) {
+	if _, err := w.fs.Lstat(dir); err != nil {
+		w.fs.Dir(dir)
+	}
+}
+
 // add makes those files that do not exist yet.
 func (w *world) add(file, text string) {
 	if _, err := w.fs.Lstat(file); err != nil {
