@@ -206,7 +206,7 @@ func (b *bench) repositoryWorld(rows []*callRow) *world {
 			w.worktree(folder, roots[0])
 			continue
 		}
-		w.fs.Dir(folder)
+		w.folder(folder)
 	}
 	look := tools.World{FS: w.fs, Own: w.own(), Table: b.shipped.Table(), Profiles: b.shipped.Profiles()}
 	for _, r := range rows {

@@ -101,6 +101,7 @@ func (w *world) repository(git string) {
 	w.fs.File(git+"/config", "[core]\n\trepositoryformatversion = 0\n[remote \"origin\"]\n\turl = https://git.example.com/project.git\n")
 	w.fs.File(git+"/index", "").Dir(git + "/objects").Dir(git + "/hooks").Dir(git + "/info")
 	w.fs.File(git+"/refs/heads/main", "0000000000000000000000000000000000000000\n")
+	w.fs.Own(path.Dir(git), uid, 0o755).Own(git, uid, 0o755)
 }
 
 // worktree makes a folder a worktree of a checkout, so that both are one project
@@ -109,7 +110,15 @@ func (w *world) worktree(dir, main string) {
 	admin := path.Join(main, ".git/worktrees", strings.ReplaceAll(strings.Trim(dir, "/"), "/", "-"))
 	w.fs.File(path.Join(dir, ".git"), "gitdir: "+admin+"\n")
 	w.fs.File(admin+"/gitdir", path.Join(dir, ".git")+"\n").File(admin+"/commondir", "../..\n").File(admin+"/HEAD", "ref: refs/heads/x\n")
+	w.fs.Own(dir, uid, 0o755).Own(path.Join(dir, ".git"), uid, 0o644).Own(admin, uid, 0o755)
 	w.files(dir)
+}
+
+// folder makes a folder; one that is there keeps its owner.
+func (w *world) folder(dir string) {
+	if _, err := w.fs.Lstat(dir); err != nil {
+		w.fs.Dir(dir)
+	}
 }
 
 // add makes those files that do not exist yet.

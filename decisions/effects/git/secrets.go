@@ -15,7 +15,6 @@ import (
 	"github.com/permd/permd/decisions/effects/languages"
 	"github.com/permd/permd/decisions/effects/paths"
 	"github.com/permd/permd/internal/lexpath"
-	"github.com/permd/permd/internal/wordset"
 )
 
 // Run is a run of git whose words were read.
@@ -47,33 +46,13 @@ func (r *Run) has(flags []string) bool {
 	return slices.ContainsFunc(flags, func(f string) bool { return slices.Contains(r.Flags, f) })
 }
 
-// The sub-commands of git that print the content of files, from the history, the index
-// or the working tree.
-var (
-	printing = wordset.Fields("show diff blame annotate cat-file grep archive difftool format-patch merge-file checkout-index unpack-file")
-	// These print it only if patches are requested.
-	patching = wordset.Fields("log reflog whatchanged diff-tree diff-index diff-files stash range-diff")
-	// These print the files that are named, which a pattern may do in ways of git's own
-	// (HEAD:NAME); a diff shows all changes anyway.
-	byName = wordset.Fields("show cat-file blame annotate archive checkout-index unpack-file")
-	// patchOptions are the options that request them, by their canonical names.
-	patchOptions = []string{
-		"--patch", "--unified", "-L", "--word-diff", "--color-words", "--binary", "--patch-with-raw", "--patch-with-stat", "--cc", "-c", "-m",
-		"--function-context", "--text", "--full-index",
-	}
-	// summaryOptions are the options with which diff and show print no patch.
-	summaryOptions = []string{
-		"--stat", "--numstat", "--shortstat", "--dirstat", "--compact-summary", "--summary", "--name-only", "--name-status", "--raw",
-		"--no-patch", "--quiet", "--check",
-	}
-)
-
 // Secrets adds the reads of secrets that git prints from its own data, for
 // which no word has to be a path that other programs could open. Only words that name
 // a secret count; a diff or log without one shows changes, and does not ask. What is
 // staged or committed by name is read too: the next push carries it away.
 func (r *Run) Secrets() {
 	sub := r.Sub
+	r.compared()
 	if sub == "add" || sub == "commit" {
 		r.staged()
 		return
@@ -86,16 +65,17 @@ func (r *Run) Secrets() {
 	if !prints && !patches {
 		return
 	}
+	r.copies()
 	objects := sub == "show" || sub == "cat-file" || sub == "diff" || sub == "difftool" || sub == "archive" || sub == "grep" || sub == "unpack-file"
 	switch {
 	case sub == "cat-file" && r.has([]string{"-t", "-s", "-e"}):
 		return
 	case sub == "archive" && r.has([]string{"--list"}):
 		return
-	case patches && !r.has(patchOptions):
+	case patches && !r.showsContent():
 		return
 	}
-	silent := (sub == "diff" || sub == "show") && r.has(summaryOptions) && !r.has(patchOptions)
+	silent := (sub == "diff" || sub == "show") && r.has(summaryOptions) && !r.showsContent()
 	limited := false // words limit it to some paths
 	reduced := -1    // the word that excludes some
 	named := false   // words name the objects to search, each with a path

@@ -30,10 +30,7 @@ func (r *Resolver) Links(dir string, w *LinkWalk) (links []string, complete bool
 	if w.visited == nil {
 		w.visited = map[string]bool{}
 	}
-	finder, ok := r.fs.(LinkFinder)
-	if !ok {
-		finder = NewIndex(r.fs, time.Now)
-	}
+	finder := linkFinder(r.fs)
 	for _, in := range r.searchStarts(dir) {
 		if w.walked(in) {
 			continue
@@ -60,6 +57,24 @@ func (r *Resolver) Links(dir string, w *LinkWalk) (links []string, complete bool
 	}
 	slices.Sort(links)
 	return links, true
+}
+
+// linkFinder returns a file system as one that finds links, which only an [Index] remembers.
+func linkFinder(fsys effects.FS) LinkFinder {
+	if finder, ok := fsys.(LinkFinder); ok {
+		return finder
+	}
+	return NewIndex(fsys, time.Now)
+}
+
+// LinksIn returns the links in a folder and all below it. complete is false if there may be
+// others.
+func LinksIn(fsys effects.FS, dir string) (links []string, complete bool) {
+	found, err := linkFinder(fsys).LinksBelow(dir, func() bool { return true })
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, true
+	}
+	return found.Paths, err == nil && !found.Incomplete && !found.Denied
 }
 
 // walked reports whether a folder, or one that it is in, was walked.

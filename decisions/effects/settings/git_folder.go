@@ -116,11 +116,15 @@ func (a *Surroundings) belongsTo(admin, tree string) bool {
 // lines of, or takes objects from whatever is in them (gitrepository-layout(5)):
 // git status shows what is left of a rebase, git check-attr what info/attributes says,
 // git worktree list why a tree is locked.
-// References, their logs and loose objects have a format and a name that a file of
-// somebody else does not have.
+// Loose objects have a format and a name that a file of somebody else does not have. Of
+// references see gitTreesOfText.
 var gitFoldersOfText = []string{
 	"", "branches", "info", "logs", "objects", "objects/info", "objects/pack", "rebase-apply", "rebase-merge", "remotes", "sequencer", worktreesFolder,
 }
+
+// gitTreesOfText are the folders of a repository in which, with all below, git reads a hash at the
+// beginning of a file, whatever follows, or prints the names of files, as git tag does.
+var gitTreesOfText = []string{"refs", "logs", worktreesFolder}
 
 // worktreesFolder has a folder for each linked working tree of a repository.
 const worktreesFolder = "worktrees"
@@ -168,6 +172,17 @@ func (a *Surroundings) storesElsewhere(git string) string {
 			if strings.HasPrefix(strings.ToLower(e.Name()), "sharedindex.") {
 				return path.Join(dir, e.Name())
 			}
+		}
+	}
+	for _, name := range gitTreesOfText {
+		if a.lacks(git, name) {
+			continue
+		}
+		dir := paths.Child(git, name)
+		if links, complete := paths.LinksIn(fsys, dir); !complete {
+			return dir
+		} else if len(links) > 0 {
+			return links[0]
 		}
 	}
 	for _, name := range []string{"objects/info/alternates", "objects/info/http-alternates"} {
