@@ -76,6 +76,14 @@ func (c *Collector) ReadsThroughLinks(folders []paths.Followed, from string) (mo
 	return c.Paths.ReadsThroughLinks(folders, func(link string) effects.Effect { return c.Operand(effects.KindRead, link, "/", from) })
 }
 
+// Links returns the links in a folder and below, and whether they are all.
+func (c *Collector) Links(dir string) (links []string, complete bool) {
+	if c.mayLinkIn(dir) {
+		return nil, false
+	}
+	return c.Paths.Links(dir, new(paths.LinkWalk))
+}
+
 // mayLinkIn reports whether an earlier part of the call may have put links into a folder or
 // below.
 func (c *Collector) mayLinkIn(dir string) bool {
