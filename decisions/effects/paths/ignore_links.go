@@ -3,18 +3,19 @@ package paths
 import (
 	"path"
 	"slices"
+	"strings"
 
 	"github.com/permd/permd/internal/lexpath"
 )
 
-// LinkedIgnores returns the ignore files that a search of a folder or file reads and that may be
-// links: those below as far as a survey knows them, those next to it and above, and those of the
+// LinkedIgnores returns the ignore files that a search of a folder or file reads and that are
+// links, or lie behind one: those below as far as a survey knows them, those next to it and above, and those of the
 // repositories that they lie in. Whoever wrote a tree may have put links there.
 func (r *Resolver) LinkedIgnores(at string) []string {
 	var files []string
 	add := func(list []string) {
 		for _, file := range list {
-			if mode, err := r.Lstat(file); file != "" && (err != nil || !mode.IsRegular()) && !slices.Contains(files, file) {
+			if file != "" && r.Resolved(file, "") != file && !slices.Contains(files, file) {
 				files = append(files, file)
 			}
 		}
@@ -37,8 +38,10 @@ func (r *Resolver) LinkedIgnores(at string) []string {
 			}
 			links, _ := r.Links(dir, new(LinkWalk))
 			for _, link := range links {
-				if slices.Contains(IgnoreNames, path.Base(link)) {
-					add([]string{link})
+				for _, rest := range []string{"", exclude, "/" + path.Base(exclude)} {
+					if name := path.Base(link); rest == "" && slices.Contains(IgnoreNames, name) || strings.HasSuffix(link+rest, "/.git"+exclude) {
+						add([]string{link + rest})
+					}
 				}
 			}
 		}

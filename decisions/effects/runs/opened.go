@@ -107,7 +107,12 @@ func (v *invocation) opensLinks(folder string, opens func(link string) bool) {
 		v.b.Unknown(v.at.From, "opens files by itself, of which some may be links that are not known")
 	}
 	for _, link := range links {
-		if opens(link) {
+		manifest := paths.Child(link, "package.json")
+		switch {
+		case !opens(link):
+		case v.run.Program == "npm" && v.b.Exists(v.b.Paths.Resolved(manifest, "")):
+			v.opened(manifest)
+		default:
 			v.opened(link)
 		}
 	}
@@ -126,7 +131,9 @@ func (v *invocation) opened(file string) {
 	if !v.b.Exists(e.File.Path) {
 		return
 	}
-	e.File.Recursive = v.isFolder(e.File.Path)
+	if v.isFolder(e.File.Path) {
+		v.b.Paths.Recurse(&e, false)
+	}
 	root := v.b.Paths.Project()
 	inside := e.Tags.Has(effects.InProject) || e.Tags.Has(effects.Worktree) || root != "" && !lexpath.In(root, file)
 	if e.File.Path != file && (e.Guarded() != 0 || !inside) {
