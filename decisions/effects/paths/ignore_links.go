@@ -15,7 +15,7 @@ func (r *Resolver) LinkedIgnores(at string) []string {
 	var files []string
 	add := func(list []string) {
 		for _, file := range list {
-			if file != "" && r.Resolved(file, "") != file && !slices.Contains(files, file) {
+			if at := r.Resolved(file, ""); file != "" && at != "" && at != file && !slices.Contains(files, file) {
 				files = append(files, file)
 			}
 		}

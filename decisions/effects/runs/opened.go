@@ -1,7 +1,6 @@
 package runs
 
 import (
-	"encoding/json"
 	"path"
 	"slices"
 	"strings"
@@ -9,6 +8,7 @@ import (
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/decisions/effects/paths"
 	"github.com/permd/permd/internal/lexpath"
+	"github.com/permd/permd/internal/strictjson"
 	"github.com/permd/permd/internal/wordset"
 )
 
@@ -80,10 +80,10 @@ func (v *invocation) opensThroughLinks() {
 	}
 }
 
-// ownReads returns the files and folders that the words of the run read or list.
+// ownReads returns the files and folders that the words of the run, which only looks, read or list.
 func (v *invocation) ownReads() (list []*effects.File) {
 	for _, e := range v.b.Effects[v.index:] {
-		if e.File != nil && e.Kind == effects.KindRead && e.Via != nil && e.Via.Effect == v.index {
+		if e.File != nil && e.Via != nil && e.Via.Effect == v.index {
 			list = append(list, e.File)
 		}
 	}
@@ -102,7 +102,7 @@ func (v *invocation) manifestRoot() string {
 // opensLinks adds the reads of what those links in a folder and below lead to that the program
 // opens.
 func (v *invocation) opensLinks(folder string, opens func(link string) bool) {
-	links, complete := v.b.Links(folder)
+	links, complete := v.b.Links(folder, opens)
 	if !complete {
 		v.b.Unknown(v.at.From, "opens files by itself, of which some may be links that are not known")
 	}
@@ -123,6 +123,9 @@ func (v *invocation) opensLinks(folder string, opens func(link string) bool) {
 // project, links are the person's own.
 func (v *invocation) opened(file string) {
 	e := v.b.Operand(effects.KindRead, file, "", v.at.From)
+	if e.File == nil && ignoring.Has(v.run.Program) {
+		return // as most searches after a change of files
+	}
 	if e.File == nil {
 		// An allow of the run is none of what is read.
 		v.b.Add(v.via(0, e))
@@ -196,20 +199,21 @@ func (v *invocation) opensWorkspaces(dir, manifest string) {
 }
 
 // workspacePatterns returns the patterns of a package.json, which may be a list of their own.
-func workspacePatterns(data []byte) []string {
-	var manifest struct{ Workspaces json.RawMessage }
-	var list []string
-	var within struct{ Packages []string }
-	if json.Unmarshal(data, &manifest) != nil {
-		return nil
+func workspacePatterns(data []byte) (patterns []string) {
+	if strictjson.Check(data) != nil {
+		return nil // the run is not read-only then
 	}
-	if json.Unmarshal(manifest.Workspaces, &list) == nil {
-		return list
+	list := strictjson.Find(data, "workspaces")
+	items, err := strictjson.ParseArray(list)
+	if err != nil {
+		items, _ = strictjson.ParseArray(strictjson.Find(list, "packages"))
 	}
-	if json.Unmarshal(manifest.Workspaces, &within) == nil {
-		return within.Packages
+	for _, item := range items {
+		if text, ok := strictjson.ParseString(item); ok {
+			patterns = append(patterns, text)
+		}
 	}
-	return nil
+	return patterns
 }
 
 // matching appends the folders that a pattern of names stands for. A "**" is any number of
