@@ -70,7 +70,7 @@ func linksText(ctx context.Context, fsys effects.FS, path string) (string, error
 // Marks in the text of a survey, which otherwise has absolute paths.
 const (
 	incompleteMark = "?"        // begins that of an incomplete one
-	surveyNested   = "\x00\x00" // between secrets and folders with repositories
+	surveyNested   = "\x00\x00" // between secrets, folders with repositories, and links
 )
 
 // surveyText reads a survey as one text: absolute paths contain no NUL.
@@ -81,8 +81,11 @@ func surveyText(fsys effects.FS, path string, root int64) string {
 	}
 	s := by.Survey(path[:root], path)
 	text := strings.Join(s.Secrets, "\x00")
-	if len(s.Nested) > 0 {
+	if len(s.Nested)+len(s.Ignores) > 0 {
 		text += surveyNested + strings.Join(s.Nested, "\x00")
+	}
+	if len(s.Ignores) > 0 {
+		text += surveyNested + strings.Join(s.Ignores, "\x00")
 	}
 	if s.Incomplete {
 		text = incompleteMark + text

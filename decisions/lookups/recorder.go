@@ -130,8 +130,9 @@ func (r *Recorder) Survey(root, dir string) paths.Survey {
 	l := r.lookup(Lookup{op: opSurvey, path: dir, limit: int64(len(root))})
 	var s paths.Survey
 	s.Incomplete = strings.HasPrefix(l.text, incompleteMark)
-	secrets, nested, _ := strings.Cut(strings.TrimPrefix(l.text, incompleteMark), surveyNested)
-	s.Secrets, s.Nested = splitNames(secrets), splitNames(nested)
+	secrets, rest, _ := strings.Cut(strings.TrimPrefix(l.text, incompleteMark), surveyNested)
+	nested, ignores, _ := strings.Cut(rest, surveyNested)
+	s.Secrets, s.Nested, s.Ignores = splitNames(secrets), splitNames(nested), splitNames(ignores)
 	return s
 }
 

@@ -31,6 +31,8 @@ func TestRecordedSurvey(t *testing.T) {
 		"all of it":        {Secrets: []string{"/p/.env", "/p/a.key"}, Incomplete: true},
 		"a repository":     {Nested: []string{"/p/sub", "/p/vendor"}},
 		"both":             {Secrets: []string{"/p/.env"}, Nested: []string{"/p/sub"}},
+		"an ignore file":   {Ignores: []string{"/p/.ignore"}},
+		"all lists":        {Secrets: []string{"/p/.env"}, Nested: []string{"/p/sub"}, Ignores: []string{"/p/.ignore", "/p/a/.ignore"}},
 		"an odd file name": {Secrets: []string{"/p/@/.env"}},
 	} {
 		t.Run(name, func(t *testing.T) {

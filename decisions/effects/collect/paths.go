@@ -76,6 +76,16 @@ func (c *Collector) ReadsThroughLinks(folders []paths.Followed, from string) (mo
 	return c.Paths.ReadsThroughLinks(folders, func(link string) effects.Effect { return c.Operand(effects.KindRead, link, "/", from) })
 }
 
+// Links returns the links in a folder and below, and whether they are all of those that count.
+// They are not if an earlier part of the call may have put such links there.
+func (c *Collector) Links(dir string, counts func(link string) bool) (links []string, complete bool) {
+	if c.Paths.Unknown || slices.ContainsFunc(c.Rearranged, func(d string) bool { return d == "" || lexpath.In(d, dir) || lexpath.In(dir, d) && counts(d) }) ||
+		slices.ContainsFunc(c.Paths.Disturbed, func(p string) bool { return lexpath.In(dir, p) && counts(p) }) {
+		return nil, false
+	}
+	return c.Paths.Links(dir, new(paths.LinkWalk))
+}
+
 // mayLinkIn reports whether an earlier part of the call may have put links into a folder or
 // below.
 func (c *Collector) mayLinkIn(dir string) bool {

@@ -274,7 +274,7 @@ func (r *Resolver) reincluded(root, p string, folder bool) bool {
 				return true
 			}
 		}
-		for _, file := range r.repositoryFiles(dir, "/info/exclude") {
+		for _, file := range r.repositoryFiles(dir, exclude) {
 			if file == "" || r.ignoreFile(file).mayReinclude(rel, folder) {
 				return true
 			}

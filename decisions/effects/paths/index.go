@@ -29,6 +29,8 @@ type Survey struct {
 	// Nested are folders below that are repositories, or may hold some: those that were
 	// not read too.
 	Nested []string
+	// Ignores are the ignore files that are links, see [IgnoreNames].
+	Ignores []string
 }
 
 // Index is a file system that caches, within bounds, which files of projects have
@@ -231,6 +233,7 @@ type folder struct {
 	stamp   Stamp
 	secrets []string // names
 	skipped []string // names of folders that are not read, but those of version control
+	ignores []string // names of ignore files that are links
 	subs    []*folder
 	// repository is set if it holds a repository of its own.
 	repository bool
@@ -303,10 +306,13 @@ func (f *folder) collect(s *Survey, from *folder) {
 	if len(s.Nested) > maxNested {
 		s.Nested = []string{from.path}
 	}
+	for _, name := range f.ignores {
+		s.Ignores = append(s.Ignores, Joined(f.path, name))
+	}
 	for _, name := range f.secrets {
 		if len(s.Secrets) >= maxSecrets {
 			s.Incomplete = true
-			return
+			break
 		}
 		s.Secrets = append(s.Secrets, Joined(f.path, name))
 	}

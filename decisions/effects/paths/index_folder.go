@@ -18,6 +18,7 @@ type folderListing struct {
 	stamp               Stamp
 	secrets             []string
 	skipped             []string
+	ignores             []string
 	subs                []string
 	truncated, possible bool
 	repository          bool
@@ -48,6 +49,9 @@ func (x *Index) list(f *folder) folderListing {
 				l.possible = true
 			case none:
 			}
+			if n.Type()&fs.ModeSymlink != 0 && slices.Contains(IgnoreNames, name) {
+				l.ignores = append(l.ignores, strings.Clone(name))
+			}
 			continue
 		}
 		switch {
@@ -62,6 +66,7 @@ func (x *Index) list(f *folder) folderListing {
 	}
 	slices.Sort(l.secrets)
 	slices.Sort(l.skipped)
+	slices.Sort(l.ignores)
 	slices.Sort(l.subs)
 	return l
 }
@@ -72,7 +77,7 @@ func (p *projectIndex) put(f *folder, l folderListing) []*folder {
 	if f.gone {
 		return nil
 	}
-	f.stamp, f.secrets, f.skipped, f.repository = l.stamp, l.secrets, l.skipped, l.repository
+	f.stamp, f.secrets, f.skipped, f.ignores, f.repository = l.stamp, l.secrets, l.skipped, l.ignores, l.repository
 	f.truncated, f.possible = l.truncated, l.possible
 	var kept, added []*folder
 	for _, sub := range f.subs {

@@ -1,8 +1,10 @@
 package runs
 
 import (
+	"errors"
 	"io/fs"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/permd/permd/decisions/effects"
@@ -22,9 +24,10 @@ func (v *invocation) goSources() {
 		return
 	}
 	doc := v.subs[0] == "doc"
-	if !doc && (v.subs[0] != "list" || v.has([]string{"-m"}) || !v.has([]string{"-json"}) && !v.printsGoText()) {
+	if !doc && (v.subs[0] != "list" || v.has([]string{"-m"})) {
 		return
 	}
+	v.plainGo = !doc && !v.has([]string{"-json"}) && !v.printsGoText()
 	project := v.b.Paths.Project()
 	if v.has([]string{"-deps"}) {
 		v.goFolder(len(v.args)-1, project)
@@ -65,10 +68,58 @@ func (v *invocation) goFolder(i int, word string) {
 		return
 	}
 	e := v.b.Operand(effects.KindRead, word, v.run.Cwd, v.at.From)
-	if e.File != nil {
-		e.File.Recursive = v.isFolder(e.File.Path)
+	if e.File == nil {
+		return
 	}
-	v.setAside(i, e)
+	e.File.Recursive = v.isFolder(e.File.Path)
+	switch {
+	case v.plainGo && e.File.Recursive && v.opensGo(e.File.Path):
+	default:
+		v.setAside(i, e)
+	}
+	if outside := !e.Tags.Has(effects.InProject) && !e.Tags.Has(effects.Worktree); (outside || e.Guarded() != 0) && v.namedGo(i, word, len(e.File.OtherPaths) > 0) {
+		v.b.Add(v.via(i, e))
+	}
+}
+
+// namedGo reports whether an operand is the path of sources that are printed, wherever these
+// are; linked is set if it leads there by a link. A folder that there is not is the first part of
+// an import path.
+func (v *invocation) namedGo(i int, word string, linked bool) bool {
+	return (!v.plainGo || linked) && slices.Contains(v.operands, i) && strings.ContainsAny(word, "./") && v.b.Exists(v.b.Paths.Resolved(word, v.run.Cwd))
+}
+
+// opensGo adds the reads of the sources in a folder and below, for denies: go list prints the
+// beginning of one that it does not understand. It returns false if there are too many.
+func (v *invocation) opensGo(folder string) bool {
+	queue, files := []string{folder}, []string(nil)
+	for n := 0; n < len(queue); n++ {
+		entries, err := v.b.FS.Names(queue[n], maxGoFolders*16)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil || n >= maxGoFolders {
+			return false
+		}
+		for _, e := range entries {
+			name := e.Name()
+			switch {
+			case e.IsDir() && !strings.HasPrefix(name, ".") && !strings.HasPrefix(name, "_"):
+				queue = append(queue, paths.Child(queue[n], name))
+			case strings.HasSuffix(name, ".go"):
+				files = append(files, paths.Child(queue[n], name))
+			}
+		}
+		if len(files) > maxGoFolders {
+			return false
+		}
+	}
+	for _, file := range files {
+		if e := v.b.Paths.Operand(effects.KindRead, file, "", v.at.From); e.File != nil {
+			v.b.OpenSometimes(v.via(effects.Inherent, e))
+		}
+	}
+	return true
 }
 
 // goNamed sets aside the reads of the project's packages whose import path may end with a name,

@@ -54,6 +54,8 @@ type invocation struct {
 	foreign           string          // why git does not work on the project's repository, "" if it does
 	tree              string          // the working tree that it looks at instead, "" if not known
 
+	plainGo bool // go list prints only names, and what it does not understand
+
 	obeyed     obeys.Run // once it is needed
 	subsMemory [4]string
 }
@@ -145,6 +147,7 @@ func (v *invocation) listedProgram(p *programs.Program) {
 	v.run.Flags = v.flags
 	v.readonly()
 	v.opens()
+	v.opensThroughLinks()
 	if v.run.Program == "ar" && v.has([]string{"-M"}) {
 		v.mayDoInput()
 	}
