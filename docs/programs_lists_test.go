@@ -57,8 +57,8 @@ func TestListsOfRunners(t *testing.T) {
 	refused := append(wordsOf(t, names, "runners"), wordsOf(t, names, "shellWords")...)
 	for _, list := range []struct{ file, name string }{
 		{"decisions/fence/processes.go", "debuggers"},
-		{"remember/allowable.go", "shells"},
-		{"remember/allowable.go", "wrappers"},
+		{"remember/allowable/allowable.go", "shells"},
+		{"remember/allowable/allowable.go", "wrappers"},
 		{"decisions/effects/own/program.go", "interpreters"},
 		{"decisions/effects/own/program.go", "wrappers"},
 	} {

@@ -23,6 +23,7 @@ import (
 	"github.com/permd/permd/decisions/pattern"
 	"github.com/permd/permd/rego"
 	"github.com/permd/permd/remember"
+	"github.com/permd/permd/remember/allowable"
 )
 
 // silence is a policy without rules: everything that is not remembered asks.
@@ -77,7 +78,7 @@ func newAsked(t *testing.T) *asked {
 	a := &asked{path: path(t)}
 	o := options(a.path)
 	o.Understand = func(p *pattern.Pattern) *pattern.Pattern { return p.Resolved(table) }
-	o.Allowable = func(q *decisions.MemoryQuery) error { return remember.AllowableRun(table, q) }
+	o.Allowable = func(q *decisions.MemoryQuery) error { return allowable.Run(table, q) }
 	a.store = open(t, o)
 	n := 0
 	a.config = decisions.Config{

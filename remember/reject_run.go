@@ -167,3 +167,5 @@ func (x *rejectIndex) searchValues(s *search, key []byte, r *effects.Run) {
 		}
 	}
 }
+
+func baseName(program string) string { return program[strings.LastIndexByte(program, '/')+1:] }

@@ -15,6 +15,7 @@ import (
 	"github.com/permd/permd/decisions/effects/display"
 	"github.com/permd/permd/decisions/effects/programs"
 	"github.com/permd/permd/remember"
+	"github.com/permd/permd/remember/allowable"
 )
 
 // bench has what all measurements share.
@@ -55,7 +56,7 @@ func (b *bench) memory(table *programs.Table) (*remember.Store, error) {
 	name := fmt.Sprintf("memory%d.db", b.count.Add(1))
 	return remember.Open(remember.Options{
 		Path: filepath.Join(b.rules.Dir(), name), Now: func() time.Time { return b.now },
-		Allowable: func(q *decisions.MemoryQuery) error { return remember.AllowableRun(table, q) },
+		Allowable: func(q *decisions.MemoryQuery) error { return allowable.Run(table, q) },
 	})
 }
 

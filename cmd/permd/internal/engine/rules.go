@@ -19,7 +19,7 @@ import (
 	"github.com/permd/permd/policy/diag"
 	"github.com/permd/permd/policy/settings"
 	"github.com/permd/permd/rego"
-	"github.com/permd/permd/remember"
+	"github.com/permd/permd/remember/allowable"
 )
 
 // Rules are the rules and settings of this machine and its user.
@@ -99,7 +99,7 @@ func (r *Rules) Allowable(q *decisions.MemoryQuery) error {
 	if err != nil {
 		return fmt.Errorf("the rules are not ready: %w", err)
 	}
-	return remember.AllowableRun(snap.Table(), q)
+	return allowable.Run(snap.Table(), q)
 }
 
 // Understand adds the meaning of its options to a line of a reject, by the program table

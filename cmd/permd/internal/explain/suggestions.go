@@ -11,7 +11,7 @@ import (
 	"github.com/permd/permd/decisions/pattern"
 	"github.com/permd/permd/decisions/targets"
 	"github.com/permd/permd/internal/lexpath"
-	"github.com/permd/permd/remember"
+	"github.com/permd/permd/remember/allowable"
 )
 
 // suggestion is a set of lines that would allow the whole call. It has been tried.
@@ -276,7 +276,7 @@ func rememberable(d *decisions.Deliberation, p *pattern.Pattern) bool {
 	}
 	q := decisions.MemoryQuery{Effect: &effects.Effect{Kind: effects.KindRun, Run: &run}}
 	if strings.Contains(p.Run.Program, "/") || targets.Runs(p.Run.Program) ||
-		remember.AllowableRun(d.Snapshot.Table(), &q) != nil {
+		allowable.Run(d.Snapshot.Table(), &q) != nil {
 		return false
 	}
 	for i := range d.Len() {

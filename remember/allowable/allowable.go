@@ -1,4 +1,6 @@
-package remember
+// Package allowable says which runs a remembered allow may be about. It knows shells,
+// interpreters and wrappers, which remember itself does not.
+package allowable
 
 import (
 	"errors"
@@ -26,10 +28,10 @@ var wrappers = []string{
 	"strace", "ltrace", "gdb", "script", "flock", "entr", "at", "batch", "crontab", "pipx",
 }
 
-// AllowableRun returns why an allow of a run must not be remembered: it runs
+// Run returns why an allow of a run must not be remembered: it runs
 // code or other programs that the choice could not be bound to. It returns nil
 // if it may be, and for an effect that is not a run.
-func AllowableRun(table *programs.Table, q *decisions.MemoryQuery) error {
+func Run(table *programs.Table, q *decisions.MemoryQuery) error {
 	r := q.Effect.Run
 	if r == nil {
 		return nil

@@ -1,4 +1,4 @@
-package remember_test
+package allowable_test
 
 import (
 	"testing"
@@ -6,12 +6,12 @@ import (
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/decisions/effects/programs"
-	"github.com/permd/permd/remember"
+	"github.com/permd/permd/remember/allowable"
 )
 
-// TestAllowableRun: no answer covers a run that permd cannot interpret, since its words
+// TestRun: no answer covers a run that permd cannot interpret, since its words
 // would only be compared as text.
-func TestAllowableRun(t *testing.T) {
+func TestRun(t *testing.T) {
 	t.Parallel()
 	table, err := programs.Shipped()
 	if err != nil {
@@ -52,12 +52,12 @@ func TestAllowableRun(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			q := &decisions.MemoryQuery{Effect: &effects.Effect{Kind: effects.KindRun, Run: &tt.run}, Target: tt.target}
-			if err := remember.AllowableRun(table, q); (err == nil) != tt.want {
+			if err := allowable.Run(table, q); (err == nil) != tt.want {
 				t.Errorf("got %v", err)
 			}
 		})
 	}
-	if err := remember.AllowableRun(table, &decisions.MemoryQuery{Effect: &effects.Effect{Kind: effects.KindRead}}); err != nil {
+	if err := allowable.Run(table, &decisions.MemoryQuery{Effect: &effects.Effect{Kind: effects.KindRead}}); err != nil {
 		t.Errorf("what is no run: %v", err)
 	}
 }
