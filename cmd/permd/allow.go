@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/permd/permd/cmd/permd/internal/choices"
 	"github.com/permd/permd/cmd/permd/internal/cli"
 	"github.com/permd/permd/decisions/effects/display"
 	"github.com/permd/permd/socket/admin"
@@ -116,22 +117,11 @@ func (a *app) allow(ctx context.Context, m *memoryClient, o admin.Approval) erro
 	if a.JSON {
 		return cli.PrintJSON(a.Out, done)
 	}
-	switch {
-	// Whether a client that is just leaving has read it is not known.
-	case done.Told && len(done.Stored) == 0:
-		fmt.Fprintln(a.Out, "allowed once; the answer was handed to the client that waited, and nothing is remembered: a call that is repeated after the daemon has ended asks again")
-	case done.Told:
-		fmt.Fprintln(a.Out, "allowed; the answer was handed to the client that waited")
-	}
-	if !done.Until.IsZero() {
-		fmt.Fprintf(a.Out, "allowed once, in its session, until %s or the end of the daemon; nothing is remembered\n", done.Until.Local().Format("15:04:05"))
+	for _, said := range choices.Approved(&done) {
+		fmt.Fprintln(a.Out, said)
 	}
 	if done.NotLogged {
 		fmt.Fprintln(a.Err, "permd: warning: the answer is not in the decision log, which could not be written")
-	}
-	for i := range done.Stored {
-		k := &done.Stored[i]
-		fmt.Fprintf(a.Out, "remembered: %s %s (%s)\n", k.Verdict, k.Label, k.Scope)
 	}
 	a.hintUndo(done.Undo)
 	return nil
