@@ -1,14 +1,10 @@
 package main
 
 import (
-	"context"
-	"io"
-
 	"github.com/spf13/cobra"
 
 	"github.com/permd/permd/cmd/permd/internal/cli"
 	"github.com/permd/permd/cmd/permd/internal/review"
-	"github.com/permd/permd/socket/client"
 )
 
 func (a *app) reviewCommand() *cobra.Command {
@@ -27,21 +23,7 @@ Requires a running daemon. Agents are denied this command.
 		Example: `  permd review`,
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return review.Run(cmd.Context(), &a.Streams, review.Options{Dial: dialAdmin, Explain: a.explainTo})
+			return review.Run(cmd.Context(), &a.Streams, a.explainTo)
 		},
 	}
-}
-
-// dialAdmin connects to the management socket.
-func dialAdmin(ctx context.Context) (client.Caller, func(), error) {
-	c, err := client.Connect(ctx, client.Options{Admin: true})
-	if err != nil {
-		return nil, nil, err
-	}
-	return c, func() { c.Close() }, nil
-}
-
-// explainTo writes why a decision was made.
-func (a *app) explainTo(ctx context.Context, c client.Caller, id string, w io.Writer) error {
-	return nil
 }

@@ -3,6 +3,7 @@ package review
 import (
 	"context"
 	"errors"
+	"strings"
 	"sync"
 
 	"github.com/permd/permd/socket/client"
@@ -10,12 +11,11 @@ import (
 
 // daemon calls the daemon over one connection, which it makes anew when it has broken.
 type daemon struct {
-	Options
-	ctx context.Context
+	ctx     context.Context
+	explain Explain
 
-	mu    sync.Mutex
-	conn  client.Caller
-	close func()
+	mu   sync.Mutex
+	conn *client.Client
 }
 
 // Call calls a method. It never calls one twice: an answer that was sent may have been taken.
@@ -27,29 +27,39 @@ func (d *daemon) Call(method string, params, result any) error {
 	return d.checked(c, c.Call(d.ctx, method, params, result))
 }
 
-func (d *daemon) connect() (client.Caller, error) {
+// Explain returns why a decision was made.
+func (d *daemon) Explain(id string) (string, error) {
+	c, err := d.connect()
+	if err != nil {
+		return "", err
+	}
+	var b strings.Builder
+	err = d.checked(c, d.explain(d.ctx, c, id, &b))
+	return b.String(), err
+}
+
+func (d *daemon) connect() (*client.Client, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.conn != nil {
 		return d.conn, nil
 	}
-	c, end, err := d.Dial(d.ctx)
-	if err != nil {
-		return nil, err
+	c, err := client.Connect(d.ctx, client.Options{Admin: true})
+	if err == nil {
+		d.conn = c
 	}
-	d.conn, d.close = c, end
-	return c, nil
+	return c, err
 }
 
 // checked ends the connection if an error says that it has broken.
-func (d *daemon) checked(c client.Caller, err error) error {
+func (d *daemon) checked(c *client.Client, err error) error {
 	if !errors.Is(err, client.ErrUnreachable) {
 		return err
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.conn == c {
-		d.close()
+		d.conn.Close()
 		d.conn = nil
 	}
 	return err
@@ -59,7 +69,7 @@ func (d *daemon) end() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.conn != nil {
-		d.close()
+		d.conn.Close()
 		d.conn = nil
 	}
 }

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	tea "charm.land/bubbletea/v2"
+
 	"github.com/permd/permd/decisions/effects/display"
 	"github.com/permd/permd/socket/admin"
 )
@@ -20,69 +22,100 @@ type question struct {
 	sending bool // an answer is on its way
 }
 
-// merge takes the list of the daemon over. What is new goes to the end, and what is no longer there stays
-// in its place, so that nothing moves under the cursor.
+// questions is the section of those that wait.
+type questions struct {
+	rows[question]
+	arrived time.Time // when the question with the cursor came to it
+	asking  bool      // a list of questions is on its way
+	answers int       // how many answers were sent or came back: a list from before is out of date
+	known   bool      // a list has come
+}
+
+// questionsMsg is a list of questions, or why there is none.
+type questionsMsg struct {
+	list    []admin.Question
+	err     error
+	answers int
+}
+
+// ask asks for the questions.
+func (m *Model) ask() tea.Cmd {
+	if m.questions.asking {
+		return nil
+	}
+	m.questions.asking = true
+	answers, d := m.questions.answers, m.daemon
+	return func() tea.Msg {
+		var got admin.Questions
+		err := d.Call(admin.MethodQuestionsList, struct{}{}, &got)
+		return questionsMsg{got.Questions, err, answers}
+	}
+}
+
+// merge takes the list of the daemon over. What is new goes to the end, and what is no longer there
+// stays in its place, so that nothing moves under the cursor.
 func merge(old []question, list []admin.Question) []question {
-	now := map[string]*admin.Question{}
+	current := map[string]*admin.Question{}
 	for i := range list {
-		now[list[i].DecisionID] = &list[i]
+		current[list[i].DecisionID] = &list[i]
 	}
 	out := slices.Clone(old)
 	for i := range out {
 		q := &out[i]
-		if n := now[q.DecisionID]; n != nil {
+		if n := current[q.DecisionID]; n != nil {
 			q.Question, q.ended = *n, ""
-			delete(now, q.DecisionID)
+			delete(current, q.DecisionID)
 		} else if q.ended == "" && !q.sending {
 			q.ended = "no longer waits"
 		}
 	}
 	for i := range list {
-		if now[list[i].DecisionID] != nil {
+		if current[list[i].DecisionID] != nil {
 			out = append(out, question{Question: list[i]})
-			delete(now, list[i].DecisionID)
+			delete(current, list[i].DecisionID)
 		}
 	}
 	return out
 }
 
-// waiting counts the questions that still wait.
-func (m *Model) waiting() (n int) {
-	for i := range m.questions.all {
-		if m.questions.all[i].ended == "" {
-			n++
-		}
-	}
-	return n
-}
-
 // setQuestions takes the daemon's list over.
 func (m *Model) setQuestions(list []admin.Question) {
-	before := m.questions.row()
-	if before != nil {
-		copied := *before
-		before = &copied
+	var before question
+	had := m.questions.row()
+	if had != nil {
+		before = *had
 	}
+	m.questions.known = m.questions.known || list != nil
 	m.questions.set(merge(m.questions.all, list))
 	// A question that is decided anew is another one, under the same id.
 	after := m.questions.row()
-	if after != nil && (before == nil || before.DecisionID != after.DecisionID || !sameQuestion(&before.Question, &after.Question) || before.ended != "" && after.ended == "") {
-		m.arrived = m.now()
+	if after != nil && (had == nil || before.DecisionID != after.DecisionID || !sameQuestion(before.Question, after.Question) || before.ended != "" && after.ended == "") {
+		m.questions.arrived = m.now()
+		m.scroll = 0
+	}
+	if m.form != nil && m.form.asked != nil {
+		if q := m.of(m.form.asked.DecisionID); q == nil || q.ended != "" || !sameQuestion(*m.form.asked, q.Question) {
+			m.form = nil
+			m.note = "the question was decided meanwhile, or is another one now: nothing was answered"
+		}
 	}
 }
 
-func sameQuestion(a, b *admin.Question) bool {
-	x, y := *a, *b
-	x.Asked, x.Until, y.Asked, y.Until = time.Time{}, time.Time{}, time.Time{}, time.Time{}
-	return reflect.DeepEqual(x, y)
+func sameQuestion(a, b admin.Question) bool {
+	a.Asked, a.Until, b.Asked, b.Until = time.Time{}, time.Time{}, time.Time{}, time.Time{}
+	return reflect.DeepEqual(a, b)
 }
 
 // dropEnded removes what had ended before a key was typed.
 func (m *Model) dropEnded(ids []string) {
+	if len(ids) == 0 {
+		return
+	}
 	at := m.questions.at
-	m.questions.set(slices.DeleteFunc(m.questions.all, func(q question) bool { return slices.Contains(ids, q.DecisionID) }))
+	m.questions.set(slices.DeleteFunc(slices.Clone(m.questions.all), func(q question) bool { return q.ended != "" && slices.Contains(ids, q.DecisionID) }))
 	if m.questions.at != at {
-		m.arrived = m.now()
+		m.questions.arrived = m.now()
+		m.scroll = 0
 	}
 }
 
@@ -96,7 +129,7 @@ func (m *Model) endedIDs() (ids []string) {
 	return ids
 }
 
-// of returns a question by its id.
+// of returns a question by its id, nil if it is not on the page.
 func (m *Model) of(id string) *question {
 	for i := range m.questions.all {
 		if m.questions.all[i].DecisionID == id {
@@ -106,11 +139,48 @@ func (m *Model) of(id string) *question {
 	return nil
 }
 
+func (s *questions) title(*Model) string {
+	n := 0
+	for i := range s.all {
+		if s.all[i].ended == "" {
+			n++
+		}
+	}
+	return fmt.Sprintf("questions %d", n)
+}
+
+func (s *questions) state(*Model) string { return "" }
+
+func (s *questions) empty() string {
+	if !s.known {
+		return "asking the daemon"
+	}
+	return "no question waits"
+}
+
+func (s *questions) filter(words []string) {
+	s.match = matching(words, func(q *question) string { return q.line(time.Time{}) + " " + q.details(time.Time{}) })
+	s.choose()
+}
+
+func (s *questions) line(m *Model, place int) (text, as string) {
+	q := &s.all[s.shown[place]]
+	if q.ended != "" {
+		return q.line(m.now()), "ended"
+	}
+	return q.line(m.now()), "ask"
+}
+
+func (s *questions) details(m *Model) string {
+	if q := s.row(); q != nil {
+		return q.details(m.now())
+	}
+	return ""
+}
+
 // time says how long a question still waits.
 func (q *question) time(now time.Time) string {
 	switch {
-	case q.ended != "":
-		return "-"
 	case q.sending:
 		return "…"
 	case q.Until.IsZero():
@@ -141,11 +211,10 @@ func (q *question) line(now time.Time) string {
 	if n := len(q.Effects) - 1; n > 0 {
 		what += fmt.Sprintf(" (+%d)", n)
 	}
-	line := fmt.Sprintf("%-5s  %s  %s", q.time(now), display.Display(cmp.Or(q.Harness, "?")), what)
 	if q.ended != "" {
-		line = q.ended + ": " + what
+		return "-      " + what + ": " + q.ended
 	}
-	return line
+	return fmt.Sprintf("%-5s  %s  (%s)", q.time(now), what, display.Display(cmp.Or(q.Harness, "?")))
 }
 
 // scopeWords say where an answer is remembered.
@@ -156,19 +225,9 @@ var scopeWords = map[string]string{
 // details are the lines below the list.
 func (q *question) details(now time.Time) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s\n", q.Reason)
+	fmt.Fprintf(&b, "%s\n", cmp.Or(q.Reason, "a person must decide"))
 	if q.ended != "" {
-		fmt.Fprintf(&b, "%s\n", q.ended)
-	}
-	fmt.Fprintf(&b, "%s, %s, asked %s", display.Display(q.Harness), display.Display(q.Tool), q.Asked.Local().Format("15:04:05"))
-	switch {
-	case q.Until.IsZero():
-		fmt.Fprintf(&b, "; the agent was told to ask its person, and may try again\n")
-	default:
-		fmt.Fprintf(&b, ", waits until %s (%s)\n", q.Until.Local().Format("15:04:05"), short(q.Until.Sub(now)))
-	}
-	if q.Cwd != "" {
-		fmt.Fprintf(&b, "in %s\n", display.Display(q.Cwd))
+		fmt.Fprintf(&b, "! %s\n", q.ended)
 	}
 	for _, e := range q.Effects {
 		fmt.Fprintf(&b, "? %s\n", e)
@@ -176,9 +235,25 @@ func (q *question) details(now time.Time) string {
 	if q.Arguments != "" {
 		fmt.Fprintf(&b, "arguments: %s\n", q.Arguments)
 	}
+	fmt.Fprintf(&b, "%s, %s, asked %s", display.Display(cmp.Or(q.Harness, "?")), display.Display(q.Tool), q.Asked.Local().Format("15:04:05"))
+	if q.Until.IsZero() {
+		fmt.Fprintf(&b, "; a yes holds for the next try of the agent\n")
+	} else {
+		fmt.Fprintf(&b, ", waits until %s (%s)\n", q.Until.Local().Format("15:04:05"), short(q.Until.Sub(now)))
+	}
+	if q.Cwd != "" {
+		fmt.Fprintf(&b, "in %s\n", display.Display(q.Cwd))
+	}
 	for i := range q.Widths {
 		w := &q.Widths[i]
-		fmt.Fprintf(&b, "always %s: %s (%s)\n", w.ID, display.Display(w.Label), cmp.Or(scopeWords[w.Scope], w.Scope))
+		label := display.Display(w.Label)
+		if !strings.Contains(label, "(in this ") {
+			label += " (" + cmp.Or(scopeWords[w.Scope], w.Scope) + ")"
+		}
+		fmt.Fprintf(&b, "always %s: %s\n", display.Display(w.ID), label)
+		for line := range strings.Lines(w.Rule) {
+			fmt.Fprintf(&b, "    %s\n", display.Display(strings.TrimSuffix(line, "\n")))
+		}
 	}
 	if q.NotRemembered != "" {
 		fmt.Fprintf(&b, "only once, not remembered: %s\n", display.Display(q.NotRemembered))

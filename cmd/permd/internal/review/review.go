@@ -18,16 +18,11 @@ import (
 	"github.com/permd/permd/socket/client"
 )
 
-// Options are what the page needs of the command.
-type Options struct {
-	// Dial connects to the daemon. The page dials again when a connection has broken.
-	Dial func(ctx context.Context) (c client.Caller, end func(), err error)
-	// Explain writes why a decision was made.
-	Explain func(ctx context.Context, c client.Caller, decisionID string, w io.Writer) error
-}
+// Explain writes why a decision was made, asking the daemon.
+type Explain = func(ctx context.Context, c *client.Client, decisionID string, w io.Writer) error
 
 // Run shows the page until the person leaves it.
-func Run(ctx context.Context, s *cli.Streams, o Options) error {
+func Run(ctx context.Context, s *cli.Streams, explain Explain) error {
 	in, isFile := s.In.(*os.File)
 	if !isFile || !s.AtTerminal() || cli.Width(s.Out) == 0 || s.JSON {
 		return cli.Failf(cli.ExitUsage, "permd allow lists the questions and answers them, permd log list the decisions, permd remember list the choices",
@@ -37,14 +32,18 @@ func Run(ctx context.Context, s *cli.Streams, o Options) error {
 		return cli.Failf(cli.ExitUsage, "permd allow lists the questions and answers them, permd log list the decisions, permd remember list the choices",
 			"permd review needs a terminal that can place text, and TERM is dumb")
 	}
-	d := &daemon{ctx: ctx, Options: o}
+	d := &daemon{ctx: ctx, explain: explain}
 	defer d.end()
 	// What is wrong at the start is said as by every other command.
 	if _, err := d.connect(); err != nil {
 		return err
 	}
-	p := tea.NewProgram(New(d), tea.WithContext(ctx), tea.WithInput(in), tea.WithOutput(s.Out), tea.WithoutSignalHandler())
-	_, err := p.Run()
+	dir, err := os.Getwd()
+	if err != nil {
+		return fmt.Errorf("finding the current folder: %w", err)
+	}
+	p := tea.NewProgram(newModel(d, dir), tea.WithContext(ctx), tea.WithInput(in), tea.WithOutput(s.Out), tea.WithoutSignalHandler())
+	_, err = p.Run()
 	if err == nil || ctx.Err() != nil || errors.Is(err, tea.ErrInterrupted) {
 		return nil
 	}
