@@ -10,6 +10,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"github.com/permd/permd/cmd/permd/internal/choices"
+	"github.com/permd/permd/cmd/permd/internal/cli"
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects/display"
 	"github.com/permd/permd/socket/admin"
@@ -74,6 +75,17 @@ func (m *Model) send(id string, call func(d caller) answeredMsg) tea.Cmd {
 		msg.id = id
 		return msg
 	}
+}
+
+// allowSeen does what allows a question, at once if the page has shown all that the call would do.
+func (m *Model) allowSeen(q *question, do func() tea.Cmd) tea.Cmd {
+	unseen := len(fold(q.what(), m.width)) - m.scroll - m.pane
+	if unseen <= 0 {
+		return do()
+	}
+	asked := q.Question
+	m.confirm = &confirm{text: fmt.Sprintf("allow it, with %s not shown? space shows more", cli.Plural(unseen, "line")), asked: &asked, yes: do}
+	return nil
 }
 
 // allow answers with yes, and with a width remembers it.

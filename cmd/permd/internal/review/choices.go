@@ -90,6 +90,8 @@ func (m *Model) moreChoices() tea.Cmd {
 
 func (s *memory) title(*Model) string { return "choices" }
 
+func (s *memory) more() bool { return s.next != "" }
+
 func (s *memory) state(*Model) string {
 	if s.loading && s.filters {
 		return "reading the choices"
@@ -183,10 +185,12 @@ func (m *Model) forget() {
 		return
 	}
 	id, line, d := c.ID, inOneLine(&c.Choice), m.daemon
-	m.confirm = &confirm{text: "forget " + line + "?", yes: func() tea.Msg {
-		var got admin.Choices
-		err := d.Call(admin.MethodChoicesForget, map[string][]string{"choiceIds": {id}}, &got)
-		return forgottenMsg{id, got, err, line}
+	m.confirm = &confirm{text: "forget " + line + "?", yes: func() tea.Cmd {
+		return func() tea.Msg {
+			var got admin.Choices
+			err := d.Call(admin.MethodChoicesForget, map[string][]string{"choiceIds": {id}}, &got)
+			return forgottenMsg{id, got, err, line}
+		}
 	}}
 }
 

@@ -145,7 +145,7 @@ func (m *Model) followed(msg *followedMsg) tea.Cmd {
 	if s.paused || m.section != decisionsSection || s.position() > 0 {
 		return nil
 	}
-	return tea.Tick(followPause, func(time.Time) tea.Msg { return newestMsg{} })
+	return m.after(followPause, newestMsg{})
 }
 
 // newestMsg asks for the newest decisions.
@@ -161,6 +161,8 @@ func (m *Model) newest() tea.Cmd {
 }
 
 func (s *log) title(*Model) string { return "decisions" }
+
+func (s *log) more() bool { return s.older != 0 }
 
 func (s *log) state(*Model) string {
 	switch {
@@ -250,10 +252,10 @@ func recordDetails(r *record) string {
 		fmt.Fprintf(&b, "this row of the log is damaged: %s\ndecision %s, %s\n", display.Display(r.Unreadable), display.Display(d.ID), r.Time.Local().Format(time.DateTime))
 		return b.String()
 	}
-	fmt.Fprintf(&b, "%s: %s\n", d.Verdict, d.Reason)
+	fmt.Fprintf(&b, "%s: %s\n", d.Verdict, safe(d.Reason))
 	for i := range d.Effects {
 		e := &d.Effects[i]
-		fmt.Fprintf(&b, "%s %s\n", cli.Marks[e.Verdict], e.Text)
+		fmt.Fprintf(&b, "%s %s\n", cli.Marks[e.Verdict], safe(e.Text))
 		for _, rule := range e.Rules {
 			fmt.Fprintf(&b, "    %s %s (%s)\n", rule.Layer, display.Display(cmp.Or(rule.Title, rule.ID)), display.Display(rule.At))
 		}

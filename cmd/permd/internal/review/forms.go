@@ -29,8 +29,9 @@ type form struct {
 
 // confirm is asked before something is done.
 type confirm struct {
-	text string
-	yes  tea.Cmd
+	text  string
+	asked *admin.Question // the question that it answers, nil for none
+	yes   func() tea.Cmd
 }
 
 // text is shown in place of the lists.
@@ -71,8 +72,11 @@ func (m *Model) confirmKey(k tea.KeyPressMsg) tea.Cmd {
 	yes := m.confirm.yes
 	switch k.String() {
 	case "y":
+		if k.IsRepeat {
+			return nil
+		}
 		m.confirm = nil
-		return yes
+		return yes()
 	case "n", "esc", "q", "ctrl+c":
 		m.confirm = nil
 		m.note = "nothing was done"

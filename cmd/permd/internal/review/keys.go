@@ -159,11 +159,11 @@ func (m *Model) questionKey(k tea.KeyPressMsg) tea.Cmd {
 		if q == nil {
 			return nil
 		}
-		switch key {
+		switch shown := *q; key {
 		case "a":
-			return m.allow(admin.Approval{DecisionID: q.DecisionID})
+			return m.allowSeen(q, func() tea.Cmd { return m.allow(admin.Approval{DecisionID: shown.DecisionID}) })
 		case "A":
-			m.allowForm(q)
+			return m.allowSeen(q, func() tea.Cmd { m.allowForm(&shown); return nil })
 		case "d":
 			return m.deny(q.DecisionID, nil)
 		case "D":

@@ -45,6 +45,7 @@ type table interface {
 	// line is a row as one line, and what it is painted as: a verdict, or "ended".
 	line(m *Model, place int) (text, as string)
 	details(m *Model) string
+	more() bool // whether there are rows that were not read
 	// state is said above the rows, and empty is said where there are none.
 	state(m *Model) string
 	empty() string
@@ -55,7 +56,8 @@ type table interface {
 type Model struct {
 	daemon        caller
 	now           func() time.Time
-	dir           string // the current directory
+	after         func(time.Duration, tea.Msg) tea.Cmd // sends a message later
+	dir           string                               // the current directory
 	width, height int
 
 	section   int
@@ -82,6 +84,7 @@ type Model struct {
 // newModel returns the page, for a person in a directory.
 func newModel(d caller, dir string) *Model {
 	m := &Model{daemon: d, now: time.Now, dir: dir, width: 80, height: 24}
+	m.after = func(d time.Duration, msg tea.Msg) tea.Cmd { return tea.Tick(d, func(time.Time) tea.Msg { return msg }) }
 	m.questions.key = func(q *question) string { return q.DecisionID }
 	m.decisions.key = func(r *record) string { return r.Decision.ID }
 	m.choices.key = func(c *choice) string { return c.ID }
@@ -96,11 +99,11 @@ func (m *Model) tables() []table {
 func (m *Model) table() table { return m.tables()[m.section] }
 
 // Init implements [tea.Model].
-func (m *Model) Init() tea.Cmd { return tea.Batch(m.ask(), tick()) }
+func (m *Model) Init() tea.Cmd { return tea.Batch(m.ask(), m.tick()) }
 
 type tickMsg struct{}
 
-func tick() tea.Cmd { return tea.Tick(refreshEvery, func(time.Time) tea.Msg { return tickMsg{} }) }
+func (m *Model) tick() tea.Cmd { return m.after(refreshEvery, tickMsg{}) }
 
 // drawMsg lets the page be drawn again: a key now answers the question with the cursor.
 type drawMsg struct{}
@@ -110,7 +113,7 @@ func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	arrived := m.questions.arrived
 	cmd := m.update(msg)
 	if m.questions.arrived != arrived {
-		cmd = tea.Batch(cmd, tea.Tick(unread, func(time.Time) tea.Msg { return drawMsg{} }))
+		cmd = tea.Batch(cmd, m.after(unread, drawMsg{}))
 	}
 	return m, cmd
 }
@@ -120,7 +123,7 @@ func (m *Model) update(msg tea.Msg) tea.Cmd {
 	case tea.WindowSizeMsg:
 		m.width, m.height = max(msg.Width, 1), max(msg.Height, 1)
 	case tickMsg:
-		return tea.Batch(m.ask(), m.follow(), tick())
+		return tea.Batch(m.ask(), m.follow(), m.tick())
 	case questionsMsg:
 		m.questions.asking = false
 		m.reached(msg.err)

@@ -93,12 +93,20 @@ func (m *Model) setQuestions(list []admin.Question) {
 		m.questions.arrived = m.now()
 		m.scroll = 0
 	}
-	if m.form != nil && m.form.asked != nil {
-		if q := m.of(m.form.asked.DecisionID); q == nil || q.ended != "" || !sameQuestion(*m.form.asked, q.Question) {
-			m.form = nil
-			m.note = "the question was decided meanwhile, or is another one now: nothing was answered"
-		}
+	if f := m.form; f != nil && f.asked != nil && !m.stillAsked(f.asked) {
+		m.form = nil
+		m.note = "the question was decided meanwhile, or is another one now: nothing was answered"
 	}
+	if c := m.confirm; c != nil && c.asked != nil && !m.stillAsked(c.asked) {
+		m.confirm = nil
+		m.note = "the question was decided meanwhile, or is another one now: nothing was answered"
+	}
+}
+
+// stillAsked reports whether a question waits as it was shown.
+func (m *Model) stillAsked(shown *admin.Question) bool {
+	q := m.of(shown.DecisionID)
+	return q != nil && q.ended == "" && sameQuestion(*shown, q.Question)
 }
 
 func sameQuestion(a, b admin.Question) bool {
@@ -148,6 +156,8 @@ func (s *questions) title(*Model) string {
 	}
 	return fmt.Sprintf("questions %d", n)
 }
+
+func (s *questions) more() bool { return false }
 
 func (s *questions) state(*Model) string { return "" }
 
@@ -222,19 +232,26 @@ var scopeWords = map[string]string{
 	"": "scope of your choice", "session": "in this session", "session+children": "in this session and those below it", "project": "in this project", "user": "everywhere",
 }
 
+// what says what the call would do: what a person must have seen before they allow it.
+func (q *question) what() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s\n", safe(cmp.Or(q.Reason, "a person must decide")))
+	if q.ended != "" {
+		fmt.Fprintf(&b, "! %s\n", safe(q.ended))
+	}
+	for _, e := range q.Effects {
+		fmt.Fprintf(&b, "? %s\n", safe(e))
+	}
+	if q.Arguments != "" {
+		fmt.Fprintf(&b, "arguments: %s\n", safe(q.Arguments))
+	}
+	return b.String()
+}
+
 // details are the lines below the list.
 func (q *question) details(now time.Time) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s\n", cmp.Or(q.Reason, "a person must decide"))
-	if q.ended != "" {
-		fmt.Fprintf(&b, "! %s\n", q.ended)
-	}
-	for _, e := range q.Effects {
-		fmt.Fprintf(&b, "? %s\n", e)
-	}
-	if q.Arguments != "" {
-		fmt.Fprintf(&b, "arguments: %s\n", q.Arguments)
-	}
+	b.WriteString(q.what())
 	fmt.Fprintf(&b, "%s, %s, asked %s", display.Display(cmp.Or(q.Harness, "?")), display.Display(q.Tool), q.Asked.Local().Format("15:04:05"))
 	if q.Until.IsZero() {
 		fmt.Fprintf(&b, "; a yes holds for the next try of the agent\n")

@@ -132,7 +132,7 @@ func totals(t *admin.Tallies) string {
 		case tally.Agent, tally.Answer, tally.Day, tally.Host, tally.Program, tally.Project, tally.Tool:
 		}
 	}
-	return fmt.Sprintf("%d days: %d decisions; %s; by %s", totalDays, all, strings.Join(verdicts, ", "), strings.Join(by, ", "))
+	return fmt.Sprintf("%d days: %d, %s; by %s", totalDays, all, strings.Join(verdicts, ", "), strings.Join(by, ", "))
 }
 
 func (m *Model) setRules(msg *rulesMsg) {
@@ -147,11 +147,13 @@ func (m *Model) setRules(msg *rulesMsg) {
 
 func (s *ruleCounts) title(*Model) string { return "rules" }
 
+func (s *ruleCounts) more() bool { return false }
+
 func (s *ruleCounts) state(*Model) string {
 	if !s.known {
 		return ""
 	}
-	return fmt.Sprintf("effects that rules decided in the last %d decisions. %s", s.counted, s.total)
+	return fmt.Sprintf("in the last %d decisions; %s", s.counted, s.total)
 }
 
 func (s *ruleCounts) empty() string {
@@ -184,5 +186,5 @@ func (s *ruleCounts) details(*Model) string {
 	if r.at != "" {
 		at = "at " + display.Display(r.at) + "\n"
 	}
-	return fmt.Sprintf("%s: %s\n%slast %s: %s\ndecision %s\n", r.verdict, display.Display(r.title), at, r.last.Local().Format(time.DateTime), r.example, display.Display(r.latest))
+	return fmt.Sprintf("%s: %s\n%slast %s: %s\ndecision %s\n", r.verdict, display.Display(r.title), at, r.last.Local().Format(time.DateTime), safe(r.example), display.Display(r.latest))
 }

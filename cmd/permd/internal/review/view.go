@@ -99,7 +99,7 @@ func (m *Model) foot() []string {
 	}
 	switch {
 	case m.confirm != nil:
-		add(m.confirm.text+" y n", "warning", max(m.height/2, 1))
+		add("y n: "+m.confirm.text, "warning", max(m.height/2, 1))
 	case m.filtering:
 		add("/"+m.words[m.section]+"_", "", most)
 	case m.note != "":
@@ -178,7 +178,7 @@ func (m *Model) listLines(room int) []string {
 	m.scroll = max(min(m.scroll, len(details)-m.pane), 0)
 	end := min(m.scroll+m.pane, len(details))
 	m.below = len(details) - end
-	more := fmt.Sprintf("%d of %d", max(t.position(), 0)+1, t.length())
+	more := fmt.Sprintf("%d of %d%s", max(t.position(), 0)+1, t.length(), cli.Either(t.more(), "+", ""))
 	if m.below > 0 || m.scroll > 0 {
 		more += fmt.Sprintf("; lines %d to %d of %d: %s", m.scroll+1, end, len(details), cli.Either(m.section == decisionsSection, "J K", "space, J K"))
 	}
