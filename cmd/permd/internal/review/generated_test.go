@@ -97,9 +97,12 @@ func TestGenerated(t *testing.T) {
 			sending, open := d.sending(), d.m.form != nil || d.m.confirm != nil
 			key := ""
 			before := now
-			switch rapid.SampledFrom([]string{"key", "key", "key", "key", "answer", "answer", "answer", "time", "tick", "tick", "new", "new", "gone", "decided", "resize", "off", "record", "nasty"}).Draw(t, "what") {
+			switch rapid.SampledFrom([]string{"key", "key", "key", "key", "answer", "answer", "answer", "time", "tick", "tick", "new", "new", "gone", "decided", "decided", "resize", "off", "record", "nasty"}).Draw(t, "what") {
 			case "key":
 				key = rapid.SampledFrom(allKeys).Draw(t, "key")
+				if rapid.Bool().Draw(t, "answers") {
+					key = rapid.SampledFrom([]string{"a", "A", "d", "D", "enter", "y", "j"}).Draw(t, "answer")
+				}
 				if key == "q" || key == "ctrl+c" {
 					key = "j"
 				}
@@ -126,6 +129,10 @@ func TestGenerated(t *testing.T) {
 					q := &f.questions[rapid.IntRange(0, n-1).Draw(t, "decided")]
 					name, _, _ := strings.Cut(strings.TrimPrefix(q.Effects[0], "run "), "v")
 					q.Effects = []string{fmt.Sprintf("run %sv%d", name, rapid.IntRange(1, 9).Draw(t, "version"))}
+				}
+				if rapid.Bool().Draw(t, "told") { // at once
+					d.update(tickMsg{})
+					d.settle()
 				}
 			case "resize":
 				size()
