@@ -84,7 +84,7 @@ func (m *Model) allowSeen(q *question, do func() tea.Cmd) tea.Cmd {
 		return do()
 	}
 	asked := q.Question
-	m.confirm = &confirm{text: fmt.Sprintf("allow it, with %s not shown? space shows more", cli.Plural(unseen, "line")), asked: &asked, yes: do}
+	m.confirm = &confirm{text: fmt.Sprintf("allow it, with %s not seen? (n, and space shows more)", cli.Plural(unseen, "line")), asked: &asked, yes: do}
 	return nil
 }
 

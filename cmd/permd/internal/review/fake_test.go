@@ -253,6 +253,7 @@ func (d *driver) update(msg tea.Msg) {
 		return
 	}
 	_, c := d.m.Update(msg)
+	d.m.View() // as bubbletea does
 	d.add(c)
 }
 
