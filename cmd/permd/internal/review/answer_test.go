@@ -103,7 +103,7 @@ func TestUnseen(t *testing.T) {
 		d.did(t)
 		for d.m.below > 0 {
 			d.keys("space")
-			}
+		}
 		if d.keys(key); key == "a" {
 			d.did(t, `questions.allow {"decisionId":"id-frob"}`)
 		} else {

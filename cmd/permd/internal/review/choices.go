@@ -30,15 +30,17 @@ type memory struct {
 	rows[choice]
 	next    string // the id after which the list goes on, "" if it is whole
 	loading bool
+	version int // of what is remembered: a list that was asked for before a change is out of date
 	filters bool
 	known   bool
 }
 
 // choicesMsg is a part of the list.
 type choicesMsg struct {
-	got   admin.Choices
-	err   error
-	after string
+	got     admin.Choices
+	err     error
+	after   string
+	version int
 }
 
 // loadChoices asks for the choices after an id.
@@ -48,14 +50,14 @@ func (m *Model) loadChoices(after string) tea.Cmd {
 		return nil
 	}
 	s.loading = true
-	limit, d := firstChoices, m.daemon
+	limit, version, d := firstChoices, s.version, m.daemon
 	if after != "" || len(s.all) > firstChoices {
 		limit = moreChoices
 	}
 	return func() tea.Msg {
 		var got admin.Choices
 		err := d.Call(admin.MethodChoicesList, map[string]any{"after": after, "limit": limit}, &got)
-		return choicesMsg{got, err, after}
+		return choicesMsg{got, err, after, version}
 	}
 }
 
@@ -63,8 +65,11 @@ func (m *Model) setChoices(msg *choicesMsg) tea.Cmd {
 	s := &m.choices
 	s.loading = false
 	m.reached(msg.err)
-	if msg.err != nil {
+	switch {
+	case msg.err != nil:
 		return nil
+	case msg.version != s.version:
+		return m.loadChoices("")
 	}
 	list := make([]choice, len(msg.got.Choices))
 	for i := range list {
@@ -206,6 +211,7 @@ func (m *Model) forgotten(msg *forgottenMsg) {
 		m.note = "the daemon did not say whether it is forgotten"
 	case msg.got.Pending:
 		ended = "forgotten"
+		m.choices.version++
 		m.note = "forgotten from now on, but that could not be stored, and a restart may undo it: make space on the disk"
 	default:
 		ended, m.note = "forgotten", "forgotten: "+msg.line
@@ -221,6 +227,7 @@ func (m *Model) forgotten(msg *forgottenMsg) {
 
 // changedBy notes a change, so that u takes it back, and says so.
 func (m *Model) changedBy(ids []string) {
+	m.choices.version++
 	if len(ids) > 0 {
 		m.changes = append(m.changes, ids)
 		m.note += "; u takes it back"

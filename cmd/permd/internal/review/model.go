@@ -216,6 +216,7 @@ func (m *Model) takeBack() tea.Cmd {
 
 func (m *Model) undone(msg *undoneMsg) tea.Cmd {
 	m.reached(msg.err)
+	m.choices.version++
 	for i := range msg.done {
 		u := &msg.done[i]
 		m.note = "taken back: " + u.What + " of " + u.Time.Local().Format("15:04:05")
@@ -232,7 +233,7 @@ func (m *Model) undone(msg *undoneMsg) tea.Cmd {
 	if msg.err != nil && m.lost == "" {
 		m.note = "not taken back: " + words(msg.err)
 	}
-	if len(m.choices.all) > 0 {
+	if m.choices.known {
 		return m.loadChoices("")
 	}
 	return nil

@@ -117,7 +117,7 @@ func (m *Model) keys() string {
 	case m.page != nil:
 		return "j k space scroll  q back"
 	case m.form != nil:
-		return "j k field  h l choose  enter does it  esc back"
+		return "j k field  h l choose  " + cli.Either(m.now().Sub(m.form.opened) >= unread, "enter does it  ", "") + "esc back"
 	}
 	own := ""
 	switch m.section {
