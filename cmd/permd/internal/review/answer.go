@@ -130,7 +130,7 @@ func (m *Model) deny(id string, reject *admin.NewChoice) tea.Cmd {
 // answered takes over what became of an answer.
 func (m *Model) answered(msg *answeredMsg) {
 	m.questions.answers++
-	ended, note := "", ""
+	var ended, note string
 	refused, isRefused := errors.AsType[*client.Error](msg.err)
 	switch {
 	case msg.kept != nil:

@@ -183,9 +183,6 @@ func (s *log) empty() string {
 	return "no decisions"
 }
 
-// filterWords are what the daemon selects by, as the options of permd log list.
-const filterWords = "verdict: by: agent: tool: session: project: path: host:"
-
 func (s *log) filter(words []string) {
 	var f decisions.RecordFilter
 	var local []string

@@ -29,12 +29,6 @@ func fit(s string, width int) string {
 	return s
 }
 
-// fill is fit with spaces up to the width.
-func fill(s string, width int) string {
-	s = fit(s, width)
-	return s + strings.Repeat(" ", max(width-ansi.StringWidth(s), 0))
-}
-
 // fold returns text as lines of at most so many columns, cut at spaces where that is possible. What
 // goes on begins below the text of its line.
 func fold(text string, width int) []string {
