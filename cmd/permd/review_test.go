@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/creack/pty"
+
 	"github.com/permd/permd/internal/eventually"
 )
 
@@ -137,6 +139,17 @@ func TestReview(t *testing.T) {
 		t.Fatalf("remembered is\n%s", list)
 	}
 
+	// Somebody else answers what the page shows: it stays, and a key does nothing to it.
+	id := l.question(l.say("permd/decide", `{"sessionId":"s1","calls":[%s]}`, strings.Replace(lateCall, "sh run.sh data", "sh run.sh elsewhere", 1)))
+	got = l.waits(id)
+	page.keys("j")
+	page.shows("> ", "run sh run.sh elsewhere", ready)
+	d.permd(t, "deny", id)
+	hears(got, "deny")
+	page.shows("run sh run.sh elsewhere (+1): no longer waits")
+	page.keys("a")
+	page.shows("nothing was answered", "no question waits")
+
 	page.keys("3")
 	page.shows("[3 choices]", "> allow run sh run.sh always", "1 of 1", "holds for")
 	page.keys("x")
@@ -179,6 +192,18 @@ func TestReviewRefused(t *testing.T) {
 		if err == nil || !strings.Contains(string(out), "permd allow") || !strings.Contains(string(out), "permd log list") {
 			t.Errorf("permd %q says %v %s", args, err, out)
 		}
+	}
+	// Standard input is a terminal, and what is printed goes into a pipe, whatever COLUMNS says.
+	control, tty, err := pty.Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer control.Close()
+	defer tty.Close()
+	cmd := d.command("review")
+	cmd.Stdin, cmd.Env = tty, append(cmd.Env, "COLUMNS=80", "TERM=xterm")
+	if out, err := cmd.CombinedOutput(); err == nil || !strings.Contains(string(out), "needs a terminal") {
+		t.Errorf("into a pipe: %v %s", err, out)
 	}
 	page := terminalOf(t, d, 120, 24, []string{"TERM=dumb"}, "review")
 	page.shows("TERM is dumb", "permd allow", "permd log list")

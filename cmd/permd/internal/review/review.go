@@ -23,14 +23,14 @@ type Explain = func(ctx context.Context, c *client.Client, decisionID string, w 
 
 // Run shows the page until the person leaves it.
 func Run(ctx context.Context, s *cli.Streams, explain Explain) error {
-	in, isFile := s.In.(*os.File)
-	if !isFile || !s.AtTerminal() || cli.Width(s.Out) == 0 || s.JSON {
-		return cli.Failf(cli.ExitUsage, "permd allow lists the questions and answers them, permd log list the decisions, permd remember list the choices",
-			"permd review needs a terminal")
+	const instead = "permd allow lists the questions and answers them, permd log list the decisions, permd remember list the choices"
+	// COLUMNS may say how wide a pipe is, so that both are looked at alike.
+	out, isFile := s.Out.(*os.File)
+	if !isFile || !s.AtTerminal() || !(&cli.Streams{In: out}).AtTerminal() || s.JSON {
+		return cli.Failf(cli.ExitUsage, instead, "permd review needs a terminal")
 	}
 	if os.Getenv("TERM") == "dumb" {
-		return cli.Failf(cli.ExitUsage, "permd allow lists the questions and answers them, permd log list the decisions, permd remember list the choices",
-			"permd review needs a terminal that can place text, and TERM is dumb")
+		return cli.Failf(cli.ExitUsage, instead, "permd review needs a terminal that can place text, and TERM is dumb")
 	}
 	d := &daemon{ctx: ctx, explain: explain}
 	defer d.end()
@@ -42,7 +42,7 @@ func Run(ctx context.Context, s *cli.Streams, explain Explain) error {
 	if err != nil {
 		return fmt.Errorf("finding the current folder: %w", err)
 	}
-	p := tea.NewProgram(newModel(d, dir), tea.WithContext(ctx), tea.WithInput(in), tea.WithOutput(s.Out), tea.WithoutSignalHandler())
+	p := tea.NewProgram(newModel(d, dir), tea.WithContext(ctx), tea.WithInput(s.In), tea.WithOutput(out), tea.WithoutSignalHandler())
 	_, err = p.Run()
 	if err == nil || ctx.Err() != nil || errors.Is(err, tea.ErrInterrupted) {
 		return nil
