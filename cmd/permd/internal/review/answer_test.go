@@ -208,3 +208,20 @@ func TestLive(t *testing.T) {
 	d.settle()
 	d.says(t, "> 12:02:33")
 }
+
+// TestStaleList: a list that was made before an answer does not bring its question back.
+func TestStaleList(t *testing.T) {
+	t.Parallel()
+	d := newDriver(filledDaemon())
+	d.update(tickMsg{})
+	if len(d.queue) != 1 {
+		t.Fatalf("%d commands", len(d.queue))
+	}
+	list := d.queue[0]()
+	d.queue = nil
+	d.keys("a")
+	d.update(list)
+	d.says(t, "[1 questions 2]", "> - run frob")
+	d.keys("a") // is for what was answered
+	d.did(t, `questions.allow {"decisionId":"id-frob"}`)
+}
