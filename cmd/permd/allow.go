@@ -117,8 +117,9 @@ func (a *app) allow(ctx context.Context, m *memoryClient, o admin.Approval) erro
 	if a.JSON {
 		return cli.PrintJSON(a.Out, done)
 	}
+	w := cli.Folded(a.Out, 4)
 	for _, said := range choices.Approved(&done) {
-		fmt.Fprintln(a.Out, said)
+		fmt.Fprintln(w, said)
 	}
 	if done.NotLogged {
 		fmt.Fprintln(a.Err, "permd: warning: the answer is not in the decision log, which could not be written")

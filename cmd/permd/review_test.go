@@ -97,7 +97,7 @@ func TestReview(t *testing.T) {
 	page.shows("[1 questions 1]", "> ", "run sh run.sh once", ready)
 	page.keys("a")
 	hears(got, "allow")
-	page.shows("allowed once", "nothing is remembered", "[1 questions 0]")
+	page.shows("allowed: this call only", "[1 questions 0]")
 
 	// The yes that is remembered has the width that was shown, and the next call runs.
 	got = ask("sh run.sh always")

@@ -93,7 +93,7 @@ func TestWait(t *testing.T) {
 	if list := allow("allow"); !strings.Contains(list, id) || !strings.Contains(list, "waits until") || !strings.Contains(list, "claude-agent-acp") || !strings.Contains(list, "--width") {
 		t.Errorf("permd allow lists\n%s", list)
 	}
-	if out := allow("allow", id); !strings.Contains(out, "the answer was handed to the client that waited, and nothing is remembered: a call that is repeated after the daemon has ended asks again") {
+	if out := allow("allow", id); !strings.Contains(out, "allowed: this call only, so that the next one asks again; the answer was handed to the client that waited\n") {
 		t.Errorf("permd allow says %s", out)
 	}
 	hears(got, "allow")

@@ -12,7 +12,7 @@ func Approved(done *admin.Approved) []string {
 	switch {
 	// Whether a client that is just leaving has read it is not known.
 	case done.Told && len(done.Stored) == 0:
-		said = append(said, "allowed once; the answer was handed to the client that waited, and nothing is remembered: a call that is repeated after the daemon has ended asks again")
+		said = append(said, "allowed: this call only, so that the next one asks again; the answer was handed to the client that waited")
 	case done.Told:
 		said = append(said, "allowed; the answer was handed to the client that waited")
 	}
