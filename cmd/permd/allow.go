@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/permd/permd/cmd/permd/internal/choices"
 	"github.com/permd/permd/cmd/permd/internal/cli"
 	"github.com/permd/permd/cmd/permd/internal/records"
 	"github.com/permd/permd/decisions"
@@ -129,22 +130,11 @@ func (a *app) allow(ctx context.Context, m *memoryClient, o admin.Approval) erro
 		return cli.PrintJSON(a.Out, done)
 	}
 	w := cli.Folded(a.Out, 4)
-	switch {
-	// Whether a client that is just leaving has read it is not known.
-	case done.Told && len(done.Stored) == 0:
-		fmt.Fprintln(w, "allowed: this call only, so that the next one asks again; the answer was handed to the client that waited")
-	case done.Told:
-		fmt.Fprintln(a.Out, "allowed; the answer was handed to the client that waited")
-	}
-	if !done.Until.IsZero() {
-		fmt.Fprintf(w, "allowed once, in its session, until %s or the end of the daemon; nothing is remembered\n", done.Until.Local().Format("15:04:05"))
+	for _, said := range choices.Approved(&done) {
+		fmt.Fprintln(w, said)
 	}
 	if done.NotLogged {
 		fmt.Fprintln(a.Err, "permd: warning: the answer is not in the decision log, which could not be written")
-	}
-	for i := range done.Stored {
-		k := &done.Stored[i]
-		fmt.Fprintf(w, "remembered: %s %s (%s)\n", k.Verdict, k.Label, k.Scope)
 	}
 	return a.hintUndo(done.Undo)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 
@@ -136,12 +137,34 @@ func (a *app) explainPast(ctx context.Context, rec *decisions.Record, known *exp
 		}
 		return a.printExplanation(x, true)
 	}
-	x, why, err := replay.Explain(ctx, &a.Streams, a.root, rec)
+	return a.printExplanation(a.explainedAgain(ctx, &a.Streams, rec, known), true)
+}
+
+// explainedAgain explains a past decision by deciding its call again, else as far as it is known.
+func (a *app) explainedAgain(ctx context.Context, s *cli.Streams, rec *decisions.Record, known *explain.Explanation) *explain.Explanation {
+	x, why, err := replay.Explain(ctx, s, a.root, rec)
 	if err != nil {
 		x, why = known, err.Error() // what is known is worth showing
 	}
 	x.Why = why
-	return a.printExplanation(x, true)
+	return x
+}
+
+// explainTo writes why a decision was made, as permd explain prints it.
+func (a *app) explainTo(ctx context.Context, c *client.Client, id string, w io.Writer) error {
+	x, err := explain.Fetch(ctx, c, id)
+	if err != nil {
+		return err
+	}
+	if !x.Known {
+		rec, err := recordOf(ctx, records.Through(c), id)
+		if err != nil {
+			return err
+		}
+		x = a.explainedAgain(ctx, &cli.Streams{In: a.In, Out: io.Discard, Err: io.Discard}, rec, x)
+	}
+	x.Render(w)
+	return nil
 }
 
 // explainCalls decides the calls of a file and explains each decision.

@@ -206,13 +206,59 @@ func (a *app) printChoices(list []admin.Choice) error {
 		c := &list[i]
 		for n, p := range choices.Parts(c) {
 			if n == 0 {
-				t.Row(c.ID, string(c.Verdict), p.Kind, cli.Clip(p.Rule, 60), choices.Scope(c), use(c))
+				t.Row(c.ID, string(c.Verdict), p.Kind, cli.Clip(p.Rule, 60), choices.Scope(c), choices.Use(c))
 			} else {
 				t.Row("", "", p.Kind, cli.Clip(p.Rule, 60))
 			}
 		}
 	}
 	return t.Write(a.Out)
+}
+
+func (a *app) rememberShowCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:         "show CHOICE...",
+		Annotations: readsOnly,
+		Short:       "Show choices in full",
+		Long: `Show choices with everything that they depend on (project, script contents, time
+limit) and the decision that each of them answered: when, by which agent and in
+which project it was asked, and what the call would have done, while the log
+has it. Of a script of package.json and a target of a makefile, the text is
+shown that the choice is bound to.
+
+A choice is covered by another one that matches all that it matches, so it can
+be forgotten. It is dormant if it was not used for 90 days, and of no use if a
+deny line of the organisation holds for all of it.
+
+` + cli.ExitCodes,
+		Example:           `  permd remember show k3vq7xw2n5ab`,
+		Args:              cobra.MinimumNArgs(1),
+		ValidArgsFunction: a.completeChoices,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.rememberShow(cmd.Context(), args)
+		},
+	}
+}
+
+// rememberShow prints choices in full.
+func (a *app) rememberShow(ctx context.Context, ids []string) error {
+	return withMemory(ctx, func(m *memoryClient) error {
+		ids, err := m.wholeChoices(ctx, ids)
+		if err != nil {
+			return err
+		}
+		got, err := m.callWithIDs(ctx, admin.MethodChoicesShow, ids)
+		if err != nil {
+			return err
+		}
+		if a.JSON {
+			return a.printChoices(got.Choices)
+		}
+		for i := range got.Choices {
+			choices.Render(a.Out, &got.Choices[i])
+		}
+		return nil
+	})
 }
 
 func (a *app) rememberAddCommand() *cobra.Command {

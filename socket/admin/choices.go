@@ -140,10 +140,11 @@ type Choices struct {
 
 // Memory holds the remembered choices.
 type Memory interface {
-	// List returns all choices of a person, oldest first; nil means everybody's. Marked is the same
-	// with what is known of a choice by comparing it with others and with rules, which takes longer.
+	// List returns all choices of a person, oldest first; nil means everybody's.
 	List(uid *uint32) []Choice
-	Marked(uid *uint32) []Choice
+	// Mark adds to some of them what is known by comparing them with all of that person and with
+	// rules, which takes longer.
+	Mark(uid *uint32, some []Choice)
 	// Forget revokes choices. stored is false if the change could not be stored and would
 	// be lost on restart.
 	Forget(ctx context.Context, ids []string) (stored bool, err error)
@@ -179,7 +180,11 @@ func registerChoices(m socket.Methods, mem Memory, log Log) {
 		if p.Limit < 0 || p.Limit > MaxList {
 			return nil, invalidParams(fmt.Sprintf("limit must be between 0 and %d", MaxList))
 		}
-		return func(context.Context) (any, error) { return pageOf(mem.Marked(visible(c)), p.After, p.Limit), nil }, nil
+		return func(context.Context) (any, error) {
+			page := pageOf(mem.List(visible(c)), p.After, p.Limit)
+			mem.Mark(visible(c), page.Choices)
+			return page, nil
+		}, nil
 	}
 	m[MethodChoicesShow] = func(c *socket.Conn, params strictjson.Value) (run, error) {
 		ids, err := idsOf(params)
@@ -187,10 +192,11 @@ func registerChoices(m socket.Methods, mem Memory, log Log) {
 			return nil, err
 		}
 		return func(ctx context.Context) (any, error) {
-			found, err := find(mem.Marked(visible(c)), ids)
+			found, err := find(mem.List(visible(c)), ids)
 			if err != nil {
 				return nil, err
 			}
+			mem.Mark(visible(c), found)
 			for i := range found {
 				if err := setOrigin(ctx, log, &found[i]); err != nil {
 					return nil, err

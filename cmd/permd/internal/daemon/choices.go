@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -98,34 +100,28 @@ func (m choices) List(uid *uint32) []admin.Choice {
 	return out
 }
 
-// Marked returns the same choices with their marks.
-func (m choices) Marked(uid *uint32) []admin.Choice {
-	list := m.List(uid)
-	m.mark(uid, list)
-	return list
-}
-
 // dormantAfter is for how long a choice that is called dormant has matched nothing.
 const dormantAfter = 90 * 24 * time.Hour
 
-// mark sets which choices cover each other, and which ones org denies.
-func (m choices) mark(uid *uint32, list []admin.Choice) {
+// Mark sets which choices are dormant, covered or denied by org, and which ones they cover.
+func (m choices) Mark(uid *uint32, list []admin.Choice) {
 	covered := m.d.memory.Covered(uid)
 	covers := map[string][]string{}
+	for _, id := range slices.Sorted(maps.Keys(covered)) {
+		if by := covered[id]; len(covers[by]) < admin.MaxCovers {
+			covers[by] = append(covers[by], id)
+		}
+	}
 	now := m.d.now()
 	for i := range list {
 		c := &list[i]
+		c.Covers = covers[c.ID]
 		last := c.Created
 		if c.LastMatched.After(last) {
 			last = c.LastMatched
 		}
 		c.Dormant = now.Sub(last) > dormantAfter
-		if by := covered[c.ID]; by != "" {
-			c.CoveredBy = by
-			if len(covers[by]) < admin.MaxCovers {
-				covers[by] = append(covers[by], c.ID)
-			}
-		}
+		c.CoveredBy = covered[c.ID]
 		if c.Verdict != decisions.Allow || !c.Line || c.Changed != "" {
 			continue
 		}
@@ -134,9 +130,6 @@ func (m choices) mark(uid *uint32, list []admin.Choice) {
 				c.DeniedBy = fmt.Sprintf("%s %s (%s)", c.Kind, line, at)
 			}
 		}
-	}
-	for i := range list {
-		list[i].Covers = covers[list[i].ID]
 	}
 }
 

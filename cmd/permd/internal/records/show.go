@@ -102,7 +102,7 @@ func (l *Log) after(ctx context.Context, s *cli.Streams, r *decisions.Record) er
 		if r.Unreadable != "" {
 			what = "unreadable"
 		}
-		t.Row(" ", r.Time.Local().Format(time.TimeOnly), verdictAndOutcome(r), what)
+		t.Row(" ", r.Time.Local().Format(time.TimeOnly), VerdictAndOutcome(r), what)
 	}
 	return t.Write(s.Out)
 }

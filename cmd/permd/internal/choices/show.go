@@ -1,15 +1,12 @@
-package main
+package choices
 
 import (
-	"context"
 	"fmt"
+	"io"
 	"strings"
 	"text/tabwriter"
 	"time"
 
-	"github.com/spf13/cobra"
-
-	"github.com/permd/permd/cmd/permd/internal/choices"
 	"github.com/permd/permd/cmd/permd/internal/cli"
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects/display"
@@ -36,8 +33,8 @@ func usage(c *admin.Choice) string {
 	return used
 }
 
-// use is usage with what the choice is bound to and its marks.
-func use(c *admin.Choice) string {
+// Use is usage with what the choice is bound to and its marks.
+func Use(c *admin.Choice) string {
 	words := usage(c)
 	if c.BoundTo != "" {
 		words += ", bound to " + display.Display(c.BoundTo)
@@ -53,57 +50,12 @@ func use(c *admin.Choice) string {
 	return words
 }
 
-func (a *app) rememberShowCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:         "show CHOICE...",
-		Annotations: readsOnly,
-		Short:       "Show choices in full",
-		Long: `Show choices with everything that they depend on (project, script contents, time
-limit) and the decision that each of them answered: when, by which agent and in
-which project it was asked, and what the call would have done, while the log
-has it. Of a script of package.json and a target of a makefile, the text is
-shown that the choice is bound to.
-
-A choice is covered by another one that matches all that it matches, so it can
-be forgotten. It is dormant if it was not used for 90 days, and of no use if a
-deny line of the organisation holds for all of it.
-
-` + cli.ExitCodes,
-		Example:           `  permd remember show k3vq7xw2n5ab`,
-		Args:              cobra.MinimumNArgs(1),
-		ValidArgsFunction: a.completeChoices,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.rememberShow(cmd.Context(), args)
-		},
+// Render writes a choice in full.
+func Render(out io.Writer, c *admin.Choice) {
+	for _, p := range Parts(c) {
+		fmt.Fprintf(out, "%s: %s %s\n", c.Verdict, p.Kind, p.Rule)
 	}
-}
-
-// rememberShow prints choices in full.
-func (a *app) rememberShow(ctx context.Context, ids []string) error {
-	return withMemory(ctx, func(m *memoryClient) error {
-		ids, err := m.wholeChoices(ctx, ids)
-		if err != nil {
-			return err
-		}
-		got, err := m.callWithIDs(ctx, admin.MethodChoicesShow, ids)
-		if err != nil {
-			return err
-		}
-		if a.JSON {
-			return a.printChoices(got.Choices)
-		}
-		for i := range got.Choices {
-			a.renderChoice(&got.Choices[i])
-		}
-		return nil
-	})
-}
-
-func (a *app) renderChoice(c *admin.Choice) {
-	for _, p := range choices.Parts(c) {
-		fmt.Fprintf(a.Out, "%s: %s %s\n", c.Verdict, p.Kind, p.Rule)
-	}
-	w := tabwriter.NewWriter(a.Out, 0, 0, 2, ' ', 0)
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	line := func(name, value string) {
 		if value != "" {
 			fmt.Fprintf(w, "  %s\t%s\n", name, value)
@@ -116,7 +68,7 @@ func (a *app) renderChoice(c *admin.Choice) {
 		return t.Local().Format("2006-01-02 15:04:05")
 	}
 	line("id", c.ID)
-	line("holds for", choices.Scope(c))
+	line("holds for", Scope(c))
 	if len(c.Parts) == 0 {
 		line("matches", cli.Either(c.Line, "what the line says", "that very effect"))
 	} else {

@@ -1,0 +1,356 @@
+package review
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"github.com/permd/permd/cmd/permd/internal/choices"
+	"github.com/permd/permd/cmd/permd/internal/cli"
+	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/decisions/effects/display"
+	"github.com/permd/permd/socket/admin"
+	"github.com/permd/permd/socket/client"
+)
+
+// answeredMsg says what the daemon made of an answer.
+type answeredMsg struct {
+	id      string
+	said    string
+	changes []string // what permd/choices.undo takes back
+	err     error
+	kept    error // of an answer that counts: why it is not remembered
+}
+
+// words are an error for a person.
+func words(err error) string {
+	return strings.TrimPrefix(err.Error(), "invalid params: ")
+}
+
+// answerable returns the question with the cursor, if a key may answer it now; else it says why not.
+func (m *Model) answerable(held bool) *question {
+	q := m.questions.row()
+	switch {
+	case q == nil:
+		m.note = "no question waits"
+	case m.lost != "":
+		m.note = "the daemon is not reachable: nothing was answered"
+	case q.ended != "":
+		m.note = "this question has ended (" + q.ended + "): nothing was answered"
+	case q.sending:
+		m.note = "an answer is on its way"
+	case held:
+		m.note = "the key is held down: nothing was answered"
+	case m.now().Sub(m.questions.arrived) < unread:
+		m.questions.arrived = m.now() // so that a key that is held down answers nothing
+		m.note = "this question has just come: look at it, then answer"
+	default:
+		return q
+	}
+	return nil
+}
+
+// ready reports whether a key would answer the question with the cursor now.
+func (m *Model) ready() bool {
+	q := m.questions.row()
+	return q != nil && m.lost == "" && q.ended == "" && !q.sending && m.now().Sub(m.questions.arrived) >= unread
+}
+
+// send sends an answer to one question.
+func (m *Model) send(id string, call func(d caller) answeredMsg) tea.Cmd {
+	if q := m.of(id); q == nil || q.ended != "" || q.sending {
+		m.note = "the question no longer waits: nothing was answered"
+		return nil
+	} else {
+		q.sending = true
+	}
+	m.questions.answers++
+	d := m.daemon
+	return func() tea.Msg {
+		msg := call(d)
+		msg.id = id
+		return msg
+	}
+}
+
+// allowSeen does what allows a question, at once if the page has shown all that the call would do.
+func (m *Model) allowSeen(q *question, do func() tea.Cmd) tea.Cmd {
+	unseen := len(fold(q.what(), m.width)) - m.scroll - m.pane
+	if unseen <= 0 {
+		return do()
+	}
+	asked := q.Question
+	m.confirm = &confirm{text: fmt.Sprintf("allow it, with %s not seen? (n, and space shows more)", cli.Plural(unseen, "line")), asked: &asked, yes: do}
+	return nil
+}
+
+// allow answers with yes, and with a width remembers it.
+func (m *Model) allow(a admin.Approval) tea.Cmd {
+	return m.send(a.DecisionID, func(d caller) (msg answeredMsg) {
+		var done admin.Approved
+		if msg.err = d.Call(admin.MethodQuestionsAllow, a, &done); msg.err != nil {
+			return msg
+		}
+		said := choices.Approved(&done)
+		if done.NotLogged {
+			said = append(said, "the answer is not in the decision log, which could not be written")
+		}
+		msg.said, msg.changes = strings.Join(said, "; "), done.Undo
+		return msg
+	})
+}
+
+// deny answers with no, and remembers a reject if there is one.
+func (m *Model) deny(id string, reject *admin.NewChoice) tea.Cmd {
+	return m.send(id, func(d caller) (msg answeredMsg) {
+		var done admin.Denied
+		if msg.err = d.Call(admin.MethodQuestionsDeny, admin.Denial{DecisionID: id}, &done); msg.err != nil {
+			return msg
+		}
+		msg.said = "denied; nothing is remembered"
+		if reject == nil {
+			return msg
+		}
+		var kept admin.Choices
+		if msg.kept = d.Call(admin.MethodChoicesAdd, *reject, &kept); msg.kept != nil {
+			return msg
+		}
+		msg.said, msg.changes = "denied", kept.Undo
+		for i := range kept.Choices {
+			msg.said += "; remembered: " + inOneLine(&kept.Choices[i])
+		}
+		return msg
+	})
+}
+
+// answered takes over what became of an answer.
+func (m *Model) answered(msg *answeredMsg) {
+	m.questions.answers++
+	var ended, note string
+	refused, isRefused := errors.AsType[*client.Error](msg.err)
+	switch {
+	case msg.kept != nil:
+		m.reached(msg.kept)
+		ended, note = "denied, not remembered", "denied once, and not remembered: "+words(msg.kept)
+	case msg.err == nil:
+		ended, note = msg.said, msg.said
+	case isRefused && refused.Code == admin.CodeNoDecision:
+		ended = "was decided meanwhile, or its client has gone"
+		note = "the question " + ended + ": your answer does not count"
+	case isRefused:
+		note = "the answer was not taken: " + words(refused)
+	default:
+		m.reached(msg.err)
+		ended = "its answer is not known"
+		note = "the daemon did not say whether the answer counts; permd log list does, when it is back"
+	}
+	m.note = note
+	if q := m.of(msg.id); q != nil {
+		if q.sending = false; ended != "" {
+			q.ended = ended
+		}
+	}
+	m.changedBy(msg.changes)
+}
+
+// limits are the time limits that a form offers.
+var limits = []struct {
+	name  string
+	limit time.Duration
+}{{"1 hour", time.Hour}, {"8 hours", 8 * time.Hour}, {"1 day", 24 * time.Hour}, {"7 days", 7 * 24 * time.Hour}, {"30 days", 30 * 24 * time.Hour}}
+
+func limitNames() (names []string) {
+	for _, l := range limits {
+		names = append(names, l.name)
+	}
+	return names
+}
+
+func seconds(limit int) int64 { return int64(limits[limit].limit / time.Second) }
+
+// allowForm lets the person choose what a yes is remembered as.
+func (m *Model) allowForm(q *question) {
+	if len(q.Widths) == 0 {
+		m.note = "only once, not remembered: " + display.Display(q.NotRemembered)
+		return
+	}
+	asked := q.Question
+	var widths []string
+	for i := range asked.Widths {
+		w := &asked.Widths[i]
+		widths = append(widths, display.Display(w.Label))
+	}
+	scopes := []string{"", "session", "session+children", "project", "user"}
+	named := make([]string, len(scopes))
+	f := &form{title: "always allow", asked: &asked, opened: m.now()}
+	for i, s := range scopes {
+		named[i] = scopeWords[s]
+	}
+	f.fields = []field{{name: "remember", options: widths}, {name: "where", options: named}, {name: "ends", options: append([]string{"never"}, limitNames()...)}}
+	f.preview = func() string {
+		w := &asked.Widths[f.fields[0].at]
+		// Without a scope, that of the offer holds.
+		f.fields[1].options[0] = "as offered: " + scopeWords[w.Scope]
+		if w.Scope == "" {
+			f.fields[1].options[0] = "choose one"
+		}
+		return strings.Join(asked.Effects, "\n") + "\nis allowed, and from now on\n    " + strings.ReplaceAll(strings.TrimSuffix(w.Rule, "\n"), "\n", "\n    ")
+	}
+	f.send = func() tea.Cmd {
+		w := &asked.Widths[f.fields[0].at]
+		a := admin.Approval{DecisionID: asked.DecisionID, Width: w.ID, Scope: scopes[f.fields[1].at]}
+		if w.Scope == "" && a.Scope == "" {
+			m.note = "choose where it holds"
+			m.form, f.at = f, 1
+			return nil
+		}
+		if n := f.fields[2].at; n > 0 {
+			a.ExpiresIn = seconds(n - 1)
+		}
+		return m.allow(a)
+	}
+	m.form = f
+}
+
+// rejectable are the lines of the widths, of which one can be remembered as a reject.
+func rejectable(q *admin.Question) (lines []string) {
+	for i := range q.Widths {
+		for line := range strings.Lines(q.Widths[i].Rule) {
+			line = strings.TrimSuffix(line, "\n")
+			if !slices.Contains(lines, line) && !strings.Contains(line, display.Masked) {
+				lines = append(lines, line)
+			}
+		}
+	}
+	return lines
+}
+
+// denyForm lets the person choose which line is denied from now on.
+func (m *Model) denyForm(q *question) {
+	asked := q.Question
+	lines := rejectable(&asked)
+	if len(lines) == 0 {
+		m.note = "nothing of it can be remembered here: d denies it once, permd remember add --reject remembers a line"
+		return
+	}
+	f := &form{title: "always deny", asked: &asked, opened: m.now()}
+	f.fields = []field{{name: "reject", options: lines}, {name: "where", options: []string{"in this project", "everywhere"}}, {name: "ends", options: append([]string{"never"}, limitNames()...)}}
+	f.preview = func() string {
+		return strings.Join(asked.Effects, "\n") + "\nis denied, and from now on every call with\n    " + lines[f.fields[0].at]
+	}
+	f.send = func() tea.Cmd {
+		kind, line, _ := strings.Cut(lines[f.fields[0].at], " ")
+		reject := &admin.NewChoice{Verdict: decisions.Deny, Kind: kind, Line: line, Scope: "project", Dir: asked.Cwd}
+		if f.fields[1].at == 1 {
+			reject.Scope = "user"
+		}
+		if n := f.fields[2].at; n > 0 {
+			reject.ExpiresIn = seconds(n - 1)
+		}
+		return m.deny(asked.DecisionID, reject)
+	}
+	m.form = f
+}
+
+// changeForm lets the person choose where and until when a choice holds.
+func (m *Model) changeForm() {
+	c := m.choices.row()
+	if c == nil || c.ended != "" {
+		m.note = "no choice to change"
+		return
+	}
+	changed := admin.ChangedChoices{IDs: []string{c.ID}, Dir: m.dir}
+	line, d := inOneLine(&c.Choice), m.daemon
+	ends := "never ends"
+	if !c.Expires.IsZero() {
+		ends = "ends " + c.Expires.Local().Format(time.DateTime)
+	}
+	f := &form{title: "change", opened: m.now()}
+	f.fields = []field{
+		{name: "where", options: []string{"as it is", "in the project (one of the user: that of " + display.Display(m.dir) + ")", "everywhere"}},
+		{name: "ends", options: append([]string{"as it is", "never"}, limitNames()...)},
+	}
+	f.preview = func() string { return line + "\n" + ends }
+	f.send = func() tea.Cmd {
+		changed.Scope = []string{"", "project", "user"}[f.fields[0].at]
+		switch n := f.fields[1].at; n {
+		case 0:
+		case 1:
+			changed.Forever = true
+		default:
+			changed.ExpiresIn = seconds(n - 2)
+		}
+		if changed.Scope == "" && f.fields[1].at == 0 {
+			m.note = "nothing to change"
+			return nil
+		}
+		return func() tea.Msg {
+			var got admin.Choices
+			err := d.Call(admin.MethodChoicesChange, changed, &got)
+			return changedMsg{changed.IDs[0], got, err}
+		}
+	}
+	m.form = f
+}
+
+// explainedMsg is a text about what the cursor was on.
+type explainedMsg struct {
+	title, text string
+	err         error
+}
+
+// explain shows why a decision was made, or a choice in full.
+func (m *Model) explain() tea.Cmd {
+	d := m.daemon
+	if c := m.choices.row(); m.section == choicesSection && c != nil {
+		id := c.ID
+		return func() tea.Msg {
+			var got admin.Choices
+			err := d.Call(admin.MethodChoicesShow, map[string][]string{"choiceIds": {id}}, &got)
+			var b strings.Builder
+			for i := range got.Choices {
+				choices.Render(&b, &got.Choices[i])
+			}
+			return explainedMsg{"choice " + id, b.String(), err}
+		}
+	}
+	id := ""
+	switch m.section {
+	case questionsSection:
+		if q := m.questions.row(); q != nil {
+			id = q.DecisionID
+		}
+	case decisionsSection:
+		if r := m.decisions.row(); r != nil && r.Unreadable == "" {
+			id = r.Decision.ID
+		}
+	case rulesSection:
+		if r := m.rules.row(); r != nil {
+			id = r.latest
+		}
+	}
+	if id == "" {
+		m.note = "nothing to explain"
+		return nil
+	}
+	m.note = "asking why"
+	return func() tea.Msg {
+		explained, err := d.Explain(id)
+		return explainedMsg{"decision " + id, explained, err}
+	}
+}
+
+func (m *Model) explained(msg *explainedMsg) {
+	m.note = ""
+	m.reached(msg.err)
+	switch {
+	case msg.err == nil && m.form == nil && m.confirm == nil && !m.filtering:
+		m.page = &text{title: msg.title, body: msg.text}
+	case msg.err != nil:
+		m.note = fmt.Sprintf("cannot be explained: %s", words(msg.err))
+	}
+}
