@@ -183,6 +183,7 @@ each entry, one a line. An error is an object on standard error, with the member
 		{"calls", a.rememberCommand()},
 		{"calls", a.allowCommand()},
 		{"calls", a.denyCommand()},
+		{"calls", a.reviewCommand()},
 		{"setup", a.hookCommand()},
 		{"policy", a.policyCommand()},
 		{"policy", a.importCommand()},
