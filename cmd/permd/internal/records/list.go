@@ -119,7 +119,7 @@ func PrintRecords(s *cli.Streams, recs []*decisions.Record) error {
 	}
 	for _, r := range recs {
 		what, agent, project, reason := Summary(r), cli.Clip(display.Display(r.Agent.Name), 24), filepath.Base(r.Project), cli.Clip(display.Display(r.Decision.Reason), 40)
-		verdict, painted := verdictAndOutcome(r), string(r.Decision.Verdict)
+		verdict, painted := VerdictAndOutcome(r), string(r.Decision.Verdict)
 		if r.Unreadable != "" {
 			verdict, painted, what, agent, reason = "unreadable", "error", cli.Clip(display.Display(r.Unreadable), 80), "", ""
 		}
@@ -137,9 +137,9 @@ func PrintRecords(s *cli.Streams, recs []*decisions.Record) error {
 	return t.Write(s.Out)
 }
 
-// verdictAndOutcome returns the verdict, and what became of the call: what the person said,
+// VerdictAndOutcome returns the verdict in words, with what became of the call: what the person said,
 // or what verdict and answer do not say.
-func verdictAndOutcome(r *decisions.Record) string {
+func VerdictAndOutcome(r *decisions.Record) string {
 	d := &r.Decision
 	switch {
 	case d.Outcome != "":

@@ -2,11 +2,11 @@ package reviewweb
 
 import (
 	"bytes"
-	"cmp"
 	"errors"
 	"fmt"
 	"html/template"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/permd/permd/cmd/permd/internal/cli"
@@ -42,7 +42,15 @@ func parsePages() (*pages, error) {
 		"plural": func(n int, noun string) string { return cli.Plural(n, noun) },
 		"short":  cli.Short,
 		"quote":  cli.QuoteAll,
-		"or":     func(a, b string) string { return cmp.Or(a, b) },
+		"source": sourceOf,
+		// Lines are shown one by one.
+		"lines": func(text string) string {
+			var b strings.Builder
+			for line := range strings.Lines(text) {
+				b.WriteString(display.Display(strings.TrimSuffix(line, "\n")) + "\n")
+			}
+			return b.String()
+		},
 	}).ParseFS(assets, "assets/*.html")
 	if err != nil {
 		return nil, fmt.Errorf("reading the pages: %w", err)

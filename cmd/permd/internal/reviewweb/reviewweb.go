@@ -31,8 +31,8 @@ type Options struct {
 	Again func(context.Context, *decisions.Record) (x *explain.Explanation, why string, err error)
 }
 
-// Idle is how long the pages are served without a request. An open page asks all the time.
-const Idle = 30 * time.Minute
+// idleLimit is how long the pages are served without a request. An open page asks all the time.
+const idleLimit = 30 * time.Minute
 
 // Bounds of what the clients can make the process hold.
 const (
@@ -83,7 +83,7 @@ func (s *Server) Link() string {
 	return link
 }
 
-// Serve serves until ctx is done, or until nothing was asked for the time of Idle.
+// Serve serves until ctx is done, or until nothing was asked for the time of idleLimit.
 func (s *Server) Serve(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -116,7 +116,7 @@ func (s *Server) Serve(ctx context.Context) error {
 func (s *Server) waitIdle(ctx context.Context) {
 	for {
 		s.mu.Lock()
-		rest := time.Until(s.used.Add(Idle))
+		rest := time.Until(s.used.Add(idleLimit))
 		s.mu.Unlock()
 		if rest <= 0 {
 			return
@@ -180,7 +180,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, page string) {
 	case first == "changes" && get && id == "":
 		s.changesPage(w, r)
 	case first == "changes" && !get && id != "":
-		s.undo(w, r, id)
+		s.takeBack(w, r, id)
 	case first == "rules" && get && id == "":
 		s.rulesPage(w, r)
 	case first == "watch" && get && id == "":
