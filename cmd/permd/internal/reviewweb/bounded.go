@@ -2,13 +2,15 @@ package reviewweb
 
 import (
 	"net"
+	"os"
 	"sync"
 )
 
 // maxConns bounds the connections at one time: a browser opens six.
 const maxConns = 64
 
-// bounded is a listener that closes connections beyond a number, and those of other users.
+// bounded is a listener that closes connections beyond a number, and those of other users as
+// far as the system tells whose they are: they could hold all of them.
 type bounded struct {
 	net.Listener
 	slots chan struct{}
@@ -24,6 +26,10 @@ func (b *bounded) Accept() (net.Conn, error) {
 		c, err := b.Listener.Accept()
 		if err != nil {
 			return nil, err
+		}
+		if uid, known := peerOf(c); known && uid != os.Getuid() && uid != 0 {
+			c.Close()
+			continue
 		}
 		select {
 		case b.slots <- struct{}{}:

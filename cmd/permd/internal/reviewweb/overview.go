@@ -39,6 +39,7 @@ type overview struct {
 	Slowest  []row
 	Took     []string // of the slowest
 	Median   string
+	Sampled  int
 	Rows     []row
 }
 
@@ -117,7 +118,11 @@ func (o *overview) count(groups []tally.Group, starts []time.Time) {
 	by := map[string]int64{}
 	for i := range groups {
 		g := &groups[i]
-		switch d := byName[g.Name]; {
+		name := g.Name
+		if at, err := time.Parse(time.RFC3339, name); err == nil { // the start of a day
+			name = at.Local().Format(time.DateOnly)
+		}
+		switch d := byName[name]; {
 		case g.By == tally.DecidedBy:
 			by[g.Name] += g.All()
 			o.Total += g.All()
@@ -146,7 +151,7 @@ func (s *Server) sample(ctx context.Context, o *overview) error {
 		o.Slowest, o.Took = append(o.Slowest, rowOf(r)), append(o.Took, took(r))
 	}
 	if n := len(readable); n > 0 {
-		o.Median = took(readable[n/2])
+		o.Median, o.Sampled = took(readable[n/2]), n
 	}
 	asked, _, err := s.records(ctx, decisions.RecordFilter{Limit: sampled, Verdict: decisions.Ask})
 	if err != nil {

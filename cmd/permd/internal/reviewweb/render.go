@@ -49,7 +49,7 @@ func parsePages() (*pages, error) {
 			for line := range strings.Lines(text) {
 				b.WriteString(display.Display(strings.TrimSuffix(line, "\n")) + "\n")
 			}
-			return b.String()
+			return strings.TrimSuffix(b.String(), "\n")
 		},
 	}).ParseFS(assets, "assets/*.html")
 	if err != nil {
@@ -86,8 +86,8 @@ func (s *Server) refuse(w http.ResponseWriter, no *refusal) {
 	}
 	s.render(w, no.status, "refused", struct {
 		view
-		*refusal
-	}{view{Title: no.Title, Base: s.guard.base}, no})
+		Text string
+	}{view{Title: no.Title}, no.Text})
 }
 
 // fail writes a page about an error, within the menu.
