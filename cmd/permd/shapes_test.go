@@ -115,7 +115,7 @@ func TestJSONShape(t *testing.T) {
 		"permd allow": "", "permd deny": "none", "permd decide": "-", "permd doctor": "", "permd explain": f.decision, "permd hook install": "claude --dry-run --exec " + program,
 		"permd hook uninstall": "claude --dry-run", "permd import": "claude " + claude, "permd init": "", "permd lock": "", "permd log": "",
 		"permd log list": "", "permd log show": f.decision, "permd log verify": "", "permd log stats": "", "permd log export": "", "permd today": "", "permd pause": "20m", "permd policy": "", "permd policy check": "",
-		"permd policy list": "", "permd policy replay": "", "permd why-asked": "", "permd suggest": "", "permd replay": "", "permd replay claude": transcripts, "permd replay codex": transcripts, "permd policy test": "", "permd reload": "", "permd remember": "", "permd remember add": "write ./x",
+		"permd policy list": "", "permd policy replay": "", "permd why-asked": "", "permd suggest": "", "permd replay": "", "permd replay claude": transcripts, "permd replay codex": transcripts, "permd policy test": "", "permd reload": "", "permd review": "", "permd remember": "", "permd remember add": "write ./x",
 		"permd remember change": f.choice + " --scope project", "permd remember confirm": f.choice, "permd remember export": "", "permd remember forget": f.other, "permd remember import": "-", "permd remember list": "",
 		"permd remember show": f.choice, "permd remember undo": "", "permd resume": "", "permd service": "", "permd service install": "--dry-run --exec " + program,
 		"permd service remove": "", "permd status": "", "permd try": "ls", "permd uninstall": "--dry-run", "permd unlock": "", "permd version": "",
@@ -131,7 +131,7 @@ func TestJSONShape(t *testing.T) {
 		}
 	})
 	// These lack a command, a terminal, or what they are about.
-	refused := []string{"permd", "permd aap", "permd deny", "permd log", "permd pause", "permd policy", "permd remember", "permd remember import", "permd replay", "permd service", "permd unlock"}
+	refused := []string{"permd", "permd aap", "permd deny", "permd log", "permd pause", "permd policy", "permd remember", "permd remember import", "permd replay", "permd review", "permd service", "permd unlock"}
 	for _, path := range slices.Sorted(maps.Keys(commands)) {
 		args := strings.Fields(path + " " + commands[path])[1:]
 		cmd := f.in(append(args, "--json")...)

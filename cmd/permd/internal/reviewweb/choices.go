@@ -13,7 +13,9 @@ import (
 	"github.com/permd/permd/cmd/permd/internal/choices"
 	"github.com/permd/permd/cmd/permd/internal/cli"
 	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/decisions/effects/display"
+	"github.com/permd/permd/decisions/pattern"
 	"github.com/permd/permd/socket/admin"
 	"github.com/permd/permd/socket/client"
 )
@@ -134,16 +136,16 @@ func (s *Server) choicesPage(w http.ResponseWriter, r *http.Request) {
 	}
 	s.render(w, http.StatusOK, "choices", struct {
 		view
-		Filter                choiceFilter
-		Kinds, Scopes, States []string
-		Choices               []choiceView
-		All, Found            int
-		More                  string
-	}{v, f, kinds, scopes, states, list, len(all), found, more})
+		Filter         choiceFilter
+		Kinds          []effects.Kind
+		Scopes, States []string
+		Choices        []choiceView
+		All, Found     int
+		More           string
+	}{v, f, pattern.Kinds, scopes, states, list, len(all), found, more})
 }
 
 var (
-	kinds  = []string{"run", "read", "write", "delete", "connect", "use"}
 	scopes = []string{"session", "session+children", "project", "user"}
 	states = []string{"dormant", "covered", "useless", "unconfirmed"}
 )

@@ -1,12 +1,14 @@
 package reviewweb
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"net/http"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/permd/permd/cmd/permd/internal/cli"
 	"github.com/permd/permd/decisions"
@@ -28,9 +30,20 @@ type questionView struct {
 // goneView is a question that no longer waits.
 type goneView struct{ ID, Text string }
 
+// scopeWords say where an answer is remembered.
+var scopeWords = map[string]string{
+	"": "choose where", "session": "in this session", "session+children": "in this session and those below it", "project": "in this project", "user": "everywhere",
+}
+
 func (s *Server) questionViews(list []admin.Question) []questionView {
 	views := make([]questionView, 0, min(len(list), maxShown))
 	for _, q := range list[:min(len(list), maxShown)] {
+		q.Widths = slices.Clone(q.Widths)
+		for i := range q.Widths {
+			if width := &q.Widths[i]; !strings.Contains(width.Label, "(in this ") {
+				width.Label += " (" + cmp.Or(scopeWords[width.Scope], width.Scope) + ")"
+			}
+		}
 		views = append(views, questionView{q, s.guard.base, s.guard.form})
 	}
 	return views

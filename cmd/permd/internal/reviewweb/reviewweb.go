@@ -95,6 +95,8 @@ func (s *Server) Serve(ctx context.Context) error {
 	defer running.Wait()
 	defer cancel()
 	running.Go(func() { s.watch.run(ctx) })
+	// To list the rules takes as long as to compile them, and is done before it is asked for.
+	running.Go(func() { _, _, _ = s.hits.list(ctx, s) })
 	running.Go(func() {
 		s.waitIdle(ctx)
 		cancel()

@@ -7,10 +7,11 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
+	"github.com/permd/permd/cmd/permd/internal/daemon"
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/policy/rules"
+	"github.com/permd/permd/socket/admin"
 )
 
 const (
@@ -19,8 +20,6 @@ const (
 	hitsFrom = 2000
 	// hitsPage is how many are read at once.
 	hitsPage = 1000
-	// rulesKept is how long the list of rules is used again.
-	rulesKept = 20 * time.Second
 )
 
 // hitCounts counts how often rules have decided.
@@ -30,8 +29,8 @@ type hitCounts struct {
 	counted int
 	byPlace map[string]int
 
-	rules   []rules.RuleInfo
-	rulesAt time.Time
+	rules  []rules.RuleInfo
+	digest string // of the daemon's rules when they were listed
 }
 
 // ruleView is a rule with its hits.
@@ -99,11 +98,12 @@ func (h *hitCounts) add(r *decisions.Record) {
 func (h *hitCounts) list(ctx context.Context, s *Server) (views []ruleView, counted int, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if time.Since(h.rulesAt) > rulesKept {
+	var st daemon.Status
+	if err := s.daemon.call(ctx, admin.MethodStatus, struct{}{}, &st); err != nil || st.Digest != h.digest || st.Digest == "" {
 		if h.rules, err = s.o.Rules(ctx); err != nil {
 			return nil, 0, err
 		}
-		h.rulesAt = time.Now()
+		h.digest = st.Digest
 	}
 	if err := h.count(ctx, s); err != nil {
 		return nil, 0, err
