@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -10,7 +11,6 @@ import (
 	cdppage "github.com/chromedp/cdproto/page"
 	"github.com/chromedp/chromedp"
 
-	"github.com/permd/permd/cmd/permd/internal/cli"
 	"github.com/permd/permd/decisions"
 )
 
@@ -32,9 +32,9 @@ func TestReviewWebHostile(t *testing.T) {
 	cmd := r.command("decide", "--cwd", r.project, "-")
 	cmd.Stdin = strings.NewReader(string(call))
 	_ = cmd.Run() // it asks
-	cmd = r.command("decide", "--cwd", r.project, "-")
-	hidden, _ := json.Marshal("cat " + cli.Quote(strings.Join(hostileTexts[6:], "")))
-	cmd.Stdin = strings.NewReader(`{"tool": {"name": "Bash"}, "input": {"command": ` + string(hidden) + `}}`)
+	cmd = r.command("decide", "--agent", "claude-code", "--cwd", r.project, "-")
+	hidden, _ := json.Marshal(filepath.Join(r.project, strings.ReplaceAll(strings.Join(hostileTexts[6:], ""), "/", "")))
+	cmd.Stdin = strings.NewReader(`{"tool": {"name": "Read"}, "input": {"file_path": ` + string(hidden) + `}}`)
 	_ = cmd.Run() // it asks
 	l := r.dial(t)
 	if err := l.Call(t.Context(), "permd/session", map[string]any{"sessionId": "<b>s</b>", "cwd": r.project, "agent": map[string]any{"name": hostileTexts[0]}}, nil); err != nil {
