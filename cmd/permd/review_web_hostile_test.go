@@ -53,7 +53,7 @@ func TestReviewWebHostile(t *testing.T) {
 		return err
 	}))
 	pages := r.pages()
-	for _, rec := range r.testDaemon.records(t) {
+	for _, rec := range r.records(t) {
 		pages["decision "+rec.Decision.ID] = "decisions/" + rec.Decision.ID
 	}
 	pages["a filter"] = "decisions?agent=%22%3E%3Cimg%20src=x%20onerror=window.pwned=1%3E&path=%3Cscript%3Ewindow.pwned=1%3C/script%3E"

@@ -40,7 +40,7 @@ func newReviewed(t *testing.T, text string) *reviewed {
 	}, text)
 	quoted := func(s string) string { b, _ := json.Marshal(s); return string(b) }
 	writeFile(t, filepath.Join(r.home, ".config", "permd", "policy.d", "rules.yaml"), "deny:\n  run:\n    - match: \"frob *\"\n      reason: "+quoted("Nobody frobs"+plain[:min(len(plain), 180)])+"\n  write: [\"./private/**\"]\n")
-	r.testDaemon.policy(t, "ask.rego", "# METADATA\n# title: "+quoted("Releases are for people"+plain)+"\nask contains "+quoted("a release"+plain[:min(len(plain), 180)])+" if {\n\tinput.effect.kind == \"run\"\n\tinput.effect.program == \"make\"\n\tinput.effect.args[0] == \"release\"\n}\n")
+	r.policy(t, "ask.rego", "# METADATA\n# title: "+quoted("Releases are for people"+plain)+"\nask contains "+quoted("a release"+plain[:min(len(plain), 180)])+" if {\n\tinput.effect.kind == \"run\"\n\tinput.effect.program == \"make\"\n\tinput.effect.args[0] == \"release\"\n}\n")
 	r.start(t)
 	word := ""
 	if text != "" {
@@ -53,7 +53,7 @@ func newReviewed(t *testing.T, text string) *reviewed {
 		cmd.Stdin = strings.NewReader(string(call))
 		_ = cmd.Run() // the verdicts differ
 	}
-	for _, rec := range r.testDaemon.records(t) {
+	for _, rec := range r.records(t) {
 		if rec.Decision.Verdict == "deny" && strings.Contains(rec.Decision.Effects[0].Text, "frob") {
 			r.denied = rec.Decision.ID
 		}

@@ -155,6 +155,7 @@ func (g *guard) open(w http.ResponseWriter, r *http.Request, inside bool) *refus
 		return &refusal{http.StatusUnauthorized, "The link was used before", "It can be used once. If that was not you, somebody else has read it: end permd review --web, start it again, and open the new link."}
 	}
 	g.opened = true
+	//nolint:gosec // Secure is for https, which no loopback address has
 	http.SetCookie(w, &http.Cookie{Name: cookieName, Value: g.session, Path: g.base, HttpOnly: true, SameSite: http.SameSiteStrictMode})
 	return nil
 }
@@ -178,7 +179,7 @@ func (g *guard) checkForm(w http.ResponseWriter, r *http.Request) *refusal {
 //go:embed assets
 var assets embed.FS
 
-// assetTypes are the files that pages load.
+// assetType returns the type of a file that pages load, "" for any other.
 func assetType(file string) string {
 	switch path.Ext(file) {
 	case ".css":
@@ -198,7 +199,7 @@ func serveAsset(w http.ResponseWriter, _ *http.Request, file string) *refusal {
 		return &refusal{http.StatusNotFound, "There is no such file", "The menu has all pages."}
 	}
 	w.Header().Set("Content-Type", kind)
-	_, _ = w.Write(data) // nobody is there to be told
+	_, _ = w.Write(data) //nolint:gosec // a file of permd; nobody is there to be told of an error
 	return served
 }
 

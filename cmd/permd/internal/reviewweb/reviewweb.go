@@ -53,8 +53,10 @@ type Server struct {
 	daemon *daemonLink
 	watch  *watch
 	hits   hitCounts
-	pages  func() (*pages, error)
-	slots  chan struct{}
+
+	choices choiceList
+	pages   func() (*pages, error)
+	slots   chan struct{}
 
 	mu   sync.Mutex
 	used time.Time // when the last request ended
@@ -95,8 +97,11 @@ func (s *Server) Serve(ctx context.Context) error {
 	defer running.Wait()
 	defer cancel()
 	running.Go(func() { s.watch.run(ctx) })
-	// To list the rules takes as long as to compile them, and is done before it is asked for.
-	running.Go(func() { _, _, _ = s.hits.list(ctx, s) })
+	// What takes long is done before a page needs it.
+	running.Go(func() {
+		_, _, _ = s.hits.list(ctx, s)
+		_, _ = s.allChoices(ctx)
+	})
 	running.Go(func() {
 		s.waitIdle(ctx)
 		cancel()
