@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"os"
+	"strings"
 	"testing"
 
 	"github.com/chromedp/chromedp"
@@ -189,4 +191,41 @@ func TestReviewWebActions(t *testing.T) {
 	b.do("explaining", chromedp.Click(chromedp.CSS("#rows li a")), chromedp.WaitVisible(chromedp.CSS("#effects")))
 	b.shows("It waits for you")
 	b.shows("base/")
+}
+
+// TestReviewWebRestart: an open page says that the daemon is gone and that it is back, and when
+// its own command has ended.
+func TestReviewWebRestart(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it starts a browser; TestFailuresReview has the quick one")
+	}
+	t.Parallel()
+	b, d := newBrowser(t), startDaemon(t)
+	project := d.project(t, nil)
+	end := d.reviewWebUntil(t, b)
+	b.page("questions")
+	b.shows("No call waits")
+	d.kill()
+	b.shows("The daemon has not answered since")
+	d.start(t)
+	eventually.Holds(t, "the page goes on", func() bool { return !strings.Contains(b.text(), "has not answered since") })
+	d.waitsFor(t, project, "s1", "curl -X POST https://api.example.com/again")
+	b.shows("https://api.example.com/again")
+	end()
+	b.shows("This page no longer has a server")
+}
+
+// reviewWebUntil opens pages in a browser; end ends their command as Ctrl-C does.
+func (d *testDaemon) reviewWebUntil(t *testing.T, b *browser) (end func()) {
+	t.Helper()
+	link, cmd := d.startReviewWeb(t)
+	b.open(link)
+	return func() {
+		if err := cmd.Process.Signal(os.Interrupt); err != nil {
+			t.Fatal(err)
+		}
+		if err := cmd.Wait(); err != nil {
+			t.Errorf("permd review --web ended with %v", err)
+		}
+	}
 }

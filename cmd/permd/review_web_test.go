@@ -15,9 +15,16 @@ import (
 )
 
 // reviewWeb starts permd review --web and returns its link.
-func (d *testDaemon) reviewWeb(t *testing.T, args ...string) string {
+func (d *testDaemon) reviewWeb(t *testing.T) string {
 	t.Helper()
-	cmd := d.command(append([]string{"review", "--web"}, args...)...)
+	link, _ := d.startReviewWeb(t)
+	return link
+}
+
+// startReviewWeb returns the command, too.
+func (d *testDaemon) startReviewWeb(t *testing.T) (string, *exec.Cmd) {
+	t.Helper()
+	cmd := d.command("review", "--web")
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -32,11 +39,11 @@ func (d *testDaemon) reviewWeb(t *testing.T, args ...string) string {
 	lines := bufio.NewScanner(out)
 	for lines.Scan() {
 		if strings.Contains(lines.Text(), "open?token=") {
-			return lines.Text()
+			return lines.Text(), cmd
 		}
 	}
 	t.Fatal("permd review --web printed no link")
-	return ""
+	return "", nil
 }
 
 // browser is a tab of a real browser.
