@@ -99,6 +99,8 @@ func TestReviewWebActions(t *testing.T) {
 	// By keyboard alone: the client that waits has the answer, and the focus is on the result.
 	first := d.waitsFor(t, project, "s1", "curl -X POST https://api.example.com/one")
 	b.shows("https://api.example.com/one")
+	b.do("pressing enter in a field", chromedp.Focus(chromedp.CSS("input[name=width]")), chromedp.KeyEvent("\r"), chromedp.Evaluate[chromedp.Void](`fetch("questions").then(r => r.text())`, chromedp.EvalAwaitPromise))
+	d.waiting(t, 1)
 	b.do("allowing by keyboard", chromedp.Focus(chromedp.CSS("button.allow")), chromedp.KeyEvent("\r"), chromedp.WaitVisible(chromedp.CSS("article.result .done")))
 	if got := <-first.answer; got != "allow" {
 		t.Errorf("the client is told %s", got)
