@@ -17,6 +17,8 @@ const (
 	watchLimit = 20 * time.Second
 	// lookEvery is how often the daemon is asked while pages watch, whatever their number.
 	lookEvery = time.Second
+	// lookLimit is how long its answer may take before pages say that it does not answer.
+	lookLimit = 3 * time.Second
 	// maxWatching bounds the pages that wait at one time.
 	maxWatching = 16
 )
@@ -36,6 +38,7 @@ type watch struct {
 	watchers chan struct{}
 
 	looking sync.Mutex // held while the daemon is asked
+	failed  time.Time  // when it last did not answer; guarded by looking
 
 	mu      sync.Mutex
 	now     state
@@ -65,13 +68,22 @@ func (w *watch) run(ctx context.Context) {
 
 // look asks the daemon and returns what there is now.
 func (w *watch) look(ctx context.Context) state {
+	began := time.Now()
 	w.looking.Lock()
 	defer w.looking.Unlock()
+	if w.failed.After(began) { // while this one waited: a daemon that hangs is not asked by each page in turn
+		return w.state()
+	}
 	var qs admin.Questions
 	var newest admin.Records
-	err := w.daemon.call(ctx, admin.MethodQuestionsList, struct{}{}, &qs)
+	limited, cancel := context.WithTimeout(ctx, lookLimit)
+	defer cancel()
+	err := w.daemon.call(limited, admin.MethodQuestionsList, struct{}{}, &qs)
 	if err == nil {
-		err = w.daemon.call(ctx, admin.MethodList, decisions.RecordFilter{Limit: 1}, &newest)
+		err = w.daemon.call(limited, admin.MethodList, decisions.RecordFilter{Limit: 1}, &newest)
+	}
+	if err != nil {
+		w.failed = time.Now()
 	}
 	if ctx.Err() != nil {
 		return w.state()
