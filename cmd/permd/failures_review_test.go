@@ -9,6 +9,7 @@ import (
 	"net/http/cookiejar"
 	"net/url"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/permd/permd/internal/eventually"
@@ -19,6 +20,7 @@ import (
 func TestFailuresReview(t *testing.T) {
 	failures(t, []failure{
 		{"review, the daemon is killed while a page is open", reviewKilled},
+		{"review, the daemon hangs", reviewStopped},
 		{"review, clients that hang", reviewHung},
 		{"review, decisions that cannot be read", reviewDamaged},
 	}, "review, the daemon is killed while a page is open")
@@ -126,6 +128,32 @@ func reviewKilled(t *testing.T) {
 	if list := d.choices(t); len(list) != 0 {
 		t.Errorf("remembered: %+v", list)
 	}
+}
+
+// reviewStopped: pages say that a daemon which hangs does not answer, an answer to a question
+// is not confirmed, and the pages go on with it.
+func reviewStopped(t *testing.T) {
+	d := startDaemon(t)
+	project := d.project(t, nil)
+	r := newReviewer(t, d)
+	d.hook(t, "cursor", hookInput(hookShell[8].in, project, "curl -X POST https://api.example.com/v1"))
+	id := d.waiting(t, 1)[0]
+	if err := d.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	if status, text := r.get("questions"); status != http.StatusOK || !strings.Contains(text, "has not answered since") {
+		t.Errorf("the questions: %d %s", status, text)
+	}
+	if status, text := r.post("questions/"+id, "questions", url.Values{"answer": {"deny"}}); status == http.StatusOK || strings.Contains(text, "Denied") {
+		t.Errorf("an answer: %d %s", status, text)
+	}
+	if err := d.cmd.Process.Signal(syscall.SIGCONT); err != nil {
+		t.Fatal(err)
+	}
+	eventually.Holds(t, "the pages go on", func() bool {
+		status, text := r.get("questions")
+		return status == http.StatusOK && !strings.Contains(text, "has not answered since")
+	})
 }
 
 // reviewHung: clients that send nothing, and that do not read, hold up a page for no longer
