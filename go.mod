@@ -29,6 +29,8 @@ require (
 
 // Only tests, bench and packaging/release import these: nothing of them is in permd.
 require (
+	github.com/chromedp/cdproto v0.159.0
+	github.com/chromedp/chromedp v0.23.0
 	github.com/coder/acp-go-sdk v0.13.5
 	github.com/creack/pty v1.1.24
 	github.com/google/go-cmp v0.7.0

@@ -137,7 +137,7 @@ func PrintRecords(s *cli.Streams, recs []*decisions.Record) error {
 	return t.Write(s.Out)
 }
 
-// VerdictAndOutcome returns the verdict, and what became of the call: what the person said,
+// VerdictAndOutcome returns the verdict in words, with what became of the call: what the person said,
 // or what verdict and answer do not say.
 func VerdictAndOutcome(r *decisions.Record) string {
 	d := &r.Decision

@@ -23,7 +23,7 @@ func (l *Log) Circumstances(ctx context.Context, s *cli.Streams, r *decisions.Re
 		fmt.Fprintf(s.Out, "  and %s more, which the journal does not store\n", cli.Plural(n, "effect"))
 	}
 	if o := r.Decision.Outcome; o != "" {
-		fmt.Fprintf(s.Out, "  outcome %s: %s\n", o, cmp.Or(outcomes[o], "not known to this version"))
+		fmt.Fprintf(s.Out, "  outcome %s: %s\n", o, OutcomeText(o))
 	}
 	w := tabwriter.NewWriter(cli.Folded(s.Out, 12), 0, 0, 2, ' ', 0)
 	line := func(name, value string) {
@@ -117,4 +117,9 @@ var outcomes = map[decisions.Outcome]string{
 	decisions.Refused:        "denied, since its id stands for another call or for one that has run",
 	decisions.Unmet:          "it lacks what its tool requires, and the caller was told so",
 	decisions.Invalid:        "its input does not fit its tool, and the caller was told so",
+}
+
+// OutcomeText describes an outcome.
+func OutcomeText(o decisions.Outcome) string {
+	return cmp.Or(outcomes[o], "not known to this version")
 }

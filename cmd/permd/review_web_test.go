@@ -1,0 +1,139 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+
+	"github.com/permd/permd/internal/eventually"
+)
+
+// reviewWeb starts permd review --web and returns its link.
+func (d *testDaemon) reviewWeb(t *testing.T) string {
+	t.Helper()
+	link, _ := d.startReviewWeb(t)
+	return link
+}
+
+// startReviewWeb returns the command, too.
+func (d *testDaemon) startReviewWeb(t *testing.T) (string, *exec.Cmd) {
+	t.Helper()
+	cmd := d.command("review", "--web")
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	})
+	lines := bufio.NewScanner(out)
+	for lines.Scan() {
+		if strings.Contains(lines.Text(), "open?token=") {
+			return lines.Text(), cmd
+		}
+	}
+	t.Fatal("permd review --web printed no link")
+	return "", nil
+}
+
+// browser is a tab of a real browser.
+type browser struct {
+	context.Context
+	t    *testing.T
+	base string // of the pages
+}
+
+// newBrowser starts a headless Chromium, or skips the test where there is none.
+func newBrowser(t *testing.T, more ...chromedp.ExecAllocatorOption) *browser {
+	t.Helper()
+	at := slices.IndexFunc([]string{"chromium", "chromium-browser", "google-chrome"}, func(name string) bool {
+		_, err := exec.LookPath(name)
+		return err == nil
+	})
+	if at < 0 {
+		t.Skip("no Chromium is installed")
+	}
+	options := append(slices.Clone(chromedp.DefaultExecAllocatorOptions[:]),
+		chromedp.NoSandbox, chromedp.DisableGPU, chromedp.Flag("disable-quic", true), chromedp.Flag("disable-component-update", true),
+		chromedp.Flag("host-resolver-rules", "MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE *.test"), chromedp.WindowSize(1200, 900))
+	ctx, cancel := chromedp.NewExecAllocator(t.Context(), append(options, more...)...)
+	t.Cleanup(cancel)
+	ctx, cancel = chromedp.NewContext(ctx)
+	t.Cleanup(cancel)
+	b := &browser{Context: ctx, t: t}
+	if _, err := chromedp.Run(ctx, chromedp.Title()); err != nil { // the browser ends with this context
+		t.Fatalf("starting Chromium: %v", err)
+	}
+	return b
+}
+
+// do runs actions, within the time of a test that fails.
+func (b *browser) do(what string, actions ...chromedp.Action[chromedp.Void]) {
+	b.t.Helper()
+	ctx, cancel := context.WithTimeout(b.Context, eventually.Limit)
+	defer cancel()
+	if err := chromedp.Do(ctx, actions...); err != nil {
+		b.t.Fatalf("%s: %v\n%s", what, err, b.text())
+	}
+}
+
+// text is what the page shows.
+func (b *browser) text() (text string) {
+	ctx, cancel := context.WithTimeout(b.Context, 5*time.Second)
+	defer cancel()
+	text, _ = chromedp.Run(ctx, chromedp.Evaluate[string]("document.body.innerText")) // while it loads there is none
+	return text
+}
+
+// open opens the link, and waits for the first page.
+func (b *browser) open(link string) {
+	b.t.Helper()
+	b.base, _, _ = strings.Cut(link, "open?")
+	b.do("opening the link", chromedp.Navigate(link), chromedp.WaitVisible("nav"))
+}
+
+// page goes to a page.
+func (b *browser) page(path string) {
+	b.t.Helper()
+	b.do("going to "+path, chromedp.Navigate(b.base+path), chromedp.WaitVisible("h1"))
+}
+
+// shows waits until the page shows a text.
+func (b *browser) shows(want string) {
+	b.t.Helper()
+	eventually.Holds(b.t, "the page shows "+want, func() bool { return strings.Contains(b.text(), want) }, b.text)
+}
+
+// blocks makes a call that a harness blocks until the person has answered.
+func (d *testDaemon) blocks(t *testing.T, project, command string) {
+	t.Helper()
+	d.hook(t, "cursor", hookInput(hookShell[8].in, project, command))
+}
+
+// TestReviewWebAnswers: a page that is open shows a question as it comes, and gives its answer.
+func TestReviewWebAnswers(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it starts a browser; the tests of package reviewweb are the quick ones")
+	}
+	t.Parallel()
+	b, d := newBrowser(t), startDaemon(t)
+	project := d.project(t, map[string]string{"a.txt": "a"})
+	b.open(d.reviewWeb(t))
+	b.page("questions")
+	b.shows("No call waits")
+	d.blocks(t, project, "curl -X POST https://api.example.com/v1/deploy")
+	b.shows("curl -X POST https://api.example.com/v1/deploy")
+	b.do("denying", chromedp.Click("button.deny"), chromedp.WaitVisible(".done"))
+	b.shows("Denied. Nothing is remembered.")
+	d.waiting(t, 0)
+}
