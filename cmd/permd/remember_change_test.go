@@ -14,7 +14,8 @@ import (
 func (d *testDaemon) changed(t *testing.T, args ...string) (c admin.Choice) {
 	t.Helper()
 	out := d.permd(t, append([]string{"remember", "change", "--json"}, args...)...)
-	if err := json.Unmarshal([]byte(out), &c); err != nil {
+	choice, undo, _ := strings.Cut(out, "\n")
+	if err := json.Unmarshal([]byte(choice), &c); err != nil || !strings.HasPrefix(undo, `{"undo":`) {
 		t.Fatalf("%v: %s", err, out)
 	}
 	return c
@@ -54,8 +55,8 @@ func TestChangeChoice(t *testing.T) {
 	git := strings.Fields(d.permd(t, "remember", "add", "run", "git merge main", "--dir", project))[0]
 	before := d.permd(t, "remember", "list", "--json")
 	for _, tt := range []struct{ args, says string }{
-		{git + " --scope user", "git obeys the configuration"},
-		{narrow.ID + " " + git + " --scope user", "git obeys the configuration"}, // none of them
+		{git + " --scope user", "bound to files"},
+		{narrow.ID + " " + git + " --scope user", "bound to files"}, // none of them
 		{exact + " --scope user", "answer again"},
 		{id + " --for 1h", "no choice"},
 		{narrow.ID, "nothing to change"},

@@ -61,14 +61,14 @@ func TestChoiceMarks(t *testing.T) {
 	listed := func(flags ...string) string {
 		var ids []string
 		for line := range strings.Lines(d.permd(t, append([]string{"remember", "list"}, flags...)...)) {
-			ids = append(ids, strings.Fields(line)[0])
+			ids = append(ids, strings.Fields(line)[0]) // "no choice matches"
 		}
 		return strings.Join(ids, " ")
 	}
 	if have := listed("--covered"); have != narrow {
 		t.Errorf("--covered lists %s", have)
 	}
-	if have := listed("--dormant"); have != "nothing" {
+	if have := listed("--dormant"); have != "no" {
 		t.Errorf("--dormant lists %s", have)
 	}
 
@@ -96,7 +96,7 @@ func TestChoiceMarks(t *testing.T) {
 		t.Errorf("after a long time:\n%s", out)
 	}
 	d.permd(t, "remember", "forget", "--covered")
-	if have := listed("--covered"); have != "nothing" {
+	if have := listed("--covered"); have != "no" {
 		t.Errorf("after forget, --covered lists %s", have)
 	}
 }
