@@ -141,6 +141,11 @@ func reviewStopped(t *testing.T) {
 	if err := d.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
+	// Each of its threads stops when it next runs.
+	var state syscall.WaitStatus
+	if _, err := syscall.Wait4(d.cmd.Process.Pid, &state, syscall.WUNTRACED, nil); err != nil || !state.Stopped() {
+		t.Fatalf("it does not stop: %v %v", state, err)
+	}
 	if status, text := r.get("questions"); status != http.StatusOK || !strings.Contains(text, "has not answered since") {
 		t.Errorf("the questions: %d %s", status, text)
 	}
