@@ -46,9 +46,9 @@ type history struct {
 	// no more.
 	remembered map[string]string
 	// rejected are the effects that a choice has rejected, and that were not asked about since.
-	rejected map[string]bool
-	denied     map[string]bool // the ids of those that the rules on the disk deny
-	undecided  Report
+	rejected  map[string]bool
+	denied    map[string]bool // the ids of those that the rules on the disk deny
+	undecided Report
 }
 
 // add adds a record.
