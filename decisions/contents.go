@@ -50,7 +50,7 @@ const (
 // approval of the call does not cover what these files contain later. For other calls it
 // returns nil.
 func (e *Engine) contents(m *evaluation, d *Decision) []Content {
-	if d.Verdict != Ask || e.takeApproval == nil && e.digest == nil {
+	if d.Verdict != Ask && !e.allContents || e.takeApproval == nil && e.digest == nil {
 		return nil
 	}
 	var list []Content

@@ -88,8 +88,10 @@ type Engine struct {
 	takeApproval func(req *Request, d *Decision) bool
 	digest       func(path string, limit int64) (sum string, size int64, err error)
 	maxSummed    int64 // of a call, in bytes
-	now          func() time.Time
-	newID        func() string
+	// allContents has decisions name the contents of calls that are allowed, too.
+	allContents bool
+	now         func() time.Time
+	newID       func() string
 }
 
 // NewEngine returns a new engine. It is an error if a required member of the

@@ -74,6 +74,7 @@ func (e *Engine) decideAgain(ctx context.Context, req *Request, earlier *Decisio
 	}
 	quiet := *e
 	quiet.observe, quiet.proposer, quiet.log = nil, nil, slog.New(slog.DiscardHandler)
+	quiet.allContents = earlier.Verdict == Ask
 	d := &Decision{ID: earlier.ID, CallID: req.Call.ID}
 	quiet.decide(ctx, snap, req, received, d, now)
 	if ctx.Err() != nil {
@@ -84,7 +85,7 @@ func (e *Engine) decideAgain(ctx context.Context, req *Request, earlier *Decisio
 
 // Holds returns nil if a person's approval, given now, still fits the call: deciding
 // again would ask the same question, about the same effects and the same contents of
-// files, or would allow the call. Otherwise it returns [ErrChanged] or one that says that there was no time.
+// files, or would allow the same. Otherwise it returns [ErrChanged] or one that says that there was no time.
 //
 // A question that was asked because of a failure holds unless a new decision denies it.
 func (e *Engine) Holds(ctx context.Context, req *Request, asked *Decision) error {
@@ -112,8 +113,6 @@ func (e *Engine) Holds(ctx context.Context, req *Request, asked *Decision) error
 // decision; compared tells whether contents of files are compared.
 func (d *Decision) fits(asked *Decision, compared bool) bool {
 	switch {
-	case d.Verdict == Allow:
-		return true
 	case d.Verdict == Deny:
 		return false
 	case !slices.Equal(d.Contents, asked.Contents) || !slices.Equal(d.Defects, asked.Defects):
@@ -123,7 +122,12 @@ func (d *Decision) fits(asked *Decision, compared bool) bool {
 	case compared && slices.ContainsFunc(d.Contents, func(c Content) bool { return c.Sum == "" }):
 		return false // what is only named may be code as well
 	}
-	return slices.Equal(d.Fingerprints, asked.Fingerprints) && slices.EqualFunc(d.Effects, asked.Effects, func(a, b EffectDecision) bool {
+	prints, list := asked.Fingerprints, asked.Effects
+	if d.Verdict == Allow {
+		// What asked may be a hint, which follows the effects and is only there if it counts.
+		prints, list = prints[:min(len(prints), len(d.Fingerprints))], list[:min(len(list), len(d.Effects))]
+	}
+	return slices.Equal(d.Fingerprints, prints) && slices.EqualFunc(d.Effects, list, func(a, b EffectDecision) bool {
 		return a.Kind == b.Kind && a.Text == b.Text && a.From == b.From && a.Claimed == b.Claimed && a.Declared == b.Declared && slices.Equal(a.Tags, b.Tags) &&
 			(a.Verdict == Allow || a.Verdict == b.Verdict && a.Row == b.Row && a.Reason == b.Reason)
 	})

@@ -77,7 +77,9 @@ func (a *app) denyCommand() *cobra.Command {
 		Short: "Deny a call that a client could not ask you about",
 		Long: `Answer no to a call that permd allow lists. A client that waits for your answer
 is told; where a harness has blocked the call before, it only waits no longer.
-Nothing is remembered: permd remember add --reject does that.
+With the id of a call that you allowed once, and that has not been made since,
+the yes is taken back; the log keeps the answer that you gave first. Nothing is
+remembered: permd remember add --reject does that.
 
 ` + cli.ExitCodes,
 		Example:           `  permd deny 01a1fd8c-f759-7ace-97fe-e3dd444ffe0e`,
@@ -95,6 +97,10 @@ Nothing is remembered: permd remember add --reject does that.
 				}
 				if a.JSON {
 					return cli.PrintJSON(a.Out, done)
+				}
+				if done.TakenBack {
+					fmt.Fprintln(a.Out, "taken back: the call is not allowed any more")
+					return nil
 				}
 				fmt.Fprintln(a.Out, "denied; nothing is remembered")
 				return nil

@@ -156,7 +156,9 @@ func (a *app) suggestCommand() *cobra.Command {
 		Long: `Suggest what to remember: questions that you answered with yes at least three
 times and never with no, as commands that remember exactly that for its project,
 or as lines of rules.yaml where it was in several projects. The decisions are
-named. Nothing is suggested for what is dangerous, and nothing is changed.
+named. A run is remembered for all folders of the project, and not suggested if
+you approved it only in another one than the project's own. Nothing is suggested
+for what is dangerous and for deletes of one file, and nothing is changed.
 
 Without --since answers of the last 7 days count.
 

@@ -62,6 +62,8 @@ type Denial struct {
 // Denied is the result of a denial.
 type Denied struct {
 	DecisionID string `json:"decisionId"`
+	// TakenBack is set if the question was allowed once before, and no call had used that.
+	TakenBack bool `json:"takenBack,omitzero"`
 }
 
 // Approved is the result of an approval: the time until which the call may be made once,
@@ -87,7 +89,7 @@ type Asked interface {
 	// the answer does not count.
 	Allow(ctx context.Context, uid *uint32, a Approval) (Approved, error)
 	// Deny answers a question with no. Its errors are those of Allow.
-	Deny(ctx context.Context, uid *uint32, id string) error
+	Deny(ctx context.Context, uid *uint32, id string) (Denied, error)
 }
 
 // ErrNotTaken is wrapped by errors for an answer for once that does not count.
@@ -132,10 +134,11 @@ func registerQuestions(m socket.Methods, asked Asked) {
 			return nil, invalidParams("decisionId is missing")
 		}
 		return func(ctx context.Context) (any, error) {
-			if err := asked.Deny(ctx, visible(c), no.DecisionID); err != nil {
+			done, err := asked.Deny(ctx, visible(c), no.DecisionID)
+			if err != nil {
 				return nil, answerError(err)
 			}
-			return Denied(no), nil
+			return done, nil
 		}, nil
 	}
 }

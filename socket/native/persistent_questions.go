@@ -61,9 +61,11 @@ type callKey [sha256.Size]byte
 
 // grant is an approval that waits for its call.
 type grant struct {
+	uid  uint32
 	conn uint64 // of the tree's owner
 	key  callKey
 	ends time.Time
+	ids  []string // of the questions that it answered
 }
 
 // ErrNoQuestion means that no question of that id waits.
@@ -165,12 +167,35 @@ func (l *PersistentSessions) AllowOnce(uid *uint32, id string, log func() error)
 	}
 	// Also if the question has ended meanwhile: the answer was accepted before.
 	until = l.Now().Add(grantTime)
-	l.grants = append(l.grants, grant{q.tree.owner.Conn, q.key, until})
+	ids := []string{id}
+	l.deleteQuestions(func(o *boundQuestion) bool {
+		same := o.tree == q.tree && o.key == q.key
+		if same && o != q {
+			ids = append(ids, o.Decision.ID)
+		}
+		return same
+	})
+	l.grants = append(l.grants, grant{q.UID, q.tree.owner.Conn, q.key, until, ids})
 	if len(l.grants) > maxGrants {
 		l.grants = slices.Delete(l.grants, 0, 1)
 	}
-	l.deleteQuestions(func(o *boundQuestion) bool { return o.tree == q.tree && o.key == q.key })
 	return until, nil
+}
+
+// TakeBack takes back what AllowOnce allowed, and reports whether a call could still have used it.
+func (l *PersistentSessions) TakeBack(uid *uint32, id string) bool {
+	now := l.Now()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.dropOldGrants(now)
+	n := len(l.grants)
+	l.grants = slices.DeleteFunc(l.grants, func(g grant) bool { return (uid == nil || *uid == g.uid) && slices.Contains(g.ids, id) })
+	return len(l.grants) < n
+}
+
+// dropOldGrants drops the approvals whose time is over. Setting the clock back extends none.
+func (l *PersistentSessions) dropOldGrants(now time.Time) {
+	l.grants = slices.DeleteFunc(l.grants, func(g grant) bool { return !now.Before(g.ends) || g.ends.Sub(now) > grantTime })
 }
 
 // DenyOnce answers a question with no: it waits no longer. The answer is logged by a
@@ -259,8 +284,7 @@ func (l *PersistentSessions) TakeGrant(req *decisions.Request, d *decisions.Deci
 	now := l.Now()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	// Setting the clock back extends no approval.
-	l.grants = slices.DeleteFunc(l.grants, func(g grant) bool { return !now.Before(g.ends) || g.ends.Sub(now) > grantTime })
+	l.dropOldGrants(now)
 	i := slices.IndexFunc(l.grants, func(g grant) bool { return g.conn == conn && g.key == key })
 	if i < 0 {
 		return false

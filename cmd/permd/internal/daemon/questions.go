@@ -64,6 +64,9 @@ func (q questions) allow(ctx context.Context, uid *uint32, a admin.Approval) (ad
 		return admin.Approved{Told: true, Stored: stored, Undo: q.d.changesOf(ctx, decisions.StoredNow(stored))}, nil
 	}
 	if a.Width == "" {
+		if err := q.lockChanged(uid, a.DecisionID); err != nil {
+			return admin.Approved{}, fmt.Errorf("%w: %w", admin.ErrNotTaken, err)
+		}
 		until, err := q.d.engine.Persistent.AllowOnce(uid, a.DecisionID, func() error {
 			return q.d.recordAnswer(ctx, a.DecisionID, decisions.Allow, nil)
 		})
@@ -97,20 +100,50 @@ func (q questions) allow(ctx context.Context, uid *uint32, a admin.Approval) (ad
 	return admin.Approved{Stored: kept, Undo: q.d.changesOf(ctx, decisions.StoredNow(kept))}, nil
 }
 
+// The reasons why a yes for once would answer no call.
+var (
+	errLocked    = errors.New("permd is locked, and this was asked before; run permd unlock, or let the agent try again and answer what asks then")
+	errWasLocked = errors.New("permd was locked when this was asked; let the agent try again, and answer what asks then")
+)
+
+// lockChanged returns an error if a person has locked permd since the question was asked, or
+// unlocked it: the same call asks something else now, which a yes for once does not answer.
+func (q questions) lockChanged(uid *uint32, id string) error {
+	for _, o := range q.d.engine.Persistent.Questions(uid) {
+		if o.Decision.ID != id {
+			continue
+		}
+		p := q.d.pauses.Of(o.UID)
+		switch locked := p != nil && p.Locked; {
+		case locked && o.Decision.By != decisions.ByLock:
+			return errLocked
+		case !locked && o.Decision.By == decisions.ByLock:
+			return errWasLocked
+		}
+	}
+	return nil
+}
+
 // Deny answers a question with no. A harness has told its agent no before, so that its
-// question only stops waiting.
-func (q questions) Deny(ctx context.Context, uid *uint32, id string) error {
+// question only stops waiting. A yes for once that no call has used is taken back; the journal
+// keeps it as the answer that was given.
+func (q questions) Deny(ctx context.Context, uid *uint32, id string) (admin.Denied, error) {
 	_, err := q.d.engine.Waiting.Answer(ctx, uid, native.Answer{DecisionID: id, Verdict: decisions.Deny})
 	if errors.Is(err, native.ErrNoQuestion) {
 		err = q.d.engine.Persistent.DenyOnce(uid, id, func() error { return q.d.recordAnswer(ctx, id, decisions.Deny, nil) })
 	}
+	done := admin.Denied{DecisionID: id}
 	switch {
 	case errors.Is(err, native.ErrNoQuestion):
-		return admin.ErrNoQuestion
+		if !q.d.engine.Persistent.TakeBack(uid, id) {
+			return admin.Denied{}, admin.ErrNoQuestion
+		}
+		q.d.log.Info("a person took back an allow for once", "decision", id)
+		done.TakenBack = true
 	case err != nil:
-		return fmt.Errorf("%w: %w", admin.ErrNotTaken, err)
+		return admin.Denied{}, fmt.Errorf("%w: %w", admin.ErrNotTaken, err)
 	}
-	return nil
+	return done, nil
 }
 
 // drop revokes choices that were stored for an answer.

@@ -20,9 +20,11 @@ import (
 	"github.com/permd/permd/internal/xdg"
 )
 
-// alike is past calls of a project with the same effects, which the rules decide alike now.
+// alike is past calls of a project with the same effects in the same folders, which the rules
+// decide alike now.
 type alike struct {
 	project string
+	below   bool   // a run that is asked about is in another folder than the project's own
 	asked   string // the effects that are asked about, as a text; "" if none is
 	texts   []string
 	newest  *decisions.Record
@@ -43,12 +45,15 @@ type history struct {
 	// remembered are the effects that a choice has allowed, with its id: they may be asked
 	// no more.
 	remembered map[string]string
-	denied     map[string]bool // the ids of those that the rules on the disk deny
-	undecided  Report
+	// rejected are the effects that a choice has rejected, and that were not asked about since.
+	rejected  map[string]bool
+	denied    map[string]bool // the ids of those that the rules on the disk deny
+	undecided Report
 }
 
 // add adds a record.
 func (h *history) add(p *past) {
+	h.addRejects(p.rec)
 	if p.now == nil {
 		h.undecided.add(p)
 		return
@@ -58,6 +63,7 @@ func (h *history) add(p *past) {
 	}
 	var key, asked strings.Builder
 	var texts []string
+	below := false
 	fmt.Fprintf(&key, "%s\x00%s\x00", p.rec.Project, p.now.Verdict)
 	for i := range p.now.Effects {
 		e := &p.now.Effects[i]
@@ -65,6 +71,10 @@ func (h *history) add(p *past) {
 		if e.Verdict == decisions.Ask {
 			fmt.Fprintf(&asked, "%s\x00", e.Text)
 			texts = append(texts, e.Text)
+			if run := p.made.Effect(i).Run; run != nil {
+				fmt.Fprintf(&key, "in %s\x00", run.Cwd)
+				below = below || run.Cwd != p.rec.Project
+			}
 		}
 		if e.ChoiceID != "" && e.Verdict == decisions.Allow {
 			h.remembered[p.rec.Project+"\x00"+e.Text] = e.ChoiceID
@@ -73,7 +83,7 @@ func (h *history) add(p *past) {
 	a := h.at[key.String()]
 	if a == nil {
 		p.made.Slim()
-		a = &alike{project: p.rec.Project, now: p.now, made: p.made, texts: texts}
+		a = &alike{project: p.rec.Project, below: below, now: p.now, made: p.made, texts: texts}
 		if p.now.Verdict == decisions.Ask {
 			a.asked = asked.String()
 		}
@@ -99,6 +109,24 @@ func (h *history) add(p *past) {
 	}
 }
 
+// addRejects notes what choices rejected in a record, and that they did not reject what it asks.
+func (h *history) addRejects(rec *decisions.Record) {
+	for i := range rec.Decision.Effects {
+		e := &rec.Decision.Effects[i]
+		switch at := rec.Project + "\x00" + e.Text; {
+		case e.Row == decisions.RowReject:
+			h.rejected[at] = true
+		case e.Verdict == decisions.Ask:
+			delete(h.rejected, at)
+		}
+	}
+}
+
+// rejectedSince reports whether a choice rejects some of what is asked about.
+func (h *history) rejectedSince(a *alike) bool {
+	return slices.ContainsFunc(a.texts, func(text string) bool { return h.rejected[a.project+"\x00"+text] })
+}
+
 // lookBack replays the selected records by the rules on the disk.
 func lookBack(ctx context.Context, s *cli.Streams, root string, f decisions.RecordFilter) (*history, *replayed, error) {
 	j, err := openJournal(s, root)
@@ -109,7 +137,7 @@ func lookBack(ctx context.Context, s *cli.Streams, root string, f decisions.Reco
 	if err != nil {
 		return nil, nil, err
 	}
-	h := &history{at: map[string]*alike{}, remembered: map[string]string{}, denied: map[string]bool{}}
+	h := &history{at: map[string]*alike{}, remembered: map[string]string{}, rejected: map[string]bool{}, denied: map[string]bool{}}
 	if err := j.replay(ctx, f, by, h.add); err != nil {
 		return nil, nil, err
 	}
@@ -137,6 +165,8 @@ func (a *alike) danger() string {
 		}
 		switch d := a.made.Result(i); {
 		case d.Verdict == decisions.Allow:
+		case e.Kind == effects.KindDelete && e.File != nil && !e.File.Recursive:
+			return "it deletes one file, and a line holds for a folder of that name too, with all that is in it; an answer to the question can be for the file alone"
 		case d.Row <= decisions.RowFirmAsk:
 			return d.Reason
 		case e.Kind == effects.KindUse:
@@ -217,6 +247,9 @@ func (h *history) others(a *alike, lines []*pattern.Pattern, as decisions.LineKi
 	return n, ""
 }
 
+// youReject says why nothing is proposed for what a choice rejects.
+const youReject = "a remembered answer rejects it by now"
+
 // Question is a question that was asked several times. Its JSON form is stable.
 type Question struct {
 	Asked   []string `json:"asked"` // the effects
@@ -263,6 +296,10 @@ func WhyAsked(ctx context.Context, s *cli.Streams, root string, f decisions.Reco
 	for _, q := range list {
 		if q.No > 0 {
 			q.WhyNone = "you said no " + times(q.No)
+			continue
+		}
+		if h.rejectedSince(of[q]) {
+			q.WhyNone = youReject
 			continue
 		}
 		p, why := h.propose(ctx, of[q], decisions.AsRule)

@@ -11,6 +11,7 @@ import (
 	"github.com/permd/permd/cmd/permd/internal/cli"
 	"github.com/permd/permd/cmd/permd/internal/explain"
 	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/decisions/effects/display"
 	"github.com/permd/permd/decisions/pattern"
 )
@@ -44,7 +45,7 @@ func Suggest(ctx context.Context, s *cli.Streams, root string, f decisions.Recor
 	questions := map[string][]*alike{}
 	var order []string
 	for _, a := range h.list {
-		if a.asked == "" || a.count == 0 || h.rememberedSince(a) {
+		if a.asked == "" || a.count == 0 || h.rememberedSince(a) || h.rejectedSince(a) {
 			continue
 		}
 		if questions[a.asked] == nil {
@@ -99,10 +100,13 @@ func (h *history) suggest(ctx context.Context, same []*alike) *Suggestion {
 	if len(one.Projects) > 1 {
 		as = decisions.AsRule
 	}
-	approved := same[slices.IndexFunc(same, func(a *alike) bool { return len(a.yes) > 0 })]
+	approved := approvedOf(same)
 	p, why := (*proposal)(nil), "it is no call of a project, so that a choice would hold everywhere"
 	if as == decisions.AsRule || approved.project != "" {
 		p, why = h.propose(ctx, approved, as)
+	}
+	if p != nil && approved.below && (as == decisions.AsRule || p.everywhere(approved.project)) {
+		p, why = nil, "you approved it in another folder than the project's own, and a line holds in all of them; an answer to the question can be for that folder alone"
 	}
 	switch one.WhyNone = why; {
 	case p == nil:
@@ -112,6 +116,24 @@ func (h *history) suggest(ctx context.Context, same []*alike) *Suggestion {
 		one.Commands = p.commands
 	}
 	return one
+}
+
+// approvedOf returns approved calls, if there are any those of the project's own folder.
+func approvedOf(same []*alike) *alike {
+	var one *alike
+	for _, a := range same {
+		if len(a.yes) > 0 && (one == nil || one.below && !a.below) {
+			one = a
+		}
+	}
+	return one
+}
+
+// everywhere reports whether a command remembers a run for all folders of the project.
+func (p *proposal) everywhere(project string) bool {
+	return slices.ContainsFunc(p.commands, func(c []string) bool {
+		return slices.Contains(c, string(effects.KindRun)) && slices.Contains(c, project)
+	})
 }
 
 // rememberedSince reports whether choices allow what is asked about.
