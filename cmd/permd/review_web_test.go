@@ -133,7 +133,30 @@ func TestReviewWebAnswers(t *testing.T) {
 	b.shows("No call waits")
 	d.blocks(t, project, "curl -X POST https://api.example.com/v1/deploy")
 	b.shows("curl -X POST https://api.example.com/v1/deploy")
-	b.do("denying", chromedp.Click("button.deny"), chromedp.WaitVisible(".done"))
+	b.do("denying", chromedp.Click("button.deny:not(.moved)"), chromedp.WaitVisible(".done"))
 	b.shows("Denied. Nothing is remembered.")
 	d.waiting(t, 0)
+}
+
+// TestReviewWebMoved: a press that was meant for one question does not answer another one that
+// has just come to its place.
+func TestReviewWebMoved(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it starts a browser; the tests of package reviewweb are the quick ones")
+	}
+	t.Parallel()
+	b, d := newBrowser(t), startDaemon(t)
+	project := d.project(t, map[string]string{"a.txt": "a"})
+	b.open(d.reviewWeb(t))
+	d.blocks(t, project, "curl -X POST https://api.example.com/v1/first")
+	d.blocks(t, project, "curl -X POST https://api.example.com/v1/second")
+	b.page("questions")
+	const last = "article:last-of-type button.deny"
+	b.do("waiting for the buttons", chromedp.WaitVisible(last+":not(.moved)"))
+	// As when the first one ends: what was below it is at its place, and is pressed at once.
+	b.do("pressing", chromedp.Evaluate[chromedp.Void](`(() => { document.querySelector("article details").remove(); document.querySelector("`+last+`").click() })()`))
+	b.do("waiting", chromedp.WaitVisible(last+".moved"), chromedp.WaitVisible(last+":not(.moved)"))
+	d.waiting(t, 2)
+	b.do("denying", chromedp.Click(last+":not(.moved)"), chromedp.WaitVisible(".done"))
+	d.waiting(t, 1)
 }

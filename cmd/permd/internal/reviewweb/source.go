@@ -51,13 +51,16 @@ func sourceOf(at string) []sourceLine {
 }
 
 // rulesFile reads a file of rules, nil if it is none. A record of the log names it, which may
-// be damaged: no other file is shown.
+// be damaged, and links may have taken its place since: no other file is shown.
 func rulesFile(path string) []byte {
 	if !filepath.IsAbs(path) || !slices.Contains([]string{".rego", ".yaml", ".yml"}, filepath.Ext(path)) {
 		return nil
 	}
-	info, err := os.Stat(path)
+	info, err := os.Lstat(path)
 	if err != nil || !info.Mode().IsRegular() {
+		return nil
+	}
+	if folder, err := os.Lstat(filepath.Dir(path)); err != nil || !folder.IsDir() {
 		return nil
 	}
 	f, err := os.Open(path)
@@ -65,6 +68,9 @@ func rulesFile(path string) []byte {
 		return nil
 	}
 	defer f.Close()
+	if opened, err := f.Stat(); err != nil || !os.SameFile(info, opened) {
+		return nil
+	}
 	text, err := io.ReadAll(io.LimitReader(f, maxSource))
 	if err != nil {
 		return nil

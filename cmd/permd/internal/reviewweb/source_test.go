@@ -1,6 +1,7 @@
 package reviewweb
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -33,7 +34,11 @@ func TestSource(t *testing.T) {
 	if got := sourceOf(long + ":1"); len(got) != sourceAround+1 {
 		t.Errorf("of a long file: %d lines", len(got))
 	}
-	for _, at := range []string{other + ":1", rules, rules + ":0", rules + ":x", rules + ":1000", folder + ":1", "rules.yaml:1", "/dev/zero:1", "../../rules.yaml:1", "", ":", "base/../base/allow.rego:18"} {
+	link, linked := filepath.Join(folder, "link.yaml"), filepath.Join(folder, "linked")
+	if err := errors.Join(os.Symlink(other, link), os.Symlink(folder, linked)); err != nil {
+		t.Fatal(err)
+	}
+	for _, at := range []string{link + ":1", filepath.Join(linked, "rules.yaml") + ":10", other + ":1", rules, rules + ":0", rules + ":x", rules + ":1000", folder + ":1", "rules.yaml:1", "/dev/zero:1", "../../rules.yaml:1", "", ":", "base/../base/allow.rego:18"} {
 		if got := sourceOf(at); got != nil {
 			t.Errorf("%q shows %+v", at, got)
 		}
