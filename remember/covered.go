@@ -2,6 +2,7 @@ package remember
 
 import (
 	"cmp"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -11,8 +12,8 @@ import (
 	"github.com/permd/permd/decisions/pattern"
 )
 
-// maxCompared bounds the pairs of choices that one Covered compares, so that it takes no
-// noticeable time. Pairs beyond are not reported.
+// maxCompared bounds the pairs of choices of one person that are compared after a change, so
+// that it takes no noticeable time. Pairs beyond are not reported.
 const maxCompared = 2_000_000
 
 // Covered returns, by the id of a choice in force, the id of another one that matches
@@ -20,14 +21,52 @@ const maxCompared = 2_000_000
 // first, every call would be decided as it is. Of two that are equal, the newer is covered.
 // Only choices that are matched by lines are compared. A nil uid means everybody's.
 func (s *Store) Covered(uid *uint32) map[string]string {
+	var uids []uint32
+	if uid != nil {
+		uids = append(uids, *uid)
+	} else {
+		s.mu.Lock()
+		uids = slices.Collect(maps.Keys(s.ofUser))
+		s.mu.Unlock()
+	}
+	covered := map[string]string{}
+	for _, uid := range uids {
+		for o, e := range s.coveredOf(uid) {
+			if !s.expired(o) { // e lasts at least as long
+				covered[o.choice.ID] = e.choice.ID
+			}
+		}
+	}
+	return covered
+}
+
+// coveredOf returns the choices of a person that others cover, whether they have expired or
+// not: what has expired covers nothing that has not. The result holds until a choice is added,
+// dropped or confirmed, and must not be changed.
+func (s *Store) coveredOf(uid uint32) map[*entry]*entry {
 	s.mu.Lock()
+	found, seen := s.covered[uid], s.touches
 	var all []*entry
 	for _, e := range s.byID {
-		if (uid == nil || e.choice.UID == *uid) && !s.expired(e) && e.comparable() {
+		if found == nil && e.choice.UID == uid && e.comparable() {
 			all = append(all, e)
 		}
 	}
 	s.mu.Unlock()
+	if found != nil {
+		return found
+	}
+	found = s.compare(all)
+	s.mu.Lock()
+	if s.touches == seen {
+		s.covered[uid] = found
+	}
+	s.mu.Unlock()
+	return found
+}
+
+// compare finds which choices of one person are covered by which.
+func (s *Store) compare(all []*entry) map[*entry]*entry {
 	slices.SortFunc(all, func(a, b *entry) int { return cmp.Compare(a.row, b.row) })
 	byStart := map[string][]*entry{}
 	for _, e := range all {
@@ -37,21 +76,26 @@ func (s *Store) Covered(uid *uint32) map[string]string {
 			byStart[last] = append(byStart[last], e)
 		}
 	}
-	covered := map[string]string{}
+	covered := map[*entry]*entry{}
 	budget := maxCompared
 	for _, o := range all {
 		// Whatever covers all parts covers the first.
-		for _, start := range startsOf(o, o.lines()[0]) {
+		first := o.lines()[0]
+		for _, start := range startsOf(o, first) {
 			for _, e := range byStart[start] {
+				by := covered[o]
+				if by != nil && by.row <= e.row {
+					break
+				}
 				if budget--; budget < 0 {
 					return covered
 				}
-				if covered[o.choice.ID] != "" || e == o || !s.coversChoice(e, o) {
-					continue
+				if e != o && s.coversChoice(e, o) && (e.row < o.row || !s.coversChoice(o, e)) {
+					covered[o] = e
 				}
-				if e.row < o.row || !s.coversChoice(o, e) {
-					covered[o.choice.ID] = e.choice.ID
-				}
+			}
+			if covered[o] != nil && first.Tool == nil {
+				break // the one with the shortest start; of tools, the oldest
 			}
 		}
 	}
@@ -99,6 +143,10 @@ func startsOf(e *entry, p *pattern.Pattern) []string {
 	case p.Host != nil:
 		words = strings.Split(p.Host.Name, ".")
 		slices.Reverse(words)
+	case p.Tool != nil && p.Tool.Server == nil:
+		globs = []pattern.Glob{p.Tool.Name}
+	case p.Tool != nil:
+		globs = []pattern.Glob{p.Tool.Server, p.Tool.Name}
 	}
 	for _, g := range globs {
 		if len(g) != 1 {

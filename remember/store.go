@@ -93,9 +93,12 @@ type Store struct {
 	// newest is the latest time observed, in nanoseconds since 1970 (clock.go).
 	newest atomic.Int64
 
-	mu          sync.Mutex // guards the fields below, and changes of state
-	byID        map[string]*entry
-	ofUser      map[uint32]int // number of choices
+	mu     sync.Mutex // guards the fields below, and changes of state
+	byID   map[string]*entry
+	ofUser map[uint32]int // number of choices
+	// covered is what coveredOf found since the last of touches, by person.
+	covered     map[uint32]map[*entry]*entry
+	touches     int
 	pending     pending.File
 	problems    []string // problems since the start
 	loss        string   // why rejects may be lost, "" if that is not known
@@ -132,7 +135,7 @@ var _ decisions.Memory = (*Store)(nil)
 // none. A database from a newer version is not touched: the error is
 // sqlitedb.ErrNewer.
 func Open(o Options) (*Store, error) {
-	s := &Store{options: o, now: o.Now, byID: map[string]*entry{}, ofUser: map[uint32]int{}, held: map[string]*lives.Life{}}
+	s := &Store{options: o, now: o.Now, byID: map[string]*entry{}, ofUser: map[uint32]int{}, covered: map[uint32]map[*entry]*entry{}, held: map[string]*lives.Life{}}
 	if s.now == nil {
 		s.now = time.Now
 	}

@@ -1,0 +1,153 @@
+//go:build cgo
+
+package remember
+
+import (
+	"cmp"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/decisions/effects"
+)
+
+// pairwise is Covered by comparing all pairs, without an index, and with nothing kept.
+func (s *Store) pairwise(uid uint32) map[string]string {
+	var all []*entry
+	for _, e := range s.byID {
+		if e.choice.UID == uid && e.comparable() && !s.expired(e) {
+			all = append(all, e)
+		}
+	}
+	slices.SortFunc(all, func(a, b *entry) int { return cmp.Compare(a.row, b.row) })
+	covered := map[string]string{}
+	for _, o := range all {
+		// Named is the one with the fewest literal words before its first star; of tools, the oldest.
+		named, fewest := "", 0
+		for _, e := range all {
+			if e == o || !s.coversChoice(e, o) || e.row > o.row && s.coversChoice(o, e) {
+				continue
+			}
+			words := 1 << 10
+			for _, p := range e.lines() {
+				if o.lines()[0].Tool != nil {
+					words = 0
+				} else if p.Covers(o.lines()[0], o.choice.Verdict == decisions.Allow) {
+					words = min(words, len(startsOf(e, p)))
+				}
+			}
+			if named == "" || words < fewest {
+				named, fewest = e.choice.ID, words
+			}
+		}
+		if named != "" {
+			covered[o.choice.ID] = named
+		}
+	}
+	return covered
+}
+
+func pickLine(t *rapid.T) Line {
+	pick := func(label string, from ...string) string { return rapid.SampledFrom(from).Draw(t, label) }
+	l := Line{
+		UID: rapid.SampledFrom([]uint32{1000, 1000, 1000, 1001}).Draw(t, "uid"), Verdict: decisions.Allow,
+		Kind:  rapid.SampledFrom([]effects.Kind{effects.KindRun, effects.KindWrite, effects.KindRead, effects.KindConnect, effects.KindUse}).Draw(t, "kind"),
+		Scope: ScopeKind(pick("scope", "project", "user")), Home: "/home/ada",
+		For: rapid.SampledFrom([]time.Duration{0, time.Hour, 3 * time.Hour}).Draw(t, "for"),
+	}
+	if rapid.Bool().Draw(t, "reject") {
+		l.Verdict = decisions.Deny
+	}
+	if l.Scope == ForProject {
+		l.Project = pick("project", "/p", "/p", "/p2")
+	}
+	switch l.Kind {
+	case effects.KindRun:
+		l.Line = pick("program", "a", "a", "git") + pick("words", "", " b", " b c", " b *c") + pick("rest", "", " *", " * -f", " * -f --g")
+	case effects.KindConnect:
+		l.Line = pick("host", "*.dev", "a.dev", "*.a.dev", "x.a.dev", "*.x.a.dev") + pick("port", "", ":443", ":22")
+	case effects.KindUse:
+		l.Line = pick("server", "", "s:", "t:", "*:", "s*:") + pick("tool", "a", "s", "ab", "a*", "*", "a@1")
+	default:
+		l.Line = pick("base", "./", "/p/", "/", "~/") + pick("parts", "", "a/", "a/b/", "*/", "a/*/") + pick("end", "**", "**", "a", "*", "a*", ".env")
+	}
+	return l
+}
+
+// TestCoveredPairs: what Covered finds is what comparing all pairs finds, after every change and
+// when time passes.
+func TestCoveredPairs(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	dir := filepath.Join(t.TempDir(), "permd")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	s, err := Open(Options{Path: filepath.Join(dir, "remember.db"), Now: func() time.Time { return now }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	found, uses := 0, 0
+	rapid.Check(t, func(t *rapid.T) {
+		now = now.Add(24 * time.Hour)
+		var ids []string
+		compare := func() {
+			all := map[string]string{}
+			for _, uid := range []uint32{1000, 1001} {
+				want := s.pairwise(uid)
+				if have := s.Covered(&uid); fmt.Sprint(have) != fmt.Sprint(want) {
+					t.Fatalf("of %d, %v are covered, want %v; there are\n%+v", uid, have, want, s.List(&uid))
+				}
+				for id, by := range want {
+					all[id] = by
+					if s.byID[id].choice.Kind == effects.KindUse {
+						uses++
+					}
+				}
+			}
+			if have := s.Covered(nil); fmt.Sprint(have) != fmt.Sprint(all) {
+				t.Fatalf("of everybody, %v are covered, want %v", have, all)
+			}
+			found += len(all)
+		}
+		t.Repeat(map[string]func(*rapid.T){
+			"": func(*rapid.T) { compare() },
+			"add": func(t *rapid.T) {
+				var lines []Line
+				for range rapid.IntRange(1, 6).Draw(t, "lines") {
+					lines = append(lines, pickLine(t))
+				}
+				for _, l := range lines {
+					if c, err := s.Add(t.Context(), l); err == nil {
+						ids = append(ids, c.ID)
+					}
+				}
+			},
+			"forget": func(t *rapid.T) {
+				if len(ids) > 0 {
+					i := rapid.IntRange(0, len(ids)-1).Draw(t, "which")
+					_, _ = s.Forget(t.Context(), ids[i])
+				}
+			},
+			"confirm": func(t *rapid.T) {
+				if len(ids) > 0 {
+					_ = s.Confirm(t.Context(), rapid.SampledFrom(ids).Draw(t, "confirmed"))
+				}
+			},
+			"later": func(*rapid.T) { now = now.Add(2 * time.Hour) },
+		})
+		for _, id := range ids {
+			_, _ = s.Forget(t.Context(), id)
+		}
+	})
+	if found < 100 || uses < 10 {
+		t.Errorf("%d were covered, %d of them tools", found, uses)
+	}
+}
