@@ -1,6 +1,7 @@
 package remember
 
 import (
+	"cmp"
 	"crypto/rand"
 	"errors"
 	"fmt"
@@ -301,18 +302,19 @@ func (s *Store) Match(q *decisions.MemoryQuery) (reject, allow *decisions.Choice
 func (s *Store) List(uid *uint32) []Choice {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	list := make([]Choice, 0, len(s.byID))
+	all := make([]*entry, 0, len(s.byID))
 	for _, e := range s.byID {
 		if !s.expired(e) && (uid == nil || *uid == e.choice.UID || e.choice.UID == allUsers && *uid == uint32(os.Geteuid())) {
-			list = append(list, e.snapshot())
+			all = append(all, e)
 		}
 	}
-	slices.SortFunc(list, func(a, b Choice) int {
-		if c := a.Created.Compare(b.Created); c != 0 {
-			return c
-		}
-		return strings.Compare(a.ID, b.ID)
+	slices.SortFunc(all, func(a, b *entry) int {
+		return cmp.Or(a.choice.Created.Compare(b.choice.Created), strings.Compare(a.choice.ID, b.choice.ID))
 	})
+	list := make([]Choice, len(all))
+	for i, e := range all {
+		list[i] = e.snapshot()
+	}
 	return list
 }
 
