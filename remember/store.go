@@ -1,11 +1,9 @@
 package remember
 
 import (
-	"cmp"
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -294,28 +292,6 @@ func (s *Store) Match(q *decisions.MemoryQuery) (reject, allow *decisions.Choice
 		allow = &a.answer
 	}
 	return reject, allow, nil
-}
-
-// List returns the choices in force, oldest first; uid limits them to one
-// person's unless it is nil. Replacements of lost choices of everyone are shown
-// to the user the daemon runs as.
-func (s *Store) List(uid *uint32) []Choice {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	all := make([]*entry, 0, len(s.byID))
-	for _, e := range s.byID {
-		if !s.expired(e) && (uid == nil || *uid == e.choice.UID || e.choice.UID == allUsers && *uid == uint32(os.Geteuid())) {
-			all = append(all, e)
-		}
-	}
-	slices.SortFunc(all, func(a, b *entry) int {
-		return cmp.Or(a.choice.Created.Compare(b.choice.Created), strings.Compare(a.choice.ID, b.choice.ID))
-	})
-	list := make([]Choice, len(all))
-	for i, e := range all {
-		list[i] = e.snapshot()
-	}
-	return list
 }
 
 // Get returns a choice in force, or ErrNotFound.

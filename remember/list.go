@@ -3,6 +3,8 @@ package remember
 import (
 	"cmp"
 	"maps"
+	"math"
+	"os"
 	"path"
 	"slices"
 	"strings"
@@ -11,6 +13,44 @@ import (
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/decisions/pattern"
 )
+
+// List returns the choices in force, oldest first; uid limits them to one
+// person's unless it is nil. Replacements of lost choices of everyone are shown
+// to the user the daemon runs as.
+func (s *Store) List(uid *uint32) []Choice {
+	list, _ := s.Page(uid, "", math.MaxInt)
+	return list
+}
+
+// Page returns a part of the list, at most limit choices: those after the one of an id, or the
+// first if it is not in the list. more is set if others follow.
+func (s *Store) Page(uid *uint32, after string, limit int) (list []Choice, more bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	listed := func(e *entry) bool {
+		return !s.expired(e) && (uid == nil || *uid == e.choice.UID || e.choice.UID == allUsers && *uid == uint32(os.Geteuid()))
+	}
+	order := func(a, b *entry) int {
+		return cmp.Or(a.choice.Created.Compare(b.choice.Created), strings.Compare(a.choice.ID, b.choice.ID))
+	}
+	last := s.byID[after]
+	if last != nil && !listed(last) {
+		last = nil
+	}
+	all := make([]*entry, 0, len(s.byID))
+	for _, e := range s.byID {
+		if (last == nil || order(last, e) < 0) && listed(e) {
+			all = append(all, e)
+		}
+	}
+	slices.SortFunc(all, order)
+	n := min(limit, len(all))
+	list = make([]Choice, n)
+	for i, e := range all[:n] {
+		list[i] = e.snapshot()
+	}
+	return list, n < len(all)
+}
 
 // maxCompared bounds the pairs of choices of one person that are compared after a change, so
 // that it takes no noticeable time. Pairs beyond are not reported.
@@ -68,12 +108,16 @@ func (s *Store) coveredOf(uid uint32) map[*entry]*entry {
 // compare finds which choices of one person are covered by which.
 func (s *Store) compare(all []*entry) map[*entry]*entry {
 	slices.SortFunc(all, func(a, b *entry) int { return cmp.Compare(a.row, b.row) })
-	byStart := map[string][]*entry{}
+	type start struct {
+		verdict decisions.Verdict
+		text    string
+	}
+	byStart := map[start][]*entry{}
 	for _, e := range all {
 		for _, p := range e.lines() {
-			starts := startsOf(e, p)
-			last := starts[len(starts)-1]
-			byStart[last] = append(byStart[last], e)
+			starts := p.Starts()
+			at := start{e.choice.Verdict, starts[len(starts)-1]}
+			byStart[at] = append(byStart[at], e)
 		}
 	}
 	covered := map[*entry]*entry{}
@@ -81,8 +125,8 @@ func (s *Store) compare(all []*entry) map[*entry]*entry {
 	for _, o := range all {
 		// Whatever covers all parts covers the first.
 		first := o.lines()[0]
-		for _, start := range startsOf(o, first) {
-			for _, e := range byStart[start] {
+		for _, text := range first.Starts() {
+			for _, e := range byStart[start{o.choice.Verdict, text}] {
 				by := covered[o]
 				if by != nil && by.row <= e.row {
 					break
@@ -125,41 +169,6 @@ func (e *entry) lines() []*pattern.Pattern {
 		lines[i] = p.line
 	}
 	return lines
-}
-
-// startsOf returns texts for the literal beginning of a line, each longer than the one
-// before; a line that covers it has one of them as its longest.
-func startsOf(e *entry, p *pattern.Pattern) []string {
-	key := string(anchorHead(nil, e.choice.UID, p.Kind)) + string(e.choice.Verdict)
-	var words []string
-	var globs []pattern.Glob
-	switch {
-	case p.Run != nil:
-		key += "\x00" + p.Run.Program
-		globs = p.Run.Words
-	case p.Path != nil:
-		key += string(p.Path.Base)
-		globs = p.Path.Parts
-	case p.Host != nil:
-		words = strings.Split(p.Host.Name, ".")
-		slices.Reverse(words)
-	case p.Tool != nil && p.Tool.Server == nil:
-		globs = []pattern.Glob{p.Tool.Name}
-	case p.Tool != nil:
-		globs = []pattern.Glob{p.Tool.Server, p.Tool.Name}
-	}
-	for _, g := range globs {
-		if len(g) != 1 {
-			break
-		}
-		words = append(words, g[0])
-	}
-	starts := []string{key}
-	for _, w := range words[:min(len(words), maxLineWords)] {
-		key += "\x00" + w
-		starts = append(starts, key)
-	}
-	return starts
 }
 
 // coversChoice reports whether everything that o matches is matched by e, as long as o is

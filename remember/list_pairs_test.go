@@ -39,7 +39,7 @@ func (s *Store) pairwise(uid uint32) map[string]string {
 				if o.lines()[0].Tool != nil {
 					words = 0
 				} else if p.Covers(o.lines()[0], o.choice.Verdict == decisions.Allow) {
-					words = min(words, len(startsOf(e, p)))
+					words = min(words, len(p.Starts()))
 				}
 			}
 			if named == "" || words < fewest {
@@ -81,7 +81,7 @@ func pickLine(t *rapid.T) Line {
 }
 
 // TestCoveredPairs: what Covered finds is what comparing all pairs finds, after every change and
-// when time passes.
+// when time passes. The pages of a list are the list.
 func TestCoveredPairs(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -116,6 +116,22 @@ func TestCoveredPairs(t *testing.T) {
 				t.Fatalf("of everybody, %v are covered, want %v", have, all)
 			}
 			found += len(all)
+			for _, uid := range []*uint32{nil, &[]uint32{1000}[0]} {
+				var paged []Choice
+				for after, more := "", true; more; {
+					var page []Choice
+					page, more = s.Page(uid, after, rapid.IntRange(1, 5).Draw(t, "limit"))
+					if paged = append(paged, page...); more {
+						after = page[len(page)-1].ID
+					}
+				}
+				if list := s.List(uid); fmt.Sprintf("%+v", paged) != fmt.Sprintf("%+v", list) {
+					t.Fatalf("in pages, the list is\n%+v\nwant\n%+v", paged, list)
+				}
+			}
+			if first, _ := s.Page(nil, "unknown", 1); len(first) > 0 && first[0].ID != s.List(nil)[0].ID {
+				t.Fatalf("after an unknown id, the list begins with %+v", first)
+			}
 		}
 		t.Repeat(map[string]func(*rapid.T){
 			"": func(*rapid.T) { compare() },
