@@ -76,7 +76,8 @@ type Choice struct {
 	// Earlier is set in the results of add and import if the choice was in force before.
 	Earlier bool `json:"earlier,omitzero"`
 	// From is the request that was answered, in the result of show alone. It is nil if no
-	// decision is named; FromRemoved is set if the decision is no longer in the log.
+	// decision is named; FromRemoved is set if the decision is no longer in the log, or cannot be
+	// read there.
 	From        *Origin `json:"from,omitzero"`
 	FromRemoved bool    `json:"fromRemoved,omitzero"`
 }
