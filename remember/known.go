@@ -48,8 +48,10 @@ func (s *Store) changed(entries []*entry) {
 	}
 }
 
-// touched tells who wants to know of changes.
+// touched tells who wants to know of changes, and forgets what was found by comparing.
 func (s *Store) touched(entries []*entry) {
+	s.touches++
+	clear(s.covered)
 	if s.options.Touched == nil {
 		return
 	}

@@ -4,7 +4,6 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -93,9 +92,12 @@ type Store struct {
 	// newest is the latest time observed, in nanoseconds since 1970 (clock.go).
 	newest atomic.Int64
 
-	mu          sync.Mutex // guards the fields below, and changes of state
-	byID        map[string]*entry
-	ofUser      map[uint32]int // number of choices
+	mu     sync.Mutex // guards the fields below, and changes of state
+	byID   map[string]*entry
+	ofUser map[uint32]int // number of choices
+	// covered is what coveredOf found since the last of touches, by person.
+	covered     map[uint32]map[*entry]*entry
+	touches     int
 	pending     pending.File
 	problems    []string // problems since the start
 	loss        string   // why rejects may be lost, "" if that is not known
@@ -132,7 +134,7 @@ var _ decisions.Memory = (*Store)(nil)
 // none. A database from a newer version is not touched: the error is
 // sqlitedb.ErrNewer.
 func Open(o Options) (*Store, error) {
-	s := &Store{options: o, now: o.Now, byID: map[string]*entry{}, ofUser: map[uint32]int{}, held: map[string]*lives.Life{}}
+	s := &Store{options: o, now: o.Now, byID: map[string]*entry{}, ofUser: map[uint32]int{}, covered: map[uint32]map[*entry]*entry{}, held: map[string]*lives.Life{}}
 	if s.now == nil {
 		s.now = time.Now
 	}
@@ -290,27 +292,6 @@ func (s *Store) Match(q *decisions.MemoryQuery) (reject, allow *decisions.Choice
 		allow = &a.answer
 	}
 	return reject, allow, nil
-}
-
-// List returns the choices in force, oldest first; uid limits them to one
-// person's unless it is nil. Replacements of lost choices of everyone are shown
-// to the user the daemon runs as.
-func (s *Store) List(uid *uint32) []Choice {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	list := make([]Choice, 0, len(s.byID))
-	for _, e := range s.byID {
-		if !s.expired(e) && (uid == nil || *uid == e.choice.UID || e.choice.UID == allUsers && *uid == uint32(os.Geteuid())) {
-			list = append(list, e.snapshot())
-		}
-	}
-	slices.SortFunc(list, func(a, b Choice) int {
-		if c := a.Created.Compare(b.Created); c != 0 {
-			return c
-		}
-		return strings.Compare(a.ID, b.ID)
-	})
-	return list
 }
 
 // Get returns a choice in force, or ErrNotFound.

@@ -103,7 +103,7 @@ func (a *app) explainDecision(ctx context.Context, id, whatIf string) error {
 		if x.Known && whatIf == "" {
 			return a.printExplanation(x, true)
 		}
-		rec, err := recordOf(ctx, records.Through(c), id)
+		rec, err := readableOf(ctx, records.Through(c), id)
 		if err != nil {
 			return err
 		}
@@ -120,7 +120,7 @@ func (a *app) explainDecision(ctx context.Context, id, whatIf string) error {
 	if id, err = wholeDecision(ctx, log, id); err != nil {
 		return err
 	}
-	rec, err := recordOf(ctx, log, id)
+	rec, err := readableOf(ctx, log, id)
 	if err != nil {
 		return err
 	}
@@ -157,7 +157,7 @@ func (a *app) explainTo(ctx context.Context, c *client.Client, id string, w io.W
 		return err
 	}
 	if !x.Known {
-		rec, err := recordOf(ctx, records.Through(c), id)
+		rec, err := readableOf(ctx, records.Through(c), id)
 		if err != nil {
 			return err
 		}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/internal/strictjson"
+	"github.com/permd/permd/socket/admin"
 )
 
 // TestLogFailures has the rows of the failure table about reading the log.
@@ -48,7 +49,8 @@ func logDamaged(t *testing.T) {
 	for range 4 {
 		wantAllowed(t, w)
 	}
-	n := len(d.records(t))
+	recs := d.records(t)
+	n := len(recs)
 	d.waitStored(t, int64(n))
 	if err := d.stop(t); err != nil {
 		t.Fatal(err)
@@ -90,9 +92,35 @@ func logDamaged(t *testing.T) {
 			}
 		}
 	}
+	show := func() {
+		t.Helper()
+		for _, i := range []int{1, 2} {
+			id := recs[i].Decision.ID
+			out, errs, code := printed(d.command("log", "show", id, "--json"))
+			var rec decisions.Record
+			if err := strictjson.Unmarshal([]byte(out), &rec); err != nil || rec.Unreadable == "" || rec.Seq != int64(i+1) || rec.Decision.ID != id || code != 1 || !strings.Contains(errs, "1 decision cannot be read") {
+				t.Errorf("permd log show --json: exit code %d, %s\n%s", code, errs, out)
+			}
+			for _, command := range []string{"log show ", "explain "} {
+				out, errs, code := printed(d.command(strings.Fields(command + id)...))
+				if out != "" || code != 1 || !strings.Contains(errs, "cannot be read") || strings.Contains(errs, "internal error") {
+					t.Errorf("permd %s: exit code %d, %s\n%s", command, code, errs, out)
+				}
+			}
+		}
+	}
 	look()
+	show()
 	d.start(t)
 	look()
+	show()
+	var one, other decisions.Record
+	if err := d.manage(t, admin.MethodShow, map[string]string{"decisionId": recs[1].Decision.ID}, &one); err != nil || one.Unreadable == "" || one.Seq != 2 {
+		t.Errorf("show returns %+v, %v", one, err)
+	}
+	if err := d.manage(t, admin.MethodShow, map[string]string{"decisionId": recs[0].Decision.ID}, &other); err != nil || other.Unreadable != "" || other.Seq != 1 {
+		t.Errorf("show returns %+v, %v", other, err)
+	}
 }
 
 // logHostile: what agents and clients choose never reaches a terminal as it is.

@@ -67,7 +67,13 @@ func (a *app) logShow(ctx context.Context, id string) error {
 		return err
 	}
 	if a.JSON {
-		return cli.PrintJSON(a.Out, rec)
+		err = cli.PrintJSON(a.Out, rec)
+	}
+	if err == nil && rec.Unreadable != "" {
+		err = records.Unreadable(1)
+	}
+	if err != nil || a.JSON {
+		return err
 	}
 	renderDecision(a.Out, &rec.Decision)
 	return log.Circumstances(ctx, &a.Streams, rec)
@@ -83,6 +89,15 @@ func recordOf(ctx context.Context, log *records.Log, id string) (*decisions.Reco
 		return nil, explain.NoDecision(id)
 	}
 	return rec, nil
+}
+
+// readableOf returns the record of a decision, or an error if it cannot be read.
+func readableOf(ctx context.Context, log *records.Log, id string) (*decisions.Record, error) {
+	rec, err := recordOf(ctx, log, id)
+	if err == nil && rec.Unreadable != "" {
+		err = records.Unreadable(1)
+	}
+	return rec, err
 }
 
 func (a *app) logFollowCommand() *cobra.Command {

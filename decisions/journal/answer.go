@@ -27,7 +27,7 @@ type answerInfo struct {
 // that is durable. If the decision is not in the journal the error is
 // ErrNotFound.
 func (j *Journal) Answer(ctx context.Context, id string, a decisions.HumanAnswer) error {
-	rec, err := j.Get(ctx, id)
+	seq, err := j.numberOf(ctx, id)
 	if err != nil {
 		return fmt.Errorf("noting an answer: %w", err)
 	}
@@ -36,11 +36,24 @@ func (j *Journal) Answer(ctx context.Context, id string, a decisions.HumanAnswer
 		return fmt.Errorf("noting an answer: %w", err)
 	}
 	// A separate request without records, not reused.
-	req := &request{reply: make(chan reply, 1), frames: appendAnswer(nil, rec.Seq, a.Time, a.Verdict, info)}
+	req := &request{reply: make(chan reply, 1), frames: appendAnswer(nil, seq, a.Time, a.Verdict, info)}
 	if err := j.pass(ctx, req); err != nil {
 		return fmt.Errorf("noting an answer: %w", err)
 	}
 	return nil
+}
+
+// numberOf returns the number of the record of a decision, to which something is added. The
+// error is ErrNotFound if there is none; nothing is added to a record that cannot be read.
+func (j *Journal) numberOf(ctx context.Context, id string) (int64, error) {
+	rec, err := j.Get(ctx, id)
+	if err != nil {
+		return 0, err
+	}
+	if rec.Unreadable != "" {
+		return 0, errors.New(rec.Unreadable)
+	}
+	return rec.Seq, nil
 }
 
 // answerColumns is an answer as it is read.

@@ -17,12 +17,12 @@ const setRan = `UPDATE decisions SET ran_at = ? WHERE seq = ? AND ran_at IS NULL
 // is durable. It is no answer: Answer is neither set nor kept from being set. If the
 // decision is not in the journal the error is ErrNotFound.
 func (j *Journal) Ran(ctx context.Context, id string, at time.Time) error {
-	rec, err := j.Get(ctx, id)
+	seq, err := j.numberOf(ctx, id)
 	if err != nil {
 		return fmt.Errorf("noting that a call has run: %w", err)
 	}
 	// A separate request without records, not reused.
-	req := &request{reply: make(chan reply, 1), frames: appendRan(nil, rec.Seq, at)}
+	req := &request{reply: make(chan reply, 1), frames: appendRan(nil, seq, at)}
 	if err := j.pass(ctx, req); err != nil {
 		return fmt.Errorf("noting that a call has run: %w", err)
 	}
@@ -48,11 +48,11 @@ const setEnded = `UPDATE decisions SET ended_at = ?, ended_as = ? WHERE seq = ? 
 // durable. It changes nothing of the decision or of an answer. If the decision is not in the
 // journal the error is ErrNotFound.
 func (j *Journal) Ended(ctx context.Context, id string, e decisions.Ending) error {
-	rec, err := j.Get(ctx, id)
+	seq, err := j.numberOf(ctx, id)
 	if err != nil {
 		return fmt.Errorf("noting how a call ended: %w", err)
 	}
-	req := &request{reply: make(chan reply, 1), frames: appendEnded(nil, rec.Seq, e)}
+	req := &request{reply: make(chan reply, 1), frames: appendEnded(nil, seq, e)}
 	if err := j.pass(ctx, req); err != nil {
 		return fmt.Errorf("noting how a call ended: %w", err)
 	}

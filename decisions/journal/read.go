@@ -145,7 +145,8 @@ func (v *view) take(p *page, f *filter, r *frame) error {
 	return err
 }
 
-// Get returns the record of a decision, or ErrNotFound.
+// Get returns the record of a decision, or ErrNotFound. A record that cannot be read is returned
+// as in lists, with Unreadable set.
 func (r *Reader) Get(ctx context.Context, id string) (*decisions.Record, error) {
 	var rec *decisions.Record
 	err := r.withView(ctx, func(v *view) (err error) {
@@ -211,9 +212,6 @@ func (v *view) get(ctx context.Context, id string) (*decisions.Record, error) {
 	p := &page{limit: 1}
 	if err := v.query(ctx, p, byID, id, id); err != nil || len(p.recs) == 0 {
 		return nil, err
-	}
-	if why := p.recs[0].Unreadable; why != "" {
-		return nil, errors.New(why)
 	}
 	return p.recs[0], nil
 }

@@ -58,8 +58,17 @@ func TestUnreadableRecord(t *testing.T) {
 			t.Errorf("%s: %d records, %d of them unreadable", name, len(recs), unreadable)
 		}
 	}
-	if rec, err := j.Get(t.Context(), ids[2]); err == nil || errors.Is(err, journal.ErrNotFound) {
-		t.Errorf("alone: %v, %v", rec, err)
+	if r, err := j.Get(t.Context(), ids[2]); err != nil || r.Seq != 3 || r.Decision.ID != ids[2] || r.Time.IsZero() || !strings.Contains(r.Unreadable, "record 3") {
+		t.Errorf("alone: %+v, %v", r, err)
+	}
+	for name, err := range map[string]error{
+		"answer": j.Answer(t.Context(), ids[2], decisions.HumanAnswer{Time: record(3).Time, Verdict: decisions.Allow}),
+		"ran":    j.Ran(t.Context(), ids[2], record(3).Time),
+		"ended":  j.Ended(t.Context(), ids[2], decisions.Ending{Time: record(3).Time, As: "completed"}),
+	} {
+		if err == nil || errors.Is(err, journal.ErrNotFound) || !strings.Contains(err.Error(), "record 3") {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 	if rec, err := j.Get(t.Context(), ids[3]); err != nil || rec.Seq != 4 {
 		t.Errorf("another one: %v, %v", rec, err)

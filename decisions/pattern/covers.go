@@ -1,6 +1,9 @@
 package pattern
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // Covers reports whether the line certainly matches everything that o matches: as an
 // allow, which has to match all of an effect, or as an ask or a deny, which touches any
@@ -84,4 +87,43 @@ func (g Glob) coversGlob(o Glob) bool {
 	}
 	lit, ok := o.Literal()
 	return ok && g.Match(lit)
+}
+
+// maxStarts bounds the words of Starts.
+const maxStarts = 16
+
+// Starts returns texts for the literal beginning of the line, each longer than the one before,
+// at least one. A line that covers this one has one of them as its longest, so that it can be
+// found without comparing all lines with all.
+func (p *Pattern) Starts() []string {
+	key := string(p.Kind)
+	var words []string
+	var globs []Glob
+	switch {
+	case p.Run != nil:
+		key += "\x00" + p.Run.Program
+		globs = p.Run.Words
+	case p.Path != nil:
+		key += "\x00" + string(p.Path.Base)
+		globs = p.Path.Parts
+	case p.Host != nil:
+		words = strings.Split(p.Host.Name, ".")
+		slices.Reverse(words)
+	case p.Tool != nil && p.Tool.Server == nil:
+		globs = []Glob{p.Tool.Name}
+	case p.Tool != nil:
+		globs = []Glob{p.Tool.Server, p.Tool.Name}
+	}
+	for _, g := range globs {
+		if len(g) != 1 {
+			break
+		}
+		words = append(words, g[0])
+	}
+	starts := []string{key}
+	for _, w := range words[:min(len(words), maxStarts)] {
+		key += "\x00" + w
+		starts = append(starts, key)
+	}
+	return starts
 }

@@ -1,6 +1,7 @@
 package pattern_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -85,6 +86,9 @@ func testCovers(t *testing.T, kind effects.Kind) {
 						continue
 					}
 					covered++
+					if starts := w.Starts(); !slices.Contains(n.Starts(), starts[len(starts)-1]) {
+						t.Fatalf("%q covers %q, but begins with %q, not with any of %q", w, n, starts, n.Starts())
+					}
 					if deny && n.Touches(&e, ctx) && !w.Touches(&e, ctx) {
 						t.Fatalf("the deny %q is said to cover the deny %q, and misses %+v", w, n, e)
 					}

@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -75,7 +76,8 @@ type Choice struct {
 	// Earlier is set in the results of add and import if the choice was in force before.
 	Earlier bool `json:"earlier,omitzero"`
 	// From is the request that was answered, in the result of show alone. It is nil if no
-	// decision is named; FromRemoved is set if the decision is no longer in the log.
+	// decision is named; FromRemoved is set if the decision is no longer in the log, or cannot be
+	// read there.
 	From        *Origin `json:"from,omitzero"`
 	FromRemoved bool    `json:"fromRemoved,omitzero"`
 }
@@ -142,6 +144,9 @@ type Choices struct {
 type Memory interface {
 	// List returns all choices of a person, oldest first; nil means everybody's.
 	List(uid *uint32) []Choice
+	// Page returns at most limit of them, those after the one of an id, or the first ones if
+	// there is none of that id. more is set if others follow.
+	Page(uid *uint32, after string, limit int) (list []Choice, more bool)
 	// Mark adds to some of them what is known by comparing them with all of that person and with
 	// rules, which takes longer.
 	Mark(uid *uint32, some []Choice)
@@ -181,8 +186,12 @@ func registerChoices(m socket.Methods, mem Memory, log Log) {
 			return nil, invalidParams(fmt.Sprintf("limit must be between 0 and %d", MaxList))
 		}
 		return func(context.Context) (any, error) {
-			page := pageOf(mem.List(visible(c)), p.After, p.Limit)
-			mem.Mark(visible(c), page.Choices)
+			list, more := mem.Page(visible(c), p.After, cmp.Or(p.Limit, MaxList))
+			mem.Mark(visible(c), list)
+			page := Choices{Choices: list}
+			if more {
+				page.Next = list[len(list)-1].ID
+			}
 			return page, nil
 		}, nil
 	}
@@ -333,25 +342,6 @@ func visible(c *socket.Conn) *uint32 {
 	}
 	uid := c.Peer.UID
 	return &uid
-}
-
-// pageOf returns at most limit choices after the one with id after, so that the answer
-// fits in a message.
-func pageOf(all []Choice, after string, limit int) Choices {
-	if limit == 0 {
-		limit = MaxList
-	}
-	start := 0
-	for i := range all {
-		if all[i].ID == after {
-			start = i + 1
-		}
-	}
-	rest := all[start:]
-	if len(rest) <= limit {
-		return Choices{Choices: append([]Choice{}, rest...)}
-	}
-	return Choices{Choices: rest[:limit], Next: rest[limit-1].ID}
 }
 
 func idsOf(params strictjson.Value) ([]string, error) {

@@ -92,7 +92,16 @@ type choices struct{ d *daemon }
 
 // List returns the choices of a person, or of everybody.
 func (m choices) List(uid *uint32) []admin.Choice {
-	list := m.d.memory.List(uid)
+	return m.wireAll(m.d.memory.List(uid))
+}
+
+// Page returns a part of that list.
+func (m choices) Page(uid *uint32, after string, limit int) (list []admin.Choice, more bool) {
+	part, more := m.d.memory.Page(uid, after, limit)
+	return m.wireAll(part), more
+}
+
+func (m choices) wireAll(list []remember.Choice) []admin.Choice {
 	out := make([]admin.Choice, len(list))
 	for i := range list {
 		out[i] = m.wire(&list[i])

@@ -28,6 +28,9 @@ func (d *daemon) registerExplain(m socket.Methods) {
 			if rec == nil {
 				return nil, &socket.Error{Code: admin.CodeNoDecision, Message: "no decision of that id"}
 			}
+			if rec.Unreadable != "" {
+				return nil, &socket.Error{Code: socket.CodeInternal, Message: "the decision cannot be read: " + rec.Unreadable}
+			}
 			return explain.Record(ctx, rec, d.recent.Of(p.DecisionID)), nil
 		}, nil
 	}

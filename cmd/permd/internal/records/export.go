@@ -56,7 +56,7 @@ func (l *Log) Export(ctx context.Context, s *cli.Streams, f decisions.RecordFilt
 		return err
 	}
 	if damaged > 0 {
-		return unreadable(damaged)
+		return Unreadable(damaged)
 	}
 	return nil
 }

@@ -37,13 +37,13 @@ func (l *Log) Print(ctx context.Context, s *cli.Streams, f decisions.RecordFilte
 		}
 	}
 	if err == nil && damaged > 0 {
-		err = unreadable(damaged)
+		err = Unreadable(damaged)
 	}
 	return next, found, err
 }
 
-// unreadable is the error for decisions that cannot be read.
-func unreadable(n int) error {
+// Unreadable is the error for decisions that cannot be read.
+func Unreadable(n int) error {
 	return cli.Failf(cli.ExitError, "the journal's database is damaged; permd doctor says where it is", "%s cannot be read", cli.Plural(n, "decision"))
 }
 

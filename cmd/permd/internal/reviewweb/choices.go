@@ -9,8 +9,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
-	"time"
 
 	"github.com/permd/permd/cmd/permd/internal/choices"
 	"github.com/permd/permd/cmd/permd/internal/cli"
@@ -94,41 +92,8 @@ func (f *choiceFilter) has(c *admin.Choice) bool {
 	return state && found && (f.Verdict == "" || f.Verdict == string(c.Verdict)) && (f.Scope == "" || f.Scope == c.Scope)
 }
 
-// choiceList is the list of all choices as it was read last. What is said of a choice is found
-// by comparing it with all others, which takes a while if they are many.
-type choiceList struct {
-	mu     sync.Mutex
-	list   []admin.Choice // the oldest first
-	newest string         // the id of the last change
-	at     time.Time
-}
-
-// choicesKept is how long a list is used again while nobody has changed a choice.
-const choicesKept = 30 * time.Second
-
-// forget makes the next page read the list.
-func (l *choiceList) forget() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.at = time.Time{}
-}
-
-// allChoices returns all choices, the oldest first. They must not be changed.
+// allChoices returns all choices, the oldest first.
 func (s *Server) allChoices(ctx context.Context) ([]admin.Choice, error) {
-	l := &s.choices
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	var past admin.Past
-	if err := s.daemon.call(ctx, admin.MethodChoicesHistory, map[string]int{"limit": 1}, &past); err != nil {
-		return nil, fmt.Errorf("listing changes: %w", err)
-	}
-	newest := ""
-	for i := range past.Changes {
-		newest = past.Changes[i].ID
-	}
-	if newest == l.newest && time.Since(l.at) < choicesKept {
-		return l.list, nil
-	}
 	var all []admin.Choice
 	after := ""
 	for {
@@ -141,7 +106,6 @@ func (s *Server) allChoices(ctx context.Context) ([]admin.Choice, error) {
 			break
 		}
 	}
-	l.list, l.newest, l.at = all, newest, time.Now()
 	return all, nil
 }
 
@@ -216,8 +180,6 @@ func (s *Server) changeChoices(w http.ResponseWriter, r *http.Request, action st
 		s.result(w, r, http.StatusBadRequest, o)
 		return
 	}
-	s.choices.forget()
-	defer s.choices.forget()
 	var done admin.Choices
 	var err error
 	var verb string

@@ -2,7 +2,6 @@ package reviewweb
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -15,7 +14,6 @@ import (
 	"github.com/permd/permd/cmd/permd/internal/records"
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/socket/admin"
-	"github.com/permd/permd/socket/client"
 )
 
 const (
@@ -54,17 +52,14 @@ func (s *Server) decisionPage(w http.ResponseWriter, r *http.Request, id string)
 	defer done()
 	rec, err := s.find(ctx, log, id)
 	switch {
-	case errors.Is(err, client.ErrUnreachable):
-		s.fail(w, r, v, err)
-		return
 	case err != nil:
-		s.result(w, r, http.StatusInternalServerError, outcome{view: v, Problem: "This decision cannot be read: its row of the database is damaged, or the database cannot be read now. permd doctor says where it is.", Back: "decisions"})
+		s.fail(w, r, v, err)
 		return
 	case rec == nil:
 		s.result(w, r, http.StatusNotFound, outcome{view: v, Problem: "The log has no decision of that id. It may have been removed because of its age or the log's size.", Back: "decisions"})
 		return
 	case rec.Unreadable != "":
-		s.result(w, r, http.StatusOK, outcome{view: v, Problem: "This decision cannot be read: " + rec.Unreadable + ". Its row of the database is damaged; permd doctor says where the database is.", Back: "decisions"})
+		s.result(w, r, http.StatusInternalServerError, outcome{view: v, Problem: "This decision cannot be read: " + rec.Unreadable + ". Its row of the database is damaged; permd doctor says where the database is.", Back: "decisions"})
 		return
 	}
 	p := decisionView{view: v, Record: rec, Words: records.VerdictAndOutcome(rec), Facts: factsOf(rec), Claims: claimsOf(rec)}

@@ -54,9 +54,8 @@ type Server struct {
 	watch  *watch
 	hits   hitCounts
 
-	choices choiceList
-	pages   func() (*pages, error)
-	slots   chan struct{}
+	pages func() (*pages, error)
+	slots chan struct{}
 
 	mu   sync.Mutex
 	used time.Time // when the last request ended
@@ -98,10 +97,7 @@ func (s *Server) Serve(ctx context.Context) error {
 	defer cancel()
 	running.Go(func() { s.watch.run(ctx) })
 	// What takes long is done before a page needs it.
-	running.Go(func() {
-		_, _, _ = s.hits.list(ctx, s)
-		_, _ = s.allChoices(ctx)
-	})
+	running.Go(func() { _, _, _ = s.hits.list(ctx, s) })
 	running.Go(func() {
 		s.waitIdle(ctx)
 		cancel()

@@ -2,6 +2,9 @@ package remember
 
 import (
 	"cmp"
+	"maps"
+	"math"
+	"os"
 	"path"
 	"slices"
 	"strings"
@@ -11,8 +14,46 @@ import (
 	"github.com/permd/permd/decisions/pattern"
 )
 
-// maxCompared bounds the pairs of choices that one Covered compares, so that it takes no
-// noticeable time. Pairs beyond are not reported.
+// List returns the choices in force, oldest first; uid limits them to one
+// person's unless it is nil. Replacements of lost choices of everyone are shown
+// to the user the daemon runs as.
+func (s *Store) List(uid *uint32) []Choice {
+	list, _ := s.Page(uid, "", math.MaxInt)
+	return list
+}
+
+// Page returns a part of the list, at most limit choices: those after the one of an id, or the
+// first if it is not in the list. more is set if others follow.
+func (s *Store) Page(uid *uint32, after string, limit int) (list []Choice, more bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	listed := func(e *entry) bool {
+		return !s.expired(e) && (uid == nil || *uid == e.choice.UID || e.choice.UID == allUsers && *uid == uint32(os.Geteuid()))
+	}
+	order := func(a, b *entry) int {
+		return cmp.Or(a.choice.Created.Compare(b.choice.Created), strings.Compare(a.choice.ID, b.choice.ID))
+	}
+	last := s.byID[after]
+	if last != nil && !listed(last) {
+		last = nil
+	}
+	all := make([]*entry, 0, len(s.byID))
+	for _, e := range s.byID {
+		if (last == nil || order(last, e) < 0) && listed(e) {
+			all = append(all, e)
+		}
+	}
+	slices.SortFunc(all, order)
+	n := min(limit, len(all))
+	list = make([]Choice, n)
+	for i, e := range all[:n] {
+		list[i] = e.snapshot()
+	}
+	return list, n < len(all)
+}
+
+// maxCompared bounds the pairs of choices of one person that are compared after a change, so
+// that it takes no noticeable time. Pairs beyond are not reported.
 const maxCompared = 2_000_000
 
 // Covered returns, by the id of a choice in force, the id of another one that matches
@@ -20,38 +61,85 @@ const maxCompared = 2_000_000
 // first, every call would be decided as it is. Of two that are equal, the newer is covered.
 // Only choices that are matched by lines are compared. A nil uid means everybody's.
 func (s *Store) Covered(uid *uint32) map[string]string {
+	var uids []uint32
+	if uid != nil {
+		uids = append(uids, *uid)
+	} else {
+		s.mu.Lock()
+		uids = slices.Collect(maps.Keys(s.ofUser))
+		s.mu.Unlock()
+	}
+	covered := map[string]string{}
+	for _, uid := range uids {
+		for o, e := range s.coveredOf(uid) {
+			if !s.expired(o) { // e lasts at least as long
+				covered[o.choice.ID] = e.choice.ID
+			}
+		}
+	}
+	return covered
+}
+
+// coveredOf returns the choices of a person that others cover, whether they have expired or
+// not: what has expired covers nothing that has not. The result holds until a choice is added,
+// dropped or confirmed, and must not be changed.
+func (s *Store) coveredOf(uid uint32) map[*entry]*entry {
 	s.mu.Lock()
+	found, seen := s.covered[uid], s.touches
 	var all []*entry
 	for _, e := range s.byID {
-		if (uid == nil || e.choice.UID == *uid) && !s.expired(e) && e.comparable() {
+		if found == nil && e.choice.UID == uid && e.comparable() {
 			all = append(all, e)
 		}
 	}
 	s.mu.Unlock()
+	if found != nil {
+		return found
+	}
+	found = s.compare(all)
+	s.mu.Lock()
+	if s.touches == seen {
+		s.covered[uid] = found
+	}
+	s.mu.Unlock()
+	return found
+}
+
+// compare finds which choices of one person are covered by which.
+func (s *Store) compare(all []*entry) map[*entry]*entry {
 	slices.SortFunc(all, func(a, b *entry) int { return cmp.Compare(a.row, b.row) })
-	byStart := map[string][]*entry{}
+	type start struct {
+		verdict decisions.Verdict
+		text    string
+	}
+	byStart := map[start][]*entry{}
 	for _, e := range all {
 		for _, p := range e.lines() {
-			starts := startsOf(e, p)
-			last := starts[len(starts)-1]
-			byStart[last] = append(byStart[last], e)
+			starts := p.Starts()
+			at := start{e.choice.Verdict, starts[len(starts)-1]}
+			byStart[at] = append(byStart[at], e)
 		}
 	}
-	covered := map[string]string{}
+	covered := map[*entry]*entry{}
 	budget := maxCompared
 	for _, o := range all {
 		// Whatever covers all parts covers the first.
-		for _, start := range startsOf(o, o.lines()[0]) {
-			for _, e := range byStart[start] {
+		first := o.lines()[0]
+		for _, text := range first.Starts() {
+			for _, e := range byStart[start{o.choice.Verdict, text}] {
+				by := covered[o]
+				if by != nil && by.row <= e.row {
+					break
+				}
 				if budget--; budget < 0 {
 					return covered
 				}
-				if covered[o.choice.ID] != "" || e == o || !s.coversChoice(e, o) {
-					continue
+				if e != o && s.coversChoice(e, o) && (e.row < o.row || !s.coversChoice(o, e)) {
+					covered[o] = e
 				}
-				if e.row < o.row || !s.coversChoice(o, e) {
-					covered[o.choice.ID] = e.choice.ID
-				}
+			}
+			if covered[o] != nil && first.Tool == nil {
+				break // the one with the shortest start; of tools, the oldest
 			}
 		}
 	}
@@ -81,37 +169,6 @@ func (e *entry) lines() []*pattern.Pattern {
 		lines[i] = p.line
 	}
 	return lines
-}
-
-// startsOf returns texts for the literal beginning of a line, each longer than the one
-// before; a line that covers it has one of them as its longest.
-func startsOf(e *entry, p *pattern.Pattern) []string {
-	key := string(anchorHead(nil, e.choice.UID, p.Kind)) + string(e.choice.Verdict)
-	var words []string
-	var globs []pattern.Glob
-	switch {
-	case p.Run != nil:
-		key += "\x00" + p.Run.Program
-		globs = p.Run.Words
-	case p.Path != nil:
-		key += string(p.Path.Base)
-		globs = p.Path.Parts
-	case p.Host != nil:
-		words = strings.Split(p.Host.Name, ".")
-		slices.Reverse(words)
-	}
-	for _, g := range globs {
-		if len(g) != 1 {
-			break
-		}
-		words = append(words, g[0])
-	}
-	starts := []string{key}
-	for _, w := range words[:min(len(words), maxLineWords)] {
-		key += "\x00" + w
-		starts = append(starts, key)
-	}
-	return starts
 }
 
 // coversChoice reports whether everything that o matches is matched by e, as long as o is
