@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/permd/permd/cmd/permd/internal/arguments"
@@ -52,6 +53,7 @@ type daemon struct {
 	recent  explain.Recent    // for permd explain
 	kept    *arguments.Keeper // for permd explain after a restart, and for replays; nil in tests
 	revised chan struct{}     // the rules have changed; for keepRevisions
+	since   atomic.Int64      // when they did, or the start, in nanoseconds since 1970
 	runs    runCounter        // for permd status
 	metrics *metrics          // nil when HTTP is off
 	log     *slog.Logger
@@ -69,8 +71,10 @@ type daemon struct {
 // time of day.
 func openDaemon(ctx context.Context, dirs xdg.Dirs, relocated bool, log *slog.Logger, changed func(policy.Status), now func() time.Time) (d *daemon, err error) {
 	d = &daemon{dirs: dirs, log: log, now: now, started: now(), revised: make(chan struct{}, 1)}
+	d.since.Store(d.started.UnixNano())
 	if d.rules, err = engine.OpenRules(ctx, dirs, relocated, func(st policy.Status) {
 		d.changes.Tell(nil, native.ChangedRules)
+		d.since.Store(now().UnixNano())
 		select {
 		case d.revised <- struct{}{}:
 		default:

@@ -23,7 +23,8 @@ func (d *daemon) keepRevisions(ctx context.Context) {
 			return true // the next change is known already
 		}
 		if err == nil {
-			err = d.kept.SaveRevision(r, d.now(), d.rules.Settings.Journal.Age())
+			// They have decided since then, and not only since they are kept.
+			err = d.kept.SaveRevision(r, time.Unix(0, d.since.Load()), d.rules.Settings.Journal.Age())
 		}
 		if err == nil {
 			last = digest

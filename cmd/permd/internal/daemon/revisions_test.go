@@ -65,6 +65,9 @@ func TestKeepRevisions(t *testing.T) {
 		}, func() string { return digest })
 	}
 	kept("at the start")
+	if r, _, _, err := arguments.RevisionAt(arguments.Dir(w.dirs.Data), time.Unix(0, w.since.Load())); err != nil || r == nil {
+		t.Errorf("of a decision that was made before they were kept: %+v %v", r, err)
+	}
 	for _, change := range []struct{ when, file, text string }{
 		{"a rule", filepath.Join(w.dirs.Config, account.PolicyDir, "rules.yaml"), "allow:\n  run: [frob]\n"},
 		{"a setting", filepath.Join(w.dirs.Org, "permd.toml"), "only_org = true\n"},
