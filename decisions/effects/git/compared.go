@@ -30,7 +30,11 @@ func (r *Run) compared() {
 		if !explicit {
 			r.Into.Unknown(i, "files that git may compare although it does not track them")
 		}
-		if e := r.Call.Operand(effects.KindRead, w.Text, r.Cwd, r.From); e.File != nil {
+		for _, dir := range r.comparedFrom(explicit) {
+			e := r.Call.Operand(effects.KindRead, w.Text, dir, r.From)
+			if e.File == nil {
+				continue
+			}
 			if mode, err := r.Call.Paths.Lstat(e.File.Path); err != nil || !mode.IsRegular() {
 				r.Call.Paths.Recurse(&e, false)
 			}
@@ -39,6 +43,16 @@ func (r *Run) compared() {
 			}
 		}
 	}
+}
+
+// comparedFrom returns the folders that operands may be relative to. Before git finds that it does
+// not know the version of a repository it has gone to the top of its working tree, and stays there.
+func (r *Run) comparedFrom(explicit bool) []string {
+	top := r.fromRoot(".")
+	if explicit || !path.IsAbs(top) || path.Clean(top) == r.Cwd {
+		return []string{r.Cwd}
+	}
+	return []string{r.Cwd, path.Clean(top)}
 }
 
 // added reports whether a word of the run has an effect already.
@@ -72,8 +86,10 @@ func (r *Run) namesNothing(operands []int) bool {
 		if w.Glob || w.One || w.Text == "-" {
 			continue
 		}
-		e := r.Call.Operand(effects.KindRead, w.Text, r.Cwd, r.From)
-		if e.File != nil && missing(r.Call.FS, e.File.Path) && r.Call.Changes() == 0 && !r.Call.Stale(e.File.Path) {
+		if r.Call.Changes() == 0 && !slices.ContainsFunc(r.comparedFrom(false), func(dir string) bool {
+			e := r.Call.Operand(effects.KindRead, w.Text, dir, r.From)
+			return e.File == nil || !missing(r.Call.FS, e.File.Path) || r.Call.Stale(e.File.Path)
+		}) {
 			return true
 		}
 	}
