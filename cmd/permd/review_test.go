@@ -53,7 +53,7 @@ func (s *terminal) keys(keys ...string) {
 	s.tmux(append([]string{"send-keys"}, keys...)...)
 }
 
-// shows waits until the terminal shows all these texts, in which one space stands for any.
+// shows waits until the terminal shows all these texts; a space in them matches any white space.
 func (s *terminal) shows(texts ...string) string {
 	s.t.Helper()
 	last := ""

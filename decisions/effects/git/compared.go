@@ -75,8 +75,8 @@ func (r *Run) mayBeSeveral(i int) bool {
 	return w.Dynamic() || w.Glob && !w.One || w.Several || w.Tree
 }
 
-// namesNothing reports whether one of the two operands that git would compare is certainly no file:
-// it fails then. Others behind them only limit what is compared.
+// namesNothing reports whether one of the first two operands, which git would compare, is certainly
+// no file, so that git fails. Further operands only limit what is compared.
 func (r *Run) namesNothing(operands []int) bool {
 	for n, i := range operands {
 		w := &r.Args[i]
@@ -116,7 +116,7 @@ func (r *Run) allTracked(operands []int) bool {
 
 // inTree reports whether git takes a word for a path in a working tree: it goes by the text, and
 // of an absolute one also by where each part of it leads (abspath_part_inside_repo in its
-// setup.c). What a pattern stands for is where its beginning is.
+// setup.c). What a pattern matches lies below the folder that it begins with.
 func (r *Run) inTree(top, word string) bool {
 	at := r.cleaned(word)
 	if lexpath.In(top, at) {

@@ -128,8 +128,9 @@ func (rule *ignoreRule) mayMatch(rel []string, folder bool) bool {
 	return (!rule.folders || folder) && matchWords(folded(rule.words), folded(rel))
 }
 
-// matchWords matches a pattern's components with a path's. A "**" stands for as few as can be, and
-// for one more each time what follows does not match. Only the latest one need be tried again.
+// matchWords matches the components of a pattern with those of a path. A "**" matches as few
+// components as possible, and one more each time what follows does not match. Only the latest
+// "**" has to be tried again.
 func matchWords(pattern, words []string) bool {
 	var after, from []string // what follows the latest "**", and where that was tried last
 	for len(words) > 0 {

@@ -8,9 +8,9 @@ import (
 	"github.com/permd/permd/internal/lexpath"
 )
 
-// LinkedIgnores returns the ignore files that a search of a folder or file reads and that are
-// links, or lie behind one: those below as far as a survey knows them, those next to it and above, and those of the
-// repositories that they lie in. Whoever wrote a tree may have put links there.
+// LinkedIgnores returns the ignore files that a search of a folder or file reads through a symbolic
+// link: those below it that the survey has found, those beside and above it, and those of the
+// repositories that contain it. Whoever wrote a tree may have put links there.
 func (r *Resolver) LinkedIgnores(at string) []string {
 	var files []string
 	add := func(list []string) {

@@ -12,9 +12,9 @@ import (
 	"github.com/permd/permd/internal/wordset"
 )
 
-// A program opens files by itself that no word names: manifests, sources, ignore files. Of one
-// that it does not understand it prints lines. Where such a file is a link, whoever wrote the
-// project has chosen what that is, so it is a read of what the link leads to.
+// Programs open files that no argument names: manifests, sources, ignore files. If they cannot parse
+// one, they print lines of it. A link in the place of such a file is chosen by whoever wrote the
+// project, so the run is a read of the file that the link leads to.
 
 // Bounds of the workspaces of a package.json.
 const (
@@ -216,8 +216,8 @@ func workspacePatterns(data []byte) (patterns []string) {
 	return patterns
 }
 
-// matching appends the folders that a pattern of names stands for. A "**" is any number of
-// folders, links not among them. It returns nil if there are too many.
+// matching appends the folders that match a pattern. A "**" matches any number of folders, but
+// follows no links. It returns nil if there are too many.
 func (v *invocation) matching(found []string, dir string, pattern []string, looks *int) []string {
 	for ; len(pattern) > 0 && !strings.ContainsAny(pattern[0], "*?[{(!+@"); pattern = pattern[1:] {
 		dir = paths.Child(dir, pattern[0])

@@ -104,9 +104,9 @@ func (c *content) reduce(input jsontext.Value) (_ jsontext.Value, less bool) {
 	return append(b, '}'), less
 }
 
-// isName reports whether a member's name is like those of parameters, such as file_path,
-// maxResults and base64: letters, with a short number at most behind each word. Others may
-// be as secret as texts, and a name is no less chosen by the agent.
+// isName reports whether the name of a member looks like that of a parameter, such as file_path,
+// maxResults or base64: words of letters, each followed by a short number at most. Any other
+// name may be a secret, since the agent chooses names as freely as values.
 func isName(name string) bool {
 	if name == "" || len(name) > maxName || display.HoldsSecret(name) {
 		return false

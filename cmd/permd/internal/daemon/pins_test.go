@@ -9,7 +9,7 @@ import (
 	"github.com/permd/permd/remember"
 )
 
-// TestPinsMasked: what a choice is bound to is told without the secrets in names of files.
+// TestPinsMasked: lists of choices mask secrets in the names of files that a choice is bound to.
 func TestPinsMasked(t *testing.T) {
 	t.Parallel()
 	const secret = "Zq9CANARY142xW7"

@@ -129,8 +129,8 @@ func (m *Model) follow() tea.Cmd {
 	}
 }
 
-// followed shows the new decisions where the person looks at the newest ones. Who looks at an earlier one
-// is told.
+// followed adds new decisions to the list if the cursor is at the newest one, and otherwise only
+// notes that there are some.
 func (m *Model) followed(msg *followedMsg) tea.Cmd {
 	s := &m.decisions
 	s.following = false

@@ -18,7 +18,7 @@ const unread = 300 * time.Millisecond
 // refreshEvery is how often the page asks for the questions, and says how much time is left.
 const refreshEvery = 500 * time.Millisecond
 
-// caller calls the daemon. It is used by commands alone, which run beside the model.
+// caller calls the daemon. Only commands (tea.Cmd) use it, which run concurrently with Update.
 type caller interface {
 	Call(method string, params, result any) error
 	// Explain returns why a decision was made.

@@ -73,7 +73,7 @@ func setHeaders(h http.Header) {
 	h.Set("X-Frame-Options", "DENY")
 	h.Set("Cross-Origin-Opener-Policy", "same-origin")
 	h.Set("Cross-Origin-Resource-Policy", "same-origin")
-	// Nothing is told to others. With no-referrer forms would have no Origin to check.
+	// No referrer is sent to other sites. With no-referrer, forms would have no Origin to check.
 	h.Set("Referrer-Policy", "same-origin")
 }
 
