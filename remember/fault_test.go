@@ -34,6 +34,7 @@ func TestMain(m *testing.M) {
 		return
 	}
 	testload.CollectRarely()
+	testload.SeedRapid()
 	goleak.VerifyTestMain(m)
 }
 

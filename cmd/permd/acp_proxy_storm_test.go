@@ -8,7 +8,6 @@ import (
 	"math/rand/v2"
 	"net"
 	"os"
-	"strconv"
 	"sync"
 	"syscall"
 	"testing"
@@ -22,23 +21,12 @@ import (
 	"github.com/permd/permd/socket/proxy"
 )
 
-// Both override a storm's parameters: the number of conversations, and the seed.
-const (
-	stormRounds = "PERMD_TEST_STORM_ROUNDS"
-	stormSeed   = "PERMD_TEST_STORM_SEED"
-)
+// stormRounds is the environment variable that says how many conversations a storm has.
+const stormRounds = "PERMD_TEST_STORM_ROUNDS"
 
-func stormSettings(t *testing.T, few, whole int) (int, uint64) {
+func stormSettings(t *testing.T, few, many int) (int, uint64) {
 	t.Helper()
-	seed := uint64(time.Now().UnixNano())
-	if s := os.Getenv(stormSeed); s != "" {
-		var err error
-		if seed, err = strconv.ParseUint(s, 10, 64); err != nil {
-			t.Fatalf("%s: %v", stormSeed, err)
-		}
-	}
-	t.Logf("%s=%d", stormSeed, seed)
-	return testload.Rounds(t, stormRounds, few, whole), seed
+	return testload.Rounds(t, stormRounds, few, many), testload.Seed(t)
 }
 
 // TestProxyStorm: an agent and a client send valid and broken messages at once, answer,

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/permd/permd/internal/testload"
+
 	"github.com/permd/permd/cmd/permd/internal/replay"
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects"
@@ -110,8 +112,7 @@ func TestReplay(t *testing.T) {
 	writeFile(t, rules, "allow:\n  run: [\"go build *\", frob x]\n  use: [\"shop:get_*\"]\n")
 	d.start(t)
 	project := d.project(t, map[string]string{"go.mod": "module canary\n", "a/a.go": "package a\n", "Makefile": "lint:\n\ttrue\n", "package.json": `{"scripts":{"test":"true"}}`})
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
+	seed := testload.Seed(t)
 	n, least := 150, 3 // differences of so many kinds
 	if testing.Short() {
 		n, least = 60, 1
@@ -187,8 +188,7 @@ func TestWhyAsked(t *testing.T) {
 	writeFile(t, filepath.Join(folder, "rules.yaml"), "deny:\n  run: [\"go version *\"]\n")
 	d.start(t)
 	project := d.project(t, map[string]string{"go.mod": "module canary\n", "a/a.go": "package a\n", "Makefile": "lint:\n\ttrue\n", "package.json": `{"scripts":{"test":"true"}}`})
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
+	seed := testload.Seed(t)
 	calls := replayCalls(rand.New(rand.NewPCG(seed, 2)), 80)
 	was := d.replayed(t, project, calls)
 	d.waitKept(t, idsOf(was)...)

@@ -182,8 +182,7 @@ func TestVerifyFindsChanges(t *testing.T) {
 	if len(changes) < 2*30*40 {
 		t.Fatalf("there are only %d changes to try", len(changes))
 	}
-	seed := rand.Uint64()
-	t.Log("seed", seed)
+	seed := testload.Seed(t)
 	random := rand.New(rand.NewPCG(seed, 1))
 	tried := 0
 	sample := testload.SampleOf(t, 100, changes, func(c change) string {

@@ -15,6 +15,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/permd/permd/internal/testload"
+
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/journal"
 	"github.com/permd/permd/decisions/journal/chain"
@@ -159,8 +161,7 @@ func secondHash(id, prev []byte, kind byte, seq, at int64, parts ...any) []byte 
 func TestChainOracle(t *testing.T) {
 	o := journal.Options{Path: path(t)}
 	j := open(t, o)
-	seed := rand.Uint64()
-	t.Log("seed", seed)
+	seed := testload.Seed(t)
 	random := rand.New(rand.NewPCG(seed, 1))
 	type step struct {
 		kind byte

@@ -5,12 +5,14 @@ import (
 	"math/rand/v2"
 	"testing"
 	"time"
+
+	"github.com/permd/permd/internal/testload"
 )
 
 // TestCalls compares the counts with those of a list of all calls: they are never less,
 // and with few users hardly more.
 func TestCalls(t *testing.T) {
-	seed := rand.Uint64()
+	seed := testload.Seed(t)
 	rnd := rand.New(rand.NewPCG(seed, 1))
 	now := time.Date(2026, 1, 2, 3, 4, 5, 6, time.UTC)
 	r := New(now, 0)

@@ -137,9 +137,10 @@ func TestGitOracle(t *testing.T) {
 	}
 	ran, ways := 0, map[string]int{}
 	drawn := testload.Sample(t, 12, slices.Sorted(maps.Keys(gitWays)))
+	r := rand.New(rand.NewPCG(testload.Seed(t), 0))
 	for _, name := range drawn {
 		way, c := gitWays[name], gitCases[name]
-		random := gitCommands[rand.IntN(len(gitCommands))]
+		random := gitCommands[r.IntN(len(gitCommands))]
 		for _, command := range []string{random, cmp.Or(c.command, "commit -am x")} {
 			top := filepath.Join(base, "top")
 			if out, err := exec.Command("cp", "-a", first, top).CombinedOutput(); err != nil {

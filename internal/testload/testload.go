@@ -1,7 +1,9 @@
 // Package testload bounds how much tests do: how many of them run at a time, how often
 // their garbage is collected, and how many cases of a long list they try. What proves the
-// same thing many times is tried for a sample that is drawn anew each time, for a smaller one
-// with -short, and whole if PERMD_TEST_SAMPLE is "all", as in .ci/run. It is for tests only.
+// same thing many times is tried for a sample, for a smaller one with -short, and whole if
+// PERMD_TEST_SAMPLE is "all", as in .ci/run. What is drawn at random is the same in each run,
+// so that a test that fails fails for what has changed; PERMD_TEST_SEED, a number or "random",
+// draws others. It is for tests only.
 package testload
 
 import (
@@ -17,9 +19,15 @@ import (
 	"testing"
 )
 
-// sampleEnv is the environment variable that lets all samples be whole if it is "all", or
-// be drawn with the seed that it holds.
-const sampleEnv = "PERMD_TEST_SAMPLE"
+const (
+	// sampleEnv is the environment variable that lets all samples be whole if it is "all".
+	sampleEnv = "PERMD_TEST_SAMPLE"
+	// seedEnv is the environment variable of the seed: a number, or "random" for one that is
+	// drawn anew in each process.
+	seedEnv = "PERMD_TEST_SEED"
+	// defaultSeed is the seed without seedEnv.
+	defaultSeed = 1
+)
 
 // lessShare is the part of a sample that is left with the race detector, which finds races
 // between goroutines that more cases on the same path do not add to, and with -short.
@@ -28,16 +36,54 @@ const lessShare = 4
 // less reports whether samples are a part of what they would be.
 func less() bool { return Race || testing.Short() }
 
-// The seed of this process, and how many samples each test has drawn, so that the same seed
-// draws the same samples whichever tests run at the same time.
+// How many samples each test has drawn, so that the same seed draws the same samples
+// whichever tests run at the same time.
 var (
-	processSeed = rand.Uint64N(1_000_000) //nolint:gosec // cases of tests
-	drawnLock   sync.Mutex
-	drawn       = map[string]uint64{}
+	drawnLock sync.Mutex
+	drawn     = map[string]uint64{}
 )
 
+// processSeed is the seed of this process.
+var processSeed = sync.OnceValues(func() (uint64, error) {
+	switch text := os.Getenv(seedEnv); text {
+	case "":
+		return defaultSeed, nil
+	case "random":
+		return rand.Uint64N(1_000_000_000), nil //nolint:gosec // cases of tests
+	default:
+		return strconv.ParseUint(text, 10, 64)
+	}
+})
+
+// Seed returns the seed of what a test draws at random. It is logged, as what draws the same
+// again.
+func Seed(t testing.TB) uint64 {
+	t.Helper()
+	seed, err := processSeed()
+	if err != nil {
+		t.Fatalf("%s is neither random nor a seed: %v", seedEnv, err)
+	}
+	t.Logf("%s=%d draws the same", seedEnv, seed)
+	return seed
+}
+
+// SeedRapid draws the cases of rapid's checks with the seed of this process unless
+// -rapid.seed or RAPID_SEED says otherwise. It is for TestMain.
+func SeedRapid() {
+	f := flag.Lookup("rapid.seed")
+	seed, err := processSeed()
+	if f == nil || err != nil {
+		panic(fmt.Sprintf("testload: -rapid.seed is %v, %s: %v", f, seedEnv, err))
+	}
+	if f.Value.String() == "0" { // it is parsed later
+		if err := f.Value.Set(strconv.FormatUint(seed, 10)); err != nil {
+			panic(err)
+		}
+	}
+}
+
 // Sample draws n elements of a list and keeps their order; with the race detector or -short
-// a quarter of them. The seed is logged.
+// a quarter of them.
 func Sample[T any](t testing.TB, n int, list []T) []T {
 	t.Helper()
 	return SampleOf(t, n, list, func(T) string { return "" })
@@ -68,10 +114,10 @@ func WithShort[T any](t testing.TB, n int, list []T) []T {
 // SampleOf is Sample with at least one element of each class.
 func SampleOf[T any](t testing.TB, n int, list []T, class func(T) string) []T {
 	t.Helper()
-	seed, whole := settings(t)
-	if whole {
+	if whole(t) {
 		return list
 	}
+	seed := Seed(t)
 	if less() {
 		n = (n + lessShare - 1) / lessShare
 	}
@@ -79,42 +125,33 @@ func SampleOf[T any](t testing.TB, n int, list []T, class func(T) string) []T {
 		return list
 	}
 	some := draw(rand.New(rand.NewPCG(seed, nextSample(t.Name()))), n, list, class) //nolint:gosec // cases of tests
-	t.Logf("tries %d of %d: %s=%d draws the same, all tries all", len(some), len(list), sampleEnv, seed)
+	t.Logf("tries %d of %d: %s=all tries all", len(some), len(list), sampleEnv)
 	return some
 }
 
 // OneIn returns a function that is true for one call in n, drawn at random; with the race
-// detector or -short a quarter as often. It is for cases that are made and not listed. The seed is
-// logged.
+// detector or -short a quarter as often. It is for cases that are made and not listed.
 func OneIn(t testing.TB, n int) func() bool {
 	t.Helper()
-	seed, whole := settings(t)
-	if whole {
+	if whole(t) {
 		return func() bool { return true }
 	}
 	if less() {
 		n *= lessShare
 	}
-	random := rand.New(rand.NewPCG(seed, nextSample(t.Name()))) //nolint:gosec // cases of tests
-	t.Logf("tries one of %d: %s=%d draws the same, all tries all", n, sampleEnv, seed)
+	random := rand.New(rand.NewPCG(Seed(t), nextSample(t.Name()))) //nolint:gosec // cases of tests
+	t.Logf("tries one of %d: %s=all tries all", n, sampleEnv)
 	return func() bool { return random.IntN(n) == 0 }
 }
 
-// settings returns the seed of samples, and whether they are whole.
-func settings(t testing.TB) (seed uint64, whole bool) {
+// whole reports whether samples are whole.
+func whole(t testing.TB) bool {
 	t.Helper()
-	switch text := os.Getenv(sampleEnv); text {
-	case "":
-		return processSeed, false
-	case "all":
-		return processSeed, true
-	default:
-		seed, err := strconv.ParseUint(text, 10, 64)
-		if err != nil {
-			t.Fatalf("%s is neither all nor a seed: %q", sampleEnv, text)
-		}
-		return seed, false
+	text := os.Getenv(sampleEnv)
+	if text != "" && text != "all" {
+		t.Fatalf("%s is not all: %q", sampleEnv, text)
 	}
+	return text == "all"
 }
 
 // nextSample returns a number that is the same for the nth sample of a test in each run.
@@ -150,9 +187,9 @@ func draw[T any](random *rand.Rand, n int, list []T, class func(T) string) []T {
 }
 
 // Rounds returns how often a test does something that it repeats: few times, with the race
-// detector or -short a quarter of it rounded up, and whole times if samples are whole. The environment
+// detector or -short a quarter of it rounded up, and many times if samples are whole. The environment
 // variable env, which long runs set, comes before both.
-func Rounds(t testing.TB, env string, few, whole int) int {
+func Rounds(t testing.TB, env string, few, many int) int {
 	t.Helper()
 	if text := os.Getenv(env); text != "" {
 		rounds, err := strconv.Atoi(text)
@@ -161,8 +198,8 @@ func Rounds(t testing.TB, env string, few, whole int) int {
 		}
 		return rounds
 	}
-	if _, all := settings(t); all {
-		return whole
+	if whole(t) {
+		return many
 	}
 	if less() {
 		few = (few + lessShare - 1) / lessShare

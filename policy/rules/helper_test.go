@@ -25,6 +25,7 @@ const parallelTests = 16
 
 func TestMain(m *testing.M) {
 	testload.Parallel(parallelTests)
+	testload.SeedRapid()
 	goleak.VerifyTestMain(m)
 }
 

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/permd/permd/internal/testload"
+
 	"github.com/permd/permd/internal/eventually"
 )
 
@@ -323,7 +325,7 @@ func TestRounds(t *testing.T) {
 // against a model of what the person has allowed.
 func TestRandomRounds(t *testing.T) {
 	t.Parallel()
-	seed := rand.Uint64()
+	seed := testload.Seed(t)
 	random := rand.New(rand.NewPCG(seed, 0))
 	w := newWorld(t)
 	w.mu.Lock()

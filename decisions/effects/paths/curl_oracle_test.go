@@ -34,8 +34,7 @@ func TestCurlPatternsOracle(t *testing.T) {
 		reached = append(reached, strings.ToLower(strings.TrimSuffix(host, ".")))
 	}))
 	defer proxy.Close()
-	seed := rand.Uint64()
-	t.Logf("the seed is %d", seed)
+	seed := testload.Seed(t)
 	rnd := rand.New(rand.NewPCG(seed, 0))
 	pick := func(list ...string) string { return list[rnd.IntN(len(list))] }
 	total, rounds := 0, testload.Rounds(t, "PERMD_TEST_CURL_PATTERNS", 40, 400)

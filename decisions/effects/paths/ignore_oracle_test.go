@@ -36,8 +36,7 @@ func ignoreLine(r *rand.Rand, names []string, marks ...string) string {
 // is searched by what permd says. PERMD_TEST_SEARCH_FOLDERS is the number of folders.
 func TestIgnoreLinesOracle(t *testing.T) {
 	folders := testload.Rounds(t, "PERMD_TEST_SEARCH_FOLDERS", 100, 400)
-	seed := rand.Uint64()
-	t.Logf("the seed is %d", seed)
+	seed := testload.Seed(t)
 	r := rand.New(rand.NewPCG(seed, 0))
 	top := t.TempDir()
 	root := filepath.Join(top, "p")

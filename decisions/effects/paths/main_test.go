@@ -8,5 +8,6 @@ import (
 
 func TestMain(m *testing.M) {
 	testload.CollectRarely()
+	testload.SeedRapid()
 	m.Run()
 }

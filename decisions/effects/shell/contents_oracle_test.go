@@ -95,7 +95,7 @@ func (o *contentsOracle) check(t *testing.T, seed uint64, text, cwd string) (pri
 // the real programs print with the effects.
 func TestDashesOracle(t *testing.T) {
 	o := newContentsOracle(t)
-	seed, rounds := rand.Uint64(), testload.Rounds(t, "PERMD_TEST_CONTENTS", 150, 3000)
+	seed, rounds := testload.Seed(t), testload.Rounds(t, "PERMD_TEST_CONTENTS", 150, 3000)
 	rnd := rand.New(rand.NewPCG(seed, 2))
 	pick := func(list ...string) string { return list[rnd.IntN(len(list))] }
 	printed := 0
@@ -150,7 +150,7 @@ func TestObjectsOracle(t *testing.T) {
 	commits := []string{one("git rev-parse HEAD"), one("git rev-parse --short HEAD~1"), "HEAD", "main", "other", "HEAD~1", "@", "HEAD^", "main..other", "v1", "v2", "HEAD^{tree}", "v1^{}", "HEAD@{0}"}
 	commits = append(commits, commits[0]+".."+commits[1], commits[0]+"^", commits[1]+"^{commit}")
 	objects = append(objects, "blob", "note", "tree", "v1", "HEAD", "other", "tags/blob", "refs/tags/blob")
-	seed, rounds := rand.Uint64(), testload.Rounds(t, "PERMD_TEST_CONTENTS", 150, 3000)
+	seed, rounds := testload.Seed(t), testload.Rounds(t, "PERMD_TEST_CONTENTS", 150, 3000)
 	rnd := rand.New(rand.NewPCG(seed, 3))
 	pick := func(list []string) string { return list[rnd.IntN(len(list))] }
 	for _, state := range testload.WithShort(t, 1, []string{"true", "git pack-refs --all", "git gc -q"}) {
@@ -216,7 +216,7 @@ func TestReferencesOracle(t *testing.T) {
 // the real git prints with the effects.
 func TestLimitsOracle(t *testing.T) {
 	o := newContentsOracle(t)
-	seed, rounds := rand.Uint64(), testload.Rounds(t, "PERMD_TEST_CONTENTS", 150, 3000)
+	seed, rounds := testload.Seed(t), testload.Rounds(t, "PERMD_TEST_CONTENTS", 150, 3000)
 	rnd := rand.New(rand.NewPCG(seed, 4))
 	pick := func(list ...string) string { return list[rnd.IntN(len(list))] }
 	printed := 0

@@ -61,7 +61,7 @@ func TestComparedOracle(t *testing.T) {
 			if state.name == "linked" {
 				project = filepath.Join(o.top, "w")
 			}
-			seed := rand.Uint64()
+			seed := testload.Seed(t)
 			rnd := rand.New(rand.NewPCG(seed, 7))
 			pick := func(list ...string) string { return list[rnd.IntN(len(list))] }
 			within := []string{"a.txt", "locked", "more/b.txt", "loose", "loose/x", "loose/.env", "./loose/d", ".", project + "/loose", o.top + "/plink/loose", "HEAD", "main", "HEAD:a.txt"}

@@ -32,7 +32,7 @@ func TestGitPathsOracle(t *testing.T) {
 		}
 	}
 	o.run(o.project, "git add -A && git commit -qm secrets && for f in a.txt locked/x .env more/.env; do echo more >> $f; done")
-	seed, rounds := rand.Uint64(), testload.Rounds(t, "PERMD_TEST_CONTENTS", 150, 3000)
+	seed, rounds := testload.Seed(t), testload.Rounds(t, "PERMD_TEST_CONTENTS", 150, 3000)
 	rnd := rand.New(rand.NewPCG(seed, 5))
 	pick := func(list ...string) string { return list[rnd.IntN(len(list))] }
 	printed := 0

@@ -37,7 +37,7 @@ func TestGoSourcesOracle(t *testing.T) {
 		filetest.Write(t, filepath.Join(o.project, f), "// Package "+name+" is MARK "+string(rune('0'+n))+";\npackage "+name+"\n"+imports+
 			"\n// Key is MARK "+string(rune('0'+n))+";\nvar Key = 1\n")
 	}
-	seed, rounds := rand.Uint64(), testload.Rounds(t, "PERMD_TEST_CONTENTS", 40, 400)
+	seed, rounds := testload.Seed(t), testload.Rounds(t, "PERMD_TEST_CONTENTS", 40, 400)
 	rnd := rand.New(rand.NewPCG(seed, 5))
 	pick := func(list ...string) string { return list[rnd.IntN(len(list))] }
 	printed := 0

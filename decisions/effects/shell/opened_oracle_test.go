@@ -44,7 +44,7 @@ func newOpenedOracle(t *testing.T, programs ...string) *openedOracle {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := &openedOracle{top: top, project: filepath.Join(top, "p"), canaries: map[string]string{}, seed: rand.Uint64()}
+	o := &openedOracle{top: top, project: filepath.Join(top, "p"), canaries: map[string]string{}, seed: testload.Seed(t)}
 	o.rnd = rand.New(rand.NewPCG(o.seed, 6))
 	o.env = append(gitEnv(top), "PATH="+path, "GOCACHE="+filepath.Join(t.TempDir(), "cache"), "GOFLAGS=-mod=mod", "GOPROXY=off", "GOTOOLCHAIN=local", "GOPATH="+filepath.Join(top, "go"), "npm_config_offline=true", "npm_config_update_notifier=false", "PIP_DISABLE_PIP_VERSION_CHECK=1")
 	return o

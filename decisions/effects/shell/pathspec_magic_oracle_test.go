@@ -25,7 +25,7 @@ func TestPathspecMagicOracle(t *testing.T) {
 	// Branches are named like folders: a name before -- is a branch, whatever is there.
 	o.run(o.project, "git add -A && git commit -qm secrets && git branch more && git branch d && for f in a.txt locked/x .env more/.env more/b.txt; do echo more >>$f; done")
 	const empty = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
-	seed, rounds := rand.Uint64(), testload.Rounds(t, "PERMD_TEST_CONTENTS", 150, 3000)
+	seed, rounds := testload.Seed(t), testload.Rounds(t, "PERMD_TEST_CONTENTS", 150, 3000)
 	rnd := rand.New(rand.NewPCG(seed, 6))
 	pick := func(list ...string) string { return list[rnd.IntN(len(list))] }
 	spec := func() string {

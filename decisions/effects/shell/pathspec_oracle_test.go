@@ -62,7 +62,7 @@ func TestPathspecOracle(t *testing.T) {
 		return found
 	}
 	table := effectstest.Table(t)
-	seed, rounds := rand.Uint64(), testload.Rounds(t, "PERMD_TEST_PATHSPECS", 60, 600)
+	seed, rounds := testload.Seed(t), testload.Rounds(t, "PERMD_TEST_PATHSPECS", 60, 600)
 	rnd := rand.New(rand.NewPCG(seed, 1))
 	pick := func(list ...string) string { return list[rnd.IntN(len(list))] }
 	changed := 0

@@ -65,8 +65,7 @@ func TestNestedArguments(t *testing.T) {
 }
 
 func testSeed(t *testing.T) uint64 {
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
+	seed := testload.Seed(t)
 	return seed
 }
 

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/permd/permd/internal/testload"
+
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/x/ansi"
 	"github.com/go-json-experiment/json"
@@ -23,6 +25,7 @@ import (
 
 func TestMain(m *testing.M) {
 	time.Local = time.UTC
+	testload.SeedRapid()
 	os.Exit(m.Run())
 }
 

@@ -1,0 +1,12 @@
+package list
+
+import (
+	"testing"
+
+	"github.com/permd/permd/internal/testload"
+)
+
+func TestMain(m *testing.M) {
+	testload.SeedRapid()
+	m.Run()
+}
