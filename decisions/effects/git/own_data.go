@@ -122,14 +122,11 @@ options:
 		}
 		change.Files = append(change.Files, file)
 	}
-	if len(folders) == 0 {
-		return change, true
-	}
 	s, ok := newStaging(r, &change)
 	for _, folder := range folders {
 		ok = ok && s.below(folder, !update)
 	}
-	return change, ok
+	return change, ok && !s.replaces()
 }
 
 // stagedFile returns the file that a word names, if it is one of the project by that name only,

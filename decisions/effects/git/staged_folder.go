@@ -218,6 +218,31 @@ func (s *staging) compare(name string, tracked settings.Tracked) bool {
 	return e.File != nil && e.Guarded() == 0
 }
 
+// replaces reports whether a file to be staged takes the place of tracked files: of those in a
+// folder of its name, or of one whose name a folder above it has. Git then takes them out of
+// its index.
+func (s *staging) replaces() bool {
+	files, folders := map[string]bool{}, map[string]bool{}
+	for _, file := range s.change.Files {
+		name, _ := lexpath.RelBelow(s.root, file)
+		files[name] = true
+		for at := path.Dir(name); at != "."; at = path.Dir(at) {
+			folders[at] = true
+		}
+	}
+	for name := range s.tracked {
+		if folders[name] {
+			return true
+		}
+		for at := path.Dir(name); at != "."; at = path.Dir(at) {
+			if files[at] {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // ordinary reports whether a folder, given by its path from the root, and those above it are
 // folders of the working tree and of no other repository, or gone.
 func (s *staging) ordinary(folder string) bool {

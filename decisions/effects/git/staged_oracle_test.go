@@ -158,6 +158,12 @@ func (o *stagedOracle) spoil() {
 	case 12:
 		_ = os.Symlink("a.txt", at("b.txt"))
 		_, _ = o.git(o.project, "add", "-f", "b.txt")
+	case 13, 14: // a file where a folder was
+		_ = os.RemoveAll(at("d"))
+		o.write("d", "x\n")
+	case 15: // a folder where a file was
+		_ = os.RemoveAll(at("b"))
+		o.write("b/CLAUDE.md", "x\n")
 	}
 }
 
@@ -204,10 +210,10 @@ func TestStagedOracle(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	seed := rand.Uint64()
+	seed := testload.Seed(t)
 	o := &stagedOracle{top: top, project: filepath.Join(top, "p"), draw: rand.New(rand.NewPCG(seed, 0)), env: []string{"PATH=" + os.Getenv("PATH"), "HOME=" + top, "GIT_CONFIG_NOSYSTEM=1"}}
 	filetest.Write(t, filepath.Join(top, "outside/ignored"), "!*\n")
-	forms := []string{".", "-A", "-u", "-A .", "-u .", "--all", "d", "d/", "./d/e", "-v -- d a.txt", "-u d", "-A d", "build c", "README d", "."}
+	forms := []string{".", "-A", "-u", "-A .", "-u .", "--all", "d", "d/", "./d/e", "-v -- d a.txt", "-u d", "-A d", "build c", "README d", "d README", "b", "."}
 	understood, exact, guarded := 0, 0, 0
 	for n := range testload.Rounds(t, "PERMD_TEST_STAGED_ROUNDS", 200, 3000) {
 		o.make(t)

@@ -143,6 +143,19 @@ func TestOwnDataFoldersCommit(t *testing.T) {
 	}
 }
 
+// TestOwnDataReplaced: a file that is named and takes the place of tracked files takes them out of
+// the index.
+func TestOwnDataReplaced(t *testing.T) {
+	for name, want := range map[string]bool{"docs/new": true, "docs/new/CLAUDE.md": false, "docs/newer/CLAUDE.md": true, "docs": false} {
+		files := plainRepository()
+		files.File(effectstest.Cwd+"/docs/new", "x\n")
+		files.File(ownGit+"index", indexOf(trackedFile{name: name}))
+		if got := changesOwnData(t, files, "git add docs/new"); got != want {
+			t.Errorf("%s is tracked: only its own data: %v, want %v", name, got, want)
+		}
+	}
+}
+
 // TestPatternNames: a program that shows the names that a pattern stands for reads the folders that
 // have them, for denies.
 func TestPatternNames(t *testing.T) {
