@@ -27,8 +27,6 @@ const (
 var (
 	// ignoring are the programs that read ignore files, and print the lines that are no patterns.
 	ignoring = wordset.Fields("rg fd fdfind ag")
-	// ofRepository are the programs that change the working tree that they are run in, as a whole.
-	ofRepository = wordset.Fields("git gh hub glab")
 	// npmTrees are the sub-commands of npm that open the packages of the project.
 	npmTrees = wordset.Fields("ls explain fund outdated doctor")
 	// npmFiles are what they open in each of them.
