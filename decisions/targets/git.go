@@ -27,7 +27,7 @@ var gitRepository = runner{
 const (
 	maxRepositories = 32  // submodules, and local repositories that are reached
 	maxNamed        = 512 // words of settings
-	maxOwn          = 16  // files of settings of the person and the system
+	maxOwn          = 32  // files of settings of the person and the system
 	maxIndex        = 32 << 20
 )
 

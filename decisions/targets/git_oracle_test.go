@@ -68,6 +68,8 @@ var gitWays = map[string]string{
 	"own include":       `printf '[core]\n\tfsmonitor = %s\n' "$E" > "$HOME/.more"; git config --global include.path .more`,
 	"included changes":  `printf '[core]\n\tfsmonitor = %s\n' "$E" > "$HOME/.there"`,
 	"own attributes":    `mkdir -p "$HOME/.config/git"; echo '* filter=there' > "$HOME/.config/git/attributes"`,
+	"xdg attributes":    `mkdir -p ../xdg/git; echo '* filter=there' > ../xdg/git/attributes`,
+	"xdg settings":      `mkdir -p ../xdg/git; git config --file ../xdg/git/config core.fsmonitor "$E"`,
 	"own settings":      `git config --global core.fsmonitor "$E"`,
 	"hooks of person":   `git config --global core.hooksPath "$PWD/h2"; mkdir h2; cp "$E" h2/reference-transaction; cp "$E" h2/pre-commit`,
 }
@@ -152,7 +154,7 @@ func TestGitOracle(t *testing.T) {
 			words := strings.Fields(command)
 			run := &effects.Run{Program: "git", Subcommand: words[0], Known: true, Args: words, Operands: words[1:], Cwd: filepath.Join(top, "repo")}
 			of := func() *effects.Script {
-				return Of(paths.OSFS{}, run, &effects.Disturbance{}, &effects.User{Home: filepath.Join(top, "home")})
+				return Of(paths.OSFS{}, run, &effects.Disturbance{}, &effects.User{Home: filepath.Join(top, "home"), Env: map[string]string{"XDG_CONFIG_HOME": filepath.Join(top, "xdg")}})
 			}
 			before := of()
 			if before != nil && before.Unbound != "" {
@@ -162,7 +164,11 @@ func TestGitOracle(t *testing.T) {
 				t.Fatal(name, err, out)
 			}
 			after := of()
-			_, _ = in(top, "timeout 10 git "+command+" <../input")
+			config := ""
+			if strings.HasPrefix(name, "xdg") {
+				config = `XDG_CONFIG_HOME="${PWD%/*}/xdg" `
+			}
+			_, _ = in(top, config+"timeout 10 git "+command+" <../input")
 			if _, err := os.Stat(filepath.Join(top, "ran")); err == nil {
 				ran++
 				ways[name]++

@@ -16,6 +16,13 @@ import (
 // plainSections are sections of git's configuration that name no program and no place.
 var plainSections = []string{"[user]", "[color]", "[column]", "[advice]", "[rerere]"}
 
+// gitPrefixes are the folders in which builds of git have the settings of the system: distributions, and
+// those built from source, Homebrew, MacPorts, Nix and Apple's, which adds its own.
+var gitPrefixes = []string{
+	"/etc", "/usr/etc", "/usr/local/etc", "/opt/homebrew/etc", "/home/linuxbrew/.linuxbrew/etc", "/opt/local/etc", "/run/current-system/sw/etc",
+	"/Library/Developer/CommandLineTools/usr/share/git-core", "/Applications/Xcode.app/Contents/Developer/usr/share/git-core",
+}
+
 // persons adds the settings of the system and the person, with what they include: any of them may
 // name files of the project.
 func (g *gitReading) persons() (text []byte) {
@@ -23,6 +30,18 @@ func (g *gitReading) persons() (text []byte) {
 	if g.person != nil && path.IsAbs(g.person.Home) {
 		files = append(files, g.person.Home+"/.gitconfig", g.person.Home+"/.config/git/config")
 		g.attributes("own attributes", g.person.Home+"/.config/git/attributes")
+		for _, dir := range configFolders(g.person)[1:] {
+			g.attributes("own attributes "+dir, path.Join(dir, "git/attributes"))
+			if file := path.Join(dir, "git/config"); g.present(file) {
+				files = append(files, file)
+			}
+		}
+	}
+	for _, dir := range gitPrefixes {
+		g.attributes("attributes "+dir, path.Join(dir, "gitattributes"))
+		if file := path.Join(dir, "gitconfig"); dir != "/etc" && g.present(file) {
+			files = append(files, file)
+		}
 	}
 	for n := 0; n < len(files); n++ {
 		if n == maxOwn {

@@ -3,9 +3,11 @@ package targets
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/decisions/effects/fsfake"
 	"github.com/permd/permd/decisions/effects/paths"
 	"github.com/permd/permd/internal/filetest"
 )
@@ -67,5 +69,30 @@ func TestRemotes(t *testing.T) {
 				t.Errorf("before %+v, after %+v", before, after)
 			}
 		})
+	}
+}
+
+// TestGitPrefixes: an answer about git is bound to the settings of the system wherever a build of git
+// has them, and to nothing where there are none.
+func TestGitPrefixes(t *testing.T) {
+	files := fsfake.New().File("/p/.git/HEAD", "ref: refs/heads/main\n").File("/p/.git/config", "").File("/p/.git/objects/x", "").File("/p/.git/refs/x", "")
+	run := &effects.Run{Program: "git", Subcommand: "commit", Known: true, Args: []string{"commit"}, Cwd: "/p"}
+	of := func() string {
+		return Of(files, run, &effects.Disturbance{}, &effects.User{Home: "/home/a", Env: map[string]string{"XDG_CONFIG_HOME": "/xdg"}}).SHA256
+	}
+	seen := []string{of()}
+	for _, dir := range append([]string{"/xdg/git"}, gitPrefixes...) {
+		for _, f := range [][2]string{{"config", "[core]\n\tfsmonitor = /x\n"}, {"attributes", "* filter=x\n"}} {
+			name := "/git" + f[0]
+			if dir == "/xdg/git" {
+				name = "/" + f[0]
+			}
+			files.File(dir+name, f[1])
+			now := of()
+			if slices.Contains(seen, now) {
+				t.Errorf("the answer still counts with %s", dir+name)
+			}
+			seen = append(seen, now)
+		}
 	}
 }

@@ -38,7 +38,7 @@ func bindModule(rd *reading, module string) *effects.Script {
 	if !rd.after.None() && (rd.after.MayWriteBelow(dir) || MayChange(rd.fsys, rd.after, dir)) {
 		rd.fail("the call may write modules of Python")
 	}
-	if rd.run.Tool == "" && !readsWords.Has(module) && slices.ContainsFunc(rd.run.Args[2:], func(w string) bool { return strings.ContainsAny(w, "./") }) {
+	if rd.run.Tool == "" && !readsWords.Has(module) && !takesRequirements(rd.run) && slices.ContainsFunc(rd.run.Args[2:], func(w string) bool { return strings.ContainsAny(w, "./") }) {
 		rd.fail("a file among its words may be code")
 	}
 	var all []byte

@@ -31,11 +31,7 @@ func ownSettingsFiles(program string, person *effects.User) (files []string) {
 	if person == nil || !path.IsAbs(person.Home) {
 		return nil
 	}
-	config := []string{path.Join(person.Home, ".config")}
-	// Some processes of the person may have another folder for it than others.
-	if dir := person.Env["XDG_CONFIG_HOME"]; path.IsAbs(dir) && path.Clean(dir) != config[0] {
-		config = append(config, path.Clean(dir))
-	}
+	config := configFolders(person)
 	add := func(dirs []string, names ...string) {
 		for _, dir := range dirs {
 			for _, name := range names {
@@ -60,6 +56,16 @@ func ownSettingsFiles(program string, person *effects.User) (files []string) {
 		add(config, ".bunfig.toml")
 	}
 	return files
+}
+
+// configFolders returns the folders of settings in the home of a person: some processes may have another
+// one for it than others.
+func configFolders(person *effects.User) []string {
+	config := []string{path.Join(person.Home, ".config")}
+	if dir := person.Env["XDG_CONFIG_HOME"]; path.IsAbs(dir) && path.Clean(dir) != config[0] {
+		config = append(config, path.Clean(dir))
+	}
+	return config
 }
 
 // withoutCredentials returns the lines of an .npmrc that set something other than the

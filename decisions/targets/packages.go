@@ -307,6 +307,17 @@ func (rd *reading) bindInstall(file string, o strictjson.Object, more []byte, on
 			rd.fail("a dependency lies in the project, with install scripts of its own")
 		}
 	}
+	for up := dir; up != "/"; { // those of a workspace are installed from its top, beyond any repository
+		up = path.Dir(up)
+		if rd.exists(path.Join(up, "pnpm-workspace.yaml")) {
+			rd.fail("a folder above has workspaces, which are installed with it")
+		}
+		if text, there := rd.read(path.Join(up, "package.json")); there {
+			if outer, ok := jsonObject(text); !ok || slices.ContainsFunc(outer, func(m strictjson.Member) bool { return m.Name == "workspaces" }) {
+				rd.fail("a folder above has workspaces, which are installed with it")
+			}
+		}
+	}
 	for _, name := range []string{"binding.gyp", "pnpm-workspace.yaml"} {
 		if rd.exists(path.Join(dir, name)) {
 			rd.fail("with " + name + ", more is built or installed")

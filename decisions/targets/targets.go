@@ -96,6 +96,8 @@ func runnerOf(r *effects.Run) *runner {
 	case r.Program == "git" && !r.Readonly:
 		return &gitRepository
 	case len(r.Args) < 2:
+	case takesRequirements(r):
+		return &requirements
 	case (r.Program == "docker" || r.Program == "podman") && r.Args[0] == "compose" && slices.Contains(composeCommands, r.Args[1]),
 		r.Program == "docker-compose" && slices.Contains(composeCommands, r.Args[0]):
 		return &composeFile

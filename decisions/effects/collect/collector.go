@@ -27,6 +27,8 @@ type Collector struct {
 	// Rearranged holds the folders in which an earlier run of the call may have
 	// put links anywhere (git checkout): paths below them are not known.
 	Rearranged []string
+	// Files are names of Paths.Disturbed that were given to files, and not to links or folders.
+	Files []string
 	// Asides become Result.Hints, and Opened a part of Result.Rest: see asides.go.
 	Asides, Opened []effects.Effect
 	TooManyAsides  bool // some of these were left out

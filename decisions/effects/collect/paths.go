@@ -70,7 +70,7 @@ func (c *Collector) Resolved(file string) string {
 // walks, and whether they are all, or enough to ask. They are not if an earlier part of the
 // call may have put links there.
 func (c *Collector) ReadsThroughLinks(folders []paths.Followed, from string) (more []effects.Effect, complete bool) {
-	if slices.ContainsFunc(folders, func(f paths.Followed) bool { return c.mayLinkIn(f.Path) }) {
+	if slices.ContainsFunc(folders, func(f paths.Followed) bool { return c.MayLink(f.Path, func(string) bool { return true }) }) {
 		return nil, false
 	}
 	return c.Paths.ReadsThroughLinks(folders, func(link string) effects.Effect { return c.Operand(effects.KindRead, link, "/", from) })
@@ -79,18 +79,28 @@ func (c *Collector) ReadsThroughLinks(folders []paths.Followed, from string) (mo
 // Links returns the links in a folder and below, and whether they are all of those that count.
 // They are not if an earlier part of the call may have put such links there.
 func (c *Collector) Links(dir string, counts func(link string) bool) (links []string, complete bool) {
-	if c.Paths.Unknown || slices.ContainsFunc(c.Rearranged, func(d string) bool { return d == "" || lexpath.In(d, dir) || lexpath.In(dir, d) && counts(d) }) ||
-		slices.ContainsFunc(c.Paths.Disturbed, func(p string) bool { return lexpath.In(dir, p) && counts(p) }) {
+	if c.MayLink(dir, counts) {
 		return nil, false
 	}
 	return c.Paths.Links(dir, new(paths.LinkWalk))
 }
 
-// mayLinkIn reports whether an earlier part of the call may have put links into a folder or
-// below.
-func (c *Collector) mayLinkIn(dir string) bool {
+// MayLink reports whether an earlier part of the call, or an earlier call, may have put a link that
+// counts into a folder or below. A folder that is moved brings links with it, and one that is
+// linked leads to others; so what is not certainly a file counts by any name.
+func (c *Collector) MayLink(dir string, counts func(link string) bool) bool {
 	return c.Paths.Unknown || slices.ContainsFunc(c.Rearranged, func(d string) bool { return d == "" || lexpath.In(d, dir) || lexpath.In(dir, d) }) ||
-		slices.ContainsFunc(c.Paths.Disturbed, func(p string) bool { return lexpath.In(dir, p) })
+		slices.ContainsFunc(c.Paths.Disturbed, func(p string) bool { return lexpath.In(dir, p) && (counts(p) || !c.isFile(p)) })
+}
+
+// isFile reports whether a path that an earlier part of the call has changed is that of a file,
+// before and after.
+func (c *Collector) isFile(p string) bool {
+	if slices.Contains(c.Files, p) {
+		return true
+	}
+	mode, err := c.Paths.Lstat(p)
+	return err == nil && mode.IsRegular()
 }
 
 // AskForUncertainSearches asks if a call connects to the network and searches a folder

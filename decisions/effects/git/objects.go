@@ -35,6 +35,12 @@ func (r *Run) unnamed(i, n int) {
 	}
 	repository := repositoryOf(r)
 	for _, side := range sides {
+		if hash := describedIn(side); hash != "" {
+			if kind := repository.kind(hash); kind != "commit" && (kind != "" || repository.beyond(hash)) {
+				r.prints(i, kind)
+				return
+			}
+		}
 		base, certain := revision(side)
 		if certain || base == "" && len(sides) > 1 {
 			continue
@@ -44,88 +50,22 @@ func (r *Run) unnamed(i, n int) {
 				continue // git refuses a word that is both a path and a revision
 			}
 		}
-		if !repository.commit(base) {
-			top := r.fromRoot(".")
-			r.printsFolder(i, top)
-			r.search(i, top)
+		if kind := repository.kindOf(base); kind != "commit" {
+			r.prints(i, kind)
 			return
 		}
 	}
 }
 
-// names splits a word A..B of objects with their paths into both.
-func names(word string) []string {
-	if a, b, ok := strings.Cut(word, ".."); ok {
-		return []string{word, a, strings.TrimPrefix(b, ".")}
+// prints adds the reads of all tracked files, of which an object of a kind other than a commit may be
+// any. A file may be one of an earlier commit as well, or one that is in none.
+func (r *Run) prints(i int, kind string) {
+	top := r.fromRoot(".")
+	r.printsFolder(i, top)
+	r.search(i, top)
+	if kind == "blob" {
+		r.Into.Unknown(i, "an object that may be any file of the history")
 	}
-	return []string{word}
-}
-
-// revision returns the name that a revision begins with, without what may stay an object that
-// is no commit, and whether it is certainly a commit, whatever the name is, or one of the
-// index (gitrevisions(7)).
-func revision(word string) (base string, certain bool) {
-	word = strings.TrimPrefix(word, "^")
-	depth := 0
-	for i := range len(word) {
-		switch word[i] {
-		case '{':
-			depth++
-		case '}':
-			depth--
-		case ':':
-			if depth == 0 {
-				if i == 0 {
-					return "", true // the index, or a search for a message
-				}
-				word = word[:i]
-			}
-		}
-		if i >= len(word) {
-			break
-		}
-	}
-	for {
-		at := strings.LastIndexAny(word, "~^@")
-		if at < 0 {
-			return word, false
-		}
-		switch rest := word[at:]; {
-		case word == "@":
-			return "HEAD", true
-		case rest[0] == '~':
-			return word[:at], true
-		case strings.HasPrefix(rest, "@{"):
-			if at == 0 {
-				return "", true // the branch, or one that it was
-			}
-			word = word[:at] // an entry of a reflog, which a tag may have
-		case rest[0] == '@':
-			return word, at > 0 && word[at-1] == '^' // REV^@
-		case rest == "^{}", rest == "^{object}", rest == "^{tree}", rest == "^{tag}":
-			word = word[:at]
-		case rest == "^{blob}":
-			return word, false
-		default:
-			return word[:at], true // ^, ^2, ^{commit}, ^{/text}, ^!, ^-
-		}
-	}
-}
-
-// hashIn returns the hash that a name is, or ends with as git describe has it, "" if it is none.
-func hashIn(name string) string {
-	if at := strings.LastIndex(name, "-g"); at >= 0 && isHash(name[at+2:]) {
-		name = name[at+2:]
-	}
-	if !isHash(name) {
-		return ""
-	}
-	return strings.ToLower(name)
-}
-
-// isHash reports whether git may take a word for a hash or the beginning of one.
-func isHash(s string) bool {
-	return len(s) >= 4 && len(s) <= 64 && strings.Trim(s, "0123456789abcdefABCDEF") == ""
 }
 
 // Bounds of what is read to tell whether a name is that of a commit, in bytes.
@@ -171,40 +111,48 @@ func missing(fsys effects.FS, file string) bool {
 	return errors.Is(err, fs.ErrNotExist)
 }
 
-// commit reports whether a name is that of a commit: of a hash if an object, a log or a list
-// of commits says so, of what is no reference, and of a reference if it leads to a commit.
-func (g *repository) commit(name string) bool {
+// kindOf returns the kind of the object that a name leads to, "" if that is not known. It is a commit
+// of a hash if an object, a log or a list of commits says so, of what is no reference, and
+// of a reference if it leads to a commit.
+func (g *repository) kindOf(name string) string {
 	hash := hashIn(name)
 	switch {
 	case name == "", g.own != "" && g.common == "":
-		return false
+		return ""
 	case name == "HEAD":
-		return true
+		return "commit"
 	case hash != "" && (len(name) == 40 || len(name) == 64):
-		return g.leads(hash)
+		return g.kind(hash)
 	case strings.ContainsRune(name, '^'), strings.HasPrefix(name, "main-worktree/"), strings.HasPrefix(name, "worktrees/"):
-		return false
+		return ""
 	}
 	// Git prefers a reference to a hash that is not whole, and takes the first that there is.
 	for _, place := range []string{"%", "refs/%", "refs/tags/%", "refs/heads/%", "refs/remotes/%", "refs/remotes/%/HEAD"} {
 		found, last, ok := g.resolve(strings.Replace(place, "%", name, 1))
 		switch {
 		case !ok:
-			return false
+			return ""
 		case found == "":
 			continue
+		}
+		kind := g.kind(found)
+		switch {
+		case kind != "":
 		case strings.HasPrefix(last, "refs/heads/"):
 			// Git sets those to commits alone, but somebody may have written the file by hand.
-			kind := g.kind(found)
-			return kind == "commit" || kind == ""
+			return "commit"
 		case strings.HasPrefix(last, "refs/remotes/"), last == "refs/stash":
 			// git fetch and git stash set those to commits, git update-ref to anything.
-			kind := g.kind(found)
-			return kind == "commit" || kind == "" && g.beyond(found)
+			if g.beyond(found) {
+				return "commit"
+			}
 		}
-		return g.leads(found)
+		return kind
 	}
-	return hash == "" || g.leads(hash)
+	if hash == "" {
+		return "commit"
+	}
+	return g.kind(hash)
 }
 
 // maxSymbolic is how many references git follows from one to another.

@@ -1,6 +1,7 @@
 package git
 
 import (
+	"bytes"
 	"errors"
 	"io/fs"
 	"path"
@@ -88,4 +89,51 @@ func (g *repository) onlyCommits() bool {
 		}
 	}
 	return true
+}
+
+// maxPackedRefs bounds what is read of the packed references to find replacements, in bytes.
+const maxPackedRefs = 16 << 20
+
+// replacing is where the references are by which git shows one object in the place of another.
+const replacing = "refs/replace/"
+
+// replaces reports whether git may show other objects than the names say: if some are replaced, and
+// not all of them commits by commits, whose files have names.
+func (g *repository) replaces() bool {
+	if g.common == "" {
+		return false
+	}
+	var by map[string]string
+	text, err := g.read(g.common+"/packed-refs", maxPackedRefs)
+	if err != nil && !missing(g.fs, g.common+"/packed-refs") {
+		return true
+	}
+	if bytes.Contains(text, []byte(" "+replacing)) {
+		by = map[string]string{}
+		for line := range strings.Lines(string(text)) {
+			if hash, ref, _ := strings.Cut(strings.TrimSpace(line), " "); strings.HasPrefix(ref, replacing) {
+				by[strings.TrimPrefix(ref, replacing)] = hash
+			}
+		}
+	}
+	entries, err := g.fs.Names(g.common+"/"+strings.TrimSuffix(replacing, "/"), maxReferences)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return true
+	}
+	for _, e := range entries {
+		text, err := g.read(g.common+"/"+replacing+e.Name(), maxLoose)
+		if err != nil {
+			return true
+		}
+		if by == nil {
+			by = map[string]string{}
+		}
+		by[e.Name()] = strings.TrimSpace(string(text))
+	}
+	for object, other := range by {
+		if len(by) > maxReferences || g.kind(object) != "commit" || g.kind(other) != "commit" {
+			return true
+		}
+	}
+	return false
 }

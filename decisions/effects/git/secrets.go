@@ -76,6 +76,9 @@ func (r *Run) Secrets() {
 		return
 	}
 	silent := (sub == "diff" || sub == "show") && r.has(summaryOptions) && !r.showsContent()
+	if repository := repositoryOf(r); !silent && repository.replaces() {
+		r.Into.Unknown(len(r.Args)-1, "a repository in which other objects may be in the place of those that are named")
+	}
 	limited := false // words limit it to some paths
 	reduced := -1    // the word that excludes some
 	named := false   // words name the objects to search, each with a path

@@ -61,3 +61,14 @@ func (r *Resolver) LinkedIgnores(at string) []string {
 
 // exclude is the ignore file of a repository, below its folder.
 const exclude = "/info/exclude"
+
+// MayIgnore reports whether a path may be that of an ignore file, or of a folder with one that a
+// search of all above does not read: .git and its info.
+func MayIgnore(at string) bool {
+	switch name := lexpath.Fold(path.Base(at)); name {
+	case ".git", "info", "exclude", "commondir":
+		return true
+	default:
+		return slices.Contains(IgnoreNames, name)
+	}
+}

@@ -250,31 +250,6 @@ func (v *invocation) checksSyntax() bool {
 	return strings.Trim(v.args[v.operands[0]].Text, "+-") == v.args[v.operands[0]].Text && v.args[v.operands[0]].Text != ""
 }
 
-// disturb tells the resolver what the run links, moves or extracts: later paths through
-// it are not known.
-func (v *invocation) disturb() {
-	v.unpack()
-	if v.p.Rearranges && !v.run.OwnData {
-		v.b.Rearranged = append(v.b.Rearranged, v.b.Paths.Resolved(v.run.Cwd, ""))
-	}
-	if v.rearranges() && slices.ContainsFunc(v.args, func(w effects.Word) bool { return w.Dynamic() }) {
-		v.b.Paths.Unknown = true // what it moves, where to, and with which options
-	}
-	if len(v.p.DisturbsWith) > 0 && !v.has(v.p.DisturbsWith) {
-		return
-	}
-	for _, word := range v.disturbs {
-		v.b.Paths.Disturb(word, v.run.Cwd)
-	}
-}
-
-// rearranges reports whether the program gives files and links other places.
-func (v *invocation) rearranges() bool {
-	return slices.ContainsFunc(v.p.Operands, func(o programs.Operand) bool {
-		return o.Role == programs.RoleInto || o.Role == programs.RoleCopiesInto || o.Role == programs.RoleMoves || o.Role == programs.RoleLink
-	})
-}
-
 // standardInput handles an interpreter without a script: it runs its standard input.
 func (v *invocation) standardInput() {
 	if v.run.Script != nil || v.has([]string{"--version", "--help"}) {

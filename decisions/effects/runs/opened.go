@@ -49,11 +49,7 @@ func (v *invocation) opensThroughLinks() {
 	}
 	switch {
 	case ignoring.Has(v.run.Program):
-		for _, e := range v.ownReads() {
-			for _, file := range v.b.Paths.LinkedIgnores(e.Path) {
-				v.opened(file)
-			}
-		}
+		v.opensIgnores()
 	case v.run.Program == "go" && (sub == "doc" || sub == "list" && !v.has([]string{"-m"})):
 		v.opensLinks(v.manifestRoot(), func(link string) bool {
 			name := path.Base(link)
@@ -76,6 +72,20 @@ func (v *invocation) opensThroughLinks() {
 				all.File.Recursive = true
 				v.setAside(0, all)
 			}
+		}
+	}
+}
+
+// opensIgnores adds the reads of the ignore files that a search reads through links: below what
+// it searches, and above.
+func (v *invocation) opensIgnores() {
+	for _, e := range v.ownReads() {
+		if v.b.MayLink(e.Path, paths.MayIgnore) || slices.ContainsFunc(v.b.Paths.Disturbed, paths.MayIgnore) {
+			v.b.Unknown(v.at.From, "reads ignore files, of which some may be links that are not known")
+			return
+		}
+		for _, file := range v.b.Paths.LinkedIgnores(e.Path) {
+			v.opened(file)
 		}
 	}
 }
@@ -123,9 +133,6 @@ func (v *invocation) opensLinks(folder string, opens func(link string) bool) {
 // project, links are the person's own.
 func (v *invocation) opened(file string) {
 	e := v.b.Operand(effects.KindRead, file, "", v.at.From)
-	if e.File == nil && ignoring.Has(v.run.Program) {
-		return // as most searches after a change of files
-	}
 	if e.File == nil {
 		// An allow of the run is none of what is read.
 		v.b.Add(v.via(0, e))
@@ -216,8 +223,8 @@ func workspacePatterns(data []byte) (patterns []string) {
 	return patterns
 }
 
-// matching appends the folders that match a pattern. A "**" matches any number of folders, but
-// follows no links. It returns nil if there are too many.
+// matching appends the folders that match a pattern. A "**" matches any number of folders, of
+// which only the last may be a link. It returns nil if there are too many.
 func (v *invocation) matching(found []string, dir string, pattern []string, looks *int) []string {
 	for ; len(pattern) > 0 && !strings.ContainsAny(pattern[0], "*?[{(!+@"); pattern = pattern[1:] {
 		dir = paths.Child(dir, pattern[0])
@@ -244,6 +251,8 @@ func (v *invocation) matching(found []string, dir string, pattern []string, look
 			continue
 		case name == "**" && e.IsDir():
 			found = v.matching(found, paths.Child(dir, e.Name()), pattern, looks)
+		case name == "**": // a link to a folder is one of any number of folders, but the last
+			found = v.matching(found, paths.Child(dir, e.Name()), rest, looks)
 		case name != "**" && (strings.ContainsAny(name, "{(!+@") || paths.GlobMatch(name, e.Name())):
 			found = v.matching(found, paths.Child(dir, e.Name()), rest, looks)
 		}

@@ -27,6 +27,7 @@ type openedOracle struct {
 	canaries     map[string]string // by the canary, its file
 	rnd          *rand.Rand
 	linked       string // the link
+	before       string // the earlier part of the call that makes it, if one does
 	seed         uint64
 }
 
@@ -61,6 +62,7 @@ func (o *openedOracle) reset(t *testing.T) {
 		}
 	}
 	clear(o.canaries)
+	o.before = ""
 	filetest.Write(t, filepath.Join(o.project, ".git/HEAD"), "ref: refs/heads/main\n")
 	filetest.Write(t, filepath.Join(o.project, ".git/objects/x"), "")
 	filetest.Write(t, filepath.Join(o.project, ".git/refs/x"), "")
@@ -93,14 +95,49 @@ func (o *openedOracle) link(t *testing.T, to, at string) {
 		to = rel
 	}
 	o.linked = at
+	if o.rnd.IntN(2) == 0 {
+		o.before = o.makesLink(t, to, at)
+		return
+	}
 	if err := os.Symlink(to, at); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// makesLink returns commands that make a link, which a later part of the same call reads.
+func (o *openedOracle) makesLink(t *testing.T, to, at string) string {
+	t.Helper()
+	stage := filepath.Join(o.top, "stage")
+	if err := os.RemoveAll(stage); err != nil {
+		t.Fatal(err)
+	}
+	ready := filepath.Join(stage, filepath.Base(at))
+	if err := os.MkdirAll(stage, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(to, ready); err != nil {
+		t.Fatal(err)
+	}
+	switch dir := filepath.Dir(at); o.rnd.IntN(5) {
+	case 0:
+		return "mv " + ready + " " + at + "; "
+	case 1:
+		return "cp -a " + ready + " " + dir + "; "
+	case 2:
+		return "cd " + dir + "; ln -s " + to + " " + filepath.Base(at) + "; cd " + o.project + "; "
+	case 3: // a folder that holds it
+		return "cp -a " + dir + " " + dir + ".new; ln -s " + to + " " + dir + ".new/" + filepath.Base(at) + "; rm -r " + dir + "; mv " + dir + ".new " + dir + "; "
+	default:
+		return "ln -s " + to + " " + at + "; "
 	}
 }
 
 // check compares what a command prints with its effects, and returns how many files it printed.
 func (o *openedOracle) check(t *testing.T, text, cwd string) (printed int) {
 	t.Helper()
+	if o.before != "" {
+		text = o.before + "cd " + cwd + "; " + text
+	}
 	c := &effects.Call{Cwd: cwd, User: effects.User{UID: uint32(os.Getuid()), Name: "ana", Home: o.top, Env: map[string]string{"HOME": o.top}}}
 	env := paths.Environment{FS: paths.NewIndex(paths.OSFS{}, time.Now)}
 	b := NewBuilder(env, effectstest.Table(t), c, paths.NewResolver(env, c))

@@ -1,0 +1,82 @@
+package shell
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/permd/permd/decisions/effects/effectstest"
+	"github.com/permd/permd/internal/filetest"
+)
+
+// TestOtherObjectsOracle: git takes a name that ends as git describe writes it for the hash there,
+// whatever comes before, and shows other objects in the place of those that are replaced. What the
+// real git prints of a file that is in no commit asks.
+func TestOtherObjectsOracle(t *testing.T) {
+	if _, err := exec.LookPath("git"); err != nil {
+		t.Skip("git is missing")
+	}
+	top, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	project := filepath.Join(top, "p")
+	run := func(text string) string {
+		cmd := exec.Command("bash", "-c", text)
+		cmd.Dir, cmd.Env = project, append(gitEnv(top), "PATH="+os.Getenv("PATH"))
+		out, _ := cmd.CombinedOutput()
+		return string(out)
+	}
+	filetest.Write(t, filepath.Join(project, "README.md"), "hello\n")
+	run("git init -q -b main . && git add . && git commit -qm 1 && git tag v1 && echo two >> README.md && git commit -qam 2 && git checkout -q -b other && git checkout -q main")
+	filetest.Write(t, filepath.Join(project, ".env"), "SECRET=CANARY\n")
+	blob, readme := strings.TrimSpace(run("git hash-object -w .env")), strings.TrimSpace(run("git rev-parse HEAD:README.md"))
+	head, last := strings.TrimSpace(run("git rev-parse HEAD")), strings.TrimSpace(run("git rev-parse HEAD~1"))
+	check := func(text string) (printed bool) {
+		b := onDisk(effectstest.Table(t), top, project, text)
+		if printed = strings.Contains(run(text), "CANARY"); printed && !notUnderstood(b) {
+			t.Errorf("%s prints a file that no effect has", text)
+		}
+		return printed
+	}
+	printed := 0
+	for _, before := range []string{"HEAD:x", "HEAD:./x-1", "v1-0", "HEAD~1-1", "main@{0}-1", ":x", ":/x", "@{-1}", "@", "HEAD^{commit}", "HEAD^{/1}", "nothing", "x..y", "HEAD^!", "1^2", ":1:x", ""} {
+		for _, hash := range []string{blob, blob[:4], blob[:11], strings.ToUpper(blob)} {
+			for _, after := range []string{"", "^{}", "^{blob}", "^{object}"} {
+				for _, command := range []string{"git show ", "git cat-file -p ", "git grep -h SECRET "} {
+					if check(command + "'" + before + "-g" + hash + after + "'") {
+						printed++
+					}
+				}
+			}
+		}
+	}
+	if printed < 100 {
+		t.Errorf("only %d names of git describe are printed", printed)
+	}
+	for _, text := range []string{"git show v1-0-g" + head, "git show HEAD~1-g" + head[:8] + "^{}", "git show x-g" + last[:7]} {
+		if b := onDisk(effectstest.Table(t), top, project, text); notUnderstood(b) {
+			t.Errorf("%s asks: %s", text, b.Effects[len(b.Effects)-1].Text)
+		}
+	}
+	commands := []string{"git show HEAD:README.md", "git show", "git show " + last, "git cat-file -p HEAD:README.md", "git diff HEAD~1", "git grep CANARY HEAD", "git log -p -1", "git blame README.md", "git archive HEAD"}
+	for _, replace := range []string{"git replace -f " + readme + " " + blob, "git replace -f " + last + " " + head, "git replace -f " + head + " $(git commit-tree -m x $(printf '100644 blob " + blob + "\tREADME.md\n' | git mktree))"} {
+		for _, packed := range []string{"true", "git pack-refs --all"} {
+			run("git replace -d $(git replace -l); " + replace + " && " + packed)
+			for _, text := range commands {
+				if strings.Contains(replace, "commit-tree") || strings.Contains(replace, last) {
+					if b := onDisk(effectstest.Table(t), top, project, text); notUnderstood(b) {
+						t.Errorf("%s asks where a commit is replaced by another", text)
+					}
+				} else if check(text) {
+					printed++
+				}
+			}
+		}
+	}
+	if printed < 103 {
+		t.Errorf("%d commands print something", printed)
+	}
+}
