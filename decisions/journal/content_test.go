@@ -47,6 +47,9 @@ func mixed(t *testing.T, rnd *rand.Rand, n int) (*journal.Journal, []*decisions.
 		rec.Session.ID, rec.Tool, rec.Agent.Name = pick("s1", "s2", fmt.Sprint("s", i)), pick("Bash", "Read"), pick("a", "b", "", "c\u202e\x1b[31m")
 		rec.Project = pick("", "/home/x/p", "/home/x/p/in", "/home/x/p2", "/home/ü\"\\")
 		rec.Decision.Verdict, rec.Decision.By = decisions.Verdict(pick("allow", "allow", "ask", "deny")), decisions.DecidedBy(pick("policy", "memory"))
+		if rnd.IntN(50) == 0 {
+			rec.Decision.Reason = strings.Repeat("long ", 14<<10)
+		}
 		rec.Details = nil
 		for range rnd.IntN(4) {
 			rec.Details = append(rec.Details, decisions.EffectDetail{
