@@ -1,6 +1,7 @@
 package journal
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"time"
@@ -29,11 +30,9 @@ type scanning struct {
 // ofContent reports whether the filter selects by what is inside of records.
 func (f *filter) ofContent() bool { return contents.Wanted(&f.RecordFilter) }
 
-// scanned selects the records with numbers within the bounds that may have what the filter
-// selects: a record that shares no body is whole.
-func (f *filter) scanned(b bounds, needles [][]byte) (q query) {
-	q.add(" WHERE true")
-	f.within(&q, b, "d.seq", "d.")
+// columns restricts a query of decisions, d, to what the filter selects by their columns.
+func (f *filter) columns(q *query, b bounds) {
+	f.within(q, b, "d.seq", "d.")
 	for _, c := range []struct{ name, value string }{
 		{"session", f.Session}, {"agent", f.Agent}, {"tool", f.Tool}, {"verdict", string(f.Verdict)}, {"decided_by", string(f.By)},
 	} {
@@ -44,6 +43,13 @@ func (f *filter) scanned(b bounds, needles [][]byte) (q query) {
 	if f.UID != nil {
 		q.add(" AND d.uid = ?", int64(*f.UID))
 	}
+}
+
+// scanned selects the records with numbers within the bounds that may have what the filter
+// selects: a record that shares no body is whole.
+func (f *filter) scanned(b bounds, needles [][]byte) (q query) {
+	q.add(" WHERE true")
+	f.columns(&q, b)
 	// One whose body is missing cannot be read, which must be seen.
 	const has = "(instr(coalesce(b.text, d.record), ?) > 0 OR b.text IS NULL AND d.shared IS NOT NULL)"
 	if f.Unapproved {
@@ -53,6 +59,16 @@ func (f *filter) scanned(b bounds, needles [][]byte) (q query) {
 		q.add(" AND "+has, n)
 	}
 	return q
+}
+
+// mayHave reports whether a record with that text may have what the filter selects.
+func (f *filter) mayHave(text []byte, needles [][]byte) bool {
+	for _, n := range needles {
+		if !bytes.Contains(text, n) {
+			return false
+		}
+	}
+	return !f.Unapproved || bytes.Contains(text, outcomeMember(decisions.RanUnprompted)) || bytes.Contains(text, outcomeMember(decisions.RanDespiteDeny))
 }
 
 // scan adds records that the filter selects by their content to a page, and says where it
@@ -89,7 +105,7 @@ func (v *view) scan(ctx context.Context, p *page, f *filter, b bounds, newest bo
 			continue
 		}
 		if p.next = ended; !newest {
-			p.left = v.end() - ended
+			p.goOn(v.end())
 		}
 		return nil
 	}

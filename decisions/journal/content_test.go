@@ -47,6 +47,9 @@ func mixed(t *testing.T, rnd *rand.Rand, n int) (*journal.Journal, []*decisions.
 		rec.Session.ID, rec.Tool, rec.Agent.Name = pick("s1", "s2", fmt.Sprint("s", i)), pick("Bash", "Read"), pick("a", "b", "", "c\u202e\x1b[31m")
 		rec.Project = pick("", "/home/x/p", "/home/x/p/in", "/home/x/p2", "/home/ü\"\\")
 		rec.Decision.Verdict, rec.Decision.By = decisions.Verdict(pick("allow", "allow", "ask", "deny")), decisions.DecidedBy(pick("policy", "memory"))
+		if rnd.IntN(50) == 0 {
+			rec.Decision.Reason = strings.Repeat("long ", 14<<10)
+		}
 		rec.Details = nil
 		for range rnd.IntN(4) {
 			rec.Details = append(rec.Details, decisions.EffectDetail{
@@ -61,6 +64,13 @@ func mixed(t *testing.T, rnd *rand.Rand, n int) (*journal.Journal, []*decisions.
 				t.Fatal(err)
 			}
 			rec.Answer = &a
+		}
+		if rec.Decision.Verdict == decisions.Ask && rnd.IntN(3) == 0 {
+			at := rec.Time.Add(2 * time.Second)
+			if err := j.Ran(t.Context(), rec.Decision.ID, at); err != nil {
+				t.Fatal(err)
+			}
+			rec.Ran = &at
 		}
 		all = append(all, rec)
 		if i == n*2/3 {
@@ -173,10 +183,12 @@ func TestTally(t *testing.T) {
 			switch {
 			case r.Decision.Verdict != decisions.Ask:
 				return nil
-			case r.Answer == nil:
-				return []string{""}
+			case r.Answer != nil:
+				return []string{string(r.Answer.Verdict)}
+			case r.Ran != nil:
+				return []string{"ran"}
 			}
-			return []string{string(r.Answer.Verdict)}
+			return []string{""}
 		},
 		tally.Host: func(r *decisions.Record) (list []string) {
 			for _, d := range r.Details {
@@ -198,31 +210,40 @@ func TestTally(t *testing.T) {
 			return list
 		},
 	}
-	for by, groups := range of {
+	ways := [][]tally.By{
+		{tally.Agent, tally.Tool, tally.Verdict, tally.DecidedBy, tally.Day}, {tally.Project, tally.Program, tally.Host}, {tally.Day, tally.Program},
+	}
+	for by := range of {
+		ways = append(ways, []tally.By{by})
+	}
+	for _, by := range ways {
 		for range filters {
 			f := randomFilter(rnd, all)
 			j.SetScan(1+rnd.Int64N(300), time.Duration(rnd.IntN(2))*time.Second)
 			want, have := map[string]tally.Group{}, map[string]tally.Group{}
 			for _, rec := range all {
-				if selects(&f, rec) && holds(&f, rec) {
-					for _, name := range groups(rec) {
-						g := want[name]
-						g.By, g.Name = by, name
+				if !selects(&f, rec) || !holds(&f, rec) {
+					continue
+				}
+				for _, way := range by {
+					for _, name := range of[way](rec) {
+						key := string(way) + " " + name
+						g := want[key]
+						g.By, g.Name = way, name
 						g.Add(rec.Decision.Verdict, 1)
-						want[name] = g
+						want[key] = g
 					}
 				}
 			}
 			for at := f; ; {
-				got, err := j.Tally(t.Context(), at, []tally.By{by}, starts)
+				got, err := j.Tally(t.Context(), at, by, starts)
 				if err != nil {
 					t.Fatal(err)
 				}
 				for _, g := range got.Groups {
-					if g.All() > 0 {
-						sum := have[g.Name]
-						have[g.Name] = tally.Group{By: by, Name: g.Name, Allow: sum.Allow + g.Allow, Ask: sum.Ask + g.Ask, Deny: sum.Deny + g.Deny}
-					}
+					key := string(g.By) + " " + g.Name
+					sum := have[key]
+					have[key] = tally.Group{By: g.By, Name: g.Name, Allow: sum.Allow + g.Allow, Ask: sum.Ask + g.Ask, Deny: sum.Deny + g.Deny}
 				}
 				if at.Before = got.Next; got.Next == 0 {
 					break

@@ -83,6 +83,9 @@ var schema5 string
 //go:embed schema6.sql
 var schema6 string
 
+//go:embed schema7.sql
+var schema7 string
+
 // applicationID marks the file as a journal of permd: "pmdJ".
 const applicationID = 0x706d_644a
 
@@ -116,7 +119,7 @@ type Options struct {
 
 func (o *Options) database() (sqlitedb.Options, error) {
 	db := sqlitedb.Options{
-		Path: o.Path, ApplicationID: applicationID, Migrations: []string{schema, schema2, schema3, schema4, schema5, schema6}, Now: o.Now,
+		Path: o.Path, ApplicationID: applicationID, Migrations: []string{schema, schema2, schema3, schema4, schema5, schema6, schema7}, Now: o.Now,
 		Additive: true, Shrinks: true,
 	}
 	switch o.Durability {

@@ -276,9 +276,16 @@ func (v *view) listAfter(ctx context.Context, p *page, f *filter) error {
 	}
 	if p.full() {
 		p.next = p.recs[len(p.recs)-1].Seq
-		p.left = v.end() - p.next
+		p.goOn(v.end())
 	}
 	return nil
+}
+
+// goOn sets how many decisions are left after next.
+func (p *page) goOn(end int64) {
+	if p.left = end - p.next; p.left <= 0 {
+		p.next, p.left = 0, 0
+	}
 }
 
 // newest lists the newest records, oldest first.

@@ -87,6 +87,7 @@ func TestPlans(t *testing.T) {
 			check(q)
 		}
 		check(f.listed("count(*)", 1, bounds{1, 100}))
+		check(f.answeredOnes(bounds{1, 100}))
 	}
 	check(query{"SELECT " + rowColumns + rowTables + bySeq, []any{1}})
 	for _, newest := range []bool{false, true} {

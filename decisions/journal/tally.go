@@ -44,7 +44,9 @@ func (r *Reader) Tally(ctx context.Context, f decisions.RecordFilter, by []tally
 	}
 	list := make([]tally.Group, 0, len(t.groups))
 	for _, g := range t.groups {
-		list = append(list, *g)
+		if g.All() > 0 {
+			list = append(list, *g)
+		}
 	}
 	return Tallies{list, t.page.next, t.page.left}, nil
 }
@@ -67,13 +69,17 @@ type tallies struct {
 
 // add counts n decisions in a group.
 func (t *tallies) add(by tally.By, name string, verdict decisions.Verdict, n int64) {
-	key := groupKey{by, name}
+	t.group(groupKey{by, name}).Add(verdict, n)
+}
+
+// group returns a group, which need not have decisions.
+func (t *tallies) group(key groupKey) *tally.Group {
 	g := t.groups[key]
 	if g == nil {
-		g = &tally.Group{By: by, Name: name}
+		g = &tally.Group{By: key.by, Name: key.name}
 		t.groups[key] = g
 	}
-	g.Add(verdict, n)
+	return g
 }
 
 // answers reports whether nothing but answers is counted, which are not inside of records.
@@ -112,6 +118,9 @@ func (v *view) tallyRecords(ctx context.Context, t *tallies) error {
 	if err != nil {
 		return err
 	}
+	if !t.ownNames() {
+		return v.tallyContents(ctx, t, &f, b, needles)
+	}
 	known := map[int64][]groupKey{}
 	for b.low <= b.high {
 		some := bounds{max(b.low, b.high-t.page.scan.rows+1), b.high}
@@ -126,6 +135,59 @@ func (v *view) tallyRecords(ctx context.Context, t *tallies) error {
 		}
 		if ended > b.low {
 			t.page.next, t.page.left = ended, ended-b.low
+			return nil
+		}
+	}
+	return nil
+}
+
+// ownNames reports whether a way to count needs more of a record than contents.Brief reads.
+func (t *tallies) ownNames() bool {
+	return slices.ContainsFunc(t.by, func(by tally.By) bool { return !by.ReadsRecords() })
+}
+
+// tallyContents counts by project, program and host, the newest first.
+func (v *view) tallyContents(ctx context.Context, t *tallies, f *filter, b bounds, needles [][]byte) error {
+	unreadable := make([]*tally.Group, 0, len(t.by)) // it counts, although nobody knows where
+	for _, by := range t.by {
+		unreadable = append(unreadable, t.group(groupKey{by: by}))
+	}
+	var rec decisions.Record
+	w, err := newWindows(ctx, v, f, func(text []byte) (groups []*tally.Group) {
+		switch {
+		case !f.mayHave(text, needles):
+		case contents.Brief(&rec, text) != nil:
+			return unreadable
+		case contents.Match(&f.RecordFilter, &rec):
+			for _, by := range t.by {
+				for _, name := range t.namesBy(by, &rec) {
+					groups = append(groups, t.group(groupKey{by, name}))
+				}
+			}
+		}
+		return groups
+	})
+	if err != nil {
+		return err
+	}
+	defer w.close()
+	for rows := min(t.page.scan.rows, windowRows); b.low <= b.high; {
+		some := bounds{max(b.low, b.high-rows+1), b.high}
+		list, err := w.at(ctx, some)
+		if err != nil {
+			return err
+		}
+		for _, i := range list {
+			groups, known := w.known[i.text]
+			if !known {
+				groups = unreadable
+			}
+			for _, g := range groups {
+				g.Add(i.verdict, 1)
+			}
+		}
+		if b.high = some.low - 1; b.low <= b.high && t.page.late() {
+			t.page.next, t.page.left = some.low, some.low-b.low
 			return nil
 		}
 	}
@@ -149,7 +211,7 @@ func (v *view) tallySome(ctx context.Context, t *tallies, f *filter, q query, kn
 		}
 		names, ok := known[shared.Int64]
 		if !ok || t.own() {
-			rec, err := v.counted(t, &r)
+			rec, err := v.counted(&r)
 			if names = nil; err != nil {
 				for _, by := range t.by { // it counts, although nobody knows where
 					names = append(names, groupKey{by: by})
@@ -169,15 +231,8 @@ func (v *view) tallySome(ctx context.Context, t *tallies, f *filter, q query, kn
 	return 0, rows.Err()
 }
 
-// counted reads as much of a row as the groups depend on.
-func (v *view) counted(t *tallies, r *row) (*decisions.Record, error) {
-	if !slices.ContainsFunc(t.by, func(by tally.By) bool { return !by.ReadsRecords() }) {
-		data, err := r.json()
-		if err != nil {
-			return nil, err
-		}
-		return contents.Brief(data)
-	}
+// counted reads a row.
+func (v *view) counted(r *row) (*decisions.Record, error) {
 	rec, _, err := r.decode()
 	if err == nil {
 		err = v.answer(rec)

@@ -61,12 +61,14 @@ func (v *view) stretches(ctx context.Context, f *filter, b bounds) ([]stretch, e
 	return all, nil
 }
 
-// addKind counts n decisions of a kind that are of a day.
+// addKind counts n decisions of a kind that are of a day, "" for none.
 func (t *tallies) addKind(k *tally.Values, day string, n int64) {
 	for _, by := range t.by {
 		name := day
 		if by != tally.Day {
 			name = k.Name(by)
+		} else if day == "" {
+			continue
 		}
 		t.add(by, name, decisions.Verdict(k.Verdict), n)
 	}
@@ -178,8 +180,14 @@ func (v *view) countKinds(ctx context.Context, memo *tally.Memo, q query, b boun
 	return counts, nil
 }
 
-// tallyDays counts the decisions between neighbours of starts.
+// tallyDays counts the decisions between neighbours of starts, and in other ways the others,
+// too.
 func (v *view) tallyDays(ctx context.Context, t *tallies) error {
+	if len(t.by) > 1 {
+		if err := v.tallyOtherDays(ctx, t); err != nil {
+			return err
+		}
+	}
 	for i := range max(0, len(t.starts)-1) {
 		of := *t.filter
 		if of.Since.Before(t.starts[i]) {
@@ -196,6 +204,23 @@ func (v *view) tallyDays(ctx context.Context, t *tallies) error {
 		}
 	}
 	return nil
+}
+
+// tallyOtherDays counts the decisions before and after starts, which are of no day.
+func (v *view) tallyOtherDays(ctx context.Context, t *tallies) error {
+	before, after := *t.filter, *t.filter
+	if n := len(t.starts); n > 1 {
+		if before.Until.IsZero() || before.Until.After(t.starts[0]) {
+			before.Until = t.starts[0]
+		}
+		if after.Since.Before(t.starts[n-1]) {
+			after.Since = t.starts[n-1]
+		}
+		if err := v.tallyKinds(ctx, t, &after, ""); err != nil {
+			return err
+		}
+	}
+	return v.tallyKinds(ctx, t, &before, "")
 }
 
 // maxLate bounds the decisions with answers in the spool that a query leaves out.
@@ -228,22 +253,18 @@ func (v *view) answersWithin(ctx context.Context, t *tallies, f *filter, b bound
 		}
 	}
 	among := "(?" + strings.Repeat(", ?", max(0, len(late)-1)) + ")"
-	var q query
-	q.add(`SELECT CASE WHEN d.answered_at IS NOT NULL THEN d.answer WHEN d.ran_at IS NOT NULL THEN 'ran' ELSE '' END, count(*)
-		FROM kinds k CROSS JOIN listed l ON l.kind = k.kind CROSS JOIN decisions d ON d.seq = l.seq WHERE k.newest >= ? AND k.oldest <= ?`, b.low, b.high)
-	f.ofKinds(&q, "k.")
-	f.within(&q, b, "l.seq", "l.")
-	if len(late) > 0 {
-		q.add(" AND l.seq NOT IN " + among)
+	but := func(q *query, column string) {
+		if len(late) > 0 {
+			q.add(" AND " + column + " NOT IN " + among)
+		}
+		for _, seq := range late {
+			q.args = append(q.args, seq)
+		}
 	}
-	for _, seq := range late {
-		q.args = append(q.args, seq)
-	}
-	q.add(" GROUP BY 1")
-	if err := v.countAnswers(ctx, t, q); err != nil || len(late) == 0 {
+	if err := v.countAnswers(ctx, t, f, b, but); err != nil || len(late) == 0 {
 		return err
 	}
-	q = f.scanned(b, nil)
+	q := f.scanned(b, nil)
 	q.add(" AND d.seq IN " + among)
 	for _, seq := range late {
 		q.args = append(q.args, seq)
@@ -255,19 +276,73 @@ func (v *view) answersWithin(ctx context.Context, t *tallies, f *filter, b bound
 	return err
 }
 
-func (v *view) countAnswers(ctx context.Context, t *tallies, q query) (err error) {
-	rows, err := v.tx.QueryContext(ctx, q.text, q.args...)
+// answeredOnes counts the answered questions within the bounds, without a look at other columns
+// than those of the index.
+func (f *filter) answeredOnes(b bounds) (q query) {
+	q.add(`SELECT CASE WHEN answered_at IS NULL THEN 'ran' ELSE coalesce(answer, '') END, count(*) FROM decisions INDEXED BY decisions_answered
+		WHERE verdict = 'ask' AND (answered_at IS NOT NULL OR ran_at IS NOT NULL)`)
+	f.within(&q, b, "seq", "")
+	return q
+}
+
+// countAnswers counts the questions within the bounds but for some. Where nothing else selects
+// them than that they are questions, those without an answer are the others of all.
+func (v *view) countAnswers(ctx context.Context, t *tallies, f *filter, b bounds, but func(q *query, column string)) error {
+	questions := *f
+	questions.Verdict = ""
+	indexed := !questions.ofKind()
+	var q query
+	q.add("SELECT ")
+	join := ""
+	if indexed {
+		q.add("''")
+	} else {
+		q.add("CASE WHEN d.answered_at IS NOT NULL THEN coalesce(d.answer, '') WHEN d.ran_at IS NOT NULL THEN 'ran' ELSE '' END")
+		join = " CROSS JOIN decisions d ON d.seq = l.seq"
+	}
+	q.add(", count(*) FROM kinds k CROSS JOIN listed l ON l.kind = k.kind"+join+" WHERE k.newest >= ? AND k.oldest <= ?", b.low, b.high)
+	f.ofKinds(&q, "k.")
+	f.within(&q, b, "l.seq", "l.")
+	but(&q, "l.seq")
+	q.add(" GROUP BY 1")
+	counts, err := v.byName(ctx, q)
 	if err != nil {
 		return err
 	}
+	if indexed {
+		q = f.answeredOnes(b)
+		but(&q, "seq")
+		q.add(" GROUP BY 1")
+		answered, err := v.byName(ctx, q)
+		if err != nil {
+			return err
+		}
+		for name, n := range answered {
+			counts[name] += n
+			counts[""] = max(0, counts[""]-n)
+		}
+	}
+	for name, n := range counts {
+		t.add(tally.Answer, name, decisions.Ask, n)
+	}
+	return nil
+}
+
+// byName returns the rows of a query, names with counts.
+func (v *view) byName(ctx context.Context, q query) (counts map[string]int64, err error) {
+	rows, err := v.tx.QueryContext(ctx, q.text, q.args...)
+	if err != nil {
+		return nil, err
+	}
 	defer func() { err = errors.Join(err, rows.Close()) }()
+	counts = map[string]int64{}
 	for rows.Next() {
 		var name string
 		var n int64
 		if err := rows.Scan(&name, &n); err != nil {
-			return err
+			return nil, err
 		}
-		t.add(tally.Answer, name, decisions.Ask, n)
+		counts[name] = n
 	}
-	return rows.Err()
+	return counts, rows.Err()
 }

@@ -5,11 +5,15 @@ package journal_test
 import (
 	"database/sql"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/journal"
+	"github.com/permd/permd/decisions/tally"
 )
 
 // TestUnreadableRecord: one record that cannot be read is shown as such in every list that
@@ -72,5 +76,49 @@ func TestUnreadableRecord(t *testing.T) {
 	}
 	if rec, err := j.Get(t.Context(), ids[3]); err != nil || rec.Seq != 4 {
 		t.Errorf("another one: %v, %v", rec, err)
+	}
+}
+
+// TestTallyUnreadable: decisions whose content cannot be read count in a group without a name,
+// and one that is stored whole counts where it belongs.
+func TestTallyUnreadable(t *testing.T) {
+	o := journal.Options{Path: path(t)}
+	j := open(t, o)
+	for n := range 6 {
+		rec := record(n + 1)
+		rec.Project, rec.Decision.Reason = "/home/x/p", fmt.Sprint("for itself: ", n)
+		mustAppend(t, j, rec)
+	}
+	if err := j.Close(); err != nil {
+		t.Fatal(err)
+	}
+	db, err := sql.Open("sqlite3", o.Path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, change := range []string{
+		"DELETE FROM bodies WHERE first = 2",
+		"UPDATE bodies SET text = substr(text, 1, length(text) - 9) WHERE first = 3",
+		"UPDATE decisions SET format = 7 WHERE seq = 4",
+		`UPDATE decisions SET format = 1, shared = NULL, record = CAST('{"protocol":"acp","project":"/whole","latencyNs":1}' AS BLOB) WHERE seq = 5`,
+	} {
+		if _, err := db.Exec(change); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	j = open(t, o)
+	got, err := j.Tally(t.Context(), decisions.RecordFilter{}, []tally.By{tally.Project}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	have := map[string]int64{}
+	for _, g := range got.Groups {
+		have[g.Name] = g.All()
+	}
+	if diff := cmp.Diff(map[string]int64{"": 3, "/home/x/p": 2, "/whole": 1}, have); diff != "" {
+		t.Error(diff)
 	}
 }

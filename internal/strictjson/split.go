@@ -93,6 +93,13 @@ func Find(data Value, path ...string) Value {
 	return data
 }
 
+// First returns the value that data begins with, nil if there is none. It shares the memory of
+// data, which must have passed Check up to the end of that value.
+func First(data Value) Value {
+	s := splitter{data: data}
+	return s.value()
+}
+
 // errShape is the error for data that has not passed Check.
 var errShape = errors.New("not valid JSON")
 

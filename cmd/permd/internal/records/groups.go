@@ -66,7 +66,10 @@ func (l *Log) counted(ctx context.Context, s *cli.Streams, f decisions.RecordFil
 		}
 	}
 	slices.SortFunc(all, func(a, b tally.Group) int {
-		if a.By == tally.Day && b.By == a.By {
+		switch {
+		case a.By != b.By:
+			return cmp.Compare(a.By, b.By)
+		case a.By == tally.Day:
 			return cmp.Compare(a.Name, b.Name)
 		}
 		return cmp.Or(cmp.Compare(b.All(), a.All()), cmp.Compare(a.Name, b.Name))

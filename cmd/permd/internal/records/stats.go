@@ -37,7 +37,11 @@ type statistics struct {
 // stats counts the decisions that a filter selects, which has a Since.
 func (l *Log) stats(ctx context.Context, s *cli.Streams, f decisions.RecordFilter, extra ...tally.By) (*statistics, error) {
 	st := &statistics{Since: f.Since, Until: f.Until, DecidedBy: map[string]int64{}, Answered: map[string]int64{}}
-	for _, by := range [][]tally.By{{tally.Agent, tally.Tool, tally.Verdict, tally.DecidedBy}, {tally.Answer}, extra} {
+	kinds := []tally.By{tally.Agent, tally.Tool, tally.Verdict, tally.DecidedBy}
+	if i := slices.Index(extra, tally.Day); i >= 0 { // counted together with these
+		kinds, extra = append(kinds, tally.Day), slices.Delete(slices.Clone(extra), i, i+1)
+	}
+	for _, by := range [][]tally.By{kinds, {tally.Answer}, extra} {
 		if len(by) == 0 {
 			continue
 		}
