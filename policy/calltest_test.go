@@ -2,6 +2,8 @@ package policy_test
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -11,6 +13,7 @@ import (
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects/programs"
 	"github.com/permd/permd/decisions/effects/tools"
+	"github.com/permd/permd/internal/testload"
 	"github.com/permd/permd/policy/calltest"
 	"github.com/permd/permd/policy/input"
 	"github.com/permd/permd/policy/rules"
@@ -176,7 +179,7 @@ func TestCallsSameEverywhere(t *testing.T) {
 // TestCallsMalformed: a file that cannot be read is a problem of the rules, at its line.
 func TestCallsMalformed(t *testing.T) {
 	t.Parallel()
-	for text, want := range map[string]string{
+	malformed := map[string]string{
 		"allow: git status\n":                            ":1: allow is no list of calls",
 		"allwo: [git status]\n":                          `:1: the key "allwo" is not known`,
 		"allow:\n- {run: ls, read: a}\n":                 ":2: the call has 2 of",
@@ -204,7 +207,9 @@ func TestCallsMalformed(t *testing.T) {
 		"allow:\n":                                       "",
 		"allow:\n- run: ls\n  run: ls\n":                 ":3: the key \"run\" is there twice",
 		"allow:\n- {tool: x, input: {a: &b c, d: *b}}\n": ":2: anchors are not accepted",
-	} {
+	}
+	for _, text := range testload.WithShort(t, 6, slices.Sorted(maps.Keys(malformed))) {
+		want := malformed[text]
 		_, problems := run(t, list, text)
 		if got := strings.Join(problems, "\n"); (want == "") != (got == "") || !strings.Contains(got, "/p/rules_test.yaml"+want) && want != "" {
 			t.Errorf("%q: %q, want %q", text[:min(len(text), 40)], got, want)

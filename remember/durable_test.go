@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/internal/testload"
 	"github.com/permd/permd/remember"
 )
 
@@ -109,7 +110,11 @@ func testCut(t *testing.T, long string) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	var sizes []int
 	for size := 1; size < len(whole); size += 2048 {
+		sizes = append(sizes, size)
+	}
+	for _, size := range testload.WithShort(t, len(sizes)/4, sizes) {
 		o := options(path(t))
 		if err := os.WriteFile(o.Path, whole[:size], 0o600); err != nil {
 			t.Fatal(err)

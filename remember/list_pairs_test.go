@@ -85,6 +85,9 @@ func pickLine(t *rapid.T, kinds []effects.Kind) Line {
 // TestCoveredPairs: what Covered finds is what comparing all pairs finds, after every change and
 // when time passes. The pages of a list are the list.
 func TestCoveredPairs(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it compares all pairs of many lists; TestCovered is the quick one")
+	}
 	t.Parallel()
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	dir := filepath.Join(t.TempDir(), "permd")

@@ -94,6 +94,9 @@ func (m *undoModel) undo(i int, now time.Time) bool {
 // crashes, and compares what is in force and what was changed with a model, and the answers with
 // those of a memory to which only the lines in force were added.
 func TestUndoneChanges(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it starts a memory for each of many histories; TestChangedLines is the quick one")
+	}
 	t.Parallel()
 	undone, refused := 0, 0
 	dir := filetest.MemoryDir(t)

@@ -10,6 +10,9 @@ import (
 // TestAAPOverrides: what a turn says of the agent's and the client's tools holds from then on,
 // without trust, and no option of the agent reaches permd.
 func TestAAPOverrides(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it starts the gateway once more; TestAAPConversation is the quick one")
+	}
 	t.Parallel()
 	d := aapDaemon(t)
 	const secret = "an-option-that-is-a-secret"

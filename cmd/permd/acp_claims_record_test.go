@@ -9,6 +9,9 @@ import (
 // TestACPClaimsRecord: the decision log has the status, the kinds of the options and the names in
 // _meta of a request, and no value of _meta.
 func TestACPClaimsRecord(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it starts a daemon for the log alone; TestStandardNames is the quick one")
+	}
 	t.Parallel()
 	d := newTestDaemon(t)
 	d.start(t)

@@ -10,6 +10,9 @@ import (
 // TestAllowSays: answers that are not taken say why, a question of a lock that has ended says that
 // it was locked then, and lines about kinds that there are not are refused.
 func TestAllowSays(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it starts a daemon for what is refused; TestAllowOnceEnds is the quick one")
+	}
 	t.Parallel()
 	d := startDaemon(t)
 	project := d.project(t, nil)

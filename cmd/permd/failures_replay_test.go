@@ -19,6 +19,9 @@ import (
 
 // TestReplayFailures has the rows of the failure table about calls that are decided again.
 func TestReplayFailures(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: a table of failures; TestReplay is the quick one")
+	}
 	failures(t, []failure{
 		{"arguments that were kept are damaged", argumentsDamaged},
 		{"arguments cannot be kept", argumentsNotKept},

@@ -11,6 +11,9 @@ import (
 // TestOneRequestSessions: a session over HTTP that ends with its request is no scope that permd
 // allow offers or takes; what is remembered for more than it holds for the next request.
 func TestOneRequestSessions(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it starts a daemon for sessions alone; TestHTTPOpenAPI is the quick one")
+	}
 	t.Parallel()
 	d := newTestDaemon(t)
 	d.policy(t, "otc.rego", otcBody)

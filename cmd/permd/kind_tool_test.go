@@ -20,6 +20,9 @@ import (
 // its kind names, as kind/search. Lines and rules of a person that spell this out decide it;
 // nothing else allows it, and no answer about it is remembered.
 func TestKindTool(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it starts a daemon for kinds alone; TestStandardNames is the quick one")
+	}
 	t.Parallel()
 	d := newTestDaemon(t)
 	rules := func(yaml, rego string) {

@@ -124,6 +124,9 @@ func testMCPServerAsks(t *testing.T, d *testDaemon) {
 
 // TestMCPHeaders: a server of the official SDK over HTTP checks the headers of each request.
 func TestMCPHeaders(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it starts the gateway once more; TestMCPListen is the quick one")
+	}
 	t.Parallel()
 	d := newTestDaemon(t)
 	d.mcp.overHTTP = true

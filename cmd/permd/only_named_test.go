@@ -11,6 +11,9 @@ import (
 // nothing but an id, a title and a kind, for the agent and the kind that the rule names;
 // whatever else such a request has makes it ask.
 func TestOnlyNamed(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it starts a daemon for names alone; TestStandardNames is the quick one")
+	}
 	t.Parallel()
 	d := newTestDaemon(t)
 	d.policy(t, "named.rego", `

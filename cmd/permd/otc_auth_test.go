@@ -72,6 +72,9 @@ func validJWT(token, secret string) bool {
 // JSON Web Token, as the protocol has them, and takes its own token as an API key. What it
 // sends is withheld where an answer holds it.
 func TestOTCAuthentication(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it starts the gateway once more; TestOTCGateway is the quick one")
+	}
 	t.Parallel()
 	d := newTestDaemon(t)
 	d.policy(t, "gate.rego", gateRules)

@@ -11,6 +11,9 @@ import (
 
 // TestOTCRecords: the decision log says what the caller was told, and what it claimed.
 func TestOTCRecords(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it starts the gateway once more; TestOTCGateway is the quick one")
+	}
 	t.Parallel()
 	d := newTestDaemon(t)
 	d.policy(t, "trace.rego", `deny contains "traced by nobody" if { input.effect.kind == "use"; input.call.claimed_trace == "tr-2" }`)

@@ -104,6 +104,9 @@ allow contains "all counting" if startswith(lower(input.effect.tool), "count_bin
 
 // TestRAPLasting: a yes always and a never hold on other connections, and others do not.
 func TestRAPLasting(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it starts a daemon for lasting answers alone; TestRAPStory is the quick one")
+	}
 	t.Parallel()
 	d, project := rapDaemon(t)
 	c := rapConnection(t, d, project)

@@ -33,6 +33,9 @@ func (d *testDaemon) undoLine(t *testing.T, args ...string) []string {
 
 // TestUndoHints: what a command names to take it back does so, and the other way round.
 func TestUndoHints(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it runs each command and its opposite; TestUndoAll is the quick one")
+	}
 	t.Parallel()
 	d := startDaemon(t)
 	project := d.project(t, map[string]string{"go.mod": "module canary\n", "package.json": `{"scripts": {"test": "echo 1"}}`})

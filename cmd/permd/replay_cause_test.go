@@ -22,6 +22,9 @@ func (d *testDaemon) rulesFile() string {
 // the rules, and what they add to it is one. Under rules of then that are not kept it counts as one,
 // and a sentence says so.
 func TestReplayOtherCauses(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it replays under rules of each kind; TestReplay is the quick one")
+	}
 	t.Parallel()
 	d := newTestDaemon(t)
 	writeFile(t, d.rulesFile(), "deny:\n  run: [\"elsewhere *\"]\n")
@@ -69,6 +72,9 @@ func TestReplayOtherCauses(t *testing.T) {
 
 // TestReplayInherited: what a remembered run covers is allowed in a replay as it was then.
 func TestReplayInherited(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it starts a daemon for runs alone; TestReplay is the quick one")
+	}
 	t.Parallel()
 	d := startDaemon(t)
 	project := d.project(t, nil)
@@ -117,6 +123,9 @@ func TestReplayInherited(t *testing.T) {
 
 // TestReplayNames: the rule that is named is the one that makes the difference.
 func TestReplayNames(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it starts a daemon for names alone; TestReplay is the quick one")
+	}
 	t.Parallel()
 	d := startDaemon(t)
 	project := d.project(t, map[string]string{"a.txt": "x\n"})
@@ -136,6 +145,9 @@ func TestReplayNames(t *testing.T) {
 // TestReloadInForce: of rules that the daemon has read by itself it is not said that they are not
 // in force.
 func TestReloadInForce(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it starts a daemon for what is printed; TestReplay is the quick one")
+	}
 	t.Parallel()
 	d := startDaemon(t)
 	project := d.project(t, nil)
@@ -152,6 +164,9 @@ func TestReloadInForce(t *testing.T) {
 // TestWhatIfNames: a file that is tried is named as it was given, also where it is wrong, and the
 // same rules have the same digest.
 func TestWhatIfNames(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it replays under files of each kind; TestReplay is the quick one")
+	}
 	t.Parallel()
 	d := startDaemon(t)
 	project := d.project(t, nil)
@@ -172,6 +187,9 @@ func TestWhatIfNames(t *testing.T) {
 // TestWhyAskedAnswers: what a person said no to is not proposed, what scripts of the project say is
 // proposed with them, and the lines can be pasted together.
 func TestWhyAskedAnswers(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it answers many calls; TestWhyAskedAfterDeny is the quick one")
+	}
 	t.Parallel()
 	d := startDaemon(t)
 	project := d.project(t, map[string]string{"package.json": `{"scripts":{"test":"true"}}`})

@@ -23,6 +23,9 @@ func bashCalls(commands ...string) (list []client.ToolCall) {
 // TestReplayChoices: a replay decides with the choices that answered then, also where they are
 // forgotten by now.
 func TestReplayChoices(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it starts a daemon for choices alone; TestReplay is the quick one")
+	}
 	t.Parallel()
 	d := startDaemon(t)
 	project := d.project(t, nil)

@@ -18,6 +18,9 @@ import (
 // deleted may be a folder by then, a run was approved in its folder, and what an answer rejects
 // by now is not suggested.
 func TestSuggestNoMore(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it answers many calls; TestSuggest is the quick one")
+	}
 	t.Parallel()
 	d := startDaemon(t)
 	project := d.project(t, map[string]string{"old/a.txt": "a", "sub/package.json": `{"scripts":{"test":"true"}}`})

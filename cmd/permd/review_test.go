@@ -72,6 +72,9 @@ func (s *terminal) shows(texts ...string) string {
 // TestReview: a person answers, in a terminal, the questions of a client that waits, forgets what was
 // remembered and takes that back. What the page says is what the daemon has.
 func TestReview(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it goes through pages in a terminal; TestReviewColours is the quick one")
+	}
 	t.Parallel()
 	d := startDaemon(t)
 	l := &late{t, d, d.dial(t), projectOf(t)}
@@ -185,6 +188,9 @@ func TestReview(t *testing.T) {
 
 // TestReviewRefused: without a terminal that can show it, the page says what can be used instead.
 func TestReviewRefused(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it starts a daemon for what is refused; TestReviewColours is the quick one")
+	}
 	t.Parallel()
 	d := startDaemon(t)
 	for _, args := range [][]string{{"review"}, {"review", "--json"}} {

@@ -4,8 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"unicode"
@@ -15,6 +17,7 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"github.com/permd/permd/cmd/permd/internal/cli"
+	"github.com/permd/permd/internal/testload"
 	"github.com/permd/permd/socket/admin"
 )
 
@@ -107,32 +110,42 @@ func TestReviewWebAccessible(t *testing.T) {
 		t.Skipf("%s has no axe-core", nodeModules)
 	}
 	r := newReviewed(t, "")
-	for _, look := range []struct {
+	type view struct {
 		scheme string
 		width  int64
-	}{{"light", 1100}, {"dark", 1100}, {"light", 390}, {"dark", 390}} {
-		r.looks(look.scheme, look.width)
-		for name, path := range r.pages() {
-			r.page(path)
-			what := fmt.Sprintf("%s, %s, %d px", name, look.scheme, look.width)
-			if folder := os.Getenv(reviewScreenshots); folder != "" {
-				picture, err := chromedp.Run(r.Context, chromedp.FullScreenshot(100))
-				if err != nil {
-					t.Fatalf("%s: %v", what, err)
-				}
-				writeFile(t, filepath.Join(folder, fmt.Sprintf("%s-%s-%d.png", name, look.scheme, look.width)), string(picture))
+		page   string
+	}
+	pages := r.pages()
+	var views []view
+	for _, v := range []view{{"light", 1100, ""}, {"dark", 1100, ""}, {"light", 390, ""}, {"dark", 390, ""}} {
+		for _, v.page = range slices.Sorted(maps.Keys(pages)) {
+			views = append(views, v)
+		}
+	}
+	if os.Getenv(reviewScreenshots) == "" {
+		views = testload.SampleOf(t, 16, views, func(v view) string { return v.page })
+	}
+	for _, v := range views {
+		r.looks(v.scheme, v.width)
+		r.page(pages[v.page])
+		what := fmt.Sprintf("%s, %s, %d px", v.page, v.scheme, v.width)
+		if folder := os.Getenv(reviewScreenshots); folder != "" {
+			picture, err := chromedp.Run(r.Context, chromedp.FullScreenshot(100))
+			if err != nil {
+				t.Fatalf("%s: %v", what, err)
 			}
-			if wide, err := chromedp.Run(r.Context, chromedp.Evaluate[int64]("document.documentElement.scrollWidth")); err != nil || wide > look.width {
-				t.Errorf("%s: it is %d px wide: %v", what, wide, err)
-			}
-			if len(axe) == 0 {
-				continue
-			}
-			r.do("loading axe", chromedp.Evaluate[chromedp.Void](string(axe)))
-			faults, err := chromedp.Run(r.Context, chromedp.Evaluate[string](`axe.run({resultTypes: ["violations"]}).then(r => (r.passes.length < 10 ? "only " + r.passes.length + " rules were tried" : "") + r.violations.map(v => v.id + ": " + v.nodes.map(n => n.html + " " + n.failureSummary).join("\n")).join("\n"))`, chromedp.EvalAwaitPromise))
-			if err != nil || faults != "" {
-				t.Errorf("%s: %v %s", what, err, faults)
-			}
+			writeFile(t, filepath.Join(folder, fmt.Sprintf("%s-%s-%d.png", v.page, v.scheme, v.width)), string(picture))
+		}
+		if wide, err := chromedp.Run(r.Context, chromedp.Evaluate[int64]("document.documentElement.scrollWidth")); err != nil || wide > v.width {
+			t.Errorf("%s: it is %d px wide: %v", what, wide, err)
+		}
+		if len(axe) == 0 {
+			continue
+		}
+		r.do("loading axe", chromedp.Evaluate[chromedp.Void](string(axe)))
+		faults, err := chromedp.Run(r.Context, chromedp.Evaluate[string](`axe.run({resultTypes: ["violations"]}).then(r => (r.passes.length < 10 ? "only " + r.passes.length + " rules were tried" : "") + r.violations.map(v => v.id + ": " + v.nodes.map(n => n.html + " " + n.failureSummary).join("\n")).join("\n"))`, chromedp.EvalAwaitPromise))
+		if err != nil || faults != "" {
+			t.Errorf("%s: %v %s", what, err, faults)
 		}
 	}
 }

@@ -15,6 +15,9 @@ var folderCall = oneCall{tool: "Bash", input: `{"command":"cat main.go"}`}
 // TestSessionFolder: over every protocol and hook, a call that names no folder is decided
 // in that of its session, whose paths are then the project's.
 func TestSessionFolder(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it says the same over each protocol; TestRemember is the quick one")
+	}
 	t.Parallel()
 	d := newTestDaemon(t)
 	d.listensHTTP(t, "unix")

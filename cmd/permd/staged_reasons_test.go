@@ -10,6 +10,9 @@ import (
 
 // TestStagedReasons: where a git add asks for what it would stage, the reason names that and why.
 func TestStagedReasons(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it starts a daemon for the text of reasons; TestDecideExitCode is the quick one")
+	}
 	t.Parallel()
 	d := newTestDaemon(t)
 	project := d.project(t, map[string]string{"a.txt": "x\n", ".gitignore": "/ignored\n"})

@@ -191,6 +191,9 @@ func TestObjectsOracle(t *testing.T) {
 
 // TestReferencesOracle: options for all references are no reads if these all lead to commits.
 func TestReferencesOracle(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it compares with git in many repositories; TestNamedReferencesOracle is the quick one")
+	}
 	o := newContentsOracle(t)
 	o.run(o.project, "git tag v1 HEAD; git tag -m x v2 HEAD; git update-ref refs/remotes/origin/main HEAD~1; git symbolic-ref refs/remotes/origin/HEAD refs/remotes/origin/main")
 	texts := []string{"git show --tags", "git show --all", "git show --remotes", "git show --glob='refs/tags/*'", "git show --branches", "git show -g"}

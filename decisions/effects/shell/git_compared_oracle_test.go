@@ -26,6 +26,9 @@ func notUnderstood(b *runs.Builder) bool {
 // and in what is none to git. Whatever the real git prints of a file that is not tracked is a read of
 // it, and the run asks. In an ordinary repository words within ask nothing.
 func TestComparedOracle(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it compares with git in each kind of repository; TestLimitsOracle is the quick one")
+	}
 	states := []struct{ name, text string }{
 		{"ordinary", "true"},
 		{"linked", "git worktree add -q ../w && mv loose ../w/ && cp .gitignore ../w/"},
@@ -39,7 +42,7 @@ func TestComparedOracle(t *testing.T) {
 		{"an extension of the wrong version", "git config extensions.objectFormat sha1"},
 		{"of somebody else", "chown -R 12345 .git"},
 	}
-	rounds := testload.Rounds(t, "PERMD_TEST_CONTENTS", 30, 400)
+	rounds := testload.Rounds(t, "PERMD_TEST_CONTENTS", 12, 400)
 	for _, state := range states {
 		t.Run(state.name, func(t *testing.T) {
 			if state.name == "of somebody else" && os.Getuid() != 0 {

@@ -14,6 +14,9 @@ import (
 // git reads references: what the real git prints of them asks. Without links thousands of
 // references ask nothing.
 func TestReferenceLinksOracle(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it compares with git in many repositories; TestNamedReferencesOracle is the quick one")
+	}
 	o := newContentsOracle(t)
 	const hash = "abababababababababababababababababababab"
 	filetest.Write(t, filepath.Join(o.top, "keys/CANARY"), hash+"\n")

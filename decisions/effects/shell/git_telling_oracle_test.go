@@ -21,6 +21,9 @@ import (
 // the real git prints or returns other things of it, hashes aside, the secret is read, or the run asks.
 // Without such options no summary does.
 func TestTellingOptionsOracle(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it runs git with each option; TestLimitsOracle is the quick one")
+	}
 	var both [2]*contentsOracle
 	beginning := filepath.Join(t.TempDir(), "p")
 	for i, letter := range []string{"A", "B"} {

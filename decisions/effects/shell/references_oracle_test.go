@@ -57,6 +57,9 @@ func TestNamedReferencesOracle(t *testing.T) {
 // where permd cannot read the object, and the branches of an ordinary clone are none, however
 // large its packs are.
 func TestClonedReferencesOracle(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it clones repositories; TestNamedReferencesOracle is the quick one")
+	}
 	o := newContentsOracle(t)
 	branches := []string{"origin/main", "origin/other", "origin", "origin/main~1", "main..origin/other"}
 	large := "git update-ref refs/remotes/origin/large $(head -c 100000 /dev/urandom | git hash-object -w --stdin) && git update-ref refs/stash origin/large"

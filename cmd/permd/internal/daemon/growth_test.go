@@ -13,18 +13,14 @@ import (
 // TestNothingGrows asks 4,000 times on one connection and compares what the last
 // requests allocate with the first: nothing depends on how much a connection has seen.
 func TestNothingGrows(t *testing.T) {
-	skipUncounted(t)
-	const compared, warm = 100, 40
-	requests := 4000
 	if testing.Short() {
-		requests = 400
+		t.Skip("long: it asks hundreds of times; TestAllocations is the quick one")
 	}
+	skipUncounted(t)
+	const compared, warm, requests = 100, 40, 4000
 	w := newCostWorld(t, true)
 	names, send, texts := w.requests(t)
 	drawn := testload.Sample(t, 3, names)
-	if testing.Short() {
-		drawn = []string{"permd"}
-	}
 	for _, name := range drawn {
 		i := slices.Index(names, name)
 		if name == "hook" {
