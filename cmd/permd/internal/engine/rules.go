@@ -154,5 +154,6 @@ func readSwitches(dirs xdg.Dirs, files *mounts.FS) (policy.Switches, error) {
 		Profile: s.Profile,
 		OnlyOrg: s.OnlyOrg, RefuseDeclared: s.RefuseDeclared, DenyOnFailure: s.OnFailure == decisions.Deny, Disable: s.Disable,
 		AskGates: s.AskGates, NoPause: s.NoPause, NoLock: s.NoLock,
+		Shadow: policy.Shadow{Dir: s.Shadow, Layer: s.ShadowLayer},
 	}, nil
 }
