@@ -26,6 +26,7 @@ type Decided struct {
 	Snapshot Snapshot // of the rules that decided
 	Verdict  Verdict
 	By       DecidedBy
+	Reason   string
 	Effects  []EffectDecision
 	Tool     string // of the call
 	// Paused is set if a pause or a lock was in force.
@@ -41,7 +42,7 @@ type Decided struct {
 // decidedFrom returns a decision with what it was made of.
 func decidedFrom(m *intake, snap Snapshot, req *Request, d *Decision, nobody bool) Decided {
 	c := Decided{
-		ID: d.ID, Snapshot: snap, Verdict: d.Verdict, By: d.By, Effects: d.Effects, Tool: req.Call.Tool.Name,
+		ID: d.ID, Snapshot: snap, Verdict: d.Verdict, By: d.By, Reason: d.Reason, Effects: d.Effects, Tool: req.Call.Tool.Name,
 		forbidden: req.Forbidden, nobody: nobody && (req.Gate == nil || !req.Gate.Own),
 	}
 	if m != nil {
