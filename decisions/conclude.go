@@ -35,6 +35,7 @@ func (e *Engine) decide(
 		ProjectKey: m.projectKey, All: res.Effects, Call: m.call, Now: now, Trees: e.trees,
 	}
 	found := e.recall(m, query)
+	received.evaluated, received.found, received.at = m, found, now
 	c := m.unremembered.Load()
 	if found != nil || c == nil {
 		c = e.conclude(ctx, m, found)
@@ -45,6 +46,7 @@ func (e *Engine) decide(
 	asked := c
 	if e.pause != nil {
 		if p := e.pause(req.Peer.UID); p != nil {
+			received.paused = true
 			c = p.over(m, c, func(results []effectResult) string { return e.passedOn(ctx, m, c.all, results, now) })
 		}
 	}
@@ -146,7 +148,7 @@ func (e *Engine) conclude(ctx context.Context, m *evaluation, found []memoryMatc
 		d.Shell = &LeftShell{Folders: res.Folders, Activated: res.Activated}
 	}
 	said := func(i int) (r memoryMatch) {
-		if found != nil {
+		if i < len(found) {
 			r = found[i]
 		}
 		return r

@@ -30,6 +30,10 @@ type Config struct {
 	// the decision is logged. It must return quickly.
 	Observe func(*Deliberation)
 
+	// Shadow, if not nil, is told of each decision after it was logged, to try other rules
+	// on it.
+	Shadow Shadow
+
 	// FS is the file system that paths are resolved in, Own are permd's own
 	// files (see tools.World).
 	FS  effects.FS
@@ -184,9 +188,12 @@ func (e *Engine) Decide(ctx context.Context, reqs ...*Request) []*Decision {
 		decided = make([]*Decision, len(reqs))
 	}
 	records := append(s.list[:0], make([]*Record, len(reqs))...)
+	trying := e.config.Shadow != nil && !reqs[0].Unrecorded && e.config.Shadow.Trying()
+	var made []*intake
 	var before earlierCalls
 	why := reserveLeast(turn, len(reqs))
 	for i, req := range reqs {
+		var received *intake // nil for what is not decided
 		if i > 0 && why == "" {
 			why = limit.betweenCalls()
 		}
@@ -209,7 +216,7 @@ func (e *Engine) Decide(ctx context.Context, reqs ...*Request) []*Decision {
 			}
 		} else {
 			d.Policy.Digest = snap.Digest()
-			received := first
+			received = first
 			if i > 0 {
 				before.prepare(&req.Call, snap.Profiles())
 				received = new(intake)
@@ -225,6 +232,9 @@ func (e *Engine) Decide(ctx context.Context, reqs ...*Request) []*Decision {
 			}
 		}
 		decided[i] = d
+		if trying {
+			made = append(made, received)
+		}
 		r := &s.record
 		if i > 0 {
 			r = new(Record)
@@ -264,6 +274,9 @@ func (e *Engine) Decide(ctx context.Context, reqs ...*Request) []*Decision {
 				d.finalize(reqs[i], nobody)
 			}
 		}
+	}
+	for i, received := range made {
+		e.config.Shadow.Note(decidedFrom(received, snap, reqs[i], decided[i], nobody))
 	}
 	return decided
 }

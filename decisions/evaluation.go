@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"log/slog"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -81,30 +82,38 @@ func (e *evaluator) evaluate(ctx context.Context, snap Snapshot, received *intak
 	}
 	m.person = needsPerson(req, &m.res)
 	m.fingerprints = fingerprints(m.call, m.res.Effects, m.effects)
-	// One input for all effects, so that policy can reuse what they share.
-	received.input = m.input()
-	in := &received.input
-	in.Now = now
 	for i := range len(m.effects) + len(m.hints) {
-		giveWay(ctx)
 		eff, p := m.effectAt(i)
 		p.fence = fence.Fence{PID: e.pid, Programs: e.own.Programs()}.Reason(eff)
 		if i < len(m.effects) {
 			p.fence = cmp.Or(req.Forbidden, p.fence)
 		}
+	}
+	e.askRules(ctx, m, &received.input, now, e.log)
+	return m
+}
+
+// askRules has the rules of the evaluation's snapshot evaluate each effect. What fails is
+// logged. in is memory for their input.
+func (e *evaluator) askRules(ctx context.Context, m *evaluation, in *Input, now time.Time, log *slog.Logger) {
+	// One input for all effects, so that policy can reuse what they share.
+	*in = m.input()
+	in.Now = now
+	for i := range len(m.effects) + len(m.hints) {
+		giveWay(ctx)
+		eff, p := m.effectAt(i)
 		in.Effect = eff
-		p.findings, p.err = snap.Evaluate(ctx, in)
+		p.findings, p.err = m.snapshot.Evaluate(ctx, in)
 		if p.err != nil {
 			m.failed = true
 			if abandonedReason(ctx) != "" {
 				continue // nobody waits for it, and nothing is wrong
 			}
-			e.log.Warn("policy failed, asking", "kind", eff.Kind, "error", p.err)
+			log.Warn("policy failed, asking", "kind", eff.Kind, "error", p.err)
 		}
 	}
 	e.evaluateUnprofiled(ctx, m, now)
 	e.evaluateRest(ctx, m, now)
-	return m
 }
 
 // sized returns a slice of n elements, in the given memory if there is room for them.

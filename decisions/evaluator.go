@@ -42,6 +42,12 @@ type intake struct {
 	recorder *lookups.Recorder
 	*evaluating
 
+	// What the decision was made of, for Config.Shadow; evaluated is nil after a panic.
+	evaluated *evaluation
+	found     []memoryMatch
+	at        time.Time
+	paused    bool // a pause or a lock was in force
+
 	query MemoryQuery // not kept
 }
 

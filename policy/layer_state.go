@@ -45,6 +45,8 @@ type layerState struct {
 	recheckAt  time.Time // when to read again without an event, zero for never
 	seen       *source.Seen
 
+	shadow bool // its rules are only tried
+
 	used *atomic.Int64 // when it was last requested, in ticks of the store
 }
 
@@ -114,12 +116,14 @@ func (s *Store) build(ctx context.Context, next *layerState, files []source.File
 		return next.succeed(s.opts.now())
 	}
 	next.lastDigest = digest
-	s.compiling.Lock() // one at a time: it takes much memory
-	defer s.compiling.Unlock()
-	if s.opts.OnWork != nil {
-		defer s.opts.OnWork()()
+	if !next.shadow { // nobody waits for rules that are tried, which are small
+		s.compiling.Lock() // one at a time: it takes much memory
+		defer s.compiling.Unlock()
+		if s.opts.OnWork != nil {
+			defer s.opts.OnWork()()
+		}
 	}
-	u := rules.Unit{Layer: next.layer, Files: files, Disable: disable, ListsOnly: next.layer == decisions.Project, Table: s.tableOf(next.org), Profiles: s.profilesOf(next.org)}
+	u := rules.Unit{Tried: next.shadow, Layer: next.layer, Files: files, Disable: disable, ListsOnly: next.layer == decisions.Project, Table: s.tableOf(next.org), Profiles: s.profilesOf(next.org)}
 	c, ps := rules.Compile(u, s.schema)
 	if ps.Failed() {
 		return next.degrade(ps, s.opts.now())
@@ -130,7 +134,7 @@ func (s *Store) build(ctx context.Context, next *layerState, files []source.File
 	if failed := s.failedCalls(ctx, &u, c); failed.Failed() {
 		return next.degrade(failed, s.opts.now())
 	}
-	if !s.weights.Fits(next.layer, next.uid, c.Weight, &ps) {
+	if !next.shadow && !s.weights.Fits(next.layer, next.uid, c.Weight, &ps) {
 		return next.degrade(ps, s.opts.now())
 	}
 	next.active, next.digest, next.files = c, digest, len(files)

@@ -21,6 +21,7 @@ type Switches struct {
 	NoPause        bool     // nobody may pause permd
 	NoLock         bool     // nor lock it
 	RefuseDeclared bool     // what clients declare of tools does not count
+	Shadow         Shadow   // rules to try; they change what no rule means
 }
 
 // Options configure where rules come from.
@@ -65,6 +66,9 @@ type Options struct {
 	// OnChange is called after rules, their switches or the condition of a layer
 	// changed. It must not call back into the store.
 	OnChange func(Status)
+	// OnShadow is called after the rules to try, or their condition, have changed. It must
+	// not call back into the store. May be nil.
+	OnShadow func()
 	// OnWork is called before a layer is compiled and tested, and the function
 	// it returns afterwards: no other work takes as much time and memory. May
 	// be nil.

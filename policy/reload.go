@@ -22,7 +22,9 @@ func (s *Store) reload(ctx context.Context, atOnce bool) (changed bool, err erro
 	if how.immediate {
 		how.deadline = time.Now().Add(s.delays.load)
 		errs = append(errs, s.loadProjects(ctx, how))
+		s.loadShadow(ctx, how.immediate)
 	} else {
+		s.loadShadowLater(ctx)
 		s.loadProjectsLater(ctx)
 	}
 	st := s.state.Load()

@@ -56,6 +56,12 @@ type Store struct {
 	delays         delays        // defaultDelays, except in tests
 
 	limiter evaltime.Limiter // shared by the evaluations of all snapshots
+
+	// trying is held while rules to try are loaded, which holds up no others. dueToTry is
+	// set while somebody waits to load them.
+	trying       sync.Mutex
+	dueToTry     atomic.Bool
+	shadowLimits evaltime.Limiter // of the evaluations of rules to try
 }
 
 var _ decisions.Policy = (*Store)(nil)
@@ -75,7 +81,9 @@ type state struct {
 	users            map[uint32]*layerState
 	projects         map[layerKey]*layerState
 	snaps            map[layerKey]*rules.Snapshot
-	watchError       string // why Watch cannot see changes, "" if it can
+	shadow           *layerState                         // the rules to try, nil if there are none
+	shadows          map[*rules.Snapshot]*rules.Snapshot // by that of snaps in whose place they are tried
+	watchError       string                              // why Watch cannot see changes, "" if it can
 }
 
 // Open loads base, org and, for one person, user rules. It fails if the org or
@@ -98,7 +106,7 @@ func Open(ctx context.Context, opts Options) (*Store, error) {
 	if opts.privateGroup == nil {
 		opts.privateGroup = xdg.PrivateGroup
 	}
-	s := &Store{opts: opts, foldersChanged: make(chan struct{}, 1), delays: defaultDelays, loads: newProjectLoads()}
+	s := &Store{opts: opts, foldersChanged: make(chan struct{}, 1), delays: defaultDelays, loads: newProjectLoads(), shadowLimits: evaltime.Limiter{Growth: shadowGrowth}}
 	how := loadOptions{deadline: time.Now().Add(s.delays.load)}
 	var err error
 	if s.schema, err = input.ParseSchema(opts.Schema); err != nil {
@@ -254,7 +262,7 @@ func (s *Store) publish(st *state) {
 	var former map[layerKey]*rules.Snapshot
 	sameSwitches := false
 	if old != nil {
-		former, sameSwitches = old.snaps, reflect.DeepEqual(old.switches, st.switches)
+		former, sameSwitches = old.snaps, old.switches.same(st.switches)
 	}
 	for uid := range st.users {
 		at := layerKey{uid: uid}
@@ -263,10 +271,14 @@ func (s *Store) publish(st *state) {
 	for at, n := range st.projects {
 		st.snaps[at] = s.snapshot(st, at.uid, n, former[at], sameSwitches)
 	}
+	st.shadows = s.shadowsOf(st, old)
 	s.state.Store(st)
 	select { // Watch may have other folders to watch now
 	case s.foldersChanged <- struct{}{}:
 	default:
+	}
+	if s.opts.OnShadow != nil && (old == nil || !reflect.DeepEqual(old.shadowStatus(), st.shadowStatus())) {
+		s.opts.OnShadow()
 	}
 	if s.opts.OnChange == nil {
 		return
@@ -287,7 +299,21 @@ func (s *Store) snapshot(st *state, uid uint32, project *layerState, former *rul
 		is.Profiles = is.Profiles.WithoutDeclared()
 	}
 	parts := []string{s.shipped, strconv.FormatBool(st.switches.OnlyOrg), strconv.FormatBool(st.switches.DenyOnFailure), strconv.FormatBool(st.switches.RefuseDeclared)}
-	for _, n := range []*layerState{st.org, st.users[uid], project, st.base} {
+	combine(&is, parts, st.org, st.users[uid], project, st.base)
+	snap := rules.NewSnapshot(is)
+	if sameSwitches && former != nil && snap.Same(former) {
+		return former // decisions that were cached with it stay usable
+	}
+	if s.opts.KeepResults {
+		snap.Keep(former, s.opts.Compare)
+	}
+	return snap
+}
+
+// combine adds layers, nil for none, to what a snapshot is made of. parts are what its digest
+// depends on besides.
+func combine(is *rules.Basis, parts []string, layers ...*layerState) {
+	for _, n := range layers {
 		if n == nil {
 			continue
 		}
@@ -302,14 +328,6 @@ func (s *Store) snapshot(st *state, uid uint32, project *layerState, former *rul
 		}
 	}
 	is.Digest = source.Digest(parts, nil)
-	snap := rules.NewSnapshot(is)
-	if sameSwitches && former != nil && snap.Same(former) {
-		return former // decisions that were cached with it stay usable
-	}
-	if s.opts.KeepResults {
-		snap.Keep(former, s.opts.Compare)
-	}
-	return snap
 }
 
 func (st *state) clone() *state {

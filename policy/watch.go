@@ -207,6 +207,9 @@ func (s *Store) folders() (dirs, watch []string) {
 	for _, n := range st.projects {
 		slots = append(slots, n)
 	}
+	if st.shadow != nil {
+		slots = append(slots, st.shadow)
+	}
 	for _, n := range slots {
 		dirs = append(dirs, n.dirs...)
 		watch = append(append(watch, n.dirs...), n.folders...)
@@ -250,6 +253,9 @@ func (s *Store) nextRecheck() time.Time {
 	}
 	for _, n := range st.projects {
 		note(n)
+	}
+	if st.shadow != nil {
+		note(st.shadow)
 	}
 	return first
 }

@@ -12,6 +12,8 @@ import (
 	"github.com/permd/permd/cmd/permd/internal/cli"
 	"github.com/permd/permd/cmd/permd/internal/records"
 	"github.com/permd/permd/cmd/permd/internal/replay"
+	"github.com/permd/permd/cmd/permd/internal/shadow"
+	"github.com/permd/permd/socket/client"
 )
 
 func (a *app) policyReplayCommand() *cobra.Command {
@@ -60,6 +62,41 @@ The exit code is 4 if a call would be decided otherwise.
 	o.Flags(cmd.Flags())
 	o.Times(cmd.Flags())
 	return cmd
+}
+
+func (a *app) policyShadowCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:         "shadow",
+		Annotations: readsOnly,
+		Short:       "Show what rules that are tried would decide",
+		Long: `Show which calls would be decided otherwise by the rules that the daemon tries
+beside those in force: what was decided and would be, the rules on both sides,
+how many calls, and some of them. It tries the folder that shadow in permd.toml
+names, in the place of the folder policy.d next to that file:
+
+  shadow = "shadow.d"
+
+Each call is decided again after its answer, of the same effects and with the
+same remembered choices; nothing depends on it. Calls that come faster than that
+takes are counted. When the files of the folder change, counting begins anew.
+
+` + cli.ExitCodes,
+		Example: `  permd policy shadow
+  permd policy shadow --json`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, err := client.Connect(cmd.Context(), client.Options{Admin: true})
+			if err != nil {
+				return err
+			}
+			defer c.Close()
+			var r *shadow.Report
+			if err := c.Call(cmd.Context(), shadow.Method, struct{}{}, &r); err != nil {
+				return fmt.Errorf("asking what rules that are tried would decide: %w", err)
+			}
+			return r.Print(&a.Streams)
+		},
+	}
 }
 
 func (a *app) replayCommand() *cobra.Command {

@@ -67,6 +67,9 @@ func (a *app) renderStatus(s *daemon.Status) {
 	for i := range s.Policy.Layers {
 		fmt.Fprintf(out, "  %s\n", daemon.LayerLine(&s.Policy.Layers[i]))
 	}
+	if s.Shadow != nil {
+		fmt.Fprintf(out, "  shadow   %s\n", s.Shadow.Line())
+	}
 	if s.Policy.Settings != "" {
 		fmt.Fprintf(out, "  settings could not be read, the former ones are in use: %s\n", s.Policy.Settings)
 	}

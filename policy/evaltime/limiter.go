@@ -3,6 +3,7 @@
 package evaltime
 
 import (
+	"cmp"
 	"context"
 	"runtime/debug"
 	"runtime/metrics"
@@ -40,6 +41,9 @@ const collectEvery = time.Second
 // all share one timer, which runs while there are any: setting a timer wakes a thread
 // that waits for the network, and that takes as long as most evaluations.
 type Limiter struct {
+	// Growth is how much the heap may grow meanwhile, in bytes; MaxGrowth if 0.
+	Growth uint64
+
 	mu      sync.Mutex
 	running []*Evaluation
 	ticking bool
@@ -91,7 +95,7 @@ func (c *Cancel) observe(size uint64) {
 	for {
 		least := c.least.Load()
 		if least != 0 && size >= least {
-			if size-least <= MaxGrowth {
+			if size-least <= cmp.Or(c.limiter.Growth, MaxGrowth) {
 				return
 			}
 			c.tooMuch.Store(true)

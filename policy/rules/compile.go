@@ -45,6 +45,15 @@ type Unit struct {
 	Table *programs.Table
 	// Profiles are those of the layers above, nil if profiles of the layer are not read.
 	Profiles *tools.Profiles
+	// Tried is set for rules that decide nothing, which may take less memory.
+	Tried bool
+}
+
+func (u *Unit) estimate() *weight.Estimate {
+	if u.Tried {
+		return weight.Tried()
+	}
+	return weight.Of(u.Layer)
 }
 
 // Layer is a layer that is ready to be evaluated. It is immutable, but for
@@ -191,7 +200,7 @@ func (l *Layer) prepare() error {
 
 // parse reads all files of a layer and checks their packages.
 func parse(u Unit, ps *diag.List) *moduleSet {
-	out := &moduleSet{policy: map[string]*ast.Module{}, tests: map[string]*ast.Module{}, rel: map[string]string{}, weight: weight.Of(u.Layer)}
+	out := &moduleSet{policy: map[string]*ast.Module{}, tests: map[string]*ast.Module{}, rel: map[string]string{}, weight: u.estimate()}
 	policyOpts, testOpts := builtins.ParserOptions(builtins.Capabilities(false)), builtins.ParserOptions(builtins.Capabilities(true))
 	for _, f := range u.Files {
 		if f.IsPrograms() || f.IsProfiles() || f.IsCalls() {

@@ -55,6 +55,9 @@ func Merge(org, user Settings) (Settings, error) {
 		MaxBytes: cmp.Or(org.Journal.MaxBytes, user.Journal.MaxBytes, defaultJournalBytes),
 		MaxAge:   cmp.Or(org.Journal.MaxAge, user.Journal.MaxAge, defaultJournalAge),
 	}
+	if merged.Shadow, merged.ShadowLayer = org.Shadow, decisions.Org; org.Shadow == "" {
+		merged.Shadow, merged.ShadowLayer = user.Shadow, decisions.User
+	}
 	merged.HTTP.Listen = cmp.Or(org.HTTP.Listen, user.HTTP.Listen, ListenOff)
 	if org.Disable != nil {
 		merged.Disable = org.Disable

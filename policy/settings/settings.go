@@ -7,9 +7,11 @@ import (
 	"bytes"
 	"fmt"
 	"net/netip"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"github.com/BurntSushi/toml"
 
@@ -59,6 +61,12 @@ type Settings struct {
 	// person's allow, cannot be logged: "ask", the default, which lets a person's
 	// allow pass, or "deny".
 	OnLogFailure decisions.Verdict `toml:"on_log_failure"`
+
+	// Shadow is a folder of rules that are tried beside those of the layer whose settings
+	// name it, "" for none. Parse makes it absolute: it is relative to the folder of the file.
+	Shadow string `toml:"shadow"`
+	// ShadowLayer is that layer. Merge sets it.
+	ShadowLayer decisions.Layer `toml:"-"`
 
 	// NoPause forbids permd pause, NoLock permd lock. What is in force then ends. Org only.
 	NoPause bool `toml:"no_pause"`
@@ -110,6 +118,7 @@ const (
 	maxConnections  = 65536
 	minDecision     = 100   // milliseconds
 	maxDecision     = 60000 // milliseconds
+	maxPath         = 4096  // bytes
 )
 
 // Bounds of a file. The decoder recurses for each bracket that is open, so that a file of
@@ -125,7 +134,7 @@ const (
 // a person who reads the file would not.
 var keys = []string{
 	"profile", "only_org", "disable", "durability", "confirm", "on_failure", "ask_gates", "refuse_declared",
-	"on_log_failure", "no_pause", "no_lock", "limits", "limits.message_bytes", "limits.connections", "limits.connections_per_user", "limits.decision_milliseconds",
+	"on_log_failure", "shadow", "no_pause", "no_lock", "limits", "limits.message_bytes", "limits.connections", "limits.connections_per_user", "limits.decision_milliseconds",
 	"journal", "journal.max_bytes", "journal.max_age",
 	"http", "http.listen",
 }
@@ -181,6 +190,9 @@ func Parse(file string, data []byte) (Settings, error) {
 		e.file, e.line = file, lineOf(data, e.key)
 		return Settings{}, &e.fileError
 	}
+	if s.Shadow != "" && !filepath.IsAbs(s.Shadow) {
+		s.Shadow = filepath.Join(filepath.Dir(file), s.Shadow)
+	}
 	return s, nil
 }
 
@@ -232,6 +244,9 @@ func (s *Settings) check() *valueError {
 		if !strings.HasPrefix(id, "base.") {
 			return wrong("disable", "permd policy list shows the ids of the base rules", "%q is no id of a base rule", id)
 		}
+	}
+	if strings.HasPrefix(s.Shadow, "~") || len(s.Shadow) > maxPath || strings.ContainsFunc(s.Shadow, unicode.IsControl) {
+		return wrong("shadow", "write a path from /, or one from the folder of this file", "%q is no path of a folder", s.Shadow)
 	}
 	if !listenable(s.HTTP.Listen) {
 		return wrong("listen", `write "off", "unix", or a loopback address: "127.0.0.1:PORT" or "[::1]:PORT"`,

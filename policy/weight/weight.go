@@ -60,6 +60,10 @@ func Of(layer decisions.Layer) *Estimate {
 	return &Estimate{max: maxLayer}
 }
 
+// Tried returns the estimate of rules that are only tried, which has the bound of a project's:
+// nobody must miss the memory.
+func Tried() *Estimate { return &Estimate{max: maxProject} }
+
 // AddText adds the text of a file, and reports whether the layer still fits. If it does not, a
 // problem says so.
 func (e *Estimate) AddText(f *source.File, ps *diag.List) bool {

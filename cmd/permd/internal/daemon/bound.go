@@ -100,7 +100,7 @@ func (m choices) addBound(ctx context.Context, uid uint32, n admin.NewChoice, li
 func (m choices) decideAlone(ctx context.Context, uid uint32, command, dir string) (*decisions.Decision, error) {
 	alone, err := m.d.engine.Decisions.With(func(c *decisions.Config) {
 		c.Journal, c.Log = discard{}, slog.New(slog.DiscardHandler)
-		c.Cache, c.Observe, c.NotPlain, c.TakeApproval, c.Unattended, c.Pause, c.Underway, c.Recent = nil, nil, nil, nil, nil, nil, nil, nil
+		c.Cache, c.Observe, c.NotPlain, c.TakeApproval, c.Unattended, c.Pause, c.Underway, c.Recent, c.Shadow = nil, nil, nil, nil, nil, nil, nil, nil, nil
 	})
 	if err != nil {
 		return nil, err

@@ -146,7 +146,7 @@ func (c *canary) decide(ctx context.Context) error {
 	d := c.daemon
 	probe, err := d.engine.Decisions.With(func(e *decisions.Config) {
 		e.Journal = canaryJournal{c}
-		e.Cache, e.Observe, e.NotPlain, e.TakeApproval, e.Unattended, e.Recent = nil, nil, nil, nil, nil, nil
+		e.Cache, e.Observe, e.NotPlain, e.TakeApproval, e.Unattended, e.Recent, e.Shadow = nil, nil, nil, nil, nil, nil, nil
 		e.Underway, e.Deadline = &c.place, canaryDeadline
 		e.Log = slog.New(slog.DiscardHandler)
 	})

@@ -19,6 +19,7 @@ import (
 	"github.com/permd/permd/cmd/permd/internal/explain"
 	"github.com/permd/permd/cmd/permd/internal/heads"
 	"github.com/permd/permd/cmd/permd/internal/records"
+	"github.com/permd/permd/cmd/permd/internal/shadow"
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/journal"
 	"github.com/permd/permd/decisions/journal/chain"
@@ -52,10 +53,11 @@ type daemon struct {
 	pauses  *pause.Store
 	recent  explain.Recent    // for permd explain
 	kept    *arguments.Keeper // for permd explain after a restart, and for replays; nil in tests
-	revised chan struct{}     // the rules have changed; for keepRevisions
-	since   atomic.Int64      // when they did, or the start, in nanoseconds since 1970
-	runs    runCounter        // for permd status
-	metrics *metrics          // nil when HTTP is off
+	shadow  *shadow.Comparer
+	revised chan struct{} // the rules have changed; for keepRevisions
+	since   atomic.Int64  // when they did, or the start, in nanoseconds since 1970
+	runs    runCounter    // for permd status
+	metrics *metrics      // nil when HTTP is off
 	log     *slog.Logger
 	now     func() time.Time
 	started time.Time
@@ -143,10 +145,13 @@ func openDaemon(ctx context.Context, dirs xdg.Dirs, relocated bool, log *slog.Lo
 	if _, damage := d.pauses.Status(); damage != "" {
 		log.Error("everything asks until permd unlock", "why", damage)
 	}
+	d.shadow = shadow.New(shadow.Options{
+		File: filepath.Join(dirs.Data, "shadow.json"), MaxAge: limits.Age(), Rules: d.rules, Log: log, Now: now,
+	})
 	d.engine, err = engine.New(engine.Config{
 		Dirs: dirs, Rules: d.rules, Log: log, Memory: d.memory, Journal: j, PID: os.Getpid(), Persistent: true, Now: now,
 		Underway: &d.underway, Observe: d.observe, Ran: d.runs.note, Answered: d.recordAnswer, HasRun: d.recordRun, HasEnded: d.recordEnd, Pause: d.pauses.Of, Changes: &d.changes,
-		Recent: recent.New(d.started, d.decidedLately(ctx)),
+		Recent: recent.New(d.started, d.decidedLately(ctx)), Shadow: d.shadow,
 	})
 	if err != nil {
 		return nil, errors.Join(err, d.close())
@@ -177,6 +182,12 @@ func (d *daemon) keepArguments() {
 	})
 }
 
+// tryRules has the rules to try decide what is decided from now on.
+func (d *daemon) tryRules() {
+	d.rules.OnShadow(d.shadow.Changed)
+	d.shadow.Start(d.engine.Decisions)
+}
+
 // observe is called with each decision before it is logged.
 func (d *daemon) observe(made *decisions.Deliberation) {
 	if d.kept != nil {
@@ -203,6 +214,7 @@ func (d *daemon) adminMethods(ending <-chan struct{}, reload func(context.Contex
 		Pauses: pauses{d},
 	})
 	d.registerExplain(m)
+	d.registerShadow(m)
 	return m
 }
 
@@ -213,6 +225,7 @@ func (d *daemon) close() error {
 	if d.kept != nil {
 		d.kept.Close()
 	}
+	d.shadow.Close()
 	var both sync.WaitGroup
 	var journal, memory error
 	both.Go(func() { journal = d.journal.Close() })

@@ -6,6 +6,7 @@ import (
 
 	"github.com/permd/permd/cmd/permd/internal/explain"
 	"github.com/permd/permd/cmd/permd/internal/records"
+	"github.com/permd/permd/cmd/permd/internal/shadow"
 	"github.com/permd/permd/internal/strictjson"
 	"github.com/permd/permd/socket"
 	"github.com/permd/permd/socket/admin"
@@ -33,5 +34,15 @@ func (d *daemon) registerExplain(m socket.Methods) {
 			}
 			return explain.Record(ctx, rec, d.recent.Of(p.DecisionID)), nil
 		}, nil
+	}
+}
+
+// registerShadow adds the method that tells what rules that are tried would decide.
+func (d *daemon) registerShadow(m socket.Methods) {
+	m[shadow.Method] = func(_ *socket.Conn, params strictjson.Value) (func(context.Context) (any, error), error) {
+		if err := strictjson.Unmarshal(params, &struct{}{}); err != nil {
+			return nil, &socket.Error{Code: socket.CodeParams, Message: "invalid params: " + err.Error()}
+		}
+		return func(context.Context) (any, error) { return d.shadow.Report(), nil }, nil
 	}
 }

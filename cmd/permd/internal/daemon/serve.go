@@ -64,6 +64,7 @@ func serve(ctx context.Context, streams cli.Streams, root string, log *slog.Logg
 	}
 	s.listensAt(at)
 	s.keepArguments()
+	s.tryRules()
 	s.files.add("decision", s.decision)
 	s.files.add("admin", s.management)
 	if s.http != nil {

@@ -8,6 +8,7 @@ import (
 	"github.com/permd/permd/cmd/permd/internal/buildinfo"
 	"github.com/permd/permd/cmd/permd/internal/cli"
 	"github.com/permd/permd/cmd/permd/internal/records"
+	"github.com/permd/permd/cmd/permd/internal/shadow"
 	"github.com/permd/permd/decisions/effects/mounts"
 	"github.com/permd/permd/decisions/journal"
 	"github.com/permd/permd/decisions/journal/chain"
@@ -35,6 +36,8 @@ type Status struct {
 	Verified *records.LastVerified `json:"verified,omitzero"`
 	Memory   remember.Status       `json:"memory"`
 	Unasked  []AgentRuns           `json:"unasked,omitzero"`
+	// Shadow is what was found about rules that are tried, without its groups; nil if none are.
+	Shadow *shadow.Report `json:"shadow,omitzero"`
 	// Pauses are the pauses and locks in force. Locked says why everything asks although
 	// nobody locked permd, "" if it does not.
 	Pauses []admin.Pause `json:"pauses,omitzero"`
@@ -57,7 +60,7 @@ func (d *daemon) status() Status {
 	s := Status{
 		PID: os.Getpid(), Version: buildinfo.Version(), Started: d.started, Digest: d.rules.Digest(),
 		Socket: d.sockets.Decision, Admin: d.sockets.Management, HTTP: d.sockets.HTTP, Sessions: d.engine.Sessions.Len(),
-		Policy: d.rules.Status(), Journal: d.journal.Status(), Lost: d.lost, Memory: d.memory.Status(),
+		Policy: d.rules.Status(), Shadow: d.shadow.Summary(), Journal: d.journal.Status(), Lost: d.lost, Memory: d.memory.Status(),
 		Unasked: d.runs.list(), NotPlain: d.engine.NotPlain.Counts(),
 		Unanswered: d.engine.Mounts.Stuck(), Stuck: d.stuck(time.Now()), Sockets: d.files.list(), SelfCheck: d.watchdog.failure(),
 	}

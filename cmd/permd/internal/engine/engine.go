@@ -54,6 +54,9 @@ type Config struct {
 	// Underway knows the requests that are being decided; it may be nil.
 	Underway *underway.Requests
 
+	// Shadow tries other rules on decided calls; it may be nil.
+	Shadow decisions.Shadow
+
 	// Observe is called with the deliberation of each decision, Ran for calls that ran
 	// without having been asked about, and Answered with the person's answers. Each may
 	// be nil.
@@ -110,7 +113,7 @@ func New(c Config) (*Engine, error) {
 		Now: c.Now, NewID: newID, Log: c.Log, Cache: new(decisions.Cache), NotPlain: e.NotPlain,
 		OnLogFailure: c.Rules.Settings.OnLogFailure,
 		Deadline:     time.Duration(c.Rules.Settings.Limits.DecisionMilliseconds) * time.Millisecond,
-		Unattended:   c.Rules.Unattended, Observe: c.Observe, Underway: c.Underway, Pause: c.Pause, Recent: c.Recent,
+		Unattended:   c.Rules.Unattended, Observe: c.Observe, Underway: c.Underway, Pause: c.Pause, Recent: c.Recent, Shadow: c.Shadow,
 	}
 	if c.Memory != nil {
 		of.Memory, of.Proposer = c.Memory, c.Memory

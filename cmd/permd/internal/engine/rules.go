@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 
 	"github.com/permd/permd/cmd/permd/internal/account"
 	"github.com/permd/permd/cmd/permd/internal/cli"
@@ -28,8 +29,13 @@ type Rules struct {
 	Settings settings.Settings
 	Mounts   *mounts.FS // that rules are read through
 
-	uid uint32 // of the process
+	uid    uint32 // of the process
+	shadow *atomic.Pointer[func()]
 }
+
+// OnShadow has a function called after the rules to try, or their condition, have changed.
+// It must return at once.
+func (r *Rules) OnShadow(changed func()) { r.shadow.Store(&changed) }
 
 // OpenRules opens rules and settings. relocated is set if /etc and /var are below
 // another root (--root), where the organisation's rules may belong to the caller.
@@ -50,7 +56,13 @@ func OpenRulesIn(ctx context.Context, dirs xdg.Dirs, userDir string, relocated b
 	if err != nil {
 		return nil, fmt.Errorf("reading the program table: %w", err)
 	}
+	shadow := new(atomic.Pointer[func()])
 	opts := policy.Options{
+		OnShadow: func() {
+			if f := shadow.Load(); f != nil {
+				(*f)()
+			}
+		},
 		Files:   files,
 		OrgDir:  filepath.Join(dirs.Org, account.PolicyDir),
 		UserDir: func(uint32) (string, error) { return userDir, nil },
@@ -66,7 +78,7 @@ func OpenRulesIn(ctx context.Context, dirs xdg.Dirs, userDir string, relocated b
 	if err != nil {
 		return nil, PolicyFailure(err)
 	}
-	return &Rules{Store: store, Settings: read, Mounts: files, uid: opts.UID}, nil
+	return &Rules{Store: store, Settings: read, Mounts: files, uid: opts.UID, shadow: shadow}, nil
 }
 
 // PolicyFailure adds the exit code to an error in the rules.
@@ -154,5 +166,6 @@ func readSwitches(dirs xdg.Dirs, files *mounts.FS) (policy.Switches, error) {
 		Profile: s.Profile,
 		OnlyOrg: s.OnlyOrg, RefuseDeclared: s.RefuseDeclared, DenyOnFailure: s.OnFailure == decisions.Deny, Disable: s.Disable,
 		AskGates: s.AskGates, NoPause: s.NoPause, NoLock: s.NoLock,
+		Shadow: policy.Shadow{Dir: s.Shadow, Layer: s.ShadowLayer},
 	}, nil
 }

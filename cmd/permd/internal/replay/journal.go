@@ -15,6 +15,7 @@ import (
 	"github.com/permd/permd/cmd/permd/internal/account"
 	"github.com/permd/permd/cmd/permd/internal/arguments"
 	"github.com/permd/permd/cmd/permd/internal/cli"
+	"github.com/permd/permd/cmd/permd/internal/differences"
 	"github.com/permd/permd/cmd/permd/internal/records"
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/internal/xdg"
@@ -170,7 +171,7 @@ func (r *Report) add(p *past) {
 			r.Unsure++
 		}
 		was := p.then.Verdict
-		rule := changingRule(p.now, p.then)
+		rule := differences.Rule(p.now, p.then)
 		for _, g := range r.Groups {
 			if g.From == was && g.To == p.now.Verdict && g.Rule == rule {
 				g.Count++
@@ -195,26 +196,6 @@ func (r *Report) Loosened() []*Group {
 		}
 	}
 	return list
-}
-
-// changingRule names the rule by which a decision is another one than then, or what does that
-// where no rule is named. Both have the same effects.
-func changingRule(now, then *decisions.Decision) string {
-	words := now.Reason
-	for pass := range 3 { // what became so, a rule of it, anything that decides
-		for i := range now.Effects {
-			e := &now.Effects[i]
-			became := i >= len(then.Effects) || then.Effects[i].Verdict != e.Verdict
-			switch {
-			case e.Verdict != now.Verdict || pass < 2 && !became:
-			case len(e.Rules) > 0:
-				return fmt.Sprintf("%s at %s", e.Rules[0].ID, e.Rules[0].At)
-			case pass > 0:
-				return e.Reason
-			}
-		}
-	}
-	return words
 }
 
 // Replay decides the selected records of the journal by the rules of a folder again, or by

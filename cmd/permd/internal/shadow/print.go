@@ -1,0 +1,74 @@
+package shadow
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/permd/permd/cmd/permd/internal/cli"
+)
+
+// Method of the management socket returns the [Report], null if no rules are to be tried.
+const Method = "permd/shadow"
+
+// Line is the report in one line, for the status.
+func (r *Report) Line() string {
+	if r.Rules == 0 && r.Problem != "" {
+		return fmt.Sprintf("no rules can be tried: %s", cli.Clip(r.Problem, maxText))
+	}
+	text := fmt.Sprintf("%s of %s tried as %s: %s compared, %d would differ", cli.Plural(r.Rules, "rule"), r.Folder, r.Layer, cli.Plural(r.Compared, "call"), r.Different)
+	if n := r.missed(); n > 0 {
+		text += fmt.Sprintf(", %d not compared", n)
+	}
+	if r.Problem != "" {
+		text += "; the files cannot be used: " + cli.Clip(r.Problem, maxText)
+	}
+	return text + "; permd policy shadow"
+}
+
+func (r *Report) missed() (n int) {
+	for _, m := range r.NotCompared {
+		n += m.Count
+	}
+	return n
+}
+
+// Print prints the report; r is nil if no rules are to be tried.
+func (r *Report) Print(s *cli.Streams) error {
+	if s.JSON {
+		return cli.PrintJSON(s.Out, r)
+	}
+	w := cli.Folded(s.Out, 4)
+	if r == nil {
+		fmt.Fprintln(w, `no rules are tried: name a folder in permd.toml, such as shadow = "shadow.d"`)
+		return nil
+	}
+	for _, g := range r.Groups {
+		fmt.Fprintf(w, "%s -> %s  %s, by %s\n", g.From, g.To, cli.Plural(g.Count, "call"), g.Rule)
+		fmt.Fprintf(w, "    now by %s\n", g.Was)
+		for _, e := range g.Examples {
+			fmt.Fprintf(w, "    such as %s  %s  %s\n", cli.Short(e.DecisionID), moment(e.Time), e.Call)
+		}
+	}
+	if r.Ungrouped > 0 {
+		fmt.Fprintf(w, "%s more would be decided otherwise, each in another way\n", cli.Plural(r.Ungrouped, "call"))
+	}
+	if r.Digest != "" {
+		fmt.Fprintf(w, "%s of %s, tried as %s since %s\n", cli.Plural(r.Rules, "rule"), r.Folder, r.Layer, moment(r.Since))
+	}
+	fmt.Fprintf(w, "%s compared: %d would be decided as they were, %d otherwise\n", cli.Plural(r.Compared, "call"), r.Compared-r.Different, r.Different)
+	for _, m := range r.NotCompared {
+		fmt.Fprintf(w, "%s not compared: %s\n", cli.Plural(m.Count, "call"), m.Why)
+	}
+	if r.Problem != "" {
+		fmt.Fprintf(w, "the files in %s cannot be used: %s\n", r.Folder, r.Problem)
+	}
+	if r.Unused != "" {
+		fmt.Fprintf(w, "not tried are %s\n", r.Unused)
+	}
+	if r.NotKept != "" {
+		fmt.Fprintf(w, "not kept on the disk: %s\n", r.NotKept)
+	}
+	return nil
+}
+
+func moment(t time.Time) string { return t.Local().Format(time.DateTime) }

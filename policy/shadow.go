@@ -1,0 +1,145 @@
+package policy
+
+import (
+	"context"
+	"reflect"
+	"time"
+
+	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/policy/diag"
+	"github.com/permd/permd/policy/rules"
+)
+
+// shadowGrowth is how much the heap may grow while rules that are tried are evaluated, in
+// bytes: less than while others are, so that rules in use are not cancelled for what these
+// take.
+const shadowGrowth = 12 << 20
+
+// Shadow names rules to try: what they would decide can be compared with what the rules in
+// use decide. They decide nothing.
+type Shadow struct {
+	Dir   string          // their folder, "" for none
+	Layer decisions.Layer // whose place they would take: Org or User
+}
+
+// same reports whether settings mean the same for rules in use.
+func (w Switches) same(other Switches) bool {
+	w.Shadow, other.Shadow = Shadow{}, Shadow{}
+	return reflect.DeepEqual(w, other)
+}
+
+// loadShadow reads the rules to try and puts them in place. It holds up no other rules.
+// immediate says that a person requested it.
+func (s *Store) loadShadow(ctx context.Context, immediate bool) {
+	s.trying.Lock()
+	defer s.trying.Unlock()
+	s.dueToTry.Store(false)
+	st := s.state.Load()
+	want := st.switches.Shadow
+	if want.Dir == "" {
+		if st.shadow != nil {
+			s.update(func(now *state) bool { now.shadow = nil; return true })
+		}
+		return
+	}
+	n := st.shadow
+	if n == nil || n.layer != want.Layer || n.dirs[0] != want.Dir {
+		n = &layerState{layer: want.Layer, uid: s.opts.UID, dirs: []string{want.Dir}, shadow: true}
+	}
+	if n.layer == decisions.User {
+		n = n.withOrg(st.org)
+	}
+	n = s.refresh(ctx, n, loadOptions{deadline: time.Now().Add(s.delays.load), immediate: immediate})
+	if len(n.folders) == 0 && n.state != StateDegraded {
+		var ps diag.List
+		ps.FileErrorf(want.Dir, "make it, or change shadow in permd.toml", "there is no such folder")
+		n.active, n.digest, n.lastDigest = nil, "", ""
+		n.degrade(ps, s.opts.now())
+		if was := st.shadow; was != nil && was.state == StateDegraded {
+			n.since = was.since
+		}
+	}
+	s.update(func(now *state) bool {
+		if now.switches.Shadow != want {
+			return false // it has changed meanwhile, and is read once more
+		}
+		now.shadow = n
+		return true
+	})
+}
+
+// loadShadowLater is loadShadow without waiting for it.
+func (s *Store) loadShadowLater(ctx context.Context) {
+	if s.dueToTry.Swap(true) {
+		return
+	}
+	go s.loadShadow(ctx, false)
+}
+
+// shadowsOf returns the rules to try for each snapshot of a state; old is the state before it.
+// Programs and agents that they describe do not count: effects are those of the rules in use.
+func (s *Store) shadowsOf(st, old *state) map[*rules.Snapshot]*rules.Snapshot {
+	if st.shadow == nil || st.shadow.active == nil {
+		return nil
+	}
+	out := make(map[*rules.Snapshot]*rules.Snapshot, len(st.snaps))
+	for at, used := range st.snaps {
+		if former := shadowOf(old, used); former != nil && old.switches.same(st.switches) && old.shadow.sameRules(st.shadow) {
+			out[used] = former
+			continue
+		}
+		org, user := st.org, st.users[at.uid]
+		if st.shadow.layer == decisions.Org {
+			org = st.shadow
+		} else {
+			user = st.shadow
+		}
+		is := rules.Basis{
+			OnlyOrg: st.switches.OnlyOrg, DenyOnFailure: st.switches.DenyOnFailure,
+			Table: used.Table(), Profiles: used.Profiles(), Limiter: &s.shadowLimits,
+		}
+		combine(&is, []string{used.Digest(), "shadow"}, org, user, st.projects[at], st.base)
+		out[used] = rules.NewSnapshot(is)
+	}
+	return out
+}
+
+func shadowOf(st *state, used *rules.Snapshot) *rules.Snapshot {
+	if st == nil {
+		return nil
+	}
+	return st.shadows[used]
+}
+
+// sameRules reports whether two states of a layer have the same rules in use.
+func (n *layerState) sameRules(other *layerState) bool {
+	return n != nil && n.active == other.active && reflect.DeepEqual(n.quarantined, other.quarantined)
+}
+
+// Shadow returns the rules to try in place of a snapshot, nil if there are none. It is not
+// current if other rules have come into use since.
+func (s *Store) Shadow(of decisions.Snapshot) (snap decisions.Snapshot, current bool) {
+	st := s.state.Load()
+	used, ok := of.(*rules.Snapshot)
+	if !ok || st.shadows == nil {
+		return nil, true
+	}
+	if tried := st.shadows[used]; tried != nil {
+		return tried, true
+	}
+	return nil, false
+}
+
+// Trying reports whether there are rules to try.
+func (s *Store) Trying() bool { return s.state.Load().shadows != nil }
+
+// ShadowStatus returns the condition of the rules to try, nil if none are named.
+func (s *Store) ShadowStatus() *LayerStatus { return s.state.Load().shadowStatus() }
+
+func (st *state) shadowStatus() *LayerStatus {
+	if st.shadow == nil {
+		return nil
+	}
+	out := st.shadow.status()
+	return &out
+}
