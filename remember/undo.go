@@ -248,8 +248,9 @@ func (s *Store) planUndo(c *history.Change, all []history.Change) (*undoPlan, er
 		if e != nil {
 			past.Choice = e.snapshot()
 		}
-		why = fmt.Sprintf("the choice %s cannot be in force again: %v", id, err)
-		lost = lost || !errors.Is(err, errPassed) // what has passed would be over without the change, too
+		if !lost { // what has passed would be over without the change, too
+			why, lost = fmt.Sprintf("the choice %s cannot be in force again: %v", id, err), !errors.Is(err, errPassed)
+		}
 		p.notRestored = append(p.notRestored, past)
 	}
 	switch {
