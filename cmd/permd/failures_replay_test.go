@@ -24,6 +24,7 @@ func TestReplayFailures(t *testing.T) {
 		{"arguments cannot be kept", argumentsNotKept},
 		{"the rules on the disk are broken when past calls are decided by them", replayBroken},
 		{"the rules of then are gone, and decide otherwise", revisionGone},
+		{"arguments that were kept are damaged or cannot be read when a choice is previewed", previewDamaged},
 	}, "arguments that were kept are damaged")
 }
 

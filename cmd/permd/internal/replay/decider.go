@@ -145,7 +145,7 @@ func (d *decider) again(ctx context.Context, rec *decisions.Record, c *arguments
 	switch {
 	case made == nil || dec.By == decisions.ByFailure:
 		return nil, nil, "deciding it failed: " + dec.Reason
-	case !sameEffects(rec.Decision.Effects, dec.Effects):
+	case !SameEffects(rec.Decision.Effects, dec.Effects):
 		return nil, nil, otherEffects
 	}
 	return dec, made, ""
@@ -174,9 +174,9 @@ func undecidable(rec *decisions.Record, c *arguments.Call) string {
 	return c.Why
 }
 
-// sameEffects reports whether two decisions are about the same effects. What follows them
+// SameEffects reports whether two decisions are about the same effects. What follows them
 // are hints, which are only there if they count.
-func sameEffects(a, b []decisions.EffectDecision) bool {
+func SameEffects(a, b []decisions.EffectDecision) bool {
 	n := min(len(a), len(b))
 	return n > 0 && slices.EqualFunc(a[:n], b[:n], func(a, b decisions.EffectDecision) bool {
 		return a.Kind == b.Kind && a.Text == b.Text && a.From == b.From && slices.Equal(a.Tags, b.Tags)
