@@ -224,7 +224,7 @@ func previewDamaged(t *testing.T) {
 	p := d.asks(t, project)
 	var ids []string
 	for range 3 {
-		ids = append(ids, p.bash("frob x").ID)
+		ids = append(ids, p.bash("go test ./x").ID)
 	}
 	d.waitKept(t, ids...)
 	file := d.argumentFiles(t)[0]
@@ -232,34 +232,34 @@ func previewDamaged(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	n := admin.NewChoice{Verdict: "allow", Kind: "run", Line: "frob *", Scope: "project", Dir: project}
+	n := admin.NewChoice{Verdict: "allow", Kind: "run", Line: "go test *", Scope: "project", Dir: project}
 	for damaged, want := range map[string]string{
 		string(text): "3 of 3, 0 denied, 0 unknown", "": "0 of 3, 0 denied, 3 unknown", "\x00\n[]\n{": "0 of 3, 0 denied, 3 unknown",
-		strings.ReplaceAll(string(text), "frob x", "frob y"): "0 of 3, 0 denied, 3 unknown",
-		"{\"id\":\"" + ids[0] + "\",\"n\":9}\n":              "0 of 3, 0 denied, 3 unknown",
+		strings.ReplaceAll(string(text), "go test ./x", "go test ./y"): "0 of 3, 0 denied, 3 unknown",
+		"{\"id\":\"" + ids[0] + "\",\"n\":9}\n":                        "0 of 3, 0 denied, 3 unknown",
 	} {
 		if err := os.WriteFile(file, []byte(damaged), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		said, err := choices.Previews(t.Context(), d.dialAdmin(t), admin.PreviewParams{Add: &n})
 		if err != nil || len(said) != 1 || counted(&said[0]) != want {
-			t.Errorf("%.40q: %+v, %v, want %s", damaged, said, err, want)
+			t.Errorf("%q: %s, %v, want %s", damaged, counted(&said[0]), err, want)
 		}
 	}
 	folder := filepath.Dir(file)
 	if err := errors.Join(os.Rename(folder, folder+".away"), os.WriteFile(folder, nil, 0o600)); err != nil {
 		t.Fatal(err)
 	}
-	if out, errs, code := printed(d.command("remember", "add", "run", "frob *", "--dir", project, "--dry-run")); code != 1 || out != "" || !strings.Contains(errs, "could not be read") {
+	if out, errs, code := printed(d.command("remember", "add", "run", "go test *", "--dir", project, "--dry-run")); code != 1 || out != "" || !strings.Contains(errs, "could not be read") {
 		t.Errorf("a dry run: %d %s%s", code, out, errs)
 	}
 	if list := d.choiceLines(t); list != "" {
 		t.Errorf("there are choices: %s", list)
 	}
-	if out := d.permd(t, "remember", "add", "run", "frob *", "--dir", project); strings.Contains(out, "would have") {
+	if out := d.permd(t, "remember", "add", "run", "go test *", "--dir", project); strings.Contains(out, "would have") {
 		t.Errorf("added: %s", out)
 	}
-	p.is(p.bash("frob x"), decisions.Allow, decisions.ByMemory)
+	p.is(p.bash("go test ./x"), decisions.Allow, decisions.ByMemory)
 }
 
 // TestPreviewCommands: a dry run stores nothing and says what would be; what is stored says what it

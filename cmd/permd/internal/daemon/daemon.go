@@ -177,6 +177,7 @@ func (d *daemon) decidedLately(ctx context.Context) int {
 func (d *daemon) keepArguments() {
 	d.kept = arguments.Keep(arguments.Options{
 		Dir: arguments.Dir(d.dirs.Data), MaxAge: d.rules.Settings.Journal.Age(), Log: d.log, Now: d.now,
+		Off: func() bool { return !d.rules.KeepsArguments() },
 	})
 	d.preview.Flush = d.kept.Flush
 }

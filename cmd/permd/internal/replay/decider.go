@@ -135,7 +135,7 @@ func (d *decider) Record(ctx context.Context, rec *decisions.Record, c *argument
 
 // again is Record, also where the same rules decide otherwise than they did.
 func (d *decider) again(ctx context.Context, rec *decisions.Record, c *arguments.Call, recent int) (dec *decisions.Decision, made *decisions.Deliberation, why string) {
-	if why = undecidable(rec, c); why != "" {
+	if why = undecidable(rec, c, d.rules.Settings.NoArguments); why != "" {
 		return nil, nil, why
 	}
 	req := &decisions.Request{Call: c.Call, Peer: decisions.Peer{UID: rec.Peer.UID, GID: rec.Peer.GID}, Session: rec.Session, Recent: recent}
@@ -160,7 +160,9 @@ const (
 	notByRules   = "a failure, a pause, a lock or an answer to an earlier question decided it"
 )
 
-func undecidable(rec *decisions.Record, c *arguments.Call) string {
+// undecidable returns why a record cannot be decided again, "" if it may be. off is set if no
+// arguments are kept.
+func undecidable(rec *decisions.Record, c *arguments.Call, off bool) string {
 	switch {
 	case rec.Unreadable != "":
 		return unreadable
@@ -168,6 +170,8 @@ func undecidable(rec *decisions.Record, c *arguments.Call) string {
 		return cut
 	case slices.Contains([]decisions.DecidedBy{decisions.ByFailure, decisions.ByPause, decisions.ByLock, decisions.ByHuman}, rec.Decision.By):
 		return notByRules
+	case c == nil && off:
+		return arguments.Off
 	case c == nil:
 		return arguments.Missing
 	}
